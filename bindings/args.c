@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* args.c - the arguments of a call, read as its signature says. */
+#include <stdio.h>
+#include <string.h>
+
+#include "binding.h"
+
+typedef struct Reader {
+  lua_State *L;
+  const Signature *s;
+  Args *a;
+  int next, top;              /* stack positions of what is still to read */
+} Reader;
+
+static const char *const expected[] = { /* order of ParamType */
+  "a tensor", "a tensor or a number", "a list of tensors", "a dimension",
+  "a dimension or a list of them", "a dimension or a tensor", "sizes",
+  "an integer or a list of them", "an index", "an integer", "a number",
+  "true or false", "a dtype", "a device", "a text", "a text",
+  "a value"
+};
+
+/* What stands at index i, for messages. */
+static const char *kindof(lua_State *L, int i) {
+  if (nl_totensor(L, i)) return "a tensor";
+  switch (lua_type(L, i)) {
+    case LUA_TNUMBER: return lua_isinteger(L, i) ? "an integer" : "a number";
+    case LUA_TNIL: case LUA_TNONE: return "nothing";
+    case LUA_TTABLE: return "a table";
+    case LUA_TSTRING: return "a string";
+    case LUA_TFUNCTION: return "a function";
+    case LUA_TBOOLEAN: return "a boolean";
+    default: return luaL_typename(L, i);
+  }
+}
+
+static int misfit(Reader *r, const Param *p, int i) {
+  const char *got = kindof(r->L, i);
+  if (strcmp(p->name, "self") == 0) {
+    nc_fail(NC_EVALUE, "self must be a tensor, not %s", got);
+    nc_blameop(r->s->name);
+    nc_hint("%s is a method: t:%s(...)", r->s->name, r->s->name);
+    return nl_check(r->L, NC_EVALUE);
+  }
+  if (lua_type(r->L, i) == LUA_TNUMBER && !lua_isinteger(r->L, i) &&
+      p->type != P_TENSOR) {
+    char text[40];
+    snprintf(text, sizeof text, "%.14g", lua_tonumber(r->L, i));
+    return nl_error(r->L, r->s->name, "%s must be %s, not %s", p->name,
+                    expected[p->type], text);
+  }
+  return nl_error(r->L, r->s->name, "%s must be %s, not %s", p->name,
+                  expected[p->type], got);
+}
+
+/* An integer, also one that is written as a float. */
+static int toint(lua_State *L, int i, int64_t *v) {
+  int is = 0;
+  if (lua_type(L, i) == LUA_TNUMBER) *v = lua_tointegerx(L, i, &is);
+  return is;
+}
+
+/* Room for n numbers: in Args, or in memory of Lua's that stays on the
+   stack. */
+static int64_t *room(Reader *r, int slot, int64_t n) {
+  if (n <= NC_MAXDIM) return r->a->list[slot];
+  if (n > 1 << 24) nl_error(r->L, r->s->name, "a list of %lld is too long",
+                            (long long)n);
+  luaL_checkstack(r->L, 4, NULL);
+  return lua_newuserdatauv(r->L, (size_t)n * sizeof(int64_t), 0);
+}
+
+static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
+  int64_t n = (int64_t)lua_rawlen(r->L, i), *list = room(r, slot, n);
+  for (int64_t k = 0; k < n; k++) {
+    lua_rawgeti(r->L, i, k + 1);
+    if (!toint(r->L, -1, &list[k])) return misfit(r, p, lua_gettop(r->L));
+    lua_pop(r->L, 1);
+  }
+  a->n = (int)n;
+  a->islist = 1;
+  a->list = list;
+  return 1;
+}
+
+static int readtensors(Reader *r, const Param *p, int i, Arg *a) {
+  lua_State *L = r->L;
+  int n = (int)lua_rawlen(L, i);
+  Tensor **list;
+  luaL_checkstack(L, 4, NULL);
+  list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    if ((list[k] = nl_totensor(L, -1)) == NULL)
+      return nl_error(L, r->s->name, "element %d of %s is %s, not a tensor",
+                      k + 1, p->name, kindof(L, lua_gettop(L)));
+    lua_pop(L, 1);
+  }
+  a->n = n;
+  a->tensors = list;
+  return 1;
+}
+
+static int readchoice(Reader *r, const Param *p, int i, Arg *a) {
+  const char *got = lua_tostring(r->L, i), *c = p->choices;
+  for (int k = 0;; k++) {
+    size_t n = strcspn(c, "|=,");
+    if (strlen(got) == n && memcmp(c, got, n) == 0) {
+      a->s = nc_int(k);
+      return 1;
+    }
+    if (c[n] != '|') break;
+    c += n + 1;
+  }
+  return nl_error(r->L, r->s->name, "%s must be one of %.*s, not '%s'",
+                  p->name, (int)strcspn(p->choices, "=,"), p->choices, got);
+}
+
+/* A dtype by name, with "float32" and the like for a typing error. */
+static int readdtype(Reader *r, int i, Arg *a) {
+  const char *names[DT_COUNT + 1] = { NULL }, *near;
+  const char *got = lua_tostring(r->L, i);
+  if ((a->dtype = nc_dtypefrom(got)) != DT_NONE) return 1;
+  for (int t = 0; t < DT_COUNT; t++) names[t] = nc_dtypename((DType)t);
+  near = nl_nearest(got, names);
+  return nl_error(r->L, r->s->name, near ? "no dtype '%s', did you mean '%s'?"
+                                         : "no dtype '%s'", got, near);
+}
+
+/* Reads the value at i for p; 0 if it does not fit. */
+static int readvalue(Reader *r, const Param *p, int slot, int i) {
+  lua_State *L = r->L;
+  Arg *a = &r->a->arg[slot];
+  int type = lua_type(L, i);
+  switch (p->type) {
+    case P_TENSOR: return (a->t = nl_totensor(L, i)) != NULL;
+    case P_OPERAND:
+      return (a->t = nl_totensor(L, i)) != NULL || nl_toscalar(L, i, &a->s);
+    case P_DIMORTENSOR:
+      if ((a->t = nl_totensor(L, i)) != NULL) return 1; /* fallthrough */
+    case P_DIM: case P_INDEX: case P_INT:
+      a->s.kind = NC_INT;
+      return toint(L, i, &a->s.i);
+    case P_NUM: return nl_toscalar(L, i, &a->s);
+    case P_BOOL:
+      return type == LUA_TBOOLEAN && nl_toscalar(L, i, &a->s);
+    case P_SIZE: case P_INTS: case P_DIMS:
+      if (type == LUA_TTABLE) return readlist(r, p, slot, i, a);
+      a->list = r->a->list[slot];
+      a->n = 1;
+      return toint(L, i, &r->a->list[slot][0]);
+    case P_TENSORS: return type == LUA_TTABLE && readtensors(r, p, i, a);
+    case P_DTYPE: return type == LUA_TSTRING && readdtype(r, i, a);
+    case P_DEVICE:
+      if (type != LUA_TSTRING) return 0;
+      nl_check(L, nc_finddevice(&a->device, lua_tostring(L, i)));
+      return 1;
+    case P_ANY: return 1;
+    case P_CHOICE: return type == LUA_TSTRING && readchoice(r, p, i, a);
+    default:
+      a->text = lua_tostring(L, i);
+      return type == LUA_TSTRING;
+  }
+}
+
+static int required(const Signature *s, int from) {
+  int n = 0;
+  for (int i = from; i < s->positional; i++) n += !s->param[i].optional;
+  return n;
+}
+
+/* Sizes as numbers: as many as leave enough for what must follow. */
+static void readsizes(Reader *r, int slot) {
+  Arg *a = &r->a->arg[slot];
+  int64_t v;
+  int end = r->top - required(r->s, slot + 1), n = 0;
+  while (r->next + n <= end && toint(r->L, r->next + n, &v)) n++;
+  int64_t *list = room(r, slot, n);
+  for (int k = 0; k < n; k++) toint(r->L, r->next + k, &list[k]);
+  a->list = list;
+  a->n = n;
+  a->given = n > 0;
+  r->next += n;
+}
+
+static void positional(Reader *r) {
+  for (int i = 0; i < r->s->positional; i++) {
+    const Param *p = &r->s->param[i];
+    Arg *a = &r->a->arg[i];
+    if (p->type == P_SIZE && r->next <= r->top &&
+        lua_type(r->L, r->next) == LUA_TNUMBER) {
+      readsizes(r, i);
+      if (a->given) continue;
+    }
+    if (r->next > r->top) continue;
+    if (lua_isnil(r->L, r->next)) {
+      r->next++;
+      continue;
+    }
+    if (readvalue(r, p, i, r->next)) {
+      a->given = 1;
+      r->next++;
+    } else {
+      if (!p->optional || required(r->s, i + 1) + i + 1 >= r->s->positional)
+        misfit(r, p, r->next);
+      *a = p->fallback;
+      a->list = &p->one;
+    }
+  }
+  if (r->next > r->top) return;
+  for (int i = r->s->positional - 1; i >= 0; i--) /* which did it not fit? */
+    if (!r->a->arg[i].given && r->s->param[i].optional)
+      misfit(r, &r->s->param[i], r->next);
+  nl_error(r->L, r->s->name, "takes at most %d argument%s, got %d",
+           r->s->positional, r->s->positional == 1 ? "" : "s", r->top);
+}
+
+static int findparam(const Signature *s, const char *name) {
+  for (int i = 0; i < s->n; i++)
+    if (strcmp(s->param[i].name, name) == 0) return i;
+  return -1;
+}
+
+static int unknown(Reader *r, const char *name) {
+  const char *names[NC_MAXARG + 2] = { NULL }, *near;
+  int n = 0;
+  for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
+  names[n] = "out";
+  near = nl_nearest(name, names);
+  return nl_error(r->L, r->s->name,
+                  near ? "no argument '%s', did you mean '%s'?"
+                       : "no argument '%s'", name, near);
+}
+
+/* The options in the table at index t. */
+static void named(Reader *r, int t) {
+  lua_State *L = r->L;
+  luaL_checkstack(L, 6, NULL);
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    const char *name;
+    int i, value = lua_gettop(L);
+    if (lua_type(L, -2) != LUA_TSTRING)
+      nl_error(L, r->s->name, "a table holds either a list or named "
+               "arguments, not both");
+    name = lua_tostring(L, -2);
+    if (strcmp(name, "out") == 0 && strncmp(r->s->results, "tensor", 6) == 0) {
+      if (nl_totensor(L, value) == NULL)
+        nl_error(L, r->s->name, "out must be a tensor");
+      lua_pushvalue(L, value);      /* below the loop's own two */
+      lua_insert(L, value - 1);
+      r->a->out = value - 1;
+      continue;
+    }
+    if ((i = findparam(r->s, name)) < 0) unknown(r, name);
+    if (r->a->arg[i].given)
+      nl_error(L, r->s->name, "%s is given twice", name);
+    if (!readvalue(r, &r->s->param[i], i, value))
+      misfit(r, &r->s->param[i], value);
+    if (lua_gettop(L) > value) {    /* what was pushed stays, below */
+      lua_insert(L, value - 1);
+      lua_settop(L, value + 1);
+    }
+    r->a->arg[i].given = 1;
+  }
+}
+
+static int isoptions(lua_State *L, int i) {
+  int is;
+  if (!lua_istable(L, i) || lua_rawlen(L, i) > 0) return 0;
+  luaL_checkstack(L, 3, NULL);
+  lua_pushnil(L);
+  if (!lua_next(L, i)) return 0;
+  is = lua_type(L, -2) == LUA_TSTRING;
+  lua_pop(L, 2);
+  return is;
+}
+
+void nl_readargs(lua_State *L, const Signature *s, Args *a) {
+  Reader r = { L, s, a, 1, lua_gettop(L) };
+  int options = r.top > 0 && isoptions(L, r.top) ? r.top-- : 0;
+  a->out = 0;
+  for (int i = 0; i < s->n; i++) {
+    a->arg[i] = s->param[i].fallback;
+    a->arg[i].list = &s->param[i].one;
+  }
+  for (int i = s->n; i < NC_MAXARG; i++) a->arg[i] = (Arg){ .dtype = DT_NONE };
+  positional(&r);
+  if (options) named(&r, options);
+  for (int i = 0; i < s->n; i++)
+    if (!a->arg[i].given && !s->param[i].optional &&
+        s->param[i].type != P_SIZE)
+      nl_error(L, s->name, "%s is missing: %s expected", s->param[i].name,
+               expected[s->param[i].type]);
+}

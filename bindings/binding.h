@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** binding.h - what the files of the binding share.
+**
+** A tensor is a userdata, the box, that holds a Tensor *.  Lua functions may
+** jump out through any call of the Lua API, so the box is made first, empty,
+** and the core then fills it: nothing is held by a C variable alone.
+** Collection may run finalizers that free tensors: it is only started where
+** no tensor pointer is used afterwards.
+*/
+#ifndef binding_h
+#define binding_h
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "nacre.h"
+#include "tensor.h"
+
+/*
+** Boxes and errors (box.c)
+*/
+typedef struct State {        /* of a Lua state; its extra space points here */
+  const void *meta;           /* the metatable of tensors */
+  int64_t threshold;          /* see collect.c */
+  int64_t last, cost;         /* ns: when collected, how long it took */
+  int64_t check;              /* bytes after which to look at the clock */
+  int closing;
+} State;
+
+#define nl_state(L) (*(State **)lua_getextraspace(L))
+
+Tensor **nl_newbox(lua_State *L);             /* pushes an empty box */
+Tensor *nl_totensor(lua_State *L, int i);     /* NULL: it is none */
+Tensor *nl_checktensor(lua_State *L, int i);
+int nl_check(lua_State *L, int status);       /* raises the core's error */
+int nl_error(lua_State *L, const char *op, const char *fmt, ...);
+void nl_pushscalar(lua_State *L, Scalar v);
+int nl_toscalar(lua_State *L, int i, Scalar *v); /* a number or boolean? */
+void nl_openbox(lua_State *L);
+
+/* Releases what is garbage if it is time; `bytes' is what the next
+   operation is likely to allocate. */
+void nl_pace(lua_State *L, int64_t bytes);
+void nl_collect(lua_State *L);
+
+/*
+** Signatures (signature.c) and arguments (args.c)
+*/
+typedef enum ParamType {
+  P_TENSOR, P_OPERAND, P_TENSORS, P_DIM, P_DIMS, P_DIMORTENSOR, P_SIZE,
+  P_INTS, P_INDEX, P_INT, P_NUM, P_BOOL, P_DTYPE, P_DEVICE, P_TEXT, P_CHOICE, P_ANY
+} ParamType;
+
+typedef struct Param {
+  char name[20];
+  ParamType type;
+  int optional, byname;
+  Arg fallback;               /* used if it is not given */
+  int64_t one;                /* what fallback.list points to */
+  const char *choices;        /* "none|tanh", up to '=' */
+} Param;
+
+typedef struct Signature {
+  const char *name;
+  int n, positional;
+  int inplace;                /* is there a name_ ? */
+  Param param[NC_MAXARG];
+  const char *results;        /* text behind "->", or "" */
+} Signature;
+
+void nl_parsesignature(Signature *s, const char *name, const char *text);
+const Signature *nl_rowsignature(Op op);
+const Signature *nl_familysignature(Family f);
+/* Pushes "sum(self, dim=nil, ...) -> tensor". */
+void nl_pushsignature(lua_State *L, const Signature *s);
+
+typedef struct Args {
+  Arg arg[NC_MAXARG];
+  int out;                    /* stack index of {out=...}, or 0 */
+  int64_t list[NC_MAXARG][NC_MAXDIM];
+} Args;
+
+/* Reads the arguments on the stack; what is too long for Args is pushed. */
+void nl_readargs(lua_State *L, const Signature *s, Args *a);
+
+/*
+** Functions
+*/
+typedef struct Bound {        /* a function written for the binding */
+  const char *name;
+  lua_CFunction f;
+  const char *signature, *doc;
+  int where;                  /* 1 a function, 2 a method, 3 both */
+} Bound;
+
+int nl_callrow(lua_State *L);                 /* dispatch.c */
+int nl_callrowinto(lua_State *L);
+int nl_callfamily(lua_State *L);
+int nl_callfamilyinto(lua_State *L);
+
+extern const Bound nl_values[];               /* values.c */
+extern const Bound nl_methods[];              /* methods.c */
+extern const Bound nl_session[];              /* session.c */
+const Bound *nl_findbound(const char *name);  /* nacre.c */
+
+int nl_getfield(lua_State *L);                /* methods.c: t[key] */
+int nl_pairs(lua_State *L);
+int nl_totype(lua_State *L);                  /* the upvalue says to which */
+
+int nl_index(lua_State *L);                   /* lindex.c: not a name */
+int nl_newindex(lua_State *L);
+int nl_call(lua_State *L);
+
+/* The name among candidates (NULL at the end) nearest to a misspelt one, or
+   NULL (suggest.c). */
+const char *nl_nearest(const char *word, const char *const candidates[]);
+
+#endif

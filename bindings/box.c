@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* box.c - tensors as userdata, and errors of the core as errors of Lua. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "binding.h"
+
+#define ERROR "nacre.error"
+
+Tensor **nl_newbox(lua_State *L) {
+  Tensor **box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = NULL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, nl_state(L));
+  lua_setmetatable(L, -2);
+  return box;
+}
+
+static Tensor **tobox(lua_State *L, int i) {
+  Tensor **box = lua_touserdata(L, i);
+  int is;
+  if (box == NULL || !lua_getmetatable(L, i)) return NULL;
+  is = lua_topointer(L, -1) == nl_state(L)->meta;
+  lua_pop(L, 1);
+  return is ? box : NULL;
+}
+
+Tensor *nl_totensor(lua_State *L, int i) {
+  Tensor **box = tobox(L, i);
+  if (box == NULL) return NULL;
+  if (*box == NULL) nl_error(L, "", "the tensor was freed");
+  return *box;
+}
+
+Tensor *nl_checktensor(lua_State *L, int i) {
+  Tensor *t = nl_totensor(L, i);
+  if (t == NULL) luaL_typeerror(L, i, "tensor");
+  return t;
+}
+
+void nl_pushscalar(lua_State *L, Scalar v) {
+  if (v.kind == NC_BOOL) lua_pushboolean(L, v.i != 0);
+  else if (v.kind == NC_INT) lua_pushinteger(L, v.i);
+  else lua_pushnumber(L, v.f);
+}
+
+int nl_toscalar(lua_State *L, int i, Scalar *v) {
+  int type = lua_type(L, i);
+  v->kind = NC_INT;
+  v->i = 0;
+  v->f = 0;
+  if (type == LUA_TBOOLEAN) {
+    v->kind = NC_BOOL;
+    v->i = lua_toboolean(L, i);
+  } else if (type == LUA_TNUMBER && lua_isinteger(L, i))
+    v->i = lua_tointeger(L, i);
+  else if (type == LUA_TNUMBER) {
+    v->kind = NC_FLOAT;
+    v->f = lua_tonumber(L, i);
+  } else
+    return 0;
+  return 1;
+}
+
+/*
+** Errors
+*/
+static void setstring(lua_State *L, const char *key, const char *value) {
+  if (value[0] == '\0') return;
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+/* The Lua function that called, if there is one: its file and line. */
+static void setposition(lua_State *L, int *operator) {
+  lua_Debug ar;
+  *operator = 0;
+  if (lua_getstack(L, 0, &ar)) {
+    lua_getinfo(L, "n", &ar);
+    *operator = ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0;
+  }
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline <= 0) continue;
+    setstring(L, "file", ar.short_src);
+    lua_pushinteger(L, ar.currentline);
+    lua_setfield(L, -2, "line");
+    return;
+  }
+}
+
+/* Pushes the argument that holds t, also from inside a list, or nil. */
+static void pushidentity(lua_State *L, const Tensor *t, int top) {
+  for (int i = 1; i <= top; i++) {
+    Tensor **box = tobox(L, i);
+    if (box && *box == t) {
+      lua_pushvalue(L, i);
+      return;
+    }
+    if (!lua_istable(L, i)) continue;
+    for (int k = 1; lua_rawgeti(L, i, k) != LUA_TNIL; k++) {
+      box = tobox(L, -1);
+      if (box && *box == t) return;
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  lua_pushnil(L);
+}
+
+static const char *rolename(const char *role, int operator) {
+  if (operator && strcmp(role, "self") == 0) return "left";
+  if (operator && strcmp(role, "arg 1") == 0) return "right";
+  return role;
+}
+
+static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
+  lua_createtable(L, 0, 6);
+  setstring(L, "role", rolename(o->role, operator));
+  setstring(L, "dtype", nc_dtypename(o->dtype));
+  setstring(L, "device", o->device);
+  if (o->isview) setstring(L, "note", "view");
+  lua_createtable(L, o->nd, 0);
+  for (int d = 0; d < o->nd; d++) {
+    lua_pushinteger(L, o->size[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
+  lua_setfield(L, -2, "shape");
+  pushidentity(L, o->identity, top);
+  lua_setfield(L, -2, "tensor");
+}
+
+/* Pushes the error object of a record. */
+static void pusherror(lua_State *L, const Error *e) {
+  int top = lua_gettop(L), operator;
+  luaL_checkstack(L, 12, NULL);
+  lua_createtable(L, 0, 8);
+  setstring(L, "code", nc_errname(e->code));
+  setstring(L, "op", e->op);
+  setstring(L, "message", e->text);
+  setstring(L, "rule", e->rule);
+  setstring(L, "hint", e->hint);
+  setposition(L, &operator);
+  lua_createtable(L, e->n, 0);
+  for (int i = 0; i < e->n; i++) {
+    pushoperand(L, &e->operand[i], top, operator);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "args");
+  luaL_setmetatable(L, ERROR);
+}
+
+int nl_check(lua_State *L, int status) {
+  if (status == NC_OK) return 1;
+  pusherror(L, nc_lasterror());
+  return lua_error(L);
+}
+
+int nl_error(lua_State *L, const char *op, const char *fmt, ...) {
+  char text[400];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  nc_fail(NC_EVALUE, "%s", text);
+  nc_blameop(op);
+  return nl_check(L, NC_EVALUE);
+}
+
+/* "file:line: op: what is wrong" */
+static int errortext(lua_State *L) {
+  luaL_Buffer b;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "file");
+  lua_getfield(L, 1, "line");
+  lua_getfield(L, 1, "op");
+  lua_getfield(L, 1, "message");
+  luaL_buffinit(L, &b);
+  if (lua_isstring(L, 2) && lua_isinteger(L, 3)) {
+    lua_pushfstring(L, "%s:%d: ", lua_tostring(L, 2), (int)lua_tointeger(L, 3));
+    luaL_addvalue(&b);
+  }
+  if (lua_isstring(L, 4)) {
+    lua_pushfstring(L, "%s: ", lua_tostring(L, 4));
+    luaL_addvalue(&b);
+  }
+  luaL_addstring(&b, lua_isstring(L, 5) ? lua_tostring(L, 5) : "?");
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* So that code which concatenates or searches the text goes on working. */
+static int errorconcat(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  luaL_tolstring(L, 2, NULL);
+  lua_concat(L, 2);
+  return 1;
+}
+
+static int release(lua_State *L) {
+  Tensor **box = tobox(L, 1);
+  if (box && *box) {
+    Tensor *t = *box;
+    *box = NULL;
+    nc_release(t);
+  }
+  return 0;
+}
+
+void nl_openbox(lua_State *L) {
+  static const luaL_Reg events[] = {
+    { "__gc", release }, { "__close", release }, { NULL, NULL }
+  };
+  static const luaL_Reg errors[] = {
+    { "__tostring", errortext }, { "__concat", errorconcat }, { NULL, NULL }
+  };
+  State *s = lua_newuserdatauv(L, sizeof *s, 0);
+  memset(s, 0, sizeof *s);
+  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state"); /* anchored */
+  nl_state(L) = s;
+  lua_newtable(L);
+  s->meta = lua_topointer(L, -1);
+  lua_pushstring(L, "tensor");
+  lua_setfield(L, -2, "__name");
+  luaL_setfuncs(L, events, 0);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, s);
+  luaL_newmetatable(L, ERROR);
+  luaL_setfuncs(L, errors, 0);
+  lua_pop(L, 1);                                    /* leaves the metatable */
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** collect.c - when Lua's collector runs.
+**
+** Lua sees a tensor of gigabytes as a few bytes, so the binding paces whole
+** collections itself: when the memory that tensors hold would pass a
+** threshold, or early, while doing so costs little of the time.  Early is
+** also faster: a block that comes back soon is still in the cache.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include <time.h>
+
+#include "binding.h"
+
+#define FLOOR ((int64_t)4 << 20)    /* slack of a small session */
+#define LARGE (64 << 10)            /* a result worth an early collection */
+#define EARLY (1 << 20)             /* small results worth looking at */
+#define SHARE 20                    /* at most 1/20 of the time, if early */
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+static int64_t luabytes(lua_State *L) {
+  return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
+}
+
+void nl_collect(lua_State *L) {
+  State *s = nl_state(L);
+  int64_t freed = nc_memory.freetime, start = now(), cost, slack;
+  lua_gc(L, LUA_GCCOLLECT);
+  s->last = now();
+  cost = s->last - start - (nc_memory.freetime - freed);
+  s->cost = (3 * s->cost + cost) / 4;
+  slack = nc_memory.live + luabytes(L);
+  if (slack < FLOOR) slack = FLOOR;
+  s->threshold = nc_memory.live + slack;
+  nc_memory.since = 0;
+  s->check = EARLY;
+  nc_memory.budget = slack;
+  nc_trimcache(slack);
+}
+
+void nl_pace(lua_State *L, int64_t bytes) {
+  State *s = nl_state(L);
+  int must = nc_memory.live + bytes > s->threshold;
+  if (!must && bytes < LARGE && nc_memory.since < s->check) return;
+  if (!must && (now() - s->last) / SHARE <= s->cost) {
+    s->check = nc_memory.since + EARLY / 4;
+    return;
+  }
+  if (!lua_gc(L, LUA_GCISRUNNING)) return;    /* stopped by the user */
+  nl_collect(L);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** dispatch.c - calls from Lua to the operations of the core.
+**
+** A function's upvalue says which operation it is.  Memory that is missing
+** is asked for again once after a collection.
+*/
+#include <string.h>
+
+#include "binding.h"
+
+#define CALL "nacre.call"
+
+/* After an operation: its result is in a box, nothing else is held. */
+static void pace(lua_State *L, int64_t before) {
+  int64_t n = nc_memory.since - before;
+  if (n > 0) nl_pace(L, n);
+}
+
+/*
+** Rows
+*/
+
+/* The operands of the usual call, without options; 0 if it is another. */
+static int quick(lua_State *L, Op op, Arg in[]) {
+  const int n = nc_arity(op);
+  int tensors = 0;
+  if (lua_gettop(L) != n || nc_opinfo[op].kind == REDUCE_OP) return 0;
+  for (int i = 0; i < n; i++) {
+    in[i].t = nl_totensor(L, i + 1);
+    if (in[i].t) tensors++;
+    else if (n == 1 || !nl_toscalar(L, i + 1, &in[i].s)) return 0;
+  }
+  return tensors;
+}
+
+/* The numeric parameters p and q, behind the operands. */
+static void parameters(const Signature *s, const Arg *arg, int from,
+                       double par[2]) {
+  par[0] = 1;
+  par[1] = 0;
+  for (int i = from; i < s->n && i < from + 2; i++)
+    if (s->param[i].type == P_NUM || s->param[i].type == P_CHOICE)
+      par[i - from] = nc_tofloat(arg[i].s);
+}
+
+static int sometensor(lua_State *L, const Signature *s, const Arg in[],
+                      int n) {
+  for (int i = 0; i < n; i++)
+    if (in[i].t) return 1;
+  return nl_error(L, s->name, "%s must be a tensor, not a number",
+                  s->param[0].name);
+}
+
+/* Runs a row; the box for its result is at the top of the stack. */
+static int runrow(lua_State *L, Op op, const Signature *s, const Args *a,
+                  Tensor **y, Tensor *out) {
+  double par[2];
+  if (nc_opinfo[op].kind == REDUCE_OP) {
+    unsigned dims;
+    int r = nc_dimmask(&dims, &a->arg[1], a->arg[0].t->nd);
+    if (r != NC_OK) {
+      nc_blameop(s->name);
+      nc_blame("self", a->arg[0].t);
+      return r;
+    }
+    par[0] = a->arg[4].given ? nc_tofloat(a->arg[4].s) : 1;
+    par[1] = 0;
+    return nc_reduce(y, op, a->arg[0].t, dims, (int)a->arg[2].s.i,
+                     a->arg[3].dtype, par, out);
+  }
+  sometensor(L, s, a->arg, nc_arity(op));
+  parameters(s, a->arg, nc_arity(op), par);
+  return nc_apply(y, op, a->arg, par, out);
+}
+
+/* The full call, with options; `into' writes the result to self. */
+static int fullrow(lua_State *L, Op op, int into) {
+  const Signature *s = nl_rowsignature(op);
+  const int64_t before = nc_memory.since;
+  const int top = lua_gettop(L);
+  int r, out = 0;
+  for (int attempt = 0;; attempt++) {
+    Tensor **y;
+    Args a;
+    lua_settop(L, top);
+    nl_readargs(L, s, &a);
+    out = into ? 1 : a.out;
+    y = nl_newbox(L);
+    r = runrow(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
+    if (r != NC_ENOMEM || attempt > 0) break;
+    nl_collect(L);
+    nc_trimcache(0);
+  }
+  nl_check(L, r);
+  if (out) lua_pushvalue(L, out);
+  pace(L, before);
+  return 1;
+}
+
+/* The parameters that a call without options has; NULL: none. */
+static const double *defaults(Op op, double par[2]) {
+  const Signature *s = nl_rowsignature(op);
+  const int n = nc_arity(op);
+  if (s->n == n) return NULL;
+  par[0] = nc_tofloat(s->param[n].fallback.s);
+  par[1] = s->n > n + 1 ? nc_tofloat(s->param[n + 1].fallback.s) : 0;
+  return par;
+}
+
+int nl_callrow(lua_State *L) {
+  const Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
+  const int64_t before = nc_memory.since;
+  Arg in[NC_MAXIN];
+  double par[2];
+  if (quick(L, op, in)) {
+    Tensor **y = nl_newbox(L);
+    int r = nc_apply(y, op, in, defaults(op, par), NULL);
+    if (r == NC_OK) {
+      pace(L, before);
+      return 1;
+    }
+    if (r != NC_ENOMEM) return nl_check(L, r);
+    lua_pop(L, 1);
+  }
+  return fullrow(L, op, 0);
+}
+
+int nl_callrowinto(lua_State *L) {
+  const Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
+  Arg in[NC_MAXIN];
+  double par[2];
+  Tensor *y;
+  if (quick(L, op, in) && in[0].t) {
+    int r = nc_apply(&y, op, in, defaults(op, par), in[0].t);
+    if (r != NC_ENOMEM) {
+      nl_check(L, r);
+      nc_release(y);              /* self holds it */
+      lua_settop(L, 1);
+      return 1;
+    }
+  }
+  return fullrow(L, op, 1);
+}
+
+/*
+** Families
+*/
+static int freecall(lua_State *L) {
+  nc_freelist(luaL_checkudata(L, 1, CALL));
+  return 0;
+}
+
+/* A record of the call that frees its list if an error jumps. */
+static Call *newcall(lua_State *L) {
+  Call *c = lua_newuserdatauv(L, sizeof *c, 0);
+  memset(c, 0, sizeof *c);
+  if (luaL_newmetatable(L, CALL)) {
+    lua_pushcfunction(L, freecall);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return c;
+}
+
+static int pushlist(lua_State *L, Call *c) {
+  lua_createtable(L, c->nlist, 0);
+  for (int i = 0; i < c->nlist; i++) {
+    Tensor **box = nl_newbox(L);
+    *box = c->list[i];
+    c->list[i] = NULL;
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* Writes the result of a family into a tensor, as a row would have. */
+static int writeto(Tensor *out, Tensor *y) {
+  Arg in[1] = { { .t = y } };
+  Tensor *same = NULL;
+  int r;
+  if (out == y) return NC_OK;
+  r = nc_apply(&same, OP_clone, in, NULL, out);
+  nc_release(same);
+  return r;
+}
+
+/* Pushes what the call gave; the boxes of tensors are at `box'. */
+static int results(lua_State *L, const Signature *s, Call *c, int box,
+                   int out, Tensor *self) {
+  if (c->list) return pushlist(L, c);
+  if (strncmp(s->results, "tensor", 6) != 0) {
+    nl_pushscalar(L, c->value);
+    return 1;
+  }
+  if (out) {
+    lua_pushvalue(L, out);
+    return 1;
+  }
+  if (self && *(Tensor **)lua_touserdata(L, box) == self) {
+    lua_pushvalue(L, 1);          /* it gave back what it was given */
+    return 1;
+  }
+  lua_pushvalue(L, box);
+  if (*(Tensor **)lua_touserdata(L, box + 1) == NULL) return 1;
+  lua_pushvalue(L, box + 1);
+  return 2;
+}
+
+static int family(lua_State *L, int into) {
+  const Family f = (Family)lua_tointeger(L, lua_upvalueindex(1));
+  const Signature *s = nl_familysignature(f);
+  const int64_t before = nc_memory.since;
+  const int top = lua_gettop(L);
+  const int lists = strncmp(s->results, "tensors", 7) == 0;
+  Tensor *self = NULL;
+  Call local, *c = &local;
+  int r, n, box, out;
+  for (int attempt = 0;; attempt++) {
+    Tensor **y[NC_MAXOUT];
+    Args a;
+    lua_settop(L, top);
+    nl_readargs(L, s, &a);
+    out = into ? 1 : a.out;
+    if (lists) c = newcall(L);
+    else memset(c, 0, sizeof *c);
+    c->op = f;
+    box = lua_gettop(L) + 1;
+    for (int i = 0; i < NC_MAXOUT; i++) y[i] = nl_newbox(L);
+    memcpy(c->arg, a.arg, sizeof c->arg);
+    if (s->n && s->param[0].type == P_TENSOR) self = a.arg[0].t;
+    r = nc_call(c);
+    for (int i = 0; i < NC_MAXOUT; i++) {
+      *y[i] = c->out[i];
+      c->out[i] = NULL;
+    }
+    if (r == NC_OK && out && *y[0])
+      r = writeto(nl_checktensor(L, out), *y[0]);
+    if (r != NC_ENOMEM || attempt > 0) break;
+    nl_collect(L);
+    nc_trimcache(0);
+  }
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(s->name);
+  nl_check(L, r);
+  n = results(L, s, c, box, out, self);
+  pace(L, before);
+  return n;
+}
+
+int nl_callfamily(lua_State *L) {
+  return family(L, 0);
+}
+
+int nl_callfamilyinto(lua_State *L) {
+  return family(L, 1);
+}

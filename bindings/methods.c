@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** methods.c - what a tensor is and where it is: sizes, types, devices; its
+** fields and the events of Lua that are not operations.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "binding.h"
+
+/*
+** Questions
+*/
+static int sizes(lua_State *L, const char *name, const int64_t v[]) {
+  const Tensor *t = nl_checktensor(L, 1);
+  int d;
+  if (lua_isnoneornil(L, 2)) {
+    lua_createtable(L, t->nd, 0);
+    for (int i = 0; i < t->nd; i++) {
+      lua_pushinteger(L, v[i]);
+      lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+  }
+  int r = nc_dim(&d, luaL_checkinteger(L, 2), t->nd);
+  if (r == NC_OK && t->nd == 0)
+    r = nc_fail(NC_EINDEX, "a tensor without dimensions has no sizes");
+  if (r != NC_OK) {
+    nc_blameop(name);
+    nc_blame("self", t);
+  }
+  nl_check(L, r);
+  lua_pushinteger(L, v[d]);
+  return 1;
+}
+
+static int size(lua_State *L) {
+  return sizes(L, "size", nl_checktensor(L, 1)->size);
+}
+
+static int stride(lua_State *L) {
+  return sizes(L, "stride", nl_checktensor(L, 1)->step);
+}
+
+static int numel(lua_State *L) {
+  lua_pushinteger(L, nc_numel(nl_checktensor(L, 1)));
+  return 1;
+}
+
+static int dim(lua_State *L) {
+  lua_pushinteger(L, nl_checktensor(L, 1)->nd);
+  return 1;
+}
+
+static int element_size(lua_State *L) {
+  lua_pushinteger(L, nc_dtypesize(nl_checktensor(L, 1)->dtype));
+  return 1;
+}
+
+static int storage_offset(lua_State *L) {
+  lua_pushinteger(L, nl_checktensor(L, 1)->offset);
+  return 1;
+}
+
+static int is_contiguous(lua_State *L) {
+  lua_pushboolean(L, nc_isdense(nl_checktensor(L, 1)));
+  return 1;
+}
+
+static int is_floating_point(lua_State *L) {
+  lua_pushboolean(L, nc_category(nl_checktensor(L, 1)->dtype) == NC_FLOAT);
+  return 1;
+}
+
+static int get_device(lua_State *L) {
+  const char *name = nc_device(nl_checktensor(L, 1))->name, *colon;
+  colon = strchr(name, ':');
+  lua_pushinteger(L, colon ? colon[1] - '0' : -1);
+  return 1;
+}
+
+static int storage_id(lua_State *L) {
+  lua_pushlightuserdata(L, nl_checktensor(L, 1)->data);
+  return 1;
+}
+
+/*
+** Conversions
+*/
+
+/* Pushes t as dtype on a device: itself if nothing changes. */
+static int converted(lua_State *L, DType type, const Device *d, int copy) {
+  Tensor *t = nl_checktensor(L, 1), **there, **cast;
+  const int64_t before = nc_memory.since;
+  if (type == DT_NONE) type = t->dtype;
+  if (d == NULL) d = nc_device(t);
+  if (!copy && t->dtype == type && nc_device(t) == d) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  there = nl_newbox(L);
+  nl_check(L, nc_todevice(there, t, d));
+  cast = nl_newbox(L);
+  if (copy && *there == t && t->dtype == type)
+    nl_check(L, nc_apply1(cast, OP_clone, t));
+  else
+    nl_check(L, nc_cast(cast, *there, type));
+  nl_pace(L, nc_memory.since - before);
+  return 1;
+}
+
+/* t:to(dtype | device | other, ...) */
+static int to(lua_State *L) {
+  const int top = lua_gettop(L);
+  const Device *d = NULL;
+  DType type = DT_NONE;
+  int copy = 0;
+  nl_checktensor(L, 1);
+  for (int i = 2; i <= top; i++) {
+    const Tensor *other;
+    if (lua_type(L, i) == LUA_TSTRING) {
+      DType named = nc_dtypefrom(lua_tostring(L, i));
+      if (named != DT_NONE) type = named;
+      else if (nc_finddevice(&d, lua_tostring(L, i)) != NC_OK) {
+        if (strncmp(lua_tostring(L, i), "cuda", 4) != 0)
+          return nl_error(L, "to", "'%s' is neither a dtype nor a device",
+                          lua_tostring(L, i));
+        nc_blameop("to");
+        return nl_check(L, NC_EDEVICE);
+      }
+    } else if ((other = nl_totensor(L, i)) != NULL) {
+      type = other->dtype;
+      d = nc_device(other);
+    } else if (lua_istable(L, i)) {
+      lua_getfield(L, i, "copy");
+      copy = lua_toboolean(L, -1);
+      if (lua_getfield(L, i, "dtype") == LUA_TSTRING &&
+          (type = nc_dtypefrom(lua_tostring(L, -1))) == DT_NONE)
+        return nl_error(L, "to", "no dtype '%s'", lua_tostring(L, -1));
+      if (lua_getfield(L, i, "device") == LUA_TSTRING)
+        nl_check(L, nc_finddevice(&d, lua_tostring(L, -1)));
+    } else if (!lua_isboolean(L, i))
+      return nl_error(L, "to", "argument %d must be a dtype, a device or a "
+                      "tensor", i - 1);
+  }
+  return converted(L, type, d, copy);
+}
+
+int nl_totype(lua_State *L) {
+  return converted(L, (DType)lua_tointeger(L, lua_upvalueindex(1)), NULL, 0);
+}
+
+static int type_as(lua_State *L) {
+  return converted(L, nl_checktensor(L, 2)->dtype, NULL, 0);
+}
+
+static int cpu(lua_State *L) {
+  return converted(L, DT_NONE, nc_host(), 0);
+}
+
+static int cuda(lua_State *L) {
+  const Device *d;
+  char name[32];
+  snprintf(name, sizeof name, "cuda:%d", (int)luaL_optinteger(L, 2, 0));
+  int r = nc_finddevice(&d, name);
+  if (r != NC_OK) {
+    nc_blameop("cuda");
+    nc_hint("everything works on cpu");
+  }
+  nl_check(L, r);
+  return converted(L, DT_NONE, d, 0);
+}
+
+/*
+** Life
+*/
+static int freetensor(lua_State *L) {
+  Tensor **box;
+  nl_checktensor(L, 1);
+  box = lua_touserdata(L, 1);
+  nc_release(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* the iterator behind pairs(t): i, t -> i+1, t[i+1] */
+static int next(lua_State *L) {
+  const Tensor *t = nl_checktensor(L, 1);
+  lua_Integer i = luaL_optinteger(L, 2, 0) + 1;
+  if (i > t->size[0]) return 0;
+  lua_settop(L, 1);
+  lua_pushinteger(L, i);
+  lua_pushvalue(L, 2);
+  lua_insert(L, 1);           /* i, t, i */
+  lua_pushcfunction(L, nl_index);
+  lua_insert(L, 2);
+  lua_call(L, 2, 1);
+  return 2;
+}
+
+int nl_pairs(lua_State *L) {
+  if (nl_checktensor(L, 1)->nd == 0)
+    return nl_error(L, "pairs", "a tensor without dimensions has no elements "
+                    "to go through");
+  lua_pushcfunction(L, next);
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  return 3;
+}
+
+/* t:iter(): the rows, without their numbers */
+static int nextrow(lua_State *L) {
+  lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
+  lua_settop(L, 0);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushinteger(L, i);
+  lua_pushinteger(L, i + 1);
+  lua_replace(L, lua_upvalueindex(2));
+  return next(L) ? 1 : 0;
+}
+
+static int iter(lua_State *L) {
+  if (nl_checktensor(L, 1)->nd == 0) return nl_pairs(L);
+  lua_settop(L, 1);
+  lua_pushinteger(L, 0);
+  lua_pushcclosure(L, nextrow, 2);
+  return 1;
+}
+
+/*
+** Fields
+*/
+static int transposed(lua_State *L, const char *name) {
+  lua_getglobal(L, "nacre");
+  lua_getfield(L, -1, name);
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static int field(lua_State *L, const Tensor *t, const char *key) {
+  if (strcmp(key, "dtype") == 0) lua_pushstring(L, nc_dtypename(t->dtype));
+  else if (strcmp(key, "device") == 0) lua_pushstring(L, nc_device(t)->name);
+  else if (strcmp(key, "ndim") == 0) lua_pushinteger(L, t->nd);
+  else if (strcmp(key, "shape") == 0) {
+    lua_settop(L, 1);
+    return sizes(L, "shape", t->size);
+  } else if (strcmp(key, "T") == 0) {
+    lua_settop(L, 1);
+    return transposed(L, "t");
+  } else
+    return 0;
+  return 1;
+}
+
+/* A string that can only be an index: "1:3, -1". */
+static int slicetext(const char *key) {
+  return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0;
+}
+
+static int nomethod(lua_State *L, const char *key) {
+  const char *names[FAM_COUNT + OP_COUNT + 64], *near;
+  int n = 0;
+  for (int i = 0; i < OP_COUNT; i++) names[n++] = nc_opinfo[i].name;
+  for (int i = 0; i < FAM_COUNT; i++) names[n++] = nc_families[i].name;
+  for (const Bound *b = nl_methods; b->name && n < FAM_COUNT + OP_COUNT + 60; b++)
+    names[n++] = b->name;
+  names[n++] = "item";
+  names[n++] = "totable";
+  names[n] = NULL;
+  near = nl_nearest(key, names);
+  return nl_error(L, "", near ? "tensor has no method '%s', did you mean '%s'?"
+                              : "tensor has no method '%s'", key, near);
+}
+
+/* t[key]: a method, a field, or an index.  Upvalue 1: the methods. */
+int nl_getfield(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    const char *key;
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+    lua_pop(L, 1);
+    key = lua_tostring(L, 2);
+    if (field(L, nl_checktensor(L, 1), key)) return 1;
+    if (!slicetext(key)) return nomethod(L, key);
+  }
+  return nl_index(L);
+}
+
+const Bound nl_methods[] = {
+  { "size", size, "self, dim:dim=nil -> sizes", "all sizes as a table, or one", 2 },
+  { "stride", stride, "self, dim:dim=nil -> strides", "all strides as a table, or one; in elements", 2 },
+  { "numel", numel, "self -> integer", "number of elements", 3 },
+  { "dim", dim, "self -> integer", "number of dimensions", 2 },
+  { "ndimension", dim, "self -> integer", "number of dimensions", 2 },
+  { "element_size", element_size, "self -> integer", "bytes of an element", 2 },
+  { "storage_offset", storage_offset, "self -> integer", "elements before the first in its memory", 2 },
+  { "is_contiguous", is_contiguous, "self -> boolean", "do the elements lie row by row without gaps?", 2 },
+  { "is_floating_point", is_floating_point, "self -> boolean", "is the dtype a float?", 3 },
+  { "get_device", get_device, "self -> integer", "ordinal of the CUDA device, -1 for the CPU", 2 },
+  { "to", to, "self, target:any, *, copy=false -> tensor", "converted to a dtype, a device or those of another tensor; self if nothing changes", 2 },
+  { "type_as", type_as, "self, other -> tensor", "converted to the dtype of other", 2 },
+  { "cpu", cpu, "self -> tensor", "on the CPU; self if it is there", 2 },
+  { "cuda", cuda, "self, device:int=0 -> tensor", "on a CUDA device", 2 },
+  { "free", freetensor, "self", "releases the memory now; using the tensor afterwards is an error", 2 },
+  { "iter", iter, "self -> iterator", "goes through the elements of the first dimension", 2 },
+  { "_storage_id", storage_id, "self -> light userdata", "tells which tensors share memory", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

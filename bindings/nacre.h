@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* nacre.h - opens the library: tensors for a Lua state. */
+#ifndef nacre_h
+#define nacre_h
+
+#include <lua.h>
+
+/* Pushes the table `nacre'.  A state must be closed with lua_close. */
+int luaopen_nacre(lua_State *L);
+
+/* A lua_Alloc made for many short-lived boxes; see alloc.c. */
+void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
+
+#endif

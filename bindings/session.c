@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* session.c - what concerns the session: seeds, threads, defaults, files. */
+#define _POSIX_C_SOURCE 200809L
+#include <string.h>
+#include <time.h>
+
+#include "binding.h"
+
+static int manual_seed(lua_State *L) {
+  nc_seed((uint64_t)luaL_checkinteger(L, 1));
+  return 0;
+}
+
+static int initial_seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)nc_initialseed());
+  return 1;
+}
+
+static int set_num_threads(lua_State *L) {
+  lua_Integer n = luaL_checkinteger(L, 1);
+  if (n < 1 || n > 256)
+    return nl_error(L, "set_num_threads", "the number of threads must be 1 to "
+                    "256, not %lld", (long long)n);
+  nc_setthreads((int)n);
+  return 0;
+}
+
+static int get_num_threads(lua_State *L) {
+  lua_pushinteger(L, nc_threads());
+  return 1;
+}
+
+static int set_default_dtype(lua_State *L) {
+  DType t = nc_dtypefrom(luaL_checkstring(L, 1));
+  if (t == DT_NONE || nc_category(t) != NC_FLOAT)
+    return nl_error(L, "set_default_dtype", "'%s' is no float dtype",
+                    lua_tostring(L, 1));
+  nc_defaultdtype = t;
+  return 0;
+}
+
+static int get_default_dtype(lua_State *L) {
+  lua_pushstring(L, nc_dtypename(nc_defaultdtype));
+  return 1;
+}
+
+static int is_tensor(lua_State *L) {
+  lua_pushboolean(L, nl_totensor(L, 1) != NULL);
+  return 1;
+}
+
+static int synchronize(lua_State *L) {
+  nl_check(L, nc_synchronize());
+  return 0;
+}
+
+static int clocktime(lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
+  return 1;
+}
+
+/* A device by name; "auto" is the best there is. */
+static int device(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  const Device *d;
+  if (strcmp(name, "auto") == 0) name = nc_host()->name;
+  nl_check(L, nc_finddevice(&d, name));
+  lua_pushstring(L, d->name);
+  return 1;
+}
+
+/* What fn allocated and left is released when it returns. */
+static int scope(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  nl_collect(L);
+  return lua_gettop(L);
+}
+
+/*
+** Files
+*/
+static int load(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  Tensor **y = nl_newbox(L);
+  int r = nc_load(y, path);
+  if (r != NC_OK) nc_blameop("load");
+  return nl_check(L, r);
+}
+
+static int save(lua_State *L) {
+  int atomic = 1;
+  if (nl_totensor(L, 1) && lua_type(L, 2) == LUA_TSTRING) {
+    nc_fail(NC_EVALUE, "the path comes first, then the tensor");
+    nc_blameop("save");
+    nc_hint("nacre.save(\"%s\", t)", lua_tostring(L, 2));
+    return nl_check(L, NC_EVALUE);
+  }
+  const char *path = luaL_checkstring(L, 1);
+  Tensor *t = nl_checktensor(L, 2);
+  if (lua_istable(L, 3) && lua_getfield(L, 3, "atomic") == LUA_TBOOLEAN)
+    atomic = lua_toboolean(L, -1);
+  int r = nc_save(path, t, atomic);
+  if (r != NC_OK) nc_blameop("save");
+  nl_check(L, r);
+  return 0;
+}
+
+/*
+** For the shell and for tests
+*/
+static int counters(lua_State *L) {
+  lua_pushinteger(L, nc_counters.flops);
+  lua_pushinteger(L, nc_counters.bytes);
+  lua_pushinteger(L, nc_counters.launches);
+  lua_pushinteger(L, nc_counters.allocated);
+  return 4;
+}
+
+static int memory(lua_State *L) {
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, nc_memory.live);
+  lua_setfield(L, -2, "live");
+  lua_pushinteger(L, nc_memory.cached);
+  lua_setfield(L, -2, "cached");
+  lua_pushinteger(L, nc_memory.peak);
+  lua_setfield(L, -2, "peak");
+  return 1;
+}
+
+static int fail_alloc(lua_State *L) {
+  nc_failalloc(luaL_checkinteger(L, 1), lua_toboolean(L, 2));
+  return 0;
+}
+
+static int empty_cache(lua_State *L) {
+  nl_collect(L);
+  nc_trimcache(0);
+  return 0;
+}
+
+static int set_memory_limit(lua_State *L) {
+  nc_hostlimit = luaL_checkinteger(L, 1);
+  return 0;
+}
+
+const Bound nl_session[] = {
+  { "manual_seed", manual_seed, "seed:int", "seeds the random numbers", 1 },
+  { "initial_seed", initial_seed, "-> integer", "the seed in use", 1 },
+  { "set_num_threads", set_num_threads, "n:int", "threads that operations on the CPU use", 1 },
+  { "get_num_threads", get_num_threads, "-> integer", "threads that operations on the CPU use", 1 },
+  { "set_default_dtype", set_default_dtype, "dtype", "the dtype of float tensors whose dtype is not given", 1 },
+  { "get_default_dtype", get_default_dtype, "-> dtype", "the dtype of float tensors whose dtype is not given", 1 },
+  { "is_tensor", is_tensor, "value -> boolean", "is the value a tensor?", 1 },
+  { "synchronize", synchronize, "", "waits for every device", 1 },
+  { "clock", clocktime, "-> seconds", "a clock that never goes back, for measuring time", 1 },
+  { "device", device, "name -> name", "checks the name of a device; \"auto\" is the best there is", 1 },
+  { "scope", scope, "fn, ... -> results", "calls fn and then releases what it left", 1 },
+  { "load", load, "path -> tensor", "reads a .npy file", 1 },
+  { "save", save, "path, self, *, atomic=true", "writes a .npy file; an old one is replaced at once or stays", 1 },
+  { "empty_cache", empty_cache, "", "collects, and gives cached memory back to the system", 1 },
+  { "set_memory_limit", set_memory_limit, "bytes:int", "the most that tensors may hold; 0 is no limit", 1 },
+  { "_counters", counters, "-> flops, bytes, launches, allocated", "", 1 },
+  { "_memory", memory, "-> table", "", 1 },
+  { "_fail_alloc", fail_alloc, "n:int, sticky=false", "", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

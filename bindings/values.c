@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* values.c - numbers and tables of Lua to tensors, and back. */
+#include <string.h>
+
+#include "binding.h"
+
+/*
+** Tables to tensors
+*/
+typedef struct Table {        /* what was found in a nested table */
+  int nd;
+  int64_t size[NC_MAXDIM];
+  Category kind;
+  DType dtype;                /* as asked for */
+} Table;
+
+static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
+  return nl_error(L, "tensor", "the table is ragged: %lld elements at dim %d, "
+                  "where others have %lld", (long long)got, d + 1,
+                  (long long)t->size[d]);
+}
+
+/* The sizes, from the first elements of each level. */
+static void measure(lua_State *L, int i, Table *t) {
+  t->nd = 0;
+  int top = lua_gettop(L);
+  luaL_checkstack(L, 2 * NC_MAXDIM + 8, NULL);
+  lua_pushvalue(L, i);
+  while (lua_istable(L, -1)) {
+    if (t->nd == NC_MAXDIM)
+      nl_error(L, "tensor", "tables are nested deeper than %d", NC_MAXDIM);
+    t->size[t->nd] = (int64_t)lua_rawlen(L, -1);
+    if (t->size[t->nd++] == 0) break;
+    lua_rawgeti(L, -1, 1);
+  }
+  lua_settop(L, top);
+}
+
+/* Visits every number of the table on top at level d: finds the category,
+   or, if p is not NULL, stores as int64 or double. */
+static void visit(lua_State *L, Table *t, int d, char **p) {
+  Scalar v;
+  if (d == t->nd) {
+    if (!nl_toscalar(L, -1, &v))
+      nl_error(L, "tensor", "an element is a %s, not a number",
+               nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
+                                  : luaL_typename(L, -1));
+    if (p == NULL) {
+      if (v.kind > t->kind) t->kind = v.kind;
+      return;
+    }
+    if (t->kind == NC_FLOAT) v.f = nc_tofloat(v), memcpy(*p, &v.f, 8);
+    else memcpy(*p, &v.i, 8);
+    *p += 8;
+    return;
+  }
+  if (!lua_istable(L, -1)) ragged(L, t, d, 1);
+  if ((int64_t)lua_rawlen(L, -1) != t->size[d])
+    ragged(L, t, d, (int64_t)lua_rawlen(L, -1));
+  if (nc_interrupted)
+    nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+  for (int64_t k = 1; k <= t->size[d]; k++) {
+    lua_rawgeti(L, -1, k);
+    visit(L, t, d + 1, p);
+    lua_pop(L, 1);
+  }
+}
+
+static DType inferred(const Table *t) {
+  if (t->kind == NC_FLOAT || t->size[t->nd ? t->nd - 1 : 0] == 0)
+    return nc_defaultdtype;
+  return t->kind == NC_INT ? DT_i64 : DT_b8;
+}
+
+#define SIGNATURE "data:any, *, dtype:dtype=nil, device:device=nil -> tensor"
+
+/* Fills a box with the table at index 1 as int64 or float64; gives the
+   dtype that the table asks for. */
+static DType fromtable(lua_State *L, Tensor **wide) {
+  Table t = { .kind = NC_BOOL };
+  char *p;
+  measure(L, 1, &t);
+  lua_pushvalue(L, 1);
+  visit(L, &t, 0, NULL);
+  nl_check(L, nc_new(wide, nc_host(), t.kind == NC_FLOAT ? DT_f64 : DT_i64,
+                     t.nd, t.size));
+  p = nc_data(*wide);
+  visit(L, &t, 0, &p);
+  lua_pop(L, 1);
+  return inferred(&t);
+}
+
+/* nacre.tensor(data, {dtype=, device=}) */
+static int newtensor(lua_State *L) {
+  static Signature s;
+  Tensor **wide, **cast, **there, *given;
+  DType type;
+  Args a;
+  if (s.name == NULL) nl_parsesignature(&s, "tensor", SIGNATURE);
+  nl_readargs(L, &s, &a);
+  given = nl_totensor(L, 1);
+  wide = nl_newbox(L);
+  if (given) {
+    nl_check(L, nc_apply1(wide, OP_clone, given));
+    type = given->dtype;
+  } else
+    type = fromtable(L, wide);
+  if (a.arg[1].dtype != DT_NONE) type = a.arg[1].dtype;
+  cast = nl_newbox(L);
+  nl_check(L, nc_cast(cast, *wide, type));
+  if (a.arg[2].device == NULL) return 1;
+  there = nl_newbox(L);
+  return nl_check(L, nc_todevice(there, *cast, a.arg[2].device));
+}
+
+/*
+** Tensors to tables
+*/
+static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
+  if (d == t->nd) {
+    Scalar v;
+    nl_check(L, nc_read(&v, t, offset));
+    nl_pushscalar(L, v);
+    return;
+  }
+  if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+  lua_createtable(L, t->size[d] < 1 << 26 ? (int)t->size[d] : 0, 0);
+  for (int64_t i = 0; i < t->size[d]; i++) {
+    pushlevel(L, t, d + 1, offset + i * t->step[d]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static int totable(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1), **host;
+  luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);
+  host = nl_newbox(L);
+  nl_check(L, nc_todevice(host, nl_checktensor(L, 1), nc_host()));
+  (void)t;
+  pushlevel(L, *host, 0, 0);
+  return 1;
+}
+
+static int item(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  Scalar v;
+  int r = nc_item(&v, t);
+  if (r != NC_OK) {
+    nc_blameop("item");
+    nc_blame("self", t);
+  }
+  nl_check(L, r);
+  nl_pushscalar(L, v);
+  return 1;
+}
+
+/*
+** What the display needs
+*/
+static int summary(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  Summary s;
+  nl_check(L, nc_summary(&s, t, luaL_optinteger(L, 2, 0)));
+  lua_createtable(L, 0, 16);
+#define INTEGER(f) lua_pushinteger(L, s.f), lua_setfield(L, -2, #f)
+#define NUMBER(f) lua_pushnumber(L, s.f), lua_setfield(L, -2, #f)
+  INTEGER(n), INTEGER(nan), INTEGER(posinf), INTEGER(neginf), INTEGER(zero);
+  INTEGER(seen), INTEGER(imin), INTEGER(imax), INTEGER(firstbad);
+  NUMBER(min), NUMBER(max), NUMBER(mean), NUMBER(std);
+#undef INTEGER
+#undef NUMBER
+  lua_pushboolean(L, s.constant);
+  lua_setfield(L, -2, "constant");
+  lua_createtable(L, 12, 0);
+  for (int i = 0; i < 12; i++) {
+    lua_pushinteger(L, s.histogram[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "histogram");
+  return 1;
+}
+
+const Bound nl_values[] = {
+  { "tensor", newtensor, SIGNATURE,
+    "a tensor of a number or of nested tables; integers give int64, "
+    "others the default float dtype, true and false bool", 1 },
+  { "totable", totable, "self -> table",
+    "the elements as nested tables; integers stay exact", 2 },
+  { "tolist", totable, "self -> table", "the same as totable", 2 },
+  { "item", item, "self -> number",
+    "the value of a tensor of one element", 2 },
+  { "_summary", summary, "self, limit=0 -> table", "statistics for display", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cpu.c - the CPU as a device: walks the operands of a row and calls the
+** loops of kernels.c over dense memory.
+**
+** What is not dense, or not in the type of computation, passes through
+** buffers of BLOCK elements that stay in the first-level cache: so there is
+** one loop a row and type, and conversion costs no pass over memory.
+*/
+#include <string.h>
+
+#include "kernels.h"
+#include "portable.h"
+#include "tensor.h"
+#include "walk.h"
+
+#define GRAIN 32768           /* from here on threads pay */
+
+const Kernels *nc_kernels(void) {
+  static const Kernels *best;
+  if (best) return best;
+#ifdef NC_X86
+  __builtin_cpu_init();
+  best = &nc_kernels_v2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    best = &nc_kernels_v3;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    best = &nc_kernels_v4;
+#else
+  best = &nc_kernels_any;
+#endif
+  return best;
+}
+
+Computed nc_computed(DType t) {
+  static const Computed of[DT_COUNT] = {
+    [DT_b8] = CT_u8,   [DT_u8] = CT_u8,   [DT_i8] = CT_i32,
+    [DT_i16] = CT_i32, [DT_i32] = CT_i32, [DT_i64] = CT_i64,
+    [DT_f16] = CT_f32, [DT_bf16] = CT_f32, [DT_f32] = CT_f32,
+    [DT_f64] = CT_f64,
+  };
+  return of[t];
+}
+
+DType nc_storedas(Computed c) {
+  static const DType of[CT_COUNT] = { DT_u8, DT_i32, DT_i64, DT_f32, DT_f64 };
+  return of[c];
+}
+
+/* Is an operand of type t, as it lies, what kernels of type c want? */
+static int asitlies(DType t, Computed c) {
+  return t == nc_storedas(c) || (t == DT_b8 && c == CT_u8);
+}
+
+/*
+** Walking
+*/
+void nc_walkto(Walk *w, const Loop *k, int from, int to, int64_t at) {
+  w->k = k;
+  w->from = from;
+  w->to = to;
+  for (int d = from; d < to; d++) {
+    w->index[d] = at % k->size[d];
+    at /= k->size[d];
+  }
+}
+
+int64_t nc_walkoffset(const Walk *w, int j) {
+  int64_t offset = 0;
+  for (int d = w->from; d < w->to; d++)
+    offset += w->index[d] * w->k->step[j][d];
+  return offset;
+}
+
+void nc_walkby(Walk *w, int64_t n) {
+  for (int d = w->from; d < w->to && n > 0; d++) {
+    int64_t size = w->k->size[d], at = w->index[d] + n;
+    n = 0;
+    if (at >= size && d + 1 < w->to) {
+      n = at < 2 * size ? 1 : at / size;
+      at -= n * size;
+    }
+    w->index[d] = at;
+  }
+}
+
+int64_t nc_walkleft(const Walk *w) {
+  return w->from == w->to ? 1 : w->k->size[w->from] - w->index[w->from];
+}
+
+/* Moves n elements from `at' on between operand j and dense memory; the
+   loop's dimensions from..to-1 are walked. */
+static void transfer(const Loop *k, int j, const Walk *start, int64_t base,
+                     char *dense, int64_t size, int64_t n, Move move,
+                     int store) {
+  const int64_t esize = nc_dtypesize(k->type[j]);
+  const int64_t step = start->from == start->to ? 0 : k->step[j][start->from];
+  Walk w = *start;
+  for (int64_t i = 0; i < n;) {
+    int64_t m = nc_walkleft(&w);
+    char *p = (char *)k->p[j] + (base + nc_walkoffset(&w, j)) * esize;
+    if (m > n - i) m = n - i;
+    if (store) move(p, dense + i * size, step, m);
+    else move(dense + i * size, p, step, m);
+    nc_walkby(&w, m);
+    i += m;
+  }
+}
+
+/*
+** Elementwise rows
+*/
+typedef struct Plan {
+  const Loop *k;
+  MapKernel f;
+  Move move[NC_MAXIN];        /* NULL: an operand is used where it lies */
+  int64_t size[NC_MAXIN];     /* of an element as the kernel wants it */
+  Computed c[NC_MAXIN];
+  int direct;                 /* no operand needs a buffer */
+} Plan;
+
+static int64_t computedsize(Computed c) {
+  return nc_dtypesize(nc_storedas(c));
+}
+
+/* Does every result of the row keep to 0 and 1, as bool must? */
+static int closed(const OpInfo *info, Op op) {
+  return info->kind == TEST_OP || info->kind == COMPARE_OP ||
+         info->kind == CHOOSE_OP || info->types == CLASS_INT ||
+         op == OP_clone;
+}
+
+static void plan(Plan *p, const Loop *k) {
+  const Kernels *kernels = nc_kernels();
+  const OpInfo *info = &nc_opinfo[k->op];
+  const Computed c = nc_computed(k->work);
+  const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
+  p->k = k;
+  p->f = kernels->map[k->op][c];
+  p->direct = k->nd <= 1;
+  for (int j = 0; j < k->nargs; j++) {
+    int lies, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
+    Computed own = c;
+    if ((j == 0 && truth) || (j == 1 && info->kind == CHOOSE_OP)) own = CT_u8;
+    lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense;
+    if (j == 0 && k->type[0] == DT_b8) lies = lies && closed(info, k->op);
+    p->c[j] = own;
+    p->size[j] = computedsize(own);
+    p->move[j] = lies ? NULL : j == 0 ? kernels->store[own][k->type[0]]
+                                      : kernels->load[own][k->type[j]];
+    p->direct &= lies;
+  }
+}
+
+/* n copies of a number in the type of computation. */
+static void repeat(char *buf, Computed c, Scalar v, int64_t n) {
+  for (int64_t i = 0; i < n; i++) switch (c) {
+    case CT_u8: ((uint8_t *)buf)[i] = (uint8_t)v.i; break;
+    case CT_i32: ((int32_t *)buf)[i] = (int32_t)v.i; break;
+    case CT_i64: ((int64_t *)buf)[i] = v.i; break;
+    case CT_f32: ((float *)buf)[i] = (float)nc_tofloat(v); break;
+    default: ((double *)buf)[i] = nc_tofloat(v);
+  }
+}
+
+static void mapdirect(void *ctx, int64_t begin, int64_t end) {
+  const Plan *p = ctx;
+  void *v[NC_MAXIN];
+  for (int j = 0; j < p->k->nargs; j++)
+    v[j] = (char *)p->k->p[j] + begin * p->size[j];
+  p->f(end - begin, v, p->k->par);
+}
+
+static void mapblocks(void *ctx, int64_t begin, int64_t end) {
+  const Plan *p = ctx;
+  const Loop *k = p->k;
+  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  void *v[NC_MAXIN];
+  Walk w;
+  for (int j = 1; j < k->nargs; j++)
+    if (k->p[j] == NULL)
+      repeat(buf[j], p->c[j], k->number[j],
+             end - begin < NC_BLOCK ? end - begin : NC_BLOCK);
+  nc_walkto(&w, k, 0, k->nd, begin);
+  for (int64_t i = begin; i < end; i += NC_BLOCK) {
+    int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
+    for (int j = 0; j < k->nargs; j++) {
+      v[j] = p->move[j] || !k->p[j] ? buf[j]
+                                    : (char *)k->p[j] + i * p->size[j];
+      if (j > 0 && p->move[j] && k->p[j])
+        transfer(k, j, &w, 0, buf[j], p->size[j], n, p->move[j], 0);
+    }
+    p->f(n, v, k->par);
+    if (p->move[0]) transfer(k, 0, &w, 0, buf[0], p->size[0], n, p->move[0], 1);
+    nc_walkby(&w, n);
+  }
+}
+
+static int runmap(const Loop *k) {
+  Plan p;
+  plan(&p, k);
+  if (k->n > GRAIN)
+    return nc_parallel(k->n, GRAIN, p.direct ? mapdirect : mapblocks, &p);
+  if (p.direct) mapdirect(&p, 0, k->n);
+  else mapblocks(&p, 0, k->n);
+  return NC_OK;
+}
+
+/*
+** The device
+*/
+static int run(const Loop *k) {
+  return nc_opinfo[k->op].kind == REDUCE_OP ? nc_cpufold(k) : runmap(k);
+}
+
+static int tohost(void *dst, const void *src, int64_t bytes) {
+  memcpy(dst, src, (size_t)bytes);
+  return NC_OK;
+}
+
+static int copy(void *dst, const void *src, int64_t bytes,
+                const Device *from) {
+  return from->tohost(dst, src, bytes);
+}
+
+static int synchronize(void) {
+  return NC_OK;
+}
+
+const Device nc_cpu = { "cpu",  nc_hostalloc, nc_hostfree, copy,
+                        tohost, run,          synchronize, NULL };

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* dtype.c - names, sizes and promotion of the element types. */
+#include <string.h>
+
+#include "tensor.h"
+
+DType nc_defaultdtype = DT_f32;
+
+static const struct {
+  const char *name;
+  int64_t size;
+  Category category;
+} dtypes[DT_COUNT] = {
+#define X(id, name, storage, category) { name, sizeof(storage), category },
+  DTYPES(X)
+#undef X
+};
+
+const char *nc_dtypename(DType t) {
+  return dtypes[t].name;
+}
+
+int64_t nc_dtypesize(DType t) {
+  return dtypes[t].size;
+}
+
+Category nc_category(DType t) {
+  return dtypes[t].category;
+}
+
+DType nc_dtypefrom(const char *name) {
+  static const struct { const char *name; DType type; } alias[] = {
+    { "float", DT_f32 }, { "double", DT_f64 }, { "half", DT_f16 },
+    { "long", DT_i64 },  { "int", DT_i32 },    { "short", DT_i16 },
+    { "char", DT_i8 },   { "byte", DT_u8 },
+  };
+  for (int t = 0; t < DT_COUNT; t++)
+    if (strcmp(dtypes[t].name, name) == 0) return (DType)t;
+  for (size_t i = 0; i < sizeof alias / sizeof *alias; i++)
+    if (strcmp(alias[i].name, name) == 0) return alias[i].type;
+  return DT_NONE;
+}
+
+DType nc_promote(DType a, DType b) {
+  DType low = a < b ? a : b, high = a < b ? b : a;
+  if (low == high) return a;
+  if (low == DT_u8 && high == DT_i8) return DT_i16;
+  if (low == DT_f16 && high == DT_bf16) return DT_f32;
+  return high;                /* the order of the enumeration */
+}
+
+Scalar nc_int(int64_t i) {
+  return (Scalar){ NC_INT, i, 0 };
+}
+
+Scalar nc_float(double f) {
+  return (Scalar){ NC_FLOAT, 0, f };
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** dtype.h - the element types.
+**
+** DTYPES(X) expands X(id, name, storage, category) for each, in the order of
+** the enumeration: id names it in C, name in Lua, storage is how an element
+** lies in memory.  float16 and bfloat16 lie as bits and are computed in float.
+*/
+#ifndef dtype_h
+#define dtype_h
+
+#include <stdint.h>
+
+typedef struct { uint16_t bits; } f16_s;
+typedef struct { uint16_t bits; } bf16_s;
+typedef struct { uint8_t bits; } b8_s;      /* 0 or 1 */
+
+/* clang-format off */
+#define DTYPES(X)                          \
+  X(b8,   "bool",     b8_s,    NC_BOOL)    \
+  X(u8,   "uint8",    uint8_t, NC_INT)     \
+  X(i8,   "int8",     int8_t,  NC_INT)     \
+  X(i16,  "int16",    int16_t, NC_INT)     \
+  X(i32,  "int32",    int32_t, NC_INT)     \
+  X(i64,  "int64",    int64_t, NC_INT)     \
+  X(f16,  "float16",  f16_s,   NC_FLOAT)   \
+  X(bf16, "bfloat16", bf16_s,  NC_FLOAT)   \
+  X(f32,  "float32",  float,   NC_FLOAT)   \
+  X(f64,  "float64",  double,  NC_FLOAT)
+/* clang-format on */
+
+typedef enum Category { NC_BOOL, NC_INT, NC_FLOAT } Category;
+
+#define X(id, name, storage, category) DT_##id,
+typedef enum DType { DTYPES(X) DT_COUNT } DType;
+#undef X
+
+#define DT_NONE DT_COUNT                    /* "not given" */
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** error.c - the record of the last failure, one a thread.
+*/
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor.h"
+
+static _Thread_local Error record;
+
+int nc_fail(int code, const char *fmt, ...) {
+  va_list args;
+  record.code = code;
+  record.op[0] = record.rule[0] = record.hint[0] = '\0';
+  record.n = 0;
+  va_start(args, fmt);
+  vsnprintf(record.text, sizeof record.text, fmt, args);
+  va_end(args);
+  return code;
+}
+
+void nc_rule(const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(record.rule, sizeof record.rule, fmt, args);
+  va_end(args);
+}
+
+void nc_hint(const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(record.hint, sizeof record.hint, fmt, args);
+  va_end(args);
+}
+
+void nc_blame(const char *role, const Tensor *t) {
+  Operand *o = &record.operand[record.n];
+  if (record.n == NC_MAXBLAME) return;
+  record.n++;
+  snprintf(o->role, sizeof o->role, "%s", role);
+  o->identity = t;
+  o->dtype = t->dtype;
+  o->nd = t->nd;
+  memcpy(o->size, t->size, sizeof o->size);
+  o->device = nc_device(t)->name;
+  o->isview = t->data->refs > 1 && !nc_isdense(t);
+}
+
+void nc_blameop(const char *op) {
+  snprintf(record.op, sizeof record.op, "%s", op);
+}
+
+const Error *nc_lasterror(void) {
+  return &record;
+}
+
+const char *nc_errname(int code) {
+#define X(name, text) #name,
+  static const char *const names[] = { "OK", NC_ERRORS(X) };
+#undef X
+  return code >= 0 && code < NC_ERRCOUNT ? names[code] : "?";
+}

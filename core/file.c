@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** file.c - reading a file to its end, and replacing one as a whole.
+**
+** A file is replaced by writing a second one next to it, making that durable
+** and renaming it, so that at any moment, also after a crash, the name leads
+** to the old bytes or to the new ones.
+*/
+#define _GNU_SOURCE           /* O_CLOEXEC, realpath */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+Files nc_files = { open,   close, read,  write,  fstat,
+                   stat, fchmod, fsync, rename, unlink };
+
+/*
+** Messages
+*/
+/* Length of the printable UTF-8 sequence at s, 0 if there is none. */
+static size_t printable(const unsigned char *s, size_t n) {
+  static const uint32_t least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
+  size_t len = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2
+             : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+  uint32_t c = len > 1 ? *s & (0x7fu >> len) : *s;
+  if (len == 0 || len > n) return 0;
+  for (size_t i = 1; i < len; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 0;
+    c = c << 6 | (s[i] & 0x3f);
+  }
+  if (c < least[len] || c > 0x10ffff || c == 0x7f || c == '\\') return 0;
+  if ((c >= 0xd800 && c < 0xe000) || (c >= 0x2028 && c <= 0x202e) ||
+      (c >= 0x2066 && c <= 0x2069)) /* turns the direction of writing */
+    return 0;
+  return len;
+}
+
+char *nc_printable(char *buf, size_t room, const char *s, size_t n) {
+  const unsigned char *p = (const unsigned char *)s;
+  size_t used = 0;
+  while (n > 0 && used + 8 < room) {
+    size_t len = printable(p, n);
+    if (len) memcpy(buf + used, p, len), used += len;
+    else used += (size_t)snprintf(buf + used, 5, "\\x%02x", *p);
+    p += len ? len : 1;
+    n -= len ? len : 1;
+  }
+  memcpy(buf + used, n ? "..." : "", n ? 4 : 1);
+  return buf;
+}
+
+int nc_failfile(int code, const char *path, const char *fmt, ...) {
+  char where[160], what[320];
+  size_t n = strlen(path), skip = n > 100 ? n - 100 : 0;
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(what, sizeof what, fmt, args);
+  va_end(args);
+  return nc_fail(code, "%s%s: %s", skip ? "..." : "",
+                 nc_printable(where, sizeof where, path + skip, n - skip),
+                 what);
+}
+
+static int failed(const char *path, const char *what, int error) {
+  return nc_failfile(NC_EFILE, path, "%s%s%s", what, *what ? ": " : "",
+                     strerror(error));
+}
+
+/*
+** Reading
+*/
+int nc_openread(Reader *r, const char *path) {
+  struct stat s;
+  int status = NC_OK;
+  r->path = path;
+  do {                        /* not waiting for the writer of a pipe */
+    r->fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  } while (r->fd < 0 && errno == EINTR);
+  if (r->fd < 0) return failed(path, "", errno);
+  if (nc_files.fstat(r->fd, &s) != 0)
+    status = failed(path, "cannot be examined", errno);
+  else if (S_ISDIR(s.st_mode))
+    status = nc_failfile(NC_EFILE, path, "this is a directory");
+  else if (!S_ISREG(s.st_mode))
+    status = nc_failfile(NC_EFILE, path, "this is not a regular file");
+  else r->left = (int64_t)s.st_size;
+  if (status != NC_OK) nc_closeread(r);
+  return status;
+}
+
+int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
+  char *at = p;
+  if (n > r->left)
+    return nc_failfile(NC_EFILE, r->path,
+                       "%s: %lld bytes are needed, the file has %lld left",
+                       field, (long long)n, (long long)r->left);
+  while (n > 0) {
+    ssize_t k;
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    k = nc_files.read(r->fd, at, (size_t)n);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return failed(r->path, field, errno);
+    if (k == 0)
+      return nc_failfile(NC_EFILE, r->path,
+                         "%s: the file became shorter while it was read",
+                         field);
+    at += k;
+    n -= k;
+    r->left -= k;
+  }
+  return NC_OK;
+}
+
+int nc_readend(Reader *r) {
+  char c;
+  ssize_t k;
+  do k = nc_files.read(r->fd, &c, 1);
+  while (k < 0 && errno == EINTR && !nc_interrupted);
+  if (k < 0 && errno == EINTR) return nc_fail(NC_EINTR, "interrupted");
+  if (k < 0) return failed(r->path, "end", errno);
+  if (k > 0)
+    return nc_failfile(NC_EFILE, r->path,
+                       "end: the file became longer while it was read");
+  return NC_OK;
+}
+
+void nc_closeread(Reader *r) {
+  if (r->fd >= 0) nc_files.close(r->fd);
+  r->fd = -1;
+}
+
+/*
+** Writing
+*/
+static int create(const char *path, int flags, mode_t mode) {
+  int fd;
+  do fd = nc_files.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode);
+  while (fd < 0 && errno == EINTR && !nc_interrupted);
+  return fd;
+}
+
+/* The folder of path, with its last slash: its length (0: the current). */
+static size_t folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Opens a new file in the folder of the target, under a name of its own. */
+static int opentemp(Writer *w, int exists) {
+  size_t n = folder(w->target);
+  unsigned long id = (unsigned long)getpid() * 2654435761u;
+  if (n + 32 > sizeof w->temp) return failed(w->path, "", ENAMETOOLONG);
+  memcpy(w->temp, w->target, n);
+  for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
+    id = id * 1103515245u + 12345u + (unsigned long)time(NULL);
+    snprintf(w->temp + n, 32, ".nacre-%08lx.tmp", id & 0xffffffffu);
+    w->fd = create(w->temp, O_EXCL | O_NOFOLLOW, 0600);
+    if (w->fd < 0 && errno != EEXIST) break;
+  }
+  if (w->fd >= 0) return NC_OK;
+  w->temp[0] = '\0';
+  failed(w->path, "no new file can be made in its folder", errno);
+  if (exists) nc_hint("nacre.save(path, t, {atomic=false}) writes in place");
+  return NC_EFILE;
+}
+
+static mode_t newmode(void) {
+  mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+/* A second file that takes the place, and the mode, of the target. */
+static int openbeside(Writer *w, int exists, mode_t mode) {
+  int n = snprintf(w->target, sizeof w->target, "%s", w->path);
+  if (n < 0 || (size_t)n >= sizeof w->target)
+    return failed(w->path, "", ENAMETOOLONG);
+  if (exists) {               /* a link stays, what it leads to is replaced */
+    if (realpath(w->path, w->target) == NULL) return failed(w->path, "", errno);
+    if (access(w->target, W_OK) != 0) return failed(w->path, "", errno);
+  }
+  TRY(opentemp(w, exists));
+  if (nc_files.fchmod(w->fd, exists ? mode & 0777 : newmode()) == 0)
+    return NC_OK;
+  return nc_closewrite(w, failed(w->path, "its mode cannot be set", errno));
+}
+
+int nc_openwrite(Writer *w, const char *path, int atomic) {
+  struct stat s;
+  int exists = nc_files.stat(path, &s) == 0;
+  w->path = path;
+  w->fd = -1;
+  w->target[0] = w->temp[0] = '\0';
+  w->regular = !exists || S_ISREG(s.st_mode);
+  if (!exists && errno != ENOENT) return failed(path, "", errno);
+  if (exists && S_ISDIR(s.st_mode)) return failed(path, "", EISDIR);
+  if (w->regular && atomic) return openbeside(w, exists, s.st_mode);
+  w->fd = create(path, w->regular ? O_TRUNC : 0, 0666);
+  return w->fd < 0 ? failed(path, "", errno) : NC_OK;
+}
+
+int nc_writeblock(Writer *w, const void *p, int64_t n) {
+  const char *at = p;
+  while (n > 0) {
+    ssize_t k;
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    k = nc_files.write(w->fd, at, (size_t)n);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return failed(w->path, "cannot be written", errno);
+    at += k;
+    n -= k;
+  }
+  return NC_OK;
+}
+
+/* Closes; once the bytes are safe an interrupted close is none of ours. */
+static int shut(Writer *w) {
+  int fd = w->fd;
+  w->fd = -1;
+  if (nc_files.close(fd) != 0 && errno != EINTR)
+    return failed(w->path, "cannot be closed", errno);
+  return NC_OK;
+}
+
+/* fsync after an error may report success for pages that were dropped, so it
+   is never repeated; EINVAL is what a file system without it says. */
+static int flush(Writer *w) {
+  if (w->regular && nc_files.fsync(w->fd) != 0 && errno != EINVAL)
+    return failed(w->path, "cannot be made durable", errno);
+  return NC_OK;
+}
+
+static int flushfolder(Writer *w) {
+  size_t n = folder(w->target);
+  int fd, error = 0;
+  memcpy(w->temp, n ? w->target : "./", n ? n : 2);
+  w->temp[n ? n : 2] = '\0';
+  fd = nc_files.open(w->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 || nc_files.fsync(fd) != 0) error = errno;
+  if (fd >= 0) nc_files.close(fd);
+  /* A folder that may be written but not read cannot be opened. */
+  if (error == 0 || error == EINVAL || error == EACCES) return NC_OK;
+  return failed(w->path, "saved, but a crash now may undo it", error);
+}
+
+int nc_closewrite(Writer *w, int status) {
+  if (w->fd >= 0 && status == NC_OK) status = flush(w);
+  if (w->fd >= 0) {
+    if (status == NC_OK) status = shut(w);
+    else nc_files.close(w->fd);
+    w->fd = -1;
+  }
+  if (w->temp[0] == '\0') return status;
+  if (status == NC_OK && nc_files.rename(w->temp, w->target) != 0)
+    status = failed(w->path, "cannot be replaced", errno);
+  if (status == NC_OK) return flushfolder(w);
+  nc_files.unlink(w->temp);
+  return status;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** file.h - reading and writing files, for the core's file formats.
+**
+** Every system call goes through nc_files, so that a test can make each of
+** them fail.  A failure names the file and what the system said; characters
+** that would act on a terminal are escaped in every message.
+*/
+#ifndef file_h
+#define file_h
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "tensor.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+#define NC_IOBLOCK (1 << 20)  /* bytes between two looks for an interrupt */
+
+typedef struct Files {
+  int (*open)(const char *path, int flags, ...);
+  int (*close)(int fd);
+  ssize_t (*read)(int fd, void *p, size_t n);
+  ssize_t (*write)(int fd, const void *p, size_t n);
+  int (*fstat)(int fd, struct stat *s);
+  int (*stat)(const char *path, struct stat *s);
+  int (*fchmod)(int fd, mode_t mode);
+  int (*fsync)(int fd);
+  int (*rename)(const char *from, const char *to);
+  int (*unlink)(const char *path);
+} Files;
+
+extern Files nc_files;        /* written by tests alone */
+
+/* Writes s, of n bytes, into buf of `room' bytes as it may be shown: control
+   characters, quotes' backslashes and what is not UTF-8 as \xNN; cut with
+   "..." if too long.  Returns buf. */
+char *nc_printable(char *buf, size_t room, const char *s, size_t n);
+
+/* As nc_fail, with the path before the text. */
+int nc_failfile(int code, const char *path, const char *fmt, ...)
+    NC_PRINTF(3, 4);
+
+typedef struct Reader {
+  const char *path;
+  int fd;
+  int64_t left;               /* bytes from here to the end */
+} Reader;
+
+/* Regular files only. */
+int nc_openread(Reader *r, const char *path);
+/* Exactly n bytes, n at most NC_IOBLOCK; `field' names them in messages. */
+int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
+/* Fails if the file has grown since it was opened. */
+int nc_readend(Reader *r);
+void nc_closeread(Reader *r);
+
+typedef struct Writer {
+  const char *path;
+  int fd;
+  int regular;
+  char target[PATH_MAX];      /* where it goes, links followed */
+  char temp[PATH_MAX];        /* "": written in place */
+} Writer;
+
+/* If `atomic', the target keeps its old contents until nc_closewrite; a
+   target that is no regular file (a pipe, a terminal) is written plainly. */
+int nc_openwrite(Writer *w, const char *path, int atomic);
+int nc_writeblock(Writer *w, const void *p, int64_t n); /* <= NC_IOBLOCK */
+/* Puts the file in place if status is NC_OK, else gives it up; returns the
+   status of it all. */
+int nc_closewrite(Writer *w, int status);
+
+#endif

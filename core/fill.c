@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** fill.c - copying, filling, reading and comparing whole tensors.
+*/
+#include "kernels.h"
+#include "op.h"
+#include "scalar.h"
+#include "tensor.h"
+
+/* v as a value of type t */
+static Scalar convert(Scalar v, DType t) {
+  Category c = nc_category(t);
+  if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
+  if (v.kind == NC_FLOAT && c == NC_INT) v = nc_int(f64_toint(v.f));
+  if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
+  if (c == NC_BOOL) v.i = v.i != 0;
+  return (Scalar){ c, v.i, 0 };
+}
+
+static int writable(const Tensor *y) {
+  return nc_checkout(y, y->dtype, y->nd, y->size);
+}
+
+int nc_fill(Tensor *y, Scalar v) {
+  Arg in[1] = { { .s = convert(v, y->dtype) } };
+  TRY(writable(y));
+  return nc_runmap(y, OP_clone, y->dtype, in, 1, NULL);
+}
+
+/* The type in which elements of x are moved on their way to y. */
+static DType movetype(const Tensor *y, const Tensor *x) {
+  int widen = nc_category(x->dtype) != NC_FLOAT &&
+              nc_category(y->dtype) == NC_FLOAT;
+  return widen ? y->dtype : x->dtype;
+}
+
+static int stretches(const Tensor *y, const Tensor *x) {
+  char a[NC_TEXT], b[NC_TEXT];
+  int ok = x->nd <= y->nd;
+  for (int d = 0; ok && d < x->nd; d++)
+    ok = x->size[d] == 1 || x->size[d] == y->size[d + y->nd - x->nd];
+  if (ok) return NC_OK;
+  return nc_fail(NC_ESHAPE, "a [%s] tensor does not broadcast to [%s]",
+                 nc_shapetext(a, x->nd, x->size),
+                 nc_shapetext(b, y->nd, y->size));
+}
+
+/* Between devices: dense bytes, then the conversion on y's device. */
+static int cross(Tensor *y, Tensor *x) {
+  Tensor *dense = NULL, *there = NULL;
+  int r;
+  if ((r = nc_dense(&dense, x)) == NC_OK &&
+      (r = nc_new(&there, nc_device(y), x->dtype, x->nd, x->size)) == NC_OK &&
+      (r = nc_device(y)->copy(nc_data(there), nc_data(dense),
+                              nc_numel(x) * nc_dtypesize(x->dtype),
+                              nc_device(x))) == NC_OK)
+    r = nc_copy(y, there);
+  nc_release(dense);
+  nc_release(there);
+  return r;
+}
+
+int nc_copy(Tensor *y, Tensor *x) {
+  Arg in[1] = { { .t = x } };
+  Tensor *apart = NULL;
+  int r;
+  TRY(stretches(y, x));
+  TRY(writable(y));
+  if (nc_device(x) != nc_device(y)) return cross(y, x);
+  if (nc_meets(x, y)) {
+    TRY(nc_apply1(&apart, OP_clone, x));
+    in[0].t = apart;
+  }
+  r = nc_runmap(y, OP_clone, movetype(y, x), in, 1, NULL);
+  nc_release(apart);
+  return r;
+}
+
+int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
+  const Kernels *k = nc_kernels();
+  const Device *d = nc_device(t);
+  char buf[8];
+  const char *p = (const char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
+  *v = nc_int(0);
+  if (d != &nc_cpu) {
+    TRY(d->tohost(buf, p, nc_dtypesize(t->dtype)));
+    p = buf;
+  }
+  v->kind = nc_category(t->dtype);
+  if (v->kind == NC_FLOAT) k->load[CT_f64][t->dtype](&v->f, p, 1, 1);
+  else k->load[CT_i64][t->dtype](&v->i, p, 1, 1);
+  return NC_OK;
+}
+
+/*
+** Families
+*/
+static int self(Call *c) {
+  nc_retain(c->out[0] = c->arg[0].t);
+  return NC_OK;
+}
+
+int nc_op_copy_(Call *c) {
+  Tensor *y = c->arg[0].t, *x = c->arg[1].t;
+  int r = x ? nc_copy(y, x) : nc_fill(y, c->arg[1].s);
+  TRY(nc_blamed(r, "copy_", c->arg, 2));
+  return self(c);
+}
+
+int nc_op_fill_(Call *c) {
+  TRY(nc_blamed(nc_fill(c->arg[0].t, c->arg[1].s), "fill_", c->arg, 1));
+  return self(c);
+}
+
+int nc_op_zero_(Call *c) {
+  TRY(nc_blamed(nc_fill(c->arg[0].t, nc_int(0)), "zero_", c->arg, 1));
+  return self(c);
+}
+
+int nc_op_contiguous(Call *c) {
+  return nc_dense(&c->out[0], c->arg[0].t);
+}
+
+/* *v = are all elements of b true?  Releases b. */
+static int alltrue(Scalar *v, Tensor *b) {
+  Tensor *all;
+  int r = nc_reduce(&all, OP_all, b, ~0u, 0, DT_NONE, NULL, NULL);
+  nc_release(b);
+  if (r != NC_OK) return r;
+  r = nc_item(v, all);
+  nc_release(all);
+  v->kind = NC_BOOL;
+  return r;
+}
+
+int nc_op_equal(Call *c) {
+  Tensor *a = c->arg[0].t, *b = c->arg[1].t, *eq;
+  c->value = (Scalar){ NC_BOOL, 0, 0 };
+  if (a->nd != b->nd) return NC_OK;
+  for (int d = 0; d < a->nd; d++)
+    if (a->size[d] != b->size[d]) return NC_OK;
+  TRY(nc_apply2(&eq, OP_eq, a, b));
+  return alltrue(&c->value, eq);
+}
+
+/* Integers are compared in float64. */
+static int close(Tensor **y, Tensor *given[2], const double par[2]) {
+  Arg in[2] = { { .t = given[0] }, { .t = given[1] } };
+  DType t = nc_resulttype(in, 2);
+  Tensor *x[2] = { NULL, NULL };
+  int r = NC_OK;
+  *y = NULL;
+  for (int i = 0; i < 2 && r == NC_OK; i++) {
+    DType as = nc_category(t) == NC_FLOAT ? given[i]->dtype : DT_f64;
+    r = nc_cast(&x[i], given[i], as);
+    in[i].t = x[i];
+  }
+  if (r == NC_OK) r = nc_apply(y, OP__isclose, in, par, NULL);
+  nc_release(x[0]);
+  nc_release(x[1]);
+  return r;
+}
+
+/* y |= both are nan */
+static int equalnan(Tensor *y, Tensor *a, Tensor *b) {
+  Tensor *na = NULL, *nb = NULL, *nn = NULL, *z = NULL;
+  Arg in[2];
+  int r;
+  if ((r = nc_apply1(&na, OP_isnan, a)) == NC_OK &&
+      (r = nc_apply1(&nb, OP_isnan, b)) == NC_OK &&
+      (r = nc_apply2(&nn, OP_bitwise_and, na, nb)) == NC_OK) {
+    in[0].t = y;
+    in[1].t = nn;
+    r = nc_apply(&z, OP_bitwise_or, in, NULL, y);
+  }
+  nc_release(na);
+  nc_release(nb);
+  nc_release(nn);
+  nc_release(z);
+  return r;
+}
+
+int nc_op_isclose(Call *c) {
+  Tensor *x[2] = { c->arg[0].t, c->arg[1].t };
+  double par[2] = { nc_tofloat(c->arg[2].s), nc_tofloat(c->arg[3].s) };
+  int r;
+  if (par[0] < 0 || par[1] < 0)
+    return nc_fail(NC_EVALUE, "tolerances must not be negative");
+  r = close(&c->out[0], x, par);
+  if (r == NC_OK && c->arg[4].s.i) r = equalnan(c->out[0], x[0], x[1]);
+  if (r != NC_OK) {
+    nc_release(c->out[0]);
+    c->out[0] = NULL;
+  }
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 2);
+}
+
+int nc_op_allclose(Call *c) {
+  Tensor *b;
+  TRY(nc_op_isclose(c));
+  b = c->out[0];
+  c->out[0] = NULL;
+  return alltrue(&c->value, b);
+}
+
+int nc_op_clamp(Call *c) {
+  const Arg *low = &c->arg[1], *high = &c->arg[2];
+  Arg one[2] = { c->arg[0], low->given ? *low : *high };
+  int r;
+  if (!low->given && !high->given)
+    return nc_fail(NC_EVALUE, "min or max must be given");
+  if (low->given && high->given)
+    r = nc_apply(&c->out[0], OP__clamp, c->arg, NULL, NULL);
+  else
+    r = nc_apply(&c->out[0], low->given ? OP_maximum : OP_minimum, one, NULL,
+                 NULL);
+  if (r != NC_OK) nc_blameop("clamp");
+  return r;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* join.c - tensors put together: copies into views of a new one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "op.h"
+#include "portable.h"
+
+/* Names the operation and both tensors of a list that do not fit. */
+static int mismatch(const Call *c, int i, int j) {
+  const int at[2] = { i, j };
+  char role[16];
+  nc_blameop(nc_families[c->op].name);
+  for (int k = 0; k < 2; k++) {
+    snprintf(role, sizeof role, "[%d]", at[k] + 1);
+    nc_blame(role, c->arg[0].tensors[at[k]]);
+    if (i == j) break;
+  }
+  return nc_lasterror()->code;
+}
+
+static int finish(Call *c, int r) {
+  if (r == NC_OK) return r;
+  nc_release(c->out[0]);
+  c->out[0] = NULL;
+  return r;
+}
+
+static DType commontype(const Arg *a) {
+  DType type = a->tensors[0]->dtype;
+  for (int i = 1; i < a->n; i++) type = nc_promote(type, a->tensors[i]->dtype);
+  return type;
+}
+
+/* Copies x to the part of y that starts at `at' along d and is as long as x,
+   or, if `inserted', to the one at `at' of a dimension that x lacks. */
+static int put(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
+  Tensor *part;
+  int r;
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  TRY(nc_alias(&part, y));
+  part->offset += at * y->step[d];
+  part->size[d] = inserted ? 1 : x->size[d];
+  if (inserted) {
+    for (part->nd--; d < part->nd; d++) {
+      part->size[d] = y->size[d + 1];
+      part->step[d] = y->step[d + 1];
+    }
+  }
+  r = nc_numel(x) ? nc_copy(part, x) : NC_OK;
+  nc_release(part);
+  return r;
+}
+
+/*
+** Along a dimension they have
+*/
+
+/* PyTorch has always let an empty vector join tensors of any shape. */
+static int skipped(const Tensor *t) {
+  return t->nd == 1 && t->size[0] == 0;
+}
+
+static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
+  const Tensor *a = c->arg[0].tensors[first];
+  for (int i = first + 1; i < c->arg[0].n; i++) {
+    const Tensor *t = c->arg[0].tensors[i];
+    if (skipped(t)) continue;
+    if (t->nd != a->nd) {
+      nc_fail(NC_ESHAPE, "tensor %d has %d dimensions, tensor %d has %d",
+              i + 1, t->nd, first + 1, a->nd);
+      return mismatch(c, first, i);
+    }
+    for (int d = 0; d < a->nd; d++) {
+      if (d == dim || t->size[d] == a->size[d]) continue;
+      nc_fail(NC_ESHAPE, "tensor %d differs from tensor %d in dim %d: %lld and "
+              "%lld (only dim %d may differ)", i + 1, first + 1, d + 1,
+              (long long)t->size[d], (long long)a->size[d], dim + 1);
+      return mismatch(c, first, i);
+    }
+    if (NC_ADDOVER(size[dim], t->size[dim], &size[dim]))
+      size[dim] = INT64_MAX;            /* which is too large in any case */
+  }
+  return NC_OK;
+}
+
+static int cat(Call *c) {
+  const Arg *a = &c->arg[0];
+  int64_t size[NC_MAXDIM], at = 0;
+  int first = 0, dim;
+  if (a->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
+  for (int i = 0; i < a->n; i++)
+    if (a->tensors[i]->nd == 0) {
+      nc_fail(NC_ESHAPE, "tensor %d has no dimensions", i + 1);
+      nc_hint("nacre.stack joins such tensors");
+      return mismatch(c, i, i);
+    }
+  while (first < a->n - 1 && skipped(a->tensors[first])) first++;
+  TRY(nc_dim(&dim, c->arg[1].s.i, a->tensors[first]->nd));
+  memcpy(size, a->tensors[first]->size, sizeof size);
+  TRY(sumsizes(c, first, dim, size));
+  TRY(nc_new(&c->out[0], nc_device(a->tensors[0]), commontype(a),
+             a->tensors[first]->nd, size));
+  for (int i = first; i < a->n; i++) {
+    if (skipped(a->tensors[i])) continue;
+    TRY(put(c->out[0], a->tensors[i], dim, at, 0));
+    at += a->tensors[i]->size[dim];
+  }
+  return NC_OK;
+}
+
+int nc_op_cat(Call *c) {
+  return finish(c, nc_blamed(cat(c), "cat", NULL, 0));
+}
+
+/*
+** Along a new dimension
+*/
+static int stack(Call *c) {
+  const Arg *list = &c->arg[0];
+  const Tensor *a;
+  char one[NC_TEXT], two[NC_TEXT];
+  int64_t size[NC_MAXDIM + 1];
+  int dim;
+  if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
+  a = list->tensors[0];
+  for (int i = 1; i < list->n; i++) {
+    const Tensor *t = list->tensors[i];
+    if (t->nd == a->nd &&
+        memcmp(t->size, a->size, (size_t)a->nd * sizeof *a->size) == 0)
+      continue;
+    nc_fail(NC_ESHAPE, "tensor %d is [%s], tensor 1 is [%s]", i + 1,
+            nc_shapetext(one, t->nd, t->size),
+            nc_shapetext(two, a->nd, a->size));
+    return mismatch(c, 0, i);
+  }
+  TRY(nc_dim(&dim, c->arg[1].s.i, a->nd + 1));
+  memcpy(size, a->size, (size_t)dim * sizeof *size);
+  memcpy(size + dim + 1, a->size + dim, (size_t)(a->nd - dim) * sizeof *size);
+  size[dim] = list->n;
+  TRY(nc_new(&c->out[0], nc_device(a), commontype(list), a->nd + 1, size));
+  for (int i = 0; i < list->n; i++)
+    TRY(put(c->out[0], list->tensors[i], dim, i, 1));
+  return NC_OK;
+}
+
+int nc_op_stack(Call *c) {
+  return finish(c, nc_blamed(stack(c), "stack", NULL, 0));
+}
+
+/*
+** Repeats
+*/
+
+/* Fills the part of y, as long as `have' along d, into the rest of d. */
+static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
+  Arg in[1] = { { .t = NULL } };
+  Tensor *y = NULL;
+  int r;
+  TRY(nc_alias(&in[0].t, part));
+  if ((r = nc_alias(&y, part)) != NC_OK) all = have;
+  while (have < all) {          /* what is there doubles */
+    int64_t n = have < all - have ? have : all - have;
+    in[0].t->size[d] = y->size[d] = n;
+    y->offset = part->offset + have * part->step[d];
+    if ((r = nc_runmap(y, OP_clone, y->dtype, in, 1, NULL)) != NC_OK) break;
+    have += n;
+  }
+  nc_release(in[0].t);
+  nc_release(y);
+  part->size[d] = all;
+  return r;
+}
+
+/* Fills y, which is x repeated along each dimension. */
+static int repeats(Tensor *y, Tensor *x) {
+  const int new = y->nd - x->nd;
+  Tensor *part;
+  int r;
+  TRY(nc_alias(&part, y));
+  for (int d = 0; d < y->nd; d++) part->size[d] = d < new ? 1 : x->size[d - new];
+  r = nc_copy(part, x);
+  for (int d = y->nd - 1; d >= 0 && r == NC_OK; d--)
+    r = repeat(part, d, part->size[d], y->size[d]);
+  nc_release(part);
+  return r;
+}
+
+static int tile(Call *c) {
+  Tensor *x = c->arg[0].t;
+  const Arg *times = &c->arg[1];
+  const int nd = times->n > x->nd ? times->n : x->nd;
+  int64_t size[NC_MAXDIM];
+  if (nd > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  for (int d = 0; d < nd; d++) {
+    const int at = d - (nd - times->n), own = d - (nd - x->nd);
+    const int64_t n = at < 0 ? 1 : times->list[at];
+    if (n < 0)
+      return nc_fail(NC_EVALUE, "%lld repeats of dim %d", (long long)n, d + 1);
+    if (NC_MULOVER(n, own < 0 ? 1 : x->size[own], &size[d]))
+      size[d] = INT64_MAX;              /* which is too large in any case */
+  }
+  TRY(nc_new(&c->out[0], nc_device(x), x->dtype, nd, size));
+  return nc_numel(c->out[0]) ? repeats(c->out[0], x) : NC_OK;
+}
+
+int nc_op_tile(Call *c) {
+  return finish(c, nc_blamed(tile(c), "tile", c->arg, 1));
+}

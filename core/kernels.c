@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** kernels.c - every loop over dense memory, for one instruction set.  The
+** build compiles it several times with other machine flags; NC_ISA names
+** the result.
+*/
+#include "kernels.h"
+#include "portable.h"
+#include "scalar.h"
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wunused-function"   /* gradients wait */
+#pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wbool-operation"
+#endif
+
+#define GENERIC "rows.inc"
+#include "generic.h"
+#undef GENERIC
+#define GENERIC "maps.inc"
+#include "generic.h"
+#undef GENERIC
+#define GENERIC "moves.inc"
+#include "generic.h"
+#undef GENERIC
+
+/* Reductions: elements of three types, folded in two. */
+#define ANY(...) __VA_ARGS__
+#define NUI(...) __VA_ARGS__
+#define TRU(...) __VA_ARGS__
+#define CNT(...) __VA_ARGS__
+#define FLO(...)
+#define S int64_t
+#define A int64_t
+#define NAME(f) f##_i64
+#define ROWF(f) f##_i64
+#include "folds.inc"
+#undef S
+#undef A
+#undef NAME
+#undef ROWF
+#undef FLO
+#define FLO(...) __VA_ARGS__
+#define A double
+#define ROWF(f) f##_f64
+#define S float
+#define NAME(f) f##_f32
+#include "folds.inc"
+#include "lines.inc"
+#undef S
+#undef NAME
+#define S double
+#define NAME(f) f##_f64
+#include "folds.inc"
+#include "lines.inc"
+#undef S
+#undef A
+#undef NAME
+#undef ROWF
+#undef ANY
+#undef NUI
+#undef TRU
+#undef CNT
+#undef FLO
+
+#include "draws.inc"
+
+/*
+** The tables
+*/
+#define ALLTYPES(op)                                                          \
+  { [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32,                       \
+    [CT_i64] = map_##op##_i64, [CT_f32] = map_##op##_f32,                     \
+    [CT_f64] = map_##op##_f64 }
+#define INTTYPES(op)                                                          \
+  { [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32,                       \
+    [CT_i64] = map_##op##_i64 }
+#define FLTTYPES(op)                                                          \
+  { [CT_f32] = map_##op##_f32, [CT_f64] = map_##op##_f64 }
+#define MAPS_ANY ALLTYPES
+#define MAPS_NUM ALLTYPES
+#define MAPS_NUB ALLTYPES
+#define MAPS_NUI ALLTYPES
+#define MAPS_DVI ALLTYPES
+#define MAPS_INT INTTYPES
+#define MAPS_INN INTTYPES
+#define MAPS_WHO FLTTYPES
+#define MAPS_FLT FLTTYPES
+#define MAPS_FLO FLTTYPES
+
+#define FOLDS(op, t)                                                          \
+  [CT_##t] = { init_##op##_##t, run_##op##_##t, rows_##op##_##t,              \
+               merge_##op##_##t, finish_##op##_##t }
+#define ALLFOLDS(op) { FOLDS(op, i64), FOLDS(op, f32), FOLDS(op, f64) }
+#define FLTFOLDS(op) { FOLDS(op, f32), FOLDS(op, f64) }
+#define FOLDS_ANY ALLFOLDS
+#define FOLDS_NUI ALLFOLDS
+#define FOLDS_TRU ALLFOLDS
+#define FOLDS_CNT ALLFOLDS
+#define FOLDS_FLO FLTFOLDS
+
+#define INTMOVES(f, t)                                                        \
+  [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t,           \
+  [DT_i16] = f##_i16_##t, [DT_i32] = f##_i32_##t, [DT_i64] = f##_i64_##t
+#define FLTMOVES(f, t)                                                        \
+  [DT_f16] = f##_f16_##t, [DT_bf16] = f##_bf16_##t, [DT_f32] = f##_f32_##t,   \
+  [DT_f64] = f##_f64_##t
+#define MOVES(f)                                                              \
+  { [CT_u8] = { INTMOVES(f, u8) }, [CT_i32] = { INTMOVES(f, i32) },           \
+    [CT_i64] = { INTMOVES(f, i64) },                                          \
+    [CT_f32] = { INTMOVES(f, f32), FLTMOVES(f, f32) },                        \
+    [CT_f64] = { INTMOVES(f, f64), FLTMOVES(f, f64) } }
+#define LINES(t)                                                              \
+  { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, cumsum_##t }
+
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+
+const Kernels JOIN(nc_kernels_, NC_ISA) = {
+  .name = STRING(NC_ISA),
+  .map = {
+#define MAPS(op, class, ...) [OP_##op] = MAPS_##class(op),
+#define UNARY MAPS
+#define TEST MAPS
+#define BINARY MAPS
+#define COMPARE MAPS
+#define TERNARY MAPS
+#define CHOOSE MAPS
+#define REDUCE(op, class, ...)
+#include "ops.def"
+#include "endrows.h"
+  },
+  .fold = {
+#define UNARY(op, ...)
+#define TEST(op, ...)
+#define BINARY(op, ...)
+#define COMPARE(op, ...)
+#define TERNARY(op, ...)
+#define CHOOSE(op, ...)
+#define REDUCE(op, class, ...) [OP_##op] = FOLDS_##class(op),
+#include "ops.def"
+#include "endrows.h"
+  },
+  .load = MOVES(load),
+  .store = MOVES(store),
+  .line = { LINES(f32), LINES(f64) },
+  .draw = { drawwords, drawnormals, drawnormals2 },
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** kernels.h - what is compiled once per instruction set: loops over dense
+** memory.  cpu.c walks the operands and calls these.
+*/
+#ifndef kernels_h
+#define kernels_h
+
+#include "tensor.h"
+
+/* the types that are computed in */
+#define COMPUTED(X) X(u8) X(i32) X(i64) X(f32) X(f64)
+#define X(t) CT_##t,
+typedef enum Computed { COMPUTED(X) CT_COUNT } Computed;
+#undef X
+
+/* the types that reductions run over; they accumulate in int64 or double */
+#define FOLDED(X) X(i64) X(f32) X(f64)
+
+/* v[0][i] = f(v[1][i], ...) for i < n */
+typedef void (*MapKernel)(int64_t n, void *const v[], const double par[2]);
+
+/* Of a reduction; acc points to int64_t or double. */
+typedef struct FoldKernel {
+  void (*init)(void *acc, int64_t n, const double par[2]);
+  void (*run)(void *acc, const void *x, int64_t n, const double par[2]);
+  void (*rows)(void *acc, const void *x, int64_t n, const double par[2]);
+  void (*merge)(void *acc, const void *other, int64_t n);
+  void (*finish)(void *acc, int64_t n, int64_t count, const double par[2]);
+} FoldKernel;
+
+/* dst[i] = src[i * step], or the reverse for stores, converting. */
+typedef void (*Move)(void *dst, const void *src, int64_t step, int64_t n);
+
+/* Inner loops of families, over one dense line, in float or double. */
+typedef struct LineKernels {
+  /* *mean and *m2 = sum of (x - mean)^2 */
+  void (*moments)(const void *x, int64_t n, double *mean, double *m2);
+  /* position of the first largest (smallest if low), nan wins */
+  int64_t (*argmax)(const void *x, int64_t n, int low, double *value);
+  /* y = exp(x - max) and its sum */
+  double (*expsum)(void *y, const void *x, int64_t n, double max);
+  void (*scale)(void *y, const void *x, int64_t n, double a); /* x*a */
+  void (*shift)(void *y, const void *x, int64_t n, double a, double b);
+                                              /* (x - a) - b */
+  void (*cumsum)(void *y, const void *x, int64_t n);
+} LineKernels;
+
+/* Random words and numbers; see draws.inc. */
+#define NC_DRAWS 64
+typedef uint32_t Words[4][NC_DRAWS];
+typedef struct DrawKernels {
+  void (*words)(Words w, uint64_t key, uint64_t block, uint32_t retry);
+  void (*normals)(float *v, Words w);             /* 4 a block */
+  void (*normals2)(double *v, Words w);           /* 2 a block */
+} DrawKernels;
+
+typedef struct Kernels {
+  const char *name;                           /* "x86-64-v3" */
+  MapKernel map[OP_COUNT][CT_COUNT];
+  FoldKernel fold[OP_COUNT][CT_COUNT];
+  Move load[CT_COUNT][DT_COUNT];              /* to computed from stored */
+  Move store[CT_COUNT][DT_COUNT];
+  LineKernels line[2];                        /* f32, f64 */
+  DrawKernels draw;
+} Kernels;
+
+extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
+    nc_kernels_any;
+const Kernels *nc_kernels(void);              /* the best of this machine */
+
+/* The type in which `t' is computed, and the converse. */
+Computed nc_computed(DType t);
+DType nc_storedas(Computed c);
+
+#endif

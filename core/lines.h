@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** lines.h - families that work along one or several dimensions: these are
+** brought last and dense, so that every line lies in one piece.
+*/
+#ifndef lines_h
+#define lines_h
+
+#include "kernels.h"
+
+typedef struct Lines {
+  Tensor *t;                  /* dense, the dimensions `dims' last */
+  int64_t n, length;          /* lines, elements of each */
+  const LineKernels *kernel;  /* of its type; NULL for int64 */
+} Lines;
+
+/* The lines of x along dims, as float32, float64 or int64, whichever holds
+   x exactly. */
+int nc_lines(Lines *l, Tensor *x, unsigned dims);
+
+/* A tensor in the shape of l->t becomes one in the order of x: the inverse
+   of what nc_lines did to dimension `dim'; dense, of type `type'. */
+int nc_unlines(Tensor **y, Tensor *rows, int dim, DType type);
+
+/* Work is cut in pieces of this many elements. */
+#define NC_PIECE 65536
+
+#endif

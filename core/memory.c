@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** memory.c - host memory: a cache of freed blocks in size classes, last in
+** first out, and slabs for the small structures of the core.
+**
+** Fresh pages cost more than the arithmetic that fills them, so blocks are
+** kept for reuse, up to a budget that the collector of the binding sets.
+** The cache belongs to the thread that runs the interpreter.
+*/
+#define _GNU_SOURCE           /* madvise */
+#include "memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tensor.h"
+
+#define ALIGNMENT 64
+#define HUGE_PAGE ((int64_t)2 << 20)
+#define HUGE_FROM ((int64_t)4 << 20)
+#define CLASSES (64 * 8)      /* eight steps an octave: 12 % lost at most */
+
+typedef struct Block {
+  struct Block *next;
+} Block;
+
+Memory nc_memory = { .budget = (int64_t)32 << 20 };
+int64_t nc_hostlimit;
+
+static Block *cache[CLASSES];
+static int64_t failafter;
+static int failsticky;
+
+void nc_failalloc(int64_t n, int sticky) {
+  failafter = n;
+  failsticky = sticky;
+}
+
+static int injected(void) {
+  if (failafter == 0) return 0;
+  if (failafter > 1) return --failafter, 0;
+  if (!failsticky) failafter = 0;
+  return 1;
+}
+
+/* Rounds bytes up to their class. */
+static int sizeclass(int64_t *bytes) {
+  int64_t unit = ALIGNMENT;
+  int octave = 0;
+  while (unit * 8 < *bytes) unit *= 2, octave++;
+  int step = (int)((*bytes + unit - 1) / unit);
+  *bytes = unit * step;
+  return octave * 8 + step - 1;
+}
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+int64_t nc_hostavailable(void) {
+  char line[128];
+  long long kb = -1;
+  FILE *f = fopen("/proc/meminfo", "re");
+  if (f) {
+    while (kb < 0 && fgets(line, sizeof line, f))
+      if (strncmp(line, "MemAvailable:", 13) == 0)
+        kb = strtoll(line + 13, NULL, 10);
+    fclose(f);
+  }
+  if (kb >= 0) return (int64_t)kb * 1024 + nc_memory.cached;
+  return (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+/* Asking the system is slow: only a large block is held against it. */
+static int overlimit(int64_t bytes) {
+  int64_t room;
+  if (nc_hostlimit && nc_memory.live + bytes > nc_hostlimit) return 1;
+  if (bytes < ((int64_t)64 << 20)) return 0;
+  room = nc_hostavailable();
+  return bytes > room - room / 64;
+}
+
+static int nomemory(int64_t bytes) {
+  char want[NC_TEXT], have[NC_TEXT], live[NC_TEXT];
+  nc_bytestext(want, (double)bytes);
+  nc_bytestext(have, (double)nc_hostavailable());
+  nc_bytestext(live, (double)nc_memory.live);
+  return nc_fail(NC_ENOMEM, "needs %s; cpu has %s free, tensors hold %s", want,
+                 have, live);
+}
+
+static void *fresh(int64_t bytes) {
+  size_t align = bytes >= HUGE_FROM ? (size_t)HUGE_PAGE : ALIGNMENT;
+  void *p = NULL;
+  if (posix_memalign(&p, align, (size_t)bytes) != 0) return NULL;
+  if (bytes >= HUGE_FROM) madvise(p, (size_t)bytes, MADV_HUGEPAGE);
+  return p;
+}
+
+static void held(int64_t size) {
+  nc_memory.live += size;
+  nc_memory.since += size;
+  if (nc_memory.live > nc_memory.peak) nc_memory.peak = nc_memory.live;
+}
+
+int nc_hostalloc(void **p, int64_t bytes) {
+  int64_t size = bytes > 0 ? bytes : 1;
+  *p = NULL;
+  if (size > INT64_MAX / 4) return nomemory(size);
+  int c = sizeclass(&size);
+  if (injected()) return nomemory(size);
+  if (cache[c]) {
+    *p = cache[c];
+    cache[c] = cache[c]->next;
+    nc_memory.cached -= size;
+  } else if (overlimit(size) || (*p = fresh(size)) == NULL)
+    return nomemory(bytes);
+  held(size);
+  nc_counters.allocated += size;
+  return NC_OK;
+}
+
+void nc_hostfree(void *p, int64_t bytes) {
+  int64_t size = bytes > 0 ? bytes : 1;
+  if (p == NULL) return;
+  int c = sizeclass(&size);
+  nc_memory.live -= size;
+  if (nc_memory.cached + size > nc_memory.budget) {
+    int64_t start = now();
+    free(p);
+    nc_memory.freetime += now() - start;
+    return;
+  }
+  Block *b = p;
+  b->next = cache[c];
+  cache[c] = b;
+  nc_memory.cached += size;
+}
+
+void nc_trimcache(int64_t budget) {
+  int64_t start;
+  if (nc_memory.cached <= budget) return;
+  start = now();
+  for (int c = CLASSES - 1; c >= 0 && nc_memory.cached > budget; c--) {
+    int64_t size = ((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1);
+    while (cache[c] && nc_memory.cached > budget) {
+      Block *b = cache[c];
+      cache[c] = b->next;
+      free(b);
+      nc_memory.cached -= size;
+    }
+  }
+  nc_memory.freetime += now() - start;
+}
+
+/*
+** Slabs
+*/
+static void giveback(Slab *s, void *p) {
+  *(void **)p = s->free;
+  s->free = p;
+}
+
+void *nc_slaballoc(Slab *s) {
+  void *p = s->free;
+  if (injected()) return NULL;
+  if (p == NULL) {
+    char *chunk = malloc(ALIGNMENT + s->size * SLAB_OBJECTS);
+    if (chunk == NULL) return NULL;
+    *(void **)chunk = s->chunks;
+    s->chunks = chunk;
+    for (int i = SLAB_OBJECTS - 1; i >= 0; i--)
+      giveback(s, chunk + ALIGNMENT + s->size * (size_t)i);
+    p = s->free;
+  }
+  s->free = *(void **)p;
+  held((int64_t)s->size);
+  return p;
+}
+
+void nc_slabfree(Slab *s, void *p) {
+  nc_memory.live -= (int64_t)s->size;
+  giveback(s, p);
+}

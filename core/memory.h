@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.h - slabs: structures of one size that are never given back. */
+#ifndef memory_h
+#define memory_h
+
+#include <stddef.h>
+
+#define SLAB_OBJECTS 64
+
+typedef struct Slab {
+  size_t size;                /* of an object */
+  void *free, *chunks;
+} Slab;
+
+void *nc_slaballoc(Slab *s);  /* NULL: no memory, nothing recorded */
+void nc_slabfree(Slab *s, void *p);
+
+#endif

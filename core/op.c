@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** op.c - applying the rows of ops.def: types, shapes, memory; the device's
+** kernels do the rest.
+*/
+#include "op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                      \
+  { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 },     \
+    sig, doc },
+#define UNARY(op, class, val, d0, sig, doc) \
+  ROW3(op, UNARY_OP, class, val, #d0, NULL, NULL, sig, doc)
+#define TEST(op, class, val, sig, doc) \
+  ROW3(op, TEST_OP, class, val, NULL, NULL, NULL, sig, doc)
+#define BINARY(op, class, val, d0, d1, sig, doc) \
+  ROW3(op, BINARY_OP, class, val, #d0, #d1, NULL, sig, doc)
+#define COMPARE(op, class, val, sig, doc) \
+  ROW3(op, COMPARE_OP, class, val, NULL, NULL, NULL, sig, doc)
+#define TERNARY(op, class, val, d0, d1, d2, sig, doc) \
+  ROW3(op, TERNARY_OP, class, val, #d0, #d1, #d2, sig, doc)
+#define CHOOSE(op, class, val, d1, d2, sig, doc) \
+  ROW3(op, CHOOSE_OP, class, val, NULL, #d1, #d2, sig, doc)
+#define REDUCE(op, class, init, map, fold, val, d0, sig, doc)                 \
+  { #op, REDUCE_OP, CLASS_##class, #val, { #init, #map, #fold },              \
+    { #d0, NULL, NULL }, sig, doc },
+const OpInfo nc_opinfo[OP_COUNT] = {
+#include "ops.def"
+};
+#include "endrows.h"
+
+int nc_arity(Op op) {
+  static const int arity[] = { 1, 1, 2, 2, 3, 3, 1 }; /* order of OpKind */
+  return arity[nc_opinfo[op].kind];
+}
+
+/*
+** Types
+*/
+static DType numbertype(Scalar s) {
+  return s.kind == NC_FLOAT ? nc_defaultdtype : s.kind == NC_INT ? DT_i64 : DT_b8;
+}
+
+static DType join(DType a, DType b) {
+  return a == DT_NONE ? b : b == DT_NONE ? a : nc_promote(a, b);
+}
+
+/* What of a lower rank may raise one of a higher: only its category. */
+static DType lift(DType high, DType low) {
+  if (high == DT_NONE || low == DT_NONE) return join(high, low);
+  if (nc_category(high) >= nc_category(low)) return high;
+  return nc_promote(high, low);
+}
+
+DType nc_resulttype(const Arg in[], int n) {
+  DType rank[3] = { DT_NONE, DT_NONE, DT_NONE };  /* tensors, 0-d, numbers */
+  for (int i = 0; i < n; i++) {
+    int r = in[i].t == NULL ? 2 : in[i].t->nd == 0;
+    rank[r] = join(rank[r], in[i].t ? in[i].t->dtype : numbertype(in[i].s));
+  }
+  return lift(lift(rank[0], rank[1]), rank[2]);
+}
+
+static int badtype(const char *what, const char *hint) {
+  nc_fail(NC_EDTYPE, "%s", what);
+  if (hint) nc_hint("%s", hint);
+  return NC_EDTYPE;
+}
+
+static int hasbool(const Arg in[], int n) {
+  for (int i = 0; i < n; i++)
+    if (in[i].t ? in[i].t->dtype == DT_b8 : in[i].s.kind == NC_BOOL) return 1;
+  return 0;
+}
+
+static int fits(Scalar s, DType t) {
+  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31 };
+  return bits[t] == 0 || (s.i >> bits[t] == 0) ||
+         (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
+}
+
+/* The type in which the row works on operands of type t. */
+static int worktype(DType *work, Op op, const Arg in[], int n) {
+  DType t = nc_resulttype(in, n);
+  Category c = nc_category(t);
+  *work = t;
+  switch (nc_opinfo[op].types) {
+    case CLASS_NUB:
+      if (hasbool(in, n))
+        return badtype("bool tensors are not subtracted",
+                       "use logical_xor, or ~ to invert a mask");
+      break;
+    case CLASS_NUM: case CLASS_DVI: case CLASS_WHO:
+      if (c == NC_BOOL)
+        return badtype("bool tensors are not supported",
+                       op == OP_neg ? "use ~ to invert a mask" : NULL);
+      break;
+    case CLASS_NUI:
+      if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
+        *work = DT_i64;
+      break;
+    case CLASS_INT: case CLASS_INN:
+      if (c == NC_FLOAT)
+        return badtype("needs integers or bool, not floats", NULL);
+      if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INN)
+        return badtype("needs integers, not bool", NULL);
+      break;
+    case CLASS_FLT:
+      if (c != NC_FLOAT) *work = nc_defaultdtype;
+      break;
+    case CLASS_FLO:
+      if (c != NC_FLOAT) {
+        nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
+        nc_hint(nc_opinfo[op].kind == REDUCE_OP
+                    ? "self:%s{dtype=\"float32\"}" : "self:to(\"float32\"):%s()",
+                nc_opinfo[op].name);
+        return NC_EDTYPE;
+      }
+      break;
+    default: break;
+  }
+  if (nc_opinfo[op].kind == COMPARE_OP && c == NC_INT)
+    for (int i = 0; i < n; i++)   /* 300 is not 44, whatever the tensor */
+      if (in[i].t == NULL && !fits(in[i].s, *work)) *work = DT_i64;
+  return NC_OK;
+}
+
+/* Can a result of one type be written into another, as PyTorch has it? */
+static int castable(DType from, DType to) {
+  return nc_category(from) <= nc_category(to);
+}
+
+/*
+** Shapes
+*/
+int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]) {
+  *nd = 0;
+  for (int j = 0; j < n; j++)
+    if (in[j].t && in[j].t->nd > *nd) *nd = in[j].t->nd;
+  for (int d = 0; d < *nd; d++) size[d] = 1;
+  for (int j = 0; j < n; j++)
+    for (int d = 0; in[j].t && d < in[j].t->nd; d++) {
+      int at = *nd - in[j].t->nd + d;
+      int64_t have = in[j].t->size[d], *want = &size[at];
+      if (have == 1 || have == *want) continue;
+      if (*want != 1) {
+        nc_fail(NC_ESHAPE, "shapes do not broadcast: dim %d is %lld in one "
+                "and %lld in the other", at + 1, (long long)*want,
+                (long long)have);
+        nc_rule("sizes must be equal or 1, aligned at the last dimension");
+        return NC_ESHAPE;
+      }
+      *want = have;
+    }
+  return NC_OK;
+}
+
+static int sameshape(const Tensor *t, int nd, const int64_t size[]) {
+  return t->nd == nd && memcmp(t->size, size, (size_t)nd * sizeof *size) == 0;
+}
+
+/* Moves dimension d of a loop to `to'. */
+static void movedim(Loop *k, int d, int to) {
+  if (d == to) return;
+  k->size[to] = k->size[d];
+  for (int j = 0; j < k->nargs; j++) k->step[j][to] = k->step[j][d];
+}
+
+/* Joins neighbouring dimensions from..to-1 along which every operand runs
+   evenly; returns how many are left. */
+static int collapse(Loop *k, int from, int to) {
+  int last = from;
+  for (int d = from + 1; d < to; d++) {
+    int even = 1;
+    for (int j = 0; j < k->nargs; j++)
+      even &= k->step[j][d] == k->step[j][last] * k->size[last];
+    if (even)
+      k->size[last] *= k->size[d];
+    else
+      movedim(k, d, ++last);
+  }
+  return to > from ? last + 1 : from;
+}
+
+/* Sorts dimensions from..to-1 so that operand j runs fastest in the first. */
+static void sortdims(Loop *k, int from, int to, int j) {
+  for (int i = from + 1; i < to; i++)
+    for (int d = i; d > from && k->step[j][d] < k->step[j][d - 1]; d--) {
+      int64_t s = k->size[d];
+      k->size[d] = k->size[d - 1];
+      k->size[d - 1] = s;
+      for (int a = 0; a < k->nargs; a++) {
+        s = k->step[a][d];
+        k->step[a][d] = k->step[a][d - 1];
+        k->step[a][d - 1] = s;
+      }
+    }
+}
+
+/* Adds dimension d of y to a loop whose operands broadcast to y. */
+static void adddim(Loop *k, const Tensor *y, const Arg in[], int d) {
+  k->size[k->nd] = y->size[d];
+  k->step[0][k->nd] = y->step[d];
+  for (int j = 1; j < k->nargs; j++) {
+    const Tensor *t = in[j - 1].t;
+    int own = t ? d - y->nd + t->nd : -1;
+    k->step[j][k->nd] = own < 0 || t->size[own] == 1 ? 0 : t->step[own];
+  }
+  k->nd++;
+}
+
+static int dense(const Tensor *y, const Arg in[], int n) {
+  if (!nc_isdense(y)) return 0;
+  for (int j = 0; j < n; j++)
+    if (in[j].t && (!sameshape(in[j].t, y->nd, y->size) ||
+                    !nc_isdense(in[j].t)))
+      return 0;
+  return 1;
+}
+
+static void operands(Loop *k, const Tensor *y, const Arg in[], int n) {
+  k->nargs = n + 1;
+  k->p[0] = nc_data(y);
+  k->type[0] = y->dtype;
+  for (int j = 0; j < n; j++) {
+    k->p[j + 1] = in[j].t ? nc_data(in[j].t) : NULL;
+    k->type[j + 1] = in[j].t ? in[j].t->dtype : k->work;
+    k->number[j + 1] = in[j].s;
+  }
+}
+
+static int64_t traffic(const Tensor *y, const Arg in[], int n) {
+  int64_t bytes = nc_numel(y) * nc_dtypesize(y->dtype);
+  for (int j = 0; j < n; j++)
+    if (in[j].t) bytes += nc_numel(in[j].t) * nc_dtypesize(in[j].t->dtype);
+  return bytes;
+}
+
+/* Runs a row over operands that broadcast to the shape of y. */
+int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
+              const double par[2]) {
+  Loop k;
+  k.op = op;
+  k.part = k.nd = k.nfold = 0;
+  k.work = work;
+  k.n = nc_numel(y);
+  k.par[0] = par ? par[0] : 1;
+  k.par[1] = par ? par[1] : 0;
+  if (k.n == 0) return NC_OK;
+  operands(&k, y, in, n);
+  if (dense(y, in, n)) {
+    k.nd = 1;
+    k.size[0] = k.n;
+    for (int j = 0; j <= n; j++) k.step[j][0] = k.p[j] != NULL;
+  } else {
+    for (int d = y->nd - 1; d >= 0; d--)
+      if (y->size[d] != 1) adddim(&k, y, in, d);
+    sortdims(&k, 0, k.nd, 0);
+    k.nd = collapse(&k, 0, k.nd);
+  }
+  nc_count(op == OP_clone ? 0 : k.n, traffic(y, in, n));
+  return nc_device(y)->run(&k);
+}
+
+/*
+** Results
+*/
+/* Do the bytes of two tensors meet, without being the same elements? */
+int nc_meets(const Tensor *a, const Tensor *b) {
+  const Tensor *t[2] = { a, b };
+  int64_t low[2], high[2];
+  if (a->data != b->data) return 0;
+  if (a->dtype == b->dtype && a->offset == b->offset &&
+      sameshape(a, b->nd, b->size) &&
+      memcmp(a->step, b->step, (size_t)a->nd * sizeof *a->step) == 0)
+    return 0;
+  for (int i = 0; i < 2; i++) {
+    if (nc_numel(t[i]) == 0) return 0;
+    low[i] = high[i] = t[i]->offset;
+    for (int d = 0; d < t[i]->nd; d++)
+      high[i] += (t[i]->size[d] - 1) * t[i]->step[d];
+    low[i] *= nc_dtypesize(t[i]->dtype);
+    high[i] = (high[i] + 1) * nc_dtypesize(t[i]->dtype);
+  }
+  return low[0] < high[1] && low[1] < high[0];
+}
+
+int nc_checkout(const Tensor *out, DType result, int nd,
+                const int64_t size[]) {
+  char have[NC_TEXT], want[NC_TEXT];
+  if (!sameshape(out, nd, size))
+    return nc_fail(NC_ESHAPE, "the result is [%s], what it is written to "
+                   "is [%s]", nc_shapetext(want, nd, size),
+                   nc_shapetext(have, out->nd, out->size));
+  if (!castable(result, out->dtype)) {
+    nc_fail(NC_EDTYPE, "a %s result cannot be written to a %s tensor",
+            nc_dtypename(result), nc_dtypename(out->dtype));
+    nc_hint("self:to(\"%s\") first", nc_dtypename(result));
+    return NC_EDTYPE;
+  }
+  if (nc_overlapsitself(out)) {
+    nc_fail(NC_EVALUE, "several elements of the tensor share one place in "
+            "memory, it cannot be written to");
+    nc_hint("self:clone() first");
+    return NC_EVALUE;
+  }
+  return NC_OK;
+}
+
+/* The operand whose memory order the result follows. */
+static const Tensor *model(const Arg in[], int n, int nd,
+                           const int64_t size[]) {
+  for (int j = 0; j < n; j++)
+    if (in[j].t && sameshape(in[j].t, nd, size)) return in[j].t;
+  return NULL;
+}
+
+static const Device *devices(const Arg in[], int n) {
+  const Device *d = NULL;
+  for (int j = 0; j < n; j++) {
+    if (in[j].t == NULL) continue;
+    if (d && nc_device(in[j].t) != d) return NULL;
+    d = nc_device(in[j].t);
+  }
+  return d ? d : &nc_cpu;
+}
+
+/* y = a tensor for the result, or `out' if that may take it. */
+static int target(Tensor **y, Tensor *out, const Arg in[], int n,
+                  DType result) {
+  int64_t size[NC_MAXDIM];
+  int nd;
+  TRY(nc_broadcast(in, n, &nd, size));
+  if (out) {
+    TRY(nc_checkout(out, result, nd, size));
+    nc_retain(*y = out);
+    return NC_OK;
+  }
+  const Tensor *like = model(in, n, nd, size);
+  if (like) return nc_newlike(y, like, result);
+  return nc_new(y, devices(in, n), result, nd, size);
+}
+
+/* Refuses, before anything is written, integer division by zero. */
+static int checkdivisor(const Arg *b, DType work) {
+  Tensor *all = NULL;
+  Scalar v = { NC_INT, 1, 0 };
+  if (nc_category(work) == NC_FLOAT) return NC_OK;
+  if (b->t == NULL)
+    v = b->s;
+  else {
+    TRY(nc_reduce(&all, OP_all, b->t, ~0u, 0, DT_NONE, NULL, NULL));
+    int r = nc_item(&v, all);
+    nc_release(all);
+    TRY(r);
+  }
+  if (v.i == 0) return nc_fail(NC_EVALUE, "integer division by zero");
+  return NC_OK;
+}
+
+static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
+  const OpInfo *info = &nc_opinfo[op];
+  if (info->types == CLASS_DVI) TRY(checkdivisor(&in[1], work));
+  if (info->kind == CHOOSE_OP && in[0].t && in[0].t->dtype != DT_b8) {
+    nc_fail(NC_EDTYPE, "the condition must be a bool tensor, not %s",
+            nc_dtypename(in[0].t->dtype));
+    nc_hint("self:ne(0) makes one");
+    return NC_EDTYPE;
+  }
+  if (nc_category(work) == NC_FLOAT) return NC_OK;
+  if (par && (par[0] != (double)(int64_t)par[0]))
+    return nc_fail(NC_EDTYPE, "%g is no integer, and the tensors are %s",
+                   par[0], nc_dtypename(work));
+  if (op == OP_pow && in[1].t == NULL && in[1].s.i < 0) {
+    nc_fail(NC_EVALUE, "integers to negative integer powers are not integers");
+    nc_hint("self:to(\"float32\") first");
+    return NC_EVALUE;
+  }
+  return NC_OK;
+}
+
+/* Copies operands whose memory the result would overwrite out of order. */
+static int disjoin(Arg in[], int n, Tensor *out, Tensor *copy[]) {
+  for (int j = 0; j < n; j++) {
+    copy[j] = NULL;
+    if (out == NULL || in[j].t == NULL || !nc_meets(in[j].t, out)) continue;
+    TRY(nc_apply1(&copy[j], OP_clone, in[j].t));
+    in[j].t = copy[j];
+  }
+  return NC_OK;
+}
+
+static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
+                 Tensor *out, Tensor *copy[]) {
+  const OpKind kind = nc_opinfo[op].kind;
+  const int truth = kind == COMPARE_OP || kind == TEST_OP;
+  const int skip = kind == CHOOSE_OP;   /* the condition has no say */
+  DType work;
+  int r;
+  if (devices(in, n) == NULL)
+    return nc_fail(NC_EDEVICE, "operands are on different devices");
+  TRY(worktype(&work, op, in + skip, n - skip));
+  TRY(checkvalues(op, work, in, par));
+  if (op == OP_bitwise_not && work == DT_b8) op = OP_logical_not;
+  if (nc_opinfo[op].types == CLASS_WHO && nc_category(work) != NC_FLOAT)
+    op = OP_clone;
+  TRY(disjoin(in, n, out, copy));
+  TRY(target(y, out, in, n, truth ? DT_b8 : work));
+  if (truth && (*y)->dtype != DT_b8) {  /* a truth value for another type */
+    Tensor *b;
+    if ((r = nc_apply(&b, op, in, par, NULL)) == NC_OK) {
+      r = nc_copy(*y, b);
+      nc_release(b);
+    }
+  } else
+    r = nc_runmap(*y, op, work, in, n, par);
+  if (r != NC_OK) {
+    nc_release(*y);
+    *y = NULL;
+  }
+  return r;
+}
+
+int nc_blamed(int r, const char *op, const Arg in[], int n) {
+  char role[16];
+  if (r == NC_OK || r == NC_EINTR) return r;
+  if (nc_lasterror()->op[0] == '\0') nc_blameop(op);
+  if (nc_lasterror()->n > 0) return r;
+  for (int j = 0; j < n; j++) {
+    snprintf(role, sizeof role, j ? "arg %d" : "self", j);
+    if (in[j].t) nc_blame(role, in[j].t);
+  }
+  return r;
+}
+
+int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
+             Tensor *out) {
+  const int n = nc_arity(op);
+  Tensor *copy[NC_MAXIN] = { NULL };
+  Arg in[NC_MAXIN];
+  int r;
+  *y = NULL;
+  for (int j = 0; j < n; j++) {
+    in[j].t = given[j].t;
+    in[j].s = given[j].s;
+  }
+  r = apply(y, op, in, n, par, out, copy);
+  for (int j = 0; j < n; j++) nc_release(copy[j]);
+  return nc_blamed(r, nc_opinfo[op].name, given, n);
+}
+
+int nc_apply1(Tensor **y, Op op, Tensor *x) {
+  Arg in[1] = { { .t = x } };
+  return nc_apply(y, op, in, NULL, NULL);
+}
+
+int nc_apply2(Tensor **y, Op op, Tensor *a, Tensor *b) {
+  Arg in[2] = { { .t = a }, { .t = b } };
+  return nc_apply(y, op, in, NULL, NULL);
+}
+
+/*
+** Reductions
+*/
+int nc_dimmask(unsigned *mask, const Arg *a, int nd) {
+  *mask = a->n > 0 ? 0 : ~0u;
+  for (int i = 0; i < a->n; i++) {
+    int d;
+    TRY(nc_dim(&d, a->list[i], nd));
+    if (*mask >> d & 1)
+      return nc_fail(NC_EINDEX, "dim %d is given twice", d + 1);
+    *mask |= 1u << d;
+  }
+  return NC_OK;
+}
+
+void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
+                     int64_t size[]) {
+  *nd = 0;
+  for (int d = 0; d < x->nd; d++) {
+    int folds = dims >> d & 1;
+    if (!folds || keepdim) size[(*nd)++] = folds ? 1 : x->size[d];
+  }
+}
+
+/* Adds the dimensions of x that fold, or do not, to a loop. */
+static void foldloop(Loop *k, const Tensor *x, const Tensor *y, unsigned dims,
+                     int keepdim, int folds) {
+  int first = k->nd, out = y->nd;
+  for (int d = x->nd - 1; d >= 0; d--) {
+    int is = (int)(dims >> d & 1);
+    if (!is || keepdim) out--;
+    if (is != folds || x->size[d] == 1) continue;
+    k->size[k->nd] = x->size[d];
+    k->step[0][k->nd] = folds ? 0 : y->step[out];
+    k->step[1][k->nd] = x->step[d];
+    k->nd++;
+  }
+  if (folds) sortdims(k, first, k->nd, 1);
+  k->nd = collapse(k, first, k->nd);
+  if (folds) k->nfold = k->nd - first;
+}
+
+static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                  DType result, const double par[2], Tensor *out) {
+  Arg in[1] = { { .t = x } };
+  Loop k;
+  int64_t size[NC_MAXDIM];
+  int nd, r;
+  nc_reducedshape(x, dims, keepdim, &nd, size);
+  for (int d = 0; d < x->nd; d++)
+    if ((dims >> d & 1) && x->size[d] == 0 &&
+        nc_opinfo[op].fold[0][0] != '0' && nc_opinfo[op].fold[0][0] != '1')
+      return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
+  if (out) {
+    TRY(nc_checkout(out, result, nd, size));
+    nc_retain(*y = out);
+  } else
+    TRY(nc_new(y, nc_device(x), result, nd, size));
+  memset(&k, 0, sizeof k);
+  k.op = op;
+  k.n = nc_numel(*y);
+  k.par[0] = par ? par[0] : 1;
+  operands(&k, *y, in, 1);
+  k.work = x->dtype;
+  foldloop(&k, x, *y, dims, keepdim, 0);
+  foldloop(&k, x, *y, dims, keepdim, 1);
+  nc_count(nc_numel(x), traffic(*y, in, 1));
+  r = k.n ? nc_device(x)->run(&k) : NC_OK;
+  if (r != NC_OK) {
+    nc_release(*y);
+    *y = NULL;
+  }
+  return r;
+}
+
+/* The types of a reduction: x is first converted to `cast'. */
+static int reducedtype(DType *cast, DType *result, Op op, Tensor *x,
+                       DType dtype) {
+  Arg in[1] = { { .t = x } };
+  *cast = dtype == DT_NONE ? x->dtype : dtype;
+  if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_NUI)
+    *result = dtype;
+  if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLO) {
+    if (dtype == DT_NONE) TRY(worktype(result, op, in, 1));
+    else if (nc_category(dtype) != NC_FLOAT)
+      return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
+                     nc_dtypename(dtype));
+  } else
+    *result = dtype;
+  if (nc_opinfo[op].types == CLASS_TRU)
+    *result = x->dtype == DT_u8 ? DT_u8 : DT_b8;
+  if (nc_opinfo[op].types == CLASS_CNT) *result = DT_i64;
+  return NC_OK;
+}
+
+int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+              DType dtype, const double par[2], Tensor *out) {
+  Arg in[1] = { { .t = x } };
+  Tensor *t = NULL;
+  DType cast, result;
+  int r;
+  *y = NULL;
+  if ((r = reducedtype(&cast, &result, op, x, dtype)) == NC_OK &&
+      (r = nc_cast(&t, x, cast)) == NC_OK) {
+    Tensor *copy = NULL;
+    if (out && nc_meets(t, out)) r = nc_apply1(&copy, OP_clone, t);
+    if (r == NC_OK)
+      r = reduce(y, op, copy ? copy : t, dims, keepdim, result, par, out);
+    nc_release(copy);
+  }
+  nc_release(t);
+  return nc_blamed(r, nc_opinfo[op].name, in, 1);
+}

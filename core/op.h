@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* op.h - what op.c shares with the families. */
+#ifndef op_h
+#define op_h
+
+#include "tensor.h"
+
+/* Runs a row over operands that broadcast to the shape of y, whose memory
+   is one of theirs or apart from all of them. */
+int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
+              const double par[2]);
+
+/* May a result of this type and shape be written to out? */
+int nc_checkout(const Tensor *out, DType result, int nd,
+                const int64_t size[]);
+
+/* Do the bytes of two tensors meet, without being the same elements? */
+int nc_meets(const Tensor *a, const Tensor *b);
+
+/* Adds the operation and its operands to the record of failure r. */
+int nc_blamed(int r, const char *op, const Arg in[], int n);
+
+/* The shape of x folded along dims. */
+void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
+                     int64_t size[]);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* portable.h - compiler extensions, each with an empty fallback. */
+#ifndef portable_h
+#define portable_h
+
+#if defined(__GNUC__)
+#define NC_INLINE static inline __attribute__((always_inline))
+#define NC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NC_PURE __attribute__((const))
+#else
+#define NC_INLINE static inline
+#define NC_UNLIKELY(x) (x)
+#define NC_PURE
+#endif
+
+/* A result is one of the operands or apart from all of them. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define NC_IVDEP _Pragma("GCC ivdep")
+#elif defined(__clang__)
+#define NC_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define NC_IVDEP
+#endif
+
+/* 1 if a*b or a+b does not fit. */
+#if defined(__GNUC__)
+#define NC_MULOVER(a, b, r) __builtin_mul_overflow(a, b, r)
+#define NC_ADDOVER(a, b, r) __builtin_add_overflow(a, b, r)
+#else
+static inline int nc_mulover(int64_t a, int64_t b, int64_t *r) {
+  if (a < 0 || b < 0 || (b && a > INT64_MAX / b)) return 1;
+  *r = a * b;
+  return 0;
+}
+static inline int nc_addover(int64_t a, int64_t b, int64_t *r) {
+  if ((b > 0 && a > INT64_MAX - b) || (b < 0 && a < INT64_MIN - b)) return 1;
+  *r = a + b;
+  return 0;
+}
+#define NC_MULOVER nc_mulover
+#define NC_ADDOVER nc_addover
+#endif
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** summary.c - what the display tells of a tensor: extremes, moments, counts
+** of nan and inf, a histogram.
+**
+** Elements are read in row-major order, in chunks that threads take; each
+** chunk leaves a Part and the parts are merged in order (Chan, Golub and
+** LeVeque, 1979), so that the result does not depend on the threads.
+*/
+#include "tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "scalar.h"
+
+#define BLOCK 1024            /* elements at a time, in the first cache */
+#define GRAIN 65536           /* elements a chunk: less than a millisecond */
+#define PARTS 16384
+#define BINS 12
+#define LANES 8
+
+typedef struct Part {
+  int64_t n;                  /* finite elements */
+  int64_t nan, posinf, neginf, zero, firstbad;
+  double min, max, mean, m2;
+  int64_t imin, imax;
+  int64_t histogram[BINS];
+} Part;
+
+typedef struct Scan {
+  const char *p;              /* the first element */
+  DType type;
+  int nd;                     /* dimensions, joined where memory allows */
+  int64_t size[NC_MAXDIM], step[NC_MAXDIM];
+  int64_t n, seen, every;     /* one element of each `every' is read */
+  int64_t grain;
+  Part *part;
+  double low, range;          /* of the histogram */
+} Scan;
+
+/*
+** Reading: integers and booleans as int64_t, the rest as double
+*/
+#define PLAIN(v) (v)
+#define BITS(v) ((v).bits)
+#define LOAD(id, storage, type, value)                         \
+  static void load_##id(void *out, const void *in, int64_t step, \
+                        int64_t n) {                           \
+    type *x = out;                                             \
+    const storage *p = in;                                     \
+    if (step == 1)                                             \
+      for (int64_t i = 0; i < n; i++) x[i] = value(p[i]);      \
+    else                                                       \
+      for (int64_t i = 0; i < n; i++) x[i] = value(p[i * step]); \
+  }
+
+LOAD(b8, b8_s, int64_t, BITS)
+LOAD(u8, uint8_t, int64_t, PLAIN)
+LOAD(i8, int8_t, int64_t, PLAIN)
+LOAD(i16, int16_t, int64_t, PLAIN)
+LOAD(i32, int32_t, int64_t, PLAIN)
+LOAD(i64, int64_t, int64_t, PLAIN)
+LOAD(f16, f16_s, double, f16_tofloat)
+LOAD(bf16, bf16_s, double, bf16_tofloat)
+LOAD(f32, float, double, PLAIN)
+LOAD(f64, double, double, PLAIN)
+#undef LOAD
+#undef BITS
+#undef PLAIN
+
+typedef void Load(void *out, const void *in, int64_t step, int64_t n);
+
+static Load *const loads[DT_COUNT] = {
+#define X(id, name, storage, category) load_##id,
+  DTYPES(X)
+#undef X
+};
+
+/* The place of element i, and its position in each dimension. */
+static int64_t locate(const Scan *s, int64_t i, int64_t at[]) {
+  int64_t offset = 0;
+  for (int d = s->nd - 1; d >= 0; d--) {
+    at[d] = i % s->size[d];
+    offset += at[d] * s->step[d];
+    i /= s->size[d];
+  }
+  return offset;
+}
+
+/* Which element the i-th of a sample is: one of each `every', anywhere
+   among them, or a sample of a matrix might read a single column. */
+static int64_t position(const Scan *s, int64_t i) {
+  uint64_t h = ((uint64_t)i * 2654435761u) & 0xffffffff;
+  int64_t k = i * s->every, left = s->n - k;
+  int64_t width = left < s->every ? left : s->every;
+  if (width > INT32_MAX) width = INT32_MAX;
+  return k + (int64_t)((h * (uint64_t)width) >> 32);
+}
+
+/* Reads n elements from the i-th on, 8 bytes each, into x. */
+static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
+  int64_t at[NC_MAXDIM], width = nc_dtypesize(s->type);
+  int last = s->nd - 1;
+  while (n > 0) {
+    int64_t run = 1, step = 1, offset;
+    offset = locate(s, s->every > 1 ? position(s, i) : i, at);
+    if (s->every == 1 && s->nd > 0) {
+      run = s->size[last] - at[last];
+      run = run < n ? run : n;
+      step = s->step[last];
+    }
+    loads[s->type](x, s->p + offset * width, step, run);
+    x += 8 * run;
+    i += run;
+    n -= run;
+  }
+}
+
+/*
+** One block
+*/
+
+/* Moves the finite elements of x to its front and counts the others. */
+static int64_t sift(Part *q, const Scan *s, double *x, int64_t first,
+                    int64_t n) {
+  int64_t bad = 0, k = 0;
+  for (int64_t i = 0; i < n; i++) bad += !(x[i] - x[i] == 0);
+  if (bad == 0) return n;
+  for (int64_t i = 0; i < n; i++) {
+    if (isfinite(x[i])) {
+      x[k++] = x[i];
+      continue;
+    }
+    if (q->firstbad < 0)
+      q->firstbad = s->every > 1 ? position(s, first + i) : first + i;
+    q->nan += x[i] != x[i];
+    q->posinf += x[i] > 0;
+    q->neginf += x[i] < 0;
+  }
+  return k;
+}
+
+/* Sum of x, or with `mean' not 0 of the squared deviations from it. */
+static double sum(const double *x, int64_t n, const double *mean) {
+  double a[LANES] = { 0 }, m = mean ? *mean : 0, y;
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int j = 0; j < LANES; j++) {
+      y = x[i + j] - m;
+      a[j] += mean ? y * y : y;
+    }
+  for (; i < n; i++) {
+    y = x[i] - m;
+    a[0] += mean ? y * y : y;
+  }
+  for (int j = 1; j < LANES; j++) a[0] += a[j];
+  return a[0];
+}
+
+static void extremes(Part *q, const double *x, int64_t n) {
+  double a[LANES], b[LANES];
+  int64_t i = 0, zero = 0;
+  for (int j = 0; j < LANES; j++) a[j] = b[j] = x[0];
+  for (; i + LANES <= n; i += LANES)
+    for (int j = 0; j < LANES; j++) {
+      a[j] = x[i + j] < a[j] ? x[i + j] : a[j];
+      b[j] = x[i + j] > b[j] ? x[i + j] : b[j];
+      zero += x[i + j] == 0;
+    }
+  for (; i < n; i++) {
+    a[0] = x[i] < a[0] ? x[i] : a[0];
+    b[0] = x[i] > b[0] ? x[i] : b[0];
+    zero += x[i] == 0;
+  }
+  q->zero = zero;
+  q->min = a[0];
+  q->max = b[0];
+  for (int j = 1; j < LANES; j++) {
+    q->min = a[j] < q->min ? a[j] : q->min;
+    q->max = b[j] > q->max ? b[j] : q->max;
+  }
+}
+
+static void integers(Part *q, const int64_t *v, double *x, int64_t n) {
+  q->imin = q->imax = v[0];
+  for (int64_t i = 0; i < n; i++) {
+    q->imin = v[i] < q->imin ? v[i] : q->imin;
+    q->imax = v[i] > q->imax ? v[i] : q->imax;
+    x[i] = (double)v[i];
+  }
+}
+
+/* Adds what q has seen to p. */
+static void merge(Part *p, const Part *q) {
+  double d = q->mean - p->mean;
+  double n = (double)p->n + (double)q->n;
+  p->nan += q->nan;
+  p->posinf += q->posinf;
+  p->neginf += q->neginf;
+  p->zero += q->zero;
+  if (p->firstbad < 0) p->firstbad = q->firstbad;
+  if (q->n == 0) return;
+  p->min = p->n && p->min < q->min ? p->min : q->min;
+  p->max = p->n && p->max > q->max ? p->max : q->max;
+  p->imin = p->n && p->imin < q->imin ? p->imin : q->imin;
+  p->imax = p->n && p->imax > q->imax ? p->imax : q->imax;
+  p->m2 += q->m2 + d * d * (double)p->n * ((double)q->n / n);
+  p->mean += d * ((double)q->n / n);
+  p->n += q->n;
+}
+
+/* Reads elements i .. i+n-1 as doubles, finite ones first; gives how many
+   of these there are. */
+static int64_t block(const Scan *s, Part *q, double *x, int64_t i,
+                     int64_t n) {
+  int64_t v[BLOCK];
+  memset(q, 0, sizeof *q);
+  q->firstbad = -1;
+  if (nc_category(s->type) != NC_FLOAT) {
+    fetch(s, (char *)v, i, n);
+    integers(q, v, x, n);
+    return n;
+  }
+  fetch(s, (char *)x, i, n);
+  return sift(q, s, x, i, n);
+}
+
+static void moments(void *ctx, int64_t begin, int64_t end) {
+  const Scan *s = ctx;
+  Part *p = &s->part[begin / s->grain], q;
+  double x[BLOCK];
+  for (int64_t i = begin; i < end && !nc_interrupted; i += BLOCK) {
+    q.n = block(s, &q, x, i, end - i < BLOCK ? end - i : BLOCK);
+    if (q.n > 0) {
+      extremes(&q, x, q.n);
+      q.mean = sum(x, q.n, NULL) / (double)q.n;
+      q.m2 = sum(x, q.n, &q.mean);
+    }
+    merge(p, &q);
+  }
+}
+
+static void bins(void *ctx, int64_t begin, int64_t end) {
+  const Scan *s = ctx;
+  int64_t count[2][BINS + 1] = { { 0 } };  /* the maximum falls behind */
+  int64_t *h = s->part[begin / s->grain].histogram;
+  Part q;
+  double x[BLOCK];
+  for (int64_t i = begin; i < end && !nc_interrupted; i += BLOCK) {
+    int64_t n = block(s, &q, x, i, end - i < BLOCK ? end - i : BLOCK);
+    for (int64_t k = 0; k < n; k++)
+      count[k & 1][(int)((x[k] - s->low) / s->range * BINS)]++;
+  }
+  for (int k = 0; k < BINS; k++) h[k] = count[0][k] + count[1][k];
+  h[BINS - 1] += count[0][BINS] + count[1][BINS];
+}
+
+/*
+** The whole
+*/
+
+/* Joins dimensions that lie behind one another, drops those of size 1. */
+static void prepare(Scan *s, const Tensor *t, int64_t limit) {
+  int n = 0;
+  for (int d = 0; d < t->nd; d++) {
+    if (t->size[d] == 1) continue;
+    if (n > 0 && s->step[n - 1] == t->step[d] * t->size[d]) {
+      s->size[n - 1] *= t->size[d];
+      s->step[n - 1] = t->step[d];
+    } else {
+      s->size[n] = t->size[d];
+      s->step[n++] = t->step[d];
+    }
+  }
+  s->nd = n;
+  s->p = nc_data(t);
+  s->type = t->dtype;
+  s->n = nc_numel(t);
+  s->every = limit > 0 && s->n > limit ? (s->n - 1) / limit + 1 : 1;
+  s->seen = s->n == 0 ? 0 : (s->n - 1) / s->every + 1;
+  s->grain = s->seen / PARTS > GRAIN ? s->seen / PARTS : GRAIN;
+}
+
+static void conclude(Summary *y, const Scan *s, const Part *p) {
+  int64_t bad = p->nan + p->posinf + p->neginf;
+  y->nan = p->nan;
+  y->posinf = p->posinf;
+  y->neginf = p->neginf;
+  y->zero = p->zero;
+  y->firstbad = p->firstbad;
+  y->min = p->n ? p->min : NAN;
+  y->max = p->n ? p->max : NAN;
+  y->mean = p->n ? p->mean : NAN;
+  y->std = p->n ? sqrt(p->m2 / (double)p->n) : NAN;
+  y->imin = p->imin;
+  y->imax = p->imax;
+  if (nc_category(s->type) != NC_FLOAT)
+    y->constant = p->imin == p->imax;
+  else
+    y->constant = bad ? p->posinf == s->seen || p->neginf == s->seen
+                      : p->min == p->max;
+}
+
+static int histogram(Summary *y, Scan *s, int64_t parts) {
+  s->low = y->min;
+  s->range = y->max - y->min;
+  if (!(s->range > 0) || isinf(s->range) || s->type == DT_b8) return NC_OK;
+  TRY(nc_parallel(s->seen, s->grain, bins, s));
+  for (int64_t i = 0; i < parts; i++)
+    for (int k = 0; k < BINS; k++)
+      y->histogram[k] += s->part[i].histogram[k];
+  return NC_OK;
+}
+
+/* Describes t, or a sample of at most `limit' elements if that is not 0.
+   Without finite elements min, max, mean and std are nan. */
+int nc_summary(Summary *y, const Tensor *t, int64_t limit) {
+  Scan s;
+  Part total = { .firstbad = -1 };
+  int64_t parts, bytes;
+  void *p;
+  int r;
+  memset(y, 0, sizeof *y);
+  y->firstbad = -1;
+  if (nc_device(t) != &nc_cpu)
+    return nc_fail(NC_EDEVICE, "no summary of a tensor on %s",
+                   nc_device(t)->name);
+  prepare(&s, t, limit);
+  y->n = s.n;
+  y->seen = s.seen;
+  if (s.n == 0) return NC_OK;
+  parts = (s.seen - 1) / s.grain + 1;
+  bytes = parts * (int64_t)sizeof(Part);
+  TRY(nc_hostalloc(&p, bytes));
+  s.part = p;
+  memset(p, 0, (size_t)bytes);
+  for (int64_t i = 0; i < parts; i++) s.part[i].firstbad = -1;
+  r = nc_parallel(s.seen, s.grain, moments, &s);
+  if (r == NC_OK) {
+    for (int64_t i = 0; i < parts; i++) merge(&total, &s.part[i]);
+    conclude(y, &s, &total);
+    r = histogram(y, &s, parts);
+  }
+  nc_hostfree(p, bytes);
+  return r;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** tensor.h - the core: tensors, the devices they live on, the operations on
+** them.  With the tables it includes this is all that other folders may use.
+**
+** Errors: a function that can fail returns an int, NC_OK (0) or one of the
+** codes below, and leaves a record for nc_lasterror.  Nothing in the core
+** prints, exits, asserts on input or jumps.
+** Ownership: a function that gives a tensor out through a Tensor ** gives a
+** reference, to be released with nc_release; it is NULL after a failure.
+** Tensors passed in stay the caller's.
+** Dimensions, indices and positions are 0-based in C, 1-based in messages.
+*/
+#ifndef tensor_h
+#define tensor_h
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NC_VERSION "0.1.0"
+#define NC_MAXDIM 8
+#define NC_MAXIN 4          /* operands of a row */
+#define NC_MAXARG 8         /* parameters of an operation */
+
+typedef struct Tensor Tensor;
+typedef struct Device Device;
+
+/*
+** Errors
+*/
+/* clang-format off */
+#define NC_ERRORS(X)                       \
+  X(ENOMEM,  "out of memory")              \
+  X(EDTYPE,  "wrong dtype")                \
+  X(ESHAPE,  "shapes do not match")        \
+  X(EINDEX,  "index out of range")         \
+  X(EVALUE,  "bad value")                  \
+  X(EDEVICE, "device failure")             \
+  X(EINTR,   "interrupted")                \
+  X(EFILE,   "file error")
+/* clang-format on */
+
+#define X(name, text) NC_##name,
+enum { NC_OK, NC_ERRORS(X) NC_ERRCOUNT };
+#undef X
+
+typedef struct Operand {      /* what an operand of a failed operation was */
+  char role[16];              /* "self", "arg 1", "left", "[2]", ... */
+  const Tensor *identity;     /* to be compared, never followed */
+  DType dtype;
+  int nd;
+  int64_t size[NC_MAXDIM];
+  const char *device;
+  int isview;
+} Operand;
+
+#define NC_MAXBLAME 6
+
+typedef struct Error {
+  int code;
+  char op[32];                /* the operation, or "" */
+  char text[512];             /* what is wrong, without the operation */
+  char rule[160];             /* the rule that was broken, or "" */
+  char hint[160];             /* what to type instead, or "" */
+  int n;
+  Operand operand[NC_MAXBLAME];
+} Error;
+
+#if defined(__GNUC__)
+#define NC_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define NC_PRINTF(f, a)
+#endif
+
+/* Starts a new record; returns code. */
+int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
+void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
+void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
+void nc_blame(const char *role, const Tensor *t); /* adds an operand */
+void nc_blameop(const char *op);                  /* names the operation */
+const Error *nc_lasterror(void);                  /* of this thread */
+const char *nc_errname(int code);                 /* "ESHAPE" */
+
+#define TRY(call)                   \
+  do {                              \
+    int r_ = (call);                \
+    if (r_ != NC_OK) return r_;     \
+  } while (0)
+
+/*
+** Element types
+*/
+const char *nc_dtypename(DType t);
+DType nc_dtypefrom(const char *name);       /* DT_NONE if there is none */
+int64_t nc_dtypesize(DType t);              /* in bytes */
+Category nc_category(DType t);
+DType nc_promote(DType a, DType b);         /* PyTorch's table */
+extern DType nc_defaultdtype;               /* float32 */
+
+/*
+** Numbers, as operands and as values
+*/
+typedef struct Scalar {
+  Category kind;
+  int64_t i;                  /* NC_BOOL, NC_INT */
+  double f;                   /* NC_FLOAT */
+} Scalar;
+
+#define nc_tofloat(s) ((s).kind == NC_FLOAT ? (s).f : (double)(s).i)
+Scalar nc_int(int64_t i);
+Scalar nc_float(double f);
+
+/*
+** Memory.  `live' is what storages hold, rounded as it was allocated, and
+** the structures of tensors.
+*/
+typedef struct Memory {
+  int64_t live, peak, cached;
+  int64_t budget;             /* the cache is kept below this */
+  int64_t since;              /* allocated since the collector last ran */
+  int64_t freetime;           /* ns spent returning memory to the system */
+} Memory;
+
+extern Memory nc_memory;      /* of the host */
+int nc_hostalloc(void **p, int64_t bytes);
+void nc_hostfree(void *p, int64_t bytes);
+void nc_trimcache(int64_t budget);          /* frees cached blocks above it */
+int64_t nc_hostavailable(void);             /* bytes the system could give */
+extern int64_t nc_hostlimit;                /* 0: none but the system's */
+
+/* Test aid: the n-th allocation from now fails (n = 1, 2, ...), and all
+   after it if sticky.  0 turns it off. */
+void nc_failalloc(int64_t n, int sticky);
+
+/*
+** Tensors
+*/
+typedef struct Storage {
+  int refs;
+  const Device *device;
+  void *p;
+  int64_t bytes;              /* as asked for */
+  double small[8];            /* the elements of a small one lie here */
+} Storage;
+
+struct Tensor {
+  int refs;
+  DType dtype;
+  int nd;
+  int64_t size[NC_MAXDIM];
+  int64_t step[NC_MAXDIM];    /* strides, in elements, never negative */
+  int64_t offset;             /* in elements */
+  Storage *data;
+};
+
+int nc_new(Tensor **t, const Device *d, DType type, int nd,
+           const int64_t size[]);           /* uninitialised, dense */
+int nc_newlike(Tensor **t, const Tensor *x, DType type); /* strides follow x */
+int nc_alias(Tensor **t, const Tensor *x);  /* another view of the same */
+void nc_retain(Tensor *t);
+void nc_release(Tensor *t);                 /* NULL is fine */
+int64_t nc_numel(const Tensor *t);
+void *nc_data(const Tensor *t);
+const Device *nc_device(const Tensor *t);
+int nc_isdense(const Tensor *t);            /* row-major without gaps? */
+int nc_overlapsitself(const Tensor *t);     /* one address, two elements? */
+
+/* Checked size arithmetic: the only place that multiplies sizes.  Gives the
+   number of elements and fails if they or their bytes exceed an int64. */
+int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]);
+
+/* Dimension dim of t counted from 0, from a 1-based or negative one; `nd' is
+   the number of dimensions it may count (a 0-d tensor accepts 1 and -1). */
+int nc_dim(int *dim, int64_t given, int nd);
+
+int nc_full(Tensor **t, const Device *d, DType type, int nd,
+            const int64_t size[], Scalar v);
+int nc_cast(Tensor **y, Tensor *x, DType type);  /* x itself if it fits */
+int nc_dense(Tensor **y, Tensor *x);             /* x itself if dense */
+int nc_copy(Tensor *y, Tensor *x);       /* broadcasts, converts, crosses */
+int nc_fill(Tensor *y, Scalar v);
+int nc_read(Scalar *v, const Tensor *t, int64_t offset); /* element there */
+int nc_item(Scalar *v, const Tensor *t); /* the value of a 1-element tensor */
+int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */
+#include "index.h"            /* t[...] */
+
+/* Text for messages: "float32[3x4] cpu", "3x4".  Returns buf. */
+#define NC_TEXT 192
+char *nc_shapetext(char buf[NC_TEXT], int nd, const int64_t size[]);
+char *nc_bytestext(char buf[NC_TEXT], double bytes); /* "3.8 MiB" */
+
+/*
+** Operations of the table (ops.def)
+*/
+#define ROW(op) OP_##op,
+#define UNARY(op, ...) ROW(op)
+#define TEST(op, ...) ROW(op)
+#define BINARY(op, ...) ROW(op)
+#define COMPARE(op, ...) ROW(op)
+#define TERNARY(op, ...) ROW(op)
+#define CHOOSE(op, ...) ROW(op)
+#define REDUCE(op, ...) ROW(op)
+typedef enum Op {
+#include "ops.def"
+  OP_COUNT
+} Op;
+#include "endrows.h"
+#undef ROW
+
+typedef enum OpKind {
+  UNARY_OP, TEST_OP, BINARY_OP, COMPARE_OP, TERNARY_OP, CHOOSE_OP, REDUCE_OP
+} OpKind;
+
+/* Which element types an operation takes; see ops.def. */
+typedef enum OpClass {
+  CLASS_ANY, CLASS_NUM, CLASS_NUB, CLASS_NUI, CLASS_DVI, CLASS_WHO, CLASS_INT,
+  CLASS_INN, CLASS_FLT, CLASS_FLO, CLASS_TRU, CLASS_CNT
+} OpClass;
+
+typedef struct OpInfo {
+  const char *name;
+  OpKind kind;
+  OpClass types;
+  const char *value;          /* the expressions, as text */
+  const char *fold[3];        /* init, map, fold of a reduction */
+  const char *grad[3];        /* to each operand; NULL: none */
+  const char *signature;      /* parameters, see the binding */
+  const char *doc;
+} OpInfo;
+
+extern const OpInfo nc_opinfo[OP_COUNT];
+int nc_arity(Op op);          /* number of operands */
+
+/* An argument of an operation: what of it is set depends on its type. */
+typedef struct Arg {
+  int given;                  /* 0: the default holds (also in the fields) */
+  Tensor *t;                  /* NULL where a number stands for a tensor */
+  Scalar s;
+  int n, islist;              /* of a list; or is it a lone number? */
+  const int64_t *list;        /* sizes, dimensions, integers */
+  Tensor *const *tensors;
+  const char *text;
+  const Device *device;
+  DType dtype;
+} Arg;
+
+/* y = op(in...) with scalar parameters par (p and q of the row), written to
+   `out' if that is not NULL. */
+int nc_apply(Tensor **y, Op op, const Arg in[], const double par[2],
+             Tensor *out);
+/* The same with tensors only. */
+int nc_apply1(Tensor **y, Op op, Tensor *x);
+int nc_apply2(Tensor **y, Op op, Tensor *a, Tensor *b);
+
+/* y = x folded along `dims' (a bit mask), which stay as size 1 if keepdim;
+   x is first converted to `dtype' unless that is DT_NONE. */
+int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+              DType dtype, const double par[2], Tensor *out);
+/* The dimensions of `a' as a mask: all if not given. */
+int nc_dimmask(unsigned *mask, const Arg *a, int nd);
+
+/* The common element type of operands, by PyTorch's rules. */
+DType nc_resulttype(const Arg in[], int n);
+/* The shape to which all tensors among in[] broadcast. */
+int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]);
+/* A view of x with the given shape, broadcast (stride 0) where needed. */
+int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
+
+/*
+** Families (families.def): operations that are not rows.  Each is a C
+** function `int nc_op_<name>(Call *c)' that reads c->arg[] in the order of
+** its signature and fills c->out[].
+*/
+#define FAMILY(op, ...) FAM_##op,
+typedef enum Family {
+#include "families.def"
+  FAM_COUNT
+} Family;
+#undef FAMILY
+
+#define NC_MAXOUT 2
+
+typedef struct Call {
+  Family op;
+  Arg arg[NC_MAXARG];
+  Tensor *out[NC_MAXOUT];     /* NULL at entry */
+  Scalar value;               /* what a family without tensors gives */
+  Tensor **list;              /* several results: freed by the caller */
+  int nlist;
+} Call;
+
+#define FAMILY(op, ...) int nc_op_##op(Call *c);
+#include "families.def"
+#undef FAMILY
+
+typedef struct FamilyInfo {
+  const char *name;
+  const char *signature;
+  const char *doc;
+  int (*cpu)(Call *c);
+} FamilyInfo;
+
+extern const FamilyInfo nc_families[FAM_COUNT];
+int nc_call(Call *c);         /* on the device of the operands */
+int nc_newlist(Call *c, int n);
+void nc_freelist(Call *c);
+
+/*
+** Devices
+*/
+/* What a kernel is called with.  Operand 0 is the result.  Dimension 0 is
+   the innermost.  Strides are in elements; a number has stride 0 and lies
+   in `number'. */
+typedef struct Loop {
+  Op op;
+  int part;                   /* 0 the value, 1.. the gradients */
+  DType work;                 /* the type that is computed in */
+  int nargs;                  /* operands, the result included */
+  int nd, nfold;              /* dimensions; the last nfold ones are folded */
+  int64_t n;                  /* number of results */
+  int64_t size[NC_MAXDIM];
+  int64_t step[NC_MAXIN][NC_MAXDIM];
+  DType type[NC_MAXIN];
+  void *p[NC_MAXIN];          /* NULL: a number */
+  Scalar number[NC_MAXIN];
+  double par[2];
+} Loop;
+
+struct Device {
+  const char *name;           /* "cpu", "cuda:0" */
+  int (*alloc)(void **p, int64_t bytes);
+  void (*free)(void *p, int64_t bytes);
+  int (*copy)(void *dst, const void *src, int64_t bytes,
+              const Device *from);          /* to this device */
+  int (*tohost)(void *dst, const void *src, int64_t bytes);
+  int (*run)(const Loop *k);
+  int (*synchronize)(void);
+  int (*const *family)(Call *c);            /* FAM_COUNT of them, or NULL */
+};
+
+extern const Device nc_cpu;
+const Device *nc_host(void);  /* where numbers of the program lie */
+int nc_finddevice(const Device **d, const char *name);
+int nc_synchronize(void);                   /* every device in use */
+
+/*
+** Counters, interruption, threads, random numbers
+*/
+typedef struct Counters {
+  int64_t flops, bytes, launches, allocated;
+} Counters;
+
+extern _Thread_local Counters nc_counters;
+void nc_count(int64_t flops, int64_t bytes);
+
+extern volatile sig_atomic_t nc_interrupted; /* polled by every long loop */
+
+int nc_threads(void);
+void nc_setthreads(int n);    /* 0: as many as there are cores */
+/* Calls fn over chunks of 0..n-1, on several threads if n > grain; gives
+   NC_EINTR if interrupted. */
+int nc_parallel(int64_t n, int64_t grain,
+                void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx);
+
+void nc_seed(uint64_t seed);  /* of the default generator */
+uint64_t nc_initialseed(void);
+const char *nc_blasname(void); /* what multiplies matrices */
+
+/*
+** What the display needs to know of a tensor, in one pass.
+*/
+typedef struct Summary {
+  int64_t n, nan, posinf, neginf, zero, seen; /* seen < n: a sample */
+  double min, max, mean, std;                 /* of the finite elements */
+  int64_t imin, imax;                         /* exact, for integers */
+  int64_t firstbad;                           /* flat position, or -1 */
+  int constant;                               /* all elements equal? */
+  int64_t histogram[12];
+} Summary;
+
+int nc_summary(Summary *s, const Tensor *t, int64_t limit);
+
+/*
+** Files
+*/
+int nc_load(Tensor **t, const char *path);             /* .npy */
+int nc_save(const char *path, Tensor *t, int atomic);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

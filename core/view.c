@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** view.c - views of all elements: other shapes, other orders of dimensions.
+** slice.c has the views that leave elements out, or repeat them.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "op.h"
+#include "portable.h"
+
+/* Names the operation and the first n operands of a failed call. */
+static int blamed(const Call *c, int r, int n) {
+  return nc_blamed(r, nc_families[c->op].name, c->arg, n);
+}
+
+/* out[0] = another view of arg 0, to be changed */
+static int alias(Call *c) {
+  return nc_alias(&c->out[0], c->arg[0].t);
+}
+
+/*
+** Shapes of as many elements
+*/
+
+/* The sizes given, with the one that may be -1 worked out so that they make
+   n elements; `what' has the n. */
+static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
+                 const char *what) {
+  char shape[NC_TEXT];
+  int64_t known = 1;
+  int unknown = -1, over = 0, zero = 0;
+  double count = 1;
+  if (nd > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  for (int d = 0; d < nd; d++) {
+    size[d] = given[d];
+    if (given[d] < -1)
+      return nc_fail(NC_ESHAPE, "size %lld of dim %d is negative",
+                     (long long)given[d], d + 1);
+    if (given[d] == -1 && unknown >= 0)
+      return nc_fail(NC_ESHAPE, "sizes %d and %d are both -1, one can be "
+                     "worked out", unknown + 1, d + 1);
+    if (given[d] == -1) {
+      unknown = d;
+      continue;
+    }
+    count *= (double)given[d];
+    zero |= given[d] == 0;
+    over |= NC_MULOVER(known, given[d] ? given[d] : 1, &known);
+    if (over) known = 1;
+  }
+  nc_shapetext(shape, nd, given);
+  if (over && !zero)
+    return nc_fail(NC_ESHAPE, "%s has %.3g elements, %s %lld", shape, count,
+                   what, (long long)n);
+  if (over)
+    return nc_fail(NC_ESHAPE, "%s: its sizes are too large", shape);
+  if (zero) known = 0;
+  if (unknown < 0 && known != n)
+    return nc_fail(NC_ESHAPE, "%s has %lld elements, %s %lld", shape,
+                   (long long)known, what, (long long)n);
+  if (unknown < 0) return NC_OK;
+  if (known == 0 && n == 0)
+    return nc_fail(NC_ESHAPE, "%s: any size does for -1, as there are no "
+                   "elements", shape);
+  if (known == 0 || n % known != 0)
+    return nc_fail(NC_ESHAPE, "%s: %lld elements do not divide by %lld", shape,
+                   (long long)n, (long long)known);
+  size[unknown] = n / known;
+  return NC_OK;
+}
+
+/* Row-major strides. */
+static void rowmajor(int64_t step[], int nd, const int64_t size[]) {
+  int64_t n = 1;
+  for (int d = nd - 1; d >= 0; d--) {
+    step[d] = n;
+    n *= size[d] > 1 ? size[d] : 1;
+  }
+}
+
+/* The strides that show x in another shape of as many elements; 0 if there
+   are none.  Dimensions of x that lie evenly form a chunk; each chunk must
+   be made of whole new dimensions. */
+static int viewsteps(int64_t step[], const Tensor *x, int nd,
+                     const int64_t size[]) {
+  int64_t base, have = 1, made = 1;
+  int v = nd - 1;
+  rowmajor(step, nd, size);
+  if (nc_isdense(x)) return 1;
+  base = x->step[x->nd - 1];
+  for (int d = x->nd - 1; d >= 0; d--) {
+    have *= x->size[d];
+    if (d > 0 && (x->size[d - 1] == 1 || x->step[d - 1] == have * base))
+      continue;
+    for (; v >= 0 && (made < have || size[v] == 1); v--) {
+      step[v] = made * base;
+      made *= size[v];
+    }
+    if (made != have) return 0;
+    if (d > 0) base = x->step[d - 1];
+    have = made = 1;
+  }
+  return v == -1;
+}
+
+/* *y = x in another shape of as many elements; NULL if it takes a copy. */
+static int viewif(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
+  int64_t step[NC_MAXDIM];
+  *y = NULL;
+  if (!viewsteps(step, x, nd, size)) return NC_OK;
+  TRY(nc_alias(y, x));
+  (*y)->nd = nd;
+  memcpy((*y)->size, size, (size_t)nd * sizeof *size);
+  memcpy((*y)->step, step, (size_t)nd * sizeof *step);
+  return NC_OK;
+}
+
+static int reshape(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
+  Tensor *dense;
+  int r;
+  TRY(viewif(y, x, nd, size));
+  if (*y) return NC_OK;
+  TRY(nc_dense(&dense, x));
+  r = viewif(y, dense, nd, size);
+  nc_release(dense);
+  return r;
+}
+
+/* "2,6" */
+static char *listtext(char buf[NC_TEXT], int nd, const int64_t size[]) {
+  nc_shapetext(buf, nd, size);
+  for (char *p = buf; *p; p++)
+    if (*p == 'x') *p = ',';
+  return buf;
+}
+
+/* Suggests the given shape with one size changed so that it fits. */
+static void hintshape(Tensor *x, const char *name, int nd,
+                      const int64_t given[]) {
+  int64_t size[NC_MAXDIM], step[NC_MAXDIM], n = nc_numel(x);
+  char exact[NC_TEXT], inferred[NC_TEXT];
+  if (n == 0 || nd > NC_MAXDIM) return;
+  for (int d = nd - 1; d >= 0; d--) {
+    int64_t known = 1;
+    int fits = 1;
+    for (int i = 0; i < nd && fits; i++) {
+      size[i] = i == d ? 1 : given[i];
+      fits = size[i] > 0 && !NC_MULOVER(known, size[i], &known);
+    }
+    if (!fits || n % known != 0) continue;
+    size[d] = n / known;
+    if (strcmp(name, "view") == 0 && !viewsteps(step, x, nd, size)) continue;
+    listtext(exact, nd, size);
+    size[d] = -1;
+    nc_hint("self:%s(%s), or self:%s(%s) to have it worked out", name, exact,
+            name, listtext(inferred, nd, size));
+    return;
+  }
+}
+
+static int shaped(Call *c, int nd, const int64_t given[], int copy) {
+  Tensor *x = c->arg[0].t;
+  const char *name = copy ? "reshape" : "view";
+  char old[NC_TEXT], steps[NC_TEXT], text[NC_TEXT];
+  int64_t size[NC_MAXDIM];
+  int r = infer(size, nd, given, nc_numel(x), "the tensor has");
+  if (r != NC_OK) {
+    hintshape(x, name, nd, given);
+    return r;
+  }
+  if (copy) return reshape(&c->out[0], x, nd, size);
+  TRY(viewif(&c->out[0], x, nd, size));
+  if (c->out[0]) return NC_OK;
+  nc_fail(NC_ESHAPE, "[%s] with strides %s cannot be seen as [%s] without a "
+          "copy", nc_shapetext(old, x->nd, x->size),
+          listtext(steps, x->nd, x->step), nc_shapetext(text, nd, size));
+  nc_hint("self:reshape(%s)", listtext(text, nd, size));
+  return NC_ESHAPE;
+}
+
+int nc_op_view(Call *c) {
+  return blamed(c, shaped(c, c->arg[1].n, c->arg[1].list, 0), 1);
+}
+
+int nc_op_reshape(Call *c) {
+  return blamed(c, shaped(c, c->arg[1].n, c->arg[1].list, 1), 1);
+}
+
+int nc_op_view_as(Call *c) {
+  const Tensor *other = c->arg[1].t;
+  return blamed(c, shaped(c, other->nd, other->size, 0), 2);
+}
+
+int nc_op_reshape_as(Call *c) {
+  const Tensor *other = c->arg[1].t;
+  return blamed(c, shaped(c, other->nd, other->size, 1), 2);
+}
+
+static int flatten(Call *c) {
+  Tensor *x = c->arg[0].t;
+  int64_t size[NC_MAXDIM], n = 1;
+  int from, to, nd = 0;
+  TRY(nc_dim(&from, c->arg[1].s.i, x->nd));
+  TRY(nc_dim(&to, c->arg[2].s.i, x->nd));
+  if (from > to)
+    return nc_fail(NC_EINDEX, "start_dim %d comes after end_dim %d", from + 1,
+                   to + 1);
+  if (from == to && x->nd > 0) {
+    nc_retain(c->out[0] = x);
+    return NC_OK;
+  }
+  for (int d = 0; d < from; d++) size[nd++] = x->size[d];
+  for (int d = from; d <= to && d < x->nd; d++) n *= x->size[d];
+  size[nd++] = n;
+  for (int d = to + 1; d < x->nd; d++) size[nd++] = x->size[d];
+  return reshape(&c->out[0], x, nd, size);
+}
+
+int nc_op_flatten(Call *c) {
+  return blamed(c, flatten(c), 1);
+}
+
+static int unflatten(Call *c) {
+  const Arg *sizes = &c->arg[2];
+  Tensor *x = c->arg[0].t, *y;
+  int64_t size[NC_MAXDIM], step;
+  char what[40];
+  int dim, tail;
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  if (x->nd == 0)
+    return nc_fail(NC_ESHAPE, "the tensor has no dimensions to split");
+  if (sizes->n == 0) return nc_fail(NC_ESHAPE, "no sizes are given");
+  snprintf(what, sizeof what, "dim %d has", dim + 1);
+  TRY(infer(size, sizes->n, sizes->list, x->size[dim], what));
+  if (x->nd - 1 + sizes->n > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d",
+                   x->nd - 1 + sizes->n, NC_MAXDIM);
+  TRY(alias(c));
+  y = c->out[0];
+  y->nd += sizes->n - 1;
+  tail = x->nd - 1 - dim;
+  memcpy(y->size + y->nd - tail, x->size + dim + 1, (size_t)tail * 8);
+  memcpy(y->step + y->nd - tail, x->step + dim + 1, (size_t)tail * 8);
+  step = x->step[dim];
+  for (int d = sizes->n - 1; d >= 0; d--) {
+    y->size[dim + d] = size[d];
+    y->step[dim + d] = step;
+    step *= size[d] > 1 ? size[d] : 1;
+  }
+  return NC_OK;
+}
+
+int nc_op_unflatten(Call *c) {
+  return blamed(c, unflatten(c), 1);
+}
+
+/*
+** Order of dimensions
+*/
+static void swapdims(Tensor *y, int a, int b) {
+  int64_t size = y->size[a], step = y->step[a];
+  y->size[a] = y->size[b];
+  y->step[a] = y->step[b];
+  y->size[b] = size;
+  y->step[b] = step;
+}
+
+static int transpose(Call *c) {
+  Tensor *x = c->arg[0].t;
+  int a, b;
+  TRY(nc_dim(&a, c->arg[1].s.i, x->nd));
+  TRY(nc_dim(&b, c->arg[2].s.i, x->nd));
+  TRY(alias(c));
+  if (x->nd > 0) swapdims(c->out[0], a, b);
+  return NC_OK;
+}
+
+int nc_op_transpose(Call *c) {
+  return blamed(c, transpose(c), 1);
+}
+
+int nc_op_t(Call *c) {
+  if (c->arg[0].t->nd > 2) {
+    nc_fail(NC_ESHAPE, "the tensor has %d dimensions, a matrix has 2",
+            c->arg[0].t->nd);
+    nc_hint("self:transpose(-2,-1) swaps the last two");
+    return blamed(c, NC_ESHAPE, 1);
+  }
+  TRY(alias(c));
+  if (c->out[0]->nd == 2) swapdims(c->out[0], 0, 1);
+  return NC_OK;
+}
+
+/* y's dimension d becomes x's dimension order[d]. */
+static void reorder(Tensor *y, const Tensor *x, const int order[]) {
+  for (int d = 0; d < x->nd; d++) {
+    y->size[d] = x->size[order[d]];
+    y->step[d] = x->step[order[d]];
+  }
+}
+
+/* Reads a list of distinct dimensions of x. */
+static int distinct(int dim[], const Arg *a, const Tensor *x) {
+  unsigned seen = 0;
+  for (int i = 0; i < a->n; i++) {
+    TRY(nc_dim(&dim[i], a->list[i], x->nd));
+    if (seen >> dim[i] & 1)
+      return nc_fail(NC_EINDEX, "dim %d is given twice", dim[i] + 1);
+    seen |= 1u << dim[i];
+  }
+  return NC_OK;
+}
+
+static int permute(Call *c) {
+  const Arg *dims = &c->arg[1];
+  Tensor *x = c->arg[0].t;
+  int order[NC_MAXDIM];
+  if (dims->n != x->nd)
+    return nc_fail(NC_ESHAPE, "%d dimension%s given, the tensor has %d",
+                   dims->n, dims->n == 1 ? " is" : "s are", x->nd);
+  TRY(distinct(order, dims, x));
+  TRY(alias(c));
+  reorder(c->out[0], x, order);
+  return NC_OK;
+}
+
+int nc_op_permute(Call *c) {
+  return blamed(c, permute(c), 1);
+}
+
+static int movedim(Call *c) {
+  const Arg *source = &c->arg[1], *destination = &c->arg[2];
+  Tensor *x = c->arg[0].t;
+  int from[NC_MAXDIM], to[NC_MAXDIM], order[NC_MAXDIM], next = 0;
+  unsigned moved = 0;
+  if (source->n != destination->n)
+    return nc_fail(NC_ESHAPE, "%d dimensions are to move to %d places",
+                   source->n, destination->n);
+  if (source->n > (x->nd ? x->nd : 1))
+    return nc_fail(NC_ESHAPE, "%d dimensions are to move, the tensor has %d",
+                   source->n, x->nd);
+  TRY(distinct(from, source, x));
+  TRY(distinct(to, destination, x));
+  for (int d = 0; d < x->nd; d++) order[d] = -1;
+  for (int i = 0; i < source->n; i++) {
+    order[to[i]] = from[i];
+    moved |= 1u << from[i];
+  }
+  for (int d = 0; d < x->nd; d++) {
+    if (order[d] >= 0) continue;
+    while (moved >> next & 1) next++;
+    order[d] = next++;
+  }
+  TRY(alias(c));
+  reorder(c->out[0], x, order);
+  return NC_OK;
+}
+
+int nc_op_movedim(Call *c) {
+  return blamed(c, movedim(c), 1);
+}

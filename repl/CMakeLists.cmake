@@ -1,0 +1,25 @@
+# The program. Included by the top-level CMakeLists.txt.
+include(${CMAKE_CURRENT_LIST_DIR}/sources.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
+
+if(NACRE_READLINE)
+  list(APPEND REPL_SOURCES ${REPL_READLINE_SOURCES})
+endif()
+list(TRANSFORM REPL_SOURCES PREPEND repl/)
+list(TRANSFORM REPL_MAIN PREPEND repl/)
+list(TRANSFORM REPL_LUA PREPEND repl/)
+nacre_embed(${CMAKE_BINARY_DIR}/embedded.c sh_embedded ${REPL_LUA})
+
+add_library(nacre_repl STATIC ${REPL_SOURCES} ${CMAKE_BINARY_DIR}/embedded.c)
+target_include_directories(nacre_repl PRIVATE repl)
+target_compile_definitions(nacre_repl PUBLIC ${REPL_DEFINITIONS}
+  NACRE_READLINE=$<BOOL:${NACRE_READLINE}>
+  NACRE_VERSION="${PROJECT_VERSION}")
+target_link_libraries(nacre_repl PUBLIC nacre_bindings)
+if(NACRE_READLINE)
+  target_include_directories(nacre_repl PRIVATE ${READLINE_INCLUDE_DIR})
+  target_link_libraries(nacre_repl PRIVATE ${READLINE_LIBRARY})
+endif()
+
+add_executable(nacre ${REPL_MAIN})
+target_link_libraries(nacre PRIVATE nacre_repl)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** editor.h - what the shell needs of a line editor.
+**
+** An Editor is five functions; editor_readline.c and editor_plain.c have one
+** each, and nothing else knows readline.  An editor edits whole blocks: it
+** asks the hooks whether a block is complete and how deep its next line goes.
+** The hooks never jump and run no user code.
+*/
+#ifndef editor_h
+#define editor_h
+
+#include <stddef.h>
+
+typedef enum EditResult { EDIT_LINE, EDIT_CANCEL, EDIT_END } EditResult;
+
+typedef struct Candidate {
+  char *text; /* what takes the word's place */
+  char *note; /* signature and such, for the list; may be NULL */
+} Candidate;
+
+typedef struct Candidates {
+  Candidate *item; /* sorted by text; freed by freecandidates */
+  int n;
+  int files; /* the word is inside quotes: complete file names instead */
+} Candidates;
+
+typedef struct EditorHooks {
+  /* Is text to be submitted, or is the block still open? */
+  int (*ready)(const char *text);
+  /* The column where a line that begins with rest starts, behind text. */
+  int (*indent)(const char *text, const char *rest);
+  /* What the word that ends at point can become. */
+  void (*complete)(const char *text, size_t point, Candidates *c);
+  /* Help for the word at point, malloced; NULL if there is none. */
+  char *(*help)(const char *text, size_t point);
+  int (*columns)(void);
+} EditorHooks;
+
+typedef struct Editor {
+  const char *(*name)(void);
+  int (*open)(const EditorHooks *hooks); /* 0: cannot be used here */
+  /* A block, malloced; text is NULL unless EDIT_LINE comes back. */
+  EditResult (*read)(const char *prompt, const char *prompt2, char **text);
+  void (*remember)(const char *text); /* into the list Up walks through */
+  void (*close)(void);
+} Editor;
+
+extern const Editor editor_plain;
+#if NACRE_READLINE
+extern const Editor editor_readline;
+#endif
+
+void freecandidates(Candidates *c);
+
+/* Takes the prompts out of text that was copied from a session and drops
+   its output; leaves other text alone.  In place. */
+void stripprompts(char *text);
+
+#endif

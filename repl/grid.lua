@@ -1,0 +1,283 @@
+-- SPDX-License-Identifier: MIT
+--
+-- grid.lua - the elements of a tensor as lines of text.
+--
+-- Only what will be seen is read: the ends of the rows and columns that fit.
+-- The format is chosen for each column, and never lies: zero is "0", what is
+-- tiny is not rounded to zero, neighbours that differ never look equal.
+--
+-- opts, everywhere: width, color, precision, edge, maxlines.
+
+local grid = {}
+
+--
+-- The format of a column
+--
+
+-- Half types have fewer digits: the most behind the point, and behind that
+-- of a power of ten.
+local digits = {float16 = {fixed = 4, power = 3},
+                bfloat16 = {fixed = 3, power = 2}}
+
+local function finite(v)
+  local list = {}
+  for _, x in ipairs(v) do
+    if x - x == 0 then list[#list + 1] = x end
+  end
+  return list
+end
+
+-- "whole", "fixed" or "power", and the largest magnitude.
+local function mode(f)
+  local whole, big = true, 0
+  for _, x in ipairs(f) do
+    whole = whole and x % 1 == 0
+    big = math.max(big, math.abs(x))
+  end
+  if big == 0 or whole and big < 1e7 then return "whole", big end
+  return (big >= 1e5 or big < 1e-3) and "power" or "fixed", big
+end
+
+-- The digits, from p on, at which neighbours that differ look different.
+-- In a fixed column those small against the largest do not count.
+local function enough(f, how, p, big)
+  for q = p, 7 do
+    local form = ("%%.%d%s"):format(q, how == "fixed" and "f" or "e")
+    local clash = false
+    for i = 1, #f - 1 do
+      local small = how == "fixed" and math.abs(f[i]) < 1e-3 * big
+      clash = clash or f[i] ~= f[i + 1] and not small and
+              form:format(f[i]) == form:format(f[i + 1])
+    end
+    if not clash then return q end
+  end
+  return math.max(p, 8)
+end
+
+local function number(x, how, p)
+  if x ~= x then return "nan" end
+  if x == math.huge then return "inf" end
+  if x == -math.huge then return "-inf" end
+  if how == "whole" then return ("%.1f"):format(x) end
+  if x == 0 then return "0" end
+  if how == "power" then return ("%." .. p .. "e"):format(x) end
+  if math.abs(x) < 0.5 * 10.0 ^ -p then return ("%.0e"):format(x) end
+  return ("%." .. p .. "f"):format(x)
+end
+
+-- The texts of the numbers v, and the width of the longest.
+function grid.column(v, dtype, precision)
+  local text, width = {}, 1
+  if dtype:find "float" then
+    local f = finite(v)
+    local how, big = mode(f)
+    local p = precision
+    if digits[dtype] then p = math.min(p, digits[dtype][how] or p) end
+    if how ~= "whole" and #v > 1 then p = enough(f, how, p, big) end
+    for i, x in ipairs(v) do text[i] = number(x, how, p) end
+  else
+    for i, x in ipairs(v) do text[i] = tostring(x) end
+  end
+  for _, s in ipairs(text) do width = math.max(width, #s) end
+  return text, width
+end
+
+local function right(s, width) return (" "):rep(width - #s) .. s end
+
+-- A line of cells, with what is not a number in red.
+local function line(head, cells, width, opts)
+  local list = {}
+  for i, s in ipairs(cells) do
+    local text = right(s, type(width) == "table" and width[i] or width)
+    if opts.color and (s == "nan" or s:find "inf") then
+      text = text:gsub("%S+", "\27[31m%0\27[0m")
+    end
+    list[i] = text
+  end
+  return head .. table.concat(list, "  ")
+end
+
+--
+-- Vectors
+--
+local function ends(lines, t, n, room, opts)
+  local dtype, gutter = t.dtype, #tostring(n) + 2
+  local m = math.min(n // 2, math.max(40, room))
+  local first = t:narrow(1, 1, m):totable()
+  local last = t:narrow(1, n - m + 1, m):totable()
+  local some = table.move(first, 1, math.min(m, 40), 1, {})
+  table.move(last, math.max(1, m - 39), m, #some + 1, some)
+  local _, w = grid.column(some, dtype, opts.precision)
+  local k = math.min(m, math.max(1, (room - 2) // (w + 2)))
+  local head, w1 = grid.column(table.move(first, 1, k, 1, {}), dtype,
+                               opts.precision)
+  local tail, w2 = grid.column(table.move(last, m - k + 1, m, 1, {}), dtype,
+                               opts.precision)
+  w = math.max(w1, w2)
+  if k * (w + 2) > room then
+    local fit = math.max(1, room // (w + 2))
+    head = table.move(head, 1, fit, 1, {})
+    tail = table.move(tail, k - fit + 1, k, 1, {})
+    k = fit
+  end
+  local index = "[%" .. gutter - 2 .. "d]  "
+  lines[#lines + 1] = line(index:format(1), head, w, opts)
+  lines[#lines + 1] = right("...", gutter)
+  lines[#lines + 1] = line(index:format(n - k + 1), tail, w, opts)
+end
+
+function grid.vector(lines, t, n, opts)
+  local gutter = #tostring(n) + 2
+  local room = opts.width - gutter
+  if n > 100 then return ends(lines, t, n, room, opts) end
+  local text, w = grid.column(t:totable(), t.dtype, opts.precision)
+  local per = math.max(1, room // (w + 2))
+  if (n - 1) // per + 4 > opts.maxlines then
+    return ends(lines, t, n, room, opts)
+  end
+  for i = 1, n, per do
+    local head = "  "
+    if n > per then head = ("[%" .. gutter - 2 .. "d]  "):format(i) end
+    local cells = table.move(text, i, math.min(n, i + per - 1), 1, {})
+    lines[#lines + 1] = line(head, cells, w, opts)
+  end
+end
+
+--
+-- Matrices
+--
+
+-- The indices 1 .. n that are read: all, or `first' and `last' of them with
+-- 0 for the gap.
+local function edges(n, first, last)
+  local list = {}
+  for i = 1, first do list[i] = i end
+  if first < n then
+    list[#list + 1] = 0
+    for i = n - last + 1, n do list[#list + 1] = i end
+  end
+  return list
+end
+
+local function spans(n, first, last)
+  if first >= n then return {{1, n}} end
+  return {{1, first}, {n - last + 1, last}}
+end
+
+-- The corners of t: value[row][column].
+local function corners(t, rows, columns)
+  local value = {}
+  for _, r in ipairs(rows) do
+    for _, c in ipairs(columns) do
+      local part = t:narrow(1, r[1], r[2]):narrow(2, c[1], c[2]):totable()
+      for i, row in ipairs(part) do
+        local to = value[r[1] + i - 1] or {}
+        value[r[1] + i - 1] = table.move(row, 1, #row, c[1], to)
+      end
+    end
+  end
+  return value
+end
+
+-- The columns that fit into `room', alternately from both ends, with 0 for
+-- the gap.
+local function choose(n, room, width)
+  local total, lo, hi, left, tail = 0, 1, n, {}, {}
+  for j = 1, n do
+    total = total + width(j) + 2
+    if total > room + 2 then break end
+  end
+  if total - 2 <= room then return edges(n, n, 0) end
+  total = 5
+  while lo <= hi do
+    local j = #left == #tail and lo or hi
+    total = total + width(j) + 2
+    if total > room and lo > 1 then break end
+    if j == lo then
+      left[#left + 1] = j
+      lo = lo + 1
+    else
+      table.insert(tail, 1, j)
+      hi = hi - 1
+    end
+  end
+  if lo <= hi then left[#left + 1] = 0 end
+  return table.move(tail, 1, #tail, #left + 1, left)
+end
+
+-- Shows all rows, or `first' and `last' of them if `all' is false.
+local function matrix(lines, t, size, first, last, opts)
+  local r, c = size[#size - 1], size[#size]
+  local k = opts.width // 5 + 2               -- a column takes at least 5
+  local rows = edges(r, first, last)
+  local value = corners(t, spans(r, first, last),
+                        c <= 2 * k and {{1, c}} or spans(c, k, k))
+  local dtype, texts, widths = t.dtype, {}, {}
+  local function width(j)
+    if widths[j] then return widths[j] end
+    local list = {}
+    for _, i in ipairs(rows) do
+      if i > 0 then list[#list + 1] = value[i][j] end
+    end
+    local text, w = grid.column(list, dtype, opts.precision)
+    if rows[first + 1] == 0 then table.insert(text, first + 1, "...") end
+    texts[j], widths[j] = text, math.max(w, 3)
+    return widths[j]
+  end
+  local order = choose(c, opts.width - 2, width)
+  for q = 1, #rows do
+    local cells, w = {}, {}
+    for i, j in ipairs(order) do
+      cells[i] = j == 0 and "..." or texts[j][q]
+      w[i] = j == 0 and 3 or widths[j]
+    end
+    lines[#lines + 1] = line("  ", cells, w, opts)
+  end
+end
+
+-- How many of n rows are shown at the start and at the end.
+local function rowsof(n, most, first, last)
+  if n <= most then return n, 0 end
+  return first, last
+end
+
+function grid.plane(lines, t, size, opts)
+  local room = opts.maxlines - 4                 -- header, statistics, gap
+  local e = math.min(opts.edge, math.max(1, room // 2))
+  local first, last = rowsof(size[1], math.max(math.min(20, room), 2 * e),
+                             e, e)
+  matrix(lines, t, size, first, last, opts)
+end
+
+-- Up to four slices: all; else the first and the last.
+function grid.slices(lines, t, size, opts)
+  local lead, n = table.move(size, 1, #size - 2, 1, {}), 1
+  for _, s in ipairs(lead) do n = n * s end
+  local r = size[#size - 1]
+  local first, last
+  if n <= 4 and r <= 8 and n * (r + 1) + 3 <= opts.maxlines then
+    first, last = r, 0
+  elseif n == 4 then
+    first, last = rowsof(r, 4, 2, 1)
+  elseif n == 3 then
+    first, last = rowsof(r, 4, 2, 2)
+  else
+    first, last = rowsof(r, 6, 3, 3)
+  end
+  for i = 0, n - 1, n > 4 and n - 1 or 1 do
+    local at, rest, part = {}, i, t
+    for d = #lead, 1, -1 do
+      at[d] = rest % lead[d] + 1
+      rest = rest // lead[d]
+    end
+    for d = 1, #lead do part = part:select(1, at[d]) end
+    lines[#lines + 1] = "[" .. table.concat(at, ",") .. ",:,:]"
+    matrix(lines, part, size, first, last, opts)
+    if n > 4 and i == 0 then
+      lines[#lines + 1] = ("... %d more %dx%d slices ..."):format(
+        n - 2, r, size[#size])
+    end
+  end
+end
+
+return grid

@@ -1,0 +1,378 @@
+-- SPDX-License-Identifier: MIT
+--
+-- habits.lua - what Lua says to the habits of other languages, said better;
+-- names that do not exist, with the nearest that does; syntax errors with a
+-- caret.
+
+local host = require "nacre.host"
+local lexer = require "nacre.lexer"
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local habits = {}
+
+-- Line n of a text, or nil.
+function habits.line(text, n)
+  local at = 1
+  for _ = 2, n or 1 do
+    at = text:find("\n", at, true)
+    if not at then return nil end
+    at = at + 1
+  end
+  return text:match("^[^\n]*", at)
+end
+
+local function nearest(word, ...)
+  local list, seen = {}, {}
+  for _, t in ipairs {...} do
+    for name in next, t do
+      if type(name) == "string" and name ~= word and not seen[name] and
+         not name:find "^_" then
+        seen[name] = true
+        list[#list + 1] = name
+      end
+    end
+  end
+  table.sort(list)
+  return host.suggest(word, list)
+end
+
+local function meant(text, name)
+  return name and ("%s, did you mean '%s'?"):format(text, name) or text
+end
+
+--
+-- Errors of running programs
+--
+local words = {None = "nil", null = "nil", NULL = "nil", undefined = "nil",
+               True = "true", TRUE = "true", False = "false",
+               FALSE = "false"}
+
+-- A global that is nil.
+local function novariable(name)
+  local text = ("no variable '%s'"):format(name)
+  if words[name] then return text .. ", did you mean " .. words[name] .. "?" end
+  if nacre and rawget(nacre, name) ~= nil then
+    return meant(text, "nacre." .. name)
+  end
+  return meant(text, nearest(name, _G))
+end
+
+local function istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+
+-- What stands before ".name" or ":name" on a line: its path and value.
+local function owner(line, mark, name, value)
+  local path = line:match("([%a_][%w_%.]*)%s*" .. mark .. "%s*" .. name ..
+                          "%f[^%w_]")
+  return path, path and value(path)
+end
+
+-- "attempt to call a nil value (method 'uper')"
+local function nofield(o, line, value)
+  local kind, name =
+    o.message:match "^attempt to call a nil value %((%l+) '([%w_]+)'%)"
+  if kind ~= "method" and kind ~= "field" then return end
+  local path, v = owner(line, kind == "method" and ":" or "%.", name, value)
+  local fields = type(v) == "string" and string or v
+  if type(fields) ~= "table" then return end
+  local what = kind == "method" and "method" or "function"
+  o.message = meant(("%s has no %s '%s'"):format(path, what, name),
+                    nearest(name, fields))
+end
+
+-- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
+local function nocolon(o, line, value)
+  local name = o.hint and o.hint:match "^([%w_]+) is a method"
+  if not name then return end
+  o.hint = nil
+  local path, args = line:match("([%a_][%w_%.]*)%." .. name .. "%s*(%b())")
+  if path and istensor(value(path)) then
+    o.message = ("%s is a method: %s:%s%s"):format(name, path, name, args)
+    o.op, o.object = nil, nil
+  end
+end
+
+-- A property that is called, as a.shape().
+local function nocall(o, line, value)
+  local name = o.message:match "^attempt to call a %l+ value %(field '(%w+)'"
+  local path, v = owner(line, "%.", name or "%d", value)
+  if not istensor(v) then return end
+  if name == "shape" then
+    o.hint = ("%s:size() is {%s}"):format(path, table.concat(v:size(), ", "))
+  elseif name then
+    o.hint = ("%s.%s is no function: leave out ()"):format(path, name)
+  end
+end
+
+-- The first global on the line that is nil.
+local function undefined(line, value)
+  local tokens = lexer.tokens(line)
+  for i, t in ipairs(tokens) do
+    local before = i > 1 and tokens[i - 1].text
+    local after = tokens[i + 1] and tokens[i + 1].text
+    if t.kind == "name" and before ~= "." and before ~= ":" and
+       before ~= "local" and before ~= "function" and after ~= "=" and
+       value(t.text) == nil then
+      return t.text
+    end
+  end
+end
+
+local function nilargument(o, line, value)
+  local text = " " .. o.message .. " "
+  if o.hint or not (text:find "%Wnothing%W" or text:find "%Wnil%W" or
+                    text:find "%Wmissing%W") then return end
+  local name = undefined(line, value)
+  if name then o.hint = novariable(name) end
+end
+
+-- Improves the message and the hint of an error at `line'; value(path) is
+-- what a variable stands for there.
+function habits.running(o, line, value)
+  local name = o.message:match
+    "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
+  if name then
+    o.message = novariable(name)
+    local arg = name == "len" and line:match "%f[%w]len%s*%(([%w_%.]+)%)"
+    if arg and value(arg) ~= nil then o.hint = "#" .. arg end
+    return
+  end
+  nofield(o, line, value)
+  nocolon(o, line, value)
+  nocall(o, line, value)
+  if o.object then nilargument(o, line, value) end
+end
+
+--
+-- Errors of the compiler
+--
+
+-- The token at which `message' arises: the first with which the text up to
+-- there fails in the same way.
+local function offender(message, text, head)
+  if #text > 1 << 18 or message:find "<eof>$" then return nil end
+  local line = math.tointeger(message:match ":(%d+): ")
+  for _, token in ipairs(lexer.tokens(text)) do
+    if token.line > line then break end
+    if token.line == line then
+      local _, got = load(head .. text:sub(1, token.to), "=stdin", "t")
+      if got and got:match ":%d+: .*$" == message:match ":%d+: .*$" then
+        return token
+      end
+    end
+  end
+end
+
+local inplace = {["+"] = "add_", ["-"] = "sub_", ["*"] = "mul_",
+                 ["/"] = "div_"}
+
+local function compound(before, rest)
+  local op = rest:match "^%.%.=" and ".." or rest:match "^(//)=" or
+             rest:match "^([-+*/%%^])="
+  local x = before:match "([%a_][%w_%.%[%]]*)%s*$"
+  if not op or not x then return nil end
+  local y = rest:sub(#op + 2):match "^%s*([^;]-)%s*$"
+  local text = ("Lua has no %s=; %s = %s %s %s"):format(op, x, x, op, y)
+  local v = x:find "^[%w_]+$" and rawget(_G, x)
+  if inplace[op] and (v == nil or istensor(v)) then
+    text = ("%s, or in place %s:%s(%s)"):format(text, x, inplace[op], y)
+  end
+  return text
+end
+
+local function increment(before, rest)
+  local x = before:match "([%a_][%w_%.%[%]]*)%s*$"
+  if x and rest:find "^%+%+" then
+    return ("Lua has no ++; %s = %s + 1"):format(x, x)
+  end
+end
+
+local function power(before, rest)
+  local x = before:match "([%w_%.%]%)]+)%s*%*$"
+  local y = rest:match "^%*%s*([%w_%.]+)"
+  return x and y and x .. " ^ " .. y
+end
+
+local function index(before, rest)
+  local x, a = before:match "([%a_][%w_%.]*)%[([^%[%]]*)$"
+  local b = rest:match "^([^%[%]]*)%]"
+  if not x or not b then return nil end
+  if (a .. b):find ":" then return ('%s["%s%s"]'):format(x, a, b) end
+  return ("%s[{%s%s}] or %s(%s%s)"):format(x, a, b, x, a, b)
+end
+
+local function conditional(before, rest)
+  local x = before:match "([^=,({]-)%s*$":gsub("^%s*return%s+", "")
+  local y, z = rest:match "^%?%s*(.-)%s*:%s*([^,;)}]-)%s*$"
+  if not y then return "x and y or z" end
+  return ("%s and %s or %s"):format(x:match "^%s*(.*)$", y, z)
+end
+
+local function statement(before, rest)
+  local word = before:match "%f[%w_]([%a]+)%s+$"
+  local tail = rest:match "^(.-)%s*;?%s*$"
+  if word == "print" then return ("print(%s)"):format(tail) end
+  if word == "import" or word == "from" then
+    local name = rest:match "^[%w_%.]+"
+    return name and ('require "%s"'):format(name)
+  end
+  if word == "def" then
+    return ("function %s ... end"):format(rest:match "^[%w_]+%s*%b()" or "f()")
+  end
+  if word == "let" or word == "var" or word == "const" then
+    return "local " .. tail
+  end
+  if word == "elif" or word == "elsif" then return "elseif" end
+  if word == "lambda" then return "function(x) return ... end" end
+end
+
+-- Each: near which token, and a function that gives the hint, or a text.
+local foreign = {
+  {"!", function(_, rest)
+    local x = rest:match "^!%s*([%w_%.]+)"
+    return x and "write: not " .. x
+  end},
+  {"**", power}, {"*", power},
+  {"@", function(before, rest)
+    local x = before:match "([%w_%.]+)%s*$"
+    local y = rest:match "^@%s*([%w_%.]+)"
+    return x and y and ("%s:mm(%s)"):format(x, y)
+  end},
+  {"?", conditional},
+  {",", function(before, rest, message)
+    return message:find "^'%]' expected" and index(before, rest)
+  end},
+  {":", function(before, rest, message)
+    if message:find "^'%]'" then return index(before, rest) end
+    if message:find "^'}'" then return "{name = value}" end
+    if message:find "^'then'" then return "if ... then ... end" end
+    if message:find "^'do'" then return "... do ... end" end
+  end},
+  {"{", function(before, _, message)
+    if before:find "%f[%w]do%s*$" or before:find "%f[%w]then%s*$" then
+      return "a block ends with end and has no { }"
+    end
+    if message:find "^'then'" then return "if ... then ... end" end
+    if message:find "^'do'" then return "... do ... end" end
+  end},
+  {"=", function(_, _, message)
+    return message:find "^'then'" and "== compares"
+  end},
+  {"&", function(_, rest) return rest:find "^&" and "and" end},
+  {"|", function(_, rest) return rest:find "^|" and "or" end},
+  {"#", "a comment starts with --"},
+  {"[", "a list is written {1, 2, 3}"},
+}
+
+-- A better message, a hint: what the place looks like.
+local function foreignhint(message, near, before, rest)
+  if near == "!" and rest:find "^!=" then
+    return "'!=' is written ~= in Lua"
+  end
+  local better = compound(before, rest) or increment(before, rest)
+  if better then return better end
+  if near:find "^<\\%d+>$" then
+    return nil, "names are ASCII letters, digits and _"
+  end
+  for _, entry in ipairs(foreign) do
+    if entry[1] == near then
+      local hint = entry[2]
+      if type(hint) == "function" then hint = hint(before, rest, message) end
+      if hint then return nil, hint end
+    end
+  end
+  if before:find "[{,]%s*[%a_][%w_]*%s*:%s*$" then
+    return nil, "{name = value}"
+  end
+  return nil, statement(before, rest)
+end
+
+-- Where in its line a token stands: the line, what is before it, the rest.
+local function around(text, token)
+  local line = habits.line(text, token.line)
+  local start = token.from
+  while start > 1 and text:sub(start - 1, start - 1) ~= "\n" do
+    start = start - 1
+  end
+  local column = token.from - start
+  return line, line:sub(1, column), line:sub(column + 1)
+end
+
+local function show(what, place, line, before, hint, paint)
+  local lines = {what}
+  if line then
+    local indent = #line:match "^%s*"
+    local head = "  " .. place .. "   "
+    lines[2] = head .. line:sub(indent + 1):gsub("%c", " ")
+    if before then
+      local width = utf8.len(before) or #before
+      lines[3] = (" "):rep(#head + width - indent) .. "^"
+    end
+  end
+  if hint then
+    lines[#lines + 1] = "  " .. paint("hint:", "cyan") .. " " .. hint
+  end
+  return table.concat(lines, "\n")
+end
+
+-- What is known of a message: the token, its line, what is before it and from
+-- it on, a better text, a hint.
+local function examine(message, text, head)
+  local e = {message = message, token = offender(message, text, head)}
+  e.number, e.what = message:match ":(%d+): (.*)$"
+  if not e.token then return e end
+  e.line, e.before, e.rest = around(text, e.token)
+  local near = e.what:match " near '(.*)'$" or ""
+  e.better, e.hint = foreignhint(e.what, near, e.before, e.rest)
+  return e
+end
+
+-- Of what Lua says to the block as statements and as an expression: what
+-- there is a hint for, or what got further.
+local function examineboth(message, text)
+  local a = examine(message, text, "")
+  local f, other = load("return " .. text, "=stdin", "t")
+  if f or a.better or a.hint or not a.token then return a end
+  local b = examine(other, text, "return ")
+  return b.token and b.token.from > a.token.from and b or a
+end
+
+-- "'end' expected (to close 'for' at line 1) near <eof>", put simply.
+local function unfinished(what)
+  if not what:find "%f[%a]expected.*<eof>$" then return what end
+  return (what:gsub(" near <eof>$", "")
+              :gsub("%((to close .*) at line (%d+)%)$", "%1 at line %2"))
+end
+
+-- The text of a syntax error: message is Lua's, text the block.
+function habits.syntax(message, text, opts, paint)
+  local chunk = message:match "^(.-):%d+: " or "stdin"
+  local e = opts.script and examine(message, text, "") or
+            examineboth(message, text)
+  if not e.number then return paint("error:", "red") .. " " .. message end
+  local place = chunk .. ":" .. e.number
+  local head = opts.script and place .. ": " or paint("error:", "red") .. " "
+  local several = opts.script or text:find "\n%s*%S"
+  if not e.token then
+    local line = several and not e.what:find "<eof>$" and
+                 habits.line(text, math.tointeger(e.number))
+    return show(head .. unfinished(e.what), place, line, nil, nil, paint)
+  end
+  local line = (several or not e.better) and e.line or nil
+  return show(head .. (e.better or e.what), place, line, line and e.before,
+              e.hint, paint)
+end
+
+-- The same for a message that names a file; nil if it is no syntax error.
+function habits.script(message, read, opts, paint)
+  local chunk = message:match "^([^\n:]+):%d+: [^\n]* near [^\n]+$"
+  local text = chunk and read(chunk)
+  if not text then return nil end
+  text = text:gsub("^#[^\n]*", "")
+  if load(text, "=stdin", "t") then return nil end
+  return habits.syntax(message, text, opts, paint)
+end
+
+return habits

@@ -1,0 +1,147 @@
+-- SPDX-License-Identifier: MIT
+--
+-- help.lua - ?name, :help, a:sum on Enter, F1.  What it says of operations
+-- comes from the binding's own table.
+
+local host = require "nacre.host"
+local inspect = require "nacre.inspect"
+local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
+
+local help = {}
+
+-- "sum(self, dim=nil) -> tensor", without self if it is called as a method.
+function help.signature(info, method)
+  local text = info.signature or info.name .. "(...)"
+  if method then text = text:gsub("%(self,?%s*", "(", 1) end
+  return text
+end
+
+local function indented(text)
+  return "  " .. text:gsub("\n", "\n  ")
+end
+
+local function operation(info, method)
+  local lines = {help.signature(info, method)}
+  if info.doc then lines[#lines + 1] = indented(info.doc) end
+  if info.value then lines[#lines + 1] = "  value  " .. info.value end
+  if info.grad then lines[#lines + 1] = "  grad   " .. info.grad end
+  if not method and info.method and info["function"] then
+    lines[#lines + 1] = ("  also a method: t:%s(...)"):format(info.name)
+  end
+  return table.concat(lines, "\n")
+end
+
+local function describe(name, v)
+  if type(v) == "function" then
+    local info = debug.getinfo(v, "S")
+    if info.what == "C" then return name .. "(...)\n  built in" end
+    return ("%s%s\n  defined at %s:%d"):format(name, lookup.parameters(v),
+      info.short_src, info.linedefined)
+  end
+  return ("%s is a %s: %s"):format(name, type(v), inspect.brief(v))
+end
+
+-- The help for a name, or nil.
+function help.text(name)
+  local command = name:match "^:(%a+)$"
+  if command then
+    local entry = require "nacre.commands".find(command)
+    return entry and require "nacre.commands".usage(entry)
+  end
+  local owner, last = name:match "^(.-)[.:]?([%w_]+)$"
+  if not last then return nil end
+  local value = lookup.value(name)
+  local base = owner ~= "" and lookup.value(owner) or nil
+  local isop = owner == "" or base == nacre or inspect.istensor(base) or
+               base == nil
+  local info = isop and (owner ~= "" or value == nil or
+               value == nacre[last]) and nacre._info(last)
+  if info then return operation(info, inspect.istensor(base)) end
+  if value ~= nil then return describe(name, value) end
+  if lexer.keywords[name] then return name .. " is a word of Lua itself" end
+  local entry = require "nacre.commands".find(name)
+  return entry and require "nacre.commands".usage(entry)
+end
+
+local function names()
+  local list = {table.unpack(nacre._names())}
+  for k in next, _G do
+    if type(k) == "string" then list[#list + 1] = k end
+  end
+  return list
+end
+
+-- ??word: every operation whose name or line has the word in it.
+local function search(word)
+  local found, low = {}, word:lower()
+  for _, name in ipairs(nacre._names()) do
+    local info = nacre._info(name) or {}
+    local text = (name .. " " .. (info.doc or "")):lower()
+    if text:find(low, 1, true) then
+      local doc = (info.doc or ""):match "[^\n]*"
+      found[#found + 1] = ("  %-18s %s"):format(name, doc)
+    end
+  end
+  return #found > 0 and table.concat(found, "\n") or nil
+end
+
+-- ?name and ??word
+function help.show(shell, name, wide)
+  if name == "" then
+    return require "nacre.commands".run(shell, "help", "")
+  end
+  local text = wide and search(name) or not wide and help.text(name)
+  if text then
+    io.stdout:write(text, "\n")
+    return
+  end
+  local close = host.suggest(name:match "[%w_]*$", names())
+  shell.fail(("no help for '%s'%s"):format(name, close and
+    (", did you mean '%s'?"):format(close) or ""))
+end
+
+-- a:sum on Enter
+function help.method(shell, path, name)
+  local object = lookup.value(path)
+  if object == nil and path:find "^[%a_][%w_]*$" then
+    local close = host.suggest(path, names())
+    return shell.fail(("no variable '%s'%s"):format(path, close and
+      (", did you mean '%s'?"):format(close) or ""))
+  end
+  local tensor = object == nil or inspect.istensor(object)
+  local info = tensor and nacre._methods[name] and nacre._info(name)
+  if info then
+    io.stdout:write(operation(info, true), "\n")
+    return
+  end
+  local value = lookup.field(object, name)
+  if value ~= nil then
+    io.stdout:write(describe(name, value), "\n")
+    return
+  end
+  local list = {}
+  lookup.members(tensor and object or object or "", function(k)
+    list[#list + 1] = k
+  end)
+  local close = host.suggest(name, list)
+  shell.fail(("%s has no method '%s'%s"):format(
+    tensor and "tensor" or type(object), name,
+    close and (", did you mean '%s'?"):format(close) or ""))
+end
+
+-- The help for the name around a position in a block; nil if none.
+function help.at(text, point)
+  local left = text:sub(1, point):match "[%w_.:]*$"
+  local right = text:sub(point + 1):match "^[%w_]*"
+  local name = (left .. right):gsub("^[.:]+", "")
+  if name == "" then
+    left = text:sub(1, point):match "([%w_.:]+)%s*%([^()]*$" or ""
+    name = left
+  end
+  if name == "" then return nil end
+  local ok, found = pcall(help.text, name)
+  return ok and found and found .. "\n" or nil
+end
+
+return help

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** hooks.h - calls of the Lua module "nacre.shell" from C.  None of them
+** jumps: what goes wrong inside is an answer too.
+*/
+#ifndef hooks_h
+#define hooks_h
+
+#include <lua.h>
+
+#include "editor.h"
+
+extern const EditorHooks shellhooks;
+
+/* Loads the module; on failure leaves a message on the stack and gives 0. */
+int sh_openshell(lua_State *L, int transcript);
+
+char *sh_prompt(int which);      /* malloced */
+int sh_submit(const char *text); /* runs a block; 0 to leave the shell */
+
+#endif

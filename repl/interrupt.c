@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** interrupt.c - Ctrl-C while user code runs.
+**
+** The signal handler sets nc_interrupted, which long operations poll, and
+** hooks the Lua thread that is running.  The hook raises an error at every
+** instruction until the guarded call has ended, so a loop around pcall ends
+** too.  Coroutines tell us when they are entered and left (coroutines.c).
+*/
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "repl.h"
+
+static lua_State *volatile running; /* the thread to hook, NULL at rest */
+static volatile sig_atomic_t mode;
+static int interrupted;
+static int quiet; /* an error is being looked at: not now */
+
+static int text(lua_State *L) {
+  lua_getfield(L, 1, "where");
+  lua_getfield(L, 1, "message");
+  lua_concat(L, 2);
+  return 1;
+}
+
+/* An error object like those of tensor operations. */
+static int raise_interrupt(lua_State *L) {
+  lua_createtable(L, 0, 3);
+  lua_pushliteral(L, "EINTR");
+  lua_setfield(L, -2, "code");
+  lua_pushliteral(L, "interrupted");
+  lua_setfield(L, -2, "message");
+  luaL_where(L, 0);
+  lua_setfield(L, -2, "where");
+  if (luaL_newmetatable(L, "nacre.interrupt")) {
+    lua_pushcfunction(L, text);
+    lua_setfield(L, -2, "__tostring");
+  }
+  lua_setmetatable(L, -2);
+  return lua_error(L);
+}
+
+static void hook(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  if (quiet) return;
+  if (nc_interrupted)
+    raise_interrupt(L);
+  else /* inherited from a thread that was hooked when it made this one */
+    lua_sethook(L, NULL, 0, 0);
+}
+
+static void arm(lua_State *L) {
+  lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+static void onsigint(int sig) {
+  lua_State *L = running;
+  if (nc_interrupted && mode == GUARD_SCRIPT) {
+    signal(sig, SIG_DFL); /* the first one was not answered */
+    raise(sig);
+  }
+  nc_interrupted = 1;
+  if (L != NULL) arm(L);
+}
+
+void sh_interrupts(int newmode) {
+  struct sigaction action = { .sa_handler = onsigint };
+  sigemptyset(&action.sa_mask);
+  mode = newmode;
+  sigaction(SIGINT, &action, NULL); /* no SA_RESTART: reads and waits return */
+}
+
+int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
+  lua_State *outer = running;
+  int status;
+  running = L;
+  if (nc_interrupted) arm(L); /* pressed since the line was sent */
+  status = lua_pcall(L, nargs, nresults, handler);
+  running = outer;
+  quiet = 0;
+  lua_sethook(L, NULL, 0, 0);
+  interrupted = nc_interrupted && status != LUA_OK;
+  if (outer == NULL)
+    nc_interrupted = 0;
+  else if (nc_interrupted)
+    arm(outer);
+  return status;
+}
+
+void sh_quiet(int on) {
+  quiet = on;
+}
+
+int sh_wasinterrupted(void) {
+  return interrupted;
+}
+
+void sh_heedinterrupt(void) {
+  if (!interrupted || mode != GUARD_SCRIPT) return;
+  fflush(stdout);
+  sh_diebysignal(SIGINT);
+}
+
+int sh_takeinterrupt(void) {
+  int pending = nc_interrupted;
+  nc_interrupted = 0;
+  return pending;
+}
+
+lua_State *sh_enterthread(lua_State *co) {
+  lua_State *outer = running;
+  if (outer != NULL) {
+    running = co;
+    if (nc_interrupted) arm(co); /* the signal came just before */
+  }
+  return outer;
+}
+
+void sh_leavethread(lua_State *outer, lua_State *L) {
+  running = outer;
+  if (nc_interrupted && outer != NULL) arm(L);
+}
+
+_Noreturn void sh_diebysignal(int sig) {
+  sigset_t only;
+  signal(sig, SIG_DFL);
+  sigemptyset(&only);
+  sigaddset(&only, sig);
+  raise(sig);
+  sigprocmask(SIG_UNBLOCK, &only, NULL);
+  _exit(128 + sig);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** loop.c - the prompt: a block is read, kept in the history, run.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "hooks.h"
+#include "repl.h"
+
+/* readline only where both ends are a terminal that can move its cursor. */
+static const Editor *choose(void) {
+#if NACRE_READLINE
+  if (sh_interactive() && !sh_dumb()) return &editor_readline;
+#endif
+  return &editor_plain;
+}
+
+const char *sh_editorname(void) {
+#if NACRE_READLINE
+  return editor_readline.name();
+#else
+  return editor_plain.name();
+#endif
+}
+
+static void banner(void) {
+  int n = nc_threads();
+  printf(SH_NAME " " SH_VERSION "  Lua " LUA_VERSION_MAJOR "." LUA_VERSION_MINOR
+                 "  cpu %d thread%s\n",
+         n, n == 1 ? "" : "s");
+  puts(":help for commands, ?name for documentation, Ctrl-D to leave");
+}
+
+/* Output that does not end its line would be overwritten by the prompt: mark
+   it as zsh does.  The blanks reach the next line only if it is there. */
+static void freshline(void) {
+  fputs(sh_color(STDOUT_FILENO) ? "\033[7m%\033[0m" : "%", stdout);
+  printf("%*s\r\033[K", sh_columns() - 1, "");
+  fflush(stdout);
+}
+
+static EditResult next(const Editor *editor, char **text) {
+  char *prompt = sh_prompt(1), *prompt2 = sh_prompt(2);
+  EditResult result = EDIT_END;
+  if (prompt != NULL && prompt2 != NULL)
+    result = editor->read(prompt, prompt2, text);
+  free(prompt);
+  free(prompt2);
+  return result;
+}
+
+static void loop(const Editor *editor, int fresh) {
+  EditResult result;
+  char *text;
+  int more = 1;
+  while (more && (result = next(editor, &text)) != EDIT_END) {
+    if (result == EDIT_CANCEL) continue;
+    if (sh_historyadd(text)) editor->remember(text);
+    more = sh_submit(text);
+    free(text);
+    fflush(stdout);
+    if (fresh && more) freshline();
+  }
+}
+
+int sh_loop(lua_State *L, const Options *o) {
+  const Editor *editor = choose();
+  int tty = isatty(STDIN_FILENO), i;
+  sh_interrupts(GUARD_SHELL);
+  if (!sh_openshell(L, !tty)) return sh_report(L);
+  sh_historyopen(tty && !o->nohistory);
+  if (!editor->open(&shellhooks)) editor = &editor_plain;
+  for (i = 0; i < sh_history.n; i++) editor->remember(sh_history.text[i]);
+  if (tty && !o->quiet) banner();
+  loop(editor, editor != &editor_plain);
+  editor->close();
+  sh_historyclose();
+  return EXIT_SUCCESS;
+}

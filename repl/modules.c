@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** modules.c - the shell's own Lua modules live in the binary.  A searcher
+** finds them by name; nothing is compiled before somebody requires it.
+*/
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "repl.h"
+
+static int searcher(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  const Embedded *e;
+  for (e = sh_embedded; e->name != NULL; e++) {
+    if (strcmp(e->name, name) != 0) continue;
+    /* "=nacre.shell": how error messages and tracebacks know our frames */
+    lua_pushfstring(L, "=%s", name);
+    if (luaL_loadbufferx(L, (const char *)e->text, e->size, lua_tostring(L, -1),
+                         "t") != LUA_OK)
+      return lua_error(L);
+    lua_pushliteral(L, ":embedded:");
+    return 2;
+  }
+  lua_pushfstring(L, "no embedded module '%s'", name);
+  return 1;
+}
+
+/* Goes in second place, behind package.preload: a file of the same name
+   somewhere on the path must not take our module's place. */
+void sh_openmodules(lua_State *L) {
+  lua_Integer i;
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "preload");
+  lua_pushcfunction(L, sh_openhost);
+  lua_setfield(L, -2, "nacre.host");
+  lua_pop(L, 1);
+  lua_getfield(L, -1, "searchers");
+  for (i = luaL_len(L, -1); i >= 2; i--) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushcfunction(L, searcher);
+  lua_rawseti(L, -2, 2);
+  lua_pop(L, 2);
+}

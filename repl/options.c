@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** options.c - the command line.  Options end at the first word that is none,
+** as in lua5.4; -e, -l and -p are looked at twice, here and when they run.
+*/
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl.h"
+
+enum Argument { NONE, REQUIRED };
+
+/* id, long name, whether it takes a value.  Lower-case ids are short too. */
+static const struct Known {
+  const char *name;
+  int id;
+  enum Argument arg;
+} known[] = {
+  { "-e", 'e', REQUIRED },      { "-l", 'l', REQUIRED },
+  { "-p", 'p', REQUIRED },      { "-i", 'i', NONE },
+  { "-v", 'v', NONE },          { "-E", 'E', NONE },
+  { "-W", 'W', NONE },          { "-q", 'q', NONE },
+  { "-h", 'h', NONE },          { "-V", 'V', NONE },
+  { "--help", 'h', NONE },      { "--version", 'V', NONE },
+  { "--seed", 's', REQUIRED },  { "--threads", 't', REQUIRED },
+  { "--color", 'c', REQUIRED }, { "--ascii", 'a', NONE },
+  { "--width", 'w', REQUIRED }, { "--no-history", 'H', NONE },
+};
+
+enum { NKNOWN = sizeof known / sizeof *known };
+
+void sh_help(void) {
+  fputs("usage: nacre [options] [script [args]]\n"
+        "\n"
+        "Lua-compatible (same meaning as lua5.4):\n"
+        "  -e STAT            run STAT (repeatable, in order)\n"
+        "  -l MOD, -l g=MOD   require MOD into a global\n"
+        "  -i                 enter the shell after the script or -e\n"
+        "  -v                 version\n"
+        "  -E                 ignore the environment and the history\n"
+        "  -W                 warnings on (they are; warn \"@off\" ends them)\n"
+        "  --                 end of options\n"
+        "  -                  run stdin as a script\n"
+        "Shell:\n"
+        "  -p EXPR            print the value(s) of EXPR as the shell would\n"
+        "  -q                 no banner\n"
+        "  -V, --version      long version\n"
+        "  -h, --help         this text\n"
+        "  --seed N           seed of the random numbers\n"
+        "  --threads N        threads of the CPU\n"
+        "  --color=auto|always|never\n"
+        "  --ascii            no UTF-8 output\n"
+        "  --width N          width of the output\n"
+        "  --no-history       neither read nor write the history\n"
+        "\n"
+        "Without a script: the shell at a terminal, else stdin is run.\n"
+        "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
+        "130 (death by SIGINT) after Ctrl-C, or what os.exit says.\n",
+        stdout);
+}
+
+static int usage(void) {
+  fputs("usage: nacre [options] [script [args]]   (--help for the list)\n",
+        stderr);
+  return -1;
+}
+
+static int unknown(const char *word) {
+  const char *names[NKNOWN + 1];
+  int i, n = (int)strcspn(word, "=");
+  char name[32];
+  for (i = 0; i < NKNOWN; i++) names[i] = known[i].name;
+  names[NKNOWN] = NULL;
+  fprintf(stderr, SH_NAME ": unknown option %.*s", n, word);
+  snprintf(name, sizeof name, "%.*s", n, word);
+  const char *close = sh_suggest(name, names);
+  if (close != NULL) fprintf(stderr, ", did you mean %s?", close);
+  fputc('\n', stderr);
+  return usage();
+}
+
+/* Does word name k, and is there a value in it (-eSTAT, --seed=1)? */
+static int matches(const struct Known *k, const char *word,
+                   const char **value) {
+  size_t n = strlen(k->name);
+  *value = NULL;
+  if (strncmp(word, k->name, n) != 0) return 0;
+  if (word[n] == '\0') return 1;
+  if (k->arg == NONE) return 0;
+  if (word[1] == '-' && word[n] != '=') return 0;
+  *value = word + n + (word[1] == '-');
+  return 1;
+}
+
+int sh_nextoption(char **argv, int *i, Option *o) {
+  const char *word = argv[*i];
+  int k;
+  if (word == NULL || word[0] != '-' || word[1] == '\0') return 0;
+  if (strcmp(word, "--") == 0) return ++*i, 0;
+  for (k = 0; k < NKNOWN; k++) {
+    if (!matches(&known[k], word, &o->value)) continue;
+    o->id = known[k].id;
+    ++*i;
+    if (known[k].arg == NONE || o->value != NULL) return 1;
+    o->value = argv[*i];
+    if (o->value != NULL) return ++*i, 1;
+    fprintf(stderr, SH_NAME ": %s needs a value\n", word);
+    return usage();
+  }
+  return unknown(word);
+}
+
+static int number(long long *out, const Option *o, long long low,
+                  long long high, const char *name) {
+  char *end;
+  errno = 0;
+  *out = strtoll(o->value, &end, 0);
+  if (errno == 0 && end != o->value && *end == '\0' && *out >= low &&
+      *out <= high)
+    return 0;
+  fprintf(stderr, SH_NAME ": --%s needs an integer", name);
+  if (low > LLONG_MIN) fprintf(stderr, " from %lld to %lld", low, high);
+  fprintf(stderr, ", not '%s'\n", o->value);
+  return usage();
+}
+
+static int small(int *out, const Option *o, int low, const char *name) {
+  long long n;
+  if (number(&n, o, low, 1000000, name) != 0) return -1;
+  *out = (int)n;
+  return 0;
+}
+
+static int color(enum Color *out, const char *word) {
+  static const char *const names[] = { "auto", "always", "never" };
+  int i;
+  for (i = 0; i < 3; i++) {
+    *out = (enum Color)i;
+    if (strcmp(word, names[i]) == 0) return 0;
+  }
+  fprintf(stderr, SH_NAME ": --color is auto, always or never, not '%s'\n",
+          word);
+  return usage();
+}
+
+static int take(Options *o, const Option *x) {
+  switch (x->id) {
+  case 'e':
+  case 'l':
+  case 'p': o->code = 1; return 0;
+  case 'i': o->interactive = 1; return 0;
+  case 'v': o->version = 1; return 0;
+  case 'E': o->noenv = o->nohistory = 1; return 0;
+  case 'W': return 0;
+  case 'q': o->quiet = 1; return 0;
+  case 'h': o->help = 1; return 0;
+  case 'V': o->longversion = 1; return 0;
+  case 's':
+    o->seeded = 1;
+    return number(&o->seed, x, LLONG_MIN, LLONG_MAX, "seed");
+  case 't': return small(&o->threads, x, 1, "threads");
+  case 'w': return small(&o->width, x, 10, "width");
+  case 'c': return color(&o->color, x->value);
+  case 'a': o->ascii = 1; return 0;
+  default: o->nohistory = 1; return 0;
+  }
+}
+
+int sh_options(Options *o, char **argv) {
+  Option x;
+  int i = argv[0] != NULL, more;
+  memset(o, 0, sizeof *o);
+  o->argv = argv;
+  while ((more = sh_nextoption(argv, &i, &x)) > 0)
+    if (take(o, &x) != 0) return -1;
+  if (more < 0) return -1;
+  if (argv[i] != NULL) o->script = i;
+  return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** repl.h - what the files of the shell share.
+**
+** Nothing here is called by other folders.  Functions that can raise a Lua
+** error take a lua_State and say so; the others never jump.
+*/
+#ifndef repl_h
+#define repl_h
+
+#include <stddef.h>
+
+#include <lua.h>
+
+#include "../core/tensor.h"
+
+#define SH_NAME "nacre"
+#ifdef NACRE_VERSION
+#define SH_VERSION NACRE_VERSION
+#else
+#define SH_VERSION NC_VERSION
+#endif
+
+/* Exit statuses beside EXIT_SUCCESS and EXIT_FAILURE. */
+enum { EXIT_USAGE = 2, EXIT_SKIP = 77 };
+
+/*
+** The command line (options.c)
+*/
+enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+typedef struct Options {
+  char **argv;
+  int script; /* index in argv of the script's name, 0 if there is none */
+  int interactive, quiet, version, longversion, help;
+  int code;  /* there is a -e, -l or -p */
+  int noenv; /* -E */
+  int nohistory, ascii, width, threads;
+  enum Color color;
+  int seeded;
+  long long seed;
+} Options;
+
+typedef struct Option {
+  int id; /* the short letter, or one of the letters given to long options */
+  const char *value;
+} Option;
+
+/* Reads the option at argv[*i] and moves on; 0 at the first non-option, -1
+   for a bad one (which is then reported on stderr). */
+int sh_nextoption(char **argv, int *i, Option *o);
+int sh_options(Options *o, char **argv); /* 0, or -1 after a report */
+void sh_help(void);
+
+/* The entry of a NULL-ended list closest to word, NULL if none is close. */
+const char *sh_suggest(const char *word, const char *const *list);
+
+/*
+** The terminal (terminal.c)
+*/
+void sh_terminal(const Options *o); /* to be called first, once */
+int sh_color(int fd);               /* are escapes welcome on fd? */
+int sh_columns(void);
+int sh_utf8(void);
+int sh_interactive(void); /* stdin and stdout are both terminals */
+int sh_dumb(void);        /* TERM is unset or "dumb" */
+
+/*
+** Ctrl-C (interrupt.c)
+**
+** sh_guard is lua_pcall for user code: within it Ctrl-C raises an error at
+** the next instruction, again and again, so that no pcall can swallow it.
+*/
+enum { GUARD_SHELL, GUARD_SCRIPT };
+
+void sh_interrupts(int mode);
+int sh_guard(lua_State *L, int nargs, int nresults, int handler);
+void sh_quiet(int on);       /* for message handlers: ended by the guard, too */
+int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
+void sh_heedinterrupt(void); /* then a program ends, the shell does not */
+int sh_takeinterrupt(void);  /* is a Ctrl-C pending?  No longer. */
+_Noreturn void sh_diebysignal(int sig);
+
+/* A coroutine starts and stops running: the hook has to follow it. */
+lua_State *sh_enterthread(lua_State *co);
+void sh_leavethread(lua_State *outer, lua_State *L);
+
+/*
+** Libraries (each may raise)
+*/
+void sh_opencoroutines(lua_State *L); /* coroutines.c */
+void sh_opentextonly(lua_State *L);   /* textonly.c */
+void sh_openmodules(lua_State *L);    /* modules.c */
+int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
+
+typedef struct Embedded {
+  const char *name; /* "nacre.shell" */
+  const unsigned char *text;
+  size_t size;
+} Embedded;
+
+extern const Embedded sh_embedded[]; /* written by embed.cmake */
+
+/*
+** Calls that report their errors (report.c), programs (script.c).  What
+** gives an int gives an exit status.
+*/
+void sh_warnings(lua_State *L);
+void sh_skipfunction(lua_State *L);
+int sh_report(lua_State *L); /* the error on top of the stack, taken away */
+int sh_call(lua_State *L, int nargs, int nresults);
+
+void sh_argtable(lua_State *L, const Options *o);
+int sh_runinit(lua_State *L);
+int sh_runoptions(lua_State *L, const Options *o);
+int sh_runscript(lua_State *L, const Options *o);
+int sh_runstdin(lua_State *L);
+
+/*
+** The prompt (loop.c, history.c, hooks.c)
+*/
+int sh_loop(lua_State *L, const Options *o);
+const char *sh_editorname(void);
+
+typedef struct History {
+  char **text;
+  int n, size, limit;
+  char *path; /* NULL: not kept in a file */
+} History;
+
+extern History sh_history;
+
+void sh_historyopen(int file);
+int sh_historyadd(const char *text); /* is it new? */
+void sh_historyclose(void);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** script.c - what runs without a prompt: LUA_INIT, -e, -l, -p, a script,
+** stdin.  Every function gives an exit status.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "repl.h"
+
+/* Runs what luaL_load* gave: a function, or a message and a status. */
+static int runloaded(lua_State *L, int loaded, int nargs, int nresults) {
+  if (loaded == LUA_OK) {
+    lua_insert(L, -(nargs + 1));
+    return sh_call(L, nargs, nresults);
+  }
+  if (loaded != LUA_ERRFILE) return sh_report(L);
+  fprintf(stderr, SH_NAME ": %s\n", lua_tostring(L, -1));
+  return EXIT_USAGE;
+}
+
+static int runtext(lua_State *L, const char *text, const char *name) {
+  int loaded = luaL_loadbufferx(L, text, strlen(text), name, "t");
+  return runloaded(L, loaded, 0, 0);
+}
+
+/* Prints the values above base as the shell would. */
+static int printvalues(lua_State *L, int base) {
+  int n = lua_gettop(L) - base;
+  if (n == 0) return 0;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "nacre.inspect");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "print");
+  lua_remove(L, -2);
+  lua_insert(L, base + 1);
+  return sh_call(L, n, 0);
+}
+
+static int runexpression(lua_State *L, const char *text) {
+  int base = lua_gettop(L), status;
+  text = lua_pushfstring(L, "return %s", text);
+  status = luaL_loadbufferx(L, text, strlen(text), "=(command line)", "t");
+  lua_remove(L, base + 1);
+  status = runloaded(L, status, 0, LUA_MULTRET);
+  return status == 0 ? printvalues(L, base) : status;
+}
+
+/* -l MOD and -l g=MOD */
+static int runlibrary(lua_State *L, const char *word) {
+  const char *module = strchr(word, '='), *name = word;
+  int status;
+  lua_getglobal(L, "require");
+  lua_pushstring(L, module != NULL ? module + 1 : word);
+  status = sh_call(L, 1, 1);
+  if (status != 0) return status;
+  if (module != NULL) name = lua_pushlstring(L, word, (size_t)(module - word));
+  lua_pushvalue(L, module != NULL ? -2 : -1);
+  lua_setglobal(L, name);
+  lua_settop(L, 1);
+  return 0;
+}
+
+int sh_runinit(lua_State *L) {
+  const char *name = "=LUA_INIT_5_4", *init = getenv(name + 1);
+  if (init == NULL) init = getenv((name = "=LUA_INIT") + 1);
+  if (init == NULL) return 0;
+  if (init[0] == '@')
+    return runloaded(L, luaL_loadfilex(L, init + 1, "t"), 0, 0);
+  return runtext(L, init, name);
+}
+
+int sh_runoptions(lua_State *L, const Options *o) {
+  int i = o->argv[0] != NULL, status = 0;
+  Option x;
+  while (status == 0 && sh_nextoption(o->argv, &i, &x) > 0) {
+    if (x.id == 'e') status = runtext(L, x.value, "=(command line)");
+    if (x.id == 'p') status = runexpression(L, x.value);
+    if (x.id == 'l') status = runlibrary(L, x.value);
+  }
+  return status;
+}
+
+/* Modules of a script are looked for where the script is. */
+static void scriptpath(lua_State *L, const char *script) {
+  const char *end = strrchr(script, '/');
+  lua_getglobal(L, "package");
+  if (end != NULL)
+    lua_pushlstring(L, script, (size_t)(end - script));
+  else
+    lua_pushliteral(L, ".");
+  const char *folder = lua_tostring(L, -1);
+  lua_getfield(L, -2, "path");
+  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", folder, folder,
+                  lua_tostring(L, -1));
+  lua_setfield(L, -4, "path");
+  lua_pop(L, 3);
+}
+
+void sh_argtable(lua_State *L, const Options *o) {
+  int i;
+  lua_newtable(L);
+  for (i = 0; o->argv[i] != NULL; i++) {
+    lua_pushstring(L, o->argv[i]);
+    lua_rawseti(L, -2, i - o->script);
+  }
+  lua_setglobal(L, "arg");
+}
+
+int sh_runscript(lua_State *L, const Options *o) {
+  const char *name = o->argv[o->script];
+  int i, n = 0;
+  if (strcmp(name, "-") == 0 && strcmp(o->argv[o->script - 1], "--") != 0)
+    name = NULL;
+  else
+    scriptpath(L, name);
+  for (i = o->script + 1; o->argv[i] != NULL; i++, n++) {
+    luaL_checkstack(L, 3, "too many arguments");
+    lua_pushstring(L, o->argv[i]);
+  }
+  return runloaded(L, luaL_loadfilex(L, name, "t"), n, 0);
+}
+
+/*
+** stdin is one chunk; if that does not compile but "return <chunk>" does,
+** its values are printed
+*/
+static void readstdin(lua_State *L) {
+  luaL_Buffer b;
+  size_t n;
+  luaL_buffinit(L, &b);
+  do {
+    char *space = luaL_prepbuffer(&b);
+    n = fread(space, 1, LUAL_BUFFERSIZE, stdin);
+    luaL_addsize(&b, n);
+  } while (n > 0);
+  luaL_pushresult(&b);
+}
+
+int sh_runstdin(lua_State *L) {
+  int base = lua_gettop(L), status;
+  const char *text;
+  size_t n;
+  readstdin(L);
+  text = lua_tolstring(L, -1, &n);
+  if (text[0] == '#') { /* "#!/usr/bin/env nacre"; its newline stays */
+    size_t line = strcspn(text, "\n");
+    text += line;
+    n -= line;
+  }
+  status = luaL_loadbufferx(L, text, n, "=stdin", "t");
+  if (status == LUA_ERRSYNTAX) {
+    lua_pushliteral(L, "return ");
+    lua_pushlstring(L, text, n);
+    lua_concat(L, 2);
+    text = lua_tolstring(L, -1, &n);
+    if (luaL_loadbufferx(L, text, n, "=stdin", "t") == LUA_OK) {
+      lua_replace(L, base + 1);
+      lua_settop(L, base + 1);
+      status = sh_call(L, 0, LUA_MULTRET);
+      return status == 0 ? printvalues(L, base) : status;
+    }
+    lua_settop(L, base + 2);
+  }
+  return runloaded(L, status, 0, 0);
+}

@@ -1,0 +1,289 @@
+-- SPDX-License-Identifier: MIT
+--
+-- shell.lua - the session: takes a block, runs it, shows what came of it.
+-- Called by hooks.c; whatever the user's code may do happens inside
+-- host.guard, where Ctrl-C reaches it.
+
+local errors = require "nacre.errors"
+local host = require "nacre.host"
+local inspect = require "nacre.inspect"
+local lexer = require "nacre.lexer"
+local submit = require "nacre.submit"
+
+local shell = {transcript = false, failed = false, leaving = false}
+
+-- The first things that stood in _G are not the user's.
+local builtin = {}
+
+function shell.isbuiltin(name) return builtin[name] ~= nil end
+
+function shell.userglobals()
+  local names = {}
+  for k in next, _G do
+    if type(k) == "string" and not builtin[k] then names[#names + 1] = k end
+  end
+  table.sort(names)
+  return names
+end
+
+-- Where errors and notes go: a transcript holds them too.
+local function complain(text)
+  io.stdout:flush()
+  local out = shell.transcript and io.stdout or io.stderr
+  out:write(text, text:sub(-1) == "\n" and "" or "\n")
+  out:flush()
+end
+
+function shell.note(text)
+  local stream = shell.transcript and "stdout" or "stderr"
+  complain(inspect.paint("(" .. text .. ")", "dim", stream))
+end
+
+local function errorstream()
+  return shell.transcript and "stdout" or "stderr"
+end
+
+-- A command that cannot do what was asked.
+function shell.fail(text)
+  shell.failed = true
+  complain(inspect.paint("error:", "red", errorstream()) .. " " .. text)
+end
+
+local function options()
+  return {color = host.color(errorstream()), width = host.columns()}
+end
+
+local function showerror(err, interrupted)
+  shell.failed = true
+  if interrupted then
+    -- the terminal has shown ^C where the cursor was
+    if host.terminal "stdout" then io.stdout:write "\n" end
+    return complain(interrupted)
+  end
+  local ok, text = host.guard(tostring, errors.render, err, options())
+  complain(ok and text or "error: " .. tostring(text))
+end
+
+-- results: _, __, ___ and ans.  A user who takes _ for himself keeps it.
+local last
+
+local function remember(value)
+  if value == nil then return end
+  local now = rawget(_G, "_")
+  if now ~= nil and not rawequal(now, last) then return end
+  rawset(_G, "___", rawget(_G, "__"))
+  rawset(_G, "__", now)
+  rawset(_G, "_", value)
+  rawset(_G, "ans", value)
+  last = value
+end
+
+-- Locals of the outer level outlive their block as session variables.
+local told = false
+
+-- Keeps those of the function at `level` that `unit` names as its own.
+local function keeplocals(unit, level)
+  local i = 1
+  while unit.locals do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then break end
+    if unit.locals[name] then
+      rawset(_G, name, value)
+      unit.kept = unit.kept or name
+    end
+    i = i + 1
+  end
+end
+
+function shell.forget()
+  for _, name in ipairs {"_", "__", "___", "ans"} do rawset(_G, name, nil) end
+  last = nil
+end
+
+local function tellkept(unit, name)
+  if unit.note then
+    shell.note(unit.note .. " is kept as a session variable")
+  elseif name and not told then
+    told = true
+    shell.note(name .. " is kept as a session variable; " ..
+               "use do ... end for a scratch local")
+  end
+end
+
+-- How many functions the caller stands on, itself included.  A look at a
+-- level takes as long as the level is deep, so they are not counted one by
+-- one: after a stack overflow there are 200000.
+local function stackdepth()
+  local low, high = 1, 2
+  while debug.getinfo(high + 1, "l") do low, high = high, 2 * high end
+  while high - low > 1 do
+    local middle = (low + high) // 2
+    if debug.getinfo(middle + 1, "l") then
+      low = middle
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- The functions on the way from an interrupt to the prompt.
+local function where(level)
+  local names = {}
+  for i = level + 1, level + 20 do
+    local info = debug.getinfo(i, "Sn")
+    if not info or info.what == "main" then break end
+    if info.what == "Lua" and info.name and #names < 4 then
+      names[#names + 1] = info.name
+    end
+  end
+  return table.concat(names, ", called from ")
+end
+
+-- Makes the error handler; it runs where the error happened.
+local function handler(unit)
+  local base = stackdepth() -- as deep as host.guard: the block stands on it
+  return function(err)
+    host.quiet()
+    local level = stackdepth() - base
+    local info = debug.getinfo(level, "f")
+    if info and info.func == unit.f then keeplocals(unit, level) end
+    unit.where = where(2)
+    return errors.capture(err, 2)
+  end
+end
+
+-- Runs a compiled block.  Gives its results (a table with n), or nil after
+-- saying what went wrong.
+function shell.run(unit)
+  local function keep(...)
+    unit.results = table.pack(...)
+    keeplocals(unit, 2)
+  end
+  errors.remember(unit.f, unit.text)
+  local begin = host.clock()
+  local got = table.pack(host.guard(handler(unit), unit.f, keep))
+  tellkept(unit, unit.kept)
+  if got[1] then
+    return unit.results or table.pack(table.unpack(got, 2, got.n))
+  end
+  local interrupted
+  if got[3] then
+    local place = unit.where ~= "" and " in " .. unit.where or ""
+    interrupted = ("interrupted%s (%.1f s)"):format(place,
+                                                    host.clock() - begin)
+  end
+  showerror(got[2], interrupted)
+end
+
+local function syntaxerror(unit)
+  shell.failed = true
+  complain(errors.syntax(unit.message, unit.text, options()))
+end
+
+-- Compiles text; nil after saying why that cannot be.
+function shell.compile(text)
+  local unit = submit.compile(text)
+  if unit.f then return unit end
+  if unit.kind == "method" then
+    require "nacre.help".method(shell, unit.object, unit.name)
+  elseif unit.kind ~= "empty" then
+    syntaxerror(unit)
+  end
+end
+
+function shell.evaluate(text)
+  local unit = shell.compile(text)
+  local results = unit and shell.run(unit)
+  if not results then return end
+  remember(results[1])
+  if unit.hide or results.n == 0 then return end
+  local ok, err, interrupted = host.guard(debug.traceback, inspect.print,
+                                          table.unpack(results, 1, results.n))
+  if not ok then
+    showerror(err, interrupted and "interrupted while the value was shown")
+  end
+end
+
+-- Runs a command or a help request, protected as user code is.
+function shell.protected(f, ...)
+  local ok, err, interrupted = host.guard(debug.traceback, f, ...)
+  if not ok then showerror(err, interrupted and "interrupted") end
+end
+
+local function islua(name)
+  local command = require "nacre.commands".find(name)
+  return command ~= nil and command.lua == true
+end
+
+local function help(name, wide)
+  shell.protected(require "nacre.help".show, shell, name, wide)
+end
+
+local function dispatch(text)
+  local first = text:match "^%s*(.)"
+  if text:find "^%s*[:%%]%a" then
+    local name, rest = text:match "^%s*[:%%](%a+)%s*(.-)%s*$"
+    require "nacre.commands".run(shell, name, rest)
+  elseif first == "?" then
+    local marks, name = text:match "(%?+)%s*(.-)%s*$"
+    help(name, #marks > 1)
+  elseif text:find "^%s*[%w_%.:]+%?%??%s*$" then
+    help(text:match "[%w_%.:]+")
+  elseif first == "!" then
+    shell.protected(os.execute, text:match "!(.*)")
+  else
+    shell.evaluate(submit.luapart(text, islua))
+  end
+end
+
+--
+-- What hooks.c calls
+--
+function shell.start(transcript)
+  shell.transcript = transcript
+  for k in next, _G do builtin[k] = true end
+  for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = true end
+end
+
+-- Gives false when the session is over.
+function shell.submit(text)
+  if not text:find "%S" then return true end
+  shell.failed = false
+  dispatch(text)
+  return not shell.leaving
+end
+
+function shell.ready(text) return submit.ready(text, islua) end
+
+function shell.indent(text, rest)
+  return lexer.indent(text:gsub("^%s*[:%%=]%a*", "", 1), rest)
+end
+
+function shell.complete(text, point)
+  return require "nacre.complete".candidates(text:sub(1, point),
+                                             text:sub(point + 1))
+end
+
+function shell.helpat(text, point)
+  return require "nacre.help".at(text, point)
+end
+
+local function userprompt(name)
+  local prompt = rawget(_G, name)
+  if type(prompt) == "function" then
+    local ok, text = host.guard(tostring, prompt)
+    prompt = ok and text or nil
+  end
+  return prompt ~= nil and tostring(prompt) or nil
+end
+
+function shell.prompt(_, which)
+  if which == 2 then return userprompt "_PROMPT2" or ">> " end
+  local text = userprompt "_PROMPT" or "> "
+  if not shell.failed or not host.color "stdout" then return text end
+  -- readline counts no width between \1 and \2
+  return "\1\27[31m\2" .. text .. "\1\27[0m\2"
+end
+
+return shell

@@ -1,0 +1,12 @@
+set(REPL_SOURCES
+  coroutines.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
+  modules.c options.c paste.c report.c script.c suggest.c terminal.c
+  textonly.c)
+set(REPL_READLINE_SOURCES
+  editor_readline.c readline_complete.c readline_keys.c)
+set(REPL_MAIN main.c)
+set(REPL_LUA
+  commands.lua complete.lua display.lua errors.lua grid.lua habits.lua
+  help.lua inspect.lua lexer.lua lookup.lua shell.lua submit.lua units.lua
+  values.lua whos.lua)
+set(REPL_DEFINITIONS _DEFAULT_SOURCE)

@@ -1,0 +1,169 @@
+-- SPDX-License-Identifier: MIT
+--
+-- submit.lua - what a submitted block is, and how it is compiled.
+--
+--   an expression       return BLOCK compiles
+--   statements          BLOCK compiles
+--   both                BLOCK compiles with its last part as an expression:
+--                       "a = 1; a", a pasted block that ends in a value
+--   a method reference  a:sum
+--   incomplete          the message ends in <eof>
+--   an error            everything else
+
+local lexer = require "nacre.lexer"
+
+local submit = {}
+
+local NAME = "=stdin"
+-- Statements get the shell's function that keeps their locals as a local of
+-- their own: a global would show.  It stays on the block's first line, so
+-- that line numbers hold.
+local HEAD = "local __keep <const> = ...; "
+
+local function compile(text) return load(text, NAME, "t") end
+
+local function incomplete(text, message)
+  if not message:find "<eof>$" then return false end
+  if message:find("unfinished string", 1, true) then
+    return text:find "\\%s*$" ~= nil -- only a backslash carries it on
+  end
+  return true
+end
+
+-- A final ";" hides the result; it may also be the end of a comment.
+local function strip(tokens, text)
+  local n = #tokens
+  while n > 0 and tokens[n].kind == "comment" do n = n - 1 end
+  local hide = n > 0 and tokens[n].text == ";" and tokens[n].kind == "op"
+  while n > 0 and (tokens[n].text == ";" and tokens[n].kind == "op" or
+                   tokens[n].kind == "comment") do
+    n = n - 1
+  end
+  if not hide then return text, false end
+  return text:sub(1, n > 0 and tokens[n].to or 0), true
+end
+
+-- A constant is no variable at run time, and a variable to be closed would
+-- close when the block ends: at the outer level both become plain.
+local function plainlocals(tokens, text)
+  local parts, from, note = {}, 1, nil
+  lexer.depth(tokens, function(token, depth)
+    if depth > 0 or token.text ~= "<" then return end
+    local attribute = text:match("^<%s*%a+%s*>", token.from)
+    local name = text:sub(1, token.from - 1)
+      :match "%f[%w_]local%s[%w_%s,<>]-([%a_][%w_]*)%s*$"
+    if not name or not attribute or not attribute:find "const" and
+       not attribute:find "close" then return end
+    parts[#parts + 1] = text:sub(from, token.from - 1)
+    parts[#parts + 1] = (" "):rep(#attribute)
+    from = token.from + #attribute
+    note = name
+  end)
+  parts[#parts + 1] = text:sub(from)
+  return table.concat(parts), note
+end
+
+-- The names of the block's own locals, not those of blocks inside it.
+local function outerlocals(tokens)
+  local names, inside = {}, false
+  lexer.depth(tokens, function(token, depth)
+    if depth > 0 then return end
+    local kind, word = token.kind, token.text
+    if kind == "name" and inside then
+      names[word] = true
+    elseif kind ~= "comment" and word ~= "," and word ~= "function" or
+           word == "function" and not inside then
+      inside = word == "local"
+    end
+  end)
+  return names
+end
+
+-- Where the last expression may begin, from the end: at a line, behind a
+-- semicolon, behind a final `return`, or, if Lua just missed the statement
+-- around the last expression, at any word.
+local function cuts(tokens, message)
+  local anywhere = message:find("syntax error near <eof>", 1, true)
+  local list = {}
+  for i = #tokens, math.max(2, #tokens - 200), -1 do
+    local token, last = tokens[i], tokens[i - 1]
+    if anywhere or token.line > last.line or last.text == ";" or
+       last.text == "return" then
+      list[#list + 1] = token
+    end
+  end
+  return list
+end
+
+-- The block with `__keep(...)` around its last expression: a call that is
+-- not in tail position, so the block's locals are still there.
+local function keeptail(tokens, text, message)
+  for _, token in ipairs(cuts(tokens, message)) do
+    local head, tail = text:sub(1, token.from - 1), text:sub(token.from)
+    if compile(head .. "return " .. tail) or
+       head:find "return%s*$" and compile(text) then
+      head = head:gsub("return%s*$", "")
+      local f = compile(HEAD .. head .. "__keep(" .. tail .. "\n)")
+      if f then return f end
+    end
+  end
+end
+
+local function method(text, message)
+  if not message:find("function arguments expected near <eof>", 1, true) then
+    return nil
+  end
+  return text:match "([%w_%.%[%]\"':]+)%s*:%s*([%a_][%w_]*)%s*$"
+end
+
+-- Gives {kind=, f=, hide=, ...}; kind is "expression", "statements", "method"
+-- (then object, name), "incomplete" or "error" (then message), or "empty".
+function submit.compile(text)
+  local tokens = lexer.tokens(text)
+  if #tokens == 0 then return {kind = "empty"} end
+  local body, hide = strip(tokens, text)
+  local unit = {text = text, hide = hide}
+  unit.f = compile("return " .. body .. "\n")
+  if unit.f and body:find "%S" then
+    unit.kind = "expression"
+    return unit
+  end
+  body, unit.note = plainlocals(lexer.tokens(body), body)
+  unit.kind = "statements"
+  unit.locals = outerlocals(lexer.tokens(body))
+  unit.f = compile(HEAD .. body .. "\n;__keep()")
+  if unit.f then return unit end
+  local plain, message = compile(body)
+  tokens = lexer.tokens(body)
+  unit.f = keeptail(tokens, body, message or "") or plain
+  if unit.f then return unit end
+  unit.message = message
+  unit.object, unit.name = method(body, message)
+  unit.kind = unit.object and "method" or
+              incomplete(text, message) and "incomplete" or "error"
+  return unit
+end
+
+-- The part of a block that is Lua: all of it, or what follows "=" or a
+-- command that takes Lua (`islua` tells).  Nil if there is none.
+function submit.luapart(text, islua)
+  local first = text:match "^%s*(.)" or ""
+  if first == "=" then return (text:gsub("^%s*=", "", 1)) end
+  if text:find "^%s*[:%%]%a" then
+    local name, rest = text:match "^%s*[:%%](%a+)%s?(.*)$"
+    return islua(name) and rest or nil
+  end
+  if first:find "[?!%%>]" or text:find "^%s*[%w_%.:]+%?%??%s*$" then
+    return nil
+  end
+  return text
+end
+
+-- Is the block to be submitted?  Also if its last line is left empty.
+function submit.ready(text, islua)
+  local part = submit.luapart(text, islua)
+  if not part or text:find "\n[ \t]*$" then return true end
+  return submit.compile(part).kind ~= "incomplete"
+end
+
+return submit

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# batch.py - the shell as a Unix program: no terminal, exit statuses, pipes.
+#
+#   batch.py NACRE [unittest options]
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+NACRE = ""
+SANITIZERS = ("ASAN_OPTIONS", "UBSAN_OPTIONS")
+
+
+class Batch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = folder.name
+
+    def env(self, **variables):
+        env = {"HOME": self.home, "PATH": os.environ["PATH"],
+               "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+        for name in SANITIZERS:
+            env[name] = os.environ.get(name, "")
+        env.update(variables)
+        return env
+
+    def run_(self, *args, text=None, script=None, **variables):
+        """Gives (status, stdout, stderr); text goes to stdin."""
+        options = {"input": text} if text is not None else {
+            "stdin": subprocess.DEVNULL}
+        p = subprocess.run([NACRE, *args], env=self.env(**variables),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           timeout=20, encoding="utf-8", cwd=self.home,
+                           **options)
+        return p.returncode, p.stdout, p.stderr
+
+    def file(self, name, text):
+        path = os.path.join(self.home, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    # ---- exit statuses
+
+    def test_statuses(self):
+        self.file("bad.lua", "x = = 1")
+        self.file("fail.lua", "error 'x'")
+        table = [
+            (0, ["-e", ""]), (0, ["-h"]), (0, ["--help"]), (0, ["-v"]),
+            (0, ["-V"]), (0, ["--version"]), (0, ["-e", "os.exit(true)"]),
+            (1, ["-e", "error('x')"]), (1, ["-e", "x = = 3"]),
+            (1, ["-e", "os.exit(false)"]), (1, ["-p", "1 +"]),
+            (1, ["-l", "no.such.module"]), (1, ["bad.lua"]),
+            (1, ["fail.lua"]), (1, ["-e", "error()"]),
+            (1, ["-e", "error({})"]),
+            (2, ["--tiem"]), (2, ["-x"]), (2, ["nosuch.lua"]),
+            (2, ["."]), (2, ["--seed", "x"]), (2, ["--threads", "0"]),
+            (2, ["--width", "1e"]), (2, ["--color=red"]), (2, ["-e"]),
+            (3, ["-e", "os.exit(3)"]), (77, ["-e", "skip('no reason')"]),
+        ]
+        for status, args in table:
+            got, out, err = self.run_(*args)
+            self.assertEqual(got, status, (args, err))
+            self.assertEqual(bool(err), status in (1, 2, 77) and
+                             "os.exit" not in args[-1], (args, err))
+
+    def test_unknown_option(self):
+        status, out, err = self.run_("--hepl")
+        self.assertEqual(err.split("\n")[0],
+                         "nacre: unknown option --hepl, did you mean --help?")
+        self.assertEqual(out, "")
+        self.assertIn("unknown option -z", self.run_("-z")[2])
+
+    def test_missing_script(self):
+        self.assertEqual(
+            self.run_("nosuch.lua"),
+            (2, "", "nacre: cannot open nosuch.lua: "
+                    "No such file or directory\n"))
+
+    def test_skip(self):
+        self.file("s.lua", "skip 'no gpu here' print 'not reached'")
+        status, out, err = self.run_("s.lua")
+        self.assertEqual((status, out), (77, ""))
+        self.assertIn("no gpu here", err)
+
+    def test_interrupted_script_dies_by_signal(self):
+        for body in ("while true do end",
+                     "while true do pcall(function() while true do end end)"
+                     " end",
+                     "coroutine.wrap(function() while true do end end)()"):
+            path = self.file("loop.lua", "print 'on' io.stdout:flush() " + body)
+            p = subprocess.Popen([NACRE, path], env=self.env(),
+                                 stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+            p.stdout.readline()
+            time.sleep(0.05)
+            p.send_signal(signal.SIGINT)
+            begin = time.time()
+            out, err = p.communicate(timeout=10)
+            self.assertLess(time.time() - begin, 1.0)
+            self.assertEqual(p.returncode, -signal.SIGINT, body)
+            self.assertIn(b"interrupted", err)
+
+    # ---- programs
+
+    def test_arguments(self):
+        self.file("a.lua", "print(arg[0], #arg, arg[-1], ...)")
+        status, out, err = self.run_("-q", "a.lua", "x", "-i", "--", "y")
+        self.assertEqual(out, "a.lua\t4\t-q\tx\t-i\t--\ty\n")
+
+    def test_options_run_in_order(self):
+        self.file("m.lua", "return {n = 4}")
+        status, out, err = self.run_(
+            "-e", "x = 1", "-p", "x + 1", "-eprint(x)", "-l", "g=m",
+            "-p", "g.n", LUA_PATH=self.home + "/?.lua")
+        self.assertEqual((status, out), (0, "2\n1\n4\n"))
+
+    def test_print_option(self):
+        status, out, err = self.run_("-p", '1, "a", {2}, nil')
+        self.assertEqual(out, '1\t"a"\t{2}\tnil\n')
+
+    def test_shebang(self):
+        path = self.file("x.lua", "#!%s\nprint('ran', ...)\n" % NACRE)
+        os.chmod(path, 0o755)
+        out = subprocess.run([path, "a"], env=self.env(), encoding="utf-8",
+                             stdout=subprocess.PIPE).stdout
+        self.assertEqual(out, "ran\ta\n")
+
+    def test_modules_beside_the_script(self):
+        self.file("lib.lua", "return 'current'")
+        self.file("sub/lib.lua", "return 'beside'")
+        self.file("sub/main.lua", "print((require 'lib'))")
+        self.assertEqual(self.run_("sub/main.lua")[1], "beside\n")
+        self.assertEqual(self.run_("-e", "require 'lib'")[0], 1)
+
+    def test_init(self):
+        self.assertEqual(self.run_("-p", "x", LUA_INIT="x = 5")[1], "5\n")
+        self.assertEqual(self.run_("-E", "-p", "x", LUA_INIT="x = 5")[1],
+                         "nil\n")
+        path = self.file("init.lua", "x = 6")
+        self.assertEqual(self.run_("-p", "x", LUA_INIT="@" + path)[1], "6\n")
+
+    def test_only_text_is_loaded(self):
+        dump = "string.dump(load 'return 1')"
+        for call in ("load(%s)", "load(%s, 'x', 'b')", "load(%s, 'x', 'bt')"):
+            out = self.run_("-p", (call % dump))[1]
+            self.assertRegex(out, r"^nil\t.*binary", call)
+        with open(os.path.join(self.home, "bin.lua"), "wb") as f:
+            f.write(subprocess.run(
+                [NACRE, "-e", "io.write(%s)" % dump], env=self.env(),
+                stdout=subprocess.PIPE).stdout)
+        self.assertIn("binary", self.run_("-p", "loadfile 'bin.lua'")[1])
+        for program in ("dofile 'bin.lua'",
+                        "package.path = '?.lua' require 'bin'"):
+            status, out, err = self.run_("-e", program)
+            self.assertEqual(status, 1)
+            self.assertIn("binary", err)
+        self.assertEqual(self.run_("bin.lua")[0], 1)
+        self.assertEqual(
+            self.run_("-p", "load('return ...', 'x', 't', {})(3)")[1], "3\n")
+
+    def test_warnings(self):
+        status, out, err = self.run_(
+            "-e", "warn('a', 'b') warn '@off' warn 'c' warn '@on' warn 'd'")
+        self.assertEqual((out, err), ("", "warning: ab\nwarning: d\n"))
+
+    def test_coroutines_are_as_in_lua(self):
+        program = """
+        local co = coroutine.create(function(a) local b = coroutine.yield(a)
+          error({b}) end)
+        local ok, x = coroutine.resume(co, 1)
+        local bad, e = coroutine.resume(co, 2)
+        print(ok, x, bad, e[1], coroutine.resume(co))
+        local w = coroutine.wrap(function() error 'in' end)
+        print(pcall(w))
+        print(select('#', coroutine.resume(coroutine.create(function() end))))
+        print((pcall(coroutine.resume, 1)))
+        print(pcall(coroutine.wrap(function() pcall(coroutine.yield, 7) end)))
+        """
+        mine = self.run_("-e", program)[1]
+        self.assertIn("true\t1\tfalse\t2\tfalse\tcannot resume dead", mine)
+        lua = "/usr/bin/lua5.4"
+        if os.path.exists(lua):
+            self.assertEqual(mine, subprocess.run(
+                [lua, "-e", program], stdout=subprocess.PIPE,
+                encoding="utf-8").stdout)
+
+    # ---- stdin and stdout
+
+    def test_stdin_is_one_chunk(self):
+        self.assertEqual(self.run_(text="local x = 1\nprint(x)\n")[:2],
+                         (0, "1\n"))
+        self.assertEqual(self.run_(text="1+1")[:2], (0, "2\n"))
+        self.assertEqual(self.run_(text="#!x\nprint(...)", )[:2], (0, "\n"))
+        self.assertEqual(self.run_(text="print(1)\nerror 'x'\nprint(2)")[:2],
+                         (1, "1\n"))
+        self.assertEqual(self.run_("-", "a", text="print(...)")[:2],
+                         (0, "a\n"))
+        self.assertEqual(self.run_(text="")[:2], (0, ""))
+        self.assertEqual(self.run_(text="f(")[0], 1)
+
+    def test_no_escapes_in_pipes(self):
+        for args in (["-p", "nil"], ["-e", "error 'x'"], ["-i"]):
+            status, out, err = self.run_(*args, text="nil\nerror 'x'\n'a'\n")
+            self.assertNotIn("\x1b", out + err, args)
+        out = self.run_("--color=always", "-p", "nil")[1]
+        self.assertIn("\x1b[2mnil", out)
+        out = self.run_("-p", "nil", CLICOLOR_FORCE="1")[1]
+        self.assertIn("\x1b[2mnil", out)
+        out = self.run_("-p", "nil", CLICOLOR_FORCE="1", NO_COLOR="1")[1]
+        self.assertNotIn("\x1b", out)
+
+    def test_transcript(self):
+        status, out, err = self.run_(
+            "-i", text="a = 1\na\nfor i = 1, 2 do\n  print(i)\nend\n"
+                       "nosuch()\na + 1\n")
+        self.assertEqual(status, 0)
+        self.assertTrue(out.startswith(
+            "> a = 1\n> a\n1\n> for i = 1, 2 do\n>>   print(i)\n>> end\n"
+            "1\n2\n> nosuch()\nerror: "), out)
+        self.assertTrue(out.endswith("\n> a + 1\n2\n"), out)
+        self.assertEqual(err, "")
+        self.assertFalse(os.path.exists(os.path.join(
+            self.home, ".local/state/nacre/history")))
+
+    def test_transcript_of_unfinished_input(self):
+        status, out, err = self.run_("-i", text="for i = 1, 2 do\n")
+        self.assertEqual(status, 0)
+        self.assertIn("error", out)
+
+    def test_script_then_shell(self):
+        self.file("s.lua", "x = 41 error 'oops'")
+        status, out, err = self.run_("-i", "s.lua", text="x + 1\n")
+        self.assertEqual((status, out), (0, "> x + 1\n42\n"))
+        self.assertIn("oops", err)
+        self.assertIn("the script stopped", err)
+
+    def test_full_disk(self):
+        for program in ("print(1)", "print(1) os.exit(0)"):
+            with open("/dev/full", "w") as full:
+                p = subprocess.run([NACRE, "-e", program], env=self.env(),
+                                   stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(p.returncode, 1)
+            self.assertIn(b"No space left", p.stderr)
+
+    def test_closed_pipe(self):
+        p = subprocess.run(
+            ["/bin/bash", "-c", '"$0" -e "for i = 1, 1e6 do print(i) end" | '
+             'head -1; echo ${PIPESTATUS[0]}', NACRE],
+            env=self.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((p.stdout, p.stderr), (b"1\n141\n", b""))
+
+    def test_closed_files(self):
+        for redirect, status in (("<&-", 0), ("<&- -p 1", 0), (">&-", 0)):
+            p = subprocess.run(
+                ["/bin/bash", "-c", '"$0" -e "x = 1" ' + redirect, NACRE],
+                env=self.env(), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual(p.returncode, status, (redirect, p.stderr))
+        p = subprocess.run(["/bin/bash", "-c", '"$0" <&-', NACRE],
+                           env=self.env(), stderr=subprocess.PIPE)
+        self.assertIn(p.returncode, (0, 1))
+
+    def test_width(self):
+        program = "{'aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb'}"
+        self.assertEqual(self.run_("-p", program)[1].count("\n"), 1)
+        self.assertEqual(
+            self.run_("--width", "30", "-p", program)[1].count("\n"), 4)
+        self.assertEqual(
+            self.run_("-p", program, COLUMNS="30")[1].count("\n"), 4)
+
+    def test_ascii(self):
+        self.assertEqual(self.run_("-p", "'\u00e9'")[1], '"\u00e9"\n')
+        self.assertEqual(self.run_("--ascii", "-p", "'\u00e9'")[1],
+                         '"\\xC3\\xA9"\n')
+        self.assertEqual(self.run_("-p", "'\u00e9'", LC_ALL="C")[1],
+                         '"\\xC3\\xA9"\n')
+
+    # ---- tensors
+
+    def test_globals(self):
+        self.assertEqual(self.run_("-p", "nacre == torch")[1], "true\n")
+
+    def test_seed_and_threads(self):
+        one = self.run_("--seed", "7", "-p", "nacre.rand(1):sum():item()")
+        two = self.run_("--seed=7", "--threads=1", "-p",
+                        "nacre.rand(1):sum():item()")
+        other = self.run_("--seed=8", "-p", "nacre.rand(1):sum():item()")
+        self.assertEqual(one, two)
+        self.assertNotEqual(one, other)
+        self.assertEqual(one[0], 0)
+
+    def test_start(self):
+        """At most 5 ms and 8 MiB to start; a loaded machine gets thrice."""
+        if os.environ.get("ASAN_OPTIONS"):
+            self.skipTest("sanitizers are slow")
+        times = []
+        for _ in range(20):
+            begin = time.time()
+            self.run_("-e", "")
+            times.append(time.time() - begin)
+        self.assertLess(min(times), 0.015)
+        program = ("for l in io.lines '/proc/self/status' do "
+                   "local k = l:match 'VmHWM:%s*(%d+)' "
+                   "if k then print(k) end end")
+        peak = int(self.run_("-e", program)[1])
+        self.assertLess(peak, 8 * 1024)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: batch.py NACRE [unittest options]")
+    NACRE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** test_npy.c - the .npy format: what is read, what is refused and how, and
+** that what is written is read back.
+*/
+#define _XOPEN_SOURCE 700     /* S_IFREG */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "npy.h"
+#include "npybuild.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define DICT(descr, order, shape)                       \
+  "{'descr': '" descr "', 'fortran_order': " order ", " \
+  "'shape': " shape ", }"
+
+/* A file of version `major' with the header text and n bytes 1, 2, 3, ... */
+static void build(Image *f, int major, const char *text, size_t n) {
+  size_t len = strlen(text), at = 8;
+  memcpy(f->b, NPY_MAGIC, 6);
+  f->b[6] = (unsigned char)major;
+  f->b[7] = 0;
+  f->b[at++] = (unsigned char)(len + 1);
+  f->b[at++] = (unsigned char)((len + 1) >> 8);
+  if (major > 1) f->b[at++] = 0, f->b[at++] = 0;
+  memcpy(f->b + at, text, len);
+  at += len;
+  f->b[at++] = '\n';
+  for (size_t i = 0; i < n; i++) f->b[at++] = (unsigned char)(i + 1);
+  f->n = at;
+}
+
+static const struct {
+  int major;
+  const char *text;
+  size_t n;
+} seeds[] = {
+  { 1, DICT("<f4", "False", "(2, 3)"), 24 },
+  { 1, DICT(">f8", "False", "(3,)"), 24 },
+  { 1, DICT("<i8", "True", "(2, 2)"), 32 },
+  { 1, DICT("|u1", "False", "()"), 1 },
+  { 1, DICT("|b1", "False", "(5,)"), 5 },
+  { 1, DICT("<i2", "False", "(0, 4)"), 0 },
+  { 2, DICT("=f2", "False", "(2, 1, 2)"), 8 },
+  { 3, DICT(">i4", "True", "(1, 2, 3)"), 24 },
+  { 1, "{\"shape\":(3L,),\"fortran_order\":False,\"descr\":\"|i1\"}   ", 3 },
+  { 3, DICT("<f4", "False", "(1, 1, 1, 1, 1, 1, 1, 2)"), 8 },
+};
+
+/* As loadbytes, from a block without a spare byte, so that a sanitizer sees
+   every step too far. */
+static int load(Tensor **t, const unsigned char *p, size_t n) {
+  unsigned char *copy = malloc(n ? n : 1);
+  int status;
+  assert_non_null(copy);
+  memcpy(copy, p, n);
+  disk.claimed = -1;
+  status = loadbytes(t, copy, n);
+  free(copy);
+  return status;
+}
+
+/* Whatever the bytes are: a tensor, or a message and nothing kept. */
+static void survives(const unsigned char *p, size_t n) {
+  int64_t live = nc_memory.live;
+  Tensor *t = (Tensor *)&live; /* must be overwritten */
+  int status = load(&t, p, n);
+  if (status == NC_OK) {
+    assert_non_null(t);
+    assert_true((size_t)(nc_numel(t) * nc_dtypesize(t->dtype)) < n);
+    nc_release(t);
+  } else {
+    assert_null(t);
+    assert_int_equal(strncmp(nc_lasterror()->text, "x.npy: ", 7), 0);
+  }
+  assert_int_equal(nc_memory.live, live);
+}
+
+static void refused(const unsigned char *p, size_t n, const char *why) {
+  Tensor *t;
+  assert_int_not_equal(load(&t, p, n), NC_OK);
+  assert_null(t);
+  if (strstr(nc_lasterror()->text, why) == NULL)
+    fail_msg("\"%s\" is not in \"%s\"", why, nc_lasterror()->text);
+}
+
+static void test_seeds(void **state) {
+  Image f;
+  Tensor *t;
+  (void)state;
+  for (size_t i = 0; i < COUNT(seeds); i++)
+    for (disk.most = 0; disk.most < 3; disk.most++) { /* short reads too */
+      build(&f, seeds[i].major, seeds[i].text, seeds[i].n);
+      if (load(&t, f.b, f.n) != NC_OK) fail_msg("%s", nc_lasterror()->text);
+      assert_int_equal(nc_numel(t) * nc_dtypesize(t->dtype), seeds[i].n);
+      nc_release(t);
+    }
+  disk.most = 0;
+}
+
+static void test_values(void **state) {
+  Image f;
+  Tensor *t;
+  (void)state;
+  build(&f, 1, DICT(">i4", "True", "(1, 2, 3)"), 24);
+  assert_int_equal(load(&t, f.b, f.n), NC_OK);
+  assert_int_equal(t->nd, 3);
+  assert_int_equal(t->size[1], 2);
+  assert_int_equal(t->step[1], 1);
+  assert_int_equal(t->step[2], 2);
+  assert_int_equal(((int32_t *)nc_data(t))[1], 0x05060708);
+  nc_release(t);
+  build(&f, 1, DICT("|b1", "False", "(5,)"), 5);
+  assert_int_equal(load(&t, f.b, f.n), NC_OK);
+  assert_int_equal(((unsigned char *)nc_data(t))[4], 1); /* not 5 */
+  nc_release(t);
+}
+
+static void test_truncated(void **state) {
+  Image f;
+  (void)state;
+  for (size_t i = 0; i < COUNT(seeds); i++) {
+    build(&f, seeds[i].major, seeds[i].text, seeds[i].n);
+    for (size_t n = 0; n < f.n; n++) refused(f.b, n, "x.npy: ");
+    f.b[f.n] = 0;
+    refused(f.b, f.n + 1, "data: ");
+  }
+}
+
+/* NumPy's readings of the same files are compared in npy_numpy.py. */
+static void test_flipped(void **state) {
+  Image f;
+  (void)state;
+  for (size_t i = 0; i < COUNT(seeds); i++) {
+    build(&f, seeds[i].major, seeds[i].text, seeds[i].n);
+    for (size_t at = 0; at < f.n - seeds[i].n; at++) {
+      unsigned char old = f.b[at];
+      for (int c = 0; c < 256; c++) {
+        f.b[at] = (unsigned char)c;
+        survives(f.b, f.n);
+      }
+      f.b[at] = old;
+    }
+  }
+}
+
+static const struct {
+  const char *text, *why;
+} bad[] = {
+  { "", "header: a dict expected" },
+  { "{}", "'descr' is missing" },
+  { "{", "a string expected at byte 2" },
+  { "{,}", "a string expected" },
+  { "{'descr': '<f4', 'shape': (1,)}", "'fortran_order' is missing" },
+  { DICT("<f4", "False", "(1,)") "x", "a newline expected at byte 58" },
+  { DICT("<f4", "False", "(1,)") "\n", "nothing more expected" },
+  { "{'descr': '<f4' 'fortran_order': False, 'shape': (1,)}", "a comma or }" },
+  { "{'descr': '<f4', 'descr': '<f4', 'shape': (1,)}", "is there twice" },
+  { "{'descr': '<f4', 'color': 1}", "unknown key 'color'" },
+  { "{'descr': '<f4', 'a\\'b': 1}", "a plain character expected" },
+  { "{'descr': __import__('os').system('x')}", "a string expected" },
+  { "{'descr' '<f4'}", "a colon expected" },
+  { "{'descr': [('a', '<f4')]}", "records of several fields" },
+  { "{'descr': ('<f4', (2,))}", "a string expected" },
+  { DICT("<f4", "0", "(1,)"), "True or False expected" },
+  { DICT("<f4", "false", "(1,)"), "True or False expected" },
+  { DICT("<f4", "False", "3"), "a tuple expected" },
+  { DICT("<f4", "False", "(3)"), "a comma expected" },
+  { DICT("<f4", "False", "(,)"), "a size expected" },
+  { DICT("<f4", "False", "(1,,2)"), "a size expected" },
+  { DICT("<f4", "False", "(1 2)"), "a comma expected" },
+  { DICT("<f4", "False", "(-1,)"), "a size expected" },
+  { DICT("<f4", "False", "(1.5,)"), "a comma expected" },
+  { DICT("<f4", "False", "(01,)"), "without leading zeros" },
+  { DICT("<f4", "False", "(0x1,)"), "a comma expected" },
+  { DICT("<f4", "False", "(9223372036854775808,)"), "beyond 64 bits" },
+  { DICT("<f4", "False", "(18446744073709551617,)"), "beyond 64 bits" },
+  { DICT("<f4", "False", "(92233720368547758080,)"), "beyond 64 bits" },
+  { DICT("<f4", "False", "(4611686018427387904, 4)"), "beyond 64 bits" },
+  { DICT("<f4", "False", "(0, 4611686018427387904, 4)"), "beyond 64 bits" },
+  { DICT("<f8", "False", "(2305843009213693952,)"), "beyond 64 bits" },
+  { DICT("<f4", "False", "(1,1,1,1,1,1,1,1,1)"), "more than 8 dimensions" },
+  { DICT("<f4", "False", "(1000000000000,)"), "takes 4000000000000 bytes" },
+  { DICT("|f4", "False", "(1,)"), "the order of its bytes" },
+  { DICT("f4", "False", "(1,)"), "is no dtype" },
+  { DICT("<f3", "False", "(1,)"), "is no dtype" },
+  { DICT("", "False", "(1,)"), "'' is no dtype" },
+  { DICT("<f 4", "False", "(1,)"), "'<f 4' is no dtype" },
+  { DICT("<", "False", "(1,)"), "'<' is no dtype" },
+  { DICT("<u2", "False", "(1,)"), "'<u2' is uint16: no such dtype" },
+  { DICT("<u4", "False", "(1,)"), "is uint32" },
+  { DICT(">u8", "False", "(1,)"), "is uint64" },
+  { DICT("<c8", "False", "(1,)"), "is complex64" },
+  { DICT("<f16", "False", "(1,)"), "is float128" },
+  { DICT("|O", "False", "(1,)"), "is Python objects" },
+  { DICT("|S10", "False", "(1,)"), "is byte strings" },
+  { DICT("<U5", "False", "(1,)"), "is text" },
+  { DICT("|V2", "False", "(1,)"), "is raw bytes" },
+  { DICT("<M8[ns]", "False", "(1,)"), "is datetime64" },
+  { "{'\033]0;x\007': 1}", "a plain character expected at byte 3" },
+  { DICT("\302\233A", "False", "(1,)"), "'\\xc2\\x9bA' is no dtype" },
+};
+
+static void test_refused(void **state) {
+  Image f;
+  (void)state;
+  for (size_t i = 0; i < COUNT(bad); i++) {
+    build(&f, 1, bad[i].text, 4);
+    refused(f.b, f.n, bad[i].why);
+  }
+  build(&f, 3, DICT("<f4", "False", "(1L,)"), 4);
+  refused(f.b, f.n, "a comma expected"); /* Python 2 had no version 3.0 */
+  build(&f, 1, DICT("<u2", "False", "(1,)"), 2);
+  refused(f.b, f.n, "uint16");
+  assert_non_null(strstr(nc_lasterror()->hint, "a.astype('int32')"));
+}
+
+/* The parser alone, on text that ends where its block ends. */
+static void test_flush(void **state) {
+  static const char *const texts[] = {
+    DICT("<f4", "False", "(12, 3)"), DICT("<f4", "True", "(1L,)"),
+    "{  'shape' : ( 1 , 2 ) , 'descr' : '|b1' , 'fortran_order' : True } ",
+    "{'descr': '", "{'descr': '<f4   ", "{'fortran_order': Fals", "{'desc",
+  };
+  NpyHeader h;
+  (void)state;
+  for (size_t i = 0; i < COUNT(texts); i++)
+    for (size_t n = 0; n <= strlen(texts[i]); n++) {
+      char *block = malloc(n ? n : 1);
+      assert_non_null(block);
+      memcpy(block, texts[i], n);
+      assert_int_not_equal(nc_parsenpy(&h, "x", 1, block, (int64_t)n), NC_OK);
+      free(block);
+    }
+}
+
+static void test_preamble(void **state) {
+  static unsigned char b[20000] = NPY_MAGIC "\2\0\x11\x27\0\0"; /* 10001 */
+  Image f;
+  (void)state;
+  refused(b, sizeof b, "header length: 10001 bytes, the most is 10000");
+  refused((const unsigned char *)"PK\3\4" "567890", 10, "no .npy file");
+  assert_non_null(strstr(nc_lasterror()->hint, "zip"));
+  build(&f, 4, DICT("<f4", "False", "(1,)"), 4);
+  refused(f.b, f.n, "version: 4.0 is unknown");
+  build(&f, 1, DICT("<f4", "False", "(1,)"), 4);
+  f.b[7] = 1;
+  refused(f.b, f.n, "version: 1.1 is unknown");
+  build(&f, 1, "{'descr': '<f4'", 0);
+  f.b[8]--;                   /* without its newline */
+  refused(f.b, f.n - 1, "a comma or } expected, it ends here");
+}
+
+/* A header of exactly the longest length is read. */
+static void test_longest(void **state) {
+  static unsigned char b[NPY_MAXHEADER + 16] = NPY_MAGIC "\2\0\x10\x27\0\0";
+  const char *text = DICT("|u1", "False", "(4,)");
+  Tensor *t;
+  (void)state;
+  memset(b + 12, ' ', NPY_MAXHEADER - 1);
+  memcpy(b + 12, text, strlen(text));
+  b[12 + NPY_MAXHEADER - 1] = '\n';
+  assert_int_equal(load(&t, b, sizeof b), NC_OK);
+  nc_release(t);
+}
+
+static void test_changing(void **state) {
+  Image f;
+  Tensor *t;
+  (void)state;
+  build(&f, 1, DICT("<f4", "False", "(2,)"), 8);
+  disk.claimed = (int64_t)f.n;
+  assert_int_equal(loadbytes(&t, f.b, f.n - 1), NC_EFILE);
+  assert_non_null(strstr(nc_lasterror()->text, "became shorter"));
+  disk.claimed = (int64_t)f.n - 1;
+  build(&f, 1, DICT("|u1", "False", "(7,)"), 8);
+  disk.claimed = (int64_t)f.n - 1;
+  assert_int_equal(loadbytes(&t, f.b, f.n), NC_EFILE);
+  assert_non_null(strstr(nc_lasterror()->text, "became longer"));
+  assert_null(t);
+}
+
+static void test_nomemory(void **state) {
+  Image f;
+  Tensor *t;
+  int64_t live = nc_memory.live;
+  (void)state;
+  build(&f, 1, DICT("<f8", "False", "(30,)"), 240);
+  for (int64_t n = 1;; n++) {
+    nc_failalloc(n, (int)(n & 1));
+    int status = load(&t, f.b, f.n);
+    nc_failalloc(0, 0);
+    if (status == NC_OK) break;
+    assert_int_equal(status, NC_ENOMEM);
+    assert_null(t);
+    assert_int_equal(nc_memory.live, live);
+    assert_true(n < 10);
+  }
+  nc_release(t);
+}
+
+static void test_interrupted(void **state) {
+  Image f;
+  Tensor *t;
+  (void)state;
+  build(&f, 1, DICT("<f8", "False", "(30,)"), 240);
+  nc_interrupted = 1;
+  assert_int_equal(load(&t, f.b, f.n), NC_EINTR);
+  nc_interrupted = 0;
+  assert_null(t);
+}
+
+/* Text may be shown on a terminal: nothing in it acts there. */
+static void test_printable(void **state) {
+  static const struct { const char *in, *out; } cases[] = {
+    { "plain", "plain" },
+    { "a\033[2Jb\n\t\177", "a\\x1b[2Jb\\x0a\\x09\\x7f" },
+    { "\303\251\342\202\254\360\237\230\200",
+      "\303\251\342\202\254\360\237\230\200" },
+    { "\302\233\302\240", "\\xc2\\x9b\302\240" },
+    { "\300\257\355\240\200\377\342\202",
+      "\\xc0\\xaf\\xed\\xa0\\x80\\xff\\xe2\\x82" },
+    { "\342\200\256x", "\\xe2\\x80\\xaex" }, /* right to left */
+    { "a\\b", "a\\x5cb" },
+  };
+  char buf[100];
+  (void)state;
+  for (size_t i = 0; i < COUNT(cases); i++)
+    assert_string_equal(nc_printable(buf, sizeof buf, cases[i].in,
+                                     strlen(cases[i].in)),
+                        cases[i].out);
+  assert_string_equal(nc_printable(buf, 12, "abcdefghijklmn", 14), "abcd...");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_seeds),      cmocka_unit_test(test_values),
+    cmocka_unit_test(test_truncated),  cmocka_unit_test(test_flipped),
+    cmocka_unit_test(test_refused),    cmocka_unit_test(test_preamble),
+    cmocka_unit_test(test_longest),    cmocka_unit_test(test_changing),
+    cmocka_unit_test(test_nomemory),   cmocka_unit_test(test_interrupted),
+    cmocka_unit_test(test_flush),      cmocka_unit_test(test_printable),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
