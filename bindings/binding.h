@@ -24,6 +24,7 @@ typedef struct State {        /* of a Lua state; its extra space points here */
   const void *meta;           /* the metatable of tensors */
   int64_t threshold;          /* see collect.c */
   int64_t last, cost;         /* ns: when collected, how long it took */
+  int64_t total;              /* ns spent collecting */
   int64_t check;              /* bytes after which to look at the clock */
   int closing;
 } State;

@@ -34,6 +34,7 @@ void nl_collect(lua_State *L) {
   s->last = now();
   cost = s->last - start - (nc_memory.freetime - freed);
   s->cost = (3 * s->cost + cost) / 4;
+  s->total += cost;
   slack = nc_memory.live + luabytes(L);
   if (slack < FLOOR) slack = FLOOR;
   s->threshold = nc_memory.live + slack;

@@ -255,7 +255,8 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
 
 /* A string that can only be an index: "1:3, -1". */
 static int slicetext(const char *key) {
-  return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0;
+  return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0 ||
+         strcmp(key, "newaxis") == 0;
 }
 
 static int nomethod(lua_State *L, const char *key) {

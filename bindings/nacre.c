@@ -385,6 +385,8 @@ int luaopen_nacre(lua_State *L) {
   setnumber(L, lib, "pi", 3.14159265358979323846);
   lua_pushvalue(L, lib + 1);
   lua_setfield(L, lib, "_methods");
+  lua_pushstring(L, "newaxis");
+  lua_setfield(L, lib, "newaxis");
   event(L, lib, "_info", info);
   event(L, lib, "_names", names);
   lua_pushstring(L, NC_VERSION);

@@ -127,6 +127,8 @@ static int memory(lua_State *L) {
   lua_setfield(L, -2, "cached");
   lua_pushinteger(L, nc_memory.peak);
   lua_setfield(L, -2, "peak");
+  lua_pushnumber(L, 1e-9 * (double)nl_state(L)->total);
+  lua_setfield(L, -2, "collecting");
   return 1;
 }
 

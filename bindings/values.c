@@ -67,7 +67,7 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
 }
 
 static DType inferred(const Table *t) {
-  if (t->kind == NC_FLOAT || t->size[t->nd ? t->nd - 1 : 0] == 0)
+  if (t->kind == NC_FLOAT || (t->nd && t->size[t->nd - 1] == 0))
     return nc_defaultdtype;
   return t->kind == NC_INT ? DT_i64 : DT_b8;
 }

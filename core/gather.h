@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gather.h - indexing with tensors, on the CPU: positions become offsets of
-** elements, along which elements are then moved.
+** gather.h - what indexing is made of.  Numbers, ranges and new axes make a
+** view; index tensors pick elements of it, on the CPU: positions become
+** offsets, along which elements are then moved.
 */
 #ifndef gather_h
 #define gather_h
@@ -35,5 +36,30 @@ typedef struct Gather {
 
 int nc_gather(const Gather *g);               /* other = x, picked */
 int nc_scatter(const Gather *g);              /* x, picked, = other */
+
+/* What numbers, ranges and new axes leave to do. */
+typedef struct Plan {
+  Tensor *view;
+  int n;                      /* index tensors */
+  By by[NC_MAXDIM];
+} Plan;
+
+int nc_plan(Plan *p, Tensor *t, const Index ix[], int n);
+
+/* A gather without its other tensor, and the shape that must have. */
+typedef struct Picks {
+  Tensor *host;               /* the view, on the CPU */
+  Gather g;
+  int nd;
+  int64_t size[NC_MAXDIM];
+} Picks;
+
+int nc_beginpicks(Picks *k, const Plan *p);
+void nc_endpicks(Picks *k);                   /* also after a failure */
+
+/* Names the indexed tensor, and perhaps another, in the record of failure
+   r; returns r. */
+int nc_blameindex(int r, const Tensor *t, const char *role,
+                  const Tensor *other);
 
 #endif

@@ -48,7 +48,7 @@ static int count(Trues *t) {
   return NC_OK;
 }
 
-static int begin(Trues *t, Tensor *x) {
+static int find(Trues *t, Tensor *x) {
   Tensor *host = NULL, *truth = NULL;
   void *p;
   int r;
@@ -67,7 +67,7 @@ static int begin(Trues *t, Tensor *x) {
   return count(t);
 }
 
-static void end(Trues *t) {
+static void forget(Trues *t) {
   if (t->before)
     nc_hostfree(t->before, (t->chunks + 1) * (int64_t)sizeof *t->before);
   nc_release(t->mask);
@@ -124,13 +124,13 @@ int nc_maskoffsets(Tensor **y, const Tensor *x, const By *by) {
   Trues t;
   int r;
   *y = NULL;
-  if ((r = begin(&t, by->t)) == NC_OK &&
+  if ((r = find(&t, by->t)) == NC_OK &&
       (r = nc_new(y, &nc_cpu, DT_i64, 1, &t.before[t.chunks])) == NC_OK) {
     walkas(&t, x, by);
     t.y = nc_data(*y);
     r = nc_parallel(t.chunks, 1, offsetchunks, &t);
   }
-  end(&t);
+  forget(&t);
   if (r != NC_OK) {
     nc_release(*y);
     *y = NULL;
@@ -167,7 +167,7 @@ static int nonzero(Tensor **y, Tensor *x) {
   Tensor *host = NULL;
   Trues t;
   int r;
-  if ((r = begin(&t, x)) == NC_OK) {
+  if ((r = find(&t, x)) == NC_OK) {
     size[0] = t.before[t.chunks];
     r = nc_new(&host, &nc_cpu, DT_i64, 2, size);
   }
@@ -178,7 +178,7 @@ static int nonzero(Tensor **y, Tensor *x) {
     r = nc_parallel(t.chunks, 1, positionchunks, &t);
   }
   if (r == NC_OK) r = nc_todevice(y, host, nc_device(x));
-  end(&t);
+  forget(&t);
   nc_release(host);
   return r;
 }

@@ -158,7 +158,9 @@ int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]) {
 }
 
 static int sameshape(const Tensor *t, int nd, const int64_t size[]) {
-  return t->nd == nd && memcmp(t->size, size, (size_t)nd * sizeof *size) == 0;
+  int same = t->nd == nd;
+  for (int d = 0; same && d < nd; d++) same = t->size[d] == size[d];
+  return same;
 }
 
 /* Moves dimension d of a loop to `to'. */
@@ -435,6 +437,41 @@ int nc_blamed(int r, const char *op, const Arg in[], int n) {
   return r;
 }
 
+/* The usual call, where nothing is left to decide: float tensors of one
+   type and shape that lie densely, and numbers.  Small tensors live from
+   it; 0 if the call is another. */
+static int usual(Tensor **y, Op op, const Arg in[], int n,
+                 const double par[2], Tensor *out, int *status) {
+  const OpInfo *info = &nc_opinfo[op];
+  const Tensor *t = in[0].t;
+  const int truth = info->kind == COMPARE_OP || info->kind == TEST_OP;
+  if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
+      info->types == CLASS_INT || info->types == CLASS_INN || !nc_isdense(t) ||
+      (out && (out != t || truth)))
+    return 0;
+  for (int j = 1; j < n; j++) {
+    const Tensor *u = in[j].t;
+    if (u == NULL && in[j].s.kind == NC_BOOL) return 0;
+    if (u == NULL) continue;
+    if (u->dtype != t->dtype || u->nd != t->nd ||
+        u->data->device != t->data->device || !nc_isdense(u))
+      return 0;
+    for (int d = 0; d < t->nd; d++)
+      if (u->size[d] != t->size[d]) return 0;
+    if (out && u != t && u->data == t->data) return 0;
+  }
+  if (out) nc_retain(*y = out);
+  else if ((*status = nc_new(y, t->data->device, truth ? DT_b8 : t->dtype,
+                             t->nd, t->size)) != NC_OK)
+    return 1;
+  *status = nc_runmap(*y, op, t->dtype, in, n, par);
+  if (*status != NC_OK) {
+    nc_release(*y);
+    *y = NULL;
+  }
+  return 1;
+}
+
 int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
              Tensor *out) {
   const int n = nc_arity(op);
@@ -442,6 +479,8 @@ int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
   Arg in[NC_MAXIN];
   int r;
   *y = NULL;
+  if (usual(y, op, given, n, par, out, &r))
+    return r == NC_OK ? r : nc_blamed(r, nc_opinfo[op].name, given, n);
   for (int j = 0; j < n; j++) {
     in[j].t = given[j].t;
     in[j].s = given[j].s;

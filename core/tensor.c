@@ -122,25 +122,27 @@ static void releasestorage(Storage *s) {
   nc_slabfree(&storages, s);
 }
 
-static int newstruct(Tensor **out, DType type, int nd) {
+static Tensor *newstruct(DType type, int nd) {
   Tensor *t = nc_slaballoc(&tensors);
-  if (t == NULL) return nc_fail(NC_ENOMEM, "no memory for a tensor");
+  if (t == NULL) {
+    nc_fail(NC_ENOMEM, "no memory for a tensor");
+    return NULL;
+  }
   t->refs = 1;
   t->dtype = type;
   t->nd = nd;
   t->offset = 0;
-  *out = t;
-  return NC_OK;
+  return t;
 }
 
 int nc_new(Tensor **out, const Device *d, DType type, int nd,
            const int64_t size[]) {
-  Tensor *t = NULL;
+  Tensor *t;
   int64_t n;
   int r;
   *out = NULL;
   TRY(nc_checksize(&n, type, nd, size));
-  TRY(newstruct(&t, type, nd));
+  if ((t = newstruct(type, nd)) == NULL) return NC_ENOMEM;
   r = newstorage(&t->data, d, n * nc_dtypesize(type));
   if (r != NC_OK) {
     nc_slabfree(&tensors, t);
@@ -190,9 +192,9 @@ int nc_newlike(Tensor **out, const Tensor *x, DType type) {
 }
 
 int nc_alias(Tensor **out, const Tensor *x) {
-  Tensor *t = NULL;
+  Tensor *t = newstruct(x->dtype, x->nd);
   *out = NULL;
-  TRY(newstruct(&t, x->dtype, x->nd));
+  if (t == NULL) return NC_ENOMEM;
   memcpy(t->size, x->size, sizeof t->size);
   memcpy(t->step, x->step, sizeof t->step);
   t->offset = x->offset;

@@ -25,17 +25,16 @@ local function helpon(shell, topic)
   end
   for _, command in ipairs(commands.list) do
     local form = (":%s %s"):format(command.name, command.args or "")
-    say(("  %-20s %s\n"):format(form, command.doc))
+    say(("  %-22s %s\n"):format(form, command.doc))
   end
   say("\n",
-      "  ?name  name?         what a name stands for\n",
-      "  ??word               operations whose description has the word\n",
-      "  a:sum                (no parentheses) the method's description\n",
-      "  !cmd                 the system's shell\n",
+      "  ?name  name?           what a name stands for\n",
+      "  ??word                 operations that have the word in their line\n",
+      "  a:sum                  (no parentheses) what the method does\n",
+      "  !cmd                   the system's shell\n",
+      "  _ __ ___ ans           the last results; a final ; hides one\n",
       "\n",
-      "  _ __ ___ ans  the last results;  a final ; hides a result\n",
-      "  Tab completes, Tab Tab lists, Alt-Enter breaks the line, ",
-      "F1 helps, Ctrl-D leaves\n")
+      "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps\n")
 end
 
 local function names(shell, pattern)
@@ -142,7 +141,7 @@ commands.list = {
   {name = "gc", run = gc, doc = "collect garbage, say what it gave back"},
   {name = "seed", args = "N", run = seed,
    doc = "start the random numbers again"},
-  {name = "history", args = "[N|/PATTERN/]", run = history,
+  {name = "history", args = "[N|/TEXT/]", run = history,
    doc = "what was typed"},
   {name = "clear", run = clear, doc = "clear the screen"},
   {name = "reset", run = reset, doc = "forget all variables"},

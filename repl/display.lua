@@ -118,6 +118,13 @@ local function badcounts(s)
   return list[1] and table.concat(list, ", ")
 end
 
+-- Two digits, and "100" for nothing less.
+local function percent(part, whole)
+  local p = 100 * part / whole
+  if p < 99.5 then return ("%.2g"):format(p) end
+  return part < whole and ">99" or "100"
+end
+
 local function badline(size, s, opts)
   local text = badcounts(s)
   if not text then return nil end
@@ -130,8 +137,8 @@ local function badline(size, s, opts)
   if s.seen < s.n then
     text = ("! %s in a sample of %d, one at %s"):format(text, s.seen, at)
   else
-    text = ("! %s of %d (%.2g%%), first at %s"):format(
-      text, s.n, 100 * (s.nan + s.posinf + s.neginf) / s.n, at)
+    text = ("! %s of %d (%s%%), first at %s"):format(
+      text, s.n, percent(s.nan + s.posinf + s.neginf, s.n), at)
   end
   return opts.color and "\27[31m" .. text .. "\27[0m" or text
 end

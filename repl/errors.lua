@@ -307,7 +307,8 @@ local function position(text, list)
     end
   end
   local chunk, line, rest = text:match "^([^\n:]+):(%d+): (.*)$"
-  if chunk and (chunk:find "%.lua$" or chunk == "stdin") then
+  if chunk and (chunk:find "%.lua$" or chunk == "stdin" or
+                chunk == "(command line)") then
     return chunk, math.tointeger(line), rest
   end
   chunk, line, rest = text:match '^(%[string "[^\n]*"%]):(%d+): (.*)$'
@@ -334,6 +335,7 @@ local function describe(err, list)
     local text = textof(err)
     o.file, o.line, o.message = position(text, list)
     if o.file then o.at = place(list, o.file, o.line) end
+    if type(err) ~= "string" and not o.file then o.at = list[1] end
   end
   if o.at then o.file, o.line = o.at.file, o.at.line end
   if o.op == "" then o.op = nil end

@@ -274,8 +274,10 @@ function grid.slices(lines, t, size, opts)
     lines[#lines + 1] = "[" .. table.concat(at, ",") .. ",:,:]"
     matrix(lines, part, size, first, last, opts)
     if n > 4 and i == 0 then
-      lines[#lines + 1] = ("... %d more %dx%d slices ..."):format(
-        n - 2, r, size[#size])
+      local more = ("... %d more %dx%d slices ..."):format(n - 2, r,
+                                                           size[#size])
+      if #more > opts.width then more = "..." end
+      lines[#lines + 1] = more
     end
   end
 end

@@ -25,7 +25,11 @@ local function operation(info, method)
   local lines = {help.signature(info, method)}
   if info.doc then lines[#lines + 1] = indented(info.doc) end
   if info.value then lines[#lines + 1] = "  value  " .. info.value end
-  if info.grad then lines[#lines + 1] = "  grad   " .. info.grad end
+  for i = 1, 3 do -- the gradient for each operand that has one
+    local grad = info.grad and info.grad[i]
+    local name = i == 1 and "grad" or ""
+    if grad then lines[#lines + 1] = ("  %-5s  %s"):format(name, grad) end
+  end
   if not method and info.method and info["function"] then
     lines[#lines + 1] = ("  also a method: t:%s(...)"):format(info.name)
   end

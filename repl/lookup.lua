@@ -8,7 +8,7 @@ local inspect = require "nacre.inspect"
 local lookup = {}
 
 -- Properties of a tensor that are no functions.
-local properties = {"shape", "dtype", "device", "requires_grad", "grad"}
+local properties = {"shape", "dtype", "device", "ndim"}
 
 -- The plain table behind a value where indexing it would find its fields.
 local function fieldsof(v)

@@ -29,10 +29,12 @@ const char *sh_editorname(void) {
 
 static void banner(void) {
   int n = nc_threads();
-  printf(SH_NAME " " SH_VERSION "  Lua " LUA_VERSION_MAJOR "." LUA_VERSION_MINOR
-                 "  cpu %d thread%s\n",
-         n, n == 1 ? "" : "s");
-  puts(":help for commands, ?name for documentation, Ctrl-D to leave");
+  fprintf(stderr,
+          SH_NAME " " SH_VERSION "  Lua " LUA_VERSION_MAJOR
+                  "." LUA_VERSION_MINOR "  cpu %d thread%s\n"
+                  ":help for commands, ?name for documentation, "
+                  "Ctrl-D to leave\n",
+          n, n == 1 ? "" : "s");
 }
 
 /* Output that does not end its line would be overwritten by the prompt: mark

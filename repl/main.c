@@ -47,6 +47,18 @@ static void setting(lua_State *L, const char *name, long long n) {
   lua_pop(L, 1);
 }
 
+/* tostring of a tensor; the module that shows it is loaded when needed. */
+static int tensortext(lua_State *L) {
+  lua_settop(L, 1);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "nacre.display");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "tostring");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
 static void openlibs(lua_State *L, const Options *o) {
   if (o->noenv) {
     lua_pushboolean(L, 1);
@@ -58,6 +70,8 @@ static void openlibs(lua_State *L, const Options *o) {
   sh_openmodules(L);
   sh_skipfunction(L);
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
+  lua_pushcfunction(L, tensortext);
+  lua_setfield(L, -2, "_tostring");
   lua_setglobal(L, "torch");
   sh_argtable(L, o);
   if (o->threads) setting(L, "set_num_threads", o->threads);

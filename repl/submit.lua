@@ -65,15 +65,18 @@ end
 
 -- The names of the block's own locals, not those of blocks inside it.
 local function outerlocals(tokens)
-  local names, inside = {}, false
+  local names, expecting = {}, false -- "function": its name comes next
   lexer.depth(tokens, function(token, depth)
-    if depth > 0 then return end
-    local kind, word = token.kind, token.text
-    if kind == "name" and inside then
+    local word = token.text
+    if token.kind == "comment" or depth > 0 and expecting ~= "function" then
+      return
+    elseif token.kind == "name" and expecting then
       names[word] = true
-    elseif kind ~= "comment" and word ~= "," and word ~= "function" or
-           word == "function" and not inside then
-      inside = word == "local"
+      if expecting == "function" then expecting = false end
+    elseif word == "function" and expecting then
+      expecting = "function"
+    elseif word ~= "," then
+      expecting = word == "local"
     end
   end)
   return names

@@ -3,6 +3,7 @@
 -- whos.lua - the session's variables, what they weigh and who shares what.
 
 local inspect = require "nacre.inspect"
+local lookup = require "nacre.lookup"
 local units = require "nacre.units"
 
 local whos = {}
@@ -60,6 +61,8 @@ local function describe(vars)
   for _, var in ipairs(vars) do
     if type(var.value) == "table" then
       tablenote(var)
+    elseif type(var.value) == "function" then
+      var.text = "function" .. lookup.parameters(var.value)
     else
       var.text = inspect.brief(var.value):match "[^\n]*"
       if #var.text > 40 then var.text = var.text:sub(1, 37) .. "..." end

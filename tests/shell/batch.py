@@ -289,6 +289,11 @@ class Batch(unittest.TestCase):
     def test_globals(self):
         self.assertEqual(self.run_("-p", "nacre == torch")[1], "true\n")
 
+    def test_print_of_a_tensor(self):
+        out = self.run_("-e", "print(nacre.eye(2))")[1]
+        self.assertEqual(out, "float32[2x2] cpu  16 B\n"
+                              "  1.0  0.0\n  0.0  1.0\n")
+
     def test_seed_and_threads(self):
         one = self.run_("--seed", "7", "-p", "nacre.rand(1):sum():item()")
         two = self.run_("--seed=7", "--threads=1", "-p",

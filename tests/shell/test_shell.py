@@ -151,6 +151,8 @@ class Shell(unittest.TestCase):
         self.assertEqual(s.run("z"), "6\n")
         s.run("local w = 8 return w")
         self.assertEqual(s.run("w"), "8\n")
+        s.run("local function twice(n) local deep = 2 return n * deep end")
+        self.assertEqual(s.run("twice(4), deep"), "8\tnil\n")
         s.run("do local inner = 1 end")
         self.assertEqual(s.run("inner"), "nil\n")
         self.assertEqual(s.run("__keep"), "nil\n")
@@ -183,6 +185,13 @@ class Shell(unittest.TestCase):
         self.assertIn("\n1\n2\n", s.run("end"))
         self.assertEqual(self.entries(), [
             "for i = 1, 2 do\n  if i then\n    print(i)\n  end\nend\n"])
+
+    def test_block_of_a_command(self):
+        s = self.open()
+        s.send(":time for i = 1, 2 do" + ENTER + "n = i" + ENTER)
+        self.assertRegex(s.run("end"), r"[num]?s")
+        self.assertEqual(self.entries(),
+                         [":time for i = 1, 2 do\n  n = i\nend\n"])
 
     def test_word_that_begins_like_end(self):
         s = self.open()
@@ -233,7 +242,7 @@ class Shell(unittest.TestCase):
         begin = time.time()
         s.send(CTRL_C)
         out = s.prompt()
-        self.assertLess(time.time() - begin, 1.0)
+        self.assertLess(time.time() - begin, 2.0)
         return out
 
     def test_interrupt_at_the_prompt(self):
@@ -258,7 +267,7 @@ class Shell(unittest.TestCase):
             "co = coroutine.wrap(function() while true do end end) co()",
             "while true do pcall(coroutine.wrap(function() "
             "  while true do pcall(error) end end)) end",
-            "('x'):rep(1e8):gsub('x', function() end)",
+            "while true do ('x'):rep(1e6):gsub('x', function() end) end",
         ]
         for loop in loops:
             self.assertIn("interrupted", self.timed(s, loop + ENTER), loop)
@@ -294,8 +303,8 @@ class Shell(unittest.TestCase):
                 time.sleep(0.05)
                 s.send(CTRL_C + "'now' .. %d + 0" % i + ENTER)
                 s.child.expect_exact('"now%d"' % i)
-        s.settle(0.1)
-        self.assertIn("42\n", s.run("6*7"))
+        s.send("'end' .. 6*7" + ENTER)
+        s.child.expect_exact('"end42"')
 
     def test_interrupt_tensor_operation(self):
         s = self.open()

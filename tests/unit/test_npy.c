@@ -44,7 +44,7 @@ static const struct {
   size_t n;
 } seeds[] = {
   { 1, DICT("<f4", "False", "(2, 3)"), 24 },
-  { 1, DICT(">f8", "False", "(3,)"), 24 },
+  { 1, DICT(">f8", "False", "(16,)"), 128 }, /* a whole block */
   { 1, DICT("<i8", "True", "(2, 2)"), 32 },
   { 1, DICT("|u1", "False", "()"), 1 },
   { 1, DICT("|b1", "False", "(5,)"), 5 },
@@ -117,6 +117,11 @@ static void test_values(void **state) {
   assert_int_equal(t->step[1], 1);
   assert_int_equal(t->step[2], 2);
   assert_int_equal(((int32_t *)nc_data(t))[1], 0x05060708);
+  nc_release(t);
+  build(&f, 1, DICT("<i2", "False", "(2, 3)"), 12);
+  assert_int_equal(load(&t, f.b, f.n), NC_OK);
+  assert_int_equal(t->step[0], 3);
+  assert_int_equal(((int16_t *)nc_data(t))[5], 0x0c0b);
   nc_release(t);
   build(&f, 1, DICT("|b1", "False", "(5,)"), 5);
   assert_int_equal(load(&t, f.b, f.n), NC_OK);
@@ -194,6 +199,7 @@ static const struct {
   { DICT("<f3", "False", "(1,)"), "is no dtype" },
   { DICT("", "False", "(1,)"), "'' is no dtype" },
   { DICT("<f 4", "False", "(1,)"), "'<f 4' is no dtype" },
+  { DICT("xf4", "False", "(1,)"), "'xf4' is no dtype" },
   { DICT("<", "False", "(1,)"), "'<' is no dtype" },
   { DICT("<u2", "False", "(1,)"), "'<u2' is uint16: no such dtype" },
   { DICT("<u4", "False", "(1,)"), "is uint32" },
@@ -251,6 +257,8 @@ static void test_preamble(void **state) {
   assert_non_null(strstr(nc_lasterror()->hint, "zip"));
   build(&f, 4, DICT("<f4", "False", "(1,)"), 4);
   refused(f.b, f.n, "version: 4.0 is unknown");
+  f.b[6] = 0;
+  refused(f.b, f.n, "version: 0.0 is unknown");
   build(&f, 1, DICT("<f4", "False", "(1,)"), 4);
   f.b[7] = 1;
   refused(f.b, f.n, "version: 1.1 is unknown");
