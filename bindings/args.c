@@ -201,7 +201,7 @@ static void positional(Reader *r) {
       a->given = 1;
       r->next++;
     } else {
-      if (!p->optional || required(r->s, i + 1) + i + 1 >= r->s->positional)
+      if (!p->optional || i + 1 >= r->s->positional)
         misfit(r, p, r->next);
       *a = p->fallback;
       a->list = &p->one;

@@ -44,7 +44,8 @@ static int spread(Tensor **y, Tensor *value, const Picks *k) {
   TRY(nc_expandto(&wide, value, k->nd, k->size));
   for (int d = k->g.at; d < end; d++) {
     if (wide->size[d] == 1) continue;
-    if (last >= 0 && wide->step[last] != wide->step[d] * wide->size[d]) even = 0;
+    if (last >= 0 && wide->step[last] != wide->step[d] * wide->size[d])
+      even = 0;
     last = d;
   }
   if (even) {
@@ -131,7 +132,7 @@ static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
   int64_t at;
   *offset = 0;
   for (int d = 0; d < t->nd; d++) {
-    int r = nc_position(&at, ix[d], t->size[d], d);
+    int r = nc_position(&at, ix[d], t, d);
     if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
     *offset += at * t->step[d];
   }

@@ -59,7 +59,7 @@ int nc_offsets(Tensor **y, const Tensor *x, const By *by) {
     p.offset = nc_data(offset);
     r = nc_parallel(n, GRAIN, places, &p);
     if (r == NC_OK && p.bad < n)
-      r = nc_position(&at, p.given[p.bad], p.size, by->shown);
+      r = nc_position(&at, p.given[p.bad], by->of, by->shown);
   }
   if (r == NC_OK) nc_retain(*y = offset);
   nc_release(host);
@@ -156,9 +156,9 @@ static void makerows(Rows *r, const Gather *g) {
 /* n elements to y from x, a step apart in bytes */
 static void strided(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
                     int64_t esize) {
-#define CASE(bytes)                                                 \
-  case bytes:                                                       \
-    for (int64_t i = 0; i < n; i++) memcpy(y + i * sy, x + i * sx, bytes); \
+#define CASE(bytes)                                                           \
+  case bytes:                                                                 \
+    for (int64_t i = 0; i < n; i++) memcpy(y + i * sy, x + i * sx, bytes);    \
     break;
   switch (esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
 #undef CASE
@@ -171,9 +171,11 @@ static void singles(const Rows *r, const int64_t *at, char *x, char *o,
 #define CASE(bytes)                                                           \
   case bytes:                                                                 \
     if (r->out)                                                               \
-      for (int64_t i = 0; i < n; i++) memcpy(o + i * so, x + at[i] * bytes, bytes); \
+      for (int64_t i = 0; i < n; i++)                                         \
+        memcpy(o + i * so, x + at[i] * bytes, bytes);                         \
     else                                                                      \
-      for (int64_t i = 0; i < n; i++) memcpy(x + at[i] * bytes, o + i * so, bytes); \
+      for (int64_t i = 0; i < n; i++)                                         \
+        memcpy(x + at[i] * bytes, o + i * so, bytes);                         \
     break;
   switch (r->esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
 #undef CASE

@@ -13,7 +13,8 @@
 typedef struct By {
   Tensor *t;
   int dim, dims;              /* the first one; one, or as many as a mask has */
-  int shown;                  /* dim, as the user counts */
+  const Tensor *of;           /* what the user indexes, and its dimension */
+  int shown;
 } By;
 
 /* *y = a new int64 tensor: where the elements picked by an index tensor lie

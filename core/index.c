@@ -74,7 +74,7 @@ static void keep(Tensor *view, const Tensor *t, int *d, int n) {
 
 static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
   int64_t at;
-  TRY(nc_position(&at, index, t->size[*d], *d));
+  TRY(nc_position(&at, index, t, *d));
   view->offset += at * t->step[*d];
   ++*d;
   return NC_OK;
@@ -83,7 +83,7 @@ static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
 static int range(Tensor *view, const Tensor *t, int *d, const Index *x) {
   int64_t at;
   if (x->first == 0 && x->step > 0)
-    return nc_position(&at, 0, t->size[*d], *d);
+    return nc_position(&at, 0, t, *d);
   keep(view, t, d, 1);
   return nc_cut(view, view->nd - 1, x->first, x->last, x->step);
 }
@@ -92,7 +92,7 @@ static int masked(Plan *p, const Tensor *t, int *d, Tensor *mask) {
   char have[NC_TEXT], want[NC_TEXT];
   const int n = mask->nd;
   By *by = &p->by[p->n++];
-  *by = (By){ mask, p->view->nd, n ? n : 1, *d };
+  *by = (By){ mask, p->view->nd, n ? n : 1, t, *d };
   if (n == 0) append(p->view, 1, 1);
   if (memcmp(mask->size, t->size + *d, (size_t)n * sizeof *t->size) != 0) {
     nc_shapetext(have, n, mask->size);
@@ -116,7 +116,7 @@ static int tensorindex(Plan *p, const Tensor *t, int *d, Tensor *index) {
     TRY(nc_item(&v, index));
     return pickone(p->view, t, d, v.i);
   }
-  p->by[p->n++] = (By){ index, p->view->nd, 1, *d };
+  p->by[p->n++] = (By){ index, p->view->nd, 1, t, *d };
   keep(p->view, t, d, 1);
   return NC_OK;
 }

@@ -178,7 +178,8 @@ static int repeats(Tensor *y, Tensor *x) {
   Tensor *part;
   int r;
   TRY(nc_alias(&part, y));
-  for (int d = 0; d < y->nd; d++) part->size[d] = d < new ? 1 : x->size[d - new];
+  for (int d = 0; d < y->nd; d++)
+    part->size[d] = d < new ? 1 : x->size[d - new];
   r = nc_copy(part, x);
   for (int d = y->nd - 1; d >= 0 && r == NC_OK; d--)
     r = repeat(part, d, part->size[d], y->size[d]);

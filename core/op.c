@@ -37,102 +37,6 @@ int nc_arity(Op op) {
 }
 
 /*
-** Types
-*/
-static DType numbertype(Scalar s) {
-  return s.kind == NC_FLOAT ? nc_defaultdtype : s.kind == NC_INT ? DT_i64 : DT_b8;
-}
-
-static DType join(DType a, DType b) {
-  return a == DT_NONE ? b : b == DT_NONE ? a : nc_promote(a, b);
-}
-
-/* What of a lower rank may raise one of a higher: only its category. */
-static DType lift(DType high, DType low) {
-  if (high == DT_NONE || low == DT_NONE) return join(high, low);
-  if (nc_category(high) >= nc_category(low)) return high;
-  return nc_promote(high, low);
-}
-
-DType nc_resulttype(const Arg in[], int n) {
-  DType rank[3] = { DT_NONE, DT_NONE, DT_NONE };  /* tensors, 0-d, numbers */
-  for (int i = 0; i < n; i++) {
-    int r = in[i].t == NULL ? 2 : in[i].t->nd == 0;
-    rank[r] = join(rank[r], in[i].t ? in[i].t->dtype : numbertype(in[i].s));
-  }
-  return lift(lift(rank[0], rank[1]), rank[2]);
-}
-
-static int badtype(const char *what, const char *hint) {
-  nc_fail(NC_EDTYPE, "%s", what);
-  if (hint) nc_hint("%s", hint);
-  return NC_EDTYPE;
-}
-
-static int hasbool(const Arg in[], int n) {
-  for (int i = 0; i < n; i++)
-    if (in[i].t ? in[i].t->dtype == DT_b8 : in[i].s.kind == NC_BOOL) return 1;
-  return 0;
-}
-
-static int fits(Scalar s, DType t) {
-  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31 };
-  return bits[t] == 0 || (s.i >> bits[t] == 0) ||
-         (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
-}
-
-/* The type in which the row works on operands of type t. */
-static int worktype(DType *work, Op op, const Arg in[], int n) {
-  DType t = nc_resulttype(in, n);
-  Category c = nc_category(t);
-  *work = t;
-  switch (nc_opinfo[op].types) {
-    case CLASS_NUB:
-      if (hasbool(in, n))
-        return badtype("bool tensors are not subtracted",
-                       "use logical_xor, or ~ to invert a mask");
-      break;
-    case CLASS_NUM: case CLASS_DVI: case CLASS_WHO:
-      if (c == NC_BOOL)
-        return badtype("bool tensors are not supported",
-                       op == OP_neg ? "use ~ to invert a mask" : NULL);
-      break;
-    case CLASS_NUI:
-      if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
-        *work = DT_i64;
-      break;
-    case CLASS_INT: case CLASS_INN:
-      if (c == NC_FLOAT)
-        return badtype("needs integers or bool, not floats", NULL);
-      if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INN)
-        return badtype("needs integers, not bool", NULL);
-      break;
-    case CLASS_FLT:
-      if (c != NC_FLOAT) *work = nc_defaultdtype;
-      break;
-    case CLASS_FLO:
-      if (c != NC_FLOAT) {
-        nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
-        nc_hint(nc_opinfo[op].kind == REDUCE_OP
-                    ? "self:%s{dtype=\"float32\"}" : "self:to(\"float32\"):%s()",
-                nc_opinfo[op].name);
-        return NC_EDTYPE;
-      }
-      break;
-    default: break;
-  }
-  if (nc_opinfo[op].kind == COMPARE_OP && c == NC_INT)
-    for (int i = 0; i < n; i++)   /* 300 is not 44, whatever the tensor */
-      if (in[i].t == NULL && !fits(in[i].s, *work)) *work = DT_i64;
-  return NC_OK;
-}
-
-/* Can a result of one type be written into another, as PyTorch has it? */
-static int castable(DType from, DType to) {
-  return nc_category(from) <= nc_category(to);
-}
-
-/*
 ** Shapes
 */
 int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]) {
@@ -296,7 +200,7 @@ int nc_checkout(const Tensor *out, DType result, int nd,
     return nc_fail(NC_ESHAPE, "the result is [%s], what it is written to "
                    "is [%s]", nc_shapetext(want, nd, size),
                    nc_shapetext(have, out->nd, out->size));
-  if (!castable(result, out->dtype)) {
+  if (!nc_castable(result, out->dtype)) {
     nc_fail(NC_EDTYPE, "a %s result cannot be written to a %s tensor",
             nc_dtypename(result), nc_dtypename(out->dtype));
     nc_hint("self:to(\"%s\") first", nc_dtypename(result));
@@ -403,7 +307,7 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   int r;
   if (devices(in, n) == NULL)
     return nc_fail(NC_EDEVICE, "operands are on different devices");
-  TRY(worktype(&work, op, in + skip, n - skip));
+  TRY(nc_worktype(&work, op, in + skip, n - skip));
   TRY(checkvalues(op, work, in, par));
   if (op == OP_bitwise_not && work == DT_b8) op = OP_logical_not;
   if (nc_opinfo[op].types == CLASS_WHO && nc_category(work) != NC_FLOAT)
@@ -583,7 +487,7 @@ static int reducedtype(DType *cast, DType *result, Op op, Tensor *x,
   if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_NUI)
     *result = dtype;
   if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLO) {
-    if (dtype == DT_NONE) TRY(worktype(result, op, in, 1));
+    if (dtype == DT_NONE) TRY(nc_worktype(result, op, in, 1));
     else if (nc_category(dtype) != NC_FLOAT)
       return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                      nc_dtypename(dtype));

@@ -10,6 +10,12 @@
 int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
               const double par[2]);
 
+/* The type in which a row works on n operands, if it takes them. */
+int nc_worktype(DType *work, Op op, const Arg in[], int n);
+
+/* Can a result of one type be written into another, as PyTorch has it? */
+int nc_castable(DType from, DType to);
+
 /* May a result of this type and shape be written to out? */
 int nc_checkout(const Tensor *out, DType result, int nd,
                 const int64_t size[]);

@@ -24,22 +24,24 @@ static int alias(Call *c) {
 /*
 ** Places
 */
-int nc_position(int64_t *at, int64_t given, int64_t size, int dim) {
+int nc_position(int64_t *at, int64_t given, const Tensor *t, int d) {
+  const int64_t size = t->size[d];
   *at = 0;
   if (given == 0) {
     nc_fail(NC_EINDEX, "index 0: indices start at 1");
-    if (dim == 0) nc_hint("self[1] is the first, self[-1] the last");
-    else nc_hint("in dim %d, 1 is the first and -1 the last", dim + 1);
+    if (d > 0) nc_hint("1 is the first of dim %d, -1 the last", d + 1);
+    else nc_hint("self[1] is the first %s, self[-1] the last",
+                 t->nd > 1 ? "row" : "element");
     return NC_EINDEX;
   }
   if (size == 0)
     return nc_fail(NC_EINDEX, "index %lld is outside dim %d, which is empty",
-                   (long long)given, dim + 1);
+                   (long long)given, d + 1);
   if (given > size || given < -size)
     return nc_fail(NC_EINDEX, "index %lld is outside dim %d of size %lld "
                    "(indices run from 1 to %lld, or -%lld to -1)",
-                   (long long)given, dim + 1, (long long)size,
-                   (long long)size, (long long)size);
+                   (long long)given, d + 1, (long long)size, (long long)size,
+                   (long long)size);
   *at = given > 0 ? given - 1 : given + size;
   return NC_OK;
 }
@@ -51,7 +53,7 @@ int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step) {
                    (long long)step);
   if (first == 0) {
     int64_t at;
-    return nc_position(&at, first, size, d);
+    return nc_position(&at, first, y, d);
   }
   if (first < 0) first += size + 1;
   if (last < 0) last += size + 1;
@@ -97,7 +99,7 @@ static int narrow(Call *c) {
   if (length < 0)
     return nc_fail(NC_EVALUE, "length %lld is negative", (long long)length);
   if (length == 0 && start == size + 1) first = size;
-  else TRY(nc_position(&first, start, size, d));
+  else TRY(nc_position(&first, start, c->arg[0].t, d));
   if (NC_ADDOVER(first, length, &end) || end > size)
     return nc_fail(NC_EINDEX, "%lld elements from %lld do not lie inside dim "
                    "%d of size %lld", (long long)length, (long long)first + 1,
@@ -116,7 +118,7 @@ static int selectone(Call *c) {
   int64_t at;
   int d;
   TRY(realdim(&d, c, 1));
-  TRY(nc_position(&at, c->arg[2].s.i, c->arg[0].t->size[d], d));
+  TRY(nc_position(&at, c->arg[2].s.i, c->arg[0].t, d));
   TRY(alias(c));
   c->out[0]->offset += at * c->out[0]->step[d];
   removedim(c->out[0], d);

@@ -5,9 +5,9 @@
 
 #include "tensor.h"
 
-/* *at = index `given' (from 1, or negative from the end) counted from 0; dim
-   counts from 0. */
-int nc_position(int64_t *at, int64_t given, int64_t size, int dim);
+/* *at = index `given' of dimension d (from 1, or negative from the end),
+   counted from 0. */
+int nc_position(int64_t *at, int64_t given, const Tensor *t, int d);
 
 /* Keeps of dimension d of the view y the elements first to last, both
    included; what lies outside is cut off. */

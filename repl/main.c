@@ -104,7 +104,7 @@ static int protected(lua_State *L) {
 }
 
 static int session(const Options *o) {
-  lua_State *L = luaL_newstate();
+  lua_State *L = lua_newstate(nacre_alloc, NULL);
   int status = EXIT_FAILURE;
   if (L == NULL) {
     fputs(SH_NAME ": not enough memory\n", stderr);

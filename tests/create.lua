@@ -36,8 +36,8 @@ for _, f in ipairs { "zeros", "ones", "empty" } do
   shape(nacre[f](2, 3), 2, 3)
   shape(nacre[f] { 2, 3 }, 2, 3)
   shape(nacre[f](2, 0, 3), 2, 0, 3)
-  shape(nacre[f](), nil)
-  shape(nacre[f] {}, nil)
+  shape(nacre[f]())
+  shape(nacre[f] {})
   assert(nacre[f](2).dtype == "float32")
   for _, dtype in ipairs(dtypes) do
     local t = nacre[f](2, 3, { dtype = dtype })
@@ -76,7 +76,7 @@ assert(u:stride()[1] == 1 and u:stride()[2] == 3)
 assert(t:full_like(2.5, { dtype = "float64" })[{ 1, 1 }] == 2.5)
 shape(nacre.zeros(1, 3):expand(4, 3):ones_like(), 4, 3)
 assert(nacre.zeros(1, 3):expand(4, 3):ones_like():is_contiguous())
-shape(nacre.full({}, 3):zeros_like(), nil)
+shape(nacre.full({}, 3):zeros_like())
 
 -- The default dtype
 nacre.set_default_dtype("float64")

@@ -145,7 +145,7 @@ end
 
 -- v rounded to the float type t, to nearest, ties to even.
 function O.round(v, t)
-  v = v + 0.0
+  v = v * 1.0
   if t == "float64" or v ~= v or v == 0 or v - v ~= 0 then return v end
   local u = O.ulp(v, t)
   local r = v / u             -- exact; |r| < 2^24
@@ -177,7 +177,7 @@ end
 function O.cast(v, t)
   if v == true then v = 1 elseif v == false then v = 0 end
   if t == "bool" then return v ~= 0 end
-  if O.isfloat(t) then return O.round(v + 0.0, t) end
+  if O.isfloat(t) then return O.round(v * 1.0, t) end
   if math.type(v) == "float" then
     if t == "int32" then
       v = v ~= v and 0 or math.max(-0x1p31, math.min(v, 0x1p31 - 1))
@@ -352,7 +352,7 @@ F.hypot = nil
 function F2.atan2(a, b) return math.atan(a, b) end
 function F2.power(a, b) return a ^ b end
 function F2.truncdiv(a, b) return F.trunc(a / b) end
-function F2.remain(a, b) return math.fmod(a + 0.0, b + 0.0) end
+function F2.remain(a, b) return math.fmod(a * 1.0, b * 1.0) end
 function F2.floordiv(a, b)
   if b == 0 then return a / b end
   local m = F2.remain(a, b)
@@ -469,7 +469,7 @@ function O.tracked(t)
   end
   local function lift(a)
     if type(a) == "table" then return a end
-    return { a + 0.0, 0.0, O.round(a + 0.0, t) }
+    return { a * 1.0, 0.0, O.round(a * 1.0, t) }
   end
   M.__add = function(a, b)
     a, b = lift(a), lift(b)

@@ -581,4 +581,7 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: test_shell.py NACRE [unittest options]")
     NACRE = os.path.abspath(sys.argv.pop(1))
+    if "editor    readline" not in os.popen("'%s' -V" % NACRE).read():
+        print("skip: built without readline")
+        sys.exit(77)
     unittest.main()

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** rowtype.c - in which type a row works on its operands: PyTorch's promotion
+** and the classes of ops.def.
+*/
+#include "op.h"
+
+static DType numbertype(Scalar s) {
+  return s.kind == NC_FLOAT ? nc_defaultdtype : s.kind == NC_INT ? DT_i64 : DT_b8;
+}
+
+static DType join(DType a, DType b) {
+  return a == DT_NONE ? b : b == DT_NONE ? a : nc_promote(a, b);
+}
+
+/* What of a lower rank may raise one of a higher: only its category. */
+static DType lift(DType high, DType low) {
+  if (high == DT_NONE || low == DT_NONE) return join(high, low);
+  if (nc_category(high) >= nc_category(low)) return high;
+  return nc_promote(high, low);
+}
+
+DType nc_resulttype(const Arg in[], int n) {
+  DType rank[3] = { DT_NONE, DT_NONE, DT_NONE };  /* tensors, 0-d, numbers */
+  for (int i = 0; i < n; i++) {
+    int r = in[i].t == NULL ? 2 : in[i].t->nd == 0;
+    rank[r] = join(rank[r], in[i].t ? in[i].t->dtype : numbertype(in[i].s));
+  }
+  return lift(lift(rank[0], rank[1]), rank[2]);
+}
+
+static int badtype(const char *what, const char *hint) {
+  nc_fail(NC_EDTYPE, "%s", what);
+  if (hint) nc_hint("%s", hint);
+  return NC_EDTYPE;
+}
+
+static int hasbool(const Arg in[], int n) {
+  for (int i = 0; i < n; i++)
+    if (in[i].t ? in[i].t->dtype == DT_b8 : in[i].s.kind == NC_BOOL) return 1;
+  return 0;
+}
+
+static int fits(Scalar s, DType t) {
+  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31 };
+  return bits[t] == 0 || (s.i >> bits[t] == 0) ||
+         (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
+}
+
+/* The type in which the row works on operands of type t. */
+int nc_worktype(DType *work, Op op, const Arg in[], int n) {
+  DType t = nc_resulttype(in, n);
+  Category c = nc_category(t);
+  *work = t;
+  switch (nc_opinfo[op].types) {
+    case CLASS_NUB:
+      if (hasbool(in, n))
+        return badtype("bool tensors are not subtracted",
+                       "use logical_xor, or ~ to invert a mask");
+      break;
+    case CLASS_NUM: case CLASS_DVI: case CLASS_WHO:
+      if (c == NC_BOOL)
+        return badtype("bool tensors are not supported",
+                       op == OP_neg ? "use ~ to invert a mask" : NULL);
+      break;
+    case CLASS_NUI:
+      if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
+        *work = DT_i64;
+      break;
+    case CLASS_INT: case CLASS_INN:
+      if (c == NC_FLOAT)
+        return badtype("needs integers or bool, not floats", NULL);
+      if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INN)
+        return badtype("needs integers, not bool", NULL);
+      break;
+    case CLASS_FLT:
+      if (c != NC_FLOAT) *work = nc_defaultdtype;
+      break;
+    case CLASS_FLO:
+      if (c != NC_FLOAT) {
+        nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
+        nc_hint(nc_opinfo[op].kind == REDUCE_OP
+                    ? "self:%s{dtype=\"float32\"}" : "self:to(\"float32\"):%s()",
+                nc_opinfo[op].name);
+        return NC_EDTYPE;
+      }
+      break;
+    default: break;
+  }
+  if (nc_opinfo[op].kind == COMPARE_OP && c == NC_INT)
+    for (int i = 0; i < n; i++)   /* 300 is not 44, whatever the tensor */
+      if (in[i].t == NULL && !fits(in[i].s, *work)) *work = DT_i64;
+  return NC_OK;
+}
+
+/* Can a result of one type be written into another, as PyTorch has it? */
+int nc_castable(DType from, DType to) {
+  return nc_category(from) <= nc_category(to);
+}

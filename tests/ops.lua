@@ -1,0 +1,523 @@
+-- SPDX-License-Identifier: MIT
+-- Walks the table of operations: every row of core/ops.def is tested from its
+-- own text, in every type and layout. A new row needs no line here.
+-- Run by: nacre tests/ops.lua [row ...]; NACRE_ULP=1 prints the errors seen.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "oracle.lua")
+local check, raises = O.check, O.raises
+local inf, nan = math.huge, 0 / 0
+
+-- ---- samples
+
+local floats = { 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, -7.25,
+  0.1, -0.3, 1e-3, -1e-3, 1e-10, 7.0, -10.0, 20.5, -31.0, 50.0, -50.0, 88.0,
+  -88.0, 103.0, -104.0, 1e4, -12345.678, 1e7, -3e9, 1e30, -1e30, 3.3e38,
+  -3.3e38, 1.18e-38, 1e-44, -1e-40, inf, -inf, nan, math.pi, -1.9, 0.99,
+  -0.999, 0.4999999, 5.96e-8, 65504.0, 1e300, -1e-300, 720.0 }
+local few = { 0.0, -0.0, 0.5, -0.75, 1.0, -1.0, 2.0, 2.5, -3.0, 0.1, 7.0,
+  -10.5, 88.0, -1e4, 1e-3, 1e30, 1e-40, inf, -inf, nan }
+local fewest = { 0.0, 0.25, -0.5, 1.0, -2.0, 3.5, 0.7, 1e6, inf, nan }
+local ints = { 0, 1, -1, 2, -2, 3, 5, 7, -7, 8, 10, 31, 32, 33, 63, 64, 100,
+  127, -128, 128, 200, 255, -100, 32767, -32768, 65535, 2147483647,
+  -2147483648, 4294967296, 16777217, math.maxinteger, math.mininteger }
+local fewestints = { 0, 1, -1, 2, 3, -5, 7, 100, 127, -128, 255, 2147483647 }
+
+local function fits(v, t)
+  return t ~= "bool" and O.wrap(v, t) == v
+end
+
+-- The sample values of a type, for a row of some operands.
+local function samples(t, arity)
+  if t == "bool" then return { false, true } end
+  if O.isfloat(t) then
+    return arity == 1 and floats or arity == 2 and few or fewest
+  end
+  local list = {}
+  for _, v in ipairs(arity == 3 and fewestints or ints) do
+    if fits(v, t) then list[#list + 1] = v end
+  end
+  return list
+end
+
+-- All combinations of samples, as one list for each operand.
+local function grid(lists)
+  local n, out = 1, {}
+  for i = #lists, 1, -1 do
+    local list, column = lists[i], {}
+    out[i] = column
+    lists[i] = { list = list, every = n }
+    n = n * #list
+  end
+  for i, l in ipairs(lists) do
+    for k = 0, n - 1 do
+      out[i][k + 1] = l.list[k // l.every % #l.list + 1]
+    end
+  end
+  return out, n
+end
+
+local function number(v)
+  if v == true then return 1 elseif v == false then return 0 end
+  return v
+end
+
+-- ---- comparison
+
+local worst = {}              -- by row and type, in ulp
+
+local function same(got, want)
+  if want ~= want then return got ~= got end
+  return got == want and (want ~= 0 or math.type(want) == "integer" or
+                          1 / got == 1 / want)
+end
+
+-- The error of a float, in ulp of its type.
+local function ulps(got, want, t)
+  if same(got, want) or got == want then return 0 end
+  if got ~= got or want ~= want then return inf end
+  if got - got ~= 0 then        -- it overflowed: so must what is wanted nearly
+    want = math.abs(want) > O.largest[t] * (1 - 1e-6) and got or want
+    return got == want and 0 or inf
+  end
+  local d = math.abs(got - want) - 0x1p-1022 * 2.0 ^ (O.lowexp[t] + 1022)
+  return d <= 0 and 0 or d / O.ulp(want, t)
+end
+
+-- Is `got' what a row gives that is evaluated in type t, rounding each step?
+local function tolerable(row, got, t, out, args)
+  local words = row.tracking[t]
+  local lifted = {}
+  for i = 1, 3 do lifted[i] = args[i] and words.number(args[i] * 1.0) end
+  local f = row.tracked[t]
+  local r = f(lifted[1], lifted[1], lifted[2], lifted[3], row.p, row.q)
+  if type(r) == "number" then r = words.number(r * 1.0) end
+  local want, slack = r[1], r[2]
+  if slack < inf and want == want and
+     math.abs(got - want) <= slack + O.ulp(want, out) then
+    return true
+  end
+  if slack == 0 then return false end
+  local near = O.round(r[3], out)
+  return ulps(got, near, out) <= 8
+end
+
+-- One result of a row against its text.
+local function compare(row, got, want, work, out, args)
+  if not O.isfloat(out) then
+    if out == "bool" then want = want ~= 0 else want = O.wrap(want, out) end
+    return got == want
+  end
+  want = want * 1.0
+  local off = ulps(got, O.round(want, out), out)
+  local limit = out ~= work and 1 or out == "float64" and 45 or
+                out == "float32" and 4 or 1
+  if off <= limit and (want ~= 0 or same(got, want)) then
+    local key = row.name .. " " .. out
+    worst[key] = math.max(worst[key] or 0, off)
+    return true
+  end
+  local as = work == "float64" and work or "float32"
+  if tolerable(row, got, as, out, args) then
+    worst[row.name .. " " .. out .. " *"] = off
+    return true
+  end
+  return false
+end
+
+-- ---- values
+
+-- The numbers that a row sees of elements of type t when it works in `work'.
+local function seen(v, work)
+  v = number(v)
+  if O.isfloat(work) then
+    return O.round(v * 1.0, work == "float64" and work or "float32")
+  end
+  return v
+end
+
+local function prepare(row)
+  row.parameter = O.parameters(row)
+  row.tracking, row.tracked = {}, {}
+  row.f = {}
+  for _, t in ipairs { "float32", "float64", "int32", "int64" } do
+    if not (O.isfloat(t) and row.class:find("^IN")) and
+       not (not O.isfloat(t) and row.class:find("^FL")) then
+      row.f[t] = O.compile(row.value, O.words(t), "x, a, b, c, p, q")
+    end
+    if O.isfloat(t) and row.f[t] then
+      row.tracking[t] = O.tracked(t)
+      row.tracked[t] = O.compile(row.value, row.tracking[t], "x, a, b, c, p, q")
+    end
+  end
+end
+
+local function refused(row, types, work)
+  if row.kind == "choose" then return types[1] ~= "bool" end
+  return work == nil
+end
+
+-- Zero divisors, which are refused, leave the samples.
+local function divisors(row, list, t)
+  if row.class ~= "DVI" or O.isfloat(t) then return list end
+  local out = {}
+  for _, v in ipairs(list) do if v ~= 0 then out[#out + 1] = v end end
+  return out
+end
+
+-- par: values of p and q by name, or nil.
+local function values(row, types, par)
+  local skip = row.kind == "choose" and 1 or 0
+  local kinds, bools = {}, false
+  for i = 1 + skip, #types do
+    kinds[#kinds + 1] = { dtype = types[i], dim = 1 }
+    bools = bools or types[i] == "bool"
+  end
+  local t = O.resulttype(kinds)
+  local work = O.worktype(row.class, row.kind, t, bools)
+  local lists, x = {}, {}
+  for i = 1, #types do
+    lists[i] = samples(types[i], row.arity)
+    if i == 2 then lists[i] = divisors(row, lists[i], t) end
+  end
+  local columns, n = grid(lists)
+  for i = 1, #types do
+    x[i] = nacre.tensor(columns[i], { dtype = types[i] })
+    columns[i] = x[i]:totable()
+  end
+  local what = row.name .. "(" .. table.concat(types, ", ") .. ")"
+  local f = nacre[row.name]
+  if refused(row, types, work) then
+    raises(what, "EDTYPE", row.name .. ": ", f, table.unpack(x))
+    return
+  end
+  if par then x[#x + 1] = par end
+  local y = f(table.unpack(x))
+  local out = O.outtype(row.class, row.kind, t, work)
+  check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
+  local got = y:totable()
+  local of = row.f[O.isfloat(work) and (work == "float64" and work or "float32")
+                   or work == "int64" and work or "int32"]
+  local whole = row.class == "WHO" and not O.isfloat(work)
+  for k = 1, n do
+    local args = {}
+    for i = 1, #types do
+      local as = i <= skip and "int32" or work
+      args[i] = seen(columns[i][k], as)
+    end
+    local want = whole and args[1] or
+                 of(args[1], args[1], args[2], args[3], row.p, row.q)
+    if not compare(row, got[k], want, work, out, args) then
+      check(false, "%s of %s %s %s is %s, not %s", what, args[1], args[2],
+            args[3], got[k], want)
+    else
+      check(true)
+    end
+  end
+end
+
+local function setparameters(row, t, chosen)
+  local list = row.parameter
+  row.p, row.q = 1, 0
+  for i, p in ipairs(list) do
+    local v = chosen and chosen[p.name] or p.default
+    if type(v) == "string" then
+      for k, w in ipairs(p.words) do if w == v then v = k - 1 end end
+    end
+    if O.isfloat(t) then
+      v = O.round(v * 1.0, t == "float64" and t or "float32")
+    end
+    row[i == 1 and "p" or "q"] = v
+  end
+end
+
+-- Another value for each parameter.
+local function others(row)
+  local par = {}
+  for _, p in ipairs(row.parameter) do
+    par[p.name] = p.words and p.words[#p.words] or 2
+  end
+  return next(par) and par
+end
+
+local function everytype(row)
+  for _, t in ipairs(O.dtypes) do
+    local types = {}
+    for i = 1, row.arity do types[i] = t end
+    if row.kind == "choose" then types[1] = "bool" end
+    setparameters(row, t)
+    values(row, types)
+    if (t == "float32" or t == "float64" or t == "int16") and others(row) and
+       O.worktype(row.class, row.kind, t, false) then
+      setparameters(row, t, others(row))
+      values(row, types, others(row))
+    end
+  end
+  if row.kind == "choose" then
+    values(row, { "float32", "float32", "float32" })
+  elseif row.arity == 2 then        -- some mixtures
+    for _, m in ipairs { { "int32", "float32" }, { "float16", "bfloat16" },
+                         { "uint8", "int8" }, { "float32", "float64" },
+                         { "int64", "float16" }, { "int8", "int64" } } do
+      local t = O.resulttype { { dtype = m[1], dim = 1 },
+                               { dtype = m[2], dim = 1 } }
+      setparameters(row, t)
+      values(row, m)
+    end
+  end
+end
+
+-- ---- layouts
+
+local big = 40000
+local pool = {}
+
+-- A dense vector of many elements, in a type that the row takes.
+local function vector(row, i)
+  local t = row.class:find("^IN") and "int32" or "float32"
+  local key = t .. i
+  if not pool[key] then
+    local list = {}
+    for k = 1, big do
+      list[k] = ((k * 7919 + i * 104729) % 10007) / 10007 * 1.9 - 0.9
+      if t == "int32" then list[k] = math.floor(list[k] * 1000) | 1 end
+    end
+    pool[key] = nacre.tensor(list, { dtype = t })
+  end
+  return i == 1 and row.kind == "choose" and pool[key]:gt(0) or pool[key]
+end
+
+local function operands(row)
+  local x = {}
+  for i = 1, row.arity do x[i] = vector(row, i) end
+  return x
+end
+
+local function map(x, f)
+  local y = {}
+  for i, t in ipairs(x) do y[i] = f(t, i) end
+  return y
+end
+
+-- The same, or both nan? Vector and scalar code may differ by some ulp.
+local function equal(a, b)
+  if a.dtype ~= b.dtype then return false end
+  for d = 1, math.max(a.ndim, b.ndim) do
+    if a.shape[d] ~= b.shape[d] then return false end
+  end
+  if nacre.equal(a, b) then return true end
+  return a:is_floating_point() and
+         nacre.allclose(a, b, 1e-6, 1e-7, true)
+end
+
+local function layouts(row)
+  local f, x = nacre[row.name], operands(row)
+  local dense = f(table.unpack(x))
+  local function is(y, part, what)
+    check(equal(y, part), "%s: %s differ from the dense ones", row.name, what)
+  end
+  for _, n in ipairs { 1, 7, 8, 15, 16, 17, 31, 33, 63, 65, 1023, 1024, 1025 } do
+    local cut = map(x, function(t) return t:narrow(1, 3, n) end)
+    is(f(table.unpack(cut)), dense:narrow(1, 3, n), n .. " elements")
+  end
+  local function each(what, view)
+    is(f(table.unpack(map(x, view))), view(dense), what)
+  end
+  each("strided elements", function(t) return t:slice(1, 2, -1, 3) end)
+  each("transposed elements", function(t) return t:view(200, 200):t() end)
+  each("permuted elements", function(t)
+    return t:view(8, 50, 100):permute(3, 1, 2)
+  end)
+  each("elements of columns", function(t)
+    return t:view(400, 100):narrow(2, 5, 9)
+  end)
+  each("expanded elements", function(t)
+    return t:narrow(1, 1, 50):view(1, 50):expand(9, 50)
+  end)
+  each("0-d elements", function(t) return t:select(1, 77) end)
+  each("no elements", function(t) return t:narrow(1, 5, 0) end)
+  each("no rows", function(t) return t:narrow(1, 5, 0):view(2, 0, 3) end)
+  if row.arity == 1 then return end
+  for i = 1, row.arity do           -- operand i has one row only
+    local wide = map(x, function(t, k)
+      t = t:narrow(1, 1, 4 * 30):view(4, 30)
+      return k == i and t:narrow(1, 1, 1) or t
+    end)
+    local full = map(wide, function(t) return t:expand(4, 30):contiguous() end)
+    is(f(table.unpack(wide)), f(table.unpack(full)), "broadcast elements")
+    wide[i] = wide[i]:view(30)
+    is(f(table.unpack(wide)), f(table.unpack(full)), "lower dimensions")
+  end
+  raises(row.name .. " of 3 and 4 elements", "ESHAPE", "broadcast", f,
+         table.unpack(map(x, function(t, i)
+           return t:narrow(1, 1, i == row.arity and 4 or 3)
+         end)))
+end
+
+-- ---- where results go
+
+local function destinations(row)
+  local f, x = nacre[row.name], operands(row)
+  local n = 1000
+  x = map(x, function(t) return t:narrow(1, 1, n):clone() end)
+  local want = f(table.unpack(x))
+  local function is(y, what)
+    check(equal(y, want), "%s: %s differs", row.name, what)
+  end
+  local into = { out = want:zeros_like() }
+  local args = map(x, function(t) return t end)
+  args[#args + 1] = into
+  check(f(table.unpack(args)) == into.out, "%s: out is not given back", row.name)
+  is(into.out, "the result in out")
+  local function given(out, what)
+    args[#args] = { out = out }
+    is(f(table.unpack(args)), what)
+  end
+  given(nacre.zeros(n, 3, { dtype = want.dtype }):select(2, 2), "out with gaps")
+  for i = row.kind == "choose" and 2 or 1, row.arity do
+    if x[i].dtype == want.dtype then
+      local mem = nacre.zeros(n + 1, { dtype = want.dtype })
+      local low, high = mem:narrow(1, 1, n), mem:narrow(1, 2, n)
+      local keep = args[i]
+      args[i] = keep:clone()
+      given(args[i], "out that is operand " .. i)
+      low:copy_(keep)
+      args[i] = low
+      given(high, "out that overlaps operand " .. i .. " above")
+      high:copy_(keep)
+      args[i] = high
+      given(low, "out that overlaps operand " .. i .. " below")
+      args[i] = keep
+    end
+  end
+  raises(row.name .. " into another shape", "ESHAPE", nil, function()
+    args[#args] = { out = want:narrow(1, 1, 5) }
+    f(table.unpack(args))
+  end)
+  raises(row.name .. " into an expanded tensor", nil, nil, function()
+    args[#args] = { out = want:narrow(1, 1, 1):expand(n) }
+    f(table.unpack(args))
+  end)
+  local inplace = x[1][row.method ~= false and "dtype"] and
+                  nacre._methods[row.name .. "_"]
+  if not inplace then return end
+  local self = x[1]:clone()
+  local rest = { table.unpack(x, 2) }
+  check(inplace(self, table.unpack(rest)) == self, "%s_ gives self", row.name)
+  check(equal(self, want:to(self.dtype)), "%s_ differs", row.name)
+  local whole = x[1]:to("int32")
+  if row.class == "FLT" and want.dtype == "float32" then
+    raises(row.name .. "_ of int32", "EDTYPE", nil, inplace, whole,
+           table.unpack(rest))
+  end
+end
+
+-- Numbers where tensors may stand.
+local function numbers(row)
+  if row.arity == 1 then return end
+  local f = nacre[row.name]
+  for _, case in ipairs { { "float32", 1.5 }, { "int32", 3 }, { "int32", 2.5 },
+                          { "float16", 2.5 }, { "bool", 2 }, { "uint8", true },
+                          { "int8", 5 }, { "bfloat16", 2 } } do
+    for i = row.kind == "choose" and 2 or 1, row.arity do
+      local args, full, kinds = {}, {}, {}
+      local bools = false
+      for k = 1, row.arity do
+        args[k] = row.kind == "choose" and k == 1 and nacre.tensor { true, false }
+                  or nacre.tensor({ 3, 7 }, { dtype = case[1] })
+        full[k] = args[k]
+        kinds[k] = { dtype = args[k].dtype, dim = 1 }
+        if k == i then
+          kinds[k] = { dtype = O.numbertype(case[2]) }
+          args[k] = case[2]
+        end
+        bools = bools or kinds[k].dtype == "bool"
+      end
+      if row.kind == "choose" then table.remove(kinds, 1) end
+      local t = O.resulttype(kinds)
+      local work = O.worktype(row.class, row.kind, t, bools)
+      local what = ("%s of %s and %s"):format(row.name, case[1], case[2])
+      if work == nil then
+        raises(what, "EDTYPE", nil, f, table.unpack(args))
+      else
+        local y = f(table.unpack(args))
+        local out = O.outtype(row.class, row.kind, t, work)
+        check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
+        full = map(full, function(x, k)
+          if row.kind == "choose" and k == 1 then return x end
+          return k == i and nacre.full(2, case[2], { dtype = t }) or x:to(t)
+        end)
+        check(equal(y, f(table.unpack(full))), "%s is not that of a tensor",
+              what)
+      end
+    end
+  end
+end
+
+-- ---- gradients: the text against differences of the value's
+
+local function gradients(row)
+  local words = O.vocabulary.float
+  local points = { 0.3, -0.45, 0.7, 1.6, -2.3, 4.1, 0.05, -3.7 }
+  local names = { "a", "b", "c" }
+  if not next(row.grad) or row.kind == "reduce" then return end
+  setparameters(row, "float64")
+  local value = O.compile(row.value, words, "x, a, b, c, p, q")
+  for i, text in pairs(row.grad) do
+    local grad = O.compile(text, words, "g, x, a, b, c, y, p, q")
+    local lists = {}
+    for k = 1, row.arity do
+      lists[k] = map(points, function(v) return v + 0.011 * k end) -- no ties
+      if row.kind == "choose" and k == 1 then lists[k] = { 0, 1 } end
+    end
+    local columns, n = grid(lists)
+    for k = 1, n do
+      local at = {}
+      for j = 1, row.arity do at[j] = columns[j][k] end
+      local function f(h)
+        local z = { table.unpack(at) }
+        z[i] = z[i] + h
+        return value(z[1], z[1], z[2], z[3], row.p, row.q) + 0.0
+      end
+      local h = 1e-4 * math.max(1, math.abs(at[i]))
+      local y = f(0)
+      local left, right = (y - f(-h)) / h, (f(h) - y) / h
+      local d = (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+      local smooth = math.abs(left - right) < 0.02 * (math.abs(d) + 1) and
+                     math.abs((f(2 * h) - f(-2 * h)) / (4 * h) - d) <
+                     0.02 * (math.abs(d) + 1)
+      if y == y and d == d and smooth then
+        local want = grad(1.5, at[1], at[1], at[2], at[3], y, row.p, row.q)
+        check(math.abs(want - 1.5 * d) <= 2e-5 * (1 + math.abs(want)),
+              "%s: gradient %d (%s) at %s %s %s is %s, differences say %s",
+              row.name, i, text, at[1], at[2], at[3], want, 1.5 * d)
+      end
+    end
+  end
+end
+
+-- ---- the walk
+
+nacre.manual_seed(1)
+local wanted = {}
+for _, name in ipairs(arg or {}) do wanted[name] = true end
+for _, row in ipairs(O.rows()) do
+  if row.kind ~= "reduce" and (not next(wanted) or wanted[row.name]) then
+    prepare(row)
+    everytype(row)
+    layouts(row)
+    destinations(row)
+    numbers(row)
+    gradients(row)
+  end
+end
+
+if os.getenv("NACRE_ULP") then
+  local list = {}
+  for key, off in pairs(worst) do
+    if off > 0 then list[#list + 1] = ("%-30s %.2f"):format(key, off) end
+  end
+  table.sort(list)
+  print(table.concat(list, "\n"))
+end
+O.done("ops")
