@@ -77,7 +77,9 @@ static void setposition(lua_State *L, int *operator) {
   *operator = 0;
   if (lua_getstack(L, 0, &ar)) {
     lua_getinfo(L, "n", &ar);
-    *operator = ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0;
+    *operator = ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
+                strcmp(ar.name, "index") != 0 &&
+                strcmp(ar.name, "newindex") != 0 && strcmp(ar.name, "call") != 0;
   }
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);

@@ -64,7 +64,7 @@ static int runrow(lua_State *L, Op op, const Signature *s, const Args *a,
       nc_blame("self", a->arg[0].t);
       return r;
     }
-    par[0] = a->arg[4].given ? nc_tofloat(a->arg[4].s) : 1;
+    par[0] = s->n > 4 ? nc_tofloat(a->arg[4].s) : 1;
     par[1] = 0;
     return nc_reduce(y, op, a->arg[0].t, dims, (int)a->arg[2].s.i,
                      a->arg[3].dtype, par, out);

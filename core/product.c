@@ -110,7 +110,7 @@ static int run(Product *p) {
   double work;
   if (nc_numel(p->x[2]) == 0) return NC_OK;
   if (p->k == 0) return p->beta ? NC_OK : nc_fill(p->x[2], nc_int(0));
-  TRY(nc_openblas());
+  if (nc_category(p->x[2]->dtype) == NC_FLOAT) TRY(nc_openblas());
   cut(p);
   count(p);
   work = 2.0 * (double)lesser(p->m, p->tile[0]) *

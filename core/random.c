@@ -123,7 +123,8 @@ static void integers2(const Draw *d, void *v, Blocks *x) {
 static void chunk(void *ctx, int64_t begin, int64_t end) {
   const Draw *d = ctx;
   const DType type = d->y->dtype;
-  const Move store = nc_kernels()->store[d->type][type];
+  const int convert = d->type == CT_i64 && nc_category(type) == NC_FLOAT;
+  const Move store = nc_kernels()->store[convert ? CT_f64 : d->type][type];
   const int64_t step = (int64_t)d->per * NC_DRAWS;
   char *y = nc_data(d->y);
   union { float f[CHUNK]; double d[CHUNK]; int64_t i[CHUNK]; } v;
@@ -132,6 +133,8 @@ static void chunk(void *ctx, int64_t begin, int64_t end) {
     x.first = d->block + (uint64_t)(i / d->per);
     d->kernel->words(x.w, d->key, x.first, 0);
     d->make(d, &v, &x);
+    if (convert)
+      for (int k = 0; k < step; k++) v.d[k] = (double)v.i[k];
     store(y + i * nc_dtypesize(type), &v, 1, end - i < step ? end - i : step);
   }
 }
@@ -334,11 +337,17 @@ static int inplace(Call *c, int r, Draw *d) {
   return blamed(c, r, 1);
 }
 
+/* nan without the sign that printf would show */
+static double unsignednan(double x) {
+  return x == x ? x : fabs(x);
+}
+
 static int checkuniform(DType t, double from, double to) {
   const double most = largest(t);
   TRY(needsfloat(t));
   if (!(from <= to))
-    return nc_fail(NC_EVALUE, "from is %g, and to is %g", from, to);
+    return nc_fail(NC_EVALUE, "from is %g, and to is %g",
+                   unsignednan(from), unsignednan(to));
   if (from < -most || to > most || to - from > most)
     return nc_fail(NC_EVALUE, "the interval from %g to %g is too wide for %s",
                    from, to, nc_dtypename(t));
@@ -360,7 +369,7 @@ int nc_op_normal_(Call *c) {
   Draw d = normal(t, mean, std);
   int r = needsfloat(t);
   if (r == NC_OK && !(std >= 0))
-    r = nc_fail(NC_EVALUE, "a standard deviation of %g", std);
+    r = nc_fail(NC_EVALUE, "a standard deviation of %g", unsignednan(std));
   return inplace(c, r, &d);
 }
 

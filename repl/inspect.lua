@@ -38,6 +38,17 @@ function inspect.brief(v)
 end
 
 -- Prints the results of a block: one whole, several in a line.
+-- Are there two tensors or more that say nothing in one line?
+local function several(list, n)
+  local large = 0
+  for i = 1, n do
+    if nacre.is_tensor(list[i]) and list[i]:numel() > 1 then
+      large = large + 1
+    end
+  end
+  return large > 1
+end
+
 function inspect.print(...)
   local n, list = select("#", ...), {...}
   if n == 0 or n == 1 and io.type(list[1]) then return end
@@ -45,6 +56,10 @@ function inspect.print(...)
     local text = show(list[1], {color = host.color "stdout", stats = true})
     if list[1] == nil then text = inspect.paint(text, "dim") end
     io.stdout:write(text, "\n")
+    return
+  end
+  if several(list, n) then         -- values and positions of t:max(1)
+    for i = 1, n do inspect.print(list[i]) end
     return
   end
   for i = 1, n do list[i] = inspect.brief(list[i]) end

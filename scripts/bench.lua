@@ -229,8 +229,8 @@ local function memory()
         ("%.1f %%"):format(share * 100), "<= 5 %",
         verdict(peak <= most and tonumber(share) <= 0.05))
   end
-  print("\nLive: a, b, the old c and the new one. Collector: the number of " ..
-        "its runs times the time of one afterwards.")
+  print("\nLive: a, b, the old c and the new one. The collector's time " ..
+        "is without that of giving memory back to the system.")
 end
 
 local function interrupt()

@@ -437,12 +437,13 @@ local function intwords(width)
 end
 
 O.vocabulary = { float = floatwords(), int32 = intwords(32),
-                 int64 = intwords(64) }
+                 int64 = intwords(64), bool = intwords(32) }
+O.vocabulary.bool.bnot = function(x) return 1 - x end
 
 -- The words for rows that compute in type t.
 function O.words(t)
   if O.isfloat(t) then return O.vocabulary.float end
-  return O.vocabulary[t == "int64" and "int64" or "int32"]
+  return O.vocabulary[t == "int64" and t or t == "bool" and t or "int32"]
 end
 
 -- A function of named numbers from the text of a row.
@@ -558,6 +559,7 @@ function O.tracked(t)
       return new(v, e + 8 * u * abs(v), f(a[3], b[3]))
     end
   end
+  V.truncdiv = function(a, b) return V.trunc(M.__div(a, b)) end
   V.number = function(v) return setmetatable({ v, 0, v }, M) end
   return V
 end

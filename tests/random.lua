@@ -156,6 +156,11 @@ assert(nacre.randint(256, { 9 }, { dtype = "uint8" }).dtype == "uint8")
 assert(nacre.randint(7, 8, { 2 })[1] == 7)
 assert(nacre.zeros(2, { dtype = "int16" }):randint_like(4, 5)[2] == 4)
 assert(nacre.zeros(2):randint_like(1)[1] == 0)
+for _, dtype in ipairs(floats) do
+  local v = nacre.randint(-3, 4, { 1000 }, { dtype = dtype })
+  assert(v.dtype == dtype and v:to("int64"):to(dtype) == v)
+  assert(v:min():item() == -3 and v:max():item() == 3)
+end
 local wide = nacre.randint(minint, maxint, { 1000 })
 near(wide:gt(0):to("float32"):mean():item(), .5, .06)
 assert(nacre.randint(maxint - 1, maxint, { 1 })[1] == maxint - 1)

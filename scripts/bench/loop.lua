@@ -23,35 +23,15 @@ end
 local bytes, rounds = tonumber(arg[1]), tonumber(arg[2])
 nacre.set_num_threads(1)
 
--- Counts collections: each one finds a sentinel dead and makes the next.
-local collections = 0
-local function sentinel()
-  setmetatable({}, { __gc = function()
-    collections = collections + 1
-    sentinel()
-  end })
-end
-sentinel()
-
 local n = bytes // 4
 local a, b = nacre.rand(n), nacre.rand(n)
 local c
-local start = nacre.clock()
+local collecting, start = nacre._memory().collecting, nacre.clock()
 for _ = 1, rounds do c = a + b end
 local seconds = nacre.clock() - start
-local runs, most = collections, peak()
-
--- A collection that finds one dead tensor, as those of the loop do.
-local cost = {}
-for i = 1, 21 do
-  c = a + b
-  local before = nacre.clock()
-  collectgarbage()
-  cost[i] = nacre.clock() - before
-end
-table.sort(cost)
+collecting = nacre._memory().collecting - collecting
 
 print(seconds / rounds)
-print(most)
+print(peak())
 print(4 * bytes)
-print(runs * cost[11] / seconds)
+print(collecting / seconds)

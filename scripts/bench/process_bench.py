@@ -49,7 +49,7 @@ def start(nacre, runs):
 class Shell:
     """Nacre at a terminal of its own."""
 
-    ESCAPE = re.compile(rb"\x1b\[[?0-9;]*[a-zA-Z]|\x1b[=>]|\r|[\x01\x02]")
+    ESCAPE = re.compile(rb"\x1b\[[?0-9;]*[a-zA-Z]|\x1b[=>]|[\x01\x02]")
 
     def __init__(self, nacre):
         self.pid, self.fd = pty.fork()
@@ -66,6 +66,7 @@ class Shell:
             if select.select([self.fd], [], [], 0.5)[0]:
                 seen += os.read(self.fd, 65536)
                 plain = self.ESCAPE.sub(b"", seen)
+                plain = re.sub(rb"\r+\n?", b"\n", plain)
                 at = plain.find(after)
                 if at >= 0 and re.search(rb"(^|\n)> $", plain[at:]):
                     return plain
