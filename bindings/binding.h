@@ -50,7 +50,8 @@ void nl_collect(lua_State *L);
 */
 typedef enum ParamType {
   P_TENSOR, P_OPERAND, P_TENSORS, P_DIM, P_DIMS, P_DIMORTENSOR, P_SIZE,
-  P_INTS, P_INDEX, P_INT, P_NUM, P_BOOL, P_DTYPE, P_DEVICE, P_TEXT, P_CHOICE, P_ANY
+  P_INTS, P_INDEX, P_INT, P_NUM, P_BOOL, P_DTYPE, P_DEVICE, P_TEXT, P_CHOICE,
+  P_ANY
 } ParamType;
 
 typedef struct Param {

@@ -79,7 +79,8 @@ static void setposition(lua_State *L, int *operator) {
     lua_getinfo(L, "n", &ar);
     *operator = ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
                 strcmp(ar.name, "index") != 0 &&
-                strcmp(ar.name, "newindex") != 0 && strcmp(ar.name, "call") != 0;
+                strcmp(ar.name, "newindex") != 0 &&
+                strcmp(ar.name, "call") != 0;
   }
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);

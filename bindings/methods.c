@@ -261,13 +261,14 @@ static int slicetext(const char *key) {
 
 static int nomethod(lua_State *L, const char *key) {
   const char *names[FAM_COUNT + OP_COUNT + 64], *near;
+  const int most = FAM_COUNT + OP_COUNT + 63;
   int n = 0;
   for (int i = 0; i < OP_COUNT; i++) names[n++] = nc_opinfo[i].name;
   for (int i = 0; i < FAM_COUNT; i++) names[n++] = nc_families[i].name;
-  for (const Bound *b = nl_methods; b->name && n < FAM_COUNT + OP_COUNT + 60; b++)
+  for (const Bound *b = nl_methods; b->name && n < most; b++)
     names[n++] = b->name;
-  names[n++] = "item";
-  names[n++] = "totable";
+  for (const Bound *b = nl_values; b->name && n < most; b++)
+    names[n++] = b->name;
   names[n] = NULL;
   near = nl_nearest(key, names);
   return nl_error(L, "", near ? "tensor has no method '%s', did you mean '%s'?"
@@ -289,22 +290,34 @@ int nl_getfield(lua_State *L) {
 }
 
 const Bound nl_methods[] = {
-  { "size", size, "self, dim:dim=nil -> sizes", "all sizes as a table, or one", 2 },
-  { "stride", stride, "self, dim:dim=nil -> strides", "all strides as a table, or one; in elements", 2 },
+  { "size", size, "self, dim:dim=nil -> sizes",
+    "all sizes as a table, or one", 2 },
+  { "stride", stride, "self, dim:dim=nil -> strides",
+    "all strides as a table, or one; in elements", 2 },
   { "numel", numel, "self -> integer", "number of elements", 3 },
   { "dim", dim, "self -> integer", "number of dimensions", 2 },
   { "ndimension", dim, "self -> integer", "number of dimensions", 2 },
   { "element_size", element_size, "self -> integer", "bytes of an element", 2 },
-  { "storage_offset", storage_offset, "self -> integer", "elements before the first in its memory", 2 },
-  { "is_contiguous", is_contiguous, "self -> boolean", "do the elements lie row by row without gaps?", 2 },
-  { "is_floating_point", is_floating_point, "self -> boolean", "is the dtype a float?", 3 },
-  { "get_device", get_device, "self -> integer", "ordinal of the CUDA device, -1 for the CPU", 2 },
-  { "to", to, "self, target:any, *, copy=false -> tensor", "converted to a dtype, a device or those of another tensor; self if nothing changes", 2 },
-  { "type_as", type_as, "self, other -> tensor", "converted to the dtype of other", 2 },
+  { "storage_offset", storage_offset, "self -> integer",
+    "elements before the first in its memory", 2 },
+  { "is_contiguous", is_contiguous, "self -> boolean",
+    "do the elements lie row by row without gaps?", 2 },
+  { "is_floating_point", is_floating_point, "self -> boolean",
+    "is the dtype a float?", 3 },
+  { "get_device", get_device, "self -> integer",
+    "ordinal of the CUDA device, -1 for the CPU", 2 },
+  { "to", to, "self, target:any, *, copy=false -> tensor",
+    "converted to a dtype, a device or those of another tensor; self if "
+    "nothing changes", 2 },
+  { "type_as", type_as, "self, other -> tensor",
+    "converted to the dtype of other", 2 },
   { "cpu", cpu, "self -> tensor", "on the CPU; self if it is there", 2 },
   { "cuda", cuda, "self, device:int=0 -> tensor", "on a CUDA device", 2 },
-  { "free", freetensor, "self", "releases the memory now; using the tensor afterwards is an error", 2 },
-  { "iter", iter, "self -> iterator", "goes through the elements of the first dimension", 2 },
-  { "_storage_id", storage_id, "self -> light userdata", "tells which tensors share memory", 1 },
+  { "free", freetensor, "self",
+    "releases the memory now; using the tensor afterwards is an error", 2 },
+  { "iter", iter, "self -> iterator",
+    "goes through the elements of the first dimension", 2 },
+  { "_storage_id", storage_id, "self -> light userdata",
+    "tells which tensors share memory", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

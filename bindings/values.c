@@ -189,6 +189,7 @@ const Bound nl_values[] = {
   { "tolist", totable, "self -> table", "the same as totable", 2 },
   { "item", item, "self -> number",
     "the value of a tensor of one element", 2 },
-  { "_summary", summary, "self, limit=0 -> table", "statistics for display", 1 },
+  { "_summary", summary, "self, limit=0 -> table",
+    "statistics for display", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

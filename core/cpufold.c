@@ -74,7 +74,8 @@ static void beside(const Fold *f, const Walk *at, int64_t n, int64_t first,
   if (first >= last) return;
   nc_walkto(&w, k, f->inner, k->nd, first);
   for (int64_t i = first; i < last && !nc_interrupted; i++) {
-    const char *x = (const char *)k->p[1] + (base + nc_walkoffset(&w, 1)) * size;
+    const char *x = k->p[1];
+    x += (base + nc_walkoffset(&w, 1)) * size;
     if (f->load || step != 1) {
       f->load(buf, x, step, n);
       x = buf;

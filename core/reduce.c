@@ -262,10 +262,9 @@ static int norm(Tensor **y, Tensor *x, double p, unsigned dims, int keepdim) {
   double par[2] = { p, 0 };
   Tensor *t;
   int r;
-  if (p == 2) return nc_reduce(y, OP__norm2, x, dims, keepdim, DT_NONE, par, NULL);
-  if (p == 1) return nc_reduce(y, OP__norm1, x, dims, keepdim, DT_NONE, par, NULL);
   if (!isinf(p) && p != 0)
-    return nc_reduce(y, OP__normp, x, dims, keepdim, DT_NONE, par, NULL);
+    return nc_reduce(y, p == 2 ? OP__norm2 : p == 1 ? OP__norm1 : OP__normp,
+                     x, dims, keepdim, DT_NONE, par, NULL);
   if (p == 0) {
     TRY(nc_reduce(&t, OP_count_nonzero, x, dims, keepdim, DT_NONE, NULL, NULL));
     r = nc_cast(y, t, x->dtype);

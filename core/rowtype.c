@@ -6,7 +6,8 @@
 #include "op.h"
 
 static DType numbertype(Scalar s) {
-  return s.kind == NC_FLOAT ? nc_defaultdtype : s.kind == NC_INT ? DT_i64 : DT_b8;
+  if (s.kind == NC_FLOAT) return nc_defaultdtype;
+  return s.kind == NC_INT ? DT_i64 : DT_b8;
 }
 
 static DType join(DType a, DType b) {
@@ -80,7 +81,8 @@ int nc_worktype(DType *work, Op op, const Arg in[], int n) {
       if (c != NC_FLOAT) {
         nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
         nc_hint(nc_opinfo[op].kind == REDUCE_OP
-                    ? "self:%s{dtype=\"float32\"}" : "self:to(\"float32\"):%s()",
+                    ? "self:%s{dtype=\"float32\"}"
+                    : "self:to(\"float32\"):%s()",
                 nc_opinfo[op].name);
         return NC_EDTYPE;
       }

@@ -37,7 +37,6 @@ function inspect.brief(v)
   return show(v, {})
 end
 
--- Prints the results of a block: one whole, several in a line.
 -- Are there two tensors or more that say nothing in one line?
 local function several(list, n)
   local large = 0
@@ -49,6 +48,7 @@ local function several(list, n)
   return large > 1
 end
 
+-- Prints the results of a block: one whole, several in a line.
 function inspect.print(...)
   local n, list = select("#", ...), {...}
   if n == 0 or n == 1 and io.type(list[1]) then return end
