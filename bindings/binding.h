@@ -21,7 +21,6 @@
 ** Boxes and errors (box.c)
 */
 typedef struct State {        /* of a Lua state; its extra space points here */
-  const void *meta;           /* the metatable of tensors */
   int64_t threshold;          /* see collect.c */
   int64_t last, cost;         /* ns: when collected, how long it took */
   int64_t total;              /* ns spent collecting */

@@ -8,21 +8,29 @@
 
 #define ERROR "nacre.error"
 
+/* A userdata of this size that holds the mark is a tensor: that is quicker
+   to see than its metatable, and no debug.setmetatable forges it. */
+typedef struct Box {
+  Tensor *t;
+  const void *mark;
+} Box;
+
+static const char mark;
+
 Tensor **nl_newbox(lua_State *L) {
-  Tensor **box = lua_newuserdatauv(L, sizeof *box, 0);
-  *box = NULL;
+  Box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  box->t = NULL;
+  box->mark = &mark;
   lua_rawgetp(L, LUA_REGISTRYINDEX, nl_state(L));
   lua_setmetatable(L, -2);
-  return box;
+  return &box->t;
 }
 
 static Tensor **tobox(lua_State *L, int i) {
-  Tensor **box = lua_touserdata(L, i);
-  int is;
-  if (box == NULL || !lua_getmetatable(L, i)) return NULL;
-  is = lua_topointer(L, -1) == nl_state(L)->meta;
-  lua_pop(L, 1);
-  return is ? box : NULL;
+  Box *box = lua_touserdata(L, i);
+  if (box == NULL || lua_rawlen(L, i) != sizeof *box || box->mark != &mark)
+    return NULL;
+  return &box->t;
 }
 
 Tensor *nl_totensor(lua_State *L, int i) {
@@ -144,6 +152,7 @@ static void pusherror(lua_State *L, const Error *e) {
   setstring(L, "rule", e->rule);
   setstring(L, "hint", e->hint);
   setposition(L, &operator);
+  if (e->op[0] == '\0') operator = 0;  /* t[...] has no sides */
   lua_createtable(L, e->n, 0);
   for (int i = 0; i < e->n; i++) {
     pushoperand(L, &e->operand[i], top, operator);
@@ -223,7 +232,6 @@ void nl_openbox(lua_State *L) {
   lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state"); /* anchored */
   nl_state(L) = s;
   lua_newtable(L);
-  s->meta = lua_topointer(L, -1);
   lua_pushstring(L, "tensor");
   lua_setfield(L, -2, "__name");
   luaL_setfuncs(L, events, 0);

@@ -181,6 +181,16 @@ static int names(lua_State *L) {
   return 1;
 }
 
+/* nacre._rows(): the names of ops.def in its order, hidden ones too */
+static int rows(lua_State *L) {
+  lua_createtable(L, OP_COUNT, 0);
+  for (int op = 0; op < OP_COUNT; op++) {
+    lua_pushstring(L, nc_opinfo[op].name);
+    lua_rawseti(L, -2, op + 1);
+  }
+  return 1;
+}
+
 /*
 ** Events
 */
@@ -389,6 +399,7 @@ int luaopen_nacre(lua_State *L) {
   lua_setfield(L, lib, "newaxis");
   event(L, lib, "_info", info);
   event(L, lib, "_names", names);
+  event(L, lib, "_rows", rows);
   lua_pushstring(L, NC_VERSION);
   lua_setfield(L, lib, "version");
   lua_settop(L, lib);

@@ -125,10 +125,10 @@ static int64_t computedsize(Computed c) {
 }
 
 /* Does every result of the row keep to 0 and 1, as bool must? */
-static int closed(const OpInfo *info, Op op) {
+static int closed(const OpInfo *info, const Loop *k) {
   return info->kind == TEST_OP || info->kind == COMPARE_OP ||
          info->kind == CHOOSE_OP || info->types == CLASS_INT ||
-         op == OP_clone;
+         (k->op == OP_clone && k->work == DT_b8);
 }
 
 static void plan(Plan *p, const Loop *k) {
@@ -144,7 +144,7 @@ static void plan(Plan *p, const Loop *k) {
     Computed own = c;
     if ((j == 0 && truth) || (j == 1 && info->kind == CHOOSE_OP)) own = CT_u8;
     lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense;
-    if (j == 0 && k->type[0] == DT_b8) lies = lies && closed(info, k->op);
+    if (j == 0 && k->type[0] == DT_b8) lies = lies && closed(info, k);
     p->c[j] = own;
     p->size[j] = computedsize(own);
     p->move[j] = lies ? NULL : j == 0 ? kernels->store[own][k->type[0]]
@@ -197,8 +197,37 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* Operands of the type of computation, one after the other, and few: then
+   there is nothing to plan. */
+static int assmall(const Loop *k, OpKind kind) {
+  if (k->n > GRAIN || k->nd != 1 || k->work == DT_b8 ||
+      k->work != nc_storedas(nc_computed(k->work)))
+    return 0;
+  if (kind != UNARY_OP && kind != BINARY_OP && kind != TERNARY_OP) return 0;
+  for (int j = 0; j < k->nargs; j++)
+    if (k->p[j] == NULL ? k->n > NC_BLOCK
+                        : k->type[j] != k->work || k->step[j][0] != 1)
+      return 0;
+  return 1;
+}
+
+static void runsmall(const Loop *k) {
+  const Computed c = nc_computed(k->work);
+  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  void *v[NC_MAXIN];
+  for (int j = 0; j < k->nargs; j++) {
+    v[j] = k->p[j] ? k->p[j] : buf[j];
+    if (k->p[j] == NULL) repeat(buf[j], c, k->number[j], k->n);
+  }
+  nc_kernels()->map[k->op][c](k->n, v, k->par);
+}
+
 static int runmap(const Loop *k) {
   Plan p;
+  if (assmall(k, nc_opinfo[k->op].kind)) {
+    runsmall(k);
+    return NC_OK;
+  }
   plan(&p, k);
   if (k->n > GRAIN)
     return nc_parallel(k->n, GRAIN, p.direct ? mapdirect : mapblocks, &p);

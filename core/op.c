@@ -5,6 +5,7 @@
 */
 #include "op.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,7 +134,7 @@ static void operands(Loop *k, const Tensor *y, const Arg in[], int n) {
   for (int j = 0; j < n; j++) {
     k->p[j + 1] = in[j].t ? nc_data(in[j].t) : NULL;
     k->type[j + 1] = in[j].t ? in[j].t->dtype : k->work;
-    k->number[j + 1] = in[j].s;
+    if (in[j].t == NULL) k->number[j + 1] = nc_asworked(in[j].s, k->work);
   }
 }
 
@@ -144,10 +145,33 @@ static int64_t traffic(const Tensor *y, const Arg in[], int n) {
   return bytes;
 }
 
+/* Runs a row over operands that lie like y, without gaps. */
+static int rundense(Tensor *y, Op op, DType work, const Arg in[], int n,
+                    const double par[2]) {
+  Loop k;
+  int64_t bytes = nc_dtypesize(y->dtype);
+  k.op = op;
+  k.part = k.nfold = 0;
+  k.nd = 1;
+  k.work = work;
+  k.n = k.size[0] = nc_numel(y);
+  k.par[0] = par ? par[0] : 1;
+  k.par[1] = par ? par[1] : 0;
+  if (k.n == 0) return NC_OK;
+  operands(&k, y, in, n);
+  for (int j = 0; j <= n; j++) {
+    k.step[j][0] = k.p[j] != NULL;
+    if (j > 0 && k.p[j]) bytes += nc_dtypesize(k.type[j]);
+  }
+  nc_count(op == OP_clone ? 0 : k.n, k.n * bytes);
+  return nc_device(y)->run(&k);
+}
+
 /* Runs a row over operands that broadcast to the shape of y. */
 int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
               const double par[2]) {
   Loop k;
+  if (dense(y, in, n)) return rundense(y, op, work, in, n, par);
   k.op = op;
   k.part = k.nd = k.nfold = 0;
   k.work = work;
@@ -156,16 +180,10 @@ int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
   k.par[1] = par ? par[1] : 0;
   if (k.n == 0) return NC_OK;
   operands(&k, y, in, n);
-  if (dense(y, in, n)) {
-    k.nd = 1;
-    k.size[0] = k.n;
-    for (int j = 0; j <= n; j++) k.step[j][0] = k.p[j] != NULL;
-  } else {
-    for (int d = y->nd - 1; d >= 0; d--)
-      if (y->size[d] != 1) adddim(&k, y, in, d);
-    sortdims(&k, 0, k.nd, 0);
-    k.nd = collapse(&k, 0, k.nd);
-  }
+  for (int d = y->nd - 1; d >= 0; d--)
+    if (y->size[d] != 1) adddim(&k, y, in, d);
+  sortdims(&k, 0, k.nd, 0);
+  k.nd = collapse(&k, 0, k.nd);
   nc_count(op == OP_clone ? 0 : k.n, traffic(y, in, n));
   return nc_device(y)->run(&k);
 }
@@ -255,7 +273,7 @@ static int checkdivisor(const Arg *b, DType work) {
   Scalar v = { NC_INT, 1, 0 };
   if (nc_category(work) == NC_FLOAT) return NC_OK;
   if (b->t == NULL)
-    v = b->s;
+    v = nc_asworked(b->s, work);
   else {
     TRY(nc_reduce(&all, OP_all, b->t, ~0u, 0, DT_NONE, NULL, NULL));
     int r = nc_item(&v, all);
@@ -276,9 +294,12 @@ static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
     return NC_EDTYPE;
   }
   if (nc_category(work) == NC_FLOAT) return NC_OK;
-  if (par && (par[0] != (double)(int64_t)par[0]))
+  if (par && par[0] != floor(par[0]))
     return nc_fail(NC_EDTYPE, "%g is no integer, and the tensors are %s",
                    par[0], nc_dtypename(work));
+  if (par && !(fabs(par[0]) < (work == DT_i64 ? 0x1p63 : 0x1p31)))
+    return nc_fail(NC_EVALUE, "%g does not fit into %s", par[0],
+                   nc_dtypename(work));
   if (op == OP_pow && in[1].t == NULL && in[1].s.i < 0) {
     nc_fail(NC_EVALUE, "integers to negative integer powers are not integers");
     nc_hint("self:to(\"float32\") first");
@@ -368,7 +389,7 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
   else if ((*status = nc_new(y, t->data->device, truth ? DT_b8 : t->dtype,
                              t->nd, t->size)) != NC_OK)
     return 1;
-  *status = nc_runmap(*y, op, t->dtype, in, n, par);
+  *status = rundense(*y, op, t->dtype, in, n, par);
   if (*status != NC_OK) {
     nc_release(*y);
     *y = NULL;

@@ -13,6 +13,10 @@ int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
 /* The type in which a row works on n operands, if it takes them. */
 int nc_worktype(DType *work, Op op, const Arg in[], int n);
 
+/* A number as an element of the type that a row works in: it wraps, or is
+   rounded, as the elements are. */
+Scalar nc_asworked(Scalar s, DType work);
+
 /* Can a result of one type be written into another, as PyTorch has it? */
 int nc_castable(DType from, DType to);
 

@@ -4,6 +4,7 @@
 ** and the classes of ops.def.
 */
 #include "op.h"
+#include "scalar.h"
 
 static DType numbertype(Scalar s) {
   if (s.kind == NC_FLOAT) return nc_defaultdtype;
@@ -93,6 +94,20 @@ int nc_worktype(DType *work, Op op, const Arg in[], int n) {
     for (int i = 0; i < n; i++)   /* 300 is not 44, whatever the tensor */
       if (in[i].t == NULL && !fits(in[i].s, *work)) *work = DT_i64;
   return NC_OK;
+}
+
+Scalar nc_asworked(Scalar s, DType work) {
+  switch (work) {
+    case DT_u8: return nc_int((uint8_t)s.i);
+    case DT_i8: return nc_int((int8_t)s.i);
+    case DT_i16: return nc_int((int16_t)s.i);
+    case DT_i32: return nc_int((int32_t)s.i);
+    case DT_f16:
+      return nc_float(f16_tofloat(f16_fromfloat((float)nc_tofloat(s))));
+    case DT_bf16:
+      return nc_float(bf16_tofloat(bf16_fromfloat((float)nc_tofloat(s))));
+    default: return s;
+  }
 }
 
 /* Can a result of one type be written into another, as PyTorch has it? */

@@ -123,9 +123,17 @@ static void test_values(void **state) {
   assert_int_equal(t->step[0], 3);
   assert_int_equal(((int16_t *)nc_data(t))[5], 0x0c0b);
   nc_release(t);
-  build(&f, 1, DICT("|b1", "False", "(5,)"), 5);
+  build(&f, 1, DICT("<i2", "True", "(2, 3)"), 12);
   assert_int_equal(load(&t, f.b, f.n), NC_OK);
-  assert_int_equal(((unsigned char *)nc_data(t))[4], 1); /* not 5 */
+  assert_int_equal(t->size[0], 2);
+  assert_int_equal(t->step[0], 1);
+  assert_int_equal(t->step[1], 2);
+  nc_release(t);
+  build(&f, 1, DICT("|b1", "False", "(5,)"), 5);
+  f.b[f.n - 5] = 0x80;
+  f.b[f.n - 4] = 0;
+  assert_int_equal(load(&t, f.b, f.n), NC_OK);
+  assert_memory_equal(nc_data(t), "\1\0\1\1\1", 5); /* not 3, 4, 5 */
   nc_release(t);
 }
 

@@ -44,6 +44,52 @@ static void test_dtypes(void **state) {
   unlink(target);
 }
 
+/* The bytes that NumPy 1.24 writes. */
+static void test_header(void **state) {
+  static const char want[] =
+      "\x93NUMPY\1\0\x76\0{'descr': '<i8', 'fortran_order': False, "
+      "'shape': (2, 1, 300), }";
+  const int64_t size[] = { 2, 1, 300 };
+  char got[128];
+  Tensor *t;
+  FILE *f;
+  (void)state;
+  assert_int_equal(nc_new(&t, &nc_cpu, DT_i64, 3, size), NC_OK);
+  memset(nc_data(t), 0, 4800);
+  save(t);
+  assert_non_null(f = fopen(target, "rb"));
+  assert_int_equal(fread(got, 1, sizeof got, f), sizeof got);
+  fclose(f);
+  assert_memory_equal(got, want, sizeof want - 1);
+  for (size_t i = sizeof want - 1; i < 127; i++) assert_int_equal(got[i], ' ');
+  assert_int_equal(got[127], '\n');
+  nc_release(t);
+  unlink(target);
+}
+
+/* Every dimension is carried into the next. */
+static void test_permuted(void **state) {
+  const int64_t size[] = { 2, 3, 4 };
+  Tensor *t, *v, *u;
+  (void)state;
+  assert_int_equal(nc_new(&t, &nc_cpu, DT_u8, 3, size), NC_OK);
+  for (int i = 0; i < 24; i++) ((char *)nc_data(t))[i] = (char)i;
+  assert_int_equal(nc_alias(&v, t), NC_OK);
+  for (int d = 0; d < 3; d++) {
+    v->size[d] = t->size[2 - d];
+    v->step[d] = t->step[2 - d];
+  }
+  save(v);
+  u = load();
+  for (int i = 0; i < 24; i++)
+    assert_int_equal(((char *)nc_data(u))[i],
+                     i / 6 + i / 2 % 3 * 4 + i % 2 * 12);
+  nc_release(u);
+  nc_release(v);
+  nc_release(t);
+  unlink(target);
+}
+
 /* Views of every element size, larger than the buffer. */
 static void test_strided(void **state) {
   static const DType types[] = { DT_u8, DT_i16, DT_f32, DT_i64 };
@@ -161,6 +207,7 @@ static void test_pipe(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_dtypes),  cmocka_unit_test(test_strided),
+    cmocka_unit_test(test_header),  cmocka_unit_test(test_permuted),
     cmocka_unit_test(test_modes),   cmocka_unit_test(test_links),
     cmocka_unit_test(test_special), cmocka_unit_test(test_pipe),
   };

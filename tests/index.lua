@@ -1,0 +1,655 @@
+-- SPDX-License-Identifier: MIT
+-- Indexing, read and assigned, in every form; every message.
+-- Run by: nacre tests/index.lua
+
+local dtypes = { "bool", "uint8", "int8", "int16", "int32", "int64",
+                 "float16", "bfloat16", "float32", "float64" }
+local minint, maxint = math.mininteger, math.maxinteger
+local odd = { 0, 1, -1, 2, -2, 9, -9, 127, 128, 255, 256, 65536, 1 << 31,
+              -(1 << 31), 1 << 32, 1 << 61, 1 << 62, minint, minint + 1,
+              maxint, maxint - 1 }
+local new = nacre.newaxis
+local T = nacre.tensor
+
+-- The call fails; its message has the text, its hint is this one.
+local function fails(text, hint, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "no error; expected: " .. text)
+  assert(tostring(e):find(text, 1, true),
+         ("%q is not in %q"):format(text, tostring(e)))
+  assert(not hint or e.hint == hint, ("hint: %q"):format(e.hint))
+  return e
+end
+
+local function get(t, key) return t[key] end
+local function set(t, key, value) t[key] = value end
+
+local function text(v)
+  if type(v) ~= "table" then return tostring(v) end
+  local parts = {}
+  for i, x in ipairs(v) do parts[i] = text(x) end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+local function shape(t, ...)
+  assert(text(t:size()) == text { ... },
+         ("shape %s, not %s"):format(text(t:size()), text { ... }))
+end
+
+-- The elements, as written without blanks.
+local function is(t, want)
+  local got = text(t:totable())
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
+local function shares(a, b)
+  return nacre._storage_id(a) == nacre._storage_id(b)
+end
+
+local function range(...)
+  local n = 1
+  for _, s in ipairs { ... } do n = n * s end
+  return nacre.arange(n):reshape(...)
+end
+
+local v = nacre.arange(10, 70, 10)            -- 10 20 30 40 50 60
+local a = range(3, 4)
+local cube = range(2, 3, 4)
+local scalar = T(5)
+local empty = nacre.zeros(0, 3)
+local eight = range(1, 2, 1, 2, 1, 2, 1, 2)
+
+do -- a full index is a Lua number, exact, or a boolean
+  assert(v[1] == 10 and v[6] == 60 and v[-1] == 60 and v[-6] == 10)
+  assert(v[2.0] == 20 and v[{ 2 }] == 20 and v["2"] == 20 and v(2) == 20)
+  assert(math.type(v[1]) == "integer")
+  assert(a[{ 2, 3 }] == 6 and a[2][3] == 6 and a(2, 3) == 6)
+  assert(a["2, 3"] == 6 and a[{ "...", -1, -1 }] == 11 and a["2,3,..."] == 6)
+  assert(scalar[{}] == 5 and scalar() == 5 and scalar["..."] == 5)
+  assert(eight[{ 1, 2, 1, 2, 1, 2, 1, -1 }] == 15)
+  assert(T { maxint, minint }[1] == maxint)
+  assert(T { maxint, minint }[-1] == minint)
+  assert(T({ (1 << 53) + 1 })[1] == (1 << 53) + 1)
+  local e = nacre.zeros(2, 3):expand(4, 2, 3)
+  assert(e[{ 4, 2, 3 }] == 0.0 and a:t()[{ 4, 1 }] == 3)
+  for _, dtype in ipairs(dtypes) do
+    local t = T { { 0, 1 }, { 1, 0 } }:to(dtype)
+    local x = t[{ 2, 1 }]
+    if dtype == "bool" then assert(x == true and t[{ 1, 1 }] == false)
+    else
+      assert(x == 1)
+      assert(math.type(x) == (dtype:find "int" and "integer" or "float"))
+    end
+    assert(t[1][2] == x)
+  end
+  assert(T({ 1.5, -2.25 }, { dtype = "float16" })[2] == -2.25)
+  assert(T({ 1.5, -2.25 }, { dtype = "bfloat16" })[2] == -2.25)
+  assert(T({ 200 }, { dtype = "uint8" })[1] == 200)
+  assert(T({ -100 }, { dtype = "int8" })[1] == -100)
+end
+
+do -- views
+  assert(shares(a, a[1]) and shares(a, a[{ {}, 2 }]))
+  is(a[2], "{4,5,6,7}")
+  is(a[-1], "{8,9,10,11}")
+  is(a[{ {}, 2 }], "{1,5,9}")
+  is(a[{ { 2, 3 } }], "{{4,5,6,7},{8,9,10,11}}")
+  is(a[{ 2, { 2, 3 } }], "{5,6}")
+  is(a[{ { 1, 2 }, { 3, 4 } }], "{{2,3},{6,7}}")
+  is(a[{ {}, { 1, -1, 2 } }], "{{0,2},{4,6},{8,10}}")
+  is(a[{ "...", 1 }], "{0,4,8}")
+  is(a[{ 1, "..." }], "{0,1,2,3}")
+  is(cube[{ 1, "...", 2 }], "{1,5,9}")
+  is(cube[{ "...", 2, 1 }], "{4,16}")
+  shape(cube[{}], 2, 3, 4)
+  shape(cube[{ "..." }], 2, 3, 4)
+  shape(cube(), 2, 3, 4)
+  shape(cube[{ 2 }], 3, 4)
+  shape(cube[{ {}, {}, {}, "..." }], 2, 3, 4)
+  is(cube(2, 3), "{20,21,22,23}")
+  is(cube({ 1, 2 }, 1, { 2, 3 }), "{{1,2},{13,14}}")
+  shape(scalar[{ new }], 1)
+  shape(scalar[{ new, "...", new }], 1, 1)
+  is(v[{ new, { 1, 2 } }], "{{10,20}}")
+  is(v[{ { 1, 2 }, new }], "{{10},{20}}")
+  shape(v[new], 1, 6)
+  shape(a[{ new, 1, new, {}, new }], 1, 1, 4, 1)
+  shape(eight[{ new, 1 }], 1, 2, 1, 2, 1, 2, 1, 2)
+  shape(eight[{ 1, new }], 1, 2, 1, 2, 1, 2, 1, 2)
+  shape(empty[{ {}, 2 }], 0)
+  shape(empty[{ { 1, 5 } }], 0, 3)
+  local keep = a:clone()
+  a[{ { 2, 3 }, { 1, -1, 3 } }]:fill_(-1)
+  is(a, "{{0,1,2,3},{-1,5,6,-1},{-1,9,10,-1}}")
+  a:copy_(keep)
+end
+
+do -- ranges: both ends included, cut off as string.sub does
+  local s = "abcdef"
+  for i = -9, 9 do
+    for j = -9, 9 do
+      if i ~= 0 then
+        local want = {}
+        for c in s:sub(i, j):gmatch "." do
+          want[#want + 1] = tostring((c:byte() - 96) * 10)
+        end
+        want = "{" .. table.concat(want, ",") .. "}"
+        is(v[{ { i, j } }], want)
+        is(v[("%d:%d"):format(i, j)], want)
+        assert(v[{ { i, j, 2 } }]:numel() == (v[{ { i, j } }]:numel() + 1) // 2)
+      end
+    end
+  end
+  is(v[{ { 3, 2 } }], "{}")
+  is(v[{ { 1, 0 } }], "{}")
+  is(v[{ { 2, -1, 2 } }], "{20,40,60}")
+  is(v[{ { 1, 6, 5 } }], "{10,60}")
+  is(v[{ { 1, 6, 6 } }], "{10}")
+  is(v[{ { 1.0, 2.0 } }], "{10,20}")
+  for _, i in ipairs(odd) do
+    for _, j in ipairs(odd) do
+      local ok, r = pcall(get, v, { { i, j } })
+      assert(ok == (i ~= 0), tostring(r))
+      ok = pcall(get, v, { { 1, i, j } })
+      assert(ok == (j > 0))
+    end
+  end
+end
+
+do -- as text
+  is(a["2"], "{4,5,6,7}")
+  is(a["1:2, ::3"], "{{0,3},{4,7}}")
+  is(a[" :, -1 "], "{3,7,11}")
+  is(a["...,1"], "{0,4,8}")
+  is(a["2:,:2"], "{{4,5},{8,9}}")
+  is(a["-2:-1,1"], "{4,8}")
+  is(a["::2,2:4:2"], "{{1,3},{9,11}}")
+  is(a["1:0"], "{}")
+  shape(a["newaxis, :, newaxis"], 1, 3, 1, 4)
+  shape(a[":"], 3, 4)
+  shape(a["::"], 3, 4)
+  is(a[{ "1:2", 2 }], "{1,5}")
+  is(a[{ 2, "::2" }], "{4,6}")
+  is(a("2:3", "1, ..."), "{4,8}")
+  is(a["1 : 2 : 1 ,1"], "{0,4}")
+  is(v["99999999999999999999:"], "{}")
+  is(v["-99999999999999999999:2"], "{10,20}")
+  is(v["5:99999999999999999999"], "{50,60}")
+  is(v["-9223372036854775808:-9223372036854775808"], "{}")
+  fails("index 9223372036854775807 is outside dim 1", nil, get, v,
+        "9223372036854775808")
+  fails("index -9223372036854775808 is outside dim 1", nil, get, v,
+        "-99999999999999999999")
+  for _, bad in ipairs { ",", "1,", ",1", "1:2:3:4", "1:x", "1 2", "--1", "1.5",
+                         "..", "1:2.", "1,,2", "0x1", "1e1", "[1]", "1;2",
+                         "- 1", "::0x", "1\0" } do
+    fails("is no index", "indices as text: numbers, a:b, a:b:step, :, ... "
+          .. "and newaxis", get, cube, { bad })
+  end
+  fails("'' is no index", nil, get, cube, { "" })
+  fails("'1:q' is no index", nil, get, cube, "1:q")
+  fails("index 0: indices start at 1", nil, get, v, "0:2")
+  fails("step 0: steps must be positive", nil, get, v, "::0")
+  fails("step -1: steps must be positive", nil, get, v, "::-1")
+end
+
+do -- what is outside
+  fails("index 4 is outside dim 1 of size 3 (indices run from 1 to 3, or -3 to "
+        .. "-1)", nil, get, a, 4)
+  local e = fails("index -5 is outside dim 2 of size 4 (indices run from 1 to "
+                  .. "4, or -4 to -1)", nil, get, a, { 1, -5 })
+  assert(#e.args == 1 and e.args[1].role == "self" and e.code == "EINDEX" and
+         rawequal(e.args[1].tensor, a) and e.op == nil)
+  fails("index 5 is outside dim 3", nil, get, cube, { "...", 5 })
+  fails("index 0: indices start at 1",
+        "self[1] is the first row, self[-1] the last", get, a, 0)
+  fails("index 0: indices start at 1",
+        "self[1] is the first element, self[-1] the last", get, v, 0)
+  fails("index 0: indices start at 1",
+        "1 is the first of dim 2, -1 the last", get, a, { 1, 0 })
+  fails("index 0: indices start at 1", nil, get, a, { { 0, 2 } })
+  fails("index 1 is outside dim 1, which is empty", nil, get, empty, 1)
+  fails("3 indices for a tensor of 2 dimensions", nil, get, a, { 1, 1, 1 })
+  fails("1 index for a tensor of 0 dimensions", nil, get, scalar, 1)
+  fails("2 indices for a tensor of 1 dimension", nil, get, v, { {}, {} })
+  fails("2 indices for a tensor of 1 dimension", nil, get, v,
+        nacre.ones(2, 2):gt(0))
+  fails("'...' stands twice among the indices", nil, get, a, { "...", "..." })
+  fails("'...' stands twice among the indices", nil, get, a,
+        { 1, "...", 1, "..." })
+  fails("9 dimensions, the most is 8", nil, get, eight, new)
+  fails("step 0: steps must be positive", nil, get, v, { { 1, 2, 0 } })
+  fails("step -2: steps must be positive", nil, get, v, { { 6, 1, -2 } })
+  for _, i in ipairs(odd) do
+    assert(pcall(get, v, i) == (i ~= 0 and i >= -6 and i <= 6))
+    assert(pcall(get, a, { i, 1 }) == (i ~= 0 and i >= -3 and i <= 3))
+    assert(pcall(set, v:clone(), i, 1) == (i ~= 0 and i >= -6 and i <= 6))
+  end
+end
+
+do -- what is no index
+  fails("index 1.5 is not an integer", nil, get, v, 1.5)
+  fails("index inf is not an integer", nil, get, v, math.huge)
+  fails("index 2.5 is not an integer", nil, get, v, { { 1, 2.5 } })
+  fails("a boolean is no index: use an integer, {first, last}, {}, a tensor "
+        .. "or a text", nil, get, v, true)
+  fails("a function is no index", nil, get, v, print)
+  fails("a nil is no index", nil, get, v, nil)
+  fails("a userdata is no index", nil, get, v, io.stdout)
+  fails("a range is made of integers, not of a table", nil, get, v,
+        { { 1, {} } })
+  fails("a range is made of integers, not of a string", nil, get, v,
+        { { "1", 2 } })
+  fails("a range needs a first and a last number",
+        "{2,-1} goes from 2 to the end, {2,2} is 2 alone", get, v, { { 2 } })
+  fails("a range has two or three numbers, not 4",
+        "nacre.tensor{...} as an index picks elements", get, v,
+        { { 1, 2, 3, 4 } })
+  fails("a range is {first, last} or {first, last, step}", nil, get, v,
+        { { first = 1 } })
+  fails("indices have no names", nil, get, v, { dim = 1 })
+  local many = {}
+  for i = 1, 17 do many[i] = 1 end
+  fails("more than 16 indices",
+        "nacre.tensor{...} as an index picks elements", get, v, many)
+  fails("more than 16 indices", nil, get, v, { (":,"):rep(15) .. ":", 1 })
+  fails("more than 16 indices", nil, function() v(table.unpack(many)) end)
+  fails("is no index", nil, get, v, (":,"):rep(99) .. ":")
+  fails("indices must be integers or bool, not float32", 'index:to("int64")',
+        get, v, nacre.ones(2))
+  local e = fails("a uint8 tensor is no index: a mask must be bool, positions "
+                  .. "int64", 'index:to("bool")', get, v,
+                  T({ 1, 0 }, { dtype = "uint8" }))
+  assert(e.args[2].role == "index" and e.args[2].dtype == "uint8")
+end
+
+do -- index tensors
+  is(v[T { 1, 3, -1 }], "{10,30,60}")
+  is(v[T { { 1, 2 }, { 3, 3 } }], "{{10,20},{30,30}}")
+  is(a[T { 3, 1 }], "{{8,9,10,11},{0,1,2,3}}")
+  is(a[{ {}, T { 4, 1 } }], "{{3,0},{7,4},{11,8}}")
+  is(a[{ T { 1, 2 }, T { 3, 4 } }], "{2,7}")
+  is(a[{ T { { 1 }, { 3 } }, T { 1, -1 } }], "{{0,3},{8,11}}")
+  is(a[{ { 2, 3 }, T { 2 } }], "{{5},{9}}")
+  is(a[{ 2, T { 2, 2 } }], "{5,5}")
+  is(a(T { 2 }, { 1, 2 }), "{{4,5}}")
+  is(cube[{ T { 2, 1 }, {}, T { 1, 4 } }], "{{12,16,20},{3,7,11}}")
+  is(cube[{ {}, T { 1, 3 }, T { 1, 4 } }], "{{0,11},{12,23}}")
+  is(cube[{ T { 1 }, { 1, 2 }, T { { 1 }, { 2 } } }], "{{{0,4}},{{1,5}}}")
+  shape(cube[{ {}, T { { 1, 2, 3 } }, {} }], 2, 1, 3, 4)
+  shape(cube[{ T { 1, 2 }, new, T { 1, 2 } }], 2, 1, 4)
+  shape(cube[{ {}, T { 1, 2 }, new }], 2, 2, 1, 4)
+  is(cube:permute(3, 1, 2)[{ T { 2, 1 }, 2 }], "{{13,17,21},{12,16,20}}")
+  is(cube[{ { 1, 2 }, { 1, 3, 2 }, T { 1 } }],
+     "{{{0},{8}},{{12},{20}}}")
+  for _, i in ipairs { "int8", "int16", "int32", "int64" } do
+    is(v[T({ 2, -2 }):to(i)], "{20,50}")
+  end
+  is(v[T { 1, 2, 3, 4 }:slice(1, 1, -1, 2)], "{10,30}")
+  is(v[T { 2 }:expand(3)], "{20,20,20}")
+  shape(v[nacre.zeros(0, { dtype = "int64" })], 0)
+  shape(a[nacre.zeros(0, { dtype = "int64" })], 0, 4)
+  shape(a[{ {}, nacre.zeros(2, 0, { dtype = "int64" }) }], 3, 2, 0)
+  shape(empty[{ {}, T { 1, 2 } }], 0, 2)
+  assert(not shares(v, v[T { 1 }]))
+  assert(shares(v, v[T(2)]))                   -- 0-d: as a number, a view
+  is(v[T(2)], "20")
+  is(a[{ T(-1), T(2) }], "9")
+  is(a[T(2)], "{4,5,6,7}")
+  shape(eight[{ "...", T { 1 } }], 1, 2, 1, 2, 1, 2, 1, 1)
+  fails("index 7 is outside dim 1 of size 6 (indices run from 1 to 6, or -6 to "
+        .. "-1)", nil, get, v, T { 1, 7, 99 })
+  fails("index 0: indices start at 1", nil, get, v, T { 1, 0 })
+  fails("index -4 is outside dim 1 of size 3", nil, get, a, T { 1, -4 })
+  fails("index 5 is outside dim 2 of size 4", nil, get, a, { 1, T { 5 } })
+  fails("index 9 is outside dim 1 of size 6", nil, get, v, T(9))
+  fails("index 1 is outside dim 1, which is empty", nil, get, empty, T { 1 })
+  local e = fails("index tensors of [2] and [3] do not broadcast", nil, get, a,
+                  { T { 1, 2 }, T { 1, 2, 3 } })
+  assert(e.args[1].role == "self" and e.args[2].role == "index")
+  fails("9 dimensions, the most is 8", nil, get, eight, T { { 1 } })
+  for _, i in ipairs(odd) do
+    local ok = i ~= 0 and i >= -6 and i <= 6
+    assert(pcall(get, v, T { i }) == ok and pcall(get, v, T(i)) == ok)
+  end
+  for _, dtype in ipairs(dtypes) do
+    local t = T { { 1, 0 }, { 0, 1 }, { 1, 1 } }:to(dtype)
+    local r = t[T { 3, 1 }]
+    assert(r.dtype == dtype)
+    is(r:to "int64", "{{1,1},{1,0}}")
+    is(t[{ {}, T { 2, 2, 1 } }]:to "int64", "{{0,0,1},{1,1,0},{1,1,1}}")
+    is(t:t()[{ {}, T { 2 } }]:to "int64", "{{0},{1}}")
+  end
+end
+
+do -- masks
+  is(v[v:gt(30)], "{40,50,60}")
+  is(a[a:remainder(2):eq(0)], "{0,2,4,6,8,10}")
+  is(a[T { true, false, true }], "{{0,1,2,3},{8,9,10,11}}")
+  is(a[{ {}, T { true, false, false, true } }], "{{0,3},{4,7},{8,11}}")
+  is(a[{ 2, T { true, false, false, true } }], "{4,7}")
+  is(a:t()[a:t():gt(8)], "{9,10,11}")
+  is(a:t()[a:t():lt(6)], "{0,4,1,5,2,3}")
+  is(cube[cube:gt(20)], "{21,22,23}")
+  is(cube[{ {}, range(3, 4):ge(10) }], "{{10,11},{22,23}}")
+  is(cube[{ 2, range(3, 4):ge(10) }], "{22,23}")
+  is(cube[range(2, 3):eq(4)], "{{16,17,18,19}}")
+  is(cube[{ { 1, 1 }, T { true, false, true }, T { 1, 4 } }], "{{0,11}}")
+  is(cube[{ T { true, true }, {}, T { 1, 4 } }], "{{0,4,8},{15,19,23}}")
+  is(cube:slice(3, 1, -1, 2)[{ "...", T { false, true } }],
+     "{{{2},{6},{10}},{{14},{18},{22}}}")
+  is(v[T { true, false, true, false, false, false }], "{10,30}")
+  shape(v[v:gt(99)], 0)
+  shape(a[T { false, false, false }], 0, 4)
+  shape(empty[empty:gt(0)], 0)
+  shape(empty[nacre.zeros(0):gt(0)], 0, 3)
+  shape(v[T(true)], 1, 6)                      -- 0-d: takes no dimension
+  shape(v[T(false)], 0, 6)
+  shape(scalar[T(true)], 1)
+  shape(a[{ {}, T(true) }], 3, 1, 4)
+  assert(not shares(v, v[v:gt(0)]))
+  local e = fails("the mask is [3x3], dims 1 to 2 of the tensor are [3x4]",
+                  nil, get, a, nacre.ones(3, 3):gt(0))
+  assert(e.args[2].role == "mask" and e.code == "ESHAPE")
+  fails("the mask is [5], dim 1 of the tensor is [6]", nil, get, v,
+        nacre.ones(5):gt(0))
+  fails("the mask is [3], dim 2 of the tensor is [4]", nil, get, a,
+        { {}, nacre.ones(3):gt(0) })
+  fails("3 indices for a tensor of 2 dimensions", nil, get, a,
+        { 1, nacre.ones(3, 4):gt(0) })
+  fails("index tensors of [2] and [3] do not broadcast", nil, get, a,
+        { T { true, true, false }, T { 1, 2, 3 } })
+  for _, dtype in ipairs(dtypes) do
+    local t = T { 1, 0, 1 }:to(dtype)
+    local r = t[T { true, true, false }]
+    assert(r.dtype == dtype)
+    is(r:to "int64", "{1,0}")
+  end
+end
+
+do -- assigning: one element
+  for _, dtype in ipairs(dtypes) do
+    local t = nacre.zeros(2, 3, { dtype = dtype })
+    t[{ 2, -1 }] = 1
+    t[1][2] = 1
+    t["1,1"] = true
+    is(t:to "int64", "{{1,1,0},{0,0,1}}")
+    t[{ 1, 1 }] = 2.7
+    local got = t[{ 1, 1 }]
+    if dtype == "bool" then assert(got == true)
+    elseif dtype:find "int" then assert(got == 2)
+    else assert(math.abs(got - 2.7) < .02) end
+    t[{ 1, 1 }] = false
+    assert(t[{ 1, 1 }] == (dtype ~= "bool" and 0))
+    t[{ 1, 1 }] = T(1.0)
+    assert(t[{ 1, 1 }] == (dtype == "bool" or 1))
+    t[1] = nacre.zeros(3, { dtype = "float64" })
+    assert(t:sum():item() == 1)
+  end
+  local t = T { 0, 0 }
+  t[1] = maxint
+  t[-1] = minint
+  assert(t[1] == maxint and t[2] == minint)
+  t[1] = T(maxint)
+  assert(t[1] == maxint)
+  local s = T(1.5)
+  s[{}] = 2
+  assert(s:item() == 2)
+  s["..."] = 3
+  assert(s:item() == 3)
+  local u = nacre.zeros(3, { dtype = "uint8" })
+  u[1], u[2], u[3] = 300, -1, -1.5
+  is(u, "{44,255,255}")
+  u[{ { 1, 1 } }], u[{ { 2, 3 } }] = 300, -1.5
+  is(u, "{44,255,255}")
+  local f = nacre.zeros(2)
+  f[1], f[2] = 0 / 0, -math.huge
+  assert(f[1] ~= f[1] and f[2] == -math.huge)
+  local i = nacre.zeros(4, { dtype = "int64" })
+  i[1], i[2], i[{ { 3, 4 } }] = 0 / 0, 1e300, 1e300
+  is(i, ("{0,%d,%d,%d}"):format(maxint, maxint, maxint))
+  local w = nacre.zeros(3, { dtype = "int32" })   -- alike in every form
+  w[1], w[{ { 2, 2 } }], w[T { 3 }] = 3e9, 3e9, 3e9
+  assert(w[1] == w[2] and w[2] == w[3])
+end
+
+do -- assigning: views
+  local t = nacre.zeros(3, 4, { dtype = "int64" })
+  t[1] = 1
+  t[{ {}, 4 }] = 2
+  t[{ { 2, 3 }, { 1, 2 } }] = T { 3, 4 }
+  is(t, "{{1,1,1,2},{3,4,0,2},{3,4,0,2}}")
+  t["2:, 3"] = T { 5, 6 }
+  t[{ 1, "::2" }] = 9.99
+  is(t, "{{9,1,9,2},{3,4,5,2},{3,4,6,2}}")
+  t[{}] = T { { 1 }, { 2 }, { 3 } }
+  is(t, "{{1,1,1,1},{2,2,2,2},{3,3,3,3}}")
+  t["..."] = 0
+  t[{ new, 1 }] = 7
+  t[{ 2, new }] = T { { 8 } }
+  t[3] = nacre.ones(1, 1, 4)                   -- leading ones go
+  is(t, "{{7,7,7,7},{8,8,8,8},{1,1,1,1}}")
+  t[{ { 3, 2 } }] = 5                          -- nothing
+  t[{ { 3, 2 } }] = nacre.ones(0, 4)
+  t[{ {}, { 1, 0 } }] = nacre.ones(4, 1, 1, 1):narrow(1, 1, 1)
+  is(t, "{{7,7,7,7},{8,8,8,8},{1,1,1,1}}")
+  t:t()[1] = T { 4, 5, 6 }
+  is(t[{ {}, 1 }], "{4,5,6}")
+  local e = fails("a [2] tensor does not broadcast to [4]", nil, set, t, 1,
+                  T { 1, 2 })
+  assert(e.args[1].role == "self" and e.args[2].role == "value")
+  fails("a [2x4] tensor does not broadcast to [4]", nil, set, t, 1,
+        nacre.ones(2, 4))
+  fails("a table cannot be assigned to elements: use a number, a boolean or a "
+        .. "tensor", "nacre.tensor{...} makes a tensor", set, t, 1, { 1, 2 })
+  fails("a nil cannot be assigned to elements", nil, set, t, 1, nil)
+  fails("a string cannot be assigned to elements", nil, set, t, 1, "1")
+  fails("'dtype' is no index", nil, set, t, "dtype", "int8")
+  fails("index 4 is outside dim 1", nil, set, t, 4, 1)
+  fails("3 indices for a tensor of 2 dimensions", nil, set, t, { 1, 1, 1 }, 1)
+  for _, from in ipairs(dtypes) do
+    for _, to in ipairs(dtypes) do
+      local x = nacre.zeros(2, 2, { dtype = to })
+      x[{ {}, 1 }] = T({ 1, 0 }):to(from)
+      x[{ 2, T { 2 } }] = T({ 1 }):to(from)
+      is(x:to "int64", "{{1,0},{0,1}}")
+    end
+  end
+end
+
+do -- assigning: what overlaps
+  local t = nacre.arange(6)
+  t[{ { 2, 5 } }] = t[{ { 1, 4 } }]
+  is(t, "{0,0,1,2,3,5}")
+  t = nacre.arange(6)
+  t[{ { 1, 4 } }] = t[{ { 2, 5 } }]
+  is(t, "{1,2,3,4,4,5}")
+  t = range(3, 3)
+  t["..."] = t:t()
+  is(t, "{{0,3,6},{1,4,7},{2,5,8}}")
+  t = range(3, 3)
+  t[{ {}, 1 }] = t[2]
+  is(t, "{{3,1,2},{4,4,5},{5,7,8}}")
+  t = nacre.arange(6)
+  t[T { 2, 3, 4 }] = t[{ { 1, 3 } }]
+  is(t, "{0,0,1,2,4,5}")
+  t = T { 2, 3, 1 }
+  t[t] = t
+  is(t, "{1,2,3}")
+  t = T { 3, 1, 2 }
+  t[t] = 7
+  is(t, "{7,7,7}")
+  t = T { true, false, true }
+  t[t] = false
+  is(t, "{false,false,false}")
+  local big = nacre.arange(200000)
+  big[{ { 2, -1 } }] = big[{ { 1, -2 } }]
+  assert(big[-1] == 199998 and big[1] == 0 and big[2] == 0 and big[3] == 1)
+
+  local e = nacre.zeros(3):expand(2, 3)
+  for _, key in ipairs { 1, { 1, 1 }, {}, { {}, 1 }, T { 1 }, e:eq(0) } do
+    fails("several elements of the tensor share one place in memory, it "
+          .. "cannot be written to", "self:clone() first", set, e, key, 1)
+  end
+  fails("share one place", nil, set, nacre.zeros(1):expand(3), 2, 1)
+  is(e, "{{0.0,0.0,0.0},{0.0,0.0,0.0}}")
+  nacre.zeros(1, 3):expand(1, 3)[1] = 1        -- nothing is shared
+end
+
+do -- assigning: index tensors
+  local t = nacre.zeros(6, { dtype = "int64" })
+  t[T { 1, 3, -1 }] = T { 1, 2, 3 }
+  is(t, "{1,0,2,0,0,3}")
+  t[T { 2, 4 }] = 9
+  is(t, "{1,9,2,9,0,3}")
+  t[T { 5, 5, 5 }] = T { 1, 2, 3 }             -- the last one stays
+  assert(t[5] == 3)
+  t[T { { 1, 2 }, { 3, 4 } }] = T { { 10, 20 }, { 30, 40 } }
+  is(t, "{10,20,30,40,3,3}")
+  t[T { { 1, 2 }, { 3, 4 } }] = T { { 1 }, { 2 } }
+  is(t, "{1,1,2,2,3,3}")
+  t[T { { 1, 2 }, { 3, 4 } }] = T { { 1, 2 }, { 3, 4 } }:t()
+  is(t, "{1,3,2,4,3,3}")
+  t[T(1)] = 8
+  assert(t[1] == 8)
+  local m = nacre.zeros(3, 4, { dtype = "int64" })
+  m[T { 1, 3 }] = T { 1, 2, 3, 4 }
+  is(m, "{{1,2,3,4},{0,0,0,0},{1,2,3,4}}")
+  m[{ {}, T { 1, -1 } }] = T { { 7, 8 } }
+  is(m, "{{7,2,3,8},{7,0,0,8},{7,2,3,8}}")
+  m[{ T { 1, 2 }, T { 2, 3 } }] = T { 5, 6 }
+  is(m, "{{7,5,3,8},{7,0,6,8},{7,2,3,8}}")
+  m[{ 2, T { 1, 2 } }] = 0
+  m[{ { 3, 3 }, T { 1, 2 } }] = -1.9
+  is(m, "{{7,5,3,8},{0,0,6,8},{-1,-1,3,8}}")
+  m:t()[T { 1, 2 }] = T { { 1, 2, 3 }, { 4, 5, 6 } }
+  is(m, "{{1,4,3,8},{2,5,6,8},{3,6,3,8}}")
+  m[nacre.zeros(0, { dtype = "int64" })] = 5
+  local c = nacre.zeros(2, 3, 4)
+  c[{ T { 1, 2 }, {}, T { 1, 4 } }] = T { { 1 }, { 2 } }
+  assert(c:sum():item() == 9 and c[{ 2, 3, 4 }] == 2 and c[{ 1, 2, 1 }] == 1)
+  c[{ T { 1, 2 }, {}, T { 1, 4 } }] = T { 1, 2, 3 }
+  is(c[{ 2, {}, 4 }], "{1.0,2.0,3.0}")
+  local keep = m:clone()
+  fails("index 5 is outside dim 2 of size 4", nil, set, m,
+        { {}, T { 1, 5 } }, 0)
+  fails("index 0: indices start at 1", nil, set, m, { 1, T { 1, 0 } }, 0)
+  fails("index 4 is outside dim 1", nil, set, m, { T { 1, 4 }, T { 1, 1 } }, 0)
+  fails("index tensors of [2] and [3] do not broadcast", nil, set, m,
+        { T { 1, 2 }, T { 1, 2, 3 } }, 0)
+  fails("cannot be stretched to 2", nil, set, m,
+        { T { 1, 2 }, T { 1, 2 } }, T { 1, 2, 3 })
+  fails("indices must be integers or bool, not float64", nil, set, m,
+        T { 1.0 }:to "float64", 0)
+  assert(m:equal(keep))                        -- nothing was written
+end
+
+do -- assigning: masks
+  local t = nacre.arange(6)
+  t[t:gt(3)] = 0
+  is(t, "{0,1,2,3,0,0}")
+  t[t:eq(0)] = T { 7, 8, 9 }
+  is(t, "{7,1,2,3,8,9}")
+  t[t:eq(0)] = 5                               -- nothing
+  t[t:eq(0)] = nacre.zeros(0)
+  t[t:gt(6)] = T { 4 }
+  is(t, "{4,1,2,3,4,4}")
+  t[t:gt(3)] = T(2.9)
+  t[t:eq(1)] = true
+  is(t, "{2,1,2,3,2,2}")
+  local m = range(3, 4)
+  m[m:remainder(2):eq(1)] = -1
+  is(m, "{{0,-1,2,-1},{4,-1,6,-1},{8,-1,10,-1}}")
+  m[T { true, false, true }] = 0
+  is(m, "{{0,0,0,0},{4,-1,6,-1},{0,0,0,0}}")
+  m[{ {}, T { true, false, false, true } }] = 1
+  is(m, "{{1,0,0,1},{1,-1,6,1},{1,0,0,1}}")
+  m[{ 2, T { true, true, false, false } }] = T { 3, 4 }
+  is(m[2], "{3,4,6,1}")
+  m[T { true, true, false }] = T { 1, 2, 3, 4 }
+  is(m, "{{1,2,3,4},{1,2,3,4},{1,0,0,1}}")
+  m:t()[m:t():eq(4)] = 0
+  is(m, "{{1,2,3,0},{1,2,3,0},{1,0,0,1}}")
+  m[T { true, false, true }] = T { { 5 }, { 6 } }
+  is(m, "{{5,5,5,5},{1,2,3,0},{6,6,6,6}}")
+  m[T { false, true, false }] = m[1][{ { 1, 1 } }]
+  is(m[2], "{5,5,5,5}")
+  m[T(false)] = 1
+  is(m[2], "{5,5,5,5}")
+  m[T(true)] = 1
+  is(m, "{{1,1,1,1},{1,1,1,1},{1,1,1,1}}")
+  local c = nacre.zeros(2, 3, 4)
+  c[{ {}, range(3, 4):ge(10) }] = T { 1, 2 }
+  is(c[{ 2, 3 }], "{0.0,0.0,1.0,2.0}")
+  c[{ 1, range(3, 4):ge(10) }] = 5
+  is(c[{ 1, 3 }], "{0.0,0.0,5.0,5.0}")
+  local keep = t:clone()
+  fails("the mask is [5], dim 1 of the tensor is [6]", nil, set, t,
+        nacre.ones(5):gt(0), 0)
+  fails("cannot be stretched", nil, set, t, t:eq(2), T { 1, 2 })
+  fails("a uint8 tensor is no index", nil, set, t, t:eq(2):to "uint8", 1)
+  assert(t:equal(keep))
+  for _, dtype in ipairs(dtypes) do
+    local x = nacre.zeros(2, 2, { dtype = dtype })
+    x[T { { true, false }, { false, true } }] = 1
+    is(x:to "int64", "{{1,0},{0,1}}")
+    x[T { { true, true }, { false, false } }] = T { 0.0, 1.0 }
+    is(x:to "int64", "{{0,1},{0,1}}")
+  end
+end
+
+do -- many elements, on several threads, against sums known beforehand
+  local n = 300000
+  local x = nacre.arange(n)
+  local back = nacre.arange(n, 0, -1)          -- n .. 1
+  local r = x[back]
+  assert(r[1] == n - 1 and r[-1] == 0 and r:sum():item() == x:sum():item())
+  assert((r + x):eq(n - 1):all():item())
+  local even = x:remainder(2):eq(0)
+  assert(x[even]:equal(nacre.arange(0, n, 2)))
+  assert(x:reshape(-1, 10)[even:reshape(-1, 10)]:equal(nacre.arange(0, n, 2)))
+  local tall = x:reshape(-1, 3)
+  local rows = nacre.arange(n // 3, 0, -1)
+  assert(tall[rows]:equal(r:reshape(-1, 3)[{ {}, T { 3, 2, 1 } }]))
+  assert(tall[{ {}, T { 3, 1 } }]:sum(1):equal(tall:sum(1)[T { 3, 1 }]))
+  local wide = x:reshape(3, -1)
+  assert(wide[{ {}, T { 5, n // 3 } }]:equal(
+    nacre.stack({ wide[{ {}, 5 }], wide[{ {}, -1 }] }, 2)))
+  assert(wide[T { 3, 1 }]:equal(nacre.stack { wide[3], wide[1] }))
+  assert(wide:t()[{ {}, T { 3, 1 } }]:equal(wide[T { 3, 1 }]:t()))
+  local y = nacre.zeros(n, { dtype = "int64" })
+  y[back] = x
+  assert(y:equal(r))
+  y[even] = x[even]
+  assert(y[even]:equal(x[even]) and y[2] == n - 2)
+  y[x + 1] = x
+  assert(y:equal(x))
+  y[nacre.ones(n, { dtype = "int64" })] = x    -- the last one stays
+  assert(y[1] == n - 1)
+  local z = nacre.zeros(n // 3, 3, { dtype = "int64" })
+  z[rows] = tall
+  assert(z:equal(tall[rows]))
+  local bad = back:clone()
+  bad[200001], bad[100001] = n + 1, 0
+  fails("index 0: indices start at 1", nil, get, x, bad)
+  bad[100001] = 1
+  fails("index 300001 is outside dim 1 of size 300000", nil, get, x, bad)
+end
+
+do -- pairs and iter give what indexing gives
+  local got = {}
+  for i, row in pairs(a) do got[i] = text(row:totable()) end
+  assert(text(got) == "{{0,1,2,3},{4,5,6,7},{8,9,10,11}}")
+end
+
+do -- a freed tensor is no operand
+  local t, i = nacre.ones(3), T { 1 }
+  i:free()
+  fails("the tensor was freed", nil, get, t, i)
+  fails("the tensor was freed", nil, set, t, 1, i)
+  t:free()
+  fails("the tensor was freed", nil, get, t, 1)
+  fails("the tensor was freed", nil, set, t, 1, 1)
+end
+
+print "index: ok"
