@@ -134,12 +134,24 @@ static void plaininfo(lua_State *L, const Signature *s, const char *kind,
   lua_setfield(L, -2, "signature");
 }
 
+/* The name without the _ of an in-place form, if it is one, on the stack. */
+static const char *basename(lua_State *L, const char *name) {
+  size_t n = strlen(name);
+  if (n < 2 || name[n - 1] != '_' || findfamily(name) >= 0) return name;
+  return lua_pushlstring(L, name, n - 1);
+}
+
 /* nacre._info(name) */
 static int info(lua_State *L) {
-  const char *name = luaL_checkstring(L, 1);
+  const char *given = luaL_checkstring(L, 1), *name = basename(L, given);
   int op = findrow(name), f = findfamily(name), where = 3;
   const Bound *b = nl_findbound(name);
   Signature s;
+  if (name != given) {        /* is there such a form? */
+    lua_pushvalue(L, 1);
+    lua_rawget(L, lua_upvalueindex(1));
+    if (lua_isnil(L, -1)) return 0;
+  }
   if (op < 0 && f < 0 && b == NULL) return 0;
   lua_createtable(L, 0, 10);
   setinfo(L, "name", name);
@@ -152,6 +164,8 @@ static int info(lua_State *L) {
     plaininfo(L, &s, "function", b->doc);
     where = b->where;
   }
+  lua_pushboolean(L, name != given);
+  lua_setfield(L, -2, "inplace");
   lua_pushboolean(L, where & 2);
   lua_setfield(L, -2, "method");
   lua_pushboolean(L, where & 1);
@@ -397,7 +411,9 @@ int luaopen_nacre(lua_State *L) {
   lua_setfield(L, lib, "_methods");
   lua_pushstring(L, "newaxis");
   lua_setfield(L, lib, "newaxis");
-  event(L, lib, "_info", info);
+  lua_pushvalue(L, lib + 1);
+  lua_pushcclosure(L, info, 1);
+  lua_setfield(L, lib, "_info");
   event(L, lib, "_names", names);
   event(L, lib, "_rows", rows);
   lua_pushstring(L, NC_VERSION);

@@ -33,6 +33,10 @@ const Kernels *nc_kernels(void) {
   return best;
 }
 
+const char *nc_cpulevel(void) {
+  return nc_kernels()->name;
+}
+
 Computed nc_computed(DType t) {
   static const Computed of[DT_COUNT] = {
     [DT_b8] = CT_u8,   [DT_u8] = CT_u8,   [DT_i8] = CT_i32,

@@ -11,7 +11,8 @@
 static Scalar convert(Scalar v, DType t) {
   Category c = nc_category(t);
   if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
-  if (v.kind == NC_FLOAT && c == NC_INT) v = nc_int(f64_toint(v.f));
+  if (v.kind == NC_FLOAT && c == NC_INT)
+    v = nc_int(t == DT_i32 ? f64_toint32(v.f) : f64_toint(v.f));
   if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
   if (c == NC_BOOL) v.i = v.i != 0;
   return (Scalar){ c, v.i, 0 };

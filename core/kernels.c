@@ -120,7 +120,11 @@
 #define JOIN(a, b) JOIN_(a, b)
 
 const Kernels JOIN(nc_kernels_, NC_ISA) = {
-  .name = STRING(NC_ISA),
+#if defined(__x86_64__)
+  .name = "x86-64-" STRING(NC_ISA),
+#else
+  .name = "portable C",
+#endif
   .map = {
 #define MAPS(op, class, ...) [OP_##op] = MAPS_##class(op),
 #define UNARY MAPS

@@ -4,9 +4,8 @@
 ** through their strides.
 **
 ** They are cut in tiles of the result, which the threads share, and along
-** the inner size; between two tiles an interrupt is seen.  The tiles depend
-** on the sizes only, so that the result does not depend on the number of
-** threads.
+** the inner size, in steps that depend on the sizes only; between two steps
+** an interrupt is seen.
 */
 #include <string.h>
 
@@ -29,20 +28,37 @@ typedef struct Product {
 /*
 ** Tiles
 */
-/* A tile is at most some 20 ms of work, and costs 2 % more than a product
-   in one piece; a product of 256 and more has two. */
-static void cut(Product *p) {
-  const int64_t limit = (int64_t)1 << 20;   /* elements of a piece of gemv */
-  p->tile[0] = p->m > 512 ? 512 : p->m > 256 ? 256 : 128;
-  p->tile[1] = p->n > 1024 ? 1024 : 512;
-  p->tile[2] = 1024;
-  if (p->m == 1 || p->n == 1) {
-    const int64_t k = p->k < limit / 16 ? p->k : limit / 16;
-    p->tile[2] = k;
-    p->tile[0] = p->tile[1] = limit / k;
-  }
+static int64_t lesser(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int64_t batches(const Product *p) {
+  int64_t n = 1;
+  for (int d = 0; d < p->nb; d++) n *= p->size[d];
+  return n;
+}
+
+static int64_t across(Product *p) {
   p->across[0] = (p->m - 1) / p->tile[0] + 1;
   p->across[1] = (p->n - 1) / p->tile[1] + 1;
+  return batches(p) * p->across[0] * p->across[1];
+}
+
+/* A step along a tile is some 10 ms of work, and costs 2 % more than a
+   product in one piece; smaller tiles cost more, and are for more threads. */
+static void cut(Product *p) {
+  const int64_t limit = (int64_t)1 << 20;   /* elements of a piece of gemv */
+  const int threads = nc_threads();
+  p->tile[0] = 512;
+  p->tile[1] = 2048;
+  p->tile[2] = p->x[2]->dtype == DT_f32 ? 512 : 256;
+  if (p->m == 1 || p->n == 1) {
+    p->tile[2] = lesser(p->k, limit / 16);
+    p->tile[0] = p->tile[1] = limit / p->tile[2];
+  } else if (threads > 1) {
+    while (across(p) < 2 * threads && p->tile[1] > 512) p->tile[1] /= 2;
+    while (across(p) < 2 * threads && p->tile[0] > 128) p->tile[0] /= 2;
+  }
 }
 
 static const char *origin(const Product *p, int j, int64_t batch) {
@@ -57,10 +73,6 @@ static const char *origin(const Product *p, int j, int64_t batch) {
 /* The steps to the next row and column of operand j. */
 static const int64_t *steps(const Product *p, int j) {
   return p->x[j]->step + p->x[j]->nd - 2;
-}
-
-static int64_t lesser(int64_t a, int64_t b) {
-  return a < b ? a : b;
 }
 
 /* The tile at row i and column j of the result of a batch. */
@@ -89,12 +101,6 @@ static void tiles(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static int64_t batches(const Product *p) {
-  int64_t n = 1;
-  for (int d = 0; d < p->nb; d++) n *= p->size[d];
-  return n;
-}
-
 /* Sizes that only views reach may exceed an int64. */
 static void count(const Product *p) {
   double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
@@ -115,8 +121,7 @@ static int run(Product *p) {
   count(p);
   work = 2.0 * (double)lesser(p->m, p->tile[0]) *
          (double)lesser(p->n, p->tile[1]) * (double)p->k;
-  return nc_parallel(batches(p) * p->across[0] * p->across[1],
-                     1 + (int64_t)(enough / work), tiles, p);
+  return nc_parallel(across(p), 1 + (int64_t)(enough / work), tiles, p);
 }
 
 /*

@@ -270,8 +270,6 @@ int nc_dimmask(unsigned *mask, const Arg *a, int nd);
 DType nc_resulttype(const Arg in[], int n);
 /* The shape to which all tensors among in[] broadcast. */
 int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]);
-/* A view of x with the given shape, broadcast (stride 0) where needed. */
-int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
 
 /*
 ** Families (families.def): operations that are not rows.  Each is a C
@@ -346,6 +344,7 @@ struct Device {
 };
 
 extern const Device nc_cpu;
+const char *nc_cpulevel(void); /* the instructions in use: "x86-64-v4" */
 const Device *nc_host(void);  /* where numbers of the program lie */
 int nc_finddevice(const Device **d, const char *name);
 int nc_synchronize(void);                   /* every device in use */

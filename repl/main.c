@@ -33,6 +33,7 @@ static void longversion(void) {
   version();
   printf("editor    %s\n", sh_editorname());
   printf("threads   %d\n", nc_threads());
+  printf("loops     %s\n", nc_cpulevel());
 #ifdef __VERSION__
   printf("compiler  " __VERSION__ "\n");
 #endif

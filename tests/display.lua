@@ -398,6 +398,43 @@ check("float16", V(6):to("float16"), {}, [=[
 float16[6] cpu  12 B
   -3.9375   2.7500   1.5547   0.3594  -0.8359  -2.0312]=])
 
+check("below a power of ten", nacre.tensor{99999.5, 1.5}, {}, [=[
+float32[2] cpu  8 B
+  99999.5000      1.5000]=])
+
+check("large numbers", nacre.tensor{100000.5, 1.5}, {}, [=[
+float32[2] cpu  8 B
+  1.0000e+05  1.5000e+00]=])
+
+check("small numbers", nacre.tensor({0.0015, 0.0002}, {dtype = "float64"}), {}, [=[
+float64[2] cpu  16 B
+  0.0015  0.0002]=])
+
+check("smaller numbers", nacre.tensor({0.0009, 0.0002}, {dtype = "float64"}), {}, [=[
+float64[2] cpu  16 B
+  9.0000e-04  2.0000e-04]=])
+
+check("small neighbours of a large number", nacre.tensor({1000.5, 0.12341, 0.12342}, {dtype = "float64"}), {}, [=[
+float64[3] cpu  24 B
+  1000.5000     0.1234     0.1234]=])
+
+check("a hundred", nacre.arange(100), {}, [=[
+int64[100] cpu  800 B
+[  1]   0   1   2   3   4   5   6   7   8   9  10  11  12  13  14  15  16  17
+[ 19]  18  19  20  21  22  23  24  25  26  27  28  29  30  31  32  33  34  35
+[ 37]  36  37  38  39  40  41  42  43  44  45  46  47  48  49  50  51  52  53
+[ 55]  54  55  56  57  58  59  60  61  62  63  64  65  66  67  68  69  70  71
+[ 73]  72  73  74  75  76  77  78  79  80  81  82  83  84  85  86  87  88  89
+[ 91]  90  91  92  93  94  95  96  97  98  99
+min 0  max 99  mean 49.5]=])
+
+check("more than a hundred", nacre.arange(101), {}, [=[
+int64[101] cpu  808 B
+[  1]    0    1    2    3    4    5    6    7    8    9   10   11   12   13
+  ...
+[ 88]   87   88   89   90   91   92   93   94   95   96   97   98   99  100
+min 0  max 100  mean 50]=])
+
 check("one element", nacre.ones(1), {}, [=[
 float32[1] cpu  4 B
   1.0]=])
