@@ -70,8 +70,18 @@ static int64_t *room(Reader *r, int slot, int64_t n) {
   return lua_newuserdatauv(r->L, (size_t)n * sizeof(int64_t), 0);
 }
 
+/* {1, keepdim=true} would lose what has a name. */
+static void nonames(Reader *r, int i) {
+  luaL_checkstack(r->L, 4, NULL);
+  for (lua_pushnil(r->L); lua_next(r->L, i); lua_pop(r->L, 1))
+    if (lua_type(r->L, -2) == LUA_TSTRING)
+      nl_error(r->L, r->s->name, "a table holds either a list or named "
+               "arguments, not both");
+}
+
 static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
   int64_t n = (int64_t)lua_rawlen(r->L, i), *list = room(r, slot, n);
+  nonames(r, i);
   for (int64_t k = 0; k < n; k++) {
     lua_rawgeti(r->L, i, k + 1);
     if (!toint(r->L, -1, &list[k])) return misfit(r, p, lua_gettop(r->L));
@@ -208,6 +218,10 @@ static void positional(Reader *r) {
     }
   }
   if (r->next > r->top) return;
+  for (int i = 0; i < r->s->positional; i++)      /* zeros(2, 1.5) */
+    if (r->s->param[i].type == P_SIZE && !r->a->arg[i].islist &&
+        lua_type(r->L, r->next) == LUA_TNUMBER)
+      misfit(r, &r->s->param[i], r->next);
   for (int i = r->s->positional - 1; i >= 0; i--) /* which did it not fit? */
     if (!r->a->arg[i].given && r->s->param[i].optional)
       misfit(r, &r->s->param[i], r->next);

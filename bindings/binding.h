@@ -92,8 +92,18 @@ typedef struct Bound {        /* a function written for the binding */
   const char *name;
   lua_CFunction f;
   const char *signature, *doc;
-  int where;                  /* 1 a function, 2 a method, 3 both */
+  int where;                  /* NL_FUNCTION, NL_METHOD or both */
 } Bound;
+
+#define NL_FUNCTION 1         /* nacre.name */
+#define NL_METHOD 2           /* t:name */
+
+/* Pushes the function of a name (catalog.c); 0: there is none. */
+int nl_pushfunction(lua_State *L, const char *name, int where);
+void nl_makeall(lua_State *L, int where);     /* into the table on top */
+int nl_info(lua_State *L);                    /* nacre._info, _names, _rows */
+int nl_names(lua_State *L);
+int nl_rows(lua_State *L);
 
 int nl_callrow(lua_State *L);                 /* dispatch.c */
 int nl_callrowinto(lua_State *L);
@@ -103,7 +113,6 @@ int nl_callfamilyinto(lua_State *L);
 extern const Bound nl_values[];               /* values.c */
 extern const Bound nl_methods[];              /* methods.c */
 extern const Bound nl_session[];              /* session.c */
-const Bound *nl_findbound(const char *name);  /* nacre.c */
 
 int nl_getfield(lua_State *L);                /* methods.c: t[key] */
 int nl_pairs(lua_State *L);

@@ -14,7 +14,7 @@
 
 #define FLOOR ((int64_t)4 << 20)    /* slack of a small session */
 #define LARGE (64 << 10)            /* a result worth an early collection */
-#define EARLY (1 << 20)             /* small results worth looking at */
+#define EARLY (256 << 10)          /* small results worth looking at */
 #define SHARE 20                    /* at most 1/20 of the time, if early */
 
 static int64_t now(void) {

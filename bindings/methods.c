@@ -22,7 +22,10 @@ static int sizes(lua_State *L, const char *name, const int64_t v[]) {
     }
     return 1;
   }
-  int r = nc_dim(&d, luaL_checkinteger(L, 2), t->nd);
+  if (!lua_isinteger(L, 2))
+    return nl_error(L, name, "dim must be a dimension, not %s",
+                    luaL_tolstring(L, 2, NULL));
+  int r = nc_dim(&d, lua_tointeger(L, 2), t->nd);
   if (r == NC_OK && t->nd == 0)
     r = nc_fail(NC_EINDEX, "a tensor without dimensions has no sizes");
   if (r != NC_OK) {
@@ -283,6 +286,13 @@ int nl_getfield(lua_State *L) {
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
     lua_pop(L, 1);
     key = lua_tostring(L, 2);
+    if (strpbrk(key, "0123456789:,.") == NULL || key[0] > '9')
+      if (nl_pushfunction(L, key, NL_METHOD)) {
+        lua_pushvalue(L, 2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, lua_upvalueindex(1));
+        return 1;
+      }
     if (field(L, nl_checktensor(L, 1), key)) return 1;
     if (!slicetext(key)) return nomethod(L, key);
   }

@@ -135,8 +135,14 @@ static int totable(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1), **host;
   luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);
   host = nl_newbox(L);
+  if (nc_numel(t) > 1 << 22 && nc_numel(t) > nc_hostavailable() / 16) {
+    nc_fail(NC_ENOMEM, "a table of %lld elements does not fit into memory",
+            (long long)nc_numel(t));
+    nc_blameop("totable");
+    nc_blame("self", t);
+    nl_check(L, NC_ENOMEM);
+  }
   nl_check(L, nc_todevice(host, nl_checktensor(L, 1), nc_host()));
-  (void)t;
   pushlevel(L, *host, 0, 0);
   return 1;
 }

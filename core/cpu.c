@@ -132,7 +132,7 @@ static int64_t computedsize(Computed c) {
 static int closed(const OpInfo *info, const Loop *k) {
   return info->kind == TEST_OP || info->kind == COMPARE_OP ||
          info->kind == CHOOSE_OP || info->types == CLASS_INT ||
-         (k->op == OP_clone && k->work == DT_b8);
+         (k->op == OP_clone && k->type[1] == DT_b8);
 }
 
 static void plan(Plan *p, const Loop *k) {

@@ -81,7 +81,7 @@ typedef struct Rows {
   int64_t step[2][NC_MAXDIM + 1];             /* of x and other, in bytes */
   int64_t length, along[2];   /* of a row: elements, and their steps */
   int64_t piece;              /* elements moved at a time */
-  int dense;                  /* a row, in both */
+  int dense, brief;           /* a row, in both; and below a piece */
   int out;                    /* from x to other? */
 } Rows;
 
@@ -124,6 +124,7 @@ static void cutrow(Rows *r) {
   }
   r->piece = PIECE / r->esize;
   r->dense = r->along[0] == r->esize && r->along[1] == r->esize;
+  r->brief = r->dense && r->length <= r->piece;
 }
 
 /* The step of other over the picked dimensions, which must lie evenly. */
@@ -164,21 +165,27 @@ static void strided(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
 #undef CASE
 }
 
-/* n single elements between x and other, at offsets of x */
-static void singles(const Rows *r, const int64_t *at, char *x, char *o,
-                    int64_t n) {
-  const int64_t so = r->step[1][r->picked];
-#define CASE(bytes)                                                           \
-  case bytes:                                                                 \
+/* n dense rows between x, at offsets, and other */
+static void shortrows(const Rows *r, const int64_t *at, char *x, char *o,
+                      int64_t n) {
+  const int64_t so = r->step[1][r->picked], e = r->esize;
+  const size_t length = (size_t)(r->length * e);
+  int64_t i;
+#define MOVE(bytes)                                                           \
+  do {                                                                        \
     if (r->out)                                                               \
-      for (int64_t i = 0; i < n; i++)                                         \
-        memcpy(o + i * so, x + at[i] * bytes, bytes);                         \
+      for (i = 0; i < n; i++) memcpy(o + i * so, x + at[i] * e, bytes);       \
     else                                                                      \
-      for (int64_t i = 0; i < n; i++)                                         \
-        memcpy(x + at[i] * bytes, o + i * so, bytes);                         \
-    break;
-  switch (r->esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
+      for (i = 0; i < n; i++) memcpy(x + at[i] * e, o + i * so, bytes);       \
+  } while (0)
+#define CASE(bytes)                                                           \
+  case bytes: MOVE(bytes); break;
+  switch (length) {           /* of a known length, memcpy is a move */
+    CASE(1) CASE(2) CASE(4) CASE(8) CASE(16) CASE(32)
+    default: MOVE(length);
+  }
 #undef CASE
+#undef MOVE
 }
 
 static void onerow(const Rows *r, char *x, char *o) {
@@ -210,8 +217,8 @@ static void moverows(void *ctx, int64_t begin, int64_t end) {
       else if (d < last) x += r->offset[index[d]] * r->esize;
       o += index[d] * r->step[1][d];
     }
-    if (last == r->picked && r->length == 1)
-      singles(r, r->offset + index[last], x, o, n);
+    if (last == r->picked && r->brief)
+      shortrows(r, r->offset + index[last], x, o, n);
     else
       for (int64_t k = 0; k < n; k++)
         onerow(r, last == r->picked

@@ -106,11 +106,14 @@
 #define FLTMOVES(f, t)                                                        \
   [DT_f16] = f##_f16_##t, [DT_bf16] = f##_bf16_##t, [DT_f32] = f##_f32_##t,   \
   [DT_f64] = f##_f64_##t
-#define MOVES(f)                                                              \
-  { [CT_u8] = { INTMOVES(f, u8) }, [CT_i32] = { INTMOVES(f, i32) },           \
-    [CT_i64] = { INTMOVES(f, i64) },                                          \
-    [CT_f32] = { INTMOVES(f, f32), FLTMOVES(f, f32) },                        \
-    [CT_f64] = { INTMOVES(f, f64), FLTMOVES(f, f64) } }
+#define ALLMOVES(f, t) [CT_##t] = { INTMOVES(f, t), FLTMOVES(f, t) }
+#define LOADS                                                                 \
+  { [CT_u8] = { INTMOVES(load, u8) }, [CT_i32] = { INTMOVES(load, i32) },     \
+    [CT_i64] = { INTMOVES(load, i64) }, ALLMOVES(load, f32),                  \
+    ALLMOVES(load, f64) }
+#define STORES                                                                \
+  { ALLMOVES(store, u8), ALLMOVES(store, i32), ALLMOVES(store, i64),          \
+    ALLMOVES(store, f32), ALLMOVES(store, f64) }
 #define LINES(t)                                                              \
   { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, cumsum_##t }
 
@@ -148,8 +151,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #include "ops.def"
 #include "endrows.h"
   },
-  .load = MOVES(load),
-  .store = MOVES(store),
+  .load = LOADS,
+  .store = STORES,
   .line = { LINES(f32), LINES(f64) },
   .draw = { drawwords, drawnormals, drawnormals2 },
 };

@@ -152,10 +152,9 @@ static void positionchunks(void *ctx, int64_t begin, int64_t end) {
       int64_t from = coordinates(t, i, at), n = t->size[last] - from;
       for (int64_t j = 0; j < n && k < stop; j++) {
         int64_t *y = t->y + k * t->nd;
-        if (!m[i + j]) continue;
         for (int d = 0; d < last; d++) y[d] = at[d] + 1;
         y[last] = from + j + 1;
-        k++;
+        k += m[i + j];
       }
       i += n;
     }

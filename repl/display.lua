@@ -40,7 +40,7 @@ local function general(x)
 end
 
 local bars = {}
-for _, c in utf8.codes "▁▂▃▄▅▆▇█" do bars[#bars + 1] = utf8.char(c) end
+for c = 0x2581, 0x2588 do bars[#bars + 1] = utf8.char(c) end
 
 -- To the nearest integer, halves to the even one.
 local function round(x)

@@ -7,205 +7,24 @@
 -- stands, and gives an object; render(object, options) gives its text.
 
 local display = require "nacre.display"
+local frames = require "nacre.frames"
 local habits = require "nacre.habits"
 
 local nacre = package.loaded.nacre or _G.nacre
 
--- sources[chunkname]: the text of a chunk that is no file.
-local errors = {sources = {}}
+-- sources[chunkname] is the text of a chunk that is no file; remember(f, text)
+-- is to be called with each block of the session before it runs.
+local errors = {sources = frames.sources, remember = frames.remember}
 
 --
--- The text of chunks.  All blocks of a session are called "=stdin"; what
--- tells them apart is their _ENV, which their functions share.
+-- Operands
 --
-local KEPT = 1000
-
-local blocks = {first = 1, last = 0}    -- {id, text}, oldest first
-local texts = {}                        -- by the identity of _ENV
-
--- To be called with each block of the session before it runs.
-function errors.remember(f, text)
-  local id = debug.upvalueid(f, 1)
-  blocks.last = blocks.last + 1
-  blocks[blocks.last] = {id = id, text = text}
-  texts[id] = text
-  if blocks.last - blocks.first < KEPT then return end
-  local old = blocks[blocks.first]
-  if texts[old.id] == old.text then texts[old.id] = nil end
-  blocks[blocks.first] = nil
-  blocks.first = blocks.first + 1
-end
-
--- A function without globals has no _ENV: the last block that has a
--- function on its lines.
-local function blockof(info)
-  local i = 1
-  while true do
-    local name = debug.getupvalue(info.func, i)
-    if name == "_ENV" then return texts[debug.upvalueid(info.func, i)] end
-    if not name then break end
-    i = i + 1
-  end
-  for k = blocks.last, blocks.first, -1 do
-    local text = blocks[k].text
-    local line = habits.line(text, info.linedefined)
-    if line and line:find "%f[%w_]function%f[^%w_]" and
-       habits.line(text, info.lastlinedefined) then
-      return text
-    end
-  end
-end
-
-local function file(path)
-  local f = io.open(path, "rb")
-  local text = f and f:read(1 << 22)
-  if f then f:close() end
-  return text
-end
-
-local function sourceof(info)
-  local source = info.source
-  if errors.sources[source] then return errors.sources[source] end
-  if source:sub(1, 1) == "@" then return file(source:sub(2)) end
-  if source == "=stdin" then return blockof(info) end
-  return source:sub(1, 1) ~= "=" and source or nil
-end
-
---
--- The stack
---
-local EACH = 20         -- frames looked at on either end of a deep stack
-
-local function depth(thread, level)
-  local low, step = level - 1, 1
-  while debug.getinfo(thread, low + step, "l") do
-    low, step = low + step, 2 * step
-  end
-  while step > 1 do
-    step = step // 2
-    if debug.getinfo(thread, low + step, "l") then low = low + step end
-  end
-  return low
-end
-
--- The least name of f among the globals and in their tables.
-local function globalname(f)
-  local best
-  local function look(t, prefix)
-    for name, v in next, t do
-      local full = rawequal(v, f) and type(name) == "string" and prefix .. name
-      if full and (not best or full < best) then best = full end
-    end
-  end
-  look(_G, "")
-  for name, t in next, _G do
-    if type(name) == "string" and type(t) == "table" and not best and
-       t ~= _G then
-      look(t, name .. ".")
-    end
-  end
-  return best
-end
-
-local function nameof(info)
-  if info.namewhat == "metamethod" then return "metamethod " .. info.name end
-  return info.name or globalname(info.func) or
-         ("function <%s:%d>"):format(info.short_src, info.linedefined)
-end
-
--- The user's frame at a level: Lua, and not of our own modules.
-local function frame(thread, level)
-  local info = debug.getinfo(thread, level, "nSltf")
-  if info.what == "C" or info.source:find "^=nacre%." then return nil end
-  local text = sourceof(info)
-  return {level = level, file = info.short_src, line = info.currentline,
-          main = info.what == "main", tail = info.istailcall,
-          func = info.func, text = text, source = info.source,
-          name = info.what == "main" and "main chunk" or nameof(info)}
-end
-
--- The user's frames, innermost first; `skipped' levels follow frame `gap'.
-local function frames(thread, level)
-  local list, last = {}, depth(thread, level)
-  local gap = last - level > 2 * EACH and level + EACH or nil
-  while level <= last do
-    if level == gap then
-      list.gap, list.skipped = #list, last - EACH - level
-      level = last - EACH
-    end
-    list[#list + 1] = frame(thread, level)
-    level = level + 1
-  end
-  return list
-end
-
---
--- Names
---
-
--- The variables in sight of a frame by name: locals over upvalues.
-local function variables(thread, at)
-  local names = {}
-  if not at then return names end
-  local i = 1
-  while true do
-    local name, value = debug.getupvalue(at.func, i)
-    if not name then break end
-    if name ~= "_ENV" and name ~= "" then names[name] = value end
-    i = i + 1
-  end
-  i = 1
-  while thread do
-    local name, value = debug.getlocal(thread, at.level, i)
-    if not name then break end
-    if name:find "^[%a_]" then names[name] = value end
-    i = i + 1
-  end
-  return names
-end
-
--- What "x.y[1]" stands for, found without calling anything.
-local function valueof(path, names)
-  local first, at = path:match "^([%a_][%w_]*)()"
-  local v = names[first]
-  if v == nil then v = rawget(_G, first) end
-  while at <= #path do
-    if type(v) ~= "table" then return nil end
-    local key, stop = path:match("^%.([%a_][%w_]*)()", at)
-    if not key then
-      key, stop = path:match("^%[(%d+)%]()", at)
-      key = math.tointeger(key)
-    end
-    v, at = rawget(v, key), stop
-  end
-  return v
-end
-
--- Calls each(path) for what may be a variable on a line, longest first.
-local function paths(line, each)
-  for at, rest in line:gmatch "%f[%w_]()([%a_][%w_%.%[%]]*)" do
-    local path = rest:match "^[%a_][%w_]*"
-    local list = {path}
-    while true do
-      local more = rest:match("^%.[%a_][%w_]*", #path + 1) or
-                   rest:match("^%[%d+%]", #path + 1)
-      if not more then break end
-      path = path .. more
-      table.insert(list, 1, path)
-    end
-    if not line:sub(1, at - 1):find "[%.:]%s*$" then
-      for _, p in ipairs(list) do
-        if each(p) then return p end
-      end
-    end
-  end
-end
 
 -- The name of a tensor: on the line, in sight, of the session.
 local function named(t, line, names)
   if t == nil then return nil end
-  local found = paths(line, function(p)
-    return rawequal(valueof(p, names), t)
+  local found = frames.paths(line, function(p)
+    return rawequal(frames.valueof(p, names), t)
   end)
   local function least(list)
     local best
@@ -343,16 +162,16 @@ local function describe(err, list)
 end
 
 local function observe(thread, err, level)
-  local list = thread and frames(thread, level) or {}
+  local list = thread and frames.collect(thread, level) or {}
   local o = describe(err, list)
   local text = o.at and o.at.text
   o.source = text and habits.line(text, o.line) or
-             o.file and habits.line(file(o.file) or "", o.line)
+             o.file and habits.line(frames.file(o.file) or "", o.line)
   if o.source and not o.source:find "%S" then o.source = nil end
-  local names = variables(thread, o.at or list[1])
+  local names = frames.variables(thread, o.at or list[1])
   if o.object then o.args = operands(err, o.source or "", names) end
   habits.running(o, o.source or "", function(path)
-    return valueof(path, names)
+    return frames.valueof(path, names)
   end)
   if o.hint then o.hint = withnames(o.hint, o.args) end
   if o.hint and o.hint:find "%f[%w]arg %d" then o.hint = nil end
@@ -490,7 +309,7 @@ function errors.render(err, opts)
   local paint, width = painter(opts.color), (opts.width or 120) - 20
   local o = iscaptured(err) and err or observe(nil, err)
   if not iscaptured(err) and type(err) == "string" then
-    local text = habits.script(err, file, opts, paint)
+    local text = habits.script(err, frames.file, opts, paint)
     if text then return text end
   end
   local lines = {headline(o, script, paint)}

@@ -22,19 +22,23 @@ function habits.line(text, n)
   return text:match("^[^\n]*", at)
 end
 
-local function nearest(word, ...)
-  local list, seen = {}, {}
-  for _, t in ipairs {...} do
-    for name in next, t do
-      if type(name) == "string" and name ~= word and not seen[name] and
-         not name:find "^_" then
-        seen[name] = true
-        list[#list + 1] = name
-      end
+-- A function of the library, which may be made when it is first asked for.
+local function offers(name)
+  local ok, v = pcall(function() return nacre[name] end)
+  return ok and v ~= nil
+end
+
+-- The key of t that is nearest to a word.
+local function nearest(word, t)
+  local list = t == nacre and nacre._names() or {}
+  for name in next, t do
+    if type(name) == "string" and not name:find "^_" then
+      list[#list + 1] = name
     end
   end
   table.sort(list)
-  return host.suggest(word, list)
+  local found = host.suggest(word, list)
+  return (t ~= nacre or found and offers(found)) and found or nil
 end
 
 local function meant(text, name)
@@ -52,9 +56,7 @@ local words = {None = "nil", null = "nil", NULL = "nil", undefined = "nil",
 local function novariable(name)
   local text = ("no variable '%s'"):format(name)
   if words[name] then return text .. ", did you mean " .. words[name] .. "?" end
-  if nacre and rawget(nacre, name) ~= nil then
-    return meant(text, "nacre." .. name)
-  end
+  if offers(name) then return meant(text, "nacre." .. name) end
   return meant(text, nearest(name, _G))
 end
 

@@ -6,7 +6,7 @@ set(REPL_READLINE_SOURCES
   editor_readline.c readline_complete.c readline_keys.c)
 set(REPL_MAIN main.c)
 set(REPL_LUA
-  commands.lua complete.lua display.lua errors.lua grid.lua habits.lua
-  help.lua inspect.lua lexer.lua lookup.lua shell.lua submit.lua units.lua
-  values.lua whos.lua)
+  commands.lua complete.lua display.lua errors.lua frames.lua grid.lua
+  habits.lua help.lua inspect.lua lexer.lua lookup.lua shell.lua submit.lua
+  units.lua values.lua whos.lua)
 set(REPL_DEFINITIONS _DEFAULT_SOURCE)

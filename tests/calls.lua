@@ -19,7 +19,8 @@ local function parse(text)
       end
       list[#list + 1] = { name = name, type = kind:find("|") and "choice" or kind,
                           optional = default ~= "", named = named,
-                          choices = kind:find("|") and kind or nil }
+                          choices = kind:find("|") and kind or
+                                    default:match('^"(.*)"$') }
     end
   end
   return list
@@ -51,7 +52,8 @@ local function rows(ops)
           p.type = arity[info.kind] > 1 and "operand" or "tensor"
         elseif p.name == "dim" then p.type = "dims"
         elseif p.name == "keepdim" then p.type = "bool"
-        elseif p.name == "dtype" then p.type = "dtype" end
+        elseif p.name == "dtype" then p.type = "dtype"
+        elseif p.choices then p.type = "choice" end
       end
       ops[#ops + 1] = { name = name, row = info, params = params,
                         results = "tensor" }
@@ -94,6 +96,7 @@ end
 local special = {
   permute = function(t) return { t, { 2, 1 } } end,
   unflatten = function(t) return { t, 1, { 2, 1 } } end,
+  diagonal = function(t) return { t, 1, 1, 2 } end,
   randint = function() return { 1, 9, { 2, 2 } } end,
   randint_like = function(t) return { t, 1, 9 } end,
   bmm = function(t) return { t:reshape(1, 2, 2), t:reshape(1, 2, 2) } end,

@@ -104,6 +104,14 @@ error: mm: inner sizes differ: self has 4 columns, arg 1 has 5 rows
   arg 1  b  float32[5x4] cpu
   hint: x:mm(b:t()) gives float32[3x5]]=])
 
+check("local only = nacre.ones(3, 4)\nlocal list = {only, b}\n" ..
+      "mm(table.unpack(list)) return 1", [=[
+error: mm: inner sizes differ: self has 4 columns, arg 1 has 5 rows
+  at stdin:3   mm(table.unpack(list)) return 1
+  self   only  float32[3x4] cpu
+  arg 1  b     float32[5x4] cpu
+  hint: only:mm(b:t()) gives float32[3x5]]=])
+
 check("net = {weight = nacre.ones(3, 4)}  mm(net.weight, b) return 1", [=[
 error: mm: inner sizes differ: self has 4 columns, arg 1 has 5 rows
   at stdin:1   net = {weight = nacre.ones(3, 4)}  mm(net.weight, b) return 1
@@ -203,15 +211,19 @@ same("at most ten frames", frames <= 10, true)
 -- Errors of Lua
 --
 check("nacer.zeros(3)", "error: no variable 'nacer', did you mean 'nacre'?")
-check("local x = 1 + nacer", "error: no variable 'nacer', did you mean 'nacre'?")
+check("local x = 1 + nacer",
+      "error: no variable 'nacer', did you mean 'nacre'?")
 check("randn(3)", "error: no variable 'randn', did you mean 'nacre.randn'?")
+check("nacre.rndn(3)",
+      "error: nacre has no function 'rndn', did you mean 'randn'?")
 check("None.x", "error: no variable 'None', did you mean nil?")
 check("True.x", "error: no variable 'True', did you mean true?")
 check("qqqqqq.x", "error: no variable 'qqqqqq'")
 check("len(a)", "error: no variable 'len'\n  hint: #a")
 check("local s = 'x' s:uper()",
       "error: s has no method 'uper', did you mean 'upper'?")
-check("math.flor(2)", "error: math has no function 'flor', did you mean 'floor'?")
+check("math.flor(2)",
+      "error: math has no function 'flor', did you mean 'floor'?")
 check("a.sum(1)", "error: sum is a method: a:sum(1)")
 check("nacre.sum(1)", [=[
 error: sum: self must be a tensor, not an integer

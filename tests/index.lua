@@ -288,6 +288,9 @@ do -- index tensors
   is(v[T { 1, 2, 3, 4 }:slice(1, 1, -1, 2)], "{10,30}")
   is(v[T { 2 }:expand(3)], "{20,20,20}")
   shape(v[nacre.zeros(0, { dtype = "int64" })], 0)
+  is(cube[{ 1, {}, T { 4, 2 } }], "{{3,1},{7,5},{11,9}}")
+  shape(cube[{ T { 1, 2 }, "...", T { 1, 2 } }], 2, 3)
+  shape(cube[{ {}, T { 1, 2 }, "...", T { 1, 2 } }], 2, 2)
   shape(a[nacre.zeros(0, { dtype = "int64" })], 0, 4)
   shape(a[{ {}, nacre.zeros(2, 0, { dtype = "int64" }) }], 3, 2, 0)
   shape(empty[{ {}, T { 1, 2 } }], 0, 2)
@@ -650,6 +653,47 @@ do -- a freed tensor is no operand
   t:free()
   fails("the tensor was freed", nil, get, t, 1)
   fails("the tensor was freed", nil, set, t, 1, 1)
+end
+
+do -- memory that is missing: a clean error, nothing written, nothing kept
+  local x, i, m = range(4, 5):to "float32", T { 3, 1 }, range(4, 5):gt(7)
+  local row, col = T { 1, 2, 3, 4, 5 }, T { { 1 }, { 2 } }
+  local calls = {
+    function() return x[2] end, function() return x["1:2, ::2"] end,
+    function() return x[i] end, function() return x[m] end,
+    function() return x[{ i, { 1, 3 } }] end,
+    function() return x[{ col, row }] end,
+    function() return m:nonzero() end,
+    function() return nacre.cat({ x, x, m }, 2) end,
+    function() return nacre.stack { x, m } end,
+    function() return x:tile(2, 3) end, function() return x:split(2) end,
+    function() return x:t():reshape(20) end,
+    function() x[2] = row end, function() x[i] = row end,
+    function() x[m] = 1 end, function() x[m] = x[m] end,
+    function() x[{ col, row }] = row end, function() x["::2"] = x["::2"] end,
+    function() x[{ 1, T(2) }] = T(5) end,
+  }
+  for k, f in ipairs(calls) do
+    f()
+    for n = 1, 40 do                 -- one that is missing comes on a retry
+      nacre._fail_alloc(n)
+      local ok, e = pcall(f)
+      nacre._fail_alloc(0)
+      assert(ok or e.code == "ENOMEM", k .. ": " .. tostring(e))
+    end
+    nacre.empty_cache()
+    local live, n = nacre._memory().live, 0
+    repeat
+      n = n + 1
+      nacre._fail_alloc(n, true)
+      local ok, e = pcall(f)
+      nacre._fail_alloc(0)
+      assert(ok or e.code == "ENOMEM", k .. ": " .. tostring(e))
+    until ok
+    assert(n > 1 and n < 40, k)
+    nacre.empty_cache()
+    assert(nacre._memory().live == live, k)
+  end
 end
 
 print "index: ok"

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** catalog.c - names to functions, and what is known of them.
+**
+** A function is made when its name is first used: the hundreds that a
+** program does not use would otherwise be swept at every collection, which
+** costs more than a small operation.
+*/
+#include <string.h>
+
+#include "binding.h"
+
+static const Bound *const bounds[] = { nl_values, nl_methods, nl_session };
+
+static const Bound *findbound(const char *name, int where) {
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+    for (const Bound *b = bounds[i]; b->name; b++)
+      if (strcmp(b->name, name) == 0 && (b->where & where)) return b;
+  return NULL;
+}
+
+static int findrow(const char *name, size_t n) {
+  for (int op = 0; op < OP_COUNT; op++)
+    if (strncmp(nc_opinfo[op].name, name, n) == 0 &&
+        nc_opinfo[op].name[n] == '\0')
+      return op;
+  return -1;
+}
+
+static int findfamily(const char *name, size_t n) {
+  for (int f = 0; f < FAM_COUNT; f++)
+    if (strncmp(nc_families[f].name, name, n) == 0 &&
+        nc_families[f].name[n] == '\0')
+      return f;
+  return -1;
+}
+
+/* Does a family work on a tensor it calls self? */
+static int familywhere(int f) {
+  return strncmp(nc_families[f].signature, "self", 4) == 0
+             ? NL_FUNCTION | NL_METHOD : NL_FUNCTION;
+}
+
+static int familyinto(int f) {
+  return strncmp(nc_families[f].signature, "self:inplace", 12) == 0;
+}
+
+static int rowinto(int op) {
+  OpKind kind = nc_opinfo[op].kind;
+  return kind != REDUCE_OP && kind != CHOOSE_OP;
+}
+
+static int closure(lua_State *L, lua_CFunction f, int which) {
+  lua_pushinteger(L, which);
+  lua_pushcclosure(L, f, 1);
+  return 1;
+}
+
+/* t:float() and the like */
+static const struct { const char *name; DType type; } casts[] = {
+  { "float", DT_f32 }, { "double", DT_f64 },    { "half", DT_f16 },
+  { "long", DT_i64 },  { "bfloat16", DT_bf16 }, { "int", DT_i32 },
+  { "short", DT_i16 }, { "char", DT_i8 },       { "byte", DT_u8 },
+  { "bool", DT_b8 },
+};
+#define NCASTS (sizeof casts / sizeof *casts)
+
+/* name_: the form that writes into self */
+static int pushinto(lua_State *L, const char *name, size_t n) {
+  int op = findrow(name, n), f = findfamily(name, n);
+  if (op >= 0 && rowinto(op)) return closure(L, nl_callrowinto, op);
+  if (f >= 0 && familyinto(f)) return closure(L, nl_callfamilyinto, f);
+  return 0;
+}
+
+int nl_pushfunction(lua_State *L, const char *name, int where) {
+  size_t n = strlen(name);
+  int op = findrow(name, n), f = findfamily(name, n);
+  const Bound *b;
+  if (op >= 0) return closure(L, nl_callrow, op);
+  if (f >= 0 && (familywhere(f) & where)) return closure(L, nl_callfamily, f);
+  if ((b = findbound(name, where)) != NULL) {
+    lua_pushcfunction(L, b->f);
+    return 1;
+  }
+  if (where != NL_METHOD || n == 0) return 0;
+  for (size_t i = 0; i < NCASTS; i++)
+    if (strcmp(casts[i].name, name) == 0)
+      return closure(L, nl_totype, casts[i].type);
+  return name[n - 1] == '_' ? pushinto(L, name, n - 1) : 0;
+}
+
+/* Makes t[name], if it is not there. */
+static void make(lua_State *L, int t, const char *name, int where) {
+  lua_pushstring(L, name);
+  if (lua_rawget(L, t) == LUA_TNIL && nl_pushfunction(L, name, where))
+    lua_setfield(L, t, name);
+  lua_settop(L, t);
+}
+
+/* Makes every function that belongs in the table at the top. */
+void nl_makeall(lua_State *L, int where) {
+  const int t = lua_gettop(L);
+  luaL_checkstack(L, 4, NULL);
+  for (int op = 0; op < OP_COUNT; op++) {
+    make(L, t, nc_opinfo[op].name, where);
+    lua_pushfstring(L, "%s_", nc_opinfo[op].name);
+    make(L, t, lua_tostring(L, -1), where);
+  }
+  for (int f = 0; f < FAM_COUNT; f++) {
+    make(L, t, nc_families[f].name, where);
+    lua_pushfstring(L, "%s_", nc_families[f].name);
+    make(L, t, lua_tostring(L, -1), where);
+  }
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+    for (const Bound *b = bounds[i]; b->name; b++) make(L, t, b->name, where);
+  for (size_t i = 0; i < NCASTS; i++) make(L, t, casts[i].name, where);
+}
+
+/*
+** Introspection, for help and completion
+*/
+static void setinfo(lua_State *L, const char *key, const char *value) {
+  if (value == NULL) return;
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void rowinfo(lua_State *L, int op) {
+  static const char *const kinds[] = { "unary", "test", "binary", "compare",
+                                       "ternary", "choose", "reduce" };
+  static const char *const classes[] = { "ANY", "NUM", "NUB", "NUI", "DVI",
+                                         "WHO", "INT", "INN", "FLT", "FLO",
+                                         "TRU", "CNT" };
+  static const char *const folds[] = { "init", "map", "fold" };
+  const OpInfo *info = &nc_opinfo[op];
+  setinfo(L, "kind", kinds[info->kind]);
+  setinfo(L, "class", classes[info->types]);
+  setinfo(L, "value", info->value);
+  setinfo(L, "doc", info->doc);
+  for (int i = 0; i < 3; i++) setinfo(L, folds[i], info->fold[i]);
+  lua_newtable(L);
+  for (int i = 0; i < 3; i++) {
+    if (info->grad[i] == NULL || strcmp(info->grad[i], "NONE") == 0) continue;
+    lua_pushstring(L, info->grad[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "grad");
+  nl_pushsignature(L, nl_rowsignature((Op)op));
+  lua_setfield(L, -2, "signature");
+}
+
+static void plaininfo(lua_State *L, const Signature *s, const char *kind,
+                      const char *doc) {
+  setinfo(L, "kind", kind);
+  setinfo(L, "doc", doc);
+  nl_pushsignature(L, s);
+  lua_setfield(L, -2, "signature");
+}
+
+/* The name without the _ of an in-place form, if it is one, on the stack. */
+static const char *basename(lua_State *L, const char *name) {
+  size_t n = strlen(name);
+  if (n < 2 || name[n - 1] != '_' || findfamily(name, n) >= 0)
+    return name;
+  return lua_pushlstring(L, name, n - 1);
+}
+
+/* nacre._info(name) */
+int nl_info(lua_State *L) {
+  const char *given = luaL_checkstring(L, 1), *name = basename(L, given);
+  size_t n = strlen(name);
+  int op = findrow(name, n), f = findfamily(name, n), where = NL_FUNCTION | NL_METHOD;
+  const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
+  Signature s;
+  if (name != given && !pushinto(L, name, n)) return 0;
+  if (op < 0 && f < 0 && b == NULL) return 0;
+  lua_createtable(L, 0, 10);
+  setinfo(L, "name", name);
+  if (op >= 0) rowinfo(L, op);
+  else if (f >= 0) {
+    plaininfo(L, nl_familysignature((Family)f), "family", nc_families[f].doc);
+    where = familywhere(f);
+  } else {
+    nl_parsesignature(&s, b->name, b->signature);
+    plaininfo(L, &s, "function", b->doc);
+    where = b->where;
+  }
+  lua_pushboolean(L, name != given);
+  lua_setfield(L, -2, "inplace");
+  lua_pushboolean(L, where & NL_METHOD);
+  lua_setfield(L, -2, "method");
+  lua_pushboolean(L, where & NL_FUNCTION);
+  lua_setfield(L, -2, "function");
+  return 1;
+}
+
+int nl_names(lua_State *L) {
+  int n = 0;
+  lua_getglobal(L, "table");
+  lua_getfield(L, -1, "sort");
+  lua_newtable(L);
+#define ADD(name)                               \
+  do {                                          \
+    if ((name)[0] == '_') break;                \
+    lua_pushstring(L, name);                    \
+    lua_rawseti(L, -2, ++n);                    \
+  } while (0)
+  for (int op = 0; op < OP_COUNT; op++) ADD(nc_opinfo[op].name);
+  for (int f = 0; f < FAM_COUNT; f++) ADD(nc_families[f].name);
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+    for (const Bound *b = bounds[i]; b->name; b++) ADD(b->name);
+#undef ADD
+  lua_pushvalue(L, -2);
+  lua_pushvalue(L, -2);
+  lua_call(L, 1, 0);
+  return 1;
+}
+
+/* nacre._rows(): the names of ops.def in its order, hidden ones too */
+int nl_rows(lua_State *L) {
+  lua_createtable(L, OP_COUNT, 0);
+  for (int op = 0; op < OP_COUNT; op++) {
+    lua_pushstring(L, nc_opinfo[op].name);
+    lua_rawseti(L, -2, op + 1);
+  }
+  return 1;
+}
