@@ -30,7 +30,9 @@ static int64_t luabytes(lua_State *L) {
 void nl_collect(lua_State *L) {
   State *s = nl_state(L);
   int64_t freed = nc_memory.freetime, start = now(), cost, slack;
-  lua_gc(L, LUA_GCCOLLECT);
+  const int64_t since = nc_memory.since;
+  if (lua_gc(L, LUA_GCCOLLECT) != 0) return;  /* called by a finalizer */
+  if (nc_memory.since > since) lua_gc(L, LUA_GCCOLLECT); /* by finalizers */
   s->last = now();
   cost = s->last - start - (nc_memory.freetime - freed);
   s->cost = (3 * s->cost + cost) / 4;
@@ -52,6 +54,6 @@ void nl_pace(lua_State *L, int64_t bytes) {
     s->check = nc_memory.since + EARLY / 4;
     return;
   }
-  if (!lua_gc(L, LUA_GCISRUNNING)) return;    /* stopped by the user */
+  if (lua_gc(L, LUA_GCISRUNNING) != 1) return; /* by the user; or finalizing */
   nl_collect(L);
 }

@@ -22,10 +22,13 @@ static int sizes(lua_State *L, const char *name, const int64_t v[]) {
     }
     return 1;
   }
-  if (!lua_isinteger(L, 2))
+  lua_Integer given;
+  int isint;
+  given = lua_tointegerx(L, 2, &isint);
+  if (!isint || lua_type(L, 2) != LUA_TNUMBER)
     return nl_error(L, name, "dim must be a dimension, not %s",
                     luaL_tolstring(L, 2, NULL));
-  int r = nc_dim(&d, lua_tointeger(L, 2), t->nd);
+  int r = nc_dim(&d, given, t->nd);
   if (r == NC_OK && t->nd == 0)
     r = nc_fail(NC_EINDEX, "a tensor without dimensions has no sizes");
   if (r != NC_OK) {

@@ -204,6 +204,11 @@ static int lookup(lua_State *L) {
     nl_makeall(L, NL_METHOD);
     return 1;
   }
+  if (strcmp(name, "_functions") == 0) {
+    lua_settop(L, 1);
+    nl_makeall(L, NL_FUNCTION);
+    return 1;
+  }
   if (!nl_pushfunction(L, name, NL_FUNCTION)) return 0;
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
@@ -243,6 +248,8 @@ int luaopen_nacre(lua_State *L) {
   setnumber(L, lib, "inf", (double)INFINITY);
   setnumber(L, lib, "nan", (double)NAN);
   setnumber(L, lib, "pi", 3.14159265358979323846);
+  lua_pushstring(L, "newaxis");
+  lua_setfield(L, lib, "newaxis");
   event(L, lib, "_info", nl_info);
   event(L, lib, "_names", nl_names);
   event(L, lib, "_rows", nl_rows);

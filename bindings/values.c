@@ -49,6 +49,10 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
       if (v.kind > t->kind) t->kind = v.kind;
       return;
     }
+    if (nc_category(t->dtype) == NC_INT && nc_checkfits(v, t->dtype) != NC_OK) {
+      nc_blameop("tensor");
+      nl_check(L, NC_EVALUE);
+    }
     if (t->kind == NC_FLOAT) v.f = nc_tofloat(v), memcpy(*p, &v.f, 8);
     else memcpy(*p, &v.i, 8);
     *p += 8;
@@ -76,8 +80,9 @@ static DType inferred(const Table *t) {
 
 /* Fills a box with the table at index 1 as int64 or float64; gives the
    dtype that the table asks for. */
-static DType fromtable(lua_State *L, Tensor **wide) {
+static DType fromtable(lua_State *L, Tensor **wide, DType asked) {
   Table t = { .kind = NC_BOOL };
+  t.dtype = asked == DT_NONE ? DT_f64 : asked;
   char *p;
   measure(L, 1, &t);
   lua_pushvalue(L, 1);
@@ -104,7 +109,7 @@ static int newtensor(lua_State *L) {
     nl_check(L, nc_apply1(wide, OP_clone, given));
     type = given->dtype;
   } else
-    type = fromtable(L, wide);
+    type = fromtable(L, wide, a.arg[1].dtype);
   if (a.arg[1].dtype != DT_NONE) type = a.arg[1].dtype;
   cast = nl_newbox(L);
   nl_check(L, nc_cast(cast, *wide, type));
@@ -123,9 +128,9 @@ static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
     nl_pushscalar(L, v);
     return;
   }
-  if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
   lua_createtable(L, t->size[d] < 1 << 26 ? (int)t->size[d] : 0, 0);
   for (int64_t i = 0; i < t->size[d]; i++) {
+    if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
     pushlevel(L, t, d + 1, offset + i * t->step[d]);
     lua_rawseti(L, -2, i + 1);
   }

@@ -152,6 +152,7 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   Tensor *one;
   int64_t offset;
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (r == NC_OK) r = nc_checkfits(v, t->dtype);
   if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
   TRY(place(&offset, t, ix));
   if (nc_device(t) == &nc_cpu) {

@@ -16,6 +16,7 @@
 #define PIECE 65536           /* elements one result folds in one task */
 #define MAXPIECES 4096
 #define SHORT 32              /* few enough to go side by side */
+#define LONG  65536           /* elements between looks at the interrupt flag */
 
 typedef struct Fold {
   const Loop *k;
@@ -39,10 +40,11 @@ static void along(const Fold *f, int64_t base, int64_t first, int64_t last,
   Walk w;
   if (first >= last) return;
   nc_walkto(&w, k, f->inner, k->nd, first);
-  for (int64_t i = first; i < last;) {
+  for (int64_t i = first; i < last && !nc_interrupted;) {
     int64_t left = last - i, room = NC_BLOCK, m;
     if (f->direct) {
       m = nc_walkleft(&w) < left ? nc_walkleft(&w) : left;
+      m = m < LONG ? m : LONG;
       f->f->run(acc, (const char *)k->p[1] +
                 (base + nc_walkoffset(&w, 1)) * size, m, k->par);
       nc_walkby(&w, m);

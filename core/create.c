@@ -267,16 +267,16 @@ int nc_op_range(Call *c) {
 }
 
 /* Writes the integer ends, which a double may not hold. */
-static int exactends(Tensor *y, const Arg a[2], int64_t n) {
+static int exactends(Tensor *y, const Scalar ends[2], int64_t n) {
   const int64_t at[2] = { 0, n - 1 };
   for (int i = 0; i < 2; i++) {
     Tensor *e;
     int r;
-    if (a[i].s.kind == NC_FLOAT || (i && n == 1)) continue;
+    if (i && n == 1) continue;
     TRY(nc_alias(&e, y));
     e->nd = 0;
     e->offset += at[i];
-    r = nc_fill(e, a[i].s);
+    r = nc_fill(e, ends[i]);
     nc_release(e);
     TRY(r);
   }
@@ -285,14 +285,16 @@ static int exactends(Tensor *y, const Arg a[2], int64_t n) {
 
 static int linspace(Call *c) {
   const Arg *a = c->arg;
-  Sequence s = { .start = as(NC_FLOAT, a[0].s), .end = as(NC_FLOAT, a[1].s),
-                 .n = a[2].s.i, .values = spread };
   DType type = typeor(&a[3], nc_defaultdtype);
+  Category kind = nc_category(type);
+  Scalar ends[2] = { as(kind, a[0].s), as(kind, a[1].s) };
+  Sequence s = { .start = as(NC_FLOAT, ends[0]), .end = as(NC_FLOAT, ends[1]),
+                 .n = a[2].s.i, .values = spread };
   double gaps = s.n > 1 ? (double)(s.n - 1) : 1;
   int r;
   TRY(nobool(type));
-  TRY(finite("the start", s.start));
-  TRY(finite("the end", s.end));
+  TRY(finite("the start", a[0].s));
+  TRY(finite("the end", a[1].s));
   if (s.n < 0)
     return nc_fail(NC_EVALUE, "the number of steps is %lld",
                    (long long)s.n);
@@ -301,8 +303,8 @@ static int linspace(Call *c) {
     s.step.f = s.end.f / gaps - s.start.f / gaps;
   if (s.n <= 2) s.step.f = 0;
   TRY(sequence(&c->out[0], &s, place(&a[4]), type));
-  if (nc_category(type) == NC_FLOAT || s.n == 0) return NC_OK;
-  if ((r = exactends(c->out[0], a, s.n)) != NC_OK) {
+  if (kind == NC_FLOAT || s.n == 0) return NC_OK;
+  if ((r = exactends(c->out[0], ends, s.n)) != NC_OK) {
     nc_release(c->out[0]);
     c->out[0] = NULL;
   }

@@ -2,6 +2,9 @@
 /*
 ** fill.c - copying, filling, reading and comparing whole tensors.
 */
+#include <float.h>
+#include <math.h>
+
 #include "kernels.h"
 #include "op.h"
 #include "scalar.h"
@@ -18,12 +21,36 @@ static Scalar convert(Scalar v, DType t) {
   return (Scalar){ c, v.i, 0 };
 }
 
+/* Is v within what type t holds?  Negative integers wrap in uint8. */
+static int within(Scalar v, DType t) {
+  static const double largest[DT_COUNT] = {
+    [DT_u8] = UINT8_MAX, [DT_i8] = INT8_MAX, [DT_i16] = INT16_MAX,
+    [DT_i32] = INT32_MAX, [DT_i64] = 9223372036854774784.0,
+    [DT_f16] = 65504, [DT_bf16] = 3.3895313892515355e38, [DT_f32] = FLT_MAX
+  };
+  const int isint = nc_category(t) == NC_INT;
+  double f = nc_tofloat(v), low = -largest[t] - (isint && t != DT_u8);
+  if (largest[t] == 0 || v.kind == NC_BOOL) return 1;
+  if (t == DT_i64 && v.kind == NC_INT) return 1;
+  if (t == DT_u8 && v.kind == NC_FLOAT) low = 0;
+  return (!isint && !isfinite(f)) || (f >= low && f <= largest[t]);
+}
+
+int nc_checkfits(Scalar v, DType t) {
+  if (within(v, t)) return NC_OK;
+  if (v.kind == NC_FLOAT)
+    return nc_fail(NC_EVALUE, "%g does not fit in %s", v.f, nc_dtypename(t));
+  return nc_fail(NC_EVALUE, "%lld does not fit in %s", (long long)v.i,
+                 nc_dtypename(t));
+}
+
 static int writable(const Tensor *y) {
   return nc_checkout(y, y->dtype, y->nd, y->size);
 }
 
 int nc_fill(Tensor *y, Scalar v) {
   Arg in[1] = { { .s = convert(v, y->dtype) } };
+  TRY(nc_checkfits(v, y->dtype));
   TRY(writable(y));
   return nc_runmap(y, OP_clone, y->dtype, in, 1, NULL);
 }

@@ -43,7 +43,8 @@ typedef struct LineKernels {
   void (*scale)(void *y, const void *x, int64_t n, double a); /* x*a */
   void (*shift)(void *y, const void *x, int64_t n, double a, double b);
                                               /* (x - a) - b */
-  void (*cumsum)(void *y, const void *x, int64_t n);
+  /* running sums that begin behind `sum'; gives the last */
+  double (*cumsum)(void *y, const void *x, int64_t n, double sum);
 } LineKernels;
 
 /* Random words and numbers; see draws.inc. */

@@ -245,9 +245,12 @@ static int batch(Tensor *a, Tensor *b, int *nb, int64_t size[]) {
 
 /* Can the batch of x count as further rows of one matrix? */
 static int foldable(const Tensor *x) {
-  for (int d = 0; d < x->nd - 2; d++)
-    if (x->size[d] != 1 && x->step[d] != x->step[d + 1] * x->size[d + 1])
-      return 0;
+  int last = x->nd - 2;       /* sizes of 1 in between do not count */
+  for (int d = last - 1; d >= 0; d--) {
+    if (x->size[d] == 1) continue;
+    if (x->step[d] != x->step[last] * x->size[last]) return 0;
+    last = d;
+  }
   return nc_numel(x) > 0;
 }
 

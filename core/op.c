@@ -268,10 +268,11 @@ static int target(Tensor **y, Tensor *out, const Arg in[], int n,
 }
 
 /* Refuses, before anything is written, integer division by zero. */
-static int checkdivisor(const Arg *b, DType work) {
+static int checkdivisor(const Arg *a, const Arg *b, DType work) {
   Tensor *all = NULL;
   Scalar v = { NC_INT, 1, 0 };
-  if (nc_category(work) == NC_FLOAT) return NC_OK;
+  if (nc_category(work) == NC_FLOAT || (a->t && nc_numel(a->t) == 0))
+    return NC_OK;
   if (b->t == NULL)
     v = nc_asworked(b->s, work);
   else {
@@ -286,7 +287,7 @@ static int checkdivisor(const Arg *b, DType work) {
 
 static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
   const OpInfo *info = &nc_opinfo[op];
-  if (info->types == CLASS_DVI) TRY(checkdivisor(&in[1], work));
+  if (info->types == CLASS_DVI) TRY(checkdivisor(&in[0], &in[1], work));
   if (info->kind == CHOOSE_OP && in[0].t && in[0].t->dtype != DT_b8) {
     nc_fail(NC_EDTYPE, "the condition must be a bool tensor, not %s",
             nc_dtypename(in[0].t->dtype));
@@ -308,10 +309,24 @@ static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
   return NC_OK;
 }
 
-/* Copies operands whose memory the result would overwrite out of order. */
-static int disjoin(Arg in[], int n, Tensor *out, Tensor *copy[]) {
+/* Is x a 0-d tensor whose type has no say in `work', and which must wrap to
+   that?  The narrow integers are computed in int32. */
+static int wraps(const Tensor *x, Op op, DType work) {
+  return x->nd == 0 && (work == DT_i8 || work == DT_i16) &&
+         x->dtype != work && nc_category(x->dtype) == NC_INT &&
+         nc_opinfo[op].kind != COMPARE_OP;
+}
+
+/* Copies operands whose memory the result would overwrite out of order, and
+   those of another type that the row would not wrap. */
+static int disjoin(Op op, DType work, Arg in[], int n, Tensor *out,
+                   Tensor *copy[]) {
   for (int j = 0; j < n; j++) {
     copy[j] = NULL;
+    if (in[j].t && wraps(in[j].t, op, work)) {
+      TRY(nc_cast(&copy[j], in[j].t, work));
+      in[j].t = copy[j];
+    }
     if (out == NULL || in[j].t == NULL || !nc_meets(in[j].t, out)) continue;
     TRY(nc_apply1(&copy[j], OP_clone, in[j].t));
     in[j].t = copy[j];
@@ -329,11 +344,11 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   if (devices(in, n) == NULL)
     return nc_fail(NC_EDEVICE, "operands are on different devices");
   TRY(nc_worktype(&work, op, in + skip, n - skip));
+  TRY(disjoin(op, work, in, n, out, copy));
   TRY(checkvalues(op, work, in, par));
   if (op == OP_bitwise_not && work == DT_b8) op = OP_logical_not;
   if (nc_opinfo[op].types == CLASS_WHO && nc_category(work) != NC_FLOAT)
     op = OP_clone;
-  TRY(disjoin(in, n, out, copy));
   TRY(target(y, out, in, n, truth ? DT_b8 : work));
   if (truth && (*y)->dtype != DT_b8) {  /* a truth value for another type */
     Tensor *b;

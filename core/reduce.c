@@ -103,6 +103,13 @@ static void extrememerge(const Job *j, Part *a, const Part *b) {
   if (better) *a = *b;
 }
 
+static int someelements(const Tensor *x, unsigned dims) {
+  for (int d = 0; d < x->nd; d++)
+    if ((dims >> d & 1) && x->size[d] == 0)
+      return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
+  return NC_OK;
+}
+
 /* positions (1-based) and, if y is not NULL, values, of one or all dims */
 static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
                    int keepdim, int low) {
@@ -111,9 +118,7 @@ static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
   int64_t *position;
   int r;
   *at = NULL;
-  for (int d = 0; d < x->nd; d++)
-    if ((dims >> d & 1) && x->size[d] == 0)
-      return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
+  TRY(someelements(x, dims));
   r = newresult(at, x, dims, keepdim, DT_i64);
   if (r == NC_OK && nc_numel(*at) > 0) r = runjob(&j, x, dims);
   if (r == NC_OK && y) {
@@ -262,6 +267,7 @@ static int norm(Tensor **y, Tensor *x, double p, unsigned dims, int keepdim) {
   double par[2] = { p, 0 };
   Tensor *t;
   int r;
+  if (p < 0) TRY(someelements(x, dims));
   if (!isinf(p) && p != 0)
     return nc_reduce(y, p == 2 ? OP__norm2 : p == 1 ? OP__norm1 : OP__normp,
                      x, dims, keepdim, DT_NONE, par, NULL);

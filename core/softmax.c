@@ -37,22 +37,34 @@ static double expsum(const Lines *l, void *y, const void *x, double *max) {
 
 static void softmaxline(const Lines *l, void *y, const void *x) {
   double max, sum = expsum(l, y, x, &max);
-  l->kernel->scale(y, y, l->length, 1 / sum);
+  const int64_t size = nc_dtypesize(l->t->dtype);
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
+    char *at = (char *)y + i * size;
+    l->kernel->scale(at, at, piece(l, i), 1 / sum);
+  }
 }
 
 static void logsoftmaxline(const Lines *l, void *y, const void *x) {
   double max, sum = expsum(l, y, x, &max);
-  l->kernel->shift(y, x, l->length, max, log(sum));
+  const int64_t size = nc_dtypesize(l->t->dtype);
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
+    l->kernel->shift((char *)y + i * size, (const char *)x + i * size,
+                     piece(l, i), max, log(sum));
 }
 
 static void cumsumline(const Lines *l, void *y, const void *x) {
-  int64_t sum = 0, *r = y;
+  const int64_t size = nc_dtypesize(l->t->dtype);
   const int64_t *v = x;
-  if (l->kernel) {
-    l->kernel->cumsum(y, x, l->length);
-    return;
+  int64_t whole = 0, *r = y;
+  double sum = 0;
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
+    int64_t n = piece(l, i);
+    if (l->kernel)
+      sum = l->kernel->cumsum((char *)y + i * size, (const char *)x + i * size,
+                              n, sum);
+    else
+      for (int64_t k = i; k < i + n; k++) r[k] = whole += v[k];
   }
-  for (int64_t i = 0; i < l->length; i++) r[i] = sum += v[i];
 }
 
 static void lines(void *ctx, int64_t begin, int64_t end) {

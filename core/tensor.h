@@ -186,6 +186,7 @@ int nc_cast(Tensor **y, Tensor *x, DType type);  /* x itself if it fits */
 int nc_dense(Tensor **y, Tensor *x);             /* x itself if dense */
 int nc_copy(Tensor *y, Tensor *x);       /* broadcasts, converts, crosses */
 int nc_fill(Tensor *y, Scalar v);
+int nc_checkfits(Scalar v, DType t);     /* can it be an element of type t? */
 int nc_read(Scalar *v, const Tensor *t, int64_t offset); /* element there */
 int nc_item(Scalar *v, const Tensor *t); /* the value of a 1-element tensor */
 int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */

@@ -14,6 +14,7 @@ local properties = {"shape", "dtype", "device", "ndim"}
 local function fieldsof(v)
   if inspect.istensor(v) then return nacre._methods end
   if type(v) == "string" then return string end
+  if rawequal(v, nacre) then return v._functions end -- makes them all
   return type(v) == "table" and v or nil
 end
 
