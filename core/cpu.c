@@ -7,6 +7,7 @@
 ** buffers of BLOCK elements that stay in the first-level cache: so there is
 ** one loop a row and type, and conversion costs no pass over memory.
 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels.h"
@@ -16,20 +17,32 @@
 
 #define GRAIN 32768           /* from here on threads pay */
 
-const Kernels *nc_kernels(void) {
-  static const Kernels *best;
-  if (best) return best;
+/* The best instruction set of this machine, or the one that the environment
+   names, if the machine has it: so that tests reach every loop. */
 #ifdef NC_X86
+static const Kernels *choose(void) {
+  const char *wish = getenv("NACRE_CPU_LEVEL");
+  const Kernels *best = &nc_kernels_v2;
   __builtin_cpu_init();
-  best = &nc_kernels_v2;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (wish && strcmp(wish, "v2") == 0) return best;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2"))
     best = &nc_kernels_v3;
+  if (wish && strcmp(wish, "v3") == 0) return best;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     best = &nc_kernels_v4;
+  return best;
+}
 #else
-  best = &nc_kernels_any;
+static const Kernels *choose(void) {
+  return &nc_kernels_any;
+}
 #endif
+
+const Kernels *nc_kernels(void) {
+  static const Kernels *best;
+  if (best == NULL) best = choose();
   return best;
 }
 

@@ -8,6 +8,9 @@
 #include "portable.h"
 #include "scalar.h"
 
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"     /* scalar then */
+#endif
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-function"   /* gradients wait */
 #pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */

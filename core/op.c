@@ -339,7 +339,7 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   const OpKind kind = nc_opinfo[op].kind;
   const int truth = kind == COMPARE_OP || kind == TEST_OP;
   const int skip = kind == CHOOSE_OP;   /* the condition has no say */
-  DType work;
+  DType work, result;
   int r;
   if (devices(in, n) == NULL)
     return nc_fail(NC_EDEVICE, "operands are on different devices");
@@ -349,8 +349,9 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   if (op == OP_bitwise_not && work == DT_b8) op = OP_logical_not;
   if (nc_opinfo[op].types == CLASS_WHO && nc_category(work) != NC_FLOAT)
     op = OP_clone;
-  TRY(target(y, out, in, n, truth ? DT_b8 : work));
-  if (truth && (*y)->dtype != DT_b8) {  /* a truth value for another type */
+  result = truth ? DT_b8 : work;
+  TRY(target(y, out, in, n, result));
+  if ((*y)->dtype != result) {          /* wrapped or rounded to it first */
     Tensor *b;
     if ((r = nc_apply(&b, op, in, par, NULL)) == NC_OK) {
       r = nc_copy(*y, b);
