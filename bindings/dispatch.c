@@ -108,14 +108,28 @@ static const double *defaults(Op op, double par[2]) {
   return par;
 }
 
+/* The usual call: t:sum(), a + b.  0 if it is another. */
+static int quickrow(lua_State *L, Op op, int *status) {
+  Arg in[NC_MAXIN];
+  double par[2];
+  Tensor *t;
+  if (nc_opinfo[op].kind == REDUCE_OP) {
+    if (lua_gettop(L) != 1 || (t = nl_totensor(L, 1)) == NULL) return 0;
+    par[0] = nl_rowsignature(op)->n > 4
+                 ? nc_tofloat(nl_rowsignature(op)->param[4].fallback.s) : 1;
+    *status = nc_reduce(nl_newbox(L), op, t, ~0u, 0, DT_NONE, par, NULL);
+    return 1;
+  }
+  if (!quick(L, op, in)) return 0;
+  *status = nc_apply(nl_newbox(L), op, in, defaults(op, par), NULL);
+  return 1;
+}
+
 int nl_callrow(lua_State *L) {
   const Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
   const int64_t before = nc_memory.since;
-  Arg in[NC_MAXIN];
-  double par[2];
-  if (quick(L, op, in)) {
-    Tensor **y = nl_newbox(L);
-    int r = nc_apply(y, op, in, defaults(op, par), NULL);
+  int r;
+  if (quickrow(L, op, &r)) {
     if (r == NC_OK) {
       pace(L, before);
       return 1;
