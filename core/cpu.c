@@ -134,6 +134,7 @@ typedef struct Plan {
   Move move[NC_MAXIN];        /* NULL: an operand is used where it lies */
   int64_t size[NC_MAXIN];     /* of an element as the kernel wants it */
   Computed c[NC_MAXIN];
+  int via[NC_MAXIN];          /* an operand passes through the row's type */
   int direct;                 /* no operand needs a buffer */
 } Plan;
 
@@ -160,7 +161,10 @@ static void plan(Plan *p, const Loop *k) {
     int lies, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
     Computed own = c;
     if ((j == 0 && truth) || (j == 1 && info->kind == CHOOSE_OP)) own = CT_u8;
-    lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense;
+    p->via[j] = j > 0 && own == c && k->type[j] != k->work &&
+                nc_dtypesize(k->work) <= 2 && k->work >= DT_i8;
+    lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense &&
+           !p->via[j];
     if (j == 0 && k->type[0] == DT_b8) lies = lies && closed(info, k);
     p->c[j] = own;
     p->size[j] = computedsize(own);
@@ -168,6 +172,15 @@ static void plan(Plan *p, const Loop *k) {
                                       : kernels->load[own][k->type[j]];
     p->direct &= lies;
   }
+}
+
+/* Elements of another type are first what the row's type makes of them, if
+   it is computed in a wider one: an int32 of 100000 is inf as float16. */
+static void passvia(const Plan *p, int j, char *buf, int64_t n) {
+  const Kernels *kernels = nc_kernels();
+  _Alignas(64) char narrow[NC_BLOCK * 2];
+  kernels->store[p->c[j]][p->k->work](narrow, buf, 1, n);
+  kernels->load[p->c[j]][p->k->work](buf, narrow, 1, n);
 }
 
 /* n copies of a number in the type of computation. */
@@ -207,6 +220,7 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
                                     : (char *)k->p[j] + i * p->size[j];
       if (j > 0 && p->move[j] && k->p[j])
         transfer(k, j, &w, 0, buf[j], p->size[j], n, p->move[j], 0);
+      if (p->via[j] && k->p[j]) passvia(p, j, buf[j], n);
     }
     p->f(n, v, k->par);
     if (p->move[0]) transfer(k, 0, &w, 0, buf[0], p->size[0], n, p->move[0], 1);

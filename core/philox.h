@@ -22,7 +22,7 @@
 **
 ** Only + - * / sqrt, rounded once each, are used, so that every machine gets
 ** the same bits; where a compiler fuses products and sums (nvcc without
-** -fmad=false) a normal may differ in its last bit.
+** -fmad=false) a number may differ in its last bit.
 */
 #ifndef philox_h
 #define philox_h
@@ -77,7 +77,8 @@ PHILOX void philox_block(uint32_t w[4], uint64_t key, uint64_t block,
 */
 /* bits: 24 for float32, 11 for float16, 8 for bfloat16 */
 PHILOX float philox_uniform(uint32_t w, int bits) {
-  return (float)(int32_t)(w >> (32 - bits)) / (float)((int32_t)1 << bits);
+  const float unit = 1 / (float)((int32_t)1 << bits);
+  return (float)(int32_t)(w >> (32 - bits)) * unit;
 }
 
 PHILOX double philox_uniform2(uint32_t high, uint32_t low) {

@@ -77,7 +77,7 @@ def laid(rng, a):
 # ---- cases: (Lua text with %s for each input, inputs, wanted, tolerance)
 
 UNARY = {
-    "neg": np.negative, "abs": np.abs, "sign": np.sign, "sqrt": np.sqrt,
+    "neg": np.negative, "abs": np.abs, "sign": lambda x: np.nan_to_num(np.sign(x)), "sqrt": np.sqrt,
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sin": np.sin,
     "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
@@ -85,7 +85,7 @@ UNARY = {
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "ceil": np.ceil,
     "floor": np.floor, "trunc": np.trunc, "round": np.rint,
-    "square": np.square, "reciprocal": lambda x: 1 / x, "isnan": np.isnan,
+    "square": np.square, "reciprocal": lambda x: np.ones_like(x) / x, "isnan": np.isnan,
     "isinf": np.isinf, "isfinite": np.isfinite, "isposinf": np.isposinf,
     "isneginf": np.isneginf, "logical_not": np.logical_not,
     "bitwise_not": np.bitwise_not, "clone": np.copy,

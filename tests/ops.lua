@@ -130,10 +130,8 @@ end
 -- The numbers that a row sees of elements of type t when it works in `work'.
 local function seen(v, work)
   v = number(v)
-  if O.isfloat(work) then
-    return O.round(v * 1.0, work == "float64" and work or "float32")
-  end
-  return v
+  if O.isfloat(work) then return O.round(v * 1.0, work) end
+  return work == "bool" and v or O.wrap(v, work)
 end
 
 local function prepare(row)

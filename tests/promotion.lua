@@ -234,4 +234,16 @@ check((hundred % 300)[1] == 12, "int8 100 %% 300: %s", (hundred % 300)[1])
 check((hundred // 300)[1] == (hundred:to("uint8") // 300)[1],
       "int8 and uint8 wrap alike")
 
+-- ---- operands of other types are first what the common type makes of them
+
+x = nacre.tensor({ 1, 2 }, { dtype = "float16" })
+local large = nacre.tensor { 100000, 7001 }
+check((x * large)[1] == 1 / 0, "100000 is inf as float16")
+check(large:eq(nacre.tensor({ 0, 7000 }, { dtype = "float16" }))[2],
+      "7001 is 7000 as float16")
+check((x + nacre.tensor(1 / 3))[1] == O.round(1 + O.round(1 / 3, "float16"),
+                                              "float16"), "0-d float32")
+check((hundred // nacre.tensor(300))[1] == 2, "0-d int64 300 is 44 as int8")
+check(hundred:eq(nacre.tensor(100 + 256))[1] == true, "0-d int64 wraps")
+
 O.done("promotion")

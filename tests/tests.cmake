@@ -11,8 +11,8 @@ endfunction()
 
 # ---- scripts that the program runs
 if(TARGET nacre)
-  foreach(name ops layouts folds promotion reduce args create view index
-      matmul random npy display errors)
+  foreach(name ops layouts folds promotion torch_rules reduce args create view
+      index matmul random npy display errors)
     if(EXISTS ${TESTS}/${name}.lua)
       add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
     endif()

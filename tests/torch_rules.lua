@@ -1,0 +1,124 @@
+-- SPDX-License-Identifier: MIT
+-- Rules of PyTorch that once were missed, found by comparing random calls
+-- with it: one assert each, with what PyTorch gives.
+-- Run by: nacre tests/torch_rules.lua
+
+local inf, nan = math.huge, 0 / 0
+
+local function text(v)
+  if type(v) ~= "table" then return tostring(v) end
+  local parts = {}
+  for i, x in ipairs(v) do parts[i] = text(x) end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+-- The dtype and the elements.
+local function is(t, dtype, want)
+  assert(t.dtype == dtype, ("%s, not %s"):format(t.dtype, dtype))
+  local got = text(t:totable())
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
+local function fails(message, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "no error; expected: " .. message)
+  assert(tostring(e):find(message, 1, true), tostring(e))
+end
+
+local function of(dtype, list) return nacre.tensor(list, { dtype = dtype }) end
+
+do -- out= may have a wider type: the result is first one of its own type
+  local f = nacre.zeros(3)
+  nacre.abs(of("int64", { -1, 2, -3 }), { out = f })
+  is(f, "float32", "{1.0,2.0,3.0}")
+  nacre.remainder(of("int32", { 7, 8, 9 }), of("int32", { 4, 4, 4 }),
+                  { out = f })
+  is(f, "float32", "{3.0,0.0,1.0}")
+  nacre.pow(of("int16", { 216, 2, 3 }), of("int8", { 2, 2, 2 }), { out = f })
+  is(f, "float32", "{-18880.0,4.0,9.0}")
+  nacre.add(of("bool", { true, false, true }), of("bool", { true, true, true }),
+            { out = f })
+  is(f, "float32", "{1.0,1.0,1.0}")
+  local i = nacre.zeros(2, { dtype = "int64" })
+  nacre.add(of("int8", { 100, 1 }), of("int8", { 100, 1 }), { out = i })
+  is(i, "int64", "{-56,2}")
+  nacre.sum(of("int32", { 1, 2, 3 }), { out = f[{ {1, 3} }]:select(1, 2) })
+  is(f, "float32", "{1.0,6.0,1.0}")
+end
+
+do -- a bool from other integers is true or false, not the integer
+  local u = of("uint8", { { 0, 2, 255 }, { 4, 0, 0 } })
+  is(u:to("bool"):sum(), "int64", "3")
+  is(u:nonzero(), "int64", "{{1,2},{1,3},{2,1}}")
+  is(u:t():to("bool"):to("uint8"), "uint8", "{{0,1},{1,0},{1,0}}")
+end
+
+do -- rows of a batch with gaps, a batch of one in between
+  local a = nacre.arange(2 * 5 * 7, { dtype = "float64" }):view(2, 1, 5, 7)
+  a = a:slice(3, 1, 5, 2)
+  local b = nacre.arange(14, { dtype = "float64" }):view(7, 2)
+  for _, t in ipairs { "float64", "float32", "int32" } do
+    local x, y = a:to("float64"):to(t), b:to(t)
+    x = nacre.zeros(2, 1, 5, 7, { dtype = t })
+    x:slice(3, 1, 5, 2):copy_(a)
+    local rows = x:slice(3, 1, 5, 2)
+    assert(rows:matmul(y):equal(rows:clone():matmul(y)), t)
+  end
+end
+
+do -- a 0-d tensor wraps to the type of the others, as its elements would
+  local big = of("int32", 2147483646)
+  is(of("int16", { 1, -5 }):fmin(big), "int16", "{-2,-5}")
+  is(of("int8", { 1, 7 }):maximum(of("int64", 258)), "int8", "{2,7}")
+  is(of("int8", { 7, 9 }):floor_divide(of("int32", 259)), "int8", "{2,3}")
+  fails("integer division by zero", nacre.floor_divide, of("int8", { 1 }),
+        of("int32", 256))
+end
+
+do -- numbers that no element can be are refused, elements of tensors convert
+  local cases = {
+    { "uint8", 256 }, { "uint8", -256 }, { "uint8", -0.5 }, { "uint8", 1e3 },
+    { "int8", 128 }, { "int8", -129 }, { "int16", 1e10 }, { "int16", inf },
+    { "int32", 1 << 31 }, { "int32", nan }, { "int64", 1e30 },
+  }
+  for _, c in ipairs(cases) do
+    local dtype, v = c[1], c[2]
+    local t = nacre.zeros(2, { dtype = dtype })
+    local message = "does not fit in " .. dtype
+    fails(message, nacre.full, { 2 }, v, { dtype = dtype })
+    fails(message, nacre.full_like, t, v)
+    fails(message, nacre.tensor, { 1, v }, { dtype = dtype })
+    fails(message, t.fill_, t, v)
+    fails(message, function() t[1] = v end)
+    fails(message, function() t[{ {1, 2} }] = v end)
+    fails(message, function() t[of("bool", { true, false })] = v end)
+    is(t, dtype, "{0,0}")
+  end
+  fails("does not fit in float16", nacre.full, { 2 }, 1e10,
+        { dtype = "float16" })
+  fails("does not fit in float32", nacre.full, { 2 }, 1e300)
+  is(nacre.full({ 2 }, inf, { dtype = "float16" }), "float16", "{inf,inf}")
+  is(nacre.full({ 2 }, -1, { dtype = "uint8" }), "uint8", "{255,255}")
+  is(of("uint8", { -1, 255 }), "uint8", "{255,255}")
+  is(nacre.full({ 2 }, 2.9, { dtype = "int8" }), "int8", "{2,2}")
+  is(nacre.full({}, -128, { dtype = "int8" }), "int8", "-128")
+  is(nacre.full({}, math.mininteger, { dtype = "int64" }), "int64",
+     tostring(math.mininteger))
+end
+
+do -- linspace of integers goes between integers
+  is(nacre.linspace(-4.3, 5, 4, { dtype = "int32" }), "int32", "{-4,-1,2,5}")
+  is(nacre.linspace(-1, -2.9, 2, { dtype = "int64" }), "int64", "{-1,-2}")
+end
+
+do -- nothing is divided by zero where there are no elements
+  local none = nacre.zeros(0, 3, { dtype = "int32" })
+  is(none:fmod(of("int32", { 0, 1, 2 })), "int32", "{}")
+  is(none // 0, "int32", "{}")
+end
+
+do -- a norm of negative order has no value without elements
+  fails("no elements along dim 1", nacre.norm, nacre.zeros(0, 2),
+        { p = -1, dim = 1 })
+  is(nacre.zeros(2, 0):norm { p = -1, dim = 1 }, "float32", "{}")
+end
