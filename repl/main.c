@@ -34,6 +34,7 @@ static void longversion(void) {
   printf("editor    %s\n", sh_editorname());
   printf("threads   %d\n", nc_threads());
   printf("loops     %s\n", nc_cpulevel());
+  printf("products  %s\n", nc_blasname());
 #ifdef __VERSION__
   printf("compiler  " __VERSION__ "\n");
 #endif

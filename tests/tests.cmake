@@ -10,36 +10,67 @@ function(add_nacre_test name label)
 endfunction()
 
 # ---- scripts that the program runs
-if(TARGET nacre)
-  foreach(name ops layouts folds promotion torch_rules reduce args create view
-      index matmul random npy display errors)
-    if(EXISTS ${TESTS}/${name}.lua)
-      add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
+foreach(name ops layouts folds promotion torch_rules reduce args create view
+    index matmul random npy display errors)
+  add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
+endforeach()
+foreach(name boundary oom collect)
+  add_nacre_test(${name} slow $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
+endforeach()
+set_tests_properties(collect PROPERTIES RUN_SERIAL ON) # reads /proc/self
+foreach(name tour digits)
+  add_nacre_test(script_${name} quick
+    $<TARGET_FILE:nacre> ${CMAKE_SOURCE_DIR}/scripts/${name}.lua)
+endforeach()
+
+# The loops of lesser machines, and products without a BLAS.
+foreach(level v2 v3)
+  foreach(name ops folds random)
+    add_nacre_test(${name}_${level} quick
+      $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
+    set_tests_properties(${name}_${level} PROPERTIES
+      ENVIRONMENT NACRE_CPU_LEVEL=${level})
+  endforeach()
+endforeach()
+add_nacre_test(matmul_noblas quick $<TARGET_FILE:nacre> ${TESTS}/matmul.lua)
+set_tests_properties(matmul_noblas PROPERTIES ENVIRONMENT NACRE_BLAS=none)
+
+# ---- scripts that run the program, with a Python that has the module
+function(find_python_with module variable)
+  foreach(python python3 /usr/bin/python3)
+    execute_process(COMMAND ${python} -c "import ${module}"
+      RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
+    if(missing EQUAL 0)
+      set(${variable} ${python} PARENT_SCOPE)
+      return()
     endif()
   endforeach()
-  foreach(name boundary oom collect)
-    add_nacre_test(${name} slow $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
-  endforeach()
-  set_tests_properties(collect PROPERTIES RUN_SERIAL ON) # reads /proc/self
+  set(${variable} "" PARENT_SCOPE)
+  message(STATUS "No Python 3 has ${module}: the tests that need it are "
+    "left out")
+endfunction()
+find_python_with(sys PYTHON)
+find_python_with(numpy PYTHON_NUMPY)
+find_python_with(pexpect PYTHON_PEXPECT)
+if(PYTHON)
+  add_nacre_test(readme quick ${PYTHON} ${TESTS}/readme.py
+    $<TARGET_FILE:nacre> ${CMAKE_SOURCE_DIR}/README.md)
+  add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
+    $<TARGET_FILE:nacre>)
+  add_nacre_test(interrupt slow ${PYTHON} ${TESTS}/test_interrupt.py
+    $<TARGET_FILE:nacre>)
+  set_tests_properties(interrupt PROPERTIES RUN_SERIAL ON) # sends signals
 endif()
-
-# ---- scripts that run the program
-find_package(Python3 COMPONENTS Interpreter)
-if(TARGET nacre AND Python3_FOUND)
-  foreach(name diff_numpy npy_numpy test_interrupt)
-    add_nacre_test(${name} slow ${Python3_EXECUTABLE} ${TESTS}/${name}.py
+if(PYTHON_NUMPY)
+  foreach(name diff_numpy npy_numpy)
+    add_nacre_test(${name} slow ${PYTHON_NUMPY} ${TESTS}/${name}.py
       $<TARGET_FILE:nacre>)
   endforeach()
-  set_tests_properties(test_interrupt PROPERTIES RUN_SERIAL ON) # sends signals
-  foreach(name batch test_shell)
-    if(EXISTS ${TESTS}/shell/${name}.py)
-      add_nacre_test(shell_${name} slow ${Python3_EXECUTABLE}
-        ${TESTS}/shell/${name}.py $<TARGET_FILE:nacre>)
-    endif()
-  endforeach()
-elseif(NOT Python3_FOUND)
-  message(STATUS "Python 3 was not found: the tests of the shell and against "
-    "NumPy are left out")
+endif()
+if(PYTHON_PEXPECT)
+  add_nacre_test(shell_terminal slow ${PYTHON_PEXPECT}
+    ${TESTS}/shell/test_shell.py $<TARGET_FILE:nacre>)
+  set_tests_properties(shell_terminal PROPERTIES RUN_SERIAL ON) # keys in time
 endif()
 
 # ---- the sources
@@ -52,14 +83,12 @@ if(PkgConfig_FOUND)
   pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 endif()
 if(TARGET PkgConfig::CMOCKA)
-  foreach(name file npy save)
-    if(EXISTS ${TESTS}/unit/test_${name}.c)
-      add_executable(test_${name} ${TESTS}/unit/test_${name}.c)
-      target_link_libraries(test_${name} PRIVATE nacre_core PkgConfig::CMOCKA)
-      set_target_properties(test_${name} PROPERTIES
-        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-      add_nacre_test(unit_${name} quick test_${name})
-    endif()
+  foreach(name file npy philox save)
+    add_executable(test_${name} ${TESTS}/unit/test_${name}.c)
+    target_link_libraries(test_${name} PRIVATE nacre_core PkgConfig::CMOCKA)
+    set_target_properties(test_${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    add_nacre_test(unit_${name} quick test_${name})
   endforeach()
 else()
   message(STATUS "cmocka was not found (Debian: libcmocka-dev): the unit "

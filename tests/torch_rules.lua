@@ -122,3 +122,8 @@ do -- a norm of negative order has no value without elements
         { p = -1, dim = 1 })
   is(nacre.zeros(2, 0):norm { p = -1, dim = 1 }, "float32", "{}")
 end
+
+do -- what has no elements can be viewed in any shape that has none
+  local t = nacre.zeros(4, 4, 2, 0):permute(4, 2, 1, 3)
+  assert(text(t:slice(2, 1, 4, 2):view(0, 2):size()) == "{0,2}")
+end
