@@ -248,8 +248,10 @@ static int family(lua_State *L, int into) {
       *y[i] = c->out[i];
       c->out[i] = NULL;
     }
-    if (r == NC_OK && out && *y[0])
+    if (r == NC_OK && out && *y[0]) {
       r = writeto(nl_checktensor(L, out), *y[0]);
+      if (r != NC_OK) nc_blameop(s->name);  /* not the copy's */
+    }
     if (r != NC_ENOMEM || attempt > 0) break;
     nl_collect(L);
     nc_trimcache(0);

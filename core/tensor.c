@@ -216,12 +216,14 @@ void nc_release(Tensor *t) {
 
 int nc_isdense(const Tensor *t) {
   int64_t n = 1;
+  int dense = 1;
   for (int d = t->nd - 1; d >= 0; d--) {
     if (t->size[d] == 0) return 1;
-    if (t->size[d] != 1 && t->step[d] != n) return 0;
+    if (!dense) continue;     /* a size of 0 may still follow */
+    dense = t->size[d] == 1 || t->step[d] == n;
     n *= t->size[d];
   }
-  return 1;
+  return dense;
 }
 
 /* Sufficient, as PyTorch's test is: sorted strides that leave room. */

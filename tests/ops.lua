@@ -117,9 +117,11 @@ local function compare(row, got, want, work, out, args)
     worst[key] = math.max(worst[key] or 0, off)
     return true
   end
+  if got == 0 and want == 0 then return false end     -- of another sign
   local as = work == "float64" and work or "float32"
   if tolerable(row, got, as, out, args) then
-    worst[row.name .. " " .. out .. " *"] = off
+    local key = row.name .. " " .. out .. " *"
+    worst[key] = math.max(worst[key] or 0, off)
     return true
   end
   return false
@@ -308,6 +310,30 @@ local function gradients(row)
   end
 end
 
+-- ---- many float32 numbers against float64, whose values are tested above
+
+local many
+
+local function sweep(row)
+  if row.kind ~= "unary" or row.class ~= "FLT" then return end
+  if many == nil then
+    local u = (nacre.arange(60000) * 40503 % 65536):to("float64") / 65536
+    many = nacre.cat { u * 2 - 1, u * 20 - 10, u * 200 - 100,
+                       (u * 170 - 85):exp(), -(u * 170 - 85):exp() }
+    many = many:to("float32")
+  end
+  local want = nacre[row.name](many:to("float64"))
+  local got = nacre[row.name](many):to("float64")
+  local normal = want:isfinite() & want:abs():gt(1.2e-38) & want:abs():lt(3.4e38)
+  local off = ((got - want) / want):abs() * 0x1p23  -- in ulp, at most
+  off = nacre.where(normal, off, 0)
+  local most, at = off:max(1)
+  local key = row.name .. " float32"
+  worst[key] = math.max(worst[key] or 0, most:item())
+  check(most:item() <= 4, "%s(%.9g) is off by %.2f ulp", row.name,
+        many[at:item()], most:item())
+end
+
 -- ---- the walk
 
 nacre.manual_seed(1)
@@ -317,6 +343,7 @@ for _, row in ipairs(O.rows()) do
   if row.kind ~= "reduce" and (not next(wanted) or wanted[row.name]) then
     prepare(row)
     everytype(row)
+    sweep(row)
     gradients(row)
   end
 end

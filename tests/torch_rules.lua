@@ -127,3 +127,13 @@ do -- what has no elements can be viewed in any shape that has none
   local t = nacre.zeros(4, 4, 2, 0):permute(4, 2, 1, 3)
   assert(text(t:slice(2, 1, 4, 2):view(0, 2):size()) == "{0,2}")
 end
+
+do -- and is contiguous, whatever its strides
+  local t = nacre.zeros(7, 0, 5):transpose(1, 3)
+  assert(t:is_contiguous() and t:contiguous() == t)
+end
+
+do -- what cannot be written in place is not blamed on the copy
+  fails("cumsum: a int64 result cannot be written to a bool tensor",
+        function() nacre.zeros(2, { dtype = "bool" }):cumsum_(1) end)
+end

@@ -43,8 +43,10 @@ class Session:
             env[name] = os.environ.get(name, "")
         env.update(variables)
         self.dumb = env["TERM"] == "dumb"
-        self.child = pexpect.spawn(NACRE, list(args), env=env, timeout=8,
-                                   dimensions=(24, columns), encoding="utf-8")
+        # through env, for pexpect splits a lone command at its blanks
+        self.child = pexpect.spawn("/usr/bin/env", [NACRE, *args], env=env,
+                                   timeout=8, dimensions=(24, columns),
+                                   encoding="utf-8")
         self.child.delaybeforesend = None
         self.prompt()
 
@@ -319,7 +321,7 @@ class Shell(unittest.TestCase):
         c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=8,
                           encoding="utf-8", dimensions=(24, 80))
         c.expect_exact("sh$ ")
-        c.send(NACRE + " -q" + ENTER)
+        c.send('"%s" -q' % NACRE + ENTER)
         c.expect(READY + "> ")
         c.send("20 +")
         c.expect_exact("20 +")
