@@ -14,7 +14,7 @@
 */
 static const struct { const char *event; Op op; } operators[] = {
   { "__add", OP_add }, { "__sub", OP_sub }, { "__mul", OP_mul },
-  { "__div", OP_div }, { "__mod", OP_remainder }, { "__pow", OP_pow },
+  { "__div", OP_true_divide }, { "__mod", OP_remainder }, { "__pow", OP_pow },
   { "__idiv", OP_floor_divide }, { "__band", OP_bitwise_and },
   { "__bor", OP_bitwise_or }, { "__bxor", OP_bitwise_xor },
   { "__shl", OP_bitwise_left_shift }, { "__shr", OP_bitwise_right_shift },
@@ -50,35 +50,37 @@ static int equals(lua_State *L) {
   return 1;
 }
 
+/* a < b; also b > a, which Lua turns round */
 static int less(lua_State *L) {
   const char *symbol = lua_tostring(L, lua_upvalueindex(1));
-  const char *name = symbol[1] ? "le" : "lt";
-  nc_fail(NC_EVALUE, "Lua's %s gives one boolean, not one for each element",
-          symbol);
+  const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
+  const int equal = symbol[1] != 0, single = (a ? a : b)->nd == 0;
+  nc_fail(NC_EVALUE, "Lua's %s and %s give one boolean, not one for each "
+          "element", symbol, equal ? ">=" : ">");
   nc_blameop(symbol);
-  nc_hint("a:%s(b), or b:%s(a) for the reverse", name,
-          symbol[1] ? "ge" : "gt");
+  if (a) nc_blame("left", a);
+  if (b) nc_blame("right", b);
+  if (a && b) nc_hint("left:%s(right)", equal ? "le" : "lt");
+  else if (single && a) nc_hint("left:item()");
+  else if (single) nc_hint("right:item()");
+  else if (a) nc_hint("left:%s(%s)", equal ? "le" : "lt",
+                      luaL_tolstring(L, 2, NULL));
+  else nc_hint("right:%s(%s)", equal ? "ge" : "gt",
+               luaL_tolstring(L, 1, NULL));
   return nl_check(L, NC_EVALUE);
 }
 
 /* a .. b joins along dim 1 */
 static int concat(lua_State *L) {
-  Tensor *t[2] = { nl_totensor(L, 1), nl_totensor(L, 2) }, **y;
-  Call c;
-  int r;
-  if (t[0] == NULL || t[1] == NULL)
+  const int left = nl_totensor(L, 1) != NULL;
+  if (!left || nl_totensor(L, 2) == NULL)
     return nl_error(L, "..", "a tensor is joined with tensors only, not with "
-                    "a %s", luaL_typename(L, t[0] ? 2 : 1));
-  memset(&c, 0, sizeof c);
-  c.op = FAM_cat;
-  c.arg[0].tensors = t;
-  c.arg[0].n = 2;
-  c.arg[1].s = nc_int(1);
-  y = nl_newbox(L);
-  r = nc_call(&c);
-  *y = c.out[0];
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop("cat");
-  return nl_check(L, r);
+                    "a %s", luaL_typename(L, left ? 2 : 1));
+  lua_createtable(L, 2, 0);
+  lua_insert(L, 1);
+  lua_rawseti(L, 1, 2);
+  lua_rawseti(L, 1, 1);
+  return nl_callfamily(L);
 }
 
 /* Until a shell sets nacre._tostring: "float32[2x3] cpu". */
@@ -133,7 +135,8 @@ static void openevents(lua_State *L, int lib) {
   lua_setfield(L, meta, "__le");
   event(L, meta, "__len", length);
   event(L, meta, "__eq", equals);
-  event(L, meta, "__concat", concat);
+  closure(L, concat, FAM_cat);
+  lua_setfield(L, meta, "__concat");
   event(L, meta, "__call", nl_call);
   event(L, meta, "__newindex", nl_newindex);
   event(L, meta, "__pairs", nl_pairs);
@@ -225,13 +228,20 @@ static int everything(lua_State *L) {
   return 2;
 }
 
+static int title(lua_State *L) {
+  lua_pushliteral(L, "nacre " NC_VERSION);
+  return 1;
+}
+
 static void openlookup(lua_State *L, int lib) {
-  lua_createtable(L, 0, 2);
+  lua_createtable(L, 0, 3);
   lua_pushvalue(L, lib + 1);
   lua_pushcclosure(L, lookup, 1);
   lua_setfield(L, -2, "__index");
   lua_pushcfunction(L, everything);
   lua_setfield(L, -2, "__pairs");
+  lua_pushcfunction(L, title);
+  lua_setfield(L, -2, "__tostring");
   lua_setmetatable(L, lib);
 }
 

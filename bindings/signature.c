@@ -60,8 +60,10 @@ static void setfallback(Param *p, const char *text, size_t n) {
   if (n == 3 && memcmp(text, "nil", 3) == 0) return;
   if (p->type == P_BOOL)
     a->s = (Scalar){ NC_BOOL, text[0] == 't', 0 };
-  else if (p->type == P_CHOICE)
+  else if (p->type == P_CHOICE) {
     a->s = nc_int(choice(p->choices, text, n));
+    a->n = 1;
+  }
   else {
     long long i = strtoll(text, &end, 10);
     a->s = end == text + n ? nc_int(i) : nc_float(strtod(text, NULL));
@@ -152,7 +154,7 @@ const Signature *nl_familysignature(Family f) {
 static void adddefault(luaL_Buffer *b, const Param *p) {
   const Arg *a = &p->fallback;
   char text[32];
-  if (p->type == P_CHOICE) {
+  if (p->type == P_CHOICE && a->n) {
     const char *c = p->choices;
     for (int64_t i = 0; i < a->s.i; i++) c += word(c, "|=,") + 1;
     luaL_addchar(b, '"');

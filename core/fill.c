@@ -231,6 +231,14 @@ int nc_op_allclose(Call *c) {
   return alltrue(&c->value, b);
 }
 
+int nc_op_div(Call *c) {
+  static const Op rounded[] = { OP_floor_divide, OP_trunc_divide };
+  Op op = c->arg[2].given ? rounded[c->arg[2].s.i] : OP_true_divide;
+  int r = nc_apply(&c->out[0], op, c->arg, NULL, NULL);
+  if (r != NC_OK) nc_blameop("div");
+  return r;
+}
+
 int nc_op_clamp(Call *c) {
   const Arg *low = &c->arg[1], *high = &c->arg[2];
   Arg one[2] = { c->arg[0], low->given ? *low : *high };

@@ -137,3 +137,14 @@ do -- what cannot be written in place is not blamed on the copy
   fails("cumsum: a int64 result cannot be written to a bool tensor",
         function() nacre.zeros(2, { dtype = "bool" }):cumsum_(1) end)
 end
+do -- div takes a rounding mode, and then keeps integers
+  local t = nacre.tensor { 7, -7, 8 }
+  is(t:div(2), "float32", "{3.5,-3.5,4.0}")
+  is(t:div(2, { rounding_mode = "floor" }), "int64", "{3,-4,4}")
+  is(t:div(2, { rounding_mode = "trunc" }), "int64", "{3,-3,4}")
+  is(t:float():div(2, { rounding_mode = "trunc" }), "float32", "{3.0,-3.0,4.0}")
+  fails("div: integer division by zero", t.div, t, 0,
+        { rounding_mode = "floor" })
+  fails("div: rounding_mode must be one of floor|trunc, not 'flor'", t.div, t,
+        2, { rounding_mode = "flor" })
+end
