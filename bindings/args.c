@@ -14,7 +14,8 @@ typedef struct Reader {
 
 static const char *const expected[] = { /* order of ParamType */
   "a tensor", "a tensor or a number", "a list of tensors", "a dimension",
-  "a dimension or a list of them", "a dimension or a tensor", "sizes",
+  "a dimension or a list of them", "a dimension or a tensor",
+  "an integer or a list of them",
   "an integer or a list of them", "an index", "an integer", "a number",
   "true or false", "a dtype", "a device", "a text", "a text",
   "a value"
@@ -70,18 +71,29 @@ static int64_t *room(Reader *r, int slot, int64_t n) {
   return lua_newuserdatauv(r->L, (size_t)n * sizeof(int64_t), 0);
 }
 
-/* {1, keepdim=true} would lose what has a name. */
-static void nonames(Reader *r, int i) {
-  luaL_checkstack(r->L, 4, NULL);
-  for (lua_pushnil(r->L); lua_next(r->L, i); lua_pop(r->L, 1))
-    if (lua_type(r->L, -2) == LUA_TSTRING)
-      nl_error(r->L, r->s->name, "a table holds either a list or named "
-               "arguments, not both");
+static int mixed(lua_State *L, const char *op, const char *name) {
+  nc_fail(NC_EVALUE, "a table holds either a list or named arguments, not "
+          "both");
+  nc_blameop(op);
+  nc_hint("%s({...}, {%s=...})", op, name);
+  return nl_check(L, NC_EVALUE);
+}
+
+/* {1, keepdim=true} would lose what has a name.  The list is looked at from
+   its last element on: behind it come the names. */
+void nl_nonames(lua_State *L, const char *op, int i) {
+  int64_t n = (int64_t)lua_rawlen(L, i);
+  i = lua_absindex(L, i);
+  luaL_checkstack(L, 4, NULL);
+  if (n > 0) lua_pushinteger(L, n);
+  else lua_pushnil(L);
+  for (; lua_next(L, i); lua_pop(L, 1))
+    if (lua_type(L, -2) == LUA_TSTRING) mixed(L, op, lua_tostring(L, -2));
 }
 
 static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
   int64_t n = (int64_t)lua_rawlen(r->L, i), *list = room(r, slot, n);
-  nonames(r, i);
+  nl_nonames(r->L, r->s->name, i);
   for (int64_t k = 0; k < n; k++) {
     lua_rawgeti(r->L, i, k + 1);
     if (!toint(r->L, -1, &list[k])) return misfit(r, p, lua_gettop(r->L));
@@ -163,7 +175,9 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_DTYPE: return type == LUA_TSTRING && readdtype(r, i, a);
     case P_DEVICE:
       if (type != LUA_TSTRING) return 0;
-      nl_check(L, nc_finddevice(&a->device, lua_tostring(L, i)));
+      type = nc_finddevice(&a->device, lua_tostring(L, i));
+      if (type != NC_OK) nc_blameop(r->s->name);
+      nl_check(L, type);
       return 1;
     case P_ANY: return 1;
     case P_CHOICE: return type == LUA_TSTRING && readchoice(r, p, i, a);
@@ -191,6 +205,25 @@ static void readsizes(Reader *r, int slot) {
   a->n = n;
   a->given = n > 0;
   r->next += n;
+}
+
+/* zeros(2, "int32"), tensor(1, 2) */
+static void toomany(Reader *r) {
+  const Signature *s = r->s;
+  nc_fail(NC_EVALUE, "takes at most %d argument%s, got %d", s->positional,
+          s->positional == 1 ? "" : "s", r->top);
+  nc_blameop(s->name);
+  if (lua_type(r->L, r->next) == LUA_TSTRING) {
+    const char *text = lua_tostring(r->L, r->next);
+    for (int i = s->positional; i < s->n; i++)
+      if (s->param[i].type == P_DTYPE && nc_dtypefrom(text) != DT_NONE) {
+        nc_fail(NC_EVALUE, "%s is given by name", s->param[i].name);
+        nc_blameop(s->name);
+        nc_hint("%s(..., {%s=\"%s\"})", s->name, s->param[i].name, text);
+      }
+  } else if (s->param[0].type == P_ANY && lua_type(r->L, 1) == LUA_TNUMBER)
+    nc_hint("%s{1, 2, 3} makes one of a list", s->name);
+  nl_check(r->L, NC_EVALUE);
 }
 
 static void positional(Reader *r) {
@@ -225,8 +258,7 @@ static void positional(Reader *r) {
   for (int i = r->s->positional - 1; i >= 0; i--) /* which did it not fit? */
     if (!r->a->arg[i].given && r->s->param[i].optional)
       misfit(r, &r->s->param[i], r->next);
-  nl_error(r->L, r->s->name, "takes at most %d argument%s, got %d",
-           r->s->positional, r->s->positional == 1 ? "" : "s", r->top);
+  toomany(r);
 }
 
 static int findparam(const Signature *s, const char *name) {

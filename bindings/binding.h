@@ -5,8 +5,9 @@
 ** A tensor is a userdata, the box, that holds a Tensor *.  Lua functions may
 ** jump out through any call of the Lua API, so the box is made first, empty,
 ** and the core then fills it: nothing is held by a C variable alone.
-** Collection may run finalizers that free tensors: it is only started where
-** no tensor pointer is used afterwards.
+** Collection may run finalizers that free tensors: the binding only starts
+** it where no tensor pointer is used afterwards, and what they free while Lua
+** itself collects lives on until then (nl_free).
 */
 #ifndef binding_h
 #define binding_h
@@ -25,7 +26,6 @@ typedef struct State {        /* of a Lua state; its extra space points here */
   int64_t last, cost;         /* ns: when collected, how long it took */
   int64_t total;              /* ns spent collecting */
   int64_t check;              /* bytes after which to look at the clock */
-  int closing;
 } State;
 
 #define nl_state(L) (*(State **)lua_getextraspace(L))
@@ -33,6 +33,8 @@ typedef struct State {        /* of a Lua state; its extra space points here */
 Tensor **nl_newbox(lua_State *L);             /* pushes an empty box */
 Tensor *nl_totensor(lua_State *L, int i);     /* NULL: it is none */
 Tensor *nl_checktensor(lua_State *L, int i);
+void nl_free(lua_State *L, int i);            /* empties the box at i */
+void nl_freelater(lua_State *L);              /* what nl_free had to keep */
 int nl_check(lua_State *L, int status);       /* raises the core's error */
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);
 void nl_pushscalar(lua_State *L, Scalar v);
@@ -43,6 +45,9 @@ void nl_openbox(lua_State *L);
    operation is likely to allocate. */
 void nl_pace(lua_State *L, int64_t bytes);
 void nl_collect(lua_State *L);
+/* Is an operation without memory worth another attempt?  Then collects:
+   tensors must be fetched anew. */
+int nl_again(lua_State *L, int status, int attempt);
 
 /*
 ** Signatures (signature.c) and arguments (args.c)
@@ -84,6 +89,8 @@ typedef struct Args {
 
 /* Reads the arguments on the stack; what is too long for Args is pushed. */
 void nl_readargs(lua_State *L, const Signature *s, Args *a);
+/* An error if the list at index i has names in it, too. */
+void nl_nonames(lua_State *L, const char *op, int i);
 
 /*
 ** Functions

@@ -16,6 +16,7 @@ typedef struct Box {
 } Box;
 
 static const char mark;
+static const char later;      /* its address names what nl_free keeps */
 
 Tensor **nl_newbox(lua_State *L) {
   Box *box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -141,7 +142,8 @@ static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
   lua_setfield(L, -2, "tensor");
 }
 
-/* Pushes the error object of a record. */
+/* Pushes the error object of a record, of which the caller has a copy: a
+   finalizer may fail meanwhile. */
 static void pusherror(lua_State *L, const Error *e) {
   int top = lua_gettop(L), operator;
   luaL_checkstack(L, 12, NULL);
@@ -162,10 +164,14 @@ static void pusherror(lua_State *L, const Error *e) {
   luaL_setmetatable(L, ERROR);
 }
 
-int nl_check(lua_State *L, int status) {
-  if (status == NC_OK) return 1;
-  pusherror(L, nc_lasterror());
+static int throw(lua_State *L) {
+  const Error e = *nc_lasterror();
+  pusherror(L, &e);
   return lua_error(L);
+}
+
+int nl_check(lua_State *L, int status) {
+  return status == NC_OK ? 1 : throw(L);
 }
 
 int nl_error(lua_State *L, const char *op, const char *fmt, ...) {
@@ -210,19 +216,52 @@ static int errorconcat(lua_State *L) {
   return 1;
 }
 
-static int release(lua_State *L) {
-  Tensor **box = tobox(L, 1);
-  if (box && *box) {
-    Tensor *t = *box;
-    *box = NULL;
-    nc_release(t);
+static void empty(Tensor **box) {
+  Tensor *t = *box;
+  *box = NULL;
+  nc_release(t);
+}
+
+/* A finalizer may run inside an operation that uses the tensor: then this
+   lives on, in a box of its own, until the binding collects. */
+void nl_free(lua_State *L, int i) {
+  Tensor **box = tobox(L, i), **kept;
+  if (box == NULL || *box == NULL) return;
+  if (lua_gc(L, LUA_GCCOUNT) >= 0) {    /* no finalizer runs */
+    empty(box);
+    return;
   }
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &later) != LUA_TTABLE) {
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &later);
+  }
+  kept = nl_newbox(L);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  *kept = *box;
+  *box = NULL;
+}
+
+void nl_freelater(lua_State *L) {
+  if (lua_gc(L, LUA_GCCOUNT) < 0 || !lua_checkstack(L, 1)) return;
+  lua_pushnil(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &later);
+}
+
+static int collected(lua_State *L) {
+  Tensor **box = tobox(L, 1);
+  if (box) empty(box);
+  return 0;
+}
+
+static int closed(lua_State *L) {
+  nl_free(L, 1);
   return 0;
 }
 
 void nl_openbox(lua_State *L) {
   static const luaL_Reg events[] = {
-    { "__gc", release }, { "__close", release }, { NULL, NULL }
+    { "__gc", collected }, { "__close", closed }, { NULL, NULL }
   };
   static const luaL_Reg errors[] = {
     { "__tostring", errortext }, { "__concat", errorconcat }, { NULL, NULL }

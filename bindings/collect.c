@@ -31,6 +31,7 @@ void nl_collect(lua_State *L) {
   State *s = nl_state(L);
   int64_t freed = nc_memory.freetime, start = now(), cost, slack;
   const int64_t since = nc_memory.since;
+  nl_freelater(L);
   if (lua_gc(L, LUA_GCCOLLECT) != 0) return;  /* called by a finalizer */
   if (nc_memory.since > since) lua_gc(L, LUA_GCCOLLECT); /* by finalizers */
   s->last = now();
@@ -56,4 +57,11 @@ void nl_pace(lua_State *L, int64_t bytes) {
   }
   if (lua_gc(L, LUA_GCISRUNNING) != 1) return; /* by the user; or finalizing */
   nl_collect(L);
+}
+
+int nl_again(lua_State *L, int status, int attempt) {
+  if (status != NC_ENOMEM || attempt > 0) return 0;
+  nl_collect(L);
+  nc_trimcache(0);
+  return 1;
 }

@@ -88,9 +88,7 @@ static int fullrow(lua_State *L, Op op, int into) {
     out = into ? 1 : a.out;
     y = nl_newbox(L);
     r = runrow(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
-    if (r != NC_ENOMEM || attempt > 0) break;
-    nl_collect(L);
-    nc_trimcache(0);
+    if (!nl_again(L, r, attempt)) break;
   }
   nl_check(L, r);
   if (out) lua_pushvalue(L, out);
@@ -185,6 +183,7 @@ static int pushlist(lua_State *L, Call *c) {
     c->list[i] = NULL;
     lua_rawseti(L, -2, i + 1);
   }
+  nc_freelist(c);
   return 1;
 }
 
@@ -252,9 +251,7 @@ static int family(lua_State *L, int into) {
       r = writeto(nl_checktensor(L, out), *y[0]);
       if (r != NC_OK) nc_blameop(s->name);  /* not the copy's */
     }
-    if (r != NC_ENOMEM || attempt > 0) break;
-    nl_collect(L);
-    nc_trimcache(0);
+    if (!nl_again(L, r, attempt)) break;
   }
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(s->name);
   nl_check(L, r);

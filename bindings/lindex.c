@@ -241,13 +241,11 @@ static int get(lua_State *L, const Keys *k) {
   return r == NC_ENOMEM ? r : (nl_check(L, r), NC_OK);
 }
 
-/* Collects what is garbage, if that helps a first attempt without memory. */
+/* Another attempt, or an error, or neither. */
 static int again(lua_State *L, int r, int *attempts) {
-  if (r == NC_OK) return 0;
-  if (++*attempts > 1) nl_check(L, r);
-  nl_collect(L);
-  nc_trimcache(0);
-  return 1;
+  if (nl_again(L, r, (*attempts)++)) return 1;
+  nl_check(L, r);
+  return 0;
 }
 
 /* Runs get with the key at 2, or with all arguments behind self. */

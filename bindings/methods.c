@@ -4,9 +4,66 @@
 ** fields and the events of Lua that are not operations.
 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "binding.h"
+
+/*
+** Sizes and strides: tables that print, compare and join as text.
+*/
+static int sizetext(lua_State *L) {
+  luaL_Buffer b;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
+  luaL_buffinit(L, &b);
+  luaL_addchar(&b, '{');
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 1, i);
+    luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
+    luaL_addvalue(&b);
+    if (i < n) luaL_addstring(&b, ", ");
+  }
+  luaL_addchar(&b, '}');
+  luaL_pushresult(&b);
+  return 1;
+}
+
+static int sizeequal(lua_State *L) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
+  int same = n == (lua_Integer)lua_rawlen(L, 2);
+  for (; same && n > 0; n--) {
+    lua_rawgeti(L, 1, n);
+    lua_rawgeti(L, 2, n);
+    same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  lua_pushboolean(L, same);
+  return 1;
+}
+
+static int sizeconcat(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  luaL_tolstring(L, 2, NULL);
+  lua_concat(L, 2);
+  return 1;
+}
+
+/* Gives the table on top its events. */
+static void setsize(lua_State *L) {
+  if (luaL_newmetatable(L, "nacre.size")) {
+    lua_pushcfunction(L, sizetext);
+    lua_setfield(L, -2, "__tostring");
+    lua_pushcfunction(L, sizeequal);
+    lua_setfield(L, -2, "__eq");
+    lua_pushcfunction(L, sizeconcat);
+    lua_setfield(L, -2, "__concat");
+    lua_pushnil(L);           /* for Lua's messages it is a table */
+    lua_setfield(L, -2, "__name");
+  }
+  lua_setmetatable(L, -2);
+}
 
 /*
 ** Questions
@@ -20,6 +77,7 @@ static int sizes(lua_State *L, const char *name, const int64_t v[]) {
       lua_pushinteger(L, v[i]);
       lua_rawseti(L, -2, i + 1);
     }
+    setsize(L);
     return 1;
   }
   lua_Integer given;
@@ -81,7 +139,7 @@ static int is_floating_point(lua_State *L) {
 static int get_device(lua_State *L) {
   const char *name = nc_device(nl_checktensor(L, 1))->name, *colon;
   colon = strchr(name, ':');
-  lua_pushinteger(L, colon ? colon[1] - '0' : -1);
+  lua_pushinteger(L, colon ? strtol(colon + 1, NULL, 10) : -1);
   return 1;
 }
 
@@ -96,21 +154,27 @@ static int storage_id(lua_State *L) {
 
 /* Pushes t as dtype on a device: itself if nothing changes. */
 static int converted(lua_State *L, DType type, const Device *d, int copy) {
-  Tensor *t = nl_checktensor(L, 1), **there, **cast;
+  const Tensor *given = nl_checktensor(L, 1);
   const int64_t before = nc_memory.since;
-  if (type == DT_NONE) type = t->dtype;
-  if (d == NULL) d = nc_device(t);
-  if (!copy && t->dtype == type && nc_device(t) == d) {
+  Tensor *t, **there, **cast;
+  int r, attempt = 0;
+  if (type == DT_NONE) type = given->dtype;
+  if (d == NULL) d = nc_device(given);
+  if (!copy && given->dtype == type && nc_device(given) == d) {
     lua_settop(L, 1);
     return 1;
   }
   there = nl_newbox(L);
-  nl_check(L, nc_todevice(there, t, d));
   cast = nl_newbox(L);
-  if (copy && *there == t && t->dtype == type)
-    nl_check(L, nc_apply1(cast, OP_clone, t));
-  else
-    nl_check(L, nc_cast(cast, *there, type));
+  do {
+    t = nl_checktensor(L, 1);
+    nc_release(*there);         /* of the first attempt */
+    r = nc_todevice(there, t, d);
+    if (r == NC_OK)
+      r = copy && *there == t && t->dtype == type
+              ? nc_apply1(cast, OP_clone, t) : nc_cast(cast, *there, type);
+  } while (nl_again(L, r, attempt++));
+  nl_check(L, r);
   nl_pace(L, nc_memory.since - before);
   return 1;
 }
@@ -181,11 +245,8 @@ static int cuda(lua_State *L) {
 ** Life
 */
 static int freetensor(lua_State *L) {
-  Tensor **box;
   nl_checktensor(L, 1);
-  box = lua_touserdata(L, 1);
-  nc_release(*box);
-  *box = NULL;
+  nl_free(L, 1);
   return 0;
 }
 
@@ -193,7 +254,7 @@ static int freetensor(lua_State *L) {
 static int next(lua_State *L) {
   const Tensor *t = nl_checktensor(L, 1);
   lua_Integer i = luaL_optinteger(L, 2, 0) + 1;
-  if (i > t->size[0]) return 0;
+  if (t->nd > 0 && i > t->size[0]) return 0;
   lua_settop(L, 1);
   lua_pushinteger(L, i);
   lua_pushvalue(L, 2);

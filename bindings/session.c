@@ -83,11 +83,15 @@ static int scope(lua_State *L) {
 ** Files
 */
 static int load(lua_State *L) {
+  const int64_t before = nc_memory.since;
   const char *path = luaL_checkstring(L, 1);
   Tensor **y = nl_newbox(L);
   int r = nc_load(y, path);
+  if (nl_again(L, r, 0)) r = nc_load(y, path);
   if (r != NC_OK) nc_blameop("load");
-  return nl_check(L, r);
+  nl_check(L, r);
+  nl_pace(L, nc_memory.since - before);
+  return 1;
 }
 
 static int save(lua_State *L) {
@@ -99,10 +103,10 @@ static int save(lua_State *L) {
     return nl_check(L, NC_EVALUE);
   }
   const char *path = luaL_checkstring(L, 1);
-  Tensor *t = nl_checktensor(L, 2);
+  nl_checktensor(L, 2);
   if (lua_istable(L, 3) && lua_getfield(L, 3, "atomic") == LUA_TBOOLEAN)
     atomic = lua_toboolean(L, -1);
-  int r = nc_save(path, t, atomic);
+  int r = nc_save(path, nl_checktensor(L, 2), atomic);
   if (r != NC_OK) nc_blameop("save");
   nl_check(L, r);
   return 0;
@@ -144,7 +148,11 @@ static int empty_cache(lua_State *L) {
 }
 
 static int set_memory_limit(lua_State *L) {
-  nc_hostlimit = luaL_checkinteger(L, 1);
+  lua_Integer bytes = luaL_checkinteger(L, 1);
+  if (bytes < 0)
+    return nl_error(L, "set_memory_limit", "the limit must be 0 or more, not "
+                    "%lld", (long long)bytes);
+  nc_hostlimit = bytes;
   return 0;
 }
 

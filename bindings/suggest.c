@@ -34,10 +34,10 @@ static int distance(const char *a, const char *b) {
 
 const char *nl_nearest(const char *word, const char *const candidates[]) {
   const char *best = NULL;
-  int limit = (int)strlen(word) / 3 + 1;
+  int m = (int)strlen(word), limit = m < 6 ? 2 : 3; /* one slip, or two */
   for (int i = 0; candidates[i]; i++) {
     int d = distance(word, candidates[i]);
-    if (d < limit || (d == limit && best == NULL && limit < 4)) {
+    if (d < limit && d < m && d < (int)strlen(candidates[i])) {
       best = candidates[i];
       limit = d;
     }

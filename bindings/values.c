@@ -68,6 +68,7 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
     visit(L, t, d + 1, p);
     lua_pop(L, 1);
   }
+  if (p == NULL) nl_nonames(L, "tensor", -1);
 }
 
 static DType inferred(const Table *t) {

@@ -7,6 +7,7 @@
 ** buffers of BLOCK elements that stay in the first-level cache: so there is
 ** one loop a row and type, and conversion costs no pass over memory.
 */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,9 +42,10 @@ static const Kernels *choose(void) {
 #endif
 
 const Kernels *nc_kernels(void) {
-  static const Kernels *best;
-  if (best == NULL) best = choose();
-  return best;
+  static const Kernels *_Atomic best;   /* workers ask, too */
+  const Kernels *k = atomic_load_explicit(&best, memory_order_relaxed);
+  if (k == NULL) atomic_store(&best, k = choose());
+  return k;
 }
 
 const char *nc_cpulevel(void) {

@@ -45,6 +45,7 @@ int nc_op_ones(Call *c) {
 
 int nc_op_empty(Call *c) {
   DType t = typeor(&c->arg[1], nc_defaultdtype);
+  if (t == DT_b8) return nc_op_zeros(c);    /* not every byte is a bool */
   return blamed(c, nc_new(&c->out[0], place(&c->arg[2]), t, c->arg[0].n,
                           c->arg[0].list), 0);
 }
@@ -83,6 +84,8 @@ int nc_op_ones_like(Call *c) {
 }
 
 int nc_op_empty_like(Call *c) {
+  if (typeor(&c->arg[1], c->arg[0].t->dtype) == DT_b8)
+    return nc_op_zeros_like(c);
   return blamed(c, like(c, &c->arg[1]), 1);
 }
 

@@ -2,7 +2,6 @@
 /*
 ** device.c - the list of devices, and what does not depend on which.
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tensor.h"
@@ -74,16 +73,21 @@ int nc_call(Call *c) {
   return nc_families[c->op].cpu(c);
 }
 
+static int64_t listbytes(int n) {
+  return ((int64_t)n + 1) * (int64_t)sizeof(Tensor *);
+}
+
 int nc_newlist(Call *c, int n) {
-  c->list = calloc((size_t)n + 1, sizeof *c->list);
-  if (c->list == NULL) return nc_fail(NC_ENOMEM, "no memory for a list");
+  void *p;
+  TRY(nc_hostalloc(&p, listbytes(n)));
+  c->list = memset(p, 0, (size_t)listbytes(n));
   c->nlist = n;
   return NC_OK;
 }
 
 void nc_freelist(Call *c) {
   for (int i = 0; i < c->nlist; i++) nc_release(c->list[i]);
-  free(c->list);
+  nc_hostfree(c->list, listbytes(c->nlist));
   c->list = NULL;
   c->nlist = 0;
 }

@@ -29,7 +29,10 @@ static int sametype(const Call *c, int i, int j) {
   }
   nc_fail(NC_EDTYPE, "dtypes differ: %s is %s, %s is %s", role[i],
           nc_dtypename(a), role[j], nc_dtypename(b));
-  if (j == 1) nc_hint("self:%s(arg 1:to(\"%s\"))", op, nc_dtypename(a));
+  if (j == 1 && nc_category(a) != NC_FLOAT && nc_promote(a, b) == b)
+    nc_hint("self:to(\"%s\"):%s(arg 1)", nc_dtypename(b), op);
+  else if (j == 1)
+    nc_hint("self:%s(arg 1:to(\"%s\"))", op, nc_dtypename(a));
   return NC_EDTYPE;
 }
 

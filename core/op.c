@@ -341,6 +341,8 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   const int skip = kind == CHOOSE_OP;   /* the condition has no say */
   DType work, result;
   int r;
+  if (skip && in[0].t == NULL)
+    in[0].s = nc_int(nc_tofloat(in[0].s) != 0);
   if (devices(in, n) == NULL)
     return nc_fail(NC_EDEVICE, "operands are on different devices");
   TRY(nc_worktype(&work, op, in + skip, n - skip));

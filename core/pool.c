@@ -29,7 +29,7 @@ static Job job;
 static atomic_uint generation;
 static atomic_int isopen;     /* may workers still join the job? */
 static atomic_int active;     /* workers that have looked at it */
-static unsigned birth;        /* the generation that new workers know */
+static atomic_uint birth;     /* the generation that new workers know */
 static int wanted, started;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
@@ -72,7 +72,7 @@ static unsigned await(unsigned seen) {
 
 static void *worker(void *arg) {
   int id = (int)(intptr_t)arg;
-  unsigned seen = birth;
+  unsigned seen = atomic_load(&birth);
   for (;;) {
     seen = await(seen);
     atomic_fetch_add(&active, 1);
@@ -99,7 +99,7 @@ static void start(void) {
   pthread_sigmask(SIG_SETMASK, &all, &old);
   pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  birth = atomic_load(&generation);
+  atomic_store(&birth, atomic_load(&generation));
   while (started + 1 < wanted) {
     pthread_t t;
     if (pthread_create(&t, &attr, worker, (void *)(intptr_t)(started + 1)))

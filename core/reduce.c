@@ -7,6 +7,7 @@
 
 #include "lines.h"
 #include "op.h"
+#include "portable.h"
 
 /*
 ** One number, or two, for each line.  A line is cut in pieces of fixed size,
@@ -43,9 +44,12 @@ static void pieces(void *ctx, int64_t begin, int64_t end) {
 /* Leaves the results in part[0 .. in.n-1]. */
 static int runjob(Job *j, Tensor *x, unsigned dims) {
   void *part;
+  int64_t bytes;
   TRY(nc_lines(&j->in, x, dims));
   j->pieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
-  TRY(nc_hostalloc(&part, j->in.n * j->pieces * (int64_t)sizeof *j->part));
+  if (NC_MULOVER(j->in.n * j->pieces, (int64_t)sizeof *j->part, &bytes))
+    bytes = INT64_MAX;        /* lines without elements may be that many */
+  TRY(nc_hostalloc(&part, bytes));
   j->part = part;
   nc_count(2 * nc_numel(x), nc_numel(x) * nc_dtypesize(x->dtype));
   TRY(nc_parallel(j->in.n * j->pieces, 1 + 16384 / (j->in.length + 1), pieces,

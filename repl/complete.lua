@@ -24,8 +24,9 @@ end
 local function noteof(name, value, method)
   local info = type(value) == "function" and nacre._info(name)
   if info then
-    return ("%-28s  %s"):format(help.signature(info, method)
-      :gsub("%s*%->.*$", ""), firstline(info.doc))
+    local text = help.signature(info, method):gsub("%s*%->.*$", "")
+    return ("%-28s  %s"):format(text:gsub("^[%w_]+", name, 1),
+                                firstline(info.doc))
   elseif type(value) == "function" then
     local written = debug.getinfo(value, "S").what ~= "C"
     return name .. (written and lookup.parameters(value) or "(...)")

@@ -52,9 +52,14 @@ local words = {None = "nil", null = "nil", NULL = "nil", undefined = "nil",
                True = "true", TRUE = "true", False = "false",
                FALSE = "false"}
 
+-- What is imported elsewhere.
+local here = "nacre, also called torch, is there without an import"
+local modules = {torch = here, nacre = here, numpy = here, np = here}
+
 -- A global that is nil.
 local function novariable(name)
   local text = ("no variable '%s'"):format(name)
+  if name == "exit" or name == "quit" then return text .. ", :quit leaves" end
   if words[name] then return text .. ", did you mean " .. words[name] .. "?" end
   if offers(name) then return meant(text, "nacre." .. name) end
   return meant(text, nearest(name, _G))
@@ -87,23 +92,35 @@ end
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
 local function nocolon(o, line, value)
   local name = o.hint and o.hint:match "^([%w_]+) is a method"
+  local missing = o.op and o.message:find " is missing: "
+  if name then o.hint = nil end
+  name = name or missing and o.op or
+         o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
   if not name then return end
-  o.hint = nil
-  local path, args = line:match("([%a_][%w_%.]*)%." .. name .. "%s*(%b())")
-  if path and istensor(value(path)) then
-    o.message = ("%s is a method: %s:%s%s"):format(name, path, name, args)
+  local path, form, args =
+    line:match("([%a_][%w_%.]*)%.(" .. name .. "_?)%s*(%b())")
+  local first = args and args:match "^%(%s*([%w_%.]*)"
+  if path and istensor(value(path)) and first ~= path then
+    o.message = ("%s is a method: %s:%s%s"):format(form, path, form, args)
     o.op, o.object = nil, nil
   end
 end
 
--- A property that is called, as a.shape().
+-- A property that is called, as a.shape() or a:shape().
 local function nocall(o, line, value)
-  local name = o.message:match "^attempt to call a %l+ value %(field '(%w+)'"
-  local path, v = owner(line, "%.", name or "%d", value)
+  local kind, name =
+    o.message:match "^attempt to call a %l+ value %((%l+) '(%w+)'"
+  if not name and line:find ":T%s*%(" then kind, name = "method", "T" end
+  if kind ~= "field" and kind ~= "method" then return end
+  local mark = kind == "method" and ":" or "%."
+  local path, v = owner(line, mark, name, value)
   if not istensor(v) then return end
-  if name == "shape" then
+  if kind == "method" then
+    o.message = ("%s is no method: %s.%s"):format(name, path, name)
+    o.op, o.object, o.hint, o.args = nil, nil, nil, {}
+  elseif name == "shape" then
     o.hint = ("%s:size() is {%s}"):format(path, table.concat(v:size(), ", "))
-  elseif name then
+  else
     o.hint = ("%s.%s is no function: leave out ()"):format(path, name)
   end
 end
@@ -137,8 +154,10 @@ function habits.running(o, line, value)
     "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
   if name then
     o.message = novariable(name)
-    local arg = name == "len" and line:match "%f[%w]len%s*%(([%w_%.]+)%)"
-    if arg and value(arg) ~= nil then o.hint = "#" .. arg end
+    local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
+    if name == "len" and arg and value(arg) ~= nil then o.hint = "#" .. arg end
+    if name == "help" then o.hint = "?" .. (arg or "name") end
+    if modules[name] then o.hint = modules[name] end
     return
   end
   nofield(o, line, value)
@@ -201,8 +220,29 @@ local function index(before, rest)
   local x, a = before:match "([%a_][%w_%.]*)%[([^%[%]]*)$"
   local b = rest:match "^([^%[%]]*)%]"
   if not x or not b then return nil end
-  if (a .. b):find ":" then return ('%s["%s%s"]'):format(x, a, b) end
+  if (a .. b):find ":" then
+    if (a .. b):find "[^%d%s:,.-]" then return nil end
+    return ('%s["%s%s"]'):format(x, a, b)
+  end
   return ("%s[{%s%s}] or %s(%s%s)"):format(x, a, b, x, a, b)
+end
+
+-- f(a, name=value) is f(a, {name=value})
+local function byname(before, rest)
+  local head, name = before:match "^(.*[(,]%s*)([%a_][%w_]*)%s*$"
+  local value, tail = rest:match "^=%s*([^()]*)(%).*)$"
+  if not head or not value or value == "" then return nil end
+  value = value:gsub("%f[%w_]%a+%f[^%w_]", words)
+  return ("%s{%s=%s}%s"):format(head:match "^%s*(.*)$", name, value, tail)
+end
+
+-- x:repeat(2), torch.and(a, b)
+local function reserved(before, rest)
+  local path = before:match "([%a_][%w_%.]*[.:])%s*$"
+  local word, args = rest:match "^(%l+)%s*(%b())"
+  if not path or not args then return nil end
+  word = word == "repeat" and "tile" or "logical_" .. word
+  return path .. word .. args
 end
 
 local function conditional(before, rest)
@@ -217,8 +257,8 @@ local function statement(before, rest)
   local tail = rest:match "^(.-)%s*;?%s*$"
   if word == "print" then return ("print(%s)"):format(tail) end
   if word == "import" or word == "from" then
-    local name = rest:match "^[%w_%.]+"
-    return name and ('require "%s"'):format(name)
+    local name = rest:match "^[%w_]+"
+    return modules[name] or name and ('require "%s"'):format(name)
   end
   if word == "def" then
     return ("function %s ... end"):format(rest:match "^[%w_]+%s*%b()" or "f()")
@@ -247,7 +287,9 @@ local foreign = {
     return message:find "^'%]' expected" and index(before, rest)
   end},
   {":", function(before, rest, message)
-    if message:find "^'%]'" then return index(before, rest) end
+    if message:find "^'%]'" or before:find "%[[^%]]*$" then
+      return index(before, rest)
+    end
     if message:find "^'}'" then return "{name = value}" end
     if message:find "^'then'" then return "if ... then ... end" end
     if message:find "^'do'" then return "... do ... end" end
@@ -259,9 +301,12 @@ local foreign = {
     if message:find "^'then'" then return "if ... then ... end" end
     if message:find "^'do'" then return "... do ... end" end
   end},
-  {"=", function(_, _, message)
-    return message:find "^'then'" and "== compares"
+  {"=", function(before, rest, message)
+    if message:find "^'then'" then return "== compares" end
+    return message:find "^'%)' expected" and byname(before, rest)
   end},
+  {"repeat", reserved}, {"and", reserved}, {"or", reserved},
+  {"not", reserved},
   {"&", function(_, rest) return rest:find "^&" and "and" end},
   {"|", function(_, rest) return rest:find "^|" and "or" end},
   {"#", "a comment starts with --"},

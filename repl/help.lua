@@ -17,18 +17,35 @@ function help.signature(info, method)
   return text
 end
 
-local function indented(text)
-  return "  " .. text:gsub("\n", "\n  ")
+-- Text in lines of the screen's width, each with two blanks before it.
+local function wrapped(text)
+  local lines, line, room = {}, "", math.max(20, host.columns() - 2)
+  for word in text:gmatch "%S+" do
+    if line ~= "" and #line + 1 + #word > room then
+      lines[#lines + 1] = "  " .. line
+      line = ""
+    end
+    line = line == "" and word or line .. " " .. word
+  end
+  lines[#lines + 1] = "  " .. line
+  return table.concat(lines, "\n")
+end
+
+local function paragraphs(text)
+  return (text:gsub("[^\n]+", wrapped))
 end
 
 local function operation(info, method)
   local lines = {help.signature(info, method)}
-  if info.doc then lines[#lines + 1] = indented(info.doc) end
+  if info.doc then lines[#lines + 1] = paragraphs(info.doc) end
   if info.value then lines[#lines + 1] = "  value  " .. info.value end
+  local name = "grad"
   for i = 1, 3 do -- the gradient for each operand that has one
     local grad = info.grad and info.grad[i]
-    local name = i == 1 and "grad" or ""
-    if grad then lines[#lines + 1] = ("  %-5s  %s"):format(name, grad) end
+    if grad then
+      lines[#lines + 1] = ("  %-5s  %s"):format(name, grad)
+      name = ""
+    end
   end
   if not method and info.method and info["function"] then
     lines[#lines + 1] = ("  also a method: t:%s(...)"):format(info.name)
@@ -43,7 +60,13 @@ local function describe(name, v)
     return ("%s%s\n  defined at %s:%d"):format(name, lookup.parameters(v),
       info.short_src, info.linedefined)
   end
-  return ("%s is a %s: %s"):format(name, type(v), inspect.brief(v))
+  if rawequal(v, nacre) then
+    return ("%s is the library, %d functions\n  %s.<Tab><Tab> lists them, " ..
+            "?%s.sum explains one, ??word searches"):format(name,
+            #nacre._names(), name, name)
+  end
+  local kind = inspect.istensor(v) and "tensor" or type(v)
+  return ("%s is a %s: %s"):format(name, kind, inspect.brief(v))
 end
 
 -- The help for a name, or nil.
@@ -123,6 +146,11 @@ function help.method(shell, path, name)
   if value ~= nil then
     io.stdout:write(describe(name, value), "\n")
     return
+  end
+  for _, property in ipairs(tensor and lookup.properties() or {}) do
+    if property == name then
+      return shell.fail(("%s is no method: %s.%s"):format(name, path, name))
+    end
   end
   local list = {}
   lookup.members(tensor and object or object or "", function(k)

@@ -75,7 +75,8 @@ int sh_loop(lua_State *L, const Options *o) {
   sh_interrupts(GUARD_SHELL);
   if (!sh_openshell(L, !tty)) return sh_report(L);
   sh_historyopen(tty && !o->nohistory);
-  if (!editor->open(&shellhooks)) editor = &editor_plain;
+  if (!editor->open(&shellhooks))
+    (editor = &editor_plain)->open(&shellhooks);
   for (i = 0; i < sh_history.n; i++) editor->remember(sh_history.text[i]);
   if (tty && !o->quiet) banner();
   loop(editor, editor != &editor_plain);

@@ -74,6 +74,10 @@ static void openlibs(lua_State *L, const Options *o) {
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
   lua_pushcfunction(L, tensortext);
   lua_setfield(L, -2, "_tostring");
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "torch");
+  lua_pop(L, 1);
   lua_setglobal(L, "torch");
   sh_argtable(L, o);
   if (o->threads) setting(L, "set_num_threads", o->threads);
@@ -117,10 +121,8 @@ static int session(const Options *o) {
   lua_pushlightuserdata(L, (void *)o);
   if (lua_pcall(L, 1, 1, 0) == LUA_OK)
     status = (int)lua_tointeger(L, -1);
-  else {
-    const char *text = lua_tostring(L, -1);
-    fprintf(stderr, SH_NAME ": %s\n", text ? text : "(error object)");
-  }
+  else
+    status = sh_report(L);
   lua_close(L);
   return status;
 }

@@ -220,9 +220,15 @@ local function help(name, wide)
   shell.protected(require "nacre.help".show, shell, name, wide)
 end
 
+-- What is typed elsewhere, as a word or a call without arguments.
+local elsewhere = {exit = "quit", quit = "quit", help = "help"}
+
 local function dispatch(text)
   local first = text:match "^%s*(.)"
-  if text:find "^%s*[:%%]%a" then
+  local word = text:match "^%s*(%l+)%s*$" or text:match "^%s*(%l+)%(%)%s*$"
+  if elsewhere[word] and rawget(_G, word) == nil then
+    require "nacre.commands".run(shell, elsewhere[word], "")
+  elseif text:find "^%s*[:%%]%a" then
     local name, rest = text:match "^%s*[:%%](%a+)%s*(.-)%s*$"
     require "nacre.commands".run(shell, name, rest)
   elseif first == "?" then

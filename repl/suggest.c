@@ -36,14 +36,14 @@ static int distance(const char *a, int m, const char *b, int n) {
 
 const char *sh_suggest(const char *word, const char *const *list) {
   int m = (int)strlen(word), n, d;
-  int best = m < 4 ? 2 : 3; /* at most one or two slips */
+  int best = m < 6 ? 2 : 3; /* at most one or two slips */
   const char *found = NULL;
   if (m > MAXWORD) return NULL;
   for (; *list != NULL; list++) {
     n = (int)strlen(*list);
     if (n > MAXWORD || n - m >= best || m - n >= best) continue;
     d = distance(word, m, *list, n);
-    if (d < best && d < n) {
+    if (d < best && d < m && d < n) {
       best = d;
       found = *list;
     }

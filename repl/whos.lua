@@ -111,9 +111,13 @@ function whos.print(names, pattern)
     return
   end
   describe(vars)
+  local noted
+  for _, var in ipairs(vars) do
+    noted = noted or (var.note or "") ~= ""
+  end
   local name, text = widest(vars, "name", 4), widest(vars, "text", 5)
   table.insert(vars, 1, {name = "name", text = "value", memory = "memory",
-                         note = "note"})
+                         note = noted and "note" or nil})
   for _, var in ipairs(vars) do
     io.stdout:write(row(var, name, text), "\n")
   end

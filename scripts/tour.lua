@@ -15,6 +15,8 @@ local function try(line)
   local results = table.pack(pcall(f))
   if not results[1] then
     print("error: " .. tostring(results[2]):gsub("^tour:%d+: ", ""))
+  elseif results.n > 2 and tostring(results[results.n]):find "\n" then
+    for i = 2, results.n do print(results[i]) end
   elseif results.n > 1 then
     print(table.unpack(results, 2, results.n))
   end

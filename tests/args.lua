@@ -57,6 +57,15 @@ raises("unknown name", "EVALUE", "sum: no argument 'keepdims', did you mean 'kee
        a.sum, a, { keepdims = true })
 raises("unknown name", nil, "no argument 'zzzzzz'", a.sum, a, { zzzzzz = 1 })
 raises("mixed table", nil, "not both", a.sum, a, { 1, keepdim = true })
+for _, data in ipairs { { 1, 2, dtype = "float64" }, { { 1, x = 1 }, { 2 } } } do
+  raises("mixed table", nil, "not both", T, data)
+end
+check(raises("a dtype by position", nil, "zeros: dtype is given by name",
+             nacre.zeros, 2, "int32").hint == 'zeros(..., {dtype="int32"})',
+      "hint of a dtype")
+check(raises("no list", nil, "at most 1", T, 1, 2, 3).hint
+      :find("tensor{1, 2, 3}", 1, true), "hint of tensor(1, 2, 3)")
+raises("device", "EDEVICE", "tensor: no usable", T, { 1 }, { device = "cuda" })
 raises("twice", nil, "dim is given twice", a.sum, a, 1, { dim = 2 })
 raises("out is no tensor", nil, "out must be a tensor", a.exp, a, { out = 3 })
 raises("too many", nil, "exp: takes at most 1 argument, got 2", nacre.exp, a, 2)
@@ -71,7 +80,7 @@ raises("function self", nil, "not a function", nacre.exp, print)
 raises("only numbers", nil, "add: self must be a tensor, not a number", nacre.add, 1, 2)
 raises("fraction as dim", nil, "dim", nacre.select, a, 1.5, 1)
 raises("string as dim", nil, "a dimension", nacre.select, a, "1", 1)
-raises("string as size", nil, "sizes", nacre.zeros, "2")
+raises("string as size", nil, "zeros: size must be", nacre.zeros, "2")
 raises("fraction as size", nil, "1.5", nacre.zeros, 2, 1.5)
 raises("fraction in sizes", nil, "1.5", nacre.zeros, { 2, 1.5 })
 raises("nan as size", nil, "", nacre.zeros, 0 / 0)
@@ -89,9 +98,21 @@ raises("list", nil, "a list of tensors", nacre.cat, a)
 raises("method", nil, "tensor has no method 'summ', did you mean 'sum'?",
        function() return a:summ() end)
 check(raises("compare", nil, "<", function() return a < a end).hint
-      :find("a:lt(b)", 1, true), "hint of <")
+      :find(":lt(", 1, true), "hint of <")
 check(raises("compare", nil, "<=", function() return a <= a end).hint
-      :find("a:le(b)", 1, true), "hint of <=")
+      :find(":le(", 1, true), "hint of <=")
+local function hint(f) return raises("compare", nil, "<", f).hint end
+check(hint(function() return a > 0.5 end) == "right:gt(0.5)", "hint of >")
+check(hint(function() return a <= 2 end) == "left:le(2)", "hint of <= 2")
+check(hint(function() return a:sum() < 2 end) == "left:item()", "hint of 0-d")
+for _, word in ipairs { "data", "type", "foo", "a" } do
+  raises("far from any name", nil, "no method '" .. word .. "'$",
+         function() return a[word] end)
+end
+check(tostring(a.shape) == "{2, 3}" and a.shape == nacre.ones(2, 3):size() and
+      a.shape ~= a.T.shape and a.shape ~= a:sum(1).shape and
+      "of " .. a.shape == "of {2, 3}" and tostring(a:sum().shape) == "{}",
+      "sizes print, compare and join")
 raises("ipairs", nil, "pairs", function() for _ in ipairs(a) do end end)
 raises("operator", nil, "add", function() return a + "x" end)
 raises("operator", nil, "add", function() return {} + a end)

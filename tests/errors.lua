@@ -225,6 +225,16 @@ check("local s = 'x' s:uper()",
 check("math.flor(2)",
       "error: math has no function 'flor', did you mean 'floor'?")
 check("a.sum(1)", "error: sum is a method: a:sum(1)")
+check("a.sum()", "error: sum is a method: a:sum()")
+check("a.add_(1)", "error: add_ is a method: a:add_(1)")
+check("a.size()", "error: size is a method: a:size()")
+check("a:T()", "error: T is no method: a.T")
+check("a:shape()", "error: shape is no method: a.shape")
+check("exit()", "error: no variable 'exit', :quit leaves")
+check("help(a)", "error: no variable 'help'\n  hint: ?a")
+check("np.zeros(3)", [=[
+error: no variable 'np'
+  hint: nacre, also called torch, is there without an import]=])
 check("nacre.sum(1)", [=[
 error: sum: self must be a tensor, not an integer
   at stdin:1   nacre.sum(1)]=])
@@ -314,6 +324,13 @@ local hints = {
   {"v = a > b ? 1 : 2", 10, "a > b and 1 or 2"},
   {"print a", 6, "print(a)"},
   {"import foo", 7, 'require "foo"'},
+  {"import torch.nn as nn", 7,
+   "nacre, also called torch, is there without an import"},
+  {"f(2, dtype=x, y=True)", 10, "f(2, {dtype=x, y=true})"},
+  {"a:sum(dim=1)", 9, "a:sum({dim=1})"},
+  {"a:repeat(2)", 2, "a:tile(2)"},
+  {"nacre.and(a, b)", 6, "nacre.logical_and(a, b)"},
+  {"a[:,1]", 2, 'a[":,1"]'},
   {"def f(x):", 4, "function f(x) ... end"},
   {"a ** 2", 3, "a ^ 2"},
   {"\u{3bb} = 1", 0, "names are ASCII letters, digits and _"},

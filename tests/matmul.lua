@@ -267,6 +267,8 @@ fails("self has 3 dimensions, not 2", nil, a.mm, t(2, 3, 4), a)
 fails("self has 0 dimensions, not 2", nil, a.mm, t {}, a)
 fails("dtypes differ: self is float32, arg 1 is float64",
       'self:mm(arg 1:to("float32"))', a.mm, a, t(4, 2, { dtype = "float64" }))
+fails("dtypes differ: self is int64, arg 1 is float32",
+      'self:to("float32"):mm(arg 1)', a.mm, t(4, 4, { dtype = "int64" }), a)
 local mask = t(2, 2, { dtype = "bool" })
 fails("bool tensors have no product",
       'self:to("int64"):mm(arg 1:to("int64"))', mask.mm, mask, mask)

@@ -148,3 +148,10 @@ do -- div takes a rounding mode, and then keeps integers
   fails("div: rounding_mode must be one of floor|trunc, not 'flor'", t.div, t,
         2, { rounding_mode = "flor" })
 end
+
+do -- a number as condition is true unless it is 0
+  local x, y = nacre.tensor { 1, 2 }, nacre.tensor { 3, 4 }
+  is(nacre.where(256, x, y), "int64", "{1,2}")
+  is(nacre.where(0.5, x, y), "int64", "{1,2}")
+  is(nacre.where(false, x, y), "int64", "{3,4}")
+end

@@ -437,6 +437,8 @@ class Shell(unittest.TestCase):
         s.run("a = nacre.zeros(2, 3)")
         self.assertRegex(s.run("a:sum"), r"^sum\([^\n]*\n  \S")
         self.assertIn("did you mean 'sum'", s.run("a:summ"))
+        self.assertEqual(s.run("a:ndim"),
+                         "error: ndim is no method: a.ndim\n")
         self.assertIn("did you mean", s.run("nacer:sum"))
 
     def test_help(self):
@@ -446,6 +448,14 @@ class Shell(unittest.TestCase):
         self.assertIn(":whos", s.run(":help"))
         self.assertIn("error: no help for 'summ', did you mean 'sum'?",
                       s.run("?summ"))
+        self.assertIn(":whos", s.run("help"))
+        self.assertIn("library", s.run("?torch"))
+        self.assertRegex(s.run("torch"), r"^nacre [\d.]+\n$")
+        s.run("a = nacre.zeros(2)")
+        self.assertIn("a is a tensor: float32[2] cpu", s.run("?a"))
+        for row in s.run("?tensor").split("\n"):
+            self.assertLess(len(row), 81)
+        self.assertRegex(s.run("?where"), r"\n  grad   where")
         s.send("nacre.zeros\x1bh")
         self.assertIn("zeros(", s.settle(0.2).replace("nacre.zeros", ""))
 
@@ -482,6 +492,10 @@ class Shell(unittest.TestCase):
         out = s.settle(0.3)
         self.assertRegex(out, r"\n  randn\([^\n]*\)  +\S")
         self.assertRegex(out, r"\n  range\(")
+        s.send(CTRL_C)
+        s.prompt()
+        s.send("('x'):rep():mul" + TAB + TAB)
+        self.assertRegex(s.settle(0.3), r"\n  mul\(other\)[^\n]*\n  mul_\(o")
         s.send(CTRL_C)
         s.prompt()
         s.run("t = nacre.zeros(2)")

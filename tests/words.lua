@@ -1,0 +1,392 @@
+-- SPDX-License-Identifier: MIT
+-- The vocabulary of core/scalar.h in Lua, so that the text of a row of
+-- core/ops.def can be evaluated: over floats, over integers, and over floats
+-- that know how far off a narrower type may be. A part of oracle.lua.
+
+local O                       -- the oracle: its types and rounding
+
+-- ---- functions that Lua lacks, accurate in double
+
+local exp, log, sqrt, abs = math.exp, math.log, math.sqrt, math.abs
+local inf = math.huge
+local F = {}
+
+function F.copysign(v, s)
+  local negative = s < 0 or (s == 0 and 1 / s < 0)
+  return negative and -abs(v) or abs(v)
+end
+
+function F.expm1(x)           -- Kahan
+  if abs(x) < 1e-300 then return x end
+  local u = exp(x)
+  if u == 1 then return x end
+  local um = u - 1
+  if um == -1 then return -1.0 end
+  if u == inf then return u end
+  if abs(x) > 1 then return um end
+  return um * x / log(u)
+end
+
+function F.log1p(x)
+  if abs(x) < 1e-17 then return x end
+  local u = 1 + x
+  if u == 1 then return x end
+  if u == inf or u <= 0 or u ~= u then return log(u) end
+  return x > 1e10 and log(u) or log(u) * (x / (u - 1))
+end
+
+-- exp(-x*x) without the rounding of x*x
+local function expsquare(x)
+  if abs(x) > 40 then return 0.0 end
+  local high = O.round(x, "float32")
+  return exp(-high * high) * exp((high - x) * (high + x))
+end
+
+-- the series, whose terms are all positive
+local function erfseries(x)
+  local term, sum, n = x, x, 0
+  repeat
+    n = n + 1
+    term = term * 2 * x * x / (2 * n + 1)
+    sum = sum + term
+  until abs(term) <= 1e-18 * abs(sum)
+  return sum * expsquare(x) * 1.1283791670955125739
+end
+
+-- the continued fraction, for x >= 1
+local function erfcfraction(x)
+  local f = x
+  for n = x < 2 and 400 or x < 4 and 120 or 60, 1, -1 do
+    f = x + n / 2 / f
+  end
+  return expsquare(x) / f * 0.56418958354775628695
+end
+
+function F.erf(x)
+  if x ~= x then return x end
+  if x == 0 then return x end
+  if abs(x) < 1.5 then return erfseries(x) end
+  if x > 6 then return 1.0 elseif x < -6 then return -1.0 end
+  return x > 0 and 1 - erfcfraction(x) or erfcfraction(-x) - 1
+end
+
+function F.erfc(x)
+  if x ~= x then return x end
+  if x >= 1 then return x > 40 and 0.0 or erfcfraction(x) end
+  return 1 - F.erf(x)
+end
+
+function F.hypot(a, b)
+  a, b = abs(a), abs(b)
+  if a == inf or b == inf then return inf end
+  if a ~= a or b ~= b then return a + b end
+  if a < b then a, b = b, a end
+  if a == 0 then return 0.0 end
+  if a < 1e150 and b > 1e-150 then return sqrt(a * a + b * b) end
+  local r = b / a
+  return a * sqrt(1 + r * r)
+end
+
+function F.sinh(x)
+  if abs(x) < 1 then
+    local e = F.expm1(x)
+    return x == 0 and x or (e + e / (e + 1)) / 2
+  end
+  if abs(x) > 700 then
+    local h = exp(abs(x) / 2)
+    return F.copysign(h / 2 * h, x)
+  end
+  return (exp(x) - exp(-x)) / 2
+end
+
+function F.cosh(x)
+  if abs(x) > 700 then
+    local h = exp(abs(x) / 2)
+    return h / 2 * h
+  end
+  return (exp(x) + exp(-x)) / 2
+end
+
+function F.tanh(x)
+  if x == 0 or x ~= x then return x end
+  if abs(x) > 22 then return F.copysign(1.0, x) end
+  local e = F.expm1(2 * x)
+  return e / (e + 2)
+end
+
+function F.asinh(x)
+  local a = abs(x)
+  if a < 1e-10 or x ~= x then return x end
+  local r = a > 1e10 and log(a) + 0.69314718055994530942
+            or F.log1p(a + a * a / (1 + sqrt(1 + a * a)))
+  return F.copysign(r, x)
+end
+
+function F.acosh(x)
+  if x < 1 then return 0 / 0 end
+  if x > 1e10 then return log(x) + 0.69314718055994530942 end
+  local t = x - 1
+  return F.log1p(t + sqrt(2 * t + t * t))
+end
+
+function F.atanh(x)
+  local a = abs(x)
+  if a < 1e-10 then return x end
+  return F.copysign(0.5 * F.log1p(2 * a / (1 - a)), x)
+end
+
+function F.rint(x)
+  if not (abs(x) < 0x1p52) then return x end
+  local r = x < 0 and (x - 0x1p52) + 0x1p52 or (x + 0x1p52) - 0x1p52
+  return r == 0 and F.copysign(0.0, x) or r
+end
+
+function F.floor(x)
+  if not (abs(x) < 0x1p52) or x == 0 then return x end
+  return math.floor(x) + 0.0
+end
+
+function F.ceil(x)
+  if not (abs(x) < 0x1p52) or x == 0 then return x end
+  return F.copysign(math.ceil(x) + 0.0, x)
+end
+
+function F.trunc(x) return x < 0 and F.ceil(x) or F.floor(x) end
+
+function F.tan(x) return math.tan(x) end
+function F.log2(x) return log(x, 2) end
+function F.log10(x) return log(x, 10) end
+function F.exp2(x) return 2.0 ^ x end
+function F.logistic(x) return 1 / (1 + exp(-x)) end
+
+for _, name in ipairs { "exp", "sqrt", "sin", "cos", "asin", "acos" } do
+  F[name] = math[name]
+end
+F.log = function(x) return log(x) end
+F.atan = function(x) return math.atan(x) end
+
+local F2 = { hypot = F.hypot }
+F.hypot = nil
+function F2.atan2(a, b) return math.atan(a, b) end
+function F2.power(a, b) return a ^ b end
+function F2.truncdiv(a, b) return F.trunc(a / b) end
+function F2.remain(a, b) return math.fmod(a * 1.0, b * 1.0) end
+function F2.floordiv(a, b)
+  if b == 0 then return a / b end
+  local m = F2.remain(a, b)
+  local d = (a - m) / b
+  if m ~= 0 and (b < 0) ~= (m < 0) then d = d - 1 end
+  if d == 0 then return F.copysign(0.0, a / b) end
+  local f = F.floor(d)
+  return d - f > 0.5 and f + 1 or f
+end
+function F2.modulo(a, b)
+  local m = F2.remain(a, b)
+  return m ~= 0 and (b < 0) ~= (m < 0) and m + b or m
+end
+
+-- ---- the vocabulary over plain numbers
+
+local function truth(b) return b and 1 or 0 end
+
+local function common()
+  local V = {}
+  function V.K(c) return c end
+  function V.eq(a, b) return truth(a == b) end
+  function V.ne(a, b) return truth(a ~= b) end
+  function V.lt(a, b) return truth(a < b) end
+  function V.le(a, b) return truth(a <= b) end
+  function V.gt(a, b) return truth(a > b) end
+  function V.ge(a, b) return truth(a >= b) end
+  function V.both(a, b) return truth(a ~= 0 and b ~= 0) end
+  function V.either(a, b) return truth(a ~= 0 or b ~= 0) end
+  function V.where(c, a, b) if c ~= 0 then return a else return b end end
+  function V.square(x) return x * x end
+  function V.sgn(x) return truth(x > 0) - truth(x < 0) end
+  function V.absval(x) if x < 0 then return -x else return x + 0 end end
+  function V.larger(a, b) if a > b or a ~= a then return a else return b end end
+  function V.smaller(a, b) if a < b or a ~= a then return a else return b end end
+  return V
+end
+
+local function floatwords()
+  local V = common()
+  for name, f in pairs(F) do V[name] = f end
+  for name, f in pairs(F2) do V[name] = f end
+  V.lowest, V.highest = -inf, inf
+  function V.band(a, b) return truth(a ~= 0 and b ~= 0) end
+  function V.bor(a, b) return truth(a ~= 0 or b ~= 0) end
+  function V.bxor(a, b) return truth((a ~= 0) ~= (b ~= 0)) end
+  return V
+end
+
+-- Integers; `width' is that of the type in which the row computes.
+local function intwords(width)
+  local V = common()
+  V.lowest, V.highest = math.mininteger, math.maxinteger
+  function V.logistic(x) return x end
+  function V.power(a, b)
+    if b < 0 then return a == 1 and 1 or a == -1 and (b % 2 == 0 and 1 or -1) or 0 end
+    local r = 1
+    while b > 0 do
+      if b & 1 == 1 then r = r * a end
+      a, b = a * a, b >> 1
+    end
+    return r
+  end
+  function V.floordiv(a, b) return b == 0 and 0 or a // b end
+  function V.modulo(a, b) return b == 0 and 0 or a % b end
+  function V.remain(a, b) return b == 0 and 0 or math.fmod(a, b) end
+  function V.truncdiv(a, b)
+    if b == 0 then return 0 end
+    if b == -1 then return -a end
+    return (a - math.fmod(a, b)) // b
+  end
+  function V.bnot(x) return ~x end
+  function V.band(a, b) return a & b end
+  function V.bor(a, b) return a | b end
+  function V.bxor(a, b) return a ~ b end
+  function V.shl(a, b) return (b < 0 or b >= width) and 0 or a << b end
+  function V.shr(a, b)
+    if b < 0 or b >= width then return a < 0 and -1 or 0 end
+    return b == 63 and (a < 0 and -1 or 0) or a // (1 << b)
+  end
+  return V
+end
+
+local vocabulary = { float = floatwords(), int32 = intwords(32),
+                 int64 = intwords(64), bool = intwords(32) }
+vocabulary.bool.bnot = function(x) return 1 - x end
+
+-- The words for rows that compute in type t.
+local function words(t)
+  if O.isfloat(t) then return vocabulary.float end
+  return vocabulary[t == "int64" and t or t == "bool" and t or "int32"]
+end
+
+-- A function of named numbers from the text of a row.
+local function compile(text, env, names)
+  local f, why = load("local " .. names .. " = ...; return " .. text,
+                      "=" .. text, "t", env)
+  if f == nil then error("not a Lua expression: " .. text .. ": " .. why, 0) end
+  return f
+end
+
+-- ---- numbers that know how far off floats of a type may be
+--
+-- {v, e, s}: the value in double; a bound of the error that computing in the
+-- type makes, if each function is within 4 ulp; what rounding every step to
+-- the type gives. `u' is half an ulp of 1.
+
+local function tracked(t)
+  local u, tiny = 0.5 * 2.0 ^ (1 - O.digits[t]), 2 * O.exp2i(O.lowexp[t])
+  local most = O.largest[t]
+  local M = {}
+  local function new(v, e, s)
+    if not (abs(v) <= most) then e = inf end
+    return setmetatable({ v, e + tiny * u, O.round(s, t) }, M)
+  end
+  local function lift(a)
+    if type(a) == "table" then return a end
+    return { a * 1.0, 0.0, O.round(a * 1.0, t) }
+  end
+  M.__add = function(a, b)
+    a, b = lift(a), lift(b)
+    local v = a[1] + b[1]
+    return new(v, a[2] + b[2] + u * abs(v), a[3] + b[3])
+  end
+  M.__unm = function(a) return setmetatable({ -a[1], a[2], -a[3] }, M) end
+  M.__sub = function(a, b)
+    a, b = lift(a), lift(b)
+    local v = a[1] - b[1]
+    return new(v, a[2] + b[2] + u * abs(v), a[3] - b[3])
+  end
+  M.__mul = function(a, b)
+    a, b = lift(a), lift(b)
+    local v = a[1] * b[1]
+    local e = abs(a[1]) * b[2] + abs(b[1]) * a[2] + a[2] * b[2]
+    return new(v, e + u * abs(v), a[3] * b[3])
+  end
+  M.__div = function(a, b)
+    a, b = lift(a), lift(b)
+    local v = a[1] / b[1]
+    local room = abs(b[1]) - b[2]
+    local e = room > 0 and (a[2] + abs(v) * b[2]) / room or b[2] > 0 and inf or 0
+    return new(v, e + u * abs(v), a[3] / b[3])
+  end
+  local V = {}
+  function V.K(c) return c end
+  local function compare(f)
+    return function(a, b)
+      a, b = lift(a), lift(b)
+      local sure = abs(a[1] - b[1]) > a[2] + b[2] or a[2] + b[2] == 0
+      return setmetatable({ truth(f(a[1], b[1])), sure and 0 or 1,
+                            truth(f(a[3], b[3])) }, M)
+    end
+  end
+  V.eq = compare(function(a, b) return a == b end)
+  V.ne = compare(function(a, b) return a ~= b end)
+  V.lt = compare(function(a, b) return a < b end)
+  V.le = compare(function(a, b) return a <= b end)
+  V.gt = compare(function(a, b) return a > b end)
+  V.ge = compare(function(a, b) return a >= b end)
+  function V.both(a, b)
+    a, b = lift(a), lift(b)
+    return setmetatable({ truth(a[1] ~= 0 and b[1] ~= 0), math.max(a[2], b[2]),
+                          truth(a[3] ~= 0 and b[3] ~= 0) }, M)
+  end
+  function V.either(a, b)
+    a, b = lift(a), lift(b)
+    return setmetatable({ truth(a[1] ~= 0 or b[1] ~= 0), math.max(a[2], b[2]),
+                          truth(a[3] ~= 0 or b[3] ~= 0) }, M)
+  end
+  function V.where(c, a, b)
+    c, a, b = lift(c), lift(a), lift(b)
+    local s = c[3] ~= 0 and a[3] or b[3]
+    if c[1] == 0 then a, b = b, a end
+    local e = c[2] == 0 and a[2] or math.max(a[2], abs(a[1] - b[1]) + b[2])
+    return setmetatable({ a[1], e, s }, M)
+  end
+  function V.square(x) return x * x end
+  function V.sgn(x) return V.gt(x, 0) - V.lt(x, 0) end
+  function V.absval(x) return V.where(V.lt(x, 0), M.__unm(lift(x)), x) end
+  function V.larger(a, b)
+    return V.where(V.either(V.gt(a, b), V.ne(a, a)), a, b)
+  end
+  function V.smaller(a, b)
+    return V.where(V.either(V.lt(a, b), V.ne(a, a)), a, b)
+  end
+  for name, f in pairs(F) do
+    V[name] = function(x)
+      x = lift(x)
+      local v, e = f(x[1]), 0
+      if x[2] > 0 then
+        e = math.max(abs(f(x[1] + x[2]) - v), abs(f(x[1] - x[2]) - v))
+        if e ~= e then e = inf end
+      end
+      return new(v, e + 8 * u * abs(v), f(x[3]))
+    end
+  end
+  for name, f in pairs(F2) do
+    V[name] = function(a, b)
+      a, b = lift(a), lift(b)
+      local v, e = f(a[1], b[1]), 0
+      for _, p in ipairs { 1, -1 } do
+        for _, q in ipairs { 1, -1 } do
+          local d = abs(f(a[1] + p * a[2], b[1] + q * b[2]) - v)
+          e = d > e and d or e
+        end
+      end
+      return new(v, e + 8 * u * abs(v), f(a[3], b[3]))
+    end
+  end
+  V.truncdiv = function(a, b) return V.trunc(M.__div(a, b)) end
+  V.number = function(v) return setmetatable({ v, 0, v }, M) end
+  return V
+end
+
+return function(oracle)
+  O = oracle
+  O.vocabulary, O.words, O.compile = vocabulary, words, compile
+  O.tracked = tracked
+end
