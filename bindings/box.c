@@ -222,13 +222,13 @@ static void empty(Tensor **box) {
   nc_release(t);
 }
 
-/* A finalizer may run inside an operation that uses the tensor: then this
-   lives on, in a box of its own, until the binding collects. */
+/* A finalizer that Lua runs may be inside an operation that uses the tensor:
+   then this lives on, in a box of its own, until the binding collects. */
 void nl_free(lua_State *L, int i) {
   Tensor **box = tobox(L, i), **kept;
   if (box == NULL || *box == NULL) return;
-  if (lua_gc(L, LUA_GCCOUNT) >= 0) {    /* no finalizer runs */
-    empty(box);
+  if (lua_gc(L, LUA_GCCOUNT) >= 0 || nl_state(L)->collecting) {
+    empty(box);                         /* nobody uses it */
     return;
   }
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &later) != LUA_TTABLE) {
@@ -243,7 +243,7 @@ void nl_free(lua_State *L, int i) {
 }
 
 void nl_freelater(lua_State *L) {
-  if (lua_gc(L, LUA_GCCOUNT) < 0 || !lua_checkstack(L, 1)) return;
+  if (!lua_checkstack(L, 1)) return;
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &later);
 }

@@ -31,9 +31,12 @@ void nl_collect(lua_State *L) {
   State *s = nl_state(L);
   int64_t freed = nc_memory.freetime, start = now(), cost, slack;
   const int64_t since = nc_memory.since;
+  if (lua_gc(L, LUA_GCCOUNT) < 0) return;     /* called by a finalizer */
   nl_freelater(L);
-  if (lua_gc(L, LUA_GCCOLLECT) != 0) return;  /* called by a finalizer */
+  s->collecting = 1;
+  lua_gc(L, LUA_GCCOLLECT);
   if (nc_memory.since > since) lua_gc(L, LUA_GCCOLLECT); /* by finalizers */
+  s->collecting = 0;
   s->last = now();
   cost = s->last - start - (nc_memory.freetime - freed);
   s->cost = (3 * s->cost + cost) / 4;

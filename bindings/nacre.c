@@ -72,10 +72,16 @@ static int less(lua_State *L) {
 
 /* a .. b joins along dim 1 */
 static int concat(lua_State *L) {
-  const int left = nl_totensor(L, 1) != NULL;
-  if (!left || nl_totensor(L, 2) == NULL)
-    return nl_error(L, "..", "a tensor is joined with tensors only, not with "
-                    "a %s", luaL_typename(L, left ? 2 : 1));
+  const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
+  if (a == NULL || b == NULL) {
+    const char *role = a ? "left" : "right";
+    nc_fail(NC_EVALUE, "a tensor is joined with tensors only, not with a %s",
+            luaL_typename(L, a ? 2 : 1));
+    nc_blameop("..");
+    nc_blame(role, a ? a : b);
+    nc_hint("tostring(%s)", role);
+    return nl_check(L, NC_EVALUE);
+  }
   lua_createtable(L, 2, 0);
   lua_insert(L, 1);
   lua_rawseti(L, 1, 2);

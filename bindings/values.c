@@ -41,6 +41,12 @@ static void measure(lua_State *L, int i, Table *t) {
 static void visit(lua_State *L, Table *t, int d, char **p) {
   Scalar v;
   if (d == t->nd) {
+    if (lua_type(L, -1) == LUA_TSTRING) {   /* tensor([[1, 2]]) */
+      nc_fail(NC_EVALUE, "an element is a string, not a number");
+      nc_blameop("tensor");
+      nc_hint("lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string");
+      nl_check(L, NC_EVALUE);
+    }
     if (!nl_toscalar(L, -1, &v))
       nl_error(L, "tensor", "an element is a %s, not a number",
                nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
@@ -137,13 +143,21 @@ static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
   }
 }
 
+/* What a table of t holds: elements, or rows of none. */
+static double entries(const Tensor *t) {
+  double n = 1;
+  for (int d = 0; d < t->nd && t->size[d] > 0; d++) n *= (double)t->size[d];
+  return n;
+}
+
 static int totable(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1), **host;
   luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);
   host = nl_newbox(L);
-  if (nc_numel(t) > 1 << 22 && nc_numel(t) > nc_hostavailable() / 16) {
-    nc_fail(NC_ENOMEM, "a table of %lld elements does not fit into memory",
-            (long long)nc_numel(t));
+  if (entries(t) > 1 << 22 &&
+      entries(t) > (double)nc_hostavailable() / 16) {
+    nc_fail(NC_ENOMEM, "a table of %.15g entries does not fit into memory",
+            entries(t));
     nc_blameop("totable");
     nc_blame("self", t);
     nl_check(L, NC_ENOMEM);

@@ -120,15 +120,15 @@ static int sidebyside(const Fold *f) {
 static void results(void *ctx, int64_t begin, int64_t end) {
   const Fold *f = ctx;
   const int side = sidebyside(f);
-  double acc[NC_BLOCK];
+  union { double f[NC_BLOCK]; int64_t i[NC_BLOCK]; } acc;
   Walk w;
   nc_walkto(&w, f->k, 0, f->inner, begin);
   for (int64_t i = begin; i < end && !nc_interrupted;) {
     int64_t n = nc_walkleft(&w);
     if (n > end - i) n = end - i;
     if (n > NC_BLOCK) n = NC_BLOCK;
-    fold(f, &w, n, 0, acc, side);
-    put(f, &w, acc, n);
+    fold(f, &w, n, 0, acc.f, side);
+    put(f, &w, acc.f, n);
     nc_walkby(&w, n);
     i += n;
   }

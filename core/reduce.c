@@ -54,7 +54,7 @@ static int runjob(Job *j, Tensor *x, unsigned dims) {
   nc_count(2 * nc_numel(x), nc_numel(x) * nc_dtypesize(x->dtype));
   TRY(nc_parallel(j->in.n * j->pieces, 1 + 16384 / (j->in.length + 1), pieces,
                   j));
-  for (int64_t i = 0; i < j->in.n; i++) {
+  for (int64_t i = 0; j->pieces > 1 && i < j->in.n; i++) {
     Part *p = &j->part[i * j->pieces];
     for (int64_t k = 1; k < j->pieces; k++) j->merge(j, p, p + k);
     j->part[i] = *p;

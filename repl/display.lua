@@ -66,12 +66,18 @@ local function constant(t, s)
   return s.neginf > 0 and "-inf" or general(s.min)
 end
 
+-- Three digits, and "100" for nothing less.
+local function share(part, whole)
+  local p = 100 * part / whole
+  return part < whole and p > 99.9 and ">99.9" or ("%.3g"):format(p)
+end
+
 -- min, max, ... as a list of texts; "~" marks what a sample gives.
 local function moments(t, s, opts)
   local about = s.seen < s.n and "~" or ""
   if t.dtype == "bool" then
     local yes = s.seen - s.zero
-    local percent = ("(%s%.3g%% true)"):format(about, 100 * yes / s.seen)
+    local percent = ("(%s%s%% true)"):format(about, share(yes, s.seen))
     if about ~= "" then return {percent:sub(2, -2)} end
     return {("true %d"):format(yes), ("false %d"):format(s.zero), percent}
   end
@@ -87,7 +93,7 @@ local function moments(t, s, opts)
   list[4] = "std " .. about .. general(s.std)
   if about ~= "" then list[5] = "(sampled: nan not counted)" end
   if s.zero / known > 0.2 then
-    list[#list + 1] = ("zero %s%.3g%%"):format(about, 100 * s.zero / known)
+    list[#list + 1] = ("zero %s%s%%"):format(about, share(s.zero, known))
   end
   if opts.utf8 and known >= 20 and s.min < s.max and s.max - s.min < 1 / 0 then
     list[#list + 1] = sparkline(s.histogram)

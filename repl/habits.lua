@@ -79,12 +79,18 @@ end
 -- "attempt to call a nil value (method 'uper')"
 local function nofield(o, line, value)
   local kind, name =
-    o.message:match "^attempt to call a nil value %((%l+) '([%w_]+)'%)"
+    o.message:match "^attempt to %l+ a nil value %((%l+) '([%w_]+)'%)"
   if kind ~= "method" and kind ~= "field" then return end
   local path, v = owner(line, kind == "method" and ":" or "%.", name, value)
   local fields = type(v) == "string" and string or v
   if type(fields) ~= "table" then return end
   local what = kind == "method" and "method" or "function"
+  if o.message:find "^attempt to index" then
+    if rawequal(v, nacre) then
+      o.message = ("%s has no '%s'"):format(path, name)
+    end
+    return
+  end
   o.message = meant(("%s has no %s '%s'"):format(path, what, name),
                     nearest(name, fields))
 end
@@ -139,6 +145,15 @@ local function undefined(line, value)
   end
 end
 
+-- for row in t do
+local function noiterator(o, line)
+  local list = o.message:find "^a nil is no index" and
+               line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
+  if list then
+    o.hint = ("for i, row in pairs(%s) do ... end"):format(list)
+  end
+end
+
 local function nilargument(o, line, value)
   local text = " " .. o.message .. " "
   if o.hint or not (text:find "%Wnothing%W" or text:find "%Wnil%W" or
@@ -163,6 +178,7 @@ function habits.running(o, line, value)
   nofield(o, line, value)
   nocolon(o, line, value)
   nocall(o, line, value)
+  noiterator(o, line)
   if o.object then nilargument(o, line, value) end
 end
 
@@ -220,9 +236,10 @@ local function index(before, rest)
   local x, a = before:match "([%a_][%w_%.]*)%[([^%[%]]*)$"
   local b = rest:match "^([^%[%]]*)%]"
   if not x or not b then return nil end
-  if (a .. b):find ":" then
-    if (a .. b):find "[^%d%s:,.-]" then return nil end
-    return ('%s["%s%s"]'):format(x, a, b)
+  if (a .. b):find ":" or (a .. b):find("...", 1, true) then
+    local text = (a .. b):gsub("%f[%w]0:", "1:")
+    if text:find "[^%d%s:,.-]" then return nil end
+    return ('%s["%s"]'):format(x, text)
   end
   return ("%s[{%s%s}] or %s(%s%s)"):format(x, a, b, x, a, b)
 end
@@ -255,7 +272,10 @@ end
 local function statement(before, rest)
   local word = before:match "%f[%w_]([%a]+)%s+$"
   local tail = rest:match "^(.-)%s*;?%s*$"
-  if word == "print" then return ("print(%s)"):format(tail) end
+  if word == "print" or word == "assert" then
+    return ("%s(%s)"):format(word, tail)
+  end
+  if word == "del" then return tail .. " = nil" end
   if word == "import" or word == "from" then
     local name = rest:match "^[%w_]+"
     return modules[name] or name and ('require "%s"'):format(name)
@@ -270,6 +290,8 @@ local function statement(before, rest)
   if word == "lambda" then return "function(x) return ... end" end
 end
 
+local list = "a list is written {1, 2, 3}"
+
 -- Each: near which token, and a function that gives the hint, or a text.
 local foreign = {
   {"!", function(_, rest)
@@ -280,10 +302,11 @@ local foreign = {
   {"@", function(before, rest)
     local x = before:match "([%w_%.]+)%s*$"
     local y = rest:match "^@%s*([%w_%.]+)"
-    return x and y and ("%s:mm(%s)"):format(x, y)
+    return x and y and ("%s:matmul(%s)"):format(x, y)
   end},
   {"?", conditional},
   {",", function(before, rest, message)
+    if before:find "[({,]%s*[(%[][^()%[%]]*$" then return list end
     return message:find "^'%]' expected" and index(before, rest)
   end},
   {":", function(before, rest, message)
@@ -310,7 +333,7 @@ local foreign = {
   {"&", function(_, rest) return rest:find "^&" and "and" end},
   {"|", function(_, rest) return rest:find "^|" and "or" end},
   {"#", "a comment starts with --"},
-  {"[", "a list is written {1, 2, 3}"},
+  {"[", list},
 }
 
 -- A better message, a hint: what the place looks like.

@@ -85,7 +85,13 @@ function help.text(name)
   local info = isop and (owner ~= "" or value == nil or
                value == nacre[last]) and nacre._info(last)
   if info then return operation(info, inspect.istensor(base)) end
-  if value ~= nil then return describe(name, value) end
+  local more = owner == "" and nacre._info(last)   -- load and nacre.load
+  if value ~= nil then
+    return describe(name, value) ..
+           (more and "\nnacre." .. operation(more) or "")
+  end
+  value = owner == "" and lookup.value("nacre." .. last)
+  if value then return describe("nacre." .. last, value) end
   if lexer.keywords[name] then return name .. " is a word of Lua itself" end
   local entry = require "nacre.commands".find(name)
   return entry and require "nacre.commands".usage(entry)
@@ -153,7 +159,7 @@ function help.method(shell, path, name)
     end
   end
   local list = {}
-  lookup.members(tensor and object or object or "", function(k)
+  lookup.members(object == nil and nacre._methods or object, function(k)
     list[#list + 1] = k
   end)
   local close = host.suggest(name, list)

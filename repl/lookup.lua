@@ -8,7 +8,7 @@ local inspect = require "nacre.inspect"
 local lookup = {}
 
 -- Properties of a tensor that are no functions.
-local properties = {"shape", "dtype", "device", "ndim"}
+local properties = {"shape", "dtype", "device", "ndim", "T"}
 
 -- The plain table behind a value where indexing it would find its fields.
 local function fieldsof(v)

@@ -116,7 +116,11 @@ local function method(text, message)
   if not message:find("function arguments expected near <eof>", 1, true) then
     return nil
   end
-  return text:match "([%w_%.%[%]\"':]+)%s*:%s*([%a_][%w_]*)%s*$"
+  local object, name =
+    text:match "([%w_%.%[%]\"':]+)%s*:%s*([%a_][%w_]*)%s*$"
+  if object then return object, name end
+  name = text:match "[%)}]%s*:%s*([%a_][%w_]*)%s*$"
+  return name and "", name        -- of what a call gives
 end
 
 -- Gives {kind=, f=, hide=, ...}; kind is "expression", "statements", "method"

@@ -65,6 +65,8 @@ check(raises("a dtype by position", nil, "zeros: dtype is given by name",
       "hint of a dtype")
 check(raises("no list", nil, "at most 1", T, 1, 2, 3).hint
       :find("tensor{1, 2, 3}", 1, true), "hint of tensor(1, 2, 3)")
+check(raises("text", nil, "tensor: an element is a string", T, [[1,2],[3,4]])
+      .hint:find("tensor{{1, 2}, {3, 4}}", 1, true), "hint of [[ ]]")
 raises("device", "EDEVICE", "tensor: no usable", T, { 1 }, { device = "cuda" })
 raises("twice", nil, "dim is given twice", a.sum, a, 1, { dim = 2 })
 raises("out is no tensor", nil, "out must be a tensor", a.exp, a, { out = 3 })
@@ -106,9 +108,11 @@ check(hint(function() return a > 0.5 end) == "right:gt(0.5)", "hint of >")
 check(hint(function() return a <= 2 end) == "left:le(2)", "hint of <= 2")
 check(hint(function() return a:sum() < 2 end) == "left:item()", "hint of 0-d")
 for _, word in ipairs { "data", "type", "foo", "a" } do
-  raises("far from any name", nil, "no method '" .. word .. "'$",
-         function() return a[word] end)
+  local e = raises("far from any name", nil, "no method '" .. word .. "'",
+                   function() return a[word] end)
+  check(not tostring(e):find "did you mean", "%s is near nothing", word)
 end
+check(require "torch" == nacre, "require 'torch'")
 check(tostring(a.shape) == "{2, 3}" and a.shape == nacre.ones(2, 3):size() and
       a.shape ~= a.T.shape and a.shape ~= a:sum(1).shape and
       "of " .. a.shape == "of {2, 3}" and tostring(a:sum().shape) == "{}",

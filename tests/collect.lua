@@ -69,6 +69,7 @@ loop("copies kept for a while", 2000, 21 * MB, (function()
   return function(i) kept[i % 20] = big:clone() end
 end)())
 loop("splits", 2000, 3 * MB, function() return big:clone():split(1000) end)
+loop("a .. b", 1000, 4 * MB, function() return big .. big end)
 loop("tables", 300, 4 * MB, function() return nacre.tensor(big:narrow(1, 1, 1000)
                                                            :totable()) end)
 
@@ -150,7 +151,7 @@ check(settled() < live + MB, "an error keeps nothing")
 local function hook(f)
   return setmetatable({}, { __gc = f })
 end
-local made, freed = 0, 0
+local made, freed, ok, e = 0, 0
 local shared = tensors(MB)
 loop("finalizers that allocate", 1000, 8 * MB, function()
   hook(function() local _ = shared + shared; made = made + 1 end)
@@ -170,10 +171,34 @@ for _ = 1, 300 do
   local ok, e = pcall(function() return (t + t) * t + shared:narrow(1, 1, #t) end)
   check(ok or tostring(e):find("freed", 1, true), "%s", tostring(e))
 end
+-- the same in the middle of every kind of call, which Lua's collector enters
+collectgarbage("generational", 1, 1)
+local current
+local function again()
+  if current then pcall(current.free, current) end
+  if again then hook(again) end
+end
+hook(again)
+for _, f in ipairs {
+  function(t) return t + 1 end, function(t) return t:sum() end,
+  function(t) return t:softmax(1) end, function(t) return t:to("float64") end,
+  function(t) return t[{ { 1, 10 } }] end, function(t) return t .. t end,
+  function(t) return nacre.stack { t, t } end, function(t) return t:size() end,
+  function(t) return t:add(1, { alpha = 2 }) end, nacre.tensor,
+  function(t) return t:chunk(3) end, function(t) return t:totable() end,
+} do
+  for _ = 1, 200 do
+    current = nacre.ones(300)
+    ok, e = pcall(f, current)
+    check(ok or tostring(e):find("freed", 1, true), "%s", tostring(e))
+  end
+end
+current, again = nil, nil
+collectgarbage("incremental", 200, 100)
 hook(function() error("from a finalizer") end)
 local collected = pcall(collectgarbage)
 check(collected, "an error in a finalizer is no error of the collection")
-local revived, ok, e
+local revived
 do
   local t = tensors(MB)
   setmetatable({ t }, { __gc = function(o) revived = o[1] end })
@@ -199,6 +224,7 @@ check(e.message and e.message:find("MiB", 1, true), "the figures are told")
 kept = nil
 check(tensors(10 * MB):sum():item() > 0, "after an error there is room again")
 nacre.set_memory_limit(0)
+raises("a limit below 0", nil, "0 or more", nacre.set_memory_limit, -1)
 
 a, b, big, shared, y, x = nil, nil, nil, nil, nil, nil
 O.done("collect")

@@ -195,4 +195,18 @@ for _, threads in ipairs { 1, 3 } do
 end
 for i = 1, 100000, 777 do assert(big[i] == i - 1) end
 assert(big:sum():item() == 99999 * 50000)
+
+-- a bool is 0 or 1, also where nothing was set: masks are counted by that
+nacre.full(5000, 255, { dtype = "uint8" }):free()
+local mask = nacre.empty(5000, { dtype = "bool" })
+assert(#mask:nonzero() <= 5000 and #nacre.arange(5000)[mask] <= 5000)
+nacre.full(5000, 255, { dtype = "uint8" }):free()
+mask = mask:empty_like()
+assert(#mask:nonzero() <= 5000)
+
+-- rows of nothing, more than a table or an int64 of bytes can hold
+local empty = nacre.empty(1 << 58, 0)
+fails("does not fit into memory", empty.totable, empty)
+fails("needs", empty.var, empty, 2)
+fails("needs", empty.logsumexp, empty, 2)
 print "ok"

@@ -532,6 +532,12 @@ for _, size in ipairs {{30, 3}, {3, 8, 8}, {4, 8, 8}, {4, 100, 100}, {2, 8, 9},
     end
   end
 end
+local one = nacre.zeros(10000)
+one[5] = 1
+same("one that is not zero", display.show(one):match "zero %S+",
+     "zero >99.9%")
+same("one that is false", display.show(one:eq(0)):match "%b()",
+     "(>99.9% true)")
 same("at most 25 lines", most <= 25, true)
 same("never wider than the terminal", longest <= 0, true)
 

@@ -229,6 +229,17 @@ check("a.sum()", "error: sum is a method: a:sum()")
 check("a.add_(1)", "error: add_ is a method: a:add_(1)")
 check("a.size()", "error: size is a method: a:size()")
 check("a:T()", "error: T is no method: a.T")
+check("for row in a do end", [=[
+error: a nil is no index: use an integer, {first, last}, {}, a tensor or a text
+  at stdin:1   for row in a do end
+  self   a  float32[3x4] cpu
+  hint: for i, row in pairs(a) do ... end]=])
+check("nacre.nn.Linear(2)", "error: nacre has no 'nn'")
+check("local s = 'a: ' .. a", [=[
+error: ..: a tensor is joined with tensors only, not with a string
+  at stdin:1   local s = 'a: ' .. a
+  right  a  float32[3x4] cpu
+  hint: tostring(a)]=])
 check("a:shape()", "error: shape is no method: a.shape")
 check("exit()", "error: no variable 'exit', :quit leaves")
 check("help(a)", "error: no variable 'help'\n  hint: ?a")
@@ -320,7 +331,7 @@ error: '!=' is written ~= in Lua
 -- habits that get a hint: the text, where the caret stands, the hint
 local hints = {
   {"y = !x", 4, "write: not x"},
-  {"a @ b", 2, "a:mm(b)"},
+  {"a @ b", 2, "a:matmul(b)"},
   {"v = a > b ? 1 : 2", 10, "a > b and 1 or 2"},
   {"print a", 6, "print(a)"},
   {"import foo", 7, 'require "foo"'},
@@ -331,6 +342,12 @@ local hints = {
   {"a:repeat(2)", 2, "a:tile(2)"},
   {"nacre.and(a, b)", 6, "nacre.logical_and(a, b)"},
   {"a[:,1]", 2, 'a[":,1"]'},
+  {"a[0:2]", 3, 'a["1:2"]'},
+  {"a[..., 1]", 5, 'a["..., 1"]'},
+  {"nacre.ones((2, 3))", 13, "a list is written {1, 2, 3}"},
+  {"nacre.tensor{[1, 2]}", 15, "a list is written {1, 2, 3}"},
+  {"assert a == b", 7, "assert(a == b)"},
+  {"del a", 4, "a = nil"},
   {"def f(x):", 4, "function f(x) ... end"},
   {"a ** 2", 3, "a ^ 2"},
   {"\u{3bb} = 1", 0, "names are ASCII letters, digits and _"},

@@ -95,5 +95,10 @@ assert(not tostring(e):find("\27", 1, true), "an escape reached the message")
 write("")
 fails({ "magic" }, nacre.load, path)
 
+-- options may be a table that runs code
+local t = nacre.ones(3)
+fails({ "freed" }, nacre.save, path, t,
+      setmetatable({}, { __index = function() t:free() return true end }))
+
 os.remove(path)
 print("npy: ok")

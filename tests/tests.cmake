@@ -26,7 +26,7 @@ endforeach()
 # The loops of lesser machines, and products without a BLAS.
 foreach(level v2 v3)
   foreach(name ops folds random)
-    add_nacre_test(${name}_${level} quick
+    add_nacre_test(${name}_${level} slow
       $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
     set_tests_properties(${name}_${level} PROPERTIES
       ENVIRONMENT NACRE_CPU_LEVEL=${level})

@@ -304,6 +304,9 @@ class Batch(unittest.TestCase):
         self.assertEqual(one, two)
         self.assertNotEqual(one, other)
         self.assertEqual(one[0], 0)
+        status, _, err = self.run_("--threads", "1000", "-e", "")
+        self.assertEqual(status, 1)
+        self.assertIn("must be 1 to 256, not 1000", err)
 
     def test_start(self):
         """At most 5 ms and 8 MiB to start; a loaded machine gets thrice."""

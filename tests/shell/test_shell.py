@@ -343,7 +343,8 @@ class Shell(unittest.TestCase):
 
     def test_leaving(self):
         self.assertEqual(self.open().quit(), 0)
-        for text, status in ((":quit", 0), ("os.exit(5)", 5)):
+        for text, status in ((":quit", 0), ("exit", 0), ("quit()", 0),
+                             ("os.exit(5)", 5)):
             s = self.open()
             s.send(text + ENTER)
             s.child.expect(pexpect.EOF)
@@ -437,8 +438,11 @@ class Shell(unittest.TestCase):
         s.run("a = nacre.zeros(2, 3)")
         self.assertRegex(s.run("a:sum"), r"^sum\([^\n]*\n  \S")
         self.assertIn("did you mean 'sum'", s.run("a:summ"))
+        self.assertRegex(s.run("a:sum(1):mean"), r"^mean\([^\n]*\n  \S")
+        self.assertIn("did you mean 'mean'", s.run("a:sum(1):meen"))
         self.assertEqual(s.run("a:ndim"),
                          "error: ndim is no method: a.ndim\n")
+        self.assertIn("no method: a.T\n", s.run("a:T"))
         self.assertIn("did you mean", s.run("nacer:sum"))
 
     def test_help(self):
@@ -450,6 +454,8 @@ class Shell(unittest.TestCase):
                       s.run("?summ"))
         self.assertIn(":whos", s.run("help"))
         self.assertIn("library", s.run("?torch"))
+        self.assertIn("nacre.load(path)", s.run("?load"))
+        self.assertIn("nacre.pi is a number", s.run("?pi"))
         self.assertRegex(s.run("torch"), r"^nacre [\d.]+\n$")
         s.run("a = nacre.zeros(2)")
         self.assertIn("a is a tensor: float32[2] cpu", s.run("?a"))
