@@ -130,8 +130,4 @@ int nl_index(lua_State *L);                   /* lindex.c: not a name */
 int nl_newindex(lua_State *L);
 int nl_call(lua_State *L);
 
-/* The name among candidates (NULL at the end) nearest to a misspelt one, or
-   NULL (suggest.c). */
-const char *nl_nearest(const char *word, const char *const candidates[]);
-
 #endif

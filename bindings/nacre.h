@@ -11,4 +11,7 @@ int luaopen_nacre(lua_State *L);
 /* A lua_Alloc made for many short-lived boxes; see alloc.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
 
+/* The entry of a NULL-ended list closest to word; NULL if none is close. */
+const char *nl_nearest(const char *word, const char *const list[]);
+
 #endif

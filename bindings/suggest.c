@@ -1,46 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* suggest.c - "did you mean": the nearest of some names. */
+/*
+** suggest.c - "did you mean": the closest word of a list by the number of
+** letters put in, left out, changed or swapped (Damerau 1964).
+*/
 #include <string.h>
 
-#include "binding.h"
+#include "nacre.h"
 
-#define LONGEST 40
+enum { MAXWORD = 48 };
 
-static int least(int a, int b, int c) {
-  int m = a < b ? a : b;
-  return m < c ? m : c;
+static int least(int a, int b) {
+  return a < b ? a : b;
 }
 
-/* Edits between two words, neighbours swapped counting as one (Damerau,
-   1964, restricted). */
-static int distance(const char *a, const char *b) {
-  int row[3][LONGEST + 1], m = (int)strlen(a), n = (int)strlen(b);
-  int *prev2 = row[0], *prev = row[1], *cur = row[2];
-  if (m > LONGEST || n > LONGEST) return LONGEST;
-  for (int j = 0; j <= n; j++) prev[j] = j;
-  for (int i = 1; i <= m; i++) {
-    int *t;
-    cur[0] = i;
-    for (int j = 1; j <= n; j++) {
-      int cost = a[i - 1] != b[j - 1];
-      cur[j] = least(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + cost);
+static int distance(const char *a, int m, const char *b, int n) {
+  int row[3][MAXWORD + 1], i, j;
+  int *before = row[0], *last = row[1], *now = row[2];
+  for (j = 0; j <= n; j++) last[j] = j;
+  for (i = 1; i <= m; i++) {
+    now[0] = i;
+    for (j = 1; j <= n; j++) {
+      int d = least(last[j], now[j - 1]) + 1;
+      d = least(d, last[j - 1] + (a[i - 1] != b[j - 1]));
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        cur[j] = least(cur[j], prev2[j - 2] + 1, cur[j]);
+        d = least(d, before[j - 2] + 1);
+      now[j] = d;
     }
-    t = prev2, prev2 = prev, prev = cur, cur = t;
+    int *free = before;
+    before = last;
+    last = now;
+    now = free;
   }
-  return prev[n];
+  return last[n];
 }
 
-const char *nl_nearest(const char *word, const char *const candidates[]) {
-  const char *best = NULL;
-  int m = (int)strlen(word), limit = m < 6 ? 2 : 3; /* one slip, or two */
-  for (int i = 0; candidates[i]; i++) {
-    int d = distance(word, candidates[i]);
-    if (d < limit && d < m && d < (int)strlen(candidates[i])) {
-      best = candidates[i];
-      limit = d;
+const char *nl_nearest(const char *word, const char *const list[]) {
+  int m = (int)strlen(word), n, d;
+  int best = m < 6 ? 2 : 3; /* at most one or two slips */
+  const char *found = NULL;
+  if (m > MAXWORD) return NULL;
+  for (; *list != NULL; list++) {
+    n = (int)strlen(*list);
+    if (n > MAXWORD || n - m >= best || m - n >= best) continue;
+    d = distance(word, m, *list, n);
+    if (d < best && d < m && d < n) {
+      best = d;
+      found = *list;
     }
   }
-  return best;
+  return found;
 }

@@ -105,6 +105,7 @@ static DType fromtable(lua_State *L, Tensor **wide, DType asked) {
 /* nacre.tensor(data, {dtype=, device=}) */
 static int newtensor(lua_State *L) {
   static Signature s;
+  const int64_t before = nc_memory.since;
   Tensor **wide, **cast, **there, *given;
   DType type;
   Args a;
@@ -120,9 +121,12 @@ static int newtensor(lua_State *L) {
   if (a.arg[1].dtype != DT_NONE) type = a.arg[1].dtype;
   cast = nl_newbox(L);
   nl_check(L, nc_cast(cast, *wide, type));
-  if (a.arg[2].device == NULL) return 1;
-  there = nl_newbox(L);
-  return nl_check(L, nc_todevice(there, *cast, a.arg[2].device));
+  if (a.arg[2].device) {
+    there = nl_newbox(L);
+    nl_check(L, nc_todevice(there, *cast, a.arg[2].device));
+  }
+  nl_pace(L, nc_memory.since - before);
+  return 1;
 }
 
 /*

@@ -200,7 +200,7 @@ int nc_shuffle(int64_t *p, int64_t n) {
   const int wide = n > (int64_t)1 << 32, per = wide ? 2 : 4;
   const uint64_t key = nc_initialseed(), first = take(n, per);
   Words w;
-  for (int64_t i = 0; i < n; i++) p[i] = i + 1;
+  for (int64_t i = 0; i < n && !nc_interrupted; i++) p[i] = i + 1;
   for (int64_t k = 0; k < n; k++) {
     const int at = (int)(k / per % NC_DRAWS), j = (int)(k % per);
     const uint64_t block = first + (uint64_t)(k / per);

@@ -70,9 +70,28 @@ static int64_t now(void) {
   return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
+/* The number in a file, or -1: "max" is no limit. */
+static int64_t numberin(const char *path) {
+  long long n = -1;
+  FILE *f = fopen(path, "re");
+  if (f == NULL) return -1;
+  if (fscanf(f, "%lld", &n) != 1) n = -1;
+  fclose(f);
+  return n;
+}
+
+/* What a container may still take. */
+static int64_t containerroom(void) {
+  int64_t max = numberin("/sys/fs/cgroup/memory.max"), used;
+  if (max < 0) return INT64_MAX;
+  used = numberin("/sys/fs/cgroup/memory.current");
+  return used < 0 || used > max ? max : max - used;
+}
+
 int64_t nc_hostavailable(void) {
   char line[128];
   long long kb = -1;
+  int64_t room = containerroom();
   FILE *f = fopen("/proc/meminfo", "re");
   if (f) {
     while (kb < 0 && fgets(line, sizeof line, f))
@@ -80,7 +99,8 @@ int64_t nc_hostavailable(void) {
         kb = strtoll(line + 13, NULL, 10);
     fclose(f);
   }
-  if (kb >= 0) return (int64_t)kb * 1024 + nc_memory.cached;
+  if (kb >= 0 && room > kb * 1024) room = kb * 1024;
+  if (room < INT64_MAX) return room + nc_memory.cached;
   return (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 

@@ -7,7 +7,7 @@
 ** made at first need, with all signals blocked: Ctrl-C reaches the main
 ** thread.  A forked child starts without workers and makes its own.
 */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE           /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -35,8 +35,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static _Thread_local int inside;
 
+/* Cores that this process may use. */
 static int cores(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef CPU_COUNT
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+#endif
   return n < 1 ? 1 : n > MAXTHREADS ? MAXTHREADS : (int)n;
 }
 

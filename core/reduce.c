@@ -238,11 +238,12 @@ static int variance(Tensor **y, Call *c, unsigned dims, int root) {
   Job j = { .piece = momentpiece, .merge = momentmerge };
   int r = runjob(&j, x, dims);
   if (c->arg[4].given) correction = nc_tofloat(c->arg[4].s);
-  for (int64_t i = 0; r == NC_OK && i < j.in.n; i++) {
+  for (int64_t i = 0; r == NC_OK && i < j.in.n && !nc_interrupted; i++) {
     double n = (double)j.in.length - correction;
     double v = j.in.length ? j.part[i].second / (n > 0 ? n : 0) : NAN;
     j.part[i].value = root ? sqrt(v) : v;
   }
+  if (r == NC_OK && nc_interrupted) r = nc_fail(NC_EINTR, "interrupted");
   if (r == NC_OK) r = putresults(y, &j, x, dims, (int)c->arg[3].s.i);
   endjob(&j);
   return r;
@@ -328,10 +329,11 @@ static void lsemerge(const Job *j, Part *a, const Part *b) {
 static int logsumexp(Tensor **y, Tensor *x, unsigned dims, int keepdim) {
   Job j = { .piece = lsepiece, .merge = lsemerge };
   int r = runjob(&j, x, dims);
-  for (int64_t i = 0; r == NC_OK && i < j.in.n; i++) {
+  for (int64_t i = 0; r == NC_OK && i < j.in.n && !nc_interrupted; i++) {
     if (j.in.length == 0) j.part[i].value = -INFINITY;
     else if (!isinf(j.part[i].value)) j.part[i].value += log(j.part[i].second);
   }
+  if (r == NC_OK && nc_interrupted) r = nc_fail(NC_EINTR, "interrupted");
   if (r == NC_OK) r = putresults(y, &j, x, dims, keepdim);
   endjob(&j);
   return r;

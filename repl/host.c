@@ -8,6 +8,7 @@
 
 #include <lauxlib.h>
 
+#include "../bindings/nacre.h"
 #include "repl.h"
 
 /* guard(handler, f, ...): xpcall that Ctrl-C can end.  Gives true and the
@@ -73,7 +74,7 @@ static int suggest(lua_State *L) {
     } else
       lua_pop(L, 1);
   list[k] = NULL;
-  lua_pushstring(L, sh_suggest(word, list));
+  lua_pushstring(L, nl_nearest(word, list));
   return 1;
 }
 

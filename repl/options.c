@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../bindings/nacre.h"
 #include "repl.h"
 
 enum Argument { NONE, REQUIRED };
@@ -76,7 +77,7 @@ static int unknown(const char *word) {
   names[NKNOWN] = NULL;
   fprintf(stderr, SH_NAME ": unknown option %.*s", n, word);
   snprintf(name, sizeof name, "%.*s", n, word);
-  const char *close = sh_suggest(name, names);
+  const char *close = nl_nearest(name, names);
   if (close != NULL) fprintf(stderr, ", did you mean %s?", close);
   fputc('\n', stderr);
   return usage();

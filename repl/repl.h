@@ -52,9 +52,6 @@ int sh_nextoption(char **argv, int *i, Option *o);
 int sh_options(Options *o, char **argv); /* 0, or -1 after a report */
 void sh_help(void);
 
-/* The entry of a NULL-ended list closest to word, NULL if none is close. */
-const char *sh_suggest(const char *word, const char *const *list);
-
 /*
 ** The terminal (terminal.c)
 */

@@ -3,6 +3,7 @@
 ** script.c - what runs without a prompt: LUA_INIT, -e, -l, -p, a script,
 ** stdin.  Every function gives an exit status.
 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,7 @@ static void readstdin(lua_State *L) {
     n = fread(space, 1, LUAL_BUFFERSIZE, stdin);
     luaL_addsize(&b, n);
   } while (n > 0);
+  if (ferror(stdin)) luaL_error(L, "cannot read stdin: %s", strerror(errno));
   luaL_pushresult(&b);
 }
 

@@ -1,6 +1,6 @@
 set(REPL_SOURCES
   coroutines.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
-  modules.c options.c paste.c report.c script.c suggest.c terminal.c
+  modules.c options.c paste.c report.c script.c terminal.c
   textonly.c)
 set(REPL_READLINE_SOURCES
   editor_readline.c readline_complete.c readline_keys.c)
