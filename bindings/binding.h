@@ -25,6 +25,7 @@ typedef struct State {        /* of a Lua state; its extra space points here */
   int64_t threshold;          /* see collect.c */
   int64_t last, cost;         /* ns: when collected, how long it took */
   int64_t total;              /* ns spent collecting */
+  int64_t finalized;          /* boxes that the collector found */
   int64_t check;              /* bytes after which to look at the clock */
   int collecting;             /* by the binding: no tensor is in use */
 } State;

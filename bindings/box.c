@@ -250,6 +250,7 @@ void nl_freelater(lua_State *L) {
 
 static int collected(lua_State *L) {
   Tensor **box = tobox(L, 1);
+  nl_state(L)->finalized++;
   if (box) empty(box);
   return 0;
 }

@@ -15,6 +15,7 @@
 #define FLOOR ((int64_t)4 << 20)    /* slack of a small session */
 #define LARGE (64 << 10)            /* a result worth an early collection */
 #define EARLY (256 << 10)          /* small results worth looking at */
+#define BOX 64                      /* Lua's bytes of a box, not less */
 #define SHARE 20                    /* at most 1/20 of the time, if early */
 
 static int64_t now(void) {
@@ -27,8 +28,18 @@ static int64_t luabytes(lua_State *L) {
   return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
 }
 
+/* What a collection costs because it comes now: to mark and sweep what
+   lives, of which Lua does at least a byte in half a nanosecond.  The boxes
+   it found had to be finalized early or late. */
+static int64_t untimely(lua_State *L, int64_t measured, int64_t boxes) {
+  int64_t bytes = luabytes(L) - boxes * BOX;
+  int64_t most = (bytes > 0 ? bytes : 0) / 2;
+  return measured < most ? measured : most;
+}
+
 void nl_collect(lua_State *L) {
   State *s = nl_state(L);
+  const int64_t before = s->finalized;
   int64_t freed = nc_memory.freetime, start = now(), cost, slack;
   const int64_t since = nc_memory.since;
   if (lua_gc(L, LUA_GCCOUNT) < 0) return;     /* called by a finalizer */
@@ -39,7 +50,7 @@ void nl_collect(lua_State *L) {
   s->collecting = 0;
   s->last = now();
   cost = s->last - start - (nc_memory.freetime - freed);
-  s->cost = (3 * s->cost + cost) / 4;
+  s->cost = (3 * s->cost + untimely(L, cost, s->finalized - before)) / 4;
   s->total += cost;
   slack = nc_memory.live + luabytes(L);
   if (slack < FLOOR) slack = FLOOR;
