@@ -17,6 +17,7 @@
 #include "walk.h"
 
 #define GRAIN 32768           /* from here on threads pay */
+#define STREAM ((int64_t)32 << 20) /* bytes of a result too large to cache */
 
 /* The best instruction set of this machine, or the one that the environment
    names, if the machine has it: so that tests reach every loop. */
@@ -204,6 +205,34 @@ static void mapdirect(void *ctx, int64_t begin, int64_t end) {
   p->f(end - begin, v, p->k->par);
 }
 
+/* As mapdirect, the result going past the cache in short bursts, between
+   which the operands are read on. */
+static void mapstream(void *ctx, int64_t begin, int64_t end) {
+  enum { BURST = 256 };
+  const Plan *p = ctx;
+  const Kernels *kernels = nc_kernels();
+  _Alignas(64) char buf[BURST * 8];
+  void *v[NC_MAXIN];
+  v[0] = buf;
+  for (int64_t i = begin; i < end; i += BURST) {
+    int64_t n = end - i < BURST ? end - i : BURST;
+    for (int j = 1; j < p->k->nargs; j++)
+      v[j] = (char *)p->k->p[j] + i * p->size[j];
+    p->f(n, v, p->k->par);
+    kernels->stream((char *)p->k->p[0] + i * p->size[0], buf, n * p->size[0]);
+  }
+  kernels->fence();
+}
+
+/* Is a result of two operands so large that it would push them out of the
+   cache, and none of them? */
+static int streams(const Plan *p) {
+  const Loop *k = p->k;
+  if (!p->direct || k->nargs != 3 || k->n * p->size[0] < STREAM) return 0;
+  return k->p[1] != k->p[0] && k->p[2] != k->p[0] &&
+         (uintptr_t)k->p[0] % 64 == 0;
+}
+
 static void mapblocks(void *ctx, int64_t begin, int64_t end) {
   const Plan *p = ctx;
   const Loop *k = p->k;
@@ -263,7 +292,8 @@ static int runmap(const Loop *k) {
   }
   plan(&p, k);
   if (k->n > GRAIN)
-    return nc_parallel(k->n, GRAIN, p.direct ? mapdirect : mapblocks, &p);
+    return nc_parallel(k->n, GRAIN, streams(&p) ? mapstream
+                       : p.direct ? mapdirect : mapblocks, &p);
   if (p.direct) mapdirect(&p, 0, k->n);
   else mapblocks(&p, 0, k->n);
   return NC_OK;

@@ -67,6 +67,7 @@
 #undef CNT
 #undef FLO
 
+#include "stream.inc"
 #include "draws.inc"
 
 /*
@@ -157,5 +158,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .load = LOADS,
   .store = STORES,
   .line = { LINES(f32), LINES(f64) },
+  .stream = stream,
+  .fence = fence,
   .draw = { drawwords, drawnormals, drawnormals2 },
 };

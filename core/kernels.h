@@ -63,6 +63,9 @@ typedef struct Kernels {
   Move load[CT_COUNT][DT_COUNT];              /* to computed from stored */
   Move store[CT_COUNT][DT_COUNT];
   LineKernels line[2];                        /* f32, f64 */
+  /* to memory, past the cache; see stream.inc */
+  void (*stream)(void *dst, const void *src, int64_t bytes);
+  void (*fence)(void);
   DrawKernels draw;
 } Kernels;
 
