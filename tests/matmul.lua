@@ -9,15 +9,9 @@ local tolerance = { float16 = 2e-3, bfloat16 = 2e-2, float32 = 2e-6,
                     float64 = 1e-14 }
 local nan, inf = 0 / 0, math.huge
 
--- The call fails; its message has the text, its hint too.
-local function fails(text, hint, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error; expected: " .. text)
-  assert(tostring(e):find(text, 1, true),
-         ("%q is not in %q"):format(text, tostring(e)))
-  assert(not hint or e.hint == hint, ("hint: %q"):format(e.hint))
-  return e
-end
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "common.lua")
+local fails = C.fails
 
 -- Random values that float16 holds, so that products are near exact.
 local function random(dtype, ...)

@@ -5,12 +5,9 @@
 
 local inf, nan = math.huge, 0 / 0
 
-local function text(v)
-  if type(v) ~= "table" then return tostring(v) end
-  local parts = {}
-  for i, x in ipairs(v) do parts[i] = text(x) end
-  return "{" .. table.concat(parts, ",") .. "}"
-end
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "common.lua")
+local text = C.text
 
 -- The dtype and the elements.
 local function is(t, dtype, want)

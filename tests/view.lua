@@ -2,44 +2,11 @@
 -- Views, and tensors joined: shapes, sharing, every message.
 -- Run by: nacre tests/view.lua
 
-local dtypes = { "bool", "uint8", "int8", "int16", "int32", "int64",
-                 "float16", "bfloat16", "float32", "float64" }
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "common.lua")
+local dtypes, odd, fails = C.dtypes, C.odd, C.fails
+local text, shape, is, shares = C.text, C.shape, C.is, C.shares
 local minint, maxint = math.mininteger, math.maxinteger
-local odd = { 0, 1, -1, 2, -2, 9, -9, 127, 128, 255, 256, 65536, 1 << 31,
-              -(1 << 31), 1 << 32, 1 << 61, 1 << 62, minint, minint + 1,
-              maxint, maxint - 1 }
-
--- The call fails; its message has the text, its hint is this one.
-local function fails(text, hint, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error; expected: " .. text)
-  assert(tostring(e):find(text, 1, true),
-         ("%q is not in %q"):format(text, tostring(e)))
-  assert(not hint or e.hint == hint, ("hint: %q"):format(e.hint))
-  return e
-end
-
-local function text(v)
-  if type(v) ~= "table" then return tostring(v) end
-  local parts = {}
-  for i, x in ipairs(v) do parts[i] = text(x) end
-  return "{" .. table.concat(parts, ",") .. "}"
-end
-
-local function shape(t, ...)
-  assert(text(t:size()) == text { ... },
-         ("shape %s, not %s"):format(text(t:size()), text { ... }))
-end
-
--- The elements, as written without blanks.
-local function is(t, want)
-  local got = text(t:totable())
-  assert(got == want, ("%s, not %s"):format(got, want))
-end
-
-local function shares(a, b)
-  return nacre._storage_id(a) == nacre._storage_id(b)
-end
 
 -- y is a view of x: what is written to it, x has too.
 local function view(x, y)
