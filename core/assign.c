@@ -19,8 +19,8 @@ static int trimmed(Tensor **y, Tensor *value, int nd) {
 }
 
 /* *y = the value as a tensor of x's type and device, apart from its memory. */
-static int valueof(Tensor **y, const Tensor *x, const Device *d, Tensor *value,
-                   Scalar number) {
+static int valueof(Tensor **y, const Tensor *x, Tensor *value, Scalar number) {
+  const Device *d = nc_device(x);
   Tensor *there = NULL, *cast = NULL;
   int r;
   *y = NULL;
@@ -62,12 +62,11 @@ static int scatter(const Plan *p, Tensor *value, Scalar number) {
   Picks k;
   int r;
   if ((r = nc_beginpicks(&k, p)) == NC_OK &&
-      (r = valueof(&own, k.host, &nc_cpu, value, number)) == NC_OK &&
+      (r = valueof(&own, p->view, value, number)) == NC_OK &&
       (r = trimmed(&trim, own, k.nd)) == NC_OK &&
       (r = spread(&wide, trim, &k)) == NC_OK) {
     k.g.other = wide;
     r = nc_scatter(&k.g);
-    if (r == NC_OK && k.host != p->view) r = nc_copy(p->view, k.host);
   }
   nc_release(own);
   nc_release(trim);
@@ -81,7 +80,7 @@ static int choose(const Plan *p, Tensor *value, Scalar number) {
   const By *by = &p->by[0];
   Tensor *own = NULL, *one = NULL, *mask = NULL, *y = NULL;
   int r;
-  if ((r = valueof(&own, p->view, nc_device(p->view), value, number)) ==
+  if ((r = valueof(&own, p->view, value, number)) ==
           NC_OK &&
       (r = trimmed(&one, own, 0)) == NC_OK &&
       (r = nc_alias(&mask, by->t)) == NC_OK) {

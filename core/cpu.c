@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "kernels.h"
 #include "portable.h"
 #include "tensor.h"
@@ -302,23 +303,55 @@ static int runmap(const Loop *k) {
 /*
 ** The device
 */
-static int run(const Loop *k) {
+int nc_cpurun(const Device *d, const Loop *k) {
+  (void)d;
   return nc_opinfo[k->op].kind == REDUCE_OP ? nc_cpufold(k) : runmap(k);
 }
 
-static int tohost(void *dst, const void *src, int64_t bytes) {
+static int alloc(const Device *d, void **p, int64_t bytes) {
+  (void)d;
+  return nc_hostalloc(p, bytes);
+}
+
+static void release(const Device *d, void *p, int64_t bytes) {
+  (void)d;
+  nc_hostfree(p, bytes);
+}
+
+static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
+                  int how) {
+  (void)d, (void)how;
   memcpy(dst, src, (size_t)bytes);
   return NC_OK;
 }
 
-static int copy(void *dst, const void *src, int64_t bytes,
-                const Device *from) {
-  return from->tohost(dst, src, bytes);
+static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
+                const Device *from, int how) {
+  (void)d;
+  return from->tohost(from, dst, src, bytes, how);
 }
 
-static int synchronize(void) {
+static int synchronize(const Device *d) {
+  (void)d;
   return NC_OK;
 }
 
-const Device nc_cpu = { "cpu",  nc_hostalloc, nc_hostfree, copy,
-                        tohost, run,          synchronize, NULL };
+static void trim(const Device *d, int64_t budget) {
+  (void)d;
+  nc_trimcache(budget);
+}
+
+static int expect(const Device *d, const Expect *e) {
+  (void)d;
+  return *(const uint8_t *)nc_data(e->x) ? NC_OK : nc_fail(e->code, "%s",
+                                                           e->text);
+}
+
+const Device nc_cpu = {
+  .name = "cpu", .ordinal = -1, .memory = &nc_memory,
+  .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
+  .synchronize = synchronize, .trim = trim, .run = nc_cpurun,
+  .lines = nc_cpulines, .sequence = nc_cpusequence, .places = nc_cpuplaces,
+  .trues = nc_cputrues, .gather = nc_cpugather, .scatter = nc_cpuscatter,
+  .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect
+};

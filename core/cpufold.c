@@ -9,6 +9,7 @@
 */
 #include <string.h>
 
+#include "cpu.h"
 #include "kernels.h"
 #include "tensor.h"
 #include "walk.h"

@@ -5,15 +5,11 @@
 */
 #include <math.h>
 
-#include "kernels.h"
 #include "op.h"
 #include "scalar.h"
 
-#define BLOCK 512             /* values worked out at a time */
-#define GRAIN 32768
-
 static const Device *place(const Arg *a) {
-  return a->device ? a->device : &nc_cpu;
+  return a->device ? a->device : nc_defaultdevice;
 }
 
 static int blamed(const Call *c, int r, int operands) {
@@ -121,56 +117,15 @@ int nc_op_eye(Call *c) {
 /*
 ** Sequences
 */
-typedef struct Sequence {
-  Scalar start, end, step;    /* all NC_INT or all NC_FLOAT */
-  int64_t n;
-  void (*values)(const struct Sequence *s, void *v, int64_t from, int64_t n);
-  Tensor *y;
-} Sequence;
-
-static void integers(const Sequence *s, void *v, int64_t from, int64_t n) {
-  uint64_t *r = v, start = (uint64_t)s->start.i, step = (uint64_t)s->step.i;
-  for (int64_t i = 0; i < n; i++) r[i] = start + (uint64_t)(from + i) * step;
-}
-
-static void floats(const Sequence *s, void *v, int64_t from, int64_t n) {
-  double *r = v;
-  for (int64_t i = 0; i < n; i++)
-    r[i] = s->start.f + (double)(from + i) * s->step.f;
-}
-
-/* From both ends to the middle, so that both are exact. */
-static void spread(const Sequence *s, void *v, int64_t from, int64_t n) {
-  double *r = v;
-  int64_t half = s->n / 2 > from ? s->n / 2 - from : 0;
-  for (int64_t i = 0; i < n; i++)
-    r[i] = i < half || s->n == 1
-               ? s->start.f + (double)(from + i) * s->step.f
-               : s->end.f - (double)(s->n - 1 - from - i) * s->step.f;
-}
-
-static void chunk(void *ctx, int64_t begin, int64_t end) {
-  const Sequence *s = ctx;
-  const int isint = s->step.kind == NC_INT;
-  const Move store =
-      nc_kernels()->store[isint ? CT_i64 : CT_f64][s->y->dtype];
-  char *y = nc_data(s->y);
-  union { int64_t i[BLOCK]; double f[BLOCK]; } v;
-  for (int64_t i = begin; i < end; i += BLOCK) {
-    int64_t n = end - i < BLOCK ? end - i : BLOCK;
-    s->values(s, &v, i, n);
-    store(y + i * nc_dtypesize(s->y->dtype), &v, 1, n);
-  }
-}
-
-/* The sequence as a tensor. */
-static int sequence(Tensor **y, Sequence *s, const Device *d, DType type) {
+/* *y = the sequence as a new tensor of n elements. */
+static int sequence(Tensor **y, Sequence *s, int64_t n, const Device *d,
+                    DType type) {
   int r;
-  TRY(nc_new(&s->y, &nc_cpu, type, 1, &s->n));
-  nc_count(2 * s->n, s->n * nc_dtypesize(type));
-  r = nc_parallel(s->n, GRAIN, chunk, s);
-  if (r == NC_OK) r = nc_todevice(y, s->y, d);
-  nc_release(s->y);
+  TRY(nc_new(&s->y, d, type, 1, &n));
+  nc_count(2 * n, n * nc_dtypesize(type));
+  r = n ? d->sequence(d, s) : NC_OK;
+  if (r == NC_OK) *y = s->y;
+  else nc_release(s->y);
   return r;
 }
 
@@ -195,28 +150,28 @@ static int toomany(double n) {
 
 /* The number of steps below the end, or up to it if `closed'.  Distances
    between two int64 fit in a uint64 only. */
-static int countints(Sequence *s, int closed) {
+static int countints(int64_t *count, const Sequence *s, int closed) {
   int up = s->step.i > 0;
   uint64_t a = (uint64_t)s->start.i, b = (uint64_t)s->end.i, n;
   uint64_t by = up ? (uint64_t)s->step.i : 0 - (uint64_t)s->step.i;
   uint64_t far = up ? b - a : a - b;
-  s->n = 0;
+  *count = 0;
   if (up ? s->start.i > s->end.i : s->start.i < s->end.i)
     return closed ? NC_OK : badsign(s);
   n = far / by + (closed ? 0 : far % by != 0);
   if (n >= INT64_MAX) return toomany((double)n + closed);
-  s->n = (int64_t)n + closed;
+  *count = (int64_t)n + closed;
   return NC_OK;
 }
 
-static int countfloats(Sequence *s, int closed) {
+static int countfloats(int64_t *count, const Sequence *s, int closed) {
   double n = (s->end.f - s->start.f) / s->step.f;
-  s->n = 0;
+  *count = 0;
   if (s->end.f != s->start.f && (s->end.f > s->start.f) != (s->step.f > 0))
     return closed ? NC_OK : badsign(s);
   n = closed ? floor(n) + 1 : ceil(n);
   if (!(n < 9e18)) return toomany(n);
-  s->n = (int64_t)n;
+  *count = (int64_t)n;
   return NC_OK;
 }
 
@@ -244,6 +199,7 @@ static int steps(Call *c, int closed) {
   Sequence s = { .start = nc_int(closed), .end = a[0].s, .step = a[2].s };
   DType type = typeor(&a[3], floating(a, 3) ? nc_defaultdtype : DT_i64);
   Category kind = nc_category(type);
+  int64_t n;
   if (a[1].given) {
     s.start = a[0].s;
     s.end = a[1].s;
@@ -256,9 +212,9 @@ static int steps(Call *c, int closed) {
   s.end = as(kind, s.end);
   s.step = as(kind, s.step);
   if (nc_tofloat(s.step) == 0) return nc_fail(NC_EVALUE, "the step is 0");
-  s.values = kind == NC_FLOAT ? floats : integers;
-  TRY(kind == NC_FLOAT ? countfloats(&s, closed) : countints(&s, closed));
-  return sequence(&c->out[0], &s, place(&a[4]), type);
+  TRY(kind == NC_FLOAT ? countfloats(&n, &s, closed)
+                       : countints(&n, &s, closed));
+  return sequence(&c->out[0], &s, n, place(&a[4]), type);
 }
 
 int nc_op_arange(Call *c) {
@@ -292,22 +248,22 @@ static int linspace(Call *c) {
   Category kind = nc_category(type);
   Scalar ends[2] = { as(kind, a[0].s), as(kind, a[1].s) };
   Sequence s = { .start = as(NC_FLOAT, ends[0]), .end = as(NC_FLOAT, ends[1]),
-                 .n = a[2].s.i, .values = spread };
-  double gaps = s.n > 1 ? (double)(s.n - 1) : 1;
+                 .spread = 1 };
+  const int64_t n = a[2].s.i;
+  double gaps = n > 1 ? (double)(n - 1) : 1;
   int r;
   TRY(nobool(type));
   TRY(finite("the start", a[0].s));
   TRY(finite("the end", a[1].s));
-  if (s.n < 0)
-    return nc_fail(NC_EVALUE, "the number of steps is %lld",
-                   (long long)s.n);
+  if (n < 0)
+    return nc_fail(NC_EVALUE, "the number of steps is %lld", (long long)n);
   s.step = nc_float((s.end.f - s.start.f) / gaps);
   if (!isfinite(s.step.f))   /* the distance overflows, the step need not */
     s.step.f = s.end.f / gaps - s.start.f / gaps;
-  if (s.n <= 2) s.step.f = 0;
-  TRY(sequence(&c->out[0], &s, place(&a[4]), type));
-  if (kind == NC_FLOAT || s.n == 0) return NC_OK;
-  if ((r = exactends(c->out[0], ends, s.n)) != NC_OK) {
+  if (n <= 2) s.step.f = 0;
+  TRY(sequence(&c->out[0], &s, n, place(&a[4]), type));
+  if (kind == NC_FLOAT || n == 0) return NC_OK;
+  if ((r = exactends(c->out[0], ends, n)) != NC_OK) {
     nc_release(c->out[0]);
     c->out[0] = NULL;
   }

@@ -2,13 +2,17 @@
 /*
 ** device.c - the list of devices, and what does not depend on which.
 */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "tensor.h"
+#include "op.h"
 
-/* The only place that knows which devices there are. */
-static const Device *const devices[] = { &nc_cpu };
+/* The only place that knows which devices there are; those of a plug-in
+   follow when it is opened. */
+static const Device *const always[] = { &nc_cpu };
 
+const Device *nc_defaultdevice = &nc_cpu;
 _Thread_local Counters nc_counters;
 volatile sig_atomic_t nc_interrupted;
 
@@ -22,22 +26,82 @@ const Device *nc_host(void) {
   return &nc_cpu;
 }
 
+/* The ordinal behind "cuda" or "cuda:", -1 if there is none, -2 if the text
+   is no device's name. */
+static long ordinal(const char *name, const char *kind) {
+  const size_t n = strlen(kind);
+  char *end;
+  long i;
+  if (strncmp(name, kind, n) != 0) return -2;
+  if (name[n] == '\0') return -1;
+  if (name[n] != ':' || name[n + 1] < '0' || name[n + 1] > '9') return -2;
+  i = strtol(name + n + 1, &end, 10);
+  return *end ? -2 : i;
+}
+
 int nc_finddevice(const Device **d, const char *name) {
+  const Accelerator *a;
+  long i;
   *d = NULL;
-  for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-    if (strcmp(devices[i]->name, name) == 0) {
-      *d = devices[i];
+  for (size_t k = 0; k < sizeof always / sizeof *always; k++)
+    if (strcmp(always[k]->name, name) == 0) {
+      *d = always[k];
       return NC_OK;
     }
-  if (strncmp(name, "cuda", 4) == 0)
-    return nc_fail(NC_EDEVICE,
-                   "no usable device: this version has no CUDA plug-in");
-  return nc_fail(NC_EDEVICE, "no device is called '%s'", name);
+  if ((i = ordinal(name, "cuda")) == -2)
+    return nc_fail(NC_EDEVICE, "no device is called '%s'", name);
+  TRY(nc_accelerator(&a));
+  if (i == -1) i = a->current();
+  if (i >= a->count) {
+    nc_fail(NC_EDEVICE, "there is no %s, only %d device%s", name, a->count,
+            a->count == 1 ? "" : "s");
+    nc_hint("ordinals count from 0: cuda:0 is the first");
+    return NC_EDEVICE;
+  }
+  *d = a->device[i];
+  return NC_OK;
+}
+
+int nc_ondevices(int (*fn)(const Device *d, void *ctx), void *ctx) {
+  const Accelerator *a = nc_opened();
+  for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+    TRY(fn(always[i], ctx));
+  for (int i = 0; a && i < a->count; i++) TRY(fn(a->device[i], ctx));
+  return NC_OK;
+}
+
+static int synchronize(const Device *d, void *ctx) {
+  (void)ctx;
+  return d->synchronize(d);
 }
 
 int nc_synchronize(void) {
-  for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-    TRY(devices[i]->synchronize());
+  return nc_ondevices(synchronize, NULL);
+}
+
+/*
+** Operands
+*/
+/* A number that happens to lie in a tensor of the host. */
+static int asnumber(const Tensor *t) {
+  return t->nd == 0 && nc_device(t) == &nc_cpu;
+}
+
+int nc_samedevice(const Device **d, const Arg in[], int n) {
+  const Tensor *first = NULL;
+  *d = &nc_cpu;
+  for (int j = 0; j < n; j++) {
+    const Tensor *t = in[j].t;
+    if (t == NULL || asnumber(t)) continue;
+    if (first && nc_device(t) != *d) {
+      nc_fail(NC_EDEVICE, "operands are on different devices");
+      nc_rule("one operation runs on one device");
+      nc_hint("other:to(\"%s\"), or self:to(\"%s\")", (*d)->name,
+              nc_device(t)->name);
+      return NC_EDEVICE;
+    }
+    *d = nc_device(first = t);
+  }
   return NC_OK;
 }
 
@@ -50,27 +114,8 @@ const FamilyInfo nc_families[FAM_COUNT] = {
 };
 #undef FAMILY
 
-/* The device of the first tensor; the others must be there too. */
-static int where(const Device **d, const Call *c) {
-  *d = NULL;
-  for (int i = 0; i < NC_MAXARG; i++) {
-    const Arg *a = &c->arg[i];
-    for (int j = 0; j < (a->tensors ? a->n : 1); j++) {
-      const Tensor *t = a->tensors ? a->tensors[j] : a->t;
-      if (t == NULL) continue;
-      if (*d && nc_device(t) != *d)
-        return nc_fail(NC_EDEVICE, "operands are on different devices");
-      *d = nc_device(t);
-    }
-  }
-  return NC_OK;
-}
-
 int nc_call(Call *c) {
-  const Device *d;
-  TRY(where(&d, c));
-  if (d && d->family && d->family[c->op]) return d->family[c->op](c);
-  return nc_families[c->op].cpu(c);
+  return nc_families[c->op].fn(c);
 }
 
 static int64_t listbytes(int n) {

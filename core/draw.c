@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** draw.c - the default generator, and what is filled from it.  philox.h says
-** which words make which element; nothing here depends on the number of
-** threads.
+** draw.c - the default generator, and what is filled from it.
 */
 #define _DEFAULT_SOURCE       /* getentropy */
 #include "draw.h"
@@ -11,11 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernels.h"
 #include "op.h"
 #include "philox.h"
-
-#define CHUNK (4 * NC_DRAWS)  /* elements made at a time, at most */
-#define GRAIN (64 * CHUNK)
 
 /*
 ** The generator: a seed and the number of the next block
@@ -48,92 +44,20 @@ static uint64_t take(int64_t n, int per) {
 /*
 ** Filling a tensor
 */
-static void uniforms(const Draw *d, void *v, Blocks *x) {
-  const float a = (float)d->a, b = (float)d->b, limit = (float)d->limit;
-  float *r = v;
-  for (int i = 0; i < NC_DRAWS; i++)
-    for (int j = 0; j < 4; j++) {
-      const float u = a + b * philox_uniform(x->w[j][i], d->bits);
-      r[4 * i + j] = u < limit ? u : limit;
-    }
-}
-
-static void uniforms2(const Draw *d, void *v, Blocks *x) {
-  double *r = v;
-  for (int i = 0; i < NC_DRAWS; i++)
-    for (int j = 0; j < 2; j++) {
-      const double u =
-          d->a + d->b * philox_uniform2(x->w[2 * j][i], x->w[2 * j + 1][i]);
-      r[2 * i + j] = u < d->limit ? u : d->limit;
-    }
-}
-
-static void normals(const Draw *d, void *v, Blocks *x) {
-  const float a = (float)d->a, b = (float)d->b;
-  float *r = v;
-  d->kernel->normals(r, x->w);
-  for (int i = 0; i < 4 * NC_DRAWS; i++) r[i] = a + b * r[i];
-}
-
-static void normals2(const Draw *d, void *v, Blocks *x) {
-  double *r = v;
-  d->kernel->normals2(r, x->w);
-  for (int i = 0; i < 2 * NC_DRAWS; i++) r[i] = d->a + d->b * r[i];
-}
-
-static void integers(const Draw *d, void *v, Blocks *x) {
-  int64_t *r = v;
-  for (int i = 0; i < NC_DRAWS; i++)
-    for (int j = 0; j < 4; j++)
-      r[4 * i + j] = d->low +
-                     (int64_t)philox_below(x->w[j][i], d->range, d->key,
-                                           x->first + (uint64_t)i, j);
-}
-
-static void integers2(const Draw *d, void *v, Blocks *x) {
-  uint64_t *r = v;
-  for (int i = 0; i < NC_DRAWS; i++)
-    for (int j = 0; j < 2; j++)
-      r[2 * i + j] = (uint64_t)d->low +
-                     philox_below2(x->w[2 * j][i], x->w[2 * j + 1][i],
-                                   d->range, d->key, x->first + (uint64_t)i,
-                                   j);
-}
-
-/* begin is a multiple of CHUNK */
-static void chunk(void *ctx, int64_t begin, int64_t end) {
-  const Draw *d = ctx;
-  const DType type = d->y->dtype;
-  const int convert = d->type == CT_i64 && nc_category(type) == NC_FLOAT;
-  const Move store = nc_kernels()->store[convert ? CT_f64 : d->type][type];
-  const int64_t step = (int64_t)d->per * NC_DRAWS;
-  char *y = nc_data(d->y);
-  union { float f[CHUNK]; double d[CHUNK]; int64_t i[CHUNK]; } v;
-  Blocks x;
-  for (int64_t i = begin; i < end; i += step) {
-    x.first = d->block + (uint64_t)(i / d->per);
-    d->kernel->words(x.w, d->key, x.first, 0);
-    d->make(d, &v, &x);
-    if (convert)
-      for (int k = 0; k < step; k++) v.d[k] = (double)v.i[k];
-    store(y + i * nc_dtypesize(type), &v, 1, end - i < step ? end - i : step);
-  }
-}
-
-int nc_draw(Tensor *y, Draw *d) {
-  const int direct = nc_device(y) == &nc_cpu && nc_isdense(y);
+int nc_draw(Tensor *y, Draw *w) {
+  const Device *d = nc_device(y);
   const int64_t n = nc_numel(y);
-  int r;
+  int r = NC_OK;
   TRY(nc_checkout(y, y->dtype, y->nd, y->size));
-  d->y = y;
-  if (!direct) TRY(nc_new(&d->y, &nc_cpu, y->dtype, y->nd, y->size));
-  d->kernel = &nc_kernels()->draw;
-  d->key = nc_initialseed();
-  d->block = take(n, d->per);
+  w->y = y;
+  if (!nc_isdense(y)) TRY(nc_new(&w->y, d, y->dtype, y->nd, y->size));
+  w->key = nc_initialseed();
+  w->block = take(n, w->wide ? 2 : 4);
   nc_count(n, n * nc_dtypesize(y->dtype));
-  r = nc_parallel(n, GRAIN, chunk, d);
-  if (r == NC_OK && !direct) r = nc_copy(y, d->y);
-  if (!direct) nc_release(d->y);
+  if (n > 0) r = d->draw(d, w);
+  if (w->y == y) return r;
+  if (r == NC_OK) r = nc_copy(y, w->y);
+  nc_release(w->y);
   return r;
 }
 
@@ -155,39 +79,25 @@ static double below(double x, DType t) {
 }
 
 Draw nc_uniform(DType t, double from, double to) {
-  Draw d = { .make = uniforms, .type = CT_f32, .per = 4 };
+  Draw d = { .kind = DRAW_UNIFORM, .wide = t == DT_f64 };
   d.bits = nc_precision(t);
   d.a = from;
   d.b = to - from;
   d.limit = below(to, t);
   if (d.limit < from) d.limit = from;
-  if (t == DT_f64) {
-    d.make = uniforms2;
-    d.type = CT_f64;
-    d.per = 2;
-  }
   return d;
 }
 
 Draw nc_normal(DType t, double mean, double std) {
-  Draw d = { .make = normals, .type = CT_f32, .per = 4 };
+  Draw d = { .kind = DRAW_NORMAL, .wide = t == DT_f64 };
   d.a = mean;
   d.b = std;
-  if (t == DT_f64) {
-    d.make = normals2;
-    d.type = CT_f64;
-    d.per = 2;
-  }
   return d;
 }
 
 Draw nc_integers(int64_t low, uint64_t range) {
-  Draw d = { .make = integers, .type = CT_i64, .per = 4, .low = low };
-  d.range = range;
-  if (range > (uint64_t)1 << 32) {
-    d.make = integers2;
-    d.per = 2;
-  }
+  Draw d = { .kind = DRAW_INTEGERS, .low = low, .range = range };
+  d.wide = range > (uint64_t)1 << 32;
   return d;
 }
 

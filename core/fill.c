@@ -73,15 +73,31 @@ static int stretches(const Tensor *y, const Tensor *x) {
                  nc_shapetext(b, y->nd, y->size));
 }
 
+/* The bytes of x, dense, to those of y, of its shape and type. */
+static int sendbytes(Tensor *y, Tensor *x, int how) {
+  const int64_t bytes = nc_numel(x) * nc_dtypesize(x->dtype);
+  if (bytes == 0) return NC_OK;
+  if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
+  nc_count(0, 2 * bytes);
+  return nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x), bytes,
+                            nc_device(x), how);
+}
+
+/* Can dense bytes of x be written where y lies? */
+static int takesbytes(const Tensor *y, const Tensor *x) {
+  return y->dtype == x->dtype && nc_numel(y) == nc_numel(x) && nc_isdense(y);
+}
+
 /* Between devices: dense bytes, then the conversion on y's device. */
-static int cross(Tensor *y, Tensor *x) {
+static int cross(Tensor *y, Tensor *x, int how) {
   Tensor *dense = NULL, *there = NULL;
   int r;
-  if ((r = nc_dense(&dense, x)) == NC_OK &&
-      (r = nc_new(&there, nc_device(y), x->dtype, x->nd, x->size)) == NC_OK &&
-      (r = nc_device(y)->copy(nc_data(there), nc_data(dense),
-                              nc_numel(x) * nc_dtypesize(x->dtype),
-                              nc_device(x))) == NC_OK)
+  if ((r = nc_dense(&dense, x)) != NC_OK) return r;
+  if (takesbytes(y, x)) {
+    r = sendbytes(y, dense, how);
+  } else if ((r = nc_new(&there, nc_device(y), x->dtype, x->nd, x->size)) ==
+                 NC_OK &&
+             (r = sendbytes(there, dense, how)) == NC_OK)
     r = nc_copy(y, there);
   nc_release(dense);
   nc_release(there);
@@ -89,12 +105,16 @@ static int cross(Tensor *y, Tensor *x) {
 }
 
 int nc_copy(Tensor *y, Tensor *x) {
+  return nc_copyto(y, x, 0);
+}
+
+int nc_copyto(Tensor *y, Tensor *x, int how) {
   Arg in[1] = { { .t = x } };
   Tensor *apart = NULL;
   int r;
   TRY(stretches(y, x));
   TRY(writable(y));
-  if (nc_device(x) != nc_device(y)) return cross(y, x);
+  if (nc_device(x) != nc_device(y)) return cross(y, x, how);
   if (nc_meets(x, y)) {
     TRY(nc_apply1(&apart, OP_clone, x));
     in[0].t = apart;
@@ -111,7 +131,7 @@ int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
   const char *p = (const char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
   *v = nc_int(0);
   if (d != &nc_cpu) {
-    TRY(d->tohost(buf, p, nc_dtypesize(t->dtype)));
+    TRY(d->tohost(d, buf, p, nc_dtypesize(t->dtype), 0));
     p = buf;
   }
   v->kind = nc_category(t->dtype);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** gather.h - what indexing is made of.  Numbers, ranges and new axes make a
-** view; index tensors pick elements of it, on the CPU: positions become
-** offsets, along which elements are then moved.
+** view; index tensors pick elements of it: positions become offsets, along
+** which elements are then moved.
 */
 #ifndef gather_h
 #define gather_h
@@ -24,17 +24,6 @@ int nc_offsets(Tensor **y, const Tensor *x, const By *by);
 /* The same for a mask; they ascend. */
 int nc_maskoffsets(Tensor **y, const Tensor *x, const By *by);
 
-/* Where the picked elements lie, and how they lie in the other tensor: its
-   dimensions at .. at+offset->nd-1 run over them; its others, in order,
-   are those of x that are not picked from (bits of `picked'). */
-typedef struct Gather {
-  const Tensor *x, *other;
-  Tensor *offset;             /* int64, dense */
-  unsigned picked;
-  int at;
-  int distinct;               /* no two offsets are equal */
-} Gather;
-
 int nc_gather(const Gather *g);               /* other = x, picked */
 int nc_scatter(const Gather *g);              /* x, picked, = other */
 
@@ -49,7 +38,6 @@ int nc_plan(Plan *p, Tensor *t, const Index ix[], int n);
 
 /* A gather without its other tensor, and the shape that must have. */
 typedef struct Picks {
-  Tensor *host;               /* the view, on the CPU */
   Gather g;
   int nd;
   int64_t size[NC_MAXDIM];

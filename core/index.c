@@ -208,7 +208,6 @@ static int pickedshape(Picks *k, const Plan *p) {
 }
 
 void nc_endpicks(Picks *k) {
-  nc_release(k->host);
   nc_release(k->g.offset);
 }
 
@@ -216,32 +215,32 @@ int nc_beginpicks(Picks *k, const Plan *p) {
   Tensor *sum = NULL;
   int r;
   memset(k, 0, sizeof *k);
-  TRY(nc_todevice(&k->host, p->view, &nc_cpu));
   for (int i = 0; i < p->n; i++)
-    if ((r = addoffsets(&sum, k->host, &p->by[i])) != NC_OK) {
+    if ((r = addoffsets(&sum, p->view, &p->by[i])) != NC_OK) {
       nc_release(sum);
       return r;
     }
   r = nc_dense(&k->g.offset, sum);
   nc_release(sum);
   TRY(r);
-  k->g.x = k->host;
+  k->g.x = p->view;
   k->g.distinct = p->n == 1 && p->by[0].t->dtype == DT_b8;
   return pickedshape(k, p);
 }
 
 static int gather(Tensor **y, const Plan *p) {
-  Tensor *host = NULL;
   Picks k;
   int r;
   if ((r = nc_beginpicks(&k, p)) == NC_OK &&
-      (r = nc_new(&host, &nc_cpu, p->view->dtype, k.nd, k.size)) == NC_OK) {
-    k.g.other = host;
-    if ((r = nc_gather(&k.g)) == NC_OK)
-      r = nc_todevice(y, host, nc_device(p->view));
+      (r = nc_new(y, nc_device(p->view), p->view->dtype, k.nd, k.size)) ==
+          NC_OK) {
+    k.g.other = *y;
+    r = nc_gather(&k.g);
   }
-  nc_release(host);
   nc_endpicks(&k);
+  if (r == NC_OK) return r;
+  nc_release(*y);
+  *y = NULL;
   return r;
 }
 

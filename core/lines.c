@@ -33,12 +33,11 @@ int nc_lines(Lines *l, Tensor *x, unsigned dims) {
   return r;
 }
 
-int nc_unlines(Tensor **y, Tensor *rows, int dim, DType type) {
-  Tensor *moved = NULL, *dense = NULL;
+int nc_unlines(Tensor *y, Tensor *rows, int dim) {
+  Tensor *moved = NULL;
   const int last = rows->nd - 1;
   int r;
-  *y = NULL;
-  if ((r = nc_alias(&moved, rows)) != NC_OK) return r;
+  TRY(nc_alias(&moved, rows));
   for (int d = last; rows->nd > 0 && d > dim; d--) {
     moved->size[d] = rows->size[d - 1];
     moved->step[d] = rows->step[d - 1];
@@ -47,8 +46,7 @@ int nc_unlines(Tensor **y, Tensor *rows, int dim, DType type) {
     moved->size[dim] = rows->size[last];
     moved->step[dim] = rows->step[last];
   }
-  if ((r = nc_dense(&dense, moved)) == NC_OK) r = nc_cast(y, dense, type);
+  r = nc_copy(y, moved);
   nc_release(moved);
-  nc_release(dense);
   return r;
 }

@@ -18,9 +18,9 @@ typedef struct Lines {
    x exactly. */
 int nc_lines(Lines *l, Tensor *x, unsigned dims);
 
-/* A tensor in the shape of l->t becomes one in the order of x: the inverse
-   of what nc_lines did to dimension `dim'; dense, of type `type'. */
-int nc_unlines(Tensor **y, Tensor *rows, int dim, DType type);
+/* y = rows, which are in the shape of l->t for dimension `dim': the inverse
+   of what nc_lines did. */
+int nc_unlines(Tensor *y, Tensor *rows, int dim);
 
 /* Work is cut in pieces of this many elements. */
 #define NC_PIECE 65536

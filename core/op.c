@@ -164,7 +164,7 @@ static int rundense(Tensor *y, Op op, DType work, const Arg in[], int n,
     if (j > 0 && k.p[j]) bytes += nc_dtypesize(k.type[j]);
   }
   nc_count(op == OP_clone ? 0 : k.n, k.n * bytes);
-  return nc_device(y)->run(&k);
+  return y->data->device->run(y->data->device, &k);
 }
 
 /* Runs a row over operands that broadcast to the shape of y. */
@@ -185,7 +185,7 @@ int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
   sortdims(&k, 0, k.nd, 0);
   k.nd = collapse(&k, 0, k.nd);
   nc_count(op == OP_clone ? 0 : k.n, traffic(y, in, n));
-  return nc_device(y)->run(&k);
+  return nc_device(y)->run(nc_device(y), &k);
 }
 
 /*
@@ -241,48 +241,44 @@ static const Tensor *model(const Arg in[], int n, int nd,
   return NULL;
 }
 
-static const Device *devices(const Arg in[], int n) {
-  const Device *d = NULL;
-  for (int j = 0; j < n; j++) {
-    if (in[j].t == NULL) continue;
-    if (d && nc_device(in[j].t) != d) return NULL;
-    d = nc_device(in[j].t);
-  }
-  return d ? d : &nc_cpu;
-}
-
 /* y = a tensor for the result, or `out' if that may take it. */
-static int target(Tensor **y, Tensor *out, const Arg in[], int n,
-                  DType result) {
+static int target(Tensor **y, Tensor *out, const Device *d, const Arg in[],
+                  int n, DType result) {
   int64_t size[NC_MAXDIM];
   int nd;
   TRY(nc_broadcast(in, n, &nd, size));
   if (out) {
     TRY(nc_checkout(out, result, nd, size));
+    if (nc_device(out) != d)
+      return nc_fail(NC_EDEVICE, "the result is on %s, what it is written to "
+                     "is on %s", d->name, nc_device(out)->name);
     nc_retain(*y = out);
     return NC_OK;
   }
   const Tensor *like = model(in, n, nd, size);
   if (like) return nc_newlike(y, like, result);
-  return nc_new(y, devices(in, n), result, nd, size);
+  return nc_new(y, d, result, nd, size);
 }
 
-/* Refuses, before anything is written, integer division by zero. */
+/* Refuses integer division by zero; before anything is written, if the
+   device does not work later than it is asked. */
 static int checkdivisor(const Arg *a, const Arg *b, DType work) {
-  Tensor *all = NULL;
-  Scalar v = { NC_INT, 1, 0 };
+  static const char text[] = "integer division by zero";
+  Tensor *all = NULL, *truth = NULL;
+  int r;
   if (nc_category(work) == NC_FLOAT || (a->t && nc_numel(a->t) == 0))
     return NC_OK;
   if (b->t == NULL)
-    v = nc_asworked(b->s, work);
-  else {
-    TRY(nc_reduce(&all, OP_all, b->t, ~0u, 0, DT_NONE, NULL, NULL));
-    int r = nc_item(&v, all);
-    nc_release(all);
-    TRY(r);
+    return nc_asworked(b->s, work).i ? NC_OK : nc_fail(NC_EVALUE, text);
+  if ((r = nc_reduce(&all, OP_all, b->t, ~0u, 0, DT_NONE, NULL, NULL)) ==
+          NC_OK &&
+      (r = nc_cast(&truth, all, DT_b8)) == NC_OK) {
+    const Expect e = { truth, NC_EVALUE, text };
+    r = nc_device(truth)->expect(nc_device(truth), &e);
   }
-  if (v.i == 0) return nc_fail(NC_EVALUE, "integer division by zero");
-  return NC_OK;
+  nc_release(all);
+  nc_release(truth);
+  return r;
 }
 
 static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
@@ -317,19 +313,27 @@ static int wraps(const Tensor *x, Op op, DType work) {
          nc_opinfo[op].kind != COMPARE_OP;
 }
 
-/* Copies operands whose memory the result would overwrite out of order, and
-   those of another type that the row would not wrap. */
-static int disjoin(Op op, DType work, Arg in[], int n, Tensor *out,
-                   Tensor *copy[]) {
+/* Puts a new tensor, made with status r, in the place of an operand. */
+static int replace(Arg *in, Tensor **copy, Tensor **t, int r) {
+  if (r != NC_OK) return r;
+  nc_release(*copy);
+  in->t = *copy = *t;
+  return NC_OK;
+}
+
+/* Copies operands that are numbers in the memory of the host, those whose
+   memory the result would overwrite out of order, and those of another type
+   that the row would not wrap. */
+static int disjoin(Op op, DType work, const Device *d, Arg in[], int n,
+                   Tensor *out, Tensor *copy[]) {
   for (int j = 0; j < n; j++) {
-    copy[j] = NULL;
-    if (in[j].t && wraps(in[j].t, op, work)) {
-      TRY(nc_cast(&copy[j], in[j].t, work));
-      in[j].t = copy[j];
-    }
+    Tensor *t;
+    if (in[j].t && nc_device(in[j].t) != d)
+      TRY(replace(&in[j], &copy[j], &t, nc_todevice(&t, in[j].t, d)));
+    if (in[j].t && wraps(in[j].t, op, work))
+      TRY(replace(&in[j], &copy[j], &t, nc_cast(&t, in[j].t, work)));
     if (out == NULL || in[j].t == NULL || !nc_meets(in[j].t, out)) continue;
-    TRY(nc_apply1(&copy[j], OP_clone, in[j].t));
-    in[j].t = copy[j];
+    TRY(replace(&in[j], &copy[j], &t, nc_apply1(&t, OP_clone, in[j].t)));
   }
   return NC_OK;
 }
@@ -339,20 +343,20 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   const OpKind kind = nc_opinfo[op].kind;
   const int truth = kind == COMPARE_OP || kind == TEST_OP;
   const int skip = kind == CHOOSE_OP;   /* the condition has no say */
+  const Device *d;
   DType work, result;
   int r;
   if (skip && in[0].t == NULL)
     in[0].s = nc_int(nc_tofloat(in[0].s) != 0);
-  if (devices(in, n) == NULL)
-    return nc_fail(NC_EDEVICE, "operands are on different devices");
+  TRY(nc_samedevice(&d, in, n));
   TRY(nc_worktype(&work, op, in + skip, n - skip));
-  TRY(disjoin(op, work, in, n, out, copy));
+  TRY(disjoin(op, work, d, in, n, out, copy));
   TRY(checkvalues(op, work, in, par));
   if (op == OP_bitwise_not && work == DT_b8) op = OP_logical_not;
   if (nc_opinfo[op].types == CLASS_WHO && nc_category(work) != NC_FLOAT)
     op = OP_clone;
   result = truth ? DT_b8 : work;
-  TRY(target(y, out, in, n, result));
+  TRY(target(y, out, d, in, n, result));
   if ((*y)->dtype != result) {          /* wrapped or rounded to it first */
     Tensor *b;
     if ((r = nc_apply(&b, op, in, par, NULL)) == NC_OK) {
@@ -510,7 +514,7 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   foldloop(&k, x, *y, dims, keepdim, 0);
   foldloop(&k, x, *y, dims, keepdim, 1);
   nc_count(nc_numel(x), traffic(*y, in, 1));
-  r = k.n ? nc_device(x)->run(&k) : NC_OK;
+  r = k.n ? nc_device(x)->run(nc_device(x), &k) : NC_OK;
   if (r != NC_OK) {
     nc_release(*y);
     *y = NULL;

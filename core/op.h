@@ -27,6 +27,9 @@ int nc_checkout(const Tensor *out, DType result, int nd,
 /* Do the bytes of two tensors meet, without being the same elements? */
 int nc_meets(const Tensor *a, const Tensor *b);
 
+/* The device of the operands; 0-d ones on the host count as numbers. */
+int nc_samedevice(const Device **d, const Arg in[], int n);
+
 /* Adds the operation and its operands to the record of failure r. */
 int nc_blamed(int r, const char *op, const Arg in[], int n);
 

@@ -83,7 +83,7 @@ static int make(Tensor **y, const Arg *a, DType t, const Arg *where) {
   const Device *d = where->device;
   *y = NULL;
   if (a->t == NULL)
-    return nc_new(y, d ? d : &nc_cpu, t, a->n, a->list);
+    return nc_new(y, d ? d : nc_defaultdevice, t, a->n, a->list);
   if (d && d != nc_device(a->t)) return nc_new(y, d, t, a->t->nd, a->t->size);
   return nc_newlike(y, a->t, t);
 }
@@ -160,7 +160,7 @@ static int checkuniform(DType t, double from, double to) {
 int nc_op_uniform_(Call *c) {
   DType t = c->arg[0].t->dtype;
   double from = nc_tofloat(c->arg[1].s), to = nc_tofloat(c->arg[2].s);
-  Draw d = { .make = NULL };
+  Draw d = { .wide = 0 };
   int r = checkuniform(t, from, to);
   if (r == NC_OK) d = nc_uniform(t, from, to);
   return inplace(c, r, &d);
@@ -187,7 +187,7 @@ int nc_op_randperm(Call *c) {
   if (r == NC_OK) r = nc_new(&p, &nc_cpu, DT_i64, 1, &n);
   if (r == NC_OK) r = nc_shuffle(nc_data(p), n);
   if (r == NC_OK) r = nc_cast(&cast, p, t);
-  if (r == NC_OK) r = nc_todevice(&c->out[0], cast, where ? where : &nc_cpu);
+  if (r == NC_OK) r = nc_todevice(&c->out[0], cast, where ? where : nc_defaultdevice);
   if (r == NC_OK) nc_count(n, 2 * n * nc_dtypesize(DT_i64));
   nc_release(p);
   nc_release(cast);

@@ -5,68 +5,7 @@
 */
 #include <math.h>
 
-#include "lines.h"
 #include "op.h"
-#include "portable.h"
-
-/*
-** One number, or two, for each line.  A line is cut in pieces of fixed size,
-** so that the result does not depend on the number of threads.
-*/
-typedef struct Part {
-  double value, second;       /* extreme; mean and m2; maximum and sum */
-  int64_t at, n;              /* position, or an int64 extreme; elements */
-} Part;
-
-typedef struct Job {
-  Lines in;
-  int64_t pieces;
-  int low;
-  Part *part;                 /* in.n x pieces */
-  void (*piece)(const struct Job *j, const void *x, int64_t n, Part *p);
-  void (*merge)(const struct Job *j, Part *a, const Part *b);
-} Job;
-
-static void pieces(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
-  const int64_t size = nc_dtypesize(j->in.t->dtype);
-  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
-    int64_t first = i % j->pieces * NC_PIECE, n = j->in.length - first;
-    Part *p = &j->part[i];
-    const char *x = nc_data(j->in.t);
-    x += (i / j->pieces * j->in.length + first) * size;
-    p->n = n < NC_PIECE ? n : NC_PIECE;
-    j->piece(j, x, p->n, p);
-    p->at += p->at >= 0 ? first : 0;
-  }
-}
-
-/* Leaves the results in part[0 .. in.n-1]. */
-static int runjob(Job *j, Tensor *x, unsigned dims) {
-  void *part;
-  int64_t bytes;
-  TRY(nc_lines(&j->in, x, dims));
-  j->pieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
-  if (NC_MULOVER(j->in.n * j->pieces, (int64_t)sizeof *j->part, &bytes))
-    bytes = INT64_MAX;        /* lines without elements may be that many */
-  TRY(nc_hostalloc(&part, bytes));
-  j->part = part;
-  nc_count(2 * nc_numel(x), nc_numel(x) * nc_dtypesize(x->dtype));
-  TRY(nc_parallel(j->in.n * j->pieces, 1 + 16384 / (j->in.length + 1), pieces,
-                  j));
-  for (int64_t i = 0; j->pieces > 1 && i < j->in.n; i++) {
-    Part *p = &j->part[i * j->pieces];
-    for (int64_t k = 1; k < j->pieces; k++) j->merge(j, p, p + k);
-    j->part[i] = *p;
-  }
-  return NC_OK;
-}
-
-static void endjob(Job *j) {
-  if (j->part)
-    nc_hostfree(j->part, j->in.n * j->pieces * (int64_t)sizeof *j->part);
-  nc_release(j->in.t);
-}
 
 /* A tensor of type `type', dense, to be filled with one number a line. */
 static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
@@ -77,36 +16,20 @@ static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
   return nc_new(y, nc_device(x), type, nd, size);
 }
 
+/* Asks the device of x to fold the dimensions of call->dims. */
+static int ask(LineCall *call) {
+  const Tensor *x = call->x;
+  const Device *d = nc_device(x);
+  call->lines = call->length = 1;
+  for (int i = 0; i < x->nd; i++)
+    *(call->dims >> i & 1 ? &call->length : &call->lines) *= x->size[i];
+  nc_count(2 * nc_numel(x), nc_numel(x) * nc_dtypesize(x->dtype));
+  return call->lines ? d->lines(d, call) : NC_OK;
+}
+
 /*
 ** Extremes
 */
-static int64_t intextreme(const int64_t *x, int64_t n, int low) {
-  int64_t at = 0;
-  for (int64_t i = 1; i < n; i++)
-    if (low ? x[i] < x[at] : x[i] > x[at]) at = i;
-  return at;
-}
-
-static void extremepiece(const Job *j, const void *x, int64_t n, Part *p) {
-  if (j->in.kernel)
-    p->at = j->in.kernel->argmax(x, n, j->low, &p->value);
-  else
-    p->at = intextreme(x, n, j->low);
-}
-
-static void extrememerge(const Job *j, Part *a, const Part *b) {
-  const int64_t *x = nc_data(j->in.t);
-  int better;
-  x += (a - j->part) / j->pieces * j->in.length;
-  if (j->in.kernel)
-    better = a->value == a->value &&
-             (b->value != b->value ||
-              (j->low ? b->value < a->value : b->value > a->value));
-  else
-    better = j->low ? x[b->at] < x[a->at] : x[b->at] > x[a->at];
-  if (better) *a = *b;
-}
-
 static int someelements(const Tensor *x, unsigned dims) {
   for (int d = 0; d < x->nd; d++)
     if ((dims >> d & 1) && x->size[d] == 0)
@@ -117,39 +40,19 @@ static int someelements(const Tensor *x, unsigned dims) {
 /* positions (1-based) and, if y is not NULL, values, of one or all dims */
 static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
                    int keepdim, int low) {
-  Job j = { .low = low, .piece = extremepiece, .merge = extrememerge };
-  Tensor *values = NULL;
-  int64_t *position;
-  int r;
-  *at = NULL;
-  TRY(someelements(x, dims));
-  r = newresult(at, x, dims, keepdim, DT_i64);
-  if (r == NC_OK && nc_numel(*at) > 0) r = runjob(&j, x, dims);
-  if (r == NC_OK && y) {
-    DType as = j.in.t ? j.in.t->dtype : x->dtype;
-    r = newresult(&values, x, dims, keepdim, as);
-  }
-  if (r == NC_OK && nc_numel(*at) > 0) {
-    position = nc_data(*at);
-    for (int64_t i = 0; i < j.in.n; i++) {
-      position[i] = j.part[i].at + 1;
-      if (y && values->dtype == DT_i64)
-        ((int64_t *)nc_data(values))[i] =
-            ((int64_t *)nc_data(j.in.t))[i * j.in.length + j.part[i].at];
-      else if (y && values->dtype == DT_f64)
-        ((double *)nc_data(values))[i] = j.part[i].value;
-      else if (y)
-        ((float *)nc_data(values))[i] = (float)j.part[i].value;
-    }
-  }
-  if (r == NC_OK && y) r = nc_cast(y, values, x->dtype);
+  LineCall l = { .op = low ? LINE_SMALLEST : LINE_LARGEST, .x = x, .dims = dims };
+  int r = someelements(x, dims);
+  if (r == NC_OK) r = newresult(&l.at, x, dims, keepdim, DT_i64);
+  if (r == NC_OK && y) r = newresult(&l.y, x, dims, keepdim, x->dtype);
+  if (r == NC_OK) r = ask(&l);
   if (r != NC_OK) {
-    nc_release(*at);
-    *at = NULL;
+    nc_release(l.at);
+    nc_release(l.y);
+    return r;
   }
-  nc_release(values);
-  endjob(&j);
-  return r;
+  if (y) *y = l.y;
+  *at = l.at;
+  return NC_OK;
 }
 
 /* max, min: of everything, along a dimension, or against a tensor */
@@ -199,19 +102,6 @@ int nc_op_argmin(Call *c) {
 /*
 ** Variance
 */
-static void momentpiece(const Job *j, const void *x, int64_t n, Part *p) {
-  p->at = -1;
-  j->in.kernel->moments(x, n, &p->value, &p->second);
-}
-
-static void momentmerge(const Job *j, Part *a, const Part *b) {
-  double n = (double)(a->n + b->n), delta = b->value - a->value;
-  (void)j;
-  a->second += b->second + delta * delta * (double)a->n * (double)b->n / n;
-  a->value += delta * (double)b->n / n;
-  a->n += b->n;
-}
-
 static int needfloat(const Tensor *x) {
   if (nc_category(x->dtype) == NC_FLOAT) return NC_OK;
   nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
@@ -219,34 +109,21 @@ static int needfloat(const Tensor *x) {
   return NC_EDTYPE;
 }
 
-/* Puts f(value) of each line in a result of x's type. */
-static int putresults(Tensor **y, const Job *j, Tensor *x, unsigned dims,
-                      int keepdim) {
-  Tensor *wide;
+/* y = one number of x's type for each line */
+static int number(Tensor **y, LineCall *l, int keepdim) {
   int r;
-  TRY(newresult(&wide, x, dims, keepdim, DT_f64));
-  for (int64_t i = 0; i < j->in.n; i++)
-    ((double *)nc_data(wide))[i] = j->part[i].value;
-  r = nc_cast(y, wide, x->dtype);
-  nc_release(wide);
+  TRY(newresult(&l->y, l->x, l->dims, keepdim, l->x->dtype));
+  if ((r = ask(l)) == NC_OK) *y = l->y;
+  else nc_release(l->y);
   return r;
 }
 
 static int variance(Tensor **y, Call *c, unsigned dims, int root) {
-  Tensor *x = c->arg[0].t;
-  double correction = c->arg[2].s.i ? 1 : 0;
-  Job j = { .piece = momentpiece, .merge = momentmerge };
-  int r = runjob(&j, x, dims);
-  if (c->arg[4].given) correction = nc_tofloat(c->arg[4].s);
-  for (int64_t i = 0; r == NC_OK && i < j.in.n && !nc_interrupted; i++) {
-    double n = (double)j.in.length - correction;
-    double v = j.in.length ? j.part[i].second / (n > 0 ? n : 0) : NAN;
-    j.part[i].value = root ? sqrt(v) : v;
-  }
-  if (r == NC_OK && nc_interrupted) r = nc_fail(NC_EINTR, "interrupted");
-  if (r == NC_OK) r = putresults(y, &j, x, dims, (int)c->arg[3].s.i);
-  endjob(&j);
-  return r;
+  LineCall l = { .op = root ? LINE_STD : LINE_VAR, .x = c->arg[0].t };
+  l.dims = dims;
+  l.correction = c->arg[4].given ? nc_tofloat(c->arg[4].s)
+                                 : (double)(c->arg[2].s.i != 0);
+  return number(y, &l, (int)c->arg[3].s.i);
 }
 
 static int varstd(Call *c, int root) {
@@ -303,50 +180,14 @@ int nc_op_norm(Call *c) {
   return nc_blamed(r, "norm", c->arg, 1);
 }
 
-static void lsepiece(const Job *j, const void *x, int64_t n, Part *p) {
-  enum { BLOCK = 1024 };
-  const int64_t size = nc_dtypesize(j->in.t->dtype);
-  double buf[BLOCK];
-  p->at = -1;
-  p->second = 0;
-  j->in.kernel->argmax(x, n, 0, &p->value);
-  if (isinf(p->value)) return;
-  for (int64_t i = 0; i < n; i += BLOCK)
-    p->second += j->in.kernel->expsum(buf, (const char *)x + i * size,
-                                      n - i < BLOCK ? n - i : BLOCK, p->value);
-}
-
-static void lsemerge(const Job *j, Part *a, const Part *b) {
-  double max = b->value > a->value ? b->value : a->value;
-  (void)j;
-  if (b->value != b->value) max = b->value;
-  if (!isinf(max))
-    a->second = a->second * exp(a->value - max) +
-                b->second * exp(b->value - max);
-  a->value = max;
-}
-
-static int logsumexp(Tensor **y, Tensor *x, unsigned dims, int keepdim) {
-  Job j = { .piece = lsepiece, .merge = lsemerge };
-  int r = runjob(&j, x, dims);
-  for (int64_t i = 0; r == NC_OK && i < j.in.n && !nc_interrupted; i++) {
-    if (j.in.length == 0) j.part[i].value = -INFINITY;
-    else if (!isinf(j.part[i].value)) j.part[i].value += log(j.part[i].second);
-  }
-  if (r == NC_OK && nc_interrupted) r = nc_fail(NC_EINTR, "interrupted");
-  if (r == NC_OK) r = putresults(y, &j, x, dims, keepdim);
-  endjob(&j);
-  return r;
-}
-
 int nc_op_logsumexp(Call *c) {
   Tensor *x = c->arg[0].t, *cast = NULL;
-  unsigned dims;
+  LineCall l = { .op = LINE_LOGSUMEXP };
   int isint = nc_category(x->dtype) != NC_FLOAT;
-  int r = nc_dimmask(&dims, &c->arg[1], x->nd);
+  int r = nc_dimmask(&l.dims, &c->arg[1], x->nd);
   if (r == NC_OK) r = nc_cast(&cast, x, isint ? nc_defaultdtype : x->dtype);
-  if (r == NC_OK)
-    r = logsumexp(&c->out[0], cast, dims, (int)c->arg[2].s.i);
+  l.x = cast;
+  if (r == NC_OK) r = number(&c->out[0], &l, (int)c->arg[2].s.i);
   nc_release(cast);
   return nc_blamed(r, "logsumexp", c->arg, 1);
 }

@@ -48,13 +48,19 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes) {
   return buf;
 }
 
-static int toolarge(DType type, int nd, const int64_t size[]) {
-  char shape[NC_TEXT], want[NC_TEXT], have[NC_TEXT];
+/* A tensor is too large for device d, which has failed, or for any. */
+static int toolarge(const Device *d, DType type, int nd,
+                    const int64_t size[]) {
+  char shape[NC_TEXT], want[NC_TEXT], have[NC_TEXT], why[256];
   double bytes = (double)nc_dtypesize(type);
-  for (int d = 0; d < nd; d++) bytes *= (double)size[d];
+  for (int i = 0; i < nd; i++) bytes *= (double)size[i];
+  nc_shapetext(shape, nd, size);
+  if (d && d != &nc_cpu) {    /* it has said how much it has */
+    snprintf(why, sizeof why, "%s", nc_lasterror()->text);
+    return nc_fail(NC_ENOMEM, "%s[%s] %s", nc_dtypename(type), shape, why);
+  }
   return nc_fail(NC_ENOMEM, "%s[%s] needs %s; cpu has %s free",
-                 nc_dtypename(type), nc_shapetext(shape, nd, size),
-                 nc_bytestext(want, bytes),
+                 nc_dtypename(type), shape, nc_bytestext(want, bytes),
                  nc_bytestext(have, (double)nc_hostavailable()));
 }
 
@@ -74,7 +80,7 @@ int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]) {
     if (over) n = 1;
   }
   if (over || NC_MULOVER(n, nc_dtypesize(type), &bytes))
-    return toolarge(type, nd, size);
+    return toolarge(NULL, type, nd, size);
   *numel = empty ? 0 : n;
   return NC_OK;
 }
@@ -102,11 +108,12 @@ static int newstorage(Storage **out, const Device *d, int64_t bytes) {
   Storage *s = nc_slaballoc(&storages);
   if (s == NULL) return nc_fail(NC_ENOMEM, "no memory for a storage");
   s->refs = 1;
+  s->pinned = 0;
   s->device = d;
   s->bytes = bytes;
   s->p = s->small;
   if (bytes > (int64_t)sizeof s->small || d != &nc_cpu) {
-    int r = d->alloc(&s->p, bytes);
+    int r = d->alloc(d, &s->p, bytes);
     if (r != NC_OK) {
       nc_slabfree(&storages, s);
       return r;
@@ -118,8 +125,16 @@ static int newstorage(Storage **out, const Device *d, int64_t bytes) {
 
 static void releasestorage(Storage *s) {
   if (--s->refs > 0) return;
-  if (s->p != s->small) s->device->free(s->p, s->bytes);
+  if (s->pinned) nc_opened()->unpin(s->p, s->bytes);
+  else if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
   nc_slabfree(&storages, s);
+}
+
+/* Exchanges the memory of a new storage for page-locked memory. */
+static void repin(Storage *s, void *p) {
+  if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
+  s->p = p;
+  s->pinned = 1;
 }
 
 static Tensor *newstruct(DType type, int nd) {
@@ -146,7 +161,7 @@ int nc_new(Tensor **out, const Device *d, DType type, int nd,
   r = newstorage(&t->data, d, n * nc_dtypesize(type));
   if (r != NC_OK) {
     nc_slabfree(&tensors, t);
-    return r == NC_ENOMEM && n ? toolarge(type, nd, size) : r;
+    return r == NC_ENOMEM && n ? toolarge(d, type, nd, size) : r;
   }
   n = 1;
   for (int i = nd - 1; i >= 0; i--) {
@@ -298,6 +313,30 @@ int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
   }
   TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
   return give(out, y, nc_copy(y, x));
+}
+
+int nc_pin(Tensor **out, Tensor *x) {
+  const Accelerator *a;
+  Tensor *y;
+  void *p;
+  *out = NULL;
+  if (nc_device(x) != &nc_cpu) {
+    nc_fail(NC_EDEVICE, "only the memory of the cpu can be page-locked");
+    nc_hint("self:cpu() first");
+    return NC_EDEVICE;
+  }
+  if (x->data->pinned) {
+    nc_retain(*out = x);
+    return NC_OK;
+  }
+  TRY(nc_accelerator(&a));
+  TRY(nc_new(&y, &nc_cpu, x->dtype, x->nd, x->size));
+  int r = a->pin(&p, y->data->bytes);
+  if (r == NC_OK) {
+    repin(y->data, p);
+    r = nc_copy(y, x);
+  }
+  return give(out, y, r);
 }
 
 int nc_item(Scalar *v, const Tensor *t) {

@@ -144,6 +144,7 @@ void nc_failalloc(int64_t n, int sticky);
 */
 typedef struct Storage {
   int refs;
+  int pinned;                 /* page-locked host memory */
   const Device *device;
   void *p;
   int64_t bytes;              /* as asked for */
@@ -189,7 +190,9 @@ int nc_fill(Tensor *y, Scalar v);
 int nc_checkfits(Scalar v, DType t);     /* can it be an element of type t? */
 int nc_read(Scalar *v, const Tensor *t, int64_t offset); /* element there */
 int nc_item(Scalar *v, const Tensor *t); /* the value of a 1-element tensor */
+int nc_copyto(Tensor *y, Tensor *x, int how);  /* how: NC_NOWAIT or 0 */
 int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */
+int nc_pin(Tensor **y, Tensor *x);   /* in page-locked memory; x if there */
 #include "index.h"            /* t[...] */
 
 /* Text for messages: "float32[3x4] cpu", "3x4".  Returns buf. */
@@ -303,52 +306,15 @@ typedef struct FamilyInfo {
   const char *name;
   const char *signature;
   const char *doc;
-  int (*cpu)(Call *c);
+  int (*fn)(Call *c);
 } FamilyInfo;
 
 extern const FamilyInfo nc_families[FAM_COUNT];
-int nc_call(Call *c);         /* on the device of the operands */
+int nc_call(Call *c);
 int nc_newlist(Call *c, int n);
 void nc_freelist(Call *c);
 
-/*
-** Devices
-*/
-/* What a kernel is called with.  Operand 0 is the result.  Dimension 0 is
-   the innermost.  Strides are in elements; a number has stride 0 and lies
-   in `number'. */
-typedef struct Loop {
-  Op op;
-  int part;                   /* 0 the value, 1.. the gradients */
-  DType work;                 /* the type that is computed in */
-  int nargs;                  /* operands, the result included */
-  int nd, nfold;              /* dimensions; the last nfold ones are folded */
-  int64_t n;                  /* number of results */
-  int64_t size[NC_MAXDIM];
-  int64_t step[NC_MAXIN][NC_MAXDIM];
-  DType type[NC_MAXIN];
-  void *p[NC_MAXIN];          /* NULL: a number */
-  Scalar number[NC_MAXIN];
-  double par[2];
-} Loop;
-
-struct Device {
-  const char *name;           /* "cpu", "cuda:0" */
-  int (*alloc)(void **p, int64_t bytes);
-  void (*free)(void *p, int64_t bytes);
-  int (*copy)(void *dst, const void *src, int64_t bytes,
-              const Device *from);          /* to this device */
-  int (*tohost)(void *dst, const void *src, int64_t bytes);
-  int (*run)(const Loop *k);
-  int (*synchronize)(void);
-  int (*const *family)(Call *c);            /* FAM_COUNT of them, or NULL */
-};
-
-extern const Device nc_cpu;
-const char *nc_cpulevel(void); /* the instructions in use: "x86-64-v4" */
-const Device *nc_host(void);  /* where numbers of the program lie */
-int nc_finddevice(const Device **d, const char *name);
-int nc_synchronize(void);                   /* every device in use */
+#include "devices.h"          /* what the core asks of one */
 
 /*
 ** Counters, interruption, threads, random numbers
@@ -357,7 +323,9 @@ typedef struct Counters {
   int64_t flops, bytes, launches, allocated;
 } Counters;
 
+#ifndef __cplusplus           /* C++ has another word for it */
 extern _Thread_local Counters nc_counters;
+#endif
 void nc_count(int64_t flops, int64_t bytes);
 
 extern volatile sig_atomic_t nc_interrupted; /* polled by every long loop */

@@ -5,6 +5,9 @@
 
 #include "tensor.h"
 
+/* Fails: index `given' is outside dimension d, of a size, of nd. */
+int nc_outside(int64_t given, int64_t size, int d, int nd);
+
 /* *at = index `given' of dimension d (from 1, or negative from the end),
    counted from 0. */
 int nc_position(int64_t *at, int64_t given, const Tensor *t, int d);

@@ -21,6 +21,4 @@ void nc_walkby(Walk *w, int64_t n);           /* n forward */
 int64_t nc_walkleft(const Walk *w);           /* in the innermost dimension */
 int64_t nc_walkoffset(const Walk *w, int j);  /* of operand j, in elements */
 
-int nc_cpufold(const Loop *k);                /* a reduction; cpufold.c */
-
 #endif

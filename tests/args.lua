@@ -91,7 +91,7 @@ raises("dtype", nil, "no dtype 'float31', did you mean 'float3", nacre.zeros, 2,
 raises("dtype", nil, "a dtype", nacre.zeros, 2, { dtype = 3 })
 raises("device", "EDEVICE", "no device is called 'gpu'", nacre.zeros, 2,
        { device = "gpu" })
-raises("device", "EDEVICE", "no usable device", nacre.zeros, 2, { device = "cuda" })
+raises("device", "EDEVICE", "no usable CUDA device", nacre.zeros, 2, { device = "cuda" })
 raises("choice", nil, "approximate must be one of none|tanh, not 'x'", a.gelu, a,
        { approximate = "x" })
 raises("bool", nil, "keepdim must be true or false", a.sum, a, { keepdim = 1 })

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** devices.h - devices, and what the core asks of one; a part of tensor.h,
+** which includes it.
+**
+** The core checks, allocates and counts; a device computes.  Every request
+** below has been checked: types and shapes are right, all tensors lie on the
+** device, results are allocated, and nothing is empty unless it says so.  A
+** device may work later than it is asked (it is asynchronous); then a
+** failure of the work itself is told by the next function that waits.
+*/
+#ifndef devices_h
+#define devices_h
+
+/*
+** Rows: what a kernel is called with.  Operand 0 is the result.  Dimension 0
+** is the innermost.  Strides are in elements; a number has stride 0 and lies
+** in `number'.
+*/
+typedef struct Loop {
+  Op op;
+  int part;                   /* 0 the value, 1.. the gradients */
+  DType work;                 /* the type that is computed in */
+  int nargs;                  /* operands, the result included */
+  int nd, nfold;              /* dimensions; the last nfold ones are folded */
+  int64_t n;                  /* number of results */
+  int64_t size[NC_MAXDIM];
+  int64_t step[NC_MAXIN][NC_MAXDIM];
+  DType type[NC_MAXIN];
+  void *p[NC_MAXIN];          /* NULL: a number */
+  Scalar number[NC_MAXIN];
+  double par[2];
+} Loop;
+
+/*
+** Along dimensions.  x has any strides.  Those that give a line for a line
+** (softmax, log_softmax, cumsum) work along the one dimension of `dims' and
+** fill y, dense, in the shape and type of x.  The others fold the dimensions
+** of the mask `dims' (all bits set: all of them): y is dense, of x's type,
+** and at, dense int64, takes positions, 1-based, counted row by row through
+** the folded dimensions in their order.  Their elements are those of x
+** without the folded dimensions (x->size, in order); kept dimensions of size
+** 1 do not matter.  Lines may be empty where a row of the table says so.
+*/
+typedef enum LineOp {
+  LINE_SOFTMAX, LINE_LOG_SOFTMAX,   /* float types */
+  LINE_CUMSUM,                      /* int64 or a float type */
+  LINE_LARGEST, LINE_SMALLEST,      /* any type; y may be NULL; nan wins, the
+                                       first wins */
+  LINE_VAR, LINE_STD,               /* float; over max(0, n - correction);
+                                       nan for an empty line */
+  LINE_LOGSUMEXP                    /* float; -inf for an empty line */
+} LineOp;
+
+typedef struct LineCall {
+  LineOp op;
+  Tensor *x, *y, *at;
+  unsigned dims;
+  int64_t lines, length;      /* results, elements behind each */
+  double correction;
+} LineCall;
+
+/* y[i] of a vector: start + i*step, in int64 (wrapping) if those are
+   integers, else in double; if `spread', the second half counts back from
+   end, so that both ends are exact.  Then converted to y's type. */
+typedef struct Sequence {
+  Tensor *y;
+  Scalar start, end, step;
+  int spread;
+} Sequence;
+
+/* Index tensor to offsets: offset[i] = (given[i] - 1) * step, or, for a
+   negative one, (given[i] + size) * step.  0 and what is outside fails as
+   nc_position would say it for dimension `shown' (0-based) of `of'. */
+typedef struct Places {
+  const Tensor *given;        /* int64, dense */
+  Tensor *offset;             /* int64, dense, of that shape */
+  int64_t size, step;
+  const Tensor *of;
+  int shown;
+} Places;
+
+/* Where a dense bool tensor is true, in order: a new int64 tensor of offsets
+   [n] (the sum of coordinate*step, over dimensions nd, size, step as which
+   the mask is seen), or of 1-based coordinates [n x nd].  May be empty. */
+typedef struct Trues {
+  const Tensor *mask;
+  int coordinates;
+  int nd;
+  int64_t size[NC_MAXDIM], step[NC_MAXDIM];
+} Trues;
+
+/* Where the picked elements lie, and how they lie in the other tensor: its
+   dimensions at .. at+offset->nd-1 run over them, evenly; its others, in
+   order, are those of x that are not picked from (bits of `picked').  To
+   other from x, or the reverse.  The types of x and other are one. */
+typedef struct Gather {
+  const Tensor *x, *other;
+  Tensor *offset;             /* int64, dense, on the device of x */
+  unsigned picked;
+  int at;
+  int distinct;               /* no two offsets are equal */
+} Gather;
+
+/* Random numbers as philox.h lays them out, from block number `block' of
+   seed `key', into a dense y of any type they fit. */
+typedef enum DrawKind { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS } DrawKind;
+
+typedef struct Draw {
+  DrawKind kind;
+  int wide;                   /* two elements a block, not four: in double,
+                                 or integers of more than 2^32 values */
+  int bits;                   /* of a uniform float */
+  double a, b, limit;         /* a + b*x; a uniform one at most limit */
+  uint64_t range;             /* of integers, from low */
+  int64_t low;
+  uint64_t key, block;
+  Tensor *y;
+} Draw;
+
+/* y = beta*y + alpha*a*b, where y need not be set if beta is 0.  All are of
+   one type, not bool; a is [batch.. x m x k], b [batch.. x k x n] with any
+   strides (a step of 0 repeats along a batch dimension), y [batch.. x m x n],
+   dense.  Sums are kept in float32 or wider, int64 or int32.  k may be 0. */
+typedef struct Product {
+  Tensor *a, *b, *y;
+  Scalar alpha, beta;
+} Product;
+
+/* x, a bool of one element, must be true: else the operation that asks fails
+   with `text' (a constant). */
+typedef struct Expect {
+  const Tensor *x;
+  int code;
+  const char *text;
+} Expect;
+
+/* How bytes cross between the host and a device. */
+enum {
+  NC_PINNED = 1,              /* the host's memory is page-locked */
+  NC_NOWAIT = 2               /* if it is, do not wait for the copy */
+};
+
+struct Device {
+  const char *name;           /* "cpu", "cuda:0" */
+  int ordinal;                /* of its kind, from 0; -1 is the host */
+  Memory *memory;
+  int (*alloc)(const Device *d, void **p, int64_t bytes);
+  void (*free)(const Device *d, void *p, int64_t bytes);
+  /* dst on d; src on `from', which may be d, the host or another one */
+  int (*copy)(const Device *d, void *dst, const void *src, int64_t bytes,
+              const Device *from, int how);
+  int (*tohost)(const Device *d, void *dst, const void *src, int64_t bytes,
+                int how);
+  int (*synchronize)(const Device *d);      /* waits; NC_EINTR if interrupted */
+  void (*trim)(const Device *d, int64_t budget); /* frees cached blocks */
+  int (*run)(const Device *d, const Loop *k);
+  int (*lines)(const Device *d, const LineCall *c);
+  int (*sequence)(const Device *d, const Sequence *s);
+  int (*places)(const Device *d, const Places *p);
+  int (*trues)(const Device *d, Tensor **y, const Trues *t);
+  int (*gather)(const Device *d, const Gather *g);    /* other = x, picked */
+  int (*scatter)(const Device *d, const Gather *g);   /* x, picked, = other */
+  int (*draw)(const Device *d, const Draw *w);
+  int (*product)(const Device *d, const Product *p);
+  int (*expect)(const Device *d, const Expect *e);
+};
+
+extern const Device nc_cpu;
+extern const Device *nc_defaultdevice;      /* where new tensors go */
+const char *nc_cpulevel(void); /* the instructions in use: "x86-64-v4" */
+const Device *nc_host(void);  /* where numbers of the program lie */
+int nc_finddevice(const Device **d, const char *name); /* opens it if need be */
+/* Calls fn for each device that is open, until one fails. */
+int nc_ondevices(int (*fn)(const Device *d, void *ctx), void *ctx);
+int nc_synchronize(void);                   /* every device in use */
+
+/*
+** Accelerators: the devices of a plug-in, and what is theirs alone.  Opened
+** at first use; see plugin.c.  Ordinals count from 0.
+*/
+typedef struct Stream Stream;
+typedef struct Event Event;
+
+typedef struct DeviceInfo {
+  char name[256];             /* "NVIDIA H200" */
+  int major, minor;           /* compute capability */
+  int processors;             /* multiprocessors */
+  int64_t memory, l2;         /* bytes */
+  int clock, memoryclock;     /* kHz, 0: unknown */
+  int bus;                    /* bits, of the memory */
+  char uuid[48], pci[24];
+} DeviceInfo;
+
+typedef struct MemoryInfo {
+  int64_t free, total;        /* of the device, as its driver says */
+  int64_t allocated, peak;    /* held by tensors */
+  int64_t reserved, reservedpeak;           /* and by the cache */
+  int64_t allocs, hits, frees, segments;    /* calls, cudaMalloc'ed pieces */
+} MemoryInfo;
+
+typedef struct Accelerator {
+  const char *kind;           /* "cuda" */
+  int emulated;
+  int count;
+  const Device *const *device;
+  int (*current)(void);
+  int (*setcurrent)(int i);
+  int (*info)(int i, DeviceInfo *out);
+  int (*memory)(int i, MemoryInfo *out);
+  void (*resetpeak)(int i);
+  int (*peer)(int i, int j);  /* can i read the memory of j? */
+  int (*pin)(void **p, int64_t bytes);      /* page-locked host memory */
+  void (*unpin)(void *p, int64_t bytes);
+  /* Streams.  The default one of a device is always there. */
+  int (*newstream)(Stream **s, int i, int priority);
+  void (*freestream)(Stream *s);
+  Stream *(*stream)(int i);                 /* the current one */
+  Stream *(*defaultstream)(int i);
+  int (*setstream)(Stream *s);              /* also makes its device current */
+  int (*streamdevice)(const Stream *s);
+  uint64_t (*streamid)(const Stream *s);    /* the CUDA handle, to be shown */
+  int (*querystream)(Stream *s, int *done);
+  int (*waitstream)(Stream *s);             /* the host waits */
+  /* Events. */
+  int (*newevent)(Event **e, int timing);
+  void (*freeevent)(Event *e);
+  int (*record)(Event *e, Stream *s);
+  int (*after)(Stream *s, Event *e);        /* what s does next waits for e */
+  int (*queryevent)(Event *e, int *done);
+  int (*waitevent)(Event *e);
+  int (*elapsed)(double *ms, Event *from, Event *to);
+  /* Settings by name: "allow_tf32" (0, 1). */
+  int (*get)(const char *name, int64_t *value);
+  int (*set)(const char *name, int64_t value);
+  /* A fact by number, as text, for :doctor: "driver 580.65, CUDA 13.0"; NULL
+     at the end. */
+  const char *(*fact)(int n);
+  /* Has a device failed so that only a restart helps?  The program's exit
+     status must tell. */
+  int (*failed)(void);
+} Accelerator;
+
+/* Opens the plug-in; fails with the reason if there is nothing to use. */
+int nc_accelerator(const Accelerator **a);
+/* The same if it is open already, else NULL. */
+const Accelerator *nc_opened(void);
+
+/* What a plug-in gets from the core, and its one entry point. */
+typedef struct Host {
+  int abi;                    /* NC_ABI */
+  size_t loop, device;        /* sizes of structures */
+  int ops;                    /* OP_COUNT */
+  const char *version;
+  volatile sig_atomic_t *interrupted;
+  int (*fail)(int code, const char *fmt, ...);
+  void (*rule)(const char *fmt, ...);
+  void (*hint)(const char *fmt, ...);
+  void (*blameop)(const char *op);
+  int (*newtensor)(Tensor **t, const Device *d, DType type, int nd,
+                   const int64_t size[]);
+  void (*release)(Tensor *t);
+  int (*newdense)(Tensor **y, Tensor *x);   /* nc_dense */
+  int (*cast)(Tensor **y, Tensor *x, DType type);
+  /* fails as nc_position does for a wrong index of dimension d of nd */
+  int (*outside)(int64_t index, int64_t size, int d, int nd);
+  char *(*bytestext)(char *buf, double bytes);  /* nc_bytestext */
+  int (*parallel)(int64_t n, int64_t grain,     /* nc_parallel */
+                  void (*fn)(void *ctx, int64_t begin, int64_t end),
+                  void *ctx);
+} Host;
+
+#define NC_ABI 1
+#define NC_PLUGIN "nacre_plugin"
+typedef int PluginEntry(const Host *h, const Accelerator **a);
+
+#endif
