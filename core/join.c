@@ -19,6 +19,17 @@ static int mismatch(const Call *c, int i, int j) {
   return nc_lasterror()->code;
 }
 
+/* Do all tensors of the list lie on the device of the first? */
+static int together(const Call *c) {
+  const Arg *a = &c->arg[0];
+  const Device *d;
+  for (int i = 1; i < a->n; i++) {
+    const Arg pair[2] = { { .t = a->tensors[0] }, { .t = a->tensors[i] } };
+    if (nc_samedevice(&d, pair, 2) != NC_OK) return mismatch(c, 0, i);
+  }
+  return NC_OK;
+}
+
 static int finish(Call *c, int r) {
   if (r == NC_OK) return r;
   nc_release(c->out[0]);
@@ -89,6 +100,7 @@ static int cat(Call *c) {
   int64_t size[NC_MAXDIM], at = 0;
   int first = 0, dim;
   if (a->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
+  TRY(together(c));
   for (int i = 0; i < a->n; i++)
     if (a->tensors[i]->nd == 0) {
       nc_fail(NC_ESHAPE, "tensor %d has no dimensions", i + 1);
@@ -123,6 +135,7 @@ static int stack(Call *c) {
   int64_t size[NC_MAXDIM + 1];
   int dim;
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
+  TRY(together(c));
   a = list->tensors[0];
   for (int i = 1; i < list->n; i++) {
     const Tensor *t = list->tensors[i];

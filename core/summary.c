@@ -313,19 +313,13 @@ static int histogram(Summary *y, Scan *s, int64_t parts) {
   return NC_OK;
 }
 
-/* Describes t, or a sample of at most `limit' elements if that is not 0.
-   Without finite elements min, max, mean and std are nan. */
-int nc_summary(Summary *y, const Tensor *t, int64_t limit) {
+/* Describes what lies on the host. */
+static int describe(Summary *y, const Tensor *t, int64_t limit) {
   Scan s;
   Part total = { .firstbad = -1 };
   int64_t parts, bytes;
   void *p;
   int r;
-  memset(y, 0, sizeof *y);
-  y->firstbad = -1;
-  if (nc_device(t) != &nc_cpu)
-    return nc_fail(NC_EDEVICE, "no summary of a tensor on %s",
-                   nc_device(t)->name);
   prepare(&s, t, limit);
   y->n = s.n;
   y->seen = s.seen;
@@ -344,4 +338,64 @@ int nc_summary(Summary *y, const Tensor *t, int64_t limit) {
   }
   nc_hostfree(p, bytes);
   return r;
+}
+
+/*
+** Of another device
+*/
+
+/* Thins t, a view, to at most `limit' elements (0: all): every[d]-th ones of
+   dimension d, the longest first. */
+static void thin(Tensor *t, int64_t limit, int64_t every[]) {
+  for (int d = 0; d < t->nd; d++) every[d] = 1;
+  for (int i = 0; limit > 0 && i < t->nd && nc_numel(t) > limit; i++) {
+    int at = 0;
+    for (int d = 1; d < t->nd; d++)
+      if (t->size[d] > t->size[at]) at = d;
+    every[at] = (nc_numel(t) - 1) / limit + 1;
+    if (every[at] > t->size[at]) every[at] = t->size[at];
+    t->size[at] = (t->size[at] - 1) / every[at] + 1;
+    t->step[at] *= every[at];
+  }
+}
+
+/* The flat position in t of element i of the thinned tensor. */
+static int64_t unthinned(const Tensor *t, const Tensor *thinned,
+                        const int64_t every[], int64_t i) {
+  int64_t n = 1, at = 0;
+  for (int d = t->nd - 1; d >= 0; d--) {
+    at += i % thinned->size[d] * every[d] * n;
+    i /= thinned->size[d];
+    n *= t->size[d];
+  }
+  return at;
+}
+
+/* Only what is looked at comes to the host. */
+static int remote(Summary *y, const Tensor *t, int64_t limit) {
+  Tensor *view, *dense = NULL, *host = NULL;
+  int64_t every[NC_MAXDIM];
+  int r;
+  TRY(nc_alias(&view, t));
+  thin(view, limit, every);
+  if ((r = nc_dense(&dense, view)) == NC_OK &&
+      (r = nc_todevice(&host, dense, &nc_cpu)) == NC_OK &&
+      (r = describe(y, host, 0)) == NC_OK) {
+    y->n = nc_numel(t);
+    if (y->firstbad >= 0)
+      y->firstbad = unthinned(t, view, every, y->firstbad);
+  }
+  nc_release(view);
+  nc_release(dense);
+  nc_release(host);
+  return r;
+}
+
+/* Describes t, or a sample of at most `limit' elements if that is not 0.
+   Without finite elements min, max, mean and std are nan. */
+int nc_summary(Summary *y, const Tensor *t, int64_t limit) {
+  memset(y, 0, sizeof *y);
+  y->firstbad = -1;
+  if (nc_device(t) == &nc_cpu) return describe(y, t, limit);
+  return remote(y, t, limit);
 }
