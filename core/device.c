@@ -122,6 +122,58 @@ static int64_t listbytes(int n) {
   return ((int64_t)n + 1) * (int64_t)sizeof(Tensor *);
 }
 
+/* Brings *t to device d. */
+static int bring(Tensor **t, const Device *d) {
+  Tensor *there;
+  TRY(nc_todevice(&there, *t, d));
+  nc_release(*t);
+  *t = there;
+  return NC_OK;
+}
+
+/* own = a list of the tensors of `a' on the host, in its place */
+static int bringlist(Arg *a, Tensor ***own) {
+  void *p;
+  TRY(nc_hostalloc(&p, listbytes(a->n)));
+  *own = memset(p, 0, (size_t)listbytes(a->n));
+  for (int k = 0; k < a->n; k++)
+    TRY(nc_todevice(&(*own)[k], a->tensors[k], &nc_cpu));
+  a->tensors = *own;
+  return NC_OK;
+}
+
+static int onhost(Call *c, Tensor **own[], const Device *d) {
+  for (int i = 0; i < NC_MAXARG; i++) {
+    if (c->arg[i].t) TRY(bring(&c->arg[i].t, &nc_cpu));
+    if (c->arg[i].tensors) TRY(bringlist(&c->arg[i], &own[i]));
+  }
+  TRY(nc_families[c->op].fn(c));
+  for (int i = 0; i < NC_MAXOUT; i++)
+    if (c->out[i]) TRY(bring(&c->out[i], d));
+  for (int i = 0; i < c->nlist; i++) TRY(bring(&c->list[i], d));
+  return NC_OK;
+}
+
+int nc_byhost(Call *c, const Device *d) {
+  Call low = *c;
+  Tensor **own[NC_MAXARG] = { NULL };
+  int r;
+  for (int i = 0; i < NC_MAXARG; i++)
+    if (low.arg[i].t) nc_retain(low.arg[i].t);
+  r = onhost(&low, own, d);
+  for (int i = 0; i < NC_MAXARG; i++) {
+    nc_release(low.arg[i].t);
+    if (own[i] == NULL) continue;
+    for (int k = 0; k < low.arg[i].n; k++) nc_release(own[i][k]);
+    nc_hostfree(own[i], listbytes(low.arg[i].n));
+  }
+  memcpy(c->out, low.out, sizeof c->out);
+  c->value = low.value;
+  c->list = low.list;
+  c->nlist = low.nlist;
+  return r;
+}
+
 int nc_newlist(Call *c, int n) {
   void *p;
   TRY(nc_hostalloc(&p, listbytes(n)));

@@ -30,6 +30,11 @@ int nc_meets(const Tensor *a, const Tensor *b);
 /* The device of the operands; 0-d ones on the host count as numbers. */
 int nc_samedevice(const Device **d, const Arg in[], int n);
 
+/* The one policy for what device d cannot do: a family's function that finds
+   its request missing (NULL) in d returns this; the operands go to the host,
+   the results come back.  Results of failure are the caller's to release. */
+int nc_byhost(Call *c, const Device *d);
+
 /* Adds the operation and its operands to the record of failure r. */
 int nc_blamed(int r, const char *op, const Arg in[], int n);
 
