@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** blas.c - cuBLAS: finds it, opens it, keeps a handle for each device and a
+** workspace for each stream, and asks it for products.
+**
+** The library is half a gigabyte and takes tens of milliseconds to open, and
+** it may be missing: so it is opened by the first product that wants it.  The
+** emulated plug-in calls the emulation's in its place.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "blas.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu.h"
+
+/*
+** What we call.  The types are cuBLAS's with its enumerations as int.
+*/
+typedef struct Handle *Handle;
+
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
+enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_FAST_TF32 = 77 };
+enum { ALGO_DEFAULT = -1 };
+enum { DEFAULT_MATH = 0, NO_REDUCED_REDUCTION = 16 };
+enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, NOT_SUPPORTED = 15 };
+
+/* clang-format off */
+#define FUNCTIONS(X)                                                          \
+  X(create,       cublasCreate_v2,           (Handle *h))                     \
+  X(destroy,      cublasDestroy_v2,          (Handle h))                      \
+  X(setstream,    cublasSetStream_v2,        (Handle h, cudaStream_t s))      \
+  X(setworkspace, cublasSetWorkspace_v2,     (Handle h, void *p, size_t n))   \
+  X(setmathmode,  cublasSetMathMode,         (Handle h, int mode))            \
+  X(gemm,         cublasGemmEx,                                               \
+    (Handle h, int ta, int tb, int m, int n, int k, const void *alpha,        \
+     const void *a, int atype, int lda, const void *b, int btype, int ldb,    \
+     const void *beta, void *c, int ctype, int ldc, int compute, int algo))   \
+  X(strided,      cublasGemmStridedBatchedEx,                                 \
+    (Handle h, int ta, int tb, int m, int n, int k, const void *alpha,        \
+     const void *a, int atype, int lda, long long astep,                      \
+     const void *b, int btype, int ldb, long long bstep, const void *beta,    \
+     void *c, int ctype, int ldc, long long cstep, int count, int compute,    \
+     int algo))                                                               \
+  X(listed,       cublasGemmBatchedEx,                                        \
+    (Handle h, int ta, int tb, int m, int n, int k, const void *alpha,        \
+     const void *const *a, int atype, int lda, const void *const *b,          \
+     int btype, int ldb, const void *beta, void *const *c, int ctype,         \
+     int ldc, int count, int compute, int algo))
+/* clang-format on */
+
+#define WORKSPACE ((int64_t)32 << 20)
+
+typedef struct Workspace {
+  cudaStream_t stream;
+  void *p;
+  struct Workspace *next;
+} Workspace;
+
+static struct {
+  int tried;
+  void *library;
+  char fact[512];
+#define X(name, symbol, params) int (*name) params;
+  FUNCTIONS(X)
+#undef X
+  struct {
+    Handle handle;
+    cudaStream_t stream;      /* to which the handle is set */
+    const Device *device;
+    Workspace *workspaces;
+    int64_t size;             /* of each */
+  } on[MAXDEVICES];
+} blas;
+
+int nc_allowtf32;
+
+/*
+** The library
+*/
+/* *f = the function of that name; ISO C has no cast from void *. */
+static int find(void *f, const char *symbol) {
+#ifdef NC_EMULATED
+  EmuFunction p = emu_cublas(symbol);
+#else
+  void *p = dlsym(blas.library, symbol);
+#endif
+  memcpy(f, &p, sizeof p);
+  return p != NULL;
+}
+
+static int bind(void) {
+#define X(name, symbol, params) find(&blas.name, #symbol) &&
+  return FUNCTIONS(X) 1;
+#undef X
+}
+
+static void describe(const char *path) {
+  int (*property)(int which, int *value), v[3] = { 0 };
+  snprintf(blas.fact, sizeof blas.fact, "cuBLAS (%s)", path);
+  if (!find(&property, "cublasGetProperty")) return;
+  for (int i = 0; i < 3; i++) property(i, &v[i]);
+  snprintf(blas.fact, sizeof blas.fact, "cuBLAS %d.%d.%d (%s)", v[0], v[1],
+           v[2], path);
+}
+
+#ifdef NC_EMULATED
+
+static int search(void) {
+  if (!bind()) return 0;
+  describe("emulated");
+  return 1;
+}
+
+#else
+
+static int tryopen(const char *path) {
+  blas.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (blas.library == NULL) return 0;
+  if (bind()) return describe(path), 1;
+  dlclose(blas.library);
+  blas.library = NULL;
+  return 0;
+}
+
+/* cuBLAS needs cublasLt, which is beside it but need not be on the path of
+   the loader; what is loaded already is found. */
+static int tryfolder(const char *folder, int length, const char *tail,
+                     int version) {
+  char path[4096];
+  snprintf(path, sizeof path, "%.*s%s/libcublasLt.so.%d", length, folder, tail,
+           version);
+  dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  snprintf(path, sizeof path, "%.*s%s/libcublas.so.%d", length, folder, tail,
+           version);
+  return tryopen(path);
+}
+
+static int tryvariable(const char *name, const char *tail, int version) {
+  const char *p = getenv(name);
+  while (p && *p) {
+    const size_t n = strcspn(p, ":");
+    if (n > 0 && tryfolder(p, (int)n, tail, version)) return 1;
+    p += n + (p[n] == ':');
+  }
+  return 0;
+}
+
+static int tryversion(int version) {
+  char name[32];
+  snprintf(name, sizeof name, "libcublas.so.%d", version);
+  return tryvariable("NACRE_CUDA_LIBRARIES", "", version) || tryopen(name) ||
+         tryvariable("CUDA_HOME", "/lib64", version) ||
+         tryvariable("CUDA_PATH", "/lib64", version) ||
+         tryfolder("/usr/local/cuda/lib64", 21, "", version);
+}
+
+static int search(void) {
+  const char *given = getenv("NACRE_CUBLAS");
+  if (given && *given) return tryopen(given);
+  return tryversion(13) || tryversion(12);
+}
+
+#endif
+
+/* A test, and a user in need, may do without. */
+int nc_blasopen(void) {
+  const char *given = getenv("NACRE_CUBLAS");
+  if (blas.tried) return blas.create != NULL;
+  blas.tried = 1;
+  if (given && strcmp(given, "none") == 0) {
+    snprintf(blas.fact, sizeof blas.fact,
+             "cuBLAS is turned off (NACRE_CUBLAS=none); matrix products use "
+             "own kernels");
+    return 0;
+  }
+  if (search()) return 1;
+  blas.create = NULL;
+  snprintf(blas.fact, sizeof blas.fact,
+           "cuBLAS is missing (%s); matrix products use own, slower kernels",
+           given && *given ? given : "libcublas.so.13, libcublas.so.12");
+  return 0;
+}
+
+const char *nc_blasfact(void) {
+  return blas.tried ? blas.fact : "cuBLAS: not opened yet";
+}
+
+/*
+** Handles
+*/
+static int failure(int status) {
+  const char *(*text)(int status);
+  const cudaError_t e = cudaPeekAtLastError();
+  if (e != cudaSuccess) return nc_cudafail(e);
+  return nc_fail(status == ALLOC_FAILED ? NC_ENOMEM : NC_EDEVICE,
+                 "cuBLAS failed: %s (status %d)",
+                 find(&text, "cublasGetStatusString") ? text(status) : "",
+                 status);
+}
+
+/* It allocates some memory of its own, which our cache may be sitting on. */
+static int newhandle(const Device *d) {
+  Handle *h = &blas.on[d->ordinal].handle;
+  int status = blas.create(h);
+  if (status == ALLOC_FAILED || status == NOT_INITIALIZED) {
+    cudaGetLastError();
+    d->trim(d, 0);
+    status = blas.create(h);
+  }
+  if (status == SUCCESS) {
+    blas.on[d->ordinal].device = d;
+    status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
+  }
+  return status == SUCCESS ? NC_OK : failure(status);
+}
+
+/* Of the memory of a small device a workspace takes a 256th at most. */
+static int64_t worksize(void) {
+  size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return WORKSPACE;
+  return (int64_t)(total / 256) < WORKSPACE ? (int64_t)(total / 256)
+                                            : WORKSPACE;
+}
+
+/* w = the workspace of stream s; cuBLAS's own one if there is no memory. */
+static int workspace(const Device *d, cudaStream_t s, Workspace **w) {
+  Workspace **list = &blas.on[d->ordinal].workspaces;
+  for (*w = *list; *w; *w = (*w)->next)
+    if ((*w)->stream == s) return NC_OK;
+  if ((*w = malloc(sizeof **w)) == NULL)
+    return nc_fail(NC_ENOMEM, "out of memory");
+  if (blas.on[d->ordinal].size == 0) blas.on[d->ordinal].size = worksize();
+  if (nc_scratch(d, &(*w)->p, blas.on[d->ordinal].size) != NC_OK)
+    (*w)->p = NULL;
+  (*w)->stream = s;
+  (*w)->next = *list;
+  *list = *w;
+  return NC_OK;
+}
+
+/* h = the handle of d, set to its current stream */
+static int handle(const Device *d, Handle *h) {
+  const cudaStream_t s = nc_current(d);
+  int status = SUCCESS;
+  Workspace *w;
+  if (blas.on[d->ordinal].handle == NULL) TRY(newhandle(d));
+  *h = blas.on[d->ordinal].handle;
+  if (blas.on[d->ordinal].stream == s) return NC_OK;
+  TRY(workspace(d, s, &w));
+  blas.on[d->ordinal].stream = NULL;
+  status = blas.setstream(*h, s);   /* takes the old workspace away */
+  if (status == SUCCESS && w->p)
+    status = blas.setworkspace(*h, w->p, (size_t)blas.on[d->ordinal].size);
+  if (status != SUCCESS) return failure(status);
+  blas.on[d->ordinal].stream = s;
+  return NC_OK;
+}
+
+void nc_blasclose(void) {
+  for (int i = 0; i < MAXDEVICES; i++) {
+    Workspace *w = blas.on[i].workspaces, *next;
+    if (blas.on[i].handle) blas.destroy(blas.on[i].handle);
+    for (; w; w = next) {
+      next = w->next;
+      nc_scratchfree(blas.on[i].device, w->p);
+      free(w);
+    }
+  }
+  memset(blas.on, 0, sizeof blas.on);
+}
+
+/*
+** Products
+*/
+static int datatype(DType t) {
+  switch (t) {
+    case DT_f64: return R_64F;
+    case DT_f16: return R_16F;
+    case DT_bf16: return R_16BF;
+    default: return R_32F;
+  }
+}
+
+static int compute(DType t) {
+  if (t == DT_f64) return COMPUTE_64F;
+  return t == DT_f32 && nc_allowtf32 ? COMPUTE_FAST_TF32 : COMPUTE_32F;
+}
+
+typedef union Factor {        /* in the type that is computed in */
+  float f32;
+  double f64;
+} Factor;
+
+static Factor factor(DType t, double v) {
+  Factor f;
+  if (t == DT_f64)
+    f.f64 = v;
+  else
+    f.f32 = (float)v;
+  return f;
+}
+
+/* What is row-major to us is transposed to cuBLAS: c' = b' * a'. */
+int nc_blas(const Device *d, const Gemm *g, int *done) {
+  const Factor alpha = factor(g->type, g->alpha);
+  const Factor beta = factor(g->type, g->beta);
+  const int t = datatype(g->type), how = compute(g->type);
+  int status;
+  Handle h;
+  TRY(handle(d, &h));
+  if (g->lists)
+    status = blas.listed(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
+                         g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
+                         g->ldc, g->count, how, ALGO_DEFAULT);
+  else if (g->count > 1)
+    status = blas.strided(h, g->lb.trans, g->la.trans, g->n, g->m, g->k,
+                          &alpha, g->b, t, g->lb.ld, g->step[1], g->a, t,
+                          g->la.ld, g->step[0], &beta, g->c, t, g->ldc,
+                          g->step[2], g->count, how, ALGO_DEFAULT);
+  else
+    status = blas.gemm(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
+                       g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
+                       g->ldc, how, ALGO_DEFAULT);
+  *done = status != NOT_SUPPORTED;
+  return status == SUCCESS || !*done ? nc_launched(d, "matmul")
+                                     : failure(status);
+}

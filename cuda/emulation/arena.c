@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** arena.c - the memory of the devices and the page-locked memory of the host:
+** one range of addresses, given out in pieces, and closed to the host but for
+** page-locked memory.  Only the part below `high' is ever open, so what lies
+** beyond is caught wherever it is touched.
+*/
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "shadow.h"
+
+#define STEP     ((size_t)2 << 20)    /* `high' grows by a huge page */
+#define PINNED   ((size_t)1 << 30)
+#define ALTSTACK ((size_t)64 << 10)
+
+Arena emu_arena[EMU_DEVICES + 1];
+char *emu_arenas;
+size_t emu_arenasize, emu_devicesize;
+static int keys[EMU_DEVICES];
+static unsigned opened;               /* a bit for each device */
+static int nextid = 1;
+
+int emu_deviceof(const void *p) {
+  size_t at = (size_t)((const char *)p - emu_arenas);
+  if (at >= emu_devicesize) return -1;
+  return (int)(at / (size_t)emu_lever.memory);
+}
+
+/*
+** Protection.  Huge pages make mprotect cheap; a protection key makes it
+** cheaper still, and keeps other threads out while this one works.
+*/
+#if defined(__x86_64__) && defined(PKEY_DISABLE_ACCESS)
+static int makekeys(void) {
+  for (int d = 0; d < emu_lever.devices; d++) {
+    keys[d] = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+    if (keys[d] < 0) {
+      while (d-- > 0) pkey_free(keys[d]);
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static void setkey(int d, int open) {
+  pkey_set(keys[d], open ? 0 : PKEY_DISABLE_ACCESS);
+}
+
+static void givekey(int d, char *p, size_t n) {
+  pkey_mprotect(p, n, PROT_READ | PROT_WRITE, keys[d]);
+}
+#else
+static int makekeys(void) { return 0; }
+static void setkey(int d, int open) { (void)d, (void)open, (void)keys; }
+static void givekey(int d, char *p, size_t n) { (void)d, (void)p, (void)n; }
+#endif
+
+static void setopen(int d, int open) {
+  Arena *a = &emu_arena[d];
+  if (open) opened |= 1u << d;
+  else opened &= ~(1u << d);
+  if (emu_lever.protect == EMU_PKEYS) setkey(d, open);
+  else if (emu_lever.protect == EMU_MPROTECT && a->high > 0)
+    mprotect(a->base, a->high, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+void emu_open(int d) {
+  if (d >= 0 && !(opened >> d & 1)) setopen(d, 1);
+}
+
+int emu_isopen(int d) {
+  return (int)(opened >> d & 1);
+}
+
+void emu_only(unsigned devices) {
+  if (opened == devices) return;
+  for (int d = 0; d < emu_lever.devices; d++)
+    if ((opened ^ devices) >> d & 1) setopen(d, (int)(devices >> d & 1));
+}
+
+void emu_closeall(void) {
+  if (opened) emu_only(0);
+}
+
+/* A fault at an address of ours is reported; others go to whoever was asked
+   before (a sanitizer, say). */
+static struct sigaction before;
+
+static void ours(const char *p) {
+  const int d = emu_deviceof(p);
+  if (!emu_inkernel)
+    emu_report("host touches device memory", "address %p: %s",
+               (const void *)p, emu_where(p));
+  if (d >= 0 && !emu_isopen(d)) emu_nopeer(p);
+  emu_report("invalid device access", "address %p: %s", (const void *)p,
+             emu_where(p));
+}
+
+static void onfault(int sig, siginfo_t *info, void *context) {
+  char *p = info->si_addr;
+  emu_quiet++;
+  if (p >= emu_arenas && p < emu_arenas + emu_arenasize) ours(p);
+  if (before.sa_flags & SA_SIGINFO) {
+    emu_context();
+    before.sa_sigaction(sig, info, context);
+    return;
+  }
+  if (emu_inkernel)
+    emu_report("invalid access", "address %p: %s (a wild pointer, or the "
+               "stack is full)", (void *)p, emu_where(p));
+  signal(sig, SIG_DFL);
+  raise(sig);
+}
+
+static void catchfaults(void) {
+  struct sigaction act = { 0 };
+  stack_t now, mine = { .ss_size = ALTSTACK };
+  if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
+    mine.ss_sp = mmap(NULL, ALTSTACK, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mine.ss_sp != MAP_FAILED) sigaltstack(&mine, NULL);
+  }
+  act.sa_sigaction = onfault;
+  act.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigaction(SIGSEGV, &act, &before);
+}
+
+static void chooseprotection(void) {
+  if (emu_lever.protect == EMU_OFF || emu_lever.protect == EMU_MPROTECT) return;
+  if (makekeys()) {
+    emu_lever.protect = EMU_PKEYS;
+  } else {
+    if (emu_lever.protect == EMU_PKEYS)
+      fprintf(stderr, "emulated CUDA: no protection keys here, mprotect "
+              "will do\n");
+    emu_lever.protect = EMU_MPROTECT;
+  }
+}
+
+int emu_arena_start(void) {
+  const size_t memory = (size_t)emu_lever.memory;
+  /* An address of its own is easily told from the host's. */
+  void *wish = (void *)(uintptr_t)0x5e0000000000;
+  chooseprotection();
+  emu_devicesize = memory * (size_t)emu_lever.devices;
+  emu_arenasize = emu_devicesize + PINNED;
+  emu_arenas = mmap(wish, emu_arenasize, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (emu_arenas == MAP_FAILED) return -1;
+  madvise(emu_arenas, emu_arenasize, MADV_HUGEPAGE);
+  for (int d = 0; d < emu_lever.devices; d++) {
+    emu_arena[d].base = emu_arenas + (size_t)d * memory;
+    emu_arena[d].size = memory;
+  }
+  EMU_PINNED->base = emu_arenas + emu_devicesize;
+  EMU_PINNED->size = PINNED;
+  catchfaults();
+  return 0;
+}
+
+/*
+** Pieces
+*/
+Piece *emu_piece(Arena *a, const void *p) {
+  int low = 0, high = a->pieces;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (a->piece[middle].p <= (const char *)p) low = middle + 1;
+    else high = middle;
+  }
+  return low ? &a->piece[low - 1] : NULL;
+}
+
+Piece *emu_owned(const void *p) {
+  int d = emu_deviceof(p);
+  Arena *a = d >= 0 ? &emu_arena[d] : EMU_PINNED;
+  Piece *piece = emu_piece(a, p);
+  if (piece == NULL || piece->state == EMU_FREED ||
+      (const char *)p >= piece->p + piece->n)
+    return NULL;
+  return piece;
+}
+
+/* Where n bytes have room: never used memory first, so that what was freed
+   stays recognizable for as long as possible; NULL if nowhere. */
+static char *findroom(const Arena *a, char *fresh, size_t n) {
+  char *at = a->base + EMU_GAP;
+  if (fresh + n + EMU_GAP <= a->base + a->size) return fresh;
+  for (int i = 0; i < a->pieces; i++) {
+    const Piece *piece = &a->piece[i];
+    if (piece->state == EMU_FREED) continue;
+    if (piece->p >= at + n + EMU_GAP) break;
+    at = piece->p + (piece->n + EMU_GAP - 1) / EMU_GAP * EMU_GAP + EMU_GAP;
+  }
+  return at + n + EMU_GAP <= a->base + a->size ? at : NULL;
+}
+
+static void grow(Arena *a, char *to) {
+  size_t high = (size_t)(to - a->base + (ptrdiff_t)STEP - 1) / STEP * STEP;
+  char *from = a->base + a->high;
+  int d = (int)(a - emu_arena);
+  if (high > a->size) high = a->size;
+  if (high <= a->high) return;
+  if (d < EMU_DEVICES && emu_lever.protect == EMU_PKEYS)
+    givekey(d, from, high - a->high);
+  else if (d == EMU_DEVICES || emu_lever.protect == EMU_OFF ||
+           (opened >> d & 1))
+    mprotect(from, high - a->high, PROT_READ | PROT_WRITE);
+  emu_shadow_grow(from, high - a->high);
+  a->high = high;
+}
+
+/* Forgets the dead pieces in [p, p + n) and makes one of that place. */
+static int record(Arena *a, char *p, size_t n) {
+  int i = 0, last;
+  if (a->pieces == a->room) {
+    int room = a->room ? 2 * a->room : 64;
+    Piece *more = realloc(a->piece, (size_t)room * sizeof *more);
+    if (more == NULL) return 0;
+    a->piece = more;
+    a->room = room;
+  }
+  while (i < a->pieces && a->piece[i].p + a->piece[i].n <= p) i++;
+  for (last = i; last < a->pieces && a->piece[last].p < p + n;) last++;
+  memmove(&a->piece[i + 1], &a->piece[last],
+          (size_t)(a->pieces - last) * sizeof *a->piece);
+  a->pieces += 1 - (last - i);
+  a->piece[i] = (Piece){ p, n, nextid++, EMU_LIVE };
+  return 1;
+}
+
+void *emu_take(Arena *a, size_t n) {
+  size_t need = (n + EMU_GAP - 1) / EMU_GAP * EMU_GAP;
+  char *fresh = a->base + EMU_GAP, *at;
+  if (n > a->size) return NULL;
+  if (a->pieces) {
+    Piece *end = &a->piece[a->pieces - 1];
+    fresh = end->p + (end->n + EMU_GAP - 1) / EMU_GAP * EMU_GAP + EMU_GAP;
+  }
+  at = findroom(a, fresh, need);
+  if (at == NULL || !record(a, at, n)) return NULL;
+  grow(a, at + need + EMU_GAP);
+  a->used += n;
+  emu_open(emu_deviceof(at));
+  emu_shadow_alloc(at, n);
+  if (emu_lever.fill) memset(at, EMU_FILLER, n);
+  return at;
+}
+
+void emu_drop(Arena *a, Piece *piece) {
+  piece->state = EMU_FREED;
+  a->used -= piece->n;
+  emu_shadow_free(piece->p, piece->n);
+}
+
+void emu_touch(const void *p, size_t n, int write) {
+  Piece *piece;
+  if (n == 0) return;
+  if ((size_t)((const char *)p - emu_arenas) < emu_arenasize) {
+    piece = emu_owned(p);
+    if (piece == NULL || (const char *)p + n > piece->p + piece->n)
+      emu_report("invalid device access", "%s of %zu bytes at %p: %s",
+                 write ? "write" : "read", n, p, emu_where(p));
+    emu_open(emu_deviceof(p));
+  }
+  emu_shadow_touch(p, n, write);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** copy.c - copies and fills, as operations of streams.
+**
+** From pageable memory of the host the bytes are staged before the call
+** returns, yet arrive when the stream comes to it; to pageable memory the
+** call waits.  So it is in CUDA.
+*/
+#include <string.h>
+
+#include "internal.h"
+
+typedef struct Copy {
+  char *to;
+  const char *from;          /* NULL: the bytes follow this struct */
+  size_t topitch, frompitch, width, height;
+} Copy;
+
+static const char *names[] = { "copy within the host", "copy to a device",
+                               "copy from a device", "copy between devices",
+                               "copy" };
+
+static void copynow(void *arg) {
+  const Copy *c = arg;
+  for (size_t i = 0; i < c->height; i++) {
+    char *to = c->to + i * c->topitch;
+    const char *from = c->from ? c->from + i * c->frompitch
+                               : (const char *)(c + 1) + i * c->width;
+    if (c->from) emu_touch(from, c->width, 0);
+    emu_touch(to, c->width, 1);
+    memmove(to, from, c->width);
+  }
+}
+
+/* Does the kind of copy fit where the pointers lead? */
+static int fits(const Copy *c, enum cudaMemcpyKind kind) {
+  int to = emu_deviceof(c->to) >= 0, from = emu_deviceof(c->from) >= 0;
+  switch (kind) {
+  case cudaMemcpyHostToHost: return !to && !from;
+  case cudaMemcpyHostToDevice: return to && !from;
+  case cudaMemcpyDeviceToHost: return !to && from;
+  case cudaMemcpyDeviceToDevice: return to && from;
+  case cudaMemcpyDefault: return 1;
+  default: return 0;
+  }
+}
+
+static int pageable(const char *p, size_t pitch, const Copy *c) {
+  return emu_deviceof(p) < 0 &&
+         !emu_pinned(p, (c->height - 1) * pitch + c->width);
+}
+
+static Op *staged(const Copy *c, const char *name) {
+  Op *op = emu_newop(name, copynow, sizeof *c + c->width * c->height);
+  Copy *copy;
+  if (op == NULL) return NULL;
+  copy = (Copy *)op->arg;
+  *copy = *c;
+  copy->from = NULL;
+  for (size_t i = 0; i < c->height; i++)
+    memcpy((char *)(copy + 1) + i * c->width, c->from + i * c->frompitch,
+           c->width);
+  return op;
+}
+
+static int valid(const Copy *c, enum cudaMemcpyKind kind) {
+  if (c->to == NULL || c->from == NULL || !fits(c, kind)) return 0;
+  return c->height == 1 ||
+         (c->topitch >= c->width && c->frompitch >= c->width);
+}
+
+/* `wait': a call that ends when its copy does. */
+static cudaError_t copy(const Copy *c, enum cudaMemcpyKind kind,
+                        cudaStream_t s, int wait) {
+  s = emu_stream(s);
+  if (s == NULL) return cudaErrorInvalidResourceHandle;
+  if ((unsigned)kind > cudaMemcpyDefault)
+    return cudaErrorInvalidMemcpyDirection;
+  if (c->width == 0 || c->height == 0) return cudaSuccess;
+  if (!valid(c, kind)) return cudaErrorInvalidValue;
+  if (emu_deviceof(c->to) >= 0 && pageable(c->from, c->frompitch, c)) {
+    Op *op = staged(c, names[kind]);
+    if (op == NULL) return cudaErrorMemoryAllocation;
+    emu_submit(s, op, NULL);
+    return cudaSuccess;
+  }
+  if (pageable(c->to, c->topitch, c)) wait = 1;
+  emu_enqueue(s, names[kind], copynow, c, sizeof *c, NULL);
+  if (wait) emu_await(s->last);
+  return cudaSuccess;
+}
+
+static cudaError_t copyline(void *to, const void *from, size_t n,
+                            enum cudaMemcpyKind kind, cudaStream_t s,
+                            int wait) {
+  const Copy c = { to, from, n, n, n, 1 };
+  return copy(&c, kind, s, wait);
+}
+
+/* Between devices CUDA's plain copy may return early. */
+cudaError_t cudaMemcpy(void *to, const void *from, size_t n,
+                       enum cudaMemcpyKind kind) {
+  API(copyline(to, from, n, kind, NULL,
+               emu_deviceof(to) < 0 || emu_deviceof(from) < 0));
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n,
+                            enum cudaMemcpyKind kind, cudaStream_t stream) {
+  API(copyline(to, from, n, kind, stream, 0));
+}
+
+static cudaError_t copypeer(void *to, int todevice, const void *from,
+                            int fromdevice, size_t n, cudaStream_t s) {
+  if (n > 0 && (emu_deviceof(to) != todevice ||
+                emu_deviceof(from) != fromdevice))
+    return cudaErrorInvalidValue;
+  return copyline(to, from, n, cudaMemcpyDeviceToDevice, s, 0);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int todevice, const void *from,
+                                int fromdevice, size_t n,
+                                cudaStream_t stream) {
+  API(copypeer(to, todevice, from, fromdevice, n, stream));
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t topitch, const void *from,
+                              size_t frompitch, size_t width, size_t height,
+                              enum cudaMemcpyKind kind, cudaStream_t stream) {
+  const Copy c = { to, from, topitch, frompitch, width, height };
+  API(copy(&c, kind, stream, 0));
+}
+
+typedef struct Fill { char *p; size_t n; int value; } Fill;
+
+static void fillnow(void *arg) {
+  const Fill *f = arg;
+  emu_touch(f->p, f->n, 1);
+  memset(f->p, f->value, f->n);
+}
+
+static cudaError_t fill(void *p, int value, size_t n, cudaStream_t s) {
+  const Fill f = { p, n, value };
+  s = emu_stream(s);
+  if (s == NULL) return cudaErrorInvalidResourceHandle;
+  if (n == 0) return cudaSuccess;
+  if (emu_deviceof(p) < 0 && !emu_pinned(p, n)) return cudaErrorInvalidValue;
+  emu_enqueue(s, "fill", fillnow, &f, sizeof f, NULL);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *p, int value, size_t n) {
+  API(fill(p, value, n, NULL));
+}
+
+cudaError_t cudaMemsetAsync(void *p, int value, size_t n,
+                            cudaStream_t stream) {
+  API(fill(p, value, n, stream));
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cublas.c - cuBLAS for the emulated device: arguments are judged as cuBLAS
+** judges them, and the products of gemm.c run as operations of the handle's
+** stream.  TF32 is not rounded to.
+*/
+#include "cublas.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gemm.h"
+#include "internal.h"
+
+#define VERSION 130000
+
+struct cublasContext { cudaStream_t stream; int device; };
+
+/*
+** Arguments
+*/
+static Matrix matrix(const void *p, cudaDataType type, int transposed,
+                     int rows, int columns, int step, long long stride) {
+  Matrix x = { p, type, transposed, transposed ? columns : rows,
+               transposed ? rows : columns, step, stride };
+  return x;
+}
+
+static int steps(const Matrix *x) {
+  return x->step >= (x->rows > 1 ? x->rows : 1);
+}
+
+static int supported(const Gemm *g, cublasComputeType_t compute) {
+  const cudaDataType in = g->a.type, out = g->c.type;
+  if (g->b.type != in) return 0;
+  switch (compute) {
+  case CUBLAS_COMPUTE_64F:
+  case CUBLAS_COMPUTE_64F_PEDANTIC: return in == CUDA_R_64F && out == in;
+  case CUBLAS_COMPUTE_32F_FAST_TF32: return in == CUDA_R_32F && out == in;
+  case CUBLAS_COMPUTE_32F:
+  case CUBLAS_COMPUTE_32F_PEDANTIC:
+    return in != CUDA_R_64F && (out == in || out == CUDA_R_32F);
+  default: return 0;
+  }
+}
+
+static cublasStatus_t submit(cublasHandle_t h, Gemm *g, const void *alpha,
+                             const void *beta, cublasComputeType_t compute) {
+  cudaStream_t s;
+  if (h == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (g->m < 0 || g->n < 0 || g->k < 0 || g->batch < 0 || !steps(&g->a) ||
+      !steps(&g->b) || !steps(&g->c) || alpha == NULL || beta == NULL ||
+      h->device != emu_current)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (!supported(g, compute)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  s = emu_stream(h->stream);
+  if (s == NULL || s->device != h->device)
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (g->m == 0 || g->n == 0 || g->batch == 0) return CUBLAS_STATUS_SUCCESS;
+  g->wide = g->a.type == CUDA_R_64F;
+  g->alpha = g->wide ? *(const double *)alpha : *(const float *)alpha;
+  g->beta = g->wide ? *(const double *)beta : *(const float *)beta;
+  emu_enqueue(s, "cuBLAS product", emu_gemm, g, sizeof *g, NULL);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/* A call of the API may be made to fail, here as there. */
+static cublasStatus_t run(cublasHandle_t h, Gemm *g, const void *alpha,
+                          const void *beta, cublasComputeType_t compute) {
+  cublasStatus_t status = CUBLAS_STATUS_EXECUTION_FAILED;
+  if (emu_enter() == cudaSuccess) status = submit(h, g, alpha, beta, compute);
+  emu_leave(cudaSuccess);
+  return status;
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m,
+    int n, int k, const void *alpha, const void *a, cudaDataType atype,
+    int lda, long long astride, const void *b, cudaDataType btype, int ldb,
+    long long bstride, const void *beta, void *c, cudaDataType ctype, int ldc,
+    long long cstride, int batch, cublasComputeType_t compute,
+    cublasGemmAlgo_t algorithm) {
+  Gemm g = { .m = m, .n = n, .k = k, .batch = batch };
+  (void)algorithm;
+  g.a = matrix(a, atype, ta != CUBLAS_OP_N, m, k, lda, astride);
+  g.b = matrix(b, btype, tb != CUBLAS_OP_N, k, n, ldb, bstride);
+  g.c = matrix(c, ctype, 0, m, n, ldc, cstride);
+  return run(handle, &g, alpha, beta, compute);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta,
+                            cublasOperation_t tb, int m, int n, int k,
+                            const void *alpha, const void *a,
+                            cudaDataType atype, int lda, const void *b,
+                            cudaDataType btype, int ldb, const void *beta,
+                            void *c, cudaDataType ctype, int ldc,
+                            cublasComputeType_t compute,
+                            cublasGemmAlgo_t algorithm) {
+  return cublasGemmStridedBatchedEx(handle, ta, tb, m, n, k, alpha, a, atype,
+                                    lda, 0, b, btype, ldb, 0, beta, c, ctype,
+                                    ldc, 0, 1, compute, algorithm);
+}
+
+cublasStatus_t cublasGemmBatchedEx(
+    cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m,
+    int n, int k, const void *alpha, const void *const a[],
+    cudaDataType atype, int lda, const void *const b[], cudaDataType btype,
+    int ldb, const void *beta, void *const c[], cudaDataType ctype, int ldc,
+    int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+  Gemm g = { .m = m, .n = n, .k = k, .batch = batch, .pointers = 1 };
+  (void)algorithm;
+  g.a = matrix(a, atype, ta != CUBLAS_OP_N, m, k, lda, 0);
+  g.b = matrix(b, btype, tb != CUBLAS_OP_N, k, n, ldb, 0);
+  g.c = matrix(c, ctype, 0, m, n, ldc, 0);
+  return run(handle, &g, alpha, beta, compute);
+}
+
+/*
+** Handles
+*/
+static cublasStatus_t create(cublasHandle_t *handle) {
+  cublasHandle_t h;
+  if (handle == NULL) return CUBLAS_STATUS_INVALID_VALUE;
+  *handle = h = calloc(1, sizeof *h);
+  if (h == NULL) return CUBLAS_STATUS_ALLOC_FAILED;
+  h->device = emu_current;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
+  cublasStatus_t status = CUBLAS_STATUS_NOT_INITIALIZED;
+  if (emu_enter() == cudaSuccess) status = create(handle);
+  emu_leave(cudaSuccess);
+  return status;
+}
+
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+  if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+  free(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version) {
+  (void)handle;
+  if (version == NULL) return CUBLAS_STATUS_INVALID_VALUE;
+  *version = VERSION;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+  if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->stream = stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+                                     size_t size) {
+  if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (size > 0 && ((uintptr_t)workspace % 256 != 0 ||
+                   emu_deviceof(workspace) != handle->device))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+  (void)mode;
+  return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+const char *cublasGetStatusString(cublasStatus_t status) {
+  static const struct { int value; const char *name; } values[] = {
+#define ENUM(tag)
+#define VALUE(name, value)  { value, #name },
+#define END(tag)
+#include "cublas.def"
+#undef ENUM
+#undef VALUE
+#undef END
+  };
+  /* Statuses are the first list, so a number is found there first. */
+  for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+    if (values[i].value == (int)status) return values[i].name;
+  return "CUBLAS_STATUS_UNKNOWN";
+}
+
+EmuFunction emu_cublas(const char *symbol) {
+#define ENTRY(f)  { #f, (EmuFunction)f }
+  static const struct { const char *name; EmuFunction f; } table[] = {
+    ENTRY(cublasCreate_v2),      ENTRY(cublasDestroy_v2),
+    ENTRY(cublasGetVersion_v2),  ENTRY(cublasSetStream_v2),
+    ENTRY(cublasSetWorkspace_v2), ENTRY(cublasSetMathMode),
+    ENTRY(cublasGetStatusString), ENTRY(cublasGemmEx),
+    ENTRY(cublasGemmStridedBatchedEx), ENTRY(cublasGemmBatchedEx),
+  };
+#undef ENTRY
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    if (strcmp(table[i].name, symbol) == 0) return table[i].f;
+  return NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cublas.h - the part of cuBLAS that the emulated device has, for C and C++,
+** instead of <cublas_v2.h>.  emu_cublas (emulation.h) finds its functions by
+** name, as dlsym does in the library.
+*/
+#ifndef cublas_h
+#define cublas_h
+
+#include "runtime.h"
+
+#define ENUM(tag)           typedef enum {
+#define VALUE(name, value)  name = value,
+#define END(tag)            tag##_limit_ = 1000 /* ends the list */ } tag;
+#include "cublas.def"
+#undef ENUM
+#undef VALUE
+#undef END
+
+typedef struct cublasContext *cublasHandle_t;
+
+#define cublasCreate        cublasCreate_v2
+#define cublasDestroy       cublasDestroy_v2
+#define cublasGetVersion    cublasGetVersion_v2
+#define cublasSetStream     cublasSetStream_v2
+#define cublasSetWorkspace  cublasSetWorkspace_v2
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include "cublas.inc"
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** event.c - events: each remembers the operation that recorded it.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+struct CUevent_st {
+  cudaEvent_t next;
+  Op *recorded;              /* NULL: never */
+  int device;
+  unsigned flags;
+};
+static cudaEvent_t events;
+
+static cudaEvent_t *find(cudaEvent_t e) {
+  cudaEvent_t *p = &events;
+  while (*p && *p != e) p = &(*p)->next;
+  return e && *p ? p : NULL;
+}
+
+int emu_eventleaks(void) {
+  int n = 0;
+  for (cudaEvent_t e = events; e; e = e->next) n++;
+  if (n) fprintf(stderr, "EMU: leak: %d events\n", n);
+  return n;
+}
+
+static cudaError_t create(cudaEvent_t *event, unsigned flags) {
+  cudaEvent_t e;
+  if (event == NULL) return cudaErrorInvalidValue;
+  *event = e = calloc(1, sizeof *e);
+  if (e == NULL) return cudaErrorMemoryAllocation;
+  e->device = emu_current;
+  e->flags = flags;
+  e->next = events;
+  events = e;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  API(create(event, flags));
+}
+
+static cudaError_t destroy(cudaEvent_t e) {
+  cudaEvent_t *p = find(e);
+  if (p == NULL) return cudaErrorInvalidResourceHandle;
+  *p = e->next;
+  emu_release(e->recorded);
+  free(e);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  API(destroy(event));
+}
+
+static void nothing(void *arg) {
+  (void)arg;
+}
+
+static cudaError_t record(cudaEvent_t e, cudaStream_t s) {
+  Op *op;
+  s = emu_stream(s);
+  if (!find(e) || s == NULL || e->device != s->device)
+    return cudaErrorInvalidResourceHandle;
+  op = emu_enqueue(s, "record of an event", nothing, NULL, 0, NULL);
+  emu_release(e->recorded);
+  e->recorded = emu_retain(op);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  API(record(event, stream));
+}
+
+static cudaError_t waitevent(cudaStream_t s, cudaEvent_t e) {
+  s = emu_stream(s);
+  if (!find(e) || s == NULL) return cudaErrorInvalidResourceHandle;
+  if (e->recorded)
+    emu_enqueue(s, "wait for an event", nothing, NULL, 0, e->recorded);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned flags) {
+  (void)flags;
+  API(waitevent(stream, event));
+}
+
+static cudaError_t synchronize(cudaEvent_t e) {
+  if (!find(e)) return cudaErrorInvalidResourceHandle;
+  emu_await(e->recorded);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  API(synchronize(event));
+}
+
+static cudaError_t query(cudaEvent_t e) {
+  if (!find(e)) return cudaErrorInvalidResourceHandle;
+  return emu_ready(e->recorded) ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  API(query(event));
+}
+
+static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end) {
+  if (ms == NULL) return cudaErrorInvalidValue;
+  if (!find(start) || !find(end) || !start->recorded || !end->recorded ||
+      ((start->flags | end->flags) & cudaEventDisableTiming) ||
+      start->device != end->device)
+    return cudaErrorInvalidResourceHandle;
+  if (!start->recorded->done || !end->recorded->done) return cudaErrorNotReady;
+  *ms = (float)((end->recorded->time - start->recorded->time) * 1e3);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start,
+                                 cudaEvent_t end) {
+  API(elapsed(ms, start, end));
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** gemm.c - products of matrices by plain loops, every operand's extent
+** judged before.
+*/
+#include "gemm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/*
+** Elements.  Halves by way of their bits, rounded to nearest, ties to even.
+*/
+static size_t sizeoftype(cudaDataType t) {
+  return t == CUDA_R_64F ? 8 : t == CUDA_R_32F ? 4 : 2;
+}
+
+static float fromhalf(uint16_t h) {
+  const uint32_t sign = (uint32_t)(h & 0x8000) << 16;
+  uint32_t exponent = h >> 10 & 31, fraction = h & 1023, bits;
+  float f;
+  if (exponent == 31) {
+    bits = 0x7f800000 | fraction << 13;
+  } else if (exponent == 0) {
+    f = (float)fraction * 0x1p-24f;
+    memcpy(&bits, &f, sizeof bits);
+  } else {
+    bits = (exponent + 112) << 23 | fraction << 13;
+  }
+  bits |= sign;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static uint16_t tohalf(float f) {
+  uint32_t bits, sign, rest, half;
+  int shift = 13;
+  memcpy(&bits, &f, sizeof bits);
+  sign = bits >> 16 & 0x8000;
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00);
+  if (bits >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
+  if (bits < 0x33000000) return (uint16_t)sign;
+  if (bits < 0x38800000) {   /* a subnormal of the half */
+    shift = 126 - (int)(bits >> 23);
+    bits = (bits & 0x7fffff) | 0x800000;
+  } else {
+    bits -= 112u << 23;
+  }
+  half = bits >> shift;
+  rest = bits & ((1u << shift) - 1);
+  half += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && (half & 1));
+  return (uint16_t)(sign | half);
+}
+
+static float frombf16(uint16_t h) {
+  const uint32_t bits = (uint32_t)h << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static uint16_t tobf16(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static double get(const void *p, size_t i, cudaDataType t) {
+  switch (t) {
+  case CUDA_R_64F: return ((const double *)p)[i];
+  case CUDA_R_32F: return ((const float *)p)[i];
+  case CUDA_R_16F: return fromhalf(((const uint16_t *)p)[i]);
+  default: return frombf16(((const uint16_t *)p)[i]);
+  }
+}
+
+static void put(void *p, size_t i, double x, cudaDataType t) {
+  switch (t) {
+  case CUDA_R_64F: ((double *)p)[i] = x; break;
+  case CUDA_R_32F: ((float *)p)[i] = (float)x; break;
+  case CUDA_R_16F: ((uint16_t *)p)[i] = tohalf((float)x); break;
+  default: ((uint16_t *)p)[i] = tobf16((float)x); break;
+  }
+}
+
+/*
+** Products: op(A) and op(B) become dense, then each column of C is a sum of
+** columns of A, in the type of computation and in the order of k.
+*/
+#define PRODUCT(T) \
+  static void product_##T(const Gemm *g, const T *a, const T *b, T *column, \
+                          void *c) { \
+    for (int j = 0; j < g->n; j++) { \
+      for (int i = 0; i < g->m; i++) column[i] = 0; \
+      for (int p = 0; p < g->k; p++) { \
+        const T x = b[(size_t)j * (size_t)g->k + (size_t)p]; \
+        const T *from = a + (size_t)p * (size_t)g->m; \
+        for (int i = 0; i < g->m; i++) column[i] += from[i] * x; \
+      } \
+      store_##T(g, column, c, (size_t)j * (size_t)g->c.step); \
+    } \
+  }
+#define STORE(T) \
+  static void store_##T(const Gemm *g, const T *column, void *c, size_t at) { \
+    for (int i = 0; i < g->m; i++) { \
+      T x = (T)g->alpha * column[i]; \
+      if (g->beta != 0) \
+        x += (T)g->beta * (T)get(c, at + (size_t)i, g->c.type); \
+      put(c, at + (size_t)i, x, g->c.type); \
+    } \
+  }
+#define DENSE(T) \
+  static void dense_##T(T *to, const Matrix *x, const void *p, int rows, \
+                        int columns) { \
+    for (int j = 0; j < columns; j++) \
+      for (int i = 0; i < rows; i++) { \
+        const size_t row = (size_t)(x->transposed ? j : i); \
+        const size_t column = (size_t)(x->transposed ? i : j); \
+        *to++ = (T)get(p, column * (size_t)x->step + row, x->type); \
+      } \
+  }
+STORE(float)
+STORE(double)
+PRODUCT(float)
+PRODUCT(double)
+DENSE(float)
+DENSE(double)
+#undef STORE
+#undef PRODUCT
+#undef DENSE
+
+static const void *member(const Gemm *g, const Matrix *x, int i) {
+  if (g->pointers) {
+    const void *const *list = x->p;
+    emu_touch(&list[i], sizeof *list, 0);
+    return list[i];
+  }
+  return (const char *)x->p + (size_t)i * (size_t)x->stride *
+                              sizeoftype(x->type);
+}
+
+/* Column by column: what lies between them is not ours. */
+static void touch(const Matrix *x, const void *p, int write) {
+  const size_t size = sizeoftype(x->type);
+  if (x->step == x->rows) {
+    emu_touch(p, (size_t)x->rows * (size_t)x->columns * size, write);
+    return;
+  }
+  for (int j = 0; j < x->columns; j++)
+    emu_touch((const char *)p + (size_t)j * (size_t)x->step * size,
+              (size_t)x->rows * size, write);
+}
+
+void emu_gemm(void *arg) {
+  const Gemm *g = arg;
+  const size_t m = (size_t)g->m, n = (size_t)g->n, k = (size_t)g->k;
+  char *work = malloc((m * k + k * n + m) * 8 + 8);
+  if (work == NULL)
+    emu_report("memory", "the host has too little for a product");
+  for (int i = 0; i < g->batch; i++) {
+    const void *a = member(g, &g->a, i), *b = member(g, &g->b, i);
+    void *c = (void *)(uintptr_t)member(g, &g->c, i);
+    touch(&g->a, a, 0);
+    touch(&g->b, b, 0);
+    if (g->beta != 0) touch(&g->c, c, 0);
+    touch(&g->c, c, 1);
+    if (g->wide) {
+      double *w = (double *)(void *)work;
+      dense_double(w, &g->a, a, g->m, g->k);
+      dense_double(w + m * k, &g->b, b, g->k, g->n);
+      product_double(g, w, w + m * k, w + m * k + k * n, c);
+    } else {
+      float *w = (float *)(void *)work;
+      dense_float(w, &g->a, a, g->m, g->k);
+      dense_float(w + m * k, &g->b, b, g->k, g->n);
+      product_float(g, w, w + m * k, w + m * k + k * n, c);
+    }
+  }
+  free(work);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** launch.c - launches, and what kernels find in the emulator while they run:
+** shared memory, atomics, fences.
+*/
+#define _DEFAULT_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "block.h"
+#include "shadow.h"
+
+#define APART ((size_t)64)   /* bytes between shared variables, at least */
+#define VARIABLES 64
+
+/*
+** Shared memory: one arena for the block that runs.  Variables get their
+** place when a thread first comes to them.
+*/
+char *emu_sharedarena;
+static struct {
+  size_t top, dynamic, bytes, limit;
+  int variables;
+  struct { const void *tag; size_t at; } variable[VARIABLES];
+} shared;
+
+int emu_shared_start(void) {
+  emu_sharedarena = mmap(NULL, EMU_SHAREDSIZE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (emu_sharedarena == MAP_FAILED) return -1;
+  shared.top = EMU_SHAREDSIZE;
+  return 0;
+}
+
+static void place(size_t at, size_t n) {
+  emu_shadow_shared(emu_sharedarena + at, n);
+  if (emu_lever.fill) memset(emu_sharedarena + at, EMU_FILLER, n);
+  shared.top = at + n + APART;
+  shared.bytes += n;
+}
+
+void emu_shared_reset(size_t dynamic, size_t limit) {
+  emu_shadow_block(emu_sharedarena, shared.top);
+  shared.top = APART;
+  shared.bytes = 0;
+  shared.variables = 0;
+  shared.dynamic = dynamic;
+  shared.limit = limit;
+  if (dynamic) place(APART, dynamic);
+}
+
+void *emu_shared_dynamic(void) {
+  return emu_sharedarena + APART;
+}
+
+void *emu_shared(const void *tag, size_t size, size_t alignment) {
+  size_t at;
+  int i = 0;
+  while (i < shared.variables && shared.variable[i].tag != tag) i++;
+  if (i < shared.variables) return emu_sharedarena + shared.variable[i].at;
+  emu_quiet++;
+  if (alignment < 16) alignment = 16;
+  at = (shared.top + alignment - 1) & ~(alignment - 1);
+  if (shared.bytes + size > shared.limit || i == VARIABLES ||
+      at + size + APART > EMU_SHAREDSIZE)
+    emu_report("shared memory", "%zu bytes, of which %zu dynamic, exceed the "
+               "limit of %zu", shared.bytes + size, shared.dynamic,
+               shared.limit);
+  shared.variable[i].tag = tag;
+  shared.variable[i].at = at;
+  shared.variables++;
+  place(at, size);
+  emu_quiet--;
+  return emu_sharedarena + at;
+}
+
+/*
+** Atomics and fences.  What a block wrote before a fence is seen by a block
+** whose atomic comes after it: how the last block to finish may read what the
+** others left.
+*/
+int emu_atomics;
+static uint32_t *published, fences, acquired, acquirer;
+static uint64_t publishers;
+
+void emu_fences_reset(void) {
+  if (fences) memset(published, 0, publishers * sizeof *published);
+  fences = 0;
+  acquired = 0;
+}
+
+void emu_fence(void) {
+  const dim3 g = emu_place.gridsize;
+  const uint64_t blocks = (uint64_t)g.x * g.y * g.z;
+  emu_quiet++;
+  if (publishers < blocks) {
+    uint32_t *more = realloc(published, blocks * sizeof *more);
+    if (more == NULL) abort();
+    memset(more + publishers, 0, (blocks - publishers) * sizeof *more);
+    published = more;
+    publishers = blocks;
+  }
+  published[emu_view.block] = ++fences;
+  emu_quiet--;
+}
+
+int emu_published(uint32_t block) {
+  const uint32_t seen = acquirer == emu_view.block ? acquired : 0;
+  return seen && block < publishers && published[block] &&
+         published[block] <= seen;
+}
+
+void emu_atomic_begin(const volatile void *p) {
+  emu_atomics++;
+  if (emu_deviceof((const void *)p) < 0) return;
+  acquired = fences;
+  acquirer = emu_view.block;
+}
+
+void emu_atomic_end(void) {
+  emu_atomics--;
+}
+
+void emu_trap(void) {
+  emu_report("trap", "the kernel gave up");
+}
+
+/*
+** Launches
+*/
+void emu_argument(const char *kernel, int i, const void *p, int hidden) {
+  int here;
+  emu_start();
+  if (p == NULL || emu_deviceof(p) >= 0 || emu_pinned(p, 1)) return;
+  if (hidden) {
+    const ptrdiff_t away = (const char *)p - (const char *)&here;
+    if (!emu_shadow_ishost(p) && (away < -(1 << 20) || away > 8 << 20)) return;
+  }
+  emu_quiet++;
+  emu_report("bad kernel argument", "%sargument %d of %s is %p, no memory of "
+             "a device", hidden ? "a pointer within " : "", i, kernel, p);
+}
+
+typedef struct Launch {      /* the closure follows */
+  EmuLaunch launch;
+  size_t size;
+  _Alignas(16) char closure[];
+} Launch;
+
+static void launchnow(void *arg) {
+  const Launch *l = arg;
+  unsigned devices = 1u << emu_op->device;
+  for (int d = 0; d < EMU_DEVICES; d++)
+    if (emu_peer[emu_op->device][d]) devices |= 1u << d;
+  emu_only(devices);
+  emu_block_run(&l->launch, l->closure, l->size);
+}
+
+static int fits(dim3 g, dim3 b) {
+  const uint64_t threads = (uint64_t)b.x * b.y * b.z;
+  return g.x >= 1 && g.x <= 0x7fffffff && g.y >= 1 && g.y <= 65535 &&
+         g.z >= 1 && g.z <= 65535 && b.x <= 1024 && b.y <= 1024 &&
+         b.z <= 64 && threads >= 1 && threads <= MAXTHREADS;
+}
+
+static cudaError_t launch(const EmuLaunch *l, const void *closure,
+                          size_t size) {
+  cudaStream_t s = emu_stream(l->stream);
+  Launch *copy;
+  Op *op;
+  if (s == NULL || s->device != emu_current)
+    return cudaErrorInvalidResourceHandle;
+  if (!fits(l->grid, l->block)) return cudaErrorInvalidConfiguration;
+  if (l->shared > emu_sharedlimit(l->kernel)) return cudaErrorInvalidValue;
+  op = emu_newop(l->name, launchnow, sizeof *copy + size);
+  if (op == NULL) return cudaErrorMemoryAllocation;
+  copy = (Launch *)op->arg;
+  copy->launch = *l;
+  copy->size = size;
+  memcpy(copy->closure, closure, size);
+  emu_submit(s, op, NULL);
+  return cudaSuccess;
+}
+
+cudaError_t emu_launch(const EmuLaunch *l, const void *closure, size_t size) {
+  API(launch(l, closure, size));
+}

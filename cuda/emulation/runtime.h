@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** runtime.h - the part of the CUDA runtime's API that the emulated device
+** has, for C and C++, under NVIDIA's names and with NVIDIA's meaning.  Its
+** tables are constants.def and properties.def, its functions runtime.inc;
+** a test holds all three against NVIDIA's headers.
+*/
+#ifndef runtime_h
+#define runtime_h
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CUDART_VERSION 13000
+#define CUDART_CB
+
+#define ENUM(tag)           enum tag {
+#define VALUE(name, value)  name = value,
+#define ERROR(name, value, text)  name = value,
+#define END(tag)            tag##_count_ /* only ends the list */ };
+#include "constants.def"
+#undef ENUM
+#undef VALUE
+#undef ERROR
+#undef END
+
+#define cudaStreamDefault           0x00
+#define cudaStreamNonBlocking       0x01
+#define cudaEventDefault            0x00
+#define cudaEventBlockingSync       0x01
+#define cudaEventDisableTiming      0x02
+#define cudaHostAllocDefault        0x00
+#define cudaHostAllocPortable       0x01
+#define cudaHostAllocMapped         0x02
+#define cudaHostAllocWriteCombined  0x04
+#define cudaHostRegisterDefault     0x00
+#define cudaHostRegisterPortable    0x01
+#define cudaHostRegisterMapped      0x02
+
+typedef enum cudaError cudaError_t;
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef void (*cudaHostFn_t)(void *data);
+
+struct cudaDeviceProp {
+  char name[256];
+#define PROPERTY(type, name, value)  type name;
+#define DIMENSIONS(name, x, y, z)    int name[3];
+#include "properties.def"
+#undef PROPERTY
+#undef DIMENSIONS
+};
+
+struct cudaPointerAttributes {
+  enum cudaMemoryType type;
+  int device;
+  void *devicePointer, *hostPointer;
+};
+
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+  int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA;
+  int maxDynamicSharedSizeBytes, preferredShmemCarveout;
+};
+
+typedef struct uint3 { unsigned x, y, z; } uint3;
+
+#ifdef __cplusplus
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1)
+      : x(a), y(b), z(c) {}
+};
+#else
+typedef struct dim3 { unsigned x, y, z; } dim3;
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include "runtime.inc"
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** shadow_asan.c - the flavour where AddressSanitizer watches memory: what is
+** not usable is poisoned.  This file itself is not instrumented.
+*/
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#include <stdio.h>
+
+#include "internal.h"
+#include "shadow.h"
+
+/* Not every compiler ships the header that declares it. */
+int __sanitizer_get_ownership(const volatile void *p);
+
+static void onreport(const char *report) {
+  const void *p = __asan_get_report_address();
+  (void)report;
+  emu_quiet++;
+  fprintf(stderr, "EMU: what was at work:\n");
+  emu_context();
+  if (p) fprintf(stderr, "EMU:   address %p: %s\n", p, emu_where(p));
+}
+
+int emu_shadow_start(void) {
+  __asan_set_error_report_callback(onreport);
+  return 0;
+}
+
+void emu_shadow_grow(const void *p, size_t n) {
+  __asan_poison_memory_region(p, n);
+}
+
+void emu_shadow_alloc(const void *p, size_t n) {
+  __asan_unpoison_memory_region(p, n);
+}
+
+void emu_shadow_free(const void *p, size_t n) {
+  __asan_poison_memory_region(p, n);
+}
+
+void emu_shadow_reuse(const void *p, size_t n) {
+  __asan_unpoison_memory_region(p, n);
+}
+
+void emu_shadow_queued(uint32_t id, const char *name, int stream,
+                       uint32_t seq) {
+  (void)id, (void)name, (void)stream, (void)seq;
+}
+
+void emu_shadow_touch(const void *p, size_t n, int write) {
+  const void *bad = __asan_region_is_poisoned((void *)p, n);
+  if (bad)
+    emu_report("invalid access", "%s of %zu bytes at %p, bad from %p: %s",
+               write ? "write" : "read", n, p, bad, emu_where(bad));
+}
+
+void emu_shadow_block(void *p, size_t n) {
+  __asan_poison_memory_region(p, n);
+}
+
+void emu_shadow_shared(void *p, size_t n) {
+  __asan_unpoison_memory_region(p, n);
+}
+
+int emu_shadow_ishost(const void *p) {
+  return __sanitizer_get_ownership(p);
+}
+
+void emu_shadow_leave(void **fake, const void *stack, size_t size) {
+  __sanitizer_start_switch_fiber(fake, stack, size);
+}
+
+void emu_shadow_arrive(void *fake, const void **stack, size_t *size) {
+  __sanitizer_finish_switch_fiber(fake, stack, size);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** shadow_check.c - the flavour that sees every access of kernels and of the
+** plug-in's host code (tsan.c calls emu_check_access) and knows
+**   whether the address is usable and aligned,
+**   whether it was ever written,
+**   who touched the word before, and whether that is known to come before.
+**
+** For each word of 4 bytes there is a Cell: the last write and the last reads
+** since.  Two accesses of one launch are ordered if a barrier lies between
+** (same block), a __syncwarp (same warp), a fence and an atomic (two blocks);
+** two operations, if the clock of the later knows the earlier (stream.c).
+*/
+#define _GNU_SOURCE
+#include "shadow.h"
+
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "check.h"
+#include "internal.h"
+#include "stacks.h"
+
+#define GRANULE 256            /* what usable ranges begin at multiples of */
+#define RANGES  128            /* of shared memory */
+
+typedef struct Access {
+  uint32_t op, block;        /* op 0: none; block: of the host, its time */
+  uint16_t thread, barrier, warp;
+  uint8_t bytes;             /* of the word, a bit each */
+  uint8_t flag;              /* of a write: atomic; of reads: by several */
+} Access;
+typedef struct Cell { Access write, read; } Cell;
+
+static Cell *cells, *sharedcells;
+static uint8_t *written;       /* by word, a bit for each byte */
+static uint16_t *usable;       /* bytes, by granule */
+static struct { char *p; size_t n; } range[RANGES];
+static int ranges;
+static struct { const char *name; uint32_t stream, seq; } *past;   /* by id */
+static uint32_t pasts;
+static const char *image, *imageend;   /* where we and the kernels are loaded */
+
+/*
+** Usable memory
+*/
+static void *map(size_t n) {
+  void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+static int findimage(struct dl_phdr_info *info, size_t size, void *unused) {
+  const char *low = NULL, *high = NULL, *me = (const char *)&emu_place;
+  (void)size, (void)unused;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+    const char *p = (const char *)(uintptr_t)(info->dlpi_addr + h->p_vaddr);
+    if (h->p_type != PT_LOAD) continue;
+    if (low == NULL || p < low) low = p;
+    if (high == NULL || p + h->p_memsz > high) high = p + h->p_memsz;
+  }
+  if (me < low || me >= high) return 0;
+  image = low;
+  imageend = high;
+  return 1;
+}
+
+int emu_shadow_start(void) {
+  const size_t words = emu_arenasize / 4;
+  cells = map(words * sizeof *cells);
+  written = map(words);
+  usable = map(emu_arenasize / GRANULE * sizeof *usable);
+  sharedcells = map(EMU_SHAREDSIZE / 4 * sizeof *sharedcells);
+  dl_iterate_phdr(findimage, NULL);
+  return cells && written && usable && sharedcells ? 0 : -1;
+}
+
+void emu_shadow_grow(const void *p, size_t n) {
+  (void)p, (void)n;            /* no granule of it is usable */
+}
+
+/* Zeroes, and gives whole pages back where there are many. */
+static void forget(void *p, size_t n) {
+  const size_t page = 4096;
+  char *from = p, *end = from + n;
+  char *low = from + (-(uintptr_t)from & (page - 1));
+  if (n < 64 * page) {
+    memset(p, 0, n);
+    return;
+  }
+  char *high = end - ((uintptr_t)end & (page - 1));
+  memset(from, 0, (size_t)(low - from));
+  madvise(low, (size_t)(high - low), MADV_DONTNEED);
+  memset(high, 0, (size_t)(end - high));
+}
+
+static size_t offset(const void *p) {
+  return (size_t)((const char *)p - emu_arenas);
+}
+
+static void setusable(size_t at, size_t n, int yes) {
+  for (; n > 0; at += GRANULE) {
+    const size_t m = n < GRANULE ? n : GRANULE;
+    usable[at / GRANULE] = yes ? (uint16_t)m : 0;
+    n -= m;
+  }
+}
+
+void emu_shadow_alloc(const void *p, size_t n) {
+  const size_t word = offset(p) / 4, words = (n + 3) / 4;
+  forget(&cells[word], words * sizeof *cells);
+  forget(&written[word], words);
+  setusable(offset(p), n, 1);
+}
+
+void emu_shadow_free(const void *p, size_t n) {
+  setusable(offset(p), n, 0);
+}
+
+void emu_shadow_reuse(const void *p, size_t n) {
+  setusable(offset(p), n, 1);
+  emu_shadow_touch(p, n, 1);
+  forget(&written[offset(p) / 4], (n + 3) / 4);
+}
+
+void emu_shadow_block(void *p, size_t n) {
+  (void)p, (void)n;            /* cells tell blocks apart */
+  ranges = 0;
+}
+
+void emu_shadow_shared(void *p, size_t n) {
+  if (ranges == RANGES) abort();
+  range[ranges].p = p;
+  range[ranges++].n = n;
+}
+
+int emu_shadow_ishost(const void *p) {
+  (void)p;                     /* the access itself will tell */
+  return 0;
+}
+
+void emu_shadow_leave(void **fake, const void *stack, size_t size) {
+  (void)fake, (void)stack, (void)size;
+}
+
+void emu_shadow_arrive(void *fake, const void **stack, size_t *size) {
+  (void)fake, (void)stack, (void)size;
+}
+
+/*
+** Order
+*/
+void emu_shadow_queued(uint32_t id, const char *name, int stream,
+                       uint32_t seq) {
+  if (id >= pasts) {
+    pasts = pasts ? 2 * pasts : 1024;
+    past = realloc(past, pasts * sizeof *past);
+    if (past == NULL) abort();
+  }
+  past[id].name = name;
+  past[id].stream = (uint32_t)stream;
+  past[id].seq = seq;
+}
+
+static const char *who(char *text, size_t room, const Access *a) {
+  if (a->op == EMU_HOST) return "code of the host";
+  snprintf(text, room, "%s (operation %u, stream %u) block %u thread %u",
+           past[a->op].name, a->op, past[a->op].stream, a->block, a->thread);
+  return text;
+}
+
+static void race(const char *kind, const void *p, const Access *earlier,
+                 int earlierwrote, int write) {
+  char one[200], other[200];
+  const Access now = { .op = emu_view.op, .block = emu_view.block,
+                       .thread = emu_view.thread };
+  emu_report(kind, "%s at %p (%s) by %s conflicts with the %s by %s",
+             write ? "write" : "read", p, emu_where(p),
+             who(one, sizeof one, &now), earlierwrote ? "write" : "read",
+             who(other, sizeof other, earlier));
+}
+
+/* Within one launch: NULL, or what kind of race it is. */
+static const char *within(const Access *a, int several, int shared) {
+  const View *v = &emu_view;
+  if (a->block != v->block) {
+    if (shared || emu_published(a->block)) return NULL;
+    return "race between blocks";
+  }
+  if (!several) {
+    if (a->thread == v->thread) return NULL;
+    if (a->thread / 32 == v->thread / 32 && a->warp < v->warp) return NULL;
+  }
+  if (a->barrier != v->barrier) return NULL;
+  return shared ? "shared memory race" : "race within a block";
+}
+
+static const char *conflict(const Access *a, int several, int shared) {
+  const uint32_t op = emu_view.op;
+  uint32_t stream, seq;
+  if (a->op == op)
+    return op == EMU_HOST ? NULL : within(a, several, shared);
+  if (shared) return NULL;
+  if (a->op == EMU_HOST)
+    return a->block <= emu_op->hostseq ? NULL : "race of host and stream";
+  stream = past[a->op].stream;
+  seq = past[a->op].seq;
+  if (op == EMU_HOST)
+    return emu_hostclock[stream] >= seq
+               ? NULL : "race of host and stream (nobody waited)";
+  if ((int)stream < emu_op->clocks && emu_op->clock[stream] >= seq)
+    return NULL;
+  return "race between streams (no event, nobody waited)";
+}
+
+static void setaccess(Access *a, uint8_t bytes, uint8_t flag) {
+  const View *v = &emu_view;
+  *a = (Access){ v->op, v->block, v->thread, v->barrier, v->warp, bytes,
+                 flag };
+}
+
+static int same(const Access *a) {
+  const View *v = &emu_view;
+  return a->op == v->op && a->block == v->block;
+}
+
+/* Judges and records an access to some bytes of one word. */
+static void word(Cell *c, const char *p, uint8_t bytes, int write,
+                 int shared) {
+  const int atomic = emu_atomics > 0 && emu_view.op != EMU_HOST;
+  const char *kind;
+  if ((c->write.bytes & bytes) && c->write.op &&
+      !(atomic && c->write.flag) &&
+      (kind = conflict(&c->write, 0, shared)) != NULL)
+    race(kind, p, &c->write, 1, write);
+  if (write && (c->read.bytes & bytes) && c->read.op &&
+      (kind = conflict(&c->read, c->read.flag, shared)) != NULL)
+    race(kind, p, &c->read, 0, 1);
+  if (write) {
+    if (same(&c->write) && c->write.thread == emu_view.thread)
+      bytes |= c->write.bytes;
+    setaccess(&c->write, bytes, (uint8_t)atomic);
+  } else if (!atomic) {
+    const int also = same(&c->read) && c->read.barrier == emu_view.barrier;
+    const int several = also && (c->read.flag ||
+                                 c->read.thread != emu_view.thread);
+    if (also) bytes |= c->read.bytes;
+    setaccess(&c->read, bytes, (uint8_t)several);
+  }
+}
+
+/* The bytes of word w that are in [at, at + n), a bit each. */
+static uint8_t part(size_t w, size_t at, size_t n) {
+  const size_t low = at > w * 4 ? at - w * 4 : 0;
+  const size_t high = at + n < w * 4 + 4 ? at + n - w * 4 : 4;
+  return (uint8_t)((1u << high) - (1u << low));
+}
+
+/*
+** Accesses
+*/
+static int isusable(size_t at, size_t n) {
+  while (n > 0) {
+    const size_t in = at % GRANULE;
+    const size_t m = n < GRANULE - in ? n : GRANULE - in;
+    if (in + m > usable[at / GRANULE]) return 0;
+    at += m;
+    n -= m;
+  }
+  return 1;
+}
+
+static void inarena(const char *p, size_t n, int write) {
+  const size_t at = offset(p);
+  const int device = at < emu_devicesize;
+  if (device && !emu_isopen(emu_deviceof(p))) emu_nopeer(p);
+  if (!isusable(at, n))
+    emu_report("invalid device access", "%s of %zu bytes at %p: %s",
+               write ? "write" : "read", n, (const void *)p, emu_where(p));
+  for (size_t w = at / 4; w <= (at + n - 1) / 4; w++) {
+    const uint8_t bytes = part(w, at, n);
+    if (write) written[w] |= bytes;
+    else if (device && (written[w] & bytes) != bytes)
+      emu_report("uninitialised read", "%zu bytes at %p: %s", n,
+                 (const void *)p, emu_where(p));
+    word(&cells[w], emu_arenas + w * 4, bytes, write, 0);
+  }
+}
+
+static void inshared(const char *p, size_t n, int write) {
+  const size_t at = (size_t)(p - emu_sharedarena);
+  int i = 0;
+  while (i < ranges && (p < range[i].p || p + n > range[i].p + range[i].n))
+    i++;
+  if (i == ranges)
+    emu_report("invalid shared access", "%s of %zu bytes at %zu of shared "
+               "memory", write ? "write" : "read", n, at);
+  for (size_t w = at / 4; w <= (at + n - 1) / 4; w++) {
+    Cell *c = &sharedcells[w];
+    if (!write && !same(&c->write))
+      emu_report("uninitialised read", "this block never wrote at %zu of "
+                 "shared memory", at);
+    word(c, emu_sharedarena + w * 4, part(w, at, n), write, 1);
+  }
+}
+
+static int inside(const char *p, const char *from, size_t n) {
+  return (size_t)(p - from) < n;
+}
+
+/* A kernel outside of device memory: on its stack, its parameters, constants
+   of the program. */
+static void elsewhere(const char *p, size_t n, int write) {
+  if (inside(p, emu_stacks, emu_stackssize)) return;
+  if (!write && (inside(p, emu_closure, emu_closuresize) ||
+                 (p >= image && p < imageend)))
+    return;
+  emu_report("kernel touches host memory", "%s of %zu bytes at %p",
+             write ? "write" : "read", n, (const void *)p);
+}
+
+void emu_check_access(const void *address, size_t n, int write, int aligned) {
+  const char *p = address;
+  if (emu_quiet || n == 0) return;
+  if (inside(p, emu_arenas, emu_arenasize)) {
+    emu_quiet++;
+    if (!emu_inkernel && offset(p) < emu_devicesize)
+      emu_report("host touches device memory", "%s of %zu bytes at %p: %s",
+                 write ? "write" : "read", n, address, emu_where(p));
+    if (!emu_inkernel)
+      emu_view = (View){ .op = EMU_HOST, .block = emu_hostseq };
+    else if (aligned && ((uintptr_t)p & (n - 1)))
+      emu_report("misaligned access", "%zu bytes at %p: %s", n, address,
+                 emu_where(p));
+    inarena(p, n, write);
+    emu_quiet--;
+  } else if (emu_inkernel) {
+    emu_quiet++;
+    if (inside(p, emu_sharedarena, EMU_SHAREDSIZE)) inshared(p, n, write);
+    else elsewhere(p, n, write);
+    emu_quiet--;
+  }
+}
+
+/* Copies are not asked whether what they read was written: padding and tails
+   travel, too. */
+void emu_shadow_touch(const void *address, size_t n, int write) {
+  const View view = emu_view;
+  const char *p = address;
+  const size_t at = offset(p);
+  if (at >= emu_arenasize || n == 0) return;
+  emu_view = (View){ .op = emu_op->id };
+  if (!isusable(at, n))
+    emu_report("invalid device access", "%s of %zu bytes at %p: %s",
+               write ? "write" : "read", n, address, emu_where(p));
+  for (size_t w = at / 4; w <= (at + n - 1) / 4; w++) {
+    const uint8_t bytes = part(w, at, n);
+    if (write) written[w] |= bytes;
+    word(&cells[w], emu_arenas + w * 4, bytes, write, 0);
+  }
+  emu_view = view;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** stream.c - streams as queues of operations.  An operation runs when the
+** host awaits it, or something that waits for it (lazy), at once (eager), or
+** any time between (random); clocks tell which of two operations is known to
+** come before the other, whatever order they ran in.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "shadow.h"
+
+#define QUEUE 1024            /* so many wait; a real driver blocks, too */
+
+Op *emu_op;
+uint32_t emu_hostclock[EMU_STREAMS], emu_hostseq = 1;
+int emu_current;
+static uint32_t nextid = 1;
+static cudaStream_t streams[EMU_STREAMS], defaults[EMU_DEVICES];
+static uint32_t seq[EMU_STREAMS];   /* outlives a stream, see make() */
+static int used;                    /* indices below are or were in use */
+
+static void *need(void *p) {
+  if (p == NULL) {
+    fprintf(stderr, "emulated CUDA: the host has no memory left\n");
+    exit(EMU_EXIT);
+  }
+  return p;
+}
+
+Op *emu_retain(Op *op) {
+  op->refs++;
+  return op;
+}
+
+void emu_release(Op *op) {
+  if (op == NULL || --op->refs > 0) return;
+  for (int i = 0; i < op->waits; i++) emu_release(op->wait[i]);
+  free(op->wait);
+  free(op->clock);
+  free(op);
+}
+
+static void join(uint32_t *clock, const Op *op) {
+  for (int i = 0; i < op->clocks; i++)
+    if (clock[i] < op->clock[i]) clock[i] = op->clock[i];
+}
+
+/*
+** Running
+*/
+static void runfirst(cudaStream_t s) {
+  Op *op = s->first, *outer = emu_op;
+  s->first = op->next;
+  if (s->first == NULL) s->end = NULL;
+  s->queued--;
+  for (int i = 0; i < op->waits; i++)
+    while (!op->wait[i]->done) runfirst(op->wait[i]->stream);
+  emu_op = op;
+  op->run(op->arg);
+  emu_op = outer;
+  op->time = emu_now();
+  op->done = 1;
+  emu_counts.ops++;
+  emu_release(op);
+}
+
+static void finish(Op *op) {
+  while (!op->done) runfirst(op->stream);
+}
+
+void emu_await(Op *op) {
+  if (op == NULL) return;
+  emu_retain(op);
+  finish(op);
+  join(emu_hostclock, op);
+  emu_release(op);
+}
+
+void emu_awaitdevice(int device) {
+  for (int i = 0; i < used; i++)
+    if (streams[i] && (device < 0 || streams[i]->device == device))
+      emu_await(streams[i]->last);
+}
+
+void emu_stepany(void) {
+  if (emu_lever.streams != EMU_ANYTIME) return;
+  for (uint32_t n = emu_random(4); n > 0; n--) {
+    cudaStream_t s = streams[emu_random((uint32_t)used)];
+    if (s && s->first) runfirst(s);
+  }
+}
+
+/* A host that asks again and again must see progress. */
+int emu_ready(Op *op) {
+  if (op == NULL) return 1;
+  emu_stepany();
+  if (!op->done) {
+    if (emu_lever.streams == EMU_LAZY) runfirst(op->stream);
+    return 0;
+  }
+  join(emu_hostclock, op);
+  return 1;
+}
+
+/*
+** Queueing
+*/
+static void waitfor(Op *op, Op *other) {
+  if (other == NULL) return;
+  if ((op->waits & (op->waits + 1)) == 0)   /* room is 1, 3, 7, ... */
+    op->wait = need(realloc(op->wait, (size_t)(2 * op->waits + 1) *
+                                      sizeof *op->wait));
+  op->wait[op->waits++] = emu_retain(other);
+  join(op->clock, other);
+}
+
+/* CUDA's oldest rule: the default stream and the blocking streams of its
+   device wait for each other. */
+static void defaultrule(Op *op, cudaStream_t s) {
+  if (s->flags & cudaStreamNonBlocking) return;
+  if (s != defaults[s->device]) {
+    waitfor(op, defaults[s->device]->last);
+    return;
+  }
+  for (int i = 0; i < used; i++)
+    if (streams[i] && streams[i] != s && streams[i]->device == s->device &&
+        !(streams[i]->flags & cudaStreamNonBlocking))
+      waitfor(op, streams[i]->last);
+}
+
+static void number(Op *op, cudaStream_t s) {
+  op->id = nextid++;
+  op->clock[s->index] = ++seq[s->index];
+  emu_shadow_queued(op->id, op->name, s->index, seq[s->index]);
+  op->hostseq = emu_hostseq++;
+}
+
+static void append(cudaStream_t s, Op *op) {
+  if (s->end) s->end->next = op;
+  else s->first = op;
+  s->end = emu_retain(op);
+  s->queued++;
+  emu_release(s->last);
+  s->last = emu_retain(op);
+}
+
+Op *emu_newop(const char *name, void (*run)(void *), size_t size) {
+  Op *op = calloc(1, sizeof *op + size);
+  if (op == NULL) return NULL;
+  op->name = name;
+  op->run = run;
+  op->refs = 1;
+  return op;
+}
+
+void emu_submit(cudaStream_t s, Op *op, Op *wait) {
+  op->stream = s;
+  op->device = s->device;
+  op->clocks = used;
+  op->clock = need(calloc((size_t)used, sizeof *op->clock));
+  memcpy(op->clock, emu_hostclock, (size_t)used * sizeof *op->clock);
+  if (s->last) join(op->clock, s->last);
+  waitfor(op, wait);
+  defaultrule(op, s);
+  number(op, s);
+  append(s, op);
+  emu_release(op);           /* the stream holds it */
+  if (emu_lever.streams == EMU_EAGER) finish(op);
+  else if (s->queued > QUEUE) runfirst(s);
+  else emu_stepany();
+}
+
+Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
+                const void *arg, size_t size, Op *wait) {
+  Op *op = need(emu_newop(name, run, size));
+  if (size) memcpy(op->arg, arg, size);
+  emu_submit(s, op, wait);
+  return op;
+}
+
+/*
+** Streams
+*/
+/* A stream takes a free index with its count of operations: what a destroyed
+   stream did then seems to come before, which hides a race but invents
+   none. */
+static cudaStream_t make(int device, unsigned flags, int priority) {
+  cudaStream_t s;
+  int i = 0;
+  while (i < used && streams[i]) i++;
+  if (i == EMU_STREAMS) return NULL;
+  s = calloc(1, sizeof *s);
+  if (s == NULL) return NULL;
+  s->device = device;
+  s->flags = flags;
+  s->priority = priority;
+  s->index = i;
+  if (i == used) used++;
+  return streams[i] = s;
+}
+
+int emu_stream_start(void) {
+  for (int d = 0; d < emu_lever.devices; d++) {
+    defaults[d] = make(d, cudaStreamDefault, 0);
+    if (defaults[d] == NULL) return -1;
+  }
+  return 0;
+}
+
+cudaStream_t emu_stream(cudaStream_t s) {
+  if (s == NULL) return defaults[emu_current];
+  for (int i = 0; i < used; i++)
+    if (streams[i] == s) return s;
+  return NULL;
+}
+
+static int isdefault(cudaStream_t s) {
+  return s->index < emu_lever.devices;
+}
+
+int emu_streamleaks(void) {
+  int n = 0, queued = 0;
+  for (int i = 0; i < used; i++) {
+    if (streams[i] == NULL) continue;
+    queued += streams[i]->queued;
+    if (isdefault(streams[i])) continue;
+    fprintf(stderr, "EMU: leak: stream %d\n", i);
+    n++;
+  }
+  if (queued)
+    fprintf(stderr, "EMU: leak: %d operations were never awaited\n", queued);
+  return n + (queued > 0);
+}
+
+static cudaError_t create(cudaStream_t *stream, unsigned flags, int priority) {
+  if (stream == NULL || flags > cudaStreamNonBlocking)
+    return cudaErrorInvalidValue;
+  *stream = make(emu_current, flags, priority < -1 ? -1 : priority > 0 ? 0
+                                                                 : priority);
+  return *stream ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+  API(create(stream, flags, 0));
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags,
+                                         int priority) {
+  API(create(stream, flags, priority));
+}
+
+static cudaError_t range(int *least, int *greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = -1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  API(range(least, greatest));
+}
+
+static cudaError_t getpriority(cudaStream_t s, int *priority) {
+  s = emu_stream(s);
+  if (s == NULL || priority == NULL) return cudaErrorInvalidResourceHandle;
+  *priority = s->priority;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+  API(getpriority(stream, priority));
+}
+
+static cudaError_t destroy(cudaStream_t s) {
+  if (s == NULL || emu_stream(s) == NULL || isdefault(s))
+    return cudaErrorInvalidResourceHandle;
+  while (s->first) runfirst(s);
+  streams[s->index] = NULL;
+  emu_release(s->last);
+  free(s);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  API(destroy(stream));
+}
+
+static cudaError_t synchronize(cudaStream_t s) {
+  s = emu_stream(s);
+  if (s == NULL) return cudaErrorInvalidResourceHandle;
+  emu_await(s->last);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  API(synchronize(stream));
+}
+
+static cudaError_t query(cudaStream_t s) {
+  s = emu_stream(s);
+  if (s == NULL) return cudaErrorInvalidResourceHandle;
+  return emu_ready(s->last) ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  API(query(stream));
+}
+
+/* A function of the host sees no device memory and calls nothing of CUDA. */
+typedef struct Call { cudaHostFn_t f; void *data; } Call;
+
+static void callhost(void *arg) {
+  const Call *c = arg;
+  emu_only(0);
+  c->f(c->data);
+}
+
+static cudaError_t launchhost(cudaStream_t s, cudaHostFn_t f, void *data) {
+  Call c = { f, data };
+  s = emu_stream(s);
+  if (s == NULL) return cudaErrorInvalidResourceHandle;
+  if (f == NULL) return cudaErrorInvalidValue;
+  emu_enqueue(s, "function of the host", callhost, &c, sizeof c, NULL);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f,
+                               void *data) {
+  API(launchhost(stream, f, data));
+}

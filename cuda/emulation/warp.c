@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** warp.c - operations of warps: the lanes of a mask meet, the last to come
+** computes for all of them and goes on.
+*/
+#include "block.h"
+
+static const char *names[] = { "__syncwarp", "__shfl_sync", "__shfl_down_sync",
+                               "__shfl_up_sync", "__shfl_xor_sync", "a vote" };
+
+int emu_lane(void) {
+  return emu_block.current & 31;
+}
+
+/* What is wrong with a mask that names lanes that cannot come? */
+static void badmask(unsigned mask, const char *what) {
+  const Block *b = &emu_block;
+  const int lane = b->current & 31, first = b->current - lane;
+  if (!(mask >> lane & 1))
+    emu_report("bad warp mask", "%s: the calling lane %d is not in the mask "
+               "0x%08x", what, lane, mask);
+  for (int l = 0; l < 32; l++) {
+    if (!(mask >> l & 1)) continue;
+    if (first + l >= b->n)
+      emu_report("bad warp mask", "%s: mask 0x%08x names lane %d, but the "
+                 "block has only %d threads", what, mask, l, b->n);
+    if (b->state[first + l] == DONE)
+      emu_report("bad warp mask", "%s: mask 0x%08x names lane %d, which has "
+                 "ended", what, mask, l);
+  }
+}
+
+void emu_warp_end(int t) {
+  Warp *w = &emu_block.warp[t / 32];
+  const unsigned bit = 1u << (t & 31);
+  for (int i = 0; i < w->meetings; i++)
+    if (w->meeting[i].mask & bit)
+      emu_report("bad warp mask", "lane %d ends while lanes 0x%08x wait in %s "
+                 "whose mask 0x%08x names it", t & 31, w->meeting[i].arrived,
+                 names[w->meeting[i].kind], w->meeting[i].mask);
+  w->present &= ~bit;
+}
+
+static Meeting *join(Warp *w, unsigned mask, int kind) {
+  Meeting *m = w->meeting;
+  while (m < w->meeting + w->meetings && (m->mask != mask || m->kind != kind))
+    m++;
+  if (m == w->meeting + w->meetings) {
+    m->mask = mask;
+    m->kind = kind;
+    m->arrived = 0;
+    w->meetings++;
+  }
+  return m;
+}
+
+static void vote(unsigned mask, int first) {
+  Block *b = &emu_block;
+  uint64_t ballot = 0;
+  for (unsigned m = mask; m; m &= m - 1)
+    if (b->value[first + __builtin_ctz(m)]) ballot |= m & -m;
+  for (unsigned m = mask; m; m &= m - 1)
+    b->result[first + __builtin_ctz(m)] = ballot;
+}
+
+static void shuffle(unsigned mask, int first) {
+  Block *b = &emu_block;
+  for (unsigned m = mask; m; m &= m - 1) {
+    int t = first + __builtin_ctz(m);
+    b->result[t] = b->value[first + b->from[t]];
+  }
+}
+
+/* Only __syncwarp orders memory among the lanes. */
+static void order(unsigned mask, int first) {
+  Block *b = &emu_block;
+  uint16_t last = 0;
+  for (unsigned m = mask; m; m &= m - 1) {
+    int t = first + __builtin_ctz(m);
+    if (b->epoch[t] > last) last = b->epoch[t];
+  }
+  for (unsigned m = mask; m; m &= m - 1)
+    b->epoch[first + __builtin_ctz(m)] = (uint16_t)(last + 1);
+}
+
+/* All have come: computes, and lets the others go on. */
+static void meet(unsigned mask, int kind, int me) {
+  Block *b = &emu_block;
+  const int first = me & ~31;
+  if (kind == EMU_VOTE) vote(mask, first);
+  else if (kind == EMU_SYNCWARP) order(mask, first);
+  else shuffle(mask, first);
+  for (unsigned m = mask; m; m &= m - 1) {
+    int t = first + __builtin_ctz(m);
+    if (t != me) emu_block_ready(t);
+  }
+  if (kind == EMU_SYNCWARP && emu_lever.order == EMU_RANDOM) emu_block_yield();
+  b->state[me] = RUNNING;
+  emu_view.warp = b->epoch[me];
+}
+
+uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from) {
+  Block *b = &emu_block;
+  const int me = b->current;
+  const unsigned bit = 1u << (me & 31);
+  Warp *w = &b->warp[me / 32];
+  Meeting *m;
+  emu_quiet++;
+  if ((mask & w->present) != mask || !(mask & bit)) badmask(mask, names[kind]);
+  if (from < 0 || from > 31 || !(mask >> from & 1))
+    emu_report("bad warp mask", "%s reads lane %d, which is not in the mask "
+               "0x%08x", names[kind], from, mask);
+  b->value[me] = value;
+  b->from[me] = from;
+  m = join(w, mask, kind);
+  m->arrived |= bit;
+  if (m->arrived != mask) {
+    emu_block_wait(AT_WARP);
+  } else {
+    *m = w->meeting[--w->meetings];
+    meet(mask, kind, me);
+  }
+  emu_quiet--;
+  return b->result[me];
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** facts.c - what the program tells of the CUDA it found, a line each.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu.h"
+
+#ifdef NC_EMULATED
+#define DRIVER "emulated CUDA"
+#define MARK   " (emulated)"
+#else
+#define DRIVER "driver"
+#define MARK   ""
+#endif
+
+/* "580.65.06" of the line "NVRM version: ... Module  580.65.06  date". */
+static void driverrelease(char *out, size_t room) {
+  char line[256] = "", *p;
+  FILE *f = fopen("/proc/driver/nvidia/version", "r");
+  *out = '\0';
+  if (f == NULL) return;
+  p = fgets(line, sizeof line, f) ? strstr(line, "Module") : NULL;
+  fclose(f);
+  if (p == NULL) return;
+  p += strcspn(p, "0123456789");
+  p[strspn(p, "0123456789.")] = '\0';
+  snprintf(out, room, " %s", p);
+}
+
+static const char *versions(char *out, size_t room) {
+  char release[32];
+  int driver = 0, runtime = 0;
+  driverrelease(release, sizeof release);
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  snprintf(out, room, DRIVER "%s for CUDA %d.%d, runtime %d.%d", release,
+           driver / 1000, driver % 1000 / 10, runtime / 1000,
+           runtime % 1000 / 10);
+  return out;
+}
+
+static const char *device(char *out, size_t room, int i) {
+  char memory[NC_TEXT];
+  DeviceInfo d;
+  if (nc_info(i, &d) != NC_OK)
+    snprintf(out, room, "cuda:%d: gives no information", i);
+  else
+    snprintf(out, room, "cuda:%d" MARK ": %s, %s, compute capability %d.%d, "
+             "%d multiprocessors", i, d.name,
+             nc_bytestext(memory, (double)d.memory), d.major, d.minor,
+             d.processors);
+  return out;
+}
+
+const char *nc_fact(int n) {
+  static char text[512];
+  if (n == 0) return versions(text, sizeof text);
+  if (n <= nc_gpus) return device(text, sizeof text, n - 1);
+  if (n == nc_gpus + 1) return nc_productfact();
+  return NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** folds.cu - reductions over vectors of 16 bytes, for the type of storage
+** NC_TYPE; see folds.h.
+*/
+#include "folds.h"
+#include "stored.h"
+#include "foldtype.h"
+
+#define A Value
+#define AS(f) f
+#define WHOLE (VALUETYPE == CODE_i64)
+#include "foldcommon.inc"
+#include "foldvector.inc"
+#undef A
+#undef AS
+#undef WHOLE
+#if TRUTHAPART
+#define A int64_t
+#define AS(f) f##_truth
+#define WHOLE 1
+#include "foldcommon.inc"
+#include "foldvector.inc"
+#undef A
+#undef AS
+#undef WHOLE
+#endif
+
+#define KERNEL(name, body, op, truth, init, map, fold, finish)                \
+  NC_KERNEL_OF(BLOCK) TYPED(name##_##op)(const Fold f) {                      \
+    body(&f, truth, init, map, fold, finish);                                 \
+  }
+#define OWN(...)                                                              \
+  KERNEL(along, along, __VA_ARGS__)                                           \
+  KERNEL(beside, beside, __VA_ARGS__)
+#define TRUTH(...)                                                            \
+  KERNEL(along, TRUTHS(along), __VA_ARGS__)                                   \
+  KERNEL(beside, TRUTHS(beside), __VA_ARGS__)
+#define PICK(op) \
+  kernel = way == FOLD_ALONG ? TYPED(along_##op) : TYPED(beside_##op)
+#define LAUNCHER nc_folds_
+#define GENERIC "../cuda/folds.inc"
+#include "generic.h"
+#undef GENERIC

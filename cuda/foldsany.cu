@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** foldsany.cu - reductions of elements one by one, any types and steps, that
+** are folded in NC_TYPE (i64, f32 or f64), and those of values which other
+** kernels left; see folds.h.
+*/
+#include "folds.h"
+#include "stored.h"
+#include "foldtype.h"
+
+#define A Value
+#define AS(f) f
+#define WHOLE (VALUETYPE == CODE_i64)
+#include "foldcommon.inc"
+#include "foldany.inc"
+#undef A
+#undef AS
+#undef WHOLE
+#if TRUTHAPART
+#define A int64_t
+#define AS(f) f##_truth
+#define WHOLE 1
+#include "foldcommon.inc"
+#include "foldany.inc"
+#undef A
+#undef AS
+#undef WHOLE
+#endif
+
+#define OWN(op, ...)                                                          \
+  NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) {                         \
+    onebyone(&f, __VA_ARGS__);                                                \
+  }
+#define TRUTH(op, ...)                                                        \
+  NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) {                         \
+    TRUTHS(onebyone)(&f, __VA_ARGS__);                                        \
+  }
+#define PICK(op) kernel = TYPED(any_##op)
+#define LAUNCHER nc_foldsany_
+#define GENERIC "../cuda/folds.inc"
+#include "generic.h"
+#undef GENERIC

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** lines.h - what lines.c decides for a LineCall, for the kernels that do it.
+**
+** Folds (max, min, var, std, logsumexp): the elements of a line are cut in
+** pieces of `piece' elements.  Threads make a Part of each piece; with more
+** than one piece a line the Parts go to `part' and a second kernel joins
+** them.  What is joined with what depends on the sizes and the device only.
+**
+** The others (softmax, log_softmax, cumsum) see x and y as lines of `length'
+** elements side by side: line number outer*inner + i.
+*/
+#ifndef lines_h
+#define lines_h
+
+#include "cuda.h"
+#include "dims.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LINE_THREADS 256      /* of a block, unless it says so */
+
+typedef struct LineFold {
+  LineOp op;
+  const void *x;
+  Dims kept, folded;          /* of x: of the results, of their elements */
+  int64_t results, length;    /* elements behind each result */
+  int64_t piece;
+  int splits;                 /* pieces of a line */
+  int unit;                   /* does a line lie in one piece of memory? */
+  int columns;                /* do neighbouring results? */
+  int wide, high;             /* of a block: threads for a line (or of
+                                 neighbouring lines), lines (or shares) */
+  int low;                    /* the smallest, not the largest? */
+  double count;               /* what a sum of squares is divided by */
+  float count32;
+  void *part;                 /* results x splits, or NULL */
+  void *whole;                /* of logsumexp: the Parts of whole lines */
+  void *y;
+  int64_t *at;
+} LineFold;
+
+#define LINE_PART 24          /* bytes of a Part, at most */
+
+typedef struct LineSweep {
+  LineOp op;
+  const void *x;
+  void *y;                    /* dense */
+  int64_t outer, length, inner;
+  int64_t xouter, xlength, xinner;            /* steps of x */
+  int64_t piece;              /* of cumsum, as in LineFold */
+  int splits;
+  int wide, high;             /* of a block, as in LineFold */
+  int vectors;                /* does every line lie on 16-byte bounds? */
+  const void *whole;          /* of softmax: {largest, sum} of each line */
+  void *carry;                /* of cumsum: the sums of pieces, then those
+                                 of all before each */
+} LineSweep;
+
+/* Their kernels, for one element type.  Parts of splits get joined. */
+cudaError_t nc_linemax(DType t, const LineFold *k, cudaStream_t s);
+cudaError_t nc_linevar(DType t, const LineFold *k, cudaStream_t s);
+cudaError_t nc_linesum(DType t, const LineFold *k, cudaStream_t s);
+
+/* Softmax from k->whole. */
+cudaError_t nc_linescale(DType t, const LineSweep *k, cudaStream_t s);
+
+/* Softmax that reads x once, if a line fits on the chip: shared is the most
+   memory a block may have.  Else *done is 0. */
+cudaError_t nc_linesoft(DType t, const LineSweep *k, int shared, int *done,
+                        cudaStream_t s);
+
+cudaError_t nc_linescan(DType t, const LineSweep *k, cudaStream_t s);
+
+/* The sums of n dense integers, in one pass, with *bytes of memory at temp.
+   If that is NULL, only *bytes is set; 0 where this cannot be had. */
+cudaError_t nc_linecub(const int64_t *x, int64_t *y, int64_t n, void *temp,
+                       size_t *bytes, cudaStream_t s);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef __CUDA_ARCH__
+#define LINE_UNROLL4 _Pragma("unroll 4")
+#else
+#define LINE_UNROLL4
+#endif
+
+#endif

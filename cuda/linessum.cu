@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* linessum.cu - logsumexp, and the first half of softmax over long lines. */
+#include "lines.h"
+#include "scalar.h"
+
+#define GENERIC "linessum.inc"
+#include "each.h"
+#undef GENERIC
+
+cudaError_t nc_linesum(DType t, const LineFold *k, cudaStream_t s) {
+  switch (t) {
+    case DT_f16: return fold_f16(k, s);
+    case DT_bf16: return fold_bf16(k, s);
+    case DT_f32: return fold_f32(k, s);
+    case DT_f64: return fold_f64(k, s);
+    default: return cudaErrorInvalidValue;
+  }
+}

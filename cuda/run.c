@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** run.c - how a row is run: which kernels fit the types, steps and addresses
+** of its operands.
+**
+** Elementwise rows go by vectors where they can, else one by one; copies that
+** change no type move integers of the same size; those that do have kernels
+** of their own.  What exceeds 32-bit indexing is cut in pieces.
+*/
+#include "run.h"
+
+#include <string.h>
+
+#include "rows.h"
+#include "scalar.h"
+
+/* clang-format off */
+#define UNARY(op, class, ...)    { #op, UNARY_OP },
+#define TEST(op, class, ...)     { #op, TEST_OP },
+#define BINARY(op, class, ...)   { #op, BINARY_OP },
+#define COMPARE(op, class, ...)  { #op, COMPARE_OP },
+#define TERNARY(op, class, ...)  { #op, TERNARY_OP },
+#define CHOOSE(op, class, ...)   { #op, CHOOSE_OP },
+#define REDUCE(op, class, ...)   { #op, REDUCE_OP },
+/* clang-format on */
+static const struct { const char *name; OpKind kind; } rows[OP_COUNT] = {
+#include "ops.def"
+};
+#include "endrows.h"
+
+const char *nc_rowname(Op op) {
+  return rows[op].name;
+}
+
+const char *nc_typename(DType t) {
+#define X(id, name, storage, category) name,
+  static const char *const names[DT_COUNT] = { DTYPES(X) };
+#undef X
+  return names[t];
+}
+
+/* The type whose elements lie and count like those of t. */
+static DType stored(DType t) {
+  return t == DT_b8 ? DT_u8 : t;
+}
+
+DType nc_computedin(DType t) {
+  switch (t) {
+    case DT_b8: case DT_u8: return DT_u8;
+    case DT_i8: case DT_i16: case DT_i32: return DT_i32;
+    case DT_f16: case DT_bf16: case DT_f32: return DT_f32;
+    default: return t;
+  }
+}
+
+/*
+** Numbers as bits
+*/
+static uint64_t doublebits(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static uint64_t floatbits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* Of an element of type t. */
+static uint64_t elementbits(Scalar v, DType t) {
+  switch (t) {
+    case DT_f16: return f16_fromfloat((float)nc_tofloat(v)).bits;
+    case DT_bf16: return bf16_fromfloat((float)nc_tofloat(v)).bits;
+    case DT_f32: return floatbits((float)nc_tofloat(v));
+    case DT_f64: return doublebits(nc_tofloat(v));
+    default: return (uint64_t)v.i;
+  }
+}
+
+/* Eight bytes full of it. */
+static uint64_t pattern(Scalar v, DType t) {
+  uint64_t bits = elementbits(v, t);
+  const int64_t size = nc_dtypesize(t);
+  if (size == 1) bits = (bits & 255) * 0x0101010101010101u;
+  if (size == 2) bits = (bits & 65535) * 0x0001000100010001u;
+  if (size == 4) bits = (bits & 0xffffffffu) * 0x0000000100000001u;
+  return bits;
+}
+
+uint64_t nc_parameterbits(double x, DType computed) {
+  if (computed == DT_f32) return floatbits((float)x);
+  if (computed == DT_f64) return doublebits(x);
+  return (uint64_t)f64_toint(x);
+}
+
+/*
+** Elementwise, by vectors
+*/
+/* The type of storage that operand j of a row has in kernels of type t. */
+static DType wanted(const Loop *k, int j, DType t) {
+  const OpKind kind = rows[k->op].kind;
+  if (j == 0 && (kind == TEST_OP || kind == COMPARE_OP)) return DT_u8;
+  if (j == 1 && kind == CHOOSE_OP) return DT_u8;
+  return t;
+}
+
+/* Can operand j be taken `each' elements at a time? */
+static int vectorial(const Loop *k, int j, DType t, int each) {
+  const int64_t size = nc_dtypesize(t);
+  if (k->p[j] == NULL) return 1;
+  if (stored(k->type[j]) != t) return 0;
+  if (k->nd == 0 || (k->step[j][0] == 0 && j > 0)) return 1;
+  if (k->step[j][0] != 1) return 0;
+  for (int d = 1; d < k->nd; d++)
+    if (k->step[j][d] % each != 0) return 0;
+  return (k->nd == 1 && k->n < each) ||
+         (uintptr_t)k->p[j] % (uintptr_t)(each * size) == 0;
+}
+
+static int planvectors(VectorMap *m, const Loop *k) {
+  const DType t = stored(k->work);
+  const int each = (int)(NC_VECTOR / nc_dtypesize(t));
+  int64_t size[NC_MAXDIM], step[NC_MAXIN][NC_MAXDIM];
+  if (k->nd > 1 && k->size[0] % each != 0) return 0;
+  for (int j = 0; j < k->nargs; j++)
+    if (!vectorial(k, j, wanted(k, j, t), each)) return 0;
+  memset(m, 0, sizeof *m);
+  m->n = (uint32_t)(k->n / each);
+  m->tail = (uint32_t)(k->n % each);
+  m->truth = k->type[0] == DT_b8;
+  for (int j = 0; j < k->nargs; j++) {
+    m->p[j] = k->p[j];
+    if (k->p[j] == NULL)
+      m->number[j] = pattern(k->number[j], wanted(k, j, t));
+    else if (k->nd > 0 && k->step[j][0] == 0)
+      m->still |= 1u << j;
+    memcpy(step[j], k->step[j], sizeof step[j]);
+    step[j][0] *= each;
+  }
+  if (k->nd <= 1) return 1;
+  memcpy(size, k->size, sizeof size);
+  size[0] /= each;
+  nc_makeoffsets(&m->at, k->nd, size, k->nargs,
+                 (const int64_t(*)[NC_MAXDIM])step);
+  return 1;
+}
+
+static VectorLauncher *vectorlauncher(DType t) {
+  switch (t) {
+#define X(t) case DT_##t: return nc_vectors_##t;
+    NC_STOREDTYPES(X)
+#undef X
+    default: return NULL;
+  }
+}
+
+static StridedLauncher *stridedlauncher(DType t) {
+  switch (t) {
+#define X(t) case DT_##t: return nc_strided_##t;
+    NC_COMPUTEDTYPES(X)
+#undef X
+    default: return NULL;
+  }
+}
+
+/*
+** Elementwise, one by one
+*/
+static void planstrided(StridedMap *m, const Loop *k) {
+  const DType c = nc_computedin(k->work);
+  memset(m, 0, sizeof *m);
+  m->n = (uint32_t)k->n;
+  m->work = (int32_t)k->work;
+  for (int j = 0; j < k->nargs; j++) {
+    m->p[j] = k->p[j];
+    m->type[j] = (int32_t)k->type[j];
+    if (k->p[j] == NULL) m->number[j] = elementbits(k->number[j], c);
+    if (k->type[j] != k->work && wanted(k, j, c) == c && k->work != c)
+      m->via |= 1u << j;
+  }
+  nc_makeoffsets(&m->at, k->nd, k->size, k->nargs, k->step);
+}
+
+int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e) {
+  if (e == cudaErrorInvalidDeviceFunction)
+    return nc_fail(NC_EDTYPE, "this build has no CUDA kernel of it for %s",
+                   nc_typename(k->work));
+  CUDA_TRY(e);
+  return nc_launched(d, rows[k->op].name);
+}
+
+static int map(const Device *d, const Loop *k) {
+  VectorMap v;
+  StridedMap s;
+  cudaStream_t stream = nc_current(d);
+  const DType t = stored(k->work), c = nc_computedin(k->work);
+  for (int j = 0; j < k->nargs; j++) nc_touch(d, k->p[j]);
+  if (planvectors(&v, k)) {
+    for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
+    return nc_rowlaunched(d, k, vectorlauncher(t)(k->op, &v, stream));
+  }
+  planstrided(&s, k);
+  for (int j = 0; j < 2; j++) s.par[j] = nc_parameterbits(k->par[j], c);
+  return nc_rowlaunched(d, k, stridedlauncher(c)(k->op, &s, stream));
+}
+
+/*
+** Copies
+*/
+static DType integerof(int64_t size) {
+  return size == 1 ? DT_u8 : size == 2 ? DT_i16 : size == 4 ? DT_i32 : DT_i64;
+}
+
+/* Takes two elements of a copy for one of twice the size. */
+static int widen(Loop *k) {
+  const int64_t size = nc_dtypesize(k->work);
+  if (size == 8 || k->nd == 0 || k->size[0] % 2 != 0) return 0;
+  for (int j = 0; j < 2; j++) {
+    if (k->step[j][0] != 1 || (uintptr_t)k->p[j] % (uintptr_t)(2 * size) != 0)
+      return 0;
+    for (int d = 1; d < k->nd; d++)
+      if (k->step[j][d] % 2 != 0) return 0;
+  }
+  k->n /= 2;
+  k->size[0] /= 2;
+  for (int j = 0; j < 2; j++) {
+    for (int d = 1; d < k->nd; d++) k->step[j][d] /= 2;
+    k->type[j] = integerof(2 * size);
+  }
+  k->work = integerof(2 * size);
+  return 1;
+}
+
+/* The dimension along which x runs fastest, if tiles pay. */
+static int fastest(const Loop *k) {
+  int at = 0;
+  for (int d = 1; d < k->nd; d++)
+    if (k->step[1][d] > 0 && k->step[1][d] < k->step[1][at]) at = d;
+  if (at == 0 || k->step[1][0] < 8 || k->size[0] < 8 || k->size[at] < 8)
+    return 0;
+  return at;
+}
+
+/* along: the dimension that x runs fastest along; y does along 0. */
+static int transpose(const Device *d, const Loop *k, int along) {
+  const int size = (int)nc_dtypesize(k->work), dim[2] = { 0, along };
+  int64_t rest[NC_MAXDIM], step[2][NC_MAXDIM], batches = 1;
+  int nd = 0;
+  Transpose t;
+  memset(&t, 0, sizeof t);
+  t.x = k->p[1];
+  t.y = k->p[0];
+  for (int i = 0; i < 2; i++) {
+    t.size[i] = (uint32_t)k->size[dim[i]];
+    t.ystep[i] = (uint64_t)k->step[0][dim[i]];
+    t.xstep[i] = (uint64_t)k->step[1][dim[i]];
+    t.tiles[i] = nc_divisor((k->size[dim[i]] - 1) / nc_tile(size) + 1);
+  }
+  for (int i = 1; i < k->nd; i++) {
+    if (i == along) continue;
+    rest[nd] = k->size[i];
+    step[0][nd] = k->step[0][i];
+    step[1][nd++] = k->step[1][i];
+    batches *= k->size[i];
+  }
+  nc_makeoffsets(&t.rest, nd, rest, 2, (const int64_t(*)[NC_MAXDIM])step);
+  return nc_rowlaunched(d, k, nc_transposes(size, &t, (uint32_t)batches,
+                                      nc_current(d)));
+}
+
+/* A copy that changes no type, or a fill. */
+static int move(const Device *d, const Loop *given) {
+  Loop k = *given;
+  const int64_t size = nc_dtypesize(k.type[0]);
+  int along;
+  if (k.p[1] == NULL)
+    k.number[1] = (Scalar){
+      NC_INT, (int64_t)elementbits(k.number[1], k.type[0]), 0
+    };
+  k.work = k.type[0] = k.type[1] = integerof(size);
+  if (k.p[1] == NULL) return map(d, &k);
+  nc_touch(d, k.p[0]);
+  nc_touch(d, k.p[1]);
+  if (k.nd == 0 || (k.nd == 1 && k.step[0][0] == 1 && k.step[1][0] == 1)) {
+    CUDA_TRY(cudaMemcpyAsync(k.p[0], k.p[1], (size_t)(k.n * size),
+                             cudaMemcpyDeviceToDevice, nc_current(d)));
+    return nc_launched(d, rows[k.op].name);
+  }
+  if ((along = fastest(&k)) != 0) return transpose(d, &k, along);
+  while (widen(&k)) continue;
+  return map(d, &k);
+}
+
+static int aligned(const void *p, DType t) {
+  return (uintptr_t)p % (uintptr_t)(NC_CASTWIDTH * nc_dtypesize(t)) == 0 ||
+         (uintptr_t)p % NC_VECTOR == 0;
+}
+
+static int cast(const Device *d, const Loop *k) {
+  Cast c;
+  memset(&c, 0, sizeof c);
+  c.y = k->p[0];
+  c.x = k->p[1];
+  nc_touch(d, k->p[0]);
+  nc_touch(d, k->p[1]);
+  c.n = (uint32_t)k->n;
+  c.dense = k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 &&
+                           k->step[1][0] == 1 && aligned(c.y, k->type[0]) &&
+                           aligned(c.x, k->type[1]));
+  if (c.dense) {
+    c.n = (uint32_t)(k->n / NC_CASTWIDTH);
+    c.tail = (uint32_t)(k->n % NC_CASTWIDTH);
+  } else
+    nc_makeoffsets(&c.at, k->nd, k->size, 2, k->step);
+  return nc_rowlaunched(d, k, nc_casts((int)k->type[1], (int)k->type[0], &c,
+                                 nc_current(d)));
+}
+
+/*
+** Everything
+*/
+/* Kernels of f32 read no f64: such an operand, which is never large, is
+   converted first. */
+static int withoutdoubles(const Device *d, const Loop *given) {
+  Loop k = *given;
+  void *scratch[NC_MAXIN] = { NULL };
+  int r = NC_OK;
+  for (int j = 1; j < k.nargs && r == NC_OK; j++) {
+    Loop c = *given;
+    int64_t n = 1;
+    if (k.p[j] == NULL || k.type[j] != DT_f64) continue;
+    c.op = OP_clone;
+    c.nargs = 2;
+    c.nd = 0;
+    for (int i = 0; i < k.nd; i++) {
+      if (k.step[j][i] == 0) continue;
+      c.size[c.nd] = k.size[i];
+      c.step[1][c.nd] = k.step[j][i];
+      k.step[j][i] = c.step[0][c.nd++] = n;
+      n *= c.size[c.nd - 1];
+    }
+    if ((r = nc_scratch(d, &scratch[j], n * 4)) != NC_OK) break;
+    c.n = n;
+    c.p[0] = scratch[j];
+    c.p[1] = k.p[j];
+    c.type[0] = DT_f32;
+    c.type[1] = DT_f64;
+    r = cast(d, &c);
+    k.p[j] = scratch[j];
+    k.type[j] = DT_f32;
+  }
+  if (r == NC_OK) r = map(d, &k);
+  for (int j = 1; j < NC_MAXIN; j++) nc_scratchfree(d, scratch[j]);
+  return r;
+}
+
+static int run(const Device *d, const Loop *k) {
+  if (k->op == OP_clone)
+    return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
+                                                       : cast(d, k);
+  for (int j = 1; j < k->nargs; j++)
+    if (k->p[j] && k->type[j] == DT_f64 &&
+        nc_computedin(k->work) == DT_f32)
+      return withoutdoubles(d, k);
+  return map(d, k);
+}
+
+/* The part of a loop from `first' on, n long, of dimension dim. */
+static Loop part(const Loop *k, int dim, int64_t first, int64_t n) {
+  Loop p = *k;
+  p.n = k->n / k->size[dim] * n;
+  p.size[dim] = n;
+  for (int j = 0; j < k->nargs; j++)
+    if (k->p[j])
+      p.p[j] = (char *)k->p[j] + first * k->step[j][dim] *
+                                     nc_dtypesize(k->type[j]);
+  return p;
+}
+
+/* The dimension to cut: the largest, but first one whose steps are too. */
+static int longest(const Loop *k, int dims) {
+  int at = 0;
+  for (int i = 1; i < dims; i++)
+    if (k->size[i] > k->size[at]) at = i;
+  for (int i = 0; i < dims; i++)
+    for (int j = 0; k->size[i] > 1 && j < k->nargs; j++)
+      if (k->step[j][i] >> 32) at = i;
+  return at;
+}
+
+int nc_inpieces(const Device *d, const Loop *k, int dims,
+                int (*f)(const Device *d, const Loop *k)) {
+  int dim;
+  int64_t half;
+  Loop p;
+  if (nc_fitsoffsets(dims, k->size, k->nargs, k->step)) return f(d, k);
+  dim = longest(k, dims);
+  half = k->size[dim] / 2;
+  if (half > 64) half -= half % 64;     /* vectors stay aligned */
+  p = part(k, dim, 0, half);
+  TRY(nc_inpieces(d, &p, dims, f));
+  p = part(k, dim, half, k->size[dim] - half);
+  return nc_inpieces(d, &p, dims, f);
+}
+
+int nc_cuda_run(const Device *d, const Loop *k) {
+  if (rows[k->op].kind == REDUCE_OP) return nc_fold(d, k);
+  return nc_inpieces(d, k, k->nd, run);
+}

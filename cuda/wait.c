@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** wait.c - waiting for a device.
+**
+** CUDA's own waits cannot be interrupted, so these ask again and again: at
+** first without a pause, as most work is short, then with growing ones.  Who
+** waits also learns what kernels found wrong.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include <time.h>
+
+#include "gpu.h"
+
+#ifdef NC_EMULATED            /* works only while it is asked */
+#define EAGER INT64_MAX
+#else
+#define EAGER 50000           /* ns without a pause */
+#endif
+#define SHORTEST 5000
+#define LONGEST 200000
+
+typedef struct Wait {
+  int64_t start;              /* 0: has not waited yet */
+  long pause;
+} Wait;
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+/* Not done yet: passes a little time. */
+static int linger(Wait *w) {
+  const int64_t t = now();
+  struct timespec pause = { 0, 0 };
+  if (nc_wantsstop()) return nc_fail(NC_EINTR, "interrupted");
+  if (w->start == 0) w->start = t, w->pause = SHORTEST;
+  if (t - w->start < EAGER) return NC_OK;
+  pause.tv_nsec = w->pause;
+  nanosleep(&pause, NULL);
+  w->pause = w->pause * 2 > LONGEST ? LONGEST : w->pause * 2;
+  return NC_OK;
+}
+
+/* What a query answered: 1 to go on waiting, else the wait is over with *r.
+   CUDA keeps "not ready" as if it were an error. */
+static int goeson(cudaError_t e, Wait *w, int *r) {
+  if (e != cudaErrorNotReady) {
+    *r = e == cudaSuccess ? NC_OK : nc_cudafail(e);
+    return 0;
+  }
+  cudaGetLastError();
+  return (*r = linger(w)) == NC_OK;
+}
+
+static int forstream(cudaStream_t s) {
+  Wait w = { 0, 0 };
+  int r;
+  while (goeson(cudaStreamQuery(s), &w, &r)) {}
+  return r;
+}
+
+int nc_waitfor(Gpu *g, cudaStream_t s) {
+  nc_activate(g);
+  TRY(forstream(s));
+  return nc_flagged(g);
+}
+
+int nc_waitforevent(Gpu *g, cudaEvent_t e) {
+  Wait w = { 0, 0 };
+  int r;
+  nc_activate(g);
+  while (goeson(cudaEventQuery(e), &w, &r)) {}
+  return r == NC_OK ? nc_flagged(g) : r;
+}
+
+int nc_waitidle(Gpu *g) {
+  nc_activate(g);
+  for (int i = 0; i < g->nstreams; i++) TRY(forstream(g->stream[i].handle));
+  return NC_OK;
+}
+
+int nc_waitall(Gpu *g) {
+  TRY(nc_waitidle(g));
+  return nc_flagged(g);
+}
+
+int nc_waitcurrent(const Device *d) {
+  Gpu *g = gpuof(d);
+  if (!g->isopen) return NC_OK;
+  return nc_waitfor(g, g->stream[g->current].handle);
+}
+
+int nc_cuda_synchronize(const Device *d) {
+  Gpu *g = gpuof(d);
+  return g->isopen ? nc_waitall(g) : NC_OK;
+}

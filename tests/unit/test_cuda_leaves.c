@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** test_cuda_leaves.c - what a CUDA device does beside rows and products,
+** against the CPU's own functions: random shapes, layouts and types.
+*/
+#include "cudahelp.h"
+
+#include <math.h>
+
+#include "emulation/emulation.h"
+#include "gpu.h"
+#undef nc_hint                /* the core's again */
+#undef nc_fail
+#undef nc_release
+#undef nc_dense
+#undef nc_cast
+
+static const Accelerator *cuda;
+static const Device *d;
+static int64_t held;          /* by the device before a test */
+
+/*
+** Random numbers of the tests
+*/
+static uint64_t state = 88172645463325252u;
+
+static int64_t below(int64_t n) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return (int64_t)(state >> 1) % n;
+}
+
+static const DType floats[] = { DT_f32, DT_f16, DT_bf16, DT_f64 };
+static const DType wholes[] = { DT_b8,  DT_u8,  DT_i8,   DT_i16, DT_i32,
+                                DT_i64, DT_f16, DT_bf16, DT_f32, DT_f64 };
+#define COUNT(list) ((int64_t)(sizeof list / sizeof *list))
+#define ANYOF(list) list[below(COUNT(list))]
+
+/*
+** Tensors on both sides
+*/
+typedef struct Twin {
+  Tensor *cpu, *gpu;
+} Twin;
+
+static void put(Tensor *t, int64_t i, double v) {
+  Tensor e = *t;
+  e.nd = 0;
+  e.offset += i;
+  e.refs = 1;
+  ok(nc_fill(&e, nc_category(t->dtype) == NC_FLOAT ? nc_float(v)
+                                                   : nc_int((int64_t)v)));
+}
+
+static double get(const Tensor *t, int64_t i) {
+  Scalar v;
+  ok(nc_read(&v, t, t->offset + i));
+  return nc_tofloat(v);
+}
+
+/* The gpu's twin of a dense tensor of the CPU. */
+static Tensor *twin(Tensor *t) {
+  Tensor *g;
+  ok(nc_new(&g, d, t->dtype, t->nd, t->size));
+  ok(d->copy(d, nc_data(g), nc_data(t), nc_numel(t) * nc_dtypesize(t->dtype),
+             &nc_cpu, 0));
+  return g;
+}
+
+/* n elements; many are equal, some (one in `odd') infinite or nan. */
+static Twin vector(DType type, int64_t n, int odd) {
+  static const double strange[] = { INFINITY, -INFINITY, NAN, 0, -0.0 };
+  Twin t;
+  ok(nc_new(&t.cpu, &nc_cpu, type, 1, &n));
+  for (int64_t i = 0; i < n; i++) {
+    double v = (double)(below(2001) - 1000) / 64;
+    if (type == DT_b8) v = (double)below(2);
+    else if (nc_category(type) != NC_FLOAT) v = (double)below(100);
+    else if (odd && below(odd) == 0) v = ANYOF(strange);
+    put(t.cpu, i, v);
+  }
+  t.gpu = twin(t.cpu);
+  return t;
+}
+
+static void drop(Twin t) {
+  nc_release(t.cpu);
+  nc_release(t.gpu);
+}
+
+/* Sees both as nd dimensions; each element lies inside if the sizes do. */
+static void shape(Twin t, int nd, const int64_t size[], const int64_t step[],
+                  int64_t offset) {
+  Tensor *both[2] = { t.cpu, t.gpu };
+  for (int i = 0; i < 2; i++) {
+    both[i]->nd = nd;
+    both[i]->offset = offset;
+    for (int k = 0; k < nd; k++) {
+      both[i]->size[k] = size[k];
+      both[i]->step[k] = step[k];
+    }
+  }
+}
+
+/* A tensor of random layout: permuted, sliced, repeated. */
+static Twin tensor(DType type, int nd, const int64_t size[], int odd) {
+  int64_t step[NC_MAXDIM], n = 1;
+  int order[NC_MAXDIM], offset = (int)below(4);
+  const int permute = below(3) == 0;
+  for (int i = 0; i < nd; i++) order[i] = nd - 1 - i;
+  for (int i = 0; permute && i < nd; i++) {
+    const int j = (int)below(nd), k = order[i];
+    order[i] = order[j];
+    order[j] = k;
+  }
+  for (int i = 0; i < nd; i++) {
+    const int64_t gaps = below(6) ? 1 : 1 + below(2);
+    step[order[i]] = below(20) ? n * gaps : 0;
+    if (step[order[i]]) n *= gaps * (size[order[i]] ? size[order[i]] : 1);
+  }
+  Twin t = vector(type, n + offset, odd);
+  shape(t, nd, size, step, below(2) ? offset : 0);
+  return t;
+}
+
+/* The result g of the device must be that of the CPU; differences up to
+   `most' times the size of a number, or of `unit'. */
+static void same(const Tensor *c, const Tensor *g, double most, double unit) {
+  Tensor *back;
+  const int64_t n = nc_numel(c);
+  assert_int_equal(nc_numel(g), n);
+  ok(nc_new(&back, &nc_cpu, c->dtype, 1, &n));
+  ok(d->tohost(d, nc_data(back), nc_data(g), n * nc_dtypesize(c->dtype), 0));
+  for (int64_t i = 0; i < n; i++) {
+    const double a = get(c, i), b = get(back, i);
+    const double size = fabs(a) > unit ? fabs(a) : unit;
+    if (a == b || (isnan(a) && isnan(b))) continue;
+    if (fabs(a - b) <= most * size) continue;
+    fail_msg("%s element %d of %d: %.17g is to be %.17g",
+             nc_dtypename(c->dtype), (int)i, (int)n, b, a);
+  }
+  nc_release(back);
+}
+
+static double accuracy(DType t) {
+  return t == DT_f64 ? 1e-13 : t == DT_f32 ? 1e-5 : t == DT_f16 ? 1e-3 : 8e-3;
+}
+
+/*
+** Lines
+*/
+static int64_t picked(const Tensor *x, unsigned dims, int others) {
+  int64_t n = 1;
+  for (int i = 0; i < x->nd; i++)
+    if ((int)(dims >> i & 1) != others) n *= x->size[i];
+  return n;
+}
+
+/* The same call on both devices, with results of their own. */
+static void bothlines(LineCall *c, LineCall *g, Twin x, DType type, int nd,
+                      const int64_t size[], int withy) {
+  g->op = c->op;
+  g->dims = c->dims;
+  g->correction = c->correction;
+  c->x = x.cpu;
+  g->x = x.gpu;
+  c->lines = g->lines = picked(x.cpu, c->dims, 1);
+  c->length = g->length = picked(x.cpu, c->dims, 0);
+  c->y = c->at = g->y = g->at = NULL;
+  if (withy) {
+    ok(nc_new(&c->y, &nc_cpu, type, nd, size));
+    ok(nc_new(&g->y, d, type, nd, size));
+  }
+  if (c->op == LINE_LARGEST || c->op == LINE_SMALLEST) {
+    ok(nc_new(&c->at, &nc_cpu, DT_i64, nd, size));
+    ok(nc_new(&g->at, d, DT_i64, nd, size));
+  }
+  ok(nc_cpu.lines(&nc_cpu, c));
+  ok(d->lines(d, g));
+}
+
+static void droplines(LineCall *c) {
+  nc_release(c->y);
+  nc_release(c->at);
+}
+
+static void onefold(LineOp op, DType type, int nd, const int64_t size[],
+                    unsigned dims, int odd) {
+  LineCall c = { .op = op, .dims = dims, .correction = (double)below(3) }, g;
+  Twin x = tensor(type, nd, size, odd);
+  int64_t kept[NC_MAXDIM];
+  int n = 0;
+  for (int i = 0; i < nd; i++)
+    if (!(dims >> i & 1)) kept[n++] = size[i];
+  bothlines(&c, &g, x, type, n, kept,
+            (op != LINE_LARGEST && op != LINE_SMALLEST) || below(2));
+  if (c.y) same(c.y, g.y, accuracy(type), 1e-3);
+  if (c.at) same(c.at, g.at, 0, 0);
+  droplines(&c);
+  droplines(&g);
+  drop(x);
+}
+
+static void test_folds(void **unused) {
+  static const LineOp ops[] = { LINE_LARGEST, LINE_SMALLEST, LINE_VAR,
+                                LINE_STD, LINE_LOGSUMEXP };
+  (void)unused;
+  for (int i = 0; i < 400; i++) {
+    const LineOp op = ANYOF(ops);
+    const int extreme = op == LINE_LARGEST || op == LINE_SMALLEST;
+    const int nd = (int)below(5);
+    int64_t size[NC_MAXDIM];
+    for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 20 : 4);
+    onefold(op, extreme ? ANYOF(wholes) : ANYOF(floats), nd, size,
+            below(4) ? (unsigned)below(1 << nd) : ~0u, below(2) ? 0 : 30);
+  }
+}
+
+/* Long lines, which are cut in pieces; in both directions. */
+static void test_longfolds(void **unused) {
+  const int64_t one = 60000, tall[2] = { 9000, 3 }, many[2] = { 5, 5000 };
+  (void)unused;
+  for (LineOp op = LINE_LARGEST; op <= LINE_LOGSUMEXP; op++) {
+    onefold(op, DT_f32, 1, &one, 1, 0);
+    onefold(op, DT_f16, 1, &one, ~0u, 0);
+    onefold(op, DT_f64, 2, tall, 1, 0);
+    onefold(op, DT_f32, 2, many, 2, 0);
+    onefold(op, DT_bf16, 2, many, 3, 0);
+  }
+  onefold(LINE_LARGEST, DT_i8, 1, &one, 1, 0);
+  onefold(LINE_SMALLEST, DT_u8, 2, tall, 1, 0);
+  onefold(LINE_LARGEST, DT_b8, 2, many, 2, 0);
+  onefold(LINE_LARGEST, DT_f32, 1, &one, 1, 20000);
+}
+
+static void test_empty(void **unused) {
+  const int64_t size[2] = { 3, 0 };
+  (void)unused;
+  for (LineOp op = LINE_VAR; op <= LINE_LOGSUMEXP; op++) {
+    onefold(op, DT_f32, 2, size, 2, 0);
+    onefold(op, DT_f64, 2, size, 3, 0);
+    onefold(op, DT_f16, 2, size, 1, 0);
+  }
+}
+
+/* As far as nan goes: what comes after it in a cumsum, too. */
+static void onesweep(LineOp op, DType type, int nd, const int64_t size[],
+                     int dim, int odd) {
+  LineCall c = { .op = op, .dims = 1u << dim }, g;
+  Twin x = tensor(type, nd, size, odd);
+  const double length = nd ? (double)size[dim] : 1;
+  bothlines(&c, &g, x, type, nd, size, 1);
+  same(c.y, g.y, accuracy(type),
+       op == LINE_SOFTMAX ? 1e-6 : op == LINE_CUMSUM ? sqrt(length) : 1);
+  droplines(&c);
+  droplines(&g);
+  drop(x);
+}
+
+static DType sweeptype(LineOp op) {
+  return op == LINE_CUMSUM && below(3) == 0 ? DT_i64 : ANYOF(floats);
+}
+
+static void test_sweeps(void **unused) {
+  (void)unused;
+  for (int i = 0; i < 300; i++) {
+    const LineOp op = (LineOp)below(LINE_CUMSUM + 1);
+    const int nd = (int)below(4), dim = nd ? (int)below(nd) : 0;
+    int64_t size[NC_MAXDIM];
+    for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 24 : 5);
+    if (nd && below(4) == 0) size[dim] = 1 + below(700);
+    onesweep(op, sweeptype(op), nd, size, dim, below(4) ? 0 : 40);
+  }
+}
+
+/* Lines of every length that is treated in its own way. */
+static void test_longsweeps(void **unused) {
+  static const int64_t length[] = { 64,   128,   129,   512,   1024, 1028,
+                                    4096, 16384, 16400, 20001, 40000 };
+  (void)unused;
+  for (int i = 0; i < COUNT(length); i++) {
+    const int64_t size[2] = { length[i] > 4096 ? 1 : 3, length[i] };
+    const int64_t turned[2] = { length[i], 3 };
+    for (LineOp op = LINE_SOFTMAX; op <= LINE_CUMSUM; op++) {
+      onesweep(op, floats[i % 4], 2, size, 1, 0);
+      onesweep(op, floats[(i + 1) % 4], 2, turned, 0, 0);
+    }
+    onesweep(LINE_CUMSUM, DT_i64, 2, size, 1, 0);
+  }
+}
+
+/* Lines kept in shared memory, of which there must be many. */
+static void test_sharedsoftmax(void **unused) {
+  const int64_t size[2] = { nc_processors(d) / 2 + 1, 32800 / 4 };
+  (void)unused;
+  onesweep(LINE_SOFTMAX, DT_f64, 2, size, 1, 0);
+}
+
+/*
+** Sequences, random numbers
+*/
+static void onesequence(DType type, int64_t n, Sequence s) {
+  Sequence g = s;
+  ok(nc_new(&s.y, &nc_cpu, type, 1, &n));
+  ok(nc_new(&g.y, d, type, 1, &n));
+  ok(nc_cpu.sequence(&nc_cpu, &s));
+  ok(d->sequence(d, &g));
+  same(s.y, g.y, 0, 0);
+  nc_release(s.y);
+  nc_release(g.y);
+}
+
+static void test_sequences(void **unused) {
+  static const int64_t lengths[] = { 0, 1, 2, 3, 7, 1000, 5001 };
+  (void)unused;
+  for (int i = 0; i < COUNT(lengths); i++)
+    for (DType t = DT_u8; t < DT_COUNT; t++) {
+      Sequence s = { .start = nc_float(-3.7), .end = nc_float(91.3),
+                     .step = nc_float(0.1) };
+      onesequence(t, lengths[i], s);
+      s.spread = 1;
+      onesequence(t, lengths[i], s);
+      s = (Sequence){ .start = nc_int(INT64_MAX - 5), .step = nc_int(3) };
+      if (nc_category(t) == NC_INT) onesequence(t, lengths[i], s);
+    }
+}
+
+static void onedraw(DType type, int64_t n, Draw w) {
+  Draw g = w;
+  w.key = g.key = 12345 + ((uint64_t)below(1 << 30) << 32);
+  w.block = g.block = ((uint64_t)1 << 32) - 3;
+  ok(nc_new(&w.y, &nc_cpu, type, 1, &n));
+  ok(nc_new(&g.y, d, type, 1, &n));
+  ok(nc_cpu.draw(&nc_cpu, &w));
+  ok(d->draw(d, &g));
+  same(w.y, g.y, 0, 0);
+  nc_release(w.y);
+  nc_release(g.y);
+}
+
+static void test_draws(void **unused) {
+  static const int64_t lengths[] = { 0, 1, 4, 6, 1003, 4096 };
+  static const int bits[] = { 24, 11, 8, 53 };
+  (void)unused;
+  for (int i = 0; i < COUNT(lengths); i++) {
+    for (int k = 0; k < COUNT(floats); k++) {
+      Draw w = { .kind = DRAW_UNIFORM, .wide = floats[k] == DT_f64,
+                 .bits = bits[k], .a = -2, .b = 5, .limit = 2.9 };
+      onedraw(floats[k], lengths[i], w);
+      w.kind = DRAW_NORMAL;
+      onedraw(floats[k], lengths[i], w);
+    }
+    for (DType t = DT_b8; t < DT_COUNT; t++) {
+      Draw w = { .kind = DRAW_INTEGERS, .range = t == DT_b8 ? 2 : 100 };
+      onedraw(t, lengths[i], w);
+    }
+    Draw w = { .kind = DRAW_INTEGERS, .wide = 1, .low = -7,
+               .range = ((uint64_t)1 << 63) + 11 };
+    onedraw(DT_i64, lengths[i], w);
+    w.wide = 0;
+    w.range = ((uint64_t)1 << 32) - 5;
+    onedraw(DT_i64, lengths[i], w);
+  }
+}
+
+/*
+** Places
+*/
+static Twin indices(int64_t n, int64_t size) {
+  Twin t;
+  ok(nc_new(&t.cpu, &nc_cpu, DT_i64, 1, &n));
+  for (int64_t i = 0; i < n; i++)
+    put(t.cpu, i, (double)(below(2) ? 1 + below(size) : -1 - below(size)));
+  t.gpu = twin(t.cpu);
+  return t;
+}
+
+static Twin emptylike(Twin x) {
+  Twin t;
+  ok(nc_new(&t.cpu, &nc_cpu, x.cpu->dtype, x.cpu->nd, x.cpu->size));
+  ok(nc_new(&t.gpu, d, x.cpu->dtype, x.cpu->nd, x.cpu->size));
+  return t;
+}
+
+static void test_places(void **unused) {
+  const int64_t size[2] = { 9, 50 };
+  Twin of = vector(DT_f32, 450, 0), given = indices(1000, 50), offset;
+  const int64_t step[2] = { 50, 1 };
+  Places c = { .size = 50, .step = 3, .shown = 1 }, g;
+  (void)unused;
+  shape(of, 2, size, step, 0);
+  offset = emptylike(given);
+  c.given = given.cpu, c.offset = offset.cpu, c.of = of.cpu;
+  g = c;
+  g.given = given.gpu, g.offset = offset.gpu, g.of = of.gpu;
+  ok(nc_cpu.places(&nc_cpu, &c));
+  ok(d->places(d, &g));
+  same(offset.cpu, offset.gpu, 0, 0);
+  nc_release(given.gpu);
+  put(given.cpu, 700, 51);
+  given.gpu = twin(given.cpu);
+  g.given = given.gpu;
+  ok(d->places(d, &g));       /* told by who waits */
+  assert_int_equal(d->synchronize(d), NC_EINDEX);
+  says("index 51 of 50 in dim 2 of 2");
+  ok(d->synchronize(d));      /* once */
+  drop(of);
+  drop(given);
+  drop(offset);
+}
+
+static void onetrues(Twin mask, const Trues *as) {
+  Trues c = *as, g = *as;
+  Twin y;
+  c.mask = mask.cpu;
+  g.mask = mask.gpu;
+  ok(nc_cpu.trues(&nc_cpu, &y.cpu, &c));
+  ok(d->trues(d, &y.gpu, &g));
+  assert_int_equal(y.cpu->nd, y.gpu->nd);
+  assert_int_equal(y.cpu->size[0], y.gpu->size[0]);
+  same(y.cpu, y.gpu, 0, 0);
+  drop(y);
+}
+
+static void test_trues(void **unused) {
+  static const int64_t lengths[] = { 0, 1, 63, 64, 65, 1000, 16384, 40000 };
+  (void)unused;
+  for (int i = 0; i < COUNT(lengths); i++)
+    for (int rare = 0; rare < 3; rare++) {
+      const int64_t n = lengths[i];
+      Twin mask = vector(DT_b8, n, 0);
+      Trues t = { .nd = 1, .size = { n }, .step = { 3 } };
+      for (int64_t k = 0; rare && k < n; k++)
+        put(mask.cpu, k, rare == 1 ? below(500) == 0 : 1);
+      nc_release(mask.gpu);
+      mask.gpu = twin(mask.cpu);
+      onetrues(mask, &t);
+      t.coordinates = 1;
+      onetrues(mask, &t);
+      if (n % 8 == 0) {
+        Trues s = { .nd = 3, .size = { n / 8, 2, 4 }, .step = { 100, 50, 2 } };
+        onetrues(mask, &s);
+        s.coordinates = 1;
+        onetrues(mask, &s);
+      }
+      drop(mask);
+    }
+}
+
+/* A mask of no dimensions has a coordinate-less row for a true. */
+static void test_lonetrue(void **unused) {
+  Twin mask = vector(DT_b8, 1, 0);
+  Trues t = { .coordinates = 1, .nd = 0 };
+  (void)unused;
+  shape(mask, 0, NULL, NULL, 0);
+  onetrues(mask, &t);
+  drop(mask);
+}
+
+/*
+** Gather and scatter: `dim' of x is picked from.
+*/
+static void onegather(DType type, int nd, const int64_t size[], int dim,
+                      int64_t picks) {
+  int64_t shaped[NC_MAXDIM];
+  Twin x = tensor(type, nd, size, 0), given = indices(picks, size[dim]);
+  Twin offset = emptylike(given), other;
+  Gather c = { .picked = 1u << dim, .at = dim }, g;
+  Places p = { .given = given.cpu, .offset = offset.cpu, .size = size[dim],
+               .step = x.cpu->step[dim], .of = x.cpu, .shown = dim };
+  ok(nc_cpu.places(&nc_cpu, &p));
+  p.given = given.gpu, p.offset = offset.gpu;
+  ok(d->places(d, &p));
+  memcpy(shaped, size, sizeof shaped);
+  shaped[dim] = picks;
+  other = tensor(type, nd, shaped, 0);
+  nc_release(other.cpu), nc_release(other.gpu);
+  ok(nc_new(&other.cpu, &nc_cpu, type, nd, shaped));
+  ok(nc_new(&other.gpu, d, type, nd, shaped));
+  c.x = x.cpu, c.other = other.cpu, c.offset = offset.cpu;
+  g = c;
+  g.x = x.gpu, g.other = other.gpu, g.offset = offset.gpu;
+  ok(nc_cpu.gather(&nc_cpu, &c));
+  ok(d->gather(d, &g));
+  same(other.cpu, other.gpu, 0, 0);
+  drop(x);
+  drop(given);
+  drop(offset);
+  drop(other);
+}
+
+static void test_gather(void **unused) {
+  (void)unused;
+  for (int i = 0; i < 200; i++) {
+    const int nd = 1 + (int)below(4);
+    int64_t size[NC_MAXDIM];
+    for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 17 : 4);
+    if (below(3) == 0) size[nd - 1] = 16 * (1 + below(4));
+    onegather(ANYOF(wholes), nd, size, (int)below(nd), below(40));
+  }
+}
+
+/* Each place is written once, so that the result is certain. */
+static void onescatter(DType type, int64_t rows, int64_t length,
+                       int distinct) {
+  const int64_t size[2] = { rows, length }, step[2] = { length, 1 };
+  Twin x = vector(type, rows * length, 0), other = vector(type, rows / 2 * length, 0);
+  const int64_t some[2] = { rows / 2, length };
+  Twin offset = indices(rows / 2, 1);
+  Gather c = { .picked = 1, .at = 0, .distinct = distinct }, g;
+  shape(x, 2, size, step, 0);
+  shape(other, 2, some, step, 0);
+  for (int64_t i = 0; i < rows / 2; i++)
+    put(offset.cpu, i, (double)((rows - 1 - 2 * i) * length));
+  nc_release(offset.gpu);
+  offset.gpu = twin(offset.cpu);
+  c.x = x.cpu, c.other = other.cpu, c.offset = offset.cpu;
+  g = c;
+  g.x = x.gpu, g.other = other.gpu, g.offset = offset.gpu;
+  ok(nc_cpu.scatter(&nc_cpu, &c));
+  ok(d->scatter(d, &g));
+  same(x.cpu, x.gpu, 0, 0);
+  drop(x);
+  drop(other);
+  drop(offset);
+}
+
+static void test_scatter(void **unused) {
+  (void)unused;
+  for (int i = 0; i < COUNT(wholes); i++) {
+    onescatter(wholes[i], 40, 1, 1);
+    onescatter(wholes[i], 40, 7, 0);
+    onescatter(wholes[i], 12, 64, 0);
+  }
+}
+
+/* Of several for one place any one stays, whole. */
+static void test_collisions(void **unused) {
+  Twin x = vector(DT_f32, 4, 0), other = vector(DT_f32, 500, 0);
+  Twin offset = indices(500, 1);
+  Gather g = { .picked = 1, .at = 0 };
+  float y[4], v[500];
+  (void)unused;
+  for (int64_t i = 0; i < 500; i++) put(offset.cpu, i, (double)(i % 4));
+  nc_release(offset.gpu);
+  offset.gpu = twin(offset.cpu);
+  g.x = x.gpu, g.other = other.gpu, g.offset = offset.gpu;
+  ok(d->scatter(d, &g));
+  ok(d->tohost(d, y, nc_data(x.gpu), sizeof y, 0));
+  memcpy(v, nc_data(other.cpu), sizeof v);
+  for (int i = 0; i < 4; i++) {
+    int found = 0;
+    for (int k = i; k < 500; k += 4) found |= v[k] == y[i];
+    assert_true(found);
+  }
+  drop(x);
+  drop(other);
+  drop(offset);
+}
+
+/* A wrong index is told, and writes nowhere. */
+static void test_wrongscatter(void **unused) {
+  Twin x = vector(DT_f32, 8, 0), other = vector(DT_f32, 2, 0);
+  Twin given = indices(2, 1), offset = emptylike(given);
+  Places p = { .offset = offset.gpu, .size = 8, .step = 1, .of = x.gpu };
+  Gather g = { .picked = 1, .at = 0, .x = x.gpu, .other = other.gpu,
+               .offset = offset.gpu };
+  (void)unused;
+  put(given.cpu, 0, 0);
+  put(given.cpu, 1, 9);
+  nc_release(given.gpu);
+  given.gpu = twin(given.cpu);
+  p.given = given.gpu;
+  ok(d->places(d, &p));
+  ok(d->scatter(d, &g));
+  assert_int_equal(d->synchronize(d), NC_EINDEX);
+  same(x.cpu, x.gpu, 0, 0);
+  drop(x);
+  drop(other);
+  drop(given);
+  drop(offset);
+}
+
+static void test_expect(void **unused) {
+  Twin x = vector(DT_b8, 1, 0);
+  Expect e = { .x = x.gpu, .code = NC_EVALUE, .text = "a divisor is 0" };
+  (void)unused;
+  for (int truth = 0; truth < 2; truth++) {
+    put(x.cpu, 0, truth);
+    ok(d->copy(d, nc_data(x.gpu), nc_data(x.cpu), 1, &nc_cpu, 0));
+    ok(d->expect(d, &e));
+    if (truth) ok(d->synchronize(d));
+    else assert_int_equal(d->synchronize(d), NC_EVALUE);
+    if (!truth) says("a divisor is 0");
+  }
+  drop(x);
+}
+
+/*
+** All of them
+*/
+static int begin(void **unused) {
+  (void)unused;
+  if (nacre_plugin(&host, &cuda) != NC_OK) return -1;
+  d = cuda->device[0];
+  return 0;
+}
+
+static int end(void **unused) {
+  (void)unused;
+  nc_close();
+  return emu_leaks();
+}
+
+static int remember(void **unused) {
+  (void)unused;
+  held = d->memory->live;
+  return 0;
+}
+
+static int forget(void **unused) {
+  (void)unused;
+  if (d->synchronize(d) != NC_OK) return -1;
+  return d->memory->live == held ? 0 : -1;
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, remember, forget)
+  const struct CMUnitTest tests[] = {
+    TEST(folds),      TEST(longfolds),     TEST(empty),     TEST(sweeps),
+    TEST(longsweeps), TEST(sharedsoftmax), TEST(sequences), TEST(draws),
+    TEST(places),     TEST(trues),         TEST(lonetrue),  TEST(gather),
+    TEST(scatter),    TEST(collisions),    TEST(wrongscatter),
+    TEST(expect),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

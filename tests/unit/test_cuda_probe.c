@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** test_cuda_probe.c - what is said of drivers that are of no use.  The first
+** argument is a driver library that says what it is told to (fakecuda.c), the
+** second a library that is no driver.
+*/
+#define _XOPEN_SOURCE 700
+#include "cudahelp.h"
+
+#include "probe.h"
+
+static const char *fake, *nodriver;
+
+static int answer(const char *says_) {
+  setenv("NACRE_CUDA_DRIVER", fake, 1);
+  setenv("FAKECUDA", says_, 1);
+  return nc_probe(&host, 13000);
+}
+
+static void fails(const char *says_, const char *text, const char *hint) {
+  assert_int_equal(answer(says_), NC_EDEVICE);
+  if (strstr(nc_lasterror()->text, text) == NULL ||
+      strstr(nc_lasterror()->hint, hint) == NULL)
+    fail_msg("%s: %s; %s", says_, nc_lasterror()->text, nc_lasterror()->hint);
+}
+
+static void test_missing(void **state) {
+  (void)state;
+  setenv("NACRE_CUDA_DRIVER", "/no/such/libcuda.so.1", 1);
+  assert_int_equal(nc_probe(&host, 13000), NC_EDEVICE);
+  says("there is no NVIDIA driver on this machine");
+  assert_non_null(strstr(nc_lasterror()->hint, "--gpus all"));
+  setenv("NACRE_CUDA_DRIVER", nodriver, 1);
+  assert_int_equal(nc_probe(&host, 13000), NC_EDEVICE);
+  says("is not an NVIDIA driver");
+}
+
+static void test_good(void **state) {
+  (void)state;
+  ok(answer("0 13000 1 9 0"));
+  ok(answer("0 13010 8 7 5"));
+  setenv("FAKECUDA", "0 12040 1 9 0", 1);
+  ok(nc_probe(&host, 12060)); /* a driver of 12.x runs all of 12 */
+}
+
+static void test_old(void **state) {
+  (void)state;
+  fails("0 12020 1 9 0", "too old: it supports CUDA 12.2, this build needs "
+        "13.0", "R580");
+  fails("0 13000 1 6 1", "its compute capability is 6.1, this build needs 7.5",
+        "");
+}
+
+static void test_none(void **state) {
+  (void)state;
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  fails("100 13000 0 0 0", "reports no GPU", "nvidia-smi");
+  fails("0 13000 0 0 0", "reports no GPU", "nvidia-smi");
+  setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+  fails("100 13000 0 0 0", "reports no GPU", "CUDA_VISIBLE_DEVICES='7' hides");
+}
+
+static void test_broken(void **state) {
+  (void)state;
+  fails("34 0 0 0 0", "the toolkit's stub", "LD_LIBRARY_PATH");
+  fails("803 13000 0 0 0", "of different versions", "reboot");
+  fails("804 13000 0 0 0", "compatibility package", "LD_LIBRARY_PATH");
+  fails("999 13000 0 0 0", "failed to start (error 999)", "nvidia_uvm");
+  fails("304 13000 0 0 0", "failed to start (error 304)", "nvidia_uvm");
+  fails("1 13000 0 0 0", "failed to start (error 1)", "nvidia-smi");
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_missing), cmocka_unit_test(test_good),
+    cmocka_unit_test(test_old), cmocka_unit_test(test_none),
+    cmocka_unit_test(test_broken)
+  };
+  if (argc < 3) return 2;
+  fake = argv[1];
+  nodriver = argv[2];
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

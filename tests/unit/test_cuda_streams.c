@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** test_cuda_streams.c - streams and events: which is current, what waits for
+** what, who gets a stream that was given back, what events refuse.
+*/
+#include "cudahelp.h"
+
+#include "emulation/emulation.h"
+#include "gpu.h"
+#undef nc_hint                /* the core's again */
+#undef nc_fail
+
+static const Accelerator *cuda;
+
+static const Device *d;
+
+static int begin(void **state) {
+  (void)state;
+  emu_set("streams=lazy");
+  if (nacre_plugin(&host, &cuda) != NC_OK) return -1;
+  d = cuda->device[0];
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  nc_close();
+  return emu_leaks();
+}
+
+static void test_devices(void **state) {
+  DeviceInfo info;
+  (void)state;
+  assert_string_equal(cuda->kind, "cuda");
+  assert_int_equal(cuda->emulated, 1);
+  assert_int_equal(cuda->count, 2);
+  assert_string_equal(cuda->device[1]->name, "cuda:1");
+  assert_int_equal(cuda->device[1]->ordinal, 1);
+  ok(cuda->info(0, &info));
+  assert_int_equal(info.major, 9);
+  assert_true(info.memory > 0 && info.processors > 0);
+  assert_int_equal(cuda->info(2, &info), NC_EDEVICE);
+  says("there is no cuda:2, only 2 devices");
+  assert_int_equal(cuda->current(), 0);
+  ok(cuda->setcurrent(1));
+  assert_int_equal(cuda->current(), 1);
+  assert_int_equal(cuda->setcurrent(-1), NC_EDEVICE);
+  assert_int_equal(cuda->current(), 1);
+}
+
+/* A program of other headers is refused before anything else. */
+static void test_other_build(void **state) {
+  const Accelerator *a = cuda;
+  Host h = host;
+  (void)state;
+  h.abi++;
+  assert_int_equal(nacre_plugin(&h, &a), NC_EDEVICE);
+  assert_null(a);
+  says("is of another build");
+  h = host;
+  h.loop--;
+  assert_int_equal(nacre_plugin(&h, &a), NC_EDEVICE);
+}
+
+static void test_facts(void **state) {
+  int n = 0;
+  (void)state;
+  assert_non_null(strstr(cuda->fact(0), "CUDA 13.0"));
+  assert_non_null(strstr(cuda->fact(1), "cuda:0 (emulated)"));
+  while (cuda->fact(n)) n++;
+  assert_int_equal(n, 4);     /* versions, two devices, products */
+}
+
+/* Synchronizing what was never used opens nothing. */
+static void test_unused(void **state) {
+  const long long before = emu_count("live");
+  (void)state;
+  ok(cuda->device[1]->synchronize(cuda->device[1]));
+  cuda->device[1]->trim(cuda->device[1], 0);
+  assert_int_equal(nc_gpu[1].isopen, 0);
+  assert_int_equal(emu_count("live"), before);
+}
+
+static void test_current(void **state) {
+  Stream *s, *t, *first = cuda->stream(0);
+  (void)state;
+  assert_ptr_equal(first, cuda->defaultstream(0));
+  ok(cuda->newstream(&s, 0, 0));
+  assert_ptr_equal(cuda->stream(0), first);
+  ok(cuda->setstream(s));
+  assert_ptr_equal(cuda->stream(0), s);
+  assert_true(cuda->streamid(s) != cuda->streamid(first));
+  ok(cuda->newstream(&t, 1, 0));
+  assert_int_equal(cuda->streamdevice(t), 1);
+  ok(cuda->setstream(t));
+  assert_int_equal(cuda->current(), 1);
+  assert_ptr_equal(cuda->stream(0), s);     /* each device has its own */
+  cuda->freestream(s);
+  assert_ptr_equal(cuda->stream(0), first);
+  cuda->freestream(t);
+  cuda->freestream(NULL);
+}
+
+static void test_given_back(void **state) {
+  Stream *s, *t, *fast;
+  (void)state;
+  ok(cuda->newstream(&s, 0, 0));
+  ok(cuda->newstream(&fast, 0, -100));      /* as fast as there is */
+  cuda->freestream(s);
+  cuda->freestream(fast);
+  ok(cuda->newstream(&t, 0, -100));
+  assert_ptr_equal(t, fast);
+  cuda->freestream(t);
+  ok(cuda->newstream(&t, 0, 0));
+  assert_ptr_equal(t, s);
+  cuda->freestream(t);
+}
+
+static void test_too_many(void **state) {
+  Stream *s[MAXSTREAMS];
+  (void)state;
+  for (int i = 1; i < MAXSTREAMS; i++) ok(cuda->newstream(&s[i], 0, 0));
+  assert_int_equal(cuda->newstream(&s[0], 0, 0), NC_ENOMEM);
+  assert_null(s[0]);
+  says("all 64 streams of cuda:0 are in use");
+  cuda->freestream(s[7]);
+  ok(cuda->newstream(&s[0], 0, 0));
+  assert_ptr_equal(s[0], s[7]);
+  assert_int_equal(cuda->newstream(&s[0], 2, 0), NC_EDEVICE);
+}
+
+/* A copy on one stream that an event makes wait for another one's. */
+static void test_order(void **state) {
+  Stream *s, *first = cuda->defaultstream(0);
+  Event *e;
+  void *p;
+  char from[100], to[100] = "";
+  int done;
+  (void)state;
+  memset(from, 5, sizeof from);
+  ok(d->alloc(d, &p, 100));
+  ok(cuda->newstream(&s, 0, 0));
+  ok(cuda->newevent(&e, 0));
+  ok(cuda->queryevent(e, &done));
+  assert_int_equal(done, 1);                /* not recorded: nothing to do */
+  ok(cuda->waitevent(e));
+  ok(cuda->after(s, e));
+  ok(d->copy(d, p, from, 100, nc_host(), 0));
+  ok(cuda->record(e, first));
+  ok(cuda->queryevent(e, &done));
+  assert_int_equal(done, 0);
+  ok(cuda->querystream(first, &done));
+  assert_int_equal(done, 0);
+  ok(cuda->after(s, e));
+  ok(cuda->setstream(s));
+  ok(d->tohost(d, to, p, 100, 0));
+  assert_memory_equal(from, to, 100);
+  ok(cuda->waitevent(e));
+  ok(cuda->waitstream(first));
+  ok(cuda->querystream(first, &done));
+  assert_int_equal(done, 1);
+  ok(cuda->setstream(first));
+  d->free(d, p, 100);
+  cuda->freestream(s);
+  cuda->freeevent(e);
+  cuda->freeevent(NULL);
+}
+
+static void test_elapsed(void **state) {
+  Event *e[3];
+  double ms = -1;
+  Stream *s = cuda->defaultstream(0);
+  (void)state;
+  for (int i = 0; i < 3; i++) ok(cuda->newevent(&e[i], i < 2));
+  assert_int_equal(cuda->elapsed(&ms, e[2], e[1]), NC_EVALUE);
+  says("does not take the time");
+  assert_int_equal(cuda->elapsed(&ms, e[0], e[1]), NC_EVALUE);
+  says("was never recorded");
+  ok(cuda->record(e[0], s));
+  ok(cuda->record(e[1], s));
+  assert_int_equal(cuda->elapsed(&ms, e[0], e[1]), NC_EVALUE);
+  says("has not come to both events yet");
+  ok(cuda->waitevent(e[1]));
+  ok(cuda->elapsed(&ms, e[0], e[1]));
+  assert_true(ms >= 0 && ms < 1000);
+  assert_int_equal(cuda->record(e[0], cuda->defaultstream(1)), NC_EDEVICE);
+  says("the event is of cuda:0, the stream of cuda:1");
+  for (int i = 0; i < 3; i++) cuda->freeevent(e[i]);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    test(devices), test(other_build), test(facts), test(unused), test(current), test(given_back),
+    test(too_many), test(order), test(elapsed)
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
