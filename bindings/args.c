@@ -174,11 +174,7 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_TENSORS: return type == LUA_TTABLE && readtensors(r, p, i, a);
     case P_DTYPE: return type == LUA_TSTRING && readdtype(r, i, a);
     case P_DEVICE:
-      if (type != LUA_TSTRING) return 0;
-      type = nc_finddevice(&a->device, lua_tostring(L, i));
-      if (type != NC_OK) nc_blameop(r->s->name);
-      nl_check(L, type);
-      return 1;
+      return (a->device = nl_device(L, i, r->s->name)) != NULL;
     case P_ANY: return 1;
     case P_CHOICE: return type == LUA_TSTRING && readchoice(r, p, i, a);
     default:
@@ -278,6 +274,11 @@ static int unknown(Reader *r, const char *name) {
                        : "no argument '%s'", name, near);
 }
 
+/* Does the operation make tensors of what is no tensor? */
+static int makes(const Signature *s) {
+  return findparam(s, "dtype") >= 0 && findparam(s, "device") >= 0;
+}
+
 /* The options in the table at index t. */
 static void named(Reader *r, int t) {
   lua_State *L = r->L;
@@ -295,6 +296,12 @@ static void named(Reader *r, int t) {
       lua_pushvalue(L, value);      /* below the loop's own two */
       lua_insert(L, value - 1);
       r->a->out = value - 1;
+      continue;
+    }
+    if (strcmp(name, "requires_grad") == 0 && makes(r->s)) {
+      if (!lua_isboolean(L, value))
+        nl_error(L, r->s->name, "requires_grad must be true or false");
+      r->a->require = lua_toboolean(L, value);
       continue;
     }
     if ((i = findparam(r->s, name)) < 0) unknown(r, name);
@@ -324,7 +331,7 @@ static int isoptions(lua_State *L, int i) {
 void nl_readargs(lua_State *L, const Signature *s, Args *a) {
   Reader r = { L, s, a, 1, lua_gettop(L) };
   int options = r.top > 0 && isoptions(L, r.top) ? r.top-- : 0;
-  a->out = 0;
+  a->out = a->require = 0;
   for (int i = 0; i < s->n; i++) {
     a->arg[i] = s->param[i].fallback;
     a->arg[i].list = &s->param[i].one;
@@ -337,4 +344,10 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a) {
         s->param[i].type != P_SIZE)
       nl_error(L, s->name, "%s is missing: %s expected", s->param[i].name,
                expected[s->param[i].type]);
+}
+
+void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
+             Args *a) {
+  if (s->name == NULL) nl_parsesignature(s, name, text);
+  nl_readargs(L, s, a);
 }

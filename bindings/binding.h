@@ -23,7 +23,8 @@
 */
 typedef struct State {        /* of a Lua state; its extra space points here */
   int64_t threshold;          /* see collect.c */
-  int64_t last, cost;         /* ns: when collected, how long it took */
+  int64_t lastyoung, lastfull; /* ns: when the binding collected */
+  int64_t young, full;        /* ns: what a collection of the kind costs */
   int64_t total;              /* ns spent collecting */
   int64_t finalized;          /* boxes that the collector found */
   int64_t check;              /* bytes after which to look at the clock */
@@ -47,6 +48,13 @@ void nl_openbox(lua_State *L);
    operation is likely to allocate. */
 void nl_pace(lua_State *L, int64_t bytes);
 void nl_collect(lua_State *L);
+/* What the memory of devices wants of the collector (pressure.c). */
+typedef enum Pressure {
+  PRESSURE_NONE, PRESSURE_SOME, PRESSURE_FULL
+} Pressure;
+Pressure nl_pressure(void);
+void nl_relieved(int full);   /* a collection was made */
+void nl_trimdevices(void);    /* every cache goes */
 /* Is an operation without memory worth another attempt?  Then collects:
    tensors must be fetched anew. */
 int nl_again(lua_State *L, int status, int attempt);
@@ -86,11 +94,15 @@ void nl_pushsignature(lua_State *L, const Signature *s);
 typedef struct Args {
   Arg arg[NC_MAXARG];
   int out;                    /* stack index of {out=...}, or 0 */
+  int require;                /* {requires_grad=true}, of what makes tensors */
   int64_t list[NC_MAXARG][NC_MAXDIM];
 } Args;
 
 /* Reads the arguments on the stack; what is too long for Args is pushed. */
 void nl_readargs(lua_State *L, const Signature *s, Args *a);
+/* The same for a function of the binding's own; s keeps what text says. */
+void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
+             Args *a);
 /* An error if the list at index i has names in it, too. */
 void nl_nonames(lua_State *L, const char *op, int i);
 
@@ -122,10 +134,53 @@ int nl_callfamilyinto(lua_State *L);
 extern const Bound nl_values[];               /* values.c */
 extern const Bound nl_methods[];              /* methods.c */
 extern const Bound nl_session[];              /* session.c */
+extern const Bound nl_place[];                /* place.c */
+extern const Bound nl_cuda[];                 /* cuda.c: nacre.cuda */
+extern const Bound nl_stream[];               /* stream.c: methods */
+extern const Bound nl_gradients[];            /* autograd.c */
+extern const Bound nl_event[];
 
 int nl_getfield(lua_State *L);                /* methods.c: t[key] */
+/* autograd.c: pushes t.grad and the like; 0: key is no such field */
+int nl_gradfield(lua_State *L, Tensor *t, const char *key);
+int nl_setgradfield(lua_State *L, const char *key); /* t[key] = value */
+int nl_pushautograd(lua_State *L);            /* nacre.autograd */
+
+typedef struct Embedded {     /* a text in Lua, see repl/embed.cmake */
+  const char *name;
+  const unsigned char *text;
+  size_t size;
+} Embedded;
+
+extern const Embedded nl_embedded[];
 int nl_pairs(lua_State *L);
-int nl_totype(lua_State *L);                  /* the upvalue says to which */
+
+/*
+** Devices
+*/
+/* The device that the name or number at index i stands for; NULL: there is
+   neither. */
+const Device *nl_device(lua_State *L, int i, const char *op);
+void nl_checkcuda(lua_State *L, int r, const char *op); /* nl_check, a hint */
+void nl_followdevice(void);   /* to be called when another one is current */
+int nl_totype(lua_State *L);  /* place.c: the upvalue says to which */
+
+int nl_pushtable(lua_State *L, const char *name); /* nacre.cuda, .backends */
+const Accelerator *nl_accelerator(lua_State *L, const char *op);
+/* The ordinal of a CUDA device at index i; the current one's if it is nil. */
+int nl_ordinal(lua_State *L, int i, const char *op);
+
+#define NL_STREAM "device:device=nil, priority:int=0 -> stream"
+#define NL_EVENT "enable_timing=false -> event"
+int nl_newstream(lua_State *L);               /* stream.c */
+int nl_newevent(lua_State *L);
+int nl_withstream(lua_State *L);
+int nl_setstream(lua_State *L);
+int nl_currentstream(lua_State *L);
+int nl_defaultstream(lua_State *L);
+/* Pushes what, once closed, makes current what is so now: the device, and
+   the stream of device i. */
+void nl_restorelater(lua_State *L, int i);
 
 int nl_index(lua_State *L);                   /* lindex.c: not a name */
 int nl_newindex(lua_State *L);

@@ -271,6 +271,7 @@ void nl_openbox(lua_State *L) {
   memset(s, 0, sizeof *s);
   lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state"); /* anchored */
   nl_state(L) = s;
+  lua_gc(L, LUA_GCGEN, 0, 0);                       /* see collect.c */
   lua_newtable(L);
   lua_pushstring(L, "tensor");
   lua_setfield(L, -2, "__name");

@@ -10,7 +10,15 @@
 
 #include "binding.h"
 
-static const Bound *const bounds[] = { nl_values, nl_methods, nl_session };
+static const Bound *const bounds[] = {
+  nl_values, nl_methods, nl_session, nl_place, nl_gradients
+};
+
+/* What is not in `nacre' itself, and what stands before its names there. */
+static const struct { const char *prefix; const Bound *list; } others[] = {
+  { "cuda.", nl_cuda }, { "Stream:", nl_stream }, { "Event:", nl_event }
+};
+#define NOTHERS (sizeof others / sizeof *others)
 
 static const Bound *findbound(const char *name, int where) {
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
@@ -141,7 +149,9 @@ static void rowinfo(lua_State *L, int op) {
   for (int i = 0; i < 3; i++) setinfo(L, folds[i], info->fold[i]);
   lua_newtable(L);
   for (int i = 0; i < 3; i++) {
-    if (info->grad[i] == NULL || strcmp(info->grad[i], "NONE") == 0) continue;
+    if (info->grad[i] == NULL || strcmp(info->grad[i], "NONE") == 0 ||
+        strncmp(info->grad[i], "BY", 2) == 0)
+      continue;
     lua_pushstring(L, info->grad[i]);
     lua_rawseti(L, -2, i + 1);
   }
@@ -166,15 +176,39 @@ static const char *basename(lua_State *L, const char *name) {
   return lua_pushlstring(L, name, n - 1);
 }
 
-/* nacre._info(name) */
+/* One of the others, by its name with the prefix or as the function itself,
+   which is on the stack. */
+static int otherinfo(lua_State *L, const char *name, lua_CFunction f) {
+  for (size_t i = 0; i < NOTHERS; i++) {
+    size_t n = strlen(others[i].prefix);
+    int here = name && strncmp(name, others[i].prefix, n) == 0;
+    for (const Bound *b = others[i].list; b->name; b++) {
+      Signature s;
+      if (f ? b->f != f : !here || strcmp(b->name, name + n) != 0) continue;
+      lua_createtable(L, 0, 6);
+      lua_pushfstring(L, "%s%s", others[i].prefix, b->name);
+      nl_parsesignature(&s, lua_tostring(L, -1), b->signature);
+      lua_setfield(L, -2, "name");
+      plaininfo(L, &s, "function", b->doc);
+      lua_pushboolean(L, b->where & NL_METHOD);
+      lua_setfield(L, -2, "method");
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* nacre._info(name), or of a function of one of the others */
 int nl_info(lua_State *L) {
+  if (lua_iscfunction(L, 1)) return otherinfo(L, NULL, lua_tocfunction(L, 1));
+  if (lua_isfunction(L, 1)) return 0;
   const char *given = luaL_checkstring(L, 1), *name = basename(L, given);
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n), where = NL_FUNCTION | NL_METHOD;
   const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
   Signature s;
   if (name != given && !pushinto(L, name, n)) return 0;
-  if (op < 0 && f < 0 && b == NULL) return 0;
+  if (op < 0 && f < 0 && b == NULL) return otherinfo(L, name, NULL);
   lua_createtable(L, 0, 10);
   setinfo(L, "name", name);
   if (op >= 0) rowinfo(L, op);
@@ -195,7 +229,9 @@ int nl_info(lua_State *L) {
   return 1;
 }
 
+/* nacre._names(all): also those of the others, with their prefixes? */
 int nl_names(lua_State *L) {
+  const int all = lua_toboolean(L, 1);
   int n = 0;
   lua_getglobal(L, "table");
   lua_getfield(L, -1, "sort");
@@ -211,6 +247,11 @@ int nl_names(lua_State *L) {
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++) ADD(b->name);
 #undef ADD
+  for (size_t i = 0; all && i < NOTHERS; i++)
+    for (const Bound *b = others[i].list; b->name; b++) {
+      lua_pushfstring(L, "%s%s", others[i].prefix, b->name);
+      lua_rawseti(L, -2, ++n);
+    }
   lua_pushvalue(L, -2);
   lua_pushvalue(L, -2);
   lua_call(L, 1, 0);

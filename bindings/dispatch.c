@@ -97,21 +97,27 @@ static int fullrow(lua_State *L, Op op, int into) {
 }
 
 /* The parameters that a call without options has; NULL: none. */
-static const double *defaults(Op op, double par[2]) {
-  const Signature *s = nl_rowsignature(op);
-  const int n = nc_arity(op);
-  if (s->n == n) return NULL;
-  par[0] = nc_tofloat(s->param[n].fallback.s);
-  par[1] = s->n > n + 1 ? nc_tofloat(s->param[n + 1].fallback.s) : 0;
-  return par;
+static const double *defaults(Op op) {
+  static struct {
+    enum { UNKNOWN, NONE, SOME } are;
+    double par[2];
+  } known[OP_COUNT];
+  if (known[op].are == UNKNOWN) {
+    const Signature *s = nl_rowsignature(op);
+    const int n = nc_arity(op);
+    known[op].are = s->n > n ? SOME : NONE;
+    for (int i = 0; i < 2 && n + i < s->n; i++)
+      known[op].par[i] = nc_tofloat(s->param[n + i].fallback.s);
+  }
+  return known[op].are == SOME ? known[op].par : NULL;
 }
 
 /* The usual call: t:sum(), a + b.  0 if it is another. */
 static int quickrow(lua_State *L, Op op, int *status) {
   Arg in[NC_MAXIN];
-  double par[2];
   Tensor *t;
   if (nc_opinfo[op].kind == REDUCE_OP) {
+    double par[2] = { 1, 0 };
     if (lua_gettop(L) != 1 || (t = nl_totensor(L, 1)) == NULL) return 0;
     par[0] = nl_rowsignature(op)->n > 4
                  ? nc_tofloat(nl_rowsignature(op)->param[4].fallback.s) : 1;
@@ -119,7 +125,7 @@ static int quickrow(lua_State *L, Op op, int *status) {
     return 1;
   }
   if (!quick(L, op, in)) return 0;
-  *status = nc_apply(nl_newbox(L), op, in, defaults(op, par), NULL);
+  *status = nc_apply(nl_newbox(L), op, in, defaults(op), NULL);
   return 1;
 }
 
@@ -141,14 +147,13 @@ int nl_callrow(lua_State *L) {
 int nl_callrowinto(lua_State *L) {
   const Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
   Arg in[NC_MAXIN];
-  double par[2];
   Tensor *y;
   if (quick(L, op, in) && in[0].t) {
-    int r = nc_apply(&y, op, in, defaults(op, par), in[0].t);
+    int r = nc_apply(&y, op, in, defaults(op), in[0].t);
     if (r != NC_ENOMEM) {
       nl_check(L, r);
       nc_release(y);              /* self holds it */
-      lua_settop(L, 1);
+      lua_pushvalue(L, 1);
       return 1;
     }
   }
@@ -251,6 +256,7 @@ static int family(lua_State *L, int into) {
       r = writeto(nl_checktensor(L, out), *y[0]);
       if (r != NC_OK) nc_blameop(s->name);  /* not the copy's */
     }
+    if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
     if (!nl_again(L, r, attempt)) break;
   }
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(s->name);

@@ -317,6 +317,9 @@ int nl_newindex(lua_State *L) {
     nl_check(L, nc_setelement(t, &at, v));
     return 0;
   }
+  if (lua_type(L, 2) == LUA_TSTRING &&
+      nl_setgradfield(L, lua_tostring(L, 2)))
+    return 0;
   lua_settop(L, 3);
   do {
     lua_settop(L, 3);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** methods.c - what a tensor is and where it is: sizes, types, devices; its
-** fields and the events of Lua that are not operations.
+** methods.c - what a tensor is: sizes and strides, its fields, and the events
+** of Lua that are not operations.
 */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "binding.h"
@@ -136,109 +134,9 @@ static int is_floating_point(lua_State *L) {
   return 1;
 }
 
-static int get_device(lua_State *L) {
-  const char *name = nc_device(nl_checktensor(L, 1))->name, *colon;
-  colon = strchr(name, ':');
-  lua_pushinteger(L, colon ? strtol(colon + 1, NULL, 10) : -1);
-  return 1;
-}
-
 static int storage_id(lua_State *L) {
   lua_pushlightuserdata(L, nl_checktensor(L, 1)->data);
   return 1;
-}
-
-/*
-** Conversions
-*/
-
-/* Pushes t as dtype on a device: itself if nothing changes. */
-static int converted(lua_State *L, DType type, const Device *d, int copy) {
-  const Tensor *given = nl_checktensor(L, 1);
-  const int64_t before = nc_memory.since;
-  Tensor *t, **there, **cast;
-  int r, attempt = 0;
-  if (type == DT_NONE) type = given->dtype;
-  if (d == NULL) d = nc_device(given);
-  if (!copy && given->dtype == type && nc_device(given) == d) {
-    lua_settop(L, 1);
-    return 1;
-  }
-  there = nl_newbox(L);
-  cast = nl_newbox(L);
-  do {
-    t = nl_checktensor(L, 1);
-    nc_release(*there);         /* of the first attempt */
-    r = nc_todevice(there, t, d);
-    if (r == NC_OK)
-      r = copy && *there == t && t->dtype == type
-              ? nc_apply1(cast, OP_clone, t) : nc_cast(cast, *there, type);
-  } while (nl_again(L, r, attempt++));
-  nl_check(L, r);
-  nl_pace(L, nc_memory.since - before);
-  return 1;
-}
-
-/* t:to(dtype | device | other, ...) */
-static int to(lua_State *L) {
-  const int top = lua_gettop(L);
-  const Device *d = NULL;
-  DType type = DT_NONE;
-  int copy = 0;
-  nl_checktensor(L, 1);
-  for (int i = 2; i <= top; i++) {
-    const Tensor *other;
-    if (lua_type(L, i) == LUA_TSTRING) {
-      DType named = nc_dtypefrom(lua_tostring(L, i));
-      if (named != DT_NONE) type = named;
-      else if (nc_finddevice(&d, lua_tostring(L, i)) != NC_OK) {
-        if (strncmp(lua_tostring(L, i), "cuda", 4) != 0)
-          return nl_error(L, "to", "'%s' is neither a dtype nor a device",
-                          lua_tostring(L, i));
-        nc_blameop("to");
-        return nl_check(L, NC_EDEVICE);
-      }
-    } else if ((other = nl_totensor(L, i)) != NULL) {
-      type = other->dtype;
-      d = nc_device(other);
-    } else if (lua_istable(L, i)) {
-      lua_getfield(L, i, "copy");
-      copy = lua_toboolean(L, -1);
-      if (lua_getfield(L, i, "dtype") == LUA_TSTRING &&
-          (type = nc_dtypefrom(lua_tostring(L, -1))) == DT_NONE)
-        return nl_error(L, "to", "no dtype '%s'", lua_tostring(L, -1));
-      if (lua_getfield(L, i, "device") == LUA_TSTRING)
-        nl_check(L, nc_finddevice(&d, lua_tostring(L, -1)));
-    } else if (!lua_isboolean(L, i))
-      return nl_error(L, "to", "argument %d must be a dtype, a device or a "
-                      "tensor", i - 1);
-  }
-  return converted(L, type, d, copy);
-}
-
-int nl_totype(lua_State *L) {
-  return converted(L, (DType)lua_tointeger(L, lua_upvalueindex(1)), NULL, 0);
-}
-
-static int type_as(lua_State *L) {
-  return converted(L, nl_checktensor(L, 2)->dtype, NULL, 0);
-}
-
-static int cpu(lua_State *L) {
-  return converted(L, DT_NONE, nc_host(), 0);
-}
-
-static int cuda(lua_State *L) {
-  const Device *d;
-  char name[32];
-  snprintf(name, sizeof name, "cuda:%d", (int)luaL_optinteger(L, 2, 0));
-  int r = nc_finddevice(&d, name);
-  if (r != NC_OK) {
-    nc_blameop("cuda");
-    nc_hint("everything works on cpu");
-  }
-  nl_check(L, r);
-  return converted(L, DT_NONE, d, 0);
 }
 
 /*
@@ -308,6 +206,8 @@ static int transposed(lua_State *L, const char *name) {
 static int field(lua_State *L, const Tensor *t, const char *key) {
   if (strcmp(key, "dtype") == 0) lua_pushstring(L, nc_dtypename(t->dtype));
   else if (strcmp(key, "device") == 0) lua_pushstring(L, nc_device(t)->name);
+  else if (strcmp(key, "is_cuda") == 0)
+    lua_pushboolean(L, nc_device(t)->ordinal >= 0);
   else if (strcmp(key, "ndim") == 0) lua_pushinteger(L, t->nd);
   else if (strcmp(key, "shape") == 0) {
     lua_settop(L, 1);
@@ -336,6 +236,10 @@ static int nomethod(lua_State *L, const char *key) {
     names[n++] = b->name;
   for (const Bound *b = nl_values; b->name && n < most; b++)
     names[n++] = b->name;
+  for (const Bound *b = nl_place; b->name && n < most; b++)
+    names[n++] = b->name;
+  for (const Bound *b = nl_gradients; b->name && n < most; b++)
+    names[n++] = b->name;
   names[n] = NULL;
   near = nl_nearest(key, names);
   return nl_error(L, "", near ? "tensor has no method '%s', did you mean '%s'?"
@@ -358,6 +262,7 @@ int nl_getfield(lua_State *L) {
         return 1;
       }
     if (field(L, nl_checktensor(L, 1), key)) return 1;
+    if (nl_gradfield(L, nl_checktensor(L, 1), key)) return 1;
     if (!slicetext(key)) return nomethod(L, key);
   }
   return nl_index(L);
@@ -378,15 +283,6 @@ const Bound nl_methods[] = {
     "do the elements lie row by row without gaps?", 2 },
   { "is_floating_point", is_floating_point, "self -> boolean",
     "is the dtype a float?", 3 },
-  { "get_device", get_device, "self -> integer",
-    "ordinal of the CUDA device, -1 for the CPU", 2 },
-  { "to", to, "self, target:any, *, copy=false -> tensor",
-    "converted to a dtype, a device or those of another tensor; self if "
-    "nothing changes", 2 },
-  { "type_as", type_as, "self, other -> tensor",
-    "converted to the dtype of other", 2 },
-  { "cpu", cpu, "self -> tensor", "on the CPU; self if it is there", 2 },
-  { "cuda", cuda, "self, device:int=0 -> tensor", "on a CUDA device", 2 },
   { "free", freetensor, "self",
     "releases the memory now; using the tensor afterwards is an error", 2 },
   { "iter", iter, "self -> iterator",

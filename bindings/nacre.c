@@ -174,36 +174,19 @@ static void setnumber(lua_State *L, int lib, const char *name, double v) {
   lua_setfield(L, lib, name);
 }
 
-static int no(lua_State *L) {
-  lua_pushboolean(L, 0);
-  return 1;
-}
-
-static int none(lua_State *L) {
-  lua_pushinteger(L, 0);
-  return 1;
-}
-
-static int why(lua_State *L) {
-  const Device *d;
-  if (nc_finddevice(&d, "cuda:0") == NC_OK) return 0;
-  lua_pushstring(L, nc_lasterror()->text);
-  return 1;
-}
-
-static void opencuda(lua_State *L, int lib) {
-  static const luaL_Reg functions[] = { { "is_available", no },
-                                        { "device_count", none },
-                                        { "why", why },
-                                        { NULL, NULL } };
-  luaL_newlib(L, functions);
-  lua_setfield(L, lib, "cuda");
-}
-
 /*
 ** The library: upvalue 1 holds the methods.  Functions are made at their
 ** first use.
 */
+static void makeall(lua_State *L) {
+  static const char *const tables[] = { "cuda", "backends", "autograd" };
+  lua_settop(L, 1);
+  nl_makeall(L, NL_FUNCTION);
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    lua_getfield(L, 1, tables[i]);
+  lua_settop(L, 1);
+}
+
 static int lookup(lua_State *L) {
   const char *name;
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
@@ -214,11 +197,12 @@ static int lookup(lua_State *L) {
     return 1;
   }
   if (strcmp(name, "_functions") == 0) {
-    lua_settop(L, 1);
-    nl_makeall(L, NL_FUNCTION);
+    makeall(L);
     return 1;
   }
-  if (!nl_pushfunction(L, name, NL_FUNCTION)) return 0;
+  if (!(strcmp(name, "autograd") == 0 && nl_pushautograd(L)) &&
+      !nl_pushtable(L, name) && !nl_pushfunction(L, name, NL_FUNCTION))
+    return 0;
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);
@@ -227,8 +211,7 @@ static int lookup(lua_State *L) {
 
 /* pairs(nacre) */
 static int everything(lua_State *L) {
-  lua_settop(L, 1);
-  nl_makeall(L, NL_FUNCTION);
+  makeall(L);
   lua_getglobal(L, "next");
   lua_pushvalue(L, 1);
   return 2;
@@ -259,7 +242,6 @@ int luaopen_nacre(lua_State *L) {
   nl_openbox(L);
   openevents(L, lib);
   opentypes(L, lib);
-  opencuda(L, lib);
   openlookup(L, lib);
   setnumber(L, lib, "inf", (double)INFINITY);
   setnumber(L, lib, "nan", (double)NAN);

@@ -8,6 +8,9 @@
 /* Pushes the table `nacre'.  A state must be closed with lua_close. */
 int luaopen_nacre(lua_State *L);
 
+/* A function of Lua: waits for every device, raises what went wrong there. */
+int nl_synchronize(lua_State *L);
+
 /* A lua_Alloc made for many short-lived boxes; see alloc.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
 

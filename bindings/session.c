@@ -49,7 +49,7 @@ static int is_tensor(lua_State *L) {
   return 1;
 }
 
-static int synchronize(lua_State *L) {
+int nl_synchronize(lua_State *L) {
   nl_check(L, nc_synchronize());
   return 0;
 }
@@ -58,16 +58,6 @@ static int clocktime(lua_State *L) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
-  return 1;
-}
-
-/* A device by name; "auto" is the best there is. */
-static int device(lua_State *L) {
-  const char *name = luaL_checkstring(L, 1);
-  const Device *d;
-  if (strcmp(name, "auto") == 0) name = nc_host()->name;
-  nl_check(L, nc_finddevice(&d, name));
-  lua_pushstring(L, d->name);
   return 1;
 }
 
@@ -82,12 +72,27 @@ static int scope(lua_State *L) {
 /*
 ** Files
 */
+#define LOAD "path:text, *, device:device=nil -> tensor"
+
+static int loaded(Tensor **y, Tensor **there, const char *path,
+                  const Device *d) {
+  if (*y == NULL) TRY(nc_load(y, path));
+  return nc_todevice(there, *y, d);
+}
+
 static int load(lua_State *L) {
+  static Signature s;
   const int64_t before = nc_memory.since;
-  const char *path = luaL_checkstring(L, 1);
-  Tensor **y = nl_newbox(L);
-  int r = nc_load(y, path);
-  if (nl_again(L, r, 0)) r = nc_load(y, path);
+  const Device *d;
+  Tensor **y, **there;
+  Args a;
+  int r, attempt = 0;
+  nl_args(L, &s, "load", LOAD, &a);
+  d = a.arg[1].device ? a.arg[1].device : nc_defaultdevice;
+  y = nl_newbox(L);
+  there = nl_newbox(L);
+  do r = loaded(y, there, a.arg[0].text, d);
+  while (nl_again(L, r, attempt++));
   if (r != NC_OK) nc_blameop("load");
   nl_check(L, r);
   nl_pace(L, nc_memory.since - before);
@@ -136,6 +141,34 @@ static int memory(lua_State *L) {
   return 1;
 }
 
+/* The memory of each device that is open: the table on top takes it. */
+static int addmemory(const Device *d, void *ctx) {
+  lua_State *L = ctx;
+  const Accelerator *a = nc_opened();
+  MemoryInfo m;
+  lua_createtable(L, 0, 6);
+  lua_pushstring(L, d->name);
+  lua_setfield(L, -2, "name");
+#define FIGURE(name, v) lua_pushinteger(L, v), lua_setfield(L, -2, name)
+  FIGURE("live", d->memory->live);
+  FIGURE("cached", d->memory->cached);
+  FIGURE("peak", d->memory->peak);
+  if (d->ordinal >= 0 && a->memory(d->ordinal, &m) == NC_OK) {
+    FIGURE("free", m.free);
+    FIGURE("total", m.total);
+  }
+#undef FIGURE
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  return NC_OK;
+}
+
+static int devices(lua_State *L) {
+  luaL_checkstack(L, 8, NULL);
+  lua_newtable(L);
+  nc_ondevices(addmemory, L);
+  return 1;
+}
+
 static int fail_alloc(lua_State *L) {
   nc_failalloc(luaL_checkinteger(L, 1), lua_toboolean(L, 2));
   return 0;
@@ -143,7 +176,7 @@ static int fail_alloc(lua_State *L) {
 
 static int empty_cache(lua_State *L) {
   nl_collect(L);
-  nc_trimcache(0);
+  nl_trimdevices();
   return 0;
 }
 
@@ -168,14 +201,13 @@ const Bound nl_session[] = {
   { "get_default_dtype", get_default_dtype, "-> dtype",
     "the dtype of float tensors whose dtype is not given", 1 },
   { "is_tensor", is_tensor, "value -> boolean", "is the value a tensor?", 1 },
-  { "synchronize", synchronize, "", "waits for every device", 1 },
+  { "synchronize", nl_synchronize, "",
+    "waits for every device; what went wrong there is raised here", 1 },
   { "clock", clocktime, "-> seconds",
     "a clock that never goes back, for measuring time", 1 },
-  { "device", device, "name -> name",
-    "checks the name of a device; \"auto\" is the best there is", 1 },
   { "scope", scope, "fn, ... -> results",
     "calls fn and then releases what it left", 1 },
-  { "load", load, "path -> tensor", "reads a .npy file", 1 },
+  { "load", load, LOAD, "reads a .npy file", 1 },
   { "save", save, "path, self, *, atomic=true",
     "writes a .npy file; an old one is replaced at once or stays", 1 },
   { "empty_cache", empty_cache, "",
@@ -184,6 +216,7 @@ const Bound nl_session[] = {
     "the most that tensors may hold; 0 is no limit", 1 },
   { "_counters", counters, "-> flops, bytes, launches, allocated", "", 1 },
   { "_memory", memory, "-> table", "", 1 },
+  { "_devices", devices, "-> tables", "", 1 },
   { "_fail_alloc", fail_alloc, "n:int, sticky=false", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

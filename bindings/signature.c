@@ -76,17 +76,19 @@ static void setfallback(Param *p, const char *text, size_t n) {
    number, true or false. */
 static const char *param(Signature *s, const char *text, int byname) {
   Param *p = &s->param[s->n];
-  size_t n = word(text, ":=,-");
+  size_t n = word(text, "!:=,-");
   while (n && text[n - 1] == ' ') n--;
   memset(p, 0, sizeof *p);
   snprintf(p->name, sizeof p->name, "%.*s", (int)n, text);
   p->fallback.dtype = DT_NONE;
   p->byname = byname;
   text += n;
+  if (*text == '!') text++;   /* is for gradients */
   if (*text == ':') {
-    n = word(text + 1, "=, ");
+    n = word(text + 1, "!=, ");
     settype(s, p, text + 1, n);
     text += 1 + n;
+    if (*text == '!') text++;
   } else if (*text == '=')
     p->type = text[1] == 't' || text[1] == 'f' ? P_BOOL : P_NUM;
   if (*text == '=') {
@@ -191,7 +193,8 @@ void nl_pushsignature(lua_State *L, const Signature *s) {
   luaL_addchar(&b, ')');
   if (s->results[0]) {
     luaL_addstring(&b, " -> ");
-    luaL_addstring(&b, s->results);
+    for (const char *c = s->results; *c; c++)
+      if (*c != '!') luaL_addchar(&b, *c);
   }
   luaL_pushresult(&b);
 }

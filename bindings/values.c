@@ -102,11 +102,21 @@ static DType fromtable(lua_State *L, Tensor **wide, DType asked) {
   return inferred(&t);
 }
 
+/* A copy without a history. */
+static int unrecorded(Tensor **y, Tensor *x) {
+  int r;
+  nc_gradoff++;
+  r = nc_apply1(y, OP_clone, x);
+  nc_gradoff--;
+  return r;
+}
+
 /* nacre.tensor(data, {dtype=, device=}) */
 static int newtensor(lua_State *L) {
   static Signature s;
   const int64_t before = nc_memory.since;
   Tensor **wide, **cast, **there, *given;
+  const Device *d;
   DType type;
   Args a;
   if (s.name == NULL) nl_parsesignature(&s, "tensor", SIGNATURE);
@@ -114,16 +124,24 @@ static int newtensor(lua_State *L) {
   given = nl_totensor(L, 1);
   wide = nl_newbox(L);
   if (given) {
-    nl_check(L, nc_apply1(wide, OP_clone, given));
+    nl_check(L, unrecorded(wide, given));
     type = given->dtype;
   } else
     type = fromtable(L, wide, a.arg[1].dtype);
   if (a.arg[1].dtype != DT_NONE) type = a.arg[1].dtype;
-  cast = nl_newbox(L);
+  d = a.arg[2].device ? a.arg[2].device
+      : given         ? nc_device(given)
+                      : nc_defaultdevice;
+  cast = there = nl_newbox(L);
   nl_check(L, nc_cast(cast, *wide, type));
-  if (a.arg[2].device) {
+  if (nc_device(*cast) != d) {
     there = nl_newbox(L);
-    nl_check(L, nc_todevice(there, *cast, a.arg[2].device));
+    nl_check(L, nc_todevice(there, *cast, d));
+  }
+  if (a.require) {
+    int r = nc_require(*there, 1);
+    if (r != NC_OK) nc_blameop("tensor");
+    nl_check(L, r);
   }
   nl_pace(L, nc_memory.since - before);
   return 1;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gather.h"
+#include "grad.h"
 #include "kernels.h"
 #include "op.h"
 #include "view.h"
@@ -57,7 +58,7 @@ static int spread(Tensor **y, Tensor *value, const Picks *k) {
   return r;
 }
 
-static int scatter(const Plan *p, Tensor *value, Scalar number) {
+int nc_put(const Plan *p, Tensor *value, Scalar number, int adds) {
   Tensor *own = NULL, *trim = NULL, *wide = NULL;
   Picks k;
   int r;
@@ -66,7 +67,7 @@ static int scatter(const Plan *p, Tensor *value, Scalar number) {
       (r = trimmed(&trim, own, k.nd)) == NC_OK &&
       (r = spread(&wide, trim, &k)) == NC_OK) {
     k.g.other = wide;
-    r = nc_scatter(&k.g);
+    r = adds ? nc_accumulate(&k.g) : nc_scatter(&k.g);
   }
   nc_release(own);
   nc_release(trim);
@@ -98,14 +99,14 @@ static int choose(const Plan *p, Tensor *value, Scalar number) {
   return r;
 }
 
-static int assign(const Plan *p, Tensor *value, Scalar number) {
+int nc_assign(const Plan *p, Tensor *value, Scalar number) {
   Tensor *trim;
   int r;
   if (p->n == 1 && p->by[0].t->dtype == DT_b8 && p->by[0].t->nd > 0 &&
       nc_device(p->by[0].t) == nc_device(p->view) &&
       (value == NULL || nc_numel(value) == 1))
     return choose(p, value, number);
-  if (p->n > 0) return scatter(p, value, number);
+  if (p->n > 0) return nc_put(p, value, number, 0);
   if (value == NULL) return nc_fill(p->view, number);
   TRY(trimmed(&trim, value, p->view->nd));
   r = nc_copy(p->view, trim);
@@ -116,10 +117,12 @@ static int assign(const Plan *p, Tensor *value, Scalar number) {
 int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
                 Scalar number) {
   Plan p;
+  if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
+    return nc_setrecorded(t, ix, n, value, number);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
   if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
   TRY(nc_plan(&p, t, ix, n));
-  r = assign(&p, value, number);
+  r = nc_assign(&p, value, number);
   nc_release(p.view);
   return nc_blameindex(r, t, "value", value);
 }
@@ -144,12 +147,21 @@ int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
   return nc_read(v, t, offset);
 }
 
+/* The same, recorded. */
+static int setmarked(Tensor *t, const int64_t at[], Scalar v) {
+  Index ix[NC_MAXDIM];
+  for (int d = 0; d < t->nd; d++)
+    ix[d] = (Index){ IX_INT, at[d], at[d], 1, NULL };
+  return nc_setindex(t, ix, t->nd, NULL, v);
+}
+
 int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   const int isint = v.kind != NC_FLOAT && nc_category(t->dtype) != NC_FLOAT;
   const Kernels *k = nc_kernels();
   double f = nc_tofloat(v);
   Tensor *one;
   int64_t offset;
+  if (nc_gradoff == 0 && nc_marked(t)) return setmarked(t, ix, v);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
   if (r == NC_OK) r = nc_checkfits(v, t->dtype);
   if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);

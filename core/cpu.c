@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "grad.h"
 #include "kernels.h"
 #include "portable.h"
 #include "tensor.h"
@@ -140,6 +141,8 @@ typedef struct Plan {
   Computed c[NC_MAXIN];
   int via[NC_MAXIN];          /* an operand passes through the row's type */
   int direct;                 /* no operand needs a buffer */
+  int slot[NC_MAXIN];         /* of a gradient: what its kernel takes an
+                                 operand as */
 } Plan;
 
 static int64_t computedsize(Computed c) {
@@ -153,18 +156,47 @@ static int closed(const OpInfo *info, const Loop *k) {
          (k->op == OP_clone && k->type[1] == DT_b8);
 }
 
+/* Which operand of a gradient's kernel each of the loop is. */
+static void setslots(Plan *p, const char *text) {
+  const unsigned used = nc_letters(text);
+  int j = 2;
+  p->slot[0] = 0;
+  p->slot[1] = 1;
+  for (int i = LETTER_A; i <= LETTER_Y && j < p->k->nargs; i++)
+    if (used >> i & 1) p->slot[j++] = i - LETTER_G + 1;
+}
+
+/* Calls the kernel for n elements; what a gradient does not name may be
+   anything. */
+static void call(const Plan *p, int64_t n, void *v[]) {
+  void *all[NC_GRADSLOTS];
+  if (p->k->part == 0) {
+    p->f(n, v, p->k->par);
+    return;
+  }
+  for (int i = 0; i < NC_GRADSLOTS; i++) all[i] = v[1];
+  for (int j = 0; j < p->k->nargs; j++) all[p->slot[j]] = v[j];
+  p->f(n, all, p->k->par);
+}
+
 static void plan(Plan *p, const Loop *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
   const Computed c = nc_computed(k->work);
   const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
+  int condition = info->kind == CHOOSE_OP ? 1 : -1;
   p->k = k;
   p->f = kernels->map[k->op][c];
+  if (k->part > 0) {
+    p->f = kernels->grad[k->op][k->part - 1][c == CT_f64];
+    condition = info->kind == CHOOSE_OP ? 2 : -1;
+    setslots(p, info->grad[k->part - 1]);
+  }
   p->direct = k->nd <= 1;
   for (int j = 0; j < k->nargs; j++) {
     int lies, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
     Computed own = c;
-    if ((j == 0 && truth) || (j == 1 && info->kind == CHOOSE_OP)) own = CT_u8;
+    if ((j == 0 && truth) || j == condition) own = CT_u8;
     p->via[j] = j > 0 && own == c && k->type[j] != k->work &&
                 nc_dtypesize(k->work) <= 2 && k->work >= DT_i8;
     lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense &&
@@ -203,7 +235,7 @@ static void mapdirect(void *ctx, int64_t begin, int64_t end) {
   void *v[NC_MAXIN];
   for (int j = 0; j < p->k->nargs; j++)
     v[j] = (char *)p->k->p[j] + begin * p->size[j];
-  p->f(end - begin, v, p->k->par);
+  call(p, end - begin, v);
 }
 
 /* As mapdirect, the result going past the cache in short bursts, between
@@ -219,19 +251,20 @@ static void mapstream(void *ctx, int64_t begin, int64_t end) {
     int64_t n = end - i < BURST ? end - i : BURST;
     for (int j = 1; j < p->k->nargs; j++)
       v[j] = (char *)p->k->p[j] + i * p->size[j];
-    p->f(n, v, p->k->par);
+    call(p, n, v);
     kernels->stream((char *)p->k->p[0] + i * p->size[0], buf, n * p->size[0]);
   }
   kernels->fence();
 }
 
-/* Is a result of two operands so large that it would push them out of the
-   cache, and none of them? */
+/* Is the result so large that it would push the operands out of the cache,
+   and none of them? */
 static int streams(const Plan *p) {
   const Loop *k = p->k;
-  if (!p->direct || k->nargs != 3 || k->n * p->size[0] < STREAM) return 0;
-  return k->p[1] != k->p[0] && k->p[2] != k->p[0] &&
-         (uintptr_t)k->p[0] % 64 == 0;
+  int apart = p->direct && k->n * p->size[0] >= STREAM &&
+              (uintptr_t)k->p[0] % 64 == 0;
+  for (int j = 1; j < k->nargs; j++) apart &= k->p[j] != k->p[0];
+  return apart;
 }
 
 static void mapblocks(void *ctx, int64_t begin, int64_t end) {
@@ -254,47 +287,41 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
         transfer(k, j, &w, 0, buf[j], p->size[j], n, p->move[j], 0);
       if (p->via[j] && k->p[j]) passvia(p, j, buf[j], n);
     }
-    p->f(n, v, k->par);
+    call(p, n, v);
     if (p->move[0]) transfer(k, 0, &w, 0, buf[0], p->size[0], n, p->move[0], 1);
     nc_walkby(&w, n);
   }
 }
 
-/* Operands of the type of computation, one after the other, and few: then
-   there is nothing to plan. */
-static int assmall(const Loop *k, OpKind kind) {
-  if (k->n > GRAIN || k->nd != 1 || k->work == DT_b8 ||
-      k->work != nc_storedas(nc_computed(k->work)))
-    return 0;
-  if (kind != UNARY_OP && kind != BINARY_OP && kind != TERNARY_OP) return 0;
-  for (int j = 0; j < k->nargs; j++)
-    if (k->p[j] == NULL ? k->n > NC_BLOCK
-                        : k->type[j] != k->work || k->step[j][0] != 1)
-      return 0;
-  return 1;
-}
-
-static void runsmall(const Loop *k) {
+/* Runs a row over few operands of the type of computation that lie one after
+   the other: then there is nothing to plan.  0 if it is another. */
+static int runsmall(const Loop *k) {
   const Computed c = nc_computed(k->work);
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   void *v[NC_MAXIN];
+  if (k->n > GRAIN || k->nd != 1 || k->part || k->work != nc_storedas(c) ||
+      nc_opinfo[k->op].kind == CHOOSE_OP)
+    return 0;
   for (int j = 0; j < k->nargs; j++) {
-    v[j] = k->p[j] ? k->p[j] : buf[j];
-    if (k->p[j] == NULL) repeat(buf[j], c, k->number[j], k->n);
+    if (k->p[j]) {
+      if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
+      v[j] = k->p[j];
+    } else {
+      if (k->n > NC_BLOCK) return 0;
+      repeat(v[j] = buf[j], c, k->number[j], k->n);
+    }
   }
   nc_kernels()->map[k->op][c](k->n, v, k->par);
+  return 1;
 }
 
 static int runmap(const Loop *k) {
   Plan p;
-  if (assmall(k, nc_opinfo[k->op].kind)) {
-    runsmall(k);
-    return NC_OK;
-  }
+  if (runsmall(k)) return NC_OK;
   plan(&p, k);
+  if (streams(&p)) return nc_parallel(k->n, 8 * GRAIN, mapstream, &p);
   if (k->n > GRAIN)
-    return nc_parallel(k->n, GRAIN, streams(&p) ? mapstream
-                       : p.direct ? mapdirect : mapblocks, &p);
+    return nc_parallel(k->n, GRAIN, p.direct ? mapdirect : mapblocks, &p);
   if (p.direct) mapdirect(&p, 0, k->n);
   else mapblocks(&p, 0, k->n);
   return NC_OK;
@@ -305,7 +332,8 @@ static int runmap(const Loop *k) {
 */
 int nc_cpurun(const Device *d, const Loop *k) {
   (void)d;
-  return nc_opinfo[k->op].kind == REDUCE_OP ? nc_cpufold(k) : runmap(k);
+  return nc_opinfo[k->op].kind == REDUCE_OP && k->part == 0 ? nc_cpufold(k)
+                                                            : runmap(k);
 }
 
 static int alloc(const Device *d, void **p, int64_t bytes) {
@@ -353,5 +381,6 @@ const Device nc_cpu = {
   .synchronize = synchronize, .trim = trim, .run = nc_cpurun,
   .lines = nc_cpulines, .sequence = nc_cpusequence, .places = nc_cpuplaces,
   .trues = nc_cputrues, .gather = nc_cpugather, .scatter = nc_cpuscatter,
-  .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect
+  .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,
+  .accumulate = nc_cpuaccumulate, .gradients = 1
 };

@@ -14,6 +14,7 @@ int nc_cpuplaces(const Device *d, const Places *p);
 int nc_cputrues(const Device *d, Tensor **y, const Trues *t);
 int nc_cpugather(const Device *d, const Gather *g);
 int nc_cpuscatter(const Device *d, const Gather *g);
+int nc_cpuaccumulate(const Device *d, const Gather *g);
 int nc_cpudraw(const Device *d, const Draw *w);
 int nc_cpuproduct(const Device *d, const Product *p);
 

@@ -11,6 +11,7 @@
 
 #include "cpu.h"
 #include "gather.h"
+#include "kernels.h"
 #include "portable.h"
 #include "view.h"
 
@@ -71,6 +72,8 @@ typedef struct Rows {
   int64_t piece;              /* elements moved at a time */
   int dense, brief;           /* a row, in both; and below a piece */
   int out;                    /* from x to other? */
+  int adds;                   /* or are they added to x? */
+  DType type;
 } Rows;
 
 /* Adds a dimension to rows, joined with the last if both run evenly. */
@@ -142,6 +145,27 @@ static void makerows(Rows *r, const Gather *g) {
   cutrow(r);
 }
 
+/* n elements of x added to y, a step apart in bytes */
+static void added(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
+                  DType type) {
+  const Kernels *k = nc_kernels();
+  const Computed c = nc_computed(type);
+  double a, b;
+#define EACH(T)                                                               \
+  for (int64_t i = 0; i < n; i++) *(T *)(y + i * sy) += *(const T *)(x + i * sx)
+  if (type == DT_f32) EACH(float);
+  else if (type == DT_f64) EACH(double);
+  else
+    for (int64_t i = 0; i < n; i++) {
+      float *u = (float *)&a, *v = (float *)&b;
+      k->load[c][type](u, y + i * sy, 1, 1);
+      k->load[c][type](v, x + i * sx, 1, 1);
+      *u += *v;
+      k->store[c][type](y + i * sy, u, 1, 1);
+    }
+#undef EACH
+}
+
 /* n elements to y from x, a step apart in bytes */
 static void strided(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
                     int64_t esize) {
@@ -181,7 +205,8 @@ static void onerow(const Rows *r, char *x, char *o) {
   for (int64_t i = 0; i < r->length && !nc_interrupted; i += r->piece) {
     int64_t n = r->length - i < r->piece ? r->length - i : r->piece;
     char *a = x + i * s[0], *b = o + i * s[1];
-    if (r->dense) memcpy(r->out ? b : a, r->out ? a : b, (size_t)(n * e));
+    if (r->adds) added(a, s[0], b, s[1], n, r->type);
+    else if (r->dense) memcpy(r->out ? b : a, r->out ? a : b, (size_t)(n * e));
     else if (r->out) strided(b, s[1], a, s[0], n, e);
     else strided(a, s[0], b, s[1], n, e);
   }
@@ -205,7 +230,7 @@ static void moverows(void *ctx, int64_t begin, int64_t end) {
       else if (d < last) x += r->offset[index[d]] * r->esize;
       o += index[d] * r->step[1][d];
     }
-    if (last == r->picked && r->brief)
+    if (last == r->picked && r->brief && !r->adds)
       shortrows(r, r->offset + index[last], x, o, n);
     else
       for (int64_t k = 0; k < n; k++)
@@ -222,11 +247,13 @@ static void moverows(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static int move(const Gather *g, int out) {
+static int move(const Gather *g, int out, int adds) {
   int64_t n = 1, grain;
   Rows r;
   makerows(&r, g);
   r.out = out;
+  r.adds = adds;
+  r.type = g->x->dtype;
   for (int d = 0; d < r.nd; d++) n *= r.size[d];
   grain = GRAIN / r.length + 1;
   if (out || g->distinct) return nc_parallel(n, grain, moverows, &r);
@@ -237,10 +264,15 @@ static int move(const Gather *g, int out) {
 
 int nc_cpugather(const Device *d, const Gather *g) {
   (void)d;
-  return move(g, 1);
+  return move(g, 1, 0);
 }
 
 int nc_cpuscatter(const Device *d, const Gather *g) {
   (void)d;
-  return move(g, 0);
+  return move(g, 0, 0);
+}
+
+int nc_cpuaccumulate(const Device *d, const Gather *g) {
+  (void)d;
+  return move(g, 0, 1);
 }

@@ -87,20 +87,27 @@ static int asnumber(const Tensor *t) {
   return t->nd == 0 && nc_device(t) == &nc_cpu;
 }
 
+/* Operands i and j are on devices a and b. */
+static int apart(int i, int j, const Device *a, const Device *b) {
+  char first[16], other[16];
+  snprintf(first, sizeof first, i ? "arg %d" : "self", i);
+  snprintf(other, sizeof other, "arg %d", j);
+  nc_fail(NC_EDEVICE, "operands are on different devices");
+  nc_rule("one operation runs on one device");
+  nc_hint("%s:to(\"%s\"), or %s:to(\"%s\")", other, a->name, first, b->name);
+  return NC_EDEVICE;
+}
+
 int nc_samedevice(const Device **d, const Arg in[], int n) {
-  const Tensor *first = NULL;
+  int first = -1;
   *d = &nc_cpu;
   for (int j = 0; j < n; j++) {
     const Tensor *t = in[j].t;
     if (t == NULL || asnumber(t)) continue;
-    if (first && nc_device(t) != *d) {
-      nc_fail(NC_EDEVICE, "operands are on different devices");
-      nc_rule("one operation runs on one device");
-      nc_hint("other:to(\"%s\"), or self:to(\"%s\")", (*d)->name,
-              nc_device(t)->name);
-      return NC_EDEVICE;
-    }
-    *d = nc_device(first = t);
+    if (first >= 0 && nc_device(t) != *d)
+      return apart(first, j, *d, nc_device(t));
+    if (first < 0) first = j;
+    *d = nc_device(t);
   }
   return NC_OK;
 }
@@ -108,15 +115,12 @@ int nc_samedevice(const Device **d, const Arg in[], int n) {
 /*
 ** Families
 */
-#define FAMILY(op, signature, doc) { #op, signature, doc, nc_op_##op },
+#define FAMILY(op, class, signature, doc) \
+  { #op, FAMILY_##class, signature, doc, nc_op_##op },
 const FamilyInfo nc_families[FAM_COUNT] = {
 #include "families.def"
 };
 #undef FAMILY
-
-int nc_call(Call *c) {
-  return nc_families[c->op].fn(c);
-}
 
 static int64_t listbytes(int n) {
   return ((int64_t)n + 1) * (int64_t)sizeof(Tensor *);

@@ -19,7 +19,9 @@
 */
 typedef struct Loop {
   Op op;
-  int part;                   /* 0 the value, 1.. the gradients */
+  int part;                   /* 0 the value, 1.. the gradients: operands
+                                 are then g and those of a b c y that the
+                                 text names; q is n for a reduction */
   DType work;                 /* the type that is computed in */
   int nargs;                  /* operands, the result included */
   int nd, nfold;              /* dimensions; the last nfold ones are folded */
@@ -164,6 +166,10 @@ struct Device {
   int (*draw)(const Device *d, const Draw *w);
   int (*product)(const Device *d, const Product *p);
   int (*expect)(const Device *d, const Expect *e);
+  /* x, picked, += other, in the order of the offsets; float types.  NULL: the
+     host does it. */
+  int (*accumulate)(const Device *d, const Gather *g);
+  int gradients;              /* does `run' know parts of a Loop but 0? */
 };
 
 extern const Device nc_cpu;

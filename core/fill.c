@@ -150,7 +150,8 @@ static int self(Call *c) {
 
 int nc_op_copy_(Call *c) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t;
-  int r = x ? nc_copy(y, x) : nc_fill(y, c->arg[1].s);
+  int r = x ? nc_copyto(y, x, c->arg[2].s.i ? NC_NOWAIT : 0)
+            : nc_fill(y, c->arg[1].s);
   TRY(nc_blamed(r, "copy_", c->arg, 2));
   return self(c);
 }

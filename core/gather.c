@@ -5,6 +5,8 @@
 */
 #include "gather.h"
 
+#include "op.h"
+
 int nc_offsets(Tensor **y, const Tensor *x, const By *by) {
   const Device *d = nc_device(x);
   Tensor *there = NULL, *wide = NULL, *given = NULL, *offset = NULL;
@@ -42,4 +44,33 @@ int nc_gather(const Gather *g) {
 int nc_scatter(const Gather *g) {
   const Device *d = nc_device(g->x);
   return empty(g) ? NC_OK : d->scatter(d, g);
+}
+
+/* By the host, for a device that cannot. */
+static int accumulatehere(const Gather *g) {
+  Gather low = *g;
+  Tensor *x = NULL, *other = NULL, *offset = NULL, *dense = NULL;
+  int r;
+  if ((r = nc_new(&x, &nc_cpu, g->x->dtype, g->x->nd, g->x->size)) == NC_OK &&
+      (r = nc_copy(x, (Tensor *)g->x)) == NC_OK &&
+      (r = nc_todevice(&other, (Tensor *)g->other, &nc_cpu)) == NC_OK &&
+      (r = nc_todevice(&offset, g->offset, &nc_cpu)) == NC_OK &&
+      (r = nc_dense(&dense, offset)) == NC_OK) {
+    low.x = x;
+    low.other = other;
+    low.offset = dense;
+    r = nc_cpu.accumulate(&nc_cpu, &low);
+    if (r == NC_OK) r = nc_copy((Tensor *)g->x, x);
+  }
+  nc_release(x);
+  nc_release(other);
+  nc_release(offset);
+  nc_release(dense);
+  return r;
+}
+
+int nc_accumulate(const Gather *g) {
+  const Device *d = nc_device(g->x);
+  if (empty(g)) return NC_OK;
+  return d->accumulate ? d->accumulate(d, g) : accumulatehere(g);
 }

@@ -26,6 +26,7 @@ int nc_maskoffsets(Tensor **y, const Tensor *x, const By *by);
 
 int nc_gather(const Gather *g);               /* other = x, picked */
 int nc_scatter(const Gather *g);              /* x, picked, = other */
+int nc_accumulate(const Gather *g);           /* x, picked, += other */
 
 /* What numbers, ranges and new axes leave to do. */
 typedef struct Plan {
@@ -42,6 +43,15 @@ typedef struct Picks {
   int nd;
   int64_t size[NC_MAXDIM];
 } Picks;
+
+int nc_pick(Tensor **y, const Plan *p);       /* y = the view, picked */
+/* the view, picked, = value, or += it; a number if value is NULL */
+int nc_put(const Plan *p, Tensor *value, Scalar number, int adds);
+int nc_assign(const Plan *p, Tensor *value, Scalar number);
+/* t[ix...] with a record of it, if recording is on */
+int nc_indexrecorded(Tensor **y, Tensor *t, const Index ix[], int n);
+int nc_setrecorded(Tensor *t, const Index ix[], int n, Tensor *value,
+                   Scalar number);
 
 int nc_beginpicks(Picks *k, const Plan *p);
 void nc_endpicks(Picks *k);                   /* also after a failure */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gather.h"
+#include "grad.h"
 #include "op.h"
 #include "view.h"
 
@@ -228,7 +229,7 @@ int nc_beginpicks(Picks *k, const Plan *p) {
   return pickedshape(k, p);
 }
 
-static int gather(Tensor **y, const Plan *p) {
+int nc_pick(Tensor **y, const Plan *p) {
   Picks k;
   int r;
   if ((r = nc_beginpicks(&k, p)) == NC_OK &&
@@ -248,12 +249,13 @@ int nc_index(Tensor **y, Tensor *t, const Index ix[], int n) {
   Plan p;
   int r;
   *y = NULL;
+  if (nc_gradoff == 0 && nc_marked(t)) return nc_indexrecorded(y, t, ix, n);
   TRY(nc_plan(&p, t, ix, n));
   if (p.n == 0) {
     *y = p.view;
-    return NC_OK;
+    return nc_setbase(*y, t);
   }
-  r = gather(y, &p);
+  r = nc_pick(y, &p);
   nc_release(p.view);
   return nc_blameindex(r, t, "index", p.by[0].t);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "grad.h"
 #include "op.h"
 #include "portable.h"
 
@@ -25,7 +26,10 @@ static int together(const Call *c) {
   const Device *d;
   for (int i = 1; i < a->n; i++) {
     const Arg pair[2] = { { .t = a->tensors[0] }, { .t = a->tensors[i] } };
-    if (nc_samedevice(&d, pair, 2) != NC_OK) return mismatch(c, 0, i);
+    if (nc_samedevice(&d, pair, 2) == NC_OK) continue;
+    nc_hint("element %d of the list is to be moved: t:to(\"%s\")", i + 1,
+            nc_device(a->tensors[0])->name);
+    return mismatch(c, 0, i);
   }
   return NC_OK;
 }
@@ -221,4 +225,85 @@ static int tile(Call *c) {
 
 int nc_op_tile(Call *c) {
   return finish(c, nc_blamed(tile(c), "tile", c->arg, 1));
+}
+
+/*
+** Gradients
+*/
+/* *y = op(x, dim, a, b), of numbers that count from 1 */
+static int part(Tensor **y, Family op, Tensor *x, int dim, int64_t a,
+                int64_t b) {
+  Call c;
+  int r;
+  memset(&c, 0, sizeof c);
+  c.op = op;
+  c.arg[0].t = x;
+  c.arg[1].s = nc_int(dim + 1);
+  c.arg[2].s = nc_int(a);
+  c.arg[3].s = nc_int(b);
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
+int nc_grad_cat(FamilyGrad *g) {
+  int64_t at = 1;
+  int dim;
+  TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
+  for (int i = 0; i < g->n; i++) {
+    const Meta *m = &g->in[i].meta;
+    if (m->nd == 1 && m->size[0] == 0) continue;
+    if (g->need[i])
+      TRY(part(&g->d[i], FAM_narrow, g->g[0], dim, at, m->size[dim]));
+    at += m->size[dim];
+  }
+  return NC_OK;
+}
+
+int nc_grad_stack(FamilyGrad *g) {
+  int dim;
+  TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
+  for (int i = 0; i < g->n; i++)
+    if (g->need[i])
+      TRY(part(&g->d[i], FAM_select, g->g[0], dim, i + 1, 0));
+  return NC_OK;
+}
+
+/* *y, a result of tile, with dimension d summed over its repeats, of which
+   each has `size' elements */
+static int unrepeat(Tensor **y, int d, int64_t size) {
+  int64_t shape[NC_MAXDIM], wide[3] = { 1, 0, size };
+  const int nd = (*y)->nd;
+  Tensor *split = NULL, *sum = NULL, *back = NULL;
+  int r;
+  for (int i = 0; i < nd; i++) shape[i] = (*y)->size[i];
+  wide[1] = shape[d] / size;
+  shape[d] = size;
+  for (int i = 0; i < d; i++) wide[0] *= shape[i];
+  for (int i = d + 1; i < nd; i++) wide[2] *= shape[i];
+  if ((r = nc_reshapeto(&split, *y, 3, wide)) == NC_OK &&
+      (r = nc_sumkept(&sum, split, 1u << 1)) == NC_OK)
+    r = nc_reshapeto(&back, sum, nd, shape);
+  nc_release(split);
+  nc_release(sum);
+  if (r != NC_OK) return r;
+  nc_release(*y);
+  *y = back;
+  return NC_OK;
+}
+
+int nc_grad_tile(FamilyGrad *g) {
+  const Meta *x = &g->in[0].meta;
+  Tensor *y = g->g[0];
+  const int new = y->nd - x->nd;
+  int r = NC_OK;
+  if (nc_numel(y) == 0) return NC_OK;
+  nc_retain(y);
+  for (int d = 0; d < y->nd && r == NC_OK; d++) {
+    const int64_t size = d < new ? 1 : x->size[d - new];
+    if (y->size[d] != size) r = unrepeat(&y, d, size);
+  }
+  if (r == NC_OK) g->d[0] = y;
+  else nc_release(y);
+  return r;
 }

@@ -12,7 +12,7 @@
 #pragma clang diagnostic ignored "-Wpass-failed"     /* scalar then */
 #endif
 #if defined(__GNUC__)
-#pragma GCC diagnostic ignored "-Wunused-function"   /* gradients wait */
+#pragma GCC diagnostic ignored "-Wunused-function"   /* not all are used */
 #pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wbool-operation"
@@ -22,6 +22,9 @@
 #include "generic.h"
 #undef GENERIC
 #define GENERIC "maps.inc"
+#include "generic.h"
+#undef GENERIC
+#define GENERIC "gradmaps.inc"
 #include "generic.h"
 #undef GENERIC
 #define GENERIC "moves.inc"
@@ -93,6 +96,15 @@
 #define MAPS_FLT FLTTYPES
 #define MAPS_FLO FLTTYPES
 
+#define GRADS(op, k) { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
+#define GRADS2_INT(op)
+#define GRADS2_INN(op)
+#define GRADS2_ANY(op) [OP_##op] = { GRADS(op, d0), GRADS(op, d1) },
+#define GRADS2_NUB GRADS2_ANY
+#define GRADS2_DVI GRADS2_ANY
+#define GRADS2_FLT GRADS2_ANY
+#define GRADS2_FLO GRADS2_ANY
+
 #define FOLDS(op, t)                                                          \
   [CT_##t] = { init_##op##_##t, run_##op##_##t, rows_##op##_##t,              \
                merge_##op##_##t, finish_##op##_##t }
@@ -141,6 +153,18 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define TERNARY MAPS
 #define CHOOSE MAPS
 #define REDUCE(op, class, ...)
+#include "ops.def"
+#include "endrows.h"
+  },
+  .grad = {
+#define UNARY(op, ...) [OP_##op] = { GRADS(op, d0) },
+#define TEST(op, ...)
+#define BINARY(op, class, ...) GRADS2_##class(op)
+#define COMPARE(op, ...)
+#define TERNARY(op, ...) \
+  [OP_##op] = { GRADS(op, d0), GRADS(op, d1), GRADS(op, d2) },
+#define CHOOSE(op, ...) [OP_##op] = { [1] = GRADS(op, d1), [2] = GRADS(op, d2) },
+#define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
 #include "ops.def"
 #include "endrows.h"
   },

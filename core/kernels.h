@@ -20,6 +20,10 @@ typedef enum Computed { COMPUTED(X) CT_COUNT } Computed;
 /* v[0][i] = f(v[1][i], ...) for i < n */
 typedef void (*MapKernel)(int64_t n, void *const v[], const double par[2]);
 
+/* The same for the gradients of a row, in f32 and f64: v is the result, then
+   g a b c y; see gradmaps.inc. */
+#define NC_GRADSLOTS 6
+
 /* Of a reduction; acc points to int64_t or double. */
 typedef struct FoldKernel {
   void (*init)(void *acc, int64_t n, const double par[2]);
@@ -59,6 +63,7 @@ typedef struct DrawKernels {
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
   MapKernel map[OP_COUNT][CT_COUNT];
+  MapKernel grad[OP_COUNT][3][2];             /* to each operand; f32, f64 */
   FoldKernel fold[OP_COUNT][CT_COUNT];
   Move load[CT_COUNT][DT_COUNT];              /* to computed from stored */
   Move store[CT_COUNT][DT_COUNT];

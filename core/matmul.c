@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "blas.h"
+#include "grad.h"
 #include "op.h"
 
 /* y = a*b */
@@ -324,4 +325,156 @@ int nc_op_matmul(Call *c) {
   if (r == NC_OK) r = inner(c, 0, 1);
   if (r == NC_OK) r = matmul(&c->out[0], c->arg[0].t, c->arg[1].t);
   return blamed(c, r, 2);
+}
+
+/*
+** Gradients: of y = a*b, g*b' and a'*g.  Batches that were broadcast are
+** summed by whoever asked.
+*/
+/* *y = a*b, in the type of the gradient, which is one of them */
+static int product(Tensor **y, Tensor *a, Tensor *b, DType type) {
+  Tensor *x[2] = { NULL, NULL };
+  int r;
+  *y = NULL;
+  if ((r = nc_cast(&x[0], a, type)) == NC_OK &&
+      (r = nc_cast(&x[1], b, type)) == NC_OK)
+    r = nc_call2(y, FAM_matmul, x[0], x[1]);
+  nc_release(x[0]);
+  nc_release(x[1]);
+  return r;
+}
+
+/* *y = x with a dimension of size 1 put in before (-2) or behind the last */
+static int widened(Tensor **y, Tensor *x, int dim) {
+  Call c;
+  int r;
+  memset(&c, 0, sizeof c);
+  c.op = FAM_unsqueeze;
+  c.arg[0].t = x;
+  c.arg[1].s = nc_int(dim);
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
+/* *y = x without its last dimension, of size 1 */
+static int narrowed(Tensor **y, Tensor *x) {
+  return nc_reshapeto(y, x, x->nd - 1, x->size);
+}
+
+/* d0 = g*b', of matrices or batches of them */
+static int left(Tensor **d, Tensor *g, Tensor *b) {
+  Tensor *t;
+  int r;
+  TRY(nc_transposed(&t, b));
+  r = product(d, g, t, g->dtype);
+  nc_release(t);
+  return r;
+}
+
+/* d1 = a'*g */
+static int right(Tensor **d, Tensor *a, Tensor *g) {
+  Tensor *t;
+  int r;
+  TRY(nc_transposed(&t, a));
+  r = product(d, t, g, g->dtype);
+  nc_release(t);
+  return r;
+}
+
+int nc_grad_mm(FamilyGrad *g) {
+  Tensor *x;
+  if (g->need[0]) {
+    TRY(nc_operand(g, 1, &x));
+    TRY(left(&g->d[0], g->g[0], x));
+  }
+  if (g->need[1]) {
+    TRY(nc_operand(g, 0, &x));
+    TRY(right(&g->d[1], x, g->g[0]));
+  }
+  return NC_OK;
+}
+
+int nc_grad_bmm(FamilyGrad *g) {
+  return nc_grad_mm(g);
+}
+
+/* Vectors as matrices of one row or column: *wide takes g likewise. */
+static int matgrad(FamilyGrad *g, Tensor *wide, int row, int column) {
+  Tensor *x, *m = NULL, *d = NULL;
+  int r = NC_OK;
+  if (g->need[0]) {
+    TRY(nc_operand(g, 1, &x));
+    if (column) r = widened(&m, x, -1);
+    if (r == NC_OK) r = left(&g->d[0], wide, m ? m : x);
+    nc_release(m);
+    m = NULL;
+  }
+  if (r != NC_OK || !g->need[1]) return r;
+  TRY(nc_operand(g, 0, &x));
+  if (row) r = widened(&m, x, -2);
+  if (r == NC_OK) r = right(column ? &d : &g->d[1], m ? m : x, wide);
+  if (r == NC_OK && column) r = narrowed(&g->d[1], d);
+  nc_release(m);
+  nc_release(d);
+  return r;
+}
+
+int nc_grad_matmul(FamilyGrad *g) {
+  const int row = g->in[0].meta.nd == 1, column = g->in[1].meta.nd == 1;
+  Tensor *one = NULL, *two = NULL;
+  int r = NC_OK;
+  if (column) r = widened(&one, g->g[0], -1);
+  if (r == NC_OK && row) r = widened(&two, one ? one : g->g[0], -2);
+  if (r == NC_OK)
+    r = matgrad(g, two ? two : one ? one : g->g[0], row, column);
+  nc_release(one);
+  nc_release(two);
+  return r;
+}
+
+int nc_grad_mv(FamilyGrad *g) {
+  return nc_grad_matmul(g);
+}
+
+int nc_grad_dot(FamilyGrad *g) {
+  Tensor *x;
+  for (int i = 0; i < 2; i++) {
+    if (!g->need[i]) continue;
+    TRY(nc_operand(g, 1 - i, &x));
+    TRY(nc_apply2(&g->d[i], OP_mul, g->g[0], x));
+  }
+  return NC_OK;
+}
+
+int nc_grad_outer(FamilyGrad *g) {
+  const DType type = g->g[0]->dtype;
+  Tensor *x, *t;
+  int r;
+  if (g->need[0]) {
+    TRY(nc_operand(g, 1, &x));
+    TRY(product(&g->d[0], g->g[0], x, type));
+  }
+  if (!g->need[1]) return NC_OK;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_transposed(&t, g->g[0]));
+  r = product(&g->d[1], t, x, type);
+  nc_release(t);
+  return r;
+}
+
+int nc_grad_addmm(FamilyGrad *g) {
+  const double beta = nc_tofloat(g->arg[3].s), alpha = nc_tofloat(g->arg[4].s);
+  Tensor *x, *scaled;
+  int r = NC_OK;
+  if (g->need[0] && beta != 0)
+    TRY(nc_formula(&g->d[0], "g*n", g->g[0], NULL, NULL, NULL, beta));
+  if (!g->need[1] && !g->need[2]) return NC_OK;
+  TRY(nc_formula(&scaled, "g*n", g->g[0], NULL, NULL, NULL, alpha));
+  if (g->need[1] && (r = nc_operand(g, 2, &x)) == NC_OK)
+    r = left(&g->d[1], scaled, x);
+  if (r == NC_OK && g->need[2] && (r = nc_operand(g, 1, &x)) == NC_OK)
+    r = right(&g->d[2], x, scaled);
+  nc_release(scaled);
+  return r;
 }

@@ -5,6 +5,7 @@
 **
 ** Fresh pages cost more than the arithmetic that fills them, so blocks are
 ** kept for reuse, up to a budget that the collector of the binding sets.
+** Above it the class goes first that was asked for the longest time ago.
 ** The cache belongs to the thread that runs the interpreter.
 */
 #define _GNU_SOURCE           /* madvise */
@@ -39,6 +40,7 @@ Memory nc_memory = { .budget = (int64_t)32 << 20 };
 int64_t nc_hostlimit;
 
 static Block *cache[CLASSES];
+static int64_t asked[CLASSES], requests;  /* when a class was asked for */
 static int64_t failafter;
 static int failsticky;
 
@@ -142,6 +144,7 @@ int nc_hostalloc(void **p, int64_t bytes) {
   if (size > INT64_MAX / 4) return nomemory(size);
   int c = sizeclass(&size);
   if (injected()) return nomemory(size);
+  asked[c] = ++requests;
   if (cache[c]) {
     *p = cache[c];
     cache[c] = cache[c]->next;
@@ -158,7 +161,7 @@ void nc_hostfree(void *p, int64_t bytes) {
   if (p == NULL) return;
   int c = sizeclass(&size);
   nc_memory.live -= size;
-  if (!REUSE || nc_memory.cached + size > nc_memory.budget) {
+  if (!REUSE || size > nc_memory.budget) {
     int64_t start = now();
     free(p);
     nc_memory.freetime += now() - start;
@@ -168,13 +171,24 @@ void nc_hostfree(void *p, int64_t bytes) {
   b->next = cache[c];
   cache[c] = b;
   nc_memory.cached += size;
+  nc_trimcache(nc_memory.budget);
+}
+
+/* The class with blocks that was asked for the longest time ago. */
+static int oldest(void) {
+  int64_t when = INT64_MAX;
+  int at = 0;
+  for (int c = 0; c < CLASSES; c++)
+    if (cache[c] && asked[c] < when) when = asked[at = c];
+  return at;
 }
 
 void nc_trimcache(int64_t budget) {
   int64_t start;
   if (nc_memory.cached <= budget) return;
   start = now();
-  for (int c = CLASSES - 1; c >= 0 && nc_memory.cached > budget; c--) {
+  while (nc_memory.cached > budget) {
+    int c = oldest();
     int64_t size = ((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1);
     while (cache[c] && nc_memory.cached > budget) {
       Block *b = cache[c];

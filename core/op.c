@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "grad.h"
+
 #define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                      \
   { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 },     \
     sig, doc },
@@ -127,15 +129,17 @@ static int dense(const Tensor *y, const Arg in[], int n) {
   return 1;
 }
 
+/* Operand j of the loop: a tensor, or the number v. */
+static void operand(Loop *k, int j, const Tensor *t, const Scalar *v) {
+  k->p[j] = t ? nc_data(t) : NULL;
+  k->type[j] = t ? t->dtype : k->work;
+  if (t == NULL) k->number[j] = nc_asworked(*v, k->work);
+}
+
 static void operands(Loop *k, const Tensor *y, const Arg in[], int n) {
   k->nargs = n + 1;
-  k->p[0] = nc_data(y);
-  k->type[0] = y->dtype;
-  for (int j = 0; j < n; j++) {
-    k->p[j + 1] = in[j].t ? nc_data(in[j].t) : NULL;
-    k->type[j + 1] = in[j].t ? in[j].t->dtype : k->work;
-    if (in[j].t == NULL) k->number[j + 1] = nc_asworked(in[j].s, k->work);
-  }
+  operand(k, 0, y, NULL);
+  for (int j = 0; j < n; j++) operand(k, j + 1, in[j].t, &in[j].s);
 }
 
 static int64_t traffic(const Tensor *y, const Arg in[], int n) {
@@ -145,35 +149,46 @@ static int64_t traffic(const Tensor *y, const Arg in[], int n) {
   return bytes;
 }
 
-/* Runs a row over operands that lie like y, without gaps. */
-static int rundense(Tensor *y, Op op, DType work, const Arg in[], int n,
-                    const double par[2]) {
+/* Runs a row, or a part of its gradient, over operands that lie like y,
+   without gaps. */
+static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
+                    int n, const double par[2]) {
   Loop k;
   int64_t bytes = nc_dtypesize(y->dtype);
   k.op = op;
-  k.part = k.nfold = 0;
+  k.part = part;
+  k.nfold = 0;
   k.nd = 1;
   k.work = work;
   k.n = k.size[0] = nc_numel(y);
   k.par[0] = par ? par[0] : 1;
   k.par[1] = par ? par[1] : 0;
   if (k.n == 0) return NC_OK;
-  operands(&k, y, in, n);
-  for (int j = 0; j <= n; j++) {
-    k.step[j][0] = k.p[j] != NULL;
-    if (j > 0 && k.p[j]) bytes += nc_dtypesize(k.type[j]);
+  k.nargs = n + 1;
+  operand(&k, 0, y, NULL);
+  k.step[0][0] = 1;
+  for (int j = 1; j <= n; j++) {
+    const Tensor *t = in[j - 1].t;
+    operand(&k, j, t, &in[j - 1].s);
+    k.step[j][0] = t != NULL;
+    if (t) bytes += nc_dtypesize(t->dtype);
   }
   nc_count(op == OP_clone ? 0 : k.n, k.n * bytes);
   return y->data->device->run(y->data->device, &k);
 }
 
-/* Runs a row over operands that broadcast to the shape of y. */
 int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
               const double par[2]) {
+  return nc_runpart(y, op, 0, work, in, n, par);
+}
+
+int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
+               const double par[2]) {
   Loop k;
-  if (dense(y, in, n)) return rundense(y, op, work, in, n, par);
+  if (dense(y, in, n)) return rundense(y, op, part, work, in, n, par);
   k.op = op;
-  k.part = k.nd = k.nfold = 0;
+  k.part = part;
+  k.nd = k.nfold = 0;
   k.work = work;
   k.n = nc_numel(y);
   k.par[0] = par ? par[0] : 1;
@@ -230,6 +245,7 @@ int nc_checkout(const Tensor *out, DType result, int nd,
     nc_hint("self:clone() first");
     return NC_EVALUE;
   }
+  out->data->version++;
   return NC_OK;
 }
 
@@ -241,6 +257,12 @@ static const Tensor *model(const Arg in[], int n, int nd,
   return NULL;
 }
 
+static int writtenon(const Tensor *out, const Device *d) {
+  if (nc_device(out) == d) return NC_OK;
+  return nc_fail(NC_EDEVICE, "the result is on %s, what it is written to is on "
+                 "%s", d->name, nc_device(out)->name);
+}
+
 /* y = a tensor for the result, or `out' if that may take it. */
 static int target(Tensor **y, Tensor *out, const Device *d, const Arg in[],
                   int n, DType result) {
@@ -249,9 +271,7 @@ static int target(Tensor **y, Tensor *out, const Device *d, const Arg in[],
   TRY(nc_broadcast(in, n, &nd, size));
   if (out) {
     TRY(nc_checkout(out, result, nd, size));
-    if (nc_device(out) != d)
-      return nc_fail(NC_EDEVICE, "the result is on %s, what it is written to "
-                     "is on %s", d->name, nc_device(out)->name);
+    TRY(writtenon(out, d));
     nc_retain(*y = out);
     return NC_OK;
   }
@@ -401,22 +421,31 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
     if (u == NULL && in[j].s.kind == NC_BOOL) return 0;
     if (u == NULL) continue;
     if (u->dtype != t->dtype || u->nd != t->nd ||
-        u->data->device != t->data->device || !nc_isdense(u))
+        u->data->device != t->data->device)
       return 0;
-    for (int d = 0; d < t->nd; d++)
-      if (u->size[d] != t->size[d]) return 0;
+    for (int d = 0; d < t->nd; d++)       /* and so as dense as t */
+      if (u->size[d] != t->size[d] || u->step[d] != t->step[d]) return 0;
     if (out && u != t && u->data == t->data) return 0;
   }
-  if (out) nc_retain(*y = out);
-  else if ((*status = nc_new(y, t->data->device, truth ? DT_b8 : t->dtype,
+  if (out) {
+    nc_retain(*y = out);
+    out->data->version++;
+  } else if ((*status = nc_new(y, t->data->device, truth ? DT_b8 : t->dtype,
                              t->nd, t->size)) != NC_OK)
     return 1;
-  *status = rundense(*y, op, t->dtype, in, n, par);
+  *status = rundense(*y, op, 0, t->dtype, in, n, par);
   if (*status != NC_OK) {
     nc_release(*y);
     *y = NULL;
   }
   return 1;
+}
+
+/* May the operation have to be recorded? */
+static int marked(const Arg in[], int n, const Tensor *out) {
+  int is = out != NULL && nc_marked(out);
+  for (int j = 0; j < n; j++) is |= in[j].t != NULL && nc_marked(in[j].t);
+  return is && nc_gradoff == 0;
 }
 
 int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
@@ -426,6 +455,7 @@ int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
   Arg in[NC_MAXIN];
   int r;
   *y = NULL;
+  if (marked(given, n, out)) return nc_applyrecorded(y, op, given, par, out);
   if (usual(y, op, given, n, par, out, &r))
     return r == NC_OK ? r : nc_blamed(r, nc_opinfo[op].name, given, n);
   for (int j = 0; j < n; j++) {
@@ -490,6 +520,22 @@ static void foldloop(Loop *k, const Tensor *x, const Tensor *y, unsigned dims,
 }
 
 static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                  DType result, const double par[2], Tensor *out);
+
+/* Devices fold to the type of the result only: another one by way of it. */
+static int reduceinto(Tensor **y, Op op, Tensor *x, unsigned dims,
+                      int keepdim, DType result, const double par[2],
+                      Tensor *out) {
+  Tensor *t;
+  int r;
+  TRY(reduce(&t, op, x, dims, keepdim, result, par, NULL));
+  r = nc_copy(out, t);
+  nc_release(t);
+  if (r == NC_OK) nc_retain(*y = out);
+  return r;
+}
+
+static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
                   DType result, const double par[2], Tensor *out) {
   Arg in[1] = { { .t = x } };
   Loop k;
@@ -502,6 +548,9 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
       return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
   if (out) {
     TRY(nc_checkout(out, result, nd, size));
+    TRY(writtenon(out, nc_device(x)));
+    if (out->dtype != result && nc_device(x) != &nc_cpu)
+      return reduceinto(y, op, x, dims, keepdim, result, par, out);
     nc_retain(*y = out);
   } else
     TRY(nc_new(y, nc_device(x), result, nd, size));
@@ -549,6 +598,8 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   DType cast, result;
   int r;
   *y = NULL;
+  if (marked(in, 1, out))
+    return nc_reducerecorded(y, op, x, dims, keepdim, dtype, par, out);
   if ((r = reducedtype(&cast, &result, op, x, dtype)) == NC_OK &&
       (r = nc_cast(&t, x, cast)) == NC_OK) {
     Tensor *copy = NULL;

@@ -10,6 +10,11 @@
 int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
               const double par[2]);
 
+/* The same for gradient number `part' (from 1): in[] is g and the operands
+   that its text names, in the order a b c y. */
+int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
+               const double par[2]);
+
 /* The type in which a row works on n operands, if it takes them. */
 int nc_worktype(DType *work, Op op, const Arg in[], int n);
 
@@ -20,7 +25,8 @@ Scalar nc_asworked(Scalar s, DType work);
 /* Can a result of one type be written into another, as PyTorch has it? */
 int nc_castable(DType from, DType to);
 
-/* May a result of this type and shape be written to out? */
+/* May a result of this type and shape be written to out?  If so it will be:
+   this is the place that counts the versions of a storage. */
 int nc_checkout(const Tensor *out, DType result, int nd,
                 const int64_t size[]);
 

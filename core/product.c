@@ -25,7 +25,9 @@ static int fill(Product *p, const Device *d, Tensor *addend) {
 
 int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
                Scalar beta) {
-  const Arg in[3] = { { .t = a }, { .t = b }, { .t = addend } };
+  const Arg in[3] = { { .t = addend ? addend : a },   /* as they are given */
+                      { .t = addend ? a : b },
+                      { .t = addend ? b : NULL } };
   Product p = { .a = a, .b = b, .alpha = alpha, .beta = beta };
   int64_t size[NC_MAXDIM];
   const Device *d;

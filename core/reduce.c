@@ -5,6 +5,7 @@
 */
 #include <math.h>
 
+#include "grad.h"
 #include "op.h"
 
 /* A tensor of type `type', dense, to be filled with one number a line. */
@@ -55,10 +56,29 @@ static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
   return NC_OK;
 }
 
+int nc_op__extreme(Call *c) {
+  Tensor *x = c->arg[0].t;
+  int dim;
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  return extreme(&c->out[0], &c->out[1], x, 1u << dim, (int)c->arg[2].s.i,
+                 (int)c->arg[3].s.i);
+}
+
+/* max, min along a dimension, by the family that has their gradient */
+static int alongdim(Call *c, int low) {
+  Call one = *c;
+  int r;
+  one.op = FAM__extreme;
+  one.arg[3].s = nc_int(low);
+  r = nc_call(&one);
+  for (int i = 0; i < NC_MAXOUT; i++) c->out[i] = one.out[i];
+  return r;
+}
+
 /* max, min: of everything, along a dimension, or against a tensor */
 static int maxmin(Call *c, Op all, Op pair, int low) {
   Tensor *x = c->arg[0].t;
-  int dim, r;
+  int r;
   if (c->arg[1].t) return nc_apply2(&c->out[0], pair, x, c->arg[1].t);
   if (!c->arg[1].given) {
     r = nc_reduce(&c->out[0], all, x, ~0u, (int)c->arg[2].s.i, DT_NONE, NULL,
@@ -66,9 +86,8 @@ static int maxmin(Call *c, Op all, Op pair, int low) {
     if (r != NC_OK) nc_blameop(nc_families[c->op].name);
     return r;
   }
-  r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (r == NC_OK)
-    r = extreme(&c->out[0], &c->out[1], x, 1u << dim, (int)c->arg[2].s.i, low);
+  r = alongdim(c, low);
+  if (r != NC_OK) nc_blameop(nc_families[c->op].name);
   return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
 }
 
@@ -190,4 +209,83 @@ int nc_op_logsumexp(Call *c) {
   if (r == NC_OK) r = number(&c->out[0], &l, (int)c->arg[2].s.i);
   nc_release(cast);
   return nc_blamed(r, "logsumexp", c->arg, 1);
+}
+
+/*
+** Gradients
+*/
+int nc_grad_logsumexp(FamilyGrad *g) {
+  const Meta *m = &g->in[0].meta;
+  Tensor *x, *y, *wide = NULL, *wideg = NULL;
+  unsigned dims;
+  int r;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_result(g, 0, &y));
+  TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
+  if ((r = nc_unfolded(&wide, y, m, dims)) == NC_OK &&
+      (r = nc_unfolded(&wideg, g->g[0], m, dims)) == NC_OK)
+    r = nc_formula(&g->d[0], "g*exp(a - b)", wideg, x, wide, NULL, 0);
+  nc_release(wide);
+  nc_release(wideg);
+  return r;
+}
+
+/* 1 / (n - correction) */
+static double weight(const FamilyGrad *g, unsigned dims) {
+  const Meta *m = &g->in[0].meta;
+  double n = 1, correction = (double)(g->arg[2].s.i != 0);
+  for (int d = 0; d < m->nd; d++)
+    if (dims >> d & 1) n *= (double)m->size[d];
+  if (g->arg[4].given) correction = nc_tofloat(g->arg[4].s);
+  return 1 / (n > correction ? n - correction : 0);
+}
+
+static int vargrad(FamilyGrad *g, const char *text, Tensor *y) {
+  const Meta *m = &g->in[0].meta;
+  Tensor *x, *mean = NULL, *wideg = NULL, *wide = NULL;
+  unsigned dims;
+  int r;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
+  if ((r = nc_reduce(&mean, OP_mean, x, dims, 1, DT_NONE, NULL, NULL)) ==
+          NC_OK &&
+      (r = nc_unfolded(&wideg, g->g[0], m, dims)) == NC_OK &&
+      (y == NULL || (r = nc_unfolded(&wide, y, m, dims)) == NC_OK))
+    r = nc_formula(&g->d[0], text, wideg, x, mean, wide, weight(g, dims));
+  nc_release(mean);
+  nc_release(wideg);
+  nc_release(wide);
+  return r;
+}
+
+int nc_grad_var(FamilyGrad *g) {
+  return vargrad(g, "2*n*g*(a - b)", NULL);
+}
+
+int nc_grad_std(FamilyGrad *g) {
+  Tensor *y;
+  TRY(nc_result(g, 0, &y));
+  return vargrad(g, "where(eq(c, 0), 0, n*g*(a - b)/c)", y);
+}
+
+/* The gradient goes to the position that was chosen. */
+int nc_grad__extreme(FamilyGrad *g) {
+  const Meta *m = &g->in[0].meta;
+  int64_t size[NC_MAXDIM];
+  Tensor *at, *wideat = NULL, *wideg = NULL, *count = NULL, *line = NULL;
+  int dim, r;
+  TRY(nc_result(g, 1, &at));
+  TRY(nc_dim(&dim, g->arg[1].s.i, m->nd));
+  for (int d = 0; d < m->nd; d++) size[d] = d == dim ? m->size[d] : 1;
+  if ((r = nc_unfolded(&wideg, g->g[0], m, 1u << dim)) == NC_OK &&
+      (r = nc_unfolded(&wideat, at, m, 1u << dim)) == NC_OK &&
+      (r = nc_counted(&count, at, 1, m->nd ? m->size[dim] : 1)) == NC_OK &&
+      (r = nc_reshapeto(&line, count, m->nd, size)) == NC_OK)
+    r = nc_formula(&g->d[0], "where(eq(a, b), g, 0)", wideg, wideat, line,
+                   NULL, 0);
+  nc_release(wideat);
+  nc_release(wideg);
+  nc_release(count);
+  nc_release(line);
+  return r;
 }

@@ -25,6 +25,7 @@
 /* a constant in the compute type: plain 0.5 would be a double */
 #define K(c)            ((T)(c))
 #define NONE            0
+#define BY(name)        0   /* a gradient that is a function, see rowgrad.c */
 
 #define eq(a, b)        ((a) == (b))
 #define ne(a, b)        ((a) != (b))
@@ -56,10 +57,15 @@
 #define shr(a, b)       NAME(shr)(a, b)
 
 /*
-** Half precision, by integer arithmetic, so that every device and compiler
-** rounds alike (to nearest, ties to even).
+** Half precision, by integer arithmetic, so that every compiler rounds alike
+** (to nearest, ties to even), as a GPU's own instructions do.
 */
 SCALAR float f16_tofloat(f16_s h) {
+#ifdef __CUDA_ARCH__
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+  return x;
+#else
   uint32_t sign = (uint32_t)(h.bits & 0x8000) << 16;
   uint32_t body = (uint32_t)(h.bits & 0x7fff) << 13;
   uint32_t magic = 0x77800000;            /* 2^112 rebiases the exponent */
@@ -72,9 +78,15 @@ SCALAR float f16_tofloat(f16_s h) {
   body |= sign;
   memcpy(&f, &body, 4);
   return f;
+#endif
 }
 
 SCALAR f16_s f16_fromfloat(float v) {
+#ifdef __CUDA_ARCH__
+  f16_s r;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+#else
   uint32_t u, sign, normal, tiny, half = 0x3f000000; /* 0.5f aligns the bits */
   float f, h;
   f16_s r;
@@ -92,6 +104,7 @@ SCALAR f16_s f16_fromfloat(float v) {
   normal = u > 0x7f800000 ? 0x7e00 : normal;         /* nan */
   r.bits = (uint16_t)(sign | normal);
   return r;
+#endif
 }
 
 SCALAR float bf16_tofloat(bf16_s h) {
@@ -102,6 +115,11 @@ SCALAR float bf16_tofloat(bf16_s h) {
 }
 
 SCALAR bf16_s bf16_fromfloat(float v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  bf16_s r;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+#else
   uint32_t u, rounded;
   bf16_s r;
   memcpy(&u, &v, 4);
@@ -109,6 +127,7 @@ SCALAR bf16_s bf16_fromfloat(float v) {
   rounded = (u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : rounded;
   r.bits = (uint16_t)rounded;
   return r;
+#endif
 }
 
 /*
@@ -125,6 +144,19 @@ SCALAR int32_t f64_toint32(double x) {
   x = x > 2147483647.0 ? 2147483647.0 : x;
   x = x < -2147483648.0 ? -2147483648.0 : x;
   return x == x ? (int32_t)x : 0;
+}
+
+/* The same, where double precision is slow. */
+SCALAR int64_t f32_toint(float x) {
+  return x >= 9223372036854775808.0f ? INT64_MAX
+         : x > -9223372036854775808.0f ? (int64_t)x
+         : x == x ? INT64_MIN : 0;
+}
+
+SCALAR int32_t f32_toint32(float x) {
+  return x >= 2147483648.0f ? INT32_MAX
+         : x > -2147483648.0f ? (int32_t)x
+         : x == x ? INT32_MIN : 0;
 }
 
 #endif

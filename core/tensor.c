@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "grad.h"
 #include "memory.h"
 #include "portable.h"
 
@@ -108,7 +109,7 @@ static int newstorage(Storage **out, const Device *d, int64_t bytes) {
   Storage *s = nc_slaballoc(&storages);
   if (s == NULL) return nc_fail(NC_ENOMEM, "no memory for a storage");
   s->refs = 1;
-  s->pinned = 0;
+  s->pinned = s->version = 0;
   s->device = d;
   s->bytes = bytes;
   s->p = s->small;
@@ -118,6 +119,7 @@ static int newstorage(Storage **out, const Device *d, int64_t bytes) {
       nc_slabfree(&storages, s);
       return r;
     }
+    if (d != &nc_cpu) nc_counters.allocated += bytes;
   }
   *out = s;
   return NC_OK;
@@ -125,14 +127,19 @@ static int newstorage(Storage **out, const Device *d, int64_t bytes) {
 
 static void releasestorage(Storage *s) {
   if (--s->refs > 0) return;
-  if (s->pinned) nc_opened()->unpin(s->p, s->bytes);
-  else if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
+  if (s->pinned) {
+    nc_memory.live -= s->bytes;
+    nc_opened()->unpin(s->p, s->bytes);
+  } else if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
   nc_slabfree(&storages, s);
 }
 
-/* Exchanges the memory of a new storage for page-locked memory. */
+/* Exchanges the memory of a new storage for page-locked memory, which is the
+   host's, too. */
 static void repin(Storage *s, void *p) {
   if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
+  nc_memory.live += s->bytes;
+  nc_memory.since += s->bytes;
   s->p = p;
   s->pinned = 1;
 }
@@ -146,6 +153,8 @@ static Tensor *newstruct(DType type, int nd) {
   t->refs = 1;
   t->dtype = type;
   t->nd = nd;
+  t->ad = NULL;
+  t->base = NULL;
   t->offset = 0;
   return t;
 }
@@ -225,6 +234,8 @@ void nc_retain(Tensor *t) {
 
 void nc_release(Tensor *t) {
   if (t == NULL || --t->refs > 0) return;
+  if (t->ad) nc_forget(t->ad);
+  nc_release(t->base);        /* which is no view itself */
   releasestorage(t->data);
   nc_slabfree(&tensors, t);
 }
@@ -275,8 +286,9 @@ int nc_full(Tensor **t, const Device *d, DType type, int nd,
   return r;
 }
 
-/* Gives out a new tensor y filled by status r, or releases it. */
-static int give(Tensor **out, Tensor *y, int r) {
+/* Gives out y, a new copy of x with status r, or releases it. */
+static int give(Tensor **out, Tensor *x, Tensor *y, int r) {
+  if (r == NC_OK && nc_marked(x)) r = nc_copied(y, x);
   if (r == NC_OK) *out = y;
   else nc_release(y);
   return r;
@@ -290,7 +302,7 @@ int nc_cast(Tensor **out, Tensor *x, DType type) {
     return NC_OK;
   }
   TRY(nc_newlike(&y, x, type));
-  return give(out, y, nc_copy(y, x));
+  return give(out, x, y, nc_copy(y, x));
 }
 
 int nc_dense(Tensor **out, Tensor *x) {
@@ -301,7 +313,7 @@ int nc_dense(Tensor **out, Tensor *x) {
     return NC_OK;
   }
   TRY(nc_new(&y, nc_device(x), x->dtype, x->nd, x->size));
-  return give(out, y, nc_copy(y, x));
+  return give(out, x, y, nc_copy(y, x));
 }
 
 int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
@@ -312,7 +324,7 @@ int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
     return NC_OK;
   }
   TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
-  return give(out, y, nc_copy(y, x));
+  return give(out, x, y, nc_copy(y, x));
 }
 
 int nc_pin(Tensor **out, Tensor *x) {
@@ -336,7 +348,7 @@ int nc_pin(Tensor **out, Tensor *x) {
     repin(y->data, p);
     r = nc_copy(y, x);
   }
-  return give(out, y, r);
+  return give(out, x, y, r);
 }
 
 int nc_item(Scalar *v, const Tensor *t) {

@@ -26,7 +26,7 @@ extern "C" {
 
 #define NC_VERSION "0.1.0"
 #define NC_MAXDIM 8
-#define NC_MAXIN 4          /* operands of a row */
+#define NC_MAXIN 5          /* operands of a row or its gradient, and y */
 #define NC_MAXARG 8         /* parameters of an operation */
 
 typedef struct Tensor Tensor;
@@ -145,6 +145,7 @@ void nc_failalloc(int64_t n, int sticky);
 typedef struct Storage {
   int refs;
   int pinned;                 /* page-locked host memory */
+  int version;                /* counts what is written in place */
   const Device *device;
   void *p;
   int64_t bytes;              /* as asked for */
@@ -155,6 +156,8 @@ struct Tensor {
   int refs;
   DType dtype;
   int nd;
+  struct Autograd *ad;        /* NULL: no gradient has to do with it */
+  Tensor *base;               /* what a view is a view of, itself none */
   int64_t size[NC_MAXDIM];
   int64_t step[NC_MAXDIM];    /* strides, in elements, never negative */
   int64_t offset;             /* in elements */
@@ -302,8 +305,14 @@ typedef struct Call {
 #include "families.def"
 #undef FAMILY
 
+/* How a family takes part in differentiation; see families.def. */
+typedef enum FamilyClass {
+  FAMILY_NOGRAD, FAMILY_COMPOSED, FAMILY_VIEW, FAMILY_INTO, FAMILY_GRAD
+} FamilyClass;
+
 typedef struct FamilyInfo {
   const char *name;
+  FamilyClass grad;
   const char *signature;
   const char *doc;
   int (*fn)(Call *c);
@@ -315,6 +324,7 @@ int nc_newlist(Call *c, int n);
 void nc_freelist(Call *c);
 
 #include "devices.h"          /* what the core asks of one */
+#include "autograd.h"         /* gradients */
 
 /*
 ** Counters, interruption, threads, random numbers

@@ -43,11 +43,10 @@ end
 
 -- One run between two looks at the counters.
 local function measure(shell, unit)
-  nacre.synchronize()
+  if not shell.settle() then return end
   local flops, bytes, _, held = nacre._counters()
   local begin = host.clock()
-  local results = shell.run(unit)
-  nacre.synchronize()
+  local results = shell.run(unit) -- waits for the devices
   local wall = host.clock() - begin
   local flops2, bytes2, _, held2 = nacre._counters()
   return results, wall, flops2 - flops, bytes2 - bytes, held2 - held
@@ -102,13 +101,20 @@ local function clear()
   end
 end
 
+-- What tensors hold, on all devices.
+local function held()
+  local n = 0
+  for _, m in ipairs(nacre._devices()) do n = n + m.live end
+  return n
+end
+
 -- Runs f; says how much memory that released.
 local function freed(f, what)
-  local before, lua = nacre._memory().live, collectgarbage "count"
+  local before, lua = held(), collectgarbage "count"
   f()
   collectgarbage()
   collectgarbage()
-  local after = nacre._memory().live
+  local after = held()
   local text = units.bytes(math.max(0, before - after))
   local rest = math.max(0, lua - collectgarbage "count")
   say(("%s %s of tensors, %s of Lua\n"):format(what, text,
@@ -126,8 +132,35 @@ local function reset(shell)
 end
 
 local function mem()
-  say(require "nacre.whos".memory(), "\n")
+  for _, line in ipairs(require "nacre.whos".memory()) do say(line, "\n") end
   say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
+end
+
+-- What there is, beside the default device.
+local function devices()
+  local cuda = nacre.cuda
+  if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
+  for i = 0, cuda.device_count() - 1 do
+    local free, total = cuda.mem_get_info(i)
+    say(("cuda:%d  %s  %s free of %s\n"):format(i, cuda.get_device_name(i),
+      units.bytes(free), units.bytes(total)))
+  end
+end
+
+local function dev(_, name)
+  local was = nacre.get_default_device()
+  if name == "" then
+    say("default device ", was, "\n")
+    return devices()
+  end
+  nacre.set_default_device(name)
+  say(("default device %s (was %s)\n"):format(nacre.get_default_device(),
+                                              was))
+end
+
+local function doctor()
+  io.stdout:flush()
+  host.doctor()
 end
 
 commands.list = {
@@ -138,6 +171,10 @@ commands.list = {
   {name = "time", args = "STAT", run = time, lua = true,
    doc = "run once: wall time and rates"},
   {name = "mem", run = mem, doc = "memory in use"},
+  {name = "dev", args = "[DEVICE]", run = dev,
+   doc = "the devices, or where new tensors go from now on"},
+  {name = "doctor", run = doctor,
+   doc = "what the program finds here: devices, libraries, terminal"},
   {name = "gc", run = gc, doc = "collect garbage, say what it gave back"},
   {name = "seed", args = "N", run = seed,
    doc = "start the random numbers again"},

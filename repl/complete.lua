@@ -22,7 +22,8 @@ local function valuenote(value)
 end
 
 local function noteof(name, value, method)
-  local info = type(value) == "function" and nacre._info(name)
+  local info = type(value) == "function" and
+               (nacre._info(value) or nacre._info(name))
   if info then
     local text = help.signature(info, method):gsub("%s*%->.*$", "")
     return ("%-28s  %s"):format(text:gsub("^[%w_]+", name, 1),

@@ -190,6 +190,7 @@ local function notes(t, opts)
   if not t:is_contiguous() then
     list[#list + 1] = "strides " .. table.concat(t:stride(), ",")
   end
+  if t:is_pinned() then list[#list + 1] = "pinned" end
   return list[1] and "  " .. table.concat(list, ", ") or ""
 end
 

@@ -4,18 +4,22 @@
 #
 #   nacre_embed(OUTPUT SYMBOL FILE...)
 #
+# NACRE_EMBED_HEADER, if set, names the header that declares SYMBOL.
 # which has OUTPUT written at build time: an array SYMBOL of {name, text, size}
 # that ends in {NULL, NULL, 0}, where FILE shell.lua is named "nacre.shell".
 # Run as a script (cmake -P) it is what writes.
 
 function(nacre_embed output symbol)
   set(files ${ARGN})
+  if(NOT NACRE_EMBED_HEADER)
+    set(NACRE_EMBED_HEADER repl.h)
+  endif()
   list(TRANSFORM files PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/"
        REGEX "^[^/]")
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DOUTPUT=${output}
-            -DSYMBOL=${symbol} -P ${NACRE_EMBED_SCRIPT}
+            -DSYMBOL=${symbol} -DHEADER=${NACRE_EMBED_HEADER} -P ${NACRE_EMBED_SCRIPT}
     DEPENDS ${files} ${NACRE_EMBED_SCRIPT}
     COMMENT "Embedding Lua modules"
     VERBATIM)
@@ -41,7 +45,7 @@ endforeach()
 
 file(WRITE ${OUTPUT}
 "/* Written by embed.cmake. */
-#include \"repl.h\"
+#include \"${HEADER}\"
 
 ${arrays}const Embedded ${SYMBOL}[] = {
 ${rows}  {NULL, NULL, 0},

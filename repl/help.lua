@@ -47,7 +47,9 @@ local function operation(info, method)
       name = ""
     end
   end
-  if not method and info.method and info["function"] then
+  if method then
+    lines[1] = lines[1]:gsub("^%a+:", "")
+  elseif info.method and info["function"] then
     lines[#lines + 1] = ("  also a method: t:%s(...)"):format(info.name)
   end
   return table.concat(lines, "\n")
@@ -65,6 +67,10 @@ local function describe(name, v)
             "?%s.sum explains one, ??word searches"):format(name,
             #nacre._names(), name, name)
   end
+  if rawequal(v, nacre.cuda) then
+    return ("%s is about CUDA devices\n  %s.<Tab><Tab> lists it, " ..
+            "?%s.synchronize explains one"):format(name, name, name)
+  end
   local kind = inspect.istensor(v) and "tensor" or type(v)
   return ("%s is a %s: %s"):format(name, kind, inspect.brief(v))
 end
@@ -79,10 +85,12 @@ function help.text(name)
   local owner, last = name:match "^(.-)[.:]?([%w_]+)$"
   if not last then return nil end
   local value = lookup.value(name)
+  local other = nacre._info(type(value) == "function" and value or name)
+  if other and other.name:find "[.:]" then return operation(other) end
   local base = owner ~= "" and lookup.value(owner) or nil
   local isop = owner == "" or base == nacre or inspect.istensor(base) or
                base == nil
-  local info = isop and (owner ~= "" or value == nil or
+  local info = isop and type(value) ~= "table" and (owner ~= "" or value == nil or
                value == nacre[last]) and nacre._info(last)
   if info then return operation(info, inspect.istensor(base)) end
   local more = owner == "" and nacre._info(last)   -- load and nacre.load
@@ -108,7 +116,7 @@ end
 -- ??word: every operation whose name or line has the word in it.
 local function search(word)
   local found, low = {}, word:lower()
-  for _, name in ipairs(nacre._names()) do
+  for _, name in ipairs(nacre._names(true)) do
     local info = nacre._info(name) or {}
     local text = (name .. " " .. (info.doc or "")):lower()
     if text:find(low, 1, true) then
@@ -149,8 +157,10 @@ function help.method(shell, path, name)
     return
   end
   local value = lookup.field(object, name)
+  info = type(value) == "function" and nacre._info(value)
   if value ~= nil then
-    io.stdout:write(describe(name, value), "\n")
+    io.stdout:write(info and operation(info, true) or describe(name, value),
+                    "\n")
     return
   end
   for _, property in ipairs(tensor and lookup.properties() or {}) do

@@ -61,6 +61,13 @@ static int clocktime(lua_State *L) {
   return 1;
 }
 
+/* doctor(): prints what the program finds here */
+static int doctor(lua_State *L) {
+  (void)L;
+  sh_doctor();
+  return 0;
+}
+
 /* suggest(word, list): the closest name of the list, or nil */
 static int suggest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
@@ -93,6 +100,7 @@ int sh_openhost(lua_State *L) {
     { "guard", guard },     { "columns", columns },   { "color", color },
     { "utf8", utf8 },       { "terminal", terminal }, { "clock", clocktime },
     { "suggest", suggest }, { "history", history },   { "quiet", setquiet },
+    { "doctor", doctor },   { "synchronize", nl_synchronize },
     { NULL, NULL }
   };
   luaL_newlib(L, list);

@@ -8,13 +8,17 @@ local inspect = require "nacre.inspect"
 local lookup = {}
 
 -- Properties of a tensor that are no functions.
-local properties = {"shape", "dtype", "device", "ndim", "T"}
+local properties = {"shape", "dtype", "device", "ndim", "T", "is_cuda"}
 
 -- The plain table behind a value where indexing it would find its fields.
 local function fieldsof(v)
   if inspect.istensor(v) then return nacre._methods end
   if type(v) == "string" then return string end
   if rawequal(v, nacre) then return v._functions end -- makes them all
+  if type(v) == "userdata" then -- a stream or an event
+    local meta = debug.getmetatable(v)
+    return type(meta) == "table" and rawget(meta, "methods") or nil
+  end
   return type(v) == "table" and v or nil
 end
 

@@ -27,14 +27,20 @@ const char *sh_editorname(void) {
 #endif
 }
 
+/* A device is named if it is open already: to look takes long. */
 static void banner(void) {
+  const Accelerator *a = nc_opened();
   int n = nc_threads();
+  DeviceInfo info;
   fprintf(stderr,
           SH_NAME " " SH_VERSION "  Lua " LUA_VERSION_MAJOR
-                  "." LUA_VERSION_MINOR "  cpu %d thread%s\n"
-                  ":help for commands, ?name for documentation, "
-                  "Ctrl-D to leave\n",
+                  "." LUA_VERSION_MINOR "  cpu %d thread%s",
           n, n == 1 ? "" : "s");
+  for (int i = 0; a && i < a->count; i++)
+    if (a->info(i, &info) == NC_OK)
+      fprintf(stderr, "  %s %s", a->device[i]->name, info.name);
+  fputs("\n:help for commands, ?name for documentation, Ctrl-D to leave\n",
+        stderr);
 }
 
 /* Output that does not end its line would be overwritten by the prompt: mark
@@ -82,5 +88,5 @@ int sh_loop(lua_State *L, const Options *o) {
   loop(editor, editor != &editor_plain);
   editor->close();
   sh_historyclose();
-  return EXIT_SUCCESS;
+  return sh_synchronize(L);
 }

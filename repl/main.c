@@ -25,28 +25,30 @@ static void closestdout(void) {
   _exit(EXIT_FAILURE);
 }
 
-static void version(void) {
-  printf(SH_NAME " " SH_VERSION "  " LUA_RELEASE "\n");
-}
-
-static void longversion(void) {
-  version();
-  printf("editor    %s\n", sh_editorname());
-  printf("threads   %d\n", nc_threads());
-  printf("loops     %s\n", nc_cpulevel());
-  printf("products  %s\n", nc_blasname());
-#ifdef __VERSION__
-  printf("compiler  " __VERSION__ "\n");
-#endif
-}
-
-/* Calls nacre.NAME(n); may raise. */
-static void setting(lua_State *L, const char *name, long long n) {
+/* Calls nacre.NAME with the value on top; may raise. */
+static void setting(lua_State *L, const char *name) {
   lua_getglobal(L, "nacre");
   lua_getfield(L, -1, name);
-  lua_pushinteger(L, (lua_Integer)n);
+  lua_remove(L, -2);
+  lua_insert(L, -2);
   lua_call(L, 1, 0);
-  lua_pop(L, 1);
+}
+
+static void settings(lua_State *L, const Options *o) {
+  const char *device = o->device;
+  if (device == NULL && !o->noenv) device = getenv("NACRE_DEVICE");
+  if (device != NULL && *device != '\0') {
+    lua_pushstring(L, device);
+    setting(L, "set_default_device");
+  }
+  if (o->threads) {
+    lua_pushinteger(L, o->threads);
+    setting(L, "set_num_threads");
+  }
+  if (o->seeded) {
+    lua_pushinteger(L, (lua_Integer)o->seed);
+    setting(L, "manual_seed");
+  }
 }
 
 /* tostring of a tensor; the module that shows it is loaded when needed. */
@@ -70,6 +72,7 @@ static void openlibs(lua_State *L, const Options *o) {
   sh_opentextonly(L);
   sh_opencoroutines(L);
   sh_openmodules(L);
+  sh_openexit(L);
   sh_skipfunction(L);
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
   lua_pushcfunction(L, tensortext);
@@ -80,24 +83,25 @@ static void openlibs(lua_State *L, const Options *o) {
   lua_pop(L, 1);
   lua_setglobal(L, "torch");
   sh_argtable(L, o);
-  if (o->threads) setting(L, "set_num_threads", o->threads);
-  if (o->seeded) setting(L, "manual_seed", o->seed);
+  settings(L, o);
 }
 
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
-  int status;
+  int status, prompt = o->interactive;
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   status = o->noenv ? 0 : sh_runinit(L);
   if (status == 0) status = sh_runoptions(L, o);
   if (status == 0 && o->script) status = sh_runscript(L, o);
-  if (o->interactive) {
-    if (status != 0 && o->script)
-      fputs("the script stopped; its globals are here\n", stderr);
-    return sh_loop(L, o);
+  if (status == 0 && !prompt && !o->script && !o->code && !o->version) {
+    prompt = isatty(STDIN_FILENO);
+    if (!prompt) status = sh_runstdin(L);
   }
-  if (status != 0 || o->script || o->code || o->version) return status;
-  return isatty(STDIN_FILENO) ? sh_loop(L, o) : sh_runstdin(L);
+  if (status == 0) status = sh_synchronize(L);
+  if (!prompt) return status;
+  if (status != 0 && o->script)
+    fputs("the script stopped; its globals are here\n", stderr);
+  return sh_loop(L, o);
 }
 
 static int protected(lua_State *L) {
@@ -137,7 +141,8 @@ int main(int argc, char **argv) {
   if (sh_options(&o, argv) != 0) return EXIT_USAGE;
   sh_terminal(&o);
   if (o.help) return sh_help(), EXIT_SUCCESS;
-  if (o.longversion) return longversion(), EXIT_SUCCESS;
-  if (o.version && !o.interactive) version();
+  if (o.longversion) return sh_longversion(), EXIT_SUCCESS;
+  if (o.doctor) return sh_doctor(), EXIT_SUCCESS;
+  if (o.version && !o.interactive) sh_version();
   return session(&o);
 }

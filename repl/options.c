@@ -29,6 +29,7 @@ static const struct Known {
   { "--seed", 's', REQUIRED },  { "--threads", 't', REQUIRED },
   { "--color", 'c', REQUIRED }, { "--ascii", 'a', NONE },
   { "--width", 'w', REQUIRED }, { "--no-history", 'H', NONE },
+  { "--device", 'd', REQUIRED }, { "--doctor", 'D', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -50,12 +51,16 @@ void sh_help(void) {
         "  -q                 no banner\n"
         "  -V, --version      long version\n"
         "  -h, --help         this text\n"
+        "  --device NAME      where new tensors go: cpu, cuda, cuda:1, auto\n"
+        "                     (the best there is); also NACRE_DEVICE\n"
         "  --seed N           seed of the random numbers\n"
         "  --threads N        threads of the CPU\n"
         "  --color=auto|always|never\n"
         "  --ascii            no UTF-8 output\n"
         "  --width N          width of the output\n"
         "  --no-history       neither read nor write the history\n"
+        "  --doctor           what the program finds here: devices, libraries,\n"
+        "                     terminal, files\n"
         "\n"
         "Without a script: the shell at a terminal, else stdin is run.\n"
         "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
@@ -159,6 +164,8 @@ static int take(Options *o, const Option *x) {
   case 'q': o->quiet = 1; return 0;
   case 'h': o->help = 1; return 0;
   case 'V': o->longversion = 1; return 0;
+  case 'd': o->device = x->value; return 0;
+  case 'D': o->doctor = 1; return 0;
   case 's':
     o->seeded = 1;
     return number(&o->seed, x, LLONG_MIN, LLONG_MAX, "seed");

@@ -32,10 +32,11 @@ enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 typedef struct Options {
   char **argv;
   int script; /* index in argv of the script's name, 0 if there is none */
-  int interactive, quiet, version, longversion, help;
+  int interactive, quiet, version, longversion, doctor, help;
   int code;  /* there is a -e, -l or -p */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
+  const char *device;
   enum Color color;
   int seeded;
   long long seed;
@@ -88,6 +89,7 @@ void sh_leavethread(lua_State *outer, lua_State *L);
 void sh_opencoroutines(lua_State *L); /* coroutines.c */
 void sh_opentextonly(lua_State *L);   /* textonly.c */
 void sh_openmodules(lua_State *L);    /* modules.c */
+void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 
 typedef struct Embedded {
@@ -106,12 +108,20 @@ void sh_warnings(lua_State *L);
 void sh_skipfunction(lua_State *L);
 int sh_report(lua_State *L); /* the error on top of the stack, taken away */
 int sh_call(lua_State *L, int nargs, int nresults);
+int sh_synchronize(lua_State *L); /* errors of devices come at last here */
 
 void sh_argtable(lua_State *L, const Options *o);
 int sh_runinit(lua_State *L);
 int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
 int sh_runstdin(lua_State *L);
+
+/*
+** What the program is and finds here (doctor.c)
+*/
+void sh_version(void);
+void sh_longversion(void);
+void sh_doctor(void);
 
 /*
 ** The prompt (loop.c, history.c, hooks.c)

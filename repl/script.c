@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** script.c - what runs without a prompt: LUA_INIT, -e, -l, -p, a script,
-** stdin.  Every function gives an exit status.
+** stdin; and how a program ends.  Every function gives an exit status.
 */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include <lauxlib.h>
 
+#include "../bindings/nacre.h"
 #include "repl.h"
 
 /* Runs what luaL_load* gave: a function, or a message and a status. */
@@ -168,4 +169,38 @@ int sh_runstdin(lua_State *L) {
     lua_settop(L, base + 2);
   }
   return runloaded(L, status, 0, 0);
+}
+
+/*
+** The end of a program: what devices still have to do is waited for, so that
+** no error of theirs is lost
+*/
+int sh_synchronize(lua_State *L) {
+  if (nc_opened() == NULL) return 0;
+  lua_pushcfunction(L, nl_synchronize);
+  return sh_call(L, 0, 0);
+}
+
+/* os.exit: the function it replaces is the upvalue. */
+static int leave(lua_State *L) {
+  int good = lua_isnoneornil(L, 1) || (lua_isboolean(L, 1)
+                                           ? lua_toboolean(L, 1)
+                                           : lua_tointeger(L, 1) == 0);
+  if (good && sh_synchronize(L) != 0) {
+    lua_settop(L, 2);
+    lua_pushboolean(L, 0);
+    lua_replace(L, 1);
+  }
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 0);
+  return 0;
+}
+
+void sh_openexit(lua_State *L) {
+  lua_getglobal(L, "os");
+  lua_getfield(L, -1, "exit");
+  lua_pushcclosure(L, leave, 1);
+  lua_setfield(L, -2, "exit");
+  lua_pop(L, 1);
 }

@@ -10,6 +10,8 @@ local inspect = require "nacre.inspect"
 local lexer = require "nacre.lexer"
 local submit = require "nacre.submit"
 
+local nacre = package.loaded.nacre
+
 local shell = {transcript = false, failed = false, leaving = false}
 
 -- The first things that stood in _G are not the user's.
@@ -153,6 +155,16 @@ local function handler(unit)
   end
 end
 
+-- Waits for the devices: what goes wrong there belongs to the line that asked
+-- for it.  False after saying what.
+function shell.settle()
+  local ok, err, interrupted = host.guard(debug.traceback, host.synchronize)
+  if not ok then
+    showerror(err, interrupted and "interrupted: a device is still at work")
+  end
+  return ok
+end
+
 -- Runs a compiled block.  Gives its results (a table with n), or nil after
 -- saying what went wrong.
 function shell.run(unit)
@@ -165,7 +177,8 @@ function shell.run(unit)
   local got = table.pack(host.guard(handler(unit), unit.f, keep))
   tellkept(unit, unit.kept)
   if got[1] then
-    return unit.results or table.pack(table.unpack(got, 2, got.n))
+    return shell.settle() and
+           (unit.results or table.pack(table.unpack(got, 2, got.n))) or nil
   end
   local interrupted
   if got[3] then
@@ -174,6 +187,7 @@ function shell.run(unit)
                                                     host.clock() - begin)
   end
   showerror(got[2], interrupted)
+  if not interrupted then shell.settle() end
 end
 
 local function syntaxerror(unit)
@@ -284,9 +298,15 @@ local function userprompt(name)
   return prompt ~= nil and tostring(prompt) or nil
 end
 
+-- "cuda:0" if new tensors go there, "" for the CPU.
+function shell.ondevice()
+  local name = nacre.get_default_device()
+  return name ~= "cpu" and name or ""
+end
+
 function shell.prompt(_, which)
   if which == 2 then return userprompt "_PROMPT2" or ">> " end
-  local text = userprompt "_PROMPT" or "> "
+  local text = userprompt "_PROMPT" or shell.ondevice() .. "> "
   if not shell.failed or not host.color "stdout" then return text end
   -- readline counts no width between \1 and \2
   return "\1\27[31m\2" .. text .. "\1\27[0m\2"

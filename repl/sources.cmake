@@ -1,5 +1,5 @@
 set(REPL_SOURCES
-  coroutines.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
+  coroutines.c doctor.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
   modules.c options.c paste.c report.c script.c terminal.c
   textonly.c)
 set(REPL_READLINE_SOURCES

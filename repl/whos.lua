@@ -121,18 +121,28 @@ function whos.print(names, pattern)
   for _, var in ipairs(vars) do
     io.stdout:write(row(var, name, text), "\n")
   end
-  io.stdout:write("  ", whos.memory(), "\n")
+  for _, line in ipairs(whos.memory()) do
+    io.stdout:write("  ", line, "\n")
+  end
 end
 
 -- "cpu  4.1 GiB in use  1.0 MiB cached"
-function whos.memory()
-  local m = nacre._memory()
-  local parts = {"cpu", units.bytes(m.live or 0) .. " in use"}
-  if (m.cached or 0) > 0 then
-    parts[#parts + 1] = units.bytes(m.cached) .. " cached"
+local function inuse(m)
+  local parts = {m.name, units.bytes(m.live) .. " in use"}
+  if m.cached > 0 then parts[#parts + 1] = units.bytes(m.cached) .. " cached" end
+  parts[#parts + 1] = "peak " .. units.bytes(m.peak)
+  if m.free then
+    parts[#parts + 1] = ("%s free of %s"):format(units.bytes(m.free),
+                                                 units.bytes(m.total))
   end
-  if m.peak then parts[#parts + 1] = "peak " .. units.bytes(m.peak) end
   return table.concat(parts, "  ")
+end
+
+-- A line for each device that is open.
+function whos.memory()
+  local lines = {}
+  for i, m in ipairs(nacre._devices()) do lines[i] = inuse(m) end
+  return lines
 end
 
 return whos

@@ -74,12 +74,11 @@ try "nacre.randint(1, 7, {10})"
 
 say [[A device is a name, and code that takes it from one place runs on any.
 Without a usable GPU that place says "cpu".]]
-try [[gpu = nacre.cuda ~= nil and nacre.cuda.is_available()]]
-try [[device = gpu and "cuda" or "cpu"]]
+try [[device = nacre.device("auto")]]
 try [[m = nacre.rand(512, 512, {device = device})]]
 try [[m:to("cpu").device]]
-print(gpu and "-- There is a GPU here: m lies on it."
-          or "-- There is no GPU that Nacre can use here: m is on the CPU.")
+print(device ~= "cpu" and "-- There is a GPU here: m lies on it."
+      or "-- There is no GPU that Nacre can use here: m is on the CPU.")
 
 say "How long does a matrix product take? Your figures will differ."
 try "p = m:mm(m) -- the first one also loads the library"

@@ -30,7 +30,7 @@ local calls, results = 0, 0
 -- The call gives a result or a plain error.
 local function try(what, f, ...)
   calls = calls + 1
-  local ok, e = pcall(f, ...)
+  local ok, e = O.try(f, ...)
   if ok then
     results = results + 1
     if nacre.is_tensor(e) then

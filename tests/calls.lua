@@ -30,7 +30,9 @@ local function families()
   local path = here .. "../core/families.def"
   local file = assert(io.open(path), "no " .. path)
   local ops = {}
-  for name, signature in file:read("a"):gmatch('FAMILY%((%S+),%s*"(.-)"') do
+  for name, signature in file:read("a")
+      :gmatch('FAMILY%(([%w_]+),%s*%u+,%s*"(.-)"') do
+    signature = signature:gsub("!", "")
     ops[#ops + 1] = { name = name, family = true, params = parse(signature),
                       results = signature:match("%->%s*(.*)") }
   end

@@ -76,7 +76,7 @@ loop("tables", 300, 4 * MB, function() return nacre.tensor(big:narrow(1, 1, 1000
 -- ---- the collector as the user sets it
 
 big = tensors(MB)
-for _, mode in ipairs { "generational", "incremental" } do
+for _, mode in ipairs { "incremental", "generational" } do
   collectgarbage(mode)
   loop("collector " .. mode, 1000, 3 * MB, function() return big + big end)
 end
@@ -113,6 +113,32 @@ local y = nacre.scope(function()
 end)
 check(nacre._memory().live < live + MB and y:sum():item() == 3, "scope")
 raises("scope passes errors on", nil, "inside", nacre.scope, error, "inside")
+
+-- ---- what dies young
+
+do  -- results of a loop keep to a few blocks, also beside many old objects
+  local old, a, high = {}, tensors(40000), 0
+  for i = 1, 20000 do old[i] = { i } end
+  settled()
+  local base = nacre._memory().live
+  for _ = 1, 5000 do
+    local _ = a + a
+    if nacre._memory().live - base > MB then high = high + 1 end
+  end
+  check(high < 2500, "more than 1 MB of results waited in %d of 5000 rounds",
+        high)
+end
+if not sanitized then  -- a cache full of another size does not keep one out
+  settled()
+  local many = {}
+  for i = 1, 200 do many[i] = tensors(60000) end
+  for i = 1, 200 do many[i]:free() end
+  tensors(70000):free()
+  local before = nacre._memory().cached
+  local t = tensors(70000)
+  check(nacre._memory().cached < before, "a block just freed is used again")
+  t:free()
+end
 
 -- ---- coroutines
 

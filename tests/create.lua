@@ -41,7 +41,8 @@ for _, f in ipairs { "zeros", "ones", "empty" } do
   assert(nacre[f](2).dtype == "float32")
   for _, dtype in ipairs(dtypes) do
     local t = nacre[f](2, 3, { dtype = dtype })
-    assert(t.dtype == dtype and t.device == "cpu" and t:is_contiguous())
+    assert(t.dtype == dtype and t:is_contiguous())
+    assert(t.device == nacre.get_default_device())
     shape(t[f .. "_like"](t), 2, 3)
   end
   fails("size -3 of dim 2 is negative: [2x-3]", nacre[f], 2, -3)

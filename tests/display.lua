@@ -5,9 +5,14 @@
 local display = require "nacre.display"
 
 local checks, failures = 0, 0
+local device = nacre.get_default_device()
 
+-- Where the text says cpu, the default device may be another.
 local function same(name, got, want)
   checks = checks + 1
+  if type(want) == "string" then
+    want = want:gsub("%f[%w]cpu%f[%W]", device)
+  end
   if got == want then return end
   failures = failures + 1
   io.stderr:write(("FAIL %s\n-- wanted\n%s\n-- got\n%s\n"):format(
@@ -526,7 +531,7 @@ for _, size in ipairs {{30, 3}, {3, 8, 8}, {4, 8, 8}, {4, 100, 100}, {2, 8, 9},
     local shown = display.show(t:view(size), {width = width, utf8 = false})
     most = math.max(most, lines(shown))
     for l in shown:gmatch "[^\n]+" do
-      if not l:find "^!" and not l:find " cpu " then
+      if not l:find "^!" and not l:find("] " .. device, 1, true) then
         longest = math.max(longest, #l - width)
       end
     end

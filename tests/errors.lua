@@ -6,9 +6,14 @@
 local errors = require "nacre.errors"
 
 local checks, failures = 0, 0
+local device = nacre.get_default_device()
 
+-- Where the text says cpu, the default device may be another.
 local function same(name, got, want)
   checks = checks + 1
+  if type(want) == "string" then
+    want = want:gsub("%f[%w]cpu%f[%W]", device)
+  end
   if got == want then return end
   failures = failures + 1
   io.stderr:write(("FAIL %s\n-- wanted\n%s\n-- got\n%s\n"):format(

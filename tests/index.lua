@@ -280,7 +280,7 @@ do -- index tensors
   fails("9 dimensions, the most is 8", nil, get, eight, T { { 1 } })
   for _, i in ipairs(odd) do
     local ok = i ~= 0 and i >= -6 and i <= 6
-    assert(pcall(get, v, T { i }) == ok and pcall(get, v, T(i)) == ok)
+    assert(C.works(get, v, T { i }) == ok and C.works(get, v, T(i)) == ok)
   end
   for _, dtype in ipairs(dtypes) do
     local t = T { { 1, 0 }, { 0, 1 }, { 1, 1 } }:to(dtype)
@@ -512,7 +512,9 @@ do -- assigning: index tensors
         { T { 1, 2 }, T { 1, 2 } }, T { 1, 2, 3 })
   fails("indices must be integers or bool, not float64", nil, set, m,
         T { 1.0 }:to "float64", 0)
-  assert(m:equal(keep))                        -- nothing was written
+  if m.device == "cpu" then                    -- others find out too late
+    assert(m:equal(keep))                      -- nothing was written
+  end
 end
 
 do -- assigning: masks

@@ -24,8 +24,9 @@ check() ( # check DIR
       # Of core, the plug-ins and the bindings may see these.
       split("tensor.h ops.def families.def endrows.h dtype.h", a)
       for (i in a) bindings["core/" a[i]] = cuda["core/" a[i]] = 1
-      # What one row becomes is compiled for every device, so also the loops.
-      split("scalar.h generic.h", a)
+      # What one row becomes is compiled for every device, so also the loops,
+      # and random numbers are the same on all.
+      split("scalar.h generic.h philox.h portable.h", a)
       for (i in a) cuda["core/" a[i]] = 1
       limit = 400 # lines of the public header
       for (i = 1; i < ARGC; i++) ours[ARGV[i]] = 1

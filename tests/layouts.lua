@@ -233,6 +233,9 @@ do
   local y = a + b
   check(nacre.equal(y - b, a), "a large sum")
   check(y[n] == a[n] + b[n] and y[1] == a[1] + b[1], "its ends")
+  check(nacre.equal(-a, 0 - a), "a large result of one operand")
+  y = nacre.where(a:gt(b), a, b)
+  check(nacre.equal(y, b + (a - b):clamp(0)), "of three")
 end
 
 O.done("layouts")

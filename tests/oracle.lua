@@ -3,7 +3,7 @@
 -- rounding, and (in words.lua) the vocabulary of the rows. Also counts checks.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local O = {}
+local O = { device = nacre.get_default_device() }
 
 -- ---- checks
 
@@ -20,9 +20,17 @@ function O.check(ok, fmt, ...)
   return false
 end
 
+-- pcall; a device may find out later what is wrong.
+function O.try(f, ...)
+  local r = table.pack(pcall(f, ...))
+  local ok, e = pcall(nacre.synchronize)
+  if r[1] and not ok then return ok, e end
+  return table.unpack(r, 1, r.n)
+end
+
 -- Calls f, which must raise; gives the error. code, text: parts of it.
 function O.raises(what, code, text, f, ...)
-  local ok, e = pcall(f, ...)
+  local ok, e = O.try(f, ...)
   if not O.check(not ok, "%s: no error", what) then return {} end
   if code then
     O.check(type(e) == "table" and e.code == code, "%s: code %s wanted: %s",

@@ -212,8 +212,12 @@ raises("norm of integers", "EDTYPE", "norm", m.norm, m)
 is(m:norm { dtype = "float64" }, "5.47723", "float64")
 raises("norm as integers", "EDTYPE", "norm", y.norm, y, { dtype = "int32" })
 raises("norm(inf) of nothing", "EVALUE", "norm", nacre.norm, nacre.zeros(0), inf)
-near(nacre.full(1000, 1e-30):norm(), 1e-30 * 1000 ^ 0.5, 1e-6, "norm does not underflow")
-near(nacre.full(1000, 1e30):norm(), 1e30 * 1000 ^ 0.5, 1e-6, "norm does not overflow")
+if O.device == "cpu" then      -- others fold float32 in float32, as PyTorch does
+  near(nacre.full(1000, 1e-30):norm(), 1e-30 * 1000 ^ 0.5, 1e-6,
+       "norm does not underflow")
+  near(nacre.full(1000, 1e30):norm(), 1e30 * 1000 ^ 0.5, 1e-6,
+       "norm does not overflow")
+end
 
 -- ---- logsumexp, softmax, log_softmax
 
@@ -257,7 +261,8 @@ for _, dtype in ipairs(O.floats) do
     check(s.dtype == dtype, "softmax keeps %s", dtype)
     check((total - 1):abs():max():item() < tolerance, "%s softmax(%d) sums to 1: %g",
           dtype, dim, (total - 1):abs():max():item())
-    check(nacre.allclose(z:transpose(1, 2):softmax(3 - dim), s:t(), 0, 0),
+    local off = O.device == "cpu" and 0 or tolerance  -- added in another order
+    check(nacre.allclose(z:transpose(1, 2):softmax(3 - dim), s:t(), off, off),
           "%s softmax of a transpose", dtype)
     check(nacre.allclose(z:log_softmax(dim):exp(), s, tolerance * 2, tolerance),
           "%s log_softmax(%d)", dtype, dim)

@@ -94,3 +94,12 @@ else()
   message(STATUS "cmocka was not found (Debian: libcmocka-dev): the unit "
     "tests in C are left out")
 endif()
+
+# ---- the CUDA plug-in, in C
+include(${TESTS}/cuda.cmake)
+
+# ---- what is built for other machines
+include(${TESTS}/shipping.cmake)
+
+# ---- CUDA devices
+include(${TESTS}/emulated.cmake)

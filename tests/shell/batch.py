@@ -308,6 +308,40 @@ class Batch(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("must be 1 to 256, not 1000", err)
 
+    def test_device(self):
+        default = ["-p", "nacre.get_default_device()"]
+        off = {"NACRE_CUDA": "off"}
+        for args, variables in [
+                (default, {}), (["--device", "cpu"] + default, {}),
+                (["--device=auto"] + default, {}), (default, {
+                    "NACRE_DEVICE": "auto"}), (default, {"NACRE_DEVICE": ""}),
+                (["-E"] + default, {"NACRE_DEVICE": "cuda"}),
+                (["--device=cpu"] + default, {"NACRE_DEVICE": "cuda"})]:
+            self.assertEqual(self.run_(*args, **variables, **off),
+                             (0, '"cpu"\n', ""))
+        for args, variables in [(["--device", "cuda:1"], {}),
+                                ([], {"NACRE_DEVICE": "cuda"})]:
+            status, out, err = self.run_(*args, *default, **variables, **off)
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn("no usable CUDA device: NACRE_CUDA=off", err)
+        status, _, err = self.run_("--device", "gpu", *default)
+        self.assertEqual(status, 1)
+        self.assertIn("no device is called 'gpu'", err)
+
+    def test_doctor(self):
+        status, out, err = self.run_("--doctor", NACRE_CUDA="off")
+        self.assertEqual((status, err), (0, ""))
+        for text in ["nacre ", "Lua 5.4", "threads", "free", "columns",
+                     "variable  NACRE_CUDA=off", "NACRE_CUDA=off turns it off"]:
+            self.assertIn(text, out)
+        self.assertNotIn("not opened", out)
+        status, out, _ = self.run_("-i", "-q", NACRE_CUDA="off",
+                                   text=":doctor\n:dev\n:dev cuda\n:dev cpu\n")
+        self.assertIn("threads", out)
+        self.assertIn("default device cpu\ncuda  no usable CUDA device", out)
+        self.assertIn("error: set_default_device: no usable CUDA device", out)
+        self.assertIn("default device cpu (was cpu)", out)
+
     def test_start(self):
         """At most 5 ms and 8 MiB to start; a loaded machine gets thrice."""
         if os.environ.get("ASAN_OPTIONS"):

@@ -454,7 +454,7 @@ class Shell(unittest.TestCase):
                       s.run("?summ"))
         self.assertIn(":whos", s.run("help"))
         self.assertIn("library", s.run("?torch"))
-        self.assertIn("nacre.load(path)", s.run("?load"))
+        self.assertIn("nacre.load(path", s.run("?load"))
         self.assertIn("nacre.pi is a number", s.run("?pi"))
         self.assertRegex(s.run("torch"), r"^nacre [\d.]+\n$")
         s.run("a = nacre.zeros(2)")

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** autograd.c - gradients for Lua: fields and methods of tensors, backward,
+** recording on and off.  autograd.lua has what Lua says more shortly.
+**
+** The core calls functions of Lua, hooks and custom backward functions,
+** through pcalls: nothing jumps through it.  What such a function raised is
+** kept and raised again, unchanged, by whoever called the core.
+*/
+#include <string.h>
+
+#include "binding.h"
+
+/*
+** Functions of Lua that the core calls
+*/
+static lua_State *running;    /* the state that called backward */
+static const char raised;     /* its address names what was raised */
+
+typedef struct Ref {          /* a function in the registry */
+  lua_State *main;
+  int ref;
+} Ref;
+
+/* The function at index i, for the core; an error if memory is short. */
+static Ref *newref(lua_State *L, int i) {
+  Ref *f;
+  void *p;
+  lua_pushvalue(L, i);
+  int ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  int r = nc_hostalloc(&p, sizeof *f);
+  if (r != NC_OK) luaL_unref(L, LUA_REGISTRYINDEX, ref);
+  nl_check(L, r);
+  f = p;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  f->main = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  f->ref = ref;
+  return f;
+}
+
+static void dropref(void *data) {
+  Ref *f = data;
+  if (lua_checkstack(f->main, 4))
+    luaL_unref(f->main, LUA_REGISTRYINDEX, f->ref);
+  nc_hostfree(f, sizeof *f);
+}
+
+/* Keeps the error on top for rethrow(). */
+static int failed(lua_State *L) {
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &raised);
+  return nc_fail(NC_EVALUE, "a function of the program failed");
+}
+
+static int check(lua_State *L, int r) {
+  if (r == NC_OK) return 1;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &raised) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return nl_check(L, r);
+  }
+  lua_pushnil(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &raised);
+  return lua_error(L);
+}
+
+/* Runs f with data in a protected call. */
+static int protect(lua_CFunction f, void *data) {
+  lua_State *L = running;
+  if (!lua_checkstack(L, 8))
+    return nc_fail(NC_ENOMEM, "no room on Lua's stack");
+  lua_pushcfunction(L, f);
+  lua_pushlightuserdata(L, data);
+  return lua_pcall(L, 1, 0, 0) == LUA_OK ? NC_OK : failed(L);
+}
+
+static void pushtensor(lua_State *L, Tensor *t) {
+  Tensor **box = nl_newbox(L);
+  nc_retain(*box = t);
+}
+
+/*
+** Hooks
+*/
+typedef struct HookCall { Ref *f; Tensor **g; } HookCall;
+
+static int hook(lua_State *L) {
+  HookCall *c = lua_touserdata(L, 1);
+  Tensor *t;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, c->f->ref);
+  pushtensor(L, *c->g);
+  lua_call(L, 1, 1);
+  if (lua_isnil(L, -1)) return 0;
+  if ((t = nl_totensor(L, -1)) == NULL)
+    return nl_error(L, "register_hook", "a hook gives a tensor or nothing, "
+                    "not a %s", luaL_typename(L, -1));
+  nc_retain(t);
+  nc_release(*c->g);
+  *c->g = t;
+  return 0;
+}
+
+static int callhook(void *data, Tensor **g) {
+  HookCall c = { data, g };
+  return protect(hook, &c);
+}
+
+static int removehook(lua_State *L) {
+  nc_removehook(*(Hook **)luaL_checkudata(L, 1, "nacre.hook"));
+  return 0;
+}
+
+static int freehook(lua_State *L) {
+  Hook **h = luaL_checkudata(L, 1, "nacre.hook");
+  if (*h) nc_releasehook(*h);
+  *h = NULL;
+  return 0;
+}
+
+static int register_hook(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  Hook **h;
+  Ref *f;
+  if (!lua_isfunction(L, 2))
+    return nl_error(L, "register_hook", "a hook is a function, not a %s",
+                    luaL_typename(L, 2));
+  h = lua_newuserdatauv(L, sizeof *h, 0);
+  *h = NULL;
+  if (luaL_newmetatable(L, "nacre.hook")) {
+    lua_pushcfunction(L, freehook);
+    lua_setfield(L, -2, "__gc");
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, removehook);
+    lua_setfield(L, -2, "remove");
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+  f = newref(L, 2);
+  int r = nc_addhook(t, h);
+  if (r != NC_OK) {
+    dropref(f);
+    nc_blameop("register_hook");
+    return nl_check(L, r);
+  }
+  (*h)->data = f;
+  (*h)->drop = dropref;
+  (*h)->call = callhook;
+  return 1;
+}
+
+/*
+** Backward
+*/
+static int run(lua_State *L, const Backward *b) {
+  lua_State *before = running;
+  int r;
+  running = L;
+  r = nc_backward(b);
+  running = before;
+  return r;
+}
+
+#define BACKWARD "self, gradient:tensor=nil, retain_graph:bool=nil, " \
+  "create_graph:bool=false, inputs:tensors=nil"
+
+static int backward(lua_State *L) {
+  static Signature s;
+  const int64_t before = nc_memory.since;
+  Args a;
+  nl_args(L, &s, "backward", BACKWARD, &a);
+  const Backward b = {
+    .n = 1, .output = &a.arg[0].t, .given = &a.arg[1].t,
+    .create = (int)a.arg[3].s.i,
+    .retain = (int)(a.arg[2].given ? a.arg[2].s.i : a.arg[3].s.i),
+    .ninput = a.arg[4].given ? a.arg[4].n : 0, .input = a.arg[4].tensors
+  };
+  if (a.arg[4].given && a.arg[4].n == 0)
+    return nl_error(L, "backward", "the list of inputs is empty");
+  check(L, run(L, &b));
+  nl_pace(L, nc_memory.since - before);
+  return 0;
+}
+
+/* The tensors of the list at index i, as an array on the stack; holes (nil
+   or false) become NULL. */
+static Tensor **list(lua_State *L, int i, int n, const char *what) {
+  Tensor **t = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *t, 0);
+  for (int k = 0; k < n; k++) {
+    int type = lua_rawgeti(L, i, k + 1);
+    t[k] = nl_totensor(L, -1);
+    if (t[k] == NULL && type != LUA_TNIL && type != LUA_TBOOLEAN)
+      nl_error(L, "grad", "%s %d is a %s, not a tensor", what, k + 1,
+               luaL_typename(L, -1));
+    lua_pop(L, 1);
+  }
+  return t;
+}
+
+/* _backward(outputs, gradients or nil, inputs or nil, retain, create):
+   with inputs it gives a list of gradients, false for none */
+static int tapebackward(lua_State *L) {
+  const int64_t before = nc_memory.since;
+  const int n = (int)lua_rawlen(L, 1);
+  const int ninput = lua_istable(L, 3) ? (int)lua_rawlen(L, 3) : 0;
+  Backward b = { .n = n, .retain = lua_toboolean(L, 4),
+                 .create = lua_toboolean(L, 5), .ninput = ninput };
+  Tensor ***box;
+  lua_settop(L, 5);
+  luaL_checkstack(L, ninput + 12, NULL);
+  b.output = list(L, 1, n, "output");
+  for (int k = 0; k < n; k++)
+    if (b.output[k] == NULL)
+      return nl_error(L, "grad", "output %d is no tensor", k + 1);
+  if (lua_istable(L, 2)) b.given = list(L, 2, n, "gradient");
+  if (!lua_istable(L, 3)) {
+    check(L, run(L, &b));
+    return 0;
+  }
+  b.input = list(L, 3, ninput, "input");
+  for (int k = 0; k < ninput; k++)
+    if (b.input[k] == NULL)
+      return nl_error(L, "grad", "input %d is no tensor", k + 1);
+  b.result = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *b.result, 0);
+  memset(b.result, 0, (size_t)(ninput + 1) * sizeof *b.result);
+  box = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *box, 0);
+  lua_createtable(L, ninput, 0);
+  for (int k = 0; k < ninput; k++) {            /* boxes first, empty */
+    box[k] = nl_newbox(L);
+    lua_rawseti(L, -2, k + 1);
+  }
+  const int r = run(L, &b);
+  for (int k = 0; k < ninput; k++) *box[k] = b.result[k];
+  check(L, r);
+  for (int k = 0; k < ninput; k++) {
+    if (b.result[k]) continue;
+    lua_pushboolean(L, 0);
+    lua_rawseti(L, -2, k + 1);
+  }
+  nl_pace(L, nc_memory.since - before);
+  return 1;
+}
+
+/*
+** Custom functions
+*/
+typedef struct CustomCall {
+  Ref *f;
+  Tensor *const *g;
+  Tensor **d;
+  const int *need;
+} CustomCall;
+
+/* f(gradients, needs) gives a list of gradients; false and nil are none. */
+static int custom(lua_State *L) {
+  CustomCall *c = lua_touserdata(L, 1);
+  int nout, nin;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, c->f->ref);
+  lua_getiuservalue(L, -1, 1);                  /* { function, nin, nout } */
+  lua_rawgeti(L, -1, 2);
+  nin = (int)lua_tointeger(L, -1);
+  lua_rawgeti(L, -2, 3);
+  nout = (int)lua_tointeger(L, -1);
+  lua_pop(L, 2);
+  lua_rawgeti(L, -1, 1);
+  lua_createtable(L, nout, 0);
+  for (int i = 0; i < nout; i++) {
+    if (c->g[i]) pushtensor(L, c->g[i]);
+    else lua_pushboolean(L, 0);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_createtable(L, nin, 0);
+  for (int i = 0; i < nin; i++) {
+    lua_pushboolean(L, c->need[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_call(L, 2, 1);
+  for (int i = 0; i < nin; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    Tensor *t = nl_totensor(L, -1);
+    if (t == NULL && lua_toboolean(L, -1))
+      return nl_error(L, "backward", "gradient %d of a custom function is a "
+                      "%s, not a tensor", i + 1, luaL_typename(L, -1));
+    if (t && c->need[i]) nc_retain(c->d[i] = t);
+    lua_pop(L, 1);
+  }
+  return 0;
+}
+
+/* The node goes: nobody may ask it for saved tensors any more. */
+static void dropcustom(void *data) {
+  Ref *f = data;
+  if (lua_checkstack(f->main, 4)) {
+    lua_rawgeti(f->main, LUA_REGISTRYINDEX, f->ref);
+    *(Node **)lua_touserdata(f->main, -1) = NULL;
+    lua_pop(f->main, 1);
+  }
+  dropref(data);
+}
+
+static int callcustom(void *data, Tensor *const g[], Tensor *d[],
+                      const int need[]) {
+  CustomCall c = { data, g, d, need };
+  return protect(custom, &c);
+}
+
+/* _custom(name, inputs, outputs, saved, backward): ties outputs to inputs;
+   gives what _saved takes, or nothing if nothing was recorded. */
+static int newcustom(lua_State *L) {
+  const int nin = (int)lua_rawlen(L, 2), nout = (int)lua_rawlen(L, 3);
+  const int nsaved = (int)lua_rawlen(L, 4);
+  Custom c = { .name = luaL_checkstring(L, 1), .backward = callcustom,
+               .drop = dropcustom };
+  Tensor **in, **out, **saved;
+  Node **node;
+  lua_settop(L, 5);
+  in = list(L, 2, nin, "input");
+  out = list(L, 3, nout, "output");
+  saved = list(L, 4, nsaved, "saved tensor");
+  node = lua_newuserdatauv(L, sizeof *node, 1); /* what `custom' looks up */
+  *node = NULL;
+  lua_createtable(L, 3, 0);
+  lua_pushvalue(L, 5);
+  lua_rawseti(L, -2, 1);
+  lua_pushinteger(L, nin);
+  lua_rawseti(L, -2, 2);
+  lua_pushinteger(L, nout);
+  lua_rawseti(L, -2, 3);
+  lua_setiuservalue(L, -2, 1);
+  c.data = newref(L, -1);
+  nl_check(L, nc_custom(node, &c, in, nin, out, nout, saved, nsaved));
+  return *node != NULL;
+}
+
+/* _saved(node, i) */
+static int saved(lua_State *L) {
+  Node **node = lua_touserdata(L, 1);
+  Tensor **box;
+  if (*node == NULL)
+    return nl_error(L, "saved_tensors", "the graph is gone");
+  box = nl_newbox(L);
+  nl_check(L, nc_customsaved(box, *node, (int)luaL_checkinteger(L, 2) - 1));
+  if (*box == NULL) lua_pushnil(L);
+  return 1;
+}
+
+/*
+** Recording on and off
+*/
+static int restore(lua_State *L) {
+  nc_gradoff = *(int *)lua_touserdata(L, 1);
+  return 0;
+}
+
+/* Calls fn with recording off, or on; as it was comes back in any case. */
+static int with(lua_State *L, const char *name, int off) {
+  int *before;
+  if (!lua_isfunction(L, 1))
+    return nl_error(L, name, "takes a function, not a %s",
+                    luaL_typename(L, 1));
+  before = lua_newuserdatauv(L, sizeof *before, 0);
+  *before = nc_gradoff;
+  if (luaL_newmetatable(L, "nacre.recording")) {
+    lua_pushcfunction(L, restore);
+    lua_setfield(L, -2, "__close");
+  }
+  lua_setmetatable(L, -2);
+  lua_insert(L, 1);
+  lua_toclose(L, 1);
+  nc_gradoff = off;
+  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
+  return lua_gettop(L) - 1;
+}
+
+static int no_grad(lua_State *L) {
+  return with(L, "no_grad", 1);
+}
+
+static int enable_grad(lua_State *L) {
+  return with(L, "enable_grad", 0);
+}
+
+static int set_grad_enabled(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TBOOLEAN);
+  nc_gradoff = !lua_toboolean(L, 1);
+  return 0;
+}
+
+static int is_grad_enabled(lua_State *L) {
+  lua_pushboolean(L, nc_gradoff == 0);
+  return 1;
+}
+
+/*
+** Tensors
+*/
+static int named(lua_State *L, const char *op, int r) {
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(op);
+  if (r != NC_OK && nc_lasterror()->n == 0) nc_blame("self",
+                                                     nl_checktensor(L, 1));
+  return nl_check(L, r);
+}
+
+static int requires_grad_(lua_State *L) {
+  int yes = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
+  named(L, "requires_grad_", nc_require(nl_checktensor(L, 1), yes));
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int retain_grad(lua_State *L) {
+  named(L, "retain_grad", nc_retaingrad(nl_checktensor(L, 1)));
+  return 0;
+}
+
+static int detach(lua_State *L) {
+  Tensor **y = nl_newbox(L);
+  named(L, "detach", nc_detach(y, nl_checktensor(L, 1)));
+  return 1;
+}
+
+static int detach_(lua_State *L) {
+  named(L, "detach_", nc_detachinto(nl_checktensor(L, 1)));
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int functiontext(lua_State *L) {
+  lua_getiuservalue(L, 1, 1);
+  lua_pushfstring(L, "<%s>", lua_tostring(L, -1));
+  return 1;
+}
+
+static int functionequal(lua_State *L) {
+  const uintptr_t *a = lua_touserdata(L, 1), *b = lua_touserdata(L, 2);
+  lua_pushboolean(L, a && b && *a == *b);
+  return 1;
+}
+
+/* What made a tensor: it prints like <mul>. */
+static int pushfunction(lua_State *L, Tensor *t) {
+  const char *name;
+  uintptr_t *id;
+  nl_check(L, nc_gradname(&name, t));
+  if (name == NULL) {
+    lua_pushnil(L);
+    return 1;
+  }
+  id = lua_newuserdatauv(L, sizeof *id, 1);
+  *id = nc_gradnode(t);
+  lua_pushstring(L, name);
+  lua_setiuservalue(L, -2, 1);
+  if (luaL_newmetatable(L, "nacre.grad_fn")) {
+    lua_pushcfunction(L, functiontext);
+    lua_setfield(L, -2, "__tostring");
+    lua_pushcfunction(L, functionequal);
+    lua_setfield(L, -2, "__eq");
+  }
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+int nl_gradfield(lua_State *L, Tensor *t, const char *key) {
+  Tensor *g;
+  int yes;
+  if (strcmp(key, "grad") == 0) {
+    if ((g = nc_grad(t)) != NULL) pushtensor(L, g);
+    else lua_pushnil(L);
+  } else if (strcmp(key, "requires_grad") == 0) {
+    nl_check(L, nc_requires(&yes, t));
+    lua_pushboolean(L, yes);
+  } else if (strcmp(key, "is_leaf") == 0) {
+    nl_check(L, nc_isleaf(&yes, t));
+    lua_pushboolean(L, yes);
+  } else if (strcmp(key, "grad_fn") == 0) {
+    pushfunction(L, t);
+  } else
+    return 0;
+  return 1;
+}
+
+int nl_setgradfield(lua_State *L, const char *key) {
+  Tensor *t = nl_checktensor(L, 1);
+  if (strcmp(key, "requires_grad") == 0) {
+    luaL_checktype(L, 3, LUA_TBOOLEAN);
+    return named(L, key, nc_require(t, lua_toboolean(L, 3)));
+  }
+  if (strcmp(key, "grad") == 0) {
+    Tensor *g = nl_totensor(L, 3);
+    if (g == NULL && !lua_isnil(L, 3))
+      return nl_error(L, "grad", "a gradient is a tensor or nil, not a %s",
+                      luaL_typename(L, 3));
+    return named(L, key, nc_setgrad(t, g));
+  }
+  if (strcmp(key, "is_leaf") == 0 || strcmp(key, "grad_fn") == 0)
+    return nl_error(L, "", "%s cannot be set", key);
+  return 0;
+}
+
+/*
+** nacre.autograd, most of which autograd.lua makes
+*/
+int nl_pushautograd(lua_State *L) {
+  static const luaL_Reg own[] = {
+    { "_backward", tapebackward }, { "_custom", newcustom },
+    { "_saved", saved }, { NULL, NULL }
+  };
+  const Embedded *e = nl_embedded;
+  luaL_newlib(L, own);
+  if (luaL_loadbufferx(L, (const char *)e->text, e->size, "=nacre.autograd",
+                       "t") != LUA_OK)
+    return lua_error(L);
+  lua_pushvalue(L, -2);
+  lua_call(L, 1, 0);
+  return 1;
+}
+
+const Bound nl_gradients[] = {
+  { "backward", backward, BACKWARD,
+    "adds the gradient of self to the grad of every leaf that it depends on "
+    "and that requires one; gradient is what to begin with, 1 for a single "
+    "element", 2 },
+  { "requires_grad_", requires_grad_, "self, requires_grad=true -> tensor",
+    "operations on self are recorded from now on, for backward", 2 },
+  { "retain_grad", retain_grad, "self",
+    "backward keeps the gradient of self, though it is no leaf", 2 },
+  { "register_hook", register_hook, "self, hook:any -> handle",
+    "hook is called with the gradient of self when that is known, and may "
+    "give another; handle:remove() ends it", 2 },
+  { "detach", detach, "self -> tensor",
+    "the same memory without a history", 2 },
+  { "detach_", detach_, "self -> tensor", "forgets the history of self", 2 },
+  { "no_grad", no_grad, "fn:any, ... -> results",
+    "calls fn, and records nothing meanwhile", 1 },
+  { "enable_grad", enable_grad, "fn:any, ... -> results",
+    "calls fn, and records meanwhile", 1 },
+  { "set_grad_enabled", set_grad_enabled, "on:bool",
+    "are operations recorded from now on?", 1 },
+  { "is_grad_enabled", is_grad_enabled, "-> boolean",
+    "are operations recorded?", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

@@ -1,0 +1,301 @@
+-- SPDX-License-Identifier: MIT
+-- autograd.lua - nacre.autograd: gradients by name, functions with a backward
+-- of their own, and the check of both against differences.
+local A = ...
+
+local function list(v, what)
+  if nacre.is_tensor(v) then return { v } end
+  if type(v) ~= "table" or #v == 0 then
+    error(("%s must be a tensor or a list of tensors"):format(what), 3)
+  end
+  return v
+end
+
+local known = { grad_outputs = true, retain_graph = true, create_graph = true,
+                allow_unused = true, gradient = true, inputs = true }
+
+local function options(given)
+  for name in pairs(given or {}) do
+    if not known[name] then error(("no argument '%s'"):format(name), 3) end
+  end
+  return given or {}
+end
+
+-- The gradients of outputs with respect to inputs, as one value each.
+function A.grad(outputs, inputs, given)
+  local o = options(given)
+  outputs, inputs = list(outputs, "outputs"), list(inputs, "inputs")
+  local begin = o.grad_outputs
+  if begin ~= nil and nacre.is_tensor(begin) then begin = { begin } end
+  local retain = o.retain_graph
+  if retain == nil then retain = o.create_graph end
+  local found = A._backward(outputs, begin, inputs, retain, o.create_graph)
+  for i = 1, #inputs do
+    if not found[i] then
+      if not o.allow_unused then
+        error(("grad: input %d is not used in the graph of the outputs "
+               .. "(allow_unused=true gives nil)"):format(i), 2)
+      end
+      found[i] = nil
+    end
+  end
+  return table.unpack(found, 1, #inputs)
+end
+
+-- backward of several tensors at once
+function A.backward(tensors, gradients, given)
+  local o = options(given)
+  tensors = list(tensors, "tensors")
+  if nacre.is_tensor(gradients) then gradients = { gradients } end
+  local retain = o.retain_graph
+  if retain == nil then retain = o.create_graph end
+  A._backward(tensors, gradients, nil, retain, o.create_graph)
+end
+
+-- ---- functions with a backward of their own
+
+-- local Exp = nacre.autograd.Function{
+--   forward = function(ctx, x)
+--     local y = x:exp()
+--     ctx:save_for_backward(y)
+--     return y
+--   end,
+--   backward = function(ctx, g)
+--     local y = table.unpack(ctx.saved_tensors)
+--     return g * y
+--   end,
+-- }
+-- local y = Exp(x)
+local context = {}
+
+function context:save_for_backward(...)
+  rawset(self, "_saved", table.pack(...))
+end
+
+function context:mark_non_differentiable(...)
+  for _, t in ipairs { ... } do self._plain[#self._plain + 1] = t end
+end
+
+function context:set_materialize_grads(on)
+  rawset(self, "_zeros", on)
+end
+
+local meta = {
+  __index = function(ctx, key)
+    if key == "saved_tensors" then
+      local saved = {}
+      for i = 1, ctx._count do saved[i] = A._saved(ctx._node, i) end
+      return saved
+    end
+    return context[key]
+  end,
+}
+
+local function same(a, b) return rawequal(a, b) end
+
+local function among(t, set)
+  for _, v in ipairs(set) do if same(v, t) then return true end end
+  return false
+end
+
+-- What backward gives, in the order of the operands of forward: the tensors
+-- among these get theirs.
+local function gradients(f, ctx, at, zeros)
+  return function(g, needs)
+    for i = 1, #zeros do
+      if not g[i] and ctx._zeros ~= false then g[i] = zeros[i]() end
+    end
+    local need = {}
+    for k, i in ipairs(at) do need[i] = needs[k] end
+    ctx.needs_input_grad = need
+    local all = table.pack(f.backward(ctx, table.unpack(g, 1, #zeros)))
+    local d = {}
+    for k, i in ipairs(at) do d[k] = all[i] or false end
+    return d
+  end
+end
+
+local function zerosof(t)
+  local shape, dtype, device = t:size(), t.dtype, t.device
+  return function()
+    return nacre.zeros(shape, { dtype = dtype, device = device })
+  end
+end
+
+local function apply(f, ...)
+  local args = table.pack(...)
+  local ctx = setmetatable({ _plain = {}, _count = 0, needs_input_grad = {} },
+                           meta)
+  local at, inputs = {}, {}
+  for i = 1, args.n do
+    if nacre.is_tensor(args[i]) then
+      at[#at + 1], inputs[#inputs + 1] = i, args[i]
+      ctx.needs_input_grad[i] = args[i].requires_grad
+    else
+      ctx.needs_input_grad[i] = false
+    end
+  end
+  local results = table.pack(nacre.no_grad(f.forward, ctx, ...))
+  if not nacre.is_grad_enabled() then return table.unpack(results, 1, results.n) end
+  local outputs, zeros = {}, {}
+  for i = 1, results.n do
+    local y = results[i]
+    if not nacre.is_tensor(y) then
+      error(("forward of %s gave a %s, not a tensor"):format(f.name, type(y)), 2)
+    end
+    if among(y, inputs) or y.requires_grad then y = y:detach() end
+    results[i] = y
+    outputs[i] = not among(y, ctx._plain) and y
+    zeros[i] = zerosof(y)
+  end
+  local saved = ctx._saved or { n = 0 }
+  rawset(ctx, "_saved", nil)
+  local list = {}
+  for i = 1, saved.n do list[i] = saved[i] or false end
+  rawset(ctx, "_count", saved.n)
+  local node = A._custom(f.name, inputs, outputs, list,
+                         gradients(f, ctx, at, zeros))
+  if node then rawset(ctx, "_node", node) end
+  return table.unpack(results, 1, results.n)
+end
+
+function A.Function(f)
+  if type(f) ~= "table" or type(f.forward) ~= "function" or
+     type(f.backward) ~= "function" then
+    error("Function takes a table with the functions forward and backward", 2)
+  end
+  local made = { forward = f.forward, backward = f.backward,
+                 name = f.name or "Function" }
+  made.apply = function(...) return apply(made, ...) end
+  return setmetatable(made, {
+    __call = function(_, ...) return apply(made, ...) end,
+    __tostring = function() return "autograd.Function: " .. made.name end,
+  })
+end
+
+-- ---- gradcheck
+
+local function tensors(...)
+  local all = table.pack(...)
+  local found = {}
+  for i = 1, all.n do
+    local t = all[i]
+    if nacre.is_tensor(t) and t:is_floating_point() then
+      found[#found + 1] = t
+    end
+  end
+  return found
+end
+
+-- The gradient of <f(inputs), weight> by differences, for one input.
+local function differences(value, x, eps)
+  local flat = x:detach():clone():reshape(-1)
+  local slot = x:detach()
+  local out = flat:zeros_like()
+  for i = 1, #flat do
+    local before = flat[i]
+    flat[i] = before + eps
+    nacre.no_grad(function() slot:copy_(flat:view(x:size())) end)
+    local high = value()
+    flat[i] = before - eps
+    nacre.no_grad(function() slot:copy_(flat:view(x:size())) end)
+    local low = value()
+    flat[i] = before
+    nacre.no_grad(function() slot:copy_(flat:view(x:size())) end)
+    out[i] = (high - low) / (2 * eps)
+  end
+  return out:view(x:size())
+end
+
+local checks = { eps = 1e-6, atol = 1e-5, rtol = 1e-3 }
+
+local function checkoptions(given)
+  local o = {}
+  for k, v in pairs(checks) do o[k] = v end
+  for k, v in pairs(given or {}) do
+    if checks[k] == nil and k ~= "raise" then
+      error(("no argument '%s'"):format(k), 3)
+    end
+    o[k] = v
+  end
+  return o
+end
+
+local function largest(t)
+  return t:numel() == 0 and 0 or t:max():item()
+end
+
+-- Does backward of f at the inputs agree with differences? f gives tensors;
+-- inputs are float64 tensors, of which those that require a gradient are
+-- checked. Raises an error that says where not; {raise=false} gives false.
+function A.gradcheck(f, inputs, given)
+  local o = checkoptions(given)
+  inputs = list(inputs, "inputs")
+  local wanted = {}
+  for i, x in ipairs(inputs) do
+    if nacre.is_tensor(x) and x.requires_grad then
+      if x.dtype ~= "float64" then
+        error(("gradcheck: input %d is %s, differences need float64")
+              :format(i, x.dtype), 2)
+      end
+      wanted[#wanted + 1] = { i, x }
+    end
+  end
+  if #wanted == 0 then error("gradcheck: no input requires a gradient", 2) end
+  local outputs = tensors(f(table.unpack(inputs)))
+  for k, y in ipairs(outputs) do
+    if y.requires_grad then
+      local weight = nacre.linspace(0.3, 1.7, y:numel(), { dtype = "float64" })
+                       :reshape(y:size())
+      local function value()
+        local again = tensors(f(table.unpack(inputs)))[k]
+        return (again:detach():to("float64") * weight):sum():item()
+      end
+      local list = {}
+      for n, w in ipairs(wanted) do list[n] = w[2] end
+      local got = A._backward({ y }, { weight:to(y.dtype) }, list, true, false)
+      for n, w in ipairs(wanted) do
+        local x = w[2]
+        local want = differences(value, x, o.eps)
+        local have = got[n] or x:detach():zeros_like()
+        local off = largest((have:detach() - want):abs() - o.rtol * want:abs())
+        if not (off <= o.atol) then
+          if o.raise == false then return false end
+          error(("gradcheck: output %d, input %d: the gradient is off by %.3g\n"
+                 .. "backward: %s\ndifferences: %s"):format(k, w[1], off,
+                 tostring(have), tostring(want)), 2)
+        end
+      end
+    end
+  end
+  return true
+end
+
+-- The same for second derivatives: checks the gradients of f as functions.
+function A.gradgradcheck(f, inputs, given)
+  inputs = list(inputs, "inputs")
+  local wanted = {}
+  for i, x in ipairs(inputs) do
+    if nacre.is_tensor(x) and x.requires_grad then wanted[#wanted + 1] = i end
+  end
+  local function first(...)
+    local all = { ... }
+    local list = {}
+    for n, i in ipairs(wanted) do list[n] = all[i] end
+    local outputs, begin = {}, {}
+    for _, y in ipairs(tensors(f(...))) do
+      if y.requires_grad then
+        outputs[#outputs + 1] = y
+        begin[#begin + 1] = nacre.linspace(0.6, 1.4, y:numel(), { dtype = y.dtype })
+                              :reshape(y:size())
+      end
+    end
+    local got = A._backward(outputs, begin, list, true, true)
+    local found = {}
+    for n = 1, #list do
+      if got[n] then found[#found + 1] = got[n] end
+    end
+    return table.unpack(found)
+  end
+  return A.gradcheck(first, inputs, given)
+end

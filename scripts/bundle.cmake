@@ -1,0 +1,55 @@
+# What is installed, and the bundle: a folder that runs on machines without
+# our packages. Included by the top-level CMakeLists.txt.
+#
+#   cmake --install BUILD --prefix DIR
+#     DIR/bin/nacre, DIR/lib/nacre/libnacre_cuda*.so
+#   cmake --install BUILD --prefix DIR --component bundle
+#     DIR/lib      the shared libraries they need that a machine may lack
+#     DIR/scripts  DIR/tests
+include(GNUInstallDirs)
+
+# The program finds its libraries beside it. The old form of that path also
+# holds for the libraries of libraries, and for those opened later: a BLAS.
+set_target_properties(nacre PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+target_link_options(nacre PRIVATE -Wl,--disable-new-dtags)
+install(TARGETS nacre RUNTIME DESTINATION bin)
+foreach(plugin nacre_cuda nacre_cuda_emulated)
+  if(TARGET ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION lib/nacre)
+  endif()
+endforeach()
+
+# The C library and the compiler's are everywhere; a BLAS is opened by name.
+set(BUNDLE_BLAS "")
+find_library(NACRE_BUNDLE_BLAS NAMES libopenblas.so.0)
+if(NACRE_BUNDLE_BLAS)
+  set(BUNDLE_BLAS ${NACRE_BUNDLE_BLAS})
+endif()
+install(CODE "
+  set(BUNDLE_PROGRAM \"$<TARGET_FILE:nacre>\")
+  set(BUNDLE_BLAS \"${BUNDLE_BLAS}\")" COMPONENT bundle EXCLUDE_FROM_ALL)
+install(CODE [[
+  file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${BUNDLE_PROGRAM}
+    LIBRARIES ${BUNDLE_BLAS}
+    RESOLVED_DEPENDENCIES_VAR needed
+    UNRESOLVED_DEPENDENCIES_VAR missing
+    PRE_EXCLUDE_REGEXES "^ld-linux"
+      "^lib(c|m|mvec|dl|rt|pthread|gcc_s|stdc\\+\\+)\\.so")
+  if(missing)
+    message(FATAL_ERROR "libraries are missing: ${missing}")
+  endif()
+  foreach(library ${needed} ${BUNDLE_BLAS})
+    get_filename_component(name ${library} NAME)
+    get_filename_component(real ${library} REALPATH)
+    get_filename_component(realname ${real} NAME)
+    set(to ${CMAKE_INSTALL_PREFIX}/lib)
+    file(INSTALL DESTINATION ${to} TYPE SHARED_LIBRARY FILES ${real})
+    if(NOT realname STREQUAL name)
+      file(RENAME ${to}/${realname} ${to}/${name})
+    endif()
+  endforeach()
+]] COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts ${CMAKE_SOURCE_DIR}/tests
+  DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL USE_SOURCE_PERMISSIONS
+  PATTERN "__pycache__" EXCLUDE PATTERN "unit" EXCLUDE PATTERN "fuzz" EXCLUDE
+  PATTERN "emulation" EXCLUDE)

@@ -1,0 +1,414 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares Nacre with PyTorch over random calls.
+
+  diff_torch.py path/to/nacre [--seed N] [--cases N] [--only NAME] [--verbose]
+
+Every operation is one function in a file tests/torch_*.py, which draws a call
+from a Draw: tensors of random dtype, shape and layout, options, and the same
+call in Lua and in PyTorch. Compared are dtype, shape, values, gradients, and
+whether there is an error at all. A difference that has a reason stands in
+diff_torch_known.txt; what is not there fails. Without torch the test is
+skipped (77).
+"""
+import argparse
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+try:
+    import numpy as np
+    import torch
+except ImportError:
+    print("diff_torch: no Python module torch, skipped")
+    sys.exit(77)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+INTS = ["uint8", "int8", "int16", "int32", "int64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+WIDE = ["float32", "float64"]
+ALL = ["bool"] + INTS + FLOATS
+EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23,
+       "float64": 2.0**-52}
+LARGEST = {"float16": 65504, "bfloat16": 3e38, "float32": 3e38,
+           "float64": 1e308}
+OPERATIONS = {}
+
+
+def operation(weight=1):
+    """Enters a function Draw -> Case (or None: drawn again) in the table."""
+    def enter(f):
+        OPERATIONS[f.__name__] = (f, weight)
+        return f
+    return enter
+
+
+def name(dtype):
+    return str(dtype).replace("torch.", "")
+
+
+def lua(v):
+    """A value of Python as Lua writes it."""
+    if v is None:
+        return "nil"
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if isinstance(v, float):
+        if v != v:
+            return "0/0"
+        if v in (np.inf, -np.inf):
+            return "math.huge" if v > 0 else "-math.huge"
+        return repr(v)
+    if isinstance(v, str):
+        return '"%s"' % v
+    if isinstance(v, (list, tuple)):
+        return "{%s}" % ", ".join(lua(x) for x in v)
+    return str(v)
+
+
+def options(**kw):
+    """{name = value, ...}, or nothing if all are None."""
+    some = [f"{k} = {lua(v)}" for k, v in kw.items() if v is not None]
+    return "{%s}" % ", ".join(some)
+
+
+class Case:
+    """text: Lua over a, b, c, ...; want: Python over the tensors.
+
+    times: how many steps of the dtype a result may be off, relative to the
+    largest of the result if `norm'; grad: may gradients be compared?
+    """
+    def __init__(self, text, inputs, want, times=8, grad=True, norm=False):
+        self.text, self.inputs, self.want = text, inputs, want
+        self.times, self.grad, self.norm = times, grad, norm
+        self.views = [None] * len(inputs)
+
+    def shown(self):
+        kinds = [f"{name(t.dtype)}{list(t.shape)}" for t in self.inputs]
+        return f"{self.text} of {', '.join(kinds)}"
+
+
+class Draw:
+    """What the calls are made of."""
+    def __init__(self, rng):
+        self.rng = rng
+
+    def integer(self, low, high):
+        """low <= n <= high"""
+        return int(self.rng.integers(low, high + 1))
+
+    def flag(self, p=0.5):
+        return bool(self.rng.random() < p)
+
+    def choice(self, values):
+        return values[int(self.rng.integers(0, len(values)))]
+
+    def number(self, low, high):
+        return round(float(self.rng.uniform(low, high)), 3)
+
+    def shape(self, most=4, least=0, size=6, empty=0.05):
+        nd = self.integer(least, most)
+        return [0 if self.flag(empty) else self.integer(1, size)
+                for _ in range(nd)]
+
+    def broadcast(self, shape):
+        """A shape that broadcasts with `shape'."""
+        own = [1 if self.flag(0.3) else n for n in shape]
+        return own[self.integer(0, len(own)):] if self.flag(0.3) else own
+
+    def tensor(self, dtypes=ALL, shape=None, low=-10, high=10, special=0.15,
+               ties=0.4, **kw):
+        """Random elements; now and then nan and infinities, or many ties."""
+        dtype = self.choice(dtypes) if isinstance(dtypes, list) else dtypes
+        shape = self.shape(**kw) if shape is None else list(shape)
+        rng = self.rng
+        if dtype == "bool":
+            return torch.from_numpy(np.array(rng.random(shape) < 0.5))
+        if dtype in INTS:
+            low = max(low, 0) if dtype == "uint8" else low
+            return torch.from_numpy(np.array(
+                rng.integers(int(low), int(high) + 1, shape))).to(
+                    getattr(torch, dtype))
+        a = np.array(rng.uniform(low, high, shape))
+        if self.flag(ties):
+            a = np.array(np.rint(a))
+        if self.flag(special) and a.size:
+            for v in rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.0],
+                                self.integer(1, 3)):
+                a.flat[self.integer(0, a.size - 1)] = v
+        return torch.from_numpy(a).to(getattr(torch, dtype))
+
+    def dim(self, t, wrong=0.03):
+        """(Python's, Lua's) number of a dimension, now and then none."""
+        nd = max(t.dim(), 1)
+        if self.flag(wrong):
+            d = self.choice([nd, -nd - 1])
+        else:
+            d = self.integer(-nd, nd - 1)
+        return d, d + 1 if d >= 0 else d
+
+    def dims(self, t):
+        """The same for a list of distinct ones, which may be empty: all."""
+        nd = t.dim()
+        many = self.rng.permutation(nd)[:self.integer(0, nd)]
+        many = [int(d) - (nd if self.flag() else 0) for d in many]
+        return many, [d + 1 if d >= 0 else d for d in many]
+
+    def layout(self, t):
+        """(memory, Lua function): t strided, transposed or expanded."""
+        way = self.integer(0, 5)
+        nd = t.dim()
+        if way == 1 and nd >= 2:
+            i, j = (int(d) for d in self.rng.permutation(nd)[:2])
+            return (t.transpose(i, j).contiguous(),
+                    f"return t:transpose({i + 1}, {j + 1})")
+        if way == 2 and nd >= 1:
+            d = self.integer(0, nd - 1)
+            memory = t.repeat_interleave(2, d)
+            return memory, f"return t:slice({d + 1}, 1, -1, 2)"
+        if way == 3 and nd >= 1 and t.numel() > 0:
+            d = self.integer(0, nd - 1)
+            memory = torch.cat([t, t], d)
+            return memory, (f"return t:narrow({d + 1}, {t.shape[d] + 1}, "
+                            f"{t.shape[d]})")
+        return t, None
+
+
+def plus1(t):
+    """Positions as Lua counts them."""
+    return t + 1
+
+
+# ---- running
+
+
+def expected(case):
+    """The results of PyTorch and its gradients, or the error."""
+    given = [t.clone() for t in case.inputs]
+    if case.grad:
+        given = [t.requires_grad_() if t.is_floating_point() else t
+                 for t in given]
+    results = case.want(*given)
+    if not isinstance(results, (tuple, list)):
+        results = [results]
+    results = [r if isinstance(r, torch.Tensor) else torch.tensor(r)
+               for r in results]
+    if not case.grad:
+        return results, []
+    total = 0
+    for y in results:
+        if y.is_floating_point() and y.requires_grad:
+            w = torch.arange(y.numel(), dtype=y.dtype).reshape(y.shape) % 7 + 1
+            total = total + (y * w).sum()
+    if isinstance(total, torch.Tensor):
+        total.backward()
+    return ([r.detach() for r in results],
+            [t.grad if t.is_floating_point() else None for t in given])
+
+
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def reference(case):
+    """The same; what this PyTorch has not for halves is done in float32."""
+    try:
+        return expected(case)
+    except (RuntimeError, IndexError, ValueError, TypeError,
+            NotImplementedError) as e:
+        kept = [t.dtype for t in case.inputs if t.dtype in HALVES]
+        if "not implemented for" not in str(e) or not kept:
+            return e
+        wide = Case(case.text, [t.float() if t.dtype in HALVES else t
+                                for t in case.inputs], case.want,
+                    grad=case.grad)
+        try:
+            results, grads = expected(wide)
+        except (RuntimeError, IndexError, ValueError, TypeError) as other:
+            return other
+        return [r.to(kept[0]) if r.dtype == torch.float32 else r
+                for r in results], grads
+
+
+def make(rng, count, only):
+    table = [(f, w) for n, (f, w) in OPERATIONS.items()
+             if only is None or re.search(only, n)]
+    weights = np.array([w for _, w in table], float)
+    cases = []
+    while len(cases) < count:
+        f = table[rng.choice(len(table), p=weights / weights.sum())][0]
+        draw = Draw(rng)
+        case = f(draw)
+        if case is None:
+            continue
+        case.operation = f.__name__
+        wide = all(t.dtype in (torch.float32, torch.float64)
+                   for t in case.inputs if t.is_floating_point())
+        finite = all(bool(torch.isfinite(t).all()) for t in case.inputs)
+        case.grad = (case.grad and wide and finite and draw.flag(0.5) and
+                     any(t.is_floating_point() for t in case.inputs))
+        case.laid = [draw.layout(t) for t in case.inputs]
+        case.result = reference(case)
+        cases.append(case)
+    return cases
+
+
+def write(cases, folder):
+    files = 0
+    with open(f"{folder}/cases.lua", "w", encoding="utf-8") as f:
+        f.write("local cases = {}\n")
+        for i, case in enumerate(cases):
+            given = []
+            for memory, view in case.laid:
+                t = memory.float() if memory.dtype == torch.bfloat16 else memory
+                np.save(f"{folder}/{files}.npy", t.numpy())
+                given.append("{ file = %d%s%s }" % (
+                    files,
+                    ', dtype = "bfloat16"'
+                    if memory.dtype == torch.bfloat16 else "",
+                    f", view = function(t) {view} end" if view else ""))
+                files += 1
+            f.write("cases[%d] = { f = function(%s) return %s end, inputs = "
+                    "{ %s }, grad = %s }\n" % (
+                        i + 1, ", ".join("abcdefgh"[:len(given)]) or "_",
+                        case.text, ", ".join(given), lua(case.grad)))
+        f.write("return cases\n")
+
+
+def run(nacre, folder):
+    done = subprocess.run([nacre, os.path.join(HERE, "diff_torch.lua"), folder],
+                          stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"nacre ended with {done.returncode}: {done.stdout[-500:]}")
+    return done.stdout.splitlines()
+
+
+# ---- comparing
+
+def values(got, want, dtype, times, norm):
+    """Text of the first difference of two arrays, or None."""
+    if got.shape != want.shape:
+        return f"shape {list(got.shape)}, not {list(want.shape)}"
+    if dtype not in EPS or times == 0:
+        same = (got == want) | ((got != got) & (want != want))
+    else:
+        tolerance = EPS[dtype] * times
+        floor = max(EPS[dtype], 1e-30 if dtype != "float16" else 6e-8)
+        if norm and want.size:
+            finite = np.abs(want[np.isfinite(want)])
+            floor = max(floor, tolerance * finite.max() if finite.size else 0)
+        with np.errstate(all="ignore"):
+            same = np.isclose(got, want, tolerance, floor * max(1, times / 8),
+                              equal_nan=True)
+            large = LARGEST[dtype] * 0.98       # overflow lies within rounding
+            same |= np.isinf(got) & (np.abs(want) > large) & (got * want > 0)
+            same |= np.isinf(want) & (np.abs(got) > large) & (got * want > 0)
+    if np.all(same):
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(~np.atleast_1d(same)))
+    return (f"{np.atleast_1d(got)[at]!r}, not {np.atleast_1d(want)[at]!r}, "
+            f"at {list(at)}")
+
+
+def array(t):
+    if t.is_floating_point():
+        return t.double().numpy()
+    return t.numpy()
+
+
+def loaded(path):
+    a = np.load(path)
+    return a.astype("float64") if a.dtype.kind == "f" else a
+
+
+def differs(case, line, i, folder):
+    """Text of the first difference, or None."""
+    if isinstance(case.result, Exception):
+        why = str(case.result).split("\n")[0][:120]
+        return f"no error, PyTorch says: {why}" if line.startswith("ok") \
+            else None
+    if not line.startswith("ok"):
+        return line
+    results, grads = case.result
+    dtypes = line.split()[1:]
+    if len(dtypes) != len(results):
+        return f"{len(dtypes)} results, not {len(results)}"
+    for k, want in enumerate(results):
+        if dtypes[k] != name(want.dtype):
+            return f"result {k + 1} is {dtypes[k]}, not {name(want.dtype)}"
+        why = values(loaded(f"{folder}/out{i + 1}_{k + 1}.npy"), array(want),
+                     dtypes[k], case.times, case.norm)
+        if why:
+            return f"result {k + 1}: {why}"
+    for k, want in enumerate(grads if line.startswith("ok+") else []):
+        path = f"{folder}/grad{i + 1}_{k + 1}.npy"
+        if want is None or not os.path.exists(path):
+            if want is not None and bool((want != 0).any()):
+                return f"no gradient of input {k + 1}"
+            continue
+        why = values(loaded(path), array(want), name(want.dtype),
+                     case.times * 8, True)
+        if why:
+            return f"gradient of input {k + 1}: {why}"
+    return None
+
+
+def known():
+    """Patterns of diff_torch_known.txt; what follows # is the reason."""
+    patterns = []
+    with open(os.path.join(HERE, "diff_torch_known.txt"),
+              encoding="utf-8") as f:
+        for line in f:
+            line = line.split(" # ")[0].strip()
+            if line and not line.startswith("#"):
+                patterns.append(re.compile(line))
+    return patterns
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("nacre")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--only", help="operations whose name matches")
+    parser.add_argument("--verbose", action="store_true")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    for file in sorted(os.listdir(HERE)):
+        if re.fullmatch(r"torch_\w+\.py", file):
+            importlib.import_module(file[:-3])
+    cases = make(np.random.default_rng(args.seed), args.cases, args.only)
+    reasons, failed, excused, errors = known(), 0, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        write(cases, folder)
+        lines = run(args.nacre, folder)
+        for i, case in enumerate(cases):
+            errors += isinstance(case.result, Exception)
+            why = differs(case, lines[i] if i < len(lines) else "no answer", i,
+                          folder)
+            if why is None:
+                continue
+            text = f"{case.operation}: {case.shown()}: {why}"
+            if any(p.search(text) for p in reasons):
+                excused += 1
+                continue
+            failed += 1
+            if failed <= 25 or args.verbose:
+                print(f"FAILED (case {i}): {text}")
+    if failed:
+        sys.exit(f"diff_torch: {failed} of {len(cases)} cases differ; repeat "
+                 f"with --seed {args.seed} --cases {args.cases}")
+    print(f"diff_torch: {len(cases)} cases of {len(OPERATIONS)} operations "
+          f"agree with PyTorch {torch.__version__} ({errors} of them in being "
+          f"errors, {excused} differ for a known reason)")
+
+
+if __name__ == "__main__":
+    sys.modules["diff_torch"] = sys.modules["__main__"]
+    main()

@@ -1,0 +1,45 @@
+# Tests of CUDA devices that the program runs, on the emulated one: they need no
+# GPU. Included by tests.cmake.
+#   ctest -L emulated
+
+# Without a device there is one clear error, whatever was built.
+add_nacre_test(cuda_none quick $<TARGET_FILE:nacre> ${TESTS}/cuda_none.lua)
+set_tests_properties(cuda_none PROPERTIES ENVIRONMENT NACRE_CUDA=off)
+if(NOT TARGET nacre_cuda_emulated)
+  return()
+endif()
+
+# settings: of the emulator, in the words of cuda/emulation/settings.c
+function(add_emulated_test name settings)
+  string(REPLACE " " "," settings "${settings}")
+  add_nacre_test(${name} emulated $<TARGET_FILE:nacre> ${ARGN})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT
+    "NACRE_CUDA=emulated;NACRE_EMULATION=${settings}")
+endfunction()
+
+# ---- what CUDA devices alone have
+foreach(name cuda cuda_streams cuda_errors cuda_memory)
+  foreach(streams eager lazy random)
+    add_emulated_test(${name}_${streams} "devices=1 streams=${streams}"
+      ${TESTS}/${name}.lua)
+  endforeach()
+endforeach()
+foreach(order reversed random)
+  add_emulated_test(cuda_order_${order} "order=${order} streams=lazy"
+    ${TESTS}/cuda.lua)
+endforeach()
+foreach(devices 2 4)
+  foreach(peer 0 1)
+    add_emulated_test(cuda_several_${devices}_${peer}
+      "devices=${devices} peer=${peer} streams=random"
+      ${TESTS}/cuda_several.lua)
+  endforeach()
+endforeach()
+add_emulated_test(cuda_sync "" ${TESTS}/cuda.lua)
+set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
+
+# ---- what the CPU is tested with, where new tensors go to the device
+foreach(name ops layouts folds promotion torch_rules reduce args create view
+    index matmul random npy display errors boundary oom collect)
+  add_emulated_test(${name}_emulated "" --device cuda:0 ${TESTS}/${name}.lua)
+endforeach()

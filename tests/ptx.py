@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Looks at the kernels inside a plug-in, which holds them as PTX and as
+machine code:
+
+    ptx.py PLUGIN [--table]
+    ptx.py --self-test NVCC     sees what it must in kernels that are wrong
+
+* No kernel computes in float64 but those named so (f64): a stray constant or
+  parameter in double makes a kernel many times slower and no test fails. Such
+  numbers may be moved and converted, since operands may have that type. The
+  way in which CUDA itself reduces large arguments of sin, cos and tan is known
+  by its one constant.
+* The registers of a block of the largest size that a kernel may be launched
+  with are there.
+
+Exit status 77: there is nothing to look at.
+"""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+FATBIN = struct.pack("<I", 0xBA55ED50)
+PTX, CUBIN = 1, 2
+ZSTD = 0x8000
+REGISTERS = 65536
+MAX_THREADS = 1024            # of a block, where a kernel says nothing
+HAS_BYTES, MAX_BLOCK, REGCOUNT = 4, 0x05, 0x2F
+ARITHMETIC = re.compile(
+    r"^\s*(?:@!?%p\d+\s+)?((?!mov|ld|st|cvt|shfl|selp)[a-z0-9]+"
+    r"(?:\.[a-z0-9_:]+)*\.f64)\b(.*)", re.M)
+TRIGONOMETRY = "0d3BF921FB54442D19"
+
+
+def unpacked(data):
+    if not shutil.which("zstd"):
+        print("the PTX is compressed and there is no zstd: left out")
+        sys.exit(77)
+    return subprocess.run(["zstd", "-dc"], input=data, check=True,
+                          capture_output=True).stdout
+
+
+def entries(data):
+    """Each piece of code: what it is, for which architecture, the bytes."""
+    at = data.find(FATBIN)
+    while at >= 0:
+        _, _, header, size = struct.unpack_from("<IHHQ", data, at)
+        p, end = at + header, at + header + size
+        while p < end:
+            kind, _, head, size = struct.unpack_from("<HHIQ", data, p)
+            packed, = struct.unpack_from("<I", data, p + 16)
+            arch, = struct.unpack_from("<I", data, p + 28)
+            flags, = struct.unpack_from("<Q", data, p + 40)
+            body = data[p + head:p + head + size]
+            if packed and flags & ZSTD:
+                body = unpacked(body[:packed])
+            elif packed:
+                print("a compression that is not known here: left out")
+                sys.exit(77)
+            yield kind, arch, body
+            p += head + size
+        at = data.find(FATBIN, end)
+
+
+def kernels_of(ptx):
+    """Name and body of each kernel and function."""
+    text = ptx.rstrip(b"\0").decode()
+    parts = re.split(r"^(?:\.visible |\.weak |\.extern )*\.(?:entry|func)\b",
+                     text, flags=re.M)
+    for part in parts[1:]:
+        name = re.search(r"(?:\(.*?\)\s*)?([\w$]+)", part, re.S).group(1)
+        yield name, part
+
+
+def doubles(name, body):
+    """The float64 arithmetic that is not to be there."""
+    if "f64" in name or "double" in name:
+        return []
+    return [m.group(0).strip() for m in ARITHMETIC.finditer(body)
+            if TRIGONOMETRY not in m.group(2)]
+
+
+def sections(elf):
+    offset, = struct.unpack_from("<Q", elf, 40)
+    size, count, names = struct.unpack_from("<HHH", elf, 58)
+    head = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * size)
+            for i in range(count)]
+    base = head[names][4]
+    for h in head:
+        name = elf[base + h[0]:elf.index(b"\0", base + h[0])].decode()
+        yield name, elf[h[4]:h[4] + h[5]]
+
+
+def attributes(info):
+    """Number and bytes of each attribute that has bytes."""
+    p = 0
+    while p + 4 <= len(info):
+        form, number, size = struct.unpack_from("<BBH", info, p)
+        p += 4
+        if form == HAS_BYTES:
+            yield number, info[p:p + size]
+            p += size
+
+
+def resources(cubin):
+    """Name, registers and largest block of each kernel."""
+    part = dict(sections(cubin))
+    symbols, strings = part[".symtab"], part[".strtab"]
+    for number, value in attributes(part[".nv.info"]):
+        if number != REGCOUNT:
+            continue
+        symbol, registers = struct.unpack("<II", value)
+        at, = struct.unpack_from("<I", symbols, 24 * symbol)
+        name = strings[at:strings.index(b"\0", at)].decode()
+        own = dict(attributes(part.get(".nv.info." + name, b"")))
+        x, y, z = struct.unpack("<III", own[MAX_BLOCK]) \
+            if MAX_BLOCK in own else (MAX_THREADS, 1, 1)
+        yield name, registers, x * y * z
+
+
+def main(path, table):
+    with open(path, "rb") as f:
+        data = f.read()
+    seen, used, wrong = set(), [], []
+    for kind, arch, body in entries(data):
+        if kind == PTX:
+            for name, text in kernels_of(body):
+                seen.add(name)
+                for line in doubles(name, text)[:3]:
+                    wrong.append(f"{name}: computes in float64: {line}")
+        elif kind == CUBIN:
+            for name, registers, threads in resources(body):
+                used.append((registers, threads, arch, name))
+                room = (registers + 7) // 8 * 8 * threads
+                if room > REGISTERS:
+                    wrong.append(f"{name}: {registers} registers for "
+                                 f"{threads} threads (sm_{arch})")
+    if not seen or not used:
+        print(f"{path}: no kernels" if not used else f"{path}: no PTX")
+        return 77 if not used else 1
+    if table:
+        for registers, threads, arch, name in sorted(used):
+            print(f"{registers:4} {threads:5} sm_{arch} {name}")
+    for line in wrong:
+        print(line)
+    print(f"{len(seen)} kernels in PTX, {len(used)} in machine code, at most "
+          f"{max(used)[0]} registers; {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+KERNELS = """
+__global__ void sum_f64(double *p) { p[0] += 1; }
+__global__ void sine_f32(float *p) { p[0] = sinf(p[0]); }
+__global__ void cast_f32(float *p, double *q) { p[0] = (float)q[0]; }
+__global__ void wrong_f32(float *p) { p[0] = p[0] + 0.1; }
+__global__ void worse_f32(float *p) { p[0] = p[0] > 0.1 ? 1 : 2; }
+__global__ void __launch_bounds__(1024) full_f32(float *p) { p[0] = 1; }
+"""
+
+
+def self_test(nvcc):
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "k.cu")
+        made = os.path.join(folder, "k.o")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(KERNELS)
+        subprocess.run([nvcc, "-gencode",
+                        "arch=compute_90,code=[sm_90,compute_90]", "-c",
+                        source, "-o", made], check=True)
+        with open(made, "rb") as f:
+            pieces = list(entries(f.read()))
+    wrong = {re.search(r"[a-z]+_f\d\d", name).group(0)
+             for kind, _, body in pieces if kind == PTX
+             for name, text in kernels_of(body) if doubles(name, text)}
+    assert wrong == {"wrong_f32", "worse_f32"}, wrong
+    found = [use for kind, _, body in pieces if kind == CUBIN
+             for use in resources(body)]
+    assert len(found) == 6, found
+    assert all(0 < registers < 64 and threads == 1024
+               for _, registers, threads in found), found
+    print("ok")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--self-test":
+        self_test(sys.argv[2])
+    else:
+        sys.exit(main(sys.argv[1], "--table" in sys.argv))

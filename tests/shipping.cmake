@@ -1,0 +1,31 @@
+# Tests of what is built for other machines: the code inside the plug-in, the
+# bundle, the checks that run there. Included by tests.cmake.
+if(NOT PYTHON)
+  return()
+endif()
+
+# ---- the kernels inside the plug-in
+if(TARGET nacre_cuda)
+  add_nacre_test(ptx quick ${PYTHON} ${TESTS}/ptx.py
+    $<TARGET_FILE:nacre_cuda>)
+  add_nacre_test(ptx_self_test quick ${PYTHON} ${TESTS}/ptx.py --self-test
+    ${CMAKE_CUDA_COMPILER})
+endif()
+
+# ---- the bundle runs elsewhere, and its checks run on the emulated device
+set(GPU_CHECK ${CMAKE_SOURCE_DIR}/scripts/gpu-check)
+if(NOT NACRE_SANITIZE)
+  add_nacre_test(bundle slow ${PYTHON} ${TESTS}/bundle.py
+    ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+endif()
+if(TARGET nacre_cuda_emulated)
+  add_nacre_test(gpu_check slow ${PYTHON} ${GPU_CHECK} --emulated
+    --build ${CMAKE_BINARY_DIR} --out ${CMAKE_BINARY_DIR}/gpu-check
+    --minutes 4)
+  foreach(blas "" none)
+    add_nacre_test(cuda_products${blas} quick $<TARGET_FILE:nacre>
+      ${TESTS}/cuda_products.lua)
+    set_tests_properties(cuda_products${blas} PROPERTIES
+      ENVIRONMENT "NACRE_CUDA=emulated;NACRE_CUBLAS=${blas}")
+  endforeach()
+endif()
