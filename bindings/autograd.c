@@ -353,9 +353,11 @@ static int restore(lua_State *L) {
 /* Calls fn with recording off, or on; as it was comes back in any case. */
 static int with(lua_State *L, const char *name, int off) {
   int *before;
-  if (!lua_isfunction(L, 1))
+  if (!lua_isfunction(L, 1) &&
+      (nl_totensor(L, 1) || luaL_getmetafield(L, 1, "__call") == LUA_TNIL))
     return nl_error(L, name, "takes a function, not a %s",
                     luaL_typename(L, 1));
+  if (!lua_isfunction(L, 1)) lua_pop(L, 1);
   before = lua_newuserdatauv(L, sizeof *before, 0);
   *before = nc_gradoff;
   if (luaL_newmetatable(L, "nacre.recording")) {

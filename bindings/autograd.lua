@@ -187,22 +187,20 @@ local function tensors(...)
   return found
 end
 
--- The gradient of <f(inputs), weight> by differences, for one input.
+-- The gradient of value() by differences, for one of its inputs.
 local function differences(value, x, eps)
-  local flat = x:detach():clone():reshape(-1)
-  local slot = x:detach()
+  local place = x:detach()
+  local flat = place:clone():reshape(-1)
   local out = flat:zeros_like()
+  local function at(i, v)
+    flat[i] = v
+    place:copy_(flat:view(x:size()))
+    return value()
+  end
   for i = 1, #flat do
     local before = flat[i]
-    flat[i] = before + eps
-    nacre.no_grad(function() slot:copy_(flat:view(x:size())) end)
-    local high = value()
-    flat[i] = before - eps
-    nacre.no_grad(function() slot:copy_(flat:view(x:size())) end)
-    local low = value()
-    flat[i] = before
-    nacre.no_grad(function() slot:copy_(flat:view(x:size())) end)
-    out[i] = (high - low) / (2 * eps)
+    out[i] = (at(i, before + eps) - at(i, before - eps)) / (2 * eps)
+    at(i, before)
   end
   return out:view(x:size())
 end
@@ -221,8 +219,29 @@ local function checkoptions(given)
   return o
 end
 
+-- Different weights, so that gradients of elements cannot make up for another.
+local function weights(y, from, to)
+  return nacre.linspace(from, to, y:numel(), { dtype = y.dtype, device = y.device })
+           :reshape(y:size())
+end
+
 local function largest(t)
   return t:numel() == 0 and 0 or t:max():item()
+end
+
+-- The inputs that require a gradient, and which they are.
+local function wanted(inputs)
+  local of, at = {}, {}
+  for i, x in ipairs(inputs) do
+    if nacre.is_tensor(x) and x.requires_grad then
+      if x.dtype ~= "float64" then
+        error(("input %d is %s, differences need float64"):format(i, x.dtype), 3)
+      end
+      of[#of + 1], at[#at + 1] = x, i
+    end
+  end
+  if #of == 0 then error("no input requires a gradient", 3) end
+  return of, at
 end
 
 -- Does backward of f at the inputs agree with differences? f gives tensors;
@@ -231,40 +250,27 @@ end
 function A.gradcheck(f, inputs, given)
   local o = checkoptions(given)
   inputs = list(inputs, "inputs")
-  local wanted = {}
-  for i, x in ipairs(inputs) do
-    if nacre.is_tensor(x) and x.requires_grad then
-      if x.dtype ~= "float64" then
-        error(("gradcheck: input %d is %s, differences need float64")
-              :format(i, x.dtype), 2)
-      end
-      wanted[#wanted + 1] = { i, x }
-    end
-  end
-  if #wanted == 0 then error("gradcheck: no input requires a gradient", 2) end
+  local of, at = wanted(inputs)
   local outputs = tensors(f(table.unpack(inputs)))
+  local weight, got = {}, {}
   for k, y in ipairs(outputs) do
-    if y.requires_grad then
-      local weight = nacre.linspace(0.3, 1.7, y:numel(), { dtype = "float64" })
-                       :reshape(y:size())
-      local function value()
-        local again = tensors(f(table.unpack(inputs)))[k]
-        return (again:detach():to("float64") * weight):sum():item()
-      end
-      local list = {}
-      for n, w in ipairs(wanted) do list[n] = w[2] end
-      local got = A._backward({ y }, { weight:to(y.dtype) }, list, true, false)
-      for n, w in ipairs(wanted) do
-        local x = w[2]
-        local want = differences(value, x, o.eps)
-        local have = got[n] or x:detach():zeros_like()
-        local off = largest((have:detach() - want):abs() - o.rtol * want:abs())
-        if not (off <= o.atol) then
-          if o.raise == false then return false end
-          error(("gradcheck: output %d, input %d: the gradient is off by %.3g\n"
-                 .. "backward: %s\ndifferences: %s"):format(k, w[1], off,
-                 tostring(have), tostring(want)), 2)
-        end
+    weight[k] = weights(y, 0.3, 1.7)
+    got[k] = y.requires_grad and A._backward({ y }, { weight[k] }, of, true)
+  end
+  for k in ipairs(outputs) do
+    local function value()
+      local y = tensors(nacre.no_grad(f, table.unpack(inputs)))[k]
+      return (y * weight[k]):sum():item()
+    end
+    for n, x in ipairs(got[k] and of or {}) do
+      local want = differences(value, x, o.eps)
+      local have = got[k][n] or want:zeros_like()
+      local off = largest((have - want):abs() - o.rtol * want:abs())
+      if not (off <= o.atol) then
+        if o.raise == false then return false end
+        error(("the gradient of output %d with respect to input %d is off by "
+               .. "%.3g\nbackward: %s\ndifferences: %s")
+              :format(k, at[n], off, tostring(have), tostring(want)), 2)
       end
     end
   end
@@ -274,25 +280,18 @@ end
 -- The same for second derivatives: checks the gradients of f as functions.
 function A.gradgradcheck(f, inputs, given)
   inputs = list(inputs, "inputs")
-  local wanted = {}
-  for i, x in ipairs(inputs) do
-    if nacre.is_tensor(x) and x.requires_grad then wanted[#wanted + 1] = i end
-  end
+  local _, at = wanted(inputs)
   local function first(...)
-    local all = { ... }
-    local list = {}
-    for n, i in ipairs(wanted) do list[n] = all[i] end
+    local all, of = { ... }, {}
+    for n, i in ipairs(at) do of[n] = all[i] end
     local outputs, begin = {}, {}
-    for _, y in ipairs(tensors(f(...))) do
+    for _, y in ipairs(tensors(nacre.enable_grad(f, ...))) do
       if y.requires_grad then
-        outputs[#outputs + 1] = y
-        begin[#begin + 1] = nacre.linspace(0.6, 1.4, y:numel(), { dtype = y.dtype })
-                              :reshape(y:size())
+        outputs[#outputs + 1], begin[#begin + 1] = y, weights(y, 0.6, 1.4)
       end
     end
-    local got = A._backward(outputs, begin, list, true, true)
-    local found = {}
-    for n = 1, #list do
+    local got, found = A._backward(outputs, begin, of, true, true), {}
+    for n = 1, #of do
       if got[n] then found[#found + 1] = got[n] end
     end
     return table.unpack(found)

@@ -171,7 +171,8 @@ static void plaininfo(lua_State *L, const Signature *s, const char *kind,
 /* The name without the _ of an in-place form, if it is one, on the stack. */
 static const char *basename(lua_State *L, const char *name) {
   size_t n = strlen(name);
-  if (n < 2 || name[n - 1] != '_' || findfamily(name, n) >= 0)
+  if (n < 2 || name[n - 1] != '_' || findfamily(name, n) >= 0 ||
+      findbound(name, NL_FUNCTION | NL_METHOD))
     return name;
   return lua_pushlstring(L, name, n - 1);
 }

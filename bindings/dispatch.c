@@ -225,6 +225,18 @@ static int results(lua_State *L, const Signature *s, Call *c, int box,
   return 2;
 }
 
+/* Recorded, an operation keeps values of self that its in-place form is
+   going to overwrite: it gets a copy.  Gives what it is called with. */
+static int apart(lua_State *L, Tensor **self) {
+  Tensor **copy;
+  int yes, r = nc_requires(&yes, *self);
+  if (r != NC_OK || !yes || nc_gradoff) return r;
+  copy = nl_newbox(L);
+  r = nc_apply1(copy, OP_clone, *self);
+  if (r == NC_OK) *self = *copy;
+  return r;
+}
+
 static int family(lua_State *L, int into) {
   const Family f = (Family)lua_tointeger(L, lua_upvalueindex(1));
   const Signature *s = nl_familysignature(f);
@@ -247,7 +259,8 @@ static int family(lua_State *L, int into) {
     for (int i = 0; i < NC_MAXOUT; i++) y[i] = nl_newbox(L);
     memcpy(c->arg, a.arg, sizeof c->arg);
     if (s->n && s->param[0].type == P_TENSOR) self = a.arg[0].t;
-    r = nc_call(c);
+    r = into ? apart(L, &c->arg[0].t) : NC_OK;
+    if (r == NC_OK) r = nc_call(c);
     for (int i = 0; i < NC_MAXOUT; i++) {
       *y[i] = c->out[i];
       c->out[i] = NULL;

@@ -103,17 +103,6 @@ typedef struct Move {
   int copy;                   /* even if nothing changes */
 } Move;
 
-static int moved(Tensor **y, Tensor *x, const Device *d, int how) {
-  int r;
-  if (how == 0 || nc_device(x) == d) return nc_todevice(y, x, d);
-  TRY(nc_new(y, d, x->dtype, x->nd, x->size));
-  r = nc_copyto(*y, x, how);
-  if (r == NC_OK) return NC_OK;
-  nc_release(*y);
-  *y = NULL;
-  return r;
-}
-
 /* What the result is to be: m says what of it is asked for. */
 static Move whole(lua_State *L, Move m) {
   const Tensor *t = nl_checktensor(L, 1);
@@ -139,7 +128,7 @@ static int converted(lua_State *L, const char *op, Move m) {
     t = nl_checktensor(L, 1);
     nc_release(*there);         /* of the first attempt */
     *there = NULL;
-    r = moved(there, t, m.d, m.how);
+    r = nc_move(there, t, m.d, m.how);
     if (r == NC_OK)
       r = m.copy && *there == t && t->dtype == m.type
               ? nc_apply1(cast, OP_clone, t) : nc_cast(cast, *there, m.type);

@@ -15,6 +15,18 @@ int nc_cputrues(const Device *d, Tensor **y, const Trues *t);
 int nc_cpugather(const Device *d, const Gather *g);
 int nc_cpuscatter(const Device *d, const Gather *g);
 int nc_cpuaccumulate(const Device *d, const Gather *g);
+int nc_cpusort(const Device *d, const Sorting *s);
+/* An unsigned integer of the width of the type, ordered as its elements. */
+uint64_t nc_sortkey(DType type, const void *element);
+int nc_cpucumulate(const LineCall *c);        /* cumprod, cummax, ... */
+/* at, int64, = by rows of matrix x in the order of their elements */
+int nc_cpusortrows(Tensor *at, const Tensor *x);
+/* at = places, from 1 on, of values among sorted sequences (of one dimension,
+   or as many as there are lines of values); dense, int64 or a float type. */
+int nc_cpusearch(Tensor *at, const Tensor *seq, const Tensor *x, int right);
+/* y[x[i]] += weight[i], or 1 if that is NULL; all are vectors, dense; x is
+   int64 and within y; y is int64 or float64, weight float64. */
+int nc_cpubins(Tensor *y, const Tensor *x, const Tensor *weight);
 int nc_cpudraw(const Device *d, const Draw *w);
 int nc_cpuproduct(const Device *d, const Product *p);
 

@@ -213,6 +213,8 @@ int nc_cpulines(const Device *d, const LineCall *c) {
     case LINE_LARGEST: case LINE_SMALLEST: return extreme(c);
     case LINE_VAR: case LINE_STD: return number(c, &moments, varianceof);
     case LINE_LOGSUMEXP: return number(c, &sums, lseof);
-    default: return nc_cpulineforline(c);
+    case LINE_SOFTMAX: case LINE_LOG_SOFTMAX: case LINE_CUMSUM:
+      return nc_cpulineforline(c);
+    default: return nc_cpucumulate(c);
   }
 }

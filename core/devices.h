@@ -36,7 +36,7 @@ typedef struct Loop {
 
 /*
 ** Along dimensions.  x has any strides.  Those that give a line for a line
-** (softmax, log_softmax, cumsum) work along the one dimension of `dims' and
+** (softmax, log_softmax, and the cumulative ones) work along the one dimension of `dims' and
 ** fill y, dense, in the shape and type of x.  The others fold the dimensions
 ** of the mask `dims' (all bits set: all of them): y is dense, of x's type,
 ** and at, dense int64, takes positions, 1-based, counted row by row through
@@ -51,7 +51,11 @@ typedef enum LineOp {
                                        first wins */
   LINE_VAR, LINE_STD,               /* float; over max(0, n - correction);
                                        nan for an empty line */
-  LINE_LOGSUMEXP                    /* float; -inf for an empty line */
+  LINE_LOGSUMEXP,                   /* float; -inf for an empty line */
+  LINE_CUMPROD,                     /* as LINE_CUMSUM */
+  LINE_LOGCUMSUMEXP,                /* float */
+  LINE_CUMMAX, LINE_CUMMIN          /* any type; y is NULL: at alone, in the
+                                       shape of x; nan wins, the last wins */
 } LineOp;
 
 typedef struct LineCall {
@@ -103,6 +107,17 @@ typedef struct Gather {
   int at;
   int distinct;               /* no two offsets are equal */
 } Gather;
+
+/* Along dimension dim of x: of its elements in order (nan is the largest; what
+   is equal stays in order) those of rank from .. from+keep-1.  at, int64, takes
+   their positions, 1-based; y, which may be NULL, the elements.  Both are
+   dense, in the shape of x but for keep along dim. */
+typedef struct Sorting {
+  const Tensor *x;
+  Tensor *y, *at;
+  int dim, descending;
+  int64_t from, keep;
+} Sorting;
 
 /* Random numbers as philox.h lays them out, from block number `block' of
    seed `key', into a dense y of any type they fit. */
@@ -170,6 +185,8 @@ struct Device {
      host does it. */
   int (*accumulate)(const Device *d, const Gather *g);
   int gradients;              /* does `run' know parts of a Loop but 0? */
+  int cumulates;              /* does `lines' know LINE_CUMPROD and on? */
+  int (*sort)(const Device *d, const Sorting *s); /* NULL: by the host */
 };
 
 extern const Device nc_cpu;

@@ -44,6 +44,7 @@
 #define lowest          NAME(lowestof)()
 #define highest         NAME(highestof)()
 #define logistic(x)     NAME(logistic)(x)
+#define logodds(x)      NAME(logodds)(x)
 #define power(a, b)     NAME(power)(a, b)
 #define floordiv(a, b)  NAME(floordiv)(a, b)
 #define truncdiv(a, b)  NAME(truncdiv)(a, b)
@@ -55,6 +56,28 @@
 #define bxor(a, b)      NAME(bxor)(a, b)
 #define shl(a, b)       NAME(shl)(a, b)
 #define shr(a, b)       NAME(shr)(a, b)
+#define gcd(a, b)       NAME(gcdof)(a, b)
+#define negative(x)     NAME(negative)(x)
+#define sinpi(x)        ((T)nc_sinpi(x))
+#define cospi(x)        ((T)nc_cospi(x))
+#define digamma(x)      ((T)nc_digamma(x))
+#define trigamma(x)     ((T)nc_zeta(2, x))
+#define zeta(s, q)      ((T)nc_zeta(s, q))
+#define erfinv(x)       ((T)nc_erfinv(x))
+#define i0(x)           ((T)nc_i0(x))
+#define i1(x)           ((T)nc_i1(x))
+#define i0e(x)          ((T)nc_i0e(x))
+#define i1e(x)          ((T)nc_i1e(x))
+
+#ifdef __CUDACC__        /* large: kernels call them, rather than hold copies */
+#undef SCALAR
+#define SCALAR static inline __noinline__ __host__ __device__
+#endif
+#include "special.h"
+#ifdef __CUDACC__
+#undef SCALAR
+#define SCALAR static inline __host__ __device__
+#endif
 
 /*
 ** Half precision, by integer arithmetic, so that every compiler rounds alike

@@ -317,6 +317,10 @@ int nc_dense(Tensor **out, Tensor *x) {
 }
 
 int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
+  return nc_move(out, x, d, 0);
+}
+
+int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
   Tensor *y;
   *out = NULL;
   if (nc_device(x) == d) {
@@ -324,7 +328,7 @@ int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
     return NC_OK;
   }
   TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
-  return give(out, x, y, nc_copy(y, x));
+  return give(out, x, y, nc_copyto(y, x, how));
 }
 
 int nc_pin(Tensor **out, Tensor *x) {

@@ -195,6 +195,7 @@ int nc_read(Scalar *v, const Tensor *t, int64_t offset); /* element there */
 int nc_item(Scalar *v, const Tensor *t); /* the value of a 1-element tensor */
 int nc_copyto(Tensor *y, Tensor *x, int how);  /* how: NC_NOWAIT or 0 */
 int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */
+int nc_move(Tensor **y, Tensor *x, const Device *d, int how); /* the same */
 int nc_pin(Tensor **y, Tensor *x);   /* in page-locked memory; x if there */
 #include "index.h"            /* t[...] */
 

@@ -22,6 +22,8 @@ static const struct { const char *word; Op op; } words[] = {
   { "rint", OP_round },       { "floordiv", OP_floor_divide },
   { "truncdiv", OP_trunc_divide }, { "modulo", OP_remainder },
   { "remain", OP_fmod },      { "log1p", OP_log1p },
+  { "sinpi", OP__sinpi },     { "cospi", OP__cospi },
+  { "trigamma", OP__trigamma },
 };
 
 static const char letters[] = "gabcynpq";     /* in the order of LETTER_G .. */

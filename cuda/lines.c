@@ -15,7 +15,6 @@
 #define ENOUGH 2048           /* threads a multiprocessor works on */
 #define SHARE 8               /* elements worth a thread */
 #define MANY 1024             /* pieces of a line, at most */
-#define LONG (1 << 20)        /* integers that are worth a pass less */
 
 static int64_t atmost(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -255,34 +254,13 @@ static int softmax(const Device *d, LineSweep *k, DType type) {
   return done ? NC_OK : softlong(d, k, type);
 }
 
-/* One long line of integers; *done is 0 if it has to be done as others. */
-static int longcumsum(const Device *d, const LineSweep *k, int *done) {
-  const cudaStream_t s = nc_current(d);
-  size_t bytes = 0;
-  cudaError_t e;
-  void *temp;
-  CUDA_TRY(nc_linecub(k->x, k->y, k->length, NULL, &bytes, s));
-  *done = bytes > 0;
-  if (!*done) return NC_OK;
-  TRY(nc_scratch(d, &temp, (int64_t)bytes));
-  e = nc_linecub(k->x, k->y, k->length, temp, &bytes, s);
-  nc_scratchfree(d, temp);
-  CUDA_TRY(e);
-  return NC_OK;
-}
-
 static int cumsum(const Device *d, LineSweep *k, DType type) {
   const int64_t lines = k->outer * k->inner, length = k->length;
   const int64_t enough = (int64_t)nc_processors(d) * ENOUGH;
   const int columns = k->inner > 1;
-  int done = 0;
   int64_t n, wide = columns ? powerfrom(k->inner, 128)
                             : powerto(atmost(length / 4, 32));
   cudaError_t e;
-  if (type == DT_i64 && lines == 1 && length >= LONG) {
-    TRY(longcumsum(d, k, &done));
-    if (done) return NC_OK;
-  }
   if (!columns && length >= 1024) wide = LINE_THREADS;
   k->wide = (int)wide;
   k->high = columns ? 1 : (int)atleast(powerfrom(lines, 128 / wide), 32 / wide);

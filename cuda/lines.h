@@ -74,14 +74,13 @@ cudaError_t nc_linesoft(DType t, const LineSweep *k, int shared, int *done,
 
 cudaError_t nc_linescan(DType t, const LineSweep *k, cudaStream_t s);
 
-/* The sums of n dense integers, in one pass, with *bytes of memory at temp.
-   If that is NULL, only *bytes is set; 0 where this cannot be had. */
-cudaError_t nc_linecub(const int64_t *x, int64_t *y, int64_t n, void *temp,
-                       size_t *bytes, cudaStream_t s);
-
 #ifdef __cplusplus
 }
 #endif
+
+/* A kernel with blocks of n threads at most.  Without the 1, registers that
+   there are would be left alone and others spilled. */
+#define LINE_KERNEL(n) static __global__ void __launch_bounds__(n, 1)
 
 #ifdef __CUDA_ARCH__
 #define LINE_UNROLL4 _Pragma("unroll 4")

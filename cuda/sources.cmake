@@ -19,7 +19,6 @@ set(CUDA_SOURCES
 set(CUDA_KERNELS
   product.cu
   linesmax.cu linesvar.cu linessum.cu linessoft.cu linesscan.cu
-  linescub.cu
   sequence.cu draw.cu places.cu trues.cu gather.cu expect.cu
   casts.cu transpose.cu
 )

@@ -22,6 +22,7 @@
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
 #pragma GCC diagnostic ignored "-Wbool-operation"
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x: nan? */
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* under a condition */

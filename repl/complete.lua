@@ -26,6 +26,7 @@ local function noteof(name, value, method)
                (nacre._info(value) or nacre._info(name))
   if info then
     local text = help.signature(info, method):gsub("%s*%->.*$", "")
+    text = text:gsub("^%a+[.:]", "") -- of what is not in nacre itself
     return ("%-28s  %s"):format(text:gsub("^[%w_]+", name, 1),
                                 firstline(info.doc))
   elseif type(value) == "function" then

@@ -191,6 +191,8 @@ local function notes(t, opts)
     list[#list + 1] = "strides " .. table.concat(t:stride(), ",")
   end
   if t:is_pinned() then list[#list + 1] = "pinned" end
+  if t.grad_fn then list[#list + 1] = "grad " .. tostring(t.grad_fn)
+  elseif t.requires_grad then list[#list + 1] = "requires_grad" end
   return list[1] and "  " .. table.concat(list, ", ") or ""
 end
 

@@ -1,4 +1,5 @@
-# Tests in C of the CUDA plug-in, on the emulated device. Included by tests.cmake.
+# Tests in C of the CUDA plug-in, on the emulated device. Included by
+# tests.cmake.
 #   ctest -L emulated
 if(NOT TARGET PkgConfig::CMOCKA)
   return()
@@ -59,7 +60,7 @@ function(add_cuda_test program mode levers)
     ENVIRONMENT "NACRE_EMULATION=${levers}")
 endfunction()
 
-foreach(name memory copy streams failures)
+foreach(name memory copy streams failures leaves)
   add_cuda_program(test_cuda_${name})
 endforeach()
 add_cuda_test(test_cuda_memory lazy memory=128M)
@@ -69,5 +70,8 @@ add_cuda_test(test_cuda_copy random "devices=2,streams=random,seed=3")
 add_cuda_test(test_cuda_copy lazy "devices=4,streams=lazy")
 add_cuda_test(test_cuda_copy apart "devices=4,peer=0,streams=lazy")
 foreach(mode eager lazy random)
-  add_cuda_test(test_cuda_failures ${mode} "devices=2,streams=${mode}")
+  add_cuda_test(test_cuda_failures ${mode} "devices=2,fill=0,streams=${mode}")
 endforeach()
+add_cuda_test(test_cuda_leaves eager streams=eager)
+add_cuda_test(test_cuda_leaves random "streams=random,order=random,seed=5")
+add_cuda_test(test_cuda_leaves reversed "streams=lazy,order=reversed")

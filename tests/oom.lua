@@ -52,7 +52,7 @@ local failures = 0
 local function exhaust(what, make, f, changes)
   for sticky = 0, 1 do
     local before = settled()
-    for n = 1, 200 do
+    for n = 1, 2000 do
       local args = make()
       local list = not changes and snapshot(args)
       nacre._fail_alloc(n, sticky == 1)
@@ -72,7 +72,7 @@ local function exhaust(what, make, f, changes)
       if not check(after == before, "%s, allocation %d (sticky %d): %d bytes more "
                    .. "are held", what, n, sticky, after - before) then return end
       if past then break end
-      check(n < 200, "%s does not come to an end", what)
+      check(n < 2000, "%s does not come to an end", what)
     end
   end
 end
@@ -204,6 +204,64 @@ local writes = {
 for what, f in pairs(writes) do
   case(what, function() return { big:clone() } end, f, true)
 end
+-- ---- recording and backward: either every leaf has its gradient, or none
+
+local function leaf(t) return t:clone():requires_grad_() end
+local recorded = {
+  rows = function(x) return (x:exp() * x + 1):tanh() end,
+  broadcast = function(x) return x * x[1] + x:sum(1) end,
+  folds = function(x) return x:amax(1) + x:prod(1) + x:norm(2, 1) end,
+  views = function(x) return x:t()["1:2"]:reshape(-1) * x[2][{ { 1, 1 } }] end,
+  lists = function(x)
+    local a, b = table.unpack(x:split(1))
+    return nacre.cat({ a * b, nacre.stack({ b, a })[1] })
+  end,
+  indices = function(x) return x[nacre.tensor { 2, 1, 2 }] * 2 end,
+  assignment = function(x)
+    local y = x * 1
+    y[1] = x[2]
+    y[nacre.tensor { 2 }] = x[1] * 2
+    y[2]:mul_(x[1])
+    return y * x
+  end,
+  lines = function(x) return x:softmax(1):cumsum(2):logsumexp(1) + x:std(1) end,
+  products = function(x) return x:mm(x:t()):matmul(x[1]) end,
+  types = function(x) return x:to("float64"):mul(2):to("float16") end,
+}
+for what, f in pairs(recorded) do
+  case(what .. ", recorded", function()
+    return { leaf(nacre.tensor { { 1, 2 }, { 3, 4.5 } }) }
+  end, function(x)
+    local ok, e = pcall(function() f(x):sum():backward() end)
+    check(ok == (x.grad ~= nil), "%s: a failure left a gradient", what)
+    if not ok then error(e, 0) end
+  end)
+  case(what .. ", recorded again", function()
+    return { leaf(nacre.tensor { { 1, 2 }, { 3, 4.5 } }) }
+  end, function(x)
+    local y = (f(x) ^ 2):sum()
+    local g = nacre.autograd.grad(y, x, { create_graph = true })
+    g:sum():backward()
+  end)
+end
+case("hooks", function() return { leaf(nacre.ones(2)) } end, function(x)
+  local y = x * 2
+  local h = y:register_hook(function(g) return g * 2 end)
+  y:sum():backward()
+  h:remove()
+end)
+case("custom functions", function() return { leaf(nacre.ones(2)) } end,
+     function(x)
+  local F = nacre.autograd.Function {
+    forward = function(ctx, t)
+      local y = t:exp()
+      ctx:save_for_backward(y, t)
+      return y
+    end,
+    backward = function(ctx, g) return g * ctx.saved_tensors[1] end }
+  F(x):sum():backward()
+end)
+
 local path = os.tmpname()
 for _, t in ipairs { big, half, big:t(), nacre.ones(0), nacre.ones({}) } do
   case("save", given(path, t), nacre.save)

@@ -11,14 +11,14 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index matmul random npy display errors)
+    index matmul random npy display errors grad_rows grad_families)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
-foreach(name boundary oom collect)
+foreach(name boundary oom autograd collect)
   add_nacre_test(${name} slow $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 set_tests_properties(collect PROPERTIES RUN_SERIAL ON) # reads /proc/self
-foreach(name tour digits)
+foreach(name tour digits autograd)
   add_nacre_test(script_${name} quick
     $<TARGET_FILE:nacre> ${CMAKE_SOURCE_DIR}/scripts/${name}.lua)
 endforeach()
@@ -52,6 +52,7 @@ endfunction()
 find_python_with(sys PYTHON)
 find_python_with(numpy PYTHON_NUMPY)
 find_python_with(pexpect PYTHON_PEXPECT)
+find_python_with(torch PYTHON_TORCH)
 if(PYTHON)
   add_nacre_test(readme quick ${PYTHON} ${TESTS}/readme.py
     $<TARGET_FILE:nacre> ${CMAKE_SOURCE_DIR}/README.md)
@@ -66,6 +67,10 @@ if(PYTHON_NUMPY)
     add_nacre_test(${name} slow ${PYTHON_NUMPY} ${TESTS}/${name}.py
       $<TARGET_FILE:nacre>)
   endforeach()
+endif()
+if(PYTHON_TORCH)
+  add_nacre_test(autograd_torch slow ${PYTHON_TORCH}
+    ${TESTS}/autograd_torch.py $<TARGET_FILE:nacre>)
 endif()
 if(PYTHON_PEXPECT)
   add_nacre_test(shell_terminal slow ${PYTHON_PEXPECT}

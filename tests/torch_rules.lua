@@ -17,7 +17,10 @@ local function is(t, dtype, want)
 end
 
 local function fails(message, f, ...)
-  local ok, e = pcall(f, ...)
+  local ok, e = pcall(function(...)
+    f(...)
+    nacre.synchronize()        -- a device may find out later
+  end, ...)
   assert(not ok, "no error; expected: " .. message)
   assert(tostring(e):find(message, 1, true), tostring(e))
 end

@@ -145,9 +145,10 @@ static void chooseprotection(void) {
 }
 
 int emu_arena_start(void) {
-  const size_t memory = (size_t)emu_lever.memory;
+  const size_t memory = ((size_t)emu_lever.memory + STEP - 1) / STEP * STEP;
   /* An address of its own is easily told from the host's. */
   void *wish = (void *)(uintptr_t)0x5e0000000000;
+  emu_lever.memory = (long long)memory;
   chooseprotection();
   emu_devicesize = memory * (size_t)emu_lever.devices;
   emu_arenasize = emu_devicesize + PINNED;

@@ -16,11 +16,12 @@
 ** nothing; `asan' lets AddressSanitizer watch it; `check' answers the
 ** callbacks of -fsanitize=thread, without its library, and so finds bad
 ** addresses, races within blocks, between blocks, streams and the host, and
-** reads of what was never written.
+** reads of what was never written; it takes nine bytes of the host for each
+** that the device uses, so give it little memory.
 **
 ** The environment's NACRE_EMULATION holds levers, "name=value,...":
 **   devices=1         how many devices, to 8
-**   memory=1G         of each device (K, M, G)
+**   memory=1G         of each device (K, M, G), in steps of 2M
 **   order=sequential  of threads and blocks: also reversed, random
 **   streams=eager     when work runs: also lazy (when awaited), random
 **   seed=1            of what is random

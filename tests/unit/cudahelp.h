@@ -37,4 +37,14 @@ static const Host host = {
   .parallel = nc_parallel
 };
 
+/* What stream `s' does next waits for what `other' has been given. */
+static inline int inorder(const Accelerator *a, Stream *s, Stream *other) {
+  Event *e;
+  int r = a->newevent(&e, 0);
+  if (r == NC_OK) r = a->record(e, other);
+  if (r == NC_OK) r = a->after(s, e);
+  a->freeevent(e);
+  return r;
+}
+
 #endif

@@ -29,9 +29,8 @@ static int begin(void **state) {
   if (nacre_plugin(&host, &cuda) != NC_OK) return -1;
   d = cuda->device[0];
   a = malloc(MOST);
-  b = malloc(MOST);
+  b = calloc(1, MOST);
   for (int64_t i = 0; i < MOST; i++) a[i] = (unsigned char)(i * 31 + i / 251);
-  memset(b, 0, MOST);
   return a && b ? 0 : -1;
 }
 
@@ -54,12 +53,16 @@ static void same(const void *x, const void *y, int64_t n) {
   if (n > 0) assert_memory_equal(x, y, (size_t)n);
 }
 
+static void clear(int64_t n) {
+  if (n > 0) memset(b, 0, (size_t)n);
+}
+
 static void test_pageable(void **state) {
   (void)state;
   for (int i = 0; i < SIZES; i++) {
     char *p = take(d, sizes[i] + 1);
     ok(d->copy(d, p + 1, a, sizes[i], nc_host(), 0));
-    memset(b, 0, (size_t)sizes[i] + 1);
+    clear(sizes[i] + 1);
     ok(d->tohost(d, b, p + 1, sizes[i], 0));
     same(a, b, sizes[i]);
     assert_int_equal(b[sizes[i]], 0);
@@ -152,10 +155,10 @@ static void test_across(void **state) {
         /* what the source's stream does next comes after the copy */
         ok(from->copy(from, x, b, sizes[k], nc_host(), 0));
         from->free(from, x, sizes[k]);
-        memset(b, 0, (size_t)sizes[k]);
+        clear(sizes[k]);
         ok(to->tohost(to, b, y, sizes[k], 0));
         same(a, b, sizes[k]);
-        memset(b, 0, (size_t)sizes[k]);
+        clear(sizes[k]);
         to->free(to, y, sizes[k]);
       }
 }
@@ -196,6 +199,7 @@ static void test_streams_take_turns(void **state) {
   (void)state;
   ok(cuda->newstream(&s[1], 0, 0));
   ok(cuda->newstream(&s[2], 0, -1));
+  for (int i = 1; i < 3; i++) ok(inorder(cuda, s[i], s[0]));
   for (int i = 0; i < 300; i++) {
     ok(cuda->setstream(s[i % 3]));
     ok(d->copy(d, x + i * 64, a + i * 64, 64, nc_host(), 0));

@@ -41,10 +41,15 @@ static int timed(Stream *s, Event *e, Event *f) {
 
 /* A block that two streams use, freed while the other one may be at work. */
 static int shared(const Device *d, void *p, Stream *s) {
+  Stream *first = cuda->defaultstream(0);
+  int r;
+  TRY(inorder(cuda, s, first));
   TRY(cuda->setstream(s));
   nc_touch(d, p);
-  TRY(d->copy(d, p, bytes, 50, nc_host(), 0));
-  return cuda->setstream(cuda->defaultstream(0));
+  r = d->copy(d, p, bytes, 50, nc_host(), 0);
+  TRY(cuda->setstream(first));
+  TRY(inorder(cuda, first, s));
+  return r;
 }
 
 static int other(void *p) {

@@ -234,6 +234,25 @@ static void test_longfolds(void **unused) {
   onefold(LINE_LARGEST, DT_f32, 1, &one, 1, 20000);
 }
 
+/* A mean far from 0 costs no accuracy. */
+static void test_farmean(void **unused) {
+  const int64_t size[2] = { 3, 700 };
+  const int64_t step[2] = { 700, 1 };
+  Twin x = vector(DT_f32, 2100, 0);
+  LineCall c = { .op = LINE_VAR, .dims = 2, .correction = 1 }, g;
+  (void)unused;
+  for (int64_t i = 0; i < 2100; i++)
+    put(x.cpu, i, 1e5 + (double)below(256) / 128);
+  nc_release(x.gpu);
+  x.gpu = twin(x.cpu);
+  shape(x, 2, size, step, 0);
+  bothlines(&c, &g, x, DT_f32, 1, size, 1);
+  same(c.y, g.y, 1e-5, 0);
+  droplines(&c);
+  droplines(&g);
+  drop(x);
+}
+
 static void test_empty(void **unused) {
   const int64_t size[2] = { 3, 0 };
   (void)unused;
@@ -505,7 +524,8 @@ static void test_gather(void **unused) {
 static void onescatter(DType type, int64_t rows, int64_t length,
                        int distinct) {
   const int64_t size[2] = { rows, length }, step[2] = { length, 1 };
-  Twin x = vector(type, rows * length, 0), other = vector(type, rows / 2 * length, 0);
+  Twin x = vector(type, rows * length, 0);
+  Twin other = vector(type, rows / 2 * length, 0);
   const int64_t some[2] = { rows / 2, length };
   Twin offset = indices(rows / 2, 1);
   Gather c = { .picked = 1, .at = 0, .distinct = distinct }, g;
@@ -626,13 +646,14 @@ static int forget(void **unused) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, remember, forget)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(test_##name, remember, forget)
   const struct CMUnitTest tests[] = {
-    TEST(folds),      TEST(longfolds),     TEST(empty),     TEST(sweeps),
-    TEST(longsweeps), TEST(sharedsoftmax), TEST(sequences), TEST(draws),
-    TEST(places),     TEST(trues),         TEST(lonetrue),  TEST(gather),
-    TEST(scatter),    TEST(collisions),    TEST(wrongscatter),
-    TEST(expect),
+    TEST(folds),         TEST(longfolds), TEST(farmean),    TEST(empty),
+    TEST(sweeps),        TEST(longsweeps), TEST(sharedsoftmax),
+    TEST(sequences),     TEST(draws),     TEST(places),     TEST(trues),
+    TEST(lonetrue),      TEST(gather),    TEST(scatter),    TEST(collisions),
+    TEST(wrongscatter),  TEST(expect),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -161,6 +161,7 @@ static void test_used_elsewhere(void **state) {
   (void)state;
   ok(cuda->newstream(&s, 0, 0));
   ok(cuda->setstream(s));
+  ok(inorder(cuda, s, cuda->defaultstream(0)));
   nc_touch(d, a + 999);
   assert_int_equal(cudaMemsetAsync(a, 1, 1000, nc_current(d)), cudaSuccess);
   ok(cuda->setstream(cuda->defaultstream(0)));

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* cpucumulate.c - running products, sums of exponentials, extremes: CPU. */
+#include <math.h>
+
+#include "cpu.h"
+#include "lines.h"
+
+#define BLOCK 65536           /* elements between two looks at the interrupt */
+
+#define EACH(body)                                                            \
+  for (int64_t i = 0; i < n && !nc_interrupted;)                              \
+    for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) body
+
+static void product(const Lines *l, void *dst, const void *src) {
+  const int64_t n = l->length;
+  const DType type = l->t->dtype;
+  double p = 1;
+  if (type == DT_i64) {
+    const int64_t *x = src;
+    int64_t *y = dst, whole = 1;
+    EACH(y[i] = whole *= x[i];)
+  } else if (type == DT_f32) {
+    const float *x = src;
+    float *y = dst;
+    EACH(y[i] = (float)(p *= (double)x[i]);)
+  } else {
+    const double *x = src;
+    double *y = dst;
+    EACH(y[i] = p *= x[i];)
+  }
+}
+
+static double logadd(double a, double b) {
+  double high = a > b || a != a ? a : b, low = a > b || a != a ? b : a;
+  if (isinf(high) || high != high) return high;
+  return high + log1p(exp(low - high));
+}
+
+static void logsum(const Lines *l, void *dst, const void *src) {
+  const int64_t n = l->length;
+  double s = -INFINITY;
+  if (l->t->dtype == DT_f32) {
+    const float *x = src;
+    float *y = dst;
+    EACH(y[i] = (float)(s = logadd(s, (double)x[i]));)
+  } else {
+    const double *x = src;
+    double *y = dst;
+    EACH(y[i] = s = logadd(s, x[i]);)
+  }
+}
+
+/* Positions; `low': of the smallest. */
+static void extreme(const Lines *l, int64_t *at, const void *src, int low) {
+  const int64_t n = l->length;
+  int64_t best = 0;
+#define OF(type)                                                              \
+  do {                                                                        \
+    const type *x = src;                                                      \
+    EACH({                                                                    \
+      const type v = x[i], m = x[best];                                       \
+      if (v != v || (m == m && (low ? v <= m : v >= m))) best = i;            \
+      at[i] = best + 1;                                                       \
+    })                                                                        \
+  } while (0)
+  if (l->t->dtype == DT_i64) OF(int64_t);
+  else if (l->t->dtype == DT_f32) OF(float);
+  else OF(double);
+#undef OF
+}
+
+typedef struct Job {
+  Lines in;
+  Tensor *out;                /* in the shape of in.t */
+  LineOp op;
+} Job;
+
+static void lines(void *ctx, int64_t begin, int64_t end) {
+  const Job *j = ctx;
+  const int64_t n = j->in.length;
+  const int64_t size = nc_dtypesize(j->in.t->dtype);
+  const int64_t outsize = nc_dtypesize(j->out->dtype);
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    const char *x = (const char *)nc_data(j->in.t) + i * n * size;
+    char *y = (char *)nc_data(j->out) + i * n * outsize;
+    if (j->op == LINE_CUMPROD) product(&j->in, y, x);
+    else if (j->op == LINE_LOGCUMSUMEXP) logsum(&j->in, y, x);
+    else extreme(&j->in, (int64_t *)(void *)y, x, j->op == LINE_CUMMIN);
+  }
+}
+
+static int dimof(unsigned dims) {
+  int d = 0;
+  while (!(dims >> d & 1)) d++;
+  return d;
+}
+
+int nc_cpucumulate(const LineCall *c) {
+  Tensor *y = c->y ? c->y : c->at;
+  Job j = { .op = c->op };
+  int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
+  if (r == NC_OK)
+    r = nc_new(&j.out, nc_device(c->x), c->y ? j.in.t->dtype : DT_i64,
+               j.in.t->nd, j.in.t->size);
+  if (r == NC_OK)
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
+  if (r == NC_OK) r = nc_unlines(y, j.out, dimof(c->dims));
+  nc_release(j.in.t);
+  nc_release(j.out);
+  return r;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cpusearch.c - on the CPU: places in sorted sequences, the order of rows,
+** counts of numbers.
+*/
+#include <string.h>
+
+#include "cpu.h"
+
+#define PIECE 16384           /* elements between two looks at the interrupt */
+
+/*
+** Places by bisection
+*/
+typedef struct Search {
+  const Tensor *seq, *x;
+  int64_t *at;
+  int64_t n, m;               /* elements of a sequence; values for it */
+  int right;
+} Search;
+
+/* nan lies behind all others. */
+#define BISECT(type)                                                          \
+  static int64_t bisect_##type(const type *s, int64_t n, type v, int right) { \
+    int64_t low = 0, high = n;                                                \
+    while (low < high) {                                                      \
+      const int64_t mid = low + (high - low) / 2;                             \
+      if (right ? !(s[mid] > v) : !(s[mid] >= v)) low = mid + 1;              \
+      else high = mid;                                                        \
+    }                                                                         \
+    return low + 1;                                                           \
+  }                                                                           \
+  static void search_##type(const Search *s, int64_t from, int64_t to) {      \
+    const type *seq = nc_data(s->seq), *x = nc_data(s->x);                    \
+    for (int64_t i = from; i < to; i++) {                                     \
+      const type *own = s->seq->nd == 1 ? seq : seq + i / s->m * s->n;        \
+      s->at[i] = bisect_##type(own, s->n, x[i], s->right);                    \
+    }                                                                         \
+  }
+BISECT(int64_t)
+BISECT(float)
+BISECT(double)
+
+static void searches(void *ctx, int64_t begin, int64_t end) {
+  const Search *s = ctx;
+  for (int64_t i = begin; i < end && !nc_interrupted; i += PIECE) {
+    const int64_t to = end - i < PIECE ? end : i + PIECE;
+    if (s->x->dtype == DT_i64) search_int64_t(s, i, to);
+    else if (s->x->dtype == DT_f32) search_float(s, i, to);
+    else search_double(s, i, to);
+  }
+}
+
+int nc_cpusearch(Tensor *at, const Tensor *seq, const Tensor *x, int right) {
+  Search s = { .seq = seq, .x = x, .at = nc_data(at), .right = right };
+  s.n = seq->size[seq->nd - 1];
+  s.m = x->nd ? x->size[x->nd - 1] : 1;
+  return nc_parallel(nc_numel(x), 4096, searches, &s);
+}
+
+/*
+** Rows as text: keys with their highest byte first compare as bytes do
+*/
+static void storekeys(unsigned char *to, const Tensor *x, int64_t from,
+                      int64_t n) {
+  const int64_t size = nc_dtypesize(x->dtype);
+  const unsigned char *p = (const unsigned char *)nc_data(x) + from * size;
+  for (int64_t i = 0; i < n; i++, p += size) {
+    uint64_t key = nc_sortkey(x->dtype, p);
+    for (int64_t b = size - 1; b >= 0; b--, key >>= 8)
+      to[i * size + b] = (unsigned char)key;
+  }
+}
+
+/* Stable; the result is in *v. */
+static int mergerows(int64_t **v, int64_t *w, int64_t n,
+                     const unsigned char *keys, size_t bytes) {
+  for (int64_t run = 1; run < n; run *= 2) {
+    for (int64_t i = 0; i < n && !nc_interrupted; i += 2 * run) {
+      int64_t a = i, enda = n - i < run ? n : i + run;
+      int64_t b = enda, endb = n - b < run ? n : b + run;
+      for (int64_t k = i; k < endb; k++) {
+        const int second = a == enda ||
+            (b < endb && memcmp(keys + (size_t)(*v)[b] * bytes,
+                                keys + (size_t)(*v)[a] * bytes, bytes) < 0);
+        w[k] = second ? (*v)[b++] : (*v)[a++];
+      }
+    }
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    int64_t *t = *v;
+    *v = w;
+    w = t;
+  }
+  return NC_OK;
+}
+
+int nc_cpusortrows(Tensor *at, const Tensor *x) {
+  const int64_t n = x->size[0], m = x->size[1];
+  const int64_t bytes = m * nc_dtypesize(x->dtype);
+  int64_t *y = nc_data(at), *v, *w;
+  void *keys = NULL, *more = NULL;
+  int r = nc_hostalloc(&keys, n * bytes);
+  if (r == NC_OK) r = nc_hostalloc(&more, 2 * n * (int64_t)sizeof *v);
+  if (r == NC_OK) {
+    v = more;
+    w = v + n;
+    for (int64_t i = 0; i < n && !nc_interrupted; i++) {
+      storekeys((unsigned char *)keys + i * bytes, x, i * m, m);
+      v[i] = i;
+    }
+    r = mergerows(&v, w, n, keys, (size_t)bytes);
+    for (int64_t i = 0; r == NC_OK && i < n; i++) y[i] = v[i] + 1;
+  }
+  nc_hostfree(keys, n * bytes);
+  nc_hostfree(more, 2 * n * (int64_t)sizeof *v);
+  return r;
+}
+
+/*
+** Counts
+*/
+int nc_cpubins(Tensor *y, const Tensor *x, const Tensor *weight) {
+  const int64_t n = nc_numel(x), *at = nc_data(x);
+  const double *w = weight ? nc_data(weight) : NULL;
+  int64_t *count = nc_data(y);
+  double *sum = nc_data(y);
+  for (int64_t i = 0; i < n && !nc_interrupted;)
+    for (int64_t end = n - i < PIECE ? n : i + PIECE; i < end; i++) {
+      if (w) sum[at[i]] += w[i];
+      else count[at[i]]++;
+    }
+  return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** scan.c - running products, extremes and logarithmic sums along a dimension,
+** and differences of neighbours.
+*/
+#include <string.h>
+
+#include "compose.h"
+#include "grad.h"
+#include "op.h"
+#include "sort.h"
+
+/* *y = op along dim of x: in the type of x, or positions */
+static int running(Tensor **y, Tensor *x, int dim, LineOp op) {
+  const int places = op == LINE_CUMMAX || op == LINE_CUMMIN;
+  const Device *d = nc_device(x);
+  LineCall l = { .op = op, .x = x, .dims = 1u << dim };
+  const int64_t n = nc_numel(x);
+  Tensor *t;
+  int r = NC_OK;
+  TRY(nc_new(&t, d, places ? DT_i64 : x->dtype, x->nd, x->size));
+  if (places) l.at = t;
+  else l.y = t;
+  l.length = x->nd ? x->size[dim] : 1;
+  l.lines = n ? n / l.length : 0;
+  nc_count(n, 2 * n * nc_dtypesize(x->dtype));
+  if (n > 0) r = d->lines(d, &l);
+  if (r == NC_OK) *y = t;
+  else nc_release(t);
+  return r;
+}
+
+int nc_op_cumprod(Call *c) {
+  Tensor *x = c->arg[0].t, *cast = NULL;
+  DType type = c->arg[2].dtype;
+  int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
+  if (!nc_device(x)->cumulates) return nc_byhost(c, nc_device(x));
+  if (type == DT_NONE)
+    type = nc_category(x->dtype) == NC_FLOAT ? x->dtype : DT_i64;
+  if (r == NC_OK) r = nc_cast(&cast, x, type);
+  if (r == NC_OK) r = running(&c->out[0], cast, dim, LINE_CUMPROD);
+  nc_release(cast);
+  return nc_blamed(r, "cumprod", c->arg, 1);
+}
+
+int nc_op_logcumsumexp(Call *c) {
+  Tensor *x = c->arg[0].t;
+  int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
+  if (!nc_device(x)->cumulates) return nc_byhost(c, nc_device(x));
+  if (r == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
+    r = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
+                nc_dtypename(x->dtype));
+    nc_hint("self:to(\"float32\") first");
+  }
+  if (r == NC_OK) r = running(&c->out[0], x, dim, LINE_LOGCUMSUMEXP);
+  return nc_blamed(r, "logcumsumexp", c->arg, 1);
+}
+
+/* Positions by the device; the elements are picked by them. */
+static int extremes(Call *c, LineOp op) {
+  Tensor *x = c->arg[0].t;
+  int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
+  if (!nc_device(x)->cumulates) return nc_byhost(c, nc_device(x));
+  if (r == NC_OK) r = running(&c->out[1], x, dim, op);
+  if (r == NC_OK) r = nc_along(&c->out[0], x, c->out[1], dim);
+  if (r != NC_OK) {
+    nc_release(c->out[1]);
+    c->out[1] = NULL;
+  }
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+}
+
+int nc_op_cummax(Call *c) {
+  return extremes(c, LINE_CUMMAX);
+}
+
+int nc_op_cummin(Call *c) {
+  return extremes(c, LINE_CUMMIN);
+}
+
+/*
+** Differences
+*/
+/* With what stands before and behind it; bools differ or do not. */
+static Tensor *extended(Draft *w, const Call *c, Tensor *x, int dim) {
+  Tensor *part[3];
+  int n = 0;
+  if (c->arg[3].t) part[n++] = c->arg[3].t;
+  part[n++] = x;
+  if (c->arg[4].t) part[n++] = c->arg[4].t;
+  return n == 1 ? x : nc_joined(w, part, n, dim);
+}
+
+int nc_op_diff(Call *c) {
+  Tensor *x = c->arg[0].t;
+  const int64_t times = c->arg[1].s.i;
+  Draft w = { 0 };
+  int dim = 0;
+  w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
+  if (w.status == NC_OK && x->nd == 0)
+    w.status = nc_fail(NC_ESHAPE, "needs at least one dimension");
+  if (w.status == NC_OK && times < 0)
+    w.status = nc_fail(NC_EVALUE, "n is %lld, and must not be negative",
+                       (long long)times);
+  if (w.status == NC_OK && times > 0) x = extended(&w, c, x, dim);
+  for (int64_t i = 0; w.status == NC_OK && i < times && x->size[dim] > 0; i++) {
+    const int64_t n = x->size[dim] - 1;
+    Draft step = { 0 };
+    Tensor *y = NULL;
+    int r;
+    nc_give(&step, &y, nc_row2(&step, x->dtype == DT_b8 ? OP_logical_xor
+                                                         : OP_sub,
+                               nc_part(&step, x, dim, 1, n),
+                               nc_part(&step, x, dim, 0, n)));
+    r = nc_finish(&step);
+    if (i > 0) nc_release(w.t[--w.n]);          /* the last but one */
+    x = nc_held(&w, r, y);
+  }
+  if (w.status == NC_OK && times == 0) x = nc_row1(&w, OP_clone, x);
+  nc_give(&w, &c->out[0], x);
+  return nc_blamed(nc_finish(&w), "diff", c->arg, 1);
+}
+
+/*
+** Gradients
+*/
+static Tensor *flipped(Draft *w, Tensor *x, int dim) {
+  Index ix[NC_MAXDIM];
+  Tensor *y = NULL;
+  int r;
+  if (w->status != NC_OK || x->nd == 0 || x->size[dim] < 2) return x;
+  memset(ix, 0, sizeof ix);
+  for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
+  ix[dim].kind = IX_TENSOR;
+  r = nc_counted(&ix[dim].t, x, x->size[dim], 1);
+  if (r == NC_OK) r = nc_index(&y, x, ix, dim + 1);
+  nc_release(ix[dim].t);
+  return nc_held(w, r, y);
+}
+
+/* Running op from the last element on. */
+static Tensor *backwards(Draft *w, Family op, Tensor *x, int dim) {
+  Call c = nc_callof(op, flipped(w, x, dim));
+  nc_setint(&c, 1, dim + 1);
+  return flipped(w, nc_do(w, &c), dim);
+}
+
+/* Up to the first zero of a line by division.  To the zero itself goes what
+   follows, without that factor; behind it all products are 0. */
+int nc_grad_cumprod(FamilyGrad *g) {
+  Draft w = { 0 };
+  Tensor *x, *y, *gy = g->g[0], *zero, *seen, *first, *rest, *before;
+  int dim = 0;
+  w.status = nc_operand(g, 0, &x);
+  if (w.status == NC_OK) w.status = nc_result(g, 0, &y);
+  if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
+  if (w.status != NC_OK) return w.status;
+  zero = nc_rownumber(&w, OP_eq, x, nc_int(0));
+  seen = nc_do1(&w, FAM_cumsum, zero, dim + 1, 0);
+  first = nc_row2(&w, OP_logical_and, zero,
+                  nc_rownumber(&w, OP_eq, seen, nc_int(1)));
+  before = nc_rownumber(&w, OP_eq, seen, nc_int(0));
+  Arg one[3] = { { .t = first }, { .s = nc_int(1) }, { .t = x } };
+  rest = nc_do1(&w, FAM_cumprod, nc_row(&w, OP_where, one, NULL), dim + 1, 0);
+  rest = backwards(&w, FAM_cumsum, nc_row2(&w, OP_mul, gy, rest), dim);
+  rest = nc_whereelse(&w, first, rest, nc_int(0));
+  one[0].t = zero;
+  x = nc_row(&w, OP_where, one, NULL);
+  y = backwards(&w, FAM_cumsum, nc_row2(&w, OP_mul, gy, y), dim);
+  y = nc_row2(&w, OP_true_divide, y, x);
+  y = nc_row3(&w, OP_where, before, y, rest);
+  nc_give(&w, &g->d[0], y);
+  return nc_finish(&w);
+}
+
+/* exp(x) times the running sum, from the end, of g*exp(-y), by logarithms:
+   those of g where it is positive, and of -g where that is. */
+static Tensor *logpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+  Tensor *t = nc_row1(w, OP_log, nc_rownumber(w, OP_maximum, g, nc_int(0)));
+  t = backwards(w, FAM_logcumsumexp, nc_row2(w, OP_sub, t, y), dim);
+  return nc_row1(w, OP_exp, nc_row2(w, OP_add, t, x));
+}
+
+int nc_grad_logcumsumexp(FamilyGrad *g) {
+  Draft w = { 0 };
+  Tensor *x, *y, *plus, *minus;
+  int dim = 0;
+  w.status = nc_operand(g, 0, &x);
+  if (w.status == NC_OK) w.status = nc_result(g, 0, &y);
+  if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
+  if (w.status != NC_OK) return w.status;
+  plus = logpart(&w, g->g[0], x, y, dim);
+  minus = logpart(&w, nc_row1(&w, OP_neg, g->g[0]), x, y, dim);
+  nc_give(&w, &g->d[0], nc_row2(&w, OP_sub, plus, minus));
+  return nc_finish(&w);
+}
