@@ -83,6 +83,7 @@ typedef struct Signature {
   int inplace;                /* is there a name_ ? */
   Param param[NC_MAXARG];
   const char *results;        /* text behind "->", or "" */
+  int boxes;                  /* for so many results, at most */
 } Signature;
 
 void nl_parsesignature(Signature *s, const char *name, const char *text);

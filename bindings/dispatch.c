@@ -219,10 +219,10 @@ static int results(lua_State *L, const Signature *s, Call *c, int box,
     lua_pushvalue(L, 1);          /* it gave back what it was given */
     return 1;
   }
-  lua_pushvalue(L, box);
-  if (*(Tensor **)lua_touserdata(L, box + 1) == NULL) return 1;
-  lua_pushvalue(L, box + 1);
-  return 2;
+  int n = 1;
+  while (n < s->boxes && *(Tensor **)lua_touserdata(L, box + n)) n++;
+  for (int i = 0; i < n; i++) lua_pushvalue(L, box + i);
+  return n;
 }
 
 /* Recorded, an operation keeps values of self that its in-place form is
@@ -256,12 +256,12 @@ static int family(lua_State *L, int into) {
     else memset(c, 0, sizeof *c);
     c->op = f;
     box = lua_gettop(L) + 1;
-    for (int i = 0; i < NC_MAXOUT; i++) y[i] = nl_newbox(L);
+    for (int i = 0; i < s->boxes; i++) y[i] = nl_newbox(L);
     memcpy(c->arg, a.arg, sizeof c->arg);
     if (s->n && s->param[0].type == P_TENSOR) self = a.arg[0].t;
     r = into ? apart(L, &c->arg[0].t) : NC_OK;
     if (r == NC_OK) r = nc_call(c);
-    for (int i = 0; i < NC_MAXOUT; i++) {
+    for (int i = 0; i < s->boxes; i++) {
       *y[i] = c->out[i];
       c->out[i] = NULL;
     }

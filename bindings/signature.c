@@ -106,9 +106,11 @@ void nl_parsesignature(Signature *s, const char *name, const char *text) {
   s->name = name;
   s->n = s->positional = s->inplace = 0;
   s->results = "";
+  s->boxes = 1;
   for (text = skip(text); *text; text = skip(text)) {
     if (text[0] == '-' && text[1] == '>') {
       s->results = text + 3;
+      for (text = s->results; *text; text++) s->boxes += *text == ',';
       return;
     }
     if (*text == '*') byname = 1, text++;

@@ -273,7 +273,8 @@ const Accelerator *nc_opened(void);
 typedef struct Host {
   int abi;                    /* NC_ABI */
   size_t loop, device;        /* sizes of structures */
-  int ops;                    /* OP_COUNT */
+  int ops;                    /* OP_COUNT, and what they are */
+  const OpInfo *op;
   const char *version;
   volatile sig_atomic_t *interrupted;
   int (*fail)(int code, const char *fmt, ...);

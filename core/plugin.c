@@ -33,6 +33,7 @@ static const Host host = {
   .loop = sizeof(Loop),
   .device = sizeof(Device),
   .ops = OP_COUNT,
+  .op = nc_opinfo,
   .version = NC_VERSION,
   .interrupted = &nc_interrupted,
   .fail = nc_fail,

@@ -291,7 +291,7 @@ typedef enum Family {
 } Family;
 #undef FAMILY
 
-#define NC_MAXOUT 2
+#define NC_MAXOUT 3
 
 typedef struct Call {
   Family op;

@@ -311,6 +311,7 @@ int nc_cuda_lines(const Device *d, const LineCall *c) {
     case LINE_VAR:
     case LINE_STD: r = fold(d, c, nc_linevar); break;
     case LINE_LOGSUMEXP: r = fold(d, c, nc_linesum); break;
+    default: return nc_fail(NC_EDEVICE, "%s cannot do this", d->name);
   }
   return r == NC_OK ? nc_launched(d, name[c->op]) : r;
 }

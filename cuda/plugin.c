@@ -4,8 +4,11 @@
 ** from the same headers, looks for devices, and gives the table of what they
 ** can do.
 */
+#include <string.h>
+
 #include "events.h"
 #include "probe.h"
+#include "run.h"
 
 const Host *nc_hostside;
 
@@ -76,9 +79,16 @@ static Accelerator accelerator = {
   .failed = nc_failed
 };
 
+/* A kernel is asked for by its row's number. */
+static int samerows(const Host *h) {
+  for (int i = 0; i < OP_COUNT; i++)
+    if (strcmp(h->op[i].name, nc_rowname((Op)i)) != 0) return 0;
+  return 1;
+}
+
 static int sameheaders(const Host *h) {
   if (h->abi == NC_ABI && h->loop == sizeof(Loop) &&
-      h->device == sizeof(Device) && h->ops == OP_COUNT)
+      h->device == sizeof(Device) && h->ops == OP_COUNT && samerows(h))
     return NC_OK;
   h->fail(NC_EDEVICE, "its plug-in is of another build (version " NC_VERSION
           ", the program is %s)", h->version);

@@ -103,6 +103,11 @@ endif()
 # ---- the CUDA plug-in, in C
 include(${TESTS}/cuda.cmake)
 
+# ---- the emulator itself
+if(TARGET nacre_cuda_emulated)
+  include(${TESTS}/emulation/tests.cmake)
+endif()
+
 # ---- what is built for other machines
 include(${TESTS}/shipping.cmake)
 
