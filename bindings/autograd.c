@@ -515,6 +515,25 @@ int nl_pushautograd(lua_State *L) {
   return 1;
 }
 
+/* For help and completion: what autograd.lua makes. */
+const Bound nl_autograd[] = {
+  { "grad", NULL, "outputs:any, inputs:any, *, grad_outputs=nil, "
+    "retain_graph=nil, create_graph=false, allow_unused=false -> tensors",
+    "the gradients of outputs with respect to inputs, which keep theirs", 1 },
+  { "backward", NULL, "tensors:any, grad_tensors=nil, *, retain_graph=nil, "
+    "create_graph=false", "t:backward() of several tensors at once", 1 },
+  { "Function", NULL, "definition:any -> function",
+    "an operation with a backward of its own: definition has forward(ctx, "
+    "...) and backward(ctx, g, ...); ctx:save_for_backward(...) there is "
+    "ctx.saved_tensors here", 1 },
+  { "gradcheck", NULL, "fn:any, inputs:any, *, eps=1e-6, atol=1e-5, "
+    "rtol=1e-3, raise=true -> boolean",
+    "does backward of fn agree with differences, in float64?", 1 },
+  { "gradgradcheck", NULL, "fn:any, inputs:any, *, eps=1e-6, atol=1e-5, "
+    "rtol=1e-3, raise=true -> boolean", "the same for second derivatives", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};
+
 const Bound nl_gradients[] = {
   { "backward", backward, BACKWARD,
     "adds the gradient of self to the grad of every leaf that it depends on "

@@ -139,6 +139,7 @@ extern const Bound nl_place[];                /* place.c */
 extern const Bound nl_cuda[];                 /* cuda.c: nacre.cuda */
 extern const Bound nl_stream[];               /* stream.c: methods */
 extern const Bound nl_gradients[];            /* autograd.c */
+extern const Bound nl_autograd[];             /* names in nacre.autograd */
 extern const Bound nl_event[];
 
 int nl_getfield(lua_State *L);                /* methods.c: t[key] */
@@ -154,6 +155,14 @@ typedef struct Embedded {     /* a text in Lua, see repl/embed.cmake */
 } Embedded;
 
 extern const Embedded nl_embedded[];
+
+/* Operations written in Lua (composed.c): push one, what is known of it (by
+   its name or itself, at index i); add their names to the list on top, which
+   has n; make all in the table on top. */
+int nl_pushcomposed(lua_State *L, const char *name, int where);
+int nl_composedinfo(lua_State *L, int i);
+int nl_composednames(lua_State *L, int n, int all);
+void nl_makecomposed(lua_State *L, int where);
 int nl_pairs(lua_State *L);
 
 /*

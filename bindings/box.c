@@ -80,7 +80,8 @@ static void setstring(lua_State *L, const char *key, const char *value) {
   lua_setfield(L, -2, key);
 }
 
-/* The Lua function that called, if there is one: its file and line. */
+/* The Lua function that called, if there is one, and is not the binding's
+   own: its file and line. */
 static void setposition(lua_State *L, int *operator) {
   lua_Debug ar;
   *operator = 0;
@@ -93,7 +94,7 @@ static void setposition(lua_State *L, int *operator) {
   }
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline <= 0) continue;
+    if (ar.currentline <= 0 || strncmp(ar.source, "=nacre.", 7) == 0) continue;
     setstring(L, "file", ar.short_src);
     lua_pushinteger(L, ar.currentline);
     lua_setfield(L, -2, "line");

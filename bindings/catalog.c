@@ -16,7 +16,8 @@ static const Bound *const bounds[] = {
 
 /* What is not in `nacre' itself, and what stands before its names there. */
 static const struct { const char *prefix; const Bound *list; } others[] = {
-  { "cuda.", nl_cuda }, { "Stream:", nl_stream }, { "Event:", nl_event }
+  { "cuda.", nl_cuda }, { "autograd.", nl_autograd },
+  { "Stream:", nl_stream }, { "Event:", nl_event }
 };
 #define NOTHERS (sizeof others / sizeof *others)
 
@@ -123,6 +124,7 @@ void nl_makeall(lua_State *L, int where) {
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++) make(L, t, b->name, where);
   for (size_t i = 0; i < NCASTS; i++) make(L, t, casts[i].name, where);
+  nl_makecomposed(L, where);
 }
 
 /*
@@ -202,14 +204,15 @@ static int otherinfo(lua_State *L, const char *name, lua_CFunction f) {
 /* nacre._info(name), or of a function of one of the others */
 int nl_info(lua_State *L) {
   if (lua_iscfunction(L, 1)) return otherinfo(L, NULL, lua_tocfunction(L, 1));
-  if (lua_isfunction(L, 1)) return 0;
+  if (lua_isfunction(L, 1)) return nl_composedinfo(L, 1);
   const char *given = luaL_checkstring(L, 1), *name = basename(L, given);
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n), where = NL_FUNCTION | NL_METHOD;
   const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
   Signature s;
   if (name != given && !pushinto(L, name, n)) return 0;
-  if (op < 0 && f < 0 && b == NULL) return otherinfo(L, name, NULL);
+  if (op < 0 && f < 0 && b == NULL)
+    return otherinfo(L, name, NULL) || nl_composedinfo(L, 1);
   lua_createtable(L, 0, 10);
   setinfo(L, "name", name);
   if (op >= 0) rowinfo(L, op);
@@ -253,6 +256,7 @@ int nl_names(lua_State *L) {
       lua_pushfstring(L, "%s%s", others[i].prefix, b->name);
       lua_rawseti(L, -2, ++n);
     }
+  nl_composednames(L, n, all);
   lua_pushvalue(L, -2);
   lua_pushvalue(L, -2);
   lua_call(L, 1, 0);

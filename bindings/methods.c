@@ -263,6 +263,12 @@ int nl_getfield(lua_State *L) {
       }
     if (field(L, nl_checktensor(L, 1), key)) return 1;
     if (nl_gradfield(L, nl_checktensor(L, 1), key)) return 1;
+    if (nl_pushcomposed(L, key, NL_METHOD)) {
+      lua_pushvalue(L, 2);
+      lua_pushvalue(L, -2);
+      lua_rawset(L, lua_upvalueindex(1));
+      return 1;
+    }
     if (!slicetext(key)) return nomethod(L, key);
   }
   return nl_index(L);

@@ -201,7 +201,8 @@ static int lookup(lua_State *L) {
     return 1;
   }
   if (!(strcmp(name, "autograd") == 0 && nl_pushautograd(L)) &&
-      !nl_pushtable(L, name) && !nl_pushfunction(L, name, NL_FUNCTION))
+      !nl_pushtable(L, name) && !nl_pushfunction(L, name, NL_FUNCTION) &&
+      !nl_pushcomposed(L, name, NL_FUNCTION))
     return 0;
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);

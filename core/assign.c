@@ -58,7 +58,7 @@ static int spread(Tensor **y, Tensor *value, const Picks *k) {
   return r;
 }
 
-int nc_put(const Plan *p, Tensor *value, Scalar number, int adds) {
+int nc_put(const Plan *p, Tensor *value, Scalar number, Put put) {
   Tensor *own = NULL, *trim = NULL, *wide = NULL;
   Picks k;
   int r;
@@ -67,7 +67,8 @@ int nc_put(const Plan *p, Tensor *value, Scalar number, int adds) {
       (r = trimmed(&trim, own, k.nd)) == NC_OK &&
       (r = spread(&wide, trim, &k)) == NC_OK) {
     k.g.other = wide;
-    r = adds ? nc_accumulate(&k.g) : nc_scatter(&k.g);
+    k.g.fold = (GatherFold)(put - PUT_ADD);
+    r = put == PUT_SET ? nc_scatter(&k.g) : nc_accumulate(&k.g);
   }
   nc_release(own);
   nc_release(trim);
@@ -106,7 +107,7 @@ int nc_assign(const Plan *p, Tensor *value, Scalar number) {
       nc_device(p->by[0].t) == nc_device(p->view) &&
       (value == NULL || nc_numel(value) == 1))
     return choose(p, value, number);
-  if (p->n > 0) return nc_put(p, value, number, 0);
+  if (p->n > 0) return nc_put(p, value, number, PUT_SET);
   if (value == NULL) return nc_fill(p->view, number);
   TRY(trimmed(&trim, value, p->view->nd));
   r = nc_copy(p->view, trim);
@@ -118,11 +119,25 @@ int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
                 Scalar number) {
   Plan p;
   if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
-    return nc_setrecorded(t, ix, n, value, number);
+    return nc_setrecorded(t, ix, n, value, number, PUT_SET);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
   if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
   TRY(nc_plan(&p, t, ix, n));
   r = nc_assign(&p, value, number);
+  nc_release(p.view);
+  return nc_blameindex(r, t, "value", value);
+}
+
+int nc_putindex(Tensor *t, const Index ix[], int n, Tensor *value,
+                Scalar number, Put put) {
+  Plan p;
+  if (put == PUT_SET) return nc_setindex(t, ix, n, value, number);
+  if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
+    return nc_setrecorded(t, ix, n, value, number, put);
+  int r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+  TRY(nc_plan(&p, t, ix, n));
+  r = nc_put(&p, value, number, put);
   nc_release(p.view);
   return nc_blameindex(r, t, "value", value);
 }

@@ -6,12 +6,12 @@
 
 #include "op.h"
 
-Tensor *nc_held(Draft *d, int r, Tensor *t) {
+Tensor *nc_held(Draft *d, int r, Tensor **t) {
   if (d->status != NC_OK) r = d->status;
   if (r == NC_OK && d->n == NC_DRAFT)
     r = nc_fail(NC_EVALUE, "a composed operation is too long");
-  if (r == NC_OK) return d->t[d->n++] = t;
-  nc_release(t);
+  if (r == NC_OK) return d->t[d->n++] = *t;
+  nc_release(*t);
   d->status = r;
   return NULL;
 }
@@ -19,7 +19,7 @@ Tensor *nc_held(Draft *d, int r, Tensor *t) {
 Tensor *nc_row(Draft *d, Op op, const Arg in[], const double par[2]) {
   Tensor *y = NULL;
   if (d->status != NC_OK) return NULL;
-  return nc_held(d, nc_apply(&y, op, in, par, NULL), y);
+  return nc_held(d, nc_apply(&y, op, in, par, NULL), &y);
 }
 
 Tensor *nc_row3(Draft *d, Op op, Tensor *a, Tensor *b, Tensor *c) {
@@ -49,13 +49,13 @@ Tensor *nc_fold(Draft *d, Op op, Tensor *x, unsigned dims, int keepdim) {
   Tensor *y = NULL;
   if (d->status != NC_OK) return NULL;
   return nc_held(d, nc_reduce(&y, op, x, dims, keepdim, DT_NONE, NULL, NULL),
-                 y);
+                 &y);
 }
 
 Tensor *nc_as(Draft *d, Tensor *x, DType type) {
   Tensor *y = NULL;
   if (d->status != NC_OK) return NULL;
-  return nc_held(d, nc_cast(&y, x, type), y);
+  return nc_held(d, nc_cast(&y, x, type), &y);
 }
 
 Call nc_callof(Family op, Tensor *x) {
@@ -80,7 +80,7 @@ Tensor *nc_do(Draft *d, Call *c) {
   }
   d->status = nc_call(c);
   for (int i = 0; i < NC_MAXOUT; i++)
-    if (c->out[i]) c->out[i] = nc_held(d, NC_OK, c->out[i]);
+    if (c->out[i]) c->out[i] = nc_held(d, NC_OK, &c->out[i]);
   return d->status == NC_OK ? c->out[0] : NULL;
 }
 

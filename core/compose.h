@@ -18,8 +18,8 @@ typedef struct Draft {
   Tensor *t[NC_DRAFT];
 } Draft;
 
-/* Takes over t, made with status r; gives it back. */
-Tensor *nc_held(Draft *d, int r, Tensor *t);
+/* Takes over *t, which was made with status r; gives it back. */
+Tensor *nc_held(Draft *d, int r, Tensor **t);
 
 /* Rows */
 Tensor *nc_row(Draft *d, Op op, const Arg in[], const double par[2]);

@@ -7,9 +7,9 @@
 
 #define BLOCK 65536           /* elements between two looks at the interrupt */
 
-#define EACH(body)                                                            \
+#define EACH(...)                                                             \
   for (int64_t i = 0; i < n && !nc_interrupted;)                              \
-    for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) body
+    for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) __VA_ARGS__
 
 static void product(const Lines *l, void *dst, const void *src) {
   const int64_t n = l->length;

@@ -72,7 +72,8 @@ typedef struct Rows {
   int64_t piece;              /* elements moved at a time */
   int dense, brief;           /* a row, in both; and below a piece */
   int out;                    /* from x to other? */
-  int adds;                   /* or are they added to x? */
+  int adds;                   /* or are they folded into x? */
+  GatherFold fold;
   DType type;
 } Rows;
 
@@ -145,25 +146,60 @@ static void makerows(Rows *r, const Gather *g) {
   cutrow(r);
 }
 
-/* n elements of x added to y, a step apart in bytes */
-static void added(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
-                  DType type) {
+/* a, an element of y, takes part with b, one of x */
+#define ADD a + b
+#define MUL a * b
+#define MAX b > a ? b : a
+#define MIN b < a ? b : a
+#define NANMAX b > a || b != b ? b : a
+#define NANMIN b < a || b != b ? b : a
+#define OR  a | b
+#define AND a & b
+#define EACH(T, E)                                                            \
+  for (int64_t i = 0; i < n; i++) {                                           \
+    const T a = *(T *)(y + i * sy), b = *(const T *)(x + i * sx);             \
+    *(T *)(y + i * sy) = (T)(E);                                              \
+  }                                                                           \
+  return
+#define FOLDS(T, add, mul, max, min)                                          \
+  switch (fold) {                                                             \
+    case GATHER_ADD: EACH(T, add);                                            \
+    case GATHER_MUL: EACH(T, mul);                                            \
+    case GATHER_MAX: EACH(T, max);                                            \
+    case GATHER_MIN: EACH(T, min);                                            \
+  }
+#define INTEGER(dtype, T) case dtype: FOLDS(T, ADD, MUL, MAX, MIN) return;
+#define FLOATING(dtype, T) case dtype: FOLDS(T, ADD, MUL, NANMAX, NANMIN) return;
+
+static void foldhalf(float *y, float b, GatherFold fold) {
+  const float a = *y;
+  *y = fold == GATHER_ADD ? ADD : fold == GATHER_MUL ? MUL
+       : fold == GATHER_MAX ? (NANMAX) : (NANMIN);
+}
+
+/* n elements of x folded into y, a step apart in bytes */
+static void folded(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
+                   DType type, GatherFold fold) {
   const Kernels *k = nc_kernels();
   const Computed c = nc_computed(type);
-  double a, b;
-#define EACH(T)                                                               \
-  for (int64_t i = 0; i < n; i++) *(T *)(y + i * sy) += *(const T *)(x + i * sx)
-  if (type == DT_f32) EACH(float);
-  else if (type == DT_f64) EACH(double);
-  else
-    for (int64_t i = 0; i < n; i++) {
-      float *u = (float *)&a, *v = (float *)&b;
-      k->load[c][type](u, y + i * sy, 1, 1);
-      k->load[c][type](v, x + i * sx, 1, 1);
-      *u += *v;
-      k->store[c][type](y + i * sy, u, 1, 1);
-    }
-#undef EACH
+  float to, from;
+  switch (type) {
+    FLOATING(DT_f32, float)
+    FLOATING(DT_f64, double)
+    INTEGER(DT_u8, uint8_t)
+    INTEGER(DT_i8, int8_t)
+    INTEGER(DT_i16, int16_t)
+    INTEGER(DT_i32, int32_t)
+    INTEGER(DT_i64, int64_t)
+    case DT_b8: FOLDS(uint8_t, OR, AND, OR, AND) return;
+    default: break;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    k->load[c][type](&to, y + i * sy, 1, 1);
+    k->load[c][type](&from, x + i * sx, 1, 1);
+    foldhalf(&to, from, fold);
+    k->store[c][type](y + i * sy, &to, 1, 1);
+  }
 }
 
 /* n elements to y from x, a step apart in bytes */
@@ -205,7 +241,7 @@ static void onerow(const Rows *r, char *x, char *o) {
   for (int64_t i = 0; i < r->length && !nc_interrupted; i += r->piece) {
     int64_t n = r->length - i < r->piece ? r->length - i : r->piece;
     char *a = x + i * s[0], *b = o + i * s[1];
-    if (r->adds) added(a, s[0], b, s[1], n, r->type);
+    if (r->adds) folded(a, s[0], b, s[1], n, r->type, r->fold);
     else if (r->dense) memcpy(r->out ? b : a, r->out ? a : b, (size_t)(n * e));
     else if (r->out) strided(b, s[1], a, s[0], n, e);
     else strided(a, s[0], b, s[1], n, e);
@@ -253,6 +289,7 @@ static int move(const Gather *g, int out, int adds) {
   makerows(&r, g);
   r.out = out;
   r.adds = adds;
+  r.fold = g->fold;
   r.type = g->x->dtype;
   for (int d = 0; d < r.nd; d++) n *= r.size[d];
   grain = GRAIN / r.length + 1;

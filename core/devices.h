@@ -100,12 +100,17 @@ typedef struct Trues {
    dimensions at .. at+offset->nd-1 run over them, evenly; its others, in
    order, are those of x that are not picked from (bits of `picked').  To
    other from x, or the reverse.  The types of x and other are one. */
+typedef enum GatherFold {
+  GATHER_ADD, GATHER_MUL, GATHER_MAX, GATHER_MIN /* nan wins; bool: or, and */
+} GatherFold;
+
 typedef struct Gather {
   const Tensor *x, *other;
   Tensor *offset;             /* int64, dense, on the device of x */
   unsigned picked;
   int at;
   int distinct;               /* no two offsets are equal */
+  GatherFold fold;            /* of accumulate */
 } Gather;
 
 /* Along dimension dim of x: of its elements in order (nan is the largest; what
@@ -181,8 +186,8 @@ struct Device {
   int (*draw)(const Device *d, const Draw *w);
   int (*product)(const Device *d, const Product *p);
   int (*expect)(const Device *d, const Expect *e);
-  /* x, picked, += other, in the order of the offsets; float types.  NULL: the
-     host does it. */
+  /* x, picked, fold= other, in the order of the offsets; a device is asked
+     to add floats only, and need not be able to: NULL. */
   int (*accumulate)(const Device *d, const Gather *g);
   int gradients;              /* does `run' know parts of a Loop but 0? */
   int cumulates;              /* does `lines' know LINE_CUMPROD and on? */
@@ -269,17 +274,19 @@ int nc_accelerator(const Accelerator **a);
 /* The same if it is open already, else NULL. */
 const Accelerator *nc_opened(void);
 
-/* What a plug-in gets from the core, and its one entry point. */
+/* What a plug-in gets from the core, and its one entry point.  What comes first
+   stays: by it a plug-in of another build finds out that it is one, and says
+   so. */
 typedef struct Host {
   int abi;                    /* NC_ABI */
-  size_t loop, device;        /* sizes of structures */
+  size_t host, loop, device, accelerator;   /* sizes of structures */
+  const char *version;
+  int (*fail)(int code, const char *fmt, ...);
+  void (*hint)(const char *fmt, ...);
   int ops;                    /* OP_COUNT, and what they are */
   const OpInfo *op;
-  const char *version;
   volatile sig_atomic_t *interrupted;
-  int (*fail)(int code, const char *fmt, ...);
   void (*rule)(const char *fmt, ...);
-  void (*hint)(const char *fmt, ...);
   void (*blameop)(const char *op);
   int (*newtensor)(Tensor **t, const Device *d, DType type, int nd,
                    const int64_t size[]);
@@ -294,7 +301,9 @@ typedef struct Host {
                   void *ctx);
 } Host;
 
-#define NC_ABI 1
+extern const Host nc_forplugins;
+
+#define NC_ABI 2
 #define NC_PLUGIN "nacre_plugin"
 typedef int PluginEntry(const Host *h, const Accelerator **a);
 

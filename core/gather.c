@@ -72,5 +72,8 @@ static int accumulatehere(const Gather *g) {
 int nc_accumulate(const Gather *g) {
   const Device *d = nc_device(g->x);
   if (empty(g)) return NC_OK;
-  return d->accumulate ? d->accumulate(d, g) : accumulatehere(g);
+  if (d != &nc_cpu && (g->fold != GATHER_ADD || d->accumulate == NULL ||
+                       nc_category(g->x->dtype) != NC_FLOAT))
+    return accumulatehere(g);
+  return d->accumulate(d, g);
 }

@@ -26,7 +26,7 @@ int nc_maskoffsets(Tensor **y, const Tensor *x, const By *by);
 
 int nc_gather(const Gather *g);               /* other = x, picked */
 int nc_scatter(const Gather *g);              /* x, picked, = other */
-int nc_accumulate(const Gather *g);           /* x, picked, += other */
+int nc_accumulate(const Gather *g);           /* x, picked, fold= other */
 
 /* What numbers, ranges and new axes leave to do. */
 typedef struct Plan {
@@ -45,13 +45,22 @@ typedef struct Picks {
 } Picks;
 
 int nc_pick(Tensor **y, const Plan *p);       /* y = the view, picked */
-/* the view, picked, = value, or += it; a number if value is NULL */
-int nc_put(const Plan *p, Tensor *value, Scalar number, int adds);
+/* What is done with the picked elements and a value. */
+typedef enum Put {
+  PUT_SET, PUT_ADD, PUT_MUL, PUT_MAX, PUT_MIN /* in the order of GatherFold */
+} Put;
+
+/* the view, picked, put= value; a number if value is NULL */
+int nc_put(const Plan *p, Tensor *value, Scalar number, Put put);
+/* t[ix...] put= value, where ix has index tensors; only PUT_SET and PUT_ADD
+   are recorded */
+int nc_putindex(Tensor *t, const Index ix[], int n, Tensor *value,
+                Scalar number, Put put);
 int nc_assign(const Plan *p, Tensor *value, Scalar number);
 /* t[ix...] with a record of it, if recording is on */
 int nc_indexrecorded(Tensor **y, Tensor *t, const Index ix[], int n);
 int nc_setrecorded(Tensor *t, const Index ix[], int n, Tensor *value,
-                   Scalar number);
+                   Scalar number, Put put);
 
 int nc_beginpicks(Picks *k, const Plan *p);
 void nc_endpicks(Picks *k);                   /* also after a failure */

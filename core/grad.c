@@ -442,7 +442,7 @@ int nc_note(const NodeKind *kind, const char *name, Tensor *const in[],
   if (nc_gradoff) return NC_OK;
   TRY(nc_begin(&tr, kind, name, in, nin, nout, 0, size, NULL));
   if (tr.node == NULL) return NC_OK;
-  memcpy(tr.node->info, info, size);
+  if (size > 0) memcpy(tr.node->info, info, size);
   return nc_commit(&tr, out, nout);
 }
 

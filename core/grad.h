@@ -149,7 +149,6 @@ typedef struct Value {        /* a tensor or a number */
 
 unsigned nc_letters(const char *text);      /* bits: which occur; x is a */
 int nc_evaluate(Tensor **y, const char *text, const Value letter[LETTERS]);
-int nc_gradof(const OpInfo *info, int j);   /* has operand j a gradient? */
 /* y = text of the tensors g, a, b and c, which may be NULL, and a number */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
                Tensor *c, double n);

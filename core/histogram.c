@@ -9,7 +9,7 @@
 static Tensor *dense(Draft *w, Tensor *x, DType type) {
   Tensor *y = NULL, *t = nc_as(w, x, type);
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_dense(&y, t), y);
+  return nc_held(w, nc_dense(&y, t), &y);
 }
 
 /* n bins, of what x (from 0) and weights, or NULL, say */
@@ -19,7 +19,7 @@ static Tensor *binned(Draft *w, Tensor *x, Tensor *weight, int64_t n) {
   if (weight) weight = dense(w, weight, DT_f64);
   if (w->status != NC_OK) return NULL;
   y = nc_held(w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n,
-                         nc_int(0)), y);
+                         nc_int(0)), &y);
   if (w->status == NC_OK) w->status = nc_cpubins(y, x, weight);
   return y;
 }
@@ -69,8 +69,9 @@ int nc_op_bincount(Call *c) {
   return nc_blamed(nc_finish(&w), "bincount", c->arg, 1);
 }
 
-/* From .. to; that of the data if both are the same. */
-static int span(Draft *w, Tensor *x, double *from, double *to) {
+/* From .. to; that of the data if both are the same, wider by `more' on each
+   side if that is one number. */
+static int span(Draft *w, Tensor *x, double *from, double *to, double more) {
   Scalar low = nc_float(*from), high = nc_float(*to);
   if (*from == *to && nc_numel(x) > 0) {
     TRY(numberof(w, nc_fold(w, OP_amin, x, ~0u, 0), &low));
@@ -85,8 +86,8 @@ static int span(Draft *w, Tensor *x, double *from, double *to) {
     return nc_fail(NC_EVALUE, "max is %g, less than min, which is %g", *to,
                    *from);
   if (*from == *to) {
-    *from -= 1;
-    *to += 1;
+    *from -= more;
+    *to += more;
   }
   return NC_OK;
 }
@@ -110,10 +111,10 @@ static Tensor *within(Draft *w, Tensor *bin, int64_t n, Tensor **weight) {
                nc_rownumber(w, OP_lt, bin, nc_int(n)));
   Index ix = { .kind = IX_TENSOR, .t = is };
   if (w->status != NC_OK) return NULL;
-  nc_held(w, nc_index(&y, bin, &ix, 1), y);
+  nc_held(w, nc_index(&y, bin, &ix, 1), &y);
   if (*weight && w->status == NC_OK) {
     Tensor *own = NULL;
-    *weight = nc_held(w, nc_index(&own, *weight, &ix, 1), own);
+    *weight = nc_held(w, nc_index(&own, *weight, &ix, 1), &own);
   }
   return w->status == NC_OK ? y : NULL;
 }
@@ -125,7 +126,7 @@ int nc_op_histc(Call *c) {
   Draft w = { 0 };
   if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
   w.status = floats(x, n);
-  if (w.status == NC_OK) w.status = span(&w, x, &from, &to);
+  if (w.status == NC_OK) w.status = span(&w, x, &from, &to, 1);
   x = w.status == NC_OK ? nc_do1(&w, FAM_flatten, x, 1, -1) : NULL;
   bin = nc_rownumber(&w, OP_sub, x, nc_float(from));
   bin = nc_rownumber(&w, OP_true_divide, bin, nc_float(to - from));
@@ -159,7 +160,8 @@ static Tensor *edges(Draft *w, const Call *c, Tensor *x) {
     to = (double)range->list[1];
   }
   if (w->status == NC_OK) w->status = floats(x, bins->s.i);
-  if (w->status == NC_OK) w->status = span(w, x, &from, &to);
+  if (nc_numel(x) == 0 && range->n == 0) to = 1;
+  if (w->status == NC_OK) w->status = span(w, x, &from, &to, 0.5);
   line.arg[0].s = nc_float(from);
   line.arg[1].s = nc_float(to);
   nc_setint(&line, 2, bins->s.i + 1);

@@ -104,7 +104,7 @@ static int spread(Tensor **y, Tensor *g, const Node *n) {
     r = begin(&tr, &spreadnode, &g, 1, &p, NULL);
   if (r == NC_OK) {
     nc_gradoff++;
-    r = nc_put(&p, g, nc_int(0), 1);
+    r = nc_put(&p, g, nc_int(0), PUT_ADD);
     nc_gradoff--;
     r = finish(&tr, r, y);
   } else {
@@ -126,7 +126,7 @@ static int clear(Tensor **y, Tensor *g, const Node *n) {
   if (r == NC_OK) {
     nc_gradoff++;
     r = nc_copy(*y, g);
-    if (r == NC_OK) r = nc_put(&p, NULL, nc_int(0), 0);
+    if (r == NC_OK) r = nc_put(&p, NULL, nc_int(0), PUT_SET);
     nc_gradoff--;
     r = finish(&tr, r, y);
   } else {
@@ -164,7 +164,15 @@ static int putback(GradCall *c) {
   return NC_OK;
 }
 
+/* The same where the value was added. */
+static int addback(GradCall *c) {
+  if (c->need[0]) nc_retain(c->d[0] = c->g[0]);
+  if (c->need[1]) TRY(pickfrom(&c->d[1], c->g[0], c->node));
+  return NC_OK;
+}
+
 static const NodeKind putnode = { putback, NULL };
+static const NodeKind addnode = { addback, NULL };
 
 /*
 ** t[...]
@@ -208,16 +216,17 @@ int nc_indexrecorded(Tensor **y, Tensor *t, const Index ix[], int n) {
 
 /* Writes to p->view, recorded; without index tensors its old values have no
    say. */
-static int write(const Plan *p, Tensor *value, Scalar number) {
+static int write(const Plan *p, Tensor *value, Scalar number, Put put) {
   Tensor *in[2] = { p->n ? p->view : NULL, value }, *view = p->view;
   Trace tr;
   int r;
   if (p->n > 0)
-    TRY(begin(&tr, &putnode, in, 2, p, view));
+    TRY(begin(&tr, put == PUT_ADD ? &addnode : &putnode, in, 2, p, view));
   else
     TRY(nc_begin(&tr, &nc_intonode, "set", in, 2, 1, 0, 0, view));
   nc_gradoff++;
-  r = nc_assign(p, value, number);
+  r = put == PUT_SET ? nc_assign(p, value, number)
+                     : nc_put(p, value, number, put);
   nc_gradoff--;
   if (r == NC_OK) r = nc_commit(&tr, &view, 1);
   nc_cancel(&tr);
@@ -225,13 +234,13 @@ static int write(const Plan *p, Tensor *value, Scalar number) {
 }
 
 int nc_setrecorded(Tensor *t, const Index ix[], int n, Tensor *value,
-                   Scalar number) {
+                   Scalar number, Put put) {
   Plan p;
   int r = nc_write(t);
   if (r == NC_OK) r = nc_checkout(t, t->dtype, t->nd, t->size);
   if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
   TRY(plan(&p, t, ix, n));
-  r = write(&p, value, number);
+  r = write(&p, value, number, put);
   nc_release(p.view);
   return nc_blameindex(r, t, "value", value);
 }

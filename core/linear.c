@@ -133,19 +133,44 @@ static int reshaped(Tensor **y, Tensor *g, const Geometry *v, int *status) {
   return 1;
 }
 
+/* Adds g to part; where elements of that meet, slice by slice. */
+static int addto(Tensor *part, Tensor *g) {
+  Arg in[2] = { { .t = part }, { .t = g } };
+  Tensor *sum = NULL, *p = NULL, *q = NULL;
+  int least = -1, r = NC_OK;
+  if (!nc_overlapsitself(part)) {
+    r = nc_apply(&sum, OP_add, in, NULL, part);
+    nc_release(sum);
+    return r;
+  }
+  for (int d = 0; d < part->nd; d++)
+    if (part->size[d] > 1 && (least < 0 || part->size[d] < part->size[least]))
+      least = d;
+  for (int64_t i = 0; i < part->size[least] && r == NC_OK; i++) {
+    if ((r = nc_alias(&p, part)) == NC_OK && (r = nc_alias(&q, g)) == NC_OK) {
+      p->size[least] = q->size[least] = 1;
+      p->offset += i * p->step[least];
+      q->offset += i * q->step[least];
+      r = addto(p, q);
+    }
+    nc_release(p);
+    nc_release(q);
+    p = q = NULL;
+  }
+  return r;
+}
+
 /* Adds g to its part of y. */
 static int place(Tensor *y, Tensor *g, const Geometry *v) {
-  Tensor *one = NULL, *part = NULL, *sum = NULL;
+  Tensor *one = NULL, *part = NULL;
   int r;
   if ((r = unrepeated(&one, g, v)) == NC_OK &&
       (r = viewof(&part, y, v)) == NC_OK) {
-    Arg in[2] = { { .t = part }, { .t = one } };
     for (int d = 0; d < v->nd; d++) part->size[d] = one->size[d];
-    if (nc_numel(part) > 0) r = nc_apply(&sum, OP_add, in, NULL, part);
+    if (nc_numel(part) > 0) r = addto(part, one);
   }
   nc_release(one);
   nc_release(part);
-  nc_release(sum);
   return r;
 }
 

@@ -28,17 +28,19 @@ static char advice[sizeof ((Error *)0)->hint];
 /*
 ** What the plug-in gets
 */
-static const Host host = {
+const Host nc_forplugins = {
   .abi = NC_ABI,
+  .host = sizeof(Host),
   .loop = sizeof(Loop),
   .device = sizeof(Device),
+  .accelerator = sizeof(Accelerator),
+  .version = NC_VERSION,
+  .fail = nc_fail,
+  .hint = nc_hint,
   .ops = OP_COUNT,
   .op = nc_opinfo,
-  .version = NC_VERSION,
   .interrupted = &nc_interrupted,
-  .fail = nc_fail,
   .rule = nc_rule,
-  .hint = nc_hint,
   .blameop = nc_blameop,
   .newtensor = nc_new,
   .release = nc_release,
@@ -124,7 +126,7 @@ static PluginEntry *entryof(const char *path) {
 /* A plug-in that refuses has left a record that says why. */
 static int enter(PluginEntry *entry) {
   const Error *e;
-  if (entry(&host, &opened) == NC_OK) return 1;
+  if (entry(&nc_forplugins, &opened) == NC_OK) return 1;
   opened = NULL;
   e = nc_lasterror();
   snprintf(advice, sizeof advice, "%s", e->hint);

@@ -40,7 +40,7 @@ static Tensor *fractions(Draft *w, const Arg *a, const Tensor *x) {
   Scalar all = nc_int(1);
   if (q == NULL)
     q = nc_held(w, nc_full(&y, nc_device(x), x->dtype, 0, NULL,
-                           nc_float(nc_tofloat(a->s))), y);
+                           nc_float(nc_tofloat(a->s))), &y);
   if (w->status != NC_OK) return NULL;
   if (q->dtype != x->dtype)
     w->status = nc_fail(NC_EDTYPE, "q is %s, self is %s",
@@ -79,15 +79,17 @@ static Tensor *at(Draft *w, Tensor *x, Tensor *rank) {
   Tensor *y = NULL, *i = nc_rownumber(w, OP_add, nc_as(w, rank, DT_i64),
                                       nc_int(1));
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&y, x, i, x->nd - 1), y);
+  return nc_held(w, nc_along(&y, x, i, x->nd - 1), &y);
 }
 
 /* Of sorted lines: [lines.. x q] */
 static Tensor *between(Draft *w, Tensor *x, Tensor *rank, int64_t how) {
-  static const Op round[] = { OP_floor, OP_floor, OP_ceil, OP_round };
+  const double whole[2] = { 0, 0 };             /* no decimals */
   Tensor *low, *high, *weight;
-  if (how != LINEAR && how != MIDPOINT)
-    return at(w, x, nc_row1(w, round[how], rank));
+  Arg one[1] = { { .t = rank } };
+  if (how == NEAREST) return at(w, x, nc_row(w, OP_round, one, whole));
+  if (how == LOWER) return at(w, x, nc_row1(w, OP_floor, rank));
+  if (how == HIGHER) return at(w, x, nc_row1(w, OP_ceil, rank));
   low = nc_row1(w, OP_floor, rank);
   weight = nc_row2(w, OP_sub, rank, low);
   low = at(w, x, low);

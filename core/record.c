@@ -9,11 +9,6 @@
 #include "grad.h"
 #include "op.h"
 
-int nc_gradof(const OpInfo *info, int j) {
-  const char *text = info->grad[j];
-  return text != NULL && strcmp(text, "NONE") != 0;
-}
-
 /* Ends the recording of an operation that gave status r. */
 static int finish(Trace *tr, int r, Tensor **out, int nout) {
   if (r == NC_OK) r = nc_commit(tr, out, nout);
@@ -72,7 +67,7 @@ static int beginrow(Trace *tr, const NodeKind *kind, const RowInfo *info,
   const OpInfo *op = &nc_opinfo[info->op];
   Tensor *x[3] = { NULL, NULL, NULL };
   int r;
-  for (int j = 0; j < n; j++) x[j] = nc_gradof(op, j) ? in[j].t : NULL;
+  for (int j = 0; j < n; j++) x[j] = op->grad[j] ? in[j].t : NULL;
   TRY(wanted(kept, op, x, n));
   TRY(nc_begin(tr, kind, op->name, x, n, 1, count(*kept), sizeof *info, out));
   if (tr->node == NULL) return NC_OK;

@@ -114,7 +114,7 @@ int nc_op_diff(Call *c) {
                                nc_part(&step, x, dim, 0, n)));
     r = nc_finish(&step);
     if (i > 0) nc_release(w.t[--w.n]);          /* the last but one */
-    x = nc_held(&w, r, y);
+    x = nc_held(&w, r, &y);
   }
   if (w.status == NC_OK && times == 0) x = nc_row1(&w, OP_clone, x);
   nc_give(&w, &c->out[0], x);
@@ -135,7 +135,7 @@ static Tensor *flipped(Draft *w, Tensor *x, int dim) {
   r = nc_counted(&ix[dim].t, x, x->size[dim], 1);
   if (r == NC_OK) r = nc_index(&y, x, ix, dim + 1);
   nc_release(ix[dim].t);
-  return nc_held(w, r, y);
+  return nc_held(w, r, &y);
 }
 
 /* Running op from the last element on. */

@@ -30,11 +30,12 @@ static int fits(const Tensor *seq, const Tensor *x, int isnumber) {
 static Tensor *plain(Draft *w, Tensor *x, DType type) {
   Tensor *y = NULL, *t = nc_as(w, x, type);
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_dense(&y, t), y);
+  return nc_held(w, nc_dense(&y, t), &y);
 }
 
 /* The type in which sequences of type t and values are compared. */
 static DType comparedas(DType t, const Arg *v) {
+  if (v->t) t = nc_promote(t, v->t->dtype);
   if (nc_category(t) == NC_FLOAT) return t == DT_f64 ? DT_f64 : DT_f32;
   return v->t == NULL && v->s.kind == NC_FLOAT ? DT_f64 : DT_i64;
 }
@@ -42,14 +43,9 @@ static DType comparedas(DType t, const Arg *v) {
 static Tensor *valuesof(Draft *w, const Tensor *seq, const Arg *v) {
   const int isfloat = v->s.kind == NC_FLOAT;
   Tensor *y = NULL;
-  if (v->t == NULL)
-    return nc_held(w, nc_full(&y, nc_device(seq), isfloat ? DT_f64 : DT_i64, 0,
-                              NULL, v->s), y);
-  if (v->t->dtype == seq->dtype) return v->t;
-  w->status = nc_fail(NC_EDTYPE, "the values are %s, the sequence is %s",
-                      nc_dtypename(v->t->dtype), nc_dtypename(seq->dtype));
-  nc_hint("values:to(\"%s\")", nc_dtypename(seq->dtype));
-  return NULL;
+  if (v->t) return v->t;
+  return nc_held(w, nc_full(&y, nc_device(seq), isfloat ? DT_f64 : DT_i64, 0,
+                            NULL, v->s), &y);
 }
 
 /* The sequence in the order that `sorter' gives. */
@@ -64,7 +60,7 @@ static Tensor *ordered(Draft *w, Tensor *seq, Tensor *sorter) {
     w->status = nc_fail(NC_EDTYPE, "sorter must be int64, not %s",
                         nc_dtypename(sorter->dtype));
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&y, seq, sorter, seq->nd - 1), y);
+  return nc_held(w, nc_along(&y, seq, sorter, seq->nd - 1), &y);
 }
 
 /* *y = where values v, or a number, go among those of seq: from 1 on */
@@ -78,7 +74,7 @@ static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
   seq = plain(&w, seq, type);
   x = plain(&w, x, type);
   if (w.status == NC_OK)
-    nc_held(&w, nc_new(&at, nc_device(seq), DT_i64, x->nd, x->size), at);
+    nc_held(&w, nc_new(&at, nc_device(seq), DT_i64, x->nd, x->size), &at);
   if (w.status == NC_OK && nc_numel(x) > 0)
     w.status = nc_cpusearch(at, seq, x, right);
   if (narrow) at = nc_as(&w, at, DT_i32);
@@ -122,7 +118,7 @@ int nc_op_bucketize(Call *c) {
 static Tensor *astensor(Draft *w, const Arg *a, const Device *d, DType type) {
   Tensor *y = NULL;
   if (a->t) return nc_as(w, a->t, type);
-  return nc_held(w, nc_full(&y, d, type, 0, NULL, a->s), y);
+  return nc_held(w, nc_full(&y, d, type, 0, NULL, a->s), &y);
 }
 
 static Tensor *among(Draft *w, Tensor *x, Tensor *set) {
@@ -130,13 +126,13 @@ static Tensor *among(Draft *w, Tensor *x, Tensor *set) {
   Arg v = { .t = x };
   if (w->status != NC_OK) return NULL;
   w->status = nc_sortpart(&sorted, &places, set, 0, 0, 0, set->size[0]);
-  nc_held(w, w->status, sorted);
-  nc_held(w, w->status, places);
+  nc_held(w, w->status, &sorted);
+  nc_held(w, w->status, &places);
   if (w->status == NC_OK)
-    nc_held(w, search(&at, sorted, &v, 0, 0, NULL), at);
+    nc_held(w, search(&at, sorted, &v, 0, 0, NULL), &at);
   at = nc_rownumber(w, OP_minimum, at, nc_int(set->size[0]));
   Index ix = { .kind = IX_TENSOR, .t = at };
-  if (w->status == NC_OK) nc_held(w, nc_index(&found, sorted, &ix, 1), found);
+  if (w->status == NC_OK) nc_held(w, nc_index(&found, sorted, &ix, 1), &found);
   return nc_row2(w, OP_eq, found, x);
 }
 
@@ -151,7 +147,7 @@ int nc_op_isin(Call *c) {
   x = astensor(&w, &c->arg[0], d, type);
   set = nc_do1(&w, FAM_flatten, astensor(&w, &c->arg[1], d, type), 1, -1);
   if (w.status == NC_OK && nc_numel(set) == 0)
-    y = nc_held(&w, nc_full(&y, d, DT_b8, x->nd, x->size, nc_int(0)), y);
+    y = nc_held(&w, nc_full(&y, d, DT_b8, x->nd, x->size, nc_int(0)), &y);
   else
     y = among(&w, x, set);
   if (c->arg[3].s.i) y = nc_row1(&w, OP_logical_not, y);

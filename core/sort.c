@@ -37,6 +37,7 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
                 .keep = keep };
   const Device *d = nc_device(x);
   int r = newpart(&s.at, x, DT_i64, dim, keep);
+  if (x->nd == 0) s.keep = 1;           /* there is nothing else to give */
   if (r == NC_OK && y) r = newpart(&s.y, x, x->dtype, dim, keep);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype) + 8 * keep);
   if (r == NC_OK && nc_numel(s.at) > 0) r = d->sort(d, &s);
@@ -103,9 +104,9 @@ static Tensor *ranks(Draft *w, Tensor **at, Tensor *x, int dim,
   r = nc_recording(&recorded, x);
   if (r == NC_OK)
     r = nc_sortpart(recorded ? NULL : &y, at, x, dim, descending, from, keep);
-  nc_held(w, r, *at);
+  nc_held(w, r, at);
   if (r == NC_OK && recorded) r = nc_along(&y, x, *at, dim);
-  return nc_held(w, r, y);
+  return nc_held(w, r, &y);
 }
 
 int nc_op_sort(Call *c) {
@@ -200,7 +201,7 @@ int nc_op_kthvalue(Call *c) {
 static Tensor *middle(Draft *w, Tensor *x, int dim) {
   Tensor *at = NULL, *nan, *first;
   w->status = nc_sortpart(NULL, &at, x, dim, 0, (lengthof(x, dim) - 1) / 2, 1);
-  nc_held(w, w->status, at);
+  nc_held(w, w->status, &at);
   if (nc_category(x->dtype) != NC_FLOAT || nc_numel(x) == 0) return at;
   nan = nc_row1(w, OP_isnan, nc_fold(w, OP_amax, x, 1u << dim, 1));
   first = nc_do1(w, FAM_argmax, x, dim + 1, 1);
@@ -212,13 +213,13 @@ static Tensor *nanmiddle(Draft *w, Tensor *x, int dim) {
   Tensor *all = NULL, *n, *k, *at = NULL;
   if (nc_category(x->dtype) != NC_FLOAT) return middle(w, x, dim);
   w->status = nc_sortpart(NULL, &all, x, dim, 0, 0, lengthof(x, dim));
-  nc_held(w, w->status, all);
+  nc_held(w, w->status, &all);
   n = nc_fold(w, OP_sum, nc_row2(w, OP_eq, x, x), 1u << dim, 1);
   k = nc_rownumber(w, OP_floor_divide,
                    nc_rownumber(w, OP_add, n, nc_int(1)), nc_int(2));
   k = nc_rownumber(w, OP_maximum, k, nc_int(1));
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&at, all, k, dim), at);
+  return nc_held(w, nc_along(&at, all, k, dim), &at);
 }
 
 typedef Tensor *Chooser(Draft *w, Tensor *x, int dim);
@@ -230,7 +231,7 @@ static int chosen(Call *c, Tensor *x, int dim, int keepdim, Chooser *choose) {
   nc_gradoff++;
   at = choose(&w, x, dim);
   nc_gradoff--;
-  if (w.status == NC_OK) nc_held(&w, nc_along(&y, x, at, dim), y);
+  if (w.status == NC_OK) nc_held(&w, nc_along(&y, x, at, dim), &y);
   return givelines(&w, c, y, at, dim, keepdim);
 }
 
@@ -278,11 +279,11 @@ static Tensor *commonest(Draft *w, Tensor *x, int dim) {
   Tensor *y = NULL, *all = NULL, *begins, *start, *line, *at = NULL;
   Index ix = { 0 };
   w->status = nc_sortpart(&y, &all, x, dim, 0, 0, n);
-  nc_held(w, w->status, y);
-  nc_held(w, w->status, all);
-  if (n < 2 || nc_numel(x) == 0) return all;
+  nc_held(w, w->status, &y);
+  nc_held(w, w->status, &all);
+  if (n < 2 || nc_numel(x) == 0) return nc_part(w, all, dim, 0, x->nd > 0);
   if (w->status == NC_OK) w->status = counting(&ix, x, dim, n - 1);
-  line = nc_held(w, w->status, ix.t);
+  line = nc_held(w, w->status, &ix.t);
   begins = nc_row2(w, OP_ne, nc_part(w, y, dim, 1, n - 1),
                    nc_part(w, y, dim, 0, n - 1));
   start = nc_whereelse(w, begins, line, nc_int(0));
@@ -292,7 +293,7 @@ static Tensor *commonest(Draft *w, Tensor *x, int dim) {
   line = nc_joined(w, (Tensor *[]){ start, line }, 2, dim);
   line = nc_do1(w, FAM_argmax, line, dim + 1, 1);
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&at, all, line, dim), at);
+  return nc_held(w, nc_along(&at, all, line, dim), &at);
 }
 
 int nc_op_mode(Call *c) {

@@ -19,7 +19,7 @@ static const struct { const char *word; Op op; } words[] = {
   { "larger", OP_maximum },   { "smaller", OP_minimum },
   { "both", OP_logical_and }, { "either", OP_logical_or },
   { "power", OP_pow },        { "logistic", OP_sigmoid },
-  { "rint", OP_round },       { "floordiv", OP_floor_divide },
+  { "floordiv", OP_floor_divide },
   { "truncdiv", OP_trunc_divide }, { "modulo", OP_remainder },
   { "remain", OP_fmod },      { "log1p", OP_log1p },
   { "sinpi", OP__sinpi },     { "cospi", OP__cospi },

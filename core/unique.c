@@ -22,7 +22,7 @@ static Tensor *begins(Draft *w, Tensor *x, int dim) {
   if (x->nd > 1) y = nc_fold(w, OP_any, y, ~(1u << dim), 0);
   if (w->status == NC_OK)
     first = nc_held(w, nc_full(&first, nc_device(x), DT_b8, 1, &one,
-                               nc_int(1)), first);
+                               nc_int(1)), &first);
   return nc_joined(w, (Tensor *[]){ first, y }, 2, 0);
 }
 
@@ -31,7 +31,7 @@ static Tensor *putat(Draft *w, Tensor *x, Tensor *at) {
   Index ix = { .kind = IX_TENSOR, .t = at };
   Tensor *y = NULL;
   if (w->status != NC_OK) return NULL;
-  nc_held(w, nc_new(&y, nc_device(x), x->dtype, x->nd, x->size), y);
+  nc_held(w, nc_new(&y, nc_device(x), x->dtype, x->nd, x->size), &y);
   if (w->status == NC_OK) w->status = nc_setindex(y, &ix, 1, x, nc_int(0));
   return w->status == NC_OK ? y : NULL;
 }
@@ -42,7 +42,7 @@ static Tensor *lengths(Draft *w, Tensor *start, int64_t n) {
   Tensor *end = NULL;
   if (w->status != NC_OK) return NULL;
   end = nc_held(w, nc_full(&end, nc_device(start), DT_i64, 1, &one,
-                           nc_int(n + 1)), end);
+                           nc_int(n + 1)), &end);
   end = nc_joined(w, (Tensor *[]){ start, end }, 2, 0);
   return nc_row2(w, OP_sub, nc_part(w, end, 0, 1, start->size[0]), start);
 }
@@ -55,7 +55,7 @@ static Tensor *picked(Draft *w, Tensor *x, int dim, Tensor *at) {
   for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
   ix[dim].kind = IX_TENSOR;
   ix[dim].t = at;
-  return nc_held(w, nc_index(&y, x, ix, dim + 1), y);
+  return nc_held(w, nc_index(&y, x, ix, dim + 1), &y);
 }
 
 typedef struct Wanted {
@@ -106,8 +106,8 @@ static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
   }
   if (w.status == NC_OK && sorted) {
     r = nc_sortpart(&y, &order, flat, 0, 0, 0, flat->size[0]);
-    nc_held(&w, r, order);
-    flat = nc_held(&w, r, y);
+    nc_held(&w, r, &order);
+    flat = nc_held(&w, r, &y);
   }
   return w.status == NC_OK ? give(&w, c, flat, 0, order, x, want)
                            : nc_finish(&w);
@@ -126,10 +126,10 @@ static Tensor *sliceorder(Draft *w, Tensor *x, int dim) {
   rows = nc_do(w, &r);
   if (w->status != NC_OK) return NULL;
   w->status = nc_dense(&rows, rows);
-  rows = nc_held(w, w->status, rows);
+  rows = nc_held(w, w->status, &rows);
   if (w->status == NC_OK)
     w->status = nc_new(&at, nc_device(x), DT_i64, 1, size);
-  nc_held(w, w->status, at);
+  nc_held(w, w->status, &at);
   if (w->status == NC_OK) w->status = nc_cpusortrows(at, rows);
   return at;
 }
@@ -157,9 +157,9 @@ static int unique(Call *c, int i, int sorted) {
   if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
   if (!c->arg[i + 2].given) return ofall(c, x, sorted, want);
   r = nc_dim(&dim, c->arg[i + 2].s.i, x->nd);
-  if (r == NC_OK)
-    r = x->nd == 0 ? ofall(c, x, sorted, want)
-                   : ofslices(c, x, dim, sorted, want);
+  if (r == NC_OK && x->nd == 0)
+    r = nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");
+  if (r == NC_OK) r = ofslices(c, x, dim, sorted, want);
   return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
 }
 

@@ -76,7 +76,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   if(NACRE_CUDA_ALL)
     set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real
       100-real 120)
-    set(CUDA_COMPRESS --compress-mode=size)
+    set(compress --compress-mode=size)
   else()
     set(CMAKE_CUDA_ARCHITECTURES ${NACRE_CUDA_ARCH})
   endif()
@@ -86,6 +86,9 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
+    set(compress "")          # the option is newer
+  endif()
   list_kernels(kernels ${CMAKE_BINARY_DIR}/cuda "${CUDA_TYPES}")
   add_library(nacre_cuda MODULE ${CUDA_SOURCES} ${kernels})
   string(REPLACE "-real" "" architectures "${CMAKE_CUDA_ARCHITECTURES}")
@@ -111,7 +114,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   set(host -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno
     -fwrapv)
   list(JOIN host "," host)
-  set(options -Werror=all-warnings -Xptxas=-warn-spills ${CUDA_COMPRESS}
+  set(options -Werror=all-warnings -Xptxas=-warn-spills ${compress}
     -Xcompiler=${host})
   set_property(TARGET nacre_cuda PROPERTY COMPILE_OPTIONS
     "$<$<COMPILE_LANGUAGE:C>:${CUDA_C_OPTIONS}>"

@@ -4,8 +4,8 @@
 ** host prepares multipliers, kernels multiply and shift.
 **
 ** Offsets serve up to 2^31 elements with steps below 2^32; whoever has more
-** cuts the work in pieces (nc_fitsoffsets tells).  Dimension 0 is the innermost;
-** steps are in elements, of as many operands as the user likes to fill in.
+** cuts the work in pieces (nc_fitsoffsets tells).  Dimension 0 is the
+** innermost; steps are in elements, of as many operands as one fills in.
 */
 #ifndef index_cuda_h
 #define index_cuda_h

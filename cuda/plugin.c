@@ -87,8 +87,10 @@ static int samerows(const Host *h) {
 }
 
 static int sameheaders(const Host *h) {
-  if (h->abi == NC_ABI && h->loop == sizeof(Loop) &&
-      h->device == sizeof(Device) && h->ops == OP_COUNT && samerows(h))
+  if (h->abi == NC_ABI && h->host == sizeof(Host) &&
+      h->loop == sizeof(Loop) && h->device == sizeof(Device) &&
+      h->accelerator == sizeof(Accelerator) && h->ops == OP_COUNT &&
+      samerows(h))
     return NC_OK;
   h->fail(NC_EDEVICE, "its plug-in is of another build (version " NC_VERSION
           ", the program is %s)", h->version);

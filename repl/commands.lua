@@ -95,6 +95,10 @@ local function history(shell, text)
   end
 end
 
+local function save(shell, text)
+  require "nacre.save".run(shell, text)
+end
+
 local function clear()
   if host.color "stdout" and host.terminal "stdout" then
     say "\27[H\27[2J\27[3J"
@@ -180,6 +184,8 @@ commands.list = {
    doc = "start the random numbers again"},
   {name = "history", args = "[N|/TEXT/]", run = history,
    doc = "what was typed"},
+  {name = "save", args = "FILE [N-M]", run = save,
+   doc = "what succeeded as a script; with --test, all as a test"},
   {name = "clear", run = clear, doc = "clear the screen"},
   {name = "reset", run = reset, doc = "forget all variables"},
   {name = "quit", run = quit, doc = "leave (also Ctrl-D)"},

@@ -36,7 +36,8 @@ static void setting(lua_State *L, const char *name) {
 
 static void settings(lua_State *L, const Options *o) {
   const char *device = o->device;
-  if (device == NULL && !o->noenv) device = getenv("NACRE_DEVICE");
+  if (device == NULL && !o->noenv && !o->test)
+    device = getenv("NACRE_DEVICE");
   if (device != NULL && *device != '\0') {
     lua_pushstring(L, device);
     setting(L, "set_default_device");
@@ -89,6 +90,7 @@ static void openlibs(lua_State *L, const Options *o) {
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
   int status, prompt = o->interactive;
+  if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   status = o->noenv ? 0 : sh_runinit(L);
   if (status == 0) status = sh_runoptions(L, o);

@@ -34,6 +34,8 @@ void sh_openmodules(lua_State *L) {
   lua_getfield(L, -1, "preload");
   lua_pushcfunction(L, sh_openhost);
   lua_setfield(L, -2, "nacre.host");
+  lua_pushcfunction(L, sh_openprocess);
+  lua_setfield(L, -2, "nacre.process");
   lua_pop(L, 1);
   lua_getfield(L, -1, "searchers");
   for (i = luaL_len(L, -1); i >= 2; i--) {

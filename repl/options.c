@@ -30,6 +30,7 @@ static const struct Known {
   { "--color", 'c', REQUIRED }, { "--ascii", 'a', NONE },
   { "--width", 'w', REQUIRED }, { "--no-history", 'H', NONE },
   { "--device", 'd', REQUIRED }, { "--doctor", 'D', NONE },
+  { "--test", 'T', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -61,6 +62,7 @@ void sh_help(void) {
         "  --no-history       neither read nor write the history\n"
         "  --doctor           what the program finds here: devices, libraries,\n"
         "                     terminal, files\n"
+        "  --test [PATH...]   run regression tests (--test --help says more)\n"
         "\n"
         "Without a script: the shell at a terminal, else stdin is run.\n"
         "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
@@ -166,6 +168,7 @@ static int take(Options *o, const Option *x) {
   case 'V': o->longversion = 1; return 0;
   case 'd': o->device = x->value; return 0;
   case 'D': o->doctor = 1; return 0;
+  case 'T': o->test = 1; return 0;
   case 's':
     o->seeded = 1;
     return number(&o->seed, x, LLONG_MIN, LLONG_MAX, "seed");
@@ -177,13 +180,22 @@ static int take(Options *o, const Option *x) {
   }
 }
 
+/* What follows --test, argv[i] and on, is the runner's. */
+static int tests(Options *o, int i) {
+  o->test = i;
+  if (i == 2) return 0;
+  fputs(SH_NAME ": --test comes first, its own options after it\n", stderr);
+  return usage();
+}
+
 int sh_options(Options *o, char **argv) {
   Option x;
   int i = argv[0] != NULL, more;
   memset(o, 0, sizeof *o);
   o->argv = argv;
-  while ((more = sh_nextoption(argv, &i, &x)) > 0)
+  while (!o->test && (more = sh_nextoption(argv, &i, &x)) > 0)
     if (take(o, &x) != 0) return -1;
+  if (o->test) return tests(o, i);
   if (more < 0) return -1;
   if (argv[i] != NULL) o->script = i;
   return 0;

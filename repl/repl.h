@@ -34,6 +34,7 @@ typedef struct Options {
   int script; /* index in argv of the script's name, 0 if there is none */
   int interactive, quiet, version, longversion, doctor, help;
   int code;  /* there is a -e, -l or -p */
+  int test;  /* index in argv of the first word after --test, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
   const char *device;
@@ -91,6 +92,7 @@ void sh_opentextonly(lua_State *L);   /* textonly.c */
 void sh_openmodules(lua_State *L);    /* modules.c */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
+int sh_openprocess(lua_State *L); /* testserver.c: module "nacre.process" */
 
 typedef struct Embedded {
   const char *name; /* "nacre.shell" */
@@ -115,6 +117,7 @@ int sh_runinit(lua_State *L);
 int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
 int sh_runstdin(lua_State *L);
+int sh_runtests(lua_State *L, char **words); /* testserver.c: nacre --test */
 
 /*
 ** What the program is and finds here (doctor.c)

@@ -12,7 +12,8 @@ local submit = require "nacre.submit"
 
 local nacre = package.loaded.nacre
 
-local shell = {transcript = false, failed = false, leaving = false}
+-- log: what was submitted, {text =, failed =}
+local shell = {transcript = false, failed = false, leaving = false, log = {}}
 
 -- The first things that stood in _G are not the user's.
 local builtin = {}
@@ -262,6 +263,7 @@ end
 --
 function shell.start(transcript)
   shell.transcript = transcript
+  shell.seed = nacre.initial_seed() -- for who wants these numbers again
   for k in next, _G do builtin[k] = true end
   for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = true end
 end
@@ -271,6 +273,7 @@ function shell.submit(text)
   if not text:find "%S" then return true end
   shell.failed = false
   dispatch(text)
+  shell.log[#shell.log + 1] = {text = text, failed = shell.failed}
   return not shell.leaving
 end
 

@@ -85,6 +85,7 @@ class Case:
     largest of the result if `norm'; grad: may gradients be compared?
     """
     def __init__(self, text, inputs, want, times=8, grad=True, norm=False):
+        text = text.replace(", {})", ")").replace("({})", "()")
         self.text, self.inputs, self.want = text, inputs, want
         self.times, self.grad, self.norm = times, grad, norm
         self.views = [None] * len(inputs)
@@ -100,8 +101,8 @@ class Draw:
         self.rng = rng
 
     def integer(self, low, high):
-        """low <= n <= high"""
-        return int(self.rng.integers(low, high + 1))
+        """low <= n <= high; low if there is none"""
+        return int(self.rng.integers(low, max(low, high) + 1))
 
     def flag(self, p=0.5):
         return bool(self.rng.random() < p)
@@ -137,7 +138,7 @@ class Draw:
                     getattr(torch, dtype))
         a = np.array(rng.uniform(low, high, shape))
         if self.flag(ties):
-            a = np.array(np.rint(a))
+            a = np.array(np.rint(a) + 0.0)
         if self.flag(special) and a.size:
             for v in rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.0],
                                 self.integer(1, 3)):

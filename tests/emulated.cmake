@@ -40,6 +40,6 @@ set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 
 # ---- what the CPU is tested with, where new tensors go to the device
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index matmul random npy display errors boundary oom)
+    index matmul random npy display errors boundary oom grad_rows grad_families)
   add_emulated_test(${name}_emulated "" --device cuda:0 ${TESTS}/${name}.lua)
 endforeach()

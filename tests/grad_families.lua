@@ -135,6 +135,42 @@ case("copy_", function(a, b) return (a * 1):copy_(b * b) end, x(2, 3), x(3))
 case("fill_", function(a) return (a * 2):fill_(3) + a end, x(2, 3))
 case("zero_", function(a) return (a * 2):zero_() + a * a end, x(2, 3))
 
+-- order statistics, scans, special functions
+local function positive(...) return (x(...):detach():abs() + 0.6):requires_grad_() end
+for _, name in ipairs { "sort", "topk", "kthvalue", "median", "nanmedian", "cummax",
+                        "cummin", "mode" } do
+  local k = (name == "topk" or name == "kthvalue") and { 2 } or {}
+  k[#k + 1] = 2
+  case(name, function(t) return (nacre[name](t, table.unpack(k))) end, x(3, 4))
+end
+case("median", method("median"), x(3, 3))
+case("nanmedian", method("nanmedian"), x(3, 4))
+case("msort", method("msort"), x(4, 2))
+for _, name in ipairs { "quantile", "nanquantile" } do
+  case(name, method(name, 0.4), x(3, 4))
+  case(name, method(name, 0.7, 2, true), x(3, 4))
+end
+case("cumprod", method("cumprod", 2), x(3, 4))
+case("logcumsumexp", method("logcumsumexp", 1), x(3, 4))
+case("diff", method("diff"), x(3, 4))
+case("diff", method("diff", 2, 1), x(4, 2))
+case("nanmean", method("nanmean", 1), x(3, 4))
+for _, name in ipairs { "var_mean", "std_mean" } do
+  case(name, method(name, 1), x(3, 4))
+end
+case("aminmax", method("aminmax"), x(3, 4))
+case("dist", nacre.dist, x(3, 2), x(3, 2))
+case("trapezoid", method("trapezoid"), x(3, 4))
+case("cumulative_trapezoid", method("cumulative_trapezoid"), x(3, 4))
+case("nan_to_num", method("nan_to_num"), x(3))
+case("float_power", nacre.float_power, positive(3), x(3))
+case("polygamma", method("polygamma", 1), positive(3))
+case("mvlgamma", method("mvlgamma", 2), positive(3))
+case("threshold", method("threshold", 0.1, 2), x(3, 2))
+case("glu", method("glu", 2), x(3, 4))
+case("prelu", nacre.prelu, x(3, 4), x(4))
+case("softmin", method("softmin", 2), x(3, 4))
+
 -- of a type or a device
 case("double", method("double"), x(2))
 

@@ -58,6 +58,11 @@ SCRIPTS = {
     "totable of 3e7": """
         local a = nacre.zeros(30000000)
         go() while true do local t = a:totable() end""",
+    "backward of a long chain": """
+        local x = nacre.ones(1, { requires_grad = true })
+        local y = x
+        for _ = 1, 300000 do y = y * 1 end
+        go() while true do y:backward{retain_graph = true} end""",
     "cat of many": """
         local a = nacre.zeros(30000000)
         go() while true do local t = nacre.cat{a, a, a} end""",

@@ -31,9 +31,13 @@ typedef struct Access {
   uint32_t op, block;        /* op 0: none; block: of the host, its time */
   uint16_t thread, barrier, warp;
   uint8_t bytes;             /* of the word, a bit each */
-  uint8_t flag;              /* of a write: atomic; of reads: by several */
+  uint8_t flag;              /* of a write: atomic; of reads: the bytes that
+                                several threads read */
 } Access;
-typedef struct Cell { Access write, read; } Cell;
+typedef struct Cell {
+  Access write, read;
+  uint16_t reader[4];        /* of each byte, the last */
+} Cell;
 
 static Cell *cells, *sharedcells;
 static uint8_t *written;       /* by word, a bit for each byte */
@@ -228,6 +232,34 @@ static int same(const Access *a) {
   return a->op == v->op && a->block == v->block;
 }
 
+/* The last reads of some bytes of a word, as those of one thread if it was
+   one; elements smaller than a word have neighbours. */
+static Access readof(const Cell *c, uint8_t bytes, int *several) {
+  Access a = c->read;
+  int first = -1;
+  bytes &= c->read.bytes;
+  *several = (c->read.flag & bytes) != 0;
+  for (int i = 0; i < 4; i++) {
+    if (!(bytes >> i & 1)) continue;
+    if (first >= 0 && c->reader[i] != first) *several = 1;
+    first = a.thread = c->reader[i];
+  }
+  return a;
+}
+
+static void setread(Cell *c, uint8_t bytes) {
+  const int also = same(&c->read) && c->read.barrier == emu_view.barrier;
+  const uint8_t before = also ? c->read.bytes : 0;
+  uint8_t shared = also ? c->read.flag : 0;
+  for (int i = 0; i < 4; i++) {
+    if (!(bytes >> i & 1)) continue;
+    if ((before >> i & 1) && c->reader[i] != emu_view.thread)
+      shared |= (uint8_t)(1 << i);
+    c->reader[i] = emu_view.thread;
+  }
+  setaccess(&c->read, bytes | before, shared);
+}
+
 /* Judges and records an access to some bytes of one word. */
 static void word(Cell *c, const char *p, uint8_t bytes, int write,
                  int shared) {
@@ -237,20 +269,18 @@ static void word(Cell *c, const char *p, uint8_t bytes, int write,
       !(atomic && c->write.flag) &&
       (kind = conflict(&c->write, 0, shared)) != NULL)
     race(kind, p, &c->write, 1, write);
-  if (write && (c->read.bytes & bytes) && c->read.op &&
-      (kind = conflict(&c->read, c->read.flag, shared)) != NULL)
-    race(kind, p, &c->read, 0, 1);
+  if (write && (c->read.bytes & bytes) && c->read.op) {
+    int several;
+    const Access read = readof(c, bytes, &several);
+    if ((kind = conflict(&read, several, shared)) != NULL)
+      race(kind, p, &read, 0, 1);
+  }
   if (write) {
     if (same(&c->write) && c->write.thread == emu_view.thread)
       bytes |= c->write.bytes;
     setaccess(&c->write, bytes, (uint8_t)atomic);
-  } else if (!atomic) {
-    const int also = same(&c->read) && c->read.barrier == emu_view.barrier;
-    const int several = also && (c->read.flag ||
-                                 c->read.thread != emu_view.thread);
-    if (also) bytes |= c->read.bytes;
-    setaccess(&c->read, bytes, (uint8_t)several);
-  }
+  } else if (!atomic)
+    setread(c, bytes);
 }
 
 /* The bytes of word w that are in [at, at + n), a bit each. */

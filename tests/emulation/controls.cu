@@ -240,6 +240,18 @@ static int cache_with_event(void) {
   return g[0] == 0 && g[127] == 0;
 }
 
+/* Elements smaller than a word, which neighbours share. */
+NC_KERNEL halves(unsigned short *p, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[i] = (unsigned short)(p[i] + 1);
+}
+
+static int halves_in_place(void) {
+  LAUNCH(halves, 4, 64, 0, s, (unsigned short *)x, 201);
+  must(cudaStreamSynchronize(s));
+  return 1;
+}
+
 extern const Defect controls[] = {
   { "last block adds", last_block, NULL, NULL },
   { "two buffers, one barrier", two_buffers, NULL, NULL },
@@ -247,6 +259,7 @@ extern const Defect controls[] = {
   { "a tile for each warp", warp_tiles, NULL, NULL },
   { "early end", early_end, NULL, NULL },
   { "in place", in_place, NULL, NULL },
+  { "halves in place", halves_in_place, NULL, NULL },
   { "votes", vote, NULL, NULL },
   { "compare and swap", compare_and_swap, NULL, NULL },
   { "__syncwarp", sync_warp, NULL, NULL },

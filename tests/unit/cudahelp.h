@@ -23,20 +23,6 @@ PluginEntry nacre_plugin;
 #define ok(call) assert_int_equal(call, NC_OK)
 #define says(words) assert_non_null(strstr(nc_lasterror()->text, words))
 
-static int noindex(int64_t index, int64_t size, int d, int nd) {
-  return nc_fail(NC_EINDEX, "index %d of %d in dim %d of %d", (int)index,
-                 (int)size, d + 1, nd);
-}
-
-static const Host host = {
-  .abi = NC_ABI, .loop = sizeof(Loop), .device = sizeof(Device),
-  .ops = OP_COUNT, .version = NC_VERSION, .interrupted = &nc_interrupted,
-  .fail = nc_fail, .rule = nc_rule, .hint = nc_hint, .blameop = nc_blameop,
-  .newtensor = nc_new, .release = nc_release, .newdense = nc_dense,
-  .cast = nc_cast, .outside = noindex, .bytestext = nc_bytestext,
-  .parallel = nc_parallel
-};
-
 /* What stream `s' does next waits for what `other' has been given. */
 static inline int inorder(const Accelerator *a, Stream *s, Stream *other) {
   Event *e;

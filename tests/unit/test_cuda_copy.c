@@ -26,7 +26,7 @@ static unsigned char *a, *b;
 
 static int begin(void **state) {
   (void)state;
-  if (nacre_plugin(&host, &cuda) != NC_OK) return -1;
+  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
   d = cuda->device[0];
   a = malloc(MOST);
   b = calloc(1, MOST);
@@ -224,7 +224,7 @@ static void test_flag(void **state) {
   *f = (Flag){ .set = 1, .kind = FLAG_INDEX, .value = 9, .size = 5, .dim = 1,
                .nd = 2 };
   assert_int_equal(d->synchronize(d), NC_EINDEX);
-  says("index 9 of 5 in dim 2 of 2");
+  says("index 9 is outside dim 2 of size 5");
   ok(d->synchronize(d));
   *f = (Flag){ .set = 1, .kind = FLAG_FALSE, .code = NC_EVALUE,
                .text = nc_text("that is not so") };

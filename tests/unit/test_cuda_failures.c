@@ -104,7 +104,7 @@ static int attempt(int n, int code) {
   int r;
   snprintf(lever, sizeof lever, "failat=%d,failcode=%d", n, code);
   emu_set(lever);
-  r = nacre_plugin(&host, &cuda);
+  r = nacre_plugin(&nc_forplugins, &cuda);
   if (r == NC_OK) r = all();
   emu_set("failat=0");
   return r;
@@ -153,7 +153,7 @@ static void test_lasting(void **state) {
   const Device *d, *e;
   void *p, *q, *x;
   (void)state;
-  ok(nacre_plugin(&host, &cuda));
+  ok(nacre_plugin(&nc_forplugins, &cuda));
   d = cuda->device[0];
   e = cuda->device[1];
   ok(d->alloc(d, &p, 1000));

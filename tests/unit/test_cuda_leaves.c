@@ -622,7 +622,7 @@ static void test_expect(void **unused) {
 */
 static int begin(void **unused) {
   (void)unused;
-  if (nacre_plugin(&host, &cuda) != NC_OK) return -1;
+  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
   d = cuda->device[0];
   return 0;
 }

@@ -19,7 +19,7 @@ static const Device *d;
 static int begin(void **state) {
   (void)state;
   emu_set("streams=lazy");
-  if (nacre_plugin(&host, &cuda) != NC_OK) return -1;
+  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
   d = cuda->device[0];
   nc_manystreams = 0;
   return 0;

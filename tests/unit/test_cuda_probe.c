@@ -14,7 +14,7 @@ static const char *fake, *nodriver;
 static int answer(const char *says_) {
   setenv("NACRE_CUDA_DRIVER", fake, 1);
   setenv("FAKECUDA", says_, 1);
-  return nc_probe(&host, 13000);
+  return nc_probe(&nc_forplugins, 13000);
 }
 
 static void fails(const char *says_, const char *text, const char *hint) {
@@ -27,11 +27,11 @@ static void fails(const char *says_, const char *text, const char *hint) {
 static void test_missing(void **state) {
   (void)state;
   setenv("NACRE_CUDA_DRIVER", "/no/such/libcuda.so.1", 1);
-  assert_int_equal(nc_probe(&host, 13000), NC_EDEVICE);
+  assert_int_equal(nc_probe(&nc_forplugins, 13000), NC_EDEVICE);
   says("there is no NVIDIA driver on this machine");
   assert_non_null(strstr(nc_lasterror()->hint, "--gpus all"));
   setenv("NACRE_CUDA_DRIVER", nodriver, 1);
-  assert_int_equal(nc_probe(&host, 13000), NC_EDEVICE);
+  assert_int_equal(nc_probe(&nc_forplugins, 13000), NC_EDEVICE);
   says("is not an NVIDIA driver");
 }
 
@@ -40,7 +40,7 @@ static void test_good(void **state) {
   ok(answer("0 13000 1 9 0"));
   ok(answer("0 13010 8 7 5"));
   setenv("FAKECUDA", "0 12040 1 9 0", 1);
-  ok(nc_probe(&host, 12060)); /* a driver of 12.x runs all of 12 */
+  ok(nc_probe(&nc_forplugins, 12060)); /* a driver of 12.x runs all of 12 */
 }
 
 static void test_old(void **state) {

@@ -17,7 +17,7 @@ static const Device *d;
 static int begin(void **state) {
   (void)state;
   emu_set("streams=lazy");
-  if (nacre_plugin(&host, &cuda) != NC_OK) return -1;
+  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
   d = cuda->device[0];
   return 0;
 }
@@ -51,13 +51,13 @@ static void test_devices(void **state) {
 /* A program of other headers is refused before anything else. */
 static void test_other_build(void **state) {
   const Accelerator *a = cuda;
-  Host h = host;
+  Host h = nc_forplugins;
   (void)state;
   h.abi++;
   assert_int_equal(nacre_plugin(&h, &a), NC_EDEVICE);
   assert_null(a);
   says("is of another build");
-  h = host;
+  h = nc_forplugins;
   h.loop--;
   assert_int_equal(nacre_plugin(&h, &a), NC_EDEVICE);
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** composed.c - operations written in Lua over those of the core: where they
+** are found, and how they fail.
+**
+** composed.lua and what it is made of are loaded when a name is looked for
+** that nothing else has: a program that does not use them does not pay.
+*/
+#include <string.h>
+
+#include "binding.h"
+
+#define COMPOSED "nacre.composed"
+
+/* nacre._fail(op, text, hint, role, tensor, ...): an error as the core's */
+static int fail(lua_State *L) {
+  const int top = lua_gettop(L);
+  const char *hint = lua_tostring(L, 3);
+  nc_fail(NC_EVALUE, "%s", luaL_checkstring(L, 2));
+  nc_blameop(luaL_checkstring(L, 1));
+  if (hint) nc_hint("%s", hint);
+  for (int i = 4; i < top; i += 2)
+    if (nl_totensor(L, i + 1))
+      nc_blame(luaL_checkstring(L, i), nl_totensor(L, i + 1));
+  return nl_check(L, NC_EVALUE);
+}
+
+static void run(lua_State *L, const char *name) {
+  const Embedded *e = nl_embedded;
+  while (strcmp(e->name, name) != 0) e++;
+  lua_pushfstring(L, "=%s", name);
+  if (luaL_loadbufferx(L, (const char *)e->text, e->size, lua_tostring(L, -1),
+                       "t") != LUA_OK)
+    lua_error(L);
+  lua_remove(L, -2);
+}
+
+/* Pushes the table that composed.lua fills: functions, methods, info. */
+static void pushall(lua_State *L) {
+  static const char *const part[] = { "nacre.products", "nacre.functional",
+                                      "nacre.losses", "nacre.linalg" };
+  int all;
+  if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  luaL_checkstack(L, 8, NULL);
+  lua_newtable(L);
+  all = lua_gettop(L);
+  lua_pushvalue(L, all);
+  lua_setfield(L, LUA_REGISTRYINDEX, COMPOSED);
+  run(L, "nacre.composed");
+  lua_pushvalue(L, all);
+  lua_pushcfunction(L, fail);
+  lua_call(L, 2, 0);
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+    run(L, part[i]);
+    lua_pushvalue(L, all);
+    lua_call(L, 1, 0);
+  }
+}
+
+static int find(lua_State *L, const char *table, const char *name) {
+  const int top = lua_gettop(L);
+  if (name[0] == '_') return 0;
+  pushall(L);
+  lua_getfield(L, -1, table);
+  lua_getfield(L, -1, name);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
+  if (!lua_isnil(L, -1)) return 1;
+  lua_settop(L, top);
+  return 0;
+}
+
+int nl_pushcomposed(lua_State *L, const char *name, int where) {
+  return find(L, where == NL_METHOD ? "methods" : "functions", name);
+}
+
+/* What is known of a function by its name, with a prefix, or itself. */
+int nl_composedinfo(lua_State *L, int i) {
+  const int top = lua_gettop(L);
+  if (lua_type(L, i) == LUA_TSTRING)
+    return find(L, "info", lua_tostring(L, i));
+  pushall(L);
+  lua_getfield(L, -1, "info");
+  lua_pushvalue(L, i);
+  lua_gettable(L, -2);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
+  return !lua_isnil(L, -1);
+}
+
+/* Adds names to the list on top, which has n. */
+int nl_composednames(lua_State *L, int n, int all) {
+  const int list = lua_gettop(L);
+  pushall(L);
+  lua_getfield(L, -1, "info");
+  for (lua_pushnil(L); lua_next(L, list + 2); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) continue;
+    if (!all && strchr(lua_tostring(L, -2), '.')) continue;
+    lua_pushvalue(L, -2);
+    lua_rawseti(L, list, ++n);
+  }
+  lua_settop(L, list);
+  return n;
+}
+
+/* Makes every function, or method, in the table on top. */
+void nl_makecomposed(lua_State *L, int where) {
+  const int t = lua_gettop(L);
+  luaL_checkstack(L, 6, NULL);
+  pushall(L);
+  lua_getfield(L, -1, where == NL_METHOD ? "methods" : "functions");
+  for (lua_pushnil(L); lua_next(L, t + 2);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, t);
+  }
+  lua_settop(L, t);
+}

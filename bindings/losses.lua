@@ -1,0 +1,277 @@
+-- SPDX-License-Identifier: MIT
+-- losses.lua - the losses of nacre.nn.functional. Classes count from 1.
+local all = ...
+local fail = all.fail
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+local REDUCTION = "reduction:none|mean|sum=mean"
+
+local function reduced(y, reduction)
+  if reduction == "mean" then return y:mean() end
+  return reduction == "sum" and y:sum() or y
+end
+
+local function shape(t) return table.concat(t:size(), "x") end
+
+-- Broadcasting would hide a mistake here.
+local function sameshape(op, a, b)
+  if shape(a) ~= shape(b) then
+    fail(op, ("input is [%s], target is [%s]: shapes must be equal")
+             :format(shape(a), shape(b)), "target:reshape(input:size())",
+         "input", a, "target", b)
+  end
+end
+
+local function floats(op, t)
+  if not t:is_floating_point() then
+    fail(op, ("input is %s, a float dtype is needed"):format(t.dtype), nil, "input", t)
+  end
+end
+
+-- ---- differences
+
+local function difference(name, extra, doc, f)
+  define(name, "input:tensor, target:tensor, " .. REDUCTION .. extra, doc,
+  function(x, t, reduction, ...)
+    sameshape(name, x, t)
+    if not x:is_floating_point() and not t:is_floating_point() then floats(name, x) end
+    return reduced(f(x - t, ...), reduction)
+  end)
+end
+
+difference("mse_loss", "", "(input - target)^2", function(d) return d * d end)
+difference("l1_loss", "", "|input - target|", function(d) return d:abs() end)
+
+difference("smooth_l1_loss", ", beta:num=1",
+           "d^2/(2*beta) where |d| < beta, |d| - beta/2 elsewhere; d = input - target",
+function(d, beta)
+  if beta < 0 then fail("smooth_l1_loss", ("beta is %g, and must not be negative"):format(beta)) end
+  local a = d:abs()
+  if beta == 0 then return a end
+  return nacre.where(a:lt(beta), a * a * (0.5 / beta), a - beta / 2)
+end)
+
+difference("huber_loss", ", delta:num=1",
+           "d^2/2 where |d| < delta, delta*(|d| - delta/2) elsewhere; d = input - target",
+function(d, delta)
+  if delta <= 0 then fail("huber_loss", ("delta is %g, and must be above 0"):format(delta)) end
+  local a = d:abs()
+  return nacre.where(a:lt(delta), a * a * 0.5, delta * (a - delta / 2))
+end)
+
+-- ---- classes
+
+-- Input as [n x classes], the classes being dimension 2, or the only one;
+-- target as a list; and the shape of the target.
+local function classes(op, x, t)
+  if x:dim() == 0 then fail(op, "input has no dimension of classes", nil, "input", x) end
+  local dim = x:dim() == 1 and 1 or 2
+  local size = x:size()
+  local n = table.remove(size, dim)
+  if table.concat(size, "x") ~= shape(t) then
+    fail(op, ("target is [%s], an input of [%s] needs [%s]")
+             :format(shape(t), shape(x), table.concat(size, "x")),
+         nil, "input", x, "target", t)
+  end
+  if t.dtype ~= "int64" then
+    fail(op, ("classes must be int64, not %s"):format(t.dtype), nil, "target", t)
+  end
+  return x:movedim(dim, -1):reshape(t:numel(), n), t:reshape(-1), n, size
+end
+
+-- Which targets count, and targets that can be used as positions.
+local function checked(op, t, n, ignore)
+  local counts = t:ne(ignore)
+  local wrong = counts:logical_and(t:lt(1):logical_or(t:gt(n)))
+  if wrong:any():item() then
+    local class = t[wrong][1]
+    fail(op, class == 0 and "class 0: classes count from 1"
+             or ("class %d of %d"):format(class, n), nil, "target", t)
+  end
+  return counts, nacre.where(counts, t, 1)
+end
+
+local function checkweight(op, weight, n, x)
+  if weight and (weight:dim() ~= 1 or weight:size(1) ~= n) then
+    fail(op, ("weight must have %d elements, one for each class"):format(n), nil,
+         "weight", weight)
+  end
+  if weight and weight.dtype ~= x.dtype then
+    fail(op, ("dtypes differ: input is %s, weight is %s"):format(x.dtype, weight.dtype),
+         nil, "input", x, "weight", weight)
+  end
+end
+
+-- -log p of the classes; smoothing spreads a share of it over all of them.
+local function nll(op, logp, target, weight, ignore, reduction, smoothing)
+  local x, t, n, size = classes(op, logp, target)
+  checkweight(op, weight, n, logp)
+  local counts, at = checked(op, t, n, ignore)
+  local zero = nacre.zeros({}, { dtype = x.dtype, device = x.device })
+  local w = weight and weight[at] or nacre.ones(t:size(), { dtype = x.dtype, device = x.device })
+  w = nacre.where(counts, w, zero)
+  local rows = nacre.range(1, t:numel(), { device = x.device })
+  local y = nacre.where(counts, x[{ rows, at }], zero) * w * -1
+  if smoothing > 0 then
+    local spread = -(weight and x * weight or x):sum(2)
+    y = y * (1 - smoothing) + nacre.where(counts, spread, zero) * (smoothing / n)
+  end
+  if reduction == "none" then return y:reshape(size) end
+  return reduction == "sum" and y:sum() or y:sum() / w:sum()
+end
+
+define("nll_loss", "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, " .. REDUCTION,
+       "-log p of the target class, by the logarithms in input [n x classes x ...]; mean: over the weights of the targets",
+function(x, t, weight, ignore, reduction)
+  floats("nll_loss", x)
+  return nll("nll_loss", x, t, weight, ignore, reduction, 0)
+end)
+
+define("cross_entropy", "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, " .. REDUCTION .. ", label_smoothing:num=0",
+       "nll_loss of log_softmax of input [n x classes x ...]; target: classes from 1, or a probability of each",
+function(x, t, weight, ignore, reduction, smoothing)
+  local op = "cross_entropy"
+  floats(op, x)
+  if x:dim() == 0 then fail(op, "input has no dimension of classes", nil, "input", x) end
+  if not (smoothing >= 0 and smoothing <= 1) then
+    fail(op, ("label_smoothing is %g, a share is from 0 to 1"):format(smoothing))
+  end
+  local dim = x:dim() == 1 and 1 or 2
+  local logp = x:log_softmax(dim)
+  if not t:is_floating_point() then
+    return nll(op, logp, t, weight, ignore, reduction, smoothing)
+  end
+  sameshape(op, x, t)
+  local n = x:size(dim)
+  checkweight(op, weight, n, x)
+  if smoothing > 0 then t = t * (1 - smoothing) + smoothing / n end
+  local y = logp * t
+  if weight then
+    local size = {}
+    for d = dim, x:dim() do size[#size + 1] = d == dim and n or 1 end
+    y = y * weight:reshape(size)
+  end
+  if reduction == "none" then return -y:sum(dim) end
+  return reduction == "sum" and -y:sum() or y:sum() / -(x:numel() / n)
+end)
+
+-- ---- probabilities of one thing
+
+local function weighted(op, y, weight)
+  return weight and y * weight or y
+end
+
+define("binary_cross_entropy", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
+       "-(t*log(x) + (1-t)*log(1-x)), the logarithms limited to -100",
+function(x, t, weight, reduction)
+  local op = "binary_cross_entropy"
+  floats(op, x)
+  sameshape(op, x, t)
+  if x:numel() > 0 and not (x:ge(0):all():item() and x:le(1):all():item()) then
+    fail(op, "input must be from 0 to 1", "binary_cross_entropy_with_logits takes any", "input", x)
+  end
+  local y = -(t * x:log():clamp(-100) + (1 - t) * (-x):log1p():clamp(-100))
+  return reduced(weighted(op, y, weight), reduction)
+end)
+
+define("binary_cross_entropy_with_logits", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION .. ", pos_weight:tensor=nil",
+       "binary_cross_entropy of sigmoid(input), without overflow",
+function(x, t, weight, reduction, positive)
+  local op = "binary_cross_entropy_with_logits"
+  floats(op, x)
+  sameshape(op, x, t)
+  local log = x:logsigmoid()
+  if positive then log = log * ((positive - 1) * t + 1) end
+  return reduced(weighted(op, (1 - t) * x - log, weight), reduction)
+end)
+
+define("kl_div", "input:tensor, target:tensor, reduction:none|mean|sum|batchmean=mean, log_target:bool=false",
+       "t*(log(t) - input), input being logarithms",
+function(x, t, reduction, log)
+  local y = log and t:exp() * (t - x) or t:xlogy(t) - t * x
+  if reduction == "batchmean" then
+    if y:dim() == 0 then return y:sum() end
+    return y:sum() / y:size(1)
+  end
+  return reduced(y, reduction)
+end)
+
+-- ---- margins
+
+define("hinge_embedding_loss", "input:tensor, target:tensor, margin:num=1, " .. REDUCTION,
+       "x where target is 1, max(0, margin - x) where it is -1",
+function(x, t, margin, reduction)
+  local y = nacre.where(t:ne(1), (margin - x):clamp(0), 0) + nacre.where(t:ne(-1), x, 0)
+  return reduced(y, reduction)
+end)
+
+define("margin_ranking_loss", "input1:tensor, input2:tensor, target:tensor, margin:num=0, " .. REDUCTION,
+       "max(0, margin - target*(input1 - input2))",
+function(a, b, t, margin, reduction)
+  return reduced((margin - t * (a - b)):clamp(0), reduction)
+end)
+
+define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,
+       "log(1 + exp(-target*input))",
+function(x, t, reduction)
+  sameshape("soft_margin_loss", x, t)
+  return reduced((-t * x):exp():log1p(), reduction)
+end)
+
+define("cosine_embedding_loss", "input1:tensor, input2:tensor, target:tensor, margin:num=0, " .. REDUCTION,
+       "1 - cos where target is 1, max(0, cos - margin) where it is -1",
+function(a, b, t, margin, reduction)
+  local eps = 1e-12
+  local cos = (a * b):sum(-1) / (((a * a):sum(-1) + eps) * ((b * b):sum(-1) + eps)):sqrt()
+  local y = nacre.where(t:eq(1), 1 - cos, 0) + nacre.where(t:eq(-1), (cos - margin):clamp(0), 0)
+  return reduced(y, reduction)
+end)
+
+define("triplet_margin_loss", "anchor:tensor, positive:tensor, negative:tensor, margin:num=1, p:num=2, eps:num=1e-6, swap:bool=false, " .. REDUCTION,
+       "max(0, |anchor - positive| - |anchor - negative| + margin)",
+function(a, p, n, margin, order, eps, swap, reduction)
+  local function distance(x, y) return (x - y + eps):norm(order, -1) end
+  local far = distance(a, n)
+  if swap then far = far:minimum(distance(p, n)) end
+  return reduced((distance(a, p) - far + margin):clamp(0), reduction)
+end)
+
+define("multilabel_soft_margin_loss", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
+       "mean over classes of binary_cross_entropy_with_logits",
+function(x, t, weight, reduction)
+  sameshape("multilabel_soft_margin_loss", x, t)
+  local y = -(t * x:logsigmoid() + (1 - t) * (-x):logsigmoid())
+  return reduced((weight and y * weight or y):mean(-1), reduction)
+end)
+
+-- ---- likelihoods
+
+define("poisson_nll_loss", "input:tensor, target:tensor, log_input:bool=true, full:bool=false, eps:num=1e-8, " .. REDUCTION,
+       "exp(input) - target*input; without log_input: input - target*log(input + eps); full adds Stirling's term",
+function(x, t, log, full, eps, reduction)
+  local y = log and x:exp() - t * x or x - t * (x + eps):log()
+  if full then
+    local s = t * t:log() - t + (t * (2 * math.pi)):log() * 0.5
+    y = y + nacre.where(t:le(1), 0, s)
+  end
+  return reduced(y, reduction)
+end)
+
+define("gaussian_nll_loss", "input:tensor, target:tensor, var:tensor, full:bool=false, eps:num=1e-6, " .. REDUCTION,
+       "(log(var) + (input - target)^2/var)/2; var counts at least as eps",
+function(x, t, var, full, eps, reduction)
+  local op = "gaussian_nll_loss"
+  if var:numel() > 0 and var:lt(0):any():item() then
+    fail(op, "var must not be negative", nil, "var", var)
+  end
+  local v = var:clamp(eps)
+  v = var + (v - var):detach()              -- the limit counts for no gradient
+  local d = x - t
+  local y = (v:log() + d * d / v) * 0.5
+  if full then y = y + 0.5 * math.log(2 * math.pi) end
+  return reduced(y, reduction)
+end)
+

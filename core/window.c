@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** window.c - more views: sliding windows, any strides, pieces that begin at
+** given places, dimensions of size 1 put around, and other names of views.
+*/
+#include <string.h>
+
+#include "op.h"
+#include "portable.h"
+
+static int blamed(const Call *c, int r) {
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+}
+
+/* Another family under the name of c, which has its arguments. */
+static int renamed(Call *c, int (*fn)(Call *c)) {
+  int r = fn(c);
+  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  return r;
+}
+
+int nc_op_swapdims(Call *c) {
+  return renamed(c, nc_op_transpose);
+}
+
+int nc_op_swapaxes(Call *c) {
+  return renamed(c, nc_op_transpose);
+}
+
+int nc_op_moveaxis(Call *c) {
+  return renamed(c, nc_op_movedim);
+}
+
+int nc_op_ravel(Call *c) {
+  Call one = *c;
+  one.arg[1].s = nc_int(1);
+  one.arg[2].s = nc_int(-1);
+  int r = nc_op_flatten(&one);
+  c->out[0] = one.out[0];
+  if (r != NC_OK && r != NC_EINTR) nc_blameop("ravel");
+  return r;
+}
+
+int nc_op_adjoint(Call *c) {
+  Call one = *c;
+  one.arg[1].s = nc_int(-2);
+  one.arg[2].s = nc_int(-1);
+  if (c->arg[0].t->nd < 2)
+    return blamed(c, nc_fail(NC_ESHAPE, "needs at least 2 dimensions"));
+  int r = nc_op_transpose(&one);
+  c->out[0] = one.out[0];
+  return r;
+}
+
+/*
+** At least so many dimensions
+*/
+static void insert(Tensor *y, int at) {
+  memmove(y->size + at + 1, y->size + at, (size_t)(y->nd - at) * 8);
+  memmove(y->step + at + 1, y->step + at, (size_t)(y->nd - at) * 8);
+  y->nd++;
+  y->size[at] = y->step[at] = 1;
+}
+
+static int atleast(Call *c, int nd) {
+  Tensor *x = c->arg[0].t;
+  if (x->nd >= nd) {
+    nc_retain(c->out[0] = x);
+    return NC_OK;
+  }
+  TRY(nc_alias(&c->out[0], x));
+  while (c->out[0]->nd < (nd < 2 ? nd : 2)) insert(c->out[0], 0);
+  if (nd == 3) insert(c->out[0], 2);
+  return NC_OK;
+}
+
+int nc_op_atleast_1d(Call *c) {
+  return atleast(c, 1);
+}
+
+int nc_op_atleast_2d(Call *c) {
+  return atleast(c, 2);
+}
+
+int nc_op_atleast_3d(Call *c) {
+  return atleast(c, 3);
+}
+
+/*
+** Windows
+*/
+static int unfold(Call *c) {
+  const Tensor *x = c->arg[0].t;
+  const int64_t size = c->arg[2].s.i, step = c->arg[3].s.i;
+  int64_t have;
+  Tensor *y;
+  int d;
+  TRY(nc_dim(&d, c->arg[1].s.i, x->nd));
+  have = x->nd ? x->size[d] : 1;
+  if (size < 0 || size > have)
+    return nc_fail(NC_EVALUE, "windows of %lld do not lie inside dim %d of "
+                   "size %lld", (long long)size, d + 1, (long long)have);
+  if (step < 1)
+    return nc_fail(NC_EVALUE, "step %lld: steps must be positive",
+                   (long long)step);
+  if (x->nd == NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", x->nd + 1,
+                   NC_MAXDIM);
+  TRY(nc_alias(&c->out[0], x));
+  y = c->out[0];
+  y->size[y->nd] = size;
+  y->step[y->nd] = x->nd ? x->step[d] : 1;
+  if (x->nd > 0) {
+    const int64_t many = (have - size) / step + 1;
+    y->size[d] = many;
+    if (many > 1) y->step[d] = x->step[d] * step;
+  }
+  y->nd++;
+  return NC_OK;
+}
+
+int nc_op_unfold(Call *c) {
+  return blamed(c, unfold(c));
+}
+
+/* *end = one behind the last element of a view */
+static int reach(int64_t *end, int64_t offset, int nd, const int64_t size[],
+                 const int64_t step[]) {
+  int empty = 0, over = 0;
+  int64_t at = offset, part;
+  for (int d = 0; d < nd; d++) {
+    if (size[d] < 0)
+      return nc_fail(NC_ESHAPE, "size %lld of dim %d is negative",
+                     (long long)size[d], d + 1);
+    if (step[d] < 0)
+      return nc_fail(NC_EVALUE, "stride %lld of dim %d is negative",
+                     (long long)step[d], d + 1);
+    empty |= size[d] == 0;
+    if (size[d] > 0)
+      over |= NC_MULOVER(size[d] - 1, step[d], &part) ||
+              NC_ADDOVER(at, part, &at);
+  }
+  if (empty) *end = offset;
+  else if (over || NC_ADDOVER(at, 1, end)) *end = INT64_MAX;
+  return NC_OK;
+}
+
+static int as_strided(Call *c) {
+  Tensor *x = c->arg[0].t;
+  const Arg *size = &c->arg[1], *step = &c->arg[2];
+  const int64_t offset = c->arg[3].given ? c->arg[3].s.i : x->offset;
+  const int64_t have = x->data->bytes / nc_dtypesize(x->dtype);
+  int64_t end, n;
+  int yes;
+  if (size->n != step->n)
+    return nc_fail(NC_ESHAPE, "%d sizes and %d strides", size->n, step->n);
+  if (size->n > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", size->n,
+                   NC_MAXDIM);
+  if (offset < 0)
+    return nc_fail(NC_EVALUE, "storage_offset %lld is negative",
+                   (long long)offset);
+  TRY(reach(&end, offset, size->n, size->list, step->list));
+  TRY(nc_checksize(&n, x->dtype, size->n, size->list));
+  if (end > have)
+    return nc_fail(NC_EINDEX, "the view would reach beyond the %lld elements "
+                   "of the storage", (long long)have);
+  TRY(nc_requires(&yes, x));
+  if (yes && (!nc_isdense(x) || x->offset > 0)) {
+    nc_fail(NC_EVALUE, "has a gradient only for a whole, contiguous tensor");
+    nc_hint("self:contiguous():as_strided(...)");
+    return NC_EVALUE;
+  }
+  TRY(nc_alias(&c->out[0], x));
+  c->out[0]->nd = size->n;
+  memcpy(c->out[0]->size, size->list, (size_t)size->n * 8);
+  memcpy(c->out[0]->step, step->list, (size_t)size->n * 8);
+  c->out[0]->offset = offset;
+  return NC_OK;
+}
+
+int nc_op_as_strided(Call *c) {
+  return blamed(c, as_strided(c));
+}
+
+/*
+** Pieces
+*/
+static int piece(Call *c, int i, int d, int64_t from, int64_t to) {
+  Tensor *x = c->arg[0].t;
+  TRY(nc_alias(&c->list[i], x));
+  if (to < from) to = from;
+  if (to > from) c->list[i]->offset += from * x->step[d];
+  c->list[i]->size[d] = to - from;
+  return NC_OK;
+}
+
+/* n pieces whose sizes differ by one at most, the larger ones first */
+static int sections(Call *c, int d, int64_t n) {
+  const int64_t size = c->arg[0].t->size[d];
+  int64_t at = 0;
+  if (n < 1 || n > 1 << 24)
+    return nc_fail(NC_EVALUE, "%lld pieces", (long long)n);
+  TRY(nc_newlist(c, (int)n));
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t next = at + size / n + (i < size % n);
+    TRY(piece(c, (int)i, d, at, next));
+    at = next;
+  }
+  return NC_OK;
+}
+
+/* A place where a piece begins, from 1 or from the end, as an offset. */
+static int64_t beginning(int64_t place, int64_t size) {
+  if (place > 0) return place - 1 < size ? place - 1 : size;
+  return place + size > 0 ? place + size : 0;
+}
+
+static int tensorsplit(Call *c, int dim, const Arg *a) {
+  const Tensor *x = c->arg[0].t;
+  int64_t at = 0;
+  int d;
+  if (x->nd == 0) return nc_fail(NC_ESHAPE, "the tensor has no dimensions");
+  TRY(nc_dim(&d, dim, x->nd));
+  if (!a->islist) return sections(c, d, a->list[0]);
+  for (int i = 0; i < a->n; i++)
+    if (a->list[i] == 0)
+      return nc_fail(NC_EINDEX, "index 0: indices start at 1");
+  TRY(nc_newlist(c, a->n + 1));
+  for (int i = 0; i <= a->n; i++) {
+    const int64_t size = x->size[d];
+    const int64_t next = i < a->n ? beginning(a->list[i], size) : size;
+    TRY(piece(c, i, d, at, next));
+    at = next;
+  }
+  return NC_OK;
+}
+
+int nc_op_tensor_split(Call *c) {
+  return blamed(c, tensorsplit(c, (int)c->arg[2].s.i, &c->arg[1]));
+}
+
+/* The same along the dimension that the name stands for, in equal pieces. */
+static int namedsplit(Call *c, int dim, int least) {
+  const Tensor *x = c->arg[0].t;
+  const Arg *a = &c->arg[1];
+  if (x->nd < least)
+    return blamed(c, nc_fail(NC_ESHAPE, "needs at least %d dimension%s, the "
+                             "tensor has %d", least, least == 1 ? "" : "s",
+                             x->nd));
+  if (!a->islist && (a->list[0] < 1 || x->size[dim - 1] % a->list[0] != 0))
+    return blamed(c, nc_fail(NC_ESHAPE, "dim %d of size %lld does not divide "
+                             "into %lld equal pieces", dim,
+                             (long long)x->size[dim - 1],
+                             (long long)a->list[0]));
+  return blamed(c, tensorsplit(c, dim, a));
+}
+
+int nc_op_hsplit(Call *c) {
+  return namedsplit(c, c->arg[0].t->nd > 1 ? 2 : 1, 1);
+}
+
+int nc_op_vsplit(Call *c) {
+  return namedsplit(c, 1, 2);
+}
+
+int nc_op_dsplit(Call *c) {
+  return namedsplit(c, 3, 3);
+}

@@ -1,0 +1,228 @@
+-- SPDX-License-Identifier: MIT
+--
+-- test.lua - `nacre --test`: which tests, run them, say what came of it.
+
+local check = require "nacre.testcheck"
+local formats = require "nacre.testformats"
+local host = require "nacre.host"
+local jobs = require "nacre.testjobs"
+local options = require "nacre.testoptions"
+local plan = require "nacre.testplan"
+local process = require "nacre.process"
+local report = require "nacre.testreport"
+
+local test = {}
+
+local FAILED, USAGE, NOTHING = 1, 2, 5
+
+local function say(...) io.stdout:write(...) end
+
+local function complain(text)
+  io.stdout:flush()
+  io.stderr:write("nacre: ", text, "\n")
+end
+
+--
+-- What failed in the last run, by absolute path and device
+--
+local function statefile(make)
+  local folder = os.getenv "XDG_STATE_HOME"
+  if not folder or not folder:find "^/" then
+    local home = os.getenv "HOME"
+    if not home or not home:find "^/" then return nil end
+    folder = home .. "/.local/state"
+  end
+  folder = folder .. "/nacre"
+  if make then
+    for part in folder:gmatch "()/" do
+      if part > 1 then process.makefolder(folder:sub(1, part - 1)) end
+    end
+    process.makefolder(folder)
+  end
+  return folder .. "/last-failed"
+end
+
+local function key(job) return job.unit.full .. " " .. job.device end
+
+local function lastfailed()
+  local path = statefile(false)
+  local f = path and io.open(path, "rb")
+  local set = {}
+  if f then
+    for line in f:lines() do set[line] = true end
+    f:close()
+  end
+  return set
+end
+
+-- What was not run this time stays as it was.
+local function rememberfailed(results)
+  local path, set = statefile(true), lastfailed()
+  local f = path and io.open(path, "wb")
+  if not f then return end
+  for _, r in ipairs(results) do set[key(r.job)] = nil end
+  for _, r in ipairs(results) do
+    if r.status == "fail" then set[key(r.job)] = true end
+  end
+  local list = {}
+  for line in pairs(set) do list[#list + 1] = line end
+  table.sort(list)
+  for _, line in ipairs(list) do f:write(line, "\n") end
+  f:close()
+end
+
+--
+-- Running
+--
+
+-- The results of the jobs in their order; each(result) as they come, false
+-- to stop.
+function test.results(list, o, each)
+  local of, todo, all = {}, {}, {}
+  local going = true
+  local function take(job, results)
+    of[job] = results
+    for _, r in ipairs(results) do
+      if each(r) == false then going = false end
+    end
+    return going
+  end
+  for _, job in ipairs(list) do
+    if job.status then
+      take(job, {{job = job, status = job.status, reason = job.reason,
+                  time = 0}})
+    else
+      todo[#todo + 1] = job
+    end
+  end
+  if going then
+    jobs.run(todo, o, function(outcome)
+      return take(outcome.job, check.results(outcome))
+    end)
+  end
+  for _, job in ipairs(list) do
+    for _, r in ipairs(of[job] or {}) do all[#all + 1] = r end
+  end
+  return all
+end
+
+-- For each result on another device that of the CPU.
+local function peers(results)
+  local cpu, of = {}, {}
+  local function name(r)
+    return ("%s\0%s\0%s"):format(r.job.unit.path, r.job.dtype or "",
+                                 r.name or "")
+  end
+  for _, r in ipairs(results) do
+    if r.job.device == "cpu" then cpu[name(r)] = r end
+  end
+  for _, r in ipairs(results) do
+    if r.job.device ~= "cpu" then of[r] = cpu[name(r)] end
+  end
+  return of
+end
+
+local function failures(results)
+  local list = {}
+  for _, r in ipairs(results) do
+    if r.status == "fail" then list[#list + 1] = r end
+  end
+  return list
+end
+
+local function dots(o)
+  local quiet = o.tap or o.json
+  local function mark(r)
+    if not quiet then
+      say(report.mark(r))
+      io.stdout:flush()
+    end
+    return not (o.failfast and r.status == "fail")
+  end
+  return mark, function() if not quiet then say "\n" end end
+end
+
+local function save(path, text)
+  local f, why = io.open(path, "wb")
+  local ok = f and f:write(text) and f:close()
+  if not ok then complain(("cannot write %s"):format(why or path)) end
+  return ok
+end
+
+local function tell(results, o, seconds)
+  local peer = peers(results)
+  local failed = failures(results)
+  if o.tap then
+    say(formats.tap(results, peer))
+  elseif o.json then
+    say(formats.json(results, peer, seconds))
+  else
+    if o.shuffle then say("order: --shuffle=", o.shuffle, "\n") end
+    for _, r in ipairs(failed) do say("\n", report.failure(r, peer[r]), "\n") end
+    if #failed > 0 then say "\n" end
+    say(report.summary(results, seconds, o.jobs), "\n")
+  end
+  if o.ci and os.getenv "GITHUB_ACTIONS" then
+    for _, r in ipairs(failed) do say(formats.github(r, peer[r]), "\n") end
+  end
+  local good = not o.junit or
+               save(o.junit, formats.junit(results, peer, seconds))
+  return #failed == 0 and good
+end
+
+local function list(todo)
+  for _, job in ipairs(todo) do
+    say(job.unit.path, "  ", job.title,
+        job.reason and ("  (%s: %s)"):format(job.status, job.reason) or "",
+        "\n")
+  end
+  return 0
+end
+
+local function run(o, todo)
+  local begin = host.clock()
+  local mark, finish = dots(o)
+  local results = test.results(todo, o, mark)
+  finish()
+  if #results == 0 then
+    complain "no test was run"
+    return NOTHING
+  end
+  local good = tell(results, o, host.clock() - begin)
+  if not o.ci then rememberfailed(results) end
+  return good and 0 or FAILED
+end
+
+-- The exit status of `nacre --test WORDS...`.
+function test.main(words)
+  local o, wrong = options.parse(words)
+  if not o then
+    complain(wrong)
+    io.stderr:write "usage: nacre --test [options] [PATH[:LINE] ...]   (--help for the list)\n"
+    return USAGE
+  end
+  if o.help then
+    say(options.help)
+    return 0
+  end
+  local last = o.lastfailed and lastfailed()
+  local todo
+  todo, wrong = plan.make(o, function(job)
+    return not last or last[key(job)]
+  end)
+  if not todo then
+    complain(wrong)
+    return USAGE
+  end
+  if #todo == 0 then
+    complain(last and "no test failed in the last run" or "no tests found")
+    return last and 0 or NOTHING
+  end
+  if o.list then return list(todo) end
+  if o.update or o.review then
+    return require "nacre.testupdate".run(o, todo)
+  end
+  return run(o, todo)
+end
+
+return test

@@ -1,0 +1,172 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testcheck.lua - what came of a job: outcomes (testjobs.lua) become results.
+--
+-- A result has job, status ("pass", "fail", "skip" or "xfail"), time, the
+-- name of a case in a *_test.lua, and
+--   reason     of a skip, an expected failure, or a failure as a whole
+--   line       where it failed
+--   failures   of a session: the steps that differ, {step =, got = lines}
+--   got        of a session: what each step printed, as lines
+
+local match = require "nacre.testmatch"
+
+local check = {}
+
+-- How matching is to be done in a job.
+function check.tolerance(job)
+  return {rtol = job.rtol, atol = job.atol, device = job.device,
+          dtype = job.dtype, written = job.written}
+end
+
+-- Why a process did not come to its end.
+local function ending(outcome)
+  if outcome.late then
+    return ("no end within %g s"):format(outcome.job.timeout)
+  end
+  if outcome.how == "signal" then
+    return ("killed by signal %d (%s)"):format(outcome.status, outcome.signal)
+  end
+  return ("the program ended with status %d"):format(outcome.status)
+end
+
+-- The messages by what they are about.
+local function sorted(outcome)
+  local m = {from = {}, to = {}, cases = {}}
+  for _, message in ipairs(outcome.messages) do
+    local word, text, rest, printed = table.unpack(message, 1, 4)
+    local case = m.cases[#m.cases]
+    if word == "step" then
+      m.from[tonumber(text)] = printed
+    elseif word == "done" then
+      m.to[tonumber(text)] = printed
+    elseif word == "case" then
+      m.cases[#m.cases + 1] = {name = text, line = tonumber(rest)}
+    elseif word == "took" then
+      case.time = tonumber(text)
+    elseif case and (word == "pass" or word == "skip" or word == "fail") then
+      case.status, case.text = word, word ~= "pass" and text or nil
+      case.line = word == "fail" and tonumber(rest) or case.line
+    elseif word == "skip" then
+      m.skip = text
+    else
+      m[word] = true -- "ready", "end", "broken"
+    end
+  end
+  return m
+end
+
+local function result(outcome, status, more)
+  local r = more or {}
+  r.job, r.status = outcome.job, status
+  r.time = r.time or outcome.time
+  return r
+end
+
+local function trimmed(text) return text:match "^%s*(.-)%s*$" end
+
+-- Where a step differs: the file's line of the first expected line that does.
+local function where(job, f)
+  local from = f.step.from
+  local steps = match.align(f.step.expect, f.got, check.tolerance(job))
+  for _, s in ipairs(steps) do
+    if s.e and not s.same then return from + s.e - 1 end
+    if s.a and not s.e and not s.gap then break end
+  end
+  return f.step.line
+end
+
+-- How long something took is no result: what :time says agrees with what it
+-- said when the test was written.
+local function timing(step, got)
+  if not step.text:find "^%s*[:%%]time" then return got end
+  for _, expected in ipairs(step.expect) do
+    for k, line in ipairs(got) do
+      if match.istiming(expected) and match.istiming(line) then
+        got[k] = expected
+      end
+    end
+  end
+  return got
+end
+
+local function session(outcome, m)
+  local job = outcome.job
+  local r = result(outcome, "pass", {got = {}, failures = {}})
+  for i, step in ipairs(job.steps) do
+    if not m.from[i] then
+      r.reason = r.reason or "the session was over before line " .. step.line
+      r.line = r.line or step.line
+      break
+    end
+    local text = outcome.printed:sub(m.from[i] + 1, m.to[i] or -1)
+    local got = timing(step, match.split(text))
+    r.got[i] = got
+    if not match.lines(step.expect, got, check.tolerance(job)) then
+      r.failures[#r.failures + 1] = {step = step, got = got, index = i}
+    end
+    if not m.to[i] then
+      r.reason = ("line %d: %s"):format(step.line, ending(outcome))
+      r.line = step.line
+    end
+  end
+  if r.failures[1] then r.line = where(job, r.failures[1]) end
+  if r.reason or r.failures[1] then r.status = "fail" end
+  return {r}
+end
+
+local function broken(outcome, why)
+  local text = trimmed(outcome.printed)
+  return {result(outcome, "fail", {
+    reason = text ~= "" and text .. (why and "\n" .. why or "") or why,
+    line = math.tointeger(tonumber(text:match "^[^\n]-:(%d+):")) or 1})}
+end
+
+local function cases(outcome, m)
+  if m.broken then return broken(outcome) end
+  if not m["end"] and #m.cases == 0 then
+    return broken(outcome, ending(outcome))
+  end
+  if #m.cases == 0 then return broken(outcome, "the file has no test()") end
+  local list = {}
+  for _, c in ipairs(m.cases) do
+    list[#list + 1] = result(outcome, c.status or "fail", {
+      name = c.name, line = c.line, time = c.time or 0,
+      reason = c.text or not c.status and ending(outcome) or nil})
+  end
+  return list
+end
+
+-- An expected failure is none, and the lack of one is.
+local function expectation(list, why)
+  local failed = false
+  for _, r in ipairs(list) do
+    if r.status == "skip" then return end
+    if r.status == "fail" then
+      failed = true
+      r.status, r.reason = "xfail", why
+    end
+  end
+  if failed then return end
+  list[1].status = "fail"
+  list[1].reason = "passed, though it was expected to fail: " .. why
+end
+
+-- The results of an outcome, in order: one, or one for each case.
+function check.results(outcome)
+  local job, m = outcome.job, sorted(outcome)
+  local list
+  if m.skip then
+    list = {result(outcome, "skip", {reason = m.skip})}
+  elseif not m.ready then
+    list = broken(outcome, ending(outcome))
+  elseif job.unit.kind == "unit" then
+    list = cases(outcome, m)
+  else
+    list = session(outcome, m)
+  end
+  if job.unit.says.xfail then expectation(list, job.unit.says.xfail) end
+  return list
+end
+
+return check

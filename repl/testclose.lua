@@ -1,0 +1,178 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testclose.lua - are two numbers or tensors close enough, and if not: how
+-- many elements are off, by how much, and where.
+
+local close = {}
+
+-- rtol, atol and bits of the fraction; those of exact types are 0.
+local KINDS = {
+  float16 = {1e-3, 1e-5, 10}, bfloat16 = {1.6e-2, 1e-5, 7},
+  float32 = {1.3e-6, 1e-5, 23}, float64 = {1e-7, 1e-7, 52},
+}
+local EXACT = {0, 0, 52}
+
+local function istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+
+local function kind(a, b)
+  local x, y = KINDS[a] or EXACT, KINDS[b] or EXACT
+  if x == EXACT or y == EXACT then return x == EXACT and y or x end
+  return x[3] < y[3] and x or y
+end
+
+-- How many numbers of this type lie between the two.
+local function ulps(x, y, bits)
+  local most = math.max(math.abs(x), math.abs(y))
+  if most == 0 or most == math.huge then return nil end
+  return math.abs(x - y) / 2.0 ^ (math.floor(math.log(most, 2)) - bits)
+end
+
+local function within(x, y, o)
+  if x == y or x ~= x and y ~= y then return true end
+  local off = math.abs(x - y)
+  return off <= o.atol + o.rtol * math.abs(y) and off < math.huge
+end
+
+local function index(k, size)
+  local at = {}
+  for d = #size, 1, -1 do
+    at[d] = (k - 1) % size[d] + 1
+    k = (k - 1) // size[d] + 1
+  end
+  return "[" .. table.concat(at, ",") .. "]"
+end
+
+-- What is off in two lists: count, greatest abs and rel with their places.
+local function survey(A, B, o)
+  local s = {count = 0, abs = -1, rel = -1, off = {}}
+  for k = 1, #A do
+    if not within(A[k], B[k], o) then
+      local off = math.abs(A[k] - B[k])
+      if off ~= off then off = math.huge end
+      local rel = off / math.abs(B[k])
+      s.count, s.off[k] = s.count + 1, true
+      if off > s.abs then s.abs, s.absat = off, k end
+      if rel > s.rel then s.rel, s.relat = rel, k end
+    end
+  end
+  return s
+end
+
+-- Where a matrix is off: a grid of at most 16 x 60 cells, denser for more.
+local RAMP = " .:-=+*#%@"
+
+local function map(off, rows, columns)
+  local height, width = math.min(rows, 16), math.min(columns, 60)
+  local cells, most = {}, 0
+  for k in pairs(off) do
+    local r = (k - 1) // columns * height // rows
+    local c = (k - 1) % columns * width // columns
+    local cell = r * width + c
+    cells[cell] = (cells[cell] or 0) + 1
+    most = math.max(most, cells[cell])
+  end
+  local lines = {}
+  for r = 0, height - 1 do
+    local line = {}
+    for c = 0, width - 1 do
+      local n = cells[r * width + c] or 0
+      local level = n == 0 and 1 or 2 + n * (#RAMP - 2) // most
+      line[c + 1] = RAMP:sub(math.min(level, #RAMP), math.min(level, #RAMP))
+    end
+    lines[r + 1] = "  |" .. table.concat(line) .. "|"
+  end
+  return lines
+end
+
+local function flat(t) return t:cpu():double():flatten():totable() end
+
+local function same(a, b)
+  for d = 1, math.max(#a, #b) do
+    if a[d] ~= b[d] then return false end
+  end
+  return true
+end
+
+local function shape(t) return table.concat(t:size(), "x") end
+
+local function allowed(o)
+  return ("allowed: rtol %.3g, atol %.3g"):format(o.rtol, o.atol)
+end
+
+local function ofulps(x, y, bits)
+  local n = ulps(x, y, bits)
+  return n and n < 2.0 ^ 53 and ("  %.0f ulp"):format(n) or ""
+end
+
+-- The count, the worst places and a map, as lines.
+local function described(A, B, size, o, bits)
+  local s = survey(A, B, o)
+  if s.count == 0 then return nil end
+  local function place(k)
+    return ("at %s: %.9g / %.9g%s"):format(index(k, size), A[k], B[k],
+                                           ofulps(A[k], B[k], bits))
+  end
+  local lines = {
+    ("%d of %d elements differ (%.3g%%)"):format(s.count, #A,
+                                                 100 * s.count / #A),
+    ("  greatest abs %.3g %s"):format(s.abs, place(s.absat)),
+    ("  greatest rel %.3g %s"):format(s.rel, place(s.relat)),
+    "  " .. allowed(o),
+  }
+  if #size == 2 and #A >= 16 then
+    lines[#lines + 1] = "  where they are (one mark: up to many of them)"
+    for _, line in ipairs(map(s.off, size[1], size[2])) do
+      lines[#lines + 1] = line
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+local function tensors(a, b, o)
+  if not same(a:size(), b:size()) then
+    return ("shapes differ: %s and %s"):format(shape(a), shape(b))
+  end
+  if a.dtype ~= b.dtype then
+    return ("dtypes differ: %s and %s"):format(a.dtype, b.dtype)
+  end
+  local k = kind(a.dtype, b.dtype)
+  o = {rtol = o.rtol or k[1], atol = o.atol or k[2]}
+  return described(flat(a), flat(b), a:size(), o, k[3])
+end
+
+-- For a and b of one shape in one line: how many elements are off, and where
+-- most.  "nothing outside" if none is.
+function close.worst(a, b, o)
+  local k = kind(a.dtype, b.dtype)
+  o = {rtol = o.rtol or k[1], atol = o.atol or k[2]}
+  if not same(a:size(), b:size()) then
+    return ("%s instead of %s"):format(shape(a), shape(b))
+  end
+  local A, B = flat(a), flat(b)
+  local s = survey(A, B, o)
+  if s.count == 0 then return "no element outside" end
+  return ("%d of %d elements outside, worst at %s: %.9g / %.9g%s"):format(
+    s.count, #A, index(s.absat, a:size()), A[s.absat], B[s.absat],
+    (ofulps(A[s.absat], B[s.absat], k[3]):gsub("^  (.*)$", " (%1)")))
+end
+
+local function numbers(a, b, o)
+  o = {rtol = o.rtol or 1e-7, atol = o.atol or 1e-7}
+  if within(a, b, o) then return nil end
+  return ("%.17g and %.17g differ: abs %.3g, rel %.3g%s\n  %s"):format(a, b,
+    math.abs(a - b), math.abs(a - b) / math.abs(b), ofulps(a, b, 52),
+    allowed(o))
+end
+
+-- Nil if a is close to b (what is expected), else the text of why not.
+function close.compare(a, b, o)
+  o = o or {}
+  if istensor(a) and type(b) == "number" then b = nacre.full_like(a, b) end
+  if istensor(a) and istensor(b) then return tensors(a, b, o) end
+  if math.type(a) and math.type(b) then return numbers(a, b, o) end
+  return ("a %s and a %s cannot be close"):format(type(a), type(b))
+end
+
+return close

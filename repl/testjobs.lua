@@ -1,0 +1,156 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testjobs.lua - runs jobs, several at once, and gathers what they said.
+
+local host = require "nacre.host"
+local process = require "nacre.process"
+local run = require "nacre.testrun"
+
+local jobs = {}
+
+-- Messages as they came through the pipe: {word, text, text2, printed}.
+local function messages(bytes)
+  local list, at = {}, 1
+  while at <= #bytes do
+    local m = {}
+    for i = 1, 4 do
+      local n, to = bytes:match("^(%d+):()", at)
+      if not n or to + n - 1 > #bytes then return list end
+      m[i] = bytes:sub(to, to + n - 1)
+      at = to + math.tointeger(tonumber(n))
+    end
+    m[4] = tonumber(m[4])
+    list[#list + 1] = m
+  end
+  return list
+end
+
+local count = 0
+
+local function start(job, body)
+  count = count + 1
+  local p = {job = job, folder = process.folder(tostring(count)), bytes = {},
+             begin = host.clock()}
+  p.pid, p.pipe, p.print = process.start(body, p.folder)
+  p.deadline = p.begin + (job.timeout or math.huge)
+  return p
+end
+
+-- What is known of a process that has ended.
+local function finish(p, ended)
+  local how, n, name = process.finish(p.pid, p.pipe, ended)
+  process.remove(p.folder)
+  return {job = p.job, messages = messages(table.concat(p.bytes)),
+          printed = process.printed(p.print), how = how, status = n,
+          signal = name, late = not ended, time = host.clock() - p.begin}
+end
+
+-- One process alone, to its end.
+function jobs.alone(job, body)
+  local p = start(job, body)
+  while true do
+    local ready = process.wait({p.pipe}, p.deadline - host.clock())
+    local text = ready[1] and process.read(p.pipe)
+    if text then
+      p.bytes[#p.bytes + 1] = text
+    elseif ready[1] or host.clock() >= p.deadline then
+      return finish(p, ready[1] ~= nil)
+    end
+  end
+end
+
+--
+-- Several at once
+--
+local function memory()
+  for line in io.lines "/proc/meminfo" do
+    local kib = line:match "^MemAvailable:%s*(%d+)"
+    if kib then return tonumber(kib) * 1024 end
+  end
+  return math.huge
+end
+
+function jobs.memory()
+  local ok, bytes = pcall(memory)
+  return ok and bytes or math.huge
+end
+
+-- May job start beside those that run?
+local function admits(s, job)
+  if #s.running == 0 then return true end
+  if #s.running >= s.most or s.running[1].job.serial or job.serial then
+    return false
+  end
+  local same, memory = 0, job.mem or 0
+  for _, p in ipairs(s.running) do
+    if p.job.device == job.device then same = same + 1 end
+    memory = memory + (p.job.mem or 0)
+  end
+  if memory > s.memory then return false end
+  return job.device == "cpu" or same < s.ongpu
+end
+
+-- Starts what may start; a job that may not lets others pass.
+local function fill(s)
+  local k = 1
+  while s.waiting[k] and not s.stop do
+    if admits(s, s.waiting[k]) then
+      local job = table.remove(s.waiting, k)
+      s.running[#s.running + 1] = start(job, run.body(job))
+    else
+      k = k + 1
+    end
+  end
+end
+
+local function ends(s, p, ended)
+  for k, other in ipairs(s.running) do
+    if other == p then table.remove(s.running, k) end
+  end
+  if s.each(finish(p, ended)) == false then s.stop = true end
+end
+
+local function step(s)
+  local pipes, at, first = {}, {}, math.huge
+  for k, p in ipairs(s.running) do
+    pipes[k], at[p.pipe] = p.pipe, p
+    first = math.min(first, p.deadline)
+  end
+  for _, pipe in ipairs(process.wait(pipes, first - host.clock())) do
+    local text = process.read(pipe)
+    if text then
+      table.insert(at[pipe].bytes, text)
+    else
+      ends(s, at[pipe], true)
+    end
+  end
+  for _, p in ipairs(table.move(s.running, 1, #s.running, 1, {})) do
+    if host.clock() >= p.deadline then ends(s, p, false) end
+  end
+end
+
+-- Runs the jobs of the list, at most o.jobs at once and o.gpujobs on each
+-- CUDA device.  each(outcome) is called as they end; false stops the rest.
+function jobs.run(list, o, each)
+  local s = {waiting = table.move(list, 1, #list, 1, {}), running = {},
+             most = o.jobs, ongpu = o.gpujobs, each = each,
+             memory = jobs.memory()}
+  fill(s)
+  while #s.running > 0 do
+    step(s)
+    fill(s)
+  end
+end
+
+-- The CUDA devices: {free bytes, ...}, from 1; and why there is none.
+function jobs.devices()
+  local outcome = jobs.alone({timeout = 60}, run.probe)
+  local list, why = {}, nil
+  for _, m in ipairs(outcome.messages) do
+    if m[1] == "device" then list[#list + 1] = tonumber(m[3]) end
+    if m[1] == "none" then why = m[2] end
+  end
+  return list, why or outcome.printed
+end
+
+return jobs

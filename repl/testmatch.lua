@@ -1,0 +1,292 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testmatch.lua - is what was printed what was expected?
+--
+-- A line is numbers and text.  Text must be the same, runs of blanks are
+-- equal.  A number may be off by the greatest of atol, rtol times its size
+-- and half a unit of the last digit as written; one written as an integer
+-- must be equal, unless a tolerance was given.  nan and inf are text.
+--   ...      alone on a line: any lines, also none
+--   <...>    any text within a line
+--   #~ rtol=1e-3 atol=1e-6    at the end of a line: its own tolerance
+-- The device in a header ("float32[3] cpu") also matches the one under test,
+-- and so does a dtype where a file runs with several.
+
+local match = {}
+
+--
+-- Lines into tokens: {num =}, {text =} or {any = true}, each with `at`
+--
+local NUMBERS = {
+  "^[+-]?%d*%.?%d+%.?[eE][+-]?%d+", "^[+-]?%d+%.%d*", "^[+-]?%.%d+",
+  "^[+-]?%d+",
+}
+
+-- Where a number that starts at i ends.  x1 and 3x4 hold none.
+local function number(s, i)
+  if i > 1 and s:find("^[%w_]", i - 1) then return nil end
+  for _, pattern in ipairs(NUMBERS) do
+    local _, to = s:find(pattern, i)
+    if to then return not s:find("^[%a_]", to + 1) and to or nil end
+  end
+end
+
+local function token(s, i)
+  local to = number(s, i)
+  if to then return {num = s:sub(i, to), at = i}, to end
+  if s:find("^<%.%.%.>", i) then return {any = true, at = i}, i + 4 end
+  if s:find("^-nan%f[^%w_]", i) then return {text = "nan", at = i}, i + 3 end
+  local _, blanks = s:find("^%s+", i)
+  if blanks then return {text = " ", at = i}, blanks end
+  _, to = s:find("^[%a_][%w_]*", i)
+  to = to or i
+  return {text = s:sub(i, to), at = i}, to
+end
+
+local function lex(s)
+  local list, i = {}, 1
+  s = s:match "^%s*(.-)%s*$"
+  while i <= #s do
+    local t, to = token(s, i)
+    list[#list + 1] = t
+    i = to + 1
+  end
+  return list
+end
+
+--
+-- Numbers
+--
+local function isinteger(s) return not s:find "[%.eE]" end
+
+-- Half a unit of the last digit that was written.
+local function halfunit(s)
+  local body, exponent = s:match "^([^eE]*)[eE]?([+-]?%d*)$"
+  local digits = body:match "%.(%d*)" or ""
+  return 0.5 * 10.0 ^ ((tonumber(exponent) or 0) - #digits)
+end
+
+local function allowed(e, o)
+  local given = math.max(o.atol or 0, (o.rtol or 0) * math.abs(tonumber(e)))
+  if isinteger(e) then return given end
+  return math.max(given, halfunit(e) * (1 + 1e-9))
+end
+
+-- Does number text `a` match `e`?  Also how far it is off and may be.
+local function near(e, a, o)
+  local x, y = tonumber(e), tonumber(a)
+  local off, most = math.abs(x - y), allowed(e, o)
+  local bad = off > most and x ~= y
+  return not bad, {expected = x, integer = isinteger(e), abs = off,
+                   allowed = most,
+                   rel = off / math.max(math.abs(x), 2.0 ^ -1022)}
+end
+
+--
+-- One line
+--
+local function isdevice(word) return word == "cpu" or word == "cuda" end
+
+-- The word behind "]" and a blank, with ":0" if it is a device with a number.
+local function deviceat(tokens, i)
+  local a, b = tokens[i - 2], tokens[i - 1]
+  if not (a and a.text == "]" and b.text == " ") then return nil end
+  local word = tokens[i].text
+  if not isdevice(word) then return nil end
+  local colon, n = tokens[i + 1], tokens[i + 2]
+  if word == "cuda" and colon and colon.text == ":" and n and n.num then
+    return "cuda:" .. n.num, 3
+  end
+  return word, 1
+end
+
+local function samedtype(e, a, o)
+  return o.dtype and a == o.dtype and e == o.written
+end
+
+-- Tokens used up on both sides if those at i and j match.
+local function pair(E, i, A, j, o)
+  local e, a = E[i], A[j]
+  if not e or not a then return nil end
+  local want, n = deviceat(E, i)
+  local got, m = deviceat(A, j)
+  if want and got and got == o.device then return n, m end
+  if e.num and a.num then
+    local ok, how = near(e.num, a.num, o)
+    if not ok then o.off = o.off or how end
+    return ok and 1 or nil, 1
+  end
+  local same = e.text and (e.text == a.text or samedtype(e.text, a.text, o))
+  return same and 1 or nil, 1
+end
+
+local function from(E, i, A, j, o)
+  while i <= #E do
+    if E[i].any then
+      if i == #E then return true end
+      for k = j, #A + 1 do
+        if from(E, i + 1, A, k, o) then return true end
+      end
+      return false
+    end
+    local n, m = pair(E, i, A, j, o)
+    if not n then return false end
+    i, j = i + n, j + m
+  end
+  return j > #A
+end
+
+-- What "#~" at the end of a line says; the line without it.
+function match.note(line)
+  local text, note = line:match "^(.-)%s+#~(.*)$"
+  if not text then return line, nil end
+  local o = {rtol = tonumber(note:match "rtol=([%d%.eE+-]+)"),
+             atol = tonumber(note:match "atol=([%d%.eE+-]+)")}
+  return text, (o.rtol or o.atol) and o
+end
+
+local function settings(o, own)
+  return {rtol = (own or o).rtol, atol = (own or o).atol, device = o.device,
+          dtype = o.dtype, written = o.written}
+end
+
+-- Does line a match e?  If not, also how far the first number is off.
+function match.line(e, a, options)
+  local text, own = match.note(e)
+  local o = settings(options or {}, own)
+  if text == a then return true end
+  if from(lex(text), 1, lex(a), 1, o) then return true end
+  if o.off then o.off.own = own ~= nil end
+  return false, o.off
+end
+
+-- The smallest rtol, in two digits, with which a would match e; nil if it is
+-- not only numbers that differ.
+function match.covers(e, a, options)
+  local worst = 0
+  local o = settings(options or {}, {rtol = math.huge})
+  local text = match.note(e)
+  local E, A = lex(text), lex(a)
+  if not from(E, 1, A, 1, o) or #E ~= #A then return nil end
+  for i = 1, #E do
+    if E[i].num and tonumber(E[i].num) ~= 0 then
+      worst = math.max(worst, select(2, near(E[i].num, A[i].num, o)).rel)
+    elseif E[i].num and tonumber(A[i].num) ~= 0 then
+      return nil
+    end
+  end
+  if worst == 0 then return nil end
+  local unit = 10.0 ^ (math.floor(math.log(worst, 10)))
+  return ("%.0e"):format(math.ceil(worst / unit * 1.0000001) * unit)
+    :gsub("e([+-])0", "e%1")
+end
+
+-- Is it what :time says?
+function match.istiming(line)
+  return line:find "^  [%d%.]+ [num]?s%f[^%a]" ~= nil or
+         line:find "^  %d+ min %d+ s%f[^%a]" ~= nil
+end
+
+function match.isgap(line) return line:find "^%s*%.%.%.%s*$" ~= nil end
+
+--
+-- Many lines
+--
+
+-- A list of steps that turns the expected lines into the printed ones:
+-- {same = true, e =, a =}, {e =} for what is missing, {a =} for what is new,
+-- {gap = e, a =} for what a "..." stands for.  Found as a cheapest way; the
+-- costs see to it that a line stands for itself before a gap takes it.
+local GAP, LONE, PAIR = 1, 20, 21
+
+local function costs(E, A, same)
+  local c = {}
+  for i = #E + 1, 1, -1 do
+    c[i] = {}
+    local gap = E[i] and match.isgap(E[i])
+    for j = #A + 1, 1, -1 do
+      local best = (i > #E and j > #A) and 0 or math.huge
+      local function take(n) if n < best then best = n end end
+      if i <= #E then take(c[i + 1][j] + (gap and 0 or LONE)) end
+      if j <= #A then take(c[i][j + 1] + (gap and GAP or LONE)) end
+      if i <= #E and j <= #A and not gap then
+        take(c[i + 1][j + 1] + (same(i, j) and 0 or PAIR))
+      end
+      c[i][j] = best
+    end
+  end
+  return c
+end
+
+local function walk(E, A, c, same)
+  local steps, i, j = {}, 1, 1
+  while i <= #E or j <= #A do
+    local gap, here = E[i] and match.isgap(E[i]), c[i][j]
+    if E[i] and A[j] and not gap and
+       here == c[i + 1][j + 1] + (same(i, j) and 0 or PAIR) then
+      steps[#steps + 1] = {e = i, a = j, same = same(i, j)}
+      i, j = i + 1, j + 1
+    elseif gap and here == c[i + 1][j] then
+      steps[#steps + 1] = {e = i, same = true}
+      i = i + 1
+    elseif A[j] and here == c[i][j + 1] + (gap and GAP or LONE) then
+      steps[#steps + 1] = {a = j, gap = gap and i or nil}
+      j = j + 1
+    else
+      steps[#steps + 1] = {e = i}
+      i = i + 1
+    end
+  end
+  return steps
+end
+
+function match.align(E, A, options)
+  local known = {}
+  local function same(i, j)
+    local key = i * (#A + 1) + j
+    if known[key] == nil then
+      known[key] = (match.line(E[i], A[j], options))
+    end
+    return known[key]
+  end
+  return walk(E, A, costs(E, A, same), same)
+end
+
+-- Most texts need no search: they match line by line.
+local function plainly(E, A, options)
+  if #E ~= #A then return false end
+  for i = 1, #E do
+    if not match.line(E[i], A[i], options) then return false end
+  end
+  return true
+end
+
+-- Do the printed lines match the expected ones?
+function match.lines(E, A, options)
+  if plainly(E, A, options) then return true end
+  local reach = {[1] = true} -- where in A the lines before i may end
+  for i = 1, #E do
+    local now, gap, open = {}, match.isgap(E[i]), false
+    for j = 1, #A + 1 do
+      open = open or reach[j]
+      if gap and open then now[j] = true end
+      if not gap and reach[j] and A[j] and
+         match.line(E[i], A[j], options) then
+        now[j + 1] = true
+      end
+    end
+    reach = now
+  end
+  return reach[#A + 1] == true
+end
+
+-- Text as lines, without blank ones at either end.
+function match.split(text)
+  local list = {}
+  for line in (text .. "\n"):gmatch "(.-)\r?\n" do list[#list + 1] = line end
+  while list[#list] and not list[#list]:find "%S" do list[#list] = nil end
+  while list[1] and not list[1]:find "%S" do table.remove(list, 1) end
+  return list
+end
+
+return match

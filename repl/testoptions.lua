@@ -1,0 +1,187 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testoptions.lua - what may follow `nacre --test`.
+
+local file = require "nacre.testfile"
+local host = require "nacre.host"
+local process = require "nacre.process"
+
+local options = {}
+
+options.help = [[
+usage: nacre --test [options] [PATH[:LINE] ...]
+
+Runs the tests under PATH, or here: sessions (*.nacre, and blocks ```nacre in
+*.md), *_test.lua, and scripts x.lua with an x.out.  A LINE runs a file from
+its top to that line.
+
+Which:
+  -k WORD            files and devices with WORD in their name
+  --last-failed      what failed in the last run
+  --list             only list them
+  --device LIST      cpu, cuda, cuda:1 or all; cpu and, if present, cuda
+  --require cuda     fail, rather than skip, what lacks a CUDA device
+How:
+  -j N               so many at once (the number of processors)
+  --gpu-jobs N       so many at once on a CUDA device (1)
+  --seed N           of tests that name none (0)
+  --threads N        of the CPU in each test (1)
+  --timeout TIME     of tests that name none: 10s, 500ms (60s)
+  --rtol X, --atol X tolerance instead of the tests' own
+  --shuffle[=N]      in random order
+  --repeat N         each N times
+  --fail-fast        stop after the first failure
+Expected text:
+  --update           write what was printed into the files, unless it differs
+                     from run to run or between devices
+  --ok               then exit 0, though files have changed
+  --review           ask for each difference
+Output:
+  --junit FILE       JUnit's XML beside the text; --tap, --json instead of it
+  --ci               no --update; annotations if GITHUB_ACTIONS is set
+
+Exit status: 0 all passed, 1 a test failed, 2 bad usage, 5 nothing to run.
+]]
+
+local function integer(low)
+  return function(s)
+    local n = math.tointeger(tonumber(s))
+    return n and n >= low and n or nil
+  end
+end
+
+local function positive(s)
+  local n = tonumber(s)
+  return n and n >= 0 and n or nil
+end
+
+local function devices(s)
+  local list = {}
+  for word in s:gmatch "[^,]+" do
+    if not (word == "cpu" or word == "all" or word:find "^cuda:?%d*$") then
+      return nil
+    end
+    list[#list + 1] = word
+  end
+  return #list > 0 and list or nil
+end
+
+local function text(s) return s ~= "" and s or nil end
+
+-- Field, what reads the value, what it is called in complaints.
+local valued = {
+  ["-k"] = {"word", text, "a word"},
+  ["--device"] = {"devices", devices, "cpu, cuda, cuda:N or all"},
+  ["--require"] = {"require", function(s) return s == "cuda" and s or nil end,
+                   "cuda"},
+  ["-j"] = {"jobs", integer(1), "a number from 1"},
+  ["--gpu-jobs"] = {"gpujobs", integer(1), "a number from 1"},
+  ["--seed"] = {"seed", integer(math.mininteger), "an integer"},
+  ["--threads"] = {"threads", integer(1), "a number from 1"},
+  ["--timeout"] = {"timeout", file.seconds, "a time such as 10s"},
+  ["--rtol"] = {"rtol", positive, "a number"},
+  ["--atol"] = {"atol", positive, "a number"},
+  ["--repeat"] = {"times", integer(1), "a number from 1"},
+  ["--junit"] = {"junit", text, "a file"},
+}
+
+local flags = {
+  ["--last-failed"] = "lastfailed", ["--list"] = "list", ["--ok"] = "ok",
+  ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
+  ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
+  ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
+}
+
+local function unknown(word)
+  local names = {}
+  for name in pairs(valued) do names[#names + 1] = name end
+  for name in pairs(flags) do names[#names + 1] = name end
+  table.sort(names)
+  local near = host.suggest(word, names)
+  return ("unknown option %s%s"):format(word,
+    near and (", did you mean %s?"):format(near) or "")
+end
+
+-- "--name", "value" of "--name=value", "-j8" and plain words
+local function parts(word)
+  if word:find "^%-%-" then
+    local name, value = word:match "^(%-%-[%w%-]+)=(.*)$"
+    return name or word, value
+  end
+  if word:find "^%-%a." then return word:sub(1, 2), word:sub(3) end
+  return word, nil
+end
+
+local function shuffle(o, value)
+  o.shuffle = value and math.tointeger(tonumber(value))
+  if value and not o.shuffle then return "--shuffle needs an integer" end
+  o.shuffle = o.shuffle or os.time() % 1000000
+end
+
+-- Takes the option at words[i]; the next i, or nil and what is wrong.
+local function take(o, words, i)
+  local name, value = parts(words[i])
+  local row = valued[name]
+  if name == "--shuffle" then
+    local wrong = shuffle(o, value)
+    return not wrong and i + 1 or nil, wrong
+  end
+  if flags[name] then
+    if value then return nil, name .. " takes no value" end
+    o[flags[name]] = true
+    return i + 1
+  end
+  if not row then return nil, unknown(name) end
+  if not value then
+    i = i + 1
+    value = words[i]
+  end
+  if not value then return nil, name .. " needs a value" end
+  o[row[1]] = row[2](value)
+  if o[row[1]] == nil then
+    return nil, ("%s needs %s, not '%s'"):format(name, row[3], value)
+  end
+  return i + 1
+end
+
+local function path(o, word)
+  local name, line = word:match "^(.*):(%d+)$"
+  if name and process.absolute(name) and not process.absolute(word) then
+    o.paths[#o.paths + 1] = {name, math.tointeger(tonumber(line))}
+  else
+    o.paths[#o.paths + 1] = {word}
+  end
+end
+
+local function clash(o)
+  if o.ci and (o.update or o.review) then
+    return "--ci allows neither --update nor --review"
+  end
+  if o.update and o.review then return "--update or --review, not both" end
+  if o.tap and o.json then return "--tap or --json, not both" end
+end
+
+-- The words as a table, or nil and what is wrong with them.
+function options.parse(words)
+  local o = {paths = {}, jobs = process.cores(), gpujobs = 1, threads = 1,
+             times = 1}
+  local i, only = 1, false
+  while words[i] do
+    if words[i] == "--" and not only then
+      only, i = true, i + 1
+    elseif only or not words[i]:find "^%-." then
+      path(o, words[i])
+      i = i + 1
+    else
+      local wrong
+      i, wrong = take(o, words, i)
+      if not i then return nil, wrong end
+    end
+  end
+  local wrong = clash(o)
+  if wrong then return nil, wrong end
+  if #o.paths == 0 then o.paths[1] = {"."} end
+  return o
+end
+
+return options

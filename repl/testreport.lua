@@ -1,0 +1,188 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testreport.lua - results as text for people: a dot each, what failed and
+-- how to run it again, and the sum.
+
+local check = require "nacre.testcheck"
+local diagnose = require "nacre.testdiagnose"
+local match = require "nacre.testmatch"
+
+local report = {}
+
+local MOST_STEPS, MOST_LINES = 3, 12
+
+--
+-- A line that differs
+--
+local function short(x)
+  return (("%.2g"):format(x):gsub("e([+-])0*(%d)", "e%1%2"))
+end
+
+local function source(job, off)
+  if off.own then return "#~" end
+  local given = off.allowed > 0 and (job.rtol or job.atol)
+  if not given then
+    return off.integer and "an integer as written" or "digits as written"
+  end
+  if job.rtol and off.allowed == job.rtol * math.abs(off.expected) then
+    return job.rtolby
+  end
+  return off.allowed == job.atol and job.atolby or "digits as written"
+end
+
+-- "abs 0.1334  rel 1.1e-04   allowed 0.00005 (digits as written)"
+local function distance(job, off)
+  if not off then return "" end
+  local most = off.allowed
+  local text = ("   abs %s  rel %s   allowed "):format(short(off.abs),
+                                                      short(off.rel))
+  local by = source(job, off)
+  if by:find "rtol" then
+    return text .. ("rel %s (%s)"):format(short(job.rtol), by)
+  end
+  return text .. ("%s (%s)"):format(short(most), by)
+end
+
+local function row(mark, n, text)
+  return ("%s%4s  %s"):format(mark, n or "", text)
+end
+
+-- The steps of an alignment in which something differs, as rows.
+local function rows(job, f)
+  local list, options = {}, check.tolerance(job)
+  local from, E, A = f.step.from, f.step.expect, f.got
+  for _, s in ipairs(match.align(E, A, options)) do
+    local n = s.e and from + s.e - 1
+    if s.e and s.a and not s.same then
+      local _, off = match.line(E[s.e], A[s.a], options)
+      list[#list + 1] = row("-", n, E[s.e])
+      list[#list + 1] = row("+", n, A[s.a] .. distance(job, off))
+    elseif s.e and not s.same then
+      list[#list + 1] = row("-", n, E[s.e])
+    elseif s.a and not s.e and not s.gap then
+      list[#list + 1] = row("+", nil, A[s.a])
+    end
+  end
+  return list
+end
+
+local function input(step)
+  local list = {}
+  for line in (step.text .. "\n"):gmatch "(.-)\n" do
+    list[#list + 1] = row(" ", step.line + #list,
+                          (#list == 0 and "> " or ">> ") .. line)
+  end
+  return list
+end
+
+local function add(lines, more, most)
+  for k, line in ipairs(more) do
+    if most and k > most then
+      lines[#lines + 1] = ("       ... %d lines more"):format(#more - most)
+      return
+    end
+    lines[#lines + 1] = line
+  end
+end
+
+local INDENT = "       "
+
+-- What the CPU made of the same step, if it passes there.
+local function oncpu(r, f, peer)
+  local got = peer and peer.got and peer.got[f.index]
+  if not got then return nil end
+  if not match.lines(f.step.expect, got, check.tolerance(peer.job)) then
+    return nil -- it has failed, too, and a block of its own
+  end
+  return INDENT .. ("cpu gives %s, inside tolerance: only %s differs"):format(
+    #got == 1 and got[1] or "what is expected", r.job.device)
+end
+
+local function steps(lines, r, peer)
+  for k, f in ipairs(r.failures) do
+    if k > MOST_STEPS then
+      lines[#lines + 1] = INDENT .. ("... %d inputs more differ"):format(
+        #r.failures - MOST_STEPS)
+      break
+    end
+    if f.step.text ~= "" then add(lines, input(f.step), MOST_LINES) end
+    add(lines, rows(r.job, f), MOST_LINES)
+    local cpu = oncpu(r, f, peer)
+    lines[#lines + 1] = cpu
+    if cpu and k == 1 then
+      f.found = f.found or diagnose.line(r, peer, f) or ""
+      lines[#lines + 1] = f.found ~= "" and INDENT .. f.found or nil
+    end
+  end
+end
+
+function report.place(r)
+  return r.job.unit.path .. (r.line and ":" .. r.line or "")
+end
+
+local function word(text)
+  if not text:find "[^%w_%-%./:]" then return text end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+-- The command that runs this again.
+local function rerun(r)
+  local job = r.job
+  local at = job.unit.kind == "script" and job.unit.path or report.place(r)
+  local text = ("nacre --test %s --device %s --seed %d"):format(word(at),
+    job.device, job.seed)
+  if job.shuffle then text = text .. " --shuffle=" .. job.shuffle end
+  return text
+end
+
+-- The block of a failed result; peer is the CPU's result of the same job.
+function report.failure(r, peer)
+  local job = r.job
+  local lines = {("FAIL %s%s  %s  (%.2f s)"):format(report.place(r),
+    r.name and "  " .. r.name or "", job.title, r.time)}
+  if r.failures then steps(lines, r, peer) end
+  for line in ((r.reason or "") .. "\n"):gmatch "(.-)\n" do
+    if line ~= "" then lines[#lines + 1] = INDENT .. line end
+  end
+  lines[#lines + 1] = INDENT .. "rerun   " .. rerun(r)
+  if r.failures and r.failures[1] then
+    local at = job.unit.kind == "script" and job.unit.path or report.place(r)
+    lines[#lines + 1] = INDENT .. ("accept  nacre --test %s --update"):format(
+      word(at))
+  end
+  return table.concat(lines, "\n")
+end
+
+local MARKS = {pass = ".", fail = "F", skip = "s", xfail = "x"}
+
+function report.mark(r) return MARKS[r.status] end
+
+-- "2 failed, 118 passed, 6 skipped (cuda not available: 6)   in 3.4 s, 8 jobs"
+function report.summary(results, seconds, jobs)
+  local n, why, order = {pass = 0, fail = 0, skip = 0, xfail = 0}, {}, {}
+  for _, r in ipairs(results) do
+    n[r.status] = n[r.status] + 1
+    if r.status == "skip" then
+      if not why[r.reason] then order[#order + 1] = r.reason end
+      why[r.reason] = (why[r.reason] or 0) + 1
+    end
+  end
+  local parts = {}
+  local function count(k, text)
+    if n[k] > 0 then parts[#parts + 1] = n[k] .. " " .. text end
+  end
+  count("fail", "failed")
+  parts[#parts + 1] = n.pass .. " passed"
+  count("xfail", "failed as expected")
+  if n.skip > 0 then
+    for i, reason in ipairs(order) do
+      order[i] = ("%s: %d"):format(reason, why[reason])
+    end
+    parts[#parts + 1] = ("%d skipped (%s)"):format(n.skip,
+                                                   table.concat(order, ", "))
+  end
+  return ("%s   in %.1f s, %d job%s"):format(table.concat(parts, ", "),
+    seconds, jobs, jobs == 1 and "" or "s")
+end
+
+return report

@@ -1,0 +1,242 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testrun.lua - a test as it runs, in a process of its own.  What it prints
+-- goes to the runner as it is; `tell` reports where that belongs.
+
+local errors = require "nacre.errors"
+local host = require "nacre.host"
+local inspect = require "nacre.inspect"
+
+local run = {}
+
+function run.prepare(job)
+  local nacre = package.loaded.nacre
+  nacre.set_num_threads(job.threads)
+  if job.device ~= "cpu" then nacre.set_default_device(job.device) end
+  if job.dtype then nacre.set_default_dtype(job.dtype) end
+  nacre.manual_seed(job.seed)
+end
+
+local function session(job, tell)
+  local shell = require "nacre.shell"
+  shell.start(true)
+  for i, step in ipairs(job.steps) do
+    tell("step", i)
+    local going = shell.submit(step.text)
+    tell("done", i)
+    if not going then break end
+  end
+end
+
+local function load(job)
+  local path = job.unit.full
+  local folder = path:match "^(.*)/" or "."
+  package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder,
+                                                      package.path)
+  _G.arg = {[0] = path}
+  local text = assert(io.open(path, "rb")):read "a"
+  return _G.load((text:gsub("^#[^\n]*", "", 1)), "@" .. job.unit.path, "t")
+end
+
+local function isskip(err)
+  local meta = type(err) == "table" and debug.getmetatable(err)
+  local text = meta and rawget(meta, "__tostring") and tostring(err)
+  return text and text:match "^skip: (.*)$"
+end
+
+-- Prints what went wrong as it would be for a script.
+local function show(err)
+  if isskip(err) then return end
+  io.stdout:flush()
+  io.stderr:write(errors.render(err, {width = 80, script = true}), "\n")
+end
+
+-- Runs f as user code; true, or false and the error.
+local function guarded(f, ...)
+  local ok, err = host.guard(function(e)
+    host.quiet()
+    return isskip(e) and e or errors.capture(e, 2)
+  end, f, ...)
+  if ok then
+    ok, err = host.guard(function(e) return errors.capture(e, 2) end,
+                         host.synchronize)
+  end
+  return ok, err
+end
+
+local function script(job, tell)
+  tell("step", 1)
+  local chunk, why = load(job)
+  local ok, err = false, why
+  if chunk then ok, err = guarded(chunk) end
+  if not ok then show(err) end
+  if not ok and isskip(err) then tell("skip", isskip(err)) end
+  tell("done", 1)
+end
+
+--
+-- test("name", function(t) ... end)
+--
+local Refusal = {} -- of what a check throws: {text =, line =, skip =}
+
+function Refusal:__tostring() return self.text end
+
+local function refuse(o) error(setmetatable(o, Refusal), 0) end
+
+-- The line of the test file that called the check.
+local function caller(source)
+  for level = 3, 40 do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return nil end
+    if info.source == source then return info.currentline end
+  end
+end
+
+local function equal(a, b)
+  if rawequal(a, b) then return true end
+  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
+  for k, v in pairs(a) do
+    if not equal(v, b[k]) then return false end
+  end
+  for k in pairs(b) do
+    if a[k] == nil then return false end
+  end
+  return true
+end
+
+local function checks(job)
+  local source = "@" .. job.unit.path
+  local t = {device = job.device, seed = job.seed}
+  local function fail(text) refuse {text = text, line = caller(source)} end
+  function t.eq(a, b)
+    if equal(a, b) then return end
+    fail(("got %s, expected %s"):format(inspect.brief(a), inspect.brief(b)))
+  end
+  function t.ok(v, text) if not v then fail(text or "not true") end end
+  function t.close(a, b, o)
+    o = o or {}
+    local says = require "nacre.testclose".compare(a, b, {
+      rtol = o.rtol or job.rtol, atol = o.atol or job.atol})
+    if says then fail(says) end
+  end
+  function t.err(pattern, f, ...)
+    local got = table.pack(pcall(f, ...))
+    if got[1] then return fail("no error; expected: " .. pattern) end
+    if not tostring(got[2]):find(pattern) then
+      fail(("the error does not match '%s':\n  %s"):format(pattern,
+                                                           got[2]))
+    end
+  end
+  function t.skip(why) refuse {text = why or "no reason given", skip = true} end
+  return t
+end
+
+-- Every choice of one value for each parameter, names in order.
+local function choices(params)
+  local names, list = {}, {{}}
+  for name in pairs(params) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local values = params[name]
+    local wider = {}
+    for _, one in ipairs(list) do
+      for _, value in ipairs(type(values) == "table" and values or {values}) do
+        local p = {}
+        for k, v in pairs(one) do p[k] = v end
+        p[name] = value
+        wider[#wider + 1] = p
+      end
+    end
+    list = wider
+  end
+  return list, names
+end
+
+local function title(name, p, names)
+  local parts = {}
+  for _, k in ipairs(names) do parts[#parts + 1] = k .. "=" .. tostring(p[k]) end
+  return #parts > 0 and ("%s (%s)"):format(name, table.concat(parts, ", ")) or
+         name
+end
+
+local function case(job, tell, c, p, names)
+  local begin = host.clock()
+  nacre.manual_seed(job.seed)
+  tell("case", title(c.name, p, names), c.line)
+  local ok, err = host.guard(function(e)
+    host.quiet()
+    if debug.getmetatable(e) == Refusal or isskip(e) then return e end
+    return errors.capture(e, 2)
+  end, function()
+    local test = c.f -- its name in tracebacks
+    test(checks(job), p)
+    host.synchronize()
+  end)
+  tell("took", host.clock() - begin)
+  if ok then return tell("pass") end
+  local skip = isskip(err)
+  if debug.getmetatable(err) == Refusal then
+    return tell(err.skip and "skip" or "fail", err.text, err.line or c.line)
+  end
+  if skip then return tell("skip", skip) end
+  tell("fail", errors.render(err, {width = 80, script = true}), c.line)
+end
+
+-- Of tests with a line: those that start up to there, the last one alone.
+local function chosen(cases, line)
+  if not line then return cases end
+  local last
+  for _, c in ipairs(cases) do
+    if c.line <= line then last = c end
+  end
+  return {last}
+end
+
+local function unit(job, tell)
+  local cases = {}
+  function _G.test(name, params, f)
+    if type(params) == "function" then params, f = {}, params end
+    if type(name) ~= "string" or type(f) ~= "function" or
+       type(params) ~= "table" then
+      error("test(name[, parameters], function): bad arguments", 2)
+    end
+    cases[#cases + 1] = {name = name, params = params, f = f,
+                         line = debug.getinfo(2, "l").currentline}
+  end
+  tell("step", 1)
+  local chunk, why = load(job)
+  local ok, err = false, why
+  if chunk then ok, err = guarded(chunk) end
+  if not ok then show(err) end
+  if not ok and isskip(err) then tell("skip", isskip(err)) end
+  if not ok then return tell("broken") end
+  for _, c in ipairs(chosen(cases, job.line)) do
+    local list, names = choices(c.params)
+    for _, p in ipairs(list) do case(job, tell, c, p, names) end
+  end
+end
+
+local kinds = {transcript = session, markdown = session, script = script,
+               unit = unit}
+
+-- The function that a process of its own is to run.
+function run.body(job)
+  return function(tell)
+    run.prepare(job)
+    tell "ready"
+    kinds[job.unit.kind](job, tell)
+    tell "end"
+  end
+end
+
+-- What there is to test on: {cuda = count, memory = {bytes, ...}} in messages.
+-- It opens the devices, so it too is for a process of its own.
+function run.probe(tell)
+  local cuda = nacre.cuda
+  if not cuda.is_available() then return tell("none", cuda.why()) end
+  for i = 0, cuda.device_count() - 1 do
+    tell("device", i, (cuda.mem_get_info(i)))
+  end
+end
+
+return run

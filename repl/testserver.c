@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** testserver.c - the module "nacre.process": what `nacre --test` needs of
+** the system.  The runner never computes and never opens a device, so each
+** test is a fork of it: a fresh process in a few milliseconds.
+**
+** A test says how it goes through a pipe (tell) and prints into a file
+** without a name; the end of the pipe is the end of the test.
+*/
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "repl.h"
+
+enum { ROOM = 4096, MAXJOBS = 1024 };
+
+static char root[ROOM]; /* where the folders of the tests are, "" for none */
+static pid_t alive[MAXJOBS];
+
+static int failed(lua_State *L, const char *what) {
+  return luaL_error(L, "%s: %s", what, strerror(errno));
+}
+
+/*
+** In the child
+*/
+static int talk; /* the end of the pipe that the child writes to */
+
+static void writeall(const char *text, size_t n) {
+  while (n > 0) {
+    ssize_t put = write(talk, text, n);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return;
+    text += put;
+    n -= (size_t)put;
+  }
+}
+
+/* tell(word, text, text2): one message, and how much was printed so far */
+static int tell(lua_State *L) {
+  luaL_Buffer b;
+  int i;
+  fflush(stdout);
+  lua_Integer printed = lseek(STDOUT_FILENO, 0, SEEK_END);
+  lua_settop(L, 3);
+  lua_pushinteger(L, printed);
+  luaL_buffinit(L, &b);
+  for (i = 1; i <= 4; i++) {
+    size_t n;
+    const char *s = luaL_tolstring(L, i, &n);
+    char size[16];
+    luaL_addlstring(&b, size, (size_t)snprintf(size, sizeof size, "%zu:", n));
+    luaL_addlstring(&b, s, n);
+    lua_remove(L, -1 - (lua_gettop(L) > 5));
+  }
+  luaL_pushresult(&b);
+  size_t n;
+  const char *text = lua_tolstring(L, -1, &n);
+  writeall(text, n);
+  return 0;
+}
+
+/* The same surroundings for every test, whoever runs it. */
+static void surroundings(void) {
+  static const char *const set[][2] = {
+    { "LC_ALL", "C.UTF-8" }, { "TZ", "UTC" }, { "COLUMNS", "80" },
+    { "NO_COLOR", "1" },     { "TERM", "dumb" },
+  };
+  static const char *const unset[] = { "CLICOLOR_FORCE", "NACRE_DEVICE",
+                                       "NACRE_HISTORY", "LUA_INIT",
+                                       "LUA_INIT_5_4" };
+  Options plain = { .color = COLOR_NEVER, .width = 80 };
+  size_t i;
+  for (i = 0; i < sizeof set / sizeof *set; i++)
+    setenv(set[i][0], set[i][1], 1);
+  for (i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
+  setlocale(LC_CTYPE, "C.UTF-8");
+  sh_terminal(&plain);
+}
+
+static int streams(int print, const char *folder) {
+  int null = open("/dev/null", O_RDONLY);
+  return null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+         dup2(print, STDOUT_FILENO) >= 0 && dup2(print, STDERR_FILENO) >= 0 &&
+         chdir(folder) == 0;
+}
+
+/* Calls the function on top with tell, and never returns. */
+static _Noreturn void child(lua_State *L, int print, const char *folder) {
+  int good;
+  memset(alive, 0, sizeof alive);
+  root[0] = '\0';
+  setpgid(0, 0);
+  surroundings();
+  if (!streams(print, folder)) _exit(EXIT_FAILURE);
+  lua_pushcfunction(L, tell);
+  good = lua_pcall(L, 1, 0, 0) == LUA_OK;
+  if (!good) fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
+  fflush(stdout);
+  _exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/*
+** In the runner
+*/
+static pid_t *slot(pid_t pid) {
+  int i;
+  for (i = 0; i < MAXJOBS; i++)
+    if (alive[i] == pid) return &alive[i];
+  return NULL;
+}
+
+/* A file to print to, that nobody else sees and that goes with its users. */
+static int nameless(void) {
+  char name[ROOM + 16];
+  int fd;
+  snprintf(name, sizeof name, "%s/printed.XXXXXX", root);
+  if ((fd = mkstemp(name)) < 0) return -1;
+  unlink(name);
+  fcntl(fd, F_SETFL, O_APPEND);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
+}
+
+/* start(f, folder): f(tell) in a process of its own.  Gives pid, the pipe and
+   the file it prints to. */
+static int start(lua_State *L) {
+  const char *folder = luaL_checkstring(L, 2);
+  int ends[2], print;
+  pid_t *place = slot(0), pid;
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  if (place == NULL) return luaL_error(L, "too many tests at once");
+  if ((print = nameless()) < 0) return failed(L, "a file for a test");
+  if (pipe(ends) != 0) return close(print), failed(L, "a pipe for a test");
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  fflush(NULL);
+  pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    talk = ends[1];
+    lua_pushvalue(L, 1);
+    child(L, print, folder);
+  }
+  close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    close(print);
+    return failed(L, "a process for a test");
+  }
+  setpgid(pid, pid);
+  *place = pid;
+  lua_pushinteger(L, pid);
+  lua_pushinteger(L, ends[0]);
+  lua_pushinteger(L, print);
+  return 3;
+}
+
+/* wait(pipes, seconds): those with something to read, after at most so long */
+static int waitpipes(lua_State *L) {
+  int n = (int)luaL_len(L, 1), i, k = 0;
+  struct pollfd *p = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *p, 0);
+  double seconds = luaL_checknumber(L, 2);
+  for (i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, i + 1);
+    p[i].fd = (int)lua_tointeger(L, -1);
+    p[i].events = POLLIN;
+    p[i].revents = 0;
+    lua_pop(L, 1);
+  }
+  if (seconds < 0) seconds = 0;
+  int got = poll(p, (nfds_t)n, seconds > 1e6 ? -1 : (int)(seconds * 1000) + 1);
+  lua_createtable(L, n, 0);
+  for (i = 0; i < n && got > 0; i++) {
+    if (p[i].revents == 0) continue;
+    lua_pushinteger(L, p[i].fd);
+    lua_rawseti(L, -2, ++k);
+  }
+  return 1;
+}
+
+/* read(fd): what is there, nil at the end */
+static int readpipe(lua_State *L) {
+  luaL_Buffer b;
+  char *room = luaL_buffinitsize(L, &b, 65536);
+  ssize_t n;
+  do
+    n = read((int)luaL_checkinteger(L, 1), room, 65536);
+  while (n < 0 && errno == EINTR);
+  if (n <= 0) return 0;
+  luaL_pushresultsize(&b, (size_t)n);
+  return 1;
+}
+
+/* printed(fd): the whole file, which is closed */
+static int printed(lua_State *L) {
+  int fd = (int)luaL_checkinteger(L, 1);
+  luaL_Buffer b;
+  off_t at = 0;
+  ssize_t n;
+  luaL_buffinit(L, &b);
+  do {
+    char *room = luaL_prepbuffsize(&b, 65536);
+    n = pread(fd, room, 65536, at);
+    if (n > 0) {
+      luaL_addsize(&b, (size_t)n);
+      at += n;
+    }
+  } while (n > 0);
+  close(fd);
+  luaL_pushresult(&b);
+  return 1;
+}
+
+static int finish(pid_t pid) {
+  int status = 0;
+  pid_t *place = slot(pid);
+  kill(-pid, SIGKILL); /* also what it has left running */
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+  if (place != NULL) *place = 0;
+  return status;
+}
+
+/* finish(pid, pipe): ends the process.  Gives "exit" or "signal" and which. */
+static int finishjob(lua_State *L) {
+  pid_t pid = (pid_t)luaL_checkinteger(L, 1);
+  int status = 0, ended;
+  close((int)luaL_checkinteger(L, 2));
+  ended = lua_toboolean(L, 3);
+  if (ended) { /* its pipe is closed: it is about to exit by itself */
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0 &&
+           errno == EINTR) {}
+  }
+  status = finish(pid);
+  lua_pushstring(L, WIFSIGNALED(status) ? "signal" : "exit");
+  lua_pushinteger(L,
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  if (!WIFSIGNALED(status)) return 2;
+  lua_pushstring(L, strsignal(WTERMSIG(status)));
+  return 3;
+}
+
+/*
+** Folders and files
+*/
+static void removetree(const char *path) {
+  DIR *d = opendir(path);
+  struct dirent *e;
+  char name[ROOM + 512];
+  struct stat s;
+  while (d != NULL && (e = readdir(d)) != NULL) {
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+    snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+    if (lstat(name, &s) == 0 && S_ISDIR(s.st_mode))
+      removetree(name);
+    else
+      unlink(name);
+  }
+  if (d != NULL) closedir(d);
+  rmdir(path);
+}
+
+/* folder(name): an empty one for a test, among those of this run */
+static int folder(lua_State *L) {
+  const char *name, *tmp = getenv("TMPDIR");
+  if (root[0] == '\0') {
+    snprintf(root, sizeof root, "%s/nacre-test.XXXXXX",
+             tmp != NULL && tmp[0] == '/' && strlen(tmp) < ROOM / 2 ? tmp
+                                                                    : "/tmp");
+    if (mkdtemp(root) == NULL) return root[0] = '\0', failed(L, "a folder");
+  }
+  name = lua_pushfstring(L, "%s/%s", root, luaL_checkstring(L, 1));
+  if (mkdir(name, 0700) != 0) return failed(L, name);
+  return 1;
+}
+
+static int removefolder(lua_State *L) {
+  removetree(luaL_checkstring(L, 1));
+  return 0;
+}
+
+/* entries(path): {{name, folder?}, ...}, nil if path is no folder.  A link to
+   a folder counts as a file: it may lead in a circle. */
+static int entries(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  DIR *d = opendir(path);
+  struct dirent *e;
+  struct stat s;
+  lua_Integer n = 0;
+  if (d == NULL) return 0;
+  lua_newtable(L);
+  while ((e = readdir(d)) != NULL) {
+    const char *name = lua_pushfstring(L, "%s/%s", path, e->d_name);
+    int isfolder = lstat(name, &s) == 0 && S_ISDIR(s.st_mode);
+    lua_pop(L, 1);
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, e->d_name);
+    lua_rawseti(L, -2, 1);
+    lua_pushboolean(L, isfolder);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, ++n);
+  }
+  closedir(d);
+  return 1;
+}
+
+static int makefolder(lua_State *L) {
+  lua_pushboolean(L, mkdir(luaL_checkstring(L, 1), 0700) == 0 ||
+                         errno == EEXIST);
+  return 1;
+}
+
+/* absolute(path), nil if there is no such file */
+static int absolute(lua_State *L) {
+  char *path = realpath(luaL_checkstring(L, 1), NULL);
+  lua_pushstring(L, path);
+  free(path);
+  return 1;
+}
+
+static int cores(lua_State *L) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  lua_pushinteger(L, n > 0 ? n : 1);
+  return 1;
+}
+
+int sh_openprocess(lua_State *L) {
+  static const luaL_Reg list[] = {
+    { "start", start },       { "wait", waitpipes },   { "read", readpipe },
+    { "printed", printed },   { "finish", finishjob }, { "folder", folder },
+    { "remove", removefolder }, { "entries", entries },
+    { "makefolder", makefolder }, { "absolute", absolute },
+    { "cores", cores },       { NULL, NULL }
+  };
+  luaL_newlib(L, list);
+  return 1;
+}
+
+/*
+** The run
+*/
+static int runner(lua_State *L) {
+  char **word = lua_touserdata(L, 1);
+  lua_Integer n = 0;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "nacre.test");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "main");
+  lua_newtable(L);
+  for (; *word != NULL; word++) {
+    lua_pushstring(L, *word);
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+/* However the run ends, nothing of it stays: no process, no folder. */
+int sh_runtests(lua_State *L, char **words) {
+  int status, i;
+  sh_interrupts(GUARD_SCRIPT);
+  lua_pushcfunction(L, runner);
+  lua_pushlightuserdata(L, words);
+  status = sh_guard(L, 1, 1, 0);
+  for (i = 0; i < MAXJOBS; i++)
+    if (alive[i] > 0) finish(alive[i]);
+  if (root[0] != '\0') removetree(root);
+  if (status == LUA_OK) return (int)lua_tointeger(L, -1);
+  status = sh_report(L);
+  sh_heedinterrupt();
+  return status;
+}

@@ -1,0 +1,359 @@
+-- SPDX-License-Identifier: MIT
+--
+-- testupdate.lua - --update and --review: what was printed becomes what is
+-- expected.  Everything runs twice; text that differs between the runs, or
+-- between devices by more than the tolerance, is refused.
+
+local check = require "nacre.testcheck"
+local file = require "nacre.testfile"
+local match = require "nacre.testmatch"
+local report = require "nacre.testreport"
+
+local update = {}
+
+local function say(...) io.stdout:write(...) end
+
+--
+-- New text for a step
+--
+
+-- Output that would read as something else in a session is left to <...>.
+local function escaped(line, unit)
+  if unit.kind == "script" then return line end
+  line = line:gsub("(%s)#~", "%1<...>~") -- no tolerance was meant
+  if match.istiming(line) then return "  <...>" end
+  local fence = unit.kind == "markdown" and line:find "^%s*```"
+  if fence or line:find "^%-%-" or line:find "^>" or
+     line:find "^cuda:%d+> " then
+    return "<...>" .. line:sub(#line:match "^%s*" + 2)
+  end
+  return line
+end
+
+-- The expected lines of the step with those replaced that do not match.
+function update.rewritten(step, got, options, unit)
+  if match.lines(step.expect, got, options) then return step.expect end
+  local new, all = {}, {}
+  for _, s in ipairs(match.align(step.expect, got, options)) do
+    if s.same then
+      new[#new + 1] = step.expect[s.e]
+    elseif s.a and not s.gap then
+      new[#new + 1] = escaped(got[s.a], unit)
+    end
+  end
+  if match.lines(new, got, options) then return new end
+  for k, line in ipairs(got) do all[k] = escaped(line, unit) end
+  return all
+end
+
+local function strict(options)
+  options.rtol, options.atol = 0, 0
+  return options
+end
+
+-- What differs first, in a line each.
+local function difference(new, got, options)
+  for _, s in ipairs(match.align(new, got, options)) do
+    if not s.same and not s.gap then
+      return new[s.e] or "nothing", got[s.a] or "nothing"
+    end
+  end
+end
+
+local function brief(line)
+  line = line:match "^%s*(.-)%s*$"
+  return #line > 60 and line:sub(1, utf8.offset(line, 0, 58) - 1) .. "..." or
+         line
+end
+
+-- Why `new` will not do, or nil.  all: {result, got} of both runs, of which
+-- the first is where it comes from.
+local function refusal(new, all)
+  local base = all[1][1].job
+  for k = 2, #all do
+    local r, got = table.unpack(all[k])
+    local own, options = r.job == base, check.tolerance(r.job)
+    if own then strict(options) end
+    if not match.lines(new, got, options) then
+      local a, b = difference(new, got, options)
+      return own and ("not the same in two runs: %s / %s"):format(brief(a),
+                                                                  brief(b)) or
+        ("%s gives %s, %s gives %s"):format(base.title, brief(a), r.job.title,
+                                            brief(b))
+    end
+  end
+end
+
+--
+-- The changes of a file
+--
+
+-- What a step printed in all runs: {{result, lines}, ...}
+local function prints(step, results)
+  local all = {}
+  for _, r in ipairs(results) do
+    for i, s in ipairs(r.got and r.job.steps or {}) do
+      if s == step then all[#all + 1] = {r, r.got[i] or {}} end
+    end
+  end
+  return all
+end
+
+local function differs(step, all)
+  for _, one in ipairs(all) do
+    if not match.lines(step.expect, one[2], check.tolerance(one[1].job)) then
+      return true
+    end
+  end
+  return false
+end
+
+-- With a line only the last step before it is to change.
+local function chosen(unit, line)
+  if not line then return unit.steps end
+  local last
+  for _, step in ipairs(unit.steps) do
+    if step.line <= line then last = step end
+  end
+  return {last}
+end
+
+-- {step =, new =, all =, refused = why or nil} for each step that differs.
+local function changes(unit, results)
+  local list = {}
+  for _, step in ipairs(chosen(unit, results[1].job.line)) do
+    local all = prints(step, results)
+    if #all > 0 and differs(step, all) then
+      local job = all[1][1].job
+      local new = update.rewritten(step, all[1][2], check.tolerance(job), unit)
+      list[#list + 1] = {step = step, new = new, all = all,
+                         refused = refusal(new, all)}
+    end
+  end
+  return list
+end
+
+local function write(path, text)
+  local name = path .. ".new"
+  local f, why = io.open(name, "wb")
+  local ok = f and f:write(text) and f:close()
+  if ok then ok, why = os.rename(name, path) end
+  if not ok then
+    os.remove(name)
+    return nil, why
+  end
+  return true
+end
+
+-- Writes the accepted changes; nil and why if the file cannot be written.
+local function apply(unit, list)
+  if unit.kind == "script" then
+    return write(unit.full:gsub("%.lua$", ".out"),
+                 table.concat(list[1].new, "\n") .. "\n")
+  end
+  local lines = table.move(unit.lines, 1, #unit.lines, 1, {})
+  for k = #list, 1, -1 do
+    local step, new = list[k].step, list[k].new
+    local rest = table.move(lines, step.to + 1, #lines, 1, {})
+    for n = #lines, step.from, -1 do lines[n] = nil end
+    table.move(new, 1, #new, step.from, lines)
+    table.move(rest, 1, #rest, step.from + #new, lines)
+  end
+  if file.read(unit.path) ~= unit.text then
+    return nil, "it was changed meanwhile"
+  end
+  return write(unit.full, table.concat(lines, "\n") .. "\n")
+end
+
+--
+-- Both runs
+--
+local function devices(results)
+  local list, seen = {}, {}
+  for _, r in ipairs(results) do
+    if not seen[r.job.title] then list[#list + 1] = r.job.title end
+    seen[r.job.title] = true
+  end
+  return table.concat(list, " and ")
+end
+
+-- The results by file, in order: {unit, results}; only of files that fail.
+local function byfile(results)
+  local list, of, failing = {}, {}, {}
+  for _, r in ipairs(results) do
+    local unit = r.job.unit
+    if r.status == "fail" then failing[unit] = true end
+    if not of[unit] then
+      of[unit] = {unit, {}}
+      list[#list + 1] = of[unit]
+    end
+    table.insert(of[unit][2], r)
+  end
+  local out = {}
+  for _, one in ipairs(list) do
+    if failing[one[1]] then out[#out + 1] = one end
+  end
+  return out
+end
+
+local function again(files, o)
+  local list, of = {}, {}
+  for _, one in ipairs(files) do
+    of[one[1]] = one[2]
+    for _, r in ipairs(one[2]) do
+      if r.got then list[#list + 1] = r.job end
+    end
+  end
+  local second = require "nacre.test".results(list, o, function() end)
+  for _, r in ipairs(second) do table.insert(of[r.job.unit], r) end
+end
+
+-- Failures that are no difference of text: they stay.
+local function hopeless(results)
+  for _, r in ipairs(results) do
+    if r.status == "fail" and r.reason then
+      say("\n", report.failure(r), "\n")
+      return true
+    end
+  end
+  return false
+end
+
+local function place(unit, step) return ("%s:%d"):format(unit.path, step.line) end
+
+local function changed(unit, list, results)
+  say(("%s: %d of %d inputs rewritten; replayed twice on %s, identical " ..
+       "within written digits\n"):format(unit.path, #list, #unit.steps,
+                                         devices(results)))
+end
+
+local function refuse(unit, one)
+  say(("%s: refused: %s\n"):format(place(unit, one.step), one.refused))
+end
+
+--
+-- --review
+--
+local function show(unit, one)
+  say("\n", place(unit, one.step), "  > ", one.step.text:match "[^\n]*", "\n")
+  local options = check.tolerance(one.all[1][1].job)
+  for _, s in ipairs(match.align(one.step.expect, one.all[1][2], options)) do
+    if s.e and not s.same then say("-  ", one.step.expect[s.e], "\n") end
+    if s.a and not s.same and not s.gap then
+      say("+  ", one.all[1][2][s.a], "\n")
+    end
+  end
+end
+
+-- The expected lines with a tolerance at those where only numbers differ: the
+-- one given, or the least that covers all devices.  Nil if that is not all.
+local function tolerant(one, given)
+  local new, widest = table.move(one.step.expect, 1, #one.step.expect, 1, {}), 0
+  local at = {}
+  for _, print in ipairs(one.all) do
+    local options, got = check.tolerance(print[1].job), print[2]
+    for _, s in ipairs(match.align(one.step.expect, got, options)) do
+      if not s.same and not s.gap then
+        local least = s.e and s.a and
+          match.covers(one.step.expect[s.e], got[s.a], options)
+        if not least then return nil end
+        widest, at[s.e] = math.max(widest, tonumber(least)), true
+      end
+    end
+  end
+  local rtol = given or ("%.0e"):format(widest):gsub("e([+-])0", "e%1")
+  for k in pairs(at) do
+    new[k] = ("%s  #~ rtol=%s"):format(match.note(new[k]), rtol)
+  end
+  return new, rtol
+end
+
+local function ask(one)
+  local _, rtol = tolerant(one)
+  local choices = {}
+  if not one.refused then choices[1] = "[a]ccept" end
+  if rtol then
+    choices[#choices + 1] = ("[t]olerance rtol=%s covers it"):format(rtol)
+    choices[#choices + 1] = "[e]dit tolerance"
+  end
+  choices[#choices + 1] = "[r]eject"
+  choices[#choices + 1] = "[s]kip"
+  while true do
+    say(table.concat(choices, "  "), " ? ")
+    io.stdout:flush()
+    local answer = (io.read "l" or "s"):match "^%s*(.-)%s*$"
+    if answer == "a" and not one.refused then return one.new end
+    if answer == "t" and rtol then return (tolerant(one)) end
+    if answer == "e" and rtol then
+      say "rtol="
+      io.stdout:flush()
+      local x = io.read "l" or ""
+      if tonumber(x) and tonumber(x) >= tonumber(rtol) then
+        return (tolerant(one, x))
+      end
+      say("it takes at least ", rtol, "\n")
+    elseif answer == "r" or answer == "s" then
+      return nil
+    end
+  end
+end
+
+local function reviewed(unit, list)
+  local accepted = {}
+  for _, one in ipairs(list) do
+    show(unit, one)
+    if one.refused then refuse(unit, one) end
+    local new = ask(one)
+    if new then accepted[#accepted + 1] = {step = one.step, new = new} end
+  end
+  return accepted, #accepted < #list
+end
+
+-- What --update takes without asking: all of a file, or nothing of it.
+local function updated(unit, list)
+  local bad = false
+  for _, one in ipairs(list) do
+    if one.refused then
+      refuse(unit, one)
+      bad = true
+    end
+  end
+  return bad and {} or list, bad
+end
+
+-- One file: does anything in it still fail, and was it changed?
+local function settle(unit, results, o)
+  if hopeless(results) then return true, false end
+  local list, left = (o.review and reviewed or updated)(unit,
+                                                    changes(unit, results))
+  if #list == 0 then return left, false end
+  local ok, why = apply(unit, list)
+  if not ok then
+    say(("%s: not written: %s\n"):format(unit.path, why))
+    return true, false
+  end
+  changed(unit, list, results)
+  return left, true
+end
+
+-- Runs the jobs and settles what fails; gives the exit status.
+function update.run(o, todo)
+  local results = require "nacre.test".results(todo, o, function(r)
+    say(report.mark(r))
+    io.stdout:flush()
+  end)
+  say "\n"
+  local files = byfile(results)
+  again(files, o)
+  local failing, written = false, 0
+  for _, one in ipairs(files) do
+    local left, done = settle(one[1], one[2], o)
+    failing = failing or left
+    if done then written = written + 1 end
+  end
+  say(("%d file%s written\n"):format(written, written == 1 and "" or "s"))
+  if failing then return 1 end
+  return written > 0 and not o.ok and not o.review and 1 or 0
+end
+
+return update

@@ -1,0 +1,44 @@
+-- SPDX-License-Identifier: MIT
+--
+-- close_test.lua - t.close says how many elements are off, by how much, where.
+
+local close = require "nacre.testclose"
+
+test("close enough", {dtype = {"float16", "float32", "float64"}},
+  function(t, p)
+    local a = nacre.linspace(-2, 2, 24, {dtype = p.dtype}):view(4, 6)
+    t.close(a, a:clone())
+    t.eq(close.compare(a, a:add(1)) == nil, false)
+  end)
+
+test("special values", function(t)
+  local a = nacre.tensor {1 / 0, -1 / 0, 0 / 0, 0}
+  t.close(a, a:clone())
+  t.ok(close.compare(a, nacre.zeros(4)):find "^3 of 4 elements differ")
+end)
+
+test("where the worst one is", function(t)
+  local a = nacre.ones(4, 5)
+  local b = a:clone()
+  b[{2, 3}] = 1.5
+  b[{4, 5}] = 1.25
+  local says = close.compare(a, b)
+  t.ok(says:find "^2 of 20 elements differ %(10%%%)", says)
+  t.ok(says:find("greatest abs 0.5 at [2,3]: 1 / 1.5", 1, true), says)
+  t.ok(says:find("|  @  |\n  |     |\n  |    @|", 1, true), says)
+end)
+
+test("what cannot be close", function(t)
+  t.eq(close.compare(nacre.ones(2), nacre.ones(3)),
+       "shapes differ: 2 and 3")
+  t.eq(close.compare(nacre.ones(2), nacre.ones(2):double()),
+       "dtypes differ: float32 and float64")
+  t.eq(close.compare("1", 1), "a string and a number cannot be close")
+end)
+
+test("tolerances of its own", function(t)
+  t.close(1, 1.01, {rtol = 0.1})
+  t.close(nacre.ones(3), nacre.ones(3):mul(1.01), {atol = 0.1})
+  t.ok(close.compare(1, 1.01))
+  t.ok(close.compare(1, 1 + 1e-12, {rtol = 0, atol = 0}):find "4504 ulp")
+end)

@@ -1,0 +1,129 @@
+-- SPDX-License-Identifier: MIT
+--
+-- match_test.lua - what matches expected text and what does not.
+
+local match = require "nacre.testmatch"
+
+local function lines(text) return match.split(text) end
+
+local function says(t, want, expected, printed, options)
+  local got = match.lines(lines(expected), lines(printed), options)
+  t.ok(got == want, ("%q %s %q"):format(expected, want and "should match" or
+                                        "should not match", printed))
+end
+
+local function cases(list)
+  return function(t)
+    for _, case in ipairs(list) do says(t, table.unpack(case)) end
+  end
+end
+
+test("digits as written", cases {
+  {true, "0.333", "0.3333333"},
+  {false, "0.333", "0.3339"},
+  {true, "[1]  0.4967  -0.1383", "[1]   0.49671  -0.13829"},
+  {true, "mean 1.5e-3", "mean 0.00152"},
+  {false, "mean 1.50e-3", "mean 0.00152"},
+  {true, "x1 = 3.0", "x1 = 3.0000001"},
+  {false, "x1 = 3.0", "x2 = 3.0"},
+  {true, "-0.0", "0.0"},
+  {true, "1e-05", "0.00001"},
+  {true, ".5", "0.5"},
+})
+
+test("integers", cases {
+  {false, "count 10", "count 11"},
+  {true, "count 10", "count 10"},
+  {false, "3", "3.4"},
+  {true, "3", "3.0"},
+  {false, "0", "3e-06"},
+  {true, "0", "3e-06", {atol = 1e-5}},
+  {false, "9007199254740993", "9007199254740992"},
+})
+
+test("shapes and dtypes are text", cases {
+  {false, "float32[3x4] cpu", "float32[3x5] cpu"},
+  {false, "float32[3x4] cpu", "float64[3x4] cpu"},
+  {false, "float32[30] cpu", "float32[31] cpu", {rtol = 1}},
+  {true, "float32[3x4] cpu", "float64[3x4] cpu",
+   {written = "float32", dtype = "float64"}},
+})
+
+test("nan and inf", cases {
+  {true, "nan  inf", "nan  inf"},
+  {false, "nan  1.0", "0.0  1.0"},
+  {true, "nan", "-nan"},
+  {false, "inf", "-inf"},
+  {false, "inf", "1e308", {rtol = 1}},
+  {false, "1.0", "inf", {rtol = 1}},
+})
+
+test("devices in a header", cases {
+  {true, "float32[2] cpu  8 B", "float32[2] cuda:0  8 B",
+   {device = "cuda:0"}},
+  {true, "float32[2] cuda:0  8 B", "float32[2] cpu  8 B", {device = "cpu"}},
+  {false, "float32[2] cpu  8 B", "float32[2] cuda:0  8 B", {device = "cpu"}},
+  {true, "float32[2] cpu  8 B", "float32[2] cpu  8 B", {device = "cuda:0"}},
+  {false, "the cpu", "the cuda:0", {device = "cuda:0"}},
+})
+
+test("blanks", cases {
+  {true, "1.0  2.0", "1.0  2.0   "},
+  {true, "  1.0 2.0", "1.0     2.0"},
+  {false, "1.0 2.0", "1.02.0"},
+})
+
+test("gaps", cases {
+  {true, "a\n...\nz", "a\nb\nc\nz"},
+  {true, "a\n...\nz", "a\nz"},
+  {false, "a\n...\nz", "a\nb"},
+  {true, "...", ""},
+  {true, "...\nb\n...\nb", "a\nb\nc\nb\nb"},
+  {true, "took <...> ms", "took 1.25 ms"},
+  {true, "<...>", "anything 1 2 3"},
+  {false, "took <...> ms", "took 1.25 s"},
+  {true, "<...>b<...>c", "abcbc"},
+  {true, "1.0  ...  2.0", "1.0  ...  2.0"},
+  {false, "1.0  ...  2.0", "1.0  1.5  2.0"},
+})
+
+test("tolerances", cases {
+  {true, "2.0000 #~ rtol=1e-2", "2.0150"},
+  {false, "2.0000 #~ rtol=1e-3", "2.0150"},
+  {true, "0.0000 #~ atol=1e-3", "0.0009"},
+  {true, "2.0000", "2.0150", {rtol = 1e-2}},
+  {true, "2.0000", "2.0150", {atol = 0.02}},
+  {false, "2.0000 #~ rtol=1e-3", "2.0150", {rtol = 1}},
+})
+
+test("what is missing or too much", cases {
+  {false, "1.0", ""},
+  {false, "", "1.0"},
+  {true, "", ""},
+  {false, "1.0", "1.0\n2.0"},
+  {false, "1.0\n2.0", "1.0"},
+  {false, "1.0", "1.0 x"},
+})
+
+test("alignment finds what differs", function(t)
+  local steps = match.align(lines "a\nb\nc", lines "a\nx\nc\nd")
+  local same, pairs_, new = 0, 0, 0
+  for _, s in ipairs(steps) do
+    if s.same then same = same + 1
+    elseif s.e and s.a then pairs_ = pairs_ + 1
+    elseif s.a then new = new + 1 end
+  end
+  t.eq({same, pairs_, new}, {2, 1, 1})
+end)
+
+test("the tolerance that covers a difference", function(t)
+  for _, case in ipairs {
+    {"-41.2907", "-41.2911"}, {"1.0 2.0", "1.0 2.5"}, {"x 1e-9", "x 3e-9"},
+  } do
+    local rtol = match.covers(case[1], case[2])
+    t.ok(rtol, case[1])
+    says(t, true, case[1] .. " #~ rtol=" .. rtol, case[2])
+  end
+  t.eq(match.covers("a 1.0", "b 1.0"), nil)
+  t.eq(match.covers("0.0", "1.0"), nil)
+end)
