@@ -18,7 +18,7 @@ static const char *const expected[] = { /* order of ParamType */
   "an integer or a list of them",
   "an integer or a list of them", "an index", "an integer", "a number",
   "true or false", "a dtype", "a device", "a text", "a text",
-  "a value"
+  "a value", "a generator"
 };
 
 /* What stands at index i, for messages. */
@@ -176,6 +176,8 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_DEVICE:
       return (a->device = nl_device(L, i, r->s->name)) != NULL;
     case P_ANY: return 1;
+    case P_GENERATOR:
+      return (a->generator = nl_togenerator(L, i)) != NULL;
     case P_CHOICE: return type == LUA_TSTRING && readchoice(r, p, i, a);
     default:
       a->text = lua_tostring(L, i);

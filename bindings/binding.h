@@ -65,7 +65,7 @@ int nl_again(lua_State *L, int status, int attempt);
 typedef enum ParamType {
   P_TENSOR, P_OPERAND, P_TENSORS, P_DIM, P_DIMS, P_DIMORTENSOR, P_SIZE,
   P_INTS, P_INDEX, P_INT, P_NUM, P_BOOL, P_DTYPE, P_DEVICE, P_TEXT, P_CHOICE,
-  P_ANY
+  P_ANY, P_GENERATOR
 } ParamType;
 
 typedef struct Param {
@@ -141,6 +141,9 @@ extern const Bound nl_stream[];               /* stream.c: methods */
 extern const Bound nl_gradients[];            /* autograd.c */
 extern const Bound nl_autograd[];             /* names in nacre.autograd */
 extern const Bound nl_event[];
+extern const Bound nl_randomness[];           /* generator.c */
+extern const Bound nl_generator[];            /* methods */
+Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */
 
 int nl_getfield(lua_State *L);                /* methods.c: t[key] */
 /* autograd.c: pushes t.grad and the like; 0: key is no such field */

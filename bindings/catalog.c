@@ -11,13 +11,15 @@
 #include "binding.h"
 
 static const Bound *const bounds[] = {
-  nl_values, nl_methods, nl_session, nl_place, nl_gradients
+  nl_values, nl_methods, nl_session, nl_place, nl_gradients,
+  nl_randomness
 };
 
 /* What is not in `nacre' itself, and what stands before its names there. */
 static const struct { const char *prefix; const Bound *list; } others[] = {
   { "cuda.", nl_cuda }, { "autograd.", nl_autograd },
-  { "Stream:", nl_stream }, { "Event:", nl_event }
+  { "Stream:", nl_stream }, { "Event:", nl_event },
+  { "Generator:", nl_generator }
 };
 #define NOTHERS (sizeof others / sizeof *others)
 

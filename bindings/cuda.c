@@ -249,7 +249,7 @@ static int synchronize(lua_State *L) {
 /* One generator serves every device, so that a seed gives the same numbers
    on all of them. */
 static int manual_seed(lua_State *L) {
-  nc_seed((uint64_t)luaL_checkinteger(L, 1));
+  nc_seed(&nc_generator, (uint64_t)luaL_checkinteger(L, 1));
   return 0;
 }
 

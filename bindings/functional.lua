@@ -134,6 +134,15 @@ local function plane(list, fill)          -- one dimension seen as two
   return #list == 2 and list or { fill, list[1] }
 end
 
+local function geometry(stride, padding, dilation, size)
+  local list = {}
+  for i, two in ipairs { stride, padding, dilation, size or { 1, 1 } } do
+    two = plane(two, i == 2 and 0 or 1)
+    list[2 * i - 1], list[2 * i] = two[1], two[2]
+  end
+  return list
+end
+
 local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups)
   checkconv(op, x, w, bias, nd, groups)
   stride = several(op, "stride", stride, nd, 1)
@@ -153,8 +162,7 @@ local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups
   end
   return batched(x, nd + 2, function(t)
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
-    local y = nacre._conv(t, w, plane(stride, 1), plane(padding, 0),
-                          plane(dilation, 1), groups)
+    local y = nacre._conv(t, w, geometry(stride, padding, dilation), groups)
     if nd == 1 then y = y:squeeze(-2) end
     return withbias(y, bias, nd)
   end)
@@ -187,8 +195,8 @@ local function transposed(op, nd, x, w, bias, stride, padding, extra, groups, di
   end
   return batched(x, nd + 2, function(t)
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
-    local y = nacre._conv_input(t, w, plane(stride, 1), plane(padding, 0),
-                                plane(dilation, 1), groups, plane(size, 1))
+    local y = nacre._conv_input(t, w, geometry(stride, padding, dilation, size),
+                                groups)
     if nd == 1 then y = y:squeeze(-2) end
     return withbias(y, bias, nd)
   end)
@@ -241,7 +249,7 @@ function(x, size, k, dilation, padding, stride)
   local c = x:size(-2) // n
   return batched(x, 3, function(t)
     return nacre._conv_input(t:reshape(t:size(1), c * n, out[1], out[2]),
-                             takeapart(x, k, c), stride, padding, dilation, c, size)
+                             takeapart(x, k, c), geometry(stride, padding, dilation, size), c)
   end)
 end)
 
@@ -302,7 +310,7 @@ local function windows(x, kernel, stride, padding, extra)
   local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
   t = extended(extended(t, 3, extra[1]), 4, extra[2])
   local ones = nacre.ones(1, 1, kernel[1], kernel[2], { dtype = x.dtype, device = x.device })
-  local y = nacre._conv(t, ones, stride, padding, { 1, 1 }, 1)
+  local y = nacre._conv(t, ones, geometry(stride, padding, { 1, 1 }), 1)
   return y:reshape(size[1], size[2], y:size(3), y:size(4))
 end
 

@@ -68,7 +68,13 @@ function(self, other, dims)
   end
   local k, keep, size, first, second = 1, {}, {}, {}, {}
   for i = 1, #a do
-    if self:size(a[i]) ~= other:size(b[i]) then
+    local n, m = self:size(a[i]), other:size(b[i])
+    if n ~= m and (n == 1 or m == 1) then   -- what has size 1 is repeated
+      local t, d = n == 1 and self or other, n == 1 and a[i] or b[i]
+      local size = t:size()
+      size[d] = math.max(n, m)
+      if n == 1 then self = t:expand(size) else other = t:expand(size) end
+    elseif n ~= m then
       fail(op, ("size %d of dimension %d of self against %d of dimension %d of other")
                :format(self:size(a[i]), a[i], other:size(b[i]), b[i]),
            nil, "self", self, "other", other)
@@ -531,8 +537,7 @@ function(x, correction, f, a)
     fail(op, ("self has %d dimensions, at most 2 are"):format(x:dim()), nil, "self", x)
   end
   if x.dtype == "bool" then fail(op, "self is bool: numbers are needed") end
-  local single = x:dim() < 2
-  if single then x = x:reshape(1, -1) end
+  if x:dim() < 2 then x = x:reshape(1, -1) end
   if not isfloat(x) then x = x:to(nacre.get_default_dtype()) end
   local n, w = x:size(2), nil
   for name, given in pairs { fweights = f or false, aweights = a or false } do
@@ -555,7 +560,7 @@ function(x, correction, f, a)
   norm = type(norm) == "number" and math.max(norm, 0) or norm:clamp(0)
   local c = centred(x, w, sum)
   local y = (w and c * w or c):mm(c:t()) / norm
-  return single and y:select(1, 1):select(1, 1) or y
+  return y:numel() == 1 and y:reshape({}) or y
 end)
 
 define("corrcoef", "self",

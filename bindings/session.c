@@ -7,12 +7,12 @@
 #include "binding.h"
 
 static int manual_seed(lua_State *L) {
-  nc_seed((uint64_t)luaL_checkinteger(L, 1));
+  nc_seed(&nc_generator, (uint64_t)luaL_checkinteger(L, 1));
   return 0;
 }
 
 static int initial_seed(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)nc_initialseed());
+  lua_pushinteger(L, (lua_Integer)nc_initialseed(&nc_generator));
   return 1;
 }
 

@@ -46,19 +46,28 @@ static int images(const Call *c, int i, const char *name) {
   return NC_OK;
 }
 
-/* What the arguments say but for sizes: 2.. are stride, padding, dilation,
-   groups. */
-static int options(Conv *v, const Call *c) {
+/* What the arguments say but for shapes: argument 2 is a list of stride,
+   padding, dilation and (`hw', not read if NULL) the sizes of a plane of the
+   result, two numbers each; 3 is groups. */
+static int options(Conv *v, const Call *c, int64_t *hw) {
+  Arg two[4];
   TRY(images(c, 0, "self"));
   TRY(images(c, 1, "weight"));
   if (c->arg[0].t->dtype != c->arg[1].t->dtype)
     return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
                    nc_dtypename(c->arg[0].t->dtype),
                    nc_dtypename(c->arg[1].t->dtype));
-  TRY(pair(v->stride, &c->arg[2], "stride", 1));
-  TRY(pair(v->pad, &c->arg[3], "padding", 0));
-  TRY(pair(v->dilation, &c->arg[4], "dilation", 1));
-  v->groups = c->arg[5].s.i;
+  if (c->arg[2].n != 8)
+    return nc_fail(NC_EVALUE, "geometry has %d numbers, not 8", c->arg[2].n);
+  for (int i = 0; i < 4; i++) {
+    two[i].n = 2;
+    two[i].list = c->arg[2].list + 2 * i;
+  }
+  TRY(pair(v->stride, &two[0], "stride", 1));
+  TRY(pair(v->pad, &two[1], "padding", 0));
+  TRY(pair(v->dilation, &two[2], "dilation", 1));
+  if (hw) TRY(pair(hw, &two[3], "size", 1));
+  v->groups = c->arg[3].s.i;
   if (v->groups < 1)
     return nc_fail(NC_EVALUE, "groups is %lld, and must be 1 or more",
                    (long long)v->groups);
@@ -141,7 +150,7 @@ int nc_op__conv(Call *c) {
   const Device *d;
   Conv v;
   const Tensor *x = c->arg[0].t, *w = c->arg[1].t;
-  int r = options(&v, c);
+  int r = options(&v, c, NULL);
   if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
   if (r == NC_OK) r = sizes(&v, x->size, w->size, NULL);
   if (r == NC_OK && elsewhere(c, &d)) return nc_byhost(c, d);
@@ -157,8 +166,7 @@ int nc_op__conv_input(Call *c) {
   Conv v;
   const Tensor *g = c->arg[0].t, *w = c->arg[1].t;
   int64_t hw[2], size[4];
-  int r = options(&v, c);
-  if (r == NC_OK) r = pair(hw, &c->arg[6], "size", 1);
+  int r = options(&v, c, hw);
   if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
   if (r == NC_OK) {
     size[0] = g->size[0];
@@ -177,8 +185,7 @@ int nc_op__conv_weight(Call *c) {
   Conv v;
   const Tensor *g = c->arg[0].t, *x = c->arg[1].t;
   int64_t hw[2], size[4];
-  int r = options(&v, c);
-  if (r == NC_OK) r = pair(hw, &c->arg[6], "size", 1);
+  int r = options(&v, c, hw);
   if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
   if (r == NC_OK && x->size[1] % v.groups != 0)
     r = nc_fail(NC_ESHAPE, "%lld channels are no multiple of %lld groups",
@@ -202,15 +209,16 @@ int nc_op__conv_weight(Call *c) {
    them, from a tensor's shape. */
 static int again(Tensor **y, const FamilyGrad *g, Family op, Tensor *a,
                  Tensor *b, const int64_t *hw) {
+  int64_t geometry[8];
   Call c = nc_callof(op, a);
   int r;
-  for (int i = 2; i < 6; i++) c.arg[i] = g->arg[i];
+  memcpy(geometry, g->arg[2].list, sizeof geometry);
+  if (hw) memcpy(geometry + 6, hw, 2 * sizeof *hw);
   c.arg[1].given = 1;
   c.arg[1].t = b;
-  c.arg[6].given = 1;
-  c.arg[6].n = 2;
-  c.arg[6].islist = 1;
-  c.arg[6].list = hw;
+  c.arg[2] = g->arg[2];
+  c.arg[2].list = geometry;
+  c.arg[3] = g->arg[3];
   r = nc_call(&c);
   *y = c.out[0];
   return r;

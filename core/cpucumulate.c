@@ -50,17 +50,20 @@ static void logsum(const Lines *l, void *dst, const void *src) {
   }
 }
 
-/* Positions; `low': of the smallest. */
-static void extreme(const Lines *l, int64_t *at, const void *src, int low) {
+/* Positions, and elements unless dst is NULL; `low': of the smallest. */
+static void extreme(const Lines *l, int64_t *at, void *dst, const void *src,
+                    int low) {
   const int64_t n = l->length;
   int64_t best = 0;
 #define OF(type)                                                              \
   do {                                                                        \
     const type *x = src;                                                      \
+    type *y = dst;                                                            \
     EACH({                                                                    \
       const type v = x[i], m = x[best];                                       \
       if (v != v || (m == m && (low ? v <= m : v >= m))) best = i;            \
       at[i] = best + 1;                                                       \
+      if (y) y[i] = x[best];                                                  \
     })                                                                        \
   } while (0)
   if (l->t->dtype == DT_i64) OF(int64_t);
@@ -71,7 +74,7 @@ static void extreme(const Lines *l, int64_t *at, const void *src, int low) {
 
 typedef struct Job {
   Lines in;
-  Tensor *out;                /* in the shape of in.t */
+  Tensor *out, *at;           /* in the shape of in.t; one may be NULL */
   LineOp op;
 } Job;
 
@@ -79,13 +82,14 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
   const Job *j = ctx;
   const int64_t n = j->in.length;
   const int64_t size = nc_dtypesize(j->in.t->dtype);
-  const int64_t outsize = nc_dtypesize(j->out->dtype);
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     const char *x = (const char *)nc_data(j->in.t) + i * n * size;
-    char *y = (char *)nc_data(j->out) + i * n * outsize;
+    char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
     if (j->op == LINE_CUMPROD) product(&j->in, y, x);
     else if (j->op == LINE_LOGCUMSUMEXP) logsum(&j->in, y, x);
-    else extreme(&j->in, (int64_t *)(void *)y, x, j->op == LINE_CUMMIN);
+    else
+      extreme(&j->in, (int64_t *)nc_data(j->at) + i * n, y, x,
+              j->op == LINE_CUMMIN);
   }
 }
 
@@ -95,17 +99,24 @@ static int dimof(unsigned dims) {
   return d;
 }
 
+/* Memory for rows of a result, if that is wanted. */
+static int rowsfor(Tensor **rows, const Lines *in, const Tensor *y,
+                   DType type) {
+  if (y == NULL) return NC_OK;
+  return nc_new(rows, nc_device(y), type, in->t->nd, in->t->size);
+}
+
 int nc_cpucumulate(const LineCall *c) {
-  Tensor *y = c->y ? c->y : c->at;
   Job j = { .op = c->op };
   int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
-  if (r == NC_OK)
-    r = nc_new(&j.out, nc_device(c->x), c->y ? j.in.t->dtype : DT_i64,
-               j.in.t->nd, j.in.t->size);
+  if (r == NC_OK) r = rowsfor(&j.out, &j.in, c->y, j.in.t->dtype);
+  if (r == NC_OK) r = rowsfor(&j.at, &j.in, c->at, DT_i64);
   if (r == NC_OK)
     r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
-  if (r == NC_OK) r = nc_unlines(y, j.out, dimof(c->dims));
+  if (r == NC_OK && c->y) r = nc_unlines(c->y, j.out, dimof(c->dims));
+  if (r == NC_OK && c->at) r = nc_unlines(c->at, j.at, dimof(c->dims));
   nc_release(j.in.t);
   nc_release(j.out);
+  nc_release(j.at);
   return r;
 }

@@ -12,9 +12,14 @@
 #include "cpu.h"
 #include "sort.h"
 
-#define DIGITS 2048           /* values of a digit, at most */
+#define MOSTBITS 11
+#define DIGITS (1 << MOSTBITS) /* values of a digit, at most */
 #define CHUNK 65536           /* elements of the smallest chunk */
 #define CHUNKS 128            /* of a line, at most */
+
+typedef struct Seen {         /* of the keys of a chunk */
+  uint64_t low, high, varies; /* bits in which keys differ */
+} Seen;
 
 typedef struct Radix {
   DType type;
@@ -27,8 +32,9 @@ typedef struct Radix {
   int64_t chunk, chunks;
   void *v, *w;                /* elements; room for as many */
   int64_t *count;             /* DIGITS for each chunk */
-  uint64_t *seen;             /* of each chunk: a key, and what differs */
-  uint64_t varies;            /* bits in which keys differ */
+  Seen *seen;                 /* of each chunk */
+  uint64_t low;               /* the lowest key */
+  int from, to;               /* bits of the others, less it, that differ */
   int shift, bits;            /* of the digit that is at work */
 } Radix;
 
@@ -43,9 +49,17 @@ static void setchunks(Radix *r) {
 }
 
 static void whatvaries(Radix *r) {
-  r->varies = 0;
-  for (int64_t c = 0; c < r->chunks; c++)
-    r->varies |= r->seen[2 * c + 1] | (r->seen[2 * c] ^ r->seen[0]);
+  Seen all = r->seen[0];
+  for (int64_t c = 1; c < r->chunks; c++) {
+    const Seen *s = &r->seen[c];
+    all.varies |= s->varies | (s->low ^ all.low);
+    if (s->low < all.low) all.low = s->low;
+    if (s->high > all.high) all.high = s->high;
+  }
+  r->low = all.low;
+  r->from = r->to = 0;
+  while (all.varies && !(all.varies >> r->from & 1)) r->from++;
+  while (r->to < r->width && (all.high - all.low) >> r->to) r->to++;
 }
 
 /* Counts of digits, by chunk, to where each chunk puts its own. */
@@ -168,9 +182,9 @@ static int64_t divide(const Job *j, Radix *r, char *p) {
     r->v = p;
     r->w = p + elements;
     r->count = (int64_t *)(p + 2 * elements);
-    r->seen = (uint64_t *)(p + 2 * elements + counts);
+    r->seen = (Seen *)(p + 2 * elements + counts);
   }
-  return 2 * elements + counts + 16 * r->chunks;
+  return 2 * elements + counts + (int64_t)sizeof(Seen) * r->chunks;
 }
 
 static void someslots(void *ctx, int64_t begin, int64_t end) {

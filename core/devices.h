@@ -54,7 +54,7 @@ typedef enum LineOp {
   LINE_LOGSUMEXP,                   /* float; -inf for an empty line */
   LINE_CUMPROD,                     /* as LINE_CUMSUM */
   LINE_LOGCUMSUMEXP,                /* float */
-  LINE_CUMMAX, LINE_CUMMIN          /* any type; y is NULL: at alone, in the
+  LINE_CUMMAX, LINE_CUMMIN          /* any type, y may be NULL; at, in the
                                        shape of x; nan wins, the last wins */
 } LineOp;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** draw.c - the default generator, and what is filled from it.
+** draw.c - generators, and what is filled from them.
 */
 #define _DEFAULT_SOURCE       /* getentropy */
 #include "draw.h"
@@ -14,45 +14,58 @@
 #include "philox.h"
 
 /*
-** The generator: a seed and the number of the next block
+** Generators
 */
-static struct { int seeded; uint64_t seed, next; } generator;
+Generator nc_generator;
 
-void nc_seed(uint64_t seed) {
-  generator.seeded = 1;
-  generator.seed = seed;
-  generator.next = 0;
+void nc_seed(Generator *g, uint64_t seed) {
+  g->seeded = 1;
+  g->seed = seed;
+  g->next = 0;
 }
 
-uint64_t nc_initialseed(void) {
+uint64_t nc_newseed(Generator *g) {
   uint64_t seed;
-  if (!generator.seeded) {
-    if (getentropy(&seed, sizeof seed) != 0)
-      seed = (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
-    nc_seed(seed);
-  }
-  return generator.seed;
+  if (getentropy(&seed, sizeof seed) != 0)
+    seed = (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
+  nc_seed(g, seed);
+  return seed;
 }
 
-/* Takes the blocks for n elements, `per' a block. */
-static uint64_t take(int64_t n, int per) {
-  uint64_t block = generator.next;
-  generator.next += (uint64_t)n / (unsigned)per + (n % per != 0);
+uint64_t nc_initialseed(Generator *g) {
+  return g->seeded ? g->seed : nc_newseed(g);
+}
+
+Generator *nc_generatorof(const Call *c) {
+  for (int i = 0; i < NC_MAXARG; i++)
+    if (c->arg[i].generator) return c->arg[i].generator;
+  return NULL;
+}
+
+uint64_t nc_takeblocks(Generator *g, uint64_t blocks) {
+  uint64_t block = g->next;
+  g->next += blocks;
   return block;
+}
+
+/* The blocks for n elements, `per' a block. */
+static uint64_t take(Generator *g, int64_t n, int per) {
+  return nc_takeblocks(g, (uint64_t)n / (unsigned)per + (n % per != 0));
 }
 
 /*
 ** Filling a tensor
 */
-int nc_draw(Tensor *y, Draw *w) {
+int nc_draw(Tensor *y, Draw *w, Generator *g) {
   const Device *d = nc_device(y);
   const int64_t n = nc_numel(y);
   int r = NC_OK;
+  if (g == NULL) g = &nc_generator;
   TRY(nc_checkout(y, y->dtype, y->nd, y->size));
   w->y = y;
   if (!nc_isdense(y)) TRY(nc_new(&w->y, d, y->dtype, y->nd, y->size));
-  w->key = nc_initialseed();
-  w->block = take(n, w->wide ? 2 : 4);
+  w->key = nc_initialseed(g);
+  w->block = take(g, n, w->wide ? 2 : 4);
   nc_count(n, n * nc_dtypesize(y->dtype));
   if (n > 0) r = d->draw(d, w);
   if (w->y == y) return r;
@@ -105,10 +118,11 @@ Draw nc_integers(int64_t low, uint64_t range) {
 ** A permutation: Fisher and Yates' shuffle.  Draw number k, over n-k values,
 ** chooses the element that goes to position n-1-k.
 */
-int nc_shuffle(int64_t *p, int64_t n) {
+int nc_shuffle(int64_t *p, int64_t n, Generator *g) {
   const DrawKernels *kernel = &nc_kernels()->draw;
   const int wide = n > (int64_t)1 << 32, per = wide ? 2 : 4;
-  const uint64_t key = nc_initialseed(), first = take(n, per);
+  if (g == NULL) g = &nc_generator;
+  const uint64_t key = nc_initialseed(g), first = take(g, n, per);
   Words w;
   for (int64_t i = 0; i < n && !nc_interrupted; i++) p[i] = i + 1;
   for (int64_t k = 0; k < n; k++) {

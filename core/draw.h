@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.h - tensors filled from the default generator, for random.c. */
+/* draw.h - tensors filled from a generator, for random.c. */
 #ifndef draw_h
 #define draw_h
 
@@ -11,10 +11,16 @@ Draw nc_integers(int64_t low, uint64_t range);      /* low .. low+range-1 */
 int nc_precision(DType t);                          /* bits of a float type */
 
 /* Fills y, whatever its type, its strides and its device; w->y, key and block
-   are set here. */
-int nc_draw(Tensor *y, Draw *w);
+   are set here.  A generator that is NULL is the default one. */
+int nc_draw(Tensor *y, Draw *w, Generator *g);
 
 /* p = a permutation of 1 .. n */
-int nc_shuffle(int64_t *p, int64_t n);
+int nc_shuffle(int64_t *p, int64_t n, Generator *g);
+
+/* The generator that is among the arguments of c, or NULL. */
+Generator *nc_generatorof(const Call *c);
+
+/* Takes `blocks' blocks; gives the number of the first one. */
+uint64_t nc_takeblocks(Generator *g, uint64_t blocks);
 
 #endif

@@ -67,7 +67,7 @@ static int blamed(const Call *c, int r, int operands) {
 
 /* out[0] = y filled; takes y over, which may be NULL after a failure r */
 static int give(Call *c, int r, Tensor *y, Draw *d, int operands) {
-  if (r == NC_OK && (r = nc_draw(y, d)) == NC_OK)
+  if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     c->out[0] = y;
   else
     nc_release(y);
@@ -135,8 +135,9 @@ int nc_op_randint_like(Call *c) {
 
 /* Fills self. */
 static int inplace(Call *c, int r, Draw *d) {
-  if (r == NC_OK && (r = nc_draw(c->arg[0].t, d)) == NC_OK)
-    nc_retain(c->out[0] = c->arg[0].t);
+  Tensor *y = c->arg[0].t;
+  if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
+    nc_retain(c->out[0] = y);
   return blamed(c, r, 1);
 }
 
@@ -185,7 +186,7 @@ int nc_op_randperm(Call *c) {
                           (long long)n)
                 : holds(t, 0, n);
   if (r == NC_OK) r = nc_new(&p, &nc_cpu, DT_i64, 1, &n);
-  if (r == NC_OK) r = nc_shuffle(nc_data(p), n);
+  if (r == NC_OK) r = nc_shuffle(nc_data(p), n, nc_generatorof(c));
   if (r == NC_OK) r = nc_cast(&cast, p, t);
   if (r == NC_OK) r = nc_todevice(&c->out[0], cast, where ? where : nc_defaultdevice);
   if (r == NC_OK) nc_count(n, 2 * n * nc_dtypesize(DT_i64));

@@ -10,23 +10,26 @@
 #include "op.h"
 #include "sort.h"
 
-/* *y = op along dim of x: in the type of x, or positions */
-static int running(Tensor **y, Tensor *x, int dim, LineOp op) {
-  const int places = op == LINE_CUMMAX || op == LINE_CUMMIN;
+/* *y and *at, each unless it is NULL: elements and positions of op along dim
+   of x */
+static int running(Tensor **y, Tensor **at, Tensor *x, int dim, LineOp op) {
   const Device *d = nc_device(x);
   LineCall l = { .op = op, .x = x, .dims = 1u << dim };
   const int64_t n = nc_numel(x);
-  Tensor *t;
   int r = NC_OK;
-  TRY(nc_new(&t, d, places ? DT_i64 : x->dtype, x->nd, x->size));
-  if (places) l.at = t;
-  else l.y = t;
+  if (y) r = nc_new(&l.y, d, x->dtype, x->nd, x->size);
+  if (r == NC_OK && at) r = nc_new(&l.at, d, DT_i64, x->nd, x->size);
   l.length = x->nd ? x->size[dim] : 1;
   l.lines = n ? n / l.length : 0;
   nc_count(n, 2 * n * nc_dtypesize(x->dtype));
-  if (n > 0) r = d->lines(d, &l);
-  if (r == NC_OK) *y = t;
-  else nc_release(t);
+  if (r == NC_OK && n > 0) r = d->lines(d, &l);
+  if (r == NC_OK) {
+    if (y) *y = l.y;
+    if (at) *at = l.at;
+    return NC_OK;
+  }
+  nc_release(l.y);
+  nc_release(l.at);
   return r;
 }
 
@@ -38,7 +41,7 @@ int nc_op_cumprod(Call *c) {
   if (type == DT_NONE)
     type = nc_category(x->dtype) == NC_FLOAT ? x->dtype : DT_i64;
   if (r == NC_OK) r = nc_cast(&cast, x, type);
-  if (r == NC_OK) r = running(&c->out[0], cast, dim, LINE_CUMPROD);
+  if (r == NC_OK) r = running(&c->out[0], NULL, cast, dim, LINE_CUMPROD);
   nc_release(cast);
   return nc_blamed(r, "cumprod", c->arg, 1);
 }
@@ -52,21 +55,20 @@ int nc_op_logcumsumexp(Call *c) {
                 nc_dtypename(x->dtype));
     nc_hint("self:to(\"float32\") first");
   }
-  if (r == NC_OK) r = running(&c->out[0], x, dim, LINE_LOGCUMSUMEXP);
+  if (r == NC_OK) r = running(&c->out[0], NULL, x, dim,
+                                LINE_LOGCUMSUMEXP);
   return nc_blamed(r, "logcumsumexp", c->arg, 1);
 }
 
-/* Positions by the device; the elements are picked by them. */
+/* Where a gradient is recorded the elements are picked by their positions. */
 static int extremes(Call *c, LineOp op) {
   Tensor *x = c->arg[0].t;
-  int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
+  int dim, recorded = 0, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (!nc_device(x)->cumulates) return nc_byhost(c, nc_device(x));
-  if (r == NC_OK) r = running(&c->out[1], x, dim, op);
-  if (r == NC_OK) r = nc_along(&c->out[0], x, c->out[1], dim);
-  if (r != NC_OK) {
-    nc_release(c->out[1]);
-    c->out[1] = NULL;
-  }
+  if (r == NC_OK) r = nc_recording(&recorded, x);
+  if (r == NC_OK)
+    r = running(recorded ? NULL : &c->out[0], &c->out[1], x, dim, op);
+  if (r == NC_OK && recorded) r = nc_along(&c->out[0], x, c->out[1], dim);
   return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
 }
 

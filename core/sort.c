@@ -281,7 +281,8 @@ static Tensor *commonest(Draft *w, Tensor *x, int dim) {
   w->status = nc_sortpart(&y, &all, x, dim, 0, 0, n);
   nc_held(w, w->status, &y);
   nc_held(w, w->status, &all);
-  if (n < 2 || nc_numel(x) == 0) return nc_part(w, all, dim, 0, x->nd > 0);
+  if (x->nd == 0) return all;
+  if (n < 2 || nc_numel(x) == 0) return nc_part(w, all, dim, 0, 1);
   if (w->status == NC_OK) w->status = counting(&ix, x, dim, n - 1);
   line = nc_held(w, w->status, &ix.t);
   begins = nc_row2(w, OP_ne, nc_part(w, y, dim, 1, n - 1),

@@ -246,6 +246,13 @@ typedef struct OpInfo {
 extern const OpInfo nc_opinfo[OP_COUNT];
 int nc_arity(Op op);          /* number of operands */
 
+/* A source of random numbers: a seed, and the number of the next block of
+   philox.h; the same on every device. */
+typedef struct Generator {
+  int seeded;                 /* 0: is seeded by chance when it is first used */
+  uint64_t seed, next;
+} Generator;
+
 /* An argument of an operation: what of it is set depends on its type. */
 typedef struct Arg {
   int given;                  /* 0: the default holds (also in the fields) */
@@ -256,6 +263,7 @@ typedef struct Arg {
   Tensor *const *tensors;
   const char *text;
   const Device *device;
+  Generator *generator;       /* NULL: the default one */
   DType dtype;
 } Arg;
 
@@ -348,8 +356,10 @@ void nc_setthreads(int n);    /* 0: as many as there are cores */
 int nc_parallel(int64_t n, int64_t grain,
                 void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx);
 
-void nc_seed(uint64_t seed);  /* of the default generator */
-uint64_t nc_initialseed(void);
+extern Generator nc_generator;              /* the default one */
+void nc_seed(Generator *g, uint64_t seed);
+uint64_t nc_newseed(Generator *g);          /* by chance; gives the seed */
+uint64_t nc_initialseed(Generator *g);
 const char *nc_blasname(void); /* what multiplies matrices */
 
 /*

@@ -8,7 +8,7 @@
 #include "gpu.h"
 
 #ifdef NC_EMULATED
-#define DRIVER "emulated CUDA"
+#define DRIVER "emulated driver"
 #define MARK   " (emulated)"
 #else
 #define DRIVER "driver"

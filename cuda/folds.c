@@ -277,6 +277,6 @@ static int fold(const Device *d, const Loop *k) {
   return launch(d, &p);
 }
 
-int nc_fold(const Device *d, const Loop *k) {
+int nc_runfold(const Device *d, const Loop *k) {
   return nc_inpieces(d, k, k->nd - k->nfold, fold);
 }

@@ -406,6 +406,6 @@ int nc_inpieces(const Device *d, const Loop *k, int dims,
 }
 
 int nc_cuda_run(const Device *d, const Loop *k) {
-  if (rows[k->op].kind == REDUCE_OP) return nc_fold(d, k);
+  if (rows[k->op].kind == REDUCE_OP) return nc_runfold(d, k);
   return nc_inpieces(d, k, k->nd, run);
 }

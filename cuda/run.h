@@ -22,6 +22,6 @@ int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e);
 int nc_inpieces(const Device *d, const Loop *k, int dims,
                 int (*f)(const Device *d, const Loop *k));
 
-int nc_fold(const Device *d, const Loop *k);  /* a reduction */
+int nc_runfold(const Device *d, const Loop *k);  /* a reduction */
 
 #endif

@@ -84,6 +84,10 @@ local function seeds(list)
   return false
 end
 
+local function counted(n)
+  return ("%d input%s"):format(n, n == 1 and "" or "s")
+end
+
 local function astest(shell, path, list)
   local lines = {}
   if not seeds(list) then lines[1] = "--: seed " .. shell.seed end
@@ -96,7 +100,7 @@ local function astest(shell, path, list)
     return
   end
   local where = text:match "replayed (.-)\n"
-  io.stdout:write(("%s: %d inputs, %s\n"):format(path, #list,
+  io.stdout:write(("%s: %s, %s\n"):format(path, counted(#list),
     where and "replayed " .. where or "none of which prints anything"))
 end
 
@@ -139,7 +143,7 @@ function save.run(shell, text)
   local lines = {}
   for k, input in ipairs(list) do lines[k] = aslua(input) end
   if write(shell, o.path, table.concat(lines, "\n") .. "\n") then
-    io.stdout:write(("%s: %d inputs\n"):format(o.path, #list))
+    io.stdout:write(("%s: %s\n"):format(o.path, counted(#list)))
   end
 end
 

@@ -158,7 +158,9 @@ local function tell(results, o, seconds)
     say(formats.json(results, peer, seconds))
   else
     if o.shuffle then say("order: --shuffle=", o.shuffle, "\n") end
-    for _, r in ipairs(failed) do say("\n", report.failure(r, peer[r]), "\n") end
+    for _, r in ipairs(failed) do
+      say("\n", report.failure(r, peer[r]), "\n")
+    end
     if #failed > 0 then say "\n" end
     say(report.summary(results, seconds, o.jobs), "\n")
   end
@@ -198,7 +200,8 @@ function test.main(words)
   local o, wrong = options.parse(words)
   if not o then
     complain(wrong)
-    io.stderr:write "usage: nacre --test [options] [PATH[:LINE] ...]   (--help for the list)\n"
+    io.stderr:write("usage: nacre --test [options] [PATH[:LINE] ...]   ",
+                    "(--help for the list)\n")
     return USAGE
   end
   if o.help then

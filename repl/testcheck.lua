@@ -6,6 +6,7 @@
 -- name of a case in a *_test.lua, and
 --   reason     of a skip, an expected failure, or a failure as a whole
 --   line       where it failed
+--   start      of a case: its own line
 --   failures   of a session: the steps that differ, {step =, got = lines}
 --   got        of a session: what each step printed, as lines
 
@@ -41,16 +42,18 @@ local function sorted(outcome)
     elseif word == "done" then
       m.to[tonumber(text)] = printed
     elseif word == "case" then
-      m.cases[#m.cases + 1] = {name = text, line = tonumber(rest)}
+      local line = math.tointeger(tonumber(rest))
+      m.cases[#m.cases + 1] = {name = text, line = line, start = line}
     elseif word == "took" then
       case.time = tonumber(text)
     elseif case and (word == "pass" or word == "skip" or word == "fail") then
       case.status, case.text = word, word ~= "pass" and text or nil
-      case.line = word == "fail" and tonumber(rest) or case.line
+      case.line = word == "fail" and math.tointeger(tonumber(rest)) or
+                  case.line
     elseif word == "skip" then
       m.skip = text
     else
-      m[word] = true -- "ready", "end", "broken"
+      m[word] = tonumber(text) or true -- "ready", "end", "broken"
     end
   end
   return m
@@ -59,7 +62,7 @@ end
 local function result(outcome, status, more)
   local r = more or {}
   r.job, r.status = outcome.job, status
-  r.time = r.time or outcome.time
+  r.time = r.time or outcome.seconds or outcome.time
   return r
 end
 
@@ -131,7 +134,7 @@ local function cases(outcome, m)
   local list = {}
   for _, c in ipairs(m.cases) do
     list[#list + 1] = result(outcome, c.status or "fail", {
-      name = c.name, line = c.line, time = c.time or 0,
+      name = c.name, line = c.line, start = c.start, time = c.time or 0,
       reason = c.text or not c.status and ending(outcome) or nil})
   end
   return list
@@ -156,6 +159,7 @@ end
 function check.results(outcome)
   local job, m = outcome.job, sorted(outcome)
   local list
+  outcome.seconds = tonumber(m["end"])
   if m.skip then
     list = {result(outcome, "skip", {reason = m.skip})}
   elseif not m.ready then

@@ -173,6 +173,11 @@ end
 
 local function ready(text) return submit.ready(text, islua) end
 
+local function compiles(text)
+  local part = submit.luapart(text, islua)
+  return part and submit.compile(part).f ~= nil
+end
+
 -- "> text", also behind the name of a default device
 local function prompt(line)
   if line:find "^>>" then return nil end
@@ -190,7 +195,7 @@ local function unmarked(lines, n, last, text)
   while k < last and not prompt(lines[k + 1]) do
     k = k + 1
     all = all .. "\n" .. lines[k]:gsub("^  ", "", 1)
-    if ready(all) then return all, k end
+    if compiles(all) then return all, k end
   end
   return text, n
 end
@@ -202,8 +207,8 @@ local function input(lines, n, last, text)
     n = n + 1
     text = text .. "\n" .. more(lines[n])
   end
-  if n == from and not ready(text) then return unmarked(lines, n, last, text) end
-  return text, n
+  if n > from or ready(text) then return text, n end
+  return unmarked(lines, n, last, text)
 end
 
 -- The lines of output from n on, without blank ones at the end.

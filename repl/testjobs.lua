@@ -83,10 +83,11 @@ local function admits(s, job)
   end
   local same, memory = 0, job.mem or 0
   for _, p in ipairs(s.running) do
-    if p.job.device == job.device then same = same + 1 end
-    memory = memory + (p.job.mem or 0)
+    if p.job.device == job.device then
+      same, memory = same + 1, memory + (p.job.mem or 0)
+    end
   end
-  if memory > s.memory then return false end
+  if job.mem and memory > job.room then return false end
   return job.device == "cpu" or same < s.ongpu
 end
 
@@ -133,8 +134,7 @@ end
 -- CUDA device.  each(outcome) is called as they end; false stops the rest.
 function jobs.run(list, o, each)
   local s = {waiting = table.move(list, 1, #list, 1, {}), running = {},
-             most = o.jobs, ongpu = o.gpujobs, each = each,
-             memory = jobs.memory()}
+             most = o.jobs, ongpu = o.gpujobs, each = each}
   fill(s)
   while #s.running > 0 do
     step(s)

@@ -5,12 +5,13 @@
 -- A line is numbers and text.  Text must be the same, runs of blanks are
 -- equal.  A number may be off by the greatest of atol, rtol times its size
 -- and half a unit of the last digit as written; one written as an integer
--- must be equal, unless a tolerance was given.  nan and inf are text.
+-- must be equal to an integer, unless the line has a tolerance.  nan, inf and
+-- the shape in a header ("float32[3] cpu") are text.
 --   ...      alone on a line: any lines, also none
 --   <...>    any text within a line
 --   #~ rtol=1e-3 atol=1e-6    at the end of a line: its own tolerance
--- The device in a header ("float32[3] cpu") also matches the one under test,
--- and so does a dtype where a file runs with several.
+-- The device in a header also matches the one under test, and so does a dtype
+-- where a file runs with several; how much memory that takes is left open.
 
 local match = {}
 
@@ -43,6 +44,23 @@ local function token(s, i)
   return {text = s:sub(i, to), at = i}, to
 end
 
+local function isdtype(word)
+  return word and (word:find "^u?int%d+$" or word:find "^b?float%d+$" or
+                   word == "bool")
+end
+
+-- What touches "<...>" may be a part of a word, the n of "float32[n]" is text.
+local function settle(list)
+  for i, t in ipairs(list) do
+    local before, after = list[i - 1] or {}, list[i + 1] or {}
+    t.tail, t.head = before.any, after.any
+    local shape = before.text == "[" and after.text == "]" and
+                  isdtype((list[i - 2] or {}).text)
+    if t.num and (t.tail or t.head or shape) then t.text, t.num = t.num, nil end
+  end
+  return list
+end
+
 local function lex(s)
   local list, i = {}, 1
   s = s:match "^%s*(.-)%s*$"
@@ -51,7 +69,7 @@ local function lex(s)
     list[#list + 1] = t
     i = to + 1
   end
-  return list
+  return settle(list)
 end
 
 --
@@ -66,17 +84,17 @@ local function halfunit(s)
   return 0.5 * 10.0 ^ ((tonumber(exponent) or 0) - #digits)
 end
 
-local function allowed(e, o)
+local function allowed(e, a, o)
   local given = math.max(o.atol or 0, (o.rtol or 0) * math.abs(tonumber(e)))
-  if isinteger(e) then return given end
-  return math.max(given, halfunit(e) * (1 + 1e-9))
+  if isinteger(e) then return isinteger(a) and not o.own and 0 or given end
+  return math.max(given, halfunit(e))
 end
 
 -- Does number text `a` match `e`?  Also how far it is off and may be.
 local function near(e, a, o)
   local x, y = tonumber(e), tonumber(a)
-  local off, most = math.abs(x - y), allowed(e, o)
-  local bad = off > most and x ~= y
+  local off, most = math.abs(x - y), allowed(e, a, o)
+  local bad = off > most * (1 + 1e-9) and x ~= y
   return not bad, {expected = x, integer = isinteger(e), abs = off,
                    allowed = most,
                    rel = off / math.max(math.abs(x), 2.0 ^ -1022)}
@@ -104,6 +122,15 @@ local function samedtype(e, a, o)
   return o.dtype and a == o.dtype and e == o.written
 end
 
+-- Is e, which touches "<...>", the beginning or the end of a?
+local function partly(e, a)
+  local text, all = e.text, a.text or a.num
+  if not all or text == " " then return false end
+  if e.head and e.tail then return all:find(text, 1, true) ~= nil end
+  return e.head and all:sub(1, #text) == text or
+         e.tail and all:sub(-#text) == text
+end
+
 -- Tokens used up on both sides if those at i and j match.
 local function pair(E, i, A, j, o)
   local e, a = E[i], A[j]
@@ -116,7 +143,8 @@ local function pair(E, i, A, j, o)
     if not ok then o.off = o.off or how end
     return ok and 1 or nil, 1
   end
-  local same = e.text and (e.text == a.text or samedtype(e.text, a.text, o))
+  local same = e.text and (e.text == (a.text or a.num) or partly(e, a) or
+                           samedtype(e.text, a.text, o))
   return same and 1 or nil, 1
 end
 
@@ -124,7 +152,8 @@ local function from(E, i, A, j, o)
   while i <= #E do
     if E[i].any then
       if i == #E then return true end
-      for k = j, #A + 1 do
+      local within = i > 1 and E[i - 1].head and E[i + 1].tail
+      for k = within and j - 1 or j, #A + 1 do -- "a<...>c" is "abc", too
         if from(E, i + 1, A, k, o) then return true end
       end
       return false
@@ -146,8 +175,14 @@ function match.note(line)
 end
 
 local function settings(o, own)
-  return {rtol = (own or o).rtol, atol = (own or o).atol, device = o.device,
-          dtype = o.dtype, written = o.written}
+  return {rtol = (own or o).rtol, atol = (own or o).atol, own = own ~= nil,
+          device = o.device, dtype = o.dtype, written = o.written}
+end
+
+-- "float32[2x2] cpu  16 B" without the bytes, where the dtype is another one.
+local function bare(line, o)
+  if o.dtype == o.written then return line end
+  return (line:gsub("(%] %S+)  [%d%.]+ [KMGT]?i?B", "%1"))
 end
 
 -- Does line a match e?  If not, also how far the first number is off.
@@ -155,7 +190,7 @@ function match.line(e, a, options)
   local text, own = match.note(e)
   local o = settings(options or {}, own)
   if text == a then return true end
-  if from(lex(text), 1, lex(a), 1, o) then return true end
+  if from(lex(bare(text, o)), 1, lex(bare(a, o)), 1, o) then return true end
   if o.off then o.off.own = own ~= nil end
   return false, o.off
 end
@@ -218,8 +253,9 @@ local function costs(E, A, same)
   return c
 end
 
-local function walk(E, A, c, same)
-  local steps, i, j = {}, 1, 1
+-- Appends the steps of the cheapest way.
+local function walk(steps, E, A, c, same)
+  local i, j = 1, 1
   while i <= #E or j <= #A do
     local gap, here = E[i] and match.isgap(E[i]), c[i][j]
     if E[i] and A[j] and not gap and
@@ -237,10 +273,19 @@ local function walk(E, A, c, same)
       i = i + 1
     end
   end
-  return steps
 end
 
-function match.align(E, A, options)
+-- For texts too long for a search: line by line.
+local function pairwise(steps, E, A, options)
+  for i = 1, math.max(#E, #A) do
+    local same = E[i] and A[i] and match.line(E[i], A[i], options)
+    steps[#steps + 1] = {e = E[i] and i, a = A[i] and i, same = same or nil}
+  end
+end
+
+local LONGEST = 90000 -- lines times lines
+
+local function between(steps, E, A, options)
   local known = {}
   local function same(i, j)
     local key = i * (#A + 1) + j
@@ -249,7 +294,38 @@ function match.align(E, A, options)
     end
     return known[key]
   end
-  return walk(E, A, costs(E, A, same), same)
+  if #E * #A > LONGEST then return pairwise(steps, E, A, options) end
+  walk(steps, E, A, costs(E, A, same), same)
+end
+
+-- How many lines match at the start; at the end if `step` is -1.
+local function common(E, A, step, most, options)
+  local n = 0
+  while n < most do
+    local e = step > 0 and E[n + 1] or E[#E - n]
+    local a = step > 0 and A[n + 1] or A[#A - n]
+    if match.isgap(e) or not match.line(e, a, options) then break end
+    n = n + 1
+  end
+  return n
+end
+
+function match.align(E, A, options)
+  local most, steps = math.min(#E, #A), {}
+  local head = common(E, A, 1, most, options)
+  local tail = common(E, A, -1, most - head, options)
+  for i = 1, head do steps[i] = {e = i, a = i, same = true} end
+  between(steps, table.move(E, head + 1, #E - tail, 1, {}),
+          table.move(A, head + 1, #A - tail, 1, {}), options)
+  for k = head + 1, #steps do
+    local s = steps[k]
+    s.e, s.a = s.e and s.e + head, s.a and s.a + head
+    s.gap = s.gap and s.gap + head
+  end
+  for k = tail - 1, 0, -1 do
+    steps[#steps + 1] = {e = #E - k, a = #A - k, same = true}
+  end
+  return steps
 end
 
 -- Most texts need no search: they match line by line.

@@ -68,9 +68,8 @@ local function missing(job, p)
            not exists(need.path, unit.full:match "^(.*)/" or ".") then
       return "needs file " .. need.path
     elseif need.what == "mem" then
-      job.mem = need.bytes
-      local free = k and p.gpus[k + 1] or p.memory
-      if need.bytes > free then return "needs mem " .. need.text end
+      job.mem, job.room = need.bytes, k and p.gpus[k + 1] or p.memory
+      if job.mem > job.room then return "needs mem " .. need.text end
     end
   end
 end

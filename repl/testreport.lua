@@ -116,8 +116,11 @@ local function steps(lines, r, peer)
   end
 end
 
+-- Where it failed; the lines of a script are those of its output.
 function report.place(r)
-  return r.job.unit.path .. (r.line and ":" .. r.line or "")
+  local path = r.job.unit.path
+  if r.job.unit.kind == "script" then path = path:gsub("%.lua$", ".out") end
+  return path .. (r.line and ":" .. r.line or "")
 end
 
 local function word(text)
@@ -128,7 +131,10 @@ end
 -- The command that runs this again.
 local function rerun(r)
   local job = r.job
-  local at = job.unit.kind == "script" and job.unit.path or report.place(r)
+  local at = job.unit.path
+  if job.unit.kind ~= "script" and (r.start or r.line) then
+    at = at .. ":" .. (r.start or r.line)
+  end
   local text = ("nacre --test %s --device %s --seed %d"):format(word(at),
     job.device, job.seed)
   if job.shuffle then text = text .. " --shuffle=" .. job.shuffle end

@@ -154,7 +154,7 @@ end
 
 local function title(name, p, names)
   local parts = {}
-  for _, k in ipairs(names) do parts[#parts + 1] = k .. "=" .. tostring(p[k]) end
+  for i, k in ipairs(names) do parts[i] = k .. "=" .. tostring(p[k]) end
   return #parts > 0 and ("%s (%s)"):format(name, table.concat(parts, ", ")) or
          name
 end
@@ -185,7 +185,7 @@ end
 -- Of tests with a line: those that start up to there, the last one alone.
 local function chosen(cases, line)
   if not line then return cases end
-  local last
+  local last = cases[1]
   for _, c in ipairs(cases) do
     if c.line <= line then last = c end
   end
@@ -224,8 +224,9 @@ function run.body(job)
   return function(tell)
     run.prepare(job)
     tell "ready"
+    local begin = host.clock()
     kinds[job.unit.kind](job, tell)
-    tell "end"
+    tell("end", host.clock() - begin)
   end
 end
 

@@ -33,6 +33,24 @@ static int failed(lua_State *L, const char *what) {
   return luaL_error(L, "%s: %s", what, strerror(errno));
 }
 
+/* What else may end the runner ends it as Ctrl-C does: at a place from where
+   it can clean up. */
+static const int endings[] = { SIGTERM, SIGHUP, SIGPIPE };
+static volatile sig_atomic_t ending;
+
+static void onending(int sig) {
+  ending = sig;
+  raise(SIGINT);
+}
+
+static void catchendings(void (*handler)(int)) {
+  struct sigaction action = { .sa_handler = handler };
+  size_t i;
+  sigemptyset(&action.sa_mask);
+  for (i = 0; i < sizeof endings / sizeof *endings; i++)
+    sigaction(endings[i], &action, NULL);
+}
+
 /*
 ** In the child
 */
@@ -48,34 +66,27 @@ static void writeall(const char *text, size_t n) {
   }
 }
 
-/* tell(word, text, text2): one message, and how much was printed so far */
+/* tell(word, text, text2): one message, and how much was printed so far; each
+   part behind its length. */
 static int tell(lua_State *L) {
-  luaL_Buffer b;
+  char size[32];
   int i;
   fflush(stdout);
-  lua_Integer printed = lseek(STDOUT_FILENO, 0, SEEK_END);
   lua_settop(L, 3);
-  lua_pushinteger(L, printed);
-  luaL_buffinit(L, &b);
+  lua_pushinteger(L, lseek(STDOUT_FILENO, 0, SEEK_END));
   for (i = 1; i <= 4; i++) {
     size_t n;
     const char *s = luaL_tolstring(L, i, &n);
-    char size[16];
-    luaL_addlstring(&b, size, (size_t)snprintf(size, sizeof size, "%zu:", n));
-    luaL_addlstring(&b, s, n);
-    lua_remove(L, -1 - (lua_gettop(L) > 5));
+    writeall(size, (size_t)snprintf(size, sizeof size, "%zu:", n));
+    writeall(s, n);
   }
-  luaL_pushresult(&b);
-  size_t n;
-  const char *text = lua_tolstring(L, -1, &n);
-  writeall(text, n);
   return 0;
 }
 
 /* The same surroundings for every test, whoever runs it. */
 static void surroundings(void) {
   static const char *const set[][2] = {
-    { "LC_ALL", "C.UTF-8" }, { "TZ", "UTC" }, { "COLUMNS", "80" },
+    { "LC_ALL", "C.UTF-8" }, { "TZ", "UTC" },    { "COLUMNS", "80" },
     { "NO_COLOR", "1" },     { "TERM", "dumb" },
   };
   static const char *const unset[] = { "CLICOLOR_FORCE", "NACRE_DEVICE",
@@ -103,6 +114,7 @@ static _Noreturn void child(lua_State *L, int print, const char *folder) {
   memset(alive, 0, sizeof alive);
   root[0] = '\0';
   setpgid(0, 0);
+  catchendings(SIG_DFL);
   surroundings();
   if (!streams(print, folder)) _exit(EXIT_FAILURE);
   lua_pushcfunction(L, tell);
@@ -193,12 +205,11 @@ static int waitpipes(lua_State *L) {
 
 /* read(fd): what is there, nil at the end */
 static int readpipe(lua_State *L) {
+  int fd = (int)luaL_checkinteger(L, 1);
   luaL_Buffer b;
   char *room = luaL_buffinitsize(L, &b, 65536);
   ssize_t n;
-  do
-    n = read((int)luaL_checkinteger(L, 1), room, 65536);
-  while (n < 0 && errno == EINTR);
+  while ((n = read(fd, room, 65536)) < 0 && errno == EINTR) continue;
   if (n <= 0) return 0;
   luaL_pushresultsize(&b, (size_t)n);
   return 1;
@@ -228,7 +239,8 @@ static int finish(pid_t pid) {
   int status = 0;
   pid_t *place = slot(pid);
   kill(-pid, SIGKILL); /* also what it has left running */
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
   if (place != NULL) *place = 0;
   return status;
 }
@@ -236,13 +248,13 @@ static int finish(pid_t pid) {
 /* finish(pid, pipe): ends the process.  Gives "exit" or "signal" and which. */
 static int finishjob(lua_State *L) {
   pid_t pid = (pid_t)luaL_checkinteger(L, 1);
-  int status = 0, ended;
+  int status = 0;
   close((int)luaL_checkinteger(L, 2));
-  ended = lua_toboolean(L, 3);
-  if (ended) { /* its pipe is closed: it is about to exit by itself */
+  if (lua_toboolean(L, 3)) { /* the pipe's end: it is about to exit */
     siginfo_t info;
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0 &&
-           errno == EINTR) {}
+           errno == EINTR) {
+    }
   }
   status = finish(pid);
   lua_pushstring(L, WIFSIGNALED(status) ? "signal" : "exit");
@@ -318,8 +330,8 @@ static int entries(lua_State *L) {
 }
 
 static int makefolder(lua_State *L) {
-  lua_pushboolean(L, mkdir(luaL_checkstring(L, 1), 0700) == 0 ||
-                         errno == EEXIST);
+  lua_pushboolean(L,
+                  mkdir(luaL_checkstring(L, 1), 0700) == 0 || errno == EEXIST);
   return 1;
 }
 
@@ -339,11 +351,12 @@ static int cores(lua_State *L) {
 
 int sh_openprocess(lua_State *L) {
   static const luaL_Reg list[] = {
-    { "start", start },       { "wait", waitpipes },   { "read", readpipe },
-    { "printed", printed },   { "finish", finishjob }, { "folder", folder },
-    { "remove", removefolder }, { "entries", entries },
+    { "start", start },           { "wait", waitpipes },
+    { "read", readpipe },         { "printed", printed },
+    { "finish", finishjob },      { "folder", folder },
+    { "remove", removefolder },   { "entries", entries },
     { "makefolder", makefolder }, { "absolute", absolute },
-    { "cores", cores },       { NULL, NULL }
+    { "cores", cores },           { NULL, NULL }
   };
   luaL_newlib(L, list);
   return 1;
@@ -372,12 +385,14 @@ static int runner(lua_State *L) {
 int sh_runtests(lua_State *L, char **words) {
   int status, i;
   sh_interrupts(GUARD_SCRIPT);
+  catchendings(onending);
   lua_pushcfunction(L, runner);
   lua_pushlightuserdata(L, words);
   status = sh_guard(L, 1, 1, 0);
   for (i = 0; i < MAXJOBS; i++)
     if (alive[i] > 0) finish(alive[i]);
   if (root[0] != '\0') removetree(root);
+  if (ending) sh_diebysignal(ending);
   if (status == LUA_OK) return (int)lua_tointeger(L, -1);
   status = sh_report(L);
   sh_heedinterrupt();

@@ -162,7 +162,8 @@ local function apply(unit, list)
   if file.read(unit.path) ~= unit.text then
     return nil, "it was changed meanwhile"
   end
-  return write(unit.full, table.concat(lines, "\n") .. "\n")
+  local eol = unit.text:find("\r\n", 1, true) and "\r\n" or "\n"
+  return write(unit.full, table.concat(lines, eol) .. eol)
 end
 
 --
@@ -171,8 +172,8 @@ end
 local function devices(results)
   local list, seen = {}, {}
   for _, r in ipairs(results) do
-    if not seen[r.job.title] then list[#list + 1] = r.job.title end
-    seen[r.job.title] = true
+    if r.got and not seen[r.job.title] then list[#list + 1] = r.job.title end
+    seen[r.job.title] = seen[r.job.title] or r.got
   end
   return table.concat(list, " and ")
 end
@@ -248,14 +249,14 @@ end
 -- The expected lines with a tolerance at those where only numbers differ: the
 -- one given, or the least that covers all devices.  Nil if that is not all.
 local function tolerant(one, given)
-  local new, widest = table.move(one.step.expect, 1, #one.step.expect, 1, {}), 0
-  local at = {}
+  local expect, at, widest = one.step.expect, {}, 0
+  local new = table.move(expect, 1, #expect, 1, {})
   for _, print in ipairs(one.all) do
     local options, got = check.tolerance(print[1].job), print[2]
-    for _, s in ipairs(match.align(one.step.expect, got, options)) do
+    for _, s in ipairs(match.align(expect, got, options)) do
       if not s.same and not s.gap then
         local least = s.e and s.a and
-          match.covers(one.step.expect[s.e], got[s.a], options)
+                      match.covers(expect[s.e], got[s.a], options)
         if not least then return nil end
         widest, at[s.e] = math.max(widest, tonumber(least)), true
       end

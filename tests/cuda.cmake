@@ -7,8 +7,8 @@ endif()
 
 function(add_c_program name)
   add_executable(${name} ${TESTS}/unit/${name}.c ${ARGN})
-  target_link_libraries(${name} PRIVATE nacre_core PkgConfig::CMOCKA)
-  set_target_properties(${name} PROPERTIES
+  target_link_libraries(${name} PRIVATE nacre_core_apart PkgConfig::CMOCKA)
+  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endfunction()
 

@@ -1,5 +1,6 @@
 # Tests. Included by the top-level CMakeLists.txt.
 #   ctest -L quick    what runs in seconds
+#   nacre --test tests/nacre    the sessions alone
 #   ctest -L slow     the rest
 set(TESTS ${CMAKE_CURRENT_LIST_DIR})
 
@@ -11,7 +12,8 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index matmul random npy display errors grad_rows grad_families)
+    index matmul random npy display errors grad_rows grad_families
+    sort scan special)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name boundary oom autograd collect)
@@ -22,6 +24,11 @@ foreach(name tour digits autograd)
   add_nacre_test(script_${name} quick
     $<TARGET_FILE:nacre> ${CMAKE_SOURCE_DIR}/scripts/${name}.lua)
 endforeach()
+
+# ---- sessions, also those of the documentation, and *_test.lua
+add_nacre_test(sessions quick $<TARGET_FILE:nacre> --test ${TESTS}/nacre)
+add_nacre_test(documentation quick $<TARGET_FILE:nacre> --test
+  ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs)
 
 # The loops of lesser machines, and products without a BLAS.
 foreach(level v2 v3)
@@ -54,8 +61,8 @@ find_python_with(numpy PYTHON_NUMPY)
 find_python_with(pexpect PYTHON_PEXPECT)
 find_python_with(torch PYTHON_TORCH)
 if(PYTHON)
-  add_nacre_test(readme quick ${PYTHON} ${TESTS}/readme.py
-    $<TARGET_FILE:nacre> ${CMAKE_SOURCE_DIR}/README.md)
+  add_nacre_test(runner quick ${PYTHON} ${TESTS}/test_runner.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(interrupt slow ${PYTHON} ${TESTS}/test_interrupt.py
@@ -90,8 +97,9 @@ endif()
 if(TARGET PkgConfig::CMOCKA)
   foreach(name file npy philox save)
     add_executable(test_${name} ${TESTS}/unit/test_${name}.c)
-    target_link_libraries(test_${name} PRIVATE nacre_core PkgConfig::CMOCKA)
+    target_link_libraries(test_${name} PRIVATE nacre_core_apart PkgConfig::CMOCKA)
     set_target_properties(test_${name} PROPERTIES
+      INTERPROCEDURAL_OPTIMIZATION OFF
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_nacre_test(unit_${name} quick test_${name})
   endforeach()
@@ -113,3 +121,11 @@ include(${TESTS}/shipping.cmake)
 
 # ---- CUDA devices
 include(${TESTS}/emulated.cmake)
+if(TARGET nacre_cuda_emulated AND PYTHON)
+  add_nacre_test(sessions_emulated quick $<TARGET_FILE:nacre> --test
+    --require cuda ${TESTS}/nacre ${CMAKE_SOURCE_DIR}/README.md)
+  add_nacre_test(runner_emulated quick ${PYTHON} ${TESTS}/test_runner.py
+    $<TARGET_FILE:nacre> Devices)
+  set_tests_properties(sessions_emulated runner_emulated PROPERTIES
+    ENVIRONMENT NACRE_CUDA=emulated)
+endif()

@@ -244,7 +244,7 @@ def histc(r):
 
 @operation()
 def histogram(r):
-    x = r.tensor(WIDE, special=0, ties=0.5)
+    x = r.tensor(WIDE, special=0, ties=0)
     density = r.flag()
     if r.flag():
         bins = r.integer(1, 9)

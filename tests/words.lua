@@ -258,7 +258,7 @@ local function zetaall(s, q)
   local m = F.ceil(-q)
   local f = q + m
   local low = zeta(s, 1 - f) - zeta(s, 1 - f + m)
-  return zeta(s, f) + (math.fmod(s, 2) == 0 and low or -low)
+  return zeta(s, f) + (s / 2 == F.floor(s / 2) and low or -low)
 end
 
 function F.trigamma(x) return zetaall(2.0, x) end

@@ -38,6 +38,8 @@ test("integers", cases {
   {true, "3", "3.0"},
   {false, "0", "3e-06"},
   {true, "0", "3e-06", {atol = 1e-5}},
+  {false, "count 10", "count 11", {rtol = 1}},
+  {true, "count 10 #~ rtol=1", "count 11"},
   {false, "9007199254740993", "9007199254740992"},
 })
 
@@ -47,6 +49,10 @@ test("shapes and dtypes are text", cases {
   {false, "float32[30] cpu", "float32[31] cpu", {rtol = 1}},
   {true, "float32[3x4] cpu", "float64[3x4] cpu",
    {written = "float32", dtype = "float64"}},
+  {true, "float32[4] cpu  16 B", "float64[4] cpu  32 B",
+   {written = "float32", dtype = "float64"}},
+  {false, "float32[4] cpu  16 B", "float32[4] cpu  32 B",
+   {written = "float32", dtype = "float32"}},
 })
 
 test("nan and inf", cases {
@@ -82,7 +88,10 @@ test("gaps", cases {
   {true, "took <...> ms", "took 1.25 ms"},
   {true, "<...>", "anything 1 2 3"},
   {false, "took <...> ms", "took 1.25 s"},
-  {true, "<...>b<...>c", "abcbc"},
+  {true, "table: 0x<...>", "table: 0x55c1a0"},
+  {true, "/a/b<...>d.lua:<...>", "/a/bcd.lua:12: x"},
+  {false, "/a/b<...>", "/a/c"},
+  {true, "<...>b<...> c", "abc x c"},
   {true, "1.0  ...  2.0", "1.0  ...  2.0"},
   {false, "1.0  ...  2.0", "1.0  1.5  2.0"},
 })

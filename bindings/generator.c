@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** generator.c - sources of random numbers as objects, and the state of the
+** default one.  The state is a tensor of two integers, the seed and the
+** number of the next block, which is the same on every device.
+*/
+#include <string.h>
+
+#include "binding.h"
+
+#define GENERATOR "nacre.generator"
+#define NEW "device:device=nil -> generator"
+
+typedef struct GeneratorBox {
+  Generator g;
+  const Device *device;       /* as was asked for; the numbers are the same */
+} GeneratorBox;
+
+Generator *nl_togenerator(lua_State *L, int i) {
+  GeneratorBox *b = luaL_testudata(L, i, GENERATOR);
+  return b ? &b->g : NULL;
+}
+
+static GeneratorBox *check(lua_State *L, const char *op) {
+  GeneratorBox *b = luaL_testudata(L, 1, GENERATOR);
+  if (b == NULL)
+    nl_error(L, op, "expected a generator, not a %s", luaL_typename(L, 1));
+  return b;
+}
+
+/*
+** What methods and functions share
+*/
+static int pushstate(lua_State *L, Generator *g) {
+  const int64_t n = 2;
+  Tensor **y = nl_newbox(L);
+  int64_t *p;
+  nl_check(L, nc_new(y, &nc_cpu, DT_i64, 1, &n));
+  p = nc_data(*y);
+  p[0] = (int64_t)nc_initialseed(g);
+  p[1] = (int64_t)g->next;
+  return 1;
+}
+
+static void setstate(lua_State *L, Generator *g, int i, const char *op) {
+  const Tensor *t = nl_checktensor(L, i);
+  Scalar v[2];
+  if (t->dtype != DT_i64 || t->nd != 1 || t->size[0] != 2)
+    nl_error(L, op, "a state is an int64 tensor of 2 elements, as get_state "
+             "gives it");
+  for (int k = 0; k < 2; k++)
+    nl_check(L, nc_read(&v[k], t, k * t->step[0]));
+  nc_seed(g, (uint64_t)v[0].i);
+  g->next = (uint64_t)v[1].i;
+}
+
+static uint64_t seedat(lua_State *L, int i, const char *op) {
+  int is;
+  lua_Integer seed = lua_tointegerx(L, i, &is);
+  if (!is || lua_type(L, i) != LUA_TNUMBER)
+    nl_error(L, op, "seed must be an integer, not %s",
+             luaL_tolstring(L, i, NULL));
+  return (uint64_t)seed;
+}
+
+/*
+** Methods
+*/
+static int manual_seed(lua_State *L) {
+  nc_seed(&check(L, "manual_seed")->g, seedat(L, 2, "manual_seed"));
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)nc_newseed(&check(L, "seed")->g));
+  return 1;
+}
+
+static int initial_seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)nc_initialseed(&check(L, "initial_seed")->g));
+  return 1;
+}
+
+static int get_state(lua_State *L) {
+  return pushstate(L, &check(L, "get_state")->g);
+}
+
+static int set_state(lua_State *L) {
+  setstate(L, &check(L, "set_state")->g, 2, "set_state");
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int clone(lua_State *L) {
+  const GeneratorBox *b = check(L, "clone");
+  GeneratorBox *copy = lua_newuserdatauv(L, sizeof *copy, 0);
+  *copy = *b;
+  luaL_setmetatable(L, GENERATOR);
+  return 1;
+}
+
+const Bound nl_generator[] = {
+  { "manual_seed", manual_seed, "seed:int -> generator",
+    "seeds it; what it gives depends on the seed alone", NL_METHOD },
+  { "seed", seed, "-> integer", "seeds it by chance; gives the seed",
+    NL_METHOD },
+  { "initial_seed", initial_seed, "-> integer", "the seed in use", NL_METHOD },
+  { "get_state", get_state, "-> tensor", "where it stands, for set_state",
+    NL_METHOD },
+  { "set_state", set_state, "state -> generator",
+    "goes on from a state that get_state gave", NL_METHOD },
+  { "clone", clone, "-> generator", "another one that stands where this does",
+    NL_METHOD },
+  { NULL, NULL, NULL, NULL, 0 }
+};
+
+static int totext(lua_State *L) {
+  GeneratorBox *b = luaL_checkudata(L, 1, GENERATOR);
+  if (b->g.seeded)
+    lua_pushfstring(L, "generator of seed %I", (lua_Integer)b->g.seed);
+  else
+    lua_pushliteral(L, "generator, not seeded yet");
+  return 1;
+}
+
+static int field(lua_State *L) {
+  const GeneratorBox *b = luaL_checkudata(L, 1, GENERATOR);
+  const char *key = luaL_checkstring(L, 2);
+  if (strcmp(key, "device") == 0) {
+    lua_pushstring(L, b->device->name);
+    return 1;
+  }
+  for (const Bound *m = nl_generator; m->name; m++)
+    if (strcmp(m->name, key) == 0) {
+      lua_pushcfunction(L, m->f);
+      return 1;
+    }
+  return nl_error(L, "generator", "a generator has no '%s'", key);
+}
+
+/*
+** Functions
+*/
+static int new(lua_State *L) {
+  static Signature s;
+  GeneratorBox *b;
+  Args a;
+  nl_args(L, &s, "Generator", NEW, &a);
+  b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  b->device = a.arg[0].device ? a.arg[0].device : &nc_cpu;
+  if (luaL_newmetatable(L, GENERATOR)) {
+    lua_pushcfunction(L, field);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, totext);
+    lua_setfield(L, -2, "__tostring");
+  }
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+static int seedagain(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)nc_newseed(&nc_generator));
+  return 1;
+}
+
+static int get_rng_state(lua_State *L) {
+  return pushstate(L, &nc_generator);
+}
+
+static int set_rng_state(lua_State *L) {
+  setstate(L, &nc_generator, 1, "set_rng_state");
+  return 0;
+}
+
+/* fork_rng(fn, ...): the state is back when fn has returned, or failed */
+static int fork_rng(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  nc_initialseed(&nc_generator);
+  const Generator saved = nc_generator;
+  int r = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  nc_generator = saved;
+  return r == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
+const Bound nl_randomness[] = {
+  { "Generator", new, NEW,
+    "a source of random numbers of its own, for generator=", NL_FUNCTION },
+  { "seed", seedagain, "-> integer",
+    "seeds the random numbers by chance; gives the seed", NL_FUNCTION },
+  { "get_rng_state", get_rng_state, "-> tensor",
+    "where the random numbers stand, for set_rng_state", NL_FUNCTION },
+  { "set_rng_state", set_rng_state, "state",
+    "goes on from a state that get_rng_state gave", NL_FUNCTION },
+  { "fork_rng", fork_rng, "fn, ... -> results",
+    "calls fn; the random numbers then go on as if it had not been called",
+    NL_FUNCTION },
+  { NULL, NULL, NULL, NULL, 0 }
+};

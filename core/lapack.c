@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* lapack.c - a LAPACK, opened when the first factorization needs it. */
+#include "lapack.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "blas.h"
+
+static struct {
+  int tried, found;
+  Lapack of[2];               /* float32, float64 */
+} lapack;
+
+/* *f = the function of that name; ISO C has no cast from void *. */
+static int find(void *f, void *handle, char type, const char *name) {
+  char full[16];
+  void *p;
+  snprintf(full, sizeof full, "%c%s_", type, name);
+  p = dlsym(handle, full);
+  memcpy(f, &p, sizeof p);
+  return p != NULL;
+}
+
+static int bind(void *handle) {
+  int ok = 1;
+  for (int i = 0; i < 2; i++) {
+#define X(name, args) \
+  ok = ok && find(&lapack.of[i].name, handle, i ? 'd' : 's', #name);
+    LAPACK(X)
+#undef X
+  }
+  return ok;
+}
+
+/* What multiplies matrices comes first: that is set to one thread. */
+static int search(void) {
+  static const char *const path[] = {
+    "libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.2", "libmkl_rt.so",
+    "liblapack.so.3", "liblapack.so", "libopenblas.dylib",
+    "/System/Library/Frameworks/Accelerate.framework/Accelerate"
+  };
+  for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+    void *handle = dlopen(path[i], RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) continue;
+    if (bind(handle)) return 1;
+    dlclose(handle);
+  }
+  return 0;
+}
+
+int nc_lapack(const Lapack **l, DType type) {
+  *l = NULL;
+  if (!lapack.tried) {
+    TRY(nc_openblas());
+    lapack.found = search();
+    lapack.tried = 1;
+  }
+  if (!lapack.found) {
+    nc_fail(NC_EFILE, "no LAPACK was found, by which matrices are factored");
+    nc_hint("install one (Debian: libopenblas0)");
+    return NC_EFILE;
+  }
+  *l = &lapack.of[type == DT_f64];
+  return NC_OK;
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** linalg.c - factorizations of batches of matrices, as LAPACK makes them.
+**
+** Matrices are given and come back column by column: what LAPACK calls
+** A(i,j) is self[..][j][i].  What is made of them, and gradients, stands in
+** linalg.lua.  The matrices of a batch are shared among the threads.
+*/
+#include <limits.h>
+#include <string.h>
+
+#include "compose.h"
+#include "lapack.h"
+#include "op.h"
+
+typedef struct Job Job;
+struct Job {
+  const Lapack *l;
+  const char *name;
+  int m, n, k, other;         /* rows, columns, the fewer of them; more */
+  char flag[4];
+  int64_t batch, slots;
+  int64_t bytes;              /* of an element */
+  char *t[4];                 /* tensors, and the bytes of a matrix of each */
+  int64_t each[4];
+  int *info;                  /* one for each matrix */
+  char *work;
+  int64_t need;               /* bytes of work, for a slot */
+  int lwork, liwork;
+  void (*one)(const Job *j, int64_t i, char *work);
+};
+
+/*
+** Operands and results
+*/
+static int checkmatrix(const Tensor *x) {
+  if (x->nd < 2)
+    return nc_fail(NC_ESHAPE, "needs a matrix or a batch of them, not %d "
+                   "dimension%s", x->nd, x->nd == 1 ? "" : "s");
+  if (x->dtype != DT_f32 && x->dtype != DT_f64)
+    return nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
+                   nc_dtypename(x->dtype));
+  for (int i = 1; i <= 2; i++)
+    if (x->size[x->nd - i] > INT_MAX / 4)
+      return nc_fail(NC_ESHAPE, "a matrix with a side of %lld is too large",
+                     (long long)x->size[x->nd - i]);
+  return NC_OK;
+}
+
+static int begin(Job *j, const char *name, const Tensor *x) {
+  memset(j, 0, sizeof *j);
+  j->name = name;
+  TRY(checkmatrix(x));
+  j->m = (int)x->size[x->nd - 1];
+  j->n = (int)x->size[x->nd - 2];
+  j->k = j->m < j->n ? j->m : j->n;
+  j->bytes = nc_dtypesize(x->dtype);
+  j->batch = 1;
+  for (int d = 0; d < x->nd - 2; d++) j->batch *= x->size[d];
+  return nc_lapack(&j->l, x->dtype);
+}
+
+/* Tensor number i of the job: a new one [batch of x.., and nd sizes]. */
+static Tensor *result(Draft *w, Job *j, int i, const Tensor *x, DType type,
+                      int nd, int64_t a, int64_t b) {
+  int64_t size[NC_MAXDIM];
+  Tensor *t = NULL;
+  int r = w->status;
+  memcpy(size, x->size, sizeof size);
+  size[x->nd - 2] = a;
+  if (nd == 2) size[x->nd - 1] = b;
+  if (r == NC_OK) r = nc_new(&t, nc_device(x), type, x->nd - 2 + nd, size);
+  t = nc_held(w, r, &t);
+  if (t == NULL) return NULL;
+  j->t[i] = nc_data(t);
+  j->each[i] = a * (nd == 2 ? b : 1) * nc_dtypesize(type);
+  return t;
+}
+
+/* The same as a dense copy of x. */
+static Tensor *copied(Draft *w, Job *j, int i, Tensor *x) {
+  Tensor *t = result(w, j, i, x, x->dtype, 2, x->size[x->nd - 2],
+                     x->size[x->nd - 1]);
+  if (t) w->status = nc_copy(t, x);
+  return w->status == NC_OK ? t : NULL;
+}
+
+static void *at(const Job *j, int k, int64_t i) {
+  return j->t[k] + i * j->each[k];
+}
+
+/*
+** Running
+*/
+static void slot(void *ctx, int64_t first, int64_t last) {
+  const Job *j = ctx;
+  for (int64_t s = first; s < last; s++)
+    for (int64_t i = s; i < j->batch && !nc_interrupted; i += j->slots)
+      j->one(j, i, j->work + s * j->need);
+}
+
+/* Gives the first failure: matrices count from 1, 0 if there is none. */
+static int run(Job *j, int64_t *failed) {
+  const int64_t infos = j->batch * (int64_t)sizeof(int);
+  void *p = NULL, *q = NULL;
+  int r;
+  *failed = 0;
+  if (j->batch == 0) return NC_OK;
+  j->slots = j->batch < nc_threads() ? j->batch : nc_threads();
+  if (j->need && (r = nc_hostalloc(&p, j->need * j->slots)) != NC_OK) return r;
+  r = nc_hostalloc(&q, infos);
+  if (r == NC_OK) {
+    j->work = p;
+    j->info = q;
+    memset(q, 0, (size_t)infos);
+    nc_count(0, j->batch * (j->each[0] + j->each[1] + j->each[2]));
+    r = nc_parallel(j->slots, 1, slot, j);
+    for (int64_t i = j->batch; r == NC_OK && i > 0; i--)
+      if (j->info[i - 1] != 0) *failed = i;
+    nc_hostfree(q, infos);
+  }
+  if (p) nc_hostfree(p, j->need * j->slots);
+  return r;
+}
+
+static int converged(const Job *j, int64_t failed) {
+  if (failed == 0) return NC_OK;
+  if (j->batch == 1)
+    return nc_fail(NC_EVALUE, "does not converge: does the matrix hold nan "
+                   "or inf?");
+  return nc_fail(NC_EVALUE, "does not converge for matrix %lld of the batch: "
+                 "does it hold nan or inf?", (long long)failed);
+}
+
+/* What a query for work space says, with room for how it is rounded. */
+static int asked(const Job *j, const double *answer) {
+  float f;
+  memcpy(&f, answer, sizeof f);
+  return (int)(j->bytes == 8 ? *answer : (double)f * 1.0001 + 8);
+}
+
+static int64_t even(int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+/*
+** LU, Cholesky
+*/
+static void lu(const Job *j, int64_t i, char *work) {
+  const int ld = j->m > 1 ? j->m : 1;
+  (void)work;
+  if (j->k > 0)
+    j->l->getrf(&j->m, &j->n, at(j, 0, i), &ld, at(j, 1, i), at(j, 2, i));
+  else
+    *(int *)at(j, 2, i) = 0;
+}
+
+int nc_op__lapack_lu(Call *c) {
+  Tensor *x = c->arg[0].t;
+  Draft w = { 0 };
+  int64_t failed;
+  Job j;
+  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  w.status = begin(&j, "lu", x);
+  if (w.status == NC_OK) {
+    Tensor *a = copied(&w, &j, 0, x);
+    Tensor *pivots = result(&w, &j, 1, x, DT_i32, 1, j.k, 0);
+    Tensor *info = result(&w, &j, 2, x, DT_i32, 0, 1, 0);
+    j.one = lu;
+    j.each[2] = sizeof(int);
+    if (w.status == NC_OK) w.status = run(&j, &failed);
+    nc_give(&w, &c->out[0], a);
+    nc_give(&w, &c->out[1], pivots);
+    nc_give(&w, &c->out[2], info);
+  }
+  return nc_blamed(nc_finish(&w), "lu", c->arg, 1);
+}
+
+static void cholesky(const Job *j, int64_t i, char *work) {
+  const int lower = j->flag[0] == 'L', n = j->n;
+  char *a = at(j, 0, i);
+  (void)work;
+  *(int *)at(j, 1, i) = 0;
+  if (n == 0) return;
+  j->l->potrf(j->flag, &n, a, &n, at(j, 1, i), 1);
+  for (int64_t col = 0; col < n; col++)       /* the other triangle is 0 */
+    memset(a + (col * n + (lower ? 0 : col + 1)) * j->bytes, 0,
+           (size_t)((lower ? col : n - 1 - col) * j->bytes));
+}
+
+int nc_op__lapack_cholesky(Call *c) {
+  Tensor *x = c->arg[0].t;
+  Draft w = { 0 };
+  int64_t failed;
+  Job j;
+  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  w.status = begin(&j, "cholesky", x);
+  if (w.status == NC_OK && j.m != j.n)
+    w.status = nc_fail(NC_ESHAPE, "needs square matrices");
+  if (w.status == NC_OK) {
+    Tensor *a = copied(&w, &j, 0, x);
+    Tensor *info = result(&w, &j, 1, x, DT_i32, 0, 1, 0);
+    j.one = cholesky;
+    j.each[1] = sizeof(int);
+    j.flag[0] = c->arg[1].s.i ? 'L' : 'U';
+    if (w.status == NC_OK) w.status = run(&j, &failed);
+    nc_give(&w, &c->out[0], a);
+    nc_give(&w, &c->out[1], info);
+  }
+  return nc_blamed(nc_finish(&w), "cholesky", c->arg, 1);
+}
+
+/*
+** Solving with factors
+*/
+/* Do b [.. x columns x rows] and the n x n matrices a fit together? */
+static int checkside(const Tensor *a, const Tensor *b, int right) {
+  TRY(checkmatrix(b));
+  if (a->dtype != b->dtype)
+    return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
+                   nc_dtypename(a->dtype), nc_dtypename(b->dtype));
+  if (a->nd != b->nd || a->size[a->nd - 1] != a->size[a->nd - 2] ||
+      a->size[a->nd - 1] != b->size[b->nd - (right ? 2 : 1)])
+    return nc_fail(NC_ESHAPE, "the sides of the equations do not fit");
+  for (int d = 0; d < a->nd - 2; d++)
+    if (a->size[d] != b->size[d])
+      return nc_fail(NC_ESHAPE, "the batches differ");
+  return NC_OK;
+}
+
+static void lusolve(const Job *j, int64_t i, char *work) {
+  (void)work;
+  if (j->n > 0 && j->other > 0)
+    j->l->getrs(j->flag, &j->n, &j->other, at(j, 0, i), &j->n, at(j, 1, i),
+                at(j, 2, i), &j->n, &j->info[i], 1);
+}
+
+int nc_op__lapack_lusolve(Call *c) {
+  Tensor *x = c->arg[0].t, *p = c->arg[1].t, *b = c->arg[2].t, *dense;
+  const Device *d;
+  Draft w = { 0 };
+  int64_t failed;
+  Job j;
+  TRY(nc_samedevice(&d, c->arg, 3));
+  if (d != &nc_cpu) return nc_byhost(c, d);
+  w.status = begin(&j, "lu_solve", x);
+  if (w.status == NC_OK) w.status = checkside(x, b, 0);
+  if (w.status == NC_OK &&
+      (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
+       nc_numel(p) != j.batch * j.n))
+    w.status = nc_fail(NC_ESHAPE, "pivots must be int32, as lu_factor gives "
+                       "them");
+  if (w.status == NC_OK) {
+    const int *pivot = nc_data(p);
+    for (int64_t i = 0; i < nc_numel(p); i++)
+      if (pivot[i] < 1 || pivot[i] > j.n)
+        w.status = nc_fail(NC_EVALUE, "pivot %d of %d", pivot[i], j.n);
+    int r = nc_dense(&dense, x);
+    dense = nc_held(&w, r, &dense);
+    b = copied(&w, &j, 2, b);
+    if (w.status == NC_OK) {
+      j.t[0] = nc_data(dense);
+      j.t[1] = nc_data(p);
+      j.each[0] = (int64_t)j.n * j.n * j.bytes;
+      j.each[1] = j.n * (int64_t)sizeof(int);
+      j.other = (int)b->size[b->nd - 2];
+      j.flag[0] = c->arg[3].s.i ? 'T' : 'N';
+      j.one = lusolve;
+      w.status = run(&j, &failed);
+    }
+    nc_give(&w, &c->out[0], b);
+  }
+  return nc_blamed(nc_finish(&w), "lu_solve", c->arg, 1);
+}
+
+static void trisolve(const Job *j, int64_t i, char *work) {
+  const float one = 1;
+  const double two = 1;
+  const void *alpha = j->bytes == 8 ? (const void *)&two : &one;
+  const int m = j->k, n = j->other, lda = j->n, ldb = m;
+  (void)work;
+  if (m > 0 && n > 0)
+    j->l->trsm(&j->flag[0], &j->flag[1], &j->flag[2], &j->flag[3], &m, &n,
+               alpha, at(j, 0, i), &lda, at(j, 1, i), &ldb, 1, 1, 1, 1);
+}
+
+int nc_op__lapack_trisolve(Call *c) {
+  Tensor *x = c->arg[0].t, *b = c->arg[1].t, *dense;
+  const int right = c->arg[5].s.i != 0;
+  const Device *d;
+  Draft w = { 0 };
+  int64_t failed;
+  Job j;
+  TRY(nc_samedevice(&d, c->arg, 2));
+  if (d != &nc_cpu) return nc_byhost(c, d);
+  w.status = begin(&j, "solve_triangular", x);
+  if (w.status == NC_OK) w.status = checkside(x, b, right);
+  if (w.status == NC_OK) {
+    int r = nc_dense(&dense, x);
+    dense = nc_held(&w, r, &dense);
+    b = copied(&w, &j, 1, b);
+    if (w.status == NC_OK) {
+      j.t[0] = nc_data(dense);
+      j.each[0] = (int64_t)j.n * j.n * j.bytes;
+      j.k = (int)b->size[b->nd - 1];
+      j.other = (int)b->size[b->nd - 2];
+      j.flag[0] = right ? 'R' : 'L';
+      j.flag[1] = c->arg[2].s.i ? 'U' : 'L';
+      j.flag[2] = c->arg[3].s.i ? 'T' : 'N';
+      j.flag[3] = c->arg[4].s.i ? 'U' : 'N';
+      j.one = trisolve;
+      w.status = run(&j, &failed);
+    }
+    nc_give(&w, &c->out[0], b);
+  }
+  return nc_blamed(nc_finish(&w), "solve_triangular", c->arg, 2);
+}
+
+/*
+** QR
+*/
+/* t: 0 the matrix, 1 Q with `other' columns, 2 R with as many rows */
+static void qr(const Job *j, int64_t i, char *work) {
+  const int m = j->m, n = j->n, q = j->other;
+  char *a = at(j, 0, i), *y = at(j, 1, i), *r = at(j, 2, i);
+  char *tau = work + even((int64_t)j->lwork * j->bytes);
+  const size_t size = (size_t)j->bytes;
+  int info;
+  if (m == 0) return;
+  if (n > 0) j->l->geqrf(&m, &n, a, &m, tau, work, &j->lwork, &info);
+  for (int64_t col = 0; col < n; col++) {
+    const int64_t full = col + 1 < q ? col + 1 : q;
+    memcpy(r + (size_t)(col * q) * size, a + (size_t)(col * m) * size,
+           (size_t)full * size);
+    memset(r + (size_t)(col * q + full) * size, 0, (size_t)(q - full) * size);
+  }
+  memset(y, 0, (size_t)m * (size_t)q * size);
+  memcpy(y, a, (size_t)m * (size_t)j->k * size);
+  if (q > 0)
+    j->l->orgqr(&m, &q, &j->k, y, &m, tau, work, &j->lwork, &info);
+}
+
+int nc_op__lapack_qr(Call *c) {
+  Tensor *x = c->arg[0].t;
+  Draft w = { 0 };
+  int64_t failed;
+  Job j;
+  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  w.status = begin(&j, "qr", x);
+  if (w.status == NC_OK) {
+    j.other = c->arg[1].s.i ? j.m : j.k;
+    copied(&w, &j, 0, x);
+    Tensor *q = result(&w, &j, 1, x, x->dtype, 2, j.other, j.m);
+    Tensor *r = result(&w, &j, 2, x, x->dtype, 2, j.n, j.other);
+    j.lwork = 64 * ((j.m > j.n ? j.m : j.n) + 1);
+    j.need = even((int64_t)j.lwork * j.bytes) + even((j.k + 1) * j.bytes);
+    j.one = qr;
+    if (w.status == NC_OK) w.status = run(&j, &failed);
+    nc_give(&w, &c->out[0], q);
+    nc_give(&w, &c->out[1], r);
+  }
+  return nc_blamed(nc_finish(&w), "qr", c->arg, 1);
+}
+
+/*
+** Eigenvalues, singular values
+*/
+static void eigh(const Job *j, int64_t i, char *work) {
+  int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
+  if (j->n > 0)
+    j->l->syevd(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
+                at(j, 1, i), work, &j->lwork, iwork, &j->liwork, &j->info[i],
+                1, 1);
+}
+
+int nc_op__lapack_eigh(Call *c) {
+  Tensor *x = c->arg[0].t;
+  Draft w = { 0 };
+  int64_t failed;
+  Job j;
+  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  w.status = begin(&j, "eigh", x);
+  if (w.status == NC_OK && j.m != j.n)
+    w.status = nc_fail(NC_ESHAPE, "needs square matrices");
+  if (w.status == NC_OK) {
+    Tensor *v = copied(&w, &j, 0, x);
+    Tensor *values = result(&w, &j, 1, x, x->dtype, 1, j.n, 0);
+    double answer = 0;
+    int least = -1, info;
+    j.flag[0] = c->arg[2].s.i ? 'V' : 'N';
+    j.flag[1] = c->arg[1].s.i ? 'L' : 'U';
+    j.one = eigh;
+    if (w.status == NC_OK && j.n > 0) {
+      j.l->syevd(&j.flag[0], &j.flag[1], &j.n, NULL, &j.n, NULL, &answer,
+                 &least, &j.liwork, &least, &info, 1, 1);
+      j.lwork = asked(&j, &answer);
+      j.need = even((int64_t)j.lwork * j.bytes) +
+               even(j.liwork * (int64_t)sizeof(int));
+    }
+    if (w.status == NC_OK) w.status = run(&j, &failed);
+    if (w.status == NC_OK) w.status = converged(&j, failed);
+    nc_give(&w, &c->out[0], values);
+    nc_give(&w, &c->out[1], v);
+  }
+  return nc_blamed(nc_finish(&w), "eigh", c->arg, 1);
+}
+
+static void svd(const Job *j, int64_t i, char *work) {
+  int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
+  const int vectors = j->flag[0] != 'N', one = 1;
+  const int ldv = vectors ? j->other : 1;
+  if (j->k > 0)
+    j->l->gesdd(j->flag, &j->m, &j->n, at(j, 0, i), &j->m, at(j, 2, i),
+                vectors ? at(j, 1, i) : NULL, vectors ? &j->m : &one,
+                vectors ? at(j, 3, i) : NULL, &ldv, work, &j->lwork, iwork,
+                &j->info[i], 1);
+}
+
+/* U, S, and the rows of V; all for matrices that are not empty */
+int nc_op__lapack_svd(Call *c) {
+  Tensor *x = c->arg[0].t, *u = NULL, *v = NULL;
+  Draft w = { 0 };
+  int64_t failed;
+  Job j;
+  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  w.status = begin(&j, "svd", x);
+  if (w.status == NC_OK) {
+    const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;
+    Tensor *s = result(&w, &j, 2, x, x->dtype, 1, j.k, 0);
+    double answer = 0;
+    const int query = -1;
+    int info, none = 0;
+    copied(&w, &j, 0, x);
+    j.flag[0] = !vectors ? 'N' : full ? 'A' : 'S';
+    j.other = full ? j.n : j.k;
+    if (vectors) {
+      u = result(&w, &j, 1, x, x->dtype, 2, full ? j.m : j.k, j.m);
+      v = result(&w, &j, 3, x, x->dtype, 2, j.n, j.other);
+    }
+    j.one = svd;
+    if (w.status == NC_OK && j.k > 0) {
+      j.l->gesdd(j.flag, &j.m, &j.n, NULL, &j.m, NULL, NULL, &j.m, NULL,
+                 &j.n, &answer, &query, &none, &info, 1);
+      j.lwork = asked(&j, &answer);
+      j.need = even((int64_t)j.lwork * j.bytes) +
+               even(8 * (int64_t)j.k * (int64_t)sizeof(int));
+    }
+    if (w.status == NC_OK) w.status = run(&j, &failed);
+    if (w.status == NC_OK) w.status = converged(&j, failed);
+    nc_give(&w, &c->out[0], s);
+    if (vectors) {
+      nc_give(&w, &c->out[1], u);
+      nc_give(&w, &c->out[2], v);
+    }
+  }
+  return nc_blamed(nc_finish(&w), "svd", c->arg, 1);
+}

@@ -1,0 +1,528 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_runner.py - nacre --test as seen from outside: what it finds, what it
+# says of failures, what it writes, and that nothing of it stays behind.
+#
+#   test_runner.py NACRE [unittest options]
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.dom.minidom
+
+NACRE = ""
+PASSED = "> 1 + 1\n2\n"
+FAILED = "> 1 + 1\n3\n"
+
+
+class Case(unittest.TestCase):
+    cuda = "off"  # NACRE_CUDA of the tests
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = os.path.realpath(folder.name)
+        self.tests = os.path.join(self.home, "tests")
+        self.tmp = os.path.join(self.home, "tmp")
+        os.mkdir(self.tests)
+        os.mkdir(self.tmp)
+
+    def env(self, **variables):
+        env = {"HOME": self.home, "PATH": os.environ["PATH"],
+               "TMPDIR": self.tmp, "TERM": "xterm"}
+        if self.cuda is not None:
+            env["NACRE_CUDA"] = self.cuda
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            env[name] = os.environ.get(name, "")
+        env.update(variables)
+        return env
+
+    def nacre(self, *words, text=None, **variables):
+        """Gives (status, stdout, stderr) of nacre --test WORDS."""
+        p = subprocess.run(
+            [NACRE, "--test", *words], env=self.env(**variables),
+            cwd=self.tests, input=text or "", timeout=60, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(os.listdir(self.tmp), [], "folders were left")
+        return p.returncode, p.stdout, p.stderr
+
+    def file(self, name, text):
+        path = os.path.join(self.tests, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.tests, name), encoding="utf-8") as f:
+            return f.read()
+
+    def one(self, text, *words, name="a.nacre", **variables):
+        """Runs one file of this text; gives the status and what is said."""
+        self.file(name, text)
+        status, out, err = self.nacre(*words, name, **variables)
+        self.assertEqual(err, "")
+        return status, out
+
+    def passes(self, text, *words, **options):
+        status, out = self.one(text, *words, **options)
+        self.assertEqual(status, 0, out)
+        return out
+
+    def fails(self, text, *words, **options):
+        status, out = self.one(text, *words, **options)
+        self.assertEqual(status, 1, out)
+        return out
+
+
+class Runner(Case):
+    # ---- which files
+
+    def test_kinds_of_files(self):
+        self.file("a.nacre", PASSED)
+        self.file("b/c_test.lua", 'test("x", function(t) t.eq(1, 1) end)')
+        self.file("d.lua", "print(1.0)")
+        self.file("d.out", "1.0\n")
+        self.file("alone.lua", "error 'not a test'")
+        self.file("e.md", "# A\n```\n> 9\n```\n```nacre\n> 1\n1\n```\n")
+        self.file("plain.md", "```\n> 9\n```\n")
+        self.file(".hidden/f.nacre", FAILED)
+        os.symlink("..", os.path.join(self.tests, "b", "circle"))
+        status, out, err = self.nacre("--list")
+        self.assertEqual(out.split(), ["a.nacre", "cpu", "b/c_test.lua", "cpu",
+                                       "d.lua", "cpu", "e.md", "cpu"])
+        status, out, err = self.nacre()
+        self.assertEqual((status, out.split("\n")[0], err), (0, "....", ""))
+        self.assertIn("4 passed   in ", out)
+
+    def test_statuses(self):
+        self.assertEqual(self.nacre()[0], 5)
+        self.file("a.nacre", PASSED)
+        self.file("x.txt", "")
+        table = [(0, []), (0, ["--help"]), (0, ["--list"]), (2, ["nosuch"]),
+                 (2, ["x.txt"]), (2, ["--tiem"]), (2, ["-j", "0"]),
+                 (2, ["--device", "tpu"]), (2, ["--timeout", "x"]),
+                 (2, ["--ci", "--update"]), (2, ["--ci", "--review"]),
+                 (2, ["--tap", "--json"]), (2, ["--junit"]),
+                 (5, ["-k", "zzz"]), (0, ["--", "a.nacre"])]
+        for want, words in table:
+            status, out, err = self.nacre(*words)
+            self.assertEqual(status, want, (words, out, err))
+            self.assertEqual(bool(err), want in (2, 5), words)
+        self.assertIn("did you mean --time", self.nacre("--tiemout")[2])
+        p = subprocess.run([NACRE, "-q", "--test"], env=self.env(),
+                           stderr=subprocess.PIPE, encoding="utf-8")
+        self.assertEqual(p.returncode, 2)
+        self.assertIn("--test comes first", p.stderr)
+
+    def test_selection(self):
+        self.file("a.nacre", "> x = 1\n> x\n1\n> x + 1\n9\n")
+        self.file("b.nacre", PASSED)
+        self.assertEqual(self.nacre("a.nacre:3")[0], 0)
+        self.assertEqual(self.nacre("a.nacre:5")[0], 1)
+        self.assertEqual(self.nacre("-k", "b.nac")[0], 0)
+        self.assertEqual(self.nacre()[0], 1)
+        out = self.nacre("--last-failed")[1]
+        self.assertIn("1 failed, 0 passed", out)
+        self.file("a.nacre", PASSED)
+        self.assertEqual(self.nacre("--last-failed")[0], 0)
+        self.assertIn("no test failed", self.nacre("--last-failed")[2])
+
+    def test_order_and_repetition(self):
+        for name in "abcdef":
+            self.file(name + ".nacre", FAILED)
+        first = self.nacre("--shuffle=7", "-j1")[1]
+        again = self.nacre("--shuffle=7", "-j1")[1]
+        places = re.findall("FAIL (.*):2", first)
+        self.assertEqual(places, re.findall("FAIL (.*):2", again))
+        self.assertNotEqual(places, sorted(places))
+        self.assertIn("--shuffle=7", first)
+        out = self.nacre("--repeat", "3", "a.nacre")[1]
+        self.assertIn("run 3 of 3", out)
+        self.assertIn("3 failed", out)
+        out = self.nacre("--fail-fast", "-j1")[1]
+        self.assertIn("1 failed, 0 passed", out)
+
+    # ---- sessions
+
+    def test_failure_text(self):
+        out = self.fails("--: seed 5\n> x = 2\n> x * 1.25\n2.6\n"
+                         "> for i = 1, 3 do\n>>   print(i)\n>> end\n1\n3\n")
+        out = re.sub(r"\(\d\.\d\d s\)", "(0.00 s)", out)
+        self.assertIn("""\
+FAIL a.nacre:4  cpu  (0.00 s)
+    3  > x * 1.25
+-   4  2.6
++   4  2.5   abs 0.1  rel 0.038   allowed 0.05 (digits as written)
+    5  > for i = 1, 3 do
+    6  >>   print(i)
+    7  >> end
++      2
+       rerun   nacre --test a.nacre:4 --device cpu --seed 5
+       accept  nacre --test a.nacre:4 --update
+
+1 failed, 0 passed   in """, out)
+
+    def test_tolerances(self):
+        self.assertIn("allowed rel 0.001 (--: rtol)",
+                      self.fails("--: rtol 1e-3\n> 2.5\n2.6000\n"))
+        self.passes("--: rtol 0.1\n> 2.5\n2.6000\n")
+        self.passes("--: atol 0.1\n> 2.5\n2.6000\n")
+        self.passes("> 2.5\n2.6000\n", "--rtol", "0.1")
+        self.passes("> 2.5\n2.6000  #~ rtol=0.1\n")
+        self.assertIn("(#~)", self.fails("> 2.5\n2.6000  #~ rtol=1e-3\n"))
+
+    def test_directives(self):
+        out = self.passes('--: skip "not now"\n' + FAILED)
+        self.assertIn("1 skipped (not now: 1)", out)
+        out = self.passes('--: xfail "issue 12"\n' + FAILED)
+        self.assertIn("1 failed as expected", out)
+        out = self.fails('--: xfail "issue 12"\n' + PASSED)
+        self.assertIn("was expected to fail: issue 12", out)
+        self.assertIn("needs file no.txt",
+                      self.passes("--: needs file no.txt\n" + FAILED))
+        self.passes("--: needs file a.nacre\n" + PASSED)
+        self.assertIn("needs mem 900 TiB",
+                      self.passes("--: needs mem 900 TiB\n" + FAILED))
+        for needs in ("--: needs cuda\n", "--: devices cuda\n"):
+            self.assertIn("(cuda not available: 1)",
+                          self.passes(needs + FAILED))
+            self.assertIn("--require", self.fails(needs + FAILED, "--require",
+                                                  "cuda"))
+        self.assertIn("needs cuda>=2",
+                      self.passes("--: needs cuda>=2\n" + FAILED))
+        self.passes("--: only cuda {\n" + FAILED + "--: }\n" + PASSED)
+        self.passes("--: serial\n" + PASSED)
+        self.passes("--: seed 3   -- a remark\n> nacre.initial_seed()\n3\n")
+        self.passes("> nacre.initial_seed()\n0\n")
+        self.passes("> nacre.initial_seed()\n4\n", "--seed", "4")
+
+    def test_bad_directives(self):
+        for line in ("sead 1", "seed x", "devices tpu", "rtol -1", "needs x",
+                     "needs mem lots", "timeout soon", "only cuda {"):
+            out = self.fails("--: %s\n%s" % (line, PASSED))
+            self.assertRegex(out, "a.nacre(:1)?: ", line)
+        self.assertIn("is no input", self.fails("hello\n" + PASSED))
+
+    def test_dtypes(self):
+        text = ("--: dtype float32 float64\n> nacre.ones(2)\n"
+                "float32[2] cpu  8 B\n  1.0  1.0\n")
+        self.assertIn("2 passed", self.passes(text))
+        self.assertIn("2 failed", self.fails(text.replace("1.0", "2.0")))
+
+    def test_surroundings(self):
+        self.passes("> os.getenv 'TZ', os.getenv 'COLUMNS'\n"
+                    '"UTC"\t"80"\n> os.getenv "NO_COLOR"\n"1"\n'
+                    "> nacre.get_num_threads()\n1\n> io.read 'a'\n\"\"\n"
+                    "> io.open('x', 'w'):close();\n> !ls\nx\n"
+                    "> secret\nnil\n", COLUMNS="40", CLICOLOR_FORCE="1",
+                    LUA_INIT="secret = 1")
+        self.assertFalse(os.path.exists(os.path.join(self.tests, "x")))
+
+    def test_ends(self):
+        out = self.fails("> os.exit(3)\n> 1\n1\n")
+        self.assertIn("line 1: the program ended with status 3", out)
+        out = self.fails("> 1\n1\n> !kill -KILL $PPID\n> 2\n2\n")
+        self.assertIn("killed by signal 9", out)
+        begin = time.time()
+        out = self.fails("--: timeout 300ms\n> while true do end\n")
+        self.assertIn("no end within 0.3 s", out)
+        out = self.fails("> while true do end\n", "--timeout", "300ms")
+        self.assertLess(time.time() - begin, 20)
+        self.passes(PASSED + "> :quit\n")
+
+    def test_copied_blocks(self):
+        self.passes("> for i = 1, 2 do\n    print(i)\n  end\n1\n2\n"
+                    "> (function()\nerror: <...>\n"
+                    "cuda:0> 1\n1\n-- prose\n\n> 2\n2\n")
+
+    def test_timing_is_never_compared(self):
+        self.passes("> :time 1 + 1\n  3.25 s  12 GB/s  cpu\n")
+        self.fails("> :time error 'x'\n  3.25 s  12 GB/s\n")
+
+    # ---- other kinds
+
+    def test_scripts(self):
+        self.file("m.lua", "return 4")
+        self.file("a.lua", "print(require 'm', ...) io.stderr:write 'e\\n'\n"
+                           "error 'stop'\n")
+        self.file("a.out", "4\ne\na.lua:2: stop\n...\n")
+        status, out, err = self.nacre("a.lua")
+        self.assertEqual(status, 0, out)
+        self.file("a.out", "5\n")
+        status, out, err = self.nacre("a.lua")
+        self.assertIn("-   1  5\n+   1  4", out)
+        self.file("s.lua", "skip 'no luck'")
+        self.file("s.out", "")
+        self.assertIn("1 skipped (no luck: 1)", self.nacre("s.lua")[1])
+
+    def test_units(self):
+        out = self.fails("""\
+test("good", function(t) t.eq({1, {2}}, {1, {2}}) end)
+test("grid", {n = {1, 2}, s = {"a", "b"}}, function(t, p)
+  t.ok(p.n < 2 or p.s == "a", "no")
+end)
+test("skipped", function(t) t.skip "why" end)
+test("error", function(t) t.err("%d+", error, "12") local x = nil + 1 end)
+test("none", function(t) t.err("x", print) end)
+""", name="u_test.lua")
+        self.assertIn("FAIL u_test.lua:3  grid (n=2, s=b)", out)
+        self.assertIn("FAIL u_test.lua:6  error", out)
+        self.assertIn("FAIL u_test.lua:7  none", out)
+        self.assertIn("3 failed, 4 passed, 1 skipped (why: 1)", out)
+        self.assertIn("--test u_test.lua:2 --device cpu", out)
+        out = self.nacre("u_test.lua:4")[1]
+        self.assertIn("1 failed, 3 passed", out)
+
+    def test_broken_units(self):
+        for text, says in (("x = = 1", "unexpected symbol"),
+                           ("error 'at once'", "at once"),
+                           ("local x = 1", "no test()"),
+                           ("test(1)", "bad arguments"),
+                           ("os.exit(4)", "status 4"),
+                           ("test('a', function() os.exit(5) end)",
+                            "status 5")):
+            self.assertIn(says, self.fails(text, name="b_test.lua"), text)
+
+    # ---- expected text
+
+    def test_update(self):
+        self.file("a.nacre", "-- kept\n> 1.5\n1.6\n> 2/3\n0.667\n"
+                  "> for i = 1, 5 do print(i) end\n1\n...\n7\n"
+                  "> print('-- x') print('> y')\n\n> 4.0\n4.1 #~ rtol=1\n")
+        self.assertEqual(self.nacre("--update", "a.nacre:3")[0], 1)
+        self.assertIn("1.5\n> 2/3\n0.667\n", self.read("a.nacre"))
+        self.assertIn("...\n7\n", self.read("a.nacre"))
+        self.assertEqual(self.nacre("--update", "--ok")[0], 0)
+        self.assertEqual(
+            self.read("a.nacre"), "-- kept\n> 1.5\n1.5\n> 2/3\n0.667\n"
+            "> for i = 1, 5 do print(i) end\n1\n...\n5\n"
+            "> print('-- x') print('> y')\n<...>- x\n<...> y\n\n"
+            "> 4.0\n4.1 #~ rtol=1\n")
+        self.assertEqual(self.nacre("--update")[0], 0)
+        self.assertEqual(self.nacre()[0], 0)
+
+    def test_update_keeps_the_ends_of_lines(self):
+        path = os.path.join(self.tests, "a.nacre")
+        with open(path, "wb") as f:
+            f.write(b"> 1\r\n2\r\n-- x\r\n")
+        self.nacre("--update")
+        with open(path, "rb") as f:
+            self.assertEqual(f.read(), b"> 1\r\n1\r\n-- x\r\n")
+
+    def test_update_of_markdown_and_scripts(self):
+        self.file("a.md", "# A\n\n```nacre\n> 1\n```\n\ntext\n\n"
+                          "~~~\n```nacre\n> x = 2\n> x\n3\n```\nend\n")
+        self.file("b.lua", "print(1)")
+        self.file("b.out", "2\n")
+        self.nacre("--update", "--ok")
+        self.assertEqual(self.read("a.md"), "# A\n\n```nacre\n> 1\n1\n```\n\n"
+                         "text\n\n~~~\n```nacre\n> x = 2\n> x\n2\n```\nend\n")
+        self.assertEqual(self.read("b.out"), "1\n")
+
+    def test_update_refuses(self):
+        text = "> 1\n2\n> os.clock() * 1e9\n"
+        self.file("a.nacre", text)
+        status, out, err = self.nacre("--update", "--ok")
+        self.assertEqual(status, 1)
+        self.assertIn("a.nacre:3: refused: not the same in two runs", out)
+        self.assertEqual(self.read("a.nacre"), text)
+        self.file("a.nacre", "> os.exit(1)\n> 1\n")
+        self.assertEqual(self.nacre("--update", "--ok")[0], 1)
+
+    def test_review(self):
+        text = "> 1.5\n1.6\n> 'b'\n\"a\"\n> 2.5\n2.6\n> 3.5\n3.6\n"
+        self.file("a.nacre", text)
+        answers = "t\na\ne\n1e-9\ne\n0.5\nr\n"
+        status, out, err = self.nacre("--review", text=answers)
+        self.assertEqual(status, 1)
+        self.assertIn("-  1.6\n+  1.5\n", out)
+        self.assertIn("at least", out)
+        self.assertEqual(self.read("a.nacre"), "> 1.5\n1.6  #~ rtol=7e-2\n"
+                         "> 'b'\n\"b\"\n> 2.5\n2.6  #~ rtol=0.5\n"
+                         "> 3.5\n3.6\n")
+        self.assertEqual(self.nacre("--review", text="a\n")[0], 0)
+        self.assertEqual(self.nacre()[0], 0)
+        self.file("a.nacre", text)
+        self.assertEqual(self.nacre("--review", text="")[0], 1)
+        self.assertEqual(self.read("a.nacre"), text)
+
+    def test_a_session_becomes_a_test(self):
+        typed = ("a = nacre.randn(3)\na\nnosuch()\nfor i = 1, 2 do\nprint(i)\n"
+                 "end\n:save --test t.nacre\n:save --test t.nacre\n"
+                 ":save s.lua\n:save --test t.lua\n:save --tset x\n"
+                 ":save r.lua 1-2\n:save q.lua zwei\n:save v.lua 90\n")
+        p = subprocess.run([NACRE, "-E", "-q", "-i"], input=typed,
+                           env=self.env(), cwd=self.tests, encoding="utf-8",
+                           stdout=subprocess.PIPE, timeout=60)
+        self.assertIn("t.nacre: 4 inputs, replayed twice on cpu, identical",
+                      p.stdout)
+        self.assertIn("t.nacre exists already", p.stdout)
+        self.assertIn("ends in .nacre", p.stdout)
+        self.assertIn("no option --tset", p.stdout)
+        self.assertIn("neither a number nor a range", p.stdout)
+        self.assertIn("nothing to save", p.stdout)
+        self.assertEqual(self.read("r.lua"), "a = nacre.randn(3)\nprint(a)\n")
+        shown = re.search(r"> a\n(.*\n.*\n)", p.stdout).group(1)
+        self.assertIn(shown, self.read("t.nacre"))
+        self.assertEqual(self.nacre("t.nacre")[0], 0)
+        self.assertEqual(self.read("s.lua"), "a = nacre.randn(3)\nprint(a)\n"
+                         "for i = 1, 2 do\nprint(i)\nend\n")
+        p = subprocess.run([NACRE, "-E", "-q", "-i"], env=self.env(),
+                           input="os.clock() * 1e9\n:save --test u.nacre\n",
+                           cwd=self.tests, encoding="utf-8",
+                           stdout=subprocess.PIPE, timeout=60)
+        self.assertIn("not the same in two runs", p.stdout)
+        self.assertFalse(os.path.exists(os.path.join(self.tests, "u.nacre")))
+
+    # ---- for programs
+
+    def test_formats(self):
+        self.file("a.nacre", FAILED.replace("1 + 1", "'<&\\1'"))
+        self.file("b.nacre", PASSED)
+        self.file("c.nacre", '--: skip "a \\"b\\" <c>"\n')
+        self.file("d.nacre", '--: xfail "later"\n' + FAILED)
+        out = self.nacre("--tap")[1].split("\n")
+        self.assertEqual(out[:3], ["TAP version 14", "1..4",
+                                   "not ok 1 - a.nacre [cpu]"])
+        self.assertIn("ok 3 - c.nacre [cpu] # SKIP a \\\"b\\\" <c>", out)
+        self.assertIn("not ok 4 - d.nacre [cpu] # TODO later", out)
+        got = json.loads(self.nacre("--json")[1])["results"]
+        self.assertEqual([r["status"] for r in got],
+                         ["fail", "pass", "skip", "xfail"])
+        self.assertEqual(got[0]["line"], 2)
+        self.assertIn("FAIL a.nacre:2", got[0]["text"])
+        status, out, err = self.nacre("--junit", "out.xml")
+        suite = xml.dom.minidom.parse(os.path.join(self.tests, "out.xml")) \
+            .getElementsByTagName("testsuite")[0]
+        self.assertEqual([suite.getAttribute(k) for k in
+                          ("tests", "failures", "skipped")], ["4", "1", "2"])
+        self.assertEqual(len(suite.getElementsByTagName("testcase")), 4)
+        self.assertEqual(self.nacre("--junit", "no/such/out.xml")[0], 1)
+
+    def test_closed_output(self):
+        for name in "abc":
+            self.file(name + ".nacre", "> os.execute 'sleep 0.3';\n")
+        p = subprocess.Popen([NACRE, "--test", "-j1"], env=self.env(),
+                             cwd=self.tests, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        p.stdout.read(1)
+        p.stdout.close()
+        p.stderr.read()
+        p.stderr.close()
+        self.assertEqual(p.wait(10), -signal.SIGPIPE)
+        self.assertEqual(os.listdir(self.tmp), [])
+
+    def test_ci(self):
+        self.file("a.nacre", FAILED)
+        out = self.nacre("--ci", GITHUB_ACTIONS="true")[1]
+        self.assertIn("::error file=a.nacre,line=2::FAIL a.nacre:2", out)
+        self.assertNotIn("::error", self.nacre("--ci")[1])
+        self.assertNotIn("\x1b", out)
+
+    # ---- several at once
+
+    def test_jobs_run_side_by_side(self):
+        for name in "abcd":
+            self.file(name + ".nacre", "> os.execute 'sleep 0.5';\n")
+        begin = time.time()
+        self.assertEqual(self.nacre("-j4")[0], 0)
+        side = time.time() - begin
+        begin = time.time()
+        self.assertEqual(self.nacre("-j1")[0], 0)
+        self.assertGreater(time.time() - begin, 2.0)
+        self.assertLess(side, time.time() - begin)
+
+    def test_signals_leave_nothing(self):
+        self.file("a.nacre", "> os.execute 'sleep 4321.5'\n")
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            p = subprocess.Popen([NACRE, "--test"], env=self.env(),
+                                 cwd=self.tests, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+            for _ in range(100):
+                time.sleep(0.05)
+                if os.listdir(self.tmp):
+                    break
+            time.sleep(0.3)
+            p.send_signal(sig)
+            p.communicate(timeout=10)
+            self.assertEqual(p.returncode, -sig)
+            self.assertEqual(os.listdir(self.tmp), [])
+        time.sleep(0.1)
+        left = subprocess.run(["ps", "-eo", "args"], encoding="utf-8",
+                              stdout=subprocess.PIPE).stdout
+        self.assertNotIn("sleep 4321.5", left)
+
+
+class Devices(Case):
+    """On the CPU and a CUDA device, the real one or that of NACRE_CUDA."""
+    cuda = os.environ.get("NACRE_CUDA")
+
+    @classmethod
+    def setUpClass(cls):
+        p = subprocess.run([NACRE, "-p", "nacre.cuda.is_available()"],
+                           stdout=subprocess.PIPE, encoding="utf-8")
+        if p.stdout != "true\n":
+            raise unittest.SkipTest("cuda not available")
+
+    ONES = "> a = nacre.ones(16,16)\n"
+    OFF = "> if nacre.get_default_device() ~= 'cpu' then a[{3,4}] = 1.5 end\n"
+
+    def test_one_text_for_all(self):
+        text = self.ONES + "> a\nfloat32[16x16] cpu  1.0 KiB  all 1\n"
+        self.assertIn("2 passed", self.passes(text))
+        self.assertIn("2 passed", self.passes(text.replace("cpu", "cuda:0")))
+        self.assertIn("1 passed", self.passes(text, "--device", "cuda"))
+        self.assertIn("1 passed", self.passes("--: devices cpu\n" + text))
+        self.assertIn("1 passed", self.passes(text, "--device", "cpu"))
+        self.passes("--: devices cpu cuda\n--: only cuda {\n"
+                    "> tostring(nacre.ones(2).device)\n\"cuda:0\"\n--: }\n")
+
+    def test_one_device_differs(self):
+        text = self.ONES + self.OFF + "> a:mul(2):sum():item()\n512.0\n"
+        out = self.fails(text)
+        self.assertIn("1 failed, 1 passed", out)
+        self.assertRegex(out, "FAIL a.nacre:4  cuda:0 ")
+        for line in ("cpu gives 512.0, inside tolerance: only cuda:0 differs",
+                     "tensor a:mul(2): 1 of 256 elements outside, worst at "
+                     "[3,4]: 3 / 2 (4194304 ulp)",
+                     "rerun   nacre --test a.nacre:4 --device cuda:0 --seed 0"):
+            self.assertIn("\n       " + line + "\n", out)
+        out = self.fails(text, "--update", "--ok")
+        self.assertIn("refused: cpu gives 512.0, cuda:0 gives 513.0", out)
+        self.assertEqual(self.read("a.nacre"), text)
+
+    def test_jobs_on_a_device(self):
+        for name in "abc":
+            self.file(name + ".nacre", "--: devices cuda\n"
+                      "> nacre.ones(1):sum():item()\n1.0\n"
+                      "> os.execute 'sleep 0.5';\n")
+        begin = time.time()
+        self.assertEqual(self.nacre("-j4")[0], 0)
+        self.assertGreater(time.time() - begin, 1.5)
+        self.assertEqual(self.nacre("-j4", "--gpu-jobs", "3")[0], 0)
+
+    def test_units(self):
+        self.assertIn("2 passed", self.passes(
+            "test('x', function(t) t.eq(tostring(nacre.ones(1).device), "
+            "t.device) t.close(nacre.ones(3), nacre.ones(3)) end)",
+            name="u_test.lua"))
+
+    def test_a_session_becomes_a_test(self):
+        p = subprocess.run([NACRE, "-E", "-q", "-i"], env=self.env(),
+                           input="nacre.randn(3)\n:save --test t.nacre\n",
+                           cwd=self.tests, encoding="utf-8",
+                           stdout=subprocess.PIPE, timeout=60)
+        self.assertIn("t.nacre: 1 input, replayed twice on cpu and cuda:0, "
+                      "identical within written digits", p.stdout)
+
+
+if __name__ == "__main__":
+    NACRE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
