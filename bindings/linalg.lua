@@ -284,17 +284,18 @@ end
 
 -- P with A = P L U
 local function permuted(pivots, m, A)
-  local rows = nacre.zeros(with(head(pivots, 1), m), { dtype = "int64" })
-  local flat = rows:view(-1, math.max(m, 1))
-  if rows:numel() > 0 then flat:copy_(nacre.tensor(permutation(pivots, m))) end
+  local size = with(head(pivots, 1), m)
+  local rows = pivots:numel() == 0 and nacre.range(1, m):expand(size) or
+               nacre.tensor(permutation(pivots, m)):view(size)
   local P = rows:unsqueeze(-2):eq(nacre.range(1, m):unsqueeze(-1))
   return P:to(A.dtype)
 end
 
 local Factor = Function {
   name = "lu_factor",
-  forward = function(ctx, A)
-    local LU, pivots = nacre._lapack_lu(T(A))
+  forward = function(ctx, A, op)
+    local LU, pivots, info = nacre._lapack_lu(T(A))
+    if op == "lu_factor" then checksingular(op, info) end
     LU = T(LU)
     ctx:save_for_backward(LU, pivots)
     ctx:mark_non_differentiable(pivots)
@@ -317,7 +318,7 @@ local Factor = Function {
 
 local function factor(op, A)
   matrices(op, A)
-  return Factor(A)
+  return Factor(A, op)
 end
 
 define("lu_factor", "A:tensor -> LU, pivots",
@@ -689,11 +690,11 @@ define("norm", "A:tensor, ord:any=nil, dim:any=nil, keepdim:bool=false, *, dtype
        "vector_norm, or matrix_norm if dim are two dimensions or ord is given for a matrix",
 function(A, ord, dim, keepdim, dtype)
   local two = type(dim) == "table" and #dim == 2
-  if type(ord) == "string" or ord and (two or not dim and A:dim() == 2) then
-    return matrixnorm("norm", A, ord, dim, keepdim, dtype)
-  end
   if ord and not dim and A:dim() > 2 then
     fail("linalg.norm", "dim is needed for more than two dimensions", nil, "A", A)
+  end
+  if type(ord) == "string" or ord and (two or not dim and A:dim() == 2) then
+    return matrixnorm("norm", A, ord, dim, keepdim, dtype)
   end
   return vectornorm("norm", A, ord or 2, dim, keepdim, dtype)
 end)

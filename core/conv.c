@@ -258,6 +258,16 @@ int nc_grad__conv_weight(FamilyGrad *g) {
 /*
 ** Pooling
 */
+/* Does a place have elements of the input along dimension i?  A dilated
+   window can reach from padding to padding. */
+static int hits(const Pool *p, int i, int64_t place) {
+  for (int64_t k = 0; k < p->kernel[i]; k++) {
+    const int64_t at = place * p->stride[i] - p->pad[i] + k * p->dilation[i];
+    if (at >= 0 && at < p->size[i]) return 1;
+  }
+  return 0;
+}
+
 static int window(Pool *p, const Call *c) {
   const Tensor *x = c->arg[0].t;
   TRY(images(c, 0, "self"));
@@ -287,6 +297,10 @@ static int window(Pool *p, const Call *c) {
       return nc_fail(NC_ESHAPE, "a window of %lld does not fit in %lld "
                      "elements with padding %lld", (long long)reach,
                      (long long)p->size[i], (long long)p->pad[i]);
+    for (int64_t k = 0; k < p->out[i]; k++)
+      if (!hits(p, i, k))
+        return nc_fail(NC_ESHAPE, "window %lld holds nothing but padding",
+                       (long long)k + 1);
   }
   return NC_OK;
 }

@@ -359,6 +359,8 @@ static void scatter(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
 static Tensor *scattered(Draft *w, Tensor *x, int dim, Tensor *index,
                          Tensor *src, Put how) {
   Call c = nc_callof(FAM__scatter, x);
+  checkwithin(w, index, src, -1, "src");
+  src = reached(w, src, index);
   nc_setint(&c, 1, dim + 1);
   c.arg[2].t = index;
   c.arg[3].t = src;
@@ -387,7 +389,8 @@ int nc_op_scatter_(Call *c) {
     src.t = nc_held(&w, r, &t);
   }
   if (c->arg[4].given && how[c->arg[4].s.i] == PUT_MUL)
-    overwrite(&w, x, scattered(&w, x, dim, c->arg[2].t, src.t, PUT_MUL));
+    overwrite(&w, x, scattered(&w, nc_row1(&w, OP_clone, x), dim, c->arg[2].t,
+                               src.t, PUT_MUL));
   else
     scatter(&w, x, dim, c->arg[2].t, src, c->arg[4].given ? PUT_ADD : PUT_SET);
   return endedinto(&w, c, 4);

@@ -183,6 +183,18 @@ static Tensor *logpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   return nc_row1(w, OP_exp, nc_row2(w, OP_add, t, x));
 }
 
+/* The same without logarithms, which have no second derivative at 0; exp may
+   overflow where y grows by more than it can hold. */
+static Tensor *plainpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+  Tensor *base, *t;
+  if (nc_numel(y) == 0 || y->nd == 0) return nc_row1(w, OP_clone, g);
+  base = nc_part(w, y, dim, 0, 1);
+  t = nc_row1(w, OP_exp, nc_row2(w, OP_sub, base, y));
+  t = backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, t), dim);
+  return nc_row2(w, OP_mul, t,
+                 nc_row1(w, OP_exp, nc_row2(w, OP_sub, x, base)));
+}
+
 int nc_grad_logcumsumexp(FamilyGrad *g) {
   Draft w = { 0 };
   Tensor *x, *y, *plus, *minus;
@@ -191,6 +203,10 @@ int nc_grad_logcumsumexp(FamilyGrad *g) {
   if (w.status == NC_OK) w.status = nc_result(g, 0, &y);
   if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
   if (w.status != NC_OK) return w.status;
+  if (nc_gradoff == 0) {      /* it is going to be differentiated again */
+    nc_give(&w, &g->d[0], plainpart(&w, g->g[0], x, y, dim));
+    return nc_finish(&w);
+  }
   plus = logpart(&w, g->g[0], x, y, dim);
   minus = logpart(&w, nc_row1(&w, OP_neg, g->g[0]), x, y, dim);
   nc_give(&w, &g->d[0], nc_row2(&w, OP_sub, plus, minus));

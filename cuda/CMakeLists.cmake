@@ -6,8 +6,6 @@ set_property(CACHE NACRE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(NACRE_CUDA_ARCH "90" CACHE STRING "CUDA architectures of a developer build")
 option(NACRE_CUDA_ALL "build for all architectures, compressed" OFF)
 option(NACRE_EMULATED "build the plug-in with the emulated device" ON)
-option(NACRE_EMULATED_FEWTYPES "of it only bool int64 float16 float32 float64"
-  OFF)
 
 include(${CMAKE_CURRENT_LIST_DIR}/sources.cmake)
 set(CUDA_FOLDER ${CMAKE_CURRENT_LIST_DIR})
@@ -138,11 +136,7 @@ endif()
 if(NACRE_EMULATED AND CMAKE_CXX_COMPILER)
   enable_language(CXX)
   include(${CUDA_FOLDER}/emulation/emulation.cmake)
-  set(types ${CUDA_TYPES})
-  if(NACRE_EMULATED_FEWTYPES)
-    set(types ${CUDA_FEWTYPES})
-  endif()
-  list_kernels(kernels ${CMAKE_BINARY_DIR}/cuda_emulated "${types}")
+  list_kernels(kernels ${CMAKE_BINARY_DIR}/cuda_emulated "${CUDA_TYPES}")
   # as objects, so that tests in C can have them without the plug-in
   add_library(nacre_cuda_emulated_parts OBJECT ${CUDA_SOURCES} ${kernels})
   set(options ${CUDA_C_OPTIONS})
@@ -151,9 +145,6 @@ if(NACRE_EMULATED AND CMAKE_CXX_COMPILER)
     "${options}")
   target_include_directories(nacre_cuda_emulated_parts PUBLIC ${CUDA_FOLDER}
     core)
-  if(NACRE_EMULATED_FEWTYPES)
-    target_compile_definitions(nacre_cuda_emulated_parts PUBLIC NC_FEWTYPES)
-  endif()
   # how fast it runs depends on the emulator more than on -O; the rows' text
   # compares integers with themselves
   set(options -O1 -Wno-unknown-pragmas -Wno-maybe-uninitialized

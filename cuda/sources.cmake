@@ -4,7 +4,6 @@
 #                  the type's name: `file.cu', or `file.cu:f32,f64' for some
 #   CUDA_EXACT     of the above those in which a*b+c is not contracted
 set(CUDA_TYPES b8 u8 i8 i16 i32 i64 f16 bf16 f32 f64)
-set(CUDA_FEWTYPES b8 u8 i64 f16 f32 f64)  # with NC_FEWTYPES
 set(CUDA_SOURCES
   # the runtime
   plugin.c probe.c devices.c memory.c segments.c pinned.c copy.c wait.c

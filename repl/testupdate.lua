@@ -220,7 +220,9 @@ local function hopeless(results)
   return false
 end
 
-local function place(unit, step) return ("%s:%d"):format(unit.path, step.line) end
+local function place(unit, step)
+  return ("%s:%d"):format(unit.path, step.line)
+end
 
 local function changed(unit, list, results)
   say(("%s: %d of %d inputs rewritten; replayed twice on %s, identical " ..

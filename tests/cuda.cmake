@@ -46,10 +46,6 @@ function(add_cuda_program name)
     nacre_emulation_${NACRE_EMULATION_FLAVOUR})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX
     INTERPROCEDURAL_OPTIMIZATION OFF)
-  if(NACRE_EMULATION_FLAVOUR STREQUAL "asan" AND NOT NACRE_SANITIZE)
-    target_compile_options(${name} PRIVATE ${EMULATION_SANITIZERS})
-    target_link_options(${name} PRIVATE -fsanitize=address,undefined)
-  endif()
 endfunction()
 
 # The test NAME_MODE: the program, with levers of the emulator.

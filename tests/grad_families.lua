@@ -113,6 +113,18 @@ case("bmm", nacre.bmm, x(2, 2, 3), x(2, 3, 2))
 case("mv", nacre.mv, x(2, 3), x(3))
 case("dot", nacre.dot, x(3), x(3))
 case("outer", nacre.outer, x(2), x(3))
+local steps = { 2, 1, 1, 0, 1, 2, 4, 5 }   -- stride, padding, dilation, size
+for name, sizes in pairs { _conv = { { 2, 2, 4, 5 }, { 4, 1, 3, 2 } },
+                           _conv_input = { { 2, 4, 2, 3 }, { 4, 1, 3, 2 } } } do
+  case(name, function(a, b) return nacre[name](a, b, steps, 2) end,
+       x(table.unpack(sizes[1])), x(table.unpack(sizes[2])))
+end
+case("_conv_weight", function(a, b)
+  return nacre._conv_weight(a, b, { 2, 1, 1, 0, 1, 2, 3, 2 }, 2)
+end, x(2, 4, 2, 3), x(2, 2, 4, 5))
+case("_max_pool", function(a)
+  return (nacre._max_pool(a, 2, 1, 0, 1))
+end, x(1, 2, 3, 3))
 case("addmm", nacre.addmm, x(2, 4), x(2, 3), x(3, 4))
 case("addmm", function(a, b, c) return nacre.addmm(a, b, c, { beta = 2, alpha = 3 }) end,
      x(4), x(2, 3), x(3, 4))
@@ -262,6 +274,8 @@ case("out", function(t, u)
   return y
 end, x(2, 3), x(3))
 
+dofile(here .. "grad_picks.lua")(case, x, method, list, all)
+
 -- ---- the walk
 
 local unsmooth = { copy_ = false }
@@ -287,7 +301,9 @@ local function families()
   file:close()
   return text:gmatch("FAMILY%(([%w_]+),%s*(%u+),")
 end
-local random = { uniform_ = true, normal_ = true }
+local random = { uniform_ = true, normal_ = true, bernoulli_ = true,
+                 exponential_ = true, cauchy_ = true, log_normal_ = true,
+                 geometric_ = true, random_ = true }
 for name, class in families() do
   if class ~= "NOGRAD" and not random[name] then
     check(done[name], "no case for the gradient of %s", name)

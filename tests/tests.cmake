@@ -12,7 +12,8 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index matmul random npy display errors grad_rows grad_families
+    index pick shape matmul random distribution npy display errors grad_rows grad_families
+    einsum linalg nn
     sort scan special)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()

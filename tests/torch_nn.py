@@ -45,7 +45,7 @@ def linear(r):
 def bilinear(r):
     i, j, o = (r.integer(1, 4) for _ in range(3))
     lead = r.shape(2, least=1, size=3, empty=0)
-    t = floats(r, lead + [i], lead + [j], [o, i, j], [o])
+    t = floats(r, lead + [i], lead + [j], [o, i, j], [o], special=0)
     return Case(f"{PREFIX}bilinear(a, b, c, d)", t, F.bilinear, 64, norm=True)
 
 
@@ -128,6 +128,8 @@ def max_pool(r):
     text, kw = given(kernel_size=k, stride=r.choice([None, 1, 2, 3]),
                      padding=r.integer(0, k // 2), dilation=r.choice([1, 1, 2]),
                      ceil_mode=r.flag())
+    if kw["padding"] and kw["dilation"] > 1:    # a window of padding alone
+        return None
     f = getattr(F, f"max_pool{nd}d")
     if r.flag():
         text = text[:-1] + ", return_indices = true}"
@@ -190,6 +192,8 @@ def layer_norm(r):
     shape = r.shape(4, least=1, size=5, empty=0)
     n = r.integer(1, len(shape))
     last = shape[-n:]
+    if max(last) == 1:          # where PyTorch 1.13 leaves rounding errors
+        return None
     t = floats(r, shape, *([last] if r.flag() else []), special=0)
     if len(t) == 2 and r.flag():
         t += [torch.rand_like(t[1])]

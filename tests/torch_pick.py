@@ -169,7 +169,7 @@ def scatter_reduce(r):
                 f"{{ include_self = {lua(own)} }})", [x, index, src],
                 lambda a, b, c: a.scatter_reduce(d, b, c, how,
                                                  include_self=own),
-                times=64, norm=True)
+                times=64, norm=True, grad=src.shape == index.shape)
 
 
 @operation()

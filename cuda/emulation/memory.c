@@ -251,6 +251,7 @@ static void cached(void *arg) {
   const Range *r = arg;
   if (emu_lever.fill) {
     emu_open(emu_deviceof(r->p));
+    emu_shadow_reuse(r->p, r->n);   /* its end may have been kept unused */
     memset(r->p, EMU_FILLER, r->n);
   }
   emu_shadow_free(r->p, r->n);
