@@ -35,7 +35,7 @@ static int pushstate(lua_State *L, Generator *g) {
   const int64_t n = 2;
   Tensor **y = nl_newbox(L);
   int64_t *p;
-  nl_check(L, nc_new(y, &nc_cpu, DT_i64, 1, &n));
+  nl_check(L, nc_new(y, nc_host(), DT_i64, 1, &n));
   p = nc_data(*y);
   p[0] = (int64_t)nc_initialseed(g);
   p[1] = (int64_t)g->next;
@@ -149,7 +149,7 @@ static int new(lua_State *L) {
   nl_args(L, &s, "Generator", NEW, &a);
   b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
-  b->device = a.arg[0].device ? a.arg[0].device : &nc_cpu;
+  b->device = a.arg[0].device ? a.arg[0].device : nc_host();
   if (luaL_newmetatable(L, GENERATOR)) {
     lua_pushcfunction(L, field);
     lua_setfield(L, -2, "__index");

@@ -189,8 +189,9 @@ int nc_op_cartesian_prod(Call *c) {
 */
 static int64_t choices(int64_t n, int64_t r, int again) {
   double count = 1;
-  if (again) n += n > 0 ? r - 1 : 0;
+  if (again && n > 0 && NC_ADDOVER(n, r - 1, &n)) return INT64_MAX;
   if (r > n) return 0;
+  if (r > n - r) r = n - r;   /* it is symmetric */
   for (int64_t i = 0; i < r && count < 1e18; i++)
     count = count * (double)(n - i) / (double)(i + 1);
   return count < 1e18 ? (int64_t)(count + 0.5) : INT64_MAX;
@@ -250,17 +251,36 @@ static void extent(int64_t *from, int64_t *to, int64_t i, int64_t m,
   *to = upper ? m : edge;
 }
 
+/* The rows first .. last-1, each of which has something in the triangle; and
+   the offset, brought to where it matters. */
+static void rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
+                 int64_t *offset, int upper) {
+  if (*offset < -n) *offset = -n;
+  if (*offset > m) *offset = m;
+  *first = 0;
+  *last = n;
+  if (!upper && *offset < 0) *first = -*offset;
+  if (upper && (NC_ADDOVER(m, -*offset, last) || *last > n)) *last = n;
+  if (m == 0) *last = *first;
+}
+
 static int triangle(Call *c, int upper) {
-  const int64_t n = c->arg[0].s.i, m = c->arg[1].s.i, offset = c->arg[2].s.i;
+  const int64_t n = c->arg[0].s.i, m = c->arg[1].s.i;
   const DType type = c->arg[3].dtype;
   const Device *d = c->arg[4].device ? c->arg[4].device : nc_defaultdevice;
-  int64_t size[2] = { 2, 0 }, from, to, *p;
+  int64_t size[2] = { 2, 0 }, offset = c->arg[2].s.i, from, to, *p;
+  int64_t first, last;
   Tensor *y = NULL, *there = NULL;
   int r;
   if (n < 0 || m < 0)
     return nc_fail(NC_ESHAPE, "size %lld is negative",
                    (long long)(n < 0 ? n : m));
-  for (int64_t i = 0; i < n; i++) {
+  rows(&first, &last, n, m, &offset, upper);
+  size[1] = last - first;     /* as many elements, at least: is there room? */
+  TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
+  nc_release(y);
+  size[1] = 0;
+  for (int64_t i = first; i < last; i++) {
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     extent(&from, &to, i, m, offset, upper);
     if (NC_ADDOVER(size[1], to - from, &size[1]))
@@ -268,7 +288,7 @@ static int triangle(Call *c, int upper) {
   }
   TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
   p = nc_data(y);
-  for (int64_t i = 0; i < n && !nc_interrupted; i++) {
+  for (int64_t i = first; i < last && !nc_interrupted; i++) {
     extent(&from, &to, i, m, offset, upper);
     for (; from < to; from++, p++) {
       p[0] = i + 1;

@@ -61,8 +61,8 @@
 #define sinpi(x)        ((T)nc_sinpi(x))
 #define cospi(x)        ((T)nc_cospi(x))
 #define digamma(x)      ((T)nc_digamma(x))
-#define trigamma(x)     ((T)nc_zeta(2, x))
-#define zeta(s, q)      ((T)nc_zeta(s, q))
+#define trigamma(x)     ((T)nc_zeta(K(2), x))
+#define zeta(s, q)      ((T)nc_zeta(K(s), K(q)))
 #define erfinv(x)       ((T)nc_erfinv(x))
 #define i0(x)           ((T)nc_i0(x))
 #define i1(x)           ((T)nc_i1(x))
@@ -70,14 +70,19 @@
 #define i1e(x)          ((T)nc_i1e(x))
 
 #ifdef __CUDACC__        /* large: kernels call them, rather than hold copies */
-#undef SCALAR
-#define SCALAR static inline __noinline__ __host__ __device__
+#define SPECIAL static inline __noinline__ __host__ __device__
+#else
+#define SPECIAL SCALAR
 #endif
-#include "special.h"
-#ifdef __CUDACC__
-#undef SCALAR
-#define SCALAR static inline __host__ __device__
+#define T double
+#include "special.inc"
+#undef T
+#ifdef __cplusplus
+#define T float
+#include "special.inc"
+#undef T
 #endif
+#undef SPECIAL
 
 /*
 ** Half precision, by integer arithmetic, so that every compiler rounds alike

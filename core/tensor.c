@@ -52,7 +52,7 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes) {
 /* A tensor is too large for device d, which has failed, or for any. */
 static int toolarge(const Device *d, DType type, int nd,
                     const int64_t size[]) {
-  char shape[NC_TEXT], want[NC_TEXT], have[NC_TEXT], why[256];
+  char shape[NC_TEXT], want[NC_TEXT], have[NC_TEXT], why[512];
   double bytes = (double)nc_dtypesize(type);
   for (int i = 0; i < nd; i++) bytes *= (double)size[i];
   nc_shapetext(shape, nd, size);

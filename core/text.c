@@ -165,7 +165,7 @@ static int expression(Reader *r, Value *v);
 /* What stands in brackets behind a word. */
 static int call(Reader *r, const char *word, size_t length, Value *out) {
   Value v[3];
-  Op op;
+  Op op = OP_clone;
   int n = 0, status = NC_OK;
   memset(v, 0, sizeof v);
   do status = expression(r, &v[n++]);

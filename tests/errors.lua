@@ -239,7 +239,7 @@ error: a nil is no index: use an integer, {first, last}, {}, a tensor or a text
   at stdin:1   for row in a do end
   self   a  float32[3x4] cpu
   hint: for i, row in pairs(a) do ... end]=])
-check("nacre.nn.Linear(2)", "error: nacre has no 'nn'")
+check("nacre.nn.Linear(2)", "error: nacre.nn has no function 'Linear'")
 check("local s = 'a: ' .. a", [=[
 error: ..: a tensor is joined with tensors only, not with a string
   at stdin:1   local s = 'a: ' .. a

@@ -35,6 +35,13 @@ do -- triangles and diagonals
      "{{false,false},{true,false}}")
   is(nacre.tril_indices(2, 3), "{{1,2,2},{1,1,2}}")
   is(x[nacre.triu_indices(2, 3, 1):unbind()], "{1,2,5}")
+  local most = math.maxinteger        -- no row is looked at in vain
+  shape(nacre.tril_indices(most, 0), 2, 0)
+  shape(nacre.tril_indices(most, 9, math.mininteger), 2, 0)
+  shape(nacre.triu_indices(most, 3), 2, 6)
+  shape(nacre.triu_indices(3, most, most), 2, 0)
+  assert(not pcall(nacre.tril_indices, most, 1))
+  shape(nacre.ones(1):combinations(1 << 20, true), 1, 1 << 20)
   is(x:diag(), "{0,4}")
   assert(not shares(x:diag(), x))
   is(nacre.tensor({ 1, 2 }):diag(-1), "{{0,0,0},{1,0,0},{0,2,0}}")

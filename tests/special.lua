@@ -101,6 +101,10 @@ for _, v in ipairs {
   { 1.5, 3.2, 1.2121121796418684 },
   { 7, 2, 0.0083492773819228268 },
   { 3, 40.5, 0.00031245118966461645 },
+  { 7, -10.5, 9.2741408342912962e-08 },
+  { 2, -1e-10, 99999999999999992715.0 },
+  { 2, 1e-10 - 3, 99999983451927853975.0 },
+  { 3, -1e-17, -1e51 },
 } do
   near(nacre.zeta(v[1], T({ v[2] }, { dtype = "float64" }))[1], v[3], "zeta")
 end
@@ -117,6 +121,7 @@ for _, v in ipairs {
   near(nacre.polygamma(v[1], x)[1], v[3], "polygamma " .. v[1])
   assert(x:polygamma(v[1]) == nacre.polygamma(v[1], x))
 end
+is(nacre.zeta(255, T { -10.5, -10.75, -10.25, -1 }), "{0.0,-inf,inf,inf}")
 fails("needs an integer from 0 on and a tensor", nil, nacre.polygamma, -1,
       T { 1.0 })
 near(T({ 5.0 }, { dtype = "float64" }):mvlgamma(1)[1], math.log(24), "mvlgamma")

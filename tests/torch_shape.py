@@ -179,7 +179,7 @@ def as_strided(r):
     x = r.tensor(shape=r.shape(most=2, least=1, empty=0))
     size = [r.integer(1, 3) for _ in range(r.integer(1, 3))]
     step = [r.integer(0, 2) for _ in size]
-    return Case(f"a:contiguous():as_strided({lua(size)}, {lua(step)})", [x],
+    return Case(f"a:contiguous():clone():as_strided({lua(size)}, {lua(step)})", [x],
                 lambda a: a.contiguous().clone().as_strided(size, step),
                 times=8, grad=False)
 

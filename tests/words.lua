@@ -255,10 +255,12 @@ local function zetaall(s, q)
   if q > 0 then return zeta(s, q) end
   if q == F.floor(q) then return inf end
   if s ~= F.floor(s) then return 0 / 0 end
-  local m = F.ceil(-q)
-  local f = q + m
-  local low = zeta(s, 1 - f) - zeta(s, 1 - f + m)
-  return zeta(s, f) + (s / 2 == F.floor(s / 2) and low or -low)
+  local d = -q - F.floor(-q)
+  local low, high, rest = zeta(s, d), zeta(s, 1 - d), zeta(s, 1 - q)
+  if s / 2 == F.floor(s / 2) then return high + low - rest end
+  if d == 0.5 then return rest end
+  if low == inf and high == inf then return copysign(inf, d - 0.5) end
+  return high - low + rest
 end
 
 function F.trigamma(x) return zetaall(2.0, x) end
