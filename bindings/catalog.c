@@ -209,7 +209,8 @@ int nl_info(lua_State *L) {
   if (lua_isfunction(L, 1)) return nl_composedinfo(L, 1);
   const char *given = luaL_checkstring(L, 1), *name = basename(L, given);
   size_t n = strlen(name);
-  int op = findrow(name, n), f = findfamily(name, n), where = NL_FUNCTION | NL_METHOD;
+  int op = findrow(name, n), f = findfamily(name, n);
+  int where = NL_FUNCTION | NL_METHOD;
   const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
   Signature s;
   if (name != given && !pushinto(L, name, n)) return 0;

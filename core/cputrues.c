@@ -57,7 +57,8 @@ static void offsetchunks(void *ctx, int64_t begin, int64_t end) {
   for (int64_t c = begin; c < end && !nc_interrupted; c++) {
     int64_t k = t->before[c], stop = t->before[c + 1], i = c * CHUNK;
     while (k < stop) {
-      int64_t from = coordinates(t, i, at), n = t->as->size[last] - from, base = 0;
+      int64_t from = coordinates(t, i, at), base = 0;
+      int64_t n = t->as->size[last] - from;
       for (int d = 0; d <= last; d++) base += at[d] * t->as->step[d];
       for (int64_t j = 0; j < n && k < stop; j++) {
         t->y[k] = base + j * step;    /* stays only if there is a true */

@@ -36,9 +36,9 @@ typedef struct Loop {
 
 /*
 ** Along dimensions.  x has any strides.  Those that give a line for a line
-** (softmax, log_softmax, and the cumulative ones) work along the one dimension of `dims' and
-** fill y, dense, in the shape and type of x.  The others fold the dimensions
-** of the mask `dims' (all bits set: all of them): y is dense, of x's type,
+** (softmax, log_softmax, and the cumulative ones) work along the one dimension
+** of `dims' and fill y, dense, in the shape and type of x.  The others fold
+** the dimensions of the mask `dims' (all bits set: all of them): y is dense, of x's type,
 ** and at, dense int64, takes positions, 1-based, counted row by row through
 ** the folded dimensions in their order.  Their elements are those of x
 ** without the folded dimensions (x->size, in order); kept dimensions of size

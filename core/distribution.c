@@ -273,6 +273,7 @@ int nc_op_multinomial(Call *c) {
            "too few weights are above 0");
   }
   at = NULL;
-  if (w.status == NC_OK) at = again ? fallen(&w, c, p, n) : largest(&w, c, p, n);
+  if (w.status == NC_OK)
+    at = again ? fallen(&w, c, p, n) : largest(&w, c, p, n);
   return nc_ended(&w, c, at, 1);
 }

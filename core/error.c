@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor.h"
+#include "op.h"
 
 static _Thread_local Error record;
 
@@ -61,4 +61,16 @@ const char *nc_errname(int code) {
   static const char *const names[] = { "OK", NC_ERRORS(X) };
 #undef X
   return code >= 0 && code < NC_ERRCOUNT ? names[code] : "?";
+}
+
+int nc_blamed(int r, const char *op, const Arg in[], int n) {
+  char role[16];
+  if (r == NC_OK || r == NC_EINTR) return r;
+  if (nc_lasterror()->op[0] == '\0') nc_blameop(op);
+  if (nc_lasterror()->n > 0) return r;
+  for (int j = 0; j < n; j++) {
+    snprintf(role, sizeof role, j ? "arg %d" : "self", j);
+    if (in[j].t) nc_blame(role, in[j].t);
+  }
+  return r;
 }

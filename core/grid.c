@@ -298,7 +298,8 @@ static int triangle(Call *c, int upper) {
   r = nc_interrupted ? nc_fail(NC_EINTR, "interrupted")
                      : nc_todevice(&there, y, d);
   nc_release(y);
-  if (r == NC_OK) r = nc_cast(&c->out[0], there, type == DT_NONE ? DT_i64 : type);
+  if (r == NC_OK)
+    r = nc_cast(&c->out[0], there, type == DT_NONE ? DT_i64 : type);
   nc_release(there);
   return r;
 }

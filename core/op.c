@@ -6,7 +6,6 @@
 #include "op.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "grad.h"
@@ -388,18 +387,6 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   if (r != NC_OK) {
     nc_release(*y);
     *y = NULL;
-  }
-  return r;
-}
-
-int nc_blamed(int r, const char *op, const Arg in[], int n) {
-  char role[16];
-  if (r == NC_OK || r == NC_EINTR) return r;
-  if (nc_lasterror()->op[0] == '\0') nc_blameop(op);
-  if (nc_lasterror()->n > 0) return r;
-  for (int j = 0; j < n; j++) {
-    snprintf(role, sizeof role, j ? "arg %d" : "self", j);
-    if (in[j].t) nc_blame(role, in[j].t);
   }
   return r;
 }

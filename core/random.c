@@ -188,7 +188,8 @@ int nc_op_randperm(Call *c) {
   if (r == NC_OK) r = nc_new(&p, &nc_cpu, DT_i64, 1, &n);
   if (r == NC_OK) r = nc_shuffle(nc_data(p), n, nc_generatorof(c));
   if (r == NC_OK) r = nc_cast(&cast, p, t);
-  if (r == NC_OK) r = nc_todevice(&c->out[0], cast, where ? where : nc_defaultdevice);
+  if (r == NC_OK)
+    r = nc_todevice(&c->out[0], cast, where ? where : nc_defaultdevice);
   if (r == NC_OK) nc_count(n, 2 * n * nc_dtypesize(DT_i64));
   nc_release(p);
   nc_release(cast);

@@ -41,7 +41,8 @@ static int someelements(const Tensor *x, unsigned dims) {
 /* positions (1-based) and, if y is not NULL, values, of one or all dims */
 static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
                    int keepdim, int low) {
-  LineCall l = { .op = low ? LINE_SMALLEST : LINE_LARGEST, .x = x, .dims = dims };
+  LineCall l = { .op = low ? LINE_SMALLEST : LINE_LARGEST, .x = x,
+                 .dims = dims };
   int r = someelements(x, dims);
   if (r == NC_OK) r = newresult(&l.at, x, dims, keepdim, DT_i64);
   if (r == NC_OK && y) r = newresult(&l.y, x, dims, keepdim, x->dtype);

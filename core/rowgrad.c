@@ -164,7 +164,8 @@ static int rowgrad(Tensor **d, const RowInfo *k, int j, const Value letter[],
     return nc_fail(NC_EVALUE, "%s has no gradient with respect to operand %d",
                    nc_opinfo[k->op].name, j + 1);
   n = operands(in, text, letter);
-  if ((choose && in[1].t == NULL) || !fused(in, n)) return nc_evaluate(d, text, letter);
+  if ((choose && in[1].t == NULL) || !fused(in, n))
+    return nc_evaluate(d, text, letter);
   TRY(nc_newlike(d, g, m->nd == g->nd ? m->dtype : g->dtype));
   r = nc_runpart(*d, k->op, j + 1, g->dtype, in, n, k->par);
   if (r != NC_OK) {

@@ -182,7 +182,8 @@ static Tensor *embedded(Draft *w, Tensor *x, int64_t offset, int64_t dim1,
   }
   if ((w->status = nc_dim(&a, dim1, nd)) != NC_OK) return NULL;
   if ((w->status = nc_dim(&b, dim2, nd)) != NC_OK) return NULL;
-  if (a == b) w->status = nc_fail(NC_EINDEX, "dim1 and dim2 are both %d", a + 1);
+  if (a == b)
+    w->status = nc_fail(NC_EINDEX, "dim1 and dim2 are both %d", a + 1);
   for (int d = 0, from = 0; d < nd; d++)
     if (d != a && d != b) size[d] = x->size[from++];
   size[a] = offset < 0 ? -offset : offset;

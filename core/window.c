@@ -150,7 +150,7 @@ static int as_strided(Call *c) {
   const Arg *size = &c->arg[1], *step = &c->arg[2];
   const int64_t offset = c->arg[3].given ? c->arg[3].s.i : x->offset;
   const int64_t have = x->data->bytes / nc_dtypesize(x->dtype);
-  int64_t end, n;
+  int64_t end = 0, n;
   int yes;
   if (size->n != step->n)
     return nc_fail(NC_ESHAPE, "%d sizes and %d strides", size->n, step->n);

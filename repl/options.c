@@ -190,7 +190,7 @@ static int tests(Options *o, int i) {
 
 int sh_options(Options *o, char **argv) {
   Option x;
-  int i = argv[0] != NULL, more;
+  int i = argv[0] != NULL, more = 0;
   memset(o, 0, sizeof *o);
   o->argv = argv;
   while (!o->test && (more = sh_nextoption(argv, &i, &x)) > 0)

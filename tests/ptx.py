@@ -6,12 +6,11 @@ machine code:
     ptx.py PLUGIN [--table]
     ptx.py --self-test NVCC     sees what it must in kernels that are wrong
 
-* No kernel computes in float64 but those named so (f64): a stray constant or
-  parameter in double makes a kernel many times slower and no test fails. Such
-  numbers may be moved and converted, since operands may have that type. The
-  way in which CUDA itself reduces large arguments of sin, cos and tan is known
-  by its one constant. Rows that use a function which core/scalar.h has in
-  double alone may do as it does.
+* No kernel computes in float64, itself or in what it calls, but those named so
+  (f64): a stray constant or parameter in double makes a kernel many times
+  slower and no test fails. Such numbers may be moved and converted, since
+  operands may have that type. The way in which CUDA itself reduces large
+  arguments of sin, cos and tan is known by its one constant.
 * The registers of a block of the largest size that a kernel may be launched
   with are there.
 
@@ -37,7 +36,6 @@ ARITHMETIC = re.compile(
 TRIGONOMETRY = "0d3BF921FB54442D19"
 # Kernels that are in double for every type: sequences (start + i*step).
 DOUBLE = ["fill3Run"]
-CORE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "core")
 
 
 def unpacked(data):
@@ -71,43 +69,47 @@ def entries(data):
 
 
 def kernels_of(ptx):
-    """Name and body of each kernel and function."""
+    """What it is ("entry" or "func"), name and text of each function."""
     text = ptx.rstrip(b"\0").decode()
-    parts = re.split(r"^(?:\.visible |\.weak |\.extern )*\.(?:entry|func)\b",
+    parts = re.split(r"^(?:\.visible |\.weak |\.extern )*\.(entry|func)\b",
                      text, flags=re.M)
-    for part in parts[1:]:
+    for kind, part in zip(parts[1::2], parts[2::2]):
         name = re.search(r"(?:\(.*?\)\s*)?([\w$]+)", part, re.S).group(1)
-        yield name, part
+        yield kind, name, part
 
 
-def rows_in_double():
-    """The rows of ops.def with a word that scalar.h computes in double."""
-    with open(os.path.join(CORE, "scalar.h"), encoding="utf-8") as f:
-        words = re.findall(r"^#define (\w+)\(.*\(\(T\)nc_", f.read(), re.M)
-    with open(os.path.join(CORE, "ops.def"), encoding="utf-8") as f:
-        rows = re.findall(r"^[A-Z]+ *\((\w+),(.*?)(?=^[A-Z/]|\Z)", f.read(),
-                          re.M | re.S)
-    return [f"_{name}_" for name, text in rows
-            if any(re.search(rf"\b{word}\(", text) for word in words)]
+def doubles(text):
+    """The float64 arithmetic in a text."""
+    return [m.group(0).strip() for m in ARITHMETIC.finditer(text)
+            if TRIGONOMETRY not in m.group(2)]
 
 
-def doubles(name, body, allowed=(), callees=()):
-    """The float64 arithmetic that is not to be there."""
-    if "f64" in name or name.startswith("__internal_") or \
-            any(part in name for part in allowed):
-        return []
-    return [m.group(0).strip() for m in ARITHMETIC.finditer(body)
-            if TRIGONOMETRY not in m.group(2)] + \
-        [f"it calls {f}" for f in callees if re.search(rf"\b{f}\b", body)]
+def calls(text, names):
+    """Those of some functions that a text calls."""
+    return sorted(names & set(re.findall(r"[\w$]+", text))) \
+        if "call" in text else []
 
 
-def wrong_doubles(ptx, allowed):
+def functions_in_double(functions):
+    """Those that compute in float64, or call one that does."""
+    found = {name for name, text in functions if doubles(text)}
+    more = found
+    while more:
+        more = {name for name, text in functions if calls(text, more)} - found
+        found |= more
+    return found
+
+
+def wrong_doubles(ptx):
     """A line for each thing that is wrong in a piece of PTX."""
     all_of = list(kernels_of(ptx))
-    callees = [name for name, text in all_of if name.startswith("__internal_")
-               and ARITHMETIC.search(text)]
-    return [f"{name}: computes in float64: {line}" for name, text in all_of
-            for line in doubles(name, text, allowed, callees)[:2]]
+    callees = functions_in_double([(name, text) for kind, name, text in all_of
+                                   if kind == "func"])
+    return [f"{name}: computes in float64: {line}" for kind, name, text in
+            all_of if kind == "entry" and "f64" not in name and
+            not any(part in name for part in DOUBLE)
+            for line in (doubles(text) +
+                         [f"it calls {f}" for f in calls(text, callees)])[:2]]
 
 
 def sections(elf):
@@ -152,11 +154,11 @@ def main(path, table):
     with open(path, "rb") as f:
         data = f.read()
     seen, used, wrong = set(), [], []
-    allowed = DOUBLE + rows_in_double()
     for kind, arch, body in entries(data):
         if kind == PTX:
-            seen.update(name for name, _ in kernels_of(body))
-            wrong += wrong_doubles(body, allowed)
+            seen.update(name for kind, name, _ in kernels_of(body)
+                        if kind == "entry")
+            wrong += wrong_doubles(body)
         elif kind == CUBIN:
             for name, registers, threads in resources(body):
                 used.append((registers, threads, arch, name))
@@ -184,6 +186,9 @@ __global__ void cast_f32(float *p, double *q) { p[0] = (float)q[0]; }
 __global__ void wrong_f32(float *p) { p[0] = p[0] + 0.1; }
 __global__ void worse_f32(float *p) { p[0] = p[0] > 0.1 ? 1 : 2; }
 __global__ void calls_f32(float *p) { p[0] = (float)pow((double)p[0], p[1]); }
+__device__ __noinline__ double half(double x) { return x / 2; }
+__device__ __noinline__ float quarter(float x) { return half(x) / 2; }
+__global__ void hides_f32(float *p) { p[0] = quarter(p[0]); }
 __global__ void __launch_bounds__(1024) full_f32(float *p) { p[0] = 1; }
 """
 
@@ -201,11 +206,11 @@ def self_test(nvcc):
             pieces = list(entries(f.read()))
     wrong = {re.search(r"[a-z]+_f\d\d", line).group(0)
              for kind, _, body in pieces if kind == PTX
-             for line in wrong_doubles(body, [])}
-    assert wrong == {"wrong_f32", "worse_f32", "calls_f32"}, wrong
+             for line in wrong_doubles(body)}
+    assert wrong == {"wrong_f32", "worse_f32", "calls_f32", "hides_f32"}, wrong
     found = [use for kind, _, body in pieces if kind == CUBIN
              for use in resources(body)]
-    assert len(found) == 7, found
+    assert len(found) == 8, found
     assert all(0 < registers < 64 and threads == 1024
                for _, registers, threads in found), found
     print("ok")

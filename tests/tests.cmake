@@ -12,7 +12,8 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index pick shape matmul random distribution npy display errors grad_rows grad_families
+    index pick shape matmul random distribution npy display errors grad_rows
+    grad_families
     einsum linalg nn
     sort scan special)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
@@ -98,7 +99,8 @@ endif()
 if(TARGET PkgConfig::CMOCKA)
   foreach(name file npy philox save)
     add_executable(test_${name} ${TESTS}/unit/test_${name}.c)
-    target_link_libraries(test_${name} PRIVATE nacre_core_apart PkgConfig::CMOCKA)
+    target_link_libraries(test_${name} PRIVATE nacre_core_apart
+      PkgConfig::CMOCKA)
     set_target_properties(test_${name} PROPERTIES
       INTERPROCEDURAL_OPTIMIZATION OFF
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
