@@ -122,7 +122,7 @@ static Tensor *astensor(Draft *w, const Arg *a, const Device *d, DType type) {
 }
 
 static Tensor *among(Draft *w, Tensor *x, Tensor *set) {
-  Tensor *at = NULL, *sorted = NULL, *found = NULL, *places;
+  Tensor *at = NULL, *sorted = NULL, *found = NULL, *places = NULL;
   Arg v = { .t = x };
   if (w->status != NC_OK) return NULL;
   w->status = nc_sortpart(&sorted, &places, set, 0, 0, 0, set->size[0]);

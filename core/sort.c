@@ -36,7 +36,10 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
   Sorting s = { .x = x, .dim = dim, .descending = descending, .from = from,
                 .keep = keep };
   const Device *d = nc_device(x);
-  int r = newpart(&s.at, x, DT_i64, dim, keep);
+  int r;
+  *at = NULL;
+  if (y) *y = NULL;
+  r = newpart(&s.at, x, DT_i64, dim, keep);
   if (x->nd == 0) s.keep = 1;           /* there is nothing else to give */
   if (r == NC_OK && y) r = newpart(&s.y, x, x->dtype, dim, keep);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype) + 8 * keep);

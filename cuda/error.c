@@ -103,11 +103,15 @@ Flag *nc_flag(const Device *d) {
   return gpuof(d)->flagthere;
 }
 
+/* The host looks without an order between it and the streams; what was written
+   is complete when they have come to an end. */
 int nc_flagged(Gpu *g) {
   Flag f;
-  if (g->flag == NULL || !*(volatile int *)&g->flag->set) return NC_OK;
+  if (g->flag == NULL || !__atomic_load_n(&g->flag->set, __ATOMIC_ACQUIRE))
+    return NC_OK;
+  TRY(nc_waitidle(g));
   f = *g->flag;
-  *(volatile int *)&g->flag->set = 0;
+  __atomic_store_n(&g->flag->set, 0, __ATOMIC_RELEASE);
   if (f.kind == FLAG_INDEX)
     return nc_hostside->outside(f.value, f.size, f.dim, f.nd);
   return nc_fail(f.code, "%s", texts[f.text]);

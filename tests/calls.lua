@@ -94,36 +94,7 @@ local function value(p, dtype)
   return 1                    -- dim dims index int ints num
 end
 
--- Calls whose operands must fit each other more closely.
-local special = {
-  permute = function(t) return { t, { 2, 1 } } end,
-  unflatten = function(t) return { t, 1, { 2, 1 } } end,
-  diagonal = function(t) return { t, 1, 1, 2 } end,
-  randint = function() return { 1, 9, { 2, 2 } } end,
-  randint_like = function(t) return { t, 1, 9 } end,
-  bmm = function(t) return { t:reshape(1, 2, 2), t:reshape(1, 2, 2) } end,
-  mv = function(t) return { t, t:select(1, 1) } end,
-  dot = function(t) return { t:select(1, 1), t:select(1, 2) } end,
-  outer = function(t) return { t:select(1, 1), t:select(1, 2) } end,
-  _conv = function(t)
-    t = t:reshape(1, 1, 2, 2)
-    return { t, t, { 1, 1, 0, 0, 1, 1, 2, 2 }, 1 }
-  end,
-  _conv_input = function(t)
-    t = t:reshape(1, 1, 2, 2)
-    return { t, t, { 1, 1, 0, 0, 1, 1, 3, 3 }, 1 }
-  end,
-  _conv_weight = function(t)
-    t = t:reshape(1, 1, 2, 2)
-    return { t, t, { 1, 1, 0, 0, 1, 1, 1, 1 }, 1 }
-  end,
-  _pool_places = function(t) return { t:reshape(1, 1, 2, 2), 2, 1, 0, 1 } end,
-  _max_pool = function(t) return { t:reshape(1, 1, 2, 2), 2, 1, 0, 1 } end,
-  _lapack_lusolve = function(t)
-    return { t, nacre.tensor({ 1, 2 }, { dtype = "int32" }), t }
-  end,
-  uniform_ = function(t) return { t, 0, 1 } end,
-}
+local special = dofile(here .. "samples.lua")
 
 -- The arguments of a call that succeeds, all positional ones that are needed;
 -- `full': the optional positional ones too.
