@@ -174,7 +174,7 @@ static void call(const Plan *p, int64_t n, void *v[]) {
     p->f(n, v, p->k->par);
     return;
   }
-  for (int i = 0; i < NC_GRADSLOTS; i++) all[i] = v[1];
+  for (int i = 0; i < NC_GRADSLOTS; i++) all[i] = v[0];
   for (int j = 0; j < p->k->nargs; j++) all[p->slot[j]] = v[j];
   p->f(n, all, p->k->par);
 }

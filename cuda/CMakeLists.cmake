@@ -74,7 +74,6 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   if(NACRE_CUDA_ALL)
     set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real
       100-real 120)
-    set(compress --compress-mode=size)
   else()
     set(CMAKE_CUDA_ARCHITECTURES ${NACRE_CUDA_ARCH})
   endif()
@@ -112,7 +111,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   set(host -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno
     -fwrapv)
   list(JOIN host "," host)
-  set(options -Werror=all-warnings -Xptxas=-warn-spills ${compress}
+  set(options -Werror=all-warnings -Xptxas=-warn-spills --compress-mode=size
     -Xcompiler=${host})
   set_property(TARGET nacre_cuda PROPERTY COMPILE_OPTIONS
     "$<$<COMPILE_LANGUAGE:C>:${CUDA_C_OPTIONS}>"

@@ -222,6 +222,7 @@ for _, op in ipairs(C.all()) do
     calls = calls + 1
     try(f, ...)
     if op.into then try(op.into, ...) end
+    pcall(nacre.synchronize)  -- a device may say later what is wrong
   end
   attempt()
   local args = C.sample(op, true)

