@@ -422,7 +422,7 @@ static void test_places(void **unused) {
   g.given = given.gpu;
   ok(d->places(d, &g));       /* told by who waits */
   assert_int_equal(d->synchronize(d), NC_EINDEX);
-  says("index 51 of 50 in dim 2 of 2");
+  says("index 51 is outside dim 2 of size 50");
   ok(d->synchronize(d));      /* once */
   drop(of);
   drop(given);
