@@ -4,6 +4,7 @@
 ** kernels do the rest.
 */
 #include "op.h"
+#include "portable.h"
 
 #include <math.h>
 #include <string.h>
@@ -435,16 +436,12 @@ static int marked(const Arg in[], int n, const Tensor *out) {
   return is && nc_gradoff == 0;
 }
 
-int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
-             Tensor *out) {
-  const int n = nc_arity(op);
+/* Apart from nc_apply: the usual call needs no room for it. */
+static NC_NOINLINE int general(Tensor **y, Op op, const Arg given[], int n,
+                               const double par[2], Tensor *out) {
   Tensor *copy[NC_MAXIN] = { NULL };
   Arg in[NC_MAXIN];
   int r;
-  *y = NULL;
-  if (marked(given, n, out)) return nc_applyrecorded(y, op, given, par, out);
-  if (usual(y, op, given, n, par, out, &r))
-    return r == NC_OK ? r : nc_blamed(r, nc_opinfo[op].name, given, n);
   for (int j = 0; j < n; j++) {
     in[j].t = given[j].t;
     in[j].s = given[j].s;
@@ -452,6 +449,17 @@ int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
   r = apply(y, op, in, n, par, out, copy);
   for (int j = 0; j < n; j++) nc_release(copy[j]);
   return nc_blamed(r, nc_opinfo[op].name, given, n);
+}
+
+int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
+             Tensor *out) {
+  const int n = nc_arity(op);
+  int r;
+  *y = NULL;
+  if (marked(given, n, out)) return nc_applyrecorded(y, op, given, par, out);
+  if (usual(y, op, given, n, par, out, &r))
+    return r == NC_OK ? r : nc_blamed(r, nc_opinfo[op].name, given, n);
+  return general(y, op, given, n, par, out);
 }
 
 int nc_apply1(Tensor **y, Op op, Tensor *x) {

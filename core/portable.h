@@ -7,10 +7,12 @@
 #define NC_INLINE static inline __attribute__((always_inline))
 #define NC_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NC_PURE __attribute__((const))
+#define NC_NOINLINE __attribute__((noinline))
 #else
 #define NC_INLINE static inline
 #define NC_UNLIKELY(x) (x)
 #define NC_PURE
+#define NC_NOINLINE
 #endif
 
 /* A result is one of the operands or apart from all of them. */
