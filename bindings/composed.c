@@ -38,7 +38,9 @@ static void run(lua_State *L, const char *name) {
 /* Pushes the table that composed.lua fills: functions, methods, info. */
 static void pushall(lua_State *L) {
   static const char *const part[] = { "nacre.products", "nacre.functional",
-                                      "nacre.losses", "nacre.linalg" };
+                                      "nacre.images", "nacre.losses",
+                                      "nacre.linalg", "nacre.decompositions",
+                                      "nacre.norms" };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);

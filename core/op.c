@@ -4,12 +4,13 @@
 ** kernels do the rest.
 */
 #include "op.h"
-#include "portable.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "grad.h"
+#include "loop.h"
+#include "portable.h"
 
 #define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                      \
   { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 },     \
@@ -70,44 +71,6 @@ static int sameshape(const Tensor *t, int nd, const int64_t size[]) {
   return same;
 }
 
-/* Moves dimension d of a loop to `to'. */
-static void movedim(Loop *k, int d, int to) {
-  if (d == to) return;
-  k->size[to] = k->size[d];
-  for (int j = 0; j < k->nargs; j++) k->step[j][to] = k->step[j][d];
-}
-
-/* Joins neighbouring dimensions from..to-1 along which every operand runs
-   evenly; returns how many are left. */
-static int collapse(Loop *k, int from, int to) {
-  int last = from;
-  for (int d = from + 1; d < to; d++) {
-    int even = 1;
-    for (int j = 0; j < k->nargs; j++)
-      even &= k->step[j][d] == k->step[j][last] * k->size[last];
-    if (even)
-      k->size[last] *= k->size[d];
-    else
-      movedim(k, d, ++last);
-  }
-  return to > from ? last + 1 : from;
-}
-
-/* Sorts dimensions from..to-1 so that operand j runs fastest in the first. */
-static void sortdims(Loop *k, int from, int to, int j) {
-  for (int i = from + 1; i < to; i++)
-    for (int d = i; d > from && k->step[j][d] < k->step[j][d - 1]; d--) {
-      int64_t s = k->size[d];
-      k->size[d] = k->size[d - 1];
-      k->size[d - 1] = s;
-      for (int a = 0; a < k->nargs; a++) {
-        s = k->step[a][d];
-        k->step[a][d] = k->step[a][d - 1];
-        k->step[a][d - 1] = s;
-      }
-    }
-}
-
 /* Adds dimension d of y to a loop whose operands broadcast to y. */
 static void adddim(Loop *k, const Tensor *y, const Arg in[], int d) {
   k->size[k->nd] = y->size[d];
@@ -129,26 +92,6 @@ static int dense(const Tensor *y, const Arg in[], int n) {
   return 1;
 }
 
-/* Operand j of the loop: a tensor, or the number v. */
-static void operand(Loop *k, int j, const Tensor *t, const Scalar *v) {
-  k->p[j] = t ? nc_data(t) : NULL;
-  k->type[j] = t ? t->dtype : k->work;
-  if (t == NULL) k->number[j] = nc_asworked(*v, k->work);
-}
-
-static void operands(Loop *k, const Tensor *y, const Arg in[], int n) {
-  k->nargs = n + 1;
-  operand(k, 0, y, NULL);
-  for (int j = 0; j < n; j++) operand(k, j + 1, in[j].t, &in[j].s);
-}
-
-static int64_t traffic(const Tensor *y, const Arg in[], int n) {
-  int64_t bytes = nc_numel(y) * nc_dtypesize(y->dtype);
-  for (int j = 0; j < n; j++)
-    if (in[j].t) bytes += nc_numel(in[j].t) * nc_dtypesize(in[j].t->dtype);
-  return bytes;
-}
-
 /* Runs a row, or a part of its gradient, over operands that lie like y,
    without gaps. */
 static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
@@ -165,11 +108,11 @@ static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
   k.par[1] = par ? par[1] : 0;
   if (k.n == 0) return NC_OK;
   k.nargs = n + 1;
-  operand(&k, 0, y, NULL);
+  nc_operand1(&k, 0, y, NULL);
   k.step[0][0] = 1;
   for (int j = 1; j <= n; j++) {
     const Tensor *t = in[j - 1].t;
-    operand(&k, j, t, &in[j - 1].s);
+    nc_operand1(&k, j, t, &in[j - 1].s);
     k.step[j][0] = t != NULL;
     if (t) bytes += nc_dtypesize(t->dtype);
   }
@@ -194,12 +137,12 @@ int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
   k.par[0] = par ? par[0] : 1;
   k.par[1] = par ? par[1] : 0;
   if (k.n == 0) return NC_OK;
-  operands(&k, y, in, n);
+  nc_operands(&k, y, in, n);
   for (int d = y->nd - 1; d >= 0; d--)
     if (y->size[d] != 1) adddim(&k, y, in, d);
-  sortdims(&k, 0, k.nd, 0);
-  k.nd = collapse(&k, 0, k.nd);
-  nc_count(op == OP_clone ? 0 : k.n, traffic(y, in, n));
+  nc_sortdims(&k, 0, k.nd, 0);
+  k.nd = nc_collapse(&k, 0, k.nd);
+  nc_count(op == OP_clone ? 0 : k.n, nc_traffic(y, in, n));
   return nc_device(y)->run(nc_device(y), &k);
 }
 
@@ -257,7 +200,7 @@ static const Tensor *model(const Arg in[], int n, int nd,
   return NULL;
 }
 
-static int writtenon(const Tensor *out, const Device *d) {
+int nc_writtenon(const Tensor *out, const Device *d) {
   if (nc_device(out) == d) return NC_OK;
   return nc_fail(NC_EDEVICE, "the result is on %s, what it is written to is on "
                  "%s", d->name, nc_device(out)->name);
@@ -271,7 +214,7 @@ static int target(Tensor **y, Tensor *out, const Device *d, const Arg in[],
   TRY(nc_broadcast(in, n, &nd, size));
   if (out) {
     TRY(nc_checkout(out, result, nd, size));
-    TRY(writtenon(out, d));
+    TRY(nc_writtenon(out, d));
     nc_retain(*y = out);
     return NC_OK;
   }
@@ -470,139 +413,4 @@ int nc_apply1(Tensor **y, Op op, Tensor *x) {
 int nc_apply2(Tensor **y, Op op, Tensor *a, Tensor *b) {
   Arg in[2] = { { .t = a }, { .t = b } };
   return nc_apply(y, op, in, NULL, NULL);
-}
-
-/*
-** Reductions
-*/
-int nc_dimmask(unsigned *mask, const Arg *a, int nd) {
-  *mask = a->n > 0 ? 0 : ~0u;
-  for (int i = 0; i < a->n; i++) {
-    int d;
-    TRY(nc_dim(&d, a->list[i], nd));
-    if (*mask >> d & 1)
-      return nc_fail(NC_EINDEX, "dim %d is given twice", d + 1);
-    *mask |= 1u << d;
-  }
-  return NC_OK;
-}
-
-void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
-                     int64_t size[]) {
-  *nd = 0;
-  for (int d = 0; d < x->nd; d++) {
-    int folds = dims >> d & 1;
-    if (!folds || keepdim) size[(*nd)++] = folds ? 1 : x->size[d];
-  }
-}
-
-/* Adds the dimensions of x that fold, or do not, to a loop. */
-static void foldloop(Loop *k, const Tensor *x, const Tensor *y, unsigned dims,
-                     int keepdim, int folds) {
-  int first = k->nd, out = y->nd;
-  for (int d = x->nd - 1; d >= 0; d--) {
-    int is = (int)(dims >> d & 1);
-    if (!is || keepdim) out--;
-    if (is != folds || x->size[d] == 1) continue;
-    k->size[k->nd] = x->size[d];
-    k->step[0][k->nd] = folds ? 0 : y->step[out];
-    k->step[1][k->nd] = x->step[d];
-    k->nd++;
-  }
-  if (folds) sortdims(k, first, k->nd, 1);
-  k->nd = collapse(k, first, k->nd);
-  if (folds) k->nfold = k->nd - first;
-}
-
-static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                  DType result, const double par[2], Tensor *out);
-
-/* Devices fold to the type of the result only: another one by way of it. */
-static int reduceinto(Tensor **y, Op op, Tensor *x, unsigned dims,
-                      int keepdim, DType result, const double par[2],
-                      Tensor *out) {
-  Tensor *t;
-  int r;
-  TRY(reduce(&t, op, x, dims, keepdim, result, par, NULL));
-  r = nc_copy(out, t);
-  nc_release(t);
-  if (r == NC_OK) nc_retain(*y = out);
-  return r;
-}
-
-static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                  DType result, const double par[2], Tensor *out) {
-  Arg in[1] = { { .t = x } };
-  Loop k;
-  int64_t size[NC_MAXDIM];
-  int nd, r;
-  nc_reducedshape(x, dims, keepdim, &nd, size);
-  for (int d = 0; d < x->nd; d++)
-    if ((dims >> d & 1) && x->size[d] == 0 &&
-        nc_opinfo[op].fold[0][0] != '0' && nc_opinfo[op].fold[0][0] != '1')
-      return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
-  if (out) {
-    TRY(nc_checkout(out, result, nd, size));
-    TRY(writtenon(out, nc_device(x)));
-    if (out->dtype != result && nc_device(x) != &nc_cpu)
-      return reduceinto(y, op, x, dims, keepdim, result, par, out);
-    nc_retain(*y = out);
-  } else
-    TRY(nc_new(y, nc_device(x), result, nd, size));
-  memset(&k, 0, sizeof k);
-  k.op = op;
-  k.n = nc_numel(*y);
-  k.par[0] = par ? par[0] : 1;
-  operands(&k, *y, in, 1);
-  k.work = x->dtype;
-  foldloop(&k, x, *y, dims, keepdim, 0);
-  foldloop(&k, x, *y, dims, keepdim, 1);
-  nc_count(nc_numel(x), traffic(*y, in, 1));
-  r = k.n ? nc_device(x)->run(nc_device(x), &k) : NC_OK;
-  if (r != NC_OK) {
-    nc_release(*y);
-    *y = NULL;
-  }
-  return r;
-}
-
-/* The types of a reduction: x is first converted to `cast'. */
-static int reducedtype(DType *cast, DType *result, Op op, Tensor *x,
-                       DType dtype) {
-  Arg in[1] = { { .t = x } };
-  *cast = dtype == DT_NONE ? x->dtype : dtype;
-  if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_NUI)
-    *result = dtype;
-  if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLO) {
-    if (dtype == DT_NONE) TRY(nc_worktype(result, op, in, 1));
-    else if (nc_category(dtype) != NC_FLOAT)
-      return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
-                     nc_dtypename(dtype));
-  } else
-    *result = dtype;
-  if (nc_opinfo[op].types == CLASS_TRU)
-    *result = x->dtype == DT_u8 ? DT_u8 : DT_b8;
-  if (nc_opinfo[op].types == CLASS_CNT) *result = DT_i64;
-  return NC_OK;
-}
-
-int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-              DType dtype, const double par[2], Tensor *out) {
-  Arg in[1] = { { .t = x } };
-  Tensor *t = NULL;
-  DType cast, result;
-  int r;
-  *y = NULL;
-  if (marked(in, 1, out))
-    return nc_reducerecorded(y, op, x, dims, keepdim, dtype, par, out);
-  if ((r = reducedtype(&cast, &result, op, x, dtype)) == NC_OK &&
-      (r = nc_cast(&t, x, cast)) == NC_OK) {
-    Tensor *copy = NULL;
-    if (out && nc_meets(t, out)) r = nc_apply1(&copy, OP_clone, t);
-    if (r == NC_OK)
-      r = reduce(y, op, copy ? copy : t, dims, keepdim, result, par, out);
-    nc_release(copy);
-  }
-  nc_release(t);
-  return nc_blamed(r, nc_opinfo[op].name, in, 1);
 }

@@ -30,6 +30,9 @@ int nc_castable(DType from, DType to);
 int nc_checkout(const Tensor *out, DType result, int nd,
                 const int64_t size[]);
 
+/* Does out lie on device d, where its result comes to be? */
+int nc_writtenon(const Tensor *out, const Device *d);
+
 /* Do the bytes of two tensors meet, without being the same elements? */
 int nc_meets(const Tensor *a, const Tensor *b);
 

@@ -1,0 +1,444 @@
+-- SPDX-License-Identifier: MIT
+-- images.lua - of nacre.nn.functional, what works on signals and images:
+-- convolutions, pooling, other sizes.
+local all = ...
+local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims, all.sametype
+local wide, back = all.wide, all.back
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+-- v, or {v, ...}, as n numbers that are at least `least`
+local function several(op, name, v, n, least)
+  local list = {}
+  if type(v) == "table" and #v ~= n and #v ~= 1 then
+    fail(op, ("%s has %d numbers, not %d"):format(name, #v, n))
+  end
+  for i = 1, n do
+    list[i] = type(v) == "table" and (v[i] or v[1]) or v
+    if list[i] < least then
+      fail(op, ("%s is %d, and must be %d or more"):format(name, list[i], least))
+    end
+  end
+  return list
+end
+
+-- f over a batch; a single image is a batch of one.
+local function batched(t, nd, f)
+  if t:dim() == nd then return f(t) end
+  local y, at = f(t:unsqueeze(1))
+  return y:squeeze(1), at and at:squeeze(1)
+end
+
+-- t with n zeros behind it along dim
+local function extended(t, dim, n)
+  if n == 0 then return t end
+  local size = t:size()
+  size[dim] = n
+  return nacre.cat({ t, nacre.zeros(size, { dtype = t.dtype, device = t.device }) }, dim)
+end
+
+-- ---- convolutions
+
+local function checkconv(op, x, w, bias, nd, groups, transposed)
+  hasdims(op, x, "input", nd + 1, nd + 2)
+  hasdims(op, w, "weight", nd + 2)
+  floats(op, x, "input")
+  sametype(op, x, w, "weight")
+  if bias then sametype(op, x, bias, "bias") end
+  if groups < 1 then fail(op, ("groups is %d, and must be 1 or more"):format(groups)) end
+  local have, want = x:size(-nd - 1), transposed and w:size(1) or w:size(2) * groups
+  if have ~= want then
+    fail(op, ("input has %d channel%s, the weight takes %d in %d group%s")
+             :format(have, have == 1 and "" or "s", want, groups, groups == 1 and "" or "s"),
+         nil, "input", x, "weight", w)
+  end
+  local out = transposed and w:size(2) * groups or w:size(1)
+  if not transposed and out % groups ~= 0 then
+    fail(op, ("weight has %d kernels, no multiple of %d groups"):format(out, groups),
+         nil, "weight", w)
+  end
+  if bias and (bias:dim() ~= 1 or bias:size(1) ~= out) then
+    fail(op, ("bias must have %d elements"):format(out), nil, "bias", bias)
+  end
+end
+
+-- Padding of "same" size; what is odd goes behind.
+local function same(op, x, w, stride, dilation, nd)
+  local padding = {}
+  for i = 1, nd do
+    if stride[i] ~= 1 then
+      fail(op, 'padding "same" needs stride 1, not ' .. stride[i])
+    end
+    local total = dilation[i] * (w:size(2 + i) - 1)
+    padding[i] = total // 2
+    if total % 2 == 1 then
+      x = extended(x, x:dim() - nd + i, 1)
+    end
+  end
+  return x, padding
+end
+
+local function withbias(y, bias, nd)
+  if not bias then return y end
+  local size = { -1 }
+  for i = 1, nd do size[i + 1] = 1 end
+  return y + bias:reshape(size)
+end
+
+local function plane(list, fill)          -- one dimension seen as two
+  return #list == 2 and list or { fill, list[1] }
+end
+
+local function geometry(stride, padding, dilation, size)
+  local list = {}
+  for i, two in ipairs { stride, padding, dilation, size or { 1, 1 } } do
+    two = plane(two, i == 2 and 0 or 1)
+    list[2 * i - 1], list[2 * i] = two[1], two[2]
+  end
+  return list
+end
+
+local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups)
+  checkconv(op, x, w, bias, nd, groups)
+  stride = several(op, "stride", stride, nd, 1)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  if padding == "same" then
+    x, padding = same(op, x, w, stride, dilation, nd)
+  elseif padding == "valid" then padding = several(op, "padding", 0, nd, 0)
+  elseif type(padding) == "string" then
+    fail(op, ("padding must be numbers, \"same\" or \"valid\", not '%s'"):format(padding))
+  else padding = several(op, "padding", padding, nd, 0) end
+  for i = 1, nd do
+    local n, k = x:size(-nd - 1 + i), dilation[i] * (w:size(2 + i) - 1) + 1
+    if n + 2 * padding[i] < k then
+      fail(op, ("a kernel that reaches over %d does not fit in %d elements with padding %d")
+               :format(k, n, padding[i]), nil, "input", x, "weight", w)
+    end
+  end
+  return batched(x, nd + 2, function(t)
+    if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
+    local y = nacre._conv(t, w, geometry(stride, padding, dilation), groups)
+    if nd == 1 then y = y:squeeze(-2) end
+    return withbias(y, bias, nd)
+  end)
+end
+
+local CONV = "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, padding:any=0, dilation:ints=1, groups:int=1"
+
+define("conv1d", CONV, "convolution [n x c x l] with kernels [o x c/groups x k]; padding may be \"same\" or \"valid\"",
+       function(...) return convolution("conv1d", 1, ...) end)
+define("conv2d", CONV, "convolution [n x c x h x w] with kernels [o x c/groups x kh x kw]; padding may be \"same\" or \"valid\"",
+       function(...) return convolution("conv2d", 2, ...) end)
+
+local function transposed(op, nd, x, w, bias, stride, padding, extra, groups, dilation)
+  checkconv(op, x, w, bias, nd, groups, true)
+  stride = several(op, "stride", stride, nd, 1)
+  padding = several(op, "padding", padding, nd, 0)
+  extra = several(op, "output_padding", extra, nd, 0)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  local size = {}
+  for i = 1, nd do
+    if extra[i] >= stride[i] then
+      fail(op, ("output_padding %d must be below stride %d"):format(extra[i], stride[i]))
+    end
+    size[i] = (x:size(-nd - 1 + i) - 1) * stride[i] - 2 * padding[i]
+              + dilation[i] * (w:size(2 + i) - 1) + extra[i] + 1
+    if size[i] < 1 then
+      fail(op, ("the result would have size %d in dimension %d"):format(size[i], i + 2),
+           nil, "input", x, "weight", w)
+    end
+  end
+  return batched(x, nd + 2, function(t)
+    if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
+    local y = nacre._conv_input(t, w, geometry(stride, padding, dilation, size),
+                                groups)
+    if nd == 1 then y = y:squeeze(-2) end
+    return withbias(y, bias, nd)
+  end)
+end
+
+local TRANSPOSED = "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, padding:ints=0, output_padding:ints=0, groups:int=1, dilation:ints=1"
+
+define("conv_transpose1d", TRANSPOSED, "the gradient of conv1d as a layer; weight [c x o/groups x k]",
+       function(...) return transposed("conv_transpose1d", 1, ...) end)
+define("conv_transpose2d", TRANSPOSED, "the gradient of conv2d as a layer; weight [c x o/groups x kh x kw]",
+       function(...) return transposed("conv_transpose2d", 2, ...) end)
+
+-- The kernel that takes a patch apart: one result for each of its elements.
+local function takeapart(x, k, channels)
+  local n = k[1] * k[2]
+  local one = nacre.eye(n, { dtype = x.dtype, device = x.device }):reshape(n, 1, k[1], k[2])
+  return one:expand(channels, n, 1, k[1], k[2]):reshape(channels * n, 1, k[1], k[2])
+end
+
+define("unfold", "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, stride:ints=1",
+       "the patches that a kernel sees, one a column: [n x c*kh*kw x places]",
+function(x, k, dilation, padding, stride)
+  local op = "unfold"
+  hasdims(op, x, "input", 3, 4)
+  k = several(op, "kernel_size", k, 2, 1)
+  local c = x:size(-3)
+  local y = convolution(op, 2, x, takeapart(x, k, c), nil, stride, padding, dilation, c)
+  return y:flatten(-2)
+end)
+
+define("fold", "input:tensor, output_size:ints, kernel_size:ints, dilation:ints=1, padding:ints=0, stride:ints=1",
+       "patches, one a column, added up where they come from: the reverse of unfold",
+function(x, size, k, dilation, padding, stride)
+  local op = "fold"
+  hasdims(op, x, "input", 2, 3)
+  size = several(op, "output_size", size, 2, 1)
+  k = several(op, "kernel_size", k, 2, 1)
+  dilation = several(op, "dilation", dilation, 2, 1)
+  padding = several(op, "padding", padding, 2, 0)
+  stride = several(op, "stride", stride, 2, 1)
+  local n, out, l = k[1] * k[2], {}, 1
+  for i = 1, 2 do
+    out[i] = (size[i] + 2 * padding[i] - dilation[i] * (k[i] - 1) - 1) // stride[i] + 1
+    l = l * out[i]
+  end
+  if x:size(-2) % n ~= 0 or x:size(-1) ~= l or out[1] < 1 then
+    fail(op, ("input must have a multiple of %d rows and %d columns"):format(n, l),
+         nil, "input", x)
+  end
+  local c = x:size(-2) // n
+  return batched(x, 3, function(t)
+    return nacre._conv_input(t:reshape(t:size(1), c * n, out[1], out[2]),
+                             takeapart(x, k, c), geometry(stride, padding, dilation, size), c)
+  end)
+end)
+
+-- ---- pooling
+
+local function pooled(op, nd, x)
+  hasdims(op, x, "input", nd + 1, nd + 2)
+  floats(op, x, "input")
+  for d = -nd, -1 do
+    if x:size(d) == 0 then fail(op, "input has a dimension of size 0", nil, "input", x) end
+  end
+end
+
+local function checkpadding(op, padding, kernel)
+  for i = 1, #kernel do
+    if padding[i] > kernel[i] / 2 then
+      fail(op, ("padding is %d, at most half of kernel_size %d is allowed")
+               :format(padding[i], kernel[i]))
+    end
+  end
+end
+
+local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil, indices)
+  pooled(op, nd, x)
+  kernel = several(op, "kernel_size", kernel, nd, 1)
+  if type(stride) == "table" and #stride == 0 then stride = nil end
+  stride = several(op, "stride", stride or kernel, nd, 1)
+  padding = several(op, "padding", padding, nd, 0)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  checkpadding(op, padding, kernel)
+  return batched(x, nd + 2, function(t)
+    if nd == 1 then t = t:unsqueeze(-2) end
+    local y, at = nacre._max_pool(t, plane(kernel, 1), plane(stride, 1),
+                                  plane(padding, 0), plane(dilation, 1), ceil)
+    if nd == 1 then y, at = y:squeeze(-2), at:squeeze(-2) end
+    if indices then return y, at end
+    return y
+  end)
+end
+
+local MAXPOOL = "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, dilation:ints=1, ceil_mode:bool=false, return_indices:bool=false -> tensor[, positions]"
+
+define("max_pool1d", MAXPOOL, "largest element of each window; return_indices: also where it is, from 1",
+       function(...) return maxpool("max_pool1d", 1, ...) end)
+define("max_pool2d", MAXPOOL, "largest element of each window; return_indices: also where it is in its plane, from 1, row by row",
+       function(...) return maxpool("max_pool2d", 2, ...) end)
+
+-- Places of a window along a dimension of n; with ceil, what it reaches over.
+local function places(n, k, s, p, ceil)
+  local out = (n + 2 * p - k + (ceil and s - 1 or 0)) // s + 1
+  if ceil and (out - 1) * s >= n + p then out = out - 1 end
+  return out, math.max(0, (out - 1) * s + k - n - 2 * p)
+end
+
+-- Sums over windows: a convolution with ones.
+local function windows(x, kernel, stride, padding, extra)
+  local size = x:size()
+  local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
+  t = extended(extended(t, 3, extra[1]), 4, extra[2])
+  local ones = nacre.ones(1, 1, kernel[1], kernel[2], { dtype = x.dtype, device = x.device })
+  local y = nacre._conv(t, ones, geometry(stride, padding, { 1, 1 }), 1)
+  return y:reshape(size[1], size[2], y:size(3), y:size(4))
+end
+
+local function avgpool(op, nd, x, kernel, stride, padding, ceil, include, divisor)
+  pooled(op, nd, x)
+  kernel = several(op, "kernel_size", kernel, nd, 1)
+  if type(stride) == "table" and #stride == 0 then stride = nil end
+  stride = several(op, "stride", stride or kernel, nd, 1)
+  padding = several(op, "padding", padding, nd, 0)
+  checkpadding(op, padding, kernel)
+  if divisor == 0 then fail(op, "divisor_override must not be 0") end
+  return batched(x, nd + 2, function(t)
+    if nd == 1 then t = t:unsqueeze(-2) end
+    local k, s, p, extra = plane(kernel, 1), plane(stride, 1), plane(padding, 0), {}
+    for i = 1, 2 do
+      local out
+      out, extra[i] = places(t:size(2 + i), k[i], s[i], p[i], ceil)
+      if out < 1 then
+        fail(op, ("a window of %d does not fit in %d elements with padding %d")
+                 :format(k[i], t:size(2 + i), p[i]), nil, "input", x)
+      end
+    end
+    local y, by = windows(wide(t), k, s, p, extra), divisor or k[1] * k[2]
+    local partial = extra[1] + extra[2] > 0 or p[1] + p[2] > 0 and not include
+    if partial and not divisor then
+      local q = include and p or { 0, 0 }   -- does padding count as elements?
+      local mask = nacre.ones(1, 1, t:size(3) + 2 * q[1], t:size(4) + 2 * q[2],
+                              { dtype = y.dtype, device = y.device })
+      by = windows(mask, k, s, { p[1] - q[1], p[2] - q[2] }, extra)
+    end
+    y = back(y / by, x)
+    return nd == 1 and y:squeeze(-2) or y
+  end)
+end
+
+define("avg_pool1d", "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, ceil_mode:bool=false, count_include_pad:bool=true",
+       "mean of each window", function(...) return avgpool("avg_pool1d", 1, ...) end)
+define("avg_pool2d", "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, ceil_mode:bool=false, count_include_pad:bool=true, divisor_override:int=nil",
+       "mean of each window", function(...) return avgpool("avg_pool2d", 2, ...) end)
+
+-- The means over n even windows as a matrix [out x n].
+local function means(n, out, like)
+  local rows = {}
+  for i = 0, out - 1 do
+    local from, to, row = i * n // out, -(-(i + 1) * n // out), {}
+    for j = 0, n - 1 do
+      row[j + 1] = j >= from and j < to and 1.0 / (to - from) or 0.0
+    end
+    rows[i + 1] = row
+  end
+  return nacre.tensor(rows, { dtype = like.dtype, device = like.device })
+end
+
+define("adaptive_avg_pool2d", "input:tensor, output_size:any",
+       "means of windows such that the result has a size; nil keeps one",
+function(x, size)
+  local op = "adaptive_avg_pool2d"
+  pooled(op, 2, x)
+  if type(size) ~= "table" then size = { size, size } end
+  local h, w = size[1] or x:size(-2), size[2] or x:size(-1)
+  if not math.tointeger(h) or not math.tointeger(w) or h < 1 or w < 1 then
+    fail(op, "output_size must be one or two numbers above 0")
+  end
+  local t = wide(x)
+  return back(means(x:size(-2), h, t):matmul(t):matmul(means(x:size(-1), w, t):t()), x)
+end)
+
+define("adaptive_avg_pool1d", "input:tensor, output_size:int",
+       "means of windows such that the result has a size",
+function(x, n)
+  pooled("adaptive_avg_pool1d", 1, x)
+  if n < 1 then fail("adaptive_avg_pool1d", "output_size must be above 0") end
+  local t = wide(x)
+  return back(t:matmul(means(x:size(-1), n, t):t()), x)
+end)
+
+define("adaptive_max_pool2d", "input:tensor, output_size:ints, return_indices:bool=false -> tensor[, positions]",
+       "largest elements of even windows such that the result has a size",
+function(x, size, indices)
+  local op = "adaptive_max_pool2d"
+  pooled(op, 2, x)
+  size = several(op, "output_size", size, 2, 1)
+  local k = {}
+  for i = 1, 2 do
+    k[i] = x:size(-3 + i) // size[i]
+    if k[i] * size[i] ~= x:size(-3 + i) then
+      fail(op, ("size %d is no multiple of %d"):format(x:size(-3 + i), size[i]),
+           nil, "input", x)
+    end
+  end
+  return maxpool(op, 2, x, k, k, 0, 1, false, indices)
+end)
+
+-- ---- sizes of images
+
+-- Elements by their 0-based positions along dim.
+local function pick(x, dim, at)
+  local ix = {}
+  for d = 1, dim - 1 do ix[d] = {} end
+  ix[dim] = nacre.tensor(at, { dtype = "int64", device = x.device }) + 1
+  return x[ix]
+end
+
+local function nearest(x, dim, out, scale)
+  local at, n = {}, x:size(dim)
+  for i = 0, out - 1 do at[i + 1] = math.min(math.floor(i * scale), n - 1) end
+  return pick(x, dim, at)
+end
+
+local function between(x, dim, out, scale, corners)
+  local low, high, share, n = {}, {}, {}, x:size(dim)
+  for i = 0, out - 1 do
+    local at = corners and i * scale or math.max((i + 0.5) * scale - 0.5, 0)
+    local k = math.min(math.floor(at), n - 1)
+    low[i + 1], high[i + 1], share[i + 1] = k, math.min(k + 1, n - 1), at - k
+  end
+  local size = {}
+  for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
+  local w = nacre.tensor(share, { dtype = x.dtype, device = x.device }):reshape(size)
+  return pick(x, dim, low) * (1 - w) + pick(x, dim, high) * w
+end
+
+local modes = { nearest = true, linear = 1, bilinear = 2 }
+
+define("interpolate", "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, align_corners:bool=nil",
+       "images [n x c x ...] in another size, by mode nearest, linear (one dimension) or bilinear (two)",
+function(x, size, factor, mode, corners)
+  local op = "interpolate"
+  floats(op, x, "input")
+  hasdims(op, x, "input", 3, 4, 5)
+  local nd = x:dim() - 2
+  if not modes[mode] then
+    fail(op, ("mode must be nearest, linear or bilinear, not '%s'"):format(mode))
+  end
+  if modes[mode] ~= true and modes[mode] ~= nd then
+    fail(op, ("mode %s is for %d dimensions behind the channels, not %d")
+             :format(mode, modes[mode], nd), nil, "input", x)
+  end
+  if mode == "nearest" and corners ~= nil then
+    fail(op, "align_corners is for the linear modes")
+  end
+  if (size == nil) == (factor == nil) then
+    fail(op, "needs size or scale_factor, and not both")
+  end
+  local y = wide(x)
+  for i = 1, nd do
+    local given = size or factor
+    given = type(given) == "table" and given[i] or given
+    if type(given) ~= "number" or given <= 0 then
+      fail(op, ("needs %d numbers above 0 as %s"):format(nd, size and "size" or "scale_factor"))
+    end
+    local n = x:size(2 + i)
+    local out = size and given or math.floor(n * given)
+    if n < 1 or out < 1 then fail(op, "input and result must not be empty", nil, "input", x) end
+    local scale = size and n / out or 1 / given
+    if corners then scale = out > 1 and (n - 1) / (out - 1) or 0 end
+    if mode == "nearest" then y = nearest(y, 2 + i, out, scale)
+    else y = between(y, 2 + i, out, scale, corners) end
+  end
+  return back(y, x)
+end)
+
+define("pixel_shuffle", "input:tensor, upscale_factor:int",
+       "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
+function(x, r)
+  local op, n = "pixel_shuffle", x:dim()
+  if n < 3 or r < 1 or x:size(-3) % (r * r) ~= 0 then
+    fail(op, ("input must have a multiple of %d channels"):format(r * r), nil, "input", x)
+  end
+  local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
+  local size = x:size()
+  size[n - 2], size[n - 1], size[n] = c, h * r, w * r
+  return x:reshape(-1, c, r, r, h, w):permute(1, 2, 5, 3, 6, 4):reshape(size)
+end)
