@@ -7,24 +7,8 @@
 #include "stored.h"
 #include "foldtype.h"
 
-#define A Value
-#define AS(f) f
-#define WHOLE (VALUETYPE == CODE_i64)
-#include "foldcommon.inc"
-#include "foldvector.inc"
-#undef A
-#undef AS
-#undef WHOLE
-#if TRUTHAPART
-#define A int64_t
-#define AS(f) f##_truth
-#define WHOLE 1
-#include "foldcommon.inc"
-#include "foldvector.inc"
-#undef A
-#undef AS
-#undef WHOLE
-#endif
+#define BODY "foldvector.inc"
+#include "foldtwice.inc"
 
 #define KERNEL(name, body, op, truth, init, map, fold, finish)                \
   NC_KERNEL_OF(BLOCK) TYPED(name##_##op)(const Fold f) {                      \

@@ -8,24 +8,8 @@
 #include "stored.h"
 #include "foldtype.h"
 
-#define A Value
-#define AS(f) f
-#define WHOLE (VALUETYPE == CODE_i64)
-#include "foldcommon.inc"
-#include "foldany.inc"
-#undef A
-#undef AS
-#undef WHOLE
-#if TRUTHAPART
-#define A int64_t
-#define AS(f) f##_truth
-#define WHOLE 1
-#include "foldcommon.inc"
-#include "foldany.inc"
-#undef A
-#undef AS
-#undef WHOLE
-#endif
+#define BODY "foldany.inc"
+#include "foldtwice.inc"
 
 #define OWN(op, ...)                                                          \
   NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) {                         \

@@ -50,5 +50,14 @@ local function shares(a, b)
   return nacre._storage_id(a) == nacre._storage_id(b)
 end
 
+-- The gradients of f at these tensors, and theirs, are as differences say.
+local function grads(what, f, ...)
+  local grad = nacre.autograd
+  local ok, e = pcall(grad.gradcheck, f, { ... })
+  assert(ok, what .. ": " .. tostring(e))
+  ok, e = pcall(grad.gradgradcheck, f, { ... })
+  assert(ok, what .. ", second: " .. tostring(e))
+end
+
 return { dtypes = dtypes, odd = odd, fails = fails, works = works, text = text,
-         shape = shape, is = is, shares = shares }
+         shape = shape, is = is, shares = shares, grads = grads }

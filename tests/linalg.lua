@@ -4,7 +4,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "common.lua")
-local fails, is, shape = C.fails, C.is, C.shape
+local fails, is, shape, grads = C.fails, C.is, C.shape, C.grads
 local L = nacre.linalg
 nacre.manual_seed(1)
 local f64 = { dtype = "float64" }
@@ -139,12 +139,6 @@ end)
 -- ---- gradients, twice
 local function x(...)
   return nacre.randn({ ... }, { dtype = "float64", requires_grad = true })
-end
-local function grads(what, f, ...)
-  local ok, e = pcall(nacre.autograd.gradcheck, f, { ... })
-  assert(ok, what .. ": " .. tostring(e))
-  ok, e = pcall(nacre.autograd.gradgradcheck, f, { ... })
-  assert(ok, what .. ", second: " .. tostring(e))
 end
 local function positive(f)
   return function(A) return f(A:matmul(T(A)) + nacre.eye(3, f64) * 0.5) end

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** cudaloops.h - random loops on both sides, the CPU and a CUDA device, for
-** the tests of rows; and what begins and ends these.
+** the tests of rows.
 */
 #ifndef cudaloops_h
 #define cudaloops_h
@@ -10,30 +10,15 @@
 
 #include <math.h>
 
-#include "emulation/emulation.h"
-#include "gpu.h"
 #include "rows.h"
 #include "run.h"
 #include "scalar.h"
+
+#include "cudadevice.h"       /* last: its `d` is a name of theirs, too */
 #undef nc_fail                /* the core's again */
 #undef nc_dtypesize
 
 #define SPACE 65536           /* bytes of an operand */
-
-static const Accelerator *cuda;
-static const Device *d;
-
-/*
-** Random numbers of the tests
-*/
-static uint64_t state = 88172645463325252u;
-
-static int64_t below(int64_t n) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (int64_t)(state >> 1) % n;
-}
 
 static double uniform(double low, double high) {
   return low + (high - low) * (double)below(1 << 20) / (1 << 20);
@@ -198,19 +183,6 @@ static void same(const Loop *k, const Twin *t, double most, double unit) {
 static double accuracy(DType t) {
   return t == DT_f64 ? 1e-13 : t == DT_f32 ? 4e-6 : t == DT_f16 ? 2e-3
          : t == DT_bf16 ? 1.6e-2 : 0;
-}
-
-static int begin(void **unused) {
-  (void)unused;
-  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
-  d = cuda->device[0];
-  return 0;
-}
-
-static int end(void **unused) {
-  (void)unused;
-  nc_close();
-  return emu_leaks();
 }
 
 #endif

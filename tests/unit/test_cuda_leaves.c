@@ -3,33 +3,17 @@
 ** test_cuda_leaves.c - what a CUDA device does beside rows and products,
 ** against the CPU's own functions: random shapes, layouts and types.
 */
-#include "cudahelp.h"
+#include "cudadevice.h"
 
 #include <math.h>
 
-#include "emulation/emulation.h"
-#include "gpu.h"
 #undef nc_hint                /* the core's again */
 #undef nc_fail
 #undef nc_release
 #undef nc_dense
 #undef nc_cast
 
-static const Accelerator *cuda;
-static const Device *d;
 static int64_t held;          /* by the device before a test */
-
-/*
-** Random numbers of the tests
-*/
-static uint64_t state = 88172645463325252u;
-
-static int64_t below(int64_t n) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (int64_t)(state >> 1) % n;
-}
 
 static const DType floats[] = { DT_f32, DT_f16, DT_bf16, DT_f64 };
 static const DType wholes[] = { DT_b8,  DT_u8,  DT_i8,   DT_i16, DT_i32,
@@ -620,18 +604,6 @@ static void test_expect(void **unused) {
 /*
 ** All of them
 */
-static int begin(void **unused) {
-  (void)unused;
-  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
-  d = cuda->device[0];
-  return 0;
-}
-
-static int end(void **unused) {
-  (void)unused;
-  nc_close();
-  return emu_leaks();
-}
 
 static int remember(void **unused) {
   (void)unused;
