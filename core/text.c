@@ -114,10 +114,12 @@ static int apply(Op op, Value v[], int n) {
 
 /* v[0] = v[0] op v[1], of numbers in double as C would with K(c) */
 static int arithmetic(char c, Value v[]) {
-  const double a = nc_tofloat(v[0].s), b = nc_tofloat(v[1].s);
   Op op = c == '+' ? OP_add : c == '-' ? OP_sub : c == '*' ? OP_mul
                                                            : OP_true_divide;
+  double a, b;
   if (!isnumber(&v[0]) || !isnumber(&v[1])) return apply(op, v, 2);
+  a = nc_tofloat(v[0].s);
+  b = nc_tofloat(v[1].s);
   v[0].s = nc_float(c == '+' ? a + b : c == '-' ? a - b : c == '*' ? a * b
                                                                : a / b);
   return NC_OK;
