@@ -120,6 +120,10 @@ typedef struct Bound {        /* a function written for the binding */
 #define NL_FUNCTION 1         /* nacre.name */
 #define NL_METHOD 2           /* t:name */
 
+/* A function that knows which of a table's lines it is: nl_which, in it. */
+int nl_closure(lua_State *L, lua_CFunction f, int which);     /* gives 1 */
+#define nl_which(L) ((int)(intptr_t)lua_touserdata(L, lua_upvalueindex(1)))
+
 /* Pushes the function of a name (catalog.c); 0: there is none. */
 int nl_pushfunction(lua_State *L, const char *name, int where);
 void nl_makeall(lua_State *L, int where);     /* into the table on top */

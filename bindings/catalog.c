@@ -61,8 +61,8 @@ static int rowinto(int op) {
   return kind != REDUCE_OP && kind != CHOOSE_OP;
 }
 
-static int closure(lua_State *L, lua_CFunction f, int which) {
-  lua_pushinteger(L, which);
+int nl_closure(lua_State *L, lua_CFunction f, int which) {
+  lua_pushlightuserdata(L, (void *)(intptr_t)which);
   lua_pushcclosure(L, f, 1);
   return 1;
 }
@@ -79,8 +79,8 @@ static const struct { const char *name; DType type; } casts[] = {
 /* name_: the form that writes into self */
 static int pushinto(lua_State *L, const char *name, size_t n) {
   int op = findrow(name, n), f = findfamily(name, n);
-  if (op >= 0 && rowinto(op)) return closure(L, nl_callrowinto, op);
-  if (f >= 0 && familyinto(f)) return closure(L, nl_callfamilyinto, f);
+  if (op >= 0 && rowinto(op)) return nl_closure(L, nl_callrowinto, op);
+  if (f >= 0 && familyinto(f)) return nl_closure(L, nl_callfamilyinto, f);
   return 0;
 }
 
@@ -88,8 +88,9 @@ int nl_pushfunction(lua_State *L, const char *name, int where) {
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n);
   const Bound *b;
-  if (op >= 0) return closure(L, nl_callrow, op);
-  if (f >= 0 && (familywhere(f) & where)) return closure(L, nl_callfamily, f);
+  if (op >= 0) return nl_closure(L, nl_callrow, op);
+  if (f >= 0 && (familywhere(f) & where))
+    return nl_closure(L, nl_callfamily, f);
   if ((b = findbound(name, where)) != NULL) {
     lua_pushcfunction(L, b->f);
     return 1;
@@ -97,7 +98,7 @@ int nl_pushfunction(lua_State *L, const char *name, int where) {
   if (where != NL_METHOD || n == 0) return 0;
   for (size_t i = 0; i < NCASTS; i++)
     if (strcmp(casts[i].name, name) == 0)
-      return closure(L, nl_totype, casts[i].type);
+      return nl_closure(L, nl_totype, casts[i].type);
   return name[n - 1] == '_' ? pushinto(L, name, n - 1) : 0;
 }
 

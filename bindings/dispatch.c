@@ -130,7 +130,7 @@ static int quickrow(lua_State *L, Op op, int *status) {
 }
 
 int nl_callrow(lua_State *L) {
-  const Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
+  const Op op = (Op)nl_which(L);
   const int64_t before = nc_memory.since;
   int r;
   if (quickrow(L, op, &r)) {
@@ -145,7 +145,7 @@ int nl_callrow(lua_State *L) {
 }
 
 int nl_callrowinto(lua_State *L) {
-  const Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
+  const Op op = (Op)nl_which(L);
   Arg in[NC_MAXIN];
   Tensor *y;
   if (quick(L, op, in) && in[0].t) {
@@ -153,7 +153,7 @@ int nl_callrowinto(lua_State *L) {
     if (r != NC_ENOMEM) {
       nl_check(L, r);
       nc_release(y);              /* self holds it */
-      lua_pushvalue(L, 1);
+      lua_settop(L, 1);
       return 1;
     }
   }
@@ -238,7 +238,7 @@ static int apart(lua_State *L, Tensor **self) {
 }
 
 static int family(lua_State *L, int into) {
-  const Family f = (Family)lua_tointeger(L, lua_upvalueindex(1));
+  const Family f = (Family)nl_which(L);
   const Signature *s = nl_familysignature(f);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);

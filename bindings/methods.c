@@ -248,12 +248,11 @@ static int nomethod(lua_State *L, const char *key) {
 
 /* t[key]: a method, a field, or an index.  Upvalue 1: the methods. */
 int nl_getfield(lua_State *L) {
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  lua_pop(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING) {
-    const char *key;
-    lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
-    lua_pop(L, 1);
-    key = lua_tostring(L, 2);
+    const char *key = lua_tostring(L, 2);
     if (strpbrk(key, "0123456789:,.") == NULL || key[0] > '9')
       if (nl_pushfunction(L, key, NL_METHOD)) {
         lua_pushvalue(L, 2);

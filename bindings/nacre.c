@@ -20,11 +20,6 @@ static const struct { const char *event; Op op; } operators[] = {
   { "__shl", OP_bitwise_left_shift }, { "__shr", OP_bitwise_right_shift },
 };
 
-static void closure(lua_State *L, lua_CFunction f, int which) {
-  lua_pushinteger(L, which);
-  lua_pushcclosure(L, f, 1);
-}
-
 /* Lua passes the operand of a unary operator twice. */
 static int unary(lua_State *L) {
   lua_settop(L, 1);
@@ -126,12 +121,12 @@ static void event(lua_State *L, int meta, const char *name, lua_CFunction f) {
 static void openevents(lua_State *L, int lib) {
   const int meta = lib + 2;
   for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-    closure(L, nl_callrow, operators[i].op);
+    nl_closure(L, nl_callrow, operators[i].op);
     lua_setfield(L, meta, operators[i].event);
   }
-  closure(L, unary, OP_neg);
+  nl_closure(L, unary, OP_neg);
   lua_setfield(L, meta, "__unm");
-  closure(L, unary, OP_bitwise_not);
+  nl_closure(L, unary, OP_bitwise_not);
   lua_setfield(L, meta, "__bnot");
   lua_pushstring(L, "<");
   lua_pushcclosure(L, less, 1);
@@ -141,7 +136,7 @@ static void openevents(lua_State *L, int lib) {
   lua_setfield(L, meta, "__le");
   event(L, meta, "__len", length);
   event(L, meta, "__eq", equals);
-  closure(L, concat, FAM_cat);
+  nl_closure(L, concat, FAM_cat);
   lua_setfield(L, meta, "__concat");
   event(L, meta, "__call", nl_call);
   event(L, meta, "__newindex", nl_newindex);

@@ -221,7 +221,7 @@ static int to(lua_State *L) {
 }
 
 int nl_totype(lua_State *L) {
-  DType type = (DType)lua_tointeger(L, lua_upvalueindex(1));
+  DType type = (DType)nl_which(L);
   return converted(L, "to", (Move){ type, NULL, 0, 0 });
 }
 

@@ -293,25 +293,32 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* Numbers stand for operands: each is repeated. */
+static NC_NOINLINE int runnumbers(const Loop *k, Computed c) {
+  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  void *v[NC_MAXIN];
+  if (k->n > NC_BLOCK) return 0;
+  for (int j = 0; j < k->nargs; j++) {
+    v[j] = k->p[j] ? k->p[j] : buf[j];
+    if (k->p[j] == NULL) repeat(v[j], c, k->number[j], k->n);
+  }
+  nc_kernels()->map[k->op][c](k->n, v, k->par);
+  return 1;
+}
+
 /* Runs a row over few operands of the type of computation that lie one after
    the other: then there is nothing to plan.  0 if it is another. */
 static int runsmall(const Loop *k) {
   const Computed c = nc_computed(k->work);
-  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
-  void *v[NC_MAXIN];
+  int numbers = 0;
   if (k->n > GRAIN || k->nd != 1 || k->part || k->work != nc_storedas(c) ||
       nc_opinfo[k->op].kind == CHOOSE_OP)
     return 0;
-  for (int j = 0; j < k->nargs; j++) {
-    if (k->p[j]) {
-      if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
-      v[j] = k->p[j];
-    } else {
-      if (k->n > NC_BLOCK) return 0;
-      repeat(v[j] = buf[j], c, k->number[j], k->n);
-    }
-  }
-  nc_kernels()->map[k->op][c](k->n, v, k->par);
+  for (int j = 0; j < k->nargs; j++)
+    if (k->p[j] == NULL) numbers = 1;
+    else if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
+  if (numbers) return runnumbers(k, c);
+  nc_kernels()->map[k->op][c](k->n, k->p, k->par);
   return 1;
 }
 
