@@ -111,8 +111,10 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   set(host -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno
     -fwrapv)
   list(JOIN host "," host)
-  set(options -Werror=all-warnings -Xptxas=-warn-spills --compress-mode=size
-    -Xcompiler=${host})
+  set(options -Werror=all-warnings --compress-mode=size -Xcompiler=${host})
+  if(NOT NACRE_CUDA_ALL)      # there CUDA's own division spills, on sm_80
+    list(APPEND options -Xptxas=-warn-spills)
+  endif()
   set_property(TARGET nacre_cuda PROPERTY COMPILE_OPTIONS
     "$<$<COMPILE_LANGUAGE:C>:${CUDA_C_OPTIONS}>"
     "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
