@@ -105,6 +105,23 @@ static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
   return 1;
 }
 
+/* Integers as a tensor: a vector is a list, one without dimensions one. */
+static int readvector(Reader *r, int slot, const Tensor *t, Arg *a) {
+  const int64_t n = nc_numel(t);
+  int64_t *list;
+  Scalar v;
+  if (t->nd > 1 || nc_category(t->dtype) != NC_INT) return 0;
+  list = room(r, slot, n);
+  for (int64_t k = 0; k < n; k++) {
+    nl_check(r->L, nc_read(&v, t, k * (t->nd ? t->step[0] : 0)));
+    list[k] = v.i;
+  }
+  a->n = (int)n;
+  a->islist = t->nd;
+  a->list = list;
+  return 1;
+}
+
 static int readtensors(Reader *r, const Param *p, int i, Arg *a) {
   lua_State *L = r->L;
   int n = (int)lua_rawlen(L, i);
@@ -167,6 +184,8 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_BOOL:
       return type == LUA_TBOOLEAN && nl_toscalar(L, i, &a->s);
     case P_SIZE: case P_INTS: case P_DIMS:
+      if (p->type == P_INTS && nl_totensor(L, i))
+        return readvector(r, slot, nl_totensor(L, i), a);
       if (type == LUA_TTABLE) return readlist(r, p, slot, i, a);
       a->list = r->a->list[slot];
       a->n = 1;
@@ -281,6 +300,21 @@ static int makes(const Signature *s) {
   return findparam(s, "dtype") >= 0 && findparam(s, "device") >= 0;
 }
 
+/* out: a tensor, or, of several results, a list of them */
+static void checkout(Reader *r, int i) {
+  const int list = lua_istable(r->L, i) && r->s->boxes > 1;
+  int ok = nl_totensor(r->L, i) != NULL || (list && lua_rawlen(r->L, i) > 0);
+  for (int k = 1; list && ok && k <= (int)lua_rawlen(r->L, i); k++) {
+    lua_rawgeti(r->L, i, k);
+    ok = nl_totensor(r->L, -1) != NULL;
+    lua_pop(r->L, 1);
+  }
+  if (!ok)
+    nl_error(r->L, r->s->name, r->s->boxes > 1
+                 ? "out must be a tensor, or a list of them"
+                 : "out must be a tensor");
+}
+
 /* The options in the table at index t. */
 static void named(Reader *r, int t) {
   lua_State *L = r->L;
@@ -293,8 +327,7 @@ static void named(Reader *r, int t) {
                "arguments, not both");
     name = lua_tostring(L, -2);
     if (strcmp(name, "out") == 0 && strncmp(r->s->results, "tensor", 6) == 0) {
-      if (nl_totensor(L, value) == NULL)
-        nl_error(L, r->s->name, "out must be a tensor");
+      checkout(r, value);
       lua_pushvalue(L, value);      /* below the loop's own two */
       lua_insert(L, value - 1);
       r->a->out = value - 1;

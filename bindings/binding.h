@@ -39,6 +39,8 @@ Tensor *nl_checktensor(lua_State *L, int i);
 void nl_free(lua_State *L, int i);            /* empties the box at i */
 void nl_freelater(lua_State *L);              /* what nl_free had to keep */
 int nl_check(lua_State *L, int status);       /* raises the core's error */
+void nl_pusherror(lua_State *L, const Error *e);      /* its object */
+void nl_watched(lua_State *L); /* watch.c: tells of what nc_passedany says */
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);
 void nl_pushscalar(lua_State *L, Scalar v);
 int nl_toscalar(lua_State *L, int i, Scalar *v); /* a number or boolean? */
@@ -91,6 +93,7 @@ const Signature *nl_rowsignature(Op op);
 const Signature *nl_familysignature(Family f);
 /* Pushes "sum(self, dim=nil, ...) -> tensor". */
 void nl_pushsignature(lua_State *L, const Signature *s);
+void nl_pushparams(lua_State *L, const Signature *s);
 
 typedef struct Args {
   Arg arg[NC_MAXARG];
@@ -124,6 +127,11 @@ typedef struct Bound {        /* a function written for the binding */
 int nl_closure(lua_State *L, lua_CFunction f, int which);     /* gives 1 */
 #define nl_which(L) ((int)(intptr_t)lua_touserdata(L, lua_upvalueindex(1)))
 
+/* The name of the operation that `name' is another one of, or name itself;
+   the i-th such name, or NULL (alias.c). */
+#define NL_NAME 32
+const char *nl_unaliased(const char *name, char own[NL_NAME]);
+const char *nl_alias(int i);
 /* Pushes the function of a name (catalog.c); 0: there is none. */
 int nl_pushfunction(lua_State *L, const char *name, int where);
 void nl_makeall(lua_State *L, int where);     /* into the table on top */
@@ -138,13 +146,16 @@ int nl_callfamilyinto(lua_State *L);
 
 extern const Bound nl_values[];               /* values.c */
 extern const Bound nl_methods[];              /* methods.c */
+extern const Bound nl_reshow[];               /* reshow.c */
 extern const Bound nl_session[];              /* session.c */
+extern const Bound nl_watching[];             /* watch.c */
 extern const Bound nl_place[];                /* place.c */
 extern const Bound nl_cuda[];                 /* cuda.c: nacre.cuda */
 extern const Bound nl_stream[];               /* stream.c: methods */
 extern const Bound nl_gradients[];            /* autograd.c */
 extern const Bound nl_autograd[];             /* names in nacre.autograd */
 extern const Bound nl_event[];
+extern const Bound nl_png[];                  /* png.c */
 extern const Bound nl_randomness[];           /* generator.c */
 extern const Bound nl_generator[];            /* methods */
 Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */

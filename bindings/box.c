@@ -133,6 +133,7 @@ static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
   setstring(L, "dtype", nc_dtypename(o->dtype));
   setstring(L, "device", o->device);
   if (o->isview) setstring(L, "note", "view");
+  setstring(L, "values", o->note);
   lua_createtable(L, o->nd, 0);
   for (int d = 0; d < o->nd; d++) {
     lua_pushinteger(L, o->size[d]);
@@ -145,7 +146,7 @@ static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
 
 /* Pushes the error object of a record, of which the caller has a copy: a
    finalizer may fail meanwhile. */
-static void pusherror(lua_State *L, const Error *e) {
+void nl_pusherror(lua_State *L, const Error *e) {
   int top = lua_gettop(L), operator;
   luaL_checkstack(L, 12, NULL);
   lua_createtable(L, 0, 8);
@@ -154,6 +155,7 @@ static void pusherror(lua_State *L, const Error *e) {
   setstring(L, "message", e->text);
   setstring(L, "rule", e->rule);
   setstring(L, "hint", e->hint);
+  setstring(L, "first", e->first);
   setposition(L, &operator);
   if (e->op[0] == '\0') operator = 0;  /* t[...] has no sides */
   lua_createtable(L, e->n, 0);
@@ -167,12 +169,14 @@ static void pusherror(lua_State *L, const Error *e) {
 
 static int throw(lua_State *L) {
   const Error e = *nc_lasterror();
-  pusherror(L, &e);
+  nl_pusherror(L, &e);
   return lua_error(L);
 }
 
 int nl_check(lua_State *L, int status) {
-  return status == NC_OK ? 1 : throw(L);
+  if (status != NC_OK) return throw(L);
+  if (nc_passedany) nl_watched(L);
+  return 1;
 }
 
 int nl_error(lua_State *L, const char *op, const char *fmt, ...) {

@@ -11,8 +11,8 @@
 #include "binding.h"
 
 static const Bound *const bounds[] = {
-  nl_values, nl_methods, nl_session, nl_place, nl_gradients,
-  nl_randomness
+  nl_values, nl_methods, nl_reshow, nl_session, nl_watching, nl_place, nl_gradients,
+  nl_randomness, nl_png
 };
 
 /* What is not in `nacre' itself, and what stands before its names there. */
@@ -76,6 +76,12 @@ static const struct { const char *name; DType type; } casts[] = {
 };
 #define NCASTS (sizeof casts / sizeof *casts)
 
+static int findcast(const char *name) {
+  for (size_t i = 0; i < NCASTS; i++)
+    if (strcmp(casts[i].name, name) == 0) return (int)i;
+  return -1;
+}
+
 /* name_: the form that writes into self */
 static int pushinto(lua_State *L, const char *name, size_t n) {
   int op = findrow(name, n), f = findfamily(name, n);
@@ -84,7 +90,9 @@ static int pushinto(lua_State *L, const char *name, size_t n) {
   return 0;
 }
 
-int nl_pushfunction(lua_State *L, const char *name, int where) {
+int nl_pushfunction(lua_State *L, const char *given, int where) {
+  char own[NL_NAME];
+  const char *name = nl_unaliased(given, own);
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n);
   const Bound *b;
@@ -96,9 +104,8 @@ int nl_pushfunction(lua_State *L, const char *name, int where) {
     return 1;
   }
   if (where != NL_METHOD || n == 0) return 0;
-  for (size_t i = 0; i < NCASTS; i++)
-    if (strcmp(casts[i].name, name) == 0)
-      return nl_closure(L, nl_totype, casts[i].type);
+  if (findcast(name) >= 0)
+    return nl_closure(L, nl_totype, casts[findcast(name)].type);
   return name[n - 1] == '_' ? pushinto(L, name, n - 1) : 0;
 }
 
@@ -127,6 +134,11 @@ void nl_makeall(lua_State *L, int where) {
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++) make(L, t, b->name, where);
   for (size_t i = 0; i < NCASTS; i++) make(L, t, casts[i].name, where);
+  for (int i = 0; nl_alias(i); i++) {
+    make(L, t, nl_alias(i), where);
+    lua_pushfstring(L, "%s_", nl_alias(i));
+    make(L, t, lua_tostring(L, -1), where);
+  }
   nl_makecomposed(L, where);
 }
 
@@ -137,6 +149,22 @@ static void setinfo(lua_State *L, const char *key, const char *value) {
   if (value == NULL) return;
   lua_pushstring(L, value);
   lua_setfield(L, -2, key);
+}
+
+static void setflag(lua_State *L, const char *key, int value) {
+  lua_pushboolean(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void setsignature(lua_State *L, const Signature *s) {
+  nl_pushsignature(L, s);
+  lua_setfield(L, -2, "signature");
+  nl_pushparams(L, s);
+  lua_setfield(L, -2, "params");
+}
+
+static int isnone(const char *gradient) {
+  return gradient == NULL || strcmp(gradient, "NONE") == 0;
 }
 
 static void rowinfo(lua_State *L, int op) {
@@ -152,25 +180,66 @@ static void rowinfo(lua_State *L, int op) {
   setinfo(L, "value", info->value);
   setinfo(L, "doc", info->doc);
   for (int i = 0; i < 3; i++) setinfo(L, folds[i], info->fold[i]);
+  setflag(L, "into", rowinto(op));
+  setflag(L, "differentiable", !isnone(info->grad[0]) ||
+          !isnone(info->grad[1]) || !isnone(info->grad[2]));
   lua_newtable(L);
   for (int i = 0; i < 3; i++) {
-    if (info->grad[i] == NULL || strcmp(info->grad[i], "NONE") == 0 ||
-        strncmp(info->grad[i], "BY", 2) == 0)
+    if (isnone(info->grad[i]) || strncmp(info->grad[i], "BY", 2) == 0)
       continue;
     lua_pushstring(L, info->grad[i]);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "grad");
-  nl_pushsignature(L, nl_rowsignature((Op)op));
-  lua_setfield(L, -2, "signature");
+  setsignature(L, nl_rowsignature((Op)op));
 }
 
 static void plaininfo(lua_State *L, const Signature *s, const char *kind,
                       const char *doc) {
   setinfo(L, "kind", kind);
   setinfo(L, "doc", doc);
-  nl_pushsignature(L, s);
-  lua_setfield(L, -2, "signature");
+  setsignature(L, s);
+}
+
+static void familyinfo(lua_State *L, int f) {
+  const FamilyInfo *info = &nc_families[f];
+  plaininfo(L, nl_familysignature((Family)f), "family", info->doc);
+  setflag(L, "into", familyinto(f));
+  setflag(L, "view", info->grad == FAMILY_VIEW);
+  setflag(L, "differentiable", info->grad != FAMILY_NOGRAD);
+}
+
+static void castinfo(lua_State *L, int i) {
+  Signature s;
+  nl_parsesignature(&s, casts[i].name, "self -> tensor");
+  plaininfo(L, &s, "function", "");
+  lua_pushfstring(L, "converted to %s; self if it is that already",
+                  nc_dtypename(casts[i].type));
+  lua_setfield(L, -2, "doc");
+  setflag(L, "differentiable", 1);
+}
+
+/* The function at index 1 replaced by its name, if the table of the library
+   or that of the methods has it under that name; 0: it does not. */
+static int pushname(lua_State *L) {
+  const lua_CFunction f = lua_tocfunction(L, 1);
+  const char *name = NULL;
+  const void *upvalue =
+      lua_getupvalue(L, 1, 1) ? lua_touserdata(L, -1) : NULL;
+  const int which = (int)(intptr_t)upvalue;
+  if (f == nl_callrow || f == nl_callrowinto) name = nc_opinfo[which].name;
+  if (f == nl_callfamily || f == nl_callfamilyinto)
+    name = nc_families[which].name;
+  for (size_t i = 0; f == nl_totype && i < NCASTS; i++)
+    if ((int)casts[i].type == which) name = casts[i].name;
+  for (size_t i = 0; !name && i < sizeof bounds / sizeof *bounds; i++)
+    for (const Bound *b = bounds[i]; b->name; b++)
+      if (b->f == f) name = b->name;
+  if (name == NULL) return 0;
+  lua_pushfstring(L, "%s%s", name,
+                  f == nl_callrowinto || f == nl_callfamilyinto ? "_" : "");
+  lua_replace(L, 1);
+  return 1;
 }
 
 /* The name without the _ of an in-place form, if it is one, on the stack. */
@@ -206,34 +275,43 @@ static int otherinfo(lua_State *L, const char *name, lua_CFunction f) {
 
 /* nacre._info(name), or of a function of one of the others */
 int nl_info(lua_State *L) {
-  if (lua_iscfunction(L, 1)) return otherinfo(L, NULL, lua_tocfunction(L, 1));
-  if (lua_isfunction(L, 1)) return nl_composedinfo(L, 1);
-  const char *given = luaL_checkstring(L, 1), *name = basename(L, given);
+  if (lua_iscfunction(L, 1) && !pushname(L)) {
+    lua_settop(L, 1);
+    return otherinfo(L, NULL, lua_tocfunction(L, 1)) || nl_composedinfo(L, 1);
+  }
+  if (lua_type(L, 1) == LUA_TFUNCTION) return nl_composedinfo(L, 1);
+  char own[NL_NAME];
+  const char *given = nl_unaliased(luaL_checkstring(L, 1), own);
+  const char *name = basename(L, given);
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n);
-  int where = NL_FUNCTION | NL_METHOD;
+  int where = NL_FUNCTION | NL_METHOD, cast = findcast(name);
   const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
   Signature s;
-  if (name != given && !pushinto(L, name, n)) return 0;
-  if (op < 0 && f < 0 && b == NULL)
+  if (name != given && !pushinto(L, name, n)) {
+    name = given;               /* nor has one of the composed such a form */
+    op = f = cast = -1;
+    b = NULL;
+  }
+  if (op < 0 && f < 0 && b == NULL && cast < 0)
     return otherinfo(L, name, NULL) || nl_composedinfo(L, 1);
   lua_createtable(L, 0, 10);
   setinfo(L, "name", name);
   if (op >= 0) rowinfo(L, op);
   else if (f >= 0) {
-    plaininfo(L, nl_familysignature((Family)f), "family", nc_families[f].doc);
+    familyinfo(L, f);
     where = familywhere(f);
+  } else if (b == NULL) {
+    castinfo(L, cast);
+    where = NL_METHOD;
   } else {
     nl_parsesignature(&s, b->name, b->signature);
     plaininfo(L, &s, "function", b->doc);
     where = b->where;
   }
-  lua_pushboolean(L, name != given);
-  lua_setfield(L, -2, "inplace");
-  lua_pushboolean(L, where & NL_METHOD);
-  lua_setfield(L, -2, "method");
-  lua_pushboolean(L, where & NL_FUNCTION);
-  lua_setfield(L, -2, "function");
+  setflag(L, "inplace", name != given);
+  setflag(L, "method", where & NL_METHOD);
+  setflag(L, "function", where & NL_FUNCTION);
   return 1;
 }
 
@@ -254,6 +332,7 @@ int nl_names(lua_State *L) {
   for (int f = 0; f < FAM_COUNT; f++) ADD(nc_families[f].name);
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++) ADD(b->name);
+  for (size_t i = 0; i < NCASTS; i++) ADD(casts[i].name);
 #undef ADD
   for (size_t i = 0; all && i < NOTHERS; i++)
     for (const Bound *b = others[i].list; b->name; b++) {

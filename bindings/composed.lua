@@ -24,7 +24,9 @@ local isint = math.tointeger
 
 local function islist(v, of)
   if type(v) ~= "table" then return false end
-  for _, x in ipairs(v) do if not of(x) then return false end end
+  for i = 1, rawlen(v) do
+    if not of(rawget(v, i)) then return false end
+  end
   return true
 end
 
@@ -77,7 +79,8 @@ local function parse(signature)
       if kind == "" then kind = "tensor" end
       local known = types[kind] or choices(kind)
       s.params[#s.params + 1] = {
-        name = name, what = known[1], fits = known[2], shown = value,
+        name = name, type = kind, what = known[1], fits = known[2],
+        shown = value,
         optional = value ~= "", default = value ~= "" and default(value),
       }
       if value == "nil" then s.params[#s.params].default = nil end
@@ -179,7 +182,9 @@ local function register(name, f, doc, s)
   space(path)[last] = f
   if method then all.methods[last] = f end
   local info = { name = name, kind = "function", doc = doc, method = method or false,
-                 inplace = false, ["function"] = true, signature = shown(last, s) }
+                 inplace = false, ["function"] = true,
+                 signature = shown(name, s), params = s.params,
+                 into = s.inplace }
   all.info[name] = info
   all.info[f] = all.info[f] or info
 end
@@ -189,10 +194,13 @@ function all.define(name, signature, doc, fn)
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then
-    all.methods[name .. "_"] = function(self, ...)
+    local function into(self, ...)
       local y = f(self, ...)
       return nacre.clone(y, { out = self })
     end
+    all.methods[name .. "_"] = into
+    local info = setmetatable({ inplace = true }, { __index = all.info[name] })
+    all.info[into] = info
   end
   return f
 end
@@ -205,7 +213,7 @@ function all.alias(name, f)
   if info then
     local copy = {}
     for k, v in pairs(info) do copy[k] = v end
-    copy.name = name
+    copy.name, copy.alias = name, info.alias or info.name
     all.info[name] = copy
   end
 end

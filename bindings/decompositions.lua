@@ -215,8 +215,26 @@ function(A, atol, rtol)
   return pinv(A, atol, rtol)
 end)
 
-define("lstsq", "A:tensor, B:tensor, rcond:num=nil -> solution, residuals, rank, singular_values",
-       "X that minimizes |A X - B|, the shortest of several; B is a matrix, or a vector",
+-- Solution, rank and singular values; by the pseudoinverse if a gradient is
+-- wanted, which knows its own, else by LAPACK.
+local function leastsquares(A, B, rcond)
+  local needed = nacre.is_grad_enabled() and (A.requires_grad or B.requires_grad)
+  local n = A:size(-1)
+  if needed or A:numel() == 0 or B:numel() == 0 then
+    local S = svdvals(A:detach())
+    return pinv(A, nil, rcond):matmul(B),
+           S:gt(cutoff(A, S, nil, rcond)):sum(-1), S
+  end
+  rcond = rcond or math.max(A:size(-2), n) * epsilon[A.dtype]
+  local size = with(head(A), A:size(-2), B:size(-1))
+  local X, S, rank = nacre._lapack_lstsq(T(A), T(B:expand(size)), rcond)
+  return T(X):narrow(-2, 1, n), rank:squeeze(-1):to("int64"), S
+end
+
+define("lstsq", "A:tensor, B:tensor, rcond:num=nil "
+       .. "-> solution, residuals, rank, singular_values",
+       "X that minimizes |A X - B|, the shortest of several; B is a matrix, "
+       .. "or a vector",
 function(A, B, rcond)
   local op = "lstsq"
   matrices(op, A)
@@ -227,9 +245,7 @@ function(A, B, rcond)
   if A:size(-2) ~= B:size(-2) then
     fail(name(op), ("A has %d rows, B has %d"):format(A:size(-2), B:size(-2)), nil, "A", A, "B", B)
   end
-  local X = pinv(A, nil, rcond):matmul(B)
-  local S = svdvals(A:detach())
-  local rank = S:gt(cutoff(A, S, nil, rcond)):sum(-1)
+  local X, rank, S = leastsquares(A, B, rcond)
   local residuals = nacre.zeros({ 0 }, like(A))
   if A:size(-2) > A:size(-1) and rank:eq(A:size(-1)):all():item() then
     residuals = (A:matmul(X) - B):pow(2):sum(-2)

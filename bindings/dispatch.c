@@ -15,6 +15,7 @@
 static void pace(lua_State *L, int64_t before) {
   int64_t n = nc_memory.since - before;
   if (n > 0) nl_pace(L, n);
+  if (nc_passedany) nl_watched(L);
 }
 
 /*
@@ -129,6 +130,17 @@ static int quickrow(lua_State *L, Op op, int *status) {
   return 1;
 }
 
+/* nacre.where(condition): the positions where it holds */
+static int whereonly(lua_State *L) {
+  nl_pushfunction(L, "nonzero", NL_FUNCTION);
+  lua_insert(L, 1);
+  lua_createtable(L, 0, 1);
+  lua_pushboolean(L, 1);
+  lua_setfield(L, -2, "as_tuple");
+  lua_call(L, 2, 1);
+  return 1;
+}
+
 int nl_callrow(lua_State *L) {
   const Op op = (Op)nl_which(L);
   const int64_t before = nc_memory.since;
@@ -141,6 +153,7 @@ int nl_callrow(lua_State *L) {
     if (r != NC_ENOMEM) return nl_check(L, r);
     lua_pop(L, 1);
   }
+  if (op == OP_where && lua_gettop(L) == 1) return whereonly(L);
   return fullrow(L, op, 0);
 }
 
@@ -203,6 +216,33 @@ static int writeto(Tensor *out, Tensor *y) {
   return r;
 }
 
+/* The same for as many as a list {out={...}} has, which must be all of them;
+   a lone tensor takes a lone result. */
+static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
+  const int list = lua_istable(L, out);
+  int n = 0, r = NC_OK;
+  while (n < s->boxes && *y[n]) n++;
+  if (n != (list ? (int)lua_rawlen(L, out) : 1) && n > 0)
+    return nl_error(L, s->name, "gives %d result%s: out must be %s", n,
+                    n == 1 ? "" : "s", n == 1 ? "a tensor" :
+                    "a list of as many tensors");
+  for (int i = 0; i < n && r == NC_OK; i++) {
+    if (list) lua_rawgeti(L, out, i + 1);
+    r = writeto(nl_checktensor(L, list ? -1 : out), *y[i]);
+    if (list) lua_pop(L, 1);            /* the list holds it */
+  }
+  if (r != NC_OK) nc_blameop(s->name);  /* not the copy's */
+  return r;
+}
+
+/* Pushes what a list holds. */
+static int unpacked(lua_State *L, int list) {
+  const int n = (int)lua_rawlen(L, list);
+  luaL_checkstack(L, n, NULL);
+  for (int i = 1; i <= n; i++) lua_rawgeti(L, list, i);
+  return n;
+}
+
 /* Pushes what the call gave; the boxes of tensors are at `box'. */
 static int results(lua_State *L, const Signature *s, Call *c, int box,
                    int out, Tensor *self) {
@@ -211,10 +251,8 @@ static int results(lua_State *L, const Signature *s, Call *c, int box,
     nl_pushscalar(L, c->value);
     return 1;
   }
-  if (out) {
-    lua_pushvalue(L, out);
-    return 1;
-  }
+  if (out) return nl_totensor(L, out) ? (lua_pushvalue(L, out), 1)
+                                      : unpacked(L, out);
   if (self && *(Tensor **)lua_touserdata(L, box) == self) {
     lua_pushvalue(L, 1);          /* it gave back what it was given */
     return 1;
@@ -242,7 +280,7 @@ static int family(lua_State *L, int into) {
   const Signature *s = nl_familysignature(f);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
-  const int lists = strncmp(s->results, "tensors", 7) == 0;
+  const int lists = strstr(s->results, "tensors") != NULL;
   Tensor *self = NULL;
   Call local, *c = &local;
   int r, n, box, out;
@@ -265,10 +303,7 @@ static int family(lua_State *L, int into) {
       *y[i] = c->out[i];
       c->out[i] = NULL;
     }
-    if (r == NC_OK && out && *y[0]) {
-      r = writeto(nl_checktensor(L, out), *y[0]);
-      if (r != NC_OK) nc_blameop(s->name);  /* not the copy's */
-    }
+    if (r == NC_OK && out) r = writeall(L, s, out, y);
     if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
     if (!nl_again(L, r, attempt)) break;
   }

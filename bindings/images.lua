@@ -100,6 +100,14 @@ local function geometry(stride, padding, dilation, size)
   return list
 end
 
+local function checkfit(op, x, dim, reach, padding)
+  local n = x:size(dim)
+  if n + 2 * padding < reach then
+    fail(op, ("a kernel that reaches over %d does not fit in %d elements "
+              .. "with padding %d"):format(reach, n, padding), nil, "input", x)
+  end
+end
+
 local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups)
   checkconv(op, x, w, bias, nd, groups)
   stride = several(op, "stride", stride, nd, 1)
@@ -111,11 +119,7 @@ local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups
     fail(op, ("padding must be numbers, \"same\" or \"valid\", not '%s'"):format(padding))
   else padding = several(op, "padding", padding, nd, 0) end
   for i = 1, nd do
-    local n, k = x:size(-nd - 1 + i), dilation[i] * (w:size(2 + i) - 1) + 1
-    if n + 2 * padding[i] < k then
-      fail(op, ("a kernel that reaches over %d does not fit in %d elements with padding %d")
-               :format(k, n, padding[i]), nil, "input", x, "weight", w)
-    end
+    checkfit(op, x, i - nd - 1, dilation[i] * (w:size(2 + i) - 1) + 1, padding[i])
   end
   return batched(x, nd + 2, function(t)
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
@@ -131,6 +135,40 @@ define("conv1d", CONV, "convolution [n x c x l] with kernels [o x c/groups x k];
        function(...) return convolution("conv1d", 1, ...) end)
 define("conv2d", CONV, "convolution [n x c x h x w] with kernels [o x c/groups x kh x kw]; padding may be \"same\" or \"valid\"",
        function(...) return convolution("conv2d", 2, ...) end)
+
+-- Planes of a volume in a row, one behind the other for each place of the
+-- kernel: so it is a convolution of planes with more channels.
+local function volume(x, w, bias, stride, padding, dilation, groups)
+  local op, nd = "conv3d", 3
+  checkconv(op, x, w, bias, nd, groups)
+  stride = several(op, "stride", stride, nd, 1)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  if padding == "same" then
+    x, padding = same(op, x, w, stride, dilation, nd)
+  else
+    padding = several(op, "padding", padding == "valid" and 0 or padding, nd, 0)
+  end
+  return batched(x, nd + 2, function(t)
+    local k = w:size(3)
+    local reach = dilation[1] * (k - 1) + 1
+    if padding[1] > 0 then
+      t = t:pad({ 0, 0, 0, 0, padding[1], padding[1] })
+    end
+    checkfit(op, t, 3, reach, 0)
+    -- n x c x d x h x w x k, then n*d x c*k x h x w
+    t = t:unfold(3, reach, stride[1]):slice(6, 1, -1, dilation[1])
+    local n, d = t:size(1), t:size(3)
+    t = t:permute(1, 3, 2, 6, 4, 5):reshape(n * d, -1, t:size(4), t:size(5))
+    local y = convolution("conv3d", 2, t, w:reshape(w:size(1), -1, w:size(4),
+      w:size(5)), bias, { stride[2], stride[3] }, { padding[2], padding[3] },
+      { dilation[2], dilation[3] }, groups)
+    return y:reshape(n, d, y:size(2), y:size(3), y:size(4)):transpose(2, 3)
+  end)
+end
+
+define("conv3d", CONV, "convolution [n x c x d x h x w] with kernels "
+       .. "[o x c/groups x kd x kh x kw]; padding may be \"same\" or \"valid\"",
+       volume)
 
 local function transposed(op, nd, x, w, bias, stride, padding, extra, groups, dilation)
   checkconv(op, x, w, bias, nd, groups, true)

@@ -164,6 +164,27 @@ local function weighted(op, y, weight)
   return weight and y * weight or y
 end
 
+-- As an operation of its own for its gradient, which stays finite at 0 and 1
+-- although that of the logarithms does not.
+local Entropy
+
+local function entropy(x, t)
+  Entropy = Entropy or nacre.autograd.Function {
+    name = "binary_cross_entropy",
+    forward = function(ctx, x, t)
+      ctx:save_for_backward(x, t)
+      return -(t * x:log():clamp(-100) + (1 - t) * (-x):log1p():clamp(-100))
+    end,
+    backward = function(ctx, g)
+      local x, t = table.unpack(ctx.saved_tensors)
+      local need = ctx.needs_input_grad
+      return need[1] and g * (x - t) / ((1 - x) * x):clamp(1e-12) or nil,
+             need[2] and g * ((-x):log1p() - x:log()) or nil
+    end,
+  }
+  return Entropy(x, t)
+end
+
 define("binary_cross_entropy", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
        "-(t*log(x) + (1-t)*log(1-x)), the logarithms limited to -100",
 function(x, t, weight, reduction)
@@ -173,8 +194,7 @@ function(x, t, weight, reduction)
   if x:numel() > 0 and not (x:ge(0):all():item() and x:le(1):all():item()) then
     fail(op, "input must be from 0 to 1", "binary_cross_entropy_with_logits takes any", "input", x)
   end
-  local y = -(t * x:log():clamp(-100) + (1 - t) * (-x):log1p():clamp(-100))
-  return reduced(weighted(op, y, weight), reduction)
+  return reduced(weighted(op, entropy(x, t), weight), reduction)
 end)
 
 define("binary_cross_entropy_with_logits", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION .. ", pos_weight:tensor=nil",

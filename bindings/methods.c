@@ -134,9 +134,15 @@ static int is_floating_point(lua_State *L) {
   return 1;
 }
 
+/* What names its memory, how many bytes that has, how many look into it,
+   and what it counts for in the memory of its device. */
 static int storage_id(lua_State *L) {
-  lua_pushlightuserdata(L, nl_checktensor(L, 1)->data);
-  return 1;
+  const Tensor *t = nl_checktensor(L, 1);
+  lua_pushlightuserdata(L, t->data);
+  lua_pushinteger(L, t->data->bytes);
+  lua_pushinteger(L, t->data->refs);
+  lua_pushinteger(L, nc_heldbytes(t->data));
+  return 4;
 }
 
 /*
@@ -292,7 +298,7 @@ const Bound nl_methods[] = {
     "releases the memory now; using the tensor afterwards is an error", 2 },
   { "iter", iter, "self -> iterator",
     "goes through the elements of the first dimension", 2 },
-  { "_storage_id", storage_id, "self -> light userdata",
+  { "_storage_id", storage_id, "self -> light userdata, integers",
     "tells which tensors share memory", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -157,6 +157,7 @@ static int addmemory(const Device *d, void *ctx) {
     FIGURE("free", m.free);
     FIGURE("total", m.total);
   }
+  if (d->ordinal < 0) FIGURE("free", nc_hostavailable());
 #undef FIGURE
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   return NC_OK;

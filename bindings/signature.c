@@ -156,6 +156,23 @@ const Signature *nl_familysignature(Family f) {
   return s;
 }
 
+/* Pushes a list of {name, type}, the types being words of families.def. */
+void nl_pushparams(lua_State *L, const Signature *s) {
+  lua_createtable(L, s->n, 0);
+  for (int i = 0; i < s->n; i++) {
+    size_t t = 0;
+    while (t + 1 < sizeof types / sizeof *types &&
+           types[t].type != s->param[i].type)
+      t++;
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, s->param[i].name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, s->param[i].type == P_CHOICE ? "text" : types[t].name);
+    lua_setfield(L, -2, "type");
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
 static void adddefault(luaL_Buffer *b, const Param *p) {
   const Arg *a = &p->fallback;
   char text[32];

@@ -7,6 +7,7 @@
 #include "kernels.h"
 #include "op.h"
 #include "view.h"
+#include "watched.h"
 
 /* *y = value without leading dimensions of size 1 that the result lacks. */
 static int trimmed(Tensor **y, Tensor *value, int nd) {
@@ -118,6 +119,7 @@ int nc_assign(const Plan *p, Tensor *value, Scalar number) {
 int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
                 Scalar number) {
   Plan p;
+  if (nc_watching) return nc_setindexwatched(t, ix, n, value, number);
   if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
     return nc_setrecorded(t, ix, n, value, number, PUT_SET);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
@@ -162,8 +164,8 @@ int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
   return nc_read(v, t, offset);
 }
 
-/* The same, recorded. */
-static int setmarked(Tensor *t, const int64_t at[], Scalar v) {
+/* The same by the way that is recorded and watched. */
+static int setbyindex(Tensor *t, const int64_t at[], Scalar v) {
   Index ix[NC_MAXDIM];
   for (int d = 0; d < t->nd; d++)
     ix[d] = (Index){ IX_INT, at[d], at[d], 1, NULL };
@@ -176,7 +178,8 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   double f = nc_tofloat(v);
   Tensor *one;
   int64_t offset;
-  if (nc_gradoff == 0 && nc_marked(t)) return setmarked(t, ix, v);
+  if (nc_watching & NC_DRY || (nc_gradoff == 0 && nc_marked(t)))
+    return setbyindex(t, ix, v);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
   if (r == NC_OK) r = nc_checkfits(v, t->dtype);
   if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);

@@ -145,10 +145,12 @@ static int search(void) {
 int nc_openblas(void) {
   static const char *const quiet[] = { "OPENBLAS_NUM_THREADS",
                                        "OMP_NUM_THREADS" };
+  int64_t begin;
   int mine[2], r;
   sigset_t all, old;
   if (blas.tried) return NC_OK;
   blas.tried = 1;
+  begin = nc_now();
   for (int i = 0; i < 2; i++) {
     mine[i] = getenv(quiet[i]) == NULL;
     if (mine[i]) setenv(quiet[i], "1", 1);
@@ -159,6 +161,7 @@ int nc_openblas(void) {
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   for (int i = 0; i < 2; i++)  /* programs that we start have their own mind */
     if (mine[i]) unsetenv(quiet[i]);
+  nc_counters.opening += nc_now() - begin;
   return r;
 }
 

@@ -15,6 +15,7 @@
 #include "grad.h"
 #include "op.h"
 #include "sort.h"
+#include "watched.h"
 
 /* Two integers of a call, at least `least'. */
 static int pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
@@ -135,7 +136,7 @@ static int run(Tensor **y, const Call *c, Conv *v, const int64_t size[4],
     nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX,
              (nc_numel(x[0]) + nc_numel(x[1]) + nc_numel(t)) *
                  nc_dtypesize(type));
-    w.status = fn(v);
+    if (!nc_isdry(nc_device(t))) w.status = fn(v);
   }
   nc_give(&w, y, nc_as(&w, t, type));
   return nc_finish(&w);
@@ -143,7 +144,7 @@ static int run(Tensor **y, const Call *c, Conv *v, const int64_t size[4],
 
 static int elsewhere(const Call *c, const Device **d) {
   if (nc_samedevice(d, c->arg, 2) != NC_OK) return 0;
-  return *d != &nc_cpu;
+  return *d != &nc_cpu && !nc_isdry(*d);
 }
 
 int nc_op__conv(Call *c) {
@@ -311,7 +312,8 @@ int nc_op__pool_places(Call *c) {
   Draft w = { 0 };
   Pool p;
   w.status = window(&p, c);
-  if (w.status == NC_OK && d != &nc_cpu) return nc_byhost(c, d);
+  if (w.status == NC_OK && d != &nc_cpu && !nc_isdry(d))
+    return nc_byhost(c, d);
   p.type = x->dtype == DT_f64 ? DT_f64 : DT_f32;
   x = nc_as(&w, x, p.type);
   if (w.status == NC_OK) x = nc_held(&w, nc_dense(&dense, x), &dense);
@@ -326,7 +328,7 @@ int nc_op__pool_places(Call *c) {
       p.at = nc_data(at);
       nc_count(nc_numel(at) * p.kernel[0] * p.kernel[1],
                nc_numel(x) * nc_dtypesize(x->dtype) + 8 * nc_numel(at));
-      w.status = nc_poolplaces(&p);
+      if (!nc_isdry(d)) w.status = nc_poolplaces(&p);
     }
     nc_give(&w, &c->out[0], at);
   }

@@ -389,6 +389,6 @@ const Device nc_cpu = {
   .lines = nc_cpulines, .sequence = nc_cpusequence, .places = nc_cpuplaces,
   .trues = nc_cputrues, .gather = nc_cpugather, .scatter = nc_cpuscatter,
   .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,
-  .accumulate = nc_cpuaccumulate, .gradients = 1, .cumulates = 1,
-  .sort = nc_cpusort
+  .accumulate = nc_cpuaccumulate, .along = nc_cpualong, .gradients = 1,
+  .sort = nc_cpusort, .search = nc_cpusearch
 };

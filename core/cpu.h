@@ -15,15 +15,18 @@ int nc_cputrues(const Device *d, Tensor **y, const Trues *t);
 int nc_cpugather(const Device *d, const Gather *g);
 int nc_cpuscatter(const Device *d, const Gather *g);
 int nc_cpuaccumulate(const Device *d, const Gather *g);
+/* n elements of x, sx bytes apart, are folded in order into those of y, which
+   lie at offsets at[i], or sy apart if that is NULL. */
+void nc_cpufolded(char *y, const int64_t at[], int64_t sy, const char *x,
+                  int64_t sx, int64_t n, DType type, GatherFold fold);
+int nc_cpualong(const Device *d, const Along *a);
 int nc_cpusort(const Device *d, const Sorting *s);
 /* An unsigned integer of the width of the type, ordered as its elements. */
 uint64_t nc_sortkey(DType type, const void *element);
 int nc_cpucumulate(const LineCall *c);        /* cumprod, cummax, ... */
 /* at, int64, = by rows of matrix x in the order of their elements */
 int nc_cpusortrows(Tensor *at, const Tensor *x);
-/* at = places, from 1 on, of values among sorted sequences (of one dimension,
-   or as many as there are lines of values); dense, int64 or a float type. */
-int nc_cpusearch(Tensor *at, const Tensor *seq, const Tensor *x, int right);
+int nc_cpusearch(const Device *d, const Searching *s);
 /* y[x[i]] += weight[i], or 1 if that is NULL; all are vectors, dense; x is
    int64 and within y; y is int64 or float64, weight float64. */
 int nc_cpubins(Tensor *y, const Tensor *x, const Tensor *weight);

@@ -157,8 +157,9 @@ static void makerows(Rows *r, const Gather *g) {
 #define AND a & b
 #define EACH(T, E)                                                            \
   for (int64_t i = 0; i < n; i++) {                                           \
-    const T a = *(T *)(y + i * sy), b = *(const T *)(x + i * sx);             \
-    *(T *)(y + i * sy) = (T)(E);                                              \
+    T *own = (T *)(y + (at ? at[i] : i * sy));                                \
+    const T a = *own, b = *(const T *)(x + i * sx);                           \
+    *own = (T)(E);                                                            \
   }                                                                           \
   return
 #define FOLDS(T, add, mul, max, min)                                          \
@@ -177,9 +178,8 @@ static void foldhalf(float *y, float b, GatherFold fold) {
        : fold == GATHER_MAX ? (NANMAX) : (NANMIN);
 }
 
-/* n elements of x folded into y, a step apart in bytes */
-static void folded(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
-                   DType type, GatherFold fold) {
+void nc_cpufolded(char *y, const int64_t at[], int64_t sy, const char *x,
+                  int64_t sx, int64_t n, DType type, GatherFold fold) {
   const Kernels *k = nc_kernels();
   const Computed c = nc_computed(type);
   float to, from;
@@ -195,10 +195,11 @@ static void folded(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
     default: break;
   }
   for (int64_t i = 0; i < n; i++) {
-    k->load[c][type](&to, y + i * sy, 1, 1);
+    char *own = y + (at ? at[i] : i * sy);
+    k->load[c][type](&to, own, 1, 1);
     k->load[c][type](&from, x + i * sx, 1, 1);
     foldhalf(&to, from, fold);
-    k->store[c][type](y + i * sy, &to, 1, 1);
+    k->store[c][type](own, &to, 1, 1);
   }
 }
 
@@ -241,7 +242,8 @@ static void onerow(const Rows *r, char *x, char *o) {
   for (int64_t i = 0; i < r->length && !nc_interrupted; i += r->piece) {
     int64_t n = r->length - i < r->piece ? r->length - i : r->piece;
     char *a = x + i * s[0], *b = o + i * s[1];
-    if (r->adds) folded(a, s[0], b, s[1], n, r->type, r->fold);
+    if (r->adds)
+      nc_cpufolded(a, NULL, s[0], b, s[1], n, r->type, r->fold);
     else if (r->dense) memcpy(r->out ? b : a, r->out ? a : b, (size_t)(n * e));
     else if (r->out) strided(b, s[1], a, s[0], n, e);
     else strided(a, s[0], b, s[1], n, e);

@@ -51,8 +51,10 @@ static void searches(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpusearch(Tensor *at, const Tensor *seq, const Tensor *x, int right) {
-  Search s = { .seq = seq, .x = x, .at = nc_data(at), .right = right };
+int nc_cpusearch(const Device *d, const Searching *q) {
+  const Tensor *seq = q->seq, *x = q->x;
+  Search s = { .seq = seq, .x = x, .at = nc_data(q->at), .right = q->right };
+  (void)d;
   s.n = seq->size[seq->nd - 1];
   s.m = x->nd ? x->size[x->nd - 1] : 1;
   return nc_parallel(nc_numel(x), 4096, searches, &s);

@@ -53,6 +53,37 @@ int nc_op_full(Call *c) {
   return constant(c, v, typeor(&c->arg[2], t), &c->arg[3]);
 }
 
+/* Those of a size after the model of self: its dtype, its device. */
+static int newlike(Call *c, int (*fn)(Call *c), int options) {
+  const Tensor *x = c->arg[0].t;
+  Call one = *c;
+  int r;
+  for (int i = 0; i + 1 < NC_MAXARG; i++) one.arg[i] = c->arg[i + 1];
+  one.arg[options].dtype = typeor(&one.arg[options], x->dtype);
+  if (one.arg[options + 1].device == NULL)
+    one.arg[options + 1].device = nc_device(x);
+  r = fn(&one);
+  c->out[0] = one.out[0];
+  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  return r;
+}
+
+int nc_op_new_zeros(Call *c) {
+  return newlike(c, nc_op_zeros, 1);
+}
+
+int nc_op_new_ones(Call *c) {
+  return newlike(c, nc_op_ones, 1);
+}
+
+int nc_op_new_empty(Call *c) {
+  return newlike(c, nc_op_empty, 1);
+}
+
+int nc_op_new_full(Call *c) {
+  return newlike(c, nc_op_full, 2);
+}
+
 /* out[0] = a tensor like arg 0; opt[0] and opt[1] are dtype and device. */
 static int like(Call *c, const Arg opt[]) {
   Tensor *x = c->arg[0].t;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "op.h"
+#include "watched.h"
 
 /* The only place that knows which devices there are; those of a plug-in
    follow when it is opened. */
@@ -162,6 +163,9 @@ int nc_byhost(Call *c, const Device *d) {
   Call low = *c;
   Tensor **own[NC_MAXARG] = { NULL };
   int r;
+  if (nc_isdry(d))
+    return nc_fail(NC_EVALUE, "the host works it out, for which a dry run has "
+                   "no values");
   for (int i = 0; i < NC_MAXARG; i++)
     if (low.arg[i].t) nc_retain(low.arg[i].t);
   r = onhost(&low, own, d);

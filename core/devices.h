@@ -113,6 +113,23 @@ typedef struct Gather {
   GatherFold fold;            /* of accumulate */
 } Gather;
 
+/* Elements along a dimension: for each place of index (int64, dense, of as
+   many dimensions as x, at most as large but along dim) the element of x at
+   that place, but at the position along dim that index gives there (from 1,
+   or negative from the end).  other has the shape of index and the type of
+   x.  CHECK only looks for a position that is outside, which fails as
+   nc_position would say it; it comes before what writes. */
+typedef enum AlongHow {
+  ALONG_CHECK, ALONG_GET, ALONG_PUT, ALONG_FOLD
+} AlongHow;
+
+typedef struct Along {
+  AlongHow how;               /* other = x, x = other, x fold= other */
+  const Tensor *x, *index, *other;
+  int dim;
+  GatherFold fold;
+} Along;
+
 /* Along dimension dim of x: of its elements in order (nan is the largest; what
    is equal stays in order) those of rank from .. from+keep-1.  at, int64, takes
    their positions, 1-based; y, which may be NULL, the elements.  Both are
@@ -123,6 +140,16 @@ typedef struct Sorting {
   int dim, descending;
   int64_t from, keep;
 } Sorting;
+
+/* Where each value of x goes among those of seq, from 1 on: before the first
+   that is not less, or if `right' is greater; nan lies behind all others.
+   seq is one sorted vector, or has one for each row of x.  Both are dense and
+   of one type, int64, float32 or float64; at, int64, has the shape of x. */
+typedef struct Searching {
+  Tensor *at;
+  const Tensor *seq, *x;
+  int right;
+} Searching;
 
 /* Random numbers as philox.h lays them out, from block number `block' of
    seed `key', into a dense y of any type they fit. */
@@ -186,12 +213,12 @@ struct Device {
   int (*draw)(const Device *d, const Draw *w);
   int (*product)(const Device *d, const Product *p);
   int (*expect)(const Device *d, const Expect *e);
-  /* x, picked, fold= other, in the order of the offsets; a device is asked
-     to add floats only, and need not be able to: NULL. */
+  /* x, picked, fold= other, in the order of the offsets */
   int (*accumulate)(const Device *d, const Gather *g);
   int gradients;              /* does `run' know parts of a Loop but 0? */
-  int cumulates;              /* does `lines' know LINE_CUMPROD and on? */
-  int (*sort)(const Device *d, const Sorting *s); /* NULL: by the host */
+  int (*sort)(const Device *d, const Sorting *s);
+  int (*search)(const Device *d, const Searching *s);
+  int (*along)(const Device *d, const Along *a); /* NULL: gather, scatter */
 };
 
 extern const Device nc_cpu;
@@ -258,7 +285,8 @@ typedef struct Accelerator {
   int (*queryevent)(Event *e, int *done);
   int (*waitevent)(Event *e);
   int (*elapsed)(double *ms, Event *from, Event *to);
-  /* Settings by name: "allow_tf32" (0, 1). */
+  /* Settings by name: "allow_tf32" (0, 1); and figures, which cannot be set:
+     see cuda.h. */
   int (*get)(const char *name, int64_t *value);
   int (*set)(const char *name, int64_t value);
   /* A fact by number, as text, for :doctor: "driver 580.65, CUDA 13.0"; NULL

@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "op.h"
+#include "watched.h"
 
 static _Thread_local Error record;
 
 int nc_fail(int code, const char *fmt, ...) {
   va_list args;
   record.code = code;
-  record.op[0] = record.rule[0] = record.hint[0] = '\0';
+  record.op[0] = record.rule[0] = record.hint[0] = record.first[0] = '\0';
   record.n = 0;
   va_start(args, fmt);
   vsnprintf(record.text, sizeof record.text, fmt, args);
@@ -35,17 +36,38 @@ void nc_hint(const char *fmt, ...) {
   va_end(args);
 }
 
+void nc_first(const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(record.first, sizeof record.first, fmt, args);
+  va_end(args);
+}
+
 void nc_blame(const char *role, const Tensor *t) {
   Operand *o = &record.operand[record.n];
   if (record.n == NC_MAXBLAME) return;
   record.n++;
   snprintf(o->role, sizeof o->role, "%s", role);
+  o->note[0] = '\0';
   o->identity = t;
   o->dtype = t->dtype;
   o->nd = t->nd;
   memcpy(o->size, t->size, sizeof o->size);
   o->device = nc_device(t)->name;
   o->isview = t->data->refs > 1 && !nc_isdense(t);
+}
+
+void nc_blamenote(const char *fmt, ...) {
+  Operand *o = &record.operand[record.n - 1];
+  va_list args;
+  va_start(args, fmt);
+  if (record.n > 0) vsnprintf(o->note, sizeof o->note, fmt, args);
+  va_end(args);
+}
+
+void nc_reblame(const Tensor *from, const Tensor *to) {
+  for (int i = 0; i < record.n; i++)
+    if (record.operand[i].identity == from) record.operand[i].identity = to;
 }
 
 void nc_blameop(const char *op) {

@@ -264,3 +264,37 @@ int nc_closewrite(Writer *w, int status) {
   nc_files.unlink(w->temp);
   return status;
 }
+
+/*
+** Whole files
+*/
+int nc_readfile(Tensor **bytes, const char *path) {
+  Reader r;
+  int status;
+  *bytes = NULL;
+  TRY(nc_openread(&r, path));
+  const int64_t size = r.left;
+  status = nc_new(bytes, &nc_cpu, DT_u8, 1, &size);
+  for (char *p = status == NC_OK ? nc_data(*bytes) : NULL;
+       status == NC_OK && r.left > 0; p += NC_IOBLOCK)
+    status = nc_readblock(&r, p, r.left < NC_IOBLOCK ? r.left : NC_IOBLOCK,
+                          "data");
+  if (status == NC_OK) status = nc_readend(&r);
+  nc_closeread(&r);
+  if (status == NC_OK) return NC_OK;
+  nc_release(*bytes);
+  *bytes = NULL;
+  return status;
+}
+
+int nc_writefile(const char *path, const void *p, int64_t n) {
+  Writer w;
+  const char *at = p;
+  int status;
+  TRY(nc_openwrite(&w, path, 1));
+  for (status = NC_OK; status == NC_OK && n > 0; n -= NC_IOBLOCK) {
+    status = nc_writeblock(&w, at, n < NC_IOBLOCK ? n : NC_IOBLOCK);
+    at += NC_IOBLOCK;
+  }
+  return nc_closewrite(&w, status);
+}

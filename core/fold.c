@@ -8,6 +8,7 @@
 #include "grad.h"
 #include "loop.h"
 #include "op.h"
+#include "watched.h"
 
 int nc_dimmask(unsigned *mask, const Arg *a, int nd) {
   *mask = a->n > 0 ? 0 : ~0u;
@@ -127,6 +128,8 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   DType cast, result;
   int r;
   *y = NULL;
+  if (nc_watching)
+    return nc_reducewatched(y, op, x, dims, keepdim, dtype, par, out);
   if ((nc_marked(x) || (out && nc_marked(out))) && nc_gradoff == 0)
     return nc_reducerecorded(y, op, x, dims, keepdim, dtype, par, out);
   if ((r = reducedtype(&cast, &result, op, x, dtype)) == NC_OK &&

@@ -46,34 +46,7 @@ int nc_scatter(const Gather *g) {
   return empty(g) ? NC_OK : d->scatter(d, g);
 }
 
-/* By the host, for a device that cannot. */
-static int accumulatehere(const Gather *g) {
-  Gather low = *g;
-  Tensor *x = NULL, *other = NULL, *offset = NULL, *dense = NULL;
-  int r;
-  if ((r = nc_new(&x, &nc_cpu, g->x->dtype, g->x->nd, g->x->size)) == NC_OK &&
-      (r = nc_copy(x, (Tensor *)g->x)) == NC_OK &&
-      (r = nc_todevice(&other, (Tensor *)g->other, &nc_cpu)) == NC_OK &&
-      (r = nc_todevice(&offset, g->offset, &nc_cpu)) == NC_OK &&
-      (r = nc_dense(&dense, offset)) == NC_OK) {
-    low.x = x;
-    low.other = other;
-    low.offset = dense;
-    r = nc_cpu.accumulate(&nc_cpu, &low);
-    if (r == NC_OK) r = nc_copy((Tensor *)g->x, x);
-  }
-  nc_release(x);
-  nc_release(other);
-  nc_release(offset);
-  nc_release(dense);
-  return r;
-}
-
 int nc_accumulate(const Gather *g) {
   const Device *d = nc_device(g->x);
-  if (empty(g)) return NC_OK;
-  if (d != &nc_cpu && (g->fold != GATHER_ADD || d->accumulate == NULL ||
-                       nc_category(g->x->dtype) != NC_FLOAT))
-    return accumulatehere(g);
-  return d->accumulate(d, g);
+  return empty(g) ? NC_OK : d->accumulate(d, g);
 }

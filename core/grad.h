@@ -46,6 +46,8 @@ typedef struct GradCall {     /* a request for gradients of operands */
   const int *need;
 } GradCall;
 
+int nc_backwardwatched(GradCall *g);        /* watch.c */
+
 typedef struct NodeKind {
   int (*backward)(GradCall *g);
   void (*drop)(void *info);   /* NULL: nothing to release */
@@ -152,6 +154,9 @@ int nc_evaluate(Tensor **y, const char *text, const Value letter[LETTERS]);
 /* y = text of the tensors g, a, b and c, which may be NULL, and a number */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
                Tensor *c, double n);
+
+/* BY(product): the gradient of a product over `dims' (prodgrad.c) */
+int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims);
 
 extern const NodeKind nc_rownode, nc_reducenode, nc_copynode;
 

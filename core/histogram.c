@@ -4,12 +4,23 @@
 
 #include "compose.h"
 #include "cpu.h"
+#include "gather.h"
 #include "op.h"
 
 static Tensor *dense(Draft *w, Tensor *x, DType type) {
   Tensor *y = NULL, *t = nc_as(w, x, type);
   if (w->status != NC_OK) return NULL;
   return nc_held(w, nc_dense(&y, t), &y);
+}
+
+/* Adds up what bins say, where they lie. */
+static void addup(Draft *w, Tensor *y, Tensor *x, Tensor *weight) {
+  Tensor *one = NULL;
+  Gather g = { .x = y, .other = weight, .offset = x, .picked = 1 };
+  if (weight == NULL)
+    g.other = nc_held(w, nc_full(&one, nc_device(x), DT_i64, 1, x->size,
+                                 nc_int(1)), &one);
+  if (w->status == NC_OK) w->status = nc_accumulate(&g);
 }
 
 /* n bins, of what x (from 0) and weights, or NULL, say */
@@ -20,7 +31,9 @@ static Tensor *binned(Draft *w, Tensor *x, Tensor *weight, int64_t n) {
   if (w->status != NC_OK) return NULL;
   y = nc_held(w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n,
                          nc_int(0)), &y);
-  if (w->status == NC_OK) w->status = nc_cpubins(y, x, weight);
+  if (w->status != NC_OK) return NULL;
+  if (nc_device(x) == &nc_cpu) w->status = nc_cpubins(y, x, weight);
+  else addup(w, y, x, weight);
   return y;
 }
 
@@ -61,7 +74,6 @@ int nc_op_bincount(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t, *y;
   Draft w = { 0 };
   int64_t n = 0;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
   w.status = bins(&w, c, &n);
   y = binned(&w, x, weight, n);
   if (weight && weight->dtype == DT_f32) y = nc_as(&w, y, DT_f32);
@@ -124,7 +136,6 @@ int nc_op_histc(Call *c) {
   const int64_t n = c->arg[1].s.i;
   double from = nc_tofloat(c->arg[2].s), to = nc_tofloat(c->arg[3].s);
   Draft w = { 0 };
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
   w.status = floats(x, n);
   if (w.status == NC_OK) w.status = span(&w, x, &from, &to, 1);
   x = w.status == NC_OK ? nc_do1(&w, FAM_flatten, x, 1, -1) : NULL;
@@ -183,7 +194,6 @@ int nc_op_histogram(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[3].t, *edge, *bin, *last, *y;
   Draft w = { 0 };
   int64_t n = 0;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
   w.status = floats(x, 1);
   if (w.status == NC_OK && weight && nc_numel(weight) != nc_numel(x))
     w.status = nc_fail(NC_ESHAPE, "weights must be as many as there are "

@@ -11,6 +11,7 @@
 #include "grad.h"
 #include "op.h"
 #include "view.h"
+#include "watched.h"
 
 int nc_blameindex(int r, const Tensor *t, const char *role,
                   const Tensor *other) {
@@ -249,6 +250,7 @@ int nc_index(Tensor **y, Tensor *t, const Index ix[], int n) {
   Plan p;
   int r;
   *y = NULL;
+  if (nc_watching) return nc_indexwatched(y, t, ix, n);
   if (nc_gradoff == 0 && nc_marked(t)) return nc_indexrecorded(y, t, ix, n);
   TRY(nc_plan(&p, t, ix, n));
   if (p.n == 0) {

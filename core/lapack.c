@@ -53,8 +53,11 @@ static int search(void) {
 int nc_lapack(const Lapack **l, DType type) {
   *l = NULL;
   if (!lapack.tried) {
+    int64_t begin;
     TRY(nc_openblas());
+    begin = nc_now();
     lapack.found = search();
+    nc_counters.opening += nc_now() - begin;
     lapack.tried = 1;
   }
   if (!lapack.found) {

@@ -28,6 +28,9 @@ typedef const char *Flag;
   X(gesdd, (Flag jobz, Int m, Int n, void *a, Int lda, void *s, void *u,      \
             Int ldu, void *vt, Int ldvt, void *work, Int lwork, int *iwork,   \
             int *info, size_t))                                               \
+  X(gelsd, (Int m, Int n, Int nrhs, void *a, Int lda, void *b, Int ldb,       \
+            void *s, const void *rcond, int *rank, void *work, Int lwork,     \
+            int *iwork, int *info))                                           \
   X(trsm, (Flag side, Flag uplo, Flag trans, Flag diag, Int m, Int n,         \
            const void *alpha, const void *a, Int lda, void *b, Int ldb,       \
            size_t, size_t, size_t, size_t))

@@ -12,13 +12,14 @@
 #include "compose.h"
 #include "lapack.h"
 #include "op.h"
+#include "watched.h"
 
 typedef struct Job Job;
 struct Job {
   const Lapack *l;
-  const char *name;
   int m, n, k, other;         /* rows, columns, the fewer of them; more */
   char flag[4];
+  double rcond;
   int64_t batch, slots;
   int64_t bytes;              /* of an element */
   char *t[4];                 /* tensors, and the bytes of a matrix of each */
@@ -27,6 +28,7 @@ struct Job {
   char *work;
   int64_t need;               /* bytes of work, for a slot */
   int lwork, liwork;
+  int dry;                    /* nothing is computed */
   void (*one)(const Job *j, int64_t i, char *work);
 };
 
@@ -47,14 +49,19 @@ static int checkmatrix(const Tensor *x) {
   return NC_OK;
 }
 
-static int begin(Job *j, const char *name, const Tensor *x) {
+/* Is d a device whose matrices the host has to work on? */
+static int elsewhere(const Device *d) {
+  return d != &nc_cpu && !nc_isdry(d);
+}
+
+static int begin(Job *j, const Tensor *x) {
   memset(j, 0, sizeof *j);
-  j->name = name;
   TRY(checkmatrix(x));
   j->m = (int)x->size[x->nd - 1];
   j->n = (int)x->size[x->nd - 2];
   j->k = j->m < j->n ? j->m : j->n;
   j->bytes = nc_dtypesize(x->dtype);
+  j->dry = nc_isdry(nc_device(x));
   j->batch = 1;
   for (int d = 0; d < x->nd - 2; d++) j->batch *= x->size[d];
   return nc_lapack(&j->l, x->dtype);
@@ -85,6 +92,17 @@ static Tensor *copied(Draft *w, Job *j, int i, Tensor *x) {
   return w->status == NC_OK ? t : NULL;
 }
 
+/* Operand number i: x itself, or a dense copy. */
+static void given(Draft *w, Job *j, int i, Tensor *x) {
+  Tensor *dense = NULL;
+  int r = w->status == NC_OK ? nc_dense(&dense, x) : w->status;
+  dense = nc_held(w, r, &dense);
+  if (dense == NULL) return;
+  j->t[i] = nc_data(dense);
+  j->each[i] = j->batch ? nc_numel(dense) / j->batch *
+                              nc_dtypesize(dense->dtype) : 0;
+}
+
 static void *at(const Job *j, int k, int64_t i) {
   return j->t[k] + i * j->each[k];
 }
@@ -105,7 +123,7 @@ static int run(Job *j, int64_t *failed) {
   void *p = NULL, *q = NULL;
   int r;
   *failed = 0;
-  if (j->batch == 0) return NC_OK;
+  if (j->batch == 0 || j->dry) return NC_OK;
   j->slots = j->batch < nc_threads() ? j->batch : nc_threads();
   if (j->need && (r = nc_hostalloc(&p, j->need * j->slots)) != NC_OK) return r;
   r = nc_hostalloc(&q, infos);
@@ -143,6 +161,34 @@ static int64_t even(int64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
+/* What an operation says of itself: it makes its results, out[], and says in
+   the job what is to be done with them. */
+typedef struct Plan {
+  const char *name;
+  int operands;               /* tensors, which lie on one device */
+  int square, converges;      /* must the matrices be, must the iteration? */
+  void (*make)(Draft *w, Job *j, const Call *c, Tensor *out[]);
+} Plan;
+
+static int carryout(Call *c, const Plan *p) {
+  Tensor *out[NC_MAXOUT] = { NULL };
+  const Device *d;
+  Draft w = { 0 };
+  int64_t failed = 0;
+  Job j;
+  TRY(nc_samedevice(&d, c->arg, p->operands));
+  if (elsewhere(d)) return nc_byhost(c, d);
+  w.status = begin(&j, c->arg[0].t);
+  if (w.status == NC_OK && p->square && j.m != j.n)
+    w.status = nc_fail(NC_ESHAPE, "needs square matrices");
+  if (w.status == NC_OK) p->make(&w, &j, c, out);
+  if (w.status == NC_OK) w.status = run(&j, &failed);
+  if (w.status == NC_OK && p->converges) w.status = converged(&j, failed);
+  for (int i = 0; i < NC_MAXOUT; i++)
+    if (out[i]) nc_give(&w, &c->out[i], out[i]);
+  return nc_blamed(nc_finish(&w), p->name, c->arg, p->operands);
+}
+
 /*
 ** LU, Cholesky
 */
@@ -155,25 +201,18 @@ static void lu(const Job *j, int64_t i, char *work) {
     *(int *)at(j, 2, i) = 0;
 }
 
-int nc_op__lapack_lu(Call *c) {
+static void planlu(Draft *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
-  Draft w = { 0 };
-  int64_t failed;
-  Job j;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
-  w.status = begin(&j, "lu", x);
-  if (w.status == NC_OK) {
-    Tensor *a = copied(&w, &j, 0, x);
-    Tensor *pivots = result(&w, &j, 1, x, DT_i32, 1, j.k, 0);
-    Tensor *info = result(&w, &j, 2, x, DT_i32, 0, 1, 0);
-    j.one = lu;
-    j.each[2] = sizeof(int);
-    if (w.status == NC_OK) w.status = run(&j, &failed);
-    nc_give(&w, &c->out[0], a);
-    nc_give(&w, &c->out[1], pivots);
-    nc_give(&w, &c->out[2], info);
-  }
-  return nc_blamed(nc_finish(&w), "lu", c->arg, 1);
+  out[0] = copied(w, j, 0, x);
+  out[1] = result(w, j, 1, x, DT_i32, 1, j->k, 0);
+  out[2] = result(w, j, 2, x, DT_i32, 0, 1, 0);
+  j->each[2] = sizeof(int);
+  j->one = lu;
+}
+
+int nc_op__lapack_lu(Call *c) {
+  static const Plan plan = { "lu", 1, 0, 0, planlu };
+  return carryout(c, &plan);
 }
 
 static void cholesky(const Job *j, int64_t i, char *work) {
@@ -188,26 +227,18 @@ static void cholesky(const Job *j, int64_t i, char *work) {
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
 }
 
-int nc_op__lapack_cholesky(Call *c) {
+static void plancholesky(Draft *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
-  Draft w = { 0 };
-  int64_t failed;
-  Job j;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
-  w.status = begin(&j, "cholesky", x);
-  if (w.status == NC_OK && j.m != j.n)
-    w.status = nc_fail(NC_ESHAPE, "needs square matrices");
-  if (w.status == NC_OK) {
-    Tensor *a = copied(&w, &j, 0, x);
-    Tensor *info = result(&w, &j, 1, x, DT_i32, 0, 1, 0);
-    j.one = cholesky;
-    j.each[1] = sizeof(int);
-    j.flag[0] = c->arg[1].s.i ? 'L' : 'U';
-    if (w.status == NC_OK) w.status = run(&j, &failed);
-    nc_give(&w, &c->out[0], a);
-    nc_give(&w, &c->out[1], info);
-  }
-  return nc_blamed(nc_finish(&w), "cholesky", c->arg, 1);
+  out[0] = copied(w, j, 0, x);
+  out[1] = result(w, j, 1, x, DT_i32, 0, 1, 0);
+  j->each[1] = sizeof(int);
+  j->flag[0] = c->arg[1].s.i ? 'L' : 'U';
+  j->one = cholesky;
+}
+
+int nc_op__lapack_cholesky(Call *c) {
+  static const Plan plan = { "cholesky", 1, 1, 0, plancholesky };
+  return carryout(c, &plan);
 }
 
 /*
@@ -235,42 +266,35 @@ static void lusolve(const Job *j, int64_t i, char *work) {
                 at(j, 2, i), &j->n, &j->info[i], 1);
 }
 
+/* Are they pivots of the factors x, which has j->batch matrices? */
+static int checkpivots(const Job *j, const Tensor *x, const Tensor *p) {
+  const int *pivot = nc_data(p);
+  if (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
+      nc_numel(p) != j->batch * j->n)
+    return nc_fail(NC_ESHAPE, "pivots must be int32, as lu_factor gives "
+                   "them");
+  for (int64_t i = 0; i < nc_numel(p) && !j->dry; i++)
+    if (pivot[i] < 1 || pivot[i] > j->n)
+      return nc_fail(NC_EVALUE, "pivot %d of %d", pivot[i], j->n);
+  return NC_OK;
+}
+
+static void planlusolve(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *p = c->arg[1].t, *b = c->arg[2].t;
+  w->status = checkside(x, b, 0);
+  if (w->status == NC_OK) w->status = checkpivots(j, x, p);
+  given(w, j, 0, x);
+  given(w, j, 1, p);
+  if (w->status != NC_OK) return;
+  out[0] = copied(w, j, 2, b);
+  j->other = (int)b->size[b->nd - 2];
+  j->flag[0] = c->arg[3].s.i ? 'T' : 'N';
+  j->one = lusolve;
+}
+
 int nc_op__lapack_lusolve(Call *c) {
-  Tensor *x = c->arg[0].t, *p = c->arg[1].t, *b = c->arg[2].t, *dense;
-  const Device *d;
-  Draft w = { 0 };
-  int64_t failed;
-  Job j;
-  TRY(nc_samedevice(&d, c->arg, 3));
-  if (d != &nc_cpu) return nc_byhost(c, d);
-  w.status = begin(&j, "lu_solve", x);
-  if (w.status == NC_OK) w.status = checkside(x, b, 0);
-  if (w.status == NC_OK &&
-      (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
-       nc_numel(p) != j.batch * j.n))
-    w.status = nc_fail(NC_ESHAPE, "pivots must be int32, as lu_factor gives "
-                       "them");
-  if (w.status == NC_OK) {
-    const int *pivot = nc_data(p);
-    for (int64_t i = 0; i < nc_numel(p); i++)
-      if (pivot[i] < 1 || pivot[i] > j.n)
-        w.status = nc_fail(NC_EVALUE, "pivot %d of %d", pivot[i], j.n);
-    int r = nc_dense(&dense, x);
-    dense = nc_held(&w, r, &dense);
-    b = copied(&w, &j, 2, b);
-    if (w.status == NC_OK) {
-      j.t[0] = nc_data(dense);
-      j.t[1] = nc_data(p);
-      j.each[0] = (int64_t)j.n * j.n * j.bytes;
-      j.each[1] = j.n * (int64_t)sizeof(int);
-      j.other = (int)b->size[b->nd - 2];
-      j.flag[0] = c->arg[3].s.i ? 'T' : 'N';
-      j.one = lusolve;
-      w.status = run(&j, &failed);
-    }
-    nc_give(&w, &c->out[0], b);
-  }
-  return nc_blamed(nc_finish(&w), "lu_solve", c->arg, 1);
+  static const Plan plan = { "lu_solve", 3, 0, 0, planlusolve };
+  return carryout(c, &plan);
 }
 
 static void trisolve(const Job *j, int64_t i, char *work) {
@@ -284,36 +308,25 @@ static void trisolve(const Job *j, int64_t i, char *work) {
                alpha, at(j, 0, i), &lda, at(j, 1, i), &ldb, 1, 1, 1, 1);
 }
 
-int nc_op__lapack_trisolve(Call *c) {
-  Tensor *x = c->arg[0].t, *b = c->arg[1].t, *dense;
+static void plantrisolve(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *b = c->arg[1].t;
   const int right = c->arg[5].s.i != 0;
-  const Device *d;
-  Draft w = { 0 };
-  int64_t failed;
-  Job j;
-  TRY(nc_samedevice(&d, c->arg, 2));
-  if (d != &nc_cpu) return nc_byhost(c, d);
-  w.status = begin(&j, "solve_triangular", x);
-  if (w.status == NC_OK) w.status = checkside(x, b, right);
-  if (w.status == NC_OK) {
-    int r = nc_dense(&dense, x);
-    dense = nc_held(&w, r, &dense);
-    b = copied(&w, &j, 1, b);
-    if (w.status == NC_OK) {
-      j.t[0] = nc_data(dense);
-      j.each[0] = (int64_t)j.n * j.n * j.bytes;
-      j.k = (int)b->size[b->nd - 1];
-      j.other = (int)b->size[b->nd - 2];
-      j.flag[0] = right ? 'R' : 'L';
-      j.flag[1] = c->arg[2].s.i ? 'U' : 'L';
-      j.flag[2] = c->arg[3].s.i ? 'T' : 'N';
-      j.flag[3] = c->arg[4].s.i ? 'U' : 'N';
-      j.one = trisolve;
-      w.status = run(&j, &failed);
-    }
-    nc_give(&w, &c->out[0], b);
-  }
-  return nc_blamed(nc_finish(&w), "solve_triangular", c->arg, 2);
+  w->status = checkside(x, b, right);
+  given(w, j, 0, x);
+  if (w->status != NC_OK) return;
+  out[0] = copied(w, j, 1, b);
+  j->k = (int)b->size[b->nd - 1];
+  j->other = (int)b->size[b->nd - 2];
+  j->flag[0] = right ? 'R' : 'L';
+  j->flag[1] = c->arg[2].s.i ? 'U' : 'L';
+  j->flag[2] = c->arg[3].s.i ? 'T' : 'N';
+  j->flag[3] = c->arg[4].s.i ? 'U' : 'N';
+  j->one = trisolve;
+}
+
+int nc_op__lapack_trisolve(Call *c) {
+  static const Plan plan = { "solve_triangular", 2, 0, 0, plantrisolve };
+  return carryout(c, &plan);
 }
 
 /*
@@ -340,26 +353,20 @@ static void qr(const Job *j, int64_t i, char *work) {
     j->l->orgqr(&m, &q, &j->k, y, &m, tau, work, &j->lwork, &info);
 }
 
-int nc_op__lapack_qr(Call *c) {
+static void planqr(Draft *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
-  Draft w = { 0 };
-  int64_t failed;
-  Job j;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
-  w.status = begin(&j, "qr", x);
-  if (w.status == NC_OK) {
-    j.other = c->arg[1].s.i ? j.m : j.k;
-    copied(&w, &j, 0, x);
-    Tensor *q = result(&w, &j, 1, x, x->dtype, 2, j.other, j.m);
-    Tensor *r = result(&w, &j, 2, x, x->dtype, 2, j.n, j.other);
-    j.lwork = 64 * ((j.m > j.n ? j.m : j.n) + 1);
-    j.need = even((int64_t)j.lwork * j.bytes) + even((j.k + 1) * j.bytes);
-    j.one = qr;
-    if (w.status == NC_OK) w.status = run(&j, &failed);
-    nc_give(&w, &c->out[0], q);
-    nc_give(&w, &c->out[1], r);
-  }
-  return nc_blamed(nc_finish(&w), "qr", c->arg, 1);
+  j->other = c->arg[1].s.i ? j->m : j->k;
+  copied(w, j, 0, x);
+  out[0] = result(w, j, 1, x, x->dtype, 2, j->other, j->m);
+  out[1] = result(w, j, 2, x, x->dtype, 2, j->n, j->other);
+  j->lwork = 64 * ((j->m > j->n ? j->m : j->n) + 1);
+  j->need = even((int64_t)j->lwork * j->bytes) + even((j->k + 1) * j->bytes);
+  j->one = qr;
+}
+
+int nc_op__lapack_qr(Call *c) {
+  static const Plan plan = { "qr", 1, 0, 0, planqr };
+  return carryout(c, &plan);
 }
 
 /*
@@ -373,36 +380,27 @@ static void eigh(const Job *j, int64_t i, char *work) {
                 1, 1);
 }
 
-int nc_op__lapack_eigh(Call *c) {
+static void planeigh(Draft *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
-  Draft w = { 0 };
-  int64_t failed;
-  Job j;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
-  w.status = begin(&j, "eigh", x);
-  if (w.status == NC_OK && j.m != j.n)
-    w.status = nc_fail(NC_ESHAPE, "needs square matrices");
-  if (w.status == NC_OK) {
-    Tensor *v = copied(&w, &j, 0, x);
-    Tensor *values = result(&w, &j, 1, x, x->dtype, 1, j.n, 0);
-    double answer = 0;
-    int least = -1, info;
-    j.flag[0] = c->arg[2].s.i ? 'V' : 'N';
-    j.flag[1] = c->arg[1].s.i ? 'L' : 'U';
-    j.one = eigh;
-    if (w.status == NC_OK && j.n > 0) {
-      j.l->syevd(&j.flag[0], &j.flag[1], &j.n, NULL, &j.n, NULL, &answer,
-                 &least, &j.liwork, &least, &info, 1, 1);
-      j.lwork = asked(&j, &answer);
-      j.need = even((int64_t)j.lwork * j.bytes) +
-               even(j.liwork * (int64_t)sizeof(int));
-    }
-    if (w.status == NC_OK) w.status = run(&j, &failed);
-    if (w.status == NC_OK) w.status = converged(&j, failed);
-    nc_give(&w, &c->out[0], values);
-    nc_give(&w, &c->out[1], v);
-  }
-  return nc_blamed(nc_finish(&w), "eigh", c->arg, 1);
+  const int query = -1;
+  double answer = 0;
+  int info;
+  out[1] = copied(w, j, 0, x);
+  out[0] = result(w, j, 1, x, x->dtype, 1, j->n, 0);
+  j->flag[0] = c->arg[2].s.i ? 'V' : 'N';
+  j->flag[1] = c->arg[1].s.i ? 'L' : 'U';
+  j->one = eigh;
+  if (w->status != NC_OK || j->n == 0) return;
+  j->l->syevd(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, &answer,
+              &query, &j->liwork, &query, &info, 1, 1);
+  j->lwork = asked(j, &answer);
+  j->need = even((int64_t)j->lwork * j->bytes) +
+            even(j->liwork * (int64_t)sizeof(int));
+}
+
+int nc_op__lapack_eigh(Call *c) {
+  static const Plan plan = { "eigh", 1, 1, 1, planeigh };
+  return carryout(c, &plan);
 }
 
 static void svd(const Job *j, int64_t i, char *work) {
@@ -416,42 +414,94 @@ static void svd(const Job *j, int64_t i, char *work) {
                 &j->info[i], 1);
 }
 
-/* U, S, and the rows of V; all for matrices that are not empty */
-int nc_op__lapack_svd(Call *c) {
-  Tensor *x = c->arg[0].t, *u = NULL, *v = NULL;
-  Draft w = { 0 };
-  int64_t failed;
-  Job j;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
-  w.status = begin(&j, "svd", x);
-  if (w.status == NC_OK) {
-    const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;
-    Tensor *s = result(&w, &j, 2, x, x->dtype, 1, j.k, 0);
-    double answer = 0;
-    const int query = -1;
-    int info, none = 0;
-    copied(&w, &j, 0, x);
-    j.flag[0] = !vectors ? 'N' : full ? 'A' : 'S';
-    j.other = full ? j.n : j.k;
-    if (vectors) {
-      u = result(&w, &j, 1, x, x->dtype, 2, full ? j.m : j.k, j.m);
-      v = result(&w, &j, 3, x, x->dtype, 2, j.n, j.other);
-    }
-    j.one = svd;
-    if (w.status == NC_OK && j.k > 0) {
-      j.l->gesdd(j.flag, &j.m, &j.n, NULL, &j.m, NULL, NULL, &j.m, NULL,
-                 &j.n, &answer, &query, &none, &info, 1);
-      j.lwork = asked(&j, &answer);
-      j.need = even((int64_t)j.lwork * j.bytes) +
-               even(8 * (int64_t)j.k * (int64_t)sizeof(int));
-    }
-    if (w.status == NC_OK) w.status = run(&j, &failed);
-    if (w.status == NC_OK) w.status = converged(&j, failed);
-    nc_give(&w, &c->out[0], s);
-    if (vectors) {
-      nc_give(&w, &c->out[1], u);
-      nc_give(&w, &c->out[2], v);
-    }
+/* S, U, and the rows of V; all for matrices that are not empty */
+static void plansvd(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t;
+  const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;
+  const int query = -1;
+  double answer = 0;
+  int info, none = 0;
+  out[0] = result(w, j, 2, x, x->dtype, 1, j->k, 0);
+  copied(w, j, 0, x);
+  j->flag[0] = !vectors ? 'N' : full ? 'A' : 'S';
+  j->other = full ? j->n : j->k;
+  if (vectors) {
+    out[1] = result(w, j, 1, x, x->dtype, 2, full ? j->m : j->k, j->m);
+    out[2] = result(w, j, 3, x, x->dtype, 2, j->n, j->other);
   }
-  return nc_blamed(nc_finish(&w), "svd", c->arg, 1);
+  j->one = svd;
+  if (w->status != NC_OK || j->k == 0) return;
+  j->l->gesdd(j->flag, &j->m, &j->n, NULL, &j->m, NULL, NULL, &j->m, NULL,
+              &j->n, &answer, &query, &none, &info, 1);
+  j->lwork = asked(j, &answer);
+  j->need = even((int64_t)j->lwork * j->bytes) +
+            even(8 * (int64_t)j->k * (int64_t)sizeof(int));
+}
+
+int nc_op__lapack_svd(Call *c) {
+  static const Plan plan = { "svd", 1, 0, 1, plansvd };
+  return carryout(c, &plan);
+}
+
+/*
+** Least squares
+*/
+/* Are n elements finite?  LAPACK would write to the terminal otherwise. */
+static int finite(const void *x, int64_t n, int64_t bytes) {
+  const float *f = x;
+  const double *d = x;
+  double zero = 0;
+  for (int64_t i = 0; i < n; i++) zero += 0 * (bytes == 8 ? d[i] : f[i]);
+  return zero == 0;
+}
+
+/* t: 0 the matrix, 1 the right sides, in as many rows as the longer of both
+   sides has, where the solutions come, 2 singular values, 3 ranks */
+static void lstsq(const Job *j, int64_t i, char *work) {
+  const int tall = j->m > j->n ? j->m : j->n;
+  int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
+  const float low = (float)j->rcond;
+  *(int *)at(j, 3, i) = 0;
+  j->info[i] = !finite(at(j, 0, i), (int64_t)j->m * j->n, j->bytes) ||
+               !finite(at(j, 1, i), (int64_t)tall * j->other, j->bytes);
+  if (j->info[i] == 0 && j->k > 0 && j->other > 0)
+    j->l->gelsd(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i),
+                &tall, at(j, 2, i),
+                j->bytes == 8 ? (const void *)&j->rcond : &low, at(j, 3, i),
+                work, &j->lwork, iwork, &j->info[i]);
+}
+
+static void planlstsq(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *b = c->arg[1].t, *part;
+  const int query = -1, tall = j->m > j->n ? j->m : j->n;
+  const double rcond = j->rcond = nc_tofloat(c->arg[2].s);
+  const float low = (float)rcond;
+  double answer = 0;
+  int info, rank;
+  if (b->nd != x->nd || b->dtype != x->dtype || b->size[b->nd - 1] != j->m) {
+    w->status = nc_fail(NC_ESHAPE, "the sides of the equations do not fit");
+    return;
+  }
+  j->other = (int)b->size[b->nd - 2];
+  copied(w, j, 0, x);
+  out[0] = result(w, j, 1, x, x->dtype, 2, j->other, tall);
+  out[1] = result(w, j, 2, x, x->dtype, 1, j->k, 0);
+  out[2] = result(w, j, 3, x, DT_i32, 0, 1, 0);
+  j->each[3] = sizeof(int);
+  j->one = lstsq;
+  if (w->status == NC_OK) w->status = nc_fill(out[0], nc_int(0));
+  part = w->status ? NULL : nc_part(w, out[0], x->nd - 1, 0, j->m);
+  if (w->status == NC_OK) w->status = nc_copy(part, b);
+  if (w->status != NC_OK || j->k == 0 || j->other == 0) return;
+  j->l->gelsd(&j->m, &j->n, &j->other, NULL, &j->m, NULL, &tall, NULL,
+              j->bytes == 8 ? (const void *)&rcond : &low, &rank, &answer,
+              &query, &j->liwork, &info);
+  j->lwork = asked(j, &answer);
+  j->need = even((int64_t)j->lwork * j->bytes) +
+            even(j->liwork * (int64_t)sizeof(int));
+}
+
+int nc_op__lapack_lstsq(Call *c) {
+  static const Plan plan = { "lstsq", 2, 0, 1, planlstsq };
+  return carryout(c, &plan);
 }

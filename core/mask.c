@@ -5,8 +5,8 @@
 */
 #include <string.h>
 
-#include "gather.h"
 #include "op.h"
+#include "pick.h"
 
 /* *y = what the device of x finds in mask, which may lie elsewhere. */
 static int find(Tensor **y, const Device *d, Tensor *mask, Trues *t) {
@@ -53,6 +53,21 @@ static int nonzero(Tensor **y, Tensor *x) {
   return find(y, nc_device(x), x, &t);
 }
 
+/* The columns of the positions; of no dimensions those of a vector. */
+static int columns(Call *c) {
+  Draft w = { 0 };
+  Call all = nc_callof(FAM_unbind, NULL);
+  Tensor *x = nc_atleast1(&w, c->arg[0].t), *y = NULL;
+  int r = w.status == NC_OK ? nonzero(&y, x) : w.status;
+  all.arg[0].t = nc_held(&w, r, &y);
+  nc_setint(&all, 1, 2);
+  if (w.status == NC_OK) w.status = nc_call(&all);
+  c->list = all.list;
+  c->nlist = all.nlist;
+  return nc_finish(&w);
+}
+
 int nc_op_nonzero(Call *c) {
-  return nc_blamed(nonzero(&c->out[0], c->arg[0].t), "nonzero", c->arg, 1);
+  int r = c->arg[1].s.i ? columns(c) : nonzero(&c->out[0], c->arg[0].t);
+  return nc_blamed(r, "nonzero", c->arg, 1);
 }

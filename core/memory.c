@@ -66,7 +66,7 @@ static int sizeclass(int64_t *bytes) {
   return octave * 8 + step - 1;
 }
 
-static int64_t now(void) {
+int64_t nc_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
@@ -138,6 +138,12 @@ static void held(int64_t size) {
   if (nc_memory.live > nc_memory.peak) nc_memory.peak = nc_memory.live;
 }
 
+int64_t nc_hostsize(int64_t bytes) {
+  int64_t size = bytes > 0 ? bytes : 1;
+  sizeclass(&size);
+  return size;
+}
+
 int nc_hostalloc(void **p, int64_t bytes) {
   int64_t size = bytes > 0 ? bytes : 1;
   *p = NULL;
@@ -162,9 +168,9 @@ void nc_hostfree(void *p, int64_t bytes) {
   int c = sizeclass(&size);
   nc_memory.live -= size;
   if (!REUSE || size > nc_memory.budget) {
-    int64_t start = now();
+    int64_t start = nc_now();
     free(p);
-    nc_memory.freetime += now() - start;
+    nc_memory.freetime += nc_now() - start;
     return;
   }
   Block *b = p;
@@ -186,7 +192,7 @@ static int oldest(void) {
 void nc_trimcache(int64_t budget) {
   int64_t start;
   if (nc_memory.cached <= budget) return;
-  start = now();
+  start = nc_now();
   while (nc_memory.cached > budget) {
     int c = oldest();
     int64_t size = ((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1);
@@ -197,7 +203,7 @@ void nc_trimcache(int64_t budget) {
       nc_memory.cached -= size;
     }
   }
-  nc_memory.freetime += now() - start;
+  nc_memory.freetime += nc_now() - start;
 }
 
 /*

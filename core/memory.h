@@ -4,6 +4,7 @@
 #define memory_h
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define SLAB_OBJECTS 64
 
@@ -11,6 +12,8 @@ typedef struct Slab {
   size_t size;                /* of an object */
   void *free, *chunks;
 } Slab;
+
+int64_t nc_hostsize(int64_t bytes); /* that a block of `bytes' takes */
 
 void *nc_slaballoc(Slab *s);  /* NULL: no memory, nothing recorded */
 void nc_slabfree(Slab *s, void *p);

@@ -11,6 +11,7 @@
 #include "grad.h"
 #include "loop.h"
 #include "portable.h"
+#include "watched.h"
 
 #define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                      \
   { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 },     \
@@ -399,6 +400,7 @@ int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
   const int n = nc_arity(op);
   int r;
   *y = NULL;
+  if (nc_watching) return nc_applywatched(y, op, given, par, out);
   if (marked(given, n, out)) return nc_applyrecorded(y, op, given, par, out);
   if (usual(y, op, given, n, par, out, &r))
     return r == NC_OK ? r : nc_blamed(r, nc_opinfo[op].name, given, n);

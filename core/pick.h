@@ -7,6 +7,7 @@
 #define pick_h
 
 #include "compose.h"
+#include "gather.h"
 
 /* x in another shape of as many elements; -1 is worked out */
 Tensor *nc_shaped(Draft *w, Tensor *x, int nd, const int64_t size[]);
@@ -22,6 +23,21 @@ Tensor *nc_expanded(Draft *w, Tensor *x, int nd, const int64_t size[]);
 /* Ends a composed call: its first result is y; errors are of this operation
    and its first n operands. */
 int nc_ended(Draft *w, Call *c, Tensor *y, int n);
+
+/* The same in place: gives what was changed. */
+int nc_endedinto(Draft *w, Call *c, int n);
+/* *dim = argument a, which counts the dimensions of x */
+void nc_dimension(Draft *w, int *dim, const Arg *a, const Tensor *x);
+/* Is the index of integers?  Is src, of a name, of the type of x? */
+void nc_checkindex(Draft *w, const Tensor *index);
+void nc_checktype(Draft *w, const Tensor *x, const Tensor *src,
+                  const char *name);
+/* x[ix...], and x[ix...] put= value */
+Tensor *nc_readat(Draft *w, Tensor *x, const Index ix[], int n);
+void nc_writeat(Draft *w, Tensor *x, const Index ix[], int n,
+                const Arg *value, Put how);
+/* Writes y, made from x, to x. */
+void nc_overwrite(Draft *w, Tensor *x, Tensor *y);
 
 /* The in-place family `into' on a copy of the first operand. */
 int nc_oncopy(Call *c, Family into);

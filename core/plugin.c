@@ -143,9 +143,12 @@ static int try(void) {
 int nc_accelerator(const Accelerator **a) {
   *a = opened;
   if (opened) return NC_OK;
-  if (!tried && try()) {
+  if (!tried) {
+    const int64_t begin = nc_now();
+    const int found = try();
+    nc_counters.opening += nc_now() - begin;
     *a = opened;
-    return NC_OK;
+    if (found) return NC_OK;
   }
   nc_fail(NC_EDEVICE, "no usable CUDA device: %s", reason);
   if (*advice) nc_hint("%s", advice);

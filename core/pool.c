@@ -35,8 +35,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static _Thread_local int inside;
 
-/* Cores that this process may use. */
-static int cores(void) {
+int nc_cores(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef CPU_COUNT
   cpu_set_t set;
@@ -46,12 +45,12 @@ static int cores(void) {
 }
 
 int nc_threads(void) {
-  if (wanted == 0) wanted = cores();
+  if (wanted == 0) wanted = nc_cores();
   return wanted;
 }
 
 void nc_setthreads(int n) {
-  wanted = n <= 0 ? cores() : n > MAXTHREADS ? MAXTHREADS : n;
+  wanted = n <= 0 ? nc_cores() : n > MAXTHREADS ? MAXTHREADS : n;
 }
 
 static void work(void) {

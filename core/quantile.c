@@ -124,7 +124,6 @@ static int quantile(Call *c, int ignore) {
   Tensor *x = c->arg[0].t, *q, *sorted, *y;
   Draft w = { 0 };
   int dim = 0;
-  if (nc_device(x)->sort == NULL) return nc_byhost(c, nc_device(x));
   w.status = checked(x);
   if (w.status == NC_OK && c->arg[2].given)
     w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);

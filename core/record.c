@@ -8,6 +8,7 @@
 
 #include "grad.h"
 #include "op.h"
+#include "watched.h"
 
 /* Ends the recording of an operation that gave status r. */
 static int finish(Trace *tr, int r, Tensor **out, int nout) {
@@ -237,11 +238,12 @@ static Tensor *const *operands(const Call *c, Tensor *x[], int *n) {
 typedef struct Kept {
   Family op;
   Arg arg[NC_MAXARG];
-  int64_t list[NC_MAXDIM];    /* of the one argument that may have one */
+  int64_t list[2 * NC_MAXDIM]; /* of the arguments that have one */
 } Kept;
 
 /* Notes the arguments, with numbers but without tensors. */
-static void keepargs(Kept *k, const Call *c) {
+static int keepargs(Kept *k, const Call *c) {
+  int used = 0;
   k->op = c->op;
   for (int i = 0; i < NC_MAXARG; i++) {
     Arg *a = &k->arg[i];
@@ -249,9 +251,14 @@ static void keepargs(Kept *k, const Call *c) {
     a->t = NULL;
     a->tensors = NULL;
     a->text = NULL;
-    if (a->n > 0 && a->n <= NC_MAXDIM && a->list && c->arg[i].tensors == NULL)
-      a->list = memcpy(k->list, a->list, (size_t)a->n * sizeof *a->list);
+    if (a->n <= 0 || a->list == NULL || c->arg[i].tensors) continue;
+    if (a->n > 2 * NC_MAXDIM - used)
+      return nc_fail(NC_EVALUE, "lists of %d and %d are too long to be kept",
+                     used, a->n);
+    a->list = memcpy(k->list + used, a->list, (size_t)a->n * sizeof *a->list);
+    used += a->n;
   }
+  return NC_OK;
 }
 
 static int keepmarked(Trace *tr, const Call *c, unsigned args) {
@@ -275,8 +282,8 @@ static int recordgrad(Call *c) {
                nargs + count(results), sizeof(Kept), NULL));
   r = NC_OK;
   if (tr.node) {
-    keepargs(tr.node->info, c);
-    r = keepmarked(&tr, c, args);
+    r = keepargs(tr.node->info, c);
+    if (r == NC_OK) r = keepmarked(&tr, c, args);
   }
   if (r == NC_OK) r = run(c);
   for (int i = 0, at = nargs; i < NC_MAXOUT && tr.node; i++) {
@@ -308,8 +315,10 @@ static int record(Call *c, FamilyClass kind) {
 
 int nc_call(Call *c) {
   const FamilyClass kind = nc_families[c->op].grad;
-  int r = nc_gradoff == 0 && tracked(c) ? record(c, kind)
-                                        : nc_families[c->op].fn(c);
+  int r;
+  if (nc_watching) return nc_callwatched(c);
+  r = nc_gradoff == 0 && tracked(c) ? record(c, kind)
+                                    : nc_families[c->op].fn(c);
   if (r == NC_OK && kind == FAMILY_VIEW) r = setbases(c);
   if (r == NC_OK) return r;
   for (int i = 0; i < NC_MAXOUT; i++) {

@@ -205,34 +205,11 @@ static int byextreme(Tensor **d, Tensor *g, Tensor *x, Tensor *y,
   return r;
 }
 
-/* The product of the others: with one zero, only it has a gradient. */
-static int byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y,
-                     unsigned dims) {
-  Tensor *zero = NULL, *n = NULL, *safe = NULL, *p = NULL, *gp = NULL;
-  int r;
-  (void)y;
-  if ((r = nc_formula(&zero, "eq(a, 0)", NULL, x, NULL, NULL, 0)) == NC_OK &&
-      (r = nc_sumkept(&n, zero, dims)) == NC_OK &&
-      (r = nc_formula(&safe, "where(c, 1, a)", NULL, x, NULL, zero, 0)) ==
-          NC_OK &&
-      (r = nc_reduce(&p, OP_prod, safe, dims, 1, DT_NONE, NULL, NULL)) ==
-          NC_OK &&
-      (r = nc_apply2(&gp, OP_mul, g, p)) == NC_OK)
-    r = nc_formula(d, "where(eq(b, 0), g/a, "
-                   "where(both(c, eq(b, 1)), g, 0))", gp, safe, n, zero, 0);
-  nc_release(zero);
-  nc_release(n);
-  nc_release(safe);
-  nc_release(p);
-  nc_release(gp);
-  return r;
-}
-
 /* What BY(name) in the table stands for. */
 static const struct {
   const char *text;
   int (*gradient)(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims);
-} by[] = { { "BY(extreme)", byextreme }, { "BY(product)", byproduct } };
+} by[] = { { "BY(extreme)", byextreme }, { "BY(product)", nc_byproduct } };
 
 /* *d = the gradient in the shape of x, or one that broadcasts to it */
 static int foldgrad(Tensor **d, const RowInfo *k, const Value letter[],

@@ -37,7 +37,6 @@ int nc_op_cumprod(Call *c) {
   Tensor *x = c->arg[0].t, *cast = NULL;
   DType type = c->arg[2].dtype;
   int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (!nc_device(x)->cumulates) return nc_byhost(c, nc_device(x));
   if (type == DT_NONE)
     type = nc_category(x->dtype) == NC_FLOAT ? x->dtype : DT_i64;
   if (r == NC_OK) r = nc_cast(&cast, x, type);
@@ -49,7 +48,6 @@ int nc_op_cumprod(Call *c) {
 int nc_op_logcumsumexp(Call *c) {
   Tensor *x = c->arg[0].t;
   int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (!nc_device(x)->cumulates) return nc_byhost(c, nc_device(x));
   if (r == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
     r = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                 nc_dtypename(x->dtype));
@@ -64,7 +62,6 @@ int nc_op_logcumsumexp(Call *c) {
 static int extremes(Call *c, LineOp op) {
   Tensor *x = c->arg[0].t;
   int dim, recorded = 0, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (!nc_device(x)->cumulates) return nc_byhost(c, nc_device(x));
   if (r == NC_OK) r = nc_recording(&recorded, x);
   if (r == NC_OK)
     r = running(recorded ? NULL : &c->out[0], &c->out[1], x, dim, op);
@@ -147,32 +144,12 @@ static Tensor *backwards(Draft *w, Family op, Tensor *x, int dim) {
   return flipped(w, nc_do(w, &c), dim);
 }
 
-/* Up to the first zero of a line by division.  To the zero itself goes what
-   follows, without that factor; behind it all products are 0. */
-int nc_grad_cumprod(FamilyGrad *g) {
-  Draft w = { 0 };
-  Tensor *x, *y, *gy = g->g[0], *zero, *seen, *first, *rest, *before;
-  int dim = 0;
-  w.status = nc_operand(g, 0, &x);
-  if (w.status == NC_OK) w.status = nc_result(g, 0, &y);
-  if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
-  if (w.status != NC_OK) return w.status;
-  zero = nc_rownumber(&w, OP_eq, x, nc_int(0));
-  seen = nc_do1(&w, FAM_cumsum, zero, dim + 1, 0);
-  first = nc_row2(&w, OP_logical_and, zero,
-                  nc_rownumber(&w, OP_eq, seen, nc_int(1)));
-  before = nc_rownumber(&w, OP_eq, seen, nc_int(0));
-  Arg one[3] = { { .t = first }, { .s = nc_int(1) }, { .t = x } };
-  rest = nc_do1(&w, FAM_cumprod, nc_row(&w, OP_where, one, NULL), dim + 1, 0);
-  rest = backwards(&w, FAM_cumsum, nc_row2(&w, OP_mul, gy, rest), dim);
-  rest = nc_whereelse(&w, first, rest, nc_int(0));
-  one[0].t = zero;
-  x = nc_row(&w, OP_where, one, NULL);
-  y = backwards(&w, FAM_cumsum, nc_row2(&w, OP_mul, gy, y), dim);
-  y = nc_row2(&w, OP_true_divide, y, x);
-  y = nc_row3(&w, OP_where, before, y, rest);
-  nc_give(&w, &g->d[0], y);
-  return nc_finish(&w);
+/* y, but 0 where nothing was summed yet: there x is -inf, and gets none */
+static Tensor *begun(Draft *w, Tensor *y) {
+  const double none = -1 / (double)0;
+  Arg in[3] = { { .t = nc_rownumber(w, OP_eq, y, nc_float(none)) },
+                { .s = nc_int(0) }, { .t = y } };
+  return nc_row(w, OP_where, in, NULL);
 }
 
 /* exp(x) times the running sum, from the end, of g*exp(-y), by logarithms:
@@ -183,16 +160,56 @@ static Tensor *logpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   return nc_row1(w, OP_exp, nc_row2(w, OP_add, t, x));
 }
 
-/* The same without logarithms, which have no second derivative at 0; exp may
-   overflow where y grows by more than it can hold. */
+/* The same without logarithms, which have no second derivative at 0; exp
+   overflows where y grows by more than it can hold. */
 static Tensor *plainpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
-  Tensor *base, *t;
-  if (nc_numel(y) == 0 || y->nd == 0) return nc_row1(w, OP_clone, g);
-  base = nc_part(w, y, dim, 0, 1);
+  Tensor *base = nc_part(w, y, dim, 0, 1), *t;
   t = nc_row1(w, OP_exp, nc_row2(w, OP_sub, base, y));
   t = backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, t), dim);
   return nc_row2(w, OP_mul, t,
                  nc_row1(w, OP_exp, nc_row2(w, OP_sub, x, base)));
+}
+
+/* The same as a matrix of exp(x[k] - y[i]), i >= k, none of which is above
+   1: there is nothing to overflow. */
+static Tensor *matrixpart(Draft *w, Tensor *g, Tensor *x, Tensor *y,
+                          int dim) {
+  const int64_t nd = x->nd, size[] = { x->size[dim], 1 };
+  Tensor *at = NULL, *down = NULL, *m;
+  int r = nc_counted(&at, x, 1, size[0]);
+  at = nc_held(w, r, &at);
+  if (w->status == NC_OK) r = nc_reshapeto(&down, at, 2, size);
+  down = nc_held(w, r, &down);
+  x = nc_do1(w, FAM_transpose, x, dim + 1, -1);       /* the line goes last */
+  y = nc_do1(w, FAM_transpose, y, dim + 1, -1);
+  g = nc_do1(w, FAM_transpose, g, dim + 1, -1);
+  m = nc_row2(w, OP_sub, nc_do1(w, FAM_unsqueeze, x, nd + 1, 0),
+              nc_do1(w, FAM_unsqueeze, y, nd, 0));
+  m = nc_whereelse(w, nc_row2(w, OP_ge, at, down), m,
+                   nc_float(-1 / (double)0));
+  m = nc_row2(w, OP_mul, nc_row1(w, OP_exp, m),
+              nc_do1(w, FAM_unsqueeze, g, nd, 0));
+  m = nc_fold(w, OP_sum, m, 1u << nd, 0);
+  return nc_do1(w, FAM_transpose, m, dim + 1, -1);
+}
+
+/* Does no line of y grow by more than exp can hold? */
+static int moderate(Draft *w, Tensor *y, int dim) {
+  const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
+  Scalar v = { NC_FLOAT, 0, 1 / (double)0 };
+  Tensor *rise = nc_row2(w, OP_sub, nc_part(w, y, dim, y->size[dim] - 1, 1),
+                         nc_part(w, y, dim, 0, 1));
+  rise = nc_fold(w, OP_amax, rise, ~0u, 0);
+  if (w->status == NC_OK) w->status = nc_item(&v, rise);
+  return nc_tofloat(v) < most;
+}
+
+static Tensor *recordedpart(Draft *w, Tensor *g, Tensor *x, Tensor *y,
+                            int dim) {
+  if (nc_numel(y) == 0 || y->nd == 0) return nc_row1(w, OP_clone, g);
+  if (y->nd == NC_MAXDIM || moderate(w, y, dim))
+    return plainpart(w, g, x, y, dim);
+  return matrixpart(w, g, x, begun(w, y), dim);
 }
 
 int nc_grad_logcumsumexp(FamilyGrad *g) {
@@ -204,9 +221,10 @@ int nc_grad_logcumsumexp(FamilyGrad *g) {
   if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
   if (w.status != NC_OK) return w.status;
   if (nc_gradoff == 0) {      /* it is going to be differentiated again */
-    nc_give(&w, &g->d[0], plainpart(&w, g->g[0], x, y, dim));
+    nc_give(&w, &g->d[0], recordedpart(&w, g->g[0], x, y, dim));
     return nc_finish(&w);
   }
+  y = begun(&w, y);
   plus = logpart(&w, g->g[0], x, y, dim);
   minus = logpart(&w, nc_row1(&w, OP_neg, g->g[0]), x, y, dim);
   nc_give(&w, &g->d[0], nc_row2(&w, OP_sub, plus, minus));

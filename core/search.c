@@ -76,7 +76,9 @@ static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
   if (w.status == NC_OK)
     nc_held(&w, nc_new(&at, nc_device(seq), DT_i64, x->nd, x->size), &at);
   if (w.status == NC_OK && nc_numel(x) > 0)
-    w.status = nc_cpusearch(at, seq, x, right);
+    w.status = nc_device(seq)->search(
+        nc_device(seq), &(Searching){ .at = at, .seq = seq, .x = x,
+                                      .right = right });
   if (narrow) at = nc_as(&w, at, DT_i32);
   nc_give(&w, y, at);
   return nc_finish(&w);
@@ -85,13 +87,11 @@ static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
 int nc_op_searchsorted(Call *c) {
   Tensor *seq = c->arg[0].t;
   const int left = c->arg[4].given && c->arg[4].s.i == 0;
-  int right = (int)c->arg[3].s.i, r;
-  if (nc_device(seq) != &nc_cpu) return nc_byhost(c, nc_device(seq));
-  if (c->arg[1].t && nc_device(c->arg[1].t) != &nc_cpu)
-    return nc_byhost(c, nc_device(c->arg[1].t));
-  if (right && left)
+  const Device *d;
+  int right = (int)c->arg[3].s.i, r = nc_samedevice(&d, c->arg, 2);
+  if (r == NC_OK && right && left)
     r = nc_fail(NC_EVALUE, "side is \"left\", and right is true");
-  else
+  if (r == NC_OK)
     r = search(&c->out[0], seq, &c->arg[1],
                right || (c->arg[4].given && !left), (int)c->arg[2].s.i,
                c->arg[5].t);
@@ -99,13 +99,12 @@ int nc_op_searchsorted(Call *c) {
 }
 
 int nc_op_bucketize(Call *c) {
-  Tensor *seq = c->arg[1].t, *x = c->arg[0].t;
-  int r;
-  if (nc_device(seq) != &nc_cpu) return nc_byhost(c, nc_device(seq));
-  if (x && nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
-  if (seq->nd != 1)
+  Tensor *seq = c->arg[1].t;
+  const Device *d;
+  int r = nc_samedevice(&d, c->arg, 2);
+  if (r == NC_OK && seq->nd != 1)
     r = nc_fail(NC_ESHAPE, "boundaries have %d dimensions, not 1", seq->nd);
-  else
+  if (r == NC_OK)
     r = search(&c->out[0], seq, &c->arg[0], (int)c->arg[3].s.i,
                (int)c->arg[2].s.i, NULL);
   return nc_blamed(r, "bucketize", c->arg, 2);
@@ -142,7 +141,6 @@ int nc_op_isin(Call *c) {
   Tensor *x, *set, *y = NULL;
   DType type;
   w.status = nc_samedevice(&d, c->arg, 2);
-  if (w.status == NC_OK && d != &nc_cpu) return nc_byhost(c, d);
   type = nc_resulttype(c->arg, 2);
   x = astensor(&w, &c->arg[0], d, type);
   set = nc_do1(&w, FAM_flatten, astensor(&w, &c->arg[1], d, type), 1, -1);

@@ -293,9 +293,17 @@ int nc_op_repeat_interleave(Call *c) {
   Tensor *x = c->arg[0].t, *times = c->arg[1].t;
   Draft w = { 0 };
   int d = 0;
-  if (!c->arg[2].given) x = nc_shaped(&w, x, 1, &all);
+  if (!c->arg[1].given) {               /* positions, as often as self says */
+    Tensor *positions = NULL;
+    int r = x->nd == 1 ? nc_counted(&positions, x, 1, x->size[0])
+                       : nc_fail(NC_ESHAPE, "without repeats self must be a "
+                                 "vector, of how often to repeat each "
+                                 "position");
+    times = x;
+    x = nc_held(&w, r, &positions);
+  } else if (!c->arg[2].given) x = nc_shaped(&w, x, 1, &all);
   else w.status = nc_dim(&d, c->arg[2].s.i, x->nd);
-  x = nc_atleast1(&w, x);
+  if (w.status == NC_OK) x = nc_atleast1(&w, x);
   if (times == NULL && w.status == NC_OK) {
     if (c->arg[1].s.kind != NC_INT)
       w.status = nc_fail(NC_EVALUE, "repeats must be an integer");

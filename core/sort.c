@@ -116,7 +116,6 @@ int nc_op_sort(Call *c) {
   Tensor *x = c->arg[0].t, *y, *at;
   Draft w = { 0 };
   int dim;
-  if (nc_device(x)->sort == NULL) return nc_byhost(c, nc_device(x));
   w.status = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (w.status == NC_OK) {
     y = ranks(&w, &at, x, dim, (int)c->arg[2].s.i, 0, lengthof(x, dim));
@@ -129,7 +128,6 @@ int nc_op_sort(Call *c) {
 int nc_op_argsort(Call *c) {
   Tensor *x = c->arg[0].t;
   int dim, r;
-  if (nc_device(x)->sort == NULL) return nc_byhost(c, nc_device(x));
   r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK)
     r = nc_sortpart(NULL, &c->out[0], x, dim, (int)c->arg[2].s.i, 0,
@@ -150,7 +148,6 @@ int nc_op_topk(Call *c) {
   const int64_t k = c->arg[1].s.i;
   Draft w = { 0 };
   int dim;
-  if (nc_device(x)->sort == NULL) return nc_byhost(c, nc_device(x));
   w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
   if (w.status == NC_OK && (k < 0 || k > lengthof(x, dim)))
     w.status = nc_fail(NC_EVALUE, "k is %lld, and dim %d has %lld elements",
@@ -189,7 +186,6 @@ int nc_op_kthvalue(Call *c) {
   const int64_t k = c->arg[1].s.i;
   Draft w = { 0 };
   int dim;
-  if (nc_device(x)->sort == NULL) return nc_byhost(c, nc_device(x));
   w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
   if (w.status == NC_OK) w.status = haselements(x, dim);
   if (w.status == NC_OK && (k < 1 || k > lengthof(x, dim)))
@@ -259,7 +255,6 @@ static int chosenofall(Call *c, Chooser *choose) {
 static int choice(Call *c, Chooser *choose) {
   Tensor *x = c->arg[0].t;
   int dim, r;
-  if (nc_device(x)->sort == NULL) return nc_byhost(c, nc_device(x));
   if (!c->arg[1].given && c->op != FAM_mode) return chosenofall(c, choose);
   r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK) r = haselements(x, dim);

@@ -10,6 +10,7 @@
 #include "grad.h"
 #include "memory.h"
 #include "portable.h"
+#include "watched.h"
 
 static Slab tensors = { sizeof(Tensor), NULL, NULL };
 static Slab storages = { sizeof(Storage), NULL, NULL };
@@ -123,6 +124,11 @@ static int newstorage(Storage **out, const Device *d, int64_t bytes) {
   }
   *out = s;
   return NC_OK;
+}
+
+int64_t nc_heldbytes(const Storage *s) {
+  if (s->p == s->small) return 0;
+  return s->device == &nc_cpu && !s->pinned ? nc_hostsize(s->bytes) : s->bytes;
 }
 
 static void releasestorage(Storage *s) {
@@ -301,6 +307,7 @@ int nc_cast(Tensor **out, Tensor *x, DType type) {
     nc_retain(*out = x);
     return NC_OK;
   }
+  if (nc_watching) return nc_castwatched(out, x, type);
   TRY(nc_newlike(&y, x, type));
   return give(out, x, y, nc_copy(y, x));
 }
@@ -327,6 +334,7 @@ int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
     nc_retain(*out = x);
     return NC_OK;
   }
+  if (nc_watching) return nc_movewatched(out, x, d, how);
   TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
   return give(out, x, y, nc_copyto(y, x, how));
 }

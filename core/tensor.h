@@ -59,6 +59,7 @@ typedef struct Operand {      /* what an operand of a failed operation was */
   int64_t size[NC_MAXDIM];
   const char *device;
   int isview;
+  char note[40];              /* what else there is to say, or "" */
 } Operand;
 
 #define NC_MAXBLAME 6
@@ -69,6 +70,7 @@ typedef struct Error {
   char text[512];             /* what is wrong, without the operation */
   char rule[160];             /* the rule that was broken, or "" */
   char hint[160];             /* what to type instead, or "" */
+  char first[96];             /* the first element that is wrong, or "" */
   int n;
   Operand operand[NC_MAXBLAME];
 } Error;
@@ -83,7 +85,9 @@ typedef struct Error {
 int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
+void nc_first(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_blame(const char *role, const Tensor *t); /* adds an operand */
+void nc_blamenote(const char *fmt, ...) NC_PRINTF(1, 2); /* to the last one */
 void nc_blameop(const char *op);                  /* names the operation */
 const Error *nc_lasterror(void);                  /* of this thread */
 const char *nc_errname(int code);                 /* "ESHAPE" */
@@ -170,6 +174,7 @@ int nc_newlike(Tensor **t, const Tensor *x, DType type); /* strides follow x */
 int nc_alias(Tensor **t, const Tensor *x);  /* another view of the same */
 void nc_retain(Tensor *t);
 void nc_release(Tensor *t);                 /* NULL is fine */
+int64_t nc_heldbytes(const Storage *s);     /* counted in `live' */
 int64_t nc_numel(const Tensor *t);
 void *nc_data(const Tensor *t);
 const Device *nc_device(const Tensor *t);
@@ -334,21 +339,25 @@ void nc_freelist(Call *c);
 
 #include "devices.h"          /* what the core asks of one */
 #include "autograd.h"         /* gradients */
+#include "watch.h"            /* operations as they pass */
 
 /*
 ** Counters, interruption, threads, random numbers
 */
 typedef struct Counters {
   int64_t flops, bytes, launches, allocated;
+  int64_t opening;            /* ns in which libraries were opened */
 } Counters;
 
 #ifndef __cplusplus           /* C++ has another word for it */
 extern _Thread_local Counters nc_counters;
 #endif
 void nc_count(int64_t flops, int64_t bytes);
+int64_t nc_now(void);         /* ns of a clock that never goes back */
 
 extern volatile sig_atomic_t nc_interrupted; /* polled by every long loop */
 
+int nc_cores(void);           /* that this process may use */
 int nc_threads(void);
 void nc_setthreads(int n);    /* 0: as many as there are cores */
 /* Calls fn over chunks of 0..n-1, on several threads if n > grain; gives
@@ -381,6 +390,8 @@ int nc_summary(Summary *s, const Tensor *t, int64_t limit);
 */
 int nc_load(Tensor **t, const char *path);             /* .npy */
 int nc_save(const char *path, Tensor *t, int atomic);
+int nc_readfile(Tensor **bytes, const char *path);     /* a uint8 vector */
+int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
 
 #ifdef __cplusplus
 }

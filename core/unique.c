@@ -154,8 +154,8 @@ static int unique(Call *c, int i, int sorted) {
   Tensor *x = c->arg[0].t;
   const Wanted want = { (int)c->arg[i].s.i, (int)c->arg[i + 1].s.i };
   int dim, r;
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
   if (!c->arg[i + 2].given) return ofall(c, x, sorted, want);
+  if (sorted && nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
   r = nc_dim(&dim, c->arg[i + 2].s.i, x->nd);
   if (r == NC_OK && x->nd == 0)
     r = nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");

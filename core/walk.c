@@ -281,7 +281,8 @@ static int ask(Walk *w, Entry *e, Tensor *g[]) {
     need[i] = to && w->entry[to->slot].useful;
     any |= need[i];
   }
-  r = any ? n->kind->backward(&call) : NC_OK;
+  r = !any ? NC_OK : nc_watching ? nc_backwardwatched(&call)
+                                 : n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_blameop("backward");
   if (r == NC_OK) r = passon(w, n, call.d);
@@ -414,6 +415,8 @@ int nc_backward(const Backward *b) {
   void *p = root;
   const int64_t bytes = b->n * (int64_t)sizeof(Node *);
   int r;
+  if (nc_watching & NC_DRY)
+    return nc_fail(NC_EVALUE, "a dry run goes forward only");
   for (int i = 0; i < b->n; i++) TRY(checkoutput(b->output[i]));
   for (int i = 0; i < b->ninput; i++) TRY(checkinput(b->input[i], i));
   if (b->n > 2) TRY(nc_hostalloc(&p, bytes));

@@ -169,6 +169,8 @@ static int search(void) {
 /* A test, and a user in need, may do without. */
 int nc_blasopen(void) {
   const char *given = getenv("NACRE_CUBLAS");
+  int64_t start;
+  int found;
   if (blas.tried) return blas.create != NULL;
   blas.tried = 1;
   if (given && strcmp(given, "none") == 0) {
@@ -177,7 +179,10 @@ int nc_blasopen(void) {
              "own kernels");
     return 0;
   }
-  if (search()) return 1;
+  start = nc_clock();
+  found = search();
+  nc_figures.opening += nc_clock() - start;
+  if (found) return 1;
   blas.create = NULL;
   snprintf(blas.fact, sizeof blas.fact,
            "cuBLAS is missing (%s); matrix products use own, slower kernels",
@@ -204,6 +209,7 @@ static int failure(int status) {
 
 /* It allocates some memory of its own, which our cache may be sitting on. */
 static int newhandle(const Device *d) {
+  const int64_t start = nc_clock();
   Handle *h = &blas.on[d->ordinal].handle;
   int status = blas.create(h);
   if (status == ALLOC_FAILED || status == NOT_INITIALIZED) {
@@ -215,6 +221,7 @@ static int newhandle(const Device *d) {
     blas.on[d->ordinal].device = d;
     status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
   }
+  nc_figures.opening += nc_clock() - start;
   return status == SUCCESS ? NC_OK : failure(status);
 }
 

@@ -259,6 +259,7 @@ int nc_cuda_copy(const Device *d, void *dst, const void *src, int64_t bytes,
   if (from->ordinal >= 0) nc_touch(from, src);
   if (from == d) return within(g, dst, src, bytes);
   if (from->ordinal >= 0) return across(g, dst, src, bytes, gpuof(from));
+  nc_figures.copied_in += bytes;
   if (how & NC_PINNED) return directly(g, dst, src, bytes, src, how);
   return upload(g, dst, src, bytes);
 }
@@ -269,6 +270,7 @@ int nc_cuda_tohost(const Device *d, void *dst, const void *src, int64_t bytes,
   TRY(nc_open(g));
   if (bytes <= 0) return NC_OK;
   nc_touch(d, src);
+  nc_figures.copied_out += bytes;
   if (how & NC_PINNED) return directly(g, dst, src, bytes, dst, how);
   return download(g, dst, src, bytes);
 }

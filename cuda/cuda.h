@@ -73,6 +73,15 @@ int nc_cudafail(cudaError_t e);
 /* The current stream of d; makes d current for CUDA's runtime. */
 cudaStream_t nc_current(const Device *d);
 
+/* What timing asks, by these names (nc_cuda_get): how often a device was given
+   work, bytes copied from the host and to it, and the ns in which devices and
+   libraries were opened. */
+typedef struct Figures {
+  int64_t uses, copied_in, copied_out, opening;
+} Figures;
+extern Figures nc_figures;
+int64_t nc_clock(void);         /* ns of a clock that never goes back */
+
 /* After a launch on nc_current(d): tells of its failure.  With
    NACRE_CUDA_SYNC=1 it waits, and the error names `what' (a constant, the
    name of the operation). */
@@ -133,9 +142,12 @@ int nc_cuda_places(const Device *d, const Places *p);
 int nc_cuda_trues(const Device *d, Tensor **y, const Trues *t);
 int nc_cuda_gather(const Device *d, const Gather *g);
 int nc_cuda_scatter(const Device *d, const Gather *g);
+int nc_cuda_accumulate(const Device *d, const Gather *g);
 int nc_cuda_draw(const Device *d, const Draw *w);
 int nc_cuda_product(const Device *d, const Product *p);
 int nc_cuda_expect(const Device *d, const Expect *e);
+int nc_cuda_sort(const Device *d, const Sorting *s);
+int nc_cuda_search(const Device *d, const Searching *s);
 
 /*
 ** Of product.c

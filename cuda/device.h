@@ -10,6 +10,8 @@
 **
 **   NC_KERNEL name(...)        a kernel of this file, launched from this file
 **   NC_KERNEL_OF(n) name(...)  the same, with blocks of n threads at most
+**   NC_KERNEL_WIDE(n) name(...)  the same, with as many registers as blocks of
+**                              n threads may have, where else some would spill
 **   NC_DEVICE                  a function for kernels only
 **   NC_LAUNCH(kernel, grid, block, bytes, stream, ...)
 **       launches with `bytes' of dynamic shared memory; arguments become the
@@ -81,6 +83,7 @@ static inline cudaError_t nc_launch(void (*kernel)(P...), dim3 grid,
 
 #define NC_KERNEL        static __global__ void
 #define NC_KERNEL_OF(n)  static __global__ void __launch_bounds__(n)
+#define NC_KERNEL_WIDE(n)  static __global__ void __launch_bounds__(n, 1)
 #define NC_DEVICE        static __device__ __forceinline__
 
 #endif

@@ -30,7 +30,10 @@ static const Device functions = {
   .scatter = nc_cuda_scatter,
   .draw = nc_cuda_draw,
   .product = nc_cuda_product,
-  .expect = nc_cuda_expect
+  .expect = nc_cuda_expect,
+  .accumulate = nc_cuda_accumulate,
+  .sort = nc_cuda_sort,
+  .search = nc_cuda_search
 };
 
 /* CUDA's calls are for the device that is current: asking it each time would
@@ -115,6 +118,7 @@ static void finish(Gpu *g) {
 }
 
 int nc_open(Gpu *g) {
+  const int64_t start = g->isopen ? 0 : nc_clock();
   int r;
   if (g->isopen) {
     nc_activate(g);
@@ -122,6 +126,7 @@ int nc_open(Gpu *g) {
   }
   if ((r = begin(g)) == NC_OK) g->isopen = 1;
   else finish(g);
+  nc_figures.opening += nc_clock() - start;
   return r;
 }
 

@@ -6,25 +6,12 @@
 ** allow.  Where two offsets are equal, any one of the elements that go there
 ** stays, each for itself: no order is kept, and nothing is locked.
 */
-#include "flag.h"
-#include "index.h"
+#include "moves.h"
 
 #include <string.h>
 
 #define THREADS 256
 #define EACH 2                /* units of a thread, both on their way */
-#define DIMS (NC_MAXDIM + 1)
-#define MOST ((int64_t)1 << 30)         /* units of a launch */
-
-typedef struct Moves {
-  char *x, *other;
-  const int64_t *offset;
-  int64_t n, esize;           /* units; bytes of an element */
-  int out, distinct;          /* from x to other? */
-  int nd, picked;             /* dimensions, 0 the innermost; that of offsets */
-  Divisor by[DIMS];
-  int64_t size[DIMS], xstep[DIMS], ostep[DIMS];   /* in bytes */
-} Moves;
 
 /* Where unit i lies; 0 if its offset is that of a wrong index. */
 NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
@@ -80,107 +67,10 @@ MOVE(move8, uint2)
 MOVE(move16, uint4)
 #undef MOVE
 
-/*
-** How elements lie
-*/
-/* Adds the next inner dimension, joined with the last if both run evenly. */
-static void addinner(Moves *k, int64_t size, int64_t stepx, int64_t stepo) {
-  int last = k->nd - 1;
-  if (size == 1) return;
-  if (last >= 0 && last != k->picked && k->xstep[last] == stepx * size &&
-      k->ostep[last] == stepo * size) {
-    k->size[last] *= size;
-  } else {
-    last = k->nd++;
-    k->size[last] = size;
-  }
-  k->xstep[last] = stepx;
-  k->ostep[last] = stepo;
-}
-
-/* Adds the dimensions of x that are not picked from, of other from..to-1. */
-static void addkept(Moves *k, const Gather *g, int *d, int from, int to) {
-  for (int o = from; o < to; o++) {
-    while (g->picked >> *d & 1) ++*d;
-    addinner(k, g->other->size[o], g->x->step[*d] * k->esize,
-             g->other->step[o] * k->esize);
-    ++*d;
-  }
-}
-
-/* The step of other over the picked dimensions, which lie evenly. */
-static int64_t pickedstep(const Gather *g) {
-  const Tensor *o = g->other;
-  int last = -1;
-  for (int d = g->at; d < g->at + g->offset->nd; d++)
-    if (o->size[d] != 1) last = d;
-  return last < 0 ? 0 : o->step[last];
-}
-
-/* The largest unit of which everything is a multiple; the last dimension is
-   then counted in it. */
-static int unit(Moves *k, const Gather *g) {
-  const int last = k->nd - 1;
-  uint64_t all = (uintptr_t)k->x | (uintptr_t)k->other;
-  int64_t bytes = 16;
-  if (last < 0 || last == k->picked || k->xstep[last] != k->esize ||
-      k->ostep[last] != k->esize)
-    return (int)k->esize;
-  for (int d = 0; d < g->x->nd; d++)
-    if (g->picked >> d & 1 && g->x->size[d] > 1)
-      all |= (uint64_t)(g->x->step[d] * k->esize);
-  for (int d = 0; d < last; d++)
-    all |= (uint64_t)(d == k->picked ? 0 : k->xstep[d]) | (uint64_t)k->ostep[d];
-  all |= (uint64_t)(k->size[last] * k->esize);
-  while (bytes > k->esize && all % (uint64_t)bytes) bytes /= 2;
-  k->size[last] = k->size[last] * k->esize / bytes;
-  k->xstep[last] = k->ostep[last] = bytes;
-  return (int)bytes;
-}
-
-static void swap(int64_t *a, int64_t *b) {
-  const int64_t c = *a;
-  *a = *b;
-  *b = c;
-}
-
-/* Puts the innermost dimension first. */
-static void turn(Moves *k) {
-  for (int d = 0; d < k->nd / 2; d++) {
-    const int e = k->nd - 1 - d;
-    swap(&k->size[d], &k->size[e]);
-    swap(&k->xstep[d], &k->xstep[e]);
-    swap(&k->ostep[d], &k->ostep[e]);
-  }
-  k->picked = k->nd - 1 - k->picked;
-}
-
-/* Fills k; gives the bytes of a unit. */
-static int plan(Moves *k, const Gather *g) {
-  const int behind = g->at + g->offset->nd;
-  int d = 0, bytes;
-  k->x = (char *)nc_data(g->x);
-  k->other = (char *)nc_data(g->other);
-  k->offset = (const int64_t *)nc_data(g->offset);
-  k->esize = nc_dtypesize(g->x->dtype);
-  k->nd = 0;
-  k->picked = -1;
-  addkept(k, g, &d, 0, g->at);
-  k->picked = k->nd++;
-  k->size[k->picked] = nc_numel(g->offset);
-  k->xstep[k->picked] = 0;
-  k->ostep[k->picked] = pickedstep(g) * k->esize;
-  addkept(k, g, &d, behind, g->other->nd);
-  bytes = unit(k, g);
-  turn(k);
-  return bytes;
-}
-
 static cudaError_t launch(Moves *k, int bytes, cudaStream_t s) {
   unsigned grid, threads = 32;
   while (threads < THREADS && threads * (int64_t)EACH < k->n) threads *= 2;
   grid = (unsigned)((k->n + threads * EACH - 1) / (threads * EACH));
-  for (int d = 0; d < k->nd; d++) k->by[d] = nc_divisor(k->size[d]);
   switch (bytes) {
     case 1: return NC_LAUNCH(move1, grid, threads, 0, s, *k);
     case 2: return NC_LAUNCH(move2, grid, threads, 0, s, *k);
@@ -192,25 +82,11 @@ static cudaError_t launch(Moves *k, int bytes, cudaStream_t s) {
 
 /* Kernels count in 32 bits: what is more is done by halves. */
 static cudaError_t launchall(Moves *k, int bytes, cudaStream_t s) {
-  int cut = 0;
   Moves half;
   cudaError_t e;
-  k->n = 1;
-  for (int d = 0; d < k->nd; d++) {
-    k->n *= k->size[d];
-    if (k->size[d] > k->size[cut]) cut = d;
-  }
-  if (k->n <= MOST) return launch(k, bytes, s);
-  half = *k;
-  half.size[cut] /= 2;
+  if (nc_countmoves(k, &half)) return launch(k, bytes, s);
   e = launchall(&half, bytes, s);
-  if (e != cudaSuccess) return e;
-  half = *k;
-  half.size[cut] -= k->size[cut] / 2;
-  half.other += k->size[cut] / 2 * k->ostep[cut];
-  if (cut == k->picked) half.offset += k->size[cut] / 2;
-  else half.x += k->size[cut] / 2 * k->xstep[cut];
-  return launchall(&half, bytes, s);
+  return e == cudaSuccess ? launchall(k, bytes, s) : e;
 }
 
 static int move(const Device *d, const Gather *g, int out) {
@@ -218,7 +94,7 @@ static int move(const Device *d, const Gather *g, int out) {
   Moves k = {};
   int bytes;
   if (nc_numel(g->other) == 0 || nc_numel(g->x) == 0) return NC_OK;
-  bytes = plan(&k, g);
+  bytes = nc_planmoves(&k, g, NC_VECTOR);
   k.out = out;
   k.distinct = out || g->distinct;
   nc_touch(d, k.x);

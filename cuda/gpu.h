@@ -76,6 +76,7 @@ struct Gpu {
   int ordinal, isopen, processors;
   int64_t total;              /* bytes of memory */
   char why[200];              /* what broke it; "" while it works */
+  const char *latest;         /* the operation launched last, or NULL */
   Stream stream[MAXSTREAMS];
   int current, nstreams;
   Flag *flag, *flagthere;     /* for the host, for the device */

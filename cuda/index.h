@@ -51,9 +51,11 @@ void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
 
 #ifdef __CUDA_ARCH__
 #define NC_UNROLL _Pragma("unroll")
+#define NC_UNROLL4 _Pragma("unroll 4")
 #define NC_NOUNROLL _Pragma("unroll 1")
 #else
 #define NC_UNROLL
+#define NC_UNROLL4
 #define NC_NOUNROLL
 #endif
 

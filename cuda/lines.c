@@ -254,7 +254,13 @@ static int softmax(const Device *d, LineSweep *k, DType type) {
   return done ? NC_OK : softlong(d, k, type);
 }
 
-static int cumsum(const Device *d, LineSweep *k, DType type) {
+/* cumsum and its kin: pieces first come to something each. */
+static int scan(const Device *d, LineSweep *k, DType type) {
+  static LineScan *const kernels[] = {
+    [LINE_CUMSUM] = nc_linecumsum, [LINE_CUMPROD] = nc_linecumprod,
+    [LINE_LOGCUMSUMEXP] = nc_linecumlog, [LINE_CUMMAX] = nc_linecummax,
+    [LINE_CUMMIN] = nc_linecummax
+  };
   const int64_t lines = k->outer * k->inner, length = k->length;
   const int64_t enough = (int64_t)nc_processors(d) * ENOUGH;
   const int columns = k->inner > 1;
@@ -271,8 +277,9 @@ static int cumsum(const Device *d, LineSweep *k, DType type) {
   k->piece = quotientup(length, n);
   if (n > 1 && !columns) k->piece = quotientup(k->piece, 4096) * 4096;
   k->splits = (int)quotientup(length, k->piece);
-  if (k->splits > 1) TRY(nc_scratch(d, &k->carry, lines * k->splits * 8));
-  e = nc_linescan(type, k, nc_current(d));
+  if (k->splits > 1)
+    TRY(nc_scratch(d, &k->carry, lines * k->splits * LINE_PART));
+  e = kernels[k->op](type, k, nc_current(d));
   nc_scratchfree(d, k->carry);
   CUDA_TRY(e);
   return NC_OK;
@@ -280,7 +287,8 @@ static int cumsum(const Device *d, LineSweep *k, DType type) {
 
 static int along(const Device *d, const LineCall *c,
                  int fn(const Device *d, LineSweep *k, DType type)) {
-  LineSweep k = { .op = c->op, .y = nc_data(c->y) };
+  LineSweep k = { .op = c->op, .y = c->y ? nc_data(c->y) : NULL,
+                  .at = c->at ? nc_data(c->at) : NULL };
   const unsigned mask = c->x->nd > 0 ? c->dims : 0;
   Tensor *x = NULL;
   int r = NC_OK;
@@ -290,6 +298,7 @@ static int along(const Device *d, const LineCall *c,
   aligned(&k, c->x->dtype);
   nc_touch(d, k.x);
   nc_touch(d, k.y);
+  nc_touch(d, k.at);
   if (r == NC_OK) r = fn(d, &k, c->x->dtype);
   nc_release(x);
   return r;
@@ -298,20 +307,28 @@ static int along(const Device *d, const LineCall *c,
 int nc_cuda_lines(const Device *d, const LineCall *c) {
   static const char *const name[] = { "softmax", "log_softmax", "cumsum",
                                       "max", "min", "var", "std",
-                                      "logsumexp" };
+                                      "logsumexp", "cumprod",
+                                      "logcumsumexp", "cummax", "cummin" };
   int r = NC_OK;
   nc_current(d);
   if (c->lines == 0) return NC_OK;
   switch (c->op) {
     case LINE_SOFTMAX:
     case LINE_LOG_SOFTMAX: r = along(d, c, softmax); break;
-    case LINE_CUMSUM: r = along(d, c, cumsum); break;
+    case LINE_CUMMAX:
+    case LINE_CUMMIN:
+      if (c->length > INT32_MAX)
+        return nc_fail(NC_EVALUE, "%lld elements along a dimension, %s takes "
+                       "%d at most", (long long)c->length, d->name, INT32_MAX);
+      /* fall through */
+    case LINE_CUMSUM:
+    case LINE_CUMPROD:
+    case LINE_LOGCUMSUMEXP: r = along(d, c, scan); break;
     case LINE_LARGEST:
     case LINE_SMALLEST: r = fold(d, c, nc_linemax); break;
     case LINE_VAR:
     case LINE_STD: r = fold(d, c, nc_linevar); break;
     case LINE_LOGSUMEXP: r = fold(d, c, nc_linesum); break;
-    default: return nc_fail(NC_EDEVICE, "%s cannot do this", d->name);
   }
   return r == NC_OK ? nc_launched(d, name[c->op]) : r;
 }

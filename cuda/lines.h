@@ -7,7 +7,7 @@
 ** than one piece a line the Parts go to `part' and a second kernel joins
 ** them.  What is joined with what depends on the sizes and the device only.
 **
-** The others (softmax, log_softmax, cumsum) see x and y as lines of `length'
+** The others (softmax, log_softmax, scans) see x and y as lines of `length'
 ** elements side by side: line number outer*inner + i.
 */
 #ifndef lines_h
@@ -48,15 +48,16 @@ typedef struct LineSweep {
   LineOp op;
   const void *x;
   void *y;                    /* dense */
+  int64_t *at;                /* of cummax, in the shape of y */
   int64_t outer, length, inner;
   int64_t xouter, xlength, xinner;            /* steps of x */
-  int64_t piece;              /* of cumsum, as in LineFold */
+  int64_t piece;              /* of scans, as in LineFold */
   int splits;
   int wide, high;             /* of a block, as in LineFold */
   int vectors;                /* does every line lie on 16-byte bounds? */
   const void *whole;          /* of softmax: {largest, sum} of each line */
-  void *carry;                /* of cumsum: the sums of pieces, then those
-                                 of all before each */
+  void *carry;                /* of scans: what pieces come to, then what
+                                 all before each do */
 } LineSweep;
 
 /* Their kernels, for one element type.  Parts of splits get joined. */
@@ -72,20 +73,11 @@ cudaError_t nc_linescale(DType t, const LineSweep *k, cudaStream_t s);
 cudaError_t nc_linesoft(DType t, const LineSweep *k, int shared, int *done,
                         cudaStream_t s);
 
-cudaError_t nc_linescan(DType t, const LineSweep *k, cudaStream_t s);
+typedef cudaError_t LineScan(DType t, const LineSweep *k, cudaStream_t s);
+LineScan nc_linecumsum, nc_linecumprod, nc_linecumlog, nc_linecummax;
 
 #ifdef __cplusplus
 }
-#endif
-
-/* A kernel with blocks of n threads at most.  Without the 1, registers that
-   there are would be left alone and others spilled. */
-#define LINE_KERNEL(n) static __global__ void __launch_bounds__(n, 1)
-
-#ifdef __CUDA_ARCH__
-#define LINE_UNROLL4 _Pragma("unroll 4")
-#else
-#define LINE_UNROLL4
 #endif
 
 #endif

@@ -14,9 +14,7 @@
 ** is not held below a budget at each free, as giving memory back to CUDA is
 ** slow; nc_cuda_trim does that.
 */
-#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
-#include <time.h>
 
 #include "gpu.h"
 
@@ -28,12 +26,6 @@
 
 static int64_t roundup(int64_t n, int64_t unit) {
   return (n + unit - 1) / unit * unit;
-}
-
-static int64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
 /*
@@ -100,7 +92,7 @@ static int whole(const Segment *s) {
 /* Gives back what nobody holds until at most `budget' is cached.  CUDA may
    free memory that is in use, so the device is waited for. */
 static void release(Gpu *g, int64_t budget) {
-  const int64_t start = now();
+  const int64_t start = nc_clock();
   if (g->memory.cached > budget && nc_waitidle(g) == NC_OK) {
     reclaim(g);
     for (int k = g->nsegments - 1; k >= 0; k--) {
@@ -109,7 +101,7 @@ static void release(Gpu *g, int64_t budget) {
       if (whole(s)) nc_dropsegment(g, s);
     }
   }
-  g->memory.freetime += now() - start;
+  g->memory.freetime += nc_clock() - start;
 }
 
 void nc_cuda_trim(const Device *d, int64_t budget) {

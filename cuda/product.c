@@ -25,7 +25,15 @@
 /*
 ** Settings and facts
 */
+Figures nc_figures;
+
 int nc_cuda_get(const char *name, int64_t *value) {
+#define FIGURE(f) if (strcmp(name, #f) == 0) return *value = nc_figures.f, NC_OK
+  FIGURE(uses);
+  FIGURE(copied_in);
+  FIGURE(copied_out);
+  FIGURE(opening);
+#undef FIGURE
   if (strcmp(name, "allow_tf32") != 0)
     return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
   *value = nc_allowtf32;

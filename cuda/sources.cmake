@@ -11,15 +11,17 @@ set(CUDA_SOURCES
   # products
   product.c blas.c
   # leaves
-  lines.c
+  lines.c sort.c moves.c
   # rows
   run.c folds.c index.c
 )
 set(CUDA_KERNELS
   product.cu
-  linesmax.cu linesvar.cu linessum.cu linessoft.cu linesscan.cu
-  sequence.cu draw.cu places.cu trues.cu gather.cu expect.cu
-  casts.cu transpose.cu
+  linesmax.cu linesvar.cu linessum.cu linessoft.cu
+  linescumsum.cu linescumprod.cu linescumlog.cu linescummax.cu
+  sequence.cu draw.cu places.cu trues.cu gather.cu accumulate.cu expect.cu
+  search.cu
+  casts.cu transpose.cu sortshort.cu sortlong.cu
 )
 set(CUDA_TYPED
   maps.cu:u8,i8,i16,i32,i64,f16,bf16,f32,f64

@@ -39,6 +39,7 @@ void nc_closestreams(Gpu *g) {
 cudaStream_t nc_current(const Device *d) {
   Gpu *g = gpuof(d);
   nc_activate(g);
+  nc_figures.uses++;
   return g->stream[g->current].handle;
 }
 

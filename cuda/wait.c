@@ -24,17 +24,24 @@ typedef struct Wait {
   long pause;
 } Wait;
 
-static int64_t now(void) {
+int64_t nc_clock(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
+/* The work goes on, and nothing takes it back. */
+static int interrupted(const Gpu *g) {
+  return nc_fail(NC_EINTR, "%s is still running %s; the next use of %s waits "
+                 "for it", g->name, g->latest ? g->latest : "what it was given",
+                 g->name);
+}
+
 /* Not done yet: passes a little time. */
-static int linger(Wait *w) {
-  const int64_t t = now();
+static int linger(const Gpu *g, Wait *w) {
+  const int64_t t = nc_clock();
   struct timespec pause = { 0, 0 };
-  if (nc_wantsstop()) return nc_fail(NC_EINTR, "interrupted");
+  if (nc_wantsstop()) return interrupted(g);
   if (w->start == 0) w->start = t, w->pause = SHORTEST;
   if (t - w->start < EAGER) return NC_OK;
   pause.tv_nsec = w->pause;
@@ -45,25 +52,25 @@ static int linger(Wait *w) {
 
 /* What a query answered: 1 to go on waiting, else the wait is over with *r.
    CUDA keeps "not ready" as if it were an error. */
-static int goeson(cudaError_t e, Wait *w, int *r) {
+static int goeson(const Gpu *g, cudaError_t e, Wait *w, int *r) {
   if (e != cudaErrorNotReady) {
     *r = e == cudaSuccess ? NC_OK : nc_cudafail(e);
     return 0;
   }
   cudaGetLastError();
-  return (*r = linger(w)) == NC_OK;
+  return (*r = linger(g, w)) == NC_OK;
 }
 
-static int forstream(cudaStream_t s) {
+static int forstream(const Gpu *g, cudaStream_t s) {
   Wait w = { 0, 0 };
   int r;
-  while (goeson(cudaStreamQuery(s), &w, &r)) {}
+  while (goeson(g, cudaStreamQuery(s), &w, &r)) {}
   return r;
 }
 
 int nc_waitfor(Gpu *g, cudaStream_t s) {
   nc_activate(g);
-  TRY(forstream(s));
+  TRY(forstream(g, s));
   return nc_flagged(g);
 }
 
@@ -71,13 +78,13 @@ int nc_waitforevent(Gpu *g, cudaEvent_t e) {
   Wait w = { 0, 0 };
   int r;
   nc_activate(g);
-  while (goeson(cudaEventQuery(e), &w, &r)) {}
+  while (goeson(g, cudaEventQuery(e), &w, &r)) {}
   return r == NC_OK ? nc_flagged(g) : r;
 }
 
 int nc_waitidle(Gpu *g) {
   nc_activate(g);
-  for (int i = 0; i < g->nstreams; i++) TRY(forstream(g->stream[i].handle));
+  for (int i = 0; i < g->nstreams; i++) TRY(forstream(g, g->stream[i].handle));
   return NC_OK;
 }
 

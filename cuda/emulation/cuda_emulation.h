@@ -31,6 +31,8 @@
 **   protect=auto      of device memory from the host: pkeys, mprotect, off
 **   fill=1            fresh memory is filled with 0xFB, a NaN as a float
 **   driver=13000      the version that the driver claims
+**   busy=0            milliseconds for which work that is done is said not
+**                     to be, to who asks
 **
 ** What it cannot show: speed, registers and occupancy; weak ordering of
 ** memory; blocks that wait for each other; CUDA's own last bits of exp and

@@ -30,7 +30,7 @@ levers[] = {
   { "seed", &emu_lever.seed, 0 },       { "failat", &emu_lever.failat, 0 },
   { "failcode", &emu_lever.failcode, 0 }, { "peer", &emu_lever.peer, 0 },
   { "protect", &emu_lever.protect, 1 }, { "fill", &emu_lever.fill, 0 },
-  { "driver", &emu_lever.driver, 0 },
+  { "driver", &emu_lever.driver, 0 },   { "busy", &emu_lever.busy, 0 },
 };
 #define LEVERS ((int)(sizeof levers / sizeof levers[0]))
 

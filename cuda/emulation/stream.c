@@ -101,6 +101,8 @@ int emu_ready(Op *op) {
     if (emu_lever.streams == EMU_LAZY) runfirst(op->stream);
     return 0;
   }
+  if (emu_lever.busy && emu_now() - op->time < 1e-3 * (double)emu_lever.busy)
+    return 0;
   join(emu_hostclock, op);
   return 1;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** linesscan.cu - cumsum: of whole lines, or of pieces of them after their sums
-** have been added up.  Always in the same order, so the sums of floats, too,
-** are the same each time.
+** linescumsum.cu - cumsum: of whole lines, or of pieces of them after their
+** sums have been added up.  Always in the same order, so the sums of floats,
+** too, are the same each time.
 */
 #include "lines.h"
 #include "scalar.h"
 
 #define EACH_INTS 2
-#define GENERIC "linesscan.inc"
+#define GENERIC "linescumsum.inc"
 #include "each.h"
 #undef GENERIC
 
-cudaError_t nc_linescan(DType t, const LineSweep *k, cudaStream_t s) {
+cudaError_t nc_linecumsum(DType t, const LineSweep *k, cudaStream_t s) {
   switch (t) {
     case DT_i64: return scan_i64(k, s);
     case DT_f16: return scan_f16(k, s);

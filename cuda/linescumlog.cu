@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* linescumlog.cu - logcumsumexp, as cumsum is done. */
+#include "lines.h"
+#include "scalar.h"
+
+#define GENERIC "linescumlog.inc"
+#include "each.h"
+#undef GENERIC
+
+cudaError_t nc_linecumlog(DType t, const LineSweep *k, cudaStream_t s) {
+  switch (t) {
+    case DT_f16: return scan_f16(k, s);
+    case DT_bf16: return scan_bf16(k, s);
+    case DT_f32: return scan_f32(k, s);
+    case DT_f64: return scan_f64(k, s);
+    default: return cudaErrorInvalidValue;
+  }
+}

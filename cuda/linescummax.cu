@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* linescummax.cu - cummax and cummin, as cumsum is done, of every type. */
+#include "lines.h"
+#include "scalar.h"
+
+NC_DEVICE b8_s truth(int32_t v) {
+  b8_s b;
+  b.bits = v != 0;
+  return b;
+}
+
+#define EACH_INTS 1
+#define GENERIC "linescummax.inc"
+#include "each.h"
+#undef GENERIC
+
+cudaError_t nc_linecummax(DType t, const LineSweep *k, cudaStream_t s) {
+  switch (t) {
+#define X(id, name, storage, category) case DT_##id: return scan_##id(k, s);
+    DTYPES(X)
+#undef X
+    default: return cudaErrorInvalidValue;
+  }
+}
