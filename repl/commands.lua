@@ -1,12 +1,24 @@
 -- SPDX-License-Identifier: MIT
 --
--- commands.lua - what may follow a colon.  One row each: name, arguments,
--- what it does, the function.  A row with `lua` takes Lua, which may go over
--- several lines, and guards the user's code itself.
+-- commands.lua - what may follow a colon, and the functions of the global
+-- `shell`, which are the same things for programs.  One row each:
+--
+--   name, args, doc   as :help shows them
+--   group             a row that has one begins a group of that name
+--   run               run(shell, text): the command, with what follows it
+--   call              call(...): shell.NAME(...), with Lua values; without it
+--                     shell.NAME(text) is the command, its failure an error
+--   form              how `call` is called: "(f[, opts]) -> table"
+--   module            where `run` and `call` are, unless they are functions;
+--                     they are its fields of these names, or of the names
+--                     they have here.  It is required on first use.
+--   lua               the text is Lua, which may go over several lines, and
+--                     `run` guards the user's code itself
+--   files             the text is the name of a file
+--   varies            what it prints is not the same in the next session
+--   about             it is about the session, no part of it: not :saved
 
 local host = require "nacre.host"
-local inspect = require "nacre.inspect"
-local units = require "nacre.units"
 
 local commands = {}
 
@@ -14,7 +26,36 @@ local function say(...) io.stdout:write(...) end
 
 local function quit(shell) shell.leaving = true end
 
+-- The list of commands in groups, each in lines of the screen's width.
+local function overview()
+  local group, line
+  local function put(text)
+    local width = host.columns()
+    if line and #line + 2 + #text > width then
+      say(line, "\n")
+      line = (" "):rep(10)
+    end
+    line = (line or ("  %-8s"):format(group)) .. "  " .. text
+  end
+  for _, command in ipairs(commands.list) do
+    if command.group then
+      if line then say(line, "\n") end
+      group, line = command.group, nil
+    end
+    put((":%s %s"):format(command.name, command.args or ""):match "^.*%S")
+  end
+  say(line, "\n")
+end
+
+local function each()
+  for _, command in ipairs(commands.list) do
+    local form = (":%s %s"):format(command.name, command.args or "")
+    say(("  %-22s %s\n"):format(form, command.doc))
+  end
+end
+
 local function helpon(shell, topic)
+  if topic == "all" then return each() end
   if topic ~= "" then
     local name = topic:match "^:?(.*)$"
     local command = commands.find(name)
@@ -23,17 +64,14 @@ local function helpon(shell, topic)
     end
     return require "nacre.help".show(shell, topic)
   end
-  for _, command in ipairs(commands.list) do
-    local form = (":%s %s"):format(command.name, command.args or "")
-    say(("  %-22s %s\n"):format(form, command.doc))
-  end
+  overview()
   say("\n",
-      "  ?name  name?           what a name stands for\n",
-      "  ??word                 operations that have the word in their line\n",
-      "  a:sum                  (no parentheses) what the method does\n",
-      "  !cmd                   the system's shell\n",
-      "  _ __ ___ ans           the last results; a final ; hides one\n",
-      "\n",
+      "  :help NAME  :help all   what a command does, or all of them\n",
+      "  ?name  name?  name??    what a name stands for, how it is made\n",
+      "  ??word                  operations that have the word in their line\n",
+      "  a:sum                   (no parentheses) what the method does\n",
+      "  !cmd                    the system's shell\n",
+      "  _ __ ___ ans            the last results; a final ; hides one\n",
       "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps\n")
 end
 
@@ -41,158 +79,123 @@ local function names(shell, pattern)
   require "nacre.whos".print(shell.userglobals(), pattern)
 end
 
--- One run between two looks at the counters.
-local function measure(shell, unit)
-  if not shell.settle() then return end
-  local flops, bytes, _, held = nacre._counters()
-  local begin = host.clock()
-  local results = shell.run(unit) -- waits for the devices
-  local wall = host.clock() - begin
-  local flops2, bytes2, _, held2 = nacre._counters()
-  return results, wall, flops2 - flops, bytes2 - bytes, held2 - held
-end
-
--- Rates only of what took long enough to be one.
-local function time(shell, text)
-  local unit = text ~= "" and shell.compile(text)
-  if not unit then
-    return text == "" and shell.fail ":time needs a statement" or nil
-  end
-  local results, wall, flops, bytes, held = measure(shell, unit)
-  if not results then return end
-  local parts = {units.seconds(wall)}
-  parts[#parts + 1] = units.rate(flops / wall, "FLOP/s")
-  parts[#parts + 1] = units.rate(bytes / wall, "B/s")
-  if inspect.istensor(results[1]) then
-    parts[#parts + 1] = tostring(results[1].device)
-  end
-  if held > 0 then parts[#parts + 1] = "+" .. units.bytes(held) end
-  local out = (host.terminal "stdout" or shell.transcript) and io.stdout or
-              io.stderr
-  out:write("  ", table.concat(parts, "  "), "\n")
-end
-
-local function seed(shell, text)
-  local n = math.tointeger(tonumber(text))
-  if not n then return shell.fail ":seed needs an integer" end
-  nacre.manual_seed(n)
-end
-
--- The first line of an entry, its number before it.
-local function entry(i, text)
-  local line = text:match "[^\n]*"
-  say(("%5d  %s%s\n"):format(i, line, #line < #text and " ..." or ""))
-end
-
-local function history(shell, text)
-  local list, pattern = host.history(), text:match "^/(.*)/?$"
-  if pattern then pattern = pattern:gsub("/$", "") end
-  local n = pattern and #list or math.tointeger(tonumber(text)) or
-            text == "" and 20
-  if not n then return shell.fail ":history takes a number or /pattern/" end
-  for i = math.max(1, #list - n + 1), #list do
-    if not pattern or list[i]:find(pattern) then entry(i, list[i]) end
-  end
-end
-
-local function save(shell, text)
-  require "nacre.save".run(shell, text)
-end
-
-local function clear()
-  if host.color "stdout" and host.terminal "stdout" then
-    say "\27[H\27[2J\27[3J"
-  end
-end
-
--- What tensors hold, on all devices.
-local function held()
-  local n = 0
-  for _, m in ipairs(nacre._devices()) do n = n + m.live end
-  return n
-end
-
--- Runs f; says how much memory that released.
-local function freed(f, what)
-  local before, lua = held(), collectgarbage "count"
-  f()
-  collectgarbage()
-  collectgarbage()
-  local after = held()
-  local text = units.bytes(math.max(0, before - after))
-  local rest = math.max(0, lua - collectgarbage "count")
-  say(("%s %s of tensors, %s of Lua\n"):format(what, text,
-                                               units.bytes(rest * 1024)))
-end
-
-local function gc() freed(function() end, "freed") end
-
-local function reset(shell)
-  local list = shell.userglobals()
-  freed(function()
-    for _, name in ipairs(list) do rawset(_G, name, nil) end
-    shell.forget()
-  end, ("%d variables removed, freed"):format(#list))
-end
-
-local function mem()
-  for _, line in ipairs(require "nacre.whos".memory()) do say(line, "\n") end
-  say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
-end
-
--- What there is, beside the default device.
-local function devices()
-  local cuda = nacre.cuda
-  if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
-  for i = 0, cuda.device_count() - 1 do
-    local free, total = cuda.mem_get_info(i)
-    say(("cuda:%d  %s  %s free of %s\n"):format(i, cuda.get_device_name(i),
-      units.bytes(free), units.bytes(total)))
-  end
-end
-
-local function dev(_, name)
-  local was = nacre.get_default_device()
-  if name == "" then
-    say("default device ", was, "\n")
-    return devices()
-  end
-  nacre.set_default_device(name)
-  say(("default device %s (was %s)\n"):format(nacre.get_default_device(),
-                                              was))
-end
-
-local function doctor()
-  io.stdout:flush()
-  host.doctor()
-end
-
 commands.list = {
-  {name = "help", args = "[NAME]", run = helpon,
-   doc = "this list, or what NAME is"},
-  {name = "whos", args = "[PATTERN]", run = names,
-   doc = "variables, their memory, who is a view of whom"},
-  {name = "time", args = "STAT", run = time, lua = true,
-   doc = "run once: wall time and rates"},
-  {name = "mem", run = mem, doc = "memory in use"},
-  {name = "dev", args = "[DEVICE]", run = dev,
-   doc = "the devices, or where new tensors go from now on"},
-  {name = "doctor", run = doctor,
-   doc = "what the program finds here: devices, libraries, terminal"},
-  {name = "gc", run = gc, doc = "collect garbage, say what it gave back"},
-  {name = "seed", args = "N", run = seed,
+  {group = "session", name = "help", args = "[NAME]", run = helpon, about = true,
+   doc = "this list, or what NAME is; all: a line for each command"},
+  {name = "set", args = "[NAME [VALUE]]", module = "nacre.settings",
+   form = "(name[, value]) or {name = value, ...}",
+   doc = "the settings; :set! also keeps one in the start-up file"},
+  {name = "seed", args = "N", module = "nacre.session", run = "seed",
    doc = "start the random numbers again"},
-  {name = "history", args = "[N|/TEXT/]", run = history,
-   doc = "what was typed"},
-  {name = "save", args = "FILE [N-M]", run = save,
+  {name = "dev", args = "[DEVICE]", module = "nacre.session", run = "dev",
+   varies = true, doc = "the devices, or where new tensors go from now on"},
+  {name = "doctor", module = "nacre.session", run = "doctor", varies = true,
+   doc = "what the program finds here: devices, libraries, terminal"},
+  {name = "clear", module = "nacre.session", run = "clear", about = true,
+   doc = "clear the screen"},
+  {name = "quit", run = quit, about = true, doc = "leave (also Ctrl-D)"},
+  {group = "memory", name = "whos", args = "[PATTERN]", run = names,
+   doc = "variables, their memory, who is a view of whom"},
+  {name = "mem", module = "nacre.session", run = "mem", call = "callmem",
+   varies = true, form = "() -> a table for each device",
+   doc = "memory in use"},
+  {name = "gc", module = "nacre.session", run = "gc", varies = true,
+   doc = "collect garbage, say what it gave back"},
+  {name = "reset", module = "nacre.session", run = "reset", varies = true,
+   doc = "forget all variables"},
+  {group = "time", name = "time", args = "STAT", module = "nacre.time", lua = true,
+   call = "call", form = "(f or text, ...) -> table, results",
+   varies = true, doc = "run once: wall time and rates"},
+  {name = "bench", args = "[OPTIONS] EXPR", module = "nacre.bench",
+   lua = true, call = "call", form = "(f or text[, options]) -> table",
+   varies = true, doc = "run often: median, spread, rates; -n -c cold -s SETUP --save NAME"},
+  {name = "compare", args = "A [;; B]", module = "nacre.compare", lua = true,
+   call = "call", form = "(text or texts[, options]) -> results",
+   doc = "one expression on every device, or several beside each other"},
+  {name = "sweep", args = "n=16..8192 [-s SETUP] EXPR", module = "nacre.sweep",
+   lua = true, call = "call",
+   form = "(sizes, text or texts[, options]) -> table",
+   doc = "time against size, where one overtakes another"},
+  {name = "peak", args = "[again]", module = "nacre.peak", call = "call",
+   form = "([device]) -> table",
+   varies = true, doc = "what this machine can do at most, measured once and kept"},
+  {name = "diff", args = "A B", module = "nacre.parity", run = "diff",
+   call = "diffcall", form = "(a, b) -> table", lua = true,
+   doc = "how far two tensors are apart, where, and by how many ulp"},
+  {name = "parity", args = "EXPR", module = "nacre.parity", run = "parity",
+   lua = true, doc = "every device against float64, in ulp"},
+  {name = "repeat", args = "N EXPR", module = "nacre.parity", run = "times",
+   call = "again", form = "(f, n) -> list", lua = true,
+   doc = "does it give the same bits each time?"},
+  {name = "timing", args = "on|off|500ms", module = "nacre.settings",
+   run = "timing", call = function(v)
+     return require "nacre.settings".call("timing", v)
+   end, form = "(value)", doc = "tell how long a line took"},
+  {name = "watch", args = "[SEC] EXPR", module = "nacre.watch", lua = true,
+   form = "(f[, seconds[, count]])",
+   varies = true, doc = "an expression again and again, until Ctrl-C"},
+  {group = "look", name = "debug", module = "nacre.debug", lua = true, run = "command",
+   doc = "look at the stack of the last error: frames, locals"},
+  {name = "trace", args = "STAT", module = "nacre.trace", lua = true,
+   form = "(f, ...) -> steps, results",
+   doc = "run once: each operation as it runs, its shapes and its time"},
+  {name = "profile", args = "STAT", module = "nacre.profile", lua = true,
+   form = "(f, ...) -> rows, results",
+   doc = "run once: a table of its operations, the slowest first"},
+  {name = "shape", args = "EXPR", module = "nacre.dryrun", lua = true,
+   form = "(f, ...) -> steps, results",
+   doc = "shapes, memory and work of an expression; nothing is computed"},
+  {name = "nan", args = "off|warn|trap", module = "nacre.nanwatch",
+   doc = "tell of, or stop, what makes nan or inf from finite input"},
+  {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log]", module = "nacre.draw",
+   run = "plot", call = "plotcall", lua = true,
+   form = "([x,] y, ..., [opts])", doc = "curves, against what rises or 1, 2, ..."},
+  {name = "hist", args = "X [BINS] [-y log]", module = "nacre.draw",
+   run = "hist", call = "histcall", lua = true, form = "(x[, bins][, opts])",
+   doc = "how the values are spread"},
+  {name = "heat", args = "M [-z CENTER]", module = "nacre.draw",
+   run = "heat", call = "heatcall", lua = true, form = "(m[, opts])",
+   doc = "a matrix as a field of colours"},
+  {name = "show", args = "IMAGE", module = "nacre.draw", run = "show",
+   call = "showcall", lua = true, form = "(image[, opts])",
+   doc = "an image, or many, HxW, CxHxW, HxWxC, NxCxHxW"},
+  {name = "png", args = "FILE IMAGE", module = "nacre.draw", run = "png",
+   call = "pngcall", lua = true, form = "(file, image)",
+   doc = "what :show shows as a file"},
+  {group = "files", name = "run", args = "FILE [ARGUMENTS]", module = "nacre.files",
+   call = "callrun", form = "(file, ...)", files = true,
+   doc = "run a file here; alone, the last one again"},
+  {name = "load", args = "FILE", module = "nacre.files", run = "load",
+   files = true, doc = "a file into the line, to be looked at and sent"},
+  {name = "edit", args = "[NAME|FILE]", module = "nacre.files", run = "edit",
+   files = true, doc = "the last block, a function or a file in $EDITOR"},
+  {name = "reload", args = "[auto|off]", module = "nacre.reload",
+   doc = "load modules anew whose file was written"},
+  {group = "keep", name = "history", args = "[N|/TEXT/]", module = "nacre.session",
+   run = "history", call = "callhistory", about = true,
+   form = "([n or pattern]) -> list of texts", doc = "what was typed"},
+  {name = "save", args = "FILE [N-M]", module = "nacre.save", files = true,
+   about = true,
    doc = "what succeeded as a script; with --test, all as a test"},
-  {name = "clear", run = clear, doc = "clear the screen"},
-  {name = "reset", run = reset, doc = "forget all variables"},
-  {name = "quit", run = quit, doc = "leave (also Ctrl-D)"},
+  {name = "record", args = "FILE|off", module = "nacre.record", files = true,
+   about = true, doc = "from now on, the session as it looks, into a file"},
+  {name = "transcript", args = "FILE", module = "nacre.record",
+   run = "transcript", files = true, about = true,
+   doc = "the session so far, as it looks"},
 }
 
--- Names IPython knows under a percent sign.
-local aliases = {timeit = "time", hist = "history", exit = "quit"}
+-- Names IPython knows.
+local aliases = {timeit = "bench", exit = "quit"}
+
+-- What a name means behind a percent sign, where it is IPython's.
+function commands.magic(name) return name == "hist" and "history" or name end
+
+-- The row's function: `kind` is "run" or "call".  Nil if it has none.
+local function part(command, kind)
+  local f = command[kind]
+  if type(f) == "function" or not command.module then return f end
+  return require(command.module)[f or kind]
+end
 
 -- By name, alias or an unambiguous beginning.
 function commands.find(name)
@@ -207,9 +210,16 @@ function commands.find(name)
   return found or nil
 end
 
+-- The command that a line is, nil if it is none.
+function commands.of(text)
+  local sign, name = text:match "^%s*([:%%])(%a+)"
+  return name and commands.find(sign == "%" and commands.magic(name) or name)
+end
+
 function commands.usage(command)
-  return (":%s %s\n  %s"):format(command.name, command.args or "",
-                                 command.doc)
+  local form = command.call and "(...)" or "(text)"
+  return (":%s %s\n  %s\n  shell.%s%s"):format(command.name,
+    command.args or "", command.doc, command.name, command.form or form)
 end
 
 local function unknown(shell, name)
@@ -232,8 +242,26 @@ end
 function commands.run(shell, name, rest)
   local command = commands.find(name)
   if not command then return unknown(shell, name) end
-  if command.lua then return command.run(shell, rest) end
-  shell.protected(command.run, shell, rest)
+  if command.lua then return part(command, "run")(shell, rest) end
+  shell.protected(part(command, "run"), shell, rest)
+end
+
+-- The session for a command that a program calls: what fails is an error.
+local function raising()
+  local shell = require "nacre.shell"
+  return setmetatable({fail = function(text) error(text, 0) end},
+                      {__index = shell, __newindex = shell})
+end
+
+-- What shell.NAME is; nil if no command is called exactly so.
+function commands.callable(name)
+  for _, command in ipairs(commands.list) do
+    if command.name == name then
+      return part(command, "call") or function(text)
+        return part(command, "run")(raising(), tostring(text or ""))
+      end
+    end
+  end
 end
 
 return commands

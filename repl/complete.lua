@@ -2,6 +2,8 @@
 --
 -- complete.lua - what the word before the cursor can become.
 
+local calls = require "nacre.calls"
+local fits = require "nacre.fits"
 local help = require "nacre.help"
 local inspect = require "nacre.inspect"
 local lexer = require "nacre.lexer"
@@ -26,7 +28,7 @@ local function noteof(name, value, method)
                (nacre._info(value) or nacre._info(name))
   if info then
     local text = help.signature(info, method):gsub("%s*%->.*$", "")
-    text = text:gsub("^%a+[.:]", "") -- of what is not in nacre itself
+    text = text:gsub("^[%w_.]+[.:]", "") -- of what is not in nacre itself
     return ("%-28s  %s"):format(text:gsub("^[%w_]+", name, 1),
                                 firstline(info.doc))
   elseif type(value) == "function" then
@@ -107,28 +109,138 @@ local function globals(list)
   for word in next, lexer.keywords do list.add(word) end
 end
 
--- Candidates for the end of `left`; `right` is what stands behind it.
+-- What comes behind a command: a file, a command's name, a setting's.
+local function argument(left)
+  local name, rest = left:match "^%s*[:%%](%a+)!?%s+(.*)$"
+  local command = name and require "nacre.commands".find(name)
+  if not command then return nil end
+  if command.files then return {files = "words"} end
+  if rest:find "%s" then return nil end
+  local list = collector(rest)
+  if command.name == "set" then
+    for _, row in ipairs(require "nacre.settings".list) do
+      list.add(row[1])
+    end
+  elseif command.name == "help" then
+    for _, row in ipairs(require "nacre.commands".list) do
+      list.add(row.name)
+    end
+    globals(list)
+  else
+    return nil
+  end
+  return finish(list, "(")
+end
+
+-- Values of options that are names.
+local words = {}
+
+function words.dtype()
+  return {"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
+          "bfloat16", "float32", "float64"}
+end
+
+-- Those that are known without waking one.
+function words.device()
+  local list = {"cuda"}
+  for _, d in ipairs(nacre._devices()) do list[#list + 1] = d.name end
+  return list
+end
+
+-- In quotes: the names an option may have, else files.
+local function quoted(string, left)
+  local word = string:match "^[\"']([^\"']*)$"
+  if not word then return {} end
+  local before = left:sub(1, #left - #string)
+  local call = calls.around(before)
+  local name = before:match "([%a_][%w_]*)%s*=%s*$"
+  if call and not name and not call.options and before:find "[(,]%s*$" then
+    local param = call.params[#call.typed + 1]
+    name = param and param.name
+  end
+  if not (call and call.info and words[name]) then
+    return {files = "quoted"}
+  end
+  local list = collector(word)
+  for _, w in ipairs(words[name]()) do list.add(w) end
+  return finish(list, "(")     -- readline closes the quote
+end
+
+-- "mm(mat2) -> tensor    a is float32[3x4]": the call the cursor is in.
+local function head(call)
+  local text
+  if call.info then
+    text = help.signature(call.info, call.method):gsub("^[%w_.]+[.:]", "")
+  elseif type(call.f) == "function" and
+         debug.getinfo(call.f, "S").what ~= "C" then
+    text = call.path .. lookup.parameters(call.f)
+  end
+  if text and call.method and inspect.istensor(call.object) then
+    text = ("%s    %s is %s"):format(text, call.path:match "^(.*):",
+                                     inspect.kind(call.object))
+  end
+  return text
+end
+
+-- The options that may be named here.
+local function options(call, word)
+  local list = collector(word)
+  for _, param in ipairs(call.params) do
+    if not call.options[param.name] then list.add(param.name .. "=") end
+  end
+  return finish(list, "(")
+end
+
+-- Where the next argument or option begins: what fits there; nil where
+-- nothing is known of the call.
+local function inside(call, word)
+  if not call.info and not call.f then return nil end
+  local list
+  if call.options then
+    list = call.info and options(call, word)
+  elseif call.rest:find "^%s*$" then
+    local found = fits.list(call)
+    list = found and collector ""
+    for _, var in ipairs(found or {}) do list.add(var.name, var.value) end
+    if list then finish(list, "(") end
+  end
+  list = list or word == "" and call.info and {} or nil
+  if list then list.head = head(call) end
+  return list
+end
+
+-- Candidates for the end of `left`; `right` is what stands behind it.  With
+-- `head`, a line above them; with `files`, the names of files instead: in
+-- quotes ("quoted") or as the words of a command ("words").
 function complete.candidates(left, right)
   local command = left:match "^%s*[:%%](%a*)$"
   if command then return commands(command) end
+  local list = argument(left)
+  if list then return list end
   left = left:gsub("^%s*[:%%]%a+%s", "", 1):gsub("^%s*%?+", "", 1)
   local tokens = lexer.tokens(left)
   local last = tokens[#tokens]
   if last and last.to == #left then
     if last.kind == "comment" then return {} end
     if last.kind == "string" and not last.closed then
-      return {files = last.text:find "^[\"']" ~= nil}
+      return quoted(last.text, left)
     end
   end
   local word = left:match "[%a_][%w_]*$" or ""
   local before = left:sub(1, #left - #word)
-  local list = collector(word)
   local separator = before:match "([.:])%s*$"
-  if separator and not before:find "%.%.%s*$" then
+  local member = separator and not before:find "%.%.%s*$"
+  local call = not member and before:find "[({,]%s*$" and
+               calls.around(before)
+  list = call and inside(call, word)
+  if list and (#list > 0 or word == "") then return list end
+  list = collector(word)
+  if member then
     members(before:gsub("[.:]%s*$", "", 1), separator, list)
   elseif not before:find "%d$" then
     globals(list)
   end
+  list.head = call and head(call) or nil
   return finish(list, right)
 end
 

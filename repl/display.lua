@@ -56,6 +56,8 @@ local function sparkline(h)
   return table.concat(list)
 end
 
+display.sparkline = sparkline       -- of any list of counts
+
 local function isfloat(t) return t.dtype:find "float" ~= nil end
 
 -- The value of every element, if they are known to be one.
@@ -224,6 +226,7 @@ end
 local function tensor(t, opts)
   local size, n = t:size(), 1
   for _, s in ipairs(size) do n = n * s end
+  if nacre._isdry(t) then return kind(t) .. "  of a dry run, no values" end
   if #size == 0 then return scalar(t, opts) end
   local lines = {header(t, size, opts)}
   if n == 0 then return lines[1] .. " (empty)" end
@@ -241,7 +244,7 @@ end
 
 -- One line without statistics: in tables and lists.
 function display.brief(t)
-  return t:dim() > 0 and kind(t) or scalar(t, defaults)
+  return (t:dim() > 0 or nacre._isdry(t)) and kind(t) or scalar(t, defaults)
 end
 
 -- One line with statistics.

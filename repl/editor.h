@@ -2,7 +2,7 @@
 /*
 ** editor.h - what the shell needs of a line editor.
 **
-** An Editor is five functions; editor_readline.c and editor_plain.c have one
+** An Editor is six functions; editor_readline.c and editor_plain.c have one
 ** each, and nothing else knows readline.  An editor edits whole blocks: it
 ** asks the hooks whether a block is complete and how deep its next line goes.
 ** The hooks never jump and run no user code.
@@ -19,10 +19,14 @@ typedef struct Candidate {
   char *note; /* signature and such, for the list; may be NULL */
 } Candidate;
 
+/* Where the name of a file is: in quotes, or a word of its own. */
+enum { FILES_NONE, FILES_QUOTED, FILES_WORD };
+
 typedef struct Candidates {
   Candidate *item; /* sorted by text; freed by freecandidates */
   int n;
-  int files; /* the word is inside quotes: complete file names instead */
+  int files; /* complete file names instead: FILES_... */
+  char *head; /* a line to stand above the list; may be NULL */
 } Candidates;
 
 typedef struct EditorHooks {
@@ -43,6 +47,7 @@ typedef struct Editor {
   /* A block, malloced; text is NULL unless EDIT_LINE comes back. */
   EditResult (*read)(const char *prompt, const char *prompt2, char **text);
   void (*remember)(const char *text); /* into the list Up walks through */
+  int (*prefill)(const char *text);   /* the next block begins so; 0: cannot */
   void (*close)(void);
 } Editor;
 

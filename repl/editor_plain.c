@@ -114,6 +114,12 @@ static void remember(const char *text) {
   (void)text;
 }
 
+static int prefill(const char *text) {
+  (void)text;
+  return 0;
+}
+
 static void end(void) {}
 
-const Editor editor_plain = { name, begin, getblock, remember, end };
+const Editor editor_plain = { name,     begin,   getblock,
+                              remember, prefill, end };

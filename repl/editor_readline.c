@@ -21,12 +21,15 @@
 #include "editor_readline.h"
 #include "repl.h"
 
-static const int caught[] = { SIGWINCH, SIGTSTP, SIGCONT, SIGTERM, SIGHUP };
+static const int caught[] = { SIGWINCH, SIGTSTP, SIGCONT,
+                              SIGTERM,  SIGHUP,  SIGQUIT };
 enum { NCAUGHT = sizeof caught / sizeof *caught };
 
 static volatile sig_atomic_t resized, stopped, continued, deadly;
 static struct sigaction before[NCAUGHT];
+static sigset_t allowed; /* the signals that are let in where we wait */
 static char *line;
+static char *waiting; /* what the next block begins with */
 static int done;
 
 static void onsignal(int sig) {
@@ -64,6 +67,23 @@ static void online(char *text) {
   line = text;
   done = 1;
   rl_callback_handler_remove(); /* the terminal is cooked while code runs */
+}
+
+static int prefill(const char *text) {
+  free(waiting);
+  waiting = malloc(strlen(text) + 1);
+  return waiting != NULL && strcpy(waiting, text) != NULL;
+}
+
+/* Behind the prompt: what was asked for with prefill, or by Ctrl-O. */
+static void fill(void) {
+  if (waiting != NULL) {
+    rl_insert_text(waiting);
+    free(waiting);
+    waiting = NULL;
+  } else if (!rlfetch())
+    return;
+  rl_redisplay();
 }
 
 /* Ctrl-C.  The clean-up comes first: it leaves a search, if one is on. */
@@ -121,45 +141,66 @@ static void heedsignals(void) {
 
 /* Lets in the signals that wait.  pselect does not where there are keys too,
    and a Ctrl-C must not outlast the keys that came behind it. */
-static void letin(const sigset_t *open) {
+static void letin(void) {
   sigset_t blocked;
-  sigprocmask(SIG_SETMASK, open, &blocked);
+  sigprocmask(SIG_SETMASK, &allowed, &blocked);
   sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
 /* Gives -1 at the end of input, 0 after Ctrl-C, 1 if there is a key. */
-static int waitkey(const sigset_t *open) {
+int rlwaitkey(void) {
   fd_set set;
   int n;
-  for (;;) {
+  while (!nc_interrupted) {
     FD_ZERO(&set);
     FD_SET(STDIN_FILENO, &set);
-    n = pselect(STDIN_FILENO + 1, &set, NULL, NULL, NULL, open);
+    n = pselect(STDIN_FILENO + 1, &set, NULL, NULL, NULL, &allowed);
     if (n < 0 && errno != EINTR) return -1;
-    letin(open);
+    letin();
     heedsignals();
-    if (sh_takeinterrupt()) return 0;
-    if (n > 0) return 1;
+    if (n > 0 && !nc_interrupted) return 1;
   }
+  return 0;
+}
+
+/* A key.  The terminal gives 0 bytes where there is none any more: Ctrl-C
+   takes away what was not read, and to wait for the next key then would be to
+   lose that one.  For the same reason signals are let in just before the
+   read.  After Ctrl-C any key will do, the block is cancelled. */
+static int getkey(FILE *in) {
+  unsigned char c;
+  int tries;
+  for (tries = 0; tries < 2; tries++) {
+    ssize_t n;
+    letin();
+    if (nc_interrupted) return '\0';
+    n = read(fileno(in), &c, 1);
+    if (n == 1) return c;
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return EOF;
+    int key = rlwaitkey();
+    if (key <= 0) return key < 0 ? EOF : '\0';
+  }
+  return EOF; /* there is something, but nothing to read: a hang-up */
 }
 
 static EditResult readblock(const char *prompt, const char *prompt2,
                             char **text) {
-  sigset_t old;
   int key = 1;
   (void)prompt2; /* a block is one buffer: its later lines have no prompt */
   done = 0;
   line = NULL;
-  catchsignals(&old);
+  catchsignals(&allowed);
   sh_takeinterrupt(); /* what was pressed before the prompt is answered */
   using_history();
   rl_callback_handler_install(prompt, online);
-  while (!done && (key = waitkey(&old)) > 0) rl_callback_read_char();
+  fill();
+  while (!done && (key = rlwaitkey()) > 0) rl_callback_read_char();
+  sh_takeinterrupt();
   if (key == 0)
     cancel();
   else if (!done)
     rl_callback_handler_remove();
-  releasesignals(&old);
+  releasesignals(&allowed);
   *text = line;
   if (key == 0) return EDIT_CANCEL;
   if (line == NULL) {
@@ -170,12 +211,14 @@ static EditResult readblock(const char *prompt, const char *prompt2,
   return EDIT_LINE;
 }
 
-/* Ctrl-S searches and Ctrl-Q quotes while the prompt is there. */
+/* Ctrl-S searches and Ctrl-Q quotes while the prompt is there; a read does
+   not wait. */
 static void prepare(int meta) {
   struct termios t;
   rl_prep_terminal(meta);
   if (tcgetattr(STDIN_FILENO, &t) != 0) return;
   t.c_iflag &= (tcflag_t) ~(IXON | IXOFF);
+  t.c_cc[VMIN] = t.c_cc[VTIME] = 0;
   tcsetattr(STDIN_FILENO, TCSADRAIN, &t);
 }
 
@@ -184,6 +227,7 @@ static int begin(const EditorHooks *hooks) {
   rl_catch_signals = rl_catch_sigwinch = 0;
   rl_change_environment = 0;
   rl_prep_term_function = prepare;
+  rl_getc_function = getkey;
   rlkeys(hooks);
   rlcompletion(hooks);
   rl_variable_bind("bell-style", "none");
@@ -204,6 +248,9 @@ static void remember(const char *text) {
 
 static void end(void) {
   clear_history();
+  free(waiting);
+  waiting = NULL;
 }
 
-const Editor editor_readline = { name, begin, readblock, remember, end };
+const Editor editor_readline = { name,     begin,   readblock,
+                                 remember, prefill, end };

@@ -8,6 +8,8 @@
 #include "editor.h"
 
 void rlkeys(const EditorHooks *hooks);       /* readline_keys.c */
+int rlwaitkey(void); /* before a key is read: -1 no more, 0 Ctrl-C, 1 there */
+int rlfetch(void); /* puts in what Ctrl-O asked for; 0: nothing */
 void rlcompletion(const EditorHooks *hooks); /* readline_complete.c */
 
 #endif

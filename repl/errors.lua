@@ -59,7 +59,7 @@ local function operands(err, line, names)
       note = base and "view of " .. base or note
     end
     list[i] = {role = a.role or "", name = named(a.tensor, line, names),
-               note = note,
+               note = note, values = a.values,
                what = ("%s[%s] %s"):format(a.dtype,
                  table.concat(a.shape or {}, "x"), a.device)}
   end
@@ -148,6 +148,7 @@ local function describe(err, list)
   if isours(err) then
     o.op, o.message, o.code = err.op, err.message or "?", err.code
     o.rule, o.hint, o.file, o.line = err.rule, err.hint, err.file, err.line
+    o.first = err.first
     o.at = place(list, o.file, o.line)
     o.object = true
   else
@@ -161,8 +162,30 @@ local function describe(err, list)
   return setmetatable(o, Captured)
 end
 
+-- The stack of the last error, with the values of its variables: nil after a
+-- line that succeeded, so that it holds no memory for long.
+local kept
+
+function errors.stack() return kept end
+
+function errors.drop() kept = nil end
+
+-- Frames of the debugger itself are not for it.
+local function keepstack(thread, list)
+  local shell = package.loaded["nacre.shell"]
+  if shell and shell.reader then return end
+  kept = {gap = list.gap, skipped = list.skipped}
+  for i, f in ipairs(list) do
+    local variables, globals = frames.inside(thread, f)
+    kept[i] = {name = f.name, file = f.file, line = f.line, main = f.main,
+               shown = f.text and habits.line(f.text, f.line),
+               variables = variables, globals = globals}
+  end
+end
+
 local function observe(thread, err, level)
   local list = thread and frames.collect(thread, level) or {}
+  if thread then keepstack(thread, list) end
   local o = describe(err, list)
   local text = o.at and o.at.text
   o.source = text and habits.line(text, o.line) or
@@ -170,11 +193,14 @@ local function observe(thread, err, level)
   if o.source and not o.source:find "%S" then o.source = nil end
   local names = frames.variables(thread, o.at or list[1])
   if o.object then o.args = operands(err, o.source or "", names) end
+  if o.first then o.hint = require "nacre.nonfinite".hint(err) end
   habits.running(o, o.source or "", function(path)
     return frames.valueof(path, names)
   end)
   if o.hint then o.hint = withnames(o.hint, o.args) end
-  if o.hint and o.hint:find "%f[%w]arg %d" then o.hint = nil end
+  for _, role in ipairs {"arg %d", "left:", "right:"} do
+    if o.hint and o.hint:find("%f[%w]" .. role) then o.hint = nil end
+  end
   for _, f in ipairs(list) do      -- what is kept must not keep tensors
     f.shown = f.text and habits.line(f.text, f.line)
     f.block = f.text and f.text:find "\n%s*%S" ~= nil
@@ -226,7 +252,8 @@ local function operandlines(lines, args, paint)
   for _, a in ipairs(args) do
     local text = "  " .. pad(a.role, role) .. "  "
     if name > 0 then text = text .. pad(a.name or "", name) .. "  " end
-    text = text .. a.what .. (a.note and "  " .. a.note or "")
+    text = text .. a.what .. (a.note and "  " .. a.note or "") ..
+           (a.values and "  " .. a.values or "")
     lines[#lines + 1] = paint(text, "dim")
   end
 end
@@ -318,12 +345,31 @@ function errors.render(err, opts)
                                           trimmed(o.source, width))
   end
   operandlines(lines, o.args, paint)
+  if o.first then lines[#lines + 1] = paint("  first  " .. o.first, "dim") end
   if o.rule then lines[#lines + 1] = "  rule: " .. o.rule end
   if o.hint then
     lines[#lines + 1] = "  " .. paint("hint:", "cyan") .. " " .. o.hint
   end
   traceback(lines, o.frames, script, width)
   return table.concat(lines, "\n")
+end
+
+-- A warning, an error object that is none, in a line; where it is, if that is
+-- not in front of the user's eyes.
+function errors.warning(err, head)
+  local co = coroutine.create(describe)
+  local _, o = coroutine.resume(co, err, frames.collect(coroutine.running(),
+                                                        2))
+  local text = ("%s %s: %s"):format(head, o.op, o.message)
+  if o.first then
+    local note = require "nacre.nonfinite".limit(err)
+    text = text .. ", first " .. o.first .. (note and " " .. note or "")
+  end
+  local at = o.at
+  if not at or at.main and at.file == "stdin" then return text end
+  local line = at.text and habits.line(at.text, at.line)
+  return ("%s\n  at %s:%d%s"):format(text, at.file, at.line,
+    line and "   " .. trimmed(line, 100) or "")
 end
 
 -- A block that does not compile.

@@ -65,6 +65,9 @@ local function sourceof(info)
   return source:sub(1, 1) ~= "=" and source or nil
 end
 
+-- The text of the chunk that a function is of: of debug.getinfo(f, "Sf").
+frames.textof = sourceof
+
 --
 -- The stack
 --
@@ -137,6 +140,14 @@ end
 -- Names
 --
 
+-- A table of globals may stand for the variables of another frame.
+local function addscope(names, globals)
+  local meta = debug.getmetatable(globals)
+  for _, var in ipairs(type(meta) == "table" and meta.variables or {}) do
+    names[var.name] = var.value
+  end
+end
+
 -- The variables in sight of a frame by name: locals over upvalues.
 function frames.variables(thread, at)
   local names = {}
@@ -145,7 +156,8 @@ function frames.variables(thread, at)
   while true do
     local name, value = debug.getupvalue(at.func, i)
     if not name then break end
-    if name ~= "_ENV" and name ~= "" then names[name] = value end
+    if name == "_ENV" then addscope(names, value)
+    elseif name ~= "" then names[name] = value end
     i = i + 1
   end
   i = 1
@@ -156,6 +168,30 @@ function frames.variables(thread, at)
     i = i + 1
   end
   return names
+end
+
+-- The same as a list in their order, the locals first: {name =, value =,
+-- outer =}.  And its globals.
+function frames.inside(thread, at)
+  local list, globals, known = {}, _G, {}
+  local function add(name, value, outer)
+    if not name:find "^[%a_]" or name == "__keep" then return end
+    local var = known[name] or {name = name}
+    if not known[name] then list[#list + 1] = var end
+    known[name], var.value, var.outer = var, value, outer
+  end
+  for i = 1, 255 do
+    local name, value = debug.getlocal(thread, at.level, i)
+    if not name then break end
+    add(name, value)
+  end
+  for i = 1, 255 do
+    local name, value = debug.getupvalue(at.func, i)
+    if not name then break end
+    if name == "_ENV" and type(value) == "table" then globals = value
+    elseif not known[name] then add(name, value, true) end
+  end
+  return list, globals
 end
 
 -- What "x.y[1]" stands for, found without calling anything.

@@ -131,6 +131,27 @@ local function nocall(o, line, value)
   end
 end
 
+-- True, None and the like in a block that compiles: they would be nil in
+-- silence.  Gives what to say; nil if there are none, or the block sets them.
+function habits.constant(text)
+  local some
+  for word in text:gmatch "%f[%w_]%a+%f[^%w_]" do
+    some = some or words[word] and rawget(_G, word) == nil
+  end
+  if not some then return nil end
+  local tokens, found = lexer.tokens(text), nil
+  for i, t in ipairs(tokens) do
+    local before = i > 1 and tokens[i - 1].text
+    local after = tokens[i + 1] and tokens[i + 1].text
+    if t.kind == "name" and words[t.text] and before ~= "." and
+       before ~= ":" then
+      if after == "=" or before == "local" then return nil end
+      found = found or rawget(_G, t.text) == nil and t.text
+    end
+  end
+  return found and novariable(found) or nil
+end
+
 -- The first global on the line that is nil.
 local function undefined(line, value)
   local tokens = lexer.tokens(line)

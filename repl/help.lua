@@ -7,52 +7,39 @@ local host = require "nacre.host"
 local inspect = require "nacre.inspect"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
+local reference = require "nacre.reference"
 
-local help = {}
-
--- "sum(self, dim=nil) -> tensor", without self if it is called as a method.
-function help.signature(info, method)
-  local text = info.signature or info.name .. "(...)"
-  if method then text = text:gsub("%(self,?%s*", "(", 1) end
-  return text
-end
-
--- Text in lines of the screen's width, each with two blanks before it.
-local function wrapped(text)
-  local lines, line, room = {}, "", math.max(20, host.columns() - 2)
-  for word in text:gmatch "%S+" do
-    if line ~= "" and #line + 1 + #word > room then
-      lines[#lines + 1] = "  " .. line
-      line = ""
-    end
-    line = line == "" and word or line .. " " .. word
-  end
-  lines[#lines + 1] = "  " .. line
-  return table.concat(lines, "\n")
-end
-
-local function paragraphs(text)
-  return (text:gsub("[^\n]+", wrapped))
-end
+local help = {signature = reference.signature}
 
 local function operation(info, method)
-  local lines = {help.signature(info, method)}
-  if info.doc then lines[#lines + 1] = paragraphs(info.doc) end
-  if info.value then lines[#lines + 1] = "  value  " .. info.value end
-  local name = "grad"
-  for i = 1, 3 do -- the gradient for each operand that has one
-    local grad = info.grad and info.grad[i]
-    if grad then
-      lines[#lines + 1] = ("  %-5s  %s"):format(name, grad)
-      name = ""
+  return reference.help(info, method, host.columns())
+end
+
+-- The tables in nacre that hold functions, by the paths these have.
+local spaces = {"linalg", "nn", "nn.functional", "autograd", "cuda"}
+
+local function spaceof(v)
+  for _, path in ipairs(spaces) do
+    if rawequal(lookup.value("nacre." .. path), v) then return path end
+  end
+end
+
+-- What a table of functions holds.
+local function listed(path)
+  local names = {}
+  for _, name in ipairs(nacre._names(true)) do
+    local at, last = name:match "^(.*)%.([%w_]+)$"
+    if at == path then names[#names + 1] = last end
+    local inner = not names[at] and at and at:match "^(.*)%."
+    if inner == path then
+      names[at] = true
+      names[#names + 1] = at:sub(#path + 2)
     end
   end
-  if method then
-    lines[1] = lines[1]:gsub("^%a+:", "")
-  elseif info.method and info["function"] then
-    lines[#lines + 1] = ("  also a method: t:%s(...)"):format(info.name)
-  end
-  return table.concat(lines, "\n")
+  return ("nacre.%s holds\n%s\n%s"):format(path,
+    reference.wrapped(table.concat(names, " "), "  ", host.columns()),
+    reference.wrapped(("?nacre.%s.%s explains one"):format(path, names[1]),
+                      "  ", host.columns()))
 end
 
 local function describe(name, v)
@@ -67,17 +54,29 @@ local function describe(name, v)
             "?%s.sum explains one, ??word searches"):format(name,
             #nacre._names(), name, name)
   end
-  if rawequal(v, nacre.cuda) then
-    return ("%s is about CUDA devices\n  %s.<Tab><Tab> lists it, " ..
-            "?%s.synchronize explains one"):format(name, name, name)
-  end
+  local space = type(v) == "table" and spaceof(v)
+  if space then return listed(space) end
   local kind = inspect.istensor(v) and "tensor" or type(v)
   return ("%s is a %s: %s"):format(name, kind, inspect.brief(v))
 end
 
+-- What nacre._info knows of a name, or of the function it stands for.
+local function known(name, last, value, base)
+  if type(value) == "function" then
+    return nacre._info(value) or rawequal(lookup.value("nacre." .. last), value)
+           and reference.described(last)
+  end
+  if value ~= nil then return nil end
+  if inspect.istensor(base) and nacre._methods[last] then
+    return nacre._info(nacre._methods[last])
+  end
+  return nacre._info(name) or (base == nil or base == nacre or
+         inspect.istensor(base)) and nacre._info(last)
+end
+
 -- The help for a name, or nil.
 function help.text(name)
-  local command = name:match "^:(%a+)$"
+  local command = name:match "^:(%a+)$" or name:match "^shell%.(%a+)$"
   if command then
     local entry = require "nacre.commands".find(command)
     return entry and require "nacre.commands".usage(entry)
@@ -85,14 +84,13 @@ function help.text(name)
   local owner, last = name:match "^(.-)[.:]?([%w_]+)$"
   if not last then return nil end
   local value = lookup.value(name)
-  local other = nacre._info(type(value) == "function" and value or name)
-  if other and other.name:find "[.:]" then return operation(other) end
   local base = owner ~= "" and lookup.value(owner) or nil
-  local isop = owner == "" or base == nacre or inspect.istensor(base) or
-               base == nil
-  local info = isop and type(value) ~= "table" and (owner ~= "" or value == nil or
-               value == nacre[last]) and nacre._info(last)
-  if info then return operation(info, inspect.istensor(base)) end
+  local method = inspect.istensor(base)
+  local info = known(name, last, value, base)
+  if info then return operation(info, method) end
+  if value == nil and method and reference.described("t." .. last) then
+    return operation(reference.described("t." .. last))
+  end
   local more = owner == "" and nacre._info(last)   -- load and nacre.load
   if value ~= nil then
     return describe(name, value) ..
@@ -122,6 +120,13 @@ local function search(word)
     if text:find(low, 1, true) then
       local doc = (info.doc or ""):match "[^\n]*"
       found[#found + 1] = ("  %-18s %s"):format(name, doc)
+    end
+  end
+  for _, command in ipairs(require "nacre.commands".list) do
+    local text = (command.name .. " " .. command.doc):lower()
+    if text:find(low, 1, true) then
+      found[#found + 1] = ("  %-18s %s"):format(":" .. command.name,
+                                                command.doc)
     end
   end
   return #found > 0 and table.concat(found, "\n") or nil

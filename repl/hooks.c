@@ -78,12 +78,21 @@ static void taketext(lua_State *L, void *out) {
   *(char **)out = copy(lua_tostring(L, -1));
 }
 
-/* {files=true} or {{text, note}, ...} */
+static int filesof(lua_State *L) {
+  int files = FILES_NONE;
+  if (lua_getfield(L, -1, "files") == LUA_TSTRING)
+    files = *lua_tostring(L, -1) == 'q' ? FILES_QUOTED : FILES_WORD;
+  lua_pop(L, 1);
+  return files;
+}
+
+/* {files = "quoted" or "words"} or {{text, note}, ..., head =} */
 static void takecandidates(lua_State *L, void *out) {
   Candidates *c = out;
   int i, n = (int)luaL_len(L, -1);
-  lua_getfield(L, -1, "files");
-  c->files = lua_toboolean(L, -1);
+  c->files = filesof(L);
+  lua_getfield(L, -1, "head");
+  c->head = copy(lua_tostring(L, -1));
   lua_pop(L, 1);
   if ((c->item = calloc((size_t)n + 1, sizeof *c->item)) == NULL) return;
   for (i = 1; i <= n; i++) {
@@ -132,6 +141,22 @@ char *sh_prompt(int which) {
   Question q = { "prompt", NULL, NULL, which, taketext, &answer };
   ask(&q);
   return answer != NULL ? answer : copy(which == 1 ? "> " : ">> ");
+}
+
+static void takenothing(lua_State *L, void *out) {
+  (void)L, (void)out;
+}
+
+void sh_startup(const char *rc) {
+  Question q = { "startup", rc, NULL, 0, takenothing, NULL };
+  ask(&q);
+}
+
+int sh_ended(void) {
+  int answer = 0;
+  Question q = { "ended", NULL, NULL, 0, takebool, &answer };
+  ask(&q);
+  return answer;
 }
 
 int sh_submit(const char *text) {

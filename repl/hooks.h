@@ -15,7 +15,9 @@ extern const EditorHooks shellhooks;
 /* Loads the module; on failure leaves a message on the stack and gives 0. */
 int sh_openshell(lua_State *L, int transcript);
 
+void sh_startup(const char *rc); /* the start-up file; NULL: the usual one */
 char *sh_prompt(int which);      /* malloced */
+int sh_ended(void); /* the input ended: does something else take lines now? */
 int sh_submit(const char *text); /* runs a block; 0 to leave the shell */
 
 #endif

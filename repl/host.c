@@ -3,6 +3,9 @@
 ** host.c - the module "nacre.host": what the shell's Lua needs of the
 ** program.
 */
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,11 +14,21 @@
 #include "../bindings/nacre.h"
 #include "repl.h"
 
+static double lasted; /* the seconds of the last guard */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* guard(handler, f, ...): xpcall that Ctrl-C can end.  Gives true and the
    results, or false, the error and whether it was Ctrl-C. */
 static int guard(lua_State *L) {
   luaL_checkany(L, 2);
+  const double begin = now();
   int status = sh_guard(L, lua_gettop(L) - 2, LUA_MULTRET, 1);
+  lasted = now() - begin;
   lua_pushboolean(L, status == LUA_OK);
   lua_replace(L, 1);
   if (status == LUA_OK) return lua_gettop(L);
@@ -53,11 +66,82 @@ static int terminal(lua_State *L) {
   return 1;
 }
 
+/* terminalsettings(color, ascii, width): each may be nil and stays; gives
+   the first as it was. */
+static int terminalsettings(lua_State *L) {
+  static const char *const names[] = { "auto", "always", "never", NULL };
+  enum Color was = sh_setcolor(COLOR_AUTO);
+  sh_setcolor(was);
+  if (!lua_isnoneornil(L, 1))
+    sh_setcolor((enum Color)luaL_checkoption(L, 1, NULL, names));
+  if (!lua_isnoneornil(L, 2)) sh_setascii(lua_toboolean(L, 2));
+  if (!lua_isnoneornil(L, 3)) sh_setwidth((int)luaL_checkinteger(L, 3));
+  lua_pushstring(L, names[was]);
+  return 1;
+}
+
+/* sleep(seconds): Ctrl-C ends it. */
+static int rest(lua_State *L) {
+  lua_Number s = luaL_checknumber(L, 1);
+  luaL_argcheck(L, s >= 0 && s < 1e9, 1, "0 to 1e9 expected");
+  struct timespec t = { (time_t)s, (long)((s - (lua_Number)(time_t)s) * 1e9) };
+  if (!nc_interrupted) nanosleep(&t, NULL);
+  return 0;
+}
+
+/* usage(): seconds of the CPU so far, and the most memory held, in bytes */
+static int usage(lua_State *L) {
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  lua_pushnumber(L, (lua_Number)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                 1e-6 * (lua_Number)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
+  lua_pushinteger(L, (lua_Integer)u.ru_maxrss * 1024);
+  return 2;
+}
+
+/* changed(path): when the file was written, in seconds; nil: no such file */
+static int changed(lua_State *L) {
+  struct stat s;
+  if (stat(luaL_checkstring(L, 1), &s) != 0 || S_ISDIR(s.st_mode)) return 0;
+  lua_pushinteger(L, (lua_Integer)s.st_mtim.tv_sec * 1000000000 +
+                         s.st_mtim.tv_nsec);
+  return 1;
+}
+
+/* prefill(text): what stands in the next line already; false if the line
+   cannot be edited. */
+static int prefill(lua_State *L) {
+  lua_pushboolean(L, sh_prefill(luaL_checkstring(L, 1)));
+  return 1;
+}
+
+/* editfile(path, line): the user's editor; false and what is wrong */
+static int editfile(lua_State *L) {
+  int status = sh_editfile(luaL_checkstring(L, 1),
+                           (int)luaL_optinteger(L, 2, 0));
+  lua_pushboolean(L, status == 0);
+  lua_pushfstring(L, "%s gives status %d", sh_editorcommand(), status);
+  return 2;
+}
+
+/* edittext(text): the text as the user's editor leaves it, or nil */
+static int edittext(lua_State *L) {
+  char *text = sh_edittext(luaL_checkstring(L, 1));
+  lua_pushstring(L, text);
+  free(text);
+  return 1;
+}
+
 /* Seconds, for differences. */
 static int clocktime(lua_State *L) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  lua_pushnumber(L, now());
+  return 1;
+}
+
+/* lasted(): the seconds of the last guarded call, which took place between
+   two looks at the clock and nothing else of ours */
+static int guardlasted(lua_State *L) {
+  lua_pushnumber(L, lasted);
   return 1;
 }
 
@@ -97,10 +181,16 @@ static int history(lua_State *L) {
 
 int sh_openhost(lua_State *L) {
   static const luaL_Reg list[] = {
-    { "guard", guard },     { "columns", columns },   { "color", color },
+    { "guard", guard },     { "lasted", guardlasted },
+    { "columns", columns },   { "color", color },
     { "utf8", utf8 },       { "terminal", terminal }, { "clock", clocktime },
     { "suggest", suggest }, { "history", history },   { "quiet", setquiet },
-    { "doctor", doctor },   { "synchronize", nl_synchronize },
+    { "doctor", doctor },   { "pages", sh_pages },
+    { "synchronize", nl_synchronize },
+    { "sleep", rest },      { "changed", changed },   { "usage", usage },
+    { "asks", sh_asks },
+    { "prefill", prefill }, { "editfile", editfile },
+    { "edittext", edittext }, { "terminalsettings", terminalsettings },
     { NULL, NULL }
   };
   luaL_newlib(L, list);

@@ -3,6 +3,7 @@
 -- inspect.lua - values and colours on the shell's two streams.
 
 local host = require "nacre.host"
+local settings = require "nacre.settings"
 
 local inspect = {}
 
@@ -28,6 +29,9 @@ local function show(v, options)
   local display = require "nacre.display"
   options.width, options.utf8 = host.columns(), host.utf8()
   options.nameof = display.baseof
+  for _, name in ipairs {"precision", "edge", "maxlines", "stats"} do
+    if options[name] ~= false then options[name] = settings.get(name) end
+  end
   return display.show(v, options)
 end
 
@@ -48,22 +52,23 @@ local function several(list, n)
   return large > 1
 end
 
--- Prints the results of a block: one whole, several in a line.
-function inspect.print(...)
+-- The results of a block as text: one whole, several in a line.
+function inspect.text(...)
   local n, list = select("#", ...), {...}
-  if n == 0 or n == 1 and io.type(list[1]) then return end
+  if n == 0 or n == 1 and io.type(list[1]) then return "" end
   if n == 1 then
     local text = show(list[1], {color = host.color "stdout", stats = true})
     if list[1] == nil then text = inspect.paint(text, "dim") end
-    io.stdout:write(text, "\n")
-    return
+    return text .. "\n"
   end
-  if several(list, n) then         -- values and positions of t:max(1)
-    for i = 1, n do inspect.print(list[i]) end
-    return
+  local brief = not several(list, n)
+  for i = 1, n do             -- else values and positions of t:max(1)
+    list[i] = (brief and inspect.brief or inspect.text)(list[i])
   end
-  for i = 1, n do list[i] = inspect.brief(list[i]) end
-  io.stdout:write(table.concat(list, "\t", 1, n), "\n")
+  return table.concat(list, brief and "\t" or "", 1, n) ..
+         (brief and "\n" or "")
 end
+
+function inspect.print(...) io.stdout:write((inspect.text(...))) end
 
 return inspect

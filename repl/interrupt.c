@@ -67,11 +67,30 @@ static void onsigint(int sig) {
   if (L != NULL) arm(L);
 }
 
+/* Ctrl-\ is for the call that does not answer Ctrl-C.  There is no way back
+   from inside it, but out of the program. */
+static void onsigquit(int sig) {
+  static const char question[] =
+    "\nleave the shell? Its variables are lost [y/N] ";
+  char answer[64] = "n";
+  if (running == NULL) {
+    signal(sig, SIG_DFL);
+    raise(sig);
+    return;
+  }
+  if (write(STDERR_FILENO, question, sizeof question - 1) < 0) return;
+  if (read(STDIN_FILENO, answer, sizeof answer) <= 0) return;
+  if (answer[0] == 'y' || answer[0] == 'Y') _exit(128 + sig);
+}
+
 void sh_interrupts(int newmode) {
   struct sigaction action = { .sa_handler = onsigint };
   sigemptyset(&action.sa_mask);
   mode = newmode;
   sigaction(SIGINT, &action, NULL); /* no SA_RESTART: reads and waits return */
+  action.sa_handler = onsigquit;
+  if (mode == GUARD_SHELL && sh_interactive())
+    sigaction(SIGQUIT, &action, NULL);
 }
 
 int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
@@ -84,6 +103,7 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   quiet = 0;
   lua_sethook(L, NULL, 0, 0);
   interrupted = nc_interrupted && status != LUA_OK;
+  if (interrupted) clearerr(stdout); /* a write it broke off is no failure */
   if (outer == NULL)
     nc_interrupted = 0;
   else if (nc_interrupted)

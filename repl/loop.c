@@ -61,12 +61,20 @@ static EditResult next(const Editor *editor, char **text) {
   return result;
 }
 
+static const Editor *current; /* NULL while there is no prompt */
+
+int sh_prefill(const char *text) {
+  return current != NULL && current->prefill(text);
+}
+
 static void loop(const Editor *editor, int fresh) {
   EditResult result;
   char *text;
   int more = 1;
-  while (more && (result = next(editor, &text)) != EDIT_END) {
-    if (result == EDIT_CANCEL) continue;
+  while (more) {
+    result = next(editor, &text);
+    if (result == EDIT_END && !sh_ended()) break;
+    if (result != EDIT_LINE) continue;
     if (sh_historyadd(text)) editor->remember(text);
     more = sh_submit(text);
     free(text);
@@ -79,13 +87,17 @@ int sh_loop(lua_State *L, const Options *o) {
   const Editor *editor = choose();
   int tty = isatty(STDIN_FILENO), i;
   sh_interrupts(GUARD_SHELL);
+  sh_opentee(L);
   if (!sh_openshell(L, !tty)) return sh_report(L);
   sh_historyopen(tty && !o->nohistory);
   if (!editor->open(&shellhooks))
     (editor = &editor_plain)->open(&shellhooks);
   for (i = 0; i < sh_history.n; i++) editor->remember(sh_history.text[i]);
   if (tty && !o->quiet) banner();
+  current = editor;
+  if (o->rc != NULL || (tty && !o->noenv && !o->norc)) sh_startup(o->rc);
   loop(editor, editor != &editor_plain);
+  current = NULL;
   editor->close();
   sh_historyclose();
   return sh_synchronize(L);

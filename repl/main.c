@@ -46,7 +46,13 @@ static void settings(lua_State *L, const Options *o) {
     lua_pushinteger(L, o->threads);
     setting(L, "set_num_threads");
   }
-  if (o->seeded) {
+  if (o->dtype != NULL) {
+    lua_pushstring(L, o->dtype);
+    setting(L, "set_default_dtype");
+  }
+  if (o->deterministic) /* cuBLAS reads it when it is opened */
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  if (o->seeded || o->deterministic) {
     lua_pushinteger(L, (lua_Integer)o->seed);
     setting(L, "manual_seed");
   }
@@ -64,6 +70,29 @@ static int tensortext(lua_State *L) {
   return 1;
 }
 
+/* The first look into the global `shell` fills it. */
+static int fillshell(lua_State *L) {
+  lua_settop(L, 2);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "nacre.functions");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "fill");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 0);
+  lua_pushvalue(L, 2);
+  lua_rawget(L, 1);
+  return 1;
+}
+
+static void openfunctions(lua_State *L) {
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, fillshell);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  lua_setglobal(L, "shell");
+}
+
 static void openlibs(lua_State *L, const Options *o) {
   if (o->noenv) {
     lua_pushboolean(L, 1);
@@ -78,31 +107,38 @@ static void openlibs(lua_State *L, const Options *o) {
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
   lua_pushcfunction(L, tensortext);
   lua_setfield(L, -2, "_tostring");
+  sh_openlater(L);
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_pushvalue(L, -2);
   lua_setfield(L, -2, "torch");
   lua_pop(L, 1);
   lua_setglobal(L, "torch");
+  openfunctions(L);
   sh_argtable(L, o);
   settings(L, o);
 }
 
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
-  int status, prompt = o->interactive;
+  int status, failed, prompt = o->interactive && !o->check;
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
-  status = o->noenv ? 0 : sh_runinit(L);
+  if (o->peak) return sh_measurepeak(L);
+  status = sh_begin(L, o);
+  if (status == 0 && !o->noenv && !o->check) status = sh_runinit(L);
   if (status == 0) status = sh_runoptions(L, o);
   if (status == 0 && o->script) status = sh_runscript(L, o);
   if (status == 0 && !prompt && !o->script && !o->code && !o->version) {
-    prompt = isatty(STDIN_FILENO);
+    prompt = isatty(STDIN_FILENO) && !o->check;
     if (!prompt) status = sh_runstdin(L);
   }
   if (status == 0) status = sh_synchronize(L);
+  failed = sh_finish(L);
+  if (status == 0) status = failed;
   if (!prompt) return status;
   if (status != 0 && o->script)
-    fputs("the script stopped; its globals are here\n", stderr);
+    fputs("the script stopped; its globals are here, "
+          ":debug opens the stack\n", stderr);
   return sh_loop(L, o);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** modules.c - the shell's own Lua modules live in the binary.  A searcher
-** finds them by name; nothing is compiled before somebody requires it.
+** modules.c - the shell's own Lua modules, and the texts of the reference,
+** live in the binary.  A searcher finds modules by name; nothing is compiled
+** before somebody requires it.
 */
 #include <string.h>
 
@@ -26,6 +27,22 @@ static int searcher(lua_State *L) {
   return 1;
 }
 
+/* host.pages(): the reference, as it is written: a list of {name, text} */
+int sh_pages(lua_State *L) {
+  lua_Integer n = 0;
+  const Embedded *e;
+  lua_newtable(L);
+  for (e = sh_reference; e->name != NULL; e++) {
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, e->name);
+    lua_setfield(L, -2, "name");
+    lua_pushlstring(L, (const char *)e->text, e->size);
+    lua_setfield(L, -2, "text");
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
 /* Goes in second place, behind package.preload: a file of the same name
    somewhere on the path must not take our module's place. */
 void sh_openmodules(lua_State *L) {
@@ -36,6 +53,8 @@ void sh_openmodules(lua_State *L) {
   lua_setfield(L, -2, "nacre.host");
   lua_pushcfunction(L, sh_openprocess);
   lua_setfield(L, -2, "nacre.process");
+  lua_pushcfunction(L, sh_openmachine);
+  lua_setfield(L, -2, "nacre.machine");
   lua_pop(L, 1);
   lua_getfield(L, -1, "searchers");
   for (i = luaL_len(L, -1); i >= 2; i--) {

@@ -12,7 +12,7 @@
 #include "../bindings/nacre.h"
 #include "repl.h"
 
-enum Argument { NONE, REQUIRED };
+enum Argument { NONE, REQUIRED, OPTIONAL };
 
 /* id, long name, whether it takes a value.  Lower-case ids are short too. */
 static const struct Known {
@@ -31,6 +31,11 @@ static const struct Known {
   { "--width", 'w', REQUIRED }, { "--no-history", 'H', NONE },
   { "--device", 'd', REQUIRED }, { "--doctor", 'D', NONE },
   { "--test", 'T', NONE },
+  { "--dtype", 'y', REQUIRED }, { "--check", 'k', NONE },
+  { "--strict", 'S', NONE },    { "--time", 'm', NONE },
+  { "--profile", 'P', OPTIONAL }, { "--nan", 'n', REQUIRED },
+  { "--deterministic", 'f', NONE }, { "--rc", 'r', REQUIRED },
+  { "--no-rc", 'R', NONE },     { "--peak", 'K', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -54,14 +59,26 @@ void sh_help(void) {
         "  -h, --help         this text\n"
         "  --device NAME      where new tensors go: cpu, cuda, cuda:1, auto\n"
         "                     (the best there is); also NACRE_DEVICE\n"
+        "  --dtype T          what new tensors of floats are: float32, ...\n"
         "  --seed N           seed of the random numbers\n"
         "  --threads N        threads of the CPU\n"
+        "  --check            compile only, run nothing\n"
+        "  --strict           an undefined global is an error\n"
+        "  --time             at the end: time, memory and rates, on stderr\n"
+        "  --profile[=FILE]   at the end: a table of the operations\n"
+        "  --nan=off|warn|trap\n"
+        "                     what to do when finite numbers give nan or inf\n"
+        "  --deterministic    the same numbers at every run: a fixed seed, and\n"
+        "                     libraries kept from choosing by load\n"
         "  --color=auto|always|never\n"
         "  --ascii            no UTF-8 output\n"
         "  --width N          width of the output\n"
+        "  --rc FILE, --no-rc the shell's start-up file, or none\n"
         "  --no-history       neither read nor write the history\n"
         "  --doctor           what the program finds here: devices, libraries,\n"
         "                     terminal, files\n"
+        "  --peak             measures what this machine can do at most, for the\n"
+        "                     percentages of :time, and keeps it\n"
         "  --test [PATH...]   run regression tests (--test --help says more)\n"
         "\n"
         "Without a script: the shell at a terminal, else stdin is run.\n"
@@ -112,7 +129,7 @@ int sh_nextoption(char **argv, int *i, Option *o) {
     if (!matches(&known[k], word, &o->value)) continue;
     o->id = known[k].id;
     ++*i;
-    if (known[k].arg == NONE || o->value != NULL) return 1;
+    if (known[k].arg != REQUIRED || o->value != NULL) return 1;
     o->value = argv[*i];
     if (o->value != NULL) return ++*i, 1;
     fprintf(stderr, SH_NAME ": %s needs a value\n", word);
@@ -142,16 +159,28 @@ static int small(int *out, const Option *o, int low, const char *name) {
   return 0;
 }
 
-static int color(enum Color *out, const char *word) {
-  static const char *const names[] = { "auto", "always", "never" };
+/* Which of three words it is; -1 after a report. */
+static int oneof(const char *const names[3], const char *word,
+                 const char *option) {
   int i;
-  for (i = 0; i < 3; i++) {
-    *out = (enum Color)i;
-    if (strcmp(word, names[i]) == 0) return 0;
-  }
-  fprintf(stderr, SH_NAME ": --color is auto, always or never, not '%s'\n",
-          word);
+  for (i = 0; i < 3; i++)
+    if (strcmp(word, names[i]) == 0) return i;
+  fprintf(stderr, SH_NAME ": --%s is %s, %s or %s, not '%s'\n", option,
+          names[0], names[1], names[2], word);
   return usage();
+}
+
+static int color(enum Color *out, const char *word) {
+  static const char *const names[3] = { "auto", "always", "never" };
+  int i = oneof(names, word, "color");
+  *out = (enum Color)i;
+  return i < 0 ? -1 : 0;
+}
+
+static int watchnan(Options *o, const char *word) {
+  static const char *const names[3] = { "off", "warn", "trap" };
+  o->nan = word;
+  return oneof(names, word, "nan") < 0 ? -1 : 0;
 }
 
 static int take(Options *o, const Option *x) {
@@ -175,6 +204,16 @@ static int take(Options *o, const Option *x) {
   case 't': return small(&o->threads, x, 1, "threads");
   case 'w': return small(&o->width, x, 10, "width");
   case 'c': return color(&o->color, x->value);
+  case 'n': return watchnan(o, x->value);
+  case 'y': o->dtype = x->value; return 0;
+  case 'k': o->check = 1; return 0;
+  case 'S': o->strict = 1; return 0;
+  case 'm': o->time = 1; return 0;
+  case 'P': o->profile = x->value ? x->value : ""; return 0;
+  case 'f': o->deterministic = 1; return 0;
+  case 'r': o->rc = x->value; return 0;
+  case 'R': o->norc = 1; return 0;
+  case 'K': o->peak = 1; return 0;
   case 'a': o->ascii = 1; return 0;
   default: o->nohistory = 1; return 0;
   }

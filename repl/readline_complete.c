@@ -23,6 +23,7 @@ void freecandidates(Candidates *c) {
     free(c->item[i].note);
   }
   free(c->item);
+  free(c->head);
   memset(c, 0, sizeof *c);
 }
 
@@ -39,19 +40,35 @@ static char *next(const char *text, int state) {
 /* Where words end depends on what is asked for; so the asking comes first. */
 static char *wordbreaks(void) {
   static char names[] = " \t\n\"\\'`@$><=;|&{}()[]+-*/%^#~,.:?!";
-  static char files[] = "\"'";
+  static char files[] = "\"'", words[] = " \t\n";
   freecandidates(&found);
   hooks->complete(rl_line_buffer, (size_t)rl_point, &found);
+  if (found.files == FILES_WORD) return words;
   return found.files ? files : names;
+}
+
+static void show(char **m, int n, int width);
+
+/* Where an argument begins: the line of the call, and what fits there.
+   Nothing is put in but the only one. */
+static int showfits(void) {
+  char *m[LONGLIST + 1] = { NULL };
+  int i;
+  if (found.n == 1 || found.n > LONGLIST) return 0;
+  for (i = 0; i < found.n; i++) m[i + 1] = found.item[i].text;
+  show(m, found.n, 0);
+  return 1;
 }
 
 static char **attempt(const char *text, int start, int end) {
   (void)end;
   if (found.files) { /* readline knows those; close the quote behind one */
-    rl_completion_append_character = start > 0 ? rl_line_buffer[start - 1] : 0;
+    int quote = found.files == FILES_QUOTED && start > 0;
+    rl_completion_append_character = quote ? rl_line_buffer[start - 1] : ' ';
     return NULL;
   }
   rl_attempted_completion_over = 1;
+  if (found.head != NULL && start == rl_point && showfits()) return NULL;
   rl_completion_suppress_append = 1;
   return found.n > 0 ? rl_completion_matches(text, next) : NULL;
 }
@@ -94,12 +111,17 @@ static void grid(char **m, int n, int width, int columns) {
   }
 }
 
-static void list(char **m, int n, int width) {
+static void show(char **m, int n, int width) {
   int columns = hooks->columns(), at = rl_point, i;
   rl_point = rl_end; /* below the whole block */
   rl_redisplay();
   rl_point = at;
   fputc('\n', rl_outstream);
+  if (found.head != NULL) {
+    put("  ", columns);
+    put(found.head, columns - 3);
+    fputc('\n', rl_outstream);
+  }
   if (n <= LONGLIST && !found.files)
     for (i = 1; i <= n; i++) one(m[i], columns);
   else
@@ -110,7 +132,7 @@ static void list(char **m, int n, int width) {
 void rlcompletion(const EditorHooks *h) {
   hooks = h;
   rl_attempted_completion_function = attempt;
-  rl_completion_display_matches_hook = list;
+  rl_completion_display_matches_hook = show;
   rl_completion_word_break_hook = wordbreaks;
   rl_completion_query_items = 0;
 }

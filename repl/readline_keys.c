@@ -13,6 +13,7 @@
 #include <readline/readline.h>
 
 #include "editor_readline.h"
+#include "repl.h"
 
 static const EditorHooks *hooks;
 
@@ -186,22 +187,88 @@ static int down(int count, int key) {
 /*
 ** Paste and help
 */
-static int paste(int count, int key) {
-  int from = rl_point, status = rl_bracketed_paste_begin(count, key);
-  char *text;
-  size_t n;
-  if (rl_point <= from) return status;
-  text = rl_copy_text(from, rl_point);
-  if (from == 0) stripprompts(text);
-  n = strlen(text);
-  while (n > 0 && text[n - 1] == '\n') text[--n] = '\0';
-  if ((int)n != rl_point - from) {
-    rl_delete_text(from, rl_point);
-    rl_point = from;
-    rl_insert_text(text);
+static const char pasteend[] = "\033[201~";
+enum { PASTEEND = sizeof pasteend - 1 };
+
+/* What is pasted, malloced; NULL if Ctrl-C or the end of input comes first.
+   readline's own reader would not heed them. */
+static char *readpaste(void) {
+  char *text = NULL;
+  size_t n = 0, size = 0;
+  while (rlwaitkey() > 0) {
+    int c = rl_getc_function(rl_instream);
+    if (c == EOF) break;
+    if (n + 1 >= size) {
+      char *more = realloc(text, size = size ? 2 * size : 256);
+      if (more == NULL) break;
+      text = more;
+    }
+    text[n++] = (char)(c == '\r' ? '\n' : c);
+    text[n] = '\0';
+    if (n < PASTEEND || strcmp(text + n - PASTEEND, pasteend) != 0) continue;
+    text[n - PASTEEND] = '\0';
+    return text;
   }
   free(text);
-  return status;
+  return NULL;
+}
+
+static int paste(int count, int key) {
+  char *text = readpaste();
+  size_t n;
+  (void)count, (void)key;
+  if (text == NULL) return 0;
+  if (rl_point == 0) stripprompts(text);
+  n = strlen(text);
+  while (n > 0 && text[n - 1] == '\n') text[--n] = '\0';
+  rl_insert_text(text);
+  free(text);
+  return 0;
+}
+
+/*
+** Ctrl-X Ctrl-E: the block in the user's own editor
+*/
+static int editblock(int count, int key) {
+  char *text;
+  (void)count, (void)key;
+  rl_clear_visible_line();
+  fflush(rl_outstream);
+  (*rl_deprep_term_function)();
+  text = sh_edittext(rl_line_buffer);
+  (*rl_prep_term_function)(1);
+  if (text != NULL) {
+    rl_begin_undo_group();
+    rl_delete_text(0, rl_end);
+    rl_point = 0;
+    rl_insert_text(text);
+    rl_end_undo_group();
+    free(text);
+  } else
+    rl_ding();
+  rl_forced_update_display();
+  return 0;
+}
+
+/*
+** Ctrl-O: submits, then fetches what follows in the history
+*/
+static int wanted = -1; /* from the history's beginning, -1: nothing */
+
+static int submitfetch(int count, int key) {
+  int here = where_history();
+  if (!hooks->ready(rl_line_buffer)) return newline(count, key);
+  wanted = here < history_length ? here + 1 : -1;
+  return submit(1, key);
+}
+
+int rlfetch(void) {
+  int i = wanted;
+  wanted = -1;
+  if (i < 0 || i >= history_length) return 0;
+  rl_get_previous_history(history_length - i, 0);
+  rl_point = rl_end;
+  return 1;
 }
 
 static int help(int count, int key) {
@@ -225,7 +292,7 @@ static int replaceable(rl_command_func_t *f) {
          f == rl_complete || f == rl_get_previous_history ||
          f == rl_get_next_history || f == rl_history_search_backward ||
          f == rl_history_search_forward || f == rl_bracketed_paste_begin ||
-         f == rl_vi_editing_mode;
+         f == rl_vi_editing_mode || f == rl_operate_and_get_next;
 }
 
 static void bind(const char *keys, rl_command_func_t *f, Keymap map) {
@@ -248,7 +315,8 @@ static void bindall(Keymap map) {
     { "\\e[A", up },         { "\\eOA", up },         { "\\e[B", down },
     { "\\eOB", down },       { "\\e[200~", paste },   { "\\eh", help },
     { "\\eOP", help },       { "\\e[11~", help },     { "\\C-?", rubout },
-    { "\\C-h", rubout },
+    { "\\C-h", rubout },    { "\\C-x\\C-e", editblock },
+    { "\\C-o", submitfetch },
   };
   size_t i;
   int c;
@@ -268,6 +336,8 @@ void rlkeys(const EditorHooks *h) {
   rl_add_defun("nacre-up", up, -1);
   rl_add_defun("nacre-down", down, -1);
   rl_add_defun("nacre-help", help, -1);
+  rl_add_defun("nacre-edit", editblock, -1);
+  rl_add_defun("nacre-submit-and-fetch", submitfetch, -1);
   rl_initialize(); /* reads inputrc, which may use these names */
   /* else the erase key is bound anew at every prompt */
   rl_variable_bind("bind-tty-special-chars", "off");

@@ -32,12 +32,15 @@ enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 typedef struct Options {
   char **argv;
   int script; /* index in argv of the script's name, 0 if there is none */
-  int interactive, quiet, version, longversion, doctor, help;
+  int interactive, quiet, version, longversion, doctor, help, peak;
   int code;  /* there is a -e, -l or -p */
   int test;  /* index in argv of the first word after --test, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
-  const char *device;
+  int norc, check, strict, time, deterministic;
+  const char *device, *dtype, *nan;
+  const char *rc;      /* the start-up file, NULL: the usual one */
+  const char *profile; /* where the table of operations goes; "": stderr */
   enum Color color;
   int seeded;
   long long seed;
@@ -58,6 +61,9 @@ void sh_help(void);
 ** The terminal (terminal.c)
 */
 void sh_terminal(const Options *o); /* to be called first, once */
+enum Color sh_setcolor(enum Color c); /* gives the one before */
+void sh_setascii(int on);
+void sh_setwidth(int n);            /* 0: the terminal's own */
 int sh_color(int fd);               /* are escapes welcome on fd? */
 int sh_columns(void);
 int sh_utf8(void);
@@ -90,9 +96,15 @@ void sh_leavethread(lua_State *outer, lua_State *L);
 void sh_opencoroutines(lua_State *L); /* coroutines.c */
 void sh_opentextonly(lua_State *L);   /* textonly.c */
 void sh_openmodules(lua_State *L);    /* modules.c */
+void sh_opentee(lua_State *L);        /* tee.c */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
+int sh_pages(lua_State *L);           /* modules.c: a function of it */
+int sh_asks(lua_State *L);            /* asks.c: host.asks */
 int sh_openprocess(lua_State *L); /* testserver.c: module "nacre.process" */
+int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
+int sh_measurepeak(lua_State *L); /* an exit status */
+void sh_openlater(lua_State *L);  /* machine.c: into the table on top */
 
 typedef struct Embedded {
   const char *name; /* "nacre.shell" */
@@ -101,6 +113,7 @@ typedef struct Embedded {
 } Embedded;
 
 extern const Embedded sh_embedded[]; /* written by embed.cmake */
+extern const Embedded sh_reference[];
 
 /*
 ** Calls that report their errors (report.c), programs (script.c).  What
@@ -113,6 +126,8 @@ int sh_call(lua_State *L, int nargs, int nresults);
 int sh_synchronize(lua_State *L); /* errors of devices come at last here */
 
 void sh_argtable(lua_State *L, const Options *o);
+int sh_begin(lua_State *L, const Options *o); /* what options ask for */
+int sh_finish(lua_State *L);                  /* and say in the end */
 int sh_runinit(lua_State *L);
 int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
@@ -127,10 +142,18 @@ void sh_longversion(void);
 void sh_doctor(void);
 
 /*
+** The user's own editor (edit.c)
+*/
+const char *sh_editorcommand(void); /* $VISUAL, $EDITOR or vi */
+int sh_editfile(const char *path, int line); /* its exit status */
+char *sh_edittext(const char *text); /* malloced; NULL if that failed */
+
+/*
 ** The prompt (loop.c, history.c, hooks.c)
 */
 int sh_loop(lua_State *L, const Options *o);
 const char *sh_editorname(void);
+int sh_prefill(const char *text); /* into the next line; 0: cannot be */
 
 typedef struct History {
   char **text;

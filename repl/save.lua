@@ -2,6 +2,7 @@
 --
 -- save.lua - :save: what was typed becomes a script, or a regression test.
 
+local commands = require "nacre.commands"
 local host = require "nacre.host"
 local process = require "nacre.process"
 local submit = require "nacre.submit"
@@ -14,12 +15,8 @@ local function inputs(shell, o)
   local list, failed = {}, {}
   for _, one in ipairs(shell.log) do failed[one.text] = one.failed end
   local function put(text, bad)
-    if text:find "^%s*[:%%]%a" then
-      local name = text:match "%a+"
-      for _, meta in ipairs {"save", "history", "help", "quit", "clear"} do
-        if meta:sub(1, #name) == name then return end
-      end
-    end
+    local command = commands.of(text)
+    if command and command.about then return end
     if o.all or not bad then list[#list + 1] = text end
   end
   if o.from then
@@ -43,14 +40,10 @@ local function aslua(text)
   return "-- " .. text:gsub("\n", "\n-- ")
 end
 
--- Commands whose text says what the machine has.
-local VARIES = {mem = true, gc = true, doctor = true,
-                dev = true, bench = true, reset = true}
-
 -- An input as in a session, what it prints still open.
 local function assession(text)
-  local name = text:match "^%s*[:%%](%a+)"
-  local open = VARIES[name] and "\n..." or ""
+  local command = commands.of(text)
+  local open = command and command.varies and "\n..." or ""
   return "> " .. text:gsub("\n", "\n>> ") .. open
 end
 

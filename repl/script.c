@@ -13,8 +13,11 @@
 #include "../bindings/nacre.h"
 #include "repl.h"
 
+static int checkonly; /* --check: what compiles is not run */
+
 /* Runs what luaL_load* gave: a function, or a message and a status. */
 static int runloaded(lua_State *L, int loaded, int nargs, int nresults) {
+  if (loaded == LUA_OK && checkonly) return lua_pop(L, nargs + 1), 0;
   if (loaded == LUA_OK) {
     lua_insert(L, -(nargs + 1));
     return sh_call(L, nargs, nresults);
@@ -55,6 +58,7 @@ static int runexpression(lua_State *L, const char *text) {
 static int runlibrary(lua_State *L, const char *word) {
   const char *module = strchr(word, '='), *name = word;
   int status;
+  if (checkonly) return 0;
   lua_getglobal(L, "require");
   lua_pushstring(L, module != NULL ? module + 1 : word);
   status = sh_call(L, 1, 1);
@@ -78,6 +82,7 @@ int sh_runinit(lua_State *L) {
 int sh_runoptions(lua_State *L, const Options *o) {
   int i = o->argv[0] != NULL, status = 0;
   Option x;
+  checkonly = o->check;
   while (status == 0 && sh_nextoption(o->argv, &i, &x) > 0) {
     if (x.id == 'e') status = runtext(L, x.value, "=(command line)");
     if (x.id == 'p') status = runexpression(L, x.value);
@@ -155,7 +160,7 @@ int sh_runstdin(lua_State *L) {
     n -= line;
   }
   status = luaL_loadbufferx(L, text, n, "=stdin", "t");
-  if (status == LUA_ERRSYNTAX) {
+  if (status == LUA_ERRSYNTAX && !checkonly) {
     lua_pushliteral(L, "return ");
     lua_pushlstring(L, text, n);
     lua_concat(L, 2);
@@ -181,6 +186,40 @@ int sh_synchronize(lua_State *L) {
   return sh_call(L, 0, 0);
 }
 
+/*
+** --strict, --nan, --time, --profile: the module "nacre.modes" does what they
+** say, before the program and after it
+*/
+int sh_begin(lua_State *L, const Options *o) {
+  if (!o->strict && !o->time && !o->nan && !o->profile) return 0;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "nacre.modes");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "finish");
+  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.finish");
+  lua_getfield(L, -1, "begin");
+  lua_remove(L, -2);
+  lua_createtable(L, 0, 4);
+  lua_pushboolean(L, o->strict);
+  lua_setfield(L, -2, "strict");
+  lua_pushboolean(L, o->time);
+  lua_setfield(L, -2, "time");
+  lua_pushstring(L, o->nan);
+  lua_setfield(L, -2, "nan");
+  lua_pushstring(L, o->profile);
+  lua_setfield(L, -2, "profile");
+  return sh_call(L, 1, 0);
+}
+
+/* Once. */
+int sh_finish(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, "nacre.finish") == LUA_TNIL)
+    return lua_pop(L, 1), 0;
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.finish");
+  return sh_call(L, 0, 0);
+}
+
 /* os.exit: the function it replaces is the upvalue. */
 static int leave(lua_State *L) {
   int good = lua_isnoneornil(L, 1) || (lua_isboolean(L, 1)
@@ -191,6 +230,7 @@ static int leave(lua_State *L) {
     lua_pushboolean(L, 0);
     lua_replace(L, 1);
   }
+  sh_finish(L);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, 0);

@@ -5,14 +5,17 @@
 -- host.guard, where Ctrl-C reaches it.
 
 local errors = require "nacre.errors"
+local habits = require "nacre.habits"
 local host = require "nacre.host"
 local inspect = require "nacre.inspect"
 local lexer = require "nacre.lexer"
+local results = require "nacre.results"
+local settings = require "nacre.settings"
 local submit = require "nacre.submit"
 
 local nacre = package.loaded.nacre
 
--- log: what was submitted, {text =, failed =}
+-- log: what was submitted, {text =, failed =, said =}
 local shell = {transcript = false, failed = false, leaving = false, log = {}}
 
 -- The first things that stood in _G are not the user's.
@@ -56,29 +59,23 @@ local function options()
   return {color = host.color(errorstream()), width = host.columns()}
 end
 
+-- What a device says that was at work when Ctrl-C came, or nil.
+local function atwork(err)
+  local text = type(err) == "table" and err.code == "EINTR" and err.message
+  return text and text ~= "interrupted" and "interrupted: " .. text or nil
+end
+
 local function showerror(err, interrupted)
   shell.failed = true
+  if interrupted and shell.interrupted then return end -- said already
   if interrupted then
+    shell.interrupted = true
     -- the terminal has shown ^C where the cursor was
     if host.terminal "stdout" then io.stdout:write "\n" end
-    return complain(interrupted)
+    return complain(atwork(err) or interrupted)
   end
   local ok, text = host.guard(tostring, errors.render, err, options())
   complain(ok and text or "error: " .. tostring(text))
-end
-
--- results: _, __, ___ and ans.  A user who takes _ for himself keeps it.
-local last
-
-local function remember(value)
-  if value == nil then return end
-  local now = rawget(_G, "_")
-  if now ~= nil and not rawequal(now, last) then return end
-  rawset(_G, "___", rawget(_G, "__"))
-  rawset(_G, "__", now)
-  rawset(_G, "_", value)
-  rawset(_G, "ans", value)
-  last = value
 end
 
 -- Locals of the outer level outlive their block as session variables.
@@ -96,11 +93,6 @@ local function keeplocals(unit, level)
     end
     i = i + 1
   end
-end
-
-function shell.forget()
-  for _, name in ipairs {"_", "__", "___", "ans"} do rawset(_G, name, nil) end
-  last = nil
 end
 
 local function tellkept(unit, name)
@@ -173,12 +165,15 @@ function shell.run(unit)
     unit.results = table.pack(...)
     keeplocals(unit, 2)
   end
-  errors.remember(unit.f, unit.text)
+  if unit.text then errors.remember(unit.f, unit.text) end
   local begin = host.clock()
   local got = table.pack(host.guard(handler(unit), unit.f, keep))
+  unit.seconds = host.lasted()
   tellkept(unit, unit.kept)
   if got[1] then
-    return shell.settle() and
+    local settled = shell.settle()
+    unit.seconds = unit.seconds + host.lasted()
+    return settled and
            (unit.results or table.pack(table.unpack(got, 2, got.n))) or nil
   end
   local interrupted
@@ -199,7 +194,10 @@ end
 -- Compiles text; nil after saying why that cannot be.
 function shell.compile(text)
   local unit = submit.compile(text)
-  if unit.f then return unit end
+  if unit.f then
+    local wrong = habits.constant(text)
+    return not wrong and unit or shell.fail(wrong)
+  end
   if unit.kind == "method" then
     require "nacre.help".method(shell, unit.object, unit.name)
   elseif unit.kind ~= "empty" then
@@ -207,17 +205,49 @@ function shell.compile(text)
   end
 end
 
+-- How long a block took, if that is to be told.  What nobody asked for is
+-- for people at a terminal only.
+local function telltime(seconds)
+  local least = settings.get "timing"
+  local terminal = host.terminal "stdout"
+  if least == false or least ~= true and
+     (seconds < least or shell.transcript or not terminal) then
+    return
+  end
+  local stream = (terminal or shell.transcript) and "stdout" or "stderr"
+  local text = ("(%s)"):format(require "nacre.units".seconds(seconds))
+  io[stream]:write(inspect.paint(text, "dim", stream), "\n")
+end
+
 function shell.evaluate(text)
   local unit = shell.compile(text)
-  local results = unit and shell.run(unit)
-  if not results then return end
-  remember(results[1])
-  if unit.hide or results.n == 0 then return end
+  local begin = host.clock()
+  local got = unit and shell.run(unit)
+  local seconds = host.clock() - begin
+  if got then
+    errors.drop()
+    results.remember(got[1])
+    if not unit.hide then shell.print(got) end
+  end
+  if unit then telltime(seconds) end
+end
+
+-- Shows the results of a block.
+function shell.print(got)
+  if got.n == 0 then return end
   local ok, err, interrupted = host.guard(debug.traceback, inspect.print,
-                                          table.unpack(results, 1, results.n))
+                                          table.unpack(got, 1, got.n))
   if not ok then
     showerror(err, interrupted and "interrupted while the value was shown")
   end
+end
+
+-- A reader, while there is one, gets the lines: {prompt =, submit =, ready =}.
+-- The end of the input ends it first; false if there is none to end.
+function shell.ended()
+  local reader = shell.reader
+  shell.reader = nil
+  return reader ~= nil
 end
 
 -- Runs a command or a help request, protected as user code is.
@@ -225,6 +255,8 @@ function shell.protected(f, ...)
   local ok, err, interrupted = host.guard(debug.traceback, f, ...)
   if not ok then showerror(err, interrupted and "interrupted") end
 end
+
+function shell.forget() results.forget() end
 
 local function islua(name)
   local command = require "nacre.commands".find(name)
@@ -244,14 +276,20 @@ local function dispatch(text)
   if elsewhere[word] and rawget(_G, word) == nil then
     require "nacre.commands".run(shell, elsewhere[word], "")
   elseif text:find "^%s*[:%%]%a" then
-    local name, rest = text:match "^%s*[:%%](%a+)%s*(.-)%s*$"
-    require "nacre.commands".run(shell, name, rest)
+    local sign, name, rest = text:match "^%s*([:%%])(%a+)%s*(.-)%s*$"
+    local commands = require "nacre.commands"
+    if sign == "%" then name = commands.magic(name) end
+    commands.run(shell, name, rest)
   elseif first == "?" then
     local marks, name = text:match "(%?+)%s*(.-)%s*$"
     help(name, #marks > 1)
-  elseif text:find "^%s*[%w_%.:]+%?%??%s*$" then
+  elseif text:find "^%s*[%w_%.:]+%?%?%s*$" then
+    shell.protected(require "nacre.source".show, shell,
+                    text:match "[%w_%.:]+")
+  elseif text:find "^%s*[%w_%.:]+%?%s*$" then
     help(text:match "[%w_%.:]+")
   elseif first == "!" then
+    io.stdout:flush()
     shell.protected(os.execute, text:match "!(.*)")
   else
     shell.evaluate(submit.luapart(text, islua))
@@ -268,16 +306,39 @@ function shell.start(transcript)
   for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = true end
 end
 
+-- Runs the start-up file: the one that is named, or the usual one if it is
+-- there.  The session goes on whatever it does.
+function shell.startup(path)
+  local usual = settings.initfile()
+  if not path and not (usual and host.changed(usual)) then return end
+  local f, message = loadfile(path or usual, "t")
+  if f then return shell.protected(f) end
+  if message:find("^cannot open") then return shell.fail(message) end
+  shell.failed = true
+  complain("error: " .. message)
+end
+
 -- Gives false when the session is over.
 function shell.submit(text)
+  if shell.reader then
+    shell.protected(shell.reader.submit, text)
+    return true
+  end
   if not text:find "%S" then return true end
-  shell.failed = false
+  shell.failed, shell.interrupted = false, false
   dispatch(text)
-  shell.log[#shell.log + 1] = {text = text, failed = shell.failed}
+  results.check()
+  if not shell.leaving then require "nacre.reload".between(shell) end
+  local entry = {text = text, failed = shell.failed}
+  require "nacre.record".entry(shell, entry)
+  shell.log[#shell.log + 1] = entry
   return not shell.leaving
 end
 
-function shell.ready(text) return submit.ready(text, islua) end
+function shell.ready(text)
+  if shell.reader then return shell.reader.ready(text) end
+  return submit.ready(text, islua)
+end
 
 function shell.indent(text, rest)
   return lexer.indent(text:gsub("^%s*[:%%=]%a*", "", 1), rest)
@@ -309,6 +370,7 @@ end
 
 function shell.prompt(_, which)
   if which == 2 then return userprompt "_PROMPT2" or ">> " end
+  if shell.reader then return shell.reader.prompt end
   local text = userprompt "_PROMPT" or shell.ondevice() .. "> "
   if not shell.failed or not host.color "stdout" then return text end
   -- readline counts no width between \1 and \2

@@ -1,15 +1,32 @@
 set(REPL_SOURCES
-  coroutines.c doctor.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
+  asks.c
+  coroutines.c doctor.c edit.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
+  machine.c
   modules.c options.c paste.c report.c script.c terminal.c testserver.c
-  textonly.c)
+  tee.c textonly.c)
 set(REPL_READLINE_SOURCES
   editor_readline.c readline_complete.c readline_keys.c)
 set(REPL_MAIN main.c)
 set(REPL_LUA
-  commands.lua complete.lua display.lua errors.lua frames.lua grid.lua
-  habits.lua help.lua inspect.lua lexer.lua lookup.lua save.lua shell.lua
+  canvas.lua draw.lua graphics.lua heat.lua image.lua plot.lua progress.lua
+  raster.lua sampling.lua sixel.lua
+  commands.lua complete.lua display.lua errors.lua frames.lua functions.lua
+  files.lua globals.lua grid.lua modes.lua reload.lua results.lua settings.lua
+  calls.lua fits.lua record.lua session.lua source.lua watch.lua
+  debug.lua dryrun.lua nanwatch.lua nonfinite.lua profile.lua reach.lua trace.lua watching.lua
+  habits.lua help.lua inspect.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
   submit.lua test.lua testcheck.lua testclose.lua testdiagnose.lua
   testfile.lua testformats.lua testjobs.lua testmatch.lua testoptions.lua
   testplan.lua testreport.lua testrun.lua testupdate.lua units.lua
+  bench.lua compare.lua difference.lua json.lua parity.lua peak.lua sweep.lua time.lua timer.lua
+  timefile.lua timestats.lua timetext.lua timing.lua
   values.lua whos.lua)
 set(REPL_DEFINITIONS _DEFAULT_SOURCE)
+# The reference, a page each, in the order of its index.
+set(REPL_REFERENCE
+  creation.nacre random.nacre tensors.nacre arithmetic.nacre
+  exponentials.nacre trigonometry.nacre special.nacre comparison.nacre
+  activations.nacre reductions.nacre statistics.nacre scans.nacre
+  sorting.nacre indexing.nacre shape.nacre joining.nacre rearranging.nacre
+  products.nacre linalg.nacre layers.nacre losses.nacre autograd.nacre
+  images.nacre cuda.nacre session.nacre)

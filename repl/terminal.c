@@ -21,7 +21,21 @@ static const char *variable(const char *name) {
 void sh_terminal(const Options *o) {
   color = o->color;
   width = o->width;
-  utf8 = !o->ascii && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  sh_setascii(o->ascii);
+}
+
+enum Color sh_setcolor(enum Color c) {
+  enum Color was = color;
+  color = c;
+  return was;
+}
+
+void sh_setascii(int on) {
+  utf8 = !on && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void sh_setwidth(int n) {
+  width = n;
 }
 
 int sh_dumb(void) {

@@ -103,7 +103,7 @@ local function positive(text)
   return n and n >= 0 and n or nil
 end
 
-local NEEDS = {cuda = true, mem = true, file = true}
+local NEEDS = {cuda = true, mem = true, file = true, png = true}
 
 -- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =}
 local function need(text)
@@ -112,6 +112,7 @@ local function need(text)
   local what, rest = text:match "^(%a+)%s*(.-)$"
   if not NEEDS[what] then return nil end
   if what == "cuda" then return rest == "" and {what = what, count = 1} end
+  if what == "png" then return rest == "" and {what = what} end
   if what == "file" then return rest ~= "" and {what = what, path = rest} end
   local n, unit = rest:match "^([%d%.]+)%s*(%a+)$"
   local shift = ({B = 0, KiB = 10, MiB = 20, GiB = 30, TiB = 40})[unit or 0]
@@ -182,6 +183,7 @@ end
 local function prompt(line)
   if line:find "^>>" then return nil end
   return line:match "^> (.*)$" or line:match "^cuda:%d+> (.*)$" or
+         line:match "^debug> (.*)$" or
          line:match "^>$" and ""
 end
 

@@ -67,6 +67,9 @@ local function missing(job, p)
     elseif need.what == "file" and
            not exists(need.path, unit.full:match "^(.*)/" or ".") then
       return "needs file " .. need.path
+    elseif need.what == "png" and
+           not pcall(nacre.encode_png, nacre.zeros(1, 1)) then
+      return "needs png"
     elseif need.what == "mem" then
       job.mem, job.room = need.bytes, k and p.gpus[k + 1] or p.memory
       if job.mem > job.room then return "needs mem " .. need.text end

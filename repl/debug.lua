@@ -1,0 +1,158 @@
+-- SPDX-License-Identifier: MIT
+--
+-- debug.lua - :debug, the stack of the last error: its frames, their locals,
+-- expressions in the midst of them.  The stack is kept as it was when the
+-- error happened, until a line succeeds.
+
+local errors = require "nacre.errors"
+local inspect = require "nacre.inspect"
+local submit = require "nacre.submit"
+
+local post = {}
+
+local help = [[
+  where     the frames, the innermost first; * is the one looked at
+  up down   the frame that called this one, and back
+  locals    the variables of the frame
+  p EXPR    an expression in the frame (or just the expression)
+  q         back to the prompt
+]]
+
+local function say(...) io.stdout:write(...) end
+
+local function title(frame)
+  local name = frame.main and frame.file == "stdin" and "the prompt" or
+               frame.name
+  return ("%s at %s:%d"):format(name, frame.file, frame.line)
+end
+
+-- A value in one line that fits.
+local function brief(v)
+  if inspect.istensor(v) then
+    local ok, text = pcall(inspect.kind, v)
+    return ok and text or "a tensor that was freed"
+  end
+  local text = inspect.brief(v):match "[^\n]*"
+  if #text <= 60 then return text end
+  return text:sub(1, utf8.offset(text, 0, 58) - 1) .. "..."
+end
+
+--
+-- Commands.  Each gets the state: stack, at, shell, and the rest of the line.
+--
+local commands = {}
+
+function commands.where(s)
+  for i, frame in ipairs(s.stack) do
+    local line = frame.shown and "   " .. frame.shown:match "^%s*(.-)%s*$" or
+                 ""
+    say(i == s.at and "* " or "  ", title(frame), line, "\n")
+    if i == s.stack.gap then
+      say(("  ... %d more\n"):format(s.stack.skipped))
+    end
+  end
+end
+
+local function move(s, by, what)
+  if not s.stack[s.at + by] then return say("this is the ", what, "\n") end
+  s.at = s.at + by
+  say(title(s.stack[s.at]), "\n")
+end
+
+function commands.up(s) move(s, 1, "outermost frame") end
+
+function commands.down(s) move(s, -1, "innermost frame") end
+
+function commands.locals(s)
+  local frame, width = s.stack[s.at], 0
+  for _, var in ipairs(frame.variables) do
+    width = math.max(width, #var.name)
+  end
+  for _, var in ipairs(frame.variables) do
+    say(("  %-" .. width .. "s  %s%s\n"):format(var.name, brief(var.value),
+      var.outer and "  (of the function around it)" or ""))
+  end
+  if #frame.variables == 0 then say "  no locals\n" end
+end
+
+-- What an expression sees: the frame's variables, then its globals.  What it
+-- assigns to a variable holds in the debugger.
+local function environment(frame)
+  return setmetatable({}, {
+    variables = frame.variables,    -- see frames.lua
+    __index = function(_, name)
+      for _, var in ipairs(frame.variables) do
+        if var.name == name then return var.value end
+      end
+      return frame.globals[name]
+    end,
+    __newindex = function(_, name, value)
+      for _, var in ipairs(frame.variables) do
+        if var.name == name then
+          var.value = value
+          return
+        end
+      end
+      frame.globals[name] = value
+    end,
+  })
+end
+
+function commands.p(s, text)
+  if not text:find "%S" then return s.shell.fail "p needs an expression" end
+  local unit = s.shell.compile(text)
+  if not unit then return end
+  unit.locals = nil
+  debug.setupvalue(unit.f, 1, environment(s.stack[s.at]))
+  local results = s.shell.run(unit)
+  if results then s.shell.print(results) end
+end
+
+function commands.q(s) s.shell.reader = nil end
+
+function commands.help() say(help) end
+
+local short = {u = "up", d = "down", w = "where", bt = "where", l = "locals",
+               h = "help", quit = "q", exit = "q", print = "p"}
+
+-- A variable of the frame goes before a short name.
+local function find(s, word)
+  for _, var in ipairs(s.stack[s.at].variables) do
+    if var.name == word then return nil end
+  end
+  return commands[word] or commands[short[word]]
+end
+
+local function submitted(s, text)
+  local word, rest = text:match "^%s*:?(%a+)%s*(.-)%s*$"
+  local command = find(s, word)
+  if command and (rest == "" or command == commands.p) and
+     not (rest:find "^[=(.:%[]") then
+    return command(s, rest)
+  end
+  commands.p(s, (text:gsub("^%s*=", "", 1)))
+end
+
+-- Lines go here, and not to the prompt, while the stack is looked at.
+function post.command(shell, text)
+  local stack = errors.stack()
+  if not stack or #stack == 0 then
+    return shell.fail(stack and "the error has no frames of yours" or
+      "no error to look at: the last line succeeded, or there was none")
+  end
+  local s = {stack = stack, at = 1, shell = shell}
+  if text ~= "" then return submitted(s, text) end
+  say(title(stack[1]), "\n")
+  shell.reader = {
+    prompt = "debug> ",
+    submit = function(line)
+      if line:find "%S" then submitted(s, line) end
+    end,
+    ready = function(line) return submit.ready(line, function() end) end,
+  }
+end
+
+-- shell.debug(): the frames of the last error as a list of tables.
+function post.call() return errors.stack() end
+
+return post

@@ -1,0 +1,31 @@
+-- SPDX-License-Identifier: MIT
+--
+-- functions.lua - the global `shell`: what the commands do, for programs.
+-- main.c makes the table, empty; the first look into it comes here.
+
+local commands = require "nacre.commands"
+
+local functions = {}
+
+-- The lines that a command of the system prints, without their ends; and its
+-- exit status unless that is 0.
+local function lines(command)
+  local pipe <close> = assert(io.popen(command))
+  local list = {}
+  for line in pipe:lines() do list[#list + 1] = line end
+  local ok, _, status = pipe:close()
+  return list, not ok and status or nil
+end
+
+-- A command's module is required when its function is called.
+function functions.fill(t)
+  debug.setmetatable(t, nil)
+  for _, command in ipairs(commands.list) do
+    t[command.name] = function(...)
+      return commands.callable(command.name)(...)
+    end
+  end
+  t.lines = lines
+end
+
+return functions

@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: MIT
+--
+-- globals.lua - what reading a global that is nil gives: a result that is
+-- held weakly, an error under --strict, else nil.  A metatable that the user
+-- gives _G is left alone.
+
+local globals = {}
+
+local finders = {}            -- in this order: "results", "strict"
+
+local function find(_, name)
+  for _, key in ipairs {"results", "strict"} do
+    local value
+    if finders[key] then value = finders[key](name) end
+    if value ~= nil then return value end
+  end
+end
+
+local ours = {__index = find}
+
+-- From now on find(name) is asked for globals that are nil; nil ends that.
+function globals.missing(key, finder)
+  if finders[key] == finder then return end
+  finders[key] = finder
+  local meta = debug.getmetatable(_G)
+  if meta ~= nil and meta ~= ours then return end
+  debug.setmetatable(_G, next(finders) and ours or nil)
+end
+
+-- --strict: an undefined global is an error.  The prompts and the results
+-- may well be nil.
+function globals.strict()
+  globals.missing("strict", function(name)
+    if type(name) ~= "string" or name:find "^_+P?R?O?M?P?T?2?$" or
+       name == "ans" then
+      return nil
+    end
+    error(("no variable '%s' (--strict)"):format(name), 3)
+  end)
+end
+
+return globals

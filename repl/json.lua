@@ -1,0 +1,192 @@
+-- SPDX-License-Identifier: MIT
+--
+-- json.lua - tables to JSON and back.  A table with an element 1, or none at
+-- all, is a list; names are sorted, so that the same table is the same text.
+-- null is nil; numbers keep all their digits; inf and nan, which JSON does
+-- not have, become null.
+
+local json = {}
+
+--
+-- Writing
+--
+local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
+                 ["\t"] = "\\t", ["\r"] = "\\r"}
+
+local function string(s)
+  if not utf8.len(s) then s = s:gsub("[\128-\255]", "?") end
+  return '"' .. s:gsub('[%c"\\]', function(c)
+    return ESCAPES[c] or ("\\u%04x"):format(c:byte())
+  end) .. '"'
+end
+
+local function number(x)
+  if x ~= x or x == math.huge or x == -math.huge then return "null" end
+  if math.type(x) == "integer" then return ("%d"):format(x) end
+  local text = ("%.15g"):format(x)
+  return tonumber(text) == x and text or ("%.17g"):format(x)
+end
+
+local encode
+
+local function list(t, indent)
+  local parts = {}
+  for i, v in ipairs(t) do parts[i] = encode(v, indent) end
+  return "[" .. table.concat(parts, ", ") .. "]"
+end
+
+local function object(t, indent)
+  local names, deeper = {}, indent .. "  "
+  for name in pairs(t) do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    names[i] = deeper .. string(name) .. ": " .. encode(t[name], deeper)
+  end
+  return "{\n" .. table.concat(names, ",\n") .. "\n" .. indent .. "}"
+end
+
+function encode(v, indent)
+  local kind = type(v)
+  if kind == "table" then
+    local islist = v[1] ~= nil or next(v) == nil
+    return (islist and list or object)(v, indent)
+  end
+  if kind == "number" then return number(v) end
+  if kind == "string" then return string(v) end
+  return kind == "boolean" and tostring(v) or "null"
+end
+
+function json.encode(v) return encode(v, "") .. "\n" end
+
+--
+-- Reading.  Each reader takes the text and a place, and gives a value and the
+-- place behind it; what is wrong is an error.
+--
+local read
+
+local function wrong(text, at)
+  local _, line = text:sub(1, at):gsub("\n", "")
+  error({("line %d is not JSON"):format(line + 1)}, 0)
+end
+
+local function skip(text, at) return text:match("^[ \t\r\n]*()", at) end
+
+local UNESCAPES = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t"}
+
+local function unicode(text, at)
+  local code = tonumber(text:match("^%x%x%x%x", at) or wrong(text, at), 16)
+  if code >= 0xD800 and code < 0xDC00 then
+    local low = tonumber(text:match("^\\u(%x%x%x%x)", at + 4) or "0", 16)
+    if low >= 0xDC00 and low < 0xE000 then
+      return utf8.char(0x10000 + ((code - 0xD800) << 10) + low - 0xDC00),
+             at + 10
+    end
+  end
+  return utf8.char(code), at + 4
+end
+
+local function readstring(text, at)
+  local parts = {}
+  while true do
+    local plain, stop = text:match('^([^"\\]*)()', at)
+    parts[#parts + 1], at = plain, stop
+    local c = text:sub(at, at)
+    if c == '"' then return table.concat(parts), at + 1 end
+    if c == "" then wrong(text, at) end
+    local what = text:sub(at + 1, at + 1)
+    if what == "u" then
+      parts[#parts + 1], at = unicode(text, at + 2)
+    else
+      parts[#parts + 1], at = UNESCAPES[what] or what, at + 2
+    end
+  end
+end
+
+-- Items between brackets, parted by commas.
+local function items(text, at, stop, item)
+  at = skip(text, at)
+  if text:sub(at, at) == stop then return at + 1 end
+  while true do
+    at = skip(text, item(skip(text, at)))
+    local c = text:sub(at, at)
+    if c == stop then return at + 1 end
+    if c ~= "," then wrong(text, at) end
+    at = at + 1
+  end
+end
+
+local function readlist(text, at, depth)
+  local t, n = {}, 0
+  return t, items(text, at, "]", function(i)
+    n = n + 1
+    t[n], i = read(text, i, depth)
+    return i
+  end)
+end
+
+local function readobject(text, at, depth)
+  local t = {}
+  return t, items(text, at, "}", function(i)
+    if text:sub(i, i) ~= '"' then wrong(text, i) end
+    local name, after = readstring(text, i + 1)
+    after = skip(text, after)
+    if text:sub(after, after) ~= ":" then wrong(text, after) end
+    t[name], after = read(text, after + 1, depth)
+    return after
+  end)
+end
+
+local WORDS = {["true"] = true, ["false"] = false}
+
+function read(text, at, depth)
+  at = skip(text, at)
+  if depth > 100 then wrong(text, at) end
+  local c = text:sub(at, at)
+  if c == "{" then return readobject(text, at + 1, depth + 1) end
+  if c == "[" then return readlist(text, at + 1, depth + 1) end
+  if c == '"' then return readstring(text, at + 1) end
+  local word = text:match("^%a+", at)
+  if word == "null" then return nil, at + 4 end
+  if WORDS[word] ~= nil then return WORDS[word], at + #word end
+  local digits = text:match("^-?%d+%.?%d*[eE]?[+-]?%d*", at)
+  local value = digits and tonumber(digits)
+  if not value then wrong(text, at) end
+  return value, at + #digits
+end
+
+-- Nil and why if it is not JSON.
+function json.decode(text)
+  local ok, value, at = pcall(read, text, 1, 1)
+  if ok and not text:find("^%s*$", at) then
+    ok, value = pcall(wrong, text, at)
+  end
+  if ok then return value end
+  return nil, type(value) == "table" and value[1] or tostring(value)
+end
+
+-- Of a file; nil and why.
+function json.load(path)
+  local f, message = io.open(path, "r")
+  if not f then return nil, message end
+  local all = f:read "a"
+  f:close()
+  local value, why = json.decode(all or "")
+  if value == nil then return nil, ("%s: %s"):format(path, why or "null") end
+  return value
+end
+
+-- Whole or not at all: it is written beside the file, which it then replaces.
+function json.save(path, value)
+  local beside = path .. ".new"
+  local f, message = io.open(beside, "w")
+  if not f then return nil, message end
+  local ok, why = f:write(json.encode(value))
+  local closed, whynot = f:close()
+  if not (ok and closed) then
+    os.remove(beside)
+    return nil, why or whynot
+  end
+  return os.rename(beside, path)
+end
+
+return json

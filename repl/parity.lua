@@ -1,0 +1,227 @@
+-- SPDX-License-Identifier: MIT
+--
+-- parity.lua - :diff, :parity and :repeat: are numbers the same, how far from
+-- the true ones are they, and are they the same each time?
+
+local bench = require "nacre.bench"
+local compare = require "nacre.compare"
+local difference = require "nacre.difference"
+local timing = require "nacre.timing"
+
+local nacre = package.loaded.nacre
+
+local parity = {}
+
+local function checked(v, what)
+  if type(v) == "number" then v = nacre.tensor(v, {dtype = "float64"}) end
+  if timing.istensor(v) then return v end
+  error(("%s gives a %s, not a tensor"):format(what, type(v)), 0)
+end
+
+--
+-- :diff
+--
+local function pair(x)
+  return type(x) == "number" and ("%.9g"):format(x) or tostring(x)
+end
+
+local function place(d, name)
+  return ("at %s: %s / %s"):format(d[name .. "at"], pair(d[name .. "a"]),
+                                   pair(d[name .. "b"]))
+end
+
+-- The lines that say how a and b are apart.
+function parity.difference(a, b)
+  local d, why = difference.measure(a, b)
+  if not d then error("diff: " .. why, 0) end
+  local lines = {}
+  local function add(fmt, ...) lines[#lines + 1] = "  " .. fmt:format(...) end
+  if a.dtype ~= b.dtype then add("%s against %s", a.dtype, b.dtype) end
+  if d.different == 0 then
+    add("all %d elements are the same", d.n)
+    return lines, d
+  end
+  add("%d of %d elements differ (%.3g%%)", d.different, d.n,
+      100 * d.different / d.n)
+  if d.nans > 0 then add("%d are nan on one side only", d.nans) end
+  add("max abs %s %s", difference.number(d.abs), place(d, "abs"))
+  add("max rel %s %s", difference.number(d.rel), place(d, "rel"))
+  if d.ulpat then
+    add("max ulp %.3g, mean %.2g (%s) %s", d.ulp, d.mean, d.dtype,
+        place(d, "ulp"))
+    for _, line in ipairs(difference.histogram(d)) do add("%s", line) end
+  end
+  if a:dim() > 0 and a:numel() >= 16 then
+    add "where they are (rows x columns, darker: further apart)"
+    for _, line in ipairs(difference.map(a, b, d.abs)) do add("%s", line) end
+  end
+  return lines, d
+end
+
+-- Two expressions: "a ;; b", "a, b" or "a b".
+local function two(words)
+  local parts = compare.split(words)
+  if #parts == 2 then return parts[1], parts[2] end
+  for at in words:gmatch "()[%s,]" do
+    local a = words:sub(1, at - 1)
+    local b = words:sub(at):match "^[%s,]*(.-)%s*$"
+    if b ~= "" and load("return " .. a) and load("return " .. b) then
+      return a, b
+    end
+  end
+end
+
+local function value(source)
+  return checked(bench.subject(source).once(), source)
+end
+
+function parity.diff(shell, words)
+  local one, other = two(words)
+  if not one then
+    return shell.fail ":diff needs two expressions: a b, or a ;; b"
+  end
+  if not shell.compile(one) or not shell.compile(other) then return end
+  bench.guarded(shell, function()
+    local lines = parity.difference(value(one), value(other))
+    io.stdout:write(table.concat(lines, "\n"), "\n")
+  end)
+end
+
+-- shell.diff(a, b): a table with abs, rel, ulp, mean, different, n and where.
+function parity.diffcall(a, b)
+  local d, why = difference.measure(checked(a, "the first"),
+                                    checked(b, "the second"))
+  if not d then error("diff: " .. why, 0) end
+  return d
+end
+
+--
+-- :parity
+--
+-- The expression with its operands on a device; "reference": on the CPU, with
+-- its floats, and those it makes, in float64.
+local function evaluated(source, device)
+  local env = timing.environment {source}
+  for name, v in pairs(env) do
+    if timing.istensor(v) then
+      local there = device == "reference" and "cpu" or device
+      v = v:detach():to(there)
+      if device == "reference" and v:is_floating_point() then v = v:double() end
+      env[name] = v
+    end
+  end
+  if device ~= "reference" then
+    return checked(bench.subject(source, env).once(), source)
+  end
+  local was = nacre.get_default_dtype()
+  local _ <close> = setmetatable({}, {__close = function()
+    nacre.set_default_dtype(was)
+  end})
+  nacre.set_default_dtype "float64"
+  return checked(bench.subject(source, env).once(), source)
+end
+
+local function row(name, d)
+  if d.different == 0 then return ("  %-10s exact"):format(name) end
+  return ("  %-10s max ulp %-9.3g mean %-9.2g worst %s"):format(name, d.ulp,
+    d.mean, place(d, "ulp"))
+end
+
+local function against(source)
+  local devices, why = compare.devices()
+  local lines, values = {}, {}
+  local reference = evaluated(source, "reference")
+  local function add(line) lines[#lines + 1] = line end
+  for i, device in ipairs(devices) do
+    values[i] = evaluated(source, device)
+    local d, wrong = difference.measure(values[i], reference, values[i].dtype)
+    if not d then error("parity: " .. wrong, 0) end
+    if not d.ulpat then
+      d.ulp, d.ulpat, d.ulpa, d.ulpb = d.abs, d.absat, d.absa, d.absb
+    end
+    add(row(device, d))
+  end
+  if reference.dtype ~= "float64" and reference:is_floating_point() then
+    add(("  the reference is %s: the expression chooses the dtype itself")
+        :format(reference.dtype))
+  end
+  if values[2] then
+    local d = difference.measure(values[2], values[1])
+    add(d.different == 0 and "  both give the same bits" or
+        ("  %d of %d elements differ between them, by %.3g ulp at most")
+        :format(d.different, d.n, d.ulp))
+  else
+    add("  there is no second device: " .. why)
+  end
+  return lines
+end
+
+local function expression(shell, words, name)
+  if words == "" then
+    return shell.fail((":%s needs an expression"):format(name))
+  end
+  return shell.compile(words) and words
+end
+
+function parity.parity(shell, words)
+  local source = expression(shell, words, "parity")
+  if not source then return end
+  bench.guarded(shell, function()
+    local lines = against(source)
+    table.insert(lines, 1, "  against float64 on the cpu")
+    io.stdout:write(table.concat(lines, "\n"), "\n")
+  end)
+end
+
+--
+-- :repeat
+--
+-- Runs f n times; what came out, each once, and how often.
+function parity.again(f, n)
+  local kinds = {}
+  for i = 1, n do
+    local v = checked(f(), "it"):detach():cpu():clone()
+    local found
+    for _, kind in ipairs(kinds) do
+      local d = difference.measure(v, kind.value)
+      if d and d.different == 0 and v.dtype == kind.value.dtype then
+        kind.times, found = kind.times + 1, true
+        break
+      end
+    end
+    if not found and #kinds < 20 then
+      kinds[#kinds + 1] = {value = v, times = 1, first = i}
+    end
+  end
+  return kinds
+end
+
+local function repeated(source, n)
+  local kinds = parity.again(bench.subject(source).once, n)
+  if #kinds == 1 then
+    return {("  %d runs, one result: reproducible bit by bit"):format(n)}
+  end
+  local lines = {("  %d runs, %s%d results"):format(n,
+    #kinds == 20 and "at least " or "", #kinds)}
+  local other = kinds[2]
+  local d, why = difference.measure(other.value, kinds[1].value)
+  lines[2] = d and ("  run %d differs from the first in %d of %d elements, " ..
+    "max abs %s at %s"):format(other.first, d.different, d.n,
+    difference.number(d.abs), d.absat) or "  " .. why
+  lines[3] = "  (:seed N before each run makes random numbers the same)"
+  return lines
+end
+
+function parity.times(shell, words)
+  local n, source = words:match "^(%d+)%s+(.*)$"
+  n = math.tointeger(tonumber(n))
+  if not n or n < 2 then
+    return shell.fail ":repeat needs a number from 2 on and an expression"
+  end
+  if not expression(shell, source, "repeat") then return end
+  bench.guarded(shell, function()
+    io.stdout:write(table.concat(repeated(source, n), "\n"), "\n")
+  end)
+end
+
+return parity

@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: MIT
+--
+-- progress.lua - for i in nacre.progress(n) do ... end: a line on stderr that
+-- says how far the loop is, how fast, and how long it will take.  Without a
+-- terminal there is none.
+
+local host = require "nacre.host"
+local units = require "nacre.units"
+
+local progress = {}
+
+local FIRST, AGAIN = 0.5, 0.1 -- seconds until the line, and between two
+
+-- 1234.5 -> "1.23e+03", 12.34 -> "12.3"
+local function rate(count, seconds)
+  local x = seconds > 0 and count / seconds or 0
+  if x > 0 and x < 1 then return units.seconds(1 / x) .. " each" end
+  return (x < 1e5 and x >= 100 and "%.0f/s" or "%.3g/s"):format(x)
+end
+
+local Line = {}
+Line.__index = Line
+
+function Line:text(now)
+  local parts, taken = {}, now - self.begin
+  if self.label then parts[1] = self.label end
+  if self.n then
+    parts[#parts + 1] = ("%3.0f%%"):format(100 * self.done / self.n)
+    parts[#parts + 1] = ("%d/%d"):format(self.done, self.n)
+  else
+    parts[#parts + 1] = tostring(self.done)
+  end
+  parts[#parts + 1] = rate(self.done, taken)
+  if self.n and self.done > 0 and self.done < self.n then
+    local left = taken / self.done * (self.n - self.done)
+    parts[#parts + 1] = units.seconds(left) .. " left"
+  end
+  return table.concat(parts, "  "):sub(1, host.columns() - 1)
+end
+
+-- Erases with blanks: every terminal can do that.
+function Line:write(text)
+  local pad = (" "):rep((self.shown or 0) - #text)
+  io.stderr:write("\r", text, pad, "\r")
+  self.shown = #text > 0 and #text or nil
+end
+
+function Line:tick()
+  local now = host.clock()
+  if now < self.due then return end
+  self.due = now + AGAIN
+  io.stdout:flush()
+  self:write(self:text(now))
+end
+
+-- The loop is over, or was left: by break, by an error, by Ctrl-C.
+function Line:__close()
+  if not self.shown then return end
+  self:write ""
+  local now = host.clock()
+  local parts = {self.label or nil}
+  parts[#parts + 1] = self.n and self.done < self.n and
+                      ("%d of %d"):format(self.done, self.n) or
+                      tostring(self.done)
+  io.stderr:write(("%s in %s  %s\n"):format(table.concat(parts, "  "),
+    units.seconds(now - self.begin), rate(self.done, now - self.begin)))
+end
+
+-- What nacre.progress(n, label) gives to a `for`: 1, 2, ... n, or without n
+-- with no end.
+function progress.over(n, label)
+  if n ~= nil and not math.tointeger(n) or n and n < 0 then
+    error("progress: the number of steps is an integer, not " ..
+          tostring(n), 2)
+  end
+  local line
+  if host.terminal "stderr" then
+    local now = host.clock()
+    line = setmetatable({n = n and math.tointeger(n), label = label, done = 0,
+                         begin = now, due = now + FIRST}, Line)
+  end
+  return function(_, i)
+    if line and i > 0 then
+      line.done = i
+      line:tick()
+    end
+    if not n or i < n then return i + 1 end
+  end, nil, 0, line
+end
+
+return progress

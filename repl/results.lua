@@ -1,0 +1,130 @@
+-- SPDX-License-Identifier: MIT
+--
+-- results.lua - _, __, ___ and ans.  What is small is simply there; memory
+-- above `result_keep` that nobody else holds is held weakly, so that the
+-- history of results never keeps a large tensor alive.
+
+local globals = require "nacre.globals"
+local inspect = require "nacre.inspect"
+local settings = require "nacre.settings"
+local units = require "nacre.units"
+
+local results = {}
+
+local NAMES = {"_", "__", "___"}
+
+-- The newest first.  value: what it is, in a table whose mode says how it is
+-- held; was: what to say of it when it is gone; nil is a value, too.
+local entries = {}
+
+-- A tensor that was not freed?
+local function alive(v)
+  return type(v) == "userdata" and (pcall(nacre._storage_id, v))
+end
+
+-- Calls each(tensor) for what a value holds: itself, or a table's own fields.
+local function tensors(value, each)
+  if alive(value) then return each(value) end
+  if type(value) ~= "table" then return end
+  for _, v in next, value do
+    if alive(v) then each(v) end
+  end
+end
+
+-- The bytes that a value alone keeps alive, but for the results themselves.
+local function weight(value, ours)
+  local sum, where, seen = 0, "cpu", {}
+  tensors(value, function(t)
+    local id, bytes, refs = nacre._storage_id(t)
+    if not seen[id] and refs <= (ours[id] or 1) then
+      seen[id] = true
+      sum, where = sum + bytes, tostring(t.device)
+    end
+  end)
+  return sum, where
+end
+
+-- How often each storage is looked into by results.
+local function held()
+  local ours, boxes = {}, {}
+  for _, e in ipairs(entries) do
+    tensors(e.value[1], function(t)
+      local id = nacre._storage_id(t)
+      if not boxes[t] then ours[id] = (ours[id] or 0) + 1 end
+      boxes[t] = true
+    end)
+  end
+  return ours
+end
+
+local function release(e, bytes, where)
+  local what = inspect.istensor(e.value[1]) and
+               inspect.kind(e.value[1]):match "^%S+" or "a table"
+  e.was = ("%s, %s on %s,"):format(what, units.bytes(bytes), where)
+  setmetatable(e.value, {__mode = "v"})
+end
+
+-- Looks for results that became heavy: their variable is gone, or they are.
+local function weigh()
+  local ours, limit = held(), settings.get "result_keep"
+  for _, e in ipairs(entries) do
+    local bytes, where = weight(e.value[1], ours)
+    if not e.was and bytes > limit then release(e, bytes, where) end
+  end
+end
+
+-- The value of a result that is no global, because it is held weakly.
+local function missing(name)
+  if name == "ans" then name = "_" end
+  for i, e in ipairs(entries) do
+    if NAMES[i] == name and e.was then
+      if e.value[1] ~= nil then return e.value[1] end
+      error(("%s was %s and was released (:set result_keep keeps more)")
+        :format(name, e.was), 3)
+    end
+  end
+end
+
+local function place()
+  local weak = false
+  for i, name in ipairs(NAMES) do
+    local e = entries[i]
+    weak = weak or e ~= nil and e.was ~= nil
+    rawset(_G, name, e and not e.was and e.value[1] or nil)
+    if e and not e.was and e.value[1] == false then rawset(_G, name, false) end
+  end
+  rawset(_G, "ans", rawget(_G, "_"))
+  globals.missing("results", weak and missing or nil)
+end
+
+-- Did the user take _ for himself?
+local function taken()
+  local now, first = rawget(_G, "_"), entries[1]
+  return now ~= nil and not (first and rawequal(now, first.value[1]))
+end
+
+function results.remember(value)
+  if value == nil or taken() then return end
+  table.insert(entries, 1, {value = {value}})
+  entries[#NAMES + 1] = nil
+  weigh()
+  place()
+end
+
+-- To be called between blocks: what was dropped meanwhile is seen here.
+function results.check()
+  if #entries == 0 or taken() then return end
+  weigh()
+  place()
+end
+
+function results.forget()
+  for i = #entries, 1, -1 do entries[i] = nil end
+  place()
+end
+
+function results.isname(name)
+  return name == "ans" or name:find "^___?$" ~= nil or name == "_"
+end
+
+return results

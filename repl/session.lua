@@ -1,0 +1,103 @@
+-- SPDX-License-Identifier: MIT
+--
+-- session.lua - small commands: :seed :history :clear :gc :reset :mem :dev
+-- :doctor.
+
+local host = require "nacre.host"
+local units = require "nacre.units"
+
+local session = {}
+
+local function say(...) io.stdout:write(...) end
+
+function session.seed(shell, text)
+  local n = math.tointeger(tonumber(text))
+  if not n then return shell.fail ":seed needs an integer" end
+  nacre.manual_seed(n)
+end
+
+-- The first line of an entry, its number before it.
+local function entry(i, text)
+  local line = text:match "[^\n]*"
+  say(("%5d  %s%s\n"):format(i, line, #line < #text and " ..." or ""))
+end
+
+function session.history(shell, text)
+  local list, pattern = host.history(), text:match "^/(.*)/?$"
+  if pattern then pattern = pattern:gsub("/$", "") end
+  local n = pattern and #list or math.tointeger(tonumber(text)) or
+            text == "" and 20
+  if not n then return shell.fail ":history takes a number or /pattern/" end
+  for i = math.max(1, #list - n + 1), #list do
+    if not pattern or list[i]:find(pattern) then entry(i, list[i]) end
+  end
+end
+
+-- shell.history([N or pattern]): the texts, the oldest first
+function session.callhistory(which)
+  local list, found = host.history(), {}
+  local n = math.tointeger(which)
+  for i = n and math.max(1, #list - n + 1) or 1, #list do
+    if n or not which or list[i]:find(which) then found[#found + 1] = list[i] end
+  end
+  return found
+end
+
+function session.clear()
+  if host.color "stdout" and host.terminal "stdout" then
+    say "\27[H\27[2J\27[3J"
+  end
+end
+
+function session.gc()
+  say(require "nacre.whos".released(function() end), "\n")
+end
+
+function session.reset(shell)
+  local list = shell.userglobals()
+  say(("%d variables removed, %s\n"):format(#list,
+    require "nacre.whos".released(function()
+      for _, name in ipairs(list) do rawset(_G, name, nil) end
+      shell.forget()
+    end)))
+end
+
+function session.mem()
+  local reached = require "nacre.reach".all()
+  for _, line in ipairs(require "nacre.whos".memory(reached)) do
+    say(line, "\n")
+  end
+  say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
+end
+
+-- shell.mem(): {name =, live =, peak =, cached =} for each device
+function session.callmem() return nacre._devices() end
+
+-- What there is, beside the default device.
+local function devices()
+  local cuda = nacre.cuda
+  if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
+  for i = 0, cuda.device_count() - 1 do
+    local free, total = cuda.mem_get_info(i)
+    say(("cuda:%d  %s  %s free of %s\n"):format(i, cuda.get_device_name(i),
+      units.bytes(free), units.bytes(total)))
+  end
+end
+
+function session.dev(_, name)
+  local was = nacre.get_default_device()
+  if name == "" then
+    say("default device ", was, "\n")
+    return devices()
+  end
+  nacre.set_default_device(name)
+  say(("default device %s (was %s)\n"):format(nacre.get_default_device(),
+                                              was))
+end
+
+function session.doctor()
+  io.stdout:flush()
+  host.doctor()
+end
+
+return session

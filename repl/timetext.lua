@@ -1,0 +1,235 @@
+-- SPDX-License-Identifier: MIT
+--
+-- timetext.lua - what was measured, in words: times with the digits that the
+-- samples support, rates and their share of the measured peaks, the verdict,
+-- doubts.
+
+local host = require "nacre.host"
+local inspect = require "nacre.inspect"
+local machine = require "nacre.machine"
+local stats = require "nacre.timestats"
+local units = require "nacre.units"
+
+local text = {}
+
+--
+-- Numbers
+--
+-- x in n significant digits, never in powers of ten.
+local function significant(x, n)
+  if x == 0 then return "0" end
+  x = stats.trim(x, n)
+  local decimals = n - 1 - math.floor(math.log(math.abs(x), 10) + 1e-9)
+  return ("%%.%df"):format(math.max(0, decimals)):format(x)
+end
+
+local SECONDS = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
+
+-- The unit in which x, with n digits, is between 1 and 1000.
+local function unitof(x, n)
+  x = stats.trim(x, n)
+  for _, unit in ipairs(SECONDS) do
+    if x >= unit[1] * 0.9999 then return unit end
+  end
+  return SECONDS[#SECONDS]
+end
+
+-- A time in n significant digits, 3 if that is not said.
+function text.time(x, n)
+  n = n or 3
+  if x >= 119.5 then return units.seconds(x) end
+  local unit = unitof(x, n)
+  return significant(x / unit[1], n) .. " " .. unit[2]
+end
+
+-- "100 .. 103 ms"
+function text.range(low, high, n)
+  if high >= 119.5 then return text.time(low, n) .. " .. " ..
+                               text.time(high, n) end
+  local unit = unitof(high, n)
+  return ("%s .. %s %s"):format(significant(low / unit[1], n),
+                                significant(high / unit[1], n), unit[2])
+end
+
+local SCALES = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
+
+-- 1.36e12, "FLOP/s" is "1.36 TFLOP/s"; nil where there is nothing to tell.
+-- A second number takes the same unit: "1.66".
+function text.rate(x, unit, n, other)
+  n = n or 3
+  if not (x >= 1) or x == math.huge then return nil end
+  for _, scale in ipairs(SCALES) do
+    if stats.trim(x, n) >= scale[1] * 0.9999 then
+      return significant(x / scale[1], n) .. " " .. scale[2] .. unit,
+             other and significant(other / scale[1], 3)
+    end
+  end
+end
+
+-- A part, in percent.
+function text.percent(part, n)
+  part = 100 * part
+  if part < 1 then return "<1%" end
+  return ("%.0f%%"):format(n == 1 and stats.trim(part, 1) or part)
+end
+
+function text.digits(r)
+  return r.samples and stats.digits(r.median, r.q3 - r.q1) or 3
+end
+
+--
+-- What was reached of what the machine can
+--
+-- `r` has the counters of a run and device, dtype; `peak` what was measured
+-- there (see peak.lua), or nil.  Gives flops and bytes in a second, their
+-- shares and the verdict.
+function text.reached(r, seconds, peak)
+  local o = {flops = r.flops / seconds, bytes = r.bytes / seconds}
+  if r.emulated or not peak then return o end
+  local top = r.dtype and peak.gemm and peak.gemm[r.dtype]
+  o.topflops, o.topbytes = top, peak.bandwidth
+  o.compute = top and r.flops > 0 and o.flops / top or nil
+  o.memory = peak.bandwidth and r.bytes > 0 and o.bytes / peak.bandwidth or nil
+  local each = r.operations > 0 and
+               (r.devicetime or seconds) / r.operations or nil
+  if each then o.verdict = stats.verdict(o, each, peak.latency) end
+  return o
+end
+
+-- Is it a matter of bytes rather than of arithmetic?
+function text.moves(o) return o.flops < o.bytes end
+
+-- What limits it, or would: {rate, unit, share, peak}.  `moves` says which of
+-- the two is to be told, whatever limits.
+function text.limit(o, moves)
+  if moves == nil then
+    moves = text.moves(o)
+    if o.memory and o.compute then moves = o.memory > o.compute end
+  end
+  if moves then return {o.bytes, "B/s", o.memory, o.topbytes} end
+  return {o.flops, "FLOP/s", o.compute, o.topflops}
+end
+
+-- More than the memory gives came out of a cache.
+function text.cached(o)
+  return o.memory and o.memory > 1.1 and "from a cache" or nil
+end
+
+--
+-- Where
+--
+function text.place(r)
+  if r.device == "cpu" then
+    return ("cpu, %d thread%s"):format(r.threads, r.threads == 1 and "" or "s")
+  end
+  return r.device .. (r.emulated and " (emulated: not a GPU)" or "")
+end
+
+local PRODUCTS = {mm = true, matmul = true, bmm = true, dot = true, mv = true,
+                  addmm = true}
+
+local function shapeof(t)
+  return ("%s[%s]"):format(t.dtype, table.concat(t:size(), "x"))
+end
+
+-- The operands as the text names them: "float32[2x3] x float32[3x4]".
+function text.operands(source, env)
+  local tokens = require "nacre.lexer".tokens(source)
+  local names, product, seen = {}, false, {}
+  for i, token in ipairs(tokens) do
+    local last, next = (tokens[i - 1] or {}).text, (tokens[i + 1] or {}).text
+    local field = last == "." or last == ":"
+    product = product or field and PRODUCTS[token.text] or false
+    if token.kind == "name" and not field and next ~= "=" and
+       inspect.istensor(env[token.text]) then
+      names[#names + 1] = token.text
+    end
+  end
+  local tensors = {}
+  for _, name in ipairs(names) do
+    if (product or not seen[name]) and #tensors < 4 then
+      tensors[#tensors + 1] = shapeof(env[name])
+    end
+    seen[name] = true
+  end
+  return table.concat(tensors, product and " x " or ", ")
+end
+
+--
+-- Samples
+--
+local BINS = 12
+
+-- How the samples lie between the least and the most; a few that took far
+-- longer than the rest are only named.
+function text.histogram(r)
+  local sorted, bins = stats.sorted(r.samples), {}
+  local low, high = r.min, stats.quantile(sorted, 0.98)
+  if r.max < 2 * high then high = r.max end
+  if #sorted < 5 or high <= low then return nil end
+  for i = 1, BINS do bins[i] = 0 end
+  for _, x in ipairs(sorted) do
+    local i = math.floor((x - low) / (high - low) * BINS) + 1
+    bins[math.min(i, BINS)] = bins[math.min(i, BINS)] + 1
+  end
+  local line = host.utf8() and require "nacre.display".sparkline(bins) or
+               text.ramp(bins)
+  local far = high < r.max and "   the longest " .. text.time(r.max) or ""
+  return ("%s %s %s%s"):format(significant(low / unitof(high, 3)[1], 3), line,
+                               text.time(high), far)
+end
+
+local RAMP = "_.:-=+*#%@"
+
+function text.ramp(bins)
+  local top, list = math.max(table.unpack(bins)), {}
+  for i, n in ipairs(bins) do
+    local level = n == 0 and 1 or 2 + (n * (#RAMP - 2)) // top
+    list[i] = RAMP:sub(level, level)
+  end
+  return table.concat(list)
+end
+
+-- "10 runs", "50 x 10000 runs"
+function text.runs(r)
+  if r.n == 1 then return ("%d runs"):format(#r.samples) end
+  return ("%d x %d runs"):format(#r.samples, r.n)
+end
+
+-- Why the figures are not as good as they look; a list, maybe empty.
+function text.doubts(r)
+  local list = {}
+  local spread = (r.q3 - r.q1) / r.median
+  if spread > 0.1 then
+    list[1] = ("middle half is %.0f%% of the median"):format(100 * spread)
+  end
+  if r.half and math.abs(r.half) > 0.05 then
+    list[#list + 1] = ("the second half took %.0f%% %s than the first " ..
+      "(clock or thermal drift)"):format(100 * math.abs(r.half),
+      r.half > 0 and "longer" or "less")
+  end
+  if r.clockdrop then list[#list + 1] = r.clockdrop end
+  if r.load and r.load > machine.processors then
+    list[#list + 1] = ("load average is %.1f on %d core%s"):format(r.load,
+      machine.processors, machine.processors == 1 and "" or "s")
+  end
+  return list, spread
+end
+
+-- The same in a line, or nil.
+function text.warning(r)
+  local list, spread = text.doubts(r)
+  if #list == 0 then return nil end
+  local digit = spread > 1 and "any" or spread > 0.1 and "the second" or
+                "the third"
+  return ("%s: do not trust %s digit"):format(table.concat(list, ", "), digit)
+end
+
+-- About as fast as an empty loop: there is nothing to be told.
+function text.nothing(r)
+  if r.operations > 0 then return false end
+  local kind = r.text and "text" or "function"
+  return r.median < 2 * require "nacre.timing".empty(kind) + 2e-9
+end
+
+return text

@@ -1,0 +1,361 @@
+-- SPDX-License-Identifier: MIT
+--
+-- timing.lua - runs a piece of Lua many times and notes what that took.  The
+-- devices are waited for within each sample, the collector works between
+-- them.
+--
+--   timing.prepare(what, env) -> a subject: `what` is a text or a function
+--   timing.measure(subject, options) -> a result, see below
+--
+-- A result has median, min, max, q1, q3 (seconds of one run), samples (those
+-- seconds, in their order), n (runs in a sample), flops, bytes, operations,
+-- allocated, copied_in and copied_out (of one run), device, dtype, threads,
+-- emulated, load, seconds (the whole took), first and opening (seconds of the
+-- very first run, and how much of them went into opening libraries).
+
+local errors = require "nacre.errors"
+local lexer = require "nacre.lexer"
+local machine = require "nacre.machine"
+local stats = require "nacre.timestats"
+
+local nacre = package.loaded.nacre
+local clock, synchronize = nacre.clock, nacre.synchronize
+
+local timing = {}
+
+local function nothing() end
+
+local LEAST = 50e-6           -- seconds of a sample, not less
+local FEWEST, MOST = 7, 1000  -- samples
+local USUAL = 100             -- samples, where runs are short
+local GARBAGE = 4 << 20       -- bytes that a sample may leave, about
+local HEAP = 64 << 20         -- then it is collected whatever that costs
+
+--
+-- What is run
+--
+-- The names in a text that stand for something now, each once, in order.
+local function named(text, env)
+  local list, seen, last = {}, {}, nil
+  for _, token in ipairs(lexer.tokens(text)) do
+    local field = last and (last.text == "." or last.text == ":")
+    if token.kind == "name" and not field and not seen[token.text] and
+       env[token.text] ~= nil then
+      seen[token.text] = true
+      list[#list + 1] = token.text
+    end
+    last = token
+  end
+  return list
+end
+timing.named = named
+
+-- Globals of a text's own: what it assigns does not touch the session, and
+-- what it reads lies in one table, as in the session.
+function timing.environment(texts, base)
+  base = base or _G
+  local env = setmetatable({}, {__index = base})
+  for _, text in ipairs(texts) do
+    for _, name in ipairs(named(text, base)) do env[name] = base[name] end
+  end
+  return env
+end
+
+local JUMPS = {["return"] = true, ["break"] = true, ["goto"] = true}
+
+local function jumps(text)
+  for _, token in ipairs(lexer.tokens(text)) do
+    if JUMPS[token.text] then return true end
+  end
+  return false
+end
+
+local function chunk(source, text, env)
+  local f, message = load(source, "=stdin", "t", env)
+  if f then errors.remember(f, text) end
+  return f, message
+end
+
+-- A text that compiles; nil and Lua's message if it does not.
+local LOOP = "local __n, __clock, __ready = ... local __t = __clock() " ..
+             "for __i = 1, __n do %s\n end __ready() return __clock() - __t"
+local CALLS = "local __f = function() %s\n end "
+
+local function textsubject(text, env)
+  local s = {text = text, env = env}
+  local wrong
+  s.once = chunk("return " .. text .. "\n", text, env)
+  if s.once then
+    s.loop = chunk(LOOP:format("local __r = " .. text), text, env)
+    return s
+  end
+  s.once, wrong = chunk(text, text, env)
+  if not s.once then return nil, wrong end
+  if jumps(text) then
+    s.loop = chunk(CALLS:format(text) .. LOOP:format("__f()"), text, env)
+  else
+    s.loop = chunk(LOOP:format(text), text, env)
+  end
+  return s
+end
+
+local function functionsubject(f)
+  local function loop(n, now, ready)
+    local start = now()
+    for _ = 1, n do f() end
+    ready()
+    return now() - start
+  end
+  return {once = f, loop = loop}
+end
+
+function timing.prepare(what, env)
+  if type(what) == "string" then
+    return textsubject(what, env or timing.environment {what})
+  end
+  return functionsubject(what)
+end
+
+-- Seconds that an empty run takes, of a text or of a function: what is hardly
+-- longer than that says nothing.
+local empty = {}
+
+function timing.empty(kind)
+  if empty[kind] then return empty[kind] end
+  local s = timing.prepare(kind == "text" and "do end" or nothing, {})
+  local least = math.huge
+  for _ = 1, 5 do
+    least = math.min(least, s.loop(20000, clock, nothing) / 20000)
+  end
+  empty[kind] = least
+  return least
+end
+
+--
+-- Counters
+--
+local FIELDS = {"flops", "bytes", "operations", "allocated", "opening",
+                "uses", "copied_in", "copied_out"}
+
+-- What the counters gained since those in `before`, for one of `runs`.
+local function gained(before, runs)
+  local now, r = {machine.counters()}, {}
+  for i, name in ipairs(FIELDS) do
+    local v = (now[i] - before[i]) / runs
+    r[name] = math.tointeger(v) or v
+  end
+  return r
+end
+
+function timing.counters() return {machine.counters()} end
+timing.gained = gained
+
+local function istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+timing.istensor = istensor
+
+-- The device that worked, and the dtype of its floats, from what the counters
+-- and the tensors in sight say.
+function timing.place(counted, tensors)
+  local device, dtype
+  for _, t in ipairs(tensors) do
+    local name = tostring(t.device)
+    if name ~= "cpu" then device = device or name end
+    dtype = dtype or t.dtype:find "float" and t.dtype
+  end
+  if counted.uses == 0 then device = "cpu" end
+  device = device or "cuda:" .. nacre.cuda.current_device()
+  return device, dtype
+end
+
+local function tensorsof(results, s)
+  local list = {}
+  for i = 1, results.n do
+    if istensor(results[i]) then list[#list + 1] = results[i] end
+  end
+  if s.text then
+    for _, name in ipairs(named(s.text, s.env)) do
+      if istensor(s.env[name]) then list[#list + 1] = s.env[name] end
+    end
+  end
+  return list
+end
+
+--
+-- The collector
+--
+-- Releases what is garbage, also while the collector is stopped; gives the
+-- seconds that took.
+local function collect()
+  local start = clock()
+  nacre.scope(nothing)
+  return clock() - start
+end
+
+-- Stopped as long as the variable that takes this lives.
+local function stopped()
+  local running = collectgarbage "isrunning"
+  collectgarbage "stop"
+  return setmetatable({}, {__close = function()
+    if running then collectgarbage "restart" end
+  end})
+end
+
+-- Between samples: unless that takes longer than they do and there is room.
+local function tidy(s, seconds)
+  s.left = (s.left or 0) + s.garbage * s.n
+  if s.left < HEAP and (s.collecting or 0) > 2 * seconds then return end
+  s.collecting, s.left = collect(), 0
+end
+
+--
+-- Cold caches: what is larger than the largest of them is written
+--
+local function flusher(device)
+  local bytes = 2 * machine.cache()
+  if device ~= "cpu" then
+    local l2 = nacre.cuda.get_device_properties(device).L2_cache_size
+    bytes = math.max(4 * l2, 16 << 20)
+  end
+  local t = nacre.zeros(bytes // 4, {dtype = "float32", device = device})
+  return function()
+    t:add_(1)
+    synchronize()
+  end
+end
+
+--
+-- The protocol
+--
+-- The very first run, alone: its counters, its results, what it opened.
+local function first(s)
+  synchronize()
+  local before, start = timing.counters(), clock()
+  local results = table.pack(s.once())
+  synchronize()
+  s.first = clock() - start
+  s.counted = gained(before, 1)
+  s.opening = s.counted.opening * 1e-9
+  s.tensors = tensorsof(results, s)
+  s.device, s.dtype = timing.place(s.counted, s.tensors)
+end
+
+-- Until two runs agree within 10 % or 0.2 s are over; finds how many runs
+-- take LEAST.  Gives the seconds of one.
+local function warm(s, once)
+  local start, n, last = clock(), 1, nil
+  while true do
+    local seconds = s.loop(n, clock, synchronize)
+    local each = seconds / n
+    if seconds < LEAST then
+      local more = LEAST * 1.2 / math.max(seconds, 1e-9)
+      n = math.ceil(n * math.max(2, math.min(10, more)))
+    elseif once or last and math.abs(each / last - 1) < 0.1 or
+           clock() - start > 0.2 then
+      return each
+    else
+      last = each
+    end
+  end
+end
+
+-- How many runs make a sample.
+local function inner(s, each, budget)
+  local least = math.ceil(LEAST / each)
+  local most = math.max(least, s.garbage > 0 and GARBAGE // s.garbage or 1e9)
+  local n = stats.round(math.max(LEAST, budget / USUAL) / each)
+  if n > most then n = stats.round((most + 1) / 2) end
+  return math.max(1, n > 1 and n or least)
+end
+
+-- What a run leaves behind, in bytes.
+local function garbage(s)
+  local before, lua = timing.counters(), collectgarbage "count"
+  s.loop(1, clock, synchronize)
+  s.counted = gained(before, 1)
+  return s.counted.allocated + 1024 * math.max(0, collectgarbage "count" - lua)
+end
+
+-- Nothing was run before: then the first sample is the first run.
+local function fresh(s)
+  local before, lua = timing.counters(), collectgarbage "count"
+  local seconds = s.loop(1, clock, synchronize)
+  s.first = seconds
+  s.counted = gained(before, 1)
+  s.opening = s.counted.opening * 1e-9
+  s.garbage = s.counted.allocated +
+              1024 * math.max(0, collectgarbage "count" - lua)
+  s.tensors = tensorsof({n = 0}, s)
+  s.device, s.dtype = timing.place(s.counted, s.tensors)
+  if seconds >= LEAST then s.samples[1] = seconds end
+end
+
+local function ready(s, o)
+  s.samples, s.spent = {}, 0
+  if o.warmup == false then
+    fresh(s)
+  else
+    first(s)
+    s.garbage = garbage(s)
+  end
+  local each = warm(s, o.warmup == false)
+  s.n = o.cold and 1 or o.n or inner(s, each, o.budget)
+  s.flush = o.cold and flusher(s.device)
+  collect()
+end
+
+local function sample(s)
+  local start = clock()
+  if s.flush then s.flush() end
+  local seconds = s.loop(s.n, clock, synchronize)
+  s.samples[#s.samples + 1] = seconds / s.n
+  tidy(s, seconds)
+  s.spent = s.spent + clock() - start
+end
+
+local function finished(s, o)
+  if #s.samples >= (o.samples or MOST) then return true end
+  return #s.samples >= (o.fewest or FEWEST) and s.spent >= o.budget
+end
+
+local function result(s, seconds)
+  local r = stats.summary(s.samples)
+  r.samples, r.n, r.seconds = s.samples, s.n, seconds
+  for name, v in pairs(s.counted) do r[name] = v end
+  r.first, r.opening = s.first, s.opening
+  r.device, r.dtype = s.device, s.dtype
+  r.threads, r.load = nacre.get_num_threads(), machine.load()
+  r.cold = s.flush and true or nil
+  local _, emulated = machine.accelerator()
+  r.emulated = r.device ~= "cpu" and emulated or nil
+  return r
+end
+
+-- The results of several subjects, which take turns, so that a drift of the
+-- clock is no difference between them.  Options: budget (seconds for each, 1),
+-- warmup, cold, n (runs in a sample), samples (at most), fewest (at least).
+function timing.together(subjects, options)
+  local o = setmetatable({budget = options and options.budget or 1},
+                         {__index = options})
+  local start, results, working = clock(), {}, true
+  local _ <close> = stopped()
+  for _, s in ipairs(subjects) do ready(s, o) end
+  while working do
+    working = false
+    for _, s in ipairs(subjects) do
+      if not finished(s, o) then
+        sample(s)
+        working = true
+      end
+    end
+  end
+  for i, s in ipairs(subjects) do results[i] = result(s, clock() - start) end
+  return results
+end
+
+function timing.measure(subject, options)
+  return timing.together({subject}, options)[1]
+end
+
+return timing
