@@ -2,7 +2,8 @@
 # our packages. Included by the top-level CMakeLists.txt.
 #
 #   cmake --install BUILD --prefix DIR
-#     DIR/bin/nacre, DIR/lib/nacre/libnacre_cuda*.so
+#     DIR/bin/nacre, DIR/lib/nacre/libnacre_cuda*.so, the manual page and
+#     completions under DIR/share
 #   cmake --install BUILD --prefix DIR --component bundle
 #     DIR/lib      the shared libraries they need that a machine may lack
 #     DIR/scripts  DIR/tests
@@ -19,18 +20,30 @@ foreach(plugin nacre_cuda nacre_cuda_emulated)
   endif()
 endforeach()
 
-# The C library and the compiler's are everywhere; a BLAS is opened by name.
-set(BUNDLE_BLAS "")
+install(FILES ${CMAKE_SOURCE_DIR}/docs/nacre.1
+  DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/nacre.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME nacre)
+install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/_nacre
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+
+# The C library and the compiler's are everywhere; a BLAS and libpng are opened
+# by name.
+set(BUNDLE_OPENED "")
 find_library(NACRE_BUNDLE_BLAS NAMES libopenblas.so.0)
-if(NACRE_BUNDLE_BLAS)
-  set(BUNDLE_BLAS ${NACRE_BUNDLE_BLAS})
-endif()
+find_library(NACRE_BUNDLE_PNG NAMES libpng16.so.16)
+foreach(library ${NACRE_BUNDLE_BLAS} ${NACRE_BUNDLE_PNG})
+  if(library)
+    list(APPEND BUNDLE_OPENED ${library})
+  endif()
+endforeach()
 install(CODE "
   set(BUNDLE_PROGRAM \"$<TARGET_FILE:nacre>\")
-  set(BUNDLE_BLAS \"${BUNDLE_BLAS}\")" COMPONENT bundle EXCLUDE_FROM_ALL)
+  set(BUNDLE_OPENED \"${BUNDLE_OPENED}\")" COMPONENT bundle EXCLUDE_FROM_ALL)
 install(CODE [[
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${BUNDLE_PROGRAM}
-    LIBRARIES ${BUNDLE_BLAS}
+    LIBRARIES ${BUNDLE_OPENED}
     RESOLVED_DEPENDENCIES_VAR needed
     UNRESOLVED_DEPENDENCIES_VAR missing
     PRE_EXCLUDE_REGEXES "^ld-linux"
@@ -38,7 +51,7 @@ install(CODE [[
   if(missing)
     message(FATAL_ERROR "libraries are missing: ${missing}")
   endif()
-  foreach(library ${needed} ${BUNDLE_BLAS})
+  foreach(library ${needed} ${BUNDLE_OPENED})
     get_filename_component(name ${library} NAME)
     get_filename_component(real ${library} REALPATH)
     get_filename_component(realname ${real} NAME)

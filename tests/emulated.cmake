@@ -40,10 +40,18 @@ set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 
 # ---- what the CPU is tested with, where new tensors go to the device
 set(on_device ops layouts folds promotion torch_rules reduce args create view
-  index random npy display errors grad_rows grad_families)
+  index random npy display errors grad_rows grad_families scan sort)
 if(NOT NACRE_EMULATION_FLAVOUR STREQUAL "check") # minutes each, where judged
   list(APPEND on_device matmul boundary oom)
 endif()
 foreach(name ${on_device})
   add_emulated_test(${name}_emulated "" --device cuda:0 ${TESTS}/${name}.lua)
 endforeach()
+
+# ---- at a terminal
+if(PYTHON_PEXPECT)
+  add_nacre_test(terminal_cuda emulated ${PYTHON_PEXPECT}
+    ${TESTS}/shell/test_cuda.py $<TARGET_FILE:nacre>)
+  set_tests_properties(terminal_cuda PROPERTIES RUN_SERIAL ON
+    ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+endif()

@@ -32,6 +32,11 @@ return function(case, x, method, list, all)
   both("index_add", { 1, at(3, 1, 3), "other" }, x(3, 2), x(3, 2))
   both("index_add", { 1, at(2), "other", { alpha = 3 } }, x(3, 2), x(1, 2))
   both("index_copy", { 2, at(3, 1), "other" }, x(2, 3), x(2, 2))
+  for _, how in ipairs { "prod", "mean", "amax", "amin" } do
+    both("index_reduce", { 1, at(3, 1, 3), "other", how }, x(3, 2), x(3, 2))
+    both("index_reduce", { 2, at(2), "other", how, { include_self = false } },
+         x(2, 3), x(2, 1))
+  end
   both("index_fill", { 2, at(3, 1), 4 }, x(2, 3))
   both("index_put", { { at(1, 2), at(2, 2) }, "other" }, x(2, 3), x(2))
   both("index_put", { { at(1, 1) }, "other", true }, x(2, 3), x(3))

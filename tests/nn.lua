@@ -180,5 +180,15 @@ end, g(2, 3))
 grads("binary_cross_entropy_with_logits", function(a)
   return F.binary_cross_entropy_with_logits(a, nacre.full({ 3 }, 0.3, { dtype = "float64" }))
 end, g(3))
+grads("binary_cross_entropy", F.binary_cross_entropy,
+      g(3):detach():sigmoid():requires_grad_(), g(3))
+do                                        -- finite where the logarithm is not
+  local p = t({ 0.0, 1, 0.5 }, { requires_grad = true })
+  F.binary_cross_entropy(p, t{ 1.0, 0, 1 }, { reduction = "sum" }):backward()
+  assert(p.grad:allclose(t{ -1e12, 1e12, -2.0 }))
+end
+grads("conv3d", function(a, k, c)
+  return F.conv3d(a, k, c, { 1, 2, 1 }, { 1, 0, 1 }, { 2, 1, 1 })
+end, g(1, 2, 3, 3, 2), g(2, 2, 2, 2, 2), g(2))
 grads("huber_loss", F.huber_loss, g(4), g(4))
 print("nn: passed")

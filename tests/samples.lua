@@ -30,6 +30,9 @@ local samples = {
   index_add = function(t) return { t, 1, int { 2, 1 }, t:clone() } end,
   index_copy = function(t) return { t, 1, int { 2, 1 }, t:clone() } end,
   index_fill = function(t) return { t, 1, int { 2 }, 7 } end,
+  index_reduce = function(t)
+    return { t, 1, int { 2, 1 }, t:clone(), "prod" }
+  end,
   index_put = function(t) return { t, { int { 2, 1 } }, t:clone() } end,
   gather = function(t) return { t, 1, places() } end,
   take_along_dim = function(t) return { t, places(), 1 } end,
@@ -86,7 +89,7 @@ samples._conv_weight = conv(1, 1)
 
 -- what writes in place takes the same
 for _, name in ipairs { "index_add", "index_copy", "index_fill", "index_put",
-                        "scatter", "scatter_add", "scatter_reduce", "put",
+                        "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put",
                         "masked_fill", "masked_scatter" } do
   samples[name .. "_"] = samples[name]
 end

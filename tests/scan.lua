@@ -104,4 +104,28 @@ if pcall(function() return nacre.ones(1):requires_grad_() end) then
   is(grad(function(t) return t:cummax(1):sum() end, { 1.0, 3, 2, 4 }),
      "{1.0,2.0,0.0,1.0}")
 end
+
+-- ---- gradients of gradients, where dividing or exp would fail
+
+do
+  local function x(v)
+    return T(v, { dtype = "float64", requires_grad = true })
+  end
+  for _, v in ipairs { { { 2.0, 0, 3 }, { 0, 0, 2 }, { 1.5, 2, -1 } },
+                       { { 0, 1.0, 2 }, { 3, 0, 4 }, { 1, 2, 0 } } } do
+    for _, dim in ipairs { 1, 2, { 1, 2 } } do
+      C.grads("prod", function(t) return t:prod { dim = dim } end, x(v))
+    end
+    C.grads("cumprod", function(t) return t:cumprod(1) end, x(v))
+    C.grads("cumprod", function(t) return t:cumprod(-1) end, x(v))
+  end
+  local logs = function(t) return t:logcumsumexp(-1) end
+  C.grads("logcumsumexp", logs, x { 0.1, -2, 3 })
+  C.grads("logcumsumexp", logs, x { { -800.0, 0.1, 800 }, { 1, 2, 3 } })
+  for _, again in ipairs { true, false } do
+    local t = T({ -inf, 1.0, 2000 }, { requires_grad = true })
+    is(nacre.autograd.grad(logs(t):sum(), { t }, { create_graph = again })
+       :detach(), "{0.0,1.0,1.0}")
+  end
+end
 print("scan: passed")

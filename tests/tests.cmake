@@ -13,9 +13,9 @@ endfunction()
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
     index pick shape matmul random distribution npy display errors grad_rows
-    grad_families
+    grad_families timestats timing
     einsum linalg nn
-    sort scan special)
+    dry watch sort scan special png equivalents indices aliasing)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name boundary oom autograd collect)
@@ -31,6 +31,11 @@ endforeach()
 add_nacre_test(sessions quick $<TARGET_FILE:nacre> --test ${TESTS}/nacre)
 add_nacre_test(documentation quick $<TARGET_FILE:nacre> --test
   ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs)
+
+# ---- the reference: its examples, and that it is whole and current
+add_nacre_test(reference_examples quick $<TARGET_FILE:nacre> --test
+  ${CMAKE_SOURCE_DIR}/repl/reference)
+add_nacre_test(reference quick $<TARGET_FILE:nacre> ${TESTS}/reference.lua)
 
 # The loops of lesser machines, and products without a BLAS.
 foreach(level v2 v3)
@@ -67,24 +72,41 @@ if(PYTHON)
     $<TARGET_FILE:nacre>)
   add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(what_is_written quick ${PYTHON} ${TESTS}/documentation.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(interrupt slow ${PYTHON} ${TESTS}/test_interrupt.py
     $<TARGET_FILE:nacre>)
   set_tests_properties(interrupt PROPERTIES RUN_SERIAL ON) # sends signals
 endif()
 if(PYTHON_NUMPY)
-  foreach(name diff_numpy npy_numpy)
+  foreach(name diff_numpy npy_numpy equivalents_numpy)
     add_nacre_test(${name} slow ${PYTHON_NUMPY} ${TESTS}/${name}.py
       $<TARGET_FILE:nacre>)
   endforeach()
 endif()
 if(PYTHON_TORCH)
+  add_nacre_test(diff_torch slow ${PYTHON_TORCH} ${TESTS}/diff_torch.py
+    $<TARGET_FILE:nacre> --seed 1 --cases 1500)
   add_nacre_test(autograd_torch slow ${PYTHON_TORCH}
     ${TESTS}/autograd_torch.py $<TARGET_FILE:nacre>)
 endif()
 if(PYTHON_PEXPECT)
-  add_nacre_test(shell_terminal slow ${PYTHON_PEXPECT}
-    ${TESTS}/shell/test_shell.py $<TARGET_FILE:nacre>)
-  set_tests_properties(shell_terminal PROPERTIES RUN_SERIAL ON) # keys in time
+  add_nacre_test(pictures_terminal slow ${PYTHON_PEXPECT}
+    ${TESTS}/shell/pictures.py $<TARGET_FILE:nacre>)
+  foreach(name shell signals history commands keys completion debug)
+    add_nacre_test(terminal_${name} slow ${PYTHON_PEXPECT}
+      ${TESTS}/shell/test_${name}.py $<TARGET_FILE:nacre>)
+    set_tests_properties(terminal_${name} PROPERTIES RUN_SERIAL ON # keys in time
+      ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+  endforeach()
+  add_nacre_test(terminal_budgets slow ${PYTHON_PEXPECT}
+    ${TESTS}/shell/budgets.py $<TARGET_FILE:nacre>)
+  set_tests_properties(terminal_budgets PROPERTIES RUN_SERIAL ON
+    ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+  add_nacre_test(terminal_sigints slow ${PYTHON_PEXPECT}
+    ${TESTS}/shell/sigints.py $<TARGET_FILE:nacre>)
+  set_tests_properties(terminal_sigints PROPERTIES RUN_SERIAL ON
+    ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 endif()
 
 # ---- the sources
@@ -110,6 +132,13 @@ else()
   message(STATUS "cmocka was not found (Debian: libcmocka-dev): the unit "
     "tests in C are left out")
 endif()
+
+# ---- the program in docs/guide/embedding.md
+add_executable(embedding_example ${CMAKE_SOURCE_DIR}/docs/guide/embedding.c)
+target_link_libraries(embedding_example PRIVATE nacre_bindings)
+add_nacre_test(embedding_example quick embedding_example)
+set_tests_properties(embedding_example PROPERTIES
+  PASS_REGULAR_EXPRESSION "^30\n3\n$")
 
 # ---- the CUDA plug-in, in C
 include(${TESTS}/cuda.cmake)

@@ -68,6 +68,22 @@ def index_add(r):
 
 
 @operation()
+def index_reduce(r):
+    got = sliced(r, NUMBERS)
+    if got is None:
+        return None
+    x, d, e, index, shape = got
+    source = r.tensor(str(x.dtype)[6:], shape)
+    how = r.choice(["prod", "mean", "amax", "amin"])
+    own = r.flag()
+    return Case(f'a:index_reduce({e}, b + 1, c, "{how}", '
+                f"{{ include_self = {lua(own)} }})", [x, index, source],
+                lambda a, b, c: a.index_reduce(d, b.long(), c, how,
+                                               include_self=own),
+                times=64, norm=True)
+
+
+@operation()
 def index_copy(r):
     got = sliced(r, ALL, distinct=True)
     if got is None:

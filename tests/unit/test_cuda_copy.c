@@ -178,7 +178,7 @@ static void test_interrupt(void **state) {
   ok(d->copy(d, y, x, MOST, d, 0));
   nc_interrupted = 1;
   assert_int_equal(d->synchronize(d), NC_EINTR);
-  says("interrupted");
+  says("is still running");
   assert_int_equal(d->tohost(d, b, y, MOST, 0), NC_EINTR);
   assert_int_equal(d->tohost(d, b, y, 10, 0), NC_EINTR);
   nc_interrupted = 0;

@@ -3,129 +3,7 @@
 ** test_cuda_leaves.c - what a CUDA device does beside rows and products,
 ** against the CPU's own functions: random shapes, layouts and types.
 */
-#include "cudadevice.h"
-
-#include <math.h>
-
-#undef nc_hint                /* the core's again */
-#undef nc_fail
-#undef nc_release
-#undef nc_dense
-#undef nc_cast
-
-static int64_t held;          /* by the device before a test */
-
-static const DType floats[] = { DT_f32, DT_f16, DT_bf16, DT_f64 };
-static const DType wholes[] = { DT_b8,  DT_u8,  DT_i8,   DT_i16, DT_i32,
-                                DT_i64, DT_f16, DT_bf16, DT_f32, DT_f64 };
-#define COUNT(list) ((int64_t)(sizeof list / sizeof *list))
-#define ANYOF(list) list[below(COUNT(list))]
-
-/*
-** Tensors on both sides
-*/
-typedef struct Twin {
-  Tensor *cpu, *gpu;
-} Twin;
-
-static void put(Tensor *t, int64_t i, double v) {
-  Tensor e = *t;
-  e.nd = 0;
-  e.offset += i;
-  e.refs = 1;
-  ok(nc_fill(&e, nc_category(t->dtype) == NC_FLOAT ? nc_float(v)
-                                                   : nc_int((int64_t)v)));
-}
-
-static double get(const Tensor *t, int64_t i) {
-  Scalar v;
-  ok(nc_read(&v, t, t->offset + i));
-  return nc_tofloat(v);
-}
-
-/* The gpu's twin of a dense tensor of the CPU. */
-static Tensor *twin(Tensor *t) {
-  Tensor *g;
-  ok(nc_new(&g, d, t->dtype, t->nd, t->size));
-  ok(d->copy(d, nc_data(g), nc_data(t), nc_numel(t) * nc_dtypesize(t->dtype),
-             &nc_cpu, 0));
-  return g;
-}
-
-/* n elements; many are equal, some (one in `odd') infinite or nan. */
-static Twin vector(DType type, int64_t n, int odd) {
-  static const double strange[] = { INFINITY, -INFINITY, NAN, 0, -0.0 };
-  Twin t;
-  ok(nc_new(&t.cpu, &nc_cpu, type, 1, &n));
-  for (int64_t i = 0; i < n; i++) {
-    double v = (double)(below(2001) - 1000) / 64;
-    if (type == DT_b8) v = (double)below(2);
-    else if (nc_category(type) != NC_FLOAT) v = (double)below(100);
-    else if (odd && below(odd) == 0) v = ANYOF(strange);
-    put(t.cpu, i, v);
-  }
-  t.gpu = twin(t.cpu);
-  return t;
-}
-
-static void drop(Twin t) {
-  nc_release(t.cpu);
-  nc_release(t.gpu);
-}
-
-/* Sees both as nd dimensions; each element lies inside if the sizes do. */
-static void shape(Twin t, int nd, const int64_t size[], const int64_t step[],
-                  int64_t offset) {
-  Tensor *both[2] = { t.cpu, t.gpu };
-  for (int i = 0; i < 2; i++) {
-    both[i]->nd = nd;
-    both[i]->offset = offset;
-    for (int k = 0; k < nd; k++) {
-      both[i]->size[k] = size[k];
-      both[i]->step[k] = step[k];
-    }
-  }
-}
-
-/* A tensor of random layout: permuted, sliced, repeated. */
-static Twin tensor(DType type, int nd, const int64_t size[], int odd) {
-  int64_t step[NC_MAXDIM], n = 1;
-  int order[NC_MAXDIM], offset = (int)below(4);
-  const int permute = below(3) == 0;
-  for (int i = 0; i < nd; i++) order[i] = nd - 1 - i;
-  for (int i = 0; permute && i < nd; i++) {
-    const int j = (int)below(nd), k = order[i];
-    order[i] = order[j];
-    order[j] = k;
-  }
-  for (int i = 0; i < nd; i++) {
-    const int64_t gaps = below(6) ? 1 : 1 + below(2);
-    step[order[i]] = below(20) ? n * gaps : 0;
-    if (step[order[i]]) n *= gaps * (size[order[i]] ? size[order[i]] : 1);
-  }
-  Twin t = vector(type, n + offset, odd);
-  shape(t, nd, size, step, below(2) ? offset : 0);
-  return t;
-}
-
-/* The result g of the device must be that of the CPU; differences up to
-   `most' times the size of a number, or of `unit'. */
-static void same(const Tensor *c, const Tensor *g, double most, double unit) {
-  Tensor *back;
-  const int64_t n = nc_numel(c);
-  assert_int_equal(nc_numel(g), n);
-  ok(nc_new(&back, &nc_cpu, c->dtype, 1, &n));
-  ok(d->tohost(d, nc_data(back), nc_data(g), n * nc_dtypesize(c->dtype), 0));
-  for (int64_t i = 0; i < n; i++) {
-    const double a = get(c, i), b = get(back, i);
-    const double size = fabs(a) > unit ? fabs(a) : unit;
-    if (a == b || (isnan(a) && isnan(b))) continue;
-    if (fabs(a - b) <= most * size) continue;
-    fail_msg("%s element %d of %d: %.17g is to be %.17g",
-             nc_dtypename(c->dtype), (int)i, (int)n, b, a);
-  }
-  nc_release(back);
-}
+#include "cudatwin.h"
 
 static double accuracy(DType t) {
   return t == DT_f64 ? 1e-13 : t == DT_f32 ? 1e-5 : t == DT_f16 ? 1e-3 : 8e-3;
@@ -156,7 +34,8 @@ static void bothlines(LineCall *c, LineCall *g, Twin x, DType type, int nd,
     ok(nc_new(&c->y, &nc_cpu, type, nd, size));
     ok(nc_new(&g->y, d, type, nd, size));
   }
-  if (c->op == LINE_LARGEST || c->op == LINE_SMALLEST) {
+  if (c->op == LINE_LARGEST || c->op == LINE_SMALLEST ||
+      c->op == LINE_CUMMAX || c->op == LINE_CUMMIN) {
     ok(nc_new(&c->at, &nc_cpu, DT_i64, nd, size));
     ok(nc_new(&g->at, d, DT_i64, nd, size));
   }
@@ -253,9 +132,12 @@ static void onesweep(LineOp op, DType type, int nd, const int64_t size[],
   LineCall c = { .op = op, .dims = 1u << dim }, g;
   Twin x = tensor(type, nd, size, odd);
   const double length = nd ? (double)size[dim] : 1;
-  bothlines(&c, &g, x, type, nd, size, 1);
-  same(c.y, g.y, accuracy(type),
-       op == LINE_SOFTMAX ? 1e-6 : op == LINE_CUMSUM ? sqrt(length) : 1);
+  bothlines(&c, &g, x, type, nd, size,
+            (op != LINE_CUMMAX && op != LINE_CUMMIN) || below(2));
+  if (c.y)
+    same(c.y, g.y, accuracy(type),
+         op == LINE_SOFTMAX ? 1e-6 : op == LINE_CUMSUM ? sqrt(length) : 1);
+  if (c.at) same(c.at, g.at, 0, 0);
   droplines(&c);
   droplines(&g);
   drop(x);
@@ -290,6 +172,39 @@ static void test_longsweeps(void **unused) {
       onesweep(op, floats[(i + 1) % 4], 2, turned, 0, 0);
     }
     onesweep(LINE_CUMSUM, DT_i64, 2, size, 1, 0);
+  }
+}
+
+/* What elements up to each come to, beside their sum; products of few, which
+   no type is too small for. */
+static void test_scans(void **unused) {
+  static const LineOp ops[] = { LINE_CUMPROD, LINE_LOGCUMSUMEXP, LINE_CUMMAX,
+                                LINE_CUMMIN };
+  (void)unused;
+  for (int i = 0; i < 300; i++) {
+    const LineOp op = ANYOF(ops);
+    const int nd = (int)below(4), dim = nd ? (int)below(nd) : 0;
+    const int extreme = op == LINE_CUMMAX || op == LINE_CUMMIN;
+    int64_t size[NC_MAXDIM];
+    for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 24 : 5);
+    if (nd && op != LINE_CUMPROD && below(3) == 0) size[dim] = 1 + below(1500);
+    onesweep(op, extreme ? ANYOF(wholes)
+                 : op == LINE_CUMPROD && below(4) == 0 ? DT_i64 : ANYOF(floats),
+             nd, size, dim, below(4) ? 0 : 40);
+  }
+}
+
+/* In pieces. */
+static void test_longscans(void **unused) {
+  const int64_t one = 40001, tall[2] = { 9000, 3 };
+  (void)unused;
+  for (LineOp op = LINE_CUMPROD; op <= LINE_CUMMIN; op++) {
+    const int extreme = op == LINE_CUMMAX || op == LINE_CUMMIN;
+    const DType type = extreme ? DT_i8 : op == LINE_CUMPROD ? DT_i64 : DT_f32;
+    onesweep(op, type, 1, &one, 0, 0);
+    onesweep(op, type, 2, tall, 0, 0);
+    if (extreme) onesweep(op, DT_f64, 1, &one, 0, 9000);
+    if (extreme) onesweep(op, DT_f16, 2, tall, 0, 9000);
   }
 }
 
@@ -370,22 +285,6 @@ static void test_draws(void **unused) {
 /*
 ** Places
 */
-static Twin indices(int64_t n, int64_t size) {
-  Twin t;
-  ok(nc_new(&t.cpu, &nc_cpu, DT_i64, 1, &n));
-  for (int64_t i = 0; i < n; i++)
-    put(t.cpu, i, (double)(below(2) ? 1 + below(size) : -1 - below(size)));
-  t.gpu = twin(t.cpu);
-  return t;
-}
-
-static Twin emptylike(Twin x) {
-  Twin t;
-  ok(nc_new(&t.cpu, &nc_cpu, x.cpu->dtype, x.cpu->nd, x.cpu->size));
-  ok(nc_new(&t.gpu, d, x.cpu->dtype, x.cpu->nd, x.cpu->size));
-  return t;
-}
-
 static void test_places(void **unused) {
   const int64_t size[2] = { 9, 50 };
   Twin of = vector(DT_f32, 450, 0), given = indices(1000, 50), offset;
@@ -601,28 +500,11 @@ static void test_expect(void **unused) {
   drop(x);
 }
 
-/*
-** All of them
-*/
-
-static int remember(void **unused) {
-  (void)unused;
-  held = d->memory->live;
-  return 0;
-}
-
-static int forget(void **unused) {
-  (void)unused;
-  if (d->synchronize(d) != NC_OK) return -1;
-  return d->memory->live == held ? 0 : -1;
-}
-
 int main(void) {
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(test_##name, remember, forget)
   const struct CMUnitTest tests[] = {
     TEST(folds),         TEST(longfolds), TEST(farmean),    TEST(empty),
     TEST(sweeps),        TEST(longsweeps), TEST(sharedsoftmax),
+    TEST(scans),         TEST(longscans),
     TEST(sequences),     TEST(draws),     TEST(places),     TEST(trues),
     TEST(lonetrue),      TEST(gather),    TEST(scatter),    TEST(collisions),
     TEST(wrongscatter),  TEST(expect),

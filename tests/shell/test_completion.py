@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_completion.py - what Tab offers inside calls, commands and quotes.
+#
+#   test_completion.py NACRE [unittest options]
+
+import os
+import re
+import time
+
+import terminal
+from terminal import CTRL_C, Shell, TAB
+
+
+class Completion(Shell):
+    def offered(self, s, text):
+        """What is listed for a text, a line each."""
+        s.send(text + TAB)
+        out = s.settle(0.25)
+        s.send(CTRL_C)
+        s.prompt()
+        return out.split("\n")
+
+    def names(self, s, text):
+        return [m.group(1) for m in
+                (re.match(r"  ([\w.]+=?)( |$)", line)
+                 for line in self.offered(s, text)) if m]
+
+    def tensors(self):
+        s = self.open()
+        s.run("a = nacre.zeros(3000, 4)  w = nacre.zeros(4, 8)"
+              "  w2 = nacre.zeros(4, 4)  b = nacre.zeros(3000, 4)"
+              "  v = nacre.zeros(4)  i = nacre.ones(3000, 4, "
+              "{dtype='int64'})  n = 5  t = {}")
+        return s
+
+    def test_shapes_that_fit(self):
+        s = self.tensors()
+        lines = self.offered(s, "a:mm(")
+        self.assertRegex(lines[1], r"^  mm\(mat2\) -> tensor +"
+                         r"a is float32\[3000x4\] cpu$")
+        self.assertEqual(self.names(s, "a:mm("), ["w", "w2"])
+        self.assertEqual(self.names(s, "c = nacre.mm(a, "), ["w", "w2"])
+        self.assertEqual(self.names(s, "a:add("), ["a", "b", "i", "v"])
+        self.assertEqual(self.names(s, "print(a:mm("), ["w", "w2"])
+
+    def test_the_only_one_is_put_in(self):
+        s = self.tensors()
+        s.run("w = nil")
+        s.send("r = a:mm(" + TAB)
+        s.child.expect_exact("a:mm(w2")
+        s.run("):size(2)")
+        self.assertEqual(s.run("r"), "4\n")
+        s.send("r = a:gather(2, " + TAB)
+        s.child.expect_exact("(2, i")
+        s.run(")")
+
+    def test_nothing_fits(self):
+        s = self.tensors()
+        lines = self.offered(s, "v:mm(")
+        self.assertRegex(lines[1], r"^  mm\(mat2\) -> tensor")
+        self.assertNotIn("  w", "\n".join(lines[2:]))
+
+    def test_unknown_calls_offer_variables(self):
+        s = self.tensors()
+        s.run("function mine(first, second) end")
+        out = self.offered(s, "mine(" + TAB)
+        self.assertIn("  mine(first, second)", "\n".join(out))
+
+    def test_fitting_computes_nothing_large(self):
+        s = self.open()
+        s.run("big = nacre.empty(1, 1):expand(100000, 100000)")
+        s.run("one = nacre.manual_seed(3)  seq = nacre.rand(1):item()")
+        s.run("nacre.manual_seed(3)")
+        begin = time.time()
+        self.assertIn("big", self.names(s, "big:mm(") + ["big"])
+        self.assertLess(time.time() - begin, 5)
+        self.assertEqual(s.run("nacre.rand(1):item() == seq"), "true\n")
+
+    def test_named_options(self):
+        s = self.tensors()
+        self.assertEqual(self.names(s, "a:sum{"),
+                         ["dim=", "dtype=", "keepdim="])
+        self.assertEqual(self.names(s, "a:sum{dim=1, "),
+                         ["dtype=", "keepdim="])
+        self.assertIn("dtype=", self.names(s, "nacre.zeros(2, {"))
+        s.send("r = a:sum{k" + TAB)
+        s.child.expect_exact("keepdim=")
+        s.run("true}:size()")
+        self.assertEqual(s.run("r"), "{1, 1}\n")
+
+    def test_lists_are_no_options(self):
+        s = self.tensors()
+        self.assertNotIn("dim=", self.names(s, "nacre.cat({"))
+        self.assertNotIn("dim=", self.names(s, "nacre.cat({a, "))
+
+    def test_values_of_options(self):
+        s = self.tensors()
+        s.send("r = nacre.zeros(2, {dtype='int6" + TAB)
+        s.child.expect_exact("int64'")
+        s.run("})")
+        self.assertEqual(s.run("r.dtype"), '"int64"\n')
+        s.send("r = nacre.zeros(2, {device='cp" + TAB)
+        s.child.expect_exact("cpu'")
+        s.run("})")
+
+    def test_commands_take_files(self):
+        open(os.path.join(self.home, "unlikely.lua"), "w").close()
+        s = self.open()
+        s.send(":run %s/unli" % self.home + TAB)
+        s.child.expect_exact("unlikely.lua ")
+        s.run("")
+        self.assertEqual(self.entries()[-1],
+                         ":run %s/unlikely.lua \n" % self.home)
+
+    def test_commands_take_names(self):
+        s = self.open()
+        self.assertIn("precision",
+                      s.run(":set prec" + TAB))
+        self.assertIn("shell.bench", s.run(":help :benc" + TAB * 1 + "h"))
+
+    def test_files_only_in_quotes(self):
+        open(os.path.join(self.home, "unlikely.txt"), "w").close()
+        s = self.open()
+        s.run("os.execute 'true'")
+        s.send("x = unli" + TAB + TAB)
+        self.assertNotIn("unlikely.txt", s.settle(0.3))
+
+    def test_no_user_code_in_calls(self):
+        s = self.open()
+        s.run("ran = 0  local function hit() ran = 1 return 1 end "
+              "trap = setmetatable({}, {__index = hit, __call = hit, "
+              "__len = hit, __tostring = hit, __eq = hit})")
+        for text in ("trap(", "trap.x(", "trap:y(", "nacre.mm(trap, ",
+                     "nacre.zeros(trap.n, {"):
+            self.offered(s, text)
+        self.assertEqual(s.run("ran"), "0\n")
+
+    def test_many_globals(self):
+        """A list among 10,000 globals comes at once."""
+        s = self.open()
+        s.run("for i = 1, 10000 do _G['name' .. i] = i end")
+        s.send("name1234")
+        begin = time.time()
+        s.send(TAB + TAB)
+        s.settle(0.2)
+        took = time.time() - begin - 0.2
+        print("list among 10,000 globals: %.0f ms" % (took * 1e3))
+        self.assertLess(took, 2)
+
+
+if __name__ == "__main__":
+    terminal.main()

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_cuda.py - Ctrl-C at a terminal while a device is at work: the emulated
+# one, which is told to be slow.
+#
+#   test_cuda.py NACRE [unittest options]
+
+import terminal
+from terminal import ENTER, Shell
+
+
+class Cuda(Shell):
+    def open(self):
+        s = super().open(NACRE_CUDA="emulated",
+                         NACRE_EMULATION="devices=1,busy=1500")
+        s.run("g = nacre.zeros(4):cuda()")
+        return s
+
+    def test_interrupt_while_a_line_ends(self):
+        """The prompt waits for devices, so that errors stay with their line."""
+        s = self.open()
+        out = self.timed(s, "y = g:exp()" + ENTER)
+        self.assertIn("interrupted: cuda:0 is still running exp; the next "
+                      "use of cuda:0 waits for it\n", out)
+        self.assertEqual(out.count("interrupted"), 1)
+        self.assertEqual(s.run("y:sum():item()"), "4.0\n")
+
+    def test_interrupt_of_a_value(self):
+        s = self.open()
+        out = self.timed(s, "y = g:cumprod(1) v = y:sum():item()" + ENTER)
+        self.assertIn("interrupted: cuda:0 is still running sum; the next "
+                      "use of cuda:0 waits for it\n", out)
+        self.assertEqual(s.run("y[4], v"), "0.0  nil\n")
+
+
+if __name__ == "__main__":
+    terminal.main()

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_debug.py - the stack of an error at a terminal: the debugger's prompt,
+# the keys that leave it, a script that stopped.
+#
+#   test_debug.py NACRE [unittest options]
+
+import os
+import time
+
+import pexpect
+
+import terminal
+from terminal import CTRL_C, CTRL_D, ENTER, READY, Shell
+
+
+class Debug(Shell):
+    def stop(self, s):
+        s.run("function inner(t) local k = 7 error 'stop' end")
+        s.run("function outer(t) inner(t) return 1 end")
+        self.assertIn("stop", s.run("outer(nacre.ones(2))"))
+
+    def test_prompt_and_frames(self):
+        s = self.open()
+        self.stop(s)
+        s.send(":debug" + ENTER)
+        s.child.expect("debug> ")
+        self.assertIn("inner at stdin:1", s.child.before)
+        out = s.run("locals")
+        self.assertRegex(out, r"t +float32\[2\] cpu")
+        self.assertRegex(out, r"k +7")
+        self.assertIn("outer at", s.run("up"))
+        self.assertIn("float32[2] cpu", s.run("t"))
+        s.send("q" + ENTER)
+        s.child.expect(READY)
+        s.child.expect("> ")
+        self.assertNotIn("debug", s.child.before)
+        self.assertEqual(s.run("1 + 1"), "2\n")
+        self.assertIn("no error", s.run(":debug"))
+
+    def test_end_of_input_leaves_the_debugger_alone(self):
+        s = self.open()
+        self.stop(s)
+        s.send(":debug" + ENTER)
+        s.child.expect("debug> ")
+        s.child.expect(READY + "|$")
+        time.sleep(0.2)
+        s.send(CTRL_D)
+        s.prompt()
+        self.assertIn("42\n", s.run("40 + 2"))
+        self.assertEqual(s.quit(), 0)
+
+    def test_interrupt_in_the_debugger(self):
+        s = self.open()
+        self.stop(s)
+        s.send(":debug" + ENTER)
+        s.child.expect("debug> ")
+        out = self.timed(s, "while true do end" + ENTER)
+        self.assertIn("interrupted", out)
+        self.assertRegex(s.run("locals"), r"k +7")
+
+    def test_script(self):
+        path = os.path.join(self.home, "train.lua")
+        with open(path, "w") as f:
+            f.write("function step(x)\n  local bad = x:view(5)\n"
+                    "  return bad\nend\nx = nacre.ones(3)\n"
+                    "local y = step(x)\n")
+        s = self.open("-i", path)
+        s.send(":debug locals" + ENTER)
+        self.assertRegex(s.prompt(), r"x +float32\[3\] cpu")
+        self.assertIn("step at train.lua:2",
+                      s.run(":debug where").replace(self.home + "/", ""))
+
+    def test_interrupt_of_a_watched_line(self):
+        s = self.open()
+        out = self.timed(s, ":profile while true do nacre.ones(10) end" +
+                         ENTER)
+        self.assertIn("interrupted", out)
+        self.assertRegex(s.run(":trace nacre.ones(2)"), "1 operation,")
+        s.run("y = nacre.ones(3) + 1")
+        self.assertEqual(s.run("y:sum():item()"), "6.0\n")
+
+
+if __name__ == "__main__":
+    terminal.main()

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_keys.py - the keys of the line, and what opens the user's editor.
+#
+#   test_keys.py NACRE [unittest options]
+
+import os
+import re
+import signal
+import time
+
+import pexpect
+
+import terminal
+from terminal import CTRL_C, DOWN, ENTER, READY, Shell, TAB, UP
+
+CTRL_L, CTRL_O, CTRL_S, EDIT = "\x0c", "\x0f", "\x13", "\x18\x05"
+CTRL_R, QUIT, F1 = "\x12", "\x1c", "\x1bOP"
+
+
+class Keys(Shell):
+    def editor(self, script):
+        path = os.path.join(self.home, "editor with a blank")
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + script)
+        os.chmod(path, 0o755)
+        return "'%s'" % path
+
+    def test_edit_the_block(self):
+        s = self.open(VISUAL=self.editor(
+            'cat "$1" > "$1.seen"; mv "$1.seen" "$HOME/seen"\n'
+            'printf "x = 40\\nx + 2\\n\\n" > "$1"\n'), EDITOR="false")
+        s.send("y = 1" + EDIT)
+        s.child.expect(r"x \+ 2")
+        self.assertIn("42\n", s.run(""))
+        with open(os.path.join(self.home, "seen")) as f:
+            self.assertEqual(f.read(), "y = 1\n")
+        self.assertEqual(self.entries(), ["x = 40\nx + 2\n"])
+        self.assertEqual(s.run("y"), "nil\n")
+
+    def test_editor_that_fails_loses_nothing(self):
+        s = self.open(VISUAL="false")
+        s.send("6 *" + EDIT)
+        s.settle(0.3)
+        self.assertEqual(s.run(" 7"), "42\n")
+
+    def test_keys_of_the_editor_are_its_own(self):
+        """Ctrl-C in the editor is not the shell's."""
+        s = self.open(VISUAL=self.editor(
+            "trap 'echo caught; echo \"'got'\" > \"$1\"; exit 0' INT\n"
+            'echo "waiting"; while :; do sleep 0.05; done\n'))
+        s.send("old" + EDIT)
+        s.child.expect("waiting")
+        s.send(CTRL_C)
+        s.child.expect("caught")
+        s.child.expect("got")
+        self.assertEqual(s.run(" = 1"), "")
+        self.assertEqual(s.run("got"), "1\n")
+
+    def test_edit_command(self):
+        s = self.open(EDITOR=self.editor(
+            'sed -i "s/1/2/" "$1"; echo "$@" > "$HOME/args"\n'))
+        s.run("x = 10 + 1")
+        s.send(":edit" + ENTER)
+        s.prompt()
+        s.child.expect(r"x = 20 \+ 1")
+        s.run("")
+        self.assertEqual(s.run("x"), "21\n")
+        s.run("function f() return 1 end")
+        s.send(":edit f" + ENTER)
+        s.prompt()
+        s.child.expect("return 2 end")
+        s.run("")
+        self.assertEqual(s.run("f()"), "2\n")
+
+    def test_edit_a_module(self):
+        path = os.path.join(self.home, "mod.lua")
+        with open(path, "w") as f:
+            f.write("local M = {}\nfunction M.f()\n  return 1\nend\n"
+                    "return M\n")
+        s = self.open(EDITOR=self.editor(
+            'sed -i "s/return 1/return 2/" "$2"; echo "$1" > "$HOME/at"\n'),
+            LUA_PATH=self.home + "/?.lua")
+        s.run("m = require 'mod'")
+        self.assertEqual(s.run("m.f()"), "1\n")
+        s.run(":edit m.f")
+        self.assertEqual(s.run("m.f()"), "2\n")
+        with open(os.path.join(self.home, "at")) as f:
+            self.assertEqual(f.read(), "+2\n")
+
+    def test_load(self):
+        path = os.path.join(self.home, "two lines.lua")
+        with open(path, "w") as f:
+            f.write("a = 5\na * 2\n\n")
+        s = self.open()
+        s.send(":load '%s'" % path + ENTER)
+        s.prompt()
+        s.child.expect(r"a \* 2")
+        self.assertIn("10\n", s.run(""))
+        self.assertIn("error: cannot open", s.run(":load /no/such/file"))
+
+    def test_submit_and_fetch(self):
+        s = self.open()
+        for text in ("a = 1", "a = a * 2", "a = a + 3", "other = 0"):
+            s.run(text)
+        s.send(UP * 4 + CTRL_O)
+        for expected in (r"a = a \* 2", r"a = a \+ 3", "other = 0"):
+            s.prompt()
+            s.child.expect(expected)
+            s.send(CTRL_O)
+        s.prompt()
+        s.child.expect("a = 1")  # what Ctrl-O sent is behind the rest
+        s.send(CTRL_C)
+        s.prompt()
+        self.assertEqual(s.run("a"), "5\n")
+
+    def test_fetch_waits_for_a_whole_block(self):
+        s = self.open()
+        s.send("for i = 1, 2 do" + CTRL_O + "print(i)" + CTRL_O)
+        self.assertIn("\n1\n2\n", s.run("end"))
+
+    def test_clear_keeps_the_line(self):
+        s = self.open()
+        s.send("20 +" + CTRL_L)
+        s.child.expect_exact("> 20 +")
+        self.assertEqual(s.run(" 2"), "22\n")
+
+    def test_search_both_ways(self):
+        s = self.open()
+        for text in ("aa = 11", "bb = 22", "aa = 33"):
+            s.run(text)
+        s.send(CTRL_R + "aa" + CTRL_R)
+        s.settle(0.2)
+        s.send(CTRL_S + CTRL_S)  # the first one turns the search round
+        s.settle(0.2)
+        s.run("")
+        self.assertEqual(len(self.entries()), 3)  # the last one again
+        self.assertEqual(s.run("aa"), "33\n")
+
+    def test_help_keys(self):
+        s = self.open()
+        for key in ("\x1bh", F1):
+            s.send("x = nacre.mm" + key)
+            self.assertIn("mm(self, mat2)", s.settle(0.2))
+            s.send(CTRL_C)
+            s.prompt()
+
+    def test_submit_always(self):
+        s = self.open()
+        s.send("for i = 1, 2 do\x18\x13")
+        out = s.prompt()
+        self.assertIn("error: 'end' expected", out)
+
+    def test_up_stays_in_the_block(self):
+        s = self.open()
+        s.run("first = 1")
+        s.send("t = {" + ENTER + "1" + UP + UP + DOWN + DOWN)
+        s.settle(0.2)
+        s.send(CTRL_C)
+        s.prompt()
+        self.assertEqual(s.run("first"), "1\n")
+
+    def test_tab_indents(self):
+        s = self.open()
+        s.run(TAB + "y = 5")
+        self.assertEqual(s.run("y"), "5\n")
+
+    # ---- Ctrl-\
+
+    def test_quit_asks_while_running(self):
+        s = self.open()
+        s.run("kept = 7")
+        s.send("while true do end" + ENTER)
+        time.sleep(0.2)
+        s.send(QUIT)
+        s.child.expect_exact("[y/N] ")
+        s.send("n" + ENTER)
+        time.sleep(0.1)
+        s.send(CTRL_C)
+        s.child.expect("interrupted")
+        s.prompt()
+        self.assertEqual(s.run("kept"), "7\n")
+        s.send("while true do end" + ENTER)
+        time.sleep(0.2)
+        s.send(QUIT)
+        s.child.expect_exact("[y/N] ")
+        s.send("y" + ENTER)
+        s.child.expect(pexpect.EOF)
+        s.child.close()
+        self.assertEqual(s.child.exitstatus, 128 + signal.SIGQUIT)
+
+    def test_quit_at_the_prompt(self):
+        s = self.open()
+        s.send("half" + QUIT)
+        s.child.expect(re.escape("\x1b[?2004l"))
+        s.child.expect(pexpect.EOF)
+        s.child.close()
+        self.assertEqual(s.child.signalstatus, signal.SIGQUIT)
+
+    # ---- Ctrl-Z and what follows
+
+    def test_stop_inside_a_block(self):
+        env = {"HOME": self.home, "TERM": "xterm", "PS1": "sh$ ",
+               "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
+        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=8,
+                          encoding="utf-8", dimensions=(24, 80))
+        c.expect_exact("sh$ ")
+        c.send('"%s" -q --no-rc' % terminal.PROGRAM + ENTER)
+        c.expect(READY + "> ")
+        c.send("for i = 7, 8 do" + ENTER + "print(i)")
+        c.expect_exact("print(i)")
+        c.send("\x1a")
+        c.expect_exact("sh$ ")
+        c.send("stty -a | grep -o '.icanon'; fg" + ENTER)
+        c.expect_exact(" icanon")  # the terminal is as it was
+        c.expect_exact("print(i)")
+        c.send(ENTER + "end" + ENTER)
+        c.expect("[\r\n]7\r\n8\r\n")
+        c.close(force=True)
+
+
+if __name__ == "__main__":
+    terminal.main()

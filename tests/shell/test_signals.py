@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_signals.py - Ctrl-C and other signals at a terminal.
+#
+#   test_signals.py NACRE [unittest options]
+
+import random
+import re
+import signal
+import time
+
+import pexpect
+
+import terminal
+from terminal import CTRL_C, CTRL_R, CTRL_Z, ENTER, READY, Shell
+
+
+class Signals(Shell):
+    # ---- Ctrl-C and other signals
+
+    def test_interrupt_at_the_prompt(self):
+        s = self.open()
+        self.timed(s, "half a line", 0.1)
+        self.assertEqual(s.run("1+1"), "2\n")
+        for _ in range(5):
+            s.send(CTRL_C)
+            s.prompt()
+        s.send("for i = 1, 2 do" + ENTER + "x(" + CTRL_C)
+        s.prompt()
+        self.assertEqual(s.run("3+4"), "7\n")
+        s.send("3+" + CTRL_R + "1+" + CTRL_C)
+        s.prompt()
+        self.assertEqual(s.run("5"), "5\n")
+
+    def test_interrupt_loops(self):
+        s = self.open()
+        loops = [
+            "while true do end",
+            "while true do pcall(function() while true do end end) end",
+            "co = coroutine.wrap(function() while true do end end) co()",
+            "while true do pcall(coroutine.wrap(function() "
+            "  while true do pcall(error) end end)) end",
+            "while true do ('x'):rep(1e6):gsub('x', function() end) end",
+        ]
+        for loop in loops:
+            self.assertIn("interrupted", self.timed(s, loop + ENTER), loop)
+            self.assertEqual(s.run("6*7"), "42\n")
+
+    def test_interrupt_names_the_function(self):
+        s = self.open()
+        s.run("function work() while true do end end")
+        out = self.timed(s, "x = work()" + ENTER)
+        self.assertRegex(out, r"interrupted in work \(0\.\d s\)")
+
+    def test_interrupted_work_keeps_variables(self):
+        s = self.open()
+        self.timed(s, "local n = 11 while true do end" + ENTER)
+        self.assertEqual(s.run("n"), "11\n")
+
+    def test_many_interrupts(self):
+        """At any moment: no hang, no lost key, nothing left over."""
+        work = ["while true do end", "half", "for i = 1, 2 do", "x = = 1",
+                "while true do pcall(string.rep, 'x', 1000) end",
+                "co = coroutine.wrap(function() while true do "
+                "coroutine.yield() end end) while true do co() end",
+                "for i = 1, 300 do print(i) end",
+                "t = {} for i = 1, 1e8 do t[i % 100] = tostring(i) end"]
+        s = self.open("--no-history")
+        dice = random.Random(4)
+        for i in range(60):
+            s.send(dice.choice(work) + dice.choice(["", ENTER, ENTER]))
+            for _ in range(dice.choice([1, 1, 2, 3])):
+                time.sleep(dice.random() * 0.02)
+                s.send(CTRL_C)
+            if i % 6 == 0:
+                time.sleep(0.05)
+                s.send(CTRL_C + "'now' .. %d + 0" % i + ENTER)
+                s.child.expect_exact('"now%d"' % i)
+        s.send("'end' .. 6*7" + ENTER)
+        s.child.expect_exact('"end42"')
+
+    def test_interrupt_tensor_operation(self):
+        s = self.open()
+        s.run("a = nacre.randn(5000, 5000)")
+        out = self.timed(s, "for i = 1, 100 do b = a:mm(a) end" + ENTER, 0.5)
+        self.assertIn("interrupted", out)
+        self.assertEqual(s.run("1"), "1\n")
+
+    def test_stop_and_continue(self):
+        env = {"HOME": self.home, "TERM": "xterm", "PS1": "sh$ ",
+               "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
+        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=8,
+                          encoding="utf-8", dimensions=(24, 80))
+        c.expect_exact("sh$ ")
+        c.send('"%s" -q' % terminal.PROGRAM + ENTER)
+        c.expect(READY + "> ")
+        c.send("20 +")
+        c.expect_exact("20 +")
+        c.send(CTRL_Z)
+        c.expect_exact("sh$ ")
+        c.send("fg" + ENTER)
+        c.expect_exact("> 20 +")
+        c.send(" 2" + ENTER)
+        c.expect("[\r\n]22\r\n")
+        c.close(force=True)
+
+    def test_terminated_at_the_prompt(self):
+        s = self.open()
+        s.child.kill(signal.SIGTERM)
+        s.child.expect(re.escape("\x1b[?2004l"))
+        s.child.expect(pexpect.EOF)
+        s.child.close()
+        self.assertEqual(s.child.signalstatus, signal.SIGTERM)
+
+    def test_leaving(self):
+        self.assertEqual(self.open().quit(), 0)
+        for text, status in ((":quit", 0), ("exit", 0), ("quit()", 0),
+                             ("os.exit(5)", 5)):
+            s = self.open()
+            s.send(text + ENTER)
+            s.child.expect(pexpect.EOF)
+            s.child.close()
+            self.assertEqual(s.child.exitstatus, status)
+
+    def test_resize(self):
+        s = self.open()
+        s.send("12345")
+        s.settle(0.1)
+        s.child.setwinsize(24, 40)
+        s.settle(0.2)
+        self.assertEqual(s.run("+1"), "12346\n")
+
+
+if __name__ == "__main__":
+    terminal.main()

@@ -1,0 +1,250 @@
+-- SPDX-License-Identifier: MIT
+-- Timing from programs: nacre.bench, JSON, files, what is counted.
+
+local here = arg[0]:match "^(.*)/[^/]*$" or "."
+local C = dofile(here .. "/common.lua")
+local bench = require "nacre.bench"
+local compare = require "nacre.compare"
+local difference = require "nacre.difference"
+local file = require "nacre.timefile"
+local json = require "nacre.json"
+local text = require "nacre.timetext"
+local timing = require "nacre.timing"
+
+local a = nacre.ones(100, 100, {device = "cpu"})
+
+-- words
+do
+  assert(text.time(101.3e-3) == "101 ms")
+  assert(text.time(101.3e-3, 2) == "100 ms")
+  assert(text.time(1.94e-6, 2) == "1.9 us")
+  assert(text.time(999.7e-6) == "1.00 ms", "rounded before the unit is chosen")
+  assert(text.time(99.96e-9) == "100 ns")
+  assert(text.time(0.4e-9, 1) == "0.4 ns")
+  assert(text.time(59.96) == "60.0 s")
+  assert(text.time(130) == "2 min 10 s")
+  assert(text.range(100e-3, 103e-3, 3) == "100 .. 103 ms")
+  assert(text.range(0.9e-3, 1.2e-3, 2) == "0.90 .. 1.2 ms")
+  assert(text.rate(1.3564e12, "FLOP/s") == "1.36 TFLOP/s")
+  local rate, peak = text.rate(1.3564e12, "FLOP/s", 3, 1.66e12)
+  assert(rate == "1.36 TFLOP/s" and peak == "1.66")
+  assert(text.rate(0, "FLOP/s") == nil, "nobody is told 0 FLOP/s")
+  assert(text.rate(999.9e6, "B/s") == "1.00 GB/s")
+  assert(text.percent(0.823) == "82%" and text.percent(0.004) == "<1%")
+  assert(text.percent(0.823, 1) == "80%")
+end
+
+-- what was reached of the peaks
+do
+  local r = {flops = 2e9, bytes = 1e9, operations = 1, dtype = "float32"}
+  local peaks = {gemm = {float32 = 4e9}, bandwidth = 10e9, latency = 1e-6}
+  local o = text.reached(r, 1, peaks)
+  assert(o.compute == 0.5 and o.memory == 0.1 and o.verdict == "compute-bound")
+  assert(text.limit(o)[2] == "FLOP/s")
+  r.bytes = 9e9
+  o = text.reached(r, 1, peaks)
+  assert(o.verdict == "memory-bound" and text.limit(o)[2] == "B/s")
+  assert(text.limit(o, false)[2] == "FLOP/s")
+  r.operations = 1000000                -- a microsecond each
+  assert(text.reached(r, 1, peaks).verdict == "launch-bound")
+  r.emulated = true
+  assert(text.reached(r, 1, peaks).verdict == nil)
+  assert(text.reached({flops = 1, bytes = 1, operations = 1}, 1).compute == nil)
+  r = {flops = 1, bytes = 30e9, operations = 1, dtype = "float32"}
+  assert(text.cached(text.reached(r, 1, peaks)) == "from a cache")
+end
+
+-- warnings
+do
+  local function warning(o)
+    local r = {median = 1, q1 = 1, q3 = 1, half = 0, load = 0}
+    for k, v in pairs(o) do r[k] = v end
+    return text.warning(r)
+  end
+  assert(warning {} == nil)
+  assert(warning {q3 = 1.09} == nil)
+  assert(warning {q3 = 1.26} ==
+         "middle half is 26% of the median: do not trust the second digit")
+  assert(warning {half = 0.08}:find "took 8%% longer than the first")
+  assert(warning {half = -0.08}:find "took 8%% less than the first")
+  assert(warning {load = 1e6}:find "load average is 1000000.0 on %d+ core")
+  assert(warning {q3 = 3}:find "do not trust any digit$")
+end
+
+-- a result
+do
+  local r = nacre.bench("a:mm(a)", {globals = {a = a}, budget = 0.05})
+  assert(#r.samples >= 7 and r.n >= 1)
+  assert(r.min <= r.q1 and r.q1 <= r.median and r.median <= r.q3)
+  assert(r.flops == 2e6 and r.operations == 1, r.flops)
+  assert(r.bytes == 3 * 40000, r.bytes)
+  assert(r.device == "cpu" and r.dtype == "float32")
+  assert(tostring(r):find("float32[100x100] x float32[100x100]", 1, true))
+  local runs = 0
+  r = nacre.bench(function() runs = runs + 1 end, {budget = 0.02})
+  assert(runs > #r.samples * r.n and r.operations == 0)
+  assert(text.nothing {operations = 0, median = timing.empty "function"})
+  assert(text.nothing {operations = 0, median = timing.empty "text", text = ""})
+  assert(not text.nothing {operations = 0, median = 1e-3})
+  assert(not text.nothing {operations = 1, median = 0})
+  -- one sample is at least 50 us long
+  assert(r.n * r.median >= 25e-6)
+end
+
+-- the session is left as it was
+do
+  assert(rawget(_G, "zz") == nil)
+  nacre.bench("zz = 1", {setup = "yy = 2", budget = 0.01})
+  assert(rawget(_G, "zz") == nil and rawget(_G, "yy") == nil)
+  assert(collectgarbage "isrunning")
+  C.fails("oh no", nil, nacre.bench, "error 'oh no'", {budget = 0.01})
+  assert(collectgarbage "isrunning", "also after an error")
+  local t = nacre.Timer {stmt = "1", num_threads = 1}
+  local threads = nacre.get_num_threads()
+  t:timeit(3)
+  assert(nacre.get_num_threads() == threads)
+  local mine = {a = a}
+  nacre.bench("a", {globals = mine, budget = 0.01})
+  assert(getmetatable(mine) == nil)
+end
+
+-- statements that jump out
+do
+  local r = nacre.bench("for i = 1, 3 do if i == 2 then return end end",
+                        {budget = 0.01})
+  assert(r.median > 0)
+  r = nacre.bench("do goto done end ::done::", {budget = 0.01})
+  assert(r.median > 0)
+  r = nacre.bench("a -- a remark", {globals = {a = a}, budget = 0.01})
+  assert(r.median > 0)
+  C.fails("near", nil, nacre.bench, "x end for i = 1, 2 do", {})
+end
+
+-- what is wrong
+for _, case in ipairs {
+  {{warmpu = false}, "did you mean warmup?"}, {{cold = 1}, "is a boolean"},
+  {{budget = 0}, "above 0"}, {{samples = -1}, "above 0"},
+  {{save = "a/b"}, "is no name"}, {{against = "nosuch"}, "No such file"},
+  {{json = "/nosuch/x"}, "No such file"}, {{setup = "x y"}, "setup: "},
+} do
+  case[1].budget = case[1].budget or 0.01
+  C.fails(case[2], nil, nacre.bench, "1", case[1])
+end
+
+-- options before an expression
+do
+  local o, e = bench.options '-n -c cold -s "x = \\"y\\"" --save a x + 1'
+  assert(o.warmup == false and o.cold and o.setup == 'x = "y"')
+  assert(o.save == "a" and e == "x + 1")
+  o, e = bench.options "-x + 1"
+  assert(next(o) == nil and e == "-x + 1", "a minus is no option")
+  o, e = bench.options "-n"
+  assert(next(o) == nil and e == "-n")
+  o, e = bench.options "-s 'unfinished"
+  assert(o == nil and e:find "-s needs")
+end
+
+-- a ;; b
+do
+  local function split(s) return table.concat(compare.split(s), "|") end
+  assert(split "a ;; b" == "a|b")
+  assert(split "a;;b ;; c" == "a|b|c")
+  assert(split "a; ;b" == "a; ;b")
+  assert(split 'f";;" ;; b' == 'f";;"|b')
+  assert(split "a -- ;;" == "a -- ;;")
+  assert(split ";; a" == "|a")
+end
+
+-- when copies pay for themselves
+do
+  local n = compare.breakeven
+  assert(n(10, 1, 5) == 1 and n(10, 1, 10) == 1)
+  assert(n(10, 1, 11) == 2 and n(10, 1, 100) == 11)
+  assert(n(1, 2, 3) == nil and n(2, 2, 3) == nil)
+end
+
+-- JSON
+do
+  local t = {a = 1, b = {1.5, "x\n\"\\", true, false, {}}, c = {d = -0.1},
+             ["é"] = 1e300, f = 2^53, g = math.mininteger}
+  local back = assert(json.decode(json.encode(t)))
+  assert(json.encode(back) == json.encode(t))
+  assert(back.b[2] == "x\n\"\\" and back.c.d == -0.1 and back["é"] == 1e300)
+  assert(math.type(back.a) == "integer" and back.g == math.mininteger)
+  assert(json.encode {x = math.huge}:find '"x": null')
+  assert(json.decode ' [1, 2.5e3 , "\\u00e9\\ud83d\\ude00"] '[3] == "é😀")
+  for _, bad in ipairs {"", "{", "[1,", "[1 2]", "{1: 2}", '{"a" 1}', '"x',
+                        "nul", "[1]x", "--1", '"\\ud', ("["):rep(200)} do
+    local v, why = json.decode(bad)
+    assert(v == nil and (bad == "nul" or why:find "is not JSON"), bad)
+  end
+  local v, why = json.decode '{\n"a": 1,\n"b": ?}'
+  assert(v == nil and why == "line 3 is not JSON", why)
+end
+
+-- kept measurements
+do
+  local here_now = {}
+  for i = 1, 9 do here_now[i] = 1 + i / 1000 end
+  local r = {samples = here_now, median = 1.005, device = "cpu", threads = 1,
+             text = "f()"}
+  local old = file.record(r)
+  assert(old.command == "f()" and math.abs(old.mean - 1.005) < 1e-12)
+  assert(math.abs(old.stddev - 0.00273861) < 1e-7)
+  local lines, c = file.compared(r, "x", old)
+  assert(lines[1]:find "no difference shown" and c.ratio == 1, lines[1])
+  assert(#lines == 1)
+  for i = 1, 9 do old.times[i] = 2 + i / 1000 end
+  r.samples = {}
+  for i = 1, 9 do r.samples[i] = 1 + i / 1000 end
+  lines, c = file.compared(r, "x", old)
+  assert(lines[1]:find "faster" and c.high < 0.51)
+  old.machine, old.command = "another one", "g()"
+  lines = file.compared(r, "x", old)
+  assert(lines[2] == "x was: g()" and lines[3]:find "measured on another one")
+  r.samples = {1}
+  lines = file.compared(r, "x", old)
+  assert(lines[1]:find "too few samples")
+end
+
+-- differences
+do
+  local x = nacre.tensor({1, 2, 4}, {dtype = "float32", device = "cpu"})
+  local d = difference.measure(x + nacre.tensor {0, 2^-22, 0}, x)
+  assert(d.different == 1 and d.ulp == 1 and d.absat == "[2]")
+  d = difference.measure(x:double(), x)
+  assert(d.different == 0 and d.dtype == "float32")
+  local nan = nacre.tensor({nacre.nan, nacre.inf, 0})
+  d = difference.measure(nan, nan)
+  assert(d.different == 0 and d.nans == 0)
+  d = difference.measure(nan, x)
+  assert(d.different == 3 and d.nans == 1 and d.rel == math.huge)
+  assert(difference.measure(nacre.ones(0), nacre.ones(0)).n == 0)
+  assert(difference.measure(nacre.tensor(1), nacre.tensor(2)).absat == "[]")
+  local v, why = difference.measure(x, nacre.ones(2))
+  assert(v == nil and why == "shapes are 3 and 2")
+  -- least numbers have a last place, too
+  local tiny = nacre.tensor {2.0^-149, 0}
+  assert(difference.measure(tiny, nacre.zeros(2)).ulp == 1)
+  -- in several pieces: the places are those of the whole
+  local long = nacre.zeros(1100, 1000)
+  local other = long:clone()
+  other[1100][3] = 1
+  d = difference.measure(other, long)
+  assert(d.different == 1 and d.absat == "[1100,3]", d.absat)
+  -- what rounding explains
+  local product = {source = "a:mm(a)", env = {a = a}}
+  assert(difference.inner(product) == 100)
+  assert(difference.inner {source = "a:sum()", env = {a = a}} == 10000)
+  assert(difference.inner {source = "a + a", env = {a = a}} == 1)
+  d = {dtype = "float32", abs = 1e-5, scale = 100, different = 1}
+  assert(difference.tolerable(d, 100))
+  d.abs = 1e-1
+  assert(not difference.tolerable(d, 100))
+  assert(not difference.tolerable({dtype = "int64", different = 1}, 1))
+end
+
+-- an empty run is one
+assert(timing.empty "text" < 1e-5)
+
+print "ok"

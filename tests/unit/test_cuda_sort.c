@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** test_cuda_sort.c - what a CUDA device sorts, searches and folds by index,
+** against the CPU's own functions, bit for bit.
+*/
+#include "cudatwin.h"
+
+/* The same bytes. */
+static void equal(const Tensor *c, const Tensor *g) {
+  const int64_t bytes = nc_numel(c) * nc_dtypesize(c->dtype);
+  void *back = malloc((size_t)bytes);
+  assert_non_null(back);
+  ok(d->tohost(d, back, nc_data(g), bytes, 0));
+  if (memcmp(back, nc_data(c), (size_t)bytes) != 0) same(c, g, 0, 0);
+  assert_memory_equal(back, nc_data(c), (size_t)bytes);
+  free(back);
+}
+
+static Twin blank(DType type, int nd, const int64_t size[]) {
+  Twin t;
+  ok(nc_new(&t.cpu, &nc_cpu, type, nd, size));
+  ok(nc_new(&t.gpu, d, type, nd, size));
+  return t;
+}
+
+/*
+** Sorting
+*/
+static void onesort(Twin x, int dim, int descending, int64_t from,
+                    int64_t keep, int withy) {
+  Sorting s = { .x = x.cpu, .dim = dim, .descending = descending,
+                .from = from, .keep = keep };
+  int64_t size[NC_MAXDIM];
+  Twin y = { NULL, NULL }, at;
+  memcpy(size, x.cpu->size, sizeof size);
+  if (x.cpu->nd > 0) size[dim] = keep;
+  if (withy) y = blank(x.cpu->dtype, x.cpu->nd, size);
+  at = blank(DT_i64, x.cpu->nd, size);
+  s.y = y.cpu, s.at = at.cpu;
+  ok(nc_cpu.sort(&nc_cpu, &s));
+  s.x = x.gpu, s.y = y.gpu, s.at = at.gpu;
+  ok(d->sort(d, &s));
+  equal(at.cpu, at.gpu);
+  if (withy) equal(y.cpu, y.gpu);
+  drop(at);
+  drop(y);
+}
+
+/* Any ranks: all, the first ones, one, or some in between. */
+static void someranks(Twin x, int dim) {
+  const int64_t n = x.cpu->nd ? x.cpu->size[dim] : 1;
+  const int down = (int)below(2), withy = (int)below(2);
+  const int64_t from = below(n);
+  onesort(x, dim, down, 0, n, withy);
+  onesort(x, dim, !down, 0, 1 + below(n), 1);
+  onesort(x, dim, down, from, 1, withy);
+  onesort(x, dim, !down, from, 1 + below(n - from), 1);
+}
+
+static void test_shortlines(void **unused) {
+  (void)unused;
+  for (int i = 0; i < 150; i++) {
+    const int nd = (int)below(5), dim = nd ? (int)below(nd) : 0;
+    int64_t size[NC_MAXDIM];
+    Twin x;
+    for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 20 : 4);
+    if (nd && below(4) == 0) size[dim] = 1 + below(600);
+    x = tensor(ANYOF(wholes), nd, size, below(2) ? 0 : 10);
+    someranks(x, dim);
+    drop(x);
+  }
+}
+
+/* Lengths at which another way begins, of every type. */
+static void test_longlines(void **unused) {
+  static const int64_t length[] = { 2048, 2049, 4096, 4097, 9001 };
+  (void)unused;
+  for (int t = 0; t < COUNT(wholes); t++)
+    for (int i = 0; i < COUNT(length); i++) {
+      const int64_t size[2] = { 1 + below(2), length[i] };
+      const int64_t turned[2] = { length[i], 2 };
+      Twin x;
+      if (below(2)) x = tensor(wholes[t], 2, size, i % 2 ? 0 : 50);
+      else x = tensor(wholes[t], 2, turned, i % 2 ? 0 : 50);
+      someranks(x, x.cpu->size[0] < 3);
+      drop(x);
+    }
+}
+
+/* Many spans; keys that differ in some of their digits only, or nowhere. */
+static void test_digits(void **unused) {
+  const int64_t n = 30000;
+  (void)unused;
+  for (int shift = 0; shift < 64; shift += 9) {
+    Twin x = vector(DT_i64, n, 0);
+    int64_t *p = nc_data(x.cpu);
+    for (int64_t i = 0; i < n; i++) p[i] = below(200) << shift;
+    nc_release(x.gpu);
+    x.gpu = twin(x.cpu);
+    onesort(x, 0, shift & 1, 0, n, 1);
+    onesort(x, 0, shift & 1, 0, 3000, 1);
+    onesort(x, 0, 0, n / 2, 1, 1);
+    drop(x);
+  }
+  for (int k = 0; k < 2; k++) {
+    Twin x = vector(k ? DT_f64 : DT_i32, n, 0);
+    memset(nc_data(x.cpu), 0, (size_t)(n * nc_dtypesize(x.cpu->dtype)));
+    nc_release(x.gpu);
+    x.gpu = twin(x.cpu);
+    onesort(x, 0, k, 0, n, 1);
+    onesort(x, 0, k, 0, 100, 1);
+    drop(x);
+  }
+}
+
+/*
+** Searching
+*/
+static void onesearch(DType type, int rows, int64_t n, int64_t m, int right) {
+  const int64_t many[2] = { rows, n }, values[2] = { rows ? rows : 1, m };
+  Twin seq = blank(type, rows ? 2 : 1, rows ? many : many + 1);
+  Twin raw = vector(type, nc_numel(seq.cpu), 9), x, at;
+  const int64_t step[2] = { n, 1 }, xstep[2] = { m, 1 };
+  x = vector(type, values[0] * m, 9);
+  shape(raw, seq.cpu->nd, seq.cpu->size, rows ? step : step + 1, 0);
+  shape(x, 2, values, xstep, 0);
+  at = blank(DT_i64, seq.cpu->nd, seq.cpu->size);
+  Sorting s = { .x = raw.cpu, .y = seq.cpu, .at = at.cpu, .dim = rows > 0,
+                .keep = n };
+  ok(nc_cpu.sort(&nc_cpu, &s));
+  drop(at);
+  nc_release(seq.gpu);
+  seq.gpu = twin(seq.cpu);
+  at = blank(DT_i64, 2, values);
+  Searching q = { .at = at.cpu, .seq = seq.cpu, .x = x.cpu, .right = right };
+  ok(nc_cpu.search(&nc_cpu, &q));
+  q.at = at.gpu, q.seq = seq.gpu, q.x = x.gpu;
+  ok(d->search(d, &q));
+  equal(at.cpu, at.gpu);
+  drop(seq);
+  drop(raw);
+  drop(x);
+  drop(at);
+}
+
+static void test_search(void **unused) {
+  static const DType types[] = { DT_i64, DT_f32, DT_f64 };
+  (void)unused;
+  for (int i = 0; i < 60; i++)
+    onesearch(types[i % 3], (int)below(4), 1 + below(300), 1 + below(500),
+              (int)below(2));
+}
+
+/*
+** Folding by index
+*/
+/* `picks' slices of other into those of x along dim, many into one. */
+static void onefold(DType type, GatherFold fold, int nd, const int64_t size[],
+                    int dim, int64_t picks, int distinct) {
+  int64_t step[NC_MAXDIM], shaped[NC_MAXDIM], n = 1;
+  Twin x, other, given = indices(picks, size[dim]), offset = emptylike(given);
+  for (int i = nd - 1; i >= 0; n *= size[i--]) step[i] = n;
+  x = vector(type, n, 60);
+  shape(x, nd, size, step, 0);
+  if (distinct) {
+    for (int64_t i = 0; i < picks; i++)
+      put(given.cpu, i, (double)(picks - i));
+    nc_release(given.gpu);
+    given.gpu = twin(given.cpu);
+  }
+  memcpy(shaped, size, sizeof shaped);
+  shaped[dim] = picks;
+  other = tensor(type, nd, shaped, 60);
+  for (int i = 0; i < 2; i++) {
+    const Device *on = i ? d : &nc_cpu;
+    Tensor *own = i ? x.gpu : x.cpu, *at = i ? offset.gpu : offset.cpu;
+    const Places p = { .given = i ? given.gpu : given.cpu, .offset = at,
+                       .size = size[dim], .step = step[dim], .of = own,
+                       .shown = dim };
+    const Gather g = { .x = own, .other = i ? other.gpu : other.cpu,
+                       .offset = at, .picked = 1u << dim, .at = dim,
+                       .distinct = distinct, .fold = fold };
+    ok(on->places(on, &p));
+    ok(on->accumulate(on, &g));
+  }
+  same(x.cpu, x.gpu, 0, 0);
+  drop(x);
+  drop(other);
+  drop(given);
+  drop(offset);
+}
+
+static void test_accumulate(void **unused) {
+  (void)unused;
+  for (int i = 0; i < 250; i++) {
+    const int nd = 1 + (int)below(4), dim = (int)below(nd);
+    const int distinct = below(4) == 0;
+    int64_t size[NC_MAXDIM];
+    for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 12 : 3);
+    onefold(ANYOF(wholes), (GatherFold)below(GATHER_MIN + 1), nd, size, dim,
+            1 + below(distinct ? size[dim] : 60), distinct);
+  }
+}
+
+/* So many that their offsets are sorted by digits; long runs. */
+static void test_longruns(void **unused) {
+  const int64_t few = 3, many = 4000;
+  (void)unused;
+  onefold(DT_f32, GATHER_ADD, 1, &few, 0, 9000, 0);
+  onefold(DT_f16, GATHER_ADD, 1, &many, 0, 9000, 0);
+  onefold(DT_i64, GATHER_ADD, 1, &few, 0, 9000, 0);
+  onefold(DT_i16, GATHER_MIN, 1, &few, 0, 9000, 0);
+}
+
+/* An index that is wrong is told, and takes nothing along. */
+static void test_wrongindex(void **unused) {
+  Twin x = vector(DT_f32, 8, 0), other = vector(DT_f32, 3, 0);
+  Twin given = indices(3, 1), offset = emptylike(given);
+  Places p = { .offset = offset.gpu, .size = 8, .step = 1, .of = x.gpu };
+  Gather g = { .x = x.gpu, .other = other.gpu, .offset = offset.gpu,
+               .picked = 1 };
+  (void)unused;
+  for (int i = 0; i < 3; i++) put(given.cpu, i, i == 1 ? 9 : 0);
+  nc_release(given.gpu);
+  given.gpu = twin(given.cpu);
+  p.given = given.gpu;
+  ok(d->places(d, &p));
+  ok(d->accumulate(d, &g));
+  assert_int_equal(d->synchronize(d), NC_EINDEX);
+  same(x.cpu, x.gpu, 0, 0);
+  drop(x);
+  drop(other);
+  drop(given);
+  drop(offset);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    TEST(shortlines), TEST(longlines),  TEST(digits),     TEST(search),
+    TEST(accumulate), TEST(longruns),   TEST(wrongindex),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
