@@ -83,7 +83,7 @@ local function call(f, n, ...)
   local last = args[args.n]
   if type(last) == "table" and not inspect.istensor(last) and #last == 0 and
      next(last) ~= nil then
-    args.n, o = args.n - 1, last
+    args[args.n], args.n, o = nil, args.n - 1, last
   end
   if n and args.n > n then error(("%d values at most"):format(n), 3) end
   local ok, why = f(args, o, {})
@@ -307,8 +307,8 @@ function draw.histcall(...) call(histogram, 2, ...) end
 local function field(args, o, names)
   local m, why = tensor(args[1], names[1] or "argument 1")
   if not m then return nil, why end
-  m = m:squeeze()
-  if m:dim() == 1 then m = m:unsqueeze(1) end
+  if m:dim() > 2 then m = m:squeeze() end
+  while m:dim() < 2 do m = m:unsqueeze(1) end
   if m:dim() ~= 2 then
     return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
                                                         inspect.kind(m))

@@ -14,6 +14,12 @@ local LARGEST, SHEET = 1024, 64 -- pixels along a side; images on a sheet
 
 local function iscolor(n) return n == 1 or n == 3 or n == 4 end
 
+-- Are the channels behind the pixels?  Four floats are more likely a width.
+local function channelslast(t)
+  local n = t:size(-1)
+  return n == 1 or n == 3 or n == 4 and t.dtype == "uint8"
+end
+
 -- As images NxCxHxW, or nil and why not.
 local function batch(t)
   local n = t:dim()
@@ -25,11 +31,11 @@ local function batch(t)
   if n == 2 then return t[{nacre.newaxis, nacre.newaxis}] end
   if n == 3 then
     if iscolor(t:size(1)) then return t:unsqueeze(1) end
-    if iscolor(t:size(3)) then return t:permute(3, 1, 2):unsqueeze(1) end
+    if channelslast(t) then return t:permute(3, 1, 2):unsqueeze(1) end
     return t:unsqueeze(2) -- as many grey ones as there are channels
   end
   if iscolor(t:size(2)) then return t end
-  if iscolor(t:size(4)) then return t:permute(1, 4, 2, 3) end
+  if channelslast(t) then return t:permute(1, 4, 2, 3) end
   return nil, ("%s[%s] has %d channels, not 1, 3 or 4: show one image, t[1]")
               :format(t.dtype, shape, t:size(2))
 end

@@ -59,8 +59,10 @@ C.fails("an image is HxW or CxHxW", "image:permute(3, 1, 2)", nacre.encode_png,
         nacre.zeros(8, 9, 3))
 C.fails("the path comes first", nil, nacre.png, x, path)
 C.fails("compression_level is 0 to 9", nil, nacre.png, path, x, 10)
-C.fails("No such file", nil, nacre.readpng, "/nonexistent/x.png")
-C.fails("No such file", nil, nacre.png, "/nonexistent/x.png", x)
+C.fails("No such file", nil, nacre.readpng, path .. ".no")
+nacre.png(path, x) -- a file is no folder
+C.fails("Not a directory", nil, nacre.readpng, path .. "/x.png")
+C.fails("Not a directory", nil, nacre.png, path .. "/x.png", x)
 C.fails("this is a directory", nil, nacre.readpng, "/")
 
 -- What cannot be written leaves what was there.

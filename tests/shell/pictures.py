@@ -133,6 +133,13 @@ def test_pipe():
             assert bad not in text, text
 
 
+def test_silence():
+    loop = 'for i in nacre.progress(8) do ' \
+           'local t = nacre.clock() while nacre.clock() < t + 0.1 do end end'
+    r = subprocess.run([PROGRAM, '-e', loop], env=CLEAN, capture_output=True)
+    assert r.stdout + r.stderr == b'' and r.returncode == 0, r
+
+
 def test_progress():
     loop = 'for i in nacre.progress(%d, "epochs") do ' \
            'local t = nacre.clock() while nacre.clock() < t + 0.05 do end ' \
