@@ -136,12 +136,15 @@ local function apply(f, ...)
     end
   end
   local results = table.pack(nacre.no_grad(f.forward, ctx, ...))
-  if not nacre.is_grad_enabled() then return table.unpack(results, 1, results.n) end
+  if not nacre.is_grad_enabled() then
+    return table.unpack(results, 1, results.n)
+  end
   local outputs, zeros = {}, {}
   for i = 1, results.n do
     local y = results[i]
     if not nacre.is_tensor(y) then
-      error(("forward of %s gave a %s, not a tensor"):format(f.name, type(y)), 2)
+      error(("forward of %s gave a %s, not a tensor"):format(f.name, type(y)),
+            2)
     end
     if among(y, inputs) or y.requires_grad then y = y:detach() end
     results[i] = y
@@ -221,7 +224,8 @@ end
 
 -- Different weights, so that gradients of elements cannot make up for another.
 local function weights(y, from, to)
-  return nacre.linspace(from, to, y:numel(), { dtype = y.dtype, device = y.device })
+  return nacre.linspace(from, to, y:numel(), { dtype = y.dtype,
+                                               device = y.device })
            :reshape(y:size())
 end
 
@@ -235,7 +239,8 @@ local function wanted(inputs)
   for i, x in ipairs(inputs) do
     if nacre.is_tensor(x) and x.requires_grad then
       if x.dtype ~= "float64" then
-        error(("input %d is %s, differences need float64"):format(i, x.dtype), 3)
+        error(("input %d is %s, differences need float64"):format(i, x.dtype),
+              3)
       end
       of[#of + 1], at[#at + 1] = x, i
     end

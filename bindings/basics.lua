@@ -28,13 +28,19 @@ define("new_tensor", "self, data:any, *, dtype:dtype=nil, device:any=nil",
        "a tensor of data with the dtype and on the device of self",
 function(self, data, dtype, device)
   dtype, device = dtype or self.dtype, device or self.device
-  if nacre.is_tensor(data) then return data:detach():clone():to(dtype):to(device) end
+  if nacre.is_tensor(data) then
+    return data:detach():clone():to(dtype):to(device)
+  end
   return nacre.tensor(data, { dtype = dtype, device = device })
 end)
 
-define("clamp_min", "self:inplace, min:operand", "self, but min where it is less",
+define("clamp_min",
+       "self:inplace, min:operand",
+       "self, but min where it is less",
        function(self, min) return self:clamp { min = min } end)
-define("clamp_max", "self:inplace, max:operand", "self, but max where it is more",
+define("clamp_max",
+       "self:inplace, max:operand",
+       "self, but max where it is more",
        function(self, max) return self:clamp { max = max } end)
 
 define("sum_to_size", "self, size:ints",
@@ -66,7 +72,8 @@ function(self, value, wrap)
     step = step + self:stride(d)
     n = math.min(n, size[d])
     if #size > 2 and size[d] ~= size[1] then
-      fail("fill_diagonal_", "of more than 2 dimensions all must be of one size",
+      fail("fill_diagonal_",
+           "of more than 2 dimensions all must be of one size",
            nil, "self", self)
     end
   end
@@ -103,7 +110,8 @@ end)
 
 define("promote_types", "type1:dtype, type2:dtype -> dtype",
        "the smallest dtype that holds what both hold", function(a, b)
-  return nacre.mul(nacre.empty(0, { dtype = a }), nacre.empty(0, { dtype = b })).dtype
+  return nacre.mul(nacre.empty(0, { dtype = a }),
+                   nacre.empty(0, { dtype = b })).dtype
 end)
 
 local function category(dtype)

@@ -203,10 +203,14 @@ static void plaininfo(lua_State *L, const Signature *s, const char *kind,
 
 static void familyinfo(lua_State *L, int f) {
   const FamilyInfo *info = &nc_families[f];
-  plaininfo(L, nl_familysignature((Family)f), "family", info->doc);
+  const Signature *s = nl_familysignature((Family)f);
+  const int source = s->n > 1 && (s->param[1].type == P_TENSOR ||
+                                  s->param[1].type == P_OPERAND);
+  plaininfo(L, s, "family", info->doc);
   setflag(L, "into", familyinto(f));
   setflag(L, "view", info->grad == FAMILY_VIEW);
-  setflag(L, "differentiable", info->grad != FAMILY_NOGRAD);
+  setflag(L, "differentiable", info->grad != FAMILY_NOGRAD &&
+                               (info->grad != FAMILY_INTO || source));
 }
 
 static void castinfo(lua_State *L, int i) {
@@ -273,6 +277,19 @@ static int otherinfo(lua_State *L, const char *name, lua_CFunction f) {
   return 0;
 }
 
+/* The list of other names that an operation has. */
+static void setaliases(lua_State *L, const char *name) {
+  int n = 0;
+  lua_newtable(L);
+  for (int i = 0; nl_alias(i); i++) {
+    char own[NL_NAME];
+    if (strcmp(nl_unaliased(nl_alias(i), own), name) != 0) continue;
+    lua_pushstring(L, nl_alias(i));
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_setfield(L, -2, "aliases");
+}
+
 /* nacre._info(name), or of a function of one of the others */
 int nl_info(lua_State *L) {
   if (lua_iscfunction(L, 1) && !pushname(L)) {
@@ -312,6 +329,7 @@ int nl_info(lua_State *L) {
   setflag(L, "inplace", name != given);
   setflag(L, "method", where & NL_METHOD);
   setflag(L, "function", where & NL_FUNCTION);
+  setaliases(L, name);
   return 1;
 }
 

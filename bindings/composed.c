@@ -37,7 +37,8 @@ static void run(lua_State *L, const char *name) {
 
 /* Pushes the table that composed.lua fills: functions, methods, info. */
 static void pushall(lua_State *L) {
-  static const char *const part[] = { "nacre.basics", "nacre.products", "nacre.functional",
+  static const char *const part[] = { "nacre.basics", "nacre.products",
+                                      "nacre.distances", "nacre.functional",
                                       "nacre.images", "nacre.losses",
                                       "nacre.linalg", "nacre.decompositions",
                                       "nacre.norms" };

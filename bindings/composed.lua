@@ -38,7 +38,8 @@ local types = {
   tensors = { "a list of tensors", function(v)
     return islist(v, nacre.is_tensor)
   end },
-  int = { "an integer", function(v) return type(v) == "number" and isint(v) end },
+  int = { "an integer",
+          function(v) return type(v) == "number" and isint(v) end },
   ints = { "an integer or a list of them", function(v)
     return type(v) == "number" and isint(v) or
            islist(v, function(x) return type(x) == "number" and isint(x) end)
@@ -99,7 +100,8 @@ local function shown(name, s)
     local value = tonumber(p.shown) or values[p.shown] ~= nil or
                   p.shown == "nil" or p.shown == ""
     parts[#parts + 1] = p.name .. (p.optional and "=" ..
-                                   (value and p.shown or '"' .. p.shown .. '"') or "")
+                                   (value and p.shown or
+                                       '"' .. p.shown .. '"') or "")
   end
   return ("%s(%s) -> %s"):format(name, table.concat(parts, ", "), s.results)
 end
@@ -181,10 +183,11 @@ local function register(name, f, doc, s)
   local method = path == "" and s.params[1] and s.params[1].name == "self"
   space(path)[last] = f
   if method then all.methods[last] = f end
-  local info = { name = name, kind = "function", doc = doc, method = method or false,
+  local info = { name = name, kind = "function", doc = doc,
+                 method = method or false,
                  inplace = false, ["function"] = true,
                  signature = shown(name, s), params = s.params,
-                 into = s.inplace }
+                 into = s.inplace, out = s.results == "tensor" }
   all.info[name] = info
   all.info[f] = all.info[f] or info
 end

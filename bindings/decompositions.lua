@@ -28,7 +28,8 @@ local QR = Function {
     local Q, R = table.unpack(ctx.saved_tensors)
     local m, n = Q:size(-2), R:size(-1)
     if ctx.complete and m > n then
-      fail("linalg.qr", "mode complete has no gradient where there are more rows than columns")
+      fail("linalg.qr", "mode complete has no gradient where there are more "
+           .. "rows than columns")
     end
     local inner = gR:matmul(T(R)) - T(Q):matmul(gQ)
     if m >= n then
@@ -46,7 +47,8 @@ local QR = Function {
 }
 
 define("qr", "A:tensor, mode:reduced|complete|r=reduced -> Q, R",
-       "A = Q R, Q with orthonormal columns, R upper triangular; mode r gives R alone",
+       "A = Q R, Q with orthonormal columns, R upper triangular; mode r gives "
+       .. "R alone",
 function(A, mode)
   matrices("qr", A)
   local Q, R = QR(A, mode == "complete")
@@ -69,7 +71,8 @@ local Eigh = Function {
     local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
     local one = nacre.eye(w:size(-1), { dtype = "bool" })
     local s = T(V):matmul(gV)
-    s = nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s, s / nacre.where(one, 1.0, gap)))
+    s = nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
+                    s / nacre.where(one, 1.0, gap)))
     return V:matmul(s):matmul(T(V))
   end,
 }
@@ -82,13 +85,16 @@ local function checkside(op, side)
 end
 
 define("eigh", "A:tensor, UPLO:text=L -> eigenvalues, eigenvectors",
-       "eigenvalues, ascending, and eigenvectors, the columns, of a symmetric matrix; reads its lower or upper triangle",
+       "eigenvalues, ascending, and eigenvectors, the columns, of a symmetric "
+       .. "matrix; reads its lower or upper triangle",
 function(A, side)
   square("eigh", A)
   return Eigh(A, checkside("eigh", side))
 end)
 
-define("eigvalsh", "A:tensor, UPLO:text=L", "eigenvalues, ascending, of a symmetric matrix",
+define("eigvalsh",
+       "A:tensor, UPLO:text=L",
+       "eigenvalues, ascending, of a symmetric matrix",
 function(A, side)
   square("eigvalsh", A)
   local lower = checkside("eigvalsh", side)
@@ -112,7 +118,8 @@ local Svd = Function {
     local one = nacre.eye(k, { dtype = "bool" })
     local function skew(x) return x - T(x) end
     local function over(x, by) return nacre.where(x:eq(0), x, x / by) end
-    local E = nacre.where(one, 1.0, (S * S):unsqueeze(-2) - (S * S):unsqueeze(-1))
+    local E = nacre.where(one, 1.0,
+                          (S * S):unsqueeze(-2) - (S * S):unsqueeze(-1))
     local s = over(skew(T(U):matmul(gU)), E) * S:unsqueeze(-2) +
               S:unsqueeze(-1) * over(skew(Vh:matmul(T(gVh))), E)
     local g = U:matmul(nacre.where(one, gS:unsqueeze(-2), s)):matmul(Vh)
@@ -137,7 +144,8 @@ local function svd(A)
 end
 
 define("svd", "A:tensor, full_matrices:bool=true -> U, S, Vh",
-       "A = U diag(S) Vh, S descending; full_matrices=false leaves out what S does not reach, and has gradients",
+       "A = U diag(S) Vh, S descending; full_matrices=false leaves out what S "
+       .. "does not reach, and has gradients",
 function(A, full)
   matrices("svd", A)
   local m, n = A:size(-2), A:size(-1)
@@ -172,7 +180,8 @@ local function cutoff(A, S, atol, rtol)
   return (largest * rtol):clamp(atol or 0.0)
 end
 
-define("matrix_rank", "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
+define("matrix_rank",
+       "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
        "number of singular values above max(atol, rtol*largest)",
 function(A, atol, rtol)
   matrices("matrix_rank", A)
@@ -185,8 +194,9 @@ Pinv = Function {
   name = "pinv",
   forward = function(ctx, A, atol, rtol)
     local U, S, Vh = svd(A)
-    local cut = cutoff(A, S, atol, rtol)
-    local y = T(Vh):matmul(nacre.where(S:gt(cut), 1 / S, 0.0):unsqueeze(-1) * T(U))
+    local kept = S:gt(cutoff(A, S, atol, rtol))
+    local inverse = nacre.where(kept, 1 / nacre.where(kept, S, 1.0), 0.0)
+    local y = T(Vh):matmul(inverse:unsqueeze(-1) * T(U))
     ctx:save_for_backward(A, y)
     return y
   end,
@@ -209,7 +219,8 @@ Pinv = Function {
 local function pinv(A, atol, rtol) return Pinv(A, atol, rtol) end
 
 define("pinv", "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
-       "Moore-Penrose inverse; singular values up to max(atol, rtol*largest) count as 0",
+       "Moore-Penrose inverse; singular values up to max(atol, rtol*largest) "
+       .. "count as 0",
 function(A, atol, rtol)
   matrices("pinv", A)
   return pinv(A, atol, rtol)
@@ -218,7 +229,8 @@ end)
 -- Solution, rank and singular values; by the pseudoinverse if a gradient is
 -- wanted, which knows its own, else by LAPACK.
 local function leastsquares(A, B, rcond)
-  local needed = nacre.is_grad_enabled() and (A.requires_grad or B.requires_grad)
+  local needed = nacre.is_grad_enabled() and (A.requires_grad or
+      B.requires_grad)
   local n = A:size(-1)
   if needed or A:numel() == 0 or B:numel() == 0 then
     local S = svdvals(A:detach())
@@ -243,7 +255,8 @@ function(A, B, rcond)
   if vector then B = B:unsqueeze(-1) end
   matrices(op, B, "B")
   if A:size(-2) ~= B:size(-2) then
-    fail(name(op), ("A has %d rows, B has %d"):format(A:size(-2), B:size(-2)), nil, "A", A, "B", B)
+    fail(name(op), ("A has %d rows, B has %d"):format(A:size(-2), B:size(-2)),
+         nil, "A", A, "B", B)
   end
   local X, rank, S = leastsquares(A, B, rcond)
   local residuals = nacre.zeros({ 0 }, like(A))

@@ -36,14 +36,16 @@ end
 
 local function sametype(op, a, b, what)
   if a.dtype ~= b.dtype then
-    fail(op, ("dtypes differ: input is %s, %s is %s"):format(a.dtype, what, b.dtype),
+    fail(op, ("dtypes differ: input is %s, %s is %s"):format(a.dtype, what,
+                                                             b.dtype),
          nil, "input", a, what, b)
   end
 end
 
 -- Halves are worked on in float32, and given back as they came.
 local function wide(t)
-  if t.dtype == "float16" or t.dtype == "bfloat16" then return t:to("float32") end
+  if t.dtype == "float16" or
+      t.dtype == "bfloat16" then return t:to("float32") end
   return t
 end
 
@@ -71,17 +73,21 @@ function(x, w, bias)
     local y = x:matmul(w)
     return bias and y + bias or y
   end
-  if bias and x:dim() == 2 and bias:dim() == 1 and bias:size(1) == w:size(1) then
+  if bias and x:dim() == 2 and bias:dim() == 1 and
+      bias:size(1) == w:size(1) then
     return bias:addmm(x, w:t())
   end
   local y = x:matmul(w:t())
-  if bias and (bias:dim() > 1 or bias:numel() ~= 1 and bias:size(-1) ~= w:size(1)) then
-    fail(op, ("bias must have %d elements"):format(w:size(1)), nil, "bias", bias)
+  if bias and (bias:dim() > 1 or
+      bias:numel() ~= 1 and bias:size(-1) ~= w:size(1)) then
+    fail(op,
+         ("bias must have %d elements"):format(w:size(1)), nil, "bias", bias)
   end
   return bias and y + bias or y
 end)
 
-define("bilinear", "input1:tensor, input2:tensor, weight:tensor, bias:tensor=nil",
+define("bilinear",
+       "input1:tensor, input2:tensor, weight:tensor, bias:tensor=nil",
        "products of two inputs by weight [out x in1 x in2], plus bias",
 function(x1, x2, w, bias)
   hasdims("bilinear", w, "weight", 3)
@@ -95,16 +101,19 @@ function(at, w, padding)
   local op = "embedding"
   hasdims(op, w, "weight", 2)
   if at.dtype ~= "int64" and at.dtype ~= "int32" then
-    fail(op, ("input is %s, numbers of rows are int64 or int32"):format(at.dtype),
+    fail(op,
+         ("input is %s, numbers of rows are int64 or int32"):format(at.dtype),
          nil, "input", at)
   end
   if at:numel() > 0 and at:min():item() < 1 then
-    fail(op, ("row %d does not exist: they count from 1"):format(at:min():item()),
+    fail(op,
+         ("row %d does not exist: they count from 1"):format(at:min():item()),
          nil, "input", at)
   end
   local n = w:size(1)
   if at:numel() > 0 and at:max():item() > n then
-    fail(op, ("row %d does not exist: weight has %d"):format(at:max():item(), n),
+    fail(op,
+         ("row %d does not exist: weight has %d"):format(at:max():item(), n),
          nil, "input", at, "weight", w)
   end
   local y = w[at:reshape(-1):to("int64")]
@@ -124,20 +133,26 @@ define("one_hot", "tensor, num_classes:int=-1",
 function(t, n)
   local op = "one_hot"
   if t.dtype ~= "int64" then
-    fail(op, ("classes must be int64, not %s"):format(t.dtype), nil, "tensor", t)
+    fail(op,
+         ("classes must be int64, not %s"):format(t.dtype), nil, "tensor", t)
   end
   if t:numel() == 0 and n < 1 then
     fail(op, "num_classes is needed if there are no classes", nil, "tensor", t)
   end
   local low = t:numel() > 0 and t:min():item() or 1
   local high = t:numel() > 0 and t:max():item() or 1
-  if low < 1 then fail(op, ("class %d: they count from 1"):format(low), nil, "tensor", t) end
+  if low < 1 then
+    fail(op, ("class %d: they count from 1"):format(low), nil, "tensor", t)
+  end
   if n == -1 then n = high end
-  if n < 1 then fail(op, ("num_classes is %d, and must be above 0"):format(n)) end
+  if n < 1 then
+    fail(op, ("num_classes is %d, and must be above 0"):format(n))
+  end
   if high > n then
     fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
   end
-  return t:unsqueeze(-1):eq(nacre.range(1, n, { device = t.device })):to("int64")
+  return t:unsqueeze(-1):eq(nacre.range(1, n,
+                                        { device = t.device })):to("int64")
 end)
 
 -- ---- dropout
@@ -154,7 +169,8 @@ end
 
 define("dropout", "input:tensor, p:num=0.5, training:bool=true",
        "elements become 0 with probability p, the others grow by 1/(1-p)",
-       function(x, p, training) return dropped("dropout", x, p, training, x:size()) end)
+       function(x, p, training) return dropped("dropout", x, p, training,
+                                               x:size()) end)
 
 local function channels(op, nd)
   return function(x, p, training)
@@ -178,7 +194,9 @@ local function scaled(y, weight, bias, size)
   return y
 end
 
-define("layer_norm", "input:tensor, normalized_shape:ints, weight:tensor=nil, bias:tensor=nil, eps:num=1e-5",
+define("layer_norm",
+       "input:tensor, normalized_shape:ints, weight:tensor=nil, "
+       .. "bias:tensor=nil, eps:num=1e-5",
        "mean 0 and variance 1 over the last dimensions, of that shape",
 function(x, shape, weight, bias, eps)
   local op = "layer_norm"
@@ -191,12 +209,14 @@ function(x, shape, weight, bias, eps)
     dims[i] = i - n - 1
   end
   if not ok then
-    fail(op, ("input does not end in the shape [%s]"):format(table.concat(shape, "x")),
+    fail(op, ("input does not end in the shape [%s]")
+             :format(table.concat(shape, "x")),
          nil, "input", x)
   end
   for what, t in pairs { weight = weight, bias = bias } do
     if table.concat(t:size(), "x") ~= table.concat(shape, "x") then
-      fail(op, ("%s must have the shape [%s]"):format(what, table.concat(shape, "x")),
+      fail(op, ("%s must have the shape [%s]"):format(what, table.concat(shape,
+                                                                         "x")),
            nil, what, t)
     end
   end
@@ -211,19 +231,25 @@ local function perchannel(op, x, list)
   for d = 3, x:dim() do size[d - 1] = 1 end
   for what, t in pairs(list) do
     if t:numel() ~= x:size(2) then
-      fail(op, ("%s must have %d elements"):format(what, x:size(2)), nil, what, t)
+      fail(op,
+           ("%s must have %d elements"):format(what, x:size(2)), nil, what, t)
     end
   end
   return size
 end
 
-define("batch_norm", "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, weight:tensor=nil, bias:tensor=nil, training:bool=false, momentum:num=0.1, eps:num=1e-5",
-       "mean 0 and variance 1 of each channel, over the batch; training also moves the running statistics, which are used otherwise",
+define("batch_norm",
+       "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
+       .. "weight:tensor=nil, bias:tensor=nil, training:bool=false, "
+       .. "momentum:num=0.1, eps:num=1e-5",
+       "mean 0 and variance 1 of each channel, over the batch; training also "
+       .. "moves the running statistics, which are used otherwise",
 function(x, rmean, rvar, weight, bias, training, momentum, eps)
   local op = "batch_norm"
   floats(op, x, "input")
   if x:dim() < 2 then
-    fail(op, ("input has %d dimensions, at least 2 are needed"):format(x:dim()), nil, "input", x)
+    fail(op, ("input has %d dimensions, at least 2 are needed")
+             :format(x:dim()), nil, "input", x)
   end
   local size = perchannel(op, x, { running_mean = rmean, running_var = rvar,
                                    weight = weight, bias = bias })
@@ -231,15 +257,19 @@ function(x, rmean, rvar, weight, bias, training, momentum, eps)
   if training then
     local n, dims = x:numel() // math.max(x:size(2), 1), { 1 }
     if n <= 1 then
-      fail(op, "training needs more than one value of each channel", nil, "input", x)
+      fail(op, "training needs more than one value of each channel", nil,
+           "input", x)
     end
     for d = 3, x:dim() do dims[#dims + 1] = d end
     mean = t:mean(dims)
     var = (t - mean:reshape(size)):pow(2):mean(dims)
     nacre.no_grad(function()
-      if rmean then rmean:mul_(1 - momentum):add_((mean * momentum):to(rmean.dtype)) end
+      if rmean then
+        rmean:mul_(1 - momentum):add_((mean * momentum):to(rmean.dtype))
+      end
       if rvar then
-        rvar:mul_(1 - momentum):add_((var * (momentum * n / (n - 1))):to(rvar.dtype))
+        rvar:mul_(1 - momentum):add_((var * (momentum * n / (n -
+            1))):to(rvar.dtype))
       end
     end)
   else
@@ -255,10 +285,12 @@ end)
 local function groupnorm(op, x, groups, weight, bias, eps)
   floats(op, x, "input")
   if x:dim() < 2 then
-    fail(op, ("input has %d dimensions, at least 2 are needed"):format(x:dim()), nil, "input", x)
+    fail(op, ("input has %d dimensions, at least 2 are needed")
+             :format(x:dim()), nil, "input", x)
   end
   if groups < 1 or x:size(2) % groups ~= 0 then
-    fail(op, ("%d channels are no multiple of %d groups"):format(x:size(2), groups),
+    fail(op,
+         ("%d channels are no multiple of %d groups"):format(x:size(2), groups),
          nil, "input", x)
   end
   local size = perchannel(op, x, { weight = weight, bias = bias })
@@ -269,10 +301,13 @@ local function groupnorm(op, x, groups, weight, bias, eps)
   return back(scaled(y:reshape(x:size()), weight, bias, size), x)
 end
 
-define("group_norm", "input:tensor, num_groups:int, weight:tensor=nil, bias:tensor=nil, eps:num=1e-5",
+define("group_norm",
+       "input:tensor, num_groups:int, weight:tensor=nil, bias:tensor=nil, "
+       .. "eps:num=1e-5",
        "mean 0 and variance 1 of groups of channels, each sample by itself",
        function(...) return groupnorm("group_norm", ...) end)
-define("instance_norm", "input:tensor, *, weight:tensor=nil, bias:tensor=nil, eps:num=1e-5",
+define("instance_norm",
+       "input:tensor, *, weight:tensor=nil, bias:tensor=nil, eps:num=1e-5",
        "mean 0 and variance 1 of each channel of each sample",
 function(x, weight, bias, eps)
   hasdims("instance_norm", x, "input", 3, 4, 5)
@@ -292,23 +327,31 @@ define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
 function(a, b, dim, eps)
   floats("cosine_similarity", a, "x1")
   floats("cosine_similarity", b, "x2")
-  return (a * b):sum(dim) / (a:norm(2, dim):clamp(eps) * b:norm(2, dim):clamp(eps))
+  return (a * b):sum(dim) / (a:norm(2, dim):clamp(eps) * b:norm(2,
+                                                                dim):clamp(eps))
 end)
 
-define("pairwise_distance", "x1:tensor, x2:tensor, p:num=2, eps:num=1e-6, keepdim:bool=false",
+define("pairwise_distance",
+       "x1:tensor, x2:tensor, p:num=2, eps:num=1e-6, keepdim:bool=false",
        "norm of order p of x1 - x2 + eps along the last dimension",
-       function(a, b, p, eps, keepdim) return (a - b + eps):norm(p, -1, keepdim) end)
+       function(a, b, p, eps, keepdim) return (a - b + eps):norm(p, -1,
+                                                                 keepdim) end)
 
 -- ---- attention
 
-define("scaled_dot_product_attention", "query:tensor, key:tensor, value:tensor, attn_mask:tensor=nil, dropout_p:num=0, is_causal:bool=false, *, scale:num=nil",
-       "softmax(query key' scale + mask) value; a bool mask says what takes part",
+define("scaled_dot_product_attention",
+       "query:tensor, key:tensor, value:tensor, attn_mask:tensor=nil, "
+       .. "dropout_p:num=0, is_causal:bool=false, *, scale:num=nil",
+       "softmax(query key' scale + mask) value; a bool mask says what takes "
+       .. "part",
 function(q, k, v, mask, p, causal, scale)
   local op = "scaled_dot_product_attention"
   if q:dim() < 2 or k:dim() < 2 or v:dim() < 2 then
     fail(op, "needs matrices, or batches of them", nil, "query", q, "key", k)
   end
-  if mask and causal then fail(op, "attn_mask and is_causal exclude each other") end
+  if mask and causal then
+    fail(op, "attn_mask and is_causal exclude each other")
+  end
   local s = q:matmul(k:transpose(-2, -1)) * (scale or 1 / math.sqrt(q:size(-1)))
   if causal then
     local n, m = q:size(-2), k:size(-2)

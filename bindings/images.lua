@@ -2,7 +2,8 @@
 -- images.lua - of nacre.nn.functional, what works on signals and images:
 -- convolutions, pooling, other sizes.
 local all = ...
-local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims, all.sametype
+local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
+  all.sametype
 local wide, back = all.wide, all.back
 
 local function define(name, signature, doc, fn)
@@ -18,7 +19,8 @@ local function several(op, name, v, n, least)
   for i = 1, n do
     list[i] = type(v) == "table" and (v[i] or v[1]) or v
     if list[i] < least then
-      fail(op, ("%s is %d, and must be %d or more"):format(name, list[i], least))
+      fail(op,
+           ("%s is %d, and must be %d or more"):format(name, list[i], least))
     end
   end
   return list
@@ -36,7 +38,8 @@ local function extended(t, dim, n)
   if n == 0 then return t end
   local size = t:size()
   size[dim] = n
-  return nacre.cat({ t, nacre.zeros(size, { dtype = t.dtype, device = t.device }) }, dim)
+  return nacre.cat({ t, nacre.zeros(size, { dtype = t.dtype,
+                                            device = t.device }) }, dim)
 end
 
 -- ---- convolutions
@@ -47,16 +50,21 @@ local function checkconv(op, x, w, bias, nd, groups, transposed)
   floats(op, x, "input")
   sametype(op, x, w, "weight")
   if bias then sametype(op, x, bias, "bias") end
-  if groups < 1 then fail(op, ("groups is %d, and must be 1 or more"):format(groups)) end
-  local have, want = x:size(-nd - 1), transposed and w:size(1) or w:size(2) * groups
+  if groups < 1 then
+    fail(op, ("groups is %d, and must be 1 or more"):format(groups))
+  end
+  local have, want = x:size(-nd - 1),
+    transposed and w:size(1) or w:size(2) * groups
   if have ~= want then
     fail(op, ("input has %d channel%s, the weight takes %d in %d group%s")
-             :format(have, have == 1 and "" or "s", want, groups, groups == 1 and "" or "s"),
+             :format(have, have == 1 and "" or "s", want, groups,
+                     groups == 1 and "" or "s"),
          nil, "input", x, "weight", w)
   end
   local out = transposed and w:size(2) * groups or w:size(1)
   if not transposed and out % groups ~= 0 then
-    fail(op, ("weight has %d kernels, no multiple of %d groups"):format(out, groups),
+    fail(op, ("weight has %d kernels, no multiple of %d groups"):format(out,
+                                                                        groups),
          nil, "weight", w)
   end
   if bias and (bias:dim() ~= 1 or bias:size(1) ~= out) then
@@ -108,7 +116,8 @@ local function checkfit(op, x, dim, reach, padding)
   end
 end
 
-local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups)
+local function convolution(op, nd, x, w, bias, stride, padding, dilation,
+                           groups)
   checkconv(op, x, w, bias, nd, groups)
   stride = several(op, "stride", stride, nd, 1)
   dilation = several(op, "dilation", dilation, nd, 1)
@@ -116,10 +125,12 @@ local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups
     x, padding = same(op, x, w, stride, dilation, nd)
   elseif padding == "valid" then padding = several(op, "padding", 0, nd, 0)
   elseif type(padding) == "string" then
-    fail(op, ("padding must be numbers, \"same\" or \"valid\", not '%s'"):format(padding))
+    fail(op, ("padding must be numbers, \"same\" or \"valid\", not '%s'")
+             :format(padding))
   else padding = several(op, "padding", padding, nd, 0) end
   for i = 1, nd do
-    checkfit(op, x, i - nd - 1, dilation[i] * (w:size(2 + i) - 1) + 1, padding[i])
+    checkfit(op, x, i - nd - 1, dilation[i] * (w:size(2 + i) - 1) + 1,
+             padding[i])
   end
   return batched(x, nd + 2, function(t)
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
@@ -129,11 +140,19 @@ local function convolution(op, nd, x, w, bias, stride, padding, dilation, groups
   end)
 end
 
-local CONV = "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, padding:any=0, dilation:ints=1, groups:int=1"
+local CONV =
+  "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, padding:any=0, "
+  .. "dilation:ints=1, groups:int=1"
 
-define("conv1d", CONV, "convolution [n x c x l] with kernels [o x c/groups x k]; padding may be \"same\" or \"valid\"",
+define("conv1d",
+       CONV,
+       "convolution [n x c x l] with kernels [o x c/groups x k]; padding may "
+       .. "be \"same\" or \"valid\"",
        function(...) return convolution("conv1d", 1, ...) end)
-define("conv2d", CONV, "convolution [n x c x h x w] with kernels [o x c/groups x kh x kw]; padding may be \"same\" or \"valid\"",
+define("conv2d",
+       CONV,
+       "convolution [n x c x h x w] with kernels [o x c/groups x kh x kw]; "
+       .. "padding may be \"same\" or \"valid\"",
        function(...) return convolution("conv2d", 2, ...) end)
 
 -- Planes of a volume in a row, one behind the other for each place of the
@@ -170,7 +189,8 @@ define("conv3d", CONV, "convolution [n x c x d x h x w] with kernels "
        .. "[o x c/groups x kd x kh x kw]; padding may be \"same\" or \"valid\"",
        volume)
 
-local function transposed(op, nd, x, w, bias, stride, padding, extra, groups, dilation)
+local function transposed(op, nd, x, w, bias, stride, padding, extra, groups,
+                          dilation)
   checkconv(op, x, w, bias, nd, groups, true)
   stride = several(op, "stride", stride, nd, 1)
   padding = several(op, "padding", padding, nd, 0)
@@ -179,12 +199,14 @@ local function transposed(op, nd, x, w, bias, stride, padding, extra, groups, di
   local size = {}
   for i = 1, nd do
     if extra[i] >= stride[i] then
-      fail(op, ("output_padding %d must be below stride %d"):format(extra[i], stride[i]))
+      fail(op, ("output_padding %d must be below stride %d"):format(extra[i],
+                                                                    stride[i]))
     end
     size[i] = (x:size(-nd - 1 + i) - 1) * stride[i] - 2 * padding[i]
               + dilation[i] * (w:size(2 + i) - 1) + extra[i] + 1
     if size[i] < 1 then
-      fail(op, ("the result would have size %d in dimension %d"):format(size[i], i + 2),
+      fail(op, ("the result would have size %d in dimension %d")
+               :format(size[i], i + 2),
            nil, "input", x, "weight", w)
     end
   end
@@ -197,33 +219,47 @@ local function transposed(op, nd, x, w, bias, stride, padding, extra, groups, di
   end)
 end
 
-local TRANSPOSED = "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, padding:ints=0, output_padding:ints=0, groups:int=1, dilation:ints=1"
+local TRANSPOSED =
+  "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, "
+  .. "padding:ints=0, output_padding:ints=0, groups:int=1, dilation:ints=1"
 
-define("conv_transpose1d", TRANSPOSED, "the gradient of conv1d as a layer; weight [c x o/groups x k]",
+define("conv_transpose1d",
+       TRANSPOSED,
+       "the gradient of conv1d as a layer; weight [c x o/groups x k]",
        function(...) return transposed("conv_transpose1d", 1, ...) end)
-define("conv_transpose2d", TRANSPOSED, "the gradient of conv2d as a layer; weight [c x o/groups x kh x kw]",
+define("conv_transpose2d",
+       TRANSPOSED,
+       "the gradient of conv2d as a layer; weight [c x o/groups x kh x kw]",
        function(...) return transposed("conv_transpose2d", 2, ...) end)
 
 -- The kernel that takes a patch apart: one result for each of its elements.
 local function takeapart(x, k, channels)
   local n = k[1] * k[2]
-  local one = nacre.eye(n, { dtype = x.dtype, device = x.device }):reshape(n, 1, k[1], k[2])
-  return one:expand(channels, n, 1, k[1], k[2]):reshape(channels * n, 1, k[1], k[2])
+  local one = nacre.eye(n, { dtype = x.dtype, device = x.device })
+              :reshape(n, 1, k[1], k[2])
+  return one:expand(channels, n, 1, k[1], k[2]):reshape(channels * n, 1, k[1],
+                                                        k[2])
 end
 
-define("unfold", "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, stride:ints=1",
+define("unfold",
+       "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, "
+       .. "stride:ints=1",
        "the patches that a kernel sees, one a column: [n x c*kh*kw x places]",
 function(x, k, dilation, padding, stride)
   local op = "unfold"
   hasdims(op, x, "input", 3, 4)
   k = several(op, "kernel_size", k, 2, 1)
   local c = x:size(-3)
-  local y = convolution(op, 2, x, takeapart(x, k, c), nil, stride, padding, dilation, c)
+  local y = convolution(op, 2, x, takeapart(x, k, c), nil, stride, padding,
+                        dilation, c)
   return y:flatten(-2)
 end)
 
-define("fold", "input:tensor, output_size:ints, kernel_size:ints, dilation:ints=1, padding:ints=0, stride:ints=1",
-       "patches, one a column, added up where they come from: the reverse of unfold",
+define("fold",
+       "input:tensor, output_size:ints, kernel_size:ints, dilation:ints=1, "
+       .. "padding:ints=0, stride:ints=1",
+       "patches, one a column, added up where they come from: the reverse of "
+       .. "unfold",
 function(x, size, k, dilation, padding, stride)
   local op = "fold"
   hasdims(op, x, "input", 2, 3)
@@ -234,17 +270,20 @@ function(x, size, k, dilation, padding, stride)
   stride = several(op, "stride", stride, 2, 1)
   local n, out, l = k[1] * k[2], {}, 1
   for i = 1, 2 do
-    out[i] = (size[i] + 2 * padding[i] - dilation[i] * (k[i] - 1) - 1) // stride[i] + 1
+    out[i] = (size[i] +
+        2 * padding[i] - dilation[i] * (k[i] - 1) - 1) // stride[i] + 1
     l = l * out[i]
   end
   if x:size(-2) % n ~= 0 or x:size(-1) ~= l or out[1] < 1 then
-    fail(op, ("input must have a multiple of %d rows and %d columns"):format(n, l),
+    fail(op,
+         ("input must have a multiple of %d rows and %d columns"):format(n, l),
          nil, "input", x)
   end
   local c = x:size(-2) // n
   return batched(x, 3, function(t)
     return nacre._conv_input(t:reshape(t:size(1), c * n, out[1], out[2]),
-                             takeapart(x, k, c), geometry(stride, padding, dilation, size), c)
+                             takeapart(x, k, c), geometry(stride, padding,
+                                                          dilation, size), c)
   end)
 end)
 
@@ -254,7 +293,9 @@ local function pooled(op, nd, x)
   hasdims(op, x, "input", nd + 1, nd + 2)
   floats(op, x, "input")
   for d = -nd, -1 do
-    if x:size(d) == 0 then fail(op, "input has a dimension of size 0", nil, "input", x) end
+    if x:size(d) == 0 then
+      fail(op, "input has a dimension of size 0", nil, "input", x)
+    end
   end
 end
 
@@ -267,7 +308,8 @@ local function checkpadding(op, padding, kernel)
   end
 end
 
-local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil, indices)
+local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil,
+                       indices)
   pooled(op, nd, x)
   kernel = several(op, "kernel_size", kernel, nd, 1)
   if type(stride) == "table" and #stride == 0 then stride = nil end
@@ -285,11 +327,20 @@ local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil, indic
   end)
 end
 
-local MAXPOOL = "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, dilation:ints=1, ceil_mode:bool=false, return_indices:bool=false -> tensor[, positions]"
+local MAXPOOL =
+  "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
+  .. "dilation:ints=1, ceil_mode:bool=false, return_indices:bool=false -> "
+  .. "tensor[, positions]"
 
-define("max_pool1d", MAXPOOL, "largest element of each window; return_indices: also where it is, from 1",
+define("max_pool1d",
+       MAXPOOL,
+       "largest element of each window; return_indices: also where it is, from "
+       .. "1",
        function(...) return maxpool("max_pool1d", 1, ...) end)
-define("max_pool2d", MAXPOOL, "largest element of each window; return_indices: also where it is in its plane, from 1, row by row",
+define("max_pool2d",
+       MAXPOOL,
+       "largest element of each window; return_indices: also where it is in "
+       .. "its plane, from 1, row by row",
        function(...) return maxpool("max_pool2d", 2, ...) end)
 
 -- Places of a window along a dimension of n; with ceil, what it reaches over.
@@ -304,12 +355,14 @@ local function windows(x, kernel, stride, padding, extra)
   local size = x:size()
   local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
   t = extended(extended(t, 3, extra[1]), 4, extra[2])
-  local ones = nacre.ones(1, 1, kernel[1], kernel[2], { dtype = x.dtype, device = x.device })
+  local ones = nacre.ones(1, 1, kernel[1], kernel[2], { dtype = x.dtype,
+                                                        device = x.device })
   local y = nacre._conv(t, ones, geometry(stride, padding, { 1, 1 }), 1)
   return y:reshape(size[1], size[2], y:size(3), y:size(4))
 end
 
-local function avgpool(op, nd, x, kernel, stride, padding, ceil, include, divisor)
+local function avgpool(op, nd, x, kernel, stride, padding, ceil, include,
+                       divisor)
   pooled(op, nd, x)
   kernel = several(op, "kernel_size", kernel, nd, 1)
   if type(stride) == "table" and #stride == 0 then stride = nil end
@@ -319,7 +372,8 @@ local function avgpool(op, nd, x, kernel, stride, padding, ceil, include, diviso
   if divisor == 0 then fail(op, "divisor_override must not be 0") end
   return batched(x, nd + 2, function(t)
     if nd == 1 then t = t:unsqueeze(-2) end
-    local k, s, p, extra = plane(kernel, 1), plane(stride, 1), plane(padding, 0), {}
+    local k, s, p, extra = plane(kernel, 1), plane(stride, 1), plane(padding,
+                                                                     0), {}
     for i = 1, 2 do
       local out
       out, extra[i] = places(t:size(2 + i), k[i], s[i], p[i], ceil)
@@ -341,10 +395,17 @@ local function avgpool(op, nd, x, kernel, stride, padding, ceil, include, diviso
   end)
 end
 
-define("avg_pool1d", "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, ceil_mode:bool=false, count_include_pad:bool=true",
-       "mean of each window", function(...) return avgpool("avg_pool1d", 1, ...) end)
-define("avg_pool2d", "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, ceil_mode:bool=false, count_include_pad:bool=true, divisor_override:int=nil",
-       "mean of each window", function(...) return avgpool("avg_pool2d", 2, ...) end)
+define("avg_pool1d",
+       "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
+       .. "ceil_mode:bool=false, count_include_pad:bool=true",
+       "mean of each window", function(...) return avgpool("avg_pool1d", 1,
+                                                           ...) end)
+define("avg_pool2d",
+       "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
+       .. "ceil_mode:bool=false, count_include_pad:bool=true, "
+       .. "divisor_override:int=nil",
+       "mean of each window", function(...) return avgpool("avg_pool2d", 2,
+                                                           ...) end)
 
 -- The means over n even windows as a matrix [out x n].
 local function means(n, out, like)
@@ -370,7 +431,8 @@ function(x, size)
     fail(op, "output_size must be one or two numbers above 0")
   end
   local t = wide(x)
-  return back(means(x:size(-2), h, t):matmul(t):matmul(means(x:size(-1), w, t):t()), x)
+  return back(means(x:size(-2), h, t):matmul(t):matmul(means(x:size(-1), w,
+                                                             t):t()), x)
 end)
 
 define("adaptive_avg_pool1d", "input:tensor, output_size:int",
@@ -382,7 +444,9 @@ function(x, n)
   return back(t:matmul(means(x:size(-1), n, t):t()), x)
 end)
 
-define("adaptive_max_pool2d", "input:tensor, output_size:ints, return_indices:bool=false -> tensor[, positions]",
+define("adaptive_max_pool2d",
+       "input:tensor, output_size:ints, return_indices:bool=false -> tensor[, "
+       .. "positions]",
        "largest elements of even windows such that the result has a size",
 function(x, size, indices)
   local op = "adaptive_max_pool2d"
@@ -424,21 +488,26 @@ local function between(x, dim, out, scale, corners)
   end
   local size = {}
   for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
-  local w = nacre.tensor(share, { dtype = x.dtype, device = x.device }):reshape(size)
+  local w = nacre.tensor(share, { dtype = x.dtype,
+                                  device = x.device }):reshape(size)
   return pick(x, dim, low) * (1 - w) + pick(x, dim, high) * w
 end
 
 local modes = { nearest = true, linear = 1, bilinear = 2 }
 
-define("interpolate", "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, align_corners:bool=nil",
-       "images [n x c x ...] in another size, by mode nearest, linear (one dimension) or bilinear (two)",
+define("interpolate",
+       "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
+       .. "align_corners:bool=nil",
+       "images [n x c x ...] in another size, by mode nearest, linear (one "
+       .. "dimension) or bilinear (two)",
 function(x, size, factor, mode, corners)
   local op = "interpolate"
   floats(op, x, "input")
   hasdims(op, x, "input", 3, 4, 5)
   local nd = x:dim() - 2
   if not modes[mode] then
-    fail(op, ("mode must be nearest, linear or bilinear, not '%s'"):format(mode))
+    fail(op,
+         ("mode must be nearest, linear or bilinear, not '%s'"):format(mode))
   end
   if modes[mode] ~= true and modes[mode] ~= nd then
     fail(op, ("mode %s is for %d dimensions behind the channels, not %d")
@@ -455,11 +524,14 @@ function(x, size, factor, mode, corners)
     local given = size or factor
     given = type(given) == "table" and given[i] or given
     if type(given) ~= "number" or given <= 0 then
-      fail(op, ("needs %d numbers above 0 as %s"):format(nd, size and "size" or "scale_factor"))
+      fail(op, ("needs %d numbers above 0 as %s"):format(nd, size and "size" or
+          "scale_factor"))
     end
     local n = x:size(2 + i)
     local out = size and given or math.floor(n * given)
-    if n < 1 or out < 1 then fail(op, "input and result must not be empty", nil, "input", x) end
+    if n < 1 or out < 1 then
+      fail(op, "input and result must not be empty", nil, "input", x)
+    end
     local scale = size and n / out or 1 / given
     if corners then scale = out > 1 and (n - 1) / (out - 1) or 0 end
     if mode == "nearest" then y = nearest(y, 2 + i, out, scale)
@@ -473,7 +545,8 @@ define("pixel_shuffle", "input:tensor, upscale_factor:int",
 function(x, r)
   local op, n = "pixel_shuffle", x:dim()
   if n < 3 or r < 1 or x:size(-3) % (r * r) ~= 0 then
-    fail(op, ("input must have a multiple of %d channels"):format(r * r), nil, "input", x)
+    fail(op, ("input must have a multiple of %d channels"):format(r * r), nil,
+         "input", x)
   end
   local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
   local size = x:size()

@@ -18,8 +18,10 @@ local function name(op) return "linalg." .. op end
 
 local function matrices(op, A, what)
   if A:dim() < 2 then
-    fail(name(op), ("%s must be a matrix or a batch of them, it has %d dimension%s")
-                   :format(what or "A", A:dim(), A:dim() == 1 and "" or "s"), nil, what or "A", A)
+    fail(name(op),
+         ("%s must be a matrix or a batch of them, it has %d dimension%s")
+                   :format(what or "A", A:dim(), A:dim() == 1 and "" or "s"),
+                     nil, what or "A", A)
   end
   if A.dtype ~= "float32" and A.dtype ~= "float64" then
     fail(name(op), ("needs float32 or float64, not %s"):format(A.dtype),
@@ -30,7 +32,8 @@ end
 local function square(op, A)
   matrices(op, A)
   if A:size(-1) ~= A:size(-2) then
-    fail(name(op), ("needs square matrices, not %d by %d"):format(A:size(-2), A:size(-1)),
+    fail(name(op),
+         ("needs square matrices, not %d by %d"):format(A:size(-2), A:size(-1)),
          nil, "A", A)
   end
 end
@@ -67,7 +70,8 @@ local function together(op, A, B)
     local x, y = a[i - n + #a] or 1, b[i - n + #b] or 1
     if x ~= y and x ~= 1 and y ~= 1 then
       fail(name(op), ("batches [%s] and [%s] do not broadcast")
-                     :format(table.concat(a, "x"), table.concat(b, "x")), nil, "A", A, "B", B)
+                     :format(table.concat(a, "x"), table.concat(b, "x")), nil,
+                       "A", A, "B", B)
     end
     size[i] = x == 1 and y or x
   end
@@ -77,7 +81,8 @@ end
 
 local function sametype(op, A, B)
   if A.dtype ~= B.dtype then
-    fail(name(op), ("dtypes differ: A is %s, B is %s"):format(A.dtype, B.dtype), nil,
+    fail(name(op),
+         ("dtypes differ: A is %s, B is %s"):format(A.dtype, B.dtype), nil,
          "A", A, "B", B)
   end
 end
@@ -85,7 +90,8 @@ end
 local function like(A) return { dtype = A.dtype, device = A.device } end
 
 local function eye(A, n)
-  return nacre.eye(n or A:size(-1), like(A)):expand(with(head(A), n or A:size(-1), n or A:size(-1)))
+  return nacre.eye(n or A:size(-1), like(A)):expand(with(head(A), n or
+      A:size(-1), n or A:size(-1)))
 end
 
 -- x where row - column >= k (lower), or <= k
@@ -97,7 +103,8 @@ local function triangle(x, k, upper)
 end
 
 local function diagonal(x) return x:diagonal(0, -2, -1) end
-local function diag(v) return nacre.eye(v:size(-1), like(v)) * v:unsqueeze(-2) end
+local function diag(v) return nacre.eye(v:size(-1),
+                                        like(v)) * v:unsqueeze(-2) end
 
 -- ---- triangular systems
 
@@ -119,17 +126,22 @@ local Triangular = Function {
     return triangle(gA, ctx.upper and -k or k, ctx.upper), gB
   end,
 }
-function trisolve(A, B, upper, unit) return Triangular(A, B, upper, unit or false) end
+function trisolve(A, B, upper, unit) return Triangular(A, B, upper,
+                                                       unit or false) end
 
-define("solve_triangular", "A:tensor, B:tensor, *, upper:bool, left:bool=true, unitriangular:bool=false",
-       "X with A X = B (or X A = B) for triangular A, of which the rest is not read",
+define("solve_triangular",
+       "A:tensor, B:tensor, *, upper:bool, left:bool=true, "
+       .. "unitriangular:bool=false",
+       "X with A X = B (or X A = B) for triangular A, of which the rest is not "
+       .. "read",
 function(A, B, upper, left, unit)
   local op = "solve_triangular"
   square(op, A)
   matrices(op, B, "B")
   sametype(op, A, B)
   if A:size(-1) ~= B:size(left and -2 or -1) then
-    fail(name(op), ("A is %d by %d, B is %d by %d"):format(A:size(-2), A:size(-1), B:size(-2), B:size(-1)),
+    fail(name(op), ("A is %d by %d, B is %d by %d")
+                   :format(A:size(-2), A:size(-1), B:size(-2), B:size(-1)),
          nil, "A", A, "B", B)
   end
   A, B = together(op, A, B)
@@ -183,12 +195,15 @@ function(A, B, left)
   sametype(op, A, B)
   local vector = isvector(A, B)
   if vector then
-    if not left then fail(name(op), "left=false needs matrices, B is a vector", nil, "B", B) end
+    if not left then
+      fail(name(op), "left=false needs matrices, B is a vector", nil, "B", B)
+    end
     B = B:unsqueeze(-1)
   else matrices(op, B, "B") end
   if A:size(-1) ~= B:size(left and -2 or -1) then
     fail(name(op), ("A is %d by %d, B has %d %s"):format(A:size(-2), A:size(-1),
-         B:size(left and -2 or -1), left and "rows" or "columns"), nil, "A", A, "B", B)
+         B:size(left and -2 or -1), left and "rows" or "columns"), nil, "A", A,
+           "B", B)
   end
   A, B = together(op, A, B)
   local X = left and solve(A, B, op) or T(solve(T(A), T(B), op))
@@ -205,18 +220,19 @@ end)
 
 -- ---- LU
 
--- -1 where the exchanges of rows are odd in number
-local function parity(pivots)
-  local moved = pivots:ne(nacre.range(1, pivots:size(-1), { dtype = "int32" })):sum(-1)
-  return 1 - 2 * (moved % 2)
+-- The diagonal of U, and -1 where the exchanges of rows are odd in number.
+local function eliminated(A)
+  local LU, pivots = nacre._lapack_lu(T(A))
+  local still = nacre.range(1, pivots:size(-1), { dtype = "int32" })
+  local moved = pivots:ne(still):sum(-1)
+  return diagonal(LU), (1 - 2 * (moved % 2)):to(A.dtype)
 end
-
 
 local Det = Function {
   name = "det",
   forward = function(ctx, A)
-    local LU, pivots = nacre._lapack_lu(T(A))
-    local y = diagonal(LU):prod(-1) * parity(pivots):to(A.dtype)
+    local d, parity = eliminated(A)
+    local y = d:prod(-1) * parity
     ctx:save_for_backward(A, y)
     return y
   end,
@@ -235,7 +251,8 @@ local Det = Function {
       others[i] = nacre.where(one, 1.0, S):prod(-1)
     end
     local sign = nacre.linalg.det(U:detach()) * nacre.linalg.det(Vh:detach())
-    return g * sign:unsqueeze(-1):unsqueeze(-1) * (U * nacre.stack(others, -1):unsqueeze(-2)):matmul(Vh)
+    return g * sign:unsqueeze(-1):unsqueeze(-1) *
+           (U * nacre.stack(others, -1):unsqueeze(-2)):matmul(Vh)
   end,
 }
 
@@ -248,9 +265,8 @@ define("det", "A:tensor", "determinant", det)
 local Slogdet = Function {
   name = "slogdet",
   forward = function(ctx, A)
-    local LU, pivots = nacre._lapack_lu(T(A))
-    local d = diagonal(LU)
-    local sign = d:sign():prod(-1) * parity(pivots):to(A.dtype)
+    local d, parity = eliminated(A)
+    local sign = d:sign():prod(-1) * parity
     local log = d:abs():log():sum(-1)
     ctx:save_for_backward(A)
     ctx:mark_non_differentiable(sign)
@@ -266,7 +282,10 @@ local function slogdet(A)
   square("slogdet", A)
   return Slogdet(A)
 end
-define("slogdet", "A:tensor -> sign, logabsdet", "sign of the determinant, and the log of its absolute value", slogdet)
+define("slogdet",
+       "A:tensor -> sign, logabsdet",
+       "sign of the determinant, and the log of its absolute value",
+       slogdet)
 
 -- Rows in the order that the pivots give them: the positions for each matrix.
 local function permutation(pivots, m)
@@ -321,10 +340,14 @@ local function factor(op, A)
 end
 
 define("lu_factor", "A:tensor -> LU, pivots",
-       "L and U of A = P L U in one matrix, and the rows, from 1, that were exchanged",
+       "L and U of A = P L U in one matrix, and the rows, from 1, that were "
+       .. "exchanged",
        function(A) return factor("lu_factor", A) end)
 
-define("lu", "A:tensor -> P, L, U", "factors: A = P L U, P a permutation, L lower with ones on its diagonal, U upper",
+define("lu",
+       "A:tensor -> P, L, U",
+       "factors: A = P L U, P a permutation, L lower with ones on its "
+       .. "diagonal, U upper",
 function(A)
   local LU, pivots = factor("lu", A)
   local m, n = A:size(-2), A:size(-1)
@@ -334,8 +357,11 @@ function(A)
   return permuted(pivots, m, A), L, triangle(LU:narrow(-2, 1, k), 0, true)
 end)
 
-define("lu_solve", "LU:tensor, pivots:tensor, B:tensor, *, left:bool=true, adjoint:bool=false",
-       "X with A X = B (or X A = B, or with the transpose of A), by what lu_factor gave",
+define("lu_solve",
+       "LU:tensor, pivots:tensor, B:tensor, *, left:bool=true, "
+       .. "adjoint:bool=false",
+       "X with A X = B (or X A = B, or with the transpose of A), by what "
+       .. "lu_factor gave",
 function(LU, pivots, B, left, adjoint)
   local op = "lu_solve"
   square(op, LU)
@@ -343,7 +369,8 @@ function(LU, pivots, B, left, adjoint)
   sametype(op, LU, B)
   local n = LU:size(-1)
   if n ~= B:size(left and -2 or -1) then
-    fail(name(op), ("LU is %d by %d, B is %d by %d"):format(n, n, B:size(-2), B:size(-1)),
+    fail(name(op),
+         ("LU is %d by %d, B is %d by %d"):format(n, n, B:size(-2), B:size(-1)),
          nil, "LU", LU, "B", B)
   end
   local P = permuted(pivots, n, LU)
@@ -368,7 +395,8 @@ local Cholesky = Function {
     local L, info = nacre._lapack_cholesky(T(A), true)
     if isbad(info) then
       local which, order = broken(info)
-      fail("linalg.cholesky", ("%s is not positive definite: its leading minor of order %d is not")
+      fail("linalg.cholesky",
+           ("%s is not positive definite: its leading minor of order %d is not")
                               :format(which, order))
     end
     L = T(L)
@@ -386,7 +414,8 @@ local Cholesky = Function {
 }
 
 define("cholesky", "A:tensor, *, upper:bool=false",
-       "lower triangular L with A = L L', or upper U with A = U' U; reads that triangle only",
+       "lower triangular L with A = L L', or upper U with A = U' U; reads that "
+       .. "triangle only",
 function(A, upper)
   square("cholesky", A)
   if upper then return T(Cholesky(T(A))) end
@@ -400,7 +429,8 @@ function(B, L, upper)
   square("cholesky", L)
   sametype("cholesky", L, B)
   if L:size(-1) ~= B:size(-2) then
-    fail("cholesky_solve", ("L is %d by %d, self has %d rows"):format(L:size(-1), L:size(-1), B:size(-2)),
+    fail("cholesky_solve", ("L is %d by %d, self has %d rows")
+                           :format(L:size(-1), L:size(-1), B:size(-2)),
          nil, "self", B, "L", L)
   end
   L, B = together("cholesky", L, B)

@@ -27,7 +27,8 @@ end
 
 local function floats(op, t)
   if not t:is_floating_point() then
-    fail(op, ("input is %s, a float dtype is needed"):format(t.dtype), nil, "input", t)
+    fail(op, ("input is %s, a float dtype is needed"):format(t.dtype), nil,
+         "input", t)
   end
 end
 
@@ -37,7 +38,9 @@ local function difference(name, extra, doc, f)
   define(name, "input:tensor, target:tensor, " .. REDUCTION .. extra, doc,
   function(x, t, reduction, ...)
     sameshape(name, x, t)
-    if not x:is_floating_point() and not t:is_floating_point() then floats(name, x) end
+    if not x:is_floating_point() and not t:is_floating_point() then
+      floats(name, x)
+    end
     return reduced(f(x - t, ...), reduction)
   end)
 end
@@ -46,18 +49,25 @@ difference("mse_loss", "", "(input - target)^2", function(d) return d * d end)
 difference("l1_loss", "", "|input - target|", function(d) return d:abs() end)
 
 difference("smooth_l1_loss", ", beta:num=1",
-           "d^2/(2*beta) where |d| < beta, |d| - beta/2 elsewhere; d = input - target",
+           "d^2/(2*beta) where |d| < beta, |d| - beta/2 elsewhere; d = input - "
+           .. "target",
 function(d, beta)
-  if beta < 0 then fail("smooth_l1_loss", ("beta is %g, and must not be negative"):format(beta)) end
+  if beta < 0 then
+    fail("smooth_l1_loss", ("beta is %g, and must not be negative")
+                           :format(beta))
+  end
   local a = d:abs()
   if beta == 0 then return a end
   return nacre.where(a:lt(beta), a * a * (0.5 / beta), a - beta / 2)
 end)
 
 difference("huber_loss", ", delta:num=1",
-           "d^2/2 where |d| < delta, delta*(|d| - delta/2) elsewhere; d = input - target",
+           "d^2/2 where |d| < delta, delta*(|d| - delta/2) elsewhere; d = "
+           .. "input - target",
 function(d, delta)
-  if delta <= 0 then fail("huber_loss", ("delta is %g, and must be above 0"):format(delta)) end
+  if delta <= 0 then
+    fail("huber_loss", ("delta is %g, and must be above 0"):format(delta))
+  end
   local a = d:abs()
   return nacre.where(a:lt(delta), a * a * 0.5, delta * (a - delta / 2))
 end)
@@ -67,7 +77,9 @@ end)
 -- Input as [n x classes], the classes being dimension 2, or the only one;
 -- target as a list; and the shape of the target.
 local function classes(op, x, t)
-  if x:dim() == 0 then fail(op, "input has no dimension of classes", nil, "input", x) end
+  if x:dim() == 0 then
+    fail(op, "input has no dimension of classes", nil, "input", x)
+  end
   local dim = x:dim() == 1 and 1 or 2
   local size = x:size()
   local n = table.remove(size, dim)
@@ -77,7 +89,8 @@ local function classes(op, x, t)
          nil, "input", x, "target", t)
   end
   if t.dtype ~= "int64" then
-    fail(op, ("classes must be int64, not %s"):format(t.dtype), nil, "target", t)
+    fail(op,
+         ("classes must be int64, not %s"):format(t.dtype), nil, "target", t)
   end
   return x:movedim(dim, -1):reshape(t:numel(), n), t:reshape(-1), n, size
 end
@@ -96,11 +109,13 @@ end
 
 local function checkweight(op, weight, n, x)
   if weight and (weight:dim() ~= 1 or weight:size(1) ~= n) then
-    fail(op, ("weight must have %d elements, one for each class"):format(n), nil,
+    fail(op,
+         ("weight must have %d elements, one for each class"):format(n), nil,
          "weight", weight)
   end
   if weight and weight.dtype ~= x.dtype then
-    fail(op, ("dtypes differ: input is %s, weight is %s"):format(x.dtype, weight.dtype),
+    fail(op, ("dtypes differ: input is %s, weight is %s"):format(x.dtype,
+                                                                 weight.dtype),
          nil, "input", x, "weight", weight)
   end
 end
@@ -111,33 +126,44 @@ local function nll(op, logp, target, weight, ignore, reduction, smoothing)
   checkweight(op, weight, n, logp)
   local counts, at = checked(op, t, n, ignore)
   local zero = nacre.zeros({}, { dtype = x.dtype, device = x.device })
-  local w = weight and weight[at] or nacre.ones(t:size(), { dtype = x.dtype, device = x.device })
+  local w = weight and weight[at] or nacre.ones(t:size(), { dtype = x.dtype,
+                                                            device = x.device })
   w = nacre.where(counts, w, zero)
   local rows = nacre.range(1, t:numel(), { device = x.device })
   local y = nacre.where(counts, x[{ rows, at }], zero) * w * -1
   if smoothing > 0 then
     local spread = -(weight and x * weight or x):sum(2)
-    y = y * (1 - smoothing) + nacre.where(counts, spread, zero) * (smoothing / n)
+    y = y * (1 - smoothing) + nacre.where(counts, spread,
+                                          zero) * (smoothing / n)
   end
   if reduction == "none" then return y:reshape(size) end
   return reduction == "sum" and y:sum() or y:sum() / w:sum()
 end
 
-define("nll_loss", "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, " .. REDUCTION,
-       "-log p of the target class, by the logarithms in input [n x classes x ...]; mean: over the weights of the targets",
+define("nll_loss",
+       "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, "
+       .. "" .. REDUCTION,
+       "-log p of the target class, by the logarithms in input [n x classes x "
+       .. "...]; mean: over the weights of the targets",
 function(x, t, weight, ignore, reduction)
   floats("nll_loss", x)
   return nll("nll_loss", x, t, weight, ignore, reduction, 0)
 end)
 
-define("cross_entropy", "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, " .. REDUCTION .. ", label_smoothing:num=0",
-       "nll_loss of log_softmax of input [n x classes x ...]; target: classes from 1, or a probability of each",
+define("cross_entropy",
+       "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, "
+       .. "" .. REDUCTION .. ", label_smoothing:num=0",
+       "nll_loss of log_softmax of input [n x classes x ...]; target: classes "
+       .. "from 1, or a probability of each",
 function(x, t, weight, ignore, reduction, smoothing)
   local op = "cross_entropy"
   floats(op, x)
-  if x:dim() == 0 then fail(op, "input has no dimension of classes", nil, "input", x) end
+  if x:dim() == 0 then
+    fail(op, "input has no dimension of classes", nil, "input", x)
+  end
   if not (smoothing >= 0 and smoothing <= 1) then
-    fail(op, ("label_smoothing is %g, a share is from 0 to 1"):format(smoothing))
+    fail(op,
+         ("label_smoothing is %g, a share is from 0 to 1"):format(smoothing))
   end
   local dim = x:dim() == 1 and 1 or 2
   local logp = x:log_softmax(dim)
@@ -185,19 +211,23 @@ local function entropy(x, t)
   return Entropy(x, t)
 end
 
-define("binary_cross_entropy", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
+define("binary_cross_entropy",
+       "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
        "-(t*log(x) + (1-t)*log(1-x)), the logarithms limited to -100",
 function(x, t, weight, reduction)
   local op = "binary_cross_entropy"
   floats(op, x)
   sameshape(op, x, t)
   if x:numel() > 0 and not (x:ge(0):all():item() and x:le(1):all():item()) then
-    fail(op, "input must be from 0 to 1", "binary_cross_entropy_with_logits takes any", "input", x)
+    fail(op, "input must be from 0 to 1",
+         "binary_cross_entropy_with_logits takes any", "input", x)
   end
   return reduced(weighted(op, entropy(x, t), weight), reduction)
 end)
 
-define("binary_cross_entropy_with_logits", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION .. ", pos_weight:tensor=nil",
+define("binary_cross_entropy_with_logits",
+       "input:tensor, target:tensor, weight:tensor=nil, "
+       .. "" .. REDUCTION .. ", pos_weight:tensor=nil",
        "binary_cross_entropy of sigmoid(input), without overflow",
 function(x, t, weight, reduction, positive)
   local op = "binary_cross_entropy_with_logits"
@@ -208,7 +238,9 @@ function(x, t, weight, reduction, positive)
   return reduced(weighted(op, (1 - t) * x - log, weight), reduction)
 end)
 
-define("kl_div", "input:tensor, target:tensor, reduction:none|mean|sum|batchmean=mean, log_target:bool=false",
+define("kl_div",
+       "input:tensor, target:tensor, reduction:none|mean|sum|batchmean=mean, "
+       .. "log_target:bool=false",
        "t*(log(t) - input), input being logarithms",
 function(x, t, reduction, log)
   local y = log and t:exp() * (t - x) or t:xlogy(t) - t * x
@@ -221,14 +253,18 @@ end)
 
 -- ---- margins
 
-define("hinge_embedding_loss", "input:tensor, target:tensor, margin:num=1, " .. REDUCTION,
+define("hinge_embedding_loss",
+       "input:tensor, target:tensor, margin:num=1, " .. REDUCTION,
        "x where target is 1, max(0, margin - x) where it is -1",
 function(x, t, margin, reduction)
-  local y = nacre.where(t:ne(1), (margin - x):clamp(0), 0) + nacre.where(t:ne(-1), x, 0)
+  local y = nacre.where(t:ne(1), (margin - x):clamp(0),
+                        0) + nacre.where(t:ne(-1), x, 0)
   return reduced(y, reduction)
 end)
 
-define("margin_ranking_loss", "input1:tensor, input2:tensor, target:tensor, margin:num=0, " .. REDUCTION,
+define("margin_ranking_loss",
+       "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
+       .. "" .. REDUCTION,
        "max(0, margin - target*(input1 - input2))",
 function(a, b, t, margin, reduction)
   return reduced((margin - t * (a - b)):clamp(0), reduction)
@@ -241,16 +277,22 @@ function(x, t, reduction)
   return reduced((-t * x):exp():log1p(), reduction)
 end)
 
-define("cosine_embedding_loss", "input1:tensor, input2:tensor, target:tensor, margin:num=0, " .. REDUCTION,
+define("cosine_embedding_loss",
+       "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
+       .. "" .. REDUCTION,
        "1 - cos where target is 1, max(0, cos - margin) where it is -1",
 function(a, b, t, margin, reduction)
   local eps = 1e-12
-  local cos = (a * b):sum(-1) / (((a * a):sum(-1) + eps) * ((b * b):sum(-1) + eps)):sqrt()
-  local y = nacre.where(t:eq(1), 1 - cos, 0) + nacre.where(t:eq(-1), (cos - margin):clamp(0), 0)
+  local cos = (a * b):sum(-1) / (((a * a):sum(-1) + eps) * ((b * b):sum(-1) +
+      eps)):sqrt()
+  local y = nacre.where(t:eq(1), 1 - cos, 0) +
+      nacre.where(t:eq(-1), (cos - margin):clamp(0), 0)
   return reduced(y, reduction)
 end)
 
-define("triplet_margin_loss", "anchor:tensor, positive:tensor, negative:tensor, margin:num=1, p:num=2, eps:num=1e-6, swap:bool=false, " .. REDUCTION,
+define("triplet_margin_loss",
+       "anchor:tensor, positive:tensor, negative:tensor, margin:num=1, "
+       .. "p:num=2, eps:num=1e-6, swap:bool=false, " .. REDUCTION,
        "max(0, |anchor - positive| - |anchor - negative| + margin)",
 function(a, p, n, margin, order, eps, swap, reduction)
   local function distance(x, y) return (x - y + eps):norm(order, -1) end
@@ -259,7 +301,8 @@ function(a, p, n, margin, order, eps, swap, reduction)
   return reduced((distance(a, p) - far + margin):clamp(0), reduction)
 end)
 
-define("multilabel_soft_margin_loss", "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
+define("multilabel_soft_margin_loss",
+       "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
        "mean over classes of binary_cross_entropy_with_logits",
 function(x, t, weight, reduction)
   sameshape("multilabel_soft_margin_loss", x, t)
@@ -269,8 +312,11 @@ end)
 
 -- ---- likelihoods
 
-define("poisson_nll_loss", "input:tensor, target:tensor, log_input:bool=true, full:bool=false, eps:num=1e-8, " .. REDUCTION,
-       "exp(input) - target*input; without log_input: input - target*log(input + eps); full adds Stirling's term",
+define("poisson_nll_loss",
+       "input:tensor, target:tensor, log_input:bool=true, full:bool=false, "
+       .. "eps:num=1e-8, " .. REDUCTION,
+       "exp(input) - target*input; without log_input: input - target*log(input "
+       .. "+ eps); full adds Stirling's term",
 function(x, t, log, full, eps, reduction)
   local y = log and x:exp() - t * x or x - t * (x + eps):log()
   if full then
@@ -280,7 +326,9 @@ function(x, t, log, full, eps, reduction)
   return reduced(y, reduction)
 end)
 
-define("gaussian_nll_loss", "input:tensor, target:tensor, var:tensor, full:bool=false, eps:num=1e-6, " .. REDUCTION,
+define("gaussian_nll_loss",
+       "input:tensor, target:tensor, var:tensor, full:bool=false, "
+       .. "eps:num=1e-6, " .. REDUCTION,
        "(log(var) + (input - target)^2/var)/2; var counts at least as eps",
 function(x, t, var, full, eps, reduction)
   local op = "gaussian_nll_loss"

@@ -142,7 +142,8 @@ static int storage_id(lua_State *L) {
   lua_pushinteger(L, t->data->bytes);
   lua_pushinteger(L, t->data->refs);
   lua_pushinteger(L, nc_heldbytes(t->data));
-  return 4;
+  lua_pushinteger(L, t->base != NULL ? t->base->refs : 0);
+  return 5;
 }
 
 /*

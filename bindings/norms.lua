@@ -25,7 +25,9 @@ local function vectornorm(op, x, p, dim, keepdim, dtype)
   return x:norm(p, dim, keepdim)
 end
 
-define("vector_norm", "x:tensor, ord:num=2, dim:any=nil, keepdim:bool=false, *, dtype:dtype=nil",
+define("vector_norm",
+       "x:tensor, ord:num=2, dim:any=nil, keepdim:bool=false, *, "
+       .. "dtype:dtype=nil",
        "norm of order ord of vectors: (sum |x|^ord)^(1/ord)",
        function(...) return vectornorm("vector_norm", ...) end)
 
@@ -40,7 +42,8 @@ local function matrixnorm(op, A, ord, dim, keepdim, dtype)
   end
   if dtype then A = A:to(dtype) end
   dim = dim or { -2, -1 }
-  if type(dim) ~= "table" or #dim ~= 2 then fail(name(op), "dim must be two dimensions") end
+  if type(dim) ~= "table" or
+      #dim ~= 2 then fail(name(op), "dim must be two dimensions") end
   dim = all.dimsof(name(op), A, dim)
   if ord == "fro" then return A:norm(2, dim, keepdim) end
   local y
@@ -53,22 +56,29 @@ local function matrixnorm(op, A, ord, dim, keepdim, dtype)
     S = ord == "nuc" and S:sum(-1) or S:select(-1, ord == 2 and 1 or -1)
     y = S:unsqueeze(-1):unsqueeze(-1):movedim({ -2, -1 }, dim)
   else
-    fail(name(op), ("ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2, not %s"):format(tostring(ord)))
+    fail(name(op), ("ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2, not %s")
+                   :format(tostring(ord)))
   end
   if keepdim then return y end
   return y:squeeze(dim)
 end
 
-define("matrix_norm", "A:tensor, ord:any=fro, dim:ints=nil, keepdim:bool=false, *, dtype:dtype=nil",
+define("matrix_norm",
+       "A:tensor, ord:any=fro, dim:ints=nil, keepdim:bool=false, *, "
+       .. "dtype:dtype=nil",
        "norm of matrices: fro, nuc, inf, -inf, 1, -1, 2 or -2",
        function(...) return matrixnorm("matrix_norm", ...) end)
 
-define("norm", "A:tensor, ord:any=nil, dim:any=nil, keepdim:bool=false, *, dtype:dtype=nil",
-       "vector_norm, or matrix_norm if dim are two dimensions or ord is given for a matrix",
+define("norm",
+       "A:tensor, ord:any=nil, dim:any=nil, keepdim:bool=false, *, "
+       .. "dtype:dtype=nil",
+       "vector_norm, or matrix_norm if dim are two dimensions or ord is given "
+       .. "for a matrix",
 function(A, ord, dim, keepdim, dtype)
   local two = type(dim) == "table" and #dim == 2
   if ord and not dim and A:dim() > 2 then
-    fail("linalg.norm", "dim is needed for more than two dimensions", nil, "A", A)
+    fail("linalg.norm",
+         "dim is needed for more than two dimensions", nil, "A", A)
   end
   if type(ord) == "string" or ord and (two or not dim and A:dim() == 2) then
     return matrixnorm("norm", A, ord, dim, keepdim, dtype)
@@ -76,7 +86,9 @@ function(A, ord, dim, keepdim, dtype)
   return vectornorm("norm", A, ord or 2, dim, keepdim, dtype)
 end)
 
-define("cond", "A:tensor, p:any=nil", "condition number: norm of order p of A times that of its inverse",
+define("cond",
+       "A:tensor, p:any=nil",
+       "condition number: norm of order p of A times that of its inverse",
 function(A, p)
   matrices("cond", A)
   if p == nil or p == 2 or p == -2 then
@@ -108,7 +120,9 @@ local function power(A, n, op)
   return y
 end
 
-define("matrix_power", "A:tensor, n:int", "A times itself n times; of its inverse if n < 0",
+define("matrix_power",
+       "A:tensor, n:int",
+       "A times itself n times; of its inverse if n < 0",
        function(A, n) return power(A, n) end)
 
 -- Scaling and squaring with a Pade approximant of order 13 (Higham 2005).
@@ -127,7 +141,7 @@ function(A)
   local X2 = X:matmul(X)
   local X4 = X2:matmul(X2)
   local X6 = X4:matmul(X2)
-  local function poly(k)              -- of the powers of X with c[k], c[k+2] ...
+  local function poly(k)              -- of powers of X with c[k], c[k+2]
     local c = pade
     local low = X6 * c[k + 6] + X4 * c[k + 4] + X2 * c[k + 2] + I * c[k]
     local high = X4 * c[k + 10] + X2 * c[k + 8]
@@ -142,22 +156,36 @@ end)
 
 -- ---- products
 
-define("multi_dot", "tensors:tensors", "product of several matrices, in the cheapest order; the first and last may be vectors",
+define("multi_dot",
+       "tensors:tensors",
+       "product of several matrices, in the cheapest order; the first and last "
+       .. "may be vectors",
        function(list) return all.chain("linalg.multi_dot", list) end)
-define("cross", "input:tensor, other:tensor, *, dim:int=-1", "cross product along a dimension of size 3",
+define("cross",
+       "input:tensor, other:tensor, *, dim:int=-1",
+       "cross product along a dimension of size 3",
        function(a, b, dim) return nacre.cross(a, b, dim) end)
-define("vecdot", "x:tensor, y:tensor, *, dim:int=-1", "inner products along a dimension",
+define("vecdot",
+       "x:tensor, y:tensor, *, dim:int=-1",
+       "inner products along a dimension",
        function(a, b, dim) return (a * b):sum(dim) end)
-define("diagonal", "A:tensor, *, offset:int=0, dim1:int=-2, dim2:int=-1", "the diagonals of matrices (a view)",
+define("diagonal",
+       "A:tensor, *, offset:int=0, dim1:int=-2, dim2:int=-1",
+       "the diagonals of matrices (a view)",
        function(A, offset, a, b) return A:diagonal(offset, a, b) end)
-define("matmul", "input:tensor, other:tensor", "matrix product", function(a, b) return a:matmul(b) end)
+define("matmul",
+       "input:tensor, other:tensor",
+       "matrix product",
+       function(a, b) return a:matmul(b) end)
 
 -- ---- old names
 
 all.define("det", "self", "determinant", M.det)
 all.define("slogdet", "self -> sign, logabsdet",
-           "sign of the determinant, and the log of its absolute value", slogdet)
-all.define("logdet", "self", "log of the determinant; nan where that is negative",
+           "sign of the determinant, and the log of its absolute value",
+             slogdet)
+all.define("logdet", "self",
+           "log of the determinant; nan where that is negative",
 function(A)
   square("slogdet", A)
   local sign, log = slogdet(A)
@@ -173,7 +201,8 @@ function(A, rcond)
   matrices("pinv", A)
   return pinv(A, nil, rcond)
 end)
-all.define("matrix_power", "self, n:int", "self times itself n times; of its inverse if n < 0",
+all.define("matrix_power", "self, n:int",
+           "self times itself n times; of its inverse if n < 0",
            function(A, n) return power(A, n) end)
 all.define("matrix_exp", "self", "exponential of a square matrix",
            function(A) return nacre.linalg.matrix_exp(A) end)

@@ -56,7 +56,8 @@ local function listed(op, dims, self, other)
 end
 
 define("tensordot", "self, other, dims:any=2",
-       "the product summed over the last dims dimensions of self and the first of other, or over those in {of self, of other}",
+       "the product summed over the last dims dimensions of self and the first "
+       .. "of other, or over those in {of self, of other}",
 function(self, other, dims)
   local op = "tensordot"
   local a, b = listed(op, dims, self, other)
@@ -75,7 +76,8 @@ function(self, other, dims)
       size[d] = math.max(n, m)
       if n == 1 then self = t:expand(size) else other = t:expand(size) end
     elseif n ~= m then
-      fail(op, ("size %d of dimension %d of self against %d of dimension %d of other")
+      fail(op, ("size %d of dimension %d of self against %d of dimension "
+                .. "%d of other")
                :format(self:size(a[i]), a[i], other:size(b[i]), b[i]),
            nil, "self", self, "other", other)
     end
@@ -217,7 +219,8 @@ local function contract(a, la, b, lb, needed)
     local order = joined(both, m, n)
     return ordered(a, la, order) * ordered(b, lb, order), order
   end
-  a, b = ordered(a, la, joined(both, m, sum)), ordered(b, lb, joined(both, sum, n))
+  a, b = ordered(a, la, joined(both, m, sum)), ordered(b, lb, joined(both, sum,
+                                                                     n))
   local nb, nm, ns, nn = #both, #m, #sum, #n
   local full, wide = {}, {}                 -- sizes of 1 broadcast
   for i = 1, nb do full[i] = a:size(i) == 1 and b:size(i) or a:size(i) end
@@ -289,7 +292,9 @@ end
 local function checkoutput(op, output, size)
   local seen = {}
   for _, l in ipairs(output) do
-    if seen[l] then fail(op, ("the output has subscript %s twice"):format(l)) end
+    if seen[l] then
+      fail(op, ("the output has subscript %s twice"):format(l))
+    end
     if not size[l] and #l == 1 then
       fail(op, ("the output has subscript %s, which no operand has"):format(l))
     end
@@ -314,8 +319,11 @@ local function cheapest(terms, size)
   return bi, bj
 end
 
-define("einsum", "equation:text, operands:any, b:any=nil, c:any=nil, d:any=nil, e:any=nil, f:any=nil, g:any=nil",
-       "sums of products by Einstein's convention: einsum(\"ij,jk->ik\", a, b), operands in a list or one by one",
+define("einsum",
+       "equation:text, operands:any, b:any=nil, c:any=nil, d:any=nil, "
+       .. "e:any=nil, f:any=nil, g:any=nil",
+       "sums of products by Einstein's convention: einsum(\"ij,jk->ik\", a, "
+       .. "b), operands in a list or one by one",
 function(equation, first, ...)
   local op = "einsum"
   local operands, terms = {}, nil
@@ -360,11 +368,13 @@ end)
 
 -- beta*self + alpha*y(); beta 0 ignores what self holds.
 local function added(op, self, y, beta, alpha)
-  if not isfloat(y) and (math.type(beta) == "float" or math.type(alpha) == "float") then
+  if not isfloat(y) and (math.type(beta) == "float" or
+      math.type(alpha) == "float") then
     fail(op, ("beta and alpha must be integers for %s tensors"):format(y.dtype))
   end
   if self.dtype ~= y.dtype then
-    fail(op, ("dtypes differ: self is %s, the product %s"):format(self.dtype, y.dtype),
+    fail(op, ("dtypes differ: self is %s, the product %s"):format(self.dtype,
+                                                                  y.dtype),
          nil, "self", self)
   end
   local ok = self:dim() <= y:dim()
@@ -390,7 +400,8 @@ end)
 define("addbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
        "beta*self + alpha*(the sum of the products of a batch)",
 function(self, a, b, beta, alpha)
-  return added("addbmm", self, a:bmm(b):sum(1, { dtype = a.dtype }), beta, alpha)
+  return added("addbmm", self, a:bmm(b):sum(1, { dtype = a.dtype }), beta,
+               alpha)
 end)
 
 define("addmv", "self:inplace, mat, vec, *, beta:num=1, alpha:num=1",
@@ -416,7 +427,8 @@ define("inner", "self, other",
 function(a, b)
   if a:dim() == 0 or b:dim() == 0 then return a * b end
   if a:size(-1) ~= b:size(-1) then
-    fail("inner", ("the last sizes differ: %d and %d"):format(a:size(-1), b:size(-1)),
+    fail("inner",
+         ("the last sizes differ: %d and %d"):format(a:size(-1), b:size(-1)),
          nil, "self", a, "other", b)
   end
   return a:tensordot(b, { { -1 }, { -1 } })
@@ -425,7 +437,8 @@ end)
 define("trace", "self", "sum of the diagonal of a matrix",
 function(x)
   if x:dim() ~= 2 then
-    fail("trace", ("self has %d dimensions, not 2"):format(x:dim()), nil, "self", x)
+    fail("trace",
+         ("self has %d dimensions, not 2"):format(x:dim()), nil, "self", x)
   end
   return x:diagonal():sum()
 end)
@@ -440,7 +453,8 @@ function(a, b, dim)
   if not dim then
     fail("cross", "no dimension has size 3", nil, "self", a, "other", b)
   end
-  local size = nacre.broadcast_shapes and nacre.broadcast_shapes(a:size(), b:size())
+  local size = nacre.broadcast_shapes and nacre.broadcast_shapes(a:size(),
+                                                                 b:size())
                or (a + b):size()
   a, b = a:expand(size), b:expand(size)
   local d = dimsof("cross", a, dim)[1]
@@ -480,8 +494,11 @@ local function chain(op, list)
     for i = 1, n - len + 1 do
       local j = i + len - 1
       for k = i, j - 1 do
-        local c = cost[i][k] + cost[k + 1][j] + size[i] * size[k + 1] * size[j + 1]
-        if not cost[i][j] or c < cost[i][j] then cost[i][j], cut[i][j] = c, k end
+        local c = cost[i][k] + cost[k + 1][j] + size[i] * size[k +
+            1] * size[j + 1]
+        if not cost[i][j] or c < cost[i][j] then
+          cost[i][j], cut[i][j] = c, k
+        end
       end
     end
   end
@@ -496,119 +513,11 @@ local function chain(op, list)
 end
 all.chain = chain
 
-define("chain_matmul", "matrices:any, b:any=nil, c:any=nil, d:any=nil, e:any=nil, f:any=nil, g:any=nil",
+define("chain_matmul",
+       "matrices:any, b:any=nil, c:any=nil, d:any=nil, e:any=nil, f:any=nil, "
+       .. "g:any=nil",
        "product of several matrices, in the cheapest order",
 function(first, ...)
-  return chain("chain_matmul", nacre.is_tensor(first) and { first, ... } or first)
-end)
-
--- ---- distances
-
--- Euclidean distances of many rows by a product of matrices, whose memory is
--- that of the result; a distance of 0 has the gradient 0.
-local Euclid
-
-local function euclid(a, b)
-  Euclid = Euclid or nacre.autograd.Function {
-    name = "cdist",
-    forward = function(ctx, a, b)
-      local y = a:matmul(b:transpose(-1, -2)):mul_(-2)
-      y = y + (a * a):sum(-1, true) + (b * b):sum(-1):unsqueeze(-2)
-      y = y:clamp_(0):sqrt_()
-      ctx:save_for_backward(a, b, y)
-      return y
-    end,
-    backward = function(ctx, g)
-      local a, b, y = table.unpack(ctx.saved_tensors)
-      local need = ctx.needs_input_grad
-      local w = nacre.where(y:eq(0), 0.0, g / y)
-      return need[1] and w:sum(-1):unsqueeze(-1) * a - w:matmul(b) or nil,
-             need[2] and w:sum(-2):unsqueeze(-1) * b -
-                         w:transpose(-1, -2):matmul(a) or nil
-    end,
-  }
-  return Euclid(a, b)
-end
-
--- Do the batches of both agree, and are there so many rows that the product
--- is worth the digits it loses?
-local function many(a, b, mode)
-  if mode == "donot_use_mm_for_euclid_dist" or a:dim() ~= b:dim() then
-    return false
-  end
-  for d = 1, a:dim() - 2 do
-    if a:size(d) ~= b:size(d) then return false end
-  end
-  return mode == "use_mm_for_euclid_dist" or a:size(-2) > 25 or
-         b:size(-2) > 25
-end
-
-define("cdist", "x1:tensor, x2:tensor, p:num=2, compute_mode:text=nil",
-       "distances of order p between the rows of two matrices, or of batches of them",
-function(a, b, p, mode)
-  local op = "cdist"
-  if a:dim() < 2 or b:dim() < 2 then
-    fail(op, "needs matrices, or batches of them", nil, "x1", a, "x2", b)
-  end
-  if not isfloat(a) or not isfloat(b) then
-    fail(op, ("needs float tensors, not %s and %s"):format(a.dtype, b.dtype))
-  end
-  if a:size(-1) ~= b:size(-1) then
-    fail(op, ("x1 has %d columns, x2 has %d"):format(a:size(-1), b:size(-1)),
-         nil, "x1", a, "x2", b)
-  end
-  if p < 0 then fail(op, ("p is %g, and must not be negative"):format(p)) end
-  if p == 2 and a.dtype == b.dtype and a:numel() > 0 and b:numel() > 0 and
-     many(a, b, mode) then return euclid(a, b) end
-  return (a:unsqueeze(-2) - b:unsqueeze(-3)):norm(p, -1)
-end)
-
--- ---- covariances
-
-local function centred(x, w, sum)
-  if w then return x - (x * w):sum(-1, true) / sum end
-  return x - x:mean(-1, true)
-end
-
-define("cov", "self, *, correction:int=1, fweights:tensor=nil, aweights:tensor=nil",
-       "covariances of variables, one a row, over observations, one a column",
-function(x, correction, f, a)
-  local op = "cov"
-  if x:dim() > 2 then
-    fail(op, ("self has %d dimensions, at most 2 are"):format(x:dim()), nil, "self", x)
-  end
-  if x.dtype == "bool" then fail(op, "self is bool: numbers are needed") end
-  if x:dim() < 2 then x = x:reshape(1, -1) end
-  if not isfloat(x) then x = x:to(nacre.get_default_dtype()) end
-  local n, w = x:size(2), nil
-  for name, given in pairs { fweights = f or false, aweights = a or false } do
-    if given then
-      if given:dim() > 1 or given:numel() ~= n then
-        fail(op, ("%s must have %d elements"):format(name, n), nil, name, given)
-      end
-      if (given:lt(0)):any():item() then fail(op, name .. " must not be negative") end
-    end
-  end
-  if f and isfloat(f) then fail(op, "fweights must be integers") end
-  if f then w = f:to(x.dtype) end
-  if a then w = w and w * a:to(x.dtype) or a:to(x.dtype) end
-  local sum = w and w:sum()
-  local norm
-  if not w then norm = n - correction
-  elseif a and correction ~= 0 then
-    norm = sum - correction * (w * a:to(x.dtype)):sum() / sum
-  else norm = sum - correction end
-  norm = type(norm) == "number" and math.max(norm, 0) or norm:clamp(0)
-  local c = centred(x, w, sum)
-  local y = (w and c * w or c):mm(c:t()) / norm
-  return y:numel() == 1 and y:reshape({}) or y
-end)
-
-define("corrcoef", "self",
-       "correlation coefficients of variables, one a row",
-function(x)
-  local c = nacre.cov(x)
-  if c:dim() == 0 then return c / c end
-  local d = c:diagonal():sqrt()
-  return (c / d:unsqueeze(2) / d:unsqueeze(1)):clamp(-1, 1)
+  return chain("chain_matmul", nacre.is_tensor(first) and { first,
+                                                            ... } or first)
 end)

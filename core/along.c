@@ -261,8 +261,8 @@ int nc_op_scatter_(Call *c) {
     src.t = nc_held(&w, r, &t);
   }
   if (c->arg[4].given && how[c->arg[4].s.i] == PUT_MUL)
-    nc_overwrite(&w, x, scattered(&w, nc_row1(&w, OP_clone, x), dim, c->arg[2].t,
-                               src.t, PUT_MUL));
+    nc_overwrite(&w, x, scattered(&w, nc_row1(&w, OP_clone, x), dim,
+                                  c->arg[2].t, src.t, PUT_MUL));
   else
     scatter(&w, x, dim, c->arg[2].t, src, c->arg[4].given ? PUT_ADD : PUT_SET);
   return nc_endedinto(&w, c, 4);

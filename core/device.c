@@ -91,6 +91,8 @@ static int asnumber(const Tensor *t) {
 /* Operands i and j are on devices a and b. */
 static int apart(int i, int j, const Device *a, const Device *b) {
   char first[16], other[16];
+  if (nc_isdry(a) != nc_isdry(b))
+    return nc_fail(NC_EDEVICE, "one operand is of a dry run and has no values");
   snprintf(first, sizeof first, i ? "arg %d" : "self", i);
   snprintf(other, sizeof other, "arg %d", j);
   nc_fail(NC_EDEVICE, "operands are on different devices");

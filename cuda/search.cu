@@ -27,16 +27,16 @@ typedef struct Search {
     }                                                                         \
     k.at[i] = low + 1;                                                        \
   }
-BISECT(searchint, int64_t)
-BISECT(searchfloat, float)
-BISECT(searchdouble, double)
+BISECT(search_i64, int64_t)
+BISECT(search_f32, float)
+BISECT(search_f64, double)
 #undef BISECT
 
 int nc_cuda_search(const Device *d, const Searching *s) {
   const DType t = s->x->dtype;
-  void (*kernel)(const Search) = t == DT_i64   ? searchint
-                                 : t == DT_f32 ? searchfloat
-                                               : searchdouble;
+  void (*kernel)(const Search) = t == DT_i64   ? search_i64
+                                 : t == DT_f32 ? search_f32
+                                               : search_f64;
   Search k = { nc_data(s->seq), nc_data(s->x), (int64_t *)nc_data(s->at),
                nc_numel(s->x), s->seq->size[s->seq->nd - 1], 0, s->right };
   const cudaStream_t stream = nc_current(d);

@@ -161,11 +161,8 @@ end
 function bench.setup(o, texts)
   local all = {o.setup or ""}
   table.move(texts, 1, #texts, 2, all)
-  local base = o.globals and setmetatable({}, {__index = function(_, name)
-    local v = o.globals[name]
-    if v == nil then v = _G[name] end
-    return v
-  end})
+  local base = o.globals and setmetatable({}, {__index = _G})
+  for name, v in pairs(o.globals or {}) do base[name] = v end
   local env = timing.environment(all, base)
   if o.setup then
     local f, message = load(o.setup, "=stdin", "t", env)

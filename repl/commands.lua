@@ -8,6 +8,7 @@
 --   run               run(shell, text): the command, with what follows it
 --   call              call(...): shell.NAME(...), with Lua values; without it
 --                     shell.NAME(text) is the command, its failure an error
+--   as                the name of the function, if not the command's
 --   form              how `call` is called: "(f[, opts]) -> table"
 --   module            where `run` and `call` are, unless they are functions;
 --                     they are its fields of these names, or of the names
@@ -80,8 +81,8 @@ local function names(shell, pattern)
 end
 
 commands.list = {
-  {group = "session", name = "help", args = "[NAME]", run = helpon, about = true,
-   doc = "this list, or what NAME is; all: a line for each command"},
+  {group = "session", name = "help", args = "[NAME]", run = helpon,
+   about = true, doc = "this list, or what NAME is; all: a line for each command"},
   {name = "set", args = "[NAME [VALUE]]", module = "nacre.settings",
    form = "(name[, value]) or {name = value, ...}",
    doc = "the settings; :set! also keeps one in the start-up file"},
@@ -103,29 +104,33 @@ commands.list = {
    doc = "collect garbage, say what it gave back"},
   {name = "reset", module = "nacre.session", run = "reset", varies = true,
    doc = "forget all variables"},
-  {group = "time", name = "time", args = "STAT", module = "nacre.time", lua = true,
+  {group = "time", name = "time", args = "STAT", module = "nacre.time",
+   lua = true,
    call = "call", form = "(f or text, ...) -> table, results",
    varies = true, doc = "run once: wall time and rates"},
   {name = "bench", args = "[OPTIONS] EXPR", module = "nacre.bench",
    lua = true, call = "call", form = "(f or text[, options]) -> table",
-   varies = true, doc = "run often: median, spread, rates; -n -c cold -s SETUP --save NAME"},
+   varies = true,
+   doc = "run often: median, spread, rates; -n -c cold -s SETUP --save NAME"},
   {name = "compare", args = "A [;; B]", module = "nacre.compare", lua = true,
-   call = "call", form = "(text or texts[, options]) -> results",
+   call = "call", form = "(text or texts[, options]) -> results", varies = true,
    doc = "one expression on every device, or several beside each other"},
   {name = "sweep", args = "n=16..8192 [-s SETUP] EXPR", module = "nacre.sweep",
    lua = true, call = "call",
-   form = "(sizes, text or texts[, options]) -> table",
+   form = "(sizes, text or texts[, options]) -> table", varies = true,
    doc = "time against size, where one overtakes another"},
   {name = "peak", args = "[again]", module = "nacre.peak", call = "call",
    form = "([device]) -> table",
-   varies = true, doc = "what this machine can do at most, measured once and kept"},
+   varies = true,
+   doc = "what this machine can do at most, measured once and kept"},
   {name = "diff", args = "A B", module = "nacre.parity", run = "diff",
    call = "diffcall", form = "(a, b) -> table", lua = true,
    doc = "how far two tensors are apart, where, and by how many ulp"},
   {name = "parity", args = "EXPR", module = "nacre.parity", run = "parity",
    lua = true, doc = "every device against float64, in ulp"},
-  {name = "repeat", args = "N EXPR", module = "nacre.parity", run = "times",
-   call = "again", form = "(f, n) -> list", lua = true,
+  {name = "repeat", as = "repeated", args = "N EXPR",
+   module = "nacre.parity", run = "times", call = "again",
+   form = "(f, n) -> list", lua = true,
    doc = "does it give the same bits each time?"},
   {name = "timing", args = "on|off|500ms", module = "nacre.settings",
    run = "timing", call = function(v)
@@ -134,12 +139,15 @@ commands.list = {
   {name = "watch", args = "[SEC] EXPR", module = "nacre.watch", lua = true,
    form = "(f[, seconds[, count]])",
    varies = true, doc = "an expression again and again, until Ctrl-C"},
-  {group = "look", name = "debug", module = "nacre.debug", lua = true, run = "command",
+  {group = "look", name = "debug", module = "nacre.debug", lua = true,
+   run = "command",
    doc = "look at the stack of the last error: frames, locals"},
   {name = "trace", args = "STAT", module = "nacre.trace", lua = true,
+   varies = true,
    form = "(f, ...) -> steps, results",
    doc = "run once: each operation as it runs, its shapes and its time"},
   {name = "profile", args = "STAT", module = "nacre.profile", lua = true,
+   varies = true,
    form = "(f, ...) -> rows, results",
    doc = "run once: a table of its operations, the slowest first"},
   {name = "shape", args = "EXPR", module = "nacre.dryrun", lua = true,
@@ -147,9 +155,11 @@ commands.list = {
    doc = "shapes, memory and work of an expression; nothing is computed"},
   {name = "nan", args = "off|warn|trap", module = "nacre.nanwatch",
    doc = "tell of, or stop, what makes nan or inf from finite input"},
-  {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log]", module = "nacre.draw",
+  {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log]",
+   module = "nacre.draw",
    run = "plot", call = "plotcall", lua = true,
-   form = "([x,] y, ..., [opts])", doc = "curves, against what rises or 1, 2, ..."},
+   form = "([x,] y, ..., [opts])",
+   doc = "curves, against what rises or 1, 2, ..."},
   {name = "hist", args = "X [BINS] [-y log]", module = "nacre.draw",
    run = "hist", call = "histcall", lua = true, form = "(x[, bins][, opts])",
    doc = "how the values are spread"},
@@ -162,7 +172,8 @@ commands.list = {
   {name = "png", args = "FILE IMAGE", module = "nacre.draw", run = "png",
    call = "pngcall", lua = true, form = "(file, image)",
    doc = "what :show shows as a file"},
-  {group = "files", name = "run", args = "FILE [ARGUMENTS]", module = "nacre.files",
+  {group = "files", name = "run", args = "FILE [ARGUMENTS]",
+   module = "nacre.files",
    call = "callrun", form = "(file, ...)", files = true,
    doc = "run a file here; alone, the last one again"},
   {name = "load", args = "FILE", module = "nacre.files", run = "load",
@@ -171,7 +182,8 @@ commands.list = {
    files = true, doc = "the last block, a function or a file in $EDITOR"},
   {name = "reload", args = "[auto|off]", module = "nacre.reload",
    doc = "load modules anew whose file was written"},
-  {group = "keep", name = "history", args = "[N|/TEXT/]", module = "nacre.session",
+  {group = "keep", name = "history", args = "[N|/TEXT/]",
+   module = "nacre.session",
    run = "history", call = "callhistory", about = true,
    form = "([n or pattern]) -> list of texts", doc = "what was typed"},
   {name = "save", args = "FILE [N-M]", module = "nacre.save", files = true,
@@ -202,7 +214,7 @@ function commands.find(name)
   local found
   name = aliases[name] or name
   for _, command in ipairs(commands.list) do
-    if command.name == name then return command end
+    if command.name == name or command.as == name then return command end
     if name ~= "" and command.name:sub(1, #name) == name then
       found = found == nil and command or false
     end
@@ -219,7 +231,8 @@ end
 function commands.usage(command)
   local form = command.call and "(...)" or "(text)"
   return (":%s %s\n  %s\n  shell.%s%s"):format(command.name,
-    command.args or "", command.doc, command.name, command.form or form)
+    command.args or "", command.doc, command.as or command.name,
+    command.form or form)
 end
 
 local function unknown(shell, name)

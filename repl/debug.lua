@@ -2,7 +2,7 @@
 --
 -- debug.lua - :debug, the stack of the last error: its frames, their locals,
 -- expressions in the midst of them.  The stack is kept as it was when the
--- error happened, until a line succeeds.
+-- error happened, until another line runs.
 
 local errors = require "nacre.errors"
 local inspect = require "nacre.inspect"
@@ -26,13 +26,14 @@ local function title(frame)
   return ("%s at %s:%d"):format(name, frame.file, frame.line)
 end
 
+local function shown(v)
+  return inspect.istensor(v) and inspect.kind(v) or inspect.brief(v)
+end
+
 -- A value in one line that fits.
 local function brief(v)
-  if inspect.istensor(v) then
-    local ok, text = pcall(inspect.kind, v)
-    return ok and text or "a tensor that was freed"
-  end
-  local text = inspect.brief(v):match "[^\n]*"
+  local ok, text = pcall(shown, v)
+  text = ok and text:match "[^\n]*" or "a tensor that was freed"
   if #text <= 60 then return text end
   return text:sub(1, utf8.offset(text, 0, 58) - 1) .. "..."
 end
@@ -138,7 +139,7 @@ function post.command(shell, text)
   local stack = errors.stack()
   if not stack or #stack == 0 then
     return shell.fail(stack and "the error has no frames of yours" or
-      "no error to look at: the last line succeeded, or there was none")
+      "no error to look at: another line has run, or there was none")
   end
   local s = {stack = stack, at = 1, shell = shell}
   if text ~= "" then return submitted(s, text) end

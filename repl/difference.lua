@@ -137,7 +137,8 @@ local SUMS = {sum = true, mean = true, std = true, var = true, norm = true,
 function difference.inner(what)
   local last, kind, t
   for _, token in ipairs(require "nacre.lexer".tokens(what.source)) do
-    local v = token.kind == "name" and what.env[token.text]
+    local v = token.kind == "name" and
+              require "nacre.timing".valueof(what.env, token.text)
     if last == ":" or last == "." then
       kind = kind or PRODUCTS[token.text] and "product" or
              SUMS[token.text] and "sum"

@@ -58,7 +58,8 @@ int sh_editfile(const char *path, int line) {
   strcpy(name, path);
   snprintf(at, sizeof at, "+%d", line);
   snprintf(command, sizeof command,
-           line > 0 ? "exec %s \"$2\" \"$1\"" : "exec %s \"$1\"", sh_editorcommand());
+           line > 0 ? "exec %s \"$2\" \"$1\"" : "exec %s \"$1\"",
+           sh_editorcommand());
   fflush(stdout);
   sigemptyset(&ignore.sa_mask);
   sigaction(SIGINT, &ignore, &interrupt);

@@ -162,8 +162,8 @@ local function describe(err, list)
   return setmetatable(o, Captured)
 end
 
--- The stack of the last error, with the values of its variables: nil after a
--- line that succeeded, so that it holds no memory for long.
+-- The stack of the last error, with the values of its variables: until another
+-- line runs, so that it holds no memory for long.
 local kept
 
 function errors.stack() return kept end
@@ -357,9 +357,7 @@ end
 -- A warning, an error object that is none, in a line; where it is, if that is
 -- not in front of the user's eyes.
 function errors.warning(err, head)
-  local co = coroutine.create(describe)
-  local _, o = coroutine.resume(co, err, frames.collect(coroutine.running(),
-                                                        2))
+  local o = describe(err, frames.collect(coroutine.running(), 2))
   local text = ("%s %s: %s"):format(head, o.op, o.message)
   if o.first then
     local note = require "nacre.nonfinite".limit(err)

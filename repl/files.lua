@@ -66,7 +66,7 @@ function files.run(shell, text)
   local got
   got, why = run(shell, list)
   if got == nil then
-    return shell.fail((why:gsub("^cannot open (%S+)$", "cannot open %1")))
+    return shell.fail(why)
   end
   if got then shell.print(got) end
 end

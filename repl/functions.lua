@@ -21,7 +21,7 @@ end
 function functions.fill(t)
   debug.setmetatable(t, nil)
   for _, command in ipairs(commands.list) do
-    t[command.name] = function(...)
+    t[command.as or command.name] = function(...)
       return commands.callable(command.name)(...)
     end
   end

@@ -67,11 +67,12 @@ local function known(name, last, value, base)
            and reference.described(last)
   end
   if value ~= nil then return nil end
-  if inspect.istensor(base) and nacre._methods[last] then
-    return nacre._info(nacre._methods[last])
+  local method = (base == nil or base == nacre or inspect.istensor(base)) and
+                 nacre._methods[last]
+  if not method or base == nil then
+    return nacre._info(name) or method and nacre._info(method)
   end
-  return nacre._info(name) or (base == nil or base == nacre or
-         inspect.istensor(base)) and nacre._info(last)
+  return nacre._info(method)
 end
 
 -- The help for a name, or nil.
@@ -97,6 +98,9 @@ function help.text(name)
            (more and "\nnacre." .. operation(more) or "")
   end
   value = owner == "" and lookup.value("nacre." .. last)
+  if value and reference.described(last) then
+    return operation(reference.described(last))
+  end
   if value then return describe("nacre." .. last, value) end
   if lexer.keywords[name] then return name .. " is a word of Lua itself" end
   local entry = require "nacre.commands".find(name)

@@ -27,12 +27,14 @@ static int text(lua_State *L) {
   return 1;
 }
 
-/* An error object like those of tensor operations. */
+/* An error object like those of tensor operations; in its words, if one was
+   interrupted and is just about to say so. */
 static int raise_interrupt(lua_State *L) {
+  const Error *e = nc_lasterror();
   lua_createtable(L, 0, 3);
   lua_pushliteral(L, "EINTR");
   lua_setfield(L, -2, "code");
-  lua_pushliteral(L, "interrupted");
+  lua_pushstring(L, e->code == NC_EINTR ? e->text : "interrupted");
   lua_setfield(L, -2, "message");
   luaL_where(L, 0);
   lua_setfield(L, -2, "where");
@@ -103,7 +105,10 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   quiet = 0;
   lua_sethook(L, NULL, 0, 0);
   interrupted = nc_interrupted && status != LUA_OK;
-  if (interrupted) clearerr(stdout); /* a write it broke off is no failure */
+  if (interrupted) {
+    clearerr(stdout);         /* a write it broke off is no failure */
+    nc_fail(NC_EINTR, "interrupted");   /* what was at work has been told */
+  }
   if (outer == NULL)
     nc_interrupted = 0;
   else if (nc_interrupted)

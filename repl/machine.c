@@ -95,22 +95,23 @@ static int accelerator(lua_State *L) {
 
 /* makefolder(path): it and those it lies in; nil and why if that cannot be */
 static int makefolder(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
-  const char *slash = path;
+  const char *path = luaL_checkstring(L, 1), *end = path;
   struct stat s;
-  do {
-    slash = strchr(slash + 1, '/');
-    lua_pushlstring(L, path, slash ? (size_t)(slash - path) : strlen(path));
-    if (mkdir(lua_tostring(L, -1), 0777) != 0 && slash == NULL &&
-        !(errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))) {
-      lua_pushnil(L);
-      lua_pushfstring(L, "%s: %s", path, strerror(errno));
-      return 2;
-    }
+  int why = ENOENT;
+  while (*end != '\0') {
+    end += strspn(end, "/");
+    end += strcspn(end, "/");
+    lua_pushlstring(L, path, (size_t)(end - path));
+    if (mkdir(lua_tostring(L, -1), 0777) != 0) why = errno;
     lua_pop(L, 1);
-  } while (slash != NULL && slash[1] != '\0');
-  lua_pushboolean(L, 1);
-  return 1;
+  }
+  if (stat(path, &s) == 0) {
+    if (S_ISDIR(s.st_mode)) return lua_pushboolean(L, 1), 1;
+    why = ENOTDIR;
+  }
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: %s", path, strerror(why));
+  return 2;
 }
 
 int sh_openmachine(lua_State *L) {
@@ -118,7 +119,7 @@ int sh_openmachine(lua_State *L) {
     { "counters", counters },       { "model", model },
     { "load", load },               { "cache", cache },
     { "accelerator", accelerator }, { "makefolder", makefolder },
-    { NULL, NULL }
+    { "gpuclock", sh_gpuclock },     { NULL, NULL }
   };
   luaL_newlib(L, list);
   lua_pushinteger(L, nc_cores());

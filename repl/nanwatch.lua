@@ -46,9 +46,8 @@ end
 function nanwatch.set(new)
   mode = new
   told = {}
-  if mode == "off" then
-    watching.stop "nan"
-  else
+  watching.stop "nan"
+  if mode ~= "off" then
     watching.start("nan", mode == "trap" and "nan trap" or "nan", tell)
   end
 end

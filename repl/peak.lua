@@ -101,7 +101,7 @@ end
 -- Bytes of a vector that no cache holds, if there is room for three of them.
 local function large(device)
   if device == "cpu" then
-    return math.max(64 << 20, math.min(4 * machine.cache(), 512 << 20))
+    return math.max(64 << 20, math.min(4 * machine.cache(), 256 << 20))
   end
   local free = nacre.cuda.mem_get_info(device)
   return math.min(256 << 20, free // 8)
@@ -120,11 +120,17 @@ local function bandwidth(p, device)
   z:free()
 end
 
+-- Numbers of which no two are the same: those that are take a GPU less power,
+-- which leaves it a higher clock.
+local function matrix(n, dtype, device)
+  return nacre.linspace(-1, 1, n * n, {device = device}):reshape(n, n):to(dtype)
+end
+
 -- The sizes grow until a product takes long enough to be one.
 local function gemm(dtype, device)
   local n, rate = 256, 0
   repeat
-    local a = nacre.ones(n, n, {dtype = dtype, device = device})
+    local a = matrix(n, dtype, device)
     local y = nacre.zeros(n, n, {dtype = dtype, device = device})
     local seconds = best(function() nacre.mm(a, a, {out = y}) end)
     rate = math.max(rate, 2 * n ^ 3 / seconds)

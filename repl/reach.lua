@@ -7,12 +7,14 @@ local reach = {}
 
 local BUDGET = 0.25         -- seconds; a walk that takes longer is given up
 
-local function istensor(v) return type(v) == "userdata" and nacre.is_tensor(v) end
+-- A tensor that was not freed.
+function reach.istensor(v)
+  return type(v) == "userdata" and (pcall(nacre._storage_id, v))
+end
 
 -- Notes a tensor: its storage, and the largest part of it that one shows.
 local function note(found, t)
-  local ok, id, bytes, _, held = pcall(nacre._storage_id, t)
-  if not ok then return end           -- it was freed
+  local id, bytes, _, held = nacre._storage_id(t)
   local s = found[id]
   if not s then
     s = {bytes = bytes, held = held, device = tostring(t.device), most = 0}
@@ -90,7 +92,7 @@ function reach.from(...)
     list[n], n = nil, n - 1
     walked = walked + 1
     if walked % 1000 == 0 and nacre.clock() > limit then return nil end
-    if istensor(v) then note(found, v)
+    if reach.istensor(v) then note(found, v)
     else
       inside[type(v)](v, add)
       add(debug.getmetatable(v))

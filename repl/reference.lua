@@ -199,16 +199,19 @@ end
 local function forms(info, add)
   local list = {}
   local last = info.name:match "[%w_]+$"
-  local result = (info.signature or ""):match "%-> (%w+)"
+  local result, more = (info.signature or ""):match "%-> (%w+)(,?)"
   if info.method and info["function"] and not info.inplace then
     list[1] = ("t:%s(...)"):format(last)
   end
   if info.into and not info.inplace then
     list[#list + 1] = ("t:%s_(...)"):format(last)
   end
-  if result == "tensor" and info["function"] and not info.view and
-     not last:find "_$" and not info.inplace then
-    list[#list + 1] = "{out=r}"
+  if result == "tensor" and (info.out or info.kind ~= "function") and
+     not (info.view or info.inplace or last:find "_$") then
+    list[#list + 1] = more == "" and "{out=r}" or "{out={r, ...}}"
+  end
+  for _, name in ipairs(info.aliases or {}) do
+    list[#list + 1] = (info["function"] and "nacre." or "t:") .. name
   end
   if #list > 0 then add("also", table.concat(list, ", ")) end
 end

@@ -103,6 +103,7 @@ int sh_pages(lua_State *L);           /* modules.c: a function of it */
 int sh_asks(lua_State *L);            /* asks.c: host.asks */
 int sh_openprocess(lua_State *L); /* testserver.c: module "nacre.process" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
+int sh_gpuclock(lua_State *L);    /* nvml.c: a function of it */
 int sh_measurepeak(lua_State *L); /* an exit status */
 void sh_openlater(lua_State *L);  /* machine.c: into the table on top */
 

@@ -35,8 +35,11 @@ end
 local function weight(value, ours)
   local sum, where, seen = 0, "cpu", {}
   tensors(value, function(t)
-    local id, bytes, refs = nacre._storage_id(t)
-    if not seen[id] and refs <= (ours[id] or 1) then
+    local id, bytes, refs, _, basis = nacre._storage_id(t)
+    local mine = ours[id]
+    -- a view holds its base, which looks into the storage as well
+    local base = basis > 0 and basis == mine.views and 1 or 0
+    if not seen[id] and refs <= mine.boxes + base then
       seen[id] = true
       sum, where = sum + bytes, tostring(t.device)
     end
@@ -44,14 +47,18 @@ local function weight(value, ours)
   return sum, where
 end
 
--- How often each storage is looked into by results.
+-- By storage, how many results look into it, and how many of them are views.
 local function held()
-  local ours, boxes = {}, {}
+  local ours, seen = {}, {}
   for _, e in ipairs(entries) do
     tensors(e.value[1], function(t)
-      local id = nacre._storage_id(t)
-      if not boxes[t] then ours[id] = (ours[id] or 0) + 1 end
-      boxes[t] = true
+      local id, _, _, _, basis = nacre._storage_id(t)
+      local mine = ours[id] or {boxes = 0, views = 0}
+      ours[id] = mine
+      if seen[t] then return end
+      seen[t] = true
+      mine.boxes = mine.boxes + 1
+      if basis > 0 then mine.views = mine.views + 1 end
     end)
   end
   return ours
@@ -75,9 +82,9 @@ end
 
 -- The value of a result that is no global, because it is held weakly.
 local function missing(name)
-  if name == "ans" then name = "_" end
+  local of = name == "ans" and "_" or name
   for i, e in ipairs(entries) do
-    if NAMES[i] == name and e.was then
+    if NAMES[i] == of and e.was then
       if e.value[1] ~= nil then return e.value[1] end
       error(("%s was %s and was released (:set result_keep keeps more)")
         :format(name, e.was), 3)
@@ -90,8 +97,9 @@ local function place()
   for i, name in ipairs(NAMES) do
     local e = entries[i]
     weak = weak or e ~= nil and e.was ~= nil
-    rawset(_G, name, e and not e.was and e.value[1] or nil)
-    if e and not e.was and e.value[1] == false then rawset(_G, name, false) end
+    local value
+    if e and not e.was then value = e.value[1] end
+    rawset(_G, name, value)
   end
   rawset(_G, "ans", rawget(_G, "_"))
   globals.missing("results", weak and missing or nil)
@@ -121,10 +129,6 @@ end
 function results.forget()
   for i = #entries, 1, -1 do entries[i] = nil end
   place()
-end
-
-function results.isname(name)
-  return name == "ans" or name:find "^___?$" ~= nil or name == "_"
 end
 
 return results

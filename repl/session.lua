@@ -38,7 +38,9 @@ function session.callhistory(which)
   local list, found = host.history(), {}
   local n = math.tointeger(which)
   for i = n and math.max(1, #list - n + 1) or 1, #list do
-    if n or not which or list[i]:find(which) then found[#found + 1] = list[i] end
+    if n or not which or list[i]:find(which) then
+      found[#found + 1] = list[i]
+    end
   end
   return found
 end

@@ -100,10 +100,8 @@ local rows = {}
 for _, row in ipairs(settings.list) do
   local name, default, parse, show, may, doc = table.unpack(row, 1, 6)
   local own = type(default) == "table" and default.own and default
-  local value = not own and default or nil
-  if not own then value = default end
   rows[name] = {name = name, parse = parse, show = show or tostring,
-                may = may, doc = doc, value = value, own = own}
+                may = may, doc = doc, value = default, own = own}
 end
 
 function settings.get(name)

@@ -61,8 +61,9 @@ end
 
 -- What a device says that was at work when Ctrl-C came, or nil.
 local function atwork(err)
-  local text = type(err) == "table" and err.code == "EINTR" and err.message
-  return text and text ~= "interrupted" and "interrupted: " .. text or nil
+  local text = type(err) == "table" and tostring(err.message)
+  text = text and text:match "%S+ is still running .*"
+  return text and "interrupted: " .. text
 end
 
 local function showerror(err, interrupted)
@@ -128,7 +129,8 @@ local function where(level)
   for i = level + 1, level + 20 do
     local info = debug.getinfo(i, "Sn")
     if not info or info.what == "main" then break end
-    if info.what == "Lua" and info.name and #names < 4 then
+    local ours = info.source:find "^=nacre%."
+    if info.what == "Lua" and info.name and not ours and #names < 4 then
       names[#names + 1] = info.name
     end
   end
@@ -222,10 +224,10 @@ end
 function shell.evaluate(text)
   local unit = shell.compile(text)
   local begin = host.clock()
+  if unit then errors.drop() end -- before the block needs its memory
   local got = unit and shell.run(unit)
   local seconds = host.clock() - begin
   if got then
-    errors.drop()
     results.remember(got[1])
     if not unit.hide then shell.print(got) end
   end

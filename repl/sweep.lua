@@ -90,6 +90,17 @@ local function measure(t, i, o)
   return true
 end
 
+-- The same; false also if memory does not suffice for a larger size.
+local function attempt(t, i, o)
+  if i == 1 then return measure(t, i, o) end
+  local ok, e = pcall(measure, t, i, o)
+  if ok then return e end
+  if type(e) ~= "table" or e.code ~= "ENOMEM" then error(e, 0) end
+  t.stopped = ("stopped at %s = %d: %s: %s"):format(t.name, t.sizes[i], e.op,
+                                                    e.message)
+  return false
+end
+
 --
 -- The table
 --
@@ -204,7 +215,7 @@ local function sweeping(name, sizes, sources, o, say)
   end
   say(heading(t, width))
   for i, n in ipairs(sizes) do
-    if not measure(t, i, o) then break end
+    if not attempt(t, i, o) then break end
     t.reached[i] = n
     t.row = line(t, i, width)
     say(t.row)
@@ -250,6 +261,7 @@ local function conclusions(t)
   end
   lines[#lines + 1] = emulated(t)
   lines[#lines + 1] = unmeasured(t)
+  lines[#lines + 1] = t.stopped
   lines[#lines + 1] = doubt(t)
   return lines
 end

@@ -98,13 +98,17 @@ end
 --
 -- What limits it
 --
--- `share` is {compute =, memory =}, of the measured peaks, where known; then
--- the seconds of the device per operation and its measured launch latency.
+-- `share` is {compute =, memory =, copies =}, of the measured peaks, where
+-- known; then the seconds of the device per operation and its measured launch latency.
 -- Nil where the peaks are not known.
 function stats.verdict(share, each, latency)
   if not latency then return nil end
-  if each and each < 3 * latency then return "launch-bound" end
   local compute, memory = share.compute or 0, share.memory or 0
+  local copies = share.copies or 0
+  if copies >= 0.4 and copies > compute and copies > memory then
+    return "copy-bound"
+  end
+  if each and each < 3 * latency then return "launch-bound" end
   if math.max(compute, memory) < 0.4 then return "latency-bound" end
   return compute >= memory and "compute-bound" or "memory-bound"
 end

@@ -90,6 +90,10 @@ function text.reached(r, seconds, peak)
   o.topflops, o.topbytes = top, peak.bandwidth
   o.compute = top and r.flops > 0 and o.flops / top or nil
   o.memory = peak.bandwidth and r.bytes > 0 and o.bytes / peak.bandwidth or nil
+  if peak.h2d and peak.d2h then
+    o.copies = ((r.copied_in or 0) / peak.h2d +
+                (r.copied_out or 0) / peak.d2h) / seconds
+  end
   local each = r.operations > 0 and
                (r.devicetime or seconds) / r.operations or nil
   if each then o.verdict = stats.verdict(o, each, peak.latency) end
@@ -135,13 +139,14 @@ end
 -- The operands as the text names them: "float32[2x3] x float32[3x4]".
 function text.operands(source, env)
   local tokens = require "nacre.lexer".tokens(source)
+  local valueof = require "nacre.timing".valueof
   local names, product, seen = {}, false, {}
   for i, token in ipairs(tokens) do
     local last, next = (tokens[i - 1] or {}).text, (tokens[i + 1] or {}).text
     local field = last == "." or last == ":"
     product = product or field and PRODUCTS[token.text] or false
     if token.kind == "name" and not field and next ~= "=" and
-       inspect.istensor(env[token.text]) then
+       inspect.istensor(valueof(env, token.text)) then
       names[#names + 1] = token.text
     end
   end
@@ -196,6 +201,24 @@ function text.runs(r)
   return ("%d x %d runs"):format(#r.samples, r.n)
 end
 
+-- What a driver says of a clock that it holds down.
+local REASONS = {{0x04, "power cap"}, {0x08, "hardware slowdown"},
+                 {0x20, "heat"}, {0x40, "heat"}, {0x80, "power brake"}}
+
+-- How a GPU's clock moved between two looks at it, if that matters.
+function text.clock(from, to, bits)
+  if not to then return nil end
+  local why
+  for _, reason in ipairs(REASONS) do
+    if bits & reason[1] ~= 0 then why = reason[2] end
+  end
+  if to >= 0.95 * from and to <= 1.05 * from then
+    return why and ("the GPU's clock is held at %d MHz (%s)"):format(to, why)
+  end
+  return ("the GPU's clock went from %d to %d MHz%s"):format(from, to,
+    why and " (" .. why .. ")" or "")
+end
+
 -- Why the figures are not as good as they look; a list, maybe empty.
 function text.doubts(r)
   local list = {}
@@ -208,7 +231,7 @@ function text.doubts(r)
       "(clock or thermal drift)"):format(100 * math.abs(r.half),
       r.half > 0 and "longer" or "less")
   end
-  if r.clockdrop then list[#list + 1] = r.clockdrop end
+  list[#list + 1] = r.clock and text.clock(table.unpack(r.clock))
   if r.load and r.load > machine.processors then
     list[#list + 1] = ("load average is %.1f on %d core%s"):format(r.load,
       machine.processors, machine.processors == 1 and "" or "s")

@@ -10,7 +10,8 @@
 -- A result has median, min, max, q1, q3 (seconds of one run), samples (those
 -- seconds, in their order), n (runs in a sample), flops, bytes, operations,
 -- allocated, copied_in and copied_out (of one run), device, dtype, threads,
--- emulated, load, seconds (the whole took), first and opening (seconds of the
+-- emulated, load, seconds (the whole took), clock (of a GPU: MHz before and
+-- after, and why it is held down), first and opening (seconds of the
 -- very first run, and how much of them went into opening libraries).
 
 local errors = require "nacre.errors"
@@ -29,18 +30,28 @@ local LEAST = 50e-6           -- seconds of a sample, not less
 local FEWEST, MOST = 7, 1000  -- samples
 local USUAL = 100             -- samples, where runs are short
 local GARBAGE = 4 << 20       -- bytes that a sample may leave, about
+local ELSEWHERE = 1 << 30     -- the same on a device, which keeps its memory
 local HEAP = 64 << 20         -- then it is collected whatever that costs
 
 --
 -- What is run
 --
+-- What a name stands for in a table of globals, or in the one behind it; nil
+-- also where --strict would make an error of it.
+function timing.valueof(env, name)
+  local v = rawget(env, name)
+  if v ~= nil or rawequal(env, _G) then return v end
+  local meta = getmetatable(env)
+  return meta and timing.valueof(meta.__index, name)
+end
+
 -- The names in a text that stand for something now, each once, in order.
 local function named(text, env)
   local list, seen, last = {}, {}, nil
   for _, token in ipairs(lexer.tokens(text)) do
     local field = last and (last.text == "." or last.text == ":")
     if token.kind == "name" and not field and not seen[token.text] and
-       env[token.text] ~= nil then
+       timing.valueof(env, token.text) ~= nil then
       seen[token.text] = true
       list[#list + 1] = token.text
     end
@@ -205,7 +216,8 @@ end
 -- Between samples: unless that takes longer than they do and there is room.
 local function tidy(s, seconds)
   s.left = (s.left or 0) + s.garbage * s.n
-  if s.left < HEAP and (s.collecting or 0) > 2 * seconds then return end
+  local most = s.device == "cpu" and HEAP or ELSEWHERE
+  if s.left < most and (s.collecting or 0) > 2 * seconds then return end
   s.collecting, s.left = collect(), 0
 end
 
@@ -213,7 +225,7 @@ end
 -- Cold caches: what is larger than the largest of them is written
 --
 local function flusher(device)
-  local bytes = 2 * machine.cache()
+  local bytes = math.min(2 * machine.cache(), 512 << 20)
   if device ~= "cpu" then
     local l2 = nacre.cuda.get_device_properties(device).L2_cache_size
     bytes = math.max(4 * l2, 16 << 20)
@@ -223,6 +235,13 @@ local function flusher(device)
     t:add_(1)
     synchronize()
   end
+end
+
+-- The clock of the GPU that a subject runs on: MHz, and why it is held down.
+local function gpuclock(s)
+  local _, emulated = machine.accelerator()
+  if s.device == "cpu" or emulated then return nil end
+  return machine.gpuclock(nacre.cuda.get_device_properties(s.device).uuid)
 end
 
 --
@@ -263,7 +282,11 @@ end
 -- How many runs make a sample.
 local function inner(s, each, budget)
   local least = math.ceil(LEAST / each)
-  local most = math.max(least, s.garbage > 0 and GARBAGE // s.garbage or 1e9)
+  local room = GARBAGE
+  if s.device ~= "cpu" then
+    room = math.min(ELSEWHERE, nacre.cuda.mem_get_info(s.device) // 8)
+  end
+  local most = math.max(least, s.garbage > 0 and room // s.garbage or 1e9)
   local n = stats.round(math.max(LEAST, budget / USUAL) / each)
   if n > most then n = stats.round((most + 1) / 2) end
   return math.max(1, n > 1 and n or least)
@@ -302,6 +325,7 @@ local function ready(s, o)
   local each = warm(s, o.warmup == false)
   s.n = o.cold and 1 or o.n or inner(s, each, o.budget)
   s.flush = o.cold and flusher(s.device)
+  s.clock = gpuclock(s)
   collect()
 end
 
@@ -327,6 +351,7 @@ local function result(s, seconds)
   r.device, r.dtype = s.device, s.dtype
   r.threads, r.load = nacre.get_num_threads(), machine.load()
   r.cold = s.flush and true or nil
+  r.clock = s.clock and {s.clock, gpuclock(s)}
   local _, emulated = machine.accelerator()
   r.emulated = r.device ~= "cpu" and emulated or nil
   return r

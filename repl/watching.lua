@@ -20,15 +20,17 @@ local function renew()
   nacre._watch(wanted, wanted ~= "" and tell or nil)
 end
 
+-- Until watching.stop, which gives the turn back to who had it before,
 -- told(steps) is called after each operation, told(nil, warning) with an
 -- error object that is no error.
 function watching.start(name, wanted, told)
-  listeners[name] = {wanted = wanted, told = told}
+  listeners[name] = {wanted = wanted, told = told, before = listeners[name]}
   renew()
 end
 
 function watching.stop(name)
-  listeners[name] = nil
+  local l = listeners[name]
+  listeners[name] = l and l.before
   renew()
 end
 

@@ -19,7 +19,7 @@ local before = {}           -- by storage: {name =, bytes =}
 local function owners(vars)
   local owner = {}
   for _, var in ipairs(vars) do
-    if inspect.istensor(var.value) then
+    if reach.istensor(var.value) then
       local id, all = nacre._storage_id(var.value)
       local size = bytes(var.value)
       local dense = var.value:is_contiguous() and 1 or 0
@@ -72,7 +72,7 @@ end
 
 -- Calls each(t) for the tensors in a table and the tables in it.
 local function within(v, each, seen)
-  if inspect.istensor(v) then return each(v) end
+  if reach.istensor(v) then return each(v) end
   if type(v) ~= "table" or seen[v] or v == _G or v == package.loaded then
     return
   end
@@ -137,7 +137,7 @@ end
 local function describe(vars, reached)
   local owner = owners(vars)
   for _, var in ipairs(vars) do
-    if inspect.istensor(var.value) then
+    if reach.istensor(var.value) then
       local id = nacre._storage_id(var.value)
       var.text = inspect.brief(var.value):match "[^\n]*"
       tensornote(var, id, owner[id], reached)
@@ -147,7 +147,8 @@ local function describe(vars, reached)
       var.text = "function" .. lookup.parameters(var.value)
       var.note = holdings(upvalues(var.value), owner)
     else
-      var.text = inspect.brief(var.value):match "[^\n]*"
+      local ok, text = pcall(inspect.brief, var.value)
+      var.text = ok and text:match "[^\n]*" or "a tensor that was freed"
     end
     if #var.text > 40 then var.text = var.text:sub(1, 37) .. "..." end
   end
@@ -195,12 +196,9 @@ local function hint(vars)
 end
 
 local function heading(vars)
-  local noted, memory
-  for _, var in ipairs(vars) do
-    noted = noted or (var.note or "") ~= ""
-    memory = memory or var.memory
-  end
-  return {name = "name", text = "value", memory = memory and "memory",
+  local noted
+  for _, var in ipairs(vars) do noted = noted or (var.note or "") ~= "" end
+  return {name = "name", text = "value", memory = "memory",
           note = noted and "note" or nil}
 end
 
@@ -233,7 +231,9 @@ end
 --
 -- Devices
 --
-local LEAST = 1 << 20       -- less unreachable memory is not worth a word
+-- Less unreachable memory is not worth a word; a device's libraries have some
+-- for their own work.
+local LEAST, LEAST_THERE = 1 << 20, 1 << 26
 
 -- What is held on a device that the program cannot reach; what graphs of
 -- operations keep for gradients cannot be told from it.
@@ -242,7 +242,8 @@ local function unreachable(m, reached)
   for id, s in next, reached or {} do
     if id ~= "graphs" and s.device == m.name then size = size - s.held end
   end
-  if not reached or size < LEAST then return nil end
+  local least = m.name == "cpu" and LEAST or LEAST_THERE
+  if not reached or size < least then return nil end
   return units.bytes(size) .. (reached.graphs and " in graphs or" or "") ..
          " unreachable (:gc)"
 end

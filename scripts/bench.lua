@@ -11,6 +11,8 @@
 -- Ours and NumPy's turns alternate, each in one thread. A figure is the median
 -- over the turns; a ratio is the median of the ratios of one turn each.
 
+local stats = require "nacre.timestats"
+
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
 local quick, parts = false, {}
 for _, word in ipairs(arg) do
@@ -61,17 +63,10 @@ local function output(command)
 end
 
 local function quantile(list, q)
-  local sorted = table.move(list, 1, #list, 1, {})
-  table.sort(sorted)
-  local at = 1 + q * (#sorted - 1)
-  local low = math.floor(at)
-  local high = math.min(low + 1, #sorted)
-  return sorted[low] + (at - low) * (sorted[high] - sorted[low])
+  return stats.quantile(stats.sorted(list), q)
 end
 
-local function median(list)
-  return quantile(list, 0.5)
-end
+local median = stats.median
 
 local function time(seconds)
   if seconds < 1e-5 then return ("%.3f us"):format(seconds * 1e6) end

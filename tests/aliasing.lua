@@ -8,14 +8,14 @@ local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local calls = dofile(here .. "calls.lua")
 local right, refused = 0, 0
 
-local function isview(t, sizes, steps, first)
-  return t:as_strided(sizes, steps, first)
+local function samesize(a, b)
+  return table.concat(a:size(), "x") == table.concat(b:size(), "x")
 end
 
 -- Tensors of the shapes of a and b in one memory, and what they hold.
 local layouts = {
   same = function(a, b)
-    if table.concat(a:size(), "x") ~= table.concat(b:size(), "x") then return end
+    if not samesize(a, b) then return end
     local x = a:clone()
     return x, x
   end,
@@ -39,7 +39,7 @@ local layouts = {
     wide:copy_(a:reshape(-1))
     local y = memory:narrow(1, 1, b:numel())
     if a:dim() == 2 then
-      wide = isview(memory, a:size(), { 2 * a:size(2), 2 }, 0)
+      wide = memory:as_strided(a:size(), { 2 * a:size(2), 2 }, 0)
     elseif a:dim() ~= 1 then return end
     return wide, y:view(b:size())
   end,
@@ -51,9 +51,7 @@ local function call(f, args)
 end
 
 local function equal(a, b)
-  if a:size() and table.concat(a:size(), "x") ~= table.concat(b:size(), "x") then
-    return false
-  end
+  if not samesize(a, b) then return false end
   a, b = a:to("float64"), b:to("float64")
   return nacre.allclose(a, b, 1e-6, 1e-6, true)
 end
@@ -115,7 +113,8 @@ local function toout(what, op, args, k, results)
       if ok and done and nacre.is_tensor(want) then
         right = right + 1
         assert(equal(out, want:to(out.dtype)),
-               shown(("%s to %s of operand %d"):format(what, name, k), want, out))
+               shown(("%s to %s of operand %d"):format(what, name, k), want,
+                     out))
       else
         refused = refused + 1
         assert(not done or not ok, what .. ": " .. tostring(e))
@@ -170,7 +169,8 @@ do
   local x = nacre.range(1, 8):reshape(4, 2)
   local a, b = x:narrow(1, 1, 2), x:narrow(1, 3, 2)
   nacre.cat({ b, a }, 1, { out = x })
-  assert(nacre.equal(x, nacre.tensor { { 5, 6 }, { 7, 8 }, { 1, 2 }, { 3, 4 } }))
+  assert(nacre.equal(x, nacre.tensor { { 5, 6 }, { 7, 8 }, { 1, 2 },
+                                       { 3, 4 } }))
   local y = nacre.range(1, 4)
   y[nacre.tensor { 1, 2, 3, 4 }] = y:flip(1)
   assert(nacre.equal(y, nacre.tensor { 4, 3, 2, 1 }))

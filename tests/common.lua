@@ -59,5 +59,13 @@ local function grads(what, f, ...)
   assert(ok, what .. ", second: " .. tostring(e))
 end
 
+-- 0, 1, 2, ... in the given shape.
+local function range(...)
+  local n = 1
+  for _, s in ipairs { ... } do n = n * s end
+  return nacre.arange(n):reshape(...)
+end
+
 return { dtypes = dtypes, odd = odd, fails = fails, works = works, text = text,
+         range = range,
          shape = shape, is = is, shares = shares, grads = grads }

@@ -126,7 +126,11 @@ out = transcript("g = nacre.ones(1000):cuda()\n:whos\n:mem\n:time g + g\n" ..
 assert(out:find("float32%[1000%] cuda:0%s+3.9 KiB"), out)
 assert(out:find("cuda:0%s+3.*in use.*free of"), out)
 assert(out:find("cuda:0 .*capability"), out)
-assert(out:find("\nfreed "), out)
+assert(out:find("\n%a+ed [%d.]+ %a+ o[fn] "), out)
+out = transcript("a = nacre.ones(2)\nb = nacre.ones(2):cuda()\n" ..
+                 ":shape a:cuda() + b\n:shape a + b\n", "-q")
+assert(out:find("float32[2] cuda:0, ", 1, true), out)
+assert(out:find("operands are on different devices", 1, true), out)
 out = transcript("a = nacre.ones(2)\nb = nacre.ones(2):cuda()\na + b\n", "-q")
 assert(out:find("operands are on different devices", 1, true), out)
 assert(out:find("left   a  float32[2] cpu", 1, true), out)

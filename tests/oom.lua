@@ -101,10 +101,12 @@ for _, op in ipairs(C.all()) do
     end
     if op.results and op.results:find("^tensor") and op.results ~= "tensors" and
        not writes then
-      local result = f(table.unpack(C.sample(op)))
+      local results = { f(table.unpack(C.sample(op))) }
+      local result = results[1]
       exhaust(op.name .. " with out", function()
-        local args = C.sample(op)
-        args[#args + 1] = { out = result:zeros_like() }
+        local args, out = C.sample(op), {}
+        for i, y in ipairs(results) do out[i] = y:zeros_like() end
+        args[#args + 1] = { out = #out == 1 and out[1] or out }
         return args
       end, f)
       if op.row and op.row.kind ~= "reduce" then

@@ -44,6 +44,14 @@ for _, space in ipairs {"linalg", "nn.functional", "autograd", "cuda"} do
   walk(space .. ".", t)
 end
 
+local leaf = nacre.ones(1):requires_grad_()
+for _, name in ipairs(require "nacre.lookup".properties()) do
+  local ok = pcall(function() return leaf[name] end)
+  if not (ok and reference.described("t." .. name)) then
+    fail("t.%s: no field, or it has no entry%s", name, REMEDY)
+  end
+end
+
 -- What gives tensors says of which shape and dtype.
 local function complete(entry, info)
   local said = {}
@@ -214,13 +222,18 @@ for _, page in ipairs(reference.pages()) do
     local info = reference.described(name) or nacre._info(name)
     if not info then fail("%s: there is no such function", name) end
     complete(entry, info)
+    for line in entry.example:gmatch "[^\n]+" do
+      if utf8.len(line) > 80 then fail("%s: too wide: %s", name, line) end
+    end
     if possible[page.name] ~= false then
       alone(entry)
       checkdtypes(entry, info)
     end
     for _, width in ipairs {40, 80} do
       fits(name, reference.help(info, false, width), width)
-      if info.method then fits(name, reference.help(info, true, width), width) end
+      if info.method then
+        fits(name, reference.help(info, true, width), width)
+      end
     end
   end
 end

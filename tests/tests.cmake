@@ -12,10 +12,10 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index pick shape matmul random distribution npy display errors grad_rows
-    grad_families timestats timing
+    index assign pick shape matmul random distribution npy display errors
+    grad_rows grad_families timestats timing
     einsum linalg nn
-    dry watch sort scan special png equivalents indices aliasing)
+    dry watch sort scan special png pictures equivalents indices aliasing vocabulary)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name boundary oom autograd collect)
@@ -35,7 +35,9 @@ add_nacre_test(documentation quick $<TARGET_FILE:nacre> --test
 # ---- the reference: its examples, and that it is whole and current
 add_nacre_test(reference_examples quick $<TARGET_FILE:nacre> --test
   ${CMAKE_SOURCE_DIR}/repl/reference)
-add_nacre_test(reference quick $<TARGET_FILE:nacre> ${TESTS}/reference.lua)
+foreach(name reference refusals)
+  add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
+endforeach()
 
 # The loops of lesser machines, and products without a BLAS.
 foreach(level v2 v3)
@@ -74,6 +76,8 @@ if(PYTHON)
     $<TARGET_FILE:nacre>)
   add_nacre_test(what_is_written quick ${PYTHON} ${TESTS}/documentation.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(shell_matrix slow ${PYTHON} ${TESTS}/shell/matrix.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(interrupt slow ${PYTHON} ${TESTS}/test_interrupt.py
     $<TARGET_FILE:nacre>)
   set_tests_properties(interrupt PROPERTIES RUN_SERIAL ON) # sends signals
@@ -93,7 +97,7 @@ endif()
 if(PYTHON_PEXPECT)
   add_nacre_test(pictures_terminal slow ${PYTHON_PEXPECT}
     ${TESTS}/shell/pictures.py $<TARGET_FILE:nacre>)
-  foreach(name shell signals history commands keys completion debug)
+  foreach(name shell signals history commands keys completion debug timing)
     add_nacre_test(terminal_${name} slow ${PYTHON_PEXPECT}
       ${TESTS}/shell/test_${name}.py $<TARGET_FILE:nacre>)
     set_tests_properties(terminal_${name} PROPERTIES RUN_SERIAL ON # keys in time
@@ -155,7 +159,8 @@ include(${TESTS}/shipping.cmake)
 include(${TESTS}/emulated.cmake)
 if(TARGET nacre_cuda_emulated AND PYTHON)
   add_nacre_test(sessions_emulated quick $<TARGET_FILE:nacre> --test
-    --require cuda ${TESTS}/nacre ${CMAKE_SOURCE_DIR}/README.md)
+    --require cuda ${TESTS}/nacre ${CMAKE_SOURCE_DIR}/README.md
+    ${CMAKE_SOURCE_DIR}/repl/reference)
   add_nacre_test(runner_emulated quick ${PYTHON} ${TESTS}/test_runner.py
     $<TARGET_FILE:nacre> Devices)
   set_tests_properties(sessions_emulated runner_emulated PROPERTIES

@@ -96,6 +96,8 @@ do
   assert(v({memory = 0.9}, 2.9e-6, 1e-6) == "launch-bound")
   assert(v({memory = 0.9}, 3.1e-6, 1e-6) == "memory-bound")
   assert(v({}, 0.1, 1e-6) == "latency-bound")
+  assert(v({copies = 0.7, memory = 0.1}, 0.1, 1e-6) == "copy-bound")
+  assert(v({copies = 0.5, memory = 0.6}, 0.1, 1e-6) == "memory-bound")
   assert(v({compute = 0.9}, 0.1, nil) == nil, "without peaks there is none")
 end
 

@@ -47,6 +47,12 @@ do
   assert(text.limit(o, false)[2] == "FLOP/s")
   r.operations = 1000000                -- a microsecond each
   assert(text.reached(r, 1, peaks).verdict == "launch-bound")
+  peaks.h2d, peaks.d2h = 20e9, 10e9     -- 0.5 s and 0.2 s of a second
+  r.operations, r.copied_in, r.copied_out = 1, 10e9, 2e9
+  o = text.reached(r, 1, peaks)
+  assert(math.abs(o.copies - 0.7) < 1e-12 and o.verdict == "memory-bound")
+  r.bytes = 1e9
+  assert(text.reached(r, 1, peaks).verdict == "copy-bound")
   r.emulated = true
   assert(text.reached(r, 1, peaks).verdict == nil)
   assert(text.reached({flops = 1, bytes = 1, operations = 1}, 1).compute == nil)
@@ -69,6 +75,11 @@ do
   assert(warning {half = -0.08}:find "took 8%% less than the first")
   assert(warning {load = 1e6}:find "load average is 1000000.0 on %d+ core")
   assert(warning {q3 = 3}:find "do not trust any digit$")
+  assert(warning {clock = {1980, 1410, 4}} == "the GPU's clock went from " ..
+         "1980 to 1410 MHz (power cap): do not trust the third digit")
+  assert(warning {clock = {1410, 1410, 0x40}}:find "held at 1410 MHz %(heat%)")
+  assert(warning {clock = {1410, 1400, 0}} == nil)
+  assert(warning {clock = {1410}} == nil)
 end
 
 -- a result
@@ -106,6 +117,17 @@ do
   local mine = {a = a}
   nacre.bench("a", {globals = mine, budget = 0.01})
   assert(getmetatable(mine) == nil)
+end
+
+-- names of locals, and where an undefined global is an error
+do
+  local exe = io.popen "readlink /proc/$PPID/exe":read "l"
+  local program = 'print(nacre.bench("local q = 1", {budget = 0.01}).n > 0) ' ..
+    'nacre.bench("nosuch()", {budget = 0.01})'
+  local p = io.popen(("'%s' --strict -e '%s' 2>&1"):format(exe, program))
+  local text = p:read "a"
+  p:close()
+  assert(text:find "^true\n" and text:find "no variable 'nosuch'", text)
 end
 
 -- statements that jump out
@@ -153,6 +175,25 @@ do
   assert(split 'f";;" ;; b' == 'f";;"|b')
   assert(split "a -- ;;" == "a -- ;;")
   assert(split ";; a" == "|a")
+end
+
+-- the curves of a sweep
+do
+  local function column(name, f)
+    local c = {name = name, results = {}}
+    for i = 1, 4 do c.results[i] = {median = f(10.0 ^ i)} end
+    return c
+  end
+  local t = {name = "n", reached = {10, 100, 1000, 10000}, columns = {
+    column("slow", function(n) return 1e-8 * n end),
+    column("fast", function(n) return 1e-5 + 1e-10 * n end)}}
+  t.columns[1].results[4] = nil         -- it was left out
+  local lines = require "nacre.sweep".chart(t, {width = 60})
+  assert(#lines == 13 and lines[1]:find "%* slow   %+ fast", lines[1])
+  assert(lines[2]:find "^ *11 us |%++", lines[2])
+  assert(lines[11]:find "^100 ns |%*", lines[11])
+  assert(lines[13]:find "^%s+10 .*100 .*1000 .*10000$", lines[13])
+  for _, line in ipairs(lines) do assert(#line <= 60, line) end
 end
 
 -- when copies pay for themselves
@@ -242,6 +283,57 @@ do
   d.abs = 1e-1
   assert(not difference.tolerable(d, 100))
   assert(not difference.tolerable({dtype = "int64", different = 1}, 1))
+end
+
+-- shares of peaks that a file tells of; a file that is damaged tells nothing
+do
+  local exe = io.popen "readlink /proc/$PPID/exe":read "l"
+  local cache = os.tmpname()
+  os.remove(cache)
+  local machine = require "nacre.machine"
+  assert(machine.makefolder(cache .. "/nacre"))
+  local path = cache .. "/nacre/peak.json"
+  local key = machine.model() .. ", 1 thread"
+  local function line(peaks)
+    local f = assert(io.open(path, "w"))
+    f:write(peaks)
+    f:close()
+    local program = "a = nacre.ones(64, 64) a:mm(a) " ..
+                    "print(shell.time(function() return a:mm(a) end).text)"
+    local p = io.popen(("XDG_CACHE_HOME='%s' '%s' --threads 1 --device cpu " ..
+                        "-e '%s' 2>&1"):format(cache, exe, program))
+    local text = p:read "a"
+    p:close()
+    return text
+  end
+  local text = line(json.encode {version = 1, machines = {[key] = {
+    bandwidth = 1e15, latency = 1e-12, gemm = {float32 = 1e6}}}})
+  assert(text:find "%d+%% of peak" and text:find "compute%-bound", text)
+  for _, bad in ipairs {"", "{", "[1]", '{"version": 2, "machines": {}}',
+    json.encode {version = 1, machines = {[key] = {latency = "no"}}}} do
+    text = line(bad)
+    assert(not text:find "of peak" and text:find "cpu", text)
+  end
+  os.remove(path)
+  os.remove(cache .. "/nacre")
+  os.remove(cache)
+end
+
+-- folders for what is kept
+do
+  local make = require "nacre.machine".makefolder
+  local base = os.tmpname()
+  local ok, why = make(base)
+  assert(not ok and why == base .. ": Not a directory", why)
+  ok, why = make(base .. "/x/y")
+  assert(not ok and why:find "Not a directory")
+  os.remove(base)
+  assert(make(base .. "//x/y/") and make(base .. "/x/y"))
+  for _, part in ipairs {"/x/y", "/x", ""} do
+    assert(os.remove(base .. part))
+  end
+  ok, why = make ""
+  assert(not ok and why:find "No such file")
 end
 
 -- an empty run is one

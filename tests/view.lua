@@ -4,7 +4,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "common.lua")
-local dtypes, odd, fails = C.dtypes, C.odd, C.fails
+local dtypes, odd, fails, range = C.dtypes, C.odd, C.fails, C.range
 local text, shape, is, shares = C.text, C.shape, C.is, C.shares
 local minint, maxint = math.mininteger, math.maxinteger
 
@@ -18,12 +18,6 @@ local function view(x, y)
     x:copy_(keep)
   end
   return y
-end
-
-local function range(...)
-  local n = 1
-  for _, s in ipairs { ... } do n = n * s end
-  return nacre.arange(n):reshape(...)
 end
 
 local a = range(3, 4)

@@ -6,7 +6,6 @@
 #
 #   sigints.py NACRE [SEED]
 
-import os
 import random
 import signal
 import sys
@@ -144,7 +143,7 @@ def main():
         run = Run(home, seed)
         run.session.run(
             "keep = nacre.arange(1000, {dtype='float32'}) list = {1, 2, 3} "
-            "path = '%s' nacre.save(path, keep)" % os.path.join(home, "keep.npy"))
+            "path = '%s/keep.npy' nacre.save(path, keep)" % home)
         run.check()
         for text in LUA:
             run.program(text)

@@ -6,6 +6,7 @@
 #   test_commands.py NACRE [unittest options]
 
 import os
+import re
 
 import terminal
 from terminal import CTRL_C, ENTER, Shell, TAB
@@ -45,6 +46,33 @@ class Commands(Shell):
         self.assertRegex(s.run("?where"), r"\n  grad   where")
         s.send("nacre.zeros\x1bh")
         self.assertIn("zeros(", s.settle(0.2).replace("nacre.zeros", ""))
+
+    def test_list_of_commands(self):
+        s = self.open()
+        out = s.run(":help")
+        self.assertLess(out.count("\n"), 35)
+        for row in out.split("\n"):
+            self.assertLess(len(row), 80)
+        every = re.findall(r"(?m)^  :(\w+)", s.run(":help all"))
+        self.assertGreater(len(every), 30)
+        for name in every:
+            self.assertRegex(out, r":%s\b" % name)
+            usage = s.run("?:" + name)
+            called = re.search(r"(?m)^  (shell\.\w+)\(", usage)
+            self.assertTrue(called, usage)
+            self.assertEqual(s.run("type(%s)" % called.group(1)),
+                             '"function"\n')
+
+    def test_names_of_ipython(self):
+        s = self.open()
+        s.run("one = 1")
+        self.assertIn("1  one = 1", s.run("%hist"))
+        self.assertIn("one", s.run("%whos"))
+        for name in ("timeit", "time", "run", "load"):
+            self.assertIn("error: :", s.run("%" + name), name)
+        self.assertIn("error: no command :nosuch", s.run("%nosuch"))
+        s.run("%reset")
+        self.assertEqual(s.run("one"), "nil\n")
 
     def test_commands(self):
         s = self.open()

@@ -7,6 +7,7 @@
 
 import os
 import stat
+import subprocess
 
 import pexpect
 
@@ -86,6 +87,67 @@ class History(Shell):
         out = s.run(":history /two/")
         self.assertIn("two = 2", out)
         self.assertNotIn("one = 1", out)
+
+    # ---- the session as it looks
+
+    def test_record_and_transcript(self):
+        path = os.path.join(self.home, "record.nacre")
+        s = self.open("--seed", "5")
+        s.run("early = 1")
+        s.run(":record " + path)
+        s.run("a = nacre.eye(2)")
+        s.run("a")
+        s.send("for i = 1, 2 do" + ENTER + "print(i, nil, 2.5)" + ENTER)
+        s.run("end")
+        s.run("io.write('x', 1, '\\n') io.stdout:write 'z'")
+        s.run("nosuch()")
+        s.run("!echo out")
+        with open(path) as f:  # it is there before it is closed
+            recorded = f.read()
+        self.assertEqual(recorded, "> a = nacre.eye(2)\n> a\n"
+                         "float32[2x2] cpu  16 B\n  1.0  0.0\n  0.0  1.0\n"
+                         "> for i = 1, 2 do\n>>   print(i, nil, 2.5)\n"
+                         ">> end\n1\tnil\t2.5\n2\tnil\t2.5\n"
+                         "> io.write('x', 1, '\\n') io.stdout:write 'z'\n"
+                         "x1\nz\n> nosuch()\nerror: no variable 'nosuch'\n"
+                         "> !echo out\n...\n")
+        self.assertIn("is closed", s.run(":record off"))
+        self.assertIn("error: %s exists" % path, s.run(":record " + path))
+        self.assertIn("error: cannot write", s.run(":record /no/such/file"))
+        whole = os.path.join(self.home, "whole.nacre")
+        self.assertIn("whole.nacre: 11 inputs", s.run(":transcript " + whole))
+        with open(whole) as f:
+            text = f.read()
+        self.assertTrue(text.startswith("--: seed 5\n> early = 1\n"), text)
+        self.assertIn(recorded, text)
+        s.quit()
+        run = subprocess.run([terminal.PROGRAM, "--test", path],
+                             stdout=subprocess.PIPE)
+        self.assertEqual(run.returncode, 0, run.stdout)
+
+    def test_record_of_much(self):
+        path = os.path.join(self.home, "much.nacre")
+        s = self.open()
+        s.run(":record " + path)
+        s.run("io.write(('x'):rep(79, '\\n'), ('\\n'):rep(100000));")
+        s.run("1")
+        with open(path) as f:
+            text = f.read()
+        self.assertLess(len(text), 70000)
+        self.assertTrue(text.endswith("\n...\n> 1\n1\n"))
+
+    def test_save_all(self):
+        s = self.open()
+        for text in ("x = 1", "nosuch()", ":history", "x + 1"):
+            s.run(text)
+        one = os.path.join(self.home, "one.lua")
+        two = os.path.join(self.home, "all.lua")
+        self.assertIn("2 inputs", s.run(":save " + one))
+        self.assertIn("3 inputs", s.run(":save --all " + two))
+        with open(one) as f:
+            self.assertEqual(f.read(), "x = 1\nprint(x + 1)\n")
+        with open(two) as f:
+            self.assertEqual(f.read(), "x = 1\nnosuch()\nprint(x + 1)\n")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 ** against the CPU's own functions, bit for bit.
 */
 #include "cudatwin.h"
+#include "moves.h"
 
 /* The same bytes. */
 static void equal(const Tensor *c, const Tensor *g) {
@@ -168,7 +169,7 @@ static void onefold(DType type, GatherFold fold, int nd, const int64_t size[],
     nc_release(given.gpu);
     given.gpu = twin(given.cpu);
   }
-  memcpy(shaped, size, sizeof shaped);
+  memcpy(shaped, size, (size_t)nd * sizeof *size);
   shaped[dim] = picks;
   other = tensor(type, nd, shaped, 60);
   for (int i = 0; i < 2; i++) {
@@ -234,10 +235,41 @@ static void test_wrongindex(void **unused) {
   drop(offset);
 }
 
+/*
+** More than 2^31
+*/
+/* Units of all launches; each begins where the one before it ends. */
+static int64_t units(Moves *k, const char **end) {
+  Moves half;
+  if (!nc_countmoves(k, &half)) {
+    const int64_t first = units(&half, end);
+    return first + units(k, end);
+  }
+  assert_true(k->n <= NC_MOSTMOVES);
+  assert_ptr_equal(k->other, *end);
+  *end = k->other + k->n * 8;
+  return k->n;
+}
+
+static void test_halves(void **unused) {
+  const int64_t most = (int64_t)5000000000;
+  for (int picked = 0; picked < 2; picked++) {
+    char *base = (char *)(uintptr_t)4096;   /* nobody looks there */
+    const char *end = base;
+    Moves k = { .x = base, .other = base, .nd = 2, .picked = picked,
+                .size = { picked ? 1 : most, picked ? most : 1 },
+                .ostep = { 8, 8 }, .xstep = { 8, 8 } };
+    assert_int_equal(units(&k, &end), most);
+    assert_ptr_equal(end, base + most * 8);
+  }
+  (void)unused;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     TEST(shortlines), TEST(longlines),  TEST(digits),     TEST(search),
     TEST(accumulate), TEST(longruns),   TEST(wrongindex),
+    TEST(halves),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

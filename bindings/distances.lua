@@ -1,0 +1,122 @@
+-- SPDX-License-Identifier: MIT
+-- distances.lua - distances between rows, and covariances.
+local all = ...
+local define, fail = all.define, all.fail
+
+local function isfloat(t) return t:is_floating_point() end
+
+-- ---- distances
+
+-- Euclidean distances of many rows by a product of matrices, whose memory is
+-- that of the result; a distance of 0 has the gradient 0.
+local Euclid
+
+local function euclid(a, b)
+  Euclid = Euclid or nacre.autograd.Function {
+    name = "cdist",
+    forward = function(ctx, a, b)
+      local y = a:matmul(b:transpose(-1, -2)):mul_(-2)
+      y = y + (a * a):sum(-1, true) + (b * b):sum(-1):unsqueeze(-2)
+      y = y:clamp_(0):sqrt_()
+      ctx:save_for_backward(a, b, y)
+      return y
+    end,
+    backward = function(ctx, g)
+      local a, b, y = table.unpack(ctx.saved_tensors)
+      local need = ctx.needs_input_grad
+      local w = nacre.where(y:eq(0), 0.0, g / y)
+      return need[1] and w:sum(-1):unsqueeze(-1) * a - w:matmul(b) or nil,
+             need[2] and w:sum(-2):unsqueeze(-1) * b -
+                         w:transpose(-1, -2):matmul(a) or nil
+    end,
+  }
+  return Euclid(a, b)
+end
+
+-- Do the batches of both agree, and are there so many rows that the product
+-- is worth the digits it loses?
+local function many(a, b, mode)
+  if mode == "donot_use_mm_for_euclid_dist" or a:dim() ~= b:dim() then
+    return false
+  end
+  for d = 1, a:dim() - 2 do
+    if a:size(d) ~= b:size(d) then return false end
+  end
+  return mode == "use_mm_for_euclid_dist" or a:size(-2) > 25 or
+         b:size(-2) > 25
+end
+
+define("cdist", "x1:tensor, x2:tensor, p:num=2, compute_mode:text=nil",
+       "distances of order p between the rows of two matrices, or of batches "
+       .. "of them",
+function(a, b, p, mode)
+  local op = "cdist"
+  if a:dim() < 2 or b:dim() < 2 then
+    fail(op, "needs matrices, or batches of them", nil, "x1", a, "x2", b)
+  end
+  if not isfloat(a) or not isfloat(b) then
+    fail(op, ("needs float tensors, not %s and %s"):format(a.dtype, b.dtype))
+  end
+  if a:size(-1) ~= b:size(-1) then
+    fail(op, ("x1 has %d columns, x2 has %d"):format(a:size(-1), b:size(-1)),
+         nil, "x1", a, "x2", b)
+  end
+  if p < 0 then fail(op, ("p is %g, and must not be negative"):format(p)) end
+  if p == 2 and a.dtype == b.dtype and a:numel() > 0 and b:numel() > 0 and
+     many(a, b, mode) then return euclid(a, b) end
+  return (a:unsqueeze(-2) - b:unsqueeze(-3)):norm(p, -1)
+end)
+
+-- ---- covariances
+
+local function centred(x, w, sum)
+  if w then return x - (x * w):sum(-1, true) / sum end
+  return x - x:mean(-1, true)
+end
+
+define("cov",
+       "self, *, correction:int=1, fweights:tensor=nil, aweights:tensor=nil",
+       "covariances of variables, one a row, over observations, one a column",
+function(x, correction, f, a)
+  local op = "cov"
+  if x:dim() > 2 then
+    fail(op, ("self has %d dimensions, at most 2 are"):format(x:dim()), nil,
+         "self", x)
+  end
+  if x.dtype == "bool" then fail(op, "self is bool: numbers are needed") end
+  if x:dim() < 2 then x = x:reshape(1, -1) end
+  if not isfloat(x) then x = x:to(nacre.get_default_dtype()) end
+  local n, w = x:size(2), nil
+  for name, given in pairs { fweights = f or false, aweights = a or false } do
+    if given then
+      if given:dim() > 1 or given:numel() ~= n then
+        fail(op, ("%s must have %d elements"):format(name, n), nil, name, given)
+      end
+      if (given:lt(0)):any():item() then
+        fail(op, name .. " must not be negative")
+      end
+    end
+  end
+  if f and isfloat(f) then fail(op, "fweights must be integers") end
+  if f then w = f:to(x.dtype) end
+  if a then w = w and w * a:to(x.dtype) or a:to(x.dtype) end
+  local sum = w and w:sum()
+  local norm
+  if not w then norm = n - correction
+  elseif a and correction ~= 0 then
+    norm = sum - correction * (w * a:to(x.dtype)):sum() / sum
+  else norm = sum - correction end
+  norm = type(norm) == "number" and math.max(norm, 0) or norm:clamp(0)
+  local c = centred(x, w, sum)
+  local y = (w and c * w or c):mm(c:t()) / norm
+  return y:numel() == 1 and y:reshape({}) or y
+end)
+
+define("corrcoef", "self",
+       "correlation coefficients of variables, one a row",
+function(x)
+  local c = nacre.cov(x)
+  if c:dim() == 0 then return c / c end
+  local d = c:diagonal():sqrt()
+  return (c / d:unsqueeze(2) / d:unsqueeze(1)):clamp(-1, 1)
+end)
