@@ -135,10 +135,12 @@ static int blame(const Passing *p) {
   return NC_OK;
 }
 
-int nc_checkfinite(const Passing *p, Tensor *const out[], int nout) {
+int nc_checkfinite(int *found, const Passing *p, Tensor *const out[],
+                   int nout) {
   char what[96], op[32];
   Summary s = { 0 };
   int yes, i = 0;
+  *found = 0;
   if (p->isview || p->unset) return NC_OK;
   while (i < nout && s.n == 0) TRY(count(&s, out[i++]));
   if (s.n == 0) return NC_OK;
@@ -150,5 +152,6 @@ int nc_checkfinite(const Passing *p, Tensor *const out[], int nout) {
   nc_blameop(op);
   TRY(blame(p));
   TRY(first(p, out[i - 1], &s));
-  return NC_EVALUE;
+  *found = 1;
+  return NC_OK;
 }

@@ -183,11 +183,13 @@ static void untwin(const Passing *p, Tensor **out) {
 
 static int checkvalues(const Passing *p, int r, Tensor *const out[],
                        int nout) {
+  int found;
   if (r != NC_OK || !(p->watching & NC_NAN) || p->watching & NC_DRY) return r;
   nc_gradoff++;
-  r = nc_checkfinite(p, out, nout);
+  r = nc_checkfinite(&found, p, out, nout);
   nc_gradoff--;
-  if (r != NC_EVALUE || p->watching & NC_TRAP) return r;
+  if (r != NC_OK || !found) return r;
+  if (p->watching & NC_TRAP) return NC_EVALUE;
   if (!warned) warning = *nc_lasterror();
   warned = nc_passedany = 1;
   return NC_OK;

@@ -51,9 +51,10 @@ int nc_setindexwatched(Tensor *t, const Index ix[], int n, Tensor *value,
 int nc_castwatched(Tensor **y, Tensor *x, DType type);
 int nc_movewatched(Tensor **y, Tensor *x, const Device *d, int how);
 
-/* Fills the record of a failure if out holds nan or inf and no operand did;
-   NC_OK if not so (nonfinite.c). */
-int nc_checkfinite(const Passing *p, Tensor *const out[], int nout);
+/* Does out hold nan or inf, and did no operand?  Then the record of failure
+   says so; the status is that of looking (nonfinite.c). */
+int nc_checkfinite(int *found, const Passing *p, Tensor *const out[],
+                   int nout);
 
 /*
 ** Dry runs (dry.c)

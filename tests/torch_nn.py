@@ -377,7 +377,7 @@ def divergence(r):
     text, kw = given(reduction=r.choice(REDUCTIONS + ["batchmean"]),
                      log_target=log)
     return Case(f"{PREFIX}kl_div(a, b, {text})", [x, t],
-                lambda a, b: F.kl_div(a, b, **kw), 64, norm=True, grad=False)
+                lambda a, b: F.kl_div(a, b, **kw), 512, norm=True, grad=False)
 
 
 @operation(3)
