@@ -3,6 +3,7 @@
 ** methods.c - what a tensor is: sizes and strides, its fields, and the events
 ** of Lua that are not operations.
 */
+#include <ctype.h>
 #include <string.h>
 
 #include "binding.h"
@@ -227,10 +228,11 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
   return 1;
 }
 
-/* A string that can only be an index: "1:3, -1". */
+/* A string that can only be an index: "1:3, -1"; float16 is a name. */
 static int slicetext(const char *key) {
-  return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0 ||
-         strcmp(key, "newaxis") == 0;
+  if (isalpha((unsigned char)key[0]) && strpbrk(key, ":, ") == NULL)
+    return strcmp(key, "newaxis") == 0;
+  return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0;
 }
 
 static int nomethod(lua_State *L, const char *key) {

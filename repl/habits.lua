@@ -76,6 +76,20 @@ local function owner(line, mark, name, value)
   return path, path and value(path)
 end
 
+-- Where a name that `nacre' or a part of it lacks is, as nacre.conv2d is.
+local parts = {"", "nn.functional.", "linalg.", "autograd.", "cuda."}
+
+local function elsewhere(name)
+  for _, part in ipairs(parts) do
+    local t = nacre
+    for word in part:gmatch "[%w_]+" do t = t[word] end
+    for _, form in ipairs {name, name:lower()} do
+      local ok, v = pcall(function() return t[form] end)
+      if ok and v ~= nil then return "nacre." .. part .. form end
+    end
+  end
+end
+
 -- "attempt to call a nil value (method 'uper')"
 local function nofield(o, line, value)
   local kind, name =
@@ -91,8 +105,9 @@ local function nofield(o, line, value)
     end
     return
   end
-  o.message = meant(("%s has no %s '%s'"):format(path, what, name),
-                    nearest(name, fields))
+  local close = path:find "^%a+" and rawequal(value(path:match "^%a+"), nacre)
+                and elsewhere(name) or nearest(name, fields)
+  o.message = meant(("%s has no %s '%s'"):format(path, what, name), close)
 end
 
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
@@ -115,7 +130,7 @@ end
 -- A property that is called, as a.shape() or a:shape().
 local function nocall(o, line, value)
   local kind, name =
-    o.message:match "^attempt to call a %l+ value %((%l+) '(%w+)'"
+    o.message:match "^attempt to call a %l+ value %((%l+) '([%w_]+)'"
   if not name and line:find ":T%s*%(" then kind, name = "method", "T" end
   if kind ~= "field" and kind ~= "method" then return end
   local mark = kind == "method" and ":" or "%."
@@ -308,6 +323,10 @@ local function statement(before, rest)
     return "local " .. tail
   end
   if word == "elif" or word == "elsif" then return "elseif" end
+  if word == "with" then
+    local call = rest:match "^([%w_.]+)%s*%("
+    return (call or "f") .. "(function() ... end)"
+  end
   if word == "lambda" then return "function(x) return ... end" end
 end
 

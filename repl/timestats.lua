@@ -99,8 +99,8 @@ end
 -- What limits it
 --
 -- `share` is {compute =, memory =, copies =}, of the measured peaks, where
--- known; then the seconds of the device per operation and its measured launch latency.
--- Nil where the peaks are not known.
+-- known; then the seconds of the device per operation and its measured launch
+-- latency.  Nil where the peaks are not known.
 function stats.verdict(share, each, latency)
   if not latency then return nil end
   local compute, memory = share.compute or 0, share.memory or 0

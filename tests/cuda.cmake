@@ -27,8 +27,8 @@ if(TARGET nacre_cuda_emulated)
   set(plugin $<TARGET_FILE:nacre_cuda_emulated>)
 endif()
 add_c_program(test_plugin)
-add_nacre_test(unit_plugin quick test_plugin "${plugin}"
-  $<TARGET_FILE:fakecuda>)
+add_nacre_test(unit_plugin quick test_plugin $<TARGET_FILE:fakecuda>
+  ${plugin})
 add_c_program(test_cuda_probe ${CMAKE_SOURCE_DIR}/cuda/probe.c)
 target_include_directories(test_cuda_probe PRIVATE cuda)
 add_nacre_test(unit_cuda_probe quick test_cuda_probe

@@ -239,7 +239,17 @@ error: a nil is no index: use an integer, {first, last}, {}, a tensor or a text
   at stdin:1   for row in a do end
   self   a  float32[3x4] cpu
   hint: for i, row in pairs(a) do ... end]=])
-check("nacre.nn.Linear(2)", "error: nacre.nn has no function 'Linear'")
+check("nacre.nn.Linear(2)", "error: nacre.nn has no function 'Linear', " ..
+      "did you mean 'nacre.nn.functional.linear'?")
+check("nacre.conv2d(2)", "error: nacre has no function 'conv2d', " ..
+      "did you mean 'nacre.nn.functional.conv2d'?")
+check("a:float16()", "error: tensor has no method 'float16'")
+check("a:is_cuda()", "error: is_cuda is no method: a.is_cuda")
+check("with nacre.no_grad(): a", [[
+error: syntax error near 'nacre'
+  stdin:1   with nacre.no_grad(): a
+                 ^
+  hint: nacre.no_grad(function() ... end)]])
 check("local s = 'a: ' .. a", [=[
 error: ..: a tensor is joined with tensors only, not with a string
   at stdin:1   local s = 'a: ' .. a

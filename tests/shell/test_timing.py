@@ -41,7 +41,8 @@ class Timing(Shell):
         out = s.run(":bench --budget 0.05 nacre.ones(100):sum()")
         self.assertTrue(out.isascii(), out)
         self.assertRegex(out, r"median .*middle half")
-        out = s.run(':sweep n=2..32 --budget 0.01 -s "a = nacre.ones(n)" a:sum()')
+        out = s.run(":sweep n=2..32 --budget 0.01 "
+                    '-s "a = nacre.ones(n)" a:sum()')
         self.assertTrue(out.isascii(), out)
         self.assertIn("+---", out)
 
