@@ -10,6 +10,7 @@ typedef struct Reader {
   const Signature *s;
   Args *a;
   int next, top;              /* stack positions of what is still to read */
+  const Param *refused;       /* the first that what is at next did not fit */
 } Reader;
 
 static const char *const expected[] = { /* order of ParamType */
@@ -243,6 +244,40 @@ static void toomany(Reader *r) {
   nl_check(r->L, NC_EVALUE);
 }
 
+/* f(t, {}): the table is at the end, and nobody takes it for a list. */
+static int nooptions(Reader *r) {
+  const int i = r->top;
+  if (r->next != i || !lua_istable(r->L, i) || lua_rawlen(r->L, i) > 0)
+    return 0;
+  luaL_checkstack(r->L, 3, NULL);
+  lua_pushnil(r->L);
+  if (lua_next(r->L, i)) {
+    lua_pop(r->L, 2);
+    return 0;
+  }
+  r->next++;
+  return 1;
+}
+
+/* sum("1"): not keepdim is wrong, which may come next, but dim. */
+static void refused(Reader *r, const Param *p) {
+  lua_State *L = r->L;
+  const Param *dims = NULL;
+  for (int i = 1; i < r->s->positional; i++)
+    if (p == &r->s->param[i] && p[-1].type == P_DIMS && r->a->arg[i - 1].given)
+      dims = p - 1;
+  if (dims && lua_isinteger(L, r->next) && lua_isinteger(L, r->next - 1)) {
+    nc_fail(NC_EVALUE, "several dimensions are given as a list");
+    nc_blameop(r->s->name);
+    if (nl_totensor(L, 1)) nc_blame("self", nl_totensor(L, 1));
+    nc_hint("self:%s({%lld, %lld})", r->s->name,
+            (long long)lua_tointeger(L, r->next - 1),
+            (long long)lua_tointeger(L, r->next));
+    nl_check(L, NC_EVALUE);
+  }
+  misfit(r, r->refused ? r->refused : p, r->next);
+}
+
 static void positional(Reader *r) {
   for (int i = 0; i < r->s->positional; i++) {
     const Param *p = &r->s->param[i];
@@ -255,19 +290,23 @@ static void positional(Reader *r) {
     if (r->next > r->top) continue;
     if (lua_isnil(r->L, r->next)) {
       r->next++;
+      r->refused = NULL;
       continue;
     }
     if (readvalue(r, p, i, r->next)) {
       a->given = 1;
       r->next++;
+      r->refused = NULL;
     } else {
-      if (!p->optional || i + 1 >= r->s->positional)
-        misfit(r, p, r->next);
+      if (!p->optional) misfit(r, p, r->next);
       *a = p->fallback;
       a->list = &p->one;
+      if (nooptions(r)) return;
+      if (i + 1 >= r->s->positional) refused(r, p);
+      if (!r->refused) r->refused = p;
     }
   }
-  if (r->next > r->top) return;
+  if (r->next > r->top || nooptions(r)) return;
   for (int i = 0; i < r->s->positional; i++)      /* zeros(2, 1.5) */
     if (r->s->param[i].type == P_SIZE && !r->a->arg[i].islist &&
         lua_type(r->L, r->next) == LUA_TNUMBER)
@@ -364,7 +403,7 @@ static int isoptions(lua_State *L, int i) {
 }
 
 void nl_readargs(lua_State *L, const Signature *s, Args *a) {
-  Reader r = { L, s, a, 1, lua_gettop(L) };
+  Reader r = { L, s, a, 1, lua_gettop(L), NULL };
   int options = r.top > 0 && isoptions(L, r.top) ? r.top-- : 0;
   a->out = a->require = 0;
   for (int i = 0; i < s->n; i++) {

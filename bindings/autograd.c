@@ -354,9 +354,14 @@ static int restore(lua_State *L) {
 static int with(lua_State *L, const char *name, int off) {
   int *before;
   if (!lua_isfunction(L, 1) &&
-      (nl_totensor(L, 1) || luaL_getmetafield(L, 1, "__call") == LUA_TNIL))
-    return nl_error(L, name, "takes a function, not a %s",
-                    luaL_typename(L, 1));
+      (nl_totensor(L, 1) || luaL_getmetafield(L, 1, "__call") == LUA_TNIL)) {
+    nc_fail(NC_EVALUE, "takes a function, not %s%s",
+            lua_isnone(L, 1) ? "" : "a ",
+            lua_isnone(L, 1) ? "nothing" : luaL_typename(L, 1));
+    nc_blameop(name);
+    nc_hint("nacre.%s(function() ... end)", name);
+    return nl_check(L, NC_EVALUE);
+  }
   if (!lua_isfunction(L, 1)) lua_pop(L, 1);
   before = lua_newuserdatauv(L, sizeof *before, 0);
   *before = nc_gradoff;

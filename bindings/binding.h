@@ -35,6 +35,7 @@ typedef struct State {        /* of a Lua state; its extra space points here */
 
 Tensor **nl_newbox(lua_State *L);             /* pushes an empty box */
 Tensor *nl_totensor(lua_State *L, int i);     /* NULL: it is none */
+int nl_istensor(lua_State *L, int i);         /* and was not freed */
 Tensor *nl_checktensor(lua_State *L, int i);
 void nl_free(lua_State *L, int i);            /* empties the box at i */
 void nl_freelater(lua_State *L);              /* what nl_free had to keep */
@@ -135,6 +136,7 @@ const char *nl_alias(int i);
 /* Pushes the function of a name (catalog.c); 0: there is none. */
 int nl_pushfunction(lua_State *L, const char *name, int where);
 void nl_makeall(lua_State *L, int where);     /* into the table on top */
+void nl_setcasts(lua_State *L, int lib);      /* nacre.long is "int64" */
 int nl_info(lua_State *L);                    /* nacre._info, _names, _rows */
 int nl_names(lua_State *L);
 int nl_rows(lua_State *L);
@@ -161,6 +163,8 @@ extern const Bound nl_generator[];            /* methods */
 Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */
 
 int nl_getfield(lua_State *L);                /* methods.c: t[key] */
+/* An error if t[key] = value is to set a field; 0: key is an index. */
+int nl_checkassign(lua_State *L);
 /* autograd.c: pushes t.grad and the like; 0: key is no such field */
 int nl_gradfield(lua_State *L, Tensor *t, const char *key);
 int nl_setgradfield(lua_State *L, const char *key); /* t[key] = value */

@@ -41,6 +41,11 @@ Tensor *nl_totensor(lua_State *L, int i) {
   return *box;
 }
 
+int nl_istensor(lua_State *L, int i) {
+  Tensor **box = tobox(L, i);
+  return box != NULL && *box != NULL;
+}
+
 Tensor *nl_checktensor(lua_State *L, int i) {
   Tensor *t = nl_totensor(L, i);
   if (t == NULL) luaL_typeerror(L, i, "tensor");

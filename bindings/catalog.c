@@ -76,6 +76,14 @@ static const struct { const char *name; DType type; } casts[] = {
 };
 #define NCASTS (sizeof casts / sizeof *casts)
 
+/* nacre.float is "float32", as t:float() converts to it. */
+void nl_setcasts(lua_State *L, int lib) {
+  for (size_t i = 0; i < NCASTS; i++) {
+    lua_pushstring(L, nc_dtypename(casts[i].type));
+    lua_setfield(L, lib, casts[i].name);
+  }
+}
+
 static int findcast(const char *name) {
   for (size_t i = 0; i < NCASTS; i++)
     if (strcmp(casts[i].name, name) == 0) return (int)i;

@@ -111,6 +111,12 @@ local function isoptions(v)
   return type(v) == "table" and #v == 0 and type(next(v)) == "string"
 end
 
+-- f(t, {}): a table at the end that p, which stands there, takes for no list.
+local function nooptions(v, p, behind)
+  return type(v) == "table" and next(v) == nil and
+         (behind or p.optional and not p.fits(v))
+end
+
 local function unknown(name, s, key)
   for known in pairs(s.byname) do
     if known:sub(1, 3) == key:sub(1, 3) then
@@ -124,7 +130,9 @@ end
 local function read(name, s, ...)
   local n, args = select("#", ...), { ... }
   local named = n > 0 and isoptions(args[n]) and args[n] or nil
-  if named then n = n - 1 end
+  if named or n > 0 and nooptions(args[n], s.params[n], n > s.positional) then
+    n = n - 1
+  end
   if n > s.positional then
     fail(name, ("takes at most %d argument%s, got %d")
                :format(s.positional, s.positional == 1 and "" or "s", n))
@@ -160,10 +168,63 @@ local function into(out, y, ...)
   return out, ...
 end
 
+-- The tensors among arguments, each behind what it is called.
+local function operands(s, v)
+  local list = {}
+  for i, p in ipairs(s.params) do
+    if nacre.is_tensor(v[i]) then
+      list[#list + 1] = p.name
+      list[#list + 1] = v[i]
+    elseif p.type == "tensors" then
+      for k, t in ipairs(v[i] or {}) do
+        list[#list + 1] = ("%s %d"):format(p.name, k)
+        list[#list + 1] = t
+      end
+    end
+  end
+  return list
+end
+
+-- A text with what operands are called in a list of others; nil if it speaks
+-- of one that is not there.
+local function reworded(text, args, list)
+  for _, a in ipairs(args) do
+    local word, given = "%f[%w_]" .. a.role .. "%f[^%w_]", nil
+    for i = 2, #list, 2 do
+      if rawequal(list[i], a.tensor) then given = given or list[i - 1] end
+    end
+    if not given and text:find(word) then return nil end
+    if given then text = text:gsub(word, given) end
+  end
+  return text
+end
+
+-- What failed in an operation that `name' is made of is a failure of name,
+-- with the operands it was given, unless the message speaks of others.
+local function renamed(err, name, s, v)
+  if type(err) ~= "table" or type(err.args) ~= "table" or not err.args[1] or
+     err.first or err.op == name or err.code == "EINTR" then
+    return err
+  end
+  local list = operands(s, v)
+  local message = reworded(err.message, err.args, list)
+  err.op = name
+  if not list[1] or not message then return err end
+  local _, own = pcall(fail, name, message, nil, table.unpack(list))
+  err.hint = err.hint and reworded(err.hint, err.args, list)
+  err.message, err.args = message, own.args
+  return err
+end
+
 local function wrap(name, s, fn)
+  local short = name:match "[^.]+$"
+  local function finish(v, out, ok, y, ...)
+    if not ok then error(renamed(y, short, s, v), 0) end
+    return into(out, y, ...)
+  end
   return function(...)
     local v, out = read(name, s, ...)
-    return into(out, fn(table.unpack(v, 1, #s.params)))
+    return finish(v, out, pcall(fn, table.unpack(v, 1, #s.params)))
   end
 end
 

@@ -284,9 +284,9 @@ static int family(lua_State *L, int into) {
   Tensor *self = NULL;
   Call local, *c = &local;
   int r, n, box, out;
+  Args a;
   for (int attempt = 0;; attempt++) {
     Tensor **y[NC_MAXOUT];
-    Args a;
     lua_settop(L, top);
     nl_readargs(L, s, &a);
     out = into ? 1 : a.out;
@@ -307,7 +307,10 @@ static int family(lua_State *L, int into) {
     if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
     if (!nl_again(L, r, attempt)) break;
   }
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(s->name);
+  if (r != NC_OK) {
+    if (into) nc_reblame(c->arg[0].t, a.arg[0].t);
+    nc_calledas(s->name, a.arg, s->n);
+  }
   nl_check(L, r);
   n = results(L, s, c, box, out, self);
   pace(L, before);

@@ -318,7 +318,7 @@ int nl_newindex(lua_State *L) {
     return 0;
   }
   if (lua_type(L, 2) == LUA_TSTRING &&
-      nl_setgradfield(L, lua_tostring(L, 2)))
+      (nl_setgradfield(L, lua_tostring(L, 2)) || nl_checkassign(L)))
     return 0;
   lua_settop(L, 3);
   do {

@@ -20,7 +20,8 @@ local function shape(t) return table.concat(t:size(), "x") end
 local function sameshape(op, a, b)
   if shape(a) ~= shape(b) then
     fail(op, ("input is [%s], target is [%s]: shapes must be equal")
-             :format(shape(a), shape(b)), "target:reshape(input:size())",
+             :format(shape(a), shape(b)),
+         a:numel() == b:numel() and "target:reshape(input:size())" or nil,
          "input", a, "target", b)
   end
 end
@@ -74,6 +75,11 @@ end)
 
 -- ---- classes
 
+local function noclasses(op, t)
+  fail(op, ("classes must be int64, not %s"):format(t.dtype), "target:long()",
+       "target", t)
+end
+
 -- Input as [n x classes], the classes being dimension 2, or the only one;
 -- target as a list; and the shape of the target.
 local function classes(op, x, t)
@@ -89,8 +95,7 @@ local function classes(op, x, t)
          nil, "input", x, "target", t)
   end
   if t.dtype ~= "int64" then
-    fail(op,
-         ("classes must be int64, not %s"):format(t.dtype), nil, "target", t)
+    noclasses(op, t)
   end
   return x:movedim(dim, -1):reshape(t:numel(), n), t:reshape(-1), n, size
 end
@@ -170,8 +175,10 @@ function(x, t, weight, ignore, reduction, smoothing)
   if not t:is_floating_point() then
     return nll(op, logp, t, weight, ignore, reduction, smoothing)
   end
+  local size = x:size()
+  local n = table.remove(size, dim)
+  if table.concat(size, "x") == shape(t) then noclasses(op, t) end
   sameshape(op, x, t)
-  local n = x:size(dim)
   checkweight(op, weight, n, x)
   if smoothing > 0 then t = t * (1 - smoothing) + smoothing / n end
   local y = logp * t

@@ -235,12 +235,54 @@ static int slicetext(const char *key) {
   return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0;
 }
 
+static const char *const fields[] = {
+  "dtype", "device", "is_cuda", "ndim", "shape", "T", "grad", "requires_grad",
+  "is_leaf", "grad_fn", NULL
+};
+
+static int isfield(const char *key) {
+  for (int i = 0; fields[i]; i++)
+    if (strcmp(fields[i], key) == 0) return 1;
+  return 0;
+}
+
+int nl_checkassign(lua_State *L) {
+  const char *key = lua_tostring(L, 2);
+  if (slicetext(key)) return 0;
+  nc_fail(NC_EVALUE, isfield(key) ? "%s cannot be assigned"
+                                  : "a tensor has no field '%s'", key);
+  nc_blame("self", nl_checktensor(L, 1));
+  if ((strcmp(key, "dtype") == 0 || strcmp(key, "device") == 0) &&
+      lua_type(L, 3) == LUA_TSTRING)
+    nc_hint("self = self:to(\"%s\")", lua_tostring(L, 3));
+  else if (strcmp(key, "shape") == 0)
+    nc_hint("self = self:reshape(...)");
+  return nl_check(L, NC_EVALUE);
+}
+
+/* What a name of others' is here: cat takes a list, and so is no method. */
+static void elsewhere(const char *key) {
+  static const struct { const char *name, *hint; } habits[] = {
+    { "numpy", "self:tolist(), or nacre.save(\"x.npy\", self)" },
+    { "type", "self.dtype" },
+  };
+  for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+    if (strcmp(habits[i].name, key) == 0) nc_hint("%s", habits[i].hint);
+  for (int i = 0; i < FAM_COUNT; i++)
+    if (strcmp(nc_families[i].name, key) == 0)
+      nc_hint(nl_familysignature((Family)i)->param[0].type == P_TENSORS
+                  ? "nacre.%s{self, ...}" : "nacre.%s(...)", key);
+}
+
 static int nomethod(lua_State *L, const char *key) {
-  const char *names[FAM_COUNT + OP_COUNT + 64], *near;
-  const int most = FAM_COUNT + OP_COUNT + 63;
+  const char *names[FAM_COUNT + OP_COUNT + 80], *near;
+  const int most = FAM_COUNT + OP_COUNT + 79;
   int n = 0;
+  for (int i = 0; fields[i]; i++) names[n++] = fields[i];
   for (int i = 0; i < OP_COUNT; i++) names[n++] = nc_opinfo[i].name;
-  for (int i = 0; i < FAM_COUNT; i++) names[n++] = nc_families[i].name;
+  for (int i = 0; i < FAM_COUNT; i++)
+    if (strncmp(nc_families[i].signature, "self", 4) == 0)
+      names[n++] = nc_families[i].name;
   for (const Bound *b = nl_methods; b->name && n < most; b++)
     names[n++] = b->name;
   for (const Bound *b = nl_values; b->name && n < most; b++)
@@ -251,8 +293,14 @@ static int nomethod(lua_State *L, const char *key) {
     names[n++] = b->name;
   names[n] = NULL;
   near = nl_nearest(key, names);
-  return nl_error(L, "", near ? "tensor has no method '%s', did you mean '%s'?"
-                              : "tensor has no method '%s'", key, near);
+  nc_fail(NC_EVALUE, "tensor has no method '%s'", key);
+  elsewhere(key);
+  if (nc_lasterror()->hint[0]) nc_blame("self", nl_checktensor(L, 1));
+  else if (near)
+    nc_fail(NC_EVALUE, isfield(near)
+                ? "tensor has no field '%s', did you mean '%s'?"
+                : "tensor has no method '%s', did you mean '%s'?", key, near);
+  return nl_check(L, NC_EVALUE);
 }
 
 /* t[key]: a method, a field, or an index.  Upvalue 1: the methods. */

@@ -52,12 +52,11 @@ static int less(lua_State *L) {
   const int equal = symbol[1] != 0, single = (a ? a : b)->nd == 0;
   nc_fail(NC_EVALUE, "Lua's %s and %s give one boolean, not one for each "
           "element", symbol, equal ? ">=" : ">");
-  nc_blameop(symbol);
+  nc_blameop(equal ? "<= or >=" : "< or >");
   if (a) nc_blame("left", a);
   if (b) nc_blame("right", b);
   if (a && b) nc_hint("left:%s(right)", equal ? "le" : "lt");
-  else if (single && a) nc_hint("left:item()");
-  else if (single) nc_hint("right:item()");
+  else if (single) nc_hint(a ? "left:item()" : "right:item()");
   else if (a) nc_hint("left:%s(%s)", equal ? "le" : "lt",
                       luaL_tolstring(L, 2, NULL));
   else nc_hint("right:%s(%s)", equal ? "ge" : "gt",
@@ -162,6 +161,7 @@ static void opentypes(lua_State *L, int lib) {
     lua_pushstring(L, nc_dtypename((DType)t));
     lua_setfield(L, lib, nc_dtypename((DType)t));
   }
+  nl_setcasts(L, lib);
 }
 
 static void setnumber(lua_State *L, int lib, const char *name, double v) {

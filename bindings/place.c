@@ -202,6 +202,9 @@ static int to(lua_State *L) {
   Move m = { DT_NONE, NULL, 0, 0 };
   int flags = 0;
   nl_checktensor(L, 1);
+  if (top < 2)
+    return nl_error(L, "to", "target is missing: a dtype, a device or a tensor "
+                    "expected");
   for (int i = 2; i <= top; i++) {
     const Tensor *other;
     if (lua_type(L, i) == LUA_TSTRING) named(L, i, &m);
@@ -213,9 +216,10 @@ static int to(lua_State *L) {
       m.copy = lua_toboolean(L, i), flags++;
     else if ((other = nl_totensor(L, i)) != NULL)
       m.type = other->dtype, m.d = nc_device(other);
-    else if (!lua_isnil(L, i))
+    else
       return nl_error(L, "to", "argument %d must be a dtype, a device or a "
-                      "tensor", i - 1);
+                      "tensor, not %s", i - 1,
+                      lua_isnil(L, i) ? "nil" : luaL_typename(L, i));
   }
   return converted(L, "to", m);
 }

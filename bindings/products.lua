@@ -319,6 +319,18 @@ local function cheapest(terms, size)
   return bi, bj
 end
 
+-- The operands of einsum are all of one dtype.
+local function checkdtypes(op, operands)
+  local first = operands[1]
+  for i, t in ipairs(operands) do
+    if t.dtype ~= first.dtype then
+      fail(op, ("dtypes differ: operand 1 is %s, operand %d is %s")
+               :format(first.dtype, i, t.dtype), nil,
+           "operand 1", first, "operand " .. i, t)
+    end
+  end
+end
+
 define("einsum",
        "equation:text, operands:any, b:any=nil, c:any=nil, d:any=nil, "
        .. "e:any=nil, f:any=nil, g:any=nil",
@@ -346,6 +358,7 @@ function(equation, first, ...)
     operands[i], terms[i] = distinct(op, operands[i], list)
   end
   local size = checksizes(op, operands, terms)
+  checkdtypes(op, given)
   local wanted = checkoutput(op, output, size)
   while #operands > 1 do
     local i, j = cheapest(terms, size)

@@ -45,7 +45,7 @@ static int get_default_dtype(lua_State *L) {
 }
 
 static int is_tensor(lua_State *L) {
-  lua_pushboolean(L, nl_totensor(L, 1) != NULL);
+  lua_pushboolean(L, nl_istensor(L, 1));
   return 1;
 }
 
@@ -107,8 +107,19 @@ static int save(lua_State *L) {
     nc_hint("nacre.save(\"%s\", t)", lua_tostring(L, 2));
     return nl_check(L, NC_EVALUE);
   }
-  const char *path = luaL_checkstring(L, 1);
-  nl_checktensor(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    return nl_error(L, "save", "path must be a text, not a %s",
+                    luaL_typename(L, 1));
+  if (!nl_totensor(L, 2)) {
+    nc_fail(NC_EVALUE, "t must be a tensor, not %s%s",
+            lua_isnone(L, 2) ? "" : "a ",
+            lua_isnone(L, 2) ? "nothing" : luaL_typename(L, 2));
+    nc_blameop("save");
+    if (lua_istable(L, 2)) nc_hint("a file holds one tensor: nacre.save("
+                                   "\"w.npy\", t.w)");
+    return nl_check(L, NC_EVALUE);
+  }
+  const char *path = lua_tostring(L, 1);
   if (lua_istable(L, 3) && lua_getfield(L, 3, "atomic") == LUA_TBOOLEAN)
     atomic = lua_toboolean(L, -1);
   int r = nc_save(path, nl_checktensor(L, 2), atomic);
@@ -201,7 +212,7 @@ const Bound nl_session[] = {
     "the dtype of float tensors whose dtype is not given", 1 },
   { "get_default_dtype", get_default_dtype, "-> dtype",
     "the dtype of float tensors whose dtype is not given", 1 },
-  { "is_tensor", is_tensor, "value -> boolean", "is the value a tensor?", 1 },
+  { "is_tensor", is_tensor, "value -> boolean", "is the value a tensor that was not freed?", 1 },
   { "synchronize", nl_synchronize, "",
     "waits for every device; what went wrong there is raised here", 1 },
   { "clock", clocktime, "-> seconds",

@@ -288,10 +288,14 @@ int nc_op_scatter_add(Call *c) {
 int nc_op__scatter(Call *c) {
   Draft w = { 0 };
   Tensor *y = nc_row1(&w, OP_clone, c->arg[0].t);
+  const int64_t how = c->arg[4].s.i;
   int dim;
   nc_dimension(&w, &dim, &c->arg[1], c->arg[0].t);
+  if (w.status == NC_OK && (how < PUT_MUL || how > PUT_MIN))
+    w.status = nc_fail(NC_EVALUE, "how must be from %d to %d", PUT_MUL,
+                       PUT_MIN);
   if (w.status == NC_OK)
-    scatter(&w, y, dim, c->arg[2].t, c->arg[3], (Put)c->arg[4].s.i);
+    scatter(&w, y, dim, c->arg[2].t, c->arg[3], (Put)how);
   return nc_ended(&w, c, y, 4);
 }
 

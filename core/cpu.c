@@ -232,7 +232,7 @@ static void repeat(char *buf, Computed c, Scalar v, int64_t n) {
 
 static void mapdirect(void *ctx, int64_t begin, int64_t end) {
   const Plan *p = ctx;
-  void *v[NC_MAXIN];
+  void *v[NC_MAXIN] = { NULL };
   for (int j = 0; j < p->k->nargs; j++)
     v[j] = (char *)p->k->p[j] + begin * p->size[j];
   call(p, end - begin, v);
@@ -245,7 +245,7 @@ static void mapstream(void *ctx, int64_t begin, int64_t end) {
   const Plan *p = ctx;
   const Kernels *kernels = nc_kernels();
   _Alignas(64) char buf[BURST * 8];
-  void *v[NC_MAXIN];
+  void *v[NC_MAXIN] = { NULL };
   v[0] = buf;
   for (int64_t i = begin; i < end; i += BURST) {
     int64_t n = end - i < BURST ? end - i : BURST;
@@ -271,7 +271,7 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
   const Plan *p = ctx;
   const Loop *k = p->k;
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
-  void *v[NC_MAXIN];
+  void *v[NC_MAXIN] = { NULL };
   Walk w;
   for (int j = 1; j < k->nargs; j++)
     if (k->p[j] == NULL)

@@ -2,6 +2,7 @@
 /*
 ** error.c - the record of the last failure, one a thread.
 */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,14 +86,91 @@ const char *nc_errname(int code) {
   return code >= 0 && code < NC_ERRCOUNT ? names[code] : "?";
 }
 
+enum { ROLE = 16 };
+
+static const char *roleof(char role[ROLE], int j) {
+  snprintf(role, ROLE, j ? "arg %d" : "self", j);
+  return role;
+}
+
 int nc_blamed(int r, const char *op, const Arg in[], int n) {
-  char role[16];
+  char role[ROLE];
   if (r == NC_OK || r == NC_EINTR) return r;
   if (nc_lasterror()->op[0] == '\0') nc_blameop(op);
   if (nc_lasterror()->n > 0) return r;
-  for (int j = 0; j < n; j++) {
-    snprintf(role, sizeof role, j ? "arg %d" : "self", j);
-    if (in[j].t) nc_blame(role, in[j].t);
-  }
+  for (int j = 0; j < n; j++)
+    if (in[j].t) nc_blame(roleof(role, j), in[j].t);
   return r;
+}
+
+/* The place of a tensor among operands, or -1. */
+static int placeof(const Tensor *t, const Arg in[], int n) {
+  for (int j = 0; j < n; j++)
+    if (in[j].t && in[j].t == t) return j;
+  return -1;
+}
+
+/* Has an operand of the record a role that it has not among these? */
+static int misplaced(const Arg in[], int n) {
+  char role[ROLE];
+  for (int i = 0; i < record.n; i++) {
+    const Operand *o = &record.operand[i];
+    int same = 0;
+    if (strcmp(o->role, "self") != 0 && strncmp(o->role, "arg ", 4) != 0)
+      continue;
+    for (int j = 0; j < n; j++)
+      same |= in[j].t && in[j].t == o->identity &&
+              strcmp(o->role, roleof(role, j)) == 0;
+    if (!same) return 1;
+  }
+  return 0;
+}
+
+/* The operand of the record whose role stands at s, or NULL. */
+static const Operand *roleat(const char *s) {
+  for (int i = 0; i < record.n; i++) {
+    const size_t len = strlen(record.operand[i].role);
+    if (strncmp(s, record.operand[i].role, len) == 0 &&
+        !isalnum((unsigned char)s[len]) && s[len] != '_')
+      return &record.operand[i];
+  }
+  return NULL;
+}
+
+/* Writes s with the roles that these operands have to text; 0: it speaks of a
+   tensor that is none of them. */
+static int reworded(char *text, size_t size, const char *s, const Arg in[],
+                    int n) {
+  const char *start = s;
+  size_t at = 0;
+  while (*s && at + ROLE < size) {
+    const int first = s == start || !isalnum((unsigned char)s[-1]);
+    const Operand *o = first ? roleat(s) : NULL;
+    const int j = o ? placeof(o->identity, in, n) : -1;
+    if (o && j < 0) return 0;
+    if (o) {
+      at += strlen(roleof(text + at, j));
+      s += strlen(o->role);
+    } else
+      text[at++] = *s++;
+  }
+  text[at] = '\0';
+  return 1;
+}
+
+void nc_calledas(const char *op, const Arg in[], int n) {
+  const int inner = record.op[0] && strcmp(record.op, op) != 0;
+  char text[sizeof record.text], hint[sizeof record.hint];
+  int tensors = 0;
+  if (record.op[0] == '\0') nc_blameop(op);
+  if (record.n == 0 || record.code == NC_EINTR || record.first[0]) return;
+  for (int j = 0; j < n; j++) tensors += in[j].t != NULL;
+  if (tensors && (inner || misplaced(in, n)) &&
+      reworded(text, sizeof text, record.text, in, n)) {
+    memcpy(record.text, text, sizeof text);
+    nc_hint("%s", reworded(hint, sizeof hint, record.hint, in, n) ? hint : "");
+    record.n = 0;
+  }
+  nc_blameop(op);
+  nc_blamed(record.code, op, in, n);
 }

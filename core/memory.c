@@ -115,13 +115,25 @@ static int overlimit(int64_t bytes) {
   return bytes > room - room / 64;
 }
 
+char *nc_roomtext(char *buf) {
+  char have[NC_TEXT], most[NC_TEXT];
+  const int64_t room = nc_hostavailable(), left = nc_hostlimit - nc_memory.live;
+  if (nc_hostlimit && left < room) {
+    nc_bytestext(have, (double)(left > 0 ? left : 0));
+    nc_bytestext(most, (double)nc_hostlimit);
+    snprintf(buf, NC_TEXT, "the limit of %.32s leaves %.32s", most, have);
+  } else
+    snprintf(buf, NC_TEXT, "cpu has %.32s free",
+             nc_bytestext(have, (double)room));
+  return buf;
+}
+
 static int nomemory(int64_t bytes) {
-  char want[NC_TEXT], have[NC_TEXT], live[NC_TEXT];
+  char want[NC_TEXT], room[NC_TEXT], live[NC_TEXT];
   nc_bytestext(want, (double)bytes);
-  nc_bytestext(have, (double)nc_hostavailable());
   nc_bytestext(live, (double)nc_memory.live);
-  return nc_fail(NC_ENOMEM, "needs %s; cpu has %s free, tensors hold %s", want,
-                 have, live);
+  return nc_fail(NC_ENOMEM, "needs %s; %s, tensors hold %s", want,
+                 nc_roomtext(room), live);
 }
 
 static void *fresh(int64_t bytes) {

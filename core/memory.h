@@ -18,4 +18,7 @@ int64_t nc_hostsize(int64_t bytes); /* that a block of `bytes' takes */
 void *nc_slaballoc(Slab *s);  /* NULL: no memory, nothing recorded */
 void nc_slabfree(Slab *s, void *p);
 
+/* "cpu has 3.0 GiB free", or what a limit leaves; in NC_TEXT bytes. */
+char *nc_roomtext(char *buf);
+
 #endif

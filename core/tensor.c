@@ -53,7 +53,7 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes) {
 /* A tensor is too large for device d, which has failed, or for any. */
 static int toolarge(const Device *d, DType type, int nd,
                     const int64_t size[]) {
-  char shape[NC_TEXT], want[NC_TEXT], have[NC_TEXT], why[512];
+  char shape[NC_TEXT], want[NC_TEXT], room[NC_TEXT], why[512];
   double bytes = (double)nc_dtypesize(type);
   for (int i = 0; i < nd; i++) bytes *= (double)size[i];
   nc_shapetext(shape, nd, size);
@@ -61,9 +61,8 @@ static int toolarge(const Device *d, DType type, int nd,
     snprintf(why, sizeof why, "%s", nc_lasterror()->text);
     return nc_fail(NC_ENOMEM, "%s[%s] %s", nc_dtypename(type), shape, why);
   }
-  return nc_fail(NC_ENOMEM, "%s[%s] needs %s; cpu has %s free",
-                 nc_dtypename(type), shape, nc_bytestext(want, bytes),
-                 nc_bytestext(have, (double)nc_hostavailable()));
+  return nc_fail(NC_ENOMEM, "%s[%s] needs %s; %s", nc_dtypename(type), shape,
+                 nc_bytestext(want, bytes), nc_roomtext(room));
 }
 
 int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]) {

@@ -32,71 +32,7 @@ extern "C" {
 typedef struct Tensor Tensor;
 typedef struct Device Device;
 
-/*
-** Errors
-*/
-/* clang-format off */
-#define NC_ERRORS(X)                       \
-  X(ENOMEM,  "out of memory")              \
-  X(EDTYPE,  "wrong dtype")                \
-  X(ESHAPE,  "shapes do not match")        \
-  X(EINDEX,  "index out of range")         \
-  X(EVALUE,  "bad value")                  \
-  X(EDEVICE, "device failure")             \
-  X(EINTR,   "interrupted")                \
-  X(EFILE,   "file error")
-/* clang-format on */
-
-#define X(name, text) NC_##name,
-enum { NC_OK, NC_ERRORS(X) NC_ERRCOUNT };
-#undef X
-
-typedef struct Operand {      /* what an operand of a failed operation was */
-  char role[16];              /* "self", "arg 1", "left", "[2]", ... */
-  const Tensor *identity;     /* to be compared, never followed */
-  DType dtype;
-  int nd;
-  int64_t size[NC_MAXDIM];
-  const char *device;
-  int isview;
-  char note[40];              /* what else there is to say, or "" */
-} Operand;
-
-#define NC_MAXBLAME 6
-
-typedef struct Error {
-  int code;
-  char op[32];                /* the operation, or "" */
-  char text[512];             /* what is wrong, without the operation */
-  char rule[160];             /* the rule that was broken, or "" */
-  char hint[160];             /* what to type instead, or "" */
-  char first[96];             /* the first element that is wrong, or "" */
-  int n;
-  Operand operand[NC_MAXBLAME];
-} Error;
-
-#if defined(__GNUC__)
-#define NC_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#else
-#define NC_PRINTF(f, a)
-#endif
-
-/* Starts a new record; returns code. */
-int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
-void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
-void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
-void nc_first(const char *fmt, ...) NC_PRINTF(1, 2);
-void nc_blame(const char *role, const Tensor *t); /* adds an operand */
-void nc_blamenote(const char *fmt, ...) NC_PRINTF(1, 2); /* to the last one */
-void nc_blameop(const char *op);                  /* names the operation */
-const Error *nc_lasterror(void);                  /* of this thread */
-const char *nc_errname(int code);                 /* "ESHAPE" */
-
-#define TRY(call)                   \
-  do {                              \
-    int r_ = (call);                \
-    if (r_ != NC_OK) return r_;     \
-  } while (0)
+#include "error.h"
 
 /*
 ** Element types
@@ -271,6 +207,10 @@ typedef struct Arg {
   Generator *generator;       /* NULL: the default one */
   DType dtype;
 } Arg;
+
+/* The failure is that of op, called with these operands, and not of one that it
+   is made of: the record gets its name, and the roles of the call. */
+void nc_calledas(const char *op, const Arg in[], int n);
 
 /* y = op(in...) with scalar parameters par (p and q of the row), written to
    `out' if that is not NULL. */

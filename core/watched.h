@@ -36,9 +36,6 @@ void nc_passnumber(Passing *p, Scalar s);
    out is released if that is none of success. */
 int nc_leave(Passing *p, int r, Tensor **out, int nout);
 
-/* An operand of the record of failure is another tensor (error.c). */
-void nc_reblame(const Tensor *from, const Tensor *to);
-
 /* What watched calls come to.  Each calls the function it is named after. */
 int nc_applywatched(Tensor **y, Op op, const Arg in[], const double par[2],
                     Tensor *out);

@@ -55,12 +55,31 @@ local function take(o, word, given)
   end
 end
 
+-- Why what stands before an expression is no option; nil if it may belong to
+-- the expression, as in -x + 1 (but --x would be a remark).
+local function unknown(words)
+  local word = words:match "^%-%-%a%S*" or
+               words:match "^(%-%a)%s+[%w_\"']"
+  if not word then return nil end
+  local names = {}
+  for name in pairs(WORDS) do names[#names + 1] = name end
+  table.sort(names)
+  local name = word:match "^[^=]*"
+  local close = WORDS[name] and name .. " with its value behind a blank" or
+                #name > 2 and host.suggest(name, names)
+  return ("no option '%s'%s"):format(word,
+    close and (", did you mean %s?"):format(close) or "")
+end
+
 -- The options in front of an expression, and the expression; nil and why.
 function bench.options(words)
   local o = {}
   while true do
     local word, rest = words:match "^(%-%-?[%a-]+)%s+(.*)$"
-    if not WORDS[word] then return o, words end
+    if not WORDS[word] then
+      local wrong = unknown(words)
+      return not wrong and o or nil, wrong or words
+    end
     if WORDS[word][2] then
       local given
       given, rest = value(rest)
@@ -178,7 +197,12 @@ local KNOWN = {setup = "string", globals = "table", cold = "boolean",
                n = "number", save = "string", against = "string",
                json = "string", markdown = "string"}
 
+-- The options, or none, if they are ones.
 function bench.check(o)
+  o = o == nil and {} or o
+  if type(o) ~= "table" then
+    error("options are a table, not a " .. type(o), 3)
+  end
   local names = {}
   for name in pairs(KNOWN) do names[#names + 1] = name end
   table.sort(names)
@@ -196,6 +220,7 @@ function bench.check(o)
       error(("option %s must be above 0"):format(name), 3)
     end
   end
+  return o
 end
 
 -- Prepares a text or a function; its errors are the caller's.
@@ -231,16 +256,42 @@ local function once(what, o)
   return r, old
 end
 
+-- A name in a text that stands for nothing there, but for a local variable of
+-- the function that calls.
+local function hiddenlocal(source, o)
+  local level, names = 3, {}
+  while (debug.getinfo(level, "S") or {}).what == "C" do level = level + 1 end
+  if not debug.getinfo(level, "S") then return nil end
+  for i = 1, 250 do
+    local name = debug.getlocal(level, i)
+    if not name then break end
+    names[name] = true
+  end
+  local last
+  for _, token in ipairs(require "nacre.lexer".tokens(source)) do
+    if token.text == "local" or token.text == "function" then return nil end
+    local name = token.kind == "name" and last ~= "." and last ~= ":" and
+                 token.text
+    if name and names[name] and not o.setup and
+       timing.valueof(_G, name) == nil and not (o.globals or {})[name] then
+      return name
+    end
+    last = token.text
+  end
+end
+
 -- For programs: nacre.bench(f, options), shell.bench(f, options).
 function bench.call(what, o)
   if type(what) ~= "string" and type(what) ~= "function" then
     error("bench: a function or a text is timed, not a " .. type(what), 2)
   end
-  o = o or {}
-  if type(o) ~= "table" then
-    error("bench: options are a table, not a " .. type(o), 2)
+  o = bench.check(o)
+  local hidden = type(what) == "string" and hiddenlocal(what, o)
+  if hidden then
+    error(("bench: '%s' is a local variable, and a text sees globals only: " ..
+           "give function() return %s end, or the option globals"):format(
+           hidden, what), 2)
   end
-  bench.check(o)
   return (once(what, o))
 end
 
@@ -256,7 +307,7 @@ end
 function bench.parse(shell, words, name, form)
   local o, expression = bench.options(words)
   if not o then return shell.fail((":%s: %s"):format(name, expression)) end
-  if expression == "" then
+  if not timing.says(expression) then
     return shell.fail((":%s needs an expression: %s"):format(name, form))
   end
   return o, expression
@@ -264,7 +315,11 @@ end
 
 function bench.run(shell, words)
   local o, expression = bench.parse(shell, words, "bench", "a:mm(a)")
-  if not o or not shell.compile(expression) then return end
+  if not o then return end
+  if #require "nacre.compare".split(expression) > 1 then
+    return shell.fail ":bench times one expression; :compare a ;; b takes two"
+  end
+  if not shell.compile(expression) then return end
   bench.guarded(shell, function()
     local r, old = once(expression, o)
     local lines = bench.report(r, o.against, old)

@@ -60,10 +60,12 @@ local function helpon(shell, topic)
   if topic ~= "" then
     local name = topic:match "^:?(.*)$"
     local command = commands.find(name)
-    if command and topic:find "^:" then
-      return say(commands.usage(command), "\n")
+    if not command or topic:find "^[^:]" and command.name ~= topic then
+      return require "nacre.help".show(shell, topic)
     end
-    return require "nacre.help".show(shell, topic)
+    say(commands.usage(command), "\n")
+    local also = require "nacre.help".library(command.name)
+    return also and say(also, "\n")
   end
   overview()
   say("\n",
@@ -185,7 +187,7 @@ commands.list = {
   {group = "keep", name = "history", args = "[N|/TEXT/]",
    module = "nacre.session",
    run = "history", call = "callhistory", about = true,
-   form = "([n or pattern]) -> list of texts", doc = "what was typed"},
+   form = "([n or part]) -> list of texts", doc = "what was typed"},
   {name = "save", args = "FILE [N-M]", module = "nacre.save", files = true,
    about = true,
    doc = "what succeeded as a script; with --test, all as a test"},

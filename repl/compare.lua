@@ -8,6 +8,7 @@ local bench = require "nacre.bench"
 local difference = require "nacre.difference"
 local file = require "nacre.timefile"
 local machine = require "nacre.machine"
+local operands = require "nacre.operands"
 local peak = require "nacre.peak"
 local stats = require "nacre.timestats"
 local text = require "nacre.timetext"
@@ -44,28 +45,8 @@ end
 --
 -- An expression on a device
 --
-local function bytes(t) return t:numel() * t:element_size() end
-
--- Puts the tensors that the text names on the device; gives their names.
-local function move(env, base, names, device)
-  local size = 0
-  for _, name in ipairs(names) do
-    env[name] = base[name]:to(device)
-    size = size + bytes(base[name])
-  end
-  return size
-end
-
-local function tensornames(source, env)
-  local list = {}
-  for _, name in ipairs(timing.named(source, env)) do
-    if timing.istensor(env[name]) then list[#list + 1] = name end
-  end
-  return list
-end
-
 -- f, with the device as the default one.
-local function on(device, f)
+function compare.on(device, f)
   return function(...)
     local was = nacre.get_default_device()
     local _ <close> = setmetatable({}, {__close = function()
@@ -76,12 +57,15 @@ local function on(device, f)
   end
 end
 
--- The expression with its operands on a device.
+local function to(device)
+  return function(t) return operands.tensor(t, device) end
+end
+
+-- The expression with copies of its operands on a device.
 local function there(source, base, device)
-  local env = timing.environment({source}, base)
-  move(env, base, tensornames(source, base), device)
-  local s = bench.subject(source, env)
-  s.once, s.loop = on(device, s.once), on(device, s.loop)
+  local s = bench.subject(source,
+                          operands.environment(source, base, to(device)))
+  s.once, s.loop = compare.on(device, s.once), compare.on(device, s.loop)
   return s
 end
 
@@ -96,15 +80,12 @@ end
 -- The same with its operands on the CPU: they are copied there, the results
 -- back.
 local function copying(source, base, device)
-  local env = timing.environment({source}, base)
-  local names = tensornames(source, base)
-  for _, name in ipairs(names) do env[name] = base[name]:cpu() end
-  local here = setmetatable({}, {__index = env})
-  for _, name in ipairs(names) do here[name] = env[name] end
-  local s = bench.subject(source, env)
-  local once = s.once
-  local f = on(device, function()
-    move(env, here, names, device)
+  local here = operands.environment(source, base, to "cpu")
+  local env = timing.environment({source}, here)
+  local names = operands.names(source, here)
+  local once = bench.subject(source, env).once
+  local f = compare.on(device, function()
+    operands.move(env, here, names, to(device))
     return home(once())
   end)
   local subject = timing.prepare(f)
@@ -128,8 +109,9 @@ local function speedup(x)
   return x >= 0.995 and ("%.1fx"):format(x) or ("%.2fx"):format(x)
 end
 
--- What a row says of a result: median, rate, share, ratio.
-local function cells(r, base)
+-- What a row says of a result: median, rate, share, and the ratio if that
+-- says anything.
+local function cells(r, base, valid)
   local n = text.digits(r)
   local o = text.reached(r, r.median, not r.emulated and peak.of(r.device) or
                                       nil)
@@ -138,14 +120,14 @@ local function cells(r, base)
   return {text.time(r.median, n), rate or "",
           not r.copies and (text.cached(o) and "cache" or limit[3] and
                             text.percent(limit[3], n)) or "",
-          speedup(base.median / r.median)}
+          valid and speedup(base.median / r.median) or ""}
 end
 
-local function rows(list)
+local function rows(list, valid)
   local wide, width = 0, {6, 4, 7, 6}
   local all = {}
   for i, item in ipairs(list) do
-    all[i] = cells(item.r, list[1].r)
+    all[i] = cells(item.r, list[1].r, valid)
     wide = math.max(wide, utf8.len(item.name) or #item.name)
     for k, cell in ipairs(all[i]) do width[k] = math.max(width[k], #cell) end
   end
@@ -177,15 +159,15 @@ end
 local function agreement(a, b, what, hint)
   if not (timing.istensor(a) and timing.istensor(b)) then return nil end
   local d, why = difference.measure(a, b)
-  if not d then return "results differ: " .. why end
-  if d.different == 0 then return "results agree: bit by bit" end
+  if not d then return "results differ: " .. why, false end
+  if d.different == 0 then return "results agree: bit by bit", true end
   local inner = difference.inner(what)
   local fine = difference.tolerable(d, inner)
   return ("results %s: max abs %s, max rel %s at %s (%s%s%s)"):format(
     fine and "agree" or "differ", difference.number(d.abs),
     difference.number(d.rel), d.relat, d.dtype,
     inner > 1 and ", inner size " .. inner or "",
-    fine and ": fine" or hint and ": :parity says which is wrong" or "")
+    fine and ": fine" or hint and ": :parity says which is wrong" or ""), fine
 end
 
 -- From how many calls on the copies are worth it, when they are made once.
@@ -227,18 +209,54 @@ function compare.subjects(source, base, devices)
   return list
 end
 
-local function first(subject)
-  local v = subject.once()
-  nacre.synchronize()
-  return v
+-- What a subject gives, with random numbers from `state' on, and the uses of
+-- CUDA devices meanwhile.
+local function first(subject, state)
+  local results, uses = operands.observed(state, subject.once)
+  return results[1], uses
+end
+
+-- The lines that say which run did not keep to its device; nil if all did.
+function compare.elsewhere(devices, uses)
+  local lines
+  for i, device in ipairs(devices) do
+    local wrong = operands.elsewhere(device, uses[i])
+    if wrong then
+      lines = lines or {}
+      lines[#lines + 1] = ("no verdict: the run for %s %s"):format(device,
+                                                                  wrong)
+    end
+  end
+  return lines
+end
+
+-- Do the results agree?  Where they do not although each run had the same
+-- operands, another run says whether the expression is to blame.
+local function agreeing(values, again, what, hint)
+  local line, fine = agreement(values[1], values[2], what, hint)
+  if fine ~= false then return line end
+  local d = difference.measure(again(), values[1])
+  if d and d.different == 0 then return line end
+  return "results not compared: the first gives another one each time"
+end
+
+-- The first results of two devices: the lines on whether they agree, and
+-- whether there is a verdict at all.
+local function looked(source, env, devices, subjects)
+  local state, values, uses = nacre.get_rng_state(), {}, {}
+  for i in ipairs(devices) do values[i], uses[i] = first(subjects[i], state) end
+  local lines = compare.elsewhere(devices, uses)
+  if lines or not devices[2] then return lines or {}, not lines end
+  return {agreeing(values, function()
+    return (first(there(source, env, devices[1]), state))
+  end, {source = source, env = env}, true)}, true
 end
 
 local function ondevices(source, o)
   local env = bench.setup(o, {source})
   local devices, why = compare.devices()
   local subjects = compare.subjects(source, env, devices)
-  local one = first(subjects[1])
-  local two = subjects[2] and first(subjects[2])
+  local seen, valid = looked(source, env, devices, subjects)
   local results = timing.together(subjects, {budget = o.budget or 0.7,
                                              warmup = o.warmup, cold = o.cold})
   local list = {}
@@ -248,22 +266,20 @@ local function ondevices(source, o)
   end
   list[1].short = "cpu"
   if list[3] then
-    list[3].name = list[3].name .. " + copies"
+    list[2].name = devices[2]
+    list[3].name = devices[2] .. " + copies"
     list[3].note = ("in %s, out %s"):format(
       units.bytes(results[3].copied_in // 1),
       units.bytes(results[3].copied_out // 1))
   end
-  local lines = rows(list)
+  local lines = rows(list, valid)
   local function add(line) lines[#lines + 1] = line and "  " .. line end
   if why then add("there is no second device to compare with: " .. why) end
-  if two then
-    add(agreement(one, two, {source = source, env = env}, true))
+  for _, line in ipairs(seen) do add(line) end
+  if devices[2] and valid then
     add(payoff(results[1].median, results[2].median, results[3].median))
   end
-  if results[2] and results[2].emulated then
-    add(("%s is emulated on the cpu: its times say nothing of a GPU"):format(
-      results[2].device))
-  end
+  add(text.emulated(results))
   table.move(doubts(list), 1, 9, #lines + 1, lines)
   return lines, results
 end
@@ -279,26 +295,46 @@ local function interval(a, b)
           "95%%%s"):format(ratio, low, high, said)
 end
 
-local function expressions(sources, o)
-  local env = bench.setup(o, sources)
-  local subjects, list = {}, {}
-  for i, source in ipairs(sources) do
-    subjects[i] = bench.subject(source, env)
+-- A subject of an expression or a function; it has operands of its own.
+local function own(source, env)
+  return bench.subject(source, type(source) == "string" and
+                               operands.environment(source, env) or nil)
+end
+
+local function alltexts(sources)
+  local list = {}
+  for _, s in ipairs(sources) do
+    if type(s) == "string" then list[#list + 1] = s end
   end
-  local values = {first(subjects[1]), first(subjects[2])}
+  return list
+end
+
+local function expressions(sources, o)
+  local env = bench.setup(o, alltexts(sources))
+  local subjects, list, values = {}, {}, {}
+  local state, seen = nacre.get_rng_state(), nil
+  for i, source in ipairs(sources) do subjects[i] = own(source, env) end
+  if #sources == 2 then
+    for i = 1, 2 do values[i] = first(subjects[i], state) end
+    seen = agreeing(values, function()
+      return (first(own(sources[1], env), state))
+    end, {source = alltexts {sources[1]}[1] or "", env = env})
+  end
   local results = timing.together(subjects, {budget = o.budget or 0.7,
                                              warmup = o.warmup, cold = o.cold})
   for i, r in ipairs(results) do
-    bench.named(r, sources[i], o, env)
-    list[i] = {r = r, name = sources[i],
+    local source = type(sources[i]) == "string" and sources[i] or nil
+    bench.named(r, source, o, env)
+    list[i] = {r = r, name = source or "function " .. i,
                note = r.device ~= "cpu" and devicename(r) or nil}
   end
-  local lines = rows(list)
+  local lines = rows(list, true)
   local function add(line) lines[#lines + 1] = line and "  " .. line end
   if #results == 2 then
     add(interval(results[1], results[2]))
-    add(agreement(values[1], values[2], {source = sources[1], env = env}))
+    add(seen)
   end
+  add(text.emulated(results))
   table.move(doubts(list), 1, 9, #lines + 1, lines)
   return lines, results
 end
@@ -321,12 +357,30 @@ local function both(sources, o)
   return lines, results
 end
 
--- For programs: shell.compare("a:mm(a)", options) or a list of texts; gives
--- the results, which print as the table.
+-- The expressions in what a program gave: a text, a function, or a list of
+-- these.
+function compare.sources(what, name)
+  local list = type(what) == "string" and compare.split(what) or
+               type(what) == "table" and what or {what}
+  for _, v in ipairs(list) do
+    if type(v) ~= "string" and type(v) ~= "function" then
+      error(("%s: a text or a function is timed, not a %s"):format(name,
+                                                                 type(v)), 3)
+    end
+  end
+  if #list == 0 then error(name .. ": there is nothing to time", 3) end
+  return list
+end
+
+-- For programs: shell.compare("a:mm(a)", options) or a list of texts or
+-- functions; gives the results, which print as the table.
 function compare.call(what, o)
-  o = o or {}
-  bench.check(o)
-  local sources = type(what) == "table" and what or compare.split(what)
+  o = bench.check(o)
+  local sources = compare.sources(what, "compare")
+  if #sources == 1 and type(sources[1]) == "function" then
+    error("compare: the operands of a function cannot be copied to a " ..
+          "device: give a text, or several functions", 2)
+  end
   local lines, results = both(sources, o)
   return setmetatable(results, {__name = "comparison", __tostring = function()
     return table.concat(lines, "\n")

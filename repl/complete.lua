@@ -8,6 +8,7 @@ local help = require "nacre.help"
 local inspect = require "nacre.inspect"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
+local topics = require "nacre.topics"
 
 local complete = {}
 
@@ -78,9 +79,39 @@ local function commands(word)
   return list
 end
 
--- The object before "." or ":": its value, or the text "call" if only
--- running it could tell.
+-- How many dims are left behind an index: a number takes one, a text as many
+-- as it has numbers, newaxis adds one.  Nil if it takes more than looking.
+local function dimsbehind(n, index)
+  if index:find "^%[%s*%-?%d+%s*%]$" then return n - 1 end
+  local text = index:match "^%[%s*[\"']([^\"'\\]*)[\"']%s*%]$"
+  if not text then return nil end
+  for item in text:gmatch "[^,]+" do
+    if item:find "^%s*%-?%d+%s*$" then n = n - 1 end
+    if item:find "^%s*newaxis%s*$" then n = n + 1 end
+  end
+  return n
+end
+
+-- The dims of the tensor that an expression gives which is the name of one
+-- with indices behind it; nil if it is none.
+local function indexed(before)
+  local inner, index = before:match "^(.*)(%b[])$"
+  if not inner then
+    local path = before:match "[%a_][%w_.]*$"
+    local value = path and lookup.value(path)
+    return inspect.istensor(value) and #value.shape or nil
+  end
+  local n = indexed(inner)
+  return n and dimsbehind(n, index)
+end
+
+-- The object before "." or ":": its value; if there is none, whether only
+-- running it could tell; whether it is a tensor, which indices give.
 local function object(before)
+  if before:find "%]$" then
+    local n = indexed(before)
+    if n then return nil, false, n > 0 end
+  end
   if before:find "[\"']%s*%)?$" and not before:find "%]$" then return "" end
   local path = before:match "[%a_][%w_.:%[%]\"']*$"
   if not path or before:find "[%)%}]$" then return nil, true end
@@ -88,12 +119,13 @@ local function object(before)
 end
 
 local function members(before, separator, list)
-  local value, unknown = object(before)
+  local value, unknown, tensor = object(before)
   local method = separator == ":"
-  if value == nil and unknown and method then
+  tensor = tensor or inspect.istensor(value)
+  if value == nil and (unknown or tensor) and method then
     value = nacre._methods -- most calls give a tensor
     for name, f in next, value do list.add(name, f, true) end
-  elseif inspect.istensor(value) and not method then
+  elseif tensor and not method then
     for _, name in ipairs(lookup.properties()) do list.add(name) end
   elseif value ~= nil then
     lookup.members(value, function(name, field)
@@ -104,9 +136,42 @@ local function members(before, separator, list)
   end
 end
 
-local function globals(list)
+local function variables(list)
   lookup.members(_G, function(name, value) list.add(name, value) end)
+end
+
+local function globals(list)
+  variables(list)
   for word in next, lexer.keywords do list.add(word) end
+end
+
+-- Behind "?": whatever there is help for, by its last name alone too.
+local function helped(left)
+  local before, word = left:match "^%s*%?%s*(.-)([%w_]*)$"
+  local owner, separator = before:match "^(.*)([.:])$"
+  local list, seen = collector(word), {}
+  if owner then
+    if owner:find "^[%a_][%w_.]*$" and lookup.value(owner) == nil then
+      owner = "nacre." .. owner
+    end
+    members(owner, separator, list)
+    return finish(list, "(")
+  end
+  variables(list)
+  for _, item in ipairs(list) do seen[item[1]] = true end
+  local function add(name, value)
+    if not seen[name] then list.add(name, value) end
+    seen[name] = true
+  end
+  if word == "" then return finish(list, "(") end
+  local functions = nacre._functions
+  for _, path in ipairs(nacre._names(true)) do
+    local last = path:match "[%w_]+$"
+    add(last, functions[path])
+  end
+  for _, row in ipairs(topics.list) do add(row[1]) end
+  for _, name in ipairs(lookup.properties()) do add(name) end
+  return finish(list, "(")
 end
 
 -- What comes behind a command: a file, a command's name, a setting's.
@@ -217,6 +282,7 @@ function complete.candidates(left, right)
   if command then return commands(command) end
   local list = argument(left)
   if list then return list end
+  if left:find "^%s*%?[^?]*$" then return helped(left) end
   left = left:gsub("^%s*[:%%]%a+%s", "", 1):gsub("^%s*%?+", "", 1)
   local tokens = lexer.tokens(left)
   local last = tokens[#tokens]

@@ -32,8 +32,7 @@ end
 
 -- A value in one line that fits.
 local function brief(v)
-  local ok, text = pcall(shown, v)
-  text = ok and text:match "[^\n]*" or "a tensor that was freed"
+  local text = shown(v):match "[^\n]*"
   if #text <= 60 then return text end
   return text:sub(1, utf8.offset(text, 0, 58) - 1) .. "..."
 end

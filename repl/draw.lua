@@ -296,6 +296,9 @@ end
 local HIST = {y = log "ylog"}
 
 function draw.hist(shell, text)
+  if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
+    return shell.fail "the number of bins is 1 to 100; a difference is x - 1"
+  end
   command(shell, text, "hist", HIST, histogram)
 end
 

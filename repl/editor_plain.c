@@ -101,7 +101,8 @@ static EditResult getblock(const char *prompt, const char *prompt2,
     if (result != EDIT_LINE) break;
     if (*text == NULL) stripprompts(line);
     if ((*text = joined(*text, line)) == NULL) return EDIT_END;
-    if (hooks->ready(*text)) return EDIT_LINE;
+    if (hooks->ready(*text) && !(tty && openpaste(*text, hooks->ready)))
+      return EDIT_LINE;
   }
   if (result == EDIT_END && *text != NULL)
     return EDIT_LINE; /* the end comes again; first say what is missing */

@@ -9,78 +9,13 @@
 local display = require "nacre.display"
 local frames = require "nacre.frames"
 local habits = require "nacre.habits"
+local roles = require "nacre.roles"
 
 local nacre = package.loaded.nacre or _G.nacre
 
 -- sources[chunkname] is the text of a chunk that is no file; remember(f, text)
 -- is to be called with each block of the session before it runs.
 local errors = {sources = frames.sources, remember = frames.remember}
-
---
--- Operands
---
-
--- The name of a tensor: on the line, in sight, of the session.
-local function named(t, line, names)
-  if t == nil then return nil end
-  local found = frames.paths(line, function(p)
-    return rawequal(frames.valueof(p, names), t)
-  end)
-  local function least(list)
-    local best
-    for name, v in next, list do
-      if rawequal(v, t) and type(name) == "string" and
-         name:find "^%a[%w_]*$" and name ~= "ans" and
-         (not best or name < best) then
-        best = name
-      end
-    end
-    return best
-  end
-  return found or least(names) or least(_G)
-end
-
-local function istensor(v)
-  return type(v) == "userdata" and nacre.is_tensor(v)
-end
-
--- The operands of an error object: role, name, what, note.
-local function operands(err, line, names)
-  local list = {}
-  for i, a in ipairs(err.args or {}) do
-    local note = a.note
-    if istensor(a.tensor) then
-      local ok, base = pcall(display.baseof, a.tensor, names)
-      base = ok and base or nil
-      if not base then
-        ok, base = pcall(display.baseof, a.tensor)
-        base = ok and base or nil
-      end
-      note = base and "view of " .. base or note
-    end
-    list[i] = {role = a.role or "", name = named(a.tensor, line, names),
-               note = note, values = a.values,
-               what = ("%s[%s] %s"):format(a.dtype,
-                 table.concat(a.shape or {}, "x"), a.device)}
-  end
-  return list
-end
-
--- Text with the roles in it replaced by the operands' names.
-local function withnames(text, args)
-  local same = {left = "self", right = "arg 1"}
-  local function replace(role, name)
-    text = text:gsub("%f[%w_]" .. role .. "%f[^%w_]",
-                     (name:gsub("%%", "%%%%")))
-  end
-  for _, a in ipairs(args) do
-    if a.name and a.role:find "^[%a][%w ]*$" then
-      if a.name ~= a.role then replace(a.role, a.name) end
-      if same[a.role] then replace(same[a.role], a.name) end
-    end
-  end
-  return text
-end
 
 --
 -- Capturing
@@ -192,15 +127,12 @@ local function observe(thread, err, level)
              o.file and habits.line(frames.file(o.file) or "", o.line)
   if o.source and not o.source:find "%S" then o.source = nil end
   local names = frames.variables(thread, o.at or list[1])
-  if o.object then o.args = operands(err, o.source or "", names) end
+  if o.object then o.args = roles.operands(err, o.source or "", names) end
   if o.first then o.hint = require "nacre.nonfinite".hint(err) end
   habits.running(o, o.source or "", function(path)
     return frames.valueof(path, names)
   end)
-  if o.hint then o.hint = withnames(o.hint, o.args) end
-  for _, role in ipairs {"arg %d", "left:", "right:"} do
-    if o.hint and o.hint:find("%f[%w]" .. role) then o.hint = nil end
-  end
+  if o.hint then o.hint = roles.hint(o, o.source or "") end
   for _, f in ipairs(list) do      -- what is kept must not keep tensors
     f.shown = f.text and habits.line(f.text, f.line)
     f.block = f.text and f.text:find "\n%s*%S" ~= nil

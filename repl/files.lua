@@ -78,9 +78,22 @@ function files.callrun(name, ...)
   return f(...)
 end
 
+-- How files begin that hold no text but a tensor, and what reads them.
+local readers = {["\x93NUMPY"] = "nacre.load", ["\x89PNG"] = "nacre.readpng"}
+
+local function nottext(text)
+  for magic, reader in next, readers do
+    if text:sub(1, #magic) == magic then
+      return ("this is no text; %s(FILE) reads it"):format(reader)
+    end
+  end
+  return text:find "\0" and "this is no text" or nil
+end
+
 local function prefill(shell, text)
   text = text:gsub("\r\n", "\n"):gsub("%s+$", "")
-  if text:find "\0" then return shell.fail "this is no text" end
+  local why = nottext(text)
+  if why then return shell.fail(why) end
   if not host.prefill(text) then
     shell.fail "there is no line to edit here, :run FILE runs it"
   end

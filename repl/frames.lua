@@ -51,6 +51,7 @@ local function blockof(info)
 end
 
 function frames.file(path)
+  if frames.sources["@" .. path] then return frames.sources["@" .. path] end
   local f = io.open(path, "rb")
   local text = f and f:read(1 << 22)
   if f then f:close() end

@@ -127,14 +127,27 @@ local function nocolon(o, line, value)
   end
 end
 
+-- What of a tensor is no function, for what is no variable either.
+local fields = {grad = true, requires_grad = true, is_leaf = true,
+                grad_fn = true, dtype = true, device = true, shape = true,
+                ndim = true, is_cuda = true}
+
 -- A property that is called, as a.shape() or a:shape().
 local function nocall(o, line, value)
   local kind, name =
     o.message:match "^attempt to call a %l+ value %((%l+) '([%w_]+)'"
-  if not name and line:find ":T%s*%(" then kind, name = "method", "T" end
+  for _, tensor in ipairs {"T", "grad"} do    -- which are called: an index
+    if not name and o.object and line:find(":" .. tensor .. "%s*%(") then
+      kind, name = "method", tensor
+    end
+  end
   if kind ~= "field" and kind ~= "method" then return end
   local mark = kind == "method" and ":" or "%."
   local path, v = owner(line, mark, name, value)
+  if kind == "method" and not path and fields[name] then
+    o.message = ("%s is no method: leave out ()"):format(name)
+    return
+  end
   if not istensor(v) then return end
   if kind == "method" then
     o.message = ("%s is no method: %s.%s"):format(name, path, name)

@@ -8,6 +8,7 @@ local inspect = require "nacre.inspect"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local reference = require "nacre.reference"
+local topics = require "nacre.topics"
 
 local help = {signature = reference.signature}
 
@@ -75,13 +76,51 @@ local function known(name, last, value, base)
   return nacre._info(method)
 end
 
--- The help for a name, or nil.
-function help.text(name)
-  local command = name:match "^:(%a+)$" or name:match "^shell%.(%a+)$"
-  if command then
-    local entry = require "nacre.commands".find(command)
-    return entry and require "nacre.commands".usage(entry)
+-- Lines of {name, doc}, the docs in a column, none wider than the screen.
+local function listing(rows)
+  local width, column = host.columns(), 0
+  for _, row in ipairs(rows) do column = math.max(column, #row[1]) end
+  column = math.min(column, width // 2)
+  for i, row in ipairs(rows) do
+    local line = ("  %s%s  %s"):format(row[1],
+      (" "):rep(column - #row[1]), row[2]:match "[^\n]*")
+    rows[i] = #line <= width and line or line:sub(1, width - 3) .. "..."
   end
+  return table.concat(rows, "\n")
+end
+
+-- What a part of the library, an object of its or a tensor has by this name:
+-- explained if it is one thing, else listed.
+local function inparts(last)
+  local rows = {}
+  for _, path in ipairs(nacre._names(true)) do
+    if path:match "[.:]([%w_]+)$" == last then
+      rows[#rows + 1] = {path, nacre._info(path)}
+    end
+  end
+  local field = reference.described("t." .. last)
+  if field then rows[#rows + 1] = {field.name, field} end
+  if #rows == 1 then return operation(rows[1][2]) end
+  for _, row in ipairs(rows) do row[2] = row[2] and row[2].doc or "" end
+  return #rows > 0 and listing(rows) or nil
+end
+
+local function topic(name)
+  local row = topics.find(name)
+  return row and ("%s\n  see %s, \"%s\""):format(
+    reference.wrapped(row[2], "  ", host.columns()), row[3], row[4])
+end
+
+local function usage(name, whole)
+  local commands = require "nacre.commands"
+  local entry = commands.find(name)
+  local exact = entry and (entry.name == name or entry.as == name)
+  return entry and (exact or not whole) and commands.usage(entry) or nil
+end
+
+local function meaning(name)
+  local command = name:match "^:(%a+)$" or name:match "^shell%.(%a+)$"
+  if command then return usage(command) end
   local owner, last = name:match "^(.-)[.:]?([%w_]+)$"
   if not last then return nil end
   local value = lookup.value(name)
@@ -89,7 +128,8 @@ function help.text(name)
   local method = inspect.istensor(base)
   local info = known(name, last, value, base)
   if info then return operation(info, method) end
-  if value == nil and method and reference.described("t." .. last) then
+  if value == nil and (method or owner == "t" and base == nil) and
+     reference.described("t." .. last) then
     return operation(reference.described("t." .. last))
   end
   local more = owner == "" and nacre._info(last)   -- load and nacre.load
@@ -103,37 +143,78 @@ function help.text(name)
   end
   if value then return describe("nacre." .. last, value) end
   if lexer.keywords[name] then return name .. " is a word of Lua itself" end
-  local entry = require "nacre.commands".find(name)
-  return entry and require "nacre.commands".usage(entry)
+  return usage(name, true) or owner == "" and
+         (inparts(name) or topic(name) and name) or usage(name)
 end
 
+-- The help for a name, or nil.
+function help.text(name)
+  local text = meaning(name)
+  local idea = rawget(_G, name) == nil and topic(name)
+  return text and idea and text .. "\n" .. idea or text
+end
+
+-- The line that leads from a command to the function of nacre's of its name.
+function help.library(name)
+  local info = lookup.value("nacre." .. name) and nacre._info(name)
+  return info and ("  there is also nacre.%s: ?nacre.%s"):format(
+    reference.signature(info), name)
+end
+
+-- Every name there is help for, without the part it is in.
 local function names()
-  local list = {table.unpack(nacre._names())}
+  local list = {}
+  for _, path in ipairs(nacre._names(true)) do
+    list[#list + 1] = path:match "[%w_]+$"
+  end
   for k in next, _G do
     if type(k) == "string" then list[#list + 1] = k end
   end
   return list
 end
 
--- ??word: every operation whose name or line has the word in it.
-local function search(word)
-  local found, low = {}, word:lower()
+local function containsall(text, words)
+  for _, word in ipairs(words) do
+    if not text:find(word, 1, true) then return false end
+  end
+  return true
+end
+
+-- The operations and commands whose name or line has all words in it.
+local function having(words)
+  local found = {}
+  local function try(name, doc)
+    if containsall((name .. " " .. doc):lower(), words) then
+      found[#found + 1] = {name, doc}
+    end
+  end
   for _, name in ipairs(nacre._names(true)) do
-    local info = nacre._info(name) or {}
-    local text = (name .. " " .. (info.doc or "")):lower()
-    if text:find(low, 1, true) then
-      local doc = (info.doc or ""):match "[^\n]*"
-      found[#found + 1] = ("  %-18s %s"):format(name, doc)
-    end
+    local info = nacre._info(name)
+    try(name, info and info.doc or "")
   end
+  for _, row in ipairs(topics.list) do try(row[1], row[2]) end
   for _, command in ipairs(require "nacre.commands".list) do
-    local text = (command.name .. " " .. command.doc):lower()
-    if text:find(low, 1, true) then
-      found[#found + 1] = ("  %-18s %s"):format(":" .. command.name,
-                                                command.doc)
+    try(":" .. command.name, command.doc)
+  end
+  return found
+end
+
+local articles = {a = true, an = true, the = true, of = true}
+
+-- ??words: what has them all; if nothing has, what has their beginnings:
+-- "invert a matrix" finds the inverse of square matrices.
+local function search(text)
+  local words, stems = {}, {}
+  for word in text:lower():gmatch "%S+" do
+    if not articles[word] then
+      words[#words + 1] = word
+      stems[#stems + 1] = word:sub(1, math.max(4, #word - 2))
     end
   end
-  return #found > 0 and table.concat(found, "\n") or nil
+  if #words == 0 then words[1], stems[1] = text:lower(), text:lower() end
+  local found = having(words)
+  if #found == 0 then found = having(stems) end
+  return #found > 0 and listing(found) or nil
 end
 
 -- ?name and ??word

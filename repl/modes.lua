@@ -20,6 +20,9 @@ local function counters()
   return {clock = host.clock(), flops = flops, bytes = bytes}
 end
 
+-- The options the program was started with.
+function modes.asked() return asked end
+
 function modes.begin(options)
   asked = options
   if asked.strict then require "nacre.globals".strict() end
@@ -47,7 +50,8 @@ local function time()
   parts[#parts + 1] = units.rate((now.bytes - start.bytes) / wall, "B/s")
   parts[#parts + 1] = "peak " .. units.bytes(peak)
   devices(parts)
-  io.stderr:write("  ", table.concat(parts, "  "), "\n")
+  io.stderr:write("  ", table.concat(parts, "  "),
+                  require "nacre.timetext".emulatedmark(), "\n")
 end
 
 -- The table of operations, into its file or to stderr.

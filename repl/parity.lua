@@ -6,6 +6,7 @@
 local bench = require "nacre.bench"
 local compare = require "nacre.compare"
 local difference = require "nacre.difference"
+local operands = require "nacre.operands"
 local timing = require "nacre.timing"
 
 local nacre = package.loaded.nacre
@@ -71,8 +72,10 @@ local function two(words)
   end
 end
 
+-- What a text gives, with operands of its own.
 local function value(source)
-  return checked(bench.subject(source).once(), source)
+  local env = operands.environment(source)
+  return checked(bench.subject(source, env).once(), source)
 end
 
 function parity.diff(shell, words)
@@ -98,27 +101,25 @@ end
 --
 -- :parity
 --
--- The expression with its operands on a device; "reference": on the CPU, with
--- its floats, and those it makes, in float64.
-local function evaluated(source, device)
-  local env = timing.environment {source}
-  for name, v in pairs(env) do
-    if timing.istensor(v) then
-      local there = device == "reference" and "cpu" or device
-      v = v:detach():to(there)
-      if device == "reference" and v:is_floating_point() then v = v:double() end
-      env[name] = v
-    end
-  end
-  if device ~= "reference" then
-    return checked(bench.subject(source, env).once(), source)
-  end
+-- The expression with copies of its operands on a device, and random numbers
+-- from `state' on; "reference": on the CPU, with its floats, and those it
+-- makes, in float64.  Gives the value, the uses of CUDA devices, and whether
+-- random numbers were drawn.
+local function evaluated(source, device, state)
+  local wide = device == "reference"
+  local place = wide and "cpu" or device
+  local env = operands.environment(source, nil, function(t)
+    local c = operands.tensor(t:detach(), place)
+    return wide and c:is_floating_point() and c:double() or c
+  end)
+  local f = compare.on(place, bench.subject(source, env).once)
   local was = nacre.get_default_dtype()
   local _ <close> = setmetatable({}, {__close = function()
     nacre.set_default_dtype(was)
   end})
-  nacre.set_default_dtype "float64"
-  return checked(bench.subject(source, env).once(), source)
+  if wide then nacre.set_default_dtype "float64" end
+  local results, uses, drawn = operands.observed(state, f)
+  return checked(results[1], source), uses, drawn
 end
 
 local function row(name, d)
@@ -127,31 +128,59 @@ local function row(name, d)
     d.mean, place(d, "ulp"))
 end
 
+-- Why the values of devices say nothing; nil if they do.
+local function incomparable(source, devices, values, uses, state)
+  local wrong = compare.elsewhere(devices, uses)
+  if wrong then return wrong end
+  local again = evaluated(source, devices[1], state)
+  local d = difference.measure(again, values[1])
+  if not d or d.different > 0 then
+    return {"not compared: it gives another result each time"}
+  end
+end
+
+-- One device against float64.
+local function exactness(device, v, reference)
+  local d, wrong = difference.measure(v, reference, v.dtype)
+  if not d then error("parity: " .. wrong, 0) end
+  if not d.ulpat then
+    d.ulp, d.ulpat, d.ulpa, d.ulpb = d.abs, d.absat, d.absa, d.absb
+  end
+  return row(device, d)
+end
+
 local function against(source)
   local devices, why = compare.devices()
-  local lines, values = {}, {}
-  local reference = evaluated(source, "reference")
-  local function add(line) lines[#lines + 1] = line end
+  local state, lines, values, uses = nacre.get_rng_state(), {}, {}, {}
+  local function add(line) lines[#lines + 1] = "  " .. line end
+  local drawn
   for i, device in ipairs(devices) do
-    values[i] = evaluated(source, device)
-    local d, wrong = difference.measure(values[i], reference, values[i].dtype)
-    if not d then error("parity: " .. wrong, 0) end
-    if not d.ulpat then
-      d.ulp, d.ulpat, d.ulpa, d.ulpb = d.abs, d.absat, d.absa, d.absb
-    end
-    add(row(device, d))
+    values[i], uses[i], drawn = evaluated(source, device, state)
   end
-  if reference.dtype ~= "float64" and reference:is_floating_point() then
-    add(("  the reference is %s: the expression chooses the dtype itself")
-        :format(reference.dtype))
+  local wrong = incomparable(source, devices, values, uses, state)
+  for _, line in ipairs(wrong or {}) do add(line) end
+  if wrong then return lines end
+  if drawn then
+    add "it draws random numbers, which are others in float64"
+  else
+    local reference = evaluated(source, "reference", state)
+    add "against float64 on the cpu"
+    for i, device in ipairs(devices) do
+      lines[#lines + 1] = exactness(device, values[i], reference)
+    end
+    if reference.dtype ~= "float64" and reference:is_floating_point() then
+      add(("the reference is %s: the expression chooses the dtype itself")
+          :format(reference.dtype))
+    end
   end
   if values[2] then
     local d = difference.measure(values[2], values[1])
-    add(d.different == 0 and "  both give the same bits" or
-        ("  %d of %d elements differ between them, by %.3g ulp at most")
+    add(not d and "their shapes differ" or
+        d.different == 0 and "both give the same bits" or
+        ("%d of %d elements differ between them, by %.3g ulp at most")
         :format(d.different, d.n, d.ulp))
   else
-    add("  there is no second device: " .. why)
+    add("there is no second device: " .. why)
   end
   return lines
 end
@@ -167,9 +196,7 @@ function parity.parity(shell, words)
   local source = expression(shell, words, "parity")
   if not source then return end
   bench.guarded(shell, function()
-    local lines = against(source)
-    table.insert(lines, 1, "  against float64 on the cpu")
-    io.stdout:write(table.concat(lines, "\n"), "\n")
+    io.stdout:write(table.concat(against(source), "\n"), "\n")
   end)
 end
 
@@ -197,7 +224,10 @@ function parity.again(f, n)
 end
 
 local function repeated(source, n)
-  local kinds = parity.again(bench.subject(source).once, n)
+  local kinds = parity.again(function()
+    local env = operands.environment(source)
+    return bench.subject(source, env).once()
+  end, n)
   if #kinds == 1 then
     return {("  %d runs, one result: reproducible bit by bit"):format(n)}
   end

@@ -88,8 +88,9 @@ function profile.text(rows, wall)
   for _, row in ipairs(rows) do lines[#lines + 1] = cells(row, total) end
   lines = layout(lines)
   lines[#lines + 1] = ("  %d operation%s in %s of %s; the rest is Lua and " ..
-    "the measuring"):format(calls, calls == 1 and "" or "s",
-                            units.seconds(inside), units.seconds(total))
+    "the measuring%s"):format(calls, calls == 1 and "" or "s",
+                              units.seconds(inside), units.seconds(total),
+                              require "nacre.timetext".emulatedmark())
   return table.concat(lines, "\n") .. "\n"
 end
 
@@ -106,35 +107,6 @@ function profile.run(shell, text)
   else
     io.stdout:write(profile.text(rows, wall))
   end
-end
-
---
--- Of a whole program: --profile[=FILE]
---
-local program               -- {rows =, begin =}
-
-function profile.start()
-  program = {rows = {}, begin = nacre.clock()}
-  watching.start("profile", "steps", function(steps)
-    sum(program.rows, steps)
-  end)
-end
-
--- Ends it and writes the table to a file, or to stderr.
-function profile.report(path)
-  watching.stop "profile"
-  local text = #program.rows == 0 and "  no operations\n" or
-               profile.text(program.rows, nacre.clock() - program.begin)
-  local out, message = io.stderr, nil
-  if type(path) == "string" and path ~= "" then
-    out, message = io.open(path, "w")
-  end
-  if not out then
-    io.stderr:write("nacre: ", message, "\n")
-    out = io.stderr
-  end
-  out:write(text)
-  if out ~= io.stderr then out:close() end
 end
 
 -- shell.profile(f, ...): the rows as a list of tables, then what f gave.

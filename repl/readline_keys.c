@@ -62,7 +62,9 @@ static int submit(int count, int key) {
 }
 
 static int enter(int count, int key) {
-  return hooks->ready(rl_line_buffer) ? submit(1, key) : newline(count, key);
+  int whole = hooks->ready(rl_line_buffer) &&
+              !openpaste(rl_line_buffer, hooks->ready);
+  return whole ? submit(1, key) : newline(count, key);
 }
 
 static int wordsize(const char *s) {

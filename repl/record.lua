@@ -14,7 +14,7 @@ local file, path              -- where the session is recorded
 local size, oldest = 0, 1     -- of the output in the log
 
 -- What a line of the session printed; "..." for what nobody knows.
-local function output(entry)
+function record.output(entry)
   if not entry.said then return "...\n" end
   local text = entry.said:gsub("\27%[[%d;]*[%a]", "")
   if text ~= "" and text:sub(-1) ~= "\n" then text = text .. "\n" end
@@ -22,12 +22,15 @@ local function output(entry)
 end
 
 local function block(entry)
-  return "> " .. entry.text:gsub("\n", "\n>> ") .. "\n" .. output(entry)
+  return "> " .. entry.text:gsub("\n", "\n>> ") .. "\n" .. record.output(entry)
 end
 
 -- Does what a line prints come from elsewhere?
 local function elsewhere(text)
-  if text:find "^%s*!" or text:find "os%.execute" then return true end
+  if text:find "^%s*!" or text:find "os%.execute" or
+     text:find "%f[%w_]warn%s*[%('\"]" then
+    return true
+  end
   local command = require "nacre.commands".of(text)
   return command and command.varies
 end

@@ -235,8 +235,9 @@ function reference.facts(info)
   elseif not row then
     add("grad", own.grad or common.grad)
   end
-  add("shape", own.shape or row and shape(info) or common.shape)
-  add("dtype", own.dtype or row and dtype(info) or common.dtype)
+  local gives = (info.signature or ""):find("->", 1, true) and common or {}
+  add("shape", own.shape or row and shape(info) or gives.shape)
+  add("dtype", own.dtype or row and dtype(info) or gives.dtype)
   mistakes(info, add)
   add("error", own.error or common.error)
   add("from", own.from or common.from)

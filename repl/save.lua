@@ -9,25 +9,45 @@ local submit = require "nacre.submit"
 
 local save = {}
 
--- The inputs of the session, or those that :history numbers a..b; without
--- `all` only what succeeded.  Commands about the session itself are not of it.
-local function inputs(shell, o)
-  local list, failed = {}, {}
-  for _, one in ipairs(shell.log) do failed[one.text] = one.failed end
-  local function put(text, bad)
-    local command = commands.of(text)
-    if command and command.about then return end
-    if o.all or not bad then list[#list + 1] = text end
+-- What the log knows of the texts of the history, by number.  Of two equal
+-- ones the later is the later.
+local function known(shell, history)
+  local of, k = {}, #shell.log
+  for i = #history, 1, -1 do
+    local at = k
+    while at > 0 and shell.log[at].text ~= history[i] do at = at - 1 end
+    if at > 0 then of[i], k = shell.log[at], at - 1 end
   end
-  if o.from then
-    local history = host.history()
-    for i = math.max(1, o.from), math.min(o.to, #history) do
-      put(history[i], failed[history[i]])
-    end
-  else
-    for _, one in ipairs(shell.log) do put(one.text, one.failed) end
+  return of
+end
+
+-- The entries of the log, or of the history those that it numbers.
+local function entries(shell, o)
+  if not o.from then return shell.log end
+  local history, list = host.history(), {}
+  local of = known(shell, history)
+  for i = math.max(1, o.from), math.min(o.to, #history) do
+    list[#list + 1] = of[i] or {text = history[i]}
   end
   return list
+end
+
+-- What is to be saved, entries of the log; without `all` only what succeeded.
+-- Commands about the session itself are not of it, and what Ctrl-C ended
+-- would not end by itself: how many of these there are.
+local function inputs(shell, o)
+  local list, endless = {}, 0
+  for _, one in ipairs(entries(shell, o)) do
+    local command = commands.of(one.text)
+    if command and command.about then
+      -- no part of the session
+    elseif one.interrupted then
+      endless = endless + 1
+    elseif o.all or not one.failed then
+      list[#list + 1] = one
+    end
+  end
+  return list, endless
 end
 
 -- An input as a line of a program.
@@ -40,61 +60,182 @@ local function aslua(text)
   return "-- " .. text:gsub("\n", "\n-- ")
 end
 
--- An input as in a session, what it prints still open.
-local function assession(text)
-  local command = commands.of(text)
-  local open = command and command.varies and "\n..." or ""
-  return "> " .. text:gsub("\n", "\n>> ") .. open
-end
-
 local function write(shell, path, text)
-  local f, why = io.open(path, "wb")
-  local ok = f and f:write(text) and f:close()
-  if not ok then shell.fail("cannot write " .. (why or path)) end
+  local ok, why = require "nacre.testupdate".write(path, text)
+  if not ok then shell.fail("cannot write " .. why) end
   return ok
 end
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- Has the runner fill in what is printed; true, or nil and what it says.
-local function replay(path)
-  local program = process.absolute "/proc/self/exe" or "nacre"
-  local pipe = io.popen(("%s --test --update --ok -- %s 2>&1"):format(
-    quoted(program), quoted(path)))
-  local text = pipe:read "a"
-  local ok = pipe:close()
-  text = text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
-  return ok, text
+local function counted(n)
+  return ("%d input%s"):format(n, n == 1 and "" or "s")
+end
+
+--
+-- A session as a test
+--
+
+-- An input as in a session, what it prints still open.
+local function open(one)
+  local command = commands.of(one.text)
+  return "> " .. one.text:gsub("\n", "\n>> ") ..
+         (command and command.varies and "\n..." or "")
+end
+
+-- An input and what was seen of it; how long it took is not compared.
+local function seen(one)
+  local said = require "nacre.record".output(one)
+  said = said:gsub("%([%d%.]+ [num]?s%)\n$", "")
+  local update, match = require "nacre.testupdate", require "nacre.testmatch"
+  local lines = update.rewritten({expect = {}}, match.split(said), {},
+                                 {kind = "transcript"})
+  table.insert(lines, 1, "> " .. one.text:gsub("\n", "\n>> "))
+  return table.concat(lines, "\n")
 end
 
 -- Does the session itself say where its random numbers start?
 local function seeds(list)
-  for _, text in ipairs(list) do
-    if text:find "^%s*[:%%]see?d?%s" or text:find "manual_seed" then
+  for _, one in ipairs(list) do
+    if one.text:find "^%s*[:%%]see?d?%s" or one.text:find "manual_seed" then
       return true
     end
   end
   return false
 end
 
-local function counted(n)
-  return ("%d input%s"):format(n, n == 1 and "" or "s")
+-- How the session was started, as far as a test can be.
+local function head(shell, list)
+  local lines = {}
+  if not seeds(list) then lines[1] = "--: seed " .. shell.seed end
+  if shell.dtype ~= "float32" then
+    lines[#lines + 1] = "--: dtype " .. shell.dtype
+  end
+  local modes = package.loaded["nacre.modes"]
+  local asked = modes and modes.asked() or {}
+  if asked.nan then lines[#lines + 1] = "> :nan " .. asked.nan .. "\n..." end
+  if asked.strict then
+    lines[#lines + 1] = '> require "nacre.globals".strict();'
+  end
+  return lines
+end
+
+-- The session as it was seen, on a screen as wide, and where each input is:
+-- {first line, entry}.
+local function shown(shell, list)
+  local lines, places, n, width = head(shell, list), {}, 1, 80
+  local function count(text) n = n + 1 + select(2, text:gsub("\n", "")) end
+  for _, line in ipairs(lines) do count(line) end
+  local function put(text)
+    lines[#lines + 1] = text
+    count(text)
+  end
+  if not host.utf8() then put "> :set ascii on\n..." end
+  for _, one in ipairs(list) do
+    if one.width and one.width ~= width then
+      width = one.width
+      put("> :set width " .. width .. "\n...")
+    end
+    places[#places + 1] = {n, one}
+    put(seen(one))
+  end
+  return table.concat(lines, "\n") .. "\n", places
+end
+
+-- Runs the tests in a file; did that succeed, and what is said.
+local function nacretest(options, path)
+  local program = process.absolute "/proc/self/exe" or "nacre"
+  local pipe <close> = io.popen(("%s --test %s -- %s 2>&1"):format(
+    quoted(program), options, quoted(path)))
+  local text = pipe:read "a"
+  return pipe:close(), text
+end
+
+-- What the runner says of the first input that differs.
+local function difference(text, places)
+  local line = math.tointeger(tonumber(text:match "FAIL [^\n]-:(%d+)"))
+  local entry
+  for _, place in ipairs(places) do
+    if line and place[1] <= line then entry = place[2] end
+  end
+  if not entry then return text end
+  local rows = {}
+  for row in text:match("FAIL(.-)\n       rerun"):gmatch "\n([^\n]*)" do
+    local mark, rest = row:match "^([-+])[%s%d]...  (.*)$"
+    if row:find "^    *%d+  >" and #rows > 0 then break end
+    if mark and #rows < 6 then rows[#rows + 1] = "  " .. mark .. " " .. rest end
+    if not mark and row:find "^       %S" and #rows == 0 then
+      rows[1] = "  " .. row:match "^%s*(.*)$"
+    end
+  end
+  return ("replayed, this gives something else (- as shown, + replayed):\n" ..
+    "  > %s\n%s\n  a replay has no files, no earlier lines, no start-up " ..
+    "file, another time,\n  and of the options of the command line only " ..
+    "--seed, --dtype, --nan, --strict"):format(entry.text:match "[^\n]*",
+                           table.concat(rows, "\n"))
+end
+
+-- The time in seconds is to be another one in the replay.
+local function wait(list)
+  for _, one in ipairs(list) do
+    if one.text:find "os%.time" or one.text:find "os%.date" then
+      local now = os.time()
+      while os.time() == now do end
+      return
+    end
+  end
+end
+
+-- Fills in what is printed, in the file of that name; the text of the test and
+-- what the runner says of it, or nil and why there is none.  What was seen is
+-- to come out again.
+local function filled(shell, list, name)
+  local update = require "nacre.testupdate"
+  local text, places = shown(shell, list)
+  local ok, why = update.write(name, text)
+  if not ok then return nil, why end
+  wait(list)
+  ok, text = nacretest("--ci -j1 --device " .. shell.device, name)
+  if not ok then return nil, difference(text, places) end
+  local lines = head(shell, list)
+  for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
+  ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
+  if not ok then return nil, why end
+  ok, text = nacretest("--update --ok", name)
+  if not ok then
+    return nil, (text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
+      :gsub(name:gsub("%p", "%%%0"), "the session"))
+  end
+  local f = assert(io.open(name, "rb"))
+  local test = f:read "a"
+  f:close()
+  return test, text:match "replayed (.-)\n"
+end
+
+-- The same in a folder that is gone in any case.  After Ctrl-C only the
+-- handler is sure to be called.
+local function replay(shell, list)
+  local folder = process.folder "save"
+  local function clean(err)
+    process.remove(folder:match "^(.*)/")
+    return err
+  end
+  local got = table.pack(host.guard(clean, filled, shell, list,
+                                    folder .. "/session.nacre"))
+  if not got[1] then error(got[2], 0) end
+  clean()
+  return got[2], got[3]
 end
 
 local function astest(shell, path, list)
-  local lines = {}
-  if not seeds(list) then lines[1] = "--: seed " .. shell.seed end
-  for _, text in ipairs(list) do lines[#lines + 1] = assession(text) end
-  if not write(shell, path, table.concat(lines, "\n") .. "\n") then return end
-  local ok, text = replay(path)
-  if not ok then
-    os.remove(path)
-    shell.fail("no test was made of this session\n" .. text)
-    return
+  local text, where = replay(shell, list)
+  if not text then
+    return shell.fail("no test was made of this session\n" .. where)
   end
-  local where = text:match "replayed (.-)\n"
-  io.stdout:write(("%s: %s, %s\n"):format(path, counted(#list),
-    where and "replayed " .. where or "none of which prints anything"))
+  if write(shell, path, text) then
+    io.stdout:write(("%s: %s, %s\n"):format(path, counted(#list),
+      where and "replayed " .. where or "none of which prints anything"))
+  end
 end
 
 -- "[--test] [--all] FILE [N | N-M]"
@@ -130,11 +271,15 @@ function save.run(shell, text)
     return shell.fail "a test needs a name that ends in .nacre"
   end
   o.all = o.all or o.test -- what fails belongs to the behaviour
-  local list = inputs(shell, o)
+  local list, endless = inputs(shell, o)
   if #list == 0 then return shell.fail "there is nothing to save" end
+  if endless > 0 then
+    shell.note(("what was interrupted is left out: %s"):format(
+      counted(endless)))
+  end
   if o.test then return astest(shell, o.path, list) end
   local lines = {}
-  for k, input in ipairs(list) do lines[k] = aslua(input) end
+  for k, input in ipairs(list) do lines[k] = aslua(input.text) end
   if write(shell, o.path, table.concat(lines, "\n") .. "\n") then
     io.stdout:write(("%s: %s\n"):format(o.path, counted(#list)))
   end

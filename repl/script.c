@@ -32,10 +32,11 @@ static int runtext(lua_State *L, const char *text, const char *name) {
   return runloaded(L, loaded, 0, 0);
 }
 
-/* Prints the values above base as the shell would. */
+/* Prints the values above base as the shell would: if no device has an error
+   to tell of how they came about. */
 static int printvalues(lua_State *L, int base) {
-  int n = lua_gettop(L) - base;
-  if (n == 0) return 0;
+  int n = lua_gettop(L) - base, status = sh_synchronize(L);
+  if (status != 0 || n == 0) return status;
   lua_getglobal(L, "require");
   lua_pushliteral(L, "nacre.inspect");
   lua_call(L, 1, 1);

@@ -23,22 +23,22 @@ local function entry(i, text)
 end
 
 function session.history(shell, text)
-  local list, pattern = host.history(), text:match "^/(.*)/?$"
-  if pattern then pattern = pattern:gsub("/$", "") end
-  local n = pattern and #list or math.tointeger(tonumber(text)) or
+  local list = host.history()
+  local part = text:match "^/(.-)/?$"
+  local n = part and #list or math.tointeger(tonumber(text)) or
             text == "" and 20
-  if not n then return shell.fail ":history takes a number or /pattern/" end
+  if not n then return shell.fail ":history takes a number or /text/" end
   for i = math.max(1, #list - n + 1), #list do
-    if not pattern or list[i]:find(pattern) then entry(i, list[i]) end
+    if not part or list[i]:find(part, 1, true) then entry(i, list[i]) end
   end
 end
 
--- shell.history([N or pattern]): the texts, the oldest first
+-- shell.history([N or part]): the texts, the oldest first
 function session.callhistory(which)
   local list, found = host.history(), {}
   local n = math.tointeger(which)
   for i = n and math.max(1, #list - n + 1) or 1, #list do
-    if n or not which or list[i]:find(which) then
+    if n or not which or list[i]:find(which, 1, true) then
       found[#found + 1] = list[i]
     end
   end

@@ -15,7 +15,8 @@ local submit = require "nacre.submit"
 
 local nacre = package.loaded.nacre
 
--- log: what was submitted, {text =, failed =, said =}
+-- log: what was submitted, {text =, failed =, interrupted =, said =, width =
+-- of the screen}
 local shell = {transcript = false, failed = false, leaving = false, log = {}}
 
 -- The first things that stood in _G are not the user's.
@@ -191,6 +192,10 @@ end
 local function syntaxerror(unit)
   shell.failed = true
   complain(errors.syntax(unit.message, unit.text, options()))
+  if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
+     host.terminal "stdin" then
+    shell.note "a blank line ends the input; Alt-Enter gives one, Up the block"
+  end
 end
 
 -- Compiles text; nil after saying why that cannot be.
@@ -217,7 +222,8 @@ local function telltime(seconds)
     return
   end
   local stream = (terminal or shell.transcript) and "stdout" or "stderr"
-  local text = ("(%s)"):format(require "nacre.units".seconds(seconds))
+  local text = ("(%s)%s"):format(require "nacre.units".seconds(seconds),
+                                 require "nacre.timetext".emulatedmark())
   io[stream]:write(inspect.paint(text, "dim", stream), "\n")
 end
 
@@ -304,6 +310,8 @@ end
 function shell.start(transcript)
   shell.transcript = transcript
   shell.seed = nacre.initial_seed() -- for who wants these numbers again
+  shell.dtype = nacre.get_default_dtype()
+  shell.device = nacre.get_default_device()
   for k in next, _G do builtin[k] = true end
   for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = true end
 end
@@ -331,7 +339,8 @@ function shell.submit(text)
   dispatch(text)
   results.check()
   if not shell.leaving then require "nacre.reload".between(shell) end
-  local entry = {text = text, failed = shell.failed}
+  local entry = {text = text, failed = shell.failed,
+                 interrupted = shell.interrupted, width = host.columns()}
   require "nacre.record".entry(shell, entry)
   shell.log[#shell.log + 1] = entry
   return not shell.leaving

@@ -25,7 +25,11 @@ local LONG = 10               -- what would take longer is left out
 -- One size
 --
 local function setup(o, name, n, sources)
-  local env = timing.environment(sources, nil)
+  local texts = {}
+  for _, source in ipairs(sources) do
+    if type(source) == "string" then texts[#texts + 1] = source end
+  end
+  local env = timing.environment(texts, nil)
   env[name] = n
   if not o.setup then return env end
   local f, message = load(o.setup, "=stdin", "t", env)
@@ -35,11 +39,18 @@ local function setup(o, name, n, sources)
   return env
 end
 
+-- The i-th expression's name: of a function there is no text.
+local function called(source, i)
+  return type(source) == "string" and source or "function " .. i
+end
+
 -- What is timed, in columns: each expression, or the only one on each device.
 local function columns(sources)
-  if #sources > 1 then
+  if #sources > 1 or type(sources[1]) == "function" then
     local list = {}
-    for i, source in ipairs(sources) do list[i] = {name = source} end
+    for i, source in ipairs(sources) do
+      list[i] = {name = called(source, i)}
+    end
     return list
   end
   local devices, why = compare.devices()
@@ -51,10 +62,13 @@ local function columns(sources)
   return list, why, devices
 end
 
-local function subjects(sources, env, devices)
+local function subjects(sources, env, devices, n)
   if devices then return compare.subjects(sources[1], env, devices) end
   local list = {}
-  for i, source in ipairs(sources) do list[i] = bench.subject(source, env) end
+  for i, source in ipairs(sources) do
+    list[i] = bench.subject(type(source) == "string" and source or
+                            function() return source(n) end, env)
+  end
   return list
 end
 
@@ -70,7 +84,8 @@ end
 -- Times every column that is still in the race at size i.
 local function measure(t, i, o)
   local env = setup(o, t.name, t.sizes[i], t.sources)
-  local all, chosen, where = subjects(t.sources, env, t.devices), {}, {}
+  local all, chosen, where = subjects(t.sources, env, t.devices,
+                                        t.sizes[i]), {}, {}
   for k in ipairs(all) do
     local results = t.columns[k].results
     if (i == 1 or results[i - 1]) and expected(results, t.sizes, i) <= LONG then
@@ -228,16 +243,6 @@ local function unmeasured(t)
   return ("what would have taken more than %d s was left out"):format(LONG)
 end
 
-local function emulated(t)
-  for _, c in ipairs(t.columns) do
-    local r = c.results[1]
-    if r and r.emulated then
-      return ("%s is emulated on the cpu: its times say nothing of a GPU")
-             :format(r.device)
-    end
-  end
-end
-
 -- The warning of the worst of all results.
 local function doubt(t)
   local worst, spread
@@ -252,26 +257,41 @@ local function doubt(t)
     t.sizes[worst[2]], worst[1].name, warning)
 end
 
--- What follows the table: crossings, doubts, the curves.
-local function conclusions(t)
-  crossings(t)
-  local lines = crossinglines(t)
-  if t.why then
-    lines[#lines + 1] = "there is no second device to compare with: " .. t.why
-  end
-  lines[#lines + 1] = emulated(t)
-  lines[#lines + 1] = unmeasured(t)
-  lines[#lines + 1] = t.stopped
-  lines[#lines + 1] = doubt(t)
-  return lines
-end
-
+-- All results, column by column.
 local function all(t)
   local list = {}
   for _, c in ipairs(t.columns) do
     for i = 1, #t.reached do list[#list + 1] = c.results[i] end
   end
   return list
+end
+
+-- The lines that say which device's column ran on another; nil if none did.
+local function elsewhere(t)
+  if not t.devices or not t.devices[2] then return nil end
+  local uses = {}
+  for i in ipairs(t.devices) do
+    local r = t.columns[i].results[1]
+    uses[i] = r and r.uses or 0
+  end
+  return compare.elsewhere(t.devices, uses)
+end
+
+-- What follows the table: crossings, doubts, the curves.
+local function conclusions(t)
+  local lines = elsewhere(t)
+  if not lines then
+    crossings(t)
+    lines = crossinglines(t)
+  end
+  if t.why then
+    lines[#lines + 1] = "there is no second device to compare with: " .. t.why
+  end
+  lines[#lines + 1] = text.emulated(all(t))
+  lines[#lines + 1] = unmeasured(t)
+  lines[#lines + 1] = t.stopped
+  lines[#lines + 1] = doubt(t)
+  return lines
 end
 
 local function whole(name, sizes, sources, o, say)
@@ -283,13 +303,19 @@ local function whole(name, sizes, sources, o, say)
 end
 
 -- For programs: shell.sweep("n=16..1024", "a:mm(a)", {setup = ...}) gives a
--- table with name, sizes and columns, which prints as the one of :sweep.
+-- table with name, sizes and columns, which prints as the one of :sweep.  A
+-- list of sizes is one of n; a function is given the size.
 function sweep.call(given, what, o)
+  if type(given) == "table" then
+    given = "n=" .. table.concat(given, ",")
+  elseif type(given) ~= "string" then
+    error("sweep: sizes are a text as in n=16..4096 or a list, not a " ..
+          type(given), 2)
+  end
   local name, sizes = stats.sizes(given)
   if not name then error("sweep: " .. sizes, 2) end
-  o = o or {}
-  bench.check(o)
-  local sources = type(what) == "table" and what or compare.split(what)
+  o = bench.check(o)
+  local sources = compare.sources(what, "sweep")
   local lines = {}
   local t = whole(name, sizes, sources, o, function(s)
     lines[#lines + 1] = s

@@ -172,11 +172,25 @@ local function tell(results, o, seconds)
   return #failed == 0 and good
 end
 
-local function list(todo)
+-- Of a *_test.lua the names of its tests: what it runs outside them is run.
+local function list(todo, o)
+  local function line(job, more)
+    say(job.unit.path, "  ", job.title, more, "\n")
+  end
+  local function each(outcome)
+    for _, r in ipairs(check.results(outcome)) do
+      line(r.job, r.name and "  " .. r.name or
+                  ("  (%s: %s)"):format(r.status, r.reason:match "[^\n]*"))
+    end
+  end
   for _, job in ipairs(todo) do
-    say(job.unit.path, "  ", job.title,
-        job.reason and ("  (%s: %s)"):format(job.status, job.reason) or "",
-        "\n")
+    if job.unit.kind == "unit" and not job.status then
+      job.names = true
+      jobs.run({job}, o, each)
+    else
+      line(job, job.reason and ("  (%s: %s)"):format(job.status, job.reason) or
+                "")
+    end
   end
   return 0
 end
@@ -221,7 +235,7 @@ function test.main(words)
     complain(last and "no test failed in the last run" or "no tests found")
     return last and 0 or NOTHING
   end
-  if o.list then return list(todo) end
+  if o.list then return list(todo, o) end
   if o.update or o.review then
     return require "nacre.testupdate".run(o, todo)
   end

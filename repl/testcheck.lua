@@ -14,6 +14,8 @@ local match = require "nacre.testmatch"
 
 local check = {}
 
+local MOST_PRINTED = 20 -- lines of a case that failed
+
 -- How matching is to be done in a job.
 function check.tolerance(job)
   return {rtol = job.rtol, atol = job.atol, device = job.device,
@@ -43,9 +45,10 @@ local function sorted(outcome)
       m.to[tonumber(text)] = printed
     elseif word == "case" then
       local line = math.tointeger(tonumber(rest))
-      m.cases[#m.cases + 1] = {name = text, line = line, start = line}
+      m.cases[#m.cases + 1] = {name = text, line = line, start = line,
+                               from = printed}
     elseif word == "took" then
-      case.time = tonumber(text)
+      case.time, case.to = tonumber(text), printed
     elseif case and (word == "pass" or word == "skip" or word == "fail") then
       case.status, case.text = word, word ~= "pass" and text or nil
       case.line = word == "fail" and math.tointeger(tonumber(rest)) or
@@ -125,17 +128,32 @@ local function broken(outcome, why)
     line = math.tointeger(tonumber(text:match "^[^\n]-:(%d+):")) or 1})}
 end
 
+-- Why a case failed, and what it printed until then.
+local function reason(outcome, c)
+  if c.status and c.status ~= "fail" then return c.text end
+  local why = c.text or ending(outcome)
+  local lines = match.split(outcome.printed:sub(c.from + 1, c.to or -1))
+  if #lines == 0 then return why end
+  local more = #lines - MOST_PRINTED
+  if more > 0 then
+    lines = table.move(lines, 1, MOST_PRINTED, 1, {})
+    lines[#lines + 1] = ("... %d lines more"):format(more)
+  end
+  return why .. "\nit printed:\n  " .. table.concat(lines, "\n  ")
+end
+
 local function cases(outcome, m)
   if m.broken then return broken(outcome) end
   if not m["end"] and #m.cases == 0 then
     return broken(outcome, ending(outcome))
   end
+  if #m.cases == 0 and m.chosen then return {} end -- none of that name
   if #m.cases == 0 then return broken(outcome, "the file has no test()") end
   local list = {}
   for _, c in ipairs(m.cases) do
     list[#list + 1] = result(outcome, c.status or "fail", {
       name = c.name, line = c.line, start = c.start, time = c.time or 0,
-      reason = c.text or not c.status and ending(outcome) or nil})
+      reason = reason(outcome, c)})
   end
   return list
 end
@@ -169,7 +187,8 @@ function check.results(outcome)
   else
     list = session(outcome, m)
   end
-  if job.unit.says.xfail then expectation(list, job.unit.says.xfail) end
+  local why = job.unit.says.xfail
+  if why and list[1] then expectation(list, why) end
   return list
 end
 

@@ -16,6 +16,8 @@ local function istensor(v)
   return type(v) == "userdata" and nacre.is_tensor(v)
 end
 
+close.istensor = istensor
+
 local function kind(a, b)
   local x, y = KINDS[a] or EXACT, KINDS[b] or EXACT
   if x == EXACT or y == EXACT then return x == EXACT and y or x end
@@ -52,6 +54,7 @@ local function survey(A, B, o)
       local off = math.abs(A[k] - B[k])
       if off ~= off then off = math.huge end
       local rel = off / math.abs(B[k])
+      if rel ~= rel then rel = math.huge end
       s.count, s.off[k] = s.count + 1, true
       if off > s.abs then s.abs, s.absat = off, k end
       if rel > s.rel then s.rel, s.relat = rel, k end
@@ -106,13 +109,15 @@ local function ofulps(x, y, bits)
   return n and n < 2.0 ^ 53 and ("  %.0f ulp"):format(n) or ""
 end
 
+local function written(x) return x ~= x and "nan" or ("%.9g"):format(x) end
+
 -- The count, the worst places and a map, as lines.
 local function described(A, B, size, o, bits)
   local s = survey(A, B, o)
   if s.count == 0 then return nil end
   local function place(k)
-    return ("at %s: %.9g / %.9g%s"):format(index(k, size), A[k], B[k],
-                                           ofulps(A[k], B[k], bits))
+    return ("at %s: %s / %s%s"):format(index(k, size), written(A[k]),
+                                       written(B[k]), ofulps(A[k], B[k], bits))
   end
   local lines = {
     ("%d of %d elements differ (%.3g%%)"):format(s.count, #A,
@@ -153,8 +158,9 @@ function close.worst(a, b, o)
   local A, B = flat(a), flat(b)
   local s = survey(A, B, o)
   if s.count == 0 then return "no element outside" end
-  return ("%d of %d elements outside, worst at %s: %.9g / %.9g%s"):format(
-    s.count, #A, index(s.absat, a:size()), A[s.absat], B[s.absat],
+  return ("%d of %d elements outside, worst at %s: %s / %s%s"):format(
+    s.count, #A, index(s.absat, a:size()), written(A[s.absat]),
+    written(B[s.absat]),
     (ofulps(A[s.absat], B[s.absat], k[3]):gsub("^  (.*)$", " (%1)")))
 end
 
@@ -166,10 +172,23 @@ local function numbers(a, b, o)
     allowed(o))
 end
 
+-- A number or a table of numbers beside tensor t as a tensor like it; nil and
+-- why if it cannot be one.
+local function tensorlike(t, v)
+  if type(v) == "number" then return nacre.full_like(t, v) end
+  if type(v) ~= "table" then return v end
+  local ok, made = pcall(nacre.tensor, v, {dtype = t.dtype})
+  if ok then return made end
+  return nil, "the table is no tensor: " .. tostring(made)
+end
+
 -- Nil if a is close to b (what is expected), else the text of why not.
 function close.compare(a, b, o)
   o = o or {}
-  if istensor(a) and type(b) == "number" then b = nacre.full_like(a, b) end
+  local why
+  if istensor(a) then b, why = tensorlike(a, b) end
+  if istensor(b) and not why then a, why = tensorlike(b, a) end
+  if why then return why end
   if istensor(a) and istensor(b) then return tensors(a, b, o) end
   if math.type(a) and math.type(b) then return numbers(a, b, o) end
   return ("a %s and a %s cannot be close"):format(type(a), type(b))

@@ -39,7 +39,9 @@ function file.kind(path)
   if path:find "%.nacre$" then return "transcript" end
   if path:find "%.md$" then
     local text = file.read(path) or ""
-    return ("\n" .. text):find "\n%s*```nacre%f[%s]" and "markdown" or nil
+    text = "\n" .. text
+    return (text:find "\n%s*```+%s*nacre%f[%s]" or
+            text:find "\n%s*~~~+%s*nacre%f[%s]") and "markdown" or nil
   end
   if path:find "_test%.lua$" then return "unit" end
   local stem = path:match "^(.*)%.lua$"
@@ -214,9 +216,13 @@ local function input(lines, n, last, text)
 end
 
 -- The lines of output from n on, without blank ones at the end.
-local function output(lines, n, last)
+local function output(unit, lines, n, last)
   local expect, to = {}, n
   while n <= last and not prompt(lines[n]) and not lines[n]:find "^%-%-" do
+    local wrong = match.badnote(lines[n])
+    if wrong then
+      unit.bad = unit.bad or ("%s:%d: %s"):format(unit.path, n, wrong)
+    end
     expect[#expect + 1] = lines[n]
     n = n + 1
   end
@@ -235,7 +241,8 @@ local function session(unit, lines, from, last)
     if text then
       local step = {line = n, only = unit.only}
       step.text, step.shown = input(lines, n, last, text)
-      step.expect, n, step.to = output(lines, step.shown + 1, last)
+      step.expect, n, step.to = output(unit, lines, step.shown + 1,
+                                           last)
       step.from = step.shown + 1
       unit.steps[#unit.steps + 1] = step
     else
@@ -251,22 +258,42 @@ local function session(unit, lines, from, last)
   end
 end
 
+-- A block of a list is indented, and so are its lines.
+local function block(unit, lines, from, last, indent)
+  local inner, done = {}, #unit.steps
+  for n = from, last do
+    local blanks = #lines[n]:match "^%s*"
+    inner[n] = lines[n]:sub(math.min(blanks, #indent) + 1)
+  end
+  session(unit, inner, from, last)
+  for k = done + 1, #unit.steps do unit.steps[k].indent = indent end
+end
+
+-- The fence of a line: its indentation, its marks, the word behind them.
+local function fenceof(line)
+  local indent, marks, word = line:match "^(%s*)(```+)%s*([%w_%-]*)"
+  if not marks then
+    indent, marks, word = line:match "^(%s*)(~~~+)%s*([%w_%-]*)"
+  end
+  return indent, marks, word
+end
+
 local function markdown(unit, lines)
-  local n, open, mine, first = 1, nil, nil, nil
+  local n, open, mine, first, indent = 1, nil, nil, nil, nil
   while n <= #lines do
-    local fence, word = lines[n]:match "^%s*(```+)%s*([%w_%-]*)"
-    if open and fence and #fence >= #open and word == "" then
-      if mine then session(unit, lines, first, n - 1) end
+    local blanks, fence, word = fenceof(lines[n])
+    if open and fence and fence:find(open, 1, true) and word == "" then
+      if mine then block(unit, lines, first, n - 1, indent) end
       open = nil
     elseif not open and fence then
-      open, mine, first = fence, word == "nacre", n + 1
+      open, mine, first, indent = fence, word == "nacre", n + 1, blanks
     elseif not open then
       local says = lines[n]:match "^%s*<!%-%-:(.-)%-%->%s*$"
       if says then directive(unit, n, says) end
     end
     n = n + 1
   end
-  if open and mine then session(unit, lines, first, #lines) end
+  if open and mine then block(unit, lines, first, #lines, indent) end
 end
 
 local function luafile(unit, lines)

@@ -5,7 +5,8 @@
 -- A line is numbers and text.  Text must be the same, runs of blanks are
 -- equal.  A number may be off by the greatest of atol, rtol times its size
 -- and half a unit of the last digit as written; one written as an integer
--- must be equal to an integer, unless the line has a tolerance.  nan, inf and
+-- must be equal to an integer, and one written with a point is no integer but
+-- 0 (as tensors show it), unless there is a tolerance.  nan, inf and
 -- the shape in a header ("float32[3] cpu") are text.
 --   ...      alone on a line: any lines, also none
 --   <...>    any text within a line
@@ -95,9 +96,12 @@ local function near(e, a, o)
   local x, y = tonumber(e), tonumber(a)
   local off, most = math.abs(x - y), allowed(e, a, o)
   local bad = off > most * (1 + 1e-9) and x ~= y
-  return not bad, {expected = x, integer = isinteger(e), abs = off,
-                   allowed = most,
-                   rel = off / math.max(math.abs(x), 2.0 ^ -1022)}
+  local float = e:find("%.") and isinteger(a) and y ~= 0 and
+                (o.rtol or 0) == 0 and (o.atol or 0) == 0
+  return not (bad or float),
+         {expected = x, integer = isinteger(e), float = float, abs = off,
+          allowed = most,
+          rel = off / math.max(math.abs(x), 2.0 ^ -1022)}
 end
 
 --
@@ -172,6 +176,18 @@ function match.note(line)
   local o = {rtol = tonumber(note:match "rtol=([%d%.eE+-]+)"),
              atol = tonumber(note:match "atol=([%d%.eE+-]+)")}
   return text, (o.rtol or o.atol) and o
+end
+
+-- What is wrong with the note of a line, or nil.
+function match.badnote(line)
+  local _, note = line:match "^(.-)%s+#~(.*)$"
+  for word in (note or ""):gmatch "%S+" do
+    local value = word:match "^[ra]tol=(.*)$"
+    if not tonumber(value) or tonumber(value) < 0 then
+      return ("'%s' is no tolerance (#~ rtol=1e-3 atol=1e-6)"):format(word)
+    end
+  end
+  if note and not note:find "%S" then return "'#~' without a tolerance" end
 end
 
 local function settings(o, own)

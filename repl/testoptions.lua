@@ -16,7 +16,7 @@ Runs the tests under PATH, or here: sessions (*.nacre, and blocks ```nacre in
 its top to that line.
 
 Which:
-  -k WORD            files and devices with WORD in their name
+  -k WORD            files, devices and test()s with WORD in their name
   --last-failed      what failed in the last run
   --list             only list them
   --device LIST      cpu, cuda, cuda:1 or all; cpu and, if present, cuda

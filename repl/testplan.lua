@@ -15,7 +15,7 @@ local function ordinal(device) return tonumber(device:match "^cuda:(%d+)$") end
 local function normal(device) return device == "cuda" and "cuda:0" or device end
 
 -- {"cpu", "cuda:0"} of what was asked for, without repetition.
-local function named(list, gpus)
+local function named(list, gpus, required)
   local out, seen = {}, {}
   local function put(device)
     if not seen[device] then out[#out + 1] = device end
@@ -24,7 +24,8 @@ local function named(list, gpus)
   for _, device in ipairs(list) do
     if device == "all" then
       put "cpu"
-      for i = 1, #gpus do put("cuda:" .. i - 1) end
+      local count = math.max(#gpus, required and 1 or 0)
+      for i = 1, count do put("cuda:" .. i - 1) end
     else
       put(normal(device))
     end
@@ -36,7 +37,8 @@ end
 local function devices(unit, p)
   local says = unit.says.devices and named(unit.says.devices, p.gpus)
   if not p.devices then
-    return says or #p.gpus > 0 and {"cpu", "cuda:0"} or {"cpu"}
+    local both = #p.gpus > 0 or p.require
+    return says or both and {"cpu", "cuda:0"} or {"cpu"}
   end
   if not says then return p.devices end
   local both = {}
@@ -153,14 +155,16 @@ function plan.make(o, wanted)
   if not found then return nil, wrong end
   local p = setmetatable({memory = jobs.memory()}, {__index = o})
   p.gpus = #found > 0 and jobs.devices() or {}
-  p.devices = o.devices and named(o.devices, p.gpus)
+  p.devices = o.devices and named(o.devices, p.gpus, o.require)
   local list = {}
   for _, f in ipairs(found) do
     each(file.load(f[1]), f[2], p, function(j)
       local title = j.unit.path .. " " .. j.title
-      if o.word and not title:find(o.word, 1, true) or not wanted(j) then
-        return
+      if o.word and not title:find(o.word, 1, true) then
+        if j.unit.kind ~= "unit" or j.status then return end
+        j.word = o.word -- it may be in the name of a case
       end
+      if not wanted(j) then return end
       for n = 1, o.times do
         local copy = {}
         for k, v in pairs(j) do copy[k] = v end

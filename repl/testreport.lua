@@ -33,6 +33,7 @@ end
 -- "abs 0.1334  rel 1.1e-04   allowed 0.00005 (digits as written)"
 local function distance(job, off)
   if not off then return "" end
+  if off.float then return "   an integer where a float was" end
   local most = off.allowed
   local text = ("   abs %s  rel %s   allowed "):format(short(off.abs),
                                                       short(off.rel))

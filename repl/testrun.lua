@@ -4,6 +4,7 @@
 -- goes to the runner as it is; `tell` reports where that belongs.
 
 local errors = require "nacre.errors"
+local frames = require "nacre.frames"
 local host = require "nacre.host"
 local inspect = require "nacre.inspect"
 
@@ -28,6 +29,12 @@ local function session(job, tell)
   end
 end
 
+-- What messages call the file: a script by the name it has in its own folder,
+-- wherever the runner was started.
+local function called(unit)
+  return unit.kind == "script" and unit.path:match "[^/]*$" or unit.path
+end
+
 local function load(job)
   local path = job.unit.full
   local folder = path:match "^(.*)/" or "."
@@ -35,7 +42,9 @@ local function load(job)
                                                       package.path)
   _G.arg = {[0] = path}
   local text = assert(io.open(path, "rb")):read "a"
-  return _G.load((text:gsub("^#[^\n]*", "", 1)), "@" .. job.unit.path, "t")
+  local name = "@" .. called(job.unit)
+  frames.sources[name] = text -- for messages: the folder is another one
+  return _G.load((text:gsub("^#[^\n]*", "", 1)), name, "t")
 end
 
 local function isskip(err)
@@ -108,14 +117,36 @@ local function checks(job)
   local source = "@" .. job.unit.path
   local t = {device = job.device, seed = job.seed}
   local function fail(text) refuse {text = text, line = caller(source)} end
+  local close = require "nacre.testclose"
   function t.eq(a, b)
+    if close.istensor(a) and close.istensor(b) then
+      local says = close.compare(a, b, {rtol = 0, atol = 0})
+      return says and fail(says)
+    end
     if equal(a, b) then return end
     fail(("got %s, expected %s"):format(inspect.brief(a), inspect.brief(b)))
   end
-  function t.ok(v, text) if not v then fail(text or "not true") end end
+  function t.ok(v, text)
+    if close.istensor(v) then
+      local n = v:numel()
+      if n ~= 1 then
+        fail(("%d elements are neither true nor false: use :all() or :any()")
+          :format(n))
+      end
+      v = v:item()
+      v = v and v ~= 0
+    end
+    if not v then fail(text or "not true") end
+  end
   function t.close(a, b, o)
     o = o or {}
-    local says = require "nacre.testclose".compare(a, b, {
+    for name, value in pairs(o) do
+      if name ~= "rtol" and name ~= "atol" or type(value) ~= "number" then
+        fail(("t.close takes {rtol = number, atol = number}, not %s = %s")
+          :format(name, inspect.brief(value)))
+      end
+    end
+    local says = close.compare(a, b, {
       rtol = o.rtol or job.rtol, atol = o.atol or job.atol})
     if says then fail(says) end
   end
@@ -160,9 +191,11 @@ local function title(name, p, names)
 end
 
 local function case(job, tell, c, p, names)
-  local begin = host.clock()
+  local begin, name = host.clock(), title(c.name, p, names)
+  if job.word and not name:find(job.word, 1, true) then return end
   nacre.manual_seed(job.seed)
-  tell("case", title(c.name, p, names), c.line)
+  tell("case", name, c.line)
+  if job.names then return end
   local ok, err = host.guard(function(e)
     host.quiet()
     if debug.getmetatable(e) == Refusal or isskip(e) then return e end
@@ -210,6 +243,7 @@ local function unit(job, tell)
   if not ok then show(err) end
   if not ok and isskip(err) then tell("skip", isskip(err)) end
   if not ok then return tell("broken") end
+  if #cases > 0 and job.word then tell("chosen") end
   for _, c in ipairs(chosen(cases, job.line)) do
     local list, names = choices(c.params)
     for _, p in ipairs(list) do case(job, tell, c, p, names) end

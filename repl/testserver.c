@@ -288,7 +288,7 @@ static void removetree(const char *path) {
 /* folder(name): an empty one for a test, among those of this run */
 static int folder(lua_State *L) {
   const char *name, *tmp = getenv("TMPDIR");
-  if (root[0] == '\0') {
+  if (root[0] == '\0' || access(root, F_OK) != 0) {
     snprintf(root, sizeof root, "%s/nacre-test.XXXXXX",
              tmp != NULL && tmp[0] == '/' && strlen(tmp) < ROOM / 2 ? tmp
                                                                     : "/tmp");
@@ -381,9 +381,18 @@ static int runner(lua_State *L) {
   return 1;
 }
 
+/* The pipes and files of the tests must be none of the standard streams, which
+   is what they would be if the runner was started without those. */
+static void openstreams(void) {
+  int fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = dup(fd);
+  if (fd >= 0) close(fd);
+}
+
 /* However the run ends, nothing of it stays: no process, no folder. */
 int sh_runtests(lua_State *L, char **words) {
   int status, i;
+  openstreams();
   sh_interrupts(GUARD_SCRIPT);
   catchendings(onending);
   lua_pushcfunction(L, runner);

@@ -22,7 +22,9 @@ local function escaped(line, unit)
   if unit.kind == "script" then return line end
   line = line:gsub("(%s)#~", "%1<...>~") -- no tolerance was meant
   if match.istiming(line) then return "  <...>" end
-  local fence = unit.kind == "markdown" and line:find "^%s*```"
+  if line:find "^%s*%S+  [%d%.]+ [KMGT]?i?B in use" then return "..." end
+  local fence = unit.kind == "markdown" and
+                (line:find "^%s*```" or line:find "^%s*~~~")
   if fence or line:find "^%-%-" or line:find "^>" or
      line:find "^cuda:%d+> " then
     return "<...>" .. line:sub(#line:match "^%s*" + 2)
@@ -133,7 +135,8 @@ local function changes(unit, results)
   return list
 end
 
-local function write(path, text)
+-- A file that is there is whole; nil and why if it cannot be.
+function update.write(path, text)
   local name = path .. ".new"
   local f, why = io.open(name, "wb")
   local ok = f and f:write(text) and f:close()
@@ -145,15 +148,24 @@ local function write(path, text)
   return true
 end
 
+-- The new lines as far in as their block is.
+local function indented(change)
+  local lines = {}
+  for k, line in ipairs(change.new) do
+    lines[k] = line == "" and "" or (change.step.indent or "") .. line
+  end
+  return lines
+end
+
 -- Writes the accepted changes; nil and why if the file cannot be written.
 local function apply(unit, list)
   if unit.kind == "script" then
-    return write(unit.full:gsub("%.lua$", ".out"),
+    return update.write(unit.full:gsub("%.lua$", ".out"),
                  table.concat(list[1].new, "\n") .. "\n")
   end
   local lines = table.move(unit.lines, 1, #unit.lines, 1, {})
   for k = #list, 1, -1 do
-    local step, new = list[k].step, list[k].new
+    local step, new = list[k].step, indented(list[k])
     local rest = table.move(lines, step.to + 1, #lines, 1, {})
     for n = #lines, step.from, -1 do lines[n] = nil end
     table.move(new, 1, #new, step.from, lines)
@@ -163,7 +175,7 @@ local function apply(unit, list)
     return nil, "it was changed meanwhile"
   end
   local eol = unit.text:find("\r\n", 1, true) and "\r\n" or "\n"
-  return write(unit.full, table.concat(lines, eol) .. eol)
+  return update.write(unit.full, table.concat(lines, eol) .. eol)
 end
 
 --

@@ -2,7 +2,7 @@
 /*
 ** textonly.c - load, loadfile, dofile and require take source text only:
 ** Lua does not verify its binary chunks, so one of them can do anything.
-** Modules are not looked for in the current directory either.
+** Libraries in C are not looked for in the current directory either.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -103,10 +103,6 @@ void sh_opentextonly(lua_State *L) {
   lua_pushcclosure(L, searcher, 1);
   lua_rawseti(L, -2, 2);
   lua_pop(L, 1);
-  if (!asked("LUA_PATH", "./?")) {
-    drop(L, "path", ";./?.lua");
-    drop(L, "path", ";./?/init.lua");
-  }
   if (!asked("LUA_CPATH", "./?")) drop(L, "cpath", ";./?.so");
   lua_pop(L, 1);
 }

@@ -85,10 +85,10 @@ function time.line(r)
   local function add(part) parts[#parts + 1] = part end
   local known = not r.emulated and r.operations > 0 and peak.of(r.device)
   local working = math.max(r.seconds - r.opening, 1e-9)
-  local o = text.reached(r, r.devicetime or working, known or nil)
-  if r.devicetime and r.devicetime < 0.9 * r.seconds then
-    add(text.time(r.devicetime) .. " on the device")
-  end
+  local device = r.devicetime and r.devicetime < 0.9 * working and
+                 r.devicetime                 -- what is told and reckoned with
+  local o = text.reached(r, device or working, known or nil)
+  if device then add(text.time(device) .. " on the device") end
   if r.operations > 0 and o.flops >= 1e6 then
     add(withshare(text.rate(o.flops, "FLOP/s"), o.compute, " of peak"))
   end

@@ -94,8 +94,7 @@ function text.reached(r, seconds, peak)
     o.copies = ((r.copied_in or 0) / peak.h2d +
                 (r.copied_out or 0) / peak.d2h) / seconds
   end
-  local each = r.operations > 0 and
-               (r.devicetime or seconds) / r.operations or nil
+  local each = r.operations > 0 and seconds / r.operations or nil
   if each then o.verdict = stats.verdict(o, each, peak.latency) end
   return o
 end
@@ -122,6 +121,22 @@ end
 --
 -- Where
 --
+-- A line, if one of the results is of a device that is no GPU.
+function text.emulated(results)
+  for _, r in pairs(results) do
+    if r.emulated then
+      return r.device .. " is emulated on the cpu: its times say nothing of " ..
+             "a GPU"
+    end
+  end
+end
+
+-- The same of the devices in use, behind a line of times; "" if they are real.
+function text.emulatedmark()
+  local _, emulated = machine.accelerator()
+  return emulated and "  (CUDA is emulated: not a GPU)" or ""
+end
+
 function text.place(r)
   if r.device == "cpu" then
     return ("cpu, %d thread%s"):format(r.threads, r.threads == 1 and "" or "s")
@@ -230,6 +245,9 @@ function text.doubts(r)
     list[#list + 1] = ("the second half took %.0f%% %s than the first " ..
       "(clock or thermal drift)"):format(100 * math.abs(r.half),
       r.half > 0 and "longer" or "less")
+  end
+  if r.short then
+    list[#list + 1] = ("the budget holds only %d samples"):format(#r.samples)
   end
   list[#list + 1] = r.clock and text.clock(table.unpack(r.clock))
   if r.load and r.load > machine.processors then

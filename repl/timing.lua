@@ -28,6 +28,7 @@ local function nothing() end
 
 local LEAST = 50e-6           -- seconds of a sample, not less
 local FEWEST, MOST = 7, 1000  -- samples
+local LONGEST = 3             -- the fewest, where each is long
 local USUAL = 100             -- samples, where runs are short
 local GARBAGE = 4 << 20       -- bytes that a sample may leave, about
 local ELSEWHERE = 1 << 30     -- the same on a device, which keeps its memory
@@ -120,8 +121,17 @@ local function functionsubject(f)
   return {once = f, loop = loop}
 end
 
+-- Is there anything in a text but blanks and remarks?
+function timing.says(text)
+  for _, token in ipairs(lexer.tokens(text)) do
+    if token.kind ~= "comment" then return true end
+  end
+  return false
+end
+
 function timing.prepare(what, env)
   if type(what) == "string" then
+    if not timing.says(what) then return nil, "an expression is needed" end
     return textsubject(what, env or timing.environment {what})
   end
   return functionsubject(what)
@@ -198,8 +208,9 @@ end
 --
 -- Releases what is garbage, also while the collector is stopped; gives the
 -- seconds that took.
-local function collect()
+local function collect(s)
   local start = clock()
+  if s then s.left = 0 end
   nacre.scope(nothing)
   return clock() - start
 end
@@ -213,12 +224,32 @@ local function stopped()
   end})
 end
 
+-- What may lie about on a subject's device: much, but a part of what is free.
+local function room(s, most)
+  if s.device == "cpu" then return most end
+  return math.min(ELSEWHERE, nacre.cuda.mem_get_info(s.device) // 8)
+end
+
 -- Between samples: unless that takes longer than they do and there is room.
 local function tidy(s, seconds)
-  s.left = (s.left or 0) + s.garbage * s.n
-  local most = s.device == "cpu" and HEAP or ELSEWHERE
-  if s.left < most and (s.collecting or 0) > 2 * seconds then return end
-  s.collecting, s.left = collect(), 0
+  if s.left < room(s, HEAP) and (s.collecting or 0) > 2 * seconds then
+    return
+  end
+  s.collecting = collect(s)
+end
+
+-- Seconds of n runs.  What lies about may be all that memory is short of:
+-- then they are begun once more without it.
+local function run(s, n)
+  local ok, seconds = pcall(s.loop, n, clock, synchronize)
+  if not ok then
+    local e = seconds
+    if type(e) ~= "table" or e.code ~= "ENOMEM" then error(e, 0) end
+    collect(s)
+    seconds = s.loop(n, clock, synchronize)
+  end
+  s.left = (s.left or 0) + (s.garbage or 0) * n
+  return seconds
 end
 
 --
@@ -256,22 +287,29 @@ local function first(s)
   s.first = clock() - start
   s.counted = gained(before, 1)
   s.opening = s.counted.opening * 1e-9
-  s.tensors = tensorsof(results, s)
-  s.device, s.dtype = timing.place(s.counted, s.tensors)
+  s.device, s.dtype = timing.place(s.counted, tensorsof(results, s))
 end
 
--- Until two runs agree within 10 % or 0.2 s are over; finds how many runs
--- take LEAST.  Gives the seconds of one.
-local function warm(s, once)
+-- How many runs may follow each other without a collection.
+local function unswept(s, most)
+  return s.garbage > 0 and math.max(1, room(s, most) // s.garbage) or 1e9
+end
+
+-- Until two runs agree within 10 % or the time for it, 0.2 s or a fifth of the
+-- budget, is over; finds how many runs take LEAST.  Gives the seconds of one.
+local function warm(s, once, budget)
   local start, n, last = clock(), 1, nil
+  local longest = math.min(0.2, budget / 5)
   while true do
-    local seconds = s.loop(n, clock, synchronize)
+    local seconds = run(s, n)
     local each = seconds / n
-    if seconds < LEAST then
-      local more = LEAST * 1.2 / math.max(seconds, 1e-9)
-      n = math.ceil(n * math.max(2, math.min(10, more)))
+    if s.left > room(s, HEAP) then collect(s) end
+    local more = LEAST * 1.2 / math.max(seconds, 1e-9)
+    local next = math.ceil(n * math.max(2, math.min(10, more)))
+    if seconds < LEAST and next <= unswept(s, HEAP) then
+      n = next
     elseif once or last and math.abs(each / last - 1) < 0.1 or
-           clock() - start > 0.2 then
+           clock() - start > longest then
       return each
     else
       last = each
@@ -281,12 +319,8 @@ end
 
 -- How many runs make a sample.
 local function inner(s, each, budget)
-  local least = math.ceil(LEAST / each)
-  local room = GARBAGE
-  if s.device ~= "cpu" then
-    room = math.min(ELSEWHERE, nacre.cuda.mem_get_info(s.device) // 8)
-  end
-  local most = math.max(least, s.garbage > 0 and room // s.garbage or 1e9)
+  local least = math.min(math.ceil(LEAST / each), unswept(s, HEAP))
+  local most = math.max(least, unswept(s, GARBAGE))
   local n = stats.round(math.max(LEAST, budget / USUAL) / each)
   if n > most then n = stats.round((most + 1) / 2) end
   return math.max(1, n > 1 and n or least)
@@ -295,7 +329,7 @@ end
 -- What a run leaves behind, in bytes.
 local function garbage(s)
   local before, lua = timing.counters(), collectgarbage "count"
-  s.loop(1, clock, synchronize)
+  run(s, 1)
   s.counted = gained(before, 1)
   return s.counted.allocated + 1024 * math.max(0, collectgarbage "count" - lua)
 end
@@ -309,38 +343,45 @@ local function fresh(s)
   s.opening = s.counted.opening * 1e-9
   s.garbage = s.counted.allocated +
               1024 * math.max(0, collectgarbage "count" - lua)
-  s.tensors = tensorsof({n = 0}, s)
-  s.device, s.dtype = timing.place(s.counted, s.tensors)
+  s.device, s.dtype = timing.place(s.counted, tensorsof({n = 0}, s))
   if seconds >= LEAST then s.samples[1] = seconds end
 end
 
 local function ready(s, o)
-  s.samples, s.spent = {}, 0
+  local start = clock()
+  s.samples = {}
   if o.warmup == false then
     fresh(s)
   else
     first(s)
     s.garbage = garbage(s)
   end
-  local each = warm(s, o.warmup == false)
+  local each = warm(s, o.warmup == false, o.budget)
   s.n = o.cold and 1 or o.n or inner(s, each, o.budget)
   s.flush = o.cold and flusher(s.device)
   s.clock = gpuclock(s)
-  collect()
+  collect(s)
+  s.sampling = 0
+  s.spent = clock() - start - s.opening
 end
 
 local function sample(s)
   local start = clock()
   if s.flush then s.flush() end
-  local seconds = s.loop(s.n, clock, synchronize)
+  local seconds = run(s, s.n)
   s.samples[#s.samples + 1] = seconds / s.n
   tidy(s, seconds)
-  s.spent = s.spent + clock() - start
+  s.sampling = s.sampling + clock() - start
 end
 
+-- All that a subject needs counts, also its warm-up and cold caches; fewer
+-- samples than usual do where a budget holds no more.
 local function finished(s, o)
-  if #s.samples >= (o.samples or MOST) then return true end
-  return #s.samples >= (o.fewest or FEWEST) and s.spent >= o.budget
+  local n = #s.samples
+  if n >= (o.samples or MOST) then return true end
+  local long = s.sampling / math.max(n, 1) > o.budget / FEWEST
+  local fewest = o.fewest or long and LONGEST or FEWEST
+  return n >= fewest and s.spent + s.sampling >= o.budget
 end
 
 local function result(s, seconds)
@@ -351,6 +392,7 @@ local function result(s, seconds)
   r.device, r.dtype = s.device, s.dtype
   r.threads, r.load = nacre.get_num_threads(), machine.load()
   r.cold = s.flush and true or nil
+  r.short = #s.samples < FEWEST and #s.samples > 1 or nil
   r.clock = s.clock and {s.clock, gpuclock(s)}
   local _, emulated = machine.accelerator()
   r.emulated = r.device ~= "cpu" and emulated or nil

@@ -76,8 +76,9 @@ function trace.run(shell, text)
     io.stdout:write(line(step, 40), "\n")
     io.stdout:flush()
   end)
-  io.stdout:write(("  %d operation%s, %s\n"):format(n, n == 1 and "" or "s",
-                                                   units.seconds(inside)))
+  io.stdout:write(("  %d operation%s, %s%s\n"):format(n,
+    n == 1 and "" or "s", units.seconds(inside),
+    require "nacre.timetext".emulatedmark()))
 end
 
 -- shell.trace(f, ...): the steps as a list of tables, then what f gave.

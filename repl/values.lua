@@ -28,7 +28,11 @@ end
 
 local function text(v)
   local ok, s = pcall(tostring, v)
-  return ok and s or ("%s (its __tostring fails)"):format(type(v))
+  if ok then return s end
+  if tostring(s):find "the tensor was freed" then
+    return "a tensor that was freed"
+  end
+  return ("%s (its __tostring fails)"):format(type(v))
 end
 
 local function scalar(v, opts)

@@ -147,8 +147,7 @@ local function describe(vars, reached)
       var.text = "function" .. lookup.parameters(var.value)
       var.note = holdings(upvalues(var.value), owner)
     else
-      local ok, text = pcall(inspect.brief, var.value)
-      var.text = ok and text:match "[^\n]*" or "a tensor that was freed"
+      var.text = inspect.brief(var.value):match "[^\n]*"
     end
     if #var.text > 40 then var.text = var.text:sub(1, 37) .. "..." end
   end

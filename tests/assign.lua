@@ -91,7 +91,11 @@ do -- assigning: views
         .. "tensor", "nacre.tensor{...} makes a tensor", set, t, 1, { 1, 2 })
   fails("a nil cannot be assigned to elements", nil, set, t, 1, nil)
   fails("a string cannot be assigned to elements", nil, set, t, 1, "1")
-  fails("'dtype' is no index", nil, set, t, "dtype", "int8")
+  fails("dtype cannot be assigned", 'self = self:to("int8")', set, t, "dtype",
+        "int8")
+  fails("shape cannot be assigned", "self = self:reshape(...)", set, t,
+        "shape", { 4 })
+  fails("a tensor has no field 'foo'", nil, set, t, "foo", 3)
   fails("index 4 is outside dim 1", nil, set, t, 4, 1)
   fails("3 indices for a tensor of 2 dimensions", nil, set, t, { 1, 1, 1 }, 1)
   for _, from in ipairs(dtypes) do

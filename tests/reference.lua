@@ -71,7 +71,8 @@ end
 --
 -- Examples
 --
--- The inputs of an example, each with the lines that go on.
+-- The inputs of an example, each with the lines that go on, but those that
+-- are said to fail.
 local function inputs(example)
   local list = {}
   for line in example:gmatch "[^\n]+" do
@@ -80,6 +81,8 @@ local function inputs(example)
       list[#list + 1] = text
     elseif more then
       list[#list] = list[#list] .. "\n" .. more
+    elseif line:find "^error: " then
+      list[#list] = nil
     end
   end
   return list
@@ -257,4 +260,17 @@ for _, entry in ipairs(require "nacre.process".entries(folder)) do
   if not written[entry[1]] and not entry[2] then
     fail("docs/reference/%s is no page of the reference", entry[1])
   end
+end
+
+--
+-- Ideas point into the guide
+--
+for _, row in ipairs(require "nacre.topics".list) do
+  local f = io.open(here .. "../" .. row[3], "rb")
+  local text = f and "\n" .. f:read "a" or ""
+  if f then f:close() end
+  if not text:find("\n#+ " .. row[4]:gsub("%p", "%%%0") .. "\n") then
+    fail("?%s points to %s, %q, which is not there", row[1], row[3], row[4])
+  end
+  fits(row[1], require "nacre.help".text(row[1]), 80)
 end

@@ -41,7 +41,7 @@ local samples = {
   scatter_reduce = function(t)
     return { t, 1, places(), t:clone(), "prod" }
   end,
-  _scatter = function(t) return { t, 1, places(), t:clone(), 1 } end,
+  _scatter = function(t) return { t, 1, places(), t:clone(), 2 } end,
   take = function(t) return { t, places() } end,
   put = function(t) return { t, places(), t:clone() } end,
   masked_fill = function(t) return { t, mask(t), 7 } end,

@@ -96,7 +96,7 @@ class Runner(Case):
         os.symlink("..", os.path.join(self.tests, "b", "circle"))
         status, out, err = self.nacre("--list")
         self.assertEqual(out.split(), ["a.nacre", "cpu", "b/c_test.lua", "cpu",
-                                       "d.lua", "cpu", "e.md", "cpu"])
+                                       "x", "d.lua", "cpu", "e.md", "cpu"])
         status, out, err = self.nacre()
         self.assertEqual((status, out.split("\n")[0], err), (0, "....", ""))
         self.assertIn("4 passed   in ", out)
@@ -203,6 +203,33 @@ FAIL a.nacre:4  cpu  (0.00 s)
         self.passes("> nacre.initial_seed()\n0\n")
         self.passes("> nacre.initial_seed()\n4\n", "--seed", "4")
 
+    def test_bad_tolerances(self):
+        for note in ("#~ rtoll=1", "#~ rtol=x", "#~ atol", "#~", "#~ rtol=-1"):
+            out = self.fails("> 1.5\n1.5  %s\n" % note)
+            self.assertIn("a.nacre:2: ", out, note)
+        self.passes("> 1.5\n1.6  #~ rtol=1e-1 atol=0\n")
+
+    def test_integers_are_no_floats(self):
+        self.assertIn("an integer where a float was", self.fails("> 5\n5.0\n"))
+        self.passes("> 5\n5.0  #~ atol=0.1\n> nacre.zeros(1):item()\n0.0\n")
+
+    def test_closed_streams(self):
+        self.file("a.nacre", PASSED)
+        for closed in ("<&-", ">&-", "<&- >&- 2>&-"):
+            p = subprocess.run(
+                ["sh", "-c", '"$0" --test a.nacre ' + closed, NACRE],
+                env=self.env(), cwd=self.tests, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
+            self.assertEqual(p.returncode, 0, (closed, p.stdout))
+
+    def test_require_cuda(self):
+        if self.cuda != "off":
+            self.skipTest("is for a program without CUDA")
+        out = self.fails(PASSED, "--require", "cuda")
+        self.assertIn("cuda not available, and --require cuda was given", out)
+        self.fails(PASSED, "--require", "cuda", "--device", "all")
+        self.passes("--: devices cpu\n" + PASSED, "--require", "cuda")
+
     def test_bad_directives(self):
         for line in ("sead 1", "seed x", "devices tpu", "rtol -1", "needs x",
                      "needs mem lots", "timeout soon", "only cuda {"):
@@ -280,6 +307,37 @@ test("none", function(t) t.err("x", print) end)
         out = self.nacre("u_test.lua:4")[1]
         self.assertIn("1 failed, 3 passed", out)
 
+    def test_a_failing_script_says_what_a_run_says(self):
+        self.file("s/a.lua", "local function f()\n  error 'bad'\nend\nf()\n")
+        p = subprocess.run([NACRE, "a.lua"], env=self.env(),
+                           cwd=os.path.join(self.tests, "s"),
+                           stderr=subprocess.PIPE, encoding="utf-8")
+        self.assertIn("  at a.lua:2   error 'bad'", p.stderr)
+        self.file("s/a.out", p.stderr)
+        status, out, err = self.nacre("s")
+        self.assertEqual(status, 0, out)
+
+    def test_names_and_output_of_units(self):
+        self.file("u_test.lua", "test('alpha', {n = {1, 2}}, function(t, p)\n"
+                  "  print('seen', p.n) t.ok(p.n == 1)\nend)\n"
+                  "test('beta', function(t) print 'quiet' end)\n")
+        self.assertEqual(self.nacre("--list")[1], "".join(
+            "u_test.lua  cpu  %s\n" % name for name in
+            ("alpha (n=1)", "alpha (n=2)", "beta")))
+        status, out, err = self.nacre("-k", "n=2")
+        self.assertIn("1 failed, 0 passed", out)
+        self.assertRegex(out, "it printed:\n +seen\t2\n")
+        self.assertNotIn("quiet", out)
+        self.assertIn("1 passed", self.nacre("-k", "beta")[1])
+        self.assertEqual(self.nacre("-k", "gamma")[0], 5)
+
+    def test_the_example_of_the_guide(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
+                            "docs", "guide", "testing.md")
+        with open(path, encoding="utf-8") as f:
+            text = re.search("```lua\n(.*?)```", f.read(), re.S).group(1)
+        self.assertIn("2 passed", self.passes(text, name="guide_test.lua"))
+
     def test_broken_units(self):
         for text, says in (("x = = 1", "unexpected symbol"),
                            ("error 'at once'", "at once"),
@@ -318,12 +376,17 @@ test("none", function(t) t.err("x", print) end)
 
     def test_update_of_markdown_and_scripts(self):
         self.file("a.md", "# A\n\n```nacre\n> 1\n```\n\ntext\n\n"
-                          "~~~\n```nacre\n> x = 2\n> x\n3\n```\nend\n")
+                          "~~~\n```nacre\n> 1\n~~~\n1. a\n\n"
+                          "   ~~~~nacre\n   > x = nacre.ones(2)\n   > x\n"
+                          "   ~~~~\nend\n")
         self.file("b.lua", "print(1)")
         self.file("b.out", "2\n")
         self.nacre("--update", "--ok")
         self.assertEqual(self.read("a.md"), "# A\n\n```nacre\n> 1\n1\n```\n\n"
-                         "text\n\n~~~\n```nacre\n> x = 2\n> x\n2\n```\nend\n")
+                         "text\n\n~~~\n```nacre\n> 1\n~~~\n1. a\n\n"
+                         "   ~~~~nacre\n   > x = nacre.ones(2)\n   > x\n"
+                         "   float32[2] cpu  8 B\n     1.0  1.0\n   ~~~~\n"
+                         "end\n")
         self.assertEqual(self.read("b.out"), "1\n")
 
     def test_update_refuses(self):
@@ -378,8 +441,9 @@ test("none", function(t) t.err("x", print) end)
                            input="os.clock() * 1e9\n:save --test u.nacre\n",
                            cwd=self.tests, encoding="utf-8",
                            stdout=subprocess.PIPE, timeout=60)
-        self.assertIn("not the same in two runs", p.stdout)
+        self.assertIn("> os.clock() * 1e9\n  - ", p.stdout)
         self.assertFalse(os.path.exists(os.path.join(self.tests, "u.nacre")))
+        self.assertEqual(os.listdir(self.tmp), [])
 
     # ---- for programs
 

@@ -72,6 +72,8 @@ find_python_with(torch PYTHON_TORCH)
 if(PYTHON)
   add_nacre_test(runner quick ${PYTHON} ${TESTS}/test_runner.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(saved_tests quick ${PYTHON} ${TESTS}/test_save.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(what_is_written quick ${PYTHON} ${TESTS}/documentation.py

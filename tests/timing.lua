@@ -153,8 +153,119 @@ for _, case in ipairs {
   C.fails(case[2], nil, nacre.bench, "1", case[1])
 end
 
+-- what is no expression, and what a text cannot see
+do
+  for _, nothing in ipairs {"", "  ", "-- hi", "--[[ a ]] -- b"} do
+    C.fails("an expression is needed", nil, nacre.bench, nothing, {})
+  end
+  local mine = nacre.ones(2)
+  local function caller(text, o)
+    local x = mine
+    local r = nacre.bench(text, o)
+    return r, x
+  end
+  local ok, e = pcall(caller, "x:sum()", {budget = 0.01})
+  assert(not ok and tostring(e):find("'x' is a local variable", 1, true) and
+         tostring(e):find("function() return x:sum() end", 1, true), e)
+  for _, o in ipairs {{globals = {x = mine}}, {setup = "x = nacre.ones(2)"}} do
+    o.budget = 0.01
+    assert(caller("x:sum()", o).median > 0)
+  end
+  assert(caller("local x = 1", {budget = 0.01}).median > 0)
+end
+
+-- functions and lists of sizes, where texts and ranges are usual
+do
+  local sweep = require "nacre.sweep"
+  local t = sweep.call({4, 8}, {function(n) return nacre.ones(n) end, "1 + n"},
+                       {budget = 0.01})
+  assert(t.name == "n" and #t.reached == 2 and t.reached[2] == 8)
+  assert(t.columns[1].name == "function 1" and t.columns[2].results[2])
+  local seen = {}
+  sweep.call({3}, function(n) seen[n] = true end, {budget = 0.01})
+  assert(seen[3])
+  C.fails("a text as in n=16..4096 or a list", nil, sweep.call, 3, "n")
+  C.fails("not a number", nil, sweep.call, {3}, 5)
+  C.fails("the sizes must grow", nil, sweep.call, {8, 4}, "n")
+  local list = compare.call({function() return a + 1 end,
+                             function() return a + 1 end}, {budget = 0.01})
+  assert(tostring(list):find "results agree: bit by bit", tostring(list))
+  C.fails("give a text, or several functions", nil, compare.call,
+          function() end)
+  C.fails("not a number", nil, compare.call, {1})
+  C.fails("options are a table", nil, compare.call, "1 ;; 2", 3)
+end
+
+-- every run has the same operands, and those of the session stay
+do
+  held = {nacre.zeros(3, {device = "cpu"})}
+  local r = compare.call({"held[1]:add_(1)", "held[1] + 1"}, {budget = 0.01})
+  assert(tostring(r):find "results agree: bit by bit", tostring(r))
+  assert(held[1]:sum():item() == 0)
+  local state = nacre.get_rng_state()
+  r = compare.call({"nacre.rand(3)", "nacre.rand(3) * 1"}, {budget = 0.01})
+  assert(tostring(r):find "results agree: bit by bit", tostring(r))
+  assert(not nacre.get_rng_state():equal(state), "but they were drawn")
+  -- what is another thing each time is not compared
+  turn = 0
+  function held.next() turn = turn + 1 return nacre.ones(2) * turn end
+  r = compare.call({"held.next() + 1", "nacre.ones(2)"}, {budget = 0.01})
+  assert(tostring(r):find "another one each time", tostring(r))
+  held, turn = nil, nil
+end
+
+-- copies: of tables with their tensors, whose memory is their own
+do
+  local operands = require "nacre.operands"
+  local leaf = nacre.ones(2):requires_grad_()
+  leaf.grad = nacre.ones(2)
+  local base = {t = {a = a, again = {a}, leaf = leaf, n = 1}, s = {1, 2},
+                g = nacre.Generator()}
+  base.t.self = base.t
+  local env = operands.environment("t.a, s, g", base)
+  local t = env.t
+  assert(t ~= base.t and t.self == t and t.n == 1 and t.again[1] == t.a)
+  assert(nacre._storage_id(t.a) ~= nacre._storage_id(a) and t.a:equal(a))
+  assert(t.leaf.requires_grad and t.leaf.is_leaf)
+  assert(t.leaf.grad:sum():item() == 2)
+  t.leaf.grad:zero_()
+  assert(leaf.grad:sum():item() == 2)
+  assert(env.s == base.s, "what holds no tensor is no copy")
+  assert(env.g ~= base.g)
+end
+
+-- a budget holds all; where it is short there are fewer samples, and it is said
+do
+  local r = nacre.bench(function()
+    local start = nacre.clock()
+    repeat until nacre.clock() - start > 0.02
+  end, {budget = 0.05})
+  assert(#r.samples >= 3 and #r.samples < 7, #r.samples)
+  assert(tostring(r):find "the budget holds only %d samples", tostring(r))
+end
+
+-- the time of a device is in the rates if it is told, and only then
+do
+  local time = require "nacre.time"
+  local r = {seconds = 1, opening = 0, devicetime = 2, uses = 1, flops = 1e9,
+             bytes = 1e8, operations = 1, allocated = 0, copied_in = 0,
+             copied_out = 0, device = "cuda:0", emulated = true}
+  local line = time.line(r)
+  assert(line:find("1.00 s  1.00 GFLOP/s", 1, true), line)
+  r.devicetime = 0.5
+  line = time.line(r)
+  assert(line:find("500 ms on the device  2.00 GFLOP/s", 1, true), line)
+end
+
 -- options before an expression
 do
+  for _, case in ipairs {{"--bugdet 1 a", "did you mean --budget"},
+                         {"--budget=1 a", "behind a blank"},
+                         {"--xyzzy a", "no option '--xyzzy'"},
+                         {"-q a", "no option '-q'"}} do
+    local none, why = bench.options(case[1])
+    assert(none == nil and why:find(case[2], 1, true), why)
+  end
   local o, e = bench.options '-n -c cold -s "x = \\"y\\"" --save a x + 1'
   assert(o.warmup == false and o.cold and o.setup == 'x = "y"')
   assert(o.save == "a" and e == "x + 1")

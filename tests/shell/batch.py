@@ -141,7 +141,12 @@ class Batch(unittest.TestCase):
         self.file("sub/lib.lua", "return 'beside'")
         self.file("sub/main.lua", "print((require 'lib'))")
         self.assertEqual(self.run_("sub/main.lua")[1], "beside\n")
-        self.assertEqual(self.run_("-e", "require 'lib'")[0], 1)
+        self.assertEqual(self.run_("-e", "print((require 'lib'))")[1],
+                         "current\n")
+        self.assertEqual(self.run_("-l", "lib", "-e", "print(lib)")[1],
+                         "current\n")
+        self.assertEqual(self.run_(text="print((require 'lib'))")[1],
+                         "current\n")
 
     def test_init(self):
         self.assertEqual(self.run_("-p", "x", LUA_INIT="x = 5")[1], "5\n")

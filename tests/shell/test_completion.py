@@ -137,6 +137,37 @@ class Completion(Shell):
             self.offered(s, text)
         self.assertEqual(s.run("ran"), "0\n")
 
+    def test_behind_an_index(self):
+        s = self.open()
+        s.run("m = nacre.ones(3, 4)  v = nacre.ones(3)")
+        for text in ("m[1]:su", "m['2']:su", "m[{1}]:su", "m['2, 1:2']:su",
+                     "v['1, newaxis']:su", "v['1:2']:su", "x = m[-1]:su"):
+            self.assertIn("  sum", "\n".join(self.offered(s, text + TAB)),
+                          text)
+        for text in ("m[1][2]:su", "v[1]:su", "m['1, 2']:su"):
+            self.assertNotIn("  sum", "\n".join(self.offered(s, text + TAB)),
+                             text)
+        self.assertEqual(s.run(""), "")
+        s.run("m[1].sha" + TAB)
+        self.assertEqual(s.run("_[1]"), "4\n")
+
+    def test_behind_a_question_mark(self):
+        s = self.open()
+        for text, name in (("?su", "sub"), ("?soft", "softmax"),
+                           ("?linalg.s", "linalg.svd"), ("?conv", "conv2d"),
+                           ("?broad", "broadcasting"),
+                           ("?nacre.su", "sum")):
+            out = "\n".join(self.offered(s, text + TAB + TAB))
+            self.assertIn("  " + name.split(".")[-1], out, text)
+            self.assertNotIn(name.split(".")[-1] + "(\n", out)
+        out = " ".join(self.offered(s, "?" + TAB)).split()
+        self.assertIn("math", out)
+        self.assertNotIn("while", out)
+        s.run("?is_le" + TAB)
+        self.assertEqual(self.entries()[-1], "?is_leaf\n")
+        s.run("?linalg.svdv" + TAB)
+        self.assertEqual(self.entries()[-1], "?linalg.svdvals\n")
+
     def test_many_globals(self):
         """A list among 10,000 globals comes at once."""
         s = self.open()

@@ -6,6 +6,9 @@
 #
 #   test_cuda.py NACRE [unittest options]
 
+import os
+import subprocess
+
 import terminal
 from terminal import ENTER, Shell
 
@@ -32,6 +35,17 @@ class Cuda(Shell):
         self.assertIn("interrupted: cuda:0 is still running sum; the next "
                       "use of cuda:0 waits for it\n", out)
         self.assertTrue(s.run("y[4]").startswith("0.0\n"))
+
+    def test_printed_too_early(self):
+        """What -p prints is waited for: a wrong index is an error, and no
+        row of zeros."""
+        code = ("nacre.ones(5, 5):cuda():index_select(1, "
+                "nacre.tensor{99}:cuda())")
+        env = dict(os.environ, NACRE_CUDA="emulated")
+        done = subprocess.run([terminal.PROGRAM, "-p", code], env=env,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("index 99 is outside", done.stderr)
 
 
 if __name__ == "__main__":

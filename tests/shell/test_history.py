@@ -87,6 +87,9 @@ class History(Shell):
         out = s.run(":history /two/")
         self.assertIn("two = 2", out)
         self.assertNotIn("one = 1", out)
+        s.run("three = math.max(15, 3)")
+        self.assertIn("three = ", s.run(":history /max(15/"))
+        self.assertEqual(s.run("#shell.history('max(15')"), "3\n")
 
     # ---- the session as it looks
 

@@ -119,6 +119,24 @@ class Basics(Shell):
         self.assertIn("error", s.run(""))
         self.assertEqual(s.run("2"), "2\n")
 
+    def test_empty_line_is_explained_and_kept(self):
+        s = self.open()
+        s.send("function g(x)" + ENTER + "local y = 2" + ENTER)
+        out = s.run("")
+        self.assertIn("'end' expected", out)
+        self.assertIn("(a blank line ends the input", out)
+        s.run(UP + "return x + y end")
+        self.assertEqual(s.run("g(3)"), "5\n")
+
+    def test_unmarked_paste_with_blank_lines(self):
+        text = "function g(x)\n\n  local y = 2\n\n  return x + y\nend\n"
+        for term, enter in (("xterm", "\r"), ("dumb", "\n")):
+            s = self.open(TERM=term)
+            s.send(text.replace("\n", enter))
+            self.assertNotIn("error", s.settle())
+            s.send("g(3) * 10" + enter)
+            self.assertIn("\n50\n", s.settle())
+
     def test_alt_enter(self):
         s = self.open()
         s.send("x = 1\x1b\r")

@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: MIT
+--
+-- topics.lua - what ?name says of ideas that are no function, and the page
+-- of the guide that goes on.
+
+local topics = {}
+
+-- name, what it is, the page and the heading where the guide tells of it
+topics.list = {
+  {"dtype", "The type of the elements: bool, uint8, int8, int16, int32, " ..
+   "int64, float16, bfloat16, float32 or float64. {dtype=\"int64\"} makes " ..
+   "a tensor of one, t:to \"float64\" converts.",
+   "docs/guide/first-steps.md", "Making tensors"},
+  {"device", "Where the elements lie: \"cpu\" or \"cuda:0\". t:cuda(), " ..
+   "t:cpu() and t:to \"cuda:0\" copy; :dev lists the devices and says " ..
+   "where new tensors go.",
+   "docs/guide/devices-and-timing.md", "Devices and timing"},
+  {"grad", "What backward() has added up for a tensor that requires_grad; " ..
+   "t.grad = nil empties it.",
+   "docs/guide/autograd.md", "Gradients"},
+  {"requires_grad", "Makes a tensor remember what becomes of it, so that " ..
+   "backward() finds its gradient: {requires_grad=true} when it is made, " ..
+   "t:requires_grad_() later.",
+   "docs/guide/autograd.md", "Gradients"},
+  {"indexing", "Positions count from 1, from the end with -1. t[2] is a " ..
+   "row, t[{2,3}] an element, t[{{2,3}}] or t[\"2:3\"] a range with both " ..
+   "ends, t[t:gt(0)] what a mask picks.",
+   "docs/guide/indexing.md", "Indexing"},
+  {"view", "Numbers and ranges as indices give a view, which shares its " ..
+   "elements with the tensor it shows; t:clone() is a copy.",
+   "docs/guide/indexing.md", "Views and copies"},
+  {"broadcasting", "Shapes are set side by side from their last dims. Sizes " ..
+   "must be equal, or 1, or missing: 1 and missing stretch to the other's, " ..
+   "so [3x1] and [4] give [3x4]. t:expand(...) does it to one tensor.",
+   "docs/guide/from-numpy.md", "Shapes"},
+}
+
+-- Other words for the same.
+local words = {
+  dtypes = "dtype", devices = "device", gradient = "grad",
+  gradients = "grad", index = "indexing", indices = "indexing",
+  slice = "indexing", slicing = "indexing", views = "view",
+  broadcast = "broadcasting",
+}
+
+-- The row of a name, or nil.
+function topics.find(name)
+  name = words[name] or name
+  for _, row in ipairs(topics.list) do
+    if row[1] == name then return row end
+  end
+end
+
+return topics

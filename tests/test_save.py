@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_save.py - :save --test: what was seen is in the test, or there is none.
+#
+#   test_save.py NACRE [unittest options]
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import test_runner as runner
+
+
+class Save(runner.Case):
+    def save(self, typed, *words):
+        """Types that and :save --test t.nacre; gives what is said of it, and
+        the test, None if there is none."""
+        p = subprocess.run([runner.NACRE, "-E", "-q", *words, "-i"],
+                           env=self.env(), input=typed + ":save --test t.nacre\n",
+                           cwd=self.tests, encoding="utf-8",
+                           stdout=subprocess.PIPE, timeout=60)
+        self.assertEqual(os.listdir(self.tmp), [])
+        said = p.stdout.split("> :save --test t.nacre\n")[1]
+        path = os.path.join(self.tests, "t.nacre")
+        if not os.path.exists(path):
+            return said, None
+        self.assertEqual(self.nacre("t.nacre")[0], 0, self.read("t.nacre"))
+        text = self.read("t.nacre")
+        os.remove(path)
+        return said, text
+
+    def test_what_a_replay_cannot_give_is_no_test(self):
+        self.file("m.lua", "m = 7")
+        self.file("s.lua", "s = 5")
+        for typed, first, words in (
+                ("x = 1\ndofile 'm.lua'\nm\n", "dofile 'm.lua'", ()),
+                ("1\ns\n", "s", ("s.lua",)),
+                ("t = os.time()\nt\n", "t", ())):
+            p = subprocess.run([runner.NACRE, "-E", "-q", "-i", *words],
+                               input=typed + ":save --test t.nacre\n",
+                               env=self.env(), cwd=self.tests,
+                               encoding="utf-8", stdout=subprocess.PIPE,
+                               timeout=60)
+            self.assertIn("no test was made", p.stdout, typed)
+            self.assertIn("  > %s\n" % first, p.stdout)
+            self.assertFalse(os.path.exists(
+                os.path.join(self.tests, "t.nacre")))
+
+    def test_how_a_session_was_started_goes_into_its_test(self):
+        said, text = self.save("nacre.randn(3)\n", "--dtype", "float64",
+                               "--seed", "3")
+        self.assertIn("--: seed 3\n--: dtype float64\n", text, said)
+        said, text = self.save("nacre.tensor{-1}:log()\nnosuch\n",
+                               "--nan=warn", "--strict")
+        self.assertIn("warning: log: made 1 nan", text, said)
+        self.assertIn("no variable 'nosuch' (--strict)", text)
+        said, text = self.save("nacre.arange(900):view(30,30)\n",
+                               "--width", "132")
+        self.assertLess(max(map(len, text.split("\n"))), 81, said)
+        said, text = self.save("warn 'careful'\n")
+        self.assertIn("> warn 'careful'\nwarning: careful\n", text, said)
+        said, text = self.save("a = nacre.ones(2)\n:whos\n")
+        self.assertRegex(text, "a +float32.2. cpu +8 B\n\\.\\.\\.\n")
+
+    def test_what_was_interrupted_is_not_saved(self):
+        p = subprocess.Popen([runner.NACRE, "-E", "-q", "-i"], env=self.env(),
+                             cwd=self.tests, encoding="utf-8", bufsize=1,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        p.stdin.write("print 'on' while true do end\n")
+        while p.stdout.readline() != "on\n":
+            pass
+        time.sleep(0.2)
+        p.send_signal(signal.SIGINT)
+        out = p.communicate("1 + 1\n:save --test t.nacre\n:save s.lua\n",
+                            timeout=60)[0]
+        self.assertEqual(out.count("was interrupted is left out: 1 input"), 2)
+        self.assertNotIn("while", self.read("t.nacre"))
+        self.assertEqual(self.read("s.lua"), "print(1 + 1)\n")
+
+    def test_an_interrupted_save_leaves_nothing(self):
+        p = subprocess.Popen([runner.NACRE, "-E", "-q", "-i"], env=self.env(),
+                             cwd=self.tests, encoding="utf-8", bufsize=1,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             start_new_session=True)
+        p.stdin.write("os.execute 'sleep 2';\n:save --test t.nacre\n")
+        while p.stdout.readline() != "> :save --test t.nacre\n":
+            pass
+        for _ in range(500):
+            if os.listdir(self.tmp):
+                break
+            time.sleep(0.02)
+        time.sleep(0.3)
+        os.killpg(p.pid, signal.SIGINT)
+        p.communicate("1\n", timeout=60)
+        self.assertEqual(os.listdir(self.tests), [])
+        self.assertEqual(os.listdir(self.tmp), [])
+
+
+if __name__ == "__main__":
+    runner.NACRE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
