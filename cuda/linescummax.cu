@@ -9,6 +9,11 @@ NC_DEVICE b8_s truth(int32_t v) {
   return b;
 }
 
+/* A place beside a number of so many bytes leaves no gap: a copy of both
+   reads all of it. */
+template <size_t bytes> struct Place { typedef int32_t type; };
+template <> struct Place<8> { typedef int64_t type; };
+
 #define EACH_INTS 1
 #define GENERIC "linescummax.inc"
 #include "each.h"

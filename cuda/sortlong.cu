@@ -29,12 +29,14 @@ NC_DEVICE int passed(const SortLines &k) {
   return n;
 }
 
-/* A warp for a row of counters, those of one digit or kind. */
-NC_KERNEL_OF(SORT_THREADS) sumrows(const SortLines k, int64_t rows) {
+/* A warp for a row of counters, those of one digit or kind.  Of a digit that
+   all elements share nothing was counted. */
+NC_KERNEL_OF(SORT_THREADS) sumrows(const SortLines k, int64_t rows,
+                                   int digits) {
   const int64_t row = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   uint32_t *count = k.count + row * k.spans, sum = 0;
-  if (row >= rows) return;
+  if (row >= rows || (digits && !k.last && !active(k, k.shift))) return;
   for (int at = 0; at < k.spans; at += 32) {
     const uint32_t own = at + lane < k.spans ? count[at + lane] : 0;
     uint32_t all = own;
@@ -51,7 +53,7 @@ NC_KERNEL_OF(SORT_THREADS) sumrows(const SortLines k, int64_t rows) {
 cudaError_t nc_sortscan(const SortLines *k, int each, cudaStream_t s) {
   const int64_t rows = k->lines * each;
   return NC_LAUNCH(sumrows, (unsigned)((rows + WARPS - 1) / WARPS),
-                   SORT_THREADS, 0, s, *k, rows);
+                   SORT_THREADS, 0, s, *k, rows, each == SORT_DIGITS);
 }
 
 /* One block a line: which digit the rank has, and what is left of it. */

@@ -26,9 +26,9 @@
 #undef POSITION
 #undef LESS
 
-typedef struct Wide {
+typedef struct Wide {         /* no gap: a copy reads all of it */
   uint64_t key;
-  uint32_t position;
+  uint64_t position;
 } Wide;
 
 NC_DEVICE Wide wide(uint64_t key, uint32_t position) {
@@ -43,7 +43,7 @@ NC_DEVICE Wide wide(uint64_t key, uint32_t position) {
 #define NAME(f) f##_wide
 #define KEY(raw) nc_key64(k.order, raw)
 #define MAKE(key, i) wide(key, i)
-#define POSITION(e) ((e).position)
+#define POSITION(e) ((uint32_t)(e).position)
 #define LESS(a, b) \
   ((a).key < (b).key || ((a).key == (b).key && (a).position < (b).position))
 #include "sortshort.inc"

@@ -32,7 +32,8 @@ typedef struct Access {
   uint16_t thread, barrier, warp;
   uint8_t bytes;             /* of the word, a bit each */
   uint8_t flag;              /* of a write: atomic; of reads: the bytes that
-                                several threads read */
+                                several threads read, and above these 4 bits
+                                those that several warps did */
 } Access;
 typedef struct Cell {
   Access write, read;
@@ -188,6 +189,8 @@ static void race(const char *kind, const void *p, const Access *earlier,
              who(other, sizeof other, earlier));
 }
 
+enum { ONE_THREAD, ONE_WARP, SEVERAL_WARPS };   /* did what came earlier */
+
 /* Within one launch: NULL, or what kind of race it is. */
 static const char *within(const Access *a, int several, int shared) {
   const View *v = &emu_view;
@@ -195,10 +198,10 @@ static const char *within(const Access *a, int several, int shared) {
     if (shared || emu_published(a->block)) return NULL;
     return "race between blocks";
   }
-  if (!several) {
-    if (a->thread == v->thread) return NULL;
-    if (a->thread / 32 == v->thread / 32 && a->warp < v->warp) return NULL;
-  }
+  if (several == ONE_THREAD && a->thread == v->thread) return NULL;
+  if (several != SEVERAL_WARPS && a->thread / 32 == v->thread / 32 &&
+      a->warp < v->warp)
+    return NULL;
   if (a->barrier != v->barrier) return NULL;
   return shared ? "shared memory race" : "race within a block";
 }
@@ -232,16 +235,24 @@ static int same(const Access *a) {
   return a->op == v->op && a->block == v->block;
 }
 
+static int apart(unsigned one, unsigned other) {
+  return one == other ? ONE_THREAD : one / 32 == other / 32 ? ONE_WARP
+                                                            : SEVERAL_WARPS;
+}
+
 /* The last reads of some bytes of a word, as those of one thread if it was
    one; elements smaller than a word have neighbours. */
 static Access readof(const Cell *c, uint8_t bytes, int *several) {
   Access a = c->read;
   int first = -1;
   bytes &= c->read.bytes;
-  *several = (c->read.flag & bytes) != 0;
+  *several = c->read.flag >> 4 & bytes ? SEVERAL_WARPS
+             : c->read.flag & bytes    ? ONE_WARP
+                                       : ONE_THREAD;
   for (int i = 0; i < 4; i++) {
     if (!(bytes >> i & 1)) continue;
-    if (first >= 0 && c->reader[i] != first) *several = 1;
+    if (first >= 0 && apart((unsigned)first, c->reader[i]) > *several)
+      *several = apart((unsigned)first, c->reader[i]);
     first = a.thread = c->reader[i];
   }
   return a;
@@ -250,14 +261,19 @@ static Access readof(const Cell *c, uint8_t bytes, int *several) {
 static void setread(Cell *c, uint8_t bytes) {
   const int also = same(&c->read) && c->read.barrier == emu_view.barrier;
   const uint8_t before = also ? c->read.bytes : 0;
+  const uint16_t epoch = also ? c->read.warp : 0;
   uint8_t shared = also ? c->read.flag : 0;
   for (int i = 0; i < 4; i++) {
     if (!(bytes >> i & 1)) continue;
-    if ((before >> i & 1) && c->reader[i] != emu_view.thread)
-      shared |= (uint8_t)(1 << i);
+    if (before >> i & 1) {
+      const int kind = apart(c->reader[i], emu_view.thread);
+      if (kind != ONE_THREAD) shared |= (uint8_t)(1 << i);
+      if (kind == SEVERAL_WARPS) shared |= (uint8_t)(16 << i);
+    }
     c->reader[i] = emu_view.thread;
   }
   setaccess(&c->read, bytes | before, shared);
+  if (epoch > c->read.warp) c->read.warp = epoch;   /* the last of a warp's */
 }
 
 /* Judges and records an access to some bytes of one word. */

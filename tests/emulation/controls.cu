@@ -183,6 +183,28 @@ static int sync_warp(void) {
   return g[0] == 31 && g[31] == 0;
 }
 
+/* The lanes of a warp read one word, then one of them writes it. */
+NC_KERNEL countwarp(float *to) {
+  NC_SHARED(int, seen, 4);
+  const int w = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int before = 0;
+  if (lane == 0) seen[w] = 0;
+  __syncwarp();
+  for (int r = 0; r < 3; r++) {
+    before = seen[w];
+    __syncwarp();
+    if (lane == 7) seen[w] = before + 32;
+    __syncwarp();
+  }
+  to[threadIdx.x] = before + lane;
+}
+
+static int read_by_a_warp(void) {
+  LAUNCH(countwarp, 1, 128, 0, s, y);
+  fetch(128);
+  return g[0] == 64 && g[127] == 64 + 31;
+}
+
 static int event_between(void) {
   cudaEvent_t e;
   must(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
@@ -263,6 +285,7 @@ extern const Defect controls[] = {
   { "votes", vote, NULL, NULL },
   { "compare and swap", compare_and_swap, NULL, NULL },
   { "__syncwarp", sync_warp, NULL, NULL },
+  { "read by a warp, written by a lane", read_by_a_warp, NULL, NULL },
   { "event between streams", event_between, NULL, NULL },
   { "cudaFreeHost waits", freed_target, NULL, NULL },
   { "flag in mapped memory", mapped_flag, NULL, NULL },
