@@ -308,7 +308,8 @@ NC_NOINLINE int nc_callwatched(Call *c) {
   nc_enter(&p, info->name);
   p.isview = info->grad == FAMILY_VIEW;
   p.into = info->grad == FAMILY_INTO;
-  p.unset = c->op == FAM_empty_like;
+  p.unset = c->op == FAM_empty || c->op == FAM_empty_like ||
+            c->op == FAM_new_empty;
   passargs(&p, &low, own);
   if (info->name[strlen(info->name) - 1] == '_' && !p.into)
     keep(&p, c->arg[0].t);
