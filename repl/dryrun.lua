@@ -81,11 +81,7 @@ end
 -- shell.shape(f, ...): the steps as a list of tables, then what f gave:
 -- tensors that have a shape but no values.
 function dryrun.call(f, ...)
-  local list = {}
-  local function told(steps)
-    table.move(steps, 1, #steps, #list + 1, list)
-  end
-  return list, watching.during("shape", "steps dry", told, f, ...)
+  return watching.steps("shape", "steps dry", f, ...)
 end
 
 return dryrun

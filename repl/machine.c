@@ -129,10 +129,7 @@ int sh_openmachine(lua_State *L) {
 
 /* nacre --peak */
 int sh_measurepeak(lua_State *L) {
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "nacre.peak");
-  lua_call(L, 1, 1);
-  lua_getfield(L, -1, "main");
+  sh_pushmember(L, "nacre.peak", "main");
   return sh_call(L, 0, 0);
 }
 

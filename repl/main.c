@@ -61,10 +61,7 @@ static void settings(lua_State *L, const Options *o) {
 /* tostring of a tensor; the module that shows it is loaded when needed. */
 static int tensortext(lua_State *L) {
   lua_settop(L, 1);
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "nacre.display");
-  lua_call(L, 1, 1);
-  lua_getfield(L, -1, "tostring");
+  sh_pushmember(L, "nacre.display", "tostring");
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);
   return 1;
@@ -73,10 +70,7 @@ static int tensortext(lua_State *L) {
 /* The first look into the global `shell` fills it. */
 static int fillshell(lua_State *L) {
   lua_settop(L, 2);
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "nacre.functions");
-  lua_call(L, 1, 1);
-  lua_getfield(L, -1, "fill");
+  sh_pushmember(L, "nacre.functions", "fill");
   lua_pushvalue(L, 1);
   lua_call(L, 1, 0);
   lua_pushvalue(L, 2);

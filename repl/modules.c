@@ -65,3 +65,11 @@ void sh_openmodules(lua_State *L) {
   lua_rawseti(L, -2, 2);
   lua_pop(L, 2);
 }
+
+void sh_pushmember(lua_State *L, const char *module, const char *name) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, module);
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+}

@@ -100,6 +100,8 @@ void sh_opentee(lua_State *L);        /* tee.c */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 int sh_pages(lua_State *L);           /* modules.c: a function of it */
+/* Pushes a function of a module that is written in Lua (modules.c). */
+void sh_pushmember(lua_State *L, const char *module, const char *name);
 int sh_asks(lua_State *L);            /* asks.c: host.asks */
 int sh_openprocess(lua_State *L); /* testserver.c: module "nacre.process" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */

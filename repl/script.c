@@ -37,11 +37,7 @@ static int runtext(lua_State *L, const char *text, const char *name) {
 static int printvalues(lua_State *L, int base) {
   int n = lua_gettop(L) - base, status = sh_synchronize(L);
   if (status != 0 || n == 0) return status;
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "nacre.inspect");
-  lua_call(L, 1, 1);
-  lua_getfield(L, -1, "print");
-  lua_remove(L, -2);
+  sh_pushmember(L, "nacre.inspect", "print");
   lua_insert(L, base + 1);
   return sh_call(L, n, 0);
 }
@@ -193,13 +189,9 @@ int sh_synchronize(lua_State *L) {
 */
 int sh_begin(lua_State *L, const Options *o) {
   if (!o->strict && !o->time && !o->nan && !o->profile) return 0;
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "nacre.modes");
-  lua_call(L, 1, 1);
-  lua_getfield(L, -1, "finish");
+  sh_pushmember(L, "nacre.modes", "finish");
   lua_setfield(L, LUA_REGISTRYINDEX, "nacre.finish");
-  lua_getfield(L, -1, "begin");
-  lua_remove(L, -2);
+  sh_pushmember(L, "nacre.modes", "begin");
   lua_createtable(L, 0, 4);
   lua_pushboolean(L, o->strict);
   lua_setfield(L, -2, "strict");

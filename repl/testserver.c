@@ -368,10 +368,7 @@ int sh_openprocess(lua_State *L) {
 static int runner(lua_State *L) {
   char **word = lua_touserdata(L, 1);
   lua_Integer n = 0;
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "nacre.test");
-  lua_call(L, 1, 1);
-  lua_getfield(L, -1, "main");
+  sh_pushmember(L, "nacre.test", "main");
   lua_newtable(L);
   for (; *word != NULL; word++) {
     lua_pushstring(L, *word);

@@ -83,11 +83,7 @@ end
 
 -- shell.trace(f, ...): the steps as a list of tables, then what f gave.
 function trace.call(f, ...)
-  local list = {}
-  local function told(steps)
-    table.move(steps, 1, #steps, #list + 1, list)
-  end
-  return list, watching.during("trace", "steps", told, f, ...)
+  return watching.steps("trace", "steps", f, ...)
 end
 
 return trace

@@ -43,4 +43,13 @@ function watching.during(name, wanted, told, f, ...)
   return table.unpack(results, 2, results.n)
 end
 
+-- The same, with a list of all that it told before them.
+function watching.steps(name, wanted, f, ...)
+  local list = {}
+  local function told(steps)
+    table.move(steps, 1, #steps, #list + 1, list)
+  end
+  return list, watching.during(name, wanted, told, f, ...)
+end
+
 return watching
