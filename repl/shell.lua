@@ -213,12 +213,13 @@ function shell.compile(text)
 end
 
 -- How long a block took, if that is to be told.  What nobody asked for is
--- for people at a terminal only.
+-- for people at a terminal only, and an interruption has said it.
 local function telltime(seconds)
   local least = settings.get "timing"
   local terminal = host.terminal "stdout"
   if least == false or least ~= true and
-     (seconds < least or shell.transcript or not terminal) then
+     (seconds < least or shell.interrupted or shell.transcript or
+      not terminal) then
     return
   end
   local stream = (terminal or shell.transcript) and "stdout" or "stderr"

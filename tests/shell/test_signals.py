@@ -33,6 +33,12 @@ class Signals(Shell):
         s.prompt()
         self.assertEqual(s.run("5"), "5\n")
 
+    def test_interrupted_time_is_said_once(self):
+        s = self.open()
+        s.run(":timing 1ms")
+        out = self.timed(s, "while true do end" + ENTER)
+        self.assertEqual(out.count("s)"), 1, out)
+
     def test_interrupt_loops(self):
         s = self.open()
         loops = [
