@@ -12,7 +12,10 @@
 Gpu nc_gpu[MAXDEVICES];
 int nc_gpus, nc_selected;
 
-static _Thread_local Gpu *active;     /* what CUDA has as current */
+/* What CUDA has as current. One pointer fits what the loader keeps for late
+   libraries; found without a call, and the leak sanitizer, which guesses the
+   bounds of a TLS block that malloc gave, guesses none (it crashed). */
+static _Thread_local Gpu *active __attribute__((tls_model("initial-exec")));
 
 static const Device functions = {
   .alloc = nc_cuda_alloc,

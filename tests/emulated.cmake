@@ -51,11 +51,6 @@ foreach(name ${on_device})
   add_emulated_test(${name}_emulated "" --device cuda:0 ${TESTS}/${name}.lua)
 endforeach()
 
-if(NACRE_SANITIZE)  # the leak sanitizer itself crashes when this one ends
-  set_property(TEST scan_emulated APPEND PROPERTY ENVIRONMENT
-    ASAN_OPTIONS=detect_leaks=0)
-endif()
-
 # ---- at a terminal
 if(PYTHON_PEXPECT)
   add_nacre_test(terminal_cuda emulated ${PYTHON_PEXPECT}
