@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "binding.h"
+#include "portable.h"
 
 #define CALL "nacre.call"
 
@@ -97,20 +98,21 @@ static int fullrow(lua_State *L, Op op, int into) {
   return 1;
 }
 
-/* The parameters that a call without options has; NULL: none. */
+/* The parameters that a call without options has. */
+static const double *known[OP_COUNT];   /* NULL: not asked for yet */
+
+static NC_NOINLINE const double *finddefaults(Op op) {
+  static double par[OP_COUNT][2];
+  const Signature *s = nl_rowsignature(op);
+  const int n = nc_arity(op);
+  par[op][0] = 1;
+  for (int i = 0; i < 2 && n + i < s->n; i++)
+    par[op][i] = nc_tofloat(s->param[n + i].fallback.s);
+  return known[op] = par[op];
+}
+
 static const double *defaults(Op op) {
-  static struct {
-    enum { UNKNOWN, NONE, SOME } are;
-    double par[2];
-  } known[OP_COUNT];
-  if (known[op].are == UNKNOWN) {
-    const Signature *s = nl_rowsignature(op);
-    const int n = nc_arity(op);
-    known[op].are = s->n > n ? SOME : NONE;
-    for (int i = 0; i < 2 && n + i < s->n; i++)
-      known[op].par[i] = nc_tofloat(s->param[n + i].fallback.s);
-  }
-  return known[op].are == SOME ? known[op].par : NULL;
+  return known[op] ? known[op] : finddefaults(op);
 }
 
 /* The usual call: t:sum(), a + b.  0 if it is another. */
@@ -164,9 +166,9 @@ int nl_callrowinto(lua_State *L) {
   if (quick(L, op, in) && in[0].t) {
     int r = nc_apply(&y, op, in, defaults(op), in[0].t);
     if (r != NC_ENOMEM) {
-      nl_check(L, r);
+      if (r != NC_OK || nc_passedany) nl_check(L, r);
       nc_release(y);              /* self holds it */
-      lua_settop(L, 1);
+      lua_pushvalue(L, 1);
       return 1;
     }
   }

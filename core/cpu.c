@@ -294,10 +294,11 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Numbers stand for operands: each is repeated. */
-static NC_NOINLINE int runnumbers(const Loop *k, Computed c) {
+static NC_NOINLINE int runnumbers(const Loop *k) {
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  const Computed c = nc_computed(k->work);
   void *v[NC_MAXIN];
-  if (k->n > NC_BLOCK) return 0;
+  if (k->n > NC_BLOCK || k->work != nc_storedas(c)) return 0;
   for (int j = 0; j < k->nargs; j++) {
     v[j] = k->p[j] ? k->p[j] : buf[j];
     if (k->p[j] == NULL) repeat(v[j], c, k->number[j], k->n);
@@ -306,25 +307,31 @@ static NC_NOINLINE int runnumbers(const Loop *k, Computed c) {
   return 1;
 }
 
-/* Runs a row over few operands of the type of computation that lie one after
-   the other: then there is nothing to plan.  0 if it is another. */
-static int runsmall(const Loop *k) {
-  const Computed c = nc_computed(k->work);
+/* Few elements of the type of computation, one after the other: there is
+   nothing to plan. */
+static int few(Op op, DType work, int64_t n, void *const v[],
+               const double par[2]) {
+  const Computed c = nc_computed(work);
+  if (n > GRAIN || work != nc_storedas(c)) return 0;
+  nc_kernels()->map[op][c](n, v, par);
+  return 1;
+}
+
+/* Runs a loop that is such a row; 0 if it is another. */
+static int runfew(const Loop *k) {
   int numbers = 0;
-  if (k->n > GRAIN || k->nd != 1 || k->part || k->work != nc_storedas(c) ||
+  if (k->n > GRAIN || k->nd != 1 || k->part ||
       nc_opinfo[k->op].kind == CHOOSE_OP)
     return 0;
   for (int j = 0; j < k->nargs; j++)
     if (k->p[j] == NULL) numbers = 1;
     else if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
-  if (numbers) return runnumbers(k, c);
-  nc_kernels()->map[k->op][c](k->n, k->p, k->par);
-  return 1;
+  return numbers ? runnumbers(k) : few(k->op, k->work, k->n, k->p, k->par);
 }
 
 static int runmap(const Loop *k) {
   Plan p;
-  if (runsmall(k)) return NC_OK;
+  if (runfew(k)) return NC_OK;
   plan(&p, k);
   if (streams(&p)) return nc_parallel(k->n, 8 * GRAIN, mapstream, &p);
   if (k->n > GRAIN)
@@ -385,7 +392,7 @@ static int expect(const Device *d, const Expect *e) {
 const Device nc_cpu = {
   .name = "cpu", .ordinal = -1, .memory = &nc_memory,
   .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
-  .synchronize = synchronize, .trim = trim, .run = nc_cpurun,
+  .synchronize = synchronize, .trim = trim, .run = nc_cpurun, .few = few,
   .lines = nc_cpulines, .sequence = nc_cpusequence, .places = nc_cpuplaces,
   .trues = nc_cputrues, .gather = nc_cpugather, .scatter = nc_cpuscatter,
   .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,

@@ -204,6 +204,11 @@ struct Device {
   int (*synchronize)(const Device *d);      /* waits; NC_EINTR if interrupted */
   void (*trim)(const Device *d, int64_t budget); /* frees cached blocks */
   int (*run)(const Device *d, const Loop *k);
+  /* The value of a row over n dense elements, all of type `work'; v[0] is the
+     result.  For what is quicker done than planned: 0 says that it is not,
+     and asks for `run'.  NULL: always that. */
+  int (*few)(Op op, DType work, int64_t n, void *const v[],
+             const double par[2]);
   int (*lines)(const Device *d, const LineCall *c);
   int (*sequence)(const Device *d, const Sequence *s);
   int (*places)(const Device *d, const Places *p);

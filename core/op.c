@@ -336,6 +336,27 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   return r;
 }
 
+/* May an operation with this operand have to be recorded? */
+static int marked(const Tensor *t) {
+  return nc_marked(t) && nc_gradoff == 0;
+}
+
+/* A row over dense operands of one type, which lie at v; NULL: a number. */
+static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
+                    const double par[2]) {
+  static const double none[2] = { 1, 0 };
+  const Device *d = y->data->device;
+  const int64_t numel = nc_numel(y);
+  int all = d->few != NULL && y->dtype == in[0].t->dtype;
+  v[0] = nc_data(y);
+  for (int j = 2; j <= n; j++) all &= v[j] != NULL;
+  if (!all || !d->few(op, y->dtype, numel, v, par ? par : none))
+    return rundense(y, op, 0, in[0].t->dtype, in, n, par);
+  nc_count(op == OP_clone ? 0 : numel,
+           numel * (n + 1) * nc_dtypesize(y->dtype));
+  return NC_OK;
+}
+
 /* The usual call, where nothing is left to decide: float tensors of one
    type and shape that lie densely, and numbers.  Small tensors live from
    it; 0 if the call is another. */
@@ -344,20 +365,25 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
   const OpInfo *info = &nc_opinfo[op];
   const Tensor *t = in[0].t;
   const int truth = info->kind == COMPARE_OP || info->kind == TEST_OP;
+  void *v[NC_MAXIN];
   if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
-      info->types == CLASS_INT || info->types == CLASS_INN || !nc_isdense(t) ||
-      (out && (out != t || truth)))
+      info->types == CLASS_INT || info->types == CLASS_INN || marked(t) ||
+      !nc_isdense(t) || (out && (out != t || truth)))
     return 0;
+  const int64_t esize = nc_dtypesize(t->dtype);
+  v[1] = (char *)t->data->p + t->offset * esize;
   for (int j = 1; j < n; j++) {
     const Tensor *u = in[j].t;
+    v[j + 1] = NULL;
     if (u == NULL && in[j].s.kind == NC_BOOL) return 0;
     if (u == NULL) continue;
     if (u->dtype != t->dtype || u->nd != t->nd ||
-        u->data->device != t->data->device)
+        u->data->device != t->data->device || marked(u))
       return 0;
     for (int d = 0; d < t->nd; d++)       /* and so as dense as t */
       if (u->size[d] != t->size[d] || u->step[d] != t->step[d]) return 0;
     if (out && u != t && u->data == t->data) return 0;
+    v[j + 1] = (char *)u->data->p + u->offset * esize;
   }
   if (out) {
     nc_retain(*y = out);
@@ -365,7 +391,7 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
   } else if ((*status = nc_new(y, t->data->device, truth ? DT_b8 : t->dtype,
                              t->nd, t->size)) != NC_OK)
     return 1;
-  *status = rundense(*y, op, 0, t->dtype, in, n, par);
+  *status = runalike(*y, op, in, n, v, par);
   if (*status != NC_OK) {
     nc_release(*y);
     *y = NULL;
@@ -373,11 +399,12 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
   return 1;
 }
 
-/* May the operation have to be recorded? */
-static int marked(const Arg in[], int n, const Tensor *out) {
-  int is = out != NULL && nc_marked(out);
-  for (int j = 0; j < n; j++) is |= in[j].t != NULL && nc_marked(in[j].t);
-  return is && nc_gradoff == 0;
+/* Has the operation to be recorded? */
+static int recorded(const Arg in[], int n, const Tensor *out) {
+  if (out && marked(out)) return 1;
+  for (int j = 0; j < n; j++)
+    if (in[j].t && marked(in[j].t)) return 1;
+  return 0;
 }
 
 /* Apart from nc_apply: the usual call needs no room for it. */
@@ -401,9 +428,9 @@ int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
   int r;
   *y = NULL;
   if (nc_watching) return nc_applywatched(y, op, given, par, out);
-  if (marked(given, n, out)) return nc_applyrecorded(y, op, given, par, out);
   if (usual(y, op, given, n, par, out, &r))
     return r == NC_OK ? r : nc_blamed(r, nc_opinfo[op].name, given, n);
+  if (recorded(given, n, out)) return nc_applyrecorded(y, op, given, par, out);
   return general(y, op, given, n, par, out);
 }
 
