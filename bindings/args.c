@@ -55,11 +55,28 @@ static int misfit(Reader *r, const Param *p, int i) {
                   expected[p->type], got);
 }
 
+/* The element of a tensor without dimensions, which is a number where a
+   number is wanted; not of one that would lose its gradient. */
+static int toelement(lua_State *L, int i, Scalar *v) {
+  Tensor *t = nl_totensor(L, i);
+  int recorded = 0;
+  if (t == NULL || t->nd != 0) return 0;
+  nl_check(L, nc_requires(&recorded, t));
+  if (recorded) return 0;
+  return nl_check(L, nc_read(v, t, 0));
+}
+
 /* An integer, also one that is written as a float. */
 static int toint(lua_State *L, int i, int64_t *v) {
   int is = 0;
+  Scalar s;
   if (lua_type(L, i) == LUA_TNUMBER) *v = lua_tointegerx(L, i, &is);
+  else if (toelement(L, i, &s) && (is = s.kind == NC_INT)) *v = s.i;
   return is;
+}
+
+static int tonumber(lua_State *L, int i, Scalar *v) {
+  return nl_toscalar(L, i, v) || toelement(L, i, v);
 }
 
 /* Room for n numbers: in Args, or in memory of Lua's that stays on the
@@ -123,12 +140,15 @@ static int readvector(Reader *r, int slot, const Tensor *t, Arg *a) {
   return 1;
 }
 
+static Tensor **tensorlist(lua_State *L, int n) {
+  luaL_checkstack(L, 4, NULL);
+  return lua_newuserdatauv(L, (size_t)(n + 1) * sizeof(Tensor *), 0);
+}
+
 static int readtensors(Reader *r, const Param *p, int i, Arg *a) {
   lua_State *L = r->L;
   int n = (int)lua_rawlen(L, i);
-  Tensor **list;
-  luaL_checkstack(L, 4, NULL);
-  list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
+  Tensor **list = tensorlist(L, n);
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
     if ((list[k] = nl_totensor(L, -1)) == NULL)
@@ -181,7 +201,7 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_DIM: case P_INDEX: case P_INT:
       a->s.kind = NC_INT;
       return toint(L, i, &a->s.i);
-    case P_NUM: return nl_toscalar(L, i, &a->s);
+    case P_NUM: return tonumber(L, i, &a->s);
     case P_BOOL:
       return type == LUA_TBOOLEAN && nl_toscalar(L, i, &a->s);
     case P_SIZE: case P_INTS: case P_DIMS:
@@ -222,6 +242,22 @@ static void readsizes(Reader *r, int slot) {
   a->list = list;
   a->n = n;
   a->given = n > 0;
+  r->next += n;
+}
+
+/* stack(a, b): tensors without braces. One alone is no list: more often it is
+   the argument of another call, or its braces are forgotten. */
+static void readseveral(Reader *r, int slot) {
+  Arg *a = &r->a->arg[slot];
+  Tensor **list;
+  int n = 0;
+  while (r->next + n <= r->top && nl_totensor(r->L, r->next + n)) n++;
+  if (n < 2) return;
+  list = tensorlist(r->L, n);
+  for (int k = 0; k < n; k++) list[k] = nl_totensor(r->L, r->next + k);
+  a->tensors = list;
+  a->n = n;
+  a->given = 1;
   r->next += n;
 }
 
@@ -287,6 +323,8 @@ static void positional(Reader *r) {
       readsizes(r, i);
       if (a->given) continue;
     }
+    if (p->type == P_TENSORS) readseveral(r, i);
+    if (a->given) continue;
     if (r->next > r->top) continue;
     if (lua_isnil(r->L, r->next)) {
       r->next++;
@@ -327,7 +365,7 @@ static int unknown(Reader *r, const char *name) {
   const char *names[NC_MAXARG + 2] = { NULL }, *near;
   int n = 0;
   for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
-  names[n] = "out";
+  if (strncmp(r->s->results, "tensor", 6) == 0) names[n] = "out";
   near = nl_nearest(name, names);
   return nl_error(r->L, r->s->name,
                   near ? "no argument '%s', did you mean '%s'?"

@@ -8,6 +8,9 @@ define("logspace", "start:num, end:num, steps:int, base:num=10, *, "
        .. "dtype:dtype=nil, device:any=nil",
        "steps powers of base, whose exponents go from start to end",
 function(first, last, steps, base, dtype, device)
+  if dtype and not dtype:find "float" then         -- as in linspace
+    first, last = first // 1, last // 1
+  end
   local at = nacre.linspace(first, last, steps,
                             { dtype = "float64", device = device })
   return nacre.pow(base, at):to(dtype or nacre.get_default_dtype())
@@ -43,7 +46,7 @@ define("clamp_max",
        "self, but max where it is more",
        function(self, max) return self:clamp { max = max } end)
 
-define("sum_to_size", "self, size:ints",
+define("sum_to_size", "self, size:size",
        "self summed along what broadcasting from size would have repeated",
 function(self, size)
   if type(size) == "number" then size = { size } end

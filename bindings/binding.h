@@ -150,6 +150,7 @@ extern const Bound nl_values[];               /* values.c */
 extern const Bound nl_methods[];              /* methods.c */
 extern const Bound nl_reshow[];               /* reshow.c */
 extern const Bound nl_session[];              /* session.c */
+extern const Bound nl_files[];                /* files.c */
 extern const Bound nl_watching[];             /* watch.c */
 extern const Bound nl_place[];                /* place.c */
 extern const Bound nl_cuda[];                 /* cuda.c: nacre.cuda */

@@ -11,8 +11,8 @@
 #include "binding.h"
 
 static const Bound *const bounds[] = {
-  nl_values, nl_methods, nl_reshow, nl_session, nl_watching, nl_place, nl_gradients,
-  nl_randomness, nl_png
+  nl_values, nl_methods, nl_reshow, nl_session, nl_files, nl_watching,
+  nl_place, nl_gradients, nl_randomness, nl_png
 };
 
 /* What is not in `nacre' itself, and what stands before its names there. */
@@ -228,7 +228,7 @@ static void castinfo(lua_State *L, int i) {
   lua_pushfstring(L, "converted to %s; self if it is that already",
                   nc_dtypename(casts[i].type));
   lua_setfield(L, -2, "doc");
-  setflag(L, "differentiable", 1);
+  setflag(L, "differentiable", nc_category(casts[i].type) == NC_FLOAT);
 }
 
 /* The function at index 1 replaced by its name, if the table of the library

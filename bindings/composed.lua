@@ -53,6 +53,7 @@ local types = {
   any = { "a value", function() return true end },
 }
 types.inplace, types.dim, types.dims = types.tensor, types.int, types.ints
+types.size = types.ints                 -- also as numbers one by one, at the end
 
 local function choices(text)
   local set = {}
@@ -126,12 +127,25 @@ local function unknown(name, s, key)
   fail(name, ("no argument '%s'"):format(key))
 end
 
+-- A tensor without dimensions is a number where a number is wanted, unless
+-- its gradient would be lost.
+local function plain(v)
+  if nacre.is_tensor(v) and v:dim() == 0 and
+     not (v.requires_grad and nacre.is_grad_enabled()) then return v:item() end
+  return v
+end
+
 -- The arguments in order; and what is to take the result.
 local function read(name, s, ...)
   local n, args = select("#", ...), { ... }
   local named = n > 0 and isoptions(args[n]) and args[n] or nil
   if named or n > 0 and nooptions(args[n], s.params[n], n > s.positional) then
     n = n - 1
+  end
+  local last = s.params[s.positional]
+  if last and last.type == "size" and type(args[s.positional]) == "number" then
+    args[s.positional] = { table.unpack(args, s.positional, n) }
+    n = s.positional
   end
   if n > s.positional then
     fail(name, ("takes at most %d argument%s, got %d")
@@ -154,6 +168,8 @@ local function read(name, s, ...)
         fail(name, ("%s is missing: %s expected"):format(p.name, p.what))
       end
       v[i] = p.default
+    elseif not p.fits(v[i]) and p.fits(plain(v[i])) then
+      v[i] = plain(v[i])
     elseif not p.fits(v[i]) then
       local got = type(v[i]) == "string" and "'" .. v[i] .. "'" or kindof(v[i])
       fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got))
@@ -258,8 +274,12 @@ function all.define(name, signature, doc, fn)
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then
+    -- What f keeps of self for its gradient is not to be written over.
     local function into(self, ...)
-      local y = f(self, ...)
+      local kept = self
+      if nacre.is_tensor(self) and self.requires_grad and
+         nacre.is_grad_enabled() then kept = self:clone() end
+      local y = f(kept, ...)
       return nacre.clone(y, { out = self })
     end
     all.methods[name .. "_"] = into

@@ -86,6 +86,7 @@ function(x, correction, f, a)
   if x.dtype == "bool" then fail(op, "self is bool: numbers are needed") end
   if x:dim() < 2 then x = x:reshape(1, -1) end
   if not isfloat(x) then x = x:to(nacre.get_default_dtype()) end
+  if a and isfloat(a) then x = x:to(nacre.promote_types(x.dtype, a.dtype)) end
   local n, w = x:size(2), nil
   for name, given in pairs { fweights = f or false, aweights = a or false } do
     if given then

@@ -238,14 +238,21 @@ local function perchannel(op, x, list)
   return size
 end
 
-define("batch_norm",
-       "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
-       .. "weight:tensor=nil, bias:tensor=nil, training:bool=false, "
-       .. "momentum:num=0.1, eps:num=1e-5",
-       "mean 0 and variance 1 of each channel, over the batch; training also "
-       .. "moves the running statistics, which are used otherwise",
-function(x, rmean, rvar, weight, bias, training, momentum, eps)
-  local op = "batch_norm"
+-- The running statistics go a part of the way to those of n elements.
+local function track(rmean, rvar, mean, var, n, momentum)
+  nacre.no_grad(function()
+    if rmean then
+      rmean:mul_(1 - momentum):add_((mean * momentum):to(rmean.dtype))
+    end
+    if rvar then
+      local unbiased = var * (momentum * n / (n - 1))
+      rvar:mul_(1 - momentum):add_(unbiased:to(rvar.dtype))
+    end
+  end)
+end
+
+local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
+                         eps)
   floats(op, x, "input")
   if x:dim() < 2 then
     fail(op, ("input has %d dimensions, at least 2 are needed")
@@ -263,15 +270,7 @@ function(x, rmean, rvar, weight, bias, training, momentum, eps)
     for d = 3, x:dim() do dims[#dims + 1] = d end
     mean = t:mean(dims)
     var = (t - mean:reshape(size)):pow(2):mean(dims)
-    nacre.no_grad(function()
-      if rmean then
-        rmean:mul_(1 - momentum):add_((mean * momentum):to(rmean.dtype))
-      end
-      if rvar then
-        rvar:mul_(1 - momentum):add_((var * (momentum * n / (n -
-            1))):to(rvar.dtype))
-      end
-    end)
+    track(rmean, rvar, mean, var, n, momentum)
   else
     if not rmean or not rvar then
       fail(op, "running_mean and running_var are needed but for training")
@@ -280,7 +279,15 @@ function(x, rmean, rvar, weight, bias, training, momentum, eps)
   end
   local y = (t - mean:reshape(size)) * (var + eps):rsqrt():reshape(size)
   return back(scaled(y, weight, bias, size), x)
-end)
+end
+
+define("batch_norm",
+       "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
+       .. "weight:tensor=nil, bias:tensor=nil, training:bool=false, "
+       .. "momentum:num=0.1, eps:num=1e-5",
+       "mean 0 and variance 1 of each channel, over the batch; training also "
+       .. "moves the running statistics, which are used otherwise",
+       function(...) return batchnorm("batch_norm", ...) end)
 
 local function groupnorm(op, x, groups, weight, bias, eps)
   floats(op, x, "input")
@@ -307,11 +314,25 @@ define("group_norm",
        "mean 0 and variance 1 of groups of channels, each sample by itself",
        function(...) return groupnorm("group_norm", ...) end)
 define("instance_norm",
-       "input:tensor, *, weight:tensor=nil, bias:tensor=nil, eps:num=1e-5",
-       "mean 0 and variance 1 of each channel of each sample",
-function(x, weight, bias, eps)
-  hasdims("instance_norm", x, "input", 3, 4, 5)
-  return groupnorm("instance_norm", x, x:size(2), weight, bias, eps)
+       "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
+       .. "weight:tensor=nil, bias:tensor=nil, use_input_stats:bool=true, "
+       .. "momentum:num=0.1, eps:num=1e-5",
+       "mean 0 and variance 1 of each channel of each sample; also moves the "
+       .. "running statistics, which are used without use_input_stats",
+function(x, rmean, rvar, weight, bias, own, momentum, eps)
+  local op = "instance_norm"
+  hasdims(op, x, "input", 3, 4, 5)
+  if not own then
+    return batchnorm(op, x, rmean, rvar, weight, bias, false, momentum, eps)
+  end
+  perchannel(op, x, { running_mean = rmean, running_var = rvar })
+  local y = groupnorm(op, x, x:size(2), weight, bias, eps)
+  if (rmean or rvar) and x:numel() > 0 then
+    local t = wide(x:detach()):flatten(3)
+    local var, mean = t:var_mean(3, false)
+    track(rmean, rvar, mean:mean(1), var:mean(1), t:size(3), momentum)
+  end
+  return y
 end)
 
 define("normalize", "input:tensor, p:num=2, dim:any=2, eps:num=1e-12",
@@ -327,8 +348,11 @@ define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
 function(a, b, dim, eps)
   floats("cosine_similarity", a, "x1")
   floats("cosine_similarity", b, "x2")
-  return (a * b):sum(dim) / (a:norm(2, dim):clamp(eps) * b:norm(2,
-                                                                dim):clamp(eps))
+  if not a:is_same_size(b) then
+    a, b = table.unpack(nacre.broadcast_tensors { a, b })
+  end
+  return (a * b):sum(dim) / (a:norm(2, dim):clamp(eps) *
+                             b:norm(2, dim):clamp(eps))
 end)
 
 define("pairwise_distance",

@@ -407,60 +407,91 @@ define("avg_pool2d",
        "mean of each window", function(...) return avgpool("avg_pool2d", 2,
                                                            ...) end)
 
+-- The first and the last place, from 0, of n in window i of so many.
+local function window(i, n, out)
+  return i * n // out, -(-(i + 1) * n // out) - 1
+end
+
 -- The means over n even windows as a matrix [out x n].
 local function means(n, out, like)
   local rows = {}
   for i = 0, out - 1 do
-    local from, to, row = i * n // out, -(-(i + 1) * n // out), {}
+    local from, to = window(i, n, out)
+    local row = {}
     for j = 0, n - 1 do
-      row[j + 1] = j >= from and j < to and 1.0 / (to - from) or 0.0
+      row[j + 1] = j >= from and j <= to and 1.0 / (to - from + 1) or 0.0
     end
     rows[i + 1] = row
   end
   return nacre.tensor(rows, { dtype = like.dtype, device = like.device })
 end
 
+-- The sizes that output_size asks for; what is nil stays as it is.
+local function adapted(op, nd, x, size)
+  pooled(op, nd, x)
+  local list = {}
+  for i = 1, nd do
+    local n = size
+    if type(size) == "table" then n = size[i] or x:size(-nd - 1 + i) end
+    list[i] = math.type(n) and math.tointeger(n)
+    if not list[i] or list[i] < 1 then
+      fail(op, ("output_size must be %d number%s above 0")
+               :format(nd, nd == 1 and "" or "s"))
+    end
+  end
+  return list
+end
+
 define("adaptive_avg_pool2d", "input:tensor, output_size:any",
        "means of windows such that the result has a size; nil keeps one",
 function(x, size)
-  local op = "adaptive_avg_pool2d"
-  pooled(op, 2, x)
-  if type(size) ~= "table" then size = { size, size } end
-  local h, w = size[1] or x:size(-2), size[2] or x:size(-1)
-  if not math.tointeger(h) or not math.tointeger(w) or h < 1 or w < 1 then
-    fail(op, "output_size must be one or two numbers above 0")
-  end
+  size = adapted("adaptive_avg_pool2d", 2, x, size)
   local t = wide(x)
-  return back(means(x:size(-2), h, t):matmul(t):matmul(means(x:size(-1), w,
-                                                             t):t()), x)
+  local h, w = means(x:size(-2), size[1], t), means(x:size(-1), size[2], t)
+  return back(h:matmul(t):matmul(w:t()), x)
 end)
 
-define("adaptive_avg_pool1d", "input:tensor, output_size:int",
+define("adaptive_avg_pool1d", "input:tensor, output_size:ints",
        "means of windows such that the result has a size",
-function(x, n)
-  pooled("adaptive_avg_pool1d", 1, x)
-  if n < 1 then fail("adaptive_avg_pool1d", "output_size must be above 0") end
+function(x, size)
+  size = adapted("adaptive_avg_pool1d", 1, x, size)
   local t = wide(x)
-  return back(t:matmul(means(x:size(-1), n, t):t()), x)
+  return back(t:matmul(means(x:size(-1), size[1], t):t()), x)
 end)
+
+-- x with windows along dim that are not even made even: the last place of a
+-- shorter one comes again, which changes no maximum. Also the size of them,
+-- and the place, from 0, of each in x.
+local function evened(x, dim, out)
+  local n = x:size(dim)
+  local k, at = 0, {}
+  for i = 0, out - 1 do
+    local from, to = window(i, n, out)
+    k = math.max(k, to - from + 1)
+  end
+  if k * out == n then return x, k, nacre.arange(n, { device = x.device }) end
+  for i = 0, out - 1 do
+    local from, to = window(i, n, out)
+    for j = from, from + k - 1 do at[#at + 1] = math.min(j, to) end
+  end
+  at = nacre.tensor(at, { device = x.device })
+  return x:index_select(dim, at + 1), k, at
+end
 
 define("adaptive_max_pool2d",
-       "input:tensor, output_size:ints, return_indices:bool=false -> tensor[, "
+       "input:tensor, output_size:any, return_indices:bool=false -> tensor[, "
        .. "positions]",
-       "largest elements of even windows such that the result has a size",
+       "largest elements of windows such that the result has a size; nil keeps "
+       .. "one",
 function(x, size, indices)
   local op = "adaptive_max_pool2d"
-  pooled(op, 2, x)
-  size = several(op, "output_size", size, 2, 1)
-  local k = {}
-  for i = 1, 2 do
-    k[i] = x:size(-3 + i) // size[i]
-    if k[i] * size[i] ~= x:size(-3 + i) then
-      fail(op, ("size %d is no multiple of %d"):format(x:size(-3 + i), size[i]),
-           nil, "input", x)
-    end
-  end
-  return maxpool(op, 2, x, k, k, 0, 1, false, indices)
+  size = adapted(op, 2, x, size)
+  local t, h, rows = evened(x, -2, size[1])
+  local u, w, columns = evened(t, -1, size[2])
+  local y, at = maxpool(op, 2, u, { h, w }, { h, w }, 0, 1, false, true)
+  if not indices then return y end
+  local row, column = (at - 1) // #columns, (at - 1) % #columns
+  return y, rows[row + 1] * x:size(-1) + columns[column + 1] + 1
 end)
 
 -- ---- sizes of images
@@ -549,7 +580,8 @@ function(x, r)
          "input", x)
   end
   local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
-  local size = x:size()
+  local size, batch = x:size(), 1
+  for d = 1, n - 3 do batch = batch * size[d] end
   size[n - 2], size[n - 1], size[n] = c, h * r, w * r
-  return x:reshape(-1, c, r, r, h, w):permute(1, 2, 5, 3, 6, 4):reshape(size)
+  return x:reshape(batch, c, r, r, h, w):permute(1, 2, 5, 3, 6, 4):reshape(size)
 end)

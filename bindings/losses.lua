@@ -336,9 +336,13 @@ end)
 define("gaussian_nll_loss",
        "input:tensor, target:tensor, var:tensor, full:bool=false, "
        .. "eps:num=1e-6, " .. REDUCTION,
-       "(log(var) + (input - target)^2/var)/2; var counts at least as eps",
+       "(log(var) + (input - target)^2/var)/2; var counts at least as eps, "
+       .. "and may be one for each row",
 function(x, t, var, full, eps, reduction)
   local op = "gaussian_nll_loss"
+  if x:dim() > 0 and var:is_same_size(x:select(-1, 1)) then
+    var = var:unsqueeze(-1)
+  end
   if var:numel() > 0 and var:lt(0):any():item() then
     fail(op, "var must not be negative", nil, "var", var)
   end

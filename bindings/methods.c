@@ -310,6 +310,10 @@ int nl_getfield(lua_State *L) {
   lua_pop(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING) {
     const char *key = lua_tostring(L, 2);
+    if (isfield(key)) {                  /* far cheaper than a search */
+      if (field(L, nl_checktensor(L, 1), key)) return 1;
+      return nl_gradfield(L, nl_checktensor(L, 1), key);
+    }
     if (strpbrk(key, "0123456789:,.") == NULL || key[0] > '9')
       if (nl_pushfunction(L, key, NL_METHOD)) {
         lua_pushvalue(L, 2);
@@ -317,8 +321,6 @@ int nl_getfield(lua_State *L) {
         lua_rawset(L, lua_upvalueindex(1));
         return 1;
       }
-    if (field(L, nl_checktensor(L, 1), key)) return 1;
-    if (nl_gradfield(L, nl_checktensor(L, 1), key)) return 1;
     if (nl_pushcomposed(L, key, NL_METHOD)) {
       lua_pushvalue(L, 2);
       lua_pushvalue(L, -2);

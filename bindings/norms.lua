@@ -53,7 +53,7 @@ local function matrixnorm(op, A, ord, dim, keepdim, dtype)
     y = ord > 0 and y:amax(second, true) or y:amin(second, true)
   elseif ord == 2 or ord == -2 or ord == "nuc" then
     local S = svdvals(A:movedim(dim, { -2, -1 }))
-    S = ord == "nuc" and S:sum(-1) or S:select(-1, ord == 2 and 1 or -1)
+    S = ord == "nuc" and S:sum(-1) or ord == 2 and S:amax(-1) or S:amin(-1)
     y = S:unsqueeze(-1):unsqueeze(-1):movedim({ -2, -1 }, dim)
   else
     fail(name(op), ("ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2, not %s")

@@ -400,8 +400,9 @@ local function added(op, self, y, beta, alpha)
              :format(table.concat(y:size(), "x")), nil, "self", self)
   end
   if alpha ~= 1 then y = y * alpha end
-  if beta == 0 then return y end
-  return (beta == 1 and self or self * beta) + y
+  if beta == 0 and self.dtype ~= "bool" then return y end
+  y = (beta == 1 and self or self * beta) + y
+  return self.dtype == "bool" and y:bool() or y     -- numbers make integers
 end
 
 define("baddbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
@@ -466,15 +467,17 @@ function(a, b, dim)
   if not dim then
     fail("cross", "no dimension has size 3", nil, "self", a, "other", b)
   end
-  local size = nacre.broadcast_shapes and nacre.broadcast_shapes(a:size(),
-                                                                 b:size())
-               or (a + b):size()
-  a, b = a:expand(size), b:expand(size)
-  local d = dimsof("cross", a, dim)[1]
-  if a:dim() ~= nd or a:size(d) ~= 3 then
-    fail("cross", ("dimension %d has size %d, not 3"):format(dim, a:size(d)),
-         nil, "self", a, "other", b)
+  local x, y = table.unpack(nacre.broadcast_tensors { a, b })
+  local d = dimsof("cross", x, dim)[1]
+  for _, t in ipairs { a, b } do
+    local n = t:dim() < x:dim() and t:dim() - nd + d < 1 and 1
+              or t:size(t:dim() - nd + d)
+    if n ~= 3 then
+      fail("cross", ("dimension %d has size %d, not 3"):format(dim, n),
+           nil, "self", a, "other", b)
+    end
   end
+  a, b = x, y
   local function at(t, i) return t:select(d, i) end
   return nacre.stack({ at(a, 2) * at(b, 3) - at(a, 3) * at(b, 2),
                        at(a, 3) * at(b, 1) - at(a, 1) * at(b, 3),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* session.c - what concerns the session: seeds, threads, defaults, files. */
+/* session.c - what concerns the session: seeds, threads, defaults. */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 #include <time.h>
@@ -67,65 +67,6 @@ static int scope(lua_State *L) {
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
   nl_collect(L);
   return lua_gettop(L);
-}
-
-/*
-** Files
-*/
-#define LOAD "path:text, *, device:device=nil -> tensor"
-
-static int loaded(Tensor **y, Tensor **there, const char *path,
-                  const Device *d) {
-  if (*y == NULL) TRY(nc_load(y, path));
-  return nc_todevice(there, *y, d);
-}
-
-static int load(lua_State *L) {
-  static Signature s;
-  const int64_t before = nc_memory.since;
-  const Device *d;
-  Tensor **y, **there;
-  Args a;
-  int r, attempt = 0;
-  nl_args(L, &s, "load", LOAD, &a);
-  d = a.arg[1].device ? a.arg[1].device : nc_defaultdevice;
-  y = nl_newbox(L);
-  there = nl_newbox(L);
-  do r = loaded(y, there, a.arg[0].text, d);
-  while (nl_again(L, r, attempt++));
-  if (r != NC_OK) nc_blameop("load");
-  nl_check(L, r);
-  nl_pace(L, nc_memory.since - before);
-  return 1;
-}
-
-static int save(lua_State *L) {
-  int atomic = 1;
-  if (nl_totensor(L, 1) && lua_type(L, 2) == LUA_TSTRING) {
-    nc_fail(NC_EVALUE, "the path comes first, then the tensor");
-    nc_blameop("save");
-    nc_hint("nacre.save(\"%s\", t)", lua_tostring(L, 2));
-    return nl_check(L, NC_EVALUE);
-  }
-  if (lua_type(L, 1) != LUA_TSTRING)
-    return nl_error(L, "save", "path must be a text, not a %s",
-                    luaL_typename(L, 1));
-  if (!nl_totensor(L, 2)) {
-    nc_fail(NC_EVALUE, "t must be a tensor, not %s%s",
-            lua_isnone(L, 2) ? "" : "a ",
-            lua_isnone(L, 2) ? "nothing" : luaL_typename(L, 2));
-    nc_blameop("save");
-    if (lua_istable(L, 2)) nc_hint("a file holds one tensor: nacre.save("
-                                   "\"w.npy\", t.w)");
-    return nl_check(L, NC_EVALUE);
-  }
-  const char *path = lua_tostring(L, 1);
-  if (lua_istable(L, 3) && lua_getfield(L, 3, "atomic") == LUA_TBOOLEAN)
-    atomic = lua_toboolean(L, -1);
-  int r = nc_save(path, nl_checktensor(L, 2), atomic);
-  if (r != NC_OK) nc_blameop("save");
-  nl_check(L, r);
-  return 0;
 }
 
 /*
@@ -219,9 +160,6 @@ const Bound nl_session[] = {
     "a clock that never goes back, for measuring time", 1 },
   { "scope", scope, "fn, ... -> results",
     "calls fn and then releases what it left", 1 },
-  { "load", load, LOAD, "reads a .npy file", 1 },
-  { "save", save, "path, self, *, atomic=true",
-    "writes a .npy file; an old one is replaced at once or stays", 1 },
   { "empty_cache", empty_cache, "",
     "collects, and gives cached memory back to the system", 1 },
   { "set_memory_limit", set_memory_limit, "bytes:int",

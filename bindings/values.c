@@ -184,7 +184,7 @@ static int totable(lua_State *L) {
     nc_blame("self", t);
     nl_check(L, NC_ENOMEM);
   }
-  nl_check(L, nc_todevice(host, nl_checktensor(L, 1), nc_host()));
+  nl_check(L, nc_elements(host, nl_checktensor(L, 1)));
   pushlevel(L, *host, 0, 0);
   return 1;
 }

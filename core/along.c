@@ -171,16 +171,17 @@ static Tensor *source(Draft *w, const Tensor *x, const Tensor *index,
 }
 
 /* The same as scatter by a request to the device; nothing is written if a
-   position is wrong. */
+   position is wrong, but to what is `fresh', and will not be seen then: the
+   CPU looks as it writes. */
 static void overthere(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
-                      Put how) {
+                      Put how, int fresh) {
   Along a = { .how = ALONG_CHECK, .x = x, .dim = dim };
   w->status = nc_checkout(x, x->dtype, x->nd, x->size);
   a.other = source(w, x, index, src);
   a.index = index = plain(w, x, index);
   if (index && index->data == x->data)
     a.index = nc_row1(w, OP_clone, index);
-  ask(w, &a);
+  if (!fresh || nc_device(x) != &nc_cpu) ask(w, &a);
   a.how = how == PUT_SET ? ALONG_PUT : ALONG_FOLD;
   if (how != PUT_SET) a.fold = (GatherFold)(how - PUT_ADD);
   ask(w, &a);
@@ -195,9 +196,10 @@ static int direct(Draft *w, Tensor *x, Tensor *src) {
   return w->status == NC_OK && (nc_gradoff || (!mine && !other));
 }
 
-/* x at the index along dim, put= src, a tensor or a number */
-static void scatter(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
-                    Put how) {
+/* x at the index along dim, put= src, a tensor or a number; `fresh': x is of
+   no use if that fails */
+static void scatterto(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
+                      Put how, int fresh) {
   Index ix[NC_MAXDIM];
   nc_checkindex(w, index);
   x = nc_atleast1(w, x);
@@ -211,11 +213,17 @@ static void scatter(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
   if (w->status != NC_OK || nc_numel(index) == 0) return;
   if (src.t) src.t = reached(w, src.t, index);
   if (direct(w, x, src.t)) {
-    overthere(w, x, dim, index, src, how);
+    overthere(w, x, dim, index, src, how, fresh);
     return;
   }
   if (w->status == NC_OK) elements(w, ix, x, dim, index);
   nc_writeat(w, x, ix, w->status == NC_OK ? x->nd : 0, &src, how);
+}
+
+/* The same for a tensor made here. */
+static void scatter(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
+                    Put how) {
+  scatterto(w, x, dim, index, src, how, 1);
 }
 
 int nc_grad_gather(FamilyGrad *g) {
@@ -247,41 +255,63 @@ static Tensor *scattered(Draft *w, Tensor *x, int dim, Tensor *index,
   return nc_do(w, &c);
 }
 
-int nc_op_scatter_(Call *c) {
+static void scatterinto(Draft *w, Call *c, Tensor *x, int fresh) {
   static const Put how[] = { PUT_ADD, PUT_MUL };
-  Tensor *x = c->arg[0].t;
   Arg src = c->arg[3];
-  Draft w = { 0 };
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], x);
+  nc_dimension(w, &dim, &c->arg[1], x);
   if (c->arg[4].given && src.t == NULL) {
     Tensor *t = NULL;
     int r = nc_full(&t, nc_device(x), x->dtype, c->arg[2].t->nd,
                     c->arg[2].t->size, src.s);
-    src.t = nc_held(&w, r, &t);
+    src.t = nc_held(w, r, &t);
   }
   if (c->arg[4].given && how[c->arg[4].s.i] == PUT_MUL)
-    nc_overwrite(&w, x, scattered(&w, nc_row1(&w, OP_clone, x), dim,
-                                  c->arg[2].t, src.t, PUT_MUL));
+    nc_overwrite(w, x, scattered(w, nc_row1(w, OP_clone, x), dim,
+                                 c->arg[2].t, src.t, PUT_MUL));
   else
-    scatter(&w, x, dim, c->arg[2].t, src, c->arg[4].given ? PUT_ADD : PUT_SET);
+    scatterto(w, x, dim, c->arg[2].t, src, c->arg[4].given ? PUT_ADD : PUT_SET,
+              fresh);
+}
+
+static void addinto(Draft *w, Call *c, Tensor *x, int fresh) {
+  int dim;
+  nc_dimension(w, &dim, &c->arg[1], x);
+  scatterto(w, x, dim, c->arg[2].t, c->arg[3], PUT_ADD, fresh);
+}
+
+/* On a copy, which takes part in what is recorded as the in-place form. */
+static int oncopy(Call *c, Family into,
+                  void (*put)(Draft *w, Call *c, Tensor *x, int fresh)) {
+  Draft w = { 0 };
+  Tensor *y;
+  if (!direct(&w, c->arg[0].t, c->arg[3].t)) {
+    TRY(nc_finish(&w));
+    return nc_oncopy(c, into);
+  }
+  y = nc_row1(&w, OP_clone, c->arg[0].t);
+  if (y) put(&w, c, y, 1);
+  return nc_ended(&w, c, y, 4);
+}
+
+int nc_op_scatter_(Call *c) {
+  Draft w = { 0 };
+  scatterinto(&w, c, c->arg[0].t, 0);
   return nc_endedinto(&w, c, 4);
 }
 
 int nc_op_scatter(Call *c) {
-  return nc_oncopy(c, FAM_scatter_);
+  return oncopy(c, FAM_scatter_, scatterinto);
 }
 
 int nc_op_scatter_add_(Call *c) {
   Draft w = { 0 };
-  int dim;
-  nc_dimension(&w, &dim, &c->arg[1], c->arg[0].t);
-  scatter(&w, c->arg[0].t, dim, c->arg[2].t, c->arg[3], PUT_ADD);
+  addinto(&w, c, c->arg[0].t, 0);
   return nc_endedinto(&w, c, 4);
 }
 
 int nc_op_scatter_add(Call *c) {
-  return nc_oncopy(c, FAM_scatter_add_);
+  return oncopy(c, FAM_scatter_add_, addinto);
 }
 
 /* Products and extremes; the first operand takes part. */

@@ -161,6 +161,7 @@ static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
 int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
   int64_t offset;
   TRY(place(&offset, t, ix));
+  if (nc_watching) return nc_readwatched(v, "index", t, offset);
   return nc_read(v, t, offset);
 }
 
@@ -178,7 +179,7 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   double f = nc_tofloat(v);
   Tensor *one;
   int64_t offset;
-  if (nc_watching & NC_DRY || (nc_gradoff == 0 && nc_marked(t)))
+  if (nc_watching || (nc_gradoff == 0 && nc_marked(t)))
     return setbyindex(t, ix, v);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
   if (r == NC_OK) r = nc_checkfits(v, t->dtype);

@@ -73,13 +73,18 @@ enum { ROWMAJOR = 101, NOTRANS = 111, TRANS = 112 };
 static struct {
   int tried;
   void *handle;
-  const char *name;
+  const char *name, *core;    /* its kernels, or NULL: it does not tell */
   struct { FUNCTIONS(float) } f32;
   struct { FUNCTIONS(double) } f64;
 } blas;
 
 const char *nc_blasname(void) {
-  return !blas.tried ? "not opened yet" : blas.handle ? blas.name : "own loops";
+  static char text[128];
+  if (!blas.tried) return "not opened yet";
+  if (blas.handle == NULL) return "own loops";
+  if (blas.core == NULL) return blas.name;
+  snprintf(text, sizeof text, "%s, %s", blas.name, blas.core);
+  return text;
 }
 
 /* *f = the function of that name; ISO C has no cast from void *. */
@@ -108,15 +113,39 @@ static void onethread(void) {
     if (find(&set, setter[i])) set(1);
 }
 
-static int tryopen(const char *path) {
+static int opened(const char *path) {
   blas.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (blas.handle == NULL) return 0;
-  if (!bind()) {
+  if (bind()) return 1;
+  dlclose(blas.handle);
+  blas.handle = NULL;
+  return 0;
+}
+
+/* The kernels that an OpenBLAS has chosen, or NULL. */
+static const char *core(void) {
+  const char *(*name)(void);
+  return find(&name, "openblas_get_corename") ? name() : NULL;
+}
+
+/* An OpenBLAS that is older than the processor takes it for a Pentium 4, and
+   is four times as slow as it could be: it is opened again, and told. */
+static int tryopen(const char *path) {
+  static const char choice[] = "OPENBLAS_CORETYPE";
+  const char *level = nc_cpulevel();
+  const int wide = strcmp(level, "x86-64-v4") == 0;
+  int again = 1;
+  if (!opened(path)) return 0;
+  if ((wide || strcmp(level, "x86-64-v3") == 0) && core() &&
+      strcmp(core(), "Prescott") == 0 && getenv(choice) == NULL) {
     dlclose(blas.handle);
-    blas.handle = NULL;
-    return 0;
+    setenv(choice, wide ? "SkylakeX" : "Haswell", 1);
+    again = opened(path);
+    unsetenv(choice);
   }
+  if (!again) return 0;
   onethread();
+  blas.core = core();
   blas.name = path;
   return 1;
 }

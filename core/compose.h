@@ -41,6 +41,10 @@ Tensor *nc_do(Draft *d, Call *c);
 Tensor *nc_do1(Draft *d, Family op, Tensor *x, int64_t a, int64_t b);
 /* length elements of dim (0-based) from `start' (0-based): a view */
 Tensor *nc_part(Draft *d, Tensor *x, int dim, int64_t start, int64_t length);
+/* x from its last to its first element along dim (0-based) */
+Tensor *nc_flipped(Draft *d, Tensor *x, int dim);
+/* op, as cumsum, along dim (0-based) from the last element on */
+Tensor *nc_backwards(Draft *d, Family op, Tensor *x, int dim);
 Tensor *nc_joined(Draft *d, Tensor *const t[], int n, int dim);
 
 /* *y = t, unless something failed; then the draft ends. */

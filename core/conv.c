@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** conv.c - convolutions over two dimensions, and the places of the largest
-** elements in windows.
+** conv.c - convolutions over two dimensions.
 **
 ** A convolution is linear in its input and in its weight.  So three products
 ** suffice, of any two of input, weight and result: each is the gradient of
@@ -14,11 +13,8 @@
 #include "compose.h"
 #include "grad.h"
 #include "op.h"
-#include "sort.h"
-#include "watched.h"
 
-/* Two integers of a call, at least `least'. */
-static int pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
+int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   if (a->n != 2 && a->n != 1)
     return nc_fail(NC_EVALUE, "%s has %d numbers, not 2", name, a->n);
   v[0] = a->list[0];
@@ -30,14 +26,13 @@ static int pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   return NC_OK;
 }
 
-/* Places of a kernel along a dimension; <= 0: it does not fit. */
-static int64_t places(int64_t size, int64_t kernel, int64_t stride,
-                      int64_t pad, int64_t dilation) {
-  const int64_t room = size + 2 * pad - dilation * (kernel - 1) - 1;
-  return room < 0 ? 0 : room / stride + 1;
+int64_t nc_windows(const Windows *w, int i) {
+  const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
+  const int64_t room = w->size[i] + 2 * w->pad[i] - reach;
+  return room < 0 ? 0 : room / w->stride[i] + 1;
 }
 
-static int images(const Call *c, int i, const char *name) {
+int nc_images(const Call *c, int i, const char *name) {
   const Tensor *t = c->arg[i].t;
   if (t->nd != 4)
     return nc_fail(NC_ESHAPE, "%s has %d dimensions, not 4", name, t->nd);
@@ -52,8 +47,8 @@ static int images(const Call *c, int i, const char *name) {
    result, two numbers each; 3 is groups. */
 static int options(Conv *v, const Call *c, int64_t *hw) {
   Arg two[4];
-  TRY(images(c, 0, "self"));
-  TRY(images(c, 1, "weight"));
+  TRY(nc_images(c, 0, "self"));
+  TRY(nc_images(c, 1, "weight"));
   if (c->arg[0].t->dtype != c->arg[1].t->dtype)
     return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
                    nc_dtypename(c->arg[0].t->dtype),
@@ -64,10 +59,10 @@ static int options(Conv *v, const Call *c, int64_t *hw) {
     two[i].n = 2;
     two[i].list = c->arg[2].list + 2 * i;
   }
-  TRY(pair(v->stride, &two[0], "stride", 1));
-  TRY(pair(v->pad, &two[1], "padding", 0));
-  TRY(pair(v->dilation, &two[2], "dilation", 1));
-  if (hw) TRY(pair(hw, &two[3], "size", 1));
+  TRY(nc_pair(v->at.stride, &two[0], "stride", 1));
+  TRY(nc_pair(v->at.pad, &two[1], "padding", 0));
+  TRY(nc_pair(v->at.dilation, &two[2], "dilation", 1));
+  if (hw) TRY(nc_pair(hw, &two[3], "size", 1));
   v->groups = c->arg[3].s.i;
   if (v->groups < 1)
     return nc_fail(NC_EVALUE, "groups is %lld, and must be 1 or more",
@@ -78,6 +73,7 @@ static int options(Conv *v, const Call *c, int64_t *hw) {
 /* Do input x, weight w and result sizes y (NULL: not given) fit together? */
 static int sizes(Conv *v, const int64_t x[4], const int64_t w[4],
                  const int64_t *y) {
+  Windows *at = &v->at;
   v->n = x[0];
   v->c = x[1];
   v->o = w[0];
@@ -89,82 +85,75 @@ static int sizes(Conv *v, const int64_t x[4], const int64_t w[4],
                    "%lld in %lld groups", (long long)v->c,
                    (long long)(w[1] * v->groups), (long long)v->groups);
   for (int i = 0; i < 2; i++) {
-    v->size[i] = x[2 + i];
-    v->kernel[i] = w[2 + i];
-    if (v->kernel[i] < 1 || v->o < 1 || v->c < 1)
+    at->size[i] = x[2 + i];
+    at->kernel[i] = w[2 + i];
+    if (at->kernel[i] < 1 || v->o < 1 || v->c < 1)
       return nc_fail(NC_ESHAPE, "the weight has a dimension of size 0");
-    v->out[i] = places(v->size[i], v->kernel[i], v->stride[i], v->pad[i],
-                       v->dilation[i]);
-    if (v->out[i] < 1)
+    at->out[i] = nc_windows(at, i);
+    if (at->out[i] < 1)
       return nc_fail(NC_ESHAPE, "a kernel of %lld, %lld apart, does not fit "
                      "in %lld elements with padding %lld",
-                     (long long)v->kernel[i], (long long)v->dilation[i],
-                     (long long)v->size[i], (long long)v->pad[i]);
+                     (long long)at->kernel[i], (long long)at->dilation[i],
+                     (long long)at->size[i], (long long)at->pad[i]);
   }
-  if (y && (y[0] != v->n || y[1] != v->o || y[2] != v->out[0] ||
-            y[3] != v->out[1]))
+  if (y && (y[0] != v->n || y[1] != v->o || y[2] != at->out[0] ||
+            y[3] != at->out[1]))
     return nc_fail(NC_ESHAPE, "the result of such a convolution has another "
                    "shape");
   return NC_OK;
 }
 
-/* Runs it with dense operands, halves in float32; *y is of this shape. */
-static int run(Tensor **y, const Call *c, Conv *v, const int64_t size[4],
-               int (*fn)(const Conv *)) {
-  const DType type = c->arg[0].t->dtype;
-  const double flops = 2.0 * (double)v->n * (double)v->o * (double)v->out[0] *
-                       (double)v->out[1] * (double)(v->c / v->groups) *
-                       (double)v->kernel[0] * (double)v->kernel[1];
-  Draft w = { 0 };
-  Tensor *t = NULL, *x[2] = { NULL, NULL };
-  int r;
-  v->type = type == DT_f64 ? DT_f64 : DT_f32;
-  for (int i = 0; i < 2; i++) {
-    Tensor *dense = NULL, *cast = nc_as(&w, c->arg[i].t, v->type);
-    if (w.status != NC_OK) break;
-    r = nc_dense(&dense, cast);
-    x[i] = nc_held(&w, r, &dense);
-  }
-  if (w.status == NC_OK) {
-    r = nc_new(&t, nc_device(x[0]), v->type, 4, size);
-    t = nc_held(&w, r, &t);
-  }
-  if (w.status == NC_OK && nc_numel(t) > 0) {
-    v->a = nc_data(x[0]);
-    v->b = nc_data(x[1]);
-    v->y = nc_data(t);
-    nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX,
-             (nc_numel(x[0]) + nc_numel(x[1]) + nc_numel(t)) *
-                 nc_dtypesize(type));
-    if (!nc_isdry(nc_device(t))) w.status = fn(v);
-  }
-  nc_give(&w, y, nc_as(&w, t, type));
-  return nc_finish(&w);
+static void count(const Conv *v, const Tensor *made) {
+  const Tensor *const all[3] = { v->input, v->weight, v->result };
+  double flops = 2.0 * (double)v->n * (double)v->o * (double)(v->c / v->groups);
+  int64_t bytes = 0;
+  for (int i = 0; i < 2; i++)
+    flops *= (double)v->at.out[i] * (double)v->at.kernel[i];
+  for (int i = 0; i < 3; i++) bytes += nc_numel(all[i]);
+  nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX,
+           bytes * nc_dtypesize(made->dtype));
 }
 
-static int elsewhere(const Call *c, const Device **d) {
-  if (nc_samedevice(d, c->arg, 2) != NC_OK) return 0;
-  return *d != &nc_cpu && !nc_isdry(*d);
+/* Makes the one of the three that is missing, of this shape, from the operands
+   of c, of which x and w are the others' places. */
+static int made(Call *c, Conv *v, const Tensor **x, const Tensor **w,
+                const Tensor **y, const int64_t size[4]) {
+  const Device *d = nc_device(c->arg[0].t);
+  const Tensor **to[2] = { x, w };
+  Draft f = { 0 };
+  Tensor *t = NULL;
+  int r = nc_new(&t, d, c->arg[0].t->dtype, 4, size);
+  *y = t = nc_held(&f, r, &t);
+  for (int i = 0; i < 2 && f.status == NC_OK; i++) {
+    Tensor *dense = NULL;
+    r = nc_dense(&dense, c->arg[i].t);
+    *to[i] = nc_held(&f, r, &dense);
+  }
+  if (f.status == NC_OK && nc_numel(t) > 0) {
+    count(v, t);
+    f.status = v->n == 0 ? nc_fill(t, nc_int(0)) : d->conv(d, v);
+  }
+  nc_give(&f, &c->out[0], t);
+  return nc_finish(&f);
 }
 
 int nc_op__conv(Call *c) {
   const Device *d;
-  Conv v;
+  Conv v = { .how = CONV_RESULT };
   const Tensor *x = c->arg[0].t, *w = c->arg[1].t;
   int r = options(&v, c, NULL);
   if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
   if (r == NC_OK) r = sizes(&v, x->size, w->size, NULL);
-  if (r == NC_OK && elsewhere(c, &d)) return nc_byhost(c, d);
   if (r == NC_OK) {
-    const int64_t size[4] = { v.n, v.o, v.out[0], v.out[1] };
-    r = run(&c->out[0], c, &v, size, nc_convolve);
+    const int64_t size[4] = { v.n, v.o, v.at.out[0], v.at.out[1] };
+    r = made(c, &v, &v.input, &v.weight, &v.result, size);
   }
   return nc_blamed(r, "conv2d", c->arg, 2);
 }
 
 int nc_op__conv_input(Call *c) {
   const Device *d;
-  Conv v;
+  Conv v = { .how = CONV_INPUT };
   const Tensor *g = c->arg[0].t, *w = c->arg[1].t;
   int64_t hw[2], size[4];
   int r = options(&v, c, hw);
@@ -176,14 +165,13 @@ int nc_op__conv_input(Call *c) {
     size[3] = hw[1];
     r = sizes(&v, size, w->size, g->size);
   }
-  if (r == NC_OK && elsewhere(c, &d)) return nc_byhost(c, d);
-  if (r == NC_OK) r = run(&c->out[0], c, &v, size, nc_convinput);
+  if (r == NC_OK) r = made(c, &v, &v.result, &v.weight, &v.input, size);
   return nc_blamed(r, "conv_transpose2d", c->arg, 2);
 }
 
 int nc_op__conv_weight(Call *c) {
   const Device *d;
-  Conv v;
+  Conv v = { .how = CONV_WEIGHT };
   const Tensor *g = c->arg[0].t, *x = c->arg[1].t;
   int64_t hw[2], size[4];
   int r = options(&v, c, hw);
@@ -198,8 +186,7 @@ int nc_op__conv_weight(Call *c) {
     size[3] = hw[1];
     r = sizes(&v, x->size, size, g->size);
   }
-  if (r == NC_OK && elsewhere(c, &d)) return nc_byhost(c, d);
-  if (r == NC_OK) r = run(&c->out[0], c, &v, size, nc_convweight);
+  if (r == NC_OK) r = made(c, &v, &v.result, &v.input, &v.weight, size);
   return nc_blamed(r, "conv2d", c->arg, 2);
 }
 
@@ -254,114 +241,4 @@ int nc_grad__conv_weight(FamilyGrad *g) {
   if (g->need[1])
     TRY(again(&g->d[1], g, FAM__conv_input, y, g->g[0], x->size + 2));
   return NC_OK;
-}
-
-/*
-** Pooling
-*/
-/* Does a place have elements of the input along dimension i?  A dilated
-   window can reach from padding to padding. */
-static int hits(const Pool *p, int i, int64_t place) {
-  for (int64_t k = 0; k < p->kernel[i]; k++) {
-    const int64_t at = place * p->stride[i] - p->pad[i] + k * p->dilation[i];
-    if (at >= 0 && at < p->size[i]) return 1;
-  }
-  return 0;
-}
-
-static int window(Pool *p, const Call *c) {
-  const Tensor *x = c->arg[0].t;
-  TRY(images(c, 0, "self"));
-  TRY(pair(p->kernel, &c->arg[1], "kernel_size", 1));
-  TRY(pair(p->stride, &c->arg[2], "stride", 1));
-  TRY(pair(p->pad, &c->arg[3], "padding", 0));
-  TRY(pair(p->dilation, &c->arg[4], "dilation", 1));
-  p->planes = x->size[0] * x->size[1];
-  for (int i = 0; i < 2; i++) {
-    const int64_t reach = p->dilation[i] * (p->kernel[i] - 1) + 1;
-    p->size[i] = x->size[2 + i];
-    if (p->pad[i] > p->kernel[i] / 2)
-      return nc_fail(NC_EVALUE, "padding is %lld, at most half of the kernel "
-                     "size %lld is allowed", (long long)p->pad[i],
-                     (long long)p->kernel[i]);
-    p->out[i] = p->size[i] < 1 ? 0
-                    : places(p->size[i], p->kernel[i], p->stride[i],
-                             p->pad[i], p->dilation[i]);
-    if (c->arg[5].s.i && p->size[i] > 0) {    /* the last one may reach out */
-      const int64_t room = p->size[i] + 2 * p->pad[i] - reach;
-      p->out[i] = room < -(p->stride[i] - 1) ? 0
-                      : (room + p->stride[i] - 1) / p->stride[i] + 1;
-      if ((p->out[i] - 1) * p->stride[i] >= p->size[i] + p->pad[i])
-        p->out[i]--;
-    }
-    if (p->out[i] < 1)
-      return nc_fail(NC_ESHAPE, "a window of %lld does not fit in %lld "
-                     "elements with padding %lld", (long long)reach,
-                     (long long)p->size[i], (long long)p->pad[i]);
-    for (int64_t k = 0; k < p->out[i]; k++)
-      if (!hits(p, i, k))
-        return nc_fail(NC_ESHAPE, "window %lld holds nothing but padding",
-                       (long long)k + 1);
-  }
-  return NC_OK;
-}
-
-int nc_op__pool_places(Call *c) {
-  Tensor *x = c->arg[0].t, *dense = NULL;
-  const Device *d = nc_device(x);
-  Draft w = { 0 };
-  Pool p;
-  w.status = window(&p, c);
-  if (w.status == NC_OK && d != &nc_cpu && !nc_isdry(d))
-    return nc_byhost(c, d);
-  p.type = x->dtype == DT_f64 ? DT_f64 : DT_f32;
-  x = nc_as(&w, x, p.type);
-  if (w.status == NC_OK) x = nc_held(&w, nc_dense(&dense, x), &dense);
-  if (w.status == NC_OK) {
-    const int64_t size[4] = { c->arg[0].t->size[0], c->arg[0].t->size[1],
-                              p.out[0], p.out[1] };
-    Tensor *at = NULL;
-    int r = nc_new(&at, d, DT_i64, 4, size);
-    at = nc_held(&w, r, &at);
-    if (w.status == NC_OK && nc_numel(at) > 0) {
-      p.x = nc_data(x);
-      p.at = nc_data(at);
-      nc_count(nc_numel(at) * p.kernel[0] * p.kernel[1],
-               nc_numel(x) * nc_dtypesize(x->dtype) + 8 * nc_numel(at));
-      if (!nc_isdry(d)) w.status = nc_poolplaces(&p);
-    }
-    nc_give(&w, &c->out[0], at);
-  }
-  return nc_blamed(nc_finish(&w), "max_pool2d", c->arg, 1);
-}
-
-/* *y = x as [n x c x size of all] or with a plane of two sizes */
-static Tensor *shaped(Draft *w, Tensor *x, Tensor *like, int64_t h,
-                      int64_t width) {
-  const int64_t size[4] = { like->size[0], like->size[1],
-                            h == 0 ? width : h, width };
-  Tensor *y = NULL;
-  int r = w->status;
-  if (r == NC_OK) r = nc_reshapeto(&y, x, h == 0 ? 3 : 4, size);
-  return nc_held(w, r, &y);
-}
-
-/* The elements are picked by their places, which have a gradient. */
-int nc_op__max_pool(Call *c) {
-  Tensor *x = c->arg[0].t, *at, *y = NULL;
-  Draft w = { 0 };
-  Call find = *c;
-  find.op = FAM__pool_places;
-  at = nc_do(&w, &find);
-  if (w.status == NC_OK) {
-    Tensor *flat = shaped(&w, x, x, 0, x->size[2] * x->size[3]);
-    Tensor *line = shaped(&w, at, x, 0, at->size[2] * at->size[3]);
-    int r = w.status;
-    if (r == NC_OK) r = nc_along(&y, flat, line, 2);
-    y = nc_held(&w, r, &y);
-    y = shaped(&w, y, x, at->size[2], at->size[3]);
-  }
-  nc_give(&w, &c->out[0], y);
-  nc_give(&w, &c->out[1], at);
-  return nc_finish(&w);
 }

@@ -179,6 +179,16 @@ static void call(const Plan *p, int64_t n, void *v[]) {
   p->f(n, all, p->k->par);
 }
 
+/* The operation whose kernel does the same with these operands, and faster:
+   what is raised to the number 2 is squared. */
+static Op simplest(const Loop *k) {
+  const int last = k->nargs - 1;
+  if (k->op == OP_pow && k->part <= 1 && k->p[last] == NULL &&
+      nc_tofloat(k->number[last]) == 2 && nc_category(k->work) == NC_FLOAT)
+    return OP_square;
+  return k->op;
+}
+
 static void plan(Plan *p, const Loop *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
@@ -186,9 +196,9 @@ static void plan(Plan *p, const Loop *k) {
   const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
   int condition = info->kind == CHOOSE_OP ? 1 : -1;
   p->k = k;
-  p->f = kernels->map[k->op][c];
+  p->f = kernels->map[simplest(k)][c];
   if (k->part > 0) {
-    p->f = kernels->grad[k->op][k->part - 1][c == CT_f64];
+    p->f = kernels->grad[simplest(k)][k->part - 1][c == CT_f64];
     condition = info->kind == CHOOSE_OP ? 2 : -1;
     setslots(p, info->grad[k->part - 1]);
   }
@@ -303,7 +313,7 @@ static NC_NOINLINE int runnumbers(const Loop *k) {
     v[j] = k->p[j] ? k->p[j] : buf[j];
     if (k->p[j] == NULL) repeat(v[j], c, k->number[j], k->n);
   }
-  nc_kernels()->map[k->op][c](k->n, v, k->par);
+  nc_kernels()->map[simplest(k)][c](k->n, v, k->par);
   return 1;
 }
 
@@ -397,5 +407,6 @@ const Device nc_cpu = {
   .trues = nc_cputrues, .gather = nc_cpugather, .scatter = nc_cpuscatter,
   .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,
   .accumulate = nc_cpuaccumulate, .along = nc_cpualong, .gradients = 1,
-  .sort = nc_cpusort, .search = nc_cpusearch
+  .sort = nc_cpusort, .search = nc_cpusearch, .conv = nc_cpuconv,
+  .pool = nc_cpupool
 };

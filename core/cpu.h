@@ -20,6 +20,13 @@ int nc_cpuaccumulate(const Device *d, const Gather *g);
 void nc_cpufolded(char *y, const int64_t at[], int64_t sy, const char *x,
                   int64_t sx, int64_t n, DType type, GatherFold fold);
 int nc_cpualong(const Device *d, const Along *a);
+/* Into y, dense, of the shape and type of x, which has elements: x with `dims'
+   reversed; the triangle of its matrices from or up to a diagonal. */
+int nc_cpuflip(Tensor *y, const Tensor *x, unsigned dims);
+int nc_cputriangle(Tensor *y, const Tensor *x, int64_t diagonal, int upper);
+/* y, dense, is `outer' times a piece of each of the n tensors in turn, which
+   are dense and of its type. */
+int nc_cpujoin(Tensor *y, Tensor *const x[], int n, int64_t outer);
 int nc_cpusort(const Device *d, const Sorting *s);
 /* An unsigned integer of the width of the type, ordered as its elements. */
 uint64_t nc_sortkey(DType type, const void *element);
@@ -32,5 +39,7 @@ int nc_cpusearch(const Device *d, const Searching *s);
 int nc_cpubins(Tensor *y, const Tensor *x, const Tensor *weight);
 int nc_cpudraw(const Device *d, const Draw *w);
 int nc_cpuproduct(const Device *d, const Product *p);
+int nc_cpuconv(const Device *d, const Conv *c);
+int nc_cpupool(const Device *d, const Pooling *p);
 
 #endif

@@ -3,8 +3,8 @@
 ** cpualong.c - on the CPU, elements along a dimension: to or from the places
 ** that an index tensor names.
 **
-** The index is read once, a piece of a line at a time: its numbers become
-** offsets, which stay in the cache, and then elements are moved or folded.
+** The index is read a piece of a line at a time.  Elements are moved as it is
+** read; to be folded its numbers first become offsets, which stay in the cache.
 */
 #include <stdatomic.h>
 #include <string.h>
@@ -38,34 +38,50 @@ static void linestart(const Job *j, int64_t i, int64_t *x, int64_t *other) {
   }
 }
 
-/* at[] = offsets of n places from element i of the index on, which begin at
-   x; what is outside is noted, and counts as the first. */
-static void offsets(Job *j, int64_t at[], int64_t i, int64_t n, int64_t x) {
-  const int64_t *v = j->index + i, size = j->size, run = j->run[0];
-  int64_t bad = INT64_MAX, known;
-  for (int64_t k = 0; k < n; k++) {
-    int64_t p = v[k] > 0 ? v[k] - 1 : v[k] + size;
-    if (NC_UNLIKELY(v[k] == 0 || p < 0 || p >= size)) {
-      if (bad == INT64_MAX) bad = i + k;
-      p = 0;
-    }
-    at[k] = x + p * j->step + k * run;
-  }
-  known = atomic_load(&j->bad);
+/* Notes the first place that is outside, INT64_MAX for none. */
+static void note(Job *j, int64_t bad) {
+  int64_t known = atomic_load(&j->bad);
   while (bad < known && !atomic_compare_exchange_weak(&j->bad, &known, bad)) {
   }
 }
 
-/* n elements between x, at offsets, and o, whose elements are s bytes apart */
-static void moved(const Job *j, const int64_t at[], char *o, int64_t s,
-                  int64_t n) {
-  char *x = j->x;
+/* For n places from element i of the index on: position p along dim; what is
+   outside is noted, and counts as the first. */
+#define PLACES(...)                                                           \
+  do {                                                                        \
+    const int64_t *v = j->index + i, size = j->size;                          \
+    int64_t bad = INT64_MAX;                                                  \
+    for (int64_t k = 0; k < n; k++) {                                         \
+      int64_t p = v[k] > 0 ? v[k] - 1 : v[k] + size;                          \
+      if (NC_UNLIKELY((uint64_t)p >= (uint64_t)size)) {                       \
+        if (bad == INT64_MAX) bad = i + k;                                    \
+        p = 0;                                                                \
+      }                                                                       \
+      __VA_ARGS__;                                                            \
+    }                                                                         \
+    if (NC_UNLIKELY(bad != INT64_MAX)) note(j, bad);                          \
+  } while (0)
+
+/* at[] = offsets of n places, which begin at x */
+static void offsets(Job *j, int64_t at[], int64_t i, int64_t n, int64_t x) {
+  const int64_t step = j->step, run = j->run[0];
+  PLACES(at[k] = x + p * step + k * run);
+}
+
+static void looked(Job *j, int64_t i, int64_t n) {
+  PLACES((void)0);
+}
+
+/* n elements between x, from offset `start' on, and o */
+static void moved(Job *j, int64_t i, int64_t n, int64_t start, char *o) {
+  const int64_t step = j->step, run = j->run[0], s = j->run[1];
+  char *x = j->x + start;
 #define CASE(bytes)                                                           \
   case bytes:                                                                 \
     if (j->a->how == ALONG_GET)                                               \
-      for (int64_t k = 0; k < n; k++) memcpy(o + k * s, x + at[k], bytes);    \
+      PLACES(memcpy(o + k * s, x + p * step + k * run, bytes));               \
     else                                                                      \
-      for (int64_t k = 0; k < n; k++) memcpy(x + at[k], o + k * s, bytes);    \
+      PLACES(memcpy(x + p * step + k * run, o + k * s, bytes));               \
     break;
   switch (j->esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
 #undef CASE
@@ -81,13 +97,15 @@ static void walk(void *ctx, int64_t begin, int64_t end) {
     if (n > end - i) n = end - i;
     if (n > PIECE) n = PIECE;
     linestart(j, line, &x, &o);
-    offsets(j, at, i, n, x + from * j->run[0]);
+    x += from * j->run[0];
     o += from * j->run[1];
-    if (j->a->how == ALONG_FOLD)
+    if (j->a->how == ALONG_CHECK) looked(j, i, n);
+    else if (j->a->how == ALONG_FOLD) {
+      offsets(j, at, i, n, x);
       nc_cpufolded(j->x, at, 0, j->other + o, j->run[1], n, j->a->x->dtype,
                    j->a->fold);
-    else if (j->a->how != ALONG_CHECK)
-      moved(j, at, j->other + o, j->run[1], n);
+    } else
+      moved(j, i, n, x, j->other + o);
     i += n;
   }
 }

@@ -50,25 +50,35 @@ static void logsum(const Lines *l, void *dst, const void *src) {
   }
 }
 
-/* Positions, and elements unless dst is NULL; `low': of the smallest. */
+/* Positions, and elements unless dst is NULL; `low': of the smallest.  A nan
+   is larger than none, but takes part, and then nothing else does. */
 static void extreme(const Lines *l, int64_t *at, void *dst, const void *src,
                     int low) {
   const int64_t n = l->length;
-  int64_t best = 0;
-#define OF(type)                                                              \
+  int64_t best = 1;
+#define OF(type, beats)                                                       \
   do {                                                                        \
     const type *x = src;                                                      \
-    type *y = dst;                                                            \
+    type *y = dst, m = x[0];                                                  \
     EACH({                                                                    \
-      const type v = x[i], m = x[best];                                       \
-      if (v != v || (m == m && (low ? v <= m : v >= m))) best = i;            \
-      at[i] = best + 1;                                                       \
-      if (y) y[i] = x[best];                                                  \
+      const type v = x[i];                                                    \
+      if (beats || v != v) {                                                  \
+        m = v;                                                                \
+        best = i + 1;                                                         \
+      }                                                                       \
+      at[i] = best;                                                           \
+      if (y) y[i] = m;                                                        \
     })                                                                        \
   } while (0)
-  if (l->t->dtype == DT_i64) OF(int64_t);
-  else if (l->t->dtype == DT_f32) OF(float);
-  else OF(double);
+#define EITHER(type)                                                          \
+  do {                                                                        \
+    if (low) OF(type, v <= m);                                                \
+    else OF(type, v >= m);                                                    \
+  } while (0)
+  if (l->t->dtype == DT_i64) EITHER(int64_t);
+  else if (l->t->dtype == DT_f32) EITHER(float);
+  else EITHER(double);
+#undef EITHER
 #undef OF
 }
 
@@ -93,28 +103,26 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static int dimof(unsigned dims) {
-  int d = 0;
-  while (!(dims >> d & 1)) d++;
-  return d;
-}
-
-/* Memory for rows of a result, if that is wanted. */
-static int rowsfor(Tensor **rows, const Lines *in, const Tensor *y,
-                   DType type) {
+/* Where the rows of a result go, if that is wanted. */
+static int rowsfor(Tensor **rows, const LineCall *c, const Lines *in,
+                   Tensor *y, DType type) {
   if (y == NULL) return NC_OK;
+  if (y->dtype == type && nc_lastlines(c)) {
+    nc_retain(*rows = y);
+    return NC_OK;
+  }
   return nc_new(rows, nc_device(y), type, in->t->nd, in->t->size);
 }
 
 int nc_cpucumulate(const LineCall *c) {
   Job j = { .op = c->op };
   int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
-  if (r == NC_OK) r = rowsfor(&j.out, &j.in, c->y, j.in.t->dtype);
-  if (r == NC_OK) r = rowsfor(&j.at, &j.in, c->at, DT_i64);
+  if (r == NC_OK) r = rowsfor(&j.out, c, &j.in, c->y, j.in.t->dtype);
+  if (r == NC_OK) r = rowsfor(&j.at, c, &j.in, c->at, DT_i64);
   if (r == NC_OK)
     r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
-  if (r == NC_OK && c->y) r = nc_unlines(c->y, j.out, dimof(c->dims));
-  if (r == NC_OK && c->at) r = nc_unlines(c->at, j.at, dimof(c->dims));
+  if (r == NC_OK && j.out != c->y) r = nc_unlines(c->y, j.out, nc_linedim(c));
+  if (r == NC_OK && j.at != c->at) r = nc_unlines(c->at, j.at, nc_linedim(c));
   nc_release(j.in.t);
   nc_release(j.out);
   nc_release(j.at);

@@ -176,10 +176,12 @@ static int inpieces(Fold *f) {
   return r;
 }
 
-/* The number of pieces depends on the shape alone. */
+/* The number of pieces depends on the shape alone.  A piece of a line is one
+   that is worth its beginning and its end. */
 static void cut(Fold *f) {
+  const int64_t least = sidebyside(f) ? 16 : 4096;
   f->piece = PIECE / (f->k->n < PIECE ? f->k->n : PIECE);
-  if (f->piece < 16) f->piece = 16;
+  if (f->piece < least) f->piece = least;
   if (f->count / f->piece >= MAXPIECES) f->piece = f->count / MAXPIECES + 1;
   f->pieces = f->k->n > 4096 || f->count <= f->piece
                   ? 1 : (f->count + f->piece - 1) / f->piece;

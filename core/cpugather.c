@@ -237,6 +237,19 @@ static void shortrows(const Rows *r, const int64_t *at, char *x, char *o,
 #undef MOVE
 }
 
+/* n rows of one element of other are folded into x, at offsets. */
+static void foldrows(const Rows *r, const int64_t *at, char *x, char *o,
+                     int64_t n) {
+  enum { BATCH = 512 };
+  const int64_t so = r->step[1][r->picked];
+  int64_t bytes[BATCH];
+  for (int64_t i = 0; i < n && !nc_interrupted; i += BATCH) {
+    const int64_t m = n - i < BATCH ? n - i : BATCH;
+    for (int64_t k = 0; k < m; k++) bytes[k] = at[i + k] * r->esize;
+    nc_cpufolded(x, bytes, 0, o + i * so, so, m, r->type, r->fold);
+  }
+}
+
 static void onerow(const Rows *r, char *x, char *o) {
   const int64_t *s = r->along, e = r->esize;
   for (int64_t i = 0; i < r->length && !nc_interrupted; i += r->piece) {
@@ -270,6 +283,8 @@ static void moverows(void *ctx, int64_t begin, int64_t end) {
     }
     if (last == r->picked && r->brief && !r->adds)
       shortrows(r, r->offset + index[last], x, o, n);
+    else if (last == r->picked && r->adds && r->length == 1)
+      foldrows(r, r->offset + index[last], x, o, n);
     else
       for (int64_t k = 0; k < n; k++)
         onerow(r, last == r->picked

@@ -77,31 +77,20 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
     j->fn(&j->in, y + i * bytes, x + i * bytes);
 }
 
-/* Can the lines of the result be written where y lies? */
-static int inorder(const LineCall *c, const Lines *l) {
-  const int last = c->x->nd - 1;
-  return c->y->dtype == l->t->dtype && (last <= 0 || c->dims >> last & 1);
-}
-
-static int dimof(unsigned dims) {
-  int d = 0;
-  while (!(dims >> d & 1)) d++;
-  return d;
-}
-
 int nc_cpulineforline(const LineCall *c) {
   static const LineFn fn[] = { [LINE_SOFTMAX] = softmaxline,
                                [LINE_LOG_SOFTMAX] = logsoftmaxline,
                                [LINE_CUMSUM] = cumsumline };
   Job j = { .fn = fn[c->op] };
   int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
-  if (r == NC_OK && inorder(c, &j.in)) nc_retain(j.out = c->y);
+  if (r == NC_OK && c->y->dtype == j.in.t->dtype && nc_lastlines(c))
+    nc_retain(j.out = c->y);
   else if (r == NC_OK)
     r = nc_new(&j.out, nc_device(c->x), j.in.t->dtype, j.in.t->nd,
                j.in.t->size);
   if (r == NC_OK)
     r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
-  if (r == NC_OK && j.out != c->y) r = nc_unlines(c->y, j.out, dimof(c->dims));
+  if (r == NC_OK && j.out != c->y) r = nc_unlines(c->y, j.out, nc_linedim(c));
   nc_release(j.in.t);
   nc_release(j.out);
   return r;

@@ -50,7 +50,7 @@ int nc_finddevice(const Device **d, const char *name) {
       return NC_OK;
     }
   if ((i = ordinal(name, "cuda")) == -2)
-    return nc_fail(NC_EDEVICE, "no device is called '%s'", name);
+    return nc_fail(NC_EVALUE, "no device is called '%s'", name);
   TRY(nc_accelerator(&a));
   if (i == -1) i = a->current();
   if (i >= a->count) {

@@ -118,7 +118,8 @@ typedef struct Gather {
    that place, but at the position along dim that index gives there (from 1,
    or negative from the end).  other has the shape of index and the type of
    x.  CHECK only looks for a position that is outside, which fails as
-   nc_position would say it; it comes before what writes. */
+   nc_position would say it; it comes before what writes, but on the CPU to
+   what nobody will see then. */
 typedef enum AlongHow {
   ALONG_CHECK, ALONG_GET, ALONG_PUT, ALONG_FOLD
 } AlongHow;
@@ -176,6 +177,39 @@ typedef struct Product {
   Scalar alpha, beta;
 } Product;
 
+/* How windows lie over planes: `out' places, `stride' apart, of `kernel'
+   elements, `dilation' apart; the first one begins `pad' before the plane.
+   What lies outside of it counts as nothing. */
+typedef struct Windows {
+  int64_t size[2], kernel[2], out[2];
+  int64_t stride[2], pad[2], dilation[2];
+} Windows;
+
+/* A convolution: of `input' [n x c x size], `weight' [o x c/groups x kernel]
+   and `result' [n x o x out], dense and of one float type, one is made of the
+   other two: the result, or its gradient's share in the input or weight.
+   There are elements in the one that is made, and in a result. */
+typedef enum ConvHow { CONV_RESULT, CONV_INPUT, CONV_WEIGHT } ConvHow;
+
+typedef struct Conv {
+  ConvHow how;
+  const Tensor *input, *weight, *result;
+  int64_t n, c, o, groups;
+  Windows at;
+} Conv;
+
+/* The largest element y of each window over a plane of x, nan before all and
+   the first of equals, and its position `at' in the plane, from 1, row by
+   row; or, back: x = the sum of those y whose position an element is.  x is
+   [planes x size], y and at (int64) are [planes x out], all dense.  Every
+   window has an element of the plane. */
+typedef struct Pooling {
+  int back;
+  const Tensor *x, *y, *at;
+  int64_t planes;
+  Windows windows;
+} Pooling;
+
 /* x, a bool of one element, must be true: else the operation that asks fails
    with `text' (a constant). */
 typedef struct Expect {
@@ -224,6 +258,8 @@ struct Device {
   int (*sort)(const Device *d, const Sorting *s);
   int (*search)(const Device *d, const Searching *s);
   int (*along)(const Device *d, const Along *a); /* NULL: gather, scatter */
+  int (*conv)(const Device *d, const Conv *c);
+  int (*pool)(const Device *d, const Pooling *p);
 };
 
 extern const Device nc_cpu;

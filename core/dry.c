@@ -70,6 +70,8 @@ IDLE(product, Product)
 IDLE(expect, Expect)
 IDLE(sort, Sorting)
 IDLE(search, Searching)
+IDLE(conv, Conv)
+IDLE(pool, Pooling)
 
 static int synchronize(const Device *d) {
   (void)d;
@@ -86,7 +88,7 @@ static const Device idle = {
   .sequence = sequence, .places = places, .trues = trues, .gather = gather,
   .scatter = gather, .draw = draw, .product = product, .expect = expect,
   .accumulate = gather, .gradients = 1, .sort = sort,
-  .search = search
+  .search = search, .conv = conv, .pool = pool
 };
 
 int nc_isdry(const Device *d) {

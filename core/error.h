@@ -37,7 +37,7 @@ typedef struct Operand {      /* what an operand of a failed operation was */
 
 typedef struct Error {
   int code;
-  char op[32];                /* the operation, or "" */
+  char op[48];                /* the operation, or "" */
   char text[512];             /* what is wrong, without the operation */
   char rule[160];             /* the rule that was broken, or "" */
   char hint[160];             /* what to type instead, or "" */

@@ -18,38 +18,46 @@
 #include <time.h>
 #include <unistd.h>
 
-Files nc_files = { open,   close, read,  write,  fstat,
-                   stat, fchmod, fsync, rename, unlink };
+Files nc_files = { open,   close, read,   write,  fstat, stat,
+                   fchmod, fsync, rename, unlink, lseek };
 
 /*
 ** Messages
 */
-/* Length of the printable UTF-8 sequence at s, 0 if there is none. */
-static size_t printable(const unsigned char *s, size_t n) {
-  static const uint32_t least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
+size_t nc_utf8(uint32_t *c, const char *text, size_t n) {
+  static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+  const unsigned char *s = (const unsigned char *)text;
   size_t len = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2
              : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
-  uint32_t c = len > 1 ? *s & (0x7fu >> len) : *s;
   if (len == 0 || len > n) return 0;
+  *c = len > 1 ? *s & (0x7fu >> len) : *s;
   for (size_t i = 1; i < len; i++) {
     if ((s[i] & 0xc0) != 0x80) return 0;
-    c = c << 6 | (s[i] & 0x3f);
+    *c = *c << 6 | (s[i] & 0x3f);
   }
-  if (c < least[len] || c > 0x10ffff || c == 0x7f || c == '\\') return 0;
-  if ((c >= 0xd800 && c < 0xe000) || (c >= 0x2028 && c <= 0x202e) ||
-      (c >= 0x2066 && c <= 0x2069)) /* turns the direction of writing */
+  if (*c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000))
     return 0;
   return len;
 }
 
+/* Length of the printable UTF-8 sequence at s, 0 if there is none. */
+static size_t printable(const char *s, size_t n) {
+  uint32_t c = 0;
+  size_t len = nc_utf8(&c, s, n);
+  if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == '\\') return 0;
+  if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+    return 0;                 /* turns the direction of writing */
+  return len;
+}
+
 char *nc_printable(char *buf, size_t room, const char *s, size_t n) {
-  const unsigned char *p = (const unsigned char *)s;
   size_t used = 0;
   while (n > 0 && used + 8 < room) {
-    size_t len = printable(p, n);
-    if (len) memcpy(buf + used, p, len), used += len;
-    else used += (size_t)snprintf(buf + used, 5, "\\x%02x", *p);
-    p += len ? len : 1;
+    size_t len = printable(s, n);
+    if (len) memcpy(buf + used, s, len), used += len;
+    else used += (size_t)snprintf(buf + used, 5, "\\x%02x",
+                                  (unsigned char)*s);
+    s += len ? len : 1;
     n -= len ? len : 1;
   }
   memcpy(buf + used, n ? "..." : "", n ? 4 : 1);
@@ -79,6 +87,7 @@ static int failed(const char *path, const char *what, int error) {
 int nc_openread(Reader *r, const char *path) {
   struct stat s;
   int status = NC_OK;
+  memset(r, 0, sizeof *r);
   r->path = path;
   do {                        /* not waiting for the writer of a pipe */
     r->fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -90,9 +99,19 @@ int nc_openread(Reader *r, const char *path) {
     status = nc_failfile(NC_EFILE, path, "this is a directory");
   else if (!S_ISREG(s.st_mode))
     status = nc_failfile(NC_EFILE, path, "this is not a regular file");
-  else r->left = (int64_t)s.st_size;
+  else r->left = r->size = (int64_t)s.st_size;
   if (status != NC_OK) nc_closeread(r);
   return status;
+}
+
+static ssize_t pull(Reader *r, void *p, size_t n) {
+  return r->pull ? r->pull(r, p, n) : nc_files.read(r->fd, p, n);
+}
+
+static int unread(const Reader *r, const char *field) {
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  if (!r->pull) return failed(r->path, field, errno);
+  return nc_failfile(NC_EFILE, r->path, "%s: %s", field, r->why);
 }
 
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
@@ -104,13 +123,13 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
   while (n > 0) {
     ssize_t k;
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-    k = nc_files.read(r->fd, at, (size_t)n);
-    if (k < 0 && errno == EINTR) continue;
-    if (k < 0) return failed(r->path, field, errno);
+    k = pull(r, at, (size_t)n);
+    if (k < 0 && !r->pull && errno == EINTR) continue;
+    if (k < 0) return unread(r, field);
     if (k == 0)
-      return nc_failfile(NC_EFILE, r->path,
-                         "%s: the file became shorter while it was read",
-                         field);
+      return nc_failfile(NC_EFILE, r->path, "%s: %s", field,
+                         r->pull ? "it ends too early"
+                           : "the file became shorter while it was read");
     at += k;
     n -= k;
     r->left -= k;
@@ -118,16 +137,23 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
   return NC_OK;
 }
 
+int nc_seekread(Reader *r, int64_t at) {
+  if (nc_files.lseek(r->fd, (off_t)at, SEEK_SET) < 0)
+    return failed(r->path, "cannot be sought in", errno);
+  r->left = r->size - at;
+  return NC_OK;
+}
+
 int nc_readend(Reader *r) {
   char c;
   ssize_t k;
-  do k = nc_files.read(r->fd, &c, 1);
-  while (k < 0 && errno == EINTR && !nc_interrupted);
-  if (k < 0 && errno == EINTR) return nc_fail(NC_EINTR, "interrupted");
-  if (k < 0) return failed(r->path, "end", errno);
+  do k = pull(r, &c, 1);
+  while (k < 0 && !r->pull && errno == EINTR && !nc_interrupted);
+  if (k < 0) return unread(r, "end");
   if (k > 0)
-    return nc_failfile(NC_EFILE, r->path,
-                       "end: the file became longer while it was read");
+    return nc_failfile(NC_EFILE, r->path, "end: %s",
+                       r->pull ? "it is longer than it should be"
+                         : "the file became longer while it was read");
   return NC_OK;
 }
 
@@ -217,6 +243,12 @@ int nc_writeblock(Writer *w, const void *p, int64_t n) {
     at += k;
     n -= k;
   }
+  return NC_OK;
+}
+
+int nc_seekwrite(Writer *w, int64_t at) {
+  if (nc_files.lseek(w->fd, (off_t)at, SEEK_SET) < 0)
+    return failed(w->path, "cannot be sought in", errno);
   return NC_OK;
 }
 

@@ -34,9 +34,13 @@ typedef struct Files {
   int (*fsync)(int fd);
   int (*rename)(const char *from, const char *to);
   int (*unlink)(const char *path);
+  off_t (*lseek)(int fd, off_t at, int whence);
 } Files;
 
 extern Files nc_files;        /* written by tests alone */
+
+/* Length of the UTF-8 sequence at s, and what it stands for; 0: none. */
+size_t nc_utf8(uint32_t *c, const char *s, size_t n);
 
 /* Writes s, of n bytes, into buf of `room' bytes as it may be shown: control
    characters, quotes' backslashes and what is not UTF-8 as \xNN; cut with
@@ -47,16 +51,25 @@ char *nc_printable(char *buf, size_t room, const char *s, size_t n);
 int nc_failfile(int code, const char *path, const char *fmt, ...)
     NC_PRINTF(3, 4);
 
-typedef struct Reader {
+typedef struct Reader Reader;
+struct Reader {
   const char *path;
   int fd;
+  int64_t size;
   int64_t left;               /* bytes from here to the end */
-} Reader;
+  /* NULL: fd is read; else this gives bytes as read() does.  After -1, `why'
+     says what is wrong. */
+  ssize_t (*pull)(Reader *r, void *p, size_t n);
+  void *source;               /* for pull */
+  const char *why;
+};
 
 /* Regular files only. */
 int nc_openread(Reader *r, const char *path);
 /* Exactly n bytes, n at most NC_IOBLOCK; `field' names them in messages. */
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
+/* What is read next begins at byte `at', which the file has. */
+int nc_seekread(Reader *r, int64_t at);
 /* Fails if the file has grown since it was opened. */
 int nc_readend(Reader *r);
 void nc_closeread(Reader *r);
@@ -73,6 +86,7 @@ typedef struct Writer {
    target that is no regular file (a pipe, a terminal) is written plainly. */
 int nc_openwrite(Writer *w, const char *path, int atomic);
 int nc_writeblock(Writer *w, const void *p, int64_t n); /* <= NC_IOBLOCK */
+int nc_seekwrite(Writer *w, int64_t at);    /* of a regular file */
 /* Puts the file in place if status is NC_OK, else gives it up; returns the
    status of it all. */
 int nc_closewrite(Writer *w, int status);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "grad.h"
 #include "op.h"
 #include "portable.h"
@@ -67,6 +68,25 @@ static int put(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
   return r;
 }
 
+/* Copies all tensors of a list from `first' on to y at once, of which each
+   holds a piece for every element of the dimensions before dim; 0: they are
+   of several types, or the pieces too small for it to pay. */
+static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
+  const int n = a->n - first;
+  const int64_t least = 32 * n;
+  int64_t outer = 1;
+  for (int d = 0; d < dim; d++) outer *= y->size[d];
+  if (nc_device(y) != &nc_cpu || outer < 2 ||
+      nc_numel(y) / outer * nc_dtypesize(y->dtype) < least)
+    return 0;
+  for (int i = first; i < a->n; i++)
+    if (a->tensors[i]->dtype != y->dtype || !nc_isdense(a->tensors[i]))
+      return 0;
+  nc_count(0, 2 * nc_numel(y) * nc_dtypesize(y->dtype));
+  *r = nc_cpujoin(y, a->tensors + first, n, outer);
+  return 1;
+}
+
 /*
 ** Along a dimension they have
 */
@@ -102,7 +122,7 @@ static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
 static int cat(Call *c) {
   const Arg *a = &c->arg[0];
   int64_t size[NC_MAXDIM], at = 0;
-  int first = 0, dim;
+  int first = 0, dim, r;
   if (a->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   TRY(together(c));
   for (int i = 0; i < a->n; i++)
@@ -117,6 +137,7 @@ static int cat(Call *c) {
   TRY(sumsizes(c, first, dim, size));
   TRY(nc_new(&c->out[0], nc_device(a->tensors[0]), commontype(a),
              a->tensors[first]->nd, size));
+  if (putall(&r, c->out[0], a, first, dim)) return r;
   for (int i = first; i < a->n; i++) {
     if (skipped(a->tensors[i])) continue;
     TRY(put(c->out[0], a->tensors[i], dim, at, 0));
@@ -137,7 +158,7 @@ static int stack(Call *c) {
   const Tensor *a;
   char one[NC_TEXT], two[NC_TEXT];
   int64_t size[NC_MAXDIM + 1];
-  int dim;
+  int dim, r;
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   TRY(together(c));
   a = list->tensors[0];
@@ -156,6 +177,7 @@ static int stack(Call *c) {
   memcpy(size + dim + 1, a->size + dim, (size_t)(a->nd - dim) * sizeof *size);
   size[dim] = list->n;
   TRY(nc_new(&c->out[0], nc_device(a), commontype(list), a->nd + 1, size));
+  if (putall(&r, c->out[0], list, 0, dim)) return r;
   for (int i = 0; i < list->n; i++)
     TRY(put(c->out[0], list->tensors[i], dim, i, 1));
   return NC_OK;

@@ -54,12 +54,14 @@
 #define NAME(f) f##_f32
 #include "folds.inc"
 #include "lines.inc"
+#include "taps.inc"
 #undef S
 #undef NAME
 #define S double
 #define NAME(f) f##_f64
 #include "folds.inc"
 #include "lines.inc"
+#include "taps.inc"
 #undef S
 #undef A
 #undef NAME
@@ -131,7 +133,8 @@
   { ALLMOVES(store, u8), ALLMOVES(store, i32), ALLMOVES(store, i64),          \
     ALLMOVES(store, f32), ALLMOVES(store, f64) }
 #define LINES(t)                                                              \
-  { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, cumsum_##t }
+  { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, cumsum_##t,    \
+    tapped_##t, axpy_##t, inner_##t }
 
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)

@@ -49,6 +49,12 @@ typedef struct LineKernels {
                                               /* (x - a) - b */
   /* running sums that begin behind `sum'; gives the last */
   double (*cumsum)(void *y, const void *x, int64_t n, double sum);
+  /* y[i] = sum of w[t] * x[at[t] + i], up to a negative at[t]; y += a*x;
+     sum of x*y */
+  void (*taps)(void *y, const void *x, const void *w, const int64_t at[],
+               int64_t n);
+  void (*add)(void *y, const void *x, double a, int64_t n);
+  double (*dot)(const void *x, const void *y, int64_t n);
 } LineKernels;
 
 /* Random words and numbers; see draws.inc. */

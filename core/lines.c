@@ -50,3 +50,14 @@ int nc_unlines(Tensor *y, Tensor *rows, int dim) {
   nc_release(moved);
   return r;
 }
+
+int nc_linedim(const LineCall *c) {
+  int d = 0;
+  while (!(c->dims >> d & 1)) d++;
+  return d;
+}
+
+int nc_lastlines(const LineCall *c) {
+  const int last = c->x->nd - 1;
+  return last <= 0 || c->dims >> last & 1;
+}

@@ -22,6 +22,11 @@ int nc_lines(Lines *l, Tensor *x, unsigned dims);
    of what nc_lines did. */
 int nc_unlines(Tensor *y, Tensor *rows, int dim);
 
+/* The one dimension of c; is it the last, so that lines of the result can be
+   written where they belong? */
+int nc_linedim(const LineCall *c);
+int nc_lastlines(const LineCall *c);
+
 /* Work is cut in pieces of this many elements. */
 #define NC_PIECE 65536
 

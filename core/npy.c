@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "file.h"
+#include "rowmajor.h"
 
 #define MAGIC 6               /* bytes */
 #define ALIGNED 64            /* data begins at a multiple of it */
@@ -27,8 +27,8 @@ static int magic(Reader *r, int *major) {
     nc_failfile(NC_EFILE, r->path,
                 "magic: no .npy file: it begins with \"%s\"",
                 nc_printable(shown, sizeof shown, (char *)b, MAGIC));
-    if (memcmp(b, "PK\3\4", 4) == 0)
-      nc_hint("this is a zip archive, perhaps a .npz: unzip it first");
+    if (memcmp(b, "\x89PNG", 4) == 0) nc_hint("nacre.readpng(path)");
+    else nc_hint("what is .safetensors, .csv, .tsv or .txt has such a name");
     return NC_EFILE;
   }
   *major = b[MAGIC];
@@ -71,28 +71,6 @@ static int checkdata(const Reader *r, const NpyHeader *h) {
                      (long long)r->left);
 }
 
-static void swap(unsigned char *p, int64_t bytes, int64_t item) {
-  for (unsigned char *end = p + bytes; p < end; p += item)
-    for (int64_t i = 0; i < item / 2; i++) {
-      unsigned char c = p[i];
-      p[i] = p[item - 1 - i];
-      p[item - 1 - i] = c;
-    }
-}
-
-/* Reads bytes into p, as this machine and our types want them. */
-static int data(Reader *r, const NpyHeader *h, unsigned char *p) {
-  while (r->left > 0) {
-    int64_t n = r->left < NC_IOBLOCK ? r->left : NC_IOBLOCK;
-    TRY(nc_readblock(r, p, n, "data"));
-    if (h->swap) swap(p, n, nc_dtypesize(h->dtype));
-    if (h->dtype == DT_b8) /* ours are 0 or 1; NumPy's any byte */
-      for (int64_t i = 0; i < n; i++) p[i] = p[i] != 0;
-    p += n;
-  }
-  return nc_readend(r);
-}
-
 static void reverse(int64_t v[], int n) {
   for (int i = 0; i < n / 2; i++) {
     int64_t x = v[i];
@@ -112,7 +90,9 @@ static int fill(Tensor **out, Reader *r, NpyHeader *h) {
     return nc_failfile(status, r->path, "data: %s", text);
   }
   nc_count(0, r->left);
-  if ((status = data(r, h, nc_data(t))) != NC_OK) {
+  status = nc_readelements(r, t, h->swap);
+  if (status == NC_OK) status = nc_readend(r);
+  if (status != NC_OK) {
     nc_release(t);
     return status;
   }
@@ -124,15 +104,20 @@ static int fill(Tensor **out, Reader *r, NpyHeader *h) {
   return NC_OK;
 }
 
+int nc_readnpy(Tensor **t, Reader *r) {
+  NpyHeader h;
+  *t = NULL;
+  TRY(header(r, &h));
+  TRY(checkdata(r, &h));
+  return fill(t, r, &h);
+}
+
 int nc_load(Tensor **t, const char *path) {
   Reader r;
-  NpyHeader h;
   int status;
   *t = NULL;
   TRY(nc_openread(&r, path));
-  status = header(&r, &h);
-  if (status == NC_OK) status = checkdata(&r, &h);
-  if (status == NC_OK) status = fill(t, &r, &h);
+  status = nc_readnpy(t, &r);
   nc_closeread(&r);
   return status;
 }
@@ -145,7 +130,7 @@ static const char *const codes[DT_COUNT] = { "b1", "u1", "i1", "i2", "i4",
 
 /* The header that NumPy would write, byte for byte: it leaves room for the
    first size to grow to 21 digits.  Eight sizes never need version 2.0. */
-static int64_t makeheader(char buf[512], const Tensor *t) {
+int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
   char order = nc_dtypesize(t->dtype) == 1 ? '|' : nc_bigendian() ? '>' : '<';
   int n = MAGIC + 4, grow = 0;
   n += snprintf(buf + n, 64, "{'descr': '%c%s', 'fortran_order': False, "
@@ -165,97 +150,33 @@ static int64_t makeheader(char buf[512], const Tensor *t) {
   return n;
 }
 
-/* A place in a tensor that is walked row by row. */
-typedef struct Walk {
-  int64_t at[NC_MAXDIM];
-  int64_t offset;             /* in elements, from the first */
-} Walk;
-
-/* Goes on by n elements, within the last dimension. */
-static void advance(Walk *w, const Tensor *t, int64_t n) {
-  int d = t->nd - 1;
-  w->at[d] += n;
-  w->offset += n * t->step[d];
-  for (; d > 0 && w->at[d] == t->size[d]; d--) {
-    w->offset -= w->at[d] * t->step[d];
-    w->at[d] = 0;
-    w->at[d - 1]++;
-    w->offset += t->step[d - 1];
-  }
-}
-
-/* Copies n elements that lie `step' apart. */
-static void pick(char *y, const char *x, int64_t n, int64_t step,
-                 int64_t item) {
-#define PICK(size) \
-  case size: \
-    for (int64_t i = 0; i < n; i++) \
-      memcpy(y + i * size, x + i * step * size, size); \
-    break
-  switch (item) {
-    PICK(1);
-    PICK(2);
-    PICK(4);
-    PICK(8);
-  }
-#undef PICK
-}
-
-/* Writes t in row-major order through a buffer of NC_IOBLOCK bytes. */
-static int strided(Writer *w, const Tensor *t, char *buf) {
-  int64_t item = nc_dtypesize(t->dtype), left = nc_numel(t), used = 0;
-  int last = t->nd - 1;
-  const char *x = nc_data(t);
-  Walk walk = { { 0 }, 0 };
-  while (left > 0) {
-    int64_t n = t->size[last] - walk.at[last];
-    int64_t room = (NC_IOBLOCK - used) / item;
-    if (n > room) n = room;
-    pick(buf + used, x + walk.offset * item, n, t->step[last], item);
-    advance(&walk, t, n);
-    used += n * item;
-    left -= n;
-    if (used == NC_IOBLOCK || left == 0) {
-      TRY(nc_writeblock(w, buf, used));
-      used = 0;
-    }
-  }
-  return NC_OK;
-}
-
-static int dense(Writer *w, const Tensor *t) {
-  int64_t left = nc_numel(t) * nc_dtypesize(t->dtype);
-  const char *p = nc_data(t);
-  while (left > 0) {
-    int64_t n = left < NC_IOBLOCK ? left : NC_IOBLOCK;
-    TRY(nc_writeblock(w, p, n));
-    p += n;
-    left -= n;
-  }
-  return NC_OK;
+int nc_npyfits(const char *path, const Tensor *t) {
+  if (codes[t->dtype][0] != '\0') return NC_OK;
+  nc_failfile(NC_EDTYPE, path, "the .npy format has no %s",
+              nc_dtypename(t->dtype));
+  nc_hint("t:to(\"float32\") keeps every value; .safetensors has %s",
+          nc_dtypename(t->dtype));
+  return NC_EDTYPE;
 }
 
 /* t lies on the CPU; buf is NULL if it is dense. */
-static int writeall(const char *path, const Tensor *t, int atomic, char *buf) {
+static int writeall(const char *path, const Tensor *t, int atomic, void *buf) {
   Writer w;
-  char text[512];
+  char text[NPY_ROOM];
   int status;
   TRY(nc_openwrite(&w, path, atomic));
-  status = nc_writeblock(&w, text, makeheader(text, t));
-  if (status == NC_OK) status = buf ? strided(&w, t, buf) : dense(&w, t);
+  status = nc_writeblock(&w, text, nc_npyheader(text, t));
+  if (status == NC_OK) status = nc_writeelements(&w, t, buf, 0);
   return nc_closewrite(&w, status);
 }
 
 int nc_save(const char *path, Tensor *t, int atomic) {
   Tensor *x = NULL;
   void *buf = NULL;
-  int status;
-  if (codes[t->dtype][0] == '\0') {
-    nc_failfile(NC_EDTYPE, path, "the .npy format has no %s",
-                nc_dtypename(t->dtype));
+  int status = nc_npyfits(path, t);
+  if (status != NC_OK) {
     nc_blame("arg 2", t);
-    nc_hint("nacre.save(path, t:to(\"float32\")) keeps every value");
-    return NC_EDTYPE;
+    return status;
   }
   status = nc_todevice(&x, t, &nc_cpu);
   if (status == NC_OK && !nc_isdense(x))

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* npy.h - the header of a .npy file. */
+/* npy.h - .npy files, and their headers. */
 #ifndef npy_h
 #define npy_h
 
-#include "tensor.h"
+#include "file.h"
 
 #define NPY_MAGIC "\x93NUMPY"
 #define NPY_MAXHEADER 10000   /* as NumPy: a longer one costs time to parse */
+#define NPY_ROOM 512          /* for a header of ours, with the magic */
 
 typedef struct NpyHeader {
   DType dtype;
@@ -22,6 +23,12 @@ typedef struct NpyHeader {
 int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
                 int64_t n);
 
-int nc_bigendian(void);       /* is this machine? */
+/* Reads a whole file: r is at its beginning, and then at its end. */
+int nc_readnpy(Tensor **t, Reader *r);
+
+/* Has the format the dtype of t? */
+int nc_npyfits(const char *path, const Tensor *t);
+/* What stands before the elements of t; how many bytes. */
+int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t);
 
 #endif

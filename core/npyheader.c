@@ -11,20 +11,13 @@
 
 #include <string.h>
 
-#include "file.h"
+#include "rowmajor.h"
 
 typedef struct Scan {
   const char *path;
   const char *start, *p, *end;
   int major;
 } Scan;
-
-int nc_bigendian(void) {
-  const uint16_t one = 1;
-  unsigned char first;
-  memcpy(&first, &one, 1);
-  return first == 0;
-}
 
 /*
 ** Tokens

@@ -22,19 +22,6 @@ static int haszero(Draft *w, Tensor *x) {
   return nc_tofloat(v) == 0;
 }
 
-static Tensor *flipped(Draft *w, Tensor *x, int dim) {
-  const int64_t d = dim + 1;
-  Call c = nc_callof(FAM_flip, x);
-  c.arg[1].given = c.arg[1].n = 1;
-  c.arg[1].list = &d;
-  return w->status != NC_OK || x->nd == 0 ? x : nc_do(w, &c);
-}
-
-/* Running op from the last element on. */
-static Tensor *backwards(Draft *w, Family op, Tensor *x, int dim) {
-  return flipped(w, nc_do1(w, op, flipped(w, x, dim), dim + 1, 0), dim);
-}
-
 /* The products of the elements before each along dim. */
 static Tensor *before(Draft *w, Tensor *x, int dim) {
   Tensor *part[2] = { NULL, NULL }, *y;
@@ -89,7 +76,8 @@ static Tensor *others(Draft *w, Tensor *x, unsigned mask) {
   y = before(w, flat, kept);
   if (w->status == NC_OK)
     y = nc_row2(w, OP_mul, y,
-                flipped(w, before(w, flipped(w, flat, kept), kept), kept));
+                nc_flipped(w, before(w, nc_flipped(w, flat, kept), kept),
+                           kept));
   if (w->status == NC_OK) y = reshaped(w, y, moved->nd, moved->size);
   return permuted(w, y, back);
 }
@@ -132,10 +120,10 @@ static Tensor *runningback(Draft *w, Tensor *g, Tensor *x, Tensor *y,
                   nc_rownumber(w, OP_eq, seen, nc_int(1)));
   one[0].t = first;
   rest = nc_do1(w, FAM_cumprod, nc_row(w, OP_where, one, NULL), dim + 1, 0);
-  rest = backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, rest), dim);
+  rest = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, rest), dim);
   rest = nc_whereelse(w, first, rest, nc_int(0));
   one[0].t = zero;
-  y = backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, y), dim);
+  y = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, y), dim);
   y = nc_row2(w, OP_true_divide, y, nc_row(w, OP_where, one, NULL));
   return nc_row3(w, OP_where, nc_rownumber(w, OP_eq, seen, nc_int(0)), y,
                  rest);

@@ -5,6 +5,7 @@
 */
 #include <math.h>
 
+#include "compose.h"
 #include "grad.h"
 #include "op.h"
 
@@ -272,21 +273,19 @@ int nc_grad_std(FamilyGrad *g) {
 /* The gradient goes to the position that was chosen. */
 int nc_grad__extreme(FamilyGrad *g) {
   const Meta *m = &g->in[0].meta;
-  int64_t size[NC_MAXDIM];
-  Tensor *at, *wideat = NULL, *wideg = NULL, *count = NULL, *line = NULL;
+  Tensor *at, *zeros = NULL, *wide[2] = { NULL, NULL };
+  Call c = nc_callof(FAM_scatter_, NULL);
+  Draft w = { 0 };
   int dim, r;
   TRY(nc_result(g, 1, &at));
   TRY(nc_dim(&dim, g->arg[1].s.i, m->nd));
-  for (int d = 0; d < m->nd; d++) size[d] = d == dim ? m->size[d] : 1;
-  if ((r = nc_unfolded(&wideg, g->g[0], m, 1u << dim)) == NC_OK &&
-      (r = nc_unfolded(&wideat, at, m, 1u << dim)) == NC_OK &&
-      (r = nc_counted(&count, at, 1, m->nd ? m->size[dim] : 1)) == NC_OK &&
-      (r = nc_reshapeto(&line, count, m->nd, size)) == NC_OK)
-    r = nc_formula(&g->d[0], "where(eq(a, b), g, 0)", wideg, wideat, line,
-                   NULL, 0);
-  nc_release(wideat);
-  nc_release(wideg);
-  nc_release(count);
-  nc_release(line);
-  return r;
+  r = nc_full(&zeros, m->device, m->dtype, m->nd, m->size, nc_int(0));
+  c.arg[0].t = nc_held(&w, r, &zeros);
+  if (w.status == NC_OK) r = nc_unfolded(&wide[0], at, m, 1u << dim);
+  c.arg[2].t = nc_held(&w, r, &wide[0]);
+  if (w.status == NC_OK) r = nc_unfolded(&wide[1], g->g[0], m, 1u << dim);
+  c.arg[3].t = nc_held(&w, r, &wide[1]);
+  nc_setint(&c, 1, dim + 1);
+  nc_give(&w, &g->d[0], nc_do(&w, &c));
+  return nc_finish(&w);
 }

@@ -123,25 +123,8 @@ int nc_op_diff(Call *c) {
 /*
 ** Gradients
 */
-static Tensor *flipped(Draft *w, Tensor *x, int dim) {
-  Index ix[NC_MAXDIM];
-  Tensor *y = NULL;
-  int r;
-  if (w->status != NC_OK || x->nd == 0 || x->size[dim] < 2) return x;
-  memset(ix, 0, sizeof ix);
-  for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
-  ix[dim].kind = IX_TENSOR;
-  r = nc_counted(&ix[dim].t, x, x->size[dim], 1);
-  if (r == NC_OK) r = nc_index(&y, x, ix, dim + 1);
-  nc_release(ix[dim].t);
-  return nc_held(w, r, &y);
-}
-
-/* Running op from the last element on. */
-static Tensor *backwards(Draft *w, Family op, Tensor *x, int dim) {
-  Call c = nc_callof(op, flipped(w, x, dim));
-  nc_setint(&c, 1, dim + 1);
-  return flipped(w, nc_do(w, &c), dim);
+Tensor *nc_backwards(Draft *w, Family op, Tensor *x, int dim) {
+  return nc_flipped(w, nc_do1(w, op, nc_flipped(w, x, dim), dim + 1, 0), dim);
 }
 
 /* y, but 0 where nothing was summed yet: there x is -inf, and gets none */
@@ -156,7 +139,7 @@ static Tensor *begun(Draft *w, Tensor *y) {
    those of g where it is positive, and of -g where that is. */
 static Tensor *logpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *t = nc_row1(w, OP_log, nc_rownumber(w, OP_maximum, g, nc_int(0)));
-  t = backwards(w, FAM_logcumsumexp, nc_row2(w, OP_sub, t, y), dim);
+  t = nc_backwards(w, FAM_logcumsumexp, nc_row2(w, OP_sub, t, y), dim);
   return nc_row1(w, OP_exp, nc_row2(w, OP_add, t, x));
 }
 
@@ -165,7 +148,7 @@ static Tensor *logpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
 static Tensor *plainpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *base = nc_part(w, y, dim, 0, 1), *t;
   t = nc_row1(w, OP_exp, nc_row2(w, OP_sub, base, y));
-  t = backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, t), dim);
+  t = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, t), dim);
   return nc_row2(w, OP_mul, t,
                  nc_row1(w, OP_exp, nc_row2(w, OP_sub, x, base)));
 }

@@ -5,6 +5,7 @@
 */
 #include <string.h>
 
+#include "cpu.h"
 #include "grad.h"
 #include "op.h"
 #include "pick.h"
@@ -13,17 +14,39 @@
 /*
 ** Flips and turns
 */
-/* Reverses dimension d. */
-static Tensor *reversed(Draft *w, Tensor *x, int d) {
-  Tensor *back = NULL;
+/* A dense tensor for a result like x, of which every byte will be read and
+   written once. */
+static Tensor *likewise(Draft *w, const Tensor *x) {
+  Tensor *y = NULL;
   int r;
-  if (w->status != NC_OK || x->size[d] < 2) return x;
-  r = nc_counted(&back, x, x->size[d], 1);
-  return nc_indexed(w, x, d, nc_held(w, r, &back));
+  if (w->status != NC_OK) return NULL;
+  nc_count(0, 2 * nc_numel(x) * nc_dtypesize(x->dtype));
+  r = nc_new(&y, nc_device(x), x->dtype, x->nd, x->size);
+  return nc_held(w, r, &y);
+}
+
+/* Reverses the dimensions of the mask. */
+static Tensor *reversed(Draft *w, Tensor *x, unsigned dims) {
+  Tensor *y = x;
+  if (w->status != NC_OK || nc_numel(x) == 0 || dims == 0)
+    return nc_row1(w, OP_clone, x);
+  if (nc_device(x) == &nc_cpu) {
+    y = likewise(w, x);
+    if (y) w->status = nc_cpuflip(y, x, dims);
+    return y;
+  }
+  for (int d = 0; d < x->nd && w->status == NC_OK; d++) {
+    Tensor *back = NULL;
+    int r;
+    if (!(dims >> d & 1)) continue;
+    r = nc_counted(&back, x, x->size[d], 1);
+    y = nc_indexed(w, y, d, nc_held(w, r, &back));
+  }
+  return y;
 }
 
 int nc_op_flip(Call *c) {
-  Tensor *x = c->arg[0].t, *y = x;
+  Tensor *x = c->arg[0].t;
   const Arg *dims = &c->arg[1];
   Draft w = { 0 };
   unsigned seen = 0;
@@ -32,12 +55,9 @@ int nc_op_flip(Call *c) {
     w.status = nc_dim(&d, dims->list[i], x->nd);
     if (w.status == NC_OK && seen >> d & 1)
       w.status = nc_fail(NC_EINDEX, "dim %d is given twice", d + 1);
-    if (w.status != NC_OK) break;
-    seen |= 1u << d;
-    if (x->nd > 0) y = reversed(&w, y, d);
+    if (w.status == NC_OK) seen |= 1u << d;
   }
-  if (y == x) y = nc_row1(&w, OP_clone, x);
-  return nc_ended(&w, c, y, 1);
+  return nc_ended(&w, c, reversed(&w, x, x->nd ? seen : 0), 1);
 }
 
 int nc_grad_flip(FamilyGrad *g) {
@@ -48,10 +68,12 @@ int nc_grad_flip(FamilyGrad *g) {
   return NC_OK;
 }
 
-static Tensor *flipped(Draft *w, Tensor *x, int64_t dim) {
+Tensor *nc_flipped(Draft *w, Tensor *x, int dim) {
+  const int64_t d = dim + 1;
   Call c = nc_callof(FAM_flip, x);
-  c.arg[1].n = 1;
-  c.arg[1].list = &dim;
+  if (w->status != NC_OK || x->nd == 0) return x;
+  c.arg[1].given = c.arg[1].n = 1;
+  c.arg[1].list = &d;
   return nc_do(w, &c);
 }
 
@@ -60,7 +82,7 @@ static int flipalong(Call *c, int dim) {
   if (c->arg[0].t->nd < dim)
     w.status = nc_fail(NC_ESHAPE, "needs at least %d dimension%s, the tensor "
                        "has %d", dim, dim == 1 ? "" : "s", c->arg[0].t->nd);
-  return nc_ended(&w, c, flipped(&w, c->arg[0].t, dim), 1);
+  return nc_ended(&w, c, nc_flipped(&w, c->arg[0].t, dim - 1), 1);
 }
 
 int nc_op_fliplr(Call *c) {
@@ -89,8 +111,8 @@ int nc_op_rot90(Call *c) {
   if (w.status == NC_OK) w.status = nc_dim(&b, dims[1], x->nd);
   if (w.status == NC_OK && a == b)
     w.status = nc_fail(NC_EINDEX, "dim %d is given twice", a + 1);
-  if (turns == 1 || turns == 2) y = flipped(&w, y, b + 1);
-  if (turns == 2 || turns == 3) y = flipped(&w, y, a + 1);
+  if (turns == 1 || turns == 2) y = nc_flipped(&w, y, b);
+  if (turns == 2 || turns == 3) y = nc_flipped(&w, y, a);
   if (turns % 2) y = nc_do1(&w, FAM_transpose, y, a + 1, b + 1);
   if (turns == 0 || turns % 2) y = nc_row1(&w, OP_clone, y);
   return nc_ended(&w, c, y, 1);
@@ -134,35 +156,59 @@ int nc_op_roll(Call *c) {
 /*
 ** Triangles
 */
-static int triangle(Call *c, Op keeps) {
-  Tensor *x = c->arg[0].t, *row = NULL, *column = NULL, *zero = NULL, *mask;
+/* Where columns and rows, both counted, are as a mask wants them, x. */
+static Tensor *masked(Draft *w, Tensor *x, Scalar diagonal, Op keeps) {
+  const int64_t n = x->size[x->nd - 2], size[2] = { n, 1 };
+  Tensor *row = NULL, *column = NULL, *zero = NULL;
+  int r = nc_counted(&row, x, 1, n);
+  row = nc_shaped(w, nc_held(w, r, &row), 2, size);
+  r = nc_counted(&column, x, 1, x->size[x->nd - 1]);
+  nc_held(w, r, &column);
+  r = nc_full(&zero, nc_device(x), x->dtype, 0, NULL, nc_int(0));
+  nc_held(w, r, &zero);
+  row = nc_rownumber(w, OP_add, row, diagonal);
+  return nc_row3(w, OP_where, nc_row2(w, keeps, column, row), x, zero);
+}
+
+static int triangle(Call *c, int upper) {
+  Tensor *x = c->arg[0].t, *y;
+  const Scalar diagonal = c->arg[1].s;
   Draft w = { 0 };
-  int r;
   if (x->nd < 2)
     w.status = nc_fail(NC_ESHAPE, "needs at least 2 dimensions, the tensor "
                        "has %d", x->nd);
-  if (w.status == NC_OK && nc_numel(x) > 0) {
-    const int64_t n = x->size[x->nd - 2], size[2] = { n, 1 };
-    r = nc_counted(&row, x, 1, n);
-    row = nc_shaped(&w, nc_held(&w, r, &row), 2, size);
-    r = nc_counted(&column, x, 1, x->size[x->nd - 1]);
-    nc_held(&w, r, &column);
-    r = nc_full(&zero, nc_device(x), x->dtype, 0, NULL, nc_int(0));
-    nc_held(&w, r, &zero);
-    row = nc_rownumber(&w, OP_add, row, c->arg[1].s);
-    mask = nc_row2(&w, keeps, column, row);
-    x = nc_row3(&w, OP_where, mask, x, zero);
+  if (w.status != NC_OK || nc_numel(x) == 0) y = nc_row1(&w, OP_clone, x);
+  else if (nc_device(x) == &nc_cpu) {
+    y = likewise(&w, x);
+    if (y) w.status = nc_cputriangle(y, x, diagonal.i, upper);
   } else
-    x = nc_row1(&w, OP_clone, x);
-  return nc_ended(&w, c, x, 1);
+    y = masked(&w, x, diagonal, upper ? OP_ge : OP_le);
+  return nc_ended(&w, c, y, 1);
 }
 
 int nc_op_tril(Call *c) {
-  return triangle(c, OP_le);
+  return triangle(c, 0);
 }
 
 int nc_op_triu(Call *c) {
-  return triangle(c, OP_ge);
+  return triangle(c, 1);
+}
+
+/* The same triangle of the gradient. */
+static int triangleback(FamilyGrad *g, Family op) {
+  Call c = nc_callof(op, g->g[0]);
+  c.arg[1] = g->arg[1];
+  TRY(nc_call(&c));
+  g->d[0] = c.out[0];
+  return NC_OK;
+}
+
+int nc_grad_tril(FamilyGrad *g) {
+  return triangleback(g, FAM_tril);
+}
+
+int nc_grad_triu(FamilyGrad *g) {
+  return triangleback(g, FAM_triu);
 }
 
 /*

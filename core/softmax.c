@@ -2,8 +2,7 @@
 /*
 ** softmax.c - along one dimension: softmax, log_softmax, cumsum.
 */
-#include <string.h>
-
+#include "compose.h"
 #include "grad.h"
 #include "op.h"
 
@@ -60,40 +59,12 @@ int nc_op_cumsum(Call *c) {
 /*
 ** Gradients
 */
-/* *y = x from its last to its first element along dim */
-static int flipped(Tensor **y, Tensor *x, int dim) {
-  Index ix[NC_MAXDIM];
-  int r;
-  memset(ix, 0, sizeof ix);
-  for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
-  ix[dim].kind = IX_TENSOR;
-  TRY(nc_counted(&ix[dim].t, x, x->size[dim], 1));
-  r = nc_index(y, x, ix, dim + 1);
-  nc_release(ix[dim].t);
-  return r;
-}
-
 int nc_grad_cumsum(FamilyGrad *g) {
-  Tensor *x = g->g[0], *back = NULL;
-  Call c;
-  int dim, r;
-  TRY(nc_dim(&dim, g->arg[1].s.i, x->nd));
-  if (nc_numel(x) < 2 || x->nd == 0) {
-    nc_retain(g->d[0] = x);
-    return NC_OK;
-  }
-  memset(&c, 0, sizeof c);
-  c.op = FAM_cumsum;
-  c.arg[1].s = nc_int(dim + 1);
-  c.arg[2].dtype = DT_NONE;
-  if ((r = flipped(&back, x, dim)) == NC_OK) {
-    c.arg[0].t = back;
-    r = nc_call(&c);
-  }
-  if (r == NC_OK) r = flipped(&g->d[0], c.out[0], dim);
-  nc_release(back);
-  nc_release(c.out[0]);
-  return r;
+  Draft w = { 0 };
+  int dim;
+  TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
+  nc_give(&w, &g->d[0], nc_backwards(&w, FAM_cumsum, g->g[0], dim));
+  return nc_finish(&w);
 }
 
 int nc_grad_softmax(FamilyGrad *g) {

@@ -54,40 +54,15 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
   return r;
 }
 
-/* ix = 1 .. n along dimension d of nd, to be released */
-static int counting(Index *ix, const Tensor *x, int d, int64_t n) {
-  Draft w = { 0 };
-  Call c = nc_callof(FAM_range, NULL);
-  int64_t size[NC_MAXDIM];
-  nc_setint(&c, 0, 1);
-  nc_setint(&c, 1, n);
-  nc_setint(&c, 2, 1);
-  c.arg[3].dtype = DT_i64;
-  c.arg[4].device = nc_device(x);
-  Tensor *line = nc_do(&w, &c);
-  for (int i = 0; i < x->nd; i++) size[i] = i == d ? n : 1;
-  Call shape = nc_callof(FAM_reshape, line);
-  shape.arg[1].n = x->nd;
-  shape.arg[1].list = size;
-  ix->kind = IX_TENSOR;
-  nc_give(&w, &ix->t, nc_do(&w, &shape));
-  return nc_finish(&w);
-}
-
 int nc_along(Tensor **y, Tensor *x, Tensor *at, int dim) {
-  Index ix[NC_MAXDIM];
-  int r = NC_OK;
+  Call c = nc_callof(FAM_gather, x);
   *y = NULL;
   if (x->nd == 0) return nc_apply1(y, OP_clone, x);
-  memset(ix, 0, sizeof ix);
-  for (int d = 0; d < x->nd && r == NC_OK; d++)
-    if (d != dim) r = counting(&ix[d], x, d, at->size[d]);
-  ix[dim].kind = IX_TENSOR;
-  ix[dim].t = at;
-  if (r == NC_OK) r = nc_index(y, x, ix, x->nd);
-  for (int d = 0; d < x->nd; d++)
-    if (d != dim) nc_release(ix[d].t);
-  return r;
+  nc_setint(&c, 1, dim + 1);
+  c.arg[2].t = at;
+  TRY(nc_call(&c));
+  *y = c.out[0];
+  return NC_OK;
 }
 
 /*
@@ -268,6 +243,26 @@ int nc_op_median(Call *c) {
 
 int nc_op_nanmedian(Call *c) {
   return choice(c, nanmiddle);
+}
+
+/* ix = 1 .. n along dimension d of nd, to be released */
+static int counting(Index *ix, const Tensor *x, int d, int64_t n) {
+  Draft w = { 0 };
+  Call c = nc_callof(FAM_range, NULL);
+  int64_t size[NC_MAXDIM];
+  nc_setint(&c, 0, 1);
+  nc_setint(&c, 1, n);
+  nc_setint(&c, 2, 1);
+  c.arg[3].dtype = DT_i64;
+  c.arg[4].device = nc_device(x);
+  Tensor *line = nc_do(&w, &c);
+  for (int i = 0; i < x->nd; i++) size[i] = i == d ? n : 1;
+  Call shape = nc_callof(FAM_reshape, line);
+  shape.arg[1].n = x->nd;
+  shape.arg[1].list = size;
+  ix->kind = IX_TENSOR;
+  nc_give(&w, &ix->t, nc_do(&w, &shape));
+  return nc_finish(&w);
 }
 
 /* In the sorted line, how far each element is in a run of equal ones: the

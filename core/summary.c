@@ -3,7 +3,7 @@
 ** summary.c - what the display tells of a tensor: extremes, moments, counts
 ** of nan and inf, a histogram.
 **
-** Elements are read in row-major order, in chunks that threads take; each
+** Elements are read in the order of memory, in chunks that threads take; each
 ** chunk leaves a Part and the parts are merged in order (Chan, Golub and
 ** LeVeque, 1979), so that the result does not depend on the threads.
 */
@@ -19,6 +19,8 @@
 #define PARTS 16384
 #define BINS 12
 #define LANES 8
+#define RUN 32                /* elements of a sample that lie together */
+#define COUNTED (1 << 19)     /* elements that make a histogram, about */
 
 typedef struct Part {
   int64_t n;                  /* finite elements */
@@ -31,9 +33,14 @@ typedef struct Part {
 typedef struct Scan {
   const char *p;              /* the first element */
   DType type;
-  int nd;                     /* dimensions, joined where memory allows */
+  int nd;                     /* dimensions, joined where that changes nothing,
+                                 the farthest apart in memory first */
   int64_t size[NC_MAXDIM], step[NC_MAXDIM];
-  int64_t n, seen, every;     /* one element of each `every' is read */
+  int64_t flat[NC_MAXDIM];    /* their steps in row-major order */
+  int sorted;                 /* is that another order? */
+  int64_t n, seen;
+  int64_t group, rest;        /* of a sample: a run of each `group' elements,
+                                 of which `rest' are left over */
   int64_t grain;
   Part *part;
   double low, range;          /* of the histogram */
@@ -88,32 +95,60 @@ static int64_t locate(const Scan *s, int64_t i, int64_t at[]) {
   return offset;
 }
 
-/* Which element the i-th of a sample is: one of each `every', anywhere
-   among them, or a sample of a matrix might read a single column. */
+/* A number below n, by chance but always the same. */
+static int64_t chance(int64_t i, int64_t n) {
+  const uint64_t h = ((uint64_t)i * 2654435761u) & 0xffffffff;
+  if (n > INT32_MAX) n = INT32_MAX;
+  return (int64_t)((h * (uint64_t)n) >> 32);
+}
+
+/* Which element the i-th that is read is.  A run is anywhere in its group, or
+   a sample of a matrix might read a few columns. */
 static int64_t position(const Scan *s, int64_t i) {
-  uint64_t h = ((uint64_t)i * 2654435761u) & 0xffffffff;
-  int64_t k = i * s->every, left = s->n - k;
-  int64_t width = left < s->every ? left : s->every;
-  if (width > INT32_MAX) width = INT32_MAX;
-  return k + (int64_t)((h * (uint64_t)width) >> 32);
+  const int64_t g = i / RUN;
+  if (s->group == 0) return i;
+  return g * s->group + (int64_t)((double)g * RUN / (double)s->seen *
+                                  (double)s->rest) +
+         chance(g, s->group - RUN + 1) + i % RUN;
+}
+
+/* The same in row-major order. */
+static int64_t rowmajor(const Scan *s, int64_t i) {
+  int64_t at[NC_MAXDIM], y = 0;
+  if (!s->sorted) return position(s, i);
+  locate(s, position(s, i), at);
+  for (int d = 0; d < s->nd; d++) y += at[d] * s->flat[d];
+  return y;
+}
+
+/* The place `run' elements on, where none of them but the last ends a row. */
+static int64_t advance(const Scan *s, int64_t at[], int64_t offset,
+                       int64_t run) {
+  int d = s->nd - 1;
+  at[d] += run;
+  offset += run * s->step[d];
+  for (; d > 0 && at[d] == s->size[d]; d--) {
+    offset += s->step[d - 1] - at[d] * s->step[d];
+    at[d] = 0;
+    at[d - 1]++;
+  }
+  return offset;
 }
 
 /* Reads n elements from the i-th on, 8 bytes each, into x. */
 static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
-  int64_t at[NC_MAXDIM], width = nc_dtypesize(s->type);
-  int last = s->nd - 1;
-  while (n > 0) {
-    int64_t run = 1, step = 1, offset;
-    offset = locate(s, s->every > 1 ? position(s, i) : i, at);
-    if (s->every == 1 && s->nd > 0) {
-      run = s->size[last] - at[last];
-      run = run < n ? run : n;
-      step = s->step[last];
-    }
-    loads[s->type](x, s->p + offset * width, step, run);
-    x += 8 * run;
-    i += run;
-    n -= run;
+  const int64_t width = nc_dtypesize(s->type);
+  const int last = s->nd - 1;
+  int64_t at[NC_MAXDIM], run = 1, offset = locate(s, position(s, i), at);
+  for (;; x += 8 * run, i += run, n -= run) {
+    if (last >= 0) run = s->size[last] - at[last];
+    if (s->group && run > RUN - i % RUN) run = RUN - i % RUN;
+    if (run > n) run = n;
+    loads[s->type](x, s->p + offset * width, last < 0 ? 1 : s->step[last],
+                   run);
+    if (run == n) return;
+    offset = s->group ? locate(s, position(s, i + run), at)
+                      : advance(s, at, offset, run);
   }
 }
 
@@ -121,27 +156,7 @@ static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
 ** One block
 */
 
-/* Moves the finite elements of x to its front and counts the others. */
-static int64_t sift(Part *q, const Scan *s, double *x, int64_t first,
-                    int64_t n) {
-  int64_t bad = 0, k = 0;
-  for (int64_t i = 0; i < n; i++) bad += !(x[i] - x[i] == 0);
-  if (bad == 0) return n;
-  for (int64_t i = 0; i < n; i++) {
-    if (isfinite(x[i])) {
-      x[k++] = x[i];
-      continue;
-    }
-    if (q->firstbad < 0)
-      q->firstbad = s->every > 1 ? position(s, first + i) : first + i;
-    q->nan += x[i] != x[i];
-    q->posinf += x[i] > 0;
-    q->neginf += x[i] < 0;
-  }
-  return k;
-}
-
-/* Sum of x, or with `mean' not 0 of the squared deviations from it. */
+/* Sum of x, or with `mean' not NULL of the squared deviations from it. */
 static double sum(const double *x, int64_t n, const double *mean) {
   double a[LANES] = { 0 }, m = mean ? *mean : 0, y;
   int64_t i = 0;
@@ -156,6 +171,36 @@ static double sum(const double *x, int64_t n, const double *mean) {
   }
   for (int j = 1; j < LANES; j++) a[0] += a[j];
   return a[0];
+}
+
+/* The i-th that is read is not finite.  In a row the first comes first. */
+static void foundbad(Part *q, const Scan *s, int64_t i, int before) {
+  const int64_t row = s->nd ? s->size[s->nd - 1] : 1;
+  int64_t at;
+  if (q->firstbad >= 0 && (!s->sorted || (before && i % row))) return;
+  at = rowmajor(s, i);
+  if (q->firstbad < 0 || at < q->firstbad) q->firstbad = at;
+}
+
+/* Moves the finite elements of x to its front and counts the others. */
+static int64_t sift(Part *q, const Scan *s, double *x, int64_t first,
+                    int64_t n) {
+  int64_t k = 0;
+  int before = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double v = x[i];
+    const int bad = !isfinite(v);
+    x[k] = v;
+    k += !bad;
+    if (bad) {
+      foundbad(q, s, first + i, before);
+      q->nan += v != v;
+      q->posinf += v > 0;
+      q->neginf += v < 0;
+    }
+    before = bad;
+  }
+  return k;
 }
 
 static void extremes(Part *q, const double *x, int64_t n) {
@@ -199,7 +244,8 @@ static void merge(Part *p, const Part *q) {
   p->posinf += q->posinf;
   p->neginf += q->neginf;
   p->zero += q->zero;
-  if (p->firstbad < 0) p->firstbad = q->firstbad;
+  if (p->firstbad < 0 || (q->firstbad >= 0 && q->firstbad < p->firstbad))
+    p->firstbad = q->firstbad;
   if (q->n == 0) return;
   p->min = p->n && p->min < q->min ? p->min : q->min;
   p->max = p->n && p->max > q->max ? p->max : q->max;
@@ -211,19 +257,24 @@ static void merge(Part *p, const Part *q) {
 }
 
 /* Reads elements i .. i+n-1 as doubles, finite ones first; gives how many
-   of these there are. */
+   of these there are, and their mean in q.  A sum is finite only if all that
+   is in it is. */
 static int64_t block(const Scan *s, Part *q, double *x, int64_t i,
                      int64_t n) {
   int64_t v[BLOCK];
+  double total;
   memset(q, 0, sizeof *q);
   q->firstbad = -1;
   if (nc_category(s->type) != NC_FLOAT) {
     fetch(s, (char *)v, i, n);
     integers(q, v, x, n);
-    return n;
-  }
-  fetch(s, (char *)x, i, n);
-  return sift(q, s, x, i, n);
+  } else
+    fetch(s, (char *)x, i, n);
+  total = sum(x, n, NULL);
+  if (!isfinite(total) && (n = sift(q, s, x, i, n)) > 0)
+    total = sum(x, n, NULL);
+  q->mean = total / (double)(n ? n : 1);
+  return n;
 }
 
 static void moments(void *ctx, int64_t begin, int64_t end) {
@@ -234,21 +285,25 @@ static void moments(void *ctx, int64_t begin, int64_t end) {
     q.n = block(s, &q, x, i, end - i < BLOCK ? end - i : BLOCK);
     if (q.n > 0) {
       extremes(&q, x, q.n);
-      q.mean = sum(x, q.n, NULL) / (double)q.n;
       q.m2 = sum(x, q.n, &q.mean);
     }
     merge(p, &q);
   }
 }
 
+/* Of a large tensor a few blocks tell how the values are spread. */
 static void bins(void *ctx, int64_t begin, int64_t end) {
   const Scan *s = ctx;
+  const int64_t each = (s->seen - 1) / COUNTED + 1;
   int64_t count[2][BINS + 1] = { { 0 } };  /* the maximum falls behind */
   int64_t *h = s->part[begin / s->grain].histogram;
   Part q;
   double x[BLOCK];
-  for (int64_t i = begin; i < end && !nc_interrupted; i += BLOCK) {
-    int64_t n = block(s, &q, x, i, end - i < BLOCK ? end - i : BLOCK);
+  for (int64_t b = begin; b < end && !nc_interrupted; b += BLOCK * each) {
+    const int64_t i = b + BLOCK * chance(b / BLOCK, each);
+    int64_t n = end - i < BLOCK ? end - i : BLOCK;
+    if (n <= 0) break;
+    n = block(s, &q, x, i, n);
     for (int64_t k = 0; k < n; k++)
       count[k & 1][(int)((x[k] - s->low) / s->range * BINS)]++;
   }
@@ -260,25 +315,58 @@ static void bins(void *ctx, int64_t begin, int64_t end) {
 ** The whole
 */
 
-/* Joins dimensions that lie behind one another, drops those of size 1. */
-static void prepare(Scan *s, const Tensor *t, int64_t limit) {
-  int n = 0;
-  for (int d = 0; d < t->nd; d++) {
-    if (t->size[d] == 1) continue;
-    if (n > 0 && s->step[n - 1] == t->step[d] * t->size[d]) {
-      s->size[n - 1] *= t->size[d];
-      s->step[n - 1] = t->step[d];
-    } else {
-      s->size[n] = t->size[d];
-      s->step[n++] = t->step[d];
-    }
+/* Takes in a dimension, behind those that are farther apart in memory. */
+static void insert(Scan *s, int64_t size, int64_t step, int64_t flat) {
+  int d = s->nd++;
+  for (; d > 0 && s->step[d - 1] < step; d--) {
+    s->size[d] = s->size[d - 1];
+    s->step[d] = s->step[d - 1];
+    s->flat[d] = s->flat[d - 1];
+    s->sorted = 1;
   }
-  s->nd = n;
+  s->size[d] = size;
+  s->step[d] = step;
+  s->flat[d] = flat;
+}
+
+/* Joins dimensions that lie behind one another. */
+static void join(Scan *s) {
+  int n = 0;
+  for (int d = 1; d < s->nd; d++) {
+    const int64_t size = s->size[d];
+    if (s->step[n] == s->step[d] * size && s->flat[n] == s->flat[d] * size)
+      s->size[n] *= size;
+    else
+      s->size[++n] = size;
+    s->step[n] = s->step[d];
+    s->flat[n] = s->flat[d];
+  }
+  if (s->nd > 0) s->nd = n + 1;
+}
+
+/* Only so many elements are read: runs of them. */
+static void sample(Scan *s, int64_t limit) {
+  const int64_t groups = limit < RUN ? 1 : limit / RUN;
+  s->group = s->rest = 0;
+  s->seen = s->n;
+  if (limit <= 0 || s->n <= groups * RUN) return;
+  s->group = s->n / groups;
+  s->rest = s->n % groups;
+  s->seen = groups * RUN;
+}
+
+static void prepare(Scan *s, const Tensor *t, int64_t limit) {
+  int64_t flat = nc_numel(t);
+  s->n = flat;
+  s->nd = s->sorted = 0;
+  for (int d = 0; d < t->nd && flat > 0; d++) {
+    flat /= t->size[d];
+    if (t->size[d] > 1) insert(s, t->size[d], t->step[d], flat);
+  }
+  join(s);
   s->p = nc_data(t);
   s->type = t->dtype;
-  s->n = nc_numel(t);
-  s->every = limit > 0 && s->n > limit ? (s->n - 1) / limit + 1 : 1;
-  s->seen = s->n == 0 ? 0 : (s->n - 1) / s->every + 1;
+  sample(s, limit);
   s->grain = s->seen / PARTS > GRAIN ? s->seen / PARTS : GRAIN;
 }
 

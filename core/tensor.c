@@ -371,5 +371,11 @@ int nc_item(Scalar *v, const Tensor *t) {
     nc_hint(":totable() gives every element");
     return NC_EVALUE;
   }
+  if (nc_watching) return nc_readwatched(v, "item", t, 0);
   return nc_read(v, t, 0);
+}
+
+int nc_elements(Tensor **y, Tensor *t) {
+  if (nc_watching) return nc_elementswatched(y, t);
+  return nc_todevice(y, t, &nc_cpu);
 }

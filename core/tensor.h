@@ -134,6 +134,7 @@ int nc_fill(Tensor *y, Scalar v);
 int nc_checkfits(Scalar v, DType t);     /* can it be an element of type t? */
 int nc_read(Scalar *v, const Tensor *t, int64_t offset); /* element there */
 int nc_item(Scalar *v, const Tensor *t); /* the value of a 1-element tensor */
+int nc_elements(Tensor **y, Tensor *t);  /* t where nc_read reads at once */
 int nc_copyto(Tensor *y, Tensor *x, int how);  /* how: NC_NOWAIT or 0 */
 int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */
 int nc_move(Tensor **y, Tensor *x, const Device *d, int how); /* the same */
@@ -320,7 +321,7 @@ typedef struct Summary {
   int64_t imin, imax;                         /* exact, for integers */
   int64_t firstbad;                           /* flat position, or -1 */
   int constant;                               /* all elements equal? */
-  int64_t histogram[12];
+  int64_t histogram[12];                      /* of some, if they are many */
 } Summary;
 
 int nc_summary(Summary *s, const Tensor *t, int64_t limit);
@@ -328,8 +329,49 @@ int nc_summary(Summary *s, const Tensor *t, int64_t limit);
 /*
 ** Files
 */
+typedef enum FileFormat {
+  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_CSV, NC_UNKNOWN, NC_UNNAMED
+} FileFormat;
+
+const char *nc_extension(const char *path);            /* "npy", or "" */
+FileFormat nc_formatbyname(const char *path);
+int nc_formatoffile(FileFormat *f, const char *path);  /* its content decides */
+
 int nc_load(Tensor **t, const char *path);             /* .npy */
 int nc_save(const char *path, Tensor *t, int atomic);
+
+typedef struct TextFormat {   /* of a .csv file */
+  char delimiter;             /* ' ': any blanks */
+  int header;                 /* the first line are names */
+  int64_t skip;               /* lines before it */
+  const Scalar *missing;      /* what an empty field is; NULL: an error */
+} TextFormat;
+
+/* Names, each with a '\0' behind it, if f->header; what is not of a type is
+   what nacre.tensor would make of it (DT_NONE). */
+int nc_loadtext(Tensor **t, Tensor **names, const char *path,
+                const TextFormat *f, DType type);
+int nc_savetext(const char *path, Tensor *t, char delimiter,
+                const char *const names[], int atomic);
+
+/* Several tensors in a file; names are UTF-8 without '\0', nc_checktext. */
+#define NC_MAXNAME 1000
+typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
+typedef struct Archive Archive;
+
+int nc_checktext(const char *s, size_t n, const char *what);
+int nc_openarchive(Archive **a, const char *path, FileFormat f);
+void nc_closearchive(Archive *a);
+int64_t nc_archivesize(const Archive *a);
+const char *nc_archivename(const Archive *a, int64_t i);
+const char *nc_archivemeta(const Archive *a, int64_t i); /* name, value, ... */
+int nc_archiveload(Tensor **t, Archive *a, int64_t i);
+int nc_savenpz(const char *path, const NamedTensor list[], int64_t n,
+               int compressed, int atomic);
+/* meta: n names, each followed by its value; puts the list in order */
+int nc_savesafetensors(const char *path, NamedTensor list[], int64_t n,
+                       const char *const meta[], int64_t nmeta, int atomic);
+
 int nc_readfile(Tensor **bytes, const char *path);     /* a uint8 vector */
 int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
 

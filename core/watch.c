@@ -386,6 +386,36 @@ NC_NOINLINE int nc_movewatched(Tensor **y, Tensor *x, const Device *d,
 }
 
 /*
+** Reading values.  Of a device, this is where a program waits; a dry run
+** computes nothing by it.
+*/
+static void passread(Passing *p, const char *op, const Tensor *t) {
+  nc_enter(p, op);
+  p->given[0] = p->value[0] = (Tensor *)t;
+  p->nin = 1;
+  begin(p);
+}
+
+NC_NOINLINE int nc_readwatched(Scalar *v, const char *op, const Tensor *t,
+                               int64_t offset) {
+  Passing p;
+  int r;
+  if (nc_watching & NC_DRY) return nc_read(v, t, offset);
+  passread(&p, op, t);
+  r = p.status == NC_OK ? nc_read(v, t, offset) : p.status;
+  return nc_leave(&p, r, NULL, 0);
+}
+
+NC_NOINLINE int nc_elementswatched(Tensor **y, Tensor *t) {
+  Passing p;
+  int r;
+  if (nc_watching & NC_DRY) return nc_todevice(y, t, &nc_cpu);
+  passread(&p, "totable", t);
+  r = p.status == NC_OK ? nc_todevice(y, t, &nc_cpu) : p.status;
+  return nc_leave(&p, r, y, 1);
+}
+
+/*
 ** Backward
 */
 NC_NOINLINE int nc_backwardwatched(GradCall *g) {

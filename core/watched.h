@@ -47,6 +47,8 @@ int nc_setindexwatched(Tensor *t, const Index ix[], int n, Tensor *value,
                        Scalar number);
 int nc_castwatched(Tensor **y, Tensor *x, DType type);
 int nc_movewatched(Tensor **y, Tensor *x, const Device *d, int how);
+int nc_readwatched(Scalar *v, const char *op, const Tensor *t, int64_t offset);
+int nc_elementswatched(Tensor **y, Tensor *t);
 
 /* Does out hold nan or inf, and did no operand?  Then the record of failure
    says so; the status is that of looking (nonfinite.c). */

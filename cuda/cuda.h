@@ -148,6 +148,8 @@ int nc_cuda_product(const Device *d, const Product *p);
 int nc_cuda_expect(const Device *d, const Expect *e);
 int nc_cuda_sort(const Device *d, const Sorting *s);
 int nc_cuda_search(const Device *d, const Searching *s);
+int nc_cuda_conv(const Device *d, const Conv *c);
+int nc_cuda_pool(const Device *d, const Pooling *p);
 
 /*
 ** Of product.c

@@ -36,7 +36,9 @@ static const Device functions = {
   .expect = nc_cuda_expect,
   .accumulate = nc_cuda_accumulate,
   .sort = nc_cuda_sort,
-  .search = nc_cuda_search
+  .search = nc_cuda_search,
+  .conv = nc_cuda_conv,
+  .pool = nc_cuda_pool
 };
 
 /* CUDA's calls are for the device that is current: asking it each time would

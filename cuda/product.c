@@ -250,6 +250,15 @@ static int floats(const Device *d, const Product *p, int *done) {
   return r;
 }
 
+int nc_products(const Device *d, DType type, Tiles *t, Scalar alpha,
+                Scalar beta) {
+  int done = 0;
+  collapse(t);
+  if (nc_blasopen() && t->m <= INT_MAX && t->n <= INT_MAX && t->k <= INT_MAX)
+    TRY(library(d, type, t, alpha, beta, &done));
+  return done ? NC_OK : nc_tiles(d, type, t, alpha, beta);
+}
+
 int nc_cuda_product(const Device *d, const Product *p) {
   const DType type = p->y->dtype;
   Tiles t;

@@ -30,6 +30,11 @@ extern "C" {
 int nc_tiles(const Device *d, DType type, const Tiles *t, Scalar alpha,
              Scalar beta);
 
+/* The same for float types, by cuBLAS if there is one.  t, whose batch is not
+   empty, may be written to. */
+int nc_products(const Device *d, DType type, Tiles *t, Scalar alpha,
+                Scalar beta);
+
 /* Fills three arrays on the device, of t->count each, with the addresses of
    the matrices of a, b and y; `size' is that of an element. */
 int nc_pointers(const Device *d, const Tiles *t, int64_t size, void **list);

@@ -11,7 +11,7 @@ set(CUDA_SOURCES
   # products
   product.c blas.c
   # leaves
-  lines.c sort.c moves.c
+  lines.c sort.c moves.c conv.c
   # rows
   run.c folds.c index.c
 )
@@ -20,7 +20,7 @@ set(CUDA_KERNELS
   linesmax.cu linesvar.cu linessum.cu linessoft.cu
   linescumsum.cu linescumprod.cu linescumlog.cu linescummax.cu
   sequence.cu draw.cu places.cu trues.cu gather.cu accumulate.cu expect.cu
-  search.cu
+  search.cu conv.cu pool.cu
   casts.cu transpose.cu sortshort.cu sortlong.cu
 )
 set(CUDA_TYPED

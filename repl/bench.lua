@@ -135,6 +135,7 @@ function bench.report(r, name, old)
   if text.nothing(r) then
     add(("nothing measurable: %s a run, as an empty loop"):format(
       text.time(r.median, 1)))
+    add(text.printed {r})
     return lines
   end
   if #r.samples == 1 then
@@ -154,6 +155,7 @@ function bench.report(r, name, old)
   if old then
     for _, line in ipairs((file.compared(r, name, old))) do add(line) end
   end
+  add(text.printed {r})
   local warning = text.warning(r)
   add(warning and "warning: " .. warning)
   return lines

@@ -48,10 +48,20 @@ local function overview()
   say(line, "\n")
 end
 
+-- All commands, each with its line; on a screen of few columns under it.
 local function each()
+  local wrapped = require "nacre.reference".wrapped
+  local width = host.columns()
+  local margin = width < 60 and 6 or 26
   for _, command in ipairs(commands.list) do
     local form = (":%s %s"):format(command.name, command.args or "")
-    say(("  %-22s %s\n"):format(form, command.doc))
+    form = ("  %-" .. margin - 4 .. "s"):format(form:match "^.*%S")
+    local doc = wrapped(command.doc, (" "):rep(margin), width)
+    if #form + 2 > margin then
+      say(form, "\n", doc, "\n")
+    else
+      say(form, doc:sub(#form + 1), "\n")
+    end
   end
 end
 
@@ -74,7 +84,8 @@ local function helpon(shell, topic)
       "  ??word                  operations that have the word in their line\n",
       "  a:sum                   (no parentheses) what the method does\n",
       "  !cmd                    the system's shell\n",
-      "  _ __ ___ ans            the last results; a final ; hides one\n",
+      "  _ __ ___ ans            last results, _ = nil drops them; ",
+      "a final ; hides one\n",
       "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps\n")
 end
 
@@ -84,7 +95,8 @@ end
 
 commands.list = {
   {group = "session", name = "help", args = "[NAME]", run = helpon,
-   about = true, doc = "this list, or what NAME is; all: a line for each command"},
+   about = true,
+   doc = "this list, or what NAME is; all: a line for each command"},
   {name = "set", args = "[NAME [VALUE]]", module = "nacre.settings",
    form = "(name[, value]) or {name = value, ...}",
    doc = "the settings; :set! also keeps one in the start-up file"},
@@ -174,7 +186,9 @@ commands.list = {
   {name = "png", args = "FILE IMAGE", module = "nacre.draw", run = "png",
    call = "pngcall", lua = true, form = "(file, image)",
    doc = "what :show shows as a file"},
-  {group = "files", name = "run", args = "FILE [ARGUMENTS]",
+  {group = "files", name = "cd", args = "[FOLDER]", module = "nacre.files",
+   run = "cd", files = true, doc = "the working folder, or another one"},
+  {name = "run", args = "FILE [ARGUMENTS]",
    module = "nacre.files",
    call = "callrun", form = "(file, ...)", files = true,
    doc = "run a file here; alone, the last one again"},
@@ -199,7 +213,7 @@ commands.list = {
 }
 
 -- Names IPython knows.
-local aliases = {timeit = "bench", exit = "quit"}
+local aliases = {timeit = "bench", exit = "quit", who = "whos", pwd = "cd"}
 
 -- What a name means behind a percent sign, where it is IPython's.
 function commands.magic(name) return name == "hist" and "history" or name end
@@ -224,17 +238,25 @@ function commands.find(name)
   return found or nil
 end
 
+-- What is to be typed for a word that is a command's name, or an alias.
+function commands.line(word, rest)
+  if word == "ls" then return ("!ls " .. (rest or "")):match "^.*%S" end
+  local command = commands.find(word)
+  if not command or command.name ~= (aliases[word] or word) then return nil end
+  return (":%s %s"):format(command.name, rest or ""):match "^.*%S"
+end
+
 -- The command that a line is, nil if it is none.
 function commands.of(text)
-  local sign, name = text:match "^%s*([:%%])(%a+)"
+  local name, _, sign = require "nacre.submit".command(text)
   return name and commands.find(sign == "%" and commands.magic(name) or name)
 end
 
 function commands.usage(command)
   local form = command.call and "(...)" or "(text)"
-  return (":%s %s\n  %s\n  shell.%s%s"):format(command.name,
-    command.args or "", command.doc, command.as or command.name,
-    command.form or form)
+  return ("%s\n  %s\n  shell.%s%s"):format(
+    commands.line(command.name, command.args), command.doc,
+    command.as or command.name, command.form or form)
 end
 
 local function unknown(shell, name)

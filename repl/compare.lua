@@ -212,6 +212,7 @@ end
 -- What a subject gives, with random numbers from `state' on, and the uses of
 -- CUDA devices meanwhile.
 local function first(subject, state)
+  subject.seen = true           -- what it prints
   local results, uses = operands.observed(state, subject.once)
   return results[1], uses
 end
@@ -280,6 +281,7 @@ local function ondevices(source, o)
     add(payoff(results[1].median, results[2].median, results[3].median))
   end
   add(text.emulated(results))
+  add(text.printed(results))
   table.move(doubts(list), 1, 9, #lines + 1, lines)
   return lines, results
 end
@@ -335,6 +337,7 @@ local function expressions(sources, o)
     add(seen)
   end
   add(text.emulated(results))
+  add(text.printed(results))
   table.move(doubts(list), 1, 9, #lines + 1, lines)
   return lines, results
 end

@@ -174,29 +174,6 @@ local function helped(left)
   return finish(list, "(")
 end
 
--- What comes behind a command: a file, a command's name, a setting's.
-local function argument(left)
-  local name, rest = left:match "^%s*[:%%](%a+)!?%s+(.*)$"
-  local command = name and require "nacre.commands".find(name)
-  if not command then return nil end
-  if command.files then return {files = "words"} end
-  if rest:find "%s" then return nil end
-  local list = collector(rest)
-  if command.name == "set" then
-    for _, row in ipairs(require "nacre.settings".list) do
-      list.add(row[1])
-    end
-  elseif command.name == "help" then
-    for _, row in ipairs(require "nacre.commands".list) do
-      list.add(row.name)
-    end
-    globals(list)
-  else
-    return nil
-  end
-  return finish(list, "(")
-end
-
 -- Values of options that are names.
 local words = {}
 
@@ -210,6 +187,52 @@ function words.device()
   local list = {"cuda"}
   for _, d in ipairs(nacre._devices()) do list[#list + 1] = d.name end
   return list
+end
+
+-- What a setting may be, if that is a word.
+local function valuesof(name)
+  if words[name] then return words[name]() end
+  local list = {}
+  for _, row in ipairs(require "nacre.settings".list) do
+    local may = row[1] == name and row[5] or ""
+    for word in may:gmatch "%l+" do
+      if row[3](word) ~= nil then list[#list + 1] = word end
+    end
+  end
+  return list
+end
+
+-- The words that may stand behind a command: commands, settings and their
+-- values, what its line in :help names; nil if it takes others.
+local function wordsof(command, rest)
+  local list = {}
+  local setting = rest:match "^(%l+)%s*=?%s+%S*$"
+  if command.name == "set" and setting then return valuesof(setting) end
+  if rest:find "%s" then return nil end
+  if command.name == "dev" then return words.device() end
+  local rows = command.name == "set" and require "nacre.settings".list or
+               command.name == "help" and require "nacre.commands".list or {}
+  for _, row in ipairs(rows) do list[#list + 1] = row.name or row[1] end
+  if not command.lua then
+    for word in (command.args or ""):gmatch "%f[%w]%l+%f[^%w]" do
+      list[#list + 1] = word
+    end
+  end
+  return #list > 0 and list or nil
+end
+
+-- What comes behind a command: a file, or a word.
+local function argument(left)
+  local name, rest = left:match "^%s*[:%%](%a+)!?%s+(.*)$"
+  local command = name and require "nacre.commands".find(name)
+  if not command then return nil end
+  if command.files then return {files = "words"} end
+  local may = wordsof(command, rest)
+  if not may then return nil end
+  local list = collector(rest:match "%S*$")
+  for _, word in ipairs(may) do list.add(word) end
+  if command.name == "help" then globals(list) end
+  return finish(list, "(")
 end
 
 -- In quotes: the names an option may have, else files.

@@ -138,8 +138,10 @@ local function addseries(list, v, name, o)
   elseif v:dim() == 1 or v:numel() == v:size(1) then
     list[#list + 1] = {t = v:reshape(-1), name = name}
   else
+    local lies = v:dim() == 2 and v:size(1) <= 6
     return nil, ("a curve is a vector, or a matrix with up to 6 columns; " ..
-                 "%s is %s"):format(name, inspect.kind(v))
+                 "%s is %s%s"):format(name, inspect.kind(v),
+                 lies and ": try its :t()" or "")
   end
   return #list <= 6 or nil, "6 curves at most"
 end
@@ -179,6 +181,22 @@ local function collect(args, o, names)
   return list, x
 end
 
+-- What the curves leave out.
+local function gaps(list, o)
+  local infinite, below, lines = 0, 0, {}
+  for _, s in ipairs(list) do
+    local a, b = sampling.unseen(s.t, o.ylog)
+    infinite, below = infinite + a, below + b
+  end
+  if infinite > 0 then
+    lines[1] = ("  ! %d not finite, left out"):format(infinite)
+  end
+  if below > 0 then
+    lines[#lines + 1] = ("  ! %d not above 0, left out"):format(below)
+  end
+  return lines
+end
+
 local function curves(args, o, names)
   if args.n == 0 then return nil, "nothing to plot" end
   local list, x = collect(args, o, names)
@@ -200,7 +218,8 @@ local function curves(args, o, names)
     return nil, o.xlog and "no finite value above 0 along a logarithmic axis" or
                 o.ylog and "no finite value above 0" or "no finite value"
   end
-  return say(lines)
+  local left = gaps(list, o)
+  return say(table.move(left, 1, #left, #lines + 1, lines))
 end
 
 local function log(key)
@@ -221,13 +240,13 @@ function draw.plotcall(...) call(curves, nil, ...) end
 --
 -- The digits that tell the edges of bins apart.
 local function edges(low, high, bins)
-  local step = (high - low) / bins
+  local step = high / bins - low / bins
   local top = math.max(math.abs(low), math.abs(high))
   local digits = math.max(0, math.min(8, math.ceil(1.3 - math.log(step, 10))))
   local format = (top >= 1e6 or step < 1e-6) and "%.3e" or "%." .. digits .. "f"
   local list, width = {}, 0
   for i = 0, bins do
-    local text = format:format(low + step * i)
+    local text = format:format(low * (1 - i / bins) + high * (i / bins))
     list[i] = text:gsub("^%-(0%.?0*)$", "%1")
     width = math.max(width, #list[i])
   end
@@ -335,7 +354,11 @@ function draw.heatcall(...) call(field, 1, ...) end
 -- Images
 --
 local function picture(args, o, names)
-  local t, why = tensor(args[1], names[1] or "argument 1")
+  local given = args[1]
+  if type(given) == "string" then
+    given = nacre.readpng(require "nacre.files".path(given))
+  end
+  local t, why = tensor(given, names[1] or "argument 1")
   if not t then return nil, why end
   local graphics = require "nacre.graphics"
   local way = graphics.way(o.graphics or
@@ -349,19 +372,35 @@ local function picture(args, o, names)
   return true
 end
 
-function draw.show(shell, text) command(shell, text, "show", {}, picture) end
+-- The name of a file, as a word; what begins with a variable is Lua.
+local function filename(text)
+  local name = text:match "^%s*(%S+%.[pP][nN][gG])%s*$"
+  local first = name and name:match "^[%a_][%w_]*"
+  return (not first or rawget(_G, first) == nil) and name or nil
+end
+
+function draw.show(shell, text)
+  local name = filename(text)
+  if name then return guarded(shell, picture, {name, n = 1}, {}, {name}) end
+  command(shell, text, "show", {}, picture)
+end
 
 function draw.showcall(...) call(picture, 1, ...) end
 
 local function write(path, t)
   local img, note = require "nacre.image".of(t, true)
   if not img then return nil, note end
+  path = require "nacre.files".path(path)
   nacre.png(path, img)
   local file <close> = assert(io.open(path, "rb"))
   local size = require "nacre.units".bytes(file:seek "end")
   io.stdout:write(("%s %s, %s\n"):format(path, note, size))
   return true
 end
+
+-- Names that promise another format.
+local OTHERS = {jpg = true, jpeg = true, gif = true, bmp = true, webp = true,
+                tif = true, tiff = true, svg = true, pdf = true}
 
 -- The file's name is a word or a string in quotes.
 function draw.png(shell, text)
@@ -372,6 +411,11 @@ function draw.png(shell, text)
     path, rest = text:match "^(%S+)%s+(.+)$"
   end
   if not path then return shell.fail ":png needs a file and an image" end
+  local kind = (path:match "%.(%a+)$" or ""):lower()
+  if OTHERS[kind] then
+    return shell.fail((":png writes PNG, and %s says that it is %s"):format(
+      path, kind))
+  end
   local results, names = values(shell, rest, "png")
   if not results then return end
   guarded(shell, function()

@@ -62,8 +62,8 @@ void freecandidates(Candidates *c);
    its output; leaves other text alone.  In place. */
 void stripprompts(char *text);
 
-/* Is text an open block that ends in a blank line, with more of a paste
-   waiting behind it?  ready is the hook. */
-int openpaste(const char *text, int (*ready)(const char *text));
+/* Is text an open block that ends in a blank line and, if it is typed, has
+   more of a paste waiting behind it?  ready is the hook. */
+int openpaste(const char *text, int (*ready)(const char *text), int typed);
 
 #endif

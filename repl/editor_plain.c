@@ -101,7 +101,7 @@ static EditResult getblock(const char *prompt, const char *prompt2,
     if (result != EDIT_LINE) break;
     if (*text == NULL) stripprompts(line);
     if ((*text = joined(*text, line)) == NULL) return EDIT_END;
-    if (hooks->ready(*text) && !(tty && openpaste(*text, hooks->ready)))
+    if (hooks->ready(*text) && !openpaste(*text, hooks->ready, tty))
       return EDIT_LINE;
   }
   if (result == EDIT_END && *text != NULL)

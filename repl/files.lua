@@ -34,6 +34,19 @@ function files.path(name)
   return home and home .. name:sub(2) or name
 end
 
+-- :cd [FOLDER]
+function files.cd(shell, text)
+  local list, why = words(text)
+  if list and #list > 1 then why = ":cd takes one folder" end
+  local folder = list and list[1]
+  if folder == "~" then folder = os.getenv "HOME" end
+  if why then return shell.fail(why) end
+  local now
+  now, why = host.folder(folder and files.path(folder))
+  if not now then return shell.fail(why) end
+  io.stdout:write(now, "\n")
+end
+
 local function read(name)
   local f, why = io.open(files.path(name), "rb")
   local text = f and f:read(1 << 24)
@@ -79,7 +92,8 @@ function files.callrun(name, ...)
 end
 
 -- How files begin that hold no text but a tensor, and what reads them.
-local readers = {["\x93NUMPY"] = "nacre.load", ["\x89PNG"] = "nacre.readpng"}
+local readers = {["\x93NUMPY"] = "nacre.load", ["PK\3\4"] = "nacre.load",
+                 ["\x89PNG"] = "nacre.readpng"}
 
 local function nottext(text)
   for magic, reader in next, readers do

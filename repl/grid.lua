@@ -3,8 +3,9 @@
 -- grid.lua - the elements of a tensor as lines of text.
 --
 -- Only what will be seen is read: the ends of the rows and columns that fit.
--- The format is chosen for each column, and never lies: zero is "0", what is
--- tiny is not rounded to zero, neighbours that differ never look equal.
+-- The format is that of the column, and of all columns that are of one order;
+-- it never lies: zero is "0", what is tiny is not rounded to zero, neighbours
+-- that differ never look equal.
 --
 -- opts, everywhere: width, color, precision, edge, maxlines.
 
@@ -27,15 +28,35 @@ local function finite(v)
   return list
 end
 
--- "whole", "fixed" or "power", and the largest magnitude.
-local function mode(f)
+-- "whole", "fixed" or "power", and the largest magnitude.  Beside others that
+-- are not (`mixed'), large numbers are whole by chance, and zeros are zeros.
+local function mode(f, mixed)
   local whole, big = true, 0
   for _, x in ipairs(f) do
     whole = whole and x % 1 == 0
     big = math.max(big, math.abs(x))
   end
-  if big == 0 or whole and big < 1e7 then return "whole", big end
+  if mixed and big == 0 then return "fixed", big end
+  if whole and (big < 1e7 and not mixed or big <= 1e5) then
+    return "whole", big
+  end
   return (big >= 1e5 or big < 1e-3) and "power" or "fixed", big
+end
+
+-- What columns have in common: {how =}, the mode of all of them if they are
+-- of one order or a single row, else {mixed =}.
+local function common(columns)
+  local all, least, most, rows = {}, math.huge, 0, 0
+  for _, v in ipairs(columns) do
+    local f = finite(v)
+    local _, big = mode(f)
+    if big > 0 then least, most = math.min(least, big), math.max(most, big) end
+    rows = math.max(rows, #v)
+    table.move(f, 1, #f, #all + 1, all)
+  end
+  local how = mode(all)
+  if rows == 1 or most <= 100 * least then return {how = how} end
+  return {mixed = how ~= "whole"}
 end
 
 -- The digits, from p on, at which neighbours that differ look different.
@@ -65,12 +86,14 @@ local function number(x, how, p)
   return ("%." .. p .. "f"):format(x)
 end
 
--- The texts of the numbers v, and the width of the longest.
-function grid.column(v, dtype, precision)
+-- The texts of the numbers v, and the width of the longest.  `with' is what
+-- the column has in common with others.
+function grid.column(v, dtype, precision, with)
   local text, width = {}, 1
   if dtype:find "float" then
     local f = finite(v)
-    local how, big = mode(f)
+    local how, big = mode(f, with and with.mixed)
+    how = with and with.how or how
     local p = precision
     if digits[dtype] then p = math.min(p, digits[dtype][how] or p) end
     if how ~= "whole" and #v > 1 then p = enough(f, how, p, big) end
@@ -109,10 +132,12 @@ local function ends(lines, t, n, room, opts)
   table.move(last, math.max(1, m - 39), m, #some + 1, some)
   local _, w = grid.column(some, dtype, opts.precision)
   local k = math.min(m, math.max(1, (room - 2) // (w + 2)))
-  local head, w1 = grid.column(table.move(first, 1, k, 1, {}), dtype,
-                               opts.precision)
-  local tail, w2 = grid.column(table.move(last, m - k + 1, m, 1, {}), dtype,
-                               opts.precision)
+  local head = table.move(first, 1, k, 1, {})
+  local tail = table.move(last, m - k + 1, m, 1, {})
+  local with = dtype:find "float" and common {head, tail}
+  local w1, w2
+  head, w1 = grid.column(head, dtype, opts.precision, with)
+  tail, w2 = grid.column(tail, dtype, opts.precision, with)
   w = math.max(w1, w2)
   if k * (w + 2) > room then
     local fit = math.max(1, room // (w + 2))
@@ -213,13 +238,19 @@ local function matrix(lines, t, size, first, last, opts)
   local value = corners(t, spans(r, first, last),
                         c <= 2 * k and {{1, c}} or spans(c, k, k))
   local dtype, texts, widths = t.dtype, {}, {}
-  local function width(j)
-    if widths[j] then return widths[j] end
+  local function column(j)
     local list = {}
     for _, i in ipairs(rows) do
       if i > 0 then list[#list + 1] = value[i][j] end
     end
-    local text, w = grid.column(list, dtype, opts.precision)
+    return list
+  end
+  local columns = {}
+  for j in pairs(value[1]) do columns[#columns + 1] = column(j) end
+  local with = dtype:find "float" and common(columns)
+  local function width(j)
+    if widths[j] then return widths[j] end
+    local text, w = grid.column(column(j), dtype, opts.precision, with)
     if rows[first + 1] == 0 then table.insert(text, first + 1, "...") end
     texts[j], widths[j] = text, math.max(w, 3)
     return widths[j]

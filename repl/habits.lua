@@ -90,6 +90,22 @@ local function elsewhere(name)
   end
 end
 
+-- What to say of a name alone that is nil: a variable or what `nacre' lacks.
+-- Nil if there is nothing to say.
+function habits.unknown(name)
+  local owner, field = name:match "^(.*)%.(.*)$"
+  if owner then
+    local other = elsewhere(field) or nearest(field, nacre)
+    return other and meant(("%s has no '%s'"):format(owner, field), other)
+  end
+  local command = require "nacre.commands".line(name)
+  if command then
+    return ("no variable '%s'; the command is %s"):format(name, command)
+  end
+  local text = novariable(name)
+  return text:find(",", 1, true) and text or nil
+end
+
 -- "attempt to call a nil value (method 'uper')"
 local function nofield(o, line, value)
   local kind, name =
@@ -211,24 +227,48 @@ local function nilargument(o, line, value)
   if name then o.hint = novariable(name) end
 end
 
+-- What functions of other languages are, of x.
+local calls = {len = "#x", size = "x:size()", dir = "x:<Tab><Tab> lists them",
+               shape = "x.shape", typeof = "type(x)", str = "tostring(x)"}
+
+-- A global that is nil, at `line'.
+local function noglobal(o, line, name, value)
+  o.message = novariable(name)
+  local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
+  if calls[name] and arg and value(arg) ~= nil then
+    o.hint = calls[name]:gsub("x", arg, 1)
+  end
+  if name == "help" then o.hint = "?" .. (arg or "name") end
+  if modules[name] then o.hint = modules[name] end
+  local rest = line:match("^%s*" .. name .. "%s+(.*)")
+  if rest and not rest:find "^[=({]" then
+    o.hint = require "nacre.commands".line(name, rest) or o.hint
+  end
+end
+
+-- NumPy's names of arguments.
+local arguments = {axis = "dim", axes = "dims", keepdims = "keepdim"}
+
+local function noargument(o)
+  local name = not o.hint and o.message:match "^no argument '(%l+)'$"
+  local ours = arguments[name]
+  if ours then o.hint = ("%s is called %s"):format(name, ours) end
+end
+
 -- Improves the message and the hint of an error at `line'; value(path) is
 -- what a variable stands for there.
 function habits.running(o, line, value)
   local name = o.message:match
     "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
-  if name then
-    o.message = novariable(name)
-    local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
-    if name == "len" and arg and value(arg) ~= nil then o.hint = "#" .. arg end
-    if name == "help" then o.hint = "?" .. (arg or "name") end
-    if modules[name] then o.hint = modules[name] end
-    return
-  end
+  if name then return noglobal(o, line, name, value) end
   nofield(o, line, value)
   nocolon(o, line, value)
   nocall(o, line, value)
   noiterator(o, line)
-  if o.object then nilargument(o, line, value) end
+  if o.object then
+    nilargument(o, line, value)
+    noargument(o)
+  end
 end
 
 --
@@ -321,6 +361,11 @@ end
 local function statement(before, rest)
   local word = before:match "%f[%w_]([%a]+)%s+$"
   local tail = rest:match "^(.-)%s*;?%s*$"
+  if word == "help" then return "?" .. tail end
+  if before:find "^%s*%a+%s+$" then
+    local line = require "nacre.commands".line(word, tail)
+    if line then return line end
+  end
   if word == "print" or word == "assert" then
     return ("%s(%s)"):format(word, tail)
   end
@@ -345,14 +390,41 @@ end
 
 local list = "a list is written {1, 2, 3}"
 
+-- Julia's and psql's commands.
+local macros = {time = "time", elapsed = "time", btime = "bench",
+                benchmark = "bench", timev = "time", q = "quit", d = "whos",
+                e = "edit", i = "run", s = "history"}
+
+local function command(rest)
+  local word, tail = rest:match "^[\\@](%l+)%s*(.*)$"
+  return word and require "nacre.commands".line(macros[word] or word, tail) or
+         "commands begin with a colon, :help lists them"
+end
+
+-- x if y else z
+local function choice(before, rest)
+  local x = before:match "([^=,({]-)%s*$":gsub("^%s*return%s+", "")
+  local y, z = rest:match "^if%s+(.-)%s+else%s+([^,;)}]-)%s*$"
+  return y and ("%s and %s or %s"):format(y, x:match "^%s*(.*)$", z)
+end
+
 -- Each: near which token, and a function that gives the hint, or a text.
 local foreign = {
-  {"!", function(_, rest)
+  {"!", function(before, rest)
     local x = rest:match "^!%s*([%w_%.]+)"
+    local list = before:match "^%s*([%a_][%w_]*%s*=%s*)$"
+    if list and x and #x > 1 and rawget(_G, x) == nil then
+      return ("%sshell.lines %q, or not %s"):format(list, rest:sub(2), x)
+    end
     return x and "write: not " .. x
   end},
   {"**", power}, {"*", power},
+  {"\\", function(before, rest)
+    return before:find "^%s*$" and command(rest)
+  end},
+  {"if", choice},
   {"@", function(before, rest)
+    if before:find "^%s*$" then return command(rest) end
     local x = before:match "([%w_%.]+)%s*$"
     local y = rest:match "^@%s*([%w_%.]+)"
     return x and y and ("%s:matmul(%s)"):format(x, y)
@@ -379,6 +451,8 @@ local foreign = {
   end},
   {"=", function(before, rest, message)
     if message:find "^'then'" then return "== compares" end
+    local value = rest:match "^:(=.*)$"
+    if value then return before .. value end
     return message:find "^'%)' expected" and byname(before, rest)
   end},
   {"repeat", reserved}, {"and", reserved}, {"or", reserved},
@@ -469,6 +543,21 @@ local function unfinished(what)
               :gsub("%((to close .*) at line (%d+)%)$", "%1 at line %2"))
 end
 
+-- What a block that ends too early may be in another language.
+local function unfinishedhint(what, text)
+  local word = require "nacre.submit".colon(text)
+  if word == "for" then return "for i = 1, n do ... end" end
+  if word == "try" or word == "except" or word == "finally" then
+    return "pcall(function() ... end)"
+  end
+  if word then
+    return word == "while" and "while ... do ... end" or "if ... then ... end"
+  end
+  local x = what:find "^unfinished string" and
+            text:match "^%s*([%a_][%w_%.]*)'%s*$"
+  return x and x .. ":t()"
+end
+
 -- The text of a syntax error: message is Lua's, text the block.
 function habits.syntax(message, text, opts, paint)
   local chunk = message:match "^(.-):%d+: " or "stdin"
@@ -481,7 +570,8 @@ function habits.syntax(message, text, opts, paint)
   if not e.token then
     local line = several and not e.what:find "<eof>$" and
                  habits.line(text, math.tointeger(e.number))
-    return show(head .. unfinished(e.what), place, line, nil, nil, paint)
+    return show(head .. unfinished(e.what), place, line, nil,
+                unfinishedhint(e.what, text), paint)
   end
   local line = (several or not e.better) and e.line or nil
   return show(head .. (e.better or e.what), place, line, line and e.before,

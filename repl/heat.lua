@@ -8,6 +8,8 @@ local sampling = require "nacre.sampling"
 
 local heat = {}
 
+local LARGEST = 0x1.fffffffffffffp1023
+
 -- Colours at even distances; between them they are mixed.
 local SEQUENTIAL = {0x440154, 0x46327e, 0x365c8d, 0x277f8e, 0x1fa187,
                     0x4ac16d, 0xa0da39, 0xfde725}
@@ -52,6 +54,12 @@ end
 
 local function number(v) return ("%.3g"):format(v) end
 
+-- Where v lies between two values, from 0 to 1; their difference may overflow.
+local function part(v, low, high)
+  if not (high > low) then return v * 0 + 0.5 end
+  return (v / 2 - low / 2) / (high / 2 - low / 2)
+end
+
 -- "10x4 (mean)": what a cell shows; one element needs no words.
 local function cellnote(m, h, w)
   local rows, columns = m:size(1) / h, m:size(2) / w
@@ -67,12 +75,12 @@ local function colored(lines, list, low, high, o, h, w)
   if not center and low < 0 and high > 0 then center = 0 end
   local from, to = low, high
   if center then
-    local reach = math.max(high - center, center - low)
+    local reach = math.min(math.max(high - center, center - low), LARGEST)
     from, to, map = center - reach, center + reach, DIVERGING
   end
   local function color(v)
     if v ~= v then return nil end
-    return mix(map, to > from and (v - from) / (to - from) or 0.5)
+    return mix(map, part(v, from, to))
   end
   local function pixel(x, y) return color(list[y][x]) end
   for _, line in ipairs(raster.blocks(pixel, w, h, o.exact)) do
@@ -84,10 +92,7 @@ local function colored(lines, list, low, high, o, h, w)
 end
 
 local function plain(lines, list, low, high, h, w)
-  local function value(x, y)
-    return high > low and (list[y][x] - low) / (high - low) or
-           list[y][x] * 0 + 0.5
-  end
+  local function value(x, y) return part(list[y][x], low, high) end
   local twice = w <= 30 -- a character is about twice as tall as it is wide
   for _, line in ipairs(raster.text(value, w, h)) do
     lines[#lines + 1] = "  " .. (twice and line:gsub(".", "%0%0") or line)

@@ -108,6 +108,23 @@ static int changed(lua_State *L) {
   return 1;
 }
 
+/* editsblocks(): are there keys for the lines of a block? */
+static int editsblocks(lua_State *L) {
+  lua_pushboolean(L, sh_editsblocks());
+  return 1;
+}
+
+/* folder([path]): goes there; gives the working folder, or nil and why not */
+static int folder(lua_State *L) {
+  const char *path = luaL_optstring(L, 1, NULL);
+  char name[4096];
+  if (path != NULL && chdir(path) != 0)
+    return luaL_fileresult(L, 0, path);
+  if (getcwd(name, sizeof name) == NULL) return luaL_fileresult(L, 0, NULL);
+  lua_pushstring(L, name);
+  return 1;
+}
+
 /* prefill(text): what stands in the next line already; false if the line
    cannot be edited. */
 static int prefill(lua_State *L) {
@@ -188,9 +205,11 @@ int sh_openhost(lua_State *L) {
     { "doctor", doctor },   { "pages", sh_pages },
     { "synchronize", nl_synchronize },
     { "sleep", rest },      { "changed", changed },   { "usage", usage },
+    { "folder", folder },
     { "asks", sh_asks },
     { "prefill", prefill }, { "editfile", editfile },
-    { "edittext", edittext }, { "terminalsettings", terminalsettings },
+    { "edittext", edittext }, { "editsblocks", editsblocks },
+    { "terminalsettings", terminalsettings },
     { NULL, NULL }
   };
   luaL_newlib(L, list);

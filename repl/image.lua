@@ -47,15 +47,18 @@ local function small(t, most)
   return step == 1 and t or t[{{}, {}, {1, h, step}, {1, w, step}}]
 end
 
--- The values that become black and white.
+-- The values that become black and white, and what is to be said of those
+-- that are not finite.
 local function range(t)
-  if t.dtype == "bool" then return 0, 1 end
-  local x = sampling.values(t)
-  if x:numel() == 0 then return 0, 1 end
+  if t.dtype == "bool" then return 0, 1, "" end
+  local x, bad, thinned = sampling.values(t)
+  if x:numel() == 0 then return 0, 1, ", no finite value" end
   local low, high = x:min():item(), x:max():item()
   local usual = t.dtype:find "float" and 1 or 255
-  if low >= 0 and high <= usual then return 0, usual end
-  return low, high
+  local note = bad == 0 and "" or thinned and ", some not finite" or
+               (", %d not finite"):format(bad)
+  if low >= 0 and high <= usual then return 0, usual, note end
+  return low, high, note
 end
 
 local function text(v)
@@ -97,7 +100,7 @@ function image.of(t, whole)
   if not images then return nil, why end
   local n, all = images:size(1), images:size(1)
   if n > SHEET then n, images = SHEET, images:narrow(1, 1, SHEET) end
-  local low, high = range(images)
+  local low, high, bad = range(images)
   local h, w = images:size(3), images:size(4)
   if not whole then
     images = small(images, n == 1 and LARGEST or
@@ -106,7 +109,7 @@ function image.of(t, whole)
   images = bytes(images:detach(), low, high):cpu()
   local note = ("%dx%d %s, %s..%s%s"):format(w, h, NAMES[images:size(2)],
     text(low), text(high), high > 1 and high ~= 255 and
-    " mapped to 0..255" or low < 0 and " mapped to 0..255" or "")
+    " mapped to 0..255" or low < 0 and " mapped to 0..255" or "") .. bad
   if all == 1 then return images[1]:contiguous(), note end
   note = (n < all and "the first %d of %d" or "%d"):format(n, all) ..
          " images of " .. note

@@ -182,11 +182,13 @@ function json.save(path, value)
   if not f then return nil, message end
   local ok, why = f:write(json.encode(value))
   local closed, whynot = f:close()
-  if not (ok and closed) then
-    os.remove(beside)
-    return nil, why or whynot
+  if ok and closed then
+    ok, why = os.rename(beside, path)
+    if ok then return true end
+    why = path .. ": " .. why
   end
-  return os.rename(beside, path)
+  os.remove(beside)
+  return nil, why or whynot
 end
 
 return json

@@ -63,6 +63,10 @@ static EditResult next(const Editor *editor, char **text) {
 
 static const Editor *current; /* NULL while there is no prompt */
 
+int sh_editsblocks(void) {
+  return current != NULL && current != &editor_plain;
+}
+
 int sh_prefill(const char *text) {
   return current != NULL && current->prefill(text);
 }

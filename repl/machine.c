@@ -119,7 +119,8 @@ int sh_openmachine(lua_State *L) {
     { "counters", counters },       { "model", model },
     { "load", load },               { "cache", cache },
     { "accelerator", accelerator }, { "makefolder", makefolder },
-    { "gpuclock", sh_gpuclock },     { NULL, NULL }
+    { "gpuclock", sh_gpuclock },    { "mute", sh_mute },
+    { "unmute", sh_unmute },        { NULL, NULL }
   };
   luaL_newlib(L, list);
   lua_pushinteger(L, nc_cores());

@@ -25,37 +25,51 @@ static void closestdout(void) {
   _exit(EXIT_FAILURE);
 }
 
-/* Calls nacre.NAME with the value on top; may raise. */
-static void setting(lua_State *L, const char *name) {
+/* Calls nacre.NAME with the value on top, which `option' gave.  A value that
+   cannot be is bad usage; other errors are raised. */
+static int setting(lua_State *L, const char *option, const char *name) {
   lua_getglobal(L, "nacre");
   lua_getfield(L, -1, name);
   lua_remove(L, -2);
   lua_insert(L, -2);
-  lua_call(L, 1, 0);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return 0;
+  if (!lua_istable(L, -1)) return lua_error(L);
+  lua_getfield(L, -1, "code");
+  lua_getfield(L, -2, "message");
+  if (!lua_isstring(L, -2) || strcmp(lua_tostring(L, -2), "EVALUE") != 0) {
+    lua_pop(L, 2);
+    return lua_error(L);
+  }
+  fprintf(stderr, SH_NAME ": %s: %s\n", option, lua_tostring(L, -1));
+  sh_usage();
+  return EXIT_USAGE;
 }
 
-static void settings(lua_State *L, const Options *o) {
-  const char *device = o->device;
+/* Gives an exit status, and stops at the first that is not 0. */
+static int settings(lua_State *L, const Options *o) {
+  const char *option = "--device", *device = o->device;
+  int status = 0;
   if (device == NULL && !o->noenv && !o->test)
-    device = getenv("NACRE_DEVICE");
+    device = getenv(option = "NACRE_DEVICE");
   if (device != NULL && *device != '\0') {
     lua_pushstring(L, device);
-    setting(L, "set_default_device");
+    status = setting(L, option, "set_default_device");
   }
-  if (o->threads) {
+  if (status == 0 && o->threads) {
     lua_pushinteger(L, o->threads);
-    setting(L, "set_num_threads");
+    status = setting(L, "--threads", "set_num_threads");
   }
-  if (o->dtype != NULL) {
+  if (status == 0 && o->dtype != NULL) {
     lua_pushstring(L, o->dtype);
-    setting(L, "set_default_dtype");
+    status = setting(L, "--dtype", "set_default_dtype");
   }
   if (o->deterministic) /* cuBLAS reads it when it is opened */
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
-  if (o->seeded || o->deterministic) {
+  if (status == 0 && (o->seeded || o->deterministic)) {
     lua_pushinteger(L, (lua_Integer)o->seed);
-    setting(L, "manual_seed");
+    status = setting(L, "--seed", "manual_seed");
   }
+  return status;
 }
 
 /* tostring of a tensor; the module that shows it is loaded when needed. */
@@ -87,7 +101,8 @@ static void openfunctions(lua_State *L) {
   lua_setglobal(L, "shell");
 }
 
-static void openlibs(lua_State *L, const Options *o) {
+/* Gives an exit status: that of the settings. */
+static int openlibs(lua_State *L, const Options *o) {
   if (o->noenv) {
     lua_pushboolean(L, 1);
     lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
@@ -109,7 +124,7 @@ static void openlibs(lua_State *L, const Options *o) {
   lua_setglobal(L, "torch");
   openfunctions(L);
   sh_argtable(L, o);
-  settings(L, o);
+  return settings(L, o);
 }
 
 /* What is to be run, in order; stops at the first failure. */
@@ -138,10 +153,11 @@ static int run(lua_State *L, const Options *o) {
 
 static int protected(lua_State *L) {
   const Options *o = lua_touserdata(L, 1);
+  int status;
   lua_gc(L, LUA_GCSTOP); /* nothing to collect while the libraries open */
-  openlibs(L, o);
+  status = openlibs(L, o);
   lua_gc(L, LUA_GCRESTART);
-  lua_pushinteger(L, run(L, o));
+  lua_pushinteger(L, status == 0 ? run(L, o) : status);
   return 1;
 }
 

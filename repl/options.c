@@ -87,7 +87,7 @@ void sh_help(void) {
         stdout);
 }
 
-static int usage(void) {
+int sh_usage(void) {
   fputs("usage: nacre [options] [script [args]]   (--help for the list)\n",
         stderr);
   return -1;
@@ -104,7 +104,7 @@ static int unknown(const char *word) {
   const char *close = nl_nearest(name, names);
   if (close != NULL) fprintf(stderr, ", did you mean %s?", close);
   fputc('\n', stderr);
-  return usage();
+  return sh_usage();
 }
 
 /* Does word name k, and is there a value in it (-eSTAT, --seed=1)? */
@@ -133,7 +133,7 @@ int sh_nextoption(char **argv, int *i, Option *o) {
     o->value = argv[*i];
     if (o->value != NULL) return ++*i, 1;
     fprintf(stderr, SH_NAME ": %s needs a value\n", word);
-    return usage();
+    return sh_usage();
   }
   return unknown(word);
 }
@@ -149,7 +149,7 @@ static int number(long long *out, const Option *o, long long low,
   fprintf(stderr, SH_NAME ": --%s needs an integer", name);
   if (low > LLONG_MIN) fprintf(stderr, " from %lld to %lld", low, high);
   fprintf(stderr, ", not '%s'\n", o->value);
-  return usage();
+  return sh_usage();
 }
 
 static int small(int *out, const Option *o, int low, const char *name) {
@@ -167,7 +167,7 @@ static int oneof(const char *const names[3], const char *word,
     if (strcmp(word, names[i]) == 0) return i;
   fprintf(stderr, SH_NAME ": --%s is %s, %s or %s, not '%s'\n", option,
           names[0], names[1], names[2], word);
-  return usage();
+  return sh_usage();
 }
 
 static int color(enum Color *out, const char *word) {
@@ -224,7 +224,7 @@ static int tests(Options *o, int i) {
   o->test = i;
   if (i == 2) return 0;
   fputs(SH_NAME ": --test comes first, its own options after it\n", stderr);
-  return usage();
+  return sh_usage();
 }
 
 int sh_options(Options *o, char **argv) {

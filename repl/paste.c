@@ -45,13 +45,13 @@ static int more(void) {
 
 /* A blank line submits an open block as it is, for whoever types it; with
    more lines behind it, it is one of a paste that the terminal did not
-   mark. */
-int openpaste(const char *text, int (*ready)(const char *text)) {
+   mark.  What is not typed, it never submits. */
+int openpaste(const char *text, int (*ready)(const char *text), int typed) {
   size_t n = strlen(text);
   char *whole;
   int open;
   while (n > 0 && strchr(" \t", text[n - 1])) n--;
-  if (n == 0 || text[n - 1] != '\n' || !more()) return 0;
+  if (n == 0 || text[n - 1] != '\n' || (typed && !more())) return 0;
   while (n > 0 && strchr(" \t\n", text[n - 1])) n--;
   whole = malloc(n + 1);
   if (whole == NULL) return 0;

@@ -26,21 +26,28 @@ end
 
 local known                   -- what the file holds: key to figures
 
-local function load()
-  if known then return known end
+-- What is in the file now; nothing, if that is none of ours.
+local function read()
   local path = peak.path()
   local all = path and json.load(path)
-  known = type(all) == "table" and all.version == 1 and
-          type(all.machines) == "table" and all.machines or {}
+  return type(all) == "table" and all.version == 1 and
+         type(all.machines) == "table" and all.machines or {}
+end
+
+local function load()
+  known = known or read()
   return known
 end
 
--- Nil and why if it cannot be kept.
-local function save()
+-- Adds figures to the file, to which another program may have added, too.
+-- Nil and why if they cannot be kept.
+local function save(figures)
   local path = peak.path()
   if not path then return nil, "there is no HOME to keep it in" end
+  local all = read()
+  for key, p in pairs(figures) do all[key] = p end
   local ok, why = machine.makefolder(path:match "^(.*)/")
-  if ok then ok, why = json.save(path, {version = 1, machines = load()}) end
+  if ok then ok, why = json.save(path, {version = 1, machines = all}) end
   return ok, why
 end
 
@@ -56,15 +63,28 @@ function peak.key(device)
   return ("%s, %s, %s"):format(p.name, p.uuid, driver or "?")
 end
 
+local function positive(v)
+  return type(v) == "number" and v > 0 and v < math.huge
+end
+
+-- Figures that a program can reckon with, as the file may hold anything.
 local function sound(p)
-  return type(p) == "table" and type(p.gemm) == "table" and
-         type(p.bandwidth) == "number" and type(p.latency) == "number" and p
+  if type(p) ~= "table" or type(p.gemm) ~= "table" or not p.date then
+    return false
+  end
+  for _, v in pairs(p.gemm) do
+    if not positive(v) then return false end
+  end
+  return positive(p.copy) and positive(p.triad) and positive(p.bandwidth) and
+         positive(p.latency) and (not p.h2d or positive(p.h2d)) and
+         (not p.d2h or positive(p.d2h))
 end
 
 -- The figures of a device, or nil if it was not measured.
 function peak.of(device)
   local key = peak.key(device)
-  return key and sound(load()[key]) or nil
+  local p = key and load()[key]
+  return sound(p) and p or nil
 end
 
 local told
@@ -81,7 +101,7 @@ end
 --
 local SHARE = 0.3             -- seconds for each figure, about
 
-local function best(f, runs)
+local function best(f, runs, share)
   f()
   synchronize()
   local least, start, n = math.huge, clock(), 0
@@ -90,7 +110,7 @@ local function best(f, runs)
     for _ = 1, runs or 1 do f() end
     synchronize()
     least, n = math.min(least, (clock() - begin) / (runs or 1)), n + 1
-  until n >= 3 and clock() - start > SHARE
+  until n >= 3 and clock() - start > (share or SHARE)
   return least
 end
 
@@ -126,19 +146,24 @@ local function matrix(n, dtype, device)
   return nacre.linspace(-1, 1, n * n, {device = device}):reshape(n, n):to(dtype)
 end
 
--- The sizes grow until a product takes long enough to be one.
+-- FLOP/s of a product of size n.
+local function product(n, dtype, device, share)
+  local a <close> = matrix(n, dtype, device)
+  local y <close> = nacre.zeros(n, n, {dtype = dtype, device = device})
+  local seconds = best(function() nacre.mm(a, a, {out = y}) end, 1, share)
+  return 2 * n ^ 3 / seconds, seconds
+end
+
+-- The sizes grow until a product takes long enough to be one; the time goes
+-- to the best of them.
 local function gemm(dtype, device)
-  local n, rate = 256, 0
+  local n, most, at = 256, 0, 256
   repeat
-    local a = matrix(n, dtype, device)
-    local y = nacre.zeros(n, n, {dtype = dtype, device = device})
-    local seconds = best(function() nacre.mm(a, a, {out = y}) end)
-    rate = math.max(rate, 2 * n ^ 3 / seconds)
-    a:free()
-    y:free()
+    local rate, seconds = product(n, dtype, device, 0)
+    if rate > most then most, at = rate, n end
     n = 2 * n
   until seconds > 0.02 or n > 16384
-  return rate
+  return math.max(most, (product(at, dtype, device)))
 end
 
 local DTYPES = {"float32", "float64", "float16", "bfloat16"}
@@ -232,21 +257,21 @@ function peak.show(again, out)
   local list, notes = devices()
   local measured
   for _, device in ipairs(list) do
-    local p = not again and peak.of(device)
-    if not p then
-      measured = true
-      p = peak.measure(device)
-      load()[peak.key(device)] = p
+    local kept = not again and peak.of(device)
+    local p = kept or nil
+    if not kept then
+      p, measured = peak.measure(device), measured or {}
+      measured[peak.key(device)], load()[peak.key(device)] = p, p
     end
     out:write(table.concat(lines(device, p), "\n"), "\n")
-    if not measured then out:write("  measured on ", p.date, "\n") end
+    if kept then out:write("  measured on ", p.date, "\n") end
     out:flush()
   end
   for _, note in ipairs(notes) do out:write(note, "\n") end
   if not measured then return end
   local warning = busy()
   if warning then out:write(warning, "\n") end
-  local ok, why = save()
+  local ok, why = save(measured)
   out:write(ok and "kept in " .. peak.path() or
             "warning: not kept: " .. tostring(why), "\n")
 end
@@ -268,7 +293,7 @@ function peak.call(device)
   if not key then error(device .. " is emulated: it has no peak", 2) end
   p = peak.measure(device)
   load()[key] = p
-  save()
+  save {[key] = p}
   return p
 end
 

@@ -39,9 +39,9 @@ end
 local function scale(low, high, log, n)
   local f = log and math.log or function(v) return v end
   local a, b = f(low), f(high)
-  if a == b then a, b = a - 1, b + 1 end
-  local step = (n - 1) / (b / 2 - a / 2) / 2 -- b - a may overflow
-  return function(v) return (f(v) - a) * step end
+  if a == b then return function() return (n - 1) / 2 end end
+  local half = b / 2 - a / 2 -- b - a may overflow
+  return function(v) return (f(v) / 2 - a / 2) / half * (n - 1) end
 end
 
 --
@@ -151,10 +151,15 @@ local function limits(o)
   return xlow, xhigh, ylow, yhigh
 end
 
--- {row = text}: the ends, and on a long logarithmic axis powers of ten.
+-- {row = text}: the ends, and on a long logarithmic axis powers of ten; where
+-- there is one value only, that, beside it.
 local function ylabels(o, low, high, y, height)
+  if low == high then
+    local row = height - math.floor(y(low) + 0.5) // o.dy
+    return {[row] = o.ytext(low)}
+  end
   local list = {[1] = o.ytext(high), [height] = o.ytext(low)}
-  if not o.ylog or low == high then return list end
+  if not o.ylog then return list end
   local first, last = math.ceil(math.log(low, 10)), math.log(high, 10) // 1
   local step = math.max(1, math.ceil((last - first + 1) / (height / 3)))
   for e = first, last, step do
@@ -174,8 +179,8 @@ local function xlabels(o, low, high, x, width)
     for i = at, at + n - 1 do taken[i] = true end
     line[#line + 1] = {at = at, text = text, n = n}
   end
-  put(o.xtext(low), 0)
-  put(o.xtext(high), width)
+  put(o.xtext(low), low == high and x(low) // o.dx // 1 | 0 or 0)
+  if low < high then put(o.xtext(high), width) end
   for _, v in ipairs(o.xticks or {}) do
     local text = o.xtext(v)
     put(text, math.floor(x(v) / o.dx + 0.5) - #text // 2)
@@ -195,20 +200,28 @@ local function widest(labels)
   return n
 end
 
-local function legend(o)
-  local parts = {}
+-- A text of no more than n characters.
+local function short(text, n)
+  if (utf8.len(text) or #text) <= n then return text end
+  n = math.max(n - 3, 1)
+  return text:sub(1, (utf8.offset(text, n + 1) or n + 1) - 1) .. "..."
+end
+
+local function legend(o, room)
+  local parts, each = {}, (room + 3) // #o.series - 3 -- blanks between them
   for k, s in ipairs(o.series) do
     local mark = o.braille and "--" or canvas.mark(k)
+    local name = short(s.name or "series " .. k, each - #mark - 1)
     if o.color then mark = canvas.paint(mark, k) end
-    parts[k] = mark .. " " .. (s.name or "series " .. k)
+    parts[k] = mark .. " " .. name
   end
   return table.concat(parts, "   ")
 end
 
 local function heading(lines, o, margin)
-  local indent = (" "):rep(margin + 2)
-  if o.title then lines[#lines + 1] = indent .. o.title end
-  if #o.series > 1 then lines[#lines + 1] = indent .. legend(o) end
+  local room, indent = (o.width or 80) - margin - 2, (" "):rep(margin + 2)
+  if o.title then lines[#lines + 1] = indent .. short(o.title, room) end
+  if #o.series > 1 then lines[#lines + 1] = indent .. legend(o, room) end
 end
 
 local FRAMES = {[true] = {"│", "└", "─"}, [false] = {"|", "+", "-"}}

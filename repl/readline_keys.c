@@ -63,7 +63,7 @@ static int submit(int count, int key) {
 
 static int enter(int count, int key) {
   int whole = hooks->ready(rl_line_buffer) &&
-              !openpaste(rl_line_buffer, hooks->ready);
+              !openpaste(rl_line_buffer, hooks->ready, 1);
   return whole ? submit(1, key) : newline(count, key);
 }
 

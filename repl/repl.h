@@ -55,6 +55,7 @@ typedef struct Option {
    for a bad one (which is then reported on stderr). */
 int sh_nextoption(char **argv, int *i, Option *o);
 int sh_options(Options *o, char **argv); /* 0, or -1 after a report */
+int sh_usage(void);                      /* -1 after a line about it */
 void sh_help(void);
 
 /*
@@ -97,6 +98,8 @@ void sh_opencoroutines(lua_State *L); /* coroutines.c */
 void sh_opentextonly(lua_State *L);   /* textonly.c */
 void sh_openmodules(lua_State *L);    /* modules.c */
 void sh_opentee(lua_State *L);        /* tee.c */
+int sh_mute(lua_State *L);            /* tee.c: stdout leads nowhere */
+int sh_unmute(lua_State *L);          /* tee.c: and is itself again */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 int sh_pages(lua_State *L);           /* modules.c: a function of it */
@@ -156,6 +159,7 @@ char *sh_edittext(const char *text); /* malloced; NULL if that failed */
 */
 int sh_loop(lua_State *L, const Options *o);
 const char *sh_editorname(void);
+int sh_editsblocks(void); /* are there keys for the lines of a block? */
 int sh_prefill(const char *text); /* into the next line; 0: cannot be */
 
 typedef struct History {

@@ -111,7 +111,14 @@ local function taken()
   return now ~= nil and not (first and rawequal(now, first.value[1]))
 end
 
+-- _ = nil lets the results go.
+local function dropped()
+  local first = entries[1]
+  return first ~= nil and not first.was and rawget(_G, "_") == nil
+end
+
 function results.remember(value)
+  if dropped() then results.forget() end
   if value == nil or taken() then return end
   table.insert(entries, 1, {value = {value}})
   entries[#NAMES + 1] = nil
@@ -121,6 +128,7 @@ end
 
 -- To be called between blocks: what was dropped meanwhile is seen here.
 function results.check()
+  if dropped() then results.forget() end
   if #entries == 0 or taken() then return end
   weigh()
   place()

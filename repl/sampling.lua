@@ -38,6 +38,16 @@ local function shown(low, high, log)
   return low - low == 0 and high - high == 0 and (not log or low > 0)
 end
 
+-- How many elements a curve cannot show: those that are not finite, and on a
+-- logarithmic axis those that are not above 0.
+function sampling.unseen(t, log)
+  if t.dtype == "bool" then t = t:to "uint8" end
+  local good = t:isfinite()
+  local finite = good:sum():item()
+  local above = log and (good & t:gt(0)):sum():item() or finite
+  return t:numel() - finite, finite - above
+end
+
 -- A vector as a series for plot.chart: its elements, or if there are more
 -- than `columns` the smallest and the largest of each of so many parts.
 function sampling.series(t, columns, log)

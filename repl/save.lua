@@ -201,7 +201,7 @@ local function filled(shell, list, name)
   for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
   ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
   if not ok then return nil, why end
-  ok, text = nacretest("--update --ok", name)
+  ok, text = nacretest("--update --ok --within 1e-4", name)
   if not ok then
     return nil, (text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
       :gsub(name:gsub("%p", "%%%0"), "the session"))
@@ -248,7 +248,7 @@ local function parse(text)
     elseif word:find "^%-%-" then
       return nil, "no option " .. word .. " of :save (--test, --all)"
     elseif not o.path then
-      o.path = word
+      o.path = require "nacre.files".path(word)
     elseif from and not o.from then
       o.from = math.tointeger(tonumber(from))
       o.to = to ~= "" and math.tointeger(tonumber(to)) or o.from

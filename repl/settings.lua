@@ -86,7 +86,9 @@ settings.list = {
    "auto, kitty, iterm, sixel, blocks, ascii or off", "how :show draws"},
   {"width", elsewhere(host.columns, function(v)
      terminal(nil, nil, v)
-   end), integer(0, 100000), nil, "a number, or 0: that of the terminal",
+   end), function(v)
+     return tonumber(v) == 0 and 0 or integer(10, 100000)(v)
+   end, nil, "a number from 10, or 0: that of the terminal",
    "columns of the output"},
   {"device", elsewhere(nacre.get_default_device, nacre.set_default_device),
    tostring, nil, "a device", "where new tensors go"},

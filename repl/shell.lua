@@ -2,10 +2,9 @@
 --
 -- shell.lua - the session: takes a block, runs it, shows what came of it.
 -- Called by hooks.c; whatever the user's code may do happens inside
--- host.guard, where Ctrl-C reaches it.
+-- host.guard, where Ctrl-C reaches it.  What the prompt does not need is
+-- required where it is used.
 
-local errors = require "nacre.errors"
-local habits = require "nacre.habits"
 local host = require "nacre.host"
 local inspect = require "nacre.inspect"
 local lexer = require "nacre.lexer"
@@ -76,7 +75,8 @@ local function showerror(err, interrupted)
     if host.terminal "stdout" then io.stdout:write "\n" end
     return complain(atwork(err) or interrupted)
   end
-  local ok, text = host.guard(tostring, errors.render, err, options())
+  local ok, text = host.guard(tostring, require "nacre.errors".render, err,
+                              options())
   complain(ok and text or "error: " .. tostring(text))
 end
 
@@ -138,8 +138,10 @@ local function where(level)
   return table.concat(names, ", called from ")
 end
 
--- Makes the error handler; it runs where the error happened.
+-- Makes the error handler; it runs where the error happened, where there may
+-- be no room to load anything.
 local function handler(unit)
+  local capture = require "nacre.errors".capture
   local base = stackdepth() -- as deep as host.guard: the block stands on it
   return function(err)
     host.quiet()
@@ -147,7 +149,7 @@ local function handler(unit)
     local info = debug.getinfo(level, "f")
     if info and info.func == unit.f then keeplocals(unit, level) end
     unit.where = where(2)
-    return errors.capture(err, 2)
+    return capture(err, 2)
   end
 end
 
@@ -168,7 +170,9 @@ function shell.run(unit)
     unit.results = table.pack(...)
     keeplocals(unit, 2)
   end
-  if unit.text then errors.remember(unit.f, unit.text) end
+  if unit.text then
+    require "nacre.errors".remember(unit.f, unit.text)
+  end
   local begin = host.clock()
   local got = table.pack(host.guard(handler(unit), unit.f, keep))
   unit.seconds = host.lasted()
@@ -191,10 +195,11 @@ end
 
 local function syntaxerror(unit)
   shell.failed = true
-  complain(errors.syntax(unit.message, unit.text, options()))
+  complain(require "nacre.errors".syntax(unit.message, unit.text, options()))
   if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
      host.terminal "stdin" then
-    shell.note "a blank line ends the input; Alt-Enter gives one, Up the block"
+    shell.note("a blank line ends the input" .. (host.editsblocks() and
+               "; Alt-Enter gives one, Up the block" or ""))
   end
 end
 
@@ -202,7 +207,7 @@ end
 function shell.compile(text)
   local unit = submit.compile(text)
   if unit.f then
-    local wrong = habits.constant(text)
+    local wrong = require "nacre.habits".constant(text)
     return not wrong and unit or shell.fail(wrong)
   end
   if unit.kind == "method" then
@@ -228,15 +233,27 @@ local function telltime(seconds)
   io[stream]:write(inspect.paint(text, "dim", stream), "\n")
 end
 
+-- A name alone that is nil: there may be another one, or a command.
+local function tellunknown(text)
+  local name = text:match "^%s*([%a_][%w_]*)%s*$" or
+               text:match "^%s*(nacre%.[%w_]+)%s*$" or
+               text:match "^%s*(torch%.[%w_]+)%s*$"
+  local idea = name and rawget(_G, name) == nil and
+               require "nacre.habits".unknown(name)
+  if idea then shell.note(idea) end
+end
+
 function shell.evaluate(text)
   local unit = shell.compile(text)
   local begin = host.clock()
-  if unit then errors.drop() end -- before the block needs its memory
+  -- before the block needs its memory
+  if unit then require "nacre.errors".drop() end
   local got = unit and shell.run(unit)
   local seconds = host.clock() - begin
   if got then
     results.remember(got[1])
     if not unit.hide then shell.print(got) end
+    if got.n == 1 and got[1] == nil then tellunknown(text) end
   end
   if unit then telltime(seconds) end
 end
@@ -284,11 +301,13 @@ local function dispatch(text)
   local word = text:match "^%s*(%l+)%s*$" or text:match "^%s*(%l+)%(%)%s*$"
   if elsewhere[word] and rawget(_G, word) == nil then
     require "nacre.commands".run(shell, elsewhere[word], "")
-  elseif text:find "^%s*[:%%]%a" then
-    local sign, name, rest = text:match "^%s*([:%%])(%a+)%s*(.-)%s*$"
+  elseif text:find "^%s*:%a+%s*%?+%s*$" then
+    help(text:match ":%a+")
+  elseif submit.command(text) then
+    local name, rest, sign = submit.command(text)
     local commands = require "nacre.commands"
     if sign == "%" then name = commands.magic(name) end
-    commands.run(shell, name, rest)
+    commands.run(shell, name, rest:match "^%s*(.-)%s*$")
   elseif first == "?" then
     local marks, name = text:match "(%?+)%s*(.-)%s*$"
     help(name, #marks > 1)
@@ -301,7 +320,7 @@ local function dispatch(text)
     io.stdout:flush()
     shell.protected(os.execute, text:match "!(.*)")
   else
-    shell.evaluate(submit.luapart(text, islua))
+    shell.evaluate(submit.luapart(text, islua) or text)
   end
 end
 
@@ -353,7 +372,7 @@ function shell.ready(text)
 end
 
 function shell.indent(text, rest)
-  return lexer.indent(text:gsub("^%s*[:%%=]%a*", "", 1), rest)
+  return lexer.indent(text:gsub("^%s*[:%%=]%%?%a*", "", 1), rest)
 end
 
 function shell.complete(text, point)

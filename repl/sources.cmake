@@ -29,4 +29,4 @@ set(REPL_REFERENCE
   activations.nacre reductions.nacre statistics.nacre scans.nacre
   sorting.nacre indexing.nacre shape.nacre joining.nacre rearranging.nacre
   products.nacre linalg.nacre layers.nacre losses.nacre autograd.nacre
-  images.nacre cuda.nacre session.nacre)
+  files.nacre images.nacre cuda.nacre session.nacre)

@@ -22,8 +22,24 @@ local HEAD = "local __keep <const> = ...; "
 
 local function compile(text) return load(text, NAME, "t") end
 
+-- What Python begins a block with, and ends the line.
+local python = {["for"] = true, ["if"] = true, ["while"] = true,
+                ["else"] = true, ["elif"] = true, ["elseif"] = true,
+                try = true, except = true, finally = true}
+
+-- Does a line end as in Python, "if x == 3:", or go on behind the colon and a
+-- blank, "for i in range(3): print(i)"?  What its first word is.
+function submit.colon(text)
+  local word = text:match "([%a_]+)[^\n]*:%s*$"
+  if not word and not text:find "%f[%w_]do%f[^%w_]" and
+     not text:find "%f[%w_]then%f[^%w_]" then
+    word = text:match "^%s*(%a+)%s[^\n]*[%w_)]:%s+[%a_][^\n]*$"
+  end
+  return python[word] and word
+end
+
 local function incomplete(text, message)
-  if not message:find "<eof>$" then return false end
+  if not message:find "<eof>$" or submit.colon(text) then return false end
   if message:find("unfinished string", 1, true) then
     return text:find "\\%s*$" ~= nil -- only a backslash carries it on
   end
@@ -130,7 +146,8 @@ function submit.compile(text)
   if #tokens == 0 then return {kind = "empty"} end
   local body, hide = strip(tokens, text)
   local unit = {text = text, hide = hide}
-  unit.f = compile("return " .. body .. "\n")
+  local asvalue
+  unit.f, asvalue = compile("return " .. body .. "\n")
   if unit.f and body:find "%S" then
     unit.kind = "expression"
     return unit
@@ -144,6 +161,10 @@ function submit.compile(text)
   tokens = lexer.tokens(body)
   unit.f = keeptail(tokens, body, message or "") or plain
   if unit.f then return unit end
+  -- as an expression it may have got further: "1 +", "{1,"
+  if not message:find "<eof>$" and asvalue and asvalue:find "<eof>$" then
+    message = asvalue
+  end
   unit.message = message
   unit.object, unit.name = method(body, message)
   unit.kind = unit.object and "method" or
@@ -151,15 +172,20 @@ function submit.compile(text)
   return unit
 end
 
+-- The name and the rest of a block that is a command, and the sign it begins
+-- with: ":", or "%" for who knows IPython, where cells have two.
+function submit.command(text)
+  local sign, name, rest = text:match "^%s*([:%%])%%?(%a+)%s?(.*)$"
+  return name, rest, sign
+end
+
 -- The part of a block that is Lua: all of it, or what follows "=" or a
 -- command that takes Lua (`islua` tells).  Nil if there is none.
 function submit.luapart(text, islua)
   local first = text:match "^%s*(.)" or ""
   if first == "=" then return (text:gsub("^%s*=", "", 1)) end
-  if text:find "^%s*[:%%]%a" then
-    local name, rest = text:match "^%s*[:%%](%a+)%s?(.*)$"
-    return islua(name) and rest or nil
-  end
+  local name, rest = submit.command(text)
+  if name then return islua(name) and rest or nil end
   if first:find "[?!%%>]" or text:find "^%s*[%w_%.:]+%?%??%s*$" then
     return nil
   end

@@ -89,6 +89,7 @@ local function measure(t, i, o)
   for k in ipairs(all) do
     local results = t.columns[k].results
     if (i == 1 or results[i - 1]) and expected(results, t.sizes, i) <= LONG then
+      all[k].seen = i > 1       -- what it prints
       chosen[#chosen + 1], where[#where + 1] = all[k], k
     else
       t.left = true
@@ -288,6 +289,7 @@ local function conclusions(t)
     lines[#lines + 1] = "there is no second device to compare with: " .. t.why
   end
   lines[#lines + 1] = text.emulated(all(t))
+  lines[#lines + 1] = text.printed(all(t))
   lines[#lines + 1] = unmeasured(t)
   lines[#lines + 1] = t.stopped
   lines[#lines + 1] = doubt(t)

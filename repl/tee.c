@@ -2,10 +2,13 @@
 /*
 ** tee.c - what a line of the session prints, kept for :record and
 ** :transcript.  print and the write of files do what they always do, and
-** note what went to stdout and stderr.  Children and C print past it.
+** note what went to stdout and stderr.  Children and C print past it.  Also:
+** stdout leads nowhere for a while, as what is measured runs often.
 */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -17,8 +20,10 @@ enum { ROOM = 1 << 16 }; /* of one line of the session; the rest is cut */
 static char kept[ROOM];
 static size_t used;
 static int cut;
+static int aside = -1; /* what stdout was, while it leads nowhere */
 
 static void keep(const char *text, size_t n) {
+  if (aside >= 0) return;
   if (n > ROOM - used) {
     n = ROOM - used;
     cut = 1;
@@ -100,6 +105,46 @@ static int captured(lua_State *L) {
   used = 0;
   cut = 0;
   return 2;
+}
+
+/* Where stdout leads meanwhile: to a file without a name, or nowhere.  The
+   latter is opened once. */
+static int elsewhere(int look) {
+  static int null = -1;
+  FILE *f = look ? tmpfile() : NULL;
+  if (f != NULL) {
+    int fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
+    fclose(f);
+    return fd;
+  }
+  if (null < 0) null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  return null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 0);
+}
+
+/* mute(look): what goes to stdout is counted, if `look', and lost; false if
+   that is so already, or cannot be */
+int sh_mute(lua_State *L) {
+  int look = lua_toboolean(L, 1), fd;
+  if (aside >= 0 || (fd = elsewhere(look)) < 0)
+    return lua_pushboolean(L, 0), 1;
+  fflush(stdout);
+  aside = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (aside >= 0) dup2(fd, STDOUT_FILENO);
+  close(fd);
+  return lua_pushboolean(L, aside >= 0), 1;
+}
+
+/* unmute(): how many bytes were counted */
+int sh_unmute(lua_State *L) {
+  off_t n;
+  if (aside < 0) return lua_pushinteger(L, 0), 1;
+  fflush(stdout);
+  n = lseek(STDOUT_FILENO, 0, SEEK_END);
+  dup2(aside, STDOUT_FILENO);
+  close(aside);
+  aside = -1;
+  lua_pushinteger(L, n > 0 ? (lua_Integer)n : 0);
+  return 1;
 }
 
 void sh_opentee(lua_State *L) {

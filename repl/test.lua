@@ -23,7 +23,8 @@ local function complain(text)
 end
 
 --
--- What failed in the last run, by absolute path and device
+-- What failed in the last run of a folder: a line for each, with the absolute
+-- path, the device, the dtype, and the test of a *_test.lua
 --
 local function statefile(make)
   local folder = os.getenv "XDG_STATE_HOME"
@@ -42,33 +43,56 @@ local function statefile(make)
   return folder .. "/last-failed"
 end
 
-local function key(job) return job.unit.full .. " " .. job.device end
+local function key(job)
+  return ("%s\t%s\t%s"):format(job.unit.full, job.device, job.dtype or "")
+end
 
+-- {key = {name of a test = true, ...}}
 local function lastfailed()
-  local path = statefile(false)
+  local path, set = statefile(false), {}
   local f = path and io.open(path, "rb")
-  local set = {}
-  if f then
-    for line in f:lines() do set[line] = true end
-    f:close()
+  if not f then return set end
+  for line in f:lines() do
+    local job, name = line:match "^([^\t]+\t[^\t]+\t[^\t]*)\t(.*)$"
+    if job then
+      set[job] = set[job] or {}
+      set[job][name] = true
+    end
   end
+  f:close()
   return set
 end
 
--- What was not run this time stays as it was.
+-- What failed elsewhere stays as it was: this run says nothing of it.
 local function rememberfailed(results)
-  local path, set = statefile(true), lastfailed()
+  local set, list = lastfailed(), {}
+  local path = statefile(true)
   local f = path and io.open(path, "wb")
   if not f then return end
+  local here = process.absolute "." .. "/"
   for _, r in ipairs(results) do set[key(r.job)] = nil end
-  for _, r in ipairs(results) do
-    if r.status == "fail" then set[key(r.job)] = true end
+  for job, names in pairs(set) do
+    if job:sub(1, #here) ~= here then
+      for name in pairs(names) do list[#list + 1] = job .. "\t" .. name end
+    end
   end
-  local list = {}
-  for line in pairs(set) do list[#list + 1] = line end
+  for _, r in ipairs(results) do
+    if r.status == "fail" then
+      list[#list + 1] = key(r.job) .. "\t" .. (r.name or ""):gsub("%c", " ")
+    end
+  end
   table.sort(list)
-  for _, line in ipairs(list) do f:write(line, "\n") end
+  f:write(table.concat(list, "\n"), #list > 0 and "\n" or "")
   f:close()
+end
+
+-- Is it one that failed?  Of a *_test.lua it keeps the tests that did.
+local function failedlast(last)
+  return function(job)
+    local names = last[key(job)]
+    job.only = names and not names[""] and names or nil
+    return names ~= nil
+  end
 end
 
 --
@@ -81,9 +105,13 @@ function test.results(list, o, each)
   local of, todo, all = {}, {}, {}
   local going = true
   local function take(job, results)
-    of[job] = results
-    for _, r in ipairs(results) do
-      if each(r) == false then going = false end
+    of[job] = {}
+    for k, r in ipairs(results) do
+      of[job][k] = r
+      if each(r) == false then
+        going = false
+        break
+      end
     end
     return going
   end
@@ -224,9 +252,7 @@ function test.main(words)
   end
   local last = o.lastfailed and lastfailed()
   local todo
-  todo, wrong = plan.make(o, function(job)
-    return not last or last[key(job)]
-  end)
+  todo, wrong = plan.make(o, last and failedlast(last))
   if not todo then
     complain(wrong)
     return USAGE

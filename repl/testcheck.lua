@@ -128,11 +128,12 @@ local function broken(outcome, why)
     line = math.tointeger(tonumber(text:match "^[^\n]-:(%d+):")) or 1})}
 end
 
--- Why a case failed, and what it printed until then.
-local function reason(outcome, c)
+-- Why a case failed, and what it printed until then; `lost` if its process
+-- ended with it.
+local function reason(outcome, c, lost)
   if c.status and c.status ~= "fail" then return c.text end
-  local why = c.text or ending(outcome)
-  local lines = match.split(outcome.printed:sub(c.from + 1, c.to or -1))
+  local why = c.text or ending(lost)
+  local lines = match.split(outcome.printed:sub(c.from + 1, c.to or lost.to))
   if #lines == 0 then return why end
   local more = #lines - MOST_PRINTED
   if more > 0 then
@@ -150,10 +151,14 @@ local function cases(outcome, m)
   if #m.cases == 0 and m.chosen then return {} end -- none of that name
   if #m.cases == 0 then return broken(outcome, "the file has no test()") end
   local list = {}
-  for _, c in ipairs(m.cases) do
-    list[#list + 1] = result(outcome, c.status or "fail", {
-      name = c.name, line = c.line, start = c.start, time = c.time or 0,
-      reason = reason(outcome, c)})
+  for k, c in ipairs(m.cases) do
+    local lost = outcome.lost[k] or outcome
+    list[k] = result(outcome, c.status or "fail", {
+      name = c.name, line = c.line, start = c.start,
+      time = c.time or lost.time, reason = reason(outcome, c, lost)})
+  end
+  if not m["end"] and not outcome.lost[#list] then -- between two tests
+    list[#list + 1] = broken(outcome, ending(outcome))[1]
   end
   return list
 end

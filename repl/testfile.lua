@@ -10,6 +10,7 @@
 -- A file may say how it is to be run: "--: seed 1" in a line of its own, in
 -- Markdown also "<!--: seed 1 -->".
 
+local host = require "nacre.host"
 local match = require "nacre.testmatch"
 local process = require "nacre.process"
 local submit = require "nacre.submit"
@@ -142,6 +143,15 @@ local readers = {
   needs = need,
 }
 
+-- ", did you mean 'devices'?" where a name is near that.
+local function meant(name)
+  local names = {"only"}
+  for known in pairs(readers) do names[#names + 1] = known end
+  table.sort(names)
+  local near = name and host.suggest(name, names)
+  return near and (", did you mean '%s'?"):format(near) or ""
+end
+
 local function directive(unit, n, text)
   text = text:gsub("%s+%-%-%s.*$", ""):match "^%s*(.-)%s*$"
   local name, rest = text:match "^(%a+)%s*(.-)$"
@@ -151,8 +161,8 @@ local function directive(unit, n, text)
   elseif text == "}" then
     unit.only = nil
   elseif not readers[name] then
-    unit.bad = unit.bad or ("%s:%d: no directive '%s'"):format(unit.path, n,
-                                                               text)
+    unit.bad = unit.bad or ("%s:%d: no directive '%s'%s"):format(unit.path, n,
+                                                       text, meant(name))
   else
     local value = readers[name](rest)
     if value == nil or value == false then
@@ -340,6 +350,9 @@ function file.load(path)
   end
   if unit.only and not unit.bad then
     unit.bad = unit.path .. ": 'only " .. unit.only .. " {' is never closed"
+  end
+  if unit.kind ~= "unit" and #unit.steps == 0 and not unit.says.skip then
+    unit.bad = unit.bad or unit.path .. ": there is no input (> ...) in it"
   end
   return unit
 end

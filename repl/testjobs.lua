@@ -59,6 +59,31 @@ function jobs.alone(job, body)
   end
 end
 
+-- How many tests of a *_test.lua have begun, and is the last still running?
+local function begun(messages)
+  local n, open = 0, false
+  for _, m in ipairs(messages) do
+    if m[1] == "case" then
+      n, open = n + 1, true
+    elseif m[1] == "pass" or m[1] == "skip" or m[1] == "fail" then
+      open = false
+    end
+  end
+  return n, open
+end
+
+-- The outcome of a file whose tests ran in two processes, one after the other.
+local function joined(a, b)
+  local messages = a.messages
+  for _, m in ipairs(b.messages) do
+    m[4] = m[4] + #a.printed
+    messages[#messages + 1] = m
+  end
+  b.messages, b.printed, b.lost = messages, a.printed .. b.printed, a.lost
+  b.time = a.time + b.time
+  return b
+end
+
 --
 -- Several at once
 --
@@ -97,18 +122,36 @@ local function fill(s)
   while s.waiting[k] and not s.stop do
     if admits(s, s.waiting[k]) then
       local job = table.remove(s.waiting, k)
-      s.running[#s.running + 1] = start(job, run.body(job))
+      local before = s.before[job]
+      local done = before and begun(before.messages)
+      s.running[#s.running + 1] = start(job, run.body(job, done))
     else
       k = k + 1
     end
   end
 end
 
+-- A test that takes its process with it (no end, os.exit, a crash) is lost;
+-- those behind it run in a new one.  `lost` says how, by the number of the test.
 local function ends(s, p, ended)
   for k, other in ipairs(s.running) do
     if other == p then table.remove(s.running, k) end
   end
-  if s.each(finish(p, ended)) == false then s.stop = true end
+  local part = finish(p, ended)
+  local seconds = part.time
+  local before = s.before[p.job]
+  local outcome = before and joined(before, part) or part
+  local n, open = begun(outcome.messages)
+  outcome.lost = outcome.lost or {}
+  if open and not outcome.lost[n] and not p.job.names then
+    outcome.lost[n] = {job = p.job, late = part.late, how = part.how,
+                       status = part.status, signal = part.signal,
+                       time = seconds, to = #outcome.printed}
+    s.before[p.job] = outcome
+    table.insert(s.waiting, 1, p.job)
+  elseif s.each(outcome) == false then
+    s.stop = true
+  end
 end
 
 local function step(s)
@@ -121,6 +164,9 @@ local function step(s)
     local text = process.read(pipe)
     if text then
       table.insert(at[pipe].bytes, text)
+      if text:find("4:case", 1, true) then -- each test has its own time
+        at[pipe].deadline = host.clock() + at[pipe].job.timeout
+      end
     else
       ends(s, at[pipe], true)
     end
@@ -134,11 +180,14 @@ end
 -- CUDA device.  each(outcome) is called as they end; false stops the rest.
 function jobs.run(list, o, each)
   local s = {waiting = table.move(list, 1, #list, 1, {}), running = {},
-             most = o.jobs, ongpu = o.gpujobs, each = each}
+             before = {}, most = o.jobs, ongpu = o.gpujobs, each = each}
   fill(s)
   while #s.running > 0 do
     step(s)
     fill(s)
+  end
+  for _, job in ipairs(s.waiting) do -- it was stopped between two tests
+    if s.before[job] then each(s.before[job]) end
   end
 end
 

@@ -211,20 +211,42 @@ function match.line(e, a, options)
   return false, o.off
 end
 
+-- The numbers that differ in two lines, {{e, a}, ...}; nil if there are none,
+-- or if it is not only numbers.
+local function different(e, a, options)
+  local o = settings(options or {}, {rtol = math.huge, atol = math.huge})
+  local E, A, i, j, list = lex((match.note(e))), lex(a), 1, 1, {}
+  while E[i] do
+    local n, m = pair(E, i, A, j, o)
+    if not n then return nil end
+    if n == 1 and E[i].num and tonumber(E[i].num) ~= tonumber(A[j].num) then
+      list[#list + 1] = {E[i].num, A[j].num}
+    end
+    i, j = i + n, j + m
+  end
+  return j > #A and list[1] and list or nil
+end
+
+-- The unit of the last digit as written, if no number is off by more; else
+-- nil.
+function match.lastdigit(e, a, options)
+  local most = 0
+  for _, pair in ipairs(different(e, a, options) or {}) do
+    local unit = 2 * halfunit(pair[1])
+    local off = math.abs(tonumber(pair[1]) - tonumber(pair[2]))
+    if isinteger(pair[1]) or off > unit * (1 + 1e-6) then return nil end
+    most = math.max(most, unit)
+  end
+  return most > 0 and ("%.0e"):format(most):gsub("e([+-])0", "e%1") or nil
+end
+
 -- The smallest rtol, in two digits, with which a would match e; nil if it is
 -- not only numbers that differ.
 function match.covers(e, a, options)
   local worst = 0
-  local o = settings(options or {}, {rtol = math.huge})
-  local text = match.note(e)
-  local E, A = lex(text), lex(a)
-  if not from(E, 1, A, 1, o) or #E ~= #A then return nil end
-  for i = 1, #E do
-    if E[i].num and tonumber(E[i].num) ~= 0 then
-      worst = math.max(worst, select(2, near(E[i].num, A[i].num, o)).rel)
-    elseif E[i].num and tonumber(A[i].num) ~= 0 then
-      return nil
-    end
+  for _, pair in ipairs(different(e, a, options) or {}) do
+    if tonumber(pair[1]) == 0 then return nil end
+    worst = math.max(worst, select(2, near(pair[1], pair[2], {})).rel)
   end
   if worst == 0 then return nil end
   local unit = 10.0 ^ (math.floor(math.log(worst, 10)))

@@ -17,7 +17,7 @@ its top to that line.
 
 Which:
   -k WORD            files, devices and test()s with WORD in their name
-  --last-failed      what failed in the last run
+  --last-failed      what failed in the last run in this folder
   --list             only list them
   --device LIST      cpu, cuda, cuda:1 or all; cpu and, if present, cuda
   --require cuda     fail, rather than skip, what lacks a CUDA device
@@ -35,6 +35,8 @@ Expected text:
   --update           write what was printed into the files, unless it differs
                      from run to run or between devices
   --ok               then exit 0, though files have changed
+  --within X         between devices by more than the last digit, or rtol X;
+                     a #~ at the lines in question says by how much
   --review           ask for each difference
 Output:
   --junit FILE       JUnit's XML beside the text; --tap, --json instead of it
@@ -80,6 +82,7 @@ local valued = {
   ["--threads"] = {"threads", integer(1), "a number from 1"},
   ["--timeout"] = {"timeout", file.seconds, "a time such as 10s"},
   ["--rtol"] = {"rtol", positive, "a number"},
+  ["--within"] = {"within", positive, "a number"},
   ["--atol"] = {"atol", positive, "a number"},
   ["--repeat"] = {"times", integer(1), "a number from 1"},
   ["--junit"] = {"junit", text, "a file"},
@@ -157,6 +160,7 @@ local function clash(o)
   if o.ci and (o.update or o.review) then
     return "--ci allows neither --update nor --review"
   end
+  if o.within and not o.update then return "--within goes with --update" end
   if o.update and o.review then return "--update or --review, not both" end
   if o.tap and o.json then return "--tap or --json, not both" end
 end

@@ -149,7 +149,7 @@ local function files(paths)
 end
 
 -- All jobs that `o` (testoptions.lua) asks for, or nil and what is wrong.
--- wanted(job) may leave some out.
+-- wanted(job), if given, may leave some out.
 function plan.make(o, wanted)
   local found, wrong = files(o.paths)
   if not found then return nil, wrong end
@@ -164,7 +164,7 @@ function plan.make(o, wanted)
         if j.unit.kind ~= "unit" or j.status then return end
         j.word = o.word -- it may be in the name of a case
       end
-      if not wanted(j) then return end
+      if wanted and not wanted(j) then return end
       for n = 1, o.times do
         local copy = {}
         for k, v in pairs(j) do copy[k] = v end

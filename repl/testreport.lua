@@ -142,12 +142,21 @@ local function rerun(r)
   return text
 end
 
+-- The line of a *_test.lua that failed, if nothing shows it yet.
+local function failedline(r)
+  local text = r.name and r.line and r.job.unit.lines[r.line]
+  local at = ("at %s:%d "):format(r.job.unit.path, r.line or 0)
+  if not text or (r.reason or ""):find(at, 1, true) then return nil end
+  return row(" ", r.line, text:match "^%s*(.-)%s*$")
+end
+
 -- The block of a failed result; peer is the CPU's result of the same job.
 function report.failure(r, peer)
   local job = r.job
   local lines = {("FAIL %s%s  %s  (%.2f s)"):format(report.place(r),
     r.name and "  " .. r.name or "", job.title, r.time)}
   if r.failures then steps(lines, r, peer) end
+  lines[#lines + 1] = failedline(r)
   for line in ((r.reason or "") .. "\n"):gmatch "(.-)\n" do
     if line ~= "" then lines[#lines + 1] = INDENT .. line end
   end

@@ -190,9 +190,13 @@ local function title(name, p, names)
          name
 end
 
-local function case(job, tell, c, p, names)
-  local begin, name = host.clock(), title(c.name, p, names)
-  if job.word and not name:find(job.word, 1, true) then return end
+local function wanted(job, name)
+  if job.only then return job.only[name:gsub("%c", " ")] end
+  return not job.word or name:find(job.word, 1, true) ~= nil
+end
+
+local function case(job, tell, c, name, p)
+  local begin = host.clock()
   nacre.manual_seed(job.seed)
   tell("case", name, c.line)
   if job.names then return end
@@ -212,7 +216,8 @@ local function case(job, tell, c, p, names)
     return tell(err.skip and "skip" or "fail", err.text, err.line or c.line)
   end
   if skip then return tell("skip", skip) end
-  tell("fail", errors.render(err, {width = 80, script = true}), c.line)
+  tell("fail", errors.render(err, {width = 80, script = true}),
+       err.file == job.unit.path and err.line or c.line)
 end
 
 -- Of tests with a line: those that start up to there, the last one alone.
@@ -225,7 +230,8 @@ local function chosen(cases, line)
   return {last}
 end
 
-local function unit(job, tell)
+-- The tests behind the first `done`, which have run already.
+local function unit(job, tell, done)
   local cases = {}
   function _G.test(name, params, f)
     if type(params) == "function" then params, f = {}, params end
@@ -243,23 +249,30 @@ local function unit(job, tell)
   if not ok then show(err) end
   if not ok and isskip(err) then tell("skip", isskip(err)) end
   if not ok then return tell("broken") end
-  if #cases > 0 and job.word then tell("chosen") end
+  if #cases > 0 and (job.word or job.only) then tell("chosen") end
   for _, c in ipairs(chosen(cases, job.line)) do
     local list, names = choices(c.params)
-    for _, p in ipairs(list) do case(job, tell, c, p, names) end
+    for _, p in ipairs(list) do
+      local name = title(c.name, p, names)
+      if wanted(job, name) then
+        done = done - 1
+        if done < 0 then case(job, tell, c, name, p) end
+      end
+    end
   end
 end
 
 local kinds = {transcript = session, markdown = session, script = script,
                unit = unit}
 
--- The function that a process of its own is to run.
-function run.body(job)
+-- The function that a process of its own is to run; in a *_test.lua without
+-- its first `done` tests.
+function run.body(job, done)
   return function(tell)
     run.prepare(job)
     tell "ready"
     local begin = host.clock()
-    kinds[job.unit.kind](job, tell)
+    kinds[job.unit.kind](job, tell, done or 0)
     tell("end", host.clock() - begin)
   end
 end

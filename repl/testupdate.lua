@@ -68,22 +68,47 @@ local function brief(line)
          line
 end
 
--- Why `new` will not do, or nil.  all: {result, got} of both runs, of which
--- the first is where it comes from.
+-- Why `new` will not do, or nil; and whether it is only that devices differ.
+-- all: {result, got} of both runs, of which the first is where it comes from.
 local function refusal(new, all)
-  local base = all[1][1].job
+  local base, others = all[1][1].job, nil
   for k = 2, #all do
     local r, got = table.unpack(all[k])
     local own, options = r.job == base, check.tolerance(r.job)
     if own then strict(options) end
     if not match.lines(new, got, options) then
       local a, b = difference(new, got, options)
-      return own and ("not the same in two runs: %s / %s"):format(brief(a),
-                                                                  brief(b)) or
-        ("%s gives %s, %s gives %s"):format(base.title, brief(a), r.job.title,
-                                            brief(b))
+      a, b = brief(a), brief(b)
+      if own then return ("not the same in two runs: %s / %s"):format(a, b) end
+      others = others or ("%s gives %s, %s gives %s"):format(base.title, a,
+                                                             r.job.title, b)
     end
   end
+  return others, others ~= nil
+end
+
+-- `expect` with a tolerance at the lines where only numbers differ from what
+-- was printed in all runs: the one given, or the least that covers them.  Nil
+-- if that is not all.
+local function tolerant(expect, all, given)
+  local at, widest = {}, 0
+  local new = table.move(expect, 1, #expect, 1, {})
+  for _, print in ipairs(all) do
+    local options, got = check.tolerance(print[1].job), print[2]
+    for _, s in ipairs(match.align(expect, got, options)) do
+      if not s.same and not s.gap then
+        local least = s.e and s.a and
+                      match.covers(expect[s.e], got[s.a], options)
+        if not least then return nil end
+        widest, at[s.e] = math.max(widest, tonumber(least)), true
+      end
+    end
+  end
+  local rtol = given or ("%.0e"):format(widest):gsub("e([+-])0", "e%1")
+  for k in pairs(at) do
+    new[k] = ("%s  #~ rtol=%s"):format(match.note(new[k]), rtol)
+  end
+  return new, rtol
 end
 
 --
@@ -120,16 +145,57 @@ local function chosen(unit, line)
   return {last}
 end
 
--- {step =, new =, all =, refused = why or nil} for each step that differs.
-local function changes(unit, results)
+-- What covers the difference of two lines: "atol=1e-4" if it is the last digit
+-- as written, "rtol=2e-6" if that is no more than `most`; else nil.
+local function note(e, a, options, most)
+  local unit = match.lastdigit(e, a, options)
+  local least = not unit and match.covers(e, a, options)
+  if unit then return "atol=" .. unit end
+  return least and tonumber(least) <= most and "rtol=" .. least or nil
+end
+
+-- `expect` with a tolerance at the lines where devices differ by so little,
+-- and how many these are; nil where one differs by more.
+local function noted(expect, all, most)
+  local new, count = table.move(expect, 1, #expect, 1, {}), 0
+  for _, print in ipairs(all) do
+    local options, got = check.tolerance(print[1].job), print[2]
+    for _, s in ipairs(match.align(new, got, options)) do
+      if not s.same and not s.gap then
+        local text, own = match.note(new[s.e] or "")
+        local add = s.e and s.a and not own and
+                    note(text, got[s.a], options, most)
+        if not add then return nil end
+        new[s.e], count = ("%s  #~ %s"):format(text, add), count + 1
+      end
+    end
+  end
+  return new, count
+end
+
+-- The new lines of a step and why they will not do, or nil; with --within,
+-- also in how many of them a tolerance was noted.
+local function proposed(step, all, unit, o)
+  local new = update.rewritten(step, all[1][2],
+                               check.tolerance(all[1][1].job), unit)
+  local why, others = refusal(new, all)
+  if others and o.within then
+    local text, count = noted(new, all, o.within)
+    if text then return text, nil, count end
+  end
+  return new, why
+end
+
+-- {step =, new =, all =, refused = why or nil, noted =} for each step that
+-- differs.
+local function changes(unit, results, o)
   local list = {}
   for _, step in ipairs(chosen(unit, results[1].job.line)) do
     local all = prints(step, results)
     if #all > 0 and differs(step, all) then
-      local job = all[1][1].job
-      local new = update.rewritten(step, all[1][2], check.tolerance(job), unit)
-      list[#list + 1] = {step = step, new = new, all = all,
-                         refused = refusal(new, all)}
+      local one = {step = step, all = all}
+      one.new, one.refused, one.noted = proposed(step, all, unit, o)
+      list[#list + 1] = one
     end
   end
   return list
@@ -237,9 +303,13 @@ local function place(unit, step)
 end
 
 local function changed(unit, list, results)
+  local lines = 0
+  for _, one in ipairs(list) do lines = lines + (one.noted or 0) end
   say(("%s: %d of %d inputs rewritten; replayed twice on %s, identical " ..
-       "within written digits\n"):format(unit.path, #list, #unit.steps,
-                                         devices(results)))
+       "within written digits%s\n"):format(unit.path, #list, #unit.steps,
+         devices(results), lines == 0 and "" or
+         (", or within the #~ of %d line%s"):format(lines,
+                                             lines == 1 and "" or "s")))
 end
 
 local function refuse(unit, one)
@@ -260,65 +330,66 @@ local function show(unit, one)
   end
 end
 
--- The expected lines with a tolerance at those where only numbers differ: the
--- one given, or the least that covers all devices.  Nil if that is not all.
-local function tolerant(one, given)
-  local expect, at, widest = one.step.expect, {}, 0
-  local new = table.move(expect, 1, #expect, 1, {})
-  for _, print in ipairs(one.all) do
-    local options, got = check.tolerance(print[1].job), print[2]
-    for _, s in ipairs(match.align(expect, got, options)) do
-      if not s.same and not s.gap then
-        local least = s.e and s.a and
-                      match.covers(expect[s.e], got[s.a], options)
-        if not least then return nil end
-        widest, at[s.e] = math.max(widest, tonumber(least)), true
-      end
-    end
-  end
-  local rtol = given or ("%.0e"):format(widest):gsub("e([+-])0", "e%1")
-  for k in pairs(at) do
-    new[k] = ("%s  #~ rtol=%s"):format(match.note(new[k]), rtol)
-  end
-  return new, rtol
+-- Key, what is to be chosen, what it does.
+local CHOICES = {
+  {"a", "[a]ccept", "write what was printed into the file"},
+  {"t", "[t]olerance rtol=%s covers it", "keep the numbers, note that rtol"},
+  {"e", "[e]dit tolerance", "keep the numbers, note an rtol of your own"},
+  {"r", "[r]eject", "the expected text is right: leave it"},
+  {"s", "[s]kip", "leave it for another time"},
+  {"q", "[q]uit", "leave this and the rest; what was accepted is written"},
+}
+
+local function line(prompt)
+  say(prompt)
+  io.stdout:flush()
+  local text = io.read "l"
+  return text and text:match "^%s*(.-)%s*$"
 end
 
+local function explain(able)
+  for _, choice in ipairs(CHOICES) do
+    if able[choice[1]] then say("  ", choice[1], "  ", choice[3], "\n") end
+  end
+end
+
+-- An rtol of at least `least`, or nil.
+local function ownrtol(least)
+  local x = line "rtol="
+  if tonumber(x) and tonumber(x) >= tonumber(least) then return x end
+  say("it takes at least ", least, "\n")
+end
+
+-- The lines chosen for one difference, or nil; and whether to quit.
 local function ask(one)
-  local _, rtol = tolerant(one)
+  local noted, rtol = tolerant(one.step.expect, one.all)
+  local able = {a = not one.refused, t = noted, e = noted, r = true, s = true,
+                q = true}
   local choices = {}
-  if not one.refused then choices[1] = "[a]ccept" end
-  if rtol then
-    choices[#choices + 1] = ("[t]olerance rtol=%s covers it"):format(rtol)
-    choices[#choices + 1] = "[e]dit tolerance"
+  for _, choice in ipairs(CHOICES) do
+    choices[#choices + 1] = able[choice[1]] and choice[2]:format(rtol) or nil
   end
-  choices[#choices + 1] = "[r]eject"
-  choices[#choices + 1] = "[s]kip"
+  local prompt = table.concat(choices, "  ") .. "  [?] "
   while true do
-    say(table.concat(choices, "  "), " ? ")
-    io.stdout:flush()
-    local answer = (io.read "l" or "s"):match "^%s*(.-)%s*$"
-    if answer == "a" and not one.refused then return one.new end
-    if answer == "t" and rtol then return (tolerant(one)) end
-    if answer == "e" and rtol then
-      say "rtol="
-      io.stdout:flush()
-      local x = io.read "l" or ""
-      if tonumber(x) and tonumber(x) >= tonumber(rtol) then
-        return (tolerant(one, x))
-      end
-      say("it takes at least ", rtol, "\n")
-    elseif answer == "r" or answer == "s" then
-      return nil
-    end
+    local answer = line(prompt) or "q"
+    local key = able[answer] and answer
+    local own = key == "e" and ownrtol(rtol)
+    if key == "a" then return one.new end
+    if key == "t" then return noted end
+    if own then return (tolerant(one.step.expect, one.all, own)) end
+    if key == "r" or key == "s" or key == "q" then return nil, key == "q" end
+    if not key then explain(able) end
   end
 end
 
-local function reviewed(unit, list)
+local function reviewed(unit, list, o)
   local accepted = {}
   for _, one in ipairs(list) do
+    if o.quit then break end
     show(unit, one)
     if one.refused then refuse(unit, one) end
-    local new = ask(one)
+    local new
+    new, o.quit = ask(one)
     if new then accepted[#accepted + 1] = {step = one.step, new = new} end
   end
   return accepted, #accepted < #list
@@ -339,8 +410,8 @@ end
 -- One file: does anything in it still fail, and was it changed?
 local function settle(unit, results, o)
   if hopeless(results) then return true, false end
-  local list, left = (o.review and reviewed or updated)(unit,
-                                                    changes(unit, results))
+  local list, left = (o.review and reviewed or updated)(
+    unit, changes(unit, results, o), o)
   if #list == 0 then return left, false end
   local ok, why = apply(unit, list)
   if not ok then

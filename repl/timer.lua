@@ -5,9 +5,12 @@
 --   t = nacre.Timer {stmt = "a:mm(a)", setup = "a = nacre.randn(64, 64)"}
 --   t:timeit(100)  t:blocked_autorange()  t:adaptive_autorange()
 --
--- Each gives a measurement; print it, or read median, mean, iqr, times.
+-- Each gives a measurement; print it, or read median, mean, iqr, times.  Other
+-- than PyTorch's it runs on as many threads as the session unless num_threads
+-- says otherwise.
 
 local bench = require "nacre.bench"
+local host = require "nacre.host"
 local stats = require "nacre.timestats"
 local text = require "nacre.timetext"
 local timing = require "nacre.timing"
@@ -30,6 +33,11 @@ local FIELDS = {
   end,
   iqr = function(m) return m.result.q3 - m.result.q1 end,
   times = function(m) return m.result.samples end,
+  raw_times = function(m)
+    local list = {}
+    for i, x in ipairs(m.result.samples) do list[i] = x * m.result.n end
+    return list
+  end,
   number_per_run = function(m) return m.result.n end,
   significant_figures = function(m) return text.digits(m.result) end,
   has_warnings = function(m) return text.warning(m.result) ~= nil end,
@@ -88,35 +96,67 @@ function Timer:timeit(number)
                     budget = 1e-9})
 end
 
-local function seconds(options, name)
-  if options == nil then return 0.2 end
-  local v = type(options) == "table" and
-            (options[name] or options[1] or 0.2) or options
-  if type(v) ~= "number" or not (v > 0) then
-    error(name .. " is a number of seconds", 3)
+-- Options by name, or the values of `order` by place; `given` are both.  What
+-- is not said is as `usual` has it.
+local function seconds(method, order, usual, ...)
+  local given = ...
+  if type(given) ~= "table" then
+    given = {}
+    for i, name in ipairs(order) do given[name] = select(i, ...) end
   end
-  return v
+  local o = {}
+  for name, v in pairs(given) do
+    if usual[name] == nil then
+      error(("%s: no option '%s'"):format(method, tostring(name)), 3)
+    elseif type(v) ~= "number" or not (v > 0) then
+      error(("%s: %s is a number above 0"):format(method, name), 3)
+    end
+  end
+  for name, v in pairs(usual) do o[name] = given[name] or v end
+  return o
 end
 
-function Timer:blocked_autorange(options)
-  return run(self, {budget = seconds(options, "min_run_time")})
+-- (min_run_time), in seconds
+function Timer:blocked_autorange(...)
+  local o = seconds("blocked_autorange", {"min_run_time"},
+                    {min_run_time = 0.2}, ...)
+  return run(self, {budget = o.min_run_time})
 end
 
--- Until the middle half is within `threshold` of the median.
-function Timer:adaptive_autorange(options)
-  local o = type(options) == "table" and options or {}
-  local budget = seconds(options, "min_run_time")
-  local most, threshold = o.max_run_time or 10, o.threshold or 0.1
-  local m
+-- (threshold, min_run_time, max_run_time): until the middle half is within
+-- `threshold` of the median.
+function Timer:adaptive_autorange(...)
+  local o = seconds("adaptive_autorange",
+    {"threshold", "min_run_time", "max_run_time"},
+    {threshold = 0.1, min_run_time = 0.01, max_run_time = 10}, ...)
+  local budget, m = o.min_run_time, nil
   repeat
     m = run(self, {budget = budget})
     budget = 2 * budget
-  until m.iqr <= threshold * m.median or budget > most
+  until m.iqr <= o.threshold * m.median or budget > o.max_run_time
   return m
 end
 
-local NAMES = {stmt = true, setup = true, globals = true, label = true,
-               sub_label = true, description = true, num_threads = true}
+local KINDS = {stmt = "string", setup = "string", globals = "table",
+               num_threads = "number", label = "string", sub_label = "string",
+               description = "string"}
+
+-- Raises what is wrong with an option.
+local function check(name, v)
+  local kind = KINDS[name]
+  if not kind then
+    local names = {}
+    for known in pairs(KINDS) do names[#names + 1] = known end
+    table.sort(names)
+    local close = type(name) == "string" and host.suggest(name, names)
+    error(("Timer: no option '%s'%s"):format(tostring(name),
+      close and (", did you mean %s?"):format(close) or ""), 3)
+  end
+  if type(v) ~= kind and not (name == "stmt" and type(v) == "function") then
+    error(("Timer: %s is a %s, not a %s"):format(name,
+      name == "stmt" and "text or a function" or kind, type(v)), 3)
+  end
+end
 
 -- nacre.Timer {stmt =, setup =, globals =, num_threads =, label =, ...}
 function timer.new(o)
@@ -126,14 +166,10 @@ function timer.new(o)
   end
   local t = {num_threads = nacre.get_num_threads()}
   for name, v in pairs(o) do
-    if not NAMES[name] then
-      error(("Timer: no option '%s'"):format(tostring(name)), 2)
-    end
+    check(name, v)
     t[name] = v
   end
-  if type(t.stmt) ~= "string" and type(t.stmt) ~= "function" then
-    error("Timer: stmt is a text or a function", 2)
-  end
+  if not t.stmt then error("Timer: stmt is missing", 2) end
   return setmetatable(t, Timer)
 end
 

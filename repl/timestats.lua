@@ -26,6 +26,16 @@ function stats.median(list)
   return stats.quantile(stats.sorted(list), 0.5)
 end
 
+-- The largest of sorted samples that belongs to the bulk of them: no further
+-- from the middle half than four times its width, or a half of the median.
+function stats.bulk(sorted)
+  local q1, q3 = stats.quantile(sorted, 0.25), stats.quantile(sorted, 0.75)
+  local far = math.max(q3 + 4 * (q3 - q1), 1.5 * stats.quantile(sorted, 0.5))
+  local i = #sorted
+  while sorted[i] > far do i = i - 1 end
+  return sorted[i]
+end
+
 -- What is reported of samples; `half` tells how much the second half of them
 -- took, compared with the first.
 function stats.summary(samples)
@@ -98,9 +108,12 @@ end
 --
 -- What limits it
 --
+stats.CACHED = 1.1            -- of the memory's peak, and it was a cache's
+
 -- `share` is {compute =, memory =, copies =}, of the measured peaks, where
 -- known; then the seconds of the device per operation and its measured launch
--- latency.  Nil where the peaks are not known.
+-- latency.  Nil where the peaks are not known.  Bytes beyond what memory gives
+-- came out of a cache, whose peak nobody measured: they are no verdict.
 function stats.verdict(share, each, latency)
   if not latency then return nil end
   local compute, memory = share.compute or 0, share.memory or 0
@@ -109,6 +122,9 @@ function stats.verdict(share, each, latency)
     return "copy-bound"
   end
   if each and each < 3 * latency then return "launch-bound" end
+  if memory > stats.CACHED then
+    return compute >= 0.4 and "compute-bound" or nil
+  end
   if math.max(compute, memory) < 0.4 then return "latency-bound" end
   return compute >= memory and "compute-bound" or "memory-bound"
 end

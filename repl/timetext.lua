@@ -54,23 +54,26 @@ end
 local SCALES = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 
 -- 1.36e12, "FLOP/s" is "1.36 TFLOP/s"; nil where there is nothing to tell.
--- A second number takes the same unit: "1.66".
+-- A second number says its unit if that is another: "1.66" or "1.66 PFLOP/s".
 function text.rate(x, unit, n, other)
   n = n or 3
   if not (x >= 1) or x == math.huge then return nil end
   for _, scale in ipairs(SCALES) do
     if stats.trim(x, n) >= scale[1] * 0.9999 then
+      local same = other and other < 1000 * scale[1]
       return significant(x / scale[1], n) .. " " .. scale[2] .. unit,
-             other and significant(other / scale[1], 3)
+             same and significant(other / scale[1], 3) or
+             other and text.rate(other, unit) or nil
     end
   end
 end
 
--- A part, in percent.
+-- A part, in percent; of 1 digit only where that still says on which side of
+-- the whole it lies.
 function text.percent(part, n)
   part = 100 * part
   if part < 1 then return "<1%" end
-  return ("%.0f%%"):format(n == 1 and stats.trim(part, 1) or part)
+  return ("%.0f%%"):format(n == 1 and part < 95 and stats.trim(part, 1) or part)
 end
 
 function text.digits(r)
@@ -80,22 +83,34 @@ end
 --
 -- What was reached of what the machine can
 --
+-- Of a run that only copies to a device or back: the bytes, of which the
+-- counter has twice as many, as read and as written, and the peak's name.
+local function onlycopies(r)
+  local there, back = r.copied_in or 0, r.copied_out or 0
+  local bytes = there + back
+  if bytes == 0 or r.flops > 0 or r.bytes > 2.1 * bytes then return nil end
+  return bytes, there > back and "h2d" or "d2h"
+end
+
 -- `r` has the counters of a run and device, dtype; `peak` what was measured
 -- there (see peak.lua), or nil.  Gives flops and bytes in a second, their
 -- shares and the verdict.
 function text.reached(r, seconds, peak)
-  local o = {flops = r.flops / seconds, bytes = r.bytes / seconds}
+  local copied, way = onlycopies(r)
+  local o = {flops = r.flops / seconds, bytes = (copied or r.bytes) / seconds}
   if r.emulated or not peak then return o end
   local top = r.dtype and peak.gemm and peak.gemm[r.dtype]
   o.topflops, o.topbytes = top, peak.bandwidth
   o.compute = top and r.flops > 0 and o.flops / top or nil
-  o.memory = peak.bandwidth and r.bytes > 0 and o.bytes / peak.bandwidth or nil
+  o.memory = peak.bandwidth and r.bytes > 0 and not copied and
+             o.bytes / peak.bandwidth or nil
   if peak.h2d and peak.d2h then
     o.copies = ((r.copied_in or 0) / peak.h2d +
                 (r.copied_out or 0) / peak.d2h) / seconds
   end
   local each = r.operations > 0 and seconds / r.operations or nil
   if each then o.verdict = stats.verdict(o, each, peak.latency) end
+  if copied then o.memory, o.topbytes, o.way = o.copies, peak[way], way end
   return o
 end
 
@@ -115,7 +130,18 @@ end
 
 -- More than the memory gives came out of a cache.
 function text.cached(o)
-  return o.memory and o.memory > 1.1 and "from a cache" or nil
+  return o.memory and not o.way and o.memory > stats.CACHED and
+         "from a cache" or nil
+end
+
+-- A line, if what one of the results is of prints.
+function text.printed(results)
+  for _, r in ipairs(results) do
+    if r.prints then
+      return "what it prints was shown once: the runs that count wrote it to " ..
+             "/dev/null"
+    end
+  end
 end
 
 --
@@ -180,23 +206,24 @@ end
 --
 local BINS = 12
 
--- How the samples lie between the least and the most; a few that took far
--- longer than the rest are only named.
+-- How the samples lie.  Those beyond the bulk, which is reckoned from the
+-- middle half, would leave it one bar: they are only counted.
 function text.histogram(r)
   local sorted, bins = stats.sorted(r.samples), {}
-  local low, high = r.min, stats.quantile(sorted, 0.98)
-  if r.max < 2 * high then high = r.max end
+  local low, high = r.min, stats.bulk(sorted)
   if #sorted < 5 or high <= low then return nil end
   for i = 1, BINS do bins[i] = 0 end
+  local far = 0
   for _, x in ipairs(sorted) do
-    local i = math.floor((x - low) / (high - low) * BINS) + 1
-    bins[math.min(i, BINS)] = bins[math.min(i, BINS)] + 1
+    local i = math.min(BINS, math.floor((x - low) / (high - low) * BINS) + 1)
+    if x > high then far = far + 1 else bins[i] = bins[i] + 1 end
   end
   local line = host.utf8() and require "nacre.display".sparkline(bins) or
                text.ramp(bins)
-  local far = high < r.max and "   the longest " .. text.time(r.max) or ""
-  return ("%s %s %s%s"):format(significant(low / unitof(high, 3)[1], 3), line,
-                               text.time(high), far)
+  local rest = far > 0 and ("   %d longer, up to %s"):format(far,
+               text.time(r.max)) or ""
+  local least = text.range(low, high, 3):match "^%S+"
+  return ("%s %s %s%s"):format(least, line, text.time(high), rest)
 end
 
 local RAMP = "_.:-=+*#%@"

@@ -76,6 +76,7 @@ function trace.run(shell, text)
     io.stdout:write(line(step, 40), "\n")
     io.stdout:flush()
   end)
+  if n == 0 then return io.stdout:write "  no operations\n" end
   io.stdout:write(("  %d operation%s, %s%s\n"):format(n,
     n == 1 and "" or "s", units.seconds(inside),
     require "nacre.timetext".emulatedmark()))

@@ -7,7 +7,7 @@ local lexer = require "nacre.lexer"
 
 local values = {}
 
-local DEPTH, ITEMS, STRING = 3, 30, 2000
+local DEPTH, ITEMS, STRING, LINES = 3, 30, 2000, 50
 
 local escapes = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
                  ['"'] = '\\"', ["\\"] = "\\\\"}
@@ -95,7 +95,7 @@ function any(v, depth, opts)
   end
   if opts.seen[v] then return "<cycle>" end
   if next(v) == nil then return "{}" end
-  if depth >= DEPTH then return "{...}" end
+  if depth >= opts.depth then return "{...}" end
   opts.seen[v] = true
   local list = items(v, depth, opts)
   opts.seen[v] = nil
@@ -103,9 +103,17 @@ function any(v, depth, opts)
 end
 
 -- Any value.  opts: width, utf8, and brief(v), which gives a tensor in one
--- line and nil for other values.
+-- line and nil for other values.  What would take too many lines is shown
+-- less deep.
 function values.show(v, opts)
-  return any(v, 0, setmetatable({seen = {}}, {__index = opts}))
+  local lines
+  for depth = DEPTH, 1, -1 do
+    lines = any(v, 0, setmetatable({seen = {}, depth = depth},
+                                   {__index = opts}))
+    local _, n = lines:gsub("\n", "")
+    if n < LINES then break end
+  end
+  return lines
 end
 
 return values

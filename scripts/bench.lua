@@ -14,15 +14,24 @@
 local stats = require "nacre.timestats"
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
-local quick, parts = false, {}
+local usage = "usage: nacre scripts/bench.lua [--quick] [start] [small] " ..
+              "[middle] [large] [memory] [interrupt]"
+local quick, parts, known = false, {}, {}
+for part in usage:gmatch("%[(%l+)%]") do known[part] = true end
 for _, word in ipairs(arg) do
-  if word == "--quick" then quick = true else parts[word] = true end
-end
-if next(parts) == nil then
-  for part in ("start small middle large memory interrupt"):gmatch("%w+") do
-    parts[part] = true
+  if word == "--help" then
+    print(usage)
+    return
+  elseif word == "--quick" then
+    quick = true
+  elseif known[word] then
+    parts[word] = true
+  else
+    io.stderr:write("bench.lua: no part '", word, "'\n", usage, "\n")
+    os.exit(2)
   end
 end
+if next(parts) == nil then parts = known end
 
 local turns = quick and 3 or 9
 local million16 = quick and 1 << 20 or 16 << 20

@@ -28,12 +28,13 @@ install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/nacre.bash
 install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/_nacre
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
-# The C library and the compiler's are everywhere; a BLAS and libpng are opened
-# by name.
+# The C library and the compiler's are everywhere; a BLAS, libpng and libzip are
+# opened by name.
 set(BUNDLE_OPENED "")
 find_library(NACRE_BUNDLE_BLAS NAMES libopenblas.so.0)
 find_library(NACRE_BUNDLE_PNG NAMES libpng16.so.16)
-foreach(library ${NACRE_BUNDLE_BLAS} ${NACRE_BUNDLE_PNG})
+find_library(NACRE_BUNDLE_ZIP NAMES libzip.so.5 libzip.so.4)
+foreach(library ${NACRE_BUNDLE_BLAS} ${NACRE_BUNDLE_PNG} ${NACRE_BUNDLE_ZIP})
   if(library)
     list(APPEND BUNDLE_OPENED ${library})
   endif()

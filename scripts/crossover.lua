@@ -10,24 +10,39 @@
 -- the median of several calls, after a warm-up, from the call until its result
 -- is there.
 
+local usage = "usage: nacre scripts/crossover.lua [--max SIZE] " ..
+              "[--device NAME] [product] [elementwise] [reduction]"
+
+local function refuse(why)
+  io.stderr:write("crossover.lua: ", why, "\n", usage, "\n")
+  os.exit(2)
+end
+
 local most, device, wanted = 1e8, "cuda:0", {}
 do
+  local known = { product = true, elementwise = true, reduction = true }
   local i = 1
   while arg[i] do
-    if arg[i] == "--max" or arg[i] == "--device" then
-      local value = arg[i + 1] or error(arg[i] .. " needs a value")
-      if arg[i] == "--max" then
-        most = tonumber(value) or error("--max needs a number")
-      else
-        device = value
+    local word, value = arg[i], arg[i + 1]
+    if word == "--help" then
+      print(usage)
+      return
+    elseif word == "--max" or word == "--device" then
+      if not value then refuse(word .. " needs a value") end
+      if word == "--device" then device = value end
+      if word == "--max" then
+        most = tonumber(value) or refuse "--max needs a number"
       end
       i = i + 2
     else
-      wanted[arg[i]] = true
+      if not known[word] then refuse("no operation '" .. word .. "'") end
+      wanted[word] = true
       i = i + 1
     end
   end
 end
+
+local LONG <const> = 1 -- seconds of a call: what is larger is left out
 
 if not nacre.cuda.is_available() then
   print("There is no GPU to compare with: " .. nacre.cuda.why())
@@ -116,7 +131,7 @@ local function verdict(rows, how, words)
   return ("%s the GPU is faster from %d elements on."):format(words, at)
 end
 
-local accelerator = nacre.cuda.get_device_name(0)
+local accelerator = nacre.cuda.get_device_name(device)
 print(("%s against %s, %d threads of the processor, float32"):format(device,
   accelerator, nacre.get_num_threads()))
 if accelerator:lower():find("emulated") then
@@ -135,6 +150,10 @@ for _, operation in ipairs(operations) do
       print(("%12d %12s %12s %12s"):format(n, duration(row.cpu),
         duration(row.gpu), duration(row.copied)))
       collectgarbage()
+      if math.max(row.cpu, row.gpu, row.copied) > LONG then
+        print "What would take longer is left out."
+        break
+      end
     end
     print(verdict(rows, "gpu", "Operands on it:"))
     print(verdict(rows, "copied", "With the copies:"))

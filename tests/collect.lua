@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Memory that tensors leave: loops stay near what is alive, whatever Lua's
--- collector is told; finalizers, closed variables, coroutines, free.
+-- P15: memory that tensors leave.  Loops stay near what is alive, whatever
+-- Lua's collector is told; finalizers, closed variables, coroutines, free.
 -- Run by: nacre tests/collect.lua [full]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"

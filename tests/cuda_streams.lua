@@ -27,7 +27,7 @@ local n, inner = cuda.stream(s, function(...)
 end, 1, 2, nil)
 assert(n == 3 and inner == s and cuda.current_stream() == default)
 
--- an error, or the end of a coroutine, brings the old one back
+-- P18: an error, or the end of a coroutine, brings the old one back
 local ok, e = pcall(cuda.stream, s, function() error("mine", 0) end)
 assert(not ok and e == "mine" and cuda.current_stream() == default)
 local co = coroutine.wrap(function()

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from string import ascii_lowercase
 
 try:
     import numpy as np
@@ -276,7 +277,7 @@ def write(cases, folder):
                 files += 1
             f.write("cases[%d] = { f = function(%s) return %s end, inputs = "
                     "{ %s }, grad = %s }\n" % (
-                        i + 1, ", ".join("abcdefgh"[:len(given)]) or "_",
+                        i + 1, ", ".join(ascii_lowercase[:len(given)]) or "_",
                         case.text, ", ".join(given), lua(case.grad)))
         f.write("return cases\n")
 

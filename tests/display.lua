@@ -210,6 +210,38 @@ float64[6x4] cpu  192 B
   6.0  8.8053e+04  7.6712e-07  0.5779
 min 7.139e-08  max 9.23e+05  mean 1.254e+05  std 2.592e+05  █▁▁▁▁▁▁▁▁▁▁▁]=])
 
+check("columns of one order have one format", nacre.tensor {
+  {1, 0.5, 0}, {2, 0.25, 0}}, {}, [=[
+float32[2x3] cpu  24 B
+  1.0000  0.5000    0
+  2.0000  0.2500    0]=])
+check("a row has one format", nacre.tensor {{5866112, 417220.5, -0.5}}, {},
+  [=[
+float32[1x3] cpu  12 B
+  5.8661e+06  4.1722e+05  -5.0000e-01]=])
+check("large numbers are whole by chance", nacre.tensor {
+  {5866112, 4172200.5, 0}, {-3, 1000000.5, 0}}, {}, [=[
+float32[2x3] cpu  24 B
+   5.8661e+06  4.1722e+06    0
+  -3.0000e+00  1.0000e+06    0]=])
+check("beside small ones, too", nacre.tensor {
+  {5866112, 0.5}, {-3, 0.25}}, {}, [=[
+float32[2x2] cpu  16 B
+   5.8661e+06  0.5000
+  -3.0000e+00  0.2500]=])
+check("whole numbers all over", nacre.tensor {{5866112.0, 1}, {3, 0}}, {}, [=[
+float32[2x2] cpu  16 B
+  5866112.0  1.0
+        3.0  0.0]=])
+check("the ends of a vector have one format",
+      nacre.cat {nacre.full({60}, 2500.5), nacre.full({60}, 200000.0)},
+      {width = 40}, [=[
+float32[120] cpu  480 B
+[  1]  2.5005e+03  2.5005e+03
+  ...
+[119]  2.0000e+05  2.0000e+05
+min 2500  max 200000  mean 1.013e+05]=])
+
 check("slices", V(64*3*24*24):view(64, 3, 24, 24), {}, [=[
 float32[64x3x24x24] cpu  432.0 KiB
 [1,1,:,:]

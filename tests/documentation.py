@@ -146,6 +146,32 @@ def test_embedding():
         assert block in code, block
 
 
+def test_list_of_tests():
+    """tests/README.md names files that are there, and the pitfall in each."""
+    text = read('tests/README.md')
+    rows = re.findall(r'^\| (.*?) \|(?:.*\|)? (`.*`) \|$', text, re.M)
+    names = [row[0] for row in rows]
+    assert [n for n in names if n[0] == 'P'] == \
+        ['P%d' % i for i in range(1, 20) if i != 16], names
+    assert len([n for n in names if n[0] != 'P']) == 12, names
+    for name, files in rows:
+        for path in re.findall(r'`(.*?)`', files):
+            found = read('tests/' + path)
+            assert name[0] != 'P' or re.search(rf'\b{name}\b', found), \
+                (name, path)
+
+
+def test_scripts():
+    """Those with arguments say what they take, and refuse what they do not."""
+    for name in ('bench', 'crossover'):
+        path = f'scripts/{name}.lua'
+        assert output(PROGRAM, path, '--help').startswith('usage: nacre ' + path)
+        r = subprocess.run([PROGRAM, path, 'nosuch'], capture_output=True,
+                           text=True, env=CLEAN, cwd=ROOT, check=False)
+        assert r.returncode == 2 and "'nosuch'" in r.stderr, (name, r.stderr)
+        assert 'usage: ' in r.stderr and r.stdout == '', (name, r.stdout)
+
+
 def main():
     failed = 0
     for name, test in list(globals().items()):

@@ -80,4 +80,6 @@ for _, name in ipairs { "from-pytorch.md", "from-numpy.md", "from-torch7.md" } d
   total = total + check(name)
 end
 assert(total > 150, "the tables have lost their rows")
-for _, file in ipairs { "f.npy", "x.npy", "x.png" } do os.remove(file) end
+for _, file in ipairs { "f.npy", "f.safetensors", "x.npy", "x.png" } do
+  os.remove(file)
+end

@@ -193,9 +193,7 @@ error: deep
 
 -- thousands of frames are not walked one by one
 check("function over(n) return 1 + over(n + 1) end", "no error")
-local begin = nacre.clock()
 local text = block "local r = over(1)"
-same("a stack overflow is quick", nacre.clock() - begin < 30, true)
 same("a stack overflow", text:gsub("%d%d%d%d+ x", "many x"), [=[
 error: stack overflow
   at stdin:1   function over(n) return 1 + over(n + 1) end

@@ -125,6 +125,10 @@ end, x(2, 4, 2, 3), x(2, 2, 4, 5))
 case("_max_pool", function(a)
   return (nacre._max_pool(a, 2, 1, 0, 1))
 end, x(1, 2, 3, 3))
+case("_max_pool_back", function(a)
+  local at = nacre.tensor { { { { 1, 2 }, { 5, 5 } } } }
+  return nacre._max_pool_back(a, at, { 3, 3 }, 2, 1, 0, 1)
+end, x(1, 1, 2, 2))
 case("addmm", nacre.addmm, x(2, 4), x(2, 3), x(3, 4))
 case("addmm", function(a, b, c) return nacre.addmm(a, b, c, { beta = 2, alpha = 3 }) end,
      x(4), x(2, 3), x(3, 4))

@@ -34,7 +34,7 @@ local dir, n = arg[1], tonumber(arg[2])
 for i = 0, n - 1 do
   local ok, t = pcall(nacre.load, dir .. "/" .. i .. ".npy")
   if ok then
-    nacre.save(dir .. "/" .. i .. ".out", t)
+    nacre.save(dir .. "/" .. i .. "-out.npy", t)
     print("ok")
   else
     print((tostring(t):gsub("\\n", " ")))
@@ -62,7 +62,7 @@ def read_all(nacre, images):
         for i, line in enumerate(lines):
             saved = None
             if line == "ok":
-                with open(f"{folder}/{i}.out", "rb") as f:
+                with open(f"{folder}/{i}-out.npy", "rb") as f:
                     saved = f.read()
             results.append((saved, line))
         return results

@@ -196,7 +196,7 @@ function O.cast(v, t)
   return O.wrap(v, t)
 end
 
-dofile(here .. "words.lua")(O)
+assert(loadfile(here .. "words.lua"))(O)
 
 -- ---- rows
 

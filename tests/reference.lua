@@ -240,7 +240,10 @@ for _, page in ipairs(reference.pages()) do
     end
   end
 end
-for _, file in ipairs {"v.npy", "m.npy", "x.png"} do os.remove(file) end
+for _, file in ipairs {"v.npy", "m.npy", "m.safetensors", "t.csv", "t.tsv",
+                       "x.png"} do
+  os.remove(file)
+end
 
 --
 -- Current

@@ -23,8 +23,11 @@ local samples = {
     return { t, nacre.tensor({ 1, 2 }, { dtype = "int32" }), t }
   end,
   -- images
-  _pool_places = function(t) return { t:reshape(1, 1, 2, 2), 2, 1, 0, 1 } end,
   _max_pool = function(t) return { t:reshape(1, 1, 2, 2), 2, 1, 0, 1 } end,
+  _max_pool_back = function(t)
+    return { t:reshape(1, 1, 2, 2), nacre.ones(1, 1, 2, 2, { dtype = "int64" }), { 3, 3 }, 2, 1, 0,
+             1 }
+  end,
   -- picking
   index_select = function(t) return { t, 1, int { 2, 1 } } end,
   index_add = function(t) return { t, 1, int { 2, 1 }, t:clone() } end,

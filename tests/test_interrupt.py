@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Ctrl-C in a script: wherever it is, the program ends soon, by SIGINT.
+P2, P3, P4.
 
     tests/test_interrupt.py build/nacre
 """

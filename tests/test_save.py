@@ -3,6 +3,8 @@
 #
 # test_save.py - :save --test: what was seen is in the test, or there is none.
 #
+# And --review, which asks.
+#
 #   test_save.py NACRE [unittest options]
 
 import os
@@ -98,6 +100,40 @@ class Save(runner.Case):
         p.communicate("1\n", timeout=60)
         self.assertEqual(os.listdir(self.tests), [])
         self.assertEqual(os.listdir(self.tmp), [])
+
+    # ---- --review and --within
+
+    WRONG = "> 1.5\n1.6\n> 'b'\n\"a\"\n> 2.5\n2.6\n"
+
+    def test_review_can_be_left(self):
+        """What was accepted before is written, the rest stays, in all files."""
+        self.file("a.nacre", self.WRONG)
+        self.file("b.nacre", self.WRONG)
+        status, out, err = self.nacre("--review", text="a\nq\n")
+        self.assertEqual((status, err), (1, ""))
+        self.assertEqual(self.read("a.nacre"),
+                         self.WRONG.replace("1.6", "1.5"))
+        self.assertEqual(self.read("b.nacre"), self.WRONG)
+        self.assertEqual(out.count("[q]uit"), 2)
+        self.assertIn("1 file written", out)
+
+    def test_review_explains_itself(self):
+        self.file("a.nacre", self.WRONG)
+        out = self.nacre("--review", text="?\ns\nt\ns\n")[1]
+        for line in ("a  write what was printed", "e  keep the numbers",
+                     "q  leave this and the rest"):
+            self.assertIn("\n  " + line if line[0] != "a" else line, out)
+        # what cannot be chosen is not explained
+        second = out.split("> 'b'")[1].split("> 2.5")[0]
+        self.assertIn("r  the expected text is right", second)
+        self.assertNotIn("keep the numbers", second)
+        self.assertEqual(self.read("a.nacre"), self.WRONG)
+
+    def test_within_goes_with_update(self):
+        self.file("a.nacre", runner.PASSED)
+        status, out, err = self.nacre("--within", "1e-4")
+        self.assertEqual(status, 2)
+        self.assertIn("--within goes with --update", err)
 
 
 if __name__ == "__main__":

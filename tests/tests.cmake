@@ -12,10 +12,11 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index assign pick shape matmul random distribution npy display errors
-    grad_rows grad_families timestats timing
+    index assign pick shape matmul random distribution npy archives texts
+    display errors grad_rows grad_families grad_public timestats timing
     einsum linalg nn
-    dry watch sort scan special png pictures equivalents indices aliasing vocabulary)
+    dry watch summary sort scan special png pictures equivalents indices aliasing
+    vocabulary)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name boundary oom autograd collect)
@@ -74,6 +75,8 @@ if(PYTHON)
     $<TARGET_FILE:nacre>)
   add_nacre_test(saved_tests quick ${PYTHON} ${TESTS}/test_save.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(lost_tests quick ${PYTHON} ${TESTS}/test_units.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(what_is_written quick ${PYTHON} ${TESTS}/documentation.py
@@ -85,7 +88,7 @@ if(PYTHON)
   set_tests_properties(interrupt PROPERTIES RUN_SERIAL ON) # sends signals
 endif()
 if(PYTHON_NUMPY)
-  foreach(name diff_numpy npy_numpy equivalents_numpy)
+  foreach(name diff_numpy npy_numpy files_numpy equivalents_numpy)
     add_nacre_test(${name} slow ${PYTHON_NUMPY} ${TESTS}/${name}.py
       $<TARGET_FILE:nacre>)
   endforeach()
@@ -99,7 +102,8 @@ endif()
 if(PYTHON_PEXPECT)
   add_nacre_test(pictures_terminal slow ${PYTHON_PEXPECT}
     ${TESTS}/shell/pictures.py $<TARGET_FILE:nacre>)
-  foreach(name shell signals history commands keys completion debug timing)
+  foreach(name shell signals history commands keys completion debug timing
+    samples pitfalls)
     add_nacre_test(terminal_${name} slow ${PYTHON_PEXPECT}
       ${TESTS}/shell/test_${name}.py $<TARGET_FILE:nacre>)
     set_tests_properties(terminal_${name} PROPERTIES RUN_SERIAL ON # keys in time
@@ -125,7 +129,7 @@ if(PkgConfig_FOUND)
   pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 endif()
 if(TARGET PkgConfig::CMOCKA)
-  foreach(name file npy philox save)
+  foreach(name archive file npy philox save)
     add_executable(test_${name} ${TESTS}/unit/test_${name}.c)
     target_link_libraries(test_${name} PRIVATE nacre_core_apart
       PkgConfig::CMOCKA)

@@ -86,6 +86,13 @@ do
   assert(share > 0.90 and share < 0.995)
 end
 
+-- the bulk of samples
+do
+  assert(stats.bulk {1, 1, 1, 1.4, 40} == 1.4)
+  assert(stats.bulk {5} == 5 and stats.bulk {1, 1, 1, 1} == 1)
+  assert(stats.bulk {1, 2, 3, 4, 5, 6, 7, 8} == 8, "wide is not far")
+end
+
 -- what limits
 do
   local v = stats.verdict
@@ -99,6 +106,8 @@ do
   assert(v({copies = 0.7, memory = 0.1}, 0.1, 1e-6) == "copy-bound")
   assert(v({copies = 0.5, memory = 0.6}, 0.1, 1e-6) == "memory-bound")
   assert(v({compute = 0.9}, 0.1, nil) == nil, "without peaks there is none")
+  assert(v({memory = 1.5, compute = 0.1}, 0.1, 1e-6) == nil, "a cache's bytes")
+  assert(v({memory = 1.5, compute = 0.5}, 0.1, 1e-6) == "compute-bound")
 end
 
 -- 1, 2, 5

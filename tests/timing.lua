@@ -32,6 +32,9 @@ do
   assert(text.rate(999.9e6, "B/s") == "1.00 GB/s")
   assert(text.percent(0.823) == "82%" and text.percent(0.004) == "<1%")
   assert(text.percent(0.823, 1) == "80%")
+  assert(text.percent(1.34, 1) == "134%", "a digit less would say 100%")
+  rate, peak = text.rate(293e6, "B/s", 3, 15.4e9)
+  assert(rate == "293 MB/s" and peak == "15.4 GB/s")
 end
 
 -- what was reached of the peaks
@@ -56,8 +59,20 @@ do
   r.emulated = true
   assert(text.reached(r, 1, peaks).verdict == nil)
   assert(text.reached({flops = 1, bytes = 1, operations = 1}, 1).compute == nil)
+  -- only copies: the rate is that of the bus, and so is the share
+  r = {flops = 0, bytes = 30e9, operations = 1, copied_in = 15e9,
+       copied_out = 0, device = "cuda:0"}
+  o = text.reached(r, 1, peaks)
+  assert(o.bytes == 15e9 and o.memory == 0.75 and o.topbytes == 20e9)
+  assert(o.verdict == "copy-bound" and text.limit(o)[1] == 15e9)
+  peaks.h2d = 10e9
+  assert(text.cached(text.reached(r, 1, peaks)) == nil, "no cache gave it")
+  -- what memory cannot give is no verdict on it
   r = {flops = 1, bytes = 30e9, operations = 1, dtype = "float32"}
-  assert(text.cached(text.reached(r, 1, peaks)) == "from a cache")
+  o = text.reached(r, 1, peaks)
+  assert(text.cached(o) == "from a cache" and o.verdict == nil)
+  r.flops = 3e9
+  assert(text.reached(r, 1, peaks).verdict == "compute-bound")
 end
 
 -- warnings
@@ -119,6 +134,42 @@ do
   assert(getmetatable(mine) == nil)
 end
 
+-- what takes longer than the budget runs no more often than it must
+do
+  local runs = 0
+  local r = nacre.bench(function()
+    runs = runs + 1
+    local stop = nacre.clock() + 0.03
+    while nacre.clock() < stop do end
+  end, {budget = 0.02})
+  assert(#r.samples == 3 and runs <= 5, runs)
+end
+
+-- what is measured prints once, and stdout is itself again, also after an
+-- error and when one measurement is in another
+do
+  local exe = io.popen "readlink /proc/$PPID/exe":read "l"
+  local program = [[
+    io.write "a "
+    local r = nacre.bench("io.write \"b \"", {budget = 0.01})
+    print(r.prints, tostring(r):find "was shown once" ~= nil)
+    local n = 0
+    print(pcall(nacre.bench, function()
+      n = n + 1
+      io.write "c "
+      if n > 300 then error({}) end
+    end, {budget = 0.01}) == false)
+    nacre.bench(function()
+      nacre.bench("os.execute \"echo d\"", {budget = 0.001})
+    end, {budget = 0.001})
+    print(nacre.bench("1", {budget = 0.01}).prints)
+    print(#shell.compare({"print(1)", "print(2)"}, {budget = 0.01}))]]
+  local p = io.popen(("'%s' -e '%s' 2>&1"):format(exe, program))
+  local text = p:read "a"
+  p:close()
+  assert(text == "a b true\ttrue\nc true\nd\nfalse\n1\n2\n2\n", text)
+end
+
 -- names of locals, and where an undefined global is an error
 do
   local exe = io.popen "readlink /proc/$PPID/exe":read "l"
@@ -128,6 +179,25 @@ do
   local text = p:read "a"
   p:close()
   assert(text:find "^true\n" and text:find "no variable 'nosuch'", text)
+end
+
+-- a timer: options by place and by name, and wrong ones
+do
+  local t = nacre.Timer {stmt = "b + 1", setup = "b = nacre.ones(8)"}
+  assert(t:adaptive_autorange(0.5, 0.001, 0.01).median > 0)
+  assert(t:adaptive_autorange({threshold = 5, max_run_time = 0.01}).iqr >= 0)
+  local m = t:blocked_autorange(0.001)
+  assert(m.raw_times[1] == m.times[1] * m.number_per_run)
+  C.fails("no option 'min_runtime'", nil, t.blocked_autorange, t,
+          {min_runtime = 1})
+  C.fails("min_run_time is a number above 0", nil, t.blocked_autorange, t, -1)
+  C.fails("threshold is a number", nil, t.adaptive_autorange, t, "0.1")
+  for _, case in ipairs {{{}, "stmt is missing"}, {{stmt = 1}, "text or a"},
+    {{stmt = "1", num_thread = 1}, "did you mean num_threads?"},
+    {{stmt = "1", num_threads = "2"}, "num_threads is a number"},
+    {{stmt = "1", globals = 5}, "globals is a table"}} do
+    C.fails(case[2], nil, nacre.Timer, case[1])
+  end
 end
 
 -- statements that jump out
@@ -417,11 +487,19 @@ do
     p:close()
     return text
   end
-  local text = line(json.encode {version = 1, machines = {[key] = {
-    bandwidth = 1e15, latency = 1e-12, gemm = {float32 = 1e6}}}})
+  local function figures(change)
+    local t = {bandwidth = 1e15, copy = 1e15, triad = 1e15, latency = 1e-12,
+               gemm = {float32 = 1e6}, date = "2026-01-01"}
+    for name, v in pairs(change) do t[name] = v end
+    return json.encode {version = 1, machines = {[key] = t}}
+  end
+  local text = line(figures {})
   assert(text:find "%d+%% of peak" and text:find "compute%-bound", text)
   for _, bad in ipairs {"", "{", "[1]", '{"version": 2, "machines": {}}',
-    json.encode {version = 1, machines = {[key] = {latency = "no"}}}} do
+    '{"version": 1, "machines": []}', figures {latency = "no"},
+    figures {gemm = {float32 = "fast"}}, figures {gemm = 5},
+    figures {bandwidth = -1}, figures {latency = 0}, figures {h2d = {}},
+    (figures {}:gsub("1e%+06", "1e999"):gsub("1000000%.?0*", "1e999"))} do
     text = line(bad)
     assert(not text:find "of peak" and text:find "cpu", text)
   end

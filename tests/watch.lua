@@ -53,9 +53,23 @@ watch("steps", function()
   local t = a:t():select(1, 2)
   return t:to "float64", a[1], a[{ 1, 2 }], a[places]
 end)
-is(names(), "t select to index index")
-assert(steps[1].view and steps[4].view and not steps[5].view)
+is(names(), "t select to index index index")
+assert(steps[1].view and steps[4].view and not steps[6].view)
 is(steps[3].results[1]:match "%S+", "float64[2]")
+
+-- What reads values, and so waits for a device; single elements set.
+watch("steps", function()
+  local x = nacre.ones(2, 2)
+  x[{ 1, 2 }] = 4
+  local list = x:tolist()
+  assert(list[1][2] == 4 and x(1, 2) == 4 and x[1][2] == 4)
+  return x:sum():item()
+end)
+is(names(), "ones setindex totable index index index sum item")
+is(steps[#steps].operands[1], "float32[] " .. nacre.get_default_device())
+assert(#steps[#steps].results == 0 and not steps[4].view)
+assert(not watch("steps", function() return a:item() end))
+is(names(), "")
 
 watch("steps", function()
   local list = {}

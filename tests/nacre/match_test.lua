@@ -135,4 +135,17 @@ test("the tolerance that covers a difference", function(t)
   end
   t.eq(match.covers("a 1.0", "b 1.0"), nil)
   t.eq(match.covers("0.0", "1.0"), nil)
+  local on = {device = "cuda:0"}
+  t.eq(match.covers("1.0  float32[] cpu", "1.5  float32[] cuda:0", on), "5e-1")
+end)
+
+test("the last digit", function(t)
+  t.eq(match.lastdigit("-0.9406  float32[] cpu", "-0.9405  float32[] cuda:0",
+                       {device = "cuda:0"}), "1e-4")
+  t.eq(match.lastdigit("1.20 3.4", "1.21 3.4"), "1e-2")
+  t.eq(match.lastdigit("1.2e-5", "1.3e-5"), "1e-6")
+  for _, case in ipairs {{"1.20", "1.22"}, {"5", "6"}, {"a 1.0", "b 1.1"},
+                         {"1.0", "1.0"}, {"1.0", "1.1 2"}} do
+    t.eq(match.lastdigit(case[1], case[2]), nil)
+  end
 end)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # sigints.py - a thousand Ctrl-C at random moments over fifty programs: no
-# hang, no lost key, no damaged state.
+# hang, no lost key, no damaged state.  (P1, P2, P3, P4, P6)
 #
 #   sigints.py NACRE [SEED]
 

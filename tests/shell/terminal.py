@@ -15,12 +15,13 @@ except ImportError:
     print("skip: python3-pexpect is not installed")
     sys.exit(77)
 
+from launch import surroundings
+
 PROGRAM = ""
 UP, DOWN, TAB, ENTER = "\x1b[A", "\x1b[B", "\t", "\r"
 CTRL_C, CTRL_D, CTRL_R, CTRL_Z = "\x03", "\x04", "\x12", "\x1a"
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 READY = "\x1b\\[\\?2004h"  # readline asks for bracketed paste at each prompt
-
 
 
 def clean(text):
@@ -32,11 +33,7 @@ def clean(text):
 
 class Session:
     def __init__(self, home, *args, columns=80, **variables):
-        env = {"HOME": home, "PATH": os.environ["PATH"], "TERM": "xterm",
-               "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "INPUTRC": "/dev/null"}
-        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
-            env[name] = os.environ.get(name, "")
-        env.update(variables)
+        env = surroundings(home, **{"NO_COLOR": "1", **variables})
         self.dumb = env["TERM"] == "dumb"
         # through env, for pexpect splits a lone command at its blanks
         self.child = pexpect.spawn("/usr/bin/env", [PROGRAM, *args], env=env,

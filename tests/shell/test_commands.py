@@ -96,6 +96,22 @@ class Commands(Shell):
         self.assertIn("freed", s.run(":gc"))
         self.assertIn("in use", s.run(":mem"))
 
+    def test_home(self):
+        s = self.open()
+        s.run("x = 1")
+        self.assertIn("/typed.lua: 1 input", s.run(":save ~/typed.lua"))
+        self.assertIn("exists already", s.run(":save ~/typed.lua"))
+        self.assertNotIn("error", s.run(":run ~/typed.lua"))
+        self.assertEqual("", s.run(":record ~/log.txt"))
+        self.assertIn("is closed", s.run(":record off"))
+        names = ["log.txt", "typed.lua"]
+        if "not found" not in s.run("nacre.encode_png(nacre.eye(2))"):
+            self.assertIn("/x.png 2x2", s.run(":png ~/x.png nacre.eye(2)"))
+            self.assertIn("2x2", s.run(":show ~/x.png"))
+            names.append("x.png")
+        self.assertEqual([name for name in sorted(os.listdir(self.home))
+                          if name[0] != "."], names)
+
     def test_completion(self):
         s = self.open()
         s.run("subject = {field = 1, fields = 2}")
@@ -121,6 +137,7 @@ class Commands(Shell):
         self.assertIn("name", s.run(":who" + TAB))
 
     def test_completion_runs_no_user_code(self):
+        """P6: what Tab looks at is not run, so it cannot fail either."""
         s = self.open()
         s.run("ran = 0")
         s.run("trap = setmetatable({}, {__index = function() ran = 1 end,"

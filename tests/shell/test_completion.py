@@ -120,7 +120,24 @@ class Completion(Shell):
                       s.run(":set prec" + TAB))
         self.assertIn("shell.bench", s.run(":help :benc" + TAB * 1 + "h"))
 
+    def test_commands_take_words(self):
+        s = self.open()
+        for keys, text in ((":set graphics ki", "kitty"), (":nan tr", "trap"),
+                           (":set dtype float6", "float64"),
+                           (":timing of", "off"), (":reload au", "auto"),
+                           (":dev cp", "cpu"), (":set stats = of", "off")):
+            s.send(keys + TAB)
+            s.child.expect_exact(text)
+            s.send(CTRL_C)
+            s.prompt()
+        s.send(":set color " + TAB + TAB)
+        out = s.settle()
+        for word in ("auto", "always", "never"):
+            self.assertIn(word, out)
+        self.assertNotIn("assert", out)
+
     def test_files_only_in_quotes(self):
+        """P7"""
         open(os.path.join(self.home, "unlikely.txt"), "w").close()
         s = self.open()
         s.run("os.execute 'true'")

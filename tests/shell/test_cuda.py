@@ -17,8 +17,20 @@ class Cuda(Shell):
     def open(self):
         s = super().open(NACRE_CUDA="emulated",
                          NACRE_EMULATION="devices=1,busy=1500")
+        self.assertNotIn("cuda", self.maps(s))
         s.run("g = nacre.zeros(4):cuda()")
         return s
+
+    def maps(self, s):
+        """P18: a device is opened by the first use of it, and not before."""
+        with open("/proc/%d/maps" % s.child.pid) as f:
+            return f.read()
+
+    def test_opened_by_the_first_use(self):
+        s = self.open()
+        self.assertIn("cuda", self.maps(s))
+        self.assertEqual(s.run("!echo a child"), "a child\n")
+        self.assertTrue(s.run("g:sum():item()").startswith("0.0\n"))
 
     def test_interrupt_while_a_line_ends(self):
         """The prompt waits for devices, so that errors stay with their line."""

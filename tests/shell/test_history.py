@@ -19,6 +19,7 @@ class History(Shell):
     # ---- history
 
     def test_history_of_two_sessions(self):
+        """P10: two sessions lose no line of each other."""
         a, b = self.open(), self.open()
         a.run("a1 = 1")
         b.run("b1 = 1")
@@ -31,6 +32,7 @@ class History(Shell):
         self.assertEqual(mode, 0o600)
 
     def test_block_comes_back_in_a_new_session(self):
+        """P8, P10"""
         s = self.open()
         s.send("for i = 8, 9 do" + ENTER + "print(i)" + ENTER)
         s.run("end")

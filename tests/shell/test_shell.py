@@ -55,6 +55,7 @@ class Basics(Shell):
         self.assertEqual(s.run("q=1 q"), "1\n")
 
     def test_locals_are_kept(self):
+        """P14"""
         s = self.open()
         self.assertIn("kept as a session variable", s.run("local x = 3; x*2"))
         self.assertEqual(s.run("x"), "3\n")
@@ -66,8 +67,8 @@ class Basics(Shell):
         self.assertEqual(s.run("w"), "8\n")
         s.run("local function twice(n) local deep = 2 return n * deep end")
         self.assertEqual(s.run("twice(4), deep"), "8\tnil\n")
-        s.run("do local inner = 1 end")
-        self.assertEqual(s.run("inner"), "nil\n")
+        s.run("do local scratch = 1 end")
+        self.assertEqual(s.run("scratch"), "nil\n")
         self.assertEqual(s.run("__keep"), "nil\n")
 
     def test_inner_locals_are_not_kept_after_an_error(self):
@@ -92,6 +93,7 @@ class Basics(Shell):
     # ---- blocks
 
     def test_block(self):
+        """P8: one buffer, indented; end moves out."""
         s = self.open()
         s.send("for i = 1, 2 do" + ENTER + "if i then" + ENTER +
                "print(i)" + ENTER + "end" + ENTER)
@@ -128,6 +130,13 @@ class Basics(Shell):
         s.run(UP + "return x + y end")
         self.assertEqual(s.run("g(3)"), "5\n")
 
+    def test_keys_are_named_only_where_they_are(self):
+        s = self.open(TERM="dumb")
+        s.send("for i = 1, 2 do\r\r")
+        out = s.settle()
+        self.assertIn("(a blank line ends the input)", out)
+        self.assertNotIn("Alt-Enter", out)
+
     def test_unmarked_paste_with_blank_lines(self):
         text = "function g(x)\n\n  local y = 2\n\n  return x + y\nend\n"
         for term, enter in (("xterm", "\r"), ("dumb", "\n")):
@@ -145,12 +154,14 @@ class Basics(Shell):
         self.assertEqual(s.run("x, y"), "1\t2\n")
 
     def test_moving_inside_a_block(self):
+        """P8: Up and Down stay in the block."""
         s = self.open()
         s.send("x = {" + ENTER + "1," + ENTER + "2" + UP + "0" + DOWN)
         s.run(ENTER + "}")
         self.assertEqual(s.run("x"), "{10, 2}\n")
 
     def test_paste(self):
+        """P9: a paste is one block, which waits for Enter."""
         s = self.open()
         s.send(PASTE + "local k = 20\nfor i = 1, 2 do\n\n  k = k + 1\nend\n"
                "k\n" + PASTED)
@@ -194,6 +205,7 @@ class Basics(Shell):
         self.assertEqual(s.quit(), 0)
 
     def test_dumb_has_no_escapes(self):
+        """P9, P13"""
         s = self.open(TERM="dumb", NO_COLOR="")
         s.send("nil\rerror 'x'\rio.write 'y'\r")
         s.send(CTRL_D)
@@ -212,6 +224,7 @@ class Basics(Shell):
         self.assertNotRegex(s.child.before, "\x1b\\[[0-9;]*m")
 
     def test_output_without_newline(self):
+        """P12: the prompt has a line of its own."""
         s = self.open()
         s.send("io.write 'abc'" + ENTER)
         s.child.expect("[\r\n]abc")

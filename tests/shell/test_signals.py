@@ -20,6 +20,7 @@ class Signals(Shell):
     # ---- Ctrl-C and other signals
 
     def test_interrupt_at_the_prompt(self):
+        """P1: no key behind a Ctrl-C is eaten, also in a block or a search."""
         s = self.open()
         self.timed(s, "half a line", 0.1)
         self.assertEqual(s.run("1+1"), "2\n")
@@ -40,6 +41,7 @@ class Signals(Shell):
         self.assertEqual(out.count("s)"), 1, out)
 
     def test_interrupt_loops(self):
+        """P2, P3: neither pcall nor a coroutine hides from Ctrl-C."""
         s = self.open()
         loops = [
             "while true do end",
@@ -87,6 +89,7 @@ class Signals(Shell):
         s.child.expect_exact('"end42"')
 
     def test_interrupt_tensor_operation(self):
+        """P4: operations look for Ctrl-C themselves."""
         s = self.open()
         s.run("a = nacre.randn(5000, 5000)")
         out = self.timed(s, "for i = 1, 100 do b = a:mm(a) end" + ENTER, 0.5)
@@ -94,6 +97,7 @@ class Signals(Shell):
         self.assertEqual(s.run("1"), "1\n")
 
     def test_stop_and_continue(self):
+        """P12: Ctrl-Z and fg bring the line back."""
         env = {"HOME": self.home, "TERM": "xterm", "PS1": "sh$ ",
                "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
         c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=8,
@@ -112,6 +116,7 @@ class Signals(Shell):
         c.close(force=True)
 
     def test_terminated_at_the_prompt(self):
+        """P9: bracketed paste ends with the program."""
         s = self.open()
         s.child.kill(signal.SIGTERM)
         s.child.expect(re.escape("\x1b[?2004l"))

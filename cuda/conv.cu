@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* conv.cu - patches become columns, and the reverse; direct convolutions. */
+#include "conv.h"
+#include "scalar.h"
+
+#define GENERIC "conv.inc"
+#include "each.h"
+#undef GENERIC
+
+#define FLOATS(X) X(f16) X(bf16) X(f32) X(f64)
+
+cudaError_t nc_topatches(DType t, const Patches *k, cudaStream_t s) {
+  switch (t) {
+#define X(id) case DT_##id: return patches_##id(k, 0, s);
+    FLOATS(X)
+#undef X
+    default: return cudaErrorInvalidValue;
+  }
+}
+
+cudaError_t nc_frompatches(DType t, const Patches *k, cudaStream_t s) {
+  switch (t) {
+#define X(id) case DT_##id: return patches_##id(k, 1, s);
+    FLOATS(X)
+#undef X
+    default: return cudaErrorInvalidValue;
+  }
+}
+
+cudaError_t nc_direct(DType t, const Direct *k, cudaStream_t s) {
+  switch (t) {
+#define X(id) case DT_##id: return direct_##id(k, s);
+    FLOATS(X)
+#undef X
+    default: return cudaErrorInvalidValue;
+  }
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_samples.py - the sample sessions that a transcript cannot hold: keys,
+# pipes, a test that comes to fail.
+#
+#   test_samples.py NACRE [unittest options]
+
+import os
+import re
+import subprocess
+
+import terminal
+from launch import surroundings
+from terminal import ENTER, PASTE, PASTED, Shell, UP
+
+
+class Samples(Shell):
+    # ---- 6: Ctrl-C everywhere
+
+    def test_6_interrupts(self):
+        s = self.open()
+        self.timed(s, "half a line", 0.1)
+        self.timed(s, "for i = 1,10 do" + ENTER + "print(i)", 0.1)
+        s.run("function work() while true do end end")
+        out = self.timed(s, "while true do pcall(work) end" + ENTER)
+        self.assertRegex(out, r"interrupted[^\n]* \(\d\.\d s\)\n")
+        out = self.timed(s, "x = work()" + ENTER)
+        self.assertRegex(out, r"interrupted in work \(\d\.\d s\)\n")
+        s.run("big = nacre.ones(3000, 3000)")
+        out = self.timed(s, "for i = 1, 99 do big:mm(big) end" + ENTER)
+        self.assertRegex(out, r"interrupted \(\d\.\d s\)\n")
+        # the result was discarded, big is unchanged
+        self.assertEqual(s.run("big:eq(1):all():item()"), "true\n")
+        self.assertEqual(s.quit(), 0)
+
+    # ---- 9: a paste with its prompts, a block recalled in another session
+
+    def test_9_paste_and_recall(self):
+        s = self.open()
+        s.run("x = nacre.ones(5)")
+        s.send(PASTE + "> y = x * 2\n> z = y:sum()\n> z\n" + PASTED)
+        self.assertIn("10.0  float32[] cpu\n", s.run(""))
+        self.assertEqual(self.entries()[-1], "y = x * 2\nz = y:sum()\nz\n")
+        s.quit()
+        s = self.open()
+        s.run("x = nacre.ones(3)")
+        s.send(UP + UP)
+        self.assertIn("6.0  float32[] cpu\n", s.run(""))
+        self.assertRegex(s.run(":history /sum/"),
+                         r"(?m)^ +2  y = x \* 2 \.\.\.$")
+
+    # ---- 10: scripts and pipes
+
+    SCRIPTS = {
+        "hello.lua": "#!/usr/bin/env -S nacre --seed 1\n"
+                     'print(("%s, %d arguments"):format(arg[0], #arg))\n',
+        "train.lua": "for epoch = 1, 1e6 do\n  print((\"epoch %d  loss %.4f\")"
+                     ":format(epoch, 2.3012 / epoch))\nend\n",
+        "step.lua": "x = nacre.zeros(64, 784)\nw2 = nacre.zeros(128, 10)\n"
+                    "h = x:mm(w2)\n"}
+
+    PIPES = """\
+$ nacre -p 'nacre.range(1,4):sum():item()'
+10
+$ echo 'print(nacre.eye(2))' | nacre
+float32[2x2] cpu  16 B
+  1.0  0.0
+  0.0  1.0
+$ ./hello.lua a b
+./hello.lua, 2 arguments
+$ nacre train.lua | head -1 ; echo ${PIPESTATUS[0]}
+epoch 1  loss 2.3012
+141
+$ nacre nosuch.lua ; echo $?
+nacre: cannot open nosuch.lua: No such file or directory
+2
+$ nacre --tiem x.lua ; echo $?
+nacre: unknown option --tiem, did you mean --time?
+usage: nacre [options] [script [args]]   (--help for the list)
+2
+$ echo x | nacre -i step.lua
+step.lua:3: mm: inner sizes differ: self has 784 columns, arg 1 has 128 rows
+  at step.lua:3   h = x:mm(w2)
+  self   x   float32[64x784] cpu
+  arg 1  w2  float32[128x10] cpu
+  hint: none of x:t(), w2:t() fits
+the script stopped; its globals are here, :debug opens the stack
+> x
+float32[64x784] cpu  196.0 KiB  all 0
+"""
+
+    def bash(self, line):
+        """What a line of bash prints, in a folder that has the scripts."""
+        for name, text in self.SCRIPTS.items():
+            with open(os.path.join(self.home, name), "w") as f:
+                f.write(text)
+            os.chmod(f.name, 0o755)
+        env = surroundings(self.home, PATH=self.home + "/bin:" +
+                           os.environ["PATH"])
+        if not os.path.exists(self.home + "/bin"):
+            os.mkdir(self.home + "/bin")
+            os.symlink(terminal.PROGRAM, self.home + "/bin/nacre")
+        return subprocess.run(
+            ["/bin/bash", "-c", line], env=env, cwd=self.home, timeout=60,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, encoding="utf-8").stdout
+
+    def test_10_scripts_and_pipes(self):
+        inputs = re.findall(r"(?m)^\$ (.*)$", self.PIPES)
+        self.assertEqual(len(inputs), 7)
+        shown = "".join("$ %s\n%s" % (line, self.bash(line))
+                        for line in inputs)
+        self.assertEqual(shown, self.PIPES)
+
+    # ---- 12: a session becomes a test, and the test comes to fail
+
+    def test_12_a_session_becomes_a_test(self):
+        s = self.open("-E")
+        for line in (":seed 1", "a = nacre.arange(6, {dtype='float32'})"
+                     ":view(2, 3)  b = a:t()",
+                     "a:mm(b):sum():item()", "a:mm(a)"):
+            s.run(line)
+        path = os.path.join(self.home, "mm.nacre")
+        self.assertRegex(s.run(":save --test " + path),
+                         r"4 inputs, replayed twice on cpu[^\n]*, identical "
+                         "within written digits\n")
+        self.assertIn("1 passed", self.bash("nacre --test --device cpu"))
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(text.replace("83.0\n", "83.5\n"))
+        out = self.bash("nacre --test --device cpu -j8 --junit out.xml")
+        out = re.sub(r"\(?\d\.\d+ s\)?", "TIME", out)
+        self.assertEqual(out, """\
+F
+
+FAIL mm.nacre:4  cpu  TIME
+    3  > a:mm(b):sum():item()
+-   4  83.5
++   4  83.0   abs 0.5  rel 0.006   allowed 0.05 (digits as written)
+       rerun   nacre --test mm.nacre:4 --device cpu --seed 0
+       accept  nacre --test mm.nacre:4 --update
+
+1 failed, 0 passed   in TIME, 8 jobs
+""")
+        with open(os.path.join(self.home, "out.xml")) as f:
+            self.assertIn('failures="1"', f.read())
+        out = self.bash("echo t | nacre --test --review --device cpu")
+        self.assertIn("-  83.5\n+  83.0\n[a]ccept  [t]olerance rtol=6e-3 "
+                      "covers it", out)
+        with open(path) as f:
+            self.assertIn("83.5  #~ rtol=6e-3\n", f.read())
+        self.assertIn("1 passed",
+                      self.bash("nacre --test --device cpu; echo $?"))
+
+
+if __name__ == "__main__":
+    terminal.main()

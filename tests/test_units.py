@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_units.py - *_test.lua and --last-failed: what is said of them, a test
+# that takes its process with it hides no other, what failed is run again.
+#
+#   test_units.py NACRE [unittest options]
+
+import os
+import re
+import sys
+import unittest
+
+import test_runner as runner
+
+LOST = """\
+test("first", function(t) t.ok(true) end)
+test("endless", {n = {1, 2}}, function(t, p)
+  print("n is", p.n)
+  while p.n == 1 do end
+end)
+test("wrong", function(t)
+  t.eq(1, 2)
+end)
+test("leaves", function(t) print "bye" os.exit(true) end)
+test("good", function(t) t.ok(true) end)
+test("killed", function(t) os.execute "kill -KILL $PPID" end)
+"""
+
+
+class Units(runner.Case):
+    def test_units(self):
+        out = self.fails("""\
+test("good", function(t) t.eq({1, {2}}, {1, {2}}) end)
+test("grid", {n = {1, 2}, s = {"a", "b"}}, function(t, p)
+  t.ok(p.n < 2 or p.s == "a", "no")
+end)
+test("skipped", function(t) t.skip "why" end)
+test("error", function(t) t.err("%d+", error, "12") local x = nil + 1 end)
+test("none", function(t) t.err("x", print) end)
+""", name="u_test.lua")
+        self.assertIn("FAIL u_test.lua:3  grid (n=2, s=b)", out)
+        self.assertIn("FAIL u_test.lua:6  error", out)
+        self.assertIn("FAIL u_test.lua:7  none", out)
+        self.assertIn("3 failed, 4 passed, 1 skipped (why: 1)", out)
+        self.assertIn("--test u_test.lua:2 --device cpu", out)
+        out = self.nacre("u_test.lua:4")[1]
+        self.assertIn("1 failed, 3 passed", out)
+
+    def test_names_and_output_of_units(self):
+        self.file("u_test.lua", "test('alpha', {n = {1, 2}}, function(t, p)\n"
+                  "  print('seen', p.n) t.ok(p.n == 1)\nend)\n"
+                  "test('beta', function(t) print 'quiet' end)\n")
+        self.assertEqual(self.nacre("--list")[1], "".join(
+            "u_test.lua  cpu  %s\n" % name for name in
+            ("alpha (n=1)", "alpha (n=2)", "beta")))
+        status, out, err = self.nacre("-k", "n=2")
+        self.assertIn("1 failed, 0 passed", out)
+        self.assertRegex(out, "it printed:\n +seen\t2\n")
+        self.assertNotIn("quiet", out)
+        self.assertIn("1 passed", self.nacre("-k", "beta")[1])
+        self.assertEqual(self.nacre("-k", "gamma")[0], 5)
+
+    def test_the_example_of_the_guide(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
+                            "docs", "guide", "testing.md")
+        with open(path, encoding="utf-8") as f:
+            text = re.search("```lua\n(.*?)```", f.read(), re.S).group(1)
+        self.assertIn("2 passed", self.passes(text, name="guide_test.lua"))
+
+    def test_broken_units(self):
+        for text, says in (("x = = 1", "unexpected symbol"),
+                           ("error 'at once'", "at once"),
+                           ("local x = 1", "no test()"),
+                           ("test(1)", "bad arguments"),
+                           ("os.exit(4)", "status 4"),
+                           ("test('a', function() os.exit(5) end)",
+                            "status 5")):
+            self.assertIn(says, self.fails(text, name="b_test.lua"), text)
+
+    # ---- tests that are lost
+
+    def test_a_lost_test_hides_no_other(self):
+        out = self.fails(LOST, "--timeout", "500ms", name="u_test.lua")
+        self.assertTrue(out.startswith(".F.FF.F\n"), out)
+        self.assertIn("4 failed, 3 passed", out)
+        for text in ("FAIL u_test.lua:2  endless (n=1)  cpu",
+                     "no end within 0.5 s\n       it printed:\n"
+                     "         n is\t1\n",
+                     "FAIL u_test.lua:7  wrong  cpu",
+                     "    7  t.eq(1, 2)\n       got 1, expected 2\n",
+                     "the program ended with status 0\n       it printed:\n"
+                     "         bye\n       rerun",
+                     "killed by signal 9 (Killed)"):
+            self.assertIn(text, out)
+
+    def test_each_test_has_its_own_time(self):
+        text = 'test("a", {n = {1, 2, 3}}, function() os.execute "sleep 0.9"' \
+               ' end)\n'
+        out = self.passes(text, "--timeout", "2s", name="u_test.lua")
+        self.assertIn("3 passed", out)
+
+    def test_expected_failures_of_lost_tests(self):
+        self.assertIn("3 passed, 4 failed as expected",
+                      self.passes('--: xfail "later"\n' + LOST, "--timeout",
+                                  "500ms", name="u_test.lua"))
+
+    def test_where_an_error_was(self):
+        out = self.fails("test('x', function(t)\n\n  local y = nil + 1\nend)\n",
+                         name="u_test.lua")
+        self.assertIn("FAIL u_test.lua:3  x", out)
+        self.assertIn("--test u_test.lua:1 ", out)
+        self.assertEqual(out.count("local y = nil + 1"), 1)
+
+    def test_fail_fast_within_a_file(self):
+        out = self.fails(LOST, "--timeout", "500ms", "--fail-fast",
+                         name="u_test.lua")
+        self.assertIn("1 failed, 1 passed", out)
+
+    # ---- --last-failed
+
+    def test_of_a_file_what_failed_in_it(self):
+        self.fails(LOST, "--timeout", "500ms", name="u_test.lua")
+        out = self.nacre("--last-failed", "--timeout", "500ms")[1]
+        self.assertIn("4 failed, 0 passed", out)
+        out = self.nacre("--last-failed", "--list")[1]
+        self.assertEqual([line.split("  ")[2] for line in
+                          out.strip().split("\n")],
+                         ["endless (n=1)", "wrong", "leaves", "killed"])
+
+    def test_what_failed_in_the_last_run(self):
+        self.file("a.nacre", runner.FAILED)
+        self.file("b.nacre", runner.FAILED)
+        self.nacre("a.nacre")
+        self.nacre("b.nacre")
+        self.assertEqual(self.nacre("--last-failed", "--list")[1],
+                         "b.nacre  cpu\n")
+        self.nacre()
+        self.assertEqual(self.nacre("--last-failed", "--list")[1],
+                         "a.nacre  cpu\nb.nacre  cpu\n")
+
+    def test_a_run_elsewhere_changes_nothing_here(self):
+        self.file("a.nacre", runner.FAILED)
+        self.nacre()
+        here = self.tests
+        self.tests = os.path.join(self.home, "other")
+        os.mkdir(self.tests)
+        self.file("c.nacre", runner.PASSED)
+        self.assertEqual(self.nacre()[0], 0)
+        self.assertIn("no test failed", self.nacre("--last-failed")[2])
+        self.tests = here
+        self.assertIn("1 failed", self.nacre("--last-failed")[1])
+
+    def test_of_the_dtypes_the_one_that_failed(self):
+        self.file("a.nacre", "--: dtype float32 float64\n> nacre.ones(1).dtype"
+                  " == 'float32'\ntrue\n")
+        self.assertIn("1 failed, 1 passed", self.nacre()[1])
+        self.assertIn("1 failed, 0 passed", self.nacre("--last-failed")[1])
+
+    # ---- files that test nothing
+
+    def test_a_file_without_input(self):
+        for text in ("", "-- only prose\n", "--: seed 1\n"):
+            self.assertIn("there is no input", self.fails(text), repr(text))
+        self.passes('--: skip "later"\n')
+
+    def test_names_that_are_nearly_right(self):
+        self.assertIn("no directive 'device cuda', did you mean 'devices'?",
+                      self.fails("--: device cuda\n" + runner.PASSED))
+
+
+if __name__ == "__main__":
+    runner.NACRE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
