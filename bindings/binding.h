@@ -40,6 +40,7 @@ Tensor *nl_checktensor(lua_State *L, int i);
 void nl_free(lua_State *L, int i);            /* empties the box at i */
 void nl_freelater(lua_State *L);              /* what nl_free had to keep */
 int nl_check(lua_State *L, int status);       /* raises the core's error */
+int nl_written(int status, const char *op);   /* ... of one into a tensor */
 void nl_pusherror(lua_State *L, const Error *e);      /* its object */
 void nl_watched(lua_State *L); /* watch.c: tells of what nc_passedany says */
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);

@@ -53,7 +53,7 @@ local types = {
   any = { "a value", function() return true end },
 }
 types.inplace, types.dim, types.dims = types.tensor, types.int, types.ints
-types.size = types.ints                 -- also as numbers one by one, at the end
+types.size = types.ints       -- at the end also as numbers one by one
 
 local function choices(text)
   local set = {}

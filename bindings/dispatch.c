@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "binding.h"
-#include "portable.h"
 
 #define CALL "nacre.call"
 
@@ -17,6 +16,15 @@ static void pace(lua_State *L, int64_t before) {
   int64_t n = nc_memory.since - before;
   if (n > 0) nl_pace(L, n);
   if (nc_passedany) nl_watched(L);
+}
+
+/* A tensor that was being written to holds old and new values: whoever is told
+   of the interruption is told that, too. */
+int nl_written(int r, const char *name) {
+  if (r == NC_EINTR && strcmp(nc_lasterror()->text, "interrupted") == 0)
+    return nc_fail(r, "interrupted: %s was writing to a tensor, which may be "
+                   "partly updated", name);
+  return r;
 }
 
 /*
@@ -92,7 +100,7 @@ static int fullrow(lua_State *L, Op op, int into) {
     r = runrow(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
     if (!nl_again(L, r, attempt)) break;
   }
-  nl_check(L, r);
+  nl_check(L, out ? nl_written(r, s->name) : r);
   if (out) lua_pushvalue(L, out);
   pace(L, before);
   return 1;
@@ -101,7 +109,7 @@ static int fullrow(lua_State *L, Op op, int into) {
 /* The parameters that a call without options has. */
 static const double *known[OP_COUNT];   /* NULL: not asked for yet */
 
-static NC_NOINLINE const double *finddefaults(Op op) {
+static const double *finddefaults(Op op) {
   static double par[OP_COUNT][2];
   const Signature *s = nl_rowsignature(op);
   const int n = nc_arity(op);
@@ -166,7 +174,8 @@ int nl_callrowinto(lua_State *L) {
   if (quick(L, op, in) && in[0].t) {
     int r = nc_apply(&y, op, in, defaults(op), in[0].t);
     if (r != NC_ENOMEM) {
-      if (r != NC_OK || nc_passedany) nl_check(L, r);
+      if (r != NC_OK || nc_passedany)
+        nl_check(L, nl_written(r, nc_opinfo[op].name));
       nc_release(y);              /* self holds it */
       lua_pushvalue(L, 1);
       return 1;
@@ -234,7 +243,7 @@ static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
     if (list) lua_pop(L, 1);            /* the list holds it */
   }
   if (r != NC_OK) nc_blameop(s->name);  /* not the copy's */
-  return r;
+  return nl_written(r, s->name);
 }
 
 /* Pushes what a list holds. */
@@ -312,6 +321,7 @@ static int family(lua_State *L, int into) {
   if (r != NC_OK) {
     if (into) nc_reblame(c->arg[0].t, a.arg[0].t);
     nc_calledas(s->name, a.arg, s->n);
+    if (s->name[strlen(s->name) - 1] == '_') r = nl_written(r, s->name);
   }
   nl_check(L, r);
   n = results(L, s, c, box, out, self);

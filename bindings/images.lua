@@ -232,15 +232,6 @@ define("conv_transpose2d",
        "the gradient of conv2d as a layer; weight [c x o/groups x kh x kw]",
        function(...) return transposed("conv_transpose2d", 2, ...) end)
 
--- The kernel that takes a patch apart: one result for each of its elements.
-local function takeapart(x, k, channels)
-  local n = k[1] * k[2]
-  local one = nacre.eye(n, { dtype = x.dtype, device = x.device })
-              :reshape(n, 1, k[1], k[2])
-  return one:expand(channels, n, 1, k[1], k[2]):reshape(channels * n, 1, k[1],
-                                                        k[2])
-end
-
 define("unfold",
        "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, "
        .. "stride:ints=1",
@@ -249,10 +240,16 @@ function(x, k, dilation, padding, stride)
   local op = "unfold"
   hasdims(op, x, "input", 3, 4)
   k = several(op, "kernel_size", k, 2, 1)
-  local c = x:size(-3)
-  local y = convolution(op, 2, x, takeapart(x, k, c), nil, stride, padding,
-                        dilation, c)
-  return y:flatten(-2)
+  floats(op, x, "input")
+  stride = several(op, "stride", stride, 2, 1)
+  padding = several(op, "padding", padding, 2, 0)
+  dilation = several(op, "dilation", dilation, 2, 1)
+  for i = 1, 2 do
+    checkfit(op, x, i - 3, dilation[i] * (k[i] - 1) + 1, padding[i])
+  end
+  return batched(x, 4, function(t)
+    return nacre._unfold(t, k, dilation, padding, stride)
+  end)
 end)
 
 define("fold",
@@ -263,6 +260,7 @@ define("fold",
 function(x, size, k, dilation, padding, stride)
   local op = "fold"
   hasdims(op, x, "input", 2, 3)
+  floats(op, x, "input")
   size = several(op, "output_size", size, 2, 1)
   k = several(op, "kernel_size", k, 2, 1)
   dilation = several(op, "dilation", dilation, 2, 1)
@@ -279,11 +277,8 @@ function(x, size, k, dilation, padding, stride)
          ("input must have a multiple of %d rows and %d columns"):format(n, l),
          nil, "input", x)
   end
-  local c = x:size(-2) // n
   return batched(x, 3, function(t)
-    return nacre._conv_input(t:reshape(t:size(1), c * n, out[1], out[2]),
-                             takeapart(x, k, c), geometry(stride, padding,
-                                                          dilation, size), c)
+    return nacre._fold(t, size, k, dilation, padding, stride)
   end)
 end)
 
@@ -308,15 +303,22 @@ local function checkpadding(op, padding, kernel)
   end
 end
 
-local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil,
-                       indices)
+-- The kernel, the stride and the padding of a pooling, one for each dimension;
+-- without a stride windows lie side by side.
+local function pooling(op, nd, x, kernel, stride, padding)
   pooled(op, nd, x)
   kernel = several(op, "kernel_size", kernel, nd, 1)
   if type(stride) == "table" and #stride == 0 then stride = nil end
   stride = several(op, "stride", stride or kernel, nd, 1)
   padding = several(op, "padding", padding, nd, 0)
-  dilation = several(op, "dilation", dilation, nd, 1)
   checkpadding(op, padding, kernel)
+  return kernel, stride, padding
+end
+
+local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil,
+                       indices)
+  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
+  dilation = several(op, "dilation", dilation, nd, 1)
   return batched(x, nd + 2, function(t)
     if nd == 1 then t = t:unsqueeze(-2) end
     local y, at = nacre._max_pool(t, plane(kernel, 1), plane(stride, 1),
@@ -363,12 +365,7 @@ end
 
 local function avgpool(op, nd, x, kernel, stride, padding, ceil, include,
                        divisor)
-  pooled(op, nd, x)
-  kernel = several(op, "kernel_size", kernel, nd, 1)
-  if type(stride) == "table" and #stride == 0 then stride = nil end
-  stride = several(op, "stride", stride or kernel, nd, 1)
-  padding = several(op, "padding", padding, nd, 0)
-  checkpadding(op, padding, kernel)
+  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
   if divisor == 0 then fail(op, "divisor_override must not be 0") end
   return batched(x, nd + 2, function(t)
     if nd == 1 then t = t:unsqueeze(-2) end

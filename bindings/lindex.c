@@ -303,7 +303,10 @@ static int set(lua_State *L, const Keys *k) {
   value = readvalue(L, &number);
   if (value == NULL && isfull(k, t, at)) r = nc_setelement(t, at, number);
   else r = nc_setindex(t, k->ix, k->n, value, number);
-  return r == NC_ENOMEM ? r : (nl_check(L, r), NC_OK);
+  if (r == NC_ENOMEM) return r;
+  if (r != NC_OK) r = nl_written(r, "the assignment");
+  nl_check(L, r);
+  return NC_OK;
 }
 
 int nl_newindex(lua_State *L) {

@@ -46,7 +46,8 @@ local function difference(name, extra, doc, f)
   end)
 end
 
-difference("mse_loss", "", "(input - target)^2", function(d) return d * d end)
+difference("mse_loss", "", "(input - target)^2",
+           function(d) return d:square() end)
 difference("l1_loss", "", "|input - target|", function(d) return d:abs() end)
 
 difference("smooth_l1_loss", ", beta:num=1",

@@ -186,6 +186,10 @@ static int lookup(lua_State *L) {
   const char *name;
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   name = lua_tostring(L, 2);
+  if (strcmp(name, "_made") == 0) { /* the methods so far, to add to them */
+    lua_pushvalue(L, lua_upvalueindex(1));
+    return 1;
+  }
   if (strcmp(name, "_methods") == 0) {
     lua_pushvalue(L, lua_upvalueindex(1));
     nl_makeall(L, NL_METHOD);

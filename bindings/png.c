@@ -131,7 +131,7 @@ static int source(Source *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
                : t->dtype == DT_u8               ? DT_u8
                : t->dtype == DT_b8               ? DT_f32
                                                  : DT_i64;
-  TRY(nc_todevice(a, t, nc_host()));
+  TRY(nc_readable(a, t));
   TRY(nc_cast(b, *a, type));
   TRY(nc_dense(c, *b));
   s->t = *c;

@@ -41,6 +41,7 @@ const char *nl_nearest(const char *word, const char *const list[]) {
   if (m > MAXWORD) return NULL;
   for (; *list != NULL; list++) {
     n = (int)strlen(*list);
+    if (**list == '_' && *word != '_') continue; /* not for people */
     if (n > MAXWORD || n - m >= best || m - n >= best) continue;
     d = distance(word, m, *list, n);
     if (d < best && d < m && d < n) {

@@ -26,10 +26,12 @@ int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   return NC_OK;
 }
 
-int64_t nc_windows(const Windows *w, int i) {
+int64_t nc_windows(Windows *w, int i) {
   const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
   const int64_t room = w->size[i] + 2 * w->pad[i] - reach;
-  return room < 0 ? 0 : room / w->stride[i] + 1;
+  w->out[i] = room < 0 ? 0 : room / w->stride[i] + 1;
+  if (w->out[i] == 1) w->stride[i] = 1;
+  return w->out[i];
 }
 
 int nc_images(const Call *c, int i, const char *name) {
@@ -89,8 +91,7 @@ static int sizes(Conv *v, const int64_t x[4], const int64_t w[4],
     at->kernel[i] = w[2 + i];
     if (at->kernel[i] < 1 || v->o < 1 || v->c < 1)
       return nc_fail(NC_ESHAPE, "the weight has a dimension of size 0");
-    at->out[i] = nc_windows(at, i);
-    if (at->out[i] < 1)
+    if (nc_windows(at, i) < 1)
       return nc_fail(NC_ESHAPE, "a kernel of %lld, %lld apart, does not fit "
                      "in %lld elements with padding %lld",
                      (long long)at->kernel[i], (long long)at->dilation[i],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv.h - what convolutions (conv.c) and pooling (maxpool.c) share. */
+/* conv.h - what conv.c, maxpool.c and patches.c share. */
 #ifndef conv_h
 #define conv_h
 
@@ -11,7 +11,8 @@ int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least);
 /* Is argument i [n x c x h x w] of a float type? */
 int nc_images(const Call *c, int i, const char *name);
 
-/* How many windows lie along dimension i; 0: none fits. */
-int64_t nc_windows(const Windows *w, int i);
+/* Sets how many windows lie along dimension i, and gives it; 0: none fits.  A
+   stride that leads nowhere becomes 1. */
+int64_t nc_windows(Windows *w, int i);
 
 #endif

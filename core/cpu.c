@@ -408,5 +408,5 @@ const Device nc_cpu = {
   .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,
   .accumulate = nc_cpuaccumulate, .along = nc_cpualong, .gradients = 1,
   .sort = nc_cpusort, .search = nc_cpusearch, .conv = nc_cpuconv,
-  .pool = nc_cpupool
+  .pool = nc_cpupool, .patches = nc_cpupatches
 };

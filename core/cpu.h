@@ -9,6 +9,9 @@ int nc_cpurun(const Device *d, const Loop *k);
 int nc_cpufold(const Loop *k);                /* a reduction */
 int nc_cpulines(const Device *d, const LineCall *c);
 int nc_cpulineforline(const LineCall *c);     /* softmax, cumsum, ... */
+/* d, dense, of the shape and type of g and y = softmax, or if `log' that of
+   log_softmax, along dim: the gradient, in one reading of both */
+int nc_cpusoftback(Tensor *d, Tensor *g, Tensor *y, int dim, int log);
 int nc_cpusequence(const Device *d, const Sequence *s);
 int nc_cpuplaces(const Device *d, const Places *p);
 int nc_cputrues(const Device *d, Tensor **y, const Trues *t);
@@ -21,7 +24,8 @@ void nc_cpufolded(char *y, const int64_t at[], int64_t sy, const char *x,
                   int64_t sx, int64_t n, DType type, GatherFold fold);
 int nc_cpualong(const Device *d, const Along *a);
 /* Into y, dense, of the shape and type of x, which has elements: x with `dims'
-   reversed; the triangle of its matrices from or up to a diagonal. */
+   reversed; the triangle of its matrices from or up to a diagonal, which is
+   not far outside of them. */
 int nc_cpuflip(Tensor *y, const Tensor *x, unsigned dims);
 int nc_cputriangle(Tensor *y, const Tensor *x, int64_t diagonal, int upper);
 /* y, dense, is `outer' times a piece of each of the n tensors in turn, which
@@ -41,5 +45,6 @@ int nc_cpudraw(const Device *d, const Draw *w);
 int nc_cpuproduct(const Device *d, const Product *p);
 int nc_cpuconv(const Device *d, const Conv *c);
 int nc_cpupool(const Device *d, const Pooling *p);
+int nc_cpupatches(const Device *d, const Patching *p);
 
 #endif

@@ -297,16 +297,15 @@ static void planproduct(ConvWork *w) {
     want = quotientup(PARTIALS / 2, lines * w->down * w->across);
     w->cuts = lesser(want, quotientup(w->each, 128));
   }
-  w->bytes = (w->frame.size + w->block * w->elements * w->columns +
-              (w->samples > 1 ? w->each * w->columns : 0)) * w->size;
+  if (!w->plain)
+    w->bytes = (w->frame.size + w->block * w->elements * w->columns +
+                (w->samples > 1 ? w->each * w->columns : 0)) * w->size;
   w->task = task[w->c->how];
 }
 
 static void plan(ConvWork *w) {
   const Conv *c = w->c;
   w->w = c->at;
-  for (int i = 0; i < 2; i++)
-    if (w->w.out[i] == 1) w->w.stride[i] = 1;
   w->size = nc_dtypesize(w->type);
   w->channels = c->c / c->groups;
   w->each = c->o / c->groups;
@@ -318,10 +317,7 @@ static void plan(ConvWork *w) {
              w->w.pad[0] == 0 && w->w.pad[1] == 0;
   w->samples = w->cuts = w->parts = 1;
   w->block = w->channels;
-  if (!nc_plandirect(w)) {
-    plantiles(w);
-    w->down = w->across = 1;
-  }
+  if (!nc_plandirect(w)) plantiles(w);
   w->down = quotientup(w->w.out[0], w->frame.rows);
   w->across = quotientup(w->w.out[1], w->frame.cols);
   if (w->task == NULL) planproduct(w);

@@ -40,7 +40,7 @@ typedef struct ConvWork {
   DType type;                 /* float32 or float64 */
   int64_t size;               /* of an element */
   char *input, *weight, *result;
-  Windows w;                  /* as in c, a stride without use being 1 */
+  Windows w;                  /* as in c */
   int64_t channels, each;     /* of the input and the result, in a group */
   int64_t elements, k;        /* of the kernel, of a patch */
   int64_t plane, places;      /* elements of a plane of input, of result */

@@ -95,3 +95,50 @@ int nc_cpulineforline(const LineCall *c) {
   nc_release(j.out);
   return r;
 }
+
+/*
+** Gradients of softmax and log_softmax
+*/
+typedef struct Back {
+  Lines g, y;
+  Tensor *out;                /* in the shape of g.t */
+  int log;
+} Back;
+
+static void backlines(void *ctx, int64_t begin, int64_t end) {
+  const Back *b = ctx;
+  const LineKernels *k = b->g.kernel;
+  const int64_t n = b->g.length, size = nc_dtypesize(b->g.t->dtype);
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    const char *g = (const char *)nc_data(b->g.t) + i * n * size;
+    const char *y = (const char *)nc_data(b->y.t) + i * n * size;
+    char *d = (char *)nc_data(b->out) + i * n * size;
+    double sum = 0;
+    for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
+      sum += k->softsum(g + at * size, b->log ? NULL : y + at * size,
+                        piece(&b->g, at));
+    for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
+      (b->log ? k->logsoftback : k->softback)(d + at * size, g + at * size,
+                                              y + at * size,
+                                              piece(&b->g, at), sum);
+  }
+}
+
+int nc_cpusoftback(Tensor *d, Tensor *g, Tensor *y, int dim, int log) {
+  const LineCall c = { .x = g, .dims = 1u << dim };
+  const unsigned dims = g->nd ? c.dims : 0;
+  Back b = { .log = log };
+  int r = nc_lines(&b.g, g, dims);
+  if (r == NC_OK) r = nc_lines(&b.y, y, dims);
+  if (r == NC_OK && d->dtype == b.g.t->dtype && nc_lastlines(&c))
+    nc_retain(b.out = d);
+  else if (r == NC_OK)
+    r = nc_new(&b.out, nc_device(d), b.g.t->dtype, b.g.t->nd, b.g.t->size);
+  if (r == NC_OK)
+    r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backlines, &b);
+  if (r == NC_OK && b.out != d) r = nc_unlines(d, b.out, dim);
+  nc_release(b.g.t);
+  nc_release(b.y.t);
+  nc_release(b.out);
+  return r;
+}

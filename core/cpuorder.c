@@ -115,9 +115,8 @@ static void triangles(void *ctx, int64_t begin, int64_t end) {
       at /= x->size[d];
     }
     /* columns before `cut' are on one side of the diagonal */
-    cut = i % rows + !t->upper;
-    if (t->diagonal < -cut) cut = 0;
-    else cut = t->diagonal > n - cut ? n : cut + t->diagonal;
+    cut = i % rows + !t->upper + t->diagonal;
+    cut = cut < 0 ? 0 : cut > n ? n : cut;
     if (t->upper) {
       memset(y, 0, (size_t)(cut * e));
       spread(y + cut * e, from + cut * step, step, n - cut, e);

@@ -210,6 +210,16 @@ typedef struct Pooling {
   Windows windows;
 } Pooling;
 
+/* columns = the patches of x, or, back, x = the sum of what columns lay there.
+   x is [n x c x size], columns are [n x c*kernel x out], both dense and of
+   one float type. */
+typedef struct Patching {
+  int back;
+  const Tensor *x, *columns;
+  int64_t n, c;
+  Windows at;
+} Patching;
+
 /* x, a bool of one element, must be true: else the operation that asks fails
    with `text' (a constant). */
 typedef struct Expect {
@@ -260,6 +270,7 @@ struct Device {
   int (*along)(const Device *d, const Along *a); /* NULL: gather, scatter */
   int (*conv)(const Device *d, const Conv *c);
   int (*pool)(const Device *d, const Pooling *p);
+  int (*patches)(const Device *d, const Patching *p);
 };
 
 extern const Device nc_cpu;

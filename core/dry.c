@@ -32,7 +32,7 @@ static void release(const Device *d, void *p, int64_t bytes) {
 }
 
 /* There is nothing to be read. */
-static int unknown(void) {
+int nc_drystops(void) {
   return nc_fail(NC_EVALUE, "depends on values, which a dry run does not "
                  "work out");
 }
@@ -46,13 +46,13 @@ static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
 static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
                   int how) {
   (void)d, (void)dst, (void)src, (void)bytes, (void)how;
-  return unknown();
+  return nc_drystops();
 }
 
 static int trues(const Device *d, Tensor **y, const Trues *t) {
   (void)d, (void)t;
   *y = NULL;
-  return unknown();
+  return nc_drystops();
 }
 
 #define IDLE(name, Request)                            \
@@ -72,6 +72,7 @@ IDLE(sort, Sorting)
 IDLE(search, Searching)
 IDLE(conv, Conv)
 IDLE(pool, Pooling)
+IDLE(patches, Patching)
 
 static int synchronize(const Device *d) {
   (void)d;
@@ -88,7 +89,8 @@ static const Device idle = {
   .sequence = sequence, .places = places, .trues = trues, .gather = gather,
   .scatter = gather, .draw = draw, .product = product, .expect = expect,
   .accumulate = gather, .gradients = 1, .sort = sort,
-  .search = search, .conv = conv, .pool = pool
+  .search = search, .conv = conv, .pool = pool,
+  .patches = patches
 };
 
 int nc_isdry(const Device *d) {
@@ -119,6 +121,12 @@ const Memory *nc_drymemory(const Device *d) {
   for (int i = 0; i < ntwins; i++)
     if (owner[i] == d) return &memory[i];
   return NULL;
+}
+
+int nc_readable(Tensor **y, Tensor *t) {
+  *y = NULL;
+  if (nc_watching & NC_DRY) return nc_drystops();
+  return nc_todevice(y, t, &nc_cpu);
 }
 
 /* What exists takes no part in the figures: its twin has as many bytes, but

@@ -224,6 +224,7 @@ int nc_openwrite(Writer *w, const char *path, int atomic) {
   w->path = path;
   w->fd = -1;
   w->target[0] = w->temp[0] = '\0';
+  if (nc_watching & NC_DRY) return nc_drystops();
   w->regular = !exists || S_ISREG(s.st_mode);
   if (!exists && errno != ENOENT) return failed(path, "", errno);
   if (exists && S_ISDIR(s.st_mode)) return failed(path, "", EISDIR);

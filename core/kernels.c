@@ -133,7 +133,8 @@
   { ALLMOVES(store, u8), ALLMOVES(store, i32), ALLMOVES(store, i64),          \
     ALLMOVES(store, f32), ALLMOVES(store, f64) }
 #define LINES(t)                                                              \
-  { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, cumsum_##t,    \
+  { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, softsum_##t,   \
+    softback_##t, logsoftback_##t, cumsum_##t,                                \
     tapped_##t, axpy_##t, inner_##t }
 
 #define STRING_(x) #x

@@ -47,6 +47,13 @@ typedef struct LineKernels {
   void (*scale)(void *y, const void *x, int64_t n, double a); /* x*a */
   void (*shift)(void *y, const void *x, int64_t n, double a, double b);
                                               /* (x - a) - b */
+  /* sum of x*w, or of x if w is NULL */
+  double (*softsum)(const void *x, const void *w, int64_t n);
+  /* gradients of softmax, y*(g - sum), and log_softmax, g - exp(y)*sum */
+  void (*softback)(void *d, const void *g, const void *y, int64_t n,
+                   double sum);
+  void (*logsoftback)(void *d, const void *g, const void *y, int64_t n,
+                      double sum);
   /* running sums that begin behind `sum'; gives the last */
   double (*cumsum)(void *y, const void *x, int64_t n, double sum);
   /* y[i] = sum of w[t] * x[at[t] + i], up to a negative at[t]; y += a*x;

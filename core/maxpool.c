@@ -39,7 +39,8 @@ static int along(Windows *w, int i, int ceil) {
     return nc_fail(NC_EVALUE, "padding is %lld, at most half of the kernel "
                    "size %lld is allowed", (long long)w->pad[i],
                    (long long)w->kernel[i]);
-  w->out[i] = w->size[i] < 1 ? 0 : ceil ? ceiled(w, i) : nc_windows(w, i);
+  w->out[i] = 0;
+  if (w->size[i] > 0) w->out[i] = ceil ? ceiled(w, i) : nc_windows(w, i);
   if (w->out[i] < 1)
     return nc_fail(NC_ESHAPE, "a window of %lld does not fit in %lld elements "
                    "with padding %lld", (long long)reach,

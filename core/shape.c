@@ -170,13 +170,20 @@ static Tensor *masked(Draft *w, Tensor *x, Scalar diagonal, Op keeps) {
   return nc_row3(w, OP_where, nc_row2(w, keeps, column, row), x, zero);
 }
 
+/* A diagonal beyond a corner is one at the corner. */
+static Scalar nearest(int64_t diagonal, const Tensor *x) {
+  const int64_t low = -x->size[x->nd - 2], high = x->size[x->nd - 1];
+  return nc_int(diagonal < low ? low : diagonal > high ? high : diagonal);
+}
+
 static int triangle(Call *c, int upper) {
   Tensor *x = c->arg[0].t, *y;
-  const Scalar diagonal = c->arg[1].s;
+  Scalar diagonal = c->arg[1].s;
   Draft w = { 0 };
   if (x->nd < 2)
     w.status = nc_fail(NC_ESHAPE, "needs at least 2 dimensions, the tensor "
                        "has %d", x->nd);
+  else diagonal = nearest(diagonal.i, x);
   if (w.status != NC_OK || nc_numel(x) == 0) y = nc_row1(&w, OP_clone, x);
   else if (nc_device(x) == &nc_cpu) {
     y = likewise(&w, x);

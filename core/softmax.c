@@ -3,8 +3,10 @@
 ** softmax.c - along one dimension: softmax, log_softmax, cumsum.
 */
 #include "compose.h"
+#include "cpu.h"
 #include "grad.h"
 #include "op.h"
+#include "sort.h"
 
 /* y = op along dimension dim of x */
 static int alongdim(Tensor **y, Tensor *x, int dim, LineOp op) {
@@ -67,11 +69,31 @@ int nc_grad_cumsum(FamilyGrad *g) {
   return nc_finish(&w);
 }
 
+/* In one go, where there is nothing to record, and lines lie in one piece; 0
+   if it has to be by rows. */
+static int atonce(int *r, FamilyGrad *g, Tensor *y, int dim, int log) {
+  int records[2] = { 0, 0 };
+  Tensor *d = NULL;
+  *r = nc_recording(&records[0], g->g[0]);
+  if (*r == NC_OK) *r = nc_recording(&records[1], y);
+  if (*r != NC_OK) return 1;
+  if (nc_device(y) != &nc_cpu || records[0] || records[1] ||
+      dim < y->nd - 1 || nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
+    return 0;
+  nc_count(4 * nc_numel(y), 3 * nc_numel(y) * nc_dtypesize(y->dtype));
+  *r = nc_new(&d, &nc_cpu, y->dtype, y->nd, y->size);
+  if (*r == NC_OK) *r = nc_cpusoftback(d, g->g[0], y, dim, log);
+  if (*r == NC_OK) g->d[0] = d;
+  else nc_release(d);
+  return 1;
+}
+
 int nc_grad_softmax(FamilyGrad *g) {
   Tensor *y, *gy = NULL, *sum = NULL;
   int dim, r;
   TRY(nc_result(g, 0, &y));
   TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
+  if (atonce(&r, g, y, dim, 0)) return r;
   if ((r = nc_apply2(&gy, OP_mul, g->g[0], y)) == NC_OK &&
       (r = nc_sumkept(&sum, gy, 1u << dim)) == NC_OK)
     r = nc_formula(&g->d[0], "b*(g - c)", g->g[0], NULL, y, sum, 0);
@@ -85,6 +107,7 @@ int nc_grad_log_softmax(FamilyGrad *g) {
   int dim, r;
   TRY(nc_result(g, 0, &y));
   TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
+  if (atonce(&r, g, y, dim, 1)) return r;
   if ((r = nc_sumkept(&sum, g->g[0], 1u << dim)) == NC_OK)
     r = nc_formula(&g->d[0], "g - exp(b)*c", g->g[0], NULL, y, sum, 0);
   nc_release(sum);

@@ -137,6 +137,7 @@ int nc_item(Scalar *v, const Tensor *t); /* the value of a 1-element tensor */
 int nc_elements(Tensor **y, Tensor *t);  /* t where nc_read reads at once */
 int nc_copyto(Tensor *y, Tensor *x, int how);  /* how: NC_NOWAIT or 0 */
 int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */
+int nc_readable(Tensor **y, Tensor *x);  /* on the CPU; not in a dry run */
 int nc_move(Tensor **y, Tensor *x, const Device *d, int how); /* the same */
 int nc_pin(Tensor **y, Tensor *x);   /* in page-locked memory; x if there */
 #include "index.h"            /* t[...] */

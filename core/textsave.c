@@ -27,43 +27,58 @@ static int flush(Out *o) {
   return nc_writeblock(&o->w, o->buf, n);
 }
 
-static int put(Out *o, const char *s, int64_t n) {
-  for (; n > 0; s++, n--) {
-    if (o->n == NC_IOBLOCK) TRY(flush(o));
-    o->buf[o->n++] = *s;
-  }
+static int put(Out *o, const char *s, int64_t n) { /* n <= NC_IOBLOCK */
+  if (n > NC_IOBLOCK - o->n) TRY(flush(o));
+  memcpy(o->buf + o->n, s, (size_t)n);
+  o->n += n;
   return NC_OK;
 }
 
 /* Does the text give x again, as an element of that type? */
 static int same(const char *s, double x, DType type) {
-  const double y = strtod(s, NULL);
+  const float f = type == DT_f64 ? 0 : strtof(s, NULL);
   switch (type) {
-    case DT_f16: return f16_tofloat(f16_fromfloat((float)y)) == (float)x;
-    case DT_bf16: return bf16_tofloat(bf16_fromfloat((float)y)) == (float)x;
-    case DT_f32: return strtof(s, NULL) == (float)x;
-    default: return y == x;
+    case DT_f16: return f16_tofloat(f16_fromfloat(f)) == (float)x;
+    case DT_bf16: return bf16_tofloat(bf16_fromfloat(f)) == (float)x;
+    case DT_f32: return f == (float)x;
+    default: return strtod(s, NULL) == x;
   }
 }
 
-/* The first and the last number of digits to be tried. */
-static const struct { DType type; int least, most; } digits[] = {
-  { DT_f16, 3, 5 }, { DT_bf16, 2, 4 }, { DT_f32, 6, 9 }, { DT_f64, 15, 17 },
+/* How many digits some elements need, nearly all that need more, and every
+   one. */
+static const struct { DType type; int some, most, all; } digits[] = {
+  { DT_f16, 3, 4, 5 }, { DT_bf16, 2, 3, 4 }, { DT_f32, 6, 8, 9 },
+  { DT_f64, 15, 16, 17 },
 };
 
-static int floattext(char buf[MAXNUMBER], double x, DType type) {
-  int i = 0, n = 0;
-  if (!isfinite(x))
-    return snprintf(buf, MAXNUMBER, "%s",
-                    isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+static int attempt(char buf[MAXNUMBER], int n, double x, DType type) {
+  snprintf(buf, MAXNUMBER, "%.*g", n, x);
+  return same(buf, x, type);
+}
+
+/* The fewest digits: 7, which a float32 may do with, are tried last. */
+static void shortest(char buf[MAXNUMBER], double x, DType type) {
+  int i = 0, n;
   while (digits[i].type != type) i++;
-  for (int k = digits[i].least; k <= digits[i].most; k++) {
-    n = snprintf(buf, MAXNUMBER, "%.*g", k, x);
-    if (same(buf, x, type)) break;
+  if (attempt(buf, digits[i].some, x, type)) return;
+  if (!attempt(buf, digits[i].most, x, type)) {
+    snprintf(buf, MAXNUMBER, "%.*g", digits[i].all, x);
+    return;
   }
-  if (strpbrk(buf, ".e") == NULL) /* no integer when it is read */
-    n += snprintf(buf + n, (size_t)(MAXNUMBER - n), ".0");
-  return n;
+  for (n = digits[i].most - 1; n > digits[i].some; n--)
+    if (!attempt(buf, n, x, type)) {
+      snprintf(buf, MAXNUMBER, "%.*g", n + 1, x);
+      return;
+    }
+}
+
+static int floattext(char buf[MAXNUMBER], double x, DType type) {
+  if (isfinite(x)) shortest(buf, x, type);
+  else strcpy(buf, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+  if (isfinite(x) && strpbrk(buf, ".e") == NULL)
+    strcat(buf, ".0");        /* no integer when it is read */
+  return (int)strlen(buf);
 }
 
 static int element(Out *o, const Tensor *t, int64_t offset) {

@@ -50,6 +50,7 @@ extern int nc_passedany;      /* is there something? */
 
 /* Was it made by a dry run?  Then it has no values. */
 int nc_isdrytensor(const Tensor *t);
+int nc_drystops(void);        /* fails: there are no values in a dry run */
 
 /* Shapes that are worked out on device d stand in its `live' and `peak'; NULL:
    none were. */

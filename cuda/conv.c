@@ -13,13 +13,9 @@
 #define COLUMNS ((int64_t)1 << 27)          /* elements at a time, about */
 #define MOST ((int64_t)1 << 28)             /* at all: then direct */
 
-static Divisor one(void) {
-  return nc_divisor(1);
-}
-
 Planes nc_planes(int64_t planes, const int64_t size[2]) {
   Planes p = { .n = planes * size[0] * size[1],
-               .size = { size[0], size[1] }, .by = { one(), one() } };
+               .size = { size[0], size[1] } };
   p.wide = p.n > (int64_t)1 << 31;
   for (int i = 0; i < 2 && !p.wide; i++) p.by[i] = nc_divisor(size[1 - i]);
   return p;
@@ -89,8 +85,8 @@ static Tiles tilesof(const Job *j, const void *b, void *y, int64_t samples,
 }
 
 static int product(const Job *j, Tiles *t, int beta) {
-  const Scalar one_ = { NC_INT, 1, 0 }, add = { NC_INT, beta, 0 };
-  return nc_products(j->d, j->type, t, one_, add);
+  const Scalar alpha = { NC_INT, 1, 0 }, add = { NC_INT, beta, 0 };
+  return nc_products(j->d, j->type, t, alpha, add);
 }
 
 static int result(const Job *j, int64_t first, int64_t samples) {
@@ -202,4 +198,18 @@ int nc_cuda_pool(const Device *d, const Pooling *p) {
   nc_touch(d, k.at);
   CUDA_TRY(nc_maxpool(p->x->dtype, &k, p->back, s));
   return nc_launched(d, "max_pool2d");
+}
+
+int nc_cuda_patches(const Device *d, const Patching *p) {
+  const Windows *w = &p->at;
+  const DType type = p->x->dtype;
+  const cudaStream_t s = nc_current(d);
+  Patches k = { .x = nc_data(p->x), .columns = nc_data(p->columns),
+                .samples = p->n, .channels = p->c,
+                .row = w->out[0] * w->out[1], .w = *w };
+  k.sample = p->c * w->kernel[0] * w->kernel[1] * k.row;
+  nc_touch(d, k.x);
+  nc_touch(d, k.columns);
+  CUDA_TRY(p->back ? nc_frompatches(type, &k, s) : nc_topatches(type, &k, s));
+  return nc_launched(d, p->back ? "fold" : "unfold");
 }

@@ -38,7 +38,8 @@ static const Device functions = {
   .sort = nc_cuda_sort,
   .search = nc_cuda_search,
   .conv = nc_cuda_conv,
-  .pool = nc_cuda_pool
+  .pool = nc_cuda_pool,
+  .patches = nc_cuda_patches
 };
 
 /* CUDA's calls are for the device that is current: asking it each time would

@@ -216,7 +216,9 @@ commands.list = {
 local aliases = {timeit = "bench", exit = "quit", who = "whos", pwd = "cd"}
 
 -- What a name means behind a percent sign, where it is IPython's.
-function commands.magic(name) return name == "hist" and "history" or name end
+local magics = {hist = "history", lsmagic = "help", quickref = "help"}
+
+function commands.magic(name) return magics[name] or name end
 
 -- The row's function: `kind` is "run" or "call".  Nil if it has none.
 local function part(command, kind)
@@ -272,6 +274,9 @@ local function unknown(shell, name)
                                                table.concat(starting, ", ")))
   end
   local close = host.suggest(name, list)
+  for _, row in ipairs(require "nacre.settings".list) do
+    close = row[1] == name and "set " .. name or close
+  end
   shell.fail(("no command :%s%s"):format(name,
     close and (", did you mean :%s?"):format(close) or ""))
 end

@@ -106,7 +106,8 @@ end
 
 local function speedup(x)
   if x >= 10 then return ("%.0fx"):format(x) end
-  return x >= 0.995 and ("%.1fx"):format(x) or ("%.2fx"):format(x)
+  if x >= 0.995 then return ("%.1fx"):format(x) end
+  return (x >= 0.095 and "%.2fx" or "%.1gx"):format(x)
 end
 
 -- What a row says of a result: median, rate, share, and the ratio if that

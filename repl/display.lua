@@ -249,6 +249,9 @@ end
 
 -- One line with statistics.
 function display.summary(t)
+  if not istensor(t) then
+    error(("summary: self must be a tensor, not a %s"):format(type(t)), 2)
+  end
   local n = t:numel()
   local s = t:dim() > 0 and n > 0 and summarize(t, n)
   if not s then return display.brief(t) end

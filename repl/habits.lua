@@ -102,8 +102,8 @@ function habits.unknown(name)
   if command then
     return ("no variable '%s'; the command is %s"):format(name, command)
   end
-  local text = novariable(name)
-  return text:find(",", 1, true) and text or nil
+  local text = #name > 2 and novariable(name)
+  return text and text:find(",", 1, true) and text or nil
 end
 
 -- "attempt to call a nil value (method 'uper')"

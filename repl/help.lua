@@ -157,8 +157,9 @@ end
 -- The line that leads from a command to the function of nacre's of its name.
 function help.library(name)
   local info = lookup.value("nacre." .. name) and nacre._info(name)
-  return info and ("  there is also nacre.%s: ?nacre.%s"):format(
-    reference.signature(info), name)
+  if not info then return nil end
+  local short = reference.signature(info):gsub(", %*.*$", ", ...)")
+  return ("  there is also nacre.%s: ?nacre.%s"):format(short, name)
 end
 
 -- Every name there is help for, without the part it is in.
@@ -247,7 +248,8 @@ function help.method(shell, path, name)
     return
   end
   local value = lookup.field(object, name)
-  info = type(value) == "function" and nacre._info(value)
+  info = type(value) == "function" and (nacre._info(value) or tensor and
+         nacre._methods[name] and reference.described(name))
   if value ~= nil then
     io.stdout:write(info and operation(info, true) or describe(name, value),
                     "\n")

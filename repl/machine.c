@@ -155,6 +155,7 @@ void sh_openlater(lua_State *L) {
     { "bench", "nacre.bench", "call" },
     { "Timer", "nacre.timer", "new" },
     { "progress", "nacre.progress", "over" },
+    { "summary", "nacre.display", "summary" },
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     lua_pushstring(L, list[i][1]);
@@ -162,4 +163,8 @@ void sh_openlater(lua_State *L) {
     lua_pushcclosure(L, later, 2);
     lua_setfield(L, -2, list[i][0]);
   }
+  lua_getfield(L, -1, "_made");
+  lua_getfield(L, -2, "summary"); /* it is a method, too */
+  lua_setfield(L, -2, "summary");
+  lua_pop(L, 1);
 }

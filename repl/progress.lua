@@ -11,11 +11,12 @@ local progress = {}
 
 local FIRST, AGAIN = 0.5, 0.1 -- seconds until the line, and between two
 
--- 1234.5 -> "1.23e+03", 12.34 -> "12.3"
+-- 1234.5 -> "1234/s", 12.34 -> "12.3/s", 2.5e6 -> "2.5 M/s"
 local function rate(count, seconds)
   local x = seconds > 0 and count / seconds or 0
   if x > 0 and x < 1 then return units.seconds(1 / x) .. " each" end
-  return (x < 1e5 and x >= 100 and "%.0f/s" or "%.3g/s"):format(x)
+  if x >= 1e5 then return ("%.3g M/s"):format(x / 1e6) end
+  return (x >= 100 and "%.0f/s" or "%.3g/s"):format(x)
 end
 
 local Line = {}

@@ -108,7 +108,9 @@ end
 -- Did the user take _ for himself?
 local function taken()
   local now, first = rawget(_G, "_"), entries[1]
-  return now ~= nil and not (first and rawequal(now, first.value[1]))
+  local ours = first and (rawequal(now, first.value[1]) or
+                          now ~= now and first.value[1] ~= first.value[1])
+  return now ~= nil and not ours
 end
 
 -- _ = nil lets the results go.

@@ -59,10 +59,11 @@ local function options()
   return {color = host.color(errorstream()), width = host.columns()}
 end
 
--- What a device says that was at work when Ctrl-C came, or nil.
+-- What an operation says that was at work when Ctrl-C came, or nil.
 local function atwork(err)
   local text = type(err) == "table" and tostring(err.message)
-  text = text and text:match "%S+ is still running .*"
+  text = text and (text:match "%S+ is still running .*" or
+                   text:match "%S+ was writing to .*")
   return text and "interrupted: " .. text
 end
 

@@ -132,7 +132,7 @@ local function fill(s)
 end
 
 -- A test that takes its process with it (no end, os.exit, a crash) is lost;
--- those behind it run in a new one.  `lost` says how, by the number of the test.
+-- those behind it run in a new one.  `lost` says how, by the test's number.
 local function ends(s, p, ended)
   for k, other in ipairs(s.running) do
     if other == p then table.remove(s.running, k) end

@@ -250,7 +250,7 @@ function match.covers(e, a, options)
   end
   if worst == 0 then return nil end
   local unit = 10.0 ^ (math.floor(math.log(worst, 10)))
-  return ("%.0e"):format(math.ceil(worst / unit * 1.0000001) * unit)
+  return ("%.0e"):format(math.ceil(worst / unit - 1e-9) * unit)
     :gsub("e([+-])0", "e%1")
 end
 

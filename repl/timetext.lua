@@ -138,8 +138,8 @@ end
 function text.printed(results)
   for _, r in ipairs(results) do
     if r.prints then
-      return "what it prints was shown once: the runs that count wrote it to " ..
-             "/dev/null"
+      return "what it prints was shown once: the runs that count wrote it " ..
+             "to /dev/null"
     end
   end
 end

@@ -404,15 +404,17 @@ local function sample(s)
   local seconds = run(s, s.n)
   s.samples[#s.samples + 1] = seconds / s.n
   tidy(s, seconds)
-  s.sampling = s.sampling + clock() - start
+  local taken = clock() - start
+  s.sampling = s.sampling + taken
+  s.least = math.min(s.least or taken, taken)
 end
 
 -- All that a subject needs counts, also its warm-up and cold caches; fewer
--- samples than usual do where a budget holds no more.
+-- samples than usual do where a budget holds no more even of the shortest.
 local function finished(s, o)
   local n = #s.samples
   if n >= (o.samples or MOST) then return true end
-  local long = s.sampling / math.max(n, 1) > o.budget / FEWEST
+  local long = (s.least or s.samples[1] or 0) > o.budget / FEWEST
   local fewest = o.fewest or long and LONGEST or FEWEST
   return n >= fewest and s.spent + s.sampling >= o.budget
 end

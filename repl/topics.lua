@@ -33,6 +33,10 @@ topics.list = {
    "must be equal, or 1, or missing: 1 and missing stretch to the other's, " ..
    "so [3x1] and [4] give [3x4]. t:expand(...) does it to one tensor.",
    "docs/guide/from-numpy.md", "Shapes"},
+  {"files", "nacre.save(path, t) and nacre.load(path) take the format from " ..
+   "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz and " ..
+   ".safetensors a table of them.",
+   "docs/guide/files.md", "Files"},
 }
 
 -- Other words for the same.
@@ -40,7 +44,8 @@ local words = {
   dtypes = "dtype", devices = "device", gradient = "grad",
   gradients = "grad", index = "indexing", indices = "indexing",
   slice = "indexing", slicing = "indexing", views = "view",
-  broadcast = "broadcasting",
+  broadcast = "broadcasting", npy = "files", npz = "files", csv = "files",
+  safetensors = "files",
 }
 
 -- The row of a name, or nil.

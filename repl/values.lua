@@ -7,7 +7,12 @@ local lexer = require "nacre.lexer"
 
 local values = {}
 
-local DEPTH, ITEMS, STRING, LINES = 3, 30, 2000, 50
+local STRING, LINES = 2000, 50
+
+-- How deep a table is shown, and how many items of each: the first that takes
+-- no more lines; of lists fewer items, of others less depth.
+local lists = {{3, 30}, {3, 5}, {1, 30}}
+local others = {{3, 30}, {2, 30}, {1, 30}}
 
 local escapes = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
                  ['"'] = '\\"', ["\\"] = "\\\\"}
@@ -61,14 +66,14 @@ local any                     -- shows any value, at a depth
 
 local function items(t, depth, opts)
   local list, keys, n = {}, {}, rawlen(t)
-  for i = 1, math.min(n, ITEMS) do
+  for i = 1, math.min(n, opts.items) do
     list[i] = any(rawget(t, i), depth + 1, opts)
   end
   for k in next, t do
     if math.type(k) ~= "integer" or k < 1 or k > n then keys[#keys + 1] = k end
   end
   table.sort(keys, before)
-  for i = 1, math.min(#keys, ITEMS - #list) do
+  for i = 1, math.min(#keys, opts.items - #list) do
     list[#list + 1] = key(keys[i], opts) .. " = " ..
                       any(rawget(t, keys[i]), depth + 1, opts)
   end
@@ -103,17 +108,18 @@ function any(v, depth, opts)
 end
 
 -- Any value.  opts: width, utf8, and brief(v), which gives a tensor in one
--- line and nil for other values.  What would take too many lines is shown
--- less deep.
+-- line and nil for other values.
 function values.show(v, opts)
-  local lines
-  for depth = DEPTH, 1, -1 do
-    lines = any(v, 0, setmetatable({seen = {}, depth = depth},
-                                   {__index = opts}))
-    local _, n = lines:gsub("\n", "")
+  local text
+  for _, limit in ipairs(type(v) == "table" and rawlen(v) > 0 and lists or
+                         others) do
+    local depth, items = limit[1], limit[2]
+    text = any(v, 0, setmetatable({seen = {}, depth = depth, items = items},
+                                  {__index = opts}))
+    local _, n = text:gsub("\n", "")
     if n < LINES then break end
   end
-  return lines
+  return text
 end
 
 return values

@@ -18,7 +18,8 @@ end
 same(a:sum(1, true), a:sum { dim = 1, keepdim = true }, "sum by name")
 same(a:sum(1, true), a:sum(1, { keepdim = true }), "sum by both")
 same(a:sum { 1, 2 }, a:sum(), "a list of dims is no table of names")
-same(a:sum({ 1, 2 }, true), a:sum { dim = { 1, 2 }, keepdim = true }, "dims by name")
+same(a:sum({ 1, 2 }, true), a:sum { dim = { 1, 2 }, keepdim = true },
+     "dims by name")
 same(a:std(false), a:std { unbiased = false }, "std(false) skips dim")
 same(a:std(1, false), a:std { dim = 1, unbiased = false }, "std(1, false)")
 same(a:std(nil, false), a:std(false), "nil stands for what is not given")
@@ -34,14 +35,16 @@ same(nacre.zeros { size = { 2, 3 } }, nacre.zeros(2, 3), "sizes by name")
 check(nacre.zeros().ndim == 0 and nacre.zeros({}).ndim == 0, "no sizes")
 same(nacre.full(2, 3, 7), nacre.full({ 2, 3 }, 7), "full(2, 3, 7)")
 same(nacre.full({ 2 }, 7, { dtype = "int8" }),
-     nacre.full { size = { 2 }, fill_value = 7, dtype = "int8" }, "full by name")
+     nacre.full { size = { 2 }, fill_value = 7, dtype = "int8" },
+         "full by name")
 same(a:view(3, 2), a:view { 3, 2 }, "view(3, 2)")
 same(a:permute(2, 1), a:permute { 2, 1 }, "permute(2, 1)")
 check(#nacre.randint(10, { 4 }) == 4, "randint(high, sizes)")
 check(#nacre.randint(1, 10, { 4 }) == 4, "randint(low, high, sizes)")
 same(a:sum(2.0), a:sum(2), "a whole float is an integer")
 check(a:size(2.0) == 3, "size(2.0)")
-raises("size(1.5)", nil, "size: dim must be a dimension, not 1.5", a.size, a, 1.5)
+raises("size(1.5)", nil, "size: dim must be a dimension, not 1.5", a.size, a,
+       1.5)
 local out = nacre.zeros(2, 3)
 check(a:mul(2, { out = out }) == out and out[1][1] == 2, "out")
 same(a:gelu { approximate = "tanh" }, a:gelu { approximate = "tanh" }, "choice")
@@ -49,15 +52,18 @@ check(not nacre.allclose(a:gelu { approximate = "tanh" }, a:gelu(), 0, 0),
       "a choice is heeded")
 local options = { dim = 1 }
 a:sum(options)
-check(options.dim == 1 and next(options, "dim") == nil, "options stay as they are")
+check(options.dim == 1 and next(options, "dim") == nil,
+      "options stay as they are")
 
 -- ---- mistakes
 
-raises("unknown name", "EVALUE", "sum: no argument 'keepdims', did you mean 'keepdim'?",
+raises("unknown name", "EVALUE",
+       "sum: no argument 'keepdims', did you mean 'keepdim'?",
        a.sum, a, { keepdims = true })
 raises("unknown name", nil, "no argument 'zzzzzz'", a.sum, a, { zzzzzz = 1 })
 raises("mixed table", nil, "not both", a.sum, a, { 1, keepdim = true })
-for _, data in ipairs { { 1, 2, dtype = "float64" }, { { 1, x = 1 }, { 2 } } } do
+for _, data in ipairs { { 1, 2, dtype = "float64" },
+                       { { 1, x = 1 }, { 2 } } } do
   raises("mixed table", nil, "not both", T, data)
 end
 check(raises("a dtype by position", nil, "zeros: dtype is given by name",
@@ -68,12 +74,14 @@ check(raises("no list", nil, "at most 1", T, 1, 2, 3).hint
 check(raises("text", nil, "tensor: an element is a string", T, [[1,2],[3,4]])
       .hint:find("tensor{{1, 2}, {3, 4}}", 1, true), "hint of [[ ]]")
 if not nacre.cuda.is_available() then
-  raises("device", "EDEVICE", "tensor: no usable", T, { 1 }, { device = "cuda" })
+  raises("device", "EDEVICE", "tensor: no usable", T, { 1 },
+         { device = "cuda" })
 end
 raises("twice", nil, "dim is given twice", a.sum, a, 1, { dim = 2 })
 raises("out is no tensor", nil, "out must be a tensor", a.exp, a, { out = 3 })
 raises("too many", nil, "exp: takes at most 1 argument, got 2", nacre.exp, a, 2)
-raises("too many", nil, "add: takes at most 2 arguments, got 3", nacre.add, a, a, a)
+raises("too many", nil, "add: takes at most 2 arguments, got 3", nacre.add, a,
+       a, a)
 raises("missing", nil, "add: other is missing", nacre.add, a)
 raises("missing", nil, "cumsum: dim is missing", nacre.cumsum, a)
 raises("nil self", nil, "exp: self", nacre.exp)
@@ -81,7 +89,8 @@ raises("nil self", nil, "exp: self", nacre.exp, nil)
 raises("number self", nil, "must be a tensor", nacre.exp, 3)
 raises("table self", nil, "not a table", nacre.exp, {})
 raises("function self", nil, "not a function", nacre.exp, print)
-raises("only numbers", nil, "add: self must be a tensor, not a number", nacre.add, 1, 2)
+raises("only numbers", nil, "add: self must be a tensor, not a number",
+       nacre.add, 1, 2)
 raises("fraction as dim", nil, "dim", nacre.select, a, 1.5, 1)
 raises("string as dim", nil, "a dimension", nacre.select, a, "1", 1)
 raises("string as size", nil, "zeros: size must be", nacre.zeros, "2")
@@ -91,14 +100,14 @@ raises("nan as size", nil, "", nacre.zeros, 0 / 0)
 raises("dtype", nil, "no dtype 'float31', did you mean 'float3", nacre.zeros, 2,
        { dtype = "float31" })
 raises("dtype", nil, "a dtype", nacre.zeros, 2, { dtype = 3 })
-raises("device", "EDEVICE", "no device is called 'gpu'", nacre.zeros, 2,
+raises("device", "EVALUE", "no device is called 'gpu'", nacre.zeros, 2,
        { device = "gpu" })
 if not nacre.cuda.is_available() then
   raises("device", "EDEVICE", "no usable CUDA device", nacre.zeros, 2,
          { device = "cuda" })
 end
-raises("choice", nil, "approximate must be one of none|tanh, not 'x'", a.gelu, a,
-       { approximate = "x" })
+raises("choice", nil, "approximate must be one of none|tanh, not 'x'", a.gelu,
+       a, { approximate = "x" })
 raises("bool", nil, "keepdim must be true or false", a.sum, a, { keepdim = 1 })
 raises("list", nil, "element 2 of tensors is an integer", nacre.cat, { a, 2 })
 raises("list", nil, "a list of tensors", nacre.cat, a)
@@ -136,9 +145,11 @@ check(not ok and type(e) == "table", "an error is an object")
 check(tostring(e):match("([%w_]+%.lua):(%d+): add: shapes do not broadcast"),
       "text of an error: %s", tostring(e))
 check(e.op == "add" and e.code == "ESHAPE", "op %s, code %s", e.op, e.code)
-check(e.message == "shapes do not broadcast: dim 2 is 3 in one and 4 in the other",
+check(e.message ==
+      "shapes do not broadcast: dim 2 is 3 in one and 4 in the other",
       "message: %s", e.message)
-check(e.line == line and e.file:find("args.lua", 1, true), "%s:%s", e.file, e.line)
+check(e.line == line and e.file:find("args.lua", 1, true), "%s:%s", e.file,
+      e.line)
 check(e.rule and e.rule:find("equal or 1"), "rule: %s", e.rule)
 check(#e.args == 2, "%d operands", #e.args)
 check(e.args[1].role == "left" and e.args[2].role == "right", "roles %s %s",
@@ -154,7 +165,8 @@ check(e.args and e.args[1].role == "self" and e.args[2].role == "arg 1",
 e = raises("mm", "ESHAPE", "mm: inner sizes differ", a.mm, a, a)
 check(e.args and e.args[1].role == "self" and e.args[2].role == "arg 1" and
       rawequal(e.args[2].tensor, a), "roles of mm")
-e = raises("cat", "ESHAPE", "cat: tensor 2 differs", nacre.cat, { a, nacre.ones(2, 2) })
+e = raises("cat", "ESHAPE", "cat: tensor 2 differs", nacre.cat,
+           { a, nacre.ones(2, 2) })
 check(e.args and #e.args == 2, "cat blames two")
 if e.args and #e.args == 2 then
   check(e.args[1].role == "[1]" and e.args[2].role == "[2]", "roles of cat")
@@ -181,19 +193,23 @@ for _, op in ipairs(C.all()) do
     end
   end
   if op.into then
-    raises(op.name .. "_ of a freed tensor", nil, "the tensor was freed", op.into,
-           gone, table.unpack(args, 2))
+    raises(op.name .. "_ of a freed tensor", nil, "the tensor was freed",
+           op.into, gone, table.unpack(args, 2))
   end
 end
 for _, f in ipairs { function() return gone[1] end, function() gone[1] = 2 end,
-                     function() return #gone end, function() return gone + 1 end,
-                     function() return gone.dtype end, function() return gone:size() end,
-                     function() return tostring(gone) end, function() gone:free() end,
+                     function() return #gone end,
+                     function() return gone + 1 end,
+                     function() return gone.dtype end,
+                     function() return gone:size() end,
+                     function() return tostring(gone) end,
+                     function() gone:free() end,
                      function() return gone:item() end,
                      function() return a:add(1, { out = gone }) end,
                      function() for _ in pairs(gone) do end end,
                      function() return gone:to("int8") end,
-                     function() return gone(1) end, function() return a .. gone end,
+                     function() return gone(1) end,
+                     function() return a .. gone end,
                      function() return gone == a end,
                      function() return nacre.tensor(gone) end,
                      function() return nacre.cat { a, gone } end,
@@ -203,9 +219,11 @@ end
 
 -- ---- every kind of value in every place: an error or a result, no crash
 
-local wrong = { false, true, 1, -3, 1.5, 0 / 0, "", "x", "float32", {}, { 1, "x" },
+local wrong = { false, true, 1, -3, 1.5, 0 / 0, "", "x", "float32", {},
+                { 1, "x" },
                 { {} }, { x = 1 }, { 1, x = 2 }, print, coroutine.create(print),
-                io.stdout, a, T { 1, 2 }, T(3), setmetatable({}, { __index = error }) }
+                io.stdout, a, T { 1, 2 }, T(3),
+                    setmetatable({}, { __index = error }) }
 local function try(f, ...)
   local ok, e = pcall(f, ...)
   if ok then return end

@@ -40,11 +40,16 @@ do
   x.requires_grad = true
   assert((x + 1).requires_grad)
   assert(not nacre.tensor(x).requires_grad, "tensor() copies without a history")
-  fails("only float tensors", nil, function() nacre.arange(3):requires_grad_() end)
-  fails("only float tensors", nil, nacre.tensor, { 1, 2 }, { requires_grad = true })
-  fails("only float tensors", nil, nacre.zeros, 2, { dtype = "bool", requires_grad = true })
+  fails("only float tensors", nil, function()
+    nacre.arange(3):requires_grad_()
+  end)
+  fails("only float tensors", nil, nacre.tensor, { 1, 2 },
+        { requires_grad = true })
+  fails("only float tensors", nil, nacre.zeros, 2,
+        { dtype = "bool", requires_grad = true })
   fails("only leaves", nil, function() y:requires_grad_(false) end)
-  fails("no argument 'requires_grad'", nil, function() x:sum { requires_grad = true } end)
+  fails("no argument 'requires_grad'", nil,
+        function() x:sum { requires_grad = true } end)
   fails("cannot be set", nil, function() x.is_leaf = false end)
 end
 
@@ -63,7 +68,8 @@ do
   same(x.grad, "{4.0,4.0}")
   x.grad:zero_()
   same(x.grad, "{0.0,0.0}")
-  fails("cannot be a", nil, function() x.grad = nacre.ones(3, { dtype = "float64" }) end)
+  fails("cannot be a", nil, function() x.grad = nacre.ones(3,
+      { dtype = "float64" }) end)
   fails("cannot be a", nil, function() x.grad = nacre.ones(2) end)
   fails("a tensor or nil", nil, function() x.grad = 3 end)
   fails("its own gradient", nil, function() x.grad = x end)
@@ -92,16 +98,20 @@ do
   local y = x:exp():sum()
   y:backward { retain_graph = true }
   y:backward()
-  fails("freed by an earlier backward", "backward({retain_graph=true}) keeps it",
+  fails("freed by an earlier backward",
+        "backward({retain_graph=true}) keeps it",
         function() y:backward() end)
   local z = (x + 1):sum()                -- keeps nothing that could be freed
   z:backward()
   z:backward()
-  fails("does not require a gradient", nil, function() nacre.ones(1):backward() end)
+  fails("does not require a gradient", nil, function()
+    nacre.ones(1):backward()
+  end)
   fails("shape [2]", "self:sum():backward(), or self:backward(gradient)",
         function() (x * 2):backward() end)
   fails("its shape is [2]", nil, function() (x * 2):backward(nacre.ones(3)) end)
-  fails("list of inputs is empty", nil, function() (x * 2):sum():backward { inputs = {} } end)
+  fails("list of inputs is empty", nil,
+        function() (x * 2):sum():backward { inputs = {} } end)
   -- only some leaves
   local a, b = leaf { 1 }, leaf { 2 };
   (a * b):sum():backward { inputs = { a } }
@@ -233,7 +243,8 @@ do
   local base = x * 1
   local row, column = base[1], base:t()[2]
   row:mul_(10)
-  assert(tostring(row.grad_fn) == "<view>" and tostring(base.grad_fn) == "<set>");
+  assert(tostring(row.grad_fn) == "<view>" and
+         tostring(base.grad_fn) == "<set>");
   (base * 1 + 0):sum():backward { retain_graph = true }
   same(x.grad, "{{10.0,10.0},{1.0,1.0}}")
   x.grad = nil
@@ -302,7 +313,9 @@ do
   fails("its shape is [1]", nil, function() (w * 2):sum():backward() end)
   bad:remove()
   bad = w:register_hook(function() return 5 end)
-  fails("gives a tensor or nothing", nil, function() (w * 2):sum():backward() end)
+  fails("gives a tensor or nothing", nil, function()
+    (w * 2):sum():backward()
+  end)
   bad:remove()
   -- a hook that goes through the same graph
   local inner
@@ -317,7 +330,9 @@ do
   (u * 3):sum():backward()
   same(inner, "{2.0}")
   same(w.grad, "{6.0}")
-  fails("does not require", nil, function() nacre.ones(1):register_hook(print) end)
+  fails("does not require", nil, function()
+    nacre.ones(1):register_hook(print)
+  end)
   fails("a hook is a function", nil, function() w:register_hook(3) end)
 end
 

@@ -35,22 +35,27 @@ local function try(what, f, ...)
     results = results + 1
     if nacre.is_tensor(e) then
       check(e.ndim <= 8, "%s: %d dims", what, e.ndim)
-      for d = 1, e.ndim do check(e:size(d) >= 0, "%s: size %d", what, e:size(d)) end
+      for d = 1, e.ndim do
+        check(e:size(d) >= 0, "%s: size %d", what, e:size(d))
+      end
     end
     return
   end
-  check(type(e) == "table" and type(e.message) == "string" and e.code ~= "EINTR",
+  check(type(e) == "table" and type(e.message) == "string" and
+        e.code ~= "EINTR",
         "%s: %s", what, tostring(e))
 end
 
-local numeric = { dim = true, dims = true, index = true, int = true, ints = true,
+local numeric = { dim = true, dims = true, index = true, int = true,
+                  ints = true,
                   size = true, num = true, operand = true, dimortensor = true }
 
 -- What a parameter may hold that is made of v.
 local function forms(p, v)
   if p.type == "size" then
-    return { v, { v }, { v, v }, { 0, v }, { v, 0 }, { 2, v }, { v, 2 }, { 1, v, 1 },
-             { v, -1 }, { -1, v }, { -1, -1 }, { 0, -1 }, { v, v, v, v, v, v, v, v },
+    return { v, { v }, { v, v }, { 0, v }, { v, 0 }, { 2, v }, { v, 2 },
+             { 1, v, 1 }, { v, -1 }, { -1, v }, { -1, -1 }, { 0, -1 },
+             { v, v, v, v, v, v, v, v },
              { 1, 1, 1, 1, 1, 1, 1, 1, v }, { 0, v, v, v } }
   elseif p.type == "dims" or p.type == "ints" then
     return { v, { v }, { v, v }, { 1, v }, { v, 1 } }
@@ -143,9 +148,11 @@ check(calls > 20000 and results > 2000, "%d calls, %d results", calls, results)
 for _, dtype in ipairs(O.dtypes) do
   local t = nacre.ones(3, { dtype = dtype })
   for _, v in ipairs(values) do
-    for _, name in ipairs { "add", "sub", "mul", "div", "floor_divide", "remainder",
+    for _, name in ipairs { "add", "sub", "mul", "div", "floor_divide",
+                           "remainder",
                             "fmod", "pow", "maximum", "eq", "lt", "bitwise_and",
-                            "bitwise_left_shift", "bitwise_right_shift", "where",
+                            "bitwise_left_shift", "bitwise_right_shift",
+                                "where",
                             "trunc_divide", "addcmul" } do
       local f = nacre[name]
       if name == "where" then try(name, f, t:ne(0), t, v)
@@ -210,7 +217,8 @@ end)
 check(nacre.zeros(0, 1 << 40):numel() == 0, "a zero dim beside a huge one")
 local wide = nacre.ones(1):expand(1 << 58)
 check(wide:numel() == 1 << 58, "an expanded view may be huge")
-for _, name in ipairs { "clone", "contiguous", "exp", "neg", "nonzero", "cumsum" } do
+for _, name in ipairs { "clone", "contiguous", "exp", "neg", "nonzero",
+                       "cumsum" } do
   if name ~= "nonzero" then
     raises(name .. " of a huge view", nil, name, wide[name], wide,
            name == "cumsum" and 1 or nil)
@@ -218,7 +226,8 @@ for _, name in ipairs { "clone", "contiguous", "exp", "neg", "nonzero", "cumsum"
 end
 raises("cast of a huge view", nil, "", wide.to, wide, "float64")
 raises("sum of two huge views", nil, "add", wide.add, wide, wide)
-raises("reshape of a huge view", nil, "", wide.reshape, wide, 1 << 30, 1 << 30, 3)
+raises("reshape of a huge view", nil, "", wide.reshape, wide, 1 << 30, 1 << 30,
+       3)
 raises("cat of huge views", nil, "cat", nacre.cat, { wide, wide })
 raises("cat that overflows", nil, "cat", nacre.cat,
        (function()

@@ -15,9 +15,11 @@ local function parse(text)
     elseif word ~= "" then
       local name, kind, default = word:match("^([%w_]+):?([^=]*)=?(.*)$")
       if kind == "" then
-        kind = default == "" and "tensor" or default:find("^[tf]") and "bool" or "num"
+        kind = default == "" and "tensor" or
+               default:find("^[tf]") and "bool" or "num"
       end
-      list[#list + 1] = { name = name, type = kind:find("|") and "choice" or kind,
+      list[#list + 1] = { name = name, type = kind:find("|") and "choice" or
+                         kind,
                           optional = default ~= "", named = named,
                           choices = kind:find("|") and kind or
                                     default:match('^"(.*)"$') }
@@ -80,7 +82,8 @@ end
 -- What fits a parameter of a type: fresh tensors at each call.
 local function value(p, dtype)
   local t = p.type
-  if t == "tensor" or t == "operand" or t == "inplace" or t == "dimortensor" then
+  if t == "tensor" or t == "operand" or t == "inplace" or
+      t == "dimortensor" then
     return nacre.tensor({ { 0.5, 0.25 }, { 0.75, 1 } }):mul(4):to(dtype)
   elseif t == "tensors" then
     return { nacre.ones(2, 2), nacre.zeros(2, 2) }

@@ -37,11 +37,13 @@ local function loop(what, n, live, body)
     if base and i % 50 == 0 then rss = math.max(rss, resident() - base) end
   end
   local limit = 2.5 * live + 16 * MB
-  check(peak <= limit, "%s: tensors held %.1f MB, %.1f allowed", what, peak / MB,
+  check(peak <= limit, "%s: tensors held %.1f MB, %.1f allowed", what,
+        peak / MB,
         limit / MB)
   check(rss <= limit, "%s: the process held %.1f MB, %.1f allowed", what,
         rss / MB, limit / MB)
-  print(("%-34s %6d rounds %6.2f s, tensors %6.1f MB, process +%6.1f MB"):format(
+  print(("%-34s %6d rounds %6.2f s, tensors %6.1f MB, process +%6.1f MB")
+        :format(
         what, n, nacre.clock() - start, peak / MB, rss / MB))
 end
 
@@ -53,7 +55,8 @@ local function add(what, bytes, n)
   local a, b = tensors(bytes), tensors(bytes)
   local c
   loop(what, n, 4 * bytes, function() c = a + b end)
-  loop(what .. ", chained", n // 2, 5 * bytes, function() c = (a + b) * a - b end)
+  loop(what .. ", chained", n // 2, 5 * bytes,
+       function() c = (a + b) * a - b end)
 end
 add("c = a + b of 1 MB", MB, full and 100000 or 3000)
 add("c = a + b of 16 MB", 16 * MB, full and 300 or 60)
@@ -63,14 +66,17 @@ loop("c = a + b of 3 elements", full and 3000000 or 300000, 4 * MB,
      function() local _ = a + b end)
 loop("a:sum():item()", 30000, 4 * MB, function() return a:sum():item() end)
 local big = tensors(MB)
-loop("views", 100000, 2 * MB, function(i) return big:narrow(1, i % 9 + 1, 5) end)
+loop("views", 100000, 2 * MB, function(i)
+  return big:narrow(1, i % 9 + 1, 5)
+end)
 loop("copies kept for a while", 2000, 21 * MB, (function()
   local kept = {}
   return function(i) kept[i % 20] = big:clone() end
 end)())
 loop("splits", 2000, 3 * MB, function() return big:clone():split(1000) end)
 loop("a .. b", 1000, 4 * MB, function() return big .. big end)
-loop("tables", 300, 4 * MB, function() return nacre.tensor(big:narrow(1, 1, 1000)
+loop("tables", 300, 4 * MB, function()
+     return nacre.tensor(big:narrow(1, 1, 1000)
                                                            :totable()) end)
 
 -- ---- the collector as the user sets it
@@ -194,7 +200,9 @@ check(made > 900 and freed > 900, "%d and %d finalizers ran", made, freed)
 for _ = 1, 300 do
   local t = tensors(256 * 1024)
   hook(function() pcall(t.free, t) end)
-  local ok, e = pcall(function() return (t + t) * t + shared:narrow(1, 1, #t) end)
+  local ok, e = pcall(function()
+    return (t + t) * t + shared:narrow(1, 1, #t)
+  end)
   check(ok or tostring(e):find("freed", 1, true), "%s", tostring(e))
 end
 -- the same in the middle of every kind of call, which Lua's collector enters

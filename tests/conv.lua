@@ -7,8 +7,11 @@ nacre.manual_seed(11)
 
 local function close(a, b, tolerance, what)
   assert(a.dtype == b.dtype, what)
-  if nacre.allclose(a:double(), b:double(), tolerance, tolerance) then return end
-  error(("%s differs by %g"):format(what, (a:double() - b:double()):abs():max():item()))
+  if nacre.allclose(a:double(), b:double(), tolerance, tolerance) then
+    return
+  end
+  local most = (a:double() - b:double()):abs():max():item()
+  error(("%s differs by %g"):format(what, most))
 end
 
 -- Of x, padded, what element (i, j) of a kernel sees: [n x c x oh x ow].
@@ -23,7 +26,8 @@ end
 local function places(x, k, o)
   local out = {}
   for d = 1, 2 do
-    out[d] = (x:size(2 + d) + 2 * o.padding[d] - o.dilation[d] * (k[d] - 1) - 1) // o.stride[d] + 1
+    local reach = o.dilation[d] * (k[d] - 1) + 1
+    out[d] = (x:size(2 + d) + 2 * o.padding[d] - reach) // o.stride[d] + 1
   end
   return out
 end
@@ -57,26 +61,30 @@ local function options(o)
   return o
 end
 
-local tolerance = { float16 = 3e-2, bfloat16 = 2e-1, float32 = 1e-3, float64 = 1e-9 }
+local tolerance = { float16 = 3e-2, bfloat16 = 2e-1, float32 = 1e-3,
+                    float64 = 1e-9 }
 
 -- y and what a weighted sum of it gives to x and w, by f
 local function run(f, x, w, o)
   x, w = x:detach():requires_grad_(), w:detach():requires_grad_()
   local y = f(x, w, o)
-  local weights = nacre.arange(y:numel(), { dtype = "float64", device = y.device }):mul(0.37):sin()
-                  :reshape_as(y)
+  local weights = nacre.arange(y:numel(), { dtype = "float64",
+                                            device = y.device })
+                  :mul(0.37):sin():reshape_as(y)
   y:backward(weights:to(y.dtype))
   return { y:detach(), x.grad, w.grad }
 end
 
 local function case(xs, ws, o, dtype)
   o, dtype = options(o), dtype or "float32"
-  local x, w = nacre.randn(xs):mul(0.5):to(dtype), nacre.randn(ws):mul(0.5):to(dtype)
+  local x = nacre.randn(xs):mul(0.5):to(dtype)
+  local w = nacre.randn(ws):mul(0.5):to(dtype)
   local mine = run(function(a, b)
     return F.conv2d(a, b, nil, o.stride, o.padding, o.dilation, o.groups)
   end, x, w, o)
   local by = run(byslices, x:double(), w:double(), o)
-  local name = table.concat(xs, "x") .. " " .. table.concat(ws, "x") .. " " .. dtype
+  local name = ("%s %s %s"):format(table.concat(xs, "x"),
+                                   table.concat(ws, "x"), dtype)
   for i, what in ipairs { "result", "input", "weight" } do
     close(mine[i], by[i]:to(dtype), tolerance[dtype], name .. ": " .. what)
   end
@@ -93,22 +101,49 @@ case({ 2, 5, 3, 3 }, { 7, 5, 1, 1 }, { padding = 1 })
 case({ 2, 6, 40, 40 }, { 10, 3, 1, 1 }, { groups = 2 })
 -- several samples a tile; more channels than a block
 case({ 9, 8, 5, 5 }, { 12, 8, 3, 3 }, { padding = 1 })
-case({ 2, 150, 12, 12 }, { 8, 150, 3, 3 }, { padding = { 2, 0 }, dilation = { 2, 1 } })
+case({ 2, 150, 12, 12 }, { 8, 150, 3, 3 },
+     { padding = { 2, 0 }, dilation = { 2, 1 } })
 -- tiles of rows, and of columns
 case({ 1, 3, 50, 61 }, { 6, 3, 5, 3 }, { stride = 2, padding = 2 })
-case({ 2, 3, 1, 2500 }, { 8, 3, 1, 5 }, { padding = { 0, 3 }, stride = { 1, 2 } })
+case({ 2, 3, 1, 2500 }, { 8, 3, 1, 5 },
+     { padding = { 0, 3 }, stride = { 1, 2 } })
 case({ 1, 2, 1, 5000 }, { 2, 2, 1, 7 }, { padding = { 0, 3 } })
 case({ 1, 2, 3000, 1 }, { 5, 2, 4, 1 }, { stride = { 3, 1 } })
 -- few results a group: channel by channel
 case({ 3, 6, 9, 70 }, { 6, 1, 3, 3 }, { groups = 6, padding = 1 })
-case({ 2, 4, 60, 50 }, { 12, 1, 3, 5 }, { groups = 4, stride = { 2, 1 }, padding = 2 })
-case({ 2, 6, 11, 13 }, { 3, 6, 3, 2 }, { stride = { 3, 2 }, dilation = { 2, 3 } })
+case({ 2, 4, 60, 50 }, { 12, 1, 3, 5 },
+     { groups = 4, stride = { 2, 1 }, padding = 2 })
+case({ 2, 6, 11, 13 }, { 3, 6, 3, 2 },
+     { stride = { 3, 2 }, dilation = { 2, 3 } })
 case({ 1, 8, 20, 20 }, { 8, 4, 3, 3 }, { groups = 2, padding = 1 })
 -- strides beyond the kernel, kernels beyond the plane
 case({ 2, 3, 20, 20 }, { 6, 3, 2, 2 }, { stride = { 9, 7 } })
 case({ 2, 3, 4, 4 }, { 6, 3, 4, 4 }, { stride = 1000000 })
 case({ 2, 3, 4, 4 }, { 6, 3, 7, 7 }, { padding = 3, stride = { 5, 1 } })
 case({ 2, 3, 4, 4 }, { 2, 3, 7, 7 }, { padding = 3, stride = { 5, 1 } })
+
+-- Patches are moved, not computed with; those that meet are added up.
+do
+  local x = nacre.tensor { { { { 1, 1 / 0, 2 }, { 3, 4, -1 / 0 } } } }
+  local y = F.unfold(x, { 1, 2 })
+  assert(y == nacre.tensor { { { 1, 1 / 0, 3, 4 }, { 1 / 0, 2, 4, -1 / 0 } } })
+  local o = { dilation = { 2, 1 }, padding = { 1, 2 }, stride = { 1, 3 } }
+  for dtype in pairs(tolerance) do
+    local a = nacre.randn(2, 3, 6, 7):to(dtype)
+    local columns = F.unfold(a, { 2, 3 }, o)
+    local by = {}
+    for i = 1, 2 do
+      for j = 1, 3 do
+        by[#by + 1] = seen(padded(a, o), i, j, o, { 6, 3 }):flatten(3)
+      end
+    end
+    assert(columns == nacre.stack(by, 3):flatten(2, 3))
+    local b = F.fold(nacre.ones_like(columns), { 6, 7 }, { 2, 3 }, o)
+    local at = nacre.zeros(1, 1, 6, 7, { requires_grad = true })
+    F.unfold(at, { 2, 3 }, o):sum():backward()
+    assert(b:float() == at.grad:expand_as(b))
+  end
+end
 
 -- What is not a number stays where it is seen.
 do
@@ -122,10 +157,10 @@ end
 
 -- ---- the largest of windows
 local function poolcase(xs, k, o, dtype)
-  o = options(o)
-  dtype = dtype or "float32"
+  o, dtype = options(o), dtype or "float32"
   local x = nacre.randn(xs):to(dtype):requires_grad_()
-  local y, at = F.max_pool2d(x, k, o.stride, o.padding, o.dilation, false, true)
+  local y, at = F.max_pool2d(x, k, o.stride, o.padding, o.dilation, false,
+                             true)
   local out = places(x, k, o)
   local t, by = padded(x:detach():double(), o, -1 / 0), nil
   for i = 1, k[1] do
@@ -138,10 +173,13 @@ local function poolcase(xs, k, o, dtype)
   local flat, line = x:detach():flatten(3), at:flatten(3)
   assert(flat:gather(3, line):reshape_as(y) == y:detach())
   y:backward(nacre.ones_like(y))
-  local hits = nacre.zeros_like(flat):scatter_add(3, line, nacre.ones_like(line):to(dtype))
-  assert(x.grad:flatten(3) == hits)
+  local ones = nacre.ones_like(line):to(dtype)
+  assert(x.grad:flatten(3) == nacre.zeros_like(flat):scatter_add(3, line,
+                                                                 ones))
 end
-for dtype in pairs(tolerance) do poolcase({ 2, 3, 7, 9 }, { 3, 2 }, { stride = { 2, 1 } }, dtype) end
+for dtype in pairs(tolerance) do
+  poolcase({ 2, 3, 7, 9 }, { 3, 2 }, { stride = { 2, 1 } }, dtype)
+end
 poolcase({ 2, 2, 9, 9 }, { 3, 3 }, { padding = 1 })
 poolcase({ 1, 2, 30, 30 }, { 2, 3 }, { stride = 2, dilation = { 3, 2 } })
 poolcase({ 40, 3, 12, 12 }, { 2, 2 }, { stride = 2 })
@@ -153,7 +191,9 @@ do
 end
 local bad = nacre.ones(1, 1, 1, 1, { dtype = "int64" }) * 9
 if nacre.ones(1).device == "cpu" then       -- elsewhere it adds to nothing
-  local ok, e = pcall(nacre._max_pool_back, nacre.ones(1, 1, 1, 1), bad, { 2, 2 }, 2, 2, 0, 1)
-  assert(not ok and tostring(e):find("position 9 is not in a plane of 2 x 2", 1, true), e)
+  local ok, e = pcall(nacre._max_pool_back, nacre.ones(1, 1, 1, 1), bad,
+                      { 2, 2 }, 2, 2, 0, 1)
+  assert(not ok and tostring(e):find("9 is not in a plane of 2 x 2", 1, true),
+         e)
 end
 print("conv: passed")

@@ -102,7 +102,8 @@ local function transcript(lines, options)
   local f = io.open(path, "w")
   f:write(lines)
   f:close()
-  local p = io.popen(("%s -i %s < %s 2>&1"):format(program, options or "", path))
+  local p = io.popen(("%s -i %s < %s 2>&1"):format(program, options or "",
+      path))
   local out = p:read "a"
   p:close()
   os.remove(path)
@@ -119,7 +120,8 @@ assert(not out:find("index 9", at + 1, true), "once: " .. out)
 assert(out:find("\n2\n"), out)
 out = transcript(":dev cuda\nnacre.ones(2)\n:dev cpu\nnacre.ones(2)\n", "-q")
 assert(out:find("default device cuda:0 (was cpu)", 1, true), out)
-assert(out:find("\ncuda:0> nacre.ones(2)\nfloat32[2] cuda:0  8 B\n", 1, true), out)
+assert(out:find("\ncuda:0> nacre.ones(2)\nfloat32[2] cuda:0  8 B\n", 1, true),
+       out)
 assert(out:find("\n> nacre.ones(2)\nfloat32[2] cpu  8 B\n", 1, true), out)
 out = transcript("g = nacre.ones(1000):cuda()\n:whos\n:mem\n:time g + g\n" ..
                  ":doctor\n:gc\n", "-q")

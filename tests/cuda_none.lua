@@ -87,7 +87,8 @@ C.fails("arguments in a table have names", nil, t.to, t, { "cpu" })
 -- each has a line of documentation
 for name in pairs(cuda) do
   local info = nacre._info("cuda." .. name)
-  assert(info and #info.doc > 5 and info.signature:find("^cuda%." .. name), name)
+  assert(info and #info.doc > 5 and info.signature:find("^cuda%." .. name),
+         name)
   assert(nacre._info(cuda[name]), name)
 end
 for _, name in ipairs { "Stream:wait_stream", "Event:elapsed_time" } do

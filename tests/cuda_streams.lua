@@ -73,11 +73,13 @@ end
 
 -- what is freed on another stream than it was made on is not reused early
 for _ = 1, 30 do
-  local a = cuda.stream(s, function() return nacre.full({ 5000 }, 3, { device = 0 }) end)
+  local a = cuda.stream(s, function() return nacre.full({ 5000 }, 3,
+      { device = 0 }) end)
   t:wait_stream(s)
   local b = cuda.stream(t, function() return a * 2 end)
   a:free()
-  local c = cuda.stream(s, function() return nacre.full({ 5000 }, 9, { device = 0 }) end)
+  local c = cuda.stream(s, function() return nacre.full({ 5000 }, 9,
+      { device = 0 }) end)
   t:synchronize()
   assert(b:eq(6):all():item())
   s:synchronize()

@@ -36,8 +36,10 @@ do -- moments
   near(nacre.normal(3, 2, { N }), 3, 2)
   near(nacre.normal(nacre.full({ N }, 3.0), 2), 3, 2)
   near(nacre.normal(3, nacre.full({ N }, 2.0)), 3, 2)
-  near(nacre.empty(N, { dtype = "int64" }):random_(-5, 5), -0.5, math.sqrt(99 / 12))
-  near(nacre.empty(N, { dtype = "uint8" }):random_(), 127.5, 256 / math.sqrt(12))
+  near(nacre.empty(N, { dtype = "int64" }):random_(-5, 5), -0.5,
+       math.sqrt(99 / 12))
+  near(nacre.empty(N, { dtype = "uint8" }):random_(), 127.5,
+       256 / math.sqrt(12))
   near(nacre.full({ N }, 2.5):poisson(), 2.5, math.sqrt(2.5))
   near(nacre.full({ N }, 400.0):poisson(), 400, 20)
 end

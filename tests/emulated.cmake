@@ -42,8 +42,9 @@ set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 
 # ---- what the CPU is tested with, where new tensors go to the device
 set(on_device ops layouts folds promotion torch_rules reduce args create view
-  index assign random npy display errors grad_rows grad_families scan sort
-  dry watch indices vocabulary)
+  index assign random npy archives texts display
+  display_values errors grad_rows grad_families scan sort
+  dry watch indices vocabulary conv orders)
 if(NOT NACRE_EMULATION_FLAVOUR STREQUAL "check") # minutes each, where judged
   list(APPEND on_device matmul boundary oom)
 endif()

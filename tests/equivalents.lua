@@ -76,7 +76,8 @@ local function check(name)
 end
 
 local total = 0
-for _, name in ipairs { "from-pytorch.md", "from-numpy.md", "from-torch7.md" } do
+for _, name in ipairs { "from-pytorch.md", "from-numpy.md",
+                       "from-torch7.md" } do
   total = total + check(name)
 end
 assert(total > 150, "the tables have lost their rows")

@@ -2,9 +2,10 @@
 -- For grad_public.lua: calls of the operations that are no rows, a line each.
 -- x(sizes) is a float64 input whose gradient is checked, p(sizes) one above
 -- 0.5, q(sizes) one from 0.1 to 0.9, c(sizes) one that takes no part, s(n) a
--- symmetric matrix of an input, d(n) a definite one. After | come what is
--- asked besides: `once', there is no second derivative, and the steps of the
--- differences. {a b} stands for each of its words, put in for $.
+-- symmetric matrix of an input, d(n) a definite one. After | come options of
+-- gradcheck, where a type is too narrow for the usual ones. {a b} stands for
+-- each of its words, put in for $. A line that begins with two blanks goes on
+-- with the last.
 return [==[
 -- products
 addbmm(x(2, 4), x(3, 2, 3), x(3, 3, 4))
@@ -222,7 +223,8 @@ F.scaled_dot_product_attention(x(2, 3, 2), x(2, 4, 2), x(2, 4, 3))
 F.scaled_dot_product_attention(x(3, 2), x(3, 2), x(3, 2), {is_causal = true})
 F.scaled_dot_product_attention(x(3, 2), x(4, 2), x(4, 2), x(3, 4))
 F.scaled_dot_product_attention(x(2, 2), x(3, 2), x(3, 2), c(2, 3):lt(0.5))
-F.scaled_dot_product_attention(x(2, 2), x(3, 2), x(3, 2), {dropout_p = 0.4, scale = 2})
+F.scaled_dot_product_attention(x(2, 2), x(3, 2), x(3, 2), 
+  {dropout_p = 0.4, scale = 2})
 
 -- images
 F.conv1d(x(2, 2, 5), x(3, 2, 2), x(3))
@@ -237,7 +239,8 @@ F.conv2d(x(1, 1, 3, 3), x(1, 1, 3, 3), {padding = "same"})
 F.conv3d(x(1, 1, 2, 3, 3), x(2, 1, 2, 2, 2), x(2))
 F.conv3d(x(1, 1, 2, 3, 2), x(1, 1, 1, 2, 2), {padding = 1, stride = 2})
 F.conv_transpose1d(x(1, 2, 3), x(2, 2, 2), x(2))
-F.conv_transpose1d(x(1, 2, 3), x(2, 1, 2), {stride = 2, padding = 1, output_padding = 1, groups = 2})
+F.conv_transpose1d(x(1, 2, 3), x(2, 1, 2),
+  {stride = 2, padding = 1, output_padding = 1, groups = 2})
 F.conv_transpose2d(x(1, 2, 2, 3), x(2, 1, 2, 2), x(1))
 F.conv_transpose2d(x(1, 2, 2, 2), x(2, 2, 2, 3), x(2), 2, 1, {1, 0})
 F.conv_transpose2d(x(1, 1, 2, 2), x(1, 1, 2, 2), {dilation = 2})
@@ -262,7 +265,8 @@ F.adaptive_max_pool2d(x(1, 2, 4, 4), 2)
 F.interpolate(x(1, 2, 3), {size = 5})
 F.interpolate(x(1, 2, 3, 2), {scale_factor = 2})
 F.interpolate(x(1, 2, 4), {size = 3, mode = "linear", align_corners = false})
-F.interpolate(x(1, 1, 3, 2), {size = {4, 5}, mode = "bilinear", align_corners = true})
+F.interpolate(x(1, 1, 3, 2),
+  {size = {4, 5}, mode = "bilinear", align_corners = true})
 F.interpolate(x(1, 1, 3, 2), {scale_factor = 2, mode = "bilinear"})
 F.pixel_shuffle(x(1, 4, 2, 3), 2)
 
@@ -276,13 +280,18 @@ F.smooth_l1_loss(x(2, 3), x(2, 3), {beta = 0})
 F.huber_loss(x(2, 3), x(2, 3), {delta = 0.3})
 {F.nll_loss F.cross_entropy} $(x(3, 4), tensor{1, 4, 2})
 {F.nll_loss F.cross_entropy} $(x(4), tensor(3))
-{F.nll_loss F.cross_entropy} $(x(2, 3, 2), tensor{{1, 3}, {2, 2}}, {reduction = "none"})
-{F.nll_loss F.cross_entropy} $(x(3, 4), tensor{1, 4, 2}, p(4), {ignore_index = 4})
-{F.nll_loss F.cross_entropy} $(x(3, 4), tensor{1, 4, 2}, {ignore_index = 2, reduction = "sum"})
+{F.nll_loss F.cross_entropy} $(x(2, 3, 2), tensor{{1, 3}, {2, 2}},
+  {reduction = "none"})
+{F.nll_loss F.cross_entropy} $(x(3, 4), tensor{1, 4, 2}, p(4),
+  {ignore_index = 4})
+{F.nll_loss F.cross_entropy} $(x(3, 4), tensor{1, 4, 2},
+  {ignore_index = 2, reduction = "sum"})
 F.cross_entropy(x(3, 4), tensor{1, 4, 2}, {label_smoothing = 0.2})
-F.cross_entropy(x(3, 4), tensor{1, 4, 2}, p(4), {label_smoothing = 0.2, reduction = "none"})
+F.cross_entropy(x(3, 4), tensor{1, 4, 2}, p(4),
+  {label_smoothing = 0.2, reduction = "none"})
 F.cross_entropy(x(3, 4), q(3, 4))
-F.cross_entropy(x(3, 4), q(3, 4), p(4), {label_smoothing = 0.1, reduction = "sum"})
+F.cross_entropy(x(3, 4), q(3, 4), p(4),
+  {label_smoothing = 0.1, reduction = "sum"})
 F.cross_entropy(x(2, 3, 2), q(2, 3, 2), {reduction = "none"})
 F.binary_cross_entropy(q(2, 3), q(2, 3))
 F.binary_cross_entropy(q(2, 3), q(2, 3), x(3), "sum")
@@ -338,7 +347,8 @@ bernoulli(q(3), 0.5)
 multinomial(q(3), 2)
 normal(x(3), p(3))
 normal(0, p(3))
-{uniform_ normal_ exponential_ cauchy_ log_normal_ random_ bernoulli_ zero_} $(x(3))
+{uniform_ normal_ exponential_ cauchy_ log_normal_} $(x(3))
+{random_ bernoulli_ zero_} $(x(3))
 bernoulli_(x(3), q(3))
 geometric_(x(3), 0.4)
 fill_(x(3), 2)

@@ -70,7 +70,8 @@ local function layouts(row, t)
     check(equal(y, part), "%s of %s: %s differ from the dense ones", row.name,
           t, what)
   end
-  for _, n in ipairs { 1, 7, 8, 15, 16, 17, 31, 33, 63, 65, 1023, 1024, 1025 } do
+  for _, n in ipairs { 1, 7, 8, 15, 16, 17, 31, 33, 63, 65, 1023, 1024,
+                      1025 } do
     local cut = map(x, function(t) return t:narrow(1, 3, n) end)
     is(f(table.unpack(cut)), dense:narrow(1, 3, n), n .. " elements")
   end
@@ -127,7 +128,8 @@ local function destinations(row)
   local into = { out = want:zeros_like() }
   local args = map(x, function(t) return t end)
   args[#args + 1] = into
-  check(f(table.unpack(args)) == into.out, "%s: out is not given back", row.name)
+  check(f(table.unpack(args)) == into.out, "%s: out is not given back",
+        row.name)
   is(into.out, "the result in out")
   local function given(out, what)
     args[#args] = { out = out }
@@ -183,7 +185,8 @@ local function numbers(row)
       local args, full, kinds = {}, {}, {}
       local bools = false
       for k = 1, row.arity do
-        args[k] = row.kind == "choose" and k == 1 and nacre.tensor { true, false }
+        args[k] = row.kind == "choose" and k == 1 and
+                  nacre.tensor { true, false }
                   or nacre.tensor({ 3, 7 }, { dtype = case[1] })
         full[k] = args[k]
         kinds[k] = { dtype = args[k].dtype, dim = 1 }

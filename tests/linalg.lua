@@ -12,7 +12,8 @@ local function T(x) return x:transpose(-1, -2) end
 local function same(a, b, tolerance)
   local e = tolerance or 1e-9
   assert(a.dtype == b.dtype, a.dtype .. ", not " .. b.dtype)
-  assert(nacre.allclose(a, b, e, e), tostring(a) .. "\n is not \n" .. tostring(b))
+  assert(nacre.allclose(a, b, e, e), tostring(a) .. "\n is not \n" ..
+         tostring(b))
 end
 
 for _, dtype in ipairs { "float32", "float64" } do
@@ -47,7 +48,8 @@ for _, dtype in ipairs { "float32", "float64" } do
     for _, mode in ipairs { "reduced", "complete" } do
       local Q, R = L.qr(M, mode)
       same(Q:matmul(R), M, e)
-      same(T(Q):matmul(Q), nacre.eye(Q:size(-1), o):expand(2, -1, -1):contiguous(), e)
+      same(T(Q):matmul(Q),
+           nacre.eye(Q:size(-1), o):expand(2, -1, -1):contiguous(), e)
     end
     local U, s, Vh = L.svd(M, false)
     same((U * s:unsqueeze(-2)):matmul(Vh), M, e)
@@ -89,19 +91,23 @@ is(L.vector_norm(M, 1), "12.0")
 is(L.vector_norm(M, math.huge, 2), "{3.0,5.0}")
 is(L.matrix_norm(M, 1), "7.0")
 is(L.matrix_norm(M, math.huge), "9.0")
-same(L.matrix_norm(M, 2), L.svdvals(M)[{ 1 }] and nacre.tensor(L.svdvals(M)[1], f64))
+same(L.matrix_norm(M, 2),
+     L.svdvals(M)[{ 1 }] and nacre.tensor(L.svdvals(M)[1], f64))
 same(L.matrix_norm(M), L.norm(M))
 shape(L.matrix_norm(nacre.ones(2, 3, 4), "nuc", { 1, 3 }, true), 1, 3, 1)
 fails("ord must be fro", nil, L.matrix_norm, M, 3)
-same(L.cond(M), L.svdvals(M)[{ { 1, 1 } }]:sum() / L.svdvals(M)[{ { 2, 2 } }]:sum())
+same(L.cond(M), L.svdvals(M)[{ { 1, 1 } }]:sum() /
+     L.svdvals(M)[{ { 2, 2 } }]:sum())
 is(L.cond(nacre.ones(2, 2), 1), "inf")
 is(L.matrix_rank(nacre.ones(3, 3)), "1")
 same(L.matrix_power(M, 3), M:mm(M):mm(M))
 same(L.matrix_power(M, -2):mm(M):mm(M), nacre.eye(2, f64))
 same(L.matrix_power(M, 0), nacre.eye(2, f64))
 same(L.matrix_exp(nacre.tensor({ { 0, 1 }, { -1, 0 } }, f64) * 30),
-     nacre.tensor({ { math.cos(30), math.sin(30) }, { -math.sin(30), math.cos(30) } }, f64))
-local X, residuals, rank, S = L.lstsq(nacre.tensor({ { 1, 1 }, { 1, 2 }, { 1, 3 } }, f64),
+     nacre.tensor({ { math.cos(30), math.sin(30) },
+                   { -math.sin(30), math.cos(30) } }, f64))
+local X, residuals, rank, S = L.lstsq(
+  nacre.tensor({ { 1, 1 }, { 1, 2 }, { 1, 3 } }, f64),
                                       nacre.tensor({ 1, 2, 4 }, f64))
 same(X, nacre.tensor({ -2 / 3, 1.5 }, f64))
 same(residuals, nacre.tensor({ 1 / 6 }, f64))
@@ -114,13 +120,15 @@ same(M:logdet(), L.slogdet(M) * math.log(15))
 fails("the matrix is singular: pivot 2 is zero", nil, L.inv, nacre.ones(2, 2))
 fails("matrix 2 of the batch is singular: pivot 2 is zero", nil, L.solve,
       nacre.stack{ nacre.eye(2), nacre.ones(2, 2) }, nacre.ones(2, 1))
-fails("the matrix is singular: pivot 2 is zero", nil, L.lu_factor, nacre.ones(2, 2))
+fails("the matrix is singular: pivot 2 is zero", nil, L.lu_factor,
+      nacre.ones(2, 2))
 fails("matrix 1,2 of the batch is singular", nil, L.inv,
       nacre.stack({ nacre.eye(2), nacre.ones(2, 2) }):unsqueeze(1))
 fails("the matrix is not positive definite: its leading minor of order 2 is not",
       nil, L.cholesky, nacre.tensor{ { 1.0, 2.0 }, { 2.0, 1.0 } })
 fails("needs square matrices, not 2 by 3", nil, L.inv, nacre.ones(2, 3))
-fails("needs float32 or float64, not float16", nil, L.inv, nacre.ones(2, 2):half())
+fails("needs float32 or float64, not float16", nil, L.inv,
+      nacre.ones(2, 2):half())
 fails("needs float32 or float64, not int64", nil, L.svd, nacre.tensor{ { 1 } })
 fails("A must be a matrix or a batch of them, it has 1 dimension", nil, L.det,
       nacre.ones(3))
@@ -153,7 +161,8 @@ grads("slogdet", function(A) return select(2, L.slogdet(A)) end, x(2, 3, 3))
 for _, upper in ipairs { true, false } do
   grads("solve_triangular", function(A, b)
     return L.solve_triangular(A, b, { upper = upper }),
-           L.solve_triangular(A, T(b), { upper = upper, left = false, unitriangular = true })
+           L.solve_triangular(A, T(b), { upper = upper, left = false,
+                                        unitriangular = true })
   end, x(3, 3), x(3, 2))
 end
 grads("lu", function(A)
@@ -180,7 +189,8 @@ for _, size in ipairs { { 4, 3 }, { 2, 4 }, { 3, 3 } } do
 end
 grads("svdvals", L.svdvals, x(3, 2))
 grads("matrix_exp", L.matrix_exp, x(3, 3))
-grads("matrix_norm", function(A) return L.matrix_norm(A, "nuc"), L.matrix_norm(A, 2) end, x(3, 2))
+grads("matrix_norm", function(A) return L.matrix_norm(A, "nuc"),
+      L.matrix_norm(A, 2) end, x(3, 2))
 fails("mode complete has no gradient", nil, function()
   L.qr(x(4, 3), "complete"):sum():backward()
 end)

@@ -15,25 +15,32 @@ assert(F.relu == nacre.relu and F.softmax == nacre.softmax)
 -- ---- layers
 local x = nacre.arange(16):float():reshape(1, 1, 4, 4)
 local ones = nacre.ones(1, 1, 2, 2)
-is(F.conv2d(x, ones), "{{{{10.0,14.0,18.0},{26.0,30.0,34.0},{42.0,46.0,50.0}}}}")
+is(F.conv2d(x, ones),
+   "{{{{10.0,14.0,18.0},{26.0,30.0,34.0},{42.0,46.0,50.0}}}}")
 is(F.conv2d(x, ones, { stride = 2 }), "{{{{10.0,18.0},{42.0,50.0}}}}")
 is(F.conv2d(x, ones, t{ 1.0 }, 2), "{{{{11.0,19.0},{43.0,51.0}}}}")
 shape(F.conv2d(x, ones, { padding = "same" }), 1, 1, 4, 4)
 shape(F.conv2d(x[1], nacre.ones(3, 1, 3, 2), { padding = { 1, 0 } }), 3, 4, 3)
 shape(F.conv2d(nacre.ones(0, 1, 4, 4), ones), 0, 1, 3, 3)
-is(F.conv1d(t{ { { 1.0, 2.0, 3.0 } } }, t{ { { 1.0, 10.0 } } }), "{{{21.0,32.0}}}")
-is(F.conv_transpose1d(t{ { { 1.0, 2.0 } } }, t{ { { 1.0, 10.0 } } }), "{{{1.0,12.0,20.0}}}")
+is(F.conv1d(t{ { { 1.0, 2.0, 3.0 } } }, t{ { { 1.0, 10.0 } } }),
+   "{{{21.0,32.0}}}")
+is(F.conv_transpose1d(t{ { { 1.0, 2.0 } } }, t{ { { 1.0, 10.0 } } }),
+   "{{{1.0,12.0,20.0}}}")
 for _, dtype in ipairs { "float16", "bfloat16" } do
   assert(F.conv2d(x:to(dtype), ones:to(dtype)).dtype == dtype)
 end
-fails("input has 1 channel, the weight takes 2 in 1 group", nil, F.conv2d, x, nacre.ones(1, 2, 2, 2))
-fails("input has 2 dimensions, not 3 or 4", nil, F.conv2d, nacre.ones(2, 2), ones)
+fails("input has 1 channel, the weight takes 2 in 1 group", nil, F.conv2d, x,
+      nacre.ones(1, 2, 2, 2))
+fails("input has 2 dimensions, not 3 or 4", nil, F.conv2d, nacre.ones(2, 2),
+      ones)
 fails("does not fit in 4 elements", nil, F.conv2d, x, nacre.ones(1, 1, 5, 5))
 fails("input is int64, a float dtype is needed", nil, F.conv2d, x:long(), ones)
 fails("dtypes differ", nil, F.conv2d, x:double(), ones)
-fails('padding "same" needs stride 1', nil, F.conv2d, x, ones, { padding = "same", stride = 2 })
+fails('padding "same" needs stride 1', nil, F.conv2d, x, ones,
+      { padding = "same", stride = 2 })
 fails("padding must be numbers", nil, F.conv2d, x, ones, { padding = "all" })
-fails("stride is 0, and must be 1 or more", nil, F.conv2d, x, ones, { stride = 0 })
+fails("stride is 0, and must be 1 or more", nil, F.conv2d, x, ones,
+      { stride = 0 })
 fails("no multiple of 2 groups", nil, F.conv2d, nacre.ones(1, 2, 3, 3),
       nacre.ones(3, 1, 2, 2), { groups = 2 })
 fails("bias must have 1 elements", nil, F.conv2d, x, ones, nacre.ones(2))
@@ -65,7 +72,8 @@ for o = 1, 4 do
     for i = 1, 3 do
       for j = 1, 3 do
         by[{ {}, o }]:add_(w[{ o, ch, i, j }] *
-                           padded[{ {}, c + ch, { i, i + 69 }, { j, j + 68, 2 } }])
+                           padded[{ {}, c + ch, { i, i + 69 },
+                                   { j, j + 68, 2 } }])
       end
     end
   end
@@ -78,20 +86,25 @@ is(p, "{{{{5.0,7.0},{13.0,15.0}}}}")
 is(at, "{{{{6,8},{14,16}}}}")
 is(F.max_pool1d(t{ { 1.0, 0 / 0, 2.0, 3.0 } }, 2):isnan(), "{{true,false}}")
 is(F.avg_pool2d(x, 2), "{{{{2.5,4.5},{10.5,12.5}}}}")
-is(F.avg_pool2d(x, 2, { divisor_override = 1 }), "{{{{10.0,18.0},{42.0,50.0}}}}")
+is(F.avg_pool2d(x, 2, { divisor_override = 1 }),
+   "{{{{10.0,18.0},{42.0,50.0}}}}")
 is(F.adaptive_avg_pool2d(x, 1), "{{{{7.5}}}}")
 shape(F.adaptive_avg_pool2d(x, { 3, nil }), 1, 1, 3, 4)
 is(F.adaptive_max_pool2d(x, 2), "{{{{5.0,7.0},{13.0,15.0}}}}")
-fails("at most half of kernel_size 2 is allowed", nil, F.max_pool2d, x, 2, { padding = 2 })
-fails("window 1 holds nothing but padding", nil, F.max_pool2d, nacre.ones(1, 3, 4),
+fails("at most half of kernel_size 2 is allowed", nil, F.max_pool2d, x, 2,
+      { padding = 2 })
+fails("window 1 holds nothing but padding", nil, F.max_pool2d,
+      nacre.ones(1, 3, 4),
       2, { padding = 1, dilation = 4 })
 fails("does not fit", nil, F.max_pool2d, x, 9)
 
 -- ---- lookup
 local table_ = t{ { 1.0, 2.0 }, { 3.0, 4.0 }, { 5.0, 6.0 } }
-is(F.embedding(t{ { 1, 3 }, { 2, 2 } }, table_), "{{{1.0,2.0},{5.0,6.0}},{{3.0,4.0},{3.0,4.0}}}")
+is(F.embedding(t{ { 1, 3 }, { 2, 2 } }, table_),
+   "{{{1.0,2.0},{5.0,6.0}},{{3.0,4.0},{3.0,4.0}}}")
 fails("row 4 does not exist: weight has 3", nil, F.embedding, t{ 4 }, table_)
-fails("row 0 does not exist: they count from 1", nil, F.embedding, t{ 0 }, table_)
+fails("row 0 does not exist: they count from 1", nil, F.embedding, t{ 0 },
+      table_)
 table_.requires_grad = true
 F.embedding(t{ 1, 2, 2 }, table_, { padding_idx = 1 }):sum():backward()
 is(table_.grad, "{{0.0,0.0},{2.0,2.0},{0.0,0.0}}")
@@ -128,57 +141,74 @@ fails("2 channels are no multiple of 3 groups", nil, F.group_norm, b, 3)
 local logits = t{ { 0.0, 0.0 }, { 0.0, math.log(3) } }
 local want = (math.log(2) + math.log(4 / 3)) / 2
 assert(math.abs(F.cross_entropy(logits, t{ 1, 2 }):item() - want) < 1e-6)
-assert(math.abs(F.cross_entropy(logits, t{ 1, -100 }):item() - math.log(2)) < 1e-6)
+assert(math.abs(F.cross_entropy(logits,
+                                t{ 1, -100 }):item() - math.log(2)) < 1e-6)
 assert(F.cross_entropy(logits, t{ -100, -100 }):isnan():item())
 fails("class 0: classes count from 1", nil, F.cross_entropy, logits, t{ 0, 1 })
 fails("class 3 of 2", nil, F.cross_entropy, logits, t{ 3, 1 })
 fails("class -1 of 2", nil, F.nll_loss, logits, t{ -1, 1 })
-fails("target is [3], an input of [2x2] needs [2]", nil, F.cross_entropy, logits, t{ 1, 1, 1 })
-fails("weight must have 2 elements, one for each class", nil, F.cross_entropy, logits,
+fails("target is [3], an input of [2x2] needs [2]", nil, F.cross_entropy,
+      logits, t{ 1, 1, 1 })
+fails("weight must have 2 elements, one for each class", nil, F.cross_entropy,
+      logits,
       t{ 1, 1 }, nacre.ones(3))
-fails("reduction must be one of none|mean|sum, not 'all'", nil, F.cross_entropy, logits,
+fails("reduction must be one of none|mean|sum, not 'all'", nil, F.cross_entropy,
+      logits,
       t{ 1, 1 }, { reduction = "all" })
-fails("input is [2], target is [2x1]: shapes must be equal", "target:reshape(input:size())",
+fails("input is [2], target is [2x1]: shapes must be equal",
+      "target:reshape(input:size())",
       F.mse_loss, t{ 1.0, 2.0 }, t{ { 1.0 }, { 2.0 } })
 is(F.mse_loss(t{ 1.0, 2.0 }, t{ 3.0, 2.0 }), "2.0")
-is(F.binary_cross_entropy_with_logits(t{ 1000.0, -1000.0 }, t{ 1.0, 1.0 }, { reduction = "none" }),
+is(F.binary_cross_entropy_with_logits(t{ 1000.0, -1000.0 }, t{ 1.0, 1.0 },
+                                      { reduction = "none" }),
    "{0.0,1000.0}")
-fails("input must be from 0 to 1", nil, F.binary_cross_entropy, t{ 1.5 }, t{ 1.0 })
+fails("input must be from 0 to 1", nil, F.binary_cross_entropy, t{ 1.5 },
+      t{ 1.0 })
 
 -- ---- gradients, twice
 local function g(...)
   return nacre.randn({ ... }, { dtype = "float64", requires_grad = true })
 end
-grads("conv1d", function(a, k, c) return F.conv1d(a, k, c, 2, 1) end, g(2, 2, 5), g(2, 2, 3), g(2))
+grads("conv1d", function(a, k, c) return F.conv1d(a, k, c, 2, 1) end,
+      g(2, 2, 5), g(2, 2, 3), g(2))
 grads("conv2d", function(a, k, c)
-  return F.conv2d(a, k, c, { groups = 2, padding = { 1, 0 }, dilation = { 1, 2 }, stride = 2 })
+  return F.conv2d(a, k, c, { groups = 2, padding = { 1, 0 },
+                            dilation = { 1, 2 }, stride = 2 })
 end, g(2, 2, 4, 5), g(4, 1, 2, 2), g(4))
 grads("conv_transpose2d", function(a, k)
-  return F.conv_transpose2d(a, k, { stride = 2, padding = 1, output_padding = 1 })
+  return F.conv_transpose2d(a, k, { stride = 2, padding = 1,
+                                   output_padding = 1 })
 end, g(1, 2, 3, 2), g(2, 1, 3, 2))
 grads("_conv_weight", function(a, k)
   return nacre._conv_weight(a, k, { 1, 1, 0, 0, 1, 1, 2, 2 }, 1)
 end, g(2, 1, 2, 2), g(2, 2, 3, 3))
-grads("max_pool2d", function(a) return (F.max_pool2d(a, 2, 1)) end, g(1, 2, 3, 3))
-grads("avg_pool2d", function(a) return F.avg_pool2d(a, 2, 2, 1, true, false) end, g(1, 2, 3, 4))
+grads("max_pool2d", function(a) return (F.max_pool2d(a, 2, 1)) end,
+      g(1, 2, 3, 3))
+grads("avg_pool2d", function(a)
+  return F.avg_pool2d(a, 2, 2, 1, true, false)
+end, g(1, 2, 3, 4))
 grads("linear", F.linear, g(2, 3), g(2, 3), g(2))
 grads("bilinear", F.bilinear, g(2, 2), g(2, 3), g(2, 2, 3), g(2))
 grads("embedding", function(a) return F.embedding(t{ 1, 2, 2 }, a) end, g(3, 2))
-grads("layer_norm", function(a, k, c) return F.layer_norm(a, 3, k, c) end, g(2, 3), g(3), g(3))
+grads("layer_norm", function(a, k, c) return F.layer_norm(a, 3, k, c) end,
+      g(2, 3), g(3), g(3))
 grads("batch_norm", function(a, k, c)
   return F.batch_norm(a, nil, nil, k, c, true)
 end, g(3, 2, 2), g(2), g(2))
 grads("group_norm", function(a) return F.group_norm(a, 2) end, g(2, 4, 2))
-grads("interpolate", function(a) return F.interpolate(a, { size = { 3, 4 }, mode = "bilinear" }) end,
-      g(1, 1, 2, 3))
+grads("interpolate", function(a)
+  return F.interpolate(a, { size = { 3, 4 }, mode = "bilinear" })
+end, g(1, 1, 2, 3))
 grads("attention", function(a, b2, c)
   return F.scaled_dot_product_attention(a, b2, c, { is_causal = true })
 end, g(3, 2), g(3, 2), g(3, 2))
 grads("cross_entropy", function(a)
-  return F.cross_entropy(a, t{ 1, 3 }, { label_smoothing = 0.2, weight = t({ 1, 2, 3 }, { dtype = "float64" }) })
+  return F.cross_entropy(a, t{ 1, 3 }, {
+    label_smoothing = 0.2, weight = t({ 1, 2, 3 }, { dtype = "float64" }) })
 end, g(2, 3))
 grads("binary_cross_entropy_with_logits", function(a)
-  return F.binary_cross_entropy_with_logits(a, nacre.full({ 3 }, 0.3, { dtype = "float64" }))
+  return F.binary_cross_entropy_with_logits(
+    a, nacre.full({ 3 }, 0.3, { dtype = "float64" }))
 end, g(3))
 grads("binary_cross_entropy", F.binary_cross_entropy,
       g(3):detach():sigmoid():requires_grad_(), g(3))

@@ -37,7 +37,8 @@ end
 
 local function unchanged(args, list)
   for i, v in ipairs(args) do
-    if list[i] and not nacre.tensor(list[i], { dtype = v.dtype }):eq(v):all():item()
+    if list[i] and not nacre.tensor(list[i],
+                                    { dtype = v.dtype }):eq(v):all():item()
     then
       return false
     end
@@ -63,14 +64,18 @@ local function exhaust(what, make, f, changes)
         check(isnomemory(e), "%s, allocation %d: %s", what, n, tostring(e))
       end
       if list then
-        check(unchanged(args, list), "%s, allocation %d changed an operand", what, n)
+        check(unchanged(args, list), "%s, allocation %d changed an operand",
+              what, n)
       end
       local past = ok and sticky == 1    -- a single failure is got over
       if sticky == 0 and n > 12 and ok then past = true end
       args, e, list = nil, nil, nil
       local after = settled()
-      if not check(after == before, "%s, allocation %d (sticky %d): %d bytes more "
-                   .. "are held", what, n, sticky, after - before) then return end
+      if not check(after == before,
+                   "%s, allocation %d (sticky %d): %d bytes more "
+                   .. "are held", what, n, sticky, after - before) then
+        return
+      end
       if past then break end
       check(n < 2000, "%s does not come to an end", what)
     end
@@ -228,6 +233,13 @@ local recorded = {
   end,
   lines = function(x) return x:softmax(1):cumsum(2):logsumexp(1) + x:std(1) end,
   products = function(x) return x:mm(x:t()):matmul(x[1]) end,
+  windows = function(x)
+    local F, t, one = nacre.nn.functional, x:reshape(1, 1, 2, 2),
+        nacre.ones(6, 1, 2, 2)
+    local y = F.conv2d(t, one:mul(x:sum()), { padding = 1 })
+    return y:sum() + F.conv2d(t, t):sum() + F.max_pool2d(t, 2):sum() +
+           F.unfold(t, 2):sum()
+  end,
   types = function(x) return x:to("float64"):mul(2):to("float16") end,
 }
 for what, f in pairs(recorded) do
@@ -271,6 +283,22 @@ for _, t in ipairs { big, half, big:t(), nacre.ones(0), nacre.ones({}) } do
   case("load", given(path), nacre.load)
 end
 os.remove(path)
+
+local function archive(name)
+  case("save " .. name, function()
+    return { name, { a = big, b = half, c = big:t(), nacre.ones(0) } }
+  end, nacre.save)
+  nacre.save(name, { a = big, b = half, c = big:t() })
+  case("load " .. name, given(name), nacre.load)
+  os.remove(name)
+end
+archive(path .. ".safetensors")
+if pcall(nacre.save, path .. ".npz", { big }) then archive(path .. ".npz") end
+case("save a text", given(path .. ".csv", big), nacre.save)
+case("load a text", given(path .. ".csv", { dtype = "float16" }), nacre.load)
+case("load a text with names", given(path .. ".csv", { header = true }),
+     nacre.load)
+os.remove(path .. ".csv")
 
 check(failures > 1000 or arg and arg[1], "only %d calls failed", failures)
 O.done("oom")

@@ -335,7 +335,8 @@ local function sweep(row, name, f)
   end
   local want = f(many:to("float64"))
   local got = f(many):to("float64")
-  local normal = want:isfinite() & want:abs():gt(1.2e-38) & want:abs():lt(3.4e38)
+  local normal = want:isfinite() & want:abs():gt(1.2e-38) & want:abs():lt(
+      3.4e38)
   local size = want:abs():clamp(special[row.name] and atleast[row.name] or 0)
   local off = ((got - want) / size):abs() * 0x1p23  -- in ulp, at most
   off = nacre.where(normal, off, 0)

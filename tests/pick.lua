@@ -62,7 +62,8 @@ do -- folding, of every type
       local zero = nacre.ones(2, { dtype = dtype })
       local src = nacre.tensor({ 2, 3, 0 }, { dtype = dtype })
       local function folds(how, own, want)
-        local y = zero:scatter_reduce(1, index, src, how, { include_self = own })
+        local y = zero:scatter_reduce(1, index, src, how,
+                                      { include_self = own })
         assert(y.dtype == dtype)
         is(y:to("int64"), want)
       end
@@ -101,7 +102,8 @@ do -- what is wrong is said, and nothing is written
   fails("the index must be int64", 'index:to("int64")', y.index_select, y, 1,
         nacre.tensor({ 1.0 }))
   fails("the index must be a vector", nil, y.index_select, y, 1, at({ 1 }))
-  fails("source is [2x3], and must be [1x3]", nil, y.index_copy_, y, 1, at(1), x)
+  fails("source is [2x3], and must be [1x3]", nil, y.index_copy_, y, 1, at(1),
+        x)
   fails("source is float32, self is int64", 'source:to("int64")', y.index_add_,
         y, 1, at(1, 2), x:float())
   fails("may be larger along dim 1 only", nil, y.gather, y, 1,

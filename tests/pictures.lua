@@ -102,7 +102,8 @@ assert(s.x[1] == 1 and s.x[#s.x] == 100003)
 assert(math.max(table.unpack(s.high)) == 3)
 assert(math.min(table.unpack(s.low)) == -7)
 for i, v in ipairs(s.low) do assert(v == v and s.high[i] >= v) end
-s = sampling.series(nacre.cat {nacre.ones(600) * -1, nacre.ones(600)}, 100, true)
+s = sampling.series(nacre.cat {nacre.ones(600) * -1, nacre.ones(600)}, 100,
+                    true)
 assert(s.low[1] ~= s.low[1] and s.high[#s.high] == 1)
 for _, dtype in ipairs(C.dtypes) do
   local t = nacre.ones(1000):to(dtype)
@@ -189,14 +190,16 @@ assert(of(nacre.zeros(2, 7, 4, 4)):find "7 channels, not 1, 3 or 4")
 assert(of(nacre.tensor {{0, 2.5}}):find "0..2.5 mapped to 0..255")
 assert(of(nacre.tensor {{0, 300}}):find "0..300 mapped to 0..255")
 assert(of(nacre.tensor {{-1, 1}}):find "-1..1 mapped to 0..255")
-C.is(image.of(nacre.tensor {{0, 0.5, 1}, {nan, 1, 0}}), "{{{0,128,255},{0,255,0}}}")
+C.is(image.of(nacre.tensor {{0, 0.5, 1}, {nan, 1, 0}}),
+     "{{{0,128,255},{0,255,0}}}")
 C.is(image.of(nacre.tensor {{-2.0, 0, inf}}), "{{{0,255,255}}}")
 C.is(image.of(nacre.tensor {{true, false}}), "{{{255,0}}}")
 assert(image.of(nacre.zeros(3000, 2000)):size(2) <= 1024)
 assert(image.of(nacre.zeros(3000, 2000), true):size(2) == 3000)
 
 -- Alpha is shown over black.
-local clear = nacre.tensor({{{200}}, {{100}}, {{0}}, {{128}}}, {dtype = "uint8"})
+local clear = nacre.tensor({{{200}}, {{100}}, {{0}}, {{128}}},
+                           {dtype = "uint8"})
 assert(("%d %d %d"):format(image.pixels(clear, 1, 1)(1, 1)) == "100 50 0")
 
 -- ---- the terminal's formats

@@ -13,7 +13,8 @@ assert(ok, e)
 
 local path = os.tmpname()
 local function same(x, y)
-  assert(x.dtype == y.dtype and C.text(x:size()) == C.text(y:size()), tostring(y))
+  assert(x.dtype == y.dtype and C.text(x:size()) == C.text(y:size()),
+         tostring(y))
   assert(x == y)
 end
 
@@ -37,13 +38,15 @@ end
 local x = nacre.randint(0, 256, {9, 12}, {dtype = "uint8"})
 same(x, nacre.decode_png(nacre.encode_png(x))[1])
 same(x:t():contiguous(), nacre.decode_png(nacre.encode_png(x:t()))[1])
-local rgb = nacre.randint(0, 256, {9, 12, 3}, {dtype = "uint8"}):permute(3, 1, 2)
+local rgb = nacre.randint(0, 256, {9, 12, 3}, {dtype = "uint8"}):permute(3, 1,
+    2)
 same(rgb:contiguous(), nacre.decode_png(nacre.encode_png(rgb)))
 
 -- ---- other dtypes
 
 local function read(t) return nacre.decode_png(nacre.encode_png(t)) end
-C.is(read(nacre.tensor {{0, 0.5, 1}, {-3.0, 7.5, 0 / 0}})[1], "{{0,128,255},{0,255,0}}")
+C.is(read(nacre.tensor {{0, 0.5, 1}, {-3.0, 7.5, 0 / 0}})[1],
+     "{{0,128,255},{0,255,0}}")
 C.is(read(nacre.tensor {{0, 0.25}}:half())[1], "{{0,64}}")
 C.is(read(nacre.tensor {{true, false}})[1], "{{255,0}}")
 C.is(read(nacre.tensor {{0, 300}})[1], "{{0,300}}")
@@ -72,8 +75,10 @@ same(x, nacre.readpng(path)[1])
 
 -- ---- what is damaged
 
-local function spoilt(text) return C.fails("decode_png", nil, nacre.decode_png, text) end
-local good = nacre.encode_png(nacre.randint(0, 256, {3, 20, 30}, {dtype = "uint8"}))
+local function spoilt(text) return C.fails("decode_png", nil, nacre.decode_png,
+                                           text) end
+local good = nacre.encode_png(nacre.randint(0, 256, {3, 20, 30},
+                                            {dtype = "uint8"}))
 C.fails("this is no PNG image", nil, nacre.decode_png, "")
 C.fails("this is no PNG image", nil, nacre.decode_png, "GIF89a and so on")
 for n = 0, #good - 1 do spoilt(good:sub(1, n)) end
@@ -94,31 +99,36 @@ local function chunk(kind, data)
 end
 local function header(w, h, depth, color, interlace)
   return "\137PNG\r\n\26\n" ..
-         chunk("IHDR", (">I4I4BBBBB"):pack(w, h, depth, color, 0, 0, interlace or 0))
+         chunk("IHDR", (">I4I4BBBBB"):pack(w, h, depth, color, 0, 0,
+                                           interlace or 0))
 end
 local function rest(text) return text:sub(34) end
 C.fails("do not come out of", nil, nacre.decode_png,
         header(1000000, 1000000, 8, 2) .. rest(good))
 C.fails("do not come out of", nil, nacre.decode_png,
         header(2147483647, 2147483647, 16, 6) .. rest(good))
-for _, h in ipairs { {0, 5, 8, 2}, {5, 0, 8, 2}, {1 << 31, 1, 8, 0}, {4, 4, 3, 0},
-                     {4, 4, 16, 3}, {4, 4, 8, 1}, {4, 4, 8, 7}, {4, 4, 8, 255} } do
+for _, h in ipairs { {0, 5, 8, 2}, {5, 0, 8, 2}, {1 << 31, 1, 8, 0},
+                     {4, 4, 3, 0}, {4, 4, 16, 3}, {4, 4, 8, 1}, {4, 4, 8, 7},
+                     {4, 4, 8, 255} } do
   C.fails("the header is damaged", nil, nacre.decode_png,
           header(table.unpack(h)) .. rest(good))
 end
-for _, h in ipairs { {31, 20, 8, 2}, {30, 21, 8, 2}, {30, 20, 8, 6}, {30, 20, 16, 2},
+for _, h in ipairs { {31, 20, 8, 2}, {30, 21, 8, 2}, {30, 20, 8, 6},
+                    {30, 20, 16, 2},
                      {30, 20, 8, 3}, {30, 20, 8, 2, 9} } do
   spoilt(header(table.unpack(h)) .. rest(good))
 end
 
 -- Bytes changed at random: an error or an image, always one of them.
 math.randomseed(7)
-local deep = nacre.encode_png(nacre.randint(0, 65536, {4, 9, 11}, {dtype = "int32"}))
+local deep = nacre.encode_png(nacre.randint(0, 65536, {4, 9, 11},
+                                            {dtype = "int32"}))
 for i = 1, 3000 do
   local text = i % 2 == 0 and good or deep
   for _ = 1, math.random(3) do
     local at = math.random(#text)
-    text = text:sub(1, at - 1) .. string.char(math.random(0, 255)) .. text:sub(at + 1)
+    text = text:sub(1, at - 1) .. string.char(math.random(0, 255)) ..
+        text:sub(at + 1)
   end
   local fine, y = pcall(nacre.decode_png, text)
   assert(fine and nacre.is_tensor(y) or not fine and type(y.hint) ~= "number")
@@ -135,17 +145,21 @@ local function adler(text)
   return (">I4"):pack(b << 16 | a)
 end
 local function pixels(rows)
-  return chunk("IDAT", "\x78\x01\1" .. ("<I2I2"):pack(#rows, ~#rows & 0xffff) .. rows ..
+  return chunk("IDAT", "\x78\x01\1" .. ("<I2I2"):pack(#rows, ~#rows & 0xffff) ..
+               rows ..
                adler(rows)) .. chunk("IEND", "")
 end
 local palette = chunk("PLTE", "\1\2\3\4\5\6\7\8\9")
 C.is(nacre.decode_png(header(3, 1, 2, 3) .. palette .. pixels "\0\x18"),
      "{{{1,4,7}},{{2,5,8}},{{3,6,9}}}")
-C.is(nacre.decode_png(header(3, 1, 2, 3) .. palette .. chunk("tRNS", "\0\100") ..
+C.is(nacre.decode_png(header(3, 1, 2, 3) .. palette .. chunk("tRNS",
+    "\0\100") ..
                       pixels "\0\x18"),
      "{{{1,4,7}},{{2,5,8}},{{3,6,9}},{{0,100,255}}}")
-C.is(nacre.decode_png(header(8, 1, 1, 0) .. pixels "\0\x81"), "{{{255,0,0,0,0,0,0,255}}}")
-C.is(nacre.decode_png(header(2, 1, 8, 0) .. chunk("tRNS", "\0\9") .. pixels "\0\9\8"),
+C.is(nacre.decode_png(header(8, 1, 1, 0) .. pixels "\0\x81"),
+     "{{{255,0,0,0,0,0,0,255}}}")
+C.is(nacre.decode_png(header(2, 1, 8, 0) .. chunk("tRNS", "\0\9") ..
+                      pixels "\0\9\8"),
      "{{{9,8}},{{0,255}}}")
 -- 3x3 by Adam7: passes of 1, 1, 1, 2, 1 and 3 pixels
 C.is(nacre.decode_png(header(3, 3, 8, 0, 1) ..

@@ -86,7 +86,8 @@ end
 check((wide.int32 + 2).dtype == "int32", "int32 + 2")
 check((2 - wide.float16).dtype == "float16", "2 - float16")
 check((wide.int64 + zero.float64).dtype == "float64", "int64[3] + float64[]")
-check((wide.float32 + zero.float64).dtype == "float32", "float32[3] + float64[]")
+check((wide.float32 + zero.float64).dtype == "float32",
+      "float32[3] + float64[]")
 check((wide.int64 + zero.int32).dtype == "int64", "int64[3] + int32[]")
 check((wide.uint8 + zero.int64).dtype == "uint8", "uint8[3] + int64[]")
 check((zero.uint8 + 1).dtype == "uint8", "uint8[] + 1")
@@ -94,7 +95,8 @@ check((zero.int8 + zero.int64).dtype == "int64", "int8[] + int64[]")
 
 -- three operands, of each rank one
 local y = nacre.addcmul(wide.int32, zero.int64, zero.float16)
-check(y.dtype == "float16", "addcmul of int32[3], int64[], float16[]: %s", y.dtype)
+check(y.dtype == "float16", "addcmul of int32[3], int64[], float16[]: %s",
+      y.dtype)
 y = nacre.where(wide.bool, 1, zero.int16)
 check(y.dtype == "int16", "where of 1 and int16[]: %s", y.dtype)
 check(nacre.where(wide.bool, 1, 2.5).dtype == "float32", "where of 1 and 2.5")
@@ -131,7 +133,8 @@ raises("int64:div_", "EDTYPE", "float32 result", wide.int64.div_,
        wide.int64:clone(), 2)
 raises("bool:add_(1)", "EDTYPE", nil, wide.bool.add_, wide.bool:clone(), 1)
 raises("int32:exp_", "EDTYPE", nil, wide.int32.exp_, wide.int32:clone())
-raises("int32:add_(0.5)", "EDTYPE", nil, wide.int32.add_, wide.int32:clone(), 0.5)
+raises("int32:add_(0.5)", "EDTYPE", nil, wide.int32.add_, wide.int32:clone(),
+       0.5)
 local x = wide.float16:clone()
 x:add_(wide.float64)
 check(x.dtype == "float16" and x[1] == 2, "float16:add_(float64)")
@@ -150,12 +153,15 @@ local cases = {
   { 2.7, "int64", 2 }, { -2.7, "int32", -2 }, { 1e10, "int32", 2147483647 },
   { -1e10, "int32", -2147483648 }, { 1e300, "int64", math.maxinteger },
   { -1e300, "int64", math.mininteger }, { 0 / 0, "int32", 0 },
-  { 0 / 0, "int64", 0 }, { 0 / 0, "uint8", 0 }, { 1 / 0, "int64", math.maxinteger },
+  { 0 / 0, "int64", 0 }, { 0 / 0, "uint8", 0 },
+  { 1 / 0, "int64", math.maxinteger },
   { 0.25, "bool", true }, { 0 / 0, "bool", true }, { -0.0, "bool", false },
   { 65519.0, "float16", 65504.0 }, { 65520.0, "float16", 1 / 0 },
   { 1e-8, "float16", 0.0 }, { 5.97e-8, "float16", 2.0 ^ -24 },
-  { 1 + 2.0 ^ -11, "float16", 1.0 }, { 1 + 3 * 2.0 ^ -11, "float16", 1 + 2.0 ^ -9 },
-  { 1 + 2.0 ^ -8, "bfloat16", 1.0 }, { 1 + 3 * 2.0 ^ -8, "bfloat16", 1 + 2.0 ^ -6 },
+  { 1 + 2.0 ^ -11, "float16", 1.0 },
+  { 1 + 3 * 2.0 ^ -11, "float16", 1 + 2.0 ^ -9 },
+  { 1 + 2.0 ^ -8, "bfloat16", 1.0 },
+  { 1 + 3 * 2.0 ^ -8, "bfloat16", 1 + 2.0 ^ -6 },
   { 3.4e38, "bfloat16", 1 / 0 }, { 1e39, "float32", 1 / 0 },
   { 2 ^ 53 + 1, "float64", 2.0 ^ 53 }, { 16777217, "float32", 16777216.0 },
 }
@@ -194,14 +200,16 @@ for _, from in ipairs(O.dtypes) do
 end
 check(nacre.tensor { 9007199254740993 }[1] == 9007199254740993, "2^53 + 1")
 check(nacre.tensor { math.maxinteger }:item() == math.maxinteger, "2^63 - 1")
-check(nacre.tensor { math.maxinteger }:totable()[1] == math.maxinteger, "2^63 - 1")
+check(nacre.tensor { math.maxinteger }:totable()[1] == math.maxinteger,
+      "2^63 - 1")
 
 -- ---- comparison with numbers that the type does not have
 
 for _, t in ipairs { "uint8", "int8", "int16", "int32" } do
   local one = wide[t]
   local bits = O.bits[t]
-  for _, v in ipairs { (1 << bits) + 1, -(1 << bits) + 1, 1 << 40, -1 - (1 << 40),
+  for _, v in ipairs { (1 << bits) + 1, -(1 << bits) + 1, 1 << 40,
+                      -1 - (1 << 40),
                        math.maxinteger, math.mininteger } do
     check(not one:eq(v):any():item(), "%s 1 equals %d", t, v)
     check(one:ne(v):all():item(), "%s 1 equals %d", t, v)

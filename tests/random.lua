@@ -51,7 +51,9 @@ for i = 0, 2 do          -- blocks 2 and 3
   local high, low = v[i % 2 * 2 + 1] >> 5, v[i % 2 * 2 + 2] >> 6
   assert(y[i + 1] == (high * 2 ^ 26 + low) / 2 ^ 53)
 end
-for i = 0, 4 do assert(h[i + 1] == (w[4 + i // 4][i % 4 + 1] >> 21) / 2 ^ 11) end
+for i = 0, 4 do
+  assert(h[i + 1] == (w[4 + i // 4][i % 4 + 1] >> 21) / 2 ^ 11)
+end
 for i = 0, 1 do assert(b[i + 1] == (w[6][i + 1] >> 24) / 2 ^ 8) end
 for i = 0, 2 do          -- block 7
   local k = i // 2 * 2

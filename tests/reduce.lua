@@ -32,7 +32,8 @@ end
 
 local function near(got, want, tolerance, what)
   if nacre.is_tensor(got) then got = got:item() end
-  check(math.abs(got - want) <= tolerance * math.abs(want), "%s: %.9g, not %.9g",
+  check(math.abs(got - want) <= tolerance * math.abs(want),
+        "%s: %.9g, not %.9g",
         what, got, want)
 end
 
@@ -42,7 +43,9 @@ local function shape(t) return table.concat(t:size(), "x") end
 
 for _, dtype in ipairs(O.dtypes) do
   local t = T({ { 3, 1, 2 }, { 0, 5, 5 } }, { dtype = dtype })
-  if dtype == "bool" then t = T { { true, true, true }, { false, true, true } } end
+  if dtype == "bool" then
+    t = T { { true, true, true }, { false, true, true } }
+  end
   local high = dtype == "bool" and "true" or "5"
   is(t:max(), high, dtype, dtype .. " max")
   is(t:min(), dtype == "bool" and "false" or "0", dtype, dtype .. " min")
@@ -92,11 +95,12 @@ local big = nacre.arange(200000)
 is(big:argmax(), "200000", "int64")
 is(big:flatten():view(400, 500):argmax(1):max(), "400", "int64")
 is((big:to("float32") * 0 + 1):argmax(), "1", "int64", "a tie over pieces")
-is(T { math.mininteger, math.maxinteger }:max(), ("%.6g"):format(math.maxinteger))
+is(T { math.mininteger, math.maxinteger }:max(),
+   ("%.6g"):format(math.maxinteger))
 check(T { math.maxinteger - 1, math.maxinteger }:argmax():item() == 2,
       "positions of integers are exact")
-check(T { math.maxinteger - 1, math.maxinteger }:max():item() == math.maxinteger,
-      "extremes of integers are exact")
+check(T { math.maxinteger - 1, math.maxinteger }:max():item() ==
+      math.maxinteger, "extremes of integers are exact")
 local v, i = T { math.maxinteger - 1, math.maxinteger }:max(1)
 check(v:item() == math.maxinteger and i:item() == 2, "max(1) of integers")
 
@@ -113,8 +117,10 @@ is(nacre.max(T { 1, nan }, T { nan, 2 }), "{nan,nan}", "float32")
 
 for _, name in ipairs { "max", "min", "amax", "amin", "argmax", "argmin" } do
   local f = nacre[name]
-  raises(name .. " of nothing", "EVALUE", name .. ": no elements", f, nacre.zeros(0))
-  raises(name .. " along nothing", "EVALUE", name .. ": no elements along dim 2",
+  raises(name .. " of nothing", "EVALUE", name .. ": no elements", f,
+         nacre.zeros(0))
+  raises(name .. " along nothing", "EVALUE", name ..
+         ": no elements along dim 2",
          f, nacre.zeros(3, 0), 2)
   local y = f(nacre.zeros(3, 0), 1)
   check(shape(y) == "0", "%s(1) of 3x0: %s", name, shape(y))
@@ -153,10 +159,12 @@ local m = T { { 1, 2 }, { 3, 4 } }
 is(m:sum { dim = { 1, 2 } }, "10", "int64")
 is(m:sum { dim = { -1, 1 }, keepdim = true }, "{{10}}", "int64")
 is(m:sum { dim = {} }, "10", "int64", "no dims are all dims")
-raises("a dim twice", "EINDEX", "sum: dim 2 is given twice", m.sum, m, { 2, -1 })
+raises("a dim twice", "EINDEX", "sum: dim 2 is given twice", m.sum, m,
+       { 2, -1 })
 raises("dim 3", "EINDEX", "sum", m.sum, m, 3)
 raises("dim 0", "EINDEX", "sum", m.sum, m, { 1, 0 })
-local e = raises("mean of integers", "EDTYPE", "mean: needs a float dtype, not int64",
+local e = raises("mean of integers", "EDTYPE",
+                 "mean: needs a float dtype, not int64",
                  m.mean, m)
 check(e.hint and e.hint:find("dtype", 1, true), "mean of integers hints")
 is(m:mean { dtype = "float64" }, "2.5", "float64")
@@ -183,9 +191,12 @@ is(T { { 1, 2.5 }, { 3, 4.5 } }:var(1), "{2,2}", "float32")
 is(T { { 1, 2.5 }, { 3, 4.5 } }:var(1, false, true), "{{1,1}}", "float32")
 is(T { { 1, 2.5 }, { 3, 4.5 } }:var({ 1, 2 }, true, true), "{{2.08333}}")
 for _, name in ipairs { "var", "std" } do
-  raises(name .. " of int64", "EDTYPE", name .. ": needs a float dtype", nacre[name], m)
-  check(nacre[name](x:to("float16")).dtype == "float16", "%s keeps float16", name)
-  check(nacre[name](x:to("float64")).dtype == "float64", "%s keeps float64", name)
+  raises(name .. " of int64", "EDTYPE", name .. ": needs a float dtype",
+         nacre[name], m)
+  check(nacre[name](x:to("float16")).dtype == "float16", "%s keeps float16",
+        name)
+  check(nacre[name](x:to("float64")).dtype == "float64", "%s keeps float64",
+        name)
 end
 
 -- ---- norm
@@ -211,8 +222,10 @@ is(T { -inf, 1 }:norm(), "inf")
 raises("norm of integers", "EDTYPE", "norm", m.norm, m)
 is(m:norm { dtype = "float64" }, "5.47723", "float64")
 raises("norm as integers", "EDTYPE", "norm", y.norm, y, { dtype = "int32" })
-raises("norm(inf) of nothing", "EVALUE", "norm", nacre.norm, nacre.zeros(0), inf)
-if O.device == "cpu" then      -- others fold float32 in float32, as PyTorch does
+raises("norm(inf) of nothing", "EVALUE", "norm", nacre.norm, nacre.zeros(0),
+       inf)
+-- others fold float32 in float32, as PyTorch does
+if O.device == "cpu" then
   near(nacre.full(1000, 1e-30):norm(), 1e-30 * 1000 ^ 0.5, 1e-6,
        "norm does not underflow")
   near(nacre.full(1000, 1e30):norm(), 1e30 * 1000 ^ 0.5, 1e-6,
@@ -248,18 +261,23 @@ is(nacre.zeros(2, 0):softmax(2), "{{},{}}")
 is(T(7.0):softmax(1), "1")
 is(T(7.0):log_softmax(-1), "0")
 is(T { { 0.0, 0 }, { 0, 0 } }:softmax(1), "{{0.5,0.5},{0.5,0.5}}")
-is(m:softmax { dim = 1, dtype = "float32" }, "{{0.119203,0.119203},{0.880797,0.880797}}")
-raises("softmax of integers", "EDTYPE", "softmax: needs a float dtype", m.softmax, m)
+is(m:softmax { dim = 1, dtype = "float32" },
+   "{{0.119203,0.119203},{0.880797,0.880797}}")
+raises("softmax of integers", "EDTYPE", "softmax: needs a float dtype",
+       m.softmax, m)
 raises("softmax along dim 3", "EINDEX", "softmax", y.softmax, y, 3)
 for _, dtype in ipairs(O.floats) do
-  local z = (nacre.arange(3000):to("float32") * 0.37):sin():to(dtype):view(10, 300)
+  local z = (nacre.arange(3000):to("float32") * 0.37):sin():to(dtype):view(10,
+      300)
   for dim = 1, 2 do
     local s = z:softmax(dim)
     local total = s:to("float64"):sum(dim)
-    local tolerance = dtype == "float64" and 1e-14 or dtype == "float32" and 2e-6
+    local tolerance = dtype == "float64" and 1e-14 or dtype == "float32" and
+        2e-6
                       or 0.02
     check(s.dtype == dtype, "softmax keeps %s", dtype)
-    check((total - 1):abs():max():item() < tolerance, "%s softmax(%d) sums to 1: %g",
+    check((total - 1):abs():max():item() < tolerance,
+          "%s softmax(%d) sums to 1: %g",
           dtype, dim, (total - 1):abs():max():item())
     local off = O.device == "cpu" and 0 or tolerance  -- added in another order
     check(nacre.allclose(z:transpose(1, 2):softmax(3 - dim), s:t(), off, off),
@@ -267,7 +285,8 @@ for _, dtype in ipairs(O.floats) do
     check(nacre.allclose(z:log_softmax(dim):exp(), s, tolerance * 2, tolerance),
           "%s log_softmax(%d)", dtype, dim)
     local l = z:to("float64"):logsumexp(dim)
-    check(nacre.allclose(z:logsumexp(dim):to("float64"), l, tolerance, tolerance),
+    check(nacre.allclose(z:logsumexp(dim):to("float64"), l, tolerance,
+                         tolerance),
           "%s logsumexp(%d)", dtype, dim)
   end
 end
@@ -314,8 +333,10 @@ end
 local u = (nacre.arange(100000):to("float64") * 0.6180339887) % 1
 near((u + 1000):to("float32"):var(), 1 / 12, 2e-3, "var at 1000")
 near((u + 1e9):var(), 1 / 12, 2e-3, "float64 var at 1e9")
-near((u:view(100, 1000) + 1000):to("float32"):var(2)[50], 1 / 12, 2e-2, "var(2)")
-near((u:view(1000, 100) + 1000):to("float32"):var(1)[50], 1 / 12, 2e-2, "var(1)")
+near((u:view(100, 1000) + 1000):to("float32"):var(2)[50], 1 / 12, 2e-2,
+     "var(2)")
+near((u:view(1000, 100) + 1000):to("float32"):var(1)[50], 1 / 12, 2e-2,
+     "var(1)")
 
 -- ---- the same on any number of threads
 

@@ -19,7 +19,7 @@ local REMEDY = ": write one into repl/reference/*.nacre, then " ..
 
 local function covered(path, f)
   local info = f and nacre._info(f) or nacre._info(path) or
-               reference.described(path)
+               reference.described((path:gsub("^t:", "")))
   if not info then fail("%s: nothing is known of it", path) end
   if not reference.entry(info.alias or info.name) then
     fail("%s (%s) has no entry%s", path, info.name, REMEDY)

@@ -91,7 +91,8 @@ do -- views
   fails("steps must be positive", nil, x.unfold, x, 2, 1, 0)
   for _, y in ipairs { x:swapdims(1, 2), x:swapaxes(1, 2), x:moveaxis(1, 2),
                        x:ravel(), x:adjoint(), x:atleast_3d(),
-                       x:as_strided({ 2 }, { 3 }), table.unpack(x:vsplit(2)) } do
+                       x:as_strided({ 2 }, { 3 }),
+                           table.unpack(x:vsplit(2)) } do
     assert(shares(y, x))
   end
   assert(rawequal(x:atleast_2d(), x))

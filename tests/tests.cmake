@@ -12,9 +12,10 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index assign pick shape matmul random distribution npy archives texts
-    display errors grad_rows grad_families grad_public timestats timing
-    einsum linalg nn
+    index assign pick shape orders matmul random distribution npy archives texts
+    display display_values
+    errors grad_rows grad_families grad_public timestats timing
+    einsum linalg nn conv
     dry watch summary sort scan special png pictures equivalents indices aliasing
     vocabulary)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
@@ -98,6 +99,8 @@ if(PYTHON_TORCH)
     $<TARGET_FILE:nacre> --seed 1 --cases 1500)
   add_nacre_test(autograd_torch slow ${PYTHON_TORCH}
     ${TESTS}/autograd_torch.py $<TARGET_FILE:nacre>)
+  add_nacre_test(opinfo_torch slow ${PYTHON_TORCH} ${TESTS}/opinfo_torch.py
+    $<TARGET_FILE:nacre> --seed 1 --cases 3000)
 endif()
 if(PYTHON_PEXPECT)
   add_nacre_test(pictures_terminal slow ${PYTHON_PEXPECT}
@@ -129,7 +132,7 @@ if(PkgConfig_FOUND)
   pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 endif()
 if(TARGET PkgConfig::CMOCKA)
-  foreach(name archive file npy philox save)
+  foreach(name archive blas file npy philox save)
     add_executable(test_${name} ${TESTS}/unit/test_${name}.c)
     target_link_libraries(test_${name} PRIVATE nacre_core_apart
       PkgConfig::CMOCKA)
@@ -138,6 +141,9 @@ if(TARGET PkgConfig::CMOCKA)
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_nacre_test(unit_${name} quick test_${name})
   endforeach()
+  add_nacre_test(unit_blas_given quick test_blas)
+  set_tests_properties(unit_blas_given PROPERTIES
+    ENVIRONMENT OPENBLAS_CORETYPE=Prescott)
 else()
   message(STATUS "cmocka was not found (Debian: libcmocka-dev): the unit "
     "tests in C are left out")

@@ -155,3 +155,111 @@ do -- a number as condition is true unless it is 0
   is(nacre.where(0.5, x, y), "int64", "{1,2}")
   is(nacre.where(false, x, y), "int64", "{3,4}")
 end
+
+do -- a tensor without dimensions is a number where a number is wanted
+  local n, t = nacre.tensor(2), nacre.arange(6)
+  is(t:narrow(1, n, n), "int64", "{1,2}")
+  is(nacre.full({ 2 }, nacre.tensor(1.5)), "float32", "{1.5,1.5}")
+  is(t:add(1, { alpha = n }), "int64", "{2,3,4,5,6,7}")
+  is(nacre.zeros(n), "float32", "{0.0,0.0}")
+  is(nacre.nn.functional.one_hot(nacre.tensor { 1 }, n), "int64", "{{1,0}}")
+  local wanted = nacre.tensor(2.0):requires_grad_()
+  fails("fill_value must be a number, not a tensor", nacre.full, { 2 }, wanted)
+  fails("k must be an integer, not a tensor", t.topk, t, nacre.tensor(2.5))
+  fails("k must be an integer, not a tensor", t.topk, t, nacre.tensor { 2 })
+end
+
+do -- tensors one by one are a list of them, one alone is not
+  local a, b = nacre.tensor { 1, 2 }, nacre.tensor { 3, 4 }
+  is(nacre.cat(a, b), "int64", "{1,2,3,4}")
+  is(nacre.stack(a, b, 2), "int64", "{{1,3},{2,4}}")
+  is(nacre.stack(a, b, { dim = 2 }), "int64", "{{1,3},{2,4}}")
+  is(nacre.meshgrid(a, b, { indexing = "xy" })[2], "int64", "{{3,3},{4,4}}")
+  is(nacre.cartesian_prod(a, b), "int64", "{{1,3},{1,4},{2,3},{2,4}}")
+  fails("tensors must be a list of tensors, not a tensor", nacre.cat, a)
+  fails("tensors must be a list of tensors, not a tensor", nacre.cat, a, 1)
+end
+
+do -- sizes may be numbers one by one
+  local t = nacre.ones(2, 3)
+  is(t:sum_to_size(2, 1), "float32", "{{3.0},{3.0}}")
+  is(t:sum_to_size({ 1, 3 }), "float32", "{{2.0,2.0,2.0}}")
+  is(t:sum_to_size(1, 3, { out = nacre.zeros(1, 3) }), "float32",
+     "{{2.0,2.0,2.0}}")
+  fails("size must be an integer or a list of them", t.sum_to_size, t, 1.5)
+  fails("size must be an integer or a list of them", t.sum_to_size, t, 2, "x")
+end
+
+do -- names of operations in messages are whole, and out is only offered where
+   -- it is taken
+  local F, t = nacre.nn.functional, nacre.ones(2)
+  fails("nn.functional.binary_cross_entropy_with_logits: reduction must be",
+        F.binary_cross_entropy_with_logits, t, t, { reduction = "x" })
+  local _, e = pcall(nacre.equal, t, t, { out = t })
+  assert(not tostring(e):find("did you mean", 1, true), tostring(e))
+end
+
+do -- integers go between integers in logspace, too
+  is(nacre.logspace(0, 1.2, 3, { dtype = "int64" }), "int64", "{1,3,10}")
+  is(nacre.logspace(-1.5, 2.7, 3, 2, { dtype = "int32" }), "int32", "{0,1,4}")
+end
+
+do -- the outer product of bools stays bool with numbers before it
+  local t = nacre.ones(2, { dtype = "bool" })
+  is(nacre.addr(nacre.zeros(2, 2, { dtype = "bool" }), t, t,
+                { beta = 3, alpha = 2 }), "bool", "{{true,true},{true,true}}")
+  is(nacre.addr(nacre.ones(2, 2, { dtype = "bool" }), t, t:logical_not(),
+                { beta = 0, alpha = 2 }), "bool",
+     "{{false,false},{false,false}}")
+end
+
+do -- weights of cov are promoted with self
+  local t = nacre.tensor({ 1.0, 3.0 }, { dtype = "float16" })
+  is(t:cov { aweights = nacre.tensor { 0.5, 1.5 } }, "float32", "2.0")
+end
+
+do -- cross products are of three numbers each; one does not stand for three
+  fails("dimension -1 has size 1, not 3", nacre.linalg.cross,
+        nacre.ones(5, 3), nacre.ones(5, 1))
+  is(nacre.tensor { { 1, 0, 0 }, { 0, 1, 0 } }:cross(nacre.tensor { 0, 1, 0 },
+                                                   -1),
+     "int64", "{{0,0,1},{0,0,0}}")
+end
+
+do -- the gradient of a largest singular value is shared by equal ones
+  local t = nacre.eye(2):requires_grad_()
+  nacre.linalg.norm(t, 2):backward()
+  is(t.grad, "float32", "{{0.5,0.0},{0.0,0.5}}")
+end
+
+do -- layers and losses
+  local F = nacre.nn.functional
+  local even = nacre.arange(20):float():reshape(1, 4, 5)
+  local top, where = F.adaptive_max_pool2d(even, { 3, 2 }, true)
+  C.is(top, "{{{7.0,9.0},{12.0,14.0},{17.0,19.0}}}")
+  C.is(where, "{{{8,10},{13,15},{18,20}}}")
+  C.is(F.adaptive_max_pool2d(even, { nil, 1 }), "{{{4.0},{9.0},{14.0},{19.0}}}")
+  fails("output_size must be 2 numbers above 0", F.adaptive_max_pool2d, even,
+        { 0, 1 })
+  fails("output_size must be 1 number above 0", F.adaptive_avg_pool1d, even, 0)
+  C.is(F.adaptive_avg_pool1d(even, { 1 }):round(),
+       "{{{2.0},{7.0},{12.0},{17.0}}}")
+  C.shape(F.pixel_shuffle(nacre.ones(1, 0, 2, 2), 2), 1, 0, 4, 4)
+  assert(nacre.allclose(F.cosine_similarity(nacre.ones(1, 2, 3),
+                                            nacre.ones(2, 1, 3), -2),
+                        nacre.ones(2, 3)))
+  -- one variance for each row, though it would broadcast along columns, too
+  local zero, rows = nacre.zeros(2, 2), nacre.tensor { 1.0, 4.0 }
+  local loss = F.gaussian_nll_loss(zero, zero, rows, { reduction = "none" })
+  C.is(loss / (math.log(4) / 2), "{{0.0,0.0},{1.0,1.0}}")
+  local one, two = nacre.zeros(3), nacre.ones(3)
+  local drawn = nacre.randn(4, 3, 7)
+  local normed = F.instance_norm(drawn, one, two, nil, nil, true, 1.0)
+  assert(nacre.allclose(normed, F.instance_norm(drawn)))
+  assert(nacre.allclose(one, drawn:mean(3):mean(1), 1e-4, 1e-5))
+  assert(nacre.allclose(two, drawn:var(3):mean(1), 1e-4, 1e-5))
+  assert(nacre.allclose(F.batch_norm(drawn, one, two),
+                        F.instance_norm(drawn, one, two,
+                                        { use_input_stats = false })))
+  fails("running_mean must have 3 elements", F.instance_norm, drawn, zero)
+end

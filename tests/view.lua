@@ -129,7 +129,8 @@ do -- flatten, unflatten
   shape(b:unflatten(-1, { -1, 2 }), 2, 3, 2, 2)
   shape(b:unflatten(2, { 3, 1 }), 2, 3, 1, 4)
   is(nacre.arange(4):unflatten(1, { 2, 2 }), "{{0,1},{2,3}}")
-  is(range(2, 6):t():unflatten(1, { 3, 2 }), "{{{0,6},{1,7}},{{2,8},{3,9}},{{4,10},{5,11}}}")
+  is(range(2, 6):t():unflatten(1, { 3, 2 }),
+     "{{{0,6},{1,7}},{{2,8},{3,9}},{{4,10},{5,11}}}")
   shape(empty:unflatten(1, { 0, 2 }), 0, 2, 3)
   fails("unflatten: 2x3 has 6 elements, dim 3 has 4", nil, b.unflatten, b, 3,
         { 2, 3 })
@@ -287,7 +288,8 @@ end
 do -- expand
   local b = nacre.tensor { { 1 }, { 2 } }
   is(b:expand(2, 3), "{{1,1,1},{2,2,2}}")
-  is(b:expand { 2, -1, 3 } and b:expand(2, -1, 3), "{{{1,1,1},{2,2,2}},{{1,1,1},{2,2,2}}}")
+  is(b:expand { 2, -1, 3 } and b:expand(2, -1, 3),
+     "{{{1,1,1},{2,2,2}},{{1,1,1},{2,2,2}}}")
   shape(b:expand(-1, -1), 2, 1)
   shape(b:expand(2, 0), 2, 0)
   shape(b:broadcast_to(4, 2, 3), 4, 2, 3)

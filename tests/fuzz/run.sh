@@ -1,12 +1,12 @@
 #!/bin/sh
 # Fuzzes what reads files with clang's libFuzzer under sanitizers.
-#   tests/fuzz/run.sh [npy|png] [SECONDS [CORPUS]]
+#   tests/fuzz/run.sh [npy|png|safetensors|csv] [SECONDS [CORPUS]]
 # npy if nothing is named; 60 seconds, a temporary corpus.  The builds and what
 # it finds go to build-fuzz/.
 set -eu
 cd "$(dirname "$0")/../.."
 format=npy
-case ${1-} in npy | png) format=$1 && shift ;; esac
+case ${1-} in npy | png | safetensors | csv) format=$1 && shift ;; esac
 seconds=${1:-60}
 out=build-fuzz
 corpus=${2:-$out/corpus-$format}
@@ -18,6 +18,17 @@ sources=$(find core -name '*.c' ! -name kernels.c)
 if [ $format = npy ]; then
   seed=scripts/data/digits-labels.npy
   set -- -dict=tests/fuzz/npy.dict
+elif [ $format = safetensors ]; then
+  seed=
+  set -- -dict=tests/fuzz/safetensors.dict
+  [ "$(ls -A "$corpus")" ] || printf \
+    '\100\0\0\0\0\0\0\0{"w":{"dtype":"U8","shape":[1,2],"data_offsets":[0,2]}}         ab' \
+    >"$corpus/two"
+elif [ $format = csv ]; then
+  seed=
+  set --
+  [ "$(ls -A "$corpus")" ] || printf '\004"a b",c\n1,2.5e3\n-3,"nan"\n' \
+    >"$corpus/two"
 else
   sources="$sources bindings/libpng.c"
   seed=

@@ -96,6 +96,20 @@ class Signals(Shell):
         self.assertIn("interrupted", out)
         self.assertEqual(s.run("1"), "1\n")
 
+    def test_interrupted_while_writing(self):
+        """P4: what was changed in place is said to be half done; what was
+        not, is not."""
+        s = self.open()
+        s.run("x = nacre.zeros(50000000)")
+        for line, name in (("x:exp_()", "exp"), ("x:fill_(3)", "fill_"),
+                           ("nacre.exp(x, {out = x})", "exp"),
+                           ("x['1:20000000'] = x['30000001:']", "assignment")):
+            out = self.timed(s, "while true do %s end" % line + ENTER)
+            self.assertIn("interrupted: %s was writing to a tensor, which may "
+                          "be partly updated\n" % name, out)
+        out = self.timed(s, "while true do local y = x:exp() end" + ENTER)
+        self.assertRegex(out, r"interrupted \(\d\.\d s\)\n")
+
     def test_stop_and_continue(self):
         """P12: Ctrl-Z and fg bring the line back."""
         env = {"HOME": self.home, "TERM": "xterm", "PS1": "sh$ ",

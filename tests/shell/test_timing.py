@@ -25,6 +25,15 @@ class Timing(Shell):
             self.assertRegex(out, r"interrupted \(\d+\.\d s\)\n", block)
             self.assertEqual(s.run("collectgarbage 'isrunning'"), "true\n")
 
+    def test_what_prints(self):
+        """It is shown once, and the screen is there again afterwards."""
+        s = self.open("-q")
+        out = s.run(":bench --budget 0.05 print 'pp'")
+        self.assertEqual(out.count("pp\n"), 1, out)
+        self.assertIn("what it prints was shown once", out)
+        self.timed(s, ":bench --budget 60 print 'pp'" + ENTER)
+        self.assertEqual(s.run("print 'here'"), "here\n")
+
     def test_curves(self):
         s = self.open("-q", columns=60)
         s.send(':sweep n=2..32*2 --budget 0.01 -s "a = nacre.ones(n, n)" '

@@ -119,10 +119,11 @@ static void test_whole(void **state) {
   unlink(target);
 }
 
-/* Ends when there is no n-th call of the kind; how many there were. */
+/* The first calls of a kind, then fewer and fewer of the many; ends when there
+   is no n-th one. */
 static int strike(size_t w, int call, int error) {
   const int fds = openfds();
-  for (int n = 1;; n++) {
+  for (int n = 1;; n += 1 + n / 2) {
     saveold();
     const int64_t live = nc_memory.live;
     fault.call = call, fault.n = n, fault.error = error;
@@ -171,7 +172,7 @@ static void test_readfaults(void **state) {
   EACH_WAY(w) {
     assert_int_equal(ways[w].save(), NC_OK);
     for (size_t c = 0; c < COUNT(calls); c++)
-      for (int n = 1, struck = 1; struck; n++) {
+      for (int n = 1, struck = 1; struck; n += 1 + n / 2) {
         const int64_t live = nc_memory.live;
         fault.call = calls[c], fault.n = n, fault.error = EIO;
         nc_files = faulty;
@@ -241,7 +242,7 @@ static void test_pipe(void **state) {
 
 static int make(void **state) {
   if (setup(state) != 0) return -1;
-  large = counting(300, 700);
+  large = counting(200, 700);
   little = counting(2, 2);
   if (nc_alias(&strided, large) != NC_OK) return -1;
   strided->size[1] = 350, strided->step[1] = 2;

@@ -1,0 +1,149 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What is shown beyond the samples of display.lua: limits, colours, samples,
+-- one line, and values that are no tensors.
+
+local display = require "nacre.display"
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local S = dofile(here .. "shown.lua")
+local same, check, V, m = S.same, S.check, S.V, S.m
+local device = nacre.get_default_device()
+
+check("integers are exact",
+      nacre.tensor {9007199254740993, math.mininteger}, {}, [[
+int64[2] cpu  16 B
+      9007199254740993  -9223372036854775808]])
+
+check("a large integer everywhere", nacre.full({101}, 12345678901), {},
+      "int64[101] cpu  808 B  all 12345678901")
+
+check("bfloat16 has fewer digits",
+      nacre.tensor({1.765625, 0.25, 1/3}, {dtype = "bfloat16"}), {}, [[
+bfloat16[3] cpu  6 B
+  1.766  0.250  0.334]])
+
+check("what does not fit is left out, never cut", V(99):view(9, 11),
+      {width = 24}, [[
+float32[9x11] cpu  396 B
+  -3.9375  ...
+  -1.3203  ...
+   1.2969  ...
+   3.9141  ...
+  -1.3516  ...
+   1.2656  ...
+   3.8828  ...
+  -1.3828  ...
+   1.2344  ...
+min -3.938  max 3.914]])
+
+check("a column that is too wide is shown", nacre.full({2, 3}, 1e-30),
+      {width = 10}, [[
+float32[2x3] cpu  24 B
+  1.0000e-30  ...
+  1.0000e-30  ...]])
+
+check("infinities alone", nacre.full({25}, 1/0), {}, [=[
+float32[25] cpu  100 B
+[ 1]  inf  inf  inf  inf  inf  inf  inf  inf  inf  inf  inf  inf  inf  inf  inf
+[16]  inf  inf  inf  inf  inf  inf  inf  inf  inf  inf
+all inf
+! 25 inf of 25 (100%), first at [1]]=])
+
+check("an expanded tensor takes the memory of one",
+      nacre.ones(1):expand(1 << 40, 2):narrow(1, 1, 2), {}, [[
+float32[2x2] cpu  4 B  strides 0,0
+  1.0  1.0
+  1.0  1.0]])
+
+local red = display.show(m, {color = true})
+same("nan is red", select(2, red:gsub("\27%[31mnan\27%[0m", "")), 1)
+same("infinities are red", select(2, red:gsub("\27%[31m%-?inf\27%[0m", "")), 2)
+same("the line on them is red", red:find("\n\27[31m! 1 nan", 1, true) ~= nil,
+     true)
+same("nothing else is coloured",
+     red:gsub("\27%[%d+m", ""), display.show(m, {}))
+
+-- A sample is said to be one: of 2^40 elements none can be looked at.
+local huge = nacre.zeros(1):expand(1 << 20, 1 << 20)
+local text = display.show(huge, {})
+same("a sample says so", text:match "min[^\n]*$",
+     "min ~0  max ~0  mean ~0  std ~0  (sampled: nan not counted)  zero ~100%")
+
+-- No tensor takes more than 25 lines, or lines that are too long.
+local function lines(s) return select(2, s:gsub("\n", "")) + 1 end
+local most, longest = 0, 0
+for _, size in ipairs {{30, 3}, {3, 8, 8}, {4, 8, 8}, {4, 100, 100}, {2, 8, 9},
+                       {2, 2, 5, 5}, {1, 7, 7}, {5, 7, 7}, {100}, {2, 100}} do
+  local n = 1
+  for _, s in ipairs(size) do n = n * s end
+  local t = V(n) * 1e-7
+  t:narrow(1, 1, 1):fill_(0/0)
+  for width = 24, 104, 16 do
+    local shown = display.show(t:view(size), {width = width, utf8 = false})
+    most = math.max(most, lines(shown))
+    for l in shown:gmatch "[^\n]+" do
+      if not l:find "^!" and not l:find("] " .. device, 1, true) then
+        longest = math.max(longest, #l - width)
+      end
+    end
+  end
+end
+local one = nacre.zeros(10000)
+one[5] = 1
+same("one that is not zero", display.show(one):match "zero %S+",
+     "zero >99.9%")
+same("one that is false", display.show(one:eq(0)):match "%b()",
+     "(>99.9% true)")
+same("at most 25 lines", most <= 25, true)
+same("never wider than the terminal", longest <= 0, true)
+
+-- print and tostring: 80 columns, no statistics.
+same("tostring", display.tostring(V(30)), display.show(V(30), {stats = false}))
+same("in one line", display.summary(V(30)),
+     "float32[30] cpu  min -3.938  max 3.688  mean 0.01406  std 2.317")
+same("in one line without dimensions", display.brief(nacre.tensor(2.5)),
+     "2.5000  float32[] cpu")
+
+-- The variable that a view looks into.
+local base = nacre.zeros(3, 4)
+local scope = {base = base, part = base:narrow(1, 1, 2), other = m}
+same("the base of a part", display.baseof(scope.part, scope), "base")
+same("the base of a transpose", display.baseof(base:t(), scope), "base")
+same("a base has none", display.baseof(base, scope), nil)
+
+--
+-- Other values
+--
+check("a string", "a\tb\n\"\\\27[31m", {}, [["a\tb\n\"\\\x1B[31m"]])
+check("UTF-8 stays", "\u{e9}", {}, '"\u{e9}"')
+check("without UTF-8 it is escaped", "\u{e9}", {utf8 = false}, [["\xC3\xA9"]])
+check("what is no UTF-8 is escaped", "\xff", {}, [["\xFF"]])
+check("a long string is cut", ("x"):rep(3000), {},
+      '"' .. ("x"):rep(2000) .. '"... (3000 bytes)')
+check("nil", nil, {}, "nil")
+check("a boolean", true, {}, "true")
+check("a float", 2.0, {}, "2.0")
+check("an empty table", {}, {}, "{}")
+check("tables are sorted", {3, 1, b = 2, a = "x", [2.5] = true, ["end"] = 0},
+      {}, [[{3, 1, [2.5] = true, a = "x", b = 2, ["end"] = 0}]])
+check("tables inside tables", {{{{1}}}}, {}, "{{{{...}}}}")
+local cycle = {}
+cycle[1] = cycle
+check("a cycle", cycle, {}, "{<cycle>}")
+local many = {}
+for i = 1, 33 do many[i] = 0 end
+check("thirty items", many, {width = 200},
+      "{" .. ("0, "):rep(30) .. "... 3 more}")
+check("tensors inside", {m, x = nacre.tensor(1)}, {},
+      "{float32[4x5] cpu, x = 1  int64[] cpu}")
+check("one item a line if it does not fit", {"aaaaaaaa", "bbbbbbbb"},
+      {width = 20}, '{\n  "aaaaaaaa",\n  "bbbbbbbb"\n}')
+check("an object with __tostring",
+      setmetatable({}, {__tostring = function() return "object" end}), {},
+      "object")
+check("an object whose __tostring fails",
+      setmetatable({}, {__tostring = function() error "no" end}), {},
+      "table (its __tostring fails)")
+
+S.done "display_values"
