@@ -13,10 +13,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "libpng.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct png_struct_def png_struct;
@@ -62,8 +60,6 @@ typedef void Give(png_struct *, void *);
 /* clang-format on */
 
 static struct {
-  int state;                  /* 0: not tried yet, 1: open, -1: not there */
-  void *handle;
 #define X(result, name, parameters) result (*name) parameters;
   FUNCTIONS(X)
 #undef X
@@ -72,44 +68,21 @@ static struct {
 /*
 ** Opening
 */
-/* *f = the function of that name; ISO C has no cast from void *. */
-static int find(void *f, const char *name) {
-  void *p = dlsym(png.handle, name);
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
-}
-
-static int bind(void) {
-#define X(result, name, parameters) find(&png.name, "png_" #name) &&
+static int bind(void *handle) {
+#define X(result, name, parameters) \
+  nc_symbol(&png.name, handle, "png_" #name) &&
   return FUNCTIONS(X) png.access_version_number() / 100 == 106;
 #undef X
 }
 
-static int tryopen(const char *path) {
-  png.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (png.handle == NULL) return 0;
-  if (bind()) return png.state = 1;
-  dlclose(png.handle);
-  return 0;
-}
-
 static int openlibrary(void) {
-  static const char *const path[] = { "libpng16.so.16", "libpng16.so",
-                                      "libpng.so", "libpng16.16.dylib",
-                                      "libpng16.dylib" };
-  const char *given = getenv("NACRE_PNG");
-  if (png.state == 0) {
-    png.state = -1;
-    if (given && *given) tryopen(given);
-    else
-      for (size_t i = 0; i < sizeof path / sizeof *path; i++)
-        if (tryopen(path[i])) break;
-  }
-  if (png.state > 0) return NC_OK;
-  nc_fail(NC_EFILE, "images need libpng 1.6, which was not found%s%s",
-          given && *given ? ": NACRE_PNG is " : "", given ? given : "");
-  nc_hint("install it (Debian: libpng-dev)");
-  return NC_EFILE;
+  static const char *const names[] = { "libpng16.so.16", "libpng16.so",
+                                       "libpng.so", "libpng16.16.dylib",
+                                       "libpng16.dylib", NULL };
+  static Library library = { "NACRE_PNG", names, bind,
+                             "images need libpng 1.6",
+                             "install it (Debian: libpng-dev)", 0 };
+  return nc_library(&library);
 }
 
 /*

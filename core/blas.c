@@ -87,11 +87,8 @@ const char *nc_blasname(void) {
   return text;
 }
 
-/* *f = the function of that name; ISO C has no cast from void *. */
 static int find(void *f, const char *name) {
-  void *p = dlsym(blas.handle, name);
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
+  return nc_symbol(f, blas.handle, name);
 }
 
 static int bind(void) {

@@ -2,9 +2,7 @@
 /* lapack.c - a LAPACK, opened when the first factorization needs it. */
 #include "lapack.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "blas.h"
 
@@ -13,14 +11,10 @@ static struct {
   Lapack of[2];               /* float32, float64 */
 } lapack;
 
-/* *f = the function of that name; ISO C has no cast from void *. */
 static int find(void *f, void *handle, char type, const char *name) {
   char full[16];
-  void *p;
   snprintf(full, sizeof full, "%c%s_", type, name);
-  p = dlsym(handle, full);
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
+  return nc_symbol(f, handle, full);
 }
 
 static int bind(void *handle) {
@@ -36,18 +30,12 @@ static int bind(void *handle) {
 
 /* What multiplies matrices comes first: that is set to one thread. */
 static int search(void) {
-  static const char *const path[] = {
+  static const char *const names[] = {
     "libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.2", "libmkl_rt.so",
     "liblapack.so.3", "liblapack.so", "libopenblas.dylib",
-    "/System/Library/Frameworks/Accelerate.framework/Accelerate"
+    "/System/Library/Frameworks/Accelerate.framework/Accelerate", NULL
   };
-  for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
-    void *handle = dlopen(path[i], RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL) continue;
-    if (bind(handle)) return 1;
-    dlclose(handle);
-  }
-  return 0;
+  return nc_openfirst(names, bind) != NULL;
 }
 
 int nc_lapack(const Lapack **l, DType type) {

@@ -281,6 +281,7 @@ void nc_freelist(Call *c);
 
 #include "devices.h"          /* what the core asks of one */
 #include "autograd.h"         /* gradients */
+#include "library.h"          /* shared libraries, opened late */
 #include "watch.h"            /* operations as they pass */
 
 /*

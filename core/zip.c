@@ -13,10 +13,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "zip.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -69,8 +67,6 @@ enum Command { OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE,
 /* clang-format on */
 
 static struct {
-  int state;                  /* 0: not tried yet, 1: open, -1: not there */
-  void *handle;
 #define X(result, name, parameters) result (*name) parameters;
   FUNCTIONS(X)
 #undef X
@@ -87,44 +83,22 @@ struct Zip {
 /*
 ** Opening the library
 */
-/* *f = the function of that name; ISO C has no cast from void *. */
-static int find(void *f, const char *name) {
-  void *p = dlsym(lib.handle, name);
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
-}
-
-static int bind(void) {
-#define X(result, name, parameters) find(&lib.name, "zip_" #name) &&
+static int bind(void *handle) {
+#define X(result, name, parameters) \
+  nc_symbol(&lib.name, handle, "zip_" #name) &&
   return FUNCTIONS(X) 1;
 #undef X
 }
 
-static int tryopen(const char *path) {
-  lib.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (lib.handle == NULL) return 0;
-  if (bind()) return lib.state = 1;
-  dlclose(lib.handle);
-  return 0;
-}
-
 static int openlibrary(void) {
-  static const char *const path[] = { "libzip.so.5", "libzip.so.4",
-                                      "libzip.so", "libzip.5.dylib",
-                                      "libzip.dylib" };
-  const char *given = getenv("NACRE_ZIP");
-  if (lib.state == 0) {
-    lib.state = -1;
-    if (given && *given) tryopen(given);
-    else
-      for (size_t i = 0; i < sizeof path / sizeof *path; i++)
-        if (tryopen(path[i])) break;
-  }
-  if (lib.state > 0) return NC_OK;
-  nc_fail(NC_EFILE, ".npz files need libzip, which was not found%s%s",
-          given && *given ? ": NACRE_ZIP is " : "", given ? given : "");
-  nc_hint("install it (Debian: libzip-dev); .safetensors needs no library");
-  return NC_EFILE;
+  static const char *const names[] = { "libzip.so.5", "libzip.so.4",
+                                       "libzip.so", "libzip.5.dylib",
+                                       "libzip.dylib", NULL };
+  static Library library = {
+    "NACRE_ZIP", names, bind, ".npz files need libzip",
+    "install it (Debian: libzip-dev); .safetensors needs no library", 0
+  };
+  return nc_library(&library);
 }
 
 /*

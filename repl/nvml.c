@@ -3,9 +3,6 @@
 ** nvml.c - the clock of a GPU and why it is held down, from the library that
 ** comes with NVIDIA's driver; opened on first use, and missed by nobody.
 */
-#include <dlfcn.h>
-#include <string.h>
-
 #include <lauxlib.h>
 
 #include "repl.h"
@@ -20,27 +17,20 @@ static struct {
   int (*reasons)(void *device, unsigned long long *bits);
 } nvml;
 
-/* *f = the function of that name; ISO C has no cast from void *. */
-static int find(void *library, void *f, const char *name) {
-  void *p = dlsym(library, name);
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
-}
-
 static int bind(void *library) {
-  return find(library, &nvml.init, "nvmlInit_v2") &&
-         find(library, &nvml.handle, "nvmlDeviceGetHandleByUUID") &&
-         find(library, &nvml.clock, "nvmlDeviceGetClockInfo") &&
-         find(library, &nvml.reasons,
-              "nvmlDeviceGetCurrentClocksThrottleReasons");
+  return nc_symbol(&nvml.init, library, "nvmlInit_v2") &&
+         nc_symbol(&nvml.handle, library, "nvmlDeviceGetHandleByUUID") &&
+         nc_symbol(&nvml.clock, library, "nvmlDeviceGetClockInfo") &&
+         nc_symbol(&nvml.reasons, library,
+                   "nvmlDeviceGetCurrentClocksThrottleReasons") &&
+         nvml.init() == 0;
 }
 
 static int works(void) {
-  void *library;
+  static const char *const names[] = { "libnvidia-ml.so.1", NULL };
   if (nvml.tried) return nvml.works;
   nvml.tried = 1;
-  library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  nvml.works = library != NULL && bind(library) && nvml.init() == 0;
+  nvml.works = nc_openfirst(names, bind) != NULL;
   return nvml.works;
 }
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* library.c - see library.h. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor.h"
+
+int nc_symbol(void *f, void *handle, const char *name) {
+  void *p = dlsym(handle, name);
+  memcpy(f, &p, sizeof p);    /* ISO C has no cast from void * */
+  return p != NULL;
+}
+
+void *nc_openfirst(const char *const names[], int (*bind)(void *handle)) {
+  for (; *names; names++) {
+    void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) continue;
+    if (bind(handle)) return handle;
+    dlclose(handle);
+  }
+  return NULL;
+}
+
+int nc_library(Library *l) {
+  const char *given = getenv(l->variable);
+  const int named = given && *given;
+  const char *const one[] = { given, NULL };
+  if (l->state == 0)
+    l->state = nc_openfirst(named ? one : l->names, l->bind) ? 1 : -1;
+  if (l->state > 0) return NC_OK;
+  nc_fail(NC_EFILE, "%s, which was not found%s%s%s%s", l->missing,
+          named ? ": " : "", named ? l->variable : "", named ? " is " : "",
+          named ? given : "");
+  nc_hint("%s", l->hint);
+  return NC_EFILE;
+}
