@@ -28,8 +28,9 @@ install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/nacre.bash
 install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/_nacre
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
-# The C library and the compiler's are everywhere; a BLAS, libpng and libzip are
-# opened by name.
+# The C library and the compiler's are everywhere, and so is libcrypto, which is
+# large and which only libzip wants; a BLAS, libpng and libzip are opened by
+# name.
 set(BUNDLE_OPENED "")
 find_library(NACRE_BUNDLE_BLAS NAMES libopenblas.so.0)
 find_library(NACRE_BUNDLE_PNG NAMES libpng16.so.16)
@@ -48,7 +49,7 @@ install(CODE [[
     RESOLVED_DEPENDENCIES_VAR needed
     UNRESOLVED_DEPENDENCIES_VAR missing
     PRE_EXCLUDE_REGEXES "^ld-linux"
-      "^lib(c|m|mvec|dl|rt|pthread|gcc_s|stdc\\+\\+)\\.so")
+      "^lib(c|m|mvec|dl|rt|pthread|gcc_s|stdc\\+\\+|crypto)\\.so")
   if(missing)
     message(FATAL_ERROR "libraries are missing: ${missing}")
   endif()

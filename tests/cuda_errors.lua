@@ -69,7 +69,7 @@ local program = arg[-1]
 for i = -1, -20, -1 do if arg[i] then program = arg[i] end end
 local function run(code, options)
   local path = os.tmpname()
-  local ok, how, status = os.execute(("%s %s -e '%s' > %s 2>&1"):format(
+  local ok, how, status = os.execute(("'%s' %s -e '%s' > %s 2>&1"):format(
     program, options or "", code, path))
   local f <close> = io.open(path)
   local text = f:read "a"
@@ -102,7 +102,7 @@ local function transcript(lines, options)
   local f = io.open(path, "w")
   f:write(lines)
   f:close()
-  local p = io.popen(("%s -i %s < %s 2>&1"):format(program, options or "",
+  local p = io.popen(("'%s' -i %s < %s 2>&1"):format(program, options or "",
       path))
   local out = p:read "a"
   p:close()
