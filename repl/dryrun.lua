@@ -84,4 +84,26 @@ function dryrun.call(f, ...)
   return watching.steps("shape", "steps dry", f, ...)
 end
 
+-- What a method gives here, by shapes alone: "a:sum() is float32[] here;
+-- a:sum(1) is float32[4]"; nil if it takes more than dimensions.
+function dryrun.forms(path, object, info)
+  local first = info.params and info.params[2]
+  if not info.params or info.kind == "function" or info.inplace then
+    return nil
+  end
+  local calls = {{}}
+  if first and first.type:find "^dim" then
+    for d = 1, math.min(object:dim(), 3) do calls[#calls + 1] = {d} end
+  end
+  local parts = {}
+  for _, args in ipairs(calls) do
+    local ok, _, y = pcall(dryrun.call, object[info.name], object,
+                           table.unpack(args))
+    if not ok or not inspect.istensor(y) then break end
+    parts[#parts + 1] = ("%s:%s(%s) is %s%s"):format(path, info.name,
+      args[1] or "", inspect.kind(y):match "%S+", #parts == 0 and " here" or "")
+  end
+  return #parts > 0 and table.concat(parts, "; ") or nil
+end
+
 return dryrun

@@ -233,6 +233,17 @@ function help.show(shell, name, wide)
     (", did you mean '%s'?"):format(close) or ""))
 end
 
+-- What a method does, and what it gives here.
+local function brief(info, name, path, object)
+  local width = host.columns()
+  local lines = {reference.brief(info, true, width)}
+  local forms = inspect.istensor(object) and
+                require "nacre.dryrun".forms(path, object, info)
+  if forms then lines[2] = reference.wrapped(forms, "  ", width) end
+  lines[#lines + 1] = ("  ?%s says more"):format(name)
+  return table.concat(lines, "\n")
+end
+
 -- a:sum on Enter
 function help.method(shell, path, name)
   local object = lookup.value(path)
@@ -244,15 +255,15 @@ function help.method(shell, path, name)
   local tensor = object == nil or inspect.istensor(object)
   local info = tensor and nacre._methods[name] and nacre._info(name)
   if info then
-    io.stdout:write(operation(info, true), "\n")
+    io.stdout:write(brief(info, name, path, object), "\n")
     return
   end
   local value = lookup.field(object, name)
   info = type(value) == "function" and (nacre._info(value) or tensor and
          nacre._methods[name] and reference.described(name))
   if value ~= nil then
-    io.stdout:write(info and operation(info, true) or describe(name, value),
-                    "\n")
+    io.stdout:write(info and brief(info, name, path, object) or
+                    describe(name, value), "\n")
     return
   end
   for _, property in ipairs(tensor and lookup.properties() or {}) do

@@ -290,8 +290,8 @@ function reference.signature(info, method)
   return name .. (text:match "%(.*" or "")
 end
 
--- All about an operation but its example.
-function reference.text(info, method, width)
+-- How an operation is called and what it does.
+function reference.brief(info, method, width)
   local lines = {folded(reference.signature(info, method), width)}
   if info.doc and info.doc ~= "" then
     for part in info.doc:gmatch "[^\n]+" do
@@ -301,7 +301,12 @@ function reference.text(info, method, width)
   if info.inplace then
     lines[#lines + 1] = wrapped("in place: self takes the result", "  ", width)
   end
-  local before
+  return table.concat(lines, "\n")
+end
+
+-- All about an operation but its example.
+function reference.text(info, method, width)
+  local lines, before = {reference.brief(info, method, width)}
   for _, fact in ipairs(reference.facts(info)) do
     local label, text = fact[1], wrapped(fact[2], (" "):rep(9), width)
     if label == before then label = "" end
