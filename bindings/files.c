@@ -3,6 +3,7 @@
 ** files.c - nacre.load and nacre.save: one tensor (.npy, .csv) or several by
 ** name (.npz, .safetensors), as the name of the file says.
 */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,10 @@ static int onetensor(FileFormat f) {
   return f != NC_NPZ && f != NC_SAFETENSORS;
 }
 
-/* Pushes a field of the table at index i, or nil; runs no code. */
+/* Pushes a field of the table at index i, or nil if there is none or i is 0;
+   runs no code. */
 static int option(lua_State *L, int i, const char *name) {
-  if (!lua_istable(L, i)) return lua_pushnil(L), LUA_TNIL;
+  if (i == 0 || !lua_istable(L, i)) return lua_pushnil(L), LUA_TNIL;
   lua_pushstring(L, name);
   return lua_rawget(L, i);
 }
@@ -145,7 +147,7 @@ static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
 static int64_t place(const char *name) {
   char again[40];
   long long k;
-  if (sscanf(name, "arr_%lld", &k) != 1 || k < 0) return 0;
+  if (sscanf(name, "arr_%lld", &k) != 1 || k < 0 || k == LLONG_MAX) return 0;
   snprintf(again, sizeof again, "arr_%lld", k);
   return strcmp(name, again) == 0 ? k + 1 : 0;
 }
@@ -491,10 +493,12 @@ static int save(lua_State *L) {
   FileFormat f;
   Args a;
   int options;
-  if (nl_totensor(L, 1) && lua_type(L, 2) == LUA_TSTRING) {
+  if ((nl_totensor(L, 1) || lua_istable(L, 1)) &&
+      lua_type(L, 2) == LUA_TSTRING) {
     nc_fail(NC_EVALUE, "the path comes first, then the tensor");
     nc_blameop("save");
-    nc_hint("nacre.save(\"%s\", t)", lua_tostring(L, 2));
+    nc_hint(lua_istable(L, 1) ? "nacre.save(\"%s\", {name = t})"
+                              : "nacre.save(\"%s\", t)", lua_tostring(L, 2));
     return nl_check(L, NC_EVALUE);
   }
   if (lua_type(L, 1) != LUA_TSTRING)

@@ -14,6 +14,8 @@
 #include "grad.h"
 #include "op.h"
 
+#define MOST ((int64_t)1 << 40)             /* elements of a padded plane */
+
 int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   if (a->n != 2 && a->n != 1)
     return nc_fail(NC_EVALUE, "%s has %d numbers, not 2", name, a->n);
@@ -27,11 +29,20 @@ int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
 }
 
 int64_t nc_windows(Windows *w, int i) {
-  const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
-  const int64_t room = w->size[i] + 2 * w->pad[i] - reach;
-  w->out[i] = room < 0 ? 0 : room / w->stride[i] + 1;
+  const int64_t last = w->size[i] + 2 * w->pad[i] - 1;
+  const int64_t more = w->kernel[i] - 1, apart = w->dilation[i];
+  const int fits = last >= 0 && more <= last / apart;
+  w->out[i] = fits ? (last - more * apart) / w->stride[i] + 1 : 0;
   if (w->out[i] == 1) w->stride[i] = 1;
   return w->out[i];
+}
+
+int nc_padded(const Windows *w) {
+  const int64_t rows = w->size[0] + 2 * w->pad[0];
+  const int64_t cols = w->size[1] + 2 * w->pad[1];
+  if (rows == 0 || cols <= MOST / rows) return NC_OK;
+  return nc_fail(NC_ESHAPE, "a plane of %lld x %lld elements, padding "
+                 "included, is too large", (long long)rows, (long long)cols);
 }
 
 int nc_images(const Call *c, int i, const char *name) {
@@ -97,6 +108,7 @@ static int sizes(Conv *v, const int64_t x[4], const int64_t w[4],
                      (long long)at->kernel[i], (long long)at->dilation[i],
                      (long long)at->size[i], (long long)at->pad[i]);
   }
+  TRY(nc_padded(at));
   if (y && (y[0] != v->n || y[1] != v->o || y[2] != at->out[0] ||
             y[3] != at->out[1]))
     return nc_fail(NC_ESHAPE, "the result of such a convolution has another "

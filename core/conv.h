@@ -15,4 +15,7 @@ int nc_images(const Call *c, int i, const char *name);
    stride that leads nowhere becomes 1. */
 int64_t nc_windows(Windows *w, int i);
 
+/* Can the elements of a plane, padding included, be counted with ease? */
+int nc_padded(const Windows *w);
+
 #endif

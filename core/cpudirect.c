@@ -136,18 +136,16 @@ int nc_plandirect(ConvWork *w) {
     result, input, weight
   };
   const int64_t cols = w->w.out[1] < PLACES ? w->w.out[1] : PLACES;
-  int64_t rows = PLACES / cols, most;
+  const int64_t most = MOST / w->channels;  /* elements of a frame */
+  int64_t rows = PLACES / cols;
   if (w->each > FEW) return 0;
   if (rows > w->w.out[0]) rows = w->w.out[0];
   w->frame = nc_frame(&w->w, rows, cols);
-  most = w->channels * w->frame.size;
-  if (most > MOST && rows > 1) {
-    w->frame = nc_frame(&w->w, 1, cols);
-    most = w->channels * w->frame.size;
-  }
-  if (most > MOST) return 0;
+  if (w->frame.size > most && rows > 1) w->frame = nc_frame(&w->w, 1, cols);
+  if (w->frame.size > most) return 0;
   w->bytes = (w->k + 1) * (int64_t)sizeof(int64_t) +
-             (most + w->frame.rows * w->frame.wide) * w->size;
+             (w->channels * w->frame.size + w->frame.rows * w->frame.wide) *
+                 w->size;
   w->task = task[w->c->how];
   return 1;
 }

@@ -47,13 +47,14 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
 
 static int run(const Pooling *p, Tensor *x, Tensor *y) {
   const Windows *w = &p->windows;
-  const int64_t work = w->out[0] * w->out[1] * w->kernel[0] * w->kernel[1];
+  const double places = (double)w->out[0] * (double)w->out[1];
+  const double work = places * (double)w->kernel[0] * (double)w->kernel[1];
   Job j = { .w = w, .wide = x->dtype == DT_f64, .back = p->back };
   int r;
   j.x = nc_data(x);
   j.y = nc_data(y);
   j.at = nc_data(p->at);
-  r = nc_parallel(p->planes, 1 + GRAIN / work, planes, &j);
+  r = nc_parallel(p->planes, 1 + (int64_t)(GRAIN / work), planes, &j);
   if (r == NC_OK && j.bad)
     return nc_fail(NC_EINDEX, "position %lld is not in a plane of %lld x %lld",
                    (long long)j.at[j.bad - 1], (long long)w->size[0],

@@ -185,6 +185,12 @@ typedef struct Windows {
   int64_t stride[2], pad[2], dilation[2];
 } Windows;
 
+/* Which element is the first, of a window that begins at `from' along
+   dimension d, that is not before the plane. */
+static inline int64_t nc_firstin(const Windows *w, int d, int64_t from) {
+  return from < 0 ? (w->dilation[d] - 1 - from) / w->dilation[d] : 0;
+}
+
 /* A convolution: of `input' [n x c x size], `weight' [o x c/groups x kernel]
    and `result' [n x o x out], dense and of one float type, one is made of the
    other two: the result, or its gradient's share in the input or weight.

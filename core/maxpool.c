@@ -15,11 +15,9 @@
 /* Does a place have elements of the input along dimension i?  A dilated
    window can reach from padding to padding. */
 static int hits(const Windows *w, int i, int64_t place) {
-  for (int64_t k = 0; k < w->kernel[i]; k++) {
-    const int64_t at = place * w->stride[i] - w->pad[i] + k * w->dilation[i];
-    if (at >= 0 && at < w->size[i]) return 1;
-  }
-  return 0;
+  const int64_t from = place * w->stride[i] - w->pad[i];
+  const int64_t k = nc_firstin(w, i, from);
+  return k < w->kernel[i] && from + k * w->dilation[i] < w->size[i];
 }
 
 /* How many windows there are if the last one may reach out. */
@@ -84,10 +82,13 @@ static Tensor *dense(Draft *f, Tensor *x) {
 
 static void ask(Draft *f, Pooling *p) {
   const int64_t *k = p->windows.kernel;
+  double looks;
   if (f->status != NC_OK) return;
   p->planes = p->y->size[0] * p->y->size[1];
   if (nc_numel(p->back ? p->x : p->y) == 0) return;
-  nc_count(nc_numel(p->y) * (p->back ? 1 : k[0] * k[1]),
+  looks = (double)nc_numel(p->y);
+  if (!p->back) looks *= (double)k[0] * (double)k[1];
+  nc_count(looks < 9e18 ? (int64_t)looks : INT64_MAX,
            (nc_numel(p->x) + nc_numel(p->y)) * nc_dtypesize(p->x->dtype) +
                nc_numel(p->at) * nc_dtypesize(DT_i64));
   f->status = nc_device(p->x)->pool(nc_device(p->x), p);
@@ -126,7 +127,7 @@ static int fit(const Call *c, const Windows *w) {
 
 int nc_op__max_pool_back(Call *c) {
   Tensor *g = c->arg[0].t, *x = NULL;
-  int64_t size[2];
+  int64_t size[2] = { 0, 0 };
   Pooling p = { .back = 1 };
   Draft f = { .status = nc_images(c, 0, "self") };
   if (f.status == NC_OK) f.status = nc_pair(size, &c->arg[2], "size", 1);

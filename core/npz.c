@@ -93,7 +93,7 @@ int nc_opennpz(Archive **a, const char *path) {
   snprintf(z->a.path, sizeof z->a.path, "%s", path);
   z->a.load = loadmember;
   z->a.close = closenpz;
-  status = nc_openzip(&z->zip, path);
+  status = nc_openzip(&z->zip, z->a.path);
   if (status == NC_OK) {
     z->a.n = nc_zipmembers(z->zip);
     status = checkpickle(z);

@@ -23,7 +23,15 @@ static int options(Windows *w, const int64_t size[2], const Arg *a) {
                      (long long)w->kernel[i], (long long)w->dilation[i],
                      (long long)w->size[i], (long long)w->pad[i]);
   }
-  return NC_OK;
+  return nc_padded(w);
+}
+
+/* Are the columns of x so few that they can be counted? */
+static int countable(const Tensor *x, const Windows *w) {
+  const int64_t all[] = { x->size[0],   x->size[1], w->kernel[0],
+                          w->kernel[1], w->out[0],  w->out[1] };
+  int64_t n;
+  return nc_checksize(&n, x->dtype, 6, all);
 }
 
 /* Makes the one of both that is missing, of this shape, from the operand. */
@@ -52,6 +60,7 @@ int nc_op__unfold(Call *c) {
   int64_t size[3];
   int r = nc_images(c, 0, "self");
   if (r == NC_OK) r = options(&p.at, x->size + 2, &c->arg[1]);
+  if (r == NC_OK) r = countable(x, &p.at);
   if (r == NC_OK) {
     p.n = size[0] = x->size[0];
     p.c = x->size[1];

@@ -315,6 +315,9 @@ static int header(Tensor **names, Lines *l, int64_t *columns) {
       return nc_failfile(NC_EFILE, l->path, "there is no header");
   while (!firstof(l));
   if (*l->p == '#') l->p++;
+  if (firstof(l) == 0)
+    return nc_failfile(NC_EFILE, l->path, "line %lld, the header, has no "
+                       "names", (long long)l->number);
   n = l->stop - l->p + 1;
   TRY(nc_new(names, &nc_cpu, DT_u8, 1, &n));
   memset(to = nc_data(*names), 0, (size_t)n);

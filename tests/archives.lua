@@ -118,6 +118,10 @@ assert(got.arr_0 and got.arr_2 and #got == 0)
 nacre.save(safe, { arr_01 = nacre.ones(1), arr_ = nacre.ones(2) })
 got = nacre.load(safe)
 assert(got.arr_01 and got["arr_"])
+nacre.save(safe, { arr_0 = nacre.ones(1),
+                   arr_9223372036854775807 = nacre.ones(2) })
+got = nacre.load(safe)                  -- no place is behind the last
+assert(got.arr_9223372036854775807)
 fails("two tensors have the name arr_0", nil, nacre.save, safe,
       { nacre.ones(1), arr_0 = nacre.ones(1) })
 

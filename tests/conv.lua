@@ -196,4 +196,26 @@ if nacre.ones(1).device == "cpu" then       -- elsewhere it adds to nothing
   assert(not ok and tostring(e):find("9 is not in a plane of 2 x 2", 1, true),
          e)
 end
+-- Sizes whose products are beyond 64 bits: refused, or worked out as any.
+do
+  local apart = 127 << 24
+  local pad = apart + (1 << 23)
+  local function toolarge(...)
+    local ok, e = pcall(...)
+    assert(not ok and tostring(e):find("padding included, is too large", 1,
+                                       true), e)
+  end
+  local x = nacre.ones(1, 8, 1, 1)
+  for _, w in ipairs { nacre.ones(8, 8, 3, 3), nacre.ones(8, 1, 3, 3) } do
+    toolarge(F.conv2d, x, w, nil, 1 << 24, pad, apart, 8 // w:size(2))
+  end
+  toolarge(F.unfold, x, 3,
+           { stride = 1 << 24, padding = pad, dilation = apart })
+  local big = 1 << 30
+  if x.device == "cpu" then             -- elsewhere it looks at the padding
+    local y = F.max_pool2d(x:expand(1, 8, 3, 3), big,
+                           { stride = 1, padding = big // 2 })
+    assert(y == nacre.ones(1, 8, 4, 4))
+  end
+end
 print("conv: passed")

@@ -131,6 +131,8 @@ refused('"1,2\n3,4\n', 'column 1: ""1,2" is no number')
 refused("1\n", "skip is 3, the file has 1 lines", nil, { skip = 3 })
 refused("1\n", "skip must not be below 0, as -1 is", nil, { skip = -1 })
 refused("", "there is no header", nil, { header = true })
+refused("# \n1 2 3\n", "line 1, the header, has no names", nil,
+        { header = true, delimiter = " " })
 for _, d in ipairs { "", ",,", "\n", "1", "-", ".", "#", '"' } do
   refused("1\n", "cannot be a delimiter", nil, { delimiter = d })
 end
