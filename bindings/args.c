@@ -176,6 +176,16 @@ static int readchoice(Reader *r, const Param *p, int i, Arg *a) {
                   p->name, (int)strcspn(p->choices, "=,"), p->choices, got);
 }
 
+/* The names of all dtypes, on the stack. */
+static const char *dtypenames(lua_State *L) {
+  lua_pushstring(L, nc_dtypename((DType)0));
+  for (int t = 1; t < DT_COUNT; t++) {
+    lua_pushfstring(L, ", %s", nc_dtypename((DType)t));
+    lua_concat(L, 2);
+  }
+  return lua_tostring(L, -1);
+}
+
 /* A dtype by name, with "float32" and the like for a typing error. */
 static int readdtype(Reader *r, int i, Arg *a) {
   const char *names[DT_COUNT + 1] = { NULL }, *near;
@@ -184,7 +194,8 @@ static int readdtype(Reader *r, int i, Arg *a) {
   for (int t = 0; t < DT_COUNT; t++) names[t] = nc_dtypename((DType)t);
   near = nl_nearest(got, names);
   return nl_error(r->L, r->s->name, near ? "no dtype '%s', did you mean '%s'?"
-                                         : "no dtype '%s'", got, near);
+                                         : "no dtype '%s': there are %s", got,
+                  near ? near : dtypenames(r->L));
 }
 
 /* Reads the value at i for p; 0 if it does not fit. */
@@ -361,20 +372,21 @@ static int findparam(const Signature *s, const char *name) {
   return -1;
 }
 
+/* Does the operation make tensors of what is no tensor? */
+static int makes(const Signature *s) {
+  return findparam(s, "dtype") >= 0 && findparam(s, "device") >= 0;
+}
+
 static int unknown(Reader *r, const char *name) {
-  const char *names[NC_MAXARG + 2] = { NULL }, *near;
+  const char *names[NC_MAXARG + 3] = { NULL }, *near;
   int n = 0;
   for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
-  if (strncmp(r->s->results, "tensor", 6) == 0) names[n] = "out";
+  if (strncmp(r->s->results, "tensor", 6) == 0) names[n++] = "out";
+  if (makes(r->s)) names[n] = "requires_grad";
   near = nl_nearest(name, names);
   return nl_error(r->L, r->s->name,
                   near ? "no argument '%s', did you mean '%s'?"
                        : "no argument '%s'", name, near);
-}
-
-/* Does the operation make tensors of what is no tensor? */
-static int makes(const Signature *s) {
-  return findparam(s, "dtype") >= 0 && findparam(s, "device") >= 0;
 }
 
 /* out: a tensor, or, of several results, a list of them */

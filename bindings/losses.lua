@@ -108,7 +108,8 @@ local function checked(op, t, n, ignore)
   if wrong:any():item() then
     local class = t[wrong][1]
     fail(op, class == 0 and "class 0: classes count from 1"
-             or ("class %d of %d"):format(class, n), nil, "target", t)
+             or ("class %d of %d"):format(class, n),
+         class == 0 and "target + 1" or nil, "target", t)
   end
   return counts, nacre.where(counts, t, 1)
 end

@@ -263,6 +263,7 @@ int nl_checkassign(lua_State *L) {
 /* What a name of others' is here: cat takes a list, and so is no method. */
 static void elsewhere(const char *key) {
   static const struct { const char *name, *hint; } habits[] = {
+    { "data", "self:detach(), or nacre.no_grad(function() ... end)" },
     { "numpy", "self:tolist(), or nacre.save(\"x.npy\", self)" },
     { "type", "self.dtype" },
   };

@@ -353,6 +353,7 @@ static int needsgiven(const Tensor *t) {
   nc_fail(NC_EVALUE, "a result of shape [%s] needs the gradient to begin "
           "with; only that of one element is 1", nc_shapetext(shape, t->nd,
                                                               t->size));
+  nc_blame("self", t);
   nc_hint("self:sum():backward(), or self:backward(gradient)");
   return NC_EVALUE;
 }

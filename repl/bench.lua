@@ -90,6 +90,10 @@ function bench.options(words)
       if wrong then return nil, wrong end
     else
       o[WORDS[word][1]] = false       -- the only one: -n, no warm-up
+      if rest:find "^%d+%s+[%w_(]" then
+        return nil, "-n leaves the warm-up out and takes no number; " ..
+                    "--budget SECONDS says for how long to measure"
+      end
     end
     words = rest
   end
