@@ -93,7 +93,7 @@ assert(status == 0 and text == "cuda:0\n", text)
 status, text = run("print(1)", "--device cuda:99")
 assert(status == 1 and text:find("there is no cuda:99", 1, true), text)
 status, text = run("print(1)", "--device toaster")
-assert(status == 1 and text:find("no device is called", 1, true), text)
+assert(status == 2 and text:find("no device is called", 1, true), text)
 
 -- ---- at the prompt it belongs to its line
 
