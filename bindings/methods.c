@@ -263,7 +263,9 @@ int nl_checkassign(lua_State *L) {
 /* What a name of others' is here: cat takes a list, and so is no method. */
 static void elsewhere(const char *key) {
   static const struct { const char *name, *hint; } habits[] = {
+    { "astype", "self:to(\"float64\"), and so for every dtype" },
     { "data", "self:detach(), or nacre.no_grad(function() ... end)" },
+    { "nbytes", "self:numel() * self:element_size()" },
     { "numpy", "self:tolist(), or nacre.save(\"x.npy\", self)" },
     { "type", "self.dtype" },
   };

@@ -169,6 +169,9 @@ int sh_runstdin(lua_State *L) {
       return status == 0 ? printvalues(L, base) : status;
     }
     lua_settop(L, base + 2);
+    lua_pushliteral(L, "\n  hint: nacre -i takes its input line by line, as a "
+                       "session");
+    lua_concat(L, 2);
   }
   return runloaded(L, status, 0, 0);
 }

@@ -46,6 +46,11 @@ class Batch(Program):
         self.assertEqual(out, "")
         self.assertIn("unknown option -z", self.run_("-z")[2])
 
+    def test_stdin_is_one_chunk(self):
+        status, out, err = self.run_(text="x = nacre.ones(2)\nx\n")
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("hint: nacre -i takes its input line by line", err)
+
     def test_missing_script(self):
         self.assertEqual(
             self.run_("nosuch.lua"),
