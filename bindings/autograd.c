@@ -430,9 +430,12 @@ static int detach_(lua_State *L) {
   return 1;
 }
 
+/* What a family of the library's own is called is without its "_". */
 static int functiontext(lua_State *L) {
+  const char *name;
   lua_getiuservalue(L, 1, 1);
-  lua_pushfstring(L, "<%s>", lua_tostring(L, -1));
+  name = lua_tostring(L, -1);
+  lua_pushfstring(L, "<%s>", name[0] == '_' ? name + 1 : name);
   return 1;
 }
 

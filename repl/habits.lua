@@ -255,6 +255,13 @@ local function noargument(o)
   if ours then o.hint = ("%s is called %s"):format(name, ours) end
 end
 
+-- x:conv2d(w): a function, and elsewhere.
+local function nomethod(o)
+  local name = not o.hint and o.message:match "^tensor has no method '([%w_]+)'"
+  local place = name and elsewhere(name)
+  if place and place:find "%.%w+%." then o.hint = place .. "(...)" end
+end
+
 -- Improves the message and the hint of an error at `line'; value(path) is
 -- what a variable stands for there.
 function habits.running(o, line, value)
@@ -268,6 +275,7 @@ function habits.running(o, line, value)
   if o.object then
     nilargument(o, line, value)
     noargument(o)
+    nomethod(o)
   end
 end
 

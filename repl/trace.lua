@@ -12,7 +12,7 @@ local trace = {}
 local function split(text) return text:match "^(%S+) (%S+)$" end
 
 function trace.name(step)
-  return step.op .. (step.backward and " backward" or "")
+  return step.op:gsub("^_", "") .. (step.backward and " backward" or "")
 end
 
 -- "[3x4] [4x2] -> float32[3x2]", and where that is: of an operand it is said
