@@ -271,6 +271,7 @@ static void elsewhere(const char *key) {
   };
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
     if (strcmp(habits[i].name, key) == 0) nc_hint("%s", habits[i].hint);
+  if (nc_dtypefrom(key) != DT_NONE) nc_hint("self:to(\"%s\")", key);
   for (int i = 0; i < FAM_COUNT; i++)
     if (strcmp(nc_families[i].name, key) == 0)
       nc_hint(nl_familysignature((Family)i)->param[0].type == P_TENSORS

@@ -241,7 +241,11 @@ check("nacre.nn.Linear(2)", "error: nacre.nn has no function 'Linear', " ..
       "did you mean 'nacre.nn.functional.linear'?")
 check("nacre.conv2d(2)", "error: nacre has no function 'conv2d', " ..
       "did you mean 'nacre.nn.functional.conv2d'?")
-check("a:float16()", "error: tensor has no method 'float16'")
+check("a:float16()", [=[
+error: tensor has no method 'float16'
+  at stdin:1   a:float16()
+  self   a  float32[3x4] cpu
+  hint: a:to("float16")]=])
 check("a:is_cuda()", "error: is_cuda is no method: a.is_cuda")
 check("with nacre.no_grad(): a", [[
 error: syntax error near 'nacre'
