@@ -11,13 +11,16 @@
 
 #define THREADS 256
 
+/* Without gaps: what lies in one beside a number may look like an address of
+   the host, and the emulation refuses those. */
 typedef struct Made {
   void *y;
   int64_t n, low;
   uint64_t range, key, block;
   float a, b, limit;
+  int bits;
   double a2, b2, limit2;
-  int bits, aligned;
+  int64_t aligned;
 } Made;
 
 /* Writes `bytes', 2 to 32, to a place on such bounds. */
