@@ -76,6 +76,20 @@ int nc_failfile(int code, const char *path, const char *fmt, ...) {
                  what);
 }
 
+int nc_expected(const char *path, const char *start, const char *p,
+                const char *end, const char *wanted) {
+  char found[64];
+  size_t left = (size_t)(end - p);
+  if (left == 0)
+    return nc_failfile(NC_EFILE, path, "header: %s expected, it ends here",
+                       wanted);
+  return nc_failfile(NC_EFILE, path,
+                     "header: %s expected at byte %lld, found \"%s\"", wanted,
+                     (long long)(p - start) + 1,
+                     nc_printable(found, sizeof found, p,
+                                  left < 12 ? left : 12));
+}
+
 static int failed(const char *path, const char *what, int error) {
   return nc_failfile(NC_EFILE, path, "%s%s%s", what, *what ? ": " : "",
                      strerror(error));

@@ -51,6 +51,10 @@ char *nc_printable(char *buf, size_t room, const char *s, size_t n);
 int nc_failfile(int code, const char *path, const char *fmt, ...)
     NC_PRINTF(3, 4);
 
+/* Of a header that begins at start: `wanted' should stand at p. */
+int nc_expected(const char *path, const char *start, const char *p,
+                const char *end, const char *wanted);
+
 typedef struct Reader Reader;
 struct Reader {
   const char *path;

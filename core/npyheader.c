@@ -23,16 +23,7 @@ typedef struct Scan {
 ** Tokens
 */
 static int unexpected(const Scan *s, const char *wanted) {
-  char found[64];
-  size_t left = (size_t)(s->end - s->p);
-  if (left == 0)
-    return nc_failfile(NC_EFILE, s->path, "header: %s expected, it ends here",
-                       wanted);
-  return nc_failfile(NC_EFILE, s->path,
-                     "header: %s expected at byte %d, found \"%s\"", wanted,
-                     (int)(s->p - s->start) + 1,
-                     nc_printable(found, sizeof found, s->p,
-                                  left < 12 ? left : 12));
+  return nc_expected(s->path, s->start, s->p, s->end, wanted);
 }
 
 static void space(Scan *s) {

@@ -5,7 +5,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "common.lua")
-local fails, is = C.fails, C.is
+local fails, is, read, write = C.fails, C.is, C.read, C.write
 
 local base = os.tmpname()
 local files = {}
@@ -13,17 +13,6 @@ local function path(extension)
   local name = base .. extension
   files[name] = true
   return name
-end
-
-local function write(name, bytes)
-  local f = assert(io.open(name, "wb"))
-  f:write(bytes)
-  f:close()
-end
-
-local function read(name)
-  local f <close> = assert(io.open(name, "rb"))
-  return f:read "a"
 end
 
 local safe, npz = path ".safetensors", path ".npz"

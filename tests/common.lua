@@ -66,6 +66,17 @@ local function range(...)
   return nacre.arange(n):reshape(...)
 end
 
+-- The bytes of a file.
+local function write(name, bytes)
+  local f <close> = assert(io.open(name, "wb"))
+  assert(f:write(bytes))
+end
+
+local function read(name)
+  local f <close> = assert(io.open(name, "rb"))
+  return f:read "a"
+end
+
 return { dtypes = dtypes, odd = odd, fails = fails, works = works, text = text,
-         range = range,
+         range = range, read = read, write = write,
          shape = shape, is = is, shares = shares, grads = grads }

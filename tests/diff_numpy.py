@@ -15,14 +15,7 @@ import sys
 import tempfile
 import warnings
 
-try:
-    import numpy as np
-except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists(
-            "/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
-    print("skipped: this Python has no NumPy")
-    sys.exit(77)
+from numpy_or_skip import np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INTS = ["uint8", "int8", "int16", "int32", "int64"]

@@ -378,6 +378,31 @@ def known():
     return patterns
 
 
+def compare(name, args, cases, judge, reasons):
+    """Runs the cases; how many differ for a known reason. Ends the program if
+    one differs for another."""
+    failed = excused = 0
+    with tempfile.TemporaryDirectory() as folder:
+        write(cases, folder)
+        lines = run(args.nacre, folder)
+        for i, case in enumerate(cases):
+            why = judge(case, lines[i] if i < len(lines) else "no answer", i,
+                        folder)
+            if why is None:
+                continue
+            text = f"{case.operation}: {case.shown()}: {why}"
+            if any(p.search(text) for p in reasons):
+                excused += 1
+                continue
+            failed += 1
+            if failed <= 25 or args.verbose:
+                print(f"FAILED (case {i}): {text}")
+    if failed:
+        sys.exit(f"{name}: {failed} of {len(cases)} cases differ; repeat with "
+                 f"--seed {args.seed} --cases {args.cases}")
+    return excused
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("nacre")
@@ -392,26 +417,8 @@ def main():
         if re.fullmatch(r"torch_\w+\.py", file):
             importlib.import_module(file[:-3])
     cases = make(np.random.default_rng(args.seed), args.cases, args.only)
-    reasons, failed, excused, errors = known(), 0, 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        write(cases, folder)
-        lines = run(args.nacre, folder)
-        for i, case in enumerate(cases):
-            errors += isinstance(case.result, Exception)
-            why = differs(case, lines[i] if i < len(lines) else "no answer", i,
-                          folder)
-            if why is None:
-                continue
-            text = f"{case.operation}: {case.shown()}: {why}"
-            if any(p.search(text) for p in reasons):
-                excused += 1
-                continue
-            failed += 1
-            if failed <= 25 or args.verbose:
-                print(f"FAILED (case {i}): {text}")
-    if failed:
-        sys.exit(f"diff_torch: {failed} of {len(cases)} cases differ; repeat "
-                 f"with --seed {args.seed} --cases {args.cases}")
+    errors = sum(isinstance(case.result, Exception) for case in cases)
+    excused = compare("diff_torch", args, cases, differs, known())
     print(f"diff_torch: {len(cases)} cases of {len(OPERATIONS)} operations "
           f"agree with PyTorch {torch.__version__} ({errors} of them in being "
           f"errors, {excused} differ for a known reason)")

@@ -5,20 +5,9 @@
 
 local errors = require "nacre.errors"
 
-local checks, failures = 0, 0
-local device = nacre.get_default_device()
-
--- Where the text says cpu, the default device may be another.
-local function same(name, got, want)
-  checks = checks + 1
-  if type(want) == "string" then
-    want = want:gsub("%f[%w]cpu%f[%W]", device)
-  end
-  if got == want then return end
-  failures = failures + 1
-  io.stderr:write(("FAIL %s\n-- wanted\n%s\n-- got\n%s\n"):format(
-    name, want, tostring(got)))
-end
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local S = dofile(here .. "shown.lua")
+local same = S.same
 
 _G.a, _G.b = nacre.zeros(3, 4), nacre.zeros(5, 4)
 
@@ -397,8 +386,4 @@ same("a script", errors.render(message, {script = true}), ([=[
 ]=]):format(path, path) .. (" "):rep(#path + 7 + 4) .. "^")
 os.remove(path)
 
-if failures > 0 then
-  io.stderr:write(("%d of %d checks failed\n"):format(failures, checks))
-  os.exit(1)
-end
-print(("errors: %d checks"):format(checks))
+S.done "errors"

@@ -15,14 +15,7 @@ import sys
 import tempfile
 import zipfile
 
-try:
-    import numpy as np
-except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists(
-            "/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
-    print("skipped: this Python has no NumPy")
-    sys.exit(77)
+from numpy_or_skip import np
 
 DTYPES = "b1 u1 i1 i2 i4 i8 f2 f4 f8".split()
 SHAPES = [(), (1,), (0,), (2, 3), (3, 0, 2), (2, 3, 4), (300, 1001)]

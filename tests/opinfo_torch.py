@@ -468,25 +468,7 @@ def main():
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     cases, untold = gather(args, rng, signatures(args.nacre))
-    reasons, failed, excused = known_reasons(), 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        d.write(cases, folder)
-        lines = d.run(args.nacre, folder)
-        for i, case in enumerate(cases):
-            why = judge(case, lines[i] if i < len(lines) else "no answer", i,
-                        folder)
-            if why is None:
-                continue
-            text = f"{case.operation}: {case.shown()}: {why}"
-            if any(p.search(text) for p in reasons):
-                excused += 1
-                continue
-            failed += 1
-            if failed <= 25 or args.verbose:
-                print(f"FAILED: {text}")
-    if failed:
-        sys.exit(f"opinfo_torch: {failed} of {len(cases)} samples differ; "
-                 f"repeat with --seed {args.seed} --cases {args.cases}")
+    excused = d.compare("opinfo_torch", args, cases, judge, known_reasons())
     print(f"opinfo_torch: {len(cases)} samples agree with PyTorch "
           f"{torch.__version__} ({excused} differ for a known reason, {untold} "
           "are of what Nacre has not)")

@@ -6,20 +6,10 @@
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "common.lua")
 local fails, is, shape = C.fails, C.is, C.shape
+local read, write = C.read, C.write
 
 local base = os.tmpname()
 local csv, tsv, txt = base .. ".csv", base .. ".tsv", base .. ".txt"
-
-local function write(name, text)
-  local f = assert(io.open(name, "wb"))
-  f:write(text)
-  f:close()
-end
-
-local function read(name)
-  local f <close> = assert(io.open(name, "rb"))
-  return f:read "a"
-end
 
 local function load(text, options, name)
   write(name or csv, text)
