@@ -112,7 +112,8 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
     -fwrapv)
   list(JOIN host "," host)
   set(options -Werror=all-warnings --compress-mode=size -Xcompiler=${host})
-  if(NOT NACRE_CUDA_ALL)      # there CUDA's own division spills, on sm_80
+  # elsewhere CUDA's own division (sm_80) and CUB's sorts (sm_75) spill a little
+  if(CMAKE_CUDA_ARCHITECTURES STREQUAL "90")
     list(APPEND options -Xptxas=-warn-spills)
   endif()
   set_property(TARGET nacre_cuda PROPERTY COMPILE_OPTIONS

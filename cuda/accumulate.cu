@@ -106,13 +106,24 @@ static cudaError_t launchall(Folds *f, DType type, int atomics,
   return e == cudaSuccess ? launchall(f, type, atomics, s) : e;
 }
 
+/* Bits of the largest offset into x, and of the next one: no offset that is
+   none is then equal to one. */
+static int bitsof(const Gather *g) {
+  int64_t next = 1;
+  int bits = 0;
+  for (int i = 0; i < g->x->nd; i++)
+    if (g->picked >> i & 1) next += (g->x->size[i] - 1) * g->x->step[i];
+  while (next >> bits) bits++;
+  return bits;
+}
+
 /* f gets the offsets in order, in memory to be freed. */
-static int sorted(const Device *d, Folds *f, void **memory) {
+static int sorted(const Device *d, Folds *f, int bits, void **memory) {
   SortLines k = {};
   char *p;
   TRY(nc_scratch(d, memory, f->count * 16));
   p = (char *)*memory;
-  k.order = nc_orderof(DT_i64, 0);
+  k.told = bits;              /* as they are: what is negative comes last */
   k.x = f->m.offset;
   k.lines = 1;
   k.n = k.keep = (uint32_t)f->count;
@@ -139,7 +150,8 @@ int nc_cuda_accumulate(const Device *d, const Gather *g) {
   nc_touch(d, f.m.x);
   nc_touch(d, f.m.other);
   nc_touch(d, f.m.offset);
-  if (!atomics && !g->distinct && f.count > 1) r = sorted(d, &f, &memory);
+  if (!atomics && !g->distinct && f.count > 1)
+    r = sorted(d, &f, bitsof(g), &memory);
   if (r == NC_OK) {
     const cudaError_t e = launchall(&f, g->x->dtype, atomics, s);
     if (e != cudaSuccess) r = nc_cudafail(e);

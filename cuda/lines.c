@@ -15,6 +15,7 @@
 #define ENOUGH 2048           /* threads a multiprocessor works on */
 #define SHARE 8               /* elements worth a thread */
 #define MANY 1024             /* pieces of a line, at most */
+#define ALONE ((int64_t)1 << 20)  /* elements that keep a device busy */
 
 static int64_t atmost(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -254,6 +255,12 @@ static int softmax(const Device *d, LineSweep *k, DType type) {
   return done ? NC_OK : softlong(d, k, type);
 }
 
+/* Is it a cumsum that CUB is better at?  It counts with int. */
+static int whole(const LineSweep *k, DType type) {
+  return k->op == LINE_CUMSUM && type == DT_i64 && k->inner == 1 &&
+         (k->outer == 1 || k->length >= ALONE) && k->length <= INT32_MAX;
+}
+
 /* cumsum and its kin: pieces first come to something each. */
 static int scan(const Device *d, LineSweep *k, DType type) {
   static LineScan *const kernels[] = {
@@ -277,6 +284,7 @@ static int scan(const Device *d, LineSweep *k, DType type) {
   k->piece = quotientup(length, n);
   if (n > 1 && !columns) k->piece = quotientup(k->piece, 4096) * 4096;
   k->splits = (int)quotientup(length, k->piece);
+  if (k->splits > 1 && whole(k, type)) return nc_wholesums(d, k);
   if (k->splits > 1)
     TRY(nc_scratch(d, &k->carry, lines * k->splits * LINE_PART));
   e = kernels[k->op](type, k, nc_current(d));

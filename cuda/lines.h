@@ -76,6 +76,9 @@ cudaError_t nc_linesoft(DType t, const LineSweep *k, int shared, int *done,
 typedef cudaError_t LineScan(DType t, const LineSweep *k, cudaStream_t s);
 LineScan nc_linecumsum, nc_linecumprod, nc_linecumlog, nc_linecummax;
 
+/* cumsum of lines of int64 without gaps, one after the other. */
+int nc_wholesums(const Device *d, const LineSweep *k);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define MOST ((int64_t)1 << 31)         /* elements of a line */
+#define ALONE ((int64_t)1 << 20)        /* of one that is sorted by itself: */
+#define TOGETHER ((int64_t)1 << 26)     /* both keep a device busy */
 #define BLOCKS 8              /* worth a multiprocessor */
 
 Order nc_orderof(DType type, int descending) {
@@ -34,9 +36,8 @@ static void cutspans(const Device *d, SortLines *k) {
   k->spans = (int)((k->n - 1) / k->span) + 1;
 }
 
-/* Memory for several arrays, in one piece: part i begins at offset[i]. */
-static int memoryfor(const Device *d, char **p, int n, const int64_t bytes[],
-                     int64_t offset[]) {
+int nc_sortmemory(const Device *d, char **p, int n, const int64_t bytes[],
+                  int64_t offset[]) {
   int64_t all = 0;
   void *memory;
   for (int i = 0; i < n; i++) {
@@ -46,52 +47,6 @@ static int memoryfor(const Device *d, char **p, int n, const int64_t bytes[],
   TRY(nc_scratch(d, &memory, all));
   *p = memory;
   return NC_OK;
-}
-
-/*
-** All of a long line
-*/
-/* Integers often are small, and their high digits then all the same: finding
-   that out costs one look at them. */
-static int digits(const Device *d, SortLines *k) {
-  const cudaStream_t s = nc_current(d);
-  if (k->varies) {
-    CUDA_TRY(cudaMemsetAsync(k->varies, 0, sizeof *k->varies, s));
-    CUDA_TRY(nc_sortvaries(k, s));
-  }
-  for (k->shift = 0; k->shift < k->bits; k->shift += 8) {
-    k->last = k->shift + 8 == k->bits;
-    CUDA_TRY(nc_sortpass(k, s));
-  }
-  return NC_OK;
-}
-
-static int sortlong(const Device *d, SortLines *k) {
-  const int64_t n = k->lines * k->n, rows = k->lines * SORT_DIGITS;
-  const int passes = k->bits / 8;       /* between them elements are kept */
-  int64_t bytes[7] = { 0 }, at[7];
-  char *p;
-  int r;
-  cutspans(d, k);
-  bytes[0] = rows * k->spans * 4;
-  bytes[1] = rows * 4;
-  bytes[2] = 8;
-  for (int i = 0; i < 2 && i < passes - 1; i++) {
-    bytes[3 + i] = n * (k->bits / 8);
-    bytes[5 + i] = n * 4;
-  }
-  TRY(memoryfor(d, &p, 7, bytes, at));
-  k->count = (uint32_t *)(p + at[0]);
-  k->total = (uint32_t *)(p + at[1]);
-  if (k->bits >= 32 && (k->order.inf == 0 || k->bits == 64))
-    k->varies = (unsigned long long *)(p + at[2]);
-  for (int i = 0; i < 2; i++) {
-    k->raw[i] = p + at[3 + i];
-    k->pos[i] = (uint32_t *)(p + at[5 + i]);
-  }
-  r = digits(d, k);
-  nc_scratchfree(d, p);
-  return r;
 }
 
 /*
@@ -137,17 +92,17 @@ static int sortsome(const Device *d, SortLines *k) {
   bytes[4] = k->lines * SORT_BINS * 4;
   bytes[5] = part * (k->bits / 8);
   bytes[6] = part * 4;
-  TRY(memoryfor(d, &p, 7, bytes, at));
+  TRY(nc_sortmemory(d, &p, 7, bytes, at));
   k->count = (uint32_t *)(p + at[0]);
   k->total = (uint32_t *)(p + at[1]);
   k->key = (uint64_t *)(p + at[2]);
   k->left = (uint32_t *)(p + at[3]);
   k->bin = (uint32_t *)(p + at[4]);
-  k->raw[0] = p + at[5];
-  k->pos[0] = (uint32_t *)(p + at[6]);
+  k->raw = p + at[5];
+  k->pos = (uint32_t *)(p + at[6]);
   low = *k;
-  low.x = k->raw[0];
-  low.from = k->pos[0];
+  low.x = k->raw;
+  low.from = k->pos;
   low.n = k->keep;
   low.first = 0;
   if ((r = setranks(d, k)) == NC_OK && (r = search(d, k)) == NC_OK) {
@@ -166,7 +121,7 @@ int nc_sortlines(const Device *d, SortLines *k, DType type) {
   nc_touch(d, k->at);
   if (k->n > brief && k->keep <= brief && (k->first == 0 || k->keep == 1))
     return sortsome(d, k);
-  if (k->n > brief) return sortlong(d, k);
+  if (k->n > brief) return nc_sortlong(d, k, ALONE, TOGETHER);
   CUDA_TRY(nc_sortshort(k, nc_current(d)));
   return NC_OK;
 }
@@ -218,7 +173,7 @@ static int apart(const Device *d, const Sorting *s, SortLines *k) {
   int64_t at[3];
   char *p;
   int r = NC_OK;
-  TRY(memoryfor(d, &p, 3, bytes, at));
+  TRY(nc_sortmemory(d, &p, 3, bytes, at));
   if (!direct) {
     k->x = p + at[0];
     r = bring(d, s->x, s->dim, p + at[0], 0);

@@ -11,7 +11,7 @@ set(CUDA_SOURCES
   # products
   product.c blas.c
   # leaves
-  lines.c sort.c moves.c conv.c
+  lines.c sort.c moves.c conv.c norm.c
   # rows
   run.c folds.c index.c
 )
@@ -20,8 +20,8 @@ set(CUDA_KERNELS
   linesmax.cu linesvar.cu linessum.cu linessoft.cu
   linescumsum.cu linescumprod.cu linescumlog.cu linescummax.cu
   sequence.cu draw.cu places.cu trues.cu gather.cu accumulate.cu expect.cu
-  search.cu conv.cu pool.cu
-  casts.cu transpose.cu sortshort.cu sortlong.cu
+  search.cu conv.cu pool.cu norm.cu
+  casts.cu transpose.cu sortshort.cu sortlong.cu sortrank.cu
 )
 set(CUDA_TYPED
   maps.cu:u8,i8,i16,i32,i64,f16,bf16,f32,f64

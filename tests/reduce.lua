@@ -330,6 +330,9 @@ for _, dtype in ipairs { "float16", "bfloat16" } do
   near(one:norm(), 200, 5e-3, dtype .. " norm")
   near(one:cumsum(1)[40000], 40000, 5e-3, dtype .. " cumsum")
 end
+local count = nacre.range(1, 40000)     -- integers, exactly
+check(nacre.ones(40000):gt(0):cumsum(1) == count, "cumsum of bools")
+check(count:cumsum(1) == (count * (count + 1)) // 2, "cumsum of int64")
 local u = (nacre.arange(100000):to("float64") * 0.6180339887) % 1
 near((u + 1000):to("float32"):var(), 1 / 12, 2e-3, "var at 1000")
 near((u + 1e9):var(), 1 / 12, 2e-3, "float64 var at 1e9")

@@ -115,6 +115,30 @@ for _, t in ipairs { "int16", "float32", "int64", "float64" } do
 end
 nacre.set_num_threads(2)
 
+-- ---- several long lines at a time, many equal; columns; what is made of it
+
+for _, t in ipairs { "bool", "int8", "float16", "int32", "float64" } do
+  local v = (nacre.arange(15000) * 7919 % 97):gt(48)
+  if t ~= "bool" then v = (nacre.arange(15000) * 7919 % 97):to(t) end
+  local lines = v:view(3, 5000)
+  for _, down in ipairs { false, true } do
+    local s, p = lines:sort(2, down)
+    local columns, rows = lines:t():sort(1, down)
+    assert(columns == s:t() and rows == p:t())
+    for i = 1, 3 do
+      local one, at = lines[i]:sort(1, down)
+      assert(s[i] == one and p[i] == at and lines[i][at] == one)
+    end
+    assert(lines:argsort(2, down) == p)
+  end
+  assert(lines:t():msort() == lines:sort(2):t())
+  assert(lines:unique() == lines[1]:unique())
+  local top, at = lines:topk(4500, 2)   -- too many to be looked for
+  local s, p = lines:sort(2, true)
+  assert(top == s:narrow(2, 1, 4500) and at == p:narrow(2, 1, 4500))
+  assert(lines:kthvalue(2500, 2) == lines:sort(2):select(2, 2500))
+end
+
 -- ---- ranks
 
 is(T({ 5, 1, 9, 7 }):median(), "5")

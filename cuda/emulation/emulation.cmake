@@ -32,7 +32,7 @@ function(emulation_library flavour)
   if(TARGET ${target})
     return()
   endif()
-  set(sources arena block copy cublas device event fiber gemm launch memory
+  set(sources arena block copy cub cublas device event fiber gemm launch memory
     report settings stream warp shadow_${flavour})
   if(flavour STREQUAL "check")
     list(APPEND sources tsan)
@@ -40,7 +40,8 @@ function(emulation_library flavour)
   list(TRANSFORM sources PREPEND ${EMULATION_DIR}/)
   list(TRANSFORM sources APPEND .c)
   add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PUBLIC ${EMULATION_DIR}/..)
+  target_include_directories(${target} PUBLIC ${EMULATION_DIR}/..
+    ${EMULATION_DIR}/include)
   target_compile_definitions(${target} PUBLIC NC_EMULATED)
   target_compile_options(${target} PRIVATE -O2 -g -fno-sanitize=all)
   target_link_libraries(${target} PUBLIC m)

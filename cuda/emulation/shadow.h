@@ -16,6 +16,8 @@ void emu_shadow_alloc(const void *p, size_t n);     /* usable, undefined */
 void emu_shadow_free(const void *p, size_t n);
 /* Usable again: as if the operation at work wrote it, but undefined. */
 void emu_shadow_reuse(const void *p, size_t n);
+/* The operation at work left the range undefined. */
+void emu_shadow_undefine(const void *p, size_t n);
 /* An operation was queued; ids count from 1, the name is never freed. */
 void emu_shadow_queued(uint32_t id, const char *name, int stream,
                        uint32_t seq);

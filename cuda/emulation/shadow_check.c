@@ -132,6 +132,11 @@ void emu_shadow_reuse(const void *p, size_t n) {
   forget(&written[offset(p) / 4], (n + 3) / 4);
 }
 
+void emu_shadow_undefine(const void *p, size_t n) {
+  const size_t at = offset(p), from = (at + 3) / 4, end = (at + n) / 4;
+  if (at < emu_arenasize && end > from) forget(&written[from], end - from);
+}
+
 void emu_shadow_block(void *p, size_t n) {
   (void)p, (void)n;            /* cells tell blocks apart */
   ranges = 0;

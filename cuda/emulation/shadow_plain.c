@@ -24,6 +24,10 @@ void emu_shadow_reuse(const void *p, size_t n) {
   (void)p, (void)n;
 }
 
+void emu_shadow_undefine(const void *p, size_t n) {
+  (void)p, (void)n;
+}
+
 void emu_shadow_queued(uint32_t id, const char *name, int stream,
                        uint32_t seq) {
   (void)id, (void)name, (void)stream, (void)seq;

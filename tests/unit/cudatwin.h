@@ -42,7 +42,7 @@ static void put(Tensor *t, int64_t i, double v) {
 
 static double get(const Tensor *t, int64_t i) {
   Scalar v;
-  ok(nc_read(&v, t, t->offset + i));
+  ok(nc_read(&v, t, i));
   return nc_tofloat(v);
 }
 
@@ -139,11 +139,73 @@ static Twin indices(int64_t n, int64_t size) {
   return t;
 }
 
-static Twin emptylike(Twin x) {
+/* For results. */
+static Twin blank(DType type, int nd, const int64_t size[]) {
   Twin t;
-  ok(nc_new(&t.cpu, &nc_cpu, x.cpu->dtype, x.cpu->nd, x.cpu->size));
-  ok(nc_new(&t.gpu, d, x.cpu->dtype, x.cpu->nd, x.cpu->size));
+  ok(nc_new(&t.cpu, &nc_cpu, type, nd, size));
+  ok(nc_new(&t.gpu, d, type, nd, size));
   return t;
+}
+
+/*
+** Picking
+*/
+enum { GET, PUT, FOLD };      /* gather, scatter, accumulate */
+
+/* Where the positions `given' lie along dim of x: on the device, on both. */
+static void deviceplaces(Twin offset, Twin given, Twin x, int dim) {
+  const Places p = { .given = given.gpu, .offset = offset.gpu, .of = x.gpu,
+                     .size = x.gpu->size[dim], .step = x.gpu->step[dim],
+                     .shown = dim };
+  ok(d->places(d, &p));
+}
+
+static Twin places(Twin given, Twin x, int dim) {
+  Twin offset = blank(DT_i64, given.cpu->nd, given.cpu->size);
+  const Places p = { .given = given.cpu, .offset = offset.cpu, .of = x.cpu,
+                     .size = x.cpu->size[dim], .step = x.cpu->step[dim],
+                     .shown = dim };
+  ok(nc_cpu.places(&nc_cpu, &p));
+  deviceplaces(offset, given, x, dim);
+  return offset;
+}
+
+static int pick(int how, const Device *on, const Gather *g) {
+  return how == GET ? on->gather(on, g) : how == PUT ? on->scatter(on, g)
+                                                     : on->accumulate(on, g);
+}
+
+/* The same on both devices. */
+static void bothpick(int how, Gather g, Twin x, Twin other, Twin offset) {
+  for (int i = 0; i < 2; i++) {
+    g.x = i ? x.gpu : x.cpu;
+    g.other = i ? other.gpu : other.cpu;
+    g.offset = i ? offset.gpu : offset.cpu;
+    ok(pick(how, i ? d : &nc_cpu, &g));
+  }
+}
+
+/* Of n positions half are wrong, the others 1: the device tells it, and all
+   elements but the first stay what they were. */
+static void wrongly(int how, int64_t n) {
+  const int64_t rest = 7, one = 1;
+  Twin x = vector(DT_f32, 8, 0), other = vector(DT_f32, n, 0);
+  Twin given = blank(DT_i64, 1, &n), offset = blank(DT_i64, 1, &n);
+  for (int64_t i = 0; i < n; i++)
+    put(given.cpu, i, i % 4 == 0 ? 9 : i % 4 == 2 ? 0 : 1);
+  nc_release(given.gpu);
+  given.gpu = twin(given.cpu);
+  deviceplaces(offset, given, x, 0);
+  const Gather g = { .x = x.gpu, .other = other.gpu, .offset = offset.gpu,
+                     .picked = 1 };
+  ok(pick(how, d, &g));
+  assert_int_equal(d->synchronize(d), NC_EINDEX);
+  shape(x, 1, &rest, &one, 1);
+  same(x.cpu, x.gpu, 0, 0);
+  drop(x);
+  drop(other);
+  drop(given);
+  drop(offset);
 }
 
 /*

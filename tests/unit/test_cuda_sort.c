@@ -5,6 +5,7 @@
 */
 #include "cudatwin.h"
 #include "moves.h"
+#include "sort.h"
 
 /* The same bytes. */
 static void equal(const Tensor *c, const Tensor *g) {
@@ -15,13 +16,6 @@ static void equal(const Tensor *c, const Tensor *g) {
   if (memcmp(back, nc_data(c), (size_t)bytes) != 0) same(c, g, 0, 0);
   assert_memory_equal(back, nc_data(c), (size_t)bytes);
   free(back);
-}
-
-static Twin blank(DType type, int nd, const int64_t size[]) {
-  Twin t;
-  ok(nc_new(&t.cpu, &nc_cpu, type, nd, size));
-  ok(nc_new(&t.gpu, d, type, nd, size));
-  return t;
 }
 
 /*
@@ -86,6 +80,111 @@ static void test_longlines(void **unused) {
       someranks(x, x.cpu->size[0] < 3);
       drop(x);
     }
+}
+
+/* Rows of `type', dense, as so many at a time as there is room for in `most'
+   elements, or one by one if they have `alone'. */
+static void onebatch(DType type, int64_t lines, int64_t n, int64_t alone,
+                     int64_t most) {
+  const int64_t size[2] = { lines, n }, step[2] = { n, 1 };
+  const int64_t from = below(2) ? 0 : below(n), keep = 1 + below(n - from);
+  const int64_t part[2] = { lines, keep };
+  const int down = (int)below(2), withy = (int)below(4) > 0;
+  Twin x = vector(type, lines * n, below(2) ? 0 : 20);
+  Twin y = blank(type, 2, part), at = blank(DT_i64, 2, part);
+  shape(x, 2, size, step, 0);
+  Sorting s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
+                .descending = down, .from = from, .keep = keep };
+  SortLines k = { .order = nc_orderof(type, down), .lines = lines,
+                  .bits = (int)nc_dtypesize(type) * 8, .x = nc_data(x.gpu),
+                  .n = (uint32_t)n, .first = (uint32_t)from,
+                  .keep = (uint32_t)keep, .at = nc_data(at.gpu),
+                  .y = withy ? nc_data(y.gpu) : NULL };
+  ok(nc_cpu.sort(&nc_cpu, &s));
+  ok(nc_sortlong(d, &k, alone, most));
+  equal(at.cpu, at.gpu);
+  if (withy) equal(y.cpu, y.gpu);
+  drop(x);
+  drop(y);
+  drop(at);
+}
+
+static void test_batches(void **unused) {
+  static const int64_t cases[][4] = {   /* lines, n, alone, most */
+    { 7, 300, 1 << 20, 1 << 20 },       /* together */
+    { 7, 300, 1 << 20, 1024 },          /* two at a time, then one */
+    { 5, 300, 300, 1 << 20 },           /* one by one */
+    { 3, 256, 1 << 20, 1 },             /* though there is no room */
+    { 300, 33, 1 << 20, 1 << 20 },      /* the number of a line: 9 bits */
+    { 1, 5000, 1 << 20, 1 << 20 }, { 2, 4096, 1 << 20, 1 << 20 },
+    { 6, 1, 1 << 20, 4 },               /* no bits within a line */
+  };
+  (void)unused;
+  for (int t = 0; t < COUNT(wholes); t++)
+    for (int i = 0; i < COUNT(cases); i++)
+      onebatch(wholes[t], cases[i][0], cases[i][1], cases[i][2], cases[i][3]);
+}
+
+/* What needs more bits than keys are said to have comes last, in order. */
+static void test_told(void **unused) {
+  const int64_t n = 400;
+  Twin x = vector(DT_i64, n, 0), y = blank(DT_i64, 1, &n), at = y;
+  int64_t *p = nc_data(x.cpu), back[400], places[400], few = 0;
+  (void)unused;
+  at = blank(DT_i64, 1, &n);
+  for (int64_t i = 0; i < n; i++) p[i] = below(3) ? below(31) : -1 - i;
+  for (int64_t i = 0; i < n; i++) few += p[i] >= 0;
+  nc_release(x.gpu);
+  x.gpu = twin(x.cpu);
+  SortLines k = { .bits = 64, .told = 5, .x = nc_data(x.gpu), .lines = 1,
+                  .n = 400, .keep = 400, .y = nc_data(y.gpu),
+                  .at = nc_data(at.gpu) };
+  ok(nc_sortlong(d, &k, n, n));
+  ok(d->tohost(d, back, nc_data(y.gpu), sizeof back, 0));
+  ok(d->tohost(d, places, nc_data(at.gpu), sizeof places, 0));
+  for (int64_t i = 0; i < n; i++) {
+    assert_int_equal(back[i], p[places[i] - 1]);
+    assert_int_equal(back[i] >= 0, i < few);
+    if (i == 0 || i == few) continue;
+    if (i < few) assert_true(back[i] >= back[i - 1]);
+    if (i > few || back[i] == back[i - 1])
+      assert_true(places[i] > places[i - 1]);
+  }
+  drop(x);
+  drop(y);
+  drop(at);
+}
+
+/* Each call of CUDA fails in turn, that for memory too: the sort says so and
+   leaves nothing behind. */
+static void test_sortfails(void **unused) {
+  const int64_t size[2] = { 3, 5000 };
+  Twin x = tensor(DT_f32, 2, size, 9);
+  Twin y = blank(DT_f32, 2, size), at = blank(DT_i64, 2, size);
+  Sorting s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
+                .keep = 5000 };
+  int r = NC_ENOMEM, failed = 0;
+  (void)unused;
+  ok(nc_cpu.sort(&nc_cpu, &s));
+  s.x = x.gpu, s.y = y.gpu, s.at = at.gpu;
+  for (int i = 1; r != NC_OK; i++) {
+    char lever[32];
+    const int64_t live = d->memory->live;
+    d->trim(d, 0);
+    snprintf(lever, sizeof lever, "failat=%d", i);
+    emu_set(lever);
+    r = d->sort(d, &s);
+    emu_set("failat=0");
+    if (r != NC_OK) assert_int_equal(r, NC_ENOMEM);
+    failed += r != NC_OK;
+    assert_int_equal(d->memory->live, live);
+  }
+  assert_true(failed >= 6);   /* two queries, two kernels, two sorts */
+  equal(at.cpu, at.gpu);
+  equal(y.cpu, y.gpu);
+  drop(x);
+  drop(y);
+  drop(at);
 }
 
 /* Many spans; keys that differ in some of their digits only, or nowhere. */
@@ -159,7 +258,9 @@ static void test_search(void **unused) {
 static void onefold(DType type, GatherFold fold, int nd, const int64_t size[],
                     int dim, int64_t picks, int distinct) {
   int64_t step[NC_MAXDIM], shaped[NC_MAXDIM], n = 1;
-  Twin x, other, given = indices(picks, size[dim]), offset = emptylike(given);
+  const Gather g = { .picked = 1u << dim, .at = dim, .distinct = distinct,
+                     .fold = fold };
+  Twin x, other, given = indices(picks, size[dim]), offset;
   for (int i = nd - 1; i >= 0; n *= size[i--]) step[i] = n;
   x = vector(type, n, 60);
   shape(x, nd, size, step, 0);
@@ -172,18 +273,8 @@ static void onefold(DType type, GatherFold fold, int nd, const int64_t size[],
   memcpy(shaped, size, (size_t)nd * sizeof *size);
   shaped[dim] = picks;
   other = tensor(type, nd, shaped, 60);
-  for (int i = 0; i < 2; i++) {
-    const Device *on = i ? d : &nc_cpu;
-    Tensor *own = i ? x.gpu : x.cpu, *at = i ? offset.gpu : offset.cpu;
-    const Places p = { .given = i ? given.gpu : given.cpu, .offset = at,
-                       .size = size[dim], .step = step[dim], .of = own,
-                       .shown = dim };
-    const Gather g = { .x = own, .other = i ? other.gpu : other.cpu,
-                       .offset = at, .picked = 1u << dim, .at = dim,
-                       .distinct = distinct, .fold = fold };
-    ok(on->places(on, &p));
-    ok(on->accumulate(on, &g));
-  }
+  offset = places(given, x, dim);
+  bothpick(FOLD, g, x, other, offset);
   same(x.cpu, x.gpu, 0, 0);
   drop(x);
   drop(other);
@@ -213,26 +304,10 @@ static void test_longruns(void **unused) {
   onefold(DT_i16, GATHER_MIN, 1, &few, 0, 9000, 0);
 }
 
-/* An index that is wrong is told, and takes nothing along. */
 static void test_wrongindex(void **unused) {
-  Twin x = vector(DT_f32, 8, 0), other = vector(DT_f32, 3, 0);
-  Twin given = indices(3, 1), offset = emptylike(given);
-  Places p = { .offset = offset.gpu, .size = 8, .step = 1, .of = x.gpu };
-  Gather g = { .x = x.gpu, .other = other.gpu, .offset = offset.gpu,
-               .picked = 1 };
   (void)unused;
-  for (int i = 0; i < 3; i++) put(given.cpu, i, i == 1 ? 9 : 0);
-  nc_release(given.gpu);
-  given.gpu = twin(given.cpu);
-  p.given = given.gpu;
-  ok(d->places(d, &p));
-  ok(d->accumulate(d, &g));
-  assert_int_equal(d->synchronize(d), NC_EINDEX);
-  same(x.cpu, x.gpu, 0, 0);
-  drop(x);
-  drop(other);
-  drop(given);
-  drop(offset);
+  wrongly(FOLD, 3);
+  wrongly(FOLD, 5000);
 }
 
 /*
@@ -267,7 +342,8 @@ static void test_halves(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(shortlines), TEST(longlines),  TEST(digits),     TEST(search),
+    TEST(shortlines), TEST(longlines),  TEST(batches),    TEST(told),
+    TEST(sortfails),  TEST(digits),     TEST(search),
     TEST(accumulate), TEST(longruns),   TEST(wrongindex),
     TEST(halves),
   };

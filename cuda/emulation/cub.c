@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cub.c - CUB's sorts and sums for the emulated device, as operations of a
+** stream, by plain loops; every extent is judged before.  What CUB leaves
+** undefined is: the memory lent to it, and of two buffers the one that does
+** not hold the result, which with each pass of DIGIT bits is the other one.
+*/
+#include "cub.h"
+
+#include <string.h>
+
+#include "internal.h"
+#include "shadow.h"
+
+#define DIGIT 8
+#define DIGITS (1 << DIGIT)
+#define TILE 1024             /* elements; each tile needs memory, */
+#define EACH 16               /* of so many bytes */
+#define LEAST 767             /* and there is some for all */
+
+typedef struct Work {
+  EmuSort sort;
+  EmuScan scan;
+  void *temp;
+  size_t bytes;
+} Work;
+
+/*
+** The frame of a call
+*/
+/* Work in a stream.  As CUB does, a call tells of an error that was left
+   behind before. */
+static cudaError_t submit(const char *name, void run(void *), const Work *w,
+                          size_t n, size_t *bytes, cudaStream_t stream) {
+  const size_t needs = LEAST + (n + TILE - 1) / TILE * EACH;
+  cudaStream_t s;
+  if (w->temp == NULL) {
+    *bytes = needs;
+    return cudaSuccess;
+  }
+  s = emu_stream(stream);
+  if (s == NULL || s->device != emu_current)
+    return cudaErrorInvalidResourceHandle;
+  if (*bytes < needs) return cudaErrorInvalidValue;
+  if (emu_lasterror(0) != cudaSuccess) return emu_lasterror(0);
+  if (n > 0) emu_enqueue(s, name, run, w, sizeof *w, NULL);
+  return cudaSuccess;
+}
+
+/* Nobody may count on what is there now. */
+static void scramble(void *p, size_t n) {
+  emu_touch(p, n, 1);
+  memset(p, EMU_FILLER, n);
+  emu_shadow_undefine(p, n);
+}
+
+/*
+** Sorting, by the lowest digit first
+*/
+int emu_sortpasses(const EmuSort *s) {
+  return s->n == 0 || s->end <= s->begin
+             ? 0 : (s->end - s->begin + DIGIT - 1) / DIGIT;
+}
+
+static uint64_t keyat(const void *p, size_t i, int size) {
+  switch (size) {
+    case 1: return ((const uint8_t *)p)[i];
+    case 2: return ((const uint16_t *)p)[i];
+    case 4: return ((const uint32_t *)p)[i];
+    default: return ((const uint64_t *)p)[i];
+  }
+}
+
+static unsigned digitat(const EmuSort *s, int from, size_t i, int bit) {
+  const int bits = s->end - bit < DIGIT ? s->end - bit : DIGIT;
+  return (unsigned)(keyat(s->key[from], i, s->keysize) >> bit) &
+         ((1u << bits) - 1);
+}
+
+static void move(void *const buffer[2], int from, size_t to, size_t i,
+                 int size) {
+  memcpy((char *)buffer[!from] + to * (size_t)size,
+         (char *)buffer[from] + i * (size_t)size, (size_t)size);
+}
+
+static void pass(const EmuSort *s, int from, int bit) {
+  size_t start[DIGITS + 1] = { 0 };
+  for (size_t i = 0; i < s->n; i++) start[digitat(s, from, i, bit) + 1]++;
+  for (int k = 1; k < DIGITS; k++) start[k] += start[k - 1];
+  for (size_t i = 0; i < s->n; i++) {
+    const size_t to = start[digitat(s, from, i, bit)]++;
+    move(s->key, from, to, i, s->keysize);
+    if (s->valuesize) move(s->value, from, to, i, s->valuesize);
+  }
+}
+
+static void sortnow(void *arg) {
+  const Work *w = arg;
+  const EmuSort *s = &w->sort;
+  const size_t keys = s->n * (size_t)s->keysize;
+  const size_t values = s->n * (size_t)s->valuesize;
+  const int passes = emu_sortpasses(s), at = passes % 2;
+  for (int write = 0; write < 2; write++) {
+    emu_touch(s->key[write], keys, write);
+    emu_touch(s->value[write], values, write);
+  }
+  for (int i = 0; i < passes; i++) pass(s, i % 2, s->begin + i * DIGIT);
+  emu_touch(s->key[at], keys, 1);
+  emu_touch(s->value[at], values, 1);
+  scramble(s->key[!at], keys);
+  scramble(s->value[!at], values);
+  scramble(w->temp, w->bytes);
+}
+
+static cudaError_t sort(const EmuSort *s, void *temp, size_t *bytes,
+                        cudaStream_t stream) {
+  const Work w = { .sort = *s, .temp = temp, .bytes = *bytes };
+  if (s->begin < 0 || s->end > 8 * s->keysize) return cudaErrorInvalidValue;
+  return submit("CUB sort", sortnow, &w, emu_sortpasses(s) ? s->n : 0, bytes,
+                stream);
+}
+
+cudaError_t emu_sort(const EmuSort *s, void *temp, size_t *bytes,
+                     cudaStream_t stream) {
+  API(sort(s, temp, bytes, stream));
+}
+
+/*
+** Sums
+*/
+static void scannow(void *arg) {
+  const Work *w = arg;
+  const EmuScan *s = &w->scan;
+  uint64_t sum = 0;
+  emu_touch(s->x, s->n * sizeof *s->x, 0);
+  emu_touch(s->y, s->n * sizeof *s->y, 1);
+  for (size_t i = 0; i < s->n; i++) s->y[i] = sum += s->x[i];
+  scramble(w->temp, w->bytes);
+}
+
+static cudaError_t scan(const EmuScan *s, void *temp, size_t *bytes,
+                        cudaStream_t stream) {
+  const Work w = { .scan = *s, .temp = temp, .bytes = *bytes };
+  return submit("CUB sum", scannow, &w, s->n, bytes, stream);
+}
+
+cudaError_t emu_scan(const EmuScan *s, void *temp, size_t *bytes,
+                     cudaStream_t stream) {
+  API(scan(s, temp, bytes, stream));
+}
