@@ -188,10 +188,28 @@ define("dropout2d", "input:tensor, p:num=0.5, training:bool=true",
 
 -- ---- normalisation
 
-local function scaled(y, weight, bias, size)
-  if weight then y = y * wide(weight):reshape(size) end
-  if bias then y = y + wide(bias):reshape(size) end
-  return y
+-- The last dimensions of x have this shape, as weight and bias, if given: how
+-- many elements these are.
+local function normalized(op, x, shape, list)
+  floats(op, x, "input")
+  if type(shape) == "number" then shape = { shape } end
+  local n, elements = #shape, 1
+  local ok = n > 0 and n <= x:dim()
+  for i = 1, n do
+    ok = ok and x:size(i - n - 1) == shape[i]
+    elements = elements * shape[i]
+  end
+  local text = table.concat(shape, "x")
+  if not ok then
+    fail(op, ("input does not end in the shape [%s]"):format(text), nil,
+         "input", x)
+  end
+  for what, t in pairs(list) do
+    if table.concat(t:size(), "x") ~= text then
+      fail(op, ("%s must have the shape [%s]"):format(what, text), nil, what, t)
+    end
+  end
+  return { elements, 1, 1 }
 end
 
 define("layer_norm",
@@ -199,31 +217,23 @@ define("layer_norm",
        .. "bias:tensor=nil, eps:num=1e-5",
        "mean 0 and variance 1 over the last dimensions, of that shape",
 function(x, shape, weight, bias, eps)
-  local op = "layer_norm"
-  floats(op, x, "input")
-  if type(shape) == "number" then shape = { shape } end
-  local n, dims = #shape, {}
-  local ok = n > 0 and n <= x:dim()
-  for i = 1, n do
-    ok = ok and x:size(i - n - 1) == shape[i]
-    dims[i] = i - n - 1
-  end
-  if not ok then
-    fail(op, ("input does not end in the shape [%s]")
-             :format(table.concat(shape, "x")),
-         nil, "input", x)
-  end
-  for what, t in pairs { weight = weight, bias = bias } do
-    if table.concat(t:size(), "x") ~= table.concat(shape, "x") then
-      fail(op, ("%s must have the shape [%s]"):format(what, table.concat(shape,
-                                                                         "x")),
-           nil, what, t)
-    end
-  end
-  local t = wide(x)
-  local c = t - t:mean(dims, true)
-  local y = c * ((c * c):mean(dims, true) + eps):rsqrt()
-  return back(scaled(y, weight, bias, shape), x)
+  local over = normalized("layer_norm", x, shape,
+                          { weight = weight, bias = bias })
+  return (nacre._norm(x, weight, bias, over, eps))
+end)
+
+-- The distance from 1 to the next number.
+local epsilon = { float16 = 0x1p-10, bfloat16 = 0x1p-7, float32 = 0x1p-23,
+                  float64 = 0x1p-52 }
+
+define("rms_norm",
+       "input:tensor, normalized_shape:ints, weight:tensor=nil, eps:num=nil",
+       "input over the root of its mean square over the last dimensions, of "
+       .. "that shape; eps: the dtype's own",
+function(x, shape, weight, eps)
+  local over = normalized("rms_norm", x, shape, { weight = weight })
+  eps = eps or epsilon[x.dtype]
+  return (nacre._norm(x, weight, nil, over, eps, false))
 end)
 
 local function perchannel(op, x, list)
@@ -260,25 +270,26 @@ local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
   end
   local size = perchannel(op, x, { running_mean = rmean, running_var = rvar,
                                    weight = weight, bias = bias })
-  local t, mean, var = wide(x), nil, nil
   if training then
-    local n, dims = x:numel() // math.max(x:size(2), 1), { 1 }
+    local n, channels = x:numel() // math.max(x:size(2), 1), x:size(2)
     if n <= 1 then
       fail(op, "training needs more than one value of each channel", nil,
            "input", x)
     end
-    for d = 3, x:dim() do dims[#dims + 1] = d end
-    mean = t:mean(dims)
-    var = (t - mean:reshape(size)):pow(2):mean(dims)
+    local y, mean, var = nacre._norm(x, weight, bias,
+                                     { channels, n // x:size(1), channels },
+                                     eps, true, true)
     track(rmean, rvar, mean, var, n, momentum)
-  else
-    if not rmean or not rvar then
-      fail(op, "running_mean and running_var are needed but for training")
-    end
-    mean, var = wide(rmean), wide(rvar)
+    return y
   end
-  local y = (t - mean:reshape(size)) * (var + eps):rsqrt():reshape(size)
-  return back(scaled(y, weight, bias, size), x)
+  if not rmean or not rvar then
+    fail(op, "running_mean and running_var are needed but for training")
+  end
+  local scale = (wide(rvar) + eps):rsqrt()
+  if weight then scale = scale * wide(weight):reshape(-1) end
+  local y = (wide(x) - wide(rmean):reshape(size)) * scale:reshape(size)
+  if bias then y = y + wide(bias):reshape(size) end
+  return back(y, x)
 end
 
 define("batch_norm",
@@ -300,19 +311,17 @@ local function groupnorm(op, x, groups, weight, bias, eps)
          ("%d channels are no multiple of %d groups"):format(x:size(2), groups),
          nil, "input", x)
   end
-  local size = perchannel(op, x, { weight = weight, bias = bias })
-  if x:numel() == 0 then return x * 1 end
-  local t = wide(x):reshape(x:size(1), groups, -1)
-  local c = t - t:mean(3, true)
-  local y = c * ((c * c):mean(3, true) + eps):rsqrt()
-  return back(scaled(y:reshape(x:size()), weight, bias, size), x)
+  perchannel(op, x, { weight = weight, bias = bias })
+  local channels = x:size(2)
+  local inner = x:numel() // math.max(x:size(1) * channels, 1)
+  return nacre._norm(x, weight, bias, { channels, inner, groups }, eps)
 end
 
 define("group_norm",
        "input:tensor, num_groups:int, weight:tensor=nil, bias:tensor=nil, "
        .. "eps:num=1e-5",
        "mean 0 and variance 1 of groups of channels, each sample by itself",
-       function(...) return groupnorm("group_norm", ...) end)
+       function(...) return (groupnorm("group_norm", ...)) end)
 define("instance_norm",
        "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
        .. "weight:tensor=nil, bias:tensor=nil, use_input_stats:bool=true, "
@@ -326,11 +335,11 @@ function(x, rmean, rvar, weight, bias, own, momentum, eps)
     return batchnorm(op, x, rmean, rvar, weight, bias, false, momentum, eps)
   end
   perchannel(op, x, { running_mean = rmean, running_var = rvar })
-  local y = groupnorm(op, x, x:size(2), weight, bias, eps)
+  local y, mean, var = groupnorm(op, x, x:size(2), weight, bias, eps)
   if (rmean or rvar) and x:numel() > 0 then
-    local t = wide(x:detach()):flatten(3)
-    local var, mean = t:var_mean(3, false)
-    track(rmean, rvar, mean:mean(1), var:mean(1), t:size(3), momentum)
+    local rows = { x:size(1), x:size(2) }
+    mean, var = mean:reshape(rows):mean(1), var:reshape(rows):mean(1)
+    track(rmean, rvar, mean, var, x:numel() // (rows[1] * rows[2]), momentum)
   end
   return y
 end)

@@ -31,9 +31,11 @@ const Device *nl_device(lua_State *L, int i, const char *op) {
   const Device *d;
   char name[32];
   const char *given = name;
-  int r;
-  if (lua_isinteger(L, i))
-    snprintf(name, sizeof name, "cuda:%lld", (long long)lua_tointeger(L, i));
+  int r, whole = 0;
+  const lua_Integer k = lua_type(L, i) == LUA_TNUMBER
+                            ? lua_tointegerx(L, i, &whole) : 0;
+  if (whole)
+    snprintf(name, sizeof name, "cuda:%lld", (long long)k);
   else if (lua_type(L, i) == LUA_TSTRING)
     given = lua_tostring(L, i);
   else
@@ -54,11 +56,15 @@ void nl_followdevice(void) {
   if (follows && a) nc_defaultdevice = a->device[a->current()];
 }
 
-static const Device *checkdevice(lua_State *L, const char *op) {
-  const Device *d = nl_device(L, 1, op);
+const Device *nl_needdevice(lua_State *L, int i, const char *op) {
+  const Device *d = nl_device(L, i, op);
+  if (d == NULL && lua_isnoneornil(L, i))
+    nl_error(L, op, "device is missing: a name or a number expected");
+  if (d == NULL && lua_type(L, i) == LUA_TNUMBER)
+    nl_error(L, op, "%s is the number of no device", lua_tostring(L, i));
   if (d == NULL)
     nl_error(L, op, "a device is a name or a number, not a %s",
-             luaL_typename(L, 1));
+             nl_totensor(L, i) ? "tensor" : luaL_typename(L, i));
   return d;
 }
 
@@ -69,14 +75,14 @@ static int device(lua_State *L) {
                     (LUAI_UACINT)lua_tointeger(L, 2));
     lua_replace(L, 1);
   }
-  lua_pushstring(L, checkdevice(L, "device")->name);
+  lua_pushstring(L, nl_needdevice(L, 1, "device")->name);
   return 1;
 }
 
 static int set_default_device(lua_State *L) {
   const Device *d;
   if (lua_isnoneornil(L, 1)) d = nc_host();
-  else d = checkdevice(L, "set_default_device");
+  else d = nl_needdevice(L, 1, "set_default_device");
   follows = d->ordinal >= 0 && lua_type(L, 1) == LUA_TSTRING &&
             strchr(lua_tostring(L, 1), ':') == NULL;
   nc_defaultdevice = d;
@@ -148,8 +154,12 @@ static void named(lua_State *L, int i, Move *m) {
   else if (strcmp(text, "auto") == 0 || strcmp(text, nc_host()->name) == 0 ||
            strncmp(text, "cuda", 4) == 0)
     m->d = nl_device(L, i, "to");
-  else
-    nl_error(L, "to", "'%s' is neither a dtype nor a device", text);
+  else {
+    nc_fail(NC_EVALUE, "'%s' is neither a dtype nor a device", text);
+    nc_blameop("to");
+    nc_hint("a device is %s; a dtype is float32 and so on", NC_DEVICENAMES);
+    nl_check(L, NC_EVALUE);
+  }
 }
 
 static const char *const options[] = {
@@ -216,6 +226,7 @@ static int to(lua_State *L) {
       m.copy = lua_toboolean(L, i), flags++;
     else if ((other = nl_totensor(L, i)) != NULL)
       m.type = other->dtype, m.d = nc_device(other);
+    else if (i > 2 && lua_isnil(L, i)) continue;
     else
       return nl_error(L, "to", "argument %d must be a dtype, a device or a "
                       "tensor, not %s", i - 1,
@@ -273,6 +284,14 @@ static int pin_memory(lua_State *L) {
   return 1;
 }
 
+int nl_pin(Tensor **box) {
+  Tensor *y;
+  TRY(nc_pin(&y, *box));
+  nc_release(*box);
+  *box = y;
+  return NC_OK;
+}
+
 static int is_pinned(lua_State *L) {
   lua_pushboolean(L, nl_checktensor(L, 1)->data->pinned);
   return 1;
@@ -302,6 +321,9 @@ const Bound nl_place[] = {
   { "pin_memory", pin_memory, "self -> tensor",
     "in page-locked memory, from which copies to a device are quick and "
     "need not be waited for; self if it is there", 2 },
+  { "record_stream", nl_recordstream, "self, stream:any",
+    "nothing needs to be said: the memory of a tensor is kept until every "
+    "stream that was given it is done; for programs that say it", 2 },
   { "is_pinned", is_pinned, "self -> boolean",
     "is it in page-locked memory?", 2 },
   { NULL, NULL, NULL, NULL, 0 }

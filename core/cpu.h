@@ -46,5 +46,6 @@ int nc_cpuproduct(const Device *d, const Product *p);
 int nc_cpuconv(const Device *d, const Conv *c);
 int nc_cpupool(const Device *d, const Pooling *p);
 int nc_cpupatches(const Device *d, const Patching *p);
+int nc_cpunorm(const Device *d, const Norm *n);
 
 #endif

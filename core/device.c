@@ -49,8 +49,15 @@ int nc_finddevice(const Device **d, const char *name) {
       *d = always[k];
       return NC_OK;
     }
-  if ((i = ordinal(name, "cuda")) == -2)
-    return nc_fail(NC_EVALUE, "no device is called '%s'", name);
+  if (ordinal(name, nc_cpu.name) == 0) {    /* "cpu:0" */
+    *d = &nc_cpu;
+    return NC_OK;
+  }
+  if ((i = ordinal(name, "cuda")) == -2) {
+    nc_fail(NC_EVALUE, "no device is called '%s'", name);
+    nc_hint("a device is %s", NC_DEVICENAMES);
+    return NC_EVALUE;
+  }
   TRY(nc_accelerator(&a));
   if (i == -1) i = a->current();
   if (i >= a->count) {
@@ -78,6 +85,17 @@ static int synchronize(const Device *d, void *ctx) {
 
 int nc_synchronize(void) {
   return nc_ondevices(synchronize, NULL);
+}
+
+static int settle(const Device *d, void *ctx) {
+  if (d->ordinal >= 0 && nc_opened()->failed(d->ordinal)) return NC_OK;
+  return synchronize(d, ctx);
+}
+
+/* What is to be said of a device that failed for good was said when it did:
+   who does not use it is not told again. */
+int nc_settle(void) {
+  return nc_ondevices(settle, NULL);
 }
 
 /*

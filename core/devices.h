@@ -226,6 +226,23 @@ typedef struct Patching {
   Windows at;
 } Patching;
 
+/* Mean 0 and variance 1, times a weight, plus a bias.  x lies dense, as
+   [n x channels x inner].  What is taken together, a row, are `groups' parts
+   of the channels of each of the n, or, if `batch', each channel of all n
+   (then groups = channels).  Not `centered': mean is 0, and var what the
+   squares come to in the mean.  x, y and g are of one float type; the others
+   of that, or of float32 if it is a half: mean and var of the rows, the rest
+   of the channels.  weight, bias, dweight and dbias may be NULL.
+   Back: from g, x, weight, mean and var, which were kept, come y, now the
+   gradient to x, which may be NULL too, dweight and dbias. */
+typedef struct Norm {
+  int back, batch, centered;
+  int64_t n, channels, inner, groups;
+  double eps;
+  const Tensor *x, *g, *weight, *bias;
+  Tensor *y, *mean, *var, *dweight, *dbias;
+} Norm;
+
 /* x, a bool of one element, must be true: else the operation that asks fails
    with `text' (a constant). */
 typedef struct Expect {
@@ -277,16 +294,19 @@ struct Device {
   int (*conv)(const Device *d, const Conv *c);
   int (*pool)(const Device *d, const Pooling *p);
   int (*patches)(const Device *d, const Patching *p);
+  int (*norm)(const Device *d, const Norm *n);
 };
 
 extern const Device nc_cpu;
 extern const Device *nc_defaultdevice;      /* where new tensors go */
 const char *nc_cpulevel(void); /* the instructions in use: "x86-64-v4" */
+#define NC_DEVICENAMES "cpu, cuda, cuda:0, cuda:1, ..., auto"
 const Device *nc_host(void);  /* where numbers of the program lie */
 int nc_finddevice(const Device **d, const char *name); /* opens it if need be */
 /* Calls fn for each device that is open, until one fails. */
 int nc_ondevices(int (*fn)(const Device *d, void *ctx), void *ctx);
 int nc_synchronize(void);                   /* every device in use */
+int nc_settle(void); /* the same, but for those that have failed for good */
 
 /*
 ** Accelerators: the devices of a plug-in, and what is theirs alone.  Opened
@@ -350,9 +370,9 @@ typedef struct Accelerator {
   /* A fact by number, as text, for :doctor: "driver 580.65, CUDA 13.0"; NULL
      at the end. */
   const char *(*fact)(int n);
-  /* Has a device failed so that only a restart helps?  The program's exit
-     status must tell. */
-  int (*failed)(void);
+  /* Has device i, or any if i is -1, failed so that only a restart helps?  The
+     program's exit status must tell. */
+  int (*failed)(int i);
 } Accelerator;
 
 /* Opens the plug-in; fails with the reason if there is nothing to use. */
@@ -389,7 +409,7 @@ typedef struct Host {
 
 extern const Host nc_forplugins;
 
-#define NC_ABI 2
+#define NC_ABI 3
 #define NC_PLUGIN "nacre_plugin"
 typedef int PluginEntry(const Host *h, const Accelerator **a);
 

@@ -73,6 +73,7 @@ IDLE(search, Searching)
 IDLE(conv, Conv)
 IDLE(pool, Pooling)
 IDLE(patches, Patching)
+IDLE(norm, Norm)
 
 static int synchronize(const Device *d) {
   (void)d;
@@ -90,7 +91,7 @@ static const Device idle = {
   .scatter = gather, .draw = draw, .product = product, .expect = expect,
   .accumulate = gather, .gradients = 1, .sort = sort,
   .search = search, .conv = conv, .pool = pool,
-  .patches = patches
+  .patches = patches, .norm = norm
 };
 
 int nc_isdry(const Device *d) {

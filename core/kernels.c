@@ -55,6 +55,7 @@
 #include "folds.inc"
 #include "lines.inc"
 #include "taps.inc"
+#include "norms.inc"
 #undef S
 #undef NAME
 #define S double
@@ -62,6 +63,7 @@
 #include "folds.inc"
 #include "lines.inc"
 #include "taps.inc"
+#include "norms.inc"
 #undef S
 #undef A
 #undef NAME
@@ -137,6 +139,10 @@
     softback_##t, logsoftback_##t, cumsum_##t,                                \
     tapped_##t, axpy_##t, inner_##t }
 
+#define NORMS(t)                                                              \
+  { normrows_##t, normback_##t, normparts_##t, normcolumns_##t,            \
+    normstrip_##t }
+
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 #define JOIN_(a, b) a##b
@@ -186,6 +192,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .load = LOADS,
   .store = STORES,
   .line = { LINES(f32), LINES(f64) },
+  .norm = { NORMS(f32), NORMS(f64) },
   .stream = stream,
   .fence = fence,
   .draw = { drawwords, drawnormals, drawnormals2 },

@@ -64,6 +64,42 @@ typedef struct LineKernels {
   double (*dot)(const void *x, const void *y, int64_t n);
 } LineKernels;
 
+/*
+** Rows that get mean 0 and variance 1; see norms.inc.  Of float or double, as
+** are weight, bias, mean and var.  A row has `pieces' of `run' elements, `step'
+** apart, and row r begins at r / across * outer + r % across * within; its
+** weights at r % across * per: one for each element (then there is one piece)
+** or for a piece, the next one `wstep' further.
+*/
+typedef struct NormRows {
+  const void *x, *g, *weight, *bias;
+  void *y, *mean, *var;
+  int64_t pieces, run, step;
+  int64_t across, outer, within, per, wstep;
+  int each, centered;         /* a weight for each element? */
+  double eps;
+} NormRows;
+
+typedef struct NormKernels {
+  /* y, mean and var of rows from .. to-1 */
+  void (*rows)(const NormRows *k, int64_t from, int64_t to);
+  /* The gradient y of the same from g, unless that is NULL; to sums[0], of
+     the weights, and sums[1], of the biases, unless they are NULL, the rows'
+     shares are added. */
+  void (*back)(const NormRows *k, int64_t from, int64_t to, double *sums[2]);
+  /* For rows of many elements with a weight each: first what the gradient of
+     a row is made of, into part[2*r]; then the gradient of columns from ..
+     to-1 of rows first, first + across, ... below `rows', and its sums. */
+  void (*parts)(const NormRows *k, int64_t from, int64_t to, double *part);
+  void (*columns)(const NormRows *k, const double *part, int64_t first,
+                  int64_t rows, int64_t from, int64_t to, double *sums[2]);
+  /* Both for rows from .. to-1, at most NC_STRIP, that lie side by side: with
+     sums[2] the gradient. */
+  void (*strip)(const NormRows *k, int64_t from, int64_t to, double *sums[2]);
+} NormKernels;
+
+#define NC_STRIP 64
+
 /* Random words and numbers; see draws.inc. */
 #define NC_DRAWS 64
 typedef uint32_t Words[4][NC_DRAWS];
@@ -81,6 +117,7 @@ typedef struct Kernels {
   Move load[CT_COUNT][DT_COUNT];              /* to computed from stored */
   Move store[CT_COUNT][DT_COUNT];
   LineKernels line[2];                        /* f32, f64 */
+  NormKernels norm[2];
   /* to memory, past the cache; see stream.inc */
   void (*stream)(void *dst, const void *src, int64_t bytes);
   void (*fence)(void);

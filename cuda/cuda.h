@@ -151,6 +151,7 @@ int nc_cuda_search(const Device *d, const Searching *s);
 int nc_cuda_conv(const Device *d, const Conv *c);
 int nc_cuda_pool(const Device *d, const Pooling *p);
 int nc_cuda_patches(const Device *d, const Patching *p);
+int nc_cuda_norm(const Device *d, const Norm *n);
 
 /*
 ** Of product.c

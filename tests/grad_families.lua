@@ -135,6 +135,21 @@ case("_max_pool_back", function(a)
   local at = nacre.tensor { { { { 1, 2 }, { 5, 5 } } } }
   return nacre._max_pool_back(a, at, { 3, 3 }, 2, 1, 0, 1)
 end, x(1, 1, 2, 2))
+-- rows with a weight an element, a weight a piece, none; over the batch
+for _, s in ipairs { { { 3, 4 }, { 4, 1, 1 } }, { { 3, 4 }, { 4, 1, 2 } },
+                     { { 2, 4, 3 }, { 4, 3, 2 } }, { { 2, 2, 3 }, { 2, 3, 2 } },
+                     { { 3, 2, 17 }, { 2, 17, 2 }, true },
+                     { { 3, 2, 2 }, { 2, 2, 2 }, true } } do
+  local size, geometry, batch = table.unpack(s)
+  for centered = 0, batch and 0 or 1 do
+    case("_norm", function(a, w, b)
+      return (nacre._norm(a, w, b, geometry, 0.1, centered == 0, batch))
+    end, x(table.unpack(size)), x(geometry[1]), x(geometry[1]))
+    case("_norm", function(a)
+      return (nacre._norm(a, nil, nil, geometry, 0.1, centered == 0, batch))
+    end, x(table.unpack(size)))
+  end
+end
 case("addmm", nacre.addmm, x(2, 4), x(2, 3), x(3, 4))
 case("addmm", function(a, b, c) return nacre.addmm(a, b, c, { beta = 2, alpha = 3 }) end,
      x(4), x(2, 3), x(3, 4))

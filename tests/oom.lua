@@ -232,6 +232,12 @@ local recorded = {
     return y * x
   end,
   lines = function(x) return x:softmax(1):cumsum(2):logsumexp(1) + x:std(1) end,
+  norms = function(x)
+    local F = nacre.nn.functional
+    return F.layer_norm(x, 2, x[1], x[2]) +
+           F.batch_norm(x, nil, nil, x[1], x[2], true) +
+           F.group_norm(x:reshape(1, 2, 2), 1)[1]
+  end,
   products = function(x) return x:mm(x:t()):matmul(x[1]) end,
   windows = function(x)
     local F, t, one = nacre.nn.functional, x:reshape(1, 1, 2, 2),

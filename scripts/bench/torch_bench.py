@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Nacre's time over PyTorch's on the CPU, as Markdown.
+
+    torch_bench.py NACRE [--threads N] [--turns N] [GROUP...]
+
+The cases are those of torch_cases.lua, in groups; all if none is named. Both
+sides use N threads (1). Their turns alternate, a case after the other; what is
+printed is the median over the turns, and the median and the quartiles of the
+ratios of one turn each. A turn calls the expression as often as fills 20 ms.
+"""
+import argparse
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).parent
+LEAST = 0.02                  # seconds of a turn
+
+
+class Ours:
+    """The program, which times what it is told to."""
+
+    def __init__(self, nacre, threads):
+        self.process = subprocess.Popen(
+            [nacre, str(HERE / "torch_bench.lua"), str(threads)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def case(self, number, _):
+        self.send(f"case {number}")
+
+    def send(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def time(self, what, calls):
+        self.send(f"{what} {calls}")
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"nacre ended with {self.process.wait()}")
+        return float(answer)
+
+
+class Theirs:
+    """PyTorch, in this process."""
+
+    def __init__(self, threads):
+        import torch
+        self.torch = torch
+        torch.set_num_threads(threads)
+        torch.manual_seed(1)
+        self.calls = {}
+
+    def operand(self, text):
+        sizes, _, limit = text.partition("<")
+        size = [int(n) for n in sizes.split("x")]
+        if limit:
+            return self.torch.randint(0, int(limit), size)
+        return self.torch.randn(size)
+
+    def case(self, _, row):
+        torch = self.torch
+        values = {name: self.operand(text) for name, text in
+                  (pair.split("=") for pair in row["operands"].split())}
+        leaves = [t for t in values.values() if t.is_floating_point()]
+        values.update(torch=torch, F=torch.nn.functional)
+        run = eval("lambda: " + row["torch"], values)
+        self.calls = {"forward": run}
+        if not row["back"]:
+            return
+
+        def backward():
+            if not leaves[0].requires_grad:
+                for t in leaves:
+                    t.requires_grad_()
+                self.y = run()
+                self.g = self.y.detach().clone()
+            return torch.autograd.grad(self.y, leaves, self.g,
+                                       retain_graph=True)
+        self.calls["backward"] = backward
+
+    def time(self, what, calls):
+        run = self.calls[what]
+        start = time.perf_counter()
+        for _ in range(calls):
+            run()
+        return (time.perf_counter() - start) / calls
+
+
+def cases(nacre, groups):
+    lines = subprocess.run([nacre, str(HERE / "torch_bench.lua"), "--list"],
+                           check=True, capture_output=True, text=True).stdout
+    names = ("group", "name", "operands", "ours", "torch", "goal", "back")
+    for number, line in enumerate(lines.splitlines(), 1):
+        row = dict(zip(names, line.split("\t")))
+        row["torch"] = row["torch"] or row["ours"]
+        if not groups or row["group"] in groups:
+            yield number, row
+
+
+def several(side, what):
+    """Calls that fill a turn, after a warm-up."""
+    side.time(what, 1)
+    return max(1, round(LEAST / max(side.time(what, 1), 1e-7)))
+
+
+def measure(sides, what, turns):
+    calls = [several(side, what) for side in sides]
+    times = [[], []]
+    for _ in range(turns):
+        for i, side in enumerate(sides):
+            times[i].append(side.time(what, calls[i]))
+            time.sleep(0.002)     # threads that wait for work go to sleep
+    return times
+
+
+def shown(seconds):
+    return f"{seconds * 1e3:.3f} ms"
+
+
+def report(name, times, goal):
+    ratios = [a / b for a, b in zip(*times)]
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    met = "yes" if middle <= goal else "**no**"
+    print(f"| {name} | {shown(statistics.median(times[0]))} | "
+          f"{shown(statistics.median(times[1]))} | {middle:.2f} | "
+          f"{low:.2f} to {high:.2f} | <= {goal} | {met} |", flush=True)
+
+
+def machine(nacre, options, torch):
+    version = subprocess.run([nacre, "--version"], check=True, text=True,
+                             capture_output=True).stdout.splitlines()[0]
+    model = platform.processor()
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        model = next((line.split(":")[1].strip() for line in f
+                      if line.startswith("model name")), model)
+    print(f"* {time.strftime('%Y-%m-%d', time.gmtime())}\n* {model}\n"
+          f"* {len(os.sched_getaffinity(0))} processors visible, load "
+          f"{os.getloadavg()[0]:.2f}\n* {version}\n* PyTorch "
+          f"{torch.__version__}\n* {options.turns} turns, threads: "
+          f"{options.threads}\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("nacre")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("groups", nargs="*", metavar="GROUP")
+    options = parser.parse_intermixed_args()
+    if options.turns < 2:
+        parser.error("at least 2 turns")
+    sides = [Ours(options.nacre, options.threads), Theirs(options.threads)]
+    machine(options.nacre, options, sides[1].torch)
+    print("|  | Nacre | PyTorch | Nacre / PyTorch | quartiles | goal | met |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for number, row in cases(options.nacre, options.groups):
+        for side in sides:
+            side.case(number, row)
+        report(f"`{row['name']}`", measure(sides, "forward", options.turns),
+               float(row["goal"]))
+        if row["back"]:
+            report(f"`{row['name']}`, gradient",
+                   measure(sides, "backward", options.turns),
+                   float(row["back"]))
+
+
+if __name__ == "__main__":
+    main()
