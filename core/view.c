@@ -50,25 +50,26 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
     over |= NC_MULOVER(known, given[d] ? given[d] : 1, &known);
     if (over) known = 1;
   }
-  nc_shapetext(shape, nd, given);
+  if (zero) known = 0;
+  if (!over && unknown < 0 && known == n) return NC_OK;
+  if (!over && unknown >= 0 && known > 0 && n % known == 0) {
+    size[unknown] = n / known;
+    return NC_OK;
+  }
+  nc_shapetext(shape, nd, given);       /* takes longer than a view does */
   if (over && !zero)
     return nc_fail(NC_ESHAPE, "%s has %.3g elements, %s %lld", shape, count,
                    what, (long long)n);
   if (over)
     return nc_fail(NC_ESHAPE, "%s: its sizes are too large", shape);
-  if (zero) known = 0;
-  if (unknown < 0 && known != n)
+  if (unknown < 0)
     return nc_fail(NC_ESHAPE, "%s has %lld elements, %s %lld", shape,
                    (long long)known, what, (long long)n);
-  if (unknown < 0) return NC_OK;
   if (known == 0 && n == 0)
     return nc_fail(NC_ESHAPE, "%s: any size does for -1, as there are no "
                    "elements", shape);
-  if (known == 0 || n % known != 0)
-    return nc_fail(NC_ESHAPE, "%s: %lld elements do not divide by %lld", shape,
-                   (long long)n, (long long)known);
-  size[unknown] = n / known;
-  return NC_OK;
+  return nc_fail(NC_ESHAPE, "%s: %lld elements do not divide by %lld", shape,
+                 (long long)n, (long long)known);
 }
 
 /* Row-major strides. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* places.cu - positions, 1-based or from the end, become offsets. */
 #include "flag.h"
+#include "index.h"
 
 #define THREADS 256
+#define EACH 4
 
 typedef struct Look {
   const int64_t *given;
@@ -12,25 +14,27 @@ typedef struct Look {
   Flag *flag;
 } Look;
 
+NC_DEVICE int64_t offsetat(const Look &k, int64_t v) {
+  const int64_t at = v > 0 ? v - 1 : v + k.size;
+  if (v != 0 && at >= 0 && at < k.size) return at * k.step;
+  wrongindex(k.flag, v, k.size, k.dim, k.nd);
+  return NOWHERE;
+}
+
+/* A thread takes EACH of them, a block apart, and loads these first. */
 NC_KERNEL_OF(THREADS) look(const Look k) {
-  const int64_t width = gridDim.x * (int64_t)THREADS;
-  for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < k.n;
-       i += width) {
-    const int64_t v = k.given[i], at = v > 0 ? v - 1 : v + k.size;
-    if (v == 0 || at < 0 || at >= k.size) {
-      wrongindex(k.flag, v, k.size, k.dim, k.nd);
-      k.offset[i] = NOWHERE;
-    } else {
-      k.offset[i] = at * k.step;
-    }
-  }
+  const int64_t i = blockIdx.x * (int64_t)(THREADS * EACH) + threadIdx.x;
+  int64_t v[EACH];
+  NC_UNROLL for (int j = 0; j < EACH; j++)
+    v[j] = i + j * THREADS < k.n ? k.given[i + j * THREADS] : 1;
+  NC_UNROLL for (int j = 0; j < EACH; j++)
+    if (i + j * THREADS < k.n)
+      k.offset[i + j * THREADS] = offsetat(k, v[j]);
 }
 
 int nc_cuda_places(const Device *d, const Places *p) {
   const int64_t n = nc_numel(p->given);
-  const int64_t all = (n + THREADS - 1) / THREADS;
   const cudaStream_t s = nc_current(d);
-  const int64_t most = nc_processors(d) * (int64_t)16;
   Look k = {};
   if (n == 0) return NC_OK;
   k.given = (const int64_t *)nc_data(p->given);
@@ -43,7 +47,7 @@ int nc_cuda_places(const Device *d, const Places *p) {
   k.flag = nc_flag(d);
   nc_touch(d, k.given);
   nc_touch(d, k.offset);
-  CUDA_TRY(NC_LAUNCH(look, (unsigned)(all < most ? all : most), THREADS, 0, s,
-                     k));
+  CUDA_TRY(NC_LAUNCH(look, (unsigned)((n - 1) / (THREADS * EACH) + 1), THREADS,
+                     0, s, k));
   return nc_launched(d, "index");
 }

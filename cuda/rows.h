@@ -86,11 +86,12 @@ typedef struct Transpose {
   char *y;
   uint32_t size[2];
   uint64_t xstep[2], ystep[2];
-  Divisor tiles[2];           /* of nc_tile(size) elements each way */
+  int32_t words;              /* all lies on bounds of 4 bytes, step 1 */
+  Divisor tiles[2];           /* of nc_tile(...) elements each way */
   Offsets rest;               /* other dimensions, of y and x */
 } Transpose;
 
-#define nc_tile(size) ((size) <= 2 ? 64 : 32)
+#define nc_tile(size, words) ((words) ? 128 / (size) : (size) < 8 ? 64 : 32)
 
 cudaError_t nc_transposes(int size, const Transpose *t, uint32_t batches,
                           cudaStream_t stream);

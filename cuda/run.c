@@ -14,6 +14,8 @@
 #include "rows.h"
 #include "scalar.h"
 
+#define LINE 32               /* bytes of memory that are fetched together */
+
 /* clang-format off */
 #define UNARY(op, class, ...)    { #op, UNARY_OP },
 #define TEST(op, class, ...)     { #op, TEST_OP },
@@ -168,6 +170,60 @@ static StridedLauncher *stridedlauncher(DType t) {
 /*
 ** Elementwise, one by one
 */
+/* The dimension along which operand j runs fastest, if it is another one than
+   that of the result and tiles pay; else 0. */
+static int fastest(const Loop *k, int j) {
+  int at = 0;
+  for (int d = 1; d < k->nd; d++)
+    if (k->step[j][d] > 0 && k->step[j][d] < k->step[j][at]) at = d;
+  if (at == 0 || k->step[j][0] < 8 || k->size[0] < 8 || k->size[at] < 8)
+    return 0;
+  return at;
+}
+
+/* A power of two up to `most' that divides n, or 0 if that is less than 4. */
+static int64_t sharedwith(int64_t n, int64_t most) {
+  while (n % most != 0) most /= 2;
+  return most < 4 ? 0 : most;
+}
+
+/*
+** A warp that takes neighbours of the result reads a line of memory for each
+** element of an operand that runs fastest along another dimension.  So both
+** dimensions are split, and their inner parts come first: a block then takes
+** a patch, of which all operands fill their lines.
+*/
+static void bypatches(Loop *k) {
+  Loop p = *k;
+  int at = 0, of = 0, nd = 3;
+  int64_t wide, high;
+  if (k->nd < 2 || k->nd + 2 > NC_MAXDIM) return;
+  while (at == 0 && ++of < k->nargs)
+    if (k->p[of]) at = fastest(k, of);
+  if (at == 0) return;
+  wide = sharedwith(k->size[0], LINE / nc_dtypesize(k->type[0]));
+  if (wide == 0) return;
+  high = 2 * LINE / nc_dtypesize(k->type[of]);
+  if (high > NC_ROWBLOCK * NC_EACH / wide) high = NC_ROWBLOCK * NC_EACH / wide;
+  if ((high = sharedwith(k->size[at], high)) == 0) return;
+  p.size[0] = wide;
+  p.size[1] = high;
+  p.size[2] = k->size[0] / wide;
+  for (int d = 1; d < k->nd; d++)
+    p.size[nd++] = d == at ? k->size[d] / high : k->size[d];
+  p.nd = nd;
+  for (int j = 0; j < k->nargs; j++) {
+    p.step[j][0] = k->step[j][0];
+    p.step[j][1] = k->step[j][at];
+    p.step[j][2] = k->step[j][0] * wide;
+    for (int d = 1; d < k->nd; d++)
+      p.step[j][d + 2] = d == at ? k->step[j][d] * high : k->step[j][d];
+  }
+  if (nc_fitsoffsets(p.nd, p.size, p.nargs,
+                     (const int64_t(*)[NC_MAXDIM])p.step))
+    *k = p;
+}
+
 static void planstrided(StridedMap *m, const Loop *k) {
   const DType c = nc_computedin(k->work);
   memset(m, 0, sizeof *m);
@@ -194,6 +250,7 @@ int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e) {
 static int map(const Device *d, const Loop *k) {
   VectorMap v;
   StridedMap s;
+  Loop one;
   cudaStream_t stream = nc_current(d);
   const DType t = stored(k->work), c = nc_computedin(k->work);
   for (int j = 0; j < k->nargs; j++) nc_touch(d, k->p[j]);
@@ -201,7 +258,9 @@ static int map(const Device *d, const Loop *k) {
     for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
     return nc_rowlaunched(d, k, vectorlauncher(t)(k->op, &v, stream));
   }
-  planstrided(&s, k);
+  one = *k;
+  bypatches(&one);
+  planstrided(&s, &one);
   for (int j = 0; j < 2; j++) s.par[j] = nc_parameterbits(k->par[j], c);
   return nc_rowlaunched(d, k, stridedlauncher(c)(k->op, &s, stream));
 }
@@ -233,14 +292,17 @@ static int widen(Loop *k) {
   return 1;
 }
 
-/* The dimension along which x runs fastest, if tiles pay. */
-static int fastest(const Loop *k) {
-  int at = 0;
-  for (int d = 1; d < k->nd; d++)
-    if (k->step[1][d] > 0 && k->step[1][d] < k->step[1][at]) at = d;
-  if (at == 0 || k->step[1][0] < 8 || k->size[0] < 8 || k->size[at] < 8)
-    return 0;
-  return at;
+/* Can short elements be taken by words of four bytes? */
+static int bywords(const Loop *k, int along, int size) {
+  if (size > 2 || k->step[0][0] != 1 || k->step[1][along] != 1) return 0;
+  for (int j = 0; j < 2; j++) {
+    const int fast = j == 0 ? 0 : along;
+    uint64_t all = (uintptr_t)k->p[j] | (uint64_t)(k->size[fast] * size);
+    for (int d = 0; d < k->nd; d++)
+      if (d != fast) all |= (uint64_t)(k->step[j][d] * size);
+    if (all % 4 != 0) return 0;
+  }
+  return 1;
 }
 
 /* along: the dimension that x runs fastest along; y does along 0. */
@@ -252,11 +314,13 @@ static int transpose(const Device *d, const Loop *k, int along) {
   memset(&t, 0, sizeof t);
   t.x = k->p[1];
   t.y = k->p[0];
+  t.words = bywords(k, along, size);
   for (int i = 0; i < 2; i++) {
     t.size[i] = (uint32_t)k->size[dim[i]];
     t.ystep[i] = (uint64_t)k->step[0][dim[i]];
     t.xstep[i] = (uint64_t)k->step[1][dim[i]];
-    t.tiles[i] = nc_divisor((k->size[dim[i]] - 1) / nc_tile(size) + 1);
+    t.tiles[i] = nc_divisor((k->size[dim[i]] - 1) /
+                            nc_tile(size, t.words) + 1);
   }
   for (int i = 1; i < k->nd; i++) {
     if (i == along) continue;
@@ -288,7 +352,7 @@ static int move(const Device *d, const Loop *given) {
                              cudaMemcpyDeviceToDevice, nc_current(d)));
     return nc_launched(d, rows[k.op].name);
   }
-  if ((along = fastest(&k)) != 0) return transpose(d, &k, along);
+  if ((along = fastest(&k, 1)) != 0) return transpose(d, &k, along);
   while (widen(&k)) continue;
   return map(d, &k);
 }
@@ -312,8 +376,12 @@ static int cast(const Device *d, const Loop *k) {
   if (c.dense) {
     c.n = (uint32_t)(k->n / NC_CASTWIDTH);
     c.tail = (uint32_t)(k->n % NC_CASTWIDTH);
-  } else
-    nc_makeoffsets(&c.at, k->nd, k->size, 2, k->step);
+  } else {
+    Loop one = *k;
+    bypatches(&one);
+    nc_makeoffsets(&c.at, one.nd, one.size, 2,
+                   (const int64_t(*)[NC_MAXDIM])one.step);
+  }
   return nc_rowlaunched(d, k, nc_casts((int)k->type[1], (int)k->type[0], &c,
                                  nc_current(d)));
 }

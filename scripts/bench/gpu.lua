@@ -98,6 +98,9 @@ local make = {
   randn = function(o)
     return nacre.randn(o.sizes, { device = device }):to(o.dtype)
   end,
+  image = function(o)
+    return nacre.randn(o.sizes, { device = device }):to(o.dtype)
+  end,
   int = function(o)
     return nacre.randint(-100, 101, o.sizes, { device = device }):to(o.dtype)
   end,
@@ -160,9 +163,12 @@ local function prepare(case)
   for i, set in ipairs(all) do
     local values = {}
     for k, name in ipairs(letters) do values[k] = set[name] or false end
-    runs[i] = assert(load(text, "=" .. case.ours))(nacre, table.unpack(values, 1, #letters))
+    local function with(f)
+      return f(nacre, table.unpack(values, 1, #letters))
+    end
+    runs[i] = with(assert(load(text, "=" .. case.ours)))
     if i == 1 then
-      local y = once(nacre, table.unpack(values, 1, #letters))
+      local y = with(once)
       case.bytes = moved(case, set, y)
     end
   end

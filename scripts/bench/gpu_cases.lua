@@ -3,8 +3,9 @@
 --   group, name, operands, our expression, PyTorch's, options
 --
 -- Operands: "a,b=KIND DTYPE SIZES; ..." makes tensors of these names on the
--- device. Kinds: randn; int, from -100 to 100; mask; index, of a dimension of
--- `limit` elements; pinned and pageable, normal numbers on the host.
+-- device. Kinds: randn; image, the same, to PyTorch with its channels last;
+-- int, from -100 to 100; mask; index, of a dimension of `limit` elements;
+-- pinned and pageable, normal numbers on the host.
 --
 -- Options:
 --   cupy    CuPy's expression, where it has one
@@ -18,6 +19,7 @@
 --   keeps   the result is an operand
 --   limit   see index
 --   tf32    float32 products may be rounded to tf32
+--   deterministic   PyTorch is to give the same bits each time, as we do
 
 local cases = {}
 local function case(group, name, operands, ours, torch, options)
@@ -46,6 +48,9 @@ case("elementwise", "sigmoid bfloat16", "a=randn bfloat16 " .. large,
      "a:sigmoid()", "a.sigmoid()", { goal = 1.03 })
 case("elementwise", "a+b int8", "a,b=int int8 " .. large, "a + b", nil,
      { goal = 0.95, cupy = "a + b" })
+case("elementwise", "a and b, bool", "a,b=mask bool " .. large,
+     "a:logical_and(b)", "a.logical_and(b)",
+     { goal = 0.95, cupy = "cp.logical_and(a, b)" })
 case("elementwise", "lt float32", "a,b=randn float32 " .. large, "a:lt(b)",
      "a < b", { goal = 1.03, cupy = "a < b" })
 case("elementwise", "where float32",
@@ -54,7 +59,8 @@ case("elementwise", "where float32",
      { goal = 1.03, cupy = "cp.where(m, a, b)" })
 
 case("strided", "matrix + row",
-     "a=randn float32 16384x4096; b=randn float32 4096", "a + b", nil, { goal = 1, cupy = "a + b" })
+     "a=randn float32 16384x4096; b=randn float32 4096", "a + b", nil,
+     { goal = 1, cupy = "a + b" })
 case("strided", "matrix + column",
      "a=randn float32 16384x4096; b=randn float32 16384x1", "a + b", nil,
      { goal = 1, cupy = "a + b" })
@@ -69,6 +75,8 @@ case("strided", "transposed + dense", "a,b=randn float32 8192x8192",
 
 case("copies", "float32 to bfloat16", "a=randn float32 " .. large,
      "a:to('bfloat16')", "a.to(torch.bfloat16)", { goal = 1 })
+case("copies", "bfloat16 to float32", "a=randn bfloat16 " .. large,
+     "a:to('float32')", "a.to(torch.float32)", { goal = 1 })
 case("copies", "clone float32", "a=randn float32 " .. large, "a:clone()",
      "a.clone()", { goal = 1, cupy = "a.copy()" })
 case("copies", "fill float32", "a=randn float32 " .. large, "a:fill_(1)",
@@ -78,6 +86,12 @@ case("copies", "transposed float32", "a=randn float32 8192x8192",
      { goal = 0.95, cupy = "cp.ascontiguousarray(a.T)" })
 case("copies", "transposed bfloat16", "a=randn bfloat16 8192x8192",
      "a:t():contiguous()", "a.t().contiguous()", { goal = 0.95 })
+case("copies", "transposed int8", "a=int int8 16384x16384",
+     "a:t():contiguous()", "a.t().contiguous()", { goal = 0.95 })
+case("copies", "transposed float32 to bfloat16", "a=randn float32 8192x8192",
+     "a:t():to('bfloat16'):contiguous()",
+     "a.t().to(torch.bfloat16, memory_format=torch.contiguous_format)",
+     { goal = 1 })
 
 for _, op in ipairs { "sum", "max" } do
   local cupy = { "a." .. op .. "()" }
@@ -86,6 +100,8 @@ for _, op in ipairs { "sum", "max" } do
 end
 case("reductions", "sum of rows", "a=randn float32 16384x4096", "a:sum(2)",
      "a.sum(1)", { goal = 1, cupy = "a.sum(1)" })
+case("reductions", "sum of rows of 64, bfloat16",
+     "a=randn bfloat16 2097152x64", "a:sum(2)", "a.sum(1)", { goal = 1 })
 case("reductions", "sum of columns", "a=randn float32 16384x4096", "a:sum(1)",
      "a.sum(0)", { goal = 0.95, cupy = "a.sum(0)" })
 case("reductions", "sum, middle", "a=randn float32 256x512x512", "a:sum(2)",
@@ -108,7 +124,40 @@ case("softmax", "softmax of rows of 4096, bfloat16",
      "a=randn bfloat16 16384x4096", "a:softmax(2)", "a.softmax(1)",
      { goal = 0.9 })
 
+case("softmax", "log_softmax of rows of 128256, bfloat16",
+     "a=randn bfloat16 1024x128256", "a:log_softmax(2)", "a.log_softmax(1)",
+     { goal = 0.75 })
+
+for _, norm in ipairs { "layer_norm", "rms_norm" } do
+  case("norms", norm .. " of rows of 4096", "a=randn float32 16384x4096",
+       ("nacre.nn.functional.%s(a, { a:size(2) })"):format(norm),
+       ("torch.nn.functional.%s(a, (a.shape[1],))"):format(norm),
+       { goal = 0.9 })
+  case("norms", norm .. " and its gradient", "a,b=randn float32 16384x4096",
+       ([[(function()
+            local x = a:detach():requires_grad_()
+            nacre.nn.functional.%s(x, { a:size(2) }):backward(b)
+            return x.grad
+          end)()]]):format(norm),
+       ("torch.autograd.grad(torch.nn.functional.%s(x := a.detach()" ..
+        ".requires_grad_(), (a.shape[1],)), x, b)[0]"):format(norm),
+       { goal = 0.9, moved = "a y a b y" })
+end
+case("norms", "layer_norm, weights and their gradients",
+     "a,b=randn float32 16384x4096; m=randn float32 4096",
+     [[(function()
+         local x, w = a:detach():requires_grad_(), m:detach():requires_grad_()
+         nacre.nn.functional.layer_norm(x, { a:size(2) }, w, w):backward(b)
+         return x.grad
+       end)()]],
+     "torch.autograd.grad(torch.nn.functional.layer_norm(" ..
+     "x := a.detach().requires_grad_(), (a.shape[1],), " ..
+     "w := m.detach().requires_grad_(), w), (x, w), b)[0]",
+     { goal = 0.9, moved = "a y a b y" })
+
 case("scans", "cumsum, one dimension", "a=randn float32 " .. large,
+     "a:cumsum(1)", "a.cumsum(0)", { goal = 1, cupy = "a.cumsum()" })
+case("scans", "cumsum of int64, one dimension", "a=int int64 " .. large,
      "a:cumsum(1)", "a.cumsum(0)", { goal = 1, cupy = "a.cumsum()" })
 case("scans", "cumsum of rows", "a=randn float32 8192x8192", "a:cumsum(2)",
      "a.cumsum(1)", { goal = 0.8, cupy = "a.cumsum(1)" })
@@ -118,15 +167,57 @@ case("scans", "cumsum of columns", "a=randn float32 8192x8192", "a:cumsum(1)",
 case("indexing", "rows of 512 bytes",
      "a=randn float32 1000000x128; i=index int64 500000", "a[i]", nil,
      { goal = 1, moved = "y y i", limit = 1000000, cupy = "a[i]" })
+case("indexing", "rows of 512 bytes, index_select",
+     "a=randn float32 1000000x128; i=index int64 500000",
+     "a:index_select(1, i)", "a.index_select(0, i)",
+     { goal = 1, moved = "y y i", limit = 1000000 })
+case("indexing", "rows of 8 KiB, embedding",
+     "a=randn bfloat16 128256x4096; i=index int64 16384",
+     "nacre.nn.functional.embedding(i, a)",
+     "torch.nn.functional.embedding(i, a)",
+     { goal = 1, moved = "y y i", limit = 128256 })
+case("indexing", "gather along rows",
+     "a=randn float32 16384x4096; i=index int64 16384x4096",
+     "a:gather(2, i)", "a.gather(1, i)", { goal = 1, limit = 4096 })
+for _, way in ipairs { "atomic", "deterministic" } do
+  case("indexing", "index_add_, to PyTorch's " .. way .. " one",
+       "a=randn float32 1000000x128; b=randn float32 500000x128; " ..
+       "i=index int64 500000", "a:index_add_(1, i, b)",
+       "a.index_add_(0, i, b)",
+       { goal = 1, moved = "b b b i", limit = 1000000, keeps = true,
+         deterministic = way == "deterministic" })
+end
+case("indexing", "scatter_add_ along rows",
+     "a,b=randn float32 16384x1024; i=index int64 16384x1024",
+     "a:scatter_add_(2, i, b)", "a.scatter_add_(1, i, b)",
+     { goal = 1, moved = "a a b i", limit = 1024, keeps = true })
 case("indexing", "single elements",
      "a=randn float32 67108864; i=index int64 16777216", "a[i]", nil,
      { goal = 1, moved = "y y i", limit = 67108864, cupy = "a[i]" })
 case("indexing", "by a mask", "a=randn float32 67108864; m=mask bool 67108864",
      "a[m]", nil, { goal = 1, cupy = "a[m]" })
 
+case("sorting", "argsort, one dimension of 2^28",
+     "a=randn float32 268435456", "a:argsort()", "a.argsort()",
+     { goal = 0.9 })
+for _, columns in ipairs { 256, 1024, 4096 } do
+  case("sorting", ("argsort of rows of %d"):format(columns),
+       ("a=randn float32 %dx%d"):format((1 << 26) // columns, columns),
+       "a:argsort(2)", "a.argsort(1)", { goal = 1 })
+end
+for _, case_ in ipairs { { 32768, 64 }, { 131072, 256 }, { 1048576, 256 },
+                         { 131072, 2048 } } do
+  local columns, k = table.unpack(case_)
+  case("sorting", ("topk of %d in rows of %d"):format(k, columns),
+       ("a=randn float32 %dx%d"):format((1 << 26) // columns, columns),
+       ("(a:topk(math.min(%d, a:size(2)), 2))"):format(k),
+       ("a.topk(min(%d, a.shape[1]), 1)[0]"):format(k),
+       { goal = k <= 256 and 0.5 or 1, moved = "a y y y" })
+end
+
 matmul("float32", 8192, {})
 matmul("float32", 8192, { tf32 = true, label = "float32 8192, tf32" })
-matmul("bfloat16", 8192, {})
+for _, n in ipairs { 4096, 8192, 16384 } do matmul("bfloat16", n, {}) end
 matmul("float16", 8192, {})
 matmul("float64", 8192, {})
 case("products", "batch of 64, bfloat16 1024",
@@ -146,6 +237,24 @@ case("products", "matrix and vector, float32",
 case("products", "float32 128", "a,b=randn float32 128x128", "a:mm(b)",
      "a.mm(b)", { goal = 1, calls = 20 })
 
+case("products", "linear with bias and gelu, bfloat16",
+     "a=randn bfloat16 8192x4096; b=randn bfloat16 4096x4096; " ..
+     "p=randn bfloat16 4096", "nacre.nn.functional.linear(a, b, p):gelu()",
+     "torch.nn.functional.gelu(torch.nn.functional.linear(a, b, p))",
+     { goal = 0.93, flops = 2 * 8192 * 4096 ^ 2 })
+case("products", "conv2d 3x3, bfloat16",
+     "a=image bfloat16 64x256x56x56; b=image bfloat16 256x256x3x3",
+     "nacre.nn.functional.conv2d(a, b, nil, 1, 1)",
+     "torch.nn.functional.conv2d(a, b, None, 1, 1)",
+     { goal = 1.03, flops = 2 * 64 * 256 * 56 * 56 * 256 * 9 })
+for _, size in ipairs { 64, 128 } do
+  case("products", ("attention, heads of %d, bfloat16"):format(size),
+       ("a,b,p=randn bfloat16 4x16x4096x%d"):format(size),
+       "nacre.nn.functional.scaled_dot_product_attention(a, b, p)",
+       "torch.nn.functional.scaled_dot_product_attention(a, b, p)",
+       { goal = 1.03, flops = 4 * 4 * 16 * 4096 ^ 2 * size })
+end
+
 case("host", "a+b of 1000 elements, submitted", "a,b=randn float32 1000",
      "a + b", nil, { goal = 0.6, host = true, calls = 400, cupy = "a + b" })
 case("host", "a:add_(b) of 1000 elements, submitted",
@@ -153,6 +262,9 @@ case("host", "a:add_(b) of 1000 elements, submitted",
      { goal = 0.6, host = true, calls = 400, keeps = true })
 case("host", "view", "a=randn float32 1000", "a:view(10, 100)",
      "a.view(10, 100)", { goal = 0.5, host = true, calls = 4000 })
+case("host", "a block of the device, taken and given back",
+     "a=randn float32 1000", "nacre.empty_like(a)", "torch.empty_like(a)",
+     { goal = 0.7, host = true, calls = 4000 })
 
 case("transfers", "to the device, 1 GiB pinned",
      "p=pinned float32 268435456; a=randn float32 268435456",

@@ -81,6 +81,7 @@ class Torch:
     def __init__(self, torch, device, quick):
         self.torch, self.device, self.quick = torch, device, quick
         self.name, self.key = "PyTorch", "torch"
+        torch.backends.cudnn.benchmark = True
         self.cudart = None
         for name in ("libcudart.so.13", "libcudart.so.12", "libcudart.so"):
             try:
@@ -107,6 +108,8 @@ class Torch:
         on = {"device": self.device}
         return {
             "randn": lambda: torch.randn(size, **on).to(dtype),
+            "image": lambda: torch.randn(size, **on).to(
+                dtype, memory_format=torch.channels_last),
             "int": lambda: torch.randint(-100, 101, size, **on).to(dtype),
             "mask": lambda: torch.rand(size, **on) > 0.5,
             "index": lambda: torch.randint(0, case["limit"], size, **on),
@@ -145,7 +148,9 @@ class Torch:
         self.torch.cuda.synchronize()
 
     def settings(self, case):
-        self.torch.backends.cuda.matmul.allow_tf32 = bool(case.get("tf32"))
+        torch = self.torch
+        torch.backends.cuda.matmul.allow_tf32 = bool(case.get("tf32"))
+        torch.use_deterministic_algorithms(bool(case.get("deterministic")))
 
     def turn(self, case, expression):
         calls = case.get("calls", 1)

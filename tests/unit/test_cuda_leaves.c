@@ -22,6 +22,7 @@ static int64_t picked(const Tensor *x, unsigned dims, int others) {
 /* The same call on both devices, with results of their own. */
 static void bothlines(LineCall *c, LineCall *g, Twin x, DType type, int nd,
                       const int64_t size[], int withy) {
+  Twin y;
   g->op = c->op;
   g->dims = c->dims;
   g->correction = c->correction;
@@ -31,13 +32,13 @@ static void bothlines(LineCall *c, LineCall *g, Twin x, DType type, int nd,
   c->length = g->length = picked(x.cpu, c->dims, 0);
   c->y = c->at = g->y = g->at = NULL;
   if (withy) {
-    ok(nc_new(&c->y, &nc_cpu, type, nd, size));
-    ok(nc_new(&g->y, d, type, nd, size));
+    y = blank(type, nd, size);
+    c->y = y.cpu, g->y = y.gpu;
   }
   if (c->op == LINE_LARGEST || c->op == LINE_SMALLEST ||
       c->op == LINE_CUMMAX || c->op == LINE_CUMMIN) {
-    ok(nc_new(&c->at, &nc_cpu, DT_i64, nd, size));
-    ok(nc_new(&g->at, d, DT_i64, nd, size));
+    y = blank(DT_i64, nd, size);
+    c->at = y.cpu, g->at = y.gpu;
   }
   ok(nc_cpu.lines(&nc_cpu, c));
   ok(d->lines(d, g));
@@ -194,6 +195,24 @@ static void test_scans(void **unused) {
   }
 }
 
+/* Lines of integers so long that they are summed one by one; they wrap. */
+static void test_wholesums(void **unused) {
+  const int64_t size[2] = { 2, 1 << 20 }, step[2] = { size[1] + 4, 1 };
+  Twin x = vector(DT_i64, 2 * step[0], 0);
+  LineCall c = { .op = LINE_CUMSUM, .dims = 2 }, g;
+  (void)unused;
+  put(x.cpu, 5, 0x1p62);
+  put(x.cpu, 7, 0x1p62);
+  nc_release(x.gpu);
+  x.gpu = twin(x.cpu);
+  shape(x, 2, size, step, 2);
+  bothlines(&c, &g, x, DT_i64, 2, size, 1);
+  same(c.y, g.y, 0, 0);
+  droplines(&c);
+  droplines(&g);
+  drop(x);
+}
+
 /* In pieces. */
 static void test_longscans(void **unused) {
   const int64_t one = 40001, tall[2] = { 9000, 3 };
@@ -208,11 +227,15 @@ static void test_longscans(void **unused) {
   }
 }
 
-/* Lines kept in shared memory, of which there must be many. */
+/* Lines kept in shared memory, of which there must be many; or in that and
+   registers, once they are longer. */
 static void test_sharedsoftmax(void **unused) {
   const int64_t size[2] = { nc_processors(d) / 2 + 1, 32800 / 4 };
+  const int64_t longer[2] = { nc_processors(d) / 2 + 1, 128256 };
   (void)unused;
   onesweep(LINE_SOFTMAX, DT_f64, 2, size, 1, 0);
+  onesweep(LINE_SOFTMAX, DT_bf16, 2, longer, 1, 0);
+  onesweep(LINE_LOG_SOFTMAX, DT_bf16, 2, longer, 1, 40);
 }
 
 /*
@@ -286,24 +309,16 @@ static void test_draws(void **unused) {
 ** Places
 */
 static void test_places(void **unused) {
-  const int64_t size[2] = { 9, 50 };
+  const int64_t size[2] = { 3, 50 }, step[2] = { 150, 3 };
   Twin of = vector(DT_f32, 450, 0), given = indices(1000, 50), offset;
-  const int64_t step[2] = { 50, 1 };
-  Places c = { .size = 50, .step = 3, .shown = 1 }, g;
   (void)unused;
   shape(of, 2, size, step, 0);
-  offset = emptylike(given);
-  c.given = given.cpu, c.offset = offset.cpu, c.of = of.cpu;
-  g = c;
-  g.given = given.gpu, g.offset = offset.gpu, g.of = of.gpu;
-  ok(nc_cpu.places(&nc_cpu, &c));
-  ok(d->places(d, &g));
+  offset = places(given, of, 1);
   same(offset.cpu, offset.gpu, 0, 0);
   nc_release(given.gpu);
   put(given.cpu, 700, 51);
   given.gpu = twin(given.cpu);
-  g.given = given.gpu;
-  ok(d->places(d, &g));       /* told by who waits */
+  deviceplaces(offset, given, of, 1);   /* told by who waits */
   assert_int_equal(d->synchronize(d), NC_EINDEX);
   says("index 51 is outside dim 2 of size 50");
   ok(d->synchronize(d));      /* once */
@@ -365,26 +380,14 @@ static void test_lonetrue(void **unused) {
 */
 static void onegather(DType type, int nd, const int64_t size[], int dim,
                       int64_t picks) {
+  const Gather g = { .picked = 1u << dim, .at = dim };
   int64_t shaped[NC_MAXDIM];
   Twin x = tensor(type, nd, size, 0), given = indices(picks, size[dim]);
-  Twin offset = emptylike(given), other;
-  Gather c = { .picked = 1u << dim, .at = dim }, g;
-  Places p = { .given = given.cpu, .offset = offset.cpu, .size = size[dim],
-               .step = x.cpu->step[dim], .of = x.cpu, .shown = dim };
-  ok(nc_cpu.places(&nc_cpu, &p));
-  p.given = given.gpu, p.offset = offset.gpu;
-  ok(d->places(d, &p));
+  Twin offset = places(given, x, dim), other;
   memcpy(shaped, size, sizeof shaped);
   shaped[dim] = picks;
-  other = tensor(type, nd, shaped, 0);
-  nc_release(other.cpu), nc_release(other.gpu);
-  ok(nc_new(&other.cpu, &nc_cpu, type, nd, shaped));
-  ok(nc_new(&other.gpu, d, type, nd, shaped));
-  c.x = x.cpu, c.other = other.cpu, c.offset = offset.cpu;
-  g = c;
-  g.x = x.gpu, g.other = other.gpu, g.offset = offset.gpu;
-  ok(nc_cpu.gather(&nc_cpu, &c));
-  ok(d->gather(d, &g));
+  other = blank(type, nd, shaped);
+  bothpick(GET, g, x, other, offset);
   same(other.cpu, other.gpu, 0, 0);
   drop(x);
   drop(given);
@@ -407,22 +410,18 @@ static void test_gather(void **unused) {
 static void onescatter(DType type, int64_t rows, int64_t length,
                        int distinct) {
   const int64_t size[2] = { rows, length }, step[2] = { length, 1 };
+  const int64_t some[2] = { rows / 2, length };
+  const Gather g = { .picked = 1, .at = 0, .distinct = distinct };
   Twin x = vector(type, rows * length, 0);
   Twin other = vector(type, rows / 2 * length, 0);
-  const int64_t some[2] = { rows / 2, length };
   Twin offset = indices(rows / 2, 1);
-  Gather c = { .picked = 1, .at = 0, .distinct = distinct }, g;
   shape(x, 2, size, step, 0);
   shape(other, 2, some, step, 0);
   for (int64_t i = 0; i < rows / 2; i++)
     put(offset.cpu, i, (double)((rows - 1 - 2 * i) * length));
   nc_release(offset.gpu);
   offset.gpu = twin(offset.cpu);
-  c.x = x.cpu, c.other = other.cpu, c.offset = offset.cpu;
-  g = c;
-  g.x = x.gpu, g.other = other.gpu, g.offset = offset.gpu;
-  ok(nc_cpu.scatter(&nc_cpu, &c));
-  ok(d->scatter(d, &g));
+  bothpick(PUT, g, x, other, offset);
   same(x.cpu, x.gpu, 0, 0);
   drop(x);
   drop(other);
@@ -462,27 +461,9 @@ static void test_collisions(void **unused) {
   drop(offset);
 }
 
-/* A wrong index is told, and writes nowhere. */
 static void test_wrongscatter(void **unused) {
-  Twin x = vector(DT_f32, 8, 0), other = vector(DT_f32, 2, 0);
-  Twin given = indices(2, 1), offset = emptylike(given);
-  Places p = { .offset = offset.gpu, .size = 8, .step = 1, .of = x.gpu };
-  Gather g = { .picked = 1, .at = 0, .x = x.gpu, .other = other.gpu,
-               .offset = offset.gpu };
   (void)unused;
-  put(given.cpu, 0, 0);
-  put(given.cpu, 1, 9);
-  nc_release(given.gpu);
-  given.gpu = twin(given.cpu);
-  p.given = given.gpu;
-  ok(d->places(d, &p));
-  ok(d->scatter(d, &g));
-  assert_int_equal(d->synchronize(d), NC_EINDEX);
-  same(x.cpu, x.gpu, 0, 0);
-  drop(x);
-  drop(other);
-  drop(given);
-  drop(offset);
+  wrongly(PUT, 2);
 }
 
 static void test_expect(void **unused) {
@@ -504,7 +485,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     TEST(folds),         TEST(longfolds), TEST(farmean),    TEST(empty),
     TEST(sweeps),        TEST(longsweeps), TEST(sharedsoftmax),
-    TEST(scans),         TEST(longscans),
+    TEST(scans),         TEST(wholesums), TEST(longscans),
     TEST(sequences),     TEST(draws),     TEST(places),     TEST(trues),
     TEST(lonetrue),      TEST(gather),    TEST(scatter),    TEST(collisions),
     TEST(wrongscatter),  TEST(expect),

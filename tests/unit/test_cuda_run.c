@@ -166,44 +166,57 @@ static void test_copies(void **unused) {
   drop(&x);
 }
 
-/* Tiles at their edges, between other dimensions. */
+/* Tiles and patches at their edges, between other dimensions: copies, casts,
+   and sums with what is not turned. */
+static void turnedcase(Loop *k, DType type, DType to) {
+  static const int64_t liked[] = { 8, 31, 32, 33, 64, 66, 128, 130 };
+  const int outer = below(2) ? 1 : 2, other = 3 - outer;
+  memset(k, 0, sizeof *k);
+  k->op = OP_clone;
+  k->type[0] = to;
+  k->type[1] = type;
+  k->work = movetype(to, type);
+  k->nargs = 2;
+  k->nd = 3;
+  k->size[0] = liked[below(8)];
+  k->size[1] = liked[below(8)];
+  k->size[2] = 1 + below(2);
+  k->n = k->size[0] * k->size[1] * k->size[2];
+  k->step[0][0] = 1;
+  k->step[0][1] = k->size[0];
+  k->step[0][2] = k->size[0] * k->size[1];
+  k->step[1][outer] = 1;
+  k->step[1][0] = k->size[outer];
+  k->step[1][other] = k->size[outer] * k->size[0];
+  if (type != to || type == DT_b8 || below(3) > 0) return;
+  k->op = OP_add;
+  k->nargs = 3;
+  k->type[2] = type;
+  memcpy(k->step[2], k->step[0], sizeof k->step[0]);
+}
+
 static void test_transposes(void **unused) {
-  static const int64_t liked[] = { 8, 31, 32, 33, 63, 64, 65, 130 };
-  Twin y = twin(300000), x = twin(300000);
+  enum { ROOM = 300000 };
+  Twin t[3] = { twin(ROOM), twin(ROOM), twin(ROOM) };
   (void)unused;
-  for (int i = 0; i < 60; i++) {
+  for (int i = 0; i < 90; i++) {
     const DType type = types[below(10)];
     Loop k, g;
-    memset(&k, 0, sizeof k);
-    k.op = OP_clone;
-    k.work = k.type[0] = k.type[1] = type;
-    k.nargs = 2;
-    k.nd = 3;
-    k.size[0] = liked[below(8)];
-    k.size[1] = liked[below(8)];
-    k.size[2] = 1 + below(2);
-    k.n = k.size[0] * k.size[1] * k.size[2];
-    const int outer = below(2) ? 1 : 2, other = 3 - outer;
-    k.step[0][0] = 1;
-    k.step[0][1] = k.size[0];
-    k.step[0][2] = k.size[0] * k.size[1];
-    k.step[1][outer] = 1;
-    k.step[1][0] = k.size[outer];
-    k.step[1][other] = k.size[outer] * k.size[0];
+    turnedcase(&k, type, below(4) ? type : types[below(10)]);
     g = k;
-    fill(&x, type, 0);
-    memset(y.host, 0, 300000);
-    send(&y);
-    k.p[0] = y.host;
-    k.p[1] = x.host;
-    g.p[0] = y.there;
-    g.p[1] = x.there;
+    fill(&t[1], type, 4);
+    fill(&t[2], type, 4);
+    memset(t[0].host, 0, ROOM);
+    send(&t[0]);
+    for (int j = 0; j < k.nargs; j++) {
+      k.p[j] = t[j].host;
+      g.p[j] = t[j].there;
+    }
     ok(nc_cpu.run(&nc_cpu, &k));
     ok(d->run(d, &g));
-    same(&k, &y, 0, 0);
+    same(&k, &t[0], 0, 0);
   }
-  drop(&y);
-  drop(&x);
+  for (int j = 0; j < 3; j++) drop(&t[j]);
 }
 
 /*
