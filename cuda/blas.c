@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "gpu.h"
+#include "probe.h"
 
 /*
 ** What we call.  The types are cuBLAS's with its enumerations as int.
@@ -211,7 +212,10 @@ static int failure(int status) {
 static int newhandle(const Device *d) {
   const int64_t start = nc_clock();
   Handle *h = &blas.on[d->ordinal].handle;
-  int status = blas.create(h);
+  sigset_t before;
+  int status;
+  nc_holdsignals(&before);
+  status = blas.create(h);
   if (status == ALLOC_FAILED || status == NOT_INITIALIZED) {
     cudaGetLastError();
     d->trim(d, 0);
@@ -221,6 +225,7 @@ static int newhandle(const Device *d) {
     blas.on[d->ordinal].device = d;
     status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
   }
+  nc_freesignals(&before);
   nc_figures.opening += nc_clock() - start;
   return status == SUCCESS ? NC_OK : failure(status);
 }

@@ -3,6 +3,7 @@
 ** devices.c - the devices: what each can be asked, opening them, what they
 ** are.
 */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +13,16 @@
 Gpu nc_gpu[MAXDEVICES];
 int nc_gpus, nc_selected;
 
-/* What CUDA has as current. One pointer fits what the loader keeps for late
-   libraries; found without a call, and the leak sanitizer, which guesses the
-   bounds of a TLS block that malloc gave, guesses none (it crashed). */
-static _Thread_local Gpu *active __attribute__((tls_model("initial-exec")));
+/* What CUDA has as current. In the emulated plug-in it lies in what the loader
+   keeps for late libraries, or the leak sanitizer, which guesses the bounds of
+   a TLS block that malloc gave, crashes; NVIDIA's runtime, which is in the
+   other one, has 8 KiB of its own, and those do not fit there. */
+#ifdef NC_EMULATED
+#define TLS_MODEL __attribute__((tls_model("initial-exec")))
+#else
+#define TLS_MODEL
+#endif
+static _Thread_local Gpu *active TLS_MODEL;
 
 static const Device functions = {
   .alloc = nc_cuda_alloc,
@@ -39,7 +46,8 @@ static const Device functions = {
   .search = nc_cuda_search,
   .conv = nc_cuda_conv,
   .pool = nc_cuda_pool,
-  .patches = nc_cuda_patches
+  .patches = nc_cuda_patches,
+  .norm = nc_cuda_norm
 };
 
 /* CUDA's calls are for the device that is current: asking it each time would
@@ -125,13 +133,16 @@ static void finish(Gpu *g) {
 
 int nc_open(Gpu *g) {
   const int64_t start = g->isopen ? 0 : nc_clock();
+  sigset_t before;
   int r;
   if (g->isopen) {
     nc_activate(g);
     return NC_OK;
   }
+  nc_holdsignals(&before);
   if ((r = begin(g)) == NC_OK) g->isopen = 1;
   else finish(g);
+  nc_freesignals(&before);
   nc_figures.opening += nc_clock() - start;
   return r;
 }

@@ -13,8 +13,13 @@
 ** 20 MiB, those of 10 MiB and more from segments of their own size.  The cache
 ** is not held below a budget at each free, as giving memory back to CUDA is
 ** slow; nc_cuda_trim does that.
+**
+** NACRE_CUDA_CACHE=off is for compute-sanitizer, which knows only what CUDA
+** gave: every block is a segment of its own, not a byte longer than what was
+** asked for, and goes back at once.
 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu.h"
 
@@ -28,10 +33,27 @@ static int64_t roundup(int64_t n, int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
+static int uncached(void) {
+  static int known, off;
+  if (!known) {
+    const char *s = getenv("NACRE_CUDA_CACHE");
+    off = s && strcmp(s, "off") == 0;
+    known = 1;
+  }
+  return off;
+}
+
 /*
 ** Blocks that other streams used
 */
 static void keep(Gpu *g, Block *b) {
+  Segment *s = b->segment;
+  if (uncached()) nc_activate(g);
+  if (uncached() && cudaDeviceSynchronize() == cudaSuccess) {
+    nc_returnblock(g, b);
+    nc_dropsegment(g, s);
+    return;
+  }
   NC_MEM_POISON(g->stream[b->segment->stream].handle, b->p, (size_t)b->bytes);
   nc_returnblock(g, b);
 }
@@ -125,6 +147,7 @@ static int nomemory(Gpu *g, int64_t bytes) {
 }
 
 static int64_t segmentsize(int64_t bytes) {
+  if (uncached()) return bytes;
   if (bytes <= SMALL) return SMALLSEGMENT;
   if (bytes < OWNSEGMENT) return LARGESEGMENT;
   return roundup(bytes, 2 * MiB);
@@ -177,11 +200,12 @@ static void hold(Gpu *g, Block *b) {
    large itself. */
 static void cut(Gpu *g, Block *b, int64_t bytes) {
   const int64_t rest = b->bytes - bytes;
+  if (uncached()) return;
   if (rest > (b->segment->small ? 0 : SMALL)) nc_cutblock(g, b, bytes);
 }
 
 static int allocate(Gpu *g, void **p, int64_t bytes) {
-  const int64_t n = roundup(bytes > 0 ? bytes : 1, GRAIN);
+  const int64_t n = roundup(bytes > 0 ? bytes : 1, uncached() ? 1 : GRAIN);
   Pool *pool = nc_pool(g, g->current, n <= SMALL);
   Block *b = pool ? nc_takeblock(pool, n) : NULL;
   const int hit = b != NULL;
@@ -260,6 +284,7 @@ void nc_closememory(Gpu *g) {
       free(g->pool[i][small]);
       g->pool[i][small] = NULL;
     }
+  nc_dropspares();
   if (g->nsegments > 0) return;
   free(g->segment);
   g->segment = NULL;

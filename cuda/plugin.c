@@ -4,6 +4,7 @@
 ** from the same headers, looks for devices, and gives the table of what they
 ** can do.
 */
+#define _POSIX_C_SOURCE 200809L
 #include <string.h>
 
 #include "events.h"
@@ -98,22 +99,32 @@ static int sameheaders(const Host *h) {
   return NC_EDEVICE;
 }
 
+static int look(const Host *h) {
+#ifdef NC_EMULATED
+  (void)h;
+  accelerator.emulated = 1;
+#else
+  TRY(nc_probe(h, CUDART_VERSION));
+#endif
+  nc_errorinit();
+  return nc_finddevices();
+}
+
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
 PluginEntry nacre_plugin;
 
 int nacre_plugin(const Host *h, const Accelerator **a) {
+  sigset_t before;
+  int r;
   *a = NULL;
   TRY(sameheaders(h));
   nc_hostside = h;
-#ifdef NC_EMULATED
-  accelerator.emulated = 1;
-#else
-  TRY(nc_probe(h, CUDART_VERSION));
-#endif
-  nc_errorinit();
-  TRY(nc_finddevices());
+  nc_holdsignals(&before);
+  r = look(h);
+  nc_freesignals(&before);
+  if (r != NC_OK) return r;
   for (int i = 0; i < nc_gpus; i++) list[i] = &nc_gpu[i].device;
   accelerator.count = nc_gpus;
   *a = &accelerator;

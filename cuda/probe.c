@@ -7,11 +7,25 @@
 ** it is not asked.  NACRE_CUDA_DRIVER in the environment names another library
 ** than libcuda.so.1, for tests.
 */
+#define _POSIX_C_SOURCE 200809L
 #include "probe.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+void nc_holdsignals(sigset_t *before) {
+  static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
+  sigset_t most;
+  sigfillset(&most);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    sigdelset(&most, faults[i]);
+  pthread_sigmask(SIG_BLOCK, &most, before);
+}
+
+void nc_freesignals(const sigset_t *before) {
+  pthread_sigmask(SIG_SETMASK, before, NULL);
+}
 
 typedef struct Driver {
   int (*version)(int *v);

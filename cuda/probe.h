@@ -6,10 +6,17 @@
 #ifndef probe_h
 #define probe_h
 
+#include <signal.h>
+
 #include "tensor.h"
 
 #define NC_OLDEST 75          /* the least compute capability, times ten */
 
 int nc_probe(const Host *h, int version);   /* fails with the reason */
+
+/* Around what makes a driver start threads: they take over the mask of signals
+   that they find, and a Ctrl-C is for the thread that runs the program. */
+void nc_holdsignals(sigset_t *before);
+void nc_freesignals(const sigset_t *before);
 
 #endif

@@ -29,9 +29,10 @@ void sh_longversion(void) {
 /* Variables that say how the program works. */
 static void environment(void) {
   static const char *const names[] = {
-    "NACRE_DEVICE", "NACRE_CUDA", "NACRE_CUDA_SYNC", "NACRE_CPU_LEVEL",
-    "NACRE_BLAS", "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4", "LUA_INIT",
-    "LUA_PATH_5_4", "LUA_PATH", "NO_COLOR"
+    "NACRE_DEVICE", "NACRE_CUDA", "NACRE_CUDA_SYNC", "NACRE_CUDA_CACHE",
+    "NACRE_CPU_LEVEL", "NACRE_BLAS", "NACRE_CUBLAS", "NACRE_PNG", "NACRE_ZIP",
+    "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4", "LUA_INIT", "LUA_PATH_5_4",
+    "LUA_PATH", "NO_COLOR"
   };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (getenv(names[i]))

@@ -263,8 +263,7 @@ static int nextblock(void) {
   }
   memset(&b->barrier, 0, sizeof b->barrier);
   b->started = b->done = b->head = b->waiting = 0;
-  emu_shared_reset(grid.launch->shared,
-                   emu_sharedlimit(grid.launch->kernel));
+  emu_shared_reset(grid.launch->shared, emu_sharedmost);
   return 1;
 }
 

@@ -11,6 +11,7 @@
 ** (stream.c).  Device memory is an arena that is closed to the host outside
 ** of calls (arena.c).  A mistake ends the process with status EMU_EXIT after
 ** a report on stderr that names kernel, block, thread and address (report.c).
+** What is included of CUB is in include/cub, and works by plain loops (cub.c).
 **
 ** Three flavours, by what is known of memory (shadow.h): `plain' keeps
 ** nothing; `asan' lets AddressSanitizer watch it; `check' answers the

@@ -11,7 +11,7 @@
 #define KERNELS 256          /* whose shared memory was asked to be larger */
 
 int emu_peer[EMU_DEVICES][EMU_DEVICES];
-static struct { const void *kernel; size_t bytes; } raised[KERNELS];
+static struct { const void *kernel; int device; size_t bytes; } raised[KERNELS];
 static int raises;
 
 /*
@@ -229,9 +229,11 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 /*
 ** Kernels
 */
+/* On the current device: each has its own. */
 static size_t *limitof(const void *kernel) {
   for (int i = 0; i < raises; i++)
-    if (raised[i].kernel == kernel) return &raised[i].bytes;
+    if (raised[i].kernel == kernel && raised[i].device == emu_current)
+      return &raised[i].bytes;
   return NULL;
 }
 
@@ -252,6 +254,7 @@ static cudaError_t setattribute(const void *f, enum cudaFuncAttribute a,
   if (limit == NULL && raises == KERNELS) return cudaErrorMemoryAllocation;
   if (limit == NULL) {
     raised[raises].kernel = f;
+    raised[raises].device = emu_current;
     limit = &raised[raises++].bytes;
   }
   *limit = (size_t)value;

@@ -156,6 +156,7 @@ void emu_shared_reset(size_t dynamic, size_t limit);
 int emu_published(uint32_t block);   /* by a fence that this block acquired */
 void emu_fences_reset(void);
 extern int emu_peer[EMU_DEVICES][EMU_DEVICES];
-size_t emu_sharedlimit(const void *kernel);
+size_t emu_sharedlimit(const void *kernel);   /* dynamic, current device */
+extern size_t emu_sharedmost;         /* static and dynamic, of the launch */
 
 #endif

@@ -142,9 +142,11 @@ void emu_argument(const char *kernel, int i, const void *p, int hidden) {
              "a device", hidden ? "a pointer within " : "", i, kernel, p);
 }
 
+size_t emu_sharedmost;
+
 typedef struct Launch {      /* the closure follows */
   EmuLaunch launch;
-  size_t size;
+  size_t size, sharedmost;
   _Alignas(16) char closure[];
 } Launch;
 
@@ -154,6 +156,7 @@ static void launchnow(void *arg) {
   for (int d = 0; d < EMU_DEVICES; d++)
     if (emu_peer[emu_op->device][d]) devices |= 1u << d;
   emu_only(devices);
+  emu_sharedmost = l->sharedmost;
   emu_block_run(&l->launch, l->closure, l->size);
 }
 
@@ -178,6 +181,8 @@ static cudaError_t launch(const EmuLaunch *l, const void *closure,
   copy = (Launch *)op->arg;
   copy->launch = *l;
   copy->size = size;
+  copy->sharedmost = emu_sharedlimit(l->kernel) > 48 << 10 ? 227 << 10
+                                                          : 48 << 10;
   memcpy(copy->closure, closure, size);
   emu_submit(s, op, NULL);
   return cudaSuccess;

@@ -4,6 +4,7 @@
 ** starts the emulation at the first, makes the Nth fail, keeps errors.
 */
 #define _DEFAULT_SOURCE
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ Levers emu_lever = { .devices = 1, .memory = 1LL << 30, .seed = 1,
                      .fill = 1, .driver = CUDART_VERSION };
 Counts emu_counts;
 int emu_quiet, emu_inkernel;
-static int started, depth, broken;
+static int started, depth, broken, forked;
 static cudaError_t last, sticky;
 
 /*
@@ -170,8 +171,14 @@ static int begin(void) {
   return 0;
 }
 
+/* CUDA is of no use in a child of a process that used it. */
+static void leftbehind(void) {
+  forked = 1;
+}
+
 void emu_start(void) {
   if (started) return;
+  pthread_atfork(NULL, NULL, leftbehind);
   broken = begin() != 0;
   started = 1;
 }
@@ -187,7 +194,7 @@ cudaError_t emu_enter(void) {
   emu_quiet++;
   emu_start();
   depth++;
-  if (broken) return cudaErrorInitializationError;
+  if (broken || forked) return cudaErrorInitializationError;
   if (emu_op)
     emu_report("call from a stream", "a function or kernel that a stream "
                "runs calls CUDA's API");

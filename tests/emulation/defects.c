@@ -173,14 +173,15 @@ static void show(const Defect *d) {
 
 int main(int argc, char **argv) {
   static const Defect *const all[] = { memory_defects, race_defects,
-                                       stream_defects, controls };
+                                       stream_defects, cub_defects,
+                                       controls };
   int failures = 0, seeded = 0, silents = 0, check;
   if (argc < 2 || (strcmp(argv[1], "check") && strcmp(argv[1], "asan"))) {
     fprintf(stderr, "usage: defects check|asan [NAME]\n");
     return 2;
   }
   check = strcmp(argv[1], "check") == 0;
-  for (int i = 0; i < 4; i++)
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (const Defect *d = all[i]; d->name; d++) {
       if (argc > 2) {
         if (strcmp(argv[2], d->name) == 0) show(d);

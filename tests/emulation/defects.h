@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 extern const Defect memory_defects[], race_defects[], stream_defects[],
-    controls[];              /* each ends with a name of NULL */
+    cub_defects[], controls[];              /* each ends with a name of NULL */
 
 /* What a defect works on: x holds 0, 1, 2 ... as h does; y nothing yet. */
 #define N 1000

@@ -210,8 +210,29 @@ static int too_much_dynamic(void) {
   return 1;
 }
 
+/* Each device has its own limit of a kernel. */
+static int raised_elsewhere(void) {
+  cudaStream_t there;
+  float *z;
+  must(cudaFuncSetAttribute((const void *)fill,
+                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            60000));
+  LAUNCH(fill, 1, 64, 60000, s, y, 1.0f, N);
+  must(cudaStreamSynchronize(s));
+  must(cudaSetDevice(1));
+  must(cudaStreamCreateWithFlags(&there, cudaStreamNonBlocking));
+  z = device(N);
+  LAUNCH(fill, 1, 64, 60000, there, z, 1.0f, N);
+  return 1;
+}
+
 static int block_too_large(void) {
   LAUNCH(fill, 1, 2048, 0, s, y, 1.0f, N);
+  return 1;
+}
+
+static int grid_of_nothing(void) {
+  LAUNCH(fill, 0, 64, 0, s, y, 1.0f, N);
   return 1;
 }
 
@@ -324,6 +345,10 @@ extern const Defect memory_defects[] = {
     "shared memory" },
   { "too much dynamic shared memory", too_much_dynamic,
     "api cudaErrorInvalidValue", "api cudaErrorInvalidValue" },
+  { "shared memory raised on another device", raised_elsewhere,
+    "api cudaErrorInvalidValue", "api cudaErrorInvalidValue" },
+  { "grid of 0", grid_of_nothing, "api cudaErrorInvalidConfiguration",
+    "api cudaErrorInvalidConfiguration" },
   { "block of 2048", block_too_large, "api cudaErrorInvalidConfiguration",
     "api cudaErrorInvalidConfiguration" },
   { "grid of 70000 in y", grid_too_high, "api cudaErrorInvalidConfiguration",

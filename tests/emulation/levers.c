@@ -3,11 +3,14 @@
 ** levers.c - the levers of the emulated device do what they say: orders,
 ** failures, limits of memory, counters, the search for leaks.
 */
+#define _POSIX_C_SOURCE 200809L
 #include "levers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -278,6 +281,18 @@ static void peers(void) {
   MUST(cudaStreamDestroy(s));
 }
 
+/* A child of a process that used CUDA cannot use it. */
+static void in_a_child(void) {
+  int n = 0, status = 1;
+  pid_t child;
+  fflush(stdout);
+  if ((child = fork()) == 0)
+    _exit(cudaGetDeviceCount(&n) != cudaErrorInitializationError ||
+          cudaDeviceSynchronize() != cudaErrorInitializationError);
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+  MUST(cudaGetDeviceCount(&n));
+}
+
 int main(void) {
   before_the_first_call();
   after_the_first_call();
@@ -289,6 +304,7 @@ int main(void) {
   a_device_fills_up();
   what_leaks_is_found();
   peers();
+  in_a_child();
   CHECK(emu_leaks() == 0);
   return failures > 0;
 }

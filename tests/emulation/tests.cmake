@@ -47,6 +47,9 @@ add_emulation_test(levers levers "")
 add_emulation_program(products products.c)
 add_emulation_test(products_eager products "memory=16M")
 add_emulation_test(products_lazy products "memory=16M,streams=lazy")
+add_emulation_program(cub cub.cu conform_cub.cu)
+add_emulation_test(cub_eager cub "memory=16M")
+add_emulation_test(cub_lazy cub "memory=16M,streams=lazy")
 
 # The same in a library that is opened late.
 foreach(flavour ${flavours})
@@ -72,7 +75,7 @@ endforeach()
 # Seeded defects are found again.
 list(REMOVE_ITEM flavours plain)
 add_emulation_program(defects defects.c defects_memory.cu defects_race.cu
-  defects_stream.cu controls.cu)
+  defects_stream.cu defects_cub.cu controls.cu)
 foreach(flavour ${flavours})
   add_nacre_test(emulation_defects_${flavour} quick
     emulation_defects_${flavour} ${flavour})
@@ -91,4 +94,14 @@ if(CUDAToolkit_FOUND)
 else()
   message(STATUS "The CUDA Toolkit was not found: the emulated device is not "
     "held against NVIDIA's headers")
+endif()
+
+# What CUB is, nvcc alone can read.
+if(TARGET nacre_cuda)
+  set(made ${CMAKE_BINARY_DIR}/tests/conform_cub.cu)
+  file(CONFIGURE OUTPUT ${made} @ONLY
+    CONTENT "#include \"@EMULATION_TESTS@/conform_cub.cu\"\n")
+  add_library(emulation_conform_cub OBJECT ${made})
+  set_property(TARGET emulation_conform_cub PROPERTY COMPILE_OPTIONS
+    -Werror=all-warnings)
 endif()

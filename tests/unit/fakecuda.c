@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** fakecuda.c - a driver library that says what a test wants: numbers in the
-** environment's FAKECUDA, "init version count major minor".
+** environment's FAKECUDA, "init version count major minor".  It leaves there
+** whether SIGINT was held when it was started.
 */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,8 +21,12 @@ static int wanted(int i) {
   return v[i];
 }
 
+/* Threads that a driver starts here would take over the mask. */
 int cuInit(unsigned flags) {
+  sigset_t now;
   (void)flags;
+  pthread_sigmask(SIG_SETMASK, NULL, &now);
+  setenv("FAKECUDA_SIGINT", sigismember(&now, SIGINT) ? "held" : "free", 1);
   return wanted(0);
 }
 

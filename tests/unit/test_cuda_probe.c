@@ -43,6 +43,20 @@ static void test_good(void **state) {
   ok(nc_probe(&nc_forplugins, 12060)); /* a driver of 12.x runs all of 12 */
 }
 
+/* What the program wraps around it keeps signals from a driver's threads. */
+static void test_signals(void **state) {
+  sigset_t before, after;
+  (void)state;
+  ok(answer("0 13000 1 9 0"));
+  assert_string_equal(getenv("FAKECUDA_SIGINT"), "free");
+  nc_holdsignals(&before);
+  ok(answer("0 13000 1 9 0"));
+  nc_freesignals(&before);
+  assert_string_equal(getenv("FAKECUDA_SIGINT"), "held");
+  pthread_sigmask(SIG_SETMASK, NULL, &after);
+  assert_false(sigismember(&after, SIGINT));
+}
+
 static void test_old(void **state) {
   (void)state;
   fails("0 12020 1 9 0", "too old: it supports CUDA 12.2, this build needs "
@@ -74,7 +88,8 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_missing), cmocka_unit_test(test_good),
     cmocka_unit_test(test_old), cmocka_unit_test(test_none),
-    cmocka_unit_test(test_broken)
+    cmocka_unit_test(test_broken),
+    cmocka_unit_test(test_signals)
   };
   if (argc < 3) return 2;
   fake = argv[1];
