@@ -229,10 +229,12 @@ static void passvia(const Plan *p, int j, char *buf, int64_t n) {
   kernels->load[p->c[j]][p->k->work](buf, narrow, 1, n);
 }
 
-/* n copies of a number in the type of computation. */
+/* n copies of a number in the type of computation; of a condition, which is 0
+   or 1, also among halves. */
 static void repeat(char *buf, Computed c, Scalar v, int64_t n) {
+  const uint8_t byte = v.kind == NC_FLOAT ? v.f != 0 : (uint8_t)v.i;
   for (int64_t i = 0; i < n; i++) switch (c) {
-    case CT_u8: ((uint8_t *)buf)[i] = (uint8_t)v.i; break;
+    case CT_u8: ((uint8_t *)buf)[i] = byte; break;
     case CT_i32: ((int32_t *)buf)[i] = (int32_t)v.i; break;
     case CT_i64: ((int64_t *)buf)[i] = v.i; break;
     case CT_f32: ((float *)buf)[i] = (float)nc_tofloat(v); break;
@@ -408,5 +410,6 @@ const Device nc_cpu = {
   .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,
   .accumulate = nc_cpuaccumulate, .along = nc_cpualong, .gradients = 1,
   .sort = nc_cpusort, .search = nc_cpusearch, .conv = nc_cpuconv,
-  .pool = nc_cpupool, .patches = nc_cpupatches
+  .pool = nc_cpupool, .patches = nc_cpupatches,
+  .norm = nc_cpunorm
 };

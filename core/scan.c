@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** scan.c - running products, extremes and logarithmic sums along a dimension,
-** and differences of neighbours.
+** scan.c - running sums, products, extremes and logarithmic sums along a
+** dimension, and differences of neighbours.
 */
 #include <string.h>
 
@@ -33,16 +33,29 @@ static int running(Tensor **y, Tensor **at, Tensor *x, int dim, LineOp op) {
   return r;
 }
 
-int nc_op_cumprod(Call *c) {
-  Tensor *x = c->arg[0].t, *cast = NULL;
-  DType type = c->arg[2].dtype;
+/* Of integers in int64, which is then cut to the dtype that is wanted. */
+static int cumulated(Call *c, LineOp op) {
+  Tensor *x = c->arg[0].t, *cast = NULL, *wide = NULL, *y = NULL;
+  const DType given = c->arg[2].dtype == DT_NONE ? x->dtype : c->arg[2].dtype;
+  const DType work = nc_category(given) == NC_FLOAT ? given : DT_i64;
+  const DType type = c->arg[2].dtype == DT_NONE ? work : given;
   int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (type == DT_NONE)
-    type = nc_category(x->dtype) == NC_FLOAT ? x->dtype : DT_i64;
   if (r == NC_OK) r = nc_cast(&cast, x, type);
-  if (r == NC_OK) r = running(&c->out[0], NULL, cast, dim, LINE_CUMPROD);
+  if (r == NC_OK) r = nc_cast(&wide, cast, work);
+  if (r == NC_OK) r = running(&y, NULL, wide, dim, op);
+  if (r == NC_OK) r = nc_cast(&c->out[0], y, type);
   nc_release(cast);
-  return nc_blamed(r, "cumprod", c->arg, 1);
+  nc_release(wide);
+  nc_release(y);
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+}
+
+int nc_op_cumsum(Call *c) {
+  return cumulated(c, LINE_CUMSUM);
+}
+
+int nc_op_cumprod(Call *c) {
+  return cumulated(c, LINE_CUMPROD);
 }
 
 int nc_op_logcumsumexp(Call *c) {

@@ -156,11 +156,14 @@ int nc_op_roll(Call *c) {
 /*
 ** Triangles
 */
-/* Where columns and rows, both counted, are as a mask wants them, x. */
+/* Where columns and rows, both counted, are as a mask wants them, x; dense. */
 static Tensor *masked(Draft *w, Tensor *x, Scalar diagonal, Op keeps) {
   const int64_t n = x->size[x->nd - 2], size[2] = { n, 1 };
-  Tensor *row = NULL, *column = NULL, *zero = NULL;
-  int r = nc_counted(&row, x, 1, n);
+  Tensor *row = NULL, *column = NULL, *zero = NULL, *own = NULL;
+  int r = nc_dense(&own, x);
+  x = nc_held(w, r, &own);
+  if (x == NULL) return NULL;
+  r = nc_counted(&row, x, 1, n);
   row = nc_shaped(w, nc_held(w, r, &row), 2, size);
   r = nc_counted(&column, x, 1, x->size[x->nd - 1]);
   nc_held(w, r, &column);

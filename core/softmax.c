@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.c - along one dimension: softmax, log_softmax, cumsum.
+** softmax.c - along one dimension: softmax, log_softmax; gradients of these
+** and of cumsum.
 */
 #include "compose.h"
 #include "cpu.h"
@@ -44,18 +45,6 @@ int nc_op_softmax(Call *c) {
 
 int nc_op_log_softmax(Call *c) {
   return floatdim(c, LINE_LOG_SOFTMAX);
-}
-
-int nc_op_cumsum(Call *c) {
-  Tensor *x = c->arg[0].t, *cast = NULL;
-  DType type = c->arg[2].dtype;
-  int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (type == DT_NONE)
-    type = nc_category(x->dtype) == NC_FLOAT ? x->dtype : DT_i64;
-  if (r == NC_OK) r = nc_cast(&cast, x, type);
-  if (r == NC_OK) r = alongdim(&c->out[0], cast, dim, LINE_CUMSUM);
-  nc_release(cast);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
 }
 
 /*

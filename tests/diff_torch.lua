@@ -2,15 +2,17 @@
 -- Runs the calls that diff_torch.py made in a folder: each is
 --   { f = function(a, b, ...) return ... end, inputs, grad = false }
 -- Results, and for grad the gradients of the inputs, go to .npy files there;
--- a line says "ok" ("ok+" with gradients) and their dtypes, or the error.
+-- a line says "ok" ("ok+" with gradients) and their dtypes, or the error. All
+-- tensors are on the default device, and so must be the results.
 
 local folder = arg[1]
+local device = nacre.get_default_device()
 local recorded = pcall(function() nacre.ones(1):requires_grad_() end)
 
 -- Element type and layout are not the file's: bfloat16 comes as float32, and
 -- what is strided is cut out of a larger tensor.
 local function input(of)
-  local t = nacre.load(("%s/%d.npy"):format(folder, of.file))
+  local t = nacre.load(("%s/%d.npy"):format(folder, of.file)):to(device)
   if of.dtype then t = t:to(of.dtype) end
   if of.view then t = of.view(t) end
   return t
@@ -49,6 +51,7 @@ local function run(i, case)
   end
   for k, y in ipairs(results) do
     if not nacre.is_tensor(y) then y = nacre.tensor(y) end
+    assert(y.device == device, "the result is on another device")
     results[k] = y
     dtypes[k] = y.dtype
     save(("out%d_%d"):format(i, k), grad and y:detach() or y)

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Compares Nacre with PyTorch over random calls.
 
-  diff_torch.py path/to/nacre [--seed N] [--cases N] [--only NAME] [--verbose]
+  diff_torch.py path/to/nacre [--seed N] [--cases N] [--only NAME]
+                [--device NAME] [--verbose]
 
 Every operation is one function in a file tests/torch_*.py, which draws a call
 from a Draw: tensors of random dtype, shape and layout, options, and the same
 call in Lua and in PyTorch. Compared are dtype, shape, values, gradients, and
 whether there is an error at all. A difference that has a reason stands in
-diff_torch_known.txt; what is not there fails. Without torch the test is
-skipped (77).
+diff_torch_known.txt; what is not there fails. With --device all tensors of
+Nacre, and so its results, are there; PyTorch's stay on the CPU. Without torch
+the test is skipped (77).
 """
 import argparse
 import importlib
@@ -282,8 +284,9 @@ def write(cases, folder):
         f.write("return cases\n")
 
 
-def run(nacre, folder):
-    done = subprocess.run([nacre, os.path.join(HERE, "diff_torch.lua"), folder],
+def run(args, folder):
+    done = subprocess.run([args.nacre, "--device", args.device,
+                           os.path.join(HERE, "diff_torch.lua"), folder],
                           stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"nacre ended with {done.returncode}: {done.stdout[-500:]}")
@@ -384,7 +387,7 @@ def compare(name, args, cases, judge, reasons):
     failed = excused = 0
     with tempfile.TemporaryDirectory() as folder:
         write(cases, folder)
-        lines = run(args.nacre, folder)
+        lines = run(args, folder)
         for i, case in enumerate(cases):
             why = judge(case, lines[i] if i < len(lines) else "no answer", i,
                         folder)
@@ -399,17 +402,26 @@ def compare(name, args, cases, judge, reasons):
                 print(f"FAILED (case {i}): {text}")
     if failed:
         sys.exit(f"{name}: {failed} of {len(cases)} cases differ; repeat with "
-                 f"--seed {args.seed} --cases {args.cases}")
+                 f"--seed {args.seed} --cases {args.cases} "
+                 f"--device {args.device}")
     return excused
 
 
-def main():
+def arguments(cases):
+    """The arguments that all such comparisons have."""
     parser = argparse.ArgumentParser()
     parser.add_argument("nacre")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--cases", type=int, default=cases)
     parser.add_argument("--only", help="operations whose name matches")
+    parser.add_argument("--device", default="cpu",
+                        help="where Nacre's tensors are")
     parser.add_argument("--verbose", action="store_true")
+    return parser
+
+
+def main():
+    parser = arguments(2000)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

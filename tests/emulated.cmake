@@ -37,6 +37,12 @@ foreach(devices 2 4)
 endforeach()
 add_emulated_test(cuda_timing "devices=1 memory=67108864"
   ${TESTS}/cuda_timing.lua)
+foreach(streams eager lazy)
+  add_emulated_test(cuda_uncached_${streams} "streams=${streams}"
+    ${TESTS}/cuda.lua)
+  set_property(TEST cuda_uncached_${streams} APPEND PROPERTY ENVIRONMENT
+    NACRE_CUDA_CACHE=off)
+endforeach()
 add_emulated_test(cuda_sync "" ${TESTS}/cuda.lua)
 set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 
@@ -44,13 +50,37 @@ set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 set(on_device ops layouts folds promotion torch_rules reduce args create view
   index assign random npy archives texts display
   display_values errors grad_rows grad_families scan sort
-  dry watch indices vocabulary conv orders)
+  dry watch indices vocabulary conv norms orders
+  aliasing distribution einsum linalg nn shape special)
 if(NOT NACRE_EMULATION_FLAVOUR STREQUAL "check") # minutes each, where judged
-  list(APPEND on_device matmul boundary oom)
+  list(APPEND on_device autograd grad_public matmul boundary oom)
 endif()
 foreach(name ${on_device})
   add_emulated_test(${name}_emulated "" --device cuda:0 ${TESTS}/${name}.lua)
 endforeach()
+
+# ---- the page of the guide that needs a device
+add_emulated_test(guide_emulated "devices=2" --test --require cuda
+  ${CMAKE_SOURCE_DIR}/docs/guide/cuda.md)
+
+# ---- the device against the CPU, and against PyTorch
+foreach(streams eager random)
+  add_emulated_test(parity_${streams} "streams=${streams} order=random seed=3"
+    ${TESTS}/parity.lua rounds=1)
+endforeach()
+foreach(seed 1 2)
+  add_emulated_test(parity_programs_${seed}
+    "streams=random order=random seed=${seed}"
+    ${TESTS}/parity_programs.lua seed=${seed})
+endforeach()
+if(PYTHON_TORCH AND NOT NACRE_EMULATION_FLAVOUR STREQUAL "check")
+  foreach(name diff_torch opinfo_torch)
+    add_nacre_test(${name}_emulated emulated ${PYTHON_TORCH}
+      ${TESTS}/${name}.py $<TARGET_FILE:nacre> --device cuda:0 --cases 800)
+    set_tests_properties(${name}_emulated PROPERTIES
+      ENVIRONMENT NACRE_CUDA=emulated)
+  endforeach()
+endif()
 
 # ---- at a terminal
 if(PYTHON_PEXPECT)

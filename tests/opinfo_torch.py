@@ -3,7 +3,8 @@
 """Runs PyTorch's own samples through Nacre.
 
   opinfo_torch.py path/to/nacre [--seed N] [--cases N] [--only NAME]
-                  [--dtypes LIST] [--references] [--strided] [--verbose]
+                  [--dtypes LIST] [--references] [--strided] [--device NAME]
+                  [--verbose]
 
 PyTorch tests its operations with a database of sample calls, OpInfo: operands,
 arguments and calls that must fail. Each sample is written in Lua, as a
@@ -13,7 +14,6 @@ compared as diff_torch.py does: error or none, dtype, shape, values, gradients.
 Differences that have a reason stand in opinfo_torch_known.txt. Without torch or
 its testing internals the test is skipped (77).
 """
-import argparse
 import os
 import re
 import subprocess
@@ -114,6 +114,10 @@ class Signature:
 
 
 SIGNATURES = """
+local function get(t, key)      -- nil where there is none
+  local ok, v = pcall(function() return t[key] end)
+  return ok and v or nil
+end
 for name in io.lines() do
   local i, names = nacre._info(name), {}
   if i then
@@ -121,10 +125,9 @@ for name in io.lines() do
     local short = name:match "[^.]+$"
     local t = nacre.zeros(1)
     local f = nacre
-    for word in name:gmatch "[^.]+" do f = f and f[word] end
-    print(name, type(f), table.concat(names, ","), tostring(
-          pcall(function() return t[short .. "_"] end) and
-          t[short .. "_"] ~= nil), tostring(i.method),
+    for word in name:gmatch "[^.]+" do f = f and get(f, word) end
+    print(name, type(f), table.concat(names, ","),
+          tostring(get(t, short .. "_") ~= nil), tostring(i.method),
           i.out ~= false and name ~= "equal" and "out" or "")
   end
 end
@@ -452,16 +455,11 @@ def judge(case, line, i, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("nacre")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, default=3000)
-    parser.add_argument("--only", help="operations whose name matches")
+    parser = d.arguments(3000)
     parser.add_argument("--dtypes", help="instead of float64 and a random one")
     parser.add_argument("--references", action="store_true")
     parser.add_argument("--strided", action="store_true",
                         help="operands that are not contiguous")
-    parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

@@ -99,6 +99,8 @@ do -- what is wrong is said, and nothing is written
   fails("index 4 is outside dim 2 of size 3", nil, y.index_select, y, 2, at(4))
   fails("index 0: indices start at 1", nil, y.gather, y, 1, at({ 0 }))
   fails("index 3 is outside dim 1", nil, y.index_add_, y, 1, at(1, 3), x)
+  fails("index -9 is outside dim 1", nil, y.scatter_reduce, y, 1, at({ -9 }),
+        y, "amax")
   fails("the index must be int64", 'index:to("int64")', y.index_select, y, 1,
         nacre.tensor({ 1.0 }))
   fails("the index must be a vector", nil, y.index_select, y, 1, at({ 1 }))

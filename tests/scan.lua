@@ -14,6 +14,14 @@ is(T({ 2, 3, 4 }):cumprod(1), "{2,6,24}")
 is(T({ { 1, 2 }, { 3, 4 } }):cumprod(1), "{{1,2},{3,8}}")
 assert(T({ true, true }):cumprod(1).dtype == "int64")
 assert(T({ 2, 3 }):cumprod(1, { dtype = "float16" }).dtype == "float16")
+for t, want in pairs { bool = "{true,true,true}", int8 = "{100,-56,-112}",
+                       uint8 = "{100,200,144}", int32 = "{100,200,400}" } do
+  local v = T({ 100, 2, 2 }):cumprod(1, { dtype = t })
+  is(v, want)
+  assert(v.dtype == t)
+  v = T({ 0.0, 127, 127 }):cumsum(1, { dtype = t })
+  assert(v.dtype == t and v == T({ 0, 127, t == "bool" and 1 or 254 }):to(t))
+end
 local p = T { 2.0, 3 }
 p:cumprod_(1)
 is(p, "{2.0,6.0}")

@@ -30,6 +30,7 @@ do -- triangles and diagonals
   is(x:tril(), "{{0,0,0},{3,4,0}}")
   local y = x:clone()
   assert(rawequal(y:triu_(1), y))
+  assert(x:t():triu():is_contiguous() and x:t():tril(-1):is_contiguous())
   is(y, "{{0,1,2},{0,0,5}}")
   is(nacre.tensor({ { true, true }, { true, true } }):tril(-1),
      "{{false,false},{true,false}}")

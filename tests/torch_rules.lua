@@ -154,6 +154,8 @@ do -- a number as condition is true unless it is 0
   is(nacre.where(256, x, y), "int64", "{1,2}")
   is(nacre.where(0.5, x, y), "int64", "{1,2}")
   is(nacre.where(false, x, y), "int64", "{3,4}")
+  is(nacre.where(256, x:half(), y:to("int8")), "float16", "{1.0,2.0}")
+  is(nacre.where(true, x:byte(), y:half()), "float16", "{1.0,2.0}")
 end
 
 do -- a tensor without dimensions is a number where a number is wanted
