@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- images.lua - of nacre.nn.functional, what works on signals and images:
--- convolutions, pooling, other sizes.
+-- convolutions and pooling; resize.lua has other sizes.
 local all = ...
 local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
   all.sametype
@@ -423,6 +423,8 @@ local function means(n, out, like)
   return nacre.tensor(rows, { dtype = like.dtype, device = like.device })
 end
 
+all.means = means
+
 -- The sizes that output_size asks for; what is nil stays as it is.
 local function adapted(op, nd, x, size)
   pooled(op, nd, x)
@@ -489,96 +491,4 @@ function(x, size, indices)
   if not indices then return y end
   local row, column = (at - 1) // #columns, (at - 1) % #columns
   return y, rows[row + 1] * x:size(-1) + columns[column + 1] + 1
-end)
-
--- ---- sizes of images
-
--- Elements by their 0-based positions along dim.
-local function pick(x, dim, at)
-  local ix = {}
-  for d = 1, dim - 1 do ix[d] = {} end
-  ix[dim] = nacre.tensor(at, { dtype = "int64", device = x.device }) + 1
-  return x[ix]
-end
-
-local function nearest(x, dim, out, scale)
-  local at, n = {}, x:size(dim)
-  for i = 0, out - 1 do at[i + 1] = math.min(math.floor(i * scale), n - 1) end
-  return pick(x, dim, at)
-end
-
-local function between(x, dim, out, scale, corners)
-  local low, high, share, n = {}, {}, {}, x:size(dim)
-  for i = 0, out - 1 do
-    local at = corners and i * scale or math.max((i + 0.5) * scale - 0.5, 0)
-    local k = math.min(math.floor(at), n - 1)
-    low[i + 1], high[i + 1], share[i + 1] = k, math.min(k + 1, n - 1), at - k
-  end
-  local size = {}
-  for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
-  local w = nacre.tensor(share, { dtype = x.dtype,
-                                  device = x.device }):reshape(size)
-  return pick(x, dim, low) * (1 - w) + pick(x, dim, high) * w
-end
-
-local modes = { nearest = true, linear = 1, bilinear = 2 }
-
-define("interpolate",
-       "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
-       .. "align_corners:bool=nil",
-       "images [n x c x ...] in another size, by mode nearest, linear (one "
-       .. "dimension) or bilinear (two)",
-function(x, size, factor, mode, corners)
-  local op = "interpolate"
-  floats(op, x, "input")
-  hasdims(op, x, "input", 3, 4, 5)
-  local nd = x:dim() - 2
-  if not modes[mode] then
-    fail(op,
-         ("mode must be nearest, linear or bilinear, not '%s'"):format(mode))
-  end
-  if modes[mode] ~= true and modes[mode] ~= nd then
-    fail(op, ("mode %s is for %d dimensions behind the channels, not %d")
-             :format(mode, modes[mode], nd), nil, "input", x)
-  end
-  if mode == "nearest" and corners ~= nil then
-    fail(op, "align_corners is for the linear modes")
-  end
-  if (size == nil) == (factor == nil) then
-    fail(op, "needs size or scale_factor, and not both")
-  end
-  local y = wide(x)
-  for i = 1, nd do
-    local given = size or factor
-    given = type(given) == "table" and given[i] or given
-    if type(given) ~= "number" or given <= 0 then
-      fail(op, ("needs %d numbers above 0 as %s"):format(nd, size and "size" or
-          "scale_factor"))
-    end
-    local n = x:size(2 + i)
-    local out = size and given or math.floor(n * given)
-    if n < 1 or out < 1 then
-      fail(op, "input and result must not be empty", nil, "input", x)
-    end
-    local scale = size and n / out or 1 / given
-    if corners then scale = out > 1 and (n - 1) / (out - 1) or 0 end
-    if mode == "nearest" then y = nearest(y, 2 + i, out, scale)
-    else y = between(y, 2 + i, out, scale, corners) end
-  end
-  return back(y, x)
-end)
-
-define("pixel_shuffle", "input:tensor, upscale_factor:int",
-       "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
-function(x, r)
-  local op, n = "pixel_shuffle", x:dim()
-  if n < 3 or r < 1 or x:size(-3) % (r * r) ~= 0 then
-    fail(op, ("input must have a multiple of %d channels"):format(r * r), nil,
-         "input", x)
-  end
-  local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
-  local size, batch = x:size(), 1
-  for d = 1, n - 3 do batch = batch * size[d] end
-  size[n - 2], size[n - 1], size[n] = c, h * r, w * r
-  return x:reshape(batch, c, r, r, h, w):permute(1, 2, 5, 3, 6, 4):reshape(size)
 end)

@@ -82,8 +82,9 @@ local function noclasses(op, t)
 end
 
 -- Input as [n x classes], the classes being dimension 2, or the only one;
--- target as a list; and the shape of the target.
-local function classes(op, x, t)
+-- target as a list; and the shape of the target. `given' is what the caller
+-- gave as input.
+local function classes(op, x, t, given)
   if x:dim() == 0 then
     fail(op, "input has no dimension of classes", nil, "input", x)
   end
@@ -93,7 +94,7 @@ local function classes(op, x, t)
   if table.concat(size, "x") ~= shape(t) then
     fail(op, ("target is [%s], an input of [%s] needs [%s]")
              :format(shape(t), shape(x), table.concat(size, "x")),
-         nil, "input", x, "target", t)
+         nil, "input", given, "target", t)
   end
   if t.dtype ~= "int64" then
     noclasses(op, t)
@@ -101,15 +102,16 @@ local function classes(op, x, t)
   return x:movedim(dim, -1):reshape(t:numel(), n), t:reshape(-1), n, size
 end
 
--- Which targets count, and targets that can be used as positions.
-local function checked(op, t, n, ignore)
+-- Which targets count, and targets that can be used as positions; t is the
+-- list of `target', which a complaint is about.
+local function checked(op, t, n, ignore, target)
   local counts = t:ne(ignore)
   local wrong = counts:logical_and(t:lt(1):logical_or(t:gt(n)))
   if wrong:any():item() then
     local class = t[wrong][1]
     fail(op, class == 0 and "class 0: classes count from 1"
              or ("class %d of %d"):format(class, n),
-         class == 0 and "target + 1" or nil, "target", t)
+         class == 0 and "target + 1" or nil, "target", target)
   end
   return counts, nacre.where(counts, t, 1)
 end
@@ -128,10 +130,11 @@ local function checkweight(op, weight, n, x)
 end
 
 -- -log p of the classes; smoothing spreads a share of it over all of them.
-local function nll(op, logp, target, weight, ignore, reduction, smoothing)
-  local x, t, n, size = classes(op, logp, target)
-  checkweight(op, weight, n, logp)
-  local counts, at = checked(op, t, n, ignore)
+local function nll(op, logp, given, target, weight, ignore, reduction,
+                   smoothing)
+  local x, t, n, size = classes(op, logp, target, given)
+  checkweight(op, weight, n, given)
+  local counts, at = checked(op, t, n, ignore, target)
   local zero = nacre.zeros({}, { dtype = x.dtype, device = x.device })
   local w = weight and weight[at] or nacre.ones(t:size(), { dtype = x.dtype,
                                                             device = x.device })
@@ -154,7 +157,7 @@ define("nll_loss",
        .. "...]; mean: over the weights of the targets",
 function(x, t, weight, ignore, reduction)
   floats("nll_loss", x)
-  return nll("nll_loss", x, t, weight, ignore, reduction, 0)
+  return nll("nll_loss", x, x, t, weight, ignore, reduction, 0)
 end)
 
 define("cross_entropy",
@@ -175,7 +178,7 @@ function(x, t, weight, ignore, reduction, smoothing)
   local dim = x:dim() == 1 and 1 or 2
   local logp = x:log_softmax(dim)
   if not t:is_floating_point() then
-    return nll(op, logp, t, weight, ignore, reduction, smoothing)
+    return nll(op, logp, x, t, weight, ignore, reduction, smoothing)
   end
   local size = x:size()
   local n = table.remove(size, dim)

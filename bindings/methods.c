@@ -49,6 +49,19 @@ static int sizeconcat(lua_State *L) {
   return 1;
 }
 
+/* s[-1] is the last one, as of a tensor; nil behind it, for loops. */
+static int sizeindex(lua_State *L) {
+  int isint;
+  const lua_Integer i = lua_tointegerx(L, 2, &isint);
+  if (!isint || lua_type(L, 2) != LUA_TNUMBER) return 0;
+  if (i == 0)
+    return nl_error(L, "", "sizes are counted from 1: [1] is the first, [-1] "
+                    "the last");
+  if (i > 0) return 0;
+  lua_rawgeti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1 + i);
+  return 1;
+}
+
 /* Gives the table on top its events. */
 static void setsize(lua_State *L) {
   if (luaL_newmetatable(L, "nacre.size")) {
@@ -58,6 +71,8 @@ static void setsize(lua_State *L) {
     lua_setfield(L, -2, "__eq");
     lua_pushcfunction(L, sizeconcat);
     lua_setfield(L, -2, "__concat");
+    lua_pushcfunction(L, sizeindex);
+    lua_setfield(L, -2, "__index");
     lua_pushnil(L);           /* for Lua's messages it is a table */
     lua_setfield(L, -2, "__name");
   }

@@ -15,8 +15,9 @@ typedef struct Table {        /* what was found in a nested table */
 } Table;
 
 static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
-  return nl_error(L, "tensor", "the table is ragged: %lld elements at dim %d, "
-                  "where others have %lld", (long long)got, d + 1,
+  return nl_error(L, "tensor", "the table is ragged: %lld element%s at dim %d, "
+                  "where others have %lld", (long long)got,
+                  got == 1 ? "" : "s", d + 1,
                   (long long)t->size[d]);
 }
 
@@ -138,8 +139,9 @@ static int newtensor(lua_State *L) {
     there = nl_newbox(L);
     nl_check(L, nc_todevice(there, *cast, d));
   }
-  if (a.require) {
-    int r = nc_require(*there, 1);
+  if (a.require || a.pin) {
+    int r = a.pin ? nl_pin(there) : NC_OK;
+    if (r == NC_OK && a.require) r = nc_require(*there, 1);
     if (r != NC_OK) nc_blameop("tensor");
     nl_check(L, r);
   }
@@ -193,7 +195,7 @@ static int item(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1);
   Scalar v;
   int r = nc_item(&v, t);
-  if (r != NC_OK) {
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') {
     nc_blameop("item");
     nc_blame("self", t);
   }

@@ -7,6 +7,7 @@
 ** the inner size; between two steps an interrupt is seen.  The tiles depend
 ** on the sizes only: so the result does not depend on the number of threads.
 */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "blas.h"
@@ -24,6 +25,7 @@ typedef struct Job {
   int64_t across[2];          /* tiles along m and n */
   Scalar alpha;
   int beta;                   /* 1: the result holds an addend */
+  _Atomic int64_t done;       /* of the inner sizes of all tiles */
 } Job;
 
 /*
@@ -75,7 +77,7 @@ static const int64_t *steps(const Job *p, int j) {
 }
 
 /* The tile at row i and column j of the result of a batch. */
-static void tile(const Job *p, int64_t batch, int64_t i, int64_t j) {
+static void tile(Job *p, int64_t batch, int64_t i, int64_t j) {
   const int64_t *a = steps(p, 0), *b = steps(p, 1), *c = steps(p, 2);
   const int64_t size = nc_dtypesize(p->x[0]->dtype);
   Gemm g = { .type = p->x[0]->dtype, .cs = c[0], .alpha = p->alpha,
@@ -89,27 +91,45 @@ static void tile(const Job *p, int64_t batch, int64_t i, int64_t j) {
     g.b = origin(p, 1, batch) + (k * b[0] + j * b[1]) * size;
     nc_gemm(&g);
     g.beta = 1;
+    atomic_fetch_add(&p->done, g.k);
   }
 }
 
 static void tiles(void *ctx, int64_t begin, int64_t end) {
-  const Job *p = ctx;
+  Job *p = ctx;
   for (int64_t t = begin; t < end && !nc_interrupted; t++) {
     const int64_t j = t % p->across[1], i = t / p->across[1] % p->across[0];
     tile(p, t / p->across[1] / p->across[0], i * p->tile[0], j * p->tile[1]);
   }
 }
 
+/* Tells how far it came since `start', if it was to take a while. */
+static int broken(const Job *p, int64_t pieces, int64_t start) {
+  const double share = (double)p->done / ((double)pieces * (double)p->k);
+  const double seconds = 1e-9 * (double)(nc_now() - start);
+  char a[NC_TEXT], b[NC_TEXT];
+  if (share <= 0 || seconds / share < 1)
+    return nc_fail(NC_EINTR, "interrupted");
+  return nc_fail(NC_EINTR, "interrupted %.1f s of about %.0f s into a product "
+                 "of [%s] and [%s]", seconds, seconds / share,
+                 nc_shapetext(a, p->x[0]->nd, p->x[0]->size),
+                 nc_shapetext(b, p->x[1]->nd, p->x[1]->size));
+}
+
 static int run(Job *p) {
   const double enough = 2e6;  /* operations that make a thread worth it */
   double work;
+  int64_t pieces, start;
+  int r;
   if (p->k == 0) return p->beta ? NC_OK : nc_fill(p->x[2], nc_int(0));
   if (nc_category(p->x[2]->dtype) == NC_FLOAT) TRY(nc_openblas());
   cut(p);
   work = 2.0 * (double)lesser(p->m, p->tile[0]) *
          (double)lesser(p->n, p->tile[1]) * (double)p->k;
-  return nc_parallel(batches(p) * p->across[0] * p->across[1],
-                     1 + (int64_t)(enough / work), tiles, p);
+  pieces = batches(p) * p->across[0] * p->across[1];
+  start = nc_now();
+  r = nc_parallel(pieces, 1 + (int64_t)(enough / work), tiles, p);
+  return r == NC_EINTR ? broken(p, pieces, start) : r;
 }
 
 /*

@@ -102,8 +102,8 @@ static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
     const Tensor *t = c->arg[0].tensors[i];
     if (skipped(t)) continue;
     if (t->nd != a->nd) {
-      nc_fail(NC_ESHAPE, "tensor %d has %d dimensions, tensor %d has %d",
-              i + 1, t->nd, first + 1, a->nd);
+      nc_fail(NC_ESHAPE, "tensor %d has %d dimension%s, tensor %d has %d",
+              i + 1, t->nd, t->nd == 1 ? "" : "s", first + 1, a->nd);
       return mismatch(c, first, i);
     }
     for (int d = 0; d < a->nd; d++) {

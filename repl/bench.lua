@@ -64,6 +64,8 @@ local function unknown(words)
   local names = {}
   for name in pairs(WORDS) do names[#names + 1] = name end
   table.sort(names)
+  if word == "-r" then return "no option '-r': there are as many runs as " ..
+                              "fit in --budget SECONDS" end
   local name = word:match "^[^=]*"
   local close = WORDS[name] and name .. " with its value behind a blank" or
                 #name > 2 and host.suggest(name, names)
@@ -90,7 +92,7 @@ function bench.options(words)
       if wrong then return nil, wrong end
     else
       o[WORDS[word][1]] = false       -- the only one: -n, no warm-up
-      if rest:find "^%d+%s+[%w_(]" then
+      if rest:find "^%d+%s+[%w_(]" or rest:find "^%d+%s+%-%a%s" then
         return nil, "-n leaves the warm-up out and takes no number; " ..
                     "--budget SECONDS says for how long to measure"
       end

@@ -213,7 +213,12 @@ commands.list = {
 }
 
 -- Names IPython knows.
-local aliases = {timeit = "bench", exit = "quit", who = "whos", pwd = "cd"}
+local aliases = {timeit = "bench", exit = "quit", who = "whos", pwd = "cd",
+                 device = "dev"}
+
+-- What others have a command for, and what it is here.
+local others = {ls = "!ls ", find = "??", apropos = "??", search = "??",
+                doc = "?", info = "?", type = "?", pinfo = "?"}
 
 -- What a name means behind a percent sign, where it is IPython's.
 local magics = {hist = "history", lsmagic = "help", quickref = "help"}
@@ -261,7 +266,12 @@ function commands.usage(command)
     command.as or command.name, command.form or form)
 end
 
-local function unknown(shell, name)
+local function unknown(shell, name, rest)
+  local sign = others[name]
+  if sign then
+    return shell.fail(("no command :%s; that is %s"):format(name,
+      (sign .. rest):match "^.*%S"))
+  end
   local list, starting = {}, {}
   for _, command in ipairs(commands.list) do
     list[#list + 1] = command.name
@@ -283,7 +293,7 @@ end
 
 function commands.run(shell, name, rest)
   local command = commands.find(name)
-  if not command then return unknown(shell, name) end
+  if not command then return unknown(shell, name, rest) end
   if command.lua then return part(command, "run")(shell, rest) end
   shell.protected(part(command, "run"), shell, rest)
 end

@@ -399,6 +399,10 @@ function compare.run(shell, words)
   for _, source in ipairs(sources) do
     if source == "" then return shell.fail ":compare: nothing before a ;;" end
     if not shell.compile(source) then return end
+    if #sources == 1 and load("return " .. source) and
+       not load("return (" .. source .. "\n)") then
+      return shell.fail ":compare: several stand between ;;, as in a ;; b"
+    end
   end
   bench.guarded(shell, function()
     local lines = both(sources, o)

@@ -167,7 +167,7 @@ local function helped(left)
   local functions = nacre._functions
   for _, path in ipairs(nacre._names(true)) do
     local last = path:match "[%w_]+$"
-    add(last, functions[path])
+    add(last, rawget(functions, path))
   end
   for _, row in ipairs(topics.list) do add(row[1]) end
   for _, name in ipairs(lookup.properties()) do add(name) end

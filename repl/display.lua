@@ -261,12 +261,24 @@ function display.summary(t)
   return table.concat(list, "  ")
 end
 
+-- Is a tensor one of the variables?
+local function isvariable(t, names)
+  for name, v in next, names do
+    if rawequal(v, t) and name ~= "ans" and
+       not (type(name) == "string" and name:find "^_+$") then return true end
+  end
+  return false
+end
+
 -- The name among `names' (by default the globals) of the tensor that t looks
--- into: one with the same memory that shows more of it.
+-- into: one with the same memory that shows more of it, or as much, if t is
+-- no variable itself.
 function display.baseof(t, names)
+  names = names or _G
   local best, most = nil, 0
   local id, n, dense = nacre._storage_id(t), t:numel(), t:is_contiguous()
-  for name, v in next, names or _G do
+  if dense and not isvariable(t, names) then n = n - 1 end
+  for name, v in next, names do
     if type(name) == "string" and istensor(v) and not rawequal(v, t) and
        not name:find "^_+$" and name ~= "ans" and
        nacre._storage_id(v) == id and v:is_contiguous() and

@@ -24,6 +24,9 @@ local function options(text, known)
   local o = {}
   while true do
     local head, name, value = text:match "^(.-)%s+%-(%a)%s+(%S+)%s*$"
+    if not name then          -- the value may stand close, as in -ylog, -y=log
+      head, name, value = text:match "^(.-)%s+%-(%a)=?(%a+)%s*$"
+    end
     local take = name and known[name]
     if not take or take(o, value) == false then return text, o end
     text = head
@@ -77,6 +80,22 @@ local function command(shell, text, name, known, f)
   if results then guarded(shell, f, results, o, names) end
 end
 
+local OPTIONS = {"title", "width", "height", "utf8", "color", "xlog", "ylog",
+                 "bins", "center", "graphics"}
+
+-- What is wrong with a function's options; nil if nothing is.
+local function mistaken(o)
+  local known = {}
+  for _, name in ipairs(OPTIONS) do known[name] = true end
+  for name in pairs(o) do
+    local close = host.suggest(tostring(name), OPTIONS)
+    if not known[name] then
+      return ("no option '%s'%s"):format(name,
+        close and (", did you mean %s?"):format(close) or "")
+    end
+  end
+end
+
 local function call(f, n, ...)
   local o = {}
   local args = table.pack(...)
@@ -85,6 +104,8 @@ local function call(f, n, ...)
      next(last) ~= nil then
     args[args.n], args.n, o = nil, args.n - 1, last
   end
+  local wrong = mistaken(o)
+  if wrong then error(wrong, 3) end
   if n and args.n > n then error(("%d values at most"):format(n), 3) end
   local ok, why = f(args, o, {})
   if ok == nil then error(why, 3) end

@@ -268,7 +268,8 @@ function errors.render(err, opts)
   local paint, width = painter(opts.color), (opts.width or 120) - 20
   local o = iscaptured(err) and err or observe(nil, err)
   if not iscaptured(err) and type(err) == "string" then
-    local text = habits.script(err, frames.file, opts, paint)
+    local text = require "nacre.syntax".script(err, frames.file, opts,
+                                               paint)
     if text then return text end
   end
   local lines = {headline(o, script, paint)}
@@ -305,7 +306,8 @@ end
 -- A block that does not compile.
 function errors.syntax(message, text, opts)
   opts = opts or {}
-  return habits.syntax(message, text, opts, painter(opts.color))
+  return require "nacre.syntax".render(message, text, opts,
+                                        painter(opts.color))
 end
 
 return errors

@@ -87,7 +87,7 @@ local function depth(thread, level)
 end
 
 -- The least name of f among the globals and in their tables.
-local function globalname(f)
+function frames.globalname(f)
   local best
   local function look(t, prefix)
     for name, v in next, t do
@@ -107,7 +107,7 @@ end
 
 local function nameof(info)
   if info.namewhat == "metamethod" then return "metamethod " .. info.name end
-  return info.name or globalname(info.func) or
+  return info.name or frames.globalname(info.func) or
          ("function <%s:%d>"):format(info.short_src, info.linedefined)
 end
 

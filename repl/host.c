@@ -203,7 +203,7 @@ int sh_openhost(lua_State *L) {
     { "utf8", utf8 },       { "terminal", terminal }, { "clock", clocktime },
     { "suggest", suggest }, { "history", history },   { "quiet", setquiet },
     { "doctor", doctor },   { "pages", sh_pages },
-    { "synchronize", nl_synchronize },
+    { "synchronize", nl_settle },
     { "sleep", rest },      { "changed", changed },   { "usage", usage },
     { "folder", folder },
     { "asks", sh_asks },

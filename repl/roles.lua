@@ -99,6 +99,17 @@ local function mentions(text, role)
   return text:find("%f[%w_]" .. role .. "%f[^%w_]")
 end
 
+-- What cannot be typed can still be told: 'move arg 1 with :to("cuda:0")'.
+local function moves(text)
+  local each = text:match "^left(:l[te]%b())$" or
+               text:match "^right(:g[te]%b())$"
+  if each and not mentions(each, "right") then return "(...)" .. each end
+  local from, there, other, back =
+    text:match '^(.-)(:to%b()), or (.-)(:to%b())$'
+  return from and ("move %s with %s, or %s with %s"):format(from, there,
+                                                            other, back)
+end
+
 -- The hint of an error with its operands' names, and the expression that
 -- self is; none if a role is left of which the user cannot know what it is.
 function roles.hint(o, line)
@@ -111,8 +122,9 @@ function roles.hint(o, line)
   end
   for _, a in ipairs(o.args) do
     local name = a.name
-    if a.role == "self" and not name and o.op and o.op:find "^[%w_]+$" then
-      name = subject(line, o.op)
+    local op = o.op or o.message:match "^tensor has no method '(.*)'"
+    if a.role == "self" and not name and op and op:find "^[%w_]+$" then
+      name = subject(line, op)
     end
     if name and a.role:find "^%a[%w ]*$" then
       if name ~= a.role or name == "self" then replace(a.role, name) end
@@ -120,14 +132,14 @@ function roles.hint(o, line)
     end
   end
   for _, role in ipairs {"arg %d", "left:", "right:"} do
-    if text:find("%f[%w]" .. role) then return nil end
+    if text:find("%f[%w]" .. role) then return moves(text) end
   end
   for _, a in ipairs(o.args) do      -- "tensors 2" is no expression
     if not a.name and a.role:find " %d" and mentions(text, a.role) then
-      return nil
+      return moves(text)
     end
   end
-  if not isself and mentions(text, "self") then return nil end
+  if not isself and mentions(text, "self") then return moves(text) end
   return text
 end
 

@@ -178,12 +178,17 @@ int sh_runstdin(lua_State *L) {
 
 /*
 ** The end of a program: what devices still have to do is waited for, so that
-** no error of theirs is lost
+** no error of theirs is lost; that one failed for good is said once
 */
 int sh_synchronize(lua_State *L) {
-  if (nc_opened() == NULL) return 0;
-  lua_pushcfunction(L, nl_synchronize);
-  return sh_call(L, 0, 0);
+  const Accelerator *a = nc_opened();
+  static int told;
+  int status;
+  if (a == NULL) return 0;
+  lua_pushcfunction(L, told ? nl_settle : nl_synchronize);
+  status = sh_call(L, 0, 0);
+  told |= a->failed(-1);
+  return status == 0 && told ? EXIT_FAILURE : status;
 }
 
 /*

@@ -80,9 +80,11 @@ local function devices()
   local cuda = nacre.cuda
   if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
   for i = 0, cuda.device_count() - 1 do
-    local free, total = cuda.mem_get_info(i)
-    say(("cuda:%d  %s  %s free of %s\n"):format(i, cuda.get_device_name(i),
-      units.bytes(free), units.bytes(total)))
+    local ok, free, total = pcall(cuda.mem_get_info, i)
+    local name = ok and cuda.get_device_name(i)
+    say(("cuda:%d  %s\n"):format(i, name and
+      ("%s  %s free of %s"):format(name, units.bytes(free),
+                                   units.bytes(total)) or free.message))
   end
 end
 

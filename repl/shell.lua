@@ -60,8 +60,10 @@ local function options()
 end
 
 -- What an operation says that was at work when Ctrl-C came, or nil.
-local function atwork(err)
+local function atwork(err, interrupted)
   local text = type(err) == "table" and tostring(err.message)
+  local progress = text and text:match "interrupted (%d.* into .*)"
+  if progress then return interrupted .. ", " .. progress end
   text = text and (text:match "%S+ is still running .*" or
                    text:match "%S+ was writing to .*")
   return text and "interrupted: " .. text
@@ -74,7 +76,7 @@ local function showerror(err, interrupted)
     shell.interrupted = true
     -- the terminal has shown ^C where the cursor was
     if host.terminal "stdout" then io.stdout:write "\n" end
-    return complain(atwork(err) or interrupted)
+    return complain(atwork(err, interrupted) or interrupted)
   end
   local ok, text = host.guard(tostring, require "nacre.errors".render, err,
                               options())
@@ -127,13 +129,15 @@ end
 
 -- The functions on the way from an interrupt to the prompt.
 local function where(level)
+  local globalname = require "nacre.frames".globalname
   local names = {}
   for i = level + 1, level + 20 do
-    local info = debug.getinfo(i, "Sn")
+    local info = debug.getinfo(i, "Snf")
     if not info or info.what == "main" then break end
     local ours = info.source:find "^=nacre%."
-    if info.what == "Lua" and info.name and not ours and #names < 4 then
-      names[#names + 1] = info.name
+    if info.what == "Lua" and not ours and #names < 4 then
+      -- a function that the prompt calls last has its name from nobody
+      names[#names + 1] = info.name or globalname(info.func)
     end
   end
   return table.concat(names, ", called from ")
@@ -236,9 +240,7 @@ end
 
 -- A name alone that is nil: there may be another one, or a command.
 local function tellunknown(text)
-  local name = text:match "^%s*([%a_][%w_]*)%s*$" or
-               text:match "^%s*(nacre%.[%w_]+)%s*$" or
-               text:match "^%s*(torch%.[%w_]+)%s*$"
+  local name = text:match "^%s*([%a_][%w_]*)%s*$"
   local idea = name and rawget(_G, name) == nil and
                require "nacre.habits".unknown(name)
   if idea then shell.note(idea) end
@@ -300,7 +302,10 @@ local elsewhere = {exit = "quit", quit = "quit", help = "help"}
 local function dispatch(text)
   local first = text:match "^%s*(.)"
   local word = text:match "^%s*(%l+)%s*$" or text:match "^%s*(%l+)%(%)%s*$"
-  if elsewhere[word] and rawget(_G, word) == nil then
+  local topic = text:match "^%s*help%s*%(([%w_%.:]+)%)%s*$"
+  if topic and rawget(_G, "help") == nil then
+    help(topic)
+  elseif elsewhere[word] and rawget(_G, word) == nil then
     require "nacre.commands".run(shell, elsewhere[word], "")
   elseif text:find "^%s*:%a+%s*%?+%s*$" then
     help(text:match ":%a+")

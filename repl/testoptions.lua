@@ -39,7 +39,8 @@ Expected text:
                      a #~ at the lines in question says by how much
   --review           ask for each difference
 Output:
-  --junit FILE       JUnit's XML beside the text; --tap, --json instead of it
+  --junit FILE       JUnit's XML beside the text
+  --tap, --json      the outcome for programs, instead of the text
   --ci               no --update; annotations if GITHUB_ACTIONS is set
 
 Exit status: 0 all passed, 1 a test failed, 2 bad usage, 5 nothing to run.

@@ -38,11 +38,12 @@ function trace.shapes(step)
   return from .. to, place
 end
 
--- One step in a line; `fit' is how wide the shapes usually are.
-local function line(step, fit)
+-- One step in a line: where the shapes of a name that is long end, they end
+-- for the others, too.
+local function line(step)
   local shapes, place = trace.shapes(step)
-  local parts = {("  %-10s  %-" .. fit .. "s  %s"):format(trace.name(step),
-                                                        shapes, place)}
+  local what = ("%-13s  %s"):format(trace.name(step), shapes)
+  local parts = {("  %-52s  %s"):format(what, place)}
   if step.view then
     parts[2] = "view"
   else
@@ -73,7 +74,7 @@ function trace.run(shell, text)
   local unit = shell.compile(text)
   if not unit then return end
   local _, n, inside = trace.block(shell, unit, function(step)
-    io.stdout:write(line(step, 40), "\n")
+    io.stdout:write(line(step), "\n")
     io.stdout:flush()
   end)
   if n == 0 then return io.stdout:write "  no operations\n" end

@@ -62,6 +62,7 @@ local function tensornote(var, id, owner, reached)
   if not t:is_contiguous() then
     notes[#notes + 1] = "strides " .. table.concat(t:stride(), ",")
   end
+  if t:is_pinned() then notes[#notes + 1] = "pinned" end
   if t.requires_grad then
     local g = t.is_leaf and t.grad
     notes[#notes + 1] = "requires grad" ..

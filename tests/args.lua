@@ -270,7 +270,7 @@ for _, op in ipairs(C.all()) do
          end)()))
 end
 for _, name in ipairs(nacre._names()) do      -- also what is no operation
-  local f = nacre[name] or nacre._methods[name]
+  local f = rawget(nacre._functions, name) or nacre._methods[name]
   local kind = nacre._info(name).kind
   local quiet = name ~= "save" and name ~= "set_memory_limit" and name ~= "free"
                 and name ~= "set_default_dtype" and name ~= "set_num_threads"

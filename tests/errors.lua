@@ -207,7 +207,7 @@ check("local x = 1 + nacer",
       "error: no variable 'nacer', did you mean 'nacre'?")
 check("randn(3)", "error: no variable 'randn', did you mean 'nacre.randn'?")
 check("nacre.rndn(3)",
-      "error: nacre has no function 'rndn', did you mean 'randn'?")
+      "error: nacre has no 'rndn', did you mean 'nacre.randn'?")
 check("None.x", "error: no variable 'None', did you mean nil?")
 check("True.x", "error: no variable 'True', did you mean true?")
 check("qqqqqq.x", "error: no variable 'qqqqqq'")
@@ -228,7 +228,7 @@ error: a nil is no index: use an integer, {first, last}, {}, a tensor or a text
   hint: for i, row in pairs(a) do ... end]=])
 check("nacre.nn.Linear(2)", "error: nacre.nn has no function 'Linear', " ..
       "did you mean 'nacre.nn.functional.linear'?")
-check("nacre.conv2d(2)", "error: nacre has no function 'conv2d', " ..
+check("nacre.conv2d(2)", "error: nacre has no 'conv2d', " ..
       "did you mean 'nacre.nn.functional.conv2d'?")
 check("a:float16()", [=[
 error: tensor has no method 'float16'
@@ -240,7 +240,7 @@ check("with nacre.no_grad(): a", [[
 error: syntax error near 'nacre'
   stdin:1   with nacre.no_grad(): a
                  ^
-  hint: nacre.no_grad(function() ... end)]])
+  hint: nacre.no_grad(function() a end)]])
 check("local s = 'a: ' .. a", [=[
 error: ..: a tensor is joined with tensors only, not with a string
   at stdin:1   local s = 'a: ' .. a
@@ -251,7 +251,7 @@ check("exit()", "error: no variable 'exit', :quit leaves")
 check("help(a)", "error: no variable 'help'\n  hint: ?a")
 check("np.zeros(3)", [=[
 error: no variable 'np'
-  hint: nacre, also called torch, is there without an import]=])
+  hint: nacre.zeros]=])
 check("nacre.sum(1)", [=[
 error: sum: self must be a tensor, not an integer
   at stdin:1   nacre.sum(1)]=])

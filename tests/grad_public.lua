@@ -62,8 +62,8 @@ end
 setmetatable(names, { __index = function(_, name)
   local method = methods[name]
   if name:sub(-1) == "_" then return inplace(method) end
-  local f = nacre[name]               -- float and others are dtypes here
-  return type(f) ~= "string" and f or method
+  local f = rawget(nacre._functions, name)
+  return type(f) ~= "string" and f or method    -- float is a dtype here
 end })
 
 -- ---- evaluating lines

@@ -199,6 +199,14 @@ grads("group_norm", function(a) return F.group_norm(a, 2) end, g(2, 4, 2))
 grads("interpolate", function(a)
   return F.interpolate(a, { size = { 3, 4 }, mode = "bilinear" })
 end, g(1, 1, 2, 3))
+for mode, shape in pairs { bicubic = { 1, 1, 2, 3 }, area = { 1, 1, 5, 3 },
+                           trilinear = { 1, 1, 2, 1, 2 },
+                           ["nearest-exact"] = { 1, 1, 3 } } do
+  grads(mode, function(a)
+    local size = table.move({ 3, 2, 4 }, 1, #shape - 2, 1, {})
+    return F.interpolate(a, { size = size, mode = mode })
+  end, g(table.unpack(shape)))
+end
 grads("attention", function(a, b2, c)
   return F.scaled_dot_product_attention(a, b2, c, { is_causal = true })
 end, g(3, 2), g(3, 2), g(3, 2))

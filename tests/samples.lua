@@ -26,6 +26,9 @@ local samples = {
   _unfold = function(t) return { t:reshape(1, 1, 2, 2), 2, 1, 0, 1 } end,
   _fold = function(t) return { t:reshape(1, 4, 1), 2, 2, 1, 0, 1 } end,
   _max_pool = function(t) return { t:reshape(1, 1, 2, 2), 2, 1, 0, 1 } end,
+  _norm = function(t)
+    return { t, t:select(1, 1), t:select(1, 2), { 2, 1, 1 }, 0.1 }
+  end,
   _max_pool_back = function(t)
     return { t:reshape(1, 1, 2, 2), nacre.ones(1, 1, 2, 2, { dtype = "int64" }), { 3, 3 }, 2, 1, 0,
              1 }

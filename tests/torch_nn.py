@@ -265,15 +265,17 @@ def pairwise_distance(r):
 
 @operation(2)
 def interpolate(r):
-    nd = r.integer(1, 2)
+    nd = r.integer(1, 3)
     shape = [r.integer(1, 2), r.integer(1, 2)] + [r.integer(1, 6) for _ in range(nd)]
-    mode = r.choice(["nearest", ["linear", "bilinear"][nd - 1]])
-    corners = r.flag() if mode != "nearest" else None
+    mode = r.choice(["nearest", "nearest-exact", "area"] +
+                    [["linear"], ["bilinear", "bicubic"], ["trilinear"]][nd - 1])
+    corners = r.flag() if mode[:4] not in ("near", "area") else None
     if r.flag():
         text, kw = given(size=[r.integer(1, 8) for _ in range(nd)], mode=mode,
                          align_corners=corners)
     else:
-        text, kw = given(scale_factor=r.choice([0.5, 1.5, 2.0, 3.0]), mode=mode,
+        least = 1.0 if mode == "area" else 0.5       # no result that is empty
+        text, kw = given(scale_factor=r.choice([least, 1.5, 2.0, 3.0]), mode=mode,
                          align_corners=corners)
     return Case(f"{PREFIX}interpolate(a, {text})", floats(r, shape, special=0),
                 lambda x: F.interpolate(x, **kw), 64, norm=True)

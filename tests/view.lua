@@ -431,7 +431,7 @@ do -- cat
          text(e.args[2].shape) == "{5,3}" and rawequal(e.args[1].tensor, a))
   fails("cat: tensor 3 differs from tensor 2 in dim 1", nil, nacre.cat,
         { nacre.zeros(0), a, b }, 2)
-  fails("cat: tensor 2 has 1 dimensions, tensor 1 has 2", nil, nacre.cat,
+  fails("cat: tensor 2 has 1 dimension, tensor 1 has 2", nil, nacre.cat,
         { a, a[1] })
   e = fails("cat: tensor 2 has no dimensions",
             "nacre.stack joins such tensors", nacre.cat, { a, scalar })

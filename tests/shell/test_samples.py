@@ -27,8 +27,18 @@ class Samples(Shell):
         self.assertRegex(out, r"interrupted[^\n]* \(\d\.\d s\)\n")
         out = self.timed(s, "x = work()" + ENTER)
         self.assertRegex(out, r"interrupted in work \(\d\.\d s\)\n")
-        s.run("big = nacre.ones(3000, 3000)")
-        out = self.timed(s, "for i = 1, 99 do big:mm(big) end" + ENTER)
+        out = self.timed(s, "work()" + ENTER)   # which the prompt calls last
+        self.assertRegex(out, r"interrupted in work \(\d\.\d s\)\n")
+        # how far it came, where the work that is left is known
+        s.run("nacre.set_num_threads(1) big = nacre.ones(8000, 8000)")
+        out = self.timed(s, "y = big:mm(big)" + ENTER)
+        self.assertRegex(out, r"interrupted \(\d\.\d s\), \d\.\d s of about "
+                         r"\d+ s into a product of \[8000x8000\] and "
+                         r"\[8000x8000\]\n")
+        self.assertEqual(s.run("y"), "nil\n")
+        # of many short ones, nothing
+        s.run("big = nacre.ones(300, 300)")
+        out = self.timed(s, "while true do big:mm(big) end" + ENTER)
         self.assertRegex(out, r"interrupted \(\d\.\d s\)\n")
         # the result was discarded, big is unchanged
         self.assertEqual(s.run("big:eq(1):all():item()"), "true\n")

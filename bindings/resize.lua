@@ -1,0 +1,146 @@
+-- SPDX-License-Identifier: MIT
+-- resize.lua - of nacre.nn.functional, images in another size: interpolate and
+-- the like.
+local all = ...
+local fail, floats, hasdims = all.fail, all.floats, all.hasdims
+local wide, back = all.wide, all.back
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+-- Elements by their 0-based positions along dim; what is outside is the edge.
+local function pick(x, dim, at)
+  local ix, n = {}, x:size(dim)
+  for d = 1, dim - 1 do ix[d] = {} end
+  for i, k in ipairs(at) do at[i] = math.max(0, math.min(k, n - 1)) end
+  ix[dim] = nacre.tensor(at, { dtype = "int64", device = x.device }) + 1
+  return x[ix]
+end
+
+-- The weights of cubic convolution (Keys 1981) for the two elements before a
+-- place and the two behind it, t behind the second.
+local function cubic(t)
+  local a = -0.75
+  local function near(d) return ((a + 2) * d - (a + 3)) * d * d + 1 end
+  local function far(d) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a end
+  return { far(t + 1), near(t), near(1 - t), far(2 - t) }
+end
+
+local function linear(t) return { 1 - t, t } end
+
+-- Each of `out` elements from `taps` neighbours, of which weights(t) says how
+-- much they count.
+local function between(x, dim, out, scale, corners, taps, weights)
+  local at, share = {}, {}
+  for k = 1, taps do at[k], share[k] = {}, {} end
+  for i = 0, out - 1 do
+    local place = corners and i * scale or (i + 0.5) * scale - 0.5
+    if taps == 2 then place = math.max(place, 0) end
+    local low = math.min(math.floor(place), x:size(dim) - 1)
+    for k, w in ipairs(weights(place - low)) do
+      at[k][i + 1], share[k][i + 1] = low + k - taps // 2, w
+    end
+  end
+  local size, y = {}, nil
+  for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
+  for k = 1, taps do
+    local w = nacre.tensor(share[k], { dtype = x.dtype, device = x.device })
+    local part = pick(x, dim, at[k]) * w:reshape(size)
+    y = y and y + part or part
+  end
+  return y
+end
+
+local function nearest(shift)
+  return function(x, dim, out, scale)
+    local at = {}
+    for i = 0, out - 1 do at[i + 1] = math.floor((i + shift) * scale) end
+    return pick(x, dim, at)
+  end
+end
+
+local function lines(x, dim, out, scale, corners)
+  return between(x, dim, out, scale, corners, 2, linear)
+end
+
+local function curves(x, dim, out, scale, corners)
+  return between(x, dim, out, scale, corners, 4, cubic)
+end
+
+local function area(x, dim, out)
+  local m = all.means(x:size(dim), out, x):t()
+  return x:movedim(dim, -1):matmul(m):movedim(-1, dim)
+end
+
+-- How a dimension is resized, and of how many the mode is; those that look at
+-- corners have a number.
+local modes = { nearest = { nearest(0) }, ["nearest-exact"] = { nearest(0.5) },
+                area = { area }, linear = { lines, 1 },
+                bilinear = { lines, 2 }, trilinear = { lines, 3 },
+                bicubic = { curves, 2 } }
+
+local function checkmode(op, x, mode, corners)
+  local nd, kind = x:dim() - 2, modes[mode]
+  if not kind then
+    fail(op, ("mode must be nearest, nearest-exact, area, linear, bilinear, "
+              .. "trilinear or bicubic, not '%s'"):format(mode))
+  end
+  if kind[2] and kind[2] ~= nd then
+    fail(op, ("mode %s is for %d dimensions behind the channels, not %d")
+             :format(mode, kind[2], nd), nil, "input", x)
+  end
+  if not kind[2] and corners ~= nil then
+    fail(op, "align_corners is for the linear modes and bicubic")
+  end
+  return kind[1]
+end
+
+define("interpolate",
+       "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
+       .. "align_corners:bool=nil",
+       "images [n x c x ...] in another size, by mode nearest, nearest-exact, "
+       .. "area, linear (one dimension), bilinear or bicubic (two), trilinear "
+       .. "(three)",
+function(x, size, factor, mode, corners)
+  local op = "interpolate"
+  floats(op, x, "input")
+  hasdims(op, x, "input", 3, 4, 5)
+  local nd, resize = x:dim() - 2, checkmode(op, x, mode, corners)
+  if (size == nil) == (factor == nil) then
+    fail(op, "needs size or scale_factor, and not both")
+  end
+  local y = wide(x)
+  for i = 1, nd do
+    local given = size or factor
+    given = type(given) == "table" and given[i] or given
+    if type(given) ~= "number" or given <= 0 then
+      fail(op, ("needs %d numbers above 0 as %s"):format(nd, size and "size" or
+          "scale_factor"))
+    end
+    local n = x:size(2 + i)
+    local out = size and given or math.floor(n * given)
+    if n < 1 or out < 1 then
+      fail(op, "input and result must not be empty", nil, "input", x)
+    end
+    local scale = size and n / out or 1 / given
+    if corners then scale = out > 1 and (n - 1) / (out - 1) or 0 end
+    y = resize(y, 2 + i, out, scale, corners)
+  end
+  return back(y, x)
+end)
+
+define("pixel_shuffle", "input:tensor, upscale_factor:int",
+       "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
+function(x, r)
+  local op, n = "pixel_shuffle", x:dim()
+  if n < 3 or r < 1 or x:size(-3) % (r * r) ~= 0 then
+    fail(op, ("input must have a multiple of %d channels"):format(r * r), nil,
+         "input", x)
+  end
+  local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
+  local size, batch = x:size(), 1
+  for d = 1, n - 3 do batch = batch * size[d] end
+  size[n - 2], size[n - 1], size[n] = c, h * r, w * r
+  return x:reshape(batch, c, r, r, h, w):permute(1, 2, 5, 3, 6, 4):reshape(size)
+end)
