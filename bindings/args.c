@@ -378,11 +378,11 @@ static int makes(const Signature *s) {
 }
 
 static int unknown(Reader *r, const char *name) {
-  const char *names[NC_MAXARG + 3] = { NULL }, *near;
+  const char *names[NC_MAXARG + 4] = { NULL }, *near;
   int n = 0;
   for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
   if (strncmp(r->s->results, "tensor", 6) == 0) names[n++] = "out";
-  if (makes(r->s)) names[n] = "requires_grad";
+  if (makes(r->s)) names[n++] = "requires_grad", names[n] = "pin_memory";
   near = nl_nearest(name, names);
   return nl_error(r->L, r->s->name,
                   near ? "no argument '%s', did you mean '%s'?"
@@ -410,7 +410,7 @@ static void named(Reader *r, int t) {
   luaL_checkstack(L, 6, NULL);
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     const char *name;
-    int i, value = lua_gettop(L);
+    int i, flag, value = lua_gettop(L);
     if (lua_type(L, -2) != LUA_TSTRING)
       nl_error(L, r->s->name, "a table holds either a list or named "
                "arguments, not both");
@@ -422,10 +422,11 @@ static void named(Reader *r, int t) {
       r->a->out = value - 1;
       continue;
     }
-    if (strcmp(name, "requires_grad") == 0 && makes(r->s)) {
+    if (makes(r->s) && ((flag = strcmp(name, "requires_grad") == 0) ||
+                        strcmp(name, "pin_memory") == 0)) {
       if (!lua_isboolean(L, value))
-        nl_error(L, r->s->name, "requires_grad must be true or false");
-      r->a->require = lua_toboolean(L, value);
+        nl_error(L, r->s->name, "%s must be true or false", name);
+      *(flag ? &r->a->require : &r->a->pin) = lua_toboolean(L, value);
       continue;
     }
     if ((i = findparam(r->s, name)) < 0) unknown(r, name);
@@ -455,7 +456,7 @@ static int isoptions(lua_State *L, int i) {
 void nl_readargs(lua_State *L, const Signature *s, Args *a) {
   Reader r = { L, s, a, 1, lua_gettop(L), NULL };
   int options = r.top > 0 && isoptions(L, r.top) ? r.top-- : 0;
-  a->out = a->require = 0;
+  a->out = a->require = a->pin = 0;
   for (int i = 0; i < s->n; i++) {
     a->arg[i] = s->param[i].fallback;
     a->arg[i].list = &s->param[i].one;

@@ -101,6 +101,7 @@ typedef struct Args {
   Arg arg[NC_MAXARG];
   int out;                    /* stack index of {out=...}, or 0 */
   int require;                /* {requires_grad=true}, of what makes tensors */
+  int pin;                    /* {pin_memory=true}, of the same */
   int64_t list[NC_MAXARG][NC_MAXDIM];
 } Args;
 
@@ -195,20 +196,26 @@ int nl_pairs(lua_State *L);
 /* The device that the name or number at index i stands for; NULL: there is
    neither. */
 const Device *nl_device(lua_State *L, int i, const char *op);
+/* The same, for what must be one. */
+const Device *nl_needdevice(lua_State *L, int i, const char *op);
+/* What the box holds gives way to the same in page-locked memory. */
+int nl_pin(Tensor **box);
 void nl_checkcuda(lua_State *L, int r, const char *op); /* nl_check, a hint */
 void nl_followdevice(void);   /* to be called when another one is current */
 int nl_totype(lua_State *L);  /* place.c: the upvalue says to which */
 
 int nl_pushtable(lua_State *L, const char *name); /* nacre.cuda, .backends */
 const Accelerator *nl_accelerator(lua_State *L, const char *op);
-/* The ordinal of a CUDA device at index i; the current one's if it is nil. */
+/* The ordinal of a CUDA device at index i, or of {device=...}; the current
+   one's if it is nil. */
 int nl_ordinal(lua_State *L, int i, const char *op);
 
 #define NL_STREAM "device:device=nil, priority:int=0 -> stream"
-#define NL_EVENT "enable_timing=false -> event"
+#define NL_EVENT "enable_timing=false, blocking=false -> event"
 int nl_newstream(lua_State *L);               /* stream.c */
 int nl_newevent(lua_State *L);
 int nl_withstream(lua_State *L);
+int nl_recordstream(lua_State *L);
 int nl_setstream(lua_State *L);
 int nl_currentstream(lua_State *L);
 int nl_defaultstream(lua_State *L);

@@ -39,9 +39,9 @@ static void run(lua_State *L, const char *name) {
 static void pushall(lua_State *L) {
   static const char *const part[] = { "nacre.basics", "nacre.products",
                                       "nacre.distances", "nacre.functional",
-                                      "nacre.images", "nacre.losses",
-                                      "nacre.linalg", "nacre.decompositions",
-                                      "nacre.norms" };
+                                      "nacre.images", "nacre.resize",
+                                      "nacre.losses", "nacre.linalg",
+                                      "nacre.decompositions", "nacre.norms" };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);

@@ -215,11 +215,26 @@ local function reworded(text, args, list)
   return text
 end
 
+-- How the second of two operands, on different devices, gets to the first.
+local function moved(list)
+  local function on(i) return list[i].device end
+  local function by(i, device)
+    return ('%s:to("%s")'):format(list[i - 1], device)
+  end
+  for i = 4, #list, 2 do
+    if on(i) ~= on(2) then
+      return by(i, on(2)) .. ", or " .. by(2, on(i))
+    end
+  end
+end
+
 -- What failed in an operation that `name' is made of is a failure of name,
 -- with the operands it was given, unless the message speaks of others.
 local function renamed(err, name, s, v)
-  if type(err) ~= "table" or type(err.args) ~= "table" or not err.args[1] or
-     err.first or err.op == name or err.code == "EINTR" then
+  local far = type(err) == "table" and err.code == "EDEVICE"
+  if type(err) ~= "table" or type(err.args) ~= "table" or
+     not (err.args[1] or far) or err.first or err.op == name or
+     err.code == "EINTR" then
     return err
   end
   local list = operands(s, v)
@@ -227,7 +242,8 @@ local function renamed(err, name, s, v)
   err.op = name
   if not list[1] or not message then return err end
   local _, own = pcall(fail, name, message, nil, table.unpack(list))
-  err.hint = err.hint and reworded(err.hint, err.args, list)
+  err.hint = far and moved(list) or
+             err.hint and reworded(err.hint, err.args, list)
   err.message, err.args = message, own.args
   return err
 end

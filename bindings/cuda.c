@@ -17,13 +17,23 @@ const Accelerator *nl_accelerator(lua_State *L, const char *op) {
   return a;
 }
 
+/* {device = ...} at index i gives way to the device. */
+static void unwrap(lua_State *L, int i, const char *op) {
+  luaL_checkstack(L, 4, NULL);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
+    if (lua_type(L, -2) != LUA_TSTRING ||
+        strcmp(lua_tostring(L, -2), "device") != 0)
+      nl_error(L, op, "no argument '%s'", luaL_tolstring(L, -2, NULL));
+  lua_getfield(L, i, "device");
+  lua_replace(L, i);
+}
+
 int nl_ordinal(lua_State *L, int i, const char *op) {
   const Accelerator *a = nl_accelerator(L, op);
   const Device *d;
+  if (lua_istable(L, i)) unwrap(L, i, op);
   if (lua_isnoneornil(L, i)) return a->current();
-  if ((d = nl_device(L, i, op)) == NULL)
-    return nl_error(L, op, "a device is a name or a number, not a %s",
-                    luaL_typename(L, i));
+  d = nl_needdevice(L, i, op);
   if (d->ordinal < 0) return nl_error(L, op, "%s is no CUDA device", d->name);
   return d->ordinal;
 }
@@ -212,9 +222,10 @@ static int memory_summary(lua_State *L) {
   lua_remove(L, -2);
   luaL_addvalue(&b);
   lua_pushfstring(L, "\n  calls            %I to allocate, %I of them served "
-                  "by the cache, %I to free, %I segments",
+                  "by the cache, %I to free, %I segment%s",
                   (LUAI_UACINT)m.allocs, (LUAI_UACINT)m.hits,
-                  (LUAI_UACINT)m.frees, (LUAI_UACINT)m.segments);
+                  (LUAI_UACINT)m.frees, (LUAI_UACINT)m.segments,
+                  m.segments == 1 ? "" : "s");
   luaL_addvalue(&b);
   luaL_pushresult(&b);
   return 1;
@@ -248,13 +259,24 @@ static int synchronize(lua_State *L) {
 
 /* One generator serves every device, so that a seed gives the same numbers
    on all of them. */
+#define SEED "seed:int"
+
+static void reseed(lua_State *L, Signature *s, const char *op) {
+  Args a;
+  nl_args(L, s, op, SEED, &a);
+  nc_seed(&nc_generator, (uint64_t)a.arg[0].s.i);
+}
+
 static int manual_seed(lua_State *L) {
-  nc_seed(&nc_generator, (uint64_t)luaL_checkinteger(L, 1));
+  static Signature s;
+  reseed(L, &s, "cuda.manual_seed");
   return 0;
 }
 
 static int manual_seed_all(lua_State *L) {
-  return manual_seed(L);
+  static Signature s;
+  reseed(L, &s, "cuda.manual_seed_all");
+  return 0;
 }
 
 #define ON "device:device=nil"
@@ -280,7 +302,7 @@ const Bound nl_cuda[] = {
   { "get_device_properties", get_device_properties, ON " -> table",
     "name, capability, memory, multiprocessors, ...; rates in kHz", 1 },
   { "can_device_access_peer", can_device_access_peer,
-    "device:device, peer:device -> boolean",
+    "device:device, peer_device:device -> boolean",
     "can a device read the memory of another directly?", 1 },
   { "mem_get_info", mem_get_info, ON " -> free, total",
     "bytes of memory, as the driver counts them", 1 },
@@ -302,15 +324,16 @@ const Bound nl_cuda[] = {
   { "synchronize", synchronize, ON,
     "waits until a device has done what it was asked to do; an error of that "
     "work is raised here", 1 },
-  { "manual_seed", manual_seed, "seed:int",
+  { "manual_seed", manual_seed, SEED,
     "seeds the random numbers: one generator serves every device", 1 },
-  { "manual_seed_all", manual_seed_all, "seed:int",
+  { "manual_seed_all", manual_seed_all, SEED,
     "the same as manual_seed", 1 },
   { "Stream", nl_newstream, NL_STREAM,
     "a new queue of work on a device, which runs beside the others; a lower "
     "priority number goes first", 1 },
   { "Event", nl_newevent, NL_EVENT,
-    "a mark in a stream, to wait for or to measure time by", 1 },
+    "a mark in a stream, to wait for or to measure time by; a wait never "
+    "keeps a core busy for long, blocking or not", 1 },
   { "stream", nl_withstream, "stream:any, fn, ... -> results",
     "calls fn with stream, and its device, as the current one, then goes "
     "back; nil changes nothing", 1 },

@@ -21,7 +21,7 @@ static void pace(lua_State *L, int64_t before) {
 /* A tensor that was being written to holds old and new values: whoever is told
    of the interruption is told that, too. */
 int nl_written(int r, const char *name) {
-  if (r == NC_EINTR && strcmp(nc_lasterror()->text, "interrupted") == 0)
+  if (r == NC_EINTR && strstr(nc_lasterror()->text, "interrupted:") == NULL)
     return nc_fail(r, "interrupted: %s was writing to a tensor, which may be "
                    "partly updated", name);
   return r;
@@ -315,6 +315,7 @@ static int family(lua_State *L, int into) {
       c->out[i] = NULL;
     }
     if (r == NC_OK && out) r = writeall(L, s, out, y);
+    if (r == NC_OK && a.pin) r = nl_pin(y[0]);
     if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
     if (!nl_again(L, r, attempt)) break;
   }

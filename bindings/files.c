@@ -253,6 +253,8 @@ static int load(lua_State *L) {
   o.device = a.arg[DEVICE].device ? a.arg[DEVICE].device : nc_defaultdevice;
   o.dtype = a.arg[DTYPE].dtype;
   o.require = a.require;
+  if (a.pin) nl_error(L, "load", "what is read is not page-locked: "
+                      "t:pin_memory() makes it so");
   check(L, "load", nc_formatoffile(&o.format, o.path));
   if (o.format != NC_CSV) checkoptions(L, "load", options, oftext, TEXTFILES);
   if (option(L, options, "names") != LUA_TNIL) {

@@ -10,6 +10,7 @@ int luaopen_nacre(lua_State *L);
 
 /* A function of Lua: waits for every device, raises what went wrong there. */
 int nl_synchronize(lua_State *L);
+int nl_settle(lua_State *L);  /* nothing again of a device that failed */
 
 /* A lua_Alloc made for many short-lived boxes; see alloc.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);

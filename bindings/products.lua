@@ -478,10 +478,10 @@ function(a, b, dim)
     end
   end
   a, b = x, y
-  local function at(t, i) return t:select(d, i) end
-  return nacre.stack({ at(a, 2) * at(b, 3) - at(a, 3) * at(b, 2),
-                       at(a, 3) * at(b, 1) - at(a, 1) * at(b, 3),
-                       at(a, 1) * at(b, 2) - at(a, 2) * at(b, 1) }, d)
+  local function at(t, i) return t:narrow(d, i, 1) end
+  return nacre.cat({ at(a, 2) * at(b, 3) - at(a, 3) * at(b, 2),
+                     at(a, 3) * at(b, 1) - at(a, 1) * at(b, 3),
+                     at(a, 1) * at(b, 2) - at(a, 2) * at(b, 1) }, d)
 end)
 
 -- ---- chains: the cheapest order (Godbole 1973)

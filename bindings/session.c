@@ -54,6 +54,11 @@ int nl_synchronize(lua_State *L) {
   return 0;
 }
 
+int nl_settle(lua_State *L) {
+  nl_check(L, nc_settle());
+  return 0;
+}
+
 static int clocktime(lua_State *L) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -293,6 +293,18 @@ int nl_withstream(lua_State *L) {
   return lua_gettop(L) - 2;
 }
 
+/* record_stream(s): memory knows by itself which streams have used it. */
+int nl_recordstream(lua_State *L) {
+  const char *op = "record_stream";
+  const Device *d = nc_device(nl_checktensor(L, 1));
+  const Accelerator *a = nl_accelerator(L, op);
+  const int i = a->streamdevice(checkstream(L, 2, op)->s);
+  if (d->ordinal != i)
+    return nl_error(L, op, "the tensor is on %s, the stream on %s", d->name,
+                    a->device[i]->name);
+  return 0;
+}
+
 /*
 ** Streams
 */

@@ -93,11 +93,17 @@ static const char *roleof(char role[ROLE], int j) {
   return role;
 }
 
+/* A device that works later than it is asked fails under its own name: the
+   operands of who happened to wait are not the ones that are wrong. */
+static int foundlater(void) {
+  return strncmp(record.op, "cuda:", 5) == 0;
+}
+
 int nc_blamed(int r, const char *op, const Arg in[], int n) {
   char role[ROLE];
-  if (r == NC_OK || r == NC_EINTR) return r;
-  if (nc_lasterror()->op[0] == '\0') nc_blameop(op);
-  if (nc_lasterror()->n > 0) return r;
+  if (r == NC_OK || r == NC_EINTR || foundlater()) return r;
+  if (record.op[0] == '\0') nc_blameop(op);
+  if (record.n > 0) return r;
   for (int j = 0; j < n; j++)
     if (in[j].t) nc_blame(roleof(role, j), in[j].t);
   return r;
@@ -126,12 +132,18 @@ static int misplaced(const Arg in[], int n) {
   return 0;
 }
 
+/* A role before a number is the word for that: "index -3". */
+static int counts(const char *s) {
+  s += strspn(s, " -");
+  return isdigit((unsigned char)*s);
+}
+
 /* The operand of the record whose role stands at s, or NULL. */
 static const Operand *roleat(const char *s) {
   for (int i = 0; i < record.n; i++) {
     const size_t len = strlen(record.operand[i].role);
     if (strncmp(s, record.operand[i].role, len) == 0 &&
-        !isalnum((unsigned char)s[len]) && s[len] != '_')
+        !isalnum((unsigned char)s[len]) && s[len] != '_' && !counts(s + len))
       return &record.operand[i];
   }
   return NULL;
@@ -161,6 +173,7 @@ static int reworded(char *text, size_t size, const char *s, const Arg in[],
 void nc_calledas(const char *op, const Arg in[], int n) {
   const int inner = record.op[0] && strcmp(record.op, op) != 0;
   char text[sizeof record.text], hint[sizeof record.hint];
+  const Device *d;
   int tensors = 0;
   if (record.op[0] == '\0') nc_blameop(op);
   if (record.n == 0 || record.code == NC_EINTR || record.first[0]) return;
@@ -170,6 +183,7 @@ void nc_calledas(const char *op, const Arg in[], int n) {
     memcpy(record.text, text, sizeof text);
     nc_hint("%s", reworded(hint, sizeof hint, record.hint, in, n) ? hint : "");
     record.n = 0;
+    if (record.code == NC_EDEVICE) nc_samedevice(&d, in, n);  /* its hint */
   }
   nc_blameop(op);
   nc_blamed(record.code, op, in, n);

@@ -203,8 +203,10 @@ static const Tensor *model(const Arg in[], int n, int nd,
 
 int nc_writtenon(const Tensor *out, const Device *d) {
   if (nc_device(out) == d) return NC_OK;
-  return nc_fail(NC_EDEVICE, "the result is on %s, what it is written to is on "
-                 "%s", d->name, nc_device(out)->name);
+  nc_fail(NC_EDEVICE, "the result is on %s, what it is written to is on %s",
+          d->name, nc_device(out)->name);
+  nc_hint("t:copy_(result) writes it there");
+  return NC_EDEVICE;
 }
 
 /* y = a tensor for the result, or `out' if that may take it. */

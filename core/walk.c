@@ -181,6 +181,14 @@ static int misfit(const char *what, const Tensor *g, const Meta *m) {
                  nc_shapetext(want, m->nd, m->size));
 }
 
+static int elsewhere(const char *what, const Tensor *g, const Meta *m) {
+  if (nc_device(g) == m->device) return NC_OK;
+  nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what,
+          m->device->name, nc_device(g)->name);
+  nc_hint("gradient:to(\"%s\")", m->device->name);
+  return NC_EDEVICE;
+}
+
 /* Is the memory of t its own, and nobody else's? */
 static int alone(const Tensor *t) {
   return t->refs == 1 && t->data->refs == 1 && t->ad == NULL &&
@@ -211,6 +219,7 @@ static int callhooks(Output *o, Tensor **g) {
     nc_releasehook(h);
     TRY(r);
     if (!fits(*g, &o->meta)) return misfit("a hook's tensor", *g, &o->meta);
+    TRY(elsewhere("a hook's tensor", *g, &o->meta));
   }
   return NC_OK;
 }
@@ -369,6 +378,7 @@ static int start(Walk *w, int i) {
   } else {
     if (!fits(g, &o->meta))
       return misfit("the output", g, &o->meta);
+    if (g->nd > 0) TRY(elsewhere("the output", g, &o->meta));
     if (nc_category(g->dtype) != NC_FLOAT)
       return nc_fail(NC_EDTYPE, "a gradient is a float tensor, not %s",
                      nc_dtypename(g->dtype));

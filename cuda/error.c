@@ -58,8 +58,8 @@ static Gpu *anybroken(void) {
   return NULL;
 }
 
-int nc_failed(void) {
-  return anybroken() != NULL;
+int nc_failed(int i) {
+  return i < 0 ? anybroken() != NULL : *nc_gpu[i].why != '\0';
 }
 
 int nc_cudafail(cudaError_t e) {
@@ -114,6 +114,13 @@ int nc_flagged(Gpu *g) {
   f = *g->flag;
   __atomic_store_n(&g->flag->set, 0, __ATOMIC_RELEASE);
   if (f.kind == FLAG_INDEX)
-    return nc_hostside->outside(f.value, f.size, f.dim, f.nd);
-  return nc_fail(f.code, "%s", texts[f.text]);
+    f.code = nc_hostside->outside(f.value, f.size, f.dim, f.nd);
+  else
+    nc_fail(f.code, "%s", texts[f.text]);
+  if (!careful) {             /* who waits is not who failed */
+    nc_blameop(g->name);
+    nc_hint("it works later than it is asked: NACRE_CUDA_SYNC=1 names the "
+            "operation");
+  }
+  return f.code;
 }

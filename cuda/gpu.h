@@ -116,7 +116,7 @@ void nc_close(void);          /* gives everything back, waiting for it */
 void nc_errorinit(void);
 int nc_broken(const Gpu *g);  /* fails with what broke it */
 int nc_flagged(Gpu *g);       /* fails if a kernel set the flag; clears it */
-int nc_failed(void);
+int nc_failed(int i);
 
 /*
 ** wait.c: each polls, answers an interrupt with NC_EINTR, looks at the flag
@@ -150,6 +150,7 @@ Block *nc_takeblock(Pool *pool, int64_t bytes);     /* NULL: none fits */
 int nc_cutblock(Gpu *g, Block *b, int64_t bytes);    /* the rest is free */
 void nc_returnblock(Gpu *g, Block *b);      /* merges it with neighbours */
 Pool *nc_pool(Gpu *g, int stream, int small);
+void nc_dropspares(void);
 
 /*
 ** memory.c

@@ -68,6 +68,22 @@ back:copy_(g * 2, true)
 cuda.synchronize()
 assert(back == a * 2)
 fails("page-locked", nil, g.pin_memory, g)
+for _, made in ipairs { nacre.empty(2, 3, { pin_memory = true }),
+                        nacre.zeros({ 2, 3 }, { pin_memory = true }),
+                        nacre.zeros_like(a, { pin_memory = true }),
+                        nacre.tensor({ 1, 2 }, { pin_memory = true }) } do
+  assert(made:is_pinned() and made.device == "cpu")
+end
+p = nacre.ones(2, { pin_memory = true, requires_grad = true })
+assert(p:is_pinned() and p.requires_grad and p.is_leaf)
+is(p:detach(), "{1.0,1.0}")
+assert(not nacre.ones(2, { pin_memory = false }):is_pinned())
+fails("page-locked", nil, nacre.ones, 2, { pin_memory = true, device = GPU })
+fails("pin_memory must be true or false", nil, nacre.ones, 2,
+      { pin_memory = 1 })
+fails("did you mean 'pin_memory'", nil, nacre.ones, 2, { pin_memry = true })
+fails("t:pin_memory()", nil, nacre.load, "x.npy", { pin_memory = true })
+p = a:pin_memory()
 
 -- ---- creation
 
@@ -108,6 +124,17 @@ assert(nacre.get_default_device() == GPU)
 nacre.set_default_device "cpu"
 assert(nacre.device "auto" == GPU and nacre.device "cuda" == GPU)
 assert(nacre.device("cuda", 0) == GPU and nacre.device(0) == GPU)
+assert(nacre.device(0.0) == GPU and a:cuda(0.0).device == GPU)
+assert(nacre.device "cpu:0" == "cpu" and nacre.device("cpu", 0) == "cpu")
+assert(a:to(GPU, nil, true).device == GPU, "no dtype; and non_blocking")
+for _, name in ipairs { "gpu", "CUDA", "cuda:", "cuda:x", "cpu:1" } do
+  local e = fails("no device is called '" .. name .. "'", nil, nacre.device,
+                  name)
+  assert(e.hint:find("cuda:0", 1, true), e.hint)
+end
+fails("device is missing", nil, nacre.device)
+fails("0.5 is the number of no device", nil, nacre.device, 0.5)
+fails("not a tensor", nil, nacre.device, a)
 
 -- ---- values, and writing them
 
@@ -241,6 +268,18 @@ assert(props.name == cuda.get_device_name(0) and props.major == major)
 assert(props.total_memory > 0 and props.multi_processor_count > 0)
 assert(cuda.device(0, function(...) return select("#", ...), ... end, 1, nil)
        == 2)
+-- arguments by name, as everywhere
+for _, name in ipairs { "get_device_name", "memory_allocated", "mem_get_info",
+                        "synchronize", "memory_summary", "current_stream",
+                        "get_device_capability", "default_stream" } do
+  cuda[name] { device = 0 }
+  fails("no argument 'devise'", nil, cuda[name], { devise = 0 })
+  fails("there is no cuda:99", nil, cuda[name], { device = 99 })
+end
+cuda.set_device { device = GPU }
+cuda.manual_seed { seed = 3 }
+assert(nacre.initial_seed() == 3)
+fails("cuda.manual_seed: seed must be an integer", nil, cuda.manual_seed, "x")
 fails("there is no cuda:99", nil, a.cuda, a, 99)
 fails("there is no cuda:99", nil, cuda.get_device_name, 99)
 fails("no device is called", nil, cuda.set_device, -1)

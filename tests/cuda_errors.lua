@@ -46,6 +46,100 @@ late("index 9", function()
   cuda.synchronize()
 end)
 
+-- who waits is not who failed
+for _, wait in ipairs { g.cpu, g.totable, tostring, nacre.synchronize,
+                        function(t) return t:sum():item() end,
+                        function(t) return t:nonzero() end } do
+  local y = g[index(9)]
+  local ok, err = pcall(wait, y)
+  if ok then ok, err = pcall(cuda.synchronize) end
+  if os.getenv "NACRE_CUDA_SYNC" == nil then
+    assert(not ok and err.op == "cuda:0" and #err.args == 0, tostring(err))
+    assert(err.hint:find "NACRE_CUDA_SYNC=1", err.hint)
+  end
+end
+
+-- ---- two devices in one operation: both are named, and what to type
+
+local x, half = nacre.ones(3, 4), g:float()
+local F, image = nacre.nn.functional, nacre.ones(1, 1, 4, 4)
+local mixed = {
+  function() return half + x end, function() return x * half:sum() end,
+  function() return half:mm(x:t()) end, function() return half:matmul(x[1]) end,
+  function() return nacre.bmm(half:unsqueeze(1), x:t():unsqueeze(1)) end,
+  function() return half[1]:dot(x[1]) end,
+  function() return nacre.addmm(nacre.ones(3, 3), half, half:t()) end,
+  function() return nacre.outer(half[1], x[1]) end,
+  function() return nacre.where(half:gt(0), half, x) end,
+  function() return nacre.where(x:gt(0), half, half) end,
+  function() return nacre.cat { half, x } end,
+  function() return nacre.stack { half, x } end,
+  function() return half .. x end,
+  function() return half:masked_fill(x:gt(0), 1) end,
+  function() return half:clamp(x) end, function() return half:lerp(x, 0.5) end,
+  function() return half:addcmul(half, x) end,
+  function() return half == x end, function() return half:allclose(x) end,
+  function() return half:clone():add_(x) end,
+  function() return half:clone():pow_(x) end,
+  function() return nacre.add(half, x, { out = half:clone() }) end,
+  function() return nacre.einsum("ij,kj->ik", half, x) end,
+  function() return nacre.tensordot(half, x, 2) end,
+  function() return nacre.kron(half, x) end,
+  function() return nacre.cdist(half, x) end,
+  function() return half[1]["1:3"]:cross(x[1]["1:3"]) end,
+  function() return nacre.searchsorted(half[1], x[1]) end,
+  function() return nacre.isin(half, x) end,
+  function() return F.linear(half, x) end,
+  function() return F.mse_loss(half, x) end,
+  function() return F.cross_entropy(half, nacre.tensor { 1, 2, 3 }) end,
+  function() return F.layer_norm(half, { 4 }, x[1]) end,
+  function() return F.batch_norm(half, x[1], x[1]) end,
+  function() return F.conv2d(image:cuda(), image) end,
+  function() return F.conv2d(image:cuda(), image:cuda(), nacre.ones(1)) end,
+  function() return nacre.linalg.solve(nacre.eye(2):cuda(), nacre.eye(2)) end,
+}
+for i, f in ipairs(mixed) do
+  e = fails("operands are on different devices", nil, f)
+  assert(e.code == "EDEVICE", i)
+  local seen = {}
+  for _, operand in ipairs(e.args) do seen[operand.device] = true end
+  assert(seen["cpu"] and seen["cuda:0"], ("%d: both are named"):format(i))
+  assert(e.hint and e.hint:find(":to(", 1, true),
+         ("%d, %s: what to type?"):format(i, e.op))
+end
+for _, f in ipairs {
+  function() return nacre.add(half, half, { out = x:clone() }) end,
+  function() return nacre.add(x, x, { out = half:clone() }) end,
+  function() return nacre.mm(half, half:t(), { out = nacre.ones(3, 3) }) end,
+} do
+  e = fails("what it is written to is on", nil, f)
+  assert(e.hint:find("copy_", 1, true), e.hint)
+end
+
+-- ---- gradients stay on the device of their tensor
+
+local leaf = nacre.ones(3, { requires_grad = true, device = 0 })
+e = fails("the output is on cuda:0, its gradient on cpu", nil, leaf.backward,
+          leaf * 2, nacre.ones(3))
+assert(e.code == "EDEVICE" and e.hint == 'gradient:to("cuda:0")', e.hint)
+fails("the output is on cpu, its gradient on cuda:0", nil, leaf.backward,
+      leaf:cpu() * 2, nacre.ones(3, { device = 0 }))
+fails("on cuda:0 cannot be a float32[3] on cpu", nil, function()
+  leaf.grad = nacre.ones(3)
+end)
+assert(leaf.grad == nil)
+local out = (leaf * 2):sum()
+out:backward(nacre.tensor(1.0))  -- a number
+assert(leaf.grad.device == "cuda:0" and leaf.grad:sum():item() == 6)
+local handle = leaf:register_hook(function(d) return d:cpu() end)
+fails("a hook's tensor is on cuda:0, its gradient on cpu", nil,
+      leaf.backward, (leaf * 2):sum())
+handle:remove()
+leaf:register_hook(function(d) return d * 2 end)
+leaf.grad = nil;
+(leaf:cpu() * 3):sum():backward()
+assert(leaf.grad.device == "cuda:0" and leaf.grad:sum():item() == 18)
+
 -- ---- what is known at once is said at once
 
 fails("index 4 is outside dim 1", nil, function() return g[4] end)
@@ -123,9 +217,11 @@ assert(out:find("default device cuda:0 (was cpu)", 1, true), out)
 assert(out:find("\ncuda:0> nacre.ones(2)\nfloat32[2] cuda:0  8 B\n", 1, true),
        out)
 assert(out:find("\n> nacre.ones(2)\nfloat32[2] cpu  8 B\n", 1, true), out)
-out = transcript("g = nacre.ones(1000):cuda()\n:whos\n:mem\n:time g + g\n" ..
+out = transcript("g = nacre.ones(1000):cuda()\nh = g:cpu():pin_memory()\n" ..
+                 ":whos\n:mem\n:time g + g\n" ..
                  ":doctor\n:gc\n", "-q")
 assert(out:find("float32%[1000%] cuda:0%s+3.9 KiB"), out)
+assert(out:find("  h  +float32%[1000%] cpu +3.9 KiB  pinned\n"), out)
 assert(out:find("cuda:0%s+3.*in use.*free of"), out)
 assert(out:find("cuda:0 .*capability"), out)
 assert(out:find("\n%a+ed [%d.]+ %a+ o[fn] "), out)

@@ -121,6 +121,13 @@ done = s:record_event()
 done:synchronize()
 assert(pinned == x)
 
+-- what a program for PyTorch says of memory and of waiting
+g:record_stream(s)
+y:record_stream(cuda.current_stream())
+fails("the tensor is on cpu", nil, x.record_stream, x, s)
+fails("expected a stream, not a string", nil, g.record_stream, g, "s")
+cuda.Event { enable_timing = true, blocking = true }:synchronize()
+
 -- ---- mistakes
 
 fails("expected a stream, not a string", nil, s.wait_stream, s, "t")

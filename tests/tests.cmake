@@ -15,7 +15,7 @@ foreach(name ops layouts folds promotion torch_rules reduce args create view
     index assign pick shape orders matmul random distribution npy archives texts
     display display_values
     errors grad_rows grad_families grad_public timestats timing
-    einsum linalg nn conv
+    einsum linalg nn norms conv
     dry watch summary sort scan special png pictures equivalents indices aliasing
     vocabulary)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)

@@ -7,6 +7,7 @@
 #   test_cuda.py NACRE [unittest options]
 
 import os
+import signal
 import subprocess
 
 import terminal
@@ -47,6 +48,57 @@ class Cuda(Shell):
         self.assertIn("interrupted: cuda:0 is still running sum; the next "
                       "use of cuda:0 waits for it\n", out)
         self.assertTrue(s.run("y[4]").startswith("0.0\n"))
+
+    def test_interrupt_of_every_wait(self):
+        """Whatever waits for a device answers Ctrl-C."""
+        s = self.open()
+        s.run("e = nacre.cuda.Event(); s = nacre.cuda.Stream()")
+        s.run("h = nacre.zeros(4):pin_memory()")
+        for wait in ("nacre.synchronize()", "nacre.cuda.synchronize()",
+                     "e:record() e:synchronize()",
+                     "nacre.cuda.current_stream():synchronize()",
+                     "s:wait_stream(nacre.cuda.current_stream()) "
+                     "s:synchronize()",
+                     "h:copy_(y)", "v = y:cpu()", "v = y:totable()",
+                     "v = tostring(y)", "v = y[y:gt(0)]", "v = y:nonzero()",
+                     "v = nacre.equal(y, g)", "nacre.cuda.empty_cache()"):
+            out = self.timed(s, "y = g:exp() " + wait + ENTER)
+            self.assertRegex(out, "is still running|may be partly updated")
+            self.assertEqual(out.count("interrupted"), 1, (wait, out))
+        self.assertTrue(s.run("y:sum():item()").startswith("4.0\n"))
+
+    def test_interrupt_of_a_script(self):
+        """A script that waits ends as one that was interrupted."""
+        code = ('g = nacre.ones(4):cuda() print "asked" io.stdout:flush() '
+                'print((g + 1):sum():item())')
+        env = dict(os.environ, NACRE_CUDA="emulated",
+                   NACRE_EMULATION="devices=1,busy=20000")
+        with subprocess.Popen([terminal.PROGRAM, "-e", code], env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as p:
+            self.assertEqual(p.stdout.readline(), "asked\n")
+            p.send_signal(signal.SIGINT)
+            out, err = p.communicate(timeout=60)
+        self.assertEqual((out, p.returncode), ("", -signal.SIGINT), err)
+        self.assertIn("interrupted", err)
+
+    def test_one_that_failed_for_good(self):
+        """What failed is told once; the CPU goes on, the exit code says it."""
+        lines = ("g = nacre.ones(3):cuda()\n"
+                 "for i = 1, 50 do v = (g + 1):sum():item() end\n"
+                 "nacre.ones(2):sum():item()\ng + 1\n:dev\n1 + 1\n")
+        env = dict(os.environ, NACRE_CUDA="emulated",
+                   NACRE_EMULATION="devices=1,failat=60,failcode=700")
+        done = subprocess.run([terminal.PROGRAM, "-q", "-i"], env=env,
+                              input=lines, capture_output=True, text=True)
+        out = done.stdout
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(out.count("cuda:0 failed: "), 1, out)
+        self.assertIn(":sum():item()\n2.0\n", out)
+        self.assertIn("error: add: the CUDA device failed earlier", out)
+        self.assertIn("\ncuda:0  the CUDA device failed earlier", out)
+        self.assertTrue(out.endswith("> 1 + 1\n2\n"), out)
+        self.assertEqual(done.stderr.count("failed earlier"), 1, done.stderr)
 
     def test_printed_too_early(self):
         """What -p prints is waited for: a wrong index is an error, and no

@@ -160,13 +160,15 @@ static void test_lasting(void **state) {
   ok(e->alloc(e, &q, 1000));
   ok(d->alloc(d, &x, 8));
   d->free(d, x, 8);
-  assert_int_equal(cuda->failed(), 0);
+  assert_int_equal(cuda->failed(-1), 0);
   emu_set("failat=1,failcode=700");
   assert_int_equal(d->copy(d, p, bytes, 1000, nc_host(), 0), NC_EDEVICE);
   says("cuda:0 failed: an illegal memory access was encountered "
        "(cudaErrorIllegalAddress)");
   emu_set("failat=0");
-  assert_int_equal(cuda->failed(), 1);
+  assert_int_equal(cuda->failed(-1), 1);
+  assert_int_equal(cuda->failed(0), 1);
+  assert_int_equal(cuda->failed(1), 0);
   assert_int_equal(d->alloc(d, &x, 8), NC_EDEVICE);   /* even from the cache */
   assert_null(x);
   says("the CUDA device failed earlier: an illegal memory access");
