@@ -344,6 +344,7 @@ static int runfew(const Loop *k) {
 static int runmap(const Loop *k) {
   Plan p;
   if (runfew(k)) return NC_OK;
+  if (nc_cputurns(k)) return nc_cputurn(k);
   plan(&p, k);
   if (streams(&p)) return nc_parallel(k->n, 8 * GRAIN, mapstream, &p);
   if (k->n > GRAIN)

@@ -7,6 +7,10 @@
 
 int nc_cpurun(const Device *d, const Loop *k);
 int nc_cpufold(const Loop *k);                /* a reduction */
+/* A copy whose operand is dense in another dimension than its result: is the
+   loop one, and to run it. */
+int nc_cputurns(const Loop *k);
+int nc_cputurn(const Loop *k);
 int nc_cpulines(const Device *d, const LineCall *c);
 int nc_cpulineforline(const LineCall *c);     /* softmax, cumsum, ... */
 /* d, dense, of the shape and type of g and y = softmax, or if `log' that of

@@ -12,8 +12,8 @@ endfunction()
 
 # ---- scripts that the program runs
 foreach(name ops layouts folds promotion torch_rules reduce args create view
-    index assign pick shape orders matmul random distribution npy archives texts
-    display display_values
+    index assign pick shape orders turned matmul random distribution npy
+    archives texts display display_values
     errors grad_rows grad_families grad_public timestats timing
     einsum linalg nn norms conv
     dry watch summary sort scan special png pictures equivalents indices aliasing

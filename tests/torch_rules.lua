@@ -265,3 +265,12 @@ do -- layers and losses
                                         { use_input_stats = false })))
   fails("running_mean must have 3 elements", F.instance_norm, drawn, zero)
 end
+
+do -- logit is nan outside of [0, 1], and so is its gradient
+  local x = of("float64", { -0.5, 0.5, 1.5 }):requires_grad_()
+  x:logit():sum():backward()
+  is(x.grad:isnan(), "bool", "{true,false,true}")
+  x.grad = nil
+  x:logit(0.1):sum():backward()
+  is(x.grad, "float64", "{0.0,4.0,0.0}")
+end
