@@ -275,6 +275,8 @@ static void readseveral(Reader *r, int slot) {
 /* zeros(2, "int32"), tensor(1, 2) */
 static void toomany(Reader *r) {
   const Signature *s = r->s;
+  if (lua_isnil(r->L, r->next))         /* zeros(3, n), of an unknown n */
+    nl_error(r->L, s->name, "arg %d is nil", r->next);
   nc_fail(NC_EVALUE, "takes at most %d argument%s, got %d", s->positional,
           s->positional == 1 ? "" : "s", r->top);
   nc_blameop(s->name);
@@ -338,6 +340,8 @@ static void positional(Reader *r) {
     if (a->given) continue;
     if (r->next > r->top) continue;
     if (lua_isnil(r->L, r->next)) {
+      if (p->type == P_SIZE && !p->optional)
+        nl_error(r->L, r->s->name, "%s is nil", p->name);
       r->next++;
       r->refused = NULL;
       continue;

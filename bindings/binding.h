@@ -110,6 +110,9 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a);
 /* The same for a function of the binding's own; s keeps what text says. */
 void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a);
+/* What seeds the generator of every device, by the name of op. */
+#define NL_SEED "seed:int"
+void nl_reseed(lua_State *L, Signature *s, const char *op);
 /* An error if the list at index i has names in it, too. */
 void nl_nonames(lua_State *L, const char *op, int i);
 

@@ -259,23 +259,15 @@ static int synchronize(lua_State *L) {
 
 /* One generator serves every device, so that a seed gives the same numbers
    on all of them. */
-#define SEED "seed:int"
-
-static void reseed(lua_State *L, Signature *s, const char *op) {
-  Args a;
-  nl_args(L, s, op, SEED, &a);
-  nc_seed(&nc_generator, (uint64_t)a.arg[0].s.i);
-}
-
 static int manual_seed(lua_State *L) {
   static Signature s;
-  reseed(L, &s, "cuda.manual_seed");
+  nl_reseed(L, &s, "cuda.manual_seed");
   return 0;
 }
 
 static int manual_seed_all(lua_State *L) {
   static Signature s;
-  reseed(L, &s, "cuda.manual_seed_all");
+  nl_reseed(L, &s, "cuda.manual_seed_all");
   return 0;
 }
 
@@ -324,9 +316,9 @@ const Bound nl_cuda[] = {
   { "synchronize", synchronize, ON,
     "waits until a device has done what it was asked to do; an error of that "
     "work is raised here", 1 },
-  { "manual_seed", manual_seed, SEED,
+  { "manual_seed", manual_seed, NL_SEED,
     "seeds the random numbers: one generator serves every device", 1 },
-  { "manual_seed_all", manual_seed_all, SEED,
+  { "manual_seed_all", manual_seed_all, NL_SEED,
     "the same as manual_seed", 1 },
   { "Stream", nl_newstream, NL_STREAM,
     "a new queue of work on a device, which runs beside the others; a lower "

@@ -96,6 +96,33 @@ local function checkmode(op, x, mode, corners)
   return kind[1]
 end
 
+-- The sizes behind the channels that are asked for, and how far apart the
+-- places of x are in which their elements lie.
+local function resized(op, x, size, factor)
+  local outs, scales, nd = {}, {}, x:dim() - 2
+  for i = 1, nd do
+    local n, given = x:size(2 + i), size or factor
+    if type(given) == "table" then given = given[i] end
+    local ok = type(given) == "number" and given > 0 and given < math.huge
+    if not ok or (size and not math.tointeger(given)) then
+      fail(op, ("needs %d %s above 0 as %s"):format(nd, size and "integers" or
+          "numbers", size and "size" or "scale_factor"))
+    end
+    outs[i] = size and math.tointeger(given) or math.floor(n * given)
+    if n < 1 or outs[i] < 1 then
+      fail(op, "input and result must not be empty", nil, "input", x)
+    end
+    if not math.tointeger(outs[i]) then
+      fail(op, ("a result of %g elements along dim %d"):format(outs[i], 2 + i))
+    end
+    scales[i] = size and n / outs[i] or 1 / given
+  end
+  -- is there room for it?  It will be put together element by element.
+  nacre.empty({ x:size(1), x:size(2), table.unpack(outs) },
+              { dtype = x.dtype, device = x.device })
+  return outs, scales
+end
+
 define("interpolate",
        "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
        .. "align_corners:bool=nil",
@@ -106,24 +133,14 @@ function(x, size, factor, mode, corners)
   local op = "interpolate"
   floats(op, x, "input")
   hasdims(op, x, "input", 3, 4, 5)
-  local nd, resize = x:dim() - 2, checkmode(op, x, mode, corners)
+  local resize = checkmode(op, x, mode, corners)
   if (size == nil) == (factor == nil) then
     fail(op, "needs size or scale_factor, and not both")
   end
+  local outs, scales = resized(op, x, size, factor)
   local y = wide(x)
-  for i = 1, nd do
-    local given = size or factor
-    given = type(given) == "table" and given[i] or given
-    if type(given) ~= "number" or given <= 0 then
-      fail(op, ("needs %d numbers above 0 as %s"):format(nd, size and "size" or
-          "scale_factor"))
-    end
-    local n = x:size(2 + i)
-    local out = size and given or math.floor(n * given)
-    if n < 1 or out < 1 then
-      fail(op, "input and result must not be empty", nil, "input", x)
-    end
-    local scale = size and n / out or 1 / given
+  for i, out in ipairs(outs) do
+    local n, scale = x:size(2 + i), scales[i]
     if corners then scale = out > 1 and (n - 1) / (out - 1) or 0 end
     y = resize(y, 2 + i, out, scale, corners)
   end

@@ -119,18 +119,26 @@ static int apart(int i, int j, const Device *a, const Device *b) {
   return NC_EDEVICE;
 }
 
-int nc_samedevice(const Device **d, const Arg in[], int n) {
+static int agree(const Device **d, const Arg in[], int n, int numbers) {
   int first = -1;
   *d = &nc_cpu;
   for (int j = 0; j < n; j++) {
     const Tensor *t = in[j].t;
-    if (t == NULL || asnumber(t)) continue;
+    if (t == NULL || (numbers && asnumber(t))) continue;
     if (first >= 0 && nc_device(t) != *d)
       return apart(first, j, *d, nc_device(t));
     if (first < 0) first = j;
     *d = nc_device(t);
   }
   return NC_OK;
+}
+
+int nc_samedevice(const Device **d, const Arg in[], int n) {
+  return agree(d, in, n, 1);
+}
+
+int nc_onedevice(const Device **d, const Arg in[], int n) {
+  return agree(d, in, n, 0);
 }
 
 /*

@@ -6,6 +6,8 @@
 ** Its gradient is worked out by the device, unless it is recorded: then it is
 ** made of rows, through the statistics, so that it has a gradient itself.
 */
+#include <math.h>
+
 #include "compose.h"
 #include "grad.h"
 #include "op.h"
@@ -69,6 +71,14 @@ static int ask(const Norm *n, int64_t moved) {
   return d->norm(d, n);
 }
 
+/* *t = a new one, with a place for each row of x; of no elements there is no
+   mean. */
+static int statistic(Tensor **t, const Tensor *x, DType type, int64_t rows) {
+  const Device *d = nc_device(x);
+  if (nc_numel(x) > 0) return nc_new(t, d, type, 1, &rows);
+  return nc_full(t, d, type, 1, &rows, nc_float(NAN));
+}
+
 int nc_op__norm(Call *c) {
   const DType type = worked(c->arg[0].t->dtype);
   Tensor *x = NULL, *w = NULL, *b = NULL;
@@ -76,7 +86,7 @@ int nc_op__norm(Call *c) {
   const Device *d;
   int64_t rows;
   int r = shape(&n, c->arg[0].t, &c->arg[3]);
-  if (r == NC_OK) r = nc_samedevice(&d, c->arg, 3);
+  if (r == NC_OK) r = nc_onedevice(&d, c->arg, 3);
   if (r == NC_OK && !nc_device(c->arg[0].t)->norm)
     return nc_byhost(c, nc_device(c->arg[0].t));
   if (r == NC_OK) r = weight(&w, &n, &c->arg[1], type);
@@ -84,8 +94,8 @@ int nc_op__norm(Call *c) {
   if (r == NC_OK) r = nc_dense(&x, c->arg[0].t);
   rows = n.batch ? n.channels : n.n * n.groups;
   if (r == NC_OK) r = nc_new(&c->out[0], d, x->dtype, x->nd, x->size);
-  if (r == NC_OK) r = nc_new(&c->out[1], d, type, 1, &rows);
-  if (r == NC_OK) r = nc_new(&c->out[2], d, type, 1, &rows);
+  if (r == NC_OK) r = statistic(&c->out[1], x, type, rows);
+  if (r == NC_OK) r = statistic(&c->out[2], x, type, rows);
   n.x = x;
   n.weight = w;
   n.bias = b;

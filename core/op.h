@@ -38,6 +38,7 @@ int nc_meets(const Tensor *a, const Tensor *b);
 
 /* The device of the operands; 0-d ones on the host count as numbers. */
 int nc_samedevice(const Device **d, const Arg in[], int n);
+int nc_onedevice(const Device **d, const Arg in[], int n);  /* they do not */
 
 /* The one policy for what device d cannot do: a family's function that finds
    its request missing (NULL) in d returns this; the operands go to the host,

@@ -372,7 +372,9 @@ static int familyback(GradCall *call) {
   FamilyGrad g = { .node = n, .arg = arg, .g = call->g, .d = call->d,
                    .need = call->need, .in = n->edge, .n = n->nedge };
   int r;
-  if (call->g[0] == NULL) return NC_OK;         /* only positions are used */
+  for (int i = 1; i < n->nout; i++)
+    if (call->g[i])
+      return nc_fail(NC_EVALUE, "result %d has no gradient", i + 1);
   memcpy(arg, k->arg, sizeof arg);
   r = gradients[k->op](&g);
   for (int i = 0; i < NC_MAXARG; i++) nc_release(arg[i].t);

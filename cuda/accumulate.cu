@@ -107,10 +107,11 @@ static cudaError_t launchall(Folds *f, DType type, int atomics,
 }
 
 /* Bits of the largest offset into x, and of the next one: no offset that is
-   none is then equal to one. */
+   none is then equal to one.  0 if x has no elements, and so no offset. */
 static int bitsof(const Gather *g) {
   int64_t next = 1;
   int bits = 0;
+  if (nc_numel(g->x) == 0) return 0;
   for (int i = 0; i < g->x->nd; i++)
     if (g->picked >> i & 1) next += (g->x->size[i] - 1) * g->x->step[i];
   while (next >> bits) bits++;

@@ -94,6 +94,9 @@ local mixed = {
   function() return F.cross_entropy(half, nacre.tensor { 1, 2, 3 }) end,
   function() return F.layer_norm(half, { 4 }, x[1]) end,
   function() return F.batch_norm(half, x[1], x[1]) end,
+  function()                  -- one channel: not a number, though 0-d
+    return F.batch_norm(half["1:, 1:1"], nil, nil, nacre.tensor(2.0), nil, true)
+  end,
   function() return F.conv2d(image:cuda(), image) end,
   function() return F.conv2d(image:cuda(), image:cuda(), nacre.ones(1)) end,
   function() return nacre.linalg.solve(nacre.eye(2):cuda(), nacre.eye(2)) end,

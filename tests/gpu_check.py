@@ -179,6 +179,7 @@ def goes_wrong(root):
     c.has("**FAILED**", "SIGSEGV", "last words", "no end after 3 s",
           "racecheck reduce", "sumrows(float *)+0x110")
     assert c.text.count("early line") < 15 and "another one" not in c.text
+    assert c.row("tests", "hangs") == "FAILED (no end after 3 s)"
     assert c.row("tests", "skips") == "skipped"
     assert c.row("tests", "sort") == "passed"
     assert c.row("sanitizer", "reduce", "memcheck") == "clean"

@@ -426,4 +426,25 @@ do -- memory that is missing: a clean error, nothing written, nothing kept
   end
 end
 
+-- ---- of nothing there is no element
+do
+  local one = nacre.tensor { 1, 1 }
+  local function empty(...)
+    return nacre.zeros({ ... }, { requires_grad = true })
+  end
+  local function waited(f)
+    return function() f() nacre.synchronize() end
+  end
+  for dim, f in pairs {
+    function() return empty(0, 3):index_add(1, one, nacre.ones(2, 3)) end,
+    function() return empty(3, 0, 2):index_select(2, one):sum():backward() end,
+  } do
+    fails(("index 1 is outside dim %d, which is empty"):format(dim), nil,
+          waited(f))
+  end
+  fails("index 1 is outside dim 1, which is empty", nil, waited(function()
+    empty(0, 3):detach():index_put_({ one }, nacre.ones(2, 3), true)
+  end))
+end
+
 print "index: ok"
