@@ -140,7 +140,7 @@
     tapped_##t, axpy_##t, inner_##t }
 
 #define NORMS(t)                                                              \
-  { normrows_##t, normback_##t, normparts_##t, normcolumns_##t,            \
+  { normrows_##t, normback_##t, normparts_##t, normcolumns_##t,               \
     normstrip_##t }
 
 #define STRING_(x) #x

@@ -12,21 +12,11 @@
 
 #include <math.h>
 
-#define ENOUGH 2048           /* threads a multiprocessor works on */
 #define SHARE 8               /* elements worth a thread */
-#define MANY 1024             /* pieces of a line, at most */
 #define ALONE ((int64_t)1 << 20)  /* elements that keep a device busy */
-
-static int64_t atmost(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
 
 static int64_t atleast(int64_t a, int64_t b) {
   return a > b ? a : b;
-}
-
-static int64_t quotientup(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
 }
 
 /* The largest power of two up to n; 1 if there is none. */

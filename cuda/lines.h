@@ -9,6 +9,8 @@
 **
 ** The others (softmax, log_softmax, scans) see x and y as lines of `length'
 ** elements side by side: line number outer*inner + i.
+**
+** Where the work is cut in the same way, norm.c does it by the same numbers.
 */
 #ifndef lines_h
 #define lines_h
@@ -20,7 +22,22 @@
 extern "C" {
 #endif
 
+#define ENOUGH 2048           /* threads a multiprocessor works on */
+#define MANY 1024             /* pieces of a line, at most */
 #define LINE_THREADS 256      /* of a block, unless it says so */
+
+static inline int64_t atmost(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static inline int64_t quotientup(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+/* Of a launch that gives n things to blocks, each of which takes `each'. */
+static inline unsigned blocks(int64_t n, int64_t each) {
+  return (unsigned)quotientup(n, each);
+}
 
 typedef struct LineFold {
   LineOp op;

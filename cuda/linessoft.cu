@@ -9,10 +9,6 @@
 #define SOFT_KEPT 1024        /* bytes of shared memory that are not lines */
 #define SOFT_HELD(vec)  ((vec) * SOFT_MOST > 16 ? (vec) * SOFT_MOST : 16)
 
-static unsigned blocks(int64_t n, int64_t each) {
-  return (unsigned)((n + each - 1) / each);
-}
-
 #define GENERIC "linessoft.inc"
 #include "each.h"
 #undef GENERIC

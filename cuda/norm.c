@@ -2,17 +2,9 @@
 /* norm.c - plans what gets mean 0 and variance 1; see norm.h. */
 #include "norm.h"
 
-#define ENOUGH 2048           /* threads a multiprocessor works on */
 #define NARROW 32             /* elements of a channel that lie together */
-#define MANY 1024             /* pieces of a line, at most */
-
-static int64_t atmost(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t quotientup(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
+#define FEW 4                 /* blocks that a multiprocessor has anyway */
+#define TURNS 32              /* of a block that takes rows, if it has more */
 
 static int64_t bytesof(const Norm *n) {
   return nc_dtypesize(n->mean->dtype);
@@ -56,10 +48,18 @@ static NormPlan planof(const Device *d, const Norm *n) {
   return k;
 }
 
-/* Does a row fit in the registers of a block, `most' vectors a thread? */
-static int fits(const Norm *n, const NormPlan *k, int most) {
-  const int64_t of = 16 / nc_dtypesize(n->x->dtype);
-  return !k->batch && k->vectors && k->length / of <= NORM_THREADS * most;
+/* Does a row fit in the registers of a block, `most' vectors a thread?  Then
+   the block gets its shape. */
+static int fits(const Norm *n, NormPlan *k, int most) {
+  const int64_t all = k->length * nc_dtypesize(n->x->dtype) / 16;
+  if (k->batch || !k->vectors || all > NORM_THREADS * most) return 0;
+  k->held = all <= 32 ? 1 : all <= NORM_THREADS * 2 ? 2 : NORM_MOST;
+  k->wide = 1;
+  while (k->wide < 32 && k->wide * k->held < all) k->wide *= 2;
+  if (k->wide * k->held < all)
+    k->wide = (int)quotientup(all, 32 * k->held) * 32;
+  k->high = k->wide > 32 ? 1 : 128 / k->wide;
+  return 1;
 }
 
 /*
@@ -98,7 +98,7 @@ static int reduce(const Device *d, NormPlan *k, int channelwise, DType type,
   shape(k, channelwise, (int64_t)nc_processors(d) * ENOUGH);
   k->part = NULL;
   if (k->splits > 1)
-    TRY(nc_scratch(d, &k->part, k->lines * k->splits * NORM_PART));
+    TRY(nc_scratch(d, &k->part, k->lines * k->splits * LINE_PART));
   e = fn(type, k, nc_current(d));
   nc_scratchfree(d, k->part);
   k->part = NULL;
@@ -107,25 +107,39 @@ static int reduce(const Device *d, NormPlan *k, int channelwise, DType type,
 }
 
 static int forward(const Device *d, const Norm *n, NormPlan *k, DType type) {
+  cudaError_t e = cudaSuccess;
+  int r;
   if (fits(n, k, NORM_MOST)) {
     CUDA_TRY(nc_normrows(type, k, nc_current(d)));
     return NC_OK;
   }
-  TRY(reduce(d, k, k->batch, type, nc_normstats));
-  CUDA_TRY(nc_normeach(type, k, 0, nc_current(d)));
-  return NC_OK;
+  TRY(nc_scratch(d, &k->low, k->rows * bytesof(n)));
+  r = reduce(d, k, k->batch, type, nc_normstats);
+  if (r == NC_OK) e = nc_normeach(type, k, 0, nc_current(d));
+  nc_scratchfree(d, k->low);
+  CUDA_TRY(e);
+  return r;
 }
 
 /*
 ** Gradients
 */
+/* How many blocks take rows: what keeps the device busy.  What each leaves is
+   written, read and added up, so more than a few must be worth it. */
+static int64_t busy(const Device *d, const NormPlan *k) {
+  const int64_t most = ENOUGH / (k->wide * k->high);
+  const int64_t all = quotientup(k->rows, k->high);
+  const int64_t few = atmost(FEW * nc_processors(d), all);
+  const int64_t n = atmost(most * nc_processors(d), all / TURNS);
+  return n > few ? n : few;
+}
+
 /* Rows in registers, and of what they add to the sums of columns a row for
    each block. */
 static int withcolumns(const Device *d, const Norm *n, NormPlan *k,
                        DType type) {
-  const int64_t most = (int64_t)nc_processors(d) * 4;
   cudaError_t e;
-  k->splits = (int)atmost(most, k->rows);
+  k->splits = (int)busy(d, k);
   k->lines = k->size = k->channels;
   k->channelwise = 1;
   TRY(nc_scratch(d, &k->part, 2 * k->splits * k->lines * bytesof(n)));

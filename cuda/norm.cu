@@ -3,10 +3,6 @@
 #include "norm.h"
 #include "scalar.h"
 
-static unsigned blocks(int64_t n, int64_t each) {
-  return (unsigned)((n + each - 1) / each);
-}
-
 NC_DEVICE int64_t quotient(const NormPlan &k, int64_t a, const Divisor &d,
                            int64_t by) {
   return k.big ? a / by : (int64_t)nc_quotient((uint32_t)a, d);

@@ -10,12 +10,15 @@
 ** For the rest there are reductions, of rows or of channels, cut in pieces
 ** where lines are few and long, and a look at every element.  What is joined
 ** with what depends on the sizes and the device only.
+**
+** Wherever its row is held, an element loses the mean and what that was
+** rounded by: a mean far from 0 costs no accuracy.  Gradients have the mean as
+** it was saved, as they do on the CPU; see norms.inc.
 */
 #ifndef norm_h
 #define norm_h
 
-#include "cuda.h"
-#include "index.h"
+#include "lines.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +28,6 @@ extern "C" {
 #define NORM_MOST 4           /* vectors that a thread holds */
 #define BACK_MOST 2           /* and in the gradient, of each operand */
 #define SUM_THREADS 256       /* of a block that reduces */
-#define NORM_PART 24          /* bytes of a piece's result, at most */
 
 typedef struct NormPlan {
   const void *x, *g;
@@ -45,7 +47,9 @@ typedef struct NormPlan {
   int columns;                /* do neighbouring threads have neighbouring
                                  lines? */
   int wide, high;             /* of a block */
+  int held;                   /* vectors of a row in each thread */
   void *part;                 /* splits x lines */
+  void *low;                  /* of rows: what mean was rounded by */
   void *sums;                 /* of rows: what every element is to lose */
   int big;                    /* more elements than the divisors serve */
   Divisor byinner, bychannels, byper, bygroups;

@@ -15,7 +15,7 @@
 #define CCCL_DISABLE_NVTX     /* it would look for a profiler's library */
 #include <cub/device/device_radix_sort.cuh>
 
-#include "dims.h"
+#include "lines.h"
 #include "sort.h"
 
 #define ITEMS 4               /* of a thread */
@@ -97,10 +97,6 @@ static int bitsof(int64_t n) {
   return bits;
 }
 
-static unsigned blocks(uint32_t n) {
-  return (n - 1) / (SORT_THREADS * ITEMS) + 1;
-}
-
 /* By key; then by line, where there are several. */
 template <class K> struct Sort {
   cub::DoubleBuffer<K> key;
@@ -128,14 +124,16 @@ template <class K> struct Sort {
   }
 
   cudaError_t run(const Batch &b, void *temp, size_t bytes, cudaStream_t s) {
-    cudaError_t e = NC_LAUNCH(makepairs<K>, blocks(b.n * b.lines),
+    const int each = SORT_THREADS * ITEMS;
+    cudaError_t e = NC_LAUNCH(makepairs<K>, blocks(b.n * b.lines, each),
                               SORT_THREADS, 0, s, b, key.Current(),
                               pos.Current());
     if (e == cudaSuccess) e = bykey(b, temp, bytes, s);
     if (e == cudaSuccess && b.lines > 1) e = byline(b, temp, bytes, s);
     if (e != cudaSuccess) return e;
-    return NC_LAUNCH(giveranks<K>, blocks(b.keep * b.lines), SORT_THREADS, 0,
-                     s, b, b.lines > 1 ? NULL : key.Current(), pos.Current());
+    return NC_LAUNCH(giveranks<K>, blocks(b.keep * b.lines, each),
+                     SORT_THREADS, 0, s, b, b.lines > 1 ? NULL : key.Current(),
+                     pos.Current());
   }
 };
 

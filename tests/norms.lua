@@ -183,9 +183,30 @@ agree("two dimensions", "layer", x, random("float32", 6, 10),
       random("float32", 6, 10), { 6, 10 })
 agree("float32 weights", "layer", random("bfloat16", 4, 32),
       random("float32", 32), random("float32", 32), { 32 })
-local far = random("float32", 4, 1024) + 1e4
-tell("a mean far from 0", F.layer_norm(far, 1024),
-     defined.layer(far:to("cpu", "float64"), nil, nil, 1e-5, { 1024 }), 5e-6)
+
+-- far from 0 no way of doing it is worse than another: rows that registers
+-- hold (up to 4096 columns as neighbours), longer ones, pieces of long ones,
+-- channels that lie apart, in planes, in whole vectors
+for _, size in ipairs { { 4, 1024 }, { 3, 4096 }, { 3, 4097 }, { 3, 9000 },
+                        { 2, 70000 }, { 512, 5 }, { 512, 8 }, { 64, 3, 33 },
+                        { 64, 3, 64 }, { 4, 2, 40, 500 } } do
+  local far = random("float32", table.unpack(size)) + 1e5
+  local wide, text = far:to("cpu", "float64"), table.concat(size, "x")
+  local n = size[#size]
+  if n >= 500 then
+    tell("layer_norm far from 0, " .. text, F.layer_norm(far, n),
+         defined.layer(wide, nil, nil, 1e-5, { n }), bound.float32)
+  end
+  if size[1] > 3 then
+    tell("batch_norm far from 0, " .. text, ours.batch(far, nil, nil, 1e-5),
+         defined.batch(wide, nil, nil, 1e-5), bound.float32)
+  end
+  if #size > 2 then
+    tell("group_norm far from 0, " .. text,
+         ours.group(far, nil, nil, 1e-5, 1),
+         defined.group(wide, nil, nil, 1e-5, 1), bound.float32)
+  end
+end
 
 -- ---- running statistics
 local mean, var = nacre.zeros(4), nacre.ones(4)
@@ -238,6 +259,14 @@ local function fails(text, ...)
 end
 fails("input does not end in the shape [4]", F.rms_norm, a, 4)
 fails("weight must have the shape [96]", F.rms_norm, a, 96, nacre.ones(3))
+do
+  local x = nacre.randn(4, 3):requires_grad_()
+  local _, mean = nacre._norm(x, nil, nil, { 3, 1, 1 }, 1e-5)
+  fails("result 2 has no gradient", function() mean:sum():backward() end)
+  _, mean = nacre._norm(nacre.zeros(0, 3), nil, nil, { 3, 1, 3 }, 1e-5, true,
+                        true)
+  assert(mean:isnan():all():item())
+end
 fails("input is int64", F.rms_norm, nacre.ones(3, { dtype = "int64" }), 3)
 
 print("norms: passed")
