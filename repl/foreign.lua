@@ -3,33 +3,47 @@
 -- foreign.lua - what does not compile because it is another language: what to
 -- write here.  Python's, Julia's, MATLAB's, C's and JavaScript's habits.
 
+local frames = require "nacre.frames"
 local habits = require "nacre.habits"
 local istensor = require "nacre.inspect".istensor
+local lexer = require "nacre.lexer"
+local phrases = require "nacre.phrases"
+
+local beginning, ending = phrases.beginning, phrases.ending
+local first, last, enclosed = phrases.first, phrases.last, phrases.enclosed
+local call = phrases.call
 
 local foreign = {}
+
+-- What a path stands for at the prompt.
+local function valueof(path) return frames.valueof(path, {}) end
 
 local inplace = {["+"] = "add_", ["-"] = "sub_", ["*"] = "mul_",
                  ["/"] = "div_"}
 
 local function compound(before, rest)
-  local op = rest:match "^%.%.=" and ".." or rest:match "^(//)=" or
-             rest:match "^([-+*/%%^])="
-  local x = before:match "([%a_][%w_%.%[%]]*)%s*$"
-  if not op or not x then return nil end
-  local y = rest:sub(#op + 2):match "^%s*([^;]-)%s*$"
-  local text = ("Lua has no %s=; %s = %s %s %s"):format(op, x, x, op, y)
-  local v = x:find "^[%w_]+$" and rawget(_G, x)
-  if inplace[op] and (v == nil or istensor(v)) then
+  local op, tail = rest:match "^(%.%.)=(.*)$"
+  if not op then op, tail = rest:match "^(//)=(.*)$" end
+  if not op then op, tail = rest:match "^([-+*/%%^])=(.*)$" end
+  local spelled = op
+  if op == "*" and before:find "%*%s*$" then
+    before, op, spelled = before:match "^(.-)%*%s*$", "^", "**"
+  end
+  local x, y = op and ending(before), op and first(tail)
+  if not x or not y or x:find "%)$" then return nil end
+  local plus = op == "+" or op == ".."
+  local text = ("Lua has no %s=; %s = %s %s %s"):format(spelled, x, x, op,
+                 plus and y or enclosed(y))
+  local v = valueof(x)
+  if inplace[op] and (istensor(v) or v == nil and x:find "^[%w_]+$") then
     text = ("%s, or in place %s:%s(%s)"):format(text, x, inplace[op], y)
   end
   return text
 end
 
 local function increment(before, rest)
-  local x = before:match "([%a_][%w_%.%[%]]*)%s*$"
-  if x and rest:find "^%+%+" then
-    return ("Lua has no ++; %s = %s + 1"):format(x, x)
-  end
+  local x = rest:find "^%+%+" and ending(before)
+  return x and ("Lua has no ++; %s = %s + 1"):format(x, x)
 end
 
 local function power(before, rest)
@@ -38,30 +52,99 @@ local function power(before, rest)
     return ("%s %s %s"):format(before:match "^%s*(.-)%s*%.%s*$",
                                rest:sub(1, 1), times)
   end
-  local x = before:match "([%w_%.%]%)]+)%s*%*$"
-  local y = rest:match "^%*%s*([%w_%.]+)"
+  local base = before:match "^(.-)%s*%*$"
+  local x = base and (ending(base) or base:match "%f[%w_%.][%d%.]+$")
+  local y = beginning(rest:sub(2)) or rest:match "^%*%s*(-?[%d%.]+)"
   return x and y and x .. " ^ " .. y
+end
+
+-- x[:, None]: a dimension more
+local function newaxis(x, inside)
+  local dim, at = 0, nil
+  for part in inside:gmatch "[^,]+" do
+    part = part:match "^%s*(.-)%s*$"
+    dim = dim + 1
+    if part == "None" and not at then at = dim
+    elseif part ~= ":" and part ~= "..." then return nil end
+  end
+  if inside:find("...", 1, true) then at = at == dim and -1 end
+  return at and ("%s:unsqueeze(%d)"):format(x, at)
 end
 
 local function index(before, rest)
   local x, a = before:match "([%a_][%w_%.]*)%[([^%[%]]*)$"
   local b = rest:match "^([^%[%]]*)%]"
   if not x or not b then return nil end
-  if (a .. b):find ":" or (a .. b):find("...", 1, true) then
-    local text = (a .. b):gsub("%f[%w]0:", "1:")
+  local inside = a .. b
+  if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(x, inside) end
+  if inside:match "^%s*end%s*$" then return x .. "[-1]" end
+  if inside:find ":" or inside:find("...", 1, true) then
+    local text = inside:gsub("%f[%w]0:", "1:"):gsub(":%s*end%s*$", ":")
+                       :gsub(":%s*end%s*,", ":,")
     if text:find "[^%d%s:,.-]" then return nil end
     return ('%s["%s"]'):format(x, text)
   end
   return ("%s[{%s%s}] or %s(%s%s)"):format(x, a, b, x, a, b)
 end
 
+-- function f(a, x=1): a, x and x = x or 1
+local function defaults(head, params)
+  local names, sets = {}, {}
+  for part in params:gmatch "[^,]+" do
+    local name, value = part:match "^%s*([%a_][%w_]*)%s*(.-)%s*$"
+    if not name then return nil end
+    names[#names + 1] = name
+    value = value:match "^=%s*(.+)$"
+    value = value and first(value)
+    value = value and value:gsub("^%a+$", habits.words)
+    if value and value ~= "nil" then
+      sets[#sets + 1] = ("%s = %s or %s"):format(name, name, value)
+    end
+  end
+  if not sets[1] then return nil end
+  return ("%s(%s) %s"):format(head:match "^%s*(.-)%s*$",
+                              table.concat(names, ", "),
+                              table.concat(sets, "; "))
+end
+
+-- Numbers of dimensions that are counted from 0 there.
+local function argument(name, value)
+  local n = math.tointeger(tonumber(value))
+  if (name == "axis" or name == "dim" and n == 0) and n and n >= 0 then
+    value = tostring(n + 1)
+  end
+  return (habits.arguments[name] or name) .. "=" ..
+         value:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
+end
+
 -- f(a, name=value) is f(a, {name=value})
 local function byname(before, rest)
-  local head, name = before:match "^(.*[(,]%s*)([%a_][%w_]*)%s*$"
+  local head, inside = call(before)
+  if not head then return nil end
+  if head:find "%f[%w_]function%f[^%w_][%s%w_.:]*$" then
+    local params = rest:match "^([^()]*)%)"
+    return params and defaults(head, inside .. params)
+  end
+  local args, name = inside:match "^(.-)%s*([%a_][%w_]*)%s*$"
   local value, tail = rest:match "^=%s*([^()]*)(%).*)$"
-  if not head or not value or value == "" then return nil end
-  value = value:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
-  return ("%s{%s=%s}%s"):format(head:match "^%s*(.*)$", name, value, tail)
+  if not name or not value or value == "" or
+     args ~= "" and not args:find ",$" then
+    return nil
+  end
+  local path, method = head:match "([%a_][%w_.]*)%.([%a_][%w_]*)$"
+  local object = path and istensor(valueof(path))
+  if object then
+    head = head:sub(1, -#method - 2) .. ":" .. method
+  end
+  local list = name .. "=" .. value
+  if object or head:find ":[%a_][%w_]*$" or
+     path and rawequal(valueof(path), package.loaded.nacre) then
+    list = list:gsub("([%a_][%w_]*)%s*=%s*([^,=]+)", argument)
+  else
+    list = list:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
+  end
+  return ("%s(%s{%s}%s"):format(head:match "^%s*(.*)$",
+    args ~= "" and args .. " " or "", list, tail)
 end
 
 -- x:repeat(2), torch.and(a, b)
@@ -73,11 +156,45 @@ local function reserved(before, rest)
   return path .. word .. args
 end
 
+-- c and y or z; torch.device("cuda" if torch.cuda.is_available() else "cpu")
+local function either(c, y, z)
+  if c:find "cuda%.is_available" then return 'nacre.device "auto"' end
+  c = (c:find "%f[%w_]or%f[^%w_]") and "(" .. c .. ")" or c
+  return ("%s and %s or %s"):format(c, y, z)
+end
+
 local function conditional(before, rest)
-  local x = before:match "([^=,({]-)%s*$":gsub("^%s*return%s+", "")
-  local y, z = rest:match "^%?%s*(.-)%s*:%s*([^,;)}]-)%s*$"
-  if not y then return "x and y or z" end
-  return ("%s and %s or %s"):format(x:match "^%s*(.*)$", y, z)
+  local x = last(before)
+  local y, z = rest:match "^%?%s*(.-)%s+:%s+(.-)%s*$"
+  if not y then y, z = rest:match "^%?%s*(.-)%s*:%s*(.-)%s*$" end
+  z = z and first(z)
+  if not z or x == "" then return "x and y or z" end
+  return either(x, y, z)
+end
+
+-- torch.nn.functional as F; torch import nn, optim: what is there already
+local function import(rest)
+  local path, tail = rest:match "^([%w_%.]+)%s*(.*)$"
+  local top = path and path:match "^[%w_]+"
+  if top ~= "torch" and top ~= "nacre" then return nil end
+  local place = "nacre" .. path:sub(#top + 1)
+  local function there(name)            -- parts are made when asked for
+    return pcall(function()
+      local v = package.loaded.nacre
+      for word in name:gmatch "%.([%w_]+)" do v = assert(v[word]) end
+    end)
+  end
+  local alias = tail:match "^as%s+([%a_][%w_]*)"
+  if alias then
+    return there(place) and ("%s = %s"):format(alias, place) or nil
+  end
+  local sets = {}
+  for name in (tail:match "^import%s+(.*)$" or ""):gmatch "[%a_][%w_]*" do
+    if there(place .. "." .. name) then
+      sets[#sets + 1] = ("%s = %s.%s"):format(name, place, name)
+    end
+  end
+  return sets[1] and table.concat(sets, "; ")
 end
 
 local function statement(before, rest)
@@ -94,7 +211,7 @@ local function statement(before, rest)
   if word == "del" then return tail .. " = nil" end
   if word == "import" or word == "from" or word == "using" then
     local name = rest:match "^[%w_]+"
-    return habits.modules[name] or
+    return import(rest) or habits.modules[name] or
            rawget(_G, name) and name .. " is there already" or
            name and ('require "%s"'):format(name)
   end
@@ -107,9 +224,9 @@ local function statement(before, rest)
   end
   if word == "global" then return "what is not local is global" end
   if rest:find "^is%f[^%w_]" then
-    local x = before:match "([^=,({]-)%s*$":gsub("^%s*return%s+", "")
+    local x = last(before)
     local no, y = rest:match "^is%s+(n?o?t?)%s*([%w_]+)"
-    return y and ("%s %s %s"):format(x:match "^%s*(.*)$",
+    return y and ("%s %s %s"):format(x,
       no == "not" and "~=" or "==", habits.words[y] or y)
   end
   if word == "def" then
@@ -142,20 +259,57 @@ end
 
 -- x if y else z
 local function choice(before, rest)
-  local x = before:match "([^=,({]-)%s*$":gsub("^%s*return%s+", "")
-  local y, z = rest:match "^if%s+(.-)%s+else%s+([^,;)}]-)%s*$"
-  return y and ("%s and %s or %s"):format(y, x:match "^%s*(.*)$", z)
+  local y, z = rest:match "^if%s+(.-)%s+else%s+(.-)%s*$"
+  z = z and first(z)
+  return z and either(y, last(before), z)
 end
 
--- f(x) = x + 1, as in Julia; a = b = 1
+-- y = x if c else z: `y = x' is whole, and what is refused is `else'
+local function otherwise(before, rest)
+  local x, c = before:match "^(.-%S)%s+if%s+(.-)%s*$"
+  local z = x and first(rest:match "^else%s*(.*)$" or "")
+  x = x and last(x)
+  if not z or x == "" or c:find "%f[%w_]then%f[^%w_]" then return nil end
+  return either(c, x, z)
+end
+
+-- f(x) = x + 1, as in Julia; x(1, 2) = 5; a = b = 1
+local tests = {["if"] = true, ["elseif"] = true, ["while"] = true,
+               ["until"] = true, ["and"] = true, ["or"] = true, ["not"] = true}
+
 local function equals(before, rest)
-  local head = before:match "^%s*([%a_][%w_]*%s*%([%w_%s,]*%))%s*$"
+  if tests[before:match "%f[%w_](%l+)%s*%([^()]*$"] then
+    return "== compares"
+  end
+  if before:find "==%s*$" then return "== compares" end
+  local name, args = before:match "^%s*([%a_][%w_]*)%s*(%b())%s*$"
   local body = rest:match "^=%s*([^=].-)%s*$"
-  if head and body then
-    return ("function %s return %s end"):format(head, body)
+  if name then
+    body = body and first(body)
+    args = args:match "^%(%s*(.-)%s*%)$"
+    local v, names = valueof(name), true
+    for arg in args:gmatch "[^,]+" do
+      names = names and arg:find "^%s*[%a_][%w_]*%s*$"
+    end
+    if not body then return nil end
+    if names and (v == nil or type(v) == "function") then
+      return ("function %s(%s) return %s end"):format(name, args, body)
+    end
+    if args == "" or type(v) == "function" then return nil end
+    return ((args:find ",") and "%s[{%s}] = %s" or "%s[%s] = %s")
+           :format(name, args, body)
   end
   local a, b = before:match "^%s*([%a_][%w_%.]*)%s*=%s*([%a_][%w_%.]*)%s*$"
-  return a and body and ("%s, %s = %s, %s"):format(a, b, body, body)
+  local names, n = {a, b}, 2
+  while a and body do
+    local c, more = body:match "^([%a_][%w_%.]*)%s*=%s*([^=].*)$"
+    if not c then break end
+    n = n + 1
+    names[n], body = c, more
+  end
+  body = a and body and first(body)
+  return body and ("%s = %s"):format(table.concat(names, ", "),
+                                     body .. (", " .. body):rep(n - 1))
 end
 
 -- 'a'.upper(), "{}".format(x), ", ".join(list): methods of a text in quotes
@@ -180,24 +334,65 @@ local function comprehension(rest)
   if n then
     return ("t = {}; for %s = 1, %s do t[%s] = %s end"):format(v, n, v, each)
   end
+  local from, to = list:match "^([%w_%.]+):([%w_%.]+)$"
+  if from then                          -- Julia's 1:3
+    return ("t = {}; for %s = %s, %s do t[%s] = %s end"):format(v, from, to, v,
+                                                                each)
+  end
   local i = v == "i" and "k" or "i"
   return ("t = {}; for %s, %s in pairs(%s) do t[%s] = %s end"):format(i, v,
     list, i, each)
 end
 
--- What shows in a line as a whole: a function without a name.
-local function inline(line)
-  local args, body = line:match "%f[%w_]lambda%s*([%w_,%s]-)%s*:%s*(.-)%s*$"
-  if not args then
-    args, body = line:match "%(([%w_,%s]*)%)%s*[-=]>%s*(.-)%s*$"
+-- Is the offending token in the head of a function without a name, which
+-- Lua takes to be something else?
+local function nearlambda(before)
+  for _, t in ipairs(lexer.tokens(before)) do
+    local tail = t.kind == "name" and t.text == "lambda" and
+                 before:sub(t.to + 1)
+    if tail and (tail:find "^[%w_,%s]*:?[%w_%.%s]*$" or
+                 tail:find "^[%w_,%s]*:[%w_%.%s]*%b()%s*$") then
+      return true
+    end
   end
-  if not args then
-    args, body = line:match "([%a_][%w_]*)%s*[-=]>%s*(.-)%s*$"
+end
+
+local function nearrow(before, rest)
+  if rest:find "%f[%w_]then%f[^%w_]" or
+     before:find "%f[%w_]function%f[^%w_]" then
+    return false
+  end
+  return rest:find "^[-=]>" or before:find "[-=]$" and rest:find "^>" or
+         before:find "%([%w_,%s]*$" and rest:find "^[%w_,%s]*%)%s*[-=]>"
+end
+
+-- A function without a name.
+local function inline(before, rest)
+  local line, args, body = before .. rest, nil, nil
+  if nearlambda(before) or rest:find "^lambda%f[^%w_]" then
+    args, body = line:match "%f[%w_]lambda%s*([%w_,%s]-)%s*:%s*(.-)%s*$"
+  elseif nearrow(before, rest) then
+    args, body = line:match "%(([%w_,%s]*)%)%s*[-=]>%s*(.-)%s*$"
+    if not args then
+      args, body = line:match "([%a_][%w_]*)%s*[-=]>%s*(.-)%s*$"
+    end
   end
   if not args then return nil end
-  body = body:match "^[^,(){}]*%b()[^,(){}]*" or body:match "^[^,(){}]*"
+  body = first(body) or body:match "^[^,(){}]*%b()[^,(){}]*" or
+         body:match "^[^,(){}]*"
   return ("function(%s) return %s end"):format(args, body ~= "" and body or
                                                "...")
+end
+
+-- x @ y @ z
+local function product(before, rest)
+  local x = ending(before)
+  while x do
+    local y, more = beginning(rest:match "^@(.*)$" or "")
+    if not y then return nil end
+    x, rest = ("%s:matmul(%s)"):format(x, y), more:match "^%s*(.*)$"
+    if not rest:find "^@" then return x end
+  end
 end
 
 -- Each: near which token, and a function that gives the hint, or a text.
@@ -213,15 +408,13 @@ local tokens = {
   {"**", power}, {"*", power},
   {"\\", function(before, rest)
     if before:find "^%s*$" then return command(rest) end
-    local a, b = before:match "([%w_%.]+)%s*$", rest:match "^.%s*([%w_%.]+)"
+    local a, b = ending(before), beginning(rest:sub(2))
     return a and b and ("nacre.linalg.solve(%s, %s)"):format(a, b)
   end},
-  {"if", choice},
+  {"if", choice}, {"else", otherwise},
   {"@", function(before, rest)
     if before:find "^%s*$" then return command(rest) end
-    local x = before:match "([%w_%.]+)%s*$"
-    local y = rest:match "^@%s*([%w_%.]+)"
-    return x and y and ("%s:matmul(%s)"):format(x, y)
+    return product(before, rest)
   end},
   {"?", conditional},
   {",", function(before, rest, message)
@@ -240,8 +433,12 @@ local tokens = {
     if message:find "^'do'" then return "... do ... end" end
   end},
   {"::", index},
+  {"end", function(before, rest)
+    if before:find "%[%s*$" then return index(before, rest) end
+  end},
   {"{", function(before, _, message)
-    if before:find "%f[%w]do%s*$" or before:find "%f[%w]then%s*$" then
+    if before:find "%f[%w]do%s*$" or before:find "%f[%w]then%s*$" or
+       before:find "%f[%w]function[%s%w_.:]*%b()%s*$" then
       return "a block ends with end and has no { }"
     end
     if message:find "^'then'" then return "if ... then ... end" end
@@ -267,7 +464,11 @@ local tokens = {
     return f and rest:find "^%b()" and f .. rest:match "^%b()"
   end},
   {".", ofstring},
-  {"[", function(_, rest) return comprehension(rest) or list end},
+  {"[", function(before, rest)
+    local literal, i = before:match "(%b{})%s*$", rest:match "^%b[]"
+    if literal and i then return ("(%s)%s"):format(literal, i) end
+    return comprehension(rest) or list
+  end},
 }
 
 -- A better message, a hint: what the place looks like.
@@ -279,7 +480,7 @@ function foreign.hint(message, near, before, rest)
                  ("; %s:ne(%s) compares each element"):format(x, y) or ""
     return "'!=' is written ~= in Lua" .. each
   end
-  local f = inline(before .. rest)
+  local f = inline(before, rest)
   if f then return nil, f end
   local better = compound(before, rest) or increment(before, rest)
   if better then return better end
@@ -288,6 +489,15 @@ function foreign.hint(message, near, before, rest)
   end
   if near:find "^<\\%d+>$" then
     return nil, "names are ASCII letters, digits and _"
+  end
+  if before:find "%f[%w_]continue%s*;?%s*$" and near ~= "=" then
+    return nil, "goto continue, with ::continue:: before the loop's end"
+  end
+  local word, condition = before:match "^%s*(%l+)%s+(.-)%s*:%s*$"
+  if (word == "while" or word == "if") and rest:find "^%l" then
+    return nil, ("%s %s %s %s end"):format(word,
+      condition:gsub("%f[%w_]%a+%f[^%w_]", habits.words),
+      word == "if" and "then" or "do", rest:match "^(.-)%s*$")
   end
   for _, entry in ipairs(tokens) do
     if entry[1] == near then
@@ -338,7 +548,7 @@ function foreign.unfinished(what, text)
   end
   local x = what:find "^unfinished string" and
             text:match "^%s*([%a_][%w_%.]*)'[%s%w_%.*/+-]*$"
-  return x and x .. ":t()"
+  return x and x:gsub("%.$", "") .. ":t()"
 end
 
 return foreign

@@ -198,6 +198,7 @@ end
 -- What "x.y[1]" stands for, found without calling anything.
 function frames.valueof(path, names)
   local first, at = path:match "^([%a_][%w_]*)()"
+  if not first then return nil end
   local v = names[first]
   if v == nil then v = rawget(_G, first) end
   while at <= #path do
@@ -207,6 +208,7 @@ function frames.valueof(path, names)
       key, stop = path:match("^%[(%d+)%]()", at)
       key = math.tointeger(key)
     end
+    if not stop or key == nil then return nil end
     v, at = rawget(v, key), stop
   end
   return v

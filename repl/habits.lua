@@ -74,6 +74,7 @@ local classes = {optim = step, SGD = step, Adam = step, Module = layer,
                  from_numpy = 'nacre.load("x.npy") reads an array',
                  set_printoptions = ":set precision 2",
                  inference_mode = "nacre.no_grad(function() ... end)",
+                 Tensor = "nacre.is_tensor(x) asks, nacre.tensor makes one",
                  FloatTensor = "nacre.tensor{...}, nacre.zeros(n, m)"}
 
 -- A global that is nil.
@@ -187,7 +188,7 @@ local function nocall(o, line, value)
   local mark = kind == "method" and ":" or "%."
   local path, v = owner(line, mark, name, value)
   if kind == "method" and not path and fields[name] then
-    o.message = ("%s is no method: leave out ()"):format(name)
+    o.message = ("%s is no method: (...).%s"):format(name, name)
     return
   end
   if not istensor(v) then return end
@@ -201,6 +202,48 @@ local function nocall(o, line, value)
   end
 end
 
+-- The names on the left of the `=' at tokens[at] into `set'; in a table those
+-- are keys, and none is set.
+local function targets(tokens, at, set)
+  local names, i, depth = {}, at - 1, 0
+  while i > 0 do
+    local t, before = tokens[i], tokens[i - 1] and tokens[i - 1].text
+    if t.text == "]" or t.text == ")" then depth = depth + 1
+    elseif depth > 0 and (t.text == "[" or t.text == "(") then
+      depth = depth - 1
+    elseif depth > 0 then goto continue
+    elseif t.kind == "name" then
+      names[#names + 1] = t.text
+      if before == "{" then return end
+      if before ~= "," and before ~= "." and before ~= ":" then break end
+    elseif t.text ~= "," and t.text ~= "." and t.text ~= ":" then return end
+    ::continue::
+    i = i - 1
+  end
+  for _, name in ipairs(names) do set[name] = true end
+end
+
+-- The names that a block may give a value: variables, parameters, labels.
+local declares = {["local"] = true, ["for"] = true, ["function"] = true,
+                  ["goto"] = true, ["::"] = true}
+local passes = {[","] = true, ["("] = true, ["<"] = true, [">"] = true,
+                ["."] = true, [":"] = true, ["function"] = true}
+
+local function assigned(tokens)
+  local set = {}
+  for i, t in ipairs(tokens) do
+    if t.text == "=" then targets(tokens, i, set) end
+    if declares[t.text] then
+      local k = i + 1
+      while tokens[k] and (tokens[k].kind == "name" or
+                           passes[tokens[k].text]) do
+        set[tokens[k].text], k = true, k + 1
+      end
+    end
+  end
+  return set
+end
+
 -- True, None and the like in a block that compiles: they would be nil in
 -- silence.  Gives what to say; nil if there are none, or the block sets them.
 function habits.constant(text)
@@ -208,18 +251,21 @@ function habits.constant(text)
   for word in text:gmatch "%f[%w_]%a+%f[^%w_]" do
     some = some or habits.words[word] and rawget(_G, word) == nil
   end
-  if not some then return nil end
-  local tokens, found = lexer.tokens(text), nil
+  if not some or text:find "%f[%w_]_ENV%f[^%w_]" then return nil end
+  local tokens = {}
+  for _, t in ipairs(lexer.tokens(text)) do
+    if t.kind ~= "comment" then tokens[#tokens + 1] = t end
+  end
+  local set = assigned(tokens)
   for i, t in ipairs(tokens) do
     local before = i > 1 and tokens[i - 1].text
     local after = tokens[i + 1] and tokens[i + 1].text
     if t.kind == "name" and habits.words[t.text] and before ~= "." and
-       before ~= ":" then
-      if after == "=" or before == "local" then return nil end
-      found = found or rawget(_G, t.text) == nil and t.text
+       before ~= ":" and after ~= "=" and not set[t.text] and
+       rawget(_G, t.text) == nil then
+      return novariable(t.text)
     end
   end
-  return found and novariable(found) or nil
 end
 
 -- The first global on the line that is nil.
@@ -259,6 +305,9 @@ local calls = {len = "#x", size = "x:size()", dir = "x:<Tab><Tab> lists them",
                enumerate = "for i, v in pairs(x) do ... end",
                sorted = "x:sort()", float = "tonumber(x)", int = "x // 1"}
 
+-- Those that a number in figures may be given to.
+local ofnumber = {str = true, int = true, float = true}
+
 -- f"loss {x:.3f}" is ("loss %.3f"):format(x).
 local function fstring(line)
   local text = line:match '%f[%w_]f(%b"")' or line:match "%f[%w_]f(%b'')"
@@ -284,7 +333,9 @@ end
 local function noglobal(o, line, name, value)
   o.message = novariable(name)
   local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
-  if calls[name] and arg and value(arg) ~= nil then
+  local known = arg and (value(arg) ~= nil or
+                         ofnumber[name] and tonumber(arg))
+  if calls[name] and known then
     o.hint = calls[name]:gsub("x", arg, 1)
   end
   if name == "help" then o.hint = "?" .. (arg or "name") end
@@ -298,11 +349,11 @@ local function noglobal(o, line, name, value)
 end
 
 -- NumPy's names of arguments.
-local arguments = {axis = "dim", axes = "dims", keepdims = "keepdim"}
+habits.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim"}
 
 local function noargument(o)
   local name = not o.hint and o.message:match "^no argument '(%l+)'$"
-  local ours = arguments[name]
+  local ours = habits.arguments[name]
   if ours then o.hint = ("%s is called %s"):format(name, ours) end
 end
 
@@ -314,6 +365,12 @@ local function nonumber(o, line, value)
     if istensor(v) and v:numel() == 1 then
       o.hint = path .. ":item() is the number"
     end
+  end
+  local path, method, more = line:match
+    "([%a_][%w_%.]*):([%a_][%w_]*)%(%)()"   -- x:sum(), of which one stands
+  if path and not o.hint and istensor(value(path)) and
+     not line:find(":[%a_][%w_]*%s*%(", more) then
+    o.hint = ("%s:%s():item() is the number"):format(path, method)
   end
 end
 
@@ -352,7 +409,11 @@ function habits.running(o, line, value)
   nonumber(o, line, value)
   noiterator(o, line)
   if o.object then
-    local lacking = o.message:match "^nacre has no '([%w_]+)'$"
+    local lacking = o.message:match "^nacre has no '([%w_]+)'"
+    local place = lacking and lacking:find "%u" and elsewhere(lacking)
+    if place then           -- what differs in case alone is nearest
+      o.message = meant(("nacre has no '%s'"):format(lacking), place)
+    end
     o.hint = lacking and classes[lacking] or o.hint
     nilargument(o, line, value)
     noargument(o)

@@ -268,7 +268,8 @@ function help.method(shell, path, name)
   end
   for _, property in ipairs(tensor and lookup.properties() or {}) do
     if property == name then
-      return shell.fail(("%s is no method: %s.%s"):format(name, path, name))
+      return shell.fail(("%s is no method: %s.%s"):format(name,
+        path ~= "" and path or "(...)", name))
     end
   end
   local list = {}

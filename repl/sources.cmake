@@ -12,7 +12,7 @@ set(REPL_LUA
   raster.lua sampling.lua sixel.lua
   commands.lua complete.lua display.lua errors.lua frames.lua functions.lua
   files.lua globals.lua grid.lua modes.lua reload.lua results.lua roles.lua settings.lua
-  calls.lua fits.lua foreign.lua record.lua session.lua source.lua watch.lua
+  calls.lua fits.lua foreign.lua phrases.lua record.lua session.lua source.lua watch.lua
   debug.lua dryrun.lua nanwatch.lua nonfinite.lua profile.lua reach.lua trace.lua watching.lua
   habits.lua help.lua inspect.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
   submit.lua syntax.lua test.lua testcheck.lua testclose.lua testdiagnose.lua
