@@ -435,13 +435,9 @@ do
   local function waited(f)
     return function() f() nacre.synchronize() end
   end
-  for dim, f in pairs {
-    function() return empty(0, 3):index_add(1, one, nacre.ones(2, 3)) end,
-    function() return empty(3, 0, 2):index_select(2, one):sum():backward() end,
-  } do
-    fails(("index 1 is outside dim %d, which is empty"):format(dim), nil,
-          waited(f))
-  end
+  fails("index 1 is outside dim 1, which is empty", nil, waited(function()
+    empty(0, 3):index_add(1, one, nacre.ones(2, 3))
+  end))
   fails("index 1 is outside dim 1, which is empty", nil, waited(function()
     empty(0, 3):detach():index_put_({ one }, nacre.ones(2, 3), true)
   end))
