@@ -32,9 +32,9 @@ int64_t nc_clock(void) {
 
 /* The work goes on, and nothing takes it back. */
 static int interrupted(const Gpu *g) {
-  return nc_fail(NC_EINTR, "%s is still running %s; the next use of %s waits "
-                 "for it", g->name, g->latest ? g->latest : "what it was given",
-                 g->name);
+  return nc_fail(NC_EINTR, "interrupted while %s is still running %s; the next "
+                 "use of %s waits for it", g->name,
+                 g->latest ? g->latest : "what it was given", g->name);
 }
 
 /* Not done yet: passes a little time. */

@@ -435,9 +435,16 @@ do
   local function waited(f)
     return function() f() nacre.synchronize() end
   end
-  fails("index 1 is outside dim 1, which is empty", nil, waited(function()
-    empty(0, 3):index_add(1, one, nacre.ones(2, 3))
-  end))
+  for dim, f in pairs {
+    function() return empty(0, 3):index_add(1, one, nacre.ones(2, 3)) end,
+    function()                -- nobody reads what was not written
+      local y = empty(3, 0, 2):index_select(2, one)
+      y:backward(nacre.ones(y:size()))
+    end,
+  } do
+    fails(("index 1 is outside dim %d, which is empty"):format(dim), nil,
+          waited(f))
+  end
   fails("index 1 is outside dim 1, which is empty", nil, waited(function()
     empty(0, 3):detach():index_put_({ one }, nacre.ones(2, 3), true)
   end))

@@ -80,8 +80,7 @@ class Cuda(Shell):
             p.send_signal(signal.SIGINT)
             out, err = p.communicate(timeout=60)
         self.assertEqual((out, p.returncode), ("", -signal.SIGINT), err)
-        # what it was doing may be the wait itself
-        self.assertRegex(err, "interrupted|is still running")
+        self.assertIn("interrupted", err)
 
     def test_one_that_failed_for_good(self):
         """What failed is told once; the CPU goes on, the exit code says it."""
