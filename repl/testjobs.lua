@@ -8,29 +8,38 @@ local run = require "nacre.testrun"
 
 local jobs = {}
 
--- Messages as they came through the pipe: {word, text, text2, printed}.
-local function messages(bytes)
-  local list, at = {}, 1
-  while at <= #bytes do
-    local m = {}
+-- Takes what came through the pipe of p: messages {word, text, text2,
+-- printed}, the last of which may still lack bytes.  True if a test began.
+function jobs.hear(p, bytes)
+  local at, began = 1, false
+  bytes = p.rest .. bytes
+  local function message()
+    local m, at = {}, at
     for i = 1, 4 do
-      local n, to = bytes:match("^(%d+):()", at)
-      if not n or to + n - 1 > #bytes then return list end
-      m[i] = bytes:sub(to, to + n - 1)
-      at = to + math.tointeger(tonumber(n))
+      local n, from = bytes:match("^(%d+):()", at)
+      at = n and from + math.tointeger(tonumber(n))
+      if not n or at > #bytes + 1 then return end
+      m[i] = bytes:sub(from, at - 1)
     end
     m[4] = tonumber(m[4])
-    list[#list + 1] = m
+    return m, at
   end
-  return list
+  local m, to = message()
+  while m do
+    p.messages[#p.messages + 1], at = m, to
+    began = began or m[1] == "case"
+    m, to = message()
+  end
+  p.rest = bytes:sub(at)
+  return began
 end
 
 local count = 0
 
 local function start(job, body)
   count = count + 1
-  local p = {job = job, folder = process.folder(tostring(count)), bytes = {},
-             begin = host.clock()}
+  local p = {job = job, folder = process.folder(tostring(count)),
+             messages = {}, rest = "", begin = host.clock()}
   p.pid, p.pipe, p.print = process.start(body, p.folder)
   p.deadline = p.begin + (job.timeout or math.huge)
   return p
@@ -40,7 +49,7 @@ end
 local function finish(p, ended)
   local how, n, name = process.finish(p.pid, p.pipe, ended)
   process.remove(p.folder)
-  return {job = p.job, messages = messages(table.concat(p.bytes)),
+  return {job = p.job, messages = p.messages,
           printed = process.printed(p.print), how = how, status = n,
           signal = name, late = not ended, time = host.clock() - p.begin}
 end
@@ -52,7 +61,7 @@ function jobs.alone(job, body)
     local ready = process.wait({p.pipe}, p.deadline - host.clock())
     local text = ready[1] and process.read(p.pipe)
     if text then
-      p.bytes[#p.bytes + 1] = text
+      jobs.hear(p, text)
     elseif ready[1] or host.clock() >= p.deadline then
       return finish(p, ready[1] ~= nil)
     end
@@ -163,8 +172,7 @@ local function step(s)
   for _, pipe in ipairs(process.wait(pipes, first - host.clock())) do
     local text = process.read(pipe)
     if text then
-      table.insert(at[pipe].bytes, text)
-      if text:find("4:case", 1, true) then -- each test has its own time
+      if jobs.hear(at[pipe], text) then -- each test has its own time
         at[pipe].deadline = host.clock() + at[pipe].job.timeout
       end
     else

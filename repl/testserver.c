@@ -69,17 +69,20 @@ static void writeall(const char *text, size_t n) {
 /* tell(word, text, text2): one message, and how much was printed so far; each
    part behind its length. */
 static int tell(lua_State *L) {
-  char size[32];
   int i;
   fflush(stdout);
   lua_settop(L, 3);
   lua_pushinteger(L, lseek(STDOUT_FILENO, 0, SEEK_END));
   for (i = 1; i <= 4; i++) {
     size_t n;
-    const char *s = luaL_tolstring(L, i, &n);
-    writeall(size, (size_t)snprintf(size, sizeof size, "%zu:", n));
-    writeall(s, n);
+    luaL_tolstring(L, i, &n);
+    lua_pushfstring(L, "%I:", (LUAI_UACINT)n);
+    lua_insert(L, -2);
   }
+  lua_concat(L, 8);
+  size_t n;
+  const char *s = lua_tolstring(L, -1, &n);
+  writeall(s, n);
   return 0;
 }
 
