@@ -185,8 +185,9 @@ function shell.run(unit)
   if got[1] then
     local settled = shell.settle()
     unit.seconds = unit.seconds + host.lasted()
+    local first = unit.kind == "expression" and 3 or 2 -- see submit.lua
     return settled and
-           (unit.results or table.pack(table.unpack(got, 2, got.n))) or nil
+           (unit.results or table.pack(table.unpack(got, first, got.n))) or nil
   end
   local interrupted
   if got[3] then

@@ -2,7 +2,8 @@
 --
 -- submit.lua - what a submitted block is, and how it is compiled.
 --
---   an expression       return BLOCK compiles
+--   an expression       return nil, BLOCK compiles: so that a call is no tail
+--                       call, of which an error could not tell the line
 --   statements          BLOCK compiles
 --   both                BLOCK compiles with its last part as an expression:
 --                       "a = 1; a", a pasted block that ends in a value
@@ -147,7 +148,7 @@ function submit.compile(text)
   local body, hide = strip(tokens, text)
   local unit = {text = text, hide = hide}
   local asvalue
-  unit.f, asvalue = compile("return " .. body .. "\n")
+  unit.f, asvalue = compile("return nil, " .. body .. "\n")
   if unit.f and body:find "%S" then
     unit.kind = "expression"
     return unit
