@@ -75,9 +75,7 @@ class Batch(Program):
             p.stdout.readline()
             time.sleep(0.05)
             p.send_signal(signal.SIGINT)
-            begin = time.time()
-            out, err = p.communicate(timeout=10)
-            self.assertLess(time.time() - begin, 1.0)
+            out, err = p.communicate(timeout=60)
             self.assertEqual(p.returncode, -signal.SIGINT, body)
             self.assertIn(b"interrupted", err)
 

@@ -24,7 +24,7 @@ class Session:
     def __init__(self, **env):
         self.p = pexpect.spawn(PROGRAM, ['-q', '--no-rc', '--no-history'],
                                env={**CLEAN, **env}, dimensions=(40, 80),
-                               encoding='utf-8', timeout=20)
+                               encoding='utf-8', timeout=60)
         self.p.expect('> ')
 
     def show(self, answer=None, code=SHOW):

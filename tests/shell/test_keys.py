@@ -203,7 +203,7 @@ class Keys(Shell):
     def test_stop_inside_a_block(self):
         env = {"HOME": self.home, "TERM": "xterm", "PS1": "sh$ ",
                "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
-        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=8,
+        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=60,
                           encoding="utf-8", dimensions=(24, 80))
         c.expect_exact("sh$ ")
         c.send('"%s" -q --no-rc' % terminal.PROGRAM + ENTER)

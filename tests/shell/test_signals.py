@@ -114,7 +114,7 @@ class Signals(Shell):
         """P12: Ctrl-Z and fg bring the line back."""
         env = {"HOME": self.home, "TERM": "xterm", "PS1": "sh$ ",
                "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
-        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=8,
+        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=60,
                           encoding="utf-8", dimensions=(24, 80))
         c.expect_exact("sh$ ")
         c.send('"%s" -q' % terminal.PROGRAM + ENTER)
