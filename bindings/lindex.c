@@ -98,6 +98,8 @@ int nl_parseindex(Index ix[], int max, const char *s, size_t n) {
     blanks(&t);
     if (t.s == t.end) return i + 1;
     if (!word(&t, ",")) return -1;
+    blanks(&t);
+    if (t.s == t.end) return i + 1;   /* as in Python's x[1,] */
   }
   return -1;
 }
