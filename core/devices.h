@@ -330,6 +330,7 @@ typedef struct MemoryInfo {
   int64_t allocated, peak;    /* held by tensors */
   int64_t reserved, reservedpeak;           /* and by the cache */
   int64_t allocs, hits, frees, segments;    /* calls, cudaMalloc'ed pieces */
+  int64_t retries;            /* the cache was given back to allocate again */
 } MemoryInfo;
 
 typedef struct Accelerator {

@@ -16,10 +16,12 @@
 #ifdef __cplusplus
 #include <math.h>
 #define SCALAR static inline __host__ __device__
+#define raised(a, b) nc_power(a, b)
 #else
 #include "vecmath.h"    /* lets the compiler vectorize exp and its like */
 #include <tgmath.h>
 #define SCALAR static inline
+#define raised(a, b) pow(a, b)
 #endif
 
 /* a constant in the compute type: plain 0.5 would be a double */

@@ -154,6 +154,8 @@ if(NACRE_EMULATED AND CMAKE_CXX_COMPILER)
   target_compile_options(nacre_cuda_emulated_parts PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${options}>")
   emulate_cuda(nacre_cuda_emulated_parts ${NACRE_EMULATION_FLAVOUR})
+  set_property(SOURCE ${kernels_EXACT} APPEND PROPERTY COMPILE_OPTIONS
+    -ffp-contract=off)
   add_library(nacre_cuda_emulated MODULE
     $<TARGET_OBJECTS:nacre_cuda_emulated_parts>)
   set_target_properties(nacre_cuda_emulated PROPERTIES

@@ -15,45 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blascalls.h"
 #include "gpu.h"
+#include "libraries.h"
 #include "probe.h"
 
-/*
-** What we call.  The types are cuBLAS's with its enumerations as int.
-*/
-typedef struct Handle *Handle;
-
-enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
-enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_FAST_TF32 = 77 };
-enum { ALGO_DEFAULT = -1 };
-enum { DEFAULT_MATH = 0, NO_REDUCED_REDUCTION = 16 };
-enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, NOT_SUPPORTED = 15 };
-
-/* clang-format off */
-#define FUNCTIONS(X)                                                          \
-  X(create,       cublasCreate_v2,           (Handle *h))                     \
-  X(destroy,      cublasDestroy_v2,          (Handle h))                      \
-  X(setstream,    cublasSetStream_v2,        (Handle h, cudaStream_t s))      \
-  X(setworkspace, cublasSetWorkspace_v2,     (Handle h, void *p, size_t n))   \
-  X(setmathmode,  cublasSetMathMode,         (Handle h, int mode))            \
-  X(gemm,         cublasGemmEx,                                               \
-    (Handle h, int ta, int tb, int m, int n, int k, const void *alpha,        \
-     const void *a, int atype, int lda, const void *b, int btype, int ldb,    \
-     const void *beta, void *c, int ctype, int ldc, int compute, int algo))   \
-  X(strided,      cublasGemmStridedBatchedEx,                                 \
-    (Handle h, int ta, int tb, int m, int n, int k, const void *alpha,        \
-     const void *a, int atype, int lda, long long astep,                      \
-     const void *b, int btype, int ldb, long long bstep, const void *beta,    \
-     void *c, int ctype, int ldc, long long cstep, int count, int compute,    \
-     int algo))                                                               \
-  X(listed,       cublasGemmBatchedEx,                                        \
-    (Handle h, int ta, int tb, int m, int n, int k, const void *alpha,        \
-     const void *const *a, int atype, int lda, const void *const *b,          \
-     int btype, int ldb, const void *beta, void *const *c, int ctype,         \
-     int ldc, int count, int compute, int algo))
-/* clang-format on */
-
 #define WORKSPACE ((int64_t)32 << 20)
+#define LONGDOT 16384
 
 typedef struct Workspace {
   cudaStream_t stream;
@@ -66,7 +34,7 @@ static struct {
   void *library;
   char fact[512];
 #define X(name, symbol, params) int (*name) params;
-  FUNCTIONS(X)
+  BLAS_FUNCTIONS(X)
 #undef X
   struct {
     Handle handle;
@@ -95,7 +63,7 @@ static int find(void *f, const char *symbol) {
 
 static int bind(void) {
 #define X(name, symbol, params) find(&blas.name, #symbol) &&
-  return FUNCTIONS(X) 1;
+  return BLAS_FUNCTIONS(X) 1;
 #undef X
 }
 
@@ -118,51 +86,20 @@ static int search(void) {
 
 #else
 
-static int tryopen(const char *path) {
-  blas.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (blas.library == NULL) return 0;
+static int accept(void *library, const char *path) {
+  blas.library = library;
   if (bind()) return describe(path), 1;
-  dlclose(blas.library);
   blas.library = NULL;
   return 0;
 }
 
-/* cuBLAS needs cublasLt, which is beside it but need not be on the path of
-   the loader; what is loaded already is found. */
-static int tryfolder(const char *folder, int length, const char *tail,
-                     int version) {
-  char path[4096];
-  snprintf(path, sizeof path, "%.*s%s/libcublasLt.so.%d", length, folder, tail,
-           version);
-  dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  snprintf(path, sizeof path, "%.*s%s/libcublas.so.%d", length, folder, tail,
-           version);
-  return tryopen(path);
-}
-
-static int tryvariable(const char *name, const char *tail, int version) {
-  const char *p = getenv(name);
-  while (p && *p) {
-    const size_t n = strcspn(p, ":");
-    if (n > 0 && tryfolder(p, (int)n, tail, version)) return 1;
-    p += n + (p[n] == ':');
-  }
-  return 0;
-}
-
-static int tryversion(int version) {
-  char name[32];
-  snprintf(name, sizeof name, "libcublas.so.%d", version);
-  return tryvariable("NACRE_CUDA_LIBRARIES", "", version) || tryopen(name) ||
-         tryvariable("CUDA_HOME", "/lib64", version) ||
-         tryvariable("CUDA_PATH", "/lib64", version) ||
-         tryfolder("/usr/local/cuda/lib64", 21, "", version);
-}
-
 static int search(void) {
   const char *given = getenv("NACRE_CUBLAS");
-  if (given && *given) return tryopen(given);
-  return tryversion(13) || tryversion(12);
+  Wanted w = { "cublas", "cublasLt", 13, accept };
+  if (given && *given) return nc_librarythere(&w, given);
+  if (nc_findlibrary(&w)) return 1;
+  w.version = 12;
+  return nc_findlibrary(&w);
 }
 
 #endif
@@ -187,7 +124,9 @@ int nc_blasopen(void) {
   blas.create = NULL;
   snprintf(blas.fact, sizeof blas.fact,
            "cuBLAS is missing (%s); matrix products use own, slower kernels",
-           given && *given ? given : "libcublas.so.13, libcublas.so.12");
+           given && *given ? given
+                           : "libcublas.so.13, libcublas.so.12: "
+                             "NACRE_CUDA_LIBRARIES may name its folder");
   return 0;
 }
 
@@ -198,10 +137,11 @@ const char *nc_blasfact(void) {
 /*
 ** Handles
 */
-static int failure(int status) {
+/* cuBLAS has a runtime of its own, and what it tells is what it was doing: ours
+   is asked whether the device is in order. */
+static int failure(const Device *d, int status) {
   const char *(*text)(int status);
-  const cudaError_t e = cudaPeekAtLastError();
-  if (e != cudaSuccess) return nc_cudafail(e);
+  TRY(nc_waitidle(gpuof(d)));
   return nc_fail(status == ALLOC_FAILED ? NC_ENOMEM : NC_EDEVICE,
                  "cuBLAS failed: %s (status %d)",
                  find(&text, "cublasGetStatusString") ? text(status) : "",
@@ -217,25 +157,24 @@ static int newhandle(const Device *d) {
   nc_holdsignals(&before);
   status = blas.create(h);
   if (status == ALLOC_FAILED || status == NOT_INITIALIZED) {
-    cudaGetLastError();
     d->trim(d, 0);
     status = blas.create(h);
   }
-  if (status == SUCCESS) {
+  if (status != SUCCESS)
+    *h = NULL;
+  else {
     blas.on[d->ordinal].device = d;
     status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
   }
   nc_freesignals(&before);
   nc_figures.opening += nc_clock() - start;
-  return status == SUCCESS ? NC_OK : failure(status);
+  return status == SUCCESS ? NC_OK : failure(d, status);
 }
 
 /* Of the memory of a small device a workspace takes a 256th at most. */
-static int64_t worksize(void) {
-  size_t free = 0, total = 0;
-  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return WORKSPACE;
-  return (int64_t)(total / 256) < WORKSPACE ? (int64_t)(total / 256)
-                                            : WORKSPACE;
+static int64_t worksize(const Device *d) {
+  const int64_t part = gpuof(d)->total / 256;
+  return part < WORKSPACE ? part : WORKSPACE;
 }
 
 /* w = the workspace of stream s; cuBLAS's own one if there is no memory. */
@@ -245,7 +184,7 @@ static int workspace(const Device *d, cudaStream_t s, Workspace **w) {
     if ((*w)->stream == s) return NC_OK;
   if ((*w = malloc(sizeof **w)) == NULL)
     return nc_fail(NC_ENOMEM, "out of memory");
-  if (blas.on[d->ordinal].size == 0) blas.on[d->ordinal].size = worksize();
+  if (blas.on[d->ordinal].size == 0) blas.on[d->ordinal].size = worksize(d);
   if (nc_scratch(d, &(*w)->p, blas.on[d->ordinal].size) != NC_OK)
     (*w)->p = NULL;
   (*w)->stream = s;
@@ -267,7 +206,7 @@ static int handle(const Device *d, Handle *h) {
   status = blas.setstream(*h, s);   /* takes the old workspace away */
   if (status == SUCCESS && w->p)
     status = blas.setworkspace(*h, w->p, (size_t)blas.on[d->ordinal].size);
-  if (status != SUCCESS) return failure(status);
+  if (status != SUCCESS) return failure(d, status);
   blas.on[d->ordinal].stream = s;
   return NC_OK;
 }
@@ -316,6 +255,23 @@ static Factor factor(DType t, double v) {
   return f;
 }
 
+/* A product of two long vectors: of a matrix of one element few blocks of
+   threads, if more than one, would make all. */
+static int isdot(const Gemm *g) {
+  return g->m == 1 && g->n == 1 && g->k >= LONGDOT && g->count == 1 &&
+         !g->lists && g->alpha == 1 && g->beta == 0;
+}
+
+static int dot(Handle h, const Gemm *g) {
+  const int t = datatype(g->type), in = g->type == DT_f64 ? R_64F : R_32F;
+  int status = blas.setpointers(h, POINTERS_DEVICE);
+  if (status != SUCCESS) return status;
+  status = blas.dot(h, g->k, g->a, t, g->la.trans ? g->la.ld : 1, g->b, t,
+                    g->lb.trans ? 1 : g->lb.ld, g->c, t, in);
+  blas.setpointers(h, POINTERS_HOST);
+  return status;
+}
+
 /* What is row-major to us is transposed to cuBLAS: c' = b' * a'. */
 int nc_blas(const Device *d, const Gemm *g, int *done) {
   const Factor alpha = factor(g->type, g->alpha);
@@ -324,7 +280,9 @@ int nc_blas(const Device *d, const Gemm *g, int *done) {
   int status;
   Handle h;
   TRY(handle(d, &h));
-  if (g->lists)
+  if (isdot(g))
+    status = dot(h, g);
+  else if (g->lists)
     status = blas.listed(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
                          g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
                          g->ldc, g->count, how, ALGO_DEFAULT);
@@ -339,5 +297,5 @@ int nc_blas(const Device *d, const Gemm *g, int *done) {
                        g->ldc, how, ALGO_DEFAULT);
   *done = status != NOT_SUPPORTED;
   return status == SUCCESS || !*done ? nc_launched(d, "matmul")
-                                     : failure(status);
+                                     : failure(d, status);
 }

@@ -52,10 +52,16 @@ static const Device functions = {
 
 /* CUDA's calls are for the device that is current: asking it each time would
    cost more than most of them. */
+static cudaError_t activate(const Gpu *g) {
+  cudaError_t e;
+  if (active == g) return cudaSuccess;
+  e = cudaSetDevice(g->ordinal);
+  active = e == cudaSuccess ? &nc_gpu[g->ordinal] : NULL;
+  return e;
+}
+
 void nc_activate(const Gpu *g) {
-  if (active == g) return;
-  active = cudaSetDevice(g->ordinal) == cudaSuccess ? &nc_gpu[g->ordinal]
-                                                     : NULL;
+  activate(g);
 }
 
 Gpu *nc_active(void) {
@@ -112,8 +118,7 @@ static int makeflag(Gpu *g) {
 
 static int begin(Gpu *g) {
   size_t available = 0, total = 0;
-  nc_activate(g);
-  if (active != g) return nc_cudafail(cudaGetLastError());
+  CUDA_TRY(activate(g));
   TRY(recent(g));
   CUDA_TRY(cudaDeviceGetAttribute(&g->processors,
                                   cudaDevAttrMultiProcessorCount, g->ordinal));

@@ -73,7 +73,8 @@ int nc_cudafail(cudaError_t e) {
   nc_fail(NC_EDEVICE, "%s: %s (%s)", name, cudaGetErrorString(e),
           cudaGetErrorName(e));
 #ifdef NC_ARCHITECTURES
-  if (e == cudaErrorNoKernelImageForDevice)
+  if (e == cudaErrorNoKernelImageForDevice ||
+      e == cudaErrorInvalidDeviceFunction)
     nc_hint("this build has code for compute capabilities %s",
             NC_ARCHITECTURES);
 #endif

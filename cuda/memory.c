@@ -180,6 +180,7 @@ static int extend(Gpu *g, Block **b, int64_t bytes) {
   if ((*b = obtain(g, bytes, &e)) != NULL) return NC_OK;
   if (e == cudaErrorMemoryAllocation) {
     cudaGetLastError();
+    g->info.retries++;
     release(g, 0);
     if ((*b = obtain(g, bytes, &e)) != NULL) return NC_OK;
   }
@@ -209,9 +210,9 @@ static int allocate(Gpu *g, void **p, int64_t bytes) {
   Pool *pool = nc_pool(g, g->current, n <= SMALL);
   Block *b = pool ? nc_takeblock(pool, n) : NULL;
   const int hit = b != NULL;
+  if (!hit) TRY(extend(g, &b, n));
   g->info.allocs++;
   g->info.hits += hit;
-  if (!hit) TRY(extend(g, &b, n));
   cut(g, b, n);
   if (!hit) unused(g, b);
   hold(g, b);

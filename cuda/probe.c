@@ -94,6 +94,11 @@ static int initfailed(const Host *h, int code) {
       break;
     case 100:
       return nodevice(h);
+    case 802:
+      h->fail(NC_EDEVICE, "the NVIDIA driver is not ready yet: the links "
+              "between the GPUs of this machine are not set up");
+      h->hint("is nvidia-fabricmanager running?");
+      break;
     case 803:
       h->fail(NC_EDEVICE, "the NVIDIA driver's library and kernel module are "
               "of different versions");

@@ -19,8 +19,9 @@
 #define FEWRUNS 8
 #define WORTHY 2e9
 
-/* cuBLAS's batches go along a dimension of the grid. */
-#define MAXCOUNT 65535
+/* cuBLAS's batches go along a dimension of the grid, which is shorter than
+   2^16.  A power of two keeps the matrices of the next part aligned. */
+#define MAXCOUNT 32768
 
 /*
 ** Settings and facts
@@ -156,6 +157,19 @@ static int even(const Batch *b, Gemm g, int64_t n, int *done) {
   return NC_OK;
 }
 
+/* Lists of pointers are read by kernels that were chosen without them, which
+   for tensor cores load 16 bytes at a time: where a matrix of a list would
+   begin between such, a device stops for good (cudaErrorMisalignedAddress). */
+static int listable(const Batch *b) {
+  const Tiles *t = b->t;
+  uint64_t all = (uintptr_t)t->a | (uintptr_t)t->b | (uintptr_t)t->y;
+  if (b->g.type == DT_f64 || (b->g.type == DT_f32 && !nc_allowtf32)) return 1;
+  for (int d = 0; d < t->nb; d++)
+    for (int j = 0; j < 2; j++)
+      all |= (uint64_t)(t->step[j][d] * b->element);
+  return (all | (uint64_t)(t->m * t->n * b->element)) % 16 == 0;
+}
+
 /* Run by run along the innermost dimension of the batch. */
 static int runs(const Batch *b, int *done) {
   const Tiles *t = b->t;
@@ -223,8 +237,8 @@ static int library(const Device *d, DType type, const Tiles *t, Scalar alpha,
   g->beta = nc_tofloat(beta);
   if (t->nb > 0) work *= (double)t->size[t->nb - 1];
   runcount = t->nb > 0 ? t->count / t->size[t->nb - 1] : 1;
-  return runcount <= FEWRUNS || work >= WORTHY ? runs(&b, done)
-                                               : listed(&b, done);
+  if (runcount <= FEWRUNS || work >= WORTHY) return runs(&b, done);
+  return listable(&b) ? listed(&b, done) : NC_OK;
 }
 
 /*

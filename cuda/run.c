@@ -15,6 +15,7 @@
 #include "scalar.h"
 
 #define LINE 32               /* bytes of memory that are fetched together */
+#define TILEFILL 5            /* tiles are at least a fifth full, or not used */
 
 /* clang-format off */
 #define UNARY(op, class, ...)    { #op, UNARY_OP },
@@ -239,8 +240,11 @@ static void planstrided(StridedMap *m, const Loop *k) {
   nc_makeoffsets(&m->at, k->nd, k->size, k->nargs, k->step);
 }
 
+/* Launchers say so of rows that they do not know; of a kernel without code for
+   the device CUDA says it, and remembers. */
 int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e) {
-  if (e == cudaErrorInvalidDeviceFunction)
+  if (e == cudaErrorInvalidDeviceFunction &&
+      cudaPeekAtLastError() == cudaSuccess)
     return nc_fail(NC_EDTYPE, "this build has no CUDA kernel of it for %s",
                    nc_typename(k->work));
   CUDA_TRY(e);
@@ -305,6 +309,17 @@ static int bywords(const Loop *k, int along, int size) {
   return 1;
 }
 
+/* Do two dimensions fill their tiles well enough?  Most threads of a tile that
+   is nearly empty have nothing to do. */
+static int fillstiles(const Loop *k, int along) {
+  const int size = (int)nc_dtypesize(k->work);
+  const int64_t side = nc_tile(size, bywords(k, along, size));
+  const int64_t wide = (k->size[0] + side - 1) / side * side;
+  const int64_t high = (k->size[along] + side - 1) / side * side;
+  return (double)k->size[0] * (double)k->size[along] * TILEFILL >=
+         (double)wide * (double)high;
+}
+
 /* along: the dimension that x runs fastest along; y does along 0. */
 static int transpose(const Device *d, const Loop *k, int along) {
   const int size = (int)nc_dtypesize(k->work), dim[2] = { 0, along };
@@ -352,7 +367,8 @@ static int move(const Device *d, const Loop *given) {
                              cudaMemcpyDeviceToDevice, nc_current(d)));
     return nc_launched(d, rows[k.op].name);
   }
-  if ((along = fastest(&k, 1)) != 0) return transpose(d, &k, along);
+  if ((along = fastest(&k, 1)) != 0 && fillstiles(&k, along))
+    return transpose(d, &k, along);
   while (widen(&k)) continue;
   return map(d, &k);
 }
@@ -473,7 +489,22 @@ int nc_inpieces(const Device *d, const Loop *k, int dims,
   return nc_inpieces(d, &p, dims, f);
 }
 
+/* The row that does the same with these operands, and far faster than pow:
+   what is raised to the number 2, 1 or -1. */
+static Op simplest(const Loop *k) {
+  const DType c = nc_computedin(k->work);
+  double by;
+  if (k->op != OP_pow || k->p[2] || (c != DT_f32 && c != DT_f64)) return k->op;
+  by = nc_tofloat(k->number[2]);
+  return by == 2    ? OP_square
+         : by == 1  ? OP_positive
+         : by == -1 ? OP_reciprocal : k->op;
+}
+
 int nc_cuda_run(const Device *d, const Loop *k) {
+  Loop l = *k;
   if (rows[k->op].kind == REDUCE_OP) return nc_runfold(d, k);
-  return nc_inpieces(d, k, k->nd, run);
+  l.op = simplest(k);
+  if (l.op != k->op) l.nargs = 2;
+  return nc_inpieces(d, &l, l.nd, run);
 }

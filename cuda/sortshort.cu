@@ -11,6 +11,7 @@
 
 /* Keys of up to 32 bits share a word with their position. */
 #define THREADS 512
+#define KERNEL NC_KERNEL_OF
 #define ITEM uint64_t
 #define NAME(f) f##_narrow
 #define KEY(raw) nc_key32(k.order, (uint32_t)(raw))
@@ -19,6 +20,7 @@
 #define LESS(a, b) ((a) < (b))
 #include "sortshort.inc"
 #undef THREADS
+#undef KERNEL
 #undef ITEM
 #undef NAME
 #undef KEY
@@ -39,6 +41,7 @@ NC_DEVICE Wide wide(uint64_t key, uint32_t position) {
 }
 
 #define THREADS 256
+#define KERNEL NC_KERNEL_WIDE
 #define ITEM Wide
 #define NAME(f) f##_wide
 #define KEY(raw) nc_key64(k.order, raw)

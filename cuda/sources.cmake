@@ -9,7 +9,7 @@ set(CUDA_SOURCES
   plugin.c probe.c devices.c memory.c segments.c pinned.c copy.c wait.c
   stream.c event.c error.c facts.c
   # products
-  product.c blas.c
+  product.c blas.c libraries.c
   # leaves
   lines.c sort.c moves.c conv.c norm.c
   # rows

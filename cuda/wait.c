@@ -3,7 +3,8 @@
 ** wait.c - waiting for a device.
 **
 ** CUDA's own waits cannot be interrupted, so these ask again and again: at
-** first without a pause, as most work is short, then with growing ones.  Who
+** first without a pause, as CUDA's do, then with pauses that are a small part
+** of what has been waited, so that who takes the time hardly sees them.  Who
 ** waits also learns what kernels found wrong.
 */
 #define _POSIX_C_SOURCE 200809L
@@ -14,15 +15,10 @@
 #ifdef NC_EMULATED            /* works only while it is asked */
 #define EAGER INT64_MAX
 #else
-#define EAGER 50000           /* ns without a pause */
+#define EAGER 10000000        /* ns without a pause */
 #endif
-#define SHORTEST 5000
-#define LONGEST 200000
-
-typedef struct Wait {
-  int64_t start;              /* 0: has not waited yet */
-  long pause;
-} Wait;
+#define PART 128              /* a pause is 1/128 of what was waited */
+#define LONGEST 1000000
 
 int64_t nc_clock(void) {
   struct timespec t;
@@ -37,34 +33,33 @@ static int interrupted(const Gpu *g) {
                  g->latest ? g->latest : "what it was given", g->name);
 }
 
-/* Not done yet: passes a little time. */
-static int linger(const Gpu *g, Wait *w) {
+/* Not done yet: passes a little time.  *start is 0 at first. */
+static int linger(const Gpu *g, int64_t *start) {
   const int64_t t = nc_clock();
-  struct timespec pause = { 0, 0 };
+  struct timespec pause = { 0, LONGEST };
   if (nc_wantsstop()) return interrupted(g);
-  if (w->start == 0) w->start = t, w->pause = SHORTEST;
-  if (t - w->start < EAGER) return NC_OK;
-  pause.tv_nsec = w->pause;
+  if (*start == 0) *start = t;
+  if (t - *start < EAGER) return NC_OK;
+  if ((t - *start) / PART < LONGEST) pause.tv_nsec = (long)(t - *start) / PART;
   nanosleep(&pause, NULL);
-  w->pause = w->pause * 2 > LONGEST ? LONGEST : w->pause * 2;
   return NC_OK;
 }
 
 /* What a query answered: 1 to go on waiting, else the wait is over with *r.
    CUDA keeps "not ready" as if it were an error. */
-static int goeson(const Gpu *g, cudaError_t e, Wait *w, int *r) {
+static int goeson(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
   if (e != cudaErrorNotReady) {
     *r = e == cudaSuccess ? NC_OK : nc_cudafail(e);
     return 0;
   }
   cudaGetLastError();
-  return (*r = linger(g, w)) == NC_OK;
+  return (*r = linger(g, start)) == NC_OK;
 }
 
 static int forstream(const Gpu *g, cudaStream_t s) {
-  Wait w = { 0, 0 };
+  int64_t start = 0;
   int r;
-  while (goeson(g, cudaStreamQuery(s), &w, &r)) {}
+  while (goeson(g, cudaStreamQuery(s), &start, &r)) {}
   return r;
 }
 
@@ -75,10 +70,10 @@ int nc_waitfor(Gpu *g, cudaStream_t s) {
 }
 
 int nc_waitforevent(Gpu *g, cudaEvent_t e) {
-  Wait w = { 0, 0 };
+  int64_t start = 0;
   int r;
   nc_activate(g);
-  while (goeson(g, cudaEventQuery(e), &w, &r)) {}
+  while (goeson(g, cudaEventQuery(e), &start, &r)) {}
   return r == NC_OK ? nc_flagged(g) : r;
 }
 

@@ -30,9 +30,9 @@ void sh_longversion(void) {
 static void environment(void) {
   static const char *const names[] = {
     "NACRE_DEVICE", "NACRE_CUDA", "NACRE_CUDA_SYNC", "NACRE_CUDA_CACHE",
-    "NACRE_CPU_LEVEL", "NACRE_BLAS", "NACRE_CUBLAS", "NACRE_PNG", "NACRE_ZIP",
-    "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4", "LUA_INIT", "LUA_PATH_5_4",
-    "LUA_PATH", "NO_COLOR"
+    "NACRE_CPU_LEVEL", "NACRE_BLAS", "NACRE_CUBLAS", "NACRE_CUDA_LIBRARIES",
+    "NACRE_PNG", "NACRE_ZIP", "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4",
+    "LUA_INIT", "LUA_PATH_5_4", "LUA_PATH", "NO_COLOR"
   };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (getenv(names[i]))

@@ -34,6 +34,11 @@ target_include_directories(test_cuda_probe PRIVATE cuda)
 add_nacre_test(unit_cuda_probe quick test_cuda_probe
   $<TARGET_FILE:fakecuda> $<TARGET_FILE:nodriver>)
 
+add_c_program(test_cuda_libraries ${CMAKE_SOURCE_DIR}/cuda/libraries.c)
+target_include_directories(test_cuda_libraries PRIVATE cuda)
+add_nacre_test(unit_cuda_libraries quick test_cuda_libraries
+  $<TARGET_FILE:fakecuda>)
+
 if(NOT TARGET nacre_cuda_emulated)
   return()
 endif()
@@ -56,10 +61,11 @@ function(add_cuda_test program mode levers)
     ENVIRONMENT "NACRE_EMULATION=${levers}")
 endfunction()
 
-foreach(name memory copy streams failures leaves sort)
+foreach(name memory copy streams failures leaves sort calls)
   add_cuda_program(test_cuda_${name})
 endforeach()
 add_cuda_test(test_cuda_memory lazy memory=128M)
+add_cuda_test(test_cuda_calls eager streams=eager)
 add_cuda_test(test_cuda_streams lazy devices=2)
 add_cuda_test(test_cuda_copy eager devices=1)
 add_cuda_test(test_cuda_copy random "devices=2,streams=random,seed=3")

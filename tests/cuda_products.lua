@@ -59,6 +59,11 @@ for _, dtype in ipairs(dtypes) do
       end, a, b, whole(dtype, m, n))
     end
     same(dtype .. " dot", nacre.dot, whole(dtype, 500), whole(dtype, 500))
+    same(dtype .. " long dot", nacre.dot, whole(dtype, 20000),
+         whole(dtype, 20000))
+    same(dtype .. " long dot of every second", function(x, y)
+      return x[{ { 1, 40000, 2 } }]:dot(y:t():select(1, 2))
+    end, whole(dtype, 40000), whole(dtype, 20000, 3))
     same(dtype .. " batches", nacre.matmul, whole(dtype, 5, 3, 4),
          whole(dtype, 5, 4, 2))
     same(dtype .. " one for all", nacre.matmul, whole(dtype, 5, 3, 4),
@@ -66,6 +71,11 @@ for _, dtype in ipairs(dtypes) do
     same(dtype .. " uneven batches", function(x, y)
       return x:transpose(2, 3):matmul(y:permute(1, 3, 4, 2))
     end, whole(dtype, 6, 5, 3, 4), whole(dtype, 6, 5, 3, 4))
+    -- as a list of matrices, where these lie as tensor cores want them
+    same(dtype .. " each by each", nacre.matmul, whole(dtype, 12, 1, 4, 8),
+         whole(dtype, 1, 3, 8, 4))
+    same(dtype .. " each by each, odd", nacre.matmul,
+         whole(dtype, 12, 1, 3, 3), whole(dtype, 1, 3, 3, 5))
     same(dtype .. " twelve of them", function(x, y)
       return x:expand(3, 12, 2, 4):matmul(y:permute(2, 1, 4, 3))
     end, whole(dtype, 3, 1, 2, 4), whole(dtype, 12, 3, 5, 4))
@@ -92,6 +102,8 @@ matmul.allow_tf32 = true
 assert(matmul.allow_tf32 == true)
 same("tf32 of small integers", nacre.mm, whole("float32", 20, 30),
      whole("float32", 30, 10))
+same("tf32, each by each", nacre.matmul, whole("float32", 12, 1, 3, 3),
+     whole("float32", 1, 3, 3, 5))
 matmul.allow_tf32 = false
 do
   local x = nacre.rand(64, 64, { dtype = "float64" })

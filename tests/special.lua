@@ -82,6 +82,11 @@ local function near(got, want, what)
          ("%s is %.17g, not %.17g"):format(what, got, want))
 end
 
+-- In float32: 4 ulp, or on a device the 8 of core/special.inc; CUDA's lgamma
+-- counts in ulp of 1 where it has roots below 0.
+local device = nacre.get_default_device() ~= "cpu"
+local single_off = device and 1e-6 or 5e-7
+
 for name, list in pairs(known) do
   for _, pair in ipairs(list) do
     local x, want = pair[1], pair[2]
@@ -90,8 +95,9 @@ for name, list in pairs(known) do
          [1], want, what)
     local single = T({ x }, { dtype = "float32" })
     local exact = single:to("float64")
+    local absolute = device and name == "lgamma" and x < -2.26 and 1e-6 or 0
     assert(single[name](single):to("float64"):allclose(
-      exact[name](exact), 5e-7, 0), what .. " in float32")
+      exact[name](exact), single_off, absolute), what .. " in float32")
   end
 end
 

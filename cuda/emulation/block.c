@@ -301,8 +301,9 @@ void emu_block_run(const EmuLaunch *launch, const void *closure, size_t size) {
   emu_counts.threads += (long long)grid.blocks * emu_block.n;
   nextblock();
   emu_inkernel = 1;
+  emu_inexact = (int)emu_lever.ulps;
   starting = getrunner();
   emu_counts.switches++;
   emu_fiber_switch(&origin, starting);
-  emu_inkernel = 0;
+  emu_inkernel = emu_inexact = 0;
 }

@@ -2,7 +2,7 @@
 /*
 ** cublas.c - cuBLAS for the emulated device: arguments are judged as cuBLAS
 ** judges them, and the products of gemm.c run as operations of the handle's
-** stream.  TF32 is not rounded to.
+** stream.
 */
 #include "cublas.h"
 
@@ -14,7 +14,7 @@
 
 #define VERSION 130000
 
-struct cublasContext { cudaStream_t stream; int device; };
+struct cublasContext { cudaStream_t stream; int device, pointers; };
 
 /*
 ** Arguments
@@ -58,10 +58,18 @@ static cublasStatus_t submit(cublasHandle_t h, Gemm *g, const void *alpha,
     return CUBLAS_STATUS_EXECUTION_FAILED;
   if (g->m == 0 || g->n == 0 || g->batch == 0) return CUBLAS_STATUS_SUCCESS;
   g->wide = g->a.type == CUDA_R_64F;
+  g->tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   g->alpha = g->wide ? *(const double *)alpha : *(const float *)alpha;
   g->beta = g->wide ? *(const double *)beta : *(const float *)beta;
   emu_enqueue(s, "cuBLAS product", emu_gemm, g, sizeof *g, NULL);
   return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Where alpha, beta and results of one number lie: what is elsewhere than the
+   handle says would be read and written there all the same. */
+static void judge(cublasHandle_t h, const char *name, int pointers) {
+  if (h && h->pointers != pointers)
+    emu_report("cuBLAS", "%s by a handle in the wrong pointer mode", name);
 }
 
 /* A call of the API may be made to fail, here as there. */
@@ -71,6 +79,29 @@ static cublasStatus_t run(cublasHandle_t h, Gemm *g, const void *alpha,
   if (emu_enter() == cudaSuccess) status = submit(h, g, alpha, beta, compute);
   emu_leave(cudaSuccess);
   return status;
+}
+
+static cublasStatus_t product(cublasHandle_t h, Gemm *g, const void *alpha,
+                              const void *beta, cublasComputeType_t compute) {
+  judge(h, "a product", CUBLAS_POINTER_MODE_HOST);
+  return run(h, g, alpha, beta, compute);
+}
+
+/* A product of matrices of one row and one column. */
+cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
+                           cudaDataType xtype, int xstep, const void *y,
+                           cudaDataType ytype, int ystep, void *result,
+                           cudaDataType type, cudaDataType compute) {
+  static const double wide[] = { 1, 0 };
+  static const float narrow[] = { 1, 0 };
+  const int w = compute == CUDA_R_64F;
+  Gemm g = { .m = 1, .n = 1, .k = n, .batch = 1 };
+  judge(handle, "a dot product", CUBLAS_POINTER_MODE_DEVICE);
+  g.a = matrix(x, xtype, 0, 1, n, xstep, 0);
+  g.b = matrix(y, ytype, 1, n, 1, ystep, 0);
+  g.c = matrix(result, type, 0, 1, 1, 1, 0);
+  return w ? run(handle, &g, wide, wide + 1, CUBLAS_COMPUTE_64F)
+           : run(handle, &g, narrow, narrow + 1, CUBLAS_COMPUTE_32F);
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(
@@ -85,7 +116,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
   g.a = matrix(a, atype, ta != CUBLAS_OP_N, m, k, lda, astride);
   g.b = matrix(b, btype, tb != CUBLAS_OP_N, k, n, ldb, bstride);
   g.c = matrix(c, ctype, 0, m, n, ldc, cstride);
-  return run(handle, &g, alpha, beta, compute);
+  return product(handle, &g, alpha, beta, compute);
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta,
@@ -112,7 +143,7 @@ cublasStatus_t cublasGemmBatchedEx(
   g.a = matrix(a, atype, ta != CUBLAS_OP_N, m, k, lda, 0);
   g.b = matrix(b, btype, tb != CUBLAS_OP_N, k, n, ldb, 0);
   g.c = matrix(c, ctype, 0, m, n, ldc, 0);
-  return run(handle, &g, alpha, beta, compute);
+  return product(handle, &g, alpha, beta, compute);
 }
 
 /*
@@ -167,6 +198,13 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
   return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
+cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle,
+                                       cublasPointerMode_t mode) {
+  if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->pointers = mode;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 const char *cublasGetStatusString(cublasStatus_t status) {
   static const struct { int value; const char *name; } values[] = {
 #define ENUM(tag)
@@ -189,6 +227,7 @@ EmuFunction emu_cublas(const char *symbol) {
     ENTRY(cublasCreate_v2),      ENTRY(cublasDestroy_v2),
     ENTRY(cublasGetVersion_v2),  ENTRY(cublasSetStream_v2),
     ENTRY(cublasSetWorkspace_v2), ENTRY(cublasSetMathMode),
+    ENTRY(cublasSetPointerMode_v2), ENTRY(cublasDotEx),
     ENTRY(cublasGetStatusString), ENTRY(cublasGemmEx),
     ENTRY(cublasGemmStridedBatchedEx), ENTRY(cublasGemmBatchedEx),
   };

@@ -24,6 +24,7 @@ typedef struct cublasContext *cublasHandle_t;
 #define cublasGetVersion    cublasGetVersion_v2
 #define cublasSetStream     cublasSetStream_v2
 #define cublasSetWorkspace  cublasSetWorkspace_v2
+#define cublasSetPointerMode  cublasSetPointerMode_v2
 
 #ifdef __cplusplus
 extern "C" {

@@ -34,10 +34,13 @@
 **   driver=13000      the version that the driver claims
 **   busy=0            milliseconds for which work that is done is said not
 **                     to be, to who asks
+**   ulps=0            other numbers: exp and its like, in kernels, are off by
+**                     as much as CUDA's may be, each number in its own way,
+**                     and products are summed in parts, as cuBLAS does
 **
 ** What it cannot show: speed, registers and occupancy; weak ordering of
-** memory; blocks that wait for each other; CUDA's own last bits of exp and
-** its like; what nvcc alone compiles.
+** memory; blocks that wait for each other; which last bits CUDA's exp and its
+** like have, only that they may be others; what nvcc alone compiles.
 */
 #ifndef cuda_emulation_h
 #define cuda_emulation_h
@@ -71,6 +74,7 @@ static const int warpSize = 32;
 #define __syncthreads_or(p)      EMU_BARRIER(EMU_OR, (p) != 0)
 
 #include "intrinsics.h"
+#include "maths.h"
 
 /*
 ** Shared memory: one arena for the block that runs; the address of a static

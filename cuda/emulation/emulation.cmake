@@ -21,6 +21,10 @@ if(NOT NACRE_EMULATION_FLAVOUR MATCHES "^(plain|asan|check)$")
     "not ${NACRE_EMULATION_FLAVOUR}")
 endif()
 
+# nvcc contracts a*b+c. Off, for the host may have no such instruction.
+option(NACRE_EMULATION_FMA "kernels of the emulated device round a*b+c once"
+  OFF)
+
 enable_language(CXX)
 set(EMULATION_DIR ${CMAKE_CURRENT_LIST_DIR})
 set(EMULATION_SANITIZERS -fsanitize=address,undefined
@@ -32,8 +36,8 @@ function(emulation_library flavour)
   if(TARGET ${target})
     return()
   endif()
-  set(sources arena block copy cub cublas device event fiber gemm launch memory
-    report settings stream warp shadow_${flavour})
+  set(sources arena block copy cub cublas device event fiber gemm launch maths
+    memory report settings stream warp shadow_${flavour})
   if(flavour STREQUAL "check")
     list(APPEND sources tsan)
   endif()
@@ -65,6 +69,10 @@ function(emulate_cuda target flavour)
   target_compile_features(${target} PRIVATE cxx_std_17)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions;-fno-rtti>)
+  if(NACRE_EMULATION_FMA)
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-mfma;-ffp-contract=fast>)
+  endif()
   if(flavour STREQUAL "asan" AND NOT NACRE_SANITIZE)
     target_compile_options(${target} PRIVATE ${EMULATION_SANITIZERS})
     target_link_options(${target} PRIVATE -fsanitize=address,undefined)

@@ -2,9 +2,16 @@
 /*
 ** gemm.c - products of matrices by plain loops, every operand's extent
 ** judged before.
+**
+** With the lever `ulps' sums are made as cuBLAS may make them: k is cut in
+** parts that are summed on their own; products are not rounded; of halves
+** sixteen at a time are added before anything is, and what is too small for
+** the sum is cut off, as tensor cores do; float32 has the digits of TF32 where
+** that is allowed.
 */
 #include "gemm.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,14 +94,64 @@ static void put(void *p, size_t i, double x, cudaDataType t) {
   }
 }
 
+/* To ten bits of fraction, ties away from zero. */
+static float totf32(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  if ((bits & 0x7f800000) != 0x7f800000) bits = (bits + 0x1000) & ~0x1fffu;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+/*
+** Sums in parts: column j of op(A) op(B), which are dense.  A double holds any
+** product of floats, and sixteen of halves with all of their digits.
+*/
+#define PARTS 3
+
+static double narrow(const Gemm *g, double x) {
+  float f = (float)x;
+  if (g->wide) return x;
+  if (g->a.type != CUDA_R_32F && fabs((double)f) > fabs(x))
+    f = nextafterf(f, 0);
+  return f;
+}
+
+#define INPARTS(T) \
+  static void inparts_##T(const Gemm *g, const T *a, const T *b, T *column, \
+                          double *part) { \
+    const int group = g->wide || g->a.type == CUDA_R_32F ? 1 : 16; \
+    const int size = g->k / PARTS + 1; \
+    for (int i = 0; i < g->m; i++) column[i] = 0, part[i] = 0; \
+    for (int p = 0; p < g->k; p++) { \
+      const T *from = a + (size_t)p * (size_t)g->m; \
+      const int ends = (p + 1) % size == 0 || p + 1 == g->k; \
+      for (int i = 0; i < g->m; i++) \
+        part[i] = g->wide ? fma((double)from[i], (double)b[p], part[i]) \
+                          : (double)from[i] * (double)b[p] + part[i]; \
+      if (p % group == group - 1 || ends) \
+        for (int i = 0; i < g->m; i++) part[i] = narrow(g, part[i]); \
+      if (ends) \
+        for (int i = 0; i < g->m; i++) column[i] += (T)part[i], part[i] = 0; \
+    } \
+  }
+INPARTS(float)
+INPARTS(double)
+#undef INPARTS
+
 /*
 ** Products: op(A) and op(B) become dense, then each column of C is a sum of
 ** columns of A, in the type of computation and in the order of k.
 */
 #define PRODUCT(T) \
   static void product_##T(const Gemm *g, const T *a, const T *b, T *column, \
-                          void *c) { \
+                          double *part, void *c) { \
     for (int j = 0; j < g->n; j++) { \
+      if (emu_lever.ulps) { \
+        inparts_##T(g, a, b + (size_t)j * (size_t)g->k, column, part); \
+        store_##T(g, column, c, (size_t)j * (size_t)g->c.step); \
+        continue; \
+      } \
       for (int i = 0; i < g->m; i++) column[i] = 0; \
       for (int p = 0; p < g->k; p++) { \
         const T x = b[(size_t)j * (size_t)g->k + (size_t)p]; \
@@ -133,10 +190,20 @@ DENSE(double)
 #undef PRODUCT
 #undef DENSE
 
+/* Who reads a list was chosen before its pointers were known: for tensor cores
+   a kernel that loads 16 bytes at once. */
+static void judge(const Gemm *g, const Matrix *x, const void *p) {
+  if (x->type == CUDA_R_64F || (x->type == CUDA_R_32F && !g->tf32)) return;
+  if ((uintptr_t)p % 16 != 0)
+    emu_report("misaligned matrix", "%p in a list of cublasGemmBatchedEx is "
+               "no multiple of 16: %s", p, emu_where(p));
+}
+
 static const void *member(const Gemm *g, const Matrix *x, int i) {
   if (g->pointers) {
     const void *const *list = x->p;
     emu_touch(&list[i], sizeof *list, 0);
+    judge(g, x, list[i]);
     return list[i];
   }
   return (const char *)x->p + (size_t)i * (size_t)x->stride *
@@ -158,9 +225,11 @@ static void touch(const Matrix *x, const void *p, int write) {
 void emu_gemm(void *arg) {
   const Gemm *g = arg;
   const size_t m = (size_t)g->m, n = (size_t)g->n, k = (size_t)g->k;
-  char *work = malloc((m * k + k * n + m) * 8 + 8);
+  char *work = malloc((m * k + k * n + 2 * m) * 8 + 8);
+  double *part;
   if (work == NULL)
     emu_report("memory", "the host has too little for a product");
+  part = (double *)(void *)work + m * k + k * n + m;
   for (int i = 0; i < g->batch; i++) {
     const void *a = member(g, &g->a, i), *b = member(g, &g->b, i);
     void *c = (void *)(uintptr_t)member(g, &g->c, i);
@@ -172,12 +241,14 @@ void emu_gemm(void *arg) {
       double *w = (double *)(void *)work;
       dense_double(w, &g->a, a, g->m, g->k);
       dense_double(w + m * k, &g->b, b, g->k, g->n);
-      product_double(g, w, w + m * k, w + m * k + k * n, c);
+      product_double(g, w, w + m * k, w + m * k + k * n, part, c);
     } else {
       float *w = (float *)(void *)work;
       dense_float(w, &g->a, a, g->m, g->k);
       dense_float(w + m * k, &g->b, b, g->k, g->n);
-      product_float(g, w, w + m * k, w + m * k + k * n, c);
+      if (g->tf32 && emu_lever.ulps)
+        for (size_t at = 0; at < (m + n) * k; at++) w[at] = totf32(w[at]);
+      product_float(g, w, w + m * k, w + m * k + k * n, part, c);
     }
   }
   free(work);

@@ -17,7 +17,7 @@ typedef struct Matrix {      /* column by column, as BLAS has it */
 
 typedef struct Gemm {
   Matrix a, b, c;
-  int m, n, k, batch, pointers, wide;
+  int m, n, k, batch, pointers, wide, tf32;
   double alpha, beta;
 } Gemm;
 

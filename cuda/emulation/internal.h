@@ -24,7 +24,7 @@ enum { EMU_AUTO, EMU_OFF, EMU_MPROTECT, EMU_PKEYS }; /* protect */
 
 typedef struct Levers {
   long long devices, memory, order, streams, seed, failat, failcode, peer,
-      protect, fill, driver, busy;
+      protect, fill, driver, busy, ulps;
 } Levers;
 extern Levers emu_lever;
 

@@ -197,15 +197,22 @@ static inline float __fmaf_rn(float a, float b, float c) {
 static inline double __fma_rn(double a, double b, double c) {
   return fma(a, b, c);
 }
-/* what nvcc must not contract: separate statements do not suffice for it */
+/* what nvcc must not contract: separate statements do not suffice for it, nor
+   for the host's compiler where NACRE_EMULATION_FMA lets that contract, too */
+template <class T> static inline T emu_apart(T x) {
+#ifdef __FMA__
+  asm("" : "+x"(x));
+#endif
+  return x;
+}
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fsub_rn(float a, float b) { return a - b; }
-static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline float __fmul_rn(float a, float b) { return emu_apart(a * b); }
 static inline float __fdiv_rn(float a, float b) { return a / b; }
 static inline float __fsqrt_rn(float a) { return sqrtf(a); }
 static inline double __dadd_rn(double a, double b) { return a + b; }
 static inline double __dsub_rn(double a, double b) { return a - b; }
-static inline double __dmul_rn(double a, double b) { return a * b; }
+static inline double __dmul_rn(double a, double b) { return emu_apart(a * b); }
 static inline double __ddiv_rn(double a, double b) { return a / b; }
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 static inline double rsqrt(double x) { return 1.0 / ::sqrt(x); }

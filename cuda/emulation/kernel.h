@@ -46,6 +46,17 @@ void emu_atomic_end(void);
 void emu_fence(void);
 void emu_trap(void) __attribute__((noreturn));
 
+/* Function `f' of maths.h with an error as CUDA's has one; y is 1 where there
+   is no second argument.  They are asked while a kernel runs with the lever
+   `ulps', which emu_inexact then holds; a constant, as above. */
+#ifdef __cplusplus
+extern const int emu_inexact;
+#else
+extern int emu_inexact;
+#endif
+float emu_single(int f, float x, float y);
+double emu_wide(int f, double x, double y);
+
 typedef struct EmuLaunch {
   const char *name;
   const void *kernel;

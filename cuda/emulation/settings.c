@@ -17,7 +17,7 @@ Levers emu_lever = { .devices = 1, .memory = 1LL << 30, .seed = 1,
                      .failcode = cudaErrorMemoryAllocation, .peer = 1,
                      .fill = 1, .driver = CUDART_VERSION };
 Counts emu_counts;
-int emu_quiet, emu_inkernel;
+int emu_quiet, emu_inkernel, emu_inexact;
 static int started, depth, broken, forked;
 static cudaError_t last, sticky;
 
@@ -32,6 +32,7 @@ levers[] = {
   { "failcode", &emu_lever.failcode, 0 }, { "peer", &emu_lever.peer, 0 },
   { "protect", &emu_lever.protect, 1 }, { "fill", &emu_lever.fill, 0 },
   { "driver", &emu_lever.driver, 0 },   { "busy", &emu_lever.busy, 0 },
+  { "ulps", &emu_lever.ulps, 0 },
 };
 #define LEVERS ((int)(sizeof levers / sizeof levers[0]))
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "defects.h"
+#include "emulation/cublas.h"
 
 NC_KERNEL readpast(float *to, const float *from, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -305,6 +306,25 @@ static int trapped(void) {
   return 1;
 }
 
+/* The second of two halves, each a matrix of its own. */
+static int misaligned_list(void) {
+  const float one = 1, zero = 0;
+  char *list[2] = { (char *)x, (char *)x + 2 };
+  void *there;
+  cublasHandle_t handle;
+  must(cudaMalloc(&there, sizeof list));
+  must(cudaMemcpyAsync(there, list, sizeof list, cudaMemcpyHostToDevice, s));
+  cublasCreate(&handle);
+  cublasSetStream(handle, s);
+  cublasGemmBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one,
+                      (const void *const *)there, CUDA_R_16F, 1,
+                      (const void *const *)there, CUDA_R_16F, 1, &zero,
+                      (void *const *)there, CUDA_R_16F, 1, 2,
+                      CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  must(cudaStreamSynchronize(s));
+  return 1;
+}
+
 /* Not every compiler tells how a vector is aligned. */
 #ifdef __clang__
 #define ALIGNMENT(report) MISSED
@@ -338,6 +358,8 @@ extern const Defect memory_defects[] = {
     "api cudaErrorInvalidResourceHandle" },
   { "misaligned vector", misaligned, ALIGNMENT("misaligned access"),
     ALIGNMENT("runtime error") },
+  { "misaligned matrix in a list", misaligned_list, "misaligned matrix",
+    "misaligned matrix" },
   { "uninitialised memory", uninitialised, "uninitialised read", MISSED },
   { "uninitialised shared memory", uninitialised_shared,
     "uninitialised read", MISSED },

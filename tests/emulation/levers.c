@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** levers.c - the levers of the emulated device do what they say: orders,
-** failures, limits of memory, counters, the search for leaks.
+** failures, limits of memory, errors of functions, counters, the search for
+** leaks.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "levers.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +284,106 @@ static void peers(void) {
   MUST(cudaStreamDestroy(s));
 }
 
+/*
+** Errors of functions
+*/
+enum {
+#define FUNCTION(f, ...)   F_##f,
+#define FUNCTION2(f, ...)  F_##f,
+#include "emulation/maths.def"
+#undef FUNCTION
+#undef FUNCTION2
+  FUNCTIONS
+};
+
+static const struct { int single, wide; } bound[FUNCTIONS] = {
+#define FUNCTION(f, single, wide, ...)   { single, wide },
+#define FUNCTION2(f, single, wide, ...)  { single, wide },
+#include "emulation/maths.def"
+#undef FUNCTION
+#undef FUNCTION2
+};
+
+#define ARGUMENTS 200
+
+typedef struct Maths {
+  float single[FUNCTIONS * ARGUMENTS];
+  double wide[FUNCTIONS * ARGUMENTS];
+} Maths;
+
+/* Numbers that a float holds: 0, infinity, nan, then some of all sizes. */
+static double argument(int i) {
+  static const double special[] = { 0, -0.0, INFINITY, -INFINITY, NAN, 1, 2 };
+  const double size = (double)(float)exp(i * 0.06 - 9);
+  if (i < (int)(sizeof special / sizeof special[0])) return special[i];
+  return i % 2 ? -size : size;
+}
+
+static void maths(const char *lever, Maths *m) {
+  cudaStream_t s = newstream();
+  double x[ARGUMENTS], *there = device(sizeof x);
+  double *wide = device(sizeof m->wide);
+  float *single = device(sizeof m->single);
+  for (int i = 0; i < ARGUMENTS; i++) x[i] = argument(i);
+  CHECK(emu_set(lever) == 0);
+  MUST(cudaMemcpy(there, x, sizeof x, cudaMemcpyHostToDevice));
+  MUST(cudaDeviceSynchronize());
+  MUST(run_maths(single, wide, there, ARGUMENTS, s));
+  MUST(cudaStreamSynchronize(s));
+  MUST(cudaMemcpy(m->single, single, sizeof m->single,
+                  cudaMemcpyDeviceToHost));
+  MUST(cudaMemcpy(m->wide, wide, sizeof m->wide, cudaMemcpyDeviceToHost));
+  MUST(cudaFree(there));
+  MUST(cudaFree(single));
+  MUST(cudaFree(wide));
+  MUST(cudaStreamDestroy(s));
+}
+
+/* By how many units in the last place x differs from what is right: at most
+   half a unit more than from that rounded.  Both infinite or nan is none, as
+   what is known to the sign of a zero. */
+static double off(double x, long double right, int digits, int lowest) {
+  int e;
+  if (isnan(right) || isinf(x))
+    return isnan(right) ? (isnan(x) ? 0 : 1e9)
+                        : fabsl(right) >= (digits == 24 ? FLT_MAX : DBL_MAX) &&
+                          (x > 0) == (right > 0) ? 0 : 1e9;
+  if (right == 0) return x == 0 && !signbit(x) == !signbit(right) ? 0 : 1e9;
+  frexpl(right, &e);
+  if (e < lowest) e = lowest;
+  return (double)(fabsl(x - right) / ldexpl(1, e - digits));
+}
+
+static int nearroots(int f, double x) {
+  return f == F_lgamma && x < -2.2 && x > -24;
+}
+
+static void errors_of_functions(void) {
+  static Maths exact, a, b, other;
+  maths("ulps=0", &exact);
+  maths("ulps=1", &a);
+  maths("ulps=1,order=reversed", &b);
+  maths("ulps=2,order=sequential", &other);
+  CHECK(memcmp(&a, &b, sizeof a) == 0);
+  for (int f = 0; f < FUNCTIONS; f++) {
+    int singles = 0, wides = 0, others = 0;
+    for (int i = 0; i < ARGUMENTS; i++) {
+      const int at = f * ARGUMENTS + i;
+      const double x = argument(i);
+      const long double right = by_far(f, x);
+      CHECK(off(exact.wide[at], by_host(f, x), 53, -1021) == 0);
+      if (nearroots(f, x)) continue;
+      CHECK(off(a.single[at], right, 24, -125) <= bound[f].single + 0.51);
+      CHECK(off(a.wide[at], right, 53, -1021) <= bound[f].wide + 0.51);
+      singles += a.single[at] != (float)right && right == right;
+      wides += a.wide[at] != (double)right && right == right;
+      others += a.wide[at] != other.wide[at] && right == right;
+    }
+    CHECK(singles > 9 && wides > 9 && others > 9);
+  }
+  CHECK(emu_set("ulps=0") == 0);
+}
+
 /* A child of a process that used CUDA cannot use it. */
 static void in_a_child(void) {
   int n = 0, status = 1;
@@ -304,6 +407,7 @@ int main(void) {
   a_device_fills_up();
   what_leaks_is_found();
   peers();
+  errors_of_functions();
   in_a_child();
   CHECK(emu_leaks() == 0);
   return failures > 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** levers.cu - kernels that show the order they run in.
+** levers.cu - kernels that show the order they run in, and what mathematical
+** functions give in them.
 */
 #include "levers.h"
 
@@ -21,4 +22,40 @@ NC_KERNEL increment(int *x, const int *by) {
 
 cudaError_t run_increment(int *x, const int *by, cudaStream_t s) {
   return NC_LAUNCH(increment, 1, 1, 0, s, x, by);
+}
+
+template <class T> NC_DEVICE void maths(T *to, T x, int n) {
+#define FUNCTION(f, ...)   *to = f(x), to += n;
+#define FUNCTION2(f, ...)  *to = f(x, (T)1.5), to += n;
+#include "emulation/maths.def"
+#undef FUNCTION
+#undef FUNCTION2
+}
+
+NC_KERNEL every(float *single, double *wide, const double *x) {
+  const unsigned i = threadIdx.x, n = blockDim.x;
+  maths(single + i, (float)x[i], (int)n);
+  maths(wide + i, x[i], (int)n);
+}
+
+cudaError_t run_maths(float *single, double *wide, const double *x, int n,
+                      cudaStream_t s) {
+  return NC_LAUNCH(every, 1, n, 0, s, single, wide, x);
+}
+
+double by_host(int f, double x) {
+  double to[64];
+  maths(to, x, 1);
+  return to[f];
+}
+
+long double by_far(int f, long double x) {
+  switch (f) {
+#define FUNCTION(f, ...)   case EMU_##f: return f##l(x);
+#define FUNCTION2(f, ...)  case EMU_##f: return f##l(x, 1.5L);
+#include "emulation/maths.def"
+#undef FUNCTION
+#undef FUNCTION2
+  }
+  return 0;
 }

@@ -11,7 +11,8 @@
 #include "device.h"
 #include "emulation/cublas.h"
 
-enum { M = 5, N = 7, K = 11, BATCH = 3, ROOM = 13 * 13 };
+enum { M = 5, N = 7, K = 11, BATCH = 3,
+       ROOM = 13 * 13 + 7 };   /* a multiple of 16 bytes in every type */
 
 static int failures;
 static cudaStream_t stream;
@@ -193,6 +194,23 @@ static void halves(void) {
   cudaFree(unit);
 }
 
+/* Of every second element and every third; the result stays on the device. */
+static void dots(void) {
+  const Case t = { CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, 0, 0 };
+  double sum = 0;
+  fill(&t);
+  CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE) ==
+        CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasDotEx(handle, 40, da, t.in, 2, db, t.in, 3, dc, t.out,
+                    CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST) ==
+        CUBLAS_STATUS_SUCCESS);
+  cudaMemcpyAsync(c, dc, sizeof c, cudaMemcpyDeviceToHost, stream);
+  cudaStreamSynchronize(stream);
+  for (size_t i = 0; i < 40; i++) sum += element(0, 2 * i) * element(1, 3 * i);
+  CHECK(load(c, 0, t.out) == sum && sum != element(2, 0));
+}
+
 static cublasStatus_t ask(int m, int lda, cudaDataType in, cudaDataType out,
                           cublasComputeType_t compute) {
   const double one = 1;
@@ -237,6 +255,7 @@ int main(void) {
         cudaMalloc(&dc, sizeof c) == cudaSuccess);
   all();
   halves();
+  dots();
   refusals();
   cudaFree(da);
   cudaFree(db);

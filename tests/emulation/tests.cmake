@@ -44,9 +44,10 @@ add_emulation_test(functional_open functional
 
 add_emulation_program(levers levers.c levers.cu)
 add_emulation_test(levers levers "")
-add_emulation_program(products products.c)
+add_emulation_program(products products.c conform_blas.cu)
 add_emulation_test(products_eager products "memory=16M")
 add_emulation_test(products_lazy products "memory=16M,streams=lazy")
+add_emulation_test(products_parts products "memory=16M,ulps=1")
 add_emulation_program(cub cub.cu conform_cub.cu)
 add_emulation_test(cub_eager cub "memory=16M")
 add_emulation_test(cub_lazy cub "memory=16M,streams=lazy")

@@ -31,7 +31,7 @@ typedef struct Twin {
   Tensor *cpu, *gpu;
 } Twin;
 
-static void put(Tensor *t, int64_t i, double v) {
+static inline void put(Tensor *t, int64_t i, double v) {
   Tensor e = *t;
   e.nd = 0;
   e.offset += i;
@@ -40,14 +40,14 @@ static void put(Tensor *t, int64_t i, double v) {
                                                    : nc_int((int64_t)v)));
 }
 
-static double get(const Tensor *t, int64_t i) {
+static inline double get(const Tensor *t, int64_t i) {
   Scalar v;
   ok(nc_read(&v, t, i));
   return nc_tofloat(v);
 }
 
 /* The gpu's twin of a dense tensor of the CPU. */
-static Tensor *twin(Tensor *t) {
+static inline Tensor *twin(Tensor *t) {
   Tensor *g;
   ok(nc_new(&g, d, t->dtype, t->nd, t->size));
   ok(d->copy(d, nc_data(g), nc_data(t), nc_numel(t) * nc_dtypesize(t->dtype),
@@ -56,7 +56,7 @@ static Tensor *twin(Tensor *t) {
 }
 
 /* n elements; many are equal, some (one in `odd') infinite or nan. */
-static Twin vector(DType type, int64_t n, int odd) {
+static inline Twin vector(DType type, int64_t n, int odd) {
   static const double strange[] = { INFINITY, -INFINITY, NAN, 0, -0.0 };
   Twin t;
   ok(nc_new(&t.cpu, &nc_cpu, type, 1, &n));
@@ -71,14 +71,14 @@ static Twin vector(DType type, int64_t n, int odd) {
   return t;
 }
 
-static void drop(Twin t) {
+static inline void drop(Twin t) {
   nc_release(t.cpu);
   nc_release(t.gpu);
 }
 
 /* Sees both as nd dimensions; each element lies inside if the sizes do. */
-static void shape(Twin t, int nd, const int64_t size[], const int64_t step[],
-                  int64_t offset) {
+static inline void shape(Twin t, int nd, const int64_t size[],
+                         const int64_t step[], int64_t offset) {
   Tensor *both[2] = { t.cpu, t.gpu };
   for (int i = 0; i < 2; i++) {
     both[i]->nd = nd;
@@ -91,7 +91,7 @@ static void shape(Twin t, int nd, const int64_t size[], const int64_t step[],
 }
 
 /* A tensor of random layout: permuted, sliced, repeated. */
-static Twin tensor(DType type, int nd, const int64_t size[], int odd) {
+static inline Twin tensor(DType type, int nd, const int64_t size[], int odd) {
   int64_t step[NC_MAXDIM], n = 1;
   int order[NC_MAXDIM], offset = (int)below(4);
   const int permute = below(3) == 0;
@@ -113,7 +113,8 @@ static Twin tensor(DType type, int nd, const int64_t size[], int odd) {
 
 /* The result g of the device must be that of the CPU; differences up to
    `most' times the size of a number, or of `unit'. */
-static void same(const Tensor *c, const Tensor *g, double most, double unit) {
+static inline void same(const Tensor *c, const Tensor *g, double most,
+                        double unit) {
   Tensor *back;
   const int64_t n = nc_numel(c);
   assert_int_equal(nc_numel(g), n);
@@ -130,7 +131,7 @@ static void same(const Tensor *c, const Tensor *g, double most, double unit) {
   nc_release(back);
 }
 
-static Twin indices(int64_t n, int64_t size) {
+static inline Twin indices(int64_t n, int64_t size) {
   Twin t;
   ok(nc_new(&t.cpu, &nc_cpu, DT_i64, 1, &n));
   for (int64_t i = 0; i < n; i++)
@@ -140,7 +141,7 @@ static Twin indices(int64_t n, int64_t size) {
 }
 
 /* For results. */
-static Twin blank(DType type, int nd, const int64_t size[]) {
+static inline Twin blank(DType type, int nd, const int64_t size[]) {
   Twin t;
   ok(nc_new(&t.cpu, &nc_cpu, type, nd, size));
   ok(nc_new(&t.gpu, d, type, nd, size));
@@ -153,14 +154,14 @@ static Twin blank(DType type, int nd, const int64_t size[]) {
 enum { GET, PUT, FOLD };      /* gather, scatter, accumulate */
 
 /* Where the positions `given' lie along dim of x: on the device, on both. */
-static void deviceplaces(Twin offset, Twin given, Twin x, int dim) {
+static inline void deviceplaces(Twin offset, Twin given, Twin x, int dim) {
   const Places p = { .given = given.gpu, .offset = offset.gpu, .of = x.gpu,
                      .size = x.gpu->size[dim], .step = x.gpu->step[dim],
                      .shown = dim };
   ok(d->places(d, &p));
 }
 
-static Twin places(Twin given, Twin x, int dim) {
+static inline Twin places(Twin given, Twin x, int dim) {
   Twin offset = blank(DT_i64, given.cpu->nd, given.cpu->size);
   const Places p = { .given = given.cpu, .offset = offset.cpu, .of = x.cpu,
                      .size = x.cpu->size[dim], .step = x.cpu->step[dim],
@@ -170,13 +171,14 @@ static Twin places(Twin given, Twin x, int dim) {
   return offset;
 }
 
-static int pick(int how, const Device *on, const Gather *g) {
+static inline int pick(int how, const Device *on, const Gather *g) {
   return how == GET ? on->gather(on, g) : how == PUT ? on->scatter(on, g)
                                                      : on->accumulate(on, g);
 }
 
 /* The same on both devices. */
-static void bothpick(int how, Gather g, Twin x, Twin other, Twin offset) {
+static inline void bothpick(int how, Gather g, Twin x, Twin other,
+                            Twin offset) {
   for (int i = 0; i < 2; i++) {
     g.x = i ? x.gpu : x.cpu;
     g.other = i ? other.gpu : other.cpu;
@@ -187,7 +189,7 @@ static void bothpick(int how, Gather g, Twin x, Twin other, Twin offset) {
 
 /* Of n positions half are wrong, the others 1: the device tells it, and all
    elements but the first stay what they were. */
-static void wrongly(int how, int64_t n) {
+static inline void wrongly(int how, int64_t n) {
   const int64_t rest = 7, one = 1;
   Twin x = vector(DT_f32, 8, 0), other = vector(DT_f32, n, 0);
   Twin given = blank(DT_i64, 1, &n), offset = blank(DT_i64, 1, &n);
@@ -211,13 +213,13 @@ static void wrongly(int how, int64_t n) {
 /*
 ** Around each test: the device is to hold no more than before.
 */
-static int remember(void **unused) {
+static inline int remember(void **unused) {
   (void)unused;
   held = d->memory->live;
   return 0;
 }
 
-static int forget(void **unused) {
+static inline int forget(void **unused) {
   (void)unused;
   if (d->synchronize(d) != NC_OK) return -1;
   return d->memory->live == held ? 0 : -1;

@@ -77,6 +77,7 @@ static void test_none(void **state) {
 static void test_broken(void **state) {
   (void)state;
   fails("34 0 0 0 0", "the toolkit's stub", "LD_LIBRARY_PATH");
+  fails("802 13000 0 0 0", "is not ready yet", "nvidia-fabricmanager");
   fails("803 13000 0 0 0", "of different versions", "reboot");
   fails("804 13000 0 0 0", "compatibility package", "LD_LIBRARY_PATH");
   fails("999 13000 0 0 0", "failed to start (error 999)", "nvidia_uvm");

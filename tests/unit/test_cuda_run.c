@@ -120,6 +120,39 @@ static void test_inplace(void **unused) {
   drop(&t);
 }
 
+/* Powers that are simpler rows are theirs to the last bit. */
+static void test_powers(void **unused) {
+  static const struct { double by; Op op; } simple[] = {
+    { 2, OP_square }, { 1, OP_positive }, { -1, OP_reciprocal }
+  };
+  Twin operand[2] = { twin(SPACE), twin(SPACE) };
+  (void)unused;
+  for (int i = 0; i < 24; i++) {
+    const DType type = types[6 + i % 4];
+    Loop k, g;
+    memset(&k, 0, sizeof k);
+    k.op = simple[i % 3].op;
+    k.work = type;
+    k.nargs = 2;
+    sizes(&k, (int)below(3), 2500);
+    for (int j = 0; j < 2; j++) k.type[j] = type;
+    const int64_t reach[2] = { steps(&k, 0), steps(&k, 1) };
+    g = k;
+    g.op = OP_pow;
+    g.nargs = 3;
+    g.type[2] = type;
+    g.number[2] = nc_float(simple[i % 3].by);
+    for (int j = 0; j < 2; j++) {
+      fill(&operand[j], type, 20);
+      place(&k, &g, j, &operand[j], reach[j]);
+    }
+    ok(nc_cpu.run(&nc_cpu, &k));
+    ok(d->run(d, &g));
+    same(&k, &operand[0], 0, 0);
+  }
+  for (int j = 0; j < 2; j++) drop(&operand[j]);
+}
+
 /*
 ** Copies
 */
@@ -219,6 +252,27 @@ static void test_transposes(void **unused) {
   for (int j = 0; j < 3; j++) drop(&t[j]);
 }
 
+/* Many small matrices are not turned by tiles, which are large. */
+static void test_smalltiles(void **unused) {
+  enum { SIDE = 8, MANY = 200, ALL = MANY * SIDE * SIDE };
+  Twin y = twin(ALL * 4), x = twin(ALL * 4);
+  Loop k = { .op = OP_clone, .work = DT_f32, .nargs = 2, .nd = 3, .n = ALL,
+             .size = { SIDE, SIDE, MANY }, .type = { DT_f32, DT_f32 },
+             .step = { { 1, SIDE, SIDE * SIDE }, { SIDE, 1, SIDE * SIDE } } };
+  Loop g = k;
+  (void)unused;
+  fill(&x, DT_f32, 0);
+  k.p[0] = y.host, k.p[1] = x.host;
+  g.p[0] = y.there, g.p[1] = x.there;
+  const long long before = emu_count("threads");
+  ok(nc_cpu.run(&nc_cpu, &k));
+  ok(d->run(d, &g));
+  same(&k, &y, 0, 0);
+  assert_true(emu_count("threads") - before <= ALL / 2);
+  drop(&y);
+  drop(&x);
+}
+
 /*
 ** Beyond 32 bits
 */
@@ -305,6 +359,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_divisors),  cmocka_unit_test(test_pieces),
     cmocka_unit_test(test_maps),      cmocka_unit_test(test_inplace),
+    cmocka_unit_test(test_powers),    cmocka_unit_test(test_smalltiles),
     cmocka_unit_test(test_copies),    cmocka_unit_test(test_transposes),
     cmocka_unit_test(test_refused),
   };

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* libraries.h - finds NVIDIA's libraries that are opened when they are needed.
+   Needs nothing of CUDA itself. */
+#ifndef libraries_h
+#define libraries_h
+
+/* lib<name>.so.<version>, which needs lib<beside>.so.<version>: that lies in
+   the same folder, but the loader need not know the folder. */
+typedef struct Wanted {
+  const char *name, *beside;
+  int version;
+  int (*accept)(void *library, const char *path);   /* is it of use? */
+} Wanted;
+
+/* Opens, one after the other, those that are found, until one is accepted;
+   gives whether one was. */
+int nc_findlibrary(const Wanted *w);
+
+int nc_librarythere(const Wanted *w, const char *path);   /* at this path */
+
+#endif

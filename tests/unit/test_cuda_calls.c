@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** test_cuda_calls.c - how many calls of CUDA an operation makes: each takes a
+** device's program a good part of a microsecond, so a small operation is one
+** launch and nothing else.  What is asked once, at first, does not count.
+*/
+#include "cudatwin.h"
+
+/* Both work on these. */
+static Twin a, b, y;
+static float number;
+
+static void add(void) {
+  Tensor *sum;
+  ok(nc_apply2(&sum, OP_add, a.gpu, b.gpu));
+  nc_release(sum);
+}
+
+static void softmax(void) {
+  const LineCall c = { .op = LINE_SOFTMAX, .x = a.gpu, .y = y.gpu, .dims = 2,
+                       .lines = 64, .length = 64 };
+  ok(d->lines(d, &c));
+}
+
+static void product(void) {
+  const Product p = { a.gpu, b.gpu, y.gpu, nc_int(1), nc_int(0) };
+  ok(d->product(d, &p));
+}
+
+static void clone(void) {
+  ok(d->copy(d, nc_data(y.gpu), nc_data(a.gpu), 64 * 64 * 4, d, 0));
+}
+
+/* A buffer that the device may still use is asked after. */
+static void send(void) {
+  ok(d->copy(d, nc_data(y.gpu), &number, 4, nc_host(), 0));
+}
+
+/* The copy, its mark, and at least one look at that. */
+static void fetch(void) {
+  ok(d->tohost(d, &number, nc_data(a.gpu), 4, 0));
+}
+
+static void test_calls(void **unused) {
+  static const struct { const char *name; void (*run)(void); int calls; }
+  list[] = { { "add", add, 1 },         { "softmax", softmax, 1 },
+             { "product", product, 1 }, { "copy on the device", clone, 1 },
+             { "copy to the device", send, 3 },
+             { "copy to the host", fetch, 4 } };
+  (void)unused;
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    long long before;
+    for (int k = 0; k < 40; k++) list[i].run();
+    before = emu_count("calls");
+    list[i].run();
+    if (emu_count("calls") - before > list[i].calls)
+      fail_msg("%s: %lld calls, not %d", list[i].name,
+               emu_count("calls") - before, list[i].calls);
+  }
+}
+
+static int prepare(void **unused) {
+  const int64_t size[2] = { 64, 64 }, step[2] = { 64, 1 };
+  if (begin(unused) != 0) return -1;
+  a = vector(DT_f32, 64 * 64, 0);
+  b = vector(DT_f32, 64 * 64, 0);
+  y = blank(DT_f32, 2, size);
+  shape(a, 2, size, step, 0);
+  shape(b, 2, size, step, 0);
+  return 0;
+}
+
+static int finish(void **unused) {
+  drop(a);
+  drop(b);
+  drop(y);
+  return end(unused);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls) };
+  return cmocka_run_group_tests(tests, prepare, finish);
+}

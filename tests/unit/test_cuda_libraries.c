@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** test_cuda_libraries.c - where NVIDIA's libraries are looked for, and in which
+** order.  The first argument is a library to be found, under another name.
+*/
+#define _XOPEN_SOURCE 700
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libraries.h"
+
+#define NAME "nacretest"      /* which no machine has */
+
+static char real[4096], root[] = "/tmp/nacre.XXXXXX";
+static char tried[8][4096];   /* what was opened, in order */
+static int ntried, wish;      /* the one that is accepted, from 1 */
+
+static int accept(void *library, const char *path) {
+  assert_non_null(library);
+  if (ntried == 8) fail_msg("%s: opened once too often", path);
+  snprintf(tried[ntried++], sizeof *tried, "%s", path);
+  return ntried == wish;
+}
+
+static int look(int accepted) {
+  const Wanted w = { NAME, NAME "Lt", 13, accept };
+  ntried = 0;
+  wish = accepted;
+  return nc_findlibrary(&w);
+}
+
+/* ROOT/folder, with the library in it. */
+static void plant(const char *folder) {
+  char path[4096];
+  int n = snprintf(path, sizeof path, "%s/", root);
+  for (const char *p = folder; *p; p++) {
+    if (*p == '/') mkdir(path, 0700);
+    path[n++] = *p;
+    path[n] = '\0';
+  }
+  mkdir(path, 0700);
+  snprintf(path + n, sizeof path - (size_t)n, "/lib" NAME ".so.13");
+  assert_int_equal(symlink(real, path), 0);
+}
+
+static void set(const char *variable, const char *folders) {
+  char value[4096];
+  snprintf(value, sizeof value, folders, root, root);
+  setenv(variable, value, 1);
+}
+
+static void found(int i, const char *folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s/lib" NAME ".so.13", root, folder);
+  assert_true(i < ntried);
+  assert_string_equal(tried[i], path);
+}
+
+static void test_order(void **state) {
+  (void)state;
+  set("NACRE_CUDA_LIBRARIES", "/nowhere:%s/named");
+  set("CUDA_HOME", "%s/toolkit");
+  set("VIRTUAL_ENV", "%s/venv");
+  set("CONDA_PREFIX", "%s/conda");
+  set("PATH", "/no/such/bin:relative:%s/python/bin/:%s/bin2");
+  set("HOME", "%s/home");
+  assert_int_equal(look(0), 0);         /* none will do: all are tried */
+  assert_int_equal(ntried, 6);
+  found(0, "named");
+  found(1, "toolkit/lib64");
+  found(2, "venv/lib/python3.12/site-packages/nvidia/cu13/lib");
+  found(3, "conda/lib");
+  found(4, "python/lib/python3/dist-packages/nvidia/cublas/lib");
+  found(5, "home/.local/lib/python3.11/site-packages/nvidia/cu13/lib");
+  assert_int_equal(look(3), 1);         /* one that will ends the search */
+  assert_int_equal(ntried, 3);
+}
+
+static void test_none(void **state) {
+  static const char *const names[] = { "NACRE_CUDA_LIBRARIES", "CUDA_HOME",
+                                       "VIRTUAL_ENV", "CONDA_PREFIX", "PATH",
+                                       "HOME" };
+  (void)state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+  assert_int_equal(look(1), 0);
+  assert_int_equal(ntried, 0);
+}
+
+static int begin(void **state) {
+  (void)state;
+  if (mkdtemp(root) == NULL) return -1;
+  plant("named");
+  plant("toolkit/lib64");
+  plant("venv/lib/python3.12/site-packages/nvidia/cu13/lib");
+  plant("conda/lib");
+  plant("python/lib/python3/dist-packages/nvidia/cublas/lib");
+  plant("home/.local/lib/python3.11/site-packages/nvidia/cu13/lib");
+  return 0;
+}
+
+static int end(void **state) {
+  char command[128];
+  (void)state;
+  snprintf(command, sizeof command, "exec /bin/rm -r %s", root);
+  return system(command);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_order), cmocka_unit_test(test_none)
+  };
+  if (argc < 2 || realpath(argv[1], real) == NULL) return 2;
+  return cmocka_run_group_tests(tests, begin, end);
+}
