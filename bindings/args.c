@@ -230,9 +230,9 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_GENERATOR:
       return (a->generator = nl_togenerator(L, i)) != NULL;
     case P_CHOICE: return type == LUA_TSTRING && readchoice(r, p, i, a);
-    default:
-      a->text = lua_tostring(L, i);
-      return type == LUA_TSTRING;
+    default:                            /* not 3, which would become one */
+      a->text = type == LUA_TSTRING ? lua_tostring(L, i) : NULL;
+      return a->text != NULL;
   }
 }
 
@@ -479,4 +479,98 @@ void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a) {
   if (s->name == NULL) nl_parsesignature(s, name, text);
   nl_readargs(L, s, a);
+}
+
+/*
+** The binding's own functions
+**
+** Most read what they take from the stack, by position.  What they were not
+** going to look at is refused here, and what is given by name is put where it
+** belongs, for all of them.
+*/
+
+/* How many values it takes at most, the options apart; -1 if it reads all of
+   them by its signature, or has no limit. */
+static int most(const Signature *s) {
+  for (int i = 0; i < s->n; i++)
+    if (s->param[i].byname || s->param[i].type == P_SIZE ||
+        s->param[i].type == P_TENSORS || strcmp(s->param[i].name, "...") == 0)
+      return -1;
+  return s->n;
+}
+
+/* The options in the table on top become arguments by position. */
+static void place(Reader *r) {
+  lua_State *L = r->L;
+  int last = r->top - 1;
+  luaL_checkstack(L, NC_MAXARG + 6, NULL);
+  lua_insert(L, 1);             /* below the arguments */
+  lua_settop(L, 1 + r->s->n);
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+    int i = -1;
+    if (lua_type(L, -2) == LUA_TSTRING &&
+        (i = findparam(r->s, lua_tostring(L, -2))) < 0)
+      unknown(r, lua_tostring(L, -2));
+    if (i < 0)
+      nl_error(L, r->s->name, "a table holds either a list or named "
+               "arguments, not both");
+    if (!lua_isnil(L, i + 2))
+      nl_error(L, r->s->name, "%s is given twice", r->s->param[i].name);
+    if (i >= last) last = i + 1;
+    lua_pushvalue(L, -1);
+    lua_replace(L, i + 2);
+  }
+  lua_settop(L, 1 + last);
+  lua_remove(L, 1);
+}
+
+/* May a table at index i be the value of the parameter that is there? */
+static int takestable(const Signature *s, int i) {
+  const Param *p = &s->param[i - 1];
+  return i <= s->positional && !p->optional &&
+         (p->type == P_TENSOR || p->type == P_ANY);   /* what has no type */
+}
+
+/* A call that has a table at its end, or more than `limit' arguments. */
+static void fit(lua_State *L, const Bound *b, int limit) {
+  Signature s = { .n = 0 };
+  Reader r = { L, &s, NULL, limit + 1, lua_gettop(L), NULL };
+  nl_parsesignature(&s, b->name, b->signature);
+  if (isoptions(L, r.top) && r.top - 1 <= limit && !takestable(&s, r.top))
+    place(&r);
+  else if (r.top > limit) {
+    if (nooptions(&r)) lua_pop(L, 1);
+    else toomany(&r);
+  }
+}
+
+static int callbound(lua_State *L) {
+  const Bound *b = lua_touserdata(L, lua_upvalueindex(1));
+  const int limit = (int)lua_tointeger(L, lua_upvalueindex(2));
+  const int top = lua_gettop(L);
+  if (top > limit || (top > 0 && lua_istable(L, top))) fit(L, b, limit);
+  return b->f(L);
+}
+
+void nl_pushbound(lua_State *L, const Bound *b) {
+  Signature s;
+  nl_parsesignature(&s, b->name, b->signature);
+  const int limit = most(&s);
+  if (limit < 0) {
+    lua_pushcfunction(L, b->f);
+    return;
+  }
+  lua_pushlightuserdata(L, (void *)(uintptr_t)b);
+  lua_pushinteger(L, limit);
+  lua_pushcclosure(L, callbound, 2);
+}
+
+int nl_isbound(lua_State *L, int i, const Bound *b) {
+  const lua_CFunction f = lua_tocfunction(L, i);
+  int is;
+  if (f != callbound) return f != NULL && f == b->f;
+  lua_getupvalue(L, i, 1);
+  is = lua_touserdata(L, -1) == b;
+  lua_pop(L, 1);
+  return is;
 }

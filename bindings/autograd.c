@@ -406,9 +406,13 @@ static int named(lua_State *L, const char *op, int r) {
   return nl_check(L, r);
 }
 
+#define REQUIRES "self, requires_grad=true -> tensor"
+
 static int requires_grad_(lua_State *L) {
-  int yes = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
-  named(L, "requires_grad_", nc_require(nl_checktensor(L, 1), yes));
+  static Signature s;
+  Args a;
+  nl_args(L, &s, "requires_grad_", REQUIRES, &a);
+  named(L, s.name, nc_require(a.arg[0].t, (int)a.arg[1].s.i));
   lua_settop(L, 1);
   return 1;
 }
@@ -520,6 +524,7 @@ int nl_pushautograd(lua_State *L) {
     return lua_error(L);
   lua_pushvalue(L, -2);
   lua_call(L, 1, 0);
+  nl_seal(L, "autograd");
   return 1;
 }
 
@@ -547,7 +552,7 @@ const Bound nl_gradients[] = {
     "adds the gradient of self to the grad of every leaf that it depends on "
     "and that requires one; gradient is what to begin with, 1 for a single "
     "element", 2 },
-  { "requires_grad_", requires_grad_, "self, requires_grad=true -> tensor",
+  { "requires_grad_", requires_grad_, REQUIRES,
     "operations on self are recorded from now on, for backward", 2 },
   { "retain_grad", retain_grad, "self",
     "backward keeps the gradient of self, though it is no leaf", 2 },

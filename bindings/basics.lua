@@ -96,10 +96,14 @@ end)
 
 -- ---- dtypes
 
--- A tensor without elements that promotes as v does.
-local function model(v)
+-- A tensor that promotes as one of that dtype does, wherever that is.
+local function model(dtype, size)
+  return nacre.empty(size or { 0 }, { dtype = dtype, device = "cpu" })
+end
+
+local function modelof(v)
   if not nacre.is_tensor(v) then return v end
-  return v:dim() == 0 and v:detach() or nacre.empty(0, { dtype = v.dtype })
+  return model(v.dtype, v:dim() == 0 and {} or nil)
 end
 
 define("result_type", "self:operand, other:operand -> dtype",
@@ -108,13 +112,12 @@ function(a, b)
   if not nacre.is_tensor(a) and not nacre.is_tensor(b) then
     a, b = nacre.tensor(a), nacre.tensor(b)
   end
-  return nacre.mul(model(a), model(b)).dtype
+  return nacre.mul(modelof(a), modelof(b)).dtype
 end)
 
 define("promote_types", "type1:dtype, type2:dtype -> dtype",
        "the smallest dtype that holds what both hold", function(a, b)
-  return nacre.mul(nacre.empty(0, { dtype = a }),
-                   nacre.empty(0, { dtype = b })).dtype
+  return nacre.mul(model(a), model(b)).dtype
 end)
 
 local function category(dtype)
@@ -124,6 +127,41 @@ end
 define("can_cast", "from:dtype, to:dtype -> boolean",
        "may a result of dtype from be written in place to one of dtype to?",
        function(from, to) return category(from) <= category(to) end)
+
+-- Bits, those behind the point, the largest exponent, and digits to rely on.
+local floats = { float16 = { 16, 10, 15, 3 }, bfloat16 = { 16, 7, 127, 2 },
+                 float32 = { 32, 23, 127, 6 }, float64 = { 64, 52, 1023, 15 } }
+
+define("finfo", "dtype:dtype=nil -> table",
+       "of a float dtype, the default one if none is given: bits, eps, max, "
+       .. "min, tiny (which is smallest_normal), resolution",
+function(dtype)
+  dtype = dtype or nacre.get_default_dtype()
+  local f = floats[dtype]
+  if not f then
+    fail("finfo", ("%s is no float dtype"):format(dtype),
+         ("nacre.iinfo(\"%s\")"):format(dtype))
+  end
+  local eps, tiny = 2.0 ^ -f[2], 2.0 ^ (1 - f[3])
+  local most = (2 - eps) * 2.0 ^ f[3]
+  return { dtype = dtype, bits = f[1], eps = eps, max = most, min = -most,
+           tiny = tiny, smallest_normal = tiny,
+           resolution = tonumber("1e-" .. f[4]) }
+end)
+
+define("iinfo", "dtype:dtype -> table",
+       "of an integer dtype: bits, max, min",
+function(dtype)
+  local bits = tonumber(dtype:match "int(%d+)$")
+  if not bits then
+    fail("iinfo", ("%s is no integer dtype"):format(dtype),
+         ("nacre.finfo(\"%s\")"):format(dtype))
+  end
+  local signed = dtype:sub(1, 1) == "i"
+  local most = (1 << (signed and bits - 1 or bits)) - 1
+  return { dtype = dtype, bits = bits, max = most,
+           min = signed and -most - 1 or 0 }
+end)
 
 define("is_signed", "self -> boolean", "has the dtype negative numbers?",
        function(self) return self.dtype ~= "bool" and self.dtype ~= "uint8" end)

@@ -126,6 +126,11 @@ typedef struct Bound {        /* a function written for the binding */
   int where;                  /* NL_FUNCTION, NL_METHOD or both */
 } Bound;
 
+/* Pushes it: called, it refuses what its signature does not have (args.c).
+   Is that what is at index i? */
+void nl_pushbound(lua_State *L, const Bound *b);
+int nl_isbound(lua_State *L, int i, const Bound *b);
+
 #define NL_FUNCTION 1         /* nacre.name */
 #define NL_METHOD 2           /* t:name */
 
@@ -141,6 +146,14 @@ const char *nl_alias(int i);
 /* Pushes the function of a name (catalog.c); 0: there is none. */
 int nl_pushfunction(lua_State *L, const char *name, int where);
 void nl_makeall(lua_State *L, int where);     /* into the table on top */
+/* Pushes what nacre[name] stands for, made at its first use; 0: nothing. */
+int nl_pushname(lua_State *L, const char *name);
+/* The error that nacre, or its part at a path, at index 1 has no such name;
+   0 for a name that begins with "_" (missing.c). */
+int nl_missing(lua_State *L, const char *path, const char *name);
+/* From now on the table on top, the part at that path, and those in it raise
+   that error for what they have not. */
+void nl_seal(lua_State *L, const char *path);
 void nl_setcasts(lua_State *L, int lib);      /* nacre.long is "int64" */
 int nl_info(lua_State *L);                    /* nacre._info, _names, _rows */
 int nl_names(lua_State *L);
@@ -150,6 +163,10 @@ int nl_callrow(lua_State *L);                 /* dispatch.c */
 int nl_callrowinto(lua_State *L);
 int nl_callfamily(lua_State *L);
 int nl_callfamilyinto(lua_State *L);
+int nl_callwhere(lua_State *L);               /* forms.c: t:where */
+int nl_whereonly(lua_State *L);
+/* The results of a call of f in a form that is not its signature's, or 0. */
+int nl_otherform(lua_State *L, Family f);
 
 extern const Bound nl_values[];               /* values.c */
 extern const Bound nl_methods[];              /* methods.c */

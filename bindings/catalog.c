@@ -104,11 +104,13 @@ int nl_pushfunction(lua_State *L, const char *given, int where) {
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n);
   const Bound *b;
+  if (op == OP_where && where == NL_METHOD)
+    return nl_closure(L, nl_callwhere, op);
   if (op >= 0) return nl_closure(L, nl_callrow, op);
   if (f >= 0 && (familywhere(f) & where))
     return nl_closure(L, nl_callfamily, f);
   if ((b = findbound(name, where)) != NULL) {
-    lua_pushcfunction(L, b->f);
+    nl_pushbound(L, b);
     return 1;
   }
   if (where != NL_METHOD || n == 0) return 0;
@@ -239,14 +241,15 @@ static int pushname(lua_State *L) {
   const void *upvalue =
       lua_getupvalue(L, 1, 1) ? lua_touserdata(L, -1) : NULL;
   const int which = (int)(intptr_t)upvalue;
-  if (f == nl_callrow || f == nl_callrowinto) name = nc_opinfo[which].name;
+  if (f == nl_callrow || f == nl_callrowinto || f == nl_callwhere)
+    name = nc_opinfo[which].name;
   if (f == nl_callfamily || f == nl_callfamilyinto)
     name = nc_families[which].name;
   for (size_t i = 0; f == nl_totype && i < NCASTS; i++)
     if ((int)casts[i].type == which) name = casts[i].name;
   for (size_t i = 0; !name && i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++)
-      if (b->f == f) name = b->name;
+      if (nl_isbound(L, 1, b)) name = b->name;
   if (name == NULL) return 0;
   lua_pushfstring(L, "%s%s", name,
                   f == nl_callrowinto || f == nl_callfamilyinto ? "_" : "");
@@ -263,15 +266,17 @@ static const char *basename(lua_State *L, const char *name) {
   return lua_pushlstring(L, name, n - 1);
 }
 
-/* One of the others, by its name with the prefix or as the function itself,
-   which is on the stack. */
-static int otherinfo(lua_State *L, const char *name, lua_CFunction f) {
+/* One of the others, by its name with the prefix, or, without one, as the
+   function itself, which is at index 1. */
+static int otherinfo(lua_State *L, const char *name) {
   for (size_t i = 0; i < NOTHERS; i++) {
     size_t n = strlen(others[i].prefix);
     int here = name && strncmp(name, others[i].prefix, n) == 0;
     for (const Bound *b = others[i].list; b->name; b++) {
       Signature s;
-      if (f ? b->f != f : !here || strcmp(b->name, name + n) != 0) continue;
+      if (name ? !here || strcmp(b->name, name + n) != 0
+               : !nl_isbound(L, 1, b))
+        continue;
       lua_createtable(L, 0, 6);
       lua_pushfstring(L, "%s%s", others[i].prefix, b->name);
       nl_parsesignature(&s, lua_tostring(L, -1), b->signature);
@@ -302,7 +307,7 @@ static void setaliases(lua_State *L, const char *name) {
 int nl_info(lua_State *L) {
   if (lua_iscfunction(L, 1) && !pushname(L)) {
     lua_settop(L, 1);
-    return otherinfo(L, NULL, lua_tocfunction(L, 1)) || nl_composedinfo(L, 1);
+    return otherinfo(L, NULL) || nl_composedinfo(L, 1);
   }
   if (lua_type(L, 1) == LUA_TFUNCTION) return nl_composedinfo(L, 1);
   char own[NL_NAME];
@@ -319,7 +324,7 @@ int nl_info(lua_State *L) {
     b = NULL;
   }
   if (op < 0 && f < 0 && b == NULL && cast < 0)
-    return otherinfo(L, name, NULL) || nl_composedinfo(L, 1);
+    return otherinfo(L, name) || nl_composedinfo(L, 1);
   lua_createtable(L, 0, 10);
   setinfo(L, "name", name);
   if (op >= 0) rowinfo(L, op);

@@ -39,9 +39,11 @@ static void run(lua_State *L, const char *name) {
 static void pushall(lua_State *L) {
   static const char *const part[] = { "nacre.basics", "nacre.products",
                                       "nacre.distances", "nacre.functional",
-                                      "nacre.images", "nacre.resize",
-                                      "nacre.losses", "nacre.linalg",
-                                      "nacre.decompositions", "nacre.norms" };
+                                      "nacre.images", "nacre.pooling",
+                                      "nacre.resize", "nacre.sampling",
+                                      "nacre.losses", "nacre.ctc",
+                                      "nacre.linalg", "nacre.decompositions",
+                                      "nacre.norms" };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);
@@ -59,6 +61,10 @@ static void pushall(lua_State *L) {
     lua_pushvalue(L, all);
     lua_call(L, 1, 0);
   }
+  lua_getfield(L, all, "functions");
+  for (lua_pushnil(L); lua_next(L, all + 1); lua_settop(L, all + 2))
+    if (lua_istable(L, -1)) nl_seal(L, lua_tostring(L, -2));
+  lua_settop(L, all);
 }
 
 static int find(lua_State *L, const char *table, const char *name) {

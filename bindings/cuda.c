@@ -231,6 +231,28 @@ static int memory_summary(lua_State *L) {
   return 1;
 }
 
+/* A table with PyTorch's names, as far as the allocator counts the same. */
+static int memory_stats(lua_State *L) {
+  const MemoryInfo m = memory(L, "cuda.memory_stats");
+  const struct { const char *name; int64_t v; } figures[] = {
+    { "allocated_bytes.all.current", m.allocated },
+    { "allocated_bytes.all.peak", m.peak },
+    { "reserved_bytes.all.current", m.reserved },
+    { "reserved_bytes.all.peak", m.reservedpeak },
+    { "allocation.all.current", m.allocs - m.frees },
+    { "allocation.all.allocated", m.allocs },
+    { "allocation.all.freed", m.frees },
+    { "segment.all.current", m.segments },
+    { "num_alloc_retries", m.retries },
+  };
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+    lua_pushinteger(L, figures[i].v);
+    lua_setfield(L, -2, figures[i].name);
+  }
+  return 1;
+}
+
 static int reset_peak_memory_stats(lua_State *L) {
   const char *op = "cuda.reset_peak_memory_stats";
   int i = nl_ordinal(L, 1, op);
@@ -308,6 +330,9 @@ const Bound nl_cuda[] = {
     "the most that was reserved since reset_peak_memory_stats()", 1 },
   { "memory_summary", memory_summary, ON " -> text",
     "the figures of a device's memory, to be printed", 1 },
+  { "memory_stats", memory_stats, ON " -> table",
+    "the figures of a device's memory by PyTorch's names, such as "
+    "[\"allocated_bytes.all.peak\"]", 1 },
   { "reset_peak_memory_stats", reset_peak_memory_stats, ON,
     "the peaks count from now on", 1 },
   { "empty_cache", empty_cache, "",
@@ -346,8 +371,10 @@ static int64_t tf32;
 
 static int getsetting(lua_State *L) {
   const Accelerator *a = nc_opened();
+  const char *name = luaL_checkstring(L, 2);
   int64_t v = tf32;
-  if (strcmp(luaL_checkstring(L, 2), "allow_tf32") != 0) return 0;
+  if (strcmp(name, "allow_tf32") != 0)
+    return nl_missing(L, "backends.cuda.matmul", name);
   if (a) nl_check(L, a->get("allow_tf32", &v));
   lua_pushboolean(L, v != 0);
   return 1;
@@ -382,13 +409,15 @@ static void pushbackends(lua_State *L) {
 int nl_pushtable(lua_State *L, const char *name) {
   if (strcmp(name, "backends") == 0) {
     pushbackends(L);
+    nl_seal(L, name);
     return 1;
   }
   if (strcmp(name, "cuda") != 0) return 0;
   lua_newtable(L);
   for (const Bound *b = nl_cuda; b->name; b++) {
-    lua_pushcfunction(L, b->f);
+    nl_pushbound(L, b);
     lua_setfield(L, -2, b->name);
   }
+  nl_seal(L, name);
   return 1;
 }

@@ -13,6 +13,11 @@ local function define(op, signature, doc, fn)
   return all.define("linalg." .. op, signature, doc, fn)
 end
 
+-- Where the diagonal of the matrices is that values like w make.
+local function onediagonal(w)
+  return nacre.eye(w:size(-1), { dtype = "bool", device = w.device })
+end
+
 -- ---- QR
 
 local QR = Function {
@@ -69,7 +74,7 @@ local Eigh = Function {
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
     local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
-    local one = nacre.eye(w:size(-1), { dtype = "bool" })
+    local one = onediagonal(w)
     local s = T(V):matmul(gV)
     s = nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
                     s / nacre.where(one, 1.0, gap)))
@@ -115,7 +120,7 @@ local Svd = Function {
   backward = function(ctx, gU, gS, gVh)
     local U, S, Vh = table.unpack(ctx.saved_tensors)
     local k, m, n = S:size(-1), U:size(-2), Vh:size(-1)
-    local one = nacre.eye(k, { dtype = "bool" })
+    local one = onediagonal(S)
     local function skew(x) return x - T(x) end
     local function over(x, by) return nacre.where(x:eq(0), x, x / by) end
     local E = nacre.where(one, 1.0,

@@ -140,17 +140,6 @@ static int quickrow(lua_State *L, Op op, int *status) {
   return 1;
 }
 
-/* nacre.where(condition): the positions where it holds */
-static int whereonly(lua_State *L) {
-  nl_pushfunction(L, "nonzero", NL_FUNCTION);
-  lua_insert(L, 1);
-  lua_createtable(L, 0, 1);
-  lua_pushboolean(L, 1);
-  lua_setfield(L, -2, "as_tuple");
-  lua_call(L, 2, 1);
-  return 1;
-}
-
 int nl_callrow(lua_State *L) {
   const Op op = (Op)nl_which(L);
   const int64_t before = nc_memory.since;
@@ -163,7 +152,7 @@ int nl_callrow(lua_State *L) {
     if (r != NC_ENOMEM) return nl_check(L, r);
     lua_pop(L, 1);
   }
-  if (op == OP_where && lua_gettop(L) == 1) return whereonly(L);
+  if (op == OP_where && lua_gettop(L) == 1) return nl_whereonly(L);
   return fullrow(L, op, 0);
 }
 
@@ -331,7 +320,8 @@ static int family(lua_State *L, int into) {
 }
 
 int nl_callfamily(lua_State *L) {
-  return family(L, 0);
+  const int given = nl_otherform(L, (Family)nl_which(L));
+  return given ? given : family(L, 0);
 }
 
 int nl_callfamilyinto(lua_State *L) {

@@ -241,13 +241,39 @@ static int loadarchive(lua_State *L, const Load *o, int names) {
   return 1 + pushmeta(L, *a);
 }
 
+/* map_location is PyTorch's word for device: the options at the top give way
+   to such that say so. */
+static void located(lua_State *L) {
+  const int given = lua_gettop(L);
+  if (option(L, given, "map_location") == LUA_TNIL) {
+    lua_settop(L, given);
+    return;
+  }
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, given);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, given + 2);
+  }
+  if (option(L, given, "device") != LUA_TNIL)
+    nl_error(L, "load", "device and map_location are the same: one of them");
+  lua_pop(L, 1);
+  lua_pushnil(L);
+  lua_setfield(L, -2, "map_location");
+  lua_pushvalue(L, given + 1);
+  lua_setfield(L, -2, "device");
+  lua_replace(L, given);
+  lua_settop(L, given);
+}
+
 static int load(lua_State *L) {
   static Signature s;
   TextFormat f = { 0 };
   Load o;
   Args a;
-  if (lua_isnil(L, 2)) lua_settop(L, 1);
+  if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
   const int options = lua_gettop(L);
+  located(L);
   nl_args(L, &s, "load", LOAD, &a);
   o.path = a.arg[PATH].text;
   o.device = a.arg[DEVICE].device ? a.arg[DEVICE].device : nc_defaultdevice;
@@ -479,7 +505,7 @@ static void checksaveoptions(lua_State *L, FileFormat f, int options) {
 /* Options are a third argument: a table as the second one is no options. */
 static int readoptions(lua_State *L, Args *a) {
   static Signature s;
-  const int given = !lua_isnoneornil(L, 3);
+  const int given = lua_gettop(L) > 3 || !lua_isnoneornil(L, 3);
   if (!given) {
     lua_settop(L, 2);
     lua_createtable(L, 0, 1);
@@ -522,7 +548,8 @@ static int save(lua_State *L) {
 const Bound nl_files[] = {
   { "load", load, LOAD,
     "reads the tensor in a .npy, .csv, .tsv or .txt file, or the table of "
-    "tensors in a .npz or .safetensors file", 1 },
+    "tensors in a .npz or .safetensors file; map_location is another word for "
+    "device", 1 },
   { "save", save, SAVE,
     "writes a tensor, or a table of tensors, in the format that the name of "
     "the file ends in; an old file is replaced at once or stays", 1 },

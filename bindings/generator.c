@@ -101,17 +101,18 @@ static int clone(lua_State *L) {
 }
 
 const Bound nl_generator[] = {
-  { "manual_seed", manual_seed, "seed:int -> generator",
+  { "manual_seed", manual_seed, "self:any, seed:int -> generator",
     "seeds it; what it gives depends on the seed alone", NL_METHOD },
-  { "seed", seed, "-> integer", "seeds it by chance; gives the seed",
+  { "seed", seed, "self:any -> integer", "seeds it by chance; gives the seed",
     NL_METHOD },
-  { "initial_seed", initial_seed, "-> integer", "the seed in use", NL_METHOD },
-  { "get_state", get_state, "-> tensor", "where it stands, for set_state",
+  { "initial_seed", initial_seed, "self:any -> integer", "the seed in use",
     NL_METHOD },
-  { "set_state", set_state, "state -> generator",
+  { "get_state", get_state, "self:any -> tensor",
+    "where it stands, for set_state", NL_METHOD },
+  { "set_state", set_state, "self:any, state -> generator",
     "goes on from a state that get_state gave", NL_METHOD },
-  { "clone", clone, "-> generator", "another one that stands where this does",
-    NL_METHOD },
+  { "clone", clone, "self:any -> generator",
+    "another one that stands where this does", NL_METHOD },
   { NULL, NULL, NULL, NULL, 0 }
 };
 
@@ -133,7 +134,7 @@ static int field(lua_State *L) {
   }
   for (const Bound *m = nl_generator; m->name; m++)
     if (strcmp(m->name, key) == 0) {
-      lua_pushcfunction(L, m->f);
+      nl_pushbound(L, m);
       return 1;
     }
   return nl_error(L, "generator", "a generator has no '%s'", key);

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- images.lua - of nacre.nn.functional, what works on signals and images:
--- convolutions and pooling; resize.lua has other sizes.
+-- convolutions; pooling.lua has windows, resize.lua other sizes.
 local all = ...
 local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
   all.sametype
-local wide, back = all.wide, all.back
 
 local function define(name, signature, doc, fn)
   return all.define("nn.functional." .. name, signature, doc, fn)
@@ -189,6 +188,22 @@ define("conv3d", CONV, "convolution [n x c x d x h x w] with kernels "
        .. "[o x c/groups x kd x kh x kw]; padding may be \"same\" or \"valid\"",
        volume)
 
+-- The reverse of that: planes of more channels, added up where they overlap.
+local function volumesback(t, w, stride, padding, dilation, size, groups)
+  local n, d, o, k = t:size(1), t:size(3), w:size(2) * groups, w:size(3)
+  local plane = size[2] * size[3]
+  local y = nacre._conv_input(
+    t:transpose(2, 3):reshape(n * d, t:size(2), t:size(4), t:size(5)),
+    w:reshape(w:size(1), w:size(2) * k, w:size(4), w:size(5)),
+    geometry({ stride[2], stride[3] }, { padding[2], padding[3] },
+             { dilation[2], dilation[3] }, { size[2], size[3] }), groups)
+  y = y:reshape(n, d, o, k, plane):permute(1, 3, 4, 2, 5)
+  return nacre._fold(y:reshape(n, o * k, d * plane), { size[1], plane },
+                     { k, 1 }, { dilation[1], 1 }, { padding[1], 0 },
+                     { stride[1], 1 })
+         :reshape(n, o, size[1], size[2], size[3])
+end
+
 local function transposed(op, nd, x, w, bias, stride, padding, extra, groups,
                           dilation)
   checkconv(op, x, w, bias, nd, groups, true)
@@ -211,6 +226,10 @@ local function transposed(op, nd, x, w, bias, stride, padding, extra, groups,
     end
   end
   return batched(x, nd + 2, function(t)
+    if nd == 3 then
+      return withbias(volumesback(t, w, stride, padding, dilation, size,
+                                  groups), bias, nd)
+    end
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
     local y = nacre._conv_input(t, w, geometry(stride, padding, dilation, size),
                                 groups)
@@ -231,6 +250,12 @@ define("conv_transpose2d",
        TRANSPOSED,
        "the gradient of conv2d as a layer; weight [c x o/groups x kh x kw]",
        function(...) return transposed("conv_transpose2d", 2, ...) end)
+
+define("conv_transpose3d",
+       TRANSPOSED,
+       "the gradient of conv3d as a layer; weight [c x o/groups x kd x kh x "
+       .. "kw]",
+       function(...) return transposed("conv_transpose3d", 3, ...) end)
 
 define("unfold",
        "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, "
@@ -282,213 +307,5 @@ function(x, size, k, dilation, padding, stride)
   end)
 end)
 
--- ---- pooling
-
-local function pooled(op, nd, x)
-  hasdims(op, x, "input", nd + 1, nd + 2)
-  floats(op, x, "input")
-  for d = -nd, -1 do
-    if x:size(d) == 0 then
-      fail(op, "input has a dimension of size 0", nil, "input", x)
-    end
-  end
-end
-
-local function checkpadding(op, padding, kernel)
-  for i = 1, #kernel do
-    if padding[i] > kernel[i] / 2 then
-      fail(op, ("padding is %d, at most half of kernel_size %d is allowed")
-               :format(padding[i], kernel[i]))
-    end
-  end
-end
-
--- The kernel, the stride and the padding of a pooling, one for each dimension;
--- without a stride windows lie side by side.
-local function pooling(op, nd, x, kernel, stride, padding)
-  pooled(op, nd, x)
-  kernel = several(op, "kernel_size", kernel, nd, 1)
-  if type(stride) == "table" and #stride == 0 then stride = nil end
-  stride = several(op, "stride", stride or kernel, nd, 1)
-  padding = several(op, "padding", padding, nd, 0)
-  checkpadding(op, padding, kernel)
-  return kernel, stride, padding
-end
-
-local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil,
-                       indices)
-  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
-  dilation = several(op, "dilation", dilation, nd, 1)
-  return batched(x, nd + 2, function(t)
-    if nd == 1 then t = t:unsqueeze(-2) end
-    local y, at = nacre._max_pool(t, plane(kernel, 1), plane(stride, 1),
-                                  plane(padding, 0), plane(dilation, 1), ceil)
-    if nd == 1 then y, at = y:squeeze(-2), at:squeeze(-2) end
-    if indices then return y, at end
-    return y
-  end)
-end
-
-local MAXPOOL =
-  "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
-  .. "dilation:ints=1, ceil_mode:bool=false, return_indices:bool=false -> "
-  .. "tensor[, positions]"
-
-define("max_pool1d",
-       MAXPOOL,
-       "largest element of each window; return_indices: also where it is, from "
-       .. "1",
-       function(...) return maxpool("max_pool1d", 1, ...) end)
-define("max_pool2d",
-       MAXPOOL,
-       "largest element of each window; return_indices: also where it is in "
-       .. "its plane, from 1, row by row",
-       function(...) return maxpool("max_pool2d", 2, ...) end)
-
--- Places of a window along a dimension of n; with ceil, what it reaches over.
-local function places(n, k, s, p, ceil)
-  local out = (n + 2 * p - k + (ceil and s - 1 or 0)) // s + 1
-  if ceil and (out - 1) * s >= n + p then out = out - 1 end
-  return out, math.max(0, (out - 1) * s + k - n - 2 * p)
-end
-
--- Sums over windows: a convolution with ones.
-local function windows(x, kernel, stride, padding, extra)
-  local size = x:size()
-  local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
-  t = extended(extended(t, 3, extra[1]), 4, extra[2])
-  local ones = nacre.ones(1, 1, kernel[1], kernel[2], { dtype = x.dtype,
-                                                        device = x.device })
-  local y = nacre._conv(t, ones, geometry(stride, padding, { 1, 1 }), 1)
-  return y:reshape(size[1], size[2], y:size(3), y:size(4))
-end
-
-local function avgpool(op, nd, x, kernel, stride, padding, ceil, include,
-                       divisor)
-  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
-  if divisor == 0 then fail(op, "divisor_override must not be 0") end
-  return batched(x, nd + 2, function(t)
-    if nd == 1 then t = t:unsqueeze(-2) end
-    local k, s, p, extra = plane(kernel, 1), plane(stride, 1), plane(padding,
-                                                                     0), {}
-    for i = 1, 2 do
-      local out
-      out, extra[i] = places(t:size(2 + i), k[i], s[i], p[i], ceil)
-      if out < 1 then
-        fail(op, ("a window of %d does not fit in %d elements with padding %d")
-                 :format(k[i], t:size(2 + i), p[i]), nil, "input", x)
-      end
-    end
-    local y, by = windows(wide(t), k, s, p, extra), divisor or k[1] * k[2]
-    local partial = extra[1] + extra[2] > 0 or p[1] + p[2] > 0 and not include
-    if partial and not divisor then
-      local q = include and p or { 0, 0 }   -- does padding count as elements?
-      local mask = nacre.ones(1, 1, t:size(3) + 2 * q[1], t:size(4) + 2 * q[2],
-                              { dtype = y.dtype, device = y.device })
-      by = windows(mask, k, s, { p[1] - q[1], p[2] - q[2] }, extra)
-    end
-    y = back(y / by, x)
-    return nd == 1 and y:squeeze(-2) or y
-  end)
-end
-
-define("avg_pool1d",
-       "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
-       .. "ceil_mode:bool=false, count_include_pad:bool=true",
-       "mean of each window", function(...) return avgpool("avg_pool1d", 1,
-                                                           ...) end)
-define("avg_pool2d",
-       "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
-       .. "ceil_mode:bool=false, count_include_pad:bool=true, "
-       .. "divisor_override:int=nil",
-       "mean of each window", function(...) return avgpool("avg_pool2d", 2,
-                                                           ...) end)
-
--- The first and the last place, from 0, of n in window i of so many.
-local function window(i, n, out)
-  return i * n // out, -(-(i + 1) * n // out) - 1
-end
-
--- The means over n even windows as a matrix [out x n].
-local function means(n, out, like)
-  local rows = {}
-  for i = 0, out - 1 do
-    local from, to = window(i, n, out)
-    local row = {}
-    for j = 0, n - 1 do
-      row[j + 1] = j >= from and j <= to and 1.0 / (to - from + 1) or 0.0
-    end
-    rows[i + 1] = row
-  end
-  return nacre.tensor(rows, { dtype = like.dtype, device = like.device })
-end
-
-all.means = means
-
--- The sizes that output_size asks for; what is nil stays as it is.
-local function adapted(op, nd, x, size)
-  pooled(op, nd, x)
-  local list = {}
-  for i = 1, nd do
-    local n = size
-    if type(size) == "table" then n = size[i] or x:size(-nd - 1 + i) end
-    list[i] = math.type(n) and math.tointeger(n)
-    if not list[i] or list[i] < 1 then
-      fail(op, ("output_size must be %d number%s above 0")
-               :format(nd, nd == 1 and "" or "s"))
-    end
-  end
-  return list
-end
-
-define("adaptive_avg_pool2d", "input:tensor, output_size:any",
-       "means of windows such that the result has a size; nil keeps one",
-function(x, size)
-  size = adapted("adaptive_avg_pool2d", 2, x, size)
-  local t = wide(x)
-  local h, w = means(x:size(-2), size[1], t), means(x:size(-1), size[2], t)
-  return back(h:matmul(t):matmul(w:t()), x)
-end)
-
-define("adaptive_avg_pool1d", "input:tensor, output_size:ints",
-       "means of windows such that the result has a size",
-function(x, size)
-  size = adapted("adaptive_avg_pool1d", 1, x, size)
-  local t = wide(x)
-  return back(t:matmul(means(x:size(-1), size[1], t):t()), x)
-end)
-
--- x with windows along dim that are not even made even: the last place of a
--- shorter one comes again, which changes no maximum. Also the size of them,
--- and the place, from 0, of each in x.
-local function evened(x, dim, out)
-  local n = x:size(dim)
-  local k, at = 0, {}
-  for i = 0, out - 1 do
-    local from, to = window(i, n, out)
-    k = math.max(k, to - from + 1)
-  end
-  if k * out == n then return x, k, nacre.arange(n, { device = x.device }) end
-  for i = 0, out - 1 do
-    local from, to = window(i, n, out)
-    for j = from, from + k - 1 do at[#at + 1] = math.min(j, to) end
-  end
-  at = nacre.tensor(at, { device = x.device })
-  return x:index_select(dim, at + 1), k, at
-end
-
-define("adaptive_max_pool2d",
-       "input:tensor, output_size:any, return_indices:bool=false -> tensor[, "
-       .. "positions]",
-       "largest elements of windows such that the result has a size; nil keeps "
-       .. "one",
-function(x, size, indices)
-  local op = "adaptive_max_pool2d"
-  size = adapted(op, 2, x, size)
-  local t, h, rows = evened(x, -2, size[1])
-  local u, w, columns = evened(t, -1, size[2])
-  local y, at = maxpool(op, 2, u, { h, w }, { h, w }, 0, 1, false, true)
-  if not indices then return y end
-  local row, column = (at - 1) // #columns, (at - 1) % #columns
-  return y, rows[row + 1] * x:size(-1) + columns[column + 1] + 1
-end)
+all.image = { several = several, batched = batched, extended = extended,
+              geometry = geometry, plane = plane }

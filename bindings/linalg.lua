@@ -87,7 +87,11 @@ local function sametype(op, A, B)
   end
 end
 
+-- Options of what goes with A: the default device may be another one.
 local function like(A) return { dtype = A.dtype, device = A.device } end
+local function counted(n, x, dtype)   -- 1 to n, where x is
+  return nacre.range(1, n, { dtype = dtype, device = x.device })
+end
 
 local function eye(A, n)
   return nacre.eye(n or A:size(-1), like(A)):expand(with(head(A), n or
@@ -96,8 +100,8 @@ end
 
 -- x where row - column >= k (lower), or <= k
 local function triangle(x, k, upper)
-  local row = nacre.range(1, x:size(-2), { device = x.device }):unsqueeze(2)
-  local column = nacre.range(1, x:size(-1), { device = x.device })
+  local row = counted(x:size(-2), x):unsqueeze(2)
+  local column = counted(x:size(-1), x)
   local d = row - column
   return nacre.where(upper and d:le(k) or not upper and d:ge(k), x, 0.0)
 end
@@ -223,7 +227,7 @@ end)
 -- The diagonal of U, and -1 where the exchanges of rows are odd in number.
 local function eliminated(A)
   local LU, pivots = nacre._lapack_lu(T(A))
-  local still = nacre.range(1, pivots:size(-1), { dtype = "int32" })
+  local still = counted(pivots:size(-1), pivots, "int32")
   local moved = pivots:ne(still):sum(-1)
   return diagonal(LU), (1 - 2 * (moved % 2)):to(A.dtype)
 end
@@ -247,7 +251,7 @@ local Det = Function {
     local U, S, Vh = all.matrix.svd(A)
     local n, others = S:size(-1), {}
     for i = 1, n do
-      local one = nacre.range(1, n):eq(i)
+      local one = counted(n, S):eq(i)
       others[i] = nacre.where(one, 1.0, S):prod(-1)
     end
     local sign = nacre.linalg.det(U:detach()) * nacre.linalg.det(Vh:detach())
@@ -303,9 +307,10 @@ end
 -- P with A = P L U
 local function permuted(pivots, m, A)
   local size = with(head(pivots, 1), m)
-  local rows = pivots:numel() == 0 and nacre.range(1, m):expand(size) or
-               nacre.tensor(permutation(pivots, m)):view(size)
-  local P = rows:unsqueeze(-2):eq(nacre.range(1, m):unsqueeze(-1))
+  local rows = pivots:numel() == 0 and counted(m, A):expand(size) or
+               nacre.tensor(permutation(pivots, m), { device = A.device })
+                 :view(size)
+  local P = rows:unsqueeze(-2):eq(counted(m, A):unsqueeze(-1))
   return P:to(A.dtype)
 end
 

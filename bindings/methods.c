@@ -238,6 +238,9 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
   } else if (strcmp(key, "T") == 0) {
     lua_settop(L, 1);
     return transposed(L, "t");
+  } else if (strcmp(key, "mT") == 0) {
+    lua_settop(L, 1);
+    return transposed(L, "adjoint");
   } else
     return 0;
   return 1;
@@ -251,8 +254,8 @@ static int slicetext(const char *key) {
 }
 
 static const char *const fields[] = {
-  "dtype", "device", "is_cuda", "ndim", "shape", "T", "grad", "requires_grad",
-  "is_leaf", "grad_fn", NULL
+  "dtype", "device", "is_cuda", "ndim", "shape", "T", "mT", "grad",
+  "requires_grad", "is_leaf", "grad_fn", NULL
 };
 
 static int isfield(const char *key) {

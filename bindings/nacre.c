@@ -182,68 +182,10 @@ static void makeall(lua_State *L) {
   lua_settop(L, 1);
 }
 
-/* Does a name of a part of the library, as linalg.svd, end in this one? */
-static int endsin(const char *path, const char *name) {
-  const char *dot = strrchr(path, '.');
-  return dot && strcmp(dot + 1, name) == 0;
-}
-
-/* Pushes what a name stands for that is made at its first use; 0: nothing. */
-static int make(lua_State *L, const char *name) {
+int nl_pushname(lua_State *L, const char *name) {
   return (strcmp(name, "autograd") == 0 && nl_pushautograd(L)) ||
          nl_pushtable(L, name) || nl_pushfunction(L, name, NL_FUNCTION) ||
          nl_pushcomposed(L, name, NL_FUNCTION);
-}
-
-/* Is it a method, and no function? */
-static int method(lua_State *L, const char *name) {
-  const int top = lua_gettop(L);
-  const int found = !make(L, name) && (nl_pushfunction(L, name, NL_METHOD) ||
-                                       nl_pushcomposed(L, name, NL_METHOD));
-  lua_settop(L, top);
-  return found;
-}
-
-/* All names, for nl_nearest, and which of them the name itself is in a part
-   of the library; on the stack are three values that hold them. */
-static const char *const *names(lua_State *L, const char *name,
-                                const char **part) {
-  const char **list;
-  int n = 0, all;
-  *part = NULL;
-  lua_pushcfunction(L, nl_names);
-  lua_pushboolean(L, 1);
-  lua_call(L, 1, 1);
-  all = (int)lua_rawlen(L, -1);
-  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) all++;
-  list = lua_newuserdatauv(L, (size_t)(all + 1) * sizeof *list, 0);
-  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
-    if (lua_type(L, -2) == LUA_TSTRING) list[n++] = lua_tostring(L, -2);
-  for (lua_Integer i = 1; lua_rawgeti(L, -2, i) == LUA_TSTRING; i++) {
-    list[n] = lua_tostring(L, -1);
-    if (endsin(list[n], name)) *part = list[n];
-    if (strcmp(list[n], name) != 0) n++;
-    lua_pop(L, 1);
-  }
-  list[n] = NULL;
-  return list;
-}
-
-/* A name that the library has not: an error, for nil would be taken for an
-   argument that is left out, as in {dtype = nacre.flaot64}. */
-static int missing(lua_State *L, const char *name) {
-  const char *const *list, *near;
-  if (name[0] == '_') return 0;         /* asked for by programs */
-  list = names(L, name, &near);
-  if (near == NULL) near = nl_nearest(name, list);
-  nc_fail(NC_EVALUE, near ? "nacre has no '%s', did you mean '%s%s'?"
-                          : "nacre has no '%s'", name,
-          near && method(L, near) ? "t:" : "nacre.", near);
-  if (method(L, name)) {
-    nc_fail(NC_EVALUE, "nacre has no '%s'", name);
-    nc_hint("t:%s(...)", name);
-  }
-  return nl_check(L, NC_EVALUE);
 }
 
 static int lookup(lua_State *L) {
@@ -263,7 +205,7 @@ static int lookup(lua_State *L) {
     makeall(L);
     return 1;
   }
-  if (!make(L, name)) return missing(L, name);
+  if (!nl_pushname(L, name)) return nl_missing(L, "", name);
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);

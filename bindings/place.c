@@ -145,15 +145,26 @@ static int converted(lua_State *L, const char *op, Move m) {
   return 1;
 }
 
+/* The device, or the dtype, that m asks for: one of each. */
+static void todevice(lua_State *L, Move *m, const Device *d) {
+  if (m->d) nl_error(L, "to", "device is given twice");
+  m->d = d;
+}
+
+static void totype(lua_State *L, Move *m, DType type) {
+  if (m->type != DT_NONE) nl_error(L, "to", "dtype is given twice");
+  m->type = type;
+}
+
 /* A text that `to' was given. */
 static void named(lua_State *L, int i, Move *m) {
   const char *text = lua_tostring(L, i);
   DType type = nc_dtypefrom(text);
   if (type != DT_NONE)
-    m->type = type;
+    totype(L, m, type);
   else if (strcmp(text, "auto") == 0 || strcmp(text, nc_host()->name) == 0 ||
            strncmp(text, "cuda", 4) == 0)
-    m->d = nl_device(L, i, "to");
+    todevice(L, m, nl_device(L, i, "to"));
   else {
     nc_fail(NC_EVALUE, "'%s' is neither a dtype nor a device", text);
     nc_blameop("to");
@@ -176,18 +187,20 @@ static int flag(lua_State *L, int i, const char *name) {
 /* One of the options of `to', whose value is on top. */
 static void option(lua_State *L, const char *name, Move *m) {
   const int i = lua_gettop(L);
+  const Device *d;
   const char *near;
   if (strcmp(name, "non_blocking") == 0)
     m->how = flag(L, i, name) ? NC_NOWAIT : 0;
   else if (strcmp(name, "copy") == 0)
     m->copy = flag(L, i, name);
   else if (strcmp(name, "dtype") == 0 && lua_type(L, i) == LUA_TSTRING) {
-    m->type = nc_dtypefrom(lua_tostring(L, i));
-    if (m->type == DT_NONE)
+    const DType type = nc_dtypefrom(lua_tostring(L, i));
+    if (type == DT_NONE)
       nl_error(L, "to", "no dtype '%s'", lua_tostring(L, i));
+    totype(L, m, type);
   } else if (strcmp(name, "device") == 0 &&
-             (m->d = nl_device(L, i, "to")) != NULL)
-    return;
+             (d = nl_device(L, i, "to")) != NULL)
+    todevice(L, m, d);
   else if ((near = nl_nearest(name, options)) == NULL)
     nl_error(L, "to", "no argument '%s'", name);
   else if (strcmp(near, name) == 0)
@@ -218,14 +231,15 @@ static int to(lua_State *L) {
   for (int i = 2; i <= top; i++) {
     const Tensor *other;
     if (lua_type(L, i) == LUA_TSTRING) named(L, i, &m);
-    else if (lua_isinteger(L, i)) m.d = nl_device(L, i, "to");
+    else if (lua_isinteger(L, i))
+      todevice(L, &m, nl_device(L, i, "to"));
     else if (lua_istable(L, i)) tooptions(L, i, &m);
     else if (lua_isboolean(L, i) && flags == 0)
       m.how = lua_toboolean(L, i) ? NC_NOWAIT : 0, flags++;
     else if (lua_isboolean(L, i) && flags == 1)
       m.copy = lua_toboolean(L, i), flags++;
     else if ((other = nl_totensor(L, i)) != NULL)
-      m.type = other->dtype, m.d = nc_device(other);
+      totype(L, &m, other->dtype), todevice(L, &m, nc_device(other));
     else if (i > 2 && lua_isnil(L, i)) continue;
     else
       return nl_error(L, "to", "argument %d must be a dtype, a device or a "
@@ -236,7 +250,10 @@ static int to(lua_State *L) {
 }
 
 int nl_totype(lua_State *L) {
-  DType type = (DType)nl_which(L);
+  static Signature s;
+  const DType type = (DType)nl_which(L);
+  Args a;
+  if (lua_gettop(L) > 1) nl_args(L, &s, "to", "self -> tensor", &a);
   return converted(L, "to", (Move){ type, NULL, 0, 0 });
 }
 

@@ -27,6 +27,8 @@ local function cubic(t)
   return { far(t + 1), near(t), near(1 - t), far(2 - t) }
 end
 
+all.cubic = cubic
+
 local function linear(t) return { 1 - t, t } end
 
 -- Each of `out` elements from `taps` neighbours, of which weights(t) says how

@@ -92,7 +92,7 @@ static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
     luaL_setfuncs(L, events, 0);
     lua_newtable(L);
     for (const Bound *b = methods; b->name; b++) {
-      lua_pushcfunction(L, b->f);
+      nl_pushbound(L, b);
       lua_setfield(L, -2, b->name);
     }
     lua_pushvalue(L, -1);
@@ -275,8 +275,10 @@ void nl_restorelater(lua_State *L, int i) {
 int nl_withstream(lua_State *L) {
   const char *op = "cuda.stream";
   if (!lua_isfunction(L, 2))
-    return nl_error(L, op, "what is to run there must be a function, not %s",
-                    luaL_typename(L, 2));
+    return nl_error(L, op, lua_isfunction(L, 1)
+                        ? "stream is missing: stream(s, function() ... end)"
+                        : "fn must be a function, not %s",
+                    lua_isnone(L, 2) ? "nothing" : luaL_typename(L, 2));
   if (!lua_isnil(L, 1)) {
     const Accelerator *a = nl_accelerator(L, op);
     nl_restorelater(L, a->streamdevice(checkstream(L, 1, op)->s));

@@ -274,6 +274,38 @@ static int passon(Walk *w, const Node *n, Tensor *d[]) {
   return NC_OK;
 }
 
+/* Of what is constant between steps, such as the gradient of relu. */
+static int constantback(GradCall *c) {
+  for (int i = 0; i < c->node->nedge; i++) {
+    const Meta *m = &c->node->edge[i].meta;
+    if (c->need[i])
+      TRY(nc_full(&c->d[i], m->device, m->dtype, m->nd, m->size, nc_int(0)));
+  }
+  return NC_OK;
+}
+
+static const NodeKind constant = { constantback, NULL };
+
+/* A recorded gradient that was made from values of the operands depends on
+   them, though nothing of what it was made by is recorded: its own gradient is
+   zeros.  One that others hold, or the program made, stays as it is. */
+static int depend(const Node *n, Tensor *d) {
+  Tensor *from[NC_MAXIN + NC_MAXOUT] = { NULL };
+  int r = NC_OK, yes = 0, k = 0;
+  if (d == NULL || d->refs > 1 || d->base || n->freed) return NC_OK;
+  TRY(nc_requires(&yes, d));
+  for (int i = 0; i < n->nsaved && !yes && k < NC_MAXIN + NC_MAXOUT; i++) {
+    const Saved *s = &n->saved[i];
+    if (r == NC_OK && s->t && nc_category(s->t->dtype) == NC_FLOAT &&
+        s->t->data->version == s->version)
+      r = nc_unsave(&from[k++], n, i);
+  }
+  if (r == NC_OK && k > 0)
+    r = nc_note(&constant, n->name, from, k, &d, 1, NULL, 0);
+  while (k > 0) nc_release(from[--k]);
+  return r;
+}
+
 /* Asks a node for the gradients of its operands. */
 static int ask(Walk *w, Entry *e, Tensor *g[]) {
   Node *n = e->node;
@@ -294,6 +326,9 @@ static int ask(Walk *w, Entry *e, Tensor *g[]) {
                                  : n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_blameop("backward");
+  for (int i = 0; i < n->nedge && r == NC_OK && !nc_gradoff; i++)
+    if (n->kind == &nc_rownode || n->kind == &nc_familynode)
+      r = depend(n, call.d[i]);
   if (r == NC_OK) r = passon(w, n, call.d);
   for (int i = 0; i < n->nedge; i++) nc_release(call.d[i]);
   nc_hostfree(p, n->nedge * each);

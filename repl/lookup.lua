@@ -8,7 +8,7 @@ local inspect = require "nacre.inspect"
 local lookup = {}
 
 -- Properties of a tensor that are no functions.
-local properties = {"shape", "dtype", "device", "ndim", "T", "is_cuda",
+local properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
                     "requires_grad", "grad", "is_leaf", "grad_fn"}
 
 -- The plain table behind a value where indexing it would find its fields.

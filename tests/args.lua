@@ -269,6 +269,16 @@ for _, op in ipairs(C.all()) do
            return z
          end)()))
 end
+local one = nacre.ones(1)
+raises("two devices", nil, "device is given twice", one.to, one, "cpu", "cpu")
+raises("two dtypes", nil, "dtype is given twice", one.to, one, "int64",
+       { dtype = "int32" })
+raises("a word for true", nil, "requires_grad must be true or false",
+       one.requires_grad_, one, "no")
+raises("a number as path", nil, "path must be a text, not an integer",
+       nacre.load, 3)
+check(one:size { dim = 1 } == 1 and not one:requires_grad_(false).requires_grad,
+      "arguments by name")
 for _, name in ipairs(nacre._names()) do      -- also what is no operation
   local f = rawget(nacre._functions, name) or nacre._methods[name]
   local kind = nacre._info(name).kind

@@ -151,6 +151,24 @@ do
   g:sum():backward()
   same(z.grad, "{18.0}")
   z.grad = nil
+  -- of what is linear in pieces, and its gradient constant between them
+  local F, w = nacre.nn.functional, leaf { -3, 0.5, 4 }
+  for _, f in ipairs { F.relu, F.relu6, F.leaky_relu, F.hardtanh,
+                       F.softshrink } do
+    g = grad.grad(f(w):sum(), w, { create_graph = true })
+    assert(g.requires_grad)
+    assert(nacre.equal(grad.grad((g * w):sum(), w, { retain_graph = true }),
+                       g:detach()))
+    g:sum():backward()
+    same(w.grad, "{0.0,0.0,0.0}")
+    w.grad = nil
+    assert(not grad.grad(f(w):sum(), w).requires_grad)
+  end
+  -- what is given, or the program holds, is left alone
+  local ones = nacre.ones(3)
+  F.relu(w):backward { gradient = ones, create_graph = true }
+  assert(not ones.requires_grad)
+  w.grad = nil
 end
 
 -- ---- types and devices

@@ -50,10 +50,13 @@ set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 set(on_device ops layouts folds promotion torch_rules reduce args create view
   index assign random npy archives texts display
   display_values errors grad_rows grad_families scan sort
-  dry watch indices vocabulary conv norms orders
-  aliasing distribution einsum linalg nn shape special)
+  dry watch indices vocabulary conv norms orders surplus
+  aliasing distribution einsum linalg nn shape special forms)
 if(NOT NACRE_EMULATION_FLAVOUR STREQUAL "check") # minutes each, where judged
-  list(APPEND on_device autograd grad_public matmul boundary oom)
+  list(APPEND on_device autograd matmul boundary oom)
+  if(NOT NACRE_SANITIZE) # ten minutes, of kernels that others run there
+    list(APPEND on_device grad_public)
+  endif()
 endif()
 foreach(name ${on_device})
   add_emulated_test(${name}_emulated "" --device cuda:0 ${TESTS}/${name}.lua)
@@ -81,6 +84,22 @@ if(PYTHON_TORCH AND NOT NACRE_EMULATION_FLAVOUR STREQUAL "check")
       ENVIRONMENT NACRE_CUDA=emulated)
   endforeach()
 endif()
+
+# ---- functions with errors as CUDA's have them, products in parts: no test of
+# a device may ask for the host's last bits
+foreach(name special vocabulary torch_rules folds scan norms conv einsum linalg
+    distribution display_values)
+  add_emulated_test(${name}_ulps "ulps=1" --device cuda:0
+    ${TESTS}/${name}.lua)
+endforeach()
+add_emulated_test(ops_ulps "ulps=2" --device cuda:0 ${TESTS}/ops.lua
+  acosh acos asin tan erfc lgamma digamma pow round ldexp exp2 log2 tanhshrink
+  logaddexp softplus mish atan2 hypot)
+add_emulated_test(parity_ulps "ulps=3" ${TESTS}/parity.lua rounds=1)
+add_emulated_test(parity_programs_ulps "ulps=4" ${TESTS}/parity_programs.lua
+  seed=3)
+add_emulated_test(sessions_ulps "ulps=5" --test --require cuda --device cuda:0
+  -j 2 ${TESTS}/nacre)
 
 # ---- at a terminal
 if(PYTHON_PEXPECT)

@@ -71,6 +71,21 @@ local gives = {
                                { return_indices = true })
     return at:item()
   end },
+  { "max_pool3d", 9, 0, function(x)
+    local _, at = F.max_pool3d(x:to("float32"):reshape(1, 1, n, 1, 1),
+                               { n, 1, 1 }, { return_indices = true })
+    return at:item()
+  end },
+  { "adaptive_max_pool1d", 9, 0, function(x)
+    local _, at = F.adaptive_max_pool1d(x:to("float32"):reshape(1, 1, n), 1,
+                                        { return_indices = true })
+    return at:item()
+  end },
+  { "adaptive_max_pool3d", 9, 0, function(x)
+    local _, at = F.adaptive_max_pool3d(x:to("float32")
+                                         :reshape(1, 1, 1, n, 1), 1, true)
+    return at:item()
+  end },
   { "adaptive_max_pool2d", 9, 0, function(x)
     local _, at = F.adaptive_max_pool2d(x:to("float32"):reshape(1, 1, 1, n), 1,
                                         { return_indices = true })

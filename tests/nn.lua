@@ -229,4 +229,96 @@ grads("conv3d", function(a, k, c)
   return F.conv3d(a, k, c, { 1, 2, 1 }, { 1, 0, 1 }, { 2, 1, 1 })
 end, g(1, 2, 3, 3, 2), g(2, 2, 2, 2, 2), g(2))
 grads("huber_loss", F.huber_loss, g(4), g(4))
+-- ---- volumes, places and sequences, by other ways to the same
+
+local function near(what, a, b)
+  assert(a:allclose(b, 1e-4, 1e-5), what)
+end
+
+nacre.manual_seed(5)
+local v = nacre.randn(2, 3, 4, 5, 6)
+local cubes = v:unfold(3, 2, 2):unfold(4, 3, 1):unfold(5, 2, 2):flatten(6)
+near("max_pool3d", F.max_pool3d(v, { 2, 3, 2 }, { 2, 1, 2 }), cubes:amax(-1))
+near("avg_pool3d", F.avg_pool3d(v, { 2, 3, 2 }, { 2, 1, 2 }), cubes:mean(-1))
+local top, place = F.max_pool3d(v, 3, 2, 1, { return_indices = true })
+near("max_pool3d", top, v:flatten(3):gather(3, place:flatten(3))
+                         :view(top:size()))
+near("adaptive_avg_pool3d", F.adaptive_avg_pool3d(v, 1):flatten(),
+     v:mean({ 3, 4, 5 }):flatten())
+near("adaptive_max_pool3d", (F.adaptive_max_pool3d(v, { 4, 5, 1 })),
+     v:amax(5, true))
+
+local w3 = nacre.randn(2, 3, 2, 3, 1)
+local g3 = F.conv3d(v, w3, nil, { 2, 1, 2 }, { 1, 0, 0 }):randn_like()
+local input = v:clone():requires_grad_()
+F.conv3d(input, w3, nil, { 2, 1, 2 }, { 1, 0, 0 }):backward(g3)
+near("conv_transpose3d", F.conv_transpose3d(g3, w3, nil, { 2, 1, 2 },
+                                            { 1, 0, 0 }, { 0, 0, 1 }),
+     input.grad)
+
+local plane = v:select(3, 1)
+local same = nacre.tensor { { { 1.0, 0, 0 }, { 0, 1, 0 } } }:expand(2, 2, 3)
+local turn = nacre.tensor { { { -1.0, 0, 0 }, { 0, 1, 0 } } }:expand(2, 2, 3)
+for _, mode in ipairs { "nearest", "bilinear", "bicubic" } do
+  for _, corners in ipairs { false, true } do
+    local size = plane:size()
+    near(mode, F.grid_sample(plane, F.affine_grid(same, size, corners),
+                             { mode = mode, align_corners = corners }), plane)
+    near(mode, F.grid_sample(plane, F.affine_grid(turn, size, corners),
+                             { mode = mode, align_corners = corners }),
+         plane:flip(-1))
+  end
+end
+local far = nacre.tensor { { { { 1e30, 0 }, { -math.huge, 0 }, { 5.0, 0 } } } }
+local one = nacre.tensor { { { { 1.0, math.huge } } } }
+is(F.grid_sample(one, far), "{{{{0.0,0.0,0.0}}}}")
+is(F.grid_sample(t{ { { { 3.0, 4.0 } } } }, t{ { { { 0 / 0, 0 } } } },
+                 { align_corners = true }), "{{{{3.0}}}}")
+for _, mode in ipairs { "nearest", "bilinear", "bicubic" } do
+  for _, outside in ipairs { "zeros", "border", "reflection" } do
+    assert(F.grid_sample(nacre.ones(1, 1, 2, 3), far,
+                         { mode = mode, padding_mode = outside })
+            :isfinite():all():item(), mode .. " " .. outside)
+  end
+end
+
+-- All the ways to show a target: paths of classes whose repetitions, then
+-- blanks, are left out.
+local function brute(logp, target, blank)
+  local total, T, C = 0, logp:size(1), logp:size(2)
+  local rows, path = logp:exp():totable(), {}
+  local function go(t, p)
+    if t > T then
+      local read = {}
+      for i, c in ipairs(path) do
+        if c ~= path[i - 1] and c ~= blank then read[#read + 1] = c end
+      end
+      if table.concat(read, ",") == target then total = total + p end
+      return
+    end
+    for c = 1, C do
+      path[t] = c
+      go(t + 1, p * rows[t][c])
+    end
+  end
+  go(1, 1)
+  return -math.log(total)
+end
+local logp = nacre.randn(5, 3):log_softmax(-1)
+for target, blank in pairs { ["2,3"] = 1, ["3,3"] = 1, ["1,2,1"] = 3, [""] = 2,
+                             ["1"] = 2 } do
+  local classes = {}
+  for c in target:gmatch "%d" do classes[#classes + 1] = math.tointeger(c) end
+  local got = F.ctc_loss(logp, nacre.tensor(classes, { dtype = "int64" }), 5,
+                         #classes, { blank = blank, reduction = "sum" })
+  assert(math.abs(got:item() - brute(logp, target, blank)) < 1e-4, target)
+end
+is(F.ctc_loss(logp, t{ 2, 2, 2, 2 }, { 5 }, { 4 }), "inf")
+is(F.ctc_loss(logp, t{ 2, 2, 2, 2 }, { 5 }, { 4 }, { zero_infinity = true }),
+   "0.0")
+fails("class 0: classes count from 1", nil, F.ctc_loss, logp, t{ 0 }, 5, 1)
+fails("class 1 is the blank", nil, F.ctc_loss, logp, t{ 1 }, 5, 1)
+fails("input_lengths 1 is 6, not from 1 to 5", nil, F.ctc_loss, logp, t{ 2 }, 6,
+      1)
+
 print("nn: passed")

@@ -65,6 +65,7 @@ POSITIONS = {
     "tensor_split": ["indices_or_sections"], "narrow": ["start"],
     "nn.functional.cross_entropy": ["target"],
     "nn.functional.nll_loss": ["target"],
+    "nn.functional.ctc_loss": ["targets"],
 }
 FOUND = {
     "argmax": [0], "argmin": [0], "argsort": [0], "argwhere": [0],
@@ -72,11 +73,13 @@ FOUND = {
     "median": [1], "nanmedian": [1], "max": [1], "min": [1], "cummax": [1],
     "cummin": [1], "searchsorted": [0], "bucketize": [0], "tril_indices": [0],
     "triu_indices": [0], "nn.functional.max_pool1d": [1],
-    "nn.functional.max_pool2d": [1],
+    "nn.functional.max_pool2d": [1], "nn.functional.max_pool3d": [1],
+    "nn.functional.adaptive_max_pool1d": [1],
     "nn.functional.adaptive_max_pool2d": [1],
+    "nn.functional.adaptive_max_pool3d": [1],
 }
 DIMS = re.compile(r"^(dims?|dim0|dim1|dim2|start_dim|end_dim|dimension|axis|"
-                  r"source|destination|ignore_index|padding_idx)$")
+                  r"source|destination|ignore_index|padding_idx|blank)$")
 # Steps of the dtype that a result may be off, relative to its largest; a half
 # is computed in float32 and rounded, here once and there more often.
 ROUNDED, HALVES_ROUNDED = 512, 8

@@ -138,7 +138,7 @@ end
 -- How a call is made again. The plain one is as it was recorded.
 function V.plain(grad)
   return { values = "asis", more = "asis", layout = "dense", form = "call",
-           grad = grad, seed = 1 }
+           apart = true, grad = grad, seed = 1 }
 end
 
 function V.plan()
@@ -147,7 +147,8 @@ function V.plan()
                  some = math.random() < 0.2,
                  layout = pick(layouts, 0.5) or "any",
                  form = pick({ "call", "into", "out" }, 0.4) or "call",
-                 grad = math.random() < 0.4, seed = math.random(1 << 40) }
+                 grad = math.random() < 0.4, seed = math.random(1 << 40),
+                 apart = math.random() < 0.2 }
   plan.dtype = pick(V.dtypes, 0.3) or pick({ "any" }, 0.05)
   return plan
 end
@@ -156,7 +157,9 @@ function V.describe(plan)
   return table.concat({ plan.values, plan.more,
                         plan.some and "some" or "all", plan.layout, plan.form,
                         plan.dtype or "its dtype",
-                        plan.grad and "grad" or "no grad" }, ", ")
+                        plan.grad and "grad" or "no grad",
+                        plan.apart and "apart from the default device" or
+                        "on the default device" }, ", ")
 end
 
 -- ---- arguments

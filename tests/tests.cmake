@@ -7,7 +7,7 @@ set(TESTS ${CMAKE_CURRENT_LIST_DIR})
 function(add_nacre_test name label)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS ${label}
-    SKIP_RETURN_CODE 77 TIMEOUT 600)
+    SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endfunction()
 
 # ---- scripts that the program runs
@@ -17,7 +17,7 @@ foreach(name ops layouts folds promotion torch_rules reduce args create view
     errors grad_rows grad_families grad_public timestats timing
     einsum linalg nn norms conv
     dry watch summary sort scan special png pictures equivalents indices aliasing
-    vocabulary)
+    vocabulary forms)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name boundary oom autograd collect)
@@ -37,7 +37,7 @@ add_nacre_test(documentation quick $<TARGET_FILE:nacre> --test
 # ---- the reference: its examples, and that it is whole and current
 add_nacre_test(reference_examples quick $<TARGET_FILE:nacre> --test
   ${CMAKE_SOURCE_DIR}/repl/reference)
-foreach(name reference refusals)
+foreach(name reference refusals surplus)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 

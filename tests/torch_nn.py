@@ -51,7 +51,7 @@ def bilinear(r):
 
 @operation(3)
 def convolution(r):
-    nd = r.integer(1, 2)
+    nd = r.choice([1, 2, 2, 3])
     groups = r.choice([1, 1, 2, 3])
     c, o = groups * r.integer(1, 3), groups * r.integer(1, 3)
     k = [r.integer(1, 3) for _ in range(nd)]
@@ -74,7 +74,7 @@ def convolution(r):
 
 @operation(2)
 def conv_transpose(r):
-    nd = r.integer(1, 2)
+    nd = r.choice([1, 2, 2, 3])
     groups = r.choice([1, 1, 2])
     c, o = groups * r.integer(1, 3), r.integer(1, 3)
     k = [r.integer(1, 3) for _ in range(nd)]
@@ -117,13 +117,14 @@ def fold_images(r):
 # ---- pooling
 
 def images(r, nd, least=1):
-    shape = [r.integer(1, 3)] + [r.integer(least, 9) for _ in range(nd)]
+    most = 9 if nd < 3 else 6
+    shape = [r.integer(1, 3)] + [r.integer(least, most) for _ in range(nd)]
     return [r.integer(1, 3)] + shape if r.flag(0.8) else shape
 
 
 @operation(2)
 def max_pool(r):
-    nd = r.integer(1, 2)
+    nd = r.choice([1, 2, 2, 3])
     k = r.integer(1, 3)
     text, kw = given(kernel_size=k, stride=r.choice([None, 1, 2, 3]),
                      padding=r.integer(0, k // 2), dilation=r.choice([1, 1, 2]),
@@ -143,23 +144,91 @@ def max_pool(r):
 
 @operation(2)
 def avg_pool(r):
-    nd = r.integer(1, 2)
+    nd = r.choice([1, 2, 2, 3])
     k = r.integer(1, 3)
+    by = r.choice([None, None, 2, -3]) if nd > 1 else None
     text, kw = given(kernel_size=k, stride=r.choice([None, 1, 2, 3]),
                      padding=r.integer(0, k // 2), ceil_mode=r.flag(),
-                     count_include_pad=r.flag())
+                     count_include_pad=r.flag(), divisor_override=by)
     f = getattr(F, f"avg_pool{nd}d")
     return Case(f"{PREFIX}avg_pool{nd}d(a, {text})",
                 floats(r, images(r, nd), special=0), lambda x: f(x, **kw), 32,
                 norm=True)
 
 
-@operation()
+@operation(2)
 def adaptive_pool(r):
-    size = [r.integer(1, 5), r.integer(1, 5)]
-    return Case(f"{PREFIX}adaptive_avg_pool2d(a, {lua(size)})",
-                floats(r, images(r, 2), special=0),
-                lambda x: F.adaptive_avg_pool2d(x, size), 32, norm=True)
+    nd = r.choice([1, 2, 2, 3])
+    size = [r.integer(1, 5) for _ in range(nd)]
+    if nd > 1 and r.flag(0.2):
+        size = size[0]
+    x = floats(r, images(r, nd), special=0)
+    if r.flag():
+        f = getattr(F, f"adaptive_avg_pool{nd}d")
+        return Case(f"{PREFIX}adaptive_avg_pool{nd}d(a, {lua(size)})", x,
+                    lambda x: f(x, size), 32, norm=True)
+    f = getattr(F, f"adaptive_max_pool{nd}d")
+    return Case(f"{PREFIX}adaptive_max_pool{nd}d(a, {lua(size)}, true)", x,
+                lambda x: (lambda y, at: (y, plus1(at)))(
+                    *f(x, size, return_indices=True)))
+
+
+# ---- places in images
+
+@operation(3)
+def grid_sample(r):
+    nd = r.choice([2, 2, 3])
+    x = images(r, nd)
+    if len(x) < nd + 2:
+        x.insert(0, r.integer(1, 3))
+    mode = r.choice(["bilinear", "nearest"] + ["bicubic"] * (nd == 2))
+    a, grid = floats(r, x, [x[0]] + [r.integer(1, 4) for _ in range(nd)] + [nd],
+                     special=0, ties=0)
+    grid = grid / 2
+    text, kw = given(mode=mode, align_corners=r.flag(),
+                     padding_mode=r.choice(["zeros", "border", "reflection"]))
+    return Case(f"{PREFIX}grid_sample(a, b, {text})", [a, grid],
+                lambda x, g: F.grid_sample(x, g, **kw), 256, norm=True)
+
+
+@operation()
+def affine_grid(r):
+    nd = r.choice([2, 2, 3])
+    size = [r.integer(1, 3), 2] + [r.integer(1, 5) for _ in range(nd)]
+    corners = r.flag()
+    return Case(f"{PREFIX}affine_grid(a, {lua(size)}, {lua(corners)})",
+                floats(r, [off(r, size[0]), nd, nd + 1], special=0),
+                lambda t: F.affine_grid(t, size, align_corners=corners), 64,
+                norm=True)
+
+
+# ---- sequences
+
+@operation(2)
+def ctc_loss(r):
+    t, n, c = r.integer(2, 12), r.integer(1, 4), r.integer(2, 6)
+    most = r.integer(1, 4)
+    counts = [r.integer(0, most) for _ in range(n)]
+    steps = [r.integer(1, t) for _ in range(n)]
+    if r.flag():
+        steps = [t] * n
+    blank = r.integer(1, c)
+    rows = r.integer(0, 1)
+    shape = [n, most] if rows else [sum(counts)]
+    if 0 in shape:
+        return None
+    targets = r.tensor("int64", shape, low=1, high=c - 1)
+    targets = targets + (targets >= blank).to(torch.int64)
+    text, kw = given(reduction=r.choice(["none", "mean", "sum"]),
+                     zero_infinity=r.flag(0.7))
+    text = f"{text[:-1]}, blank = {blank}}}"
+    call = f"{PREFIX}ctc_loss(a:log_softmax(-1), b, {lua(steps)}, {lua(counts)}"
+    x = floats(r, [t, n, c], special=0)
+
+    def run(x, targets):
+        return F.ctc_loss(x.log_softmax(-1), targets - 1, steps, counts,
+                          blank - 1, **kw)
+    return Case(f"{call}, {text})", x + [targets], run, 256, norm=True)
 
 
 # ---- lookup

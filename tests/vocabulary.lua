@@ -154,6 +154,28 @@ assert(nacre.result_type(T { 1 }, T(2, { dtype = "int8" })) == "int64")
 assert(nacre.promote_types("uint8", "int8") == "int16")
 assert(not nacre.can_cast("float32", "int64"))
 assert(nacre.can_cast("bool", "int8"))
+-- wherever they are
+assert(nacre.result_type(T(1.5):double(), T { 1 }) == "float64")
+
+-- ---- what a dtype holds
+
+for _, d in ipairs { "float16", "bfloat16", "float32", "float64" } do
+  local f, one = nacre.finfo(d), T(1, { dtype = d })
+  assert((one + f.eps):gt(one):item() and (one + f.eps / 2):eq(one):item(), d)
+  assert(T(f.max, { dtype = d }):item() == f.max and f.min == -f.max, d)
+  assert((T(f.max, { dtype = d }) * 2):isinf():item(), d)
+  assert(T(f.tiny, { dtype = d }):item() == f.tiny, d)
+  assert(f.bits == 8 * one:element_size(), d)
+end
+for _, d in ipairs { "uint8", "int8", "int16", "int32", "int64" } do
+  local f = nacre.iinfo(d)
+  local most = T(f.max, { dtype = d })
+  assert(most:item() == f.max and (most + 1):item() == f.min, d)
+  assert(f.bits == 8 * most:element_size(), d)
+end
+assert(nacre.finfo().dtype == nacre.get_default_dtype())
+assert(not pcall(nacre.finfo, "int8") and not pcall(nacre.iinfo, "bool"))
+assert(nacre.equal(T { { { 1, 2 } } }.mT, T { { { 1 }, { 2 } } }))
 assert(T({ 1 }):is_signed() and not T({ true }):is_signed())
 assert(T({ 0.5 }):is_nonzero() and not T({ false }):is_nonzero())
 fails("has 2 elements", nil, nacre.is_nonzero, T { 1, 2 })

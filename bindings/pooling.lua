@@ -1,0 +1,296 @@
+-- SPDX-License-Identifier: MIT
+-- pooling.lua - of nacre.nn.functional, the largest elements and the means of
+-- windows over signals, images and volumes.
+--
+-- The core looks at planes. A signal is one of a single row; of a volume the
+-- windows in each plane come first, then, with a plane as a row, those along
+-- the depth.
+local all = ...
+local fail, floats, hasdims = all.fail, all.floats, all.hasdims
+local wide, back, image = all.wide, all.back, all.image
+local several, batched, extended = image.several, image.batched, image.extended
+local plane = image.plane
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+local function pooled(op, nd, x)
+  hasdims(op, x, "input", nd + 1, nd + 2)
+  floats(op, x, "input")
+  for d = -nd, -1 do
+    if x:size(d) == 0 then
+      fail(op, "input has a dimension of size 0", nil, "input", x)
+    end
+  end
+end
+
+local function checkpadding(op, padding, kernel)
+  for i = 1, #kernel do
+    if padding[i] > kernel[i] / 2 then
+      fail(op, ("padding is %d, at most half of kernel_size %d is allowed")
+               :format(padding[i], kernel[i]))
+    end
+  end
+end
+
+-- The kernel, the stride and the padding of a pooling, one for each dimension;
+-- without a stride windows lie side by side.
+local function pooling(op, nd, x, kernel, stride, padding)
+  pooled(op, nd, x)
+  kernel = several(op, "kernel_size", kernel, nd, 1)
+  if type(stride) == "table" and #stride == 0 then stride = nil end
+  stride = several(op, "stride", stride or kernel, nd, 1)
+  padding = several(op, "padding", padding, nd, 0)
+  checkpadding(op, padding, kernel)
+  return kernel, stride, padding
+end
+
+-- The last two of three numbers, and what lets the first go along the depth.
+local function inplane(list) return { list[2], list[3] } end
+
+local function indepth(list, fill) return { list[1], fill } end
+
+-- ---- largest elements
+
+local function maxvolumes(t, kernel, stride, padding, dilation, ceil, indices)
+  local n, c, d, area = t:size(1), t:size(2), t:size(3), t:size(4) * t:size(5)
+  local y, at = nacre._max_pool(t:reshape(n, c * d, t:size(4), t:size(5)),
+                                inplane(kernel), inplane(stride),
+                                inplane(padding), inplane(dilation), ceil)
+  local h, w = y:size(3), y:size(4)
+  local z, row = nacre._max_pool(y:reshape(n, c, d, h * w), indepth(kernel, 1),
+                                 indepth(stride, 1), indepth(padding, 0),
+                                 indepth(dilation, 1), ceil)
+  local size = { n, c, z:size(3), h, w }
+  if not indices then return z:reshape(size) end
+  row = row:reshape(n, c, size[3] * h * w)
+  at = at:reshape(n, c, d * h * w):gather(3, row)
+  return z:reshape(size), ((row - 1) // (h * w) * area + at):reshape(size)
+end
+
+local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil,
+                       indices)
+  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  return batched(x, nd + 2, function(t)
+    local y, at
+    if nd == 3 then
+      y, at = maxvolumes(t, kernel, stride, padding, dilation, ceil, indices)
+    else
+      if nd == 1 then t = t:unsqueeze(-2) end
+      y, at = nacre._max_pool(t, plane(kernel, 1), plane(stride, 1),
+                              plane(padding, 0), plane(dilation, 1), ceil)
+      if nd == 1 then y, at = y:squeeze(-2), at:squeeze(-2) end
+    end
+    if indices then return y, at end
+    return y
+  end)
+end
+
+local function definemax(nd, where)
+  local name = ("max_pool%dd"):format(nd)
+  define(name,
+         "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
+         .. "dilation:ints=1, ceil_mode:bool=false, return_indices:bool=false "
+         .. "-> tensor[, positions]",
+         "largest element of each window; return_indices: also where it is"
+         .. where, function(...) return maxpool(name, nd, ...) end)
+end
+
+definemax(1, ", from 1")
+definemax(2, " in its plane, from 1, row by row")
+definemax(3, " in its volume, from 1, plane by plane and row by row")
+
+-- ---- means
+
+-- Places of a window along a dimension of n; with ceil, what it reaches over.
+local function places(n, k, s, p, ceil)
+  local out = (n + 2 * p - k + (ceil and s - 1 or 0)) // s + 1
+  if ceil and (out - 1) * s >= n + p then out = out - 1 end
+  return out, math.max(0, (out - 1) * s + k - n - 2 * p)
+end
+
+-- Sums over windows: a convolution with ones.
+local function windows(x, kernel, stride, padding, extra)
+  local size = x:size()
+  local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
+  t = extended(extended(t, 3, extra[1]), 4, extra[2])
+  local ones = nacre.ones(1, 1, kernel[1], kernel[2], { dtype = x.dtype,
+                                                        device = x.device })
+  local y = nacre._conv(t, ones, image.geometry(stride, padding, { 1, 1 }), 1)
+  return y:reshape(size[1], size[2], y:size(3), y:size(4))
+end
+
+local function sums(x, kernel, stride, padding, extra)
+  if x:dim() == 4 then return windows(x, kernel, stride, padding, extra) end
+  local n, c, d = x:size(1), x:size(2), x:size(3)
+  local y = windows(x:reshape(n, c * d, x:size(4), x:size(5)), inplane(kernel),
+                    inplane(stride), inplane(padding), inplane(extra))
+  local h, w = y:size(3), y:size(4)
+  y = windows(y:reshape(n, c, d, h * w), indepth(kernel, 1),
+              indepth(stride, 1), indepth(padding, 0), indepth(extra, 0))
+  return y:reshape(n, c, y:size(3), h, w)
+end
+
+local function zeros(n)
+  local list = {}
+  for i = 1, n do list[i] = 0 end
+  return list
+end
+
+-- How many elements each window has; q is padding that counts as such.
+local function counts(t, k, s, p, q, extra)
+  local size, rest = { 1, 1 }, {}
+  for i = 1, #k do
+    size[2 + i], rest[i] = t:size(2 + i) + 2 * q[i], p[i] - q[i]
+  end
+  local ones = nacre.ones(size, { dtype = t.dtype, device = t.device })
+  return sums(ones, k, s, rest, extra)
+end
+
+local function means(op, t, k, s, p, ceil, include, divisor)
+  local extra, by, partial = {}, 1, false
+  for i = 1, #k do
+    local out
+    out, extra[i] = places(t:size(2 + i), k[i], s[i], p[i], ceil)
+    if out < 1 then
+      fail(op, ("a window of %d does not fit in %d elements with padding %d")
+               :format(k[i], t:size(2 + i), p[i]), nil, "input", t)
+    end
+    by = by * k[i]
+    partial = partial or extra[i] > 0 or p[i] > 0 and not include
+  end
+  local x = wide(t)
+  if partial and not divisor then
+    by = counts(x, k, s, p, include and p or zeros(#k), extra)
+  end
+  return back(sums(x, k, s, p, extra) / (divisor or by), t)
+end
+
+local function avgpool(op, nd, x, kernel, stride, padding, ceil, include,
+                       divisor)
+  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
+  if divisor == 0 then fail(op, "divisor_override must not be 0") end
+  return batched(x, nd + 2, function(t)
+    if nd > 1 then
+      return means(op, t, kernel, stride, padding, ceil, include, divisor)
+    end
+    return means(op, t:unsqueeze(-2), plane(kernel, 1), plane(stride, 1),
+                 plane(padding, 0), ceil, include, divisor):squeeze(-2)
+  end)
+end
+
+local function defineavg(nd, more)
+  local name = ("avg_pool%dd"):format(nd)
+  define(name,
+         "input:tensor, kernel_size:ints, stride:ints=nil, padding:ints=0, "
+         .. "ceil_mode:bool=false, count_include_pad:bool=true" .. more,
+         "mean of each window",
+         function(...) return avgpool(name, nd, ...) end)
+end
+
+defineavg(1, "")
+defineavg(2, ", divisor_override:int=nil")
+defineavg(3, ", divisor_override:int=nil")
+
+-- ---- as many windows as are asked for
+
+-- The first and the last place, from 0, of n in window i of so many.
+local function window(i, n, out)
+  return i * n // out, -(-(i + 1) * n // out) - 1
+end
+
+-- The means over n even windows as a matrix [out x n].
+local function evenly(n, out, like)
+  local rows = {}
+  for i = 0, out - 1 do
+    local from, to = window(i, n, out)
+    local row = {}
+    for j = 0, n - 1 do
+      row[j + 1] = j >= from and j <= to and 1.0 / (to - from + 1) or 0.0
+    end
+    rows[i + 1] = row
+  end
+  return nacre.tensor(rows, { dtype = like.dtype, device = like.device })
+end
+
+all.means = evenly
+
+-- The sizes that output_size asks for; what is nil stays as it is.
+local function adapted(op, nd, x, size)
+  pooled(op, nd, x)
+  local list = {}
+  for i = 1, nd do
+    local n = size
+    if type(size) == "table" then n = size[i] or x:size(-nd - 1 + i) end
+    list[i] = math.type(n) and math.tointeger(n)
+    if not list[i] or list[i] < 1 then
+      fail(op, ("output_size must be %d number%s above 0")
+               :format(nd, nd == 1 and "" or "s"))
+    end
+  end
+  return list
+end
+
+local function adaptiveavg(op, nd, x, size)
+  size = adapted(op, nd, x, size)
+  local t = wide(x)
+  local m = {}
+  for i = 1, nd do m[i] = evenly(x:size(i - nd - 1), size[i], t) end
+  if nd > 1 then t = m[nd - 1]:matmul(t) end
+  t = t:matmul(m[nd]:t())
+  if nd == 3 then
+    t = m[1]:matmul(t:flatten(-2)):unflatten(-1, { size[2], size[3] })
+  end
+  return back(t, x)
+end
+
+-- x with windows along dim that are not even made even: the last place of a
+-- shorter one comes again, which changes no maximum. Also the size of them,
+-- and the place, from 0, of each in x.
+local function evened(x, dim, out)
+  local n = x:size(dim)
+  local k, at = 0, {}
+  for i = 0, out - 1 do
+    local from, to = window(i, n, out)
+    k = math.max(k, to - from + 1)
+  end
+  if k * out == n then return x, k, nacre.arange(n, { device = x.device }) end
+  for i = 0, out - 1 do
+    local from, to = window(i, n, out)
+    for j = from, from + k - 1 do at[#at + 1] = math.min(j, to) end
+  end
+  at = nacre.tensor(at, { device = x.device })
+  return x:index_select(dim, at + 1), k, at
+end
+
+local function adaptivemax(op, nd, x, size, indices)
+  size = adapted(op, nd, x, size)
+  local t, kernel, at = x, {}, {}
+  for i = 1, nd do
+    t, kernel[i], at[i] = evened(t, i - nd - 1, size[i])
+  end
+  local y, found = maxpool(op, nd, t, kernel, kernel, 0, 1, false, true)
+  if not indices then return y end
+  local rest, place, step = found - 1, 1, 1
+  for i = nd, 1, -1 do
+    place = place + at[i][rest % #at[i] + 1] * step
+    rest, step = rest // #at[i], step * x:size(i - nd - 1)
+  end
+  return y, place
+end
+
+for nd = 1, 3 do
+  local avg = ("adaptive_avg_pool%dd"):format(nd)
+  local max = ("adaptive_max_pool%dd"):format(nd)
+  local size = nd == 1 and "output_size:ints" or "output_size:any"
+  local keeps = nd == 1 and "" or "; nil keeps one"
+  define(avg, "input:tensor, " .. size,
+         "means of windows such that the result has a size" .. keeps,
+         function(...) return adaptiveavg(avg, nd, ...) end)
+  define(max, "input:tensor, " .. size
+         .. ", return_indices:bool=false -> tensor[, positions]",
+         "largest elements of windows such that the result has a size" .. keeps,
+         function(...) return adaptivemax(max, nd, ...) end)
+end
