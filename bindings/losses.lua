@@ -14,6 +14,18 @@ local function reduced(y, reduction)
   return reduction == "sum" and y:sum() or y
 end
 
+-- Do two sizes differ only in ones, which reshape may add without harm?
+local function alike(a, b)
+  local function wide(t)
+    local list = {}
+    for _, n in ipairs(t:size()) do
+      if n ~= 1 then list[#list + 1] = n end
+    end
+    return table.concat(list, "x")
+  end
+  return wide(a) == wide(b)
+end
+
 local function shape(t) return table.concat(t:size(), "x") end
 
 -- Broadcasting would hide a mistake here.
@@ -21,7 +33,7 @@ local function sameshape(op, a, b)
   if shape(a) ~= shape(b) then
     fail(op, ("input is [%s], target is [%s]: shapes must be equal")
              :format(shape(a), shape(b)),
-         a:numel() == b:numel() and "target:reshape(input:size())" or nil,
+         alike(a, b) and "target:reshape(input:size())" or nil,
          "input", a, "target", b)
   end
 end

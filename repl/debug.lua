@@ -16,6 +16,7 @@ local help = [[
   locals    the variables of the frame
   p EXPR    an expression in the frame (or just the expression)
   q         back to the prompt
+A command of the shell that takes no Lua, as :whos, works here, too.
 ]]
 
 local function say(...) io.stdout:write(...) end
@@ -123,6 +124,27 @@ local function find(s, word)
   return commands[word] or commands[short[word]]
 end
 
+-- A command of the shell, or ?name; nil if the text is neither.
+local function ofshell(s, text)
+  local name, rest, sign = submit.command(text)
+  local topic = text:match "^%s*%?+%s*([%w_%.:]+)%s*$"
+  if topic then
+    require "nacre.help".show(s.shell, topic)
+    return true
+  end
+  if not name then return nil end
+  local commands = require "nacre.commands"
+  local row = commands.of(text)
+  if row and (row.lua or row.name == "debug") then
+    s.shell.fail((":%s is for the prompt: q leaves the debugger")
+                 :format(row.name))
+  else
+    commands.run(s.shell, sign == "%" and commands.magic(name) or name,
+                 rest:match "^%s*(.-)%s*$")
+  end
+  return true
+end
+
 local function submitted(s, text)
   local word, rest = text:match "^%s*:?(%a+)%s*(.-)%s*$"
   local command = find(s, word)
@@ -130,8 +152,11 @@ local function submitted(s, text)
      not (rest:find "^[=(.:%[]") then
     return command(s, rest)
   end
+  if ofshell(s, text) then return end
   commands.p(s, (text:gsub("^%s*=", "", 1)))
 end
+
+local told = false
 
 -- Lines go here, and not to the prompt, while the stack is looked at.
 function post.command(shell, text)
@@ -143,6 +168,10 @@ function post.command(shell, text)
   local s = {stack = stack, at = 1, shell = shell}
   if text ~= "" then return submitted(s, text) end
   say(title(stack[1]), "\n")
+  if not told then
+    told = true
+    shell.note "help lists the words, q leaves"
+  end
   shell.reader = {
     prompt = "debug> ",
     submit = function(line)

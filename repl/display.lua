@@ -295,11 +295,26 @@ function display.tostring(t)
   return tensor(t, options {stats = false})
 end
 
+-- A function with its parameters, nil if those are not known: "function
+-- sum(self, dim=nil) -> tensor", "function(x, y) at stdin:1".
+local function signature(f)
+  local info = nacre._info(f)
+  if info then
+    return "function " .. require "nacre.reference".signature(info)
+  end
+  local at = debug.getinfo(f, "S")
+  if at.what == "C" then return nil end
+  return ("function%s at %s:%d"):format(
+    require "nacre.lookup".parameters(f), at.short_src, at.linedefined)
+end
+
 -- A value as a result is printed.  opts: width, color, utf8, stats,
 -- precision, edge, maxlines, and nameof(t), the name of what t is a view of.
 function display.show(value, opts)
   opts = options(opts)
   if istensor(value) then return tensor(value, opts) end
+  local text = type(value) == "function" and signature(value)
+  if text then return text end
   opts.brief = function(v) return istensor(v) and display.brief(v) end
   return values.show(value, opts)
 end

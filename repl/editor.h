@@ -39,6 +39,12 @@ typedef struct EditorHooks {
   /* Help for the word at point, malloced; NULL if there is none. */
   char *(*help)(const char *text, size_t point);
   int (*columns)(void);
+  /* Text from a session without its output, malloced; NULL: other text. */
+  char *(*pasted)(const char *text);
+  /* Of a block of several inputs the first, malloced, while the others wait
+     for next; NULL if it is one. */
+  char *(*split)(const char *text);
+  char *(*next)(void); /* NULL: none waits */
 } EditorHooks;
 
 typedef struct Editor {

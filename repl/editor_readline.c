@@ -31,6 +31,7 @@ static sigset_t allowed; /* the signals that are let in where we wait */
 static char *line;
 static char *waiting; /* what the next block begins with */
 static int done;
+static const EditorHooks *asked;
 
 static void onsignal(int sig) {
   if (sig == SIGWINCH)
@@ -183,6 +184,25 @@ static int getkey(FILE *in) {
   return EOF; /* there is something, but nothing to read: a hang-up */
 }
 
+/* What waits behind another input of the same paste looks as if it were
+   typed.  After Ctrl-C nothing waits. */
+static int typewaiting(const char *prompt) {
+  int cancelled = sh_takeinterrupt();
+  char *text = asked->next();
+  while (cancelled && text != NULL) {
+    free(text);
+    text = asked->next();
+  }
+  if (text == NULL) return 0;
+  rl_callback_handler_install(prompt, online);
+  rl_insert_text(text);
+  rl_redisplay();
+  rl_newline(1, '\n');
+  rl_free_line_state();
+  online(text);
+  return 1;
+}
+
 static EditResult readblock(const char *prompt, const char *prompt2,
                             char **text) {
   int key = 1;
@@ -190,10 +210,12 @@ static EditResult readblock(const char *prompt, const char *prompt2,
   done = 0;
   line = NULL;
   catchsignals(&allowed);
-  sh_takeinterrupt(); /* what was pressed before the prompt is answered */
   using_history();
-  rl_callback_handler_install(prompt, online);
-  fill();
+  /* what was pressed before the prompt is answered */
+  if (!typewaiting(prompt)) {
+    rl_callback_handler_install(prompt, online);
+    fill();
+  }
   while (!done && (key = rlwaitkey()) > 0) rl_callback_read_char();
   sh_takeinterrupt();
   if (key == 0)
@@ -223,6 +245,7 @@ static void prepare(int meta) {
 }
 
 static int begin(const EditorHooks *hooks) {
+  asked = hooks;
   rl_readline_name = SH_NAME;
   rl_catch_signals = rl_catch_sigwinch = 0;
   rl_change_environment = 0;

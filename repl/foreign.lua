@@ -3,6 +3,7 @@
 -- foreign.lua - what does not compile because it is another language: what to
 -- write here.  Python's, Julia's, MATLAB's, C's and JavaScript's habits.
 
+local counting = require "nacre.counting"
 local frames = require "nacre.frames"
 local habits = require "nacre.habits"
 local istensor = require "nacre.inspect".istensor
@@ -58,33 +59,10 @@ local function power(before, rest)
   return x and y and x .. " ^ " .. y
 end
 
--- x[:, None]: a dimension more
-local function newaxis(x, inside)
-  local dim, at = 0, nil
-  for part in inside:gmatch "[^,]+" do
-    part = part:match "^%s*(.-)%s*$"
-    dim = dim + 1
-    if part == "None" and not at then at = dim
-    elseif part ~= ":" and part ~= "..." then return nil end
-  end
-  if inside:find("...", 1, true) then at = at == dim and -1 end
-  return at and ("%s:unsqueeze(%d)"):format(x, at)
-end
-
 local function index(before, rest)
   local x, a = before:match "([%a_][%w_%.]*)%[([^%[%]]*)$"
   local b = rest:match "^([^%[%]]*)%]"
-  if not x or not b then return nil end
-  local inside = a .. b
-  if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(x, inside) end
-  if inside:match "^%s*end%s*$" then return x .. "[-1]" end
-  if inside:find ":" or inside:find("...", 1, true) then
-    local text = inside:gsub("%f[%w]0:", "1:"):gsub(":%s*end%s*$", ":")
-                       :gsub(":%s*end%s*,", ":,")
-    if text:find "[^%d%s:,.-]" then return nil end
-    return ('%s["%s"]'):format(x, text)
-  end
-  return ("%s[{%s%s}] or %s(%s%s)"):format(x, a, b, x, a, b)
+  return x and b and counting.index(x, a .. b)
 end
 
 -- function f(a, x=1): a, x and x = x or 1
@@ -107,14 +85,19 @@ local function defaults(head, params)
                               table.concat(sets, "; "))
 end
 
--- Numbers of dimensions that are counted from 0 there.
-local function argument(name, value)
-  local n = math.tointeger(tonumber(value))
-  if (name == "axis" or name == "dim" and n == 0) and n and n >= 0 then
-    value = tostring(n + 1)
-  end
-  return (habits.arguments[name] or name) .. "=" ..
-         value:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
+-- The named arguments of a call of `op' as a table has them; and a note if
+-- some are numbers of dimensions.
+local function arguments(op, list)
+  local counted = false
+  list = list:gsub("([%a_][%w_]*)%s*=%s*([^,=]+)", function(name, value)
+    local tail = value:match "%s*$"
+    local mine
+    value, mine = counting.argument(op, name, value:sub(1, #value - #tail))
+    counted = counted or mine
+    return (habits.arguments[name] or name) .. "=" ..
+           value:gsub("%f[%w_]%a+%f[^%w_]", habits.words) .. tail
+  end)
+  return list, counted and counting.note or ""
 end
 
 -- f(a, name=value) is f(a, {name=value})
@@ -136,15 +119,16 @@ local function byname(before, rest)
   if object then
     head = head:sub(1, -#method - 2) .. ":" .. method
   end
-  local list = name .. "=" .. value
+  local list, note = name .. "=" .. value, ""
   if object or head:find ":[%a_][%w_]*$" or
      path and rawequal(valueof(path), package.loaded.nacre) then
-    list = list:gsub("([%a_][%w_]*)%s*=%s*([^,=]+)", argument)
+    list, note = arguments(head:match "[%w_]+%s*$", list)
   else
     list = list:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
   end
-  return ("%s(%s{%s}%s"):format(head:match "^%s*(.*)$",
-    args ~= "" and args .. " " or "", list, tail)
+  if not load("return {" .. list .. "}", "=", "t") then return nil end
+  return ("%s(%s{%s}%s%s"):format(head:match "^%s*(.*)$",
+    args ~= "" and args .. " " or "", list, tail:match "^(.-)%s*$", note)
 end
 
 -- x:repeat(2), torch.and(a, b)

@@ -77,6 +77,30 @@ local classes = {optim = step, SGD = step, Adam = step, Module = layer,
                  Tensor = "nacre.is_tensor(x) asks, nacre.tensor makes one",
                  FloatTensor = "nacre.tensor{...}, nacre.zeros(n, m)"}
 
+for class, name in pairs {MSELoss = "mse_loss", L1Loss = "l1_loss",
+                          SmoothL1Loss = "smooth_l1_loss",
+                          HuberLoss = "huber_loss", NLLLoss = "nll_loss",
+                          CrossEntropyLoss = "cross_entropy",
+                          BCELoss = "binary_cross_entropy",
+                          BCEWithLogitsLoss =
+                            "binary_cross_entropy_with_logits",
+                          KLDivLoss = "kl_div"} do
+  classes[class] = "nacre.nn.functional." .. name .. "(input, target)"
+end
+classes.Parameter = "w:requires_grad_() makes w a parameter"
+
+-- Names that are other things elsewhere: what they are a part of.
+local parents = {init = "nn", utils = "torch"}
+
+-- What a class is here, on a line that names it.
+local function class(name, line)
+  local parent = parents[name]
+  local place = parent and
+                line:match("([%a_][%w_]*)%." .. name .. "%f[^%w_]")
+  if place == "nacre" then place = "torch" end
+  return parent == place and classes[name] or nil
+end
+
 -- A global that is nil.
 local function novariable(name)
   local text = ("no variable '%s'"):format(name)
@@ -138,15 +162,11 @@ local function nofield(o, line, value)
   local path, v = owner(line, kind == "method" and ":" or "%.", name, value)
   local fields = type(v) == "string" and string or v
   if type(fields) ~= "table" then return end
-  o.hint = classes[name]
+  o.hint = class(name, line)
   local what = kind == "method" and "method" or "function"
-  local ours = path:find "^%a+" and rawequal(value(path:match "^%a+"), nacre)
-  if o.message:find "^attempt to index" then
-    o.message = ours and ("%s has no '%s'"):format(path, name) or o.message
-    return
-  end
-  local close = ours and elsewhere(name) or nearest(name, fields)
-  o.message = meant(("%s has no %s '%s'"):format(path, what, name), close)
+  if o.message:find "^attempt to index" then return end
+  o.message = meant(("%s has no %s '%s'"):format(path, what, name),
+                    nearest(name, fields))
 end
 
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
@@ -326,7 +346,7 @@ local function ofmodule(line, name)
   local known = habits.modules[name]
   local place = known and (field == "array" and "nacre.tensor" or
                            elsewhere(field))
-  return place or known and classes[field] or classes[name] or known
+  return place or known and class(field, line) or class(name, line) or known
 end
 
 -- A global that is nil, at `line'.
@@ -374,17 +394,6 @@ local function nonumber(o, line, value)
   end
 end
 
--- x:where(condition, y), as in PyTorch: here the condition comes first.
-local function nocondition(o)
-  if o.op == "where" and o.message:find "^the condition must be a bool" and
-     o.args[2] and o.args[2].what:find "^bool" then
-    o.hint = ("nacre.where(%s, self, ...)"):format(o.args[2].name or
-                                                  "condition")
-  elseif o.op == "norm" and o.message == "p must be a number, not a string" then
-    o.hint = 'nacre.linalg.norm(t, "nuc") has norms with names'
-  end
-end
-
 -- x:conv2d(w): a function, and elsewhere.
 local function nomethod(o, line)
   local name = not o.hint and o.message:match "^tensor has no method '([%w_]+)'"
@@ -409,17 +418,17 @@ function habits.running(o, line, value)
   nonumber(o, line, value)
   noiterator(o, line)
   if o.object then
-    local lacking = o.message:match "^nacre has no '([%w_]+)'"
+    local part, lacking = o.message:match "^(nacre[%w_.]*) has no '([%w_]+)'"
     local place = lacking and lacking:find "%u" and elsewhere(lacking)
     if place then           -- what differs in case alone is nearest
-      o.message = meant(("nacre has no '%s'"):format(lacking), place)
+      o.message = meant(("%s has no '%s'"):format(part, lacking), place)
     end
-    o.hint = lacking and classes[lacking] or o.hint
+    o.hint = lacking and class(lacking, line) or o.hint
     nilargument(o, line, value)
     noargument(o)
-    nocondition(o)
     nomethod(o, line)
   end
+  o.hint = o.hint or require "nacre.slips".hint(o, line, value)
 end
 
 return habits

@@ -134,7 +134,29 @@ static char *help(const char *text, size_t point) {
   return answer;
 }
 
-const EditorHooks shellhooks = { ready, indent, complete, help, sh_columns };
+static char *pasted(const char *text) {
+  char *answer = NULL;
+  Question q = { "pasted", text, NULL, 0, taketext, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+static char *split(const char *text) {
+  char *answer = NULL;
+  Question q = { "split", text, NULL, 0, taketext, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+static char *next(void) {
+  char *answer = NULL;
+  Question q = { "next", NULL, NULL, 0, taketext, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+const EditorHooks shellhooks = { ready,      indent, complete, help,
+                                 sh_columns, pasted, split,    next };
 
 char *sh_prompt(int which) {
   char *answer = NULL;

@@ -55,8 +55,17 @@ static int newline(int count, int key) {
   return 0;
 }
 
+/* Of several inputs the first stays on the screen; the others follow it. */
 static int submit(int count, int key) {
+  char *first = hooks->split(rl_line_buffer);
   (void)count, (void)key;
+  if (first != NULL) {
+    rl_delete_text(0, rl_end);
+    rl_point = 0;
+    rl_insert_text(first);
+    rl_redisplay();
+    free(first);
+  }
   rl_point = rl_end;
   return rl_newline(1, '\n');
 }
@@ -216,11 +225,15 @@ static char *readpaste(void) {
 }
 
 static int paste(int count, int key) {
-  char *text = readpaste();
+  char *text = readpaste(), *inputs;
   size_t n;
   (void)count, (void)key;
   if (text == NULL) return 0;
-  if (rl_point == 0) stripprompts(text);
+  inputs = rl_point == 0 ? hooks->pasted(text) : NULL;
+  if (inputs != NULL) {
+    free(text);
+    text = inputs;
+  }
   n = strlen(text);
   while (n > 0 && text[n - 1] == '\n') text[--n] = '\0';
   rl_insert_text(text);

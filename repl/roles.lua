@@ -95,12 +95,25 @@ local function subject(line, op)
   end
 end
 
+-- The one argument of ":op(...)", if the line has one such call and that is
+-- all names and calls.
+local function argument(line, op)
+  local args, more = line:match(":" .. op .. "%s*(%b())()")
+  if not args or line:find(op .. "%f[^%w_]", more) then return nil end
+  local text = args:sub(2, -2):match "^%s*(.-)%s*$"
+  return chain(text, 1) == #text + 1 and text or nil
+end
+
 local function mentions(text, role)
   return text:find("%f[%w_]" .. role .. "%f[^%w_]")
 end
 
 -- What cannot be typed can still be told: 'move arg 1 with :to("cuda:0")'.
 local function moves(text)
+  local alone = text:match "^[%l_]+(:to%b())$"
+  if alone then return "(...)" .. alone end
+  local one, like = text:match "^(%l+):reshape%((%l+):size%(%)%)$"
+  if one then return ("reshape %s to the size of %s"):format(one, like) end
   local each = text:match "^left(:l[te]%b())$" or
                text:match "^right(:g[te]%b())$"
   if each and not mentions(each, "right") then return "(...)" .. each end
@@ -125,6 +138,8 @@ function roles.hint(o, line)
     local op = o.op or o.message:match "^tensor has no method '(.*)'"
     if a.role == "self" and not name and op and op:find "^[%w_]+$" then
       name = subject(line, op)
+    elseif a.role == "arg 1" and not name and op and op:find "^[%w_]+$" then
+      name = argument(line, op)
     end
     if name and a.role:find "^%a[%w ]*$" then
       if name ~= a.role or name == "self" then replace(a.role, name) end
@@ -136,6 +151,12 @@ function roles.hint(o, line)
   end
   for _, a in ipairs(o.args) do      -- "tensors 2" is no expression
     if not a.name and a.role:find " %d" and mentions(text, a.role) then
+      return moves(text)
+    end
+  end
+  for _, a in ipairs(o.args) do      -- an expression, not a variable
+    if not a.name and a.role:find "^%l+$" and a.role ~= "self" and
+       text:find("%f[%w_]" .. a.role .. ":") then
       return moves(text)
     end
   end

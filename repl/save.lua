@@ -94,11 +94,19 @@ local function seen(one)
   return table.concat(lines, "\n")
 end
 
+-- Does an input take random numbers, as far as its text tells?
+local function random(one)
+  return one.text:find "rand" or one.text:find "dropout" or
+         one.text:find ":%l+_%("
+end
+
 -- Does the session itself say where its random numbers start?
 local function seeds(list)
   for _, one in ipairs(list) do
     if one.text:find "^%s*[:%%]see?d?%s" or one.text:find "manual_seed" then
       return true
+    elseif random(one) then
+      return false
     end
   end
   return false
@@ -152,7 +160,7 @@ local function nacretest(options, path)
 end
 
 -- What the runner says of the first input that differs.
-local function difference(text, places)
+local function difference(text, places, list)
   local line = math.tointeger(tonumber(text:match "FAIL [^\n]-:(%d+)"))
   local entry
   for _, place in ipairs(places) do
@@ -168,11 +176,14 @@ local function difference(text, places)
       rows[1] = "  " .. row:match "^%s*(.*)$"
     end
   end
+  local drawn = false
+  for _, one in ipairs(list) do drawn = drawn or random(one) end
   return ("replayed, this gives something else (- as shown, + replayed):\n" ..
     "  > %s\n%s\n  a replay has no files, no earlier lines, no start-up " ..
     "file, another time,\n  and of the options of the command line only " ..
-    "--seed, --dtype, --nan, --strict"):format(entry.text:match "[^\n]*",
-                           table.concat(rows, "\n"))
+    "--seed, --dtype, --nan, --strict%s"):format(entry.text:match "[^\n]*",
+    table.concat(rows, "\n"), drawn and "\n  random numbers come " ..
+    "again behind :seed N, if that is a part of what is saved" or "")
 end
 
 -- The time in seconds is to be another one in the replay.
@@ -196,7 +207,7 @@ local function filled(shell, list, name)
   if not ok then return nil, why end
   wait(list)
   ok, text = nacretest("--ci -j1 --device " .. shell.device, name)
-  if not ok then return nil, difference(text, places) end
+  if not ok then return nil, difference(text, places, list) end
   local lines = head(shell, list)
   for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
   ok, why = update.write(name, table.concat(lines, "\n") .. "\n")

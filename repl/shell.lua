@@ -368,14 +368,33 @@ function shell.submit(text)
   if not shell.leaving then require "nacre.reload".between(shell) end
   local entry = {text = text, failed = shell.failed,
                  interrupted = shell.interrupted, width = host.columns()}
+  if shell.interrupted and package.loaded["nacre.paste"] then
+    require "nacre.paste".drop()
+  end
   require "nacre.record".entry(shell, entry)
   shell.log[#shell.log + 1] = entry
   return not shell.leaving
 end
 
 function shell.ready(text)
+  if text:find "\n> " then text = require "nacre.paste".last(text) end
   if shell.reader then return shell.reader.ready(text) end
   return submit.ready(text, islua)
+end
+
+-- What to insert for pasted text; the first of several inputs in a block; the
+-- next of those: nil where there is nothing of the kind.
+function shell.pasted(text)
+  return text:find "^%s*[%w:]*>" and require "nacre.paste".strip(text) or nil
+end
+
+function shell.split(text)
+  return text:find "\n" and require "nacre.paste".split(text, islua) or nil
+end
+
+function shell.next()
+  local paste = package.loaded["nacre.paste"]
+  return paste and paste.next()
 end
 
 function shell.indent(text, rest)

@@ -10,12 +10,12 @@ set(REPL_MAIN main.c)
 set(REPL_LUA
   canvas.lua draw.lua graphics.lua heat.lua image.lua plot.lua progress.lua
   raster.lua sampling.lua sixel.lua
-  commands.lua complete.lua display.lua errors.lua frames.lua functions.lua
+  commands.lua complete.lua counting.lua display.lua errors.lua frames.lua functions.lua
   files.lua globals.lua grid.lua modes.lua reload.lua results.lua roles.lua settings.lua
   calls.lua fits.lua foreign.lua phrases.lua record.lua session.lua source.lua watch.lua
   debug.lua dryrun.lua nanwatch.lua nonfinite.lua profile.lua reach.lua trace.lua watching.lua
   habits.lua help.lua inspect.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
-  submit.lua syntax.lua test.lua testcheck.lua testclose.lua testdiagnose.lua
+  paste.lua slips.lua submit.lua syntax.lua test.lua testcheck.lua testclose.lua testdiagnose.lua
   testfile.lua testformats.lua testjobs.lua testmatch.lua testoptions.lua
   testplan.lua testreport.lua testrun.lua testupdate.lua topics.lua units.lua
   bench.lua compare.lua difference.lua json.lua operands.lua parity.lua peak.lua sweep.lua time.lua timer.lua

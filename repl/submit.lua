@@ -6,7 +6,8 @@
 --                       call, of which an error could not tell the line
 --   statements          BLOCK compiles
 --   both                BLOCK compiles with its last part as an expression:
---                       "a = 1; a", a pasted block that ends in a value
+--                       "a = 1; a", a pasted block that ends in a value; or
+--                       its last statement is a call, "a = 1; f(a)"
 --   a method reference  a:sum
 --   incomplete          the message ends in <eof>
 --   an error            everything else
@@ -129,6 +130,37 @@ local function keeptail(tokens, text, message)
   end
 end
 
+-- Where the last statement begins if that is a call in a line of its own or
+-- behind a semicolon: what is a statement and an expression.  A line that
+-- begins with `(' goes on with the one before it.
+local function lastcall(tokens, text)
+  local starts, before = {}, nil
+  lexer.depth(tokens, function(token, depth)
+    local cut = before and depth == 0 and
+                (before.text == ";" and token.text == "(" or
+                 token.kind == "name" and
+                 (before.text == ";" or token.line > before.line))
+    if cut then starts[#starts + 1] = token end
+    if token.kind ~= "comment" then before = token end
+  end)
+  for i = #starts, math.max(1, #starts - 20), -1 do
+    local from = starts[i].from
+    local tail = text:sub(from)
+    if compile(tail) and compile("return nil, " .. tail .. "\n") and
+       compile(text:sub(1, from - 1)) then
+      return from
+    end
+  end
+end
+
+-- The block with `__keep` behind it, or around the call it ends with.
+local function statements(text)
+  local f = compile(HEAD .. text .. "\n;__keep()")
+  local from = f and lastcall(lexer.tokens(text), text)
+  return from and compile(HEAD .. text:sub(1, from - 1) .. "__keep(" ..
+                          text:sub(from) .. "\n)") or f
+end
+
 local function method(text, message)
   if not message:find("function arguments expected near <eof>", 1, true) then
     return nil
@@ -156,7 +188,7 @@ function submit.compile(text)
   body, unit.note = plainlocals(lexer.tokens(body), body)
   unit.kind = "statements"
   unit.locals = outerlocals(lexer.tokens(body))
-  unit.f = compile(HEAD .. body .. "\n;__keep()")
+  unit.f = statements(body)
   if unit.f then return unit end
   local plain, message = compile(body)
   tokens = lexer.tokens(body)

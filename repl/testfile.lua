@@ -225,6 +225,22 @@ local function input(lines, n, last, text)
   return unmarked(lines, n, last, text)
 end
 
+-- The inputs of a session that was copied, a list; nil if text is none.
+function file.inputs(text)
+  local list, lines = {}, {}
+  for line in (text .. "\n"):gmatch "(.-)\r?\n" do
+    if #lines > 0 or line:find "%S" then lines[#lines + 1] = line end
+  end
+  if not lines[1] or not prompt(lines[1]) then return nil end
+  local n = 1
+  while n <= #lines do
+    local first = prompt(lines[n])
+    if first then list[#list + 1], n = input(lines, n, #lines, first) end
+    n = n + 1
+  end
+  return list
+end
+
 -- The lines of output from n on, without blank ones at the end.
 local function output(unit, lines, n, last)
   local expect, to = {}, n

@@ -226,7 +226,7 @@ error: a nil is no index: use an integer, {first, last}, {}, a tensor or a text
   at stdin:1   for row in a do end
   self   a  float32[3x4] cpu
   hint: for i, row in pairs(a) do ... end]=])
-check("nacre.nn.Linear(2)", "error: nacre.nn has no function 'Linear', " ..
+check("nacre.nn.Linear(2)", "error: nacre.nn has no 'Linear', " ..
       "did you mean 'nacre.nn.functional.linear'?")
 check("nacre.conv2d(2)", "error: nacre has no 'conv2d', " ..
       "did you mean 'nacre.nn.functional.conv2d'?")
@@ -303,12 +303,12 @@ check("a[1,2]", [=[
 error: ']' expected near ','
   stdin:1   a[1,2]
                ^
-  hint: a[{1,2}] or a(1,2)]=])
+  hint: a[{1,2}] or a(1,2), counted from 1]=])
 check("y = a[1:3, 2]", [=[
 error: ']' expected near ':'
   stdin:1   y = a[1:3, 2]
                    ^
-  hint: a["1:3, 2"]]=])
+  hint: a["2:3, 3"], counted from 1; Julia's is a["1:3, 2"]]=])
 check("x = 1\n  y = 2 3", [=[
 error: unexpected symbol near '3'
   stdin:2   y = 2 3
@@ -343,12 +343,12 @@ local hints = {
   {"import foo", 7, 'require "foo"'},
   {"import torch.nn as nn", 7, "nn = nacre.nn"},
   {"f(2, dtype=x, y=True)", 10, "f(2, {dtype=x, y=true})"},
-  {"a:sum(dim=1)", 9, "a:sum({dim=1})"},
+  {"a:sum(dim=1)", 9, "a:sum({dim=2}), counted from 1"},
   {"a:repeat(2)", 2, "a:tile(2)"},
   {"nacre.and(a, b)", 6, "nacre.logical_and(a, b)"},
-  {"a[:,1]", 2, 'a[":,1"]'},
-  {"a[0:2]", 3, 'a["1:2"]'},
-  {"a[..., 1]", 5, 'a["..., 1"]'},
+  {"a[:,1]", 2, 'a[":,2"], counted from 1; Julia\'s is a[":,1"]'},
+  {"a[0:2]", 3, 'a["1:2"], counted from 1'},
+  {"a[..., 1]", 5, 'a["..., 2"], counted from 1'},
   {"nacre.ones((2, 3))", 13, "a list is written {1, 2, 3}"},
   {"nacre.tensor{[1, 2]}", 15, "a list is written {1, 2, 3}"},
   {"assert a == b", 7, "assert(a == b)"},

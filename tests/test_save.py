@@ -52,6 +52,17 @@ class Save(runner.Case):
             self.assertFalse(os.path.exists(
                 os.path.join(self.tests, "t.nacre")))
 
+    def test_random_numbers_need_their_seed(self):
+        said, text = self.save("nacre.rand(2)\n:seed 5\nnacre.rand(2)\n",
+                               "--seed", "3")
+        self.assertIn("--: seed 3\n", text, said)
+        p = subprocess.run([runner.NACRE, "-E", "-q", "-i"], input=
+                           "x = nacre.rand(2)\nnacre.rand(2)\n"
+                           ":save --test t.nacre 2\n", env=self.env(),
+                           cwd=self.tests, encoding="utf-8",
+                           stdout=subprocess.PIPE, timeout=60)
+        self.assertIn("come again behind :seed N", p.stdout)
+
     def test_how_a_session_was_started_goes_into_its_test(self):
         said, text = self.save("nacre.randn(3)\n", "--dtype", "float64",
                                "--seed", "3")

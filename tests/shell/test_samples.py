@@ -50,15 +50,20 @@ class Samples(Shell):
         s = self.open()
         s.run("x = nacre.ones(5)")
         s.send(PASTE + "> y = x * 2\n> z = y:sum()\n> z\n" + PASTED)
+        s.run("")
+        s.prompt()
+        self.assertEqual(s.prompt(), "z\n10.0  float32[] cpu\n")
+        self.assertEqual(self.entries()[-3:],
+                         ["y = x * 2\n", "z = y:sum()\n", "z\n"])
+        s.send(PASTE + "y = x * 2\nz = y:sum()\nz\n" + PASTED)
         self.assertIn("10.0  float32[] cpu\n", s.run(""))
-        self.assertEqual(self.entries()[-1], "y = x * 2\nz = y:sum()\nz\n")
         s.quit()
         s = self.open()
         s.run("x = nacre.ones(3)")
         s.send(UP + UP)
         self.assertIn("6.0  float32[] cpu\n", s.run(""))
         self.assertRegex(s.run(":history /sum/"),
-                         r"(?m)^ +2  y = x \* 2 \.\.\.$")
+                         r"(?m)^ +5  y = x \* 2 \.\.\.$")
 
     # ---- 10: scripts and pipes
 

@@ -173,8 +173,46 @@ class Basics(Shell):
     def test_paste_with_prompts(self):
         s = self.open()
         s.send(PASTE + "> y = 2\n> z = {y,\n>> 5}\n17\n> z\n" + PASTED)
-        self.assertIn("{2, 5}\n", s.run(""))
-        self.assertEqual(self.entries(), ["y = 2\nz = {y,\n5}\nz\n"])
+        s.run("")
+        self.assertEqual(s.prompt(), "z = {y,\n5}\n")
+        self.assertEqual(s.prompt(), "z\n{2, 5}\n")
+        self.assertEqual(self.entries(), ["y = 2\n", "z = {y,\n5}\n", "z\n"])
+
+    def test_paste_of_several_inputs(self):
+        """Lines that are no block together run one by one, with an echo."""
+        s = self.open()
+        s.send(PASTE + "x = nacre.ones(2)\n  :mul(3)\nx\nfor i = 1, 2 do\n\n"
+               "  print(i)\nend\nx:sum()\n:seed 3\n" + PASTED)
+        s.run("")
+        self.assertEqual(s.prompt(), "x\nfloat32[2] cpu  8 B\n  3.0  3.0\n")
+        self.assertEqual(s.prompt(),
+                         "for i = 1, 2 do\n\n  print(i)\nend\n1\n2\n")
+        self.assertEqual(s.prompt(), "x:sum()\n6.0  float32[] cpu\n")
+        self.assertTrue(s.prompt().startswith(":seed 3\n"))
+        self.assertEqual(s.run("1"), "1\n")
+        self.assertEqual(len(self.entries()), 6)
+
+    def test_paste_that_is_wrong(self):
+        """Where a line is wrong by itself, none runs."""
+        s = self.open()
+        s.send(PASTE + "x = 1\nx[0, :]\nx\n" + PASTED)
+        self.assertIn("stdin:2   x[0, :]", s.run(""))
+        self.assertEqual(s.run("x == nil"), "true\n")
+
+    def test_paste_of_text_with_prompts_in_it(self):
+        s = self.open()
+        s.send(PASTE + "s = [[\n> 1\n]]\n#s\n" + PASTED)
+        self.assertTrue(s.run("").endswith("#s\n4\n"))
+        self.assertEqual(self.entries(), ["s = [[\n> 1\n]]\n#s\n"])
+
+    def test_paste_is_dropped_by_an_interrupt(self):
+        s = self.open()
+        s.send(PASTE + "> x = 1\n> repeat until false\n> x = 2\n" + PASTED)
+        s.run("")
+        time.sleep(0.3)
+        s.send(CTRL_C)
+        self.assertIn("interrupted", s.prompt())
+        self.assertEqual(s.run("x"), "1\n")
 
     # ---- terminals
 

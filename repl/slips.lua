@@ -1,0 +1,127 @@
+-- SPDX-License-Identifier: MIT
+--
+-- slips.lua - hints for errors at run time that habits.lua has none for:
+-- elements that are numbers, texts with + and %, tensors with ==, options of
+-- other libraries.  A line that is not plainly one of these has no hint.
+
+local istensor = require "nacre.inspect".istensor
+local phrases = require "nacre.phrases"
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local slips = {}
+
+-- How many dimensions an index in brackets takes: [1], [i], [{1, 2}].
+local function taken(index)
+  local inner = index:match "^%[%s*{?([%w_%s,-]+)}?%s*%]$"
+  return inner and select(2, inner:gsub(",", ",")) + 1
+end
+
+-- x[1]:item(), m[1][1]:backward()
+local function number(o, line, value)
+  if not o.message:find "^attempt to index a number value" then return nil end
+  for path, at in line:gmatch "([%a_][%w_%.]*)()%[" do
+    local from, n, index = at, 0, nil
+    local v = value(path)
+    while istensor(v) and n do
+      local part, stop = line:match("^(%b[])()", at)
+      if not part then break end
+      index, n, from, at = part, taken(part) and n + taken(part), at, stop
+    end
+    local method = line:match("^%s*[:.]%s*([%a_][%w_]*)", at)
+    if index and method and n == v:dim() then
+      local whole = line:sub(1, at - 1):match("%f[%w_]" ..
+        path:gsub("%p", "%%%0") .. "%[.*$")
+      local last = index:match "^%[%s*([%w_-]+)%s*%]$"
+      if method == "item" then
+        return whole .. " is a number already, without :item()"
+      end
+      return last and ("%s is a number; %s:select(1, %s) is a tensor")
+        :format(whole, whole:sub(1, #whole - at + from), last) or
+        whole .. " is a number"
+    end
+  end
+end
+
+-- The operand behind an operator, if nothing else is there: a name, a number,
+-- a call.
+local function operand(rest)
+  local x, more = phrases.beginning(rest)
+  return x and not more:find "[^%s)]" and x or
+         rest:match "^%s*(-?[%d.]+)%s*%)*%s*$"
+end
+
+local function astext(x, value)
+  return (tonumber(x) or not istensor(value(x))) and x or
+         "tostring(" .. x .. ")"
+end
+
+-- "a" + 1, "%d" % 3, of numbers and of tensors
+local function texts(o, line, value)
+  local noself = o.message == "self must be a tensor, not a string"
+  local lua = o.message:find "^attempt to add a '%l+' with a '%l+'" and
+              o.message:find("'string'", 1, true)
+  local adds = lua or o.op == "add" and noself
+  local forms = o.message:find "^attempt to mod a 'string'" or
+                o.op == "remainder" and noself
+  if adds then
+    local text, rest = line:match "(%b\"\")%s*%+(.*)$"
+    if not text then text, rest = line:match "(%b'')%s*%+(.*)$" end
+    local x = text and operand(rest)
+    return x and ("%s .. %s"):format(text, astext(x, value)) or
+           lua and "texts are joined with .." or nil
+  end
+  local text, rest = line:match "(%b\"\")%s*%%(.*)$"
+  if not text then text, rest = line:match "(%b'')%s*%%(.*)$" end
+  if not forms or not text or not text:find("%", 1, true) then return nil end
+  local args = rest:match "^%s*(%b())%s*$"
+  args = args and args:sub(2, -2) or operand(rest)
+  local v = args and value(args)
+  if istensor(v) and v:numel() ~= 1 then args = "..."
+  elseif args and o.op then args = args .. ":item()" end
+  return args and ("(%s):format(%s)"):format(text, args)
+end
+
+local compares = {["=="] = "eq", ["~="] = "ne"}
+
+-- x[x % 2 == 0]: Lua's == of a tensor and a number is false.
+local function comparison(o, line, value)
+  if not o.message:find "^a boolean is no index" then return nil end
+  local path, left, op, right =
+    line:match "([%a_][%w_%.]*)%[([^%[%]=~<>]-)%s*([=~]=)%s*([^%[%]=~<>]-)%]"
+  if not path or not istensor(value(path)) or left:find "%f[%w]%l+%s+%l" or
+     phrases.first(left) ~= left or not phrases.first(right) then
+    return nil
+  end
+  local some = false
+  for name in left:gmatch "[%a_][%w_%.]*" do
+    some = some or istensor(value(name))
+  end
+  return some and ("%s[%s:%s(%s)]"):format(path, phrases.enclosed(left),
+                                           compares[op], right)
+end
+
+-- F.relu(x, {inplace=true})
+local function inplace(o, line)
+  if o.message ~= "no argument 'inplace'" or not o.op then return nil end
+  local name = o.op:match "([%w_]+)$"
+  if not pcall(function() return nacre.zeros(1)[name .. "_"] end) then
+    return nil
+  end
+  local x, rest = line:match(name .. "%s*%(%s*([%a_][%w_%.]*)%s*,(.*)$")
+  local alone = rest and rest:find "^%s*{%s*inplace%s*=%s*[%w]+%s*}%s*%)"
+  return alone and ("%s:%s_()"):format(x, name) or
+         name .. "_ is the one in place"
+end
+
+local list = {number, texts, comparison, inplace}
+
+-- What to say of an error at `line', or nil; see habits.running.
+function slips.hint(o, line, value)
+  for _, hint in ipairs(list) do
+    local text = hint(o, line, value)
+    if text then return text end
+  end
+end
+
+return slips
