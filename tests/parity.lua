@@ -9,15 +9,10 @@
 --         [with=TEST,...] [kinds=N] [case=N:SEED] [device=NAME]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local options = { seed = "1", rounds = "2", only = "", with = "", kinds = "1",
-                  device = "cuda:0" }
-for _, text in ipairs(arg) do
-  local key, v = text:match "^(%w+)=(.*)$"
-  if not key then error("what is " .. text .. "?", 0) end
-  options[key] = v
-end
-if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
-io.stdout:setvbuf "line"      -- a long run shows what it finds
+local options = dofile(here .. "parity_options.lua") {
+  seed = "1", rounds = "2", only = "", with = "", kinds = "1",
+  case = "", device = "cuda:0"
+}
 
 local record = dofile(here .. "parity_calls.lua")
 local V = dofile(here .. "parity_variants.lua")
@@ -225,7 +220,7 @@ local tests = { "grad_public", "grad_families" }
 for name in options.with:gmatch "[%w_]+" do tests[#tests + 1] = name end
 local calls = record(tests, tonumber(options.kinds))
 complete(calls)
-local case, id = (options.case or ""):match "^(%d+):(%d+)$"
+local case, id = options.case:match "^(%d+):(%d+)$"
 if case then
   try(tonumber(case), calls[tonumber(case)], planned(tonumber(case),
                                                      tonumber(id)))

@@ -9,14 +9,9 @@
 --         [with=TEST,...] [one=N]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local options = { seed = "1", programs = "40", steps = "20", with = "" }
-for _, text in ipairs(arg) do
-  local key, v = text:match "^(%w+)=(.*)$"
-  if not key then error("what is " .. text .. "?", 0) end
-  options[key] = v
-end
-if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
-io.stdout:setvbuf "line"      -- a long run shows what it finds
+local options = dofile(here .. "parity_options.lua") {
+  seed = "1", programs = "40", steps = "20", with = "", one = ""
+}
 
 local record = dofile(here .. "parity_calls.lua")
 local V = dofile(here .. "parity_variants.lua")
