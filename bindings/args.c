@@ -547,7 +547,8 @@ static void fit(lua_State *L, const Bound *b, int limit) {
 static int callbound(lua_State *L) {
   const Bound *b = lua_touserdata(L, lua_upvalueindex(1));
   const int limit = (int)lua_tointeger(L, lua_upvalueindex(2));
-  const int top = lua_gettop(L);
+  int top = lua_gettop(L);
+  while (top > limit && lua_isnil(L, top)) lua_settop(L, --top);
   if (top > limit || (top > 0 && lua_istable(L, top))) fit(L, b, limit);
   return b->f(L);
 }

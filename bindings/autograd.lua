@@ -98,9 +98,24 @@ local function among(t, set)
   return false
 end
 
+-- Backward gives a gradient, or nil, for each argument of forward, of which
+-- there were n; behind the last that needs one they may be left out.
+local function checkgradients(f, all, need, n)
+  for i = 1, math.max(n, all.n) do
+    if all[i] and need[i] == nil then
+      error(("backward of %s: gradient %d belongs to no tensor: forward took "
+             .. "%d argument%s"):format(f.name, i, n, n == 1 and "" or "s"), 0)
+    elseif need[i] and i > all.n then
+      error(("backward of %s gave %d gradient%s, and argument %d of forward "
+             .. "needs one, too (or nil)"):format(f.name, all.n,
+                                        all.n == 1 and "" or "s", i), 0)
+    end
+  end
+end
+
 -- What backward gives, in the order of the operands of forward: the tensors
 -- among these get theirs.
-local function gradients(f, ctx, at, zeros)
+local function gradients(f, ctx, at, zeros, n)
   return function(g, needs)
     for i = 1, #zeros do
       if not g[i] and ctx._zeros ~= false then g[i] = zeros[i]() end
@@ -109,6 +124,7 @@ local function gradients(f, ctx, at, zeros)
     for k, i in ipairs(at) do need[i] = needs[k] end
     ctx.needs_input_grad = need
     local all = table.pack(f.backward(ctx, table.unpack(g, 1, #zeros)))
+    checkgradients(f, all, need, n)
     local d = {}
     for k, i in ipairs(at) do d[k] = all[i] or false end
     return d
@@ -157,7 +173,7 @@ local function apply(f, ...)
   for i = 1, saved.n do list[i] = saved[i] or false end
   rawset(ctx, "_count", saved.n)
   local node = A._custom(f.name, inputs, outputs, list,
-                         gradients(f, ctx, at, zeros))
+                         gradients(f, ctx, at, zeros, args.n))
   if node then rawset(ctx, "_node", node) end
   return table.unpack(results, 1, results.n)
 end
@@ -166,6 +182,12 @@ function A.Function(f)
   if type(f) ~= "table" or type(f.forward) ~= "function" or
      type(f.backward) ~= "function" then
     error("Function takes a table with the functions forward and backward", 2)
+  end
+  for key in pairs(f) do
+    if key ~= "forward" and key ~= "backward" and key ~= "name" then
+      error(("Function: no field '%s'; there are forward, backward and name")
+            :format(tostring(key)), 2)
+    end
   end
   local made = { forward = f.forward, backward = f.backward,
                  name = f.name or "Function" }

@@ -59,6 +59,9 @@ static int namednorm(lua_State *L) {
     lua_pushliteral(L, "p");
     const int named = lua_rawget(L, top) == LUA_TSTRING;
     lua_pop(L, 1);
+    if (named && top > 2 && !lua_isnil(L, 2))
+      return nl_error(L, "norm", "p is given twice");
+    if (named && top > 2) lua_remove(L, 2);
     if (named) orderfirst(L);
   }
   if (lua_type(L, 2) != LUA_TSTRING) return 0;

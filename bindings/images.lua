@@ -29,7 +29,8 @@ end
 local function batched(t, nd, f)
   if t:dim() == nd then return f(t) end
   local y, at = f(t:unsqueeze(1))
-  return y:squeeze(1), at and at:squeeze(1)
+  if not at then return y:squeeze(1) end -- one value, not a nil behind it
+  return y:squeeze(1), at:squeeze(1)
 end
 
 -- t with n zeros behind it along dim

@@ -215,12 +215,27 @@ local function evenly(n, out, like)
   return nacre.tensor(rows, { dtype = like.dtype, device = like.device })
 end
 
-all.means = evenly
+-- The means over `out' windows along dim, which is counted from the end; of
+-- equal windows without a product, in which 0*inf would be nan.
+local function meansalong(x, dim, out)
+  local n = x:size(dim)
+  if n % out == 0 then return x:unflatten(dim, { out, n // out }):mean(dim) end
+  local m = evenly(n, out, x)
+  if dim == -1 then return x:matmul(m:t()) end
+  local size = x:size()
+  return m:matmul(x:flatten(dim + 1))
+          :unflatten(-1, table.move(size, #size + dim + 2, #size, 1, {}))
+end
+
+all.meansalong = meansalong
 
 -- The sizes that output_size asks for; what is nil stays as it is.
 local function adapted(op, nd, x, size)
   pooled(op, nd, x)
   local list = {}
+  if type(size) == "table" and #size > nd then
+    fail(op, ("output_size has %d numbers, not %d"):format(#size, nd))
+  end
   for i = 1, nd do
     local n = size
     if type(size) == "table" then n = size[i] or x:size(-nd - 1 + i) end
@@ -236,13 +251,7 @@ end
 local function adaptiveavg(op, nd, x, size)
   size = adapted(op, nd, x, size)
   local t = wide(x)
-  local m = {}
-  for i = 1, nd do m[i] = evenly(x:size(i - nd - 1), size[i], t) end
-  if nd > 1 then t = m[nd - 1]:matmul(t) end
-  t = t:matmul(m[nd]:t())
-  if nd == 3 then
-    t = m[1]:matmul(t:flatten(-2)):unflatten(-1, { size[2], size[3] })
-  end
+  for i = 1, nd do t = meansalong(t, i - nd - 1, size[i]) end
   return back(t, x)
 end
 

@@ -71,8 +71,7 @@ local function curves(x, dim, out, scale, corners)
 end
 
 local function area(x, dim, out)
-  local m = all.means(x:size(dim), out, x):t()
-  return x:movedim(dim, -1):matmul(m):movedim(-1, dim)
+  return all.meansalong(x, dim > 0 and dim - x:dim() - 1 or dim, out)
 end
 
 -- How a dimension is resized, and of how many the mode is; those that look at

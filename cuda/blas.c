@@ -95,11 +95,10 @@ static int accept(void *library, const char *path) {
 
 static int search(void) {
   const char *given = getenv("NACRE_CUBLAS");
-  Wanted w = { "cublas", "cublasLt", 13, accept };
+  const Wanted w = { "cublas", "cublasLt", 0, accept };
+  static const int versions[] = { 13, 12, 0 };
   if (given && *given) return nc_librarythere(&w, given);
-  if (nc_findlibrary(&w)) return 1;
-  w.version = 12;
-  return nc_findlibrary(&w);
+  return nc_findlibrary(w, versions);
 }
 
 #endif

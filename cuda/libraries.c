@@ -105,12 +105,27 @@ static int ofuser(const Wanted *w) {
   return inpackages(w, prefix, strlen(prefix));
 }
 
-int nc_findlibrary(const Wanted *w) {
-  return inlist(w, "NACRE_CUDA_LIBRARIES", given) || byloader(w) ||
-         inlist(w, "CUDA_HOME", oftoolkit) ||
+static int named(const Wanted *w) {
+  return inlist(w, "NACRE_CUDA_LIBRARIES", given);
+}
+
+static int oftoolkits(const Wanted *w) {
+  return inlist(w, "CUDA_HOME", oftoolkit) ||
          inlist(w, "CUDA_PATH", oftoolkit) ||
-         oftoolkit(w, "/usr/local/cuda", 15) ||
-         inlist(w, "VIRTUAL_ENV", inpackages) ||
+         oftoolkit(w, "/usr/local/cuda", 15);
+}
+
+static int ofpython(const Wanted *w) {
+  return inlist(w, "VIRTUAL_ENV", inpackages) ||
          inlist(w, "CONDA_PREFIX", ofconda) ||
          inlist(w, "PATH", ofprograms) || ofuser(w);
+}
+
+int nc_findlibrary(Wanted w, const int versions[]) {
+  int (*const places[])(const Wanted *w) = { named, byloader, oftoolkits,
+                                             ofpython };
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    for (const int *v = versions; (w.version = *v) != 0; v++)
+      if (places[i](&w)) return 1;
+  return 0;
 }

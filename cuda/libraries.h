@@ -13,8 +13,9 @@ typedef struct Wanted {
 } Wanted;
 
 /* Opens, one after the other, those that are found, until one is accepted;
-   gives whether one was. */
-int nc_findlibrary(const Wanted *w);
+   gives whether one was.  Of one place the first of the versions, which end in
+   0, comes first. */
+int nc_findlibrary(Wanted w, const int versions[]);
 
 int nc_librarythere(const Wanted *w, const char *path);   /* at this path */
 

@@ -103,7 +103,7 @@ function counting.index(x, inside)
     local list = sure and theirs or certain and ours or
                  not inside:find "%f[%w]end%f[%W]" and inside
     return list and ("%s[{%s}] or %s(%s)%s"):format(x, list, x, list,
-                                 theirs and not certain and note or "")
+                                 sure and not certain and note or "")
   end
   if certain then theirs = nil end
   if sure then ours = nil end
@@ -116,18 +116,26 @@ function counting.index(x, inside)
            text == theirs and text ~= inside and note or "")
 end
 
--- The arguments that are numbers of dimensions, and those of some functions
--- that are places.
-local dims = {dim = true, axis = true, dim0 = true, dim1 = true, axis0 = true,
-              axis1 = true, start_dim = true, end_dim = true}
-local places = {select = "index", narrow = "start"}
+-- The parameters that are dimensions or places: by their type, or, where that
+-- says less, by their name.
+local types = {dim = true, dims = true, dimortensor = true, index = true}
+local dims = {dim = true, dim1 = true, dim2 = true}
+local lists = {flip = "dims", permute = "dims"}
 
--- The value of an argument of `op' as it is here; whether that was counted.
-function counting.argument(op, name, value)
-  local n = math.tointeger(tonumber(value))
-  if not n or n < 0 or not dims[name] and places[op] ~= name then
-    return value, false
+local function counts(info, name)
+  for _, param in ipairs(info and info.params or {}) do
+    if param.name == name then
+      return types[param.type] or dims[name] or lists[info.name] == name
+    end
   end
+  return false
+end
+
+-- The value of an argument of the operation that `info' tells of, or nil, as
+-- it is here; whether that was counted.
+function counting.argument(info, name, value)
+  local n = math.tointeger(tonumber(value))
+  if not n or n < 0 or not counts(info, name) then return value, false end
   return tostring(n + 1), true
 end
 

@@ -102,7 +102,7 @@ end
 function difference.measure(a, b, dtype)
   local size = a:size()
   if not samesize(size, b:size()) then
-    return nil, ("shapes are %s and %s"):format(shape(a), shape(b))
+    return nil, ("shapes are [%s] and [%s]"):format(shape(a), shape(b))
   end
   local s = {n = a:numel(), different = 0, nans = 0, scale = 0, sum = 0,
              dtype = dtype or coarser(a.dtype, b.dtype), within = {}}

@@ -62,6 +62,8 @@ function dryrun.run(shell, text)
   if not unit then return end
   local flops = 0
   enclose(unit)
+  collectgarbage() -- of an earlier run; twice, for what has a __gc
+  collectgarbage()
   watching.start("shape", "steps dry", function(steps)
     for _, step in ipairs(steps) do
       flops = flops + step.flops

@@ -8,11 +8,14 @@ local frames = require "nacre.frames"
 local habits = require "nacre.habits"
 local istensor = require "nacre.inspect".istensor
 local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
 local phrases = require "nacre.phrases"
 
 local beginning, ending = phrases.beginning, phrases.ending
 local first, last, enclosed = phrases.first, phrases.last, phrases.enclosed
 local call = phrases.call
+
+local nacre = package.loaded.nacre or _G.nacre
 
 local foreign = {}
 
@@ -59,10 +62,22 @@ local function power(before, rest)
   return x and y and x .. " ^ " .. y
 end
 
+-- Is a path surely no tensor?  x.shape is a table.
+local function othervalue(path)
+  local v = valueof(path)
+  local owner, field = path:match "^(.*)%.([%a_][%w_]*)$"
+  local object = v == nil and owner and valueof(owner)
+  if istensor(object) then
+    local ok, value = pcall(function() return object[field] end)
+    v = ok and value or nil
+  end
+  return v ~= nil and not istensor(v)
+end
+
 local function index(before, rest)
   local x, a = before:match "([%a_][%w_%.]*)%[([^%[%]]*)$"
   local b = rest:match "^([^%[%]]*)%]"
-  return x and b and counting.index(x, a .. b)
+  return x and b and not othervalue(x) and counting.index(x, a .. b)
 end
 
 -- function f(a, x=1): a, x and x = x or 1
@@ -85,19 +100,27 @@ local function defaults(head, params)
                               table.concat(sets, "; "))
 end
 
--- The named arguments of a call of `op' as a table has them; and a note if
--- some are numbers of dimensions.
-local function arguments(op, list)
+-- The named arguments of a call as a table has them; and a note if some are
+-- numbers of dimensions, which `info' of the operation tells.
+local function arguments(info, list)
   local counted = false
   list = list:gsub("([%a_][%w_]*)%s*=%s*([^,=]+)", function(name, value)
     local tail = value:match "%s*$"
     local mine
-    value, mine = counting.argument(op, name, value:sub(1, #value - #tail))
+    name = habits.arguments[name] or name
+    value, mine = counting.argument(info, name, value:sub(1, #value - #tail))
     counted = counted or mine
-    return (habits.arguments[name] or name) .. "=" ..
+    return name .. "=" ..
            value:gsub("%f[%w_]%a+%f[^%w_]", habits.words) .. tail
   end)
   return list, counted and counting.note or ""
+end
+
+-- What is known of the operation that a path ends a text with, or nil.
+local function infoof(text)
+  local path = text:match "%f[%w_.:]([%a_][%w_.]*)%s*$"
+  local f = path and lookup.value(path)
+  return type(f) == "function" and nacre._info(f) or nil
 end
 
 -- f(a, name=value) is f(a, {name=value})
@@ -120,9 +143,10 @@ local function byname(before, rest)
     head = head:sub(1, -#method - 2) .. ":" .. method
   end
   local list, note = name .. "=" .. value, ""
-  if object or head:find ":[%a_][%w_]*$" or
-     path and rawequal(valueof(path), package.loaded.nacre) then
-    list, note = arguments(head:match "[%w_]+%s*$", list)
+  method = head:match ":([%a_][%w_]*)$"
+  local info = method and nacre._info(method) or infoof(head)
+  if method or info or path and rawequal(valueof(path), nacre) then
+    list, note = arguments(info, list)
   else
     list = list:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
   end

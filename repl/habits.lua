@@ -169,6 +169,14 @@ local function nofield(o, line, value)
                     nearest(name, fields))
 end
 
+-- Who writes a.sum(0) counts as Python does.
+local function counts(form, args)
+  local info = nacre._info(nacre._methods[form])
+  local first = info and info.params and info.params[2]
+  return first and first.type:find "^dim" and args:find "%f[%w]0%f[^%w.]" and
+         "dims count from 1" or nil
+end
+
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
 local function nocolon(o, line, value)
   local name = o.hint and o.hint:match "^([%w_]+) is a method"
@@ -182,7 +190,7 @@ local function nocolon(o, line, value)
   local first = args and args:match "^%(%s*([%w_%.]*)"
   if path and istensor(value(path)) and first ~= path then
     o.message = ("%s is a method: %s:%s%s"):format(form, path, form, args)
-    o.op, o.object = nil, nil
+    o.op, o.object, o.hint = nil, nil, counts(form, args)
   elseif not path then        -- nacre.ones(2, 3).size(1)
     args = line:match("%)%." .. name .. "%s*(%b())")
     o.hint = args and ("%s is a method: (...):%s%s"):format(name, name, args)

@@ -64,8 +64,10 @@ end
 -- What nacre._info knows of a name, or of the function it stands for.
 local function known(name, last, value, base)
   if type(value) == "function" then
-    return nacre._info(value) or rawequal(lookup.value("nacre." .. last), value)
-           and reference.described(last)
+    local path = name:match "^nacre%.(.+)$" or name:match "^torch%.(.+)$"
+    return nacre._info(value) or path and nacre._info(path) or
+           rawequal(lookup.value("nacre." .. last), value) and
+           reference.described(last)
   end
   if value ~= nil then return nil end
   local method = (base == nil or base == nacre or inspect.istensor(base)) and

@@ -18,14 +18,30 @@ function paste.strip(text)
   return list and table.concat(list, "\n> ")
 end
 
--- Where lines begin with "> ", but not in a text or a comment.
-local function prompts(text)
-  local list, inside = {}, {}
+local opens = {["("] = true, ["["] = true, ["{"] = true}
+local closes = {[")"] = true, ["]"] = true, ["}"] = true}
+
+-- What goes on over lines: texts, comments, and what is in brackets.
+local function spans(text)
+  local list, depth, from = {}, 0, nil
   for _, token in ipairs(lexer.tokens(text)) do
     if token.kind == "string" or token.kind == "comment" then
-      inside[#inside + 1] = token
+      list[#list + 1] = token
+    elseif opens[token.text] then
+      from = depth == 0 and token.from or from
+      depth = depth + 1
+    elseif closes[token.text] and depth > 0 then
+      depth = depth - 1
+      if depth == 0 then list[#list + 1] = {from = from, to = token.to} end
     end
   end
+  if depth > 0 then list[#list + 1] = {from = from, to = #text} end
+  return list
+end
+
+-- Where lines begin with "> ", but not in a text, a comment or brackets.
+local function prompts(text)
+  local list, inside = {}, spans(text)
   for at in text:gmatch "\n()> " do
     local within = false
     for _, token in ipairs(inside) do
@@ -59,12 +75,20 @@ local function begins(line)
          not line:find "^:%a+[%({\"']"
 end
 
+-- The indentation of the first line, as code in a page has it, goes from all
+-- lines that have it.
+local function outdented(text)
+  local indent = text:match "^[ \t]+"
+  return indent and ("\n" .. text):gsub("\n" .. indent, "\n"):sub(2) or text
+end
+
 -- The lines that make an input each, nil if one is none of its own.
 local function byline(text, islua)
   local list, block = {}, nil
+  text = outdented(text)
   local function whole()
     local part = submit.luapart(block, islua)
-    return not part or submit.compile(part).f ~= nil
+    return not part or not part:find "%S" or submit.compile(part).f ~= nil
   end
   for line in (text .. "\n"):gmatch "(.-)\n" do
     if block and line:find "%S" and begins(line) and whole() then

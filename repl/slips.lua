@@ -51,16 +51,13 @@ local function operand(rest)
          rest:match "^%s*(-?[%d.]+)%s*%)*%s*$"
 end
 
-local function astext(x, value)
-  return (tonumber(x) or not istensor(value(x))) and x or
-         "tostring(" .. x .. ")"
-end
-
 -- "a" + 1, "%d" % 3, of numbers and of tensors
 local function texts(o, line, value)
   local noself = o.message == "self must be a tensor, not a string"
-  local lua = o.message:find "^attempt to add a '%l+' with a '%l+'" and
-              o.message:find("'string'", 1, true)
+  -- a number is joined as it is, a tensor is not, a table has no text
+  local a, b = o.message:match "^attempt to add a '(%l+)' with a '(%l+)'"
+  local lua = a == "string" and (b == "number" or b == "string") or
+              a == "number" and b == "string"
   local adds = lua or o.op == "add" and noself
   local forms = o.message:find "^attempt to mod a 'string'" or
                 o.op == "remainder" and noself
@@ -68,7 +65,8 @@ local function texts(o, line, value)
     local text, rest = line:match "(%b\"\")%s*%+(.*)$"
     if not text then text, rest = line:match "(%b'')%s*%+(.*)$" end
     local x = text and operand(rest)
-    return x and ("%s .. %s"):format(text, astext(x, value)) or
+    if x and not lua then x = "tostring(" .. x .. ")" end
+    return x and ("%s .. %s"):format(text, x) or
            lua and "texts are joined with .." or nil
   end
   local text, rest = line:match "(%b\"\")%s*%%(.*)$"
@@ -82,6 +80,11 @@ local function texts(o, line, value)
   return args and ("(%s):format(%s)"):format(text, args)
 end
 
+-- Has an expression `and' or `or'?
+local function logical(text)
+  return text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]"
+end
+
 local compares = {["=="] = "eq", ["~="] = "ne"}
 
 -- x[x % 2 == 0]: Lua's == of a tensor and a number is false.
@@ -90,7 +93,8 @@ local function comparison(o, line, value)
   local path, left, op, right =
     line:match "([%a_][%w_%.]*)%[([^%[%]=~<>]-)%s*([=~]=)%s*([^%[%]=~<>]-)%]"
   if not path or not istensor(value(path)) or left:find "%f[%w]%l+%s+%l" or
-     phrases.first(left) ~= left or not phrases.first(right) then
+     logical(left) or logical(right) or phrases.first(left) ~= left or
+     not phrases.first(right) then
     return nil
   end
   local some = false

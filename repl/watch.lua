@@ -59,7 +59,7 @@ end
 
 function watch.run(shell, text)
   local expression, seconds, count = parse(text)
-  if not expression or expression == "" then
+  if expression == "" or tonumber(expression) then -- the seconds alone
     return shell.fail ":watch needs an expression"
   end
   local unit = shell.compile(expression)

@@ -414,6 +414,32 @@ do
   local ok, e = pcall(function() Wrong(a):sum():backward() end)
   assert(not ok and e == thrown)
   fails("Function takes a table", nil, grad.Function, {})
+  fails("Function: no field 'foo'", nil, grad.Function,
+        { forward = print, backward = print, foo = 1 })
+  -- gradients that are too few or too many
+  local function product(...)
+    local given = table.pack(...)
+    return grad.Function {
+      forward = function(_, t, u) return t * u end,
+      backward = function() return table.unpack(given, 1, given.n) end,
+    }
+  end
+  local two = nacre.ones(2)
+  local other = nacre.ones(2):requires_grad_()
+  fails("gave 1 gradient, and argument 2 of forward needs one", nil, function()
+    product(two)(a, other):sum():backward()
+  end)
+  fails("gradient 2 belongs to no tensor: forward took 2", nil, function()
+    product(two, two)(a, 2):sum():backward()
+  end)
+  fails("gradient 3 belongs to no tensor", nil, function()
+    product(two, two, two)(a, other):sum():backward()
+  end)
+  product(two, nil)(a, other):sum():backward()  -- none, said so
+  product(two, nil, nil)(a, other):sum():backward()
+  product(two)(a, 2):sum():backward()
+  product(two)(a, two):sum():backward()
+  assert(other.grad == nil)
   -- the context outlives the graph
   local kept
   local Keep = grad.Function { forward = function(ctx, t)

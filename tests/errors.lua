@@ -303,7 +303,7 @@ check("a[1,2]", [=[
 error: ']' expected near ','
   stdin:1   a[1,2]
                ^
-  hint: a[{1,2}] or a(1,2), counted from 1]=])
+  hint: a[{1,2}] or a(1,2)]=])
 check("y = a[1:3, 2]", [=[
 error: ']' expected near ':'
   stdin:1   y = a[1:3, 2]

@@ -131,4 +131,12 @@ nacre.linalg.mine = 3                   -- what is added is there
 assert(nacre.linalg.mine == 3)
 nacre.linalg.mine = nil
 
+-- ---- norm, with p by name
+local square = nacre.ones(2, 2)
+fails("norm: p is given twice", nil, m.norm, square, 2, { p = "fro" })
+assert(nacre.allclose(square:norm(nil, 1, { p = "fro" }), T { 1, 1 } * 2^0.5))
+
+-- a nil behind the arguments is none
+assert(square:numel(nil) == 4)
+
 print("forms: passed")

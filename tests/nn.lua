@@ -89,6 +89,14 @@ is(F.avg_pool2d(x, 2), "{{{{2.5,4.5},{10.5,12.5}}}}")
 is(F.avg_pool2d(x, 2, { divisor_override = 1 }),
    "{{{{10.0,18.0},{42.0,50.0}}}}")
 is(F.adaptive_avg_pool2d(x, 1), "{{{{7.5}}}}")
+is(F.adaptive_avg_pool1d(t { { 1, 2, 3, math.huge, 5, 6 } }, 3),
+   "{{1.5,inf,5.5}}")         -- of a window nothing but its elements
+fails("output_size has 3 numbers, not 2", nil, F.adaptive_avg_pool2d, x,
+      { 2, 2, 2 })
+-- of one image one value, without a nil behind it
+assert(select("#", F.conv2d(x[1], ones)) == 1)
+assert(select("#", F.max_pool2d(x[1], 2)) == 1)
+assert(select("#", F.max_pool2d(x[1], 2, { return_indices = true })) == 2)
 shape(F.adaptive_avg_pool2d(x, { 3, nil }), 1, 1, 3, 4)
 is(F.adaptive_max_pool2d(x, 2), "{{{{5.0,7.0},{13.0,15.0}}}}")
 fails("at most half of kernel_size 2 is allowed", nil, F.max_pool2d, x, 2,

@@ -444,7 +444,7 @@ do
   assert(difference.measure(nacre.ones(0), nacre.ones(0)).n == 0)
   assert(difference.measure(nacre.tensor(1), nacre.tensor(2)).absat == "[]")
   local v, why = difference.measure(x, nacre.ones(2))
-  assert(v == nil and why == "shapes are 3 and 2")
+  assert(v == nil and why == "shapes are [3] and [2]")
   -- least numbers have a last place, too
   local tiny = nacre.tensor {2.0^-149, 0}
   assert(difference.measure(tiny, nacre.zeros(2)).ulp == 1)

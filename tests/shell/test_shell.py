@@ -205,6 +205,34 @@ class Basics(Shell):
         self.assertTrue(s.run("").endswith("#s\n4\n"))
         self.assertEqual(self.entries(), ["s = [[\n> 1\n]]\n#s\n"])
 
+    def test_paste_of_a_comparison(self):
+        """A line in brackets may begin with "> "."""
+        s = self.open()
+        s.send(PASTE + "ok = (5\n> 3)\nok\n" + PASTED)
+        self.assertTrue(s.run("").endswith("ok\ntrue\n"))
+        self.assertEqual(self.entries(), ["ok = (5\n> 3)\nok\n"])
+        s.send("a = (2" + ENTER)
+        s.settle(0.2)
+        s.run("> 1)")
+        self.assertEqual(s.run("a"), "true\n")
+
+    def test_paste_of_a_command_alone(self):
+        """A command that may take Lua needs none."""
+        s = self.open()
+        s.send(PASTE + "x = 1\n:debug\nx + 41\n" + PASTED)
+        s.run("")
+        s.prompt()
+        self.assertEqual(s.prompt(), "x + 41\n42\n")
+        self.assertEqual(self.entries(), ["x = 1\n", ":debug\n", "x + 41\n"])
+
+    def test_paste_of_indented_lines(self):
+        """As code is in a page."""
+        s = self.open()
+        s.send(PASTE + "    v = 40\n    v + 1\n    v + 2\n" + PASTED)
+        s.run("")
+        self.assertEqual(s.prompt(), "v + 1\n41\n")
+        self.assertEqual(s.prompt(), "v + 2\n42\n")
+
     def test_paste_is_dropped_by_an_interrupt(self):
         s = self.open()
         s.send(PASTE + "> x = 1\n> repeat until false\n> x = 2\n" + PASTED)

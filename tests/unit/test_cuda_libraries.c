@@ -32,14 +32,15 @@ static int accept(void *library, const char *path) {
 }
 
 static int look(int accepted) {
-  const Wanted w = { NAME, NAME "Lt", 13, accept };
+  const Wanted w = { NAME, NAME "Lt", 0, accept };
+  static const int versions[] = { 13, 12, 0 };
   ntried = 0;
   wish = accepted;
-  return nc_findlibrary(&w);
+  return nc_findlibrary(w, versions);
 }
 
-/* ROOT/folder, with the library in it. */
-static void plant(const char *folder) {
+/* ROOT/folder, with that version of the library in it. */
+static void plantold(const char *folder, int version) {
   char path[4096];
   int n = snprintf(path, sizeof path, "%s/", root);
   for (const char *p = folder; *p; p++) {
@@ -48,8 +49,12 @@ static void plant(const char *folder) {
     path[n] = '\0';
   }
   mkdir(path, 0700);
-  snprintf(path + n, sizeof path - (size_t)n, "/lib" NAME ".so.13");
+  snprintf(path + n, sizeof path - (size_t)n, "/lib" NAME ".so.%d", version);
   assert_int_equal(symlink(real, path), 0);
+}
+
+static void plant(const char *folder) {
+  plantold(folder, 13);
 }
 
 static void set(const char *variable, const char *folders) {
@@ -58,11 +63,15 @@ static void set(const char *variable, const char *folders) {
   setenv(variable, value, 1);
 }
 
-static void found(int i, const char *folder) {
+static void foundold(int i, const char *folder, int version) {
   char path[4096];
-  snprintf(path, sizeof path, "%s/%s/lib" NAME ".so.13", root, folder);
+  snprintf(path, sizeof path, "%s/%s/lib" NAME ".so.%d", root, folder, version);
   assert_true(i < ntried);
   assert_string_equal(tried[i], path);
+}
+
+static void found(int i, const char *folder) {
+  foundold(i, folder, 13);
 }
 
 static void test_order(void **state) {
@@ -74,13 +83,14 @@ static void test_order(void **state) {
   set("PATH", "/no/such/bin:relative:%s/python/bin/:%s/bin2");
   set("HOME", "%s/home");
   assert_int_equal(look(0), 0);         /* none will do: all are tried */
-  assert_int_equal(ntried, 6);
+  assert_int_equal(ntried, 7);
   found(0, "named");
-  found(1, "toolkit/lib64");
-  found(2, "venv/lib/python3.12/site-packages/nvidia/cu13/lib");
-  found(3, "conda/lib");
-  found(4, "python/lib/python3/dist-packages/nvidia/cublas/lib");
-  found(5, "home/.local/lib/python3.11/site-packages/nvidia/cu13/lib");
+  foundold(1, "named", 12);             /* before others, though older */
+  found(2, "toolkit/lib64");
+  found(3, "venv/lib/python3.12/site-packages/nvidia/cu13/lib");
+  found(4, "conda/lib");
+  found(5, "python/lib/python3/dist-packages/nvidia/cublas/lib");
+  found(6, "home/.local/lib/python3.11/site-packages/nvidia/cu13/lib");
   assert_int_equal(look(3), 1);         /* one that will ends the search */
   assert_int_equal(ntried, 3);
 }
@@ -99,6 +109,7 @@ static int begin(void **state) {
   (void)state;
   if (mkdtemp(root) == NULL) return -1;
   plant("named");
+  plantold("named", 12);
   plant("toolkit/lib64");
   plant("venv/lib/python3.12/site-packages/nvidia/cu13/lib");
   plant("conda/lib");
