@@ -146,21 +146,31 @@ function roles.hint(o, line)
       if same[a.role] then replace(same[a.role], name) end
     end
   end
+  local function told()       -- operands of a sign are left and right
+    local said = moves(text)
+    for _, a in ipairs(o.args) do
+      if said and same[a.role] then
+        said = said:gsub("%f[%w]" .. same[a.role] .. "%f[^%w]",
+                         "the " .. a.role .. " operand")
+      end
+    end
+    return said
+  end
   for _, role in ipairs {"arg %d", "left:", "right:"} do
-    if text:find("%f[%w]" .. role) then return moves(text) end
+    if text:find("%f[%w]" .. role) then return told() end
   end
   for _, a in ipairs(o.args) do      -- "tensors 2" is no expression
     if not a.name and a.role:find " %d" and mentions(text, a.role) then
-      return moves(text)
+      return told()
     end
   end
   for _, a in ipairs(o.args) do      -- an expression, not a variable
     if not a.name and a.role:find "^%l+$" and a.role ~= "self" and
        text:find("%f[%w_]" .. a.role .. ":") then
-      return moves(text)
+      return told()
     end
   end
-  if not isself and mentions(text, "self") then return moves(text) end
+  if not isself and mentions(text, "self") then return told() end
   return text
 end
 
