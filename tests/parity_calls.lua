@@ -7,6 +7,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local reference = require "nacre.reference"
+local play = dofile(here .. "examples.lua")
 
 local LARGEST = 3000          -- elements that the arguments of a call have
 local PAGES = { files = true, images = true, session = true, cuda = true }
@@ -169,18 +170,10 @@ end
 
 -- ---- of what
 
--- The inputs of the examples, as tests/reference.lua plays them.
 local function examples()
-  local known = setmetatable({ print = function() end }, { __index = _G })
   for _, page in ipairs(reference.pages()) do
     for _, entry in ipairs(PAGES[page.name] and {} or page.entries) do
-      local env = setmetatable({}, { __index = known })
-      for text in ("\n" .. entry.example .. "\n"):gsub("\n>> ", " ")
-                  :gmatch "\n> ([^\n]*)" do
-        local f = load("return " .. text, "=example", "t", env) or
-                  load(text, "=example", "t", env)
-        if f then pcall(f) end
-      end
+      play(entry)
     end
   end
 end

@@ -5,7 +5,9 @@
 -- both are errors.
 -- Run by: nacre tests/surplus.lua
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local reference = require "nacre.reference"
+local play = dofile(here .. "examples.lua")
 local NAME = "no_such_argument"
 
 local failures, tried = 0, {}
@@ -98,22 +100,11 @@ local function wrap()
   end
 end
 
-local known = setmetatable({ print = function() end }, { __index = _G })
-
-local function play(entry)
-  local env = setmetatable({}, { __index = known })
-  for text in ("\n" .. entry.example .. "\n"):gsub("\n>> ", " ")
-              :gmatch "\n> ([^\n]*)" do
-    local f = load("return " .. text, "=example", "t", env) or
-              load(text, "=example", "t", env)
-    if f then pcall(f) end
-    inside = false
-  end
-end
-
 local unwrap = wrap()
 for _, page in ipairs(reference.pages()) do
-  for _, entry in ipairs(page.entries) do play(entry) end
+  for _, entry in ipairs(page.entries) do
+    play(entry, function() inside = false end)
+  end
 end
 unwrap()
 for _, file in ipairs { "v.npy", "m.npy", "m.safetensors", "t.csv", "t.tsv",

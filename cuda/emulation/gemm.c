@@ -143,21 +143,20 @@ INPARTS(double)
 ** Products: op(A) and op(B) become dense, then each column of C is a sum of
 ** columns of A, in the type of computation and in the order of k.
 */
+#define INORDER(T) \
+  static void inorder_##T(const Gemm *g, const T *a, const T *b, T *column) { \
+    for (int i = 0; i < g->m; i++) column[i] = 0; \
+    for (int p = 0; p < g->k; p++) { \
+      const T *from = a + (size_t)p * (size_t)g->m; \
+      for (int i = 0; i < g->m; i++) column[i] += from[i] * b[p]; \
+    } \
+  }
 #define PRODUCT(T) \
   static void product_##T(const Gemm *g, const T *a, const T *b, T *column, \
                           double *part, void *c) { \
-    for (int j = 0; j < g->n; j++) { \
-      if (emu_lever.ulps) { \
-        inparts_##T(g, a, b + (size_t)j * (size_t)g->k, column, part); \
-        store_##T(g, column, c, (size_t)j * (size_t)g->c.step); \
-        continue; \
-      } \
-      for (int i = 0; i < g->m; i++) column[i] = 0; \
-      for (int p = 0; p < g->k; p++) { \
-        const T x = b[(size_t)j * (size_t)g->k + (size_t)p]; \
-        const T *from = a + (size_t)p * (size_t)g->m; \
-        for (int i = 0; i < g->m; i++) column[i] += from[i] * x; \
-      } \
+    for (int j = 0; j < g->n; j++, b += g->k) { \
+      if (emu_lever.ulps) inparts_##T(g, a, b, column, part); \
+      else inorder_##T(g, a, b, column); \
       store_##T(g, column, c, (size_t)j * (size_t)g->c.step); \
     } \
   }
@@ -182,11 +181,14 @@ INPARTS(double)
   }
 STORE(float)
 STORE(double)
+INORDER(float)
+INORDER(double)
 PRODUCT(float)
 PRODUCT(double)
 DENSE(float)
 DENSE(double)
 #undef STORE
+#undef INORDER
 #undef PRODUCT
 #undef DENSE
 
