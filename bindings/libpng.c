@@ -8,7 +8,7 @@
 **
 ** A file is untrusted.  What its header declares is held against the bytes
 ** that are there (deflate makes at most 1032 bytes of one) before anything
-** is allocated.
+** is allocated, and libpng is given no chunk that the pixels do not depend on.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "libpng.h"
@@ -16,6 +16,8 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "file.h"
 
 typedef struct png_struct_def png_struct;
 typedef struct png_info_def png_info;
@@ -91,6 +93,7 @@ static int openlibrary(void) {
 typedef struct Job {
   jmp_buf end;
   const unsigned char *in;    /* to be read */
+  int64_t chunk;              /* bytes of the chunk that `in' is in */
   unsigned char *out;         /* to be written */
   int64_t n, room;            /* how much is left of `in'; used of `out' */
   int status, nomemory;
@@ -134,13 +137,46 @@ static void give(png_struct *p, void *block) {
   nc_hostfree(block, (int64_t)n + 16);
 }
 
+static uint32_t big(const unsigned char *p) {
+  return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+         p[3];
+}
+
+/* Do the pixels depend on the chunk of this type?  A small letter begins the
+   type of what may be ignored; of such, transparency alone is used. */
+static int matters(const unsigned char *type) {
+  return !(type[0] & 0x20) || memcmp(type, "tRNS", 4) == 0;
+}
+
+/* Goes to the next chunk that matters.  libpng would keep the others: texts
+   that a short file can make as long as it likes. */
+static void nextchunk(Job *j) {
+  while (j->n >= 12) {
+    const int64_t size = (int64_t)big(j->in) + 12;
+    if (size > j->n) return;
+    if (matters(j->in + 4)) {
+      j->chunk = size;
+      return;
+    }
+    j->in += size;
+    j->n -= size;
+  }
+}
+
 static void pull(png_struct *p, unsigned char *to, size_t n) {
   Job *j = png.get_io_ptr(p);
-  if (nc_interrupted) png.error(p, "interrupted");
-  if ((int64_t)n > j->n) png.error(p, "the data end too early");
-  memcpy(to, j->in, n);
-  j->in += n;
-  j->n -= (int64_t)n;
+  while (n > 0) {
+    if (nc_interrupted) png.error(p, "interrupted");
+    if (j->chunk == 0) nextchunk(j);
+    if (j->chunk == 0) png.error(p, "the data end too early");
+    const int64_t k = (int64_t)n < j->chunk ? (int64_t)n : j->chunk;
+    memcpy(to, j->in, (size_t)k);
+    j->in += k;
+    j->n -= k;
+    j->chunk -= k;
+    to += k;
+    n -= (size_t)k;
+  }
 }
 
 static void push(png_struct *p, unsigned char *from, size_t n) {
@@ -166,11 +202,6 @@ int64_t nl_pngbytes(const PngImage *m) {
   return m->height * rowbytes(m);
 }
 
-static uint32_t big(const unsigned char *p) {
-  return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-         p[3];
-}
-
 /* Bits of a pixel in the file. */
 static int64_t filebits(int color, int depth) {
   static const int channels[] = { 1, 0, 3, 1, 2, 0, 4 };
@@ -186,19 +217,24 @@ static int known(int color, int depth) {
 }
 
 /* The chunks behind the header: is there transparency, and how many bytes of
-   pixels? */
-static int64_t chunks(const unsigned char *p, int64_t n, int *clear) {
-  int64_t data = 0;
-  *clear = 0;
+   pixels?  None is longer than what is left. */
+static int chunks(const unsigned char *p, int64_t n, int64_t *data,
+                  int *clear) {
+  char type[24];
+  *data = *clear = 0;
   while (n >= 12) {
-    int64_t size = big(p);
-    if (size > n - 12) size = n - 12;
-    if (memcmp(p + 4, "IDAT", 4) == 0) data += size;
-    if (memcmp(p + 4, "tRNS", 4) == 0 && data == 0) *clear = 1;
+    const int64_t size = big(p);
+    if (size > n - 12)
+      return nc_fail(NC_EFILE, "chunk \"%s\" has %lld bytes, %lld are left",
+                     nc_printable(type, sizeof type, (const char *)p + 4, 4),
+                     (long long)size, (long long)n - 12);
+    if (memcmp(p + 4, "IDAT", 4) == 0) *data += size;
+    if (memcmp(p + 4, "tRNS", 4) == 0 && *data == 0) *clear = 1;
+    if (memcmp(p + 4, "IEND", 4) == 0) break;
     p += size + 12;
     n -= size + 12;
   }
-  return data;
+  return NC_OK;
 }
 
 int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n) {
@@ -216,7 +252,7 @@ int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n) {
   if (m->width < 1 || m->height < 1 || m->width > INT32_MAX ||
       m->height > INT32_MAX || !known(color, depth))
     return nc_fail(NC_EFILE, "the header is damaged");
-  data = chunks(p + 33, n - 33, &clear);
+  TRY(chunks(p + 33, n - 33, &data, &clear));
   line = (m->width * filebits(color, depth) + 7) / 8 + 1;
   if (m->height > (data + 64) * 1032 / line)
     return nc_fail(NC_EFILE, "%lldx%lld pixels do not come out of %lld bytes",
@@ -237,8 +273,9 @@ static int littleendian(void) {
   return c;
 }
 
-/* May jump to j->end. */
-static void readimage(Job *j, unsigned char *pixels, const PngImage *m) {
+/* May jump to j->end.  A line of an interlaced image is read in parts. */
+static void readimage(Job *j, const PngImage *m, const PngRows *rows,
+                      void *pixels) {
   const int64_t line = rowbytes(m);
   int passes;
   png.set_user_limits(j->png, INT32_MAX, INT32_MAX);
@@ -250,33 +287,41 @@ static void readimage(Job *j, unsigned char *pixels, const PngImage *m) {
   png.read_update_info(j->png, j->info);
   if ((int64_t)png.get_rowbytes(j->png, j->info) != line)
     png.error(j->png, "the chunks contradict each other");
-  while (passes-- > 0)
+  for (int pass = 0; pass < passes; pass++)
     for (int64_t y = 0; y < m->height; y++) {
       if (nc_interrupted) png.error(j->png, "interrupted");
-      png.read_row(j->png, pixels + y * line, NULL);
+      if (pass > 0) rows->get(rows->ctx, y, pixels);
+      png.read_row(j->png, pixels, NULL);
+      rows->put(rows->ctx, y, pixels);
     }
   png.read_end(j->png, NULL);
 }
 
 /* What was made stays in *j, for who called. */
-static void decode(Job *j, unsigned char *pixels, const PngImage *m) {
+static void decode(Job *j, const PngImage *m, const PngRows *rows,
+                   void *line) {
   if (setjmp(j->end) != 0) return;
   j->png = png.create_read_struct_2(png.get_libpng_ver(NULL), j, fail, ignore,
                                     j, take, give);
   if (j->png) j->info = png.create_info_struct(j->png);
-  if (j->info) readimage(j, pixels, m);
+  if (j->info) readimage(j, m, rows, line);
   else j->status = nomemory();
 }
 
-int nl_pngdecode(void *pixels, const PngImage *m, const unsigned char *p,
-                 int64_t n) {
+int nl_pngdecode(const PngImage *m, const unsigned char *p, int64_t n,
+                 const PngRows *rows) {
   Job j;
+  void *line;
   TRY(openlibrary());
+  TRY(nc_hostalloc(&line, rowbytes(m)));
+  memset(line, 0, (size_t)rowbytes(m));
   memset(&j, 0, sizeof j);
   j.in = p;
   j.n = n;
-  decode(&j, pixels, m);
+  j.chunk = 8;                /* the signature goes before the chunks */
+  decode(&j, m, rows, line);
   if (j.png) png.destroy_read_struct(&j.png, &j.info, NULL);
+  nc_hostfree(line, rowbytes(m));
   return j.status;
 }
 

@@ -22,12 +22,21 @@ int64_t nl_pngbytes(const PngImage *m); /* of all pixels */
 
 /* What the n bytes at p say of the image; fails if they cannot hold it. */
 int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n);
-int nl_pngdecode(void *pixels, const PngImage *m, const unsigned char *p,
-                 int64_t n);
+
+/* Line y, from `line' or to it. */
+typedef void PngRow(void *ctx, int64_t y, void *line);
+
+/* Where an image is decoded to: put stores a line, get gives it again. */
+typedef struct PngRows {
+  PngRow *put, *get;
+  void *ctx;
+} PngRows;
+
+int nl_pngdecode(const PngImage *m, const unsigned char *p, int64_t n,
+                 const PngRows *rows);
 
 /* Calls row(ctx, y, line) for each line to be filled, and writes to out,
    which has room for nl_pngroom(m) bytes; *n is how many they became. */
-typedef void PngRow(void *ctx, int64_t y, void *line);
 int64_t nl_pngroom(const PngImage *m);
 int nl_pngencode(unsigned char *out, int64_t *n, const PngImage *m, int level,
                  PngRow *row, void *ctx, void *line);

@@ -14,17 +14,36 @@
 /*
 ** Reading
 */
+typedef struct Planes {       /* an image that is read */
+  Tensor *t;                  /* uint8 or int32, dense, CxHxW */
+  PngImage m;
+} Planes;
+
 /* Pixels that lie side by side, to planes. */
-static void spread(Tensor *y, const void *pixels, const PngImage *m) {
-  const int64_t n = m->width * m->height;
-  const unsigned char *x8 = pixels;
-  const uint16_t *x16 = pixels;
-  unsigned char *y8 = nc_data(y);
-  int32_t *y32 = nc_data(y);
-  for (int64_t c = 0; c < m->channels; c++)
-    for (int64_t i = 0; i < n; i++)
-      if (m->depth == 8) y8[c * n + i] = x8[i * m->channels + c];
-      else y32[c * n + i] = x16[i * m->channels + c];
+static void putrow(void *ctx, int64_t y, void *line) {
+  const Planes *s = ctx;
+  const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
+  const unsigned char *x8 = line;
+  const uint16_t *x16 = line;
+  unsigned char *y8 = nc_data(s->t);
+  int32_t *y32 = nc_data(s->t);
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t x = 0, at = c * plane + y * w; x < w; x++, at++)
+      if (s->m.depth == 8) y8[at] = x8[x * k + c];
+      else y32[at] = x16[x * k + c];
+}
+
+static void getrow(void *ctx, int64_t y, void *line) {
+  const Planes *s = ctx;
+  const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
+  unsigned char *x8 = line;
+  uint16_t *x16 = line;
+  const unsigned char *y8 = nc_data(s->t);
+  const int32_t *y32 = nc_data(s->t);
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t x = 0, at = c * plane + y * w; x < w; x++, at++)
+      if (s->m.depth == 8) x8[x * k + c] = y8[at];
+      else x16[x * k + c] = (uint16_t)y32[at];
 }
 
 static int blamed(int status, const char *op) {
@@ -37,21 +56,16 @@ static int blamed(int status, const char *op) {
 static int decoded(lua_State *L, const char *op, const unsigned char *p,
                    int64_t n) {
   const int64_t before = nc_memory.since;
-  PngImage m;
+  Planes s;
+  PngRows rows = { putrow, getrow, &s };
   Tensor **y;
-  void *pixels;
-  int64_t size[3];
-  nl_check(L, blamed(nl_pngheader(&m, p, n), op));
+  nl_check(L, blamed(nl_pngheader(&s.m, p, n), op));
+  const int64_t size[] = { s.m.channels, s.m.height, s.m.width };
   y = nl_newbox(L);
-  pixels = lua_newuserdatauv(L, (size_t)nl_pngbytes(&m), 0);
-  size[0] = m.channels;
-  size[1] = m.height;
-  size[2] = m.width;
-  nl_check(L, blamed(nl_pngdecode(pixels, &m, p, n), op));
-  nl_check(L, blamed(nc_new(y, nc_host(), m.depth == 8 ? DT_u8 : DT_i32, 3,
+  nl_check(L, blamed(nc_new(y, nc_host(), s.m.depth == 8 ? DT_u8 : DT_i32, 3,
                             size), op));
-  spread(*y, pixels, &m);
-  lua_pop(L, 1);
+  s.t = *y;
+  nl_check(L, blamed(nl_pngdecode(&s.m, p, n, &rows), op));
   nl_pace(L, nc_memory.since - before);
   return 1;
 }

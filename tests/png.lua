@@ -166,6 +166,40 @@ C.is(nacre.decode_png(header(3, 3, 8, 0, 1) ..
                       pixels "\0\1\0\3\0\7\9\0\2\0\8\0\4\5\6"),
      "{{{1,2,3},{4,5,6},{7,8,9}}}")
 
+-- 16 bits by Adam7: a line is read in parts
+C.is(nacre.decode_png(header(2, 2, 16, 0, 1) ..
+                      pixels "\0\1\0\0\2\0\0\3\0\4\0"),
+     "{{{256,512},{768,1024}}}")
+
+-- ---- what a chunk or the header declares takes no memory
+
+local dot = header(1, 1, 8, 0)
+for _, kind in ipairs { "iTXt", "tEXt", "zTXt", "sPLT", "pCAL", "sCAL", "iCCP",
+                        "eXIf", "noNe", "IDAT", "PLTE", "tRNS" } do
+  C.fails('chunk "' .. kind .. '" has 2147483632 bytes', nil, nacre.decode_png,
+          dot .. "\x7f\xff\xff\xf0" .. kind .. "abc" .. ("\0"):rep(40))
+end
+C.fails('chunk "\\x1b[m\\x00" has', nil, nacre.decode_png,
+        dot .. "\1\0\0\0\27[m\0" .. ("\0"):rep(40))
+-- Texts that deflate makes 64 MiB of, before and behind the pixels.
+local zeros = nacre.encode_png(nacre.zeros(4096, 4096, {dtype = "uint8"}),
+                               {compression_level = 9})
+local stream = zeros:sub(42, 41 + (">I4"):unpack(zeros, 34))
+local texts = ""
+for _ = 1, 4 do
+  texts = texts .. chunk("zTXt", "a\0\0" .. stream) ..
+      chunk("iTXt", "b\0\1\0\0\0" .. stream) ..
+      chunk("iCCP", "c\0\0" .. stream)
+end
+local one = pixels "\0\9"
+local limit = nacre.set_memory_limit
+limit(4 << 20)
+C.is(nacre.decode_png(dot .. texts .. one:sub(1, -13) .. texts ..
+                      one:sub(-12)), "{{{9}}}")
+-- The image is judged before a pixel is read.
+C.fails("needs 16.0 MiB", nil, nacre.decode_png, zeros)
+limit(0)
+
 -- Every allocation may fail; nothing is lost.
 local big = nacre.randint(0, 256, {3, 40, 40}, {dtype = "uint8"})
 local text = nacre.encode_png(big)
