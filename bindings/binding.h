@@ -47,6 +47,7 @@ int nl_error(lua_State *L, const char *op, const char *fmt, ...);
 void nl_pushscalar(lua_State *L, Scalar v);
 int nl_toscalar(lua_State *L, int i, Scalar *v); /* a number or boolean? */
 void nl_openbox(lua_State *L);
+void nl_opennamefields(lua_State *L); /* ("cuda:0").type (namefields.c) */
 
 /* Releases what is garbage if it is time; `bytes' is what the next
    operation is likely to allocate. */

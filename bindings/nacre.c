@@ -256,6 +256,9 @@ int luaopen_nacre(lua_State *L) {
   event(L, lib, "_rows", nl_rows);
   lua_pushstring(L, NC_VERSION);
   lua_setfield(L, lib, "version");
+  lua_pushstring(L, NC_VERSION);
+  lua_setfield(L, lib, "__version__");
+  nl_opennamefields(L);
   lua_settop(L, lib);
   return 1;
 }

@@ -48,6 +48,12 @@ const Device *nl_device(lua_State *L, int i, const char *op) {
   return d;
 }
 
+/* Was d, what is at index i, named without an ordinal? */
+static int anyof(lua_State *L, int i, const Device *d) {
+  return d->ordinal >= 0 && lua_type(L, i) == LUA_TSTRING &&
+         strchr(lua_tostring(L, i), ':') == NULL;
+}
+
 /* A default called "cuda" is whatever device of that kind is current. */
 static int follows;
 
@@ -68,14 +74,17 @@ const Device *nl_needdevice(lua_State *L, int i, const char *op) {
   return d;
 }
 
-/* device("cuda:1"), device("cuda", 1), device(1) */
+/* device("cuda:1"), device("cuda", 1), device(1).  "cuda" stays "cuda": which
+   device that is, is decided where it is used. */
 static int device(lua_State *L) {
+  const Device *d;
   if (lua_type(L, 1) == LUA_TSTRING && lua_isinteger(L, 2)) {
     lua_pushfstring(L, "%s:%I", lua_tostring(L, 1),
                     (LUAI_UACINT)lua_tointeger(L, 2));
     lua_replace(L, 1);
   }
-  lua_pushstring(L, nl_needdevice(L, 1, "device")->name);
+  d = nl_needdevice(L, 1, "device");
+  lua_pushstring(L, anyof(L, 1, d) ? "cuda" : d->name);
   return 1;
 }
 
@@ -83,8 +92,7 @@ static int set_default_device(lua_State *L) {
   const Device *d;
   if (lua_isnoneornil(L, 1)) d = nc_host();
   else d = nl_needdevice(L, 1, "set_default_device");
-  follows = d->ordinal >= 0 && lua_type(L, 1) == LUA_TSTRING &&
-            strchr(lua_tostring(L, 1), ':') == NULL;
+  follows = anyof(L, 1, d);
   nc_defaultdevice = d;
   return 0;
 }
@@ -317,7 +325,8 @@ static int is_pinned(lua_State *L) {
 const Bound nl_place[] = {
   { "device", device, "name:any, ordinal:int=nil -> name",
     "checks the name of a device: \"cpu\", \"cuda:1\", 1 for \"cuda:1\"; "
-    "\"auto\" is the best there is", 1 },
+    "\"cuda\" is the one that is current where it is used, \"auto\" the best "
+    "kind there is", 1 },
   { "set_default_device", set_default_device, "device:device=nil",
     "the device of new tensors whose device is not given; \"auto\" is the "
     "best there is", 1 },

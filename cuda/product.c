@@ -35,6 +35,12 @@ int nc_cuda_get(const char *name, int64_t *value) {
   FIGURE(copied_out);
   FIGURE(opening);
 #undef FIGURE
+  if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
+    int v = 0;
+    CUDA_TRY(cudaRuntimeGetVersion(&v));
+    *value = v;
+    return NC_OK;
+  }
   if (strcmp(name, "allow_tf32") != 0)
     return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
   *value = nc_allowtf32;

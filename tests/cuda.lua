@@ -122,7 +122,7 @@ assert(nacre.get_default_device() == "cpu" and nacre.zeros(2).device == "cpu")
 nacre.set_default_device "auto"
 assert(nacre.get_default_device() == GPU)
 nacre.set_default_device "cpu"
-assert(nacre.device "auto" == GPU and nacre.device "cuda" == GPU)
+assert(nacre.device "auto" == "cuda" and nacre.device "cuda" == "cuda")
 assert(nacre.device("cuda", 0) == GPU and nacre.device(0) == GPU)
 assert(nacre.device(0.0) == GPU and a:cuda(0.0).device == GPU)
 assert(nacre.device "cpu:0" == "cpu" and nacre.device("cpu", 0) == "cpu")

@@ -12,9 +12,15 @@ if n < 2 then skip("there is one device") end
 
 -- ---- which is current
 
-assert(cuda.current_device() == 0 and nacre.device "cuda" == "cuda:0")
+assert(cuda.current_device() == 0 and nacre.device "cuda" == "cuda")
+local current = nacre.device "cuda"
+assert(nacre.ones(2, { device = current }).device == "cuda:0")
 cuda.set_device(1)
-assert(cuda.current_device() == 1 and nacre.device "cuda" == "cuda:1")
+assert(cuda.current_device() == 1 and nacre.device "auto" == "cuda")
+assert(nacre.ones(2, { device = current }).device == "cuda:1")
+assert(nacre.ones(2):to(current).device == "cuda:1")
+assert(nacre.ones(2):to { device = current }.device == "cuda:1")
+assert(cuda.get_device_name(current) == cuda.get_device_name(1))
 assert(nacre.ones(2):cuda().device == "cuda:1")
 assert(nacre.ones(2, { device = "cuda" }).device == "cuda:1")
 assert(nacre.ones(2, { device = 0 }).device == "cuda:0")
@@ -36,6 +42,33 @@ nacre.set_default_device "cuda:1"
 cuda.device(0, function() assert(nacre.zeros(1).device == "cuda:1") end)
 assert(nacre.zeros(1).device == "cuda:1")
 nacre.set_default_device "cpu"
+
+-- ---- the page on CUDA in PyTorch's manual, with its eight tensors
+
+if n > 2 then
+  local torch, x, y, z, a, b, b2, c, d, e, f = nacre, nil, nil, nil, nil, nil,
+                                               nil, nil, nil, nil, nil
+  local cuda = torch.device("cuda")       -- default CUDA device
+  local cuda0 = torch.device("cuda:0")
+  local cuda2 = torch.device("cuda:2")
+  x = torch.tensor({ 1., 2. }, { device = cuda0 })
+  y = torch.tensor({ 1., 2. }):cuda()
+  torch.cuda.device(1, function()
+    a = torch.tensor({ 1., 2. }, { device = cuda })
+    b = torch.tensor({ 1., 2. }):cuda()
+    b2 = torch.tensor({ 1., 2. }):to({ device = cuda })
+    c = a + b
+    z = x + y
+    d = torch.randn(2, { device = cuda2 })
+    e = torch.randn(2):to(cuda2)
+    f = torch.randn(2):cuda(cuda2)
+  end)
+  for at, list in pairs { [0] = { x, y, z }, { a, b, b2, c }, { d, e, f } } do
+    for _, t in ipairs(list) do
+      assert(t.device.type == "cuda" and t.device.index == at)
+    end
+  end
+end
 
 -- ---- tensors on each, and between them
 

@@ -28,7 +28,7 @@ foreach(order reversed random)
   add_emulated_test(cuda_order_${order} "order=${order} streams=lazy"
     ${TESTS}/cuda.lua)
 endforeach()
-foreach(devices 2 4)
+foreach(devices 2 3 4)
   foreach(peer 0 1)
     add_emulated_test(cuda_several_${devices}_${peer}
       "devices=${devices} peer=${peer} streams=random"
@@ -50,7 +50,7 @@ set_property(TEST cuda_sync APPEND PROPERTY ENVIRONMENT NACRE_CUDA_SYNC=1)
 set(on_device ops layouts folds promotion torch_rules reduce args create view
   index assign random npy archives texts display
   display_values errors grad_rows grad_families scan sort
-  dry watch indices vocabulary conv norms orders surplus
+  dry watch indices vocabulary conv norms orders surplus namefields
   aliasing distribution einsum linalg nn shape special forms)
 if(NOT NACRE_EMULATION_FLAVOUR STREQUAL "check") # minutes each, where judged
   list(APPEND on_device autograd matmul boundary oom)
