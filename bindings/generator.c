@@ -29,6 +29,47 @@ static GeneratorBox *check(lua_State *L, const char *op) {
 }
 
 /*
+** math.random.  Its state is the upvalue of the functions of math: a block of
+** MATHSTATE bytes, as of Lua 5.4.
+*/
+enum { MATHSTATE = 4 * sizeof(uint64_t) };
+
+/* Pushes a function of math, or nil where there is none. */
+static int pushmath(lua_State *L, const char *name) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushnil(L);
+  if (lua_getfield(L, -2, "math") == LUA_TTABLE) {
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
+    lua_replace(L, -3);
+  }
+  lua_pop(L, 1);
+  lua_remove(L, -2);
+  return lua_iscfunction(L, -1);
+}
+
+void nl_seedmath(lua_State *L, uint64_t seed) {
+  luaL_checkstack(L, 4, NULL);
+  if (pushmath(L, "randomseed")) {
+    lua_pushinteger(L, (lua_Integer)seed);
+    lua_call(L, 1, 0);
+  } else
+    lua_pop(L, 1);
+}
+
+/* Where math.random keeps its state; NULL if that is not Lua's own. */
+static void *mathstate(lua_State *L) {
+  void *state = NULL;
+  if (pushmath(L, "random") && lua_getupvalue(L, -1, 1) != NULL) {
+    if (lua_isuserdata(L, -1) && lua_rawlen(L, -1) == MATHSTATE)
+      state = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return state;
+}
+
+/*
 ** What methods and functions share
 */
 static int pushstate(lua_State *L, Generator *g) {
@@ -162,7 +203,9 @@ static int new(lua_State *L) {
 }
 
 static int seedagain(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)nc_newseed(&nc_generator));
+  uint64_t seed = nc_newseed(&nc_generator);
+  nl_seedmath(L, seed);
+  lua_pushinteger(L, (lua_Integer)seed);
   return 1;
 }
 
@@ -180,8 +223,12 @@ static int fork_rng(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   nc_initialseed(&nc_generator);
   const Generator saved = nc_generator;
+  unsigned char lua[MATHSTATE];
+  void *state = mathstate(L);
+  if (state != NULL) memcpy(lua, state, MATHSTATE);
   int r = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   nc_generator = saved;
+  if (state != NULL && state == mathstate(L)) memcpy(state, lua, MATHSTATE);
   return r == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 

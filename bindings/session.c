@@ -10,6 +10,7 @@ void nl_reseed(lua_State *L, Signature *s, const char *op) {
   Args a;
   nl_args(L, s, op, NL_SEED, &a);
   nc_seed(&nc_generator, (uint64_t)a.arg[0].s.i);
+  nl_seedmath(L, (uint64_t)a.arg[0].s.i);
 }
 
 static int manual_seed(lua_State *L) {
@@ -155,7 +156,7 @@ static int set_memory_limit(lua_State *L) {
 }
 
 const Bound nl_session[] = {
-  { "manual_seed", manual_seed, NL_SEED, "seeds the random numbers", 1 },
+  { "manual_seed", manual_seed, NL_SEED, "seeds the random numbers, Lua's math.random among them", 1 },
   { "initial_seed", initial_seed, "-> integer", "the seed in use", 1 },
   { "set_num_threads", set_num_threads, "n:int",
     "threads that operations on the CPU use", 1 },

@@ -124,6 +124,7 @@ static int openlibs(lua_State *L, const Options *o) {
   lua_setglobal(L, "torch");
   openfunctions(L);
   sh_argtable(L, o);
+  nl_seedmath(L, nc_initialseed(&nc_generator)); /* it may be asked for later */
   return settings(L, o);
 }
 

@@ -230,4 +230,40 @@ fails("share one place", e.normal_, e)
 local after = nacre.rand(3)
 assert(seeded(function() nacre.manual_seed(5); return nacre.rand(3) end) ==
        after)
+
+-- math.random is under the same seed, and math.randomseed is still its own.
+local function draws()
+  return math.random() + math.random(1000) + math.random(0)
+end
+nacre.manual_seed(7)
+local first = draws()
+assert(first ~= draws())
+nacre.manual_seed(7)
+assert(first == draws())
+assert(nacre.cuda.manual_seed(7) == nil and first == draws())
+nacre.manual_seed(7)
+local second = (draws() and draws())
+nacre.manual_seed(7)
+draws()
+nacre.fork_rng(function() nacre.manual_seed(9) draws() end)
+assert(second == draws(), "fork_rng has moved math.random")
+assert(not pcall(nacre.fork_rng, function() draws() error "x" end))
+local seed = nacre.seed()
+first = draws()
+nacre.manual_seed(seed)
+assert(first == draws())
+math.randomseed(5)
+first, second = draws(), nacre.rand(1):item()
+math.randomseed(5)
+assert(first == draws() and second ~= nacre.rand(1):item())
+nacre.Generator():manual_seed(5) -- another stream, of tensors alone
+math.randomseed(7)
+first = draws()
+nacre.manual_seed(7)
+assert(first == draws())
+local lua = math
+math, package.loaded.math = nil, nil
+nacre.manual_seed(7) -- a state without the library
+math, package.loaded.math = lua, lua
+assert(pcall(nacre.fork_rng, draws))
 print "ok"

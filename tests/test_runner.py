@@ -203,6 +203,26 @@ FAIL a.nacre:4  cpu  (0.00 s)
         self.passes("> nacre.initial_seed()\n0\n")
         self.passes("> nacre.initial_seed()\n4\n", "--seed", "4")
 
+    def test_math_random_is_under_the_seed(self):
+        test = ("test('%s', function(t) error(math.random(1000000) .. ' ' .. "
+                "nacre.rand(1):item(), 0) end)\n")
+        self.file("a_test.lua", test % "x" + test % "y")
+        drawn = re.compile(r"\n +(?:error: )?(\d+ 0\.\d+)\n")
+        whole = drawn.findall(self.nacre("--seed", "3")[1])
+        self.assertEqual(len(whole), 2)
+        for line in ("1", "2"):
+            one = drawn.findall(self.nacre("a_test.lua:" + line, "--seed",
+                                           "3")[1])
+            self.assertEqual(one, [whole[0]])
+        typed = ("math.random(1000000)\n:save --test a.nacre\n:seed 4\n"
+                 "math.random(1000000)\nnacre.rand(1):item()\n"
+                 ":save --test b.nacre\n")
+        p = subprocess.run([NACRE, "-E", "-q", "-i"], input=typed,
+                           env=self.env(), cwd=self.tests, encoding="utf-8",
+                           stdout=subprocess.PIPE, timeout=60)
+        self.assertIn("a.nacre: 1 input, replayed twice", p.stdout)
+        self.assertIn("b.nacre: 4 inputs, replayed twice", p.stdout)
+
     def test_bad_tolerances(self):
         for note in ("#~ rtoll=1", "#~ rtol=x", "#~ atol", "#~", "#~ rtol=-1"):
             out = self.fails("> 1.5\n1.5  %s\n" % note)
