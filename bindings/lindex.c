@@ -221,7 +221,17 @@ static int isfull(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
 
 /*
 ** Reading
+**
+** An element is a number, unless it is one of a tensor that is recorded: a
+** number would lose its gradient, so that is a tensor without dimensions.
 */
+static int recorded(lua_State *L, Tensor *t) {
+  int yes;
+  if (nc_gradoff > 0 || (t->ad == NULL && t->base == NULL)) return 0;
+  nl_check(L, nc_requires(&yes, t));
+  return yes;
+}
+
 static int pushelement(lua_State *L, const Tensor *t, const int64_t at[]) {
   Scalar v;
   nl_check(L, nc_getelement(&v, t, at));
@@ -234,7 +244,7 @@ static int get(lua_State *L, const Keys *k) {
   Tensor *t = nl_checktensor(L, 1), **y;
   int64_t at[NC_MAXDIM];
   int r;
-  if (isfull(k, t, at)) {
+  if (isfull(k, t, at) && !recorded(L, t)) {
     pushelement(L, t, at);
     return NC_OK;
   }
@@ -271,8 +281,8 @@ static int indexed(lua_State *L, int arguments) {
 }
 
 int nl_index(lua_State *L) {
-  const Tensor *t = nl_checktensor(L, 1);
-  if (t->nd == 1 && lua_isinteger(L, 2)) {
+  Tensor *t = nl_checktensor(L, 1);
+  if (t->nd == 1 && lua_isinteger(L, 2) && !recorded(L, t)) {
     int64_t at = lua_tointeger(L, 2);
     return pushelement(L, t, &at);
   }

@@ -45,18 +45,42 @@ static int equals(lua_State *L) {
   return 1;
 }
 
+/* Is it one value: a tensor of one element, or a number? */
+static int single(lua_State *L, int i) {
+  const Tensor *t = nl_totensor(L, i);
+  return t ? nc_numel(t) == 1 : lua_type(L, i) == LUA_TNUMBER;
+}
+
+/* Pushes what the operation `name' of two single values says. */
+static int compared(lua_State *L, const char *name) {
+  Scalar v;
+  lua_settop(L, 2);
+  nl_pushfunction(L, name, NL_FUNCTION);
+  lua_insert(L, 1);
+  lua_call(L, 2, 1);
+  nl_check(L, nc_item(&v, nl_checktensor(L, 1)));
+  lua_pushboolean(L, v.i != 0);
+  return 1;
+}
+
 /* a < b; also b > a, which Lua turns round */
 static int less(lua_State *L) {
   const char *symbol = lua_tostring(L, lua_upvalueindex(1));
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
-  const int equal = symbol[1] != 0, single = (a ? a : b)->nd == 0;
+  const int equal = symbol[1] != 0;
+  if (a == NULL && b == NULL) nl_checktensor(L, 1);
+  if (single(L, 1) && single(L, 2)) return compared(L, equal ? "le" : "lt");
+  if ((!a && lua_type(L, 1) != LUA_TNUMBER) ||
+      (!b && lua_type(L, 2) != LUA_TNUMBER))
+    return nl_error(L, equal ? "<= or >=" : "< or >", "a tensor is compared "
+                    "with a number or a tensor, not with a %s",
+                    luaL_typename(L, a ? 2 : 1));
   nc_fail(NC_EVALUE, "Lua's %s and %s give one boolean, not one for each "
           "element", symbol, equal ? ">=" : ">");
   nc_blameop(equal ? "<= or >=" : "< or >");
   if (a) nc_blame("left", a);
   if (b) nc_blame("right", b);
   if (a && b) nc_hint("left:%s(right)", equal ? "le" : "lt");
-  else if (single) nc_hint(a ? "left:item()" : "right:item()");
   else if (a) nc_hint("left:%s(%s)", equal ? "le" : "lt",
                       luaL_tolstring(L, 2, NULL));
   else nc_hint("right:%s(%s)", equal ? "ge" : "gt",

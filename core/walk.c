@@ -431,9 +431,15 @@ static int checkoutput(Tensor *t) {
   int yes;
   TRY(nc_requires(&yes, t));
   if (yes) return NC_OK;
-  nc_fail(NC_EVALUE, "the tensor does not require a gradient: none of what "
-          "it was made of does");
-  nc_hint("x:requires_grad_() before x is used");
+  if (nc_gradoff) {
+    nc_fail(NC_EVALUE, "the tensor does not require a gradient: nothing is "
+            "recorded here, inside of no_grad, a hook or a backward function");
+    nc_hint("nacre.enable_grad(function() ... end) records");
+  } else {
+    nc_fail(NC_EVALUE, "the tensor does not require a gradient: none of what "
+            "it was made of does");
+    nc_hint("x:requires_grad_() before x is used");
+  }
   nc_blame("self", t);
   return NC_EVALUE;
 }

@@ -120,7 +120,11 @@ check(raises("compare", nil, "<=", function() return a <= a end).hint
 local function hint(f) return raises("compare", nil, "<", f).hint end
 check(hint(function() return a > 0.5 end) == "right:gt(0.5)", "hint of >")
 check(hint(function() return a <= 2 end) == "left:le(2)", "hint of <= 2")
-check(hint(function() return a:sum() < 2 end) == "left:item()", "hint of 0-d")
+local one = nacre.tensor { 1.5 }
+check(one < 2 and one:sum() <= 1.5 and 1 < one and not (one > one) and
+      one >= one and not (nacre.tensor(0 / 0) < 1), "one element compares")
+raises("compare", nil, "not with a string", function() return one < "2" end)
+raises("compare", nil, "not with a table", function() return {} <= a end)
 for _, word in ipairs { "data", "type", "foo", "a" } do
   local e = raises("far from any name", nil, "no method '" .. word .. "'",
                    function() return a[word] end)

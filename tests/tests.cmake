@@ -20,6 +20,9 @@ foreach(name ops layouts folds promotion torch_rules reduce args create view
     vocabulary forms namefields)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
+foreach(name grad_elements) # what Lua sees
+  add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
+endforeach()
 foreach(name boundary oom autograd collect)
   add_nacre_test(${name} slow $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
