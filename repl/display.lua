@@ -7,6 +7,7 @@
 -- if it is large.
 
 local grid = require "nacre.grid"
+local numbers = require "nacre.numbers"
 local values = require "nacre.values"
 
 local nacre = package.loaded.nacre or _G.nacre
@@ -33,10 +34,11 @@ end
 --
 -- Statistics
 --
-local function general(x)
-  if x == 0 then return "0" end
-  if x % 1 == 0 and math.abs(x) < 1e7 then return ("%d"):format(x) end
-  return ("%.4g"):format(x)
+-- A number of statistics, in full where the elements are; `dtype' where it is
+-- one of them.
+local function shorten(x, opts, dtype)
+  if opts.precision == "full" then return numbers.shortest(x, dtype) end
+  return numbers.brief(x)
 end
 
 local bars = {}
@@ -61,11 +63,11 @@ display.sparkline = sparkline       -- of any list of counts
 local function isfloat(t) return t.dtype:find "float" ~= nil end
 
 -- The value of every element, if they are known to be one.
-local function constant(t, s)
+local function constant(t, s, opts)
   if not s.constant or s.constant == 0 or s.seen < s.n then return nil end
   if not isfloat(t) then return ("%d"):format(s.imin) end
   if s.posinf > 0 then return "inf" end
-  return s.neginf > 0 and "-inf" or general(s.min)
+  return s.neginf > 0 and "-inf" or shorten(s.min, opts, t.dtype)
 end
 
 -- Three digits, and "100" for nothing less.
@@ -83,16 +85,20 @@ local function moments(t, s, opts)
     if about ~= "" then return {percent:sub(2, -2)} end
     return {("true %d"):format(yes), ("false %d"):format(s.zero), percent}
   end
-  local same = constant(t, s)
+  local same = constant(t, s, opts)
   if same then return {"all " .. same} end
   local known = s.seen - s.nan - s.posinf - s.neginf
   if known == 0 then return {} end
-  local low, high = general(s.min), general(s.max)
-  if not isfloat(t) then low, high = tostring(s.imin), tostring(s.imax) end
-  local list = {"min " .. about .. low, "max " .. about .. high,
-                "mean " .. about .. general(s.mean)}
-  if not isfloat(t) then return list end
-  list[4] = "std " .. about .. general(s.std)
+  if not isfloat(t) then
+    local mean = about == "" and numbers.mean or numbers.brief
+    return {"min " .. about .. s.imin, "max " .. about .. s.imax,
+            "mean " .. about .. mean(s.mean)}
+  end
+  local list = {}
+  for i, name in ipairs {"min", "max", "mean", "std"} do
+    local dtype = i <= 2 and t.dtype or nil
+    list[i] = name .. " " .. about .. shorten(s[name], opts, dtype)
+  end
   if about ~= "" then list[5] = "(sampled: nan not counted)" end
   if s.zero / known > 0.2 then
     list[#list + 1] = ("zero %s%s%%"):format(about, share(s.zero, known))
@@ -233,7 +239,7 @@ local function tensor(t, opts)
   local check = n > 100 and n <= FULL and t.dtype ~= "bool"
   local s = (opts.stats or check and maybeconstant(t, size)) and
             summarize(t, n)
-  local same = check and s and constant(t, s)
+  local same = check and s and constant(t, s, opts)
   if same then return lines[1] .. "  all " .. same end
   if #size == 1 then grid.vector(lines, t, n, opts)
   elseif #size == 2 then grid.plane(lines, t, size, opts)

@@ -5,9 +5,13 @@
 -- Only what will be seen is read: the ends of the rows and columns that fit.
 -- The format is that of the column, and of all columns that are of one order;
 -- it never lies: zero is "0", what is tiny is not rounded to zero, neighbours
--- that differ never look equal.
+-- that differ never look equal, nor do numbers that differ in the first four
+-- decimals.
 --
--- opts, everywhere: width, color, precision, edge, maxlines.
+-- opts, everywhere: width, color, precision (digits, or "full": each number
+-- so that it reads back), edge, maxlines.
+
+local numbers = require "nacre.numbers"
 
 local grid = {}
 
@@ -28,40 +32,67 @@ local function finite(v)
   return list
 end
 
+-- From LARGE on, and below SMALL, numbers are shown with a power of ten.
+-- Beside what is not WIDE, one digit of what is tiny is enough.
+local LARGE, SMALL, WIDE = 1e8, 1e-3, 1e5
+
+-- Where numbers are no longer whole by chance: float64 has more digits.
+local function whole_below(dtype, mixed)
+  return mixed and 1e5 or dtype == "float64" and 1e15 or LARGE
+end
+
 -- "whole", "fixed" or "power", and the largest magnitude.  Beside others that
 -- are not (`mixed'), large numbers are whole by chance, and zeros are zeros.
-local function mode(f, mixed)
+local function mode(f, dtype, mixed)
   local whole, big = true, 0
   for _, x in ipairs(f) do
     whole = whole and x % 1 == 0
     big = math.max(big, math.abs(x))
   end
   if mixed and big == 0 then return "fixed", big end
-  if whole and (big < 1e7 and not mixed or big <= 1e5) then
-    return "whole", big
-  end
-  return (big >= 1e5 or big < 1e-3) and "power" or "fixed", big
+  if whole and big <= whole_below(dtype, mixed) then return "whole", big end
+  return (big >= LARGE or big < SMALL) and "power" or "fixed", big
 end
 
--- What columns have in common: {how =}, the mode of all of them if they are
--- of one order or a single row, else {mixed =}.
-local function common(columns)
+-- What columns have in common: {how =, big =}, the mode of all of them if they
+-- are of one order or a single row, else {mixed =}.
+local function common(columns, dtype)
   local all, least, most, rows = {}, math.huge, 0, 0
   for _, v in ipairs(columns) do
     local f = finite(v)
-    local _, big = mode(f)
+    local _, big = mode(f, dtype)
     if big > 0 then least, most = math.min(least, big), math.max(most, big) end
     rows = math.max(rows, #v)
     table.move(f, 1, #f, #all + 1, all)
   end
-  local how = mode(all)
-  if rows == 1 or most <= 100 * least then return {how = how} end
+  local how = mode(all, dtype)
+  if rows == 1 or most <= 100 * least then
+    return {how = how, big = most}
+  end
   return {mixed = how ~= "whole"}
+end
+
+-- The digits, from p on, at which large numbers with a power of ten look
+-- different if they differ in the first four decimals.
+local function apart(f, p)
+  local sorted = table.move(f, 1, #f, 1, {})
+  table.sort(sorted)
+  for q = p, 16 do
+    local form, clash = ("%%.%de"):format(q), false
+    for i = 1, #f - 1 do
+      local a, b = sorted[i], sorted[i + 1]
+      clash = clash or form:format(a) == form:format(b) and
+              ("%.4f"):format(a) ~= ("%.4f"):format(b)
+    end
+    if not clash then return q end
+  end
+  return 16
 end
 
 -- The digits, from p on, at which neighbours that differ look different.
 -- In a fixed column those small against the largest do not count.
 local function enough(f, how, p, big)
+  if how == "power" and big >= LARGE then p = apart(f, p) end
   for q = p, 7 do
     local form = ("%%.%d%s"):format(q, how == "fixed" and "f" or "e")
     local clash = false
@@ -75,31 +106,41 @@ local function enough(f, how, p, big)
   return math.max(p, 8)
 end
 
-local function number(x, how, p)
-  if x ~= x then return "nan" end
-  if x == math.huge then return "inf" end
-  if x == -math.huge then return "-inf" end
+-- `tiny' are the digits of what would be zero at p of them.
+local function number(x, how, p, tiny)
+  if x - x ~= 0 then return numbers.show(x) end
   if how == "whole" then return ("%.1f"):format(x) end
-  if x == 0 then return "0" end
+  if x == 0 then return 1 / x < 0 and "-0" or "0" end
   if how == "power" then return ("%." .. p .. "e"):format(x) end
-  if math.abs(x) < 0.5 * 10.0 ^ -p then return ("%.0e"):format(x) end
+  if math.abs(x) < 0.5 * 10.0 ^ -p then
+    return ("%." .. tiny .. "e"):format(x)
+  end
   return ("%." .. p .. "f"):format(x)
+end
+
+-- The texts of the floats v in one format.
+local function floats(v, dtype, precision, with)
+  local f, text = finite(v), {}
+  local how, big = mode(f, dtype, with and with.mixed)
+  how = with and with.how or how
+  local p = precision
+  if digits[dtype] then p = math.min(p, digits[dtype][how] or p) end
+  if how ~= "whole" and #v > 1 then p = enough(f, how, p, big) end
+  local tiny = math.max(big, with and with.big or 0) < WIDE and 0 or p
+  for i, x in ipairs(v) do text[i] = number(x, how, p, tiny) end
+  return text
 end
 
 -- The texts of the numbers v, and the width of the longest.  `with' is what
 -- the column has in common with others.
 function grid.column(v, dtype, precision, with)
   local text, width = {}, 1
-  if dtype:find "float" then
-    local f = finite(v)
-    local how, big = mode(f, with and with.mixed)
-    how = with and with.how or how
-    local p = precision
-    if digits[dtype] then p = math.min(p, digits[dtype][how] or p) end
-    if how ~= "whole" and #v > 1 then p = enough(f, how, p, big) end
-    for i, x in ipairs(v) do text[i] = number(x, how, p) end
-  else
+  if not dtype:find "float" then
     for i, x in ipairs(v) do text[i] = tostring(x) end
+  elseif precision == "full" then
+    for i, x in ipairs(v) do text[i] = numbers.shortest(x, dtype) end
+  else
+    text = floats(v, dtype, precision, with)
   end
   for _, s in ipairs(text) do width = math.max(width, #s) end
   return text, width
@@ -134,7 +175,7 @@ local function ends(lines, t, n, room, opts)
   local k = math.min(m, math.max(1, (room - 2) // (w + 2)))
   local head = table.move(first, 1, k, 1, {})
   local tail = table.move(last, m - k + 1, m, 1, {})
-  local with = dtype:find "float" and common {head, tail}
+  local with = dtype:find "float" and common({head, tail}, dtype)
   local w1, w2
   head, w1 = grid.column(head, dtype, opts.precision, with)
   tail, w2 = grid.column(tail, dtype, opts.precision, with)
@@ -247,7 +288,7 @@ local function matrix(lines, t, size, first, last, opts)
   end
   local columns = {}
   for j in pairs(value[1]) do columns[#columns + 1] = column(j) end
-  local with = dtype:find "float" and common(columns)
+  local with = dtype:find "float" and common(columns, dtype)
   local function width(j)
     if widths[j] then return widths[j] end
     local text, w = grid.column(column(j), dtype, opts.precision, with)

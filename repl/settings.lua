@@ -63,11 +63,12 @@ local terminal = host.terminalsettings
 -- name, the value at first, what makes a value of what the user says (nil if
 -- that is none), how it is written, what it may be, what it is.
 settings.list = {
-  {"precision", 4, integer(1, 17), nil, "1 to 17",
-   "digits of a number in a tensor"},
-  {"edge", 5, integer(1, 1000), nil, "a number",
+  {"precision", 4, function(v)
+     return v == "full" and v or integer(1, 17)(v)
+   end, nil, "1 to 17, or full", "digits of a number, or full"},
+  {"edge", 5, integer(1, 1000), nil, "1 to 1000",
    "rows shown at each end of a long tensor"},
-  {"maxlines", 25, integer(5, 100000), nil, "a number from 5",
+  {"maxlines", 25, integer(5, 100000), nil, "5 or more",
    "lines a value may take"},
   {"stats", true, switch, onoff, "on or off",
    "the line of statistics under a tensor"},
@@ -88,14 +89,14 @@ settings.list = {
      terminal(nil, nil, v)
    end), function(v)
      return tonumber(v) == 0 and 0 or integer(10, 100000)(v)
-   end, nil, "a number from 10, or 0: that of the terminal",
+   end, nil, "10 or more, or 0 for that of the terminal",
    "columns of the output"},
   {"device", elsewhere(nacre.get_default_device, nacre.set_default_device),
    tostring, nil, "a device", "where new tensors go"},
   {"dtype", elsewhere(nacre.get_default_dtype, nacre.set_default_dtype),
    tostring, nil, "a dtype", "of new tensors of floats"},
   {"threads", elsewhere(nacre.get_num_threads, nacre.set_num_threads),
-   integer(1, 256), nil, "a number", "of the CPU"},
+   integer(1, 256), nil, "1 to 256", "threads of the CPU"},
 }
 
 local rows = {}
@@ -125,7 +126,7 @@ end
 local function change(row, word)
   local value = row.parse(word)
   if value == nil then
-    error(("%s is %s, not '%s'"):format(row.name, row.may, tostring(word)), 0)
+    error(("%s must be %s, not '%s'"):format(row.name, row.may, tostring(word)), 0)
   end
   if row.own then return row.own.set(value) end
   row.value = value

@@ -4,6 +4,7 @@
 -- shows them: strings quoted, tables sorted, cut and in one line if they fit.
 
 local lexer = require "nacre.lexer"
+local numbers = require "nacre.numbers"
 
 local values = {}
 
@@ -42,6 +43,7 @@ end
 
 local function scalar(v, opts)
   if type(v) == "string" then return quote(v, opts) end
+  if type(v) == "number" then return numbers.show(v, opts.precision) end
   local brief = type(v) == "userdata" and opts.brief(v)
   if brief then return brief end
   return text(v)

@@ -168,7 +168,7 @@ float64[3] cpu  24 B
 
 check("many magnitudes", nacre.tensor{1, 1e-5, 1e5}, {}, [=[
 float32[3] cpu  12 B
-  1.0000e+00  1.0000e-05  1.0000e+05]=])
+       1.0000   1.0000e-05  100000.0000]=])
 
 check("nan in a small matrix", nacre.tensor{{1, 1e-5}, {1e5, 0/0}}, {}, [=[
 float32[2x2] cpu  16 B
@@ -178,13 +178,13 @@ float32[2x2] cpu  16 B
 
 check("columns have their own formats", X, {}, [=[
 float64[6x4] cpu  192 B
-  1.0  4.3362e+05  5.9205e-07  0.5735
-  2.0  9.2298e+05  1.7148e-07  0.0210
-  3.0  6.2988e+05  4.4806e-07  0.8119
-  4.0  2.3413e+05  2.9987e-07  0.7419
-  5.0  7.0038e+05  7.1388e-08  0.9184
-  6.0  8.8053e+04  7.6712e-07  0.5779
-min 7.139e-08  max 9.23e+05  mean 1.254e+05  std 2.592e+05  █▁▁▁▁▁▁▁▁▁▁▁]=])
+  1.0  433618.5000  5.9205e-07  0.5735
+  2.0  922981.2500  1.7148e-07  0.0210
+  3.0  629878.7500  4.4806e-07  0.8119
+  4.0  234131.5000  2.9987e-07  0.7419
+  5.0  700378.2500  7.1388e-08  0.9184
+  6.0   88053.1250  7.6712e-07  0.5779
+min 7.139e-08  max 922981.2  mean 125377.8  std 259205.3  █▁▁▁▁▁▁▁▁▁▁▁]=])
 
 check("columns of one order have one format", nacre.tensor {
   {1, 0.5, 0}, {2, 0.25, 0}}, {}, [=[
@@ -194,17 +194,17 @@ float32[2x3] cpu  24 B
 check("a row has one format", nacre.tensor {{5866112, 417220.5, -0.5}}, {},
   [=[
 float32[1x3] cpu  12 B
-  5.8661e+06  4.1722e+05  -5.0000e-01]=])
+  5866112.0000  417220.5000  -0.5000]=])
 check("large numbers are whole by chance", nacre.tensor {
   {5866112, 4172200.5, 0}, {-3, 1000000.5, 0}}, {}, [=[
 float32[2x3] cpu  24 B
-   5.8661e+06  4.1722e+06    0
-  -3.0000e+00  1.0000e+06    0]=])
+  5866112.0000  4172200.5000    0
+       -3.0000  1000000.5000    0]=])
 check("beside small ones, too", nacre.tensor {
   {5866112, 0.5}, {-3, 0.25}}, {}, [=[
 float32[2x2] cpu  16 B
-   5.8661e+06  0.5000
-  -3.0000e+00  0.2500]=])
+  5866112.0000  0.5000
+       -3.0000  0.2500]=])
 check("whole numbers all over", nacre.tensor {{5866112.0, 1}, {3, 0}}, {}, [=[
 float32[2x2] cpu  16 B
   5866112.0  1.0
@@ -213,10 +213,10 @@ check("the ends of a vector have one format",
       nacre.cat {nacre.full({60}, 2500.5), nacre.full({60}, 200000.0)},
       {width = 40}, [=[
 float32[120] cpu  480 B
-[  1]  2.5005e+03  2.5005e+03
+[  1]    2500.5000    2500.5000
   ...
-[119]  2.0000e+05  2.0000e+05
-min 2500  max 200000  mean 1.013e+05]=])
+[119]  200000.0000  200000.0000
+min 2500.5  max 200000  mean 101250.2]=])
 
 check("slices", V(64*3*24*24):view(64, 3, 24, 24), {}, [=[
 float32[64x3x24x24] cpu  432.0 KiB
@@ -415,9 +415,58 @@ check("below a power of ten", nacre.tensor{99999.5, 1.5}, {}, [=[
 float32[2] cpu  8 B
   99999.5000      1.5000]=])
 
-check("large numbers", nacre.tensor{100000.5, 1.5}, {}, [=[
-float32[2] cpu  8 B
-  1.0000e+05  1.5000e+00]=])
+check("large numbers", nacre.tensor{250000.5, 310000.25, 1.5}, {}, [=[
+float32[3] cpu  12 B
+  250000.5000  310000.2500       1.5000]=])
+
+check("from 1e8 on with a power of ten", nacre.tensor({123456789.5, 1.5},
+      {dtype = "float64"}), {}, [=[
+float64[2] cpu  16 B
+  1.2346e+08  1.5000e+00]=])
+
+check("but as many digits as tell them apart", nacre.tensor({
+      1732300000123.25, 0.5, 1732300000456.5}, {dtype = "float64"}), {}, [=[
+float64[3] cpu  24 B
+  1.7323000001e+12  5.0000000000e-01  1.7323000005e+12]=])
+
+check("whole numbers of float64 are whole", nacre.tensor({
+      1732300000123, 1732300000456}, {dtype = "float64"}), {}, [=[
+float64[2] cpu  16 B
+  1732300000123.0  1732300000456.0]=])
+
+check("large and tiny", nacre.tensor {{250000.5, 1.2345e-5}}, {}, [=[
+float32[1x2] cpu  8 B
+  250000.5000  1.2345e-05]=])
+
+check("zeros below zero", nacre.tensor {{-0.0, -0.0}, {1, 1.5}}, {}, [=[
+float32[2x2] cpu  16 B
+      -0      -0
+  1.0000  1.5000]=])
+
+check("the mean of integers is exact where it can be", nacre.arange(10000),
+      {}, [=[
+int64[10000] cpu  78.1 KiB
+[    1]     0     1     2     3     4     5     6     7     8     9    10
+    ...
+[ 9990]  9989  9990  9991  9992  9993  9994  9995  9996  9997  9998  9999
+min 0  max 9999  mean 4999.5]=])
+
+check("and has a digit behind the point where not",
+      nacre.cat {nacre.full({40}, 100000), nacre.full({23}, 7)}, {}, [=[
+int64[63] cpu  504 B
+[ 1]  100000  100000  100000  100000  100000  100000  100000  100000  100000
+[10]  100000  100000  100000  100000  100000  100000  100000  100000  100000
+[19]  100000  100000  100000  100000  100000  100000  100000  100000  100000
+[28]  100000  100000  100000  100000  100000  100000  100000  100000  100000
+[37]  100000  100000  100000  100000       7       7       7       7       7
+[46]       7       7       7       7       7       7       7       7       7
+[55]       7       7       7       7       7       7       7       7       7
+min 7  max 100000  mean 63494.6]=])
+
+check("in full", nacre.tensor {0.1, 1 / 3, 1e-7, 5, 250000.5, 1e20},
+      {precision = "full"}, [=[
+float32[6] cpu  24 B
+         0.1  0.33333334       1e-07         5.0    250000.5       1e+20]=])
 
 check("small numbers", nacre.tensor({0.0015, 0.0002}, {dtype = "float64"}), {}, [=[
 float64[2] cpu  16 B
