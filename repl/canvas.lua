@@ -37,6 +37,11 @@ function canvas:span(x, top, bottom, series)
   for y = top, bottom do self:dot(x, y, series) end
 end
 
+-- A row of cells, from 1, whose empty cells show a line.
+function canvas:line(row, glyph)
+  self.ruled, self.rule = row, glyph
+end
+
 local function pick(list, i) return list[(i - 1) % #list + 1] end
 
 function canvas.paint(text, series)
@@ -46,12 +51,14 @@ end
 function canvas.mark(series) return pick(canvas.marks, series) end
 
 function canvas:glyph(i)
+  if self.cell[i] == 0 then -- not U+2800, which some fonts lack
+    return self.ruled == (i - 1) // self.width + 1 and self.rule or " "
+  end
   if self.dx == 2 then return utf8.char(0x2800 + self.cell[i]) end
-  return self.cell[i] > 0 and canvas.mark(self.owner[i]) or " "
+  return canvas.mark(self.owner[i])
 end
 
--- The text of a row of cells, from 1; blanks at its end stay in braille,
--- where every cell is a glyph.
+-- The text of a row of cells, from 1, without the blanks at its end.
 function canvas:row(r, color)
   local parts = {}
   for i = (r - 1) * self.width + 1, r * self.width do

@@ -33,7 +33,19 @@ local function options(text, known)
   end
 end
 
--- Expressions with blanks between them: each as long as it can be.
+-- Adds the expressions of a list with commas: only one stands in parentheses.
+local function single(list, text)
+  for comma in text:gmatch "()," do
+    local head = text:sub(1, comma - 1)
+    if load("return (" .. head .. "\n)") then
+      list[#list + 1] = head:match "^%s*(.-)%s*$"
+      return single(list, text:sub(comma + 1))
+    end
+  end
+  list[#list + 1] = text:match "^%s*(.-)%s*$"
+end
+
+-- Expressions with blanks or commas between them: each as long as it can be.
 local function split(text)
   local list = {}
   while text:find "%S" do
@@ -49,13 +61,14 @@ local function split(text)
       cut = cut and cut - 1
     end
     if not taken then return nil end
-    list[#list + 1] = taken:match "^%s*(.-)%s*$"
+    single(list, taken)
     text = text:sub(#taken + 1)
   end
   return list
 end
 
--- Values and their texts; nil after saying what is wrong.
+-- Values and their texts; nil after saying what is wrong.  An expression gives
+-- one value, as in parentheses.
 local function values(shell, text, name)
   if not text:find "%S" then
     return shell.fail((":%s needs an expression"):format(name))
@@ -63,6 +76,9 @@ local function values(shell, text, name)
   local list = split(text)
   local unit = shell.compile(list and table.concat(list, ", ") or text)
   local results = unit and shell.run(unit)
+  for i = list and #list + 1 or 1, results and list and results.n or 0 do
+    results[i], results.n = nil, #list
+  end
   return results, list
 end
 

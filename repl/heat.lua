@@ -16,6 +16,15 @@ local SEQUENTIAL = {0x440154, 0x46327e, 0x365c8d, 0x277f8e, 0x1fa187,
 local DIVERGING = {0x2166ac, 0x67a9cf, 0xd1e5f0, 0xf7f7f7, 0xfddbc7,
                    0xef8a62, 0xb2182b}
 
+-- The same of the 256 colours of a terminal, by their numbers.  The colours
+-- closest to those above would have other hues in between; here the lightness
+-- rises from one to the next, or falls on both sides of white.
+local INDEXED = {
+  [SEQUENTIAL] = {53, 54, 24, 30, 36, 72, 77, 113, 149, 185, 191, 227},
+  [DIVERGING] = {25, 32, 74, 110, 117, 153, 195, 231, 224, 217, 210, 203, 167,
+                 160, 124},
+}
+
 local function mix(map, v)
   local at = math.max(0, math.min(1, v)) * (#map - 1)
   local i = math.min(#map - 1, math.floor(at) + 1)
@@ -25,6 +34,14 @@ local function mix(map, v)
     return math.floor(x + (y - x) * part + 0.5) << shift
   end
   return channel(16) | channel(8) | channel(0)
+end
+
+-- The colour for v from 0 to 1.
+local function shade(map, v, exact)
+  if exact then return mix(map, v) end
+  local list = INDEXED[map]
+  local i = math.floor(math.max(0, math.min(1, v)) * (#list - 1) + 0.5)
+  return raster.index(list[i + 1])
 end
 
 -- How many characters across and down; `rows` of the matrix go in a line.
@@ -80,14 +97,15 @@ local function colored(lines, list, low, high, o, h, w)
   end
   local function color(v)
     if v ~= v then return nil end
-    return mix(map, part(v, from, to))
+    return shade(map, part(v, from, to), o.exact)
   end
   local function pixel(x, y) return color(list[y][x]) end
   for _, line in ipairs(raster.blocks(pixel, w, h, o.exact)) do
     lines[#lines + 1] = "  " .. line
   end
-  local bar = raster.blocks(function(x) return mix(map, (x - 1) / 15) end,
-                            16, 2, o.exact)[1]
+  local bar = raster.blocks(function(x)
+    return shade(map, (x - 1) / 15, o.exact)
+  end, 16, 2, o.exact)[1]
   return ("  %s %s %s"):format(number(from), bar, number(to))
 end
 

@@ -151,22 +151,46 @@ local function limits(o)
   return xlow, xhigh, ylow, yhigh
 end
 
--- {row = text}: the ends, and on a long logarithmic axis powers of ten; where
--- there is one value only, that, beside it.
-local function ylabels(o, low, high, y, height)
-  if low == high then
-    local row = height - math.floor(y(low) + 0.5) // o.dy
-    return {[row] = o.ytext(low)}
+-- The distance of round numbers of which `most' lie between two values.
+local function roundstep(low, high, most)
+  local least = (high / 2 - low / 2) / most * 2
+  local unit = 10.0 ^ math.floor(math.log(least, 10))
+  for _, step in ipairs {unit, 2 * unit, 5 * unit} do
+    if step >= least then return step end
   end
-  local list = {[1] = o.ytext(high), [height] = o.ytext(low)}
-  if not o.ylog then return list end
-  local first, last = math.ceil(math.log(low, 10)), math.log(high, 10) // 1
-  local step = math.max(1, math.ceil((last - first + 1) / (height / 3)))
-  for e = first, last, step do
-    local r = height - math.floor(y(10.0 ^ e) / (height * o.dy - 1) * height)
-    if r > 2 and r < height - 1 then list[r] = o.ytext(10.0 ^ e) end
+  return 10 * unit
+end
+
+-- Round numbers from low to high; on a logarithmic axis powers of ten.
+local function roundnumbers(o, low, high, most)
+  local list = {}
+  if o.ylog then
+    local first, last = math.ceil(math.log(low, 10)), math.log(high, 10) // 1
+    local step = math.max(1, math.ceil((last - first + 1) / most))
+    for e = first, last, step do list[#list + 1] = 10.0 ^ e end
+    return list
   end
+  local step = roundstep(low, high, most)
+  if not usable(step, true) then return list end -- too large, or too small
+  for k = math.ceil(low / step), high // step do list[#list + 1] = k * step end
   return list
+end
+
+-- {row = text}: the ends and round numbers between them; where there is one
+-- value only, that, beside it.  Then the row of 0, if it is none of the ends.
+local function ylabels(o, low, high, y, height)
+  local function row(v) return height - math.floor(y(v) + 0.5) // o.dy end
+  if low == high then return {[row(low)] = o.ytext(low)} end
+  local list, zero = {[1] = o.ytext(high), [height] = o.ytext(low)}, nil
+  for _, v in ipairs(roundnumbers(o, low, high, height / 3)) do
+    local r, text = row(v), o.ytext(v)
+    if r > 2 and r < height - 1 and text ~= list[1] and text ~= list[height]
+    then
+      list[r] = text
+      if v == 0 then zero = r end
+    end
+  end
+  return list, zero
 end
 
 -- A line with the labels of the x axis: the ends, and what fits between.
@@ -224,6 +248,8 @@ local function heading(lines, o, margin)
   if #o.series > 1 then lines[#lines + 1] = indent .. legend(o, room) end
 end
 
+-- What the line of 0 is made of.
+local LINES = {[true] = "┄", [false] = "-"}
 local FRAMES = {[true] = {"│", "└", "─"}, [false] = {"|", "+", "-"}}
 
 local function framed(o, c, labels, bottom)
@@ -255,11 +281,12 @@ function plot.chart(options)
   local height = o.height or 8
   o.dx, o.dy = o.braille and 2 or 1, o.braille and 4 or 1
   local y = scale(ylow, yhigh, o.ylog, height * o.dy)
-  local labels = ylabels(o, ylow, yhigh, y, height)
+  local labels, zero = ylabels(o, ylow, yhigh, y, height)
   local width = math.max(10, (o.width or 80) - widest(labels) - 2)
   local c = canvas.new(width, height, o.braille)
   local x = scale(xlow, xhigh, o.xlog, width * o.dx)
   draw(c, o, x, y)
+  if zero then c:line(zero, LINES[o.utf8]) end
   return framed(o, c, labels, xlabels(o, xlow, xhigh, x, width))
 end
 

@@ -40,8 +40,13 @@ local function indexed(rgb)
   return 16 + 36 * (i - 1) + 6 * (j - 1) + k - 1
 end
 
+-- A pixel that is one of the 256 colours by its number.
+local INDEX = 1 << 24
+function raster.index(i) return INDEX | i end
+
 -- "38;2;255;0;0": a colour of the foreground (38) or the background (48)
 local function code(ground, rgb, exact)
+  if rgb & INDEX ~= 0 then return ("%d;5;%d"):format(ground, rgb & 255) end
   if exact then return ("%d;2;%d;%d;%d"):format(ground, channels(rgb)) end
   return ("%d;5;%d"):format(ground, indexed(rgb))
 end
@@ -58,8 +63,8 @@ local function pair(top, bottom, exact)
   return " ", ""
 end
 
--- Lines of half blocks.  pixel(x, y), counted from 1, gives 0xRRGGBB or nil
--- for nothing; `exact`: the terminal takes any colour, not only 256.
+-- Lines of half blocks.  pixel(x, y), counted from 1, gives 0xRRGGBB, an index
+-- or nil for nothing; `exact`: the terminal takes any colour, not only 256.
 function raster.blocks(pixel, width, height, exact)
   local lines = {}
   for y = 1, height, 2 do

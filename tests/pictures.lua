@@ -151,6 +151,51 @@ for _, dtype in ipairs(C.dtypes) do
   end
 end
 
+-- In 256 colours the lightness of a field rises with its values, or falls on
+-- both sides of the centre.
+local STEPS = {0, 95, 135, 175, 215, 255}
+local function lightness(index)
+  local function linear(v)
+    v = v / 255
+    return v <= 0.04045 and v / 12.92 or ((v + 0.055) / 1.055) ^ 2.4
+  end
+  assert(index >= 16 and index < 232, index)
+  local i = index - 16
+  return 0.2126 * linear(STEPS[i // 36 + 1]) +
+         0.7152 * linear(STEPS[i // 6 % 6 + 1]) +
+         0.0722 * linear(STEPS[i % 6 + 1])
+end
+local function ramp(low, high)
+  local field, list = nacre.linspace(low, high, 60):view(1, 60), {}
+  local line = heat.lines(field, {width = 80, color = true})[1]
+  for index in line:gmatch "38;5;(%d+)" do
+    list[#list + 1] = lightness(tonumber(index))
+  end
+  return list
+end
+local rising = ramp(1, 2)
+assert(#rising >= 10)
+for i = 2, #rising do assert(rising[i] > rising[i - 1]) end
+local both = ramp(-3, 3)
+local middle = (#both + 1) // 2
+assert(#both >= 13 and #both % 2 == 1)
+for i = 2, middle do assert(both[i] > both[i - 1]) end
+for i = middle + 1, #both do assert(both[i] < both[i - 1]) end
+
+-- Curves: no glyph of a font where there is nothing, and a line at 0.
+local function plotted(utf8, ...)
+  local t = nacre.tensor {...}
+  local ok, out = printed(shell.plot, t, {utf8 = utf8, width = 40})
+  assert(ok, out)
+  return out
+end
+local curve = plotted(true, -1, 3, 0, 2)
+assert(not curve:find "\u{2800}" and curve:find "\n *0 │[^\n]*┄")
+assert(plotted(false, -1, 3, 0, 2):find "\n *0 |[^\n]*%-%-%-")
+assert(not plotted(true, 1, 3, 2):find "┄")
+assert(plotted(true, 0, 100):find "\n *50 │" and
+       plotted(true, 3e38, -3e38) and plotted(true, 1, 1 + 1e-6))
+
 local function count(t, ...)
   local ok, out = printed(shell.hist, t, ...)
   assert(ok, out)
