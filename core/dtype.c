@@ -20,6 +20,10 @@ const char *nc_dtypename(DType t) {
   return dtypes[t].name;
 }
 
+const char *nc_article(DType t) {
+  return *nc_dtypename(t) == 'i' ? "an" : "a";
+}
+
 int64_t nc_dtypesize(DType t) {
   return dtypes[t].size;
 }

@@ -178,8 +178,9 @@ int nc_checkout(const Tensor *out, DType result, int nd,
                    "is [%s]", nc_shapetext(want, nd, size),
                    nc_shapetext(have, out->nd, out->size));
   if (!nc_castable(result, out->dtype)) {
-    nc_fail(NC_EDTYPE, "a %s result cannot be written to a %s tensor",
-            nc_dtypename(result), nc_dtypename(out->dtype));
+    nc_fail(NC_EDTYPE, "%s %s result cannot be written to %s %s tensor",
+            nc_article(result), nc_dtypename(result), nc_article(out->dtype),
+            nc_dtypename(out->dtype));
     nc_hint("self:to(\"%s\") first", nc_dtypename(result));
     return NC_EDTYPE;
   }

@@ -38,6 +38,7 @@ typedef struct Device Device;
 ** Element types
 */
 const char *nc_dtypename(DType t);
+const char *nc_article(DType t); /* "a" or "an", before the name */
 DType nc_dtypefrom(const char *name);       /* DT_NONE if there is none */
 int64_t nc_dtypesize(DType t);              /* in bytes */
 Category nc_category(DType t);
