@@ -84,8 +84,9 @@ local function open(one)
 end
 
 -- An input and what was seen of it; how long it took is not compared.
-local function seen(one)
+local function seen(one, place)
   local said = require "nacre.record".output(one)
+  said = require "nacre.testroot".renamed(place, said)
   said = said:gsub("%([%d%.]+ [num]?s%)\n$", "")
   local update, match = require "nacre.testupdate", require "nacre.testmatch"
   local lines = update.rewritten({expect = {}}, match.split(said), {},
@@ -130,7 +131,7 @@ end
 
 -- The session as it was seen, on a screen as wide, and where each input is:
 -- {first line, entry}.
-local function shown(shell, list)
+local function shown(shell, list, place)
   local lines, places, n, width = head(shell, list), {}, 1, 80
   local function count(text) n = n + 1 + select(2, text:gsub("\n", "")) end
   for _, line in ipairs(lines) do count(line) end
@@ -145,7 +146,7 @@ local function shown(shell, list)
       put("> :set width " .. width .. "\n...")
     end
     places[#places + 1] = {n, one}
-    put(seen(one))
+    put(seen(one, place))
   end
   return table.concat(lines, "\n") .. "\n", places
 end
@@ -179,9 +180,10 @@ local function difference(text, places, list)
   local drawn = false
   for _, one in ipairs(list) do drawn = drawn or random(one) end
   return ("replayed, this gives something else (- as shown, + replayed):\n" ..
-    "  > %s\n%s\n  a replay has no files, no earlier lines, no start-up " ..
-    "file, another time,\n  and of the options of the command line only " ..
-    "--seed, --dtype, --nan, --strict%s"):format(entry.text:match "[^\n]*",
+    "  > %s\n%s\n  a replay has the modules of the project, no other " ..
+    "files, no earlier lines,\n  no start-up file, another time, and of the " ..
+    "options of the command line only\n  --seed, --dtype, --nan, --strict%s")
+    :format(entry.text:match "[^\n]*",
     table.concat(rows, "\n"), drawn and "\n  random numbers come " ..
     "again behind :seed N, if that is a part of what is saved" or "")
 end
@@ -200,19 +202,20 @@ end
 -- Fills in what is printed, in the file of that name; the text of the test and
 -- what the runner says of it, or nil and why there is none.  What was seen is
 -- to come out again.
-local function filled(shell, list, name)
+local function filled(shell, list, name, place)
   local update = require "nacre.testupdate"
-  local text, places = shown(shell, list)
+  local text, places = shown(shell, list, place)
+  local at = "--at " .. quoted(place.folder)
   local ok, why = update.write(name, text)
   if not ok then return nil, why end
   wait(list)
-  ok, text = nacretest("--ci -j1 --device " .. shell.device, name)
+  ok, text = nacretest(at .. " --ci -j1 --device " .. shell.device, name)
   if not ok then return nil, difference(text, places, list) end
   local lines = head(shell, list)
   for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
   ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
   if not ok then return nil, why end
-  ok, text = nacretest("--update --ok --within 1e-4", name)
+  ok, text = nacretest(at .. " --update --ok --within 1e-4", name)
   if not ok then
     return nil, (text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
       :gsub(name:gsub("%p", "%%%0"), "the session"))
@@ -225,21 +228,32 @@ end
 
 -- The same in a folder that is gone in any case.  After Ctrl-C only the
 -- handler is sure to be called.
-local function replay(shell, list)
+local function replay(shell, list, place)
   local folder = process.folder "save"
   local function clean(err)
     process.remove(folder:match "^(.*)/")
     return err
   end
   local got = table.pack(host.guard(clean, filled, shell, list,
-                                    folder .. "/session.nacre"))
+                                    folder .. "/session.nacre", place))
   if not got[1] then error(got[2], 0) end
   clean()
   return got[2], got[3]
 end
 
+-- Where the test is to lie: what it requires is looked for from there.
+local function placeof(path)
+  local folder = process.absolute(path:match "^(.*/)[^/]*$" or ".")
+  return folder and {folder = folder,
+                     root = require "nacre.testroot".of(folder)}
+end
+
 local function astest(shell, path, list)
-  local text, where = replay(shell, list)
+  local place = placeof(path)
+  if not place then
+    return shell.fail(("cannot write %s: no such folder"):format(path))
+  end
+  local text, where = replay(shell, list, place)
   if not text then
     return shell.fail("no test was made of this session\n" .. where)
   end

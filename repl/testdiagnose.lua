@@ -76,7 +76,7 @@ end
 
 -- Says in a message what f says as `word`, or nil.
 local function heard(job, f, word)
-  local outcome = jobs.alone({timeout = job.timeout}, f)
+  local outcome = jobs.alone({timeout = job.timeout, unit = job.unit}, f)
   for _, m in ipairs(outcome.messages) do
     if m[1] == word then return m[2] end
   end

@@ -94,10 +94,11 @@ end
 
 local function quoted(text) return text:match '^"(.*)"$' or text end
 
--- "10s", "500ms", "2min" or "10" as seconds.
+-- "10s", "500ms", "2m", "2min", "1h" or "10" as seconds.
 function file.seconds(text)
   local n, unit = text:match "^([%d%.]+)%s*(%a*)$"
-  local scale = ({[""] = 1, s = 1, ms = 1e-3, min = 60})[unit or 0]
+  local scale = ({[""] = 1, s = 1, ms = 1e-3, m = 60, min = 60,
+                  h = 3600})[unit or 0]
   return scale and tonumber(n) and tonumber(n) * scale
 end
 

@@ -4,6 +4,7 @@
 
 local host = require "nacre.host"
 local process = require "nacre.process"
+local root = require "nacre.testroot"
 local run = require "nacre.testrun"
 
 local jobs = {}
@@ -40,7 +41,12 @@ local function start(job, body)
   count = count + 1
   local p = {job = job, folder = process.folder(tostring(count)),
              messages = {}, rest = "", begin = host.clock()}
-  p.pid, p.pipe, p.print = process.start(body, p.folder)
+  local inside = p.folder
+  for _ = 1, job.unit and root.depth(job.unit) or 0 do
+    inside = inside .. "/test"
+    process.makefolder(inside)
+  end
+  p.pid, p.pipe, p.print = process.start(body, inside)
   p.deadline = p.begin + (job.timeout or math.huge)
   return p
 end

@@ -21,12 +21,17 @@ Which:
   --list             only list them
   --device LIST      cpu, cuda, cuda:1 or all; cpu and, if present, cuda
   --require cuda     fail, rather than skip, what lacks a CUDA device
+Where:
+  --root DIR         the project: modules are required from there, too, and
+                     messages name files from there (the nearest folder above
+                     a test with a .nacre-root or a .git in it)
+  --at DIR           as if the files lay in DIR
 How:
   -j N               so many at once (the number of processors)
   --gpu-jobs N       so many at once on a CUDA device (1)
   --seed N           of tests that name none (0)
   --threads N        of the CPU in each test (1)
-  --timeout TIME     of tests that name none: 10s, 500ms (60s)
+  --timeout TIME     of tests that name none: 10s, 500ms, 2m (60s)
   --rtol X, --atol X tolerance instead of the tests' own
   --shuffle[=N]      in random order
   --repeat N         each N times
@@ -69,6 +74,11 @@ local function devices(s)
   return #list > 0 and list or nil
 end
 
+local function folder(s)
+  local path = process.absolute(s)
+  return path and process.entries(path) and path
+end
+
 local function text(s) return s ~= "" and s or nil end
 
 -- Field, what reads the value, what it is called in complaints.
@@ -86,6 +96,8 @@ local valued = {
   ["--within"] = {"within", positive, "a number"},
   ["--atol"] = {"atol", positive, "a number"},
   ["--repeat"] = {"times", integer(1), "a number from 1"},
+  ["--root"] = {"root", folder, "a folder"},
+  ["--at"] = {"at", folder, "a folder"},
   ["--junit"] = {"junit", text, "a file"},
 }
 

@@ -5,6 +5,7 @@
 
 local file = require "nacre.testfile"
 local jobs = require "nacre.testjobs"
+local root = require "nacre.testroot"
 
 local plan = {}
 
@@ -50,13 +51,6 @@ local function devices(unit, p)
   return both
 end
 
-local function exists(path, folder)
-  if not path:find "^/" then path = folder .. "/" .. path end
-  local f = io.open(path, "rb")
-  if f then f:close() end
-  return f ~= nil
-end
-
 local ABSENT = "cuda not available"
 
 -- Why a job cannot run here, and whether that is for lack of a device.
@@ -66,8 +60,7 @@ local function missing(job, p)
   for _, need in ipairs(unit.needs) do
     if need.what == "cuda" and #p.gpus < need.count then
       return need.count == 1 and ABSENT or "needs cuda>=" .. need.count, true
-    elseif need.what == "file" and
-           not exists(need.path, unit.full:match "^(.*)/" or ".") then
+    elseif need.what == "file" and not root.find(unit, need.path) then
       return "needs file " .. need.path
     elseif need.what == "png" and
            not pcall(nacre.encode_png, nacre.zeros(1, 1)) then
@@ -158,7 +151,9 @@ function plan.make(o, wanted)
   p.devices = o.devices and named(o.devices, p.gpus, o.require)
   local list = {}
   for _, f in ipairs(found) do
-    each(file.load(f[1]), f[2], p, function(j)
+    local unit = file.load(f[1])
+    root.place(unit, o.root, o.at)
+    each(unit, f[2], p, function(j)
       local title = j.unit.path .. " " .. j.title
       if o.word and not title:find(o.word, 1, true) then
         if j.unit.kind ~= "unit" or j.status then return end

@@ -7,6 +7,7 @@ local errors = require "nacre.errors"
 local frames = require "nacre.frames"
 local host = require "nacre.host"
 local inspect = require "nacre.inspect"
+local root = require "nacre.testroot"
 
 local run = {}
 
@@ -16,6 +17,9 @@ function run.prepare(job)
   if job.device ~= "cpu" then nacre.set_default_device(job.device) end
   if job.dtype then nacre.set_default_dtype(job.dtype) end
   nacre.manual_seed(job.seed)
+  root.enter(job.unit)
+  _G.arg = {[0] = job.unit.steps and job.unit.kind ~= "unit" and
+                  job.unit.kind ~= "script" and "nacre" or job.unit.full}
 end
 
 local function session(job, tell)
@@ -36,12 +40,7 @@ local function called(unit)
 end
 
 local function load(job)
-  local path = job.unit.full
-  local folder = path:match "^(.*)/" or "."
-  package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder,
-                                                      package.path)
-  _G.arg = {[0] = path}
-  local text = assert(io.open(path, "rb")):read "a"
+  local text = assert(io.open(job.unit.full, "rb")):read "a"
   local name = "@" .. called(job.unit)
   frames.sources[name] = text -- for messages: the folder is another one
   return _G.load((text:gsub("^#[^\n]*", "", 1)), name, "t")

@@ -346,6 +346,34 @@ static int absolute(lua_State *L) {
   return 1;
 }
 
+static int copyall(int from, int to) {
+  static char room[1 << 16];
+  ssize_t n, put;
+  while ((n = read(from, room, sizeof room)) > 0)
+    for (char *at = room; n > 0; at += put, n -= put)
+      if ((put = write(to, at, (size_t)n)) < 0) return -1;
+  return (int)n;
+}
+
+/* copy(from, to): a file with its contents and its permissions; true, or false
+   and why not */
+static int copyfile(lua_State *L) {
+  int from = open(luaL_checkstring(L, 1), O_RDONLY | O_CLOEXEC), to = -1;
+  struct stat s;
+  int bad = from < 0 || fstat(from, &s) != 0 ||
+            (to = open(luaL_checkstring(L, 2),
+                       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                       (s.st_mode & 0777) | S_IWUSR)) < 0 ||
+            copyall(from, to) != 0;
+  int why = errno;
+  if (from >= 0) close(from);
+  if (to >= 0 && close(to) != 0 && !bad) bad = 1, why = errno;
+  lua_pushboolean(L, !bad);
+  if (!bad) return 1;
+  lua_pushstring(L, strerror(why));
+  return 2;
+}
+
 static int cores(lua_State *L) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   lua_pushinteger(L, n > 0 ? n : 1);
@@ -359,7 +387,8 @@ int sh_openprocess(lua_State *L) {
     { "finish", finishjob },      { "folder", folder },
     { "remove", removefolder },   { "entries", entries },
     { "makefolder", makefolder }, { "absolute", absolute },
-    { "cores", cores },           { NULL, NULL }
+    { "cores", cores },           { "copy", copyfile },
+    { NULL, NULL }
   };
   luaL_newlib(L, list);
   return 1;

@@ -79,6 +79,8 @@ if(PYTHON)
     $<TARGET_FILE:nacre>)
   add_nacre_test(saved_tests quick ${PYTHON} ${TESTS}/test_save.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(project_tests quick ${PYTHON} ${TESTS}/test_project.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(lost_tests quick ${PYTHON} ${TESTS}/test_units.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
