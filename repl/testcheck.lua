@@ -96,12 +96,19 @@ local function timing(step, got)
   return got
 end
 
+-- "; 3 inputs were not run"
+local function unrun(n)
+  if n == 0 then return "" end
+  return ("; %d input%s not run"):format(n, n == 1 and " was" or "s were")
+end
+
 local function session(outcome, m)
   local job = outcome.job
   local r = result(outcome, "pass", {got = {}, failures = {}})
   for i, step in ipairs(job.steps) do
     if not m.from[i] then
-      r.reason = r.reason or "the session was over before line " .. step.line
+      r.reason = r.reason or ("the session was over before line %d%s"):format(
+        step.line, unrun(#job.steps - i + 1))
       r.line = r.line or step.line
       break
     end
@@ -112,7 +119,8 @@ local function session(outcome, m)
       r.failures[#r.failures + 1] = {step = step, got = got, index = i}
     end
     if not m.to[i] then
-      r.reason = ("line %d: %s"):format(step.line, ending(outcome))
+      r.reason = ("line %d: %s%s"):format(step.line, ending(outcome),
+                                          unrun(#job.steps - i))
       r.line = step.line
     end
   end

@@ -5,12 +5,22 @@
 
 local close = {}
 
--- rtol, atol and bits of the fraction; those of exact types are 0.
+-- The tolerances of PyTorch's tests, and the bits of the fraction, which exact
+-- types have none of.
 local KINDS = {
-  float16 = {1e-3, 1e-5, 10}, bfloat16 = {1.6e-2, 1e-5, 7},
-  float32 = {1.3e-6, 1e-5, 23}, float64 = {1e-7, 1e-7, 52},
+  float16 = {rtol = 1e-3, atol = 1e-5, bits = 10},
+  bfloat16 = {rtol = 1.6e-2, atol = 1e-5, bits = 7},
+  float32 = {rtol = 1.3e-6, atol = 1e-5, bits = 23},
+  float64 = {rtol = 1e-7, atol = 1e-7, bits = 52},
 }
-local EXACT = {0, 0, 52}
+for name, kind in pairs(KINDS) do kind.name = name end
+local EXACT = {rtol = 0, atol = 0}
+
+-- What is known of a dtype; nil if that is none.
+function close.kind(name)
+  if KINDS[name] then return KINDS[name] end
+  return (name == "bool" or name:find "^u?int%d+$") and EXACT or nil
+end
 
 local function istensor(v)
   return type(v) == "userdata" and nacre.is_tensor(v)
@@ -19,9 +29,9 @@ end
 close.istensor = istensor
 
 local function kind(a, b)
-  local x, y = KINDS[a] or EXACT, KINDS[b] or EXACT
-  if x == EXACT or y == EXACT then return x == EXACT and y or x end
-  return x[3] < y[3] and x or y
+  local x, y = close.kind(a), close.kind(b)
+  if not x.bits or not y.bits then return x.bits and x or y end
+  return x.bits < y.bits and x or y
 end
 
 -- How many numbers of this type lie between the two.
@@ -143,15 +153,15 @@ local function tensors(a, b, o)
     return ("dtypes differ: %s and %s"):format(a.dtype, b.dtype)
   end
   local k = kind(a.dtype, b.dtype)
-  o = {rtol = o.rtol or k[1], atol = o.atol or k[2]}
-  return described(flat(a), flat(b), a:size(), o, k[3])
+  o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol}
+  return described(flat(a), flat(b), a:size(), o, k.bits or 52)
 end
 
 -- For a and b of one shape in one line: how many elements are off, and where
 -- most.  "nothing outside" if none is.
 function close.worst(a, b, o)
   local k = kind(a.dtype, b.dtype)
-  o = {rtol = o.rtol or k[1], atol = o.atol or k[2]}
+  o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol}
   if not same(a:size(), b:size()) then
     return ("%s instead of %s"):format(shape(a), shape(b))
   end
@@ -161,7 +171,7 @@ function close.worst(a, b, o)
   return ("%d of %d elements outside, worst at %s: %s / %s%s"):format(
     s.count, #A, index(s.absat, a:size()), written(A[s.absat]),
     written(B[s.absat]),
-    (ofulps(A[s.absat], B[s.absat], k[3]):gsub("^  (.*)$", " (%1)")))
+    (ofulps(A[s.absat], B[s.absat], k.bits or 52):gsub("^  (.*)$", " (%1)")))
 end
 
 local function numbers(a, b, o)

@@ -14,7 +14,8 @@ local function title(r)
 end
 
 local function about(r, peers)
-  return r.status == "fail" and report.failure(r, peers[r]) or r.reason or ""
+  return r.status == "fail" and report.failure(r, peers[r], true) or
+         r.reason or ""
 end
 
 --

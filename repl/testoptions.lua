@@ -32,7 +32,8 @@ How:
   --seed N           of tests that name none (0)
   --threads N        of the CPU in each test (1)
   --timeout TIME     of tests that name none: 10s, 500ms, 2m (60s)
-  --rtol X, --atol X tolerance instead of the tests' own
+  --rtol X, --atol X the tolerance of floats, instead of the files' own and of
+                     what their digits allow; a #~ in a line stays
   --shuffle[=N]      in random order
   --repeat N         each N times
   --fail-fast        stop after the first failure

@@ -9,7 +9,7 @@ local match = require "nacre.testmatch"
 
 local report = {}
 
-local MOST_STEPS, MOST_LINES = 3, 12
+local MOST_STEPS, MOST_PLACES, MOST_LINES = 3, 8, 12
 
 --
 -- A line that differs
@@ -18,30 +18,25 @@ local function short(x)
   return (("%.2g"):format(x):gsub("e([+-])0*(%d)", "e%1%2"))
 end
 
+-- Whose word the tolerance is.
 local function source(job, off)
   if off.own then return "#~" end
-  local given = off.allowed > 0 and (job.rtol or job.atol)
-  if not given then
-    return off.integer and "an integer as written" or "digits as written"
-  end
-  if job.rtol and off.allowed == job.rtol * math.abs(off.expected) then
-    return job.rtolby
-  end
-  return off.allowed == job.atol and job.atolby or "digits as written"
+  return off.by == "rtol" and job.rtolby or off.by == "atol" and job.atolby or
+         off.by
 end
 
 -- "abs 0.1334  rel 1.1e-04   allowed 0.00005 (digits as written)"
 local function distance(job, off)
   if not off then return "" end
-  if off.float then return "   an integer where a float was" end
-  local most = off.allowed
-  local text = ("   abs %s  rel %s   allowed "):format(short(off.abs),
-                                                      short(off.rel))
-  local by = source(job, off)
-  if by:find "rtol" then
-    return text .. ("rel %s (%s)"):format(short(job.rtol), by)
+  if off.kinds then return "   " .. off.kinds end
+  local text = "   abs " .. short(off.abs)
+  if off.expected ~= 0 then text = text .. "  rel " .. short(off.rel) end
+  if off.doubt > 0 and off.abs <= off.allowed then
+    text = ("   rounded, it may be off by %s"):format(short(off.doubt))
   end
-  return text .. ("%s (%s)"):format(short(most), by)
+  local most = short(off.allowed)
+  if off.by == "rtol" then most = "rel " .. short(off.rtol) end
+  return ("%s   allowed %s (%s)"):format(text, most, source(job, off))
 end
 
 local function row(mark, n, text)
@@ -55,9 +50,9 @@ local function rows(job, f)
   for _, s in ipairs(match.align(E, A, options)) do
     local n = s.e and from + s.e - 1
     if s.e and s.a and not s.same then
-      local _, off = match.line(E[s.e], A[s.a], options)
       list[#list + 1] = row("-", n, E[s.e])
-      list[#list + 1] = row("+", n, A[s.a] .. distance(job, off))
+      list[#list + 1] = row("+", n, A[s.a] ..
+                                    distance(job, match.off(s, options)))
     elseif s.e and not s.same then
       list[#list + 1] = row("-", n, E[s.e])
     elseif s.a and not s.e and not s.gap then
@@ -99,11 +94,22 @@ local function oncpu(r, f, peer)
     #got == 1 and got[1] or "what is expected", r.job.device)
 end
 
-local function steps(lines, r, peer)
+-- "... 4 inputs more differ, in lines 12, 15, 20, 31"
+local function rest(failures)
+  local places, n = {}, #failures - MOST_STEPS
+  for k = 1, math.min(n, MOST_PLACES) do
+    places[k] = failures[MOST_STEPS + k].step.line
+  end
+  if n > MOST_PLACES then places[#places + 1] = "..." end
+  return INDENT .. ("... %d input%s more differ%s, in line%s %s"):format(n,
+    n == 1 and "" or "s", n == 1 and "s" or "", n == 1 and "" or "s",
+    table.concat(places, ", "))
+end
+
+local function steps(lines, r, peer, all)
   for k, f in ipairs(r.failures) do
-    if k > MOST_STEPS then
-      lines[#lines + 1] = INDENT .. ("... %d inputs more differ"):format(
-        #r.failures - MOST_STEPS)
+    if k > MOST_STEPS and not all then
+      lines[#lines + 1] = rest(r.failures)
       break
     end
     if f.step.text ~= "" then add(lines, input(f.step), MOST_LINES) end
@@ -151,11 +157,12 @@ local function failedline(r)
 end
 
 -- The block of a failed result; peer is the CPU's result of the same job.
-function report.failure(r, peer)
+-- With `all` it has every input that differs, for programs.
+function report.failure(r, peer, all)
   local job = r.job
   local lines = {("FAIL %s%s  %s  (%.2f s)"):format(report.place(r),
     r.name and "  " .. r.name or "", job.title, r.time)}
-  if r.failures then steps(lines, r, peer) end
+  if r.failures then steps(lines, r, peer, all) end
   lines[#lines + 1] = failedline(r)
   for line in ((r.reason or "") .. "\n"):gmatch "(.-)\n" do
     if line ~= "" then lines[#lines + 1] = INDENT .. line end

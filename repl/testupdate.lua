@@ -98,7 +98,7 @@ local function tolerant(expect, all, given)
     for _, s in ipairs(match.align(expect, got, options)) do
       if not s.same and not s.gap then
         local least = s.e and s.a and
-                      match.covers(expect[s.e], got[s.a], options)
+                      match.covers(s, options)
         if not least then return nil end
         widest, at[s.e] = math.max(widest, tonumber(least)), true
       end
@@ -145,11 +145,11 @@ local function chosen(unit, line)
   return {last}
 end
 
--- What covers the difference of two lines: "atol=1e-4" if it is the last digit
+-- What covers the difference of two lines of an alignment: "atol=1e-4" if it is the last digit
 -- as written, "rtol=2e-6" if that is no more than `most`; else nil.
-local function note(e, a, options, most)
-  local unit = match.lastdigit(e, a, options)
-  local least = not unit and match.covers(e, a, options)
+local function note(step, options, most)
+  local unit = match.lastdigit(step, options)
+  local least = not unit and match.covers(step, options)
   if unit then return "atol=" .. unit end
   return least and tonumber(least) <= most and "rtol=" .. least or nil
 end
@@ -163,8 +163,7 @@ local function noted(expect, all, most)
     for _, s in ipairs(match.align(new, got, options)) do
       if not s.same and not s.gap then
         local text, own = match.note(new[s.e] or "")
-        local add = s.e and s.a and not own and
-                    note(text, got[s.a], options, most)
+        local add = not own and note(s, options, most)
         if not add then return nil end
         new[s.e], count = ("%s  #~ %s"):format(text, add), count + 1
       end

@@ -159,7 +159,7 @@ class Runner(Case):
 FAIL a.nacre:4  cpu  (0.00 s)
     3  > x * 1.25
 -   4  2.6
-+   4  2.5   abs 0.1  rel 0.038   allowed 0.05 (digits as written)
++   4  2.5   abs 0.1  rel 0.038   allowed 2.6e-7 (precision of float64)
     5  > for i = 1, 3 do
     6  >>   print(i)
     7  >> end
@@ -177,6 +177,41 @@ FAIL a.nacre:4  cpu  (0.00 s)
         self.passes("> 2.5\n2.6000\n", "--rtol", "0.1")
         self.passes("> 2.5\n2.6000  #~ rtol=0.1\n")
         self.assertIn("(#~)", self.fails("> 2.5\n2.6000  #~ rtol=1e-3\n"))
+
+    # What was seen when all numbers were whole, and what is wrong now.
+    WRONG = """\
+> nacre.tensor{1.04, 2.04, 2.96}
+float32[3] cpu  12 B
+  1.0  2.0  3.0
+> 5.001
+5.0
+> nacre.eye(2) * 1.049 + 0.0009
+float32[2x2] cpu  16 B
+  1.0  0.0
+  0.0  1.0
+> nacre.tensor(0.96)
+1.0  float32[] cpu
+> 3, 1 + 5e-6
+3	1.0
+"""
+
+    def test_wrong_numbers_are_seen(self):
+        for head in ("", "--: rtol 1e-6\n", "--: atol 1e-6\n", "--: rtol 0\n"):
+            out = self.fails(head + self.WRONG, "--json")
+            for text in ("1.0400", "5.001", "1.0499", "0.9600", "1.000005"):
+                self.assertIn(text, out, head)
+        self.fails(self.WRONG, "--rtol", "1e-6", "--atol", "0")
+        self.fails("> 5.001\n5.0 #~ rtol=1e-6 atol=0\n")
+        self.file("p.lua", "print(1.04)")
+        self.file("p.out", "1.0\n")
+        self.assertEqual(self.nacre("p.lua")[0], 1)
+
+    def test_update_takes_wrong_numbers_out(self):
+        self.file("a.nacre", self.WRONG)
+        self.nacre("--update", "--ok")
+        self.assertIn("  1.0400  2.0400  2.9600\n> 5.001\n5.001\n",
+                      self.read("a.nacre"))
+        self.assertEqual(self.nacre()[0], 0)
 
     def test_directives(self):
         out = self.passes('--: skip "not now"\n' + FAILED)
@@ -277,6 +312,10 @@ FAIL a.nacre:4  cpu  (0.00 s)
         self.assertIn("line 1: the program ended with status 3", out)
         out = self.fails("> 1\n1\n> !kill -KILL $PPID\n> 2\n2\n")
         self.assertIn("killed by signal 9", out)
+        self.assertIn("status 3; 1 input was not run",
+                      self.fails("> os.exit(3)\n> 1\n1\n"))
+        self.assertIn("was over before line 3; 2 inputs were not run",
+                      self.fails("> 1\n> :quit\n> 1\n> 2\n"))
         out = self.fails("--: timeout 300ms\n> while true do end\n")
         self.assertIn("no end within 0.3 s", out)
         out = self.fails("> while true do end\n", "--timeout", "300ms")
@@ -321,15 +360,17 @@ FAIL a.nacre:4  cpu  (0.00 s)
     # ---- expected text
 
     def test_update(self):
-        self.file("a.nacre", "-- kept\n> 1.5\n1.6\n> 2/3\n0.667\n"
+        self.file("a.nacre", "-- kept\n> 1.5\n1.6\n> 2/3\n0.667 #~ atol=1e-3\n"
                   "> for i = 1, 5 do print(i) end\n1\n...\n7\n"
                   "> print('-- x') print('> y')\n\n> 4.0\n4.1 #~ rtol=1\n")
         self.assertEqual(self.nacre("--update", "a.nacre:3")[0], 1)
-        self.assertIn("1.5\n> 2/3\n0.667\n", self.read("a.nacre"))
+        self.assertIn("1.5\n> 2/3\n0.667 #~ atol=1e-3\n",
+                      self.read("a.nacre"))
         self.assertIn("...\n7\n", self.read("a.nacre"))
         self.assertEqual(self.nacre("--update", "--ok")[0], 0)
         self.assertEqual(
-            self.read("a.nacre"), "-- kept\n> 1.5\n1.5\n> 2/3\n0.667\n"
+            self.read("a.nacre"),
+            "-- kept\n> 1.5\n1.5\n> 2/3\n0.667 #~ atol=1e-3\n"
             "> for i = 1, 5 do print(i) end\n1\n...\n5\n"
             "> print('-- x') print('> y')\n<...>- x\n<...> y\n\n"
             "> 4.0\n4.1 #~ rtol=1\n")
@@ -440,6 +481,20 @@ FAIL a.nacre:4  cpu  (0.00 s)
         self.assertEqual(len(suite.getElementsByTagName("testcase")), 4)
         self.assertEqual(self.nacre("--junit", "no/such/out.xml")[0], 1)
 
+    def test_all_that_differs(self):
+        """Some of it for people, all of it for programs."""
+        self.file("a.nacre", "".join("> 'in%d'\n\"out\"\n" % n
+                                     for n in range(20)))
+        out = self.nacre()[1]
+        self.assertIn("... 17 inputs more differ, in lines 7, 9, 11, 13, 15, "
+                      "17, 19, 21, ...\n", out)
+        self.assertNotIn("in19", out)
+        self.nacre("--junit", "out.xml")
+        for out in (self.nacre("--json")[1], self.nacre("--tap")[1],
+                    self.read("out.xml")):
+            for n in range(20):
+                self.assertIn("in%d" % n, out)
+
     def test_closed_output(self):
         for name in "abc":
             self.file(name + ".nacre", "> os.execute 'sleep 0.3';\n")
@@ -541,13 +596,13 @@ class Devices(Case):
         self.assertEqual(self.nacre("--update", "--ok")[0], 1)
         self.assertEqual(self.read("a.nacre"), text)
         out = self.nacre("--update", "--ok", "--within", "1e-5")[1]
-        self.assertIn("or within the #~ of 2 lines", out)
+        self.assertIn("or within the #~ of 3 lines", out)
         self.assertRegex(self.read("a.nacre"), r"""
 85\.33+  #~ rtol=1e-6
 > a:sum\(\) / 3
 85\.3333  float32\[\] cpu  #~ atol=1e-4
 > a:sum\(\):item\(\)
-256\.0
+256\.0  #~ rtol=1e-6
 """)
         self.assertEqual(self.nacre()[0], 0)
         text = text.replace("2^-12", "2^-3")
