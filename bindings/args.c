@@ -381,16 +381,30 @@ static int makes(const Signature *s) {
   return findparam(s, "dtype") >= 0 && findparam(s, "device") >= 0;
 }
 
+/* The names with commas between them, on top. */
+static const char *pushlist(lua_State *L, const char *const names[]) {
+  lua_pushstring(L, *names ? *names : "");
+  while (*names && *++names) {
+    lua_pushfstring(L, ", %s", *names);
+    lua_concat(L, 2);
+  }
+  return lua_tostring(L, -1);
+}
+
 static int unknown(Reader *r, const char *name) {
-  const char *names[NC_MAXARG + 4] = { NULL }, *near;
+  const char *names[NL_MAXPARAM + 4] = { NULL }, *near;
   int n = 0;
   for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
   if (strncmp(r->s->results, "tensor", 6) == 0) names[n++] = "out";
   if (makes(r->s)) names[n++] = "requires_grad", names[n] = "pin_memory";
   near = nl_nearest(name, names);
-  return nl_error(r->L, r->s->name,
-                  near ? "no argument '%s', did you mean '%s'?"
-                       : "no argument '%s'", name, near);
+  if (near)
+    return nl_error(r->L, r->s->name, "no argument '%s', did you mean '%s'?",
+                    name, near);
+  nc_fail(NC_EVALUE, "no argument '%s'", name);
+  nc_blameop(r->s->name);
+  if (*names) nc_hint("it takes %s", pushlist(r->L, names));
+  return nl_check(r->L, NC_EVALUE);
 }
 
 /* out: a tensor, or, of several results, a list of them */
@@ -503,7 +517,7 @@ static int most(const Signature *s) {
 static void place(Reader *r) {
   lua_State *L = r->L;
   int last = r->top - 1;
-  luaL_checkstack(L, NC_MAXARG + 6, NULL);
+  luaL_checkstack(L, NL_MAXPARAM + 6, NULL);
   lua_insert(L, 1);             /* below the arguments */
   lua_settop(L, 1 + r->s->n);
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {

@@ -82,11 +82,13 @@ typedef struct Param {
   const char *choices;        /* "none|tanh", up to '=' */
 } Param;
 
+#define NL_MAXPARAM 12        /* of a function of the binding's own */
+
 typedef struct Signature {
   const char *name;
   int n, positional;
   int inplace;                /* is there a name_ ? */
-  Param param[NC_MAXARG];
+  Param param[NL_MAXPARAM];
   const char *results;        /* text behind "->", or "" */
   int boxes;                  /* for so many results, at most */
 } Signature;
@@ -99,11 +101,11 @@ void nl_pushsignature(lua_State *L, const Signature *s);
 void nl_pushparams(lua_State *L, const Signature *s);
 
 typedef struct Args {
-  Arg arg[NC_MAXARG];
+  Arg arg[NL_MAXPARAM];
   int out;                    /* stack index of {out=...}, or 0 */
   int require;                /* {requires_grad=true}, of what makes tensors */
   int pin;                    /* {pin_memory=true}, of the same */
-  int64_t list[NC_MAXARG][NC_MAXDIM];
+  int64_t list[NL_MAXPARAM][NC_MAXDIM];
 } Args;
 
 /* Reads the arguments on the stack; what is too long for Args is pushed. */

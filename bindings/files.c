@@ -39,7 +39,7 @@ static void checkoptions(lua_State *L, const char *op, int options,
 }
 
 static const char *const oftext[] = { "delimiter", "skip", "header", "missing",
-                                      NULL };
+                                      "usecols", NULL };
 #define TEXTFILES "texts: .csv, .tsv, .txt"
 
 static char delimiter(lua_State *L, const char *op, const char *given,
@@ -59,8 +59,9 @@ static char delimiter(lua_State *L, const char *op, const char *given,
 */
 #define LOAD "path:text, *, device:device=nil, dtype:dtype=nil, "  \
   "names:any=nil, delimiter:text=nil, skip:int=0, header:bool=false, " \
-  "missing:num=nil -> a tensor or a table of them"
-enum { PATH, DEVICE, DTYPE, NAMES, DELIMITER, SKIP, HEADER, MISSING };
+  "missing:num=nil, usecols:any=nil -> a tensor or a table of them"
+enum { PATH, DEVICE, DTYPE, NAMES, DELIMITER, SKIP, HEADER, MISSING,
+       USECOLS };
 
 typedef struct Load {
   const char *path;
@@ -128,6 +129,40 @@ static void pushnames(lua_State *L, const Tensor *t, int64_t n) {
     lua_rawseti(L, -2, i);
     p += strlen(p) + 1;
   }
+}
+
+static int badcolumns(lua_State *L) {
+  return nl_error(L, "load", "usecols must be a list of columns' numbers, "
+                  "from 1, or names");
+}
+
+/* The option usecols: numbers and names in a list, which stays on the stack
+   with what is made of it; or one of them alone. */
+static void usecols(lua_State *L, TextFormat *f, int options) {
+  int64_t *numbers;
+  const char **names;
+  if (option(L, options, "usecols") == LUA_TNIL) return;
+  if (!lua_istable(L, -1)) {
+    lua_createtable(L, 1, 0);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, 1);
+  }
+  const int list = lua_gettop(L);
+  const int64_t n = (int64_t)lua_rawlen(L, list);
+  if (n == 0) badcolumns(L);
+  numbers = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *numbers, 0);
+  names = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
+  for (int64_t i = 0; i < n; i++) {
+    int whole, type = lua_rawgeti(L, list, i + 1);
+    numbers[i] = lua_tointegerx(L, -1, &whole);
+    names[i] = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (names[i] == NULL && (type != LUA_TNUMBER || !whole))
+      badcolumns(L);
+    lua_pop(L, 1);
+  }
+  f->ncolumns = n;
+  f->numbers = numbers;
+  f->names = names;
 }
 
 static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
@@ -296,6 +331,7 @@ static int load(lua_State *L) {
   f.header = (int)a.arg[HEADER].s.i;
   f.skip = a.arg[SKIP].s.i;
   f.missing = a.arg[MISSING].given ? &a.arg[MISSING].s : NULL;
+  usecols(L, &f, options);
   if (f.skip < 0)
     nl_error(L, "load", "skip must not be below 0, as %lld is",
              (long long)f.skip);

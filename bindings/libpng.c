@@ -17,8 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "file.h"
-
 typedef struct png_struct_def png_struct;
 typedef struct png_info_def png_info;
 typedef void Report(png_struct *, const char *);

@@ -115,7 +115,7 @@ void nl_parsesignature(Signature *s, const char *name, const char *text) {
       return;
     }
     if (*text == '*') byname = 1, text++;
-    else if (s->n < NC_MAXARG) text = param(s, text, byname);
+    else if (s->n < NL_MAXPARAM) text = param(s, text, byname);
     else return;
   }
 }

@@ -52,6 +52,11 @@ typedef struct Error {
 #define NC_PRINTF(f, a)
 #endif
 
+/* Writes s, of n bytes, into buf of `room' bytes as it may be shown: control
+   characters, quotes' backslashes and what is not UTF-8 as \xNN; cut with
+   "..." if too long.  Returns buf. */
+char *nc_printable(char *buf, size_t room, const char *s, size_t n);
+
 /* Starts a new record; returns code. */
 int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);

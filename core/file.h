@@ -42,11 +42,6 @@ extern Files nc_files;        /* written by tests alone */
 /* Length of the UTF-8 sequence at s, and what it stands for; 0: none. */
 size_t nc_utf8(uint32_t *c, const char *s, size_t n);
 
-/* Writes s, of n bytes, into buf of `room' bytes as it may be shown: control
-   characters, quotes' backslashes and what is not UTF-8 as \xNN; cut with
-   "..." if too long.  Returns buf. */
-char *nc_printable(char *buf, size_t room, const char *s, size_t n);
-
 /* As nc_fail, with the path before the text. */
 int nc_failfile(int code, const char *path, const char *fmt, ...)
     NC_PRINTF(3, 4);

@@ -348,10 +348,13 @@ typedef struct TextFormat {   /* of a .csv file */
   int header;                 /* the first line are names */
   int64_t skip;               /* lines before it */
   const Scalar *missing;      /* what an empty field is; NULL: an error */
+  int64_t ncolumns;           /* that are read, in this order; 0: all */
+  const int64_t *numbers;     /* theirs, from 1 */
+  const char *const *names;   /* not NULL: the name instead of the number */
 } TextFormat;
 
-/* Names, each with a '\0' behind it, if f->header; what is not of a type is
-   what nacre.tensor would make of it (DT_NONE). */
+/* Names, each with a '\0' behind it, if f->header; without a type (DT_NONE)
+   the fields decide. */
 int nc_loadtext(Tensor **t, Tensor **names, const char *path,
                 const TextFormat *f, DType type);
 int nc_savetext(const char *path, Tensor *t, char delimiter,

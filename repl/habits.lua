@@ -419,6 +419,8 @@ function habits.running(o, line, value)
   local name = o.message:match
     "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
   if name then return noglobal(o, line, name, value) end
+  local arguments = o.hint and o.hint:match "^it takes .*"
+  if arguments then o.hint = nil end  -- a better one may follow
   nograd(o, line, value)
   nofield(o, line, value)
   nocolon(o, line, value)
@@ -436,7 +438,7 @@ function habits.running(o, line, value)
     noargument(o)
     nomethod(o, line)
   end
-  o.hint = o.hint or require "nacre.slips".hint(o, line, value)
+  o.hint = o.hint or require "nacre.slips".hint(o, line, value) or arguments
 end
 
 return habits

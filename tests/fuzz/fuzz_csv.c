@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
   const Files real = nc_files;
   int64_t live = nc_memory.live;
   Scalar nothing = nc_int(-1);
-  TextFormat f = { ',', 0, 0, NULL };
+  TextFormat f = { .delimiter = ',' };
   Tensor *t, *names;
   if (n == 0) return 0;
   f.delimiter = delimiters[*p & 3];

@@ -73,7 +73,7 @@ static int loadsafe(void) {
 }
 
 static int loadcsv(void) {
-  static const TextFormat format = { ',', 0, 0, NULL };
+  static const TextFormat format = { .delimiter = ',' };
   Tensor *t, *names;
   TRY(nc_loadtext(&t, &names, target, &format, DT_NONE));
   assert_int_equal(t->size[0], strided->size[0]);
