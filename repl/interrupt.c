@@ -59,7 +59,7 @@ static void arm(lua_State *L) {
   lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
-static void onsigint(int sig) {
+void sh_interrupt(int sig) {
   lua_State *L = running;
   if (nc_interrupted && mode == GUARD_SCRIPT) {
     signal(sig, SIG_DFL); /* the first one was not answered */
@@ -86,7 +86,7 @@ static void onsigquit(int sig) {
 }
 
 void sh_interrupts(int newmode) {
-  struct sigaction action = { .sa_handler = onsigint };
+  struct sigaction action = { .sa_handler = sh_interrupt };
   sigemptyset(&action.sa_mask);
   mode = newmode;
   sigaction(SIGINT, &action, NULL); /* no SA_RESTART: reads and waits return */

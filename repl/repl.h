@@ -80,6 +80,7 @@ int sh_dumb(void);        /* TERM is unset or "dumb" */
 enum { GUARD_SHELL, GUARD_SCRIPT };
 
 void sh_interrupts(int mode);
+void sh_interrupt(int sig); /* a handler: what Ctrl-C does */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
 void sh_quiet(int on);       /* for message handlers: ended by the guard, too */
 int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */

@@ -70,7 +70,9 @@ local function rememberfailed(results)
   local f = path and io.open(path, "wb")
   if not f then return end
   local here = process.absolute "." .. "/"
-  for _, r in ipairs(results) do set[key(r.job)] = nil end
+  for _, r in ipairs(results) do
+    if not r.job.cut then set[key(r.job)] = nil end
+  end
   for job, names in pairs(set) do
     if job:sub(1, #here) ~= here then
       for name in pairs(names) do list[#list + 1] = job .. "\t" .. name end
@@ -99,11 +101,11 @@ end
 -- Running
 --
 
--- The results of the jobs in their order; each(result) as they come, false
--- to stop.
+-- The results of the jobs in their order, and how many jobs have not come to
+-- their end; each(result) as they come, false to stop.
 function test.results(list, o, each)
   local of, todo, all = {}, {}, {}
-  local going = true
+  local going, left = true, 0
   local function take(job, results)
     of[job] = {}
     for k, r in ipairs(results) do
@@ -124,14 +126,17 @@ function test.results(list, o, each)
     end
   end
   if going then
+    left = #todo
     jobs.run(todo, o, function(outcome)
+      outcome.job.cut = outcome.interrupted
+      if not outcome.interrupted then left = left - 1 end
       return take(outcome.job, check.results(outcome))
     end)
   end
   for _, job in ipairs(list) do
     for _, r in ipairs(of[job] or {}) do all[#all + 1] = r end
   end
-  return all
+  return all, left
 end
 
 -- For each result on another device that of the CPU.
@@ -223,11 +228,30 @@ local function list(todo, o)
   return 0
 end
 
+-- A signal came: what is known by then is told without more computing.
+local function interrupted(results, o, seconds, left)
+  for _, r in ipairs(failures(results)) do
+    if r.failures and r.failures[1] then r.failures[1].found = "" end
+  end
+  tell(results, o, seconds)
+  local text = ("interrupted by %s, %d file%s not finished"):format(
+    process.ended(), left, left == 1 and "" or "s")
+  if o.tap then say("Bail out! ", text, "\n") end
+  complain(text)
+  if not o.ci then rememberfailed(results) end
+  return FAILED -- the signal is what the runner then dies of
+end
+
 local function run(o, todo)
   local begin = host.clock()
   local mark, finish = dots(o)
-  local results = test.results(todo, o, mark)
+  process.hold(true)
+  local results, left = test.results(todo, o, mark)
+  process.hold(false)
   finish()
+  if process.ended() then
+    return interrupted(results, o, host.clock() - begin, left)
+  end
   if #results == 0 then
     complain "no test was run"
     return NOTHING

@@ -106,6 +106,7 @@ local function session(outcome, m)
   local job = outcome.job
   local r = result(outcome, "pass", {got = {}, failures = {}})
   for i, step in ipairs(job.steps) do
+    if outcome.interrupted and not m.to[i] then break end
     if not m.from[i] then
       r.reason = r.reason or ("the session was over before line %d%s"):format(
         step.line, unrun(#job.steps - i + 1))
@@ -126,7 +127,7 @@ local function session(outcome, m)
   end
   if r.failures[1] then r.line = where(job, r.failures[1]) end
   if r.reason or r.failures[1] then r.status = "fail" end
-  return {r}
+  return outcome.interrupted and r.status == "pass" and {} or {r}
 end
 
 local function broken(outcome, why)
@@ -154,18 +155,23 @@ end
 local function cases(outcome, m)
   if m.broken then return broken(outcome) end
   if not m["end"] and #m.cases == 0 then
+    if outcome.interrupted then return {} end
     return broken(outcome, ending(outcome))
   end
   if #m.cases == 0 and m.chosen then return {} end -- none of that name
   if #m.cases == 0 then return broken(outcome, "the file has no test()") end
   local list = {}
   for k, c in ipairs(m.cases) do
+    if outcome.interrupted and not c.status and not outcome.lost[k] then
+      return list -- it was still running
+    end
     local lost = outcome.lost[k] or outcome
     list[k] = result(outcome, c.status or "fail", {
       name = c.name, line = c.line, start = c.start,
       time = c.time or lost.time, reason = reason(outcome, c, lost)})
   end
-  if not m["end"] and not outcome.lost[#list] then -- between two tests
+  if not m["end"] and not outcome.lost[#list] and
+     not outcome.interrupted then -- between two tests
     list[#list + 1] = broken(outcome, ending(outcome))[1]
   end
   return list
@@ -186,7 +192,8 @@ local function expectation(list, why)
   list[1].reason = "passed, though it was expected to fail: " .. why
 end
 
--- The results of an outcome, in order: one, or one for each case.
+-- The results of an outcome, in order: one, or one for each case.  Of what was
+-- interrupted only what was known by then.
 function check.results(outcome)
   local job, m = outcome.job, sorted(outcome)
   local list
@@ -194,13 +201,14 @@ function check.results(outcome)
   if m.skip then
     list = {result(outcome, "skip", {reason = m.skip})}
   elseif not m.ready then
-    list = broken(outcome, ending(outcome))
+    list = outcome.interrupted and {} or broken(outcome, ending(outcome))
   elseif job.unit.kind == "unit" then
     list = cases(outcome, m)
   else
     list = session(outcome, m)
   end
   local why = job.unit.says.xfail
+  if why and outcome.interrupted then return {} end
   if why and list[1] then expectation(list, why) end
   return list
 end

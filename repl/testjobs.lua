@@ -169,6 +169,19 @@ local function ends(s, p, ended)
   end
 end
 
+-- Ends what runs; what is known of it until then counts.
+local function cut(s)
+  for _, p in ipairs(s.running) do
+    local part = finish(p, false)
+    local before = s.before[p.job]
+    local outcome = before and joined(before, part) or part
+    outcome.lost, outcome.interrupted = outcome.lost or {}, true
+    s.before[p.job] = nil
+    s.each(outcome)
+  end
+  s.running = {}
+end
+
 local function step(s)
   local pipes, at, first = {}, {}, math.huge
   for k, p in ipairs(s.running) do
@@ -196,12 +209,17 @@ function jobs.run(list, o, each)
   local s = {waiting = table.move(list, 1, #list, 1, {}), running = {},
              before = {}, most = o.jobs, ongpu = o.gpujobs, each = each}
   fill(s)
-  while #s.running > 0 do
+  while #s.running > 0 and not process.ended() do
     step(s)
     fill(s)
   end
+  cut(s)
   for _, job in ipairs(s.waiting) do -- it was stopped between two tests
-    if s.before[job] then each(s.before[job]) end
+    local before = s.before[job]
+    if before then
+      before.interrupted = process.ended() ~= nil
+      each(before)
+    end
   end
 end
 

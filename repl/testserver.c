@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -28,27 +30,77 @@ enum { ROOM = 4096, MAXJOBS = 1024 };
 
 static char root[ROOM]; /* where the folders of the tests are, "" for none */
 static pid_t alive[MAXJOBS];
+static pid_t janitor;     /* see keepjanitor */
+static int lifeline = -1; /* closed by the end of the runner */
 
 static int failed(lua_State *L, const char *what) {
   return luaL_error(L, "%s: %s", what, strerror(errno));
 }
 
-/* What else may end the runner ends it as Ctrl-C does: at a place from where
-   it can clean up. */
-static const int endings[] = { SIGTERM, SIGHUP, SIGPIPE };
-static volatile sig_atomic_t ending;
+/* What may end the runner ends it at a place from where it can clean up: as
+   Ctrl-C does, by an error, or, while it is held, when it asks. */
+static const struct Ending {
+  int sig;
+  const char *name;
+} endings[] = { { SIGINT, "SIGINT" },   { SIGTERM, "SIGTERM" },
+                { SIGHUP, "SIGHUP" },   { SIGQUIT, "SIGQUIT" },
+                { SIGUSR1, "SIGUSR1" }, { SIGALRM, "SIGALRM" },
+                { SIGPIPE, "SIGPIPE" } };
+enum { NENDINGS = sizeof endings / sizeof *endings };
+static volatile sig_atomic_t ending, held;
+static int wakeup[2] = { -1, -1 }; /* a signal can be read from it */
 
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A second signal is not held: it does not wait for the report.  But timeout(1)
+   sends each twice, to the process and to its group.  Nobody reads a report
+   after a SIGPIPE. */
 static void onending(int sig) {
+  static double first;
+  if (ending && sig == ending && seconds() - first < 0.3) return;
   ending = sig;
-  raise(SIGINT);
+  first = seconds();
+  if (held && sig != SIGPIPE) {
+    int keep = errno;
+    held = 0;
+    if (write(wakeup[1], "", 1) < 0) held = 0; /* full: it is awake */
+    errno = keep;
+  } else
+    sh_interrupt(SIGINT);
 }
 
 static void catchendings(void (*handler)(int)) {
   struct sigaction action = { .sa_handler = handler };
-  size_t i;
+  int i;
   sigemptyset(&action.sa_mask);
-  for (i = 0; i < sizeof endings / sizeof *endings; i++)
-    sigaction(endings[i], &action, NULL);
+  for (i = 0; i < NENDINGS; i++) sigaction(endings[i].sig, &action, NULL);
+}
+
+static void openwakeup(void) {
+  int i;
+  if (pipe(wakeup) != 0) wakeup[0] = -1;
+  for (i = 0; i < 2 && wakeup[0] >= 0; i++) {
+    fcntl(wakeup[i], F_SETFD, FD_CLOEXEC);
+    fcntl(wakeup[i], F_SETFL, O_NONBLOCK);
+  }
+}
+
+/* hold(on): does a signal wait until the runner asks for it? */
+static int hold(lua_State *L) {
+  held = lua_toboolean(L, 1);
+  return 0;
+}
+
+/* ended(): the name of the signal that is to end the run, or nil */
+static int ended(lua_State *L) {
+  int i;
+  for (i = 0; i < NENDINGS; i++)
+    if (ending == endings[i].sig) return lua_pushstring(L, endings[i].name), 1;
+  return 0;
 }
 
 /*
@@ -111,13 +163,32 @@ static int streams(int print, const char *folder) {
          chdir(folder) == 0;
 }
 
+static void onorphaned(int sig) {
+  (void)sig;
+  kill(0, SIGKILL);
+}
+
+/* Ends this process group when the runner has died, however it did. */
+static void diewith(pid_t runner) {
+  struct sigaction action = { .sa_handler = onorphaned };
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGRTMAX, &action, NULL);
+  prctl(PR_SET_PDEATHSIG, SIGRTMAX);
+  if (getppid() != runner) onorphaned(0); /* it was faster */
+}
+
 /* Calls the function on top with tell, and never returns. */
-static _Noreturn void child(lua_State *L, int print, const char *folder) {
+static _Noreturn void child(lua_State *L, int print, const char *folder,
+                            pid_t runner) {
   int good;
   memset(alive, 0, sizeof alive);
   root[0] = '\0';
+  janitor = 0;
+  close(lifeline);
   setpgid(0, 0);
+  diewith(runner);
   catchendings(SIG_DFL);
+  sh_interrupts(GUARD_SCRIPT);
   surroundings();
   if (!streams(print, folder)) _exit(EXIT_FAILURE);
   lua_pushcfunction(L, tell);
@@ -154,7 +225,7 @@ static int nameless(void) {
 static int start(lua_State *L) {
   const char *folder = luaL_checkstring(L, 2);
   int ends[2], print;
-  pid_t *place = slot(0), pid;
+  pid_t *place = slot(0), pid, runner = getpid();
   luaL_checktype(L, 1, LUA_TFUNCTION);
   if (place == NULL) return luaL_error(L, "too many tests at once");
   if ((print = nameless()) < 0) return failed(L, "a file for a test");
@@ -167,7 +238,7 @@ static int start(lua_State *L) {
     close(ends[0]);
     talk = ends[1];
     lua_pushvalue(L, 1);
-    child(L, print, folder);
+    child(L, print, folder, runner);
   }
   close(ends[1]);
   if (pid < 0) {
@@ -183,11 +254,13 @@ static int start(lua_State *L) {
   return 3;
 }
 
-/* wait(pipes, seconds): those with something to read, after at most so long */
+/* wait(pipes, seconds): those with something to read, after at most so long,
+   or when a signal came */
 static int waitpipes(lua_State *L) {
   int n = (int)luaL_len(L, 1), i, k = 0;
+  char room[16];
   struct pollfd *p = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *p, 0);
-  double seconds = luaL_checknumber(L, 2);
+  double most = luaL_checknumber(L, 2);
   for (i = 0; i < n; i++) {
     lua_rawgeti(L, 1, i + 1);
     p[i].fd = (int)lua_tointeger(L, -1);
@@ -195,8 +268,14 @@ static int waitpipes(lua_State *L) {
     p[i].revents = 0;
     lua_pop(L, 1);
   }
-  if (seconds < 0) seconds = 0;
-  int got = poll(p, (nfds_t)n, seconds > 1e6 ? -1 : (int)(seconds * 1000) + 1);
+  p[n].fd = wakeup[0]; /* -1, which poll leaves out, in the shell */
+  p[n].events = POLLIN;
+  p[n].revents = 0;
+  if (most < 0) most = 0;
+  int got = poll(p, (nfds_t)n + 1,
+                 most > 1e6 ? -1 : (int)(most * 1000) + 1);
+  if (got > 0 && p[n].revents != 0 && read(wakeup[0], room, sizeof room) < 0)
+    got = 0;
   lua_createtable(L, n, 0);
   for (i = 0; i < n && got > 0; i++) {
     if (p[i].revents == 0) continue;
@@ -288,6 +367,36 @@ static void removetree(const char *path) {
   rmdir(path);
 }
 
+/* A process that outlives the runner, if that is killed, and then removes its
+   folder: as soon as those who write there are gone. */
+static void keepjanitor(void) {
+  int ends[2], i;
+  char c;
+  if (janitor != 0 || wakeup[0] < 0 || pipe(ends) != 0) return;
+  janitor = fork();
+  if (janitor == 0) {
+    setpgid(0, 0);
+    catchendings(SIG_IGN);
+    close(ends[1]);
+    for (i = 0; i <= STDERR_FILENO; i++) dup2(ends[0], i);
+    while (read(ends[0], &c, 1) < 0 && errno == EINTR) continue;
+    for (i = 0; i < 100 && access(root, F_OK) == 0; i++) {
+      removetree(root);
+      poll(NULL, 0, i);
+    }
+    _exit(EXIT_SUCCESS);
+  }
+  close(ends[0]);
+  lifeline = ends[1];
+  fcntl(lifeline, F_SETFD, FD_CLOEXEC);
+}
+
+static void dismissjanitor(void) {
+  if (janitor <= 0) return;
+  kill(janitor, SIGKILL);
+  while (waitpid(janitor, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
 /* folder(name): an empty one for a test, among those of this run */
 static int folder(lua_State *L) {
   const char *name, *tmp = getenv("TMPDIR");
@@ -296,6 +405,7 @@ static int folder(lua_State *L) {
              tmp != NULL && tmp[0] == '/' && strlen(tmp) < ROOM / 2 ? tmp
                                                                     : "/tmp");
     if (mkdtemp(root) == NULL) return root[0] = '\0', failed(L, "a folder");
+    keepjanitor();
   }
   name = lua_pushfstring(L, "%s/%s", root, luaL_checkstring(L, 1));
   if (mkdir(name, 0700) != 0) return failed(L, name);
@@ -388,6 +498,7 @@ int sh_openprocess(lua_State *L) {
     { "remove", removefolder },   { "entries", entries },
     { "makefolder", makefolder }, { "absolute", absolute },
     { "cores", cores },           { "copy", copyfile },
+    { "hold", hold },             { "ended", ended },
     { NULL, NULL }
   };
   luaL_newlib(L, list);
@@ -422,6 +533,7 @@ static void openstreams(void) {
 int sh_runtests(lua_State *L, char **words) {
   int status, i;
   openstreams();
+  openwakeup();
   sh_interrupts(GUARD_SCRIPT);
   catchendings(onending);
   lua_pushcfunction(L, runner);
@@ -430,6 +542,7 @@ int sh_runtests(lua_State *L, char **words) {
   for (i = 0; i < MAXJOBS; i++)
     if (alive[i] > 0) finish(alive[i]);
   if (root[0] != '\0') removetree(root);
+  dismissjanitor();
   if (ending) sh_diebysignal(ending);
   if (status == LUA_OK) return (int)lua_tointeger(L, -1);
   status = sh_report(L);

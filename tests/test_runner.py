@@ -9,6 +9,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -528,25 +529,77 @@ float32[2x2] cpu  16 B
         self.assertGreater(time.time() - begin, 2.0)
         self.assertLess(side, time.time() - begin)
 
+    def started(self, *words, sleeps=1):
+        """The runner, when so many tests of it have come to their sleep."""
+        p = subprocess.Popen([NACRE, "--test", *words], env=self.env(),
+                             cwd=self.tests, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, encoding="utf-8",
+                             preexec_fn=lambda: resource.setrlimit(
+                                 resource.RLIMIT_CORE, (0, 0)))
+        for _ in range(200):
+            time.sleep(0.05)
+            if self.processes().count("\nsleep 4321.5") >= sleeps:
+                break
+        return p
+
+    def processes(self):
+        return subprocess.run(["ps", "-eo", "args"], encoding="utf-8",
+                              stdout=subprocess.PIPE).stdout
+
     def test_signals_leave_nothing(self):
         self.file("a.nacre", "> os.execute 'sleep 4321.5'\n")
-        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            p = subprocess.Popen([NACRE, "--test"], env=self.env(),
-                                 cwd=self.tests, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE)
-            for _ in range(100):
-                time.sleep(0.05)
-                if os.listdir(self.tmp):
-                    break
-            time.sleep(0.3)
+        self.file("b_test.lua", "test('x', function() while true do end end)")
+        for sig in ("INT", "TERM", "HUP", "QUIT", "USR1", "ALRM", "PIPE",
+                    "KILL"):
+            sig = getattr(signal, "SIG" + sig)
+            p = self.started("-j2", "--seed", "987123")
             p.send_signal(sig)
             p.communicate(timeout=60)
             self.assertEqual(p.returncode, -sig)
-            self.assertEqual(os.listdir(self.tmp), [])
-        time.sleep(0.1)
-        left = subprocess.run(["ps", "-eo", "args"], encoding="utf-8",
-                              stdout=subprocess.PIPE).stdout
-        self.assertNotIn("sleep 4321.5", left)
+            for _ in range(100):  # those of a killed runner need a moment
+                left = self.processes()
+                if ("sleep 4321.5" not in left and "987123" not in left and
+                        not os.listdir(self.tmp)):
+                    break
+                time.sleep(0.05)
+            self.assertEqual(os.listdir(self.tmp), [], sig)
+            self.assertNotIn("sleep 4321.5", left, sig)
+            self.assertNotIn("987123", left, sig)
+
+    def test_a_signal_does_not_lose_what_failed(self):
+        sleep = "os.execute 'sleep 4321.5'"
+        self.file("a_test.lua", "test('one', function(t) t.eq(1, 2) end)\n"
+                  "test('two', function(t) end)\n"
+                  "test('three', function(t) %s end)\n" % sleep)
+        self.file("b.nacre", FAILED + "> %s\n> 3\n4\n" % sleep)
+        self.file("c.nacre", PASSED + "> %s\n> 3\n4\n" % sleep)
+        self.file("d.nacre", FAILED)
+        for sig, words in ((signal.SIGINT, []), (signal.SIGTERM, ["--tap"]),
+                           (signal.SIGINT, ["--json"])):
+            p = self.started("-j3", "--junit", "out.xml", *words, sleeps=3)
+            p.send_signal(sig)
+            p.send_signal(sig)  # as timeout(1) does
+            out, err = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, -sig)
+            self.assertIn("interrupted by %s, 4 files not finished"
+                          % sig.name, err)
+            self.assertIn("got 1, expected 2", out)
+            suite = xml.dom.minidom.parse(os.path.join(self.tests, "out.xml"))
+            names = [(c.getAttribute("file"), c.getAttribute("name"),
+                      len(c.getElementsByTagName("failure")))
+                     for c in suite.getElementsByTagName("testcase")]
+            self.assertEqual(names, [("a_test.lua", "cpu: one", 1),
+                                     ("a_test.lua", "cpu: two", 0),
+                                     ("b.nacre", "cpu", 1)])
+            if words == ["--json"]:
+                self.assertEqual(len(json.loads(out)["results"]), 3)
+            elif words == ["--tap"]:
+                self.assertIn("Bail out! interrupted by SIGTERM", out)
+            else:
+                self.assertIn("FAIL b.nacre:2", out)
+                self.assertIn("2 failed, 1 passed", out)
+        self.file("b.nacre", PASSED)
+        self.assertIn("1 failed", self.nacre("--last-failed", "-k", "one")[1])
 
 
 class Devices(Case):
