@@ -64,6 +64,13 @@ void nl_trimdevices(void);    /* every cache goes */
    tensors must be fetched anew. */
 int nl_again(lua_State *L, int status, int attempt);
 
+/* The same for what writes to the tensor, or the list of tensors, at index
+   out (0: to none): not once a part of it may be written.  `writes' is what
+   nl_writes gave before. */
+int nl_againinto(lua_State *L, int status, int attempt, int out,
+                 int64_t writes);
+int64_t nl_writes(lua_State *L, int out);
+
 /*
 ** Signatures (signature.c) and arguments (args.c)
 */

@@ -19,12 +19,38 @@ static void pace(lua_State *L, int64_t before) {
 }
 
 /* A tensor that was being written to holds old and new values: whoever is told
-   of the interruption is told that, too. */
+   of the interruption, or of the failure, is told that, too. */
 int nl_written(int r, const char *name) {
+  char text[sizeof ((Error *)0)->text];
+  if (r != NC_OK && nc_lasterror()->partly) {
+    snprintf(text, sizeof text, "%s", nc_lasterror()->text);
+    return nc_fail(r, "%.400s; %s was writing to a tensor, which may be partly "
+                   "updated", text, name);
+  }
   if (r == NC_EINTR && strstr(nc_lasterror()->text, "interrupted:") == NULL)
     return nc_fail(r, "interrupted: %s was writing to a tensor, which may be "
                    "partly updated", name);
   return r;
+}
+
+int64_t nl_writes(lua_State *L, int out) {
+  const Tensor *t;
+  int64_t n = 0;
+  if (out == 0) return 0;
+  if ((t = nl_totensor(L, out)) != NULL) return t->data->writes;
+  for (int i = 1; lua_istable(L, out) && i <= (int)lua_rawlen(L, out); i++) {
+    lua_rawgeti(L, out, i);
+    if ((t = nl_totensor(L, -1)) != NULL) n += t->data->writes;
+    lua_pop(L, 1);
+  }
+  return n;
+}
+
+int nl_againinto(lua_State *L, int status, int attempt, int out,
+                 int64_t writes) {
+  if (status == NC_ENOMEM && out && nl_writes(L, out) != writes) nc_partly();
+  if (out && nc_lasterror()->partly) return 0;
+  return nl_again(L, status, attempt);
 }
 
 /*
@@ -89,6 +115,7 @@ static int fullrow(lua_State *L, Op op, int into) {
   const Signature *s = nl_rowsignature(op);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
+  int64_t writes = 0;
   int r, out = 0;
   for (int attempt = 0;; attempt++) {
     Tensor **y;
@@ -97,8 +124,9 @@ static int fullrow(lua_State *L, Op op, int into) {
     nl_readargs(L, s, &a);
     out = into ? 1 : a.out;
     y = nl_newbox(L);
+    if (attempt == 0) writes = nl_writes(L, out);
     r = runrow(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
-    if (!nl_again(L, r, attempt)) break;
+    if (!nl_againinto(L, r, attempt, out, writes)) break;
   }
   nl_check(L, out ? nl_written(r, s->name) : r);
   if (out) lua_pushvalue(L, out);
@@ -162,7 +190,7 @@ int nl_callrowinto(lua_State *L) {
   Tensor *y;
   if (quick(L, op, in) && in[0].t) {
     int r = nc_apply(&y, op, in, defaults(op), in[0].t);
-    if (r != NC_ENOMEM) {
+    if (r != NC_ENOMEM || nc_lasterror()->partly) {
       if (r != NC_OK || nc_passedany)
         nl_check(L, nl_written(r, nc_opinfo[op].name));
       nc_release(y);              /* self holds it */
@@ -283,6 +311,8 @@ static int family(lua_State *L, int into) {
   const int lists = strstr(s->results, "tensors") != NULL;
   Tensor *self = NULL;
   Call local, *c = &local;
+  const int writer = into || s->name[strlen(s->name) - 1] == '_';
+  int64_t writes = 0;
   int r, n, box, out;
   Args a;
   for (int attempt = 0;; attempt++) {
@@ -290,6 +320,7 @@ static int family(lua_State *L, int into) {
     lua_settop(L, top);
     nl_readargs(L, s, &a);
     out = into ? 1 : a.out;
+    if (attempt == 0) writes = nl_writes(L, writer ? 1 : out);
     if (lists) c = newcall(L);
     else memset(c, 0, sizeof *c);
     c->op = f;
@@ -306,12 +337,12 @@ static int family(lua_State *L, int into) {
     if (r == NC_OK && out) r = writeall(L, s, out, y);
     if (r == NC_OK && a.pin) r = nl_pin(y[0]);
     if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
-    if (!nl_again(L, r, attempt)) break;
+    if (!nl_againinto(L, r, attempt, writer ? 1 : out, writes)) break;
   }
   if (r != NC_OK) {
     if (into) nc_reblame(c->arg[0].t, a.arg[0].t);
     nc_calledas(s->name, a.arg, s->n);
-    if (s->name[strlen(s->name) - 1] == '_') r = nl_written(r, s->name);
+    if (writer || out) r = nl_written(r, s->name);
   }
   nl_check(L, r);
   n = results(L, s, c, box, out, self);

@@ -260,6 +260,13 @@ static int again(lua_State *L, int r, int *attempts) {
   return 0;
 }
 
+/* The same where self is written to, which was before `writes' times. */
+static int againinto(lua_State *L, int r, int *attempts, int64_t writes) {
+  if (nl_againinto(L, r, (*attempts)++, 1, writes)) return 1;
+  nl_check(L, nl_written(r, "the assignment"));
+  return 0;
+}
+
 /* Runs get with the key at 2, or with all arguments behind self. */
 static int indexed(lua_State *L, int arguments) {
   const int64_t before = nc_counters.allocated;
@@ -324,6 +331,7 @@ static int set(lua_State *L, const Keys *k) {
 int nl_newindex(lua_State *L) {
   const int64_t before = nc_counters.allocated;
   Tensor *t = nl_checktensor(L, 1);
+  const int64_t writes = t->data->writes;
   int attempts = 0;
   Scalar v;
   Keys k;
@@ -339,7 +347,7 @@ int nl_newindex(lua_State *L) {
   do {
     lua_settop(L, 3);
     readkey(L, &k, 2);
-  } while (again(L, set(L, &k), &attempts));
+  } while (againinto(L, set(L, &k), &attempts, writes));
   if (nc_counters.allocated > before)
     nl_pace(L, nc_counters.allocated - before);
   return 0;

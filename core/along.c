@@ -65,6 +65,7 @@ static void ask(Draft *w, const Along *a) {
   if (n == 0) return;
   nc_count(0, n * (8 + 2 * nc_dtypesize(a->x->dtype)));
   w->status = nc_device(a->x)->along(nc_device(a->x), a);
+  if (a->how >= ALONG_PUT) nc_wrote(a->x, w->status);
   if (w->status == NC_EINDEX) nc_blameindex(NC_EINDEX, a->x, "index", a->index);
 }
 

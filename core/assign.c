@@ -189,7 +189,7 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
     char *p = (char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
     if (isint) k->store[CT_i64][t->dtype](p, &v.i, 1, 1);
     else k->store[CT_f64][t->dtype](p, &f, 1, 1);
-    return NC_OK;
+    return nc_wrote(t, NC_OK);
   }
   TRY(nc_alias(&one, t));
   one->nd = 0;

@@ -406,6 +406,7 @@ typedef struct Host {
   int (*parallel)(int64_t n, int64_t grain,     /* nc_parallel */
                   void (*fn)(void *ctx, int64_t begin, int64_t end),
                   void *ctx);
+  void (*partly)(void);       /* nc_partly */
 } Host;
 
 extern const Host nc_forplugins;

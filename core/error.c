@@ -16,7 +16,7 @@ int nc_fail(int code, const char *fmt, ...) {
   va_list args;
   record.code = code;
   record.op[0] = record.rule[0] = record.hint[0] = record.first[0] = '\0';
-  record.n = 0;
+  record.n = record.partly = 0;
   va_start(args, fmt);
   vsnprintf(record.text, sizeof record.text, fmt, args);
   va_end(args);
@@ -69,6 +69,10 @@ void nc_blamenote(const char *fmt, ...) {
 void nc_reblame(const Tensor *from, const Tensor *to) {
   for (int i = 0; i < record.n; i++)
     if (record.operand[i].identity == from) record.operand[i].identity = to;
+}
+
+void nc_partly(void) {
+  record.partly = 1;
 }
 
 void nc_blameop(const char *op) {

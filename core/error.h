@@ -37,6 +37,7 @@ typedef struct Operand {      /* what an operand of a failed operation was */
 
 typedef struct Error {
   int code;
+  int partly;                 /* what was written to may be partly updated */
   char op[48];                /* the operation, or "" */
   char text[512];             /* what is wrong, without the operation */
   char rule[160];             /* the rule that was broken, or "" */
@@ -66,6 +67,7 @@ void nc_blame(const char *role, const Tensor *t); /* adds an operand */
 void nc_blamenote(const char *fmt, ...) NC_PRINTF(1, 2); /* to the last one */
 void nc_blameop(const char *op);                  /* names the operation */
 void nc_reblame(const Tensor *from, const Tensor *to); /* in the record */
+void nc_partly(void);                             /* sets that in the record */
 const Error *nc_lasterror(void);                  /* of this thread */
 const char *nc_errname(int code);                 /* "ESHAPE" */
 

@@ -79,8 +79,8 @@ static int sendbytes(Tensor *y, Tensor *x, int how) {
   if (bytes == 0) return NC_OK;
   if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
   nc_count(0, 2 * bytes);
-  return nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x), bytes,
-                            nc_device(x), how);
+  return nc_wrote(y, nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x),
+                                        bytes, nc_device(x), how));
 }
 
 /* Can dense bytes of x be written where y lies? */

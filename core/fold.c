@@ -93,7 +93,7 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   foldloop(&k, x, *y, dims, keepdim, 0);
   foldloop(&k, x, *y, dims, keepdim, 1);
   nc_count(nc_numel(x), nc_traffic(*y, in, 1));
-  r = k.n ? nc_device(x)->run(nc_device(x), &k) : NC_OK;
+  r = k.n ? nc_wrote(*y, nc_device(x)->run(nc_device(x), &k)) : NC_OK;
   if (r != NC_OK) {
     nc_release(*y);
     *y = NULL;

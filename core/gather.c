@@ -43,10 +43,10 @@ int nc_gather(const Gather *g) {
 
 int nc_scatter(const Gather *g) {
   const Device *d = nc_device(g->x);
-  return empty(g) ? NC_OK : d->scatter(d, g);
+  return empty(g) ? NC_OK : nc_wrote(g->x, d->scatter(d, g));
 }
 
 int nc_accumulate(const Gather *g) {
   const Device *d = nc_device(g->x);
-  return empty(g) ? NC_OK : d->accumulate(d, g);
+  return empty(g) ? NC_OK : nc_wrote(g->x, d->accumulate(d, g));
 }

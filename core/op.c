@@ -118,7 +118,7 @@ static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
     if (t) bytes += nc_dtypesize(t->dtype);
   }
   nc_count(op == OP_clone ? 0 : k.n, k.n * bytes);
-  return y->data->device->run(y->data->device, &k);
+  return nc_wrote(y, y->data->device->run(y->data->device, &k));
 }
 
 int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
@@ -144,7 +144,7 @@ int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
   nc_sortdims(&k, 0, k.nd, 0);
   k.nd = nc_collapse(&k, 0, k.nd);
   nc_count(op == OP_clone ? 0 : k.n, nc_traffic(y, in, n));
-  return nc_device(y)->run(nc_device(y), &k);
+  return nc_wrote(y, nc_device(y)->run(nc_device(y), &k));
 }
 
 /*
@@ -357,7 +357,7 @@ static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
     return rundense(y, op, 0, in[0].t->dtype, in, n, par);
   nc_count(op == OP_clone ? 0 : numel,
            numel * (n + 1) * nc_dtypesize(y->dtype));
-  return NC_OK;
+  return nc_wrote(y, NC_OK);
 }
 
 /* The usual call, where nothing is left to decide: float tensors of one

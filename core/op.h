@@ -30,6 +30,13 @@ int nc_castable(DType from, DType to);
 int nc_checkout(const Tensor *out, DType result, int nd,
                 const int64_t size[]);
 
+/* Counts a request that wrote to y, of status r, which it gives back: who was
+   short of memory later must not repeat it. */
+static inline int nc_wrote(const Tensor *y, int r) {
+  y->data->writes += r == NC_OK;
+  return r;
+}
+
 /* Does out lie on device d, where its result comes to be? */
 int nc_writtenon(const Tensor *out, const Device *d);
 

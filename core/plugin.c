@@ -48,7 +48,8 @@ const Host nc_forplugins = {
   .cast = nc_cast,
   .outside = nc_outside,
   .bytestext = nc_bytestext,
-  .parallel = nc_parallel
+  .parallel = nc_parallel,
+  .partly = nc_partly
 };
 
 /*

@@ -109,7 +109,7 @@ static int newstorage(Storage **out, const Device *d, int64_t bytes) {
   Storage *s = nc_slaballoc(&storages);
   if (s == NULL) return nc_fail(NC_ENOMEM, "no memory for a storage");
   s->refs = 1;
-  s->pinned = s->version = 0;
+  s->pinned = s->version = s->writes = 0;
   s->device = d;
   s->bytes = bytes;
   s->p = s->small;

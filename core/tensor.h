@@ -87,6 +87,7 @@ typedef struct Storage {
   int refs;
   int pinned;                 /* page-locked host memory */
   int version;                /* counts what is written in place */
+  int writes;                 /* counts requests that wrote here */
   const Device *device;
   void *p;
   int64_t bytes;              /* as asked for */

@@ -97,13 +97,18 @@ static cudaError_t launch(const Folds *f, DType type, int atomics,
   return NC_LAUNCH(kernel, grid, THREADS, 0, s, *f);
 }
 
+/* *some: is a part of it done? */
 static cudaError_t launchall(Folds *f, DType type, int atomics,
-                             cudaStream_t s) {
+                             cudaStream_t s, int *some) {
   Folds half = *f;
   cudaError_t e;
-  if (nc_countmoves(&f->m, &half.m)) return launch(f, type, atomics, s);
-  e = launchall(&half, type, atomics, s);
-  return e == cudaSuccess ? launchall(f, type, atomics, s) : e;
+  if (nc_countmoves(&f->m, &half.m)) {
+    e = launch(f, type, atomics, s);
+    *some |= e == cudaSuccess;
+    return e;
+  }
+  e = launchall(&half, type, atomics, s, some);
+  return e == cudaSuccess ? launchall(f, type, atomics, s, some) : e;
 }
 
 /* Bits of the largest offset into x, and of the next one: no offset that is
@@ -154,8 +159,10 @@ int nc_cuda_accumulate(const Device *d, const Gather *g) {
   if (!atomics && !g->distinct && f.count > 1)
     r = sorted(d, &f, bitsof(g), &memory);
   if (r == NC_OK) {
-    const cudaError_t e = launchall(&f, g->x->dtype, atomics, s);
+    int some = 0;
+    const cudaError_t e = launchall(&f, g->x->dtype, atomics, s, &some);
     if (e != cudaSuccess) r = nc_cudafail(e);
+    if (e != cudaSuccess && some) nc_partly();
   }
   nc_scratchfree(d, memory);
   return r == NC_OK ? nc_launched(d, "index assignment") : r;

@@ -272,28 +272,50 @@ static int dot(Handle h, const Gemm *g) {
 }
 
 /* What is row-major to us is transposed to cuBLAS: c' = b' * a'. */
-int nc_blas(const Device *d, const Gemm *g, int *done) {
+static int multiply(Handle h, const Gemm *g) {
   const Factor alpha = factor(g->type, g->alpha);
   const Factor beta = factor(g->type, g->beta);
   const int t = datatype(g->type), how = compute(g->type);
+  if (isdot(g)) return dot(h, g);
+  if (g->lists)
+    return blas.listed(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
+                       g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
+                       g->ldc, g->count, how, ALGO_DEFAULT);
+  if (g->count > 1)
+    return blas.strided(h, g->lb.trans, g->la.trans, g->n, g->m, g->k,
+                        &alpha, g->b, t, g->lb.ld, g->step[1], g->a, t,
+                        g->la.ld, g->step[0], &beta, g->c, t, g->ldc,
+                        g->step[2], g->count, how, ALGO_DEFAULT);
+  return blas.gemm(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
+                   g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
+                   g->ldc, how, ALGO_DEFAULT);
+}
+
+/* Code of kernels that is loaded at their first launch takes memory of the
+   device, and so do some algorithms; of its lack cuBLAS tells no more than that
+   a launch or something within failed. */
+static int pressed(int status) {
+  return status == ALLOC_FAILED || status == EXECUTION_FAILED ||
+         status == INTERNAL_ERROR;
+}
+
+/* Gives all cached memory back, if a product that adds to nothing may be had
+   by that: what the first attempt wrote is written again. */
+static int relieved(const Device *d, const Gemm *g, int status) {
+  if (!pressed(status) || g->beta != 0 || gpuof(d)->memory.cached == 0)
+    return 0;
+  if (nc_waitidle(gpuof(d)) != NC_OK) return 0;     /* it is not memory */
+  cudaGetLastError();
+  d->trim(d, 0);
+  return 1;
+}
+
+int nc_blas(const Device *d, const Gemm *g, int *done) {
   int status;
   Handle h;
   TRY(handle(d, &h));
-  if (isdot(g))
-    status = dot(h, g);
-  else if (g->lists)
-    status = blas.listed(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
-                         g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
-                         g->ldc, g->count, how, ALGO_DEFAULT);
-  else if (g->count > 1)
-    status = blas.strided(h, g->lb.trans, g->la.trans, g->n, g->m, g->k,
-                          &alpha, g->b, t, g->lb.ld, g->step[1], g->a, t,
-                          g->la.ld, g->step[0], &beta, g->c, t, g->ldc,
-                          g->step[2], g->count, how, ALGO_DEFAULT);
-  else
-    status = blas.gemm(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
-                       g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
-                       g->ldc, how, ALGO_DEFAULT);
+  status = multiply(h, g);
+  if (status != SUCCESS && relieved(d, g, status)) status = multiply(h, g);
   *done = status != NOT_SUPPORTED;
   return status == SUCCESS || !*done ? nc_launched(d, "matmul")
                                      : failure(d, status);

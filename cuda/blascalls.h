@@ -18,7 +18,10 @@ enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_FAST_TF32 = 77 };
 enum { ALGO_DEFAULT = -1 };
 enum { DEFAULT_MATH = 0, NO_REDUCED_REDUCTION = 16 };
 enum { POINTERS_HOST = 0, POINTERS_DEVICE = 1 };
-enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, NOT_SUPPORTED = 15 };
+enum {
+  SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, EXECUTION_FAILED = 13,
+  INTERNAL_ERROR = 14, NOT_SUPPORTED = 15
+};
 
 /* clang-format off */
 #define BLAS_FUNCTIONS(X)                                                     \

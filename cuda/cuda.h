@@ -34,6 +34,7 @@ extern const Host *nc_hostside;
 #define nc_dense        nc_hostside->newdense
 #define nc_cast         nc_hostside->cast
 #define nc_bytestext    nc_hostside->bytestext
+#define nc_partly       nc_hostside->partly
 #define nc_wantsstop()  (*nc_hostside->interrupted != 0)
 
 static inline int64_t nc_sizeof_(DType t) {

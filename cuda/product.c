@@ -149,15 +149,29 @@ static const void *at(const Batch *b, const void *p, int64_t elements) {
   return (const char *)p + elements * b->element;
 }
 
+/* One call of cuBLAS, of which a product may take several.  One that it
+   refuses after another is done cannot be left to our own kernels, which begin
+   at the beginning: if they add to the result, they would add to it twice. */
+static int call(const Batch *b, const Gemm *g, int *some, int *done) {
+  TRY(nc_blas(b->d, g, done));
+  if (!*done && *some && g->beta != 0) {
+    nc_fail(NC_EDEVICE, "cuBLAS refused a part of a product");
+    nc_partly();
+    return NC_EDEVICE;
+  }
+  *some |= *done;
+  return NC_OK;
+}
+
 /* A run of n products in even steps. */
-static int even(const Batch *b, Gemm g, int64_t n, int *done) {
+static int even(const Batch *b, Gemm g, int64_t n, int *some, int *done) {
   for (int64_t i = 0; i < n; i += MAXCOUNT) {
     Gemm part = g;
     part.a = at(b, g.a, i * g.step[0]);
     part.b = at(b, g.b, i * g.step[1]);
     part.c = (void *)at(b, g.c, i * g.step[2]);
     part.count = (int)(n - i < MAXCOUNT ? n - i : MAXCOUNT);
-    TRY(nc_blas(b->d, &part, done));
+    TRY(call(b, &part, some, done));
     if (!*done) return NC_OK;
   }
   return NC_OK;
@@ -181,6 +195,7 @@ static int runs(const Batch *b, int *done) {
   const Tiles *t = b->t;
   const int inner = t->nb - 1;
   const int64_t n = t->nb > 0 ? t->size[inner] : 1;
+  int some = 0;
   for (int64_t i = 0; i < t->count / n; i++) {
     int64_t rest = i, offset[2] = { 0, 0 };
     Gemm g = b->g;
@@ -193,7 +208,7 @@ static int runs(const Batch *b, int *done) {
     g.b = at(b, g.b, offset[1]);
     g.c = (void *)at(b, g.c, i * n * t->m * t->n);
     for (int j = 0; j < 2; j++) g.step[j] = n > 1 ? t->step[j][inner] : 0;
-    TRY(even(b, g, n, done));
+    TRY(even(b, g, n, &some, done));
     if (!*done) return NC_OK;
   }
   return NC_OK;
@@ -202,7 +217,7 @@ static int runs(const Batch *b, int *done) {
 static int listed(const Batch *b, int *done) {
   const int64_t count = b->t->count;
   void **list, *p;
-  int r;
+  int r, some = 0;
   TRY(nc_scratch(b->d, &p, 3 * count * (int64_t)sizeof *list));
   list = p;
   r = nc_pointers(b->d, b->t, b->element, list);
@@ -213,7 +228,7 @@ static int listed(const Batch *b, int *done) {
     g.b = list + count + i;
     g.c = list + 2 * count + i;
     g.count = (int)(count - i < MAXCOUNT ? count - i : MAXCOUNT);
-    r = nc_blas(b->d, &g, done);
+    r = call(b, &g, &some, done);
     if (!*done) break;
   }
   nc_scratchfree(b->d, p);

@@ -474,19 +474,44 @@ static int longest(const Loop *k, int dims) {
   return at;
 }
 
-int nc_inpieces(const Device *d, const Loop *k, int dims,
-                int (*f)(const Device *d, const Loop *k)) {
+typedef struct Pieces {
+  const Device *d;
+  int dims;
+  int (*f)(const Device *d, const Loop *k);
+  int some;                   /* is one of them done? */
+} Pieces;
+
+/* A piece whose launch fails has done nothing.  Once another one is done the
+   whole cannot be repeated, so what memory there is to be had is had here. */
+static int piece(Pieces *w, const Loop *k) {
+  int r = w->f(w->d, k);
+  if (r == NC_ENOMEM && w->some) {
+    w->d->trim(w->d, 0);
+    r = w->f(w->d, k);
+  }
+  if (r != NC_OK && w->some) nc_partly();
+  w->some |= r == NC_OK;
+  return r;
+}
+
+static int pieces(Pieces *w, const Loop *k) {
   int dim;
   int64_t half;
   Loop p;
-  if (nc_fitsoffsets(dims, k->size, k->nargs, k->step)) return f(d, k);
-  dim = longest(k, dims);
+  if (nc_fitsoffsets(w->dims, k->size, k->nargs, k->step)) return piece(w, k);
+  dim = longest(k, w->dims);
   half = k->size[dim] / 2;
   if (half > 64) half -= half % 64;     /* vectors stay aligned */
   p = part(k, dim, 0, half);
-  TRY(nc_inpieces(d, &p, dims, f));
+  TRY(pieces(w, &p));
   p = part(k, dim, half, k->size[dim] - half);
-  return nc_inpieces(d, &p, dims, f);
+  return pieces(w, &p);
+}
+
+int nc_inpieces(const Device *d, const Loop *k, int dims,
+                int (*f)(const Device *d, const Loop *k)) {
+  Pieces w = { d, dims, f, 0 };
+  return pieces(&w, k);
 }
 
 /* The row that does the same with these operands, and far faster than pow:
