@@ -38,6 +38,8 @@ endforeach()
 if(NOT NACRE_SANITIZE AND NOT NACRE_EMULATION_FLAVOUR STREQUAL "check")
   add_emulated_test(cuda_pieces "" ${TESTS}/cuda_pieces.lua) # 9 GB, of which
 endif()                                                      # 3 pages are used
+add_emulated_test(equivalents_cuda "devices=2" ${TESTS}/equivalents.lua
+  cuda.md)
 add_emulated_test(cuda_timing "devices=1 memory=67108864"
   ${TESTS}/cuda_timing.lua)
 foreach(streams eager lazy)

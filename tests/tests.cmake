@@ -94,12 +94,16 @@ if(PYTHON)
   set_tests_properties(interrupt PROPERTIES RUN_SERIAL ON) # sends signals
 endif()
 if(PYTHON_NUMPY)
-  foreach(name diff_numpy npy_numpy files_numpy equivalents_numpy)
+  foreach(name diff_numpy npy_numpy files_numpy)
     add_nacre_test(${name} slow ${PYTHON_NUMPY} ${TESTS}/${name}.py
       $<TARGET_FILE:nacre>)
   endforeach()
+  add_nacre_test(equivalents_numpy slow ${PYTHON_NUMPY}
+    ${TESTS}/equivalents_python.py $<TARGET_FILE:nacre> numpy)
 endif()
 if(PYTHON_TORCH)
+  add_nacre_test(equivalents_torch slow ${PYTHON_TORCH}
+    ${TESTS}/equivalents_python.py $<TARGET_FILE:nacre> torch)
   add_nacre_test(diff_torch slow ${PYTHON_TORCH} ${TESTS}/diff_torch.py
     $<TARGET_FILE:nacre> --seed 1 --cases 1500)
   add_nacre_test(autograd_torch slow ${PYTHON_TORCH}
