@@ -75,14 +75,22 @@ static int bind(void *handle) {
 #undef X
 }
 
-static int openlibrary(void) {
+static Library *library(void) {
   static const char *const names[] = { "libpng16.so.16", "libpng16.so",
                                        "libpng.so", "libpng16.16.dylib",
                                        "libpng16.dylib", NULL };
-  static Library library = { "NACRE_PNG", names, bind,
-                             "images need libpng 1.6",
-                             "install it (Debian: libpng-dev)", 0 };
-  return nc_library(&library);
+  static Library libpng = { "NACRE_PNG", names, bind,
+                            "images need libpng 1.6",
+                            "install it (Debian: libpng-dev)", 0, NULL };
+  return &libpng;
+}
+
+static int openlibrary(void) {
+  return nc_library(library());
+}
+
+const char *nl_pnglibrary(void) {
+  return openlibrary() == NC_OK ? library()->name : NULL;
 }
 
 /*

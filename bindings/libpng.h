@@ -12,6 +12,8 @@
 
 #include "tensor.h"
 
+const char *nl_pnglibrary(void); /* its name; NULL: see nc_lasterror */
+
 typedef struct PngImage {
   int64_t width, height;
   int channels;               /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */

@@ -12,11 +12,12 @@ int nc_symbol(void *f, void *handle, const char *name) {
   return p != NULL;
 }
 
-void *nc_openfirst(const char *const names[], int (*bind)(void *handle)) {
+const char *nc_openfirst(const char *const names[],
+                         int (*bind)(void *handle)) {
   for (; *names; names++) {
     void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) continue;
-    if (bind(handle)) return handle;
+    if (bind(handle)) return *names;
     dlclose(handle);
   }
   return NULL;
@@ -26,9 +27,9 @@ int nc_library(Library *l) {
   const char *given = getenv(l->variable);
   const int named = given && *given;
   const char *const one[] = { given, NULL };
-  if (l->state == 0)
-    l->state = nc_openfirst(named ? one : l->names, l->bind) ? 1 : -1;
-  if (l->state > 0) return NC_OK;
+  if (!l->tried) l->name = nc_openfirst(named ? one : l->names, l->bind);
+  l->tried = 1;
+  if (l->name != NULL) return NC_OK;
   nc_fail(NC_EFILE, "%s, which was not found%s%s%s%s", l->missing,
           named ? ": " : "", named ? l->variable : "", named ? " is " : "",
           named ? given : "");

@@ -90,15 +90,23 @@ static int bind(void *handle) {
 #undef X
 }
 
-static int openlibrary(void) {
+static Library *library(void) {
   static const char *const names[] = { "libzip.so.5", "libzip.so.4",
                                        "libzip.so", "libzip.5.dylib",
                                        "libzip.dylib", NULL };
-  static Library library = {
+  static Library libzip = {
     "NACRE_ZIP", names, bind, ".npz files need libzip",
-    "install it (Debian: libzip-dev); .safetensors needs no library", 0
+    "install it (Debian: libzip-dev); .safetensors needs no library", 0, NULL
   };
-  return nc_library(&library);
+  return &libzip;
+}
+
+static int openlibrary(void) {
+  return nc_library(library());
+}
+
+const char *nc_ziplibrary(void) {
+  return openlibrary() == NC_OK ? library()->name : NULL;
 }
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** doctor.c - what the program is and what it finds here: devices, libraries,
-** the terminal, files.
+** the terminal. session.lua adds the files.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include <lua.h>
 
+#include "../bindings/libpng.h"
 #include "repl.h"
 
 void sh_version(void) {
@@ -89,9 +90,16 @@ static void multiply(void) {
   nc_release(x);
 }
 
+/* A library that is opened when needed. */
+static void library(const char *what, const char *name) {
+  printf("%-9s %s\n", what, name ? name : nc_lasterror()->text);
+}
+
 void sh_doctor(void) {
   multiply();
   sh_longversion();
+  library("images", nl_pnglibrary());
+  library("npz", nc_ziplibrary());
   place();
   cuda();
 }

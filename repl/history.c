@@ -47,7 +47,7 @@ static char *join(const char *a, const char *b) {
   return s;
 }
 
-static char *findpath(void) {
+char *sh_historypath(void) {
   const char *name = getenv("NACRE_HISTORY");
   if (name != NULL) return *name ? join(name, "") : NULL;
   name = getenv("XDG_STATE_HOME");
@@ -145,7 +145,7 @@ void sh_historyopen(int file) {
   size_t n;
   int fd;
   sh_history.limit = limit && atoi(limit) > 0 ? atoi(limit) : LIMIT;
-  if (!file || (sh_history.path = findpath()) == NULL) return;
+  if (!file || (sh_history.path = sh_historypath()) == NULL) return;
   makefolders(sh_history.path);
   if ((fd = openlocked(O_RDONLY)) < 0) {
     fprintf(stderr, "warning: no history: %s: %s\n", sh_history.path,

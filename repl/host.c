@@ -162,6 +162,14 @@ static int guardlasted(lua_State *L) {
   return 1;
 }
 
+/* historyfile(): its path, or nil */
+static int historyfile(lua_State *L) {
+  char *path = sh_historypath();
+  lua_pushstring(L, path);
+  free(path);
+  return 1;
+}
+
 /* doctor(): prints what the program finds here */
 static int doctor(lua_State *L) {
   (void)L;
@@ -201,7 +209,8 @@ int sh_openhost(lua_State *L) {
     { "guard", guard },     { "lasted", guardlasted },
     { "columns", columns },   { "color", color },
     { "utf8", utf8 },       { "terminal", terminal }, { "clock", clocktime },
-    { "suggest", suggest }, { "history", history },   { "quiet", setquiet },
+    { "suggest", suggest }, { "history", history },   { "historyfile", historyfile },
+    { "quiet", setquiet },
     { "doctor", doctor },   { "pages", sh_pages },
     { "synchronize", nl_settle },
     { "sleep", rest },      { "changed", changed },   { "usage", usage },

@@ -153,6 +153,10 @@ static int run(lua_State *L, const Options *o) {
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   if (o->peak) return sh_measurepeak(L);
+  if (o->doctor) {
+    sh_pushmember(L, "nacre.session", "doctor");
+    return sh_call(L, 0, 0);
+  }
   status = sh_begin(L, o);
   if (status == 0 && !o->noenv && !o->check) status = sh_runinit(L);
   if (status == 0) status = sh_runoptions(L, o);
@@ -210,7 +214,6 @@ int main(int argc, char **argv) {
   sh_terminal(&o);
   if (o.help) return sh_help(), EXIT_SUCCESS;
   if (o.longversion) return sh_longversion(), EXIT_SUCCESS;
-  if (o.doctor) return sh_doctor(), EXIT_SUCCESS;
   if (o.version && !o.interactive) sh_version();
   return session(&o);
 }

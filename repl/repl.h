@@ -171,6 +171,7 @@ typedef struct History {
 
 extern History sh_history;
 
+char *sh_historypath(void); /* to be freed; NULL: nowhere */
 void sh_historyopen(int file);
 int sh_historyadd(const char *text); /* is it new? */
 void sh_historyclose(void);

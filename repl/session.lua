@@ -99,9 +99,20 @@ function session.dev(_, name)
                                               was))
 end
 
+-- A file of the program's own, and whether it is there.
+local function ownfile(what, path)
+  local file = path and io.open(path)
+  if file then file:close() end
+  say(("%-9s %s%s\n"):format(what, path or "none: HOME is not set",
+                             (file or not path) and "" or "  (none yet)"))
+end
+
 function session.doctor()
   io.stdout:flush()
   host.doctor()
+  ownfile("start-up", require "nacre.settings".initfile())
+  ownfile("history", host.historyfile())
+  ownfile("peaks", require "nacre.peak".path())
 end
 
 return session
