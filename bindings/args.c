@@ -370,15 +370,17 @@ static void positional(Reader *r) {
   toomany(r);
 }
 
-static int findparam(const Signature *s, const char *name) {
+int nl_findparam(const Signature *s, const char *name) {
   for (int i = 0; i < s->n; i++)
     if (strcmp(s->param[i].name, name) == 0) return i;
   return -1;
 }
 
-/* Does the operation make tensors of what is no tensor? */
-static int makes(const Signature *s) {
-  return findparam(s, "dtype") >= 0 && findparam(s, "device") >= 0;
+/* Does it create tensors, and so take requires_grad and pin_memory, too?
+   What converts a tensor to a target does not. */
+int nl_creates(const Signature *s) {
+  return nl_findparam(s, "dtype") >= 0 && nl_findparam(s, "device") >= 0 &&
+         nl_findparam(s, "target") < 0;
 }
 
 /* The names with commas between them, on top. */
@@ -396,7 +398,7 @@ static int unknown(Reader *r, const char *name) {
   int n = 0;
   for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
   if (strncmp(r->s->results, "tensor", 6) == 0) names[n++] = "out";
-  if (makes(r->s)) names[n++] = "requires_grad", names[n] = "pin_memory";
+  if (nl_creates(r->s)) names[n++] = "requires_grad", names[n] = "pin_memory";
   near = nl_nearest(name, names);
   if (near)
     return nl_error(r->L, r->s->name, "no argument '%s', did you mean '%s'?",
@@ -440,14 +442,14 @@ static void named(Reader *r, int t) {
       r->a->out = value - 1;
       continue;
     }
-    if (makes(r->s) && ((flag = strcmp(name, "requires_grad") == 0) ||
+    if (nl_creates(r->s) && ((flag = strcmp(name, "requires_grad") == 0) ||
                         strcmp(name, "pin_memory") == 0)) {
       if (!lua_isboolean(L, value))
         nl_error(L, r->s->name, "%s must be true or false", name);
       *(flag ? &r->a->require : &r->a->pin) = lua_toboolean(L, value);
       continue;
     }
-    if ((i = findparam(r->s, name)) < 0) unknown(r, name);
+    if ((i = nl_findparam(r->s, name)) < 0) unknown(r, name);
     if (r->a->arg[i].given)
       nl_error(L, r->s->name, "%s is given twice", name);
     if (!readvalue(r, &r->s->param[i], i, value))
@@ -523,7 +525,7 @@ static void place(Reader *r) {
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
     int i = -1;
     if (lua_type(L, -2) == LUA_TSTRING &&
-        (i = findparam(r->s, lua_tostring(L, -2))) < 0)
+        (i = nl_findparam(r->s, lua_tostring(L, -2))) < 0)
       unknown(r, lua_tostring(L, -2));
     if (i < 0)
       nl_error(L, r->s->name, "a table holds either a list or named "

@@ -104,6 +104,8 @@ void nl_parsesignature(Signature *s, const char *name, const char *text);
 const Signature *nl_rowsignature(Op op);
 const Signature *nl_familysignature(Family f);
 /* Pushes "sum(self, dim=nil, ...) -> tensor". */
+int nl_findparam(const Signature *s, const char *name); /* or -1 */
+int nl_creates(const Signature *s);
 void nl_pushsignature(lua_State *L, const Signature *s);
 void nl_pushparams(lua_State *L, const Signature *s);
 

@@ -210,6 +210,8 @@ void nl_pushsignature(lua_State *L, const Signature *s) {
       adddefault(&b, p);
     }
   }
+  if (nl_creates(s))
+    luaL_addstring(&b, ", requires_grad=false, pin_memory=false");
   luaL_addchar(&b, ')');
   if (s->results[0]) {
     luaL_addstring(&b, " -> ");

@@ -279,13 +279,20 @@ local function folded(text, width)
   end))
 end
 
--- "sum(self, dim=nil) -> tensor", without self if it is called as a method.
+-- "sum(self, dim=nil) -> tensor", without self if it is called as a method;
+-- what is a method alone is written "t:item()", or "stream:query()".
 function reference.signature(info, method)
   local text = info.signature or info.name .. "(...)"
   local name = info.name .. (info.inplace and "_" or "")
-  if method then
+  local only = info.method and not info["function"]
+  if method or only then
     text = text:gsub("%(self,?%s*", "(", 1)
-    name = name:match "[%w_]+$"
+    local owner
+    owner, name = name:match "^(.-)[.:]?([%w_]+)$"
+    if only and not method then
+      name = (owner == "" and "t" or owner:match("[%w_]+$"):lower()) ..
+             ":" .. name
+    end
   end
   return name .. (text:match "%(.*" or "")
 end
