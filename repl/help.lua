@@ -43,6 +43,35 @@ local function listed(path)
                       "  ", host.columns()))
 end
 
+-- Lines of {name, doc}, the docs in a column, none wider than the screen.
+local function listing(rows)
+  local width, column = host.columns(), 0
+  for _, row in ipairs(rows) do column = math.max(column, #row[1]) end
+  column = math.min(column, width // 2)
+  for i, row in ipairs(rows) do
+    local line = ("  %s%s  %s"):format(row[1],
+      (" "):rep(column - #row[1]), row[2]:match "[^\n]*")
+    rows[i] = #line <= width and line or line:sub(1, width - 3) .. "..."
+  end
+  return table.concat(rows, "\n")
+end
+
+local function topic(name)
+  local row = topics.find(name)
+  return row and ("%s\n  see %s, \"%s\""):format(
+    reference.wrapped(row[2], "  ", host.columns()), row[3], row[4])
+end
+
+-- The functions of the global `shell`, which are the commands.
+local function shellfunctions()
+  local rows = {}
+  for _, command in ipairs(require "nacre.commands".list) do
+    rows[#rows + 1] = {"shell." .. (command.as or command.name), command.doc}
+  end
+  return "shell holds the commands as functions\n" .. listing(rows) ..
+         "\n  ?shell.plot explains one"
+end
+
 local function describe(name, v)
   if type(v) == "function" then
     local info = debug.getinfo(v, "S")
@@ -51,12 +80,17 @@ local function describe(name, v)
       info.short_src, info.linedefined)
   end
   if rawequal(v, nacre) then
-    return ("%s is the library, %d functions\n  %s.<Tab><Tab> lists them, " ..
+    return ("%s is the library, %d functions and methods\n  %s.<Tab><Tab> lists them, " ..
             "?%s.sum explains one, ??word searches"):format(name,
-            #nacre._names(), name, name)
+            #nacre._names(true), name, name)
   end
   local space = type(v) == "table" and spaceof(v)
   if space then return listed(space) end
+  if name == "shell" and rawequal(v, _G.shell) then return shellfunctions() end
+  if lookup.value("nacre." .. tostring(v)) == v then
+    return ("%s is the dtype %q, %d bytes an element\n%s"):format(name, v,
+      nacre.empty(0, {dtype = v}):element_size(), topic "dtype")
+  end
   local kind = inspect.istensor(v) and "tensor" or type(v)
   return ("%s is a %s: %s"):format(name, kind, inspect.brief(v))
 end
@@ -78,19 +112,6 @@ local function known(name, last, value, base)
   return nacre._info(method)
 end
 
--- Lines of {name, doc}, the docs in a column, none wider than the screen.
-local function listing(rows)
-  local width, column = host.columns(), 0
-  for _, row in ipairs(rows) do column = math.max(column, #row[1]) end
-  column = math.min(column, width // 2)
-  for i, row in ipairs(rows) do
-    local line = ("  %s%s  %s"):format(row[1],
-      (" "):rep(column - #row[1]), row[2]:match "[^\n]*")
-    rows[i] = #line <= width and line or line:sub(1, width - 3) .. "..."
-  end
-  return table.concat(rows, "\n")
-end
-
 -- What a part of the library, an object of its or a tensor has by this name:
 -- explained if it is one thing, else listed.
 local function inparts(last)
@@ -105,12 +126,6 @@ local function inparts(last)
   if #rows == 1 then return operation(rows[1][2]) end
   for _, row in ipairs(rows) do row[2] = row[2] and row[2].doc or "" end
   return #rows > 0 and listing(rows) or nil
-end
-
-local function topic(name)
-  local row = topics.find(name)
-  return row and ("%s\n  see %s, \"%s\""):format(
-    reference.wrapped(row[2], "  ", host.columns()), row[3], row[4])
 end
 
 local function usage(name, whole)
@@ -136,8 +151,9 @@ local function meaning(name)
   end
   local more = owner == "" and nacre._info(last)   -- load and nacre.load
   if value ~= nil then
-    return describe(name, value) ..
-           (more and "\nnacre." .. operation(more) or "")
+    local own = describe(name, value)
+    return more and ("nacre.%s\n%s of Lua itself"):format(operation(more), own)
+           or own
   end
   value = owner == "" and lookup.value("nacre." .. last)
   if value and reference.described(last) then
@@ -220,8 +236,19 @@ local function search(text)
   return #found > 0 and listing(found) or nil
 end
 
+-- What ?topics lists.
+local function alltopics()
+  local rows = {}
+  for i, row in ipairs(topics.list) do rows[i] = {row[1], row[2]} end
+  return "topics that are no function\n" .. listing(rows)
+end
+
 -- ?name and ??word
 function help.show(shell, name, wide)
+  if name == "topics" and not wide then
+    io.stdout:write(alltopics(), "\n")
+    return
+  end
   if name == "" then
     return require "nacre.commands".run(shell, "help", "")
   end

@@ -294,7 +294,7 @@ function reference.signature(info, method)
              ":" .. name
     end
   end
-  return name .. (text:match "%(.*" or "")
+  return name .. (text:match "[%({].*" or "")
 end
 
 -- How an operation is called and what it does.

@@ -10,7 +10,7 @@ topics.list = {
   {"dtype", "The type of the elements: bool, uint8, int8, int16, int32, " ..
    "int64, float16, bfloat16, float32 or float64. {dtype=\"int64\"} makes " ..
    "a tensor of one, t:to \"float64\" converts.",
-   "docs/guide/first-steps.md", "Making tensors"},
+   "docs/guide/first-steps.md", "Dtypes"},
   {"device", "Where the elements lie: \"cpu\" or \"cuda:0\". t:cuda(), " ..
    "t:cpu() and t:to \"cuda:0\" copy; :dev lists the devices and says " ..
    "where new tensors go.",
@@ -32,7 +32,31 @@ topics.list = {
   {"broadcasting", "Shapes are set side by side from their last dims. Sizes " ..
    "must be equal, or 1, or missing: 1 and missing stretch to the other's, " ..
    "so [3x1] and [4] give [3x4]. t:expand(...) does it to one tensor.",
-   "docs/guide/from-numpy.md", "Shapes"},
+   "docs/guide/first-steps.md", "Arithmetic"},
+  {"strides", "How many elements lie between neighbours along each " ..
+   "dimension: t:stride(). Views have other strides than a new tensor; " ..
+   "t:contiguous() is a copy in row-major order where they differ.",
+   "docs/guide/indexing.md", "Views and copies"},
+  {"limits", "A tensor has at most 8 dimensions. There are no complex and " ..
+   "no sparse tensors.",
+   "docs/guide/first-steps.md", "Dtypes"},
+  {"threads", "Operations on the CPU use as many threads as there are " ..
+   "processors: --threads N, :set threads N and nacre.set_num_threads(N) " ..
+   "change that.",
+   "docs/guide/devices-and-timing.md", "Many runs"},
+  {"tf32", "nacre.backends.cuda.matmul.allow_tf32 = true lets products of " ..
+   "float32 on a GPU use TF32: faster, with 11 significant bits. It is " ..
+   "false at first, as in PyTorch.",
+   "docs/guide/cuda.md", "Precision of products"},
+  {"errors", "An error is a table with code, op, message, file, line and " ..
+   "the operands; pcall returns it, tostring(e) is its text, and :debug " ..
+   "opens the stack of the last one.",
+   "docs/guide/looking-inside.md", "The stack of an error"},
+  {"keys", "Tab completes, twice lists; Up and Down search the history; " ..
+   "Alt-Enter adds a line to a block; Ctrl-X Ctrl-E opens the block in an " ..
+   "editor; F1 or Alt-H explains the name at the cursor; Ctrl-C " ..
+   "interrupts; Ctrl-D leaves.",
+   "docs/guide/first-steps.md", "Finding out"},
   {"files", "nacre.save(path, t) and nacre.load(path) take the format from " ..
    "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz and " ..
    ".safetensors a table of them.",
@@ -45,7 +69,9 @@ local words = {
   gradients = "grad", index = "indexing", indices = "indexing",
   slice = "indexing", slicing = "indexing", views = "view",
   broadcast = "broadcasting", npy = "files", npz = "files", csv = "files",
-  safetensors = "files",
+  safetensors = "files", stride = "strides", complex = "limits",
+  sparse = "limits", dimensions = "limits", allow_tf32 = "tf32",
+  error = "errors", key = "keys", shortcuts = "keys", num_threads = "threads",
 }
 
 -- The row of a name, or nil.
