@@ -18,7 +18,8 @@ GUIDES = os.path.join(HERE, '../docs/guide')
 # language, random numbers, files, devices, timing.
 NO_VALUE = {
     'The language', 'Devices and the rest',
-    'torch.randint(0, 10, (2, 3))', 'torch.randperm(5)', 'torch.manual_seed(1)`, `random.seed(1)',
+    'torch.randint(0, 10, (2, 3))', 'torch.randperm(5)',
+    'torch.manual_seed(1)`, `random.seed(1)',
     'torch.from_numpy(np.load(f))', 'torch.save(d, f)`, `torch.load(f)',
     'x.dtype`, `x.device', 'x[mask] = 0', 'x[0, 1] = 5', 'loss.backward()',
     'p.grad', 'with torch.no_grad(): ...', 'torch.linalg.inv(m)', 'x[0]',
