@@ -87,6 +87,14 @@ static void fill(void) {
   rl_redisplay();
 }
 
+/* With a prompt; what ended another one is over. */
+static void install(const char *prompt) {
+#if RL_READLINE_VERSION >= 0x0802
+  rl_eof_found = 0; /* else a line feed follows each line from now on */
+#endif
+  rl_callback_handler_install(prompt, online);
+}
+
 /* Ctrl-C.  The clean-up comes first: it leaves a search, if one is on. */
 static void cancel(void) {
   rl_callback_sigcleanup();
@@ -194,7 +202,7 @@ static int typewaiting(const char *prompt) {
     text = asked->next();
   }
   if (text == NULL) return 0;
-  rl_callback_handler_install(prompt, online);
+  install(prompt);
   rl_insert_text(text);
   rl_redisplay();
   rl_newline(1, '\n');
@@ -213,7 +221,7 @@ static EditResult readblock(const char *prompt, const char *prompt2,
   using_history();
   /* what was pressed before the prompt is answered */
   if (!typewaiting(prompt)) {
-    rl_callback_handler_install(prompt, online);
+    install(prompt);
     fill();
   }
   while (!done && (key = rlwaitkey()) > 0) rl_callback_read_char();

@@ -7,8 +7,10 @@
 ** instruction until the guarded call has ended, so a loop around pcall ends
 ** too.  Coroutines tell us when they are entered and left (coroutines.c).
 */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -16,7 +18,7 @@
 #include "repl.h"
 
 static lua_State *volatile running; /* the thread to hook, NULL at rest */
-static volatile sig_atomic_t mode;
+static volatile sig_atomic_t mode, asks; /* is there a user to ask? */
 static int interrupted;
 static int quiet; /* an error is being looked at: not now */
 
@@ -59,30 +61,64 @@ static void arm(lua_State *L) {
   lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
+/* From a call that does not answer there is no way back, but out of the
+   program. */
+static void askwhether(int sig) {
+  static const char question[] =
+    "\nleave the shell? Its variables are lost [y/N] ";
+  char answer[64] = "n";
+  if (write(STDERR_FILENO, question, sizeof question - 1) < 0) return;
+  if (read(STDIN_FILENO, answer, sizeof answer) <= 0) return;
+  if (answer[0] == 'y' || answer[0] == 'Y') _exit(128 + sig);
+}
+
+static double seconds(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double since, worked; /* the first Ctrl-C: when, and our CPU time */
+
+static void note(void) {
+  since = seconds(CLOCK_MONOTONIC);
+  worked = seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Has a Ctrl-C waited for long, while we worked?  Lua calls no hook inside
+   finalizers, hooks, handlers of the error that a hook raises and functions
+   in C.  A machine that stood still is no reason to ask. */
+static int unanswered(void) {
+  return seconds(CLOCK_MONOTONIC) - since > 1 &&
+         seconds(CLOCK_THREAD_CPUTIME_ID) - worked > 0.2;
+}
+
 void sh_interrupt(int sig) {
   lua_State *L = running;
+  const int saved = errno;
   if (nc_interrupted && mode == GUARD_SCRIPT) {
     signal(sig, SIG_DFL); /* the first one was not answered */
     raise(sig);
   }
+  if (!nc_interrupted)
+    note();
+  else if (L != NULL && asks && unanswered()) {
+    askwhether(sig);
+    note();
+  }
   nc_interrupted = 1;
   if (L != NULL) arm(L);
+  errno = saved;
 }
 
-/* Ctrl-\ is for the call that does not answer Ctrl-C.  There is no way back
-   from inside it, but out of the program. */
+/* Ctrl-\ asks at once. */
 static void onsigquit(int sig) {
-  static const char question[] =
-    "\nleave the shell? Its variables are lost [y/N] ";
-  char answer[64] = "n";
-  if (running == NULL) {
-    signal(sig, SIG_DFL);
-    raise(sig);
+  if (running != NULL) {
+    askwhether(sig);
     return;
   }
-  if (write(STDERR_FILENO, question, sizeof question - 1) < 0) return;
-  if (read(STDIN_FILENO, answer, sizeof answer) <= 0) return;
-  if (answer[0] == 'y' || answer[0] == 'Y') _exit(128 + sig);
+  signal(sig, SIG_DFL);
+  raise(sig);
 }
 
 void sh_interrupts(int newmode) {
@@ -91,8 +127,8 @@ void sh_interrupts(int newmode) {
   mode = newmode;
   sigaction(SIGINT, &action, NULL); /* no SA_RESTART: reads and waits return */
   action.sa_handler = onsigquit;
-  if (mode == GUARD_SHELL && sh_interactive())
-    sigaction(SIGQUIT, &action, NULL);
+  asks = mode == GUARD_SHELL && sh_interactive();
+  if (asks) sigaction(SIGQUIT, &action, NULL);
 }
 
 int sh_guard(lua_State *L, int nargs, int nresults, int handler) {

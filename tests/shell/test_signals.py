@@ -55,6 +55,36 @@ class Signals(Shell):
             self.assertIn("interrupted", self.timed(s, loop + ENTER), loop)
             self.assertEqual(s.run("6*7"), "42\n")
 
+    def ask(self, s):
+        """Presses Ctrl-C until the shell asks."""
+        for _ in range(100):
+            s.send(CTRL_C)
+            if s.child.expect_exact(["[y/N] ", pexpect.TIMEOUT],
+                                    timeout=0.3) == 0:
+                return
+        self.fail("it did not ask")
+
+    def test_unanswered_interrupts_ask(self):
+        """Where Lua calls no hook, Ctrl-C again asks after a second."""
+        loop = "function() while true do end end"
+        for line in [
+                "do setmetatable({}, {__gc = %s}) end collectgarbage()" % loop,
+                "xpcall(%s, %s)" % (loop, loop),
+                "debug.sethook(%s, 'l') x = 1" % loop,
+                "('a'):rep(50):find(('a*'):rep(30) .. 'b')"]:
+            s = self.open()
+            s.send("print 'begun'; " + line + ENTER)
+            for _ in range(2):  # as typed, and as printed
+                s.child.expect_exact("begun")
+            time.sleep(0.1)
+            self.ask(s)
+            s.send("n" + ENTER)
+            self.ask(s)
+            s.send("y" + ENTER)
+            s.child.expect(pexpect.EOF)
+            s.child.close()
+            self.assertEqual(s.child.exitstatus, 128 + signal.SIGINT, line)
+
     def test_interrupt_names_the_function(self):
         s = self.open()
         s.run("function work() while true do end end")
