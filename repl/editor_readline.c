@@ -87,12 +87,21 @@ static void fill(void) {
   rl_redisplay();
 }
 
-/* With a prompt; what ended another one is over. */
+/* With a prompt; what ended another one is over.  readline takes the locale
+   from the environment each time. */
 static void install(const char *prompt) {
+  const char *locale = sh_locale(), *old = getenv("LC_ALL");
+  char *kept = locale != NULL && old != NULL ? strdup(old) : NULL;
 #if RL_READLINE_VERSION >= 0x0802
   rl_eof_found = 0; /* else a line feed follows each line from now on */
 #endif
+  if (locale != NULL) setenv("LC_ALL", locale, 1);
   rl_callback_handler_install(prompt, online);
+  if (kept != NULL)
+    setenv("LC_ALL", kept, 1);
+  else if (locale != NULL)
+    unsetenv("LC_ALL");
+  free(kept);
 }
 
 /* Ctrl-C.  The clean-up comes first: it leaves a search, if one is on. */

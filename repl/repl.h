@@ -62,6 +62,7 @@ void sh_help(void);
 ** The terminal (terminal.c)
 */
 void sh_terminal(const Options *o); /* to be called first, once */
+const char *sh_locale(void); /* of characters; NULL: the environment's */
 enum Color sh_setcolor(enum Color c); /* gives the one before */
 void sh_setascii(int on);
 void sh_setwidth(int n);            /* 0: the terminal's own */

@@ -3,6 +3,7 @@
 ** terminal.c - what may be written where: colour, UTF-8, how wide.
 */
 #include <langinfo.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,10 +19,25 @@ static const char *variable(const char *name) {
   return value != NULL && *value != '\0' ? value : NULL;
 }
 
+static const char *locale; /* of characters, where it is not the user's */
+
+/* In the C locale nothing but ASCII is written; but what is typed may be
+   UTF-8, which readline would drop. */
+static void readutf8(void) {
+  const char *name = setlocale(LC_CTYPE, NULL);
+  if (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0)
+    locale = setlocale(LC_CTYPE, "C.UTF-8") ? "C.UTF-8" : NULL;
+}
+
 void sh_terminal(const Options *o) {
   color = o->color;
   width = o->width;
   sh_setascii(o->ascii);
+  readutf8();
+}
+
+const char *sh_locale(void) {
+  return locale;
 }
 
 enum Color sh_setcolor(enum Color c) {

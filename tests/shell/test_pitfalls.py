@@ -217,6 +217,16 @@ class Pitfalls(Shell):
         self.assertIn('"3.5"', out)
         self.assertNotIn(",", out)
 
+    def test_letters_in_the_c_locale(self):
+        """What is typed stays; what is written is ASCII."""
+        for name in "C", "POSIX":
+            s = self.open("--no-history", LC_ALL=name)
+            self.assertEqual(s.run("#'\u65e5\u672c \u00e9'"), "9\n")
+            self.assertEqual(s.run("'\u00e9'"), '"\\xC3\\xA9"\n')
+            self.assertIn("error", s.run("x.\u65e5"))
+            out = s.run(":plot nacre.tensor{1,2}")
+            self.assertTrue(out.isascii(), out)
+
 
 if __name__ == "__main__":
     terminal.main()

@@ -62,7 +62,7 @@ class Signals(Shell):
             if s.child.expect_exact(["[y/N] ", pexpect.TIMEOUT],
                                     timeout=0.3) == 0:
                 return
-        self.fail("it did not ask")
+        self.fail("it did not ask: " + s.settle())
 
     def test_unanswered_interrupts_ask(self):
         """Where Lua calls no hook, Ctrl-C again asks after a second."""
@@ -78,8 +78,10 @@ class Signals(Shell):
                 s.child.expect_exact("begun")
             time.sleep(0.1)
             self.ask(s)
-            s.send("n" + ENTER)
-            self.ask(s)
+            if "__gc" in line:
+                s.send("n" + ENTER)
+                time.sleep(0.5)  # a Ctrl-C would take the answer away
+                self.ask(s)
             s.send("y" + ENTER)
             s.child.expect(pexpect.EOF)
             s.child.close()
