@@ -145,13 +145,19 @@ local function ofshell(s, text)
   return true
 end
 
-local function submitted(s, text)
+-- The debugger's own command in a line, and what follows its word.
+local function own(s, text)
   local word, rest = text:match "^%s*:?(%a+)%s*(.-)%s*$"
   local command = find(s, word)
   if command and (rest == "" or command == commands.p) and
      not (rest:find "^[=(.:%[]") then
-    return command(s, rest)
+    return command, rest
   end
+end
+
+local function submitted(s, text)
+  local command, rest = own(s, text)
+  if command then return command(s, rest) end
   if ofshell(s, text) then return end
   commands.p(s, (text:gsub("^%s*=", "", 1)))
 end
@@ -174,6 +180,8 @@ function post.command(shell, text)
   end
   shell.reader = {
     prompt = "debug> ",
+    leave = "q",
+    own = function(line) return own(s, line) ~= nil end,
     submit = function(line)
       if line:find "%S" then submitted(s, line) end
     end,

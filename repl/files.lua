@@ -140,7 +140,9 @@ end
 local function lastblock(shell)
   for i = #shell.log, 1, -1 do
     local text = shell.log[i].text
-    if not text:find "^%s*[:%%?!]" then return text end
+    if not text:find "^%s*[:%%?!]" and not shell.log[i].prompt then
+      return text
+    end
   end
   return ""
 end

@@ -21,8 +21,13 @@ function record.output(entry)
   return text .. (entry.cut and "...\n" or "")
 end
 
+-- A line of the session as it was typed.
+function record.input(entry)
+  return (entry.prompt or "> ") .. entry.text:gsub("\n", "\n>> ")
+end
+
 local function block(entry)
-  return "> " .. entry.text:gsub("\n", "\n>> ") .. "\n" .. record.output(entry)
+  return record.input(entry) .. "\n" .. record.output(entry)
 end
 
 -- Does what a line prints come from elsewhere?
@@ -54,7 +59,8 @@ function record.entry(shell, entry)
     size, oldest = size - #(old.said or ""), oldest + 1
     old.said = nil
   end
-  if not file or entry.text:find "^%s*[:%%]rec" then return end
+  local ours = entry.text:find "^%s*[:%%]rec" and not entry.own
+  if not file or ours then return end
   local ok, why = file:write(block(entry))
   if ok then ok, why = file:flush() end
   if not ok then stop(shell, why) end

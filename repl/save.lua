@@ -33,13 +33,14 @@ local function entries(shell, o)
 end
 
 -- What is to be saved, entries of the log; without `all` only what succeeded.
--- Commands about the session itself are not of it, and what Ctrl-C ended
--- would not end by itself: how many of these there are.
+-- Commands about the session itself are not of it, what was asked at debug> is
+-- no part of a script, and what Ctrl-C ended would not end by itself: how many
+-- of these there are.
 local function inputs(shell, o)
   local list, endless = {}, 0
   for _, one in ipairs(entries(shell, o)) do
-    local command = commands.of(one.text)
-    if command and command.about then
+    local command = not one.own and commands.of(one.text)
+    if command and command.about or one.prompt and not o.test then
       -- no part of the session
     elseif one.interrupted then
       endless = endless + 1
@@ -79,7 +80,7 @@ end
 -- An input as in a session, what it prints still open.
 local function open(one)
   local command = commands.of(one.text)
-  return "> " .. one.text:gsub("\n", "\n>> ") ..
+  return require "nacre.record".input(one) ..
          (command and command.varies and "\n..." or "")
 end
 
@@ -91,7 +92,7 @@ local function seen(one, place)
   local update, match = require "nacre.testupdate", require "nacre.testmatch"
   local lines = update.rewritten({expect = {}}, match.split(said), {},
                                  {kind = "transcript"})
-  table.insert(lines, 1, "> " .. one.text:gsub("\n", "\n>> "))
+  table.insert(lines, 1, (require "nacre.record".input(one)))
   return table.concat(lines, "\n")
 end
 

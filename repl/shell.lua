@@ -15,7 +15,7 @@ local submit = require "nacre.submit"
 local nacre = package.loaded.nacre
 
 -- log: what was submitted, {text =, failed =, interrupted =, said =, width =
--- of the screen}
+-- of the screen, prompt = that of a reader, own = is it a word of that?}
 local shell = {transcript = false, failed = false, leaving = false, log = {}}
 
 -- The first things that stood in _G are not the user's.
@@ -272,12 +272,30 @@ function shell.print(got)
   end
 end
 
--- A reader, while there is one, gets the lines: {prompt =, submit =, ready =}.
--- The end of the input ends it first; false if there is none to end.
+-- Notes what was submitted, and what came of it.
+local function log(text, prompt, own)
+  local entry = {text = text, failed = shell.failed, prompt = prompt,
+                 own = own, interrupted = shell.interrupted,
+                 width = host.columns()}
+  require "nacre.record".entry(shell, entry)
+  shell.log[#shell.log + 1] = entry
+end
+
+-- A reader, while there is one, gets the lines: {prompt =, submit =, ready =,
+-- leave = what would end it, own(text): is that a word of its own?}.  The end
+-- of the input ends it first; false if there is none to end.
 function shell.ended()
   local reader = shell.reader
   shell.reader = nil
+  if reader then log(reader.leave, reader.prompt, true) end
   return reader ~= nil
+end
+
+local function submitto(reader, text)
+  local own = reader.own(text)
+  shell.failed, shell.interrupted = false, false
+  shell.protected(reader.submit, text)
+  if text:find "%S" then log(text, reader.prompt, own) end
 end
 
 -- Runs a command or a help request, protected as user code is.
@@ -358,7 +376,7 @@ end
 -- Gives false when the session is over.
 function shell.submit(text)
   if shell.reader then
-    shell.protected(shell.reader.submit, text)
+    submitto(shell.reader, text)
     return true
   end
   if not text:find "%S" then return true end
@@ -366,13 +384,10 @@ function shell.submit(text)
   dispatch(text)
   results.check()
   if not shell.leaving then require "nacre.reload".between(shell) end
-  local entry = {text = text, failed = shell.failed,
-                 interrupted = shell.interrupted, width = host.columns()}
   if shell.interrupted and package.loaded["nacre.paste"] then
     require "nacre.paste".drop()
   end
-  require "nacre.record".entry(shell, entry)
-  shell.log[#shell.log + 1] = entry
+  log(text)
   return not shell.leaving
 end
 

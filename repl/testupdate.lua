@@ -26,7 +26,7 @@ local function escaped(line, unit)
   local fence = unit.kind == "markdown" and
                 (line:find "^%s*```" or line:find "^%s*~~~")
   if fence or line:find "^%-%-" or line:find "^>" or
-     line:find "^cuda:%d+> " then
+     line:find "^cuda:%d+> " or line:find "^debug> " then
     return "<...>" .. line:sub(#line:match "^%s*" + 2)
   end
   return line

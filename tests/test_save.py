@@ -52,6 +52,27 @@ class Save(runner.Case):
             self.assertFalse(os.path.exists(
                 os.path.join(self.tests, "t.nacre")))
 
+    def test_what_was_asked_of_the_debugger(self):
+        typed = ("function f(c) local y = c + 1 error 'x' end\nf(1)\n:debug\n"
+                 "locals\ny = 7\nz = 9\nfor i = 1, 2 do\nprint(i)\nend\n"
+                 "print '> debug'\nprint 'debug> '\n:h\n%s\nz + 1\n")
+        for leave in ("q", ":q", "quit"):
+            said, text = self.save(typed % leave)
+            self.assertIn("12 inputs, replayed twice", said)
+            self.assertIn("> :debug\nf at stdin:1\n", text)
+            self.assertIn("debug> locals\n  c  1\n  y  2\ndebug> y = 7\n"
+                          "debug> z = 9\ndebug> for i = 1, 2 do\n"
+                          ">> print(i)\n>> end\n1\n2\n", text)
+            self.assertIn("debug> %s\n> z + 1\n10\n" % leave, text)
+        p = subprocess.run(
+            [runner.NACRE, "-E", "-q", "-i"], env=self.env(),
+            cwd=self.tests, input=typed % "q" + ":save a.lua\n:edit\n"
+            ":transcript a.nacre\n", encoding="utf-8",
+            stdout=subprocess.PIPE, timeout=60)
+        self.assertIn("a.lua: 3 inputs", p.stdout)
+        self.assertNotIn("locals", self.read("a.lua"))
+        self.assertIn("\ndebug> locals\n  c  1\n", self.read("a.nacre"))
+
     def test_random_numbers_need_their_seed(self):
         said, text = self.save("nacre.rand(2)\n:seed 5\nnacre.rand(2)\n",
                                "--seed", "3")
