@@ -89,31 +89,16 @@ static int64_t *room(Reader *r, int slot, int64_t n) {
   return lua_newuserdatauv(r->L, (size_t)n * sizeof(int64_t), 0);
 }
 
-static int mixed(lua_State *L, const char *op, const char *name) {
-  nc_fail(NC_EVALUE, "a table holds either a list or named arguments, not "
-          "both");
-  nc_blameop(op);
-  nc_hint("%s({...}, {%s=...})", op, name);
-  return nl_check(L, NC_EVALUE);
-}
-
-/* {1, keepdim=true} would lose what has a name.  The list is looked at from
-   its last element on: behind it come the names. */
-void nl_nonames(lua_State *L, const char *op, int i) {
-  int64_t n = (int64_t)lua_rawlen(L, i);
-  i = lua_absindex(L, i);
-  luaL_checkstack(L, 4, NULL);
-  if (n > 0) lua_pushinteger(L, n);
-  else lua_pushnil(L);
-  for (; lua_next(L, i); lua_pop(L, 1))
-    if (lua_type(L, -2) == LUA_TSTRING) mixed(L, op, lua_tostring(L, -2));
+static int hole(Reader *r, const Param *p, int64_t k) {
+  return nl_error(r->L, r->s->name, "element %lld of %s is nil: a list has no "
+                  "holes", (long long)k, p->name);
 }
 
 static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
   int64_t n = (int64_t)lua_rawlen(r->L, i), *list = room(r, slot, n);
-  nl_nonames(r->L, r->s->name, i);
+  nl_checklist(r->L, r->s->name, i);
   for (int64_t k = 0; k < n; k++) {
-    lua_rawgeti(r->L, i, k + 1);
+    if (lua_rawgeti(r->L, i, k + 1) == LUA_TNIL) return hole(r, p, k + 1);
     if (!toint(r->L, -1, &list[k])) return misfit(r, p, lua_gettop(r->L));
     lua_pop(r->L, 1);
   }
@@ -149,8 +134,9 @@ static int readtensors(Reader *r, const Param *p, int i, Arg *a) {
   lua_State *L = r->L;
   int n = (int)lua_rawlen(L, i);
   Tensor **list = tensorlist(L, n);
+  nl_checklist(L, r->s->name, i);
   for (int k = 0; k < n; k++) {
-    lua_rawgeti(L, i, k + 1);
+    if (lua_rawgeti(L, i, k + 1) == LUA_TNIL) return hole(r, p, k + 1);
     if ((list[k] = nl_totensor(L, -1)) == NULL)
       return nl_error(L, r->s->name, "element %d of %s is %s, not a tensor",
                       k + 1, p->name, kindof(L, lua_gettop(L)));
@@ -218,11 +204,16 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_SIZE: case P_INTS: case P_DIMS:
       if (p->type == P_INTS && nl_totensor(L, i))
         return readvector(r, slot, nl_totensor(L, i), a);
-      if (type == LUA_TTABLE) return readlist(r, p, slot, i, a);
+      if (type == LUA_TTABLE) {
+        nl_plain(L, i, 0);
+        return readlist(r, p, slot, i, a);
+      }
       a->list = r->a->list[slot];
       a->n = 1;
       return toint(L, i, &r->a->list[slot][0]);
-    case P_TENSORS: return type == LUA_TTABLE && readtensors(r, p, i, a);
+    case P_TENSORS:
+      nl_plain(L, i, 0);
+      return type == LUA_TTABLE && readtensors(r, p, i, a);
     case P_DTYPE: return type == LUA_TSTRING && readdtype(r, i, a);
     case P_DEVICE:
       return (a->device = nl_device(L, i, r->s->name)) != NULL;
@@ -411,6 +402,7 @@ static int unknown(Reader *r, const char *name) {
 
 /* out: a tensor, or, of several results, a list of them */
 static void checkout(Reader *r, int i) {
+  nl_plain(r->L, i, 0);
   const int list = lua_istable(r->L, i) && r->s->boxes > 1;
   int ok = nl_totensor(r->L, i) != NULL || (list && lua_rawlen(r->L, i) > 0);
   for (int k = 1; list && ok && k <= (int)lua_rawlen(r->L, i); k++) {
@@ -462,20 +454,13 @@ static void named(Reader *r, int t) {
   }
 }
 
-static int isoptions(lua_State *L, int i) {
-  int is;
-  if (!lua_istable(L, i) || lua_rawlen(L, i) > 0) return 0;
-  luaL_checkstack(L, 3, NULL);
-  lua_pushnil(L);
-  if (!lua_next(L, i)) return 0;
-  is = lua_type(L, -2) == LUA_TSTRING;
-  lua_pop(L, 2);
-  return is;
-}
-
 void nl_readargs(lua_State *L, const Signature *s, Args *a) {
   Reader r = { L, s, a, 1, lua_gettop(L), NULL };
-  int options = r.top > 0 && isoptions(L, r.top) ? r.top-- : 0;
+  int options = 0;
+  if (r.top > 0 && lua_istable(L, r.top)) {
+    nl_plainoptions(L, r.top, s);
+    if (nl_isoptions(L, r.top, s)) options = r.top--;
+  }
   a->out = a->require = a->pin = 0;
   for (int i = 0; i < s->n; i++) {
     a->arg[i] = s->param[i].fallback;
@@ -552,7 +537,10 @@ static void fit(lua_State *L, const Bound *b, int limit) {
   Signature s = { .n = 0 };
   Reader r = { L, &s, NULL, limit + 1, lua_gettop(L), NULL };
   nl_parsesignature(&s, b->name, b->signature);
-  if (isoptions(L, r.top) && r.top - 1 <= limit && !takestable(&s, r.top))
+  if (r.top - 1 > limit || !takestable(&s, r.top))
+    nl_plainoptions(L, r.top, &s);
+  if (nl_isoptions(L, r.top, &s) && r.top - 1 <= limit &&
+      !takestable(&s, r.top))
     place(&r);
   else if (r.top > limit) {
     if (nooptions(&r)) lua_pop(L, 1);

@@ -14,6 +14,8 @@
 /*
 ** Functions of Lua that the core calls
 */
+#define NODE "nacre.node"     /* of a custom function */
+
 static lua_State *running;    /* the state that called backward */
 static const char raised;     /* its address names what was raised */
 
@@ -195,16 +197,18 @@ static Tensor **list(lua_State *L, int i, int n, const char *what) {
   return t;
 }
 
-/* _backward(outputs, gradients or nil, inputs or nil, retain, create):
-   with inputs it gives a list of gradients, false for none */
+/* _backward(outputs, gradients or nil, inputs or nil, retain, create,
+   accumulate): with inputs it gives a list of gradients, false for none,
+   unless they are added up in the inputs */
 static int tapebackward(lua_State *L) {
   const int64_t before = nc_memory.since;
-  const int n = (int)lua_rawlen(L, 1);
+  const int n = lua_istable(L, 1) ? (int)lua_rawlen(L, 1) : 0;
   const int ninput = lua_istable(L, 3) ? (int)lua_rawlen(L, 3) : 0;
   Backward b = { .n = n, .retain = lua_toboolean(L, 4),
                  .create = lua_toboolean(L, 5), .ninput = ninput };
   Tensor ***box;
-  lua_settop(L, 5);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 6);
   luaL_checkstack(L, ninput + 12, NULL);
   b.output = list(L, 1, n, "output");
   for (int k = 0; k < n; k++)
@@ -219,6 +223,10 @@ static int tapebackward(lua_State *L) {
   for (int k = 0; k < ninput; k++)
     if (b.input[k] == NULL)
       return nl_error(L, "grad", "input %d is no tensor", k + 1);
+  if (lua_toboolean(L, 6)) {
+    check(L, run(L, &b));
+    return 0;
+  }
   b.result = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *b.result, 0);
   memset(b.result, 0, (size_t)(ninput + 1) * sizeof *b.result);
   box = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *box, 0);
@@ -228,6 +236,8 @@ static int tapebackward(lua_State *L) {
     lua_rawseti(L, -2, k + 1);
   }
   const int r = run(L, &b);
+  if (r != NC_OK && strcmp(nc_lasterror()->op, "backward") == 0)
+    nc_blameop("grad");
   for (int k = 0; k < ninput; k++) *box[k] = b.result[k];
   check(L, r);
   for (int k = 0; k < ninput; k++) {
@@ -305,6 +315,8 @@ static int callcustom(void *data, Tensor *const g[], Tensor *d[],
 /* _custom(name, inputs, outputs, saved, backward): ties outputs to inputs;
    gives what _saved takes, or nothing if nothing was recorded. */
 static int newcustom(lua_State *L) {
+  for (int i = 2; i <= 4; i++) luaL_checktype(L, i, LUA_TTABLE);
+  luaL_checktype(L, 5, LUA_TFUNCTION);
   const int nin = (int)lua_rawlen(L, 2), nout = (int)lua_rawlen(L, 3);
   const int nsaved = (int)lua_rawlen(L, 4);
   Custom c = { .name = luaL_checkstring(L, 1), .backward = callcustom,
@@ -317,6 +329,8 @@ static int newcustom(lua_State *L) {
   saved = list(L, 4, nsaved, "saved tensor");
   node = lua_newuserdatauv(L, sizeof *node, 1); /* what `custom' looks up */
   *node = NULL;
+  luaL_newmetatable(L, NODE);
+  lua_setmetatable(L, -2);
   lua_createtable(L, 3, 0);
   lua_pushvalue(L, 5);
   lua_rawseti(L, -2, 1);
@@ -332,7 +346,7 @@ static int newcustom(lua_State *L) {
 
 /* _saved(node, i) */
 static int saved(lua_State *L) {
-  Node **node = lua_touserdata(L, 1);
+  Node **node = luaL_checkudata(L, 1, NODE);
   Tensor **box;
   if (*node == NULL)
     return nl_error(L, "saved_tensors", "the graph is gone");
@@ -512,40 +526,50 @@ int nl_setgradfield(lua_State *L, const char *key) {
 /*
 ** nacre.autograd, most of which autograd.lua makes
 */
+#define CHECK "fn:fn, inputs:any, eps:num=1e-6, atol:num=1e-5, "               \
+  "rtol:num=1e-3, raise:bool=true -> boolean"
+
+const Bound nl_autograd[] = {
+  { "grad", NULL, "outputs:several, inputs:several, "
+    "grad_outputs:gradients=nil, retain_graph:bool=nil, "
+    "create_graph:bool=false, only_inputs:bool=true, allow_unused:bool=false, "
+    "*, materialize_grads:bool=false -> tensors",
+    "the gradients of outputs with respect to inputs, which keep theirs; "
+    "nil for an input that is not used, if allow_unused says so, or zeros, "
+    "if materialize_grads does", 1 },
+  { "backward", NULL, "tensors:several, grad_tensors:gradients=nil, "
+    "retain_graph:bool=nil, create_graph:bool=false, *, inputs:several=nil",
+    "t:backward() of several tensors at once", 1 },
+  { "Function", NULL, "definition:table -> function",
+    "an operation with a backward of its own: definition has forward(ctx, "
+    "...) and backward(ctx, g, ...); ctx:save_for_backward(...) there is "
+    "ctx.saved_tensors here", 1 },
+  { "gradcheck", NULL, CHECK,
+    "does backward of fn agree with differences, in float64?", 1 },
+  { "gradgradcheck", NULL, CHECK, "the same for second derivatives", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};
+
 int nl_pushautograd(lua_State *L) {
   static const luaL_Reg own[] = {
     { "_backward", tapebackward }, { "_custom", newcustom },
     { "_saved", saved }, { NULL, NULL }
   };
-  const Embedded *e = nl_embedded;
+  luaL_checkstack(L, 8, NULL);
   luaL_newlib(L, own);
-  if (luaL_loadbufferx(L, (const char *)e->text, e->size, "=nacre.autograd",
-                       "t") != LUA_OK)
-    return lua_error(L);
+  nl_pushembedded(L, "nacre.autograd");
   lua_pushvalue(L, -2);
-  lua_call(L, 1, 0);
+  lua_newtable(L);
+  for (const Bound *b = nl_autograd; b->name; b++) {
+    lua_pushstring(L, b->signature);
+    lua_setfield(L, -2, b->name);
+  }
+  nl_pusharguments(L);
+  nl_pushfail(L);
+  lua_call(L, 4, 0);
   nl_seal(L, "autograd");
   return 1;
 }
-
-/* For help and completion: what autograd.lua makes. */
-const Bound nl_autograd[] = {
-  { "grad", NULL, "outputs:any, inputs:any, *, grad_outputs=nil, "
-    "retain_graph=nil, create_graph=false, allow_unused=false -> tensors",
-    "the gradients of outputs with respect to inputs, which keep theirs", 1 },
-  { "backward", NULL, "tensors:any, grad_tensors=nil, *, retain_graph=nil, "
-    "create_graph=false", "t:backward() of several tensors at once", 1 },
-  { "Function", NULL, "definition:any -> function",
-    "an operation with a backward of its own: definition has forward(ctx, "
-    "...) and backward(ctx, g, ...); ctx:save_for_backward(...) there is "
-    "ctx.saved_tensors here", 1 },
-  { "gradcheck", NULL, "fn:any, inputs:any, *, eps=1e-6, atol=1e-5, "
-    "rtol=1e-3, raise=true -> boolean",
-    "does backward of fn agree with differences, in float64?", 1 },
-  { "gradgradcheck", NULL, "fn:any, inputs:any, *, eps=1e-6, atol=1e-5, "
-    "rtol=1e-3, raise=true -> boolean", "the same for second derivatives", 1 },
-  { NULL, NULL, NULL, NULL, 0 }
-};
 
 const Bound nl_gradients[] = {
   { "backward", backward, BACKWARD,

@@ -1,56 +1,62 @@
 -- SPDX-License-Identifier: MIT
 -- autograd.lua - nacre.autograd: gradients by name, functions with a backward
 -- of their own, and the check of both against differences.
-local A = ...
+local A, signatures, arguments, fail = ...
 
-local function list(v, what)
-  if nacre.is_tensor(v) then return { v } end
-  if type(v) ~= "table" or #v == 0 then
-    error(("%s must be a tensor or a list of tensors"):format(what), 3)
+-- A.name reads its arguments as its signature says, and calls fn.
+local function define(name, fn)
+  local s = arguments.parse(signatures[name])
+  A[name] = function(...)
+    local v = arguments.read(name, s, ...)
+    return fn(table.unpack(v, 1, #s.params))
   end
-  return v
 end
 
-local known = { grad_outputs = true, retain_graph = true, create_graph = true,
-                allow_unused = true, gradient = true, inputs = true }
+local function listed(v) return nacre.is_tensor(v) and { v } or v end
 
-local function options(given)
-  for name in pairs(given or {}) do
-    if not known[name] then error(("no argument '%s'"):format(name), 3) end
+-- What to begin with, for as many outputs.
+local function beginning(op, what, given, outputs)
+  local begin = given ~= nil and listed(given) or nil
+  if begin and #begin ~= #outputs then
+    fail(op, ("%s are %d, and the outputs %d"):format(what, #begin, #outputs))
   end
-  return given or {}
+  return begin
+end
+
+local function keeps(retain, create)
+  if retain == nil then return create end
+  return retain
 end
 
 -- The gradients of outputs with respect to inputs, as one value each.
-function A.grad(outputs, inputs, given)
-  local o = options(given)
-  outputs, inputs = list(outputs, "outputs"), list(inputs, "inputs")
-  local begin = o.grad_outputs
-  if begin ~= nil and nacre.is_tensor(begin) then begin = { begin } end
-  local retain = o.retain_graph
-  if retain == nil then retain = o.create_graph end
-  local found = A._backward(outputs, begin, inputs, retain, o.create_graph)
-  for i = 1, #inputs do
-    if not found[i] then
-      if not o.allow_unused then
-        error(("grad: input %d is not used in the graph of the outputs "
-               .. "(allow_unused=true gives nil)"):format(i), 2)
-      end
-      found[i] = nil
+define("grad", function(outputs, inputs, begin, retain, create, only, unused,
+                        zeros)
+  outputs, inputs = listed(outputs), listed(inputs)
+  begin = beginning("grad", "grad_outputs", begin, outputs)
+  if not only then
+    fail("grad", "only_inputs is always true",
+         "self:backward() adds up the gradients of leaves")
+  end
+  local found = A._backward(outputs, begin, inputs, keeps(retain, create),
+                            create)
+  for i, x in ipairs(inputs) do
+    if not found[i] and not unused and not zeros then
+      fail("grad", ("input %d is not used in the graph of the outputs")
+                   :format(i), "{allow_unused=true} gives nil for it",
+           "input", x)
     end
+    found[i] = found[i] or zeros and nacre.zeros_like(x) or nil
   end
   return table.unpack(found, 1, #inputs)
-end
+end)
 
 -- backward of several tensors at once
-function A.backward(tensors, gradients, given)
-  local o = options(given)
-  tensors = list(tensors, "tensors")
-  if nacre.is_tensor(gradients) then gradients = { gradients } end
-  local retain = o.retain_graph
-  if retain == nil then retain = o.create_graph end
-  A._backward(tensors, gradients, nil, retain, o.create_graph)
-end
+define("backward", function(tensors, begin, retain, create, inputs)
+  tensors = listed(tensors)
+  begin = beginning("backward", "grad_tensors", begin, tensors)
+  A._backward(tensors, begin, inputs and listed(inputs), keeps(retain, create),
+              create, true)
+end)
 
 -- ---- functions with a backward of their own
 
@@ -159,8 +165,8 @@ local function apply(f, ...)
   for i = 1, results.n do
     local y = results[i]
     if not nacre.is_tensor(y) then
-      error(("forward of %s gave a %s, not a tensor"):format(f.name, type(y)),
-            2)
+      fail("Function", ("forward of %s gave a %s, not a tensor")
+                       :format(f.name, type(y)))
     end
     if among(y, inputs) or y.requires_grad then y = y:detach() end
     results[i] = y
@@ -178,16 +184,19 @@ local function apply(f, ...)
   return table.unpack(results, 1, results.n)
 end
 
-function A.Function(f)
+define("Function", function(f)
   if type(f) ~= "table" or type(f.forward) ~= "function" or
      type(f.backward) ~= "function" then
-    error("Function takes a table with the functions forward and backward", 2)
+    fail("Function", "takes a table with the functions forward and backward")
   end
   for key in pairs(f) do
     if key ~= "forward" and key ~= "backward" and key ~= "name" then
-      error(("Function: no field '%s'; there are forward, backward and name")
-            :format(tostring(key)), 2)
+      fail("Function", ("no field '%s'; there are forward, backward and name")
+                       :format(tostring(key)))
     end
+  end
+  if f.name ~= nil and type(f.name) ~= "string" then
+    fail("Function", ("name must be a text, not a %s"):format(type(f.name)))
   end
   local made = { forward = f.forward, backward = f.backward,
                  name = f.name or "Function" }
@@ -196,7 +205,7 @@ function A.Function(f)
     __call = function(_, ...) return apply(made, ...) end,
     __tostring = function() return "autograd.Function: " .. made.name end,
   })
-end
+end)
 
 -- ---- gradcheck
 
@@ -230,20 +239,6 @@ local function differences(value, x, eps)
   return out:view(x:size())
 end
 
-local checks = { eps = 1e-6, atol = 1e-5, rtol = 1e-3 }
-
-local function checkoptions(given)
-  local o = {}
-  for k, v in pairs(checks) do o[k] = v end
-  for k, v in pairs(given or {}) do
-    if checks[k] == nil and k ~= "raise" then
-      error(("no argument '%s'"):format(k), 3)
-    end
-    o[k] = v
-  end
-  return o
-end
-
 -- Different weights, so that gradients of elements cannot make up for another.
 local function weights(y, from, to)
   return nacre.linspace(from, to, y:numel(), { dtype = y.dtype,
@@ -255,29 +250,36 @@ local function largest(t)
   return t:numel() == 0 and 0 or t:max():item()
 end
 
+-- What a function is called with: a tensor, or a list of any values.
+local function values(op, inputs)
+  if nacre.is_tensor(inputs) then return { inputs } end
+  if type(inputs) == "table" and #inputs > 0 then return inputs end
+  fail(op, ("inputs must be a tensor or a list of tensors, not a %s")
+           :format(type(inputs)))
+end
+
 -- The inputs that require a gradient, and which they are.
-local function wanted(inputs)
+local function wanted(op, inputs)
   local of, at = {}, {}
   for i, x in ipairs(inputs) do
     if nacre.is_tensor(x) and x.requires_grad then
       if x.dtype ~= "float64" then
-        error(("input %d is %s, differences need float64"):format(i, x.dtype),
-              3)
+        fail(op, ("input %d is %s, differences need float64")
+                 :format(i, x.dtype))
       end
       of[#of + 1], at[#at + 1] = x, i
     end
   end
-  if #of == 0 then error("no input requires a gradient", 3) end
+  if #of == 0 then fail(op, "no input requires a gradient") end
   return of, at
 end
 
 -- Does backward of f at the inputs agree with differences? f gives tensors;
 -- inputs are float64 tensors, of which those that require a gradient are
 -- checked. Raises an error that says where not; {raise=false} gives false.
-function A.gradcheck(f, inputs, given)
-  local o = checkoptions(given)
-  inputs = list(inputs, "inputs")
-  local of, at = wanted(inputs)
+define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
+  inputs = values("gradcheck", inputs)
+  local of, at = wanted("gradcheck", inputs)
   local outputs = tensors(f(table.unpack(inputs)))
   local weight, got, graph = {}, {}, false
   for k, y in ipairs(outputs) do
@@ -292,11 +294,11 @@ function A.gradcheck(f, inputs, given)
     end
     -- without any graph there must be nothing to lose
     for n, x in ipairs((got[k] or not graph) and of or {}) do
-      local want = differences(value, x, o.eps)
+      local want = differences(value, x, eps)
       local have = got[k] and got[k][n] or want:zeros_like()
-      local off = largest((have - want):abs() - o.rtol * want:abs())
-      if not (off <= o.atol) then
-        if o.raise == false then return false end
+      local off = largest((have - want):abs() - rtol * want:abs())
+      if not (off <= atol) then
+        if not raise then return false end
         error(("the gradient of output %d with respect to input %d is off by "
                .. "%.3g\nbackward: %s\ndifferences: %s")
               :format(k, at[n], off, tostring(have), tostring(want)), 2)
@@ -304,12 +306,12 @@ function A.gradcheck(f, inputs, given)
     end
   end
   return true
-end
+end)
 
 -- The same for second derivatives: checks the gradients of f as functions.
-function A.gradgradcheck(f, inputs, given)
-  inputs = list(inputs, "inputs")
-  local _, at = wanted(inputs)
+define("gradgradcheck", function(f, inputs, ...)
+  inputs = values("gradgradcheck", inputs)
+  local _, at = wanted("gradgradcheck", inputs)
   local function first(...)
     local all, of = { ... }, {}
     for n, i in ipairs(at) do of[n] = all[i] end
@@ -325,5 +327,5 @@ function A.gradgradcheck(f, inputs, given)
     end
     return table.unpack(found)
   end
-  return A.gradcheck(first, inputs, given)
-end
+  return A.gradcheck(first, inputs, ...)
+end)

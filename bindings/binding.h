@@ -125,8 +125,23 @@ void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
 /* What seeds the generator of every device, by the name of op. */
 #define NL_SEED "seed:int"
 void nl_reseed(lua_State *L, Signature *s, const char *op);
-/* An error if the list at index i has names in it, too. */
-void nl_nonames(lua_State *L, const char *op, int i);
+
+/*
+** Tables (tables.c)
+*/
+/* A table at index i that Lua reads by events gives way to a plain one with
+   what these say: its elements, and, if it is no list, the names that the
+   list at index `names' (0: none) has.  0: it stays. */
+int nl_plain(lua_State *L, int i, int names);
+void nl_plainoptions(lua_State *L, int i, const Signature *s);
+/* Is the pair on top, of a table of n elements, the n of table.pack? */
+int nl_ispacked(lua_State *L, int64_t n);
+/* Are there names in the table at index i, and no elements? */
+int nl_isoptions(lua_State *L, int i, const Signature *s);
+/* What is wrong with the keys of the list at index i, or NULL; *name: it has
+   this name.  On the stack are values that hold the text. */
+const char *nl_oddkey(lua_State *L, int i, const char **name);
+void nl_checklist(lua_State *L, const char *op, int i); /* the error */
 
 /*
 ** Functions
@@ -212,6 +227,10 @@ typedef struct Embedded {     /* a text in Lua, see repl/embed.cmake */
 } Embedded;
 
 extern const Embedded nl_embedded[];
+void nl_pushembedded(lua_State *L, const char *name); /* as a function */
+void nl_pushfail(lua_State *L);       /* fail(op, text, hint, role, t, ...) */
+/* The table of arguments.lua, which reads arguments by a signature. */
+void nl_pusharguments(lua_State *L);
 
 /* Operations written in Lua (composed.c): push one, what is known of it (by
    its name or itself, at index i); add their names to the list on top, which

@@ -25,7 +25,11 @@ static int fail(lua_State *L) {
   return nl_check(L, NC_EVALUE);
 }
 
-static void run(lua_State *L, const char *name) {
+void nl_pushfail(lua_State *L) {
+  lua_pushcfunction(L, fail);
+}
+
+void nl_pushembedded(lua_State *L, const char *name) {
   const Embedded *e = nl_embedded;
   while (strcmp(e->name, name) != 0) e++;
   lua_pushfstring(L, "=%s", name);
@@ -52,12 +56,13 @@ static void pushall(lua_State *L) {
   all = lua_gettop(L);
   lua_pushvalue(L, all);
   lua_setfield(L, LUA_REGISTRYINDEX, COMPOSED);
-  run(L, "nacre.composed");
+  nl_pushembedded(L, "nacre.composed");
   lua_pushvalue(L, all);
   lua_pushcfunction(L, fail);
-  lua_call(L, 2, 0);
+  nl_pusharguments(L);
+  lua_call(L, 3, 0);
   for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-    run(L, part[i]);
+    nl_pushembedded(L, part[i]);
     lua_pushvalue(L, all);
     lua_call(L, 1, 0);
   }

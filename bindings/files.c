@@ -262,6 +262,10 @@ static int loadarchive(lua_State *L, const Load *o, int names) {
   lua_newtable(L);
   result = lua_gettop(L);
   lua_pushvalue(L, names);
+  if (lua_istable(L, -1)) {
+    nl_plain(L, -1, 0);
+    nl_checklist(L, "load", -1);
+  }
   if (!lua_isnil(L, -1)) checkasked(L, *a);
   for (int64_t i = 0; i < n; i++) {
     const char *name = nc_archivename(*a, i);
@@ -385,6 +389,7 @@ static int savetext(lua_State *L, const char *path, const Args *a,
     if (!lua_istable(L, -1))
       nl_error(L, "save", "header must be a list of texts, not a %s",
                luaL_typename(L, -1));
+    nl_plain(L, -1, 0);
     if ((int64_t)lua_rawlen(L, -1) != columns)
       nl_error(L, "save", "header has %d names, the matrix %lld columns",
                (int)lua_rawlen(L, -1), (long long)columns);
@@ -432,6 +437,7 @@ static int notensor(lua_State *L, const char *name, int i) {
 /* The tensors of the table at index 2, in the order of their names; names of
    our own are kept in a table that stays on the stack. */
 static NamedTensor *tensors(lua_State *L, int64_t *count) {
+  nl_plain(L, 2, 0);
   const lua_Integer listed = (lua_Integer)lua_rawlen(L, 2);
   NamedTensor *list;
   int64_t n = 0;
@@ -441,6 +447,7 @@ static NamedTensor *tensors(lua_State *L, int64_t *count) {
   const int kept = lua_gettop(L);
   n = 0;
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+    if (listed > 0 && nl_ispacked(L, listed)) continue;
     pushname(L, kept + 1, listed);
     list[n].name = lua_tostring(L, -1);
     if (!nl_totensor(L, kept + 2)) notensor(L, list[n].name, kept + 2);
@@ -477,6 +484,7 @@ static const char **metadata(lua_State *L, int64_t *n) {
   if (!lua_istable(L, t))
     nl_error(L, "save", "metadata must be a table of texts, not a %s",
              luaL_typename(L, t));
+  nl_plain(L, t, 0);
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
       nl_error(L, "save", "metadata must be a table of texts by name");

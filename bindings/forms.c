@@ -56,6 +56,7 @@ static int namednorm(lua_State *L) {
   const int top = lua_gettop(L);
   const char *p;
   if (top > 1 && lua_istable(L, top)) {
+    nl_plainoptions(L, top, nl_familysignature(FAM_norm));
     lua_pushliteral(L, "p");
     const int named = lua_rawget(L, top) == LUA_TSTRING;
     lua_pop(L, 1);
@@ -85,6 +86,7 @@ static int namednorm(lua_State *L) {
 /* f(a, b) or f{a, b}: the list of what f gives of each. */
 static int ofeach(lua_State *L, Family f) {
   const int list = lua_gettop(L) + 1;
+  nl_plain(L, 1, 0);
   if (lua_istable(L, 1)) lua_pushvalue(L, 1);
   else if (list > 2 && nl_totensor(L, 2)) {
     lua_createtable(L, list, 0);

@@ -138,13 +138,12 @@ static int64_t integer(lua_State *L, int i) {
 static void addrange(lua_State *L, Keys *k, int i) {
   Index x = { IX_RANGE, 1, -1, 1, NULL };
   int64_t *part[3] = { &x.first, &x.last, &x.step };
+  const char *name;
+  nl_plain(L, i, 0);
   size_t n = lua_rawlen(L, i);
-  if (n == 0) {
-    lua_pushnil(L);
-    if (lua_next(L, i))
-      wrong(L, NULL, "a range is {first, last} or {first, last, step}");
-    x.kind = IX_ALL;
-  }
+  if (nl_oddkey(L, i, &name))
+    wrong(L, NULL, "a range is {first, last} or {first, last, step}");
+  if (n == 0) x.kind = IX_ALL;
   if (n == 1)
     wrong(L, "{2,-1} goes from 2 to the end, {2,2} is 2 alone",
           "a range needs a first and a last number");
@@ -195,14 +194,14 @@ static void readkey(lua_State *L, Keys *k, int i) {
     addkey(L, k, i);
     return;
   }
+  luaL_checkstack(L, 8, NULL);
+  nl_plain(L, i, 0);
+  const char *name, *odd = nl_oddkey(L, i, &name);
   size_t n = lua_rawlen(L, i);
   int item = lua_gettop(L) + 1;
-  luaL_checkstack(L, 6, NULL);
   if (n > NC_MAXINDEX) toomany(L);
-  if (n == 0) {
-    lua_pushnil(L);
-    if (lua_next(L, i)) wrong(L, NULL, "indices have no names");
-  }
+  if (name) wrong(L, NULL, "indices have no names");
+  if (odd) wrong(L, NULL, "%s", odd);
   for (size_t j = 0; j < n; j++) {
     lua_rawgeti(L, i, (lua_Integer)j + 1);
     addkey(L, k, item);

@@ -220,6 +220,13 @@ static void option(lua_State *L, const char *name, Move *m) {
 
 static void tooptions(lua_State *L, int i, Move *m) {
   luaL_checkstack(L, 8, NULL);
+  lua_createtable(L, 4, 0);
+  for (int k = 0; options[k]; k++) {
+    lua_pushstring(L, options[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  nl_plain(L, i, lua_gettop(L));
+  lua_pop(L, 1);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
       nl_error(L, "to", "arguments in a table have names");

@@ -20,6 +20,7 @@ static const struct { const char *name; ParamType type; } types[] = {
   { "index", P_INDEX }, { "int", P_INT }, { "num", P_NUM },
   { "bool", P_BOOL }, { "dtype", P_DTYPE }, { "device", P_DEVICE },
   { "text", P_TEXT }, { "any", P_ANY },
+  { "fn", P_ANY }, { "table", P_ANY }, { "several", P_ANY }, { "gradients", P_ANY },
   { "generator", P_GENERATOR },
 };
 

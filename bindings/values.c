@@ -28,6 +28,7 @@ static void measure(lua_State *L, int i, Table *t) {
   luaL_checkstack(L, 2 * NC_MAXDIM + 8, NULL);
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
+    nl_plain(L, -1, 0);
     if (t->nd == NC_MAXDIM)
       nl_error(L, "tensor", "tables are nested deeper than %d", NC_MAXDIM);
     t->size[t->nd] = (int64_t)lua_rawlen(L, -1);
@@ -66,16 +67,19 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
     return;
   }
   if (!lua_istable(L, -1)) ragged(L, t, d, 1);
+  nl_plain(L, -1, 0);
   if ((int64_t)lua_rawlen(L, -1) != t->size[d])
     ragged(L, t, d, (int64_t)lua_rawlen(L, -1));
   if (nc_interrupted)
     nl_check(L, nc_fail(NC_EINTR, "interrupted"));
   for (int64_t k = 1; k <= t->size[d]; k++) {
-    lua_rawgeti(L, -1, k);
+    if (lua_rawgeti(L, -1, k) == LUA_TNIL)
+      nl_error(L, "tensor", "element %lld of a list is nil: a list has no "
+               "holes", (long long)k);
     visit(L, t, d + 1, p);
     lua_pop(L, 1);
   }
-  if (p == NULL) nl_nonames(L, "tensor", -1);
+  if (p == NULL) nl_checklist(L, "tensor", -1);
 }
 
 static DType inferred(const Table *t) {

@@ -526,7 +526,8 @@ int nc_unsave(Tensor **t, const Node *n, int i) {
   *t = NULL;
   if (n->freed) {
     nc_fail(NC_EVALUE, "the graph was freed by an earlier backward");
-    nc_hint("backward({retain_graph=true}) keeps it");
+    nc_hint("backward({retain_graph=true}) keeps it, and so does "
+            "nacre.autograd.grad(y, x, {retain_graph=true})");
     return NC_EVALUE;
   }
   if (s->t == NULL) return NC_OK;

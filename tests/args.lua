@@ -227,7 +227,7 @@ local wrong = { false, true, 1, -3, 1.5, 0 / 0, "", "x", "float32", {},
                 { 1, "x" },
                 { {} }, { x = 1 }, { 1, x = 2 }, print, coroutine.create(print),
                 io.stdout, a, T { 1, 2 }, T(3),
-                    setmetatable({}, { __index = error }) }
+                setmetatable({}, { __index = function() error "no key" end }) }
 local function try(f, ...)
   local ok, e = pcall(f, ...)
   if ok then return end

@@ -99,7 +99,8 @@ do
   y:backward { retain_graph = true }
   y:backward()
   fails("freed by an earlier backward",
-        "backward({retain_graph=true}) keeps it",
+        "backward({retain_graph=true}) keeps it, and so does "
+        .. "nacre.autograd.grad(y, x, {retain_graph=true})",
         function() y:backward() end)
   local z = (x + 1):sum()                -- keeps nothing that could be freed
   z:backward()
@@ -413,7 +414,7 @@ do
                           backward = function() error(thrown) end }
   local ok, e = pcall(function() Wrong(a):sum():backward() end)
   assert(not ok and e == thrown)
-  fails("Function takes a table", nil, grad.Function, {})
+  fails("Function: takes a table", nil, grad.Function, {})
   fails("Function: no field 'foo'", nil, grad.Function,
         { forward = print, backward = print, foo = 1 })
   -- gradients that are too few or too many
