@@ -14,7 +14,7 @@ local match = require "nacre.testmatch"
 
 local check = {}
 
-local MOST_PRINTED = 20 -- lines of a case that failed
+local MOST_PRINTED, WIDEST = 20, 500 -- lines of a case that failed, bytes of one
 
 -- How matching is to be done in a job.
 function check.tolerance(job)
@@ -131,7 +131,7 @@ local function session(outcome, m)
 end
 
 local function broken(outcome, why)
-  local text = trimmed(outcome.printed)
+  local text = match.cut(trimmed(outcome.printed), MOST_PRINTED * WIDEST)
   return {result(outcome, "fail", {
     reason = text ~= "" and text .. (why and "\n" .. why or "") or why,
     line = math.tointeger(tonumber(text:match "^[^\n]-:(%d+):")) or 1})}
@@ -144,6 +144,9 @@ local function reason(outcome, c, lost)
   local why = c.text or ending(lost)
   local lines = match.split(outcome.printed:sub(c.from + 1, c.to or lost.to))
   if #lines == 0 then return why end
+  for k = 1, math.min(#lines, MOST_PRINTED) do
+    lines[k] = match.cut(lines[k], WIDEST)
+  end
   local more = #lines - MOST_PRINTED
   if more > 0 then
     lines = table.move(lines, 1, MOST_PRINTED, 1, {})

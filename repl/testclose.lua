@@ -41,8 +41,10 @@ local function ulps(x, y, bits)
   return math.abs(x - y) / 2.0 ^ (math.floor(math.log(most, 2)) - bits)
 end
 
+-- nan is close to nan, unless that is refused; integers are exact.
 local function within(x, y, o)
-  if x == y or x ~= x and y ~= y then return true end
+  if x ~= x and y ~= y then return o.equal_nan ~= false end
+  if x == y then return true end
   local off = math.abs(x - y)
   return off <= o.atol + o.rtol * math.abs(y) and off < math.huge
 end
@@ -61,13 +63,13 @@ local function survey(A, B, o)
   local s = {count = 0, abs = -1, rel = -1, off = {}}
   for k = 1, #A do
     if not within(A[k], B[k], o) then
-      local off = math.abs(A[k] - B[k])
+      local off = math.abs(A[k] + 0.0 - B[k])
       if off ~= off then off = math.huge end
       local rel = off / math.abs(B[k])
       if rel ~= rel then rel = math.huge end
       s.count, s.off[k] = s.count + 1, true
       if off > s.abs then s.abs, s.absat = off, k end
-      if rel > s.rel then s.rel, s.relat = rel, k end
+      if rel > s.rel and B[k] ~= 0 then s.rel, s.relat = rel, k end
     end
   end
   return s
@@ -99,7 +101,13 @@ local function map(off, rows, columns)
   return lines
 end
 
-local function flat(t) return t:cpu():double():flatten():totable() end
+-- The elements in a list: floats as float64, integers exactly, bools as 0 or 1.
+local function flat(t)
+  t = t:detach():cpu():flatten()
+  local kind = KINDS[t.dtype]
+  if kind then return t:double():totable() end
+  return t.dtype == "bool" and t:to("uint8"):totable() or t:totable()
+end
 
 local function same(a, b)
   for d = 1, math.max(#a, #b) do
@@ -133,9 +141,11 @@ local function described(A, B, size, o, bits)
     ("%d of %d elements differ (%.3g%%)"):format(s.count, #A,
                                                  100 * s.count / #A),
     ("  greatest abs %.3g %s"):format(s.abs, place(s.absat)),
-    ("  greatest rel %.3g %s"):format(s.rel, place(s.relat)),
-    "  " .. allowed(o),
   }
+  if s.relat then
+    lines[3] = ("  greatest rel %.3g %s"):format(s.rel, place(s.relat))
+  end
+  lines[#lines + 1] = "  " .. allowed(o)
   if #size == 2 and #A >= 16 then
     lines[#lines + 1] = "  where they are (one mark: up to many of them)"
     for _, line in ipairs(map(s.off, size[1], size[2])) do
@@ -153,7 +163,8 @@ local function tensors(a, b, o)
     return ("dtypes differ: %s and %s"):format(a.dtype, b.dtype)
   end
   local k = kind(a.dtype, b.dtype)
-  o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol}
+  o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol,
+       equal_nan = o.equal_nan}
   return described(flat(a), flat(b), a:size(), o, k.bits or 52)
 end
 
@@ -174,22 +185,51 @@ function close.worst(a, b, o)
     (ofulps(A[s.absat], B[s.absat], k.bits or 52):gsub("^  (.*)$", " (%1)")))
 end
 
+local function exactly(x)
+  return x ~= x and "nan" or math.type(x) == "integer" and tostring(x) or
+         ("%.17g"):format(x)
+end
+
 local function numbers(a, b, o)
-  o = {rtol = o.rtol or 1e-7, atol = o.atol or 1e-7}
+  local kind = KINDS.float64
+  o = {rtol = o.rtol or kind.rtol, atol = o.atol or kind.atol,
+       equal_nan = o.equal_nan}
   if within(a, b, o) then return nil end
-  return ("%.17g and %.17g differ: abs %.3g, rel %.3g%s\n  %s"):format(a, b,
-    math.abs(a - b), math.abs(a - b) / math.abs(b), ofulps(a, b, 52),
-    allowed(o))
+  local text = ("%s and %s differ"):format(exactly(a), exactly(b))
+  if a == a and b == b then
+    local rel = b ~= 0 and (", rel %.3g"):format(math.abs((a - b) / b)) or ""
+    text = ("%s: abs %.3g%s%s\n  %s"):format(text, math.abs(a - b), rel,
+                                             ofulps(a, b, 52), allowed(o))
+  end
+  return text
+end
+
+-- Are all numbers in v, which may hold tables, integers?
+local function whole(v)
+  if type(v) ~= "table" then return math.type(v) ~= "float" end
+  for _, item in ipairs(v) do
+    if not whole(item) then return false end
+  end
+  return true
 end
 
 -- A number or a table of numbers beside tensor t as a tensor like it; nil and
 -- why if it cannot be one.
 local function tensorlike(t, v)
+  if type(v) ~= "number" and type(v) ~= "table" then return v end
+  if not KINDS[t.dtype] and not whole(v) then
+    return nil, ("a float cannot be an element of a tensor of %s"):format(
+      t.dtype)
+  end
   if type(v) == "number" then return nacre.full_like(t, v) end
-  if type(v) ~= "table" then return v end
   local ok, made = pcall(nacre.tensor, v, {dtype = t.dtype})
   if ok then return made end
   return nil, "the table is no tensor: " .. tostring(made)
+end
+
+local function called(v)
+  if v == nil then return "nil" end
+  return istensor(v) and "a tensor" or "a " .. type(v)
 end
 
 -- Nil if a is close to b (what is expected), else the text of why not.
@@ -201,7 +241,9 @@ function close.compare(a, b, o)
   if why then return why end
   if istensor(a) and istensor(b) then return tensors(a, b, o) end
   if math.type(a) and math.type(b) then return numbers(a, b, o) end
-  return ("a %s and a %s cannot be close"):format(type(a), type(b))
+  if a ~= nil and rawequal(a, b) then return nil end
+  return ("got %s, expected %s: these cannot be close"):format(called(a),
+                                                             called(b))
 end
 
 return close

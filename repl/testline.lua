@@ -242,6 +242,7 @@ end
 
 -- What "#~" at the end of a line says; the line without it.
 function line.note(text)
+  if not text:find("#~", 1, true) then return text, nil end
   local body, note = text:match "^(.-)%s+#~(.*)$"
   if not body then return text, nil end
   local o = {rtol = tonumber(note:match "rtol=([%d%.eE+-]+)"),
@@ -270,7 +271,7 @@ end
 -- The dtype of the tensor whose elements follow behind a line; nil for none.
 local function header(text)
   local dtype
-  for word in text:gmatch "(%w+)%[[%dx]+%] [%w:]+  [%d%.]+ [KMGT]?i?B" do
+  for word in text:gmatch "%f[%w](%w+)%[[%dx]+%] [%w:]+  [%d%.]+ [KMGT]?i?B" do
     dtype = isdtype(word) and word or nil
   end
   return dtype

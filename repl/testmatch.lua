@@ -161,6 +161,13 @@ function match.lines(expected, printed, options)
   return reach[#A + 1] == true
 end
 
+-- Text of at most n bytes, and how many it had.
+function match.cut(text, n)
+  if #text <= n then return text end
+  return ("%s... (%d bytes)"):format(text:sub(1, utf8.offset(text, 0, n) - 1),
+                                     #text)
+end
+
 -- Text as lines, without blank ones at either end.
 function match.split(text)
   local list = {}

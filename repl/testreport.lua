@@ -10,6 +10,7 @@ local match = require "nacre.testmatch"
 local report = {}
 
 local MOST_STEPS, MOST_PLACES, MOST_LINES = 3, 8, 12
+local WIDEST = 500 -- bytes of a line
 
 --
 -- A line that differs
@@ -40,7 +41,7 @@ local function distance(job, off)
 end
 
 local function row(mark, n, text)
-  return ("%s%4s  %s"):format(mark, n or "", text)
+  return ("%s%4s  %s"):format(mark, n or "", match.cut(text, WIDEST))
 end
 
 -- The steps of an alignment in which something differs, as rows.
@@ -51,8 +52,8 @@ local function rows(job, f)
     local n = s.e and from + s.e - 1
     if s.e and s.a and not s.same then
       list[#list + 1] = row("-", n, E[s.e])
-      list[#list + 1] = row("+", n, A[s.a] ..
-                                    distance(job, match.off(s, options)))
+      list[#list + 1] = row("+", n, A[s.a]) ..
+                        distance(job, match.off(s, options))
     elseif s.e and not s.same then
       list[#list + 1] = row("-", n, E[s.e])
     elseif s.a and not s.e and not s.gap then

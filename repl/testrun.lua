@@ -3,10 +3,10 @@
 -- testrun.lua - a test as it runs, in a process of its own.  What it prints
 -- goes to the runner as it is; `tell` reports where that belongs.
 
+local check = require "nacre.testassert"
 local errors = require "nacre.errors"
 local frames = require "nacre.frames"
 local host = require "nacre.host"
-local inspect = require "nacre.inspect"
 local root = require "nacre.testroot"
 
 local run = {}
@@ -85,82 +85,6 @@ end
 --
 -- test("name", function(t) ... end)
 --
-local Refusal = {} -- of what a check throws: {text =, line =, skip =}
-
-function Refusal:__tostring() return self.text end
-
-local function refuse(o) error(setmetatable(o, Refusal), 0) end
-
--- The line of the test file that called the check.
-local function caller(source)
-  for level = 3, 40 do
-    local info = debug.getinfo(level, "Sl")
-    if not info then return nil end
-    if info.source == source then return info.currentline end
-  end
-end
-
-local function equal(a, b)
-  if rawequal(a, b) then return true end
-  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
-  for k, v in pairs(a) do
-    if not equal(v, b[k]) then return false end
-  end
-  for k in pairs(b) do
-    if a[k] == nil then return false end
-  end
-  return true
-end
-
-local function checks(job)
-  local source = "@" .. job.unit.path
-  local t = {device = job.device, seed = job.seed}
-  local function fail(text) refuse {text = text, line = caller(source)} end
-  local close = require "nacre.testclose"
-  function t.eq(a, b)
-    if close.istensor(a) and close.istensor(b) then
-      local says = close.compare(a, b, {rtol = 0, atol = 0})
-      return says and fail(says)
-    end
-    if equal(a, b) then return end
-    fail(("got %s, expected %s"):format(inspect.brief(a), inspect.brief(b)))
-  end
-  function t.ok(v, text)
-    if close.istensor(v) then
-      local n = v:numel()
-      if n ~= 1 then
-        fail(("%d elements are neither true nor false: use :all() or :any()")
-          :format(n))
-      end
-      v = v:item()
-      v = v and v ~= 0
-    end
-    if not v then fail(text or "not true") end
-  end
-  function t.close(a, b, o)
-    o = o or {}
-    for name, value in pairs(o) do
-      if name ~= "rtol" and name ~= "atol" or type(value) ~= "number" then
-        fail(("t.close takes {rtol = number, atol = number}, not %s = %s")
-          :format(name, inspect.brief(value)))
-      end
-    end
-    local says = close.compare(a, b, {
-      rtol = o.rtol or job.rtol, atol = o.atol or job.atol})
-    if says then fail(says) end
-  end
-  function t.err(pattern, f, ...)
-    local got = table.pack(pcall(f, ...))
-    if got[1] then return fail("no error; expected: " .. pattern) end
-    if not tostring(got[2]):find(pattern) then
-      fail(("the error does not match '%s':\n  %s"):format(pattern,
-                                                           got[2]))
-    end
-  end
-  function t.skip(why) refuse {text = why or "no reason given", skip = true} end
-  return t
-end
-
 -- Every choice of one value for each parameter, names in order.
 local function choices(params)
   local names, list = {}, {{}}
@@ -201,17 +125,17 @@ local function case(job, tell, c, name, p)
   if job.names then return end
   local ok, err = host.guard(function(e)
     host.quiet()
-    if debug.getmetatable(e) == Refusal or isskip(e) then return e end
+    if check.isrefusal(e) or isskip(e) then return e end
     return errors.capture(e, 2)
   end, function()
     local test = c.f -- its name in tracebacks
-    test(checks(job), p)
+    test(check.new(job, "@" .. job.unit.path), p)
     host.synchronize()
   end)
   tell("took", host.clock() - begin)
   if ok then return tell("pass") end
   local skip = isskip(err)
-  if debug.getmetatable(err) == Refusal then
+  if check.isrefusal(err) then
     return tell(err.skip and "skip" or "fail", err.text, err.line or c.line)
   end
   if skip then return tell("skip", skip) end

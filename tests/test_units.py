@@ -36,7 +36,7 @@ test("grid", {n = {1, 2}, s = {"a", "b"}}, function(t, p)
   t.ok(p.n < 2 or p.s == "a", "no")
 end)
 test("skipped", function(t) t.skip "why" end)
-test("error", function(t) t.err("%d+", error, "12") local x = nil + 1 end)
+test("error", function(t) t.err("12", error, "12") local x = nil + 1 end)
 test("none", function(t) t.err("x", print) end)
 """, name="u_test.lua")
         self.assertIn("FAIL u_test.lua:3  grid (n=2, s=b)", out)
@@ -67,6 +67,26 @@ test("none", function(t) t.err("x", print) end)
         with open(path, encoding="utf-8") as f:
             text = re.search("```lua\n(.*?)```", f.read(), re.S).group(1)
         self.assertIn("2 passed", self.passes(text, name="guide_test.lua"))
+
+    def test_a_check_that_is_called_wrongly(self):
+        out = self.fails("test('a', function(t)\n  t.ok(true)\n"
+                         "  t.err(function() error 'x' end)\nend)\n"
+                         "test('b', function(t)\n"
+                         "  t.close(1, 1, 'text')\nend)\n",
+                         name="u_test.lua")
+        self.assertRegex(out, r"FAIL u_test.lua:3  a .*\n +3  t.err\(function"
+                         r".*\n +t.err\(text, .*the text of the error comes "
+                         "first, not function")
+        self.assertRegex(out, r"FAIL u_test.lua:6  b .*\n +6  t.close.*\n"
+                         r" +t.close\(got, expected, .* is \"text\"")
+
+    def test_what_a_test_prints_is_cut(self):
+        text = "print(('x'):rep(1000000))"
+        self.assertLess(len(self.fails("test('a', function(t) %s t.ok(false) "
+                                       "end)" % text, name="u_test.lua")), 2000)
+        self.assertLess(len(self.fails("%s error 'at once'" % text,
+                                       name="u_test.lua")), 20000)
+        self.assertLess(len(self.fails("> %s\n1\n" % text)), 2000)
 
     def test_broken_units(self):
         for text, says in (("x = = 1", "unexpected symbol"),
