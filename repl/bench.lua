@@ -164,6 +164,7 @@ function bench.report(r, name, old)
   add(text.printed {r})
   local warning = text.warning(r)
   add(warning and "warning: " .. warning)
+  add(text.load {r})
   return lines
 end
 

@@ -42,6 +42,15 @@ function compare.devices()
   return {"cpu", "cuda:" .. nacre.cuda.current_device()}
 end
 
+local told = false
+
+-- Why there is no second device; it is said once a session.
+function compare.alone(why)
+  if told or not why then return nil end
+  told = true
+  return "no second device: " .. why
+end
+
 --
 -- An expression on a device
 --
@@ -195,6 +204,10 @@ local function doubts(list)
       lines[#lines + 1] = ("  warning: %s: %s"):format(item.name, warning)
     end
   end
+  local results = {}
+  for i, item in ipairs(list) do results[i] = item.r end
+  local load = text.load(results)
+  lines[#lines + 1] = load and "  " .. load
   return lines
 end
 
@@ -276,7 +289,7 @@ local function ondevices(source, o)
   end
   local lines = rows(list, valid)
   local function add(line) lines[#lines + 1] = line and "  " .. line end
-  if why then add("there is no second device to compare with: " .. why) end
+  add(compare.alone(why))
   for _, line in ipairs(seen) do add(line) end
   if devices[2] and valid then
     add(payoff(results[1].median, results[2].median, results[3].median))

@@ -152,7 +152,7 @@ end
 local function against(source)
   local devices, why = compare.devices()
   local state, lines, values, uses = nacre.get_rng_state(), {}, {}, {}
-  local function add(line) lines[#lines + 1] = "  " .. line end
+  local function add(line) lines[#lines + 1] = line and "  " .. line end
   local drawn
   for i, device in ipairs(devices) do
     values[i], uses[i], drawn = evaluated(source, device, state)
@@ -180,7 +180,7 @@ local function against(source)
         ("%d of %d elements differ between them, by %.3g ulp at most")
         :format(d.different, d.n, d.ulp))
   else
-    add("there is no second device: " .. why)
+    add(compare.alone(why))
   end
   return lines
 end

@@ -244,24 +244,27 @@ local function devices()
   return list, notes
 end
 
+-- Why figures are not worth keeping; nil if they are.
 local function busy()
-  local load = machine.load()
-  if not load or load <= 0.5 * machine.processors then return nil end
-  return ("warning: load average is %.1f on %d core%s: the peaks may be " ..
-          "higher than this"):format(load, machine.processors,
-          machine.processors == 1 and "" or "s")
+  local load, limit = machine.load(), 0.5 * machine.processors
+  if not load or load <= limit then return nil end
+  return ("load average is %.1f on %d core%s, so the peaks may be higher; " ..
+          "measure again when it is below %.1f"):format(load,
+          machine.processors, machine.processors == 1 and "" or "s", limit)
 end
 
 -- Measures what is not known, or all `again`; prints it and where it is kept.
+-- What other programs slowed down is not.
 function peak.show(again, out)
   local list, notes = devices()
   local measured
+  local doubt = busy()
   for _, device in ipairs(list) do
     local kept = not again and peak.of(device)
     local p = kept or nil
     if not kept then
       p, measured = peak.measure(device), measured or {}
-      measured[peak.key(device)], load()[peak.key(device)] = p, p
+      measured[peak.key(device)] = p
     end
     out:write(table.concat(lines(device, p), "\n"), "\n")
     if kept then out:write("  measured on ", p.date, "\n") end
@@ -269,8 +272,8 @@ function peak.show(again, out)
   end
   for _, note in ipairs(notes) do out:write(note, "\n") end
   if not measured then return end
-  local warning = busy()
-  if warning then out:write(warning, "\n") end
+  if doubt then return out:write("not kept: ", doubt, "\n") end
+  for key, p in pairs(measured) do load()[key] = p end
   local ok, why = save(measured)
   out:write(ok and "kept in " .. peak.path() or
             "warning: not kept: " .. tostring(why), "\n")
@@ -283,7 +286,8 @@ function peak.run(shell, words)
   peak.show(words == "again", io.stdout)
 end
 
--- For programs: the figures of a device, measured if they are not known.
+-- For programs: the figures of a device, measured if they are not known; kept
+-- if nothing else was at work.
 function peak.call(device)
   device = device or "cpu"
   if type(device) ~= "string" then error("a device is a name", 2) end
@@ -291,9 +295,12 @@ function peak.call(device)
   if p then return p end
   local key = peak.key(device)
   if not key then error(device .. " is emulated: it has no peak", 2) end
+  local doubt = busy()
   p = peak.measure(device)
-  load()[key] = p
-  save {[key] = p}
+  if not doubt then
+    load()[key] = p
+    save {[key] = p}
+  end
   return p
 end
 

@@ -285,14 +285,13 @@ local function conclusions(t)
     crossings(t)
     lines = crossinglines(t)
   end
-  if t.why then
-    lines[#lines + 1] = "there is no second device to compare with: " .. t.why
-  end
+  lines[#lines + 1] = compare.alone(t.why)
   lines[#lines + 1] = text.emulated(all(t))
   lines[#lines + 1] = text.printed(all(t))
   lines[#lines + 1] = unmeasured(t)
   lines[#lines + 1] = t.stopped
   lines[#lines + 1] = doubt(t)
+  lines[#lines + 1] = text.load(all(t))
   return lines
 end
 

@@ -40,7 +40,9 @@ local FIELDS = {
   end,
   number_per_run = function(m) return m.result.n end,
   significant_figures = function(m) return text.digits(m.result) end,
-  has_warnings = function(m) return text.warning(m.result) ~= nil end,
+  has_warnings = function(m)
+    return (text.warning(m.result) or text.load {m.result}) ~= nil
+  end,
 }
 
 function Measurement.__index(m, name)

@@ -110,7 +110,14 @@ function text.reached(r, seconds, peak)
   end
   local each = r.operations > 0 and seconds / r.operations or nil
   if each then o.verdict = stats.verdict(o, each, peak.latency) end
-  if copied then o.memory, o.topbytes, o.way = o.copies, peak[way], way end
+  if copied then
+    o.memory, o.topbytes = o.copies, peak[way]
+  elseif o.memory and o.memory > stats.CACHED then
+    o.memory, o.cached = nil, true      -- no part of what memory gives
+  end
+  for _, share in ipairs {"compute", "memory", "copies"} do
+    o[share] = o[share] and math.min(o[share], 1) -- the peak was not the most
+  end
   return o
 end
 
@@ -129,10 +136,7 @@ function text.limit(o, moves)
 end
 
 -- More than the memory gives came out of a cache.
-function text.cached(o)
-  return o.memory and not o.way and o.memory > stats.CACHED and
-         "from a cache" or nil
-end
+function text.cached(o) return o.cached and "from a cache" or nil end
 
 -- A line, if what one of the results is of prints.
 function text.printed(results)
@@ -277,11 +281,17 @@ function text.doubts(r)
     list[#list + 1] = ("the budget holds only %d samples"):format(#r.samples)
   end
   list[#list + 1] = r.clock and text.clock(table.unpack(r.clock))
-  if r.load and r.load > machine.processors then
-    list[#list + 1] = ("load average is %.1f on %d core%s"):format(r.load,
-      machine.processors, machine.processors == 1 and "" or "s")
-  end
   return list, spread
+end
+
+-- What else was at work while one of the results was measured; nil if nothing
+-- that matters.  It is of the machine: said once for all of them.
+function text.load(results)
+  local most = 0
+  for _, r in ipairs(results) do most = math.max(most, r.load or 0) end
+  if most <= machine.processors then return nil end
+  return ("warning: load average %.1f on %d core%s"):format(most,
+    machine.processors, machine.processors == 1 and "" or "s")
 end
 
 -- The same in a line, or nil.

@@ -71,6 +71,9 @@ do
   r = {flops = 1, bytes = 30e9, operations = 1, dtype = "float32"}
   o = text.reached(r, 1, peaks)
   assert(text.cached(o) == "from a cache" and o.verdict == nil)
+  assert(o.memory == nil and text.limit(o)[3] == nil, "no part of a peak")
+  r.flops = 4.4e9
+  assert(text.reached(r, 1, peaks).compute == 1, "nothing is beyond a peak")
   r.flops = 3e9
   assert(text.reached(r, 1, peaks).verdict == "compute-bound")
 end
@@ -88,7 +91,10 @@ do
          "middle half is 26% of the median: do not trust the second digit")
   assert(warning {half = 0.08}:find "took 8%% longer than the first")
   assert(warning {half = -0.08}:find "took 8%% less than the first")
-  assert(warning {load = 1e6}:find "load average is 1000000.0 on %d+ core")
+  assert(warning {load = 1e6} == nil, "that is said once, of all results")
+  assert(text.load {{load = 0}, {load = 1e6}, {}}
+         :find "^warning: load average 1000000.0 on %d+ cores?$")
+  assert(text.load {{load = 0}, {}} == nil)
   assert(warning {q3 = 3}:find "do not trust any digit$")
   assert(warning {clock = {1980, 1410, 4}} == "the GPU's clock went from " ..
          "1980 to 1410 MHz (power cap): do not trust the third digit")
@@ -464,6 +470,39 @@ do
   d.abs = 1e-1
   assert(not difference.tolerable(d, 100))
   assert(not difference.tolerable({dtype = "int64", different = 1}, 1))
+end
+
+-- peaks taken while other programs run are shown, not kept
+do
+  local peak, machine = require "nacre.peak", require "nacre.machine"
+  local measure, where, average = peak.measure, peak.path, machine.load
+  local path, said = os.tmpname(), {}
+  local out = {flush = function() end, write = function(_, ...)
+    for _, s in ipairs {...} do said[#said + 1] = s end
+  end}
+  peak.path = function() return path end
+  peak.measure = function()
+    return {copy = 1, triad = 1, bandwidth = 1, latency = 1, date = "today",
+            gemm = {float32 = 1}}
+  end
+  local function kept(load)
+    machine.load = function() return load end
+    peak.show(true, out)
+    return io.open(path):read "a" ~= "", table.concat(said)
+  end
+  local file, text = kept(1e6)
+  assert(not file and text:find "not kept: load average is 1000000.0", text)
+  assert(kept(0), "an idle machine's are")
+  os.remove(path)
+  peak.measure, peak.path, machine.load = measure, where, average
+end
+
+-- why there is no second device is said once
+do
+  local compare = require "nacre.compare"
+  assert(compare.alone(nil) == nil)
+  assert(compare.alone "why" == "no second device: why")
+  assert(compare.alone "why" == nil)
 end
 
 -- shares of peaks that a file tells of; a file that is damaged tells nothing
