@@ -53,6 +53,8 @@ local function sorted(outcome)
       case.status, case.text = word, word ~= "pass" and text or nil
       case.line = word == "fail" and math.tointeger(tonumber(rest)) or
                   case.line
+    elseif word == "torn" then
+      m.torn = text
     elseif word == "skip" then
       m.skip = text
     else
@@ -125,6 +127,7 @@ local function session(outcome, m)
       r.line = step.line
     end
   end
+  r.reason = r.reason or m.torn -- by after_each or teardown
   if r.failures[1] then r.line = where(job, r.failures[1]) end
   if r.reason or r.failures[1] then r.status = "fail" end
   return outcome.interrupted and r.status == "pass" and {} or {r}
@@ -156,7 +159,6 @@ local function reason(outcome, c, lost)
 end
 
 local function cases(outcome, m)
-  if m.broken then return broken(outcome) end
   if not m["end"] and #m.cases == 0 then
     if outcome.interrupted then return {} end
     return broken(outcome, ending(outcome))
@@ -205,6 +207,8 @@ function check.results(outcome)
     list = {result(outcome, "skip", {reason = m.skip})}
   elseif not m.ready then
     list = outcome.interrupted and {} or broken(outcome, ending(outcome))
+  elseif m.broken then
+    list = broken(outcome)
   elseif job.unit.kind == "unit" then
     list = cases(outcome, m)
   else

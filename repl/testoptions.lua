@@ -26,6 +26,7 @@ Where:
                      messages name files from there (the nearest folder above
                      a test with a .nacre-root or a .git in it)
   --at DIR           as if the files lay in DIR
+  -l MOD, -l g=MOD   require MOD into a global before each test
 How:
   -j N               so many at once (the number of processors)
   --gpu-jobs N       so many at once on a CUDA device (1)
@@ -82,8 +83,10 @@ end
 
 local function text(s) return s ~= "" and s or nil end
 
--- Field, what reads the value, what it is called in complaints.
+-- Field, what reads the value, what it is called in complaints, and whether it
+-- may be given several times.
 local valued = {
+  ["-l"] = {"libraries", text, "a module", true},
   ["-k"] = {"word", text, "a word"},
   ["--device"] = {"devices", devices, "cpu, cuda, cuda:N or all"},
   ["--require"] = {"require", function(s) return s == "cuda" and s or nil end,
@@ -154,8 +157,13 @@ local function take(o, words, i)
     value = words[i]
   end
   if not value then return nil, name .. " needs a value" end
-  o[row[1]] = row[2](value)
-  if o[row[1]] == nil then
+  local got, before = row[2](value), o[row[1]]
+  o[row[1]] = got
+  if got ~= nil and row[4] then
+    o[row[1]] = before or {}
+    table.insert(o[row[1]], got)
+  end
+  if got == nil then
     return nil, ("%s needs %s, not '%s'"):format(name, row[3], value)
   end
   return i + 1

@@ -91,12 +91,29 @@ local function steps(unit, device, line)
   return list
 end
 
+-- Of the options those that a rerun needs as well: its words.
+local function again(p)
+  local list = {}
+  for _, word in ipairs(p.libraries or {}) do
+    list[#list + 1] = "-l"
+    list[#list + 1] = word
+  end
+  for _, name in ipairs {"root", "at"} do
+    if p[name] then
+      list[#list + 1] = "--" .. name
+      list[#list + 1] = p[name]
+    end
+  end
+  return list
+end
+
 local function job(unit, device, dtype, line, p)
   local says = unit.says
   local j = {unit = unit, device = device, dtype = dtype, line = line,
              seed = says.seed or p.seed or 0, threads = p.threads,
              timeout = says.timeout or p.timeout or TIMEOUT,
              serial = says.serial, shuffle = p.shuffle,
+             libraries = p.libraries, again = again(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,
              rtolby = p.rtol and "--rtol" or "--: rtol",
              atolby = p.atol and "--atol" or "--: atol",

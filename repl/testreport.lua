@@ -145,6 +145,7 @@ local function rerun(r)
   end
   local text = ("nacre --test %s --device %s --seed %d"):format(word(at),
     job.device, job.seed)
+  for _, more in ipairs(job.again) do text = text .. " " .. word(more) end
   if job.shuffle then text = text .. " --shuffle=" .. job.shuffle end
   return text
 end

@@ -5,6 +5,7 @@
 
 local check = require "nacre.testassert"
 local errors = require "nacre.errors"
+local fixtures = require "nacre.testfixtures"
 local frames = require "nacre.frames"
 local host = require "nacre.host"
 local root = require "nacre.testroot"
@@ -20,6 +21,14 @@ function run.prepare(job)
   root.enter(job.unit)
   _G.arg = {[0] = job.unit.steps and job.unit.kind ~= "unit" and
                   job.unit.kind ~= "script" and "nacre" or job.unit.full}
+end
+
+-- -l MODULE, -l NAME=MODULE
+local function libraries(job)
+  for _, word in ipairs(job.libraries or {}) do
+    local name, module = word:match "^(.-)=(.*)$"
+    _G[name or word] = require(module or word)
+  end
 end
 
 local function session(job, tell)
@@ -56,14 +65,16 @@ end
 local function show(err)
   if isskip(err) then return end
   io.stdout:flush()
-  io.stderr:write(errors.render(err, {width = 80, script = true}), "\n")
+  io.stderr:write(check.isrefusal(err) and err.text or
+                  errors.render(err, {width = 80, script = true}), "\n")
 end
 
 -- Runs f as user code; true, or false and the error.
 local function guarded(f, ...)
   local ok, err = host.guard(function(e)
     host.quiet()
-    return isskip(e) and e or errors.capture(e, 2)
+    if check.isrefusal(e) or isskip(e) then return e end
+    return errors.capture(e, 2)
   end, f, ...)
   if ok then
     ok, err = host.guard(function(e) return errors.capture(e, 2) end,
@@ -85,6 +96,7 @@ end
 --
 -- test("name", function(t) ... end)
 --
+
 -- Every choice of one value for each parameter, names in order.
 local function choices(params)
   local names, list = {}, {{}}
@@ -118,29 +130,66 @@ local function wanted(job, name)
   return not job.word or name:find(job.word, 1, true) ~= nil
 end
 
+local function checks(job) return check.new(job, "@" .. job.unit.path) end
+
+-- What went wrong, as a message: "skip" or "fail", the text, the line.
+local function verdict(job, err, line)
+  if check.isrefusal(err) then
+    return err.skip and "skip" or "fail", err.text, err.line or line
+  end
+  if isskip(err) then return "skip", isskip(err) end
+  return "fail", errors.render(err, {width = 80, script = true}),
+         err.file == job.unit.path and err.line or line
+end
+
+-- Calls the fixtures of a name; nil, or the first error.  What begins stops
+-- there, what ends does not.
+local function around(name, t)
+  local first
+  for _, f in fixtures.each(name) do
+    local ok, err = guarded(f, t)
+    if not ok and (name == "setup" or name == "before_each") then return err end
+    if not ok and first then show(err) end
+    if not ok then first = first or err end
+  end
+  return first
+end
+
 local function case(job, tell, c, name, p)
   local begin = host.clock()
   nacre.manual_seed(job.seed)
   tell("case", name, c.line)
   if job.names then return end
-  local ok, err = host.guard(function(e)
-    host.quiet()
-    if check.isrefusal(e) or isskip(e) then return e end
-    return errors.capture(e, 2)
-  end, function()
-    local test = c.f -- its name in tracebacks
-    test(check.new(job, "@" .. job.unit.path), p)
-    host.synchronize()
-  end)
-  tell("took", host.clock() - begin)
-  if ok then return tell("pass") end
-  local skip = isskip(err)
-  if check.isrefusal(err) then
-    return tell(err.skip and "skip" or "fail", err.text, err.line or c.line)
+  local t = checks(job)
+  local err = around("before_each", t)
+  if not err then
+    local ok, why = guarded(function()
+      local test = c.f -- its name in tracebacks
+      test(t, p)
+    end)
+    err = not ok and why or nil
   end
-  if skip then return tell("skip", skip) end
-  tell("fail", errors.render(err, {width = 80, script = true}),
-       err.file == job.unit.path and err.line or c.line)
+  local late = around("after_each", t)
+  if err and late then show(late) end
+  err = err or late
+  tell("took", host.clock() - begin)
+  if not err then return tell("pass") end
+  tell(verdict(job, err, c.line))
+end
+
+-- What is done once before the tests of a file: false after saying what went
+-- wrong with it.
+local function begins(job, tell)
+  local err = around("setup", checks(job))
+  if not err then return true end
+  local word, text = verdict(job, err)
+  if word == "skip" then
+    tell("skip", text)
+  else
+    io.stdout:write("in setup: ", text, "\n")
+    tell "broken"
+  end
+  return false
 end
 
 -- Of tests with a line: those that start up to there, the last one alone.
@@ -151,6 +200,19 @@ local function chosen(cases, line)
     if c.line <= line then last = c end
   end
   return {last}
+end
+
+-- The tests that are to run, in order: {case, name, parameters}.
+local function expanded(job, cases)
+  local todo = {}
+  for _, c in ipairs(chosen(cases, job.line)) do
+    local list, names = choices(c.params)
+    for _, p in ipairs(list) do
+      local name = title(c.name, p, names)
+      if wanted(job, name) then todo[#todo + 1] = {c, name, p} end
+    end
+  end
+  return todo
 end
 
 -- The tests behind the first `done`, which have run already.
@@ -172,28 +234,60 @@ local function unit(job, tell, done)
   if not ok then show(err) end
   if not ok and isskip(err) then tell("skip", isskip(err)) end
   if not ok then return tell("broken") end
+  fixtures.take()
   if #cases > 0 and (job.word or job.only) then tell("chosen") end
-  for _, c in ipairs(chosen(cases, job.line)) do
-    local list, names = choices(c.params)
-    for _, p in ipairs(list) do
-      local name = title(c.name, p, names)
-      if wanted(job, name) then
-        done = done - 1
-        if done < 0 then case(job, tell, c, name, p) end
-      end
+  local list = expanded(job, cases)
+  if not list[done + 1] or not job.names and not begins(job, tell) then
+    return
+  end
+  for k = done + 1, #list do case(job, tell, table.unpack(list[k])) end
+  local late = not job.names and around("teardown", checks(job))
+  if late then
+    tell("case", "teardown", cases[1].line)
+    tell("took", 0)
+    tell(verdict(job, late, cases[1].line))
+  end
+end
+
+-- What is no file of tests is one test.
+local function whole(kind)
+  return function(job, tell)
+    local t = checks(job)
+    fixtures.close()
+    if not begins(job, tell) then return end
+    nacre.manual_seed(job.seed)
+    local err = around("before_each", t)
+    if err then
+      io.stdout:write("in before_each: ", select(2, verdict(job, err)), "\n")
+      return tell "broken"
+    end
+    kind(job, tell)
+    err = around("after_each", t)
+    local late = around("teardown", t)
+    if err or late then
+      tell("torn", (select(2, verdict(job, err or late))))
     end
   end
 end
 
-local kinds = {transcript = session, markdown = session, script = script,
-               unit = unit}
+local kinds = {transcript = whole(session), markdown = whole(session),
+               script = whole(script), unit = unit}
 
 -- The function that a process of its own is to run; in a *_test.lua without
 -- its first `done` tests.
 function run.body(job, done)
   return function(tell)
     run.prepare(job)
+    local ok, err = guarded(function()
+      libraries(job)
+      fixtures.conftest(job.unit)
+    end)
     tell "ready"
+    if not ok and isskip(err) then return tell("skip", isskip(err)) end
+    if not ok then
+      show(err)
+      return tell "broken"
+    end
     local begin = host.clock()
     kinds[job.unit.kind](job, tell, done or 0)
     tell("end", host.clock() - begin)

@@ -127,6 +127,67 @@ class Project(runner.Case):
         self.file("tests/h.nacre", "--: needs file /no/such\n> 1\n2\n")
         self.assertIn("needs file /no/such", self.passing("tests/h.nacre"))
 
+    def test_fixtures(self):
+        self.file(".nacre-root", "")
+        self.file("conftest.lua", "log = {}\n"
+                  "setup(function(t) log[1] = 's' .. t.device end)\n"
+                  "after_each(function() log[#log + 1] = 'A' end)\n"
+                  "teardown(function() print(table.concat(log, ' '))\n"
+                  "error('the end', 0) end)\n")
+        self.file("sub/conftest.lua",
+                  "function before_each(t) log[#log + 1] = 'b' t.n = 1 end\n"
+                  "function after_each(t) log[#log + 1] = 'a' .. t.n end\n")
+        self.file("sub/a_test.lua", "setup(function() log[2] = 'own' end)\n"
+                  "before_each(function(t) t.n = t.n + 1 end)\n"
+                  "test('x', function(t) t.eq(t.n, 2) t.n = 3 end)\n"
+                  "test('y', function(t) t.eq(t.n, 2) end)\n")
+        status, out, err = self.nacre("sub/a_test.lua")
+        self.assertEqual(status, 1)
+        self.assertIn("1 failed, 2 passed", out)
+        self.assertIn("  teardown  cpu", out)
+        self.assertIn("the end", out)
+        self.file("conftest.lua", self.read("conftest.lua").replace(
+            "error('the end', 0)", ""))
+        self.passing("sub")
+        self.file("sub/b.nacre", "> setup\nnil\n> log\n"
+                  '{"scpu", "b"}\n')
+        self.file("sub/c.lua", "print(#log)")
+        self.file("sub/c.out", "2\n")
+        self.assertIn("4 passed", self.passing("sub"))
+        self.assertIn("1 passed", self.passing("sub/a_test.lua:4"))
+        self.passing("--list")
+
+    def test_fixtures_that_fail(self):
+        one = "test('x', function() end)\n"
+        for text, says in (
+                ("setup(function() error 'no' end)\n" + one, "a_test.lua:1: no"),
+                ("setup(function(t) t.eq(1, 2) end)\n" + one, "got 1, exp"),
+                ("before_each(function() error 'no' end)\n" + one, "1: no"),
+                ("after_each(function() error 'no' end)\n" + one, "1: no"),
+                ("setup(1)\n" + one, "setup(function): bad argument"),
+                ("after_each(function() error 'no' end)\n"
+                 "test('x', function() error 'yes' end)", "a_test.lua:2: yes")):
+            out = self.fails(text, name="a_test.lua")
+            self.assertIn(says, out, text)
+        self.assertIn("1 skipped (not here: 1)", self.passes(
+            "setup(function(t) t.skip 'not here' end)\n" + one,
+            name="a_test.lua"))
+        for text in ("error 'no'", "setup(function() error 'no' end)",
+                     "before_each(function() error 'no' end)",
+                     "after_each(function() error 'no' end)",
+                     "teardown(function() error 'no' end)"):
+            self.file("conftest.lua", text)
+            out = self.fails(runner.PASSED)
+            self.assertIn("conftest.lua:1: no", out, text)
+
+    def test_modules_of_the_command_line(self):
+        self.file("m.lua", "return {n = 7}")
+        self.passes("> m.n, k.n\n7\t7\n", "-l", "m", "-lk=m")
+        out = self.fails("> m.n\n8\n", "-l", "m", "--root", ".")
+        self.assertIn(" --seed 0 -l m --root ", out)
+        self.assertIn("module 'nosuch' not found",
+                      self.fails(runner.PASSED, "-l", "nosuch"))
+
     def test_a_saved_session_passes_elsewhere(self):
         self.project()
         os.remove(os.path.join(self.tests, "tests", "s.nacre"))
