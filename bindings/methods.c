@@ -314,7 +314,7 @@ static int nomethod(lua_State *L, const char *key) {
   for (const Bound *b = nl_gradients; b->name && n < most; b++)
     names[n++] = b->name;
   names[n] = NULL;
-  near = nl_nearest(key, names);
+  near = nl_nearname(key, names);
   nc_fail(NC_EVALUE, "tensor has no method '%s'", key);
   elsewhere(key);
   if (nc_lasterror()->hint[0]) nc_blame("self", nl_checktensor(L, 1));

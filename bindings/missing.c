@@ -34,7 +34,7 @@ static int method(lua_State *L, const char *name) {
   return found;
 }
 
-/* The names of the part at index 1, for nl_nearest, and under which one the
+/* The names of the part at index 1, for nl_nearname, and under which one the
    name itself is elsewhere; on the stack are values that hold them. */
 static const char *const *names(lua_State *L, const char *path,
                                 const char *name, const char **there) {
@@ -71,7 +71,7 @@ int nl_missing(lua_State *L, const char *path, const char *name) {
   } else if (near) {
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean 'nacre.%s'?", dot,
             path, name, near);
-  } else if ((near = nl_nearest(name, list)) != NULL) {
+  } else if ((near = nl_nearname(name, list)) != NULL) {
     const int own = *path == '\0' && method(L, near);
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean '%s%s%s%s'?", dot,
             path, name, own ? "t:" : "nacre.", path, dot, near);

@@ -21,7 +21,9 @@ void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
    seed for all its random numbers. */
 void nl_seedmath(lua_State *L, uint64_t seed);
 
-/* The entry of a NULL-ended list closest to word; NULL if none is close. */
+/* The entry of a NULL-ended list closest to word; NULL if none is close.  In
+   a list of names (of functions, variables) only what is clearly a slip. */
 const char *nl_nearest(const char *word, const char *const list[]);
+const char *nl_nearname(const char *word, const char *const list[]);
 
 #endif

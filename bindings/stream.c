@@ -134,7 +134,7 @@ static int method(lua_State *L, const char *kind, const Bound *methods) {
   key = luaL_tolstring(L, 2, NULL);
   for (; methods[n].name && n < 23; n++) names[n] = methods[n].name;
   names[n] = NULL;
-  near = nl_nearest(key, names);
+  near = nl_nearname(key, names);
   return nl_error(L, "", near ? "%s has no method '%s', did you mean '%s'?"
                               : "%s has no method '%s'", kind, key, near);
 }

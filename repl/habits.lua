@@ -37,7 +37,7 @@ local function nearest(word, t)
     end
   end
   table.sort(list)
-  local found = host.suggest(word, list)
+  local found = host.suggest(word, list, true)
   return (t ~= nacre or found and offers(found)) and found or nil
 end
 

@@ -257,7 +257,7 @@ function help.show(shell, name, wide)
     io.stdout:write(text, "\n")
     return
   end
-  local close = host.suggest(name:match "[%w_]*$", names())
+  local close = host.suggest(name:match "[%w_]*$", names(), true)
   shell.fail(("no help for '%s'%s"):format(name, close and
     (", did you mean '%s'?"):format(close) or ""))
 end
@@ -277,7 +277,7 @@ end
 function help.method(shell, path, name)
   local object = lookup.value(path)
   if object == nil and path:find "^[%a_][%w_]*$" then
-    local close = host.suggest(path, names())
+    local close = host.suggest(path, names(), true)
     return shell.fail(("no variable '%s'%s"):format(path, close and
       (", did you mean '%s'?"):format(close) or ""))
   end
@@ -305,7 +305,7 @@ function help.method(shell, path, name)
   lookup.members(object == nil and nacre._methods or object, function(k)
     list[#list + 1] = k
   end)
-  local close = host.suggest(name, list)
+  local close = host.suggest(name, list, true)
   shell.fail(("%s has no method '%s'%s"):format(
     tensor and "tensor" or type(object), name,
     close and (", did you mean '%s'?"):format(close) or ""))

@@ -177,9 +177,11 @@ static int doctor(lua_State *L) {
   return 0;
 }
 
-/* suggest(word, list): the closest name of the list, or nil */
+/* suggest(word, list, names): the closest text of the list, or nil; if it is
+   a list of names, see nl_nearname */
 static int suggest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
+  const int arenames = lua_toboolean(L, 3);
   lua_Integer i, n = luaL_len(L, 2);
   const char **list = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *list, 0);
   lua_Integer k = 0;
@@ -190,7 +192,8 @@ static int suggest(lua_State *L) {
     } else
       lua_pop(L, 1);
   list[k] = NULL;
-  lua_pushstring(L, nl_nearest(word, list));
+  lua_pushstring(L, arenames ? nl_nearname(word, list)
+                             : nl_nearest(word, list));
   return 1;
 }
 
