@@ -263,27 +263,6 @@ static void readseveral(Reader *r, int slot) {
   r->next += n;
 }
 
-/* zeros(2, "int32"), tensor(1, 2) */
-static void toomany(Reader *r) {
-  const Signature *s = r->s;
-  if (lua_isnil(r->L, r->next))         /* zeros(3, n), of an unknown n */
-    nl_error(r->L, s->name, "arg %d is nil", r->next);
-  nc_fail(NC_EVALUE, "takes at most %d argument%s, got %d", s->positional,
-          s->positional == 1 ? "" : "s", r->top);
-  nc_blameop(s->name);
-  if (lua_type(r->L, r->next) == LUA_TSTRING) {
-    const char *text = lua_tostring(r->L, r->next);
-    for (int i = s->positional; i < s->n; i++)
-      if (s->param[i].type == P_DTYPE && nc_dtypefrom(text) != DT_NONE) {
-        nc_fail(NC_EVALUE, "%s is given by name", s->param[i].name);
-        nc_blameop(s->name);
-        nc_hint("%s(..., {%s=\"%s\"})", s->name, s->param[i].name, text);
-      }
-  } else if (s->param[0].type == P_ANY && lua_type(r->L, 1) == LUA_TNUMBER)
-    nc_hint("%s{1, 2, 3} makes one of a list", s->name);
-  nl_check(r->L, NC_EVALUE);
-}
-
 /* f(t, {}): the table is at the end, and nobody takes it for a list. */
 static int nooptions(Reader *r) {
   const int i = r->top;
@@ -358,7 +337,7 @@ static void positional(Reader *r) {
   for (int i = r->s->positional - 1; i >= 0; i--) /* which did it not fit? */
     if (!r->a->arg[i].given && r->s->param[i].optional)
       misfit(r, &r->s->param[i], r->next);
-  toomany(r);
+  nl_toomany(r->L, r->s, r->next, r->top);
 }
 
 int nl_findparam(const Signature *s, const char *name) {
@@ -544,7 +523,7 @@ static void fit(lua_State *L, const Bound *b, int limit) {
     place(&r);
   else if (r.top > limit) {
     if (nooptions(&r)) lua_pop(L, 1);
-    else toomany(&r);
+    else nl_toomany(L, &s, r.next, r.top);
   }
 }
 

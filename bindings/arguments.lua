@@ -140,6 +140,38 @@ local function unknown(name, s, key)
   fail(name, ("no argument '%s'"):format(key))
 end
 
+-- {size=3} of the arguments behind those that count by position, if that is
+-- what they can be.
+local function pairsof(s, args, n)
+  local list, k = {}, s.positional + 1
+  for i = s.positional + 1, n do
+    while s.params[k] and not s.params[k].fits(args[i]) do k = k + 1 end
+    if not s.params[k] or type(args[i]) ~= "number" and
+       type(args[i]) ~= "boolean" and type(args[i]) ~= "string" then
+      return nil
+    end
+    list[#list + 1] = s.params[k].name ..
+      (type(args[i]) == "string" and "=%q" or "=%s"):format(args[i])
+    k = k + 1
+  end
+  return table.concat(list, ", ")
+end
+
+-- The words are surplus.c's.
+local function toomany(name, s, args, n)
+  local given = pairsof(s, args, n)
+  if given then
+    fail(name, (given:gsub("=[^,]*", ""):gsub(", ", " and ")) ..
+         (n > s.positional + 1 and " are" or " is") .. " given by name",
+         ("%s(..., {%s})"):format(name, given))
+  end
+  local self = s.params[1] and s.params[1].name == "self" and 1 or 0
+  local most = s.positional - self
+  fail(name, ("takes %s argument%s%s, got %d"):format(
+    most == 0 and "no" or "at most " .. most, most < 2 and "" or "s",
+    self == 1 and " besides self" or "", n - self))
+end
+
 -- A tensor without dimensions is a number where a number is wanted, unless
 -- its gradient would be lost.
 local function plain(v)
@@ -184,10 +216,7 @@ local function read(name, s, ...)
     args[s.positional] = { table.unpack(args, s.positional, n) }
     n = s.positional
   end
-  if n > s.positional then
-    fail(name, ("takes at most %d argument%s, got %d")
-               :format(s.positional, s.positional == 1 and "" or "s", n))
-  end
+  if n > s.positional then toomany(name, s, args, n) end
   local v, out = {}, nil
   for i = 1, n do v[i] = args[i] end
   for key, value in pairs(named or {}) do

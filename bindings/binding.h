@@ -122,6 +122,9 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a);
 /* The same for a function of the binding's own; s keeps what text says. */
 void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a);
+/* Raises the error of the arguments from `next' to `top', which are too many
+   (surplus.c). */
+int nl_toomany(lua_State *L, const Signature *s, int next, int top);
 /* What seeds the generator of every device, by the name of op. */
 #define NL_SEED "seed:int"
 void nl_reseed(lua_State *L, Signature *s, const char *op);

@@ -278,17 +278,8 @@ int nl_checkassign(lua_State *L) {
   return nl_check(L, NC_EVALUE);
 }
 
-/* What a name of others' is here: cat takes a list, and so is no method. */
+/* Dtypes that are no methods; cat takes a list, and so is none. */
 static void elsewhere(const char *key) {
-  static const struct { const char *name, *hint; } habits[] = {
-    { "astype", "self:to(\"float64\"), and so for every dtype" },
-    { "data", "self:detach(), or nacre.no_grad(function() ... end)" },
-    { "nbytes", "self:numel() * self:element_size()" },
-    { "numpy", "self:tolist(), or nacre.save(\"x.npy\", self)" },
-    { "type", "self.dtype" },
-  };
-  for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
-    if (strcmp(habits[i].name, key) == 0) nc_hint("%s", habits[i].hint);
   if (nc_dtypefrom(key) != DT_NONE) nc_hint("self:to(\"%s\")", key);
   for (int i = 0; i < FAM_COUNT; i++)
     if (strcmp(nc_families[i].name, key) == 0)

@@ -3,9 +3,12 @@
 -- habits.lua - what Lua says at run time to the habits of other languages,
 -- said better; names that do not exist, with the nearest that does.
 
-local host = require "nacre.host"
 local istensor = require "nacre.inspect".istensor
 local lexer = require "nacre.lexer"
+local names = require "nacre.names"
+
+local elsewhere, meant = names.elsewhere, names.meant
+local nearest, novariable = names.nearest, names.novariable
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -22,35 +25,10 @@ function habits.line(text, n)
   return text:match("^[^\n]*", at)
 end
 
--- A function of the library, which may be made when it is first asked for.
-local function offers(name)
-  local ok, v = pcall(function() return nacre[name] end)
-  return ok and v ~= nil
-end
-
--- The key of t that is nearest to a word.
-local function nearest(word, t)
-  local list = t == nacre and nacre._names() or {}
-  for name in next, t do
-    if type(name) == "string" and not name:find "^_" then
-      list[#list + 1] = name
-    end
-  end
-  table.sort(list)
-  local found = host.suggest(word, list, true)
-  return (t ~= nacre or found and offers(found)) and found or nil
-end
-
-local function meant(text, name)
-  return name and ("%s, did you mean '%s'?"):format(text, name) or text
-end
-
 --
 -- Errors of running programs
 --
-habits.words = {None = "nil", null = "nil", NULL = "nil", undefined = "nil",
-                True = "true", TRUE = "true", False = "false",
-                FALSE = "false"}
+habits.words = names.constants
 
 -- What is imported elsewhere.
 local here = "nacre, also called torch, is there without an import"
@@ -60,76 +38,20 @@ habits.modules = {torch = here, nacre = here, numpy = here, np = here,
                   nn = "the functions of layers are nacre.nn.functional",
                   matplotlib = draws, plt = draws, pandas = reads, pd = reads,
                   time = ":time EXPR, and nacre.clock() in seconds",
-                  random = "nacre.rand, nacre.randint, nacre.randperm"}
-
--- What is a class there, and here a few lines.
-local step = "nacre.no_grad(function() w:sub_(w.grad * 0.1) end) is a step"
-local layer = "a layer is a function of its weights, as nacre.nn.functional " ..
-              "has them"
-local draw = "nacre.randn(n, m) * scale, or w:uniform_(-a, a)"
-local batch = 'x[nacre.randperm(#x)["1:32"]] is a batch'
-local classes = {optim = step, SGD = step, Adam = step, Module = layer,
-                 Sequential = layer, init = draw, utils = batch,
-                 DataLoader = batch,
-                 from_numpy = 'nacre.load("x.npy") reads an array',
-                 set_printoptions = ":set precision 2",
-                 inference_mode = "nacre.no_grad(function() ... end)",
-                 Tensor = "nacre.is_tensor(x) asks, nacre.tensor makes one",
-                 FloatTensor = "nacre.tensor{...}, nacre.zeros(n, m)"}
-
-for class, name in pairs {MSELoss = "mse_loss", L1Loss = "l1_loss",
-                          SmoothL1Loss = "smooth_l1_loss",
-                          HuberLoss = "huber_loss", NLLLoss = "nll_loss",
-                          CrossEntropyLoss = "cross_entropy",
-                          BCELoss = "binary_cross_entropy",
-                          BCEWithLogitsLoss =
-                            "binary_cross_entropy_with_logits",
-                          KLDivLoss = "kl_div"} do
-  classes[class] = "nacre.nn.functional." .. name .. "(input, target)"
-end
-classes.Parameter = "w:requires_grad_() makes w a parameter"
-
--- Names that are other things elsewhere: what they are a part of.
-local parents = {init = "nn", utils = "torch"}
-
--- What a class is here, on a line that names it.
-local function class(name, line)
-  local parent = parents[name]
-  local place = parent and
-                line:match("([%a_][%w_]*)%." .. name .. "%f[^%w_]")
-  if place == "nacre" then place = "torch" end
-  return parent == place and classes[name] or nil
-end
-
--- A global that is nil.
-local function novariable(name)
-  local text = ("no variable '%s'"):format(name)
-  if name == "exit" or name == "quit" then return text .. ", :quit leaves" end
-  local word = habits.words[name]
-  if word then return text .. ", did you mean " .. word .. "?" end
-  if offers(name) then return meant(text, "nacre." .. name) end
-  return meant(text, nearest(name, _G))
-end
+                  random = "nacre.rand, nacre.randint, nacre.randperm",
+                  argparse = "arg[1], arg[2], ... are the arguments",
+                  sys = "arg has the arguments, os.exit() ends",
+                  re = "string.match and string.gsub, with Lua's patterns",
+                  json = "there is none for JSON",
+                  pickle = 'nacre.save("x.safetensors", {w = x})',
+                  csv = reads, scipy = here, jax = here, tensorflow = here,
+                  cupy = here}
 
 -- What stands before ".name" or ":name" on a line: its path and value.
 local function owner(line, mark, name, value)
   local path = line:match("([%a_][%w_%.]*)%s*" .. mark .. "%s*" .. name ..
                           "%f[^%w_]")
   return path, path and value(path)
-end
-
--- Where a name that `nacre' or a part of it lacks is, as nacre.conv2d is.
-local parts = {"", "nn.functional.", "linalg.", "autograd.", "cuda."}
-
-local function elsewhere(name)
-  for _, part in ipairs(parts) do
-    local t = nacre
-    for word in part:gmatch "[%w_]+" do t = t[word] end
-    for _, form in ipairs {name, name:lower()} do
-      local ok, v = pcall(function() return t[form] end)
-      if ok and v ~= nil then return "nacre." .. part .. form end
-    end
-  end
 end
 
 -- What to say of a variable alone that is nil; nil if there is nothing.
@@ -162,7 +84,6 @@ local function nofield(o, line, value)
   local path, v = owner(line, kind == "method" and ":" or "%.", name, value)
   local fields = type(v) == "string" and string or v
   if type(fields) ~= "table" then return end
-  o.hint = class(name, line)
   local what = kind == "method" and "method" or "function"
   if o.message:find "^attempt to index" then return end
   o.message = meant(("%s has no %s '%s'"):format(path, what, name),
@@ -349,12 +270,11 @@ local function fstring(line)
 end
 
 -- np.zeros, nn.Linear: the same here, or what it is here.
-local function ofmodule(line, name)
-  local field = line:match("%f[%w_]" .. name .. "%.([%a_][%w_]*)") or name
+local function ofmodule(line, name, value)
+  local path = line:match("%f[%w_]" .. name .. "%.([%a_][%w_%.]*)")
   local known = habits.modules[name]
-  local place = known and (field == "array" and "nacre.tensor" or
-                           elsewhere(field))
-  return place or known and class(field, line) or class(name, line) or known
+  return known and path and names.ofpath("." .. path, line, value) or
+         names.hint(name, line, value, "") or known
 end
 
 -- A global that is nil, at `line'.
@@ -369,7 +289,7 @@ local function noglobal(o, line, name, value)
   if name == "help" then o.hint = "?" .. (arg or "name") end
   if name == "f" then o.hint = fstring(line) end
   if line:find "^%s*#%s" then o.hint = "a comment starts with --" end
-  o.hint = ofmodule(line, name) or o.hint
+  if not calls[name] then o.hint = o.hint or ofmodule(line, name, value) end
   local rest = line:match("^%s*" .. name .. "%s+(.*)")
   if rest and not rest:find "^[=({]" then
     o.hint = require "nacre.commands".line(name, rest) or o.hint
@@ -413,6 +333,26 @@ local function nomethod(o, line)
   end
 end
 
+-- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": what is known of
+-- the name elsewhere.
+local function lacking(o, line, value)
+  local part, name = o.message:match "^nacre%.?([%w_.]*) has no '([%w_]+)'"
+  local hint, place
+  if name then
+    local path = line:match("%f[%w_]" .. name .. "[%w_%.]*") or name
+    hint = names.ofpath(path, line, value, part)
+    place = not hint and name:find "%u" and elsewhere(name)
+  else
+    name = o.message:match "^tensor has no %l+ '([%w_]+)'"
+    hint = name and names.hint(name, line, value)
+  end
+  if hint or place then
+    o.message = o.message:gsub(", did you mean .*$", "")
+  end
+  if place then o.message = meant(o.message, place) end
+  o.hint = hint or o.hint
+end
+
 -- Improves the message and the hint of an error at `line'; value(path) is
 -- what a variable stands for there.
 function habits.running(o, line, value)
@@ -428,12 +368,7 @@ function habits.running(o, line, value)
   nonumber(o, line, value)
   noiterator(o, line)
   if o.object then
-    local part, lacking = o.message:match "^(nacre[%w_.]*) has no '([%w_]+)'"
-    local place = lacking and lacking:find "%u" and elsewhere(lacking)
-    if place then           -- what differs in case alone is nearest
-      o.message = meant(("%s has no '%s'"):format(part, lacking), place)
-    end
-    o.hint = lacking and class(lacking, line) or o.hint
+    lacking(o, line, value)
     nilargument(o, line, value)
     noargument(o)
     nomethod(o, line)

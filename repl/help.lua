@@ -9,6 +9,7 @@ local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local reference = require "nacre.reference"
 local topics = require "nacre.topics"
+local foreign = require "nacre.words"
 
 local help = {signature = reference.signature}
 
@@ -212,6 +213,15 @@ local function having(words)
     try(name, info and info.doc or "")
   end
   for _, row in ipairs(topics.list) do try(row[1], row[2]) end
+  local said = {}             -- many names may be one thing here
+  for _, entry in ipairs(foreign.rows) do
+    local text = foreign.text(entry)
+    if not said[text] and not lookup.value("nacre." .. entry.name) then
+      local n = #found
+      try(entry.name, "here: " .. text)
+      said[text] = #found > n
+    end
+  end
   for _, command in ipairs(require "nacre.commands".list) do
     try(":" .. command.name, command.doc)
   end
@@ -243,6 +253,36 @@ local function alltopics()
   return "topics that are no function\n" .. listing(rows)
 end
 
+-- Names that begin with this one: conv1d, conv2d.
+local function beginning(name)
+  local list, seen = {}, {}
+  for _, other in ipairs(names()) do
+    if other:sub(1, #name) == name and not seen[other] then
+      seen[other] = true
+      list[#list + 1] = other
+    end
+  end
+  table.sort(list)
+  return table.concat(list, ", ", 1, math.min(#list, 6))
+end
+
+-- What another library's name is here.
+local function foreignname(name)
+  local entry = foreign.find(name:match "[%w_]*$")
+  return entry and ("%s is not a name here\n  %s"):format(name,
+                                                         foreign.text(entry))
+end
+
+-- What to say of a name there is no help for.
+local function nohelp(name)
+  local last = name:match "[%w_]*$"
+  local close = host.suggest(last, names(), true)
+  local list = not close and #last > 2 and beginning(last) or ""
+  return ("no help for '%s'%s"):format(name, close and
+    (", did you mean '%s'?"):format(close) or list ~= "" and
+    ", did you mean one of: " .. list or "")
+end
+
 -- ?name and ??word
 function help.show(shell, name, wide)
   if name == "topics" and not wide then
@@ -252,14 +292,13 @@ function help.show(shell, name, wide)
   if name == "" then
     return require "nacre.commands".run(shell, "help", "")
   end
-  local text = wide and search(name) or not wide and help.text(name)
+  local text = wide and search(name) or
+               not wide and (help.text(name) or foreignname(name))
   if text then
     io.stdout:write(text, "\n")
     return
   end
-  local close = host.suggest(name:match "[%w_]*$", names(), true)
-  shell.fail(("no help for '%s'%s"):format(name, close and
-    (", did you mean '%s'?"):format(close) or ""))
+  shell.fail(nohelp(name))
 end
 
 -- What a method does, and what it gives here.

@@ -100,7 +100,7 @@ assert(rawequal(a:tensordot(b, 1, { out = out }), out))
 is(out, "{{19,22},{43,50}}")
 fails("no argument 'dim', did you mean 'dims'?", nil, a.tensordot, a, b,
       { dim = 1 })
-fails("takes at most 3 arguments, got 4", nil, a.tensordot, a, b, 1, 1)
+fails("takes at most 2 arguments besides self, got 3", nil, a.tensordot, a, b, 1, 1)
 fails("other is missing: a tensor expected", nil, a.tensordot, a)
 fails("other must be a tensor, not an integer", nil, a.tensordot, a, 1)
 fails("dims is given twice", nil, a.tensordot, a, b, 1, { dims = 1 })

@@ -28,7 +28,7 @@ end
 
 -- other things, however near
 for name in ([[fillna rint gamma interp rank beta map ma zscore hermite r_ c_
-    nanstd nanmax nanmin hub copy fill mod modf tri isnat expm logm conv sgd
+    nanstd nanmax nanmin hub copy mod modf tri isnat expm logm conv sgd
     butter disp insert invert around fabs number os resize tail hist block
     random intc uint bool_ float_ gru len]]):gmatch "%S+" do
   assert(not meant(nacre, name), name)
