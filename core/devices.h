@@ -356,6 +356,11 @@ typedef struct Accelerator {
   uint64_t (*streamid)(const Stream *s);    /* the CUDA handle, to be shown */
   int (*querystream)(Stream *s, int *done);
   int (*waitstream)(Stream *s);             /* the host waits */
+  /* Streams of device i by number, as bits: the current one goes on after what
+     the others were given, or they after what it was given. */
+  int (*streamnumber)(int i);               /* of the current one, below 64 */
+  int (*join)(int i, uint64_t streams);
+  int (*fork)(int i, uint64_t streams);
   /* Events. */
   int (*newevent)(Event **e, int timing);
   void (*freeevent)(Event *e);

@@ -142,6 +142,7 @@ static void setmeta(Meta *m, const Tensor *t) {
   m->device = nc_device(t);
   m->dtype = t->dtype;
   m->nd = t->nd;
+  m->stream = nc_streamnumber(m->device);
   memcpy(m->size, t->size, (size_t)t->nd * sizeof *t->size);
 }
 

@@ -16,6 +16,7 @@ typedef struct Meta {         /* what a gradient must look like */
   const Device *device;
   DType dtype;
   int nd;
+  int stream;                 /* that the device worked on then, by number */
   int64_t *size;
 } Meta;
 
@@ -78,6 +79,19 @@ typedef struct Autograd {     /* of a tensor */
   int borrowed;               /* the node is another tensor's */
   unsigned epoch;             /* in-place changes that the history knows */
 } Autograd;
+
+/* The streams that took part in what a walk goes through, as bits; see
+   streams.c. */
+#define NC_MAXACCEL 16
+typedef struct Streams {
+  int several;                /* is there any but the current ones? */
+  uint64_t used[NC_MAXACCEL]; /* by the ordinal of the device */
+} Streams;
+
+int nc_streamnumber(const Device *d);       /* the current one; 0 of the host */
+void nc_notestreams(Streams *s, const Node *n);
+int nc_joinstreams(const Streams *s, int r);
+int nc_forkstreams(const Streams *s, int r);
 
 #define nc_isleafnode(n) ((n)->kind == NULL)
 

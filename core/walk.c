@@ -34,6 +34,7 @@ struct Walk {
   Entry *entry;
   Frame *frame;
   Tensor **sum;
+  Streams streams;
   int n, nframe, nsum;
   int64_t entryroom, frameroom, sumroom;      /* in bytes */
 };
@@ -70,6 +71,7 @@ static int finish(Walk *w, const Frame *f) {
   w->entry[w->n] = (Entry){ n, f->oldwalk, f->oldslot, w->nsum, 0, 0 };
   n->slot = w->n++;
   w->nsum += n->nout;
+  nc_notestreams(&w->streams, n);
   return NC_OK;
 }
 
@@ -446,9 +448,6 @@ static int checkoutput(Tensor *t) {
 
 static int walk(Walk *w) {
   const Backward *b = w->b;
-  for (int i = 0; i < b->n; i++)
-    TRY(list(w, nc_edgeof(b->output[i]).node));
-  TRY(mark(w));
   for (int i = 0; i < b->n; i++) TRY(start(w, i));
   for (int i = w->n - 1; i >= 0; i--) TRY(visit(w, i));
   for (int i = w->n - 1; i >= 0 && b->result == NULL; i--) {
@@ -458,6 +457,18 @@ static int walk(Walk *w) {
       TRY(collect(&e->node->out[0], g));
   }
   return NC_OK;
+}
+
+/* The walk, and what is to happen before and after it. */
+static int between(Walk *w) {
+  const Backward *b = w->b;
+  int r;
+  for (int i = 0; i < b->n; i++)
+    TRY(list(w, nc_edgeof(b->output[i]).node));
+  TRY(mark(w));
+  TRY(nc_joinstreams(&w->streams, NC_OK));
+  r = walk(w);
+  return nc_forkstreams(&w->streams, r);
 }
 
 int nc_backward(const Backward *b) {
@@ -477,7 +488,7 @@ int nc_backward(const Backward *b) {
     ((Node **)p)[i]->refs++;
   }
   nc_gradoff = !b->create;
-  r = walk(&w);
+  r = between(&w);
   endwalk(&w);
   nc_gradoff = off;
   for (int i = 0; i < b->n; i++) nc_releasenode(((Node **)p)[i]);

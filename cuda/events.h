@@ -18,6 +18,9 @@ int nc_streamdevice(const Stream *s);
 uint64_t nc_streamid(const Stream *s);
 int nc_querystream(Stream *s, int *done);
 int nc_waitstream(Stream *s);
+int nc_streamnumber(int i);
+int nc_join(int i, uint64_t streams);
+int nc_fork(int i, uint64_t streams);
 
 /* event.c */
 int nc_newevent(Event **e, int timing);

@@ -118,3 +118,40 @@ int nc_querystream(Stream *s, int *done) {
 int nc_waitstream(Stream *s) {
   return nc_waitfor(s->gpu, s->handle);
 }
+
+/*
+** Many at a time
+*/
+int nc_streamnumber(int i) {
+  return nc_gpu[i].current;
+}
+
+/* Stream `to' goes on after what `from' has been given. */
+static int follow(Gpu *g, int to, int from) {
+  cudaEvent_t e;
+  cudaError_t failure;
+  TRY(nc_mark(g, &e, g->stream[from].handle));
+  failure = cudaStreamWaitEvent(g->stream[to].handle, e, 0);
+  nc_putevent(g, e);
+  return failure == cudaSuccess ? NC_OK : nc_cudafail(failure);
+}
+
+static int other(const Gpu *g, uint64_t streams, int k) {
+  return (streams >> k & 1) && k != g->current;
+}
+
+int nc_join(int i, uint64_t streams) {
+  Gpu *g = &nc_gpu[i];
+  nc_activate(g);
+  for (int k = 0; k < g->nstreams; k++)
+    if (other(g, streams, k)) TRY(follow(g, g->current, k));
+  return NC_OK;
+}
+
+int nc_fork(int i, uint64_t streams) {
+  Gpu *g = &nc_gpu[i];
+  nc_activate(g);
+  for (int k = 0; k < g->nstreams; k++)
+    if (other(g, streams, k)) TRY(follow(g, k, g->current));
+  return NC_OK;
+}

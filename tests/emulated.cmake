@@ -24,6 +24,10 @@ foreach(name cuda cuda_streams cuda_errors cuda_memory)
       ${TESTS}/${name}.lua)
   endforeach()
 endforeach()
+foreach(streams eager lazy random)
+  add_emulated_test(cuda_backward_${streams} "devices=2 streams=${streams}"
+    ${TESTS}/cuda_backward.lua)
+endforeach()
 foreach(order reversed random)
   add_emulated_test(cuda_order_${order} "order=${order} streams=lazy"
     ${TESTS}/cuda.lua)
