@@ -59,6 +59,7 @@ local types = {
   table = { "a table", function(v) return type(v) == "table" end },
   any = { "a value", function() return true end },
 }
+local whole = { int = true, ints = true, dim = true, dims = true, size = true }
 types.inplace, types.dim, types.dims = types.tensor, types.int, types.ints
 types.size = types.ints       -- at the end also as numbers one by one
 
@@ -137,7 +138,10 @@ local function unknown(name, s, key)
       fail(name, ("no argument '%s', did you mean '%s'?"):format(key, known))
     end
   end
-  fail(name, ("no argument '%s'"):format(key))
+  local list = {}
+  for i, p in ipairs(s.params) do list[i] = p.name end
+  fail(name, ("no argument '%s'"):format(key),
+       list[1] and "it takes " .. table.concat(list, ", "))
 end
 
 -- {size=3} of the arguments behind those that count by position, if that is
@@ -240,6 +244,10 @@ local function read(name, s, ...)
     elseif not p.fits(v[i]) then
       local got = type(v[i]) == "string" and "'" .. v[i] .. "'" or kindof(v[i])
       fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got))
+    end
+    -- 2.0 is an integer, and counts as one
+    if whole[p.type] and math.type(v[i]) == "float" then
+      v[i] = isint(v[i])
     end
   end
   return v, out

@@ -120,6 +120,16 @@ local function register(name, f, doc, s)
   all.info[f] = all.info[f] or info
 end
 
+-- Fails if there is no room for a tensor of that size on the device of another:
+-- what is put together of parts would find out when it has made many.
+function all.room(op, like, size, dtype)
+  local ok, t = pcall(nacre.empty, size, { dtype = dtype or like.dtype,
+                                           device = like.device })
+  if ok then return t:free() end
+  if type(t) == "table" then t.op = op end
+  error(t, 0)
+end
+
 function all.define(name, signature, doc, fn)
   local s = parse(signature)
   local f = wrap(name, s, fn)

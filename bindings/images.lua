@@ -16,7 +16,9 @@ local function several(op, name, v, n, least)
     fail(op, ("%s has %d numbers, not %d"):format(name, #v, n))
   end
   for i = 1, n do
-    list[i] = type(v) == "table" and (v[i] or v[1]) or v
+    local n = type(v) == "table" and (v[i] or v[1]) or v
+    list[i] = type(n) == "number" and math.tointeger(n)
+    if not list[i] then fail(op, name .. " must be an integer or a list") end
     if list[i] < least then
       fail(op,
            ("%s is %d, and must be %d or more"):format(name, list[i], least))
@@ -294,6 +296,9 @@ function(x, size, k, dilation, padding, stride)
   stride = several(op, "stride", stride, 2, 1)
   local n, out, l = k[1] * k[2], {}, 1
   for i = 1, 2 do
+    for _, v in ipairs { size[i], k[i], dilation[i], padding[i], stride[i] } do
+      if v > 1 << 30 then fail(op, ("%d is too large"):format(v)) end
+    end
     out[i] = (size[i] +
         2 * padding[i] - dilation[i] * (k[i] - 1) - 1) // stride[i] + 1
     l = l * out[i]

@@ -298,7 +298,12 @@ local function permutation(pivots, m)
   for b, list in ipairs(lists) do
     local perm = {}
     for i = 1, m do perm[i] = i end
-    for i, p in ipairs(list) do perm[i], perm[p] = perm[p], perm[i] end
+    for i, p in ipairs(list) do
+      if not perm[p] then
+        fail("linalg.lu", ("a pivot is %s, of %d rows"):format(p, m))
+      end
+      perm[i], perm[p] = perm[p], perm[i]
+    end
     lists[b] = perm
   end
   return lists

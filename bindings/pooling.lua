@@ -196,23 +196,19 @@ defineavg(3, ", divisor_override:int=nil")
 
 -- ---- as many windows as are asked for
 
--- The first and the last place, from 0, of n in window i of so many.
-local function window(i, n, out)
+-- The first and the last place, from 0, of n in each of so many windows.
+local function windowsof(n, out)
+  local i = nacre.arange(out, { device = "cpu" })
   return i * n // out, -(-(i + 1) * n // out) - 1
 end
 
 -- The means over n even windows as a matrix [out x n].
 local function evenly(n, out, like)
-  local rows = {}
-  for i = 0, out - 1 do
-    local from, to = window(i, n, out)
-    local row = {}
-    for j = 0, n - 1 do
-      row[j + 1] = j >= from and j <= to and 1.0 / (to - from + 1) or 0.0
-    end
-    rows[i + 1] = row
-  end
-  return nacre.tensor(rows, { dtype = like.dtype, device = like.device })
+  local from, to = windowsof(n, out)
+  from, to = from:unsqueeze(2), to:unsqueeze(2)
+  local j = nacre.arange(n, { device = "cpu" })
+  local inside = j:ge(from):logical_and(j:le(to))
+  return (inside:double() / (to - from + 1)):to(like.device, like.dtype)
 end
 
 -- The means over `out' windows along dim, which is counted from the end; of
@@ -244,7 +240,10 @@ local function adapted(op, nd, x, size)
       fail(op, ("output_size must be %d number%s above 0")
                :format(nd, nd == 1 and "" or "s"))
     end
+    all.room(op, x, { list[i] }, "int64")
   end
+  local whole = x:size()
+  all.room(op, x, table.move(list, 1, nd, #whole - nd + 1, whole))
   return list
 end
 
@@ -255,22 +254,30 @@ local function adaptiveavg(op, nd, x, size)
   return back(t, x)
 end
 
+local function divisor(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+-- How many elements the largest of so many windows over n has: all begin and
+-- end at multiples of the common divisor, counted in parts of a window.
+local function largest(n, out)
+  local rest = n % out
+  if rest == 0 then return n // out end
+  return n // out + (rest == divisor(n, out) and 1 or 2)
+end
+
 -- x with windows along dim that are not even made even: the last place of a
 -- shorter one comes again, which changes no maximum. Also the size of them,
 -- and the place, from 0, of each in x.
-local function evened(x, dim, out)
+local function evened(op, x, dim, out)
   local n = x:size(dim)
-  local k, at = 0, {}
-  for i = 0, out - 1 do
-    local from, to = window(i, n, out)
-    k = math.max(k, to - from + 1)
-  end
+  local k = largest(n, out)
   if k * out == n then return x, k, nacre.arange(n, { device = x.device }) end
-  for i = 0, out - 1 do
-    local from, to = window(i, n, out)
-    for j = from, from + k - 1 do at[#at + 1] = math.min(j, to) end
-  end
-  at = nacre.tensor(at, { device = x.device })
+  all.room(op, x, { out, k }, "int64")
+  local from, to = windowsof(n, out)
+  local at = (from:unsqueeze(2) + nacre.arange(k, { device = "cpu" }))
+             :minimum(to:unsqueeze(2)):flatten():to(x.device)
   return x:index_select(dim, at + 1), k, at
 end
 
@@ -278,7 +285,7 @@ local function adaptivemax(op, nd, x, size, indices)
   size = adapted(op, nd, x, size)
   local t, kernel, at = x, {}, {}
   for i = 1, nd do
-    t, kernel[i], at[i] = evened(t, i - nd - 1, size[i])
+    t, kernel[i], at[i] = evened(op, t, i - nd - 1, size[i])
   end
   local y, found = maxpool(op, nd, t, kernel, kernel, 0, 1, false, true)
   if not indices then return y end

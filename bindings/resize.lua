@@ -9,12 +9,16 @@ local function define(name, signature, doc, fn)
   return all.define("nn.functional." .. name, signature, doc, fn)
 end
 
+-- The places 0, 1, ... of a result, as float64.
+local function count(out)
+  return nacre.arange(out, { dtype = "float64", device = "cpu" })
+end
+
 -- Elements by their 0-based positions along dim; what is outside is the edge.
 local function pick(x, dim, at)
-  local ix, n = {}, x:size(dim)
+  local ix = {}
   for d = 1, dim - 1 do ix[d] = {} end
-  for i, k in ipairs(at) do at[i] = math.max(0, math.min(k, n - 1)) end
-  ix[dim] = nacre.tensor(at, { dtype = "int64", device = x.device }) + 1
+  ix[dim] = at:clamp(0, x:size(dim) - 1):long():to(x.device) + 1
   return x[ix]
 end
 
@@ -34,21 +38,16 @@ local function linear(t) return { 1 - t, t } end
 -- Each of `out` elements from `taps` neighbours, of which weights(t) says how
 -- much they count.
 local function between(x, dim, out, scale, corners, taps, weights)
-  local at, share = {}, {}
-  for k = 1, taps do at[k], share[k] = {}, {} end
-  for i = 0, out - 1 do
-    local place = corners and i * scale or (i + 0.5) * scale - 0.5
-    if taps == 2 then place = math.max(place, 0) end
-    local low = math.min(math.floor(place), x:size(dim) - 1)
-    for k, w in ipairs(weights(place - low)) do
-      at[k][i + 1], share[k][i + 1] = low + k - taps // 2, w
-    end
-  end
+  local place = corners and count(out) * scale or
+                (count(out) + 0.5) * scale - 0.5
+  if taps == 2 then place = place:clamp(0) end
+  local low = place:floor():clamp(nil, x:size(dim) - 1)
+  local share = weights(place - low)
   local size, y = {}, nil
   for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
   for k = 1, taps do
-    local w = nacre.tensor(share[k], { dtype = x.dtype, device = x.device })
-    local part = pick(x, dim, at[k]) * w:reshape(size)
+    local w = share[k]:to(x.device, x.dtype):reshape(size)
+    local part = pick(x, dim, low + (k - taps // 2)) * w
     y = y and y + part or part
   end
   return y
@@ -56,9 +55,7 @@ end
 
 local function nearest(shift)
   return function(x, dim, out, scale)
-    local at = {}
-    for i = 0, out - 1 do at[i + 1] = math.floor((i + shift) * scale) end
-    return pick(x, dim, at)
+    return pick(x, dim, ((count(out) + shift) * scale):floor())
   end
 end
 
@@ -118,9 +115,8 @@ local function resized(op, x, size, factor)
     end
     scales[i] = size and n / outs[i] or 1 / given
   end
-  -- is there room for it?  It will be put together element by element.
-  nacre.empty({ x:size(1), x:size(2), table.unpack(outs) },
-              { dtype = x.dtype, device = x.device })
+  for _, n in ipairs(outs) do all.room(op, x, { n }, "float64") end
+  all.room(op, x, { x:size(1), x:size(2), table.unpack(outs) })
   return outs, scales
 end
 
@@ -152,6 +148,7 @@ define("pixel_shuffle", "input:tensor, upscale_factor:int",
        "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
 function(x, r)
   local op, n = "pixel_shuffle", x:dim()
+  if r > 1 << 30 then fail(op, ("upscale_factor is too large: %d"):format(r)) end
   if n < 3 or r < 1 or x:size(-3) % (r * r) ~= 0 then
     fail(op, ("input must have a multiple of %d channels"):format(r * r), nil,
          "input", x)
