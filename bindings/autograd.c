@@ -15,6 +15,8 @@
 ** Functions of Lua that the core calls
 */
 #define NODE "nacre.node"     /* of a custom function */
+#define FUNCTION "nacre.grad_fn"
+#define RECORDING "nacre.recording"
 
 static lua_State *running;    /* the state that called backward */
 static const char raised;     /* its address names what was raised */
@@ -360,7 +362,7 @@ static int saved(lua_State *L) {
 ** Recording on and off
 */
 static int restore(lua_State *L) {
-  nc_gradoff = *(int *)lua_touserdata(L, 1);
+  nc_gradoff = *(int *)luaL_checkudata(L, 1, RECORDING);
   return 0;
 }
 
@@ -379,7 +381,7 @@ static int with(lua_State *L, const char *name, int off) {
   if (!lua_isfunction(L, 1)) lua_pop(L, 1);
   before = lua_newuserdatauv(L, sizeof *before, 0);
   *before = nc_gradoff;
-  if (luaL_newmetatable(L, "nacre.recording")) {
+  if (luaL_newmetatable(L, RECORDING)) {
     lua_pushcfunction(L, restore);
     lua_setfield(L, -2, "__close");
   }
@@ -451,6 +453,7 @@ static int detach_(lua_State *L) {
 /* What a family of the library's own is called is without its "_". */
 static int functiontext(lua_State *L) {
   const char *name;
+  luaL_checkudata(L, 1, FUNCTION);
   lua_getiuservalue(L, 1, 1);
   name = lua_tostring(L, -1);
   lua_pushfstring(L, "<%s>", name[0] == '_' ? name + 1 : name);
@@ -458,7 +461,8 @@ static int functiontext(lua_State *L) {
 }
 
 static int functionequal(lua_State *L) {
-  const uintptr_t *a = lua_touserdata(L, 1), *b = lua_touserdata(L, 2);
+  const uintptr_t *a = luaL_testudata(L, 1, FUNCTION);
+  const uintptr_t *b = luaL_testudata(L, 2, FUNCTION);
   lua_pushboolean(L, a && b && *a == *b);
   return 1;
 }
@@ -476,7 +480,7 @@ static int pushfunction(lua_State *L, Tensor *t) {
   *id = nc_gradnode(t);
   lua_pushstring(L, name);
   lua_setiuservalue(L, -2, 1);
-  if (luaL_newmetatable(L, "nacre.grad_fn")) {
+  if (luaL_newmetatable(L, FUNCTION)) {
     lua_pushcfunction(L, functiontext);
     lua_setfield(L, -2, "__tostring");
     lua_pushcfunction(L, functionequal);

@@ -36,6 +36,9 @@ typedef struct State {        /* of a Lua state; its extra space points here */
 Tensor **nl_newbox(lua_State *L);             /* pushes an empty box */
 Tensor *nl_totensor(lua_State *L, int i);     /* NULL: it is none */
 int nl_istensor(lua_State *L, int i);         /* and was not freed */
+int nl_isfreed(lua_State *L, int i);          /* a tensor that was */
+int nl_iserror(lua_State *L, int i);          /* an error of the core? */
+int nl_isinterrupt(lua_State *L, int i);      /* ... or else, by Ctrl-C? */
 Tensor *nl_checktensor(lua_State *L, int i);
 void nl_free(lua_State *L, int i);            /* empties the box at i */
 void nl_freelater(lua_State *L);              /* what nl_free had to keep */
@@ -215,6 +218,7 @@ extern const Bound nl_randomness[];           /* generator.c */
 extern const Bound nl_generator[];            /* methods */
 Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */
 
+void nl_openstandard(lua_State *L);           /* standard.c */
 int nl_getfield(lua_State *L);                /* methods.c: t[key] */
 /* An error if t[key] = value is to set a field; 0: key is an index. */
 int nl_checkassign(lua_State *L);

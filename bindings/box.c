@@ -46,6 +46,11 @@ int nl_istensor(lua_State *L, int i) {
   return box != NULL && *box != NULL;
 }
 
+int nl_isfreed(lua_State *L, int i) {
+  Tensor **box = tobox(L, i);
+  return box != NULL && *box == NULL;
+}
+
 Tensor *nl_checktensor(lua_State *L, int i) {
   Tensor *t = nl_totensor(L, i);
   if (t == NULL) luaL_typeerror(L, i, "tensor");
@@ -226,6 +231,50 @@ static int errorconcat(lua_State *L) {
   return 1;
 }
 
+/* e:match(...): what strings do, done with the text. */
+static int textmethod(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  lua_replace(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/* A field that is not set is nil, unless strings have such a method. */
+static int errorindex(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, "string") != LUA_TTABLE) return 0;
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, -2) != LUA_TFUNCTION) return 0;
+  lua_pushcclosure(L, textmethod, 1);
+  return 1;
+}
+
+int nl_iserror(lua_State *L, int i) {
+  int is = 0;
+  if (lua_istable(L, i) && lua_getmetatable(L, i)) {
+    luaL_getmetatable(L, ERROR);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  return is;
+}
+
+/* Is it what Ctrl-C raised, in the core or between two lines of Lua? */
+int nl_isinterrupt(lua_State *L, int i) {
+  int is;
+  if (!lua_istable(L, i)) return 0;
+  i = lua_absindex(L, i);
+  lua_pushliteral(L, "code");
+  is = lua_rawget(L, i) == LUA_TSTRING &&
+       strcmp(lua_tostring(L, -1), nc_errname(NC_EINTR)) == 0;
+  lua_pop(L, 1);
+  return is;
+}
+
 static void empty(Tensor **box) {
   Tensor *t = *box;
   *box = NULL;
@@ -275,7 +324,8 @@ void nl_openbox(lua_State *L) {
     { "__gc", collected }, { "__close", closed }, { NULL, NULL }
   };
   static const luaL_Reg errors[] = {
-    { "__tostring", errortext }, { "__concat", errorconcat }, { NULL, NULL }
+    { "__tostring", errortext }, { "__concat", errorconcat },
+    { "__index", errorindex }, { NULL, NULL }
   };
   State *s = lua_newuserdatauv(L, sizeof *s, 0);
   memset(s, 0, sizeof *s);
@@ -284,7 +334,9 @@ void nl_openbox(lua_State *L) {
   lua_gc(L, LUA_GCGEN, 0, 0);                       /* see collect.c */
   lua_newtable(L);
   lua_pushstring(L, "tensor");
-  lua_setfield(L, -2, "__name");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__name");
+  lua_setfield(L, -2, "__metatable");   /* what getmetatable gives */
   luaL_setfuncs(L, events, 0);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, s);

@@ -73,7 +73,7 @@ typedef struct Load {
 
 /* Archives are closed when the function that opened them ends, however. */
 static int closearchive(lua_State *L) {
-  Archive **a = lua_touserdata(L, 1);
+  Archive **a = luaL_checkudata(L, 1, "nacre.archive");
   nc_closearchive(*a);
   *a = NULL;
   return 0;

@@ -30,6 +30,7 @@ static int sizetext(lua_State *L) {
 }
 
 static int sizeequal(lua_State *L) {
+  if (!lua_istable(L, 1) || !lua_istable(L, 2)) return 0;
   lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
   int same = n == (lua_Integer)lua_rawlen(L, 2);
   for (; same && n > 0; n--) {
@@ -52,6 +53,7 @@ static int sizeconcat(lua_State *L) {
 /* s[-1] is the last one, as of a tensor; nil behind it, for loops. */
 static int sizeindex(lua_State *L) {
   int isint;
+  luaL_checktype(L, 1, LUA_TTABLE);
   const lua_Integer i = lua_tointegerx(L, 2, &isint);
   if (!isint || lua_type(L, 2) != LUA_TNUMBER) return 0;
   if (i == 0)
@@ -318,6 +320,7 @@ static int nomethod(lua_State *L, const char *key) {
 
 /* t[key]: a method, a field, or an index.  Upvalue 1: the methods. */
 int nl_getfield(lua_State *L) {
+  luaL_checkany(L, 2);
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   lua_pop(L, 1);

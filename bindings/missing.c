@@ -63,6 +63,7 @@ static const char *const *names(lua_State *L, const char *path,
 
 int nl_missing(lua_State *L, const char *path, const char *name) {
   const char *const *list, *near, *dot = *path ? "." : "";
+  luaL_checktype(L, 1, LUA_TTABLE);
   if (name[0] == '_') return 0;         /* asked for by programs */
   list = names(L, path, name, &near);
   if (method(L, name)) {

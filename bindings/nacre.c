@@ -36,6 +36,7 @@ static int length(lua_State *L) {
 
 static int equals(lua_State *L) {
   Call c;
+  if (nl_isfreed(L, 1) || nl_isfreed(L, 2)) return 0;   /* and not the same */
   memset(&c, 0, sizeof c);
   c.arg[0].t = nl_totensor(L, 1);
   c.arg[1].t = nl_totensor(L, 2);
@@ -91,6 +92,7 @@ static int less(lua_State *L) {
 /* a .. b joins along dim 1 */
 static int concat(lua_State *L) {
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
+  if (a == NULL && b == NULL) nl_checktensor(L, 1);
   if (a == NULL || b == NULL) {
     const char *role = a ? "left" : "right";
     nc_fail(NC_EVALUE, "a tensor is joined with tensors only, not with a %s",
@@ -107,33 +109,27 @@ static int concat(lua_State *L) {
   return nl_callfamily(L);
 }
 
-/* Until a shell sets nacre._tostring: "float32[2x3] cpu". */
-static int totext(lua_State *L) {
-  const Tensor *t = nl_checktensor(L, 1);
+/* "float32[2x3] cpu" */
+static int pushtype(lua_State *L, const Tensor *t) {
   char shape[NC_TEXT];
-  lua_getfield(L, lua_upvalueindex(1), "_tostring");
-  if (lua_isfunction(L, -1)) {
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 1);
-    return 1;
-  }
   lua_pushfstring(L, "%s[%s] %s", nc_dtypename(t->dtype),
                   nc_shapetext(shape, t->nd, t->size), nc_device(t)->name);
   return 1;
 }
 
-/* ipairs would end in an error behind the last element */
-static int noipairs(lua_State *L) {
-  if (nl_totensor(L, 1)) {
-    nc_fail(NC_EVALUE, "ipairs does not go through tensors");
-    nc_blameop("ipairs");
-    nc_hint("for i, row in pairs(t) do ... end");
-    return nl_check(L, NC_EVALUE);
-  }
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
+/* By what a shell sets, nacre._tostring.  Whoever writes a log line, or an
+   error, must be able to: if that fails, it says no more than the type. */
+static int totext(lua_State *L) {
+  if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
+  nl_checktensor(L, 1);
+  lua_settop(L, 1);
+  lua_getfield(L, lua_upvalueindex(1), "_tostring");
+  if (!lua_isfunction(L, -1)) return pushtype(L, nl_checktensor(L, 1));
+  lua_pushvalue(L, 1);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1)) return 1;
+  if (nc_interrupted || nl_isinterrupt(L, -1)) return lua_error(L);
+  if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
+  return pushtype(L, nl_checktensor(L, 1));
 }
 
 static void event(lua_State *L, int meta, const char *name, lua_CFunction f) {
@@ -170,11 +166,7 @@ static void openevents(lua_State *L, int lib) {
   lua_pushvalue(L, lib + 1);
   lua_pushcclosure(L, nl_getfield, 1);
   lua_setfield(L, meta, "__index");
-  if (lua_getglobal(L, "ipairs") == LUA_TFUNCTION) {
-    lua_pushcclosure(L, noipairs, 1);
-    lua_setglobal(L, "ipairs");
-  } else
-    lua_pop(L, 1);
+  nl_openstandard(L);
 }
 
 /*
@@ -214,6 +206,7 @@ int nl_pushname(lua_State *L, const char *name) {
 
 static int lookup(lua_State *L) {
   const char *name;
+  luaL_checktype(L, 1, LUA_TTABLE);
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   name = lua_tostring(L, 2);
   if (strcmp(name, "_made") == 0) { /* the methods so far, to add to them */
@@ -238,6 +231,7 @@ static int lookup(lua_State *L) {
 
 /* pairs(nacre) */
 static int everything(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
   makeall(L);
   lua_getglobal(L, "next");
   lua_pushvalue(L, 1);

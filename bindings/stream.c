@@ -247,7 +247,7 @@ int nl_setstream(lua_State *L) {
 /* What was current, to be so again: the device, and as user value the stream
    of the other device. */
 static int restore(lua_State *L) {
-  const int *device = lua_touserdata(L, 1);
+  const int *device = luaL_checkudata(L, 1, "nacre.restore");
   const Accelerator *a = nc_opened();
   if (lua_getiuservalue(L, 1, 1) == LUA_TUSERDATA) {
     const StreamBox *b = lua_touserdata(L, -1);

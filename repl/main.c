@@ -83,7 +83,7 @@ static int tensortext(lua_State *L) {
 
 /* tostring of a number: nan has no sign, which C's printf may well show. */
 static int numbertext(lua_State *L) {
-  lua_Number x = lua_tonumber(L, 1);
+  lua_Number x = luaL_checknumber(L, 1);
   if (x != x) return lua_pushliteral(L, "nan"), 1;
   lua_settop(L, 1);
   luaL_argcheck(L, lua_tostring(L, 1) != NULL, 1, "number expected");
@@ -101,6 +101,8 @@ static void opennumbers(lua_State *L) {
 
 /* The first look into the global `shell` fills it. */
 static int fillshell(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checkany(L, 2);
   lua_settop(L, 2);
   sh_pushmember(L, "nacre.functions", "fill");
   lua_pushvalue(L, 1);
@@ -117,6 +119,21 @@ static void openfunctions(lua_State *L) {
   lua_setfield(L, -2, "__index");
   lua_setmetatable(L, -2);
   lua_setglobal(L, "shell");
+}
+
+static int loadtorch(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  return 1;
+}
+
+/* require "torch" gives the library on top.  It is not loaded by that name
+   before, for tracebacks name functions by what is loaded. */
+static void opentorch(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushvalue(L, -2);
+  lua_pushcclosure(L, loadtorch, 1);
+  lua_setfield(L, -2, "torch");
+  lua_pop(L, 1);
 }
 
 /* Gives an exit status: that of the settings. */
@@ -136,10 +153,7 @@ static int openlibs(lua_State *L, const Options *o) {
   lua_pushcfunction(L, tensortext);
   lua_setfield(L, -2, "_tostring");
   sh_openlater(L);
-  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  lua_pushvalue(L, -2);
-  lua_setfield(L, -2, "torch");
-  lua_pop(L, 1);
+  opentorch(L);
   lua_setglobal(L, "torch");
   openfunctions(L);
   sh_argtable(L, o);

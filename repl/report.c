@@ -29,6 +29,7 @@ static int skip(lua_State *L) {
 }
 
 static int skiptext(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
   lua_getfield(L, 1, "message");
   lua_pushfstring(L, "skip: %s", lua_tostring(L, -1));
   return 1;

@@ -98,10 +98,17 @@ static void scriptpath(lua_State *L, const char *script) {
     lua_pushliteral(L, ".");
   const char *folder = lua_tostring(L, -1);
   lua_getfield(L, -2, "path");
-  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", folder, folder,
-                  lua_tostring(L, -1));
-  lua_setfield(L, -4, "path");
-  lua_pop(L, 3);
+  const char *own = lua_pushfstring(L, "%s/?.lua;%s/?/init.lua", folder,
+                                    folder);
+  const size_t n = strlen(own), all = lua_rawlen(L, -2);
+  const char *path = lua_tostring(L, -2), *last = path + all - n;
+  if (all > n && strcmp(last, own) == 0 && last[-1] == ';')
+    lua_pushlstring(L, path, all - n - 1);      /* it comes first now */
+  else
+    lua_pushvalue(L, -2);
+  lua_pushfstring(L, "%s;%s", own, lua_tostring(L, -1));
+  lua_setfield(L, -6, "path");
+  lua_pop(L, 5);
 }
 
 void sh_argtable(lua_State *L, const Options *o) {

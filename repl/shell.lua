@@ -158,10 +158,15 @@ local function handler(unit)
   end
 end
 
+-- Errors of tensors stay what they are; a text gets a traceback.
+local function traced(err)
+  return type(err) == "string" and debug.traceback(err, 2) or err
+end
+
 -- Waits for the devices: what goes wrong there belongs to the line that asked
 -- for it.  False after saying what.
 function shell.settle()
-  local ok, err, interrupted = host.guard(debug.traceback, host.synchronize)
+  local ok, err, interrupted = host.guard(traced, host.synchronize)
   if not ok then
     showerror(err, interrupted and "interrupted: a device is still at work")
   end
@@ -265,7 +270,7 @@ end
 -- Shows the results of a block.
 function shell.print(got)
   if got.n == 0 then return end
-  local ok, err, interrupted = host.guard(debug.traceback, inspect.print,
+  local ok, err, interrupted = host.guard(traced, inspect.print,
                                           table.unpack(got, 1, got.n))
   if not ok then
     showerror(err, interrupted and "interrupted while the value was shown")
@@ -300,7 +305,7 @@ end
 
 -- Runs a command or a help request, protected as user code is.
 function shell.protected(f, ...)
-  local ok, err, interrupted = host.guard(debug.traceback, f, ...)
+  local ok, err, interrupted = host.guard(traced, f, ...)
   if not ok then showerror(err, interrupted and "interrupted") end
 end
 

@@ -15,9 +15,10 @@
 static int textmode(lua_State *L) {
   int at = (int)lua_tointeger(L, lua_upvalueindex(2));
   const char *mode = luaL_optstring(L, at, "t");
+  if (at == 3) luaL_checkany(L, 1);     /* load() */
   if (strchr(mode, 't') == NULL) {
     lua_pushnil(L);
-    lua_pushliteral(L, "binary chunks are not loaded, only text");
+    lua_pushfstring(L, "mode is '%s', and binary chunks are not loaded", mode);
     return 2;
   }
   if (lua_gettop(L) < at) lua_settop(L, at);

@@ -35,9 +35,6 @@ end
 local function text(v)
   local ok, s = pcall(tostring, v)
   if ok then return s end
-  if tostring(s):find "the tensor was freed" then
-    return "a tensor that was freed"
-  end
   return ("%s (its __tostring fails)"):format(type(v))
 end
 

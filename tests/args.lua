@@ -206,7 +206,6 @@ for _, f in ipairs { function() return gone[1] end, function() gone[1] = 2 end,
                      function() return gone + 1 end,
                      function() return gone.dtype end,
                      function() return gone:size() end,
-                     function() return tostring(gone) end,
                      function() gone:free() end,
                      function() return gone:item() end,
                      function() return a:add(1, { out = gone }) end,
@@ -214,12 +213,14 @@ for _, f in ipairs { function() return gone[1] end, function() gone[1] = 2 end,
                      function() return gone:to("int8") end,
                      function() return gone(1) end,
                      function() return a .. gone end,
-                     function() return gone == a end,
                      function() return nacre.tensor(gone) end,
                      function() return nacre.cat { a, gone } end,
                      function() return nacre.save("/dev/null", gone) end } do
   raises("a freed tensor", nil, "freed", f)
 end
+check(tostring(gone) == "a freed tensor" and ("%s"):format(gone) ==
+      "a freed tensor", "the text of a freed tensor")
+check(gone == gone and gone ~= a and a ~= gone, "a freed tensor compares")
 
 -- ---- every kind of value in every place: an error or a result, no crash
 

@@ -20,7 +20,7 @@ foreach(name ops layouts folds promotion torch_rules reduce args create view
     fuzz_calls vocabulary forms namefields suggest)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
-foreach(name grad_elements grad_arguments tables) # what Lua sees
+foreach(name grad_elements grad_arguments tables errorvalues) # what Lua sees
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name boundary oom autograd collect)
