@@ -48,13 +48,26 @@ static int raise_interrupt(lua_State *L) {
   return lua_error(L);
 }
 
+static lua_Hook resting; /* the hook while nothing is interrupted */
+static int restmask;
+
+static void rest(lua_State *L) {
+  lua_sethook(L, resting, restmask, 0);
+}
+
+void sh_resthook(lua_State *L, lua_Hook f, int mask) {
+  resting = f;
+  restmask = mask;
+  rest(L);
+}
+
 static void hook(lua_State *L, lua_Debug *ar) {
   (void)ar;
   if (quiet) return;
   if (nc_interrupted)
     raise_interrupt(L);
   else /* inherited from a thread that was hooked when it made this one */
-    lua_sethook(L, NULL, 0, 0);
+    rest(L);
 }
 
 static void arm(lua_State *L) {
@@ -139,7 +152,7 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   status = lua_pcall(L, nargs, nresults, handler);
   running = outer;
   quiet = 0;
-  lua_sethook(L, NULL, 0, 0);
+  rest(L);
   interrupted = nc_interrupted && status != LUA_OK;
   if (interrupted) {
     clearerr(stdout);         /* a write it broke off is no failure */

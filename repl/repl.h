@@ -83,6 +83,7 @@ enum { GUARD_SHELL, GUARD_SCRIPT };
 void sh_interrupts(int mode);
 void sh_interrupt(int sig); /* a handler: what Ctrl-C does */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
+void sh_resthook(lua_State *L, lua_Hook f, int mask); /* while there is none */
 void sh_quiet(int on);       /* for message handlers: ended by the guard, too */
 int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
 void sh_heedinterrupt(void); /* then a program ends, the shell does not */
@@ -108,6 +109,8 @@ int sh_pages(lua_State *L);           /* modules.c: a function of it */
 /* Pushes a function of a module that is written in Lua (modules.c). */
 void sh_pushmember(lua_State *L, const char *module, const char *name);
 int sh_asks(lua_State *L);            /* asks.c: host.asks */
+int sh_cover(lua_State *L);       /* coverage.c: functions of */
+int sh_covered(lua_State *L);     /* "nacre.process" */
 int sh_openprocess(lua_State *L); /* testserver.c: module "nacre.process" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_gpuclock(lua_State *L);    /* nvml.c: a function of it */

@@ -1,6 +1,6 @@
 set(REPL_SOURCES
   asks.c
-  coroutines.c doctor.c edit.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
+  coroutines.c coverage.c doctor.c edit.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
   machine.c nvml.c
   modules.c options.c paste.c report.c script.c terminal.c testserver.c
   tee.c textonly.c)
@@ -15,7 +15,7 @@ set(REPL_LUA
   calls.lua fits.lua foreign.lua phrases.lua record.lua session.lua source.lua watch.lua
   debug.lua dryrun.lua nanwatch.lua nonfinite.lua profile.lua reach.lua trace.lua watching.lua
   habits.lua help.lua inspect.lua numbers.lua lexer.lua lookup.lua names.lua words.lua reference.lua save.lua shell.lua
-  paste.lua slips.lua submit.lua syntax.lua test.lua testassert.lua testcheck.lua testclose.lua testdiagnose.lua testdiff.lua
+  paste.lua slips.lua submit.lua syntax.lua test.lua testassert.lua testcheck.lua testclose.lua testcover.lua testdiagnose.lua testdiff.lua
   testfile.lua testfixtures.lua testformats.lua testjobs.lua testline.lua testmatch.lua testoptions.lua
   testplan.lua testreport.lua testroot.lua testrun.lua testupdate.lua topics.lua units.lua
   bench.lua compare.lua difference.lua json.lua operands.lua parity.lua peak.lua sweep.lua time.lua timer.lua

@@ -129,6 +129,7 @@ function test.results(list, o, each)
     left = #todo
     jobs.run(todo, o, function(outcome)
       outcome.job.cut = outcome.interrupted
+      if o.cover then require "nacre.testcover".add(outcome, o) end
       if not outcome.interrupted then left = left - 1 end
       return take(outcome.job, check.results(outcome))
     end)
@@ -195,6 +196,7 @@ local function tell(results, o, seconds)
       say("\n", report.failure(r, peer[r]), "\n")
     end
     if #failed > 0 then say "\n" end
+    if o.cover then say(require "nacre.testcover".summary(o), "\n") end
     say(report.summary(results, seconds, o.jobs), "\n")
   end
   if o.ci and os.getenv "GITHUB_ACTIONS" then
@@ -202,6 +204,9 @@ local function tell(results, o, seconds)
   end
   local good = not o.junit or
                save(o.junit, formats.junit(results, peer, seconds))
+  if o.lcov then
+    good = save(o.lcov, require "nacre.testcover".lcov(o)) and good
+  end
   return #failed == 0 and good
 end
 

@@ -48,6 +48,9 @@ Expected text:
 Output:
   --junit FILE       JUnit's XML beside the text
   --tap, --json      the outcome for programs, instead of the text
+  --cover[=DIR]      a table of the lines of the project's Lua files that ran;
+                     of all files in DIR, also those that no test loaded
+  --lcov FILE        the same as an lcov tracefile
   --ci               no --update; annotations if GITHUB_ACTIONS is set
 
 Exit status: 0 all passed, 1 a test failed, 2 bad usage, 5 nothing to run.
@@ -102,6 +105,7 @@ local valued = {
   ["--repeat"] = {"times", integer(1), "a number from 1"},
   ["--root"] = {"root", folder, "a folder"},
   ["--at"] = {"at", folder, "a folder"},
+  ["--lcov"] = {"lcov", text, "a file"},
   ["--junit"] = {"junit", text, "a file"},
 }
 
@@ -110,6 +114,7 @@ local flags = {
   ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
   ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
   ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
+  ["--cover"] = "cover",
 }
 
 local function unknown(word)
@@ -138,12 +143,22 @@ local function shuffle(o, value)
   o.shuffle = o.shuffle or os.time() % 1000000
 end
 
+local function covered(o, value)
+  o.cover = value == nil or folder(value)
+  if not o.cover then
+    return ("--cover needs a folder, not '%s'"):format(value)
+  end
+end
+
+-- What may have a value behind "=".
+local optional = {["--shuffle"] = shuffle, ["--cover"] = covered}
+
 -- Takes the option at words[i]; the next i, or nil and what is wrong.
 local function take(o, words, i)
   local name, value = parts(words[i])
   local row = valued[name]
-  if name == "--shuffle" then
-    local wrong = shuffle(o, value)
+  if optional[name] then
+    local wrong = optional[name](o, value)
     return not wrong and i + 1 or nil, wrong
   end
   if flags[name] then
@@ -206,6 +221,7 @@ function options.parse(words)
   end
   local wrong = clash(o)
   if wrong then return nil, wrong end
+  o.cover = o.cover or o.lcov ~= nil
   if #o.paths == 0 then o.paths[1] = {"."} end
   return o
 end

@@ -113,7 +113,7 @@ local function job(unit, device, dtype, line, p)
              seed = says.seed or p.seed or 0, threads = p.threads,
              timeout = says.timeout or p.timeout or TIMEOUT,
              serial = says.serial, shuffle = p.shuffle,
-             libraries = p.libraries, again = again(p),
+             cover = p.cover and true, libraries = p.libraries, again = again(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,
              rtolby = p.rtol and "--rtol" or "--: rtol",
              atolby = p.atol and "--atol" or "--: atol",

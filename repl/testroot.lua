@@ -31,6 +31,8 @@ local function within(path, folder)
   return path:sub(1, #start) == start and path:sub(#start + 1) or nil
 end
 
+root.within = within
+
 -- The root of a folder: the one given, the nearest that is marked, else the
 -- current one if the folder is in it, else the folder itself.
 function root.of(folder, given)

@@ -4,6 +4,7 @@
 -- goes to the runner as it is; `tell` reports where that belongs.
 
 local check = require "nacre.testassert"
+local cover = require "nacre.testcover"
 local errors = require "nacre.errors"
 local fixtures = require "nacre.testfixtures"
 local frames = require "nacre.frames"
@@ -173,6 +174,7 @@ local function case(job, tell, c, name, p)
   if err and late then show(late) end
   err = err or late
   tell("took", host.clock() - begin)
+  if job.cover then cover.tell(tell) end
   if not err then return tell("pass") end
   tell(verdict(job, err, c.line))
 end
@@ -278,6 +280,7 @@ local kinds = {transcript = whole(session), markdown = whole(session),
 function run.body(job, done)
   return function(tell)
     run.prepare(job)
+    if job.cover then cover.start(tell) end
     local ok, err = guarded(function()
       libraries(job)
       fixtures.conftest(job.unit)
@@ -290,6 +293,7 @@ function run.body(job, done)
     end
     local begin = host.clock()
     kinds[job.unit.kind](job, tell, done or 0)
+    if job.cover then cover.tell(tell) end
     tell("end", host.clock() - begin)
   end
 end

@@ -498,6 +498,7 @@ int sh_openprocess(lua_State *L) {
     { "remove", removefolder },   { "entries", entries },
     { "makefolder", makefolder }, { "absolute", absolute },
     { "cores", cores },           { "copy", copyfile },
+    { "cover", sh_cover },        { "covered", sh_covered },
     { "hold", hold },             { "ended", ended },
     { NULL, NULL }
   };

@@ -188,6 +188,59 @@ class Project(runner.Case):
         self.assertIn("module 'nosuch' not found",
                       self.fails(runner.PASSED, "-l", "nosuch"))
 
+    COVERED = """\
+#!/usr/bin/env nacre
+local M = {}
+function M.f(x)
+  if x > 2 then
+    return "large"
+  end
+  return "a constant that is longer than forty characters, to be sure", 1e300
+end
+
+function M.never()
+  local t = {1.5, 7,
+    nil}
+  return t
+end
+function M.thread() coroutine.wrap(function()
+  M.x = 1
+end)() end
+%s
+M.y = 2
+return M
+"""
+
+    def test_coverage(self):
+        self.file(".nacre-root", "")
+        # so many lines apart that Lua notes where they are from time to time
+        far = "\n" * 300 + "M.z = 1;" * 200
+        self.file("lib/m.lua", self.COVERED % far)
+        self.file("lib/other.lua", "return 1\n")
+        self.file("tests/a_test.lua", "local m = require 'lib.m'\n"
+                  "test('x', function() m.f(1) m.thread() end)\n")
+        self.file("tests/s.nacre", "> m = require 'lib.m'\n> m.f(1);\n")
+        out = self.passing("--cover", "--lcov", "x.info")
+        self.assertIn("\nlib/m.lua      17       4    76%  5, 11-13\n", out)
+        self.assertIn("\ntotal          17       4    76%\n", out)
+        self.assertNotIn("_test", out)
+        info = self.read("x.info").split("\n")
+        self.assertEqual(info[:2], ["TN:", "SF:%s/lib/m.lua" % self.tests])
+        counts = dict(map(int, line[3:].split(",")) for line in info
+                      if line.startswith("DA:"))
+        self.assertEqual([n for n in counts if not counts[n]],
+                         [5, 11, 12, 13])
+        self.assertEqual((counts[7], counts[16], counts[320]), (2, 1, 2))
+        self.assertEqual((min(counts), max(counts), counts.get(9)),
+                         (2, 320, None))
+        out = self.passing("--cover=lib", "tests/s.nacre")
+        self.assertIn("\nlib/other.lua       1       1     0%  1\n", out)
+        self.file("tests/b_test.lua", "test('x', function() "
+                  "require 'lib.m'.f(3) os.exit(0) end)\n")
+        status, out, err = self.nacre("--cover")
+        self.assertIn("\nlib/m.lua      17       3    82%  11-13\n", out)
+        self.assertEqual(self.nacre("--cover=nosuch")[0], 2)
+
     def test_a_saved_session_passes_elsewhere(self):
         self.project()
         os.remove(os.path.join(self.tests, "tests", "s.nacre"))
