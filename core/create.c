@@ -209,7 +209,7 @@ static int countfloats(int64_t *count, const Sequence *s, int closed) {
 /* v as an integer towards zero, or as a float */
 static Scalar as(Category kind, Scalar v) {
   if (kind == NC_FLOAT) return nc_float(nc_tofloat(v));
-  return nc_int(v.kind == NC_FLOAT ? f64_toint(v.f) : v.i);
+  return nc_int(v.kind == NC_FLOAT ? f64_toi64(v.f) : v.i);
 }
 
 static int floating(const Arg a[], int n) {
@@ -245,6 +245,10 @@ static int steps(Call *c, int closed) {
   if (nc_tofloat(s.step) == 0) return nc_fail(NC_EVALUE, "the step is 0");
   TRY(kind == NC_FLOAT ? countfloats(&n, &s, closed)
                        : countints(&n, &s, closed));
+  if (kind == NC_INT && n > 0) {
+    TRY(nc_checkholds(s.start.i, type));
+    TRY(nc_checkholds(s.start.i + (n - 1) * s.step.i, type));
+  }
   return sequence(&c->out[0], &s, n, place(&a[4]), type);
 }
 

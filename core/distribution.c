@@ -155,11 +155,8 @@ int nc_op_random_(Call *c) {
     if (high <= low)
       w.status = nc_fail(NC_EVALUE, "there is no integer from %lld to below "
                          "%lld", (long long)low, (long long)high);
-    if (w.status == NC_OK && !isfloat) {
-      w.status = nc_checkfits(nc_int(low), x->dtype);
-      if (w.status == NC_OK)
-        w.status = nc_checkfits(nc_int(high - 1), x->dtype);
-    }
+    if (w.status == NC_OK) w.status = nc_checkholds(low, x->dtype);
+    if (w.status == NC_OK) w.status = nc_checkholds(high - 1, x->dtype);
     d = nc_integers(low, (uint64_t)high - (uint64_t)low);
   }
   if (w.status == NC_OK) w.status = nc_draw(x, &d, nc_generatorof(c));

@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "compose.h"
 #include "kernels.h"
 #include "op.h"
 #include "scalar.h"
@@ -15,7 +16,7 @@ static Scalar convert(Scalar v, DType t) {
   Category c = nc_category(t);
   if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
   if (v.kind == NC_FLOAT && c == NC_INT)
-    v = nc_int(t == DT_i32 ? f64_toint32(v.f) : f64_toint(v.f));
+    v = nc_int(t == DT_i32 ? f64_toi32(v.f) : f64_toi64(v.f));
   if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
   if (c == NC_BOOL) v.i = v.i != 0;
   return (Scalar){ c, v.i, 0 };
@@ -36,12 +37,21 @@ static int within(Scalar v, DType t) {
   return (!isint && !isfinite(f)) || (f >= low && f <= largest[t]);
 }
 
-int nc_checkfits(Scalar v, DType t) {
-  if (within(v, t)) return NC_OK;
+int nc_unfit(Scalar v, DType t) {
   if (v.kind == NC_FLOAT)
     return nc_fail(NC_EVALUE, "%g does not fit in %s", v.f, nc_dtypename(t));
   return nc_fail(NC_EVALUE, "%lld does not fit in %s", (long long)v.i,
                  nc_dtypename(t));
+}
+
+int nc_checkfits(Scalar v, DType t) {
+  return within(v, t) ? NC_OK : nc_unfit(v, t);
+}
+
+int nc_checkholds(int64_t v, DType t) {
+  if ((t == DT_u8 && v < 0) || (t == DT_b8 && v >> 1))
+    return nc_unfit(nc_int(v), t);
+  return nc_checkfits(nc_int(v), t);
 }
 
 static int writable(const Tensor *y) {
@@ -192,19 +202,40 @@ int nc_op_equal(Call *c) {
   return alltrue(&c->value, eq);
 }
 
-/* Integers are compared in float64. */
+/* |a - b| <= atol + rtol*|b| of int64, whose distances a double may not hold:
+   they are kept as integers, below 0 where they are 2^63 or more. */
+static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
+  Draft w = { 0 };
+  Tensor *most = nc_row2(&w, OP_maximum, a, b);
+  Tensor *apart = nc_row2(&w, OP_sub, most, nc_row2(&w, OP_minimum, a, b));
+  Tensor *allowed = nc_row1(&w, OP_abs, nc_as(&w, b, DT_f64)), *close, *far;
+  allowed = nc_rownumber(&w, OP_mul, allowed, nc_float(par[0]));
+  allowed = nc_rownumber(&w, OP_add, allowed, nc_float(par[1]));
+  close = nc_row2(&w, OP_le, apart, nc_as(&w, allowed, DT_i64));
+  close = nc_row2(&w, OP_logical_and, close,
+                  nc_rownumber(&w, OP_ge, apart, nc_int(0)));
+  far = nc_rownumber(&w, OP_add, nc_as(&w, apart, DT_f64), nc_float(0x1p64));
+  far = nc_row2(&w, OP_logical_and, nc_rownumber(&w, OP_lt, apart, nc_int(0)),
+                nc_row2(&w, OP_le, far, allowed));
+  return nc_give(&w, y, nc_row2(&w, OP_logical_or, close, far));
+}
+
+/* Integers are compared in float64, which holds those up to int32. */
 static int close(Tensor **y, Tensor *given[2], const double par[2]) {
   Arg in[2] = { { .t = given[0] }, { .t = given[1] } };
-  DType t = nc_resulttype(in, 2);
+  const DType t = nc_resulttype(in, 2);
+  const int isfloat = nc_category(t) == NC_FLOAT;
   Tensor *x[2] = { NULL, NULL };
   int r = NC_OK;
   *y = NULL;
   for (int i = 0; i < 2 && r == NC_OK; i++) {
-    DType as = nc_category(t) == NC_FLOAT ? given[i]->dtype : DT_f64;
-    r = nc_cast(&x[i], given[i], as);
+    r = nc_cast(&x[i], given[i], isfloat ? given[i]->dtype
+                                 : t == DT_i64 ? DT_i64 : DT_f64);
     in[i].t = x[i];
   }
-  if (r == NC_OK) r = nc_apply(y, OP__isclose, in, par, NULL);
+  if (r == NC_OK)
+    r = t == DT_i64 ? close64(y, x[0], x[1], par)
+                    : nc_apply(y, OP__isclose, in, par, NULL);
   nc_release(x[0]);
   nc_release(x[1]);
   return r;

@@ -248,6 +248,17 @@ static int checkdivisor(const Arg *a, const Arg *b, DType work) {
   return r;
 }
 
+/* A numeric parameter of a row over integers.  A factor may be negative,
+   uint8 too: self + alpha*other. */
+static int checkparameter(Op op, DType work, double p) {
+  if (p != floor(p))
+    return nc_fail(NC_EDTYPE, "%g is no integer, and the tensors are %s", p,
+                   nc_dtypename(work));
+  if (!(fabs(p) < 0x1p63) || (op == OP__threshold && work == DT_u8 && p < 0))
+    return nc_unfit(nc_float(p), work);
+  return nc_checkfits(nc_int((int64_t)p), work);
+}
+
 static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
   const OpInfo *info = &nc_opinfo[op];
   if (info->types == CLASS_DVI) TRY(checkdivisor(&in[0], &in[1], work));
@@ -258,12 +269,7 @@ static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
     return NC_EDTYPE;
   }
   if (nc_category(work) == NC_FLOAT) return NC_OK;
-  if (par && par[0] != floor(par[0]))
-    return nc_fail(NC_EDTYPE, "%g is no integer, and the tensors are %s",
-                   par[0], nc_dtypename(work));
-  if (par && !(fabs(par[0]) < (work == DT_i64 ? 0x1p63 : 0x1p31)))
-    return nc_fail(NC_EVALUE, "%g does not fit into %s", par[0],
-                   nc_dtypename(work));
+  for (int k = 0; par && k < 2; k++) TRY(checkparameter(op, work, par[k]));
   if (op == OP_pow && in[1].t == NULL && in[1].s.i < 0) {
     nc_fail(NC_EVALUE, "integers to negative integer powers are not integers");
     nc_hint("self:to(\"float32\") first");

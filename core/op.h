@@ -15,7 +15,13 @@ int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
 int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
                const double par[2]);
 
-/* The type in which a row works on n operands, if it takes them. */
+/* The error that v is no element of type t.  And: is v one, without wrapping
+   as what nc_checkfits lets pass? */
+int nc_unfit(Scalar v, DType t);
+int nc_checkholds(int64_t v, DType t);
+
+/* The type in which a row works on n operands, if it takes them, and that
+   type holds the numbers among them. */
 int nc_worktype(DType *work, Op op, const Arg in[], int n);
 
 /* A number as an element of the type that a row works in: it wraps, or is

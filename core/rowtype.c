@@ -49,6 +49,20 @@ static int fits(Scalar s, DType t) {
          (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
 }
 
+/* A number never wraps on its way to an element of an integer type.  A
+   comparison is made in a type that holds it; in bitwise operations negative
+   numbers are bits, which uint8 cuts off. */
+static int numbers(DType *work, Op op, const Arg in[], int n) {
+  const OpInfo *info = &nc_opinfo[op];
+  for (int i = 0; i < n; i++) {
+    if (in[i].t || in[i].s.kind != NC_INT || fits(in[i].s, *work)) continue;
+    if (info->kind == COMPARE_OP) *work = DT_i64; /* 300 is not 44 */
+    else if (info->types != CLASS_INT || in[i].s.i >= 0 || *work != DT_u8)
+      return nc_unfit(in[i].s, *work);
+  }
+  return NC_OK;
+}
+
 /* The type in which the row works on operands of type t. */
 int nc_worktype(DType *work, Op op, const Arg in[], int n) {
   DType t = nc_resulttype(in, n);
@@ -90,10 +104,7 @@ int nc_worktype(DType *work, Op op, const Arg in[], int n) {
       break;
     default: break;
   }
-  if (nc_opinfo[op].kind == COMPARE_OP && c == NC_INT)
-    for (int i = 0; i < n; i++)   /* 300 is not 44, whatever the tensor */
-      if (in[i].t == NULL && !fits(in[i].s, *work)) *work = DT_i64;
-  return NC_OK;
+  return nc_category(*work) == NC_INT ? numbers(work, op, in, n) : NC_OK;
 }
 
 Scalar nc_asworked(Scalar s, DType work) {

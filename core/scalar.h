@@ -162,31 +162,44 @@ SCALAR bf16_s bf16_fromfloat(float v) {
 
 /*
 ** A float to an integer: towards zero; what does not fit becomes the nearest
-** that does, nan becomes 0.  Narrower integers wrap, as integers do.
+** that does, nan becomes 0.  f32 spares the double precision that is slow on
+** a GPU.
 */
-SCALAR int64_t f64_toint(double x) {
+SCALAR int64_t f64_toi64(double x) {
   return x >= 9223372036854775808.0 ? INT64_MAX
          : x > -9223372036854775808.0 ? (int64_t)x
          : x == x ? INT64_MIN : 0;
 }
 
-SCALAR int32_t f64_toint32(double x) {
+SCALAR int32_t f64_toi32(double x) {
   x = x > 2147483647.0 ? 2147483647.0 : x;
   x = x < -2147483648.0 ? -2147483648.0 : x;
   return x == x ? (int32_t)x : 0;
 }
 
-/* The same, where double precision is slow. */
-SCALAR int64_t f32_toint(float x) {
+SCALAR int64_t f32_toi64(float x) {
   return x >= 9223372036854775808.0f ? INT64_MAX
          : x > -9223372036854775808.0f ? (int64_t)x
          : x == x ? INT64_MIN : 0;
 }
 
-SCALAR int32_t f32_toint32(float x) {
+SCALAR int32_t f32_toi32(float x) {
   return x >= 2147483648.0f ? INT32_MAX
          : x > -2147483648.0f ? (int32_t)x
          : x == x ? INT32_MIN : 0;
 }
+
+#define NARROWED(from, real, to, integer, least, most)                      \
+  SCALAR integer from##_to##to(real x) {                                    \
+    x = x > (real)(least) ? x : x == x ? (real)(least) : 0;                 \
+    return (integer)(int32_t)(x < (real)(most) ? x : (real)(most));         \
+  }
+NARROWED(f32, float, u8, uint8_t, 0, UINT8_MAX)
+NARROWED(f32, float, i8, int8_t, INT8_MIN, INT8_MAX)
+NARROWED(f32, float, i16, int16_t, INT16_MIN, INT16_MAX)
+NARROWED(f64, double, u8, uint8_t, 0, UINT8_MAX)
+NARROWED(f64, double, i8, int8_t, INT8_MIN, INT8_MAX)
+NARROWED(f64, double, i16, int16_t, INT16_MIN, INT16_MAX)
+#undef NARROWED
 
 #endif

@@ -41,7 +41,7 @@
   X(f64, f16) X(f64, bf16) X(f64, f32)
 
 /* What an element of a type is computed in, what it is there, and the words
-   for what a number of that kind is as an int64, int32 or float. */
+   for what a number of that kind is as an element of another type. */
 #define KIND_b8    Int
 #define KIND_u8    Int
 #define KIND_i8    Int
@@ -66,20 +66,32 @@ typedef double Double;
 #define READ_bf16(s)  bf16_tofloat(s)
 #define READ_f32(s)   (s)
 #define READ_f64(s)   (s)
-#define WHOLE_Int(v)       (v)
-#define WHOLE_Long(v)      (v)
-#define WHOLE_Float(v)     f32_toint(v)
-#define WHOLE_Double(v)    f64_toint(v)
-#define WHOLE32_Int(v)     (v)
-#define WHOLE32_Long(v)    (v)
-#define WHOLE32_Float(v)   f32_toint32(v)
-#define WHOLE32_Double(v)  f64_toint32(v)
+#define Int_tou8(v)     ((uint8_t)(v))
+#define Int_toi8(v)     ((int8_t)(v))
+#define Int_toi16(v)    ((int16_t)(v))
+#define Int_toi32(v)    ((int32_t)(v))
+#define Int_toi64(v)    ((int64_t)(v))
+#define Long_tou8       Int_tou8
+#define Long_toi8       Int_toi8
+#define Long_toi16      Int_toi16
+#define Long_toi32      Int_toi32
+#define Long_toi64      Int_toi64
+#define Float_tou8      f32_tou8
+#define Float_toi8      f32_toi8
+#define Float_toi16     f32_toi16
+#define Float_toi32     f32_toi32
+#define Float_toi64     f32_toi64
+#define Double_tou8     f64_tou8
+#define Double_toi8     f64_toi8
+#define Double_toi16    f64_toi16
+#define Double_toi32    f64_toi32
+#define Double_toi64    f64_toi64
 #define MADE_b8(v, kind)    truth((v) != 0)
-#define MADE_u8(v, kind)    ((uint8_t)JOIN(WHOLE_, kind)(v))
-#define MADE_i8(v, kind)    ((int8_t)JOIN(WHOLE_, kind)(v))
-#define MADE_i16(v, kind)   ((int16_t)JOIN(WHOLE_, kind)(v))
-#define MADE_i32(v, kind)   ((int32_t)JOIN(WHOLE32_, kind)(v))
-#define MADE_i64(v, kind)   ((int64_t)JOIN(WHOLE_, kind)(v))
+#define MADE_u8(v, kind)    JOIN(kind, _tou8)(v)
+#define MADE_i8(v, kind)    JOIN(kind, _toi8)(v)
+#define MADE_i16(v, kind)   JOIN(kind, _toi16)(v)
+#define MADE_i32(v, kind)   JOIN(kind, _toi32)(v)
+#define MADE_i64(v, kind)   JOIN(kind, _toi64)(v)
 #define MADE_f16(v, kind)   f16_fromfloat((float)(v))
 #define MADE_bf16(v, kind)  bf16_fromfloat((float)(v))
 #define MADE_f32(v, kind)   ((float)(v))

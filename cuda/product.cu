@@ -136,7 +136,7 @@ static Grid grid(const Device *d, const Tiles *t) {
 
 /* a number as the kernels of integers take it */
 static uint64_t integer(Scalar s) {
-  return s.kind == NC_FLOAT ? (uint64_t)f64_toint(s.f) : (uint64_t)s.i;
+  return s.kind == NC_FLOAT ? (uint64_t)f64_toi64(s.f) : (uint64_t)s.i;
 }
 
 #define CASE(type, T, number)                                           \

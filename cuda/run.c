@@ -95,7 +95,7 @@ static uint64_t pattern(Scalar v, DType t) {
 uint64_t nc_parameterbits(double x, DType computed) {
   if (computed == DT_f32) return floatbits((float)x);
   if (computed == DT_f64) return doublebits(x);
-  return (uint64_t)f64_toint(x);
+  return (uint64_t)f64_toi64(x);
 }
 
 /*

@@ -31,17 +31,18 @@ NC_DEVICE double broken(const Run &k, int64_t i) {
 /* y[i] = v, as an element of its type */
 NC_DEVICE void put(const Run &k, int64_t i, int64_t v, double f) {
   const int isint = k.isint;
-  const int64_t cut = isint ? v : f64_toint(f);
   const double real = isint ? (double)v : f;
   switch (k.type) {
     case DT_b8: ((uint8_t *)k.y)[i] = isint ? v != 0 : f != 0; break;
-    case DT_u8: ((uint8_t *)k.y)[i] = (uint8_t)cut; break;
-    case DT_i8: ((int8_t *)k.y)[i] = (int8_t)cut; break;
-    case DT_i16: ((int16_t *)k.y)[i] = (int16_t)cut; break;
-    case DT_i32:
-      ((int32_t *)k.y)[i] = isint ? (int32_t)v : f64_toint32(f);
+    case DT_u8: ((uint8_t *)k.y)[i] = isint ? (uint8_t)v : f64_tou8(f); break;
+    case DT_i8: ((int8_t *)k.y)[i] = isint ? (int8_t)v : f64_toi8(f); break;
+    case DT_i16:
+      ((int16_t *)k.y)[i] = isint ? (int16_t)v : f64_toi16(f);
       break;
-    case DT_i64: ((int64_t *)k.y)[i] = cut; break;
+    case DT_i32:
+      ((int32_t *)k.y)[i] = isint ? (int32_t)v : f64_toi32(f);
+      break;
+    case DT_i64: ((int64_t *)k.y)[i] = isint ? v : f64_toi64(f); break;
     case DT_f16: ((f16_s *)k.y)[i] = f16_fromfloat((float)real); break;
     case DT_bf16: ((bf16_s *)k.y)[i] = bf16_fromfloat((float)real); break;
     case DT_f32: ((float *)k.y)[i] = (float)real; break;

@@ -61,6 +61,7 @@ set(on_device ops layouts folds promotion torch_rules reduce args create view
   display_values errors grad_rows grad_families scan sort
   dry watch indices vocabulary conv norms orders surplus namefields
   aliasing distribution einsum linalg nn shape special forms)
+list(APPEND on_device bounds casts)
 if(NOT NACRE_EMULATION_FLAVOUR STREQUAL "check") # minutes each, where judged
   list(APPEND on_device autograd matmul boundary oom)
   if(NOT NACRE_SANITIZE) # ten minutes, of kernels that others run there

@@ -174,11 +174,15 @@ function O.wrap(v, t)
   return v
 end
 
--- A float to int64: towards zero, saturating, nan to 0.
-local function toint64(v)
+-- A float to an integer type: towards zero, saturating, nan to 0.
+local function toint(v, t)
+  local top = 2.0 ^ (O.bits[t] - (t == "uint8" and 0 or 1))
   if v ~= v then return 0 end
-  if v >= 0x1p63 then return math.maxinteger end
-  if v < -0x1p63 then return math.mininteger end
+  if v >= top then
+    return t == "int64" and math.maxinteger or math.tointeger(top - 1)
+  end
+  if t == "uint8" and v < 0 then return 0 end
+  if v < -top then return math.tointeger(-top) end
   return math.tointeger(v < 0 and math.ceil(v) or math.floor(v))
 end
 
@@ -187,13 +191,7 @@ function O.cast(v, t)
   if v == true then v = 1 elseif v == false then v = 0 end
   if t == "bool" then return v ~= 0 end
   if O.isfloat(t) then return O.round(v * 1.0, t) end
-  if math.type(v) == "float" then
-    if t == "int32" then
-      v = v ~= v and 0 or math.max(-0x1p31, math.min(v, 0x1p31 - 1))
-    end
-    v = toint64(v)
-  end
-  return O.wrap(v, t)
+  return math.type(v) == "float" and toint(v, t) or O.wrap(v, t)
 end
 
 assert(loadfile(here .. "words.lua"))(O)

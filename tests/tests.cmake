@@ -23,6 +23,9 @@ endforeach()
 foreach(name grad_elements grad_arguments tables errorvalues) # what Lua sees
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
+foreach(name bounds casts) # numbers and their types
+  add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
+endforeach()
 foreach(name boundary oom autograd collect)
   add_nacre_test(${name} slow $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
@@ -46,7 +49,7 @@ endforeach()
 
 # The loops of lesser machines, and products without a BLAS.
 foreach(level v2 v3)
-  foreach(name ops folds random)
+  foreach(name ops folds random casts)
     add_nacre_test(${name}_${level} slow
       $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
     set_tests_properties(${name}_${level} PROPERTIES
