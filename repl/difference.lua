@@ -165,7 +165,8 @@ local function bar(part, width)
   return ("#"):rep(math.max(part > 0 and 1 or 0, math.floor(part * width)))
 end
 
--- How many elements are off by how many ulps.
+-- How many elements are off by how many ulps; no lines where all of them are
+-- off by as many.
 function difference.histogram(s)
   local rows, before, top = {}, 0, 0
   for i, edge in ipairs(EDGES) do
@@ -173,10 +174,12 @@ function difference.histogram(s)
     rows[i] = {label, s.within[i] - before}
     before = s.within[i]
   end
-  rows[#rows + 1] = {"more", s.n - before}
+  rows[#rows + 1] = {"> " .. EDGES[#EDGES], s.n - before}
   while #rows > 1 and rows[#rows][2] == 0 do rows[#rows] = nil end
+  while #rows > 1 and rows[2][2] == 0 do table.remove(rows, 2) end
+  if #rows == 1 or #rows == 2 and rows[1][2] == 0 then return {} end
   for _, row in ipairs(rows) do top = math.max(top, row[2]) end
-  local lines = {"ulp          elements"}
+  local lines = {"ulp          elements  (bars: logarithmic)"}
   for i, row in ipairs(rows) do
     lines[i + 1] = ("%-9s %11d  %s"):format(row[1], row[2],
       bar(math.log(row[2] + 1) / math.log(top + 1), 40))

@@ -42,6 +42,12 @@ function parity.difference(a, b)
     add("all %d elements are the same", d.n)
     return lines, d
   end
+  if d.n == 1 then
+    add("%s and %s differ: abs %s, rel %s, %.3g ulp (%s)", pair(a:item()),
+        pair(b:item()), difference.number(d.abs), difference.number(d.rel),
+        d.ulp, d.dtype)
+    return lines, d
+  end
   add("%d of %d elements differ (%.3g%%)", d.different, d.n,
       100 * d.different / d.n)
   if d.nans > 0 then add("%d are nan on one side only", d.nans) end
@@ -52,7 +58,7 @@ function parity.difference(a, b)
         place(d, "ulp"))
     for _, line in ipairs(difference.histogram(d)) do add("%s", line) end
   end
-  if a:dim() > 0 and a:numel() >= 16 then
+  if a:dim() > 0 and d.n >= 16 and d.different < d.n then
     add "where they are (rows x columns, darker: further apart)"
     for _, line in ipairs(difference.map(a, b, d.abs)) do add("%s", line) end
   end
