@@ -142,10 +142,10 @@ commands.list = {
    doc = "how far two tensors are apart, where, and by how many ulp"},
   {name = "parity", args = "EXPR", module = "nacre.parity", run = "parity",
    lua = true, doc = "every device against float64, in ulp"},
-  {name = "repeat", as = "repeated", args = "N EXPR",
+  {name = "repeat", as = "repeated", args = "[N] EXPR",
    module = "nacre.parity", run = "times", call = "again",
    form = "(f, n) -> list", lua = true,
-   doc = "does it give the same bits each time?"},
+   doc = "does it give the same bits each time? (10 times)"},
   {name = "timing", args = "on|off|500ms", module = "nacre.settings",
    run = "timing", call = function(v)
      return require "nacre.settings".call("timing", v)

@@ -106,7 +106,7 @@ function commands.p(s, text)
   unit.locals = nil
   debug.setupvalue(unit.f, 1, environment(s.stack[s.at]))
   local results = s.shell.run(unit)
-  if results then s.shell.print(results) end
+  if results then s.shell.print(results, text) end
 end
 
 function commands.q(s) s.shell.reader = nil end

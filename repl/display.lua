@@ -319,9 +319,13 @@ end
 function display.show(value, opts)
   opts = options(opts)
   if istensor(value) then return tensor(value, opts) end
-  local text = type(value) == "function" and signature(value)
-  if text then return text end
-  opts.brief = function(v) return istensor(v) and display.brief(v) end
+  if type(value) == "function" then
+    return signature(value) or tostring(value)
+  end
+  opts.brief = function(v)
+    if type(v) == "function" then return signature(v) or "function" end
+    return istensor(v) and display.brief(v)
+  end
   return values.show(value, opts)
 end
 

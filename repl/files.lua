@@ -81,7 +81,7 @@ function files.run(shell, text)
   if got == nil then
     return shell.fail(why)
   end
-  if got then shell.print(got) end
+  if got then shell.print(got, "") end
 end
 
 -- shell.run(FILE, ...): what the file returns

@@ -4,6 +4,7 @@
 -- main.c makes the table, empty; the first look into it comes here.
 
 local commands = require "nacre.commands"
+local host = require "nacre.host"
 
 local functions = {}
 
@@ -17,9 +18,24 @@ local function lines(command)
   return list, not ok and status or nil
 end
 
+-- What shell shows of itself: its functions, a line each.
+local function listed()
+  local wrapped = require "nacre.reference".wrapped
+  local parts, width = {"what the commands do, for programs; :help NAME tells " ..
+                        "how one is called"}, host.columns()
+  for _, command in ipairs(commands.list) do
+    local head = ("  shell.%-11s "):format(command.as or command.name)
+    local doc = wrapped(command.doc, (" "):rep(#head), width)
+    parts[#parts + 1] = head .. doc:sub(#head + 1)
+  end
+  parts[#parts + 1] = '  shell.lines       the lines a command of the ' ..
+                      'system prints, as a table'
+  return table.concat(parts, "\n")
+end
+
 -- A command's module is required when its function is called.
 function functions.fill(t)
-  debug.setmetatable(t, nil)
+  debug.setmetatable(t, {__tostring = listed})
   for _, command in ipairs(commands.list) do
     t[command.as or command.name] = function(...)
       return commands.callable(command.name)(...)

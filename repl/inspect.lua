@@ -32,6 +32,8 @@ local function show(v, options)
   for _, name in ipairs {"precision", "edge", "maxlines", "stats"} do
     if options[name] ~= false then options[name] = settings.get(name) end
   end
+  local depth = settings.get "depth"
+  options.depth = depth ~= "auto" and depth or nil
   return display.show(v, options)
 end
 
@@ -55,7 +57,7 @@ end
 -- The results of a block as text: one whole, several in a line.
 function inspect.text(...)
   local n, list = select("#", ...), {...}
-  if n == 0 or n == 1 and io.type(list[1]) then return "" end
+  if n == 0 then return "" end
   if n == 1 then
     local text = show(list[1], {color = host.color "stdout", stats = true})
     if list[1] == nil then text = inspect.paint(text, "dim") end
@@ -69,6 +71,12 @@ function inspect.text(...)
          (brief and "\n" or "")
 end
 
-function inspect.print(...) io.stdout:write((inspect.text(...))) end
+-- Prints the results of an expression.  The file that io.write gives says
+-- nothing.
+function inspect.print(source, ...)
+  local written = source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
+                  io.type((...))
+  if not written then io.stdout:write((inspect.text(...))) end
+end
 
 return inspect

@@ -99,24 +99,49 @@ static void opennumbers(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* The first look into the global `shell` fills it. */
-static int fillshell(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  luaL_checkany(L, 2);
-  lua_settop(L, 2);
+static void fill(lua_State *L) {
   sh_pushmember(L, "nacre.functions", "fill");
   lua_pushvalue(L, 1);
   lua_call(L, 1, 0);
+}
+
+/* The first look into the global `shell` fills it: at a field, ... */
+static int shellfield(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checkany(L, 2);
+  lua_settop(L, 2);
+  fill(L);
   lua_pushvalue(L, 2);
   lua_rawget(L, 1);
   return 1;
 }
 
+/* ... at all of them, ... */
+static int shellpairs(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  fill(L);
+  lua_getglobal(L, "next");
+  lua_pushvalue(L, 1);
+  return 2;
+}
+
+/* ... or as a text. */
+static int shelltext(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  fill(L);
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
 static void openfunctions(lua_State *L) {
+  static const luaL_Reg list[] = { { "__index", shellfield },
+                                   { "__pairs", shellpairs },
+                                   { "__tostring", shelltext },
+                                   { NULL, NULL } };
   lua_newtable(L);
-  lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, fillshell);
-  lua_setfield(L, -2, "__index");
+  luaL_newlib(L, list);
   lua_setmetatable(L, -2);
   lua_setglobal(L, "shell");
 }

@@ -209,6 +209,8 @@ end
 --
 -- :repeat
 --
+local RUNS = 10               -- where none are asked for
+
 -- Runs f n times; what came out, each once, and how often.
 function parity.again(f, n)
   local kinds = {}
@@ -249,11 +251,13 @@ local function repeated(source, n)
 end
 
 function parity.times(shell, words)
-  local n, source = words:match "^(%d+)%s+(.*)$"
+  local n, source = words:match "^(%d+)%s+(.+)$"
+  if not n or not load("return " .. source) then n, source = RUNS, nil end
   n = math.tointeger(tonumber(n))
   if not n or n < 2 then
     return shell.fail ":repeat needs a number from 2 on and an expression"
   end
+  source = source or words
   if not expression(shell, source, "repeat") then return end
   bench.guarded(shell, function()
     io.stdout:write(table.concat(repeated(source, n), "\n"), "\n")

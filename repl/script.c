@@ -32,23 +32,25 @@ static int runtext(lua_State *L, const char *text, const char *name) {
   return runloaded(L, loaded, 0, 0);
 }
 
-/* Prints the values above base as the shell would: if no device has an error
-   to tell of how they came about. */
-static int printvalues(lua_State *L, int base) {
+/* Prints the values above base, of the expression `text', as the shell would:
+   if no device has an error to tell of how they came about. */
+static int printvalues(lua_State *L, int base, const char *text) {
   int n = lua_gettop(L) - base, status = sh_synchronize(L);
   if (status != 0 || n == 0) return status;
   sh_pushmember(L, "nacre.inspect", "print");
   lua_insert(L, base + 1);
-  return sh_call(L, n, 0);
+  lua_pushstring(L, text);
+  lua_insert(L, base + 2);
+  return sh_call(L, n + 1, 0);
 }
 
 static int runexpression(lua_State *L, const char *text) {
   int base = lua_gettop(L), status;
-  text = lua_pushfstring(L, "return %s", text);
-  status = luaL_loadbufferx(L, text, strlen(text), "=(command line)", "t");
+  const char *chunk = lua_pushfstring(L, "return %s", text);
+  status = luaL_loadbufferx(L, chunk, strlen(chunk), "=(command line)", "t");
   lua_remove(L, base + 1);
   status = runloaded(L, status, 0, LUA_MULTRET);
-  return status == 0 ? printvalues(L, base) : status;
+  return status == 0 ? printvalues(L, base, text) : status;
 }
 
 /* -l MOD and -l g=MOD */
@@ -173,7 +175,7 @@ int sh_runstdin(lua_State *L) {
       lua_replace(L, base + 1);
       lua_settop(L, base + 1);
       status = sh_call(L, 0, LUA_MULTRET);
-      return status == 0 ? printvalues(L, base) : status;
+      return status == 0 ? printvalues(L, base, text) : status;
     }
     lua_settop(L, base + 2);
     lua_pushliteral(L, "\n  hint: nacre -i takes its input line by line, as a "

@@ -70,6 +70,9 @@ settings.list = {
    "rows shown at each end of a long tensor"},
   {"maxlines", 25, integer(5, 100000), nil, "5 or more",
    "lines a value may take"},
+  {"depth", "auto", function(v)
+     return v == "auto" and v or integer(1, 100)(v)
+   end, nil, "1 to 100, or auto", "how deep tables are shown"},
   {"stats", true, switch, onoff, "on or off",
    "the line of statistics under a tensor"},
   {"result_keep", 64 << 20, bytes, memory, "a size such as 64MiB",

@@ -102,7 +102,7 @@ end
 
 local function tellkept(unit, name)
   if unit.note then
-    shell.note(unit.note .. " is kept as a session variable")
+    shell.note(unit.note)
   elseif name and not told then
     told = true
     shell.note(name .. " is kept as a session variable; " ..
@@ -171,6 +171,14 @@ function shell.settle()
     showerror(err, interrupted and "interrupted: a device is still at work")
   end
   return ok
+end
+
+-- A command of the system; its status, unless that is 0.
+local function system(command)
+  local ok, how, status = os.execute(command)
+  if ok then return end
+  shell.failed = true
+  shell.note((how == "signal" and "signal " or "exit status ") .. status)
 end
 
 -- Runs a compiled block.  Gives its results (a table with n), or nil after
@@ -261,16 +269,16 @@ function shell.evaluate(text)
   local seconds = host.clock() - begin
   if got then
     results.remember(got[1])
-    if not unit.hide then shell.print(got) end
+    if not unit.hide then shell.print(got, text) end
     if got.n == 1 and got[1] == nil then tellunknown(text) end
   end
   if unit then telltime(seconds) end
 end
 
--- Shows the results of a block.
-function shell.print(got)
+-- Shows the results of a block, of which `text' is the source.
+function shell.print(got, text)
   if got.n == 0 then return end
-  local ok, err, interrupted = host.guard(traced, inspect.print,
+  local ok, err, interrupted = host.guard(traced, inspect.print, text,
                                           table.unpack(got, 1, got.n))
   if not ok then
     showerror(err, interrupted and "interrupted while the value was shown")
@@ -348,7 +356,7 @@ local function dispatch(text)
     help(text:match "[%w_%.:]+")
   elseif first == "!" then
     io.stdout:flush()
-    shell.protected(os.execute, text:match "!(.*)")
+    shell.protected(system, text:match "!(.*)")
   else
     shell.evaluate(submit.luapart(text, islua) or text)
   end

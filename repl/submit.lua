@@ -75,10 +75,18 @@ local function plainlocals(tokens, text)
     parts[#parts + 1] = text:sub(from, token.from - 1)
     parts[#parts + 1] = (" "):rep(#attribute)
     from = token.from + #attribute
-    note = name
+    note = name .. " is kept as a session variable; it " ..
+           (attribute:find "const" and "can be changed" or "is not closed")
   end)
   parts[#parts + 1] = text:sub(from)
   return table.concat(parts), note
+end
+
+-- Lua's message where a block assigns to a constant of its own.
+local function assigned(text)
+  local _, message = compile(text)
+  return message and message:find("assign to const variable", 1, true) and
+         message or nil
 end
 
 -- The names of the block's own locals, not those of blocks inside it.
@@ -185,8 +193,14 @@ function submit.compile(text)
     unit.kind = "expression"
     return unit
   end
+  local whole = body
   body, unit.note = plainlocals(lexer.tokens(body), body)
   unit.kind = "statements"
+  local wrong = unit.note and assigned(whole)
+  if wrong then
+    unit.kind, unit.message = "error", wrong
+    return unit
+  end
   unit.locals = outerlocals(lexer.tokens(body))
   unit.f = statements(body)
   if unit.f then return unit end

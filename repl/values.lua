@@ -12,8 +12,14 @@ local STRING, LINES = 2000, 50
 
 -- How deep a table is shown, and how many items of each: the first that takes
 -- no more lines; of lists fewer items, of others less depth.
+-- A depth that was asked for stays.
 local lists = {{3, 30}, {3, 5}, {1, 30}}
 local others = {{3, 30}, {2, 30}, {1, 30}}
+
+local function limits(list, depth)
+  if depth then return {{depth, 30}, {depth, 5}} end
+  return list and lists or others
+end
 
 local escapes = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
                  ['"'] = '\\"', ["\\"] = "\\\\"}
@@ -41,17 +47,36 @@ end
 local function scalar(v, opts)
   if type(v) == "string" then return quote(v, opts) end
   if type(v) == "number" then return numbers.show(v, opts.precision) end
-  local brief = type(v) == "userdata" and opts.brief(v)
+  local brief = (type(v) == "userdata" or type(v) == "function") and
+                opts.brief(v)
   if brief then return brief end
   return text(v)
 end
 
 local order = {number = 1, string = 2, boolean = 3}
 
+-- k2 before k10: numbers in names count as such.
+local function natural(a, b)
+  local at, x, from, to = 1, nil, nil, nil
+  while true do
+    from, to, x = a:find("(%d+)", at)
+    local y = from and a:sub(1, from - 1) == b:sub(1, from - 1) and
+              b:match("^%d+", from)
+    if not y then return a < b end
+    if x ~= y then
+      local m, n = tonumber(x), tonumber(y)
+      if m ~= n then return m < n end
+      return a < b
+    end
+    at = to + 1
+  end
+end
+
 local function before(a, b)
   local x, y = order[type(a)] or 9, order[type(b)] or 9
   if x ~= y then return x < y end
-  if x < 3 then return a < b end
+  if x == 2 then return natural(a, b) end
+  if x < 2 then return a < b end
   return text(a) < text(b)
 end
 
@@ -106,12 +131,13 @@ function any(v, depth, opts)
   return layout(list, depth, opts)
 end
 
--- Any value.  opts: width, utf8, and brief(v), which gives a tensor in one
--- line and nil for other values.
+-- Any value.  opts: width, utf8, depth (of tables, if it is asked for), and
+-- brief(v), which gives a tensor or a function in one line and nil for other
+-- values.
 function values.show(v, opts)
   local text
-  for _, limit in ipairs(type(v) == "table" and rawlen(v) > 0 and lists or
-                         others) do
+  local list = type(v) == "table" and rawlen(v) > 0
+  for _, limit in ipairs(limits(list, opts.depth)) do
     local depth, items = limit[1], limit[2]
     text = any(v, 0, setmetatable({seen = {}, depth = depth, items = items},
                                   {__index = opts}))

@@ -211,7 +211,9 @@ function whos.print(names, pattern)
     end
   end
   if #vars == 0 then
-    io.stdout:write "no variables\n"
+    io.stdout:write(#names == 0 and "no variables\n" or
+      ("none of %d variable%s matches\n"):format(#names,
+                                                 #names > 1 and "s" or ""))
     return
   end
   local reached = reach.all()
