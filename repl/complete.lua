@@ -136,8 +136,15 @@ local function members(before, separator, list)
   end
 end
 
+-- What is there for scripts, or is there twice; but not a user's variable.
+local FORSCRIPTS = {arg = true, skip = true, torch = true}
+
 local function variables(list)
-  lookup.members(_G, function(name, value) list.add(name, value) end)
+  lookup.members(_G, function(name, value)
+    local hidden = FORSCRIPTS[name] and
+                   require "nacre.shell".isbuiltin(name)
+    if not hidden then list.add(name, value) end
+  end)
 end
 
 local function globals(list)

@@ -27,16 +27,8 @@ local function title(frame)
   return ("%s at %s:%d"):format(name, frame.file, frame.line)
 end
 
-local function shown(v)
-  return inspect.istensor(v) and inspect.kind(v) or inspect.brief(v)
-end
-
 -- A value in one line that fits.
-local function brief(v)
-  local text = shown(v):match "[^\n]*"
-  if #text <= 60 then return text end
-  return text:sub(1, utf8.offset(text, 0, 58) - 1) .. "..."
-end
+local function brief(v) return inspect.line(v, 60) end
 
 --
 -- Commands.  Each gets the state: stack, at, shell, and the rest of the line.

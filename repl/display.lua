@@ -157,8 +157,15 @@ local function badline(size, s, opts)
   return opts.color and "\27[31m" .. text .. "\27[0m" or text
 end
 
+-- Zeros and ones, all of them on the screen: an identity, a mask.
+local function plain(t, s)
+  return t.dtype ~= "bool" and s.n <= 100 and s.min == 0 and s.max == 1 and
+         s.nan + s.posinf + s.neginf == 0 and
+         math.abs(s.mean * s.n - (s.n - s.zero)) < 1e-6
+end
+
 local function statistics(lines, t, size, s, opts)
-  if s.n >= 20 then
+  if s.n >= 20 and not plain(t, s) then
     local list = moments(t, s, opts)
     if list[1] then lines[#lines + 1] = fit(list, opts.width) end
   end

@@ -200,13 +200,29 @@ local function containsall(text, words)
   return true
 end
 
--- The operations and commands whose name or line has all words in it.
+-- How near a word is to what a name and its line say: less is nearer.  Of
+-- several words a part of a name says little.
+local function distance(name, doc, word, alone)
+  local last = name:match "[^.]*$":gsub("^:", "")
+  if last == word then return 0 end
+  local at = alone and last:find(word, 1, true)
+  if at then return at == 1 and 1 or 2 end
+  local whole = "%f[%w]" .. word:gsub("%p", "%%%0") .. "s?%f[^%w]"
+  return doc:find(whole) and 3 or 4
+end
+
+-- The operations and commands whose name or line has all words in it, the
+-- nearest first.
 local function having(words)
   local found = {}
   local function try(name, doc)
-    if containsall((name .. " " .. doc):lower(), words) then
-      found[#found + 1] = {name, doc}
+    local low, text = name:lower(), doc:lower()
+    if not containsall(low .. " " .. text, words) then return end
+    local sum = 0
+    for _, word in ipairs(words) do
+      sum = sum + distance(low, text, word, #words == 1)
     end
+    found[#found + 1] = {name, doc, sum, #found}
   end
   for _, name in ipairs(nacre._names(true)) do
     local info = nacre._info(name)
@@ -225,6 +241,10 @@ local function having(words)
   for _, command in ipairs(require "nacre.commands".list) do
     try(":" .. command.name, command.doc)
   end
+  table.sort(found, function(a, b)
+    if a[3] ~= b[3] then return a[3] < b[3] end
+    return a[4] < b[4]
+  end)
   return found
 end
 

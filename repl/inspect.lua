@@ -43,6 +43,15 @@ function inspect.brief(v)
   return show(v, {})
 end
 
+-- The same in one line of `most' characters at most, whatever it is.
+function inspect.line(v, most)
+  local text = inspect.istensor(v) and inspect.kind(v) or inspect.brief(v)
+  text = text:gsub("{%s*\n%s*", "{"):gsub("%s*\n%s*}", "}")
+             :gsub("%s*\n%s*", " ")
+  if (utf8.len(text) or #text) <= most then return text end
+  return text:sub(1, (utf8.offset(text, most - 2) or most - 2) - 1) .. "..."
+end
+
 -- Are there two tensors or more that say nothing in one line?
 local function several(list, n)
   local large = 0

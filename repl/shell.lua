@@ -18,15 +18,21 @@ local nacre = package.loaded.nacre
 -- of the screen, prompt = that of a reader, own = is it a word of that?}
 local shell = {transcript = false, failed = false, leaving = false, log = {}}
 
--- The first things that stood in _G are not the user's.
-local builtin = {}
+-- The first things that stood in _G are not the user's, as long as they do;
+-- nor are the results.
+local builtin, RESULT = {}, {}
 
-function shell.isbuiltin(name) return builtin[name] ~= nil end
+function shell.isbuiltin(name)
+  local v = builtin[name]
+  return v ~= nil and (v == RESULT or rawequal(v, rawget(_G, name)))
+end
 
 function shell.userglobals()
   local names = {}
   for k in next, _G do
-    if type(k) == "string" and not builtin[k] then names[#names + 1] = k end
+    if type(k) == "string" and not shell.isbuiltin(k) then
+      names[#names + 1] = k
+    end
   end
   table.sort(names)
   return names
@@ -370,8 +376,8 @@ function shell.start(transcript)
   shell.seed = nacre.initial_seed() -- for who wants these numbers again
   shell.dtype = nacre.get_default_dtype()
   shell.device = nacre.get_default_device()
-  for k in next, _G do builtin[k] = true end
-  for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = true end
+  for k, v in next, _G do builtin[k] = v end
+  for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = RESULT end
 end
 
 -- Runs the start-up file: the one that is named, or the usual one if it is

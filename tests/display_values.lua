@@ -18,6 +18,16 @@ int64[2] cpu  16 B
 check("a large integer everywhere", nacre.full({101}, 12345678901), {},
       "int64[101] cpu  808 B  all 12345678901")
 
+check("an identity needs no statistics", nacre.eye(5), {}, [[
+float32[5x5] cpu  100 B
+  1.0  0.0  0.0  0.0  0.0
+  0.0  1.0  0.0  0.0  0.0
+  0.0  0.0  1.0  0.0  0.0
+  0.0  0.0  0.0  1.0  0.0
+  0.0  0.0  0.0  0.0  1.0]])
+assert(display.show(nacre.eye(11)):find "zero 90.9%%")
+assert(display.show(nacre.linspace(0, 1, 21)):find "mean 0.5")
+
 check("bfloat16 has fewer digits",
       nacre.tensor({1.765625, 0.25, 1/3}, {dtype = "bfloat16"}), {}, [[
 bfloat16[3] cpu  6 B

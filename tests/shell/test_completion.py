@@ -44,6 +44,15 @@ class Completion(Shell):
         self.assertEqual(self.names(s, "a:add("), ["a", "b", "i", "v"])
         self.assertEqual(self.names(s, "print(a:mm("), ["w", "w2"])
 
+    def test_globals_for_scripts_are_not_offered(self):
+        s = self.open()
+        for word, name in (("s", "skip"), ("t", "torch"), ("a", "arg")):
+            self.assertFalse(any(re.match(r"  %s\b" % name, line)
+                                 for line in self.offered(s, word + TAB)))
+        s.run("skipped = 1 skip = 2")
+        s.run("sk" + TAB + "=5")
+        self.assertEqual(s.run("skip"), "5\n")
+
     def test_the_only_one_is_put_in(self):
         s = self.tensors()
         s.run("w = nil")
