@@ -367,6 +367,19 @@ static int unknownformat(lua_State *L, const char *path) {
                   ".safetensors several");
 }
 
+/* save(t, "x.pt"), as in PyTorch: what is written here, in a format that is
+   there; `t' stands for what is to be saved. */
+static void hintpathfirst(lua_State *L, const char *path) {
+  const int several = lua_istable(L, 1);
+  const FileFormat f = nc_formatbyname(path);
+  const char *dot = strrchr(path, '.');
+  const int n = (int)(f == NC_UNKNOWN && dot ? dot - path
+                                             : (long)strlen(path));
+  const char *extension = f != NC_UNKNOWN ? "" : several ? ".safetensors"
+                                                         : ".npy";
+  nc_hint("nacre.save(\"%.*s%s\", t)", n, path, extension);
+}
+
 /* The n names at index i, as a list for the core that stays on the stack. */
 static const char **textlist(lua_State *L, int i, int64_t n) {
   const char **list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
@@ -569,8 +582,7 @@ static int save(lua_State *L) {
       lua_type(L, 2) == LUA_TSTRING) {
     nc_fail(NC_EVALUE, "the path comes first, then the tensor");
     nc_blameop("save");
-    nc_hint(lua_istable(L, 1) ? "nacre.save(\"%s\", {name = t})"
-                              : "nacre.save(\"%s\", t)", lua_tostring(L, 2));
+    hintpathfirst(L, lua_tostring(L, 2));
     return nl_check(L, NC_EVALUE);
   }
   if (lua_type(L, 1) != LUA_TSTRING)

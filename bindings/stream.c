@@ -35,6 +35,8 @@ static void checked(lua_State *L, const char *op, int r) {
 */
 static StreamBox *checkstream(lua_State *L, int i, const char *op) {
   StreamBox *b = luaL_testudata(L, i, STREAM);
+  if (b == NULL && i == 1 && lua_isnone(L, 1))
+    nl_error(L, op, "self is missing: a stream expected");
   if (b == NULL)
     nl_error(L, op, "expected a stream, not a %s", luaL_typename(L, i));
   else if (b->s == NULL)
@@ -44,6 +46,8 @@ static StreamBox *checkstream(lua_State *L, int i, const char *op) {
 
 static EventBox *checkevent(lua_State *L, int i, const char *op) {
   EventBox *b = luaL_testudata(L, i, EVENT);
+  if (b == NULL && i == 1 && lua_isnone(L, 1))
+    nl_error(L, op, "self is missing: an event expected");
   if (b == NULL)
     nl_error(L, op, "expected an event, not a %s", luaL_typename(L, i));
   else if (b->e == NULL)

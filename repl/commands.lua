@@ -288,7 +288,8 @@ local function unknown(shell, name, rest)
     close = row[1] == name and "set " .. name or close
   end
   shell.fail(("no command :%s%s"):format(name,
-    close and (", did you mean :%s?"):format(close) or ""))
+    close and (", did you mean :%s?"):format(close) or
+    "; :help lists the commands"))
 end
 
 function commands.run(shell, name, rest)

@@ -126,12 +126,12 @@ local function observe(thread, err, level)
   o.source = text and habits.line(text, o.line) or
              o.file and habits.line(frames.file(o.file) or "", o.line)
   if o.source and not o.source:find "%S" then o.source = nil end
-  local names = frames.variables(thread, o.at or list[1])
+  local names, there = frames.variables(thread, o.at or list[1])
   if o.object then o.args = roles.operands(err, o.source or "", names) end
   if o.first then o.hint = require "nacre.nonfinite".hint(err) end
   habits.running(o, o.source or "", function(path)
     return frames.valueof(path, names)
-  end)
+  end, {there = there, text = text, line = o.line})
   if o.hint then o.hint = roles.hint(o, o.source or "") end
   for _, f in ipairs(list) do      -- what is kept must not keep tensors
     f.shown = f.text and habits.line(f.text, f.line)

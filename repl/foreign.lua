@@ -10,6 +10,7 @@ local istensor = require "nacre.inspect".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local phrases = require "nacre.phrases"
+local python = require "nacre.python"
 
 local beginning, ending = phrases.beginning, phrases.ending
 local first, last, enclosed = phrases.first, phrases.last, phrases.enclosed
@@ -180,31 +181,6 @@ local function conditional(before, rest)
   return either(x, y, z)
 end
 
--- torch.nn.functional as F; torch import nn, optim: what is there already
-local function import(rest)
-  local path, tail = rest:match "^([%w_%.]+)%s*(.*)$"
-  local top = path and path:match "^[%w_]+"
-  if top ~= "torch" and top ~= "nacre" then return nil end
-  local place = "nacre" .. path:sub(#top + 1)
-  local function there(name)            -- parts are made when asked for
-    return pcall(function()
-      local v = package.loaded.nacre
-      for word in name:gmatch "%.([%w_]+)" do v = assert(v[word]) end
-    end)
-  end
-  local alias = tail:match "^as%s+([%a_][%w_]*)"
-  if alias then
-    return there(place) and ("%s = %s"):format(alias, place) or nil
-  end
-  local sets = {}
-  for name in (tail:match "^import%s+(.*)$" or ""):gmatch "[%a_][%w_]*" do
-    if there(place .. "." .. name) then
-      sets[#sets + 1] = ("%s = %s.%s"):format(name, place, name)
-    end
-  end
-  return sets[1] and table.concat(sets, "; ")
-end
-
 local function statement(before, rest)
   local word = before:match "%f[%w_]([%a]+)%s+$"
   local tail = rest:match "^(.-)%s*;?%s*$"
@@ -219,9 +195,9 @@ local function statement(before, rest)
   if word == "del" then return tail .. " = nil" end
   if word == "import" or word == "from" or word == "using" then
     local name = rest:match "^[%w_]+"
-    return import(rest) or habits.modules[name] or
+    return python.import(rest) or habits.modules[name] or
            rawget(_G, name) and name .. " is there already" or
-           name and ('require "%s"'):format(name)
+           name and python.module(name)
   end
   if word == "class" then
     local name = rest:match "^[%w_]+"
@@ -501,12 +477,8 @@ function foreign.hint(message, near, before, rest)
   if before:find "%f[%w_]continue%s*;?%s*$" and near ~= "=" then
     return nil, "goto continue, with ::continue:: before the loop's end"
   end
-  local word, condition = before:match "^%s*(%l+)%s+(.-)%s*:%s*$"
-  if (word == "while" or word == "if") and rest:find "^%l" then
-    return nil, ("%s %s %s %s end"):format(word,
-      condition:gsub("%f[%w_]%a+%f[^%w_]", habits.words),
-      word == "if" and "then" or "do", rest:match "^(.-)%s*$")
-  end
+  local short = python.oneline(before .. rest)
+  if short then return nil, short end
   for _, entry in ipairs(tokens) do
     if entry[1] == near then
       local hint = entry[2]
@@ -518,24 +490,6 @@ function foreign.hint(message, near, before, rest)
     return nil, "{name = value}"
   end
   return nil, statement(before, rest)
-end
-
--- The head of a loop over what Python loops over.
-local function loop(text)
-  local i, range = text:match "for%s+([%a_][%w_]*)%s+in%s+range%s*(%b())"
-  local from, to = (range or ""):match "^%(%s*([^,]-)%s*,%s*([^,]-)%s*%)$"
-  if from then
-    local last = math.tointeger(tonumber(to))
-    last = last and last - 1 or to .. " - 1"
-    return ("for %s = %s, %s do ... end"):format(i, from, last)
-  end
-  local n = range and range:match "^%(%s*([^,]-)%s*%)$"
-  if n then return ("for %s = 1, %s do ... end"):format(i, n) end
-  local v, list = text:match "for%s+([%a_][%w_,%s]-)%s+in%s+([^:]-)%s*:"
-  if not v then return "for i = 1, n do ... end" end
-  list = list:match "^enumerate%s*%(%s*(.-)%s*%)$" or list
-  return ("for %s in pairs(%s) do ... end"):format(
-    v:find "," and v or "_, " .. v, list)
 end
 
 local opening = {["if"] = "if ... then ... end", elif = "elseif ... then",
@@ -551,7 +505,7 @@ local missing = {["for"] = "'do' expected", ["while"] = "'do' expected",
 function foreign.unfinished(what, text)
   local word = require "nacre.submit".colon(text)
   if word then
-    return word == "for" and loop(text) or opening[word] or
+    return word == "for" and python.loop(text) or opening[word] or
            "pcall(function() ... end)", missing[word]
   end
   local x = what:find "^unfinished string" and

@@ -149,26 +149,27 @@ local function addscope(names, globals)
   end
 end
 
--- The variables in sight of a frame by name: locals over upvalues.
+-- The variables in sight of a frame by name: locals over upvalues.  And which
+-- names are such variables, also those that are nil.
 function frames.variables(thread, at)
-  local names = {}
-  if not at then return names end
+  local names, there = {}, {}
+  if not at then return names, there end
   local i = 1
   while true do
     local name, value = debug.getupvalue(at.func, i)
     if not name then break end
     if name == "_ENV" then addscope(names, value)
-    elseif name ~= "" then names[name] = value end
+    elseif name ~= "" then names[name], there[name] = value, true end
     i = i + 1
   end
   i = 1
   while thread do
     local name, value = debug.getlocal(thread, at.level, i)
     if not name then break end
-    if name:find "^[%a_]" then names[name] = value end
+    if name:find "^[%a_]" then names[name], there[name] = value, true end
     i = i + 1
   end
-  return names
+  return names, there
 end
 
 -- The same as a list in their order, the locals first: {name =, value =,
@@ -195,6 +196,13 @@ function frames.inside(thread, at)
   return list, globals
 end
 
+-- The gradient of a tensor: to ask for it runs no code but ours.
+local function gradient(v, path, at)
+  local stop = type(v) == "userdata" and path:match("^%.grad()", at)
+  local ok, grad = pcall(function() return stop and v.grad end)
+  return ok and grad or nil, stop
+end
+
 -- What "x.y[1]" stands for, found without calling anything.
 function frames.valueof(path, names)
   local first, at = path:match "^([%a_][%w_]*)()"
@@ -202,6 +210,11 @@ function frames.valueof(path, names)
   local v = names[first]
   if v == nil then v = rawget(_G, first) end
   while at <= #path do
+    local grad, behind = gradient(v, path, at)
+    if grad and not path:find("^[%w_]", behind) then
+      v, at = grad, behind
+      goto continue
+    end
     if type(v) ~= "table" then return nil end
     local key, stop = path:match("^%.([%a_][%w_]*)()", at)
     if not key then
@@ -210,6 +223,7 @@ function frames.valueof(path, names)
     end
     if not stop or key == nil then return nil end
     v, at = rawget(v, key), stop
+    ::continue::
   end
   return v
 end

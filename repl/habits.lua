@@ -6,6 +6,7 @@
 local istensor = require "nacre.inspect".istensor
 local lexer = require "nacre.lexer"
 local names = require "nacre.names"
+local phrases = require "nacre.phrases"
 
 local elsewhere, meant = names.elsewhere, names.meant
 local nearest, novariable = names.nearest, names.novariable
@@ -92,7 +93,8 @@ end
 
 -- Who writes a.sum(0) counts as Python does.
 local function counts(form, args)
-  local info = nacre._info(nacre._methods[form])
+  local method = nacre._methods[form]
+  local info = method and nacre._info(method)
   local first = info and info.params and info.params[2]
   return first and first.type:find "^dim" and args:find "%f[%w]0%f[^%w.]" and
          "dims count from 1" or nil
@@ -101,7 +103,8 @@ end
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
 local function nocolon(o, line, value)
   local name = o.hint and o.hint:match "^([%w_]+) is a method"
-  local missing = o.op and o.message:find " is missing: "
+  local missing = o.op and (o.message:find " is missing: " or
+                            o.message:find "^expected an? %l+, not ")
   if name then o.hint = nil end
   name = name or missing and o.op or
          o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
@@ -109,13 +112,14 @@ local function nocolon(o, line, value)
   local path, form, args =
     line:match("([%a_][%w_%.]*)%.(" .. name .. "_?)%s*(%b())")
   local first = args and args:match "^%(%s*([%w_%.]*)"
-  if path and istensor(value(path)) and first ~= path then
+  if path and type(value(path)) == "userdata" and first ~= path then
     o.message = ("%s is a method: %s:%s%s"):format(form, path, form, args)
     o.op, o.object, o.hint = nil, nil, counts(form, args)
   elseif not path then        -- nacre.ones(2, 3).size(1)
-    args = line:match("%)%." .. name .. "%s*(%b())")
-    o.hint = args and ("%s is a method: (...):%s%s"):format(name, name, args)
-             or o.hint
+    local at = line:match("%)()%." .. name .. "%s*%b()")
+    local object = at and phrases.ending(line:sub(1, at - 1))
+    args = at and line:match("^%." .. name .. "%s*(%b())", at)
+    o.hint = object and ("%s:%s%s"):format(object, name, args) or o.hint
   end
 end
 
@@ -217,20 +221,6 @@ function habits.constant(text)
   end
 end
 
--- The first global on the line that is nil.
-local function undefined(line, value)
-  local tokens = lexer.tokens(line)
-  for i, t in ipairs(tokens) do
-    local before = i > 1 and tokens[i - 1].text
-    local after = tokens[i + 1] and tokens[i + 1].text
-    if t.kind == "name" and before ~= "." and before ~= ":" and
-       before ~= "local" and before ~= "function" and after ~= "=" and
-       value(t.text) == nil then
-      return t.text
-    end
-  end
-end
-
 -- for row in t do
 local function noiterator(o, line)
   local list = o.message:find "^a nil is no index" and
@@ -238,14 +228,6 @@ local function noiterator(o, line)
   if list then
     o.hint = ("for i, row in pairs(%s) do ... end"):format(list)
   end
-end
-
-local function nilargument(o, line, value)
-  local text = " " .. o.message .. " "
-  if o.hint or not (text:find "%Wnothing%W" or text:find "%Wnil%W" or
-                    text:find "%Wmissing%W") then return end
-  local name = undefined(line, value)
-  if name then o.hint = novariable(name) end
 end
 
 -- What functions of other languages are, of x.
@@ -283,6 +265,10 @@ local function noglobal(o, line, name, value)
   local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
   local known = arg and (value(arg) ~= nil or
                          ofnumber[name] and tonumber(arg))
+  if name == "range" and line:find "^%s*for%f[^%w_]" then
+    o.message = "no variable 'range'"
+    o.hint = require "nacre.python".loop(line)
+  end
   if calls[name] and known then
     o.hint = calls[name]:gsub("x", arg, 1)
   end
@@ -297,12 +283,15 @@ local function noglobal(o, line, name, value)
 end
 
 -- NumPy's names of arguments.
-habits.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim"}
+habits.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim",
+                    keep = "keepdim", ddof = "correction"}
 
 local function noargument(o)
-  local name = not o.hint and o.message:match "^no argument '(%l+)'$"
+  local name = not o.hint and o.message:match "^no argument '(%l+)'"
   local ours = habits.arguments[name]
-  if ours then o.hint = ("%s is called %s"):format(name, ours) end
+  if not ours then return end
+  o.message = ("no argument '%s'"):format(name)
+  o.hint = ("%s is called %s"):format(name, ours)
 end
 
 -- ("%.2f"):format(loss)
@@ -333,6 +322,29 @@ local function nomethod(o, line)
   end
 end
 
+-- require "nomod": where Lua looked is a screenful.
+local function nomodule(o)
+  local name = o.message:match "^module '([^'\n]+)' not found:\n"
+  if not name then return end
+  local near = {}
+  for file in o.message:gmatch "no file '([^/\n][^\n]*%.lua)'" do
+    if not file:find "[/\\]init%.lua$" then near[#near + 1] = file end
+  end
+  near[#near + 1] = "where package.path says"
+  o.message = ("module '%s' not found"):format(name)
+  o.hint = habits.modules[name] or
+           "looked for it in " .. table.concat(near, ", ")
+end
+
+-- The operation sub is sub_ where the line calls that.
+local function inplace(o, line)
+  local op = o.op and o.op:match "^[%w_]+$"
+  if op and not op:find "_$" and line:find("[.:]" .. op .. "_%s*%(") and
+     not line:find("[.:]" .. op .. "%s*%(") then
+    o.op = op .. "_"
+  end
+end
+
 -- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": what is known of
 -- the name elsewhere.
 local function lacking(o, line, value)
@@ -354,13 +366,16 @@ local function lacking(o, line, value)
 end
 
 -- Improves the message and the hint of an error at `line'; value(path) is
--- what a variable stands for there.
-function habits.running(o, line, value)
+-- what a variable stands for there, `scope' what else is known of the place:
+-- {there = names of variables, text = of the chunk, line = its number}.
+function habits.running(o, line, value, scope)
   local name = o.message:match
     "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
   if name then return noglobal(o, line, name, value) end
   local arguments = o.hint and o.hint:match "^it takes .*"
   if arguments then o.hint = nil end  -- a better one may follow
+  inplace(o, line)
+  nomodule(o)
   nograd(o, line, value)
   nofield(o, line, value)
   nocolon(o, line, value)
@@ -369,11 +384,12 @@ function habits.running(o, line, value)
   noiterator(o, line)
   if o.object then
     lacking(o, line, value)
-    nilargument(o, line, value)
+    o.hint = o.hint or require "nacre.absent".hint(o, line, value, scope)
     noargument(o)
     nomethod(o, line)
   end
   o.hint = o.hint or require "nacre.slips".hint(o, line, value) or arguments
+  if o.hint then o.hint = require "nacre.respell".hint(o, line) end
 end
 
 return habits

@@ -118,7 +118,20 @@ local function inplace(o, line)
          name .. "_ is the one in place"
 end
 
-local list = {number, texts, comparison, inplace}
+-- lst[1](), of an element that is no function
+local function called(o, line, value)
+  local kind = o.message:match "^attempt to call a (%l+) value %(field '"
+  local path, index = line:match "([%a_][%w_%.]*)(%b[])%s*%("
+  local element = path and index:find "^%[%d+%]$" and value(path .. index)
+  if not kind or not path or type(value(path)) ~= "table" or
+     element ~= nil and type(element) ~= kind then
+    return nil
+  end
+  o.message = ("%s%s is a %s and no function"):format(path, index, kind)
+  return path .. index
+end
+
+local list = {number, texts, comparison, inplace, called}
 
 -- What to say of an error at `line', or nil; see habits.running.
 function slips.hint(o, line, value)

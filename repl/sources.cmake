@@ -8,13 +8,14 @@ set(REPL_READLINE_SOURCES
   editor_readline.c readline_complete.c readline_keys.c)
 set(REPL_MAIN main.c)
 set(REPL_LUA
+  absent.lua names.lua python.lua respell.lua words.lua
   canvas.lua draw.lua graphics.lua heat.lua image.lua plot.lua progress.lua
   raster.lua sampling.lua sixel.lua
   commands.lua complete.lua counting.lua display.lua errors.lua frames.lua functions.lua
   files.lua globals.lua grid.lua modes.lua reload.lua results.lua roles.lua settings.lua
   calls.lua fits.lua foreign.lua phrases.lua record.lua session.lua source.lua watch.lua
   debug.lua dryrun.lua nanwatch.lua nonfinite.lua profile.lua reach.lua trace.lua watching.lua
-  habits.lua help.lua inspect.lua numbers.lua lexer.lua lookup.lua names.lua words.lua reference.lua save.lua shell.lua
+  habits.lua help.lua inspect.lua numbers.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
   paste.lua slips.lua submit.lua syntax.lua test.lua testassert.lua testcheck.lua testclose.lua testcover.lua testdiagnose.lua testdiff.lua
   testfile.lua testfixtures.lua testformats.lua testjobs.lua testline.lua testmatch.lua testoptions.lua
   testplan.lua testreport.lua testroot.lua testrun.lua testupdate.lua topics.lua units.lua

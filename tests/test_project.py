@@ -43,13 +43,8 @@ error: error loading module 'broken' from file 'broken.lua':
 	broken.lua:1: unexpected symbol near <eof>
 ...
 > require "nosuch"
-error: module 'nosuch' not found:
-...
-	no file 'tests/nosuch.lua'
-	no file 'tests/nosuch/init.lua'
-	no file 'nosuch.lua'
-	no file 'nosuch/init.lua'
-...
+error: module 'nosuch' not found
+  hint: looked for it in tests/nosuch.lua, nosuch.lua, where package.path says
 > io.open(stats.here() .. "/deep.lua"):read "l"
 "return {n = 7}"
 > io.open(stats.file):read "l"
