@@ -328,7 +328,10 @@ local function nomodule(o)
   if not name then return end
   local near = {}
   for file in o.message:gmatch "no file '([^/\n][^\n]*%.lua)'" do
-    if not file:find "[/\\]init%.lua$" then near[#near + 1] = file end
+    file = file:gsub("^%./", "")
+    if not file:find "[/\\]init%.lua$" and not near[file] then
+      near[#near + 1], near[file] = file, true
+    end
   end
   near[#near + 1] = "where package.path says"
   o.message = ("module '%s' not found"):format(name)
