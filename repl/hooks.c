@@ -188,12 +188,17 @@ int sh_submit(const char *text) {
   return answer;
 }
 
-static int opening(lua_State *L) {
+void sh_findshell(lua_State *L) {
+  state = L;
   lua_getglobal(L, "require");
   lua_pushliteral(L, "nacre.shell");
   lua_call(L, 1, 1);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &shellkey);
+}
+
+static int opening(lua_State *L) {
+  sh_findshell(L);
   lua_getfield(L, -1, "start");
   lua_pushvalue(L, 1);
   lua_call(L, 1, 0);
@@ -201,7 +206,6 @@ static int opening(lua_State *L) {
 }
 
 int sh_openshell(lua_State *L, int transcript) {
-  state = L;
   lua_pushcfunction(L, opening);
   lua_pushboolean(L, transcript);
   return lua_pcall(L, 1, 0, 0) == LUA_OK;

@@ -15,6 +15,8 @@ extern const EditorHooks shellhooks;
 /* Loads the module; on failure leaves a message on the stack and gives 0. */
 int sh_openshell(lua_State *L, int transcript);
 
+void sh_findshell(lua_State *L); /* one that runs already; pushes it, raises */
+
 void sh_startup(const char *rc); /* the start-up file; NULL: the usual one */
 char *sh_prompt(int which);      /* malloced */
 int sh_ended(void); /* the input ended: does something else take lines now? */

@@ -165,6 +165,10 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   return status;
 }
 
+void sh_unguarded(void) {
+  running = NULL;
+}
+
 void sh_quiet(int on) {
   quiet = on;
 }

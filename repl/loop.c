@@ -87,6 +87,20 @@ static void loop(const Editor *editor, int fresh) {
   }
 }
 
+/* Takes lines for a shell that runs without a prompt, until it wants no more:
+   a test that stops. */
+int sh_takelines(lua_State *L) {
+  const Editor *editor = choose();
+  sh_findshell(L);
+  if (!editor->open(&shellhooks))
+    (editor = &editor_plain)->open(&shellhooks);
+  current = editor;
+  loop(editor, editor != &editor_plain);
+  current = NULL;
+  editor->close();
+  return 0;
+}
+
 int sh_loop(lua_State *L, const Options *o) {
   const Editor *editor = choose();
   int tty = isatty(STDIN_FILENO), i;

@@ -84,6 +84,7 @@ void sh_interrupts(int mode);
 void sh_interrupt(int sig); /* a handler: what Ctrl-C does */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
 void sh_resthook(lua_State *L, lua_Hook f, int mask); /* while there is none */
+void sh_unguarded(void);     /* a fork: the guards are its parent's */
 void sh_quiet(int on);       /* for message handlers: ended by the guard, too */
 int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
 void sh_heedinterrupt(void); /* then a program ends, the shell does not */
@@ -163,6 +164,7 @@ char *sh_edittext(const char *text); /* malloced; NULL if that failed */
 ** The prompt (loop.c, history.c, hooks.c)
 */
 int sh_loop(lua_State *L, const Options *o);
+int sh_takelines(lua_State *L); /* raises */
 const char *sh_editorname(void);
 int sh_editsblocks(void); /* are there keys for the lines of a block? */
 int sh_prefill(const char *text); /* into the next line; 0: cannot be */

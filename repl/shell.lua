@@ -301,20 +301,23 @@ local function log(text, prompt, own)
 end
 
 -- A reader, while there is one, gets the lines: {prompt =, submit =, ready =,
--- leave = what would end it, own(text): is that a word of its own?}.  The end
--- of the input ends it first; false if there is none to end.
+-- leave = what would end it, own(text): is that a word of its own?, alone: is
+-- there no prompt behind it?}.  The end of the input ends it first; false if
+-- there is none to end.
 function shell.ended()
   local reader = shell.reader
   shell.reader = nil
   if reader then log(reader.leave, reader.prompt, true) end
-  return reader ~= nil
+  return reader ~= nil and not reader.alone
 end
 
+-- Gives false when that was all.
 local function submitto(reader, text)
   local own = reader.own(text)
   shell.failed, shell.interrupted = false, false
   shell.protected(reader.submit, text)
   if text:find "%S" then log(text, reader.prompt, own) end
+  return not reader.alone or shell.reader ~= nil
 end
 
 -- Runs a command or a help request, protected as user code is.
@@ -395,8 +398,7 @@ end
 -- Gives false when the session is over.
 function shell.submit(text)
   if shell.reader then
-    submitto(shell.reader, text)
-    return true
+    return submitto(shell.reader, text)
   end
   if not text:find "%S" then return true end
   shell.failed, shell.interrupted = false, false

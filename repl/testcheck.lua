@@ -98,6 +98,12 @@ local function timing(step, got)
   return got
 end
 
+-- What a step printed as lines, and whether that is what it was to print.
+function check.step(job, step, text)
+  local got = timing(step, match.split(text))
+  return got, match.lines(step.expect, got, check.tolerance(job))
+end
+
 -- "; 3 inputs were not run"
 local function unrun(n)
   if n == 0 then return "" end
@@ -116,9 +122,9 @@ local function session(outcome, m)
       break
     end
     local text = outcome.printed:sub(m.from[i] + 1, m.to[i] or -1)
-    local got = timing(step, match.split(text))
+    local got, same = check.step(job, step, text)
     r.got[i] = got
-    if not match.lines(step.expect, got, check.tolerance(job)) then
+    if not same then
       r.failures[#r.failures + 1] = {step = step, got = got, index = i}
     end
     if not m.to[i] then

@@ -46,7 +46,8 @@ local function start(job, body)
     inside = inside .. "/test"
     process.makefolder(inside)
   end
-  p.pid, p.pipe, p.print = process.start(body, inside)
+  p.pid, p.pipe, p.print = process.start(body, inside,
+                                                 job.pdb)
   p.deadline = p.begin + (job.timeout or math.huge)
   return p
 end

@@ -48,6 +48,8 @@ Expected text:
 Output:
   --junit FILE       JUnit's XML beside the text
   --tap, --json      the outcome for programs, instead of the text
+  --pdb              stop in the debugger where a test fails, one at a time;
+                     at a line of a session that differs, in the session
   --cover[=DIR]      a table of the lines of the project's Lua files that ran;
                      of all files in DIR, also those that no test loaded
   --lcov FILE        the same as an lcov tracefile
@@ -114,7 +116,7 @@ local flags = {
   ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
   ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
   ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
-  ["--cover"] = "cover",
+  ["--cover"] = "cover", ["--pdb"] = "pdb",
 }
 
 local function unknown(word)
@@ -199,6 +201,9 @@ local function clash(o)
   end
   if o.within and not o.update then return "--within goes with --update" end
   if o.update and o.review then return "--update or --review, not both" end
+  if o.pdb and (o.ci or o.update or o.review or o.tap or o.json) then
+    return "--pdb is for a run whose text is read by a person"
+  end
   if o.tap and o.json then return "--tap or --json, not both" end
 end
 
@@ -221,6 +226,7 @@ function options.parse(words)
   end
   local wrong = clash(o)
   if wrong then return nil, wrong end
+  if o.pdb then o.jobs, o.gpujobs = 1, 1 end
   o.cover = o.cover or o.lcov ~= nil
   if #o.paths == 0 then o.paths[1] = {"."} end
   return o

@@ -111,7 +111,8 @@ local function job(unit, device, dtype, line, p)
   local says = unit.says
   local j = {unit = unit, device = device, dtype = dtype, line = line,
              seed = says.seed or p.seed or 0, threads = p.threads,
-             timeout = says.timeout or p.timeout or TIMEOUT,
+             timeout = p.pdb and math.huge or says.timeout or p.timeout or
+                       TIMEOUT, pdb = p.pdb,
              serial = says.serial, shuffle = p.shuffle,
              cover = p.cover and true, libraries = p.libraries, again = again(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,

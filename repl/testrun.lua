@@ -9,7 +9,9 @@ local errors = require "nacre.errors"
 local fixtures = require "nacre.testfixtures"
 local frames = require "nacre.frames"
 local host = require "nacre.host"
+local process = require "nacre.process"
 local root = require "nacre.testroot"
+local stop = require "nacre.testdebug"
 
 local run = {}
 
@@ -37,7 +39,9 @@ local function session(job, tell)
   shell.start(true)
   for i, step in ipairs(job.steps) do
     tell("step", i)
+    local from = stop.on and select(2, process.output())
     local going = shell.submit(step.text)
+    if from then stop.step(step, from) end
     tell("done", i)
     if not going then break end
   end
@@ -62,24 +66,32 @@ local function isskip(err)
   return text and text:match "^skip: (.*)$"
 end
 
--- Prints what went wrong as it would be for a script.
+-- What went wrong, as it would be said of a script.
+local function text(err)
+  return check.isrefusal(err) and err.text or
+         errors.render(err, {width = 80, script = true})
+end
+
 local function show(err)
   if isskip(err) then return end
   io.stdout:flush()
-  io.stderr:write(check.isrefusal(err) and err.text or
-                  errors.render(err, {width = 80, script = true}), "\n")
+  io.stderr:write(text(err), "\n")
 end
 
 -- Runs f as user code; true, or false and the error.
 local function guarded(f, ...)
   local ok, err = host.guard(function(e)
     host.quiet()
+    if check.isrefusal(e) and stop.on then errors.capture(e, 2) end
     if check.isrefusal(e) or isskip(e) then return e end
     return errors.capture(e, 2)
   end, f, ...)
   if ok then
     ok, err = host.guard(function(e) return errors.capture(e, 2) end,
                          host.synchronize)
+  end
+  if not ok and stop.on and not isskip(err) and not err.skip then
+    stop.at(text(err))
   end
   return ok, err
 end
@@ -162,6 +174,7 @@ local function case(job, tell, c, name, p)
   tell("case", name, c.line)
   if job.names then return end
   local t = checks(job)
+  stop.test = name
   local err = around("before_each", t)
   if not err then
     local ok, why = guarded(function()
@@ -280,6 +293,7 @@ local kinds = {transcript = whole(session), markdown = whole(session),
 function run.body(job, done)
   return function(tell)
     run.prepare(job)
+    stop.on = job.pdb and job
     if job.cover then cover.start(tell) end
     local ok, err = guarded(function()
       libraries(job)

@@ -156,11 +156,95 @@ static void surroundings(void) {
   sh_terminal(&plain);
 }
 
+/* Pushes what is in a file from a place on. */
+static void readall(lua_State *L, int fd, off_t at) {
+  luaL_Buffer b;
+  ssize_t n;
+  luaL_buffinit(L, &b);
+  do {
+    char *room = luaL_prepbuffsize(&b, 65536);
+    n = pread(fd, room, 65536, at);
+    if (n > 0) {
+      luaL_addsize(&b, (size_t)n);
+      at += n;
+    }
+  } while (n > 0);
+  luaL_pushresult(&b);
+}
+
 static int streams(int print, const char *folder) {
   int null = open("/dev/null", O_RDONLY);
   return null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
          dup2(print, STDOUT_FILENO) >= 0 && dup2(print, STDERR_FILENO) >= 0 &&
          chdir(folder) == 0;
+}
+
+/*
+** A test that stops in the debugger has the terminal meanwhile
+*/
+static int terminal[3] = { -1, -1, -1 }; /* the runner's streams, in a test */
+static int own[3];                       /* the test's, meanwhile */
+static char *term;                       /* the runner's $TERM */
+
+static void keepterminal(void) {
+  const char *name = getenv("TERM");
+  int i;
+  for (i = 0; i < 3; i++) terminal[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+  if (name != NULL && (term = malloc(strlen(name) + 1)) != NULL)
+    strcpy(term, name);
+}
+
+/* Makes the process group `to' the one the terminal listens to, if `from' is
+   that now. */
+static void handover(pid_t from, pid_t to) {
+  sigset_t only, old;
+  if (tcgetpgrp(STDIN_FILENO) != from) return;
+  sigemptyset(&only);
+  sigaddset(&only, SIGTTOU);
+  sigprocmask(SIG_BLOCK, &only, &old);
+  tcsetpgrp(STDIN_FILENO, to);
+  sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static void streamsto(const int to[3]) {
+  int i;
+  for (i = 0; i < 3; i++)
+    if (to[i] >= 0) dup2(to[i], i);
+}
+
+/* console(on): the standard streams are those of the runner, or the test's */
+static int console(lua_State *L) {
+  Options plain = { .color = COLOR_NEVER, .width = 80 }, users = { 0 };
+  int i, on = lua_toboolean(L, 1);
+  pid_t runner = getpgid(getppid());
+  fflush(NULL);
+  if (on) {
+    for (i = 0; i < 3; i++) own[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+    streamsto(terminal);
+    handover(runner, getpgrp());
+    if (term != NULL) setenv("TERM", term, 1);
+    unsetenv("COLUMNS");
+  } else {
+    handover(getpgrp(), runner);
+    streamsto(own);
+    for (i = 0; i < 3; i++) close(own[i]);
+    surroundings();
+  }
+  sh_terminal(on ? &users : &plain);
+  sh_interrupts(on ? GUARD_SHELL : GUARD_SCRIPT);
+  if (!on) signal(SIGQUIT, SIG_DFL);
+  return 0;
+}
+
+/* output(from): what the test has printed from there on, and up to where */
+static int output(lua_State *L) {
+  off_t from = (off_t)luaL_optinteger(L, 1, -1), end;
+  fflush(NULL);
+  end = lseek(STDOUT_FILENO, 0, SEEK_END);
+  if (from < 0) from = end;
+  readall(L, STDOUT_FILENO, from);
+  lua_pushinteger(L, (lua_Integer)end);
+  return 2;
 }
 
 static void onorphaned(int sig) {
@@ -179,7 +263,7 @@ static void diewith(pid_t runner) {
 
 /* Calls the function on top with tell, and never returns. */
 static _Noreturn void child(lua_State *L, int print, const char *folder,
-                            pid_t runner) {
+                            pid_t runner, int stops) {
   int good;
   memset(alive, 0, sizeof alive);
   root[0] = '\0';
@@ -189,6 +273,8 @@ static _Noreturn void child(lua_State *L, int print, const char *folder,
   diewith(runner);
   catchendings(SIG_DFL);
   sh_interrupts(GUARD_SCRIPT);
+  sh_unguarded();
+  if (stops) keepterminal();
   surroundings();
   if (!streams(print, folder)) _exit(EXIT_FAILURE);
   lua_pushcfunction(L, tell);
@@ -220,9 +306,10 @@ static int nameless(void) {
   return fd;
 }
 
-/* start(f, folder): f(tell) in a process of its own.  Gives pid, the pipe and
-   the file it prints to. */
+/* start(f, folder, stops): f(tell) in a process of its own, which may ask for
+   the terminal.  Gives pid, the pipe and the file it prints to. */
 static int start(lua_State *L) {
+  int stops = lua_toboolean(L, 3);
   const char *folder = luaL_checkstring(L, 2);
   int ends[2], print;
   pid_t *place = slot(0), pid, runner = getpid();
@@ -238,7 +325,7 @@ static int start(lua_State *L) {
     close(ends[0]);
     talk = ends[1];
     lua_pushvalue(L, 1);
-    child(L, print, folder, runner);
+    child(L, print, folder, runner, stops);
   }
   close(ends[1]);
   if (pid < 0) {
@@ -300,20 +387,8 @@ static int readpipe(lua_State *L) {
 /* printed(fd): the whole file, which is closed */
 static int printed(lua_State *L) {
   int fd = (int)luaL_checkinteger(L, 1);
-  luaL_Buffer b;
-  off_t at = 0;
-  ssize_t n;
-  luaL_buffinit(L, &b);
-  do {
-    char *room = luaL_prepbuffsize(&b, 65536);
-    n = pread(fd, room, 65536, at);
-    if (n > 0) {
-      luaL_addsize(&b, (size_t)n);
-      at += n;
-    }
-  } while (n > 0);
+  readall(L, fd, 0);
   close(fd);
-  luaL_pushresult(&b);
   return 1;
 }
 
@@ -323,6 +398,7 @@ static int finish(pid_t pid) {
   kill(-pid, SIGKILL); /* also what it has left running */
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  handover(pid, getpgrp()); /* it ended while it had the terminal */
   if (place != NULL) *place = 0;
   return status;
 }
@@ -499,6 +575,8 @@ int sh_openprocess(lua_State *L) {
     { "makefolder", makefolder }, { "absolute", absolute },
     { "cores", cores },           { "copy", copyfile },
     { "cover", sh_cover },        { "covered", sh_covered },
+    { "console", console },       { "output", output },
+    { "prompt", sh_takelines },
     { "hold", hold },             { "ended", ended },
     { NULL, NULL }
   };

@@ -82,6 +82,46 @@ class Debug(Shell):
         s.run("y = nacre.ones(3) + 1")
         self.assertEqual(s.run("y:sum():item()"), "6.0\n")
 
+    def file(self, name, text):
+        with open(os.path.join(self.home, name), "w") as f:
+            f.write(text)
+
+    def test_tests_stop_in_the_debugger(self):
+        self.file("a_test.lua", """\
+local function check(t, n)
+  local twice = 2 * n
+  t.eq(twice, 5)
+end
+test("first", function(t) check(t, 3) end)
+test("skipped", function(t) t.skip "now" end)
+test("second", function(t) local z z.x = 1 end)
+test("third", function(t) end)
+""")
+        self.file("b.nacre", "> y = 5\n> y + 1\n7\n> y\n5\n")
+        self.file("c_test.lua", "test('x', function(t) t.eq(1, 2) end)\n"
+                  "test('y', function(t) end)\n")
+        s = self.open("--test", "--pdb", self.home)
+        self.assertTrue(s.child.before == "debug")
+        self.assertRegex(s.run("locals"), r"n +3\n  twice +6\n")
+        self.assertIn("test at", s.run("up"))
+        self.assertIn("interrupted", self.timed(s, "while true do end" + ENTER))
+        self.assertIn("second  cpu", s.run("q"))
+        s.send(CTRL_D)
+        self.assertIn("- 7\n+ 6\n", s.prompt())
+        self.assertEqual(s.run("y = y + 3"), "")
+        s.send(CTRL_D)
+        self.assertIn("- 5\n+ 8\n", s.prompt())
+        s.send(CTRL_D)
+        self.assertIn("got 1, expected 2", s.prompt())
+        s.send("os.exit(4)" + ENTER)  # the runner has its terminal again
+        s.child.expect(pexpect.EOF)
+        out = terminal.clean(s.child.before)
+        self.assertIn("the program ended with status 4", out)
+        self.assertIn("-   5  5\n+   5  8 ", out)
+        self.assertIn("4 failed, 2 passed, 1 skipped", out)
+        s.child.close()
+        self.assertEqual(s.child.exitstatus, 1)
+
 
 if __name__ == "__main__":
     terminal.main()
