@@ -202,6 +202,7 @@ int nl_whereonly(lua_State *L);
 int nl_otherform(lua_State *L, Family f);
 
 extern const Bound nl_values[];               /* values.c */
+extern const Bound nl_bytes[];                /* bytes.c */
 extern const Bound nl_methods[];              /* methods.c */
 extern const Bound nl_reshow[];               /* reshow.c */
 extern const Bound nl_session[];              /* session.c */
@@ -220,6 +221,8 @@ Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */
 
 void nl_openstandard(lua_State *L);           /* standard.c */
 int nl_getfield(lua_State *L);                /* methods.c: t[key] */
+int nl_isfield(const char *key);              /* shape, dtype, ...? */
+void nl_pushextend(lua_State *L);             /* extend.c: nacre.Tensor */
 /* An error if t[key] = value is to set a field; 0: key is an index. */
 int nl_checkassign(lua_State *L);
 /* autograd.c: pushes t.grad and the like; 0: key is no such field */

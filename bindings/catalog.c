@@ -11,7 +11,7 @@
 #include "binding.h"
 
 static const Bound *const bounds[] = {
-  nl_values, nl_methods, nl_reshow, nl_session, nl_files, nl_watching,
+  nl_values, nl_bytes, nl_methods, nl_reshow, nl_session, nl_files, nl_watching,
   nl_place, nl_gradients, nl_randomness, nl_png
 };
 

@@ -303,13 +303,37 @@ int nl_call(lua_State *L) {
 /*
 ** Assigning
 */
+/* A list at index 3 gives way to a tensor like self: in a dtype that keeps
+   its numbers, where self has none of these. */
+static void readlist(lua_State *L) {
+  const Tensor *t = nl_checktensor(L, 1);
+  DType type = nc_category(t->dtype) == NC_FLOAT ? t->dtype : DT_NONE;
+  for (;;) {
+    nl_pushfunction(L, "tensor", NL_FUNCTION);
+    lua_pushvalue(L, 3);
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, nc_device(t)->name);
+    lua_setfield(L, -2, "device");
+    if (type != DT_NONE) {
+      lua_pushstring(L, nc_dtypename(type));
+      lua_setfield(L, -2, "dtype");
+    }
+    lua_call(L, 2, 1);
+    if (type != DT_NONE ||
+        nc_category(nl_checktensor(L, -1)->dtype) != NC_FLOAT)
+      break;
+    lua_pop(L, 1);
+    type = DT_f64;
+  }
+  lua_replace(L, 3);
+}
+
 static Tensor *readvalue(lua_State *L, Scalar *number) {
   Tensor *value = nl_totensor(L, 3);
   *number = nc_int(0);
   if (value == NULL && !nl_toscalar(L, 3, number))
-    wrong(L, lua_istable(L, 3) ? "nacre.tensor{...} makes a tensor" : NULL,
-          "a %s cannot be assigned to elements: use a number, a boolean or a "
-          "tensor", luaL_typename(L, 3));
+    wrong(L, NULL, "a %s cannot be assigned to elements: use a number, a "
+          "boolean, a list or a tensor", luaL_typename(L, 3));
   return value;
 }
 
@@ -343,6 +367,7 @@ int nl_newindex(lua_State *L) {
       (nl_setgradfield(L, lua_tostring(L, 2)) || nl_checkassign(L)))
     return 0;
   lua_settop(L, 3);
+  if (lua_istable(L, 3)) readlist(L);
   do {
     lua_settop(L, 3);
     readkey(L, &k, 2);

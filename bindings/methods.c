@@ -260,7 +260,7 @@ static const char *const fields[] = {
   "requires_grad", "is_leaf", "grad_fn", NULL
 };
 
-static int isfield(const char *key) {
+int nl_isfield(const char *key) {
   for (int i = 0; fields[i]; i++)
     if (strcmp(fields[i], key) == 0) return 1;
   return 0;
@@ -269,7 +269,7 @@ static int isfield(const char *key) {
 int nl_checkassign(lua_State *L) {
   const char *key = lua_tostring(L, 2);
   if (slicetext(key)) return 0;
-  nc_fail(NC_EVALUE, isfield(key) ? "%s cannot be assigned"
+  nc_fail(NC_EVALUE, nl_isfield(key) ? "%s cannot be assigned"
                                   : "a tensor has no field '%s'", key);
   nc_blame("self", nl_checktensor(L, 1));
   if ((strcmp(key, "dtype") == 0 || strcmp(key, "device") == 0) &&
@@ -312,7 +312,7 @@ static int nomethod(lua_State *L, const char *key) {
   elsewhere(key);
   if (nc_lasterror()->hint[0]) nc_blame("self", nl_checktensor(L, 1));
   else if (near)
-    nc_fail(NC_EVALUE, isfield(near)
+    nc_fail(NC_EVALUE, nl_isfield(near)
                 ? "tensor has no field '%s', did you mean '%s'?"
                 : "tensor has no method '%s', did you mean '%s'?", key, near);
   return nl_check(L, NC_EVALUE);
@@ -326,7 +326,7 @@ int nl_getfield(lua_State *L) {
   lua_pop(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING) {
     const char *key = lua_tostring(L, 2);
-    if (isfield(key)) {                  /* far cheaper than a search */
+    if (nl_isfield(key)) {                  /* far cheaper than a search */
       if (field(L, nl_checktensor(L, 1), key)) return 1;
       return nl_gradfield(L, nl_checktensor(L, 1), key);
     }

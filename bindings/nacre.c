@@ -222,7 +222,11 @@ static int lookup(lua_State *L) {
     makeall(L);
     return 1;
   }
-  if (!nl_pushname(L, name)) return nl_missing(L, "", name);
+  if (strcmp(name, "Tensor") == 0) {
+    lua_pushvalue(L, lua_upvalueindex(1));
+    nl_pushextend(L);
+  } else if (!nl_pushname(L, name))
+    return nl_missing(L, "", name);
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);

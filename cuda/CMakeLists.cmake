@@ -5,7 +5,8 @@ set(NACRE_CUDA AUTO CACHE STRING "build the plug-in for CUDA: AUTO, ON, OFF")
 set_property(CACHE NACRE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(NACRE_CUDA_ARCH "90" CACHE STRING "CUDA architectures of a developer build")
 option(NACRE_CUDA_ALL "build for all architectures, compressed" OFF)
-option(NACRE_EMULATED "build the plug-in with the emulated device" ON)
+option(NACRE_EMULATED "build the plug-in with the emulated device"
+  ${NACRE_OWN})
 
 include(${CMAKE_CURRENT_LIST_DIR}/sources.cmake)
 set(CUDA_FOLDER ${CMAKE_CURRENT_LIST_DIR})
@@ -86,7 +87,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
     set(compress "")          # the option is newer
   endif()
-  list_kernels(kernels ${CMAKE_BINARY_DIR}/cuda "${CUDA_TYPES}")
+  list_kernels(kernels ${PROJECT_BINARY_DIR}/cuda "${CUDA_TYPES}")
   add_library(nacre_cuda MODULE ${CUDA_SOURCES} ${kernels})
   string(REPLACE "-real" "" architectures "${CMAKE_CUDA_ARCHITECTURES}")
   string(REPLACE ";" " " architectures "${architectures}")
@@ -104,7 +105,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
     POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   # Instead of what the whole program is compiled with, which nvcc refuses. Its
   # host compiler sees code that nvcc has rewritten: warnings of that are of no
   # use.
@@ -138,7 +139,7 @@ endif()
 if(NACRE_EMULATED AND CMAKE_CXX_COMPILER)
   enable_language(CXX)
   include(${CUDA_FOLDER}/emulation/emulation.cmake)
-  list_kernels(kernels ${CMAKE_BINARY_DIR}/cuda_emulated "${CUDA_TYPES}")
+  list_kernels(kernels ${PROJECT_BINARY_DIR}/cuda_emulated "${CUDA_TYPES}")
   # as objects, so that tests in C can have them without the plug-in
   add_library(nacre_cuda_emulated_parts OBJECT ${CUDA_SOURCES} ${kernels})
   set(options ${CUDA_C_OPTIONS})
@@ -161,7 +162,7 @@ if(NACRE_EMULATED AND CMAKE_CXX_COMPILER)
   set_target_properties(nacre_cuda_emulated PROPERTIES
     LINKER_LANGUAGE CXX
     INTERPROCEDURAL_OPTIMIZATION OFF
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(nacre_cuda_emulated PRIVATE
     nacre_emulation_${NACRE_EMULATION_FLAVOUR} ${CMAKE_DL_LIBS})
   target_link_options(nacre_cuda_emulated PRIVATE -Wl,--exclude-libs,ALL)

@@ -8,12 +8,12 @@ endif()
 list(TRANSFORM REPL_SOURCES PREPEND repl/)
 list(TRANSFORM REPL_MAIN PREPEND repl/)
 list(TRANSFORM REPL_LUA PREPEND repl/)
-nacre_embed(${CMAKE_BINARY_DIR}/embedded.c sh_embedded ${REPL_LUA})
+nacre_embed(${PROJECT_BINARY_DIR}/embedded.c sh_embedded ${REPL_LUA})
 list(TRANSFORM REPL_REFERENCE PREPEND repl/reference/)
-nacre_embed(${CMAKE_BINARY_DIR}/reference.c sh_reference ${REPL_REFERENCE})
+nacre_embed(${PROJECT_BINARY_DIR}/reference.c sh_reference ${REPL_REFERENCE})
 
-add_library(nacre_repl STATIC ${REPL_SOURCES} ${CMAKE_BINARY_DIR}/embedded.c
-  ${CMAKE_BINARY_DIR}/reference.c)
+add_library(nacre_repl STATIC ${REPL_SOURCES} ${PROJECT_BINARY_DIR}/embedded.c
+  ${PROJECT_BINARY_DIR}/reference.c)
 target_include_directories(nacre_repl PRIVATE repl)
 target_compile_definitions(nacre_repl PUBLIC ${REPL_DEFINITIONS}
   NACRE_READLINE=$<BOOL:${NACRE_READLINE}>

@@ -188,7 +188,7 @@ local rows = {
   {"use_deterministic_algorithms", nil, "nacre --deterministic starts so"},
   {"inference_mode", "nacre.no_grad(function() return x:sum() end)"},
   {"set_anomaly_enabled set_detect_anomaly", ":nan trap"},
-  {"Tensor", "nacre.is_tensor(x)",
+  {"isinstance", "nacre.is_tensor(x)",
    "asks; nacre.tensor({1, 2, 3}) makes one"},
   {"FloatTensor DoubleTensor", "nacre.tensor({1, 2, 3})"},
   {"LongTensor", 'nacre.tensor({1, 2, 3}, {dtype = "int64"})'},

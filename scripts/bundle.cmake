@@ -20,12 +20,12 @@ foreach(plugin nacre_cuda nacre_cuda_emulated)
   endif()
 endforeach()
 
-install(FILES ${CMAKE_SOURCE_DIR}/docs/nacre.1
+install(FILES ${PROJECT_SOURCE_DIR}/docs/nacre.1
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/nacre.bash
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/nacre.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME nacre)
-install(FILES ${CMAKE_SOURCE_DIR}/scripts/completion/_nacre
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/_nacre
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
 # The C library and the compiler's are everywhere, and so is libcrypto, which is
@@ -64,7 +64,7 @@ install(CODE [[
     endif()
   endforeach()
 ]] COMPONENT bundle EXCLUDE_FROM_ALL)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts ${CMAKE_SOURCE_DIR}/tests
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts ${PROJECT_SOURCE_DIR}/tests
   DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL USE_SOURCE_PERMISSIONS
   PATTERN "__pycache__" EXCLUDE PATTERN "unit" EXCLUDE PATTERN "fuzz" EXCLUDE
   PATTERN "emulation" EXCLUDE)

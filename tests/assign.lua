@@ -87,8 +87,25 @@ do -- assigning: views
   assert(e.args[1].role == "self" and e.args[2].role == "value")
   fails("a [2x4] tensor does not broadcast to [4]", nil, set, t, 1,
         nacre.ones(2, 4))
-  fails("a table cannot be assigned to elements: use a number, a boolean or a "
-        .. "tensor", "nacre.tensor{...} makes a tensor", set, t, 1, { 1, 2 })
+  fails("a function cannot be assigned to elements: use a number, a boolean, "
+        .. "a list or a tensor", nil, set, t, 1, print)
+  t[1] = { 1, 2, 3, 4 }
+  t[{ 2, {} }] = { 5 }
+  t["3, 1:2"] = { 6, 7.9 }
+  is(t, "{{1,2,3,4},{5,5,5,5},{6,7,1,1}}")
+  fails("a [2] tensor does not broadcast to [4]", nil, set, t, 1, { 1, 2 })
+  fails("a [2] tensor does not broadcast to []", nil, set, t, { 1, 1 },
+        { 1, 2 })
+  fails("an element is a string", nil, set, t, 1, { 1, 2, 3, "x" })
+  fails("a list has the key 0", nil, set, t, 1, { [0] = 1, 1, 2, 3, 4 })
+  local double = nacre.zeros(2, { dtype = "float64" })
+  double[{ {} }] = { 0.1, 0.2 }
+  assert(double[1] == 0.1 and double[2] == 0.2)
+  local whole = nacre.zeros(2, { dtype = "int64" })
+  whole["1:2"] = { 1 << 53 | 1, 2 }
+  assert(whole[1] == 1 << 53 | 1)
+  whole["1:2"] = { 16777217.5, -2.5 }
+  assert(whole[1] == 16777217 and whole[2] == -2)
   fails("a nil cannot be assigned to elements", nil, set, t, 1, nil)
   fails("a string cannot be assigned to elements", nil, set, t, 1, "1")
   fails("dtype cannot be assigned", 'self = self:to("int8")', set, t, "dtype",

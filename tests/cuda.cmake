@@ -9,18 +9,18 @@ function(add_c_program name)
   add_executable(${name} ${TESTS}/unit/${name}.c ${ARGN})
   target_link_libraries(${name} PRIVATE nacre_core_apart PkgConfig::CMOCKA)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF
-    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endfunction()
 
 # ---- finding a plug-in, and a driver
 add_library(fakecuda MODULE ${TESTS}/unit/fakecuda.c)
 set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET default
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 target_compile_options(fakecuda PRIVATE -fvisibility=default)
-add_library(nodriver MODULE ${CMAKE_SOURCE_DIR}/core/dtype.c)
+add_library(nodriver MODULE ${PROJECT_SOURCE_DIR}/core/dtype.c)
 target_include_directories(nodriver PRIVATE core)
 set_target_properties(nodriver PROPERTIES
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
 set(plugin "")
 if(TARGET nacre_cuda_emulated)
@@ -29,12 +29,12 @@ endif()
 add_c_program(test_plugin)
 add_nacre_test(unit_plugin quick test_plugin $<TARGET_FILE:fakecuda>
   ${plugin})
-add_c_program(test_cuda_probe ${CMAKE_SOURCE_DIR}/cuda/probe.c)
+add_c_program(test_cuda_probe ${PROJECT_SOURCE_DIR}/cuda/probe.c)
 target_include_directories(test_cuda_probe PRIVATE cuda)
 add_nacre_test(unit_cuda_probe quick test_cuda_probe
   $<TARGET_FILE:fakecuda> $<TARGET_FILE:nodriver>)
 
-add_c_program(test_cuda_libraries ${CMAKE_SOURCE_DIR}/cuda/libraries.c)
+add_c_program(test_cuda_libraries ${PROJECT_SOURCE_DIR}/cuda/libraries.c)
 target_include_directories(test_cuda_libraries PRIVATE cuda)
 add_nacre_test(unit_cuda_libraries quick test_cuda_libraries
   $<TARGET_FILE:fakecuda>)

@@ -74,7 +74,7 @@ endforeach()
 
 # ---- the page of the guide that needs a device
 add_emulated_test(guide_emulated "devices=2" --test --require cuda
-  ${CMAKE_SOURCE_DIR}/docs/guide/cuda.md)
+  ${PROJECT_SOURCE_DIR}/docs/guide/cuda.md)
 
 # ---- the device against the CPU, and against PyTorch
 foreach(streams eager random)

@@ -19,15 +19,15 @@ endif()
 # ---- the bundle runs elsewhere, and its checks run on the emulated device and
 # report whatever goes wrong
 add_nacre_test(gpu_check_wrong slow ${PYTHON} ${TESTS}/gpu_check.py
-  ${CMAKE_SOURCE_DIR})
-set(GPU_CHECK ${CMAKE_SOURCE_DIR}/scripts/gpu-check)
+  ${PROJECT_SOURCE_DIR})
+set(GPU_CHECK ${PROJECT_SOURCE_DIR}/scripts/gpu-check)
 if(NOT NACRE_SANITIZE)
   add_nacre_test(bundle slow ${PYTHON} ${TESTS}/bundle.py
-    ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+    ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 endif()
 if(TARGET nacre_cuda_emulated)
   add_nacre_test(gpu_check slow ${PYTHON} ${GPU_CHECK} --emulated
-    --build ${CMAKE_BINARY_DIR} --out ${CMAKE_BINARY_DIR}/gpu-check
+    --build ${PROJECT_BINARY_DIR} --out ${PROJECT_BINARY_DIR}/gpu-check
     --minutes 4)
   foreach(blas "" none)
     add_nacre_test(cuda_products${blas} emulated $<TARGET_FILE:nacre>

@@ -20,7 +20,8 @@ foreach(name ops layouts folds promotion torch_rules reduce args create view
     fuzz_calls vocabulary forms namefields suggest)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
-foreach(name grad_elements grad_arguments tables errorvalues) # what Lua sees
+foreach(name grad_elements grad_arguments tables errorvalues bytes
+    addmethods) # what Lua sees
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name bounds casts) # numbers and their types
@@ -32,17 +33,17 @@ endforeach()
 set_tests_properties(collect PROPERTIES RUN_SERIAL ON) # reads /proc/self
 foreach(name tour digits autograd)
   add_nacre_test(script_${name} quick
-    $<TARGET_FILE:nacre> ${CMAKE_SOURCE_DIR}/scripts/${name}.lua)
+    $<TARGET_FILE:nacre> ${PROJECT_SOURCE_DIR}/scripts/${name}.lua)
 endforeach()
 
 # ---- sessions, also those of the documentation, and *_test.lua
 add_nacre_test(sessions quick $<TARGET_FILE:nacre> --test ${TESTS}/nacre)
 add_nacre_test(documentation quick $<TARGET_FILE:nacre> --test
-  ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs)
+  ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs)
 
 # ---- the reference: its examples, and that it is whole and current
 add_nacre_test(reference_examples quick $<TARGET_FILE:nacre> --test
-  ${CMAKE_SOURCE_DIR}/repl/reference)
+  ${PROJECT_SOURCE_DIR}/repl/reference)
 foreach(name reference refusals surplus)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
@@ -135,9 +136,9 @@ if(PYTHON_PEXPECT)
 endif()
 
 # ---- the sources
-add_nacre_test(layers quick ${TESTS}/layers.sh ${CMAKE_SOURCE_DIR})
+add_nacre_test(layers quick ${TESTS}/layers.sh ${PROJECT_SOURCE_DIR})
 add_nacre_test(layers_self_test quick ${TESTS}/layers.sh --self-test
-  ${CMAKE_SOURCE_DIR})
+  ${PROJECT_SOURCE_DIR})
 
 # ---- C, where Lua does not reach
 if(PkgConfig_FOUND)
@@ -150,7 +151,7 @@ if(TARGET PkgConfig::CMOCKA)
       PkgConfig::CMOCKA)
     set_target_properties(test_${name} PROPERTIES
       INTERPROCEDURAL_OPTIMIZATION OFF
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     add_nacre_test(unit_${name} quick test_${name})
   endforeach()
   add_nacre_test(unit_blas_given quick test_blas)
@@ -162,11 +163,26 @@ else()
 endif()
 
 # ---- the program in docs/guide/embedding.md
-add_executable(embedding_example ${CMAKE_SOURCE_DIR}/docs/guide/embedding.c)
+add_executable(embedding_example ${PROJECT_SOURCE_DIR}/docs/guide/embedding.c)
 target_link_libraries(embedding_example PRIVATE nacre_bindings)
 add_nacre_test(embedding_example quick embedding_example)
 set_tests_properties(embedding_example PROPERTIES
   PASS_REGULAR_EXPRESSION "^30\n3\n$")
+
+# The same from another project, outside of this one's tree.
+set(EMBEDDED ${PROJECT_BINARY_DIR}/tests/embedded)
+add_nacre_test(embedding_configures quick ${CMAKE_COMMAND}
+  -S ${TESTS}/embedding -B ${EMBEDDED} -G ${CMAKE_GENERATOR}
+  -DNACRE=${PROJECT_SOURCE_DIR} -DNACRE_CUDA=OFF -DNACRE_LTO=OFF
+  -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER}
+  -DCMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER})
+set_tests_properties(embedding_configures PROPERTIES
+  FIXTURES_SETUP embedding_project)
+add_nacre_test(embedding_runs slow ${CMAKE_COMMAND} --build ${EMBEDDED}
+  --target run --parallel 2)
+set_tests_properties(embedding_runs PROPERTIES
+  FIXTURES_REQUIRED embedding_project
+  PASS_REGULAR_EXPRESSION "\n30\n3\n")
 
 # ---- the CUDA plug-in, in C
 include(${TESTS}/cuda.cmake)
@@ -183,8 +199,8 @@ include(${TESTS}/shipping.cmake)
 include(${TESTS}/emulated.cmake)
 if(TARGET nacre_cuda_emulated AND PYTHON)
   add_nacre_test(sessions_emulated quick $<TARGET_FILE:nacre> --test
-    --require cuda ${TESTS}/nacre ${CMAKE_SOURCE_DIR}/README.md
-    ${CMAKE_SOURCE_DIR}/repl/reference)
+    --require cuda ${TESTS}/nacre ${PROJECT_SOURCE_DIR}/README.md
+    ${PROJECT_SOURCE_DIR}/repl/reference)
   add_nacre_test(runner_emulated quick ${PYTHON} ${TESTS}/test_runner.py
     $<TARGET_FILE:nacre> Devices)
   set_tests_properties(sessions_emulated runner_emulated PROPERTIES

@@ -15,7 +15,7 @@ function(add_emulation_program name)
     set(target emulation_${name}_${flavour})
     add_executable(${target} ${ARGN})
     set_target_properties(${target} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_compile_options(${target} PRIVATE -O1 -g)
     emulate_cuda(${target} ${flavour})
   endforeach()
@@ -60,12 +60,12 @@ foreach(flavour ${flavours})
   set(target emulation_plugin_${flavour})
   add_library(${target} MODULE ${EMULATION_TESTS}/plugin.cu)
   set_target_properties(${target} PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   emulate_cuda(${target} ${flavour})
   if(NOT TARGET emulation_loader)
     add_executable(emulation_loader ${EMULATION_TESTS}/loader.c)
     set_target_properties(emulation_loader PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_include_directories(emulation_loader PRIVATE ${EMULATION_DIR}/..)
     target_link_libraries(emulation_loader PRIVATE ${CMAKE_DL_LIBS})
   endif()
@@ -99,7 +99,7 @@ endif()
 
 # What CUB is, nvcc alone can read.
 if(TARGET nacre_cuda)
-  set(made ${CMAKE_BINARY_DIR}/tests/conform_cub.cu)
+  set(made ${PROJECT_BINARY_DIR}/tests/conform_cub.cu)
   file(CONFIGURE OUTPUT ${made} @ONLY
     CONTENT "#include \"@EMULATION_TESTS@/conform_cub.cu\"\n")
   add_library(emulation_conform_cub OBJECT ${made})
