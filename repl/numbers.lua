@@ -75,4 +75,16 @@ function numbers.mean(x)
   return numbers.brief(x)
 end
 
+-- Was a float of a tensor rounded to be written so (see grid.lua)?  With one
+-- decimal it is whole, with a power of ten or four decimals it need not be all
+-- of the number; nor need four digits of a statistic.
+function numbers.rounded(text, statistic)
+  local body, power = text:match "^[+-]?([%d.]+)([eE]?)"
+  if not body or not body:find "%." and power == "" then return false end
+  local digits = body:gsub("^[0.]+", ""):gsub("%.", "")
+  if power ~= "" or #(body:match "%.(%d*)" or "") >= 4 then return true end
+  if statistic then return #digits >= 4 end
+  return #digits >= 5 and not body:find "%.0$"
+end
+
 return numbers

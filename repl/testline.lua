@@ -6,7 +6,8 @@
 -- same, runs of blanks are equal, and a number may be off by
 --   its tolerance        where one is given: max(atol, rtol * |expected|)
 --   half a unit          of the last digit, if the display rounded it: a number
---                        of a tensor with 4 decimals or 5 significant digits
+--                        of a tensor with 4 decimals, a power of ten or 5
+--                        significant digits, a statistic with 4
 --   the dtype's rtol     if it was shown in full: that of the tensor that shows
 --                        it, of float64 for any other number
 -- An integer must be equal, and is no float.  nan, inf and the shape in a
@@ -17,6 +18,7 @@
 -- where a file runs with several; how much memory that takes is left open.
 
 local close = require "nacre.testclose"
+local numbers = require "nacre.numbers"
 
 local line = {}
 
@@ -120,10 +122,8 @@ end
 -- Did the display round it?
 local function rounded(t)
   local kind = t.dtype and close.kind(t.dtype)
-  if not written(t.num) or not (kind and kind.bits) then return false end
-  local body = t.num:match "^[+-]?([^eE]*)"
-  local digits = body:gsub("^[0.]+", ""):gsub("%.", "")
-  return #(body:match "%.(%d*)" or "") >= 4 or #digits >= 5
+  return kind ~= nil and kind.bits ~= nil and
+         numbers.rounded(t.num, t.statistic)
 end
 
 -- How far a number may be off that is e, and in whose words.

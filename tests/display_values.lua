@@ -28,6 +28,37 @@ float32[5x5] cpu  100 B
 assert(display.show(nacre.eye(11)):find "zero 90.9%%")
 assert(display.show(nacre.linspace(0, 1, 21)):find "mean 0.5")
 
+-- A number that counts as shown in full is; in full it reads back.
+do
+  local grid, numbers = require "nacre.grid", require "nacre.numbers"
+  nacre.manual_seed(3)
+  local same = 0
+  for _, dtype in ipairs {"float64", "float32", "float16", "bfloat16"} do
+    local x = nacre.randn(3000, {dtype = "float64"}) *
+              (nacre.rand(3000, {dtype = "float64"}) * 40 - 20):exp()
+    x = nacre.cat {x, x:round(), x:trunc() / 8}:to(dtype):to "cpu"
+    for _, row in ipairs(x:view(-1, 3):unbind(1)) do
+      local v = row:totable()
+      local texts = grid.column(v, dtype, 4)
+      local full = grid.column(v, dtype, "full")
+      for i, text in ipairs(texts) do
+        local finite = v[i] - v[i] == 0
+        assert(not finite or numbers.rounded(text) or text == "0" or
+               tonumber(text) == v[i] or dtype == "bfloat16", text)
+        same = same + (tonumber(text) == v[i] and 1 or 0)
+        local back = nacre.tensor(tonumber(full[i]) or v[i], {dtype = dtype})
+        assert(not finite or back:item() == v[i], full[i])
+        assert(#full[i] <= 24)
+      end
+    end
+  end
+  assert(same > 1000)
+  assert(numbers.rounded "0.3333" and numbers.rounded "1.2346e+08")
+  assert(numbers.rounded "3e-06" and not numbers.rounded "250000.0")
+  assert(not numbers.rounded "7" and not numbers.rounded "2.276")
+  assert(numbers.rounded("2.276", true) and not numbers.rounded("2.5", true))
+end
+
 check("bfloat16 has fewer digits",
       nacre.tensor({1.765625, 0.25, 1/3}, {dtype = "bfloat16"}), {}, [[
 bfloat16[3] cpu  6 B
