@@ -236,7 +236,7 @@ local function scalar(t, opts)
   return text[1] .. "  " .. kind(t)
 end
 
-local function tensor(t, opts)
+local function whole(t, opts)
   local size, n = t:size(), 1
   for _, s in ipairs(size) do n = n * s end
   if nacre._isdry(t) then return kind(t) .. "  of a dry run, no values" end
@@ -255,9 +255,18 @@ local function tensor(t, opts)
   return table.concat(lines, "\n")
 end
 
+-- A test that keeps the values of what is shown sets display.watch(t, text).
+local function watched(t, text)
+  if display.watch then display.watch(t, text) end
+  return text
+end
+
+local function tensor(t, opts) return watched(t, whole(t, opts)) end
+
 -- One line without statistics: in tables and lists.
 function display.brief(t)
-  return (t:dim() > 0 or nacre._isdry(t)) and kind(t) or scalar(t, defaults)
+  return watched(t, (t:dim() > 0 or nacre._isdry(t)) and kind(t) or
+                    scalar(t, defaults))
 end
 
 -- One line with statistics.
@@ -271,7 +280,7 @@ function display.summary(t)
   local list = moments(t, s, {})
   table.insert(list, 1, kind(t))
   list[#list + 1] = badcounts(s)
-  return table.concat(list, "  ")
+  return watched(t, table.concat(list, "  "))
 end
 
 -- Is a tensor one of the variables?

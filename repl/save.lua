@@ -200,10 +200,12 @@ local function wait(list)
   end
 end
 
--- Fills in what is printed, in the file of that name; the text of the test and
--- what the runner says of it, or nil and why there is none.  What was seen is
--- to come out again.
-local function filled(shell, list, name, place)
+local VALUES = "--: values"
+
+-- Fills in what is printed, in the file of that name; the text of the test,
+-- what the runner says of it, and the file of its values if it needs one, or
+-- nil and why there is none.  What was seen is to come out again.
+local function filled(shell, list, name, place, novalues)
   local update = require "nacre.testupdate"
   local text, places = shown(shell, list, place)
   local at = "--at " .. quoted(place.folder)
@@ -213,6 +215,7 @@ local function filled(shell, list, name, place)
   ok, text = nacretest(at .. " --ci -j1 --device " .. shell.device, name)
   if not ok then return nil, difference(text, places, list) end
   local lines = head(shell, list)
+  if not novalues then table.insert(lines, 1, VALUES) end
   for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
   ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
   if not ok then return nil, why end
@@ -221,25 +224,26 @@ local function filled(shell, list, name, place)
     return nil, (text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
       :gsub(name:gsub("%p", "%%%0"), "the session"))
   end
-  local f = assert(io.open(name, "rb"))
-  local test = f:read "a"
-  f:close()
-  return test, text:match "replayed (.-)\n"
+  local read = require "nacre.testfile".read
+  local test, values = assert(read(name)), read(name .. ".safetensors")
+  if not values then test = test:gsub("^" .. VALUES:gsub("%p", "%%%0") .. "\n",
+                                      "") end
+  return test, text:match "replayed (.-)\n", values
 end
 
 -- The same in a folder that is gone in any case.  After Ctrl-C only the
 -- handler is sure to be called.
-local function replay(shell, list, place)
+local function replay(shell, list, ...)
   local folder = process.folder "save"
   local function clean(err)
     process.remove(folder:match "^(.*)/")
     return err
   end
   local got = table.pack(host.guard(clean, filled, shell, list,
-                                    folder .. "/session.nacre", place))
+                                    folder .. "/session.nacre", ...))
   if not got[1] then error(got[2], 0) end
   clean()
-  return got[2], got[3]
+  return table.unpack(got, 2)
 end
 
 -- Where the test is to lie: what it requires is looked for from there.
@@ -249,30 +253,44 @@ local function placeof(path)
                      root = require "nacre.testroot".of(folder)}
 end
 
-local function astest(shell, path, list)
+-- Writes the file of values, or takes an old one away.
+local function writevalues(shell, path, values)
+  if values then return write(shell, path, values) end
+  os.remove(path)
+  return true
+end
+
+local function astest(shell, path, list, novalues)
   local place = placeof(path)
   if not place then
     return shell.fail(("cannot write %s: no such folder"):format(path))
   end
-  local text, where = replay(shell, list, place)
+  local text, where, values = replay(shell, list, place, novalues)
   if not text then
     return shell.fail("no test was made of this session\n" .. where)
   end
-  if write(shell, path, text) then
+  where = where and where:gsub("session%.nacre", (path:match "[^/]*$"
+                                                 :gsub("%%", "%%%%")))
+  if writevalues(shell, path .. ".safetensors", values) and
+     write(shell, path, text) then
     io.stdout:write(("%s: %s, %s\n"):format(path, counted(#list),
       where and "replayed " .. where or "none of which prints anything"))
   end
 end
 
--- "[--test] [--all] FILE [N | N-M]"
+local WORDS = {["--test"] = "test", ["--all"] = "all", ["--force"] = "force",
+               ["--no-values"] = "novalues"}
+
+-- "[--test [--no-values]] [--all] [--force] FILE [N | N-M]"
 local function parse(text)
   local o = {}
   for word in text:gmatch "%S+" do
     local from, to = word:match "^(%d+)%-?(%d*)$"
-    if word == "--test" or word == "--all" then
-      o[word:sub(3)] = true
+    if WORDS[word] then
+      o[WORDS[word]] = true
     elseif word:find "^%-%-" then
-      return nil, "no option " .. word .. " of :save (--test, --all)"
+      return nil, ("no option %s of :save (--test, --no-values, --all, " ..
+                   "--force)"):format(word)
     elseif not o.path then
       o.path = require "nacre.files".path(word)
     elseif from and not o.from then
@@ -284,14 +302,25 @@ local function parse(text)
     end
   end
   if not o.path then return nil, ":save needs a file" end
+  if o.novalues and not o.test then
+    return nil, "--no-values goes with --test"
+  end
   return o
+end
+
+-- What is there already and would be written over, or nil.
+local function inway(o)
+  for _, path in ipairs {o.path, o.test and o.path .. ".safetensors"} do
+    if process.absolute(path) then return path end
+  end
 end
 
 function save.run(shell, text)
   local o, wrong = parse(text)
   if not o then return shell.fail(wrong) end
-  if process.absolute(o.path) then
-    return shell.fail(o.path .. " exists already")
+  local there = not o.force and inway(o)
+  if there then
+    return shell.fail(there .. " exists already (:save --force replaces it)")
   end
   if o.test and not o.path:find "%.nacre$" then
     return shell.fail "a test needs a name that ends in .nacre"
@@ -303,7 +332,7 @@ function save.run(shell, text)
     shell.note(("what was interrupted is left out: %s"):format(
       counted(endless)))
   end
-  if o.test then return astest(shell, o.path, list) end
+  if o.test then return astest(shell, o.path, list, o.novalues) end
   local lines = {}
   for k, input in ipairs(list) do lines[k] = aslua(input.text) end
   if write(shell, o.path, table.concat(lines, "\n") .. "\n") then

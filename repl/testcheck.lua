@@ -16,10 +16,11 @@ local check = {}
 
 local MOST_PRINTED, WIDEST = 20, 500 -- lines of a case that failed, bytes of one
 
--- How matching is to be done in a job.
-function check.tolerance(job)
+-- How matching is to be done in a job, and of a step whose tensors are known
+-- to have their values (`held`).
+function check.tolerance(job, held)
   return {rtol = job.rtol, atol = job.atol, device = job.device,
-          dtype = job.dtype, written = job.written}
+          dtype = job.dtype, written = job.written, held = held}
 end
 
 -- Why a process did not come to its end.
@@ -35,7 +36,7 @@ end
 
 -- The messages by what they are about.
 local function sorted(outcome)
-  local m = {from = {}, to = {}, cases = {}}
+  local m = {from = {}, to = {}, cases = {}, values = {}, held = {}}
   for _, message in ipairs(outcome.messages) do
     local word, text, rest, printed = table.unpack(message, 1, 4)
     local case = m.cases[#m.cases]
@@ -55,6 +56,13 @@ local function sorted(outcome)
                   case.line
     elseif word == "torn" then
       m.torn = text
+    elseif word == "value" then
+      local i = tonumber(text)
+      local key, covers, says = rest:match "^(.-)\0(.-)\0(.*)$"
+      m.values[i] = m.values[i] or {}
+      table.insert(m.values[i], {key = key, covers = covers, text = says})
+    elseif word == "held" then
+      m.held[tonumber(text)] = true
     elseif word == "skip" then
       m.skip = text
     else
@@ -76,7 +84,8 @@ local function trimmed(text) return text:match "^%s*(.-)%s*$" end
 -- Where a step differs: the file's line of the first expected line that does.
 local function where(job, f)
   local from = f.step.from
-  local steps = match.align(f.step.expect, f.got, check.tolerance(job))
+  local steps = match.align(f.step.expect, f.got,
+                            check.tolerance(job, f.held))
   for _, s in ipairs(steps) do
     if s.e and not s.same then return from + s.e - 1 end
     if s.a and not s.e and not s.gap then break end
@@ -99,9 +108,9 @@ local function timing(step, got)
 end
 
 -- What a step printed as lines, and whether that is what it was to print.
-function check.step(job, step, text)
+function check.step(job, step, text, held)
   local got = timing(step, match.split(text))
-  return got, match.lines(step.expect, got, check.tolerance(job))
+  return got, match.lines(step.expect, got, check.tolerance(job, held))
 end
 
 -- "; 3 inputs were not run"
@@ -112,7 +121,8 @@ end
 
 local function session(outcome, m)
   local job = outcome.job
-  local r = result(outcome, "pass", {got = {}, failures = {}})
+  local r = result(outcome, "pass", {got = {}, failures = {}, held = m.held,
+                                     values = m.values})
   for i, step in ipairs(job.steps) do
     if outcome.interrupted and not m.to[i] then break end
     if not m.from[i] then
@@ -122,10 +132,12 @@ local function session(outcome, m)
       break
     end
     local text = outcome.printed:sub(m.from[i] + 1, m.to[i] or -1)
-    local got, same = check.step(job, step, text)
+    local held, values = m.held[i], m.values[i]
+    local got, same = check.step(job, step, text, held)
     r.got[i] = got
-    if not same then
-      r.failures[#r.failures + 1] = {step = step, got = got, index = i}
+    if values or not same then
+      r.failures[#r.failures + 1] = {step = step, got = got, index = i,
+                                     held = held, values = values}
     end
     if not m.to[i] then
       r.reason = ("line %d: %s%s"):format(step.line, ending(outcome),

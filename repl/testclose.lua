@@ -28,10 +28,15 @@ end
 
 close.istensor = istensor
 
-local function kind(a, b)
+-- The one of two dtypes that holds fewer digits; a float beside an integer.
+function close.coarser(a, b)
   local x, y = close.kind(a), close.kind(b)
-  if not x.bits or not y.bits then return x.bits and x or y end
-  return x.bits < y.bits and x or y
+  if not x.bits or not y.bits then return x.bits and a or b end
+  return x.bits < y.bits and a or b
+end
+
+local function kind(a, b)
+  return close.kind(close.coarser(a, b))
 end
 
 -- How many numbers of this type lie between the two.

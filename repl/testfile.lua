@@ -141,6 +141,7 @@ local readers = {
   skip = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   xfail = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   serial = function(s) return s == "" or nil end,
+  values = function(s) return s == "" or nil end,
   needs = need,
 }
 
@@ -368,6 +369,7 @@ function file.load(path)
   if unit.only and not unit.bad then
     unit.bad = unit.path .. ": 'only " .. unit.only .. " {' is never closed"
   end
+  require "nacre.testvalues".name(unit)
   if unit.kind ~= "unit" and #unit.steps == 0 and not unit.says.skip then
     unit.bad = unit.bad or unit.path .. ": there is no input (> ...) in it"
   end

@@ -46,6 +46,8 @@ local function start(job, body)
     inside = inside .. "/test"
     process.makefolder(inside)
   end
+  if job.values then p.shown = process.folder(count .. "-shown") end
+  job.shown = p.shown
   p.pid, p.pipe, p.print = process.start(body, inside,
                                                  job.pdb)
   p.deadline = p.begin + (job.timeout or math.huge)
@@ -56,6 +58,7 @@ end
 local function finish(p, ended)
   local how, n, name = process.finish(p.pid, p.pipe, ended)
   process.remove(p.folder)
+  if p.shown then process.remove(p.shown) end
   return {job = p.job, messages = p.messages,
           printed = process.printed(p.print), how = how, status = n,
           signal = name, late = not ended, time = host.clock() - p.begin}

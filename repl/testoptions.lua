@@ -45,6 +45,8 @@ Expected text:
   --within X         between devices by more than the last digit, or rtol X;
                      a #~ at the lines in question says by how much
   --review           ask for each difference
+  --no-values        compare texts alone, leave FILE.safetensors out; with
+                     --update also from then on
 Output:
   --junit FILE       JUnit's XML beside the text
   --tap, --json      the outcome for programs, instead of the text
@@ -116,7 +118,7 @@ local flags = {
   ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
   ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
   ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
-  ["--cover"] = "cover", ["--pdb"] = "pdb",
+  ["--cover"] = "cover", ["--pdb"] = "pdb", ["--no-values"] = "novalues",
 }
 
 local function unknown(word)

@@ -7,6 +7,8 @@ local file = require "nacre.testfile"
 local jobs = require "nacre.testjobs"
 local root = require "nacre.testroot"
 
+local values = require "nacre.testvalues"
+
 local plan = {}
 
 local TIMEOUT = 60
@@ -119,6 +121,7 @@ local function job(unit, device, dtype, line, p)
              rtolby = p.rtol and "--rtol" or "--: rtol",
              atolby = p.atol and "--atol" or "--: atol",
              steps = steps(unit, device, line),
+             values = says.values and not p.novalues and {values.path(unit)} or nil,
              title = dtype and device .. " " .. dtype or device}
   if dtype then j.written = says.dtype[1] end
   j.status, j.reason = refused(j, p)

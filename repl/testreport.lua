@@ -46,7 +46,7 @@ end
 
 -- The steps of an alignment in which something differs, as rows.
 local function rows(job, f)
-  local list, options = {}, check.tolerance(job)
+  local list, options = {}, check.tolerance(job, f.held)
   local from, E, A = f.step.from, f.step.expect, f.got
   for _, s in ipairs(match.align(E, A, options)) do
     local n = s.e and from + s.e - 1
@@ -84,11 +84,25 @@ end
 
 local INDENT = "       "
 
+-- What is said of the values of the tensors that a step has shown.
+local function values(f)
+  local list = {}
+  for _, one in ipairs(f.values or {}) do
+    local number = tonumber(one.key:match "#(%d+)$")
+    local name = #f.values > 1 and number and "tensor " .. number or "values"
+    for line in (name .. ": " .. one.text .. "\n"):gmatch "(.-)\n" do
+      list[#list + 1] = INDENT .. line
+    end
+  end
+  return list
+end
+
 -- What the CPU made of the same step, if it passes there.
 local function oncpu(r, f, peer)
   local got = peer and peer.got and peer.got[f.index]
   if not got then return nil end
-  if not match.lines(f.step.expect, got, check.tolerance(peer.job)) then
+  local options = check.tolerance(peer.job, peer.held[f.index])
+  if peer.values[f.index] or not match.lines(f.step.expect, got, options) then
     return nil -- it has failed, too, and a block of its own
   end
   return INDENT .. ("cpu gives %s, inside tolerance: only %s differs"):format(
@@ -115,6 +129,7 @@ local function steps(lines, r, peer, all)
     end
     if f.step.text ~= "" then add(lines, input(f.step), MOST_LINES) end
     add(lines, rows(r.job, f), MOST_LINES)
+    add(lines, values(f), MOST_LINES)
     local cpu = oncpu(r, f, peer)
     lines[#lines + 1] = cpu
     if cpu and k == 1 then

@@ -12,6 +12,7 @@ local host = require "nacre.host"
 local process = require "nacre.process"
 local root = require "nacre.testroot"
 local stop = require "nacre.testdebug"
+local values = require "nacre.testvalues"
 
 local run = {}
 
@@ -37,7 +38,9 @@ end
 local function session(job, tell)
   local shell = require "nacre.shell"
   shell.start(true)
+  local watch = values.watch(job)
   for i, step in ipairs(job.steps) do
+    values.step(watch, step, i)
     tell("step", i)
     local from = stop.on and select(2, process.output())
     local going = shell.submit(step.text)
@@ -45,6 +48,7 @@ local function session(job, tell)
     tell("done", i)
     if not going then break end
   end
+  values.finish(watch, job, tell)
 end
 
 -- What messages call the file: a script by the name it has in its own folder,
@@ -97,6 +101,8 @@ local function guarded(f, ...)
 end
 
 local function script(job, tell)
+  local watch = values.watch(job)
+  values.step(watch, job.steps[1], 1)
   tell("step", 1)
   local chunk, why = load(job)
   local ok, err = false, why
@@ -104,6 +110,7 @@ local function script(job, tell)
   if not ok then show(err) end
   if not ok and isskip(err) then tell("skip", isskip(err)) end
   tell("done", 1)
+  values.finish(watch, job, tell)
 end
 
 --

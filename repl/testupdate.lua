@@ -6,8 +6,11 @@
 
 local check = require "nacre.testcheck"
 local file = require "nacre.testfile"
+local jobs = require "nacre.testjobs"
 local match = require "nacre.testmatch"
+local process = require "nacre.process"
 local report = require "nacre.testreport"
+local values = require "nacre.testvalues"
 
 local update = {}
 
@@ -53,6 +56,11 @@ local function strict(options)
   return options
 end
 
+-- How the lines of one of the prints (below) are compared.
+local function tolerance(one)
+  return check.tolerance(one[1].job, one[1].held[one[3]])
+end
+
 -- What differs first, in a line each.
 local function difference(new, got, options)
   for _, s in ipairs(match.align(new, got, options)) do
@@ -69,12 +77,18 @@ local function brief(line)
 end
 
 -- Why `new` will not do, or nil; and whether it is only that devices differ.
--- all: {result, got} of both runs, of which the first is where it comes from.
+-- all: {result, got, index} of both runs, of which the first is where it comes from.
 local function refusal(new, all)
   local base, others = all[1][1].job, nil
   for k = 2, #all do
-    local r, got = table.unpack(all[k])
-    local own, options = r.job == base, check.tolerance(r.job)
+    local r, got, i = table.unpack(all[k])
+    local own, options = r.job == base, tolerance(all[k])
+    local value = r.second and r.values[i]
+    if value and own then
+      return "not the same in two runs: " .. value[1].text:match "[^\n]*"
+    end
+    others = others or value and ("%s gives other values: %s"):format(
+      r.job.title, value[1].text:match "[^\n]*")
     if own then strict(options) end
     if not match.lines(new, got, options) then
       local a, b = difference(new, got, options)
@@ -94,7 +108,7 @@ local function tolerant(expect, all, given)
   local at, widest = {}, 0
   local new = table.move(expect, 1, #expect, 1, {})
   for _, print in ipairs(all) do
-    local options, got = check.tolerance(print[1].job), print[2]
+    local options, got = tolerance(print), print[2]
     for _, s in ipairs(match.align(expect, got, options)) do
       if not s.same and not s.gap then
         local least = s.e and s.a and
@@ -104,6 +118,7 @@ local function tolerant(expect, all, given)
       end
     end
   end
+  if not next(at) then return nil end -- it is the values that differ
   local rtol = given or ("%.0e"):format(widest):gsub("e([+-])0", "e%1")
   for k in pairs(at) do
     new[k] = ("%s  #~ rtol=%s"):format(match.note(new[k]), rtol)
@@ -115,24 +130,30 @@ end
 -- The changes of a file
 --
 
--- What a step printed in all runs: {{result, lines}, ...}
+-- What a step printed in all runs: {{result, lines, its place}, ...}
 local function prints(step, results)
   local all = {}
   for _, r in ipairs(results) do
     for i, s in ipairs(r.got and r.job.steps or {}) do
-      if s == step then all[#all + 1] = {r, r.got[i] or {}} end
+      if s == step then all[#all + 1] = {r, r.got[i] or {}, i} end
     end
   end
   return all
 end
 
-local function differs(step, all)
+-- Were the values of a step not those that are kept?
+local function revalued(all)
   for _, one in ipairs(all) do
-    if not match.lines(step.expect, one[2], check.tolerance(one[1].job)) then
-      return true
-    end
+    if not one[1].second and one[1].values[one[3]] then return true end
   end
   return false
+end
+
+local function differs(step, all)
+  for _, one in ipairs(all) do
+    if not match.lines(step.expect, one[2], tolerance(one)) then return true end
+  end
+  return revalued(all)
 end
 
 -- With a line only the last step before it is to change.
@@ -159,7 +180,7 @@ end
 local function noted(expect, all, most)
   local new, count = table.move(expect, 1, #expect, 1, {}), 0
   for _, print in ipairs(all) do
-    local options, got = check.tolerance(print[1].job), print[2]
+    local options, got = tolerance(print), print[2]
     for _, s in ipairs(match.align(new, got, options)) do
       if not s.same and not s.gap then
         local text, own = match.note(new[s.e] or "")
@@ -172,14 +193,28 @@ local function noted(expect, all, most)
   return new, count
 end
 
+-- The same for the values: a tolerance at the first line.
+local function valued(lines, all, most)
+  for _, one in ipairs(all) do
+    for _, value in ipairs(one[1].second and one[1].values[one[3]] or {}) do
+      local rtol = tonumber(value.covers:match "^rtol=(%S+)")
+      local text, own = match.note(lines[1] or "")
+      if own or not rtol or rtol > most then return nil end
+      lines[1] = ("%s  #~ %s"):format(text, value.covers)
+      return lines, 1
+    end
+  end
+  return lines, 0
+end
+
 -- The new lines of a step and why they will not do, or nil; with --within,
 -- also in how many of them a tolerance was noted.
 local function proposed(step, all, unit, o)
-  local new = update.rewritten(step, all[1][2],
-                               check.tolerance(all[1][1].job), unit)
+  local new = update.rewritten(step, all[1][2], tolerance(all[1]), unit)
   local why, others = refusal(new, all)
   if others and o.within then
     local text, count = noted(new, all, o.within)
+    if text and count == 0 then text, count = valued(text, all, o.within) end
     if text then return text, nil, count end
   end
   return new, why
@@ -222,8 +257,16 @@ local function indented(change)
   return lines
 end
 
+-- Takes the values out of a test: its directive, and the file.
+local function withoutvalues(unit, lines)
+  for n = #lines, 1, -1 do
+    if lines[n]:find "^%-%-:%s*values%s*$" then table.remove(lines, n) end
+  end
+  os.remove(values.path(unit))
+end
+
 -- Writes the accepted changes; nil and why if the file cannot be written.
-local function apply(unit, list)
+local function apply(unit, list, novalues)
   if unit.kind == "script" then
     return update.write(unit.full:gsub("%.lua$", ".out"),
                  table.concat(list[1].new, "\n") .. "\n")
@@ -239,6 +282,7 @@ local function apply(unit, list)
   if file.read(unit.path) ~= unit.text then
     return nil, "it was changed meanwhile"
   end
+  if novalues and unit.says.values then withoutvalues(unit, lines) end
   local eol = unit.text:find("\r\n", 1, true) and "\r\n" or "\n"
   return update.write(unit.full, table.concat(lines, eol) .. eol)
 end
@@ -274,16 +318,57 @@ local function byfile(results)
   return out
 end
 
+-- Has the values that the jobs show written into files of their own.
+local function keepvalues(todo)
+  local folder
+  for k, job in ipairs(todo) do
+    if job.values then
+      folder = folder or process.folder "values"
+      job.keep = ("%s/%d.safetensors"):format(folder, k)
+    end
+  end
+end
+
+-- The files of values that the first run has written.
+local function kept(results)
+  local list = {}
+  for _, r in ipairs(results) do
+    list[#list + 1] = not r.second and (r.job.keep or r.job.kept) or nil
+  end
+  return list
+end
+
+-- The second run, whose values are compared with those of the first.
 local function again(files, o)
   local list, of = {}, {}
   for _, one in ipairs(files) do
     of[one[1]] = one[2]
+    local first = kept(one[2])
     for _, r in ipairs(one[2]) do
       if r.got then list[#list + 1] = r.job end
+      if r.job.values then
+        r.job.values, r.job.kept, r.job.keep = first, r.job.keep, nil
+      end
     end
   end
   local second = require "nacre.test".results(list, o, function() end)
-  for _, r in ipairs(second) do table.insert(of[r.job.unit], r) end
+  for _, r in ipairs(second) do
+    r.second = true
+    table.insert(of[r.job.unit], r)
+  end
+end
+
+-- Writes the values of the steps that have changed; gives how many there are
+-- now, or nil and why that cannot be.
+local function writevalues(unit, list, results)
+  local renew = {}
+  for _, one in ipairs(list) do renew[one.step.key] = true end
+  local outcome = jobs.alone({timeout = 60},
+                             values.writer(unit, kept(results), renew))
+  for _, m in ipairs(outcome.messages) do
+    if m[1] == "written" then return tonumber(m[2]) end
+  end
+  return nil, match.cut(outcome.printed, 500)
 end
 
 -- Failures that are no difference of text: they stay.
@@ -301,14 +386,17 @@ local function place(unit, step)
   return ("%s:%d"):format(unit.path, step.line)
 end
 
-local function changed(unit, list, results)
+local function changed(unit, list, results, count)
   local lines = 0
   for _, one in ipairs(list) do lines = lines + (one.noted or 0) end
   say(("%s: %d of %d inputs rewritten; replayed twice on %s, identical " ..
-       "within written digits%s\n"):format(unit.path, #list, #unit.steps,
+       "within written digits%s%s\n"):format(unit.path, #list, #unit.steps,
          devices(results), lines == 0 and "" or
          (", or within the #~ of %d line%s"):format(lines,
-                                             lines == 1 and "" or "s")))
+                                             lines == 1 and "" or "s"),
+         (count or 0) == 0 and "" or ("; %d tensor%s in %s"):format(count,
+           count == 1 and "" or "s",
+           values.path(unit):match "[^/]*$")))
 end
 
 local function refuse(unit, one)
@@ -320,12 +408,15 @@ end
 --
 local function show(unit, one)
   say("\n", place(unit, one.step), "  > ", one.step.text:match "[^\n]*", "\n")
-  local options = check.tolerance(one.all[1][1].job)
+  local options = tolerance(one.all[1])
   for _, s in ipairs(match.align(one.step.expect, one.all[1][2], options)) do
     if s.e and not s.same then say("-  ", one.step.expect[s.e], "\n") end
     if s.a and not s.same and not s.gap then
       say("+  ", one.all[1][2][s.a], "\n")
     end
+  end
+  for _, value in ipairs(one.all[1][1].values[one.all[1][3]] or {}) do
+    say("values: ", value.text, "\n")
   end
 end
 
@@ -412,17 +503,27 @@ local function settle(unit, results, o)
   local list, left = (o.review and reviewed or updated)(
     unit, changes(unit, results, o), o)
   if #list == 0 then return left, false end
-  local ok, why = apply(unit, list)
+  if o.novalues and unit.says.values and unit.kind ~= "transcript" then
+    say(unit.path, ": not written: take the line '--: values' out of it\n")
+    return true, false
+  end
+  local ok, why = apply(unit, list, o.novalues)
+  local count
+  if ok and unit.says.values and not o.novalues then
+    count, why = writevalues(unit, list, results)
+    ok = count
+  end
   if not ok then
     say(("%s: not written: %s\n"):format(unit.path, why))
     return true, false
   end
-  changed(unit, list, results)
+  changed(unit, list, results, count)
   return left, true
 end
 
 -- Runs the jobs and settles what fails; gives the exit status.
 function update.run(o, todo)
+  keepvalues(todo)
   local results = require "nacre.test".results(todo, o, function(r)
     say(report.mark(r))
     io.stdout:flush()

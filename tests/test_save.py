@@ -32,7 +32,9 @@ class Save(runner.Case):
             return said, None
         self.assertEqual(self.nacre("t.nacre")[0], 0, self.read("t.nacre"))
         text = self.read("t.nacre")
-        os.remove(path)
+        for name in os.listdir(self.tests):
+            if name.startswith("t.nacre"):
+                os.remove(os.path.join(self.tests, name))
         return said, text
 
     def test_what_a_replay_cannot_give_is_no_test(self):
@@ -132,6 +134,116 @@ class Save(runner.Case):
         p.communicate("1\n", timeout=60)
         self.assertEqual(os.listdir(self.tests), [])
         self.assertEqual(os.listdir(self.tmp), [])
+
+    # ---- the values
+
+    SHOWN = (":seed 1\nx = nacre.randn(100,100)\nx\n"
+             "nacre.tensor(1/3, {dtype='float64'})\nx:sum()\n:save --test ")
+
+    def typed(self, text):
+        return subprocess.run([runner.NACRE, "-E", "-q", "-i"],
+                              env=self.env(), input=text, cwd=self.tests,
+                              encoding="utf-8", stdout=subprocess.PIPE,
+                              timeout=60).stdout
+
+    def change(self, name, old, new):
+        text = self.read(name)
+        self.assertIn(old, text)
+        self.file(name, text.replace(old, new))
+
+    def test_what_a_text_leaves_open_is_kept(self):
+        out = self.typed(self.SHOWN + "t.nacre\n:save --test t.nacre\n")
+        self.assertIn("3 tensors in t.nacre.safetensors", out)
+        self.assertIn("t.nacre exists already (:save --force replaces it)",
+                      out)
+        self.assertTrue(self.read("t.nacre").startswith("--: values\n"))
+        self.assertEqual(self.nacre("t.nacre")[0], 0)
+        # what nobody sees has changed
+        self.change("t.nacre", "randn(100,100)",
+                    "randn(100,100); x['50,50'] = 0.1")
+        self.change("t.nacre", "1/3", "1/3*(1+1e-6)")
+        status, out, err = self.nacre("t.nacre")
+        self.assertEqual(status, 1)
+        for text in ("1 of 10000 elements differ", "[50,50]: got 0.1",
+                     "got 0.333333667, expected 0.333333333"):
+            self.assertIn(text, out)
+        self.assertEqual(self.nacre("t.nacre", "--no-values",
+                                    "--rtol", "1")[0], 0)
+        self.assertEqual(self.nacre("--update", "--ok")[0], 0)
+        self.assertEqual(self.nacre("t.nacre")[0], 0)
+        # comments and other inputs may come between
+        self.change("t.nacre", "> x\n", "-- a remark\n> 1\n1\n> x\n")
+        self.assertEqual(self.nacre("t.nacre")[0], 0, self.nacre()[1])
+        os.remove(os.path.join(self.tests, "t.nacre.safetensors"))
+        self.assertIn("no value in t.nacre.safetensors: --update writes it",
+                      self.nacre("t.nacre")[1])
+
+    def test_values_are_left_out(self):
+        out = self.typed(self.SHOWN + "--no-values t.nacre\n")
+        self.assertIn("t.nacre: 5 inputs, replayed twice", out)
+        self.assertEqual(os.listdir(self.tests), ["t.nacre"])
+        self.assertNotIn("values", self.read("t.nacre"))
+        self.typed("nacre.eye(2)\n:save --test --force t.nacre\n")
+        self.assertEqual(os.listdir(self.tests), ["t.nacre"])
+        self.assertNotIn("values", self.read("t.nacre"))
+        self.typed(self.SHOWN + "--force t.nacre\n")
+        self.assertEqual(len(os.listdir(self.tests)), 2)
+        self.change("t.nacre", "1/3", "1/7")
+        self.nacre("--update", "--no-values")
+        self.assertEqual(os.listdir(self.tests), ["t.nacre"])
+        self.assertNotIn("values", self.read("t.nacre"))
+        self.assertIn("goes with --test",
+                      self.typed("1\n:save --no-values x.lua\n"))
+
+    def test_values_of_whole_tensors_are_in_the_text(self):
+        self.file("a.nacre", "--: values\n> nacre.eye(3)\n> nacre.arange(5)\n"
+                  "> nacre.zeros(900)\n> nacre.empty(0)\n> 1/3\n")
+        self.nacre("--update")
+        self.assertEqual(os.listdir(self.tests), ["a.nacre"])
+        self.assertEqual(self.nacre()[0], 0)
+        self.file("a.nacre", "--: values\n> nacre.arange(900)\n"
+                  "> {w = nacre.ones(2)}\n> nacre.full(900, 0.1)\n")
+        self.assertIn("3 tensors in", self.nacre("--update")[1])
+        self.change("a.nacre", "> {w = nacre.ones(2)}",
+                    "> {w = nacre.ones(2) * 2}")
+        self.assertIn("2 of 2 elements differ", self.nacre()[1])
+
+    def test_values_go_by_the_tolerance_of_their_lines(self):
+        self.file("a.nacre", "--: values\n> nacre.ones(3)/3\n> 1\n")
+        self.nacre("--update")
+        self.change("a.nacre", "/3", "/3.0001")
+        self.assertEqual(self.nacre()[0], 1)
+        self.assertEqual(self.nacre("--rtol", "1e-3")[0], 0)
+        self.change("a.nacre", "12 B", "12 B  #~ rtol=1e-3")
+        self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
+
+    def test_values_that_round_the_other_way(self):
+        self.file("a.nacre", "--: values\n> nacre.tensor{0.33335001, 1/3}\n")
+        self.nacre("--update")
+        self.assertIn("0.3334", self.read("a.nacre"))
+        self.change("a.nacre", "0.33335001", "0.33334995")
+        self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
+        self.change("a.nacre", "0.33334995", "0.33336995")
+        self.assertEqual(self.nacre()[0], 1)
+
+    def test_values_of_a_script(self):
+        self.file("s.lua", "--: values\nlocal x = nacre.arange(9e4) / 7\n"
+                  "print(x)\nprint('done')\n")
+        self.file("s.out", "")
+        out = self.nacre("--update")[1]
+        self.assertIn("1 tensor in s.out.safetensors", out)
+        self.assertEqual(self.nacre()[0], 0)
+        self.change("s.lua", "print(x)", "x['700'] = 1 print(x)")
+        self.assertIn("[700]: got 1, expected 99.857139", self.nacre()[1])
+
+    def test_values_that_change_are_refused(self):
+        self.file("a.nacre", "--: values\n"
+                  "> nacre.arange(900) / 7 + os.clock() * 1e-3;\n"
+                  "> x = nacre.arange(900) / 7; x['500'] = os.time() % 7 + "
+                  "os.clock(); x\n")
+        status, out, err = self.nacre("--update", "--ok")
+        self.assertEqual(status, 1)
+        self.assertIn("refused: not the same in two runs: 1 of 900", out)
 
     # ---- --review and --within
 
