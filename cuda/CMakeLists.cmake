@@ -3,7 +3,8 @@
 # is missing on a machine is left out with a word.
 set(NACRE_CUDA AUTO CACHE STRING "build the plug-in for CUDA: AUTO, ON, OFF")
 set_property(CACHE NACRE_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(NACRE_CUDA_ARCH "90" CACHE STRING "CUDA architectures of a developer build")
+set(NACRE_CUDA_ARCH "$ENV{NACRE_CUDA_ARCH}" CACHE STRING "CUDA architectures, as 90 or 75-real;90; \
+none: of the GPU that is there, else as many as it takes to run on any")
 option(NACRE_CUDA_ALL "build for all architectures, compressed" OFF)
 option(NACRE_EMULATED "build the plug-in with the emulated device"
   ${NACRE_OWN})
@@ -50,6 +51,29 @@ function(list_kernels variable folder types)
 endfunction()
 
 # ---- a real device
+# The architectures: all; or those wanted; or, of a GPU that is there, its own;
+# or one of each generation, which later ones of it run, too. What is not called
+# real is also there as text, which drivers compile for what is newer. nvcc
+# knows Blackwell from 12.8 on.
+macro(choose_architectures)
+  set(newest 90)
+  set(newer "")
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+    set(newest 90-real 100-real 120)
+    set(newer 120-real)
+  endif()
+  if(NACRE_CUDA_ALL)
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real ${newest})
+  elseif(NACRE_CUDA_ARCH)
+    set(CMAKE_CUDA_ARCHITECTURES ${NACRE_CUDA_ARCH})
+  elseif(CMAKE_CUDA_ARCHITECTURES_NATIVE MATCHES "^[0-9]")
+    set(CMAKE_CUDA_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES_NATIVE})
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90 ${newer})
+  endif()
+  message(STATUS "CUDA code for ${CMAKE_CUDA_ARCHITECTURES}")
+endmacro()
+
 # CMake looks for nvcc in the path only; the toolkit is often beside it.
 if(NOT NACRE_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit 12 QUIET)
@@ -72,10 +96,7 @@ endif()
 
 if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
    AND NOT NACRE_SANITIZE)
-  if(NACRE_CUDA_ALL)
-    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real
-      100-real 120)
-  else()
+  if(NACRE_CUDA_ARCH AND NOT NACRE_CUDA_ALL)
     set(CMAKE_CUDA_ARCHITECTURES ${NACRE_CUDA_ARCH})
   endif()
   set(CMAKE_CUDA_STANDARD 17)
@@ -84,13 +105,14 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
-  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
-    set(compress "")          # the option is newer
+  choose_architectures()
+  set(compress "")
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+    set(compress --compress-mode=size)
   endif()
   list_kernels(kernels ${PROJECT_BINARY_DIR}/cuda "${CUDA_TYPES}")
   add_library(nacre_cuda MODULE ${CUDA_SOURCES} ${kernels})
-  string(REPLACE "-real" "" architectures "${CMAKE_CUDA_ARCHITECTURES}")
-  string(REPLACE ";" " " architectures "${architectures}")
+  string(REPLACE ";" " " architectures "${CMAKE_CUDA_ARCHITECTURES}")
   target_compile_definitions(nacre_cuda PRIVATE
     NC_ARCHITECTURES="${architectures}")
   target_include_directories(nacre_cuda PRIVATE ${CUDA_FOLDER} core)
@@ -112,7 +134,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   set(host -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno
     -fwrapv)
   list(JOIN host "," host)
-  set(options -Werror=all-warnings --compress-mode=size -Xcompiler=${host})
+  set(options -Werror=all-warnings ${compress} -Xcompiler=${host})
   # elsewhere CUDA's own division (sm_80) and CUB's sorts (sm_75) spill a little
   if(CMAKE_CUDA_ARCHITECTURES STREQUAL "90")
     list(APPEND options -Xptxas=-warn-spills)

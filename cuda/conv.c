@@ -10,7 +10,7 @@
 #include "product.h"
 
 #define FEW 4                 /* rows that a product is not worth */
-#define COLUMNS ((int64_t)1 << 27)          /* elements at a time, about */
+#define COLUMNS ((int64_t)64 << 20)         /* bytes at a time, about */
 #define MOST ((int64_t)1 << 28)             /* at all: then direct */
 
 Planes nc_planes(int64_t planes, const int64_t size[2]) {
@@ -51,7 +51,7 @@ static void prepare(Job *j) {
   j->plane = w->size[0] * w->size[1];
   j->plain = elements == 1 && w->stride[0] == 1 && w->stride[1] == 1 &&
              w->pad[0] == 0 && w->pad[1] == 0;
-  j->chunk = COLUMNS / (j->rows * j->places);
+  j->chunk = COLUMNS / j->bytes / (j->rows * j->places);
   if (j->chunk < 1) j->chunk = 1;
   if (j->chunk > c->n) j->chunk = c->n;
 }

@@ -91,6 +91,7 @@ int nc_launched(const Device *d, const char *what);
 /* Waits for the current stream of d, and looks at the flag. */
 int nc_waitcurrent(const Device *d);
 
+cudaError_t nc_anykernel(void); /* has the current device code for one? */
 int nc_processors(const Device *d);         /* multiprocessors */
 
 /* Before a launch, for each block of device memory it reads or writes: the

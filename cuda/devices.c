@@ -51,7 +51,8 @@ static const Device functions = {
 };
 
 /* CUDA's calls are for the device that is current: asking it each time would
-   cost more than most of them. */
+   cost more than most of them.  So a C module that calls cudaSetDevice in this
+   thread has to set it back. */
 static cudaError_t activate(const Gpu *g) {
   cudaError_t e;
   if (active == g) return cudaSuccess;
@@ -105,6 +106,13 @@ static int recent(const Gpu *g) {
                  NC_OLDEST / 10, NC_OLDEST % 10);
 }
 
+/* What the list of architectures promises may still not be so: CUDA is asked
+   for one of the kernels. */
+static int runnable(void) {
+  const cudaError_t e = nc_anykernel();
+  return e == cudaSuccess ? NC_OK : nc_cudafail(e);
+}
+
 /* The flag lies in the host's memory, mapped for the device. */
 static int makeflag(Gpu *g) {
   void *p = NULL, *there = NULL;
@@ -120,6 +128,7 @@ static int begin(Gpu *g) {
   size_t available = 0, total = 0;
   CUDA_TRY(activate(g));
   TRY(recent(g));
+  TRY(runnable());
   CUDA_TRY(cudaDeviceGetAttribute(&g->processors,
                                   cudaDevAttrMultiProcessorCount, g->ordinal));
   CUDA_TRY(cudaMemGetInfo(&available, &total));

@@ -41,6 +41,17 @@ static const char *versions(char *out, size_t room) {
   return out;
 }
 
+/* What is to be said of how the code gets to a device. */
+static const char *compiled(const DeviceInfo *d) {
+#ifdef NC_ARCHITECTURES
+  if (nc_codefor(NC_ARCHITECTURES, d->major * 10 + d->minor) != CODE_READY)
+    return "; newer than this build's code (" NC_ARCHITECTURES "), which the "
+           "driver compiles at its first use: that takes seconds";
+#endif
+  (void)d;
+  return "";
+}
+
 static const char *device(char *out, size_t room, int i) {
   char memory[NC_TEXT];
   DeviceInfo d;
@@ -48,9 +59,9 @@ static const char *device(char *out, size_t room, int i) {
     snprintf(out, room, "cuda:%d: gives no information", i);
   else
     snprintf(out, room, "cuda:%d" MARK ": %s, %s, compute capability %d.%d, "
-             "%d multiprocessors", i, d.name,
+             "%d multiprocessors%s", i, d.name,
              nc_bytestext(memory, (double)d.memory), d.major, d.minor,
-             d.processors);
+             d.processors, compiled(&d));
   return out;
 }
 

@@ -107,7 +107,7 @@ static int look(const Host *h) {
   (void)h;
   accelerator.emulated = 1;
 #else
-  TRY(nc_probe(h, CUDART_VERSION));
+  TRY(nc_probe(h, CUDART_VERSION, NC_ARCHITECTURES));
 #endif
   nc_errorinit();
   return nc_finddevices();

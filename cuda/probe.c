@@ -62,14 +62,18 @@ static int load(const Host *h, Driver *d) {
                  "are missing");
 }
 
-/* Drivers of CUDA x.0 run what was built for any x.y. */
+/* Drivers of CUDA x.0 run what was built for any x.y; but for CUDA 12, code that
+   is compressed for size, as it is from 12.8 on, asks for 12.4. */
 static int newenough(const Host *h, const Driver *d, int version) {
-  const int need = version / 1000 * 1000;
+  const int compressed = version >= 12080 && version < 13000;
+  const int need = compressed ? 12040 : version / 1000 * 1000;
   int v = 0;
   if (d->version(&v) != 0 || v == 0 || v >= need) return NC_OK;
   h->fail(NC_EDEVICE, "the NVIDIA driver is too old: it supports CUDA %d.%d, "
-          "this build needs %d.0", v / 1000, v % 1000 / 10, need / 1000);
+          "this build needs %d.%d", v / 1000, v % 1000 / 10, need / 1000,
+          need % 1000 / 10);
   h->hint("update the driver%s", need == 13000   ? " (to R580 or newer)"
+                                 : need == 12040 ? " (to R550 or newer)"
                                  : need == 12000 ? " (to R525 or newer)"
                                                  : "");
   return NC_EDEVICE;
@@ -123,25 +127,57 @@ static int initfailed(const Host *h, int code) {
   return NC_EDEVICE;
 }
 
+/* Machine code is for later minor versions of its major one, too; what the
+   driver compiles for all that is newer; and 90a is for 90 alone. */
+Code nc_codefor(const char *code, int cc) {
+  Code best = *code ? CODE_NONE : CODE_READY;
+  while (*code) {
+    char *end;
+    const int at = (int)strtol(code, &end, 10), only = *end == 'a';
+    const int fits = only ? at == cc : at / 10 == cc / 10 && at <= cc;
+    const size_t n = strcspn(end, " ");
+    const int real = n < 8 || strncmp(end + n - 8, "-virtual", 8) != 0;
+    const int text = n < 5 || strncmp(end + n - 5, "-real", 5) != 0;
+    if (real && fits) return CODE_READY;
+    if (text && (only ? at == cc : at <= cc)) best = CODE_COMPILED;
+    code = end + n;
+    code += strspn(code, " ");
+  }
+  return best;
+}
+
+static int nocode(const Host *h, const char *code, int cc) {
+  h->fail(NC_EDEVICE, "this build has no code for the GPU: its compute "
+          "capability is %d.%d, the code is for %s", cc / 10, cc % 10, code);
+  h->hint("build it with -DNACRE_CUDA_ARCH=%d, or -DNACRE_CUDA_ALL=ON for "
+          "all", cc);
+  return NC_EDEVICE;
+}
+
 /* One device that this build has code for is enough. */
-static int recent(const Host *h, const Driver *d, int n) {
+static int recent(const Host *h, const Driver *d, int n, const char *code) {
   int major = 0, minor = 0;
   for (int i = 0; i < n; i++) {
     if (d->attribute(&major, MAJOR, i) != 0 ||
-        d->attribute(&minor, MINOR, i) != 0 || major * 10 + minor >= NC_OLDEST)
+        d->attribute(&minor, MINOR, i) != 0)
+      return NC_OK;
+    if (major * 10 + minor >= NC_OLDEST &&
+        nc_codefor(code, major * 10 + minor) != CODE_NONE)
       return NC_OK;
   }
+  if (major * 10 + minor >= NC_OLDEST)
+    return nocode(h, code, major * 10 + minor);
   return h->fail(NC_EDEVICE, "the GPU is too old: its compute capability is "
                  "%d.%d, this build needs %d.%d or newer", major, minor,
                  NC_OLDEST / 10, NC_OLDEST % 10);
 }
 
-int nc_probe(const Host *h, int version) {
+int nc_probe(const Host *h, int version, const char *code) {
   Driver d = { NULL, NULL, NULL, NULL };
-  int code, n = 0;
+  int status, n = 0;
   TRY(load(h, &d));
   TRY(newenough(h, &d, version));
-  if ((code = d.init(0)) != 0) return initfailed(h, code);
+  if ((status = d.init(0)) != 0) return initfailed(h, status);
   if (d.count(&n) != 0 || n < 1) return nodevice(h);
-  return recent(h, &d, n);
+  return recent(h, &d, n, code);
 }

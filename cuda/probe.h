@@ -12,7 +12,14 @@
 
 #define NC_OLDEST 75          /* the least compute capability, times ten */
 
-int nc_probe(const Host *h, int version);   /* fails with the reason */
+/* Fails with the reason.  code: what there is code for, as CMake lists it:
+   "75-real 90" or "" (not known). */
+int nc_probe(const Host *h, int version, const char *code);
+
+/* Does `code' hold any for compute capability cc (times ten)?  It may be such
+   that the driver has to compile it first. */
+typedef enum Code { CODE_NONE, CODE_COMPILED, CODE_READY } Code;
+Code nc_codefor(const char *code, int cc);
 
 /* Around what makes a driver start threads: they take over the mask of signals
    that they find, and a Ctrl-C is for the thread that runs the program. */

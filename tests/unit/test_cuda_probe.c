@@ -9,12 +9,12 @@
 
 #include "probe.h"
 
-static const char *fake, *nodriver;
+static const char *fake, *nodriver, *code = "75-real 80-real 90";
 
 static int answer(const char *says_) {
   setenv("NACRE_CUDA_DRIVER", fake, 1);
   setenv("FAKECUDA", says_, 1);
-  return nc_probe(&nc_forplugins, 13000);
+  return nc_probe(&nc_forplugins, 13000, code);
 }
 
 static void fails(const char *says_, const char *text, const char *hint) {
@@ -27,11 +27,11 @@ static void fails(const char *says_, const char *text, const char *hint) {
 static void test_missing(void **state) {
   (void)state;
   setenv("NACRE_CUDA_DRIVER", "/no/such/libcuda.so.1", 1);
-  assert_int_equal(nc_probe(&nc_forplugins, 13000), NC_EDEVICE);
+  assert_int_equal(nc_probe(&nc_forplugins, 13000, code), NC_EDEVICE);
   says("there is no NVIDIA driver on this machine");
   assert_non_null(strstr(nc_lasterror()->hint, "--gpus all"));
   setenv("NACRE_CUDA_DRIVER", nodriver, 1);
-  assert_int_equal(nc_probe(&nc_forplugins, 13000), NC_EDEVICE);
+  assert_int_equal(nc_probe(&nc_forplugins, 13000, code), NC_EDEVICE);
   says("is not an NVIDIA driver");
 }
 
@@ -40,7 +40,10 @@ static void test_good(void **state) {
   ok(answer("0 13000 1 9 0"));
   ok(answer("0 13010 8 7 5"));
   setenv("FAKECUDA", "0 12040 1 9 0", 1);
-  ok(nc_probe(&nc_forplugins, 12060)); /* a driver of 12.x runs all of 12 */
+  ok(nc_probe(&nc_forplugins, 12060, code)); /* one of 12.x runs all of 12 */
+  ok(nc_probe(&nc_forplugins, 12080, code));
+  setenv("FAKECUDA", "0 12030 1 9 0", 1);
+  ok(nc_probe(&nc_forplugins, 12060, code));
 }
 
 /* What the program wraps around it keeps signals from a driver's threads. */
@@ -63,6 +66,52 @@ static void test_old(void **state) {
         "13.0", "R580");
   fails("0 13000 1 6 1", "its compute capability is 6.1, this build needs 7.5",
         "");
+}
+
+/* Code that CUDA 12.8 and later compress is not for all drivers of CUDA 12. */
+static void test_compressed(void **state) {
+  (void)state;
+  answer("0 12030 1 9 0");
+  assert_int_equal(nc_probe(&nc_forplugins, 12080, code), NC_EDEVICE);
+  says("it supports CUDA 12.3, this build needs 12.4");
+  assert_non_null(strstr(nc_lasterror()->hint, "R550"));
+}
+
+/* A build without code for the GPU is told before anything is begun. */
+static void test_nocode(void **state) {
+  const char *all = code;
+  (void)state;
+  code = "90";
+  fails("0 13000 1 7 5", "no code for the GPU: its compute capability is 7.5, "
+        "the code is for 90", "-DNACRE_CUDA_ARCH=75");
+  fails("0 13000 2 8 9", "its compute capability is 8.9", "NACRE_CUDA_ARCH=89");
+  ok(answer("0 13000 1 9 0"));
+  ok(answer("0 13000 1 12 0"));   /* the driver compiles it */
+  code = "90-real";
+  fails("0 13000 1 12 0", "its compute capability is 12.0", "ARCH=120");
+  code = "";
+  ok(answer("0 13000 1 8 9"));
+  code = all;
+}
+
+static void test_codefor(void **state) {
+  static const struct { const char *code; int cc; Code found; } cases[] = {
+    { "75-real 80-real 90", 75, CODE_READY },
+    { "75-real 80-real 90", 86, CODE_READY },
+    { "75-real 80-real 90", 89, CODE_READY },
+    { "75-real 80-real 90", 90, CODE_READY },
+    { "75-real 80-real 90", 100, CODE_COMPILED },
+    { "75-real 80-real 90", 120, CODE_COMPILED },
+    { "86-real", 80, CODE_NONE },      { "86-real", 89, CODE_READY },
+    { "90-virtual", 90, CODE_COMPILED }, { "90-virtual", 89, CODE_NONE },
+    { "90a-real", 90, CODE_READY },    { "90a", 100, CODE_NONE },
+    { "100-real 120", 103, CODE_READY }, { "100-real 120", 110, CODE_NONE },
+    { "100-real 120", 121, CODE_READY }, { "120-real 75", 90, CODE_COMPILED },
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (nc_codefor(cases[i].code, cases[i].cc) != cases[i].found)
+      fail_msg("%s for %d", cases[i].code, cases[i].cc);
 }
 
 static void test_none(void **state) {
@@ -89,7 +138,8 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_missing), cmocka_unit_test(test_good),
     cmocka_unit_test(test_old), cmocka_unit_test(test_none),
-    cmocka_unit_test(test_broken),
+    cmocka_unit_test(test_broken), cmocka_unit_test(test_compressed),
+    cmocka_unit_test(test_nocode), cmocka_unit_test(test_codefor),
     cmocka_unit_test(test_signals)
   };
   if (argc < 3) return 2;
