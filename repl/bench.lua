@@ -6,6 +6,7 @@
 local errors = require "nacre.errors"
 local file = require "nacre.timefile"
 local host = require "nacre.host"
+local narrow = require "nacre.narrow"
 local peak = require "nacre.peak"
 local text = require "nacre.timetext"
 local timing = require "nacre.timing"
@@ -332,7 +333,7 @@ function bench.run(shell, words)
   bench.guarded(shell, function()
     local r, old = once(expression, o)
     local lines = bench.report(r, o.against, old)
-    io.stdout:write(table.concat(lines, "\n"), "\n")
+    narrow.say(lines)
     if o.save then
       io.stdout:write("  saved as ", o.save, " (", ".nacre-bench/", o.save,
                       ".json)\n")

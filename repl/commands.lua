@@ -29,23 +29,24 @@ local function quit(shell) shell.leaving = true end
 
 -- The list of commands in groups, each in lines of the screen's width.
 local function overview()
+  local putline = require "nacre.narrow".say
   local group, line
   local function put(text)
     local width = host.columns()
     if line and #line + 2 + #text > width then
-      say(line, "\n")
+      putline(line)
       line = (" "):rep(10)
     end
     line = (line or ("  %-8s"):format(group)) .. "  " .. text
   end
   for _, command in ipairs(commands.list) do
     if command.group then
-      if line then say(line, "\n") end
+      if line then putline(line) end
       group, line = command.group, nil
     end
     put((":%s %s"):format(command.name, command.args or ""):match "^.*%S")
   end
-  say(line, "\n")
+  putline(line)
 end
 
 -- All commands, each with its line; on a screen of few columns under it.
@@ -78,15 +79,16 @@ local function helpon(shell, topic)
     return also and say(also, "\n")
   end
   overview()
-  say("\n",
-      "  :help NAME  :help all   what a command does, or all of them\n",
-      "  ?name  name?  name??    what a name stands for, how it is made\n",
-      "  ??word                  operations that have the word in their line\n",
-      "  a:sum                   (no parentheses) what the method does\n",
-      "  !cmd                    the system's shell\n",
-      "  _ __ ___ ans            last results, _ = nil drops them; ",
-      "a final ; hides one\n",
-      "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps\n")
+  say "\n"
+  require "nacre.narrow".say {
+    "  :help NAME  :help all   what a command does, or all of them",
+    "  ?name  name?  name??    what a name stands for, how it is made",
+    "  ??word                  operations that have the word in their line",
+    "  a:sum                   (no parentheses) what the method does",
+    "  !cmd                    the system's shell",
+    "  _ __ ___ ans            last results, _ = nil drops them; " ..
+    "a final ; hides one",
+    "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps"}
 end
 
 local function names(shell, pattern)

@@ -8,6 +8,7 @@ local bench = require "nacre.bench"
 local difference = require "nacre.difference"
 local file = require "nacre.timefile"
 local machine = require "nacre.machine"
+local narrow = require "nacre.narrow"
 local operands = require "nacre.operands"
 local peak = require "nacre.peak"
 local stats = require "nacre.timestats"
@@ -419,7 +420,7 @@ function compare.run(shell, words)
   end
   bench.guarded(shell, function()
     local lines = both(sources, o)
-    io.stdout:write(table.concat(lines, "\n"), "\n")
+    narrow.say(lines)
   end)
 end
 

@@ -67,7 +67,7 @@ function dryrun.run(shell, text)
   watching.start("shape", "steps dry", function(steps)
     for _, step in ipairs(steps) do
       flops = flops + step.flops
-      io.stdout:write(line(step), "\n")
+      require "nacre.narrow".say(line(step))
     end
   end)
   local results = shell.run(unit)
@@ -77,7 +77,7 @@ function dryrun.run(shell, text)
   if flops > 0 then parts[#parts + 1] = work(flops) end
   if results.n > 0 then table.insert(parts, 1, shown(results)) end
   parts[#parts + 1] = "nothing was computed"
-  io.stdout:write("  ", table.concat(parts, ", "), "\n")
+  require "nacre.narrow".say("  " .. table.concat(parts, ", "))
 end
 
 -- shell.shape(f, ...): the steps as a list of tables, then what f gave:

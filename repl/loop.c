@@ -39,7 +39,9 @@ static void banner(void) {
   for (int i = 0; a && i < a->count; i++)
     if (a->info(i, &info) == NC_OK)
       fprintf(stderr, "  %s %s", a->device[i]->name, info.name);
-  fputs("\n:help for commands, ?name for documentation, Ctrl-D to leave\n",
+  fputs(sh_columns() < 70
+            ? "\n:help, ?name; Ctrl-D leaves\n"
+            : "\n:help for commands, ?name for documentation, Ctrl-D to leave\n",
         stderr);
 }
 

@@ -6,6 +6,7 @@
 local bench = require "nacre.bench"
 local compare = require "nacre.compare"
 local difference = require "nacre.difference"
+local narrow = require "nacre.narrow"
 local operands = require "nacre.operands"
 local timing = require "nacre.timing"
 
@@ -92,7 +93,7 @@ function parity.diff(shell, words)
   if not shell.compile(one) or not shell.compile(other) then return end
   bench.guarded(shell, function()
     local lines = parity.difference(value(one), value(other))
-    io.stdout:write(table.concat(lines, "\n"), "\n")
+    narrow.say(lines)
   end)
 end
 
@@ -202,7 +203,7 @@ function parity.parity(shell, words)
   local source = expression(shell, words, "parity")
   if not source then return end
   bench.guarded(shell, function()
-    io.stdout:write(table.concat(against(source), "\n"), "\n")
+    narrow.say(against(source))
   end)
 end
 
@@ -260,7 +261,7 @@ function parity.times(shell, words)
   source = source or words
   if not expression(shell, source, "repeat") then return end
   bench.guarded(shell, function()
-    io.stdout:write(table.concat(repeated(source, n), "\n"), "\n")
+    narrow.say(repeated(source, n))
   end)
 end
 

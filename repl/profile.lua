@@ -105,7 +105,7 @@ function profile.run(shell, text)
   if n == 0 then
     io.stdout:write "  no operations\n"
   else
-    io.stdout:write(profile.text(rows, wall))
+    require "nacre.narrow".say(profile.text(rows, wall))
   end
 end
 

@@ -67,7 +67,7 @@ end
 function session.mem()
   local reached = require "nacre.reach".all()
   for _, line in ipairs(require "nacre.whos".memory(reached)) do
-    say(line, "\n")
+    require "nacre.narrow".say(line)
   end
   say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
 end

@@ -196,7 +196,7 @@ local function keep(row)
 end
 
 local function tell(row)
-  io.stdout:write(("  %-12s %-9s %s\n"):format(row.name,
+  require "nacre.narrow".say(("  %-12s %-9s %s"):format(row.name,
     row.show(settings.get(row.name)), row.doc))
 end
 

@@ -10,6 +10,7 @@ local errors = require "nacre.errors"
 local file = require "nacre.timefile"
 local host = require "nacre.host"
 local inspect = require "nacre.inspect"
+local narrow = require "nacre.narrow"
 local stats = require "nacre.timestats"
 local text = require "nacre.timetext"
 local timing = require "nacre.timing"
@@ -372,7 +373,7 @@ function sweep.run(shell, words)
   end
   bench.guarded(shell, function()
     local function say(s)
-      io.stdout:write(s, "\n")
+      narrow.say(s)
       io.stdout:flush()
     end
     local t = whole(name, sizes, sources, o, say)

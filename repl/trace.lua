@@ -74,7 +74,7 @@ function trace.run(shell, text)
   local unit = shell.compile(text)
   if not unit then return end
   local _, n, inside = trace.block(shell, unit, function(step)
-    io.stdout:write(line(step), "\n")
+    require "nacre.narrow".say(line(step))
     io.stdout:flush()
   end)
   if n == 0 then return io.stdout:write "  no operations\n" end

@@ -4,6 +4,7 @@
 
 local inspect = require "nacre.inspect"
 local lookup = require "nacre.lookup"
+local narrow = require "nacre.narrow"
 local reach = require "nacre.reach"
 local units = require "nacre.units"
 
@@ -222,12 +223,12 @@ function whos.print(names, pattern)
   local tip = hint(vars)
   table.insert(vars, 1, heading(vars))
   for _, var in ipairs(vars) do
-    io.stdout:write(row(var, name, text), "\n")
+    narrow.say(row(var, name, text))
   end
   for _, line in ipairs(whos.memory(reached)) do
-    io.stdout:write("  ", line, "\n")
+    narrow.say("  " .. line)
   end
-  if tip then io.stdout:write("  ", tip, "\n") end
+  if tip then narrow.say("  " .. tip) end
 end
 
 --

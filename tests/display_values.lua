@@ -187,4 +187,34 @@ check("an object whose __tostring fails",
       setmetatable({}, {__tostring = function() error "no" end}), {},
       "table (its __tostring fails)")
 
+-- Lines on a narrow screen
+do
+  local fit = require "nacre.narrow".fit
+  local function fitted(line, width)
+    return table.concat(fit(line, width), "\n")
+  end
+  same("what fits stays", fitted("  a   b", 7), "  a   b")
+  same("between columns", fitted("  median 1 ms    min 2 ms    max 3 ms", 24),
+       "  median 1 ms  min 2 ms\n    max 3 ms")
+  same("between words", fitted("warning: do not trust any digit", 20),
+       "warning: do not\n  trust any digit")
+  same("a long word", fitted("a " .. ("x"):rep(30), 20),
+       "a\n  " .. ("x"):rep(30))
+  same("colours have no width", fitted("\27[31mred\27[0m word", 8),
+       "\27[31mred\27[0m word")
+  nacre.manual_seed(5)
+  for _ = 1, 300 do
+    local list, width = {}, math.random(12, 60)
+    for i = 1, math.random(1, 20) do
+      list[i] = ("w"):rep(math.random(1, 8)) .. (" "):rep(math.random(1, 4))
+    end
+    local text = (" "):rep(math.random(0, 3)) .. table.concat(list)
+    for _, line in ipairs(fit(text, width)) do
+      assert(#line:match "^.-%s*$":gsub("%s+$", "") <= width, line)
+    end
+    same("no word is lost", (table.concat(fit(text, width)):gsub("%s", "")),
+         (text:gsub("%s", "")))
+  end
+end
+
 S.done "display_values"

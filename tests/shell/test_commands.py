@@ -121,7 +121,7 @@ class Commands(Shell):
                          '"xxx"\n')
         s.send("nacre.ran" + TAB + TAB)
         out = s.settle(0.3)
-        self.assertRegex(out, r"\n  randn\([^\n]*\)  +\S")
+        self.assertRegex(out, r"\n  random_\([^\n]*\)  +\S")
         self.assertRegex(out, r"\n  range\(")
         s.send(CTRL_C)
         s.prompt()
