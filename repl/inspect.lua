@@ -7,7 +7,7 @@ local settings = require "nacre.settings"
 
 local inspect = {}
 
-local codes = {dim = "2", red = "31"}
+local codes = {dim = "2", red = "31", green = "32"}
 
 -- Text in a colour, where `stream` ("stdout" or "stderr") takes colours.
 function inspect.paint(text, kind, stream)

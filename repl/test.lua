@@ -193,7 +193,7 @@ local function tell(results, o, seconds)
   else
     if o.shuffle then say("order: --shuffle=", o.shuffle, "\n") end
     for _, r in ipairs(failed) do
-      say("\n", report.failure(r, peer[r]), "\n")
+      say("\n", report.painted(report.failure(r, peer[r])), "\n")
     end
     if #failed > 0 then say "\n" end
     if o.cover then say(require "nacre.testcover".summary(o), "\n") end
@@ -269,6 +269,7 @@ end
 -- The exit status of `nacre --test WORDS...`.
 function test.main(words)
   local o, wrong = options.parse(words)
+  if o and o.color then host.terminalsettings(o.color) end
   if not o then
     complain(wrong)
     io.stderr:write("usage: nacre --test [options] [PATH[:LINE] ...]   ",

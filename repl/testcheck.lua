@@ -119,6 +119,24 @@ local function unrun(n)
   return ("; %d input%s not run"):format(n, n == 1 and " was" or "s were")
 end
 
+-- May the program end in step i, which is to end it?
+local function leaves(outcome, i)
+  local job = outcome.job
+  return job.unit.says.exit and i == #job.steps and outcome.how == "exit" and
+         not outcome.late
+end
+
+-- Did it end with another status than it was to?
+local function wrongstatus(outcome, m)
+  local job = outcome.job
+  local want = job.unit.says.exit
+  local got = m["end"] and (m.status or 0) or outcome.status
+  if want == nil or got == want or #job.steps < #job.unit.steps then
+    return nil
+  end
+  return ("the program ended with status %d instead of %d"):format(got, want)
+end
+
 local function session(outcome, m)
   local job = outcome.job
   local r = result(outcome, "pass", {got = {}, failures = {}, held = m.held,
@@ -139,13 +157,17 @@ local function session(outcome, m)
       r.failures[#r.failures + 1] = {step = step, got = got, index = i,
                                      held = held, values = values}
     end
-    if not m.to[i] then
+    if not m.to[i] and not leaves(outcome, i) then
       r.reason = ("line %d: %s%s"):format(step.line, ending(outcome),
                                           unrun(#job.steps - i))
       r.line = step.line
     end
   end
-  r.reason = r.reason or m.torn -- by after_each or teardown
+  if not outcome.interrupted then
+    r.reason = r.reason or wrongstatus(outcome, m) or m.torn or
+               job.values and not m.compared and
+               "the program ended before its values were compared" or nil
+  end
   if r.failures[1] then r.line = where(job, r.failures[1]) end
   if r.reason or r.failures[1] then r.status = "fail" end
   return outcome.interrupted and r.status == "pass" and {} or {r}

@@ -141,6 +141,10 @@ local readers = {
   skip = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   xfail = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   serial = function(s) return s == "" or nil end,
+  exit = function(s)
+    local n = math.tointeger(tonumber(s))
+    return n and n >= 0 and n <= 255 and n or nil
+  end,
   values = function(s) return s == "" or nil end,
   needs = need,
 }
@@ -152,6 +156,19 @@ local function meant(name)
   table.sort(names)
   local near = name and host.suggest(name, names)
   return near and (", did you mean '%s'?"):format(near) or ""
+end
+
+-- A directive behind output may have been printed.
+local function printed(unit, n, text)
+  local step = unit.steps[#unit.steps]
+  if not step or step.to ~= n - 1 or #step.expect == 0 or
+     text:find "^%s*only%s" or text:find "^%s*}" then
+    return false
+  end
+  unit.bad = unit.bad or ("%s:%d: '--:%s' stands behind the output of line " ..
+    "%d: a directive needs an empty line above it; if it was printed, write " ..
+    "<...>-:%s"):format(unit.path, n, text, step.line, text)
+  return true
 end
 
 local function directive(unit, n, text)
@@ -276,7 +293,7 @@ local function session(unit, lines, from, last)
     else
       local says = lines[n]:match "^%-%-:(.*)$"
       if says then
-        directive(unit, n, says)
+        if not printed(unit, n, says) then directive(unit, n, says) end
       elseif lines[n]:find "%S" and not lines[n]:find "^%-%-" then
         unit.bad = unit.bad or ("%s:%d: this is no input (> ...), comment " ..
           "(-- ...) or output"):format(unit.path, n)
@@ -339,10 +356,13 @@ local function linesof(text)
   return list
 end
 
+-- Without a byte order mark.
+local function plain(text) return (text:gsub("^\xEF\xBB\xBF", "", 1)) end
+
 local function script(unit)
   local out, why = file.read(unit.path:gsub("%.lua$", ".out"))
   if not out then unit.bad = why end
-  local expect = match.split(out or "")
+  local expect = match.split(plain(out or ""))
   unit.steps[1] = {text = "", line = 1, expect = expect, from = 1,
                    to = #expect}
 end
@@ -357,7 +377,8 @@ function file.load(path)
     unit.bad = why
     return unit
   end
-  unit.text, unit.lines = text, linesof(text)
+  unit.text, unit.bom = text, text:match "^\xEF\xBB\xBF"
+  unit.lines = linesof(plain(text))
   if unit.kind == "transcript" then
     session(unit, unit.lines, 1, #unit.lines)
   elseif unit.kind == "markdown" then

@@ -256,7 +256,8 @@ function line.badnote(text)
   for word in (note or ""):gmatch "%S+" do
     local value = word:match "^[ra]tol=(.*)$"
     if not tonumber(value) or tonumber(value) < 0 then
-      return ("'%s' is no tolerance (#~ rtol=1e-3 atol=1e-6)"):format(word)
+      return ("'%s' is no tolerance (#~ rtol=1e-3 atol=1e-6); if it was " ..
+              "printed, write <...> for the #"):format(word)
     end
   end
   if note and not note:find "%S" then return "'#~' without a tolerance" end

@@ -48,6 +48,7 @@ Expected text:
   --no-values        compare texts alone, leave FILE.safetensors out; with
                      --update also from then on
 Output:
+  --color=WHEN       auto (on a terminal, unless NO_COLOR is set), always, never
   --junit FILE       JUnit's XML beside the text
   --tap, --json      the outcome for programs, instead of the text
   --pdb              stop in the debugger where a test fails, one at a time;
@@ -90,6 +91,10 @@ end
 
 local function text(s) return s ~= "" and s or nil end
 
+local function color(s)
+  return (s == "auto" or s == "always" or s == "never") and s or nil
+end
+
 -- Field, what reads the value, what it is called in complaints, and whether it
 -- may be given several times.
 local valued = {
@@ -111,6 +116,7 @@ local valued = {
   ["--at"] = {"at", folder, "a folder"},
   ["--lcov"] = {"lcov", text, "a file"},
   ["--junit"] = {"junit", text, "a file"},
+  ["--color"] = {"color", color, "auto, always or never"},
 }
 
 local flags = {

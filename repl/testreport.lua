@@ -5,6 +5,8 @@
 
 local check = require "nacre.testcheck"
 local diagnose = require "nacre.testdiagnose"
+local host = require "nacre.host"
+local inspect = require "nacre.inspect"
 local match = require "nacre.testmatch"
 
 local report = {}
@@ -121,6 +123,17 @@ local function rest(failures)
     table.concat(places, ", "))
 end
 
+-- What a session cannot hold as it was printed, if that is what differs.
+local function looksodd(job, f)
+  if job.unit.kind == "script" then return nil end
+  for _, line in ipairs(f.got) do
+    if line:find "^%-%-" or line:find "^>" then
+      return INDENT .. "a printed line begins with -- or >: in a test it is " ..
+             "written <...>" .. line:sub(2, 20)
+    end
+  end
+end
+
 local function steps(lines, r, peer, all)
   for k, f in ipairs(r.failures) do
     if k > MOST_STEPS and not all then
@@ -130,6 +143,7 @@ local function steps(lines, r, peer, all)
     if f.step.text ~= "" then add(lines, input(f.step), MOST_LINES) end
     add(lines, rows(r.job, f), MOST_LINES)
     add(lines, values(f), MOST_LINES)
+    lines[#lines + 1] = looksodd(r.job, f)
     local cpu = oncpu(r, f, peer)
     lines[#lines + 1] = cpu
     if cpu and k == 1 then
@@ -193,9 +207,24 @@ function report.failure(r, peer, all)
   return table.concat(lines, "\n")
 end
 
+-- The block for the terminal: what was expected in red, what was printed in
+-- green, where stdout takes colours.
+function report.painted(text)
+  if not host.color "stdout" then return text end
+  return (text:gsub("[^\n]+", function(line)
+    local mark = line:match "^%s*([-+]) "
+    local red = mark == "-" or line:find "^FAIL "
+    return red and inspect.paint(line, "red") or
+           mark and inspect.paint(line, "green") or line
+  end))
+end
+
 local MARKS = {pass = ".", fail = "F", skip = "s", xfail = "x"}
 
-function report.mark(r) return MARKS[r.status] end
+function report.mark(r)
+  local mark = MARKS[r.status]
+  return r.status == "fail" and inspect.paint(mark, "red") or mark
+end
 
 -- "2 failed, 118 passed, 6 skipped (cuda not available: 6)   in 3.4 s, 8 jobs"
 function report.summary(results, seconds, jobs)

@@ -38,7 +38,7 @@ end
 local function session(job, tell)
   local shell = require "nacre.shell"
   shell.start(true)
-  local watch = values.watch(job)
+  local watch = values.watch(job, tell)
   for i, step in ipairs(job.steps) do
     values.step(watch, step, i)
     tell("step", i)
@@ -61,7 +61,8 @@ local function load(job)
   local text = assert(io.open(job.unit.full, "rb")):read "a"
   local name = "@" .. called(job.unit)
   frames.sources[name] = text -- for messages: the folder is another one
-  return _G.load((text:gsub("^#[^\n]*", "", 1)), name, "t")
+  return _G.load((text:gsub("^\xEF\xBB\xBF", "", 1)
+                   :gsub("^#[^\n]*", "", 1)), name, "t")
 end
 
 local function isskip(err)
@@ -101,7 +102,7 @@ local function guarded(f, ...)
 end
 
 local function script(job, tell)
-  local watch = values.watch(job)
+  local watch = values.watch(job, tell)
   values.step(watch, job.steps[1], 1)
   tell("step", 1)
   local chunk, why = load(job)
@@ -110,6 +111,7 @@ local function script(job, tell)
   if not ok then show(err) end
   if not ok and isskip(err) then tell("skip", isskip(err)) end
   tell("done", 1)
+  if not ok then tell("status", 1) end
   values.finish(watch, job, tell)
 end
 

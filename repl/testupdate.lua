@@ -284,7 +284,8 @@ local function apply(unit, list, novalues)
   end
   if novalues and unit.says.values then withoutvalues(unit, lines) end
   local eol = unit.text:find("\r\n", 1, true) and "\r\n" or "\n"
-  return update.write(unit.full, table.concat(lines, eol) .. eol)
+  return update.write(unit.full, (unit.bom or "") ..
+                                 table.concat(lines, eol) .. eol)
 end
 
 --
@@ -375,7 +376,7 @@ end
 local function hopeless(results)
   for _, r in ipairs(results) do
     if r.status == "fail" and r.reason then
-      say("\n", report.failure(r), "\n")
+      say("\n", report.painted(report.failure(r)), "\n")
       return true
     end
   end
@@ -410,9 +411,11 @@ local function show(unit, one)
   say("\n", place(unit, one.step), "  > ", one.step.text:match "[^\n]*", "\n")
   local options = tolerance(one.all[1])
   for _, s in ipairs(match.align(one.step.expect, one.all[1][2], options)) do
-    if s.e and not s.same then say("-  ", one.step.expect[s.e], "\n") end
+    if s.e and not s.same then
+      say(report.painted("-  " .. one.step.expect[s.e]), "\n")
+    end
     if s.a and not s.same and not s.gap then
-      say("+  ", one.all[1][2][s.a], "\n")
+      say(report.painted("+  " .. one.all[1][2][s.a]), "\n")
     end
   end
   for _, value in ipairs(one.all[1][1].values[one.all[1][3]] or {}) do

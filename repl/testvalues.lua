@@ -90,11 +90,21 @@ local function open(step)
   return #step.expect == 1 and match.isgap(step.expect[1])
 end
 
+-- A program that leaves has its values compared before.
+local function onexit(watch, job, tell)
+  local exit = os.exit
+  function os.exit(...)
+    values.finish(watch, job, tell)
+    return exit(...)
+  end
+end
+
 -- Has every tensor that is shown from now on written into job.shown.  The
 -- watch is told where a step begins, and gives what was shown.
-function values.watch(job)
+function values.watch(job, tell)
   if not job.shown then return nil end
   local watch = {list = {}, bytes = 0}
+  onexit(watch, job, tell)
   local display = require "nacre.display"
   function display.watch(t, text)
     local step = watch.step
@@ -311,10 +321,11 @@ end
 
 -- To be called when the test is over.
 function values.finish(watch, job, tell)
-  if not watch then return end
-  watch.step = nil
+  if not watch or watch.over then return end
+  watch.over, watch.step = true, nil
   if job.keep then keep(watch, job.keep) end
   check(watch, job, tell)
+  tell "compared"
 end
 
 -- A function for a process of its own: writes the values of a test, of the

@@ -323,6 +323,28 @@ float32[2x2] cpu  16 B
         self.assertIn("no end within 0.3 s", out)
         self.passes(PASSED + "> :quit\n")
 
+    def test_output_that_looks_like_something_else(self):
+        printed = "> print '--: seed 5' print 'a #~ y'\n"
+        self.assertIn("a.nacre:3: '--: seed 5' stands behind the output of "
+                      "line 1", self.fails("> print 'x\\n--: seed 5'\nx\n"
+                                           "--: seed 5\n"))
+        self.assertIn("if it was printed, write <...> for the #",
+                      self.fails("> print 'a #~ y'\na #~ y\n"))
+        self.assertIn("begins with -- or >: in a test it is written <...>",
+                      self.fails("> print '-- x'\n-- x\n"))
+        self.passes(printed + "<...>-: seed 5\na <...>~ y\n")
+        self.passes("> 1\n1\n\n--: seed 5\n> nacre.initial_seed()\n5\n")
+
+    def test_a_byte_order_mark(self):
+        bom = "\ufeff"
+        self.passes(bom + PASSED)
+        self.file("a.nacre", bom + "> 1\n2\n")
+        self.nacre("--update", "--ok")
+        self.assertEqual(self.read("a.nacre"), bom + "> 1\n1\n")
+        self.file("s.lua", bom + "print(1)\n")
+        self.file("s.out", bom + "1\n")
+        self.assertEqual(self.nacre("s.lua")[0], 0)
+
     def test_copied_blocks(self):
         self.passes("> for i = 1, 2 do\n    print(i)\n  end\n1\n2\n"
                     "> (function()\nerror: <...>\n"
@@ -347,6 +369,22 @@ float32[2x2] cpu  16 B
         self.file("s.lua", "skip 'no luck'")
         self.file("s.out", "")
         self.assertIn("1 skipped (no luck: 1)", self.nacre("s.lua")[1])
+
+    def test_the_status_of_a_script(self):
+        self.file("s.out", "1\n")
+        for text, good in (("print(1) os.exit(3)", True),
+                           ("print(1) os.exit(4)", False),
+                           ("print(1)", False), ("print(2) os.exit(3)", False)):
+            self.file("s.lua", "--: exit 3\n" + text)
+            self.assertEqual(self.nacre("s.lua")[0], 0 if good else 1, text)
+        self.assertIn("ended with status 0 instead of 3",
+                      self.one("--: exit 3\nprint(1)", name="s.lua")[1])
+        self.file("s.out", "s.lua:2: bad\n...\n")
+        self.assertEqual(self.one("--: exit 1\nerror 'bad'", name="s.lua")[0],
+                         0)
+        self.passes("--: exit 3\n> os.exit(3)\n")
+        self.fails("--: exit 3\n> os.exit(3)\n> 1\n1\n")
+        self.fails("--: exit 300\n> os.exit(3)\n")
 
     def test_a_failing_script_says_what_a_run_says(self):
         self.file("s/a.lua", "local function f()\n  error 'bad'\nend\nf()\n")
@@ -495,6 +533,25 @@ float32[2x2] cpu  16 B
                     self.read("out.xml")):
             for n in range(20):
                 self.assertIn("in%d" % n, out)
+
+    def test_colours(self):
+        self.file("a.nacre", FAILED)
+        red, green, off = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+        for words, variables, colours in (
+                ((), {}, False), (("--color=always",), {}, True),
+                (("--color", "always"), {"NO_COLOR": "1"}, True),
+                ((), {"CLICOLOR_FORCE": "1"}, True),
+                ((), {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False),
+                (("--color=never",), {"CLICOLOR_FORCE": "1"}, False),
+                (("--color=always", "--json"), {}, False),
+                (("--color=always", "--tap"), {}, False)):
+            out = self.nacre(*words, **variables)[1]
+            if not colours:
+                self.assertNotIn("\x1b", out, words)
+                continue
+            self.assertIn("%s-   2  3%s\n%s+   2  2   abs" %
+                          (red, off, green), out, words)
+        self.assertEqual(self.nacre("--color=some")[0], 2)
 
     def test_closed_output(self):
         for name in "abc":

@@ -234,6 +234,8 @@ class Save(runner.Case):
         self.assertIn("1 tensor in s.out.safetensors", out)
         self.assertEqual(self.nacre()[0], 0)
         self.change("s.lua", "print(x)", "x['700'] = 1 print(x)")
+        self.change("s.lua", "print('done')", "print('done') os.exit(3)")
+        self.change("s.lua", "--: values", "--: values\n--: exit 3")
         self.assertIn("[700]: got 1, expected 99.857139", self.nacre()[1])
 
     def test_values_that_change_are_refused(self):
