@@ -172,6 +172,13 @@ static int moveline(int start) {
   return 0;
 }
 
+/* At the end of what was found; among vi's commands on its last letter. */
+static int found(void) {
+  rl_point = rl_end;
+  if (rl_get_keymap() == vi_movement_keymap) rl_vi_check();
+  return 0;
+}
+
 static int up(int count, int key) {
   int start = linestart(rl_point), i = where_history();
   (void)count;
@@ -179,8 +186,7 @@ static int up(int count, int key) {
   if (start > 0) return moveline(linestart(start - 1));
   while (--i >= 0 && !begins(i)) continue;
   if (i >= 0) rl_get_previous_history(where_history() - i, key);
-  rl_point = rl_end;
-  return 0;
+  return found();
 }
 
 static int down(int count, int key) {
@@ -191,8 +197,7 @@ static int down(int count, int key) {
   if (i >= history_length) return 0;
   while (++i < history_length && !begins(i)) continue;
   rl_get_next_history(i - where_history(), key);
-  rl_point = rl_end;
-  return 0;
+  return found();
 }
 
 /*
@@ -342,6 +347,18 @@ static void bindall(Keymap map) {
       rl_bind_key_in_map(c, letter, map);
 }
 
+/* vi's commands that go up and down. */
+static void bindcommands(Keymap map) {
+  static const char *const ups[] = { "k", "-", "\\e[A", "\\eOA" },
+                           *const downs[] = { "j", "+", "\\e[B", "\\eOB" };
+  size_t i;
+  for (i = 0; i < sizeof ups / sizeof *ups; i++) {
+    bind(ups[i], up, map);
+    bind(downs[i], down, map);
+  }
+  rl_bind_key_in_map('\r', enter, map);
+}
+
 void rlkeys(const EditorHooks *h) {
   hooks = h;
   rl_add_defun("nacre-enter", enter, -1);
@@ -358,5 +375,5 @@ void rlkeys(const EditorHooks *h) {
   rl_variable_bind("bind-tty-special-chars", "off");
   bindall(emacs_standard_keymap);
   bindall(vi_insertion_keymap);
-  rl_bind_key_in_map('\r', enter, vi_movement_keymap);
+  bindcommands(vi_movement_keymap);
 }

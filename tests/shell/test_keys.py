@@ -166,6 +166,28 @@ class Keys(Shell):
         s.run(TAB + "y = 5")
         self.assertEqual(s.run("y"), "5\n")
 
+    def test_vi_commands_move_inside_a_block(self):
+        rc = os.path.join(self.home, "inputrc")
+        with open(rc, "w") as f:
+            f.write("set editing-mode vi\nset keyseq-timeout 50\n")
+        s = self.open(INPUTRC=rc)
+        s.run("first = 1")
+        s.send("for i = 1, 2 do\r")
+        s.send("last = i\r")
+        s.run("end")
+        s.send("\x1b")
+        s.settle()
+        for key in "kk":               # the block, its second line
+            s.send(key)
+            s.settle()
+        s.send("iv\x1b")               # "vlast = i"
+        s.settle()
+        s.send("j")                    # its third
+        s.settle()
+        s.send(ENTER)
+        s.prompt()
+        self.assertEqual(s.run("vlast"), "2\n")
+
     # ---- Ctrl-\
 
     def test_quit_asks_while_running(self):
