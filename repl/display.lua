@@ -67,7 +67,10 @@ local function constant(t, s, opts)
   if not s.constant or s.constant == 0 or s.seen < s.n then return nil end
   if not isfloat(t) then return ("%d"):format(s.imin) end
   if s.posinf > 0 then return "inf" end
-  return s.neginf > 0 and "-inf" or shorten(s.min, opts, t.dtype)
+  if s.neginf > 0 then return "-inf" end
+  local text = shorten(s.min, opts, t.dtype)
+  if numbers.same(text, s.min, t.dtype) then return text end
+  return grid.column({s.min}, t.dtype, opts.precision)[1]
 end
 
 -- Three digits, and "100" for nothing less.

@@ -25,6 +25,11 @@ local function becomes(y, x, dtype)
   return nacre.tensor(y, {dtype = dtype, device = "cpu"}):item() == x
 end
 
+-- Is a number of the dtype that is written so the same again?
+function numbers.same(text, x, dtype)
+  return becomes(tonumber(text), x, dtype)
+end
+
 -- Between 1e-4 and 1e16 without an exponent, as Python writes floats.
 local function plain(x, digits)
   local exponent = tonumber(("%." .. digits - 1 .. "e"):format(x):match "e(.*)")

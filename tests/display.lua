@@ -320,6 +320,9 @@ float32[1000x1000] cpu  3.8 MiB  all 0]=])
 check("a constant", nacre.full({11, 11}, 0.1), {}, [=[
 float32[11x11] cpu  484 B  all 0.1]=])
 
+check("a constant of many digits", nacre.ones(200) * 123456.78, {}, [=[
+float32[200] cpu  800 B  all 123456.7812]=])
+
 check("a small constant", nacre.full({5, 5}, 2.5), {}, [=[
 float32[5x5] cpu  100 B
   2.5000  2.5000  2.5000  2.5000  2.5000
