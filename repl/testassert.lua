@@ -37,8 +37,8 @@ local TOLERANCES = {rtol = "number", atol = "number", equal_nan = "boolean"}
 -- What is wrong with the options of t.close, or nil.
 local function badoptions(o)
   if o ~= nil and type(o) ~= "table" then
-    return ("t.close(got, expected, {rtol = number, atol = number, " ..
-            "equal_nan = true or false}): the third argument is %s")
+    return ("t.close(..., {rtol = number, atol = number, equal_nan = " ..
+            "true or false}): the third argument is %s")
            :format(inspect.brief(o))
   end
   for name, value in pairs(o or {}) do
@@ -94,6 +94,12 @@ function checks.ok(_, v, text)
 end
 
 local ERR = "t.err(text, [{pattern = true},] function, arguments ...): "
+
+function checks.golden(job, x, name, o)
+  local wrong = badoptions(o)
+  if wrong then return (wrong:gsub("^t%.close", "t.golden")) end
+  return require "nacre.testgolden".check(job, x, name, o, job.tell)
+end
 
 -- Its second argument may be options: {pattern = true}.
 local function errarguments(text, o, ...)

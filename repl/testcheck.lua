@@ -61,6 +61,9 @@ local function sorted(outcome)
       local key, covers, says = rest:match "^(.-)\0(.-)\0(.*)$"
       m.values[i] = m.values[i] or {}
       table.insert(m.values[i], {key = key, covers = covers, text = says})
+    elseif word == "golden" then
+      case.golden = case.golden or {}
+      table.insert(case.golden, text)
     elseif word == "held" then
       m.held[tonumber(text)] = true
     elseif word == "skip" then
@@ -212,7 +215,7 @@ local function cases(outcome, m)
     end
     local lost = outcome.lost[k] or outcome
     list[k] = result(outcome, c.status or "fail", {
-      name = c.name, line = c.line, start = c.start,
+      name = c.name, line = c.line, start = c.start, golden = c.golden,
       time = c.time or lost.time, reason = reason(outcome, c, lost)})
   end
   if not m["end"] and not outcome.lost[#list] and

@@ -39,8 +39,8 @@ How:
   --repeat N         each N times
   --fail-fast        stop after the first failure
 Expected text:
-  --update           write what was printed into the files, unless it differs
-                     from run to run or between devices
+  --update           write what was printed, and values that are kept, into the
+                     files, unless it differs from run to run or between devices
   --ok               then exit 0, though files have changed
   --within X         between devices by more than the last digit, or rtol X;
                      a #~ at the lines in question says by how much

@@ -183,7 +183,7 @@ local function case(job, tell, c, name, p)
   tell("case", name, c.line)
   if job.names then return end
   local t = checks(job)
-  stop.test = name
+  stop.test, job.test, job.tell = name, name, tell
   local err = around("before_each", t)
   if not err then
     local ok, why = guarded(function()
@@ -196,6 +196,7 @@ local function case(job, tell, c, name, p)
   if err and late then show(late) end
   err = err or late
   tell("took", host.clock() - begin)
+  job.test = nil
   if job.cover then cover.tell(tell) end
   if not err then return tell("pass") end
   tell(verdict(job, err, c.line))

@@ -294,8 +294,9 @@ end
 local function devices(results)
   local list, seen = {}, {}
   for _, r in ipairs(results) do
-    if r.got and not seen[r.job.title] then list[#list + 1] = r.job.title end
-    seen[r.job.title] = seen[r.job.title] or r.got
+    local ran = r.got or r.name
+    if ran and not seen[r.job.title] then list[#list + 1] = r.job.title end
+    seen[r.job.title] = seen[r.job.title] or ran
   end
   return table.concat(list, " and ")
 end
@@ -305,7 +306,7 @@ local function byfile(results)
   local list, of, failing = {}, {}, {}
   for _, r in ipairs(results) do
     local unit = r.job.unit
-    if r.status == "fail" then failing[unit] = true end
+    if r.status == "fail" or r.golden then failing[unit] = true end
     if not of[unit] then
       of[unit] = {unit, {}}
       list[#list + 1] = of[unit]
@@ -320,10 +321,10 @@ local function byfile(results)
 end
 
 -- Has the values that the jobs show written into files of their own.
-local function keepvalues(todo)
+local function keepvalues(todo, o)
   local folder
   for k, job in ipairs(todo) do
-    if job.values then
+    if job.values or job.unit.kind == "unit" and o.update then
       folder = folder or process.folder "values"
       job.keep = ("%s/%d.safetensors"):format(folder, k)
     end
@@ -332,23 +333,30 @@ end
 
 -- The files of values that the first run has written.
 local function kept(results)
-  local list = {}
+  local list, seen = {}, {}
   for _, r in ipairs(results) do
-    list[#list + 1] = not r.second and (r.job.keep or r.job.kept) or nil
+    local path = r.job.keep or r.job.kept
+    if path and not seen[path] then list[#list + 1] = path end
+    seen[path or 0] = true
   end
   return list
 end
 
 -- The second run, whose values are compared with those of the first.
 local function again(files, o)
-  local list, of = {}, {}
+  local list, of, seen = {}, {}, {}
   for _, one in ipairs(files) do
     of[one[1]] = one[2]
     local first = kept(one[2])
     for _, r in ipairs(one[2]) do
-      if r.got then list[#list + 1] = r.job end
-      if r.job.values then
-        r.job.values, r.job.kept, r.job.keep = first, r.job.keep, nil
+      local job = r.job
+      if not seen[job] and (r.got or r.golden) then
+        list[#list + 1] = job
+      end
+      seen[job] = seen[job] or r.got or r.golden
+      if job.keep then
+        job.values, job.golden = job.values and first, first
+        job.kept, job.keep = job.keep, nil
       end
     end
   end
@@ -359,13 +367,19 @@ local function again(files, o)
   end
 end
 
--- Writes the values of the steps that have changed; gives how many there are
+-- Writes the values of the steps that have changed, or without a list those of
+-- a *_test.lua; gives how many there are
 -- now, or nil and why that cannot be.
 local function writevalues(unit, list, results)
   local renew = {}
-  for _, one in ipairs(list) do renew[one.step.key] = true end
-  local outcome = jobs.alone({timeout = 60},
-                             values.writer(unit, kept(results), renew))
+  for _, one in ipairs(list or {}) do renew[one.step.key] = true end
+  for _, r in ipairs(results) do
+    for _, key in ipairs(r.golden or {}) do renew[key] = true end
+  end
+  local files, job = kept(results), results[1].job
+  local outcome = jobs.alone({timeout = 60}, list and
+    values.writer(unit, files, renew) or require "nacre.testgolden".writer(
+      unit, files, renew, not (job.line or job.word or job.only)))
   for _, m in ipairs(outcome.messages) do
     if m[1] == "written" then return tonumber(m[2]) end
   end
@@ -500,9 +514,19 @@ local function updated(unit, list)
   return bad and {} or list, bad
 end
 
+-- A *_test.lua, of which only the values of t.golden can be written.
+local function settlegolden(unit, results)
+  local n, why = writevalues(unit, nil, results)
+  say(n and ("%s: %d tensor%s in %s, the same in two runs on %s\n"):format(
+    unit.path, n, n == 1 and "" or "s", values.path(unit):match "[^/]*$",
+    devices(results)) or ("%s: not written: %s\n"):format(unit.path, why))
+  return n == nil, n ~= nil
+end
+
 -- One file: does anything in it still fail, and was it changed?
 local function settle(unit, results, o)
   if hopeless(results) then return true, false end
+  if unit.kind == "unit" then return settlegolden(unit, results) end
   local list, left = (o.review and reviewed or updated)(
     unit, changes(unit, results, o), o)
   if #list == 0 then return left, false end
@@ -526,7 +550,7 @@ end
 
 -- Runs the jobs and settles what fails; gives the exit status.
 function update.run(o, todo)
-  keepvalues(todo)
+  keepvalues(todo, o)
   local results = require "nacre.test".results(todo, o, function(r)
     say(report.mark(r))
     io.stdout:flush()

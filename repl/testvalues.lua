@@ -197,7 +197,7 @@ local function alike(got, saved, job)
 end
 
 -- What differs, as a text, and what would cover it; nil if nothing does.
-local function compare(got, saved, job, asked)
+function values.compare(got, saved, job, asked)
   local wrong = alike(got, saved, job)
   if wrong then return wrong end
   local A, B = got:flatten(), saved:flatten()
@@ -243,12 +243,15 @@ local function loaded(path, key)
   return nacre.load(path, key and {names = {key}} or nil)
 end
 
+-- The tensors in a file; none if there is no file.
+function values.load(path) return exists(path) and loaded(path) or {} end
+
 -- The names in a file by their keys; and, where an input is no longer in the
 -- test, by its number: it may have been changed.
 local function names(path, unit)
   local of, steps = {}, {}
   for _, step in ipairs(unit.steps) do steps[step.key] = true end
-  for name in pairs(exists(path) and loaded(path) or {}) do
+  for name in pairs(values.load(path)) do
     local n, key, step = parts(name)
     of[key] = name
     if not steps[step] then of[n .. key:match "#%d+$"] = name end
@@ -277,7 +280,7 @@ local function checked(one, job, known)
       local got, saved = loaded(one.path).t, loaded(path, name)[name]
       local within = path == job.kept and {rtol = 0, atol = 0} or
                      asked(job, one.step)
-      local says, least, most = compare(got, saved, job, within)
+      local says, least, most = values.compare(got, saved, job, within)
       return says, true, note(least, most)
     end
   end
@@ -336,7 +339,7 @@ function values.writer(unit, files, renew)
   return function(tell)
     local out, n = {}, 0
     local function take(from, wanted)
-      for name, t in pairs(exists(from) and loaded(from) or {}) do
+      for name, t in pairs(values.load(from)) do
         local _, key, step = parts(name)
         name = steps[step] and ("%d: %s"):format(steps[step], key)
         if name and wanted(step) and not out[name] then

@@ -80,6 +80,63 @@ test("none", function(t) t.err("x", print) end)
         self.assertRegex(out, r"FAIL u_test.lua:6  b .*\n +6  t.close.*\n"
                          r" +t.close\(got, expected, .* is \"text\"")
 
+    # ---- t.golden
+
+    GOLDEN = """\
+test("a", {n = {1, 2}}, function(t, p)
+  t.golden(nacre.arange(50) / 7 * p.n, "sevenths")
+  t.golden(0.125)
+  t.golden({1, 2, 3}, "list")
+end)
+test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
+"""
+
+    def values(self):
+        with open(os.path.join(self.tests, "g_test.lua.safetensors"),
+                  "rb") as f:
+            return f.read()
+
+    def test_golden_tensors(self):
+        out = self.fails(self.GOLDEN, name="g_test.lua")
+        self.assertIn("no value of this name in g_test.lua.safetensors: "
+                      "--update writes it\n         a (n=1): sevenths", out)
+        self.assertIn("3 failed", out)
+        status, out, err = self.nacre("--update", "--ok")
+        self.assertIn("g_test.lua: 7 tensors in g_test.lua.safetensors", out)
+        self.assertEqual(status, 0)
+        self.assertEqual(self.nacre()[0], 0)
+        first = self.values()
+        self.assertIn("0 files written", self.nacre("--update")[1])
+        self.passes(self.GOLDEN.replace("/ 7", "/ 7.000001")
+                    .replace("eye(2)", "eye(2) * 1.009"), name="g_test.lua")
+        self.nacre("--update")
+        self.assertEqual(self.values(), first)
+        changed = self.GOLDEN.replace("/ 7", "/ 7.1").replace("0.125", "0.2")
+        out = self.fails(changed, name="g_test.lua")
+        self.assertIn("49 of 50 elements differ", out)
+        self.assertIn("[2]: got 0.140845075, expected 0.142857149", out)
+        self.nacre("--update", "-k", "n=2")
+        self.assertIn("1 failed, 2 passed", self.nacre()[1])
+        self.nacre("--update")
+        self.assertEqual(self.nacre()[0], 0)
+        self.file("g_test.lua", changed.replace('"list"', '"items"'))
+        self.assertIn("7 tensors", self.nacre("--update")[1])
+        self.assertNotIn(b"list", self.values())
+
+    def test_golden_tensors_that_cannot_be(self):
+        self.file("g_test.lua", "test('a', function(t) t.golden(os.clock()) "
+                  "end)")
+        status, out, err = self.nacre("--update", "--ok")
+        self.assertEqual(status, 1)
+        self.assertIn("1 of 1 elements differ", out)
+        self.assertEqual(os.listdir(self.tests), ["g_test.lua"])
+        for call, says in (("'x'", "takes a tensor, a number or"),
+                           ("1, 2", "the name is a text"), ("nil", "takes a"),
+                           ("1, 'x', {rtl = 1}", "not rtl = 1")):
+            self.assertIn(says, self.fails(
+                "test('a', function(t) t.golden(%s) end)" % call,
+                name="g_test.lua"))
+
     def test_what_a_test_prints_is_cut(self):
         text = "print(('x'):rep(1000000))"
         self.assertLess(len(self.fails("test('a', function(t) %s t.ok(false) "
