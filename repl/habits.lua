@@ -61,7 +61,12 @@ function habits.unknown(name)
   if command then
     return ("no variable '%s'; the command is %s"):format(name, command)
   end
-  local text = #name > 2 and novariable(name)
+  local hint = habits.modules[name] or
+               names.hint(name, "", function() end, "")
+  if hint and not names.offers(name) then
+    return ("no variable '%s'; here %s"):format(name, hint)
+  end
+  local text = (#name > 2 or names.offers(name)) and novariable(name)
   return text and text:find(",", 1, true) and text or nil
 end
 

@@ -261,13 +261,28 @@ end
 -- A name alone that is nil: there may be another one, or a command.
 local function tellunknown(text)
   local name = text:match "^%s*([%a_][%w_]*)%s*$"
-  local idea = name and rawget(_G, name) == nil and
-               require "nacre.habits".unknown(name)
-  if idea then shell.note(idea) end
+  if not name or rawget(_G, name) ~= nil or lexer.keywords[name] then return end
+  local idea = require "nacre.habits".unknown(name)
+  for _, entry in ipairs(idea and {} or shell.log) do
+    -- what was a variable may well be nil
+    if entry.text:find("%f[%w_]" .. name .. "%f[^%w_]") then return end
+  end
+  if idea or not name:find "^_" then
+    shell.note(idea or ("no variable '%s'"):format(name))
+  end
+end
+
+-- What raises nothing and is seldom meant; a block of many lines is a program.
+local function tellsilent(text)
+  local ok, note = pcall(require "nacre.silent".note, text)
+  if ok and note then shell.note(note) end
+  return ok and note
 end
 
 function shell.evaluate(text)
   local unit = shell.compile(text)
+  local loops = unit and text:find "%f[%w_]while%f[^%w_]"
+  local said = loops and tellsilent(text)       -- it may never end
   local begin = host.clock()
   -- before the block needs its memory
   if unit then require "nacre.errors".drop() end
@@ -276,6 +291,7 @@ function shell.evaluate(text)
   if got then
     results.remember(got[1])
     if not unit.hide then shell.print(got, text) end
+    if not said then tellsilent(text) end
     if got.n == 1 and got[1] == nil then tellunknown(text) end
   end
   if unit then telltime(seconds) end

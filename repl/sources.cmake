@@ -8,7 +8,7 @@ set(REPL_READLINE_SOURCES
   editor_readline.c readline_complete.c readline_keys.c)
 set(REPL_MAIN main.c)
 set(REPL_LUA
-  absent.lua names.lua python.lua respell.lua words.lua
+  absent.lua names.lua python.lua respell.lua silent.lua words.lua
   canvas.lua draw.lua graphics.lua heat.lua image.lua plot.lua progress.lua
   raster.lua sampling.lua sixel.lua
   commands.lua complete.lua counting.lua display.lua errors.lua frames.lua functions.lua
