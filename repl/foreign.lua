@@ -96,7 +96,7 @@ local function defaults(head, params)
     end
   end
   if not sets[1] then return nil end
-  return ("%s(%s) %s"):format(head:match "^%s*(.-)%s*$",
+  return ("%s(%s) %s ... end"):format(head:match "^%s*(.-)%s*$",
                               table.concat(names, ", "),
                               table.concat(sets, "; "))
 end

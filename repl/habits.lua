@@ -96,13 +96,21 @@ local function nofield(o, line, value)
                     nearest(name, fields))
 end
 
--- Who writes a.sum(0) counts as Python does.
-local function counts(form, args)
+-- Who writes a.sum(0) counts as Python does: the arguments counted from 1, and
+-- a note, if one of them is dim 0.
+local function counted(form, args)
   local method = nacre._methods[form]
   local info = method and nacre._info(method)
-  local first = info and info.params and info.params[2]
-  return first and first.type:find "^dim" and args:find "%f[%w]0%f[^%w.]" and
-         "dims count from 1" or nil
+  local params, zero, i = info and info.params or {}, false, 1
+  local text = args:gsub("[^,()]+", function(arg)
+    i = i + 1
+    local n = params[i] and params[i].type:find "^dim" and
+              math.tointeger(tonumber(arg))
+    zero = zero or n == 0
+    return n and n >= 0 and arg:gsub("%d+", n + 1) or arg
+  end)
+  if zero then return text, "dims count from 1" end
+  return args
 end
 
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
@@ -118,8 +126,10 @@ local function nocolon(o, line, value)
     line:match("([%a_][%w_%.]*)%.(" .. name .. "_?)%s*(%b())")
   local first = args and args:match "^%(%s*([%w_%.]*)"
   if path and type(value(path)) == "userdata" and first ~= path then
+    local note
+    args, note = counted(form, args)
     o.message = ("%s is a method: %s:%s%s"):format(form, path, form, args)
-    o.op, o.object, o.hint = nil, nil, counts(form, args)
+    o.op, o.object, o.hint = nil, nil, note
   elseif not path then        -- nacre.ones(2, 3).size(1)
     local at = line:match("%)()%." .. name .. "%s*%b()")
     local object = at and phrases.ending(line:sub(1, at - 1))
@@ -129,8 +139,8 @@ local function nocolon(o, line, value)
 end
 
 -- What of a tensor is no function, for what is no variable either.
-local fields = {grad = true, requires_grad = true, is_leaf = true,
-                grad_fn = true, dtype = true, device = true, shape = true,
+local fields = {T = true, mT = true, grad = true, requires_grad = true,
+                is_leaf = true, grad_fn = true, dtype = true, device = true, shape = true,
                 ndim = true, is_cuda = true}
 
 -- A property that is called, as a.shape() or a:shape().
@@ -146,7 +156,10 @@ local function nocall(o, line, value)
   local mark = kind == "method" and ":" or "%."
   local path, v = owner(line, mark, name, value)
   if kind == "method" and not path and fields[name] then
-    o.message = ("%s is no method: (...).%s"):format(name, name)
+    local at = line:find(":%s*" .. name .. "%s*%(")
+    local object = at and phrases.ending(line:sub(1, at - 1)) or "(...)"
+    o.message = ("%s is no method: %s.%s"):format(name, object, name)
+    o.op, o.object, o.hint, o.args = nil, nil, nil, {}
     return
   end
   if not istensor(v) then return end

@@ -109,6 +109,9 @@ local function spelled(entry, line, value)
   local tensor = mark == ":" or object and istensor(value(object))
   local function_, method = code:match "^([%a_][%w_%.]*)%(",
                             code:match "^x:([%w_]+)%("
+  if args and args:find "^%(%s*%)$" then
+    args = not tensor and "()" or nil   -- x:power(): of 2, as the line has it
+  end
   if entry.same and args and owner ~= nil then
     if tensor and owner then
       local name = method or function_:match "[%w_]+$"

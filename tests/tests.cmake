@@ -81,6 +81,8 @@ find_python_with(torch PYTHON_TORCH)
 if(PYTHON)
   add_nacre_test(runner quick ${PYTHON} ${TESTS}/test_runner.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(hints slow ${PYTHON} ${TESTS}/test_hints.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(saved_tests quick ${PYTHON} ${TESTS}/test_save.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(project_tests quick ${PYTHON} ${TESTS}/test_project.py

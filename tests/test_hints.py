@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Every hint that the shell gives is followed: what hints.txt has and every
+name of words.lua is typed, and the line that the hint names is run.
+
+What the shell cannot say is found, too: each line of the modules of hints that
+holds a text for the user must be reached by some case.
+
+test_hints.py PROGRAM"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv[1])
+HERE = pathlib.Path(__file__).resolve().parent
+SETUP = ("x = torch.tensor{1.,2.,3.}; y = torch.tensor{3.,2.,1.}; "
+         "z = torch.tensor{7.}; m = torch.tensor{{4.,1,0},{1,3,1},{0,1,2}}; "
+         "w = m:clone(); n = 3; s = 'text'; t = {1, 2, 3}; a = 1; b = 2; "
+         "k = {rate = 1}; g = function(v) return v end; f = nil; i = nil; "
+         "nothing = nil; label = s; dev = 'cpu'")
+
+
+# Notes which lines of our modules run, where hints are looked for: the shell
+# has a hook of its own while a block runs.
+WATCH = """seen = {}; do local create, info = coroutine.create, debug.getinfo; \
+local function line(_, n) local s = info(2, "S").source; \
+if s:find "^=nacre%." then seen[s:sub(8) .. ":" .. n] = true end end; \
+coroutine.create = function(f) local co = create(f); \
+debug.sethook(co, line, "l"); return co end; \
+for module, name in pairs {syntax = "render", habits = "unknown"} do \
+local t = require("nacre." .. module); local f = t[name]; \
+t[name] = function(...) debug.sethook(line, "l"); \
+local text = f(...); debug.sethook(); return text end end end"""
+SEEN = 'for k in pairs(seen) do print("@seen " .. k) end'
+MODULES = ("absent", "foreign", "habits", "names", "python", "respell",
+           "slips")
+
+
+def session(inputs, watch=False):
+    """The output that belongs to each list of inputs."""
+    lines = [WATCH] if watch else []
+    for k, case in enumerate(inputs):
+        lines += [f'print("@@{k}@@")', SETUP, *case]
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "x.csv").write_text("1,2\n3,4\n")
+        done = subprocess.run(
+            [PROGRAM, "-i", "--no-history", "--device", "cpu"],
+            input="\n".join(lines) + "\n", cwd=folder, text=True,
+            capture_output=True, timeout=240, check=False,
+            env={**os.environ, "TERM": "dumb", "NACRE_CUDA": "off",
+                 "HOME": folder})
+    text = done.stdout + done.stderr
+    parts = re.split(r"^@@(\d+)@@$", text, flags=re.M)
+    found = dict(zip(map(int, parts[1::2]), parts[2::2]))
+    return [found.get(k, "") for k in range(len(inputs))]
+
+
+# A text that is words alone: there is nothing to run.
+PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|texts are "
+                   r"|a list is written|what is not local|no models|nothing is"
+                   r"|memory (is|has)|it is not|histograms|of |looked for"
+                   r"|\w+ is a number|== compares|\{name = value\}|a comment "
+                   r"|goto continue|\w+_ is the one|local |a tensor holds"
+                   r"|commands begin|a result's backward|dims count"
+                   r"|arg\[1\], arg|nacre, also|the functions of layers"
+                   r"|os and io|string\.match and|nacre\.rand, nacre"
+                   r"|no such|nacre --det|nacre\.linalg has|\w+ is there "
+                   r"|and$|or$|elseif$|elseif \.\.\. then$|else$|lapply"
+                   r"|write: |tensor\{|1 is the first|no variable|[\w.]+ is nil"
+                   r"|nacre\.autograd\.grad\(|[\w.]+:requires_grad_\(\), then"
+                   r"|:plot, :hist)")
+
+
+def runnable(hint, typed):
+    """The lines that a hint names, as they can be typed; none if it is
+    prose."""
+    called = re.match(r"^(\w+) is called (\w+)$", hint)
+    if called:
+        return [re.sub(rf"\b{called[1]}\b", called[2], typed)]
+    hint = re.sub(r"  \(.*\)$", "", hint)
+    if hint.startswith("local "):
+        return [hint]
+    if PROSE.match(hint):
+        return []
+    hint = re.sub(r", counted from 1(; .*)?$|, without :item\(\)$", "", hint)
+    hint = re.sub(r" is (a|the) (tensor|number)( already)?$", "", hint)
+    hint = re.sub(r" (is a step|reads a table of numbers|lists them)$", "",
+                  hint)
+    hint = re.sub(r"^[\w.()\[\]{}, ]+ is a number; ", "", hint)
+    hint = re.sub(r" is \{.*\}$|<Tab>.*$", "", hint)
+    hint = re.sub(r", or in place .*$|, or not .*$", "", hint)
+    hint = re.sub(r"^if \.\.\. then \.\.\.", "if true then", hint)
+    hint = re.sub(r"if \.\.\. then", "if true then", hint)
+    hint = re.sub(r"while \.\.\. do", "while false do", hint)
+    hint = re.sub(r"\.\.\. do", "do", hint)
+    return [hint.replace(" ... end", " end")]
+
+
+# In what is said beside hints.
+SAID = [r"^  hint: (.*)$", r"is a method: (.*)$", r"did you mean '(.*)'\?",
+        r"Lua has no \S+; (.*)$", r"^\(no variable '\w+'; here (.*)\)$",
+        r"the command is (:\w+.*)\)$", r"is no method: (.*)$"]
+
+
+def lines_of(output, typed):
+    for pattern in SAID:
+        for hint in re.findall(pattern, output, re.M):
+            yield from runnable(hint, typed)
+
+
+def cases():
+    for line in (HERE / "hints.txt").read_text("utf-8").splitlines():
+        if line and not re.match(r"# (--|What|vec)", line):
+            before, _, typed = line.rpartition(" ==> ")
+            yield ([before] if before else []), typed, True
+
+
+def wordrows():
+    """The names of words.lua, with their lines."""
+    code = ('for _, e in ipairs(require "nacre.words".rows) do '
+            'print(e.name, e.code or "", e.part or "") end')
+    done = subprocess.run([PROGRAM, "-i", "--no-history"], input=code,
+                          text=True, capture_output=True, check=True)
+    for line in done.stdout.splitlines():
+        if line.count("\t") == 2:
+            yield line.split("\t")
+
+
+def texts(module):
+    """The lines of a module that make a text for the user."""
+    source = HERE.parent / "repl" / f"{module}.lua"
+    for n, line in enumerate(source.read_text("utf-8").splitlines(), 1):
+        if re.search(r"(return|hint =|message =).*[\"'][^\"']*[A-Za-z]{2}",
+                     line) and not re.search(r"require|:match|:find|:gsub",
+                                             line):
+            yield n, line
+
+
+class Hints(unittest.TestCase):
+    def follow(self, list_):
+        """Types the cases, then runs what their hints say."""
+        outputs = session([[*before, typed] for before, typed, _ in list_])
+        follow, wrong, known = [], [], []
+        for (before, typed, runs), output in zip(list_, outputs):
+            said = any(re.search(p, output, re.M) for p in SAID) or \
+                "is written" in output or "no variable" in output
+            if not said:
+                wrong.append(f"{typed}: no hint:\n" +
+                             output.partition(SETUP)[2])
+            for line in lines_of(output, typed) if runs else ():
+                if (before, line) not in known:
+                    known.append((before, line))
+                    follow.append((before, typed, line))
+        outputs = session([[*before, line] for before, _, line in follow])
+        for (_, typed, line), output in zip(follow, outputs):
+            if re.search(r"^error:", output, re.M):
+                wrong.append(f"{typed}\n  hint {line}\n" +
+                             output.partition(SETUP)[2])
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+        return len(follow)
+
+    def test_each_hint_is_followed(self):
+        self.assertGreater(self.follow(list(cases())), 120)
+
+    def test_no_hint_is_without_a_case(self):
+        inputs = [[*before, typed] for before, typed, _ in cases()]
+        *_, last = session([*inputs, [SEEN]], watch=True)
+        seen = set(re.findall(r"^@seen (\S+)$", last, re.M))
+        self.assertGreater(len(seen), 500)
+        unseen = [f"repl/{m}.lua:{n}: {line}" for m in MODULES
+                  for n, line in texts(m) if f"{m}:{n}" not in seen]
+        self.assertFalse(unseen, "\n" + "\n".join(unseen))
+
+    def test_words_of_other_libraries(self):
+        rows = list(wordrows())
+        self.assertGreater(len(rows), 200)
+        typed = []
+        for name, code, part in rows:
+            typed.append(([], f"torch.{part}.{name}" if part
+                          else f"torch.{name}", bool(code)))
+            if not part:
+                object_ = "m" if re.search(r"\bm\b", code) else "x"
+                typed.append(([], f"{object_}:{name}()", bool(code)))
+        self.follow(typed)
+
+    def test_no_word_is_ours(self):
+        names = [row[0] for row in wordrows()]
+        outputs = session([[f"print(rawget(nacre._functions, '{name}') ~= nil "
+                            f"or nacre._methods['{name}'] ~= nil)"]
+                           for name in names])
+        ours = [n for n, o in zip(names, outputs)
+                if re.search(r"^true$", o, re.M)]
+        self.assertEqual(ours, [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
