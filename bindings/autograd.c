@@ -21,35 +21,6 @@
 static lua_State *running;    /* the state that called backward */
 static const char raised;     /* its address names what was raised */
 
-typedef struct Ref {          /* a function in the registry */
-  lua_State *main;
-  int ref;
-} Ref;
-
-/* The function at index i, for the core; an error if memory is short. */
-static Ref *newref(lua_State *L, int i) {
-  Ref *f;
-  void *p;
-  lua_pushvalue(L, i);
-  int ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  int r = nc_hostalloc(&p, sizeof *f);
-  if (r != NC_OK) luaL_unref(L, LUA_REGISTRYINDEX, ref);
-  nl_check(L, r);
-  f = p;
-  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  f->main = lua_tothread(L, -1);
-  lua_pop(L, 1);
-  f->ref = ref;
-  return f;
-}
-
-static void dropref(void *data) {
-  Ref *f = data;
-  if (lua_checkstack(f->main, 4))
-    luaL_unref(f->main, LUA_REGISTRYINDEX, f->ref);
-  nc_hostfree(f, sizeof *f);
-}
-
 /* Keeps the error on top for rethrow(). */
 static int failed(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &raised);
@@ -80,17 +51,18 @@ static int protect(lua_CFunction f, void *data) {
 static void pushtensor(lua_State *L, Tensor *t) {
   Tensor **box = nl_newbox(L);
   nc_retain(*box = t);
+  nl_result(L, -1);
 }
 
 /*
 ** Hooks
 */
-typedef struct HookCall { Ref *f; Tensor **g; } HookCall;
+typedef struct HookCall { const Ref *f; Tensor **g; } HookCall;
 
 static int hook(lua_State *L) {
   HookCall *c = lua_touserdata(L, 1);
   Tensor *t;
-  lua_rawgeti(L, LUA_REGISTRYINDEX, c->f->ref);
+  if (!nl_pushref(L, c->f)) return 0;
   pushtensor(L, *c->g);
   lua_call(L, 1, 1);
   if (lua_isnil(L, -1)) return 0;
@@ -138,22 +110,27 @@ static int register_hook(lua_State *L) {
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, -2);
-  f = newref(L, 2);
+  f = nl_newref(L, 2, NULL);
   int r = nc_addhook(t, h);
   if (r != NC_OK) {
-    dropref(f);
+    nl_dropref(f);
     nc_blameop("register_hook");
     return nl_check(L, r);
   }
   (*h)->data = f;
-  (*h)->drop = dropref;
+  (*h)->drop = nl_dropref;
   (*h)->call = callhook;
+  nl_maycycle(L, 1);
   return 1;
 }
 
 /*
 ** Backward
 */
+int nl_inbackward(void) {
+  return running != NULL;
+}
+
 static int run(lua_State *L, const Backward *b) {
   lua_State *before = running;
   int r;
@@ -255,7 +232,7 @@ static int tapebackward(lua_State *L) {
 ** Custom functions
 */
 typedef struct CustomCall {
-  Ref *f;
+  const Ref *f;
   Tensor *const *g;
   Tensor **d;
   const int *need;
@@ -265,7 +242,8 @@ typedef struct CustomCall {
 static int custom(lua_State *L) {
   CustomCall *c = lua_touserdata(L, 1);
   int nout, nin;
-  lua_rawgeti(L, LUA_REGISTRYINDEX, c->f->ref);
+  if (!nl_pushref(L, c->f))
+    return nl_error(L, "backward", "a custom function was collected");
   lua_getiuservalue(L, -1, 1);                  /* { function, nin, nout } */
   lua_rawgeti(L, -1, 2);
   nin = (int)lua_tointeger(L, -1);
@@ -299,13 +277,12 @@ static int custom(lua_State *L) {
 
 /* The node goes: nobody may ask it for saved tensors any more. */
 static void dropcustom(void *data) {
-  Ref *f = data;
-  if (lua_checkstack(f->main, 4)) {
-    lua_rawgeti(f->main, LUA_REGISTRYINDEX, f->ref);
-    *(Node **)lua_touserdata(f->main, -1) = NULL;
-    lua_pop(f->main, 1);
-  }
-  dropref(data);
+  *((Ref *)data)->node = NULL;
+  nl_dropref(data);
+}
+
+int nl_isref(void (*drop)(void *)) {
+  return drop == nl_dropref || drop == dropcustom;
 }
 
 static int callcustom(void *data, Tensor *const g[], Tensor *d[],
@@ -333,6 +310,7 @@ static int newcustom(lua_State *L) {
   *node = NULL;
   luaL_newmetatable(L, NODE);
   lua_setmetatable(L, -2);
+  const int held = lua_gettop(L);
   lua_createtable(L, 3, 0);
   lua_pushvalue(L, 5);
   lua_rawseti(L, -2, 1);
@@ -341,8 +319,13 @@ static int newcustom(lua_State *L) {
   lua_pushinteger(L, nout);
   lua_rawseti(L, -2, 3);
   lua_setiuservalue(L, -2, 1);
-  c.data = newref(L, -1);
+  c.data = nl_newref(L, -1, node);
   nl_check(L, nc_custom(node, &c, in, nin, out, nout, saved, nsaved));
+  for (int i = 0; i < nout; i++) {
+    if (lua_rawgeti(L, 3, i + 1) == LUA_TUSERDATA) nl_maycycle(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_settop(L, held);
   return *node != NULL;
 }
 

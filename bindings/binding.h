@@ -29,6 +29,8 @@ typedef struct State {        /* of a Lua state; its extra space points here */
   int64_t finalized;          /* boxes that the collector found */
   int64_t check;              /* bytes after which to look at the clock */
   int collecting;             /* by the binding: no tensor is in use */
+  int refs;                   /* functions of Lua that graphs hold */
+  int untied;                 /* ... for a collection (cycles.c) */
 } State;
 
 #define nl_state(L) (*(State **)lua_getextraspace(L))
@@ -200,6 +202,27 @@ int nl_callwhere(lua_State *L);               /* forms.c: t:where */
 int nl_whereonly(lua_State *L);
 /* The results of a call of f in a form that is not its signature's, or 0. */
 int nl_otherform(lua_State *L, Family f);
+
+/* Functions of Lua that graphs hold (cycles.c) */
+typedef struct Ref {
+  lua_State *main;
+  int ref;
+  Node **node;                /* in the userdata, if it is one of a node */
+} Ref;
+
+/* What is at index i, for the core; an error if memory is short. */
+Ref *nl_newref(lua_State *L, int i, Node **node);
+void nl_dropref(void *ref);
+int nl_isref(void (*drop)(void *));           /* does it drop a Ref? */
+int nl_pushref(lua_State *L, const Ref *f);   /* 0: it was collected */
+/* The tensor at index i leads to such a function, or may. */
+void nl_maycycle(lua_State *L, int i);
+#define nl_result(L, i) (nl_state(L)->refs ? nl_maycycle(L, i) : (void)0)
+/* Around a full collection: what only tensors lead to that only it leads to
+   is found.  nl_untie gives 0 where nothing is to be done. */
+int nl_untie(lua_State *L);
+void nl_tie(lua_State *L);
+int nl_inbackward(void);                      /* autograd.c */
 
 extern const Bound nl_values[];               /* values.c */
 extern const Bound nl_bytes[];                /* bytes.c */

@@ -54,9 +54,11 @@ static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
   nl_freelater(L);
   nc_memory.since = 0;
   nl_relieved(0);
+  const int untied = what == LUA_GCCOLLECT && nl_untie(L);
   s->collecting = 1;
   lua_gc(L, what, 0);
   s->collecting = 0;
+  if (untied) nl_tie(L);
   *last = now();
   s->check = WINDOW;
   cost = *last - start - (nc_memory.freetime - freed);

@@ -130,6 +130,7 @@ static int fullrow(lua_State *L, Op op, int into) {
   }
   nl_check(L, out ? nl_written(r, s->name) : r);
   if (out) lua_pushvalue(L, out);
+  nl_result(L, -1);
   pace(L, before);
   return 1;
 }
@@ -174,6 +175,7 @@ int nl_callrow(lua_State *L) {
   int r;
   if (quickrow(L, op, &r)) {
     if (r == NC_OK) {
+      nl_result(L, -1);
       pace(L, before);
       return 1;
     }
@@ -227,6 +229,7 @@ static int pushlist(lua_State *L, Call *c) {
     Tensor **box = nl_newbox(L);
     *box = c->list[i];
     c->list[i] = NULL;
+    nl_result(L, -1);
     lua_rawseti(L, -2, i + 1);
   }
   nc_freelist(c);
@@ -346,6 +349,7 @@ static int family(lua_State *L, int into) {
   }
   nl_check(L, r);
   n = results(L, s, c, box, out, self);
+  for (int i = 1; i <= n; i++) nl_result(L, -i);
   pace(L, before);
   return n;
 }

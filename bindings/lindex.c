@@ -249,6 +249,7 @@ static int get(lua_State *L, const Keys *k) {
   }
   y = nl_newbox(L);
   r = nc_index(y, t, k->ix, k->n);
+  if (r == NC_OK) nl_result(L, -1);
   return r == NC_ENOMEM ? r : (nl_check(L, r), NC_OK);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** standard.c - functions of Lua's own that meet tensors and their errors:
-** ipairs, debug.traceback.
+** ipairs, debug.traceback, collectgarbage.
 */
 #include "binding.h"
 
@@ -35,6 +35,22 @@ static int traceback(lua_State *L) {
   return 1;
 }
 
+/* A full collection also finds what hooks hold. */
+static int collectgarbage(lua_State *L) {
+  static const char *const options[] = {
+    "collect", "stop", "restart", "count", "step", "isrunning", "generational",
+    "incremental", "setpause", "setstepmul", NULL
+  };
+  const int full = luaL_checkoption(L, 1, "collect", options) == 0;
+  const int untied = full && nl_untie(L);
+  int status;
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  if (untied) nl_tie(L);
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
 /* The function on top is replaced by f, which has it as upvalue. */
 static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
   if (lua_getfield(L, table, name) == LUA_TFUNCTION) {
@@ -47,6 +63,7 @@ static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
 void nl_openstandard(lua_State *L) {
   lua_pushglobaltable(L);
   wrap(L, lua_gettop(L), "ipairs", noipairs);
+  wrap(L, lua_gettop(L), "collectgarbage", collectgarbage);
   if (lua_getfield(L, -1, "debug") == LUA_TTABLE)
     wrap(L, lua_gettop(L), "traceback", traceback);
   lua_pop(L, 2);

@@ -72,4 +72,19 @@ typedef struct Backward {
 
 int nc_backward(const Backward *b);
 
+/* What some tensors lead to, as links between objects counted from 1; hooks
+   and functions of the program are told by what drops them.  Left out is
+   what others hold, too, with all that it leads to (reach.c). */
+typedef struct Reach {
+  int n;                      /* objects */
+  int nlink, nowner;
+  int *root;                  /* the object of each tensor; 0: left out */
+  struct { int from, to; } *link;
+  struct { int from; void (*drop)(void *data); void *data; } *owner;
+  int64_t room[3];            /* of the lists, in bytes */
+} Reach;
+
+int nc_reach(Reach *r, Tensor *const t[], int n); /* to be freed in any case */
+void nc_freereach(Reach *r);
+
 #endif

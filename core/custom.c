@@ -78,3 +78,9 @@ int nc_customsaved(Tensor **t, const Node *node, int i) {
     return nc_fail(NC_EINDEX, "there is no saved tensor %d", i + 1);
   return nc_unsave(t, node, i);
 }
+
+int nc_customof(Custom *c, const Node *n) {
+  if (n->kind != &kind) return 0;
+  *c = ((const Info *)n->info)->c;
+  return 1;
+}

@@ -92,6 +92,7 @@ static void destroy(Node *n) {
     nc_release(n->out[i].grad);
     for (Hook *h = n->out[i].hooks; h; h = next) {
       next = h->next;
+      nc_removehook(h);       /* nobody calls it any more */
       nc_releasehook(h);
     }
   }

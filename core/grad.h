@@ -140,6 +140,9 @@ int nc_note(const NodeKind *kind, const char *name, Tensor *const in[],
             int nin, Tensor *const out[], int nout, const void *info,
             size_t size);
 
+/* Is it a node of nc_custom?  Then *c is what was given there (custom.c). */
+int nc_customof(Custom *c, const Node *n);
+
 /* What op.c and device.c do not do themselves. */
 int nc_applyrecorded(Tensor **y, Op op, const Arg in[], const double par[2],
                      Tensor *out);

@@ -21,7 +21,7 @@ foreach(name ops layouts folds promotion torch_rules reduce args create view
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name grad_elements grad_arguments tables errorvalues bytes
-    addmethods) # what Lua sees
+    addmethods cycles) # what Lua sees
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name bounds casts) # numbers and their types
