@@ -155,8 +155,9 @@ end
 -- Runs the tests in a file; did that succeed, and what is said.
 local function nacretest(options, path)
   local program = process.absolute "/proc/self/exe" or "nacre"
-  local pipe <close> = io.popen(("%s --test --color=never %s -- %s 2>&1"):format(
-    quoted(program), options, quoted(path)))
+  local command = "%s --test --color=never %s -- %s 2>&1"
+  local pipe <close> = io.popen(command:format(quoted(program), options,
+                                               quoted(path)))
   local text = pipe:read "a"
   return pipe:close(), text
 end

@@ -14,7 +14,7 @@ local match = require "nacre.testmatch"
 
 local check = {}
 
-local MOST_PRINTED, WIDEST = 20, 500 -- lines of a case that failed, bytes of one
+local MOST_PRINTED, WIDEST = 20, 500 -- lines of a failed case, bytes of one
 
 -- How matching is to be done in a job, and of a step whose tensors are known
 -- to have their values (`held`).

@@ -121,7 +121,8 @@ local function job(unit, device, dtype, line, p)
              rtolby = p.rtol and "--rtol" or "--: rtol",
              atolby = p.atol and "--atol" or "--: atol",
              steps = steps(unit, device, line),
-             values = says.values and not p.novalues and {values.path(unit)} or nil,
+             values = says.values and not p.novalues and
+                      {values.path(unit)} or nil,
              title = dtype and device .. " " .. dtype or device}
   if dtype then j.written = says.dtype[1] end
   j.status, j.reason = refused(j, p)

@@ -77,7 +77,8 @@ local function brief(line)
 end
 
 -- Why `new` will not do, or nil; and whether it is only that devices differ.
--- all: {result, got, index} of both runs, of which the first is where it comes from.
+-- all: {result, got, index} of both runs, of which the first is where it comes
+-- from.
 local function refusal(new, all)
   local base, others = all[1][1].job, nil
   for k = 2, #all do
@@ -166,8 +167,8 @@ local function chosen(unit, line)
   return {last}
 end
 
--- What covers the difference of two lines of an alignment: "atol=1e-4" if it is the last digit
--- as written, "rtol=2e-6" if that is no more than `most`; else nil.
+-- What covers the difference of two lines of an alignment: "atol=1e-4" if it is
+-- the last digit as written, "rtol=2e-6" if that is no more than `most`; else nil.
 local function note(step, options, most)
   local unit = match.lastdigit(step, options)
   local least = not unit and match.covers(step, options)

@@ -219,8 +219,9 @@ function values.compare(got, saved, job, asked)
   if s.at[1] > s.first[#s.first][1] then
     lines[#lines + 1] = "  most at " .. place(s.at[1], size, s.at[2], s.at[3])
   end
-  return ("%d of %d elements differ (allowed: rtol %.2g, atol %.2g)\n%s"):format(
-    s.count, A:numel(), s.rtol, s.atol, table.concat(lines, "\n")),
+  local head = "%d of %d elements differ (allowed: rtol %.2g, atol %.2g)\n%s"
+  return head:format(s.count, A:numel(), s.rtol, s.atol,
+                     table.concat(lines, "\n")),
     s.float and s.least < math.huge and s.least or nil, s.most
 end
 
