@@ -134,9 +134,8 @@ local function wrongstatus(outcome, m)
   local job = outcome.job
   local want = job.unit.says.exit
   local got = m["end"] and (m.status or 0) or outcome.status
-  if want == nil or got == want or #job.steps < #job.unit.steps then
-    return nil
-  end
+  if not want and not m["end"] then return ending(outcome) end
+  if not want or got == want or #job.steps < #job.unit.steps then return nil end
   return ("the program ended with status %d instead of %d"):format(got, want)
 end
 

@@ -5,7 +5,8 @@
 --   *.nacre       a session as it was on the screen
 --   *.md          the same in fenced blocks that say ```nacre
 --   *_test.lua    test("name", function(t) ... end)
---   x.lua, x.out  a script and what it prints
+--   x.lua, x.out  a script and what it prints; with an x.err what it writes to
+--                 stderr is apart
 --
 -- A file may say how it is to be run: "--: seed 1" in a line of its own, in
 -- Markdown also "<!--: seed 1 -->".
@@ -365,6 +366,11 @@ local function script(unit)
   local expect = match.split(plain(out or ""))
   unit.steps[1] = {text = "", line = 1, expect = expect, from = 1,
                    to = #expect}
+  unit.errors = file.read(unit.path:gsub("%.lua$", ".err"))
+  if not unit.errors then return end -- then they are in the .out
+  expect = match.split(plain(unit.errors))
+  unit.steps[2] = {text = "", line = 1, expect = expect, from = 1,
+                   to = #expect, ofstderr = true}
 end
 
 -- Reads a test file: {path, full, kind, lines, steps, says, needs}, with

@@ -46,7 +46,7 @@ local function start(job, body)
     inside = inside .. "/test"
     process.makefolder(inside)
   end
-  if job.values then p.shown = process.folder(count .. "-shown") end
+  if job.values or job.unit and job.unit.errors then p.shown = process.folder(count .. "-shown") end
   job.shown = p.shown
   p.pid, p.pipe, p.print = process.start(body, inside,
                                                  job.pdb)

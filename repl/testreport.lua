@@ -140,6 +140,7 @@ local function steps(lines, r, peer, all)
       lines[#lines + 1] = rest(r.failures)
       break
     end
+    if f.step.ofstderr then lines[#lines + 1] = INDENT .. "stderr:" end
     if f.step.text ~= "" then add(lines, input(f.step), MOST_LINES) end
     add(lines, rows(r.job, f), MOST_LINES)
     add(lines, values(f), MOST_LINES)

@@ -101,18 +101,46 @@ local function guarded(f, ...)
   return ok, err
 end
 
+-- What a script wrote to stderr is its second output, if that is kept apart.
+local function writeerrors(path, tell)
+  io.stderr:flush()
+  tell("step", 2)
+  io.stdout:write(require "nacre.testfile".read(path) or "")
+  tell("done", 2)
+end
+
+-- Calls f when the program ends, also by os.exit.
+local function atexit(f)
+  local exit, over = os.exit, false
+  local function once()
+    if not over then f() end
+    over = true
+  end
+  function os.exit(...)
+    once()
+    return exit(...)
+  end
+  return once
+end
+
 local function script(job, tell)
   local watch = values.watch(job, tell)
+  local path = job.unit.errors and job.shown .. "/stderr"
+  if path then process.errors(path) end
   values.step(watch, job.steps[1], 1)
   tell("step", 1)
+  local over = atexit(function()
+    tell("done", 1)
+    if path then writeerrors(path, tell) end
+    values.finish(watch, job, tell)
+  end)
   local chunk, why = load(job)
   local ok, err = false, why
   if chunk then ok, err = guarded(chunk) end
   if not ok then show(err) end
   if not ok and isskip(err) then tell("skip", isskip(err)) end
-  tell("done", 1)
+  over()
   if not ok then tell("status", 1) end
-  values.finish(watch, job, tell)
 end
 
 --

@@ -518,6 +518,15 @@ static int entries(lua_State *L) {
   return 1;
 }
 
+/* errors(path): stderr goes to a file of its own from now on */
+static int errors(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+  int good = fd >= 0 && dup2(fd, STDERR_FILENO) >= 0;
+  if (fd >= 0) close(fd);
+  return good ? 0 : failed(L, path);
+}
+
 static int makefolder(lua_State *L) {
   lua_pushboolean(L,
                   mkdir(luaL_checkstring(L, 1), 0700) == 0 || errno == EEXIST);
@@ -572,6 +581,7 @@ int sh_openprocess(lua_State *L) {
     { "read", readpipe },         { "printed", printed },
     { "finish", finishjob },      { "folder", folder },
     { "remove", removefolder },   { "entries", entries },
+    { "errors", errors },
     { "makefolder", makefolder }, { "absolute", absolute },
     { "cores", cores },           { "copy", copyfile },
     { "cover", sh_cover },        { "covered", sh_covered },

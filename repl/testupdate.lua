@@ -266,12 +266,20 @@ local function withoutvalues(unit, lines)
   os.remove(values.path(unit))
 end
 
+local function applyscript(unit, list)
+  for _, one in ipairs(list) do
+    local path = unit.full:gsub("%.lua$",
+                                one.step.ofstderr and ".err" or ".out")
+    local lines = table.concat(one.new, "\n")
+    local ok, why = update.write(path, lines == "" and "" or lines .. "\n")
+    if not ok then return nil, why end
+  end
+  return true
+end
+
 -- Writes the accepted changes; nil and why if the file cannot be written.
 local function apply(unit, list, novalues)
-  if unit.kind == "script" then
-    return update.write(unit.full:gsub("%.lua$", ".out"),
-                 table.concat(list[1].new, "\n") .. "\n")
-  end
+  if unit.kind == "script" then return applyscript(unit, list) end
   local lines = table.move(unit.lines, 1, #unit.lines, 1, {})
   for k = #list, 1, -1 do
     local step, new = list[k].step, indented(list[k])

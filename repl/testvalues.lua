@@ -102,7 +102,7 @@ end
 -- Has every tensor that is shown from now on written into job.shown.  The
 -- watch is told where a step begins, and gives what was shown.
 function values.watch(job, tell)
-  if not job.shown then return nil end
+  if not job.values then return nil end
   local watch = {list = {}, bytes = 0}
   onexit(watch, job, tell)
   local display = require "nacre.display"

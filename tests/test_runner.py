@@ -370,6 +370,26 @@ float32[2x2] cpu  16 B
         self.file("s.out", "")
         self.assertIn("1 skipped (no luck: 1)", self.nacre("s.lua")[1])
 
+    def test_errors_apart(self):
+        text = "print 'out' io.stderr:write 'err\\n' print 'more'"
+        self.file("s.lua", text)
+        self.file("s.out", "out\nmore\n")
+        self.assertEqual(self.nacre()[0], 1)
+        self.file("s.err", "err\n")
+        self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
+        self.file("s.lua", "--: exit 2\n" + text + " os.exit(2)")
+        self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
+        self.file("s.err", "")
+        self.assertIn("       stderr:\n+      err\n", self.nacre()[1])
+        self.nacre("--update")
+        self.assertEqual(self.read("s.err"), "err\n")
+        self.assertEqual(self.read("s.out"), "out\nmore\n")
+        self.file("s.lua", "print 'out' print 'more' error 'bad'")
+        self.nacre("--update")
+        self.assertIn("s.lua:1: bad", self.read("s.err"))
+        self.file("s.lua", text + " os.exit(2)")
+        self.assertIn("ended with status 2", self.nacre()[1])
+
     def test_the_status_of_a_script(self):
         self.file("s.out", "1\n")
         for text, good in (("print(1) os.exit(3)", True),
