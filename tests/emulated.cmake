@@ -44,6 +44,7 @@ if(NOT NACRE_SANITIZE AND NOT NACRE_EMULATION_FLAVOUR STREQUAL "check")
 endif()                                                      # 3 pages are used
 add_emulated_test(equivalents_cuda "devices=2" ${TESTS}/equivalents.lua
   cuda.md)
+add_emulated_test(cuda_late "devices=1 late=40" ${TESTS}/cuda_late.lua)
 add_emulated_test(cuda_timing "devices=1 memory=67108864"
   ${TESTS}/cuda_timing.lua)
 foreach(streams eager lazy)

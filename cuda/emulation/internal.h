@@ -24,7 +24,7 @@ enum { EMU_AUTO, EMU_OFF, EMU_MPROTECT, EMU_PKEYS }; /* protect */
 
 typedef struct Levers {
   long long devices, memory, order, streams, seed, failat, failcode, peer,
-      protect, fill, driver, busy, ulps;
+      protect, fill, driver, busy, ulps, late;
 } Levers;
 extern Levers emu_lever;
 
@@ -104,6 +104,8 @@ struct Op {
   uint32_t *clock;
   int clocks;
   double time;               /* when it ended */
+  double due;                /* late=: when it may be known to have ended */
+  int timed;                 /* does it take time on the device? */
   void (*run)(void *arg);
   _Alignas(16) char arg[];
 };

@@ -32,7 +32,7 @@ levers[] = {
   { "failcode", &emu_lever.failcode, 0 }, { "peer", &emu_lever.peer, 0 },
   { "protect", &emu_lever.protect, 1 }, { "fill", &emu_lever.fill, 0 },
   { "driver", &emu_lever.driver, 0 },   { "busy", &emu_lever.busy, 0 },
-  { "ulps", &emu_lever.ulps, 0 },
+  { "ulps", &emu_lever.ulps, 0 },       { "late", &emu_lever.late, 0 },
 };
 #define LEVERS ((int)(sizeof levers / sizeof levers[0]))
 

@@ -4,10 +4,17 @@
 ** host awaits it, or something that waits for it (lazy), at once (eager), or
 ** any time between (random); clocks tell which of two operations is known to
 ** come before the other, whatever order they ran in.
+**
+** With late=N every operation that moves or computes takes N ms of its
+** stream's time, from when it was queued or what it waits for was due.  The
+** host that asks before hears that it is not done, and one that waits sleeps
+** until then: so the delay of a device can be seen, with one thread.
 */
+#define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "internal.h"
 #include "shadow.h"
@@ -61,7 +68,7 @@ static void runfirst(cudaStream_t s) {
   emu_op = op;
   op->run(op->arg);
   emu_op = outer;
-  op->time = emu_now();
+  op->time = op->due > 0 ? op->due : emu_now();
   op->done = 1;
   emu_counts.ops++;
   emu_release(op);
@@ -71,10 +78,21 @@ static void finish(Op *op) {
   while (!op->done) runfirst(op->stream);
 }
 
+/* The host sleeps until an operation is due. */
+static void sleepfor(const Op *op) {
+  double left;
+  while (op->due > 0 && (left = op->due - emu_now()) > 0) {
+    struct timespec t = { (time_t)left, 0 };
+    t.tv_nsec = (long)((left - (double)t.tv_sec) * 1e9);
+    nanosleep(&t, NULL);
+  }
+}
+
 void emu_await(Op *op) {
   if (op == NULL) return;
   emu_retain(op);
   finish(op);
+  sleepfor(op);
   join(emu_hostclock, op);
   emu_release(op);
 }
@@ -97,6 +115,10 @@ void emu_stepany(void) {
 int emu_ready(Op *op) {
   if (op == NULL) return 1;
   emu_stepany();
+  if (op->due > 0) {
+    if (emu_now() < op->due) return 0;
+    finish(op);
+  }
   if (!op->done) {
     if (emu_lever.streams == EMU_LAZY) runfirst(op->stream);
     return 0;
@@ -133,6 +155,16 @@ static void defaultrule(Op *op, cudaStream_t s) {
       waitfor(op, streams[i]->last);
 }
 
+/* When it will have ended, if operations take their time. */
+static double duetime(const Op *op, const Op *before) {
+  double start = emu_now();
+  if (emu_lever.late == 0) return 0;
+  if (before && before->due > start) start = before->due;
+  for (int i = 0; i < op->waits; i++)
+    if (op->wait[i]->due > start) start = op->wait[i]->due;
+  return start + (op->timed ? 1e-3 * (double)emu_lever.late : 0);
+}
+
 static void number(Op *op, cudaStream_t s) {
   op->id = nextid++;
   op->clock[s->index] = ++seq[s->index];
@@ -155,6 +187,7 @@ Op *emu_newop(const char *name, void (*run)(void *), size_t size) {
   op->name = name;
   op->run = run;
   op->refs = 1;
+  op->timed = size > 0;      /* events and waits have no arguments */
   return op;
 }
 
@@ -167,10 +200,11 @@ void emu_submit(cudaStream_t s, Op *op, Op *wait) {
   if (s->last) join(op->clock, s->last);
   waitfor(op, wait);
   defaultrule(op, s);
+  op->due = duetime(op, s->last);
   number(op, s);
   append(s, op);
   emu_release(op);           /* the stream holds it */
-  if (emu_lever.streams == EMU_EAGER) finish(op);
+  if (emu_lever.streams == EMU_EAGER && op->due == 0) finish(op);
   else if (s->queued > QUEUE) runfirst(s);
   else emu_stepany();
 }
