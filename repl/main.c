@@ -3,6 +3,7 @@
 ** main.c - the program: options, then init, -e/-l/-p, script, prompt.
 */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,11 +17,21 @@
 #include "../bindings/nacre.h"
 #include "repl.h"
 
+/* A file must not get the number of a standard stream that is closed, and with
+   it what is written there: from here on that fails. */
+static void holdstreams(void) {
+  int fd, none;
+  for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    none = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (none >= 0 && none != fd) close(none);
+  }
+}
+
 /* Output that could not be written is a failure, however the program ends. */
 static void closestdout(void) {
   int bad = ferror(stdout);
   if (fflush(stdout) == 0 && !bad) return;
-  if (errno == EBADF) return; /* started with stdout closed: nobody listens */
   fprintf(stderr, SH_NAME ": write error: %s\n", strerror(errno));
   _exit(EXIT_FAILURE);
 }
@@ -250,6 +261,7 @@ int main(int argc, char **argv) {
   setlocale(LC_CTYPE, "");
   signal(SIGPIPE, SIG_DFL);
   if (sh_options(&o, argv) != 0) return EXIT_USAGE;
+  if (!o.test) holdstreams(); /* the runner's reports may go nowhere */
   sh_terminal(&o);
   if (o.help) return sh_help(), EXIT_SUCCESS;
   if (o.longversion) return sh_longversion(), EXIT_SUCCESS;

@@ -39,11 +39,46 @@ function Line:text(now)
   return table.concat(parts, "  "):sub(1, host.columns() - 1)
 end
 
+--
+-- What the loop prints takes the place of the line, which comes again behind
+-- it: while one is shown, print and write erase it first.
+--
+local file = getmetatable(io.stdout).__index
+local places = {{_G, "print"}, {io, "write"}, {file, "write"}}
+local write = file.write  -- that of the line itself
+local showing             -- the line that is shown
+local watching = 0        -- loops that have shown one
+
+local function erasing(f)
+  return function(...)
+    if showing then showing:write "" end
+    return f(...)
+  end
+end
+
+local function watch()
+  for _, p in ipairs(places) do
+    p.was = rawget(p[1], p[2])
+    p.ours = type(p.was) == "function" and erasing(p.was) or nil
+    if p.ours then rawset(p[1], p[2], p.ours) end
+  end
+end
+
+local function unwatch()
+  for _, p in ipairs(places) do
+    if p.ours and rawget(p[1], p[2]) == p.ours then
+      rawset(p[1], p[2], p.was)
+    end
+    p.ours = nil
+  end
+end
+
 -- Erases with blanks: every terminal can do that.
 function Line:write(text)
   local pad = (" "):rep((self.shown or 0) - #text)
-  io.stderr:write("\r", text, pad, "\r")
+  write(io.stderr, "\r", text, pad, "\r")
   self.shown = #text > 0 and #text or nil
+  showing = self.shown and self or nil
 end
 
 function Line:tick()
@@ -51,13 +86,25 @@ function Line:tick()
   if now < self.due then return end
   self.due = now + AGAIN
   io.stdout:flush()
+  if not self.watching and host.terminal "stdout" then
+    self.watching = true
+    watching = watching + 1
+    if watching == 1 then watch() end
+  end
+  if showing and showing ~= self then showing:write "" end
+  self.told = true
   self:write(self:text(now))
 end
 
 -- The loop is over, or was left: by break, by an error, by Ctrl-C.
 function Line:__close()
-  if not self.shown then return end
-  self:write ""
+  if self.watching then
+    self.watching = false
+    watching = watching - 1
+    if watching == 0 then unwatch() end
+  end
+  if not self.told then return end
+  if self.shown then self:write "" end
   local now = host.clock()
   local parts = {self.label or nil}
   parts[#parts + 1] = self.n and self.done < self.n and

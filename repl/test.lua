@@ -233,6 +233,14 @@ local function list(todo, o)
   return 0
 end
 
+-- Why none of the tests was run, or nil if one was.
+local function allskipped(results)
+  for _, r in ipairs(results) do
+    if r.status ~= "skip" then return nil end
+  end
+  return results[1].reason
+end
+
 -- A signal came: what is known by then is told without more computing.
 local function interrupted(results, o, seconds, left)
   for _, r in ipairs(failures(results)) do
@@ -263,7 +271,10 @@ local function run(o, todo)
   end
   local good = tell(results, o, host.clock() - begin)
   if not o.ci then rememberfailed(results) end
-  return good and 0 or FAILED
+  local why = o.devices and allskipped(results)
+  if not why then return good and 0 or FAILED end
+  complain(("no test was run: %s"):format(why))
+  return NOTHING
 end
 
 -- The exit status of `nacre --test WORDS...`.

@@ -12,6 +12,8 @@
 
 local match = require "nacre.testmatch"
 
+local units = require "nacre.units"
+
 local check = {}
 
 local MOST_PRINTED, WIDEST = 20, 500 -- lines of a failed case, bytes of one
@@ -239,6 +241,17 @@ local function expectation(list, why)
   list[1].reason = "passed, though it was expected to fail: " .. why
 end
 
+-- Does what a test said, or how it ended, tell of a lack of memory?
+local function starved(r)
+  local parts = {r.reason}
+  for _, f in ipairs(r.failures or {}) do
+    parts[#parts + 1] = table.concat(f.got, "\n")
+  end
+  local text = table.concat(parts, "\n")
+  return text:find "not enough memory" or
+         text:find "needs [%d%.]+ [KMGT]?i?B; " or text:find "killed by signal"
+end
+
 -- The results of an outcome, in order: one, or one for each case.  Of what was
 -- interrupted only what was known by then.
 function check.results(outcome)
@@ -255,6 +268,12 @@ function check.results(outcome)
     list = cases(outcome, m)
   else
     list = session(outcome, m)
+  end
+  for _, r in ipairs(list) do
+    if job.limit and r.status == "fail" and starved(r) then
+      r.reason = (r.reason and r.reason .. "\n" or "") ..
+        ("the memory limit is %s"):format(units.bytes(job.limit))
+    end
   end
   local why = job.unit.says.xfail
   if why and outcome.interrupted then return {} end

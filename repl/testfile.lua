@@ -103,6 +103,15 @@ function file.seconds(text)
   return scale and tonumber(n) and tonumber(n) * scale
 end
 
+-- "500M", "2GiB", "1000" as bytes.
+function file.bytes(text)
+  local n, unit, tail = text:match "^([%d%.]+)%s*([KMGT]?)(i?B?)$"
+  local shift = ({[""] = 0, K = 10, M = 20, G = 30, T = 40})[unit]
+  local bytes = shift and tail ~= "i" and tonumber(n) and
+                tonumber(n) * 2.0 ^ shift
+  return bytes and bytes >= 1 and bytes < 2.0 ^ 62 and bytes // 1 | 0 or nil
+end
+
 local function positive(text)
   local n = tonumber(text)
   return n and n >= 0 and n or nil
@@ -139,6 +148,7 @@ local readers = {
   rtol = positive,
   atol = positive,
   timeout = file.seconds,
+  memory = file.bytes,
   skip = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   xfail = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   serial = function(s) return s == "" or nil end,

@@ -33,6 +33,7 @@ How:
   --seed N           of tests that name none (0)
   --threads N        of the CPU in each test (1)
   --timeout TIME     of tests that name none: 10s, 500ms, 2m (60s)
+  --memory-limit N   what a test may take: 500M, 2G (no limit)
   --rtol X, --atol X the tolerance of floats, instead of the files' own and of
                      what their digits allow; a #~ in a line stays
   --shuffle[=N]      in random order
@@ -58,7 +59,8 @@ Output:
   --lcov FILE        the same as an lcov tracefile
   --ci               no --update; annotations if GITHUB_ACTIONS is set
 
-Exit status: 0 all passed, 1 a test failed, 2 bad usage, 5 nothing to run.
+Exit status: 0 all passed, 1 a test failed, 2 bad usage, 5 nothing to run, or
+nothing on the devices of --device; after a signal that of the signal.
 ]]
 
 local function integer(low)
@@ -112,6 +114,7 @@ local valued = {
   ["--within"] = {"within", positive, "a number"},
   ["--atol"] = {"atol", positive, "a number"},
   ["--repeat"] = {"times", integer(1), "a number from 1"},
+  ["--memory-limit"] = {"limit", file.bytes, "a size such as 500M"},
   ["--root"] = {"root", folder, "a folder"},
   ["--at"] = {"at", folder, "a folder"},
   ["--lcov"] = {"lcov", text, "a file"},

@@ -100,6 +100,10 @@ local function again(p)
     list[#list + 1] = "-l"
     list[#list + 1] = word
   end
+  if p.limit then
+    list[#list + 1] = "--memory-limit"
+    list[#list + 1] = ("%d"):format(p.limit)
+  end
   for _, name in ipairs {"root", "at"} do
     if p[name] then
       list[#list + 1] = "--" .. name
@@ -114,7 +118,7 @@ local function job(unit, device, dtype, line, p)
   local j = {unit = unit, device = device, dtype = dtype, line = line,
              seed = says.seed or p.seed or 0, threads = p.threads,
              timeout = p.pdb and math.huge or says.timeout or p.timeout or
-                       TIMEOUT, pdb = p.pdb,
+                       TIMEOUT, pdb = p.pdb, limit = says.memory or p.limit,
              serial = says.serial, shuffle = p.shuffle,
              cover = p.cover and true, libraries = p.libraries, again = again(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,

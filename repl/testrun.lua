@@ -22,6 +22,11 @@ function run.prepare(job)
   if job.device ~= "cpu" then nacre.set_default_device(job.device) end
   if job.dtype then nacre.set_default_dtype(job.dtype) end
   nacre.manual_seed(job.seed)
+  if job.limit then
+    nacre.set_memory_limit(job.limit)
+    -- a driver of devices takes what it likes
+    if job.device == "cpu" then process.limit(job.limit) end
+  end
   root.enter(job.unit)
   _G.arg = {[0] = job.unit.steps and job.unit.kind ~= "unit" and
                   job.unit.kind ~= "script" and "nacre" or job.unit.full}

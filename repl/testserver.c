@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -533,6 +534,29 @@ static int makefolder(lua_State *L) {
   return 1;
 }
 
+/* The bytes that this process can write to, of its own. */
+static long long ownbytes(void) {
+  long long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (f == NULL || fscanf(f, "%*s %*s %*s %*s %*s %lld", &pages) != 1)
+    pages = 0;
+  if (f != NULL) fclose(f);
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* limit(bytes): so much more memory than it has by now, and its children each
+   as much */
+static int limitmemory(lua_State *L) {
+  struct rlimit r;
+  rlim_t most;
+  if (getrlimit(RLIMIT_DATA, &r) != 0) return 0;
+  most = (rlim_t)(ownbytes() + luaL_checkinteger(L, 1));
+  if (r.rlim_max != RLIM_INFINITY && most > r.rlim_max) most = r.rlim_max;
+  r.rlim_cur = most;
+  setrlimit(RLIMIT_DATA, &r);
+  return 0;
+}
+
 /* absolute(path), nil if there is no such file */
 static int absolute(lua_State *L) {
   char *path = realpath(luaL_checkstring(L, 1), NULL);
@@ -586,7 +610,7 @@ int sh_openprocess(lua_State *L) {
     { "cores", cores },           { "copy", copyfile },
     { "cover", sh_cover },        { "covered", sh_covered },
     { "console", console },       { "output", output },
-    { "prompt", sh_takelines },
+    { "prompt", sh_takelines },   { "limit", limitmemory },
     { "hold", hold },             { "ended", ended },
     { NULL, NULL }
   };

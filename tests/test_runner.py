@@ -278,6 +278,40 @@ float32[2x2] cpu  16 B
                 stderr=subprocess.PIPE)
             self.assertEqual(p.returncode, 0, (closed, p.stdout))
 
+    def test_memory_limit(self):
+        lua = "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e5) .. i end"
+        self.file("a_test.lua",
+                  "test('lua', function() %s end)\n"
+                  "test('tensor', function() nacre.ones(1 << 26) end)\n"
+                  "test('fits', function(t) t.eq(nacre.ones(1 << 20):sum()"
+                  ":item(), 1048576.0) end)\n"
+                  "test('other', function(t) t.eq(1, 2) end)\n" % lua)
+        out = self.nacre("--memory-limit", "100M")[1]
+        self.assertIn("3 failed, 1 passed", out)
+        for name in ("lua", "tensor"):
+            block = out.split("  %s  cpu" % name)[1].split("FAIL")[0]
+            self.assertIn("the memory limit is 100.0 MiB", block)
+            self.assertIn(" --memory-limit 104857600", block)
+        self.assertNotIn("limit is", out.split("  other  cpu")[1])
+        text = "--: memory 50M\n> #('x'):rep(1000000)\n1000000\n"
+        self.passes(text)
+        out = self.fails(text + "> %s\n" % lua)
+        self.assertIn("the memory limit is 50.0 MiB", out)
+        out = self.fails("--: memory 50M\n> !%s -e \"%s\"\n" % (NACRE, lua))
+        self.assertIn("not enough memory", out)
+        for size in ("x", "-1", "5X", "1Mi", ""):
+            self.assertEqual(self.nacre("--memory-limit", size)[0], 2)
+
+    def test_a_device_that_is_not_there_is_no_success(self):
+        if self.cuda != "off":
+            self.skipTest("is for a program without CUDA")
+        self.file("a.nacre", PASSED)
+        status, out, err = self.nacre("--device", "cuda")
+        self.assertEqual(status, 5)
+        self.assertEqual(err, "nacre: no test was run: cuda not available\n")
+        self.assertIn("1 skipped (cuda not available: 1)", out)
+        self.assertEqual(self.nacre("--device", "cpu,cuda")[0], 0)
+
     def test_require_cuda(self):
         if self.cuda != "off":
             self.skipTest("is for a program without CUDA")

@@ -239,6 +239,12 @@ class Batch(Program):
         for redirect in ("<&-", "<&- -p 1", ">&-"):
             status, out, err = self.shell('"$0" -e "x = 1" ' + redirect)
             self.assertEqual(status, 0, (redirect, err))
+        for program in ("print(1)", "io.write(1)", "print(1) os.exit(0)",
+                        "f = io.open('x', 'w') print(1) f:close()"):
+            status, out, err = self.shell('"$0" -e "%s" >&-' % program)
+            self.assertEqual(status, 1, program)
+            self.assertIn("write error: Bad file descriptor", err, program)
+        self.assertEqual(os.path.getsize(os.path.join(self.home, "x")), 0)
 
     def test_width(self):
         program = "{'aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb'}"

@@ -158,6 +158,23 @@ def test_progress():
     s.end()
 
 
+def test_progress_and_print():
+    """What the loop prints has its lines for itself."""
+    s = Session()
+    s.p.sendline('p, w = print, io.write')
+    s.p.sendline('for i in nacre.progress(24, "epochs") do '
+                 'local t = nacre.clock() while nacre.clock() < t + 0.05 do '
+                 'end (i % 2 == 0 and print or io.write)("row ", i, "\\n") end')
+    s.p.expect(r'epochs +\d+%[^\r]*left *\r')
+    s.p.expect(r'\r +\rrow [\t ]*\d+[\t ]*\r\n')
+    s.p.expect(r'epochs +\d+%[^\r]*left *\r')
+    s.p.expect(r'\r +\rrow [\t ]*\d+[\t ]*\r\n')
+    s.p.expect(r'epochs  24 in [\d.]+ s  [\d.]+/s\r\n')
+    s.p.sendline('print == p and io.write == w and "same"')
+    s.p.expect('"same"\r\n')
+    s.end()
+
+
 def main():
     for name, test in list(globals().items()):
         if name.startswith('test_'):
