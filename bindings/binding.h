@@ -122,6 +122,10 @@ typedef struct Args {
   int64_t list[NL_MAXPARAM][NC_MAXDIM];
 } Args;
 
+/* What is to be read from the path, or the open file of Lua's, at index i; the
+   bytes of a stream are read, and stay on the stack. */
+void nl_source(lua_State *L, int i, Source *from);
+
 /* Reads the arguments on the stack; what is too long for Args is pushed. */
 void nl_readargs(lua_State *L, const Signature *s, Args *a);
 /* The same for a function of the binding's own; s keeps what text says. */

@@ -40,11 +40,11 @@ static void checkoptions(lua_State *L, const char *op, int options,
 
 static const char *const oftext[] = { "delimiter", "skip", "header", "missing",
                                       "usecols", NULL };
-#define TEXTFILES "texts: .csv, .tsv, .txt"
+#define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
 
+/* The delimiter of a format that is called so. */
 static char delimiter(lua_State *L, const char *op, const char *given,
-                      const char *path) {
-  const char *extension = nc_extension(path);
+                      const char *extension) {
   if (given == NULL)
     return extension[0] == 'c' || extension[0] == 'C'   ? ','
            : extension[1] == 's' || extension[1] == 'S' ? '\t' : ' ';
@@ -57,15 +57,16 @@ static char delimiter(lua_State *L, const char *op, const char *given,
 /*
 ** Loading
 */
-#define LOAD "path:text, *, device:device=nil, dtype:dtype=nil, "  \
+#define LOAD "path:any, *, device:device=nil, dtype:dtype=nil, "  \
   "names:any=nil, delimiter:text=nil, skip:int=0, header:bool=false, " \
-  "missing:num=nil, usecols:any=nil -> a tensor or a table of them"
+  "missing:num=nil, usecols:any=nil, format:text=nil -> a tensor or a table of them"
 enum { PATH, DEVICE, DTYPE, NAMES, DELIMITER, SKIP, HEADER, MISSING,
-       USECOLS };
+       USECOLS, FORMAT };
 
 typedef struct Load {
-  const char *path;
+  Source from;
   FileFormat format;
+  const char *name;           /* of the format */
   const Device *device;
   DType dtype;                /* DT_NONE: as it is in the file */
   int require;
@@ -95,11 +96,23 @@ static Archive **newarchive(lua_State *L) {
 static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o,
                  Archive *a, int64_t i) {
   if (*x == NULL)
-    TRY(a ? nc_archiveload(x, a, i) : nc_load(x, o->path));
+    TRY(a ? nc_archiveload(x, a, i) : nc_loadnpy(x, &o->from));
   if (*y == NULL)
     TRY(nc_cast(y, *x, o->dtype == DT_NONE ? (*x)->dtype : o->dtype));
   TRY(nc_todevice(z, *y, o->device));
   return o->require ? nc_require(*z, 1) : NC_OK;
+}
+
+/* The i-th tensor of the archive cannot be read: those beside it can. */
+static void others(const Archive *a, int64_t i) {
+  char list[120] = "";
+  size_t n = 0;
+  for (int64_t k = 0; k < nc_archivesize(a) && n < 80; k++)
+    if (k != i)
+      n += (size_t)snprintf(list + n, sizeof list - n, "%s\"%.30s\"",
+                            n ? "," : "", nc_archivename(a, k));
+  if (n > 0 && !nc_lasterror()->hint[0])
+    nc_hint("{names={%s}} reads %s", list, n < 80 ? "the others" : "some");
 }
 
 /* Pushes the tensor; x is what was read of it already, or empty. */
@@ -110,6 +123,7 @@ static void pushloaded(lua_State *L, const Load *o, Archive *a, int64_t i,
   int r, attempt = 0;
   do r = fetch(x, y, z, o, a, i);
   while (nl_again(L, r, attempt++));
+  if (r == NC_EDTYPE && a) others(a, i);
   check(L, "load", r);
   lua_remove(L, -2);          /* y */
   nl_pace(L, nc_memory.since - before);
@@ -168,7 +182,7 @@ static void usecols(lua_State *L, TextFormat *f, int options) {
 static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
   Tensor **x = nl_newbox(L), **names = nl_newbox(L);
   int r, attempt = 0;
-  do r = nc_loadtext(x, names, o->path, f, o->dtype);
+  do r = nc_loadtext(x, names, &o->from, f, o->dtype);
   while (nl_again(L, r, attempt++));
   check(L, "load", r);
   pushloaded(L, o, NULL, 0, x);
@@ -256,7 +270,7 @@ static int loadarchive(lua_State *L, const Load *o, int names) {
   Archive **a = newarchive(L);
   int64_t n, list;
   int result;
-  check(L, "load", nc_openarchive(a, o->path, o->format));
+  check(L, "load", nc_openarchive(a, &o->from, o->format));
   n = nc_archivesize(*a);
   list = listlength(*a);
   lua_newtable(L);
@@ -305,6 +319,15 @@ static void located(lua_State *L) {
   lua_settop(L, given);
 }
 
+/* What is asked for, or what the file is. */
+static void formatof(lua_State *L, Load *o, const char *given) {
+  o->name = given ? given : nc_extension(o->from.path);
+  if (given == NULL) check(L, "load", nc_formatof(&o->format, &o->from));
+  else if ((o->format = nc_formatnamed(given)) == NC_UNKNOWN)
+    nl_error(L, "load", "format must be npy, npz, safetensors, csv, tsv or "
+             "txt, not '%s'", given);
+}
+
 static int load(lua_State *L) {
   static Signature s;
   TextFormat f = { 0 };
@@ -314,13 +337,13 @@ static int load(lua_State *L) {
   const int options = lua_gettop(L);
   located(L);
   nl_args(L, &s, "load", LOAD, &a);
-  o.path = a.arg[PATH].text;
   o.device = a.arg[DEVICE].device ? a.arg[DEVICE].device : nc_defaultdevice;
   o.dtype = a.arg[DTYPE].dtype;
   o.require = a.require;
   if (a.pin) nl_error(L, "load", "what is read is not page-locked: "
                       "t:pin_memory() makes it so");
-  check(L, "load", nc_formatoffile(&o.format, o.path));
+  nl_source(L, 1, &o.from);
+  formatof(L, &o, a.arg[FORMAT].text);
   if (o.format != NC_CSV) checkoptions(L, "load", options, oftext, TEXTFILES);
   if (option(L, options, "names") != LUA_TNIL) {
     if (onetensor(o.format))
@@ -331,7 +354,7 @@ static int load(lua_State *L) {
   }
   if (!onetensor(o.format)) return loadarchive(L, &o, lua_gettop(L));
   if (o.format != NC_CSV) return loadnpy(L, &o);
-  f.delimiter = delimiter(L, "load", a.arg[DELIMITER].text, o.path);
+  f.delimiter = delimiter(L, "load", a.arg[DELIMITER].text, o.name);
   f.header = (int)a.arg[HEADER].s.i;
   f.skip = a.arg[SKIP].s.i;
   f.missing = a.arg[MISSING].given ? &a.arg[MISSING].s : NULL;
@@ -346,8 +369,10 @@ static int load(lua_State *L) {
 ** Saving
 */
 #define SAVE "path:text, self:any, *, atomic:bool=true, "             \
-  "compressed:bool=false, metadata:any=nil, delimiter:text=nil, header:any=nil"
-enum { ATOMIC = 2, COMPRESSED, METADATA, SAVE_DELIMITER, SAVE_HEADER };
+  "compressed:bool=false, metadata:any=nil, delimiter:text=nil, header:any=nil, " \
+  "format:text=nil"
+enum { ATOMIC = 2, COMPRESSED, METADATA, SAVE_DELIMITER, SAVE_HEADER,
+       SAVE_FORMAT };
 
 static int failsave(lua_State *L, const char *hint) {
   nc_blameop("save");
@@ -356,8 +381,8 @@ static int failsave(lua_State *L, const char *hint) {
 }
 
 /* What is known of the name is an error: no tensor can be written there. */
-static int unknownformat(lua_State *L, const char *path) {
-  const char *extension = nc_extension(path);
+static int unknownformat(lua_State *L, const char *given, const char *path) {
+  const char *extension = given ? given : nc_extension(path);
   nc_fail(NC_EVALUE, "there is no format .%s", extension);
   if (strcmp(extension, "png") == 0)
     return failsave(L, "nacre.png(path, image)");
@@ -392,9 +417,9 @@ static const char **textlist(lua_State *L, int i, int64_t n) {
   return list;
 }
 
-static int savetext(lua_State *L, const char *path, const Args *a,
-                    int options) {
-  const char d = delimiter(L, "save", a->arg[SAVE_DELIMITER].text, path);
+static int savetext(lua_State *L, const char *path, const char *format,
+                    const Args *a, int options) {
+  const char d = delimiter(L, "save", a->arg[SAVE_DELIMITER].text, format);
   const char **names = NULL;
   if (option(L, options, "header") != LUA_TNIL) {
     const Tensor *t = nl_checktensor(L, 2);
@@ -574,7 +599,7 @@ static int readoptions(lua_State *L, Args *a) {
 }
 
 static int save(lua_State *L) {
-  const char *path;
+  const char *path, *format;
   FileFormat f;
   Args a;
   int options;
@@ -589,13 +614,17 @@ static int save(lua_State *L) {
     return nl_error(L, "save", "path must be a text, not a %s",
                     luaL_typename(L, 1));
   path = lua_tostring(L, 1);
-  f = nc_formatbyname(path);
-  if (f == NC_UNKNOWN) return unknownformat(L, path);
+  option(L, 3, "format");
+  format = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  lua_pop(L, 1);
+  f = format ? nc_formatnamed(format) : nc_formatbyname(path);
+  if (f == NC_UNKNOWN) return unknownformat(L, format, path);
+  if (format == NULL) format = nc_extension(path);
   checkself(L, f);
   options = readoptions(L, &a);
   if (options) checksaveoptions(L, f, options);
   if (!onetensor(f)) return savearchive(L, path, f, &a, options);
-  if (f == NC_CSV) return savetext(L, path, &a, options);
+  if (f == NC_CSV) return savetext(L, path, format, &a, options);
   check(L, "save", nc_save(path, nl_checktensor(L, 2),
                            (int)a.arg[ATOMIC].s.i));
   return 0;
@@ -604,8 +633,8 @@ static int save(lua_State *L) {
 const Bound nl_files[] = {
   { "load", load, LOAD,
     "reads the tensor in a .npy, .csv, .tsv or .txt file, or the table of "
-    "tensors in a .npz or .safetensors file; map_location is another word for "
-    "device", 1 },
+    "tensors in a .npz or .safetensors file; path may be a file of Lua's, "
+    "\"-\" is io.stdin; map_location is another word for device", 1 },
   { "save", save, SAVE,
     "writes a tensor, or a table of tensors, in the format that the name of "
     "the file ends in; an old file is replaced at once or stays", 1 },

@@ -86,10 +86,10 @@ static int readpng(lua_State *L) {
 /*
 ** Writing
 */
-typedef struct Source {       /* rows of pixels, out of planes */
+typedef struct Picture {       /* rows of pixels, out of planes */
   const Tensor *t;            /* uint8, int64 or float32, dense, CxHxW */
   PngImage m;
-} Source;
+} Picture;
 
 static unsigned char level(float v) {
   if (!(v > 0)) return 0;     /* nan too */
@@ -97,7 +97,7 @@ static unsigned char level(float v) {
 }
 
 static void fillrow(void *ctx, int64_t y, void *line) {
-  const Source *s = ctx;
+  const Picture *s = ctx;
   const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
   const unsigned char *u = nc_data(s->t);
   const int64_t *i = nc_data(s->t);
@@ -123,7 +123,7 @@ static int fits(const Tensor *t) {
   return NC_OK;
 }
 
-static int shape(Source *s, const Tensor *t) {
+static int shape(Picture *s, const Tensor *t) {
   const int d = t->nd - 2;
   if ((t->nd == 2 || (t->nd == 3 && t->size[0] >= 1 && t->size[0] <= 4)) &&
       t->size[d] > 0 && t->size[d + 1] > 0) {
@@ -140,7 +140,7 @@ static int shape(Source *s, const Tensor *t) {
 }
 
 /* What s shows, as one of the three types: *a and *b keep what is made. */
-static int source(Source *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
+static int source(Picture *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
   DType type = nc_category(t->dtype) == NC_FLOAT ? DT_f32
                : t->dtype == DT_u8               ? DT_u8
                : t->dtype == DT_b8               ? DT_f32
@@ -156,7 +156,7 @@ static int source(Source *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
 /* Pushes a userdata with the *n bytes that the tensor at index i becomes. */
 static unsigned char *encoded(lua_State *L, const char *op, int i,
                               int64_t *n, lua_Integer compression) {
-  Source s;
+  Picture s;
   Tensor **made[3];
   unsigned char *out;
   void *line;

@@ -24,25 +24,40 @@ const char *nc_extension(const char *path) {
   return dot && dot > name ? dot + 1 : "";
 }
 
-FileFormat nc_formatbyname(const char *path) {
-  const char *extension = nc_extension(path);
+FileFormat nc_formatnamed(const char *name) {
   for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
-    if (strcasecmp(extension, extensions[i].name) == 0)
-      return extensions[i].format;
-  return *extension ? NC_UNKNOWN : NC_UNNAMED;
+    if (strcasecmp(name, extensions[i].name) == 0) return extensions[i].format;
+  return NC_UNKNOWN;
 }
 
-int nc_formatoffile(FileFormat *f, const char *path) {
-  char magic[6] = { 0 };
+FileFormat nc_formatbyname(const char *path) {
+  const char *extension = nc_extension(path);
+  return *extension ? nc_formatnamed(extension) : NC_UNNAMED;
+}
+
+/* Eight bytes say how long a text is that begins with a brace. */
+static int issafetensors(const char *head, int64_t n, int64_t size) {
+  uint64_t length = 0;
+  for (int i = 7; i >= 0 && n > 8; i--)
+    length = length << 8 | (unsigned char)head[i];
+  return n > 8 && head[8] == '{' && length <= (uint64_t)size - 8;
+}
+
+int nc_formatof(FileFormat *f, const Source *from) {
+  char head[NC_HEAD];
   Reader r;
   int status;
-  *f = nc_formatbyname(path);
-  TRY(nc_openread(&r, path));
-  status = nc_readblock(&r, magic, r.left < 6 ? r.left : 6, "magic");
+  *f = nc_formatbyname(from->path);
+  TRY(nc_openfrom(&r, from));
+  const int64_t n = r.left < NC_HEAD ? r.left : NC_HEAD;
+  status = nc_readblock(&r, head, n, "magic");
   nc_closeread(&r);
-  if (memcmp(magic, NPY_MAGIC, 6) == 0) *f = NC_NPY;
-  else if (memcmp(magic, "PK\3\4", 4) == 0) *f = NC_NPZ;
-  return status;
+  TRY(status);
+  if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
+  else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) *f = NC_NPZ;
+  else if (issafetensors(head, n, r.size)) *f = NC_SAFETENSORS;
+  else return nc_foreign(from->path, head, n);
+  return NC_OK;
 }
 
 /*
@@ -79,9 +94,9 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
 /*
 ** What is common to all
 */
-int nc_openarchive(Archive **a, const char *path, FileFormat f) {
+int nc_openarchive(Archive **a, const Source *from, FileFormat f) {
   *a = NULL;
-  return f == NC_NPZ ? nc_opennpz(a, path) : nc_opensafetensors(a, path);
+  return f == NC_NPZ ? nc_opennpz(a, from) : nc_opensafetensors(a, from);
 }
 
 void nc_closearchive(Archive *a) {

@@ -18,8 +18,12 @@ struct Archive {
   void (*close)(Archive *a);
 };
 
-int nc_opennpz(Archive **a, const char *path);
-int nc_opensafetensors(Archive **a, const char *path);
+int nc_opennpz(Archive **a, const Source *from);
+int nc_opensafetensors(Archive **a, const Source *from);
+
+/* Fails if the n bytes at head begin a file of another program. */
+#define NC_HEAD 512
+int nc_foreign(const char *path, const char *head, int64_t n);
 
 /* Fails if two of n names are the same; puts them in order. */
 int nc_checknames(const char *path, const char *names[], int64_t n);

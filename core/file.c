@@ -118,7 +118,25 @@ int nc_openread(Reader *r, const char *path) {
   return status;
 }
 
+int nc_openfrom(Reader *r, const Source *from) {
+  if (from->bytes == NULL) return nc_openread(r, from->path);
+  memset(r, 0, sizeof *r);
+  r->path = from->path;
+  r->fd = -1;
+  r->bytes = from->bytes;
+  r->left = r->size = from->n;
+  return NC_OK;
+}
+
+static ssize_t take(Reader *r, void *p, size_t n) {
+  if ((int64_t)n > r->size - r->at) n = (size_t)(r->size - r->at);
+  memcpy(p, r->bytes + r->at, n);
+  r->at += (int64_t)n;
+  return (ssize_t)n;
+}
+
 static ssize_t pull(Reader *r, void *p, size_t n) {
+  if (r->bytes) return take(r, p, n);
   return r->pull ? r->pull(r, p, n) : nc_files.read(r->fd, p, n);
 }
 
@@ -152,7 +170,8 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
 }
 
 int nc_seekread(Reader *r, int64_t at) {
-  if (nc_files.lseek(r->fd, (off_t)at, SEEK_SET) < 0)
+  r->at = at;
+  if (!r->bytes && nc_files.lseek(r->fd, (off_t)at, SEEK_SET) < 0)
     return failed(r->path, "cannot be sought in", errno);
   r->left = r->size - at;
   return NC_OK;
@@ -315,11 +334,11 @@ int nc_closewrite(Writer *w, int status) {
 /*
 ** Whole files
 */
-int nc_readfile(Tensor **bytes, const char *path) {
+int nc_readfrom(Tensor **bytes, const Source *from) {
   Reader r;
   int status;
   *bytes = NULL;
-  TRY(nc_openread(&r, path));
+  TRY(nc_openfrom(&r, from));
   const int64_t size = r.left;
   status = nc_new(bytes, &nc_cpu, DT_u8, 1, &size);
   for (char *p = status == NC_OK ? nc_data(*bytes) : NULL;
@@ -331,6 +350,89 @@ int nc_readfile(Tensor **bytes, const char *path) {
   if (status == NC_OK) return NC_OK;
   nc_release(*bytes);
   *bytes = NULL;
+  return status;
+}
+
+int nc_readfile(Tensor **bytes, const char *path) {
+  const Source from = { .path = path };
+  return nc_readfrom(bytes, &from);
+}
+
+/*
+** Streams
+*/
+int nc_isstream(const char *path) {
+  struct stat s;
+  int fd, terminal;
+  if (nc_files.stat(path, &s) != 0) return 0;
+  if (S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode)) return 1;
+  if (!S_ISCHR(s.st_mode)) return 0;
+  fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  terminal = fd >= 0 && isatty(fd);
+  if (fd >= 0) nc_files.close(fd);
+  return terminal;
+}
+
+/* Twice the room, as nobody says how much there is to be. */
+static int grow(Tensor **bytes, int64_t used) {
+  const int64_t size = used ? 2 * used : NC_IOBLOCK;
+  Tensor *more;
+  TRY(nc_new(&more, &nc_cpu, DT_u8, 1, &size));
+  if (used) memcpy(nc_data(more), nc_data(*bytes), (size_t)used);
+  nc_release(*bytes);
+  *bytes = more;
+  return NC_OK;
+}
+
+/* As pull, again after a signal that is no interrupt. */
+static int64_t pullsome(StreamPull *pullstream, void *stream, void *p,
+                        int64_t n) {
+  for (;;) {
+    int64_t k;
+    errno = 0;
+    if (nc_interrupted) return -1;
+    k = pullstream(stream, p, n < NC_IOBLOCK ? n : NC_IOBLOCK);
+    if (k >= 0 || errno != EINTR) return k;
+  }
+}
+
+static int readall(Tensor **bytes, const char *path, StreamPull *pullstream,
+                   void *stream) {
+  for (int64_t used = 0, k;; used += k) {
+    if (*bytes == NULL || used == nc_numel(*bytes)) TRY(grow(bytes, used));
+    k = pullsome(pullstream, stream, (char *)nc_data(*bytes) + used,
+                 nc_numel(*bytes) - used);
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    if (k < 0) return failed(path, "data", errno);
+    if (k == 0) return (*bytes)->size[0] = used, NC_OK;
+  }
+}
+
+int nc_readstream(Tensor **bytes, const char *path, StreamPull *pullstream,
+                  void *stream) {
+  int status;
+  *bytes = NULL;
+  status = readall(bytes, path, pullstream, stream);
+  if (status == NC_OK) return NC_OK;
+  nc_release(*bytes);
+  *bytes = NULL;
+  return status;
+}
+
+static int64_t pullfile(void *stream, void *p, int64_t n) {
+  return nc_files.read(*(int *)stream, p, (size_t)n);
+}
+
+/* Opening waits for the writer, as every reader of a pipe does. */
+int nc_readpipe(Tensor **bytes, const char *path) {
+  int fd, status;
+  do {
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return failed(path, "", errno);
+  status = nc_readstream(bytes, path, pullfile, &fd);
+  nc_files.close(fd);
   return status;
 }
 

@@ -61,10 +61,13 @@ struct Reader {
   ssize_t (*pull)(Reader *r, void *p, size_t n);
   void *source;               /* for pull */
   const char *why;
+  const char *bytes;          /* not NULL: these are read, from `at' on */
+  int64_t at;
 };
 
 /* Regular files only. */
 int nc_openread(Reader *r, const char *path);
+int nc_openfrom(Reader *r, const Source *from);
 /* Exactly n bytes, n at most NC_IOBLOCK; `field' names them in messages. */
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
 /* What is read next begins at byte `at', which the file has. */
@@ -72,6 +75,7 @@ int nc_seekread(Reader *r, int64_t at);
 /* Fails if the file has grown since it was opened. */
 int nc_readend(Reader *r);
 void nc_closeread(Reader *r);
+int nc_readfrom(Tensor **bytes, const Source *from);  /* as nc_readfile */
 
 typedef struct Writer {
   const char *path;

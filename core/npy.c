@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "archive.h"
 #include "rowmajor.h"
 
 #define MAGIC 6               /* bytes */
@@ -24,11 +25,12 @@ static int magic(Reader *r, int *major) {
   char shown[40];
   TRY(nc_readblock(r, b, sizeof b, "magic"));
   if (memcmp(b, NPY_MAGIC, MAGIC) != 0) {
+    TRY(nc_foreign(r->path, (char *)b, sizeof b));
     nc_failfile(NC_EFILE, r->path,
                 "magic: no .npy file: it begins with \"%s\"",
                 nc_printable(shown, sizeof shown, (char *)b, MAGIC));
-    if (memcmp(b, "\x89PNG", 4) == 0) nc_hint("nacre.readpng(path)");
-    else nc_hint("what is .safetensors, .csv, .tsv or .txt has such a name");
+    nc_hint("what is .safetensors, .csv, .tsv or .txt has such a name, or "
+            "{format=\"csv\"} says so");
     return NC_EFILE;
   }
   *major = b[MAGIC];
@@ -55,20 +57,38 @@ static int header(Reader *r, NpyHeader *h) {
   return nc_parsenpy(h, r->path, major, text, n);
 }
 
+/* Does another array begin behind the n bytes of data? */
+static int another(Reader *r, int64_t n) {
+  char b[MAGIC];
+  return !r->pull && r->left - n >= MAGIC &&
+         nc_seekread(r, r->size - r->left + n) == NC_OK &&
+         nc_readblock(r, b, MAGIC, "magic") == NC_OK &&
+         memcmp(b, NPY_MAGIC, MAGIC) == 0;
+}
+
+static int several(const Reader *r) {
+  nc_failfile(NC_EFILE, r->path, "data: several arrays lie in this file, one "
+              "behind another: .npz is for that");
+  nc_hint("in Python: numpy.savez('x.npz', a, b)");
+  return NC_EFILE;
+}
+
 /* Is what remains of the file exactly the declared data? */
-static int checkdata(const Reader *r, const NpyHeader *h) {
+static int checkdata(Reader *r, const NpyHeader *h) {
   char shape[NC_TEXT];
   int64_t n, bytes;
   if (nc_checksize(&n, h->dtype, h->nd, h->size) != NC_OK)
     return nc_failfile(NC_EFILE, r->path, "shape: (%s) is beyond 64 bits",
                        nc_shapetext(shape, h->nd, h->size));
   bytes = n * nc_dtypesize(h->dtype);
-  if (bytes == r->left) return NC_OK;
+  const int64_t left = r->left;
+  if (bytes == left) return NC_OK;
+  if (bytes < left && another(r, bytes)) return several(r);
   return nc_failfile(NC_EFILE, r->path,
                      "data: %s[%s] takes %lld bytes, the file has %lld left",
                      nc_dtypename(h->dtype),
                      nc_shapetext(shape, h->nd, h->size), (long long)bytes,
-                     (long long)r->left);
+                     (long long)left);
 }
 
 static void reverse(int64_t v[], int n) {
@@ -112,14 +132,19 @@ int nc_readnpy(Tensor **t, Reader *r) {
   return fill(t, r, &h);
 }
 
-int nc_load(Tensor **t, const char *path) {
+int nc_loadnpy(Tensor **t, const Source *from) {
   Reader r;
   int status;
   *t = NULL;
-  TRY(nc_openread(&r, path));
+  TRY(nc_openfrom(&r, from));
   status = nc_readnpy(t, &r);
   nc_closeread(&r);
   return status;
+}
+
+int nc_load(Tensor **t, const char *path) {
+  const Source from = { .path = path };
+  return nc_loadnpy(t, &from);
 }
 
 /*

@@ -83,17 +83,19 @@ static int listnames(Npz *z) {
   return nc_checknames(z->a.path, z->name + n, n);
 }
 
-int nc_opennpz(Archive **a, const char *path) {
+int nc_opennpz(Archive **a, const Source *from) {
+  Source copy = *from;
   void *p;
   Npz *z;
   int status;
   TRY(nc_hostalloc(&p, sizeof(Npz)));
   z = p;
   memset(z, 0, sizeof *z);
-  snprintf(z->a.path, sizeof z->a.path, "%s", path);
+  snprintf(z->a.path, sizeof z->a.path, "%s", from->path);
+  copy.path = z->a.path;
   z->a.load = loadmember;
   z->a.close = closenpz;
-  status = nc_openzip(&z->zip, z->a.path);
+  status = nc_openzip(&z->zip, &copy);
   if (status == NC_OK) {
     z->a.n = nc_zipmembers(z->zip);
     status = checkpickle(z);

@@ -112,19 +112,21 @@ static int readheader(Safe *s) {
   return listnames(s);
 }
 
-int nc_opensafetensors(Archive **a, const char *path) {
+int nc_opensafetensors(Archive **a, const Source *from) {
+  Source copy = *from;
   void *p;
   Safe *s;
   int status;
   TRY(nc_hostalloc(&p, sizeof(Safe)));
   s = p;
   memset(s, 0, sizeof *s);
-  snprintf(s->a.path, sizeof s->a.path, "%s", path);
+  snprintf(s->a.path, sizeof s->a.path, "%s", from->path);
+  copy.path = s->a.path;
   s->h.path = s->a.path;
   s->a.load = loadentry;
   s->a.close = closesafe;
   s->r.fd = -1;
-  status = nc_openread(&s->r, s->a.path);
+  status = nc_openfrom(&s->r, &copy);
   if (status == NC_OK) status = readheader(s);
   if (status == NC_OK) *a = &s->a;
   else closesafe(&s->a);

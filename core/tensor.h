@@ -339,8 +339,26 @@ typedef enum FileFormat {
 
 const char *nc_extension(const char *path);            /* "npy", or "" */
 FileFormat nc_formatbyname(const char *path);
-int nc_formatoffile(FileFormat *f, const char *path);  /* its content decides */
+FileFormat nc_formatnamed(const char *name);           /* "npy", "csv", ... */
 
+typedef struct Source {       /* what is read: a file, or its bytes */
+  const char *path;           /* in messages too */
+  const void *bytes;          /* NULL: those of the file */
+  int64_t n;
+} Source;
+
+int nc_formatof(FileFormat *f, const Source *from);    /* its content decides */
+
+/* As uint8 vectors: a file; a pipe or terminal; what pull gives as read(). */
+typedef int64_t StreamPull(void *stream, void *p, int64_t n);
+int nc_readfile(Tensor **bytes, const char *path);
+int nc_isstream(const char *path);
+int nc_readpipe(Tensor **bytes, const char *path);
+int nc_readstream(Tensor **bytes, const char *path, StreamPull *pull,
+                  void *stream);
+int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
+
+int nc_loadnpy(Tensor **t, const Source *from);
 int nc_load(Tensor **t, const char *path);             /* .npy */
 int nc_save(const char *path, Tensor *t, int atomic);
 
@@ -356,7 +374,7 @@ typedef struct TextFormat {   /* of a .csv file */
 
 /* Names, each with a '\0' behind it, if f->header; without a type (DT_NONE)
    the fields decide. */
-int nc_loadtext(Tensor **t, Tensor **names, const char *path,
+int nc_loadtext(Tensor **t, Tensor **names, const Source *from,
                 const TextFormat *f, DType type);
 int nc_savetext(const char *path, Tensor *t, char delimiter,
                 const char *const names[], int atomic);
@@ -367,7 +385,7 @@ typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
 typedef struct Archive Archive;
 
 int nc_checktext(const char *s, size_t n, const char *what);
-int nc_openarchive(Archive **a, const char *path, FileFormat f);
+int nc_openarchive(Archive **a, const Source *from, FileFormat f);
 void nc_closearchive(Archive *a);
 int64_t nc_archivesize(const Archive *a);
 const char *nc_archivename(const Archive *a, int64_t i);
@@ -378,9 +396,6 @@ int nc_savenpz(const char *path, const NamedTensor list[], int64_t n,
 /* meta: n names, each followed by its value; puts the list in order */
 int nc_savesafetensors(const char *path, NamedTensor list[], int64_t n,
                        const char *const meta[], int64_t nmeta, int atomic);
-
-int nc_readfile(Tensor **bytes, const char *path);     /* a uint8 vector */
-int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
 
 #ifdef __cplusplus
 }

@@ -438,14 +438,14 @@ static int load(Tensor **x, Tensor **names, Table *t) {
   return choosenames(names, t);
 }
 
-int nc_loadtext(Tensor **x, Tensor **names, const char *path,
+int nc_loadtext(Tensor **x, Tensor **names, const Source *from,
                 const TextFormat *f, DType type) {
   Tensor *bytes;
   Table t = { .type = type };
   int status;
   *x = *names = NULL;
-  TRY(nc_readfile(&bytes, path));
-  status = nc_beginlines(&t.first, path, f, bytes);
+  TRY(nc_readfrom(&bytes, from));
+  status = nc_beginlines(&t.first, from->path, f, bytes);
   if (status == NC_OK) status = load(x, names, &t);
   if (status == NC_OK) nc_count(0, nc_numel(bytes));
   if (t.place) nc_hostfree(t.place, (t.columns + 1) * 8);

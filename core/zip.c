@@ -212,7 +212,7 @@ static int opendirectory(Zip *z) {
   return checksizes(z);
 }
 
-int nc_openzip(Zip **out, const char *path) {
+int nc_openzip(Zip **out, const Source *from) {
   void *p;
   Zip *z;
   int status;
@@ -221,7 +221,7 @@ int nc_openzip(Zip **out, const char *path) {
   TRY(nc_hostalloc(&p, sizeof(Zip)));
   z = p;
   memset(z, 0, sizeof *z);
-  status = nc_openread(&z->r, path);
+  status = nc_openfrom(&z->r, from);
   if (status != NC_OK) nc_hostfree(z, sizeof *z);
   else if ((status = opendirectory(z)) != NC_OK) nc_closezip(z);
   else *out = z;

@@ -15,7 +15,7 @@
 */
 typedef struct Zip Zip;
 
-int nc_openzip(Zip **z, const char *path);
+int nc_openzip(Zip **z, const Source *from);
 void nc_closezip(Zip *z);
 int64_t nc_zipmembers(const Zip *z);
 const char *nc_zipname(const Zip *z, int64_t i);    /* in UTF-8 */

@@ -203,8 +203,10 @@ fails("there is no format .tar", ".npy, .csv, .tsv and .txt hold one tensor, "
       .. ".npz and .safetensors several", nacre.save, base .. ".tar", x)
 local plain = path ".png"
 nacre.png(plain, nacre.zeros(2, 2))
-fails("no .npy file", "nacre.readpng(path)", nacre.load, plain)
-fails("names is for files of several tensors", nil, nacre.load, plain,
+fails("this is a PNG image", "nacre.readpng(path)", nacre.load, plain)
+local numbers = path ".csv"
+nacre.save(numbers, nacre.zeros(2, 2))
+fails("names is for files of several tensors", nil, nacre.load, numbers,
       { names = {} })
 fails("skip is for texts", nil, nacre.load, safe, { skip = 1 })
 

@@ -89,6 +89,8 @@ if(PYTHON)
     $<TARGET_FILE:nacre>)
   add_nacre_test(lost_tests quick ${PYTHON} ${TESTS}/test_units.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(streams quick ${PYTHON} ${TESTS}/test_streams.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(what_is_written quick ${PYTHON} ${TESTS}/documentation.py

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
   nc_files.fstat = diskstat;
   nc_files.read = diskread;
   nc_files.lseek = diskseek;
-  if (nc_openarchive(&a, "x", NC_SAFETENSORS) == NC_OK) {
+  if (nc_openarchive(&a, &(Source){ .path = "x" }, NC_SAFETENSORS) == NC_OK) {
     readall(a, n);
     nc_closearchive(a);
   } else

@@ -46,7 +46,7 @@ static int loadarchive(FileFormat f) {
   Archive *a;
   Tensor *t;
   int status;
-  TRY(nc_openarchive(&a, target, f));
+  TRY(nc_openarchive(&a, &(Source){ .path = target }, f));
   assert_int_equal(nc_archivesize(a), 2);
   for (int64_t i = 0; i < 2; i++) {
     if ((status = nc_archiveload(&t, a, i)) != NC_OK) {
@@ -75,7 +75,8 @@ static int loadsafe(void) {
 static int loadcsv(void) {
   static const TextFormat format = { .delimiter = ',' };
   Tensor *t, *names;
-  TRY(nc_loadtext(&t, &names, target, &format, DT_NONE));
+  TRY(nc_loadtext(&t, &names, &(Source){ .path = target }, &format,
+                  DT_NONE));
   assert_int_equal(t->size[0], strided->size[0]);
   assert_int_equal(((int64_t *)nc_data(t))[1],
                    ((int64_t *)nc_data(strided))[strided->step[1]]);

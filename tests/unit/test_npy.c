@@ -261,7 +261,7 @@ static void test_preamble(void **state) {
   Image f;
   (void)state;
   refused(b, sizeof b, "header length: 10001 bytes, the most is 10000");
-  refused((const unsigned char *)"\x89PNG\r\n567890", 10, "no .npy file");
+  refused((const unsigned char *)"\x89PNG\r\n567890", 10, "this is a PNG");
   assert_string_equal(nc_lasterror()->hint, "nacre.readpng(path)");
   build(&f, 4, DICT("<f4", "False", "(1,)"), 4);
   refused(f.b, f.n, "version: 4.0 is unknown");
