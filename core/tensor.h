@@ -361,7 +361,6 @@ int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_load(Tensor **t, const char *path);             /* .npy */
 int nc_save(const char *path, Tensor *t, int atomic);
-
 typedef struct TextFormat {   /* of a .csv file */
   char delimiter;             /* ' ': any blanks */
   int header;                 /* the first line are names */
