@@ -144,7 +144,7 @@ class Project(runner.Case):
         self.file("conftest.lua", self.read("conftest.lua").replace(
             "error('the end', 0)", ""))
         self.passing("sub")
-        self.file("sub/b.nacre", "> setup\nnil\n> log\n"
+        self.file("sub/b.nacre", "> setup == nil\ntrue\n> log\n"
                   '{"scpu", "b"}\n')
         self.file("sub/c.lua", "print(#log)")
         self.file("sub/c.out", "2\n")
