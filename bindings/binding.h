@@ -154,6 +154,8 @@ int nl_isoptions(lua_State *L, int i, const Signature *s);
    this name.  On the stack are values that hold the text. */
 const char *nl_oddkey(lua_State *L, int i, const char **name);
 void nl_checklist(lua_State *L, const char *op, int i); /* the error */
+/* The list of results on top says what it is where a tensor is meant. */
+void nl_setlist(lua_State *L);
 
 /*
 ** Functions

@@ -233,6 +233,7 @@ static int pushlist(lua_State *L, Call *c) {
     lua_rawseti(L, -2, i + 1);
   }
   nc_freelist(c);
+  nl_setlist(L);
   return 1;
 }
 

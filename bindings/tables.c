@@ -11,21 +11,34 @@
 #include "binding.h"
 
 #define ARGUMENTS "nacre.arguments"
+#define LIST "nacre.list"
+
+/* Is the metatable on top one of the binding's own? */
+static int isours(lua_State *L) {
+  int is;
+  luaL_getmetatable(L, "nacre.size");
+  is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 1);
+  if (is) return 1;
+  luaL_getmetatable(L, LIST);
+  is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 1);
+  return is;
+}
 
 /* Are there events by which Lua would read the table at index i?  Those of
-   sizes only serve negative indices. */
+   sizes and of lists of results are for what is no element. */
 static int hasevents(lua_State *L, int i) {
   static const char *const events[] = { "__index", "__len", "__pairs" };
   int has = 0;
   if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return 0;
-  luaL_getmetatable(L, "nacre.size");
-  if (!lua_rawequal(L, -1, -2))
+  if (!isours(L))
     for (size_t k = 0; !has && k < sizeof events / sizeof *events; k++) {
       lua_pushstring(L, events[k]);
-      has = lua_rawget(L, -3) != LUA_TNIL;
+      has = lua_rawget(L, -2) != LUA_TNIL;
       lua_pop(L, 1);
     }
-  lua_pop(L, 2);
+  lua_pop(L, 1);
   return has;
 }
 
@@ -226,4 +239,48 @@ void nl_pusharguments(lua_State *L) {
   lua_call(L, 3, 1);
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, ARGUMENTS);
+}
+
+/*
+** Lists of results: a, b = t:split(2) takes the list for a.
+*/
+static int nolist(lua_State *L) {
+  const int i = lua_istable(L, 1) ? 1 : 2;
+  luaL_checktype(L, i, LUA_TTABLE);
+  nc_fail(NC_EVALUE, "a list of %d tensors stands where a tensor is meant",
+          (int)lua_rawlen(L, i));
+  nc_hint("a, b = table.unpack(list)");
+  return nl_check(L, NC_EVALUE);
+}
+
+/* list.shape, list:sum() */
+static int listfield(lua_State *L) {
+  const char *key;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  key = lua_tostring(L, 2);
+  if (nl_isfield(key) || nl_pushfunction(L, key, NL_METHOD) ||
+      nl_pushcomposed(L, key, NL_METHOD))
+    return nolist(L);
+  return 0;
+}
+
+void nl_setlist(lua_State *L) {
+  static const char *const events[] = {
+    "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv", "__unm",
+    "__band", "__bor", "__bxor", "__shl", "__shr", "__bnot", "__lt", "__le"
+  };
+  luaL_checkstack(L, 4, NULL);
+  if (luaL_newmetatable(L, LIST)) {
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+      lua_pushcfunction(L, nolist);
+      lua_setfield(L, -2, events[i]);
+    }
+    lua_pushcfunction(L, listfield);
+    lua_setfield(L, -2, "__index");
+    lua_pushnil(L);           /* for Lua's messages it is a table */
+    lua_setfield(L, -2, "__name");
+  }
+  lua_setmetatable(L, -2);
 }

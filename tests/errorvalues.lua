@@ -108,7 +108,7 @@ do
       tables[name] = v
     end
   end
-  for _, v in ipairs { nacre.ones(1), nacre.ones(1).shape, nacre, nacre.nn,
+  for _, v in ipairs { nacre.ones(2):unbind(), nacre.ones(1), nacre.ones(1).shape, nacre, nacre.nn,
                        nacre.nn.functional, nacre.linalg, nacre.cuda,
                        nacre.autograd, nacre.backends,
                        nacre.backends.cuda.matmul, e } do

@@ -50,7 +50,9 @@ local function copytable(v, call)
     if c == nil then return nil end
     made[key] = c
   end
-  return getmetatable(v) == nil and { list = made } or nil
+  local meta = getmetatable(v)
+  return (meta == nil or meta == debug.getregistry()["nacre.list"]) and
+         { list = made } or nil
 end
 
 function copy(v, call)

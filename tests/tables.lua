@@ -102,6 +102,26 @@ assert(n.ones(2, 3)[table.pack(2, 3)] == 1)
 fails("n = 2 has no element 2", nil, n.tensor, table.pack(1, nil))
 fails("either a list or named arguments", nil, n.tensor, { 1, 2, n = "2" })
 
+-- ---- a list of results that stands for a tensor says so
+do
+  local hint = "a, b = table.unpack(list)"
+  local a, b = n.arange(6):reshape(3, 2):unbind()
+  assert(#a == 3 and b == nil and a[4] == nil and a.foo == nil)
+  for _, f in ipairs { function() return a * 2 end, function() return 2 - a end,
+                       function() return -a end, function() return a.shape end,
+                       function() return a:sum() end,
+                       function() return a:pad({ 1, 1 }) end,
+                       function() return a < 1 end } do
+    fails("a list of 3 tensors stands where", hint, f)
+  end
+  is(n.cat(a), "{0,1,2,3,4,5}")
+  shape(n.stack(n.meshgrid(n.arange(2), n.arange(3))), 2, 2, 3)
+  is(n.cat { table.unpack(a, 2) }, "{2,3,4,5}")
+  for _, list in ipairs { n.ones(4):split(2), n.ones(4):chunk(2) } do
+    fails("a list of 2 tensors", hint, function() return list + 1 end)
+  end
+end
+
 -- ---- files
 do
   local path = os.tmpname() .. ".npz"
