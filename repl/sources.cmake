@@ -18,7 +18,7 @@ set(REPL_LUA
   habits.lua help.lua inspect.lua narrow.lua numbers.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
   paste.lua slips.lua submit.lua syntax.lua test.lua testassert.lua testcheck.lua testclose.lua testcover.lua testdiagnose.lua testdiff.lua testdebug.lua
   testfile.lua testfixtures.lua testformats.lua testgolden.lua testjobs.lua testline.lua testmatch.lua testoptions.lua
-  testplan.lua testreport.lua testroot.lua testrun.lua testupdate.lua testvalues.lua topics.lua units.lua
+  testplan.lua testreport.lua testreview.lua testroot.lua testrun.lua testupdate.lua testvalues.lua topics.lua units.lua
   bench.lua compare.lua difference.lua json.lua operands.lua parity.lua peak.lua sweep.lua time.lua timer.lua
   timefile.lua timestats.lua timetext.lua timing.lua
   values.lua whos.lua)

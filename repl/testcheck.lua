@@ -25,6 +25,11 @@ function check.tolerance(job, held)
           dtype = job.dtype, written = job.written, held = held}
 end
 
+-- The same of one print of a step, {result, lines, its place}.
+function check.ofprint(one)
+  return check.tolerance(one[1].job, one[1].held[one[3]])
+end
+
 -- Why a process did not come to its end.
 local function ending(outcome)
   if outcome.late then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- testupdate.lua - --update and --review: what was printed becomes what is
--- expected.  Everything runs twice; text that differs between the runs, or
+-- testupdate.lua - --update, and --review (testreview.lua): what was printed
+-- becomes what is expected.  Everything runs twice; text that differs between the runs, or
 -- between devices by more than the tolerance, is refused.
 
 local check = require "nacre.testcheck"
@@ -56,11 +56,6 @@ local function strict(options)
   return options
 end
 
--- How the lines of one of the prints (below) are compared.
-local function tolerance(one)
-  return check.tolerance(one[1].job, one[1].held[one[3]])
-end
-
 -- What differs first, in a line each.
 local function difference(new, got, options)
   for _, s in ipairs(match.align(new, got, options)) do
@@ -83,7 +78,7 @@ local function refusal(new, all)
   local base, others = all[1][1].job, nil
   for k = 2, #all do
     local r, got, i = table.unpack(all[k])
-    local own, options = r.job == base, tolerance(all[k])
+    local own, options = r.job == base, check.ofprint(all[k])
     local value = r.second and r.values[i]
     if value and own then
       return "not the same in two runs: " .. value[1].text:match "[^\n]*"
@@ -100,31 +95,6 @@ local function refusal(new, all)
     end
   end
   return others, others ~= nil
-end
-
--- `expect` with a tolerance at the lines where only numbers differ from what
--- was printed in all runs: the one given, or the least that covers them.  Nil
--- if that is not all.
-local function tolerant(expect, all, given)
-  local at, widest = {}, 0
-  local new = table.move(expect, 1, #expect, 1, {})
-  for _, print in ipairs(all) do
-    local options, got = tolerance(print), print[2]
-    for _, s in ipairs(match.align(expect, got, options)) do
-      if not s.same and not s.gap then
-        local least = s.e and s.a and
-                      match.covers(s, options)
-        if not least then return nil end
-        widest, at[s.e] = math.max(widest, tonumber(least)), true
-      end
-    end
-  end
-  if not next(at) then return nil end -- it is the values that differ
-  local rtol = given or ("%.0e"):format(widest):gsub("e([+-])0", "e%1")
-  for k in pairs(at) do
-    new[k] = ("%s  #~ rtol=%s"):format(match.note(new[k]), rtol)
-  end
-  return new, rtol
 end
 
 --
@@ -152,7 +122,7 @@ end
 
 local function differs(step, all)
   for _, one in ipairs(all) do
-    if not match.lines(step.expect, one[2], tolerance(one)) then return true end
+    if not match.lines(step.expect, one[2], check.ofprint(one)) then return true end
   end
   return revalued(all)
 end
@@ -168,7 +138,8 @@ local function chosen(unit, line)
 end
 
 -- What covers the difference of two lines of an alignment: "atol=1e-4" if it is
--- the last digit as written, "rtol=2e-6" if that is no more than `most`; else nil.
+-- the last digit as written, "rtol=2e-6" if that is no more than `most`; else
+-- nil.
 local function note(step, options, most)
   local unit = match.lastdigit(step, options)
   local least = not unit and match.covers(step, options)
@@ -181,7 +152,7 @@ end
 local function noted(expect, all, most)
   local new, count = table.move(expect, 1, #expect, 1, {}), 0
   for _, print in ipairs(all) do
-    local options, got = tolerance(print), print[2]
+    local options, got = check.ofprint(print), print[2]
     for _, s in ipairs(match.align(new, got, options)) do
       if not s.same and not s.gap then
         local text, own = match.note(new[s.e] or "")
@@ -211,7 +182,7 @@ end
 -- The new lines of a step and why they will not do, or nil; with --within,
 -- also in how many of them a tolerance was noted.
 local function proposed(step, all, unit, o)
-  local new = update.rewritten(step, all[1][2], tolerance(all[1]), unit)
+  local new = update.rewritten(step, all[1][2], check.ofprint(all[1]), unit)
   local why, others = refusal(new, all)
   if others and o.within then
     local text, count = noted(new, all, o.within)
@@ -427,90 +398,6 @@ local function refuse(unit, one)
   say(("%s: refused: %s\n"):format(place(unit, one.step), one.refused))
 end
 
---
--- --review
---
-local function show(unit, one)
-  say("\n", place(unit, one.step), "  > ", one.step.text:match "[^\n]*", "\n")
-  local options = tolerance(one.all[1])
-  for _, s in ipairs(match.align(one.step.expect, one.all[1][2], options)) do
-    if s.e and not s.same then
-      say(report.painted("-  " .. one.step.expect[s.e]), "\n")
-    end
-    if s.a and not s.same and not s.gap then
-      say(report.painted("+  " .. one.all[1][2][s.a]), "\n")
-    end
-  end
-  for _, value in ipairs(one.all[1][1].values[one.all[1][3]] or {}) do
-    say("values: ", value.text, "\n")
-  end
-end
-
--- Key, what is to be chosen, what it does.
-local CHOICES = {
-  {"a", "[a]ccept", "write what was printed into the file"},
-  {"t", "[t]olerance rtol=%s covers it", "keep the numbers, note that rtol"},
-  {"e", "[e]dit tolerance", "keep the numbers, note an rtol of your own"},
-  {"r", "[r]eject", "the expected text is right: leave it"},
-  {"s", "[s]kip", "leave it for another time"},
-  {"q", "[q]uit", "leave this and the rest; what was accepted is written"},
-}
-
-local function line(prompt)
-  say(prompt)
-  io.stdout:flush()
-  local text = io.read "l"
-  return text and text:match "^%s*(.-)%s*$"
-end
-
-local function explain(able)
-  for _, choice in ipairs(CHOICES) do
-    if able[choice[1]] then say("  ", choice[1], "  ", choice[3], "\n") end
-  end
-end
-
--- An rtol of at least `least`, or nil.
-local function ownrtol(least)
-  local x = line "rtol="
-  if tonumber(x) and tonumber(x) >= tonumber(least) then return x end
-  say("it takes at least ", least, "\n")
-end
-
--- The lines chosen for one difference, or nil; and whether to quit.
-local function ask(one)
-  local noted, rtol = tolerant(one.step.expect, one.all)
-  local able = {a = not one.refused, t = noted, e = noted, r = true, s = true,
-                q = true}
-  local choices = {}
-  for _, choice in ipairs(CHOICES) do
-    choices[#choices + 1] = able[choice[1]] and choice[2]:format(rtol) or nil
-  end
-  local prompt = table.concat(choices, "  ") .. "  [?] "
-  while true do
-    local answer = line(prompt) or "q"
-    local key = able[answer] and answer
-    local own = key == "e" and ownrtol(rtol)
-    if key == "a" then return one.new end
-    if key == "t" then return noted end
-    if own then return (tolerant(one.step.expect, one.all, own)) end
-    if key == "r" or key == "s" or key == "q" then return nil, key == "q" end
-    if not key then explain(able) end
-  end
-end
-
-local function reviewed(unit, list, o)
-  local accepted = {}
-  for _, one in ipairs(list) do
-    if o.quit then break end
-    show(unit, one)
-    if one.refused then refuse(unit, one) end
-    local new
-    new, o.quit = ask(one)
-    if new then accepted[#accepted + 1] = {step = one.step, new = new} end
-  end
-  return accepted, #accepted < #list
-end
-
 -- What --update takes without asking: all of a file, or nothing of it.
 local function updated(unit, list)
   local bad = false
@@ -536,8 +423,8 @@ end
 local function settle(unit, results, o)
   if hopeless(results) then return true, false end
   if unit.kind == "unit" then return settlegolden(unit, results) end
-  local list, left = (o.review and reviewed or updated)(
-    unit, changes(unit, results, o), o)
+  local take = o.review and require "nacre.testreview".take or updated
+  local list, left = take(unit, changes(unit, results, o), o, refuse)
   if #list == 0 then return left, false end
   if o.novalues and unit.says.values and unit.kind ~= "transcript" then
     say(unit.path, ": not written: take the line '--: values' out of it\n")
