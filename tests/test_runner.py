@@ -338,7 +338,7 @@ float32[2x2] cpu  16 B
                     '"UTC"\t"80"\n> os.getenv "NO_COLOR"\n"1"\n'
                     "> nacre.get_num_threads()\n1\n> io.read 'a'\n\"\"\n"
                     "> io.open('x', 'w'):close();\n> !ls\nx\n"
-                    "> secret\nnil\n", COLUMNS="40", CLICOLOR_FORCE="1",
+                    "> rawget(_G, 'secret')\nnil\n", COLUMNS="40", CLICOLOR_FORCE="1",
                     LUA_INIT="secret = 1")
         self.assertFalse(os.path.exists(os.path.join(self.tests, "x")))
 
