@@ -38,6 +38,12 @@ static void measure(lua_State *L, int i, Table *t) {
   lua_settop(L, top);
 }
 
+/* Is a string what [[1, 2]] is in Lua, and not a word? */
+static int pythonlist(const char *text) {
+  return text[strspn(text, "0123456789.,+-eE []")] == '\0' &&
+         strchr(text, ',') != NULL;
+}
+
 /* Visits every number of the table on top at level d: finds the category,
    or, if p is not NULL, stores as int64 or double. */
 static void visit(lua_State *L, Table *t, int d, char **p) {
@@ -46,7 +52,9 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
     if (lua_type(L, -1) == LUA_TSTRING) {   /* tensor([[1, 2]]) */
       nc_fail(NC_EVALUE, "an element is a string, not a number");
       nc_blameop("tensor");
-      nc_hint("lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string");
+      nc_hint(pythonlist(lua_tostring(L, -1))
+                  ? "lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string"
+                  : "a tensor holds numbers and booleans; a table holds texts");
       nl_check(L, NC_EVALUE);
     }
     if (!nl_toscalar(L, -1, &v))

@@ -409,6 +409,16 @@ local tokens = {
     return message:find "^'%]' expected" and index(before, rest)
   end},
   {":", function(before, rest, message)
+    local head, a = before:match "^(%s*for%s+[%a_][%w_]*%s*=%s*)([%w_.]+)%s*$"
+    local b, tail = rest:match "^:%s*([%w_.]+)(.*)$"
+    if head and b then            -- Julia's for i = 1:10
+      tail = tail:find "do" and tail or " do ... end"
+      return ("%s%s, %s%s"):format(head, a, b, tail)
+    end
+    a = not head and before:match "^%s*(-?%d+)%s*$"
+    if a and b and tonumber(b) then
+      return ("nacre.arange(%s, %d)"):format(a, tonumber(b) + 1)
+    end
     if message:find "^'%]'" or before:find "%[[^%]]*$" then
       return index(before, rest)
     end

@@ -327,6 +327,11 @@ local function nonumber(o, line, value)
      not line:find(":[%a_][%w_]*%s*%(", more) then
     o.hint = ("%s:%s():item() is the number"):format(path, method)
   end
+  local name, arg = line:match "%f[%w_]math%.(%a+)%s*%(%s*([%a_][%w_%.]*)%s*%)"
+  local v = arg and not o.hint and value(arg)
+  if istensor(v) and pcall(function() return v[name] end) then
+    o.hint = ("%s:%s()"):format(arg, name)
+  end
 end
 
 -- x:conv2d(w): a function, and elsewhere.
@@ -392,7 +397,13 @@ end
 function habits.running(o, line, value, scope)
   local name = o.message:match
     "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
-  if name then return noglobal(o, line, name, value) end
+  if name then
+    local list = require "nacre.slips".unpacked(o, line, value, scope)
+    noglobal(o, line, name, value)
+    o.hint = list or o.hint
+    return
+  end
+  if o.op == ".." then o.hint = nil end
   local arguments = o.hint and o.hint:match "^it takes .*"
   if arguments then o.hint = nil end  -- a better one may follow
   inplace(o, line)
@@ -409,7 +420,8 @@ function habits.running(o, line, value, scope)
     noargument(o)
     nomethod(o, line)
   end
-  o.hint = o.hint or require "nacre.slips".hint(o, line, value) or arguments
+  o.hint = o.hint or require "nacre.slips".hint(o, line, value, scope) or
+           arguments
   if o.hint then o.hint = require "nacre.respell".hint(o, line) end
 end
 

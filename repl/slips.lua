@@ -131,12 +131,59 @@ local function called(o, line, value)
   return path .. index
 end
 
-local list = {number, texts, comparison, inplace, called}
+-- "mean " .. x:mean(), x .. 7
+local function joined(o, line, value)
+  local kind = o.op == ".." and
+               o.message:match "^a tensor is joined with tensors .* a (%l+)"
+  if not kind then return nil end
+  local before, after = line:match "^(.-)%s*%.%.%s*(.*)$"
+  local x = phrases.beginning(after or "")
+  local left = o.args[1] and o.args[1].role == "left"
+  if left then x = phrases.ending(before) end
+  if not x or line:find("%.%..*%.%.") then return nil end
+  if kind == "number" then
+    local n = left and after:match "^(-?[%d.]+)%s*$" or
+              not left and before:match "(-?[%d.]+)$"
+    if not n then return nil end
+    n = ("nacre.tensor{%s}"):format(n)
+    return ("nacre.cat{%s, %s}"):format(left and x or n, left and n or x)
+  end
+  return o.args[1].what:find("[]", 1, true) and x .. ":item()" or
+         ("tostring(%s)"):format(x)
+end
+
+-- a, b = x:split(2), which gives a list
+function slips.unpacked(o, _, _, scope)
+  local name = o.message:match
+    "^attempt to [%l ]+ a %l+ value %(%l+ '([%w_]+)'%)"
+  if not name then return nil end
+  local texts = {scope and scope.text}
+  local shell = package.loaded["nacre.shell"]
+  for _, entry in ipairs(shell and shell.log or {}) do
+    table.insert(texts, 1, entry.text)
+  end
+  for i = #texts, 1, -1 do
+    for line in texts[i]:gmatch "[^\n]+" do
+      local names, right = line:match "^%s*l?o?c?a?l?%s*([%w_, ]+)=%s*(.-)%s*$"
+      local method = right and right:match "[.:]([%a_][%w_]*)%s*%b()$"
+      local info = method and nacre._info(method)
+      if info and names:find(",", 1, true) and
+         names:find("%f[%w_]" .. name .. "%f[^%w_]") and
+         (info.signature or ""):find "%->%s*tensors" then
+        return ("%s gives a list: %s= table.unpack(%s)"):format(method, names,
+                                                                right)
+      end
+    end
+  end
+end
+
+local list = {number, texts, comparison, inplace, called, joined,
+              slips.unpacked}
 
 -- What to say of an error at `line', or nil; see habits.running.
-function slips.hint(o, line, value)
+function slips.hint(o, line, value, scope)
   for _, hint in ipairs(list) do
-    local text = hint(o, line, value)
+    local text = hint(o, line, value, scope)
     if text then return text end
   end
 end
