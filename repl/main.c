@@ -92,24 +92,6 @@ static int tensortext(lua_State *L) {
   return 1;
 }
 
-/* tostring of a number: nan has no sign, which C's printf may well show. */
-static int numbertext(lua_State *L) {
-  lua_Number x = luaL_checknumber(L, 1);
-  if (x != x) return lua_pushliteral(L, "nan"), 1;
-  lua_settop(L, 1);
-  luaL_argcheck(L, lua_tostring(L, 1) != NULL, 1, "number expected");
-  return 1;
-}
-
-static void opennumbers(lua_State *L) {
-  lua_pushinteger(L, 0);
-  lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, numbertext);
-  lua_setfield(L, -2, "__tostring");
-  lua_setmetatable(L, -2);
-  lua_pop(L, 1);
-}
-
 static void fill(lua_State *L) {
   sh_pushmember(L, "nacre.functions", "fill");
   lua_pushvalue(L, 1);
@@ -179,7 +161,7 @@ static int openlibs(lua_State *L, const Options *o) {
     lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
   }
   luaL_openlibs(L);
-  opennumbers(L);
+  sh_opennumbers(L);
   sh_opentextonly(L);
   sh_opencoroutines(L);
   sh_openmodules(L);

@@ -99,6 +99,7 @@ void sh_leavethread(lua_State *outer, lua_State *L);
 ** Libraries (each may raise)
 */
 void sh_opencoroutines(lua_State *L); /* coroutines.c */
+void sh_opennumbers(lua_State *L);    /* numbers.c */
 void sh_opentextonly(lua_State *L);   /* textonly.c */
 void sh_openmodules(lua_State *L);    /* modules.c */
 void sh_opentee(lua_State *L);        /* tee.c */

@@ -56,8 +56,7 @@ static void keepall(lua_State *L, int i) {
   for (; i <= lua_gettop(L); i++) {
     size_t size;
     if (!lua_isstring(L, i)) return; /* write fails there, too */
-    lua_pushvalue(L, i);
-    const char *text = lua_tolstring(L, -1, &size);
+    const char *text = luaL_tolstring(L, i, &size);
     keep(text, size);
     lua_pop(L, 1);
   }
