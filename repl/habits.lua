@@ -82,6 +82,10 @@ local function nograd(o, line, value)
            path .. ":requires_grad_(), then a result's backward() sets it"
 end
 
+-- What moves the parameters of a module elsewhere: here they are in a table.
+local moves = {cuda = true, cpu = true, to = true, float = true, double = true,
+               half = true}
+
 -- "attempt to call a nil value (method 'uper')"
 local function nofield(o, line, value)
   local kind, name =
@@ -92,6 +96,11 @@ local function nofield(o, line, value)
   if type(fields) ~= "table" then return end
   local what = kind == "method" and "method" or "function"
   if o.message:find "^attempt to index" then return end
+  if kind == "method" and moves[name] and type(v) == "table" then
+    local args = line:match(":%s*" .. name .. "%s*(%b())") or "()"
+    o.hint = ("for k, w in pairs(%s) do %s[k] = w:%s%s end"):format(path, path,
+               name, args)
+  end
   o.message = meant(("%s has no %s '%s'"):format(path, what, name),
                     nearest(name, fields))
 end

@@ -152,6 +152,28 @@ local function joined(o, line, value)
          ("tostring(%s)"):format(x)
 end
 
+-- m - m:mean(2), which has a dim less
+local function kept(o, line)
+  if not o.message:find "^shapes do not broadcast" then return nil end
+  local text, n = line:gsub("(:%l+)%((%-?%d+)%)", function(method, dim)
+    local info = nacre._info(method:sub(2))
+    return info and (info.signature or ""):find "keepdim" and
+           ("%s(%s, {keepdim=true})"):format(method, dim) or nil
+  end)
+  return n == 1 and text ~= line and text:match "^%s*(.-)%s*$" or nil
+end
+
+-- m:quantile({0.1, 0.9}): a list where a tensor is wanted
+local function listed(o, line)
+  local op = o.op and o.op:match "[%w_]+$"
+  if not op or not o.message:find "must be a tensor.* not a table$" then
+    return nil
+  end
+  local head, list, rest = line:match("^(.-" .. op .. "%s*%([^{}]-)(%b{})(.*)$")
+  return head and not list:find "=" and (head .. "nacre.tensor" .. list ..
+                                         rest):match "^%s*(.-)%s*$" or nil
+end
+
 -- a, b = x:split(2), which gives a list
 function slips.unpacked(o, _, _, scope)
   local name = o.message:match
@@ -177,8 +199,8 @@ function slips.unpacked(o, _, _, scope)
   end
 end
 
-local list = {number, texts, comparison, inplace, called, joined,
-              slips.unpacked}
+local list = {number, texts, comparison, inplace, called, joined, kept,
+              listed, slips.unpacked}
 
 -- What to say of an error at `line', or nil; see habits.running.
 function slips.hint(o, line, value, scope)

@@ -196,5 +196,63 @@ class Hints(unittest.TestCase):
         self.assertEqual(ours, [])
 
 
+def script(text, *args):
+    """What a script of this text says of its error."""
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "s.lua").write_text(text)
+        pathlib.Path(folder, "bad.npy").write_bytes(
+            b"\x93NUMPY\x01\x00\x36\x00" +
+            b"{'descr': '<f4', 'fortran_order': False, }".ljust(53) + b"\n")
+        done = subprocess.run([PROGRAM, "s.lua", *args], cwd=folder, text=True,
+                              capture_output=True, timeout=60, check=False)
+    return done.stderr
+
+
+class Absent(unittest.TestCase):
+    """A variable that exists and is nil is not said to be none."""
+
+    def hint(self, text, *args):
+        return "".join(re.findall(r"hint: (.*)", script(text, *args)))
+
+    def test_locals(self):
+        self.assertEqual(
+            self.hint("local n = tonumber(arg[1])\n"
+                      "local x = nacre.zeros(n, 3)\n"),
+            "n is nil, set in line 1: n = tonumber(arg[1])")
+        self.assertEqual(
+            self.hint("local path = arg[1]\nlocal x = nacre.load(path)\n"
+                      "print(x:sum())\n"),
+            "path is nil, set in line 1: path = arg[1]")
+        self.assertEqual(
+            self.hint("local function f(opts)\n  local limit = opts.limit\n"
+                      "  return nacre.ones(3) * limit\nend\nprint(f{})\n"),
+            "limit is nil, set in line 2: limit = opts.limit")
+
+    def test_parameters_and_upvalues(self):
+        self.assertEqual(self.hint("local up\nlocal function f() "
+                                   "return nacre.ones(up) end\nf()\n"),
+                         "up is nil")
+        self.assertEqual(self.hint("local function f(n) return nacre.ones(n) "
+                                   "end\nprint(f())\n"), "n is nil")
+
+    def test_fields(self):
+        self.assertEqual(self.hint("local cfg = {rates = 1}\n"
+                                   "nacre.ones(2):sub_(cfg.rate)\n"),
+                         "cfg.rate is nil")
+        self.assertEqual(self.hint("print(nacre.load(arg[1]))\n"),
+                         "arg[1] is nil: the script was given no arguments")
+
+    def test_what_is_no_variable(self):
+        self.assertEqual(self.hint("print(nacre.ones(nosuchname))\n"),
+                         "no variable 'nosuchname'")
+
+    def test_an_error_of_a_file(self):
+        said = script("local x = nacre.load(arg[1]) print(x:sum())\n",
+                      "bad.npy")
+        self.assertIn("'shape' is missing", said)
+        self.assertNotIn("no variable", said)
+        self.assertNotIn("is nil", said)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[2:])
