@@ -19,10 +19,9 @@ local grid = {}
 -- The format of a column
 --
 
--- Half types have fewer digits: the most behind the point, and behind that
--- of a power of ten.
-local digits = {float16 = {fixed = 4, power = 3},
-                bfloat16 = {fixed = 3, power = 2}}
+-- Half types have fewer digits: the most behind the point of what has a power
+-- of ten.
+local digits = {float16 = {power = 3}, bfloat16 = {power = 2}}
 
 local function finite(v)
   local list = {}
