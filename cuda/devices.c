@@ -42,6 +42,7 @@ static const Device functions = {
   .product = nc_cuda_product,
   .expect = nc_cuda_expect,
   .accumulate = nc_cuda_accumulate,
+  .gradients = 1,
   .sort = nc_cuda_sort,
   .search = nc_cuda_search,
   .conv = nc_cuda_conv,

@@ -63,6 +63,12 @@ NC_STOREDTYPES(X)
 NC_COMPUTEDTYPES(X)
 #undef X
 
+/* Gradient `part' (1 ...) of a row: the operands are g and what its text
+   names. */
+typedef cudaError_t GradientLauncher(int op, int part, const StridedMap *a,
+                                     cudaStream_t stream);
+GradientLauncher nc_gradients_f32, nc_gradients_f64;
+
 /*
 ** Copies.  From one type to another: dense, `n' times NC_CASTWIDTH elements
 ** and `tail' ones, each operand aligned to as many; or n elements any way.

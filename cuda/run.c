@@ -5,7 +5,8 @@
 **
 ** Elementwise rows go by vectors where they can, else one by one; copies that
 ** change no type move integers of the same size; those that do have kernels
-** of their own.  What exceeds 32-bit indexing is cut in pieces.
+** of their own, as have gradients, one by one.  What exceeds 32-bit indexing is
+** cut in pieces.
 */
 #include "run.h"
 
@@ -104,6 +105,7 @@ uint64_t nc_parameterbits(double x, DType computed) {
 /* The type of storage that operand j of a row has in kernels of type t. */
 static DType wanted(const Loop *k, int j, DType t) {
   const OpKind kind = rows[k->op].kind;
+  if (k->part > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
   if (j == 0 && (kind == TEST_OP || kind == COMPARE_OP)) return DT_u8;
   if (j == 1 && kind == CHOOSE_OP) return DT_u8;
   return t;
@@ -251,6 +253,14 @@ int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e) {
   return nc_launched(d, rows[k->op].name);
 }
 
+static cudaError_t launchstrided(const Loop *k, const StridedMap *m,
+                                 cudaStream_t stream) {
+  const DType c = nc_computedin(k->work);
+  if (k->part == 0) return stridedlauncher(c)(k->op, m, stream);
+  return (c == DT_f64 ? nc_gradients_f64 : nc_gradients_f32)(k->op, k->part, m,
+                                                             stream);
+}
+
 static int map(const Device *d, const Loop *k) {
   VectorMap v;
   StridedMap s;
@@ -258,7 +268,7 @@ static int map(const Device *d, const Loop *k) {
   cudaStream_t stream = nc_current(d);
   const DType t = stored(k->work), c = nc_computedin(k->work);
   for (int j = 0; j < k->nargs; j++) nc_touch(d, k->p[j]);
-  if (planvectors(&v, k)) {
+  if (k->part == 0 && planvectors(&v, k)) {
     for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
     return nc_rowlaunched(d, k, vectorlauncher(t)(k->op, &v, stream));
   }
@@ -266,7 +276,7 @@ static int map(const Device *d, const Loop *k) {
   bypatches(&one);
   planstrided(&s, &one);
   for (int j = 0; j < 2; j++) s.par[j] = nc_parameterbits(k->par[j], c);
-  return nc_rowlaunched(d, k, stridedlauncher(c)(k->op, &s, stream));
+  return nc_rowlaunched(d, k, launchstrided(k, &s, stream));
 }
 
 /*
@@ -441,7 +451,7 @@ static int withoutdoubles(const Device *d, const Loop *given) {
 }
 
 static int run(const Device *d, const Loop *k) {
-  if (k->op == OP_clone)
+  if (k->op == OP_clone && k->part == 0)
     return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
                                                        : cast(d, k);
   for (int j = 1; j < k->nargs; j++)
@@ -515,10 +525,16 @@ int nc_inpieces(const Device *d, const Loop *k, int dims,
 }
 
 /* The row that does the same with these operands, and far faster than pow:
-   what is raised to the number 2, 1 or -1. */
+   what is raised to the number 2, 1 or -1; of gradients that of the square,
+   which names no exponent. */
 static Op simplest(const Loop *k) {
   const DType c = nc_computedin(k->work);
+  const int last = k->nargs - 1;
   double by;
+  if (k->part > 0)
+    return k->op == OP_pow && k->part == 1 && k->p[last] == NULL &&
+                   nc_tofloat(k->number[last]) == 2
+               ? OP_square : k->op;
   if (k->op != OP_pow || k->p[2] || (c != DT_f32 && c != DT_f64)) return k->op;
   by = nc_tofloat(k->number[2]);
   return by == 2    ? OP_square
@@ -528,8 +544,9 @@ static Op simplest(const Loop *k) {
 
 int nc_cuda_run(const Device *d, const Loop *k) {
   Loop l = *k;
-  if (rows[k->op].kind == REDUCE_OP) return nc_runfold(d, k);
+  if (rows[k->op].kind == REDUCE_OP && k->part == 0)
+    return nc_runfold(d, k);
   l.op = simplest(k);
-  if (l.op != k->op) l.nargs = 2;
+  if (l.op != k->op) l.nargs = k->part > 0 ? 3 : 2;
   return nc_inpieces(d, &l, l.nd, run);
 }

@@ -26,6 +26,7 @@ set(CUDA_KERNELS
 set(CUDA_TYPED
   maps.cu:u8,i8,i16,i32,i64,f16,bf16,f32,f64
   strided.cu:u8,i32,i64,f32,f64
+  gradients.cu:f32,f64
   folds.cu:u8,i8,i16,i32,i64,f16,bf16,f32,f64
   foldsany.cu:i64,f32,f64
 )

@@ -28,6 +28,7 @@ foreach(streams eager lazy random)
   add_emulated_test(cuda_backward_${streams} "devices=2 streams=${streams}"
     ${TESTS}/cuda_backward.lua)
 endforeach()
+add_emulated_test(grad_launches "streams=lazy" ${TESTS}/grad_launches.lua)
 foreach(order reversed random)
   add_emulated_test(cuda_order_${order} "order=${order} streams=lazy"
     ${TESTS}/cuda.lua)
