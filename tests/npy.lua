@@ -95,8 +95,13 @@ assert(not tostring(e):find("\27", 1, true), "an escape reached the message")
 write("")
 fails({ "magic" }, nacre.load, path)
 
--- options are read as they are: a table's metamethods are not called
-nacre.save(path, nacre.ones(3), setmetatable({}, { __index = error }))
+-- options are read as Lua reads a table; what fails there leaves the file
+local given = setmetatable({}, { __index = { atomic = false } })
+nacre.save(path, nacre.ones(3), given)
+assert(nacre.load(path) == nacre.ones(3))
+given = setmetatable({}, { __index = function() error("asked", 0) end })
+local ok, why = pcall(nacre.save, path, nacre.ones(4), given)
+assert(not ok and why == "asked")
 assert(nacre.load(path) == nacre.ones(3))
 
 os.remove(path)
