@@ -352,18 +352,12 @@ static int set(lua_State *L, const Keys *k) {
   return NC_OK;
 }
 
-int nl_newindex(lua_State *L) {
+/* Every t[key] = value but the usual one, which needs less room. */
+static int assign(lua_State *L) {
   const int64_t before = nc_counters.allocated;
-  Tensor *t = nl_checktensor(L, 1);
-  const int64_t writes = t->data->writes;
+  const int64_t writes = nl_checktensor(L, 1)->data->writes;
   int attempts = 0;
-  Scalar v;
   Keys k;
-  if (t->nd == 1 && lua_isinteger(L, 2) && nl_toscalar(L, 3, &v)) {
-    int64_t at = lua_tointeger(L, 2);
-    nl_check(L, nc_setelement(t, &at, v));
-    return 0;
-  }
   if (lua_type(L, 2) == LUA_TSTRING &&
       (nl_setgradfield(L, lua_tostring(L, 2)) || nl_checkassign(L)))
     return 0;
@@ -375,5 +369,15 @@ int nl_newindex(lua_State *L) {
   } while (againinto(L, set(L, &k), &attempts, writes));
   if (nc_counters.allocated > before)
     nl_pace(L, nc_counters.allocated - before);
+  return 0;
+}
+
+int nl_newindex(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  Scalar v;
+  if (t->nd != 1 || !lua_isinteger(L, 2) || !nl_toscalar(L, 3, &v))
+    return assign(L);
+  int64_t at = lua_tointeger(L, 2);
+  nl_check(L, nc_setelement(t, &at, v));
   return 0;
 }

@@ -320,7 +320,7 @@ static int nomethod(lua_State *L, const char *key) {
 
 /* t[key]: a method, a field, or an index.  Upvalue 1: the methods. */
 int nl_getfield(lua_State *L) {
-  luaL_checkany(L, 2);
+  if (lua_gettop(L) < 2) lua_settop(L, 2);      /* it was not Lua that called */
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   lua_pop(L, 1);
