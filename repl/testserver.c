@@ -656,7 +656,11 @@ int sh_runtests(lua_State *L, char **words) {
     if (alive[i] > 0) finish(alive[i]);
   if (root[0] != '\0') removetree(root);
   dismissjanitor();
-  if (ending) sh_diebysignal(ending);
+  if (ending) {
+    if (status != LUA_OK && ending != SIGPIPE) sh_report(L);
+    fflush(stdout);
+    sh_diebysignal(ending);
+  }
   if (status == LUA_OK) return (int)lua_tointeger(L, -1);
   status = sh_report(L);
   sh_heedinterrupt();
