@@ -47,7 +47,7 @@ static void pushall(lua_State *L) {
                                       "nacre.resize", "nacre.sampling",
                                       "nacre.losses", "nacre.ctc",
                                       "nacre.linalg", "nacre.decompositions",
-                                      "nacre.norms" };
+                                      "nacre.norms", "nacre.householder" };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);

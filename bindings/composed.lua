@@ -84,7 +84,7 @@ local function renamed(err, name, s, v)
 end
 
 local function wrap(name, s, fn)
-  local short = name:match "[^.]+$"
+  local short = name:find "^linalg%." and name or name:match "[^.]+$"
   local function finish(v, out, ok, y, ...)
     if not ok then error(renamed(y, short, s, v), 0) end
     return into(out, y, ...)
@@ -135,12 +135,13 @@ function all.define(name, signature, doc, fn)
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then
-    -- What f keeps of self for its gradient is not to be written over.
+    -- What it keeps of self for its gradient is not to be written over.
+    local g = wrap(name .. "_", s, fn)
     local function into(self, ...)
       local kept = self
       if nacre.is_tensor(self) and self.requires_grad and
          nacre.is_grad_enabled() then kept = self:clone() end
-      local y = f(kept, ...)
+      local y = g(kept, ...)
       return nacre.clone(y, { out = self })
     end
     all.methods[name .. "_"] = into

@@ -107,6 +107,58 @@ function(A, side)
   return (nacre._lapack_eigh(T(A), lower, false))
 end)
 
+-- ---- eigenvalues of other matrices, where they are real
+
+local Eig = Function {
+  name = "eig",
+  forward = function(ctx, A)
+    local w, imaginary, V = nacre._lapack_eig(T(A), true)
+    M.checkreal("eig", imaginary, A)
+    V = T(V)
+    ctx:save_for_backward(w, V)
+    return w, V
+  end,
+  -- the eigenvectors have length 1: what would change that is projected out
+  backward = function(ctx, gw, gV)
+    local w, V = table.unpack(ctx.saved_tensors)
+    local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
+    local one = onediagonal(w)
+    local s = T(V):matmul(gV)
+    s = s - T(V):matmul(V) * diagonal(s):unsqueeze(-2)
+    s = nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
+                    s / nacre.where(one, 1.0, gap)))
+    return M.solve(T(V), s:matmul(T(V)), "eig")
+  end,
+}
+
+function M.checkreal(op, imaginary, A)
+  local complex = imaginary:ne(0):any(-1)
+  if not complex:any():item() then return end
+  local which = complex:dim() == 0 and "the matrix" or
+                ("matrix %s of the batch"):format(table.concat(
+                  complex:nonzero()[1]:totable(), ","))
+  fail(name(op), which .. " has complex eigenvalues, which a real tensor does "
+       .. "not hold", nil, "A", A)
+end
+
+define("eig", "A:tensor -> eigenvalues, eigenvectors",
+       "eigenvalues and eigenvectors, the columns, of length 1, of a square "
+       .. "matrix whose eigenvalues are real",
+function(A)
+  square("eig", A)
+  return Eig(A)
+end)
+
+define("eigvals", "A:tensor",
+       "eigenvalues of a square matrix, which must be real",
+function(A)
+  square("eigvals", A)
+  if A.requires_grad then return (Eig(A)) end
+  local w, imaginary = nacre._lapack_eig(T(A), false)
+  M.checkreal("eigvals", imaginary, A)
+  return w
+end)
+
 -- ---- singular values
 
 local Svd = Function {

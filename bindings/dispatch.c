@@ -5,6 +5,7 @@
 ** A function's upvalue says which operation it is.  Memory that is missing
 ** is asked for again once after a collection.
 */
+#include <stdio.h>
 #include <string.h>
 
 #include "binding.h"
@@ -51,6 +52,15 @@ int nl_againinto(lua_State *L, int status, int attempt, int out,
   if (status == NC_ENOMEM && out && nl_writes(L, out) != writes) nc_partly();
   if (out && nc_lasterror()->partly) return 0;
   return nl_again(L, status, attempt);
+}
+
+/* A failure of the operation `name' that was called as name_. */
+static int named(int r, int into, const char *name) {
+  char full[64];
+  if (r == NC_OK || !into || strcmp(nc_lasterror()->op, name) != 0) return r;
+  snprintf(full, sizeof full, "%s_", name);
+  nc_blameop(full);
+  return r;
 }
 
 /*
@@ -128,7 +138,7 @@ static int fullrow(lua_State *L, Op op, int into) {
     r = runrow(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
     if (!nl_againinto(L, r, attempt, out, writes)) break;
   }
-  nl_check(L, out ? nl_written(r, s->name) : r);
+  nl_check(L, out ? nl_written(named(r, into, s->name), s->name) : r);
   if (out) lua_pushvalue(L, out);
   nl_result(L, -1);
   pace(L, before);
@@ -194,7 +204,8 @@ int nl_callrowinto(lua_State *L) {
     int r = nc_apply(&y, op, in, defaults(op), in[0].t);
     if (r != NC_ENOMEM || nc_lasterror()->partly) {
       if (r != NC_OK || nc_passedany)
-        nl_check(L, nl_written(r, nc_opinfo[op].name));
+        nl_check(L, nl_written(named(r, 1, nc_opinfo[op].name),
+                               nc_opinfo[op].name));
       nc_release(y);              /* self holds it */
       lua_pushvalue(L, 1);
       return 1;
@@ -346,6 +357,7 @@ static int family(lua_State *L, int into) {
   if (r != NC_OK) {
     if (into) nc_reblame(c->arg[0].t, a.arg[0].t);
     nc_calledas(s->name, a.arg, s->n);
+    named(r, into, s->name);
     if (writer || out) r = nl_written(r, s->name);
   }
   nl_check(L, r);

@@ -104,16 +104,41 @@ function(A, p)
   return matrixnorm("cond", A, p) * matrixnorm("cond", inverse(A, "cond"), p)
 end)
 
+all.define("renorm", "self:inplace, p:num, dim:dim, maxnorm:num",
+           "self with the slices along dim scaled down whose norm of order p "
+           .. "is above maxnorm",
+function(x, p, dim, most)
+  if x:dim() < 2 then
+    fail("renorm", ("needs two dimensions or more, self has %d")
+                   :format(x:dim()), nil, "self", x)
+  elseif p <= 0 then
+    fail("renorm", ("p must be above 0, not %s"):format(p))
+  elseif most < 0 then
+    fail("renorm", ("maxnorm must not be negative, it is %s"):format(most))
+  end
+  local others = {}
+  local _ = x:size(dim)               -- fails if there is no such dimension
+  if dim < 0 then dim = dim + x:dim() + 1 end
+  for d = 1, x:dim() do if d ~= dim then others[#others + 1] = d end end
+  -- the norm of halves as float32, as it is squared
+  local half = x.dtype == "float16" or x.dtype == "bfloat16"
+  local dtype = half and "float32" or x.dtype
+  local norm = x:norm(p, others, true, { dtype = dtype })
+  local scale = nacre.where(norm:gt(most), most / (norm + 1e-7), 1.0)
+  return x * scale:to(x.dtype)
+end)
+
 -- ---- powers
 
 local function power(A, n, op)
   square(op or "matrix_power", A)
   if n < 0 then A, n = inverse(A, op or "matrix_power"), -n end
+  -- as bits: -math.mininteger is math.mininteger
   if n == 0 then return eye(A):clone() end
   local y
   while true do
-    if n % 2 == 1 then y = y and y:matmul(A) or A end
-    n = n // 2
+    if n & 1 == 1 then y = y and y:matmul(A) or A end
+    n = n >> 1
     if n == 0 then break end
     A = A:matmul(A)
   end

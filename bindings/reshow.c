@@ -91,21 +91,51 @@ static int resized(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   return NC_OK;
 }
 
+static int resizeto(lua_State *L, const char *op, Tensor *x, int nd,
+                    const int64_t size[]) {
+  Tensor **y;
+  int required, r;
+  nl_check(L, nc_requires(&required, x));
+  if (required)
+    return nl_error(L, op, "a tensor that requires a gradient cannot be "
+                    "resized");
+  y = nl_newbox(L);
+  r = resized(y, x, nd, size);
+  if (r != NC_OK) nc_blameop(op);
+  nl_check(L, r);
+  return show(L, op);
+}
+
 static int resize(lua_State *L) {
   static Signature s;
-  Tensor **y;
   Args a;
-  int required, r;
   nl_args(L, &s, "resize_", "self, size:size -> tensor", &a);
-  nl_check(L, nc_requires(&required, a.arg[0].t));
-  if (required)
-    return nl_error(L, "resize_", "a tensor that requires a gradient cannot "
-                    "be resized");
-  y = nl_newbox(L);
-  r = resized(y, a.arg[0].t, a.arg[1].n, a.arg[1].list);
-  if (r != NC_OK) nc_blameop("resize_");
-  nl_check(L, r);
-  return show(L, "resize_");
+  return resizeto(L, "resize_", a.arg[0].t, a.arg[1].n, a.arg[1].list);
+}
+
+static int resize_as(lua_State *L) {
+  static Signature s;
+  Args a;
+  nl_args(L, &s, "resize_as_", "self, other -> tensor", &a);
+  return resizeto(L, "resize_as_", a.arg[0].t, a.arg[1].t->nd,
+                  a.arg[1].t->size);
+}
+
+/* Do both show the same memory in the same way? */
+static int is_set_to(lua_State *L) {
+  static Signature s;
+  const Tensor *x, *y;
+  Args a;
+  int same;
+  nl_args(L, &s, "is_set_to", "self, tensor -> boolean", &a);
+  x = a.arg[0].t;
+  y = a.arg[1].t;
+  same = x->data == y->data && x->dtype == y->dtype && x->nd == y->nd &&
+         x->offset == y->offset;
+  for (int d = 0; same && d < x->nd; d++)
+    same = x->size[d] == y->size[d] && x->step[d] == y->step[d];
+  lua_pushboolean(L, same);
+  return 1;
 }
 
 static int set(lua_State *L) {
@@ -140,6 +170,11 @@ const Bound nl_reshow[] = {
   { "resize_", resize, "self, size:size -> tensor",
     "gives self another shape and as much memory as that needs; what is new "
     "is not set", 2 },
+  { "resize_as_", resize_as, "self, other -> tensor",
+    "gives self the shape of other, as resize_", 2 },
+  { "is_set_to", is_set_to, "self, tensor -> boolean",
+    "do both show the same memory, with the same offset, sizes and strides?",
+    2 },
   { "set_", set, "self, source -> tensor",
     "shows the memory of source from now on", 2 },
   { NULL, NULL, NULL, NULL, 0 }

@@ -22,6 +22,12 @@ typedef const char *Flag;
             int *info))                                                       \
   X(orgqr, (Int m, Int n, Int k, void *a, Int lda, const void *tau,           \
             void *work, Int lwork, int *info))                                \
+  X(ormqr, (Flag side, Flag trans, Int m, Int n, Int k, const void *a,        \
+            Int lda, const void *tau, void *c, Int ldc, void *work,           \
+            Int lwork, int *info, size_t, size_t))                            \
+  X(geev, (Flag jobvl, Flag jobvr, Int n, void *a, Int lda, void *wr,         \
+           void *wi, void *vl, Int ldvl, void *vr, Int ldvr, void *work,      \
+           Int lwork, int *info, size_t, size_t))                             \
   X(syevd, (Flag jobz, Flag uplo, Int n, void *a, Int lda, void *w,           \
             void *work, Int lwork, int *iwork, Int liwork, int *info, size_t, \
             size_t))                                                          \

@@ -7,6 +7,7 @@
 ** linalg.lua.  The matrices of a batch are shared among the threads.
 */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "compose.h"
@@ -259,11 +260,49 @@ static int checkside(const Tensor *a, const Tensor *b, int right) {
   return NC_OK;
 }
 
+/* Are n elements finite?  LAPACK would write to the terminal otherwise. */
+static int finite(const void *x, int64_t n, int64_t bytes) {
+  const float *f = x;
+  const double *d = x;
+  double zero = 0;
+  for (int64_t i = 0; i < n; i++) zero += 0 * (bytes == 8 ? d[i] : f[i]);
+  return zero == 0;
+}
+
+/* Is one of n elements nan? */
+static int hasnan(const void *x, int64_t n, int64_t bytes) {
+  const float *f = x;
+  const double *d = x;
+  int found = 0;
+  if (bytes == 8)
+    for (int64_t i = 0; i < n; i++) found |= d[i] != d[i];
+  else
+    for (int64_t i = 0; i < n; i++) found |= f[i] != f[i];
+  return found;
+}
+
+static void setnan(void *x, int64_t n, int64_t bytes) {
+  for (int64_t i = 0; i < n; i++)
+    if (bytes == 8) ((double *)x)[i] = NAN;
+    else ((float *)x)[i] = NAN;
+}
+
+/* A nan among the factors, or in a right side, makes all nan that comes of it:
+   LAPACKs that leave out what is multiplied by 0 lose it. */
 static void lusolve(const Job *j, int64_t i, char *work) {
+  char *y = at(j, 2, i);
+  const int64_t n = j->n;
   (void)work;
-  if (j->n > 0 && j->other > 0)
-    j->l->getrs(j->flag, &j->n, &j->other, at(j, 0, i), &j->n, at(j, 1, i),
-                at(j, 2, i), &j->n, &j->info[i], 1);
+  if (n == 0 || j->other == 0) return;
+  if (hasnan(at(j, 0, i), n * n, j->bytes)) {
+    setnan(y, n * j->other, j->bytes);
+    return;
+  }
+  for (int64_t col = 0; col < j->other; col++)
+    if (hasnan(y + col * n * j->bytes, n, j->bytes))
+      setnan(y + col * n * j->bytes, n, j->bytes);
+  j->l->getrs(j->flag, &j->n, &j->other, at(j, 0, i), &j->n, at(j, 1, i), y,
+              &j->n, &j->info[i], 1);
 }
 
 /* Are they pivots of the factors x, which has j->batch matrices? */
@@ -370,8 +409,144 @@ int nc_op__lapack_qr(Call *c) {
 }
 
 /*
+** Householder vectors, below the diagonal, and their factors tau
+*/
+static void geqrf(const Job *j, int64_t i, char *work) {
+  if (j->k > 0)
+    j->l->geqrf(&j->m, &j->n, at(j, 0, i), &j->m, at(j, 1, i), work,
+                &j->lwork, &j->info[i]);
+}
+
+/* Room for the blocks of 64 columns that LAPACK works with. */
+static void roomy(Job *j, int longest) {
+  j->lwork = 64 * (longest + 1) + 65 * 64;
+  j->need = even((int64_t)j->lwork * j->bytes);
+}
+
+static void plangeqrf(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t;
+  out[0] = copied(w, j, 0, x);
+  out[1] = result(w, j, 1, x, x->dtype, 1, j->k, 0);
+  roomy(j, j->m > j->n ? j->m : j->n);
+  j->one = geqrf;
+}
+
+int nc_op__lapack_geqrf(Call *c) {
+  static const Plan plan = { "geqrf", 1, 0, 0, plangeqrf };
+  return carryout(c, &plan);
+}
+
+/* Is tau a vector for each matrix x, of at most `most' factors? */
+static int checktau(const Tensor *x, const Tensor *tau, int64_t most) {
+  int fits = tau->dtype == x->dtype && tau->nd == x->nd - 1 &&
+             tau->size[tau->nd - 1] <= most;
+  for (int d = 0; fits && d < tau->nd - 1; d++)
+    fits = tau->size[d] == x->size[d];
+  return fits ? NC_OK : nc_fail(NC_ESHAPE, "tau must be a vector of at most "
+                                "%lld factors for each matrix, of its dtype",
+                                (long long)most);
+}
+
+static void orgqr(const Job *j, int64_t i, char *work) {
+  if (j->n > 0)
+    j->l->orgqr(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i), work,
+                &j->lwork, &j->info[i]);
+}
+
+static void planorgqr(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *tau = c->arg[1].t;
+  w->status = j->m < j->n ? nc_fail(NC_ESHAPE, "needs as many rows as columns, "
+                                    "or more") : checktau(x, tau, j->n);
+  given(w, j, 1, tau);
+  if (w->status != NC_OK) return;
+  out[0] = copied(w, j, 0, x);
+  j->other = (int)tau->size[tau->nd - 1];
+  roomy(j, j->m);
+  j->one = orgqr;
+}
+
+int nc_op__lapack_orgqr(Call *c) {
+  static const Plan plan = { "householder_product", 2, 0, 0, planorgqr };
+  return carryout(c, &plan);
+}
+
+/* t: 0 the vectors, 1 tau, 2 the other matrix and the product; k is the number
+   of factors, m and n are the sides of the other matrix */
+static void ormqr(const Job *j, int64_t i, char *work) {
+  const int rows = j->flag[0] == 'L' ? j->m : j->n;
+  if (j->m > 0 && j->n > 0)
+    j->l->ormqr(&j->flag[0], &j->flag[1], &j->m, &j->n, &j->k, at(j, 0, i),
+                &rows, at(j, 1, i), at(j, 2, i), &j->m, work, &j->lwork,
+                &j->info[i], 1, 1);
+}
+
+static void planormqr(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *tau = c->arg[1].t, *b = c->arg[2].t;
+  const int left = c->arg[3].s.i != 0, rows = j->m;
+  w->status = checkmatrix(b);
+  if (w->status == NC_OK && (b->nd != x->nd || b->dtype != x->dtype ||
+                             b->size[b->nd - (left ? 1 : 2)] != rows))
+    w->status = nc_fail(NC_ESHAPE, "the sides of the product do not fit");
+  for (int d = 0; w->status == NC_OK && d < b->nd - 2; d++)
+    if (b->size[d] != x->size[d])
+      w->status = nc_fail(NC_ESHAPE, "the batches differ");
+  if (w->status == NC_OK) w->status = checktau(x, tau, j->k);
+  given(w, j, 0, x);
+  given(w, j, 1, tau);
+  if (w->status != NC_OK) return;
+  out[0] = copied(w, j, 2, b);
+  j->m = (int)b->size[b->nd - 1];
+  j->n = (int)b->size[b->nd - 2];
+  j->k = (int)tau->size[tau->nd - 1];
+  j->flag[0] = left ? 'L' : 'R';
+  j->flag[1] = c->arg[4].s.i ? 'T' : 'N';
+  roomy(j, j->m > j->n ? j->m : j->n);
+  j->one = ormqr;
+}
+
+int nc_op__lapack_ormqr(Call *c) {
+  static const Plan plan = { "ormqr", 3, 0, 0, planormqr };
+  return carryout(c, &plan);
+}
+
+/*
 ** Eigenvalues, singular values
 */
+static void eig(const Job *j, int64_t i, char *work) {
+  const int one = 1, vectors = j->flag[1] == 'V';
+  if (j->n == 0) return;
+  j->info[i] = !finite(at(j, 0, i), (int64_t)j->n * j->n, j->bytes);
+  if (j->info[i] == 0)
+    j->l->geev(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
+               at(j, 1, i), at(j, 2, i), NULL, &one,
+               vectors ? at(j, 3, i) : NULL, vectors ? &j->n : &one, work,
+               &j->lwork, &j->info[i], 1, 1);
+}
+
+static void planeig(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t;
+  const int vectors = c->arg[1].s.i != 0, query = -1, one = 1;
+  double answer = 0;
+  int info;
+  copied(w, j, 0, x);
+  out[0] = result(w, j, 1, x, x->dtype, 1, j->n, 0);
+  out[1] = result(w, j, 2, x, x->dtype, 1, j->n, 0);
+  if (vectors) out[2] = result(w, j, 3, x, x->dtype, 2, j->n, j->n);
+  j->flag[0] = 'N';
+  j->flag[1] = vectors ? 'V' : 'N';
+  j->one = eig;
+  if (w->status != NC_OK || j->n == 0) return;
+  j->l->geev(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, NULL, NULL,
+             &one, NULL, vectors ? &j->n : &one, &answer, &query, &info, 1, 1);
+  j->lwork = asked(j, &answer);
+  j->need = even((int64_t)j->lwork * j->bytes);
+}
+
+int nc_op__lapack_eig(Call *c) {
+  static const Plan plan = { "eig", 1, 1, 1, planeig };
+  return carryout(c, &plan);
+}
+
 static void eigh(const Job *j, int64_t i, char *work) {
   int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
   if (j->n > 0)
@@ -446,15 +621,6 @@ int nc_op__lapack_svd(Call *c) {
 /*
 ** Least squares
 */
-/* Are n elements finite?  LAPACK would write to the terminal otherwise. */
-static int finite(const void *x, int64_t n, int64_t bytes) {
-  const float *f = x;
-  const double *d = x;
-  double zero = 0;
-  for (int64_t i = 0; i < n; i++) zero += 0 * (bytes == 8 ? d[i] : f[i]);
-  return zero == 0;
-}
-
 /* t: 0 the matrix, 1 the right sides, in as many rows as the longer of both
    sides has, where the solutions come, 2 singular values, 3 ranks */
 static void lstsq(const Job *j, int64_t i, char *work) {

@@ -84,10 +84,10 @@ int nc_cudafail(cudaError_t e) {
 int nc_launched(const Device *d, const char *what) {
   cudaError_t e = cudaPeekAtLastError();
   int r;
-  gpuof(d)->latest = what;
+  if (what) gpuof(d)->latest = what;
   if (e == cudaSuccess && !careful) return NC_OK;
   r = e == cudaSuccess ? nc_waitcurrent(d) : nc_cudafail(e);
-  if (r != NC_OK) nc_blameop(what);
+  if (r != NC_OK && what) nc_blameop(what);
   return r;
 }
 

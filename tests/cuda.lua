@@ -296,3 +296,14 @@ assert(matmul.allow_tf32 == true)
 matmul.allow_tf32 = false
 nacre.synchronize()
 print "ok"
+-- what a kernel finds wrong is told under the name of the operation
+if os.getenv "NACRE_CUDA_SYNC" then
+  local seven, none = nacre.tensor({ 7 }, { device = GPU }),
+                      nacre.tensor({ 0 }, { device = GPU })
+  fails("trunc_divide: integer division by zero", nil, seven.trunc_divide,
+        seven, none)
+  fails("remainder: integer division by zero", nil, seven.remainder, seven,
+        none)
+  fails("bernoulli: a probability is not", nil, nacre.bernoulli,
+        seven:float())
+end

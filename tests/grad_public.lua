@@ -190,7 +190,8 @@ local function givestensors(info)
 end
 
 -- These change what a tensor is, not its value; or need a CUDA device.
-local apart = { requires_grad_ = true, resize_ = true, set_ = true,
+local apart = { requires_grad_ = true, resize_ = true,
+                resize_as_ = true, set_ = true,
                 cuda = true, pin_memory = true }
 
 -- ---- the walk

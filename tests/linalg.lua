@@ -42,6 +42,16 @@ for _, dtype in ipairs { "float32", "float64" } do
     local w, V = L.eigh(S)
     same((V * w:unsqueeze(-2)):matmul(T(V)), S, e * n)
     same(L.eigvalsh(S), w, e * n)
+    same(c:cholesky_inverse():matmul(S), I:contiguous(), e * n)
+    same(T(c):cholesky_inverse(true), c:cholesky_inverse(), e * n)
+    -- a similar matrix, which is not symmetric
+    local G = A:matmul(S):matmul(L.inv(A))
+    if n < 10 then
+      w, V = L.eig(G)
+      same(G:matmul(V), V * w:unsqueeze(-2), e * 100)
+      same((V * V):sum(-2), nacre.ones(2, n, o), e)
+      same(L.eigvals(G):sort(), L.eigvalsh(S), e * 100)
+    end
   end
   for _, mn in ipairs { { 5, 3 }, { 3, 5 }, { 4, 4 }, { 1, 4 } } do
     local M = nacre.randn(2, mn[1], mn[2], o)
@@ -50,6 +60,20 @@ for _, dtype in ipairs { "float32", "float64" } do
       same(Q:matmul(R), M, e)
       same(T(Q):matmul(Q),
            nacre.eye(Q:size(-1), o):expand(2, -1, -1):contiguous(), e)
+    end
+    local a, tau = M:geqrf()
+    local m, k = mn[1], math.min(mn[1], mn[2])
+    local Q = a:ormqr(tau, nacre.eye(m, o):expand(2, m, m))
+    same(Q:matmul(a:triu()), M, e)
+    same(Q, L.qr(M, "complete"), e)
+    same(a:narrow(-1, 1, k):orgqr(tau), L.qr(M), e)
+    for _, left in ipairs { true, false } do
+      for _, adjoint in ipairs { false, true } do
+        local X = nacre.randn(2, left and m or 2, left and 2 or m, o)
+        local q = adjoint and T(Q) or Q
+        same(a:ormqr(tau, X, left, adjoint), left and q:matmul(X) or
+             X:matmul(q), e)
+      end
     end
     local U, s, Vh = L.svd(M, false)
     same((U * s:unsqueeze(-2)):matmul(Vh), M, e)
@@ -194,4 +218,52 @@ grads("matrix_norm", function(A) return L.matrix_norm(A, "nuc"),
 fails("mode complete has no gradient", nil, function()
   L.qr(x(4, 3), "complete"):sum():backward()
 end)
+
+-- ---- eigenvalues that are not real, nan, what lost it
+
+local turn = nacre.tensor({ { 0, 1 }, { -1, 0 } }, f64)
+local batch = nacre.stack { nacre.eye(2, f64), turn }
+fails("linalg.eig: the matrix has complex eigenvalues", nil, L.eig, turn)
+fails("linalg.eigvals: matrix 2 of the batch has complex", nil, L.eigvals,
+      batch)
+fails("linalg.eigvals: does not converge", nil, L.eigvals, turn * (0 / 0))
+shape(L.eigvals(nacre.zeros(3, 0, 0)), 3, 0)
+for _, dtype in ipairs { "float32", "float64" } do
+  for _, n in ipairs { 2, 3, 5, 20 } do
+    local o = { dtype = dtype }
+    for k = 0, n * n - 1, n > 5 and 7 or 1 do
+      local A, B = nacre.randn(n, n, o), nacre.randn(n, 2, o)
+      local where = { k // n + 1, k % n + 1 }
+      local bad = A:clone()
+      bad[where] = 0 / 0
+      assert(L.solve(bad, B):isnan():all():item(), "solve loses nan")
+      assert(L.inv(bad):isnan():all():item(), "inv loses nan")
+      assert(L.det(bad):isnan():item(), "det loses nan")
+      B[{ where[1], 1 }] = 0 / 0
+      local X = L.solve(A, B):isnan():sum(1)
+      assert(X[1] == n and X[2] == 0, "solve spreads nan of a column")
+    end
+  end
+end
+local two = nacre.tensor({ { 2, 1 }, { 0, 2 } }, f64)
+for _, n in ipairs { math.mininteger, math.mininteger + 1, math.maxinteger } do
+  assert(L.matrix_power(nacre.eye(2), n) == nacre.eye(2), n)
+end
+assert(L.matrix_power(two, math.mininteger):eq(0):all():item())
+
+-- ---- renorm
+
+local R = nacre.tensor { { 3.0, 4 }, { 0.3, 0.4 } }
+same(R:renorm(2, 1, 1):norm(2, 2), nacre.tensor { 1, 0.5 }, 1e-5)
+same(R:renorm(1, -1, 2.2):abs():sum(1), nacre.tensor { 2.2, 2.2 }, 1e-5)
+same(R:renorm(1, -2, 0.5), R:renorm(1, 1, 0.5), 1e-7)
+assert(not pcall(R.renorm, R, 1, 3, 1))
+assert(rawequal(R:renorm_(2, 1, 100), R) and R[{ 1, 1 }] == 3)
+fails("renorm: needs two dimensions", nil, nacre.renorm, R[1], 2, 1, 1)
+fails("renorm: p must be above 0", nil, nacre.renorm, R, 0, 1, 1)
+fails("renorm: maxnorm must not be negative", nil, nacre.renorm, R, 2, 1, -1)
+fails("renorm_: needs two", nil, R.renorm_, R[1], 2, 1, 1)
+fails("tau must be", nil, nacre.orgqr, nacre.ones(3, 2), nacre.ones(3))
+fails("as many rows as columns", nil, nacre.orgqr, nacre.ones(2, 3),
+      nacre.ones(2))
 print("linalg: passed")

@@ -209,3 +209,60 @@ def matrix_power(r):
 def logdet(r):
     return Case("a:logdet()", [square(r, batch=[])], torch.logdet, 1 << 14,
                 norm=True, grad=False)
+
+
+@operation(2)
+def eig(r):
+    x = square(r)
+    if x.shape[-1] == x.shape[-2]:
+        n = x.shape[-1]
+        x = x.triu() + torch.diag(torch.arange(n).to(x.dtype) * 8)
+
+    def run(t):
+        if t.shape[-1] == t.shape[-2] and not t.isfinite().all():
+            raise RuntimeError("not finite")
+        w = L.eigvals(t).real
+        return w.sort()[0] if t.dim() == 2 else w.amax(-1)
+    return case("eigvals(a):msort()" if x.dim() == 2 else
+                "eigvals(a):amax(-1)", [x], run, 1 << 14, grad=False)
+
+
+@operation(2)
+def householder(r):
+    m = r.integer(1, 5)
+    n = r.integer(1, m)
+    x = matrix(r, m, n)
+    a, tau = torch.geqrf(x)
+    if r.flag(0.2):
+        return Case("a:geqrf()", [x], torch.geqrf, 1 << 13, norm=True,
+                    grad=False)
+    if r.flag():
+        return case("householder_product(a, b)", [a, tau],
+                    L.householder_product, 1 << 13)
+    left, adjoint = r.flag(), r.flag()
+    k = r.integer(1, 4)
+    b = matrix(r, *([m, k] if left else [k, m]), dtype=name(x.dtype),
+               batch=list(x.shape[:-2]))
+    return Case(f"a:ormqr(b, c, {lua(left)}, {lua(adjoint)})", [a, tau, b],
+                lambda p, q, s: torch.ormqr(p, q, s, left, adjoint), 1 << 13,
+                norm=True, grad=False)
+
+
+@operation()
+def cholesky_inverse(r):
+    x = square(r)
+    if x.shape[-1] != x.shape[-2]:
+        return None
+    upper = r.flag()
+    return Case(f"a:cholesky_inverse({lua(upper)})", [x],
+                lambda t: torch.cholesky_inverse(t, upper), 1 << 14,
+                norm=True, grad=False)
+
+
+@operation(2)
+def renorm(r):
+    x = matrix(r, r.integer(1, 4), r.integer(1, 4))
+    p, most = r.choice([1, 2, 3, 0.5]), r.choice([0.25, 1, 3])
+    dim = r.integer(1, x.dim())
+    return Case(f"a:renorm({p}, {dim}, {most})", [x],
+                lambda t: t.renorm(p, dim - 1, most), 1 << 12, norm=True)

@@ -134,7 +134,7 @@ do -- and is contiguous, whatever its strides
 end
 
 do -- what cannot be written in place is not blamed on the copy
-  fails("cumsum: an int64 result cannot be written to a bool tensor",
+  fails("cumsum_: an int64 result cannot be written to a bool tensor",
         function() nacre.zeros(2, { dtype = "bool" }):cumsum_(1) end)
 end
 do -- div takes a rounding mode, and then keeps integers
