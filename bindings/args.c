@@ -38,6 +38,9 @@ static const char *kindof(lua_State *L, int i) {
 
 static int misfit(Reader *r, const Param *p, int i) {
   const char *got = kindof(r->L, i);
+  if (i == r->next && lua_type(r->L, i) == LUA_TSTRING && /* eye(3, "cuda") */
+      nl_givenbyname(r->L, r->s, i, r->top))
+    return nl_check(r->L, NC_EVALUE);
   if (strcmp(p->name, "self") == 0) {
     nc_fail(NC_EVALUE, "self must be a tensor, not %s", got);
     nc_blameop(r->s->name);

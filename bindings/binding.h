@@ -131,8 +131,9 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a);
 /* The same for a function of the binding's own; s keeps what text says. */
 void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a);
-/* Raises the error of the arguments from `next' to `top', which are too many
-   (surplus.c). */
+/* The error of the arguments from `next' to `top', which are too many: sets
+   it if all can be given by name; raises it (surplus.c). */
+int nl_givenbyname(lua_State *L, const Signature *s, int next, int top);
 int nl_toomany(lua_State *L, const Signature *s, int next, int top);
 /* What seeds the generator of every device, by the name of op. */
 #define NL_SEED "seed:int"

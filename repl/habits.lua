@@ -280,9 +280,9 @@ end
 
 -- np.zeros, nn.Linear: the same here, or what it is here.
 local function ofmodule(line, name, value)
-  local path = line:match("%f[%w_]" .. name .. "%.([%a_][%w_%.]*)")
+  local path = line:match("%f[%w_]" .. name .. "%.([%a_][%w_%.]*[%w_])")
   local known = habits.modules[name]
-  return known and path and names.ofpath("." .. path, line, value) or
+  return known and path and names.ofpath(path, line, value, nil, true) or
          names.hint(name, line, value, "") or known
 end
 
@@ -386,7 +386,7 @@ local function lacking(o, line, value)
   local part, name = o.message:match "^nacre%.?([%w_.]*) has no '([%w_]+)'"
   local hint, place
   if name then
-    local path = line:match("%f[%w_]" .. name .. "[%w_%.]*") or name
+    local path = line:match("%f[%w_]" .. name .. "[%w_%.]*[%w_]") or name
     hint = names.ofpath(path, line, value, part)
     place = not hint and name:find "%u" and elsewhere(name)
   else

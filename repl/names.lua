@@ -81,7 +81,7 @@ end
 -- What stands before a name on a line, "x:" or "nacre.linalg.", and the
 -- arguments that it is given there.
 local function use(line, name)
-  local at = line:find("%f[%w_]" .. name .. "%f[^%w_]")
+  local at = line:find("%f[%w_]" .. name:gsub("%.", "%%.") .. "%f[^%w_]")
   if not at then return nil end
   local head, mark = line:sub(1, at - 1):match "^(.-)%s*([.:])%s*$"
   local owner = head and (phrases.ending(head) or false)
@@ -144,17 +144,31 @@ function names.hint(name, line, value, part)
   return words.text(entry, code, note)
 end
 
--- The same for the last name of a path that is known: of "random.choice"
--- behind "np." choice, or what a part of ours has by that name.
-function names.ofpath(path, line, value, part)
-  while true do
-    local rest, last = path:match "^(.-)%.?([%a_][%w_]*)$"
-    if not last then return nil end
-    local hint = names.hint(last, line, value, part) or
-                 (rest ~= "" or path:find "^%.") and names.elsewhere(last)
-    if hint or rest == "" then return hint or nil end
-    path = rest
+-- The same path here, with the arguments it has on the line: np.linalg.norm(x)
+local function samepath(path, line)
+  local ok, v = pcall(function()
+    local t = nacre
+    for word in path:gmatch "[%w_]+" do t = t[word] end
+    return t
+  end)
+  local _, args = use(line, path)
+  return ok and v ~= nil and "nacre." .. path .. (args or "") or nil
+end
+
+-- The same for a path, "random.choice" behind "np.": what is known of it, the
+-- same path, what a part of ours has by its last name, what is known of the
+-- names before.  `whole' is not only asked for its later names.
+function names.ofpath(path, line, value, part, whole)
+  local last = path:match "[%w_]+$"
+  local known = names.hint(path, line, value, part) or
+                names.hint(last, line, value, part) or
+                (whole or last ~= path) and
+                (samepath(path, line) or names.elsewhere(last))
+  while not known and path:find "%." do
+    path = path:match "^(.*)%."
+    known = names.hint(path:match "[%w_]+$", line, value, part)
   end
+  return known or nil
 end
 
 return names

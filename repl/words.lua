@@ -36,6 +36,7 @@ local rows = {
   {"shuffle", "x[nacre.randperm(#x)]"},
   {"choice", "x[nacre.randint(1, #x + 1, {5})]"},
   {"binomial", "nacre.bernoulli(nacre.full({10, 3}, 0.5)):sum(1)"},
+  {"random.seed", "=nacre.manual_seed(0)"},
   {"default_rng RandomState", "nacre.manual_seed(1)"},
   -- arithmetic
   {"power", "=nacre.pow(x, 2)"},
@@ -248,8 +249,8 @@ local rows = {
   {"jit compile script onnx export fx", nil,
    "nothing is compiled ahead: an operation runs when it is called"},
   {"distributed DataParallel DistributedDataParallel nccl multiprocessing " ..
-   "rpc parallel SyncBatchNorm", 'x:to("cpu")', "there is no distributed " ..
-   'training; x:to("cuda:1") places a tensor'},
+   "rpc parallel SyncBatchNorm", nil, "there is no distributed training; " ..
+   'x:to("cuda:1") places a tensor'},
   {"distributions Normal Categorical", "nacre.randn(3)",
    "?? random lists what draws; there are no distribution objects"},
   {"hub torchvision torchaudio torchtext models transforms", nil,

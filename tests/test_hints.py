@@ -181,7 +181,7 @@ class Hints(unittest.TestCase):
         for name, code, part in rows:
             typed.append(([], f"torch.{part}.{name}" if part
                           else f"torch.{name}", bool(code)))
-            if not part:
+            if not part and "." not in name:
                 object_ = "m" if re.search(r"\bm\b", code) else "x"
                 typed.append(([], f"{object_}:{name}()", bool(code)))
         self.follow(typed)
