@@ -227,9 +227,25 @@ local function opensearcher(unit)
   end
 end
 
+local started = process.absolute "." -- by the runner, before its tests
+
+-- What LUA_PATH and LUA_CPATH say is meant from where the runner was started.
+local function frombefore(path, variable)
+  if not os.getenv(variable .. "_5_4") and not os.getenv(variable) or
+     not started then
+    return path
+  end
+  return (path:gsub("[^;]+", function(template)
+    return not template:find "^/" and
+           join(started, (template:gsub("^%./", ""))) or nil
+  end))
+end
+
 -- Makes the current folder, an empty one, the test's.
 function root.enter(unit)
   bring(unit)
+  package.path = frombefore(package.path, "LUA_PATH")
+  package.cpath = frombefore(package.cpath, "LUA_CPATH")
   local dirs = {unit.folder, unit.folder ~= unit.root and unit.root or nil}
   for k = #dirs, 1, -1 do
     package.path = ("%s;%s;%s"):format(join(dirs[k], "?.lua"),

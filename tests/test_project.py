@@ -99,6 +99,14 @@ class Project(runner.Case):
         self.passing()
         self.assertEqual(self.nacre("--root", "nosuch")[0], 2)
 
+    def test_lua_path_is_meant_from_the_start(self):
+        self.file("other/far.lua", "return 9")
+        self.file("tests/a.nacre", "> require 'far'\n9\t<...>\n")
+        self.assertEqual(self.nacre("tests")[0], 1)
+        for path in ("other/?.lua", "./other/?.lua;;", ";;other/?.lua"):
+            self.passing("tests", LUA_PATH=path)
+            self.passing("tests", LUA_PATH_5_4=path, LUA_PATH="x")
+
     def test_files_that_a_test_needs(self):
         self.project()
         self.file("tests/d.csv", "1,2\n")
