@@ -41,8 +41,12 @@ foreach(devices 2 3 4)
   endforeach()
 endforeach()
 if(NOT NACRE_SANITIZE AND NOT NACRE_EMULATION_FLAVOUR STREQUAL "check")
-  add_emulated_test(cuda_pieces "" ${TESTS}/cuda_pieces.lua) # 9 GB, of which
-endif()                                                      # 3 pages are used
+  # 9 GB, of which 3 pages are used; and 4 GB
+  add_emulated_test(cuda_pieces "" ${TESTS}/cuda_pieces.lua)
+  add_emulated_test(cuda_large "memory=6G fill=0" ${TESTS}/cuda_large.lua)
+  set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON LABELS slow)
+endif()
+add_emulated_test(cuda_large_trial "" ${TESTS}/cuda_large.lua 65536)
 add_emulated_test(equivalents_cuda "devices=2" ${TESTS}/equivalents.lua
   cuda.md)
 add_emulated_test(cuda_late "devices=1 late=40" ${TESTS}/cuda_late.lua)
