@@ -25,8 +25,14 @@ elif words[0] == "-e" and "why" in words[1]:
     print(os.environ.get("FAKE_WHY", "usable"))
 elif words[0] == "-e": print(9)
 else:
-    name = os.path.basename(words[-1]).split(".")[0]
-    assert name.startswith("cuda") or "cuda:0" in words, words
+    name = next((w for w in words if w.endswith(".lua")), words[-1])
+    name = os.path.basename(name).split(".")[0]
+    assert name.startswith(("cuda", "parity")) or "cuda:0" in words, words
+    busy = os.path.join(os.environ["FAKE_BUSY"], str(os.getpid()))
+    open(busy, "w").close()
+    assert name != "cuda_timing" or len(os.listdir(os.path.dirname(busy))) == 1
+    time.sleep(0.05)
+    os.remove(busy)
     trouble = os.environ.get("FAKE_TROUBLE", "").split()
     if name not in trouble: print("ok", os.environ.get("NACRE_CUBLAS"))
     elif name == "crashes": os.kill(os.getpid(), signal.SIGSEGV)
@@ -96,7 +102,7 @@ def make(source, root):
     write(root + "/commit", "c0ffee\n")
     write(root + "/scripts/crossover.lua", "")
     write(root + "/scripts/bench/gpu_compare.py", BENCH)
-    for name in TESTS:
+    for name in TESTS + ["cuda_timing", "parity", "parity_programs"]:
         write(f"{root}/tests/{name}.lua", "")
     write(root + "/tests/emulated.cmake", "set(on_device\n  " +
           "\n  ".join(TESTS[3:8]) + ")\nlist(APPEND on_device " +
@@ -123,8 +129,9 @@ class Check:
     def __init__(self, root, minutes, *words, longest=120, **fakes):
         self.out = tempfile.mkdtemp(dir=root)
         self.pids = os.path.join(self.out, "pids")
+        os.mkdir(self.out + "/busy")
         env = {**os.environ, "PATH": root + "/tools:/usr/bin:/bin",
-               "FAKE_PIDS": self.pids,
+               "FAKE_PIDS": self.pids, "FAKE_BUSY": os.path.join(self.out, "busy"),
                **{"FAKE_" + k.upper(): v for k, v in fakes.items()}}
         code = ("import importlib.machinery, importlib.util, sys\n"
                 "path, sys.argv = sys.argv[1], sys.argv[1:]\n"
@@ -164,7 +171,7 @@ class Check:
 
 def goes_well(root):
     c = Check(root, 1).finish(0)
-    c.has("nothing failed", "16 passed", "36 clean", "c0ffee", "NVIDIA X1",
+    c.has("nothing failed", "26 passed", "36 clean", "c0ffee", "NVIDIA X1",
           "| a+b |",
           "cuda:0: a GPU")
     assert [p["result"] for p in c.data["steps"].values()] == [
@@ -181,6 +188,8 @@ def goes_wrong(root):
     assert c.text.count("early line") < 15 and "another one" not in c.text
     assert c.row("tests", "hangs") == "FAILED (no end after 3 s)"
     assert c.row("tests", "skips") == "skipped"
+    c.has("Skipped: skips.")
+    assert c.row("tests", "parity_programs 8") == "passed"
     assert c.row("tests", "sort") == "passed"
     assert c.row("sanitizer", "reduce", "memcheck") == "clean"
     assert c.row("sanitizer", "reduce", "racecheck") == "FAILED (1 found)"
