@@ -126,7 +126,9 @@ end
 -- What a session cannot hold as it was printed, if that is what differs.
 local function looksodd(job, f)
   if job.unit.kind == "script" then return nil end
-  for _, line in ipairs(f.got) do
+  local options = check.tolerance(job, f.held)
+  for _, s in ipairs(match.align(f.step.expect, f.got, options)) do
+    local line = not s.same and not s.gap and f.got[s.a] or ""
     if line:find "^%-%-" or line:find "^>" then
       return INDENT .. "a printed line begins with -- or >: in a test it is " ..
              "written <...>" .. line:sub(2, 20)

@@ -370,6 +370,8 @@ float32[2x2] cpu  16 B
                       self.fails("> print 'a #~ y'\na #~ y\n"))
         self.assertIn("begins with -- or >: in a test it is written <...>",
                       self.fails("> print '-- x'\n-- x\n"))
+        self.assertNotIn("in a test it is written", self.fails(
+            "> print '-- x' print(1)\n<...>- x\n2\n"))
         self.passes(printed + "<...>-: seed 5\na <...>~ y\n")
         self.passes("> 1\n1\n\n--: seed 5\n> nacre.initial_seed()\n5\n")
 
