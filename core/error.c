@@ -7,10 +7,36 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "file.h"
 #include "op.h"
 #include "watched.h"
 
 static _Thread_local Error record;
+
+/* Would the character act on a terminal? */
+static int acts(uint32_t c) {
+  return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* Names in messages come from files and users: what acts on a terminal, or is
+   not UTF-8, is shown as \xNN. */
+static void tame(char *text, size_t room) {
+  char tamed[sizeof record.text];
+  size_t n = strlen(text), used = 0, k;
+  uint32_t c = 0;
+  for (k = 0; k < n && !acts((unsigned char)text[k]) && text[k] > 0;) k++;
+  if (k == n) return;
+  for (size_t i = 0; i < n && used + 8 < room; i += k ? k : 1) {
+    k = nc_utf8(&c, text + i, n - i);
+    if (k && !acts(c)) memcpy(tamed + used, text + i, k), used += k;
+    else for (size_t j = 0; j < (k ? k : 1) && used + 8 < room; j++)
+      used += (size_t)snprintf(tamed + used, 5, "\\x%02x",
+                               (unsigned char)text[i + j]);
+  }
+  memcpy(text, tamed, used);
+  text[used] = '\0';
+}
 
 int nc_fail(int code, const char *fmt, ...) {
   va_list args;
@@ -20,6 +46,7 @@ int nc_fail(int code, const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(record.text, sizeof record.text, fmt, args);
   va_end(args);
+  tame(record.text, sizeof record.text);
   return code;
 }
 
@@ -28,6 +55,7 @@ void nc_rule(const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(record.rule, sizeof record.rule, fmt, args);
   va_end(args);
+  tame(record.rule, sizeof record.rule);
 }
 
 void nc_hint(const char *fmt, ...) {
@@ -35,6 +63,7 @@ void nc_hint(const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(record.hint, sizeof record.hint, fmt, args);
   va_end(args);
+  tame(record.hint, sizeof record.hint);
 }
 
 void nc_first(const char *fmt, ...) {
@@ -42,6 +71,7 @@ void nc_first(const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(record.first, sizeof record.first, fmt, args);
   va_end(args);
+  tame(record.first, sizeof record.first);
 }
 
 void nc_blame(const char *role, const Tensor *t) {

@@ -341,14 +341,13 @@ const char *nc_extension(const char *path);            /* "npy", or "" */
 FileFormat nc_formatbyname(const char *path);
 FileFormat nc_formatnamed(const char *name);           /* "npy", "csv", ... */
 
-typedef struct Source {       /* what is read: a file, or its bytes */
-  const char *path;           /* in messages too */
-  const void *bytes;          /* NULL: those of the file */
+typedef struct Source {       /* a file at path; not NULL: its n bytes */
+  const char *path;
+  const void *bytes;
   int64_t n;
 } Source;
 
 int nc_formatof(FileFormat *f, const Source *from);    /* its content decides */
-
 /* As uint8 vectors: a file; a pipe or terminal; what pull gives as read(). */
 typedef int64_t StreamPull(void *stream, void *p, int64_t n);
 int nc_readfile(Tensor **bytes, const char *path);
@@ -361,6 +360,7 @@ int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_load(Tensor **t, const char *path);             /* .npy */
 int nc_save(const char *path, Tensor *t, int atomic);
+
 typedef struct TextFormat {   /* of a .csv file */
   char delimiter;             /* ' ': any blanks */
   int header;                 /* the first line are names */
@@ -370,9 +370,7 @@ typedef struct TextFormat {   /* of a .csv file */
   const int64_t *numbers;     /* theirs, from 1 */
   const char *const *names;   /* not NULL: the name instead of the number */
 } TextFormat;
-
-/* Names, each with a '\0' behind it, if f->header; without a type (DT_NONE)
-   the fields decide. */
+/* Names, each with a '\0' behind it, if f->header; DT_NONE: as the fields are */
 int nc_loadtext(Tensor **t, Tensor **names, const Source *from,
                 const TextFormat *f, DType type);
 int nc_savetext(const char *path, Tensor *t, char delimiter,
@@ -382,7 +380,6 @@ int nc_savetext(const char *path, Tensor *t, char delimiter,
 #define NC_MAXNAME 1000
 typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
 typedef struct Archive Archive;
-
 int nc_checktext(const char *s, size_t n, const char *what);
 int nc_openarchive(Archive **a, const Source *from, FileFormat f);
 void nc_closearchive(Archive *a);

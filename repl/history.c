@@ -67,9 +67,11 @@ static void makefolders(char *path) {
 }
 
 /* Our own regular file, or nothing: it may be a link somebody laid. */
-static int ours(int fd) {
+static const char *foreign(int fd) {
   struct stat s;
-  return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid();
+  if (fstat(fd, &s) != 0) return strerror(errno);
+  if (!S_ISREG(s.st_mode)) return "this is not a regular file";
+  return s.st_uid == geteuid() ? NULL : "it belongs to another user";
 }
 
 static int samefile(int fd, const char *path) {
@@ -78,13 +80,31 @@ static int samefile(int fd, const char *path) {
          a.st_dev == b.st_dev;
 }
 
-/* Opens the file and locks it; -1 if that cannot be. */
-static int openlocked(int flags) {
+/* Sessions hold the lock for moments: who holds it longer is waited for no
+   more. */
+static int lockfile(int fd) {
+  const struct timespec moment = { 0, 5000000 };
+  for (int tries = 0; tries < 100; tries++) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 1;
+    if (errno != EWOULDBLOCK && errno != EINTR) return 0;
+    nanosleep(&moment, NULL);
+  }
+  return 0;
+}
+
+/* Opens the file and locks it; -1 if that cannot be: *why says what is wrong.
+   A pipe is not waited for. */
+static int openlocked(int flags, const char **why) {
   const char *path = sh_history.path;
+  flags |= O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   for (;;) {
-    int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-    if (fd < 0) return -1;
-    if (!ours(fd) || flock(fd, LOCK_EX) != 0) return close(fd), -1;
+    int fd = open(path, flags, 0600);
+    if (fd < 0) return *why = strerror(errno), -1;
+    if ((*why = foreign(fd)) != NULL) return close(fd), -1;
+    if (!lockfile(fd)) {
+      *why = errno == EWOULDBLOCK ? "it is locked" : strerror(errno);
+      return close(fd), -1;
+    }
     if (samefile(fd, path)) return fchmod(fd, 0600), fd;
     close(fd); /* another session trimmed it while we waited */
   }
@@ -99,6 +119,7 @@ static int isstamp(const char *line, const char *end) {
   return line == end;
 }
 
+/* A zero byte, which ends a text in C, is read as a blank. */
 static char *slurp(int fd, size_t *n) {
   struct stat s;
   char *text;
@@ -112,6 +133,8 @@ static char *slurp(int fd, size_t *n) {
     if (got <= 0) break;
     *n += (size_t)got;
   }
+  for (size_t i = 0; text != NULL && i < *n; i++)
+    if (text[i] == '\0') text[i] = ' ';
   if (text != NULL) text[*n] = '\0';
   return text;
 }
@@ -143,13 +166,13 @@ void sh_historyopen(int file) {
   const char *limit = getenv("NACRE_HISTSIZE");
   char *text;
   size_t n;
+  const char *why;
   int fd;
   sh_history.limit = limit && atoi(limit) > 0 ? atoi(limit) : LIMIT;
   if (!file || (sh_history.path = sh_historypath()) == NULL) return;
   makefolders(sh_history.path);
-  if ((fd = openlocked(O_RDONLY)) < 0) {
-    fprintf(stderr, "warning: no history: %s: %s\n", sh_history.path,
-            strerror(errno));
+  if ((fd = openlocked(O_RDONLY, &why)) < 0) {
+    fprintf(stderr, "warning: no history: %s: %s\n", sh_history.path, why);
     free(sh_history.path);
     sh_history.path = NULL;
     return;
@@ -175,11 +198,12 @@ static int writeall(int fd, const char *text, size_t n) {
 }
 
 static void append(const char *text) {
+  const char *why;
   size_t n = strlen(text) + 32;
   char *entry = malloc(n);
   int fd;
   if (entry == NULL) return;
-  if ((fd = openlocked(O_WRONLY | O_APPEND)) >= 0) {
+  if ((fd = openlocked(O_WRONLY | O_APPEND, &why)) >= 0) {
     int k = snprintf(entry, n, "#%lld\n%s\n", (long long)time(NULL), text);
     writeall(fd, entry, (size_t)k);
     close(fd);
@@ -219,7 +243,8 @@ static void replace(const char *text) {
 
 /* Trims the file once it is a tenth too long. */
 static void trim(void) {
-  int fd = openlocked(O_RDONLY), limit = sh_history.limit;
+  const char *why;
+  int fd = openlocked(O_RDONLY, &why), limit = sh_history.limit;
   char *text;
   size_t n;
   if (fd < 0) return;

@@ -345,4 +345,24 @@ end
 
 for name in pairs(files) do os.remove(name) end
 os.remove(base)
+-- What a file or a user calls something does not act on the terminal.
+local red = "wei\27[31mght"
+nacre.save(safe, { [red] = nacre.ones(2) })
+for _, f in ipairs {
+  function() nacre.load(safe, { names = { "wei31mght" } }) end,
+  function() nacre.save(safe, { [red] = 3 }) end,
+  function() nacre.save("x." .. red, nacre.ones(1)) end,
+  function() nacre.ones(2, { dtype = red }) end,
+  function() nacre.ones(2, { device = red }) end,
+  function() nacre.sum(nacre.ones(1), { [red] = 1 }) end,
+  function() nacre.einsum(red, nacre.ones(1)) end,
+  function() return nacre[red] end,
+  function() nacre.ones(2, { dtype = "a\xc2\x9bb\xe2\x80\xaec\xff" }) end,
+} do
+  local ok, e = pcall(f)
+  assert(not ok and not (tostring(e) .. tostring(e.hint)):find "[\27\x9b\xff]",
+         tostring(e))
+  assert(tostring(e):find "\\x", tostring(e))
+end
+
 print "archives: ok"

@@ -91,6 +91,8 @@ if(PYTHON)
     $<TARGET_FILE:nacre>)
   add_nacre_test(streams quick ${PYTHON} ${TESTS}/test_streams.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(history_file quick ${PYTHON} ${TESTS}/test_history_file.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(shell_batch slow ${PYTHON} ${TESTS}/shell/batch.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(what_is_written quick ${PYTHON} ${TESTS}/documentation.py
