@@ -37,6 +37,56 @@ static Tensor *binned(Draft *w, Tensor *x, Tensor *weight, int64_t n) {
   return y;
 }
 
+/* What finds the bins, from 0, of part of a vector; NULL: it holds them. */
+typedef Tensor *Finder(Draft *w, Tensor *x, const void *info);
+
+typedef struct Binning {
+  Finder *find;
+  const void *info;
+  int64_t n;                  /* bins; what lies in none does not count */
+} Binning;
+
+static Tensor *within(Draft *w, Tensor *bin, int64_t n, Tensor **weight);
+
+/* *sum += the counts of the vector x */
+static int addcounts(Tensor **sum, Tensor *x, const Binning *b) {
+  Draft w = { 0 };
+  Tensor *none = NULL, *y, *same = NULL;
+  if (b->find) x = within(&w, b->find(&w, x, b->info), b->n, &none);
+  y = binned(&w, x, NULL, b->n);
+  if (*sum == NULL) {
+    nc_give(&w, sum, y);
+    return nc_finish(&w);
+  }
+  Arg in[2] = { { .t = *sum }, { .t = y } };
+  if (w.status == NC_OK) w.status = nc_apply(&same, OP_add, in, NULL, *sum);
+  nc_release(same);
+  return nc_finish(&w);
+}
+
+#define BLOCK ((int64_t)1 << 17)
+
+/* Counts of the vector x, in blocks whose temporaries stay in the cache; all
+   at once on a device, for which it would be more launches. */
+static Tensor *counted(Draft *w, Tensor *x, const Binning *b) {
+  Tensor *sum = NULL;
+  int64_t size, n;
+  int r = w->status;
+  if (r != NC_OK) return NULL;
+  n = x->size[0];
+  size = BLOCK > 4 * b->n ? BLOCK : 4 * b->n;
+  if (nc_device(x) != &nc_cpu || size > n) size = n;
+  for (int64_t at = 0; r == NC_OK && (at < n || at == 0); at += size) {
+    Draft own = { 0 };
+    const int64_t length = n - at < size ? n - at : size;
+    Tensor *part = nc_part(&own, x, 0, at, length);
+    if (own.status == NC_OK) own.status = addcounts(&sum, part, b);
+    r = nc_finish(&own);
+    if (size == 0) break;
+  }
+  return nc_held(w, r, &sum);
+}
+
 static int numberof(Draft *w, Tensor *x, Scalar *v) {
   if (w->status == NC_OK) w->status = nc_item(v, x);
   return w->status;
@@ -59,7 +109,6 @@ static int bins(Draft *w, const Call *c, int64_t *n) {
     return nc_fail(NC_EVALUE, "minlength is %lld, and must not be negative",
                    (long long)*n);
   if (x->size[0] == 0) return NC_OK;
-  x = nc_as(w, x, DT_i64);
   TRY(numberof(w, nc_fold(w, OP_amin, x, ~0u, 0), &low));
   TRY(numberof(w, nc_fold(w, OP_amax, x, ~0u, 0), &high));
   if (low.i < 0)
@@ -75,7 +124,8 @@ int nc_op_bincount(Call *c) {
   Draft w = { 0 };
   int64_t n = 0;
   w.status = bins(&w, c, &n);
-  y = binned(&w, x, weight, n);
+  const Binning all = { NULL, NULL, n };
+  y = weight ? binned(&w, x, weight, n) : counted(&w, x, &all);
   if (weight && weight->dtype == DT_f32) y = nc_as(&w, y, DT_f32);
   nc_give(&w, &c->out[0], y);
   return nc_blamed(nc_finish(&w), "bincount", c->arg, 1);
@@ -131,21 +181,32 @@ static Tensor *within(Draft *w, Tensor *bin, int64_t n, Tensor **weight) {
   return w->status == NC_OK ? y : NULL;
 }
 
+typedef struct Even {         /* bins of equal width */
+  double from, to;
+  int64_t n;
+} Even;
+
+static Tensor *evenly(Draft *w, Tensor *x, const void *info) {
+  const Even *e = info;
+  Tensor *last, *bin = nc_rownumber(w, OP_sub, x, nc_float(e->from));
+  bin = nc_rownumber(w, OP_true_divide, bin, nc_float(e->to - e->from));
+  bin = nc_row1(w, OP_floor, nc_rownumber(w, OP_mul, bin, nc_int(e->n)));
+  last = nc_rownumber(w, OP_eq, x, nc_float(e->to));
+  Arg in[3] = { { .t = last }, { .s = nc_int(e->n - 1) }, { .t = bin } };
+  return nc_row(w, OP_where, in, NULL);
+}
+
 int nc_op_histc(Call *c) {
-  Tensor *x = c->arg[0].t, *bin, *last, *y, *none = NULL;
+  Tensor *x = c->arg[0].t, *y;
   const int64_t n = c->arg[1].s.i;
   double from = nc_tofloat(c->arg[2].s), to = nc_tofloat(c->arg[3].s);
   Draft w = { 0 };
   w.status = floats(x, n);
   if (w.status == NC_OK) w.status = span(&w, x, &from, &to, 1);
   x = w.status == NC_OK ? nc_do1(&w, FAM_flatten, x, 1, -1) : NULL;
-  bin = nc_rownumber(&w, OP_sub, x, nc_float(from));
-  bin = nc_rownumber(&w, OP_true_divide, bin, nc_float(to - from));
-  bin = nc_row1(&w, OP_floor, nc_rownumber(&w, OP_mul, bin, nc_int(n)));
-  last = nc_rownumber(&w, OP_eq, x, nc_float(to));
-  Arg in[3] = { { .t = last }, { .s = nc_int(n - 1) }, { .t = bin } };
-  bin = nc_row(&w, OP_where, in, NULL);
-  y = binned(&w, within(&w, bin, n, &none), NULL, n);
+  const Even even = { from, to, n };
+  const Binning all = { evenly, &even, n };
+  y = counted(&w, x, &all);
   if (w.status == NC_OK) y = nc_as(&w, y, x->dtype);
   nc_give(&w, &c->out[0], y);
   return nc_blamed(nc_finish(&w), "histc", c->arg, 1);
@@ -190,8 +251,22 @@ static Tensor *density(Draft *w, Tensor *y, Tensor *edge) {
   return nc_row2(w, OP_true_divide, y, width);
 }
 
+/* Between edges, by a search. */
+static Tensor *between(Draft *w, Tensor *x, const void *info) {
+  Tensor *const *edge = info;
+  Tensor *bin, *last;
+  const int64_t n = w->status == NC_OK ? edge[0]->size[0] - 1 : 0;
+  Call find = nc_callof(FAM_bucketize, x);
+  find.arg[1].t = edge[0];
+  nc_setint(&find, 3, 1);
+  bin = nc_rownumber(w, OP_sub, nc_do(w, &find), nc_int(2));
+  last = nc_row2(w, OP_eq, x, nc_part(w, edge[0], 0, n, 1));
+  Arg in[3] = { { .t = last }, { .s = nc_int(n - 1) }, { .t = bin } };
+  return nc_row(w, OP_where, in, NULL);
+}
+
 int nc_op_histogram(Call *c) {
-  Tensor *x = c->arg[0].t, *weight = c->arg[3].t, *edge, *bin, *last, *y;
+  Tensor *x = c->arg[0].t, *weight = c->arg[3].t, *edge, *y;
   Draft w = { 0 };
   int64_t n = 0;
   w.status = floats(x, 1);
@@ -203,15 +278,13 @@ int nc_op_histogram(Call *c) {
   if (w.status == NC_OK && n < 1) w.status = floats(x, n);
   x = w.status == NC_OK ? nc_do1(&w, FAM_flatten, x, 1, -1) : NULL;
   if (weight) weight = nc_do1(&w, FAM_flatten, weight, 1, -1);
-  Call find = nc_callof(FAM_bucketize, x);
-  find.arg[1].t = edge;
-  nc_setint(&find, 3, 1);
-  bin = nc_rownumber(&w, OP_sub, nc_do(&w, &find), nc_int(2));
-  last = nc_row2(&w, OP_eq, x, nc_part(&w, edge, 0, n, 1));
-  Arg in[3] = { { .t = last }, { .s = nc_int(n - 1) }, { .t = bin } };
-  bin = nc_row(&w, OP_where, in, NULL);
-  y = within(&w, bin, n, &weight);
-  y = nc_as(&w, binned(&w, y, weight, n), c->arg[0].t->dtype);
+  const Binning all = { between, &edge, n };
+  if (weight) {
+    y = within(&w, between(&w, x, &edge), n, &weight);
+    y = binned(&w, y, weight, n);
+  } else
+    y = counted(&w, x, &all);
+  y = nc_as(&w, y, c->arg[0].t->dtype);
   if (c->arg[4].s.i) y = density(&w, y, edge);
   nc_give(&w, &c->out[0], y);
   nc_give(&w, &c->out[1], edge);

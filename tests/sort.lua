@@ -240,4 +240,18 @@ if pcall(function() return nacre.ones(1):requires_grad_() end) then
   is(grad(function(t) return t:quantile(0.25) end, { 3.0, 1, 2 }),
      "{0.0,0.5,0.5}")
 end
+do -- what is counted in blocks is what is counted at once
+  local n = (1 << 18) + 12345
+  local x = nacre.arange(n, { dtype = "float32" }) % 1000
+  local whole = n // 1000
+  assert(x:histc(1000, 0, 1000):sum():item() == n)
+  assert(x:histogram(1000)[1] == whole + 1)
+  local between = x:histogram(nacre.tensor { 0.0, 250, 500, 750, 1000 })
+  assert(x:histc(4, 0, 1000) == between)
+  for _, t in ipairs { "uint8", "int32", "int64" } do
+    local c = (x % 200):to(t):bincount()
+    assert(#c == 200 and c:sum():item() == n, t)
+    assert(c == (x % 200):long():bincount(nacre.ones(n)):long(), t)
+  end
+end
 print("sort: passed")
