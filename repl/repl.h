@@ -113,6 +113,7 @@ void sh_pushmember(lua_State *L, const char *module, const char *name);
 int sh_asks(lua_State *L);            /* asks.c: host.asks */
 int sh_cover(lua_State *L);       /* coverage.c: functions of */
 int sh_covered(lua_State *L);     /* "nacre.process" */
+void sh_openfiles(lua_State *L);  /* testfiles.c: into the table on top */
 int sh_openprocess(lua_State *L); /* testserver.c: module "nacre.process" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_gpuclock(lua_State *L);    /* nvml.c: a function of it */

@@ -2,7 +2,7 @@ set(REPL_SOURCES
   asks.c
   coroutines.c coverage.c doctor.c edit.c editor_plain.c history.c hooks.c host.c interrupt.c loop.c
   machine.c numbers.c nvml.c
-  modules.c options.c paste.c report.c script.c terminal.c testserver.c
+  modules.c options.c paste.c report.c script.c terminal.c testfiles.c testserver.c
   tee.c textonly.c)
 set(REPL_READLINE_SOURCES
   editor_readline.c readline_complete.c readline_keys.c)

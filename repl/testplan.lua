@@ -120,7 +120,8 @@ local function job(unit, device, dtype, line, p)
              timeout = p.pdb and math.huge or says.timeout or p.timeout or
                        TIMEOUT, pdb = p.pdb, limit = says.memory or p.limit,
              serial = says.serial, shuffle = p.shuffle,
-             cover = p.cover and true, libraries = p.libraries, again = again(p),
+             cover = p.cover and true, libraries = p.libraries,
+             again = again(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,
              rtolby = p.rtol and "--rtol" or "--: rtol",
              atolby = p.atol and "--atol" or "--: atol",
