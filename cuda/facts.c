@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu.h"
+#include "probe.h"
 
 #ifdef NC_EMULATED
 #define DRIVER "emulated driver"
