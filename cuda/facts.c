@@ -2,6 +2,7 @@
 /*
 ** facts.c - what the program tells of the CUDA it found, a line each.
 */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
 
