@@ -37,4 +37,6 @@ typedef enum DType { DTYPES(X) DT_COUNT } DType;
 
 #define DT_NONE DT_COUNT                    /* "not given" */
 
+const char *nc_article(DType t);            /* "a" or "an", before its name */
+
 #endif

@@ -38,7 +38,6 @@ typedef struct Device Device;
 ** Element types
 */
 const char *nc_dtypename(DType t);
-const char *nc_article(DType t); /* "a" or "an", before the name */
 DType nc_dtypefrom(const char *name);       /* DT_NONE if there is none */
 int64_t nc_dtypesize(DType t);              /* in bytes */
 Category nc_category(DType t);
@@ -356,7 +355,6 @@ int nc_readpipe(Tensor **bytes, const char *path);
 int nc_readstream(Tensor **bytes, const char *path, StreamPull *pull,
                   void *stream);
 int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
-
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_load(Tensor **t, const char *path);             /* .npy */
 int nc_save(const char *path, Tensor *t, int atomic);
