@@ -251,7 +251,7 @@ check("exit()", "error: no variable 'exit', :quit leaves")
 check("help(a)", "error: no variable 'help'\n  hint: ?a")
 check("np.zeros(3)", [=[
 error: no variable 'np'
-  hint: nacre.zeros]=])
+  hint: nacre.zeros(3)]=])
 check("nacre.sum(1)", [=[
 error: sum: self must be a tensor, not an integer
   at stdin:1   nacre.sum(1)]=])
