@@ -92,6 +92,14 @@ def check_npz(nacre, folder):
     return 4 * len(named) + 2
 
 
+def check_mixed(nacre, folder):
+    """Of an archive with a text the tensors can be read."""
+    path = f"{folder}/mixed.npz"
+    np.savez(path, a=np.ones(2), b=np.array(["x"]), c=np.ones(1))
+    shown = run(nacre, "_, e = pcall(nacre.load, arg[1]) print(e.hint)", path)
+    assert '{names={"a","c"}} reads the others' in shown, shown
+
+
 def check_texts(nacre, folder):
     rng = np.random.default_rng(2)
     text = f"{folder}/x.csv"
@@ -144,6 +152,7 @@ def main():
         if "libzip, which was not found" in probe:
             print("npz: left out, there is no libzip")
             return
+        check_mixed(nacre, folder)
         print(f"npz: {check_npz(nacre, folder)} tensors, read and written as "
               "by NumPy")
 

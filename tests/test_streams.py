@@ -74,6 +74,15 @@ gives("the file is closed", 'f = io.open("t.dat") f:close() nacre.load(f)')
 gives("this is not a regular file", 'nacre.load "/dev/zero"')
 gives("path must be a text, not an integer", "nacre.load(3)")
 
+# What a shell writes <(...).
+out, into = os.pipe()
+os.write(into, CSV)
+os.close(into)
+done = subprocess.run([PROGRAM, "-e", f'print(nacre.load("/dev/fd/{out}", '
+                       '{format="csv"}))'], timeout=60, pass_fds=[out],
+                      stdout=subprocess.PIPE)
+assert b"float32[2x2]" in done.stdout, done.stdout
+
 # No more is read than there may be.
 endless = subprocess.Popen(["yes", "1"], stdout=subprocess.PIPE)
 done = subprocess.run([PROGRAM, "-e", 'nacre.set_memory_limit(1 << 25) '
