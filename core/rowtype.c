@@ -49,15 +49,21 @@ static int fits(Scalar s, DType t) {
          (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
 }
 
-/* A number never wraps on its way to an element of an integer type.  A
-   comparison is made in a type that holds it; in bitwise operations negative
-   numbers are bits, which uint8 cuts off. */
+/* Sums and products are modulo 2^bits, whatever wraps: operand or result. */
+static int ismodular(Op op) {
+  return op == OP_add || op == OP_sub || op == OP_mul;
+}
+
+/* A number that is no element of an integer type would wrap, and then a bound
+   is another one: that is an error.  A comparison is made in a type that holds
+   it; in bitwise operations negative numbers are bits, which uint8 cuts off. */
 static int numbers(DType *work, Op op, const Arg in[], int n) {
   const OpInfo *info = &nc_opinfo[op];
   for (int i = 0; i < n; i++) {
     if (in[i].t || in[i].s.kind != NC_INT || fits(in[i].s, *work)) continue;
     if (info->kind == COMPARE_OP) *work = DT_i64; /* 300 is not 44 */
-    else if (info->types != CLASS_INT || in[i].s.i >= 0 || *work != DT_u8)
+    else if (!ismodular(op) &&
+             (info->types != CLASS_INT || in[i].s.i >= 0 || *work != DT_u8))
       return nc_unfit(in[i].s, *work);
   }
   return NC_OK;

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A number beside integers never wraps.  Every call that the examples of the
+-- A number beside integers does not wrap, except in sums and products, which
+-- are modulo 2^bits.  Every call that the examples of the
 -- reference make is made with tensors of each integer type and with a number
 -- outside it in each place that takes one, also in place: it is an error, or
 -- gives what it gives of int64.  Then isclose and random_ at such edges.
@@ -30,6 +31,15 @@ local function matches(name, patterns)
   end
 end
 
+-- Sums and products, in each of their names.
+local ring = { add = true, sub = true, subtract = true, mul = true,
+               multiply = true, rsub = true }
+
+local function inring(name, param)
+  return param == "other" and ring[name:match "([%w_]-)_?$"] or
+         param == "alpha" and name:find "^index_add"
+end
+
 local function modular(name, param)
   return name:find "bitwise" or matches(name, stores) or
          (param == "alpha" or param == "beta" or param == "value") and
@@ -56,7 +66,7 @@ local function same(got, want, wraps)
   if got:is_floating_point() then
     return got:allclose(want:to(got.dtype), 1e-3, 1e-6, true)
   end
-  if wraps then got, want = got:to "int64" % 256, want:to "int64" % 256 end
+  if wraps then want = want:to(got.dtype) end
   return got:to "int64":equal(want:to "int64")
 end
 
@@ -90,8 +100,10 @@ local function attempt(name, f, args, i, param)
         local large = converted(args, "int64", t, lone)
         put(small, i, v)
         put(large, i, v)
+        local wraps = inring(name, param) or
+                      t == "uint8" and v < 0 and modular(name, param)
         compare(("%s of %s, %s = %d"):format(name, t, param, v), f, small,
-                large, t == "uint8" and v < 0 and modular(name, param))
+                large, wraps)
       end
     end
   end
@@ -101,6 +113,7 @@ local numeric = { operand = true, num = true }
 
 local function calls(name, f, info, args)
   local tensor = false
+  if name == "result_type" then return end      -- it looks at dtypes alone
   for i = 1, args.n do tensor = tensor or istensor(args[i]) end
   if not tensor then return end
   local last = args[args.n]
@@ -153,7 +166,7 @@ for _, page in ipairs(reference.pages()) do
   end
 end
 inside = true
-O.check(refused > 2000 and right > 800, "%d errors and %d results, of %d calls",
+O.check(refused > 1500 and right > 800, "%d errors and %d results, of %d calls",
         refused, right, tried)
 
 -- ---- the places that are known to take a number, one by one
@@ -177,8 +190,7 @@ for what, f in pairs {
   threshold_ = function(v) return F.threshold(five, v, 0) end,
   pow = function(v) return five:pow(v) end,
   rpow = function(v) return v ^ five end,
-  add = function(v) return five + v end, sub = function(v) return v - five end,
-  mul = function(v) return five * v end, mod = function(v) return five % v end,
+  mod = function(v) return five % v end,
   alpha = function(v) return five:add(five, { alpha = v }) end,
   addcmul = function(v) return five:addcmul(five, five, { value = v }) end,
   heaviside = function(v) return five:heaviside(v) end,

@@ -234,11 +234,17 @@ for _, t in ipairs(O.floats) do   -- the number is rounded as the elements are
 end
 check(nacre.tensor({ 0.1 }, { dtype = "float64" }):eq(0.1):item(), "0.1 == 0.1")
 
--- ---- arithmetic with such numbers does not wrap them (see bounds.lua)
+-- ---- sums and products wrap, as PyTorch's do; bounds and divisors do not
 
+check((wide.uint8 + 300)[1] == 45, "uint8 1 + 300")
+check((wide.uint8 + -2)[1] == 255, "uint8 1 - 2")
+check((wide.int8 + 300)[1] == 45, "int8 1 + 300")
+check((wide.int8 * 200)[1] == -56, "int8 1 * 200")
+check((300 - wide.int8)[1] == 43, "300 - int8 1")
+check((wide.int16 - 70000)[1] == O.wrap(1 - 70000, "int16"), "int16 1 - 70000")
 for t, v in pairs { uint8 = 300, int8 = 200, int16 = -70000,
                     int32 = 1 << 31 } do
-  for _, op in ipairs { "add", "sub", "mul", "floor_divide", "remainder",
+  for _, op in ipairs { "floor_divide", "remainder",
                         "pow", "maximum", "clamp", "gcd" } do
     local text = v .. " does not fit in " .. t
     raises(op .. " of " .. t, "EVALUE", text, wide[t][op], wide[t], v)
