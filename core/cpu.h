@@ -45,6 +45,11 @@ int nc_cpusearch(const Device *d, const Searching *s);
 /* y[x[i]] += weight[i], or 1 if that is NULL; all are vectors, dense; x is
    int64 and within y; y is int64 or float64, weight float64. */
 int nc_cpubins(Tensor *y, const Tensor *x, const Tensor *weight);
+/* y[k], int64 and 0, becomes how many elements of the vector x, float32 or
+   float64, lie between edge[k] and edge[k + 1], which is outside but for the
+   last one.  The edges, dense and of the type of x, are about evenly spaced;
+   nothing is done if two are equal or their distance is not finite. */
+int nc_cpuevenbins(int *done, Tensor *y, const Tensor *x, const Tensor *edge);
 int nc_cpudraw(const Device *d, const Draw *w);
 int nc_cpuproduct(const Device *d, const Product *p);
 int nc_cpuconv(const Device *d, const Conv *c);

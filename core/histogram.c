@@ -265,6 +265,20 @@ static Tensor *between(Draft *w, Tensor *x, const void *info) {
   return nc_row(w, OP_where, in, NULL);
 }
 
+/* Counts of the vector x between edges: by arithmetic, if they are `even' and
+   this is the CPU. */
+static Tensor *countedbetween(Draft *w, Tensor *x, Tensor *edge, int even) {
+  const Binning all = { between, &edge, edge ? edge->size[0] - 1 : 0 };
+  Tensor *y = NULL;
+  int done = 0;
+  if (w->status == NC_OK && even && nc_device(x) == &nc_cpu) {
+    y = nc_held(w, nc_full(&y, &nc_cpu, DT_i64, 1, &all.n, nc_int(0)), &y);
+    nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
+    if (w->status == NC_OK) w->status = nc_cpuevenbins(&done, y, x, edge);
+  }
+  return done ? y : counted(w, x, &all);
+}
+
 int nc_op_histogram(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[3].t, *edge, *y;
   Draft w = { 0 };
@@ -278,12 +292,11 @@ int nc_op_histogram(Call *c) {
   if (w.status == NC_OK && n < 1) w.status = floats(x, n);
   x = w.status == NC_OK ? nc_do1(&w, FAM_flatten, x, 1, -1) : NULL;
   if (weight) weight = nc_do1(&w, FAM_flatten, weight, 1, -1);
-  const Binning all = { between, &edge, n };
   if (weight) {
     y = within(&w, between(&w, x, &edge), n, &weight);
     y = binned(&w, y, weight, n);
   } else
-    y = counted(&w, x, &all);
+    y = countedbetween(&w, x, edge, c->arg[1].t == NULL);
   y = nc_as(&w, y, c->arg[0].t->dtype);
   if (c->arg[4].s.i) y = density(&w, y, edge);
   nc_give(&w, &c->out[0], y);

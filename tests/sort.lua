@@ -254,4 +254,29 @@ do -- what is counted in blocks is what is counted at once
     assert(c == (x % 200):long():bincount(nacre.ones(n)):long(), t)
   end
 end
+do -- bins of equal width count what a search between their edges counts
+  local function same(x, n, range)
+    local counts, edge = x:histogram(n, {range = range})
+    assert(counts == x:histogram(edge), ("%s, %d bins"):format(x, n))
+  end
+  nacre.manual_seed(11)
+  for _, t in ipairs { "float32", "float64" } do
+    local x = nacre.randn(100003, {dtype = t})
+    for _, n in ipairs { 1, 2, 3, 10, 49, 1000, 65537 } do
+      same(x, n)
+      same(x, n, {-1, 2})
+      same((x * 4):round() / 4, n, {-2, 3})         -- on the edges
+      same(select(2, x:histogram(n)), n)            -- the edges themselves
+      same(x:abs() ^ 30, n)
+    end
+    same(x:narrow(1, 1, 99999):reshape(33333, 3):select(2, 2), 100)
+    same(nacre.full({5}, 3.5, {dtype = t}), 7)
+    same(nacre.tensor({1.0, 1 + 2 ^ -22}, {dtype = t}), 1000)
+    same(nacre.zeros(0, {dtype = t}), 3)
+    x[5], x[77], x[78] = nan, 1 / 0, -1 / 0
+    same(x, 100, {-3, 3})
+    assert(x:histogram(10, {range = {5, 6}}):sum():item() < 5)
+  end
+  same(nacre.tensor({-1.7e308, 0, 1.7e308}, {dtype = "float64"}), 4)
+end
 print("sort: passed")
