@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** file.c - reading a file to its end, and replacing one as a whole.
-**
-** A file is replaced by writing a second one next to it, making that durable
-** and renaming it, so that at any moment, also after a crash, the name leads
-** to the old bytes or to the new ones.
+** file.c - reading a file to its end, and what messages call it; writefile.c
+** writes one.
 */
-#define _GNU_SOURCE           /* O_CLOEXEC, realpath */
+#define _GNU_SOURCE           /* O_CLOEXEC */
 #include "file.h"
 
 #include <errno.h>
@@ -15,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 Files nc_files = { open,   close, read,   write,  fstat, stat,
@@ -90,7 +86,7 @@ int nc_expected(const char *path, const char *start, const char *p,
                                   left < 12 ? left : 12));
 }
 
-static int failed(const char *path, const char *what, int error) {
+int nc_failsystem(const char *path, const char *what, int error) {
   return nc_failfile(NC_EFILE, path, "%s%s%s", what, *what ? ": " : "",
                      strerror(error));
 }
@@ -106,9 +102,9 @@ int nc_openread(Reader *r, const char *path) {
   do {                        /* not waiting for the writer of a pipe */
     r->fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   } while (r->fd < 0 && errno == EINTR);
-  if (r->fd < 0) return failed(path, "", errno);
+  if (r->fd < 0) return nc_failsystem(path, "", errno);
   if (nc_files.fstat(r->fd, &s) != 0)
-    status = failed(path, "cannot be examined", errno);
+    status = nc_failsystem(path, "cannot be examined", errno);
   else if (S_ISDIR(s.st_mode))
     status = nc_failfile(NC_EFILE, path, "this is a directory");
   else if (!S_ISREG(s.st_mode))
@@ -142,7 +138,7 @@ static ssize_t pull(Reader *r, void *p, size_t n) {
 
 static int unread(const Reader *r, const char *field) {
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-  if (!r->pull) return failed(r->path, field, errno);
+  if (!r->pull) return nc_failsystem(r->path, field, errno);
   return nc_failfile(NC_EFILE, r->path, "%s: %s", field, r->why);
 }
 
@@ -172,7 +168,7 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
 int nc_seekread(Reader *r, int64_t at) {
   r->at = at;
   if (!r->bytes && nc_files.lseek(r->fd, (off_t)at, SEEK_SET) < 0)
-    return failed(r->path, "cannot be sought in", errno);
+    return nc_failsystem(r->path, "cannot be sought in", errno);
   r->left = r->size - at;
   return NC_OK;
 }
@@ -193,142 +189,6 @@ int nc_readend(Reader *r) {
 void nc_closeread(Reader *r) {
   if (r->fd >= 0) nc_files.close(r->fd);
   r->fd = -1;
-}
-
-/*
-** Writing
-*/
-static int create(const char *path, int flags, mode_t mode) {
-  int fd;
-  do fd = nc_files.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode);
-  while (fd < 0 && errno == EINTR && !nc_interrupted);
-  return fd;
-}
-
-/* The folder of path, with its last slash: its length (0: the current). */
-static size_t folder(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
-/* Opens a new file in the folder of the target, under a name of its own. */
-static int opentemp(Writer *w, int exists) {
-  size_t n = folder(w->target);
-  unsigned long id = (unsigned long)getpid() * 2654435761u;
-  if (n + 32 > sizeof w->temp) return failed(w->path, "", ENAMETOOLONG);
-  memcpy(w->temp, w->target, n);
-  for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
-    id = id * 1103515245u + 12345u + (unsigned long)time(NULL);
-    snprintf(w->temp + n, 32, ".nacre-%08lx.tmp", id & 0xffffffffu);
-    w->fd = create(w->temp, O_EXCL | O_NOFOLLOW, 0600);
-    if (w->fd < 0 && errno != EEXIST) break;
-  }
-  if (w->fd >= 0) return NC_OK;
-  w->temp[0] = '\0';
-  failed(w->path, "no new file can be made in its folder", errno);
-  if (exists) nc_hint("nacre.save(path, t, {atomic=false}) writes in place");
-  return NC_EFILE;
-}
-
-static mode_t newmode(void) {
-  mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
-}
-
-/* A second file that takes the place, and the mode, of the target. */
-static int openbeside(Writer *w, int exists, mode_t mode) {
-  int n = snprintf(w->target, sizeof w->target, "%s", w->path);
-  if (n < 0 || (size_t)n >= sizeof w->target)
-    return failed(w->path, "", ENAMETOOLONG);
-  if (exists) {               /* a link stays, what it leads to is replaced */
-    if (realpath(w->path, w->target) == NULL) return failed(w->path, "", errno);
-    if (access(w->target, W_OK) != 0) return failed(w->path, "", errno);
-  }
-  TRY(opentemp(w, exists));
-  if (nc_files.fchmod(w->fd, exists ? mode & 0777 : newmode()) == 0)
-    return NC_OK;
-  return nc_closewrite(w, failed(w->path, "its mode cannot be set", errno));
-}
-
-int nc_openwrite(Writer *w, const char *path, int atomic) {
-  struct stat s;
-  int exists = nc_files.stat(path, &s) == 0;
-  w->path = path;
-  w->fd = -1;
-  w->target[0] = w->temp[0] = '\0';
-  if (nc_watching & NC_DRY) return nc_drystops();
-  w->regular = !exists || S_ISREG(s.st_mode);
-  if (!exists && errno != ENOENT) return failed(path, "", errno);
-  if (exists && S_ISDIR(s.st_mode)) return failed(path, "", EISDIR);
-  if (w->regular && atomic) return openbeside(w, exists, s.st_mode);
-  w->fd = create(path, w->regular ? O_TRUNC : 0, 0666);
-  return w->fd < 0 ? failed(path, "", errno) : NC_OK;
-}
-
-int nc_writeblock(Writer *w, const void *p, int64_t n) {
-  const char *at = p;
-  while (n > 0) {
-    ssize_t k;
-    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-    k = nc_files.write(w->fd, at, (size_t)n);
-    if (k < 0 && errno == EINTR) continue;
-    if (k < 0) return failed(w->path, "cannot be written", errno);
-    at += k;
-    n -= k;
-  }
-  return NC_OK;
-}
-
-int nc_seekwrite(Writer *w, int64_t at) {
-  if (nc_files.lseek(w->fd, (off_t)at, SEEK_SET) < 0)
-    return failed(w->path, "cannot be sought in", errno);
-  return NC_OK;
-}
-
-/* Closes; once the bytes are safe an interrupted close is none of ours. */
-static int shut(Writer *w) {
-  int fd = w->fd;
-  w->fd = -1;
-  if (nc_files.close(fd) != 0 && errno != EINTR)
-    return failed(w->path, "cannot be closed", errno);
-  return NC_OK;
-}
-
-/* fsync after an error may report success for pages that were dropped, so it
-   is never repeated; EINVAL is what a file system without it says. */
-static int flush(Writer *w) {
-  if (w->regular && nc_files.fsync(w->fd) != 0 && errno != EINVAL)
-    return failed(w->path, "cannot be made durable", errno);
-  return NC_OK;
-}
-
-static int flushfolder(Writer *w) {
-  size_t n = folder(w->target);
-  int fd, error = 0;
-  memcpy(w->temp, n ? w->target : "./", n ? n : 2);
-  w->temp[n ? n : 2] = '\0';
-  fd = nc_files.open(w->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0 || nc_files.fsync(fd) != 0) error = errno;
-  if (fd >= 0) nc_files.close(fd);
-  /* A folder that may be written but not read cannot be opened. */
-  if (error == 0 || error == EINVAL || error == EACCES) return NC_OK;
-  return failed(w->path, "saved, but a crash now may undo it", error);
-}
-
-int nc_closewrite(Writer *w, int status) {
-  if (w->fd >= 0 && status == NC_OK) status = flush(w);
-  if (w->fd >= 0) {
-    if (status == NC_OK) status = shut(w);
-    else nc_files.close(w->fd);
-    w->fd = -1;
-  }
-  if (w->temp[0] == '\0') return status;
-  if (status == NC_OK && nc_files.rename(w->temp, w->target) != 0)
-    status = failed(w->path, "cannot be replaced", errno);
-  if (status == NC_OK) return flushfolder(w);
-  nc_files.unlink(w->temp);
-  return status;
 }
 
 /*
@@ -403,7 +263,7 @@ static int readall(Tensor **bytes, const char *path, StreamPull *pullstream,
     k = pullsome(pullstream, stream, (char *)nc_data(*bytes) + used,
                  nc_numel(*bytes) - used);
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-    if (k < 0) return failed(path, "data", errno);
+    if (k < 0) return nc_failsystem(path, "data", errno);
     if (k == 0) return (*bytes)->size[0] = used, NC_OK;
   }
 }
@@ -430,20 +290,8 @@ int nc_readpipe(Tensor **bytes, const char *path) {
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   } while (fd < 0 && errno == EINTR);
-  if (fd < 0) return failed(path, "", errno);
+  if (fd < 0) return nc_failsystem(path, "", errno);
   status = nc_readstream(bytes, path, pullfile, &fd);
   nc_files.close(fd);
   return status;
-}
-
-int nc_writefile(const char *path, const void *p, int64_t n) {
-  Writer w;
-  const char *at = p;
-  int status;
-  TRY(nc_openwrite(&w, path, 1));
-  for (status = NC_OK; status == NC_OK && n > 0; n -= NC_IOBLOCK) {
-    status = nc_writeblock(&w, at, n < NC_IOBLOCK ? n : NC_IOBLOCK);
-    at += NC_IOBLOCK;
-  }
-  return nc_closewrite(&w, status);
 }

@@ -46,6 +46,9 @@ size_t nc_utf8(uint32_t *c, const char *s, size_t n);
 int nc_failfile(int code, const char *path, const char *fmt, ...)
     NC_PRINTF(3, 4);
 
+/* The same for what the system said: "path: what: No such file". */
+int nc_failsystem(const char *path, const char *what, int error);
+
 /* Of a header that begins at start: `wanted' should stand at p. */
 int nc_expected(const char *path, const char *start, const char *p,
                 const char *end, const char *wanted);
@@ -83,11 +86,13 @@ typedef struct Writer {
   int regular;
   char target[PATH_MAX];      /* where it goes, links followed */
   char temp[PATH_MAX];        /* "": written in place */
+  Tensor **bytes;             /* not NULL: `used' bytes are there instead */
+  int64_t at, used;
 } Writer;
 
-/* If `atomic', the target keeps its old contents until nc_closewrite; a
+/* If to->atomic, the target keeps its old contents until nc_closewrite; a
    target that is no regular file (a pipe, a terminal) is written plainly. */
-int nc_openwrite(Writer *w, const char *path, int atomic);
+int nc_openwrite(Writer *w, const Sink *to);
 int nc_writeblock(Writer *w, const void *p, int64_t n); /* <= NC_IOBLOCK */
 int nc_seekwrite(Writer *w, int64_t at);    /* of a regular file */
 /* Puts the file in place if status is NC_OK, else gives it up; returns the

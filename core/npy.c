@@ -185,28 +185,28 @@ int nc_npyfits(const char *path, const Tensor *t) {
 }
 
 /* t lies on the CPU; buf is NULL if it is dense. */
-static int writeall(const char *path, const Tensor *t, int atomic, void *buf) {
+static int writeall(const Sink *to, const Tensor *t, void *buf) {
   Writer w;
   char text[NPY_ROOM];
   int status;
-  TRY(nc_openwrite(&w, path, atomic));
+  TRY(nc_openwrite(&w, to));
   status = nc_writeblock(&w, text, nc_npyheader(text, t));
   if (status == NC_OK) status = nc_writeelements(&w, t, buf, 0);
   return nc_closewrite(&w, status);
 }
 
-int nc_save(const char *path, Tensor *t, int atomic) {
+int nc_save(const Sink *to, Tensor *t) {
   Tensor *x = NULL;
   void *buf = NULL;
-  int status = nc_npyfits(path, t);
+  int status = nc_npyfits(to->path, t);
   if (status != NC_OK) {
-    nc_blame("arg 2", t);
+    nc_blame(to->bytes ? "arg 1" : "arg 2", t);
     return status;
   }
   status = nc_todevice(&x, t, &nc_cpu);
   if (status == NC_OK && !nc_isdense(x))
     status = nc_hostalloc(&buf, NC_IOBLOCK);
-  if (status == NC_OK) status = writeall(path, x, atomic, buf);
+  if (status == NC_OK) status = writeall(to, x, buf);
   if (status == NC_OK) nc_count(0, nc_numel(t) * nc_dtypesize(t->dtype));
   nc_hostfree(buf, NC_IOBLOCK);
   nc_release(x);

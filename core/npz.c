@@ -170,8 +170,8 @@ static int feed(ZipFeed *f, Item *x, const char *path,
   return NC_OK;
 }
 
-int nc_savenpz(const char *path, const NamedTensor list[], int64_t n,
-               int compressed, int atomic) {
+int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
+               int compressed) {
   const int64_t bytes = n * (int64_t)(sizeof(Item) + sizeof(ZipFeed));
   void *block;
   Item *items;
@@ -182,9 +182,9 @@ int nc_savenpz(const char *path, const NamedTensor list[], int64_t n,
   items = block;
   feeds = (ZipFeed *)(items + n);
   for (int64_t i = 0; status == NC_OK && i < n; i++)
-    status = feed(&feeds[i], &items[i], path, &list[i]);
+    status = feed(&feeds[i], &items[i], to->path, &list[i]);
   if (status == NC_OK)
-    status = nc_writezip(path, feeds, n, compressed ? 6 : 0, atomic);
+    status = nc_writezip(to, feeds, n, compressed ? 6 : 0);
   for (int64_t i = 0; i < n; i++) end(&items[i]);
   nc_hostfree(block, bytes);
   return status;

@@ -225,34 +225,34 @@ static int writetensor(Writer *w, Tensor *t, void *buf) {
   return status;
 }
 
-static int writeall(const char *path, const Text *header,
-                    const NamedTensor list[], int64_t n, int atomic,
-                    void *buf) {
+static int writeall(const Sink *to, const Text *header,
+                    const NamedTensor list[], int64_t n, void *buf) {
   Writer w;
   int status;
-  TRY(nc_openwrite(&w, path, atomic));
+  TRY(nc_openwrite(&w, to));
   status = nc_writeblock(&w, header->p, header->n);
   for (int64_t i = 0; status == NC_OK && i < n; i++)
     status = writetensor(&w, list[i].t, buf);
   return nc_closewrite(&w, status);
 }
 
-int nc_savesafetensors(const char *path, NamedTensor list[], int64_t n,
-                       const char *const meta[], int64_t nmeta, int atomic) {
+int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
+                       const char *const meta[], int64_t nmeta) {
   Text header = { NULL, 0, roomfor(list, n, meta, nmeta) };
   void *text, *buf;
   int status;
   for (int64_t i = 0; i < n; i++)
     if (strcmp(list[i].name, "__metadata__") == 0)
-      return nc_failfile(NC_EVALUE, path, "\"__metadata__\" names no tensor: "
-                         "the format has it for {metadata={...}}");
+      return nc_failfile(NC_EVALUE, to->path,
+                         "\"__metadata__\" names no tensor: the format "
+                         "has it for {metadata={...}}");
   TRY(nc_hostalloc(&text, header.room));
   header.p = text;
   qsort(list, (size_t)n, sizeof *list, byrank);
   putheader(&header, list, n, meta, nmeta);
   status = nc_hostalloc(&buf, NC_IOBLOCK);
   if (status == NC_OK) {
-    status = writeall(path, &header, list, n, atomic, buf);
+    status = writeall(to, &header, list, n, buf);
     nc_hostfree(buf, NC_IOBLOCK);
   }
   nc_hostfree(text, header.room);

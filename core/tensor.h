@@ -355,9 +355,11 @@ int nc_readpipe(Tensor **bytes, const char *path);
 int nc_readstream(Tensor **bytes, const char *path, StreamPull *pull,
                   void *stream);
 int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
+/* A file at path, `atomic': replaced as a whole; not NULL: a uint8 vector */
+typedef struct Sink { const char *path; int atomic; Tensor **bytes; } Sink;
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_load(Tensor **t, const char *path);             /* .npy */
-int nc_save(const char *path, Tensor *t, int atomic);
+int nc_save(const Sink *to, Tensor *t);                /* .npy */
 
 typedef struct TextFormat {   /* of a .csv file */
   char delimiter;             /* ' ': any blanks */
@@ -371,8 +373,8 @@ typedef struct TextFormat {   /* of a .csv file */
 /* Names, each with a '\0' behind it, if f->header; DT_NONE: as the fields are */
 int nc_loadtext(Tensor **t, Tensor **names, const Source *from,
                 const TextFormat *f, DType type);
-int nc_savetext(const char *path, Tensor *t, char delimiter,
-                const char *const names[], int atomic);
+int nc_savetext(const Sink *to, Tensor *t, char delimiter,
+                const char *const names[]);
 
 /* Several tensors in a file; names are UTF-8 without '\0', nc_checktext. */
 #define NC_MAXNAME 1000
@@ -385,11 +387,11 @@ int64_t nc_archivesize(const Archive *a);
 const char *nc_archivename(const Archive *a, int64_t i);
 const char *nc_archivemeta(const Archive *a, int64_t i); /* name, value, ... */
 int nc_archiveload(Tensor **t, Archive *a, int64_t i);
-int nc_savenpz(const char *path, const NamedTensor list[], int64_t n,
-               int compressed, int atomic);
+int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
+               int compressed);
 /* meta: n names, each followed by its value; puts the list in order */
-int nc_savesafetensors(const char *path, NamedTensor list[], int64_t n,
-                       const char *const meta[], int64_t nmeta, int atomic);
+int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
+                       const char *const meta[], int64_t nmeta);
 
 #ifdef __cplusplus
 }

@@ -124,27 +124,28 @@ static int matrix(Out *o, const Tensor *t, const char *const names[]) {
   return flush(o);
 }
 
-static int checkshape(const char *path, const Tensor *t) {
+static int checkshape(const Sink *to, const Tensor *t) {
   if (t->nd <= 2) return NC_OK;
-  nc_failfile(NC_ESHAPE, path, "a text holds a matrix, not %d dimensions",
+  nc_failfile(NC_ESHAPE, to->path, "a text holds a matrix, not %d dimensions",
               t->nd);
-  nc_blame("arg 2", t);
-  nc_hint("t:flatten(2), or a name that ends in .npy");
+  nc_blame(to->bytes ? "arg 1" : "arg 2", t);
+  nc_hint("t:flatten(2), or %s", to->bytes ? "{format=\"npy\"}"
+                                           : "a name that ends in .npy");
   return NC_ESHAPE;
 }
 
-int nc_savetext(const char *path, Tensor *t, char delimiter,
-                const char *const names[], int atomic) {
+int nc_savetext(const Sink *to, Tensor *t, char delimiter,
+                const char *const names[]) {
   Out o = { .delimiter = delimiter };
   Tensor *x;
   void *buf;
   int status;
-  TRY(checkshape(path, t));
+  TRY(checkshape(to, t));
   TRY(nc_todevice(&x, t, &nc_cpu));
   status = nc_hostalloc(&buf, NC_IOBLOCK);
   if (status == NC_OK) {
     o.buf = buf;
-    status = nc_openwrite(&o.w, path, atomic);
+    status = nc_openwrite(&o.w, to);
     if (status == NC_OK)
       status = nc_closewrite(&o.w, matrix(&o, x, names));
     nc_hostfree(buf, NC_IOBLOCK);

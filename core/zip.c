@@ -413,17 +413,16 @@ static int fillzip(Target *t, const ZipFeed *feeds, int64_t n, int level,
   return t->status;
 }
 
-int nc_writezip(const char *path, const ZipFeed *feeds, int64_t n, int level,
-                int atomic) {
+int nc_writezip(const Sink *to, const ZipFeed *feeds, int64_t n, int level) {
   const int64_t bytes = n * (int64_t)sizeof(Member);
   Target t = { .status = NC_OK };
   void *members;
   int status;
   TRY(openlibrary());
   TRY(nc_hostalloc(&members, bytes));
-  status = nc_openwrite(&t.w, path, atomic);
+  status = nc_openwrite(&t.w, to);
   if (status == NC_OK && !t.w.regular)
-    status = nc_closewrite(&t.w, nc_failfile(NC_EFILE, path,
+    status = nc_closewrite(&t.w, nc_failfile(NC_EFILE, to->path,
                                              "this is not a regular file"));
   else if (status == NC_OK)
     status = nc_closewrite(&t.w, fillzip(&t, feeds, n, level, members));

@@ -38,7 +38,6 @@ typedef struct ZipFeed {      /* where a member's bytes come from */
 } ZipFeed;
 
 /* level: 0 stores, 1 to 9 deflate. */
-int nc_writezip(const char *path, const ZipFeed *feeds, int64_t n, int level,
-                int atomic);
+int nc_writezip(const Sink *to, const ZipFeed *feeds, int64_t n, int level);
 
 #endif

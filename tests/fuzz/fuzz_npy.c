@@ -44,7 +44,7 @@ static void saved(Tensor *t) {
   nc_files.open = diskopen;
   nc_files.close = diskclose;
   nc_files.write = sink;
-  must(nc_save("x.npy", t, 1) == NC_OK);
+  must(nc_save(&(Sink){ "x.npy", 1, NULL }, t) == NC_OK);
   nc_files = real;
 }
 

@@ -52,7 +52,8 @@ static Tensor *counting(int64_t n, int64_t m) {
 }
 
 static void save(Tensor *t) {
-  if (nc_save(target, t, 1) != NC_OK) fail_msg("%s", nc_lasterror()->text);
+  if (nc_save(&(Sink){ target, 1, NULL }, t) != NC_OK)
+    fail_msg("%s", nc_lasterror()->text);
 }
 
 static Tensor *load(void) {

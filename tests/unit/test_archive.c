@@ -23,22 +23,22 @@ static int haszip;
 */
 static int savenpz(void) {
   const NamedTensor list[] = { { "a", large }, { "b", strided } };
-  return nc_savenpz(target, list, 2, 0, 1);
+  return nc_savenpz(&(Sink){ target, 1, NULL }, list, 2, 0);
 }
 
 static int savedeflated(void) {
   const NamedTensor list[] = { { "a", large }, { "b", strided } };
-  return nc_savenpz(target, list, 2, 1, 1);
+  return nc_savenpz(&(Sink){ target, 1, NULL }, list, 2, 1);
 }
 
 static int savesafe(void) {
   static const char *const meta[] = { "format", "pt" };
   NamedTensor list[] = { { "a", large }, { "b", strided } };
-  return nc_savesafetensors(target, list, 2, meta, 1, 1);
+  return nc_savesafetensors(&(Sink){ target, 1, NULL }, list, 2, meta, 1);
 }
 
 static int savecsv(void) {
-  return nc_savetext(target, strided, ',', NULL, 1);
+  return nc_savetext(&(Sink){ target, 1, NULL }, strided, ',', NULL);
 }
 
 /* The archive holds both tensors. */
@@ -234,7 +234,7 @@ static void test_pipe(void **state) {
   assert_int_equal(pipe(fd), 0);
   snprintf(name, sizeof name, "/dev/fd/%d", fd[1]);
   const NamedTensor list[] = { { "a", little } };
-  assert_int_equal(nc_savenpz(name, list, 1, 0, 1), NC_EFILE);
+  assert_int_equal(nc_savenpz(&(Sink){ name, 1, NULL }, list, 1, 0), NC_EFILE);
   assert_non_null(strstr(nc_lasterror()->text, "this is not a regular file"));
   close(fd[1]);
   assert_int_equal(read(fd[0], buf, sizeof buf), 0);
@@ -248,7 +248,7 @@ static int make(void **state) {
   if (nc_alias(&strided, large) != NC_OK) return -1;
   strided->size[1] = 350, strided->step[1] = 2;
   const NamedTensor list[] = { { "a", little } };
-  haszip = nc_savenpz(target, list, 1, 0, 1) == NC_OK;
+  haszip = nc_savenpz(&(Sink){ target, 1, NULL }, list, 1, 0) == NC_OK;
   unlink(target);
   return haszip || strstr(nc_lasterror()->text, "libzip") ? 0 : -1;
 }

@@ -23,7 +23,7 @@ static void fails(Tensor *t, int call, int error) {
     int64_t live = nc_memory.live;
     fault.call = call, fault.n = n, fault.error = error;
     nc_files = faulty;
-    int status = nc_save(target, t, 1);
+    int status = nc_save(&(Sink){ target, 1, NULL }, t);
     int struck = fault.n == 0;
     fault.n = 0;
     nc_files = real;
@@ -32,7 +32,7 @@ static void fails(Tensor *t, int call, int error) {
     assert_int_equal(files(), 1);
     if (status == NC_OK) {
       holds(300, 500);
-      assert_int_equal(nc_save(target, t, 1), NC_OK);
+      assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_OK);
       if (!struck) return;
       Tensor *old = counting(2, 2);
       save(old);
@@ -70,7 +70,7 @@ static void test_faults(void **state) {
     save(old);
     fault.call = WRITE, fault.n = 2, fault.error = errors[e];
     nc_files = faulty;
-    assert_int_equal(nc_save(target, v, 1), NC_EFILE);
+    assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, v), NC_EFILE);
     nc_files = real;
     holds(2, 2);
     assert_int_equal(files(), 1);
@@ -92,7 +92,7 @@ static void test_resumed(void **state) {
       fault.error = calls[c] == OPEN || n % 2 ? EINTR : 0;
       nc_files = faulty;
       if (calls[c] == OPEN && n == 2) fault.n = 0; /* of the folder */
-      assert_int_equal(nc_save(target, t, 1), NC_OK);
+      assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_OK);
       assert_int_equal(nc_load(&u, target), NC_OK);
       nc_release(u);
       nc_files = real;
@@ -136,7 +136,7 @@ static void test_memory(void **state) {
   assert_int_equal(nc_alias(&v, t), NC_OK);
   v->size[1] = 2;             /* needs the buffer */
   nc_failalloc(1, 0);
-  assert_int_equal(nc_save(target, v, 1), NC_ENOMEM);
+  assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, v), NC_ENOMEM);
   nc_failalloc(0, 0);
   holds(2, 2);
   assert_int_equal(files(), 1);
@@ -151,7 +151,7 @@ static void test_interrupt(void **state) {
   (void)state;
   save(old);
   nc_interrupted = 1;
-  assert_int_equal(nc_save(target, t, 1), NC_EINTR);
+  assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_EINTR);
   nc_interrupted = 0;
   holds(2, 2);
   assert_int_equal(files(), 1);

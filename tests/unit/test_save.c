@@ -26,7 +26,7 @@ static void test_dtypes(void **state) {
       for (int64_t k = 0; k < bytes; k++)
         ((char *)nc_data(t))[k] = (char)(type == DT_b8 ? k & 1 : k * 37);
       if (type == DT_bf16) {
-        assert_int_equal(nc_save(target, t, 1), NC_EDTYPE);
+        assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_EDTYPE);
         assert_non_null(strstr(nc_lasterror()->text, "bfloat16"));
         assert_int_equal(nc_lasterror()->n, 1);
         nc_release(t);
@@ -142,7 +142,7 @@ static void test_modes(void **state) {
   save(t);
   assert_int_equal(modeof(target), 0604);
   unlink(target);
-  assert_int_equal(nc_save(target, t, 0), NC_OK);
+  assert_int_equal(nc_save(&(Sink){ target, 0, NULL }, t), NC_OK);
   assert_int_equal(modeof(target), 0640);
   holds(2, 2);
   umask(old);
@@ -158,7 +158,7 @@ static void test_links(void **state) {
   snprintf(name, sizeof name, "%s/link", folder);
   save(t);
   assert_int_equal(symlink("x.npy", name), 0);
-  assert_int_equal(nc_save(name, u, 1), NC_OK);
+  assert_int_equal(nc_save(&(Sink){ name, 1, NULL }, u), NC_OK);
   assert_int_equal(lstat(name, &s), 0);
   assert_true(S_ISLNK(s.st_mode));
   holds(3, 3);
@@ -173,7 +173,7 @@ static void test_special(void **state) {
   (void)state;
   assert_int_equal(nc_load(&u, folder), NC_EFILE);
   assert_non_null(strstr(nc_lasterror()->text, "this is a directory"));
-  assert_int_equal(nc_save(folder, t, 1), NC_EFILE);
+  assert_int_equal(nc_save(&(Sink){ folder, 1, NULL }, t), NC_EFILE);
   assert_int_equal(mkfifo(target, 0600), 0);
   assert_int_equal(nc_load(&u, target), NC_EFILE);
   assert_non_null(strstr(nc_lasterror()->text, "not a regular file"));
@@ -181,10 +181,10 @@ static void test_special(void **state) {
   assert_int_equal(nc_load(&u, target), NC_EFILE);
   assert_non_null(strstr(nc_lasterror()->text, "No such file"));
   assert_int_equal(nc_load(&u, "/dev/null"), NC_EFILE);
-  assert_int_equal(nc_save("/dev/null", t, 1), NC_OK);
-  assert_int_equal(nc_save("/dev/full", t, 1), NC_EFILE);
-  assert_int_equal(nc_save("/nowhere/x.npy", t, 1), NC_EFILE);
-  assert_int_equal(nc_save("", t, 1), NC_EFILE);
+  assert_int_equal(nc_save(&(Sink){ "/dev/null", 1, NULL }, t), NC_OK);
+  assert_int_equal(nc_save(&(Sink){ "/dev/full", 1, NULL }, t), NC_EFILE);
+  assert_int_equal(nc_save(&(Sink){ "/nowhere/x.npy", 1, NULL }, t), NC_EFILE);
+  assert_int_equal(nc_save(&(Sink){ "", 1, NULL }, t), NC_EFILE);
   assert_int_equal(files(), 0);
   nc_release(t);
 }
@@ -197,7 +197,7 @@ static void test_pipe(void **state) {
   (void)state;
   assert_int_equal(pipe(fd), 0);
   snprintf(name, sizeof name, "/dev/fd/%d", fd[1]);
-  assert_int_equal(nc_save(name, t, 1), NC_OK);
+  assert_int_equal(nc_save(&(Sink){ name, 1, NULL }, t), NC_OK);
   assert_int_equal(read(fd[0], buf, sizeof buf), 128 + 32);
   close(fd[0]);
   close(fd[1]);
