@@ -118,10 +118,12 @@ static int pushtype(lua_State *L, const Tensor *t) {
 }
 
 /* By what a shell sets, nacre._tostring.  Whoever writes a log line, or an
-   error, must be able to: if that fails, it says no more than the type. */
+   error, must be able to: if that fails, it says no more than the type.  What
+   a device reports late is no failure of the text: that is raised, as by
+   everything that waits. */
 static int totext(lua_State *L) {
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
-  nl_checktensor(L, 1);
+  if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_settle(L);
   lua_settop(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "_tostring");
   if (!lua_isfunction(L, -1)) return pushtype(L, nl_checktensor(L, 1));

@@ -235,7 +235,7 @@ class Matrix(Program):
         # only for the shell at a terminal
         self.assertEqual(self.run_("-p", "mine")[1], "nil\n")
         self.assertEqual(self.run_("-i", "-q", text="mine\n")[1],
-                         "> mine\nnil\n")
+                         "> mine\nnil\n(no variable 'mine')\n")
         self.file("xdg/nacre/init.lua", "print 'elsewhere'")
         out = self.terminal("-q", keys="", TERM="dumb",
                             XDG_CONFIG_HOME=self.home + "/xdg")[1]
