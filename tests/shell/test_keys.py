@@ -37,7 +37,7 @@ class Keys(Shell):
         with open(os.path.join(self.home, "seen")) as f:
             self.assertEqual(f.read(), "y = 1\n")
         self.assertEqual(self.entries(), ["x = 40\nx + 2\n"])
-        self.assertEqual(s.run("y"), "nil\n")
+        self.assertEqual(s.run("y"), "nil\n(no variable 'y')\n")
 
     def test_editor_that_fails_loses_nothing(self):
         s = self.open(VISUAL="false")
