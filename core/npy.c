@@ -142,11 +142,6 @@ int nc_loadnpy(Tensor **t, const Source *from) {
   return status;
 }
 
-int nc_load(Tensor **t, const char *path) {
-  const Source from = { .path = path };
-  return nc_loadnpy(t, &from);
-}
-
 /*
 ** Saving
 */

@@ -357,8 +357,8 @@ int nc_readstream(Tensor **bytes, const char *path, StreamPull *pull,
 int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
 /* A file at path, `atomic': replaced as a whole; not NULL: a uint8 vector */
 typedef struct Sink { const char *path; int atomic; Tensor **bytes; } Sink;
+void nc_unlinktemporaries(void);  /* of saves: a signal handler may call it */
 int nc_loadnpy(Tensor **t, const Source *from);
-int nc_load(Tensor **t, const char *path);             /* .npy */
 int nc_save(const Sink *to, Tensor *t);                /* .npy */
 
 typedef struct TextFormat {   /* of a .csv file */

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +73,46 @@ static size_t folder(const char *path) {
   return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
+/*
+** Temporary files, for a signal that ends the program while it saves.
+*/
+enum { NC_TEMPORARIES = 16 };
+static _Atomic(const char *) temporaries[NC_TEMPORARIES];
+static _Atomic(pid_t) owner;  /* they are no business of a child of ours */
+
+static void note(const char *path) {
+  owner = getpid();
+  for (int i = 0; i < NC_TEMPORARIES; i++) {
+    const char *none = NULL;
+    if (atomic_compare_exchange_strong(&temporaries[i], &none, path)) return;
+  }
+}
+
+static void forget(const char *path) {
+  for (int i = 0; i < NC_TEMPORARIES; i++) {
+    const char *old = path;
+    atomic_compare_exchange_strong(&temporaries[i], &old, NULL);
+  }
+}
+
+void nc_unlinktemporaries(void) {
+  if (owner != getpid()) return;
+  for (int i = 0; i < NC_TEMPORARIES; i++) {
+    const char *path = temporaries[i];
+    if (path) unlink(path);
+  }
+}
+
+/* No signal comes between its being made and its being noted. */
+static void createtemp(Writer *w) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  w->fd = create(w->temp, O_EXCL | O_NOFOLLOW, 0600);
+  if (w->fd >= 0) note(w->temp);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 /* Opens a new file in the folder of the target, under a name of its own. */
 static int opentemp(Writer *w, int exists) {
   size_t n = folder(w->target);
@@ -80,7 +122,7 @@ static int opentemp(Writer *w, int exists) {
   for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
     id = id * 1103515245u + 12345u + (unsigned long)time(NULL);
     snprintf(w->temp + n, 32, ".nacre-%08lx.tmp", id & 0xffffffffu);
-    w->fd = create(w->temp, O_EXCL | O_NOFOLLOW, 0600);
+    createtemp(w);
     if (w->fd < 0 && errno != EEXIST) break;
   }
   if (w->fd >= 0) return NC_OK;
@@ -199,8 +241,9 @@ int nc_closewrite(Writer *w, int status) {
   if (w->temp[0] == '\0') return status;
   if (status == NC_OK && nc_files.rename(w->temp, w->target) != 0)
     status = nc_failsystem(w->path, "cannot be replaced", errno);
+  if (status != NC_OK) nc_files.unlink(w->temp);
+  forget(w->temp);
   if (status == NC_OK) return flushfolder(w);
-  nc_files.unlink(w->temp);
   return status;
 }
 

@@ -82,7 +82,9 @@ static void askwhether(int sig) {
   char answer[64] = "n";
   if (write(STDERR_FILENO, question, sizeof question - 1) < 0) return;
   if (read(STDIN_FILENO, answer, sizeof answer) <= 0) return;
-  if (answer[0] == 'y' || answer[0] == 'Y') _exit(128 + sig);
+  if (answer[0] != 'y' && answer[0] != 'Y') return;
+  nc_unlinktemporaries();
+  _exit(128 + sig);
 }
 
 static double seconds(clockid_t clock) {
@@ -106,13 +108,18 @@ static int unanswered(void) {
          seconds(CLOCK_THREAD_CPUTIME_ID) - worked > 0.2;
 }
 
+/* The program ends as it would have, but for what a save had begun. */
+static void end(int sig) {
+  nc_unlinktemporaries();
+  signal(sig, SIG_DFL);
+  raise(sig);
+}
+
 void sh_interrupt(int sig) {
   lua_State *L = running;
   const int saved = errno;
-  if (nc_interrupted && mode == GUARD_SCRIPT) {
-    signal(sig, SIG_DFL); /* the first one was not answered */
-    raise(sig);
-  }
+  if (nc_interrupted && mode == GUARD_SCRIPT)
+    end(sig); /* the first one was not answered */
   if (!nc_interrupted)
     note();
   else if (L != NULL && asks && unanswered()) {
@@ -126,12 +133,16 @@ void sh_interrupt(int sig) {
 
 /* Ctrl-\ asks at once. */
 static void onsigquit(int sig) {
-  if (running != NULL) {
-    askwhether(sig);
-    return;
-  }
-  signal(sig, SIG_DFL);
-  raise(sig);
+  if (running != NULL) askwhether(sig);
+  else end(sig);
+}
+
+/* Unless it is ignored, as nohup has it. */
+static void catchending(int sig) {
+  struct sigaction action = { .sa_handler = end }, old;
+  sigfillset(&action.sa_mask);
+  if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+    sigaction(sig, &action, NULL);
 }
 
 void sh_interrupts(int newmode) {
@@ -142,6 +153,9 @@ void sh_interrupts(int newmode) {
   action.sa_handler = onsigquit;
   asks = mode == GUARD_SHELL && sh_interactive();
   if (asks) sigaction(SIGQUIT, &action, NULL);
+  else catchending(SIGQUIT);
+  catchending(SIGTERM);
+  catchending(SIGHUP);
 }
 
 int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
@@ -205,6 +219,7 @@ void sh_leavethread(lua_State *outer, lua_State *L) {
 
 _Noreturn void sh_diebysignal(int sig) {
   sigset_t only;
+  nc_unlinktemporaries();
   signal(sig, SIG_DFL);
   sigemptyset(&only);
   sigaddset(&only, sig);

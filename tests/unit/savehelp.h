@@ -58,7 +58,8 @@ static void save(Tensor *t) {
 
 static Tensor *load(void) {
   Tensor *t;
-  if (nc_load(&t, target) != NC_OK) fail_msg("%s", nc_lasterror()->text);
+  if (nc_loadnpy(&t, &(Source){ target, NULL, 0 }) != NC_OK)
+    fail_msg("%s", nc_lasterror()->text);
   return t;
 }
 

@@ -93,7 +93,7 @@ static void test_resumed(void **state) {
       nc_files = faulty;
       if (calls[c] == OPEN && n == 2) fault.n = 0; /* of the folder */
       assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_OK);
-      assert_int_equal(nc_load(&u, target), NC_OK);
+      assert_int_equal(nc_loadnpy(&u, &(Source){ target, NULL, 0 }), NC_OK);
       nc_release(u);
       nc_files = real;
       holds(300, 500);
@@ -113,7 +113,7 @@ static void test_readfaults(void **state) {
     for (int n = 1;; n++) {
       fault.call = calls[c], fault.n = n, fault.error = EIO;
       nc_files = faulty;
-      int status = nc_load(&u, target);
+      int status = nc_loadnpy(&u, &(Source){ target, NULL, 0 });
       nc_files = real;
       assert_int_equal(openfds(), fds);
       if (fault.n > 0) {      /* there is no n-th call */

@@ -171,16 +171,16 @@ static void test_links(void **state) {
 static void test_special(void **state) {
   Tensor *t = counting(2, 2), *u;
   (void)state;
-  assert_int_equal(nc_load(&u, folder), NC_EFILE);
+  assert_int_equal(nc_loadnpy(&u, &(Source){ folder, NULL, 0 }), NC_EFILE);
   assert_non_null(strstr(nc_lasterror()->text, "this is a directory"));
   assert_int_equal(nc_save(&(Sink){ folder, 1, NULL }, t), NC_EFILE);
   assert_int_equal(mkfifo(target, 0600), 0);
-  assert_int_equal(nc_load(&u, target), NC_EFILE);
+  assert_int_equal(nc_loadnpy(&u, &(Source){ target, NULL, 0 }), NC_EFILE);
   assert_non_null(strstr(nc_lasterror()->text, "not a regular file"));
   unlink(target);
-  assert_int_equal(nc_load(&u, target), NC_EFILE);
+  assert_int_equal(nc_loadnpy(&u, &(Source){ target, NULL, 0 }), NC_EFILE);
   assert_non_null(strstr(nc_lasterror()->text, "No such file"));
-  assert_int_equal(nc_load(&u, "/dev/null"), NC_EFILE);
+  assert_int_equal(nc_loadnpy(&u, &(Source){ "/dev/null", NULL, 0 }), NC_EFILE);
   assert_int_equal(nc_save(&(Sink){ "/dev/null", 1, NULL }, t), NC_OK);
   assert_int_equal(nc_save(&(Sink){ "/dev/full", 1, NULL }, t), NC_EFILE);
   assert_int_equal(nc_save(&(Sink){ "/nowhere/x.npy", 1, NULL }, t), NC_EFILE);
