@@ -17,7 +17,7 @@ foreach(name ops layouts folds promotion torch_rules reduce args create view
     errors grad_rows grad_families grad_public timestats timing
     einsum linalg nn norms conv
     dry watch summary sort scan special png pictures equivalents indices aliasing
-    fuzz_calls serialize vocabulary forms namefields suggest)
+    fuzz_calls fuzz_files serialize vocabulary forms namefields suggest)
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name grad_elements grad_arguments tables errorvalues bytes
