@@ -35,7 +35,11 @@ int nc_cputriangle(Tensor *y, const Tensor *x, int64_t diagonal, int upper);
 /* y, dense, is `outer' times a piece of each of the n tensors in turn, which
    are dense and of its type. */
 int nc_cpujoin(Tensor *y, Tensor *const x[], int n, int64_t outer);
-int nc_cpusort(const Device *d, const Sorting *s);
+int nc_cpusort(const Device *d, const Sorting *s);      /* at may be NULL */
+/* y, dense, = the elements of ranks `rank', int64, dense, from 0, along the
+   last dimension of x: at most so many for a line. */
+#define NC_MOSTRANKS 256
+int nc_cpuranks(Tensor *y, const Tensor *x, const Tensor *rank);
 /* An unsigned integer of the width of the type, ordered as its elements. */
 uint64_t nc_sortkey(DType type, const void *element);
 int nc_cpucumulate(const LineCall *c);        /* cumprod, cummax, ... */

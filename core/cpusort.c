@@ -5,8 +5,10 @@
 ** Each element becomes a key: an unsigned integer in whose order they are
 ** sorted, with nan last and -0 as 0.  Keys of up to 32 bits share a word with
 ** their position.  Long lines are sorted by digits in chunks, which threads
-** share; the result does not depend on how they do.
+** share; the result does not depend on how they do.  Where nobody asks for
+** positions, long lines are sorted without them.
 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cpu.h"
@@ -16,6 +18,7 @@
 #define DIGITS (1 << MOSTBITS) /* values of a digit, at most */
 #define CHUNK 65536           /* elements of the smallest chunk */
 #define CHUNKS 128            /* of a line, at most */
+#define LONG 2048             /* a line that is worth counters */
 
 typedef struct Seen {         /* of the keys of a chunk */
   uint64_t low, high, varies; /* bits in which keys differ */
@@ -138,14 +141,16 @@ typedef struct Wide {
 #undef POSITION
 #undef LESS
 #undef MAKE
+#include "sortvalues.inc"
 
 /*
 ** Lines
 */
 typedef struct Job {
-  const Sorting *s;
+  const Sorting *s;           /* without positions if that is enough */
+  const int64_t *rank;        /* s->keep for each line, or NULL: see s */
   Radix model;
-  int wide;
+  int wide, values;           /* long keys; elements without positions */
   int64_t n, lines, slots, slotbytes;
   char *memory;
 } Job;
@@ -164,27 +169,33 @@ static int64_t lineoffset(const Tensor *t, int dim, int64_t i) {
 static int oneline(const Job *j, Radix *r, int64_t i) {
   const Sorting *s = j->s;
   const int64_t esize = nc_dtypesize(s->x->dtype);
-  const int64_t out = lineoffset(s->at, s->dim, i);
+  const int64_t out = lineoffset(s->y ? s->y : s->at, s->dim, i);
   r->n = j->n;
   setchunks(r);
   r->x = (const char *)nc_data(s->x) + lineoffset(s->x, s->dim, i) * esize;
   r->y = s->y ? (char *)nc_data(s->y) + out * esize : NULL;
-  r->at = (int64_t *)nc_data(s->at) + out;
+  r->at = s->at ? (int64_t *)nc_data(s->at) + out : NULL;
+  if (j->rank) return line_ranks(r, j->rank + i * s->keep, (int)s->keep);
+  if (j->values) return line_values(r);
   return j->wide ? line_wide(r, s->from, s->from + s->keep)
                  : line_narrow(r, s->from, s->from + s->keep);
 }
 
-/* The memory of a slot: elements twice, counters, keys seen. */
+/* The memory of a slot: elements, counters, keys seen.  Elements lie there
+   twice, but once if the result is the other place. */
 static int64_t divide(const Job *j, Radix *r, char *p) {
-  const int64_t elements = j->n * (j->wide ? 16 : 8);
   const int64_t counts = r->chunks * DIGITS * 8;
+  const int inplace = j->values && !j->rank && r->ystep == 1;
+  int64_t elements = j->n * (j->wide ? 16 : 8), both;
+  if (j->values) elements = (j->n * r->width / 8 + 63) / 64 * 64;
+  both = inplace ? elements : 2 * elements;
   if (p) {
     r->v = p;
-    r->w = p + elements;
-    r->count = (int64_t *)(p + 2 * elements);
-    r->seen = (Seen *)(p + 2 * elements + counts);
+    r->w = p + both - elements;
+    r->count = (int64_t *)(p + both);
+    r->seen = (Seen *)(p + both + counts);
   }
-  return 2 * elements + counts + (int64_t)sizeof(Seen) * r->chunks;
+  return both + counts + (int64_t)sizeof(Seen) * r->chunks;
 }
 
 static void someslots(void *ctx, int64_t begin, int64_t end) {
@@ -207,11 +218,11 @@ static int sortlines(Job *j) {
   return r;
 }
 
-int nc_cpusort(const Device *d, const Sorting *s) {
-  const Tensor *x = s->x;
+static int sorted(const Sorting *s, const int64_t *rank) {
+  const Tensor *x = s->x, *out = s->y ? s->y : s->at;
   const int width = (int)nc_dtypesize(x->dtype) * 8;
-  Job j = { .s = s, .n = x->nd ? x->size[s->dim] : 1 };
-  (void)d;
+  Job j = { .s = s, .rank = rank, .n = x->nd ? x->size[s->dim] : 1 };
+  j.values = rank || (s->at == NULL && s->keep == j.n && j.n > LONG);
   j.wide = width == 64 || j.n > UINT32_MAX;
   j.lines = nc_numel(x) / j.n;
   j.slots = j.n >= 4 * CHUNK ? 1 : nc_threads();
@@ -220,10 +231,21 @@ int nc_cpusort(const Device *d, const Sorting *s) {
   j.model = (Radix){ .type = x->dtype, .width = width, .n = j.n };
   j.model.flip = s->descending ? UINT64_MAX >> (64 - width) : 0;
   j.model.step = x->nd ? x->step[s->dim] : 1;
-  j.model.ystep = s->at->nd ? s->at->step[s->dim] : 1;
+  j.model.ystep = out->nd ? out->step[s->dim] : 1;
   setchunks(&j.model);
   j.slotbytes = (divide(&j, &j.model, NULL) + 63) / 64 * 64;
   return sortlines(&j);
+}
+
+int nc_cpusort(const Device *d, const Sorting *s) {
+  (void)d;
+  return sorted(s, NULL);
+}
+
+int nc_cpuranks(Tensor *y, const Tensor *x, const Tensor *rank) {
+  const int dim = x->nd - 1;
+  const Sorting s = { .x = x, .y = y, .dim = dim, .keep = rank->size[dim] };
+  return sorted(&s, nc_data(rank));
 }
 
 uint64_t nc_sortkey(DType type, const void *p) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** quantile.c - quantiles: of the sorted line, what lies at rank q*(n-1),
-** between two elements if need be.
+** between two elements if need be.  A long line of which few ranks are asked
+** for need not be sorted.
 */
 #include "compose.h"
 #include "op.h"
@@ -57,43 +58,89 @@ static Tensor *fractions(Draft *w, const Arg *a, const Tensor *x) {
   return q;
 }
 
-/* Ranks from 0, [lines.. x q], of sorted lines: nan lies last. */
-static Tensor *ranksof(Draft *w, Tensor *x, Tensor *q, int ignore) {
-  const int64_t n = x ? x->size[x->nd - 1] : 0;
-  Tensor *y, *most, *nan;
+typedef struct Lines {
+  Tensor *x;                  /* the last dimension is a line */
+  Tensor *sorted;             /* or NULL: see nc_canrank */
+} Lines;
+
+static Lines linesof(Draft *w, Tensor *x, const Tensor *q) {
+  Lines l = { .x = x };
+  int yes = 0;
+  if (w->status == NC_OK)     /* two ranks for each */
+    w->status = nc_canrank(&yes, x, 2 * nc_numel(q));
+  if (w->status == NC_OK && !yes)
+    nc_held(w, nc_sortvalues(&l.sorted, x, x->nd - 1), &l.sorted);
+  return l;
+}
+
+/* Which lines have a nan? */
+static Tensor *withnan(Draft *w, Lines l) {
+  const int dim = l.x->nd - 1;
+  return nc_row1(w, OP_isnan, l.sorted
+                     ? nc_part(w, l.sorted, dim, l.x->size[dim] - 1, 1)
+                     : nc_fold(w, OP_amax, l.x, 1u << dim, 1));
+}
+
+/* Ranks from 0, [lines.. x q], of sorted lines: nan lies last.  They are of
+   the type of x unless that is too coarse for them. */
+static Tensor *ranksof(Draft *w, Lines l, Tensor *q, int ignore) {
+  Tensor *x = l.x, *y, *most;
   if (w->status != NC_OK) return NULL;
+  const int64_t n = x->size[x->nd - 1];
+  const DType type = n > 1 << 24 ? DT_f64 : x->dtype;
+  q = nc_as(w, q, type);
   if (ignore) {
     most = nc_fold(w, OP_sum, nc_row2(w, OP_eq, x, x), 1u << (x->nd - 1), 1);
     most = nc_rownumber(w, OP_sub, most, nc_int(1));
     most = nc_rownumber(w, OP_maximum, most, nc_int(0));
-    return nc_row2(w, OP_mul, nc_as(w, most, x->dtype), q);
+    return nc_row2(w, OP_mul, nc_as(w, most, type), q);
   }
   y = nc_rownumber(w, OP_mul, q, nc_int(n - 1));
-  nan = nc_row1(w, OP_isnan, nc_part(w, x, x->nd - 1, n - 1, 1));
-  Arg in[3] = { { .t = nan }, { .s = nc_float((double)(n - 1)) }, { .t = y } };
+  Arg in[3] = { { .t = withnan(w, l) }, { .s = nc_float((double)(n - 1)) },
+                { .t = y } };
   return nc_row(w, OP_where, in, NULL);
 }
 
-/* The elements at whole ranks of x, along its last dimension. */
-static Tensor *at(Draft *w, Tensor *x, Tensor *rank) {
-  Tensor *y = NULL, *i = nc_rownumber(w, OP_add, nc_as(w, rank, DT_i64),
-                                      nc_int(1));
+/* The elements at whole ranks of the lines. */
+static Tensor *at(Draft *w, Lines l, Tensor *rank) {
+  Tensor *y = NULL;
+  rank = nc_as(w, rank, DT_i64);
+  if (l.sorted) rank = nc_rownumber(w, OP_add, rank, nc_int(1));
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&y, x, i, x->nd - 1), &y);
+  return nc_held(w, l.sorted ? nc_along(&y, l.sorted, rank, l.x->nd - 1)
+                             : nc_ranked(&y, l.x, rank), &y);
 }
 
-/* Of sorted lines: [lines.. x q] */
-static Tensor *between(Draft *w, Tensor *x, Tensor *rank, int64_t how) {
+/* *low and *high: ranks, and then the elements there.  Of lines that are not
+   sorted both are found at once. */
+static void atboth(Draft *w, Lines l, Tensor **low, Tensor **high) {
+  Tensor *both;
+  if (l.sorted) {
+    *low = at(w, l, *low);
+    *high = at(w, l, *high);
+    return;
+  }
+  if (w->status != NC_OK) return;
+  const int dim = (*low)->nd - 1;
+  const int64_t n = (*low)->size[dim];
+  both = at(w, l, nc_joined(w, (Tensor *[]){ *low, *high }, 2, dim));
+  *low = nc_part(w, both, dim, 0, n);
+  *high = nc_part(w, both, dim, n, n);
+}
+
+/* [lines.. x q] */
+static Tensor *between(Draft *w, Lines l, Tensor *rank, int64_t how) {
   const double whole[2] = { 0, 0 };             /* no decimals */
   Tensor *low, *high, *weight;
   Arg one[1] = { { .t = rank } };
-  if (how == NEAREST) return at(w, x, nc_row(w, OP_round, one, whole));
-  if (how == LOWER) return at(w, x, nc_row1(w, OP_floor, rank));
-  if (how == HIGHER) return at(w, x, nc_row1(w, OP_ceil, rank));
+  if (w->status != NC_OK) return NULL;
+  if (how == NEAREST) return at(w, l, nc_row(w, OP_round, one, whole));
+  if (how == LOWER) return at(w, l, nc_row1(w, OP_floor, rank));
+  if (how == HIGHER) return at(w, l, nc_row1(w, OP_ceil, rank));
   low = nc_row1(w, OP_floor, rank);
-  weight = nc_row2(w, OP_sub, rank, low);
-  low = at(w, x, low);
-  high = at(w, x, nc_row1(w, OP_ceil, rank));
+  high = nc_row1(w, OP_ceil, rank);
+  weight = nc_as(w, nc_row2(w, OP_sub, rank, low), l.x->dtype);
+  atboth(w, l, &low, &high);
   if (how == LINEAR) return nc_row3(w, OP_lerp, low, high, weight);
   Arg in[3] = { { .t = low }, { .t = high }, { .s = nc_float(0.5) } };
   return nc_row(w, OP_lerp, in, NULL);
@@ -121,7 +168,7 @@ static Tensor *arranged(Draft *w, const Call *c, Tensor *y, int dim, int one) {
 }
 
 static int quantile(Call *c, int ignore) {
-  Tensor *x = c->arg[0].t, *q, *sorted, *y;
+  Tensor *x = c->arg[0].t, *q, *y;
   Draft w = { 0 };
   int dim = 0;
   w.status = checked(x);
@@ -131,8 +178,8 @@ static int quantile(Call *c, int ignore) {
     q = fractions(&w, &c->arg[1], x);
     y = c->arg[2].given && x->nd > 0 ? move(&w, x, dim + 1, -1)
                                      : nc_do1(&w, FAM_flatten, x, 1, -1);
-    sorted = nc_do1(&w, FAM_sort, y, -1, 0);
-    y = between(&w, sorted, ranksof(&w, sorted, q, ignore), c->arg[4].s.i);
+    const Lines l = linesof(&w, y, q);
+    y = between(&w, l, ranksof(&w, l, q, ignore), c->arg[4].s.i);
     y = arranged(&w, c, y, dim, q == NULL || q->nd == 0);
     nc_give(&w, &c->out[0], y);
   }

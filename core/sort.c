@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "compose.h"
+#include "cpu.h"
 #include "op.h"
 
 /*
@@ -54,6 +55,52 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
   return r;
 }
 
+static int64_t lengthof(const Tensor *x, int dim) {
+  return x->nd ? x->size[dim] : 1;
+}
+
+int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
+  Sorting s = { .x = x, .dim = dim, .keep = lengthof(x, dim) };
+  Draft w = { 0 };
+  int recorded;
+  *y = NULL;
+  TRY(nc_recording(&recorded, x));
+  if (recorded || nc_device(x) != &nc_cpu) {
+    nc_give(&w, y, nc_do1(&w, FAM_sort, x, dim + 1, 0));
+    return nc_finish(&w);
+  }
+  w.status = newpart(&s.y, x, x->dtype, dim, s.keep);
+  nc_held(&w, w.status, &s.y);
+  nc_count(0, 2 * nc_numel(x) * nc_dtypesize(x->dtype));
+  if (w.status == NC_OK && nc_numel(x) > 0) w.status = nc_cpusort(&nc_cpu, &s);
+  nc_give(&w, y, s.y);
+  return nc_finish(&w);
+}
+
+#define SHORT 4096            /* a line that is as well sorted */
+
+int nc_canrank(int *yes, Tensor *x, int64_t m) {
+  int recorded;
+  TRY(nc_recording(&recorded, x));
+  *yes = !recorded && nc_device(x) == &nc_cpu && x->nd > 0 &&
+         x->size[x->nd - 1] >= SHORT && nc_numel(x) > 0 && m > 0 &&
+         m <= NC_MOSTRANKS;
+  return NC_OK;
+}
+
+int nc_ranked(Tensor **y, Tensor *x, Tensor *rank) {
+  Draft w = { 0 };
+  Tensor *at = NULL, *out = NULL;
+  const int dim = x->nd - 1;
+  nc_held(&w, nc_dense(&at, rank), &at);
+  if (w.status == NC_OK)
+    nc_held(&w, newpart(&out, x, x->dtype, dim, rank->size[dim]), &out);
+  nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
+  if (w.status == NC_OK) w.status = nc_cpuranks(out, x, at);
+  nc_give(&w, y, out);
+  return nc_finish(&w);
+}
+
 int nc_along(Tensor **y, Tensor *x, Tensor *at, int dim) {
   Call c = nc_callof(FAM_gather, x);
   *y = NULL;
@@ -68,10 +115,6 @@ int nc_along(Tensor **y, Tensor *x, Tensor *at, int dim) {
 /*
 ** Sorting
 */
-static int64_t lengthof(const Tensor *x, int dim) {
-  return x->nd ? x->size[dim] : 1;
-}
-
 /* Values and positions of some ranks, as the results of the draft. */
 static Tensor *ranks(Draft *w, Tensor **at, Tensor *x, int dim,
                      int descending, int64_t from, int64_t keep) {
@@ -111,11 +154,7 @@ int nc_op_argsort(Call *c) {
 }
 
 int nc_op_msort(Call *c) {
-  Draft w = { 0 };
-  Call sort = nc_callof(FAM_sort, c->arg[0].t);
-  nc_setint(&sort, 1, 1);
-  nc_give(&w, &c->out[0], nc_do(&w, &sort));
-  return nc_finish(&w);
+  return nc_sortvalues(&c->out[0], c->arg[0].t, 0);
 }
 
 int nc_op_topk(Call *c) {
@@ -209,19 +248,55 @@ static int chosen(Call *c, Tensor *x, int dim, int keepdim, Chooser *choose) {
   return givelines(&w, c, y, at, dim, keepdim);
 }
 
+/* The rank from 0 of the median of the vector x; -1: a nan that wins. */
+static int64_t middlerank(Draft *w, Tensor *x, Family op) {
+  Scalar n = nc_int(nc_numel(x)), nan = nc_int(0);
+  Tensor *t;
+  if (nc_category(x->dtype) == NC_FLOAT) {
+    t = nc_row1(w, OP_isnan, nc_fold(w, OP_amax, x, ~0u, 0));
+    if (w->status == NC_OK) w->status = nc_item(&nan, t);
+  }
+  if (nan.i && op == FAM_median) return -1;
+  if (nan.i) {
+    t = nc_fold(w, OP_sum, nc_row2(w, OP_eq, x, x), ~0u, 0);
+    if (w->status == NC_OK) w->status = nc_item(&n, t);
+  }
+  return n.i > 0 ? (n.i - 1) / 2 : 0;
+}
+
+/* *y = the median of the vector x by its rank; NULL if that does not do. */
+static int rankedmiddle(Tensor **y, Tensor *x, Family op) {
+  const int64_t one = 1;
+  Draft w = { 0 };
+  Tensor *rank = NULL, *own = NULL;
+  int yes = 0;
+  int64_t k = -1;
+  *y = NULL;
+  w.status = nc_canrank(&yes, x, 1);
+  if (yes) k = middlerank(&w, x, op);
+  if (k >= 0) {
+    nc_held(&w, nc_full(&rank, &nc_cpu, DT_i64, 1, &one, nc_int(k)), &rank);
+    if (w.status == NC_OK) nc_held(&w, nc_ranked(&own, x, rank), &own);
+    nc_give(&w, y, nc_do1(&w, FAM_select, own, 1, 1));
+  }
+  return nc_finish(&w);
+}
+
 /* Of all elements: their value alone. */
 static int chosenofall(Call *c, Chooser *choose) {
   Draft w = { 0 };
   Tensor *flat = nc_do1(&w, FAM_flatten, c->arg[0].t, 1, -1);
   int r = w.status;
-  if (r == NC_OK && nc_numel(flat) > 0) {
+  if (r == NC_OK) r = rankedmiddle(&c->out[0], flat, c->op);
+  const int done = r == NC_OK && c->out[0] != NULL;
+  if (r == NC_OK && !done && nc_numel(flat) > 0) {
     r = chosen(c, flat, 0, 0, choose);
     nc_release(c->out[1]);
     c->out[1] = NULL;
-  } else if (r == NC_OK && nc_category(flat->dtype) == NC_FLOAT) {
+  } else if (r == NC_OK && !done && nc_category(flat->dtype) == NC_FLOAT) {
     r = nc_full(&c->out[0], nc_device(flat), flat->dtype, 0, NULL,
                 nc_float((double)NAN));
-  } else if (r == NC_OK)
+  } else if (r == NC_OK && !done)
     r = nc_fail(NC_EVALUE, "no elements");
   nc_finish(&w);
   return nc_blamed(r, nc_families[c->op].name, c->arg, 1);

@@ -24,7 +24,7 @@ foreach(name grad_elements grad_arguments tables errorvalues bytes
     addmethods cycles) # what Lua sees
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
-foreach(name bounds casts) # numbers and their types
+foreach(name bounds casts sortvalues) # numbers and their types
   add_nacre_test(${name} quick $<TARGET_FILE:nacre> ${TESTS}/${name}.lua)
 endforeach()
 foreach(name boundary oom autograd collect)

@@ -1,0 +1,133 @@
+-- SPDX-License-Identifier: MIT
+-- Sorting and selecting without positions gives what it gives with them, bit
+-- by bit: with nan of both signs, infinities, zeros of both signs, and ties.
+local nacre = require "nacre"
+local nan = nacre.nan
+nacre.manual_seed(5)
+
+-- Equal also in the signs of zeros; a nan is equal to a nan.
+local function same(a, b, what)
+  local ok = a.dtype == b.dtype and nacre.equal(a:isnan(), b:isnan()) and
+             nacre.equal(a:nan_to_num(0), b:nan_to_num(0)) and
+             nacre.equal(a:signbit(), b:signbit())
+  assert(ok and table.concat(a:size(), ",") == table.concat(b:size(), ","),
+         what)
+end
+
+local INTEGERS = { "uint8", "int8", "int16", "int32", "int64" }
+local FLOATS = { "float16", "bfloat16", "float32", "float64" }
+
+-- n numbers with everything that is special
+local function special(n, dtype)
+  local x = nacre.randn(n, { dtype = "float64" }):to(dtype)
+  for _, v in ipairs { 1 / 0, -1 / 0, nan, -nan, 0.0, -0.0, 0.5, -0.5 } do
+    x[nacre.randint(1, n + 1, { n // 9 })] = v
+  end
+  return x
+end
+
+local function sorts(x, what)
+  same(x:msort(), (x:sort(1)), what)
+end
+
+-- ---- msort: lengths around what is sorted another way
+
+for _, dtype in ipairs(FLOATS) do
+  for _, n in ipairs { 9, 2048, 2049, 5000, 70001 } do
+    sorts(special(n, dtype), dtype .. " " .. n)
+  end
+  local x = special(3 * 2500, dtype)
+  sorts(x:reshape(2500, 3), dtype .. " columns")
+  sorts(x:reshape(3, 2500):t(), dtype .. " turned")
+  sorts(x:reshape(2500, 3):select(2, 2), dtype .. " strided")
+  sorts(x:flip(1), dtype .. " reversed")
+  sorts(nacre.full({ 3000 }, 1, { dtype = dtype }), dtype .. " equal")
+  sorts(nacre.full({ 3000 }, nan, { dtype = dtype }), dtype .. " nan")
+  sorts(nacre.zeros(3000, { dtype = dtype }) * nacre.randn(3000):to(dtype),
+        dtype .. " zeros")
+end
+for _, dtype in ipairs(INTEGERS) do
+  local info = nacre.iinfo(dtype)
+  for _, n in ipairs { 100, 5000, 70001 } do
+    local x = nacre.randint(-2 ^ 40 // 1, 2 ^ 40 // 1, { n }) * 8191
+    x = (x // (1 << 22)):to("int64"):bitwise_and(info.max):to(dtype)
+    x[1], x[n // 2], x[n] = info.min, info.max, info.min
+    sorts(x, dtype .. " " .. n)
+    sorts(x:clamp(0, 5), dtype .. " few " .. n)
+  end
+end
+local b = nacre.rand(5000):lt(0.3)
+assert(nacre.equal(b:msort(), (b:sort(1))))
+assert(nacre.tensor(2.5):msort():item() == 2.5)
+assert(nacre.zeros(0):msort():numel() == 0)
+
+-- ---- quantile, nanquantile, median: a recorded tensor is sorted
+
+local HOW = { "linear", "lower", "higher", "nearest", "midpoint" }
+
+local function chooses(x, what, ...)
+  local shares = nacre.tensor({ 0, 0.123, 0.5, 0.5, 0.77, 0.99999, 1 },
+                              { dtype = x.dtype })
+  local r = x:clone():requires_grad_()
+  for _, f in ipairs { "quantile", "nanquantile" } do
+    for _, how in ipairs(HOW) do
+      local o = { interpolation = how }
+      local why = what .. " " .. f .. " " .. how
+      same(x[f](x, shares, ..., o), r[f](r, shares, ..., o):detach(), why)
+      same(x[f](x, 0.3, ..., o), r[f](r, 0.3, ..., o):detach(), why)
+    end
+  end
+  if ... == nil then
+    same(x:median(), r:median():detach(), what .. " median")
+    same(x:nanmedian(), r:nanmedian():detach(), what .. " nanmedian")
+  end
+end
+
+for _, dtype in ipairs { "float32", "float64" } do
+  for _, n in ipairs { 4095, 4096, 300001 } do
+    chooses(special(n, dtype), dtype .. " " .. n)
+    local x = nacre.randn(n, { dtype = dtype })
+    chooses(x, dtype .. " finite " .. n)
+    chooses((x * 3):round(), dtype .. " ties " .. n)
+    x[7] = 1e30
+    chooses(x, dtype .. " outlier " .. n)
+    chooses(x:clamp(-1, 1), dtype .. " clamped " .. n)
+  end
+  chooses(nacre.full({ 5000 }, -0.0, { dtype = dtype }), dtype .. " equal")
+  chooses(nacre.full({ 5000 }, nan, { dtype = dtype }), dtype .. " nan")
+  local x = nacre.randn(5000, 4, { dtype = dtype })
+  x[17][3] = nan
+  x:select(2, 4):fill_(nan)
+  chooses(x, dtype .. " dim 1", 1)
+  chooses(x:t(), dtype .. " dim 2", 2)
+  chooses(x:t(), dtype .. " turned")
+  local many = nacre.linspace(0, 1, 1000, { dtype = dtype })
+  same(x:quantile(many), x:clone():requires_grad_():quantile(many):detach(),
+       "many")
+end
+for _, dtype in ipairs { "int32", "uint8", "float16" } do
+  local x = (nacre.randn(5000) * 20):clamp(0, 100):to(dtype)
+  assert(x:median():item() == (x:kthvalue(2500)):item(), dtype)
+end
+
+-- ---- gradients are those of positions
+
+do
+  local x = nacre.randperm(5000):double():requires_grad_()
+  x:msort():narrow(1, 4000, 1):sum():backward()
+  assert(x.grad:argmax():item() == x:detach():eq(4000):long():argmax():item())
+  x.grad = nil
+  x:median():backward()
+  assert(x.grad:sum():item() == 1)
+end
+
+-- ---- ranks that float32 cannot count
+
+do
+  local n = (1 << 24) + 4
+  local x = nacre.arange(n, { dtype = "float32" })
+  assert(x:quantile(1):item() == x[n])
+  assert(x:nanquantile(1):item() == x[n])
+  assert(x:quantile(0):item() == x[1])
+end
+print("sortvalues: passed")
