@@ -125,6 +125,18 @@ static int folder(lua_State *L) {
   return 1;
 }
 
+/* replace(path, text): the file is what it was, or whole; nil and why */
+static int replace(lua_State *L) {
+  size_t n;
+  const char *path = luaL_checkstring(L, 1);
+  const char *text = luaL_checklstring(L, 2, &n);
+  if (nc_writefile(path, text, (int64_t)n) == NC_OK)
+    return lua_pushboolean(L, 1), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, nc_lasterror()->text);
+  return 2;
+}
+
 /* prefill(text): what stands in the next line already; false if the line
    cannot be edited. */
 static int prefill(lua_State *L) {
@@ -217,7 +229,7 @@ int sh_openhost(lua_State *L) {
     { "doctor", doctor },   { "pages", sh_pages },
     { "synchronize", nl_settle },
     { "sleep", rest },      { "changed", changed },   { "usage", usage },
-    { "folder", folder },
+    { "folder", folder },   { "replace", replace },
     { "asks", sh_asks },
     { "prefill", prefill }, { "editfile", editfile },
     { "edittext", edittext }, { "editsblocks", editsblocks },

@@ -177,18 +177,7 @@ end
 
 -- Whole or not at all: it is written beside the file, which it then replaces.
 function json.save(path, value)
-  local beside = path .. ".new"
-  local f, message = io.open(beside, "w")
-  if not f then return nil, message end
-  local ok, why = f:write(json.encode(value))
-  local closed, whynot = f:close()
-  if ok and closed then
-    ok, why = os.rename(beside, path)
-    if ok then return true end
-    why = path .. ": " .. why
-  end
-  os.remove(beside)
-  return nil, why or whynot
+  return require "nacre.host".replace(path, json.encode(value))
 end
 
 return json

@@ -175,6 +175,20 @@ local function replaced(text, start, line)
   return table.concat(list, "\n") .. "\n"
 end
 
+-- The text of a file, "" if there is none: what cannot be read is not lost.
+local function whole(path)
+  local ENOENT <const> = 2
+  local file, why, code = io.open(path, "rb")
+  if not file then
+    if code == ENOENT then return "" end
+    error("cannot read " .. why, 0)
+  end
+  local text
+  text, why = file:read "a"
+  file:close()
+  return text or error(("cannot read %s: %s"):format(path, why), 0)
+end
+
 -- Writes a setting into the start-up file; gives the file's name.
 local function keep(row)
   local path = settings.initfile() or
@@ -183,15 +197,11 @@ local function keep(row)
   for at in path:gmatch "()/" do
     if at > 1 then process.makefolder(path:sub(1, at - 1)) end
   end
-  local old = io.open(path, "rb")
-  local text = old and old:read "a" or ""
-  if old then old:close() end
+  local text = whole(path)
   local start = ('shell.set("%s", '):format(row.name)
   local line = ('%s%q)'):format(start, row.show(settings.get(row.name)))
-  local new, why = io.open(path .. ".new", "wb")
-  local ok = new and new:write(replaced(text, start, line)) and new:close()
-  ok = ok and os.rename(path .. ".new", path)
-  if not ok then error("cannot write " .. (why or path), 0) end
+  local ok, why = host.replace(path, replaced(text, start, line))
+  if not ok then error("cannot write " .. why, 0) end
   return path
 end
 

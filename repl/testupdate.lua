@@ -208,17 +208,7 @@ local function changes(unit, results, o)
 end
 
 -- A file that is there is whole; nil and why if it cannot be.
-function update.write(path, text)
-  local name = path .. ".new"
-  local f, why = io.open(name, "wb")
-  local ok = f and f:write(text) and f:close()
-  if ok then ok, why = os.rename(name, path) end
-  if not ok then
-    os.remove(name)
-    return nil, why
-  end
-  return true
-end
+update.write = require "nacre.host".replace
 
 -- The new lines as far in as their block is.
 local function indented(change)
