@@ -149,7 +149,14 @@ define("pixel_shuffle", "input:tensor, upscale_factor:int",
 function(x, r)
   local op, n = "pixel_shuffle", x:dim()
   if r > 1 << 30 then fail(op, ("upscale_factor is too large: %d"):format(r)) end
-  if n < 3 or r < 1 or x:size(-3) % (r * r) ~= 0 then
+  if r < 1 then
+    fail(op, ("upscale_factor is %d, and must be 1 or more"):format(r))
+  end
+  if n < 3 then
+    fail(op, ("input has %d dimension%s, at least 3 are needed")
+               :format(n, n == 1 and "" or "s"), nil, "input", x)
+  end
+  if x:size(-3) % (r * r) ~= 0 then
     fail(op, ("input must have a multiple of %d channels"):format(r * r), nil,
          "input", x)
   end

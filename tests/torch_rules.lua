@@ -247,6 +247,10 @@ do -- layers and losses
   C.is(F.adaptive_avg_pool1d(even, { 1 }):round(),
        "{{{2.0},{7.0},{12.0},{17.0}}}")
   C.shape(F.pixel_shuffle(nacre.ones(1, 0, 2, 2), 2), 1, 0, 4, 4)
+  fails("upscale_factor is 0, and must be 1 or more", F.pixel_shuffle,
+        nacre.ones(4, 1, 1), 0)
+  fails("input has 1 dimension, at least 3 are needed", F.pixel_shuffle,
+        nacre.ones(4), 2)
   assert(nacre.allclose(F.cosine_similarity(nacre.ones(1, 2, 3),
                                             nacre.ones(2, 1, 3), -2),
                         nacre.ones(2, 3)))
