@@ -198,10 +198,22 @@ static int checksizes(Zip *z) {
   return NC_OK;
 }
 
+/* What is put before an archive makes another file of it: NumPy reads none. */
+static int checkstart(Zip *z) {
+  char head[4];
+  if (z->r.size == 0) return damaged(z->r.path, "the file is empty");
+  if (z->r.size < (int64_t)sizeof head)
+    return damaged(z->r.path, "this is no zip archive: it is too short");
+  TRY(nc_readblock(&z->r, head, sizeof head, "magic"));
+  if (memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0)
+    return damaged(z->r.path, "this is no zip archive: it begins otherwise");
+  return nc_seekread(&z->r, 0);
+}
+
 static int opendirectory(Zip *z) {
   zip_error e;
   zip_source *source;
-  if (z->r.size == 0) return damaged(z->r.path, "the file is empty");
+  TRY(checkstart(z));
   lib.error_init(&e);
   source = lib.source_function_create(disk, z, &e);
   if (source) z->zip = lib.open_from_source(source, RDONLY, &e);

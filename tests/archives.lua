@@ -340,7 +340,16 @@ if haszip then
   fails("bytes do not come out of", nil, nacre.load, npz)
   -- no archive, and one of another kind
   write(npz, "no archive at all, but text")
-  fails("Not a zip archive", nil, nacre.load, npz)
+  fails("this is no zip archive: it begins otherwise", nil, nacre.load, npz)
+  write(npz, "PK\3")
+  fails("this is no zip archive: it is too short", nil, nacre.load, npz)
+  -- what stands before an archive, as before one that unpacks itself
+  nacre.save(npz, { nacre.ones(1) })
+  for _, junk in ipairs { "j", "#!/bin/sh\n", ("\0"):rep(512) } do
+    local bytes = junk .. read(npz)
+    fails("it begins otherwise", nil, nacre.deserialize, bytes,
+          { format = "npz" })
+  end
 end
 
 for name in pairs(files) do os.remove(name) end
