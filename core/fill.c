@@ -217,7 +217,8 @@ static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
   far = nc_rownumber(&w, OP_add, nc_as(&w, apart, DT_f64), nc_float(0x1p64));
   far = nc_row2(&w, OP_logical_and, nc_rownumber(&w, OP_lt, apart, nc_int(0)),
                 nc_row2(&w, OP_le, far, allowed));
-  return nc_give(&w, y, nc_row2(&w, OP_logical_or, close, far));
+  nc_give(&w, y, nc_row2(&w, OP_logical_or, close, far));
+  return nc_finish(&w);
 }
 
 /* Integers are compared in float64, which holds those up to int32. */

@@ -11,6 +11,8 @@ local O = dofile(here .. "oracle.lua")
 local reference = require "nacre.reference"
 local play = dofile(here .. "examples.lua")
 
+nacre.set_memory_limit(1 << 28)     -- 1 << 32 may also be a size
+
 local outside = {
   uint8 = { -1, 256, 300, 1 << 32 }, int8 = { -129, 128, 200, 256 },
   int16 = { -32769, 32768, 65536 },

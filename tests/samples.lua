@@ -23,6 +23,7 @@ local samples = {
     return { t, nacre.tensor({ 1, 2 }, { dtype = "int32" }), t }
   end,
   _lapack_orgqr = function(t) return { t, row(t) } end,
+  _lapack_ormqr = function(t) return { t, row(t), t } end,
   -- images
   _unfold = function(t) return { t:reshape(1, 1, 2, 2), 2, 1, 0, 1 } end,
   _fold = function(t) return { t:reshape(1, 4, 1), 2, 2, 1, 0, 1 } end,
