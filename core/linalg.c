@@ -491,9 +491,9 @@ static void planormqr(Draft *w, Job *j, const Call *c, Tensor *out[]) {
     if (b->size[d] != x->size[d])
       w->status = nc_fail(NC_ESHAPE, "the batches differ");
   if (w->status == NC_OK) w->status = checktau(x, tau, j->k);
-  given(w, j, 0, x);
-  given(w, j, 1, tau);
   if (w->status != NC_OK) return;
+  copied(w, j, 0, x);           /* LAPACK writes to it for a while */
+  given(w, j, 1, tau);
   out[0] = copied(w, j, 2, b);
   j->m = (int)b->size[b->nd - 1];
   j->n = (int)b->size[b->nd - 2];
