@@ -170,14 +170,15 @@ int sh_runstdin(lua_State *L) {
     lua_pushliteral(L, "return ");
     lua_pushlstring(L, text, n);
     lua_concat(L, 2);
-    text = lua_tolstring(L, -1, &n);
+    lua_insert(L, base + 1); /* where it stays as long as its text is used */
+    text = lua_tolstring(L, base + 1, &n);
     if (luaL_loadbufferx(L, text, n, "=stdin", "t") == LUA_OK) {
-      lua_replace(L, base + 1);
-      lua_settop(L, base + 1);
+      lua_replace(L, base + 2);
+      lua_settop(L, base + 2);
       status = sh_call(L, 0, LUA_MULTRET);
-      return status == 0 ? printvalues(L, base, text) : status;
+      return status == 0 ? printvalues(L, base + 1, text) : status;
     }
-    lua_settop(L, base + 2);
+    lua_settop(L, base + 3);
     lua_pushliteral(L, "\n  hint: nacre -i takes its input line by line, as a "
                        "session");
     lua_concat(L, 2);

@@ -46,7 +46,7 @@ class Batch(Program):
         self.assertEqual(out, "")
         self.assertIn("unknown option -z", self.run_("-z")[2])
 
-    def test_stdin_is_one_chunk(self):
+    def test_hint_of_sessions_on_stdin(self):
         status, out, err = self.run_(text="x = nacre.ones(2)\nx\n")
         self.assertEqual((status, out), (1, ""))
         self.assertIn("hint: nacre -i takes its input line by line", err)
@@ -175,7 +175,9 @@ class Batch(Program):
     def test_stdin_is_one_chunk(self):
         self.assertEqual(self.run_(text="local x = 1\nprint(x)\n")[:2],
                          (0, "1\n"))
-        self.assertEqual(self.run_(text="1+1")[:2], (0, "2\n"))
+        self.assertEqual(self.run_(text="1+1"), (0, "2\n", ""))
+        self.assertEqual(self.run_(text="collectgarbage() + 1"),
+                         (0, "1\n", ""))
         self.assertEqual(self.run_(text="#!x\nprint(...)", )[:2], (0, "\n"))
         self.assertEqual(self.run_(text="print(1)\nerror 'x'\nprint(2)")[:2],
                          (1, "1\n"))
