@@ -183,13 +183,13 @@ local function save(path, text)
   return ok
 end
 
-local function tell(results, o, seconds)
+local function tell(results, o, seconds, stop)
   local peer = peers(results)
   local failed = failures(results)
   if o.tap then
-    say(formats.tap(results, peer))
+    say(formats.tap(results, peer, stop))
   elseif o.json then
-    say(formats.json(results, peer, seconds))
+    say(formats.json(results, peer, seconds, stop))
   else
     if o.shuffle then say("order: --shuffle=", o.shuffle, "\n") end
     for _, r in ipairs(failed) do
@@ -203,7 +203,7 @@ local function tell(results, o, seconds)
     for _, r in ipairs(failed) do say(formats.github(r, peer[r]), "\n") end
   end
   local good = not o.junit or
-               save(o.junit, formats.junit(results, peer, seconds))
+               save(o.junit, formats.junit(results, peer, seconds, stop))
   if o.lcov then
     good = save(o.lcov, require "nacre.testcover".lcov(o)) and good
   end
@@ -246,11 +246,11 @@ local function interrupted(results, o, seconds, left)
   for _, r in ipairs(failures(results)) do
     if r.failures and r.failures[1] then r.failures[1].found = "" end
   end
-  tell(results, o, seconds)
-  local text = ("interrupted by %s, %d file%s not finished"):format(
-    process.ended(), left, left == 1 and "" or "s")
-  if o.tap then say("Bail out! ", text, "\n") end
-  complain(text)
+  local stop = {signal = process.ended(), unfinished = left}
+  stop.text = ("interrupted by %s, %d file%s not finished"):format(
+    stop.signal, left, left == 1 and "" or "s")
+  tell(results, o, seconds, stop)
+  complain(stop.text)
   if not o.ci then rememberfailed(results) end
   return FAILED -- the signal is what the runner then dies of
 end

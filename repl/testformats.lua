@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- testformats.lua - results for programs: JUnit's XML, TAP 14, JSON, and the
--- annotations of GitHub.
+-- annotations of GitHub.  `stop` is nil unless a signal ended the run: then
+-- {signal = its name, unfinished = count of files, text = that for people}.
 
 local report = require "nacre.testreport"
 
@@ -45,7 +46,17 @@ local BODY = {
   pass = function() return "" end,
 }
 
-function formats.junit(results, peers, seconds)
+-- What a suite says of itself before and behind its cases: JUnit has no word
+-- for a run that was ended.
+local function around(stop)
+  if not stop then return "", "" end
+  return ('  <properties>\n    <property name="interrupted" value="%s"/>\n' ..
+          '    <property name="unfinished" value="%d"/>\n  </properties>\n')
+         :format(xml(stop.signal), stop.unfinished),
+         ("  <system-err>%s</system-err>\n"):format(xml(stop.text))
+end
+
+function formats.junit(results, peers, seconds, stop)
   local failed, skipped, lines = 0, 0, {}
   for _, r in ipairs(results) do
     if r.status == "fail" then failed = failed + 1 end
@@ -57,10 +68,11 @@ function formats.junit(results, peers, seconds)
         xml(r.job.title .. (r.name and ": " .. r.name or "")),
         xml(r.job.unit.path), r.time, body)
   end
+  local before, behind = around(stop)
   return ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' ..
     '<testsuite name="nacre" tests="%d" failures="%d" errors="0" ' ..
-    'skipped="%d" time="%.3f">\n%s</testsuite>\n</testsuites>\n'):format(
-    #results, failed, skipped, seconds, table.concat(lines))
+    'skipped="%d" time="%.3f">\n%s%s%s</testsuite>\n</testsuites>\n'):format(
+    #results, failed, skipped, seconds, before, table.concat(lines), behind)
 end
 
 --
@@ -77,7 +89,7 @@ local function tapline(n, r)
   return (text:gsub("\n", " "))
 end
 
-function formats.tap(results, peers)
+function formats.tap(results, peers, stop)
   local lines = {"TAP version 14", "1.." .. #results}
   for n, r in ipairs(results) do
     lines[#lines + 1] = tapline(n, r)
@@ -89,6 +101,7 @@ function formats.tap(results, peers)
       lines[#lines + 1] = "  ..."
     end
   end
+  if stop then lines[#lines + 1] = "Bail out! " .. stop.text end
   return table.concat(lines, "\n") .. "\n"
 end
 
@@ -102,7 +115,7 @@ local function json(text)
   end) .. '"'
 end
 
-function formats.json(results, peers, seconds)
+function formats.json(results, peers, seconds, stop)
   local lines = {}
   for _, r in ipairs(results) do
     lines[#lines + 1] = ('    {"file": %s, "line": %s, "device": %s, ' ..
@@ -113,8 +126,10 @@ function formats.json(results, peers, seconds)
       r.name and json(r.name) or "null", json(r.status), r.time, r.job.seed,
       json(about(r, peers)))
   end
-  return ('{\n  "seconds": %.3f,\n  "results": [\n%s\n  ]\n}\n'):format(
-    seconds, table.concat(lines, ",\n"))
+  return ('{\n  "seconds": %.3f,\n  "interrupted": %s,\n' ..
+          '  "unfinished": %d,\n  "results": [\n%s\n  ]\n}\n'):format(
+    seconds, stop and json(stop.signal) or "null", stop and stop.unfinished or 0,
+    table.concat(lines, ",\n"))
 end
 
 --

@@ -205,18 +205,19 @@ local function openloads(unit)
   end
 end
 
+-- A message with the files in quotes called as the root calls them.
+local function plainly(unit, text)
+  return (text:gsub("'([^'\n]+)'", function(file)
+    return ("'%s'"):format(called(unit, file))
+  end))
+end
+
 -- In place of Lua's own, which comes behind that of the program's modules.  The
 -- module gets its whole path; what require shows is the same in every checkout.
 local function opensearcher(unit)
   package.searchers[3] = function(name)
     local path, why = package.searchpath(name, package.path)
-    if not path then
-      local start = join(unit.root, "")
-      return (why:gsub("'([^'\n]+)'", function(file)
-        return file:sub(1, #start) == start and
-               ("'%s'"):format(file:sub(#start + 1)) or nil
-      end))
-    end
+    if not path then return plainly(unit, why) end
     local f
     f, why = loadfile(path)
     if f then
@@ -224,6 +225,21 @@ local function opensearcher(unit)
     end
     error(("error loading module '%s' from file '%s':\n\t%s"):format(name,
       called(unit, path), why), 0)
+  end
+end
+
+-- The same for modules in C: `a.b` in a library of its own, and in that of `a`.
+local function openlibraries(unit)
+  for k = 4, 5 do
+    local search = package.searchers[k]
+    package.searchers[k] = function(name)
+      local ok, open, path = pcall(search, name)
+      if not ok then error(plainly(unit, open), 0) end
+      if type(open) ~= "function" then
+        return open and plainly(unit, open)
+      end
+      return function() return open(name, path) end, called(unit, path)
+    end
   end
 end
 
@@ -250,9 +266,11 @@ function root.enter(unit)
   for k = #dirs, 1, -1 do
     package.path = ("%s;%s;%s"):format(join(dirs[k], "?.lua"),
       join(dirs[k], "?/init.lua"), package.path)
+    package.cpath = ("%s;%s"):format(join(dirs[k], "?.so"), package.cpath)
   end
   openloads(unit)
   opensearcher(unit)
+  openlibraries(unit)
 end
 
 return root

@@ -107,6 +107,41 @@ class Project(runner.Case):
             self.passing("tests", LUA_PATH=path)
             self.passing("tests", LUA_PATH_5_4=path, LUA_PATH="x")
 
+    MODULE = "\n".join((
+        "void lua_pushinteger(void *, long long);",
+        "int luaopen_%s(void *L) { return lua_pushinteger(L, %d), 1; }"))
+
+    def compiled(self, name, value):
+        """A module in C that is this number."""
+        path = os.path.join(self.tests, name + ".so")
+        source = self.MODULE % (os.path.basename(name), value)
+        subprocess.run(["cc", "-shared", "-fPIC", "-xc", "-", "-o", path],
+                       input=source, encoding="utf-8", check=True)
+
+    @unittest.skipUnless(shutil.which("cc"), "no compiler")
+    def test_modules_in_c(self):
+        self.project("p/")
+        self.compiled("p/stats/quick", 7)
+        self.compiled("p/tests/beside", 8)
+        self.compiled("p/tests/stats", 9)
+        os.rename(os.path.join(self.tests, "p/tests/stats.so"),
+                  os.path.join(self.tests, "p/wrong.so"))
+        self.file("p/tests/c.nacre", """\
+> require "stats.quick"
+error: error loading module 'stats.quick' from file 'stats/quick.so':
+<...>undefined symbol: luaopen_stats_quick
+...
+> require "beside"
+8	"tests/beside.so"
+> select(2, pcall(require, "nosuch")):match "no file 'tests/nosuch.so'"
+"no file 'tests/nosuch.so'"
+> require "wrong"
+error: error loading module 'wrong' from file 'wrong.so':
+<...>undefined symbol: luaopen_wrong
+...
+""")
+        self.passing("p/tests/c.nacre")
+
     def test_files_that_a_test_needs(self):
         self.project()
         self.file("tests/d.csv", "1,2\n")

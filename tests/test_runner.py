@@ -718,8 +718,17 @@ float32[2x2] cpu  16 B
             self.assertEqual(names, [("a_test.lua", "cpu: one", 1),
                                      ("a_test.lua", "cpu: two", 0),
                                      ("b.nacre", "cpu", 1)])
+            said = {p.getAttribute("name"): p.getAttribute("value")
+                    for p in suite.getElementsByTagName("property")}
+            self.assertEqual(said, {"interrupted": sig.name,
+                                    "unfinished": "4"})
+            told, = suite.getElementsByTagName("system-err")
+            self.assertIn("4 files not finished", told.firstChild.data)
             if words == ["--json"]:
-                self.assertEqual(len(json.loads(out)["results"]), 3)
+                outcome = json.loads(out)
+                self.assertEqual(len(outcome["results"]), 3)
+                self.assertEqual((outcome["interrupted"],
+                                  outcome["unfinished"]), (sig.name, 4))
             elif words == ["--tap"]:
                 self.assertIn("Bail out! interrupted by SIGTERM", out)
             else:
