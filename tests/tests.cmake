@@ -216,3 +216,15 @@ if(TARGET nacre_cuda_emulated AND PYTHON)
   set_tests_properties(sessions_emulated runner_emulated PROPERTIES
     ENVIRONMENT NACRE_CUDA=emulated)
 endif()
+
+# The longest first, seconds of each: else the last one is waited for alone.
+foreach(cost oom_emulated=200 grad_public=180 boundary_emulated=100
+    boundary=100 oom=60 autograd=60 gpu_check_wrong=45 grad_families_emulated=45
+    args_emulated=30 matmul_emulated=30)
+  string(REPLACE "=" ";" cost ${cost})
+  list(GET cost 0 name)
+  list(GET cost 1 seconds)
+  if(TEST ${name})
+    set_tests_properties(${name} PROPERTIES COST ${seconds})
+  endif()
+endforeach()
