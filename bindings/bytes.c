@@ -40,7 +40,7 @@ static int shaped(lua_State *L, const Arg *shape, int64_t n, int64_t size[]) {
   for (int d = 0; d < shape->n; d++) {
     size[d] = shape->list[d];
     if (size[d] == -1 && left < 0) left = d;
-    else if (size[d] < 0 || (size[d] > 0 && known > n / size[d] && n > 0))
+    else if (size[d] < 0 || (size[d] > 0 && known > INT64_MAX / size[d]))
       known = -1;
     else if (known >= 0) known *= size[d];
   }

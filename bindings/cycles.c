@@ -216,13 +216,18 @@ static int untie(lua_State *L) {
   return 0;
 }
 
+/* No finalizer runs meanwhile: it could register tensors and functions. */
 int nl_untie(lua_State *L) {
   State *s = nl_state(L);
+  const int collecting = lua_gc(L, LUA_GCISRUNNING) == 1;
   if (s->refs == 0 || s->untied || nl_inbackward() || !lua_checkstack(L, 4))
     return 0;
   s->untied = 1;
+  lua_gc(L, LUA_GCSTOP);
   lua_pushcfunction(L, untie);
-  if (lua_pcall(L, 0, 0, 0) == LUA_OK) return 1;
+  const int status = lua_pcall(L, 0, 0, 0);
+  if (collecting) lua_gc(L, LUA_GCRESTART);
+  if (status == LUA_OK) return 1;
   lua_pop(L, 1);                        /* without memory it can wait */
   nl_tie(L);
   return 0;

@@ -48,6 +48,7 @@ for _, size in ipairs { { 4 }, { -1, 2 }, { -1, -1 }, { -2, -3 }, { 0 }, { -1, 0
                         { 1 << 62, 4 }, { 1 << 32, 1 << 32 } } do
   fails("do not fill shape", nil, from, "abc", "uint8", { shape = size })
 end
+fails("do not fill shape", nil, from, "", "uint8", { shape = { 1 << 62, 4 } })
 fails("buffer must be a text", nil, from, 5)
 fails("buffer comes first", nil, from, { buffer = "abcd" })
 fails("no dtype", nil, from, "abc", "uint9")

@@ -152,6 +152,30 @@ do                  -- a removed hook, a freed tensor
   collect()
 end
 
+do                  -- finalizers that register more while tensors are counted
+  local finalizing = {}
+  local function litter()
+    for _ = 1, 30 do
+      setmetatable({}, { __gc = function()
+        for _ = 1, 20 do
+          local x = leaf()
+          x:register_hook(function() return x end)
+          finalizing[#finalizing + 1] = x
+        end
+      end })
+    end
+  end
+  collectgarbage("incremental", 1, 1000, 4) -- a step at every occasion
+  for _ = 1, 20 do
+    litter()
+    local x = leaf()
+    x:register_hook(function() return x end)
+    collectgarbage()
+  end
+  collectgarbage "generational"
+  assert(#finalizing > 0)
+end
+
 -- ---- by chance: a hook is called if and only if its graph goes backward
 local random = math.random
 math.randomseed(7)
