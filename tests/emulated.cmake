@@ -18,11 +18,13 @@ function(add_emulated_test name settings)
 endfunction()
 
 # ---- what CUDA devices alone have
-foreach(name cuda cuda_streams cuda_errors cuda_memory)
-  foreach(streams eager lazy random)
+foreach(streams eager lazy random)
+  foreach(name cuda cuda_streams cuda_errors)
     add_emulated_test(${name}_${streams} "devices=1 streams=${streams}"
       ${TESTS}/${name}.lua)
   endforeach()
+  add_emulated_test(cuda_memory_${streams}  # fills the device several times
+    "devices=1 memory=128M streams=${streams}" ${TESTS}/cuda_memory.lua)
 endforeach()
 foreach(streams eager lazy random)
   add_emulated_test(cuda_backward_${streams} "devices=2 streams=${streams}"
