@@ -115,6 +115,7 @@ static int register_hook(lua_State *L) {
   if (r != NC_OK) {
     nl_dropref(f);
     nc_blameop("register_hook");
+    if (nc_lasterror()->n == 0) nc_blame("self", t);
     return nl_check(L, r);
   }
   (*h)->data = f;

@@ -35,7 +35,8 @@ define("grad", function(outputs, inputs, begin, retain, create, only, unused,
   begin = beginning("grad", "grad_outputs", begin, outputs)
   if not only then
     fail("grad", "only_inputs is always true",
-         "self:backward() adds up the gradients of leaves")
+         "outputs:backward() adds up the gradients of leaves", "outputs",
+         outputs[1])
   end
   local found = A._backward(outputs, begin, inputs, keeps(retain, create),
                             create)

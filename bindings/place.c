@@ -309,7 +309,10 @@ static int pin_memory(lua_State *L) {
   y = nl_newbox(L);
   do r = nc_pin(y, nl_checktensor(L, 1));
   while (nl_again(L, r, attempt++));
-  if (r != NC_OK) nc_blameop("pin_memory");
+  if (r != NC_OK) {
+    nc_blameop("pin_memory");
+    if (nc_lasterror()->n == 0) nc_blame("self", nl_checktensor(L, 1));
+  }
   nl_check(L, r);
   if (*y == nl_checktensor(L, 1)) lua_settop(L, 1);
   nl_pace(L, nc_memory.since - before);

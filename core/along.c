@@ -293,7 +293,7 @@ static int oncopy(Call *c, Family into,
   y = nc_row1(&w, OP_clone, c->arg[0].t);
   if (y) put(&w, c, y, 1);
   if (w.status != NC_OK) nc_reblame(y, c->arg[0].t);
-  return nc_ended(&w, c, y, 1);
+  return nc_ended(&w, c, y, 4);
 }
 
 int nc_op_scatter_(Call *c) {

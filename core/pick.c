@@ -56,8 +56,10 @@ int nc_oncopy(Call *c, Family into) {
   Draft w = { 0 };
   Call one = *c;
   one.op = into;
-  one.arg[0].t = nc_row1(&w, OP_clone, c->arg[0].t);
-  return nc_ended(&w, c, nc_do(&w, &one), 1);
+  Tensor *copy = one.arg[0].t = nc_row1(&w, OP_clone, c->arg[0].t);
+  Tensor *y = nc_do(&w, &one);
+  if (w.status != NC_OK) nc_reblame(copy, c->arg[0].t);
+  return nc_ended(&w, c, y, 4);
 }
 
 int nc_endedinto(Draft *w, Call *c, int n) {
@@ -311,7 +313,7 @@ int nc_op_index_put_(Call *c) {
   if (c->arg[2].t) nc_checktype(&w, c->arg[0].t, c->arg[2].t, "values");
   nc_writeat(&w, c->arg[0].t, ix, list->n, &c->arg[2],
       c->arg[3].s.i ? PUT_ADD : PUT_SET);
-  return nc_endedinto(&w, c, 1);
+  return nc_endedinto(&w, c, 3);
 }
 
 int nc_op_index_put(Call *c) {

@@ -187,6 +187,7 @@ static int elsewhere(const char *what, const Tensor *g, const Meta *m) {
   if (nc_device(g) == m->device) return NC_OK;
   nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what,
           m->device->name, nc_device(g)->name);
+  nc_blame("gradient", g);
   nc_hint("gradient:to(\"%s\")", m->device->name);
   return NC_EDEVICE;
 }

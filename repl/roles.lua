@@ -108,9 +108,23 @@ local function mentions(text, role)
   return text:find("%f[%w_]" .. role .. "%f[^%w_]")
 end
 
+-- The core calls some operands as their parameters: "mask" is arg 1.
+local function numbered(text, o)
+  local f = o.op and (rawget(nacre._functions, o.op) or nacre._methods[o.op])
+  local params = f and nacre._info(f) and nacre._info(f).params or {}
+  for _, a in ipairs(o.args) do
+    local k = math.tointeger(a.role:match "^arg (%d+)$")
+    local name = k and params[k + 1] and params[k + 1].name
+    if name then text = text:gsub("%f[%w_]" .. name .. ":", a.role .. ":") end
+  end
+  return text
+end
+
 -- What cannot be typed can still be told: 'move arg 1 with :to("cuda:0")'.
 local function moves(text)
-  local alone = text:match "^[%l_]+(:to%b())$"
+  local alone = text:match "^[%l_]+ ?%d*(:to%b())$" or
+                not mentions(text, "self") and
+                text:match "^[%l_]+ ?%d*(:%l+%([%d, ]*%))$"
   if alone then return "(...)" .. alone end
   local one, like = text:match "^(%l+):reshape%((%l+):size%(%)%)$"
   if one then return ("reshape %s to the size of %s"):format(one, like) end
@@ -127,7 +141,7 @@ end
 -- self is; none if a role is left of which the user cannot know what it is.
 function roles.hint(o, line)
   local same = {left = "self", right = "arg 1"}
-  local text, isself = o.hint, false
+  local text, isself = numbered(o.hint, o), false
   local function replace(role, name)
     text = text:gsub("%f[%w_]" .. role .. "%f[^%w_]",
                      (name:gsub("%%", "%%%%")))

@@ -3,7 +3,8 @@
 name of words.lua is typed, and the line that the hint names is run.
 
 What the shell cannot say is found, too: each line of the modules of hints that
-holds a text for the user must be reached by some case.
+holds a text for the user must be reached by some case, and each text of the
+core, of the bindings and of the CUDA plug-in must be given in one.
 
 test_hints.py PROGRAM"""
 import os
@@ -13,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
+
+import hintsites
 
 PROGRAM = os.path.abspath(sys.argv[1])
 HERE = pathlib.Path(__file__).resolve().parent
@@ -20,7 +24,10 @@ SETUP = ("x = torch.tensor{1.,2.,3.}; y = torch.tensor{3.,2.,1.}; "
          "z = torch.tensor{7.}; m = torch.tensor{{4.,1,0},{1,3,1},{0,1,2}}; "
          "w = m:clone(); n = 3; s = 'text'; t = {1, 2, 3}; a = 1; b = 2; "
          "k = {rate = 1}; g = function(v) return v end; f = nil; i = nil; "
-         "nothing = nil; label = s; dev = 'cpu'")
+         "nothing = nil; label = s; dev = 'cpu'; "
+         "put = function(p, s) local f = io.open(p, 'wb'); f:write(s); "
+         "f:close() end")
+EMULATED = os.path.join(os.path.dirname(PROGRAM), "libnacre_cuda_emulated.so")
 
 
 # Notes which lines of our modules run, where hints are looked for: the shell
@@ -33,25 +40,30 @@ debug.sethook(co, line, "l"); return co end; \
 for module, name in pairs {syntax = "render", habits = "unknown"} do \
 local t = require("nacre." .. module); local f = t[name]; \
 t[name] = function(...) debug.sethook(line, "l"); \
-local text = f(...); debug.sethook(); return text end end end"""
+local text = f(...); debug.sethook(); return text end end; \
+local habits = require "nacre.habits"; local running = habits.running; \
+habits.running = function(o, ...) \
+if o.hint then print("@raw " .. o.hint) end; return running(o, ...) end end"""
 SEEN = 'for k in pairs(seen) do print("@seen " .. k) end'
 MODULES = ("absent", "foreign", "habits", "names", "python", "respell",
            "slips")
 
 
-def session(inputs, watch=False):
+def session(inputs, watch=False, environment=()):
     """The output that belongs to each list of inputs."""
     lines = [WATCH] if watch else []
     for k, case in enumerate(inputs):
         lines += [f'print("@@{k}@@")', SETUP, *case]
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "x.csv").write_text("1,2\n3,4\n")
+        with zipfile.ZipFile(f"{folder}/model.pt", "w") as z:
+            z.writestr("model/data.pkl", b"")
         done = subprocess.run(
             [PROGRAM, "-i", "--no-history", "--device", "cpu"],
             input="\n".join(lines) + "\n", cwd=folder, text=True,
             capture_output=True, timeout=240, check=False,
             env={**os.environ, "TERM": "dumb", "NACRE_CUDA": "off",
-                 "HOME": folder})
+                 "HOME": folder, **dict(environment)})
     text = done.stdout + done.stderr
     parts = re.split(r"^@@(\d+)@@$", text, flags=re.M)
     found = dict(zip(map(int, parts[1::2]), parts[2::2]))
@@ -71,7 +83,36 @@ PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|texts are "
                    r"|and$|or$|elseif$|elseif \.\.\. then$|else$|lapply"
                    r"|write: |tensor\{|1 is the first|no variable|[\w.]+ is nil"
                    r"|nacre\.autograd\.grad\(|[\w.]+:requires_grad_\(\), then"
-                   r"|:plot, :hist)")
+                   r"|:plot, :hist|CPU tensors|install it|it works later"
+                   r"|ordinals count|element \d|t:copy_\(result\)"
+                   r"|\d is the first|use logical_xor|use ~|none of |a device is"
+                   r"|:totable|matmul broadcasts|a range needs|indices as text"
+                   r"|\{2,-1\}|\{x = t\}|t:flatten|names may|PyTorch reads"
+                   r"|\.npy, |npz and|floats from|what is \.safe|in Python:"
+                   r"|tar -xf|sqlite3|gunzip|bunzip2|unxz|unzstd|iconv"
+                   r"|convert it|it is no text|binary_cross|change a :clone"
+                   r"|nacre\.stack joins|nacre\.enable_grad|nacre\.no_grad\(fu"
+                   r"|nacre --doctor|reshape |\(\.\.\.\)|backward\(\{re"
+                   r"|t:to\(|nacre\.tensor\{\.\.\.|wait for)")
+
+
+def instead(hint, typed):
+    """The line with what the hint says in the place of what it is about: the
+    options of the call, or an operand; None if the hint is no such thing."""
+    options = re.match(r"^(\{\w+=.*?\})( reads | rounds | makes | gives |$)",
+                       hint)
+    if options:
+        bare = re.sub(r", \{\w+=.*\}\)$|\)$", "", typed)
+        return f"{bare}, {options[1]})"
+    first = re.sub(" first$| before it is used$", "", hint)
+    operand = re.match(r"^(.+):(?:to|clone|long|permute|contiguous|cpu|"
+                       r"requires_grad_)\([^()]*\)$", first)
+    if operand and operand[1] in typed and (
+            first != hint or not re.match(rf"{re.escape(operand[1])}[:.]\w",
+                                          typed)):
+        place = rf"(?<!\w){re.escape(operand[1])}(?!\w)"
+        return re.sub(place, lambda _: operand[0], typed)
+    return None
 
 
 def runnable(hint, typed):
@@ -85,6 +126,17 @@ def runnable(hint, typed):
         return [hint]
     if PROSE.match(hint):
         return []
+    lines = [instead(part, typed) for part in re.split(", or ", hint)]
+    if None not in lines:
+        return lines
+    hint = re.sub(r" gives \w+\[[\dx]*\]$| makes one$| swaps the last two$"
+                  r"| to have it worked out$| has no history$"
+                  r"| gives a tensor without history$| adds up .*$"
+                  r"| is the (first|last) \w+$", "", hint)
+    parts = re.split(r" is the first \w+, |, or ", hint)
+    if len(parts) > 1:
+        return [re.sub(r" is the .*$", "", part) for part in parts
+                if not part.startswith("in place")]
     hint = re.sub(r", counted from 1(; .*)?$|, without :item\(\)$", "", hint)
     hint = re.sub(r" is (a|the) (tensor|number)( already)?$", "", hint)
     hint = re.sub(r" (is a step|reads a table of numbers|lists them)$", "",
@@ -111,11 +163,25 @@ def lines_of(output, typed):
             yield from runnable(hint, typed)
 
 
-def cases():
+def groups():
+    """The cases by the environment that a heading of hints.txt names."""
+    found = {(): []}
+    here = found[()]
     for line in (HERE / "hints.txt").read_text("utf-8").splitlines():
-        if line and not re.match(r"# (--|What|vec)", line):
+        if line.startswith("# -- "):
+            here = found.setdefault(tuple(
+                re.findall(r"(NACRE_\w+)=(\S+)", line)), [])
+        elif line and not re.match(r"# (What|vec)", line):
             before, _, typed = line.rpartition(" ==> ")
-            yield ([before] if before else []), typed, True
+            here.append((([before] if before else []), typed, True))
+    if not os.path.exists(EMULATED):
+        found = {e: c for e, c in found.items()
+                 if ("NACRE_CUDA", "emulated") not in e}
+    return found
+
+
+def cases():
+    return groups()[()]
 
 
 def wordrows():
@@ -140,9 +206,10 @@ def texts(module):
 
 
 class Hints(unittest.TestCase):
-    def follow(self, list_):
+    def follow(self, list_, environment=()):
         """Types the cases, then runs what their hints say."""
-        outputs = session([[*before, typed] for before, typed, _ in list_])
+        outputs = session([[*before, typed] for before, typed, _ in list_],
+                          environment=environment)
         follow, wrong, known = [], [], []
         for (before, typed, runs), output in zip(list_, outputs):
             said = any(re.search(p, output, re.M) for p in SAID) or \
@@ -154,7 +221,8 @@ class Hints(unittest.TestCase):
                 if (before, line) not in known:
                     known.append((before, line))
                     follow.append((before, typed, line))
-        outputs = session([[*before, line] for before, _, line in follow])
+        outputs = session([[*before, line] for before, _, line in follow],
+                          environment=environment)
         for (_, typed, line), output in zip(follow, outputs):
             if re.search(r"^error:", output, re.M):
                 wrong.append(f"{typed}\n  hint {line}\n" +
@@ -163,7 +231,13 @@ class Hints(unittest.TestCase):
         return len(follow)
 
     def test_each_hint_is_followed(self):
-        self.assertGreater(self.follow(list(cases())), 120)
+        self.assertGreater(self.follow(cases()), 120)
+
+    def test_each_hint_of_other_environments(self):
+        for environment, list_ in groups().items():
+            if environment:
+                with self.subTest(environment=environment):
+                    self.follow(list_, environment)
 
     def test_no_hint_is_without_a_case(self):
         inputs = [[*before, typed] for before, typed, _ in cases()]
@@ -173,6 +247,20 @@ class Hints(unittest.TestCase):
         unseen = [f"repl/{m}.lua:{n}: {line}" for m in MODULES
                   for n, line in texts(m) if f"{m}:{n}" not in seen]
         self.assertFalse(unseen, "\n" + "\n".join(unseen))
+
+    def test_no_text_of_a_hint_is_without_a_case(self):
+        raw = []
+        for environment, list_ in groups().items():
+            output = "".join(session(
+                [[*before, typed] for before, typed, _ in list_], True,
+                environment))
+            raw += re.findall(r"^@raw (.*)$", output, re.M)
+        if not os.path.exists(EMULATED):
+            self.skipTest("no emulated device was built")
+        never = [place for place, pattern in hintsites.texts(HERE.parent)
+                 if not any(re.search(pattern, r) for r in raw) and
+                 not hintsites.apart(HERE.parent, place)]
+        self.assertFalse(never, "\n" + "\n".join(never))
 
     def test_words_of_other_libraries(self):
         rows = list(wordrows())

@@ -63,7 +63,7 @@ static void test_signals(void **state) {
 static void test_old(void **state) {
   (void)state;
   fails("0 12020 1 9 0", "too old: it supports CUDA 12.2, this build needs "
-        "13.0", "R580");
+        "13.0", "update the driver (to R580");
   fails("0 13000 1 6 1", "its compute capability is 6.1, this build needs 7.5",
         "");
 }
@@ -83,7 +83,7 @@ static void test_nocode(void **state) {
   (void)state;
   code = "90";
   fails("0 13000 1 7 5", "no code for the GPU: its compute capability is 7.5, "
-        "the code is for 90", "-DNACRE_CUDA_ARCH=75");
+        "the code is for 90", "build it with -DNACRE_CUDA_ARCH=75");
   fails("0 13000 2 8 9", "its compute capability is 8.9", "NACRE_CUDA_ARCH=89");
   ok(answer("0 13000 1 9 0"));
   ok(answer("0 13000 1 12 0"));   /* the driver compiles it */

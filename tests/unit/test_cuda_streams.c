@@ -57,6 +57,7 @@ static void test_other_build(void **state) {
   assert_int_equal(nacre_plugin(&h, &a), NC_EDEVICE);
   assert_null(a);
   says("is of another build");
+  assert_non_null(strstr(nc_lasterror()->hint, "from the same build"));
   h = nc_forplugins;
   h.loop--;
   assert_int_equal(nacre_plugin(&h, &a), NC_EDEVICE);
