@@ -63,6 +63,15 @@ end)
 
 -- ---- eigenvalues of symmetric matrices
 
+-- Slopes among eigenvectors, divided by how far their eigenvalues are apart;
+-- those of the eigenvalues themselves in the diagonal.
+local function byeigenvalues(w, gw, s)
+  local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
+  local one = onediagonal(w)
+  return nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
+                     s / nacre.where(one, 1.0, gap)))
+end
+
 local Eigh = Function {
   name = "eigh",
   forward = function(ctx, A, lower)
@@ -73,11 +82,7 @@ local Eigh = Function {
   end,
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
-    local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
-    local one = onediagonal(w)
-    local s = T(V):matmul(gV)
-    s = nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
-                    s / nacre.where(one, 1.0, gap)))
+    local s = byeigenvalues(w, gw, T(V):matmul(gV))
     return V:matmul(s):matmul(T(V))
   end,
 }
@@ -121,12 +126,8 @@ local Eig = Function {
   -- the eigenvectors have length 1: what would change that is projected out
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
-    local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
-    local one = onediagonal(w)
     local s = T(V):matmul(gV)
-    s = s - T(V):matmul(V) * diagonal(s):unsqueeze(-2)
-    s = nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
-                    s / nacre.where(one, 1.0, gap)))
+    s = byeigenvalues(w, gw, s - T(V):matmul(V) * diagonal(s):unsqueeze(-2))
     return M.solve(T(V), s:matmul(T(V)), "eig")
   end,
 }

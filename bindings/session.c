@@ -156,7 +156,8 @@ static int set_memory_limit(lua_State *L) {
 }
 
 const Bound nl_session[] = {
-  { "manual_seed", manual_seed, NL_SEED, "seeds the random numbers, Lua's math.random among them", 1 },
+  { "manual_seed", manual_seed, NL_SEED,
+    "seeds the random numbers, Lua's math.random among them", 1 },
   { "initial_seed", initial_seed, "-> integer", "the seed in use", 1 },
   { "set_num_threads", set_num_threads, "n:int",
     "threads that operations on the CPU use", 1 },

@@ -59,6 +59,15 @@ local function grads(what, f, ...)
   assert(ok, what .. ", second: " .. tostring(e))
 end
 
+-- Bytes that tensors hold, on all devices.
+local function live()
+  collectgarbage()
+  collectgarbage()
+  local n = 0
+  for _, m in ipairs(nacre._devices()) do n = n + m.live end
+  return n
+end
+
 -- 0, 1, 2, ... in the given shape.
 local function range(...)
   local n = 1
@@ -79,4 +88,4 @@ end
 
 return { dtypes = dtypes, odd = odd, fails = fails, works = works, text = text,
          range = range, read = read, write = write,
-         shape = shape, is = is, shares = shares, grads = grads }
+         live = live, shape = shape, is = is, shares = shares, grads = grads }

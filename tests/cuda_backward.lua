@@ -47,20 +47,21 @@ function programs.backward_on_a_stream(s, current)
   return x.grad, used
 end
 
-function programs.forward_on_a_stream(s, current)
+-- A loss that stream s is at work on, with the operands.
+local function lossof(s, current)
   local x, w = given()
-  local loss
   s:wait_stream(current)
-  cuda.stream(s, function() loss = forward(x, w):sum() end)
+  return x, cuda.stream(s, function() return forward(x, w):sum() end), w
+end
+
+function programs.forward_on_a_stream(s, current)
+  local x, loss = lossof(s, current)
   loss:backward()
   return x.grad, x.grad * 1
 end
 
 function programs.one_stream_each(s, current, t)
-  local x, w = given()
-  local loss
-  s:wait_stream(current)
-  cuda.stream(s, function() loss = forward(x, w):sum() end)
+  local x, loss = lossof(s, current)
   cuda.stream(t, function() loss:backward() end)
   current:wait_stream(t)
   return x.grad, x.grad * 1
@@ -94,10 +95,7 @@ end
 
 -- What follows on the stream of forward does not overtake backward.
 function programs.written_afterwards(s, current, t)
-  local x, w = given()
-  local loss
-  s:wait_stream(current)
-  cuda.stream(s, function() loss = forward(x, w):sum() end)
+  local x, loss, w = lossof(s, current)
   cuda.stream(t, function() loss:backward() end)
   cuda.stream(s, function() w:fill_(1e300) end)
   local used = cuda.stream(s, function() return x.grad * 1 end)

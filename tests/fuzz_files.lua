@@ -4,6 +4,8 @@
 -- by an error of ours that names what is read; what fails holds nothing.
 -- Run by: nacre tests/fuzz_files.lua [seed=N] [seconds=N] [only=FORMAT]
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local live = dofile(here .. "common.lua").live
 local option = {seed = 1, seconds = 1.5}
 for _, a in ipairs(arg) do
   local name, v = a:match "^(%w+)=(.+)$"
@@ -95,14 +97,6 @@ local function mutant(s)
 end
 
 -- ---- what comes of them
-
-local function live()
-  collectgarbage()
-  collectgarbage()
-  local n = 0
-  for _, m in ipairs(nacre._devices()) do n = n + m.live end
-  return n
-end
 
 local function complain(seed, bytes, what)
   error(("%s: %s\nnacre.deserialize(%q)"):format(seed[1], what, bytes), 0)

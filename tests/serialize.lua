@@ -5,19 +5,10 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "common.lua")
-local fails, read = C.fails, C.read
+local fails, read, live = C.fails, C.read, C.live
 
 local function is(got, want, what)
   assert(got == want, ("%s: %s, not %s"):format(what, got, want))
-end
-
--- Bytes that tensors hold.
-local function live()
-  collectgarbage()
-  collectgarbage()
-  local n = 0
-  for _, m in ipairs(nacre._devices()) do n = n + m.live end
-  return n
 end
 
 local base = os.tmpname()
