@@ -177,9 +177,8 @@ local function dots(o)
 end
 
 local function save(path, text)
-  local f, why = io.open(path, "wb")
-  local ok = f and f:write(text) and f:close()
-  if not ok then complain(("cannot write %s"):format(why or path)) end
+  local ok, why = host.replace(path, text)
+  if not ok then complain(("cannot write %s"):format(why)) end
   return ok
 end
 

@@ -70,7 +70,7 @@ static void onending(int sig) {
     if (write(wakeup[1], "", 1) < 0) held = 0; /* full: it is awake */
     errno = keep;
   } else
-    sh_interrupt(SIGINT);
+    sh_interrupt(sig);
 }
 
 static void catchendings(void (*handler)(int)) {

@@ -91,6 +91,8 @@ if(PYTHON)
     $<TARGET_FILE:nacre>)
   add_nacre_test(save_signals quick ${PYTHON} ${TESTS}/test_save_signals.py
     $<TARGET_FILE:nacre>)
+  add_nacre_test(fuzz_signals quick ${PYTHON} ${TESTS}/fuzz_signals.py
+    $<TARGET_FILE:nacre>)
   add_nacre_test(replaced quick ${PYTHON} ${TESTS}/test_replaced.py
     $<TARGET_FILE:nacre>)
   add_nacre_test(streams quick ${PYTHON} ${TESTS}/test_streams.py
