@@ -17,7 +17,7 @@ set(REPL_LUA
   debug.lua dryrun.lua nanwatch.lua nonfinite.lua profile.lua reach.lua trace.lua watching.lua
   habits.lua help.lua inspect.lua narrow.lua numbers.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
   paste.lua slips.lua submit.lua syntax.lua test.lua testassert.lua testcheck.lua testclose.lua testcover.lua testdiagnose.lua testdiff.lua testdebug.lua
-  testfile.lua testfixtures.lua testformats.lua testgolden.lua testjobs.lua testline.lua testmatch.lua testoptions.lua
+  testfile.lua testfixtures.lua testformats.lua testgolden.lua testjobs.lua testline.lua testmatch.lua testoperands.lua testoptions.lua
   testplan.lua testreport.lua testreview.lua testroot.lua testrun.lua testupdate.lua testvalues.lua topics.lua units.lua
   bench.lua compare.lua difference.lua json.lua operands.lua parity.lua peak.lua sweep.lua time.lua timer.lua
   timefile.lua timestats.lua timetext.lua timing.lua

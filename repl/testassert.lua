@@ -7,6 +7,7 @@
 local close = require "nacre.testclose"
 local diff = require "nacre.testdiff"
 local inspect = require "nacre.inspect"
+local operands = require "nacre.testoperands"
 
 local check = {}
 
@@ -90,7 +91,11 @@ function checks.ok(_, v, text)
     v = v:item()
     v = v and v ~= 0
   end
-  if not v then return text and tostring(text) or "not true" end
+  local lines = operands.take()
+  if v then return end
+  local says = text and tostring(text) or #lines > 0 and "not true" or
+               diff.brief(v) .. " is not true"
+  return table.concat({says, table.unpack(lines)}, "\n")
 end
 
 local ERR = "t.err(text, [{pattern = true},] function, arguments ...): "

@@ -118,6 +118,8 @@ local function brief(v)
   return match.cut(text, 300)
 end
 
+diff.brief = brief
+
 -- Are they the same number?  An integer is no float, and nan is nan.
 local function samenumber(a, b)
   return math.type(a) == math.type(b) and (a == b or a ~= a and b ~= b)

@@ -66,8 +66,11 @@ local function load(job)
   local text = assert(io.open(job.unit.full, "rb")):read "a"
   local name = "@" .. called(job.unit)
   frames.sources[name] = text -- for messages: the folder is another one
-  return _G.load((text:gsub("^\xEF\xBB\xBF", "", 1)
-                   :gsub("^#[^\n]*", "", 1)), name, "t")
+  text = text:gsub("^\xEF\xBB\xBF", "", 1):gsub("^#[^\n]*", "", 1)
+  if job.unit.kind == "unit" then
+    text = require "nacre.testoperands".rewritten(text)
+  end
+  return _G.load(text, name, "t")
 end
 
 local function isskip(err)

@@ -137,6 +137,29 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
                 "test('a', function(t) t.golden(%s) end)" % call,
                 name="g_test.lua"))
 
+    def test_operands_of_ok(self):
+        head = ("#!/usr/bin/env nacre\nlocal n = 0\n"
+                "local function up() n = n + 1 return n, 9 end\n")
+        for text, says in (
+                ("local a, b = 3, 4 t.ok(a == b)",
+                 "not true\n         a is 3\n         b is 4\n"),
+                ("t.ok(up() > 1.5, 'why')", "why\n         up() is 1\n"),
+                ("t.ok(n\n   ~= 0 and up() == 1)",
+                 "not true\n         n is 0\n       rerun"),
+                ("t.ok(up() == 1 and (n) == 2 or t.seed < -1)",
+                 "         up() is 1\n         (n) is 1\n"
+                 "         t.seed is 0\n"),
+                ("t.ok(0.1 + 0.2 == 0.3)", "is 0.30000000000000004\n"),
+                ("t.ok(n == 0) t.ok(nil)", "       nil is not true\n"),
+                ("t.ok(({1, 2})[1] == #'abc')",
+                 "({1, 2})[1] is 1\n         #'abc' is 3\n"),
+                ("local require t.ok(n == 1)", "       false is not true\n")):
+            out = self.fails(head + "test('a', function(t) %s end)" % text,
+                             name="o_test.lua")
+            self.assertIn(says, out)
+        self.passes(head + "test('a', function(t) t.ok(up() == 1)\n"
+                    "t.ok(n == 1) t.ok(not (n == 2)) end)", name="o_test.lua")
+
     def test_what_a_test_prints_is_cut(self):
         text = "print(('x'):rep(1000000))"
         self.assertLess(len(self.fails("test('a', function(t) %s t.ok(false) "
