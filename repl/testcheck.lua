@@ -70,7 +70,7 @@ local function sorted(outcome)
       table.insert(m.values[i], {key = key, covers = covers, text = says})
     elseif word == "golden" then
       case.golden = case.golden or {}
-      table.insert(case.golden, text)
+      table.insert(case.golden, {key = text, says = rest})
     elseif word == "held" then
       m.held[tonumber(text)] = true
     elseif word == "skip" then

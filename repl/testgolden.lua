@@ -70,7 +70,7 @@ function golden.check(job, x, name, o, tell)
   end
   if not job.keep then return says end
   keep(job, key, x)
-  if says then tell("golden", key) end
+  if says then tell("golden", key, says) end
 end
 
 -- For a process of its own: takes over from the files what is in `renew`.  The
@@ -87,7 +87,7 @@ function golden.writer(unit, files, renew, all)
       for key, t in pairs(values.load(file)) do new[key] = new[key] or t end
     end
     for key, t in pairs(new) do
-      out[key] = renew[key] and t or old[key] or t
+      out[key] = renew[key] and t or old[key]
     end
     for _ in pairs(out) do n = n + 1 end
     if n > 0 then nacre.save(path, out) end

@@ -54,10 +54,10 @@ end
 
 -- Key, what is to be chosen, what it does.
 local CHOICES = {
-  {"a", "[a]ccept", "write what was printed into the file"},
+  {"a", "[a]ccept", "write what there is now into the file"},
   {"t", "[t]olerance rtol=%s covers it", "keep the numbers, note that rtol"},
   {"e", "[e]dit tolerance", "keep the numbers, note an rtol of your own"},
-  {"r", "[r]eject", "the expected text is right: leave it"},
+  {"r", "[r]eject", "what was expected is right: leave it"},
   {"s", "[s]kip", "leave it for another time"},
   {"q", "[q]uit", "leave this and the rest; what was accepted is written"},
 }
@@ -82,25 +82,32 @@ local function ownrtol(least)
   say("it takes at least ", least, "\n")
 end
 
--- The lines chosen for one difference, or nil; and whether to quit.
-local function ask(one)
-  local noted, rtol = tolerant(one.step.expect, one.all)
-  local able = {a = not one.refused, t = noted, e = noted, r = true, s = true,
-                q = true}
+-- Asks until it is one of what can be chosen; its key.
+local function choose(able, rtol)
   local choices = {}
   for _, choice in ipairs(CHOICES) do
     choices[#choices + 1] = able[choice[1]] and choice[2]:format(rtol) or nil
   end
   local prompt = table.concat(choices, "  ") .. "  [?] "
   while true do
-    local answer = line(prompt) or "q"
-    local key = able[answer] and answer
+    local key = line(prompt) or "q"
+    if able[key] then return key end
+    explain(able)
+  end
+end
+
+-- The lines chosen for one difference, or nil; and whether to quit.
+local function ask(one)
+  local noted, rtol = tolerant(one.step.expect, one.all)
+  local able = {a = not one.refused, t = noted, e = noted, r = true, s = true,
+                q = true}
+  while true do
+    local key = choose(able, rtol)
     local own = key == "e" and ownrtol(rtol)
     if key == "a" then return one.new end
     if key == "t" then return noted end
     if own then return (tolerant(one.step.expect, one.all, own)) end
-    if key == "r" or key == "s" or key == "q" then return nil, key == "q" end
-    if not key then explain(able) end
+    if key ~= "e" then return nil, key == "q" end
   end
 end
 
@@ -115,6 +122,20 @@ function review.take(unit, list, o, refuse)
     local new
     new, o.quit = ask(one)
     if new then accepted[#accepted + 1] = {step = one.step, new = new} end
+  end
+  return accepted, #accepted < #list
+end
+
+-- The same of values of t.golden: {key =, says =, line =}.
+function review.goldens(unit, list, o)
+  local accepted = {}
+  for _, one in ipairs(list) do
+    if o.quit then break end
+    say("\n", unit.path, ":", one.line, "  t.golden  ", one.key, "\n  ",
+        (one.says:gsub("\n", "\n  ")), "\n")
+    local key = choose {a = true, r = true, s = true, q = true}
+    o.quit = key == "q"
+    if key == "a" then accepted[#accepted + 1] = one end
   end
   return accepted, #accepted < #list
 end

@@ -271,12 +271,20 @@ local function devices(results)
   return table.concat(list, " and ")
 end
 
--- The results by file, in order: {unit, results}; only of files that fail.
-local function byfile(results)
+-- Are the values of this test to go, whatever it printed?
+local function drops(unit, o)
+  return o.update and o.novalues and unit.says.values
+end
+
+-- The results by file, in order: {unit, results}; only of files that fail, or
+-- are to be without values.
+local function byfile(results, o)
   local list, of, failing = {}, {}, {}
   for _, r in ipairs(results) do
     local unit = r.job.unit
-    if r.status == "fail" or r.golden then failing[unit] = true end
+    if r.status == "fail" or r.golden or drops(unit, o) then
+      failing[unit] = true
+    end
     if not of[unit] then
       of[unit] = {unit, {}}
       list[#list + 1] = of[unit]
@@ -291,10 +299,10 @@ local function byfile(results)
 end
 
 -- Has the values that the jobs show written into files of their own.
-local function keepvalues(todo, o)
+local function keepvalues(todo)
   local folder
   for k, job in ipairs(todo) do
-    if job.values or job.unit.kind == "unit" and o.update then
+    if job.values or job.unit.kind == "unit" then
       folder = folder or process.folder "values"
       job.keep = ("%s/%d.safetensors"):format(folder, k)
     end
@@ -337,19 +345,13 @@ local function again(files, o)
   end
 end
 
--- Writes the values of the steps that have changed, or without a list those of
--- a *_test.lua; gives how many there are
--- now, or nil and why that cannot be.
-local function writevalues(unit, list, results)
-  local renew = {}
-  for _, one in ipairs(list or {}) do renew[one.step.key] = true end
-  for _, r in ipairs(results) do
-    for _, key in ipairs(r.golden or {}) do renew[key] = true end
-  end
+-- Writes the values of these names, of a session or of t.golden; gives how many
+-- there are now, or nil and why that cannot be.
+local function writevalues(unit, renew, results, left)
   local files, job = kept(results), results[1].job
-  local outcome = jobs.alone({timeout = 60}, list and
+  local outcome = jobs.alone({timeout = 60}, unit.kind ~= "unit" and
     values.writer(unit, files, renew) or require "nacre.testgolden".writer(
-      unit, files, renew, not (job.line or job.word or job.only)))
+      unit, files, renew, not (left or job.line or job.word or job.only)))
   for _, m in ipairs(outcome.messages) do
     if m[1] == "written" then return tonumber(m[2]) end
   end
@@ -400,22 +402,41 @@ local function updated(unit, list)
   return bad and {} or list, bad
 end
 
+-- The values of t.golden that differ: {key =, says =, line =}, once each.
+local function goldens(results)
+  local list, seen = {}, {}
+  for _, r in ipairs(results) do
+    for _, one in ipairs(r.golden or {}) do
+      one.line = r.line
+      if not seen[one.key] then list[#list + 1] = one end
+      seen[one.key] = true
+    end
+  end
+  return list
+end
+
 -- A *_test.lua, of which only the values of t.golden can be written.
-local function settlegolden(unit, results)
-  local n, why = writevalues(unit, nil, results)
+local function settlegolden(unit, results, o)
+  local list, left, renew = goldens(results), false, {}
+  if o.review then
+    list, left = require "nacre.testreview".goldens(unit, list, o)
+    if #list == 0 then return left, false end
+  end
+  for _, one in ipairs(list) do renew[one.key] = true end
+  local n, why = writevalues(unit, renew, results, left)
   say(n and ("%s: %d tensor%s in %s, the same in two runs on %s\n"):format(
     unit.path, n, n == 1 and "" or "s", values.path(unit):match "[^/]*$",
     devices(results)) or ("%s: not written: %s\n"):format(unit.path, why))
-  return n == nil, n ~= nil
+  return left or n == nil, n ~= nil
 end
 
 -- One file: does anything in it still fail, and was it changed?
 local function settle(unit, results, o)
   if hopeless(results) then return true, false end
-  if unit.kind == "unit" then return settlegolden(unit, results) end
+  if unit.kind == "unit" then return settlegolden(unit, results, o) end
   local take = o.review and require "nacre.testreview".take or updated
   local list, left = take(unit, changes(unit, results, o), o, refuse)
-  if #list == 0 then return left, false end
+  if #list == 0 and (left or not drops(unit, o)) then return left, false end
   if o.novalues and unit.says.values and unit.kind ~= "transcript" then
     say(unit.path, ": not written: take the line '--: values' out of it\n")
     return true, false
@@ -423,7 +444,9 @@ local function settle(unit, results, o)
   local ok, why = apply(unit, list, o.novalues)
   local count
   if ok and unit.says.values and not o.novalues then
-    count, why = writevalues(unit, list, results)
+    local renew = {}
+    for _, one in ipairs(list) do renew[one.step.key] = true end
+    count, why = writevalues(unit, renew, results)
     ok = count
   end
   if not ok then
@@ -436,13 +459,13 @@ end
 
 -- Runs the jobs and settles what fails; gives the exit status.
 function update.run(o, todo)
-  keepvalues(todo, o)
+  keepvalues(todo)
   local results = require "nacre.test".results(todo, o, function(r)
     say(report.mark(r))
     io.stdout:flush()
   end)
   say "\n"
-  local files = byfile(results)
+  local files = byfile(results, o)
   again(files, o)
   local failing, written = false, 0
   for _, one in ipairs(files) do

@@ -192,6 +192,13 @@ class Save(runner.Case):
         self.nacre("--update", "--no-values")
         self.assertEqual(os.listdir(self.tests), ["t.nacre"])
         self.assertNotIn("values", self.read("t.nacre"))
+        # also where nothing else has changed
+        self.typed(self.SHOWN + "--force t.nacre\n")
+        text = self.read("t.nacre")
+        self.assertIn("1 file written", self.nacre("--update",
+                                                   "--no-values")[1])
+        self.assertEqual(os.listdir(self.tests), ["t.nacre"])
+        self.assertEqual("--: values\n" + self.read("t.nacre"), text)
         self.assertIn("goes with --test",
                       self.typed("1\n:save --no-values x.lua\n"))
 
@@ -266,12 +273,12 @@ class Save(runner.Case):
     def test_review_explains_itself(self):
         self.file("a.nacre", self.WRONG)
         out = self.nacre("--review", text="?\ns\nt\ns\n")[1]
-        for line in ("a  write what was printed", "e  keep the numbers",
+        for line in ("a  write what there is", "e  keep the numbers",
                      "q  leave this and the rest"):
             self.assertIn("\n  " + line if line[0] != "a" else line, out)
         # what cannot be chosen is not explained
         second = out.split("> 'b'")[1].split("> 2.5")[0]
-        self.assertIn("r  the expected text is right", second)
+        self.assertIn("r  what was expected is right", second)
         self.assertNotIn("keep the numbers", second)
         self.assertEqual(self.read("a.nacre"), self.WRONG)
 

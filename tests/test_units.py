@@ -123,6 +123,28 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertIn("7 tensors", self.nacre("--update")[1])
         self.assertNotIn(b"list", self.values())
 
+    def test_golden_tensors_are_reviewed(self):
+        self.file("g_test.lua", self.GOLDEN)
+        self.nacre("--update")
+        first = self.values()
+        self.file("g_test.lua", self.GOLDEN.replace("/ 7", "/ 8")
+                  .replace("eye(2)", "eye(2) * 2").replace('"list"', '"l2"'))
+        status, out, err = self.nacre("--review", text="r\n?\nq\n")
+        self.assertEqual((status, self.values()), (1, first))
+        self.assertIn("g_test.lua:1  t.golden  a (n=1): sevenths\n  49 of 50 "
+                      "elements differ", out)
+        self.assertIn("\n[a]ccept  [r]eject  [s]kip  [q]uit  [?] ", out)
+        self.assertIn("a  write what there is now into the file\n", out)
+        # sevenths and l2 of n=1 and n=2, and the eye
+        out = self.nacre("--review", text="a\nr\na\na\na\n")[1]
+        self.assertIn("8 tensors in g_test.lua.safetensors", out)
+        status, out, err = self.nacre()
+        self.assertIn("1 failed, 2 passed", out)
+        self.assertIn("no value of this name", out)
+        self.assertEqual(self.nacre("--review", text="a\n")[0], 0)
+        self.assertEqual(self.nacre()[0], 0)
+        self.assertNotIn(b"list", self.values())
+
     def test_golden_tensors_that_cannot_be(self):
         self.file("g_test.lua", "test('a', function(t) t.golden(os.clock()) "
                   "end)")
