@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,10 +91,23 @@ static int64_t containerroom(void) {
   return used < 0 || used > max ? max : max - used;
 }
 
+/* What the limit of the process (ulimit -v) leaves. */
+static int64_t processroom(void) {
+  struct rlimit limit;
+  int64_t pages;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= INT64_MAX ||
+      (pages = numberin("/proc/self/statm")) < 0)
+    return INT64_MAX;
+  pages *= sysconf(_SC_PAGESIZE);
+  return pages > (int64_t)limit.rlim_cur ? 0 : (int64_t)limit.rlim_cur - pages;
+}
+
 int64_t nc_hostavailable(void) {
   char line[128];
   long long kb = -1;
+  const int64_t own = processroom();
   int64_t room = containerroom();
+  if (room > own) room = own;
   FILE *f = fopen("/proc/meminfo", "re");
   if (f) {
     while (kb < 0 && fgets(line, sizeof line, f))

@@ -5,6 +5,7 @@
 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <lua.h>
@@ -35,9 +36,13 @@ static void environment(void) {
     "NACRE_PNG", "NACRE_ZIP", "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4",
     "LUA_INIT", "LUA_PATH_5_4", "LUA_PATH", "NO_COLOR"
   };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (getenv(names[i]))
-      printf("variable  %s=%s\n", names[i], getenv(names[i]));
+  char text[4096];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (value)
+      printf("variable  %s=%s\n", names[i],
+             nc_printable(text, sizeof text, value, strlen(value)));
+  }
 }
 
 static void place(void) {

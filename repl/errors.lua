@@ -10,6 +10,7 @@ local display = require "nacre.display"
 local frames = require "nacre.frames"
 local habits = require "nacre.habits"
 local roles = require "nacre.roles"
+local tame = require "nacre.values".tame
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -94,6 +95,7 @@ local function describe(err, list)
   end
   if o.at then o.file, o.line = o.at.file, o.at.line end
   if o.op == "" then o.op = nil end
+  o.message = tame(o.message)
   return setmetatable(o, Captured)
 end
 
@@ -138,6 +140,7 @@ local function observe(thread, err, level)
     f.block = f.text and f.text:find "\n%s*%S" ~= nil
     f.func, f.text = nil, nil
   end
+  o.hint = o.hint and tame(o.hint)
   return o
 end
 
@@ -191,7 +194,7 @@ local function operandlines(lines, args, paint)
 end
 
 local function location(f, width)
-  local text = ("%s:%d"):format(f.file, f.line)
+  local text = ("%s:%d"):format(tame(f.file), f.line)
   if not f.shown then return text end
   return text .. "   " .. trimmed(f.shown, width)
 end
@@ -201,7 +204,7 @@ local function way(list, script, width)
   local out = {}
   for k, f in ipairs(list) do
     local from = list[k + 1]
-    local text = "in " .. f.name
+    local text = "in " .. tame(f.name)
     if f.main and not script then break end
     if from and from.main and not script then
       text = text .. ", called from the prompt"
@@ -256,7 +259,7 @@ end
 local function headline(o, script, paint)
   local text = (o.op and o.op .. ": " or "") .. o.message
   if script and o.file then
-    return ("%s:%d: %s"):format(o.file, o.line, text)
+    return ("%s:%d: %s"):format(tame(o.file), o.line, text)
   end
   return paint("error:", "red") .. " " .. text
 end
@@ -274,7 +277,7 @@ function errors.render(err, opts)
   end
   local lines = {headline(o, script, paint)}
   if o.source and not plain(o, script) then
-    lines[2] = ("  at %s:%d   %s"):format(o.file, o.line,
+    lines[2] = ("  at %s:%d   %s"):format(tame(o.file), o.line,
                                           trimmed(o.source, width))
   end
   operandlines(lines, o.args, paint)

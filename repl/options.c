@@ -99,7 +99,9 @@ static int unknown(const char *word) {
   char name[32];
   for (i = 0; i < NKNOWN; i++) names[i] = known[i].name;
   names[NKNOWN] = NULL;
-  fprintf(stderr, SH_NAME ": unknown option %.*s", n, word);
+  char shown[80];
+  fprintf(stderr, SH_NAME ": unknown option %s",
+          nc_printable(shown, sizeof shown, word, (size_t)n));
   snprintf(name, sizeof name, "%.*s", n, word);
   const char *close = nl_nearest(name, names);
   if (close != NULL) fprintf(stderr, ", did you mean %s?", close);

@@ -17,13 +17,17 @@ static int checkonly; /* --check: what compiles is not run */
 
 /* Runs what luaL_load* gave: a function, or a message and a status. */
 static int runloaded(lua_State *L, int loaded, int nargs, int nresults) {
+  char text[4096];
+  const char *message;
   if (loaded == LUA_OK && checkonly) return lua_pop(L, nargs + 1), 0;
   if (loaded == LUA_OK) {
     lua_insert(L, -(nargs + 1));
     return sh_call(L, nargs, nresults);
   }
   if (loaded != LUA_ERRFILE) return sh_report(L);
-  fprintf(stderr, SH_NAME ": %s\n", lua_tostring(L, -1));
+  message = lua_tostring(L, -1);
+  fprintf(stderr, SH_NAME ": %s\n",
+          nc_printable(text, sizeof text, message, strlen(message)));
   return EXIT_USAGE;
 }
 

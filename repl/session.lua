@@ -103,6 +103,7 @@ end
 local function ownfile(what, path)
   local file = path and io.open(path)
   if file then file:close() end
+  path = path and require "nacre.values".tame(path)
   say(("%-9s %s%s\n"):format(what, path or "none: HOME is not set",
                              (file or not path) and "" or "  (none yet)"))
 end

@@ -58,7 +58,8 @@ end
 -- A command that cannot do what was asked.
 function shell.fail(text)
   shell.failed = true
-  complain(inspect.paint("error:", "red", errorstream()) .. " " .. text)
+  complain(inspect.paint("error:", "red", errorstream()) .. " " ..
+           require "nacre.values".tame(text))
 end
 
 local function options()
@@ -75,7 +76,7 @@ local function atwork(err, interrupted)
   return text and "interrupted: " .. text
 end
 
-local function showerror(err, interrupted)
+local function showerror(err, interrupted, script)
   shell.failed = true
   if interrupted and shell.interrupted then return end -- said already
   if interrupted then
@@ -84,8 +85,10 @@ local function showerror(err, interrupted)
     if host.terminal "stdout" then io.stdout:write "\n" end
     return complain(atwork(err, interrupted) or interrupted)
   end
+  local opts = options()
+  opts.script = script
   local ok, text = host.guard(tostring, require "nacre.errors".render, err,
-                              options())
+                              opts)
   complain(ok and text or "error: " .. tostring(text))
 end
 
@@ -405,7 +408,13 @@ function shell.startup(path)
   local usual = settings.initfile()
   if not path and not (usual and host.changed(usual)) then return end
   local f, message = loadfile(path or usual, "t")
-  if f then return shell.protected(f) end
+  if f then
+    local ok, err, interrupted = host.guard(function(e)
+      host.quiet()
+      return require "nacre.errors".capture(e, 2)
+    end, f)
+    return ok or showerror(err, interrupted and "interrupted", true)
+  end
   if message:find("^cannot open") then return shell.fail(message) end
   shell.failed = true
   complain("error: " .. message)

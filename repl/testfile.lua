@@ -76,7 +76,9 @@ function file.find(path)
     walk(path:gsub("(.)/+$", "%1"), found)
     return found
   end
-  if not isfile(path) then return nil, path .. ": no such file or folder" end
+  if not isfile(path) then
+    return nil, require "nacre.values".tame(path) .. ": no such file or folder"
+  end
   if not file.kind(path) then
     return nil, path .. ": no test (a *.nacre, a *.md with ```nacre blocks, " ..
                 "a *_test.lua, or a *.lua with its *.out)"

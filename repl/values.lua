@@ -38,6 +38,16 @@ local function quote(s, opts)
   return ('"%s"... (%d bytes)'):format(body, #s)
 end
 
+-- As it stands, in lines, but for what would steer the terminal: names in
+-- messages come from files and users.
+function values.tame(s)
+  local plain = utf8.len(s) and not s:find "\xC2[\x80-\x9F]"
+  return (s:gsub(plain and "[\0-\8\11-\31\127]" or
+                 "[\0-\8\11-\31\127-\255]", function(c)
+    return ("\\x%02x"):format(c:byte())
+  end))
+end
+
 local function text(v)
   local ok, s = pcall(tostring, v)
   if ok then return s end

@@ -6,6 +6,7 @@ local inspect = require "nacre.inspect"
 local lookup = require "nacre.lookup"
 local narrow = require "nacre.narrow"
 local reach = require "nacre.reach"
+local tame = require "nacre.values".tame
 local units = require "nacre.units"
 
 local whos = {}
@@ -223,7 +224,7 @@ function whos.print(names, pattern)
   local tip = hint(vars)
   table.insert(vars, 1, heading(vars))
   for _, var in ipairs(vars) do
-    narrow.say(row(var, name, text))
+    narrow.say(tame(row(var, name, text)))
   end
   for _, line in ipairs(whos.memory(reached)) do
     narrow.say("  " .. line)

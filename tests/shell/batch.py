@@ -6,6 +6,7 @@
 #   batch.py NACRE [unittest options]
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -196,6 +197,46 @@ class Batch(Program):
         self.assertIn("\x1b[2mnil", out)
         out = self.run_("-p", "nil", CLICOLOR_FORCE="1", NO_COLOR="1")[1]
         self.assertNotIn("\x1b", out)
+
+    def test_names_do_not_steer_the_terminal(self):
+        inputs = """e = "\\27[31m"; _G["a" .. e] = nacre.ones(2)
+:whos
+nacre.zeros(2, {dtype="f" .. e})
+nacre.zeros(2, {device="f" .. e})
+nacre.zeros(2, {["k" .. e]=1})
+nacre.einsum("a" .. e, nacre.ones(2))
+nacre["f" .. e]()
+nacre.ones(2)["m" .. e]()
+require("mod" .. e)
+dofile("no" .. e)
+error("boom\\155" .. e .. "\\tof two\\nlines")
+error(setmetatable({}, {__tostring = function() return "t" .. e end}))
+assert(io.open("no" .. e))
+load("error 'x'", "@" .. e)()
+"""
+        out = self.run_("-i", text=inputs)[1]
+        self.assertNotIn("\x1b", out)
+        self.assertIn("a\\x1b[31m  float32[2]", out)
+        self.assertIn("module 'mod\\x1b[31m' not found", out)
+        self.assertIn("boom\\x9b\\x1b[31m\tof two\nlines", out)
+        path = self.file("e.lua", inputs.split("\n")[0] + "\nrequire(e)")
+        for args in ([path], [path + "\x1b[2J"], ["--\x1b[2J"],
+                     ["--test", "\x1b[2J"], ["--doctor"]):
+            out = "".join(self.run_(*args, NACRE_BLAS="none\x1b[2J",
+                                    NACRE_HISTORY="\x1b[2J")[1:])
+            self.assertIn("\\x1b[", out, args)
+            self.assertNotIn("\x1b", out, args)
+
+    def test_limit_of_the_process(self):
+        if os.environ.get("ASAN_OPTIONS"):
+            self.skipTest("a sanitizer takes the addresses for itself")
+        said = subprocess.run(
+            ["sh", "-c", 'ulimit -v 600000; exec "$@"', "sh", launch.NACRE,
+             "-e", "nacre.zeros(200000000)"], text=True, check=False,
+            stderr=subprocess.PIPE).stderr
+        room = re.search(r"needs 762.9 MiB; cpu has ([\d.]+) MiB free", said)
+        self.assertTrue(room, said)
+        self.assertLess(float(room[1]), 586)
 
     def test_transcript(self):
         status, out, err = self.run_(

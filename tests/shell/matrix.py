@@ -258,6 +258,8 @@ class Matrix(Program):
             out = self.terminal("-q", keys="1 + 1\n", TERM="dumb")[1]
             self.assertIn("error", out)
             self.assertIn("2", out)
+            self.assertNotIn("nacre.shell", out)
+            self.assertNotIn("traceback", out)
 
     def test_not_from_the_current_folder(self):
         self.file("init.lua", "print 'trap'")
