@@ -114,10 +114,11 @@ local function seeds(list)
   return false
 end
 
--- How the session was started, as far as a test can be.
-local function head(shell, list)
+-- How the session was started, as far as a test can be, with these files.
+local function head(shell, list, files)
   local lines = {}
-  if not seeds(list) then lines[1] = "--: seed " .. shell.seed end
+  for k, name in ipairs(files) do lines[k] = "--: needs file " .. name end
+  if not seeds(list) then lines[#lines + 1] = "--: seed " .. shell.seed end
   if shell.dtype ~= "float32" then
     lines[#lines + 1] = "--: dtype " .. shell.dtype
   end
@@ -132,8 +133,8 @@ end
 
 -- The session as it was seen, on a screen as wide, and where each input is:
 -- {first line, entry}.
-local function shown(shell, list, place)
-  local lines, places, n, width = head(shell, list), {}, 1, 80
+local function shown(shell, list, place, files)
+  local lines, places, n, width = head(shell, list, files), {}, 1, 80
   local function count(text) n = n + 1 + select(2, text:gsub("\n", "")) end
   for _, line in ipairs(lines) do count(line) end
   local function put(text)
@@ -182,9 +183,10 @@ local function difference(text, places, list)
   local drawn = false
   for _, one in ipairs(list) do drawn = drawn or random(one) end
   return ("replayed, this gives something else (- as shown, + replayed):\n" ..
-    "  > %s\n%s\n  a replay has the modules of the project, no other " ..
-    "files, no earlier lines,\n  no start-up file, another time, and of the " ..
-    "options of the command line only\n  --seed, --dtype, --nan, --strict%s")
+    "  > %s\n%s\n  a replay has the files beside the test and in the root " ..
+    "of the project, no\n  earlier lines, no start-up file, another time, " ..
+    "and of the options of the\n  command line only --seed, --dtype, --nan, " ..
+    "--strict%s")
     :format(entry.text:match "[^\n]*",
     table.concat(rows, "\n"), drawn and "\n  random numbers come " ..
     "again behind :seed N, if that is a part of what is saved" or "")
@@ -203,19 +205,42 @@ end
 
 local VALUES = "--: values"
 
+-- Writes the session as it was seen and runs it; nil and why if something
+-- else comes out.
+local function tried(shell, list, name, place, files)
+  local text, places = shown(shell, list, place, files)
+  local ok, why = require "nacre.testupdate".write(name, text)
+  if not ok then return nil, why end
+  wait(list)
+  ok, text = nacretest(("--at %s --ci -j1 --device %s"):format(
+    quoted(place.folder), shell.device), name)
+  if not ok then return nil, difference(text, places, list) end
+  return true
+end
+
+-- The files that the session of this name reads.
+local function reads(name, place)
+  local files = {}
+  local _, text = nacretest("--files --at " .. quoted(place.folder), name)
+  for file in text:gmatch "([^\n]+)\n" do files[#files + 1] = file end
+  return files
+end
+
 -- Fills in what is printed, in the file of that name; the text of the test,
 -- what the runner says of it, and the file of its values if it needs one, or
 -- nil and why there is none.  What was seen is to come out again.
 local function filled(shell, list, name, place, novalues)
   local update = require "nacre.testupdate"
-  local text, places = shown(shell, list, place)
+  local files, text = {}, nil
   local at = "--at " .. quoted(place.folder)
-  local ok, why = update.write(name, text)
+  local ok, why = tried(shell, list, name, place, files)
+  if not ok then
+    files = reads(name, place)
+    ok = #files > 0
+    if ok then ok, why = tried(shell, list, name, place, files) end
+  end
   if not ok then return nil, why end
-  wait(list)
-  ok, text = nacretest(at .. " --ci -j1 --device " .. shell.device, name)
-  if not ok then return nil, difference(text, places, list) end
-  local lines = head(shell, list)
+  local lines = head(shell, list, files)
   if not novalues then table.insert(lines, 1, VALUES) end
   for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
   ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
@@ -229,7 +254,11 @@ local function filled(shell, list, name, place, novalues)
   local test, values = assert(read(name)), read(name .. ".safetensors")
   if not values then test = test:gsub("^" .. VALUES:gsub("%p", "%%%0") .. "\n",
                                       "") end
-  return test, text:match "replayed (.-)\n", values
+  local where = text:match "replayed (.-)\n"
+  if #files > 0 then
+    where = (where or "") .. "; needs " .. table.concat(files, ", ")
+  end
+  return test, where, values
 end
 
 -- The same in a folder that is gone in any case.  After Ctrl-C only the

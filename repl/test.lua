@@ -232,6 +232,19 @@ local function list(todo, o)
   return 0
 end
 
+-- The files that the tests read without saying so, once each.
+local function files(todo, o)
+  local seen = {}
+  local function each(outcome)
+    for _, m in ipairs(outcome.messages) do
+      if m[1] == "file" and not seen[m[2]] then say(m[2], "\n") end
+      seen[m[2]] = m[1] == "file" or seen[m[2]]
+    end
+  end
+  jobs.run(todo, o, each)
+  return 0
+end
+
 -- Why none of the tests was run, or nil if one was.
 local function allskipped(results)
   for _, r in ipairs(results) do
@@ -302,6 +315,7 @@ function test.main(words)
     return last and 0 or NOTHING
   end
   if o.list then return list(todo, o) end
+  if o.files then return files(todo, o) end
   if o.update or o.review then
     return require "nacre.testupdate".run(o, todo)
   end

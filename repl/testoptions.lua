@@ -19,6 +19,8 @@ Which:
   -k WORD            files, devices and test()s with WORD in their name
   --last-failed      what failed in the last run in this folder
   --list             only list them
+  --files            run them, only list the files beside them or in the root
+                     that they read: what '--: needs file F' is to name
   --device LIST      cpu, cuda, cuda:1 or all; cpu and, if present, cuda
   --require cuda     fail, rather than skip, what lacks a CUDA device
 Where:
@@ -127,7 +129,7 @@ local flags = {
   ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
   ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
   ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
-  ["--cover"] = "cover", ["--pdb"] = "pdb", ["--no-values"] = "novalues",
+  ["--files"] = "files", ["--cover"] = "cover", ["--pdb"] = "pdb", ["--no-values"] = "novalues",
 }
 
 local function unknown(word)

@@ -121,6 +121,7 @@ local function job(unit, device, dtype, line, p)
                        TIMEOUT, pdb = p.pdb, limit = says.memory or p.limit,
              serial = says.serial, shuffle = p.shuffle,
              cover = p.cover and true, libraries = p.libraries,
+             files = p.files,
              again = again(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,
              rtolby = p.rtol and "--rtol" or "--: rtol",

@@ -121,15 +121,43 @@ local function copy(from, to)
   end
 end
 
--- Copies the files that a test needs to where it calls them by their names.
-local function bring(unit)
+-- Copies a file to where the test calls it by this name.
+local function bring(name, path)
+  for at in name:gmatch "()/" do process.makefolder(name:sub(1, at - 1)) end
+  copy(path, name)
+end
+
+local function bringall(unit)
   for _, need in ipairs(unit.needs) do
     local name = need.path
-    if name and not name:find "^/" then
-      for at in name:gmatch "()/" do process.makefolder(name:sub(1, at - 1)) end
-      copy(root.find(unit, name), name)
+    if name and not name:find "^/" then bring(name, root.find(unit, name)) end
+  end
+end
+
+-- Has what reads a file find those that the test has not said it needs, and
+-- tell of them: its name is an argument.
+function root.bringing(unit, tell)
+  local function wrap(library, name, writes)
+    local f = library[name]
+    library[name] = function(file, mode, ...)
+      if type(file) == "string" and file:find "^[^/]" and
+         not process.absolute(file) and
+         not (writes and tostring(mode):find "^w") then
+        local path = root.find(unit, file)
+        if path then
+          bring(file, path)
+          tell("file", (file:gsub("^%./", "")))
+        end
+      end
+      return f(file, mode, ...)
     end
   end
+  wrap(io, "open", true)
+  wrap(io, "lines")
+  wrap(io, "input")
+  wrap(nacre, "load")
+  wrap(_G, "loadfile")
+  wrap(_G, "dofile")
 end
 
 -- What a file is called in messages.
@@ -259,7 +287,7 @@ end
 
 -- Makes the current folder, an empty one, the test's.
 function root.enter(unit)
-  bring(unit)
+  bringall(unit)
   package.path = frombefore(package.path, "LUA_PATH")
   package.cpath = frombefore(package.cpath, "LUA_CPATH")
   local dirs = {unit.folder, unit.folder ~= unit.root and unit.root or nil}

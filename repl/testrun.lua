@@ -339,6 +339,7 @@ local kinds = {transcript = whole(session), markdown = whole(session),
 function run.body(job, done)
   return function(tell)
     run.prepare(job)
+    if job.files then root.bringing(job.unit, tell) end
     stop.on = job.pdb and job
     if job.cover then cover.start(tell) end
     local ok, err = guarded(function()

@@ -38,10 +38,12 @@ class Save(runner.Case):
         return said, text
 
     def test_what_a_replay_cannot_give_is_no_test(self):
-        self.file("m.lua", "m = 7")
         self.file("s.lua", "s = 5")
+        self.file("sub/m.lua", "m = 7")
         for typed, first, words in (
-                ("x = 1\ndofile 'm.lua'\nm\n", "dofile 'm.lua'", ()),
+                ("x = 1\nrequire 'nacre.host'.folder 'sub';\ndofile 'm.lua'\n"
+                 "require 'nacre.host'.folder '..';\n",
+                 "dofile 'm.lua'", ()),
                 ("1\ns\n", "s", ("s.lua",)),
                 ("t = os.time()\nt\n", "t", ())):
             p = subprocess.run([runner.NACRE, "-E", "-q", "-i", *words],
@@ -53,6 +55,27 @@ class Save(runner.Case):
             self.assertIn("  > %s\n" % first, p.stdout)
             self.assertFalse(os.path.exists(
                 os.path.join(self.tests, "t.nacre")))
+
+    def test_files_that_it_reads(self):
+        self.file("d.csv", "1,2\n")
+        self.file("sub/e.txt", "three\n")
+        self.file("m.lua", "return {text = io.open('sub/e.txt'):read()}")
+        self.file("unread.csv", "5,6\n")
+        said, text = self.save(
+            "x = nacre.load './d.csv'\nx\nnacre.save('y.npy', x * 2)\n"
+            "nacre.load 'y.npy'\nrequire 'm'.text\nio.open('sub/e.txt', 'w')"
+            ":write('four'):close();\nio.open 'unread.csv' ~= nil\n"
+            "io.open('d.csv', 'a'):close();\nnacre.load 'nosuch.csv'\n")
+        self.assertIsNone(text, said) # e.txt is another one by now
+        os.remove(os.path.join(self.tests, "y.npy"))
+        self.file("sub/e.txt", "three\n")
+        said, text = self.save(
+            "x = nacre.load './d.csv'\nx\nnacre.save('y.npy', x * 2)\n"
+            "nacre.load 'y.npy'\nrequire 'm'.text\n")
+        self.assertIn("; needs d.csv, sub/e.txt\n", said)
+        self.assertTrue(text.startswith("--: needs file d.csv\n"
+                                        "--: needs file sub/e.txt\n"), text)
+        self.assertNotIn("needs", self.save("1\n")[1])
 
     def test_what_was_asked_of_the_debugger(self):
         typed = ("function f(c) local y = c + 1 error 'x' end\nf(1)\n:debug\n"
