@@ -221,7 +221,9 @@ static int opendirectory(Zip *z) {
   if (z->zip == NULL && source) lib.source_free(source);
   lib.error_fini(&e);
   if (z->zip == NULL) return nc_lasterror()->code;
-  return checksizes(z);
+  TRY(checksizes(z));
+  TRY(nc_checklocals(&z->r, nc_zipmembers(z)));
+  return nc_seekread(&z->r, z->at);
 }
 
 int nc_openzip(Zip **out, const Source *from) {

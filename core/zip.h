@@ -20,6 +20,9 @@ void nc_closezip(Zip *z);
 int64_t nc_zipmembers(const Zip *z);
 const char *nc_zipname(const Zip *z, int64_t i);    /* in UTF-8 */
 
+/* Do the n members' own headers say what the directory says?  r is moved. */
+int nc_checklocals(Reader *r, int64_t n);
+
 /* Makes r read the i-th member; `label' is what messages call it.  One member
    at a time; nc_closemember in any case. */
 int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label);

@@ -339,6 +339,23 @@ if haszip then
              .. whole:sub(hit + 4))
   fails("bytes do not come out of", nil, nacre.load, npz)
   -- no archive, and one of another kind
+  -- the directory and the members' own headers
+  nacre.save(npz, { w = nacre.arange(4), b = nacre.ones(3) })
+  whole = read(npz)
+  local second = whole:find("PK\1\2", whole:find "PK\1\2" + 1, true)
+  local function patched(why, place, text)
+    write(npz, whole:sub(1, place - 1) .. text .. whole:sub(place + #text))
+    fails(why, nil, nacre.load, npz, { names = { "b" } })
+    fails(why, nil, nacre.load, npz, { names = { "w" } })
+  end
+  patched("member 1: the directory calls it otherwise", 31, "v")
+  patched("member 1: the directory calls it otherwise", 27, "\4")
+  patched("member 2: it is a patch", second + 8, "\32")
+  patched("member 2: it is encrypted", second + 8, "\64")
+  patched("member 2: it needs a newer version", second + 6, "\64")
+  patched("its directory points behind its end", second + 42, "\0\0\0\x70")
+  patched("member 2: its header is not where", second + 42, "\1\0")
+
   write(npz, "no archive at all, but text")
   fails("this is no zip archive: it begins otherwise", nil, nacre.load, npz)
   write(npz, "PK\3")
