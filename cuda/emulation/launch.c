@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "block.h"
 #include "shadow.h"
@@ -129,14 +130,20 @@ void emu_trap(void) {
 /*
 ** Launches
 */
+/* Is it a place on the stack?  Two numbers of 32 bits may look like an address
+   near one, but hardly like one of a page that is there. */
+static int onstack(const void *p) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  unsigned char resident;
+  const ptrdiff_t away = (const char *)p - (const char *)&resident;
+  if (away < -(1 << 20) || away > 8 << 20) return 0;
+  return mincore((void *)((uintptr_t)p & ~(page - 1)), 1, &resident) == 0;
+}
+
 void emu_argument(const char *kernel, int i, const void *p, int hidden) {
-  int here;
   emu_start();
   if (p == NULL || emu_deviceof(p) >= 0 || emu_pinned(p, 1)) return;
-  if (hidden) {
-    const ptrdiff_t away = (const char *)p - (const char *)&here;
-    if (!emu_shadow_ishost(p) && (away < -(1 << 20) || away > 8 << 20)) return;
-  }
+  if (hidden && !emu_shadow_ishost(p) && !onstack(p)) return;
   emu_quiet++;
   emu_report("bad kernel argument", "%sargument %d of %s is %p, no memory of "
              "a device", hidden ? "a pointer within " : "", i, kernel, p);

@@ -4,6 +4,9 @@
 ** in whatever order threads and streams run.
 */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "defects.h"
 
@@ -274,6 +277,38 @@ static int halves_in_place(void) {
   return 1;
 }
 
+/* Two sizes that, read as one word, are where no memory is, near the stack. */
+struct Sizes { unsigned short *p; unsigned n[2]; };
+
+NC_KERNEL increment(Sizes a) {
+  a.p[threadIdx.x]++;
+}
+
+static size_t pastmapping(size_t place) {
+  size_t first, end = place;
+  char line[512];
+  FILE *f = fopen("/proc/self/maps", "r");
+  while (f && fgets(line, sizeof line, f)) {
+    char *p;
+    first = strtoul(line, &p, 16);
+    if (first <= end) {
+      const size_t next = strtoul(p + 1, NULL, 16);
+      if (next > end) end = next;
+    }
+  }
+  if (f) fclose(f);
+  return end;
+}
+
+static int numbers_in_struct(void) {
+  Sizes a = { (unsigned short *)x, { 0, 0 } };
+  const size_t past = pastmapping((size_t)&a);
+  memcpy(a.n, &past, sizeof a.n);
+  LAUNCH(increment, 1, 32, 0, s, a);
+  must(cudaStreamSynchronize(s));
+  return 1;
+}
+
 extern const Defect controls[] = {
   { "last block adds", last_block, NULL, NULL },
   { "two buffers, one barrier", two_buffers, NULL, NULL },
@@ -286,6 +321,7 @@ extern const Defect controls[] = {
   { "compare and swap", compare_and_swap, NULL, NULL },
   { "__syncwarp", sync_warp, NULL, NULL },
   { "read by a warp, written by a lane", read_by_a_warp, NULL, NULL },
+  { "numbers like an address", numbers_in_struct, NULL, NULL },
   { "event between streams", event_between, NULL, NULL },
   { "cudaFreeHost waits", freed_target, NULL, NULL },
   { "flag in mapped memory", mapped_flag, NULL, NULL },
