@@ -57,6 +57,10 @@ topics.list = {
    "editor; F1 or Alt-H explains the name at the cursor; Ctrl-C " ..
    "interrupts; Ctrl-D leaves.",
    "docs/guide/first-steps.md", "Finding out"},
+  {"environment", "NACRE_CUDA=off starts without CUDA, NACRE_CUDA=emulated " ..
+   "with a device that the CPU plays, NACRE_DEVICE=cuda has new tensors go " ..
+   "there; man nacre has all of them, and the files.",
+   "docs/guide/devices-and-timing.md", "CPU against GPU"},
   {"files", "nacre.save(path, t) and nacre.load(path) take the format from " ..
    "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz and " ..
    ".safetensors a table of them.",
@@ -76,7 +80,7 @@ local words = {
 
 -- The row of a name, or nil.
 function topics.find(name)
-  name = words[name] or name
+  name = words[name] or name:find "^NACRE_%u" and "environment" or name
   for _, row in ipairs(topics.list) do
     if row[1] == name then return row end
   end
