@@ -8,6 +8,7 @@
 ** share; the result does not depend on how they do.  Where nobody asks for
 ** positions, long lines are sorted without them.
 */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,13 @@ typedef struct Radix {
   uint64_t low;               /* the lowest key */
   int from, to;               /* bits of the others, less it, that differ */
   int shift, bits;            /* of the digit that is at work */
+  /* where there are no positions: see sortvalues.inc */
+  int mapped;                 /* bits of a digit, at most */
+  uint32_t *mass;             /* elements of a sample with a digit */
+  uint16_t *map;              /* the bucket of a digit */
+  int64_t leaf, slots;        /* elements of a short part; threads at work */
+  char *scratch;              /* scratchbytes for each slot */
+  int64_t scratchbytes;
 } Radix;
 
 static int64_t chunkend(const Radix *r, int64_t c) {
@@ -79,23 +87,24 @@ static void sumcounts(Radix *r) {
 /*
 ** Keys
 */
-static uint64_t halfkey(unsigned u, unsigned inf) {
-  if ((u & 0x7fff) > inf) return 0xffff;
-  if (u == 0x8000) u = 0;
-  return u & 0x8000 ? ~u & 0xffff : u | 0x8000;
+/* Without branches, which random signs would mislead: all bits of a negative
+   number turn round, else the sign; -0 comes one short of 0; nan is last. */
+static inline uint16_t halfkey(unsigned u, unsigned inf) {
+  const unsigned turn = (0u - (u >> 15)) | 0x8000, nan = (u & 0x7fff) > inf;
+  return (uint16_t)(((u ^ turn) + (u == 0x8000)) | (0u - nan));
 }
 
-static uint64_t floatkey(uint32_t u) {
-  if ((u & 0x7fffffff) > 0x7f800000) return 0xffffffff;
-  if (u == 0x80000000) u = 0;
-  return u & 0x80000000 ? ~u : u | 0x80000000;
+static inline uint32_t floatkey(uint32_t u) {
+  const uint32_t sign = (uint32_t)1 << 31, turn = (0u - (u >> 31)) | sign;
+  const uint32_t nan = (u & ~sign) > 0x7f800000;
+  return ((u ^ turn) + (u == sign)) | (0u - nan);
 }
 
-static uint64_t doublekey(uint64_t u) {
+static inline uint64_t doublekey(uint64_t u) {
   const uint64_t sign = (uint64_t)1 << 63;
-  if ((u & ~sign) > (uint64_t)0x7ff << 52) return UINT64_MAX;
-  if (u == sign) u = 0;
-  return u & sign ? ~u : u | sign;
+  const uint64_t turn = ((uint64_t)0 - (u >> 63)) | sign;
+  const uint64_t nan = (u & ~sign) > (uint64_t)0x7ff << 52;
+  return ((u ^ turn) + (u == sign)) | ((uint64_t)0 - nan);
 }
 
 /* stored type, and the key of an element e of it */
@@ -153,6 +162,7 @@ typedef struct Job {
   int wide, values;           /* long keys; elements without positions */
   int64_t n, lines, slots, slotbytes;
   char *memory;
+  _Atomic int status;         /* what a line came to that failed */
 } Job;
 
 /* The offset of line i among the elements of t. */
@@ -181,30 +191,50 @@ static int oneline(const Job *j, Radix *r, int64_t i) {
                  : line_narrow(r, s->from, s->from + s->keep);
 }
 
-/* The memory of a slot: elements, counters, keys seen.  Elements lie there
-   twice, but once if the result is the other place. */
+/* The next bytes of p, which is NULL if only their number is wanted. */
+static char *take(char *p, int64_t *at, int64_t bytes) {
+  char *here = p ? p + *at : NULL;
+  *at += (bytes + 63) / 64 * 64;
+  return here;
+}
+
+/* What values need: room for them but once, and not even that if the result
+   is where they are sorted; twice to select some. */
+static int64_t dividevalues(const Job *j, Radix *r, char *p) {
+  const int64_t esize = r->width / 8, digits = (int64_t)1 << r->mapped;
+  int64_t at = 0;
+  if (j->rank || r->ystep != 1) r->v = take(p, &at, j->n * esize);
+  if (j->rank) r->w = take(p, &at, j->n * esize);
+  r->count = (int64_t *)take(p, &at, r->chunks * DIGITS * 8);
+  r->seen = (Seen *)take(p, &at, r->chunks * (int64_t)sizeof(Seen));
+  r->mass = (uint32_t *)take(p, &at, digits * (int64_t)sizeof *r->mass);
+  r->map = (uint16_t *)take(p, &at, digits * (int64_t)sizeof *r->map);
+  r->scratch = take(p, &at, r->slots * r->scratchbytes);
+  return at;
+}
+
+/* The memory of a slot: elements, twice, counters, keys seen. */
 static int64_t divide(const Job *j, Radix *r, char *p) {
-  const int64_t counts = r->chunks * DIGITS * 8;
-  const int inplace = j->values && !j->rank && r->ystep == 1;
-  int64_t elements = j->n * (j->wide ? 16 : 8), both;
-  if (j->values) elements = (j->n * r->width / 8 + 63) / 64 * 64;
-  both = inplace ? elements : 2 * elements;
-  if (p) {
-    r->v = p;
-    r->w = p + both - elements;
-    r->count = (int64_t *)(p + both);
-    r->seen = (Seen *)(p + both + counts);
-  }
-  return both + counts + (int64_t)sizeof(Seen) * r->chunks;
+  const int64_t elements = j->n * (j->wide ? 16 : 8);
+  int64_t at = 0;
+  if (j->values) return dividevalues(j, r, p);
+  r->v = take(p, &at, elements);
+  r->w = take(p, &at, elements);
+  r->count = (int64_t *)take(p, &at, r->chunks * DIGITS * 8);
+  r->seen = (Seen *)take(p, &at, r->chunks * (int64_t)sizeof(Seen));
+  return at;
 }
 
 static void someslots(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+  Job *j = ctx;
   for (int64_t slot = begin; slot < end; slot++)
     for (int64_t i = slot; i < j->lines && !nc_interrupted; i += j->slots) {
       Radix r = j->model;
+      int status;
       divide(j, &r, j->memory + slot * j->slotbytes);
-      if (oneline(j, &r, i) != NC_OK) return;     /* it was interrupted */
+      status = oneline(j, &r, i);
+      if (status != NC_OK) j->status = status;
+      if (status != NC_OK) return;
     }
 }
 
@@ -215,7 +245,22 @@ static int sortlines(Job *j) {
   j->memory = p;
   r = nc_parallel(j->slots, 1, someslots, j);
   nc_hostfree(p, j->slots * j->slotbytes);
-  return r;
+  return r == NC_OK ? j->status : r;
+}
+
+/* Lines of which many are at work are short as a whole; of one that is alone
+   all threads sort parts. */
+static void planvalues(const Job *j, Radix *r) {
+  const int64_t each = j->n / (2 * nc_threads());
+  r->slots = j->slots > 1 ? 1 : nc_threads();
+  r->leaf = each < BUCKET ? BUCKET : each < LEAF ? each : LEAF;
+  if (j->rank) r->leaf = BUCKET;
+  else if (j->slots > 1) r->leaf = j->n;
+  if (r->leaf > j->n) r->leaf = j->n;
+  r->scratchbytes = r->leaf * r->width / 8 + DIGITS * (int64_t)sizeof(uint32_t);
+  r->scratchbytes = (r->scratchbytes + 63) / 64 * 64;
+  for (r->mapped = 8; r->mapped < MOSTMAPPED; r->mapped++)
+    if (j->n >> (r->mapped + 4) == 0) break;
 }
 
 static int sorted(const Sorting *s, const int64_t *rank) {
@@ -233,7 +278,8 @@ static int sorted(const Sorting *s, const int64_t *rank) {
   j.model.step = x->nd ? x->step[s->dim] : 1;
   j.model.ystep = out->nd ? out->step[s->dim] : 1;
   setchunks(&j.model);
-  j.slotbytes = (divide(&j, &j.model, NULL) + 63) / 64 * 64;
+  if (j.values) planvalues(&j, &j.model);
+  j.slotbytes = divide(&j, &j.model, NULL);
   return sortlines(&j);
 }
 

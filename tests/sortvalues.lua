@@ -61,6 +61,41 @@ assert(nacre.equal(b:msort(), (b:sort(1))))
 assert(nacre.tensor(2.5):msort():item() == 2.5)
 assert(nacre.zeros(0):msort():numel() == 0)
 
+-- ---- long lines, which threads share, in buckets of any size
+
+-- What a digit, or a sample, says little about.
+local function uneven(x)
+  return {
+    normal = x, zeros = x:gt(0):to(x.dtype) * -0.0, whole = (x * 100):round(),
+    scales = nacre.where(x:gt(1), x * 1e30, x * 1e-30),
+    outliers = nacre.where(x:gt(3), x * 1e20, 1),
+    heavy = nacre.where(x:gt(0.2), x, 0.5),
+  }
+end
+
+local threads = nacre.get_num_threads()
+for _, n in ipairs { 1, 3 } do
+  nacre.set_num_threads(n)
+  for what, x in pairs(uneven(special(600001, "float64"))) do
+    for _, dtype in ipairs(FLOATS) do sorts(x:to(dtype), what .. dtype .. n) end
+    same(x:nanmedian(), x:clone():requires_grad_():nanmedian():detach(), what)
+  end
+end
+nacre.set_num_threads(threads)
+
+do
+  local x = uneven(special(600001, "float32")).heavy
+  local sorted = x:sort()
+  for n = 1, 12 do            -- the n-th block of memory is not to be had
+    nacre._fail_alloc(n, true)
+    local ok, y = pcall(x.msort, x)
+    nacre._fail_alloc(0)
+    if ok then same(y, sorted, "memory " .. n) break end
+    assert(tostring(y):find "memory" or tostring(y):find "needs", y)
+    assert(n < 12)
+  end
+end
+
 -- ---- quantile, nanquantile, median: a recorded tensor is sorted
 
 local HOW = { "linear", "lower", "higher", "nearest", "midpoint" }

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Quantiles, histograms and sorting over NumPy's time, as Markdown.
+
+    order_bench.py NACRE [--size N] [--dtype T] [--threads N] [--turns N]
+                   [CASE...]
+
+A vector of N elements (1e8), float32. Turns alternate, after a warm-up that
+touches the memory; what is printed is the median over the turns, the median
+and the quartiles of the ratios of one turn each, and the peak of the memory
+over that of the data, the data with it. NumPy uses one thread, Nacre as many
+as are asked for (1).
+"""
+import argparse
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+
+# data: ours, NumPy's; every hundredth element of holes is nan
+DATA = {
+    "uniform": ("nacre.rand(n, {dtype=dtype})",
+                lambda rng, n, dtype: rng.random(n, dtype)),
+    "normal": ("nacre.randn(n, {dtype=dtype})",
+               lambda rng, n, dtype: rng.standard_normal(n, dtype)),
+    "holes": ("nacre.randn(n, {dtype=dtype}):index_fill_(1, "
+              "nacre.arange(1, n + 1, 100), 0/0)",
+              lambda rng, n, dtype: holes(rng.standard_normal(n, dtype))),
+}
+# case: data, our call, NumPy's
+CASES = {
+    "quantile": ("normal", "x:quantile(0.3)",
+                 lambda x: np.quantile(x, x.dtype.type(0.3))),
+    "nanquantile": ("holes", "x:nanquantile(0.3)",
+                    lambda x: np.nanquantile(x, x.dtype.type(0.3))),
+    "median": ("normal", "x:median()", np.median),
+    "nanmedian": ("holes", "x:nanmedian()", np.nanmedian),
+    "histogram": ("normal", "nacre.histogram(x, 100)",
+                  lambda x: np.histogram(x, 100)),
+    "histc": ("normal", "x:histc(100)", lambda x: np.histogram(x, 100)),
+    "msort": ("normal", "x:msort()", np.sort),
+    "msort, uniform": ("uniform", "x:msort()", np.sort),
+}
+
+
+def holes(x):
+    x[::100] = np.nan
+    return x
+
+
+class Ours:
+    def __init__(self, options):
+        self.process = subprocess.Popen(
+            [options.nacre, str(HERE / "order_bench.lua"), str(options.size),
+             str(options.threads), options.dtype],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def send(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"nacre ended with {self.process.wait()}")
+        return float(answer)
+
+    def memory(self, name):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            return next(int(line.split()[1]) * 1024 for line in f
+                        if line.startswith(name))
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measure(options, case):
+    """Times of both sides, and our peak of memory over that of the data."""
+    data, ours, theirs = CASES[case]
+    side = Ours(options)
+    empty = side.memory("VmRSS")
+    make, numpys = DATA[data]
+    side.send(f"data {make}")
+    with open(f"/proc/{side.process.pid}/clear_refs", "w") as f:
+        f.write("5")          # the peak starts again
+    x = numpys(np.random.default_rng(1), options.size, np.dtype(options.dtype))
+    times = [[], []]
+    for turn in range(options.turns + 1):
+        seconds = side.send(f"run {ours}")
+        start = time.perf_counter()
+        theirs(x)
+        if turn > 0:
+            times[0].append(seconds)
+            times[1].append(time.perf_counter() - start)
+    peak = (side.memory("VmHWM") - empty) / x.nbytes
+    side.end()
+    return times, peak
+
+
+def report(name, times, peak):
+    ratios = [a / b for a, b in zip(*times)]
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    ours, theirs = (statistics.median(side) for side in times)
+    print(f"| `{name}` | {ours:.3f} s | {theirs:.3f} s | {middle:.2f} | "
+          f"{low:.2f} to {high:.2f} | {peak:.2f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("nacre")
+    parser.add_argument("--size", type=lambda s: int(float(s)),
+                        default=10**8)
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    options = parser.parse_intermixed_args()
+    if options.turns < 2:
+        parser.error("at least 2 turns")
+    print("|  | Nacre | NumPy | Nacre / NumPy | quartiles | memory |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for case in options.cases or CASES:
+        report(case, *measure(options, case))
+
+
+if __name__ == "__main__":
+    main()
