@@ -151,6 +151,7 @@ function(t, n)
   if high > n then
     fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
   end
+  all.room(op, t, { n })
   return t:unsqueeze(-1):eq(nacre.range(1, n,
                                         { device = t.device })):to("int64")
 end)

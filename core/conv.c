@@ -23,8 +23,10 @@ int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   v[1] = a->list[a->n - 1];
   for (int i = 0; i < 2; i++)
     if (v[i] < least || v[i] > INT32_MAX)
-      return nc_fail(NC_EVALUE, "%s is %lld, and must be %lld or more", name,
-                     (long long)v[i], (long long)least);
+      return nc_fail(NC_EVALUE, "%s is %lld, and must be %lld or %s", name,
+                     (long long)v[i],
+                     v[i] < least ? (long long)least : (long long)INT32_MAX,
+                     v[i] < least ? "more" : "less");
   return NC_OK;
 }
 

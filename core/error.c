@@ -38,6 +38,16 @@ static void tame(char *text, size_t room) {
   text[used] = '\0';
 }
 
+/* "1 dimensions" becomes "1 dimension": many messages count them. */
+static void agree(char *text) {
+  static const char many[] = "1 dimensions";
+  for (char *p = text; (p = strstr(p, many)) != NULL; p++) {
+    char *last = p + sizeof many - 2;
+    if (p > text && isalnum((unsigned char)p[-1])) continue;
+    memmove(last, last + 1, strlen(last));
+  }
+}
+
 int nc_fail(int code, const char *fmt, ...) {
   va_list args;
   record.code = code;
@@ -46,6 +56,7 @@ int nc_fail(int code, const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(record.text, sizeof record.text, fmt, args);
   va_end(args);
+  agree(record.text);
   tame(record.text, sizeof record.text);
   return code;
 }

@@ -57,6 +57,9 @@ static int toolarge(const Device *d, DType type, int nd,
   double bytes = (double)nc_dtypesize(type);
   for (int i = 0; i < nd; i++) bytes *= (double)size[i];
   nc_shapetext(shape, nd, size);
+  if (bytes == 0)
+    return nc_fail(NC_ENOMEM, "%s[%s] is empty, but its other sizes are too "
+                   "large together", nc_dtypename(type), shape);
   if (d && d != &nc_cpu) {    /* it has said how much it has */
     snprintf(why, sizeof why, "%s", nc_lasterror()->text);
     return nc_fail(NC_ENOMEM, "%s[%s] %s", nc_dtypename(type), shape, why);

@@ -48,6 +48,8 @@ for _, f in ipairs { "zeros", "ones", "empty" } do
   fails("size -3 of dim 2 is negative: [2x-3]", nacre[f], 2, -3)
   fails("9 dimensions", nacre[f], 1, 1, 1, 1, 1, 1, 1, 1, 1)
   fails(f .. ": float32[4611686018427387904x4]", nacre[f], 1 << 62, 4)
+  fails(f .. ": float32[0x4611686018427387904x4] is empty, but its other " ..
+        "sizes are too large together", nacre[f], 0, 1 << 62, 4)
   fails("is negative", nacre[f], minint)
   fails("needs", nacre[f], maxint)
 end

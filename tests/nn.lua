@@ -31,6 +31,10 @@ for _, dtype in ipairs { "float16", "bfloat16" } do
 end
 fails("input has 1 channel, the weight takes 2 in 1 group", nil, F.conv2d, x,
       nacre.ones(1, 2, 2, 2))
+fails("input has 1 dimension, not 3 or 4", nil, F.conv2d, nacre.ones(2), ones)
+fails("kernel_size is 1099511627776, and must be 2147483647 or less", nil,
+      F.max_pool1d, nacre.ones(1, 1, 4), 1 << 40)
+fails("one_hot: int64[1099511627776] needs", nil, F.one_hot, t { 1 << 40 })
 fails("input has 2 dimensions, not 3 or 4", nil, F.conv2d, nacre.ones(2, 2),
       ones)
 fails("does not fit in 4 elements", nil, F.conv2d, x, nacre.ones(1, 1, 5, 5))

@@ -22,7 +22,7 @@ do -- orders
   is(x:fliplr(), "{{2,1,0},{5,4,3}}")
   is(x:flipud(), "{{3,4,5},{0,1,2}}")
   fails("dim 1 is given twice", nil, x.flip, x, 1, 1)
-  fails("2 shifts for 1 dimensions", nil, x.roll, x, { 1, 2 })
+  fails("2 shifts for 1 dimension", nil, x.roll, x, { 1, 2 })
   fails("needs at least 2", nil, nacre.fliplr, x[1])
 end
 
