@@ -337,9 +337,9 @@ static void positional(Reader *r) {
     if (r->s->param[i].type == P_SIZE && !r->a->arg[i].islist &&
         lua_type(r->L, r->next) == LUA_TNUMBER)
       misfit(r, &r->s->param[i], r->next);
-  for (int i = r->s->positional - 1; i >= 0; i--) /* which did it not fit? */
+  for (int i = r->s->positional - 1; r->refused && i >= 0; i--)
     if (!r->a->arg[i].given && r->s->param[i].optional)
-      misfit(r, &r->s->param[i], r->next);
+      misfit(r, &r->s->param[i], r->next);      /* it did not fit */
   nl_toomany(r->L, r->s, r->next, r->top);
 }
 

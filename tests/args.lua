@@ -80,6 +80,8 @@ end
 raises("twice", nil, "dim is given twice", a.sum, a, 1, { dim = 2 })
 raises("out is no tensor", nil, "out must be a tensor", a.exp, a, { out = 3 })
 raises("too many", nil, "exp: takes no argument besides self, got 1", nacre.exp, a, 2)
+raises("too many behind a nil", nil, "unique: takes at most 4 arguments besides " ..
+       "self, got 5", nacre.unique, a, true, true, true, nil, 7)
 raises("too many", nil, "add: takes at most 1 argument besides self, got 2", nacre.add, a,
        a, a)
 raises("missing", nil, "add: other is missing", nacre.add, a)
