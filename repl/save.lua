@@ -226,20 +226,26 @@ local function reads(name, place)
   return files
 end
 
+-- What was seen is to come out again: the files that it takes, or nil and why
+-- it does not.
+local function needed(shell, list, name, place)
+  local ok, why = tried(shell, list, name, place, {})
+  if ok then return {} end
+  local files = reads(name, place)
+  if #files == 0 then return nil, why end
+  ok, why = tried(shell, list, name, place, files)
+  return ok and files, why
+end
+
 -- Fills in what is printed, in the file of that name; the text of the test,
--- what the runner says of it, and the file of its values if it needs one, or
--- nil and why there is none.  What was seen is to come out again.
+-- what the runner says of it, the files it needs, and that of its values if
+-- there is one, or nil and why there is no test.
 local function filled(shell, list, name, place, novalues)
   local update = require "nacre.testupdate"
-  local files, text = {}, nil
   local at = "--at " .. quoted(place.folder)
-  local ok, why = tried(shell, list, name, place, files)
-  if not ok then
-    files = reads(name, place)
-    ok = #files > 0
-    if ok then ok, why = tried(shell, list, name, place, files) end
-  end
-  if not ok then return nil, why end
+  local files, why = needed(shell, list, name, place)
+  if not files then return nil, why end
+  local ok, text
   local lines = head(shell, list, files)
   if not novalues then table.insert(lines, 1, VALUES) end
   for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
@@ -252,13 +258,10 @@ local function filled(shell, list, name, place, novalues)
   end
   local read = require "nacre.testfile".read
   local test, values = assert(read(name)), read(name .. ".safetensors")
-  if not values then test = test:gsub("^" .. VALUES:gsub("%p", "%%%0") .. "\n",
-                                      "") end
-  local where = text:match "replayed (.-)\n"
-  if #files > 0 then
-    where = (where or "") .. "; needs " .. table.concat(files, ", ")
+  if not values then
+    test = test:gsub("^" .. VALUES:gsub("%p", "%%%0") .. "\n", "")
   end
-  return test, where, values
+  return test, text:match "replayed (.-)\n", files, values
 end
 
 -- The same in a folder that is gone in any case.  After Ctrl-C only the
@@ -295,7 +298,7 @@ local function astest(shell, path, list, novalues)
   if not place then
     return shell.fail(("cannot write %s: no such folder"):format(path))
   end
-  local text, where, values = replay(shell, list, place, novalues)
+  local text, where, files, values = replay(shell, list, place, novalues)
   if not text then
     return shell.fail("no test was made of this session\n" .. where)
   end
@@ -303,8 +306,9 @@ local function astest(shell, path, list, novalues)
                                                  :gsub("%%", "%%%%")))
   if writevalues(shell, path .. ".safetensors", values) and
      write(shell, path, text) then
-    io.stdout:write(("%s: %s, %s\n"):format(path, counted(#list),
-      where and "replayed " .. where or "none of which prints anything"))
+    io.stdout:write(("%s: %s, %s%s\n"):format(path, counted(#list),
+      where and "replayed " .. where or "none of which prints anything",
+      #files > 0 and "; needs " .. table.concat(files, ", ") or ""))
   end
 end
 

@@ -129,7 +129,8 @@ local flags = {
   ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
   ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
   ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
-  ["--files"] = "files", ["--cover"] = "cover", ["--pdb"] = "pdb", ["--no-values"] = "novalues",
+  ["--files"] = "files", ["--cover"] = "cover", ["--pdb"] = "pdb",
+  ["--no-values"] = "novalues",
 }
 
 local function unknown(word)

@@ -37,7 +37,8 @@ local function tolerant(expect, all, given)
 end
 
 local function show(unit, one)
-  say("\n", unit.path, ":", one.step.line, "  > ", one.step.text:match "[^\n]*", "\n")
+  say("\n", unit.path, ":", one.step.line, "  > ",
+      one.step.text:match "[^\n]*", "\n")
   local options = check.ofprint(one.all[1])
   for _, s in ipairs(match.align(one.step.expect, one.all[1][2], options)) do
     if s.e and not s.same then

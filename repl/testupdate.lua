@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- testupdate.lua - --update, and --review (testreview.lua): what was printed
--- becomes what is expected.  Everything runs twice; text that differs between the runs, or
--- between devices by more than the tolerance, is refused.
+-- becomes what is expected.  Everything runs twice; text that differs between
+-- the runs, or between devices by more than the tolerance, is refused.
 
 local check = require "nacre.testcheck"
 local file = require "nacre.testfile"
@@ -122,7 +122,9 @@ end
 
 local function differs(step, all)
   for _, one in ipairs(all) do
-    if not match.lines(step.expect, one[2], check.ofprint(one)) then return true end
+    if not match.lines(step.expect, one[2], check.ofprint(one)) then
+      return true
+    end
   end
   return revalued(all)
 end
