@@ -220,7 +220,8 @@ if(TARGET nacre_cuda_emulated AND PYTHON)
 endif()
 
 # The longest first, seconds of each: else the last one is waited for alone.
-foreach(cost oom_emulated=200 grad_public=180 boundary_emulated=100
+foreach(cost oom_emulated=200 autograd_emulated=190 grad_public=180
+    embedding_runs=150 grad_public_emulated=110 boundary_emulated=100
     boundary=100 oom=60 autograd=60 gpu_check_wrong=45 grad_families_emulated=45
     args_emulated=30 matmul_emulated=30)
   string(REPLACE "=" ";" cost ${cost})
