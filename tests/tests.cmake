@@ -204,6 +204,25 @@ if(TARGET nacre_cuda_emulated)
   include(${TESTS}/emulation/tests.cmake)
 endif()
 
+# ---- a full collection at nearly every chance, which finds what is used after
+# it could be freed: ctest -R '^gc_'
+if(NACRE_SANITIZE)
+  set(collect "collectgarbage('incremental',1,1000,12)")
+  foreach(name assign bytes create display errors forms namefields reduce
+      serialize tables texts view)
+    add_nacre_test(gc_${name} quick $<TARGET_FILE:nacre> -e ${collect}
+      ${TESTS}/${name}.lua)
+  endforeach()
+  add_nacre_test(gc_shell quick sh -c
+    "sed -n 's/^>>* //p' \"$2\" \"$3\" \"$4\" | \"$1\" -i --no-history" sh
+    $<TARGET_FILE:nacre> ${TESTS}/nacre/errors.nacre
+    ${TESTS}/nacre/index.nacre ${TESTS}/nacre/look.nacre)
+  add_nacre_test(gc_stdin quick sh -c "echo 'nacre.ones(2) + 1' | \"$1\"" sh
+    $<TARGET_FILE:nacre>)
+  set_tests_properties(gc_shell gc_stdin PROPERTIES
+    ENVIRONMENT LUA_INIT=${collect})
+endif()
+
 # ---- what is built for other machines
 include(${TESTS}/shipping.cmake)
 
