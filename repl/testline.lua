@@ -30,9 +30,12 @@ local NUMBERS = {
   "^[+-]?%d+",
 }
 
--- Where a number that starts at i ends.  x1 and 3x4 hold none.
+-- Where a number that starts at i ends.  x1 and 3x4 hold none, and 02 is a part
+-- of a date or the like.
 local function number(s, i)
-  if i > 1 and s:find("^[%w_]", i - 1) then return nil end
+  if i > 1 and s:find("^[%w_]", i - 1) or s:find("^[+-]?0%d", i) then
+    return nil
+  end
   for _, pattern in ipairs(NUMBERS) do
     local _, to = s:find(pattern, i)
     if to then return not s:find("^[%a_]", to + 1) and to or nil end
@@ -142,15 +145,6 @@ local function allowed(e, o)
          "precision of " .. kind.name
 end
 
--- Two integers, whatever their size.
-local function sameinteger(e, a)
-  local x, y = tonumber(e), tonumber(a)
-  if math.type(x) == "integer" or math.type(y) == "integer" then
-    return math.type(x) == math.type(y) and x == y
-  end
-  return e:gsub("^%+", "") == a:gsub("^%+", "")
-end
-
 -- Does number a match e?  Also how far it is off and may be.  What the display
 -- rounded may be half a unit further from a number that was shown in full; not
 -- if its value is known otherwise (`held`).
@@ -168,7 +162,7 @@ local function near(e, a, o)
   end
   if integer and not o.own then
     how.allowed, how.by = 0, "an integer as written"
-    return sameinteger(e.num, a.num), how
+    return e.num == a.num, how
   end
   how.allowed, how.by = allowed(e, o)
   return off + how.doubt <= how.allowed * (1 + 1e-9), how

@@ -269,6 +269,14 @@ float32[2x2] cpu  16 B
         self.assertIn("an integer where a float was", self.fails("> 5\n5.0\n"))
         self.passes("> 5\n5.0  #~ atol=0.1\n> nacre.zeros(1):item()\n0.0\n")
 
+    def test_numbers_in_texts_are_written_the_same(self):
+        for text, other in (("2024-01-02", "2024-01-2"), ("007", "7"),
+                            ("+5", "5"), ("at 07.5", "at 7.5"),
+                            ("1" * 30, "1" * 29 + "2")):
+            self.passes("> '%s'\n\"%s\"\n" % (text, text))
+            self.fails("> '%s'\n\"%s\"\n" % (text, other))
+            self.fails("> '%s'\n\"%s\"\n" % (other, text))
+
     def test_closed_streams(self):
         self.file("a.nacre", PASSED)
         for closed in ("<&-", ">&-", "<&- >&- 2>&-"):
