@@ -169,13 +169,15 @@ local function place(k, size, x, y)
 end
 
 -- Looks at x and y, element k: is it too far off, and how far is the worst?
+-- Nothing but itself is near inf.
 local function look(s, k, x, y)
   if x == y or x ~= x and y ~= y then return end
   local off = type(x) == "number" and math.abs(x + 0.0 - y) or math.huge
   if off ~= off then off = math.huge end
   local size = type(y) == "number" and math.abs(y + 0.0) or 0
-  s.least = math.max(s.least, off / (size + s.most))
-  if s.float and off <= s.rtol * size + s.atol then return end
+  local finite = off < math.huge
+  s.least = finite and math.max(s.least, off / (size + s.most)) or math.huge
+  if s.float and finite and off <= s.rtol * size + s.atol then return end
   s.count = s.count + 1
   if off > s.worst then s.worst, s.at = off, {k, x, y} end
   if #s.first < PLACES then s.first[#s.first + 1] = {k, x, y} end

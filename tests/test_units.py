@@ -145,6 +145,19 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertEqual(self.nacre()[0], 0)
         self.assertNotIn(b"list", self.values())
 
+    def test_golden_infinities(self):
+        text = "test('a', function(t) t.golden(nacre.tensor{%s, 2}) end)"
+        self.file("g_test.lua", text % "1/0")
+        self.nacre("--update")
+        self.passes(text % "1/0", name="g_test.lua")
+        for other in "-1/0", "5.0", "0/0":
+            self.assertIn("expected inf", self.fails(text % other, "--rtol=9",
+                                                     name="g_test.lua"))
+        self.file("g_test.lua", text % "3.5")
+        self.nacre("--update")
+        self.assertIn("got -inf", self.fails(text % "-1/0", "--rtol=9",
+                                             name="g_test.lua"))
+
     def test_golden_tensors_that_cannot_be(self):
         self.file("g_test.lua", "test('a', function(t) t.golden(os.clock()) "
                   "end)")
