@@ -302,7 +302,8 @@ define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
         if not raise then return false end
         error(("the gradient of output %d with respect to input %d is off by "
                .. "%.3g\nbackward: %s\ndifferences: %s")
-              :format(k, at[n], off, tostring(have), tostring(want)), 2)
+              :format(k, at[n], math.abs(off), -- of nan no sign
+                      tostring(have), tostring(want)), 2)
       end
     end
   end

@@ -456,6 +456,9 @@ do
                               backward = function(_, g) return g end }
   fails("is off by", nil, grad.gradcheck, bad.apply, a)
   assert(grad.gradcheck(bad.apply, a, { raise = false }) == false)
+  local worse = grad.Function { forward = function(_, t) return t * t end,
+                                backward = function(_, g) return g / 0 * 0 end }
+  fails("is off by nan\n", nil, grad.gradcheck, worse.apply, a)
   fails("differences need float64", nil, grad.gradcheck, nacre.exp,
         nacre.ones(2, { requires_grad = true }))
 end
