@@ -45,8 +45,8 @@ local habits = require "nacre.habits"; local running = habits.running; \
 habits.running = function(o, ...) \
 if o.hint then print("@raw " .. o.hint) end; return running(o, ...) end end"""
 SEEN = 'for k in pairs(seen) do print("@seen " .. k) end'
-MODULES = ("absent", "foreign", "habits", "names", "python", "respell",
-           "slips")
+MODULES = ("absent", "foreign", "habits", "names", "nonfinite", "python",
+           "respell", "slips")
 
 
 def session(inputs, watch=False, environment=()):
@@ -85,7 +85,8 @@ PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|texts are "
                    r"|nacre\.autograd\.grad\(|[\w.]+:requires_grad_\(\), then"
                    r"|:plot, :hist|CPU tensors|install it|it works later"
                    r"|ordinals count|element \d|t:copy_\(result\)"
-                   r"|\d is the first|use logical_xor|use ~|none of |a device is"
+                   r"|\d is the first|use logical_xor|use ~|none of "
+                   r"|a device is"
                    r"|:totable|matmul broadcasts|a range needs|indices as text"
                    r"|\{2,-1\}|\{x = t\}|t:flatten|names may|PyTorch reads"
                    r"|\.npy, |npz and|floats from|what is \.safe|in Python:"
@@ -93,6 +94,7 @@ PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|texts are "
                    r"|convert it|it is no text|binary_cross|change a :clone"
                    r"|nacre\.stack joins|nacre\.enable_grad|nacre\.no_grad\(fu"
                    r"|nacre --doctor|reshape |\(\.\.\.\)|backward\(\{re"
+                   r"|[\w ]+ has \d+ values? |\w+ overflows"
                    r"|t:to\(|nacre\.tensor\{\.\.\.|wait for)")
 
 
@@ -124,6 +126,7 @@ def runnable(hint, typed):
     hint = re.sub(r"  \(.*\)$", "", hint)
     if hint.startswith("local "):
         return [hint]
+    hint = re.sub(r"^.* has \d+ values? .*; (.*) is finite$", r"\1", hint)
     if PROSE.match(hint):
         return []
     lines = [instead(part, typed) for part in re.split(", or ", hint)]
