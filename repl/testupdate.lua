@@ -80,6 +80,7 @@ local function refusal(new, all)
     local r, got, i = table.unpack(all[k])
     local own, options = r.job == base, check.ofprint(all[k])
     local value = r.second and r.values[i]
+    if value and value[1].text == values.toolarge then return value[1].text end
     if value and own then
       return "not the same in two runs: " .. value[1].text:match "[^\n]*"
     end

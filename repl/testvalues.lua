@@ -20,6 +20,9 @@ local values = {}
 local MOST = 32 << 20         -- bytes of a test
 local PLACES, PIECE = 3, 1 << 16
 
+values.toolarge = ("the values of this test take more than %d MiB: leave " ..
+                   "them out (--no-values)"):format(MOST >> 20)
+
 -- The file of the values of a test.
 function values.path(unit)
   local path = unit.full
@@ -300,10 +303,7 @@ local function check(watch, job, tell)
   for _, one in ipairs(watch.list) do
     local i = one.index
     local says, has, covers = checked(one, job, known)
-    if one.large then
-      says = ("the values of this test take more than %d MiB: leave them " ..
-              "out (--no-values)"):format(MOST >> 20)
-    end
+    if one.large then says = values.toolarge end
     total[i] = (total[i] or 0) + (one.needed and 1 or 0)
     held[i] = (held[i] or 0) + (one.needed and has and not says and 1 or 0)
     if says then tell("value", i, one.key .. "\0" .. (covers or "") ..

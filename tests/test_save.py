@@ -225,6 +225,12 @@ class Save(runner.Case):
         self.assertIn("goes with --test",
                       self.typed("1\n:save --no-values x.lua\n"))
 
+    def test_values_that_are_too_many(self):
+        said, text = self.save("nacre.arange(9000000):float() / 7\n")
+        self.assertIsNone(text)
+        self.assertIn("refused: the values of this test take more than 32 MiB",
+                      said)
+
     def test_values_of_whole_tensors_are_in_the_text(self):
         self.file("a.nacre", "--: values\n> nacre.eye(3)\n> nacre.arange(5)\n"
                   "> nacre.zeros(900)\n> nacre.empty(0)\n> 1/3\n")
