@@ -9,6 +9,7 @@ Ctrl-C at a terminal is shell/sigints.py.
     tests/fuzz_signals.py PROGRAM [seed=N] [seconds=N]
 
 Each signal comes to each program at least once, in an order of the seed."""
+import contextlib
 import itertools
 import json
 import os
@@ -110,7 +111,13 @@ class Round:
             litter = [x for x in os.listdir(self.work) if x.endswith(".tmp")]
             assert not litter, "it left %s" % litter
         self.check(sent)
-        shutil.rmtree(self.folder)
+
+    def clear(self):
+        """What a round that failed has left."""
+        for pid in processes(self.mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Saving(Round):
@@ -225,6 +232,8 @@ def main():
                     number, option["seed"], " ".join(one.words)[:200],
                     first.name, getattr(one, "said", "")[-2000:]))
                 raise
+            finally:
+                one.clear()
             if number > len(rounds) and (
                     time.monotonic() - begin > option["seconds"]):
                 break
