@@ -43,10 +43,11 @@ static Tensor *fractions(Draft *w, const Arg *a, const Tensor *x) {
     q = nc_held(w, nc_full(&y, nc_device(x), x->dtype, 0, NULL,
                            nc_float(nc_tofloat(a->s))), &y);
   if (w->status != NC_OK) return NULL;
-  if (q->dtype != x->dtype)
+  if (q->dtype != x->dtype) {
     w->status = nc_fail(NC_EDTYPE, "q is %s, self is %s",
                         nc_dtypename(q->dtype), nc_dtypename(x->dtype));
-  else if (q->nd > 1)
+    nc_hint("q:to(\"%s\")", nc_dtypename(x->dtype));
+  } else if (q->nd > 1)
     w->status = nc_fail(NC_ESHAPE, "q has %d dimensions, and at most 1 is "
                         "possible", q->nd);
   in = nc_row2(w, OP_logical_and, nc_rownumber(w, OP_ge, q, nc_int(0)),

@@ -411,6 +411,9 @@ local tokens = {
   {":", function(before, rest, message)
     local head, a = before:match "^(%s*for%s+[%a_][%w_]*%s*=%s*)([%w_.]+)%s*$"
     local b, tail = rest:match "^:%s*([%w_.]+)(.*)$"
+    if before:find ";%s*$" and rest:find "^:%l" then
+      return rest:match "^(.-)%s*$" .. "  (a command has a line of its own)"
+    end
     if head and b then            -- Julia's for i = 1:10
       tail = tail:find "do" and tail or " do ... end"
       return ("%s%s, %s%s"):format(head, a, b, tail)

@@ -186,7 +186,8 @@ function slips.unpacked(o, _, _, scope)
   end
   for i = #texts, 1, -1 do
     for line in texts[i]:gmatch "[^\n]+" do
-      local names, right = line:match "^%s*l?o?c?a?l?%s*([%w_, ]+)=%s*(.-)%s*$"
+      local names, right = line:gsub("^%s*local%s+", "")
+                               :match "^%s*([%w_, ]+)=%s*(.-)%s*$"
       local method = right and right:match "[.:]([%a_][%w_]*)%s*%b()$"
       local info = method and nacre._info(method)
       if info and names:find(",", 1, true) and
