@@ -104,7 +104,12 @@ static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
     nc_finish(&w);
     return r;
   }
-  if (w.status == NC_OK && sorted) {
+  if (w.status == NC_OK && sorted && !want.inverse) {
+    nc_gradoff++;             /* nobody asks where they were */
+    r = nc_sortvalues(&y, flat, 0);
+    nc_gradoff--;
+    flat = nc_held(&w, r, &y);
+  } else if (w.status == NC_OK && sorted) {
     r = nc_sortpart(&y, &order, flat, 0, 0, 0, flat->size[0]);
     nc_held(&w, r, &order);
     flat = nc_held(&w, r, &y);
