@@ -46,7 +46,7 @@ static Tensor *fractions(Draft *w, const Arg *a, const Tensor *x) {
   if (q->dtype != x->dtype) {
     w->status = nc_fail(NC_EDTYPE, "q is %s, self is %s",
                         nc_dtypename(q->dtype), nc_dtypename(x->dtype));
-    nc_hint("q:to(\"%s\")", nc_dtypename(x->dtype));
+    nc_hint("q:to(\"%s\") first", nc_dtypename(x->dtype));
   } else if (q->nd > 1)
     w->status = nc_fail(NC_ESHAPE, "q has %d dimensions, and at most 1 is "
                         "possible", q->nd);
