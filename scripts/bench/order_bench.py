@@ -3,13 +3,14 @@
 """Quantiles, histograms and sorting over NumPy's time, as Markdown.
 
     order_bench.py NACRE [--size N] [--dtype T] [--threads N] [--turns N]
-                   [CASE...]
+                   [--processor] [CASE...]
 
 A vector of N elements (1e8), float32. Turns alternate, after a warm-up that
 touches the memory; what is printed is the median over the turns, the median
 and the quartiles of the ratios of one turn each, and the peak of the memory
 over that of the data, the data with it. NumPy uses one thread, Nacre as many
-as are asked for (1).
+as are asked for (1). --processor measures the processor's time, for a machine
+that others use.
 """
 import argparse
 import pathlib
@@ -57,7 +58,8 @@ class Ours:
     def __init__(self, options):
         self.process = subprocess.Popen(
             [options.nacre, str(HERE / "order_bench.lua"), str(options.size),
-             str(options.threads), options.dtype],
+             str(options.threads), options.dtype,
+             "processor" if options.processor else "wall"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def send(self, line):
@@ -88,14 +90,15 @@ def measure(options, case):
     with open(f"/proc/{side.process.pid}/clear_refs", "w") as f:
         f.write("5")          # the peak starts again
     x = numpys(np.random.default_rng(1), options.size, np.dtype(options.dtype))
+    clock = time.process_time if options.processor else time.perf_counter
     times = [[], []]
     for turn in range(options.turns + 1):
         seconds = side.send(f"run {ours}")
-        start = time.perf_counter()
+        start = clock()
         theirs(x)
         if turn > 0:
             times[0].append(seconds)
-            times[1].append(time.perf_counter() - start)
+            times[1].append(clock() - start)
     peak = (side.memory("VmHWM") - empty) / x.nbytes
     side.end()
     return times, peak
@@ -117,6 +120,7 @@ def main():
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--processor", action="store_true")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_intermixed_args()
     if options.turns < 2:
