@@ -36,6 +36,10 @@ typedef struct State {        /* of a Lua state; its extra space points here */
 #define nl_state(L) (*(State **)lua_getextraspace(L))
 
 Tensor **nl_newbox(lua_State *L);             /* pushes an empty box */
+/* Pushes memory of zeros that gives back what it holds when it is collected,
+   as when an error jumps. */
+void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
+                  lua_CFunction giveback);
 Tensor *nl_totensor(lua_State *L, int i);     /* NULL: it is none */
 int nl_istensor(lua_State *L, int i);         /* and was not freed */
 int nl_isfreed(lua_State *L, int i);          /* a tensor that was */

@@ -27,6 +27,17 @@ Tensor **nl_newbox(lua_State *L) {
   return &box->t;
 }
 
+void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
+                  lua_CFunction giveback) {
+  void *p = memset(lua_newuserdatauv(L, bytes, 0), 0, bytes);
+  if (luaL_newmetatable(L, kind)) {
+    lua_pushcfunction(L, giveback);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return p;
+}
+
 static Tensor **tobox(lua_State *L, int i) {
   Box *box = lua_touserdata(L, i);
   if (box == NULL || lua_rawlen(L, i) != sizeof *box || box->mark != &mark)

@@ -120,17 +120,6 @@ static int freereach(lua_State *L) {
   return 0;
 }
 
-static Reach *newreach(lua_State *L) {
-  Reach *r = lua_newuserdatauv(L, sizeof *r, 0);
-  memset(r, 0, sizeof *r);
-  if (luaL_newmetatable(L, REACH)) {
-    lua_pushcfunction(L, freereach);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
-  return r;
-}
-
 /* A list of the boxes in the table on top, whose tensors go into t. */
 static int boxes(lua_State *L, Tensor **t) {
   const int from = lua_gettop(L);
@@ -200,7 +189,7 @@ static int untie(lua_State *L) {
   Tensor **t = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *t, 0);
   lua_insert(L, 1);
   const int found = boxes(L, t);        /* 3: the list */
-  Reach *r = newreach(L);
+  Reach *r = nl_newowner(L, sizeof(Reach), REACH, freereach);
   nl_check(L, nc_reach(r, t, found < n ? found : n));
   pushobjects(L, r, main);
   const int objects = lua_gettop(L);

@@ -224,14 +224,7 @@ static int freecall(lua_State *L) {
 
 /* A record of the call that frees its list if an error jumps. */
 static Call *newcall(lua_State *L) {
-  Call *c = lua_newuserdatauv(L, sizeof *c, 0);
-  memset(c, 0, sizeof *c);
-  if (luaL_newmetatable(L, CALL)) {
-    lua_pushcfunction(L, freecall);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
-  return c;
+  return nl_newowner(L, sizeof(Call), CALL, freecall);
 }
 
 static int pushlist(lua_State *L, Call *c) {
