@@ -16,6 +16,7 @@
 ** made by a custom function, or made by operations while there were such
 ** functions; one that is not among them counts as somebody else.
 */
+#include <limits.h>
 #include <string.h>
 
 #include "binding.h"
@@ -120,13 +121,14 @@ static int freereach(lua_State *L) {
   return 0;
 }
 
-/* A list of the boxes in the table on top, whose tensors go into t. */
-static int boxes(lua_State *L, Tensor **t) {
+/* A list of `most' boxes in the table on top, whose tensors go into t: there
+   may be more than when they were counted. */
+static int boxes(lua_State *L, Tensor **t, int most) {
   const int from = lua_gettop(L);
   int n = 0;
   if (t) lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
-    if (!nl_istensor(L, -2)) continue;
+    if (!nl_istensor(L, -2) || n == most) continue;
     n++;
     if (t == NULL) continue;
     t[n - 1] = nl_totensor(L, -2);
@@ -185,12 +187,12 @@ static int untie(lua_State *L) {
   lua_State *main = mainstate(L);
   luaL_checkstack(L, 16, NULL);
   pushtable(L, &tensors, "k");          /* 1 */
-  const int n = boxes(L, NULL);
+  const int n = boxes(L, NULL, INT_MAX);
   Tensor **t = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *t, 0);
   lua_insert(L, 1);
-  const int found = boxes(L, t);        /* 3: the list */
+  const int found = boxes(L, t, n);     /* 3: the list */
   Reach *r = nl_newowner(L, sizeof(Reach), REACH, freereach);
-  nl_check(L, nc_reach(r, t, found < n ? found : n));
+  nl_check(L, nc_reach(r, t, found));
   pushobjects(L, r, main);
   const int objects = lua_gettop(L);
   pushtable(L, &behind, "k");
