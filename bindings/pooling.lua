@@ -240,7 +240,7 @@ local function adapted(op, nd, x, size)
       fail(op, ("output_size must be %d number%s above 0")
                :format(nd, nd == 1 and "" or "s"))
     end
-    all.room(op, x, { list[i] }, "int64")
+    all.room(op, x, { list[i], 4 }, "int64")  -- the windows' places
   end
   local whole = x:size()
   all.room(op, x, table.move(list, 1, nd, #whole - nd + 1, whole))
@@ -249,6 +249,10 @@ end
 
 local function adaptiveavg(op, nd, x, size)
   size = adapted(op, nd, x, size)
+  for i = 1, nd do
+    local n = x:size(i - nd - 1)
+    if n % size[i] > 0 then all.room(op, x, { size[i], n }, "float64") end
+  end
   local t = wide(x)
   for i = 1, nd do t = meansalong(t, i - nd - 1, size[i]) end
   return back(t, x)

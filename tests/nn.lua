@@ -95,6 +95,15 @@ is(F.avg_pool2d(x, 2, { divisor_override = 1 }),
 is(F.adaptive_avg_pool2d(x, 1), "{{{{7.5}}}}")
 is(F.adaptive_avg_pool1d(t { { 1, 2, 3, math.huge, 5, 6 } }, 3),
    "{{1.5,inf,5.5}}")         -- of a window nothing but its elements
+nacre.set_memory_limit(100 << 20)   -- told before anything is made
+for _, name in ipairs { "adaptive_avg_pool1d", "adaptive_max_pool1d" } do
+  fails(name .. ": int64[4194304x4] needs", nil, F[name],
+        nacre.ones(2, 3, { device = "cpu" }), 1 << 22)
+end
+fails("adaptive_avg_pool1d: float64[20000x30001] needs", nil,
+      F.adaptive_avg_pool1d, nacre.ones(1, 30001, { device = "cpu" }),
+      20000)
+nacre.set_memory_limit(0)
 fails("output_size has 3 numbers, not 2", nil, F.adaptive_avg_pool2d, x,
       { 2, 2, 2 })
 -- of one image one value, without a nil behind it
