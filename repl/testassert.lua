@@ -33,20 +33,22 @@ local function callable(f)
   return type(f) == "function" or meta and meta.__call ~= nil
 end
 
-local TOLERANCES = {rtol = "number", atol = "number", equal_nan = "boolean"}
+-- The options of t.close; t.golden has no equal_nan: what was nan stays nan.
+local TOLERANCES = {rtol = "number", atol = "number"}
 
--- What is wrong with the options of t.close, or nil.
-local function badoptions(o)
+-- What is wrong with the options of t.close or t.golden, or nil.
+local function badoptions(name, o, equal_nan)
+  local takes = "{rtol = number, atol = number" ..
+                (equal_nan and ", equal_nan = true or false}" or "}")
   if o ~= nil and type(o) ~= "table" then
-    return ("t.close(..., {rtol = number, atol = number, equal_nan = " ..
-            "true or false}): the third argument is %s")
-           :format(inspect.brief(o))
+    return ("%s(..., %s): the third argument is %s")
+           :format(name, takes, inspect.brief(o))
   end
-  for name, value in pairs(o or {}) do
-    if TOLERANCES[name] ~= type(value) then
-      return ("t.close takes {rtol = number, atol = number, equal_nan = " ..
-              "true or false}, not %s = %s"):format(tostring(name),
-                                                   inspect.brief(value))
+  for key, value in pairs(o or {}) do
+    local want = TOLERANCES[key] or key == "equal_nan" and equal_nan
+    if want ~= type(value) then
+      return ("%s takes %s, not %s = %s")
+             :format(name, takes, tostring(key), inspect.brief(value))
     end
   end
 end
@@ -67,7 +69,7 @@ function checks.eq(_, got, expected)
 end
 
 function checks.close(job, got, expected, o)
-  local wrong = badoptions(o)
+  local wrong = badoptions("t.close", o, "boolean")
   if wrong then return wrong end
   o = o or {}
   local within = {rtol = o.rtol or job.rtol, atol = o.atol or job.atol,
@@ -101,8 +103,8 @@ end
 local ERR = "t.err(text, [{pattern = true},] function, arguments ...): "
 
 function checks.golden(job, x, name, o)
-  local wrong = badoptions(o)
-  if wrong then return (wrong:gsub("^t%.close", "t.golden")) end
+  local wrong = badoptions("t.golden", o)
+  if wrong then return wrong end
   return require "nacre.testgolden".check(job, x, name, o, job.tell)
 end
 

@@ -167,7 +167,10 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertEqual(os.listdir(self.tests), ["g_test.lua"])
         for call, says in (("'x'", "takes a tensor, a number or"),
                            ("1, 2", "the name is a text"), ("nil", "takes a"),
-                           ("1, 'x', {rtl = 1}", "not rtl = 1")):
+                           ("1, 'x', {rtl = 1}", "not rtl = 1"),
+                           ("1, 'x', {equal_nan = true}",
+                            "t.golden takes {rtol = number, atol = number}, "
+                            "not equal_nan = true")):
             self.assertIn(says, self.fails(
                 "test('a', function(t) t.golden(%s) end)" % call,
                 name="g_test.lua"))
