@@ -68,7 +68,7 @@ static int hook(lua_State *L) {
   if (lua_isnil(L, -1)) return 0;
   if ((t = nl_totensor(L, -1)) == NULL)
     return nl_error(L, "register_hook", "a hook gives a tensor or nothing, "
-                    "not a %s", luaL_typename(L, -1));
+                    "not a %s", nl_typename(L, -1));
   nc_retain(t);
   nc_release(*c->g);
   *c->g = t;
@@ -98,7 +98,7 @@ static int register_hook(lua_State *L) {
   Ref *f;
   if (!lua_isfunction(L, 2))
     return nl_error(L, "register_hook", "a hook is a function, not a %s",
-                    luaL_typename(L, 2));
+                    nl_typename(L, 2));
   h = lua_newuserdatauv(L, sizeof *h, 0);
   *h = NULL;
   if (luaL_newmetatable(L, "nacre.hook")) {
@@ -171,7 +171,7 @@ static Tensor **list(lua_State *L, int i, int n, const char *what) {
     t[k] = nl_totensor(L, -1);
     if (t[k] == NULL && type != LUA_TNIL && type != LUA_TBOOLEAN)
       nl_error(L, "grad", "%s %d is a %s, not a tensor", what, k + 1,
-               luaL_typename(L, -1));
+               nl_typename(L, -1));
     lua_pop(L, 1);
   }
   return t;
@@ -269,7 +269,7 @@ static int custom(lua_State *L) {
     Tensor *t = nl_totensor(L, -1);
     if (t == NULL && lua_toboolean(L, -1))
       return nl_error(L, "backward", "gradient %d of a custom function is a "
-                      "%s, not a tensor", i + 1, luaL_typename(L, -1));
+                      "%s, not a tensor", i + 1, nl_typename(L, -1));
     if (t && c->need[i]) nc_retain(c->d[i] = t);
     lua_pop(L, 1);
   }
@@ -357,7 +357,7 @@ static int with(lua_State *L, const char *name, int off) {
       (nl_totensor(L, 1) || luaL_getmetafield(L, 1, "__call") == LUA_TNIL)) {
     nc_fail(NC_EVALUE, "takes a function, not %s%s",
             lua_isnone(L, 1) ? "" : "a ",
-            lua_isnone(L, 1) ? "nothing" : luaL_typename(L, 1));
+            lua_isnone(L, 1) ? "nothing" : nl_typename(L, 1));
     nc_blameop(name);
     nc_hint("nacre.%s(function() ... end)", name);
     return nl_check(L, NC_EVALUE);
@@ -423,8 +423,8 @@ static int retain_grad(lua_State *L) {
 }
 
 static int detach(lua_State *L) {
-  Tensor **y = nl_newbox(L);
-  named(L, "detach", nc_detach(y, nl_checktensor(L, 1)));
+  Tensor *t = nl_checktensor(L, 1);     /* before a box is argument 1 */
+  named(L, "detach", nc_detach(nl_newbox(L), t));
   return 1;
 }
 
@@ -496,14 +496,19 @@ int nl_gradfield(lua_State *L, Tensor *t, const char *key) {
 int nl_setgradfield(lua_State *L, const char *key) {
   Tensor *t = nl_checktensor(L, 1);
   if (strcmp(key, "requires_grad") == 0) {
-    luaL_checktype(L, 3, LUA_TBOOLEAN);
+    const int type = lua_type(L, 3);
+    if (type != LUA_TBOOLEAN)
+      return nl_error(L, "", "requires_grad must be true or false, not %s%s",
+                      type == LUA_TNUMBER || type == LUA_TNIL ? "" : "a ",
+                      type == LUA_TNUMBER ? lua_tostring(L, 3)
+                                          : nl_typename(L, 3));
     return named(L, key, nc_require(t, lua_toboolean(L, 3)));
   }
   if (strcmp(key, "grad") == 0) {
     Tensor *g = nl_totensor(L, 3);
     if (g == NULL && !lua_isnil(L, 3))
       return nl_error(L, "grad", "a gradient is a tensor or nil, not a %s",
-                      luaL_typename(L, 3));
+                      nl_typename(L, 3));
     return named(L, key, nc_setgrad(t, g));
   }
   if (strcmp(key, "is_leaf") == 0 || strcmp(key, "grad_fn") == 0)

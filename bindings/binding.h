@@ -42,6 +42,7 @@ void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
                   lua_CFunction giveback);
 Tensor *nl_totensor(lua_State *L, int i);     /* NULL: it is none */
 int nl_istensor(lua_State *L, int i);         /* and was not freed */
+const char *nl_typename(lua_State *L, int i); /* a tensor is no userdata */
 int nl_isfreed(lua_State *L, int i);          /* a tensor that was */
 int nl_iserror(lua_State *L, int i);          /* an error of the core? */
 int nl_isinterrupt(lua_State *L, int i);      /* ... or else, by Ctrl-C? */

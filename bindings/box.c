@@ -57,6 +57,10 @@ int nl_istensor(lua_State *L, int i) {
   return box != NULL && *box != NULL;
 }
 
+const char *nl_typename(lua_State *L, int i) {
+  return tobox(L, i) ? "tensor" : luaL_typename(L, i);
+}
+
 int nl_isfreed(lua_State *L, int i) {
   Tensor **box = tobox(L, i);
   return box != NULL && *box == NULL;

@@ -70,7 +70,7 @@ const Device *nl_needdevice(lua_State *L, int i, const char *op) {
     nl_error(L, op, "%s is the number of no device", lua_tostring(L, i));
   if (d == NULL)
     nl_error(L, op, "a device is a name or a number, not a %s",
-             nl_totensor(L, i) ? "tensor" : luaL_typename(L, i));
+             nl_totensor(L, i) ? "tensor" : nl_typename(L, i));
   return d;
 }
 
@@ -188,7 +188,7 @@ static const char *const options[] = {
 static int flag(lua_State *L, int i, const char *name) {
   if (!lua_isboolean(L, i))
     nl_error(L, "to", "%s must be true or false, not a %s", name,
-             luaL_typename(L, i));
+             nl_typename(L, i));
   return lua_toboolean(L, i);
 }
 
@@ -213,7 +213,7 @@ static void option(lua_State *L, const char *name, Move *m) {
     nl_error(L, "to", "no argument '%s'", name);
   else if (strcmp(near, name) == 0)
     nl_error(L, "to", "%s must be a name, not a %s", name,
-             luaL_typename(L, i));
+             nl_typename(L, i));
   else
     nl_error(L, "to", "no argument '%s', did you mean '%s'?", name, near);
 }
@@ -259,7 +259,7 @@ static int to(lua_State *L) {
     else
       return nl_error(L, "to", "argument %d must be a dtype, a device or a "
                       "tensor, not %s", i - 1,
-                      lua_isnil(L, i) ? "nil" : luaL_typename(L, i));
+                      lua_isnil(L, i) ? "nil" : nl_typename(L, i));
   }
   return converted(L, "to", m);
 }
@@ -272,8 +272,14 @@ int nl_totype(lua_State *L) {
   return converted(L, "to", (Move){ type, NULL, 0, 0 });
 }
 
+#define TYPEAS "self, other -> tensor"
+
 static int type_as(lua_State *L) {
-  const Tensor *other = nl_checktensor(L, 2);
+  static Signature s;
+  const Tensor *other;
+  Args a;
+  nl_args(L, &s, "type_as", TYPEAS, &a);
+  other = a.arg[1].t;
   return converted(L, "type_as",
                    (Move){ other->dtype, nc_device(other), 0, 0 });
 }
@@ -349,7 +355,7 @@ const Bound nl_place[] = {
     "converted to a dtype, a device or those of another tensor; self if "
     "nothing changes; non_blocking does not wait for a copy between a "
     "device and pinned memory", 2 },
-  { "type_as", type_as, "self, other -> tensor",
+  { "type_as", type_as, TYPEAS,
     "converted to the dtype and device of other", 2 },
   { "cpu", cpu, "self -> tensor", "on the CPU; self if it is there", 2 },
   { "cuda", cuda, CUDA, "on a CUDA device, the current one if none is given; "

@@ -371,7 +371,7 @@ int nc_item(Scalar *v, const Tensor *t) {
   if (nc_numel(t) != 1) {
     nc_fail(NC_EVALUE, "a tensor of one element is needed, this is [%s]",
             nc_shapetext(shape, t->nd, t->size));
-    nc_hint(":totable() gives every element");
+    nc_hint("self:totable() gives every element");
     return NC_EVALUE;
   }
   if (nc_watching) return nc_readwatched(v, "item", t, 0);

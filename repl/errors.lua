@@ -7,6 +7,7 @@
 -- stands, and gives an object; render(object, options) gives its text.
 
 local display = require "nacre.display"
+local dotted = require "nacre.dotted"
 local frames = require "nacre.frames"
 local habits = require "nacre.habits"
 local roles = require "nacre.roles"
@@ -131,9 +132,9 @@ local function observe(thread, err, level)
   local names, there = frames.variables(thread, o.at or list[1])
   if o.object then o.args = roles.operands(err, o.source or "", names) end
   if o.first then o.hint = require "nacre.nonfinite".hint(err) end
-  habits.running(o, o.source or "", function(path)
-    return frames.valueof(path, names)
-  end, {there = there, text = text, line = o.line})
+  local function value(path) return frames.valueof(path, names) end
+  dotted.mark(o, o.source or "", value)
+  habits.running(o, o.source or "", value, {there = there, text = text, line = o.line})
   if o.hint then o.hint = roles.hint(o, o.source or "") end
   for _, f in ipairs(list) do      -- what is kept must not keep tensors
     f.shown = f.text and habits.line(f.text, f.line)

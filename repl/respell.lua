@@ -60,12 +60,14 @@ local function byname(o, line)
                                table.concat(list, ", "))
 end
 
--- t:abs_(...) for nacre.abs_(x)
+-- t:abs_(...) for nacre.abs_(x); "" where x is a constant, which has no such
+-- method
 local function asmethod(o, line)
   local name = o.hint:match "^t:([%w_]+)%(%.%.%.%)$" or
                o.hint:match "is a method: t:([%w_]+)%(%.%.%.%)$"
   local call = name and callof(line, name)
   if not call or call.mark ~= "." or not call.args[1] then return nil end
+  if call.args[1]:find "^[%d\"'{]" then return "" end
   return ("%s:%s(%s)"):format(phrases.enclosed(call.args[1]), name,
                               table.concat(call.args, ", ", 2))
 end
@@ -98,7 +100,9 @@ end
 function respell.hint(o, line)
   if not o.hint then return nil end
   if not o.hint:find("...", 1, true) then return saved(o, line) or o.hint end
-  return byname(o, line) or asmethod(o, line) or asfunction(o, line) or o.hint
+  local hint = byname(o, line) or asmethod(o, line) or asfunction(o, line) or
+               o.hint
+  return hint ~= "" and hint or nil
 end
 
 return respell

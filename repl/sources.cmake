@@ -15,7 +15,7 @@ set(REPL_LUA
   files.lua globals.lua grid.lua modes.lua reload.lua results.lua roles.lua settings.lua
   calls.lua fits.lua foreign.lua phrases.lua record.lua session.lua source.lua watch.lua
   debug.lua dryrun.lua nanwatch.lua nonfinite.lua profile.lua reach.lua trace.lua watching.lua
-  habits.lua help.lua inspect.lua narrow.lua numbers.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
+  dotted.lua habits.lua help.lua inspect.lua narrow.lua numbers.lua lexer.lua lookup.lua reference.lua save.lua shell.lua
   paste.lua slips.lua submit.lua syntax.lua test.lua testassert.lua testcheck.lua testclose.lua testcover.lua testdiagnose.lua testdiff.lua testdebug.lua
   testfile.lua testfixtures.lua testformats.lua testgolden.lua testjobs.lua testline.lua testmatch.lua testoperands.lua testoptions.lua
   testplan.lua testreport.lua testreview.lua testroot.lua testrun.lua testupdate.lua testvalues.lua topics.lua units.lua

@@ -220,6 +220,43 @@ check("a.sum(1)", "error: sum is a method: a:sum(1)")
 check("a.sum()", "error: sum is a method: a:sum()")
 check("a.add_(1)", "error: add_ is a method: a:add_(1)")
 check("a.size()", "error: size is a method: a:size()")
+check("a.detach()", "error: detach is a method: a:detach()")
+check("a.absolute()", "error: absolute is a method: a:absolute()")
+check("a.clip(0, 1)", "error: clip is a method: a:clip(0, 1)")
+check("a.clip_(0, 1)", "error: clip_ is a method: a:clip_(0, 1)")
+check("local s = nacre.sum(a.divide(b))",
+      "error: divide is a method: a:divide(b)")
+check("a.eq(a)", "error: eq is a method: a:eq(a)")
+check("a.lerp(b, 0.5)", "error: lerp is a method: a:lerp(b, 0.5)")
+check("a.masked_fill(b, 0)",
+      "error: masked_fill is a method: a:masked_fill(b, 0)")
+check("a.type_as(b)", "error: type_as is a method: a:type_as(b)")
+check("nacre.eq(a)", [=[
+error: eq: other is missing: a tensor or a number expected
+  at stdin:1   nacre.eq(a)]=])
+check("a.lerp(a, b, 'x')", [=[
+error: lerp: weight must be a tensor or a number, not a string
+  at stdin:1   a.lerp(a, b, 'x')]=])
+check("nacre.detach(3)", "error: nacre has no 'detach'")
+check("nacre.detach(a)", "error: nacre has no 'detach'\n  hint: a:detach()")
+check("a.requires_grad = 1",
+      "error: requires_grad must be true or false, not 1")
+check("a.requires_grad = {}",
+      "error: requires_grad must be true or false, not a table")
+check("nacre.load(a)", [=[
+error: load: path must be a text, not a tensor
+  at stdin:1   nacre.load(a)]=])
+check("a:item()", [=[
+error: item: a tensor of one element is needed, this is [3x4]
+  at stdin:1   a:item()
+  self   a  float32[3x4] cpu
+  hint: a:totable() gives every element]=])
+check("nacre.save('x.npz', {a = a, b = 3})", [=[
+error: save: b must be a tensor, not a number
+  at stdin:1   nacre.save('x.npz', {a = a, b = 3})
+  hint: nacre.tensor(3) makes one of a number or a table]=])
+check("nacre.bench(a)", "error: bench: a function or a text is timed, " ..
+      "not a tensor")
 check("a:T()", "error: T is no method: a.T")
 check("for row in a do end", [=[
 error: a nil is no index: use an integer, {first, last}, {}, a tensor or a text
