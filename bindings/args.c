@@ -32,7 +32,7 @@ static const char *kindof(lua_State *L, int i) {
     case LUA_TSTRING: return "a string";
     case LUA_TFUNCTION: return "a function";
     case LUA_TBOOLEAN: return "a boolean";
-    default: return luaL_typename(L, i);
+    default: return nl_typename(L, i);
   }
 }
 

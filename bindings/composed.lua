@@ -120,6 +120,11 @@ local function register(name, f, doc, s)
   all.info[f] = all.info[f] or info
 end
 
+-- How many elements, for messages.
+function all.elements(n)
+  return ("%d element%s"):format(n, n == 1 and "" or "s")
+end
+
 -- Fails if there is no room for a tensor of that size on the device of another:
 -- what is put together of parts would find out when it has made many.
 function all.room(op, like, size, dtype)

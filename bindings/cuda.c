@@ -98,7 +98,7 @@ static int device(lua_State *L) {
   int i = nl_ordinal(L, 1, op);
   if (!lua_isfunction(L, 2))
     return nl_error(L, op, "what is to run there must be a function, not %s",
-                    luaL_typename(L, 2));
+                    nl_typename(L, 2));
   nl_restorelater(L, i);
   lua_replace(L, 1);
   lua_toclose(L, 1);
@@ -387,7 +387,7 @@ static int setsetting(lua_State *L) {
     return nl_error(L, op, "no setting '%s': there is allow_tf32", name);
   if (!lua_isboolean(L, 3))
     return nl_error(L, op, "allow_tf32 must be true or false, not a %s",
-                    luaL_typename(L, 3));
+                    nl_typename(L, 3));
   tf32 = lua_toboolean(L, 3);
   if (nc_accelerator(&a) == NC_OK) nl_check(L, a->set("allow_tf32", tf32));
   return 0;

@@ -91,7 +91,7 @@ function(x, correction, f, a)
   for name, given in pairs { fweights = f or false, aweights = a or false } do
     if given then
       if given:dim() > 1 or given:numel() ~= n then
-        fail(op, ("%s must have %d elements"):format(name, n), nil, name, given)
+        fail(op, name .. " must have " .. all.elements(n), nil, name, given)
       end
       if (given:lt(0)):any():item() then
         fail(op, name .. " must not be negative")

@@ -52,7 +52,7 @@ static int add(lua_State *L) {
                     "nacre.Tensor.mean_square = f");
   if (!lua_isfunction(L, 3) && !lua_isnil(L, 3))
     return nl_error(L, "nacre.Tensor", "the method %s must be a function, not "
-                    "a %s", name, luaL_typename(L, 3));
+                    "a %s", name, nl_typename(L, 3));
   if (nl_isfield(name))
     return nl_error(L, "nacre.Tensor", "%s is a field of every tensor", name);
   if (!wasadded(L, 2)) {

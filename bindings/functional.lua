@@ -81,7 +81,7 @@ function(x, w, bias)
   if bias and (bias:dim() > 1 or
       bias:numel() ~= 1 and bias:size(-1) ~= w:size(1)) then
     fail(op,
-         ("bias must have %d elements"):format(w:size(1)), nil, "bias", bias)
+         "bias must have " .. all.elements(w:size(1)), nil, "bias", bias)
   end
   return bias and y + bias or y
 end)
@@ -243,7 +243,7 @@ local function perchannel(op, x, list)
   for what, t in pairs(list) do
     if t:numel() ~= x:size(2) then
       fail(op,
-           ("%s must have %d elements"):format(what, x:size(2)), nil, what, t)
+           what .. " must have " .. all.elements(x:size(2)), nil, what, t)
     end
   end
   return size

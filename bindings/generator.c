@@ -24,7 +24,7 @@ Generator *nl_togenerator(lua_State *L, int i) {
 static GeneratorBox *check(lua_State *L, const char *op) {
   GeneratorBox *b = luaL_testudata(L, 1, GENERATOR);
   if (b == NULL)
-    nl_error(L, op, "expected a generator, not a %s", luaL_typename(L, 1));
+    nl_error(L, op, "expected a generator, not a %s", nl_typename(L, 1));
   return b;
 }
 

@@ -70,7 +70,7 @@ local function checkconv(op, x, w, bias, nd, groups, transposed)
          nil, "weight", w)
   end
   if bias and (bias:dim() ~= 1 or bias:size(1) ~= out) then
-    fail(op, ("bias must have %d elements"):format(out), nil, "bias", bias)
+    fail(op, "bias must have " .. all.elements(out), nil, "bias", bias)
   end
 end
 

@@ -130,7 +130,7 @@ static int64_t integer(lua_State *L, int i) {
   }
   if (!is)
     wrong(L, NULL, "a range is made of integers, not of a %s",
-          luaL_typename(L, i));
+          nl_typename(L, i));
   return v;
 }
 
@@ -182,7 +182,7 @@ static void addkey(lua_State *L, Keys *k, int i) {
       x.kind = IX_TENSOR;
       if (x.t == NULL)
         wrong(L, NULL, "a %s is no index: use an integer, {first, last}, {}, "
-              "a tensor or a text", luaL_typename(L, i));
+              "a tensor or a text", nl_typename(L, i));
       add(L, k, x);
   }
 }
@@ -334,7 +334,7 @@ static Tensor *readvalue(lua_State *L, Scalar *number) {
   *number = nc_int(0);
   if (value == NULL && !nl_toscalar(L, 3, number))
     wrong(L, NULL, "a %s cannot be assigned to elements: use a number, a "
-          "boolean, a list or a tensor", luaL_typename(L, 3));
+          "boolean, a list or a tensor", nl_typename(L, 3));
   return value;
 }
 

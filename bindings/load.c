@@ -188,7 +188,7 @@ static void checkasked(lua_State *L, const Load *o, const Archive *a) {
     int64_t i = 0;
     if (lua_type(L, -1) != LUA_TSTRING)
       nl_error(L, o->op, "names must be a list of texts, not of %ss",
-               luaL_typename(L, -1));
+               nl_typename(L, -1));
     name = lua_tostring(L, -1);
     while (i < n && strcmp(nc_archivename(a, i), name) != 0) i++;
     if (i == n) unknownname(L, o, a, name);
@@ -308,7 +308,7 @@ static int loadfrom(lua_State *L, Load *o, const Args *a, int options) {
       nl_error(L, o->op, "names is for files of several tensors");
     if (!lua_istable(L, -1))
       nl_error(L, o->op, "names must be a list, not a %s",
-               luaL_typename(L, -1));
+               nl_typename(L, -1));
   }
   if (!nl_onetensor(o->format)) return loadarchive(L, o, lua_gettop(L));
   if (o->format != NC_CSV) return loadnpy(L, o);
@@ -336,7 +336,7 @@ int nl_deserialize(lua_State *L) {
   const int options = lua_gettop(L);
   if (lua_type(L, 1) != LUA_TSTRING)
     return nl_error(L, o.op, "data must be a string, not a %s",
-                    luaL_typename(L, 1));
+                    nl_typename(L, 1));
   readarguments(L, &o, &a, &s, DESERIALIZE);
   o.from.bytes = lua_tolstring(L, 1, &n);
   o.from.n = (int64_t)n;

@@ -131,8 +131,8 @@ end
 local function checkweight(op, weight, n, x)
   if weight and (weight:dim() ~= 1 or weight:size(1) ~= n) then
     fail(op,
-         ("weight must have %d elements, one for each class"):format(n), nil,
-         "weight", weight)
+         ("weight must have %s, one for each class"):format(all.elements(n)),
+         nil, "weight", weight)
   end
   if weight and weight.dtype ~= x.dtype then
     fail(op, ("dtypes differ: input is %s, weight is %s"):format(x.dtype,

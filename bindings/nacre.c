@@ -75,7 +75,7 @@ static int less(lua_State *L) {
       (!b && lua_type(L, 2) != LUA_TNUMBER))
     return nl_error(L, equal ? "<= or >=" : "< or >", "a tensor is compared "
                     "with a number or a tensor, not with a %s",
-                    luaL_typename(L, a ? 2 : 1));
+                    nl_typename(L, a ? 2 : 1));
   nc_fail(NC_EVALUE, "Lua's %s and %s give one boolean, not one for each "
           "element", symbol, equal ? ">=" : ">");
   nc_blameop(equal ? "<= or >=" : "< or >");
@@ -96,7 +96,7 @@ static int concat(lua_State *L) {
   if (a == NULL || b == NULL) {
     const char *role = a ? "left" : "right";
     nc_fail(NC_EVALUE, "a tensor is joined with tensors only, not with a %s",
-            luaL_typename(L, a ? 2 : 1));
+            nl_typename(L, a ? 2 : 1));
     nc_blameop("..");
     nc_blame(role, a ? a : b);
     nc_hint("tostring(%s)", role);

@@ -72,7 +72,7 @@ static void savetext(lua_State *L, const Save *o) {
     const int64_t columns = t->nd > 1 ? t->size[1] : 1;
     if (!lua_istable(L, -1))
       nl_error(L, o->op, "header must be a list of texts, not a %s",
-               luaL_typename(L, -1));
+               nl_typename(L, -1));
     nl_plain(L, -1, 0);
     if ((int64_t)lua_rawlen(L, -1) != columns)
       nl_error(L, o->op, "header has %d names, the matrix %lld columns",
@@ -111,11 +111,13 @@ static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
 
 static int notensor(lua_State *L, const Save *o, const char *name, int i) {
   nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name,
-          luaL_typename(L, i));
+          nl_typename(L, i));
   if (lua_istable(L, i))
     return failsave(L, o, "names may have dots in them: "
                     "{[\"layer.weight\"] = w}");
-  return failsave(L, o, "nacre.tensor(x) makes one of a number or a table");
+  return failsave(L, o, lua_pushfstring(L,
+      "nacre.tensor(%s) makes one of a number or a table",
+      lua_type(L, i) == LUA_TNUMBER ? luaL_tolstring(L, i, NULL) : "x"));
 }
 
 /* The tensors to be saved, in the order of their names; names of
@@ -167,7 +169,7 @@ static const char **metadata(lua_State *L, const Save *o, int64_t *n) {
   if (lua_isnil(L, t)) return NULL;
   if (!lua_istable(L, t))
     nl_error(L, o->op, "metadata must be a table of texts, not a %s",
-             luaL_typename(L, t));
+             nl_typename(L, t));
   nl_plain(L, t, 0);
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
@@ -210,7 +212,7 @@ static void checkself(lua_State *L, const Save *o) {
   if (nl_totensor(L, i) || (table && !one)) return;
   nc_fail(NC_EVALUE, "t must be a tensor, not %s%s",
           lua_isnone(L, i) ? "" : "a ",
-          lua_isnone(L, i) ? "nothing" : luaL_typename(L, i));
+          lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
   if (table)
     failsave(L, o, o->to.bytes ? "npz and safetensors hold several"
              : "a .npz or .safetensors file holds several: "
@@ -279,7 +281,7 @@ int nl_save(lua_State *L) {
   }
   if (lua_type(L, 1) != LUA_TSTRING)
     return nl_error(L, "save", "path must be a text, not a %s",
-                    luaL_typename(L, 1));
+                    nl_typename(L, 1));
   o.to.path = lua_tostring(L, 1);
   o.name = givenformat(L, 3);
   o.format = o.name ? nc_formatnamed(o.name) : nc_formatbyname(o.to.path);

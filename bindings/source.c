@@ -48,7 +48,7 @@ void nl_source(lua_State *L, int i, Source *from) {
   if (lua_type(L, i) != LUA_TSTRING)
     nl_error(L, "load", "path must be a text, not %s%s",
              lua_isinteger(L, i) ? "an " : "a ",
-             lua_isinteger(L, i) ? "integer" : luaL_typename(L, i));
+             lua_isinteger(L, i) ? "integer" : nl_typename(L, i));
   from->path = lua_tostring(L, i);
   if (strlen(from->path) != lua_rawlen(L, i))
     nl_error(L, "load", "path holds a zero byte");

@@ -38,7 +38,7 @@ static StreamBox *checkstream(lua_State *L, int i, const char *op) {
   if (b == NULL && i == 1 && lua_isnone(L, 1))
     nl_error(L, op, "self is missing: a stream expected");
   if (b == NULL)
-    nl_error(L, op, "expected a stream, not a %s", luaL_typename(L, i));
+    nl_error(L, op, "expected a stream, not a %s", nl_typename(L, i));
   else if (b->s == NULL)
     nl_error(L, op, "the stream was closed");
   return b;
@@ -46,10 +46,11 @@ static StreamBox *checkstream(lua_State *L, int i, const char *op) {
 
 static EventBox *checkevent(lua_State *L, int i, const char *op) {
   EventBox *b = luaL_testudata(L, i, EVENT);
-  if (b == NULL && i == 1 && lua_isnone(L, 1))
-    nl_error(L, op, "self is missing: an event expected");
+  if (b == NULL && lua_isnone(L, i))
+    nl_error(L, op, "%s is missing: an event expected",
+             i == 1 ? "self" : strcmp(op, "elapsed_time") ? "event" : "other");
   if (b == NULL)
-    nl_error(L, op, "expected an event, not a %s", luaL_typename(L, i));
+    nl_error(L, op, "expected an event, not a %s", nl_typename(L, i));
   else if (b->e == NULL)
     nl_error(L, op, "the event was closed");
   return b;
@@ -282,7 +283,7 @@ int nl_withstream(lua_State *L) {
     return nl_error(L, op, lua_isfunction(L, 1)
                         ? "stream is missing: stream(s, function() ... end)"
                         : "fn must be a function, not %s",
-                    lua_isnone(L, 2) ? "nothing" : luaL_typename(L, 2));
+                    lua_isnone(L, 2) ? "nothing" : nl_typename(L, 2));
   if (!lua_isnil(L, 1)) {
     const Accelerator *a = nl_accelerator(L, op);
     nl_restorelater(L, a->streamdevice(checkstream(L, 1, op)->s));

@@ -93,7 +93,7 @@ int nl_toomany(lua_State *L, const Signature *s, int next, int top) {
   for (int i = 0; i < s->positional; i++) sizes |= s->param[i].type == P_SIZE;
   if (sizes)
     nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,
-            luaL_typename(L, next));
+            nl_typename(L, next));
   else
     count(s, top);
   nc_blameop(s->name);

@@ -172,7 +172,7 @@ const char *nl_oddkey(lua_State *L, int i, const char **name) {
       return lua_pushfstring(L, "a list has the key %s: its elements are "
                              "counted from 1", luaL_tolstring(L, -2, NULL));
     return lua_pushfstring(L, "a list has a %s as a key",
-                           luaL_typename(L, -2));
+                           nl_typename(L, -2));
   }
   return NULL;
 }

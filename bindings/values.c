@@ -60,7 +60,7 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
     if (!nl_toscalar(L, -1, &v))
       nl_error(L, "tensor", "an element is a %s, not a number",
                nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
-                                  : luaL_typename(L, -1));
+                                  : nl_typename(L, -1));
     if (p == NULL) {
       if (v.kind > t->kind) t->kind = v.kind;
       return;

@@ -207,11 +207,13 @@ local KNOWN = {setup = "string", globals = "table", cold = "boolean",
                n = "number", save = "string", against = "string",
                json = "string", markdown = "string"}
 
+local function typeof(v) return nacre.is_tensor(v) and "tensor" or type(v) end
+
 -- The options, or none, if they are ones.
 function bench.check(o)
   o = o == nil and {} or o
   if type(o) ~= "table" then
-    error("options are a table, not a " .. type(o), 3)
+    error("options are a table, not a " .. typeof(o), 3)
   end
   local names = {}
   for name in pairs(KNOWN) do names[#names + 1] = name end
@@ -293,7 +295,7 @@ end
 -- For programs: nacre.bench(f, options), shell.bench(f, options).
 function bench.call(what, o)
   if type(what) ~= "string" and type(what) ~= "function" then
-    error("bench: a function or a text is timed, not a " .. type(what), 2)
+    error("bench: a function or a text is timed, not a " .. typeof(what), 2)
   end
   o = bench.check(o)
   local hidden = type(what) == "string" and hiddenlocal(what, o)

@@ -47,7 +47,7 @@ fails("stride is 0, and must be 1 or more", nil, F.conv2d, x, ones,
       { stride = 0 })
 fails("no multiple of 2 groups", nil, F.conv2d, nacre.ones(1, 2, 3, 3),
       nacre.ones(3, 1, 2, 2), { groups = 2 })
-fails("bias must have 1 elements", nil, F.conv2d, x, ones, nacre.ones(2))
+fails("bias must have 1 element", nil, F.conv2d, x, ones, nacre.ones(2))
 fails("geometry has 1 numbers, not 8", nil, nacre._conv, x, ones, 1, 1)
 fails("another shape", nil, nacre._conv_input, x, ones,
       { 1, 1, 0, 0, 1, 1, 9, 9 }, 1)
