@@ -119,7 +119,7 @@ static int member(Reader *r, int64_t i, const Entry *e, unsigned char *buf) {
 int nc_checklocals(Reader *r, int64_t n) {
   void *block;
   int64_t at = 0;
-  Entry e;
+  Entry e = { 0, 0, 0, 0, 0, 0 };
   TRY(nc_hostalloc(&block, 2 * NAME));
   int status = directory(r, block, &at);
   for (int64_t i = 0; i < n && status == NC_OK; i++) {

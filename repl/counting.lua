@@ -120,6 +120,7 @@ end
 -- says less, by their name.
 local types = {dim = true, dims = true, dimortensor = true, index = true}
 local dims = {dim = true, dim1 = true, dim2 = true}
+-- Operations whose last parameter is as many dimensions as there are.
 local lists = {flip = "dims", permute = "dims"}
 
 local function counts(info, name)
@@ -137,6 +138,21 @@ function counting.argument(info, name, value)
   local n = math.tointeger(tonumber(value))
   if not n or n < 0 or not counts(info, name) then return value, false end
   return tostring(n + 1), true
+end
+
+-- The arguments of a method, "(0, 1)", with dimensions and places counted from
+-- 1; whether there are any, and whether one is 0: that counts as Python does.
+function counting.arguments(info, args)
+  local params, i, any, zero = info and info.params or {}, 1, false, false
+  local text = args:gsub("%s*[^,()]+", function(arg)
+    i = i + 1
+    local param = params[i] or lists[info and info.name] and params[#params]
+    local blanks, value = arg:match "^(%s*)(.-)%s*$"
+    local counted, mine = counting.argument(info, param and param.name, value)
+    any, zero = any or mine, zero or mine and value == "0"
+    return blanks .. counted
+  end)
+  return text, any, zero
 end
 
 counting.note = note

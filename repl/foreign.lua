@@ -37,8 +37,15 @@ local function compound(before, rest)
   local x, y = op and ending(before), op and first(tail)
   if not x or not y or x:find "%)$" then return nil end
   local plus = op == "+" or op == ".."
-  local text = ("Lua has no %s=; %s = %s %s %s"):format(spelled, x, x, op,
-                 plus and y or enclosed(y))
+  local owner = x:match "^([%a_][%w_.]*)%.data$"
+  if inplace[op] and owner and istensor(valueof(owner)) then
+    return ("Lua has no %s=; nacre.no_grad(function() %s:%s(%s) end)"):format(
+             spelled, owner, inplace[op], y)
+  end
+  local note = x:find "%[%s*0%s*%]$" and counting.note or ""
+  x = x:gsub("%[%s*0%s*%]$", "[1]")
+  local text = ("Lua has no %s=; %s = %s %s %s%s"):format(spelled, x, x, op,
+                 plus and y or enclosed(y), note)
   local v = valueof(x)
   if inplace[op] and (istensor(v) or v == nil and x:find "^[%w_]+$") then
     text = ("%s, or in place %s:%s(%s)"):format(text, x, inplace[op], y)
@@ -124,6 +131,22 @@ local function infoof(text)
   return type(f) == "function" and nacre._info(f) or nil
 end
 
+-- Of several results, the one that [1] or .indices behind the call means.
+local function oneresult(info, text, tail)
+  if not (info and info.signature or ""):find "%->.*," then
+    return text, tail
+  end
+  local which, rest = tail:match "^%[%s*([01])%s*%](.*)$"
+  if not which then
+    which, rest = tail:match "^%.(%l+)%f[^%w_](.*)$"
+  end
+  if which == "0" or which == "values" then return "(" .. text .. ")", rest end
+  if which == "1" or which == "indices" then
+    return ("(select(2, %s))"):format(text), rest
+  end
+  return text, tail
+end
+
 -- f(a, name=value) is f(a, {name=value})
 local function byname(before, rest)
   local head, inside = call(before)
@@ -138,13 +161,11 @@ local function byname(before, rest)
      args ~= "" and not args:find ",$" then
     return nil
   end
-  local path, method = head:match "([%a_][%w_.]*)%.([%a_][%w_]*)$"
-  local object = path and istensor(valueof(path))
-  if object then
-    head = head:sub(1, -#method - 2) .. ":" .. method
-  end
+  local before = head:sub(1, -#(ending(head) or "") - 1)
+  local path = head:match "([%a_][%w_.]*)%.[%a_][%w_]*$"
+  head = phrases.methods(head .. "(", valueof):sub(1, -2)
   local list, note = name .. "=" .. value, ""
-  method = head:match ":([%a_][%w_]*)$"
+  local method = head:match ":([%a_][%w_]*)$"
   local info = method and nacre._info(method) or infoof(head)
   if method or info or path and rawequal(valueof(path), nacre) then
     list, note = arguments(info, list)
@@ -152,8 +173,11 @@ local function byname(before, rest)
     list = list:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
   end
   if not load("return {" .. list .. "}", "=", "t") then return nil end
-  return ("%s(%s{%s}%s%s"):format(head:match "^%s*(.*)$",
-    args ~= "" and args .. " " or "", list, tail:match "^(.-)%s*$", note)
+  local whole = ("%s(%s{%s})"):format(head:sub(#before + 1),
+    args ~= "" and args .. " " or "", list)
+  whole, tail = oneresult(info, whole, tail:match "^%)(.-)%s*$")
+  return before:match "^%s*(.*)$" ..
+         phrases.methods(whole .. tail, valueof) .. note
 end
 
 -- x:repeat(2), torch.and(a, b)
@@ -162,6 +186,7 @@ local function reserved(before, rest)
   local word, args = rest:match "^(%l+)%s*(%b())"
   if not path or not args then return nil end
   word = word == "repeat" and "tile" or "logical_" .. word
+  if istensor(valueof(path:sub(1, -2))) then path = path:sub(1, -2) .. ":" end
   return path .. word .. args
 end
 
@@ -169,7 +194,8 @@ end
 local function either(c, y, z)
   if c:find "cuda%.is_available" then return 'nacre.device "auto"' end
   c = (c:find "%f[%w_]or%f[^%w_]") and "(" .. c .. ")" or c
-  return ("%s and %s or %s"):format(c, y, z)
+  return (("%s and %s or %s"):format(c, y, z)
+            :gsub("%f[%w_]%a+%f[^%w_]", habits.words))
 end
 
 local function conditional(before, rest)
@@ -209,12 +235,16 @@ local function statement(before, rest)
   if word == "global" then return "what is not local is global" end
   if rest:find "^is%f[^%w_]" then
     local x = last(before)
-    local no, y = rest:match "^is%s+(n?o?t?)%s*([%w_]+)"
-    return y and ("%s %s %s"):format(x,
-      no == "not" and "~=" or "==", habits.words[y] or y)
+    local y, behind = rest:match "^is%s+([%w_]+)%s*([%w_]*)"
+    local no = y == "not" and behind ~= ""
+    if no then y = behind end
+    return y and ("%s %s %s"):format(x, no and "~=" or "==",
+                                     habits.words[y] or y)
   end
   if word == "def" then
-    return ("function %s ... end"):format(rest:match "^[%w_]+%s*%b()" or "f()")
+    local head, params = rest:match "^([%w_]+)%s*%(([^()]*)%)"
+    local text = params and defaults("function " .. head, params)
+    return text or ("function %s ... end"):format(rest:match "^[%w_]+%s*%b()" or "f()")
   end
   if word == "let" or word == "var" or word == "const" then
     return "local " .. tail

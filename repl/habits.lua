@@ -3,6 +3,7 @@
 -- habits.lua - what Lua says at run time to the habits of other languages,
 -- said better; names that do not exist, with the nearest that does.
 
+local counting = require "nacre.counting"
 local istensor = require "nacre.inspect".istensor
 local lexer = require "nacre.lexer"
 local names = require "nacre.names"
@@ -105,21 +106,14 @@ local function nofield(o, line, value)
                     nearest(name, fields))
 end
 
--- Who writes a.sum(0) counts as Python does: the arguments counted from 1, and
--- a note, if one of them is dim 0.
-local function counted(form, args)
-  local method = nacre._methods[form]
-  local info = method and nacre._info(method)
-  local params, zero, i = info and info.params or {}, false, 1
-  local text = args:gsub("[^,()]+", function(arg)
-    i = i + 1
-    local n = params[i] and params[i].type:find "^dim" and
-              math.tointeger(tonumber(arg))
-    zero = zero or n == 0
-    return n and n >= 0 and arg:gsub("%d+", n + 1) or arg
-  end)
-  if zero then return text, "dims count from 1" end
-  return args
+-- The name by which a line calls an operation with a dot and a tensor before
+-- it: absolute for abs.
+local function called(op, line, value)
+  for path, form in line:gmatch "([%a_][%w_%.]*)%.([%a_][%w_]*)%s*%(" do
+    local method = nacre._methods[form]
+    local info = method and nacre._info(method)
+    if info and info.name == op and istensor(value(path)) then return form end
+  end
 end
 
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
@@ -127,16 +121,25 @@ local function nocolon(o, line, value)
   local name = o.hint and o.hint:match "^([%w_]+) is a method"
   local missing = o.op and (o.message:find " is missing: " or
                             o.message:find "^expected an? %l+, not ")
+  local other = o.op and o.message:find "^[%w_]+ must be an? tensor"
   if name then o.hint = nil end
-  name = name or missing and o.op or
+  name = name or (missing or other) and (called(o.op, line, value) or
+                                         missing and o.op) or
          o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
   if not name then return end
   local path, form, args =
     line:match("([%a_][%w_%.]*)%.(" .. name .. "_?)%s*(%b())")
   local first = args and args:match "^%(%s*([%w_%.]*)"
-  if path and type(value(path)) == "userdata" and first ~= path then
-    local note
-    args, note = counted(form, args)
+  if path and type(value(path)) == "userdata" and
+     (missing or first ~= path) then
+    local method, note = nacre._methods[form], nil
+    local counted, any, zero =
+      counting.arguments(method and nacre._info(method), args)
+    if zero then args = counted end
+    if any then note = "dims count from 1" end
+    if any and not zero then
+      note = ("%s; Python's is %s:%s%s"):format(note, path, form, counted)
+    end
     o.message = ("%s is a method: %s:%s%s"):format(form, path, form, args)
     o.op, o.object, o.hint = nil, nil, note
   elseif not path then        -- nacre.ones(2, 3).size(1)
@@ -266,15 +269,46 @@ local calls = {len = "#x", size = "x:size()", dir = "x:<Tab><Tab> lists them",
 -- Those that a number in figures may be given to.
 local ofnumber = {str = true, int = true, float = true}
 
+-- The format of Lua for one of Python's: `>10.3f' is %10.3f.
+local function formatof(spec)
+  local align, rest = spec:match "^.?([<>^=])(.*)$"
+  local sign, width, digits, kind =
+    (rest or spec):match "^([+ ]?)(0?%d*)[,_]?(%.?%d*)(%a?%%?)$"
+  if not sign then return "%s" end
+  if align == "<" then sign = "-" .. sign end
+  if kind == "%" then
+    return ("%%%s%s%sf%%%%"):format(sign, width, digits), true
+  end
+  if kind == "" then kind = digits ~= "" and "g" or "s" end
+  return "%" .. sign .. width .. digits .. kind
+end
+
 -- f"loss {x:.3f}" is ("loss %.3f"):format(x).
-local function fstring(line)
+local function fstring(line, value)
   local text = line:match '%f[%w_]f(%b"")' or line:match "%f[%w_]f(%b'')"
   if not text then return nil end
   local args = {}
-  text = text:gsub("{([^{}:]*):?([^{}]*)}", function(arg, form)
-    args[#args + 1] = arg
-    return "%" .. (form:find "%a$" and form or form .. "s")
+  text = text:gsub("%%", "%%%%"):gsub("{{", "\1"):gsub("}}", "\2")
+  text = text:gsub("{([^{}:]*):?([^{}]*)}", function(arg, spec)
+    local form, percent = formatof((spec:gsub("%%%%", "%%")))
+    local shown = ""
+    arg = arg:gsub("!%a$", "")
+    if arg:find "[^=!<>~]=%s*$" then
+      shown, arg = arg, arg:match "^(.-)%s*=%s*$"
+    end
+    arg = phrases.methods(arg, value)
+    local v = value(arg)                -- nil: it is no path
+    if v == nil then v = value(arg:match "^[%a_][%w_.]*" or "") or false
+    elseif istensor(v) and v:numel() ~= 1 then v = false end
+    if form:find "[dfegx%%]$" and not arg:find ":item%(%)$" and
+       istensor(v) then
+      arg = arg .. ":item()"
+    end
+    args[#args + 1] = percent and "100 * " .. arg or arg
+    return shown .. form
   end)
+  text = text:gsub("\1", "{"):gsub("\2", "}")
+  if not args[1] then return (text:gsub("%%%%", "%%")) end
   return ("(%s):format(%s)"):format(text, table.concat(args, ", "))
 end
 
@@ -300,7 +334,7 @@ local function noglobal(o, line, name, value)
     o.hint = calls[name]:gsub("x", arg, 1)
   end
   if name == "help" then o.hint = "?" .. (arg or "name") end
-  if name == "f" then o.hint = fstring(line) end
+  if name == "f" then o.hint = fstring(line, value) end
   if line:find "^%s*#%s" then o.hint = "a comment starts with --" end
   if not calls[name] then o.hint = o.hint or ofmodule(line, name, value) end
   local rest = line:match("^%s*" .. name .. "%s+(.*)")

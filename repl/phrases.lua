@@ -3,6 +3,7 @@
 -- phrases.lua - parts of a line that does not compile: the operand or the
 -- expression that stands before a place or behind it.
 
+local istensor = require "nacre.inspect".istensor
 local lexer = require "nacre.lexer"
 
 local phrases = {}
@@ -98,6 +99,22 @@ function phrases.call(before)
     return nil
   end
   return before:sub(1, tokens[at].from - 1), before:sub(tokens[at].to + 1)
+end
+
+-- x.exp().sum() is x:exp():sum(): the calls of methods with a dot, of what is
+-- a tensor by value(path) or is the result of a call, an element, an operand
+-- in parentheses.
+function phrases.methods(text, value)
+  local methods = (package.loaded.nacre or _G.nacre)._methods
+  text = text:gsub("([%a_][%w_.]*)%.([%a_][%w_]*)(%s*%()",
+    function(path, name, open)
+      return istensor(value(path)) and methods[name] and
+             path .. ":" .. name .. open or nil
+    end)
+  return (text:gsub("([)%]]%s*)%.([%a_][%w_]*)(%s*%()",
+    function(before, name, open)
+      return methods[name] and before .. ":" .. name .. open or nil
+    end))
 end
 
 return phrases

@@ -56,17 +56,21 @@ local function headed(line)
   end
 end
 
--- if f(): x = 1; else: x = 2; while x: f()
-function python.oneline(line)
+-- A condition or a statement of Python as Lua writes it.
+local function lua(text)
+  text = text:match "^%s*(.-)%s*;?%s*$"
+  text = text:gsub("%f[%w_]is%s+not%f[^%w_]", "~=")
+             :gsub("%f[%w_]is%f[^%w_]", "==")
+             :gsub("^([%a_][%w_.]*)%s*([-+*/])=%s*(.*)$", "%1 = %1 %2 %3")
+             :gsub("^pass$", "")
+  return (text:gsub("%f[%w_]%a+%f[^%w_]", names.constants):gsub("!=", "~="))
+end
+
+local function oneline(line)
   local head, body = headed(line)
   if not head or line:find "%f[%w_]then%f[^%w_]" or
      line:find "%f[%w_]do%f[^%w_]" then
     return nil
-  end
-  local function lua(text)
-    text = text:match "^%s*(.-)%s*;?%s*$"
-    return (text:gsub("%f[%w_]%a+%f[^%w_]", names.constants)
-                :gsub("!=", "~="))
   end
   local word, condition = head:match "^%s*(%l+)%s*(.-)%s*$"
   if word == "else" and condition == "" then
@@ -83,16 +87,23 @@ function python.oneline(line)
     word2 == "if" and "then" or "do", lua(body))
 end
 
+-- Without the blank of a body that is empty.
+local function tidy(text)
+  return text and (text:gsub("(%f[%w_]%l+ ) end", "%1end"))
+end
+
+-- if f(): x = 1; else: x = 2; while x: f()
+function python.oneline(line) return tidy(oneline(line)) end
+
 -- What a loop in one line does, or "...".
 local function bodyof(text)
   local body = text:match "%f[%w_]do%f[^%w_]%s*(.-)%s*%f[%w_]end%f[^%w_]" or
                text:match "^[^\n]*%):%s*([^\n]+)$" or
                text:match "^%s*for%s[^\n:]*:%s+([^\n]+)$"
-  return body and body:find "%S" and body or "..."
+  return body and body:find "%S" and lua(body) or "..."
 end
 
--- A loop over what Python loops over.
-function python.loop(text)
+local function loop(text)
   local body = bodyof(text)
   local i, range = text:match "for%s+([%a_][%w_]*)%s+in%s+range%s*(%b())"
   local from, to = (range or ""):match "^%(%s*([^,]-)%s*,%s*([^,]-)%s*%)$"
@@ -101,13 +112,34 @@ function python.loop(text)
     last = last and last - 1 or to .. " - 1"
     return ("for %s = %s, %s do %s end"):format(i, from, last, body)
   end
+  local first, stop, step = (range or ""):match
+    "^%(%s*([^,]-)%s*,%s*(%d+)%s*,%s*(%d+)%s*%)$"
+  if first then
+    return ("for %s = %s, %d, %s do %s end"):format(i, first, stop - 1, step,
+                                                    body)
+  end
   local n = range and range:match "^%(%s*([^,]-)%s*%)$"
-  if n then return ("for %s = 1, %s do %s end"):format(i, n, body) end
+  if n then
+    n = n:gsub("^len%s*%((.*)%)$", "#%1")
+    local note = body:find("%f[%w_]" .. i .. "%f[^%w_]") and
+                 ", counted from 1" or ""
+    return ("for %s = 1, %s do %s end%s"):format(i, n, body, note)
+  end
   local v, list = text:match "for%s+([%a_][%w_,%s]-)%s+in%s+([^:]-)%s*:"
   if not v then return "for i = 1, n do ... end" end
-  list = list:match "^enumerate%s*%(%s*(.-)%s*%)$" or list
+  local a, b, x, y = (v .. " in " .. list):match
+    "^([%w_]+)%s*,%s*([%w_]+) in zip%s*%(%s*([%w_.]+)%s*,%s*([%w_.]+)%s*%)$"
+  if a then
+    return ("for i = 1, #%s do local %s, %s = %s[i], %s[i] %s end"):format(
+             x, a, b, x, y, body)
+  end
+  list = list:match "^enumerate%s*%(%s*(.-)%s*%)$" or
+         list:match "^(.-)%.items%(%)$" or list
   return ("for %s in pairs(%s) do %s end"):format(
     v:find "," and v or "_, " .. v, list, body)
 end
+
+-- A loop over what Python loops over.
+function python.loop(text) return tidy(loop(text)) end
 
 return python

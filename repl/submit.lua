@@ -169,9 +169,16 @@ local function statements(text)
                           text:sub(from) .. "\n)") or f
 end
 
+local heads = {["if"] = true, ["while"] = true, ["for"] = true}
+
+-- What a line ends with that is a method without its call; and whether it is
+-- no such line but one of Python: for i in list: pass
 local function method(text, message)
   if not message:find("function arguments expected near <eof>", 1, true) then
     return nil
+  end
+  if heads[text:match "^%s*(%l+)%f[^%w_]"] and text:find ":%s+[%w_]+%s*$" then
+    return nil, nil, true
   end
   local object, name =
     text:match "([%w_%.%[%]\"':]+)%s*:%s*([%a_][%w_]*)%s*$"
@@ -213,8 +220,9 @@ function submit.compile(text)
     message = asvalue
   end
   unit.message = message
-  unit.object, unit.name = method(body, message)
-  unit.kind = unit.object and "method" or
+  local foreign
+  unit.object, unit.name, foreign = method(body, message)
+  unit.kind = unit.object and "method" or not foreign and
               incomplete(text, message) and "incomplete" or "error"
   return unit
 end
