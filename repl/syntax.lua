@@ -6,6 +6,7 @@
 local foreign = require "nacre.foreign"
 local habits = require "nacre.habits"
 local lexer = require "nacre.lexer"
+local submit = require "nacre.submit"
 
 local syntax = {}
 
@@ -53,12 +54,27 @@ local function show(what, place, line, before, hint, paint)
   return table.concat(lines, "\n")
 end
 
+-- The line above, if that is the head of a block of Python, whose colon Lua
+-- takes for a method's: it refuses what follows the first name below.
+local function headabove(e, text)
+  local number = math.tointeger(e.number)
+  local line = number and number > 1 and
+               e.what:find "^function arguments expected" and
+               habits.line(text, number - 1)
+  return line and submit.colon(line) and line
+end
+
 -- What is known of a message: the token, its line, what is before it and from
 -- it on, a better text, a hint.
 local function examine(message, text, head)
   local e = {message = message, token = offender(message, text, head)}
   e.number, e.what = message:match ":(%d+): (.*)$"
   if not e.token then return e end
+  e.above = headabove(e, text)
+  if e.above then
+    e.token, e.number = nil, math.tointeger(e.number) - 1
+    return e
+  end
   e.line, e.before, e.rest = around(text, e.token)
   local near = e.what:match " near '(.*)'$" or ""
   e.better, e.hint = foreign.hint(e.what, near, e.before, e.rest)
@@ -94,7 +110,7 @@ function syntax.render(message, text, opts, paint)
   if not e.token then
     local line = several and not e.what:find "<eof>$" and
                  habits.line(text, math.tointeger(e.number))
-    local hint, what = foreign.unfinished(e.what, text)
+    local hint, what = foreign.unfinished(e.what, e.above or text)
     return show(head .. (what or unfinished(e.what)), place, line, nil, hint,
                 paint)
   end

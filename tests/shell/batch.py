@@ -52,6 +52,14 @@ class Batch(Program):
         self.assertEqual((status, out), (1, ""))
         self.assertIn("hint: nacre -i takes its input line by line", err)
 
+    def test_heads_of_blocks_of_python(self):
+        self.file("p.lua", "for epoch in range(3):\n    y = model(x)\n")
+        self.assertEqual(
+            self.run_("p.lua"),
+            (1, "", "p.lua:1: 'do' expected\n"
+                    "  p.lua:1   for epoch in range(3):\n"
+                    "  hint: for epoch = 1, 3 do ... end\n"))
+
     def test_missing_script(self):
         self.assertEqual(
             self.run_("nosuch.lua"),
