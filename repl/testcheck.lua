@@ -9,6 +9,7 @@
 --   start      of a case: its own line
 --   failures   of a session: the steps that differ, {step =, got = lines}
 --   got        of a session: what each step printed, as lines
+--   left       of a session: the status that it ended with
 
 local match = require "nacre.testmatch"
 
@@ -136,11 +137,15 @@ local function leaves(outcome, i)
          not outcome.late
 end
 
+local function statusof(outcome, m)
+  return m["end"] and (m.status or 0) or outcome.status
+end
+
 -- Did it end with another status than it was to?
 local function wrongstatus(outcome, m)
   local job = outcome.job
   local want = job.unit.says.exit
-  local got = m["end"] and (m.status or 0) or outcome.status
+  local got = statusof(outcome, m)
   if not want and not m["end"] then return ending(outcome) end
   if not want or got == want or #job.steps < #job.unit.steps then return nil end
   return ("the program ended with status %d instead of %d"):format(got, want)
@@ -149,7 +154,8 @@ end
 local function session(outcome, m)
   local job = outcome.job
   local r = result(outcome, "pass", {got = {}, failures = {}, held = m.held,
-                                     values = m.values})
+                                     values = m.values,
+                                     left = statusof(outcome, m)})
   for i, step in ipairs(job.steps) do
     if outcome.interrupted and not m.to[i] then break end
     if not m.from[i] then

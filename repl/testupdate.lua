@@ -71,6 +71,14 @@ local function brief(line)
          line
 end
 
+-- A script that fails is no text to be expected, unless it says so.
+local function failing(one)
+  local unit, left = one[1].job.unit, one[1].left
+  return unit.kind == "script" and not unit.says.exit and left ~= 0 and
+         ("it ended with status %d; '--: exit %d' says that it is to"):format(
+           left, left) or nil
+end
+
 -- Why `new` will not do, or nil; and whether it is only that devices differ.
 -- all: {result, got, index} of both runs, of which the first is where it comes
 -- from.
@@ -186,7 +194,9 @@ end
 -- also in how many of them a tolerance was noted.
 local function proposed(step, all, unit, o)
   local new = update.rewritten(step, all[1][2], check.ofprint(all[1]), unit)
-  local why, others = refusal(new, all)
+  local why, others = failing(all[1]), nil
+  if why then return new, why end
+  why, others = refusal(new, all)
   if others and o.within then
     local text, count = noted(new, all, o.within)
     if text and count == 0 then text, count = valued(text, all, o.within) end
@@ -361,15 +371,22 @@ local function writevalues(unit, renew, results, left)
   return nil, match.cut(outcome.printed, 500)
 end
 
--- Failures that are no difference of text: they stay.
+-- Failures that are no difference of text stay: they are told, once each.
+-- Gives the names of the tests that have one, "" for a whole file; nil if there
+-- are none.
 local function hopeless(results)
+  local failed
   for _, r in ipairs(results) do
     if r.status == "fail" and r.reason then
-      say("\n", report.painted(report.failure(r)), "\n")
-      return true
+      local name = r.name or ""
+      failed = failed or {}
+      if not failed[name] then
+        say("\n", report.painted(report.failure(r)), "\n")
+      end
+      failed[name] = true
     end
   end
-  return false
+  return failed
 end
 
 local function place(unit, step)
@@ -405,13 +422,20 @@ local function updated(unit, list)
   return bad and {} or list, bad
 end
 
--- The values of t.golden that differ: {key =, says =, line =}, once each.
-local function goldens(results)
+-- The values of t.golden that differ: {key =, says =, line =}, once each, but
+-- for those of tests that fail.
+local function goldens(unit, results, failed)
   local list, seen = {}, {}
   for _, r in ipairs(results) do
+    local fails = failed[r.name or ""] or failed[""]
     for _, one in ipairs(r.golden or {}) do
       one.line = r.line
-      if not seen[one.key] then list[#list + 1] = one end
+      if fails and not seen[one.key] then
+        say(("%s: %s: not written, because the test failed\n"):format(
+          unit.path, one.key))
+      elseif not seen[one.key] then
+        list[#list + 1] = one
+      end
       seen[one.key] = true
     end
   end
@@ -419,12 +443,14 @@ local function goldens(results)
 end
 
 -- A *_test.lua, of which only the values of t.golden can be written.
-local function settlegolden(unit, results, o)
-  local list, left, renew = goldens(results), false, {}
+local function settlegolden(unit, results, o, failed)
+  local list, left, renew = goldens(unit, results, failed or {}), false, {}
+  if failed and #list == 0 then return true, false end
   if o.review then
     list, left = require "nacre.testreview".goldens(unit, list, o)
-    if #list == 0 then return left, false end
+    if #list == 0 then return left or failed ~= nil, false end
   end
+  left = left or failed ~= nil        -- whose values are to stay
   for _, one in ipairs(list) do renew[one.key] = true end
   local n, why = writevalues(unit, renew, results, left)
   say(n and ("%s: %d tensor%s in %s, the same in two runs on %s\n"):format(
@@ -435,8 +461,9 @@ end
 
 -- One file: does anything in it still fail, and was it changed?
 local function settle(unit, results, o)
-  if hopeless(results) then return true, false end
-  if unit.kind == "unit" then return settlegolden(unit, results, o) end
+  local failed = hopeless(results)
+  if unit.kind == "unit" then return settlegolden(unit, results, o, failed) end
+  if failed then return true, false end
   local take = o.review and require "nacre.testreview".take or updated
   local list, left = take(unit, changes(unit, results, o), o, refuse)
   if #list == 0 and (left or not drops(unit, o)) then return left, false end

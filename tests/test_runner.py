@@ -432,9 +432,14 @@ float32[2x2] cpu  16 B
         self.nacre("--update")
         self.assertEqual(self.read("s.err"), "err\n")
         self.assertEqual(self.read("s.out"), "out\nmore\n")
-        self.file("s.lua", "print 'out' print 'more' error 'bad'")
+        failing = "print 'out' print 'more' error 'bad'"
+        self.file("s.lua", failing)
+        self.assertIn("refused: it ended with status 1; '--: exit 1' says "
+                      "that it is to", self.nacre("--update")[1])
+        self.assertEqual(self.read("s.err"), "err\n")
+        self.file("s.lua", "--: exit 1\n" + failing)
         self.nacre("--update")
-        self.assertIn("s.lua:1: bad", self.read("s.err"))
+        self.assertIn("s.lua:2: bad", self.read("s.err"))
         self.file("s.lua", text + " os.exit(2)")
         self.assertIn("ended with status 2", self.nacre()[1])
 

@@ -123,6 +123,27 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertIn("7 tensors", self.nacre("--update")[1])
         self.assertNotIn(b"list", self.values())
 
+    def test_golden_tensors_beside_tests_that_fail(self):
+        def text(x, y):
+            return ("test('a', function(t) t.golden(nacre.ones(3) * %d, 'g') "
+                    "end)\ntest('b', function(t) t.golden(nacre.eye(2) * %d, "
+                    "'e') t.close(1, %d) end)\ntest('c', function(t) "
+                    "t.close(3, %d) end)\n" % (x, x, y, y + 2))
+        self.file("g_test.lua", text(1, 1))
+        self.assertIn("2 tensors", self.nacre("--update")[1])
+        self.file("g_test.lua", text(2, 2))
+        status, out, err = self.nacre("--update", "--ok")
+        self.assertEqual(status, 1)
+        self.assertIn("1 and 2 differ", out)
+        self.assertIn("3 and 4 differ", out)
+        self.assertIn("g_test.lua: b: e: not written, because the test failed",
+                      out)
+        self.assertIn("g_test.lua: 2 tensors in", out)
+        self.file("g_test.lua", text(2, 1))
+        out = self.nacre()[1]
+        self.assertIn("1 failed, 2 passed", out)
+        self.assertIn("FAIL g_test.lua:2  b", out)
+
     def test_golden_tensors_are_reviewed(self):
         self.file("g_test.lua", self.GOLDEN)
         self.nacre("--update")
