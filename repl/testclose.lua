@@ -3,6 +3,8 @@
 -- testclose.lua - are two numbers or tensors close enough, and if not: how
 -- many elements are off, by how much, and where.
 
+local shortest = require "nacre.numbers".shortest
+
 local close = {}
 
 -- The tolerances of PyTorch's tests, and the bits of the fraction, which exact
@@ -128,19 +130,26 @@ local function allowed(o)
 end
 
 local function ofulps(x, y, bits)
-  local n = ulps(x, y, bits)
+  local n = bits and ulps(x, y, bits)   -- integers have none
   return n and n < 2.0 ^ 53 and ("  %.0f ulp"):format(n) or ""
 end
 
-local function written(x) return x ~= x and "nan" or ("%.9g"):format(x) end
+-- A number of what has few digits as it was typed: 2.01, not 2.00999999.
+local function written(x, dtype)
+  if x ~= x then return "nan" end
+  local few = KINDS[dtype] and dtype ~= "float64"
+  return few and math.abs(x) < math.huge and
+         shortest(x, dtype):gsub("%.0$", "") or ("%.9g"):format(x)
+end
 
 -- The count, the worst places and a map, as lines.
-local function described(A, B, size, o, bits)
+local function described(A, B, size, o, kind)
   local s = survey(A, B, o)
   if s.count == 0 then return nil end
   local function place(k)
-    return ("at %s: %s / %s%s"):format(index(k, size), written(A[k]),
-                                       written(B[k]), ofulps(A[k], B[k], bits))
+    return ("at %s: %s / %s%s"):format(index(k, size),
+      written(A[k], kind.name), written(B[k], kind.name),
+      ofulps(A[k], B[k], kind.bits))
   end
   local lines = {
     ("%d of %d elements differ (%.3g%%)"):format(s.count, #A,
@@ -170,7 +179,7 @@ local function tensors(a, b, o)
   local k = kind(a.dtype, b.dtype)
   o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol,
        equal_nan = o.equal_nan}
-  return described(flat(a), flat(b), a:size(), o, k.bits or 52)
+  return described(flat(a), flat(b), a:size(), o, k)
 end
 
 -- For a and b of one shape in one line: how many elements are off, and where
@@ -185,9 +194,9 @@ function close.worst(a, b, o)
   local s = survey(A, B, o)
   if s.count == 0 then return "no element outside" end
   return ("%d of %d elements outside, worst at %s: %s / %s%s"):format(
-    s.count, #A, index(s.absat, a:size()), written(A[s.absat]),
-    written(B[s.absat]),
-    (ofulps(A[s.absat], B[s.absat], k.bits or 52):gsub("^  (.*)$", " (%1)")))
+    s.count, #A, index(s.absat, a:size()), written(A[s.absat], a.dtype),
+    written(B[s.absat], b.dtype),
+    (ofulps(A[s.absat], B[s.absat], k.bits):gsub("^  (.*)$", " (%1)")))
 end
 
 local function exactly(x)
@@ -202,9 +211,11 @@ local function numbers(a, b, o)
   if within(a, b, o) then return nil end
   local text = ("%s and %s differ"):format(exactly(a), exactly(b))
   if a == a and b == b then
+    local bits = not (math.type(a) == "integer" and
+                      math.type(b) == "integer") and kind.bits
     local rel = b ~= 0 and (", rel %.3g"):format(math.abs((a - b) / b)) or ""
     text = ("%s: abs %.3g%s%s\n  %s"):format(text, math.abs(a - b), rel,
-                                             ofulps(a, b, 52), allowed(o))
+                                             ofulps(a, b, bits), allowed(o))
   end
   return text
 end

@@ -132,6 +132,7 @@ cuda.Event { enable_timing = true, blocking = true }:synchronize()
 
 fails("expected a stream, not a string", nil, s.wait_stream, s, "t")
 fails("expected an event", nil, s.wait_event, s, t)
+fails("other is missing: an event expected", nil, first.elapsed_time, first)
 fails("expected an event, not a userdata", nil, first.elapsed_time, first, s)
 fails("did you mean 'wait_stream'", nil, function() return s.wait_steam end)
 fails("event has no method", nil, function() return event.device end)

@@ -121,3 +121,17 @@ test("tolerances of its own", function(t)
   t.ok(close.compare(1, 1.01))
   t.ok(close.compare(1, 1 + 1e-12, {rtol = 0, atol = 0}):find "4504 ulp")
 end)
+
+test("integers have no ulps", function(t)
+  local function says(a, b) return close.compare(a, b) end
+  local a, b = nacre.tensor {3, 3}, nacre.tensor {3, 4}
+  t.ok(says(a, b):find("abs 1 at [2]: 3 / 4\n", 1, true), says(a, b))
+  t.ok(not says(1, 2):find "ulp", says(1, 2))
+  t.ok(says(1, 2.0):find " ulp\n", says(1, 2.0))
+  t.ok(not close.worst(a, b, {}):find "ulp")
+end)
+
+test("floats with the digits that tell them apart", function(t)
+  local text = close.compare(nacre.ones(2), 2.01)
+  t.ok(text:find("at [1]: 1 / 2.01  ", 1, true), text)
+end)
