@@ -134,7 +134,8 @@ local function observe(thread, err, level)
   if o.first then o.hint = require "nacre.nonfinite".hint(err) end
   local function value(path) return frames.valueof(path, names) end
   dotted.mark(o, o.source or "", value)
-  habits.running(o, o.source or "", value, {there = there, text = text, line = o.line})
+  habits.running(o, o.source or "", value,
+                 {there = there, text = text, line = o.line})
   if o.hint then o.hint = roles.hint(o, o.source or "") end
   for _, f in ipairs(list) do      -- what is kept must not keep tensors
     f.shown = f.text and habits.line(f.text, f.line)

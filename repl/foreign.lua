@@ -244,7 +244,8 @@ local function statement(before, rest)
   if word == "def" then
     local head, params = rest:match "^([%w_]+)%s*%(([^()]*)%)"
     local text = params and defaults("function " .. head, params)
-    return text or ("function %s ... end"):format(rest:match "^[%w_]+%s*%b()" or "f()")
+    return text or ("function %s ... end")
+                   :format(rest:match "^[%w_]+%s*%b()" or "f()")
   end
   if word == "let" or word == "var" or word == "const" then
     return "local " .. tail

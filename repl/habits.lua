@@ -106,32 +106,19 @@ local function nofield(o, line, value)
                     nearest(name, fields))
 end
 
--- The name by which a line calls an operation with a dot and a tensor before
--- it: absolute for abs.
-local function called(op, line, value)
-  for path, form in line:gmatch "([%a_][%w_%.]*)%.([%a_][%w_]*)%s*%(" do
-    local method = nacre._methods[form]
-    local info = method and nacre._info(method)
-    if info and info.name == op and istensor(value(path)) then return form end
-  end
-end
-
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
 local function nocolon(o, line, value)
   local name = o.hint and o.hint:match "^([%w_]+) is a method"
   local missing = o.op and (o.message:find " is missing: " or
                             o.message:find "^expected an? %l+, not ")
-  local other = o.op and o.message:find "^[%w_]+ must be an? tensor"
   if name then o.hint = nil end
-  name = name or (missing or other) and (called(o.op, line, value) or
-                                         missing and o.op) or
+  name = name or missing and o.op or
          o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
   if not name then return end
   local path, form, args =
     line:match("([%a_][%w_%.]*)%.(" .. name .. "_?)%s*(%b())")
   local first = args and args:match "^%(%s*([%w_%.]*)"
-  if path and type(value(path)) == "userdata" and
-     (missing or first ~= path) then
+  if path and type(value(path)) == "userdata" and first ~= path then
     local method, note = nacre._methods[form], nil
     local counted, any, zero =
       counting.arguments(method and nacre._info(method), args)
@@ -152,7 +139,8 @@ end
 
 -- What of a tensor is no function, for what is no variable either.
 local fields = {T = true, mT = true, grad = true, requires_grad = true,
-                is_leaf = true, grad_fn = true, dtype = true, device = true, shape = true,
+                is_leaf = true, grad_fn = true, dtype = true, device = true,
+                shape = true,
                 ndim = true, is_cuda = true}
 
 -- A property that is called, as a.shape() or a:shape().

@@ -216,7 +216,8 @@ check("local s = 'x' s:uper()",
       "error: s has no method 'uper', did you mean 'upper'?")
 check("math.flor(2)",
       "error: math has no function 'flor', did you mean 'floor'?")
-check("a.sum(1)", "error: sum is a method: a:sum(1)")
+check("a.sum(1)", "error: sum is a method: a:sum(1)\n"
+      .. "  hint: dims count from 1; Python's is a:sum(2)")
 check("a.sum()", "error: sum is a method: a:sum()")
 check("a.add_(1)", "error: add_ is a method: a:add_(1)")
 check("a.size()", "error: size is a method: a:size()")
