@@ -272,10 +272,12 @@ function display.brief(t)
                     scalar(t, defaults))
 end
 
--- One line with statistics.
+-- One line with statistics.  What calls is machine.c, for who is to blame.
 function display.summary(t)
   if not istensor(t) then
-    error(("summary: self must be a tensor, not a %s"):format(type(t)), 2)
+    error(t == nil and
+          "bad argument #1 to 'summary' (tensor expected, got nil)" or
+          ("summary: self must be a tensor, not a %s"):format(type(t)), 3)
   end
   local n = t:numel()
   local s = t:dim() > 0 and n > 0 and summarize(t, n)

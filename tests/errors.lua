@@ -232,6 +232,7 @@ check("a.lerp(b, 0.5)", "error: lerp is a method: a:lerp(b, 0.5)")
 check("a.masked_fill(b, 0)",
       "error: masked_fill is a method: a:masked_fill(b, 0)")
 check("a.type_as(b)", "error: type_as is a method: a:type_as(b)")
+check("local s = a.summary()", "error: summary is a method: a:summary()")
 check("nacre.eq(a)", [=[
 error: eq: other is missing: a tensor or a number expected
   at stdin:1   nacre.eq(a)]=])
