@@ -146,7 +146,7 @@ assert(not nacre.load(safe).w.requires_grad)
 local before = read(safe)
 local x = nacre.ones(2)
 fails("w must be a tensor, not a number",
-      "nacre.tensor(x) makes one of a number or a table", nacre.save, safe,
+      "nacre.tensor(1) makes one of a number or a table", nacre.save, safe,
       { w = 1 })
 fails("layer must be a tensor, not a table",
       'names may have dots in them: {["layer.weight"] = w}', nacre.save, safe,
