@@ -92,6 +92,19 @@ local function translated(inside, language)
   return table.concat(list, ","), sure
 end
 
+-- x[i, 0], of which a number alone says that it is Python's.
+local function mixed(inside)
+  local list, sure = {}, false
+  for part in inside:gmatch "[^,]+" do
+    part = part:match "^%s*(.-)%s*$"
+    local n = math.tointeger(tonumber(part))
+    sure = sure or n == 0
+    list[#list + 1] = not n and part .. " + 1" or n < 0 and part or
+                      tostring(n + 1)
+  end
+  return sure and table.concat(list, ", "), sure
+end
+
 -- x[1:3, 0], of which the brackets hold `inside': what it is here.
 function counting.index(x, inside)
   if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(x, inside) end
@@ -100,6 +113,7 @@ function counting.index(x, inside)
   local theirs, sure = translated(inside, python)
   local ours, certain = translated(inside, julia)
   if not inside:find ":" and not inside:find("...", 1, true) then
+    if not theirs and not ours then theirs, sure = mixed(inside) end
     local list = sure and theirs or certain and ours or
                  not inside:find "%f[%w]end%f[%W]" and inside
     return list and ("%s[{%s}] or %s(%s)%s"):format(x, list, x, list,

@@ -216,7 +216,8 @@ local function statement(before, rest)
     if line then return line end
   end
   if word == "print" or word == "assert" then
-    return ("%s(%s)"):format(word, tail)
+    tail = tail:gsub("([=~]=%s*)%(([^()]*,[^()]*)%)", "%1{%2}")
+    return ("%s(%s)"):format(word, tail)     -- x.shape == {2, 2}
   end
   if word == "del" then return tail .. " = nil" end
   if word == "import" or word == "from" or word == "using" then
@@ -254,6 +255,7 @@ local function statement(before, rest)
   if word == "with" then
     local call, args, body = rest:match "^([%w_.]+)%s*(%b()):%s*(.-)%s*$"
     args = args and args:match "^%(%s*(.-)%s*%)$" or ""
+    if not load(body or "", "=", "t") then body = nil end
     return ("%s(%sfunction() %s end)"):format(call or "f",
       args ~= "" and args .. ", " or "", (body or "") ~= "" and body or "...")
   end
