@@ -255,7 +255,9 @@ local function statement(before, rest)
   if word == "with" then
     local call, args, body = rest:match "^([%w_.]+)%s*(%b()):%s*(.-)%s*$"
     args = args and args:match "^%(%s*(.-)%s*%)$" or ""
-    if not load(body or "", "=", "t") then body = nil end
+    if not load(body or "", "=", "t") then
+      body = load("return " .. body, "=", "t") and "return " .. body or nil
+    end
     return ("%s(%sfunction() %s end)"):format(call or "f",
       args ~= "" and args .. ", " or "", (body or "") ~= "" and body or "...")
   end

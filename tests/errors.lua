@@ -279,7 +279,7 @@ check("with nacre.no_grad(): a", [[
 error: syntax error near 'nacre'
   stdin:1   with nacre.no_grad(): a
                  ^
-  hint: nacre.no_grad(function() a end)]])
+  hint: nacre.no_grad(function() return a end)]])
 check("local s = 'a: ' .. a", [=[
 error: ..: a tensor is joined with tensors only, not with a string
   at stdin:1   local s = 'a: ' .. a
