@@ -7,7 +7,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 static const struct { const char *name, *of; } aliases[] = {
   { "absolute", "abs" },         { "arccos", "acos" },

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nacre.h"
-#include "tensor.h"
+#include "bindings/nacre.h"
+#include "core/tensor.h"
 
 #define UNIT 16
 #define SMALL 128             /* from here on malloc serves */

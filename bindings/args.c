@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 typedef struct Reader {
   lua_State *L;

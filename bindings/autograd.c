@@ -9,7 +9,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /*
 ** Functions of Lua that the core calls

@@ -15,8 +15,8 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-#include "nacre.h"
-#include "tensor.h"
+#include "bindings/nacre.h"
+#include "core/tensor.h"
 
 /*
 ** Boxes and errors (box.c)

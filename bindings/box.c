@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define ERROR "nacre.error"
 

@@ -5,7 +5,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define FROM "buffer:text, dtype:dtype=nil, count:int=-1, offset:int=0, *, "   \
   "shape:ints=nil, device:device=nil -> tensor"

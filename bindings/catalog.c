@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 static const Bound *const bounds[] = {
   nl_values, nl_bytes, nl_methods, nl_reshow, nl_session, nl_files, nl_watching,

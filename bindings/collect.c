@@ -14,7 +14,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define FLOOR ((int64_t)4 << 20)    /* slack of a small session */
 #define WINDOW (256 << 10)          /* results worth a young collection */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 const Accelerator *nl_accelerator(lua_State *L, const char *op) {
   const Accelerator *a;

@@ -19,7 +19,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define REACH "nacre.reach"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define CALL "nacre.call"
 

@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define METHODS lua_upvalueindex(1)   /* all that were used or added */
 #define ADDED lua_upvalueindex(2)     /* a set of names */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "files.h"
+#include "bindings/files.h"
 
 void nl_filecheck(lua_State *L, const char *op, int r) {
   if (r != NC_OK) nc_blameop(op);

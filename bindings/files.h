@@ -3,7 +3,7 @@
 #ifndef files_h
 #define files_h
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \

@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /* t:where(condition, other) is where(condition, t, other); if what follows is
    no condition, t is. */

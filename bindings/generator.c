@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define GENERATOR "nacre.generator"
 #define NEW "device:device=nil -> generator"

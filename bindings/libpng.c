@@ -11,7 +11,7 @@
 ** is allocated, and libpng is given no chunk that the pixels do not depend on.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "libpng.h"
+#include "bindings/libpng.h"
 
 #include <setjmp.h>
 #include <stdio.h>

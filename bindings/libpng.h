@@ -10,7 +10,7 @@
 #ifndef libpng_h
 #define libpng_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 const char *nl_pnglibrary(void); /* its name; NULL: see nc_lasterror */
 

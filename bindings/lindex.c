@@ -3,13 +3,13 @@
 ** lindex.c - t[key], t[key] = value, t(...): keys of Lua as indices of the
 ** core.  Tensors among them stay reachable through the keys on the stack.
 */
-#include "lindex.h"
+#include "bindings/lindex.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define FORMS "numbers, a:b, a:b:step, :, ... and newaxis"
 

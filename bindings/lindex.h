@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* Reads n bytes of text as at most max indices; gives how many there are,
    or -1 if the text is not of this form. */

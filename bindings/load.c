@@ -6,7 +6,7 @@
 #include <string.h>
 #include <stdio.h>
 
-#include "files.h"
+#include "bindings/files.h"
 
 static const char *const oftext[] = { "delimiter", "skip", "header", "missing",
                                       "usecols", NULL };

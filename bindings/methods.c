@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /*
 ** Sizes and strides: tables that print, compare and join as text.

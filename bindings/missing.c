@@ -7,7 +7,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /* What follows "path." in a name of the part at that path, or NULL; every
    name is one of "". */

@@ -2,12 +2,12 @@
 /*
 ** nacre.c - opens the library: the table `nacre' and the events of tensors.
 */
-#include "nacre.h"
+#include "bindings/nacre.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /*
 ** Events

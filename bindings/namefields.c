@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /* The ordinal of "cuda:3", -1 of "cuda" and "cpu", -2 of no device's name.
    Does not ask whether the device exists. */

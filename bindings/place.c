@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /*
 ** Devices by name

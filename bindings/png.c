@@ -8,8 +8,8 @@
 */
 #include <string.h>
 
-#include "binding.h"
-#include "libpng.h"
+#include "bindings/binding.h"
+#include "bindings/libpng.h"
 
 /*
 ** Reading

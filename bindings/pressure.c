@@ -7,7 +7,7 @@
 ** The cache of a device stays as it is: to give memory back waits for the
 ** device.  It goes when memory is short.
 */
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define FLOOR ((int64_t)32 << 20)   /* slack of a device that holds little */
 #define MANY ((int64_t)1 << 20)     /* bytes of results worth a look */

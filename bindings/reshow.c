@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /* self, at index 1, shows what is in the box on top; leaves self there. */
 static int show(lua_State *L, const char *name) {

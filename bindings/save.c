@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "files.h"
+#include "bindings/files.h"
 
 typedef struct Save {
   const char *op;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 void nl_reseed(lua_State *L, Signature *s, const char *op) {
   Args a;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 static const struct { const char *name; ParamType type; } types[] = {
   { "tensor", P_TENSOR }, { "inplace", P_TENSOR }, { "operand", P_OPERAND },

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 static int64_t pull(void *stream, void *p, int64_t n) {
   FILE *f = stream;

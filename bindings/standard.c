@@ -3,7 +3,7 @@
 ** standard.c - functions of Lua's own that meet tensors and their errors:
 ** ipairs, debug.traceback, collectgarbage.
 */
-#include "binding.h"
+#include "bindings/binding.h"
 
 /* ipairs would end in an error behind the last element */
 static int noipairs(lua_State *L) {

@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define STREAM "nacre.stream"
 #define EVENT "nacre.event"

@@ -11,7 +11,7 @@
 */
 #include <string.h>
 
-#include "nacre.h"
+#include "bindings/nacre.h"
 
 enum { MAXWORD = 48 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /* Is it the name of a device, there or not? */
 static int devicename(const char *text) {

@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 #define ARGUMENTS "nacre.arguments"
 #define LIST "nacre.list"

@@ -2,7 +2,7 @@
 /* values.c - numbers and tables of Lua to tensors, and back. */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 /*
 ** Tables to tensors

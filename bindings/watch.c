@@ -5,7 +5,7 @@
 */
 #include <string.h>
 
-#include "binding.h"
+#include "bindings/binding.h"
 
 static const char handler;    /* its address names the function that is told */
 

@@ -8,9 +8,9 @@
 */
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
-#include "pick.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/pick.h"
 
 /* Is the index no larger than t, along dimension `but' apart? */
 static void checkwithin(Draft *w, const Tensor *index, const Tensor *t,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* archive.c - files of several tensors, and which format a name stands for. */
-#include "archive.h"
+#include "core/archive.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "npy.h"
+#include "core/npy.h"
 
 /*
 ** Formats

@@ -6,7 +6,7 @@
 #ifndef archive_h
 #define archive_h
 
-#include "file.h"
+#include "core/file.h"
 
 struct Archive {
   char path[PATH_MAX];

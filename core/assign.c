@@ -2,12 +2,12 @@
 /* assign.c - assigning to t[...], and single elements. */
 #include <string.h>
 
-#include "gather.h"
-#include "grad.h"
-#include "kernels.h"
-#include "op.h"
-#include "view.h"
-#include "watched.h"
+#include "core/gather.h"
+#include "core/grad.h"
+#include "core/kernels.h"
+#include "core/op.h"
+#include "core/view.h"
+#include "core/watched.h"
 
 /* *y = value without leading dimensions of size 1 that the result lacks. */
 static int trimmed(Tensor **y, Tensor *value, int nd) {

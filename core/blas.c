@@ -7,7 +7,7 @@
 ** our own threads (matmul.c), which can be interrupted.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "blas.h"
+#include "core/blas.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "portable.h"
+#include "core/portable.h"
 
 /*
 ** Our own loops
@@ -26,25 +26,25 @@
 #define T float
 #define NAME(f) f##_f32
 #define number_f32(s) ((float)nc_tofloat(s))
-#include "gemm.inc"
+#include "core/gemm.inc"
 #undef T
 #undef NAME
 #define T double
 #define NAME(f) f##_f64
 #define number_f64(s) (nc_tofloat(s))
-#include "gemm.inc"
+#include "core/gemm.inc"
 #undef T
 #undef NAME
 #define T uint32_t            /* integers wrap */
 #define NAME(f) f##_i32
 #define number_i32(s) ((uint32_t)(s).i)
-#include "gemm.inc"
+#include "core/gemm.inc"
 #undef T
 #undef NAME
 #define T uint64_t
 #define NAME(f) f##_i64
 #define number_i64(s) ((uint64_t)(s).i)
-#include "gemm.inc"
+#include "core/gemm.inc"
 #undef T
 #undef NAME
 

@@ -3,7 +3,7 @@
 #ifndef blas_h
 #define blas_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* c = beta*c + alpha*a*b; c is dense along its rows. */
 typedef struct Gemm {

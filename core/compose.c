@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* compose.c - operations made of others; see compose.h. */
-#include "compose.h"
+#include "core/compose.h"
 
 #include <string.h>
 
-#include "op.h"
+#include "core/op.h"
 
 Tensor *nc_held(Draft *d, int r, Tensor **t) {
   if (d->status != NC_OK) r = d->status;

@@ -9,7 +9,7 @@
 #ifndef compose_h
 #define compose_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 #define NC_DRAFT 48           /* tensors, at most */
 

@@ -6,13 +6,13 @@
 ** suffice, of any two of input, weight and result: each is the gradient of
 ** the others, to any order.
 */
-#include "conv.h"
+#include "core/conv.h"
 
 #include <string.h>
 
-#include "compose.h"
-#include "grad.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 #define MOST ((int64_t)1 << 40)             /* elements of a padded plane */
 

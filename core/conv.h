@@ -3,7 +3,7 @@
 #ifndef conv_h
 #define conv_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* Two integers of a call, or one twice, at least `least'. */
 int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least);

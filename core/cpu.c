@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "grad.h"
-#include "kernels.h"
-#include "portable.h"
-#include "tensor.h"
-#include "walk.h"
+#include "core/cpu.h"
+#include "core/grad.h"
+#include "core/kernels.h"
+#include "core/portable.h"
+#include "core/tensor.h"
+#include "core/walk.h"
 
 #define GRAIN 32768           /* from here on threads pay */
 #define STREAM ((int64_t)32 << 20) /* bytes of a result too large to cache */

@@ -3,7 +3,7 @@
 #ifndef cpu_h
 #define cpu_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 int nc_cpurun(const Device *d, const Loop *k);
 int nc_cpufold(const Loop *k);                /* a reduction */

@@ -9,9 +9,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "portable.h"
-#include "view.h"
+#include "core/cpu.h"
+#include "core/portable.h"
+#include "core/view.h"
 
 #define GRAIN 32768           /* elements worth a thread */
 #define PIECE 512             /* offsets at a time */

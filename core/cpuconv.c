@@ -10,10 +10,10 @@
 */
 #include <string.h>
 
-#include "blas.h"
-#include "cpu.h"
-#include "cpuconv.h"
-#include "kernels.h"
+#include "core/blas.h"
+#include "core/cpu.h"
+#include "core/cpuconv.h"
+#include "core/kernels.h"
 
 #define PARTIALS 8            /* sums over samples that are kept apart */
 #define COLUMNS 512           /* of a matrix of patches, about */

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /*
 ** Frames (cpuframe.c).  A frame is what a tile of places sees of one channel,

@@ -2,8 +2,8 @@
 /* cpucumulate.c - running products, sums of exponentials, extremes: CPU. */
 #include <math.h>
 
-#include "cpu.h"
-#include "lines.h"
+#include "core/cpu.h"
+#include "core/lines.h"
 
 #define BLOCK 65536           /* elements between two looks at the interrupt */
 

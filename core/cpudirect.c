@@ -7,8 +7,8 @@
 */
 #include <string.h>
 
-#include "cpuconv.h"
-#include "kernels.h"
+#include "core/cpuconv.h"
+#include "core/kernels.h"
 
 #define FEW 4                 /* rows that a product is not worth */
 #define PLACES 2048           /* of a tile, about */

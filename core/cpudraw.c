@@ -3,9 +3,9 @@
 ** cpudraw.c - random tensors on the CPU.  philox.h says which words make
 ** which element; nothing here depends on the number of threads.
 */
-#include "cpu.h"
-#include "kernels.h"
-#include "philox.h"
+#include "core/cpu.h"
+#include "core/kernels.h"
+#include "core/philox.h"
 
 #define CHUNK (4 * NC_DRAWS)  /* elements made at a time, at most */
 #define GRAIN (64 * CHUNK)

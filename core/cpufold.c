@@ -9,10 +9,10 @@
 */
 #include <string.h>
 
-#include "cpu.h"
-#include "kernels.h"
-#include "tensor.h"
-#include "walk.h"
+#include "core/cpu.h"
+#include "core/kernels.h"
+#include "core/tensor.h"
+#include "core/walk.h"
 
 #define PIECE 65536           /* elements one result folds in one task */
 #define MAXPIECES 4096

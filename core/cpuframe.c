@@ -2,7 +2,7 @@
 /* cpuframe.c - frames of a convolution; see cpuconv.h. */
 #include <string.h>
 
-#include "cpuconv.h"
+#include "core/cpuconv.h"
 
 Frame nc_frame(const Windows *w, int64_t rows, int64_t cols) {
   Frame f = { .w = w, .rows = rows, .cols = cols };
@@ -39,12 +39,12 @@ static void within(const Frame *f, int64_t at, int64_t *a, int64_t *b) {
 
 #define T float
 #define NAME(f) f##_f32
-#include "frames.inc"
+#include "core/frames.inc"
 #undef T
 #undef NAME
 #define T double
 #define NAME(f) f##_f64
-#include "frames.inc"
+#include "core/frames.inc"
 #undef T
 #undef NAME
 

@@ -9,11 +9,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "gather.h"
-#include "kernels.h"
-#include "portable.h"
-#include "view.h"
+#include "core/cpu.h"
+#include "core/gather.h"
+#include "core/kernels.h"
+#include "core/portable.h"
+#include "core/view.h"
 
 #define GRAIN 32768           /* elements worth a thread */
 #define PIECE 262144          /* bytes between two looks at the interrupt */

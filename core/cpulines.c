@@ -5,8 +5,8 @@
 */
 #include <math.h>
 
-#include "cpu.h"
-#include "lines.h"
+#include "core/cpu.h"
+#include "core/lines.h"
 
 typedef void (*LineFn)(const Lines *l, void *y, const void *x);
 

@@ -8,8 +8,8 @@
 */
 #include <string.h>
 
-#include "cpu.h"
-#include "kernels.h"
+#include "core/cpu.h"
+#include "core/kernels.h"
 
 #define PARTS 64              /* sums over rows that are kept apart, at most */
 #define GRAIN 32768           /* elements that are worth a part */

@@ -6,8 +6,8 @@
 */
 #include <string.h>
 
-#include "cpu.h"
-#include "portable.h"
+#include "core/cpu.h"
+#include "core/portable.h"
 
 #define GRAIN 32768           /* elements worth a thread */
 #define PIECE 65536           /* elements between two looks at the interrupt */

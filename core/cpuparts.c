@@ -5,9 +5,9 @@
 */
 #include <math.h>
 
-#include "cpu.h"
-#include "lines.h"
-#include "portable.h"
+#include "core/cpu.h"
+#include "core/lines.h"
+#include "core/portable.h"
 
 /*
 ** One number, or two, for each line.  A line is cut in pieces of fixed size,

@@ -5,9 +5,9 @@
 */
 #include <string.h>
 
-#include "cpu.h"
-#include "cpuconv.h"
-#include "kernels.h"
+#include "core/cpu.h"
+#include "core/cpuconv.h"
+#include "core/kernels.h"
 
 typedef struct Job {
   const Patching *p;

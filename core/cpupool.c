@@ -6,18 +6,18 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "core/cpu.h"
 
 #define GRAIN 100000          /* elements looked at that are worth a thread */
 
 #define T float
 #define NAME(f) f##_f32
-#include "pools.inc"
+#include "core/pools.inc"
 #undef T
 #undef NAME
 #define T double
 #define NAME(f) f##_f64
-#include "pools.inc"
+#include "core/pools.inc"
 #undef T
 #undef NAME
 

@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "blas.h"
-#include "cpu.h"
+#include "core/blas.h"
+#include "core/cpu.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "core/cpu.h"
 
 #define PIECE 16384           /* elements between two looks at the interrupt */
 

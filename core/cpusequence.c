@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpusequence.c - vectors that count, on the CPU. */
-#include "cpu.h"
-#include "kernels.h"
+#include "core/cpu.h"
+#include "core/kernels.h"
 
 #define BLOCK 512             /* values worked out at a time */
 #define GRAIN 32768

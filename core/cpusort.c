@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "sort.h"
+#include "core/cpu.h"
+#include "core/sort.h"
 
 #define MOSTBITS 11
 #define DIGITS (1 << MOSTBITS) /* values of a digit, at most */
@@ -130,7 +130,7 @@ typedef struct Wide {
 #define POSITION(e) ((e) & 0xffffffff)
 #define LESS(a, b) ((a) < (b))
 #define MAKE(key, position) ((key) << 32 | (uint64_t)(position))
-#include "sortkeys.inc"
+#include "core/sortkeys.inc"
 #undef E
 #undef NAME
 #undef KEY
@@ -143,14 +143,14 @@ typedef struct Wide {
 #define POSITION(e) ((e).position)
 #define LESS(a, b) ((a).key < (b).key)
 #define MAKE(k, i) ((Wide){ (k), (uint64_t)(i) })
-#include "sortkeys.inc"
+#include "core/sortkeys.inc"
 #undef E
 #undef NAME
 #undef KEY
 #undef POSITION
 #undef LESS
 #undef MAKE
-#include "sortvalues.inc"
+#include "core/sortvalues.inc"
 
 /*
 ** Lines

@@ -5,7 +5,7 @@
 ** The mask is cut in chunks.  Their trues are counted first, so that every
 ** chunk knows where its own go.
 */
-#include "cpu.h"
+#include "core/cpu.h"
 
 #define CHUNK 32768           /* elements */
 

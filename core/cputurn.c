@@ -10,8 +10,8 @@
 */
 #include <string.h>
 
-#include "cpu.h"
-#include "portable.h"
+#include "core/cpu.h"
+#include "core/portable.h"
 
 #define PIECE 128             /* bytes of a row, or of a column, of a tile */
 #define LEAST 8               /* elements of both dimensions worth it */

@@ -5,8 +5,8 @@
 */
 #include <math.h>
 
-#include "op.h"
-#include "scalar.h"
+#include "core/op.h"
+#include "core/scalar.h"
 
 static const Device *place(const Arg *a) {
   return a->device ? a->device : nc_defaultdevice;

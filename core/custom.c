@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "grad.h"
+#include "core/grad.h"
 
 typedef struct Info {
   Custom c;

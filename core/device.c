@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op.h"
-#include "watched.h"
+#include "core/op.h"
+#include "core/watched.h"
 
 /* The only place that knows which devices there are; those of a plug-in
    follow when it is opened. */
@@ -147,7 +147,7 @@ int nc_onedevice(const Device **d, const Arg in[], int n) {
 #define FAMILY(op, class, signature, doc) \
   { #op, FAMILY_##class, signature, doc, nc_op_##op },
 const FamilyInfo nc_families[FAM_COUNT] = {
-#include "families.def"
+#include "core/families.def"
 };
 #undef FAMILY
 

@@ -8,10 +8,10 @@
 */
 #include <math.h>
 
-#include "draw.h"
-#include "grad.h"
-#include "op.h"
-#include "pick.h"
+#include "core/draw.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/pick.h"
 
 /* What is drawn like x, in float64. */
 static Tensor *drawn(Draft *w, const Call *c, const Tensor *x, Draw d) {

@@ -3,15 +3,15 @@
 ** draw.c - generators, and what is filled from them.
 */
 #define _DEFAULT_SOURCE       /* getentropy */
-#include "draw.h"
+#include "core/draw.h"
 
 #include <math.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels.h"
-#include "op.h"
-#include "philox.h"
+#include "core/kernels.h"
+#include "core/op.h"
+#include "core/philox.h"
 
 /*
 ** Generators

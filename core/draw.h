@@ -3,7 +3,7 @@
 #ifndef draw_h
 #define draw_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 Draw nc_uniform(DType t, double from, double to);   /* t: a float type */
 Draw nc_normal(DType t, double mean, double std);

@@ -7,8 +7,8 @@
 ** one fails on the other.  A tensor on it has sizes, strides and a storage
 ** whose bytes are only counted.
 */
-#include "op.h"
-#include "watched.h"
+#include "core/op.h"
+#include "core/watched.h"
 
 #define MOST 33               /* the host, and more devices than there are */
 

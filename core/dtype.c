@@ -2,7 +2,7 @@
 /* dtype.c - names, sizes and promotion of the element types. */
 #include <string.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 DType nc_defaultdtype = DT_f32;
 

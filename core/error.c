@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "file.h"
-#include "op.h"
-#include "watched.h"
+#include "core/file.h"
+#include "core/op.h"
+#include "core/watched.h"
 
 static _Thread_local Error record;
 

@@ -4,7 +4,7 @@
 ** writes one.
 */
 #define _GNU_SOURCE           /* O_CLOEXEC */
-#include "file.h"
+#include "core/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096

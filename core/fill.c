@@ -5,11 +5,11 @@
 #include <float.h>
 #include <math.h>
 
-#include "compose.h"
-#include "kernels.h"
-#include "op.h"
-#include "scalar.h"
-#include "tensor.h"
+#include "core/compose.h"
+#include "core/kernels.h"
+#include "core/op.h"
+#include "core/scalar.h"
+#include "core/tensor.h"
 
 /* v as a value of type t */
 static Scalar convert(Scalar v, DType t) {

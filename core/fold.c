@@ -5,10 +5,10 @@
 */
 #include <string.h>
 
-#include "grad.h"
-#include "loop.h"
-#include "op.h"
-#include "watched.h"
+#include "core/grad.h"
+#include "core/loop.h"
+#include "core/op.h"
+#include "core/watched.h"
 
 int nc_dimmask(unsigned *mask, const Arg *a, int nd) {
   *mask = a->n > 0 ? 0 : ~0u;

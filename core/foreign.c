@@ -3,7 +3,7 @@
    get here. */
 #include <string.h>
 
-#include "archive.h"
+#include "core/archive.h"
 
 /* clang-format off */
 static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {

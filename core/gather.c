@@ -3,9 +3,9 @@
 ** gather.c - index tensors to offsets, and the elements at these: what to ask
 ** of the device.
 */
-#include "gather.h"
+#include "core/gather.h"
 
-#include "op.h"
+#include "core/op.h"
 
 int nc_offsets(Tensor **y, const Tensor *x, const By *by) {
   const Device *d = nc_device(x);

@@ -7,7 +7,7 @@
 #ifndef gather_h
 #define gather_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* One index tensor and the dimensions of the indexed view that it is for. */
 typedef struct By {

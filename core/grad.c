@@ -6,12 +6,12 @@
 ** Releasing is iterative: a node that goes puts those before it on a list,
 ** so that a chain of a million nodes needs no stack.
 */
-#include "grad.h"
+#include "core/grad.h"
 
 #include <string.h>
 
-#include "memory.h"
-#include "op.h"
+#include "core/memory.h"
+#include "core/op.h"
 
 _Thread_local int nc_gradoff;
 

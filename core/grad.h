@@ -10,7 +10,7 @@
 #ifndef grad_h
 #define grad_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 typedef struct Meta {         /* what a gradient must look like */
   const Device *device;
@@ -225,7 +225,7 @@ extern const NodeKind nc_familynode;
 #define INTO(op)
 #define GRAD(op) int nc_grad_##op(FamilyGrad *g);
 #define FAMILY(op, class, ...) class(op)
-#include "families.def"
+#include "core/families.def"
 #undef FAMILY
 #undef NOGRAD
 #undef COMPOSED

@@ -5,9 +5,9 @@
 */
 #include <string.h>
 
-#include "op.h"
-#include "pick.h"
-#include "portable.h"
+#include "core/op.h"
+#include "core/pick.h"
+#include "core/portable.h"
 
 /*
 ** Stacks

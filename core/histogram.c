@@ -2,10 +2,10 @@
 /* histogram.c - how often numbers occur: bincount, histc, histogram. */
 #include <math.h>
 
-#include "compose.h"
-#include "cpu.h"
-#include "gather.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/cpu.h"
+#include "core/gather.h"
+#include "core/op.h"
 
 static Tensor *dense(Draft *w, Tensor *x, DType type) {
   Tensor *y = NULL, *t = nc_as(w, x, type);

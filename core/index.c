@@ -7,11 +7,11 @@
 */
 #include <string.h>
 
-#include "gather.h"
-#include "grad.h"
-#include "op.h"
-#include "view.h"
-#include "watched.h"
+#include "core/gather.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/view.h"
+#include "core/watched.h"
 
 int nc_blameindex(int r, const Tensor *t, const char *role,
                   const Tensor *other) {

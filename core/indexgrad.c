@@ -8,9 +8,9 @@
 */
 #include <string.h>
 
-#include "gather.h"
-#include "grad.h"
-#include "op.h"
+#include "core/gather.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 typedef struct Picker {       /* a plan without its tensors */
   int n, nd;

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "grad.h"
-#include "op.h"
-#include "portable.h"
+#include "core/cpu.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/portable.h"
 
 /* Names the operation and both tensors of a list that do not fit. */
 static int mismatch(const Call *c, int i, int j) {

@@ -4,9 +4,9 @@
 ** build compiles it several times with other machine flags; NC_ISA names
 ** the result.
 */
-#include "kernels.h"
-#include "portable.h"
-#include "scalar.h"
+#include "core/kernels.h"
+#include "core/portable.h"
+#include "core/scalar.h"
 
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed"     /* scalar then */
@@ -18,17 +18,17 @@
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #endif
 
-#define GENERIC "rows.inc"
-#include "generic.h"
+#define GENERIC "core/rows.inc"
+#include "core/generic.h"
 #undef GENERIC
-#define GENERIC "maps.inc"
-#include "generic.h"
+#define GENERIC "core/maps.inc"
+#include "core/generic.h"
 #undef GENERIC
-#define GENERIC "gradmaps.inc"
-#include "generic.h"
+#define GENERIC "core/gradmaps.inc"
+#include "core/generic.h"
 #undef GENERIC
-#define GENERIC "moves.inc"
-#include "generic.h"
+#define GENERIC "core/moves.inc"
+#include "core/generic.h"
 #undef GENERIC
 
 /* Reductions: elements of three types, folded in two. */
@@ -41,7 +41,7 @@
 #define A int64_t
 #define NAME(f) f##_i64
 #define ROWF(f) f##_i64
-#include "folds.inc"
+#include "core/folds.inc"
 #undef S
 #undef A
 #undef NAME
@@ -52,18 +52,18 @@
 #define ROWF(f) f##_f64
 #define S float
 #define NAME(f) f##_f32
-#include "folds.inc"
-#include "lines.inc"
-#include "taps.inc"
-#include "norms.inc"
+#include "core/folds.inc"
+#include "core/lines.inc"
+#include "core/taps.inc"
+#include "core/norms.inc"
 #undef S
 #undef NAME
 #define S double
 #define NAME(f) f##_f64
-#include "folds.inc"
-#include "lines.inc"
-#include "taps.inc"
-#include "norms.inc"
+#include "core/folds.inc"
+#include "core/lines.inc"
+#include "core/taps.inc"
+#include "core/norms.inc"
 #undef S
 #undef A
 #undef NAME
@@ -74,8 +74,8 @@
 #undef CNT
 #undef FLO
 
-#include "stream.inc"
-#include "draws.inc"
+#include "core/stream.inc"
+#include "core/draws.inc"
 
 /*
 ** The tables
@@ -163,8 +163,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define TERNARY MAPS
 #define CHOOSE MAPS
 #define REDUCE(op, class, ...)
-#include "ops.def"
-#include "endrows.h"
+#include "core/ops.def"
+#include "core/endrows.h"
   },
   .grad = {
 #define UNARY(op, ...) [OP_##op] = { GRADS(op, d0) },
@@ -175,8 +175,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   [OP_##op] = { GRADS(op, d0), GRADS(op, d1), GRADS(op, d2) },
 #define CHOOSE(op, ...) [OP_##op] = { [1] = GRADS(op, d1), [2] = GRADS(op, d2) },
 #define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
-#include "ops.def"
-#include "endrows.h"
+#include "core/ops.def"
+#include "core/endrows.h"
   },
   .fold = {
 #define UNARY(op, ...)
@@ -186,8 +186,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define TERNARY(op, ...)
 #define CHOOSE(op, ...)
 #define REDUCE(op, class, ...) [OP_##op] = FOLDS_##class(op),
-#include "ops.def"
-#include "endrows.h"
+#include "core/ops.def"
+#include "core/endrows.h"
   },
   .load = LOADS,
   .store = STORES,

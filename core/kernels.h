@@ -6,7 +6,7 @@
 #ifndef kernels_h
 #define kernels_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* the types that are computed in */
 #define COMPUTED(X) X(u8) X(i32) X(i64) X(f32) X(f64)

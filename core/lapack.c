@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* lapack.c - a LAPACK, opened when the first factorization needs it. */
-#include "lapack.h"
+#include "core/lapack.h"
 
 #include <stdio.h>
 
-#include "blas.h"
+#include "core/blas.h"
 
 static struct {
   int tried, found;

@@ -7,7 +7,7 @@
 #ifndef lapack_h
 #define lapack_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 typedef const int *Int;
 typedef const char *Flag;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* lapackjob.c - batches of matrices for LAPACK: operands, results, threads. */
-#include "lapackjob.h"
+#include "core/lapackjob.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-#include "op.h"
-#include "watched.h"
+#include "core/op.h"
+#include "core/watched.h"
 
 /*
 ** Operands and results

@@ -9,8 +9,8 @@
 #ifndef lapackjob_h
 #define lapackjob_h
 
-#include "compose.h"
-#include "lapack.h"
+#include "core/compose.h"
+#include "core/lapack.h"
 
 typedef struct Job Job;
 struct Job {

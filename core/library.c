@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 int nc_symbol(void *f, void *handle, const char *name) {
   void *p = dlsym(handle, name);

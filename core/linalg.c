@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "lapackjob.h"
-#include "op.h"
+#include "core/lapackjob.h"
+#include "core/op.h"
 
 /*
 ** LU, Cholesky

@@ -10,8 +10,8 @@
 */
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 void nc_geometry(Geometry *g, const Tensor *x, const Tensor *view) {
   g->xnd = x->nd;

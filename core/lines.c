@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lines.c - dimensions brought last and dense; see lines.h. */
-#include "lines.h"
+#include "core/lines.h"
 
 /* y = x with the dimensions of the mask moved last, in order. */
 static int movelast(Tensor **y, const Tensor *x, unsigned dims) {

@@ -6,7 +6,7 @@
 #ifndef lines_h
 #define lines_h
 
-#include "kernels.h"
+#include "core/kernels.h"
 
 typedef struct Lines {
   Tensor *t;                  /* dense, the dimensions `dims' last */

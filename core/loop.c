@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* loop.c - what rows and reductions ask a device with is put together. */
-#include "loop.h"
+#include "core/loop.h"
 
-#include "op.h"
+#include "core/op.h"
 
 /* Moves dimension d of a loop to `to'. */
 static void movedim(Loop *k, int d, int to) {

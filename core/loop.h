@@ -3,7 +3,7 @@
 #ifndef loop_h
 #define loop_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* Joins neighbouring dimensions from..to-1 along which every operand runs
    evenly; returns how many are left. */

@@ -5,8 +5,8 @@
 */
 #include <string.h>
 
-#include "op.h"
-#include "pick.h"
+#include "core/op.h"
+#include "core/pick.h"
 
 /* *y = what the device of x finds in mask, which may lie elsewhere. */
 static int find(Tensor **y, const Device *d, Tensor *mask, Trues *t) {

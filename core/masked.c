@@ -3,9 +3,9 @@
 ** masked.c - operations on the elements where a mask is true; mask.c says
 ** where that is.
 */
-#include "gather.h"
-#include "op.h"
-#include "pick.h"
+#include "core/gather.h"
+#include "core/op.h"
+#include "core/pick.h"
 
 static void needbool(Draft *w, const Tensor *mask) {
   if (w->status != NC_OK || mask->dtype == DT_b8) return;

@@ -5,9 +5,9 @@
 */
 #include <string.h>
 
-#include "blas.h"
-#include "grad.h"
-#include "op.h"
+#include "core/blas.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 /* y = a*b */
 static int multiply(Tensor **y, Tensor *a, Tensor *b) {

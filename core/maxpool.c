@@ -6,11 +6,11 @@
 ** What is added up in a gradient goes back to those elements by their
 ** positions; the gradient of that picks them again.
 */
-#include "compose.h"
-#include "conv.h"
-#include "grad.h"
-#include "op.h"
-#include "sort.h"
+#include "core/compose.h"
+#include "core/conv.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/sort.h"
 
 /* Does a place have elements of the input along dimension i?  A dilated
    window can reach from padding to padding. */

@@ -9,7 +9,7 @@
 ** The cache belongs to the thread that runs the interpreter.
 */
 #define _GNU_SOURCE           /* madvise */
-#include "memory.h"
+#include "core/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 #define ALIGNMENT 64
 #define HUGE_PAGE ((int64_t)2 << 20)

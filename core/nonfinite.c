@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "op.h"
-#include "watched.h"
+#include "core/op.h"
+#include "core/watched.h"
 
 static int isfloat(const Tensor *t) {
   return t && nc_category(t->dtype) == NC_FLOAT && nc_numel(t) > 0;

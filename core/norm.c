@@ -8,10 +8,10 @@
 */
 #include <math.h>
 
-#include "compose.h"
-#include "grad.h"
-#include "op.h"
-#include "sort.h"
+#include "core/compose.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/sort.h"
 
 /* The type in which elements of type t are worked on. */
 static DType worked(DType t) {

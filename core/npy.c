@@ -6,13 +6,13 @@
 ** held against the bytes that are there before anything is allocated.
 ** Nothing in a file is ever executed.
 */
-#include "npy.h"
+#include "core/npy.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "archive.h"
-#include "rowmajor.h"
+#include "core/archive.h"
+#include "core/rowmajor.h"
 
 #define MAGIC 6               /* bytes */
 #define ALIGNED 64            /* data begins at a multiple of it */

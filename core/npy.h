@@ -3,7 +3,7 @@
 #ifndef npy_h
 #define npy_h
 
-#include "file.h"
+#include "core/file.h"
 
 #define NPY_MAGIC "\x93NUMPY"
 #define NPY_MAXHEADER 10000   /* as NumPy: a longer one costs time to parse */

@@ -7,11 +7,11 @@
 ** This reads the part of Python that NumPy writes there and nothing else, so
 ** a header is understood as NumPy does or refused.
 */
-#include "npy.h"
+#include "core/npy.h"
 
 #include <string.h>
 
-#include "rowmajor.h"
+#include "core/rowmajor.h"
 
 typedef struct Scan {
   const char *path;

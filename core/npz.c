@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "archive.h"
-#include "npy.h"
-#include "rowmajor.h"
-#include "zip.h"
+#include "core/archive.h"
+#include "core/npy.h"
+#include "core/rowmajor.h"
+#include "core/zip.h"
 
 /*
 ** Loading

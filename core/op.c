@@ -3,15 +3,15 @@
 ** op.c - applying the rows of ops.def: types, shapes, memory; the device's
 ** kernels do the rest.
 */
-#include "op.h"
+#include "core/op.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "grad.h"
-#include "loop.h"
-#include "portable.h"
-#include "watched.h"
+#include "core/grad.h"
+#include "core/loop.h"
+#include "core/portable.h"
+#include "core/watched.h"
 
 #define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                      \
   { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 },     \
@@ -32,9 +32,9 @@
   { #op, REDUCE_OP, CLASS_##class, #val, { #init, #map, #fold },              \
     { #d0, NULL, NULL }, sig, doc },
 const OpInfo nc_opinfo[OP_COUNT] = {
-#include "ops.def"
+#include "core/ops.def"
 };
-#include "endrows.h"
+#include "core/endrows.h"
 
 int nc_arity(Op op) {
   static const int arity[] = { 1, 1, 2, 2, 3, 3, 1 }; /* order of OpKind */

@@ -3,7 +3,7 @@
 #ifndef op_h
 #define op_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* Runs a row over operands that broadcast to the shape of y, whose memory
    is one of theirs or apart from all of them. */

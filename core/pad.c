@@ -5,9 +5,9 @@
 */
 #include <string.h>
 
-#include "op.h"
-#include "pick.h"
-#include "portable.h"
+#include "core/op.h"
+#include "core/pick.h"
+#include "core/portable.h"
 
 /* Copies src into a view, which family c (already filled in) makes of y. */
 static void putview(Draft *w, Call *c, Tensor *y, Tensor *src) {

@@ -4,10 +4,10 @@
 ** column, and such columns added up where they come from: each is the
 ** gradient of the other.
 */
-#include "compose.h"
-#include "conv.h"
-#include "grad.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/conv.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 /* a: kernel_size, dilation, padding, stride */
 static int options(Windows *w, const int64_t size[2], const Arg *a) {

@@ -6,12 +6,12 @@
 ** to read, write, fold and differentiate on any device.  Those that change
 ** something do so in place; their other form does the same to a copy.
 */
-#include "pick.h"
+#include "core/pick.h"
 
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 /*
 ** What they are made of

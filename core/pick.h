@@ -6,8 +6,8 @@
 #ifndef pick_h
 #define pick_h
 
-#include "compose.h"
-#include "gather.h"
+#include "core/compose.h"
+#include "core/gather.h"
 
 /* x in another shape of as many elements; -1 is worked out */
 Tensor *nc_shaped(Draft *w, Tensor *x, int nd, const int64_t size[]);

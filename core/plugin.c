@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tensor.h"
-#include "view.h"
+#include "core/tensor.h"
+#include "core/view.h"
 
 #define MAXPATH 4096
 

@@ -11,9 +11,9 @@
 */
 #include <math.h>
 
-#include "draw.h"
-#include "op.h"
-#include "philox.h"
+#include "core/draw.h"
+#include "core/op.h"
+#include "core/philox.h"
 
 typedef struct Uniforms {     /* of one element, two a block */
   uint64_t key, block;

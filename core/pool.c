@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 #define MAXTHREADS 256
 #define SPINS 2000            /* a few microseconds before sleeping */

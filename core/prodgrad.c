@@ -9,9 +9,9 @@
 */
 #include <string.h>
 
-#include "compose.h"
-#include "grad.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 static int haszero(Draft *w, Tensor *x) {
   Tensor *all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* product.c - a batch of products of two matrices: what to ask the device. */
-#include "blas.h"
-#include "op.h"
+#include "core/blas.h"
+#include "core/op.h"
 
 /* Sizes that only views reach may exceed an int64. */
 static void count(const Product *p) {

@@ -4,9 +4,9 @@
 ** between two elements if need be.  A long line of which few ranks are asked
 ** for need not be sorted.
 */
-#include "compose.h"
-#include "op.h"
-#include "sort.h"
+#include "core/compose.h"
+#include "core/op.h"
+#include "core/sort.h"
 
 enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT };   /* of the signature */
 

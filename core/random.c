@@ -4,8 +4,8 @@
 */
 #include <math.h>
 
-#include "draw.h"
-#include "op.h"
+#include "core/draw.h"
+#include "core/op.h"
 
 /*
 ** Arguments

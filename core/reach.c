@@ -10,7 +10,7 @@
 */
 #include <string.h>
 
-#include "grad.h"
+#include "core/grad.h"
 
 typedef struct Object {
   Tensor *t;                  /* or a node */

@@ -6,9 +6,9 @@
 */
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
-#include "watched.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/watched.h"
 
 /* Ends the recording of an operation that gave status r. */
 static int finish(Trace *tr, int r, Tensor **out, int nout) {
@@ -338,7 +338,7 @@ int nc_call(Call *c) {
 #define GRAD(op) [FAM_##op] = nc_grad_##op,
 #define FAMILY(op, class, ...) class(op)
 static int (*const gradients[FAM_COUNT])(FamilyGrad *g) = {
-#include "families.def"
+#include "core/families.def"
 };
 #undef FAMILY
 #undef NOGRAD

@@ -5,9 +5,9 @@
 */
 #include <math.h>
 
-#include "compose.h"
-#include "grad.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 /* A tensor of type `type', dense, to be filled with one number a line. */
 static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,

@@ -6,8 +6,8 @@
 */
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 /*
 ** What gradients are made of

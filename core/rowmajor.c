@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rowmajor.c - see rowmajor.h. */
-#include "rowmajor.h"
+#include "core/rowmajor.h"
 
 #include <string.h>
 

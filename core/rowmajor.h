@@ -6,7 +6,7 @@
 #ifndef rowmajor_h
 #define rowmajor_h
 
-#include "file.h"
+#include "core/file.h"
 
 /* A place in a tensor that is walked row by row. */
 typedef struct Elements {

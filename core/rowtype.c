@@ -3,8 +3,8 @@
 ** rowtype.c - in which type a row works on its operands: PyTorch's promotion
 ** and the classes of ops.def.
 */
-#include "op.h"
-#include "scalar.h"
+#include "core/op.h"
+#include "core/scalar.h"
 
 static DType numbertype(Scalar s) {
   if (s.kind == NC_FLOAT) return nc_defaultdtype;

@@ -8,7 +8,7 @@
 ** This reads the part of JSON that the format needs and nothing else: objects
 ** whose names are known, texts, and whole numbers from 0.
 */
-#include "safeheader.h"
+#include "core/safeheader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef safeheader_h
 #define safeheader_h
 
-#include "file.h"
+#include "core/file.h"
 
 typedef struct SafeEntry {
   const char *name;

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "archive.h"
-#include "rowmajor.h"
-#include "safeheader.h"
+#include "core/archive.h"
+#include "core/rowmajor.h"
+#include "core/safeheader.h"
 
 #define MAXHEADER 100000000   /* bytes, as in the format's own library */
 

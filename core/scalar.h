@@ -11,14 +11,14 @@
 
 #include <string.h>
 
-#include "dtype.h"
+#include "core/dtype.h"
 
 #ifdef __cplusplus
 #include <math.h>
 #define SCALAR static inline __host__ __device__
 #define raised(a, b) nc_power(a, b)
 #else
-#include "vecmath.h"    /* lets the compiler vectorize exp and its like */
+#include "core/vecmath.h"    /* lets the compiler vectorize exp and its like */
 #include <tgmath.h>
 #define SCALAR static inline
 #define raised(a, b) pow(a, b)
@@ -77,11 +77,11 @@
 #define SPECIAL SCALAR
 #endif
 #define T double
-#include "special.inc"
+#include "core/special.inc"
 #undef T
 #ifdef __cplusplus
 #define T float
-#include "special.inc"
+#include "core/special.inc"
 #undef T
 #endif
 #undef SPECIAL

@@ -5,10 +5,10 @@
 */
 #include <string.h>
 
-#include "compose.h"
-#include "grad.h"
-#include "op.h"
-#include "sort.h"
+#include "core/compose.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/sort.h"
 
 /* *y and *at, each unless it is NULL: elements and positions of op along dim
    of x */

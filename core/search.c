@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* search.c - places in what is sorted: searchsorted, bucketize, isin. */
-#include "compose.h"
-#include "cpu.h"
-#include "op.h"
-#include "sort.h"
+#include "core/compose.h"
+#include "core/cpu.h"
+#include "core/op.h"
+#include "core/sort.h"
 
 /*
 ** searchsorted, bucketize

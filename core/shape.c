@@ -5,11 +5,11 @@
 */
 #include <string.h>
 
-#include "cpu.h"
-#include "grad.h"
-#include "op.h"
-#include "pick.h"
-#include "portable.h"
+#include "core/cpu.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/pick.h"
+#include "core/portable.h"
 
 /*
 ** Flips and turns

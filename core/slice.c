@@ -5,9 +5,9 @@
 */
 #include <string.h>
 
-#include "op.h"
-#include "portable.h"
-#include "view.h"
+#include "core/op.h"
+#include "core/portable.h"
+#include "core/view.h"
 
 #define MAXPIECES (1 << 24)   /* views in one list */
 

@@ -3,11 +3,11 @@
 ** softmax.c - along one dimension: softmax, log_softmax; gradients of these
 ** and of cumsum.
 */
-#include "compose.h"
-#include "cpu.h"
-#include "grad.h"
-#include "op.h"
-#include "sort.h"
+#include "core/compose.h"
+#include "core/cpu.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/sort.h"
 
 /* y = op along dimension dim of x */
 static int alongdim(Tensor **y, Tensor *x, int dim, LineOp op) {

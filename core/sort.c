@@ -6,14 +6,14 @@
 ** Positions come from the device.  Where a gradient is recorded the elements
 ** are picked by them once more: that is all a gradient needs to know.
 */
-#include "sort.h"
+#include "core/sort.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "compose.h"
-#include "cpu.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/cpu.h"
+#include "core/op.h"
 
 /*
 ** Shared with other families

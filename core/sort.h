@@ -3,7 +3,7 @@
 #ifndef sort_h
 #define sort_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* *y, which may be NULL, and *at: the elements of rank from .. from+keep-1
    along dim of x, and their positions.  Not recorded.  At least one element

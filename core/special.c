@@ -6,8 +6,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "compose.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/op.h"
 
 /* The largest finite number of a float type. */
 static double largest(DType t) {

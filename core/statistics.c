@@ -3,8 +3,8 @@
 ** statistics.c - reductions made of others: several at once, without nan,
 ** distances, areas.
 */
-#include "compose.h"
-#include "op.h"
+#include "core/compose.h"
+#include "core/op.h"
 
 int nc_op_nanmean(Call *c) {
   Tensor *x = c->arg[0].t, *sum, *n;

@@ -7,7 +7,7 @@
 ** been given, and they go on when it is done, as if each had run its part.
 ** Where there is only the default stream this costs a look.
 */
-#include "grad.h"
+#include "core/grad.h"
 
 int nc_streamnumber(const Device *d) {
   const Accelerator *a = d->ordinal < 0 ? NULL : nc_opened();

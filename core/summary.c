@@ -7,12 +7,12 @@
 ** chunk leaves a Part and the parts are merged in order (Chan, Golub and
 ** LeVeque, 1979), so that the result does not depend on the threads.
 */
-#include "tensor.h"
+#include "core/tensor.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "scalar.h"
+#include "core/scalar.h"
 
 #define BLOCK 1024            /* elements at a time, in the first cache */
 #define GRAIN 65536           /* elements a chunk: less than a millisecond */

@@ -2,15 +2,15 @@
 /*
 ** tensor.c - tensors, the storages behind them, and sizes.
 */
-#include "tensor.h"
+#include "core/tensor.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "grad.h"
-#include "memory.h"
-#include "portable.h"
-#include "watched.h"
+#include "core/grad.h"
+#include "core/memory.h"
+#include "core/portable.h"
+#include "core/watched.h"
 
 static Slab tensors = { sizeof(Tensor), NULL, NULL };
 static Slab storages = { sizeof(Storage), NULL, NULL };

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dtype.h"
+#include "core/dtype.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,7 +32,7 @@ extern "C" {
 typedef struct Tensor Tensor;
 typedef struct Device Device;
 
-#include "error.h"
+#include "core/error.h"
 
 /*
 ** Element types
@@ -141,7 +141,7 @@ int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */
 int nc_readable(Tensor **y, Tensor *x);  /* on the CPU; not in a dry run */
 int nc_move(Tensor **y, Tensor *x, const Device *d, int how); /* the same */
 int nc_pin(Tensor **y, Tensor *x);   /* in page-locked memory; x if there */
-#include "index.h"            /* t[...] */
+#include "core/index.h"            /* t[...] */
 
 /* Text for messages: "float32[3x4] cpu", "3x4".  Returns buf. */
 #define NC_TEXT 192
@@ -160,10 +160,10 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes); /* "3.8 MiB" */
 #define CHOOSE(op, ...) ROW(op)
 #define REDUCE(op, ...) ROW(op)
 typedef enum Op {
-#include "ops.def"
+#include "core/ops.def"
   OP_COUNT
 } Op;
-#include "endrows.h"
+#include "core/endrows.h"
 #undef ROW
 
 typedef enum OpKind {
@@ -242,7 +242,7 @@ int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]);
 */
 #define FAMILY(op, ...) FAM_##op,
 typedef enum Family {
-#include "families.def"
+#include "core/families.def"
   FAM_COUNT
 } Family;
 #undef FAMILY
@@ -259,7 +259,7 @@ typedef struct Call {
 } Call;
 
 #define FAMILY(op, ...) int nc_op_##op(Call *c);
-#include "families.def"
+#include "core/families.def"
 #undef FAMILY
 
 /* How a family takes part in differentiation; see families.def. */
@@ -280,10 +280,10 @@ int nc_call(Call *c);
 int nc_newlist(Call *c, int n);
 void nc_freelist(Call *c);
 
-#include "devices.h"          /* what the core asks of one */
-#include "autograd.h"         /* gradients */
-#include "library.h"          /* shared libraries, opened late */
-#include "watch.h"            /* operations as they pass */
+#include "core/devices.h"          /* what the core asks of one */
+#include "core/autograd.h"         /* gradients */
+#include "core/library.h"          /* shared libraries, opened late */
+#include "core/watch.h"            /* operations as they pass */
 
 /*
 ** Counters, interruption, threads, random numbers

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 /* What the words of scalar.h are called as rows; all others are rows of the
    same name. */

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scalar.h"
-#include "textlines.h"
+#include "core/scalar.h"
+#include "core/textlines.h"
 
 #define MAXFIELD 400          /* "%f" of the largest double has 309 digits */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* textlines.c - see textlines.h. */
-#include "textlines.h"
+#include "core/textlines.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef textlines_h
 #define textlines_h
 
-#include "file.h"
+#include "core/file.h"
 
 typedef struct Lines {
   const char *path;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file.h"
-#include "scalar.h"
+#include "core/file.h"
+#include "core/scalar.h"
 
 #define MAXNUMBER 32          /* "-1.7976931348623157e+308", and a delimiter */
 

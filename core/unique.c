@@ -7,10 +7,10 @@
 */
 #include <string.h>
 
-#include "compose.h"
-#include "cpu.h"
-#include "op.h"
-#include "sort.h"
+#include "core/compose.h"
+#include "core/cpu.h"
+#include "core/op.h"
+#include "core/sort.h"
 
 /* Where an element, or a slice along dim, differs from the one before it:
    bool [n], true for the first. */

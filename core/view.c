@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "op.h"
-#include "portable.h"
+#include "core/op.h"
+#include "core/portable.h"
 
 /* Names the operation and the first n operands of a failed call. */
 static int blamed(const Call *c, int r, int n) {

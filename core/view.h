@@ -3,7 +3,7 @@
 #ifndef view_h
 #define view_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* Fails: index `given' is outside dimension d, of a size, of nd. */
 int nc_outside(int64_t given, int64_t size, int d, int nd);

@@ -11,8 +11,8 @@
 */
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
+#include "core/grad.h"
+#include "core/op.h"
 
 typedef struct Entry {
   Node *node;

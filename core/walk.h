@@ -5,7 +5,7 @@
 #ifndef walk_h
 #define walk_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 #define NC_BLOCK 1024         /* elements of a buffer */
 

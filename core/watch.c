@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "grad.h"
-#include "op.h"
-#include "portable.h"
-#include "watched.h"
+#include "core/grad.h"
+#include "core/op.h"
+#include "core/portable.h"
+#include "core/watched.h"
 
 unsigned nc_watching;
 int nc_passedany;

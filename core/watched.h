@@ -3,7 +3,7 @@
 #ifndef watched_h
 #define watched_h
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 /* An operation between its beginning and its end.  Each operand is shown in
    the order that messages count them. */

@@ -5,8 +5,8 @@
 */
 #include <string.h>
 
-#include "op.h"
-#include "portable.h"
+#include "core/op.h"
+#include "core/portable.h"
 
 static int blamed(const Call *c, int r) {
   return nc_blamed(r, nc_families[c->op].name, c->arg, 1);

@@ -7,7 +7,7 @@
 ** to the old bytes or to the new ones.
 */
 #define _GNU_SOURCE           /* O_CLOEXEC, realpath */
-#include "file.h"
+#include "core/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 ** together are longer than the archive lie on one another.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "zip.h"
+#include "core/zip.h"
 
 #include <errno.h>
 #include <stdio.h>

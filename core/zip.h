@@ -8,7 +8,7 @@
 #ifndef zip_h
 #define zip_h
 
-#include "file.h"
+#include "core/file.h"
 
 /*
 ** Reading

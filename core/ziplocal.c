@@ -9,7 +9,7 @@
 */
 #include <string.h>
 
-#include "zip.h"
+#include "core/zip.h"
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, LOCATOR = 20, END64 = 56 };
 enum { PATCHED = 32, STRONG = 64 };   /* general purpose bits */

@@ -115,7 +115,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   string(REPLACE ";" " " architectures "${CMAKE_CUDA_ARCHITECTURES}")
   target_compile_definitions(nacre_cuda PRIVATE
     NC_ARCHITECTURES="${architectures}")
-  target_include_directories(nacre_cuda PRIVATE ${CUDA_FOLDER} core)
+  target_include_directories(nacre_cuda PRIVATE ${PROJECT_SOURCE_DIR})
   target_include_directories(nacre_cuda SYSTEM PRIVATE
     ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(nacre_cuda PRIVATE CUDA::cudart_static
@@ -168,8 +168,8 @@ if(NACRE_EMULATED AND CMAKE_CXX_COMPILER)
   list(FILTER options EXCLUDE REGEX "prototypes$")
   set_property(TARGET nacre_cuda_emulated_parts PROPERTY COMPILE_OPTIONS
     "${options}")
-  target_include_directories(nacre_cuda_emulated_parts PUBLIC ${CUDA_FOLDER}
-    core)
+  target_include_directories(nacre_cuda_emulated_parts PUBLIC
+    ${PROJECT_SOURCE_DIR})
   # how fast it runs depends on the emulator more than on -O; the rows' text
   # compares integers with themselves
   set(options -O1 -Wno-unknown-pragmas -Wno-maybe-uninitialized

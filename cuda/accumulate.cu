@@ -8,9 +8,9 @@
 ** the same each time.  Sums of int32 and int64 do not depend on an order:
 ** they are added up where they lie.
 */
-#include "moves.h"
-#include "scalar.h"
-#include "sort.h"
+#include "cuda/moves.h"
+#include "core/scalar.h"
+#include "cuda/sort.h"
 
 #define THREADS 256
 #define AHEAD 8               /* elements loaded before they are used */
@@ -61,8 +61,8 @@ NC_DEVICE b8_s truth(int32_t v) {
 }
 
 #define EACH_INTS 1
-#define GENERIC "accumulate.inc"
-#include "each.h"
+#define GENERIC "cuda/accumulate.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 #define SUM(name, T)                                                          \

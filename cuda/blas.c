@@ -8,17 +8,17 @@
 ** emulated plug-in calls the emulation's in its place.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "blas.h"
+#include "cuda/blas.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "blascalls.h"
-#include "gpu.h"
-#include "libraries.h"
-#include "probe.h"
+#include "cuda/blascalls.h"
+#include "cuda/gpu.h"
+#include "cuda/libraries.h"
+#include "cuda/probe.h"
 
 #define WORKSPACE ((int64_t)32 << 20)
 #define LONGDOT 16384

@@ -6,7 +6,7 @@
 #ifndef cuda_blas_h
 #define cuda_blas_h
 
-#include "cuda.h"
+#include "cuda/cuda.h"
 
 /* A matrix whose rows (or columns, if trans) lie without gaps, `ld' elements
    apart. */

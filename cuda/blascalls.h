@@ -7,7 +7,7 @@
 #ifndef cuda_blascalls_h
 #define cuda_blascalls_h
 
-#include "device.h"
+#include "cuda/device.h"
 
 typedef struct BlasHandle *Handle;
 

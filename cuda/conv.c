@@ -5,9 +5,9 @@
 ** Columns are made for as many samples at a time as fit in a bounded piece of
 ** memory.  How many these are depends on the sizes alone.
 */
-#include "conv.h"
+#include "cuda/conv.h"
 
-#include "product.h"
+#include "cuda/product.h"
 
 #define FEW 4                 /* rows that a product is not worth */
 #define COLUMNS ((int64_t)64 << 20)         /* bytes at a time, about */

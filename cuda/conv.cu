@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* conv.cu - patches become columns, and the reverse; direct convolutions. */
-#include "conv.h"
-#include "scalar.h"
+#include "cuda/conv.h"
+#include "core/scalar.h"
 
-#define GENERIC "conv.inc"
-#include "each.h"
+#define GENERIC "cuda/conv.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 #define FLOATS(X) X(f16) X(bf16) X(f32) X(f64)

@@ -11,8 +11,8 @@
 #ifndef cuda_conv_h
 #define cuda_conv_h
 
-#include "cuda.h"
-#include "index.h"
+#include "cuda/cuda.h"
+#include "cuda/index.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,8 +13,8 @@
 #ifndef cuda_h
 #define cuda_h
 
-#include "device.h"
-#include "tensor.h"
+#include "cuda/device.h"
+#include "core/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -35,11 +35,11 @@
 #ifdef NC_EMULATED
 
 #ifdef __cplusplus
-#include "emulation/cuda_emulation.h"
+#include "cuda/emulation/cuda_emulation.h"
 #else
-#include "emulation/runtime.h"
+#include "cuda/emulation/runtime.h"
 #endif
-#include "emulation/emulation.h"
+#include "cuda/emulation/emulation.h"
 #define NC_MEM_POISON(stream, p, n)    emu_poison(stream, p, n)
 #define NC_MEM_UNPOISON(stream, p, n)  emu_unpoison(stream, p, n)
 

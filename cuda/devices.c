@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu.h"
-#include "probe.h"
+#include "cuda/gpu.h"
+#include "cuda/probe.h"
 
 Gpu nc_gpu[MAXDEVICES];
 int nc_gpus, nc_selected;

@@ -7,7 +7,7 @@
 #ifndef dims_h
 #define dims_h
 
-#include "index.h"
+#include "cuda/index.h"
 
 typedef struct Dims {
   int nd, wide;

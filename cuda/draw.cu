@@ -4,10 +4,10 @@
 ** fusing products and sums (-fmad=false), so that they are the CPU's to the
 ** last bit.
 */
-#include "cuda.h"
-#include "index.h"
-#include "philox.h"
-#include "scalar.h"
+#include "cuda/cuda.h"
+#include "cuda/index.h"
+#include "core/philox.h"
+#include "core/scalar.h"
 
 #define THREADS 256
 
@@ -63,8 +63,8 @@ NC_DEVICE void normals_f64(double e[], const uint32_t w[]) {
 #define normals_bf16   normals_f32
 
 #define EACH_INTS 1
-#define GENERIC "draw.inc"
-#include "each.h"
+#define GENERIC "cuda/draw.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 static cudaError_t draw(DType t, const Made *k, DrawKind kind, int wide,

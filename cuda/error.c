@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 
 #define MAXTEXTS 32
 

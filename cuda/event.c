@@ -7,7 +7,7 @@
 */
 #include <stdlib.h>
 
-#include "events.h"
+#include "cuda/events.h"
 
 struct Event {
   Gpu *gpu;                   /* NULL: never recorded */

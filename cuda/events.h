@@ -6,7 +6,7 @@
 #ifndef events_h
 #define events_h
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 
 /* stream.c */
 int nc_newstream(Stream **s, int i, int priority);

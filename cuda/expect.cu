@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* expect.cu - what must be true, told later if it is not. */
-#include "flag.h"
+#include "cuda/flag.h"
 
 NC_KERNEL expect(const uint8_t *x, Flag *flag, int code, int text) {
   if (*x == 0) nottrue(flag, code, text);

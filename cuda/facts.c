@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu.h"
-#include "probe.h"
+#include "cuda/gpu.h"
+#include "cuda/probe.h"
 
 #ifdef NC_EMULATED
 #define DRIVER "emulated driver"

@@ -3,7 +3,7 @@
 #ifndef flag_h
 #define flag_h
 
-#include "cuda.h"
+#include "cuda/cuda.h"
 
 /* value is no position along dimension dim of nd, which has `size'. */
 NC_DEVICE void wrongindex(Flag *flag, int64_t value, int64_t size, int dim,

@@ -3,11 +3,11 @@
 ** folds.c - how a reduction is run: which kernels fit, how many threads share
 ** a result, in how many pieces its elements are cut.
 */
-#include "folds.h"
+#include "cuda/folds.h"
 
 #include <string.h>
 
-#include "run.h"
+#include "cuda/run.h"
 
 #define BLOCKS 1024           /* enough to fill a device, if in pieces */
 #define MOSTPIECES 4096
@@ -42,8 +42,8 @@ static int classof(Op op) {
 #define TERNARY(op, class, ...)
 #define CHOOSE(op, class, ...)
 #define REDUCE(op, class, ...) case OP_##op: return CLASS_##class;
-#include "ops.def"
-#include "endrows.h"
+#include "core/ops.def"
+#include "core/endrows.h"
     default: return -1;
   }
 }

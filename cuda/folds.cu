@@ -3,12 +3,12 @@
 ** folds.cu - reductions over vectors of 16 bytes, for the type of storage
 ** NC_TYPE; see folds.h.
 */
-#include "folds.h"
-#include "stored.h"
-#include "foldtype.h"
+#include "cuda/folds.h"
+#include "cuda/stored.h"
+#include "cuda/foldtype.h"
 
-#define BODY "foldvector.inc"
-#include "foldtwice.inc"
+#define BODY "cuda/foldvector.inc"
+#include "cuda/foldtwice.inc"
 
 #define KERNEL(name, body, op, truth, init, map, fold, finish)                \
   NC_KERNEL_OF(BLOCK) TYPED(name##_##op)(const Fold f) {                      \
@@ -23,6 +23,6 @@
 #define PICK(op) \
   kernel = way == FOLD_ALONG ? TYPED(along_##op) : TYPED(beside_##op)
 #define LAUNCHER nc_folds_
-#define GENERIC "../cuda/folds.inc"
-#include "generic.h"
+#define GENERIC "cuda/folds.inc"
+#include "core/generic.h"
 #undef GENERIC

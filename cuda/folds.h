@@ -12,8 +12,8 @@
 #ifndef folds_h
 #define folds_h
 
-#include "cuda.h"
-#include "index.h"
+#include "cuda/cuda.h"
+#include "cuda/index.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,12 +4,12 @@
 ** are folded in NC_TYPE (i64, f32 or f64), and those of values which other
 ** kernels left; see folds.h.
 */
-#include "folds.h"
-#include "stored.h"
-#include "foldtype.h"
+#include "cuda/folds.h"
+#include "cuda/stored.h"
+#include "cuda/foldtype.h"
 
-#define BODY "foldany.inc"
-#include "foldtwice.inc"
+#define BODY "cuda/foldany.inc"
+#include "cuda/foldtwice.inc"
 
 #define OWN(op, ...)                                                          \
   NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) {                         \
@@ -21,6 +21,6 @@
   }
 #define PICK(op) kernel = TYPED(any_##op)
 #define LAUNCHER nc_foldsany_
-#define GENERIC "../cuda/folds.inc"
-#include "generic.h"
+#define GENERIC "cuda/folds.inc"
+#include "core/generic.h"
 #undef GENERIC

@@ -6,7 +6,7 @@
 ** allow.  Where two offsets are equal, any one of the elements that go there
 ** stays, each for itself: no order is kept, and nothing is locked.
 */
-#include "moves.h"
+#include "cuda/moves.h"
 
 #include <string.h>
 

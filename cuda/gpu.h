@@ -10,7 +10,7 @@
 #ifndef gpu_h
 #define gpu_h
 
-#include "cuda.h"
+#include "cuda/cuda.h"
 
 #define MAXDEVICES 16
 #define MAXSTREAMS 64         /* of a device; as many as `used' has bits */

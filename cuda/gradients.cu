@@ -7,7 +7,7 @@
 ** kernel knows at compile time which these are, so it takes no more than its
 ** text needs.
 */
-#include "strided.h"
+#include "cuda/strided.h"
 
 NC_DEVICE constexpr bool isword(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
@@ -75,6 +75,6 @@ NC_DEVICE void putfloat(char *p, uint64_t i, Number x, int type) {
         putfloat(map.p[0], at[0][k], value, map.type[0]);                     \
   }
 
-#define GENERIC "../cuda/gradients.inc"
-#include "generic.h"
+#define GENERIC "cuda/gradients.inc"
+#include "core/generic.h"
 #undef GENERIC

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* index.c - prepares what index.h divides by. */
-#include "index.h"
+#include "cuda/index.h"
 
 #define MOST ((int64_t)1 << 31)
 

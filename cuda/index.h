@@ -10,8 +10,8 @@
 #ifndef index_cuda_h
 #define index_cuda_h
 
-#include "device.h"
-#include "tensor.h"
+#include "cuda/device.h"
+#include "core/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {

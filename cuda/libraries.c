@@ -8,7 +8,7 @@
 ** those of the programs in PATH.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "libraries.h"
+#include "cuda/libraries.h"
 
 #include <dlfcn.h>
 #include <glob.h>

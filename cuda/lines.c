@@ -8,7 +8,7 @@
 ** first copied.  Few long lines are cut in pieces, so that all of the device
 ** works.
 */
-#include "lines.h"
+#include "cuda/lines.h"
 
 #include <math.h>
 

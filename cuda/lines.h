@@ -15,8 +15,8 @@
 #ifndef lines_h
 #define lines_h
 
-#include "cuda.h"
-#include "dims.h"
+#include "cuda/cuda.h"
+#include "cuda/dims.h"
 
 #ifdef __cplusplus
 extern "C" {

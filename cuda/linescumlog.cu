@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* linescumlog.cu - logcumsumexp, as cumsum is done. */
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
-#define GENERIC "linescumlog.inc"
-#include "each.h"
+#define GENERIC "cuda/linescumlog.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linecumlog(DType t, const LineSweep *k, cudaStream_t s) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linescummax.cu - cummax and cummin, as cumsum is done, of every type. */
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
 NC_DEVICE b8_s truth(int32_t v) {
   b8_s b;
@@ -15,8 +15,8 @@ template <size_t bytes> struct Place { typedef int32_t type; };
 template <> struct Place<8> { typedef int64_t type; };
 
 #define EACH_INTS 1
-#define GENERIC "linescummax.inc"
-#include "each.h"
+#define GENERIC "cuda/linescummax.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linecummax(DType t, const LineSweep *k, cudaStream_t s) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* linescumprod.cu - cumprod, as cumsum is done. */
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
 #define EACH_INTS 2
-#define GENERIC "linescumprod.inc"
-#include "each.h"
+#define GENERIC "cuda/linescumprod.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linecumprod(DType t, const LineSweep *k, cudaStream_t s) {

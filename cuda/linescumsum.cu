@@ -11,12 +11,12 @@
 #define CCCL_DISABLE_NVTX     /* it would look for a profiler's library */
 #include <cub/device/device_scan.cuh>
 
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
 #define EACH_INTS 2
-#define GENERIC "linescumsum.inc"
-#include "each.h"
+#define GENERIC "cuda/linescumsum.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linecumsum(DType t, const LineSweep *k, cudaStream_t s) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linesmax.cu - extremes and where they are, of every type. */
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
 NC_DEVICE b8_s truth(int32_t v) {
   b8_s b;
@@ -10,8 +10,8 @@ NC_DEVICE b8_s truth(int32_t v) {
 }
 
 #define EACH_INTS 1
-#define GENERIC "linesmax.inc"
-#include "each.h"
+#define GENERIC "cuda/linesmax.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linemax(DType t, const LineFold *k, cudaStream_t s) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linessoft.cu - softmax and log_softmax. */
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
 #define SOFT_THREADS 512
 #define SHARED_THREADS 1024
@@ -9,8 +9,8 @@
 #define SOFT_KEPT 1024        /* bytes of shared memory that are not lines */
 #define SOFT_HELD(vec)  ((vec) * SOFT_MOST > 16 ? (vec) * SOFT_MOST : 16)
 
-#define GENERIC "linessoft.inc"
-#include "each.h"
+#define GENERIC "cuda/linessoft.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linescale(DType t, const LineSweep *k, cudaStream_t s) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* linessum.cu - logsumexp, and the first half of softmax over long lines. */
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
-#define GENERIC "linessum.inc"
-#include "each.h"
+#define GENERIC "cuda/linessum.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linesum(DType t, const LineFold *k, cudaStream_t s) {

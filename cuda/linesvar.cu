@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* linesvar.cu - variance and its root. */
-#include "lines.h"
-#include "scalar.h"
+#include "cuda/lines.h"
+#include "core/scalar.h"
 
-#define GENERIC "linesvar.inc"
-#include "each.h"
+#define GENERIC "cuda/linesvar.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_linevar(DType t, const LineFold *k, cudaStream_t s) {

@@ -7,8 +7,8 @@
 ** are under way; vectors of a thread lie a block apart.  Grid: a thread for
 ** every UNROLL vectors.
 */
-#include "rows.h"
-#include "stored.h"
+#include "cuda/rows.h"
+#include "cuda/stored.h"
 
 #define BLOCK NC_ROWBLOCK
 
@@ -138,6 +138,6 @@ NC_DEVICE Elem settled(const VectorMap *a, Elem bits) {
   KERNEL(op, inputs, vectors, 0, PUTTRUTH, SAVETRUTH, LASTTRUTH, value)
 #define IN(j) element(in[j], e)
 
-#define GENERIC "../cuda/maps.inc"
-#include "generic.h"
+#define GENERIC "cuda/maps.inc"
+#include "core/generic.h"
 #undef GENERIC

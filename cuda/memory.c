@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 
 #define GRAIN 512
 #define SMALL MiB             /* blocks to this size are small */

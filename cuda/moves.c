@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* moves.c - plans what gather.cu and accumulate.cu do; see moves.h. */
-#include "moves.h"
+#include "cuda/moves.h"
 
 /* Adds the next inner dimension, joined with the last if both run evenly. */
 static void addinner(Moves *k, int64_t size, int64_t stepx, int64_t stepo) {

@@ -6,8 +6,8 @@
 #ifndef moves_h
 #define moves_h
 
-#include "cuda.h"
-#include "index.h"
+#include "cuda/cuda.h"
+#include "cuda/index.h"
 
 #ifdef __cplusplus
 extern "C" {

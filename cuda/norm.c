@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* norm.c - plans what gets mean 0 and variance 1; see norm.h. */
-#include "norm.h"
+#include "cuda/norm.h"
 
 #define NARROW 32             /* elements of a channel that lie together */
 #define FEW 4                 /* blocks that a multiprocessor has anyway */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* norm.cu - mean 0 and variance 1, and the gradients of that. */
-#include "norm.h"
-#include "scalar.h"
+#include "cuda/norm.h"
+#include "core/scalar.h"
 
 NC_DEVICE int64_t quotient(const NormPlan &k, int64_t a, const Divisor &d,
                            int64_t by) {
@@ -17,8 +17,8 @@ NC_DEVICE void whose(const NormPlan &k, int64_t piece, int64_t *channel,
   *row = k.batch ? c : n * k.groups + quotient(k, c, k.byper, k.per);
 }
 
-#define GENERIC "norm.inc"
-#include "each.h"
+#define GENERIC "cuda/norm.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 #define EACH_TYPE(call)                          \

@@ -18,7 +18,7 @@
 #ifndef norm_h
 #define norm_h
 
-#include "lines.h"
+#include "cuda/lines.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 
 #define PAGE 4096
 

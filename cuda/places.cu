@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* places.cu - positions, 1-based or from the end, become offsets. */
-#include "flag.h"
-#include "index.h"
+#include "cuda/flag.h"
+#include "cuda/index.h"
 
 #define THREADS 256
 #define EACH 4

@@ -7,9 +7,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 
-#include "events.h"
-#include "probe.h"
-#include "run.h"
+#include "cuda/events.h"
+#include "cuda/probe.h"
+#include "cuda/run.h"
 
 const Host *nc_hostside;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pool.cu - the largest elements of windows, and the way back to them. */
-#include "conv.h"
-#include "scalar.h"
+#include "cuda/conv.h"
+#include "core/scalar.h"
 
-#define GENERIC "pool.inc"
-#include "each.h"
+#define GENERIC "cuda/pool.inc"
+#include "cuda/each.h"
 #undef GENERIC
 
 cudaError_t nc_maxpool(DType t, const PoolPlan *k, int back, cudaStream_t s) {

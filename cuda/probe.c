@@ -8,7 +8,7 @@
 ** than libcuda.so.1, for tests.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "probe.h"
+#include "cuda/probe.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 #define NC_OLDEST 75          /* the least compute capability, times ten */
 

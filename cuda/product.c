@@ -7,12 +7,12 @@
 ** the steps are not even, as some of those or as a list of pointers.  All
 ** else goes to our own kernels, which take any strides.
 */
-#include "product.h"
+#include "cuda/product.h"
 
 #include <limits.h>
 #include <string.h>
 
-#include "blas.h"
+#include "cuda/blas.h"
 
 /* A batch in more than one even run is launched run by run if these are few
    or if each is worth it (operations); otherwise pointers are listed. */

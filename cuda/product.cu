@@ -7,8 +7,8 @@
 ** int32 for narrower integers; integers wrap.  Their order depends on the
 ** sizes only.
 */
-#include "product.h"
-#include "scalar.h"
+#include "cuda/product.h"
+#include "core/scalar.h"
 
 #define SIDE 64               /* of a tile of the result */
 #define DEPTH 16              /* of the tiles of a and b */
@@ -42,22 +42,22 @@ NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
 #define PUT(v) ((E)(v))
 #define E uint8_t
 #define NAME(f) f##_u8
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #define E int8_t
 #define NAME(f) f##_i8
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #define E int16_t
 #define NAME(f) f##_i16
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #define E int32_t
 #define NAME(f) f##_i32
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #undef T
@@ -66,7 +66,7 @@ NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
 #define GET(e) ((uint64_t)(e))
 #define E int64_t
 #define NAME(f) f##_i64
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #undef T
@@ -78,14 +78,14 @@ NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
 #define PUT(v) (v)
 #define E float
 #define NAME(f) f##_f32
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #undef T
 #define T double
 #define E double
 #define NAME(f) f##_f64
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #undef T
@@ -97,7 +97,7 @@ NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
 #define PUT(v) f16_fromfloat(v)
 #define E f16_s
 #define NAME(f) f##_f16
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #undef GET
@@ -106,7 +106,7 @@ NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
 #define PUT(v) bf16_fromfloat(v)
 #define E bf16_s
 #define NAME(f) f##_bf16
-#include "product.inc"
+#include "cuda/product.inc"
 #undef E
 #undef NAME
 #undef GET

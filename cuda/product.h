@@ -6,7 +6,7 @@
 #ifndef cuda_product_h
 #define cuda_product_h
 
-#include "cuda.h"
+#include "cuda/cuda.h"
 
 #define NC_MAXBATCH (NC_MAXDIM - 2)
 

@@ -6,8 +6,8 @@
 #ifndef rows_h
 #define rows_h
 
-#include "cuda.h"
-#include "index.h"
+#include "cuda/cuda.h"
+#include "cuda/index.h"
 
 #ifdef __cplusplus
 extern "C" {

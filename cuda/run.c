@@ -8,12 +8,12 @@
 ** of their own, as have gradients, one by one.  What exceeds 32-bit indexing is
 ** cut in pieces.
 */
-#include "run.h"
+#include "cuda/run.h"
 
 #include <string.h>
 
-#include "rows.h"
-#include "scalar.h"
+#include "cuda/rows.h"
+#include "core/scalar.h"
 
 #define LINE 32               /* bytes of memory that are fetched together */
 #define TILEFILL 5            /* tiles are at least a fifth full, or not used */
@@ -28,9 +28,9 @@
 #define REDUCE(op, class, ...)   { #op, REDUCE_OP },
 /* clang-format on */
 static const struct { const char *name; OpKind kind; } rows[OP_COUNT] = {
-#include "ops.def"
+#include "core/ops.def"
 };
-#include "endrows.h"
+#include "core/endrows.h"
 
 const char *nc_rowname(Op op) {
   return rows[op].name;

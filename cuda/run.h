@@ -3,7 +3,7 @@
 #ifndef run_h
 #define run_h
 
-#include "cuda.h"
+#include "cuda/cuda.h"
 
 const char *nc_rowname(Op op);
 const char *nc_typename(DType t);

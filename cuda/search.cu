@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* search.cu - places among sorted elements, by bisection: a thread for each
    value. */
-#include "cuda.h"
+#include "cuda/cuda.h"
 
 #define THREADS 256
 

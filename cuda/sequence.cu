@@ -3,8 +3,8 @@
 ** sequence.cu - evenly spaced numbers, worked out as on the CPU: in int64 or
 ** in double, each product and sum rounded once.
 */
-#include "cuda.h"
-#include "scalar.h"
+#include "cuda/cuda.h"
+#include "core/scalar.h"
 
 #define THREADS 256
 #define EACH 4                /* elements of a thread */

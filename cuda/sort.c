@@ -3,7 +3,7 @@
 ** sort.c - sorting along a dimension: how the lines are brought together, and
 ** which way suits them; see sort.h.
 */
-#include "sort.h"
+#include "cuda/sort.h"
 
 #include <string.h>
 

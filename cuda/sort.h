@@ -15,8 +15,8 @@
 #ifndef sort_cuda_h
 #define sort_cuda_h
 
-#include "cuda.h"
-#include "dims.h"
+#include "cuda/cuda.h"
+#include "cuda/dims.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,8 +15,8 @@
 #define CCCL_DISABLE_NVTX     /* it would look for a profiler's library */
 #include <cub/device/device_radix_sort.cuh>
 
-#include "lines.h"
-#include "sort.h"
+#include "cuda/lines.h"
+#include "cuda/sort.h"
 
 #define ITEMS 4               /* of a thread */
 

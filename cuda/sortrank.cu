@@ -7,7 +7,7 @@
 ** No block waits for another: the counts of all spans are made, added up and
 ** used by kernels of their own.
 */
-#include "sort.h"
+#include "cuda/sort.h"
 
 #define WARPS (SORT_THREADS / 32)
 #define ITEMS (nc_sorttile(BITS) / SORT_THREADS)  /* of a thread, in a tile */
@@ -89,24 +89,24 @@ NC_KERNEL_OF(SORT_THREADS) choose(const SortLines k) {
 #define BITS 8
 #define RAW uint8_t
 #define WIDE uint32_t
-#include "sortrank.inc"
+#include "cuda/sortrank.inc"
 #undef BITS
 #undef RAW
 #define BITS 16
 #define RAW uint16_t
-#include "sortrank.inc"
+#include "cuda/sortrank.inc"
 #undef BITS
 #undef RAW
 #define BITS 32
 #define RAW uint32_t
-#include "sortrank.inc"
+#include "cuda/sortrank.inc"
 #undef BITS
 #undef RAW
 #undef WIDE
 #define BITS 64
 #define RAW uint64_t
 #define WIDE uint64_t
-#include "sortrank.inc"
+#include "cuda/sortrank.inc"
 #undef BITS
 #undef RAW
 #undef WIDE

@@ -5,7 +5,7 @@
 ** merged two by two, where every thread first finds its share of the result
 ** (merge path: Green, McColl and Bader, 2012).
 */
-#include "sort.h"
+#include "cuda/sort.h"
 
 #define ITEMS 8               /* of a thread */
 
@@ -18,7 +18,7 @@
 #define MAKE(key, i) ((uint64_t)(key) << 32 | (i))
 #define POSITION(e) ((uint32_t)(e))
 #define LESS(a, b) ((a) < (b))
-#include "sortshort.inc"
+#include "cuda/sortshort.inc"
 #undef THREADS
 #undef KERNEL
 #undef ITEM
@@ -49,7 +49,7 @@ NC_DEVICE Wide wide(uint64_t key, uint32_t position) {
 #define POSITION(e) ((uint32_t)(e).position)
 #define LESS(a, b) \
   ((a).key < (b).key || ((a).key == (b).key && (a).position < (b).position))
-#include "sortshort.inc"
+#include "cuda/sortshort.inc"
 
 cudaError_t nc_sortshort(const SortLines *k, cudaStream_t s) {
   return k->bits == 64 ? sortshort_wide(k, s) : sortshort_narrow(k, s);

@@ -16,8 +16,8 @@
 #ifndef stored_h
 #define stored_h
 
-#include "index.h"
-#include "scalar.h"
+#include "cuda/index.h"
+#include "core/scalar.h"
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
@@ -28,8 +28,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* under a condition */
 #endif
 #endif
-#define GENERIC "rows.inc"
-#include "generic.h"
+#define GENERIC "core/rows.inc"
+#include "core/generic.h"
 #undef GENERIC
 
 #define CODE_u8    1

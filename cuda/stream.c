@@ -7,7 +7,7 @@
 ** back keeps its handle and the memory cached for it, and goes to the next
 ** who asks for one of its priority.
 */
-#include "events.h"
+#include "cuda/events.h"
 
 int nc_manystreams;
 

@@ -3,7 +3,7 @@
 ** strided.cu - the elementwise rows over operands of any types and steps,
 ** computed in NC_TYPE (u8, i32, i64, f32 or f64).
 */
-#include "strided.h"
+#include "cuda/strided.h"
 
 #define PUTNUMBER(k, value)  put(map.p[0], at[0][k], value, map.type[0])
 #define PUTTRUTH(k, value)   map.p[0][at[0][k]] = (value) != 0
@@ -22,6 +22,6 @@
     EACH(k) if (start + k * BLOCK < map.n) PUT(k, value);                     \
   }
 
-#define GENERIC "../cuda/strided.inc"
-#include "generic.h"
+#define GENERIC "cuda/strided.inc"
+#include "core/generic.h"
 #undef GENERIC

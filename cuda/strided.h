@@ -10,8 +10,8 @@
 #ifndef strided_h
 #define strided_h
 
-#include "rows.h"
-#include "stored.h"
+#include "cuda/rows.h"
+#include "cuda/stored.h"
 
 #define BLOCK NC_ROWBLOCK
 #define EACH(k) NC_UNROLL for (int k = 0; k < NC_EACH; k++)

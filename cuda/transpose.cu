@@ -8,7 +8,7 @@
 ** Elements of one and two bytes go by words of four, where all lies on their
 ** bounds: alone they would take more instructions than their bytes are worth.
 */
-#include "rows.h"
+#include "cuda/rows.h"
 
 #define LANES 32
 #define ROWS  8

@@ -7,8 +7,8 @@
 ** result.  Then each block lists its trues in shared memory and writes what
 ** they stand for, side by side.
 */
-#include "cuda.h"
-#include "dims.h"
+#include "cuda/cuda.h"
+#include "cuda/dims.h"
 
 #define THREADS 256
 #define EACH 64               /* elements of a thread: four vectors */

@@ -10,7 +10,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 
 #ifdef NC_EMULATED            /* works only while it is asked */
 #define EAGER INT64_MAX

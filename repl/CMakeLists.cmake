@@ -14,7 +14,6 @@ nacre_embed(${PROJECT_BINARY_DIR}/reference.c sh_reference ${REPL_REFERENCE})
 
 add_library(nacre_repl STATIC ${REPL_SOURCES} ${PROJECT_BINARY_DIR}/embedded.c
   ${PROJECT_BINARY_DIR}/reference.c)
-target_include_directories(nacre_repl PRIVATE repl)
 target_compile_definitions(nacre_repl PUBLIC ${REPL_DEFINITIONS}
   NACRE_READLINE=$<BOOL:${NACRE_READLINE}>
   NACRE_VERSION="${PROJECT_VERSION}")

@@ -11,7 +11,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 static long now(void) {
   struct timespec t;

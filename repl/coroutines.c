@@ -5,7 +5,7 @@
 */
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 static int failed(lua_State *L, const char *what) {
   lua_pushstring(L, what);

@@ -8,7 +8,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 typedef struct File {
   struct File *next;

@@ -10,8 +10,8 @@
 
 #include <lua.h>
 
-#include "../bindings/libpng.h"
-#include "repl.h"
+#include "bindings/libpng.h"
+#include "repl/repl.h"
 
 void sh_version(void) {
   printf(SH_NAME " " SH_VERSION "  " LUA_RELEASE "\n");

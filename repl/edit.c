@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 extern char **environ;
 

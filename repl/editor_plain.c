@@ -12,8 +12,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "editor.h"
-#include "repl.h"
+#include "repl/editor.h"
+#include "repl/repl.h"
 
 static const EditorHooks *hooks;
 static int tty; /* stdin is a terminal, which echoes and edits */

@@ -18,8 +18,8 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-#include "editor_readline.h"
-#include "repl.h"
+#include "repl/editor_readline.h"
+#include "repl/repl.h"
 
 static const int caught[] = { SIGWINCH, SIGTSTP, SIGCONT,
                               SIGTERM,  SIGHUP,  SIGQUIT };

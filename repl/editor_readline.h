@@ -5,7 +5,7 @@
 #ifndef editor_readline_h
 #define editor_readline_h
 
-#include "editor.h"
+#include "repl/editor.h"
 
 void rlkeys(const EditorHooks *hooks);       /* readline_keys.c */
 int rlwaitkey(void); /* before a key is read: -1 no more, 0 Ctrl-C, 1 there */

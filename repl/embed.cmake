@@ -12,7 +12,7 @@
 function(nacre_embed output symbol)
   set(files ${ARGN})
   if(NOT NACRE_EMBED_HEADER)
-    set(NACRE_EMBED_HEADER repl.h)
+    set(NACRE_EMBED_HEADER repl/repl.h)
   endif()
   list(TRANSFORM files PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/"
        REGEX "^[^/]")

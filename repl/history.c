@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 enum { LIMIT = 10000 };
 

@@ -9,8 +9,8 @@
 
 #include <lauxlib.h>
 
-#include "hooks.h"
-#include "repl.h"
+#include "repl/hooks.h"
+#include "repl/repl.h"
 
 static lua_State *state;
 static const char shellkey; /* its address names the module's table */

@@ -8,7 +8,7 @@
 
 #include <lua.h>
 
-#include "editor.h"
+#include "repl/editor.h"
 
 extern const EditorHooks shellhooks;
 

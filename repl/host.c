@@ -11,8 +11,8 @@
 
 #include <lauxlib.h>
 
-#include "../bindings/nacre.h"
-#include "repl.h"
+#include "bindings/nacre.h"
+#include "repl/repl.h"
 
 static double lasted; /* the seconds of the last guard */
 

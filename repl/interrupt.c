@@ -15,7 +15,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 static lua_State *volatile running; /* the thread to hook, NULL at rest */
 static volatile sig_atomic_t mode, asks; /* is there a user to ask? */

@@ -8,8 +8,8 @@
 
 #include <lauxlib.h>
 
-#include "hooks.h"
-#include "repl.h"
+#include "repl/hooks.h"
+#include "repl/repl.h"
 
 /* readline only where both ends are a terminal that can move its cursor. */
 static const Editor *choose(void) {

@@ -14,8 +14,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "../bindings/nacre.h"
-#include "repl.h"
+#include "bindings/nacre.h"
+#include "repl/repl.h"
 
 /* A file must not get the number of a standard stream that is closed, and with
    it what is written there: from here on that fails. */

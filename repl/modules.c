@@ -8,7 +8,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 static int searcher(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);

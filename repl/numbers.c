@@ -6,7 +6,7 @@
 */
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 static int notanumber(lua_State *L, int i) {
   lua_Number x = lua_type(L, i) == LUA_TNUMBER ? lua_tonumber(L, i) : 0;

@@ -5,7 +5,7 @@
 */
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 #define SMCLOCK 1             /* NVML_CLOCK_SM */
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../bindings/nacre.h"
-#include "repl.h"
+#include "bindings/nacre.h"
+#include "repl/repl.h"
 
 enum Argument { NONE, REQUIRED, OPTIONAL };
 

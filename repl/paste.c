@@ -10,7 +10,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-#include "editor.h"
+#include "repl/editor.h"
 
 static size_t promptsize(const char *line) {
   if (strncmp(line, ">> ", 3) == 0) return 3;

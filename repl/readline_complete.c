@@ -9,7 +9,7 @@
 
 #include <readline/readline.h>
 
-#include "editor_readline.h"
+#include "repl/editor_readline.h"
 
 enum { LONGLIST = 24 }; /* up to here a line each */
 

@@ -12,7 +12,7 @@
 
 #include <lua.h>
 
-#include "../core/tensor.h"
+#include "core/tensor.h"
 
 #define SH_NAME "nacre"
 #ifdef NACRE_VERSION

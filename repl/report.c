@@ -11,7 +11,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 static const char skipkey; /* its address is the name of skip's metatable */
 

@@ -10,8 +10,8 @@
 
 #include <lauxlib.h>
 
-#include "../bindings/nacre.h"
-#include "repl.h"
+#include "bindings/nacre.h"
+#include "repl/repl.h"
 
 static int checkonly; /* --check: what compiles is not run */
 

@@ -13,7 +13,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 enum { ROOM = 1 << 16 }; /* of one line of the session; the rest is cut */
 

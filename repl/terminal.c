@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 static enum Color color;
 static int width, utf8;

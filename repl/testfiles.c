@@ -15,7 +15,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 /* entries(path): {{name, folder?}, ...}, nil if path is no folder.  A link to
    a folder counts as a file: it may lead in a circle. */

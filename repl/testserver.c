@@ -24,7 +24,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 enum { ROOM = 4096, MAXJOBS = 1024 };
 

@@ -9,7 +9,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "repl/repl.h"
 
 /* The function it replaces is the upvalue; its mode is argument UPVALUE 2. */
 static int textmode(lua_State *L) {

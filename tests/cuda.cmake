@@ -18,7 +18,7 @@ set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET default
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 target_compile_options(fakecuda PRIVATE -fvisibility=default)
 add_library(nodriver MODULE ${PROJECT_SOURCE_DIR}/core/dtype.c)
-target_include_directories(nodriver PRIVATE core)
+target_include_directories(nodriver PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(nodriver PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
@@ -30,12 +30,10 @@ add_c_program(test_plugin)
 add_nacre_test(unit_plugin quick test_plugin $<TARGET_FILE:fakecuda>
   ${plugin})
 add_c_program(test_cuda_probe ${PROJECT_SOURCE_DIR}/cuda/probe.c)
-target_include_directories(test_cuda_probe PRIVATE cuda)
 add_nacre_test(unit_cuda_probe quick test_cuda_probe
   $<TARGET_FILE:fakecuda> $<TARGET_FILE:nodriver>)
 
 add_c_program(test_cuda_libraries ${PROJECT_SOURCE_DIR}/cuda/libraries.c)
-target_include_directories(test_cuda_libraries PRIVATE cuda)
 add_nacre_test(unit_cuda_libraries quick test_cuda_libraries
   $<TARGET_FILE:fakecuda>)
 
@@ -46,7 +44,6 @@ endif()
 # A program with all of the plug-in and the emulator in it: tests/unit/NAME.c.
 function(add_cuda_program name)
   add_c_program(${name} $<TARGET_OBJECTS:nacre_cuda_emulated_parts>)
-  target_include_directories(${name} PRIVATE cuda)
   target_link_libraries(${name} PRIVATE
     nacre_emulation_${NACRE_EMULATION_FLAVOUR})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX

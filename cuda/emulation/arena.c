@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
-#include "shadow.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/shadow.h"
 
 #define STEP     ((size_t)2 << 20)    /* `high' grows by a huge page */
 #define PINNED   ((size_t)1 << 30)

@@ -8,15 +8,15 @@
 ** the same time, and none is switched where nobody waits.
 */
 #define _DEFAULT_SOURCE
-#include "block.h"
+#include "cuda/emulation/block.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shadow.h"
-#include "stacks.h"
+#include "cuda/emulation/shadow.h"
+#include "cuda/emulation/stacks.h"
 
 #define STACK  ((size_t)64 << 10)
 #define GUARD  ((size_t)4 << 10)

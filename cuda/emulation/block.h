@@ -5,8 +5,8 @@
 #ifndef block_h
 #define block_h
 
-#include "fiber.h"
-#include "internal.h"
+#include "cuda/emulation/fiber.h"
+#include "cuda/emulation/internal.h"
 
 #define MAXTHREADS 1024
 

@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "internal.h"
+#include "cuda/emulation/internal.h"
 
 typedef struct Copy {
   char *to;

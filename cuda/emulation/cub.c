@@ -5,12 +5,12 @@
 ** undefined is: the memory lent to it, and of two buffers the one that does
 ** not hold the result, which with each pass of DIGIT bits is the other one.
 */
-#include "cub.h"
+#include "cuda/emulation/cub.h"
 
 #include <string.h>
 
-#include "internal.h"
-#include "shadow.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/shadow.h"
 
 #define DIGIT 8
 #define DIGITS (1 << DIGIT)

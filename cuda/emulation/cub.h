@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime.h"
+#include "cuda/emulation/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {

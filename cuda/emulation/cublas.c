@@ -4,13 +4,13 @@
 ** judges them, and the products of gemm.c run as operations of the handle's
 ** stream.
 */
-#include "cublas.h"
+#include "cuda/emulation/cublas.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "gemm.h"
-#include "internal.h"
+#include "cuda/emulation/gemm.h"
+#include "cuda/emulation/internal.h"
 
 #define VERSION 130000
 
@@ -210,7 +210,7 @@ const char *cublasGetStatusString(cublasStatus_t status) {
 #define ENUM(tag)
 #define VALUE(name, value)  { value, #name },
 #define END(tag)
-#include "cublas.def"
+#include "cuda/emulation/cublas.def"
 #undef ENUM
 #undef VALUE
 #undef END

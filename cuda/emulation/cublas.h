@@ -7,12 +7,12 @@
 #ifndef cublas_h
 #define cublas_h
 
-#include "runtime.h"
+#include "cuda/emulation/runtime.h"
 
 #define ENUM(tag)           typedef enum {
 #define VALUE(name, value)  name = value,
 #define END(tag)            tag##_limit_ = 1000 /* ends the list */ } tag;
-#include "cublas.def"
+#include "cuda/emulation/cublas.def"
 #undef ENUM
 #undef VALUE
 #undef END
@@ -29,7 +29,7 @@ typedef struct cublasContext *cublasHandle_t;
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "cublas.inc"
+#include "cuda/emulation/cublas.inc"
 #ifdef __cplusplus
 }
 #endif

@@ -51,7 +51,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "kernel.h"
+#include "cuda/emulation/kernel.h"
 
 #define __global__
 #define __device__
@@ -73,8 +73,8 @@ static const int warpSize = 32;
 #define __syncthreads_and(p)     EMU_BARRIER(EMU_AND, (p) != 0)
 #define __syncthreads_or(p)      EMU_BARRIER(EMU_OR, (p) != 0)
 
-#include "intrinsics.h"
-#include "maths.h"
+#include "cuda/emulation/intrinsics.h"
+#include "cuda/emulation/maths.h"
 
 /*
 ** Shared memory: one arena for the block that runs; the address of a static

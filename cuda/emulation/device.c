@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
+#include "cuda/emulation/internal.h"
 
 #define KERNELS 256          /* whose shared memory was asked to be larger */
 
@@ -22,7 +22,7 @@ static const struct { cudaError_t value; const char *name, *text; } errors[] = {
 #define VALUE(name, value)
 #define ERROR(name, value, text)  { name, #name, text },
 #define END(tag)
-#include "constants.def"
+#include "cuda/emulation/constants.def"
 #undef ENUM
 #undef VALUE
 #undef ERROR
@@ -103,7 +103,7 @@ static cudaError_t properties(struct cudaDeviceProp *p, int d) {
   p->field[0] = a; \
   p->field[1] = b; \
   p->field[2] = c;
-#include "properties.def"
+#include "cuda/emulation/properties.def"
 #undef PROPERTY
 #undef DIMENSIONS
   snprintf(p->name, sizeof p->name, "Emulated CUDA device");

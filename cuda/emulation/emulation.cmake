@@ -44,7 +44,7 @@ function(emulation_library flavour)
   list(TRANSFORM sources PREPEND ${EMULATION_DIR}/)
   list(TRANSFORM sources APPEND .c)
   add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PUBLIC ${EMULATION_DIR}/..
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}
     ${EMULATION_DIR}/include)
   target_compile_definitions(${target} PUBLIC NC_EMULATED)
   target_compile_options(${target} PRIVATE -O2 -g -fno-sanitize=all)

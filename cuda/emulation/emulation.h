@@ -6,7 +6,7 @@
 #ifndef emulation_h
 #define emulation_h
 
-#include "runtime.h"
+#include "cuda/emulation/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cuda/emulation/internal.h"
 
 struct CUevent_st {
   cudaEvent_t next;

@@ -5,12 +5,12 @@
 ** ucontext, which is slower because it saves the signal mask.
 */
 #define _XOPEN_SOURCE 700
-#include "fiber.h"
+#include "cuda/emulation/fiber.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "shadow.h"
+#include "cuda/emulation/shadow.h"
 
 #if defined(__x86_64__)
 void emu_fiber_swap(void **save, void *to)

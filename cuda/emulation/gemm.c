@@ -9,13 +9,13 @@
 ** the sum is cut off, as tensor cores do; float32 has the digits of TF32 where
 ** that is allowed.
 */
-#include "gemm.h"
+#include "cuda/emulation/gemm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "cuda/emulation/internal.h"
 
 /*
 ** Elements.  Halves by way of their bits, rounded to nearest, ties to even.

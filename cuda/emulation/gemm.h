@@ -6,7 +6,7 @@
 #ifndef gemm_h
 #define gemm_h
 
-#include "cublas.h"
+#include "cuda/emulation/cublas.h"
 
 typedef struct Matrix {      /* column by column, as BLAS has it */
   const void *p;             /* or, in a batch of pointers, where they lie */

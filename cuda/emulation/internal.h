@@ -7,8 +7,8 @@
 #ifndef internal_h
 #define internal_h
 
-#include "emulation.h"
-#include "kernel.h"
+#include "cuda/emulation/emulation.h"
+#include "cuda/emulation/kernel.h"
 
 #define EMU_DEVICES  8      /* at most */
 #define EMU_STREAMS  256    /* at one time */

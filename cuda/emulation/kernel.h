@@ -6,7 +6,7 @@
 #ifndef kernel_h
 #define kernel_h
 
-#include "runtime.h"
+#include "cuda/emulation/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "block.h"
-#include "shadow.h"
+#include "cuda/emulation/block.h"
+#include "cuda/emulation/shadow.h"
 
 #define APART ((size_t)64)   /* bytes between shared variables, at least */
 #define VARIABLES 64

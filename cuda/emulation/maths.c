@@ -14,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "internal.h"
-#include "maths.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/maths.h"
 
 typedef struct Result {
   long double value, least, most;   /* the last two of its magnitude */
@@ -29,7 +29,7 @@ static Result exact(int function, long double x, long double y) {
 #define FUNCTION2(f, single, wide, mirrored, least, most) \
   case EMU_##f: \
     return (Result){ f##l(x, y), least, most, single, wide, mirrored };
-#include "maths.def"
+#include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
   default: return (Result){ 0 };

@@ -9,12 +9,12 @@
 #ifndef maths_h
 #define maths_h
 
-#include "kernel.h"
+#include "cuda/emulation/kernel.h"
 
 enum {
 #define FUNCTION(f, ...)   EMU_##f,
 #define FUNCTION2(f, ...)  EMU_##f,
-#include "maths.def"
+#include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
 };
@@ -38,7 +38,7 @@ enum {
     return __builtin_expect(emu_inexact, 0) ? emu_wide(EMU_##name, x, y) \
                                             : ::name(x, y); \
   }
-#include "maths.def"
+#include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
-#include "shadow.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/shadow.h"
 
 typedef struct Registered {
   struct Registered *next;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "cuda/emulation/internal.h"
 
 static const char *states[] = { "live", "live", "FREED" };
 

@@ -18,7 +18,7 @@
 #define VALUE(name, value)  name = value,
 #define ERROR(name, value, text)  name = value,
 #define END(tag)            tag##_count_ /* only ends the list */ };
-#include "constants.def"
+#include "cuda/emulation/constants.def"
 #undef ENUM
 #undef VALUE
 #undef ERROR
@@ -46,7 +46,7 @@ struct cudaDeviceProp {
   char name[256];
 #define PROPERTY(type, name, value)  type name;
 #define DIMENSIONS(name, x, y, z)    int name[3];
-#include "properties.def"
+#include "cuda/emulation/properties.def"
 #undef PROPERTY
 #undef DIMENSIONS
 };
@@ -78,7 +78,7 @@ typedef struct dim3 { unsigned x, y, z; } dim3;
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "runtime.inc"
+#include "cuda/emulation/runtime.inc"
 #ifdef __cplusplus
 }
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "internal.h"
-#include "shadow.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/shadow.h"
 
 Levers emu_lever = { .devices = 1, .memory = 1LL << 30, .seed = 1,
                      .failcode = cudaErrorMemoryAllocation, .peer = 1,

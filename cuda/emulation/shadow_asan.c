@@ -7,8 +7,8 @@
 #include <sanitizer/common_interface_defs.h>
 #include <stdio.h>
 
-#include "internal.h"
-#include "shadow.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/shadow.h"
 
 /* Not every compiler ships the header that declares it. */
 int __sanitizer_get_ownership(const volatile void *p);

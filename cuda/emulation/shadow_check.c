@@ -12,7 +12,7 @@
 ** two operations, if the clock of the later knows the earlier (stream.c).
 */
 #define _GNU_SOURCE
-#include "shadow.h"
+#include "cuda/emulation/shadow.h"
 
 #include <link.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "check.h"
-#include "internal.h"
-#include "stacks.h"
+#include "cuda/emulation/check.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/stacks.h"
 
 #define GRANULE 256            /* what usable ranges begin at multiples of */
 #define RANGES  128            /* of shared memory */

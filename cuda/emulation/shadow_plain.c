@@ -2,7 +2,7 @@
 /*
 ** shadow_plain.c - the flavour that knows nothing of memory, and is fast.
 */
-#include "shadow.h"
+#include "cuda/emulation/shadow.h"
 
 int emu_shadow_start(void) {
   return 0;

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "internal.h"
-#include "shadow.h"
+#include "cuda/emulation/internal.h"
+#include "cuda/emulation/shadow.h"
 
 #define QUEUE 1024            /* so many wait; a real driver blocks, too */
 

@@ -5,7 +5,7 @@
 */
 #include <stdint.h>
 
-#include "check.h"
+#include "cuda/emulation/check.h"
 
 /* The compiler alone knows these functions. */
 #define DEFINE(type, name, ...) \

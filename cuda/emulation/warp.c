@@ -3,7 +3,7 @@
 ** warp.c - operations of warps: the lanes of a mask meet, the last to come
 ** computes for all of them and goes on.
 */
-#include "block.h"
+#include "cuda/emulation/block.h"
 
 static const char *names[] = { "__syncwarp", "__shfl_sync", "__shfl_down_sync",
                                "__shfl_up_sync", "__shfl_xor_sync", "a vote" };

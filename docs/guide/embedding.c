@@ -7,7 +7,7 @@
 #include <lualib.h>
 
 #include "nacre.h"
-#include "tensor.h"
+#include "core/tensor.h"
 
 static lua_State *start(void) {
   lua_State *L = lua_newstate(nacre_alloc, NULL);

@@ -7,15 +7,15 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
-#include "emulation/cublas.inc"
-#include "emulation/runtime.inc"
+#include "cuda/emulation/cublas.inc"
+#include "cuda/emulation/runtime.inc"
 
 #define ENUM(tag)
 #define END(tag)
 #define VALUE(name, value)  _Static_assert((int)name == value, #name);
 #define ERROR(name, value, text)  VALUE(name, value)
-#include "emulation/constants.def"
-#include "emulation/cublas.def"
+#include "cuda/emulation/constants.def"
+#include "cuda/emulation/cublas.def"
 
 #define PROPERTY(type, name, value) \
   type *check_##name(struct cudaDeviceProp *p); \
@@ -23,7 +23,7 @@
 #define DIMENSIONS(name, x, y, z) \
   _Static_assert(sizeof ((struct cudaDeviceProp *)0)->name == \
                      3 * sizeof(int), #name);
-#include "emulation/properties.def"
+#include "cuda/emulation/properties.def"
 
 /* What runtime.h writes out by itself. */
 #define SAME(name, value) _Static_assert(name == value, #name);

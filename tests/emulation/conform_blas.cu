@@ -7,8 +7,8 @@
 */
 #include <type_traits>
 
-#include "blascalls.h"
-#include "emulation/cublas.h"
+#include "cuda/blascalls.h"
+#include "cuda/emulation/cublas.h"
 
 template <class A, class B> constexpr bool alike() {
   return sizeof(A) == sizeof(B) &&

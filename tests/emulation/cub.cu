@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device.h"
+#include "cuda/device.h"
 
 #define MOST 3000
 

@@ -6,7 +6,7 @@
 #ifndef defects_h
 #define defects_h
 
-#include "device.h"
+#include "cuda/device.h"
 
 /* A defect says what each flavour of the emulation must say of it:
 **   "..."            a report that contains this

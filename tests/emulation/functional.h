@@ -6,7 +6,7 @@
 #ifndef functional_h
 #define functional_h
 
-#include "device.h"
+#include "cuda/device.h"
 
 #ifdef __cplusplus
 extern "C" {

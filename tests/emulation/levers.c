@@ -290,7 +290,7 @@ static void peers(void) {
 enum {
 #define FUNCTION(f, ...)   F_##f,
 #define FUNCTION2(f, ...)  F_##f,
-#include "emulation/maths.def"
+#include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
   FUNCTIONS
@@ -299,7 +299,7 @@ enum {
 static const struct { int single, wide; } bound[FUNCTIONS] = {
 #define FUNCTION(f, single, wide, ...)   { single, wide },
 #define FUNCTION2(f, single, wide, ...)  { single, wide },
-#include "emulation/maths.def"
+#include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
 };

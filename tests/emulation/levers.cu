@@ -27,7 +27,7 @@ cudaError_t run_increment(int *x, const int *by, cudaStream_t s) {
 template <class T> NC_DEVICE void maths(T *to, T x, int n) {
 #define FUNCTION(f, ...)   *to = f(x), to += n;
 #define FUNCTION2(f, ...)  *to = f(x, (T)1.5), to += n;
-#include "emulation/maths.def"
+#include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
 }
@@ -53,7 +53,7 @@ long double by_far(int f, long double x) {
   switch (f) {
 #define FUNCTION(f, ...)   case EMU_##f: return f##l(x);
 #define FUNCTION2(f, ...)  case EMU_##f: return f##l(x, 1.5L);
-#include "emulation/maths.def"
+#include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
   }

@@ -5,7 +5,7 @@
 #ifndef levers_h
 #define levers_h
 
-#include "device.h"
+#include "cuda/device.h"
 
 #ifdef __cplusplus
 extern "C" {

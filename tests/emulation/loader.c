@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "emulation/emulation.h"
+#include "cuda/emulation/emulation.h"
 
 int main(int argc, char **argv) {
   int (*test)(int), status = 0;

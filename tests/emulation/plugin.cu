@@ -3,7 +3,7 @@
 ** plugin.cu - a plug-in that loader.c opens: emulated devices work in a
 ** library that is loaded late, and their reports do, too.
 */
-#include "device.h"
+#include "cuda/device.h"
 
 __constant__ float table[4] = { 1, 10, 100, 1000 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
-#include "emulation/cublas.h"
+#include "cuda/device.h"
+#include "cuda/emulation/cublas.h"
 
 enum { M = 5, N = 7, K = 11, BATCH = 3,
        ROOM = 13 * 13 + 7 };   /* a multiple of 16 bytes in every type */

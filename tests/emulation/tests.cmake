@@ -66,7 +66,7 @@ foreach(flavour ${flavours})
     add_executable(emulation_loader ${EMULATION_TESTS}/loader.c)
     set_target_properties(emulation_loader PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    target_include_directories(emulation_loader PRIVATE ${EMULATION_DIR}/..)
+    target_include_directories(emulation_loader PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(emulation_loader PRIVATE ${CMAKE_DL_LIBS})
   endif()
   add_nacre_test(emulation_plugin_${flavour} quick emulation_loader
@@ -89,7 +89,7 @@ endforeach()
 find_package(CUDAToolkit 12 QUIET)
 if(CUDAToolkit_FOUND)
   add_library(emulation_conform OBJECT ${EMULATION_TESTS}/conform.c)
-  target_include_directories(emulation_conform PRIVATE ${EMULATION_DIR}/..)
+  target_include_directories(emulation_conform PRIVATE ${PROJECT_SOURCE_DIR})
   target_include_directories(emulation_conform SYSTEM PRIVATE
     ${CUDAToolkit_INCLUDE_DIRS})
 else()

@@ -9,7 +9,7 @@
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 
-#include "../unit/npybuild.h"
+#include "tests/unit/npybuild.h"
 
 static off_t diskseek(int fd, off_t at, int whence) {
   (void)fd, (void)whence;

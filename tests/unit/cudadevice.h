@@ -8,8 +8,8 @@
 
 #include "cudahelp.h"
 
-#include "emulation/emulation.h"
-#include "gpu.h"
+#include "cuda/emulation/emulation.h"
+#include "cuda/gpu.h"
 
 static const Accelerator *cuda;
 static const Device *d;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 PluginEntry nacre_plugin;
 

@@ -10,9 +10,9 @@
 
 #include <math.h>
 
-#include "rows.h"
-#include "run.h"
-#include "scalar.h"
+#include "cuda/rows.h"
+#include "cuda/run.h"
+#include "core/scalar.h"
 
 #include "cudadevice.h"       /* last: its `d` is a name of theirs, too */
 #undef nc_fail                /* the core's again */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "file.h"
+#include "core/file.h"
 
 enum { OPEN, CLOSE, READ, WRITE, FSTAT, STAT, FCHMOD, FSYNC, RENAME, UNLINK,
        LSEEK };

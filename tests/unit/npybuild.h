@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "file.h"
+#include "core/file.h"
 
 typedef struct Image {
   unsigned char b[4096];

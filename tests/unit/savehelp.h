@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "blas.h"
+#include "core/blas.h"
 
 static const char choice[] = "OPENBLAS_CORETYPE";
 

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libraries.h"
+#include "cuda/libraries.h"
 
 #define NAME "nacretest"      /* which no machine has */
 

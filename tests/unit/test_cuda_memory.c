@@ -5,8 +5,8 @@
 */
 #include "cudahelp.h"
 
-#include "emulation/emulation.h"
-#include "gpu.h"
+#include "cuda/emulation/emulation.h"
+#include "cuda/gpu.h"
 #undef nc_hint                /* the core's again */
 #undef nc_fail
 

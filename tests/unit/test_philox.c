@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "philox.h"
+#include "core/philox.h"
 
 typedef struct Known {
   uint32_t counter[4], key[2], block[4];

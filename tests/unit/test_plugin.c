@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 static const char *emulated, *other;
 

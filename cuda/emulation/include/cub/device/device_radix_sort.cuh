@@ -9,9 +9,9 @@
 
 #include <type_traits>
 
-#include "emulation/cub.h"
+#include "cuda/emulation/cub.h"
 
-#include "../util_type.cuh"
+#include "cuda/emulation/include/cub/util_type.cuh"
 
 namespace cub {
 
