@@ -15,13 +15,15 @@ nacre_embed(${PROJECT_BINARY_DIR}/reference.c sh_reference ${REPL_REFERENCE})
 add_library(nacre_repl STATIC ${REPL_SOURCES} ${PROJECT_BINARY_DIR}/embedded.c
   ${PROJECT_BINARY_DIR}/reference.c)
 target_compile_definitions(nacre_repl PUBLIC ${REPL_DEFINITIONS}
-  NACRE_READLINE=$<BOOL:${NACRE_READLINE}>
-  NACRE_VERSION="${PROJECT_VERSION}")
+  NACRE_READLINE=$<BOOL:${NACRE_READLINE}>)
 target_link_libraries(nacre_repl PUBLIC nacre_bindings)
 if(NACRE_READLINE)
   target_include_directories(nacre_repl PRIVATE ${READLINE_INCLUDE_DIR})
   target_link_libraries(nacre_repl PRIVATE ${READLINE_LIBRARY})
 endif()
 
-add_executable(nacre ${REPL_MAIN})
+include(${CMAKE_CURRENT_LIST_DIR}/commit.cmake)
+nacre_commit(${PROJECT_BINARY_DIR}/commit.c nacre_repl nacre_bindings nacre_core
+  ${REPL_MAIN})
+add_executable(nacre ${REPL_MAIN} ${PROJECT_BINARY_DIR}/commit.c)
 target_link_libraries(nacre PRIVATE nacre_repl)

@@ -14,7 +14,7 @@
 #include "repl/repl.h"
 
 void sh_version(void) {
-  printf(SH_NAME " " SH_VERSION "  " LUA_RELEASE "\n");
+  printf(SH_NAME " " SH_VERSION "%s  " LUA_RELEASE "\n", sh_commit);
 }
 
 void sh_longversion(void) {

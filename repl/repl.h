@@ -15,11 +15,8 @@
 #include "core/tensor.h"
 
 #define SH_NAME "nacre"
-#ifdef NACRE_VERSION
-#define SH_VERSION NACRE_VERSION
-#else
 #define SH_VERSION NC_VERSION
-#endif
+extern const char sh_commit[]; /* " (0978707)", or "" if there is none */
 
 /* Exit statuses beside EXIT_SUCCESS and EXIT_FAILURE. */
 enum { EXIT_USAGE = 2, EXIT_SKIP = 77 };

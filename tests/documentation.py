@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..'))
 PROGRAM = os.path.abspath(sys.argv[1])
@@ -59,6 +60,50 @@ def test_manual():
     if shutil.which('groff'):
         said = output('groff', '-man', '-ww', '-z', '-Tutf8', 'docs/nacre.1')
         assert said == '', said
+
+
+def test_version():
+    """One number, in core/tensor.h; the commit is that of the checkout."""
+    number = re.search('#define NC_VERSION "(.*)"', read('core/tensor.h')).group(1)
+    assert f'"nacre {number}"' in read('docs/nacre.1')
+    for option in '-v', '--version':
+        line = output(PROGRAM, option).splitlines()[0]
+        found = re.fullmatch(r'nacre (\S+)( \([0-9a-f]{7,}(-dirty)?\))?  '
+                             r'Lua 5\.4\.\d+', line)
+        assert found and found.group(1) == number, line
+
+
+def commit(source, git):
+    """What a build of that folder says of its commit."""
+    out = os.path.join(source, 'out.c')
+    output('cmake', f'-DGIT={git}', f'-DSOURCE={source}', f'-DOUTPUT={out}',
+           '-P', 'repl/commit.cmake')
+    with open(out, encoding='utf-8') as f:
+        return re.search('sh_commit.. = "(.*)";', f.read()).group(1)
+
+
+def test_commit():
+    git = shutil.which('git')
+    if not git or not shutil.which('cmake'):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        def run(*words):
+            return output(git, '-C', folder, '-c', 'user.name=n',
+                          '-c', 'user.email=e', *words)
+        file = os.path.join(folder, 'file')
+        for text in 'one', 'two':
+            with open(file, 'w', encoding='utf-8') as f:
+                f.write(text)
+            if text == 'one':
+                assert commit(folder, '') == ''
+                run('init', '-q')
+                run('add', 'file')
+            else:
+                assert commit(folder, git) == f' ({name}-dirty)'
+            run('commit', '-q', '-am', text)
+            name = run('rev-parse', '--short', 'HEAD').strip()
+            assert commit(folder, git) == f' ({name})', name
+        assert commit(folder, '') == ''
 
 
 def bash(*words):
