@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- arguments.lua - arguments of functions in Lua, read by a signature as
--- families.def has it: checked, in order, with defaults.
+-- operators.def has it: checked, in order, with defaults.
 local fail, plaintable, odd = ...
 
 local function kindof(v)

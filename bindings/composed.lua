@@ -3,7 +3,7 @@
 --
 --   all.define("linalg.inv", "A:tensor", "the inverse", function(A) ... end)
 --
--- The signature is read as families.def has it; the function gets its
+-- The signature is read as operators.def has it; the function gets its
 -- arguments in that order, checked, with defaults. An operation whose first
 -- parameter is called self is a method, too, and "self:inplace" gives name_.
 local all, fail, arguments = ...

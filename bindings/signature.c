@@ -2,7 +2,7 @@
 /*
 ** signature.c - the signatures of operations, as text and parsed.
 **
-** One text an operation (ops.def, families.def) gives its arguments by
+** One text an operation (ops.def, operators.def) gives its arguments by
 ** position and by name, the messages about them, the help and completion.
 */
 #include <ctype.h>
@@ -157,7 +157,7 @@ const Signature *nl_familysignature(Family f) {
   return s;
 }
 
-/* Pushes a list of {name, type}, the types being words of families.def. */
+/* Pushes a list of {name, type}, the types being words of operators.def. */
 void nl_pushparams(lua_State *L, const Signature *s) {
   lua_createtable(L, s->n, 0);
   for (int i = 0; i < s->n; i++) {

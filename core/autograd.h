@@ -5,10 +5,10 @@
 **
 ** While recording is on, an operation with an operand that requires a
 ** gradient leaves a node in a graph; nc_backward walks the graph from results
-** to leaves.  The tape itself is grad.h, and knows no operation by name.
+** to leaves.  The tape itself is tape.h, and knows no operation by name.
 */
-#ifndef autograd_h
-#define autograd_h
+#ifndef core_autograd_h
+#define core_autograd_h
 
 /* Recording of this thread: 0 is on, more is off, as often as was asked. */
 #ifndef __cplusplus
@@ -74,7 +74,7 @@ int nc_backward(const Backward *b);
 
 /* What some tensors lead to, as links between objects counted from 1; hooks
    and functions of the program are told by what drops them.  Left out is
-   what others hold, too, with all that it leads to (reach.c). */
+   what others hold, too, with all that it leads to (reachable.c). */
 typedef struct Reach {
   int n;                      /* objects */
   int nlink, nowner;

@@ -9,8 +9,8 @@
 ** device may work later than it is asked (it is asynchronous); then a
 ** failure of the work itself is told by the next function that waits.
 */
-#ifndef devices_h
-#define devices_h
+#ifndef core_devices_h
+#define core_devices_h
 
 /*
 ** Rows: what a kernel is called with.  Operand 0 is the result.  Dimension 0

@@ -6,8 +6,8 @@
 ** the enumeration: id names it in C, name in Lua, storage is how an element
 ** lies in memory.  float16 and bfloat16 lie as bits and are computed in float.
 */
-#ifndef dtype_h
-#define dtype_h
+#ifndef core_dtype_h
+#define core_dtype_h
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
 ** error.h - the record that a failure leaves: what is wrong, of which
 ** operands, and what to type instead; a part of tensor.h, which includes it.
 */
-#ifndef error_h
-#define error_h
+#ifndef core_error_h
+#define core_error_h
 
 /* clang-format off */
 #define NC_ERRORS(X)                       \

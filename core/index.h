@@ -4,8 +4,8 @@
 ** which includes it.  Indices are as the user gives them: from 1, or negative
 ** from the end.
 */
-#ifndef index_h
-#define index_h
+#ifndef core_index_h
+#define core_index_h
 
 #define NC_MAXINDEX (2 * NC_MAXDIM)         /* entries between brackets */
 

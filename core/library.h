@@ -4,8 +4,8 @@
 ** that a program that does not use them neither loads nor requires them; a
 ** part of tensor.h, which includes it.
 */
-#ifndef library_h
-#define library_h
+#ifndef core_library_h
+#define core_library_h
 
 /* *f = the function of that name, or NULL; gives whether there is one. */
 int nc_symbol(void *f, void *handle, const char *name);

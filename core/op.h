@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* op.h - what op.c shares with the families. */
-#ifndef op_h
-#define op_h
+/* op.h - what apply.c shares with the families. */
+#ifndef core_op_h
+#define core_op_h
 
 #include "core/tensor.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* portable.h - compiler extensions, each with an empty fallback. */
-#ifndef portable_h
-#define portable_h
+#ifndef core_portable_h
+#define core_portable_h
 
 #if defined(__GNUC__)
 #define NC_INLINE static inline __attribute__((always_inline))

@@ -11,8 +11,8 @@
 ** Tensors passed in stay the caller's.
 ** Dimensions, indices and positions are 0-based in C, 1-based in messages.
 */
-#ifndef tensor_h
-#define tensor_h
+#ifndef core_tensor_h
+#define core_tensor_h
 
 #include <signal.h>
 #include <stddef.h>
@@ -163,7 +163,7 @@ typedef enum Op {
 #include "core/ops.def"
   OP_COUNT
 } Op;
-#include "core/endrows.h"
+#include "core/ops_end.h"
 #undef ROW
 
 typedef enum OpKind {
@@ -236,13 +236,13 @@ DType nc_resulttype(const Arg in[], int n);
 int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]);
 
 /*
-** Families (families.def): operations that are not rows.  Each is a C
+** Families (operators.def): operations that are not rows.  Each is a C
 ** function `int nc_op_<name>(Call *c)' that reads c->arg[] in the order of
 ** its signature and fills c->out[].
 */
 #define FAMILY(op, ...) FAM_##op,
 typedef enum Family {
-#include "core/families.def"
+#include "core/operators.def"
   FAM_COUNT
 } Family;
 #undef FAMILY
@@ -259,10 +259,10 @@ typedef struct Call {
 } Call;
 
 #define FAMILY(op, ...) int nc_op_##op(Call *c);
-#include "core/families.def"
+#include "core/operators.def"
 #undef FAMILY
 
-/* How a family takes part in differentiation; see families.def. */
+/* How a family takes part in differentiation; see operators.def. */
 typedef enum FamilyClass {
   FAMILY_NOGRAD, FAMILY_COMPOSED, FAMILY_VIEW, FAMILY_INTO, FAMILY_GRAD
 } FamilyClass;
@@ -283,7 +283,7 @@ void nc_freelist(Call *c);
 #include "core/devices.h"          /* what the core asks of one */
 #include "core/autograd.h"         /* gradients */
 #include "core/library.h"          /* shared libraries, opened late */
-#include "core/watch.h"            /* operations as they pass */
+#include "core/trace.h"            /* operations as they pass */
 
 /*
 ** Counters, interruption, threads, random numbers

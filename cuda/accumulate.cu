@@ -9,7 +9,7 @@
 ** they are added up where they lie.
 */
 #include "cuda/moves.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 #include "cuda/sort.h"
 
 #define THREADS 256

@@ -6,7 +6,7 @@
 ** What becomes of a number that does not fit is said in scalar.h.
 */
 #include "cuda/rows.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* under a condition */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv.cu - patches become columns, and the reverse; direct convolutions. */
 #include "cuda/conv.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define GENERIC "cuda/conv.inc"
 #include "cuda/each.h"

@@ -6,8 +6,8 @@
 */
 #include "cuda/cuda.h"
 #include "cuda/index.h"
-#include "core/philox.h"
-#include "core/scalar.h"
+#include "core/base/philox.h"
+#include "core/pointwise/scalar.h"
 
 #define THREADS 256
 

@@ -43,7 +43,7 @@ static int classof(Op op) {
 #define CHOOSE(op, class, ...)
 #define REDUCE(op, class, ...) case OP_##op: return CLASS_##class;
 #include "core/ops.def"
-#include "core/endrows.h"
+#include "core/ops_end.h"
     default: return -1;
   }
 }

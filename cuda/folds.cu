@@ -24,5 +24,5 @@
   kernel = way == FOLD_ALONG ? TYPED(along_##op) : TYPED(beside_##op)
 #define LAUNCHER nc_folds_
 #define GENERIC "cuda/folds.inc"
-#include "core/generic.h"
+#include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC

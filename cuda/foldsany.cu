@@ -22,5 +22,5 @@
 #define PICK(op) kernel = TYPED(any_##op)
 #define LAUNCHER nc_foldsany_
 #define GENERIC "cuda/folds.inc"
-#include "core/generic.h"
+#include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC

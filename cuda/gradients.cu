@@ -14,7 +14,7 @@ NC_DEVICE constexpr bool isword(char c) {
          (c >= '0' && c <= '9');
 }
 
-/* Is the letter a word of the text, x standing for a, as text.c reads it?  g
+/* Is the letter a word of the text, x standing for a, as formula.c reads it?  g
    always is an operand. */
 NC_DEVICE constexpr bool names(const char *text, char letter) {
   bool found = letter == 'g';
@@ -76,5 +76,5 @@ NC_DEVICE void putfloat(char *p, uint64_t i, Number x, int type) {
   }
 
 #define GENERIC "cuda/gradients.inc"
-#include "core/generic.h"
+#include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linescumlog.cu - logcumsumexp, as cumsum is done. */
 #include "cuda/lines.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define GENERIC "cuda/linescumlog.inc"
 #include "cuda/each.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linescumprod.cu - cumprod, as cumsum is done. */
 #include "cuda/lines.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define EACH_INTS 2
 #define GENERIC "cuda/linescumprod.inc"

@@ -12,7 +12,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "cuda/lines.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define EACH_INTS 2
 #define GENERIC "cuda/linescumsum.inc"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linesmax.cu - extremes and where they are, of every type. */
 #include "cuda/lines.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 NC_DEVICE b8_s truth(int32_t v) {
   b8_s b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linessoft.cu - softmax and log_softmax. */
 #include "cuda/lines.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define SOFT_THREADS 512
 #define SHARED_THREADS 1024

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linessum.cu - logsumexp, and the first half of softmax over long lines. */
 #include "cuda/lines.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define GENERIC "cuda/linessum.inc"
 #include "cuda/each.h"

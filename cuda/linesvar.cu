@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linesvar.cu - variance and its root. */
 #include "cuda/lines.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define GENERIC "cuda/linesvar.inc"
 #include "cuda/each.h"

@@ -139,5 +139,5 @@ NC_DEVICE Elem settled(const VectorMap *a, Elem bits) {
 #define IN(j) element(in[j], e)
 
 #define GENERIC "cuda/maps.inc"
-#include "core/generic.h"
+#include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC

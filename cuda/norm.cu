@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* norm.cu - mean 0 and variance 1, and the gradients of that. */
 #include "cuda/norm.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 NC_DEVICE int64_t quotient(const NormPlan &k, int64_t a, const Divisor &d,
                            int64_t by) {

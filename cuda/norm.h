@@ -13,7 +13,7 @@
 **
 ** Wherever its row is held, an element loses the mean and what that was
 ** rounded by: a mean far from 0 costs no accuracy.  Gradients have the mean as
-** it was saved, as they do on the CPU; see norms.inc.
+** it was saved, as they do on the CPU; see norm.inc.
 */
 #ifndef norm_h
 #define norm_h

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pool.cu - the largest elements of windows, and the way back to them. */
 #include "cuda/conv.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define GENERIC "cuda/pool.inc"
 #include "cuda/each.h"

@@ -8,7 +8,7 @@
 ** sizes only.
 */
 #include "cuda/product.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define SIDE 64               /* of a tile of the result */
 #define DEPTH 16              /* of the tiles of a and b */

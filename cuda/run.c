@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cuda/rows.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define LINE 32               /* bytes of memory that are fetched together */
 #define TILEFILL 5            /* tiles are at least a fifth full, or not used */
@@ -30,7 +30,7 @@
 static const struct { const char *name; OpKind kind; } rows[OP_COUNT] = {
 #include "core/ops.def"
 };
-#include "core/endrows.h"
+#include "core/ops_end.h"
 
 const char *nc_rowname(Op op) {
   return rows[op].name;

@@ -4,7 +4,7 @@
 ** in double, each product and sum rounded once.
 */
 #include "cuda/cuda.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #define THREADS 256
 #define EACH 4                /* elements of a thread */

@@ -17,7 +17,7 @@
 #define stored_h
 
 #include "cuda/index.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
@@ -28,8 +28,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* under a condition */
 #endif
 #endif
-#define GENERIC "core/rows.inc"
-#include "core/generic.h"
+#define GENERIC "core/pointwise/op_functions.inc"
+#include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
 
 #define CODE_u8    1

@@ -23,5 +23,5 @@
   }
 
 #define GENERIC "cuda/strided.inc"
-#include "core/generic.h"
+#include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC

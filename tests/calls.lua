@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- For tests that call every operation: the signatures of core/families.def and
+-- For tests that call every operation: the signatures of core/operators.def and
 -- of the rows, and a small call of each that succeeds.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -29,7 +29,7 @@ local function parse(text)
 end
 
 local function families()
-  local path = here .. "../core/families.def"
+  local path = here .. "../core/operators.def"
   local file = assert(io.open(path), "no " .. path)
   local ops = {}
   for name, signature in file:read("a")

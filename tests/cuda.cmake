@@ -17,7 +17,7 @@ add_library(fakecuda MODULE ${TESTS}/unit/fakecuda.c)
 set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET default
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 target_compile_options(fakecuda PRIVATE -fvisibility=default)
-add_library(nodriver MODULE ${PROJECT_SOURCE_DIR}/core/dtype.c)
+add_library(nodriver MODULE ${PROJECT_SOURCE_DIR}/core/base/dtype.c)
 target_include_directories(nodriver PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(nodriver PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

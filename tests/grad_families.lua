@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Gradients of the operations that are no rows: each family of
--- core/families.def that has a gradient is checked against differences, once
+-- core/operators.def that has a gradient is checked against differences, once
 -- and once more for second derivatives; so is indexing.
 -- Run by: nacre tests/grad_families.lua [operation]
 
@@ -321,7 +321,7 @@ end
 
 -- Every family with a gradient has a case; the others give none.
 local function families()
-  local file = assert(io.open(here .. "../core/families.def"))
+  local file = assert(io.open(here .. "../core/operators.def"))
   local text = file:read("a")
   file:close()
   return text:gmatch("FAMILY%(([%w_]+),%s*(%u+),")

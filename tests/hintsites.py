@@ -11,15 +11,15 @@ MAKERS = {
     ".lua": [("fail", 2)],
 }
 # Those of tables: of files of other programs, of libraries.
-TABLES = {"core/foreign.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|'
+TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|'
                             r'bunzip2|unxz|unzstd|nacre|convert)[^"]*")',
-          "core/zip.c": '("install [^"]*")',
+          "core/io/zip.c": '("install [^"]*")',
           "bindings/libpng.c": '("install [^"]*")'}
 # What no input reaches: a test in C has its words; or the machine that it is
 # said on can be neither had nor emulated.
 APART = {"cuda/probe.c": "unit/test_cuda_probe.c",
          "cuda/plugin.c": "unit/test_cuda_streams.c",
-         "core/lapack.c": None,             # a system without LAPACK
+         "core/cpu/lapack.c": None,             # a system without LAPACK
          "cuda/folds.c": None,              # 2^32 elements behind one result
          "cuda/error.c: this build has": None}  # a GPU of another kind
 

@@ -6,7 +6,7 @@
 #   tests/layers.sh --self-test DIR   plant violations in a copy of DIR and see
 #                                     that each one is reported
 #
-# An #include whose file is a macro (generic.h) is not followed; the macro's
+# An #include whose file is a macro is not followed; the macro's
 # definition ("#define GENERIC "maps.inc"") counts as the include.
 set -eu
 
@@ -22,11 +22,11 @@ check() ( # check DIR
   LC_ALL=C awk '
     BEGIN {
       # Of core, the plug-ins and the bindings may see these.
-      split("tensor.h ops.def families.def endrows.h dtype.h", a)
+      split("tensor.h ops.def operators.def ops_end.h dtype.h", a)
       for (i in a) bindings["core/" a[i]] = cuda["core/" a[i]] = 1
       # What one row becomes is compiled for every device, so also the loops,
       # and random numbers are the same on all.
-      split("scalar.h generic.h philox.h portable.h", a)
+      split("pointwise/scalar.h pointwise/for_each_compute_type.h base/philox.h portable.h", a)
       for (i in a) cuda["core/" a[i]] = 1
       limit = 400 # lines of the public header
       for (i = 1; i < ARGC; i++) ours[ARGV[i]] = 1
@@ -209,7 +209,7 @@ selftest() { # selftest DIR
   plant cuda/planted.cu '  run(&nc_planted);'
   plant bindings/planted.c '#include "../core/hidden.h"'
   plant bindings/planted.c '#include "hidden.h"'
-  plant bindings/planted.c '#include "core/scalar.h"' "$([ -f "$copy/core/scalar.h" ] || echo pass)"
+  plant bindings/planted.c '#include "core/pointwise/scalar.h"' "$([ -f "$copy/core/pointwise/scalar.h" ] || echo pass)"
   plant bindings/planted.c '#include "../cuda/planted.h"'
   plant bindings/planted.c '#include <cuda.h>'
   plant bindings/planted.c '#include "../repl/planted.h"'

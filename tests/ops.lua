@@ -103,7 +103,7 @@ local function tolerable(row, got, t, out, args)
 end
 
 -- The ulp that a row may be off in float32. On a device, where the words of
--- core/special.inc are in float32 too, there are more of them; and CUDA's own
+-- core/pointwise/special.inc are in float32 too, there are more of them; and CUDA's own
 -- acosh, erfc and tan may be 4 ulp off their rounded values.
 -- CUDA's lgamma counts in ulp of 1 near the roots of lgamma(x < 0).
 local special = O.device ~= "cpu" and {

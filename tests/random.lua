@@ -25,7 +25,7 @@ local function seeded(f, ...)
   return f(...)
 end
 
--- The stream: Philox 4x32-10 in Lua, as core/philox.h lays it out.
+-- The stream: Philox 4x32-10 in Lua, as core/base/philox.h lays it out.
 local function philox(block, key, retry)
   local m = 0xffffffff
   local c0, c1, c2, c3 = block & m, block >> 32, retry or 0, 0

@@ -82,7 +82,7 @@ local function near(got, want, what)
          ("%s is %.17g, not %.17g"):format(what, got, want))
 end
 
--- In float32: 4 ulp, or on a device the 8 of core/special.inc; CUDA's lgamma
+-- In float32: 4 ulp, or on a device the 8 of core/pointwise/special.inc; CUDA's lgamma
 -- counts in ulp of 1 where it has roots below 0.
 local device = nacre.get_default_device() ~= "cpu"
 local single_off = device and 1e-6 or 5e-7

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The vocabulary of core/scalar.h in Lua, so that the text of a row of
+-- The vocabulary of core/pointwise/scalar.h in Lua, so that the text of a row of
 -- core/ops.def can be evaluated: over floats, over integers, and over floats
 -- that know how far off a narrower type may be. A part of oracle.lua.
 

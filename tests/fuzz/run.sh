@@ -43,6 +43,6 @@ fi
 [ -z "$seed" ] || [ "$(ls -A "$corpus")" ] || cp $seed "$corpus"/
 # shellcheck disable=SC2086
 ${CC:-clang} $flags -fsanitize=fuzzer -DNC_ISA=any tests/fuzz/fuzz_$format.c \
-  core/kernels.c $sources -lm -lpthread -ldl -o "$out/fuzz_$format"
+  core/cpu/kernels/kernels.c $sources -lm -lpthread -ldl -o "$out/fuzz_$format"
 exec "$out/fuzz_$format" -max_total_time="$seconds" -max_len=4096 "$@" \
   -print_final_stats=1 -artifact_prefix="$out/" "$corpus"

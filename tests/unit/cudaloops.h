@@ -12,7 +12,7 @@
 
 #include "cuda/rows.h"
 #include "cuda/run.h"
-#include "core/scalar.h"
+#include "core/pointwise/scalar.h"
 
 #include "cudadevice.h"       /* last: its `d` is a name of theirs, too */
 #undef nc_fail                /* the core's again */

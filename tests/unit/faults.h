@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "core/io/file.h"
 
 enum { OPEN, CLOSE, READ, WRITE, FSTAT, STAT, FCHMOD, FSYNC, RENAME, UNLINK,
        LSEEK };

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/file.h"
+#include "core/io/file.h"
 
 typedef struct Image {
   unsigned char b[4096];

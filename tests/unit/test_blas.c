@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/blas.h"
+#include "core/cpu/blas.h"
 
 static const char choice[] = "OPENBLAS_CORETYPE";
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/npy.h"
+#include "core/io/npy.h"
 #include "npybuild.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

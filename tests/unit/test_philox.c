@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/philox.h"
+#include "core/base/philox.h"
 
 typedef struct Known {
   uint32_t counter[4], key[2], block[4];

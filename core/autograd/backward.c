@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** backward.c - backward: through the graph from results to leaves.
+**
+** The nodes are listed so that each comes behind all that it depends on; in
+** the reverse order every node finds its gradients complete.  Gradients wait
+** in the walk, not in the nodes, and a walk gives back what another one has
+** noted there: a hook may start a walk of its own through the same graph.
+** Leaves take their gradients at the end, so that an interruption changes
+** none of them.
+*/
+#include <string.h>
+
+#include "core/tape.h"
+#include "core/op.h"
+
+typedef struct Entry {
+  Node *node;
+  Walk *oldwalk;              /* what the node had noted before */
+  int oldslot;
+  int first;                  /* of its gradients in Walk.sum */
+  int target;                 /* is it an input that was asked for? */
+  int useful;                 /* does it lead to one? */
+} Entry;
+
+typedef struct Frame {
+  Node *node;
+  Walk *oldwalk;
+  int oldslot, next;          /* the edge to follow next */
+} Frame;
+
+struct Walk {
+  const Backward *b;
+  Entry *entry;
+  Frame *frame;
+  Tensor **sum;
+  Streams streams;
+  int n, nframe, nsum;
+  int64_t entryroom, frameroom, sumroom;      /* in bytes */
+};
+
+/*
+** Listing the nodes
+*/
+/* Makes room for `need' bytes in *p, which has *room. */
+static int grow(void *p, int64_t *room, int64_t need) {
+  int64_t want = *room ? *room * 2 : 1024;
+  void *old = *(void **)p, *new;
+  if (need <= *room) return NC_OK;
+  TRY(nc_hostalloc(&new, want));
+  if (old) memcpy(new, old, (size_t)*room);
+  nc_hostfree(old, *room);
+  memcpy(p, &new, sizeof new);
+  *room = want;
+  return NC_OK;
+}
+
+static int push(Walk *w, Node *n) {
+  if (n->walk == w) return NC_OK;
+  TRY(grow(&w->frame, &w->frameroom,
+           (w->nframe + 1) * (int64_t)sizeof(Frame)));
+  w->frame[w->nframe++] = (Frame){ n, n->walk, n->slot, 0 };
+  n->walk = w;
+  n->slot = -1;
+  return NC_OK;
+}
+
+static int finish(Walk *w, const Frame *f) {
+  Node *n = f->node;
+  TRY(grow(&w->entry, &w->entryroom, (w->n + 1) * (int64_t)sizeof(Entry)));
+  w->entry[w->n] = (Entry){ n, f->oldwalk, f->oldslot, w->nsum, 0, 0 };
+  n->slot = w->n++;
+  w->nsum += n->nout;
+  nc_notestreams(&w->streams, n);
+  return NC_OK;
+}
+
+/* Lists the nodes behind n, depth first. */
+static int list(Walk *w, Node *n) {
+  TRY(push(w, n));
+  while (w->nframe > 0) {
+    Frame *f = &w->frame[w->nframe - 1];
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    if (f->next < f->node->nedge) {
+      Node *to = f->node->edge[f->next++].node;
+      if (to) TRY(push(w, to));
+    } else {
+      const Frame done = *f;
+      TRY(finish(w, &done));
+      w->nframe--;
+    }
+  }
+  return NC_OK;
+}
+
+static void endwalk(Walk *w) {
+  for (int i = 0; i < w->n; i++) {
+    w->entry[i].node->walk = w->entry[i].oldwalk;
+    w->entry[i].node->slot = w->entry[i].oldslot;
+  }
+  for (int i = 0; i < w->nframe; i++) {
+    if (w->frame[i].node->slot >= 0) continue;  /* it is an entry */
+    w->frame[i].node->walk = w->frame[i].oldwalk;
+    w->frame[i].node->slot = w->frame[i].oldslot;
+  }
+  for (int i = 0; w->sum && i < w->nsum; i++) nc_release(w->sum[i]);
+  nc_hostfree(w->entry, w->entryroom);
+  nc_hostfree(w->frame, w->frameroom);
+  nc_hostfree(w->sum, w->sumroom);
+}
+
+/* Which nodes lead to an input?  The list has what they depend on first. */
+static int mark(Walk *w) {
+  const Backward *b = w->b;
+  for (int i = 0; i < b->ninput; i++) {
+    Node *n = b->input[i]->ad->node;
+    if (n->walk == w) w->entry[n->slot].target = 1;
+  }
+  for (int i = 0; i < w->n; i++) {
+    Entry *e = &w->entry[i];
+    const Node *n = e->node;
+    e->useful = b->ninput == 0 || e->target;
+    for (int k = 0; k < n->nedge && !e->useful; k++)
+      if (n->edge[k].node)
+        e->useful = w->entry[n->edge[k].node->slot].useful;
+  }
+  w->sumroom = (w->nsum + 1) * (int64_t)sizeof(Tensor *);
+  void *p;
+  int r = nc_hostalloc(&p, w->sumroom);
+  if (r == NC_OK) w->sum = memset(p, 0, (size_t)w->sumroom);
+  else w->sumroom = 0;
+  return r;
+}
+
+/*
+** Gradients
+*/
+/* Puts *t in the place of *g, if r says that there is one. */
+static int replace(Tensor **g, Tensor *const *t, int r) {
+  if (r != NC_OK) return r;
+  nc_release(*g);
+  *g = *t;
+  return NC_OK;
+}
+
+static int sumdims(Tensor **g, unsigned dims, int keepdim) {
+  Tensor *t;
+  if (dims == 0) return NC_OK;
+  return replace(g, &t, nc_reduce(&t, OP_sum, *g, dims, keepdim, DT_NONE, NULL,
+                                 NULL));
+}
+
+/* Sums what was broadcast, adds dimensions of size 1 that were dropped,
+   converts, and moves to the operand's device. */
+int nc_fit(Tensor **g, const Meta *m) {
+  const int extra = (*g)->nd - m->nd;
+  unsigned lead = 0, ones = 0;
+  Tensor *t;
+  for (int d = 0; d < extra; d++) lead |= 1u << d;
+  TRY(sumdims(g, lead, 0));
+  for (int d = 0; d < m->nd && extra >= 0; d++)
+    if (m->size[d] == 1 && (*g)->size[d] != 1) ones |= 1u << d;
+  TRY(sumdims(g, ones, 1));
+  if (extra < 0)
+    TRY(replace(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
+  if ((*g)->dtype != m->dtype)
+    TRY(replace(g, &t, nc_cast(&t, *g, m->dtype)));
+  if (nc_device(*g) != m->device)
+    TRY(replace(g, &t, nc_todevice(&t, *g, m->device)));
+  return NC_OK;
+}
+
+static int fits(const Tensor *g, const Meta *m) {
+  int same = g->nd == m->nd;
+  for (int d = 0; same && d < m->nd; d++) same = g->size[d] == m->size[d];
+  return same;
+}
+
+static int misfit(const char *what, const Tensor *g, const Meta *m) {
+  char have[NC_TEXT], want[NC_TEXT];
+  return nc_fail(NC_ESHAPE, "%s has a gradient of [%s], its shape is [%s]",
+                 what, nc_shapetext(have, g->nd, g->size),
+                 nc_shapetext(want, m->nd, m->size));
+}
+
+static int elsewhere(const char *what, const Tensor *g, const Meta *m) {
+  if (nc_device(g) == m->device) return NC_OK;
+  nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what,
+          m->device->name, nc_device(g)->name);
+  nc_blame("gradient", g);
+  nc_hint("gradient:to(\"%s\")", m->device->name);
+  return NC_EDEVICE;
+}
+
+/* Is the memory of t its own, and nobody else's? */
+static int alone(const Tensor *t) {
+  return t->refs == 1 && t->data->refs == 1 && t->ad == NULL &&
+         nc_isdense(t);
+}
+
+/* *sum += g, which is taken over */
+static int add(Tensor **sum, Tensor *g) {
+  Arg in[2] = { { .t = *sum }, { .t = g } };
+  Tensor *y;
+  int r;
+  if (*sum == NULL) {
+    *sum = g;
+    return NC_OK;
+  }
+  r = nc_apply(&y, OP_add, in, NULL,
+               nc_gradoff && alone(*sum) ? *sum : NULL);
+  nc_release(g);
+  return replace(sum, &y, r);
+}
+
+static int callhooks(Output *o, Tensor **g) {
+  for (Hook *next, *h = o->hooks; h; h = next) {
+    int r = NC_OK;
+    h->refs++;                /* it may remove itself */
+    if (h->call) r = h->call(h->data, g);
+    next = h->next;
+    nc_releasehook(h);
+    TRY(r);
+    if (!fits(*g, &o->meta)) return misfit("a hook's tensor", *g, &o->meta);
+    TRY(elsewhere("a hook's tensor", *g, &o->meta));
+  }
+  return NC_OK;
+}
+
+static int retain(Output *o, Tensor *g) {
+  Tensor *copy;
+  TRY(nc_apply1(&copy, OP_clone, g));
+  return replace(&o->grad, &copy, NC_OK);
+}
+
+/* The gradients of a node are complete: hooks see them, inputs take them. */
+static int arrived(Walk *w, Entry *e, Tensor *g[]) {
+  const Backward *b = w->b;
+  Node *n = e->node;
+  for (int i = 0; i < n->nout; i++) {
+    if (g[i] == NULL) continue;
+    TRY(callhooks(&n->out[i], &g[i]));
+    if (n->out[i].retain && !nc_isleafnode(n)) TRY(retain(&n->out[i], g[i]));
+  }
+  for (int i = 0; i < b->ninput && e->target; i++) {
+    const Autograd *ad = b->input[i]->ad;
+    if (ad->node != n || g[ad->index] == NULL) continue;
+    if (b->result) {
+      nc_release(b->result[i]);
+      nc_retain(b->result[i] = g[ad->index]);
+    } else if (!nc_isleafnode(n))
+      TRY(retain(&n->out[ad->index], g[ad->index]));
+  }
+  return NC_OK;
+}
+
+/* Adds what a node gives to the gradients of those before it. */
+static int passon(Walk *w, const Node *n, Tensor *d[]) {
+  for (int i = 0; i < n->nedge; i++) {
+    const Edge *e = &n->edge[i];
+    Tensor *g = d[i];
+    int r;
+    d[i] = NULL;
+    if (g == NULL) continue;
+    if (e->node == NULL || !w->entry[e->node->slot].useful) {
+      nc_release(g);
+      continue;
+    }
+    r = nc_fit(&g, &e->meta);
+    if (r == NC_OK && !fits(g, &e->meta)) r = misfit(n->name, g, &e->meta);
+    if (r != NC_OK) {
+      nc_release(g);
+      return r;
+    }
+    TRY(add(&w->sum[w->entry[e->node->slot].first + e->index], g));
+  }
+  return NC_OK;
+}
+
+/* Of what is constant between steps, such as the gradient of relu. */
+static int constantback(GradCall *c) {
+  for (int i = 0; i < c->node->nedge; i++) {
+    const Meta *m = &c->node->edge[i].meta;
+    if (c->need[i])
+      TRY(nc_full(&c->d[i], m->device, m->dtype, m->nd, m->size, nc_int(0)));
+  }
+  return NC_OK;
+}
+
+static const NodeKind constant = { constantback, NULL };
+
+/* A recorded gradient that was made from values of the operands depends on
+   them, though nothing of what it was made by is recorded: its own gradient is
+   zeros.  One that others hold, or the program made, stays as it is. */
+static int depend(const Node *n, Tensor *d) {
+  Tensor *from[NC_MAXIN + NC_MAXOUT] = { NULL };
+  int r = NC_OK, yes = 0, k = 0;
+  if (d == NULL || d->refs > 1 || d->base || n->freed) return NC_OK;
+  TRY(nc_requires(&yes, d));
+  for (int i = 0; i < n->nsaved && !yes && k < NC_MAXIN + NC_MAXOUT; i++) {
+    const Saved *s = &n->saved[i];
+    if (r == NC_OK && s->t && nc_category(s->t->dtype) == NC_FLOAT &&
+        s->t->data->version == s->version)
+      r = nc_unsave(&from[k++], n, i);
+  }
+  if (r == NC_OK && k > 0)
+    r = nc_note(&constant, n->name, from, k, &d, 1, NULL, 0);
+  while (k > 0) nc_release(from[--k]);
+  return r;
+}
+
+/* Asks a node for the gradients of its operands. */
+static int ask(Walk *w, Entry *e, Tensor *g[]) {
+  Node *n = e->node;
+  const int64_t each = sizeof(Tensor *) + sizeof(int);
+  GradCall call = { .node = n, .g = g };
+  int *need;
+  void *p;
+  int r, any = 0;
+  TRY(nc_hostalloc(&p, n->nedge * each));
+  call.d = memset(p, 0, (size_t)(n->nedge * each));
+  call.need = need = (int *)(call.d + n->nedge);
+  for (int i = 0; i < n->nedge; i++) {
+    const Node *to = n->edge[i].node;
+    need[i] = to && w->entry[to->slot].useful;
+    any |= need[i];
+  }
+  r = !any ? NC_OK : nc_watching ? nc_backwardwatched(&call)
+                                 : n->kind->backward(&call);
+  if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
+    nc_blameop("backward");
+  for (int i = 0; i < n->nedge && r == NC_OK && !nc_gradoff; i++)
+    if (n->kind == &nc_rownode || n->kind == &nc_familynode)
+      r = depend(n, call.d[i]);
+  if (r == NC_OK) r = passon(w, n, call.d);
+  for (int i = 0; i < n->nedge; i++) nc_release(call.d[i]);
+  nc_hostfree(p, n->nedge * each);
+  return r;
+}
+
+/* Drops what the walk has of the gradients of a node. */
+static void done(Walk *w, const Entry *e) {
+  for (int i = 0; i < e->node->nout; i++) {
+    nc_release(w->sum[e->first + i]);
+    w->sum[e->first + i] = NULL;
+  }
+}
+
+static int visit(Walk *w, int i) {
+  Entry *e = &w->entry[i];
+  Node *n = e->node;
+  Tensor **g = w->sum + e->first;
+  int some = 0;
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  for (int k = 0; k < n->nout; k++) some |= g[k] != NULL;
+  if (!e->useful || !some) return NC_OK;
+  TRY(arrived(w, e, g));
+  if (nc_isleafnode(n)) return NC_OK;           /* see collect */
+  TRY(ask(w, e, g));
+  done(w, e);
+  if (!w->b->retain) nc_dropsaved(n);
+  return NC_OK;
+}
+
+/* A leaf adds its gradient to what it has. */
+static int collect(Output *o, Tensor **g) {
+  Tensor *sum = o->grad, *t;
+  if (sum == NULL && (alone(*g) || !nc_gradoff)) {
+    o->grad = *g;
+    *g = NULL;
+    return NC_OK;
+  }
+  if (sum == NULL) {
+    TRY(nc_new(&t, nc_device(*g), (*g)->dtype, (*g)->nd, (*g)->size));
+    int r = nc_copy(t, *g);
+    if (r != NC_OK) nc_release(t);
+    return replace(&o->grad, &t, r);
+  }
+  const Arg in[2] = { { .t = sum }, { .t = *g } };
+  return replace(&o->grad, &t,
+                 nc_apply(&t, OP_add, in, NULL,
+                          nc_gradoff && sum->ad == NULL && nc_isdense(sum)
+                              ? sum : NULL));
+}
+
+/*
+** Backward
+*/
+static int checkinput(Tensor *t, int i) {
+  int yes;
+  TRY(nc_requires(&yes, t));
+  if (yes) return NC_OK;
+  nc_fail(NC_EVALUE, "input %d does not require a gradient", i + 1);
+  nc_blame("input", t);
+  return NC_EVALUE;
+}
+
+static int needsgiven(const Tensor *t) {
+  char shape[NC_TEXT];
+  nc_fail(NC_EVALUE, "a result of shape [%s] needs the gradient to begin "
+          "with; only that of one element is 1", nc_shapetext(shape, t->nd,
+                                                              t->size));
+  nc_blame("self", t);
+  nc_hint("self:sum():backward(), or self:backward(gradient)");
+  return NC_EVALUE;
+}
+
+/* The gradient of output i, to begin with. */
+static int start(Walk *w, int i) {
+  Tensor *t = w->b->output[i], *g = w->b->given ? w->b->given[i] : NULL;
+  const Edge e = nc_edgeof(t);
+  const Output *o = &e.node->out[e.index];
+  if (g == NULL) {
+    if (nc_numel(t) != 1) return needsgiven(t);
+    TRY(nc_full(&g, nc_device(t), t->dtype, t->nd, t->size, nc_int(1)));
+  } else {
+    if (!fits(g, &o->meta))
+      return misfit("the output", g, &o->meta);
+    if (g->nd > 0) TRY(elsewhere("the output", g, &o->meta));
+    if (nc_category(g->dtype) != NC_FLOAT)
+      return nc_fail(NC_EDTYPE, "a gradient is a float tensor, not %s",
+                     nc_dtypename(g->dtype));
+    nc_retain(g);
+    int r = nc_fit(&g, &o->meta);
+    if (r != NC_OK) {
+      nc_release(g);
+      return r;
+    }
+  }
+  return add(&w->sum[w->entry[e.node->slot].first + e.index], g);
+}
+
+static int checkoutput(Tensor *t) {
+  int yes;
+  TRY(nc_requires(&yes, t));
+  if (yes) return NC_OK;
+  if (nc_gradoff) {
+    nc_fail(NC_EVALUE, "the tensor does not require a gradient: nothing is "
+            "recorded here, inside of no_grad, a hook or a backward function");
+    nc_hint("nacre.enable_grad(function() ... end) records");
+  } else {
+    nc_fail(NC_EVALUE, "the tensor does not require a gradient: none of what "
+            "it was made of does");
+    nc_hint("x:requires_grad_() before x is used");
+  }
+  nc_blame("self", t);
+  return NC_EVALUE;
+}
+
+static int walk(Walk *w) {
+  const Backward *b = w->b;
+  for (int i = 0; i < b->n; i++) TRY(start(w, i));
+  for (int i = w->n - 1; i >= 0; i--) TRY(visit(w, i));
+  for (int i = w->n - 1; i >= 0 && b->result == NULL; i--) {
+    const Entry *e = &w->entry[i];
+    Tensor **g = w->sum + e->first;
+    if (nc_isleafnode(e->node) && *g && (b->ninput == 0 || e->target))
+      TRY(collect(&e->node->out[0], g));
+  }
+  return NC_OK;
+}
+
+/* The walk, and what is to happen before and after it. */
+static int between(Walk *w) {
+  const Backward *b = w->b;
+  int r;
+  for (int i = 0; i < b->n; i++)
+    TRY(list(w, nc_edgeof(b->output[i]).node));
+  TRY(mark(w));
+  TRY(nc_joinstreams(&w->streams, NC_OK));
+  r = walk(w);
+  return nc_forkstreams(&w->streams, r);
+}
+
+int nc_backward(const Backward *b) {
+  const int off = nc_gradoff;
+  Walk w = { .b = b };
+  Node *root[2] = { NULL, NULL };
+  void *p = root;
+  const int64_t bytes = b->n * (int64_t)sizeof(Node *);
+  int r;
+  if (nc_watching & NC_DRY)
+    return nc_fail(NC_EVALUE, "a dry run goes forward only");
+  for (int i = 0; i < b->n; i++) TRY(checkoutput(b->output[i]));
+  for (int i = 0; i < b->ninput; i++) TRY(checkinput(b->input[i], i));
+  if (b->n > 2) TRY(nc_hostalloc(&p, bytes));
+  for (int i = 0; i < b->n; i++) {              /* hooks may let go of them */
+    ((Node **)p)[i] = b->output[i]->ad->node;
+    ((Node **)p)[i]->refs++;
+  }
+  nc_gradoff = !b->create;
+  r = between(&w);
+  endwalk(&w);
+  nc_gradoff = off;
+  for (int i = 0; i < b->n; i++) nc_releasenode(((Node **)p)[i]);
+  if (b->n > 2) nc_hostfree(p, bytes);
+  if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
+    nc_blameop("backward");
+  for (int i = 0; r != NC_OK && b->result && i < b->ninput; i++) {
+    nc_release(b->result[i]);
+    b->result[i] = NULL;
+  }
+  return r;
+}

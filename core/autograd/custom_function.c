@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* custom_function.c - functions of the program in the graph. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tape.h"
+
+typedef struct Info {
+  Custom c;
+  char name[40];
+} Info;
+
+static int back(GradCall *g) {
+  const Info *info = g->node->info;
+  if (g->node->freed && g->node->nsaved > 0) {
+    Tensor *t;                /* says that the graph was freed */
+    return nc_unsave(&t, g->node, 0);
+  }
+  return info->c.backward(info->c.data, g->g, g->d, g->need);
+}
+
+static void drop(void *p) {
+  const Info *info = p;
+  if (info->c.drop) info->c.drop(info->c.data);
+}
+
+static const NodeKind kind = { back, drop };
+
+/* Keeps t, which may be one of the results. */
+static int keep(Trace *tr, int i, Tensor *t, Tensor *const out[], int nout) {
+  for (int k = 0; k < nout; k++)
+    if (out[k] == t) return nc_keepresult(tr, i, t, k);
+  return nc_keep(tr, i, t);
+}
+
+/* The results are not views, whatever they are made of. */
+static void unbase(Tensor *const out[], int nout) {
+  for (int i = 0; i < nout; i++) {
+    if (out[i] == NULL) continue;
+    nc_release(out[i]->base);
+    out[i]->base = NULL;
+  }
+}
+
+int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
+              Tensor *const out[], int nout, Tensor *const saved[],
+              int nsaved) {
+  Trace tr;
+  Info *info;
+  int r;
+  *node = NULL;
+  memset(&tr, 0, sizeof tr);
+  r = nc_gradoff ? NC_OK : nc_begin(&tr, &kind, NULL, in, nin, nout, nsaved,
+                                    sizeof *info, NULL);
+  if (r != NC_OK || tr.node == NULL) {
+    c->drop(c->data);
+    return r;
+  }
+  info = tr.node->info;
+  info->c = *c;
+  snprintf(info->name, sizeof info->name, "%s", c->name);
+  tr.node->name = info->name;
+  for (int i = 0; i < nsaved && r == NC_OK; i++)
+    if (saved[i]) r = keep(&tr, i, saved[i], out, nout);
+  if (r == NC_OK) {
+    Node *n = tr.node;
+    unbase(out, nout);
+    r = nc_commit(&tr, out, nout);
+    if (r == NC_OK) *node = n;
+  }
+  nc_cancel(&tr);
+  return r;
+}
+
+int nc_customsaved(Tensor **t, const Node *node, int i) {
+  *t = NULL;
+  if (i < 0 || i >= node->nsaved)
+    return nc_fail(NC_EINDEX, "there is no saved tensor %d", i + 1);
+  return nc_unsave(t, node, i);
+}
+
+int nc_customof(Custom *c, const Node *n) {
+  if (n->kind != &kind) return 0;
+  *c = ((const Info *)n->info)->c;
+  return 1;
+}

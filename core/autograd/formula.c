@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** formula.c - an expression of ops.def, as text, worked out over tensors.
+**
+** Second derivatives, and the gradients of rows on a device that has no
+** kernels for them, come from the same text that the compiler turns into
+** kernels: every word of it is an operation, recorded as all others are.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tape.h"
+#include "core/op.h"
+
+/* What the words of scalar.h are called as rows; all others are rows of the
+   same name. */
+static const struct { const char *word; Op op; } words[] = {
+  { "absval", OP_abs },       { "sgn", OP_sign },
+  { "larger", OP_maximum },   { "smaller", OP_minimum },
+  { "both", OP_logical_and }, { "either", OP_logical_or },
+  { "power", OP_pow },        { "logistic", OP_sigmoid },
+  { "floordiv", OP_floor_divide },
+  { "truncdiv", OP_trunc_divide }, { "modulo", OP_remainder },
+  { "remain", OP_fmod },      { "log1p", OP_log1p },
+  { "sinpi", OP__sinpi },     { "cospi", OP__cospi },
+  { "trigamma", OP__trigamma },
+};
+
+static const char letters[] = "gabcynpq";     /* in the order of LETTER_G .. */
+
+typedef struct Reader {
+  const char *at;
+  const Value *letter;
+} Reader;
+
+static int isname(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         (c >= '0' && c <= '9');
+}
+
+static int isdigit_(char c) {
+  return (c >= '0' && c <= '9') || c == '.';
+}
+
+static size_t wordlength(const char *s) {
+  size_t n = 0;
+  while (isname(s[n])) n++;
+  return n;
+}
+
+/* The letter that a word is, or -1. */
+static int letterof(const char *s, size_t n) {
+  const char *p;
+  if (n != 1) return -1;
+  if (*s == 'x') return LETTER_A;
+  p = strchr(letters, *s);
+  return p ? (int)(p - letters) : -1;
+}
+
+unsigned nc_letters(const char *s) {
+  unsigned found = 0;
+  while (*s) {
+    size_t n = wordlength(s);
+    int letter = letterof(s, n);
+    if (letter >= 0) found |= 1u << letter;
+    s += n ? n : 1;
+  }
+  return found;
+}
+
+static int isnumber(const Value *v) {
+  return v->t == NULL;
+}
+
+static void blanks(Reader *r) {
+  while (*r->at == ' ' || *r->at == '\n') r->at++;
+}
+
+static int next(Reader *r, char c) {
+  blanks(r);
+  if (*r->at != c) return 0;
+  r->at++;
+  return 1;
+}
+
+/*
+** Values.  A function below takes over the references it is given.
+*/
+static void drop(Value v[], int n) {
+  for (int i = 0; i < n; i++) {
+    nc_release(v[i].t);
+    v[i].t = NULL;
+  }
+}
+
+/* v[0] = op(v[0], ...); numbers alone become a tensor of one element. */
+static int apply(Op op, Value v[], int n) {
+  Arg in[3] = { { .t = NULL } };
+  Tensor *y = NULL;
+  int r = NC_OK, some = 0;
+  for (int i = 0; i < n; i++) some |= v[i].t != NULL;
+  if (!some)
+    r = nc_full(&v[0].t, &nc_cpu, DT_f64, 0, NULL,
+                nc_float(nc_tofloat(v[0].s)));
+  for (int i = 0; i < n; i++) {
+    in[i].t = v[i].t;
+    in[i].s = v[i].s;
+  }
+  if (r == NC_OK) r = nc_apply(&y, op, in, NULL, NULL);
+  drop(v, n);
+  v[0].t = y;
+  return r;
+}
+
+/* v[0] = v[0] op v[1], of numbers in double as C would with K(c) */
+static int arithmetic(char c, Value v[]) {
+  Op op = c == '+' ? OP_add : c == '-' ? OP_sub : c == '*' ? OP_mul
+                                                           : OP_true_divide;
+  double a, b;
+  if (!isnumber(&v[0]) || !isnumber(&v[1])) return apply(op, v, 2);
+  a = nc_tofloat(v[0].s);
+  b = nc_tofloat(v[1].s);
+  v[0].s = nc_float(c == '+' ? a + b : c == '-' ? a - b : c == '*' ? a * b
+                                                               : a / b);
+  return NC_OK;
+}
+
+static int negate(Value *v) {
+  if (!isnumber(v)) return apply(OP_neg, v, 1);
+  v->s = nc_float(-nc_tofloat(v->s));
+  return NC_OK;
+}
+
+/* v[0] = v[1] where v[0], else v[2]; numbers that decide, decide at once. */
+static int choose(Value v[]) {
+  if (isnumber(&v[0])) {
+    const int i = nc_tofloat(v[0].s) != 0 ? 1 : 2;
+    const Value chosen = v[i];
+    nc_release(v[3 - i].t);
+    v[0] = chosen;
+    v[1].t = v[2].t = NULL;
+    return NC_OK;
+  }
+  return apply(OP_where, v, 3);
+}
+
+static int findop(const char *s, size_t n, Op *op) {
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strlen(words[i].word) == n && memcmp(words[i].word, s, n) == 0) {
+      *op = words[i].op;
+      return NC_OK;
+    }
+  for (int i = 0; i < OP_COUNT; i++)
+    if (strlen(nc_opinfo[i].name) == n &&
+        memcmp(nc_opinfo[i].name, s, n) == 0) {
+      *op = (Op)i;
+      return NC_OK;
+    }
+  return nc_fail(NC_EVALUE, "no row does what '%.*s' means", (int)n, s);
+}
+
+/*
+** Expressions.  Each gives a value in v[0]; after a failure it holds nothing.
+*/
+static int expression(Reader *r, Value *v);
+
+/* What stands in brackets behind a word. */
+static int call(Reader *r, const char *word, size_t length, Value *out) {
+  Value v[3];
+  Op op = OP_clone;
+  int n = 0, status = NC_OK;
+  memset(v, 0, sizeof v);
+  do status = expression(r, &v[n++]);
+  while (status == NC_OK && n < 3 && next(r, ','));
+  if (status == NC_OK && !next(r, ')'))
+    status = nc_fail(NC_EVALUE, "')' is missing before '%.20s'", r->at);
+  if (status != NC_OK) {
+    drop(v, 3);
+    return status;
+  }
+  if (length == 1 && *word == 'K') status = NC_OK;
+  else if (length == 5 && memcmp(word, "where", 5) == 0) status = choose(v);
+  else if ((status = findop(word, length, &op)) == NC_OK)
+    status = apply(op, v, n);
+  if (status != NC_OK) drop(v, 3);
+  *out = v[0];
+  return status;
+}
+
+static int primary(Reader *r, Value *v) {
+  const char *word;
+  size_t n;
+  int letter;
+  v->t = NULL;
+  if (next(r, '(')) {
+    TRY(expression(r, v));
+    if (next(r, ')')) return NC_OK;
+    drop(v, 1);
+    return nc_fail(NC_EVALUE, "')' is missing before '%.20s'", r->at);
+  }
+  if (next(r, '-')) {
+    TRY(primary(r, v));
+    return negate(v);
+  }
+  if (isdigit_(*r->at)) {
+    char *end;
+    const double f = strtod(r->at, &end);
+    int whole = strcspn(r->at, ".e") >= (size_t)(end - r->at);
+    v->s = whole ? nc_int((int64_t)f) : nc_float(f);
+    r->at = end;
+    return NC_OK;
+  }
+  word = r->at;
+  n = wordlength(word);
+  r->at += n;
+  if (n > 0 && next(r, '(')) return call(r, word, n, v);
+  if ((letter = letterof(word, n)) < 0)
+    return nc_fail(NC_EVALUE, "'%.20s' is no part of an expression", word);
+  *v = r->letter[letter];
+  if (v->t) nc_retain(v->t);
+  return NC_OK;
+}
+
+static int term(Reader *r, Value *v) {
+  Value pair[2];
+  TRY(primary(r, v));
+  for (;;) {
+    int times = next(r, '*'), status;
+    if (!times && !next(r, '/')) return NC_OK;
+    pair[0] = *v;
+    v->t = NULL;
+    status = primary(r, &pair[1]);
+    if (status == NC_OK) status = arithmetic(times ? '*' : '/', pair);
+    if (status != NC_OK) {
+      nc_release(pair[0].t);
+      return status;
+    }
+    *v = pair[0];
+  }
+}
+
+static int expression(Reader *r, Value *v) {
+  Value pair[2];
+  TRY(term(r, v));
+  for (;;) {
+    int plus = next(r, '+'), status;
+    if (!plus && !next(r, '-')) return NC_OK;
+    pair[0] = *v;
+    v->t = NULL;
+    status = term(r, &pair[1]);
+    if (status == NC_OK) status = arithmetic(plus ? '+' : '-', pair);
+    if (status != NC_OK) {
+      nc_release(pair[0].t);
+      return status;
+    }
+    *v = pair[0];
+  }
+}
+
+static int evaluate(Tensor **y, const char *text, const Value letter[]) {
+  Reader r = { text, letter };
+  Value v = { NULL, nc_int(0) };
+  const Tensor *g = letter[LETTER_G].t;
+  TRY(expression(&r, &v));
+  blanks(&r);
+  if (*r.at) {
+    drop(&v, 1);
+    return nc_fail(NC_EVALUE, "'%.20s' is left over", r.at);
+  }
+  if (v.t == NULL)
+    return nc_full(y, nc_device(g), g->dtype, g->nd, g->size,
+                   nc_float(nc_tofloat(v.s)));
+  *y = v.t;
+  return NC_OK;
+}
+
+/* Halves would round at every word: they become float32. */
+int nc_evaluate(Tensor **y, const char *text, const Value given[LETTERS]) {
+  Value letter[LETTERS];
+  int r = NC_OK;
+  *y = NULL;
+  for (int i = 0; i < LETTERS; i++) {
+    Tensor *t = given[i].t;
+    letter[i] = given[i];
+    letter[i].t = NULL;
+    if (t == NULL || r != NC_OK) continue;
+    if (t->dtype == DT_f16 || t->dtype == DT_bf16)
+      r = nc_cast(&letter[i].t, t, DT_f32);
+    else
+      nc_retain(letter[i].t = t);
+  }
+  if (r == NC_OK) r = evaluate(y, text, letter);
+  drop(letter, LETTERS);
+  return r;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** index_grad.c - t[...] in the graph.
+**
+** Numbers and ranges make a view.  Index tensors then pick from it; the
+** gradient of picking adds up in zeros what goes to the same element, and is
+** again a map whose gradient is picking.
+*/
+#include <string.h>
+
+#include "core/indexing/advanced_index.h"
+#include "core/tape.h"
+#include "core/op.h"
+
+typedef struct Picker {       /* a plan without its tensors */
+  int n, nd;
+  int dim[NC_MAXDIM], dims[NC_MAXDIM];
+  int64_t size[NC_MAXDIM];    /* of the view */
+} Picker;
+
+static void describe(Picker *k, const Plan *p) {
+  memset(k, 0, sizeof *k);
+  k->n = p->n;
+  k->nd = p->view->nd;
+  memcpy(k->size, p->view->size, sizeof k->size);
+  for (int i = 0; i < p->n; i++) {
+    k->dim[i] = p->by[i].dim;
+    k->dims[i] = p->by[i].dims;
+  }
+}
+
+/* The plan for x, which has the shape of the view, by the index tensors that
+   a node keeps; to be ended with release. */
+static int replan(Plan *p, Tensor *x, const Node *n) {
+  const Picker *k = n->info;
+  memset(p, 0, sizeof *p);
+  p->view = x;
+  for (int i = 0; i < k->n; i++) {
+    Tensor *t;
+    TRY(nc_unsave(&t, n, i));
+    p->by[p->n++] = (By){ t, k->dim[i], k->dims[i], x, k->dim[i] };
+  }
+  return NC_OK;
+}
+
+static void release(Plan *p) {
+  for (int i = 0; i < p->n; i++) nc_release(p->by[i].t);
+}
+
+/* Begins the recording of something by the index tensors of a plan. */
+static int begin(Trace *tr, const NodeKind *kind, Tensor *const in[], int nin,
+                 const Plan *p, Tensor *into) {
+  int r = NC_OK;
+  memset(tr, 0, sizeof *tr);
+  if (nc_gradoff) return NC_OK;
+  TRY(nc_begin(tr, kind, "index", in, nin, 1, p->n, sizeof(Picker), into));
+  if (tr->node == NULL) return NC_OK;
+  describe(tr->node->info, p);
+  for (int i = 0; i < p->n && r == NC_OK; i++)
+    r = nc_keep(tr, i, p->by[i].t);
+  if (r != NC_OK) nc_cancel(tr);
+  return r;
+}
+
+static int finish(Trace *tr, int r, Tensor **y) {
+  if (r == NC_OK) r = nc_commit(tr, y, 1);
+  if (r == NC_OK) return NC_OK;
+  nc_cancel(tr);
+  nc_release(*y);
+  *y = NULL;
+  return r;
+}
+
+/*
+** Maps: picking, spreading (its gradient), and zeros where is picked
+*/
+static int pickback(GradCall *c);
+static int spreadback(GradCall *c);
+static int clearback(GradCall *c);
+static const NodeKind picknode = { pickback, NULL };
+static const NodeKind spreadnode = { spreadback, NULL };
+static const NodeKind clearnode = { clearback, NULL };
+
+static int pick(Tensor **y, const Plan *p) {
+  Tensor *x = p->view;
+  Trace tr;
+  int r;
+  *y = NULL;
+  TRY(begin(&tr, &picknode, &x, 1, p, NULL));
+  nc_gradoff++;
+  r = nc_pick(y, p);
+  nc_gradoff--;
+  return finish(&tr, r, y);
+}
+
+/* *y = zeros of the node's shape, to which g is added where is picked */
+static int spread(Tensor **y, Tensor *g, const Node *n) {
+  const Picker *k = n->info;
+  Trace tr;
+  Plan p;
+  int r;
+  TRY(nc_full(y, nc_device(g), g->dtype, k->nd, k->size, nc_int(0)));
+  if ((r = replan(&p, *y, n)) == NC_OK)
+    r = begin(&tr, &spreadnode, &g, 1, &p, NULL);
+  if (r == NC_OK) {
+    nc_gradoff++;
+    r = nc_put(&p, g, nc_int(0), PUT_ADD);
+    nc_gradoff--;
+    r = finish(&tr, r, y);
+  } else {
+    nc_release(*y);
+    *y = NULL;
+  }
+  release(&p);
+  return r;
+}
+
+/* *y = g with zeros where is picked */
+static int clear(Tensor **y, Tensor *g, const Node *n) {
+  Trace tr;
+  Plan p;
+  int r;
+  TRY(nc_new(y, nc_device(g), g->dtype, g->nd, g->size));
+  if ((r = replan(&p, *y, n)) == NC_OK)
+    r = begin(&tr, &clearnode, &g, 1, &p, NULL);
+  if (r == NC_OK) {
+    nc_gradoff++;
+    r = nc_copy(*y, g);
+    if (r == NC_OK) r = nc_put(&p, NULL, nc_int(0), PUT_SET);
+    nc_gradoff--;
+    r = finish(&tr, r, y);
+  } else {
+    nc_release(*y);
+    *y = NULL;
+  }
+  release(&p);
+  return r;
+}
+
+static int pickfrom(Tensor **y, Tensor *x, const Node *n) {
+  Plan p;
+  int r = replan(&p, x, n);
+  if (r == NC_OK) r = pick(y, &p);
+  release(&p);
+  return r;
+}
+
+static int pickback(GradCall *c) {
+  return spread(&c->d[0], c->g[0], c->node);
+}
+
+static int spreadback(GradCall *c) {
+  return pickfrom(&c->d[0], c->g[0], c->node);
+}
+
+static int clearback(GradCall *c) {
+  return clear(&c->d[0], c->g[0], c->node);
+}
+
+/* edge 0: what was written to; edge 1: the value */
+static int putback(GradCall *c) {
+  if (c->need[0]) TRY(clear(&c->d[0], c->g[0], c->node));
+  if (c->need[1]) TRY(pickfrom(&c->d[1], c->g[0], c->node));
+  return NC_OK;
+}
+
+/* The same where the value was added. */
+static int addback(GradCall *c) {
+  if (c->need[0]) nc_retain(c->d[0] = c->g[0]);
+  if (c->need[1]) TRY(pickfrom(&c->d[1], c->g[0], c->node));
+  return NC_OK;
+}
+
+static const NodeKind putnode = { putback, NULL };
+static const NodeKind addnode = { addback, NULL };
+
+/*
+** t[...]
+*/
+/* The plan of t[ix...], whose view is recorded as one of t. */
+static int plan(Plan *p, Tensor *t, const Index ix[], int n) {
+  Tensor *dense;
+  Geometry g;
+  Plan low;
+  int r, yes;
+  TRY(nc_requires(&yes, t));
+  TRY(nc_plan(p, t, ix, n));
+  r = nc_setbase(p->view, t);
+  if (r == NC_OK && yes && (r = nc_denselike(&dense, t)) == NC_OK) {
+    if ((r = nc_plan(&low, dense, ix, n)) == NC_OK) {
+      nc_geometry(&g, dense, low.view);
+      nc_release(low.view);
+    }
+    nc_release(dense);
+    if (r == NC_OK)
+      r = nc_note(&nc_viewnode, "index", &t, 1, &p->view, 1, &g, sizeof g);
+  }
+  if (r == NC_OK) return NC_OK;
+  nc_release(p->view);
+  p->view = NULL;
+  return r;
+}
+
+int nc_indexrecorded(Tensor **y, Tensor *t, const Index ix[], int n) {
+  Plan p;
+  int r;
+  TRY(plan(&p, t, ix, n));
+  if (p.n == 0) {
+    *y = p.view;
+    return NC_OK;
+  }
+  r = pick(y, &p);
+  nc_release(p.view);
+  return nc_blameindex(r, t, "index", p.by[0].t);
+}
+
+/* Writes to p->view, recorded; without index tensors its old values have no
+   say. */
+static int write(const Plan *p, Tensor *value, Scalar number, Put put) {
+  Tensor *in[2] = { p->n ? p->view : NULL, value }, *view = p->view;
+  Trace tr;
+  int r;
+  if (p->n > 0)
+    TRY(begin(&tr, put == PUT_ADD ? &addnode : &putnode, in, 2, p, view));
+  else
+    TRY(nc_begin(&tr, &nc_intonode, "set", in, 2, 1, 0, 0, view));
+  nc_gradoff++;
+  r = put == PUT_SET ? nc_assign(p, value, number)
+                     : nc_put(p, value, number, put);
+  nc_gradoff--;
+  if (r == NC_OK) r = nc_commit(&tr, &view, 1);
+  nc_cancel(&tr);
+  return r;
+}
+
+int nc_setrecorded(Tensor *t, const Index ix[], int n, Tensor *value,
+                   Scalar number, Put put) {
+  Plan p;
+  int r = nc_write(t);
+  if (r == NC_OK) r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+  TRY(plan(&p, t, ix, n));
+  r = write(&p, value, number, put);
+  nc_release(p.view);
+  return nc_blameindex(r, t, "value", value);
+}

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** node.c - nodes of the graph and what ties tensors to them; backward.c goes
+** through the graph.
+**
+** Releasing is iterative: a node that goes puts those before it on a list,
+** so that a chain of a million nodes needs no stack.
+*/
+#include "core/tape.h"
+
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/op.h"
+
+_Thread_local int nc_gradoff;
+
+static Slab ads = { sizeof(Autograd), NULL, NULL };
+
+/*
+** Nodes
+*/
+static size_t rounded(size_t bytes) {
+  return (bytes + 15) / 16 * 16;
+}
+
+/* `sizes' is how many sizes of operands there are to note; results may have
+   as many as a tensor can. */
+int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
+               int nout, int nsaved, size_t info, int64_t sizes) {
+  const size_t at = rounded(sizeof(Node));
+  const size_t edges = rounded((size_t)nedge * sizeof(Edge));
+  const size_t outs = rounded((size_t)nout * sizeof(Output));
+  const size_t saved = rounded((size_t)nsaved * sizeof(Saved));
+  const size_t bytes = at + edges + outs + saved + rounded(info) +
+      ((size_t)sizes + (size_t)nout * NC_MAXDIM) * sizeof(int64_t);
+  int64_t *size;
+  char *p;
+  void *block;
+  Node *n;
+  *out = NULL;
+  TRY(nc_hostalloc(&block, (int64_t)bytes));
+  p = memset(block, 0, bytes);
+  n = (Node *)block;
+  n->refs = 1;
+  n->nedge = nedge;
+  n->nout = nout;
+  n->nsaved = nsaved;
+  n->kind = kind;
+  n->name = name;
+  n->bytes = (int64_t)bytes;
+  n->edge = (Edge *)(p += at);
+  n->out = (Output *)(p += edges);
+  n->saved = (Saved *)(p += outs);
+  n->info = p += saved;
+  size = (int64_t *)(p + rounded(info));
+  for (int i = 0; i < nout; i++, size += NC_MAXDIM) n->out[i].meta.size = size;
+  if (nedge > 0) n->edge[0].meta.size = size;     /* the room for them all */
+  *out = n;
+  return NC_OK;
+}
+
+void nc_dropsaved(Node *n) {
+  for (int i = 0; i < n->nsaved; i++) {
+    Saved *s = &n->saved[i];
+    nc_release(s->t);
+    nc_releasenode(s->node);
+    s->t = NULL;
+    s->node = NULL;
+  }
+  n->freed = 1;
+}
+
+void nc_releasehook(Hook *h) {
+  if (--h->refs > 0) return;
+  nc_removehook(h);
+  nc_hostfree(h, sizeof *h);
+}
+
+void nc_removehook(Hook *h) {
+  void (*drop)(void *) = h->drop;
+  h->call = NULL;
+  h->drop = NULL;
+  if (drop) drop(h->data);
+}
+
+static void destroy(Node *n) {
+  for (int i = 0; i < n->nedge; i++) nc_releasenode(n->edge[i].node);
+  nc_dropsaved(n);
+  for (int i = 0; i < n->nout; i++) {
+    Hook *next;
+    nc_release(n->out[i].grad);
+    for (Hook *h = n->out[i].hooks; h; h = next) {
+      next = h->next;
+      nc_removehook(h);       /* nobody calls it any more */
+      nc_releasehook(h);
+    }
+  }
+  if (n->kind && n->kind->drop) n->kind->drop(n->info);
+  nc_hostfree(n, n->bytes);
+}
+
+void nc_releasenode(Node *n) {
+  static _Thread_local Node *list;
+  static _Thread_local int busy;
+  if (n == NULL || --n->refs > 0) return;
+  n->next = list;
+  list = n;
+  if (busy) return;           /* whoever empties the list comes to it */
+  busy = 1;
+  while ((n = list) != NULL) {
+    list = n->next;
+    destroy(n);
+  }
+  busy = 0;
+}
+
+/*
+** Tensors
+*/
+int nc_newad(Tensor *t) {
+  if (t->ad) return NC_OK;
+  if ((t->ad = nc_slaballoc(&ads)) == NULL)
+    return nc_fail(NC_ENOMEM, "no memory for a gradient");
+  memset(t->ad, 0, sizeof *t->ad);
+  return NC_OK;
+}
+
+/* Nobody can ask for the gradient of a tensor that is gone; kept, it could
+   lead back to its own node. */
+void nc_forget(Autograd *ad) {
+  if (ad->node && !ad->borrowed) {
+    Output *o = &ad->node->out[ad->index];
+    Tensor *grad = o->grad;
+    o->grad = NULL;
+    nc_release(grad);
+  }
+  nc_releasenode(ad->node);
+  nc_slabfree(&ads, ad);
+}
+
+static void setmeta(Meta *m, const Tensor *t) {
+  m->device = nc_device(t);
+  m->dtype = t->dtype;
+  m->nd = t->nd;
+  m->stream = nc_streamnumber(m->device);
+  memcpy(m->size, t->size, (size_t)t->nd * sizeof *t->size);
+}
+
+/* Gives a leaf the node that collects its gradient. */
+static int leafnode(Tensor *t) {
+  TRY(nc_newad(t));
+  if (t->ad->node) return NC_OK;
+  TRY(nc_newnode(&t->ad->node, NULL, NULL, 0, 1, 0, 0, 0));
+  setmeta(&t->ad->node->out[0].meta, t);
+  return NC_OK;
+}
+
+static int isleaf(const Tensor *t) {
+  return t->ad == NULL || t->ad->node == NULL || nc_isleafnode(t->ad->node);
+}
+
+Edge nc_edgeof(const Tensor *t) {
+  Edge e = { .node = NULL };
+  if (t->ad == NULL || t->ad->node == NULL) return e;
+  if (nc_isleafnode(t->ad->node) && !t->ad->required) return e;
+  e.node = t->ad->node;
+  e.index = t->ad->index;
+  return e;
+}
+
+int nc_requires(int *yes, Tensor *t) {
+  *yes = 0;
+  TRY(nc_refresh(t));
+  *yes = nc_edgeof(t).node != NULL;
+  return NC_OK;
+}
+
+int nc_isleaf(int *yes, Tensor *t) {
+  *yes = 1;
+  TRY(nc_refresh(t));
+  *yes = isleaf(t);
+  return NC_OK;
+}
+
+int nc_gradname(const char **name, Tensor *t) {
+  *name = NULL;
+  TRY(nc_refresh(t));
+  if (!isleaf(t)) *name = t->ad->node->name;
+  return NC_OK;
+}
+
+uintptr_t nc_gradnode(const Tensor *t) {
+  return isleaf(t) ? 0 : (uintptr_t)t->ad->node;
+}
+
+int nc_require(Tensor *t, int yes) {
+  TRY(nc_refresh(t));
+  if (!isleaf(t)) {
+    if (yes) return NC_OK;
+    nc_fail(NC_EVALUE, "the tensor is a result of %s, and only leaves can "
+            "stop requiring a gradient", t->ad->node->name);
+    nc_hint("self:detach() has no history");
+    return NC_EVALUE;
+  }
+  if (!yes) {
+    if (t->ad) t->ad->required = 0;
+    return NC_OK;
+  }
+  if (nc_category(t->dtype) != NC_FLOAT) {
+    nc_fail(NC_EDTYPE, "only float tensors can require a gradient, this is "
+            "%s", nc_dtypename(t->dtype));
+    nc_hint("self:to(\"float32\") first");
+    return NC_EDTYPE;
+  }
+  TRY(leafnode(t));
+  t->ad->required = 1;
+  return NC_OK;
+}
+
+Tensor *nc_grad(const Tensor *t) {
+  if (t->ad == NULL || t->ad->node == NULL) return NULL;
+  return t->ad->node->out[t->ad->index].grad;
+}
+
+static int checkgrad(const Tensor *t, const Tensor *g) {
+  char have[NC_TEXT], want[NC_TEXT];
+  int same = g->nd == t->nd && g->dtype == t->dtype;
+  for (int d = 0; same && d < t->nd; d++) same = g->size[d] == t->size[d];
+  if (same && nc_device(g) == nc_device(t)) return NC_OK;
+  nc_shapetext(have, g->nd, g->size);
+  nc_shapetext(want, t->nd, t->size);
+  return nc_fail(NC_ESHAPE, "the gradient of a %s[%s] on %s cannot be a "
+                 "%s[%s] on %s", nc_dtypename(t->dtype), want,
+                 nc_device(t)->name, nc_dtypename(g->dtype), have,
+                 nc_device(g)->name);
+}
+
+int nc_setgrad(Tensor *t, Tensor *g) {
+  Tensor *old;
+  if (g == NULL && nc_grad(t) == NULL) return NC_OK;
+  if (g) {
+    TRY(checkgrad(t, g));
+    if (g == t)
+      return nc_fail(NC_EVALUE, "a tensor cannot be its own gradient");
+    TRY(leafnode(t));
+    nc_retain(g);
+  }
+  old = nc_grad(t);
+  t->ad->node->out[t->ad->index].grad = g;
+  nc_release(old);
+  return NC_OK;
+}
+
+static int needsrequired(Tensor *t) {
+  int yes;
+  TRY(nc_requires(&yes, t));
+  if (yes) return NC_OK;
+  nc_fail(NC_EVALUE, "the tensor does not require a gradient");
+  nc_hint("self:requires_grad_() before it is used");
+  return NC_EVALUE;
+}
+
+int nc_retaingrad(Tensor *t) {
+  TRY(needsrequired(t));
+  t->ad->node->out[t->ad->index].retain = 1;
+  return NC_OK;
+}
+
+int nc_addhook(Tensor *t, Hook **out) {
+  Output *o;
+  void *p;
+  Hook *h, **last;
+  *out = NULL;
+  TRY(needsrequired(t));
+  o = &t->ad->node->out[t->ad->index];
+  TRY(nc_hostalloc(&p, sizeof *h));
+  h = memset(p, 0, sizeof *h);
+  h->refs = 2;
+  for (last = &o->hooks; *last; last = &(*last)->next) {}
+  *out = *last = h;
+  return NC_OK;
+}
+
+int nc_detach(Tensor **y, Tensor *x) {
+  return nc_alias(y, x);
+}
+
+int nc_detachinto(Tensor *t) {
+  if (t->base) {
+    nc_fail(NC_EVALUE, "a view cannot be detached in place");
+    nc_hint("self:detach() gives a tensor without history");
+    return NC_EVALUE;
+  }
+  if (t->ad == NULL) return NC_OK;
+  nc_releasenode(t->ad->node);
+  t->ad->node = NULL;
+  t->ad->index = t->ad->required = 0;
+  t->ad->epoch++;
+  return NC_OK;
+}
+
+/*
+** Recording
+*/
+int nc_write(Tensor *into) {
+  const Tensor *root = into->base ? into->base : into;
+  const Autograd *ad = root->ad;
+  if (nc_gradoff || ad == NULL || !ad->required || !isleaf(root)) return NC_OK;
+  nc_fail(NC_EVALUE, root == into
+              ? "a leaf that requires a gradient cannot be changed in place"
+              : "a view of a leaf that requires a gradient cannot be changed "
+                "in place");
+  nc_hint("nacre.no_grad(function() ... end) to change it unrecorded, or "
+          "clone it first");
+  return NC_EVALUE;
+}
+
+static void setedge(Edge *e, const Tensor *t, int64_t **size) {
+  *e = nc_edgeof(t);
+  if (e->node) e->node->refs++;
+  e->meta.size = *size;
+  setmeta(&e->meta, t);
+  *size += t->nd;
+}
+
+/* What writing into a tensor needs: its Autograd, and for a view a node of
+   the base and one of its own. */
+static int prepare(Trace *tr) {
+  Tensor *t = tr->into, *base = t->base;
+  TRY(nc_newad(t));
+  if (base == NULL) return NC_OK;
+  TRY(nc_newad(base));
+  TRY(nc_newnode(&tr->set, &nc_setnode, "set", 2, 1, 0, sizeof(Geometry),
+                 base->nd + t->nd));
+  return nc_newnode(&tr->view, &nc_viewnode, "view", 1, 1, 0,
+                    sizeof(Geometry), base->nd);
+}
+
+int nc_begin(Trace *tr, const NodeKind *kind, const char *name,
+             Tensor *const in[], int nin, int nout, int nsaved, size_t info,
+             Tensor *into) {
+  int64_t *size, sizes = 0;
+  int wanted = 0, yes = 0, r;
+  memset(tr, 0, sizeof *tr);
+  for (int i = 0; i < nin; i++) {
+    if (in[i] == NULL) continue;
+    TRY(nc_requires(&yes, in[i]));
+    wanted |= yes;
+    sizes += in[i]->nd;
+  }
+  if (into) {
+    TRY(nc_write(into));
+    TRY(nc_requires(&yes, into));
+    if (nc_category(into->dtype) != NC_FLOAT || !(wanted || yes))
+      return NC_OK;
+    tr->into = into;
+    if ((r = prepare(tr)) != NC_OK) {
+      nc_cancel(tr);
+      return r;
+    }
+  }
+  if (!wanted) return NC_OK;
+  r = nc_newnode(&tr->node, kind, name, nin, nout, nsaved, info, sizes);
+  if (r != NC_OK) {
+    nc_cancel(tr);
+    return r;
+  }
+  size = nin > 0 ? tr->node->edge[0].meta.size : NULL;
+  for (int i = 0; i < nin; i++)
+    if (in[i]) setedge(&tr->node->edge[i], in[i], &size);
+  return NC_OK;
+}
+
+void nc_cancel(Trace *tr) {
+  nc_releasenode(tr->node);
+  nc_releasenode(tr->set);
+  nc_releasenode(tr->view);
+  memset(tr, 0, sizeof *tr);
+}
+
+static void tie(Tensor *t, Node *n, int index) {
+  Node *old = t->ad->node;
+  t->ad->node = n;
+  t->ad->index = index;
+  t->ad->required = 0;
+  nc_releasenode(old);
+}
+
+/* The base of a view takes what was written into the view; the view then
+   follows the base. */
+static void commitview(Trace *tr) {
+  Tensor *t = tr->into, *base = t->base;
+  int64_t *size = tr->set->edge[0].meta.size;
+  nc_geometry(tr->set->info, base, t);
+  nc_geometry(tr->view->info, base, t);
+  setedge(&tr->set->edge[0], base, &size);
+  tr->set->edge[1].meta.size = size;
+  setmeta(&tr->set->edge[1].meta, t);
+  tr->set->edge[1].node = tr->node;
+  setmeta(&tr->set->out[0].meta, base);
+  tie(base, tr->set, 0);
+  size = tr->view->edge[0].meta.size;
+  setedge(&tr->view->edge[0], base, &size);
+  setmeta(&tr->view->out[0].meta, t);
+  tie(t, tr->view, 0);
+  t->ad->epoch = ++base->ad->epoch;
+}
+
+/* Notes what the results are, now that they have been written. */
+static void describe(Node *n, Tensor *const out[], int nout) {
+  for (int i = 0; i < nout; i++)
+    if (out[i]) setmeta(&n->out[i].meta, out[i]);
+  for (int i = 0; i < n->nsaved; i++)
+    if (n->saved[i].own) n->saved[i].version = n->saved[i].t->data->version;
+}
+
+int nc_commit(Trace *tr, Tensor *const out[], int nout) {
+  int r = NC_OK;
+  if (tr->node) describe(tr->node, out, nout);
+  if (tr->into == NULL) {
+    for (int i = 0; i < nout && tr->node && r == NC_OK; i++) {
+      if (out[i] == NULL || nc_category(out[i]->dtype) != NC_FLOAT) continue;
+      if ((r = nc_newad(out[i])) != NC_OK) break;
+      tr->node->refs++;
+      tie(out[i], tr->node, i);
+    }
+    nc_cancel(tr);
+    return r;
+  }
+  if (tr->into->base) commitview(tr);
+  else {
+    tie(tr->into, tr->node, 0);
+    tr->into->ad->epoch++;
+  }
+  memset(tr, 0, sizeof *tr);
+  return NC_OK;
+}
+
+int nc_note(const NodeKind *kind, const char *name, Tensor *const in[],
+            int nin, Tensor *const out[], int nout, const void *info,
+            size_t size) {
+  Trace tr;
+  if (nc_gradoff) return NC_OK;
+  TRY(nc_begin(&tr, kind, name, in, nin, nout, 0, size, NULL));
+  if (tr.node == NULL) return NC_OK;
+  if (size > 0) memcpy(tr.node->info, info, size);
+  return nc_commit(&tr, out, nout);
+}
+
+/* A view whose base was changed in place gets a new history: a view of what
+   the base is now. */
+int nc_refresh(Tensor *t) {
+  const Autograd *base = t->base ? t->base->ad : NULL;
+  int64_t *size;
+  Node *n;
+  if (base == NULL || base->epoch == (t->ad ? t->ad->epoch : 0)) return NC_OK;
+  TRY(nc_newad(t));
+  if (nc_edgeof(t->base).node == NULL || nc_category(t->dtype) != NC_FLOAT) {
+    tie(t, NULL, 0);
+  } else {
+    TRY(nc_newnode(&n, &nc_viewnode, "view", 1, 1, 0, sizeof(Geometry),
+                   t->base->nd));
+    nc_geometry(n->info, t->base, t);
+    size = n->edge[0].meta.size;
+    setedge(&n->edge[0], t->base, &size);
+    setmeta(&n->out[0].meta, t);
+    tie(t, n, 0);
+  }
+  t->ad->epoch = base->epoch;
+  return NC_OK;
+}
+
+/*
+** Saved tensors
+*/
+static int keep(Saved *s, Tensor *x) {
+  TRY(nc_alias(&s->t, x));
+  s->version = x->data->version;
+  return NC_OK;
+}
+
+int nc_keep(Trace *tr, int i, Tensor *x) {
+  Saved *s = &tr->node->saved[i];
+  const Edge e = nc_edgeof(x);
+  Tensor *copy;
+  int r;
+  if (tr->into && tr->into->data == x->data) {
+    nc_gradoff++;
+    r = nc_apply1(&copy, OP_clone, x);
+    nc_gradoff--;
+    TRY(r);
+    r = keep(s, copy);
+    nc_release(copy);
+    TRY(r);
+  } else
+    TRY(keep(s, x));
+  s->node = e.node;
+  s->index = e.index;
+  if (e.node) e.node->refs++;
+  return NC_OK;
+}
+
+int nc_keepresult(Trace *tr, int i, Tensor *y, int index) {
+  Saved *s = &tr->node->saved[i];
+  TRY(keep(s, y));
+  s->own = 1;
+  s->index = index;
+  return NC_OK;
+}
+
+static int changed(const Node *n, const Saved *s) {
+  char shape[NC_TEXT];
+  nc_fail(NC_EVALUE, "%s of %s, a %s[%s], was changed in place after %s had "
+          "kept it for its gradient: it is at version %d, expected %d",
+          s->own ? "the result" : "an operand", n->name,
+          nc_dtypename(s->t->dtype),
+          nc_shapetext(shape, s->t->nd, s->t->size), n->name,
+          s->t->data->version, s->version);
+  nc_hint("change a :clone() instead, or use the form without _");
+  return NC_EVALUE;
+}
+
+int nc_unsave(Tensor **t, const Node *n, int i) {
+  const Saved *s = &n->saved[i];
+  Node *node = s->own ? (Node *)n : s->node;
+  int r;
+  *t = NULL;
+  if (n->freed) {
+    nc_fail(NC_EVALUE, "the graph was freed by an earlier backward");
+    nc_hint("backward({retain_graph=true}) keeps it, and so does "
+            "nacre.autograd.grad(y, x, {retain_graph=true})");
+    return NC_EVALUE;
+  }
+  if (s->t == NULL) return NC_OK;
+  if (s->t->data->version != s->version) return changed(n, s);
+  if (nc_gradoff || node == NULL) {
+    nc_retain(*t = s->t);
+    return NC_OK;
+  }
+  TRY(nc_alias(t, s->t));
+  if ((r = nc_newad(*t)) != NC_OK) {
+    nc_release(*t);
+    *t = NULL;
+    return r;
+  }
+  node->refs++;
+  tie(*t, node, s->index);
+  (*t)->ad->required = nc_isleafnode(node);
+  (*t)->ad->borrowed = 1;
+  return NC_OK;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** prod_grad.c - gradients of products, exact where factors are zero.
+**
+** The gradient of a product to a factor is the product of the others. Dividing
+** by the factor gives that, until the factor is zero; a lone zero is put aside
+** then. Those choices are constant: a gradient that is recorded, to be
+** differentiated again, multiplies the others themselves if there is a zero.
+*/
+#include <string.h>
+
+#include "core/base/temps.h"
+#include "core/tape.h"
+#include "core/op.h"
+
+static int haszero(Draft *w, Tensor *x) {
+  Tensor *all;
+  Scalar v = { NC_BOOL, 1, 0 };
+  if (w->status != NC_OK) return 0;
+  all = nc_fold(w, OP_all, x, ~0u, 0);
+  if (w->status == NC_OK) w->status = nc_item(&v, all);
+  return nc_tofloat(v) == 0;
+}
+
+/* The products of the elements before each along dim. */
+static Tensor *before(Draft *w, Tensor *x, int dim) {
+  Tensor *part[2] = { NULL, NULL }, *y;
+  int64_t size[NC_MAXDIM];
+  int r;
+  if (w->status != NC_OK) return NULL;
+  memcpy(size, x->size, sizeof size);
+  size[dim] = 1;
+  r = nc_full(&part[0], nc_device(x), x->dtype, x->nd, size, nc_int(1));
+  part[0] = nc_held(w, r, &part[0]);
+  y = nc_do1(w, FAM_cumprod, x, dim + 1, 0);
+  if (w->status == NC_OK) part[1] = nc_part(w, y, dim, 0, x->size[dim] - 1);
+  return w->status == NC_OK ? nc_joined(w, part, 2, dim) : NULL;
+}
+
+/* dims[] = the dimensions of x, 1-based: those of the mask last; the places
+   to which they go back. */
+static void order(int64_t dims[], int64_t back[], const Tensor *x,
+                  unsigned mask) {
+  int n = 0;
+  for (int last = 0; last < 2; last++)
+    for (int d = 0; d < x->nd; d++)
+      if ((int)(mask >> d & 1) == last) dims[n++] = d + 1;
+  for (int d = 0; d < x->nd; d++) back[dims[d] - 1] = d + 1;
+}
+
+static Tensor *permuted(Draft *w, Tensor *x, const int64_t dims[]) {
+  Call c = nc_callof(FAM_permute, x);
+  c.arg[1].given = 1;
+  c.arg[1].n = w->status == NC_OK ? x->nd : 0;
+  c.arg[1].list = dims;
+  return nc_do(w, &c);
+}
+
+static Tensor *reshaped(Draft *w, Tensor *x, int nd, const int64_t size[]) {
+  Tensor *y = NULL;
+  if (w->status != NC_OK) return NULL;
+  return nc_held(w, nc_reshapeto(&y, x, nd, size), &y);
+}
+
+/* For each element of x the product of the others along the dimensions. */
+static Tensor *others(Draft *w, Tensor *x, unsigned mask) {
+  int64_t dims[NC_MAXDIM], back[NC_MAXDIM], size[NC_MAXDIM] = { 1 };
+  Tensor *moved, *flat, *y;
+  int kept = 0;
+  order(dims, back, x, mask);
+  moved = permuted(w, x, dims);
+  while (kept < x->nd && !(mask >> (dims[kept] - 1) & 1)) kept++;
+  for (int d = 0; d < kept; d++) size[d] = x->size[dims[d] - 1];
+  size[kept] = -1;
+  flat = reshaped(w, moved, kept + 1, size);
+  y = before(w, flat, kept);
+  if (w->status == NC_OK)
+    y = nc_row2(w, OP_mul, y,
+                nc_flipped(w, before(w, nc_flipped(w, flat, kept), kept),
+                           kept));
+  if (w->status == NC_OK) y = reshaped(w, y, moved->nd, moved->size);
+  return permuted(w, y, back);
+}
+
+/* With one zero among them, only that has a gradient. */
+static Tensor *divided(Draft *w, Tensor *g, Tensor *x, unsigned dims) {
+  Tensor *zero = nc_rownumber(w, OP_eq, x, nc_int(0)), *n, *p, *lone;
+  Arg safe[3] = { { .t = zero }, { .s = nc_int(1) }, { .t = x } };
+  n = nc_fold(w, OP_sum, zero, dims, 1);
+  p = nc_row(w, OP_where, safe, NULL);
+  g = nc_row2(w, OP_mul, g, nc_fold(w, OP_prod, p, dims, 1));
+  lone = nc_row2(w, OP_logical_and, zero,
+                 nc_rownumber(w, OP_eq, n, nc_int(1)));
+  lone = nc_whereelse(w, lone, g, nc_int(0));
+  return nc_row3(w, OP_where, nc_rownumber(w, OP_eq, n, nc_int(0)),
+                 nc_row2(w, OP_true_divide, g, x), lone);
+}
+
+int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
+  Draft w = { 0 };
+  (void)y;
+  if (nc_gradoff == 0 && x->nd > 0 && nc_numel(x) > 0 && haszero(&w, x))
+    nc_give(&w, d, nc_row2(&w, OP_mul, g, others(&w, x, dims)));
+  else
+    nc_give(&w, d, divided(&w, g, x, dims));
+  return nc_finish(&w);
+}
+
+/*
+** Running products
+*/
+/* Up to the first zero of a line by division.  To the zero itself goes what
+   follows, without that factor; behind it all products are 0. */
+static Tensor *runningback(Draft *w, Tensor *g, Tensor *x, Tensor *y,
+                           int dim) {
+  Tensor *zero = nc_rownumber(w, OP_eq, x, nc_int(0)), *first, *rest;
+  Tensor *seen = nc_do1(w, FAM_cumsum, zero, dim + 1, 0);
+  Arg one[3] = { { .t = NULL }, { .s = nc_int(1) }, { .t = x } };
+  first = nc_row2(w, OP_logical_and, zero,
+                  nc_rownumber(w, OP_eq, seen, nc_int(1)));
+  one[0].t = first;
+  rest = nc_do1(w, FAM_cumprod, nc_row(w, OP_where, one, NULL), dim + 1, 0);
+  rest = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, rest), dim);
+  rest = nc_whereelse(w, first, rest, nc_int(0));
+  one[0].t = zero;
+  y = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, y), dim);
+  y = nc_row2(w, OP_true_divide, y, nc_row(w, OP_where, one, NULL));
+  return nc_row3(w, OP_where, nc_rownumber(w, OP_eq, seen, nc_int(0)), y,
+                 rest);
+}
+
+/* The same without division: sum over i >= k of g[i] times the product of
+   all before k and of those between k and i; the last as a matrix. */
+static Tensor *matrixback(Draft *w, Tensor *g, Tensor *x, int dim) {
+  const int64_t n = x->size[dim], nd = x->nd;
+  const int64_t column[] = { n, 1 };
+  Tensor *at = NULL, *down, *m, *s;
+  int r = nc_counted(&at, x, 1, n);
+  at = nc_held(w, r, &at);
+  down = reshaped(w, at, 2, column);
+  s = before(w, x, dim);
+  x = nc_do1(w, FAM_transpose, x, dim + 1, -1);       /* the line goes last */
+  g = nc_do1(w, FAM_transpose, g, dim + 1, -1);
+  m = nc_whereelse(w, nc_row2(w, OP_gt, at, down),
+                   nc_do1(w, FAM_unsqueeze, x, nd, 0), nc_int(1));
+  m = nc_do1(w, FAM_cumprod, m, nd + 1, 0);
+  m = nc_whereelse(w, nc_row2(w, OP_ge, at, down), m, nc_int(0));
+  m = nc_row2(w, OP_mul, m, nc_do1(w, FAM_unsqueeze, g, nd, 0));
+  m = nc_fold(w, OP_sum, m, 1u << nd, 0);
+  return nc_row2(w, OP_mul, s, nc_do1(w, FAM_transpose, m, dim + 1, -1));
+}
+
+int nc_grad_cumprod(FamilyGrad *g) {
+  Tensor *x, *y, *d;
+  Draft w = { 0 };
+  int dim;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_result(g, 0, &y));
+  TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
+  x = nc_as(&w, x, y->dtype);
+  if (nc_gradoff == 0 && y->nd > 0 && y->nd < NC_MAXDIM && nc_numel(y) > 0 &&
+      haszero(&w, x))
+    d = matrixback(&w, g->g[0], x, dim);
+  else
+    d = runningback(&w, g->g[0], x, y, dim);
+  nc_give(&w, &g->d[0], d);
+  return nc_finish(&w);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** reachable.c - what tensors hold of the graph, for a collector of cycles.
+**
+** A hook, or a function of the program, may hold the tensor whose node holds
+** it.  Counts of references do not see that, and a collector outside does not
+** see the graph: nc_reach tells it, for some tensors, what they lead to.
+** References that the graph and these tensors explain are counted; what has
+** more is held by somebody else, and is left out with all that it leads to.
+*/
+#include <string.h>
+
+#include "core/tape.h"
+
+typedef struct Object {
+  Tensor *t;                  /* or a node */
+  Node *n;
+  int found;                  /* references */
+  int kept;                   /* by somebody else */
+  int first, end;             /* its links */
+} Object;
+
+typedef struct Tracing {
+  Object *object;             /* in the order they were found */
+  int *slot;                  /* a hash of them: positions from 1, 0: free */
+  int n, nslot;
+  int64_t objectroom, slotroom, linkroom, ownerroom, rootroom;
+  Reach *r;
+} Tracing;
+
+static int grow(void *p, int64_t *room, int64_t need) {
+  int64_t want = *room ? 2 * *room : 4096;
+  void *old, *new;
+  memcpy(&old, p, sizeof old);
+  if (need <= *room) return NC_OK;
+  while (want < need) want *= 2;
+  TRY(nc_hostalloc(&new, want));
+  memset(new, 0, (size_t)want);
+  if (old) memcpy(new, old, (size_t)*room);
+  nc_hostfree(old, *room);
+  memcpy(p, &new, sizeof new);
+  *room = want;
+  return NC_OK;
+}
+
+static const void *address(const Object *o) {
+  return o->t ? (const void *)o->t : (const void *)o->n;
+}
+
+/* Where an address is, or would be, in the hash. */
+static int *place(Tracing *w, const void *p) {
+  const uint64_t mixed = (uint64_t)(uintptr_t)p * 0x9E3779B97F4A7C15u;
+  int at = (int)((mixed >> 33) % (uint64_t)w->nslot);
+  while (w->slot[at] && address(&w->object[w->slot[at] - 1]) != p)
+    at = at + 1 == w->nslot ? 0 : at + 1;
+  return &w->slot[at];
+}
+
+static int rehash(Tracing *w) {
+  void *p;
+  const int64_t bytes = 2 * w->slotroom + 4096 * (int64_t)sizeof(int);
+  TRY(nc_hostalloc(&p, bytes));
+  nc_hostfree(w->slot, w->slotroom);
+  w->slot = memset(p, 0, (size_t)bytes);
+  w->slotroom = bytes;
+  w->nslot = (int)(bytes / (int64_t)sizeof(int));
+  for (int i = 0; i < w->n; i++) *place(w, address(&w->object[i])) = i + 1;
+  return NC_OK;
+}
+
+/* Finds a reference to a tensor or a node; *at is its number, from 1. */
+static int find(Tracing *w, Tensor *t, Node *n, int *at) {
+  int *slot;
+  if (2 * (w->n + 1) > w->nslot) TRY(rehash(w));
+  slot = place(w, t ? (const void *)t : (const void *)n);
+  if (*slot == 0) {
+    TRY(grow(&w->object, &w->objectroom,
+             (w->n + 1) * (int64_t)sizeof(Object)));
+    w->object[w->n++] = (Object){ t, n, 0, 0, 0, 0 };
+    *slot = w->n;
+  }
+  w->object[*slot - 1].found++;
+  *at = *slot;
+  return NC_OK;
+}
+
+/* Object i, from 1, leads to a tensor or a node, or to nothing. */
+static int link(Tracing *w, int i, Tensor *t, Node *n) {
+  Reach *r = w->r;
+  int to;
+  if (t == NULL && n == NULL) return NC_OK;
+  TRY(find(w, t, n, &to));
+  TRY(grow(&r->link, &w->linkroom, (r->nlink + 1) * (int64_t)sizeof *r->link));
+  r->link[r->nlink].from = i;
+  r->link[r->nlink++].to = to;
+  return NC_OK;
+}
+
+static int own(Tracing *w, int i, void (*drop)(void *), void *data) {
+  Reach *r = w->r;
+  if (drop == NULL) return NC_OK;
+  TRY(grow(&r->owner, &w->ownerroom,
+           (r->nowner + 1) * (int64_t)sizeof *r->owner));
+  r->owner[r->nowner].from = i;
+  r->owner[r->nowner].drop = drop;
+  r->owner[r->nowner++].data = data;
+  return NC_OK;
+}
+
+static int expandnode(Tracing *w, int i, Node *n) {
+  Custom c;
+  for (int k = 0; k < n->nedge; k++) TRY(link(w, i, NULL, n->edge[k].node));
+  for (int k = 0; k < n->nsaved; k++) {
+    TRY(link(w, i, n->saved[k].t, NULL));
+    TRY(link(w, i, NULL, n->saved[k].node));
+  }
+  for (int k = 0; k < n->nout; k++) {
+    TRY(link(w, i, n->out[k].grad, NULL));
+    for (Hook *h = n->out[k].hooks; h; h = h->next)
+      TRY(own(w, i, h->drop, h->data));
+  }
+  return nc_customof(&c, n) ? own(w, i, c.drop, c.data) : NC_OK;
+}
+
+static int expand(Tracing *w, int i) {
+  const Object o = w->object[i - 1];
+  if (o.n) return expandnode(w, i, o.n);
+  TRY(link(w, i, o.t->base, NULL));
+  return link(w, i, NULL, o.t->ad ? o.t->ad->node : NULL);
+}
+
+/* What somebody else holds, and all that it leads to: the hash, which is not
+   needed any more, has room for those whose links are still to be followed. */
+static void keep(Tracing *w) {
+  const Reach *r = w->r;
+  int waiting = 0;
+  for (int i = 0; i < w->n; i++) {
+    Object *o = &w->object[i];
+    o->kept = (o->t ? o->t->refs : o->n->refs) > o->found;
+    if (o->kept) w->slot[waiting++] = i;
+  }
+  while (waiting > 0) {
+    const Object *o = &w->object[w->slot[--waiting]];
+    for (int k = o->first; k < o->end; k++) {
+      Object *to = &w->object[r->link[k].to - 1];
+      if (!to->kept) w->slot[waiting++] = r->link[k].to - 1;
+      to->kept = 1;
+    }
+  }
+}
+
+/* Leaves out what is kept. */
+static void strip(Tracing *w, int nroot) {
+  Reach *r = w->r;
+  int n = 0;
+  for (int k = 0; k < r->nlink; k++)
+    if (!w->object[r->link[k].from - 1].kept &&
+        !w->object[r->link[k].to - 1].kept)
+      r->link[n++] = r->link[k];
+  r->nlink = n;
+  n = 0;
+  for (int k = 0; k < r->nowner; k++)
+    if (!w->object[r->owner[k].from - 1].kept) r->owner[n++] = r->owner[k];
+  r->nowner = n;
+  for (int k = 0; k < nroot; k++)
+    if (w->object[r->root[k] - 1].kept) r->root[k] = 0;
+}
+
+static int trace(Tracing *w, Tensor *const t[], int n) {
+  TRY(grow(&w->r->root, &w->rootroom, (n + 1) * (int64_t)sizeof(int)));
+  for (int i = 0; i < n; i++) TRY(find(w, t[i], NULL, &w->r->root[i]));
+  for (int i = 1; i <= w->n; i++) {
+    w->object[i - 1].first = w->r->nlink;
+    TRY(expand(w, i));
+    w->object[i - 1].end = w->r->nlink;
+  }
+  keep(w);
+  strip(w, n);
+  w->r->n = w->n;
+  return NC_OK;
+}
+
+int nc_reach(Reach *r, Tensor *const t[], int n) {
+  Tracing w = { .r = r };
+  memset(r, 0, sizeof *r);
+  const int status = trace(&w, t, n);
+  nc_hostfree(w.object, w.objectroom);
+  nc_hostfree(w.slot, w.slotroom);
+  r->room[0] = w.rootroom;
+  r->room[1] = w.linkroom;
+  r->room[2] = w.ownerroom;
+  return status;
+}
+
+void nc_freereach(Reach *r) {
+  nc_hostfree(r->root, r->room[0]);
+  nc_hostfree(r->link, r->room[1]);
+  nc_hostfree(r->owner, r->room[2]);
+  memset(r, 0, sizeof *r);
+}

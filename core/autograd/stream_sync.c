@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** stream_sync.c - a walk through the graph and the streams of its devices.
+**
+** Backward works on the current stream of each device, whatever the streams
+** that the operations ran on.  So it begins after all that these streams have
+** been given, and they go on when it is done, as if each had run its part.
+** Where there is only the default stream this costs a look.
+*/
+#include "core/tape.h"
+
+int nc_streamnumber(const Device *d) {
+  const Accelerator *a = d->ordinal < 0 ? NULL : nc_opened();
+  return a ? a->streamnumber(d->ordinal) : 0;
+}
+
+static void note(Streams *s, const Meta *m) {
+  const Device *d = m->device;
+  if (d == NULL || d->ordinal < 0 || d->ordinal >= NC_MAXACCEL) return;
+  s->used[d->ordinal] |= (uint64_t)1 << m->stream;
+  s->several |= m->stream != nc_streamnumber(d);
+}
+
+void nc_notestreams(Streams *s, const Node *n) {
+  for (int i = 0; i < n->nedge; i++) note(s, &n->edge[i].meta);
+  for (int i = 0; i < n->nout; i++) note(s, &n->out[i].meta);
+}
+
+/* Calls f for each device of s, unless something failed before. */
+static int each(const Streams *s, int r, int (*f)(int i, uint64_t streams)) {
+  const Accelerator *a = nc_opened();
+  for (int i = 0; s->several && i < a->count && i < NC_MAXACCEL; i++)
+    if (s->used[i] && r == NC_OK) r = f(i, s->used[i]);
+  return r;
+}
+
+int nc_joinstreams(const Streams *s, int r) {
+  return s->several ? each(s, r, nc_opened()->join) : r;
+}
+
+int nc_forkstreams(const Streams *s, int r) {
+  return s->several ? each(s, r, nc_opened()->fork) : r;
+}

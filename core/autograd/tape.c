@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** tape.c - operations with an operand that may require a gradient: each is
+** run with recording off, between making its node and tying the results to
+** it.  What the operation is, only the tables know.
+*/
+#include <string.h>
+
+#include "core/tape.h"
+#include "core/op.h"
+#include "core/tracing.h"
+
+/* Ends the recording of an operation that gave status r. */
+static int finish(Trace *tr, int r, Tensor **out, int nout) {
+  if (r == NC_OK) r = nc_commit(tr, out, nout);
+  if (r == NC_OK) return r;
+  nc_cancel(tr);
+  for (int i = 0; i < nout; i++) {
+    nc_release(out[i]);
+    out[i] = NULL;
+  }
+  return r;
+}
+
+/*
+** Rows
+*/
+/* The letters that the gradients wanted of a row name. */
+static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
+                  int n) {
+  *kept = 0;
+  for (int j = 0; j < n; j++) {
+    int yes;
+    if (x[j] == NULL) continue;
+    TRY(nc_requires(&yes, x[j]));
+    if (!yes) continue;
+    *kept |= nc_letters(info->grad[j]);
+    if (strncmp(info->grad[j], "BY", 2) == 0)
+      *kept |= 1u << LETTER_A | 1u << LETTER_Y;
+  }
+  *kept &= 1u << LETTER_A | 1u << LETTER_B | 1u << LETTER_C | 1u << LETTER_Y;
+  return NC_OK;
+}
+
+/* Keeps the operands that the letters stand for, in the order of letters;
+   `out' is what is written in place. */
+static int keepletters(Trace *tr, unsigned kept, const Arg in[], int n,
+                       Tensor *out) {
+  int at = 0;
+  for (int j = 0; j < n; j++) {
+    if (!(kept >> (LETTER_A + j) & 1)) continue;
+    if (in[j].t) TRY(nc_keep(tr, at, in[j].t));
+    at++;
+  }
+  if (out && kept >> LETTER_Y & 1) return nc_keepresult(tr, at, out, 0);
+  return NC_OK;
+}
+
+static int count(unsigned bits) {
+  int n = 0;
+  for (; bits; bits >>= 1) n += (int)(bits & 1);
+  return n;
+}
+
+/* Begins the recording of a row with operands in[]. */
+static int beginrow(Trace *tr, const NodeKind *kind, const RowInfo *info,
+                    const Arg in[], int n, unsigned *kept, Tensor *out) {
+  const OpInfo *op = &nc_opinfo[info->op];
+  Tensor *x[3] = { NULL, NULL, NULL };
+  int r;
+  for (int j = 0; j < n; j++) x[j] = op->grad[j] ? in[j].t : NULL;
+  TRY(wanted(kept, op, x, n));
+  TRY(nc_begin(tr, kind, op->name, x, n, 1, count(*kept), sizeof *info, out));
+  if (tr->node == NULL) return NC_OK;
+  memcpy(tr->node->info, info, sizeof *info);
+  ((RowInfo *)tr->node->info)->kept = *kept;
+  if ((r = keepletters(tr, *kept, in, n, out)) != NC_OK) nc_cancel(tr);
+  return r;
+}
+
+static int endrow(Trace *tr, int r, Tensor **y, unsigned kept,
+                  const Tensor *out) {
+  if (r == NC_OK && tr->node && out == NULL && kept >> LETTER_Y & 1)
+    r = nc_keepresult(tr, tr->node->nsaved - 1, *y, 0);
+  return finish(tr, r, y, 1);
+}
+
+int nc_applyrecorded(Tensor **y, Op op, const Arg in[], const double par[2],
+                     Tensor *out) {
+  const int n = nc_arity(op);
+  RowInfo info = { .op = op, .par = { par ? par[0] : 1, par ? par[1] : 0 } };
+  Trace tr;
+  unsigned kept;
+  int r;
+  for (int j = 0; j < n; j++) info.number[j] = in[j].s;
+  r = beginrow(&tr, &nc_rownode, &info, in, n, &kept, out);
+  if (r != NC_OK) return nc_blamed(r, nc_opinfo[op].name, in, n);
+  nc_gradoff++;
+  r = nc_apply(y, op, in, par, out);
+  nc_gradoff--;
+  return endrow(&tr, r, y, kept, out);
+}
+
+int nc_reducerecorded(Tensor **y, Op op, Tensor *x, unsigned dims,
+                      int keepdim, DType dtype, const double par[2],
+                      Tensor *out) {
+  const Arg in[1] = { { .t = x } };
+  RowInfo info = { .op = op, .par = { par ? par[0] : 1, 0 }, .dims = dims,
+                   .keepdim = keepdim };
+  Trace tr;
+  unsigned kept;
+  int r = beginrow(&tr, &nc_reducenode, &info, in, 1, &kept, out);
+  if (r != NC_OK) return nc_blamed(r, nc_opinfo[op].name, in, 1);
+  nc_gradoff++;
+  r = nc_reduce(y, op, x, dims, keepdim, dtype, par, out);
+  nc_gradoff--;
+  return endrow(&tr, r, y, kept, out);
+}
+
+/* A copy, converted or on another device: nc_fit does all that there is. */
+static int copyback(GradCall *g) {
+  nc_retain(g->d[0] = g->g[0]);
+  return NC_OK;
+}
+
+const NodeKind nc_copynode = { copyback, NULL };
+
+int nc_copied(Tensor *y, Tensor *x) {
+  return nc_note(&nc_copynode, "to", &x, 1, &y, 1, NULL, 0);
+}
+
+/*
+** Families
+*/
+int nc_marks(const char *signature, unsigned *results) {
+  unsigned args = 0, mark = 1;
+  const char *end = strstr(signature, "->");
+  *results = 0;
+  for (const char *s = signature; *s; s++) {
+    if (s == end) mark = 1;
+    if (*s == ',') mark <<= 1;
+    if (*s == '*') mark >>= 1;          /* is no parameter */
+    if (*s == '!' && end && s > end) *results |= mark;
+    else if (*s == '!') args |= mark;
+  }
+  return (int)args;
+}
+
+static int run(Call *c) {
+  int r;
+  nc_gradoff++;
+  r = nc_families[c->op].fn(c);
+  nc_gradoff--;
+  return r;
+}
+
+int nc_setbase(Tensor *y, Tensor *x) {
+  Tensor *base = x->base ? x->base : x;
+  if (y == x || y->data != x->data || y->base) return NC_OK;
+  nc_retain(y->base = base);
+  if (base->ad == NULL || base->ad->epoch == 0) return NC_OK;
+  TRY(nc_newad(y));
+  y->ad->epoch = base->ad->epoch;
+  return NC_OK;
+}
+
+static Tensor **outputs(Call *c, int *n) {
+  *n = c->list ? c->nlist : 1;
+  return c->list ? c->list : c->out;
+}
+
+static int setbases(Call *c) {
+  int n;
+  Tensor **y = outputs(c, &n);
+  for (int i = 0; i < n; i++) TRY(nc_setbase(y[i], c->arg[0].t));
+  return NC_OK;
+}
+
+/* The geometry of the views of c, as those of a dense tensor: strides of 0
+   could not be told apart. */
+static int geometries(Geometry g[], const Call *c, int n) {
+  Call low = *c;
+  Tensor **y, *x;
+  int r, k;
+  low.list = NULL;
+  low.nlist = 0;
+  memset(low.out, 0, sizeof low.out);
+  TRY(nc_denselike(&x, c->arg[0].t));
+  low.arg[0].t = x;
+  r = run(&low);
+  y = outputs(&low, &k);
+  for (int i = 0; i < n && r == NC_OK; i++) nc_geometry(&g[i], x, y[i]);
+  if (low.list) nc_freelist(&low);
+  for (int i = 0; i < NC_MAXOUT; i++) nc_release(low.out[i]);
+  nc_release(x);
+  return r;
+}
+
+static int recordview(Call *c) {
+  Tensor **y, *x = c->arg[0].t;
+  Trace tr;
+  int n, r;
+  TRY(run(c));
+  y = outputs(c, &n);
+  if (n == 1 && y[0] == x) return NC_OK;
+  TRY(nc_begin(&tr, &nc_viewnode, nc_families[c->op].name, &x, 1, n, 0,
+               (size_t)n * sizeof(Geometry), NULL));
+  r = tr.node ? geometries(tr.node->info, c, n) : NC_OK;
+  if (r == NC_OK) r = nc_commit(&tr, y, n);
+  nc_cancel(&tr);
+  return r;
+}
+
+/* Writes into its first operand; the gradient of another one, if it has one,
+   is that of the result. */
+static int recordinto(Call *c) {
+  Tensor *in[2] = { NULL, c->arg[1].t };
+  Trace tr;
+  TRY(nc_begin(&tr, &nc_intonode, nc_families[c->op].name, in, 2, 1, 0, 0,
+               c->arg[0].t));
+  return finish(&tr, run(c), c->out, 1);
+}
+
+/* The operands of a call that may have a gradient, in order. */
+static Tensor *const *operands(const Call *c, Tensor *x[], int *n) {
+  *n = 0;
+  if (c->arg[0].tensors) {
+    *n = c->arg[0].n;
+    return c->arg[0].tensors;
+  }
+  for (int i = 0; i < NC_MAXARG; i++) {
+    x[i] = c->arg[i].t;
+    if (x[i]) *n = i + 1;
+  }
+  return x;
+}
+
+typedef struct Kept {
+  Family op;
+  Arg arg[NC_MAXARG];
+  int64_t list[2 * NC_MAXDIM]; /* of the arguments that have one */
+} Kept;
+
+/* Notes the arguments, with numbers but without tensors. */
+static int keepargs(Kept *k, const Call *c) {
+  int used = 0;
+  k->op = c->op;
+  for (int i = 0; i < NC_MAXARG; i++) {
+    Arg *a = &k->arg[i];
+    *a = c->arg[i];
+    a->t = NULL;
+    a->tensors = NULL;
+    a->text = NULL;
+    if (a->n <= 0 || a->list == NULL || c->arg[i].tensors) continue;
+    if (a->n > 2 * NC_MAXDIM - used)
+      return nc_fail(NC_EVALUE, "lists of %d and %d are too long to be kept",
+                     used, a->n);
+    a->list = memcpy(k->list + used, a->list, (size_t)a->n * sizeof *a->list);
+    used += a->n;
+  }
+  return NC_OK;
+}
+
+static int keepmarked(Trace *tr, const Call *c, unsigned args) {
+  for (int i = 0, at = 0; i < NC_MAXARG; i++) {
+    if (!(args >> i & 1)) continue;
+    if (c->arg[i].t) TRY(nc_keep(tr, at, c->arg[i].t));
+    at++;
+  }
+  return NC_OK;
+}
+
+static int recordgrad(Call *c) {
+  const FamilyInfo *info = &nc_families[c->op];
+  Tensor *x[NC_MAXARG];
+  unsigned results, args = (unsigned)nc_marks(info->signature, &results);
+  const int nargs = count(args);
+  Trace tr;
+  int n, r;
+  Tensor *const *in = operands(c, x, &n);
+  TRY(nc_begin(&tr, &nc_familynode, info->name, in, n, NC_MAXOUT,
+               nargs + count(results), sizeof(Kept), NULL));
+  r = NC_OK;
+  if (tr.node) {
+    r = keepargs(tr.node->info, c);
+    if (r == NC_OK) r = keepmarked(&tr, c, args);
+  }
+  if (r == NC_OK) r = run(c);
+  for (int i = 0, at = nargs; i < NC_MAXOUT && tr.node; i++) {
+    if (r != NC_OK || !(results >> i & 1)) continue;
+    if (c->out[i]) r = nc_keepresult(&tr, at, c->out[i], i);
+    at++;
+  }
+  return finish(&tr, r, c->out, NC_MAXOUT);
+}
+
+static int tracked(const Call *c) {
+  const Arg *list = &c->arg[0];
+  for (int i = 0; i < NC_MAXARG; i++)
+    if (c->arg[i].t && nc_marked(c->arg[i].t)) return 1;
+  for (int i = 0; list->tensors && i < list->n; i++)
+    if (nc_marked(list->tensors[i])) return 1;
+  return 0;
+}
+
+static int record(Call *c, FamilyClass kind) {
+  switch (kind) {
+    case FAMILY_VIEW: return recordview(c);
+    case FAMILY_INTO: return recordinto(c);
+    case FAMILY_GRAD: return recordgrad(c);
+    case FAMILY_COMPOSED: return nc_families[c->op].fn(c);
+    default: return run(c);
+  }
+}
+
+int nc_call(Call *c) {
+  const FamilyClass kind = nc_families[c->op].grad;
+  int r;
+  if (nc_watching) return nc_callwatched(c);
+  r = nc_gradoff == 0 && tracked(c) ? record(c, kind)
+                                    : nc_families[c->op].fn(c);
+  if (r == NC_OK && kind == FAMILY_VIEW) r = setbases(c);
+  if (r == NC_OK) return r;
+  for (int i = 0; i < NC_MAXOUT; i++) {
+    nc_release(c->out[i]);
+    c->out[i] = NULL;
+  }
+  return r;
+}
+
+/*
+** Gradients of families
+*/
+#define NOGRAD(op)
+#define COMPOSED(op)
+#define VIEW(op)
+#define INTO(op)
+#define GRAD(op) [FAM_##op] = nc_grad_##op,
+#define FAMILY(op, class, ...) class(op)
+static int (*const gradients[FAM_COUNT])(FamilyGrad *g) = {
+#include "core/operators.def"
+};
+#undef FAMILY
+#undef NOGRAD
+#undef COMPOSED
+#undef VIEW
+#undef INTO
+#undef GRAD
+
+int nc_operand(FamilyGrad *g, int i, Tensor **t) {
+  unsigned results, args = (unsigned)nc_marks(
+      nc_families[((const Kept *)g->node->info)->op].signature, &results);
+  const int at = count(args & ((1u << i) - 1));
+  int r = g->arg[i].t ? NC_OK : nc_unsave(&g->arg[i].t, g->node, at);
+  *t = g->arg[i].t;
+  return r;
+}
+
+int nc_result(FamilyGrad *g, int i, Tensor **t) {
+  unsigned results, args = (unsigned)nc_marks(
+      nc_families[((const Kept *)g->node->info)->op].signature, &results);
+  const int at = count(args) + count(results & ((1u << i) - 1));
+  int r = g->out[i] ? NC_OK : nc_unsave(&g->out[i], g->node, at);
+  *t = g->out[i];
+  return r;
+}
+
+static int familyback(GradCall *call) {
+  const Node *n = call->node;
+  const Kept *k = n->info;
+  Arg arg[NC_MAXARG];
+  FamilyGrad g = { .node = n, .arg = arg, .g = call->g, .d = call->d,
+                   .need = call->need, .in = n->edge, .n = n->nedge };
+  int r;
+  for (int i = 1; i < n->nout; i++)
+    if (call->g[i])
+      return nc_fail(NC_EVALUE, "result %d has no gradient", i + 1);
+  memcpy(arg, k->arg, sizeof arg);
+  r = gradients[k->op](&g);
+  for (int i = 0; i < NC_MAXARG; i++) nc_release(arg[i].t);
+  for (int i = 0; i < NC_MAXOUT; i++) nc_release(g.out[i]);
+  return r;
+}
+
+const NodeKind nc_familynode = { familyback, NULL };

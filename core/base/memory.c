@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** memory.c - host memory: a cache of freed blocks in size classes, last in
+** first out, and slabs for the small structures of the core.
+**
+** Fresh pages cost more than the arithmetic that fills them, so blocks are
+** kept for reuse, up to a budget that the collector of the binding sets.
+** Above it the class goes first that was asked for the longest time ago.
+** The cache belongs to the thread that runs the interpreter.
+*/
+#define _GNU_SOURCE           /* madvise */
+#include "core/base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/tensor.h"
+
+#define ALIGNMENT 64
+#define HUGE_PAGE ((int64_t)2 << 20)
+#define HUGE_FROM ((int64_t)4 << 20)
+#define CLASSES (64 * 8)      /* eight steps an octave: 12 % lost at most */
+
+/* Under the sanitizer nothing is reused, so that it sees every mistake. */
+#if defined(__SANITIZE_ADDRESS__)
+#define REUSE 0
+#else
+#define REUSE 1
+#endif
+
+typedef struct Block {
+  struct Block *next;
+} Block;
+
+Memory nc_memory = { .budget = (int64_t)32 << 20 };
+int64_t nc_hostlimit;
+
+static Block *cache[CLASSES];
+static int64_t asked[CLASSES], requests;  /* when a class was asked for */
+static int64_t failafter;
+static int failsticky;
+
+void nc_failalloc(int64_t n, int sticky) {
+  failafter = n;
+  failsticky = sticky;
+}
+
+static int injected(void) {
+  if (failafter == 0) return 0;
+  if (failafter > 1) return --failafter, 0;
+  if (!failsticky) failafter = 0;
+  return 1;
+}
+
+/* Rounds bytes up to their class. */
+static int sizeclass(int64_t *bytes) {
+  int64_t unit = ALIGNMENT;
+  int octave = 0;
+  while (unit * 8 < *bytes) unit *= 2, octave++;
+  int step = (int)((*bytes + unit - 1) / unit);
+  *bytes = unit * step;
+  return octave * 8 + step - 1;
+}
+
+int64_t nc_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+/* The number in a file, or -1: "max" is no limit. */
+static int64_t numberin(const char *path) {
+  long long n = -1;
+  FILE *f = fopen(path, "re");
+  if (f == NULL) return -1;
+  if (fscanf(f, "%lld", &n) != 1) n = -1;
+  fclose(f);
+  return n;
+}
+
+/* What a container may still take. */
+static int64_t containerroom(void) {
+  int64_t max = numberin("/sys/fs/cgroup/memory.max"), used;
+  if (max < 0) return INT64_MAX;
+  used = numberin("/sys/fs/cgroup/memory.current");
+  return used < 0 || used > max ? max : max - used;
+}
+
+/* What the limit of the process (ulimit -v) leaves. */
+static int64_t processroom(void) {
+  struct rlimit limit;
+  int64_t pages;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= INT64_MAX ||
+      (pages = numberin("/proc/self/statm")) < 0)
+    return INT64_MAX;
+  pages *= sysconf(_SC_PAGESIZE);
+  return pages > (int64_t)limit.rlim_cur ? 0 : (int64_t)limit.rlim_cur - pages;
+}
+
+int64_t nc_hostavailable(void) {
+  char line[128];
+  long long kb = -1;
+  const int64_t own = processroom();
+  int64_t room = containerroom();
+  if (room > own) room = own;
+  FILE *f = fopen("/proc/meminfo", "re");
+  if (f) {
+    while (kb < 0 && fgets(line, sizeof line, f))
+      if (strncmp(line, "MemAvailable:", 13) == 0)
+        kb = strtoll(line + 13, NULL, 10);
+    fclose(f);
+  }
+  if (kb >= 0 && room > kb * 1024) room = kb * 1024;
+  if (room < INT64_MAX) return room + nc_memory.cached;
+  return (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+/* Asking the system is slow: only a large block is held against it. */
+static int overlimit(int64_t bytes) {
+  int64_t room;
+  if (nc_hostlimit && nc_memory.live + bytes > nc_hostlimit) return 1;
+  if (bytes < ((int64_t)64 << 20)) return 0;
+  room = nc_hostavailable();
+  return bytes > room - room / 64;
+}
+
+char *nc_roomtext(char *buf) {
+  char have[NC_TEXT], most[NC_TEXT];
+  const int64_t room = nc_hostavailable(), left = nc_hostlimit - nc_memory.live;
+  if (nc_hostlimit && left < room) {
+    nc_bytestext(have, (double)(left > 0 ? left : 0));
+    nc_bytestext(most, (double)nc_hostlimit);
+    snprintf(buf, NC_TEXT, "the limit of %.32s leaves %.32s", most, have);
+  } else
+    snprintf(buf, NC_TEXT, "cpu has %.32s free",
+             nc_bytestext(have, (double)room));
+  return buf;
+}
+
+static int nomemory(int64_t bytes) {
+  char want[NC_TEXT], room[NC_TEXT], live[NC_TEXT];
+  nc_bytestext(want, (double)bytes);
+  nc_bytestext(live, (double)nc_memory.live);
+  return nc_fail(NC_ENOMEM, "needs %s; %s, tensors hold %s", want,
+                 nc_roomtext(room), live);
+}
+
+static void *fresh(int64_t bytes) {
+  size_t align = bytes >= HUGE_FROM ? (size_t)HUGE_PAGE : ALIGNMENT;
+  void *p = NULL;
+  if (posix_memalign(&p, align, (size_t)bytes) != 0) return NULL;
+  if (bytes >= HUGE_FROM) madvise(p, (size_t)bytes, MADV_HUGEPAGE);
+  return p;
+}
+
+static void held(int64_t size) {
+  nc_memory.live += size;
+  nc_memory.since += size;
+  if (nc_memory.live > nc_memory.peak) nc_memory.peak = nc_memory.live;
+}
+
+int64_t nc_hostsize(int64_t bytes) {
+  int64_t size = bytes > 0 ? bytes : 1;
+  sizeclass(&size);
+  return size;
+}
+
+int nc_hostalloc(void **p, int64_t bytes) {
+  int64_t size = bytes > 0 ? bytes : 1;
+  *p = NULL;
+  if (size > INT64_MAX / 4) return nomemory(size);
+  int c = sizeclass(&size);
+  if (injected()) return nomemory(size);
+  asked[c] = ++requests;
+  if (cache[c]) {
+    *p = cache[c];
+    cache[c] = cache[c]->next;
+    nc_memory.cached -= size;
+  } else if (overlimit(size) || (*p = fresh(size)) == NULL)
+    return nomemory(bytes);
+  held(size);
+  nc_counters.allocated += size;
+  return NC_OK;
+}
+
+void nc_hostfree(void *p, int64_t bytes) {
+  int64_t size = bytes > 0 ? bytes : 1;
+  if (p == NULL) return;
+  int c = sizeclass(&size);
+  nc_memory.live -= size;
+  if (!REUSE || size > nc_memory.budget) {
+    int64_t start = nc_now();
+    free(p);
+    nc_memory.freetime += nc_now() - start;
+    return;
+  }
+  Block *b = p;
+  b->next = cache[c];
+  cache[c] = b;
+  nc_memory.cached += size;
+  nc_trimcache(nc_memory.budget);
+}
+
+/* The class with blocks that was asked for the longest time ago. */
+static int oldest(void) {
+  int64_t when = INT64_MAX;
+  int at = 0;
+  for (int c = 0; c < CLASSES; c++)
+    if (cache[c] && asked[c] < when) when = asked[at = c];
+  return at;
+}
+
+void nc_trimcache(int64_t budget) {
+  int64_t start;
+  if (nc_memory.cached <= budget) return;
+  start = nc_now();
+  while (nc_memory.cached > budget) {
+    int c = oldest();
+    int64_t size = ((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1);
+    while (cache[c] && nc_memory.cached > budget) {
+      Block *b = cache[c];
+      cache[c] = b->next;
+      free(b);
+      nc_memory.cached -= size;
+    }
+  }
+  nc_memory.freetime += nc_now() - start;
+}
+
+/*
+** Slabs
+*/
+static void giveback(Slab *s, void *p) {
+  *(void **)p = s->free;
+  s->free = p;
+}
+
+static int refill(Slab *s) {
+  char *chunk = malloc(ALIGNMENT + s->size * SLAB_OBJECTS);
+  if (chunk == NULL) return 0;
+  *(void **)chunk = s->chunks;
+  s->chunks = chunk;
+  for (int i = SLAB_OBJECTS - 1; i >= 0; i--)
+    giveback(s, chunk + ALIGNMENT + s->size * (size_t)i);
+  return 1;
+}
+
+void *nc_slaballoc(Slab *s) {
+  void *p;
+  if (injected()) return NULL;
+  if (REUSE) {
+    if (s->free == NULL && !refill(s)) return NULL;
+    p = s->free;
+    s->free = *(void **)p;
+  } else if ((p = malloc(s->size)) == NULL)
+    return NULL;
+  held((int64_t)s->size);
+  return p;
+}
+
+void nc_slabfree(Slab *s, void *p) {
+  nc_memory.live -= (int64_t)s->size;
+  if (REUSE) giveback(s, p);
+  else free(p);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** tensor.c - tensors, the storages behind them, and sizes.
+*/
+#include "core/tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tape.h"
+#include "core/base/memory.h"
+#include "core/portable.h"
+#include "core/tracing.h"
+
+static Slab tensors = { sizeof(Tensor), NULL, NULL };
+static Slab storages = { sizeof(Storage), NULL, NULL };
+
+int64_t nc_numel(const Tensor *t) {
+  int64_t n = 1;
+  for (int d = 0; d < t->nd; d++) n *= t->size[d];
+  return n;
+}
+
+void *nc_data(const Tensor *t) {
+  return (char *)t->data->p + t->offset * nc_dtypesize(t->dtype);
+}
+
+const Device *nc_device(const Tensor *t) {
+  return t->data->device;
+}
+
+/*
+** Sizes and dimensions
+*/
+char *nc_shapetext(char buf[NC_TEXT], int nd, const int64_t size[]) {
+  size_t n = 0;
+  buf[0] = '\0';
+  for (int d = 0; d < nd && n < NC_TEXT - 24; d++)
+    n += (size_t)snprintf(buf + n, NC_TEXT - n, d ? "x%lld" : "%lld",
+                          (long long)size[d]);
+  return buf;
+}
+
+char *nc_bytestext(char buf[NC_TEXT], double bytes) {
+  static const char *const unit[] = { "B",   "KiB", "MiB", "GiB",
+                                      "TiB", "PiB", "EiB" };
+  int u = 0;
+  while (bytes >= 1024 && u < 6) bytes /= 1024, u++;
+  snprintf(buf, NC_TEXT, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
+  return buf;
+}
+
+/* A tensor is too large for device d, which has failed, or for any. */
+static int toolarge(const Device *d, DType type, int nd,
+                    const int64_t size[]) {
+  char shape[NC_TEXT], want[NC_TEXT], room[NC_TEXT], why[512];
+  double bytes = (double)nc_dtypesize(type);
+  for (int i = 0; i < nd; i++) bytes *= (double)size[i];
+  nc_shapetext(shape, nd, size);
+  if (bytes == 0)
+    return nc_fail(NC_ENOMEM, "%s[%s] is empty, but its other sizes are too "
+                   "large together", nc_dtypename(type), shape);
+  if (d && d != &nc_cpu) {    /* it has said how much it has */
+    snprintf(why, sizeof why, "%s", nc_lasterror()->text);
+    return nc_fail(NC_ENOMEM, "%s[%s] %s", nc_dtypename(type), shape, why);
+  }
+  return nc_fail(NC_ENOMEM, "%s[%s] needs %s; %s", nc_dtypename(type), shape,
+                 nc_bytestext(want, bytes), nc_roomtext(room));
+}
+
+int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]) {
+  int64_t n = 1, bytes, limit = INT64_MAX / 16;
+  int empty = 0, over = 0;
+  char shape[NC_TEXT];
+  *numel = 0;
+  if (nd > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  for (int d = 0; d < nd; d++) {
+    if (size[d] < 0)
+      return nc_fail(NC_ESHAPE, "size %lld of dim %d is negative: [%s]",
+                     (long long)size[d], d + 1, nc_shapetext(shape, nd, size));
+    empty |= size[d] == 0;
+    over |= NC_MULOVER(n, size[d] ? size[d] : 1, &n) || n > limit;
+    if (over) n = 1;
+  }
+  if (over || NC_MULOVER(n, nc_dtypesize(type), &bytes))
+    return toolarge(NULL, type, nd, size);
+  *numel = empty ? 0 : n;
+  return NC_OK;
+}
+
+int nc_dim(int *dim, int64_t given, int nd) {
+  int64_t range = nd > 0 ? nd : 1;
+  *dim = 0;
+  if (given == 0) {
+    nc_fail(NC_EINDEX, "dim 0: dimensions are counted from 1");
+    nc_hint("1 is the first dimension, -1 the last");
+    return NC_EINDEX;
+  }
+  if (given > range || given < -range)
+    return nc_fail(NC_EINDEX,
+                   "dim %lld is outside a tensor of %d dimension%s",
+                   (long long)given, nd, nd == 1 ? "" : "s");
+  *dim = (int)(given > 0 ? given - 1 : given + range);
+  return NC_OK;
+}
+
+/*
+** Making and sharing
+*/
+static int newstorage(Storage **out, const Device *d, int64_t bytes) {
+  Storage *s = nc_slaballoc(&storages);
+  if (s == NULL) return nc_fail(NC_ENOMEM, "no memory for a storage");
+  s->refs = 1;
+  s->pinned = s->version = s->writes = 0;
+  s->device = d;
+  s->bytes = bytes;
+  s->p = s->small;
+  if (bytes > (int64_t)sizeof s->small || d != &nc_cpu) {
+    int r = d->alloc(d, &s->p, bytes);
+    if (r != NC_OK) {
+      nc_slabfree(&storages, s);
+      return r;
+    }
+    if (d != &nc_cpu) nc_counters.allocated += bytes;
+  }
+  *out = s;
+  return NC_OK;
+}
+
+int64_t nc_heldbytes(const Storage *s) {
+  if (s->p == s->small) return 0;
+  return s->device == &nc_cpu && !s->pinned ? nc_hostsize(s->bytes) : s->bytes;
+}
+
+static void releasestorage(Storage *s) {
+  if (--s->refs > 0) return;
+  if (s->pinned) {
+    nc_memory.live -= s->bytes;
+    nc_opened()->unpin(s->p, s->bytes);
+  } else if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
+  nc_slabfree(&storages, s);
+}
+
+/* Exchanges the memory of a new storage for page-locked memory, which is the
+   host's, too. */
+static void repin(Storage *s, void *p) {
+  if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
+  nc_memory.live += s->bytes;
+  nc_memory.since += s->bytes;
+  s->p = p;
+  s->pinned = 1;
+}
+
+static Tensor *newstruct(DType type, int nd) {
+  Tensor *t = nc_slaballoc(&tensors);
+  if (t == NULL) {
+    nc_fail(NC_ENOMEM, "no memory for a tensor");
+    return NULL;
+  }
+  t->refs = 1;
+  t->dtype = type;
+  t->nd = nd;
+  t->ad = NULL;
+  t->base = NULL;
+  t->offset = 0;
+  return t;
+}
+
+int nc_new(Tensor **out, const Device *d, DType type, int nd,
+           const int64_t size[]) {
+  Tensor *t;
+  int64_t n;
+  int r;
+  *out = NULL;
+  TRY(nc_checksize(&n, type, nd, size));
+  if ((t = newstruct(type, nd)) == NULL) return NC_ENOMEM;
+  r = newstorage(&t->data, d, n * nc_dtypesize(type));
+  if (r != NC_OK) {
+    nc_slabfree(&tensors, t);
+    return r == NC_ENOMEM && n ? toolarge(d, type, nd, size) : r;
+  }
+  n = 1;
+  for (int i = nd - 1; i >= 0; i--) {
+    t->size[i] = size[i];
+    t->step[i] = n;
+    n *= size[i] > 1 ? size[i] : 1;
+  }
+  *out = t;
+  return NC_OK;
+}
+
+/* The order in which the dimensions of x lie in memory, outermost first, if
+   x fills its memory without gaps; 0 if it does not. */
+static int denseorder(const Tensor *x, int order[]) {
+  int64_t n = 1;
+  int nd = x->nd;
+  for (int i = 0; i < nd; i++) {           /* insertion sort, stable */
+    int j = i;
+    for (; j > 0 && x->step[order[j - 1]] < x->step[i]; j--)
+      order[j] = order[j - 1];
+    order[j] = i;
+  }
+  for (int i = nd - 1; i >= 0; i--) {
+    int d = order[i];
+    if (x->size[d] == 1) continue;
+    if (x->step[d] != n) return 0;
+    n *= x->size[d];
+  }
+  return 1;
+}
+
+int nc_newlike(Tensor **out, const Tensor *x, DType type) {
+  int order[NC_MAXDIM];
+  int64_t n = 1;
+  TRY(nc_new(out, nc_device(x), type, x->nd, x->size));
+  if (nc_isdense(x) || nc_numel(x) == 0 || !denseorder(x, order))
+    return NC_OK;
+  for (int i = x->nd - 1; i >= 0; i--) {
+    (*out)->step[order[i]] = n;
+    n *= x->size[order[i]];
+  }
+  return NC_OK;
+}
+
+int nc_alias(Tensor **out, const Tensor *x) {
+  Tensor *t = newstruct(x->dtype, x->nd);
+  *out = NULL;
+  if (t == NULL) return NC_ENOMEM;
+  memcpy(t->size, x->size, sizeof t->size);
+  memcpy(t->step, x->step, sizeof t->step);
+  t->offset = x->offset;
+  t->data = x->data;
+  t->data->refs++;
+  *out = t;
+  return NC_OK;
+}
+
+void nc_retain(Tensor *t) {
+  t->refs++;
+}
+
+void nc_release(Tensor *t) {
+  if (t == NULL || --t->refs > 0) return;
+  if (t->ad) nc_forget(t->ad);
+  nc_release(t->base);        /* which is no view itself */
+  releasestorage(t->data);
+  nc_slabfree(&tensors, t);
+}
+
+int nc_isdense(const Tensor *t) {
+  int64_t n = 1;
+  int dense = 1;
+  for (int d = t->nd - 1; d >= 0; d--) {
+    if (t->size[d] == 0) return 1;
+    if (!dense) continue;     /* a size of 0 may still follow */
+    dense = t->size[d] == 1 || t->step[d] == n;
+    n *= t->size[d];
+  }
+  return dense;
+}
+
+/* Sufficient, as PyTorch's test is: sorted strides that leave room. */
+int nc_overlapsitself(const Tensor *t) {
+  int order[NC_MAXDIM], n = 0;
+  int64_t reach = 0;          /* the largest offset of the dims so far */
+  for (int d = 0; d < t->nd; d++) {
+    if (t->size[d] == 0) return 0;
+    if (t->size[d] == 1) continue;
+    int j = n++;
+    for (; j > 0 && t->step[order[j - 1]] > t->step[d]; j--)
+      order[j] = order[j - 1];
+    order[j] = d;
+  }
+  for (int i = 0; i < n; i++) {
+    int d = order[i];
+    if (t->step[d] <= reach) return 1;
+    reach += t->step[d] * (t->size[d] - 1);
+  }
+  return 0;
+}
+
+/*
+** Values
+*/
+int nc_full(Tensor **t, const Device *d, DType type, int nd,
+            const int64_t size[], Scalar v) {
+  int r;
+  TRY(nc_new(t, d, type, nd, size));
+  if ((r = nc_fill(*t, v)) != NC_OK) {
+    nc_release(*t);
+    *t = NULL;
+  }
+  return r;
+}
+
+/* Gives out y, a new copy of x with status r, or releases it. */
+static int give(Tensor **out, Tensor *x, Tensor *y, int r) {
+  if (r == NC_OK && nc_marked(x)) r = nc_copied(y, x);
+  if (r == NC_OK) *out = y;
+  else nc_release(y);
+  return r;
+}
+
+int nc_cast(Tensor **out, Tensor *x, DType type) {
+  Tensor *y;
+  *out = NULL;
+  if (x->dtype == type) {
+    nc_retain(*out = x);
+    return NC_OK;
+  }
+  if (nc_watching) return nc_castwatched(out, x, type);
+  TRY(nc_newlike(&y, x, type));
+  return give(out, x, y, nc_copy(y, x));
+}
+
+int nc_dense(Tensor **out, Tensor *x) {
+  Tensor *y;
+  *out = NULL;
+  if (nc_isdense(x)) {
+    nc_retain(*out = x);
+    return NC_OK;
+  }
+  TRY(nc_new(&y, nc_device(x), x->dtype, x->nd, x->size));
+  return give(out, x, y, nc_copy(y, x));
+}
+
+int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
+  return nc_move(out, x, d, 0);
+}
+
+int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
+  Tensor *y;
+  *out = NULL;
+  if (nc_device(x) == d) {
+    nc_retain(*out = x);
+    return NC_OK;
+  }
+  if (nc_watching) return nc_movewatched(out, x, d, how);
+  TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
+  return give(out, x, y, nc_copyto(y, x, how));
+}
+
+int nc_pin(Tensor **out, Tensor *x) {
+  const Accelerator *a;
+  Tensor *y;
+  void *p;
+  *out = NULL;
+  if (nc_device(x) != &nc_cpu) {
+    nc_fail(NC_EDEVICE, "only the memory of the cpu can be page-locked");
+    nc_hint("self:cpu() first");
+    return NC_EDEVICE;
+  }
+  if (x->data->pinned) {
+    nc_retain(*out = x);
+    return NC_OK;
+  }
+  TRY(nc_accelerator(&a));
+  TRY(nc_new(&y, &nc_cpu, x->dtype, x->nd, x->size));
+  int r = a->pin(&p, y->data->bytes);
+  if (r == NC_OK) {
+    repin(y->data, p);
+    r = nc_copy(y, x);
+  }
+  return give(out, x, y, r);
+}
+
+int nc_item(Scalar *v, const Tensor *t) {
+  char shape[NC_TEXT];
+  *v = nc_int(0);
+  if (nc_numel(t) != 1) {
+    nc_fail(NC_EVALUE, "a tensor of one element is needed, this is [%s]",
+            nc_shapetext(shape, t->nd, t->size));
+    nc_hint("self:totable() gives every element");
+    return NC_EVALUE;
+  }
+  if (nc_watching) return nc_readwatched(v, "item", t, 0);
+  return nc_read(v, t, 0);
+}
+
+int nc_elements(Tensor **y, Tensor *t) {
+  if (nc_watching) return nc_elementswatched(y, t);
+  return nc_todevice(y, t, &nc_cpu);
+}

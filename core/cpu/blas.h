@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* blas.h - products of matrices: of memory (blas.c), of tensors (bmm.c). */
+#ifndef core_cpu_blas_h
+#define core_cpu_blas_h
+
+#include "core/tensor.h"
+
+/* c = beta*c + alpha*a*b; c is dense along its rows. */
+typedef struct Gemm {
+  DType type;                 /* float32, float64, int32, int64 */
+  int64_t m, n, k;            /* [m x k] [k x n] -> [m x n], all above 0 */
+  const void *a, *b;
+  void *c;
+  int64_t as[2], bs[2];       /* steps to the next row and column */
+  int64_t cs;                 /* step to the next row */
+  Scalar alpha;
+  int beta;                   /* 0 (c need not be set) or 1 */
+} Gemm;
+
+/* Opens the library at its first call; fails only if the user named one that
+   cannot be used. */
+int nc_openblas(void);
+void nc_gemm(const Gemm *g);
+
+/* May a BLAS take a [rows x cols] matrix with these steps as it lies? */
+int nc_blasfits(int64_t rows, int64_t cols, const int64_t step[2]);
+
+/* y = alpha*a*b + beta*addend; the addend may be NULL, and is not read if
+   beta is 0.  All are of one dtype, not bool; a is [batch.. x m x k], b
+   [batch.. x k x n], their batches being equal (a step of 0 repeats one), and
+   the addend broadcasts to the result. */
+int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
+               Scalar beta);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cpu.c - the CPU as a device: walks the operands of a row and calls the
+** loops of kernels.c over dense memory.
+**
+** What is not dense, or not in the type of computation, passes through
+** buffers of BLOCK elements that stay in the first-level cache: so there is
+** one loop a row and type, and conversion costs no pass over memory.
+*/
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu/cpu.h"
+#include "core/tape.h"
+#include "core/cpu/kernels/kernels.h"
+#include "core/portable.h"
+#include "core/tensor.h"
+#include "core/cpu/cursor.h"
+
+#define GRAIN 32768           /* from here on threads pay */
+#define STREAM ((int64_t)32 << 20) /* bytes of a result too large to cache */
+
+/* The best instruction set of this machine, or the one that the environment
+   names, if the machine has it: so that tests reach every loop. */
+#ifdef NC_X86
+static const Kernels *choose(void) {
+  const char *wish = getenv("NACRE_CPU_LEVEL");
+  const Kernels *best = &nc_kernels_v2;
+  __builtin_cpu_init();
+  if (wish && strcmp(wish, "v2") == 0) return best;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2"))
+    best = &nc_kernels_v3;
+  if (wish && strcmp(wish, "v3") == 0) return best;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    best = &nc_kernels_v4;
+  return best;
+}
+#else
+static const Kernels *choose(void) {
+  return &nc_kernels_any;
+}
+#endif
+
+const Kernels *nc_kernels(void) {
+  static const Kernels *_Atomic best;   /* workers ask, too */
+  const Kernels *k = atomic_load_explicit(&best, memory_order_relaxed);
+  if (k == NULL) atomic_store(&best, k = choose());
+  return k;
+}
+
+const char *nc_cpulevel(void) {
+  return nc_kernels()->name;
+}
+
+Computed nc_computed(DType t) {
+  static const Computed of[DT_COUNT] = {
+    [DT_b8] = CT_u8,   [DT_u8] = CT_u8,   [DT_i8] = CT_i32,
+    [DT_i16] = CT_i32, [DT_i32] = CT_i32, [DT_i64] = CT_i64,
+    [DT_f16] = CT_f32, [DT_bf16] = CT_f32, [DT_f32] = CT_f32,
+    [DT_f64] = CT_f64,
+  };
+  return of[t];
+}
+
+DType nc_storedas(Computed c) {
+  static const DType of[CT_COUNT] = { DT_u8, DT_i32, DT_i64, DT_f32, DT_f64 };
+  return of[c];
+}
+
+/* Is an operand of type t, as it lies, what kernels of type c want? */
+static int asitlies(DType t, Computed c) {
+  return t == nc_storedas(c) || (t == DT_b8 && c == CT_u8);
+}
+
+/*
+** Walking
+*/
+void nc_walkto(Walk *w, const Loop *k, int from, int to, int64_t at) {
+  w->k = k;
+  w->from = from;
+  w->to = to;
+  for (int d = from; d < to; d++) {
+    w->index[d] = at % k->size[d];
+    at /= k->size[d];
+  }
+}
+
+int64_t nc_walkoffset(const Walk *w, int j) {
+  int64_t offset = 0;
+  for (int d = w->from; d < w->to; d++)
+    offset += w->index[d] * w->k->step[j][d];
+  return offset;
+}
+
+void nc_walkby(Walk *w, int64_t n) {
+  for (int d = w->from; d < w->to && n > 0; d++) {
+    int64_t size = w->k->size[d], at = w->index[d] + n;
+    n = 0;
+    if (at >= size && d + 1 < w->to) {
+      n = at < 2 * size ? 1 : at / size;
+      at -= n * size;
+    }
+    w->index[d] = at;
+  }
+}
+
+int64_t nc_walkleft(const Walk *w) {
+  return w->from == w->to ? 1 : w->k->size[w->from] - w->index[w->from];
+}
+
+/* Moves n elements from `at' on between operand j and dense memory; the
+   loop's dimensions from..to-1 are walked. */
+static void transfer(const Loop *k, int j, const Walk *start, int64_t base,
+                     char *dense, int64_t size, int64_t n, Move move,
+                     int store) {
+  const int64_t esize = nc_dtypesize(k->type[j]);
+  const int64_t step = start->from == start->to ? 0 : k->step[j][start->from];
+  Walk w = *start;
+  for (int64_t i = 0; i < n;) {
+    int64_t m = nc_walkleft(&w);
+    char *p = (char *)k->p[j] + (base + nc_walkoffset(&w, j)) * esize;
+    if (m > n - i) m = n - i;
+    if (store) move(p, dense + i * size, step, m);
+    else move(dense + i * size, p, step, m);
+    nc_walkby(&w, m);
+    i += m;
+  }
+}
+
+/*
+** Elementwise rows
+*/
+typedef struct Plan {
+  const Loop *k;
+  MapKernel f;
+  Move move[NC_MAXIN];        /* NULL: an operand is used where it lies */
+  int64_t size[NC_MAXIN];     /* of an element as the kernel wants it */
+  Computed c[NC_MAXIN];
+  int via[NC_MAXIN];          /* an operand passes through the row's type */
+  int direct;                 /* no operand needs a buffer */
+  int slot[NC_MAXIN];         /* of a gradient: what its kernel takes an
+                                 operand as */
+} Plan;
+
+static int64_t computedsize(Computed c) {
+  return nc_dtypesize(nc_storedas(c));
+}
+
+/* Does every result of the row keep to 0 and 1, as bool must? */
+static int closed(const OpInfo *info, const Loop *k) {
+  return info->kind == TEST_OP || info->kind == COMPARE_OP ||
+         info->kind == CHOOSE_OP || info->types == CLASS_INT ||
+         (k->op == OP_clone && k->type[1] == DT_b8);
+}
+
+/* Which operand of a gradient's kernel each of the loop is. */
+static void setslots(Plan *p, const char *text) {
+  const unsigned used = nc_letters(text);
+  int j = 2;
+  p->slot[0] = 0;
+  p->slot[1] = 1;
+  for (int i = LETTER_A; i <= LETTER_Y && j < p->k->nargs; i++)
+    if (used >> i & 1) p->slot[j++] = i - LETTER_G + 1;
+}
+
+/* Calls the kernel for n elements; what a gradient does not name may be
+   anything. */
+static void call(const Plan *p, int64_t n, void *v[]) {
+  void *all[NC_GRADSLOTS];
+  if (p->k->part == 0) {
+    p->f(n, v, p->k->par);
+    return;
+  }
+  for (int i = 0; i < NC_GRADSLOTS; i++) all[i] = v[0];
+  for (int j = 0; j < p->k->nargs; j++) all[p->slot[j]] = v[j];
+  p->f(n, all, p->k->par);
+}
+
+/* The operation whose kernel does the same with these operands, and faster:
+   what is raised to the number 2 is squared. */
+static Op simplest(const Loop *k) {
+  const int last = k->nargs - 1;
+  if (k->op == OP_pow && k->part <= 1 && k->p[last] == NULL &&
+      nc_tofloat(k->number[last]) == 2 && nc_category(k->work) == NC_FLOAT)
+    return OP_square;
+  return k->op;
+}
+
+static void plan(Plan *p, const Loop *k) {
+  const Kernels *kernels = nc_kernels();
+  const OpInfo *info = &nc_opinfo[k->op];
+  const Computed c = nc_computed(k->work);
+  const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
+  int condition = info->kind == CHOOSE_OP ? 1 : -1;
+  p->k = k;
+  p->f = kernels->map[simplest(k)][c];
+  if (k->part > 0) {
+    p->f = kernels->grad[simplest(k)][k->part - 1][c == CT_f64];
+    condition = info->kind == CHOOSE_OP ? 2 : -1;
+    setslots(p, info->grad[k->part - 1]);
+  }
+  p->direct = k->nd <= 1;
+  for (int j = 0; j < k->nargs; j++) {
+    int lies, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
+    Computed own = c;
+    if ((j == 0 && truth) || j == condition) own = CT_u8;
+    p->via[j] = j > 0 && own == c && k->type[j] != k->work &&
+                nc_dtypesize(k->work) <= 2 && k->work >= DT_i8;
+    lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense &&
+           !p->via[j];
+    if (j == 0 && k->type[0] == DT_b8) lies = lies && closed(info, k);
+    p->c[j] = own;
+    p->size[j] = computedsize(own);
+    p->move[j] = lies ? NULL : j == 0 ? kernels->store[own][k->type[0]]
+                                      : kernels->load[own][k->type[j]];
+    p->direct &= lies;
+  }
+}
+
+/* Elements of another type are first what the row's type makes of them, if
+   it is computed in a wider one: an int32 of 100000 is inf as float16. */
+static void passvia(const Plan *p, int j, char *buf, int64_t n) {
+  const Kernels *kernels = nc_kernels();
+  _Alignas(64) char narrow[NC_BLOCK * 2];
+  kernels->store[p->c[j]][p->k->work](narrow, buf, 1, n);
+  kernels->load[p->c[j]][p->k->work](buf, narrow, 1, n);
+}
+
+/* n copies of a number in the type of computation; of a condition, which is 0
+   or 1, also among halves. */
+static void repeat(char *buf, Computed c, Scalar v, int64_t n) {
+  const uint8_t byte = v.kind == NC_FLOAT ? v.f != 0 : (uint8_t)v.i;
+  for (int64_t i = 0; i < n; i++) switch (c) {
+    case CT_u8: ((uint8_t *)buf)[i] = byte; break;
+    case CT_i32: ((int32_t *)buf)[i] = (int32_t)v.i; break;
+    case CT_i64: ((int64_t *)buf)[i] = v.i; break;
+    case CT_f32: ((float *)buf)[i] = (float)nc_tofloat(v); break;
+    default: ((double *)buf)[i] = nc_tofloat(v);
+  }
+}
+
+static void mapdirect(void *ctx, int64_t begin, int64_t end) {
+  const Plan *p = ctx;
+  void *v[NC_MAXIN] = { NULL };
+  for (int j = 0; j < p->k->nargs; j++)
+    v[j] = (char *)p->k->p[j] + begin * p->size[j];
+  call(p, end - begin, v);
+}
+
+/* As mapdirect, the result going past the cache in short bursts, between
+   which the operands are read on. */
+static void mapstream(void *ctx, int64_t begin, int64_t end) {
+  enum { BURST = 256 };
+  const Plan *p = ctx;
+  const Kernels *kernels = nc_kernels();
+  _Alignas(64) char buf[BURST * 8];
+  void *v[NC_MAXIN] = { NULL };
+  v[0] = buf;
+  for (int64_t i = begin; i < end; i += BURST) {
+    int64_t n = end - i < BURST ? end - i : BURST;
+    for (int j = 1; j < p->k->nargs; j++)
+      v[j] = (char *)p->k->p[j] + i * p->size[j];
+    call(p, n, v);
+    kernels->stream((char *)p->k->p[0] + i * p->size[0], buf, n * p->size[0]);
+  }
+  kernels->fence();
+}
+
+/* Is the result so large that it would push the operands out of the cache,
+   and none of them? */
+static int streams(const Plan *p) {
+  const Loop *k = p->k;
+  int apart = p->direct && k->n * p->size[0] >= STREAM &&
+              (uintptr_t)k->p[0] % 64 == 0;
+  for (int j = 1; j < k->nargs; j++) apart &= k->p[j] != k->p[0];
+  return apart;
+}
+
+static void mapblocks(void *ctx, int64_t begin, int64_t end) {
+  const Plan *p = ctx;
+  const Loop *k = p->k;
+  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  void *v[NC_MAXIN] = { NULL };
+  Walk w;
+  for (int j = 1; j < k->nargs; j++)
+    if (k->p[j] == NULL)
+      repeat(buf[j], p->c[j], k->number[j],
+             end - begin < NC_BLOCK ? end - begin : NC_BLOCK);
+  nc_walkto(&w, k, 0, k->nd, begin);
+  for (int64_t i = begin; i < end; i += NC_BLOCK) {
+    int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
+    for (int j = 0; j < k->nargs; j++) {
+      v[j] = p->move[j] || !k->p[j] ? buf[j]
+                                    : (char *)k->p[j] + i * p->size[j];
+      if (j > 0 && p->move[j] && k->p[j])
+        transfer(k, j, &w, 0, buf[j], p->size[j], n, p->move[j], 0);
+      if (p->via[j] && k->p[j]) passvia(p, j, buf[j], n);
+    }
+    call(p, n, v);
+    if (p->move[0]) transfer(k, 0, &w, 0, buf[0], p->size[0], n, p->move[0], 1);
+    nc_walkby(&w, n);
+  }
+}
+
+/* Numbers stand for operands: each is repeated. */
+static NC_NOINLINE int runnumbers(const Loop *k) {
+  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  const Computed c = nc_computed(k->work);
+  void *v[NC_MAXIN];
+  if (k->n > NC_BLOCK || k->work != nc_storedas(c)) return 0;
+  for (int j = 0; j < k->nargs; j++) {
+    v[j] = k->p[j] ? k->p[j] : buf[j];
+    if (k->p[j] == NULL) repeat(v[j], c, k->number[j], k->n);
+  }
+  nc_kernels()->map[simplest(k)][c](k->n, v, k->par);
+  return 1;
+}
+
+/* Few elements of the type of computation, one after the other: there is
+   nothing to plan. */
+static int few(Op op, DType work, int64_t n, void *const v[],
+               const double par[2]) {
+  const Computed c = nc_computed(work);
+  if (n > GRAIN || work != nc_storedas(c)) return 0;
+  nc_kernels()->map[op][c](n, v, par);
+  return 1;
+}
+
+/* Runs a loop that is such a row; 0 if it is another. */
+static int runfew(const Loop *k) {
+  int numbers = 0;
+  if (k->n > GRAIN || k->nd != 1 || k->part ||
+      nc_opinfo[k->op].kind == CHOOSE_OP)
+    return 0;
+  for (int j = 0; j < k->nargs; j++)
+    if (k->p[j] == NULL) numbers = 1;
+    else if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
+  return numbers ? runnumbers(k) : few(k->op, k->work, k->n, k->p, k->par);
+}
+
+static int runmap(const Loop *k) {
+  Plan p;
+  if (runfew(k)) return NC_OK;
+  if (nc_cputurns(k)) return nc_cputurn(k);
+  plan(&p, k);
+  if (streams(&p)) return nc_parallel(k->n, 8 * GRAIN, mapstream, &p);
+  if (k->n > GRAIN)
+    return nc_parallel(k->n, GRAIN, p.direct ? mapdirect : mapblocks, &p);
+  if (p.direct) mapdirect(&p, 0, k->n);
+  else mapblocks(&p, 0, k->n);
+  return NC_OK;
+}
+
+/*
+** The device
+*/
+int nc_cpurun(const Device *d, const Loop *k) {
+  (void)d;
+  return nc_opinfo[k->op].kind == REDUCE_OP && k->part == 0 ? nc_cpufold(k)
+                                                            : runmap(k);
+}
+
+static int alloc(const Device *d, void **p, int64_t bytes) {
+  (void)d;
+  return nc_hostalloc(p, bytes);
+}
+
+static void release(const Device *d, void *p, int64_t bytes) {
+  (void)d;
+  nc_hostfree(p, bytes);
+}
+
+static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
+                  int how) {
+  (void)d, (void)how;
+  memcpy(dst, src, (size_t)bytes);
+  return NC_OK;
+}
+
+static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
+                const Device *from, int how) {
+  (void)d;
+  return from->tohost(from, dst, src, bytes, how);
+}
+
+static int synchronize(const Device *d) {
+  (void)d;
+  return NC_OK;
+}
+
+static void trim(const Device *d, int64_t budget) {
+  (void)d;
+  nc_trimcache(budget);
+}
+
+static int expect(const Device *d, const Expect *e) {
+  (void)d;
+  return *(const uint8_t *)nc_data(e->x) ? NC_OK : nc_fail(e->code, "%s",
+                                                           e->text);
+}
+
+const Device nc_cpu = {
+  .name = "cpu", .ordinal = -1, .memory = &nc_memory,
+  .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
+  .synchronize = synchronize, .trim = trim, .run = nc_cpurun, .few = few,
+  .lines = nc_cpulines, .sequence = nc_cpusequence, .places = nc_cpuplaces,
+  .trues = nc_cputrues, .gather = nc_cpugather, .scatter = nc_cpuscatter,
+  .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,
+  .accumulate = nc_cpuaccumulate, .along = nc_cpualong, .gradients = 1,
+  .sort = nc_cpusort, .search = nc_cpusearch, .conv = nc_cpuconv,
+  .pool = nc_cpupool, .patches = nc_cpupatches,
+  .norm = nc_cpunorm
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* dim_rows.c - dimensions brought last and dense; see dim_rows.h. */
+#include "core/cpu/dim_rows.h"
+
+/* y = x with the dimensions of the mask moved last, in order. */
+static int movelast(Tensor **y, const Tensor *x, unsigned dims) {
+  int n = 0;
+  TRY(nc_alias(y, x));
+  for (unsigned pass = 0; pass < 2; pass++)
+    for (int d = 0; d < x->nd; d++)
+      if ((dims >> d & 1) == pass) {
+        (*y)->size[n] = x->size[d];
+        (*y)->step[n++] = x->step[d];
+      }
+  return NC_OK;
+}
+
+int nc_lines(Lines *l, Tensor *x, unsigned dims) {
+  DType as = nc_category(x->dtype) != NC_FLOAT ? DT_i64
+             : x->dtype == DT_f64 ? DT_f64 : DT_f32;
+  Tensor *moved = NULL, *cast = NULL;
+  int r;
+  l->t = NULL;
+  l->n = l->length = 1;
+  for (int d = 0; d < x->nd; d++)
+    *(dims >> d & 1 ? &l->length : &l->n) *= x->size[d];
+  l->kernel = as == DT_i64 ? NULL : &nc_kernels()->line[as == DT_f64];
+  if ((r = movelast(&moved, x, dims)) == NC_OK &&
+      (r = nc_cast(&cast, moved, as)) == NC_OK)
+    r = nc_dense(&l->t, cast);
+  nc_release(moved);
+  nc_release(cast);
+  return r;
+}
+
+int nc_unlines(Tensor *y, Tensor *rows, int dim) {
+  Tensor *moved = NULL;
+  const int last = rows->nd - 1;
+  int r;
+  TRY(nc_alias(&moved, rows));
+  for (int d = last; rows->nd > 0 && d > dim; d--) {
+    moved->size[d] = rows->size[d - 1];
+    moved->step[d] = rows->step[d - 1];
+  }
+  if (rows->nd > 0) {
+    moved->size[dim] = rows->size[last];
+    moved->step[dim] = rows->step[last];
+  }
+  r = nc_copy(y, moved);
+  nc_release(moved);
+  return r;
+}
+
+int nc_linedim(const LineCall *c) {
+  int d = 0;
+  while (!(c->dims >> d & 1)) d++;
+  return d;
+}
+
+int nc_lastlines(const LineCall *c) {
+  const int last = c->x->nd - 1;
+  return last <= 0 || c->dims >> last & 1;
+}

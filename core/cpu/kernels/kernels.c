@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** kernels.c - every loop over dense memory, for one instruction set.  The
+** build compiles it several times with other machine flags; NC_ISA names
+** the result.
+*/
+#include "core/cpu/kernels/kernels.h"
+#include "core/portable.h"
+#include "core/pointwise/scalar.h"
+
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"     /* scalar then */
+#endif
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wunused-function"   /* not all are used */
+#pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wbool-operation"
+#endif
+
+#define GENERIC "core/pointwise/op_functions.inc"
+#include "core/pointwise/for_each_compute_type.h"
+#undef GENERIC
+#define GENERIC "core/cpu/kernels/pointwise.inc"
+#include "core/pointwise/for_each_compute_type.h"
+#undef GENERIC
+#define GENERIC "core/cpu/kernels/pointwise_grad.inc"
+#include "core/pointwise/for_each_compute_type.h"
+#undef GENERIC
+#define GENERIC "core/cpu/kernels/convert.inc"
+#include "core/pointwise/for_each_compute_type.h"
+#undef GENERIC
+
+/* Reductions: elements of three types, folded in two. */
+#define ANY(...) __VA_ARGS__
+#define NUI(...) __VA_ARGS__
+#define TRU(...) __VA_ARGS__
+#define CNT(...) __VA_ARGS__
+#define FLO(...)
+#define S int64_t
+#define A int64_t
+#define NAME(f) f##_i64
+#define ROWF(f) f##_i64
+#include "core/cpu/kernels/reduce.inc"
+#undef S
+#undef A
+#undef NAME
+#undef ROWF
+#undef FLO
+#define FLO(...) __VA_ARGS__
+#define A double
+#define ROWF(f) f##_f64
+#define S float
+#define NAME(f) f##_f32
+#include "core/cpu/kernels/reduce.inc"
+#include "core/cpu/kernels/rows.inc"
+#include "core/cpu/kernels/filter_taps.inc"
+#include "core/cpu/kernels/norm.inc"
+#undef S
+#undef NAME
+#define S double
+#define NAME(f) f##_f64
+#include "core/cpu/kernels/reduce.inc"
+#include "core/cpu/kernels/rows.inc"
+#include "core/cpu/kernels/filter_taps.inc"
+#include "core/cpu/kernels/norm.inc"
+#undef S
+#undef A
+#undef NAME
+#undef ROWF
+#undef ANY
+#undef NUI
+#undef TRU
+#undef CNT
+#undef FLO
+
+#include "core/cpu/kernels/stream_store.inc"
+#include "core/cpu/kernels/random.inc"
+
+/*
+** The tables
+*/
+#define ALLTYPES(op)                                                          \
+  { [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32,                       \
+    [CT_i64] = map_##op##_i64, [CT_f32] = map_##op##_f32,                     \
+    [CT_f64] = map_##op##_f64 }
+#define INTTYPES(op)                                                          \
+  { [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32,                       \
+    [CT_i64] = map_##op##_i64 }
+#define FLTTYPES(op)                                                          \
+  { [CT_f32] = map_##op##_f32, [CT_f64] = map_##op##_f64 }
+#define MAPS_ANY ALLTYPES
+#define MAPS_NUM ALLTYPES
+#define MAPS_NUB ALLTYPES
+#define MAPS_NUI ALLTYPES
+#define MAPS_DVI ALLTYPES
+#define MAPS_INT INTTYPES
+#define MAPS_INN INTTYPES
+#define MAPS_WHO FLTTYPES
+#define MAPS_FLT FLTTYPES
+#define MAPS_FLO FLTTYPES
+
+#define GRADS(op, k) { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
+#define GRADS2_INT(op)
+#define GRADS2_INN(op)
+#define GRADS2_ANY(op) [OP_##op] = { GRADS(op, d0), GRADS(op, d1) },
+#define GRADS2_NUB GRADS2_ANY
+#define GRADS2_DVI GRADS2_ANY
+#define GRADS2_FLT GRADS2_ANY
+#define GRADS2_FLO GRADS2_ANY
+
+#define FOLDS(op, t)                                                          \
+  [CT_##t] = { init_##op##_##t, run_##op##_##t, rows_##op##_##t,              \
+               merge_##op##_##t, finish_##op##_##t }
+#define ALLFOLDS(op) { FOLDS(op, i64), FOLDS(op, f32), FOLDS(op, f64) }
+#define FLTFOLDS(op) { FOLDS(op, f32), FOLDS(op, f64) }
+#define FOLDS_ANY ALLFOLDS
+#define FOLDS_NUI ALLFOLDS
+#define FOLDS_TRU ALLFOLDS
+#define FOLDS_CNT ALLFOLDS
+#define FOLDS_FLO FLTFOLDS
+
+#define INTMOVES(f, t)                                                        \
+  [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t,           \
+  [DT_i16] = f##_i16_##t, [DT_i32] = f##_i32_##t, [DT_i64] = f##_i64_##t
+#define FLTMOVES(f, t)                                                        \
+  [DT_f16] = f##_f16_##t, [DT_bf16] = f##_bf16_##t, [DT_f32] = f##_f32_##t,   \
+  [DT_f64] = f##_f64_##t
+#define ALLMOVES(f, t) [CT_##t] = { INTMOVES(f, t), FLTMOVES(f, t) }
+#define LOADS                                                                 \
+  { [CT_u8] = { INTMOVES(load, u8) }, [CT_i32] = { INTMOVES(load, i32) },     \
+    [CT_i64] = { INTMOVES(load, i64) }, ALLMOVES(load, f32),                  \
+    ALLMOVES(load, f64) }
+#define STORES                                                                \
+  { ALLMOVES(store, u8), ALLMOVES(store, i32), ALLMOVES(store, i64),          \
+    ALLMOVES(store, f32), ALLMOVES(store, f64) }
+#define LINES(t)                                                              \
+  { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, softsum_##t,   \
+    softback_##t, logsoftback_##t, cumsum_##t,                                \
+    tapped_##t, axpy_##t, inner_##t }
+
+#define NORMS(t)                                                              \
+  { normrows_##t, normback_##t, normparts_##t, normcolumns_##t,               \
+    normstrip_##t }
+
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+
+const Kernels JOIN(nc_kernels_, NC_ISA) = {
+#if defined(__x86_64__)
+  .name = "x86-64-" STRING(NC_ISA),
+#else
+  .name = "portable C",
+#endif
+  .map = {
+#define MAPS(op, class, ...) [OP_##op] = MAPS_##class(op),
+#define UNARY MAPS
+#define TEST MAPS
+#define BINARY MAPS
+#define COMPARE MAPS
+#define TERNARY MAPS
+#define CHOOSE MAPS
+#define REDUCE(op, class, ...)
+#include "core/ops.def"
+#include "core/ops_end.h"
+  },
+  .grad = {
+#define UNARY(op, ...) [OP_##op] = { GRADS(op, d0) },
+#define TEST(op, ...)
+#define BINARY(op, class, ...) GRADS2_##class(op)
+#define COMPARE(op, ...)
+#define TERNARY(op, ...) \
+  [OP_##op] = { GRADS(op, d0), GRADS(op, d1), GRADS(op, d2) },
+#define CHOOSE(op, ...) [OP_##op] = { [1] = GRADS(op, d1), [2] = GRADS(op, d2) },
+#define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
+#include "core/ops.def"
+#include "core/ops_end.h"
+  },
+  .fold = {
+#define UNARY(op, ...)
+#define TEST(op, ...)
+#define BINARY(op, ...)
+#define COMPARE(op, ...)
+#define TERNARY(op, ...)
+#define CHOOSE(op, ...)
+#define REDUCE(op, class, ...) [OP_##op] = FOLDS_##class(op),
+#include "core/ops.def"
+#include "core/ops_end.h"
+  },
+  .load = LOADS,
+  .store = STORES,
+  .line = { LINES(f32), LINES(f64) },
+  .norm = { NORMS(f32), NORMS(f64) },
+  .stream = stream,
+  .fence = fence,
+  .draw = { drawwords, drawnormals, drawnormals2 },
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* lapack.c - a LAPACK, opened when the first factorization needs it. */
+#include "core/cpu/lapack.h"
+
+#include <stdio.h>
+
+#include "core/cpu/blas.h"
+
+static struct {
+  int tried, found;
+  Lapack of[2];               /* float32, float64 */
+} lapack;
+
+static int find(void *f, void *handle, char type, const char *name) {
+  char full[16];
+  snprintf(full, sizeof full, "%c%s_", type, name);
+  return nc_symbol(f, handle, full);
+}
+
+static int bind(void *handle) {
+  int ok = 1;
+  for (int i = 0; i < 2; i++) {
+#define X(name, args) \
+  ok = ok && find(&lapack.of[i].name, handle, i ? 'd' : 's', #name);
+    LAPACK(X)
+#undef X
+  }
+  return ok;
+}
+
+/* What multiplies matrices comes first: that is set to one thread. */
+static int search(void) {
+  static const char *const names[] = {
+    "libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.2", "libmkl_rt.so",
+    "liblapack.so.3", "liblapack.so", "libopenblas.dylib",
+    "/System/Library/Frameworks/Accelerate.framework/Accelerate", NULL
+  };
+  return nc_openfirst(names, bind) != NULL;
+}
+
+int nc_lapack(const Lapack **l, DType type) {
+  *l = NULL;
+  if (!lapack.tried) {
+    int64_t begin;
+    TRY(nc_openblas());
+    begin = nc_now();
+    lapack.found = search();
+    nc_counters.opening += nc_now() - begin;
+    lapack.tried = 1;
+  }
+  if (!lapack.found) {
+    nc_fail(NC_EFILE, "no LAPACK was found, by which matrices are factored");
+    nc_hint("install one (Debian: libopenblas0)");
+    return NC_EFILE;
+  }
+  *l = &lapack.of[type == DT_f64];
+  return NC_OK;
+}

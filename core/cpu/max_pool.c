@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** max_pool.c - on the CPU, the largest elements of windows, plane by plane.
+** Halves are looked at as float32, which holds them.
+*/
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/cpu/cpu.h"
+
+#define GRAIN 100000          /* elements looked at that are worth a thread */
+
+#define T float
+#define NAME(f) f##_f32
+#include "core/cpu/max_pool.inc"
+#undef T
+#undef NAME
+#define T double
+#define NAME(f) f##_f64
+#include "core/cpu/max_pool.inc"
+#undef T
+#undef NAME
+
+typedef struct Job {
+  const Windows *w;
+  int wide, back;             /* wide: float64 */
+  char *x, *y;
+  int64_t *at;
+  _Atomic int64_t bad;        /* a position that is outside, or 0 */
+} Job;
+
+static void planes(void *ctx, int64_t begin, int64_t end) {
+  Job *j = ctx;
+  const Windows *w = j->w;
+  const int64_t size = w->size[0] * w->size[1], n = w->out[0] * w->out[1];
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    float *x = (float *)j->x + i * size, *y = (float *)j->y + i * n;
+    double *x2 = (double *)j->x + i * size, *y2 = (double *)j->y + i * n;
+    int64_t *at = j->at + i * n, bad = 0;
+    if (!j->back)
+      j->wide ? largest_f64(w, x2, y2, at) : largest_f32(w, x, y, at);
+    else
+      bad = j->wide ? spread_f64(w, x2, y2, at) : spread_f32(w, x, y, at);
+    if (bad) atomic_store(&j->bad, i * n + bad);
+  }
+}
+
+static int run(const Pooling *p, Tensor *x, Tensor *y) {
+  const Windows *w = &p->windows;
+  const double places = (double)w->out[0] * (double)w->out[1];
+  const double work = places * (double)w->kernel[0] * (double)w->kernel[1];
+  Job j = { .w = w, .wide = x->dtype == DT_f64, .back = p->back };
+  int r;
+  j.x = nc_data(x);
+  j.y = nc_data(y);
+  j.at = nc_data(p->at);
+  r = nc_parallel(p->planes, 1 + (int64_t)(GRAIN / work), planes, &j);
+  if (r == NC_OK && j.bad)
+    return nc_fail(NC_EINDEX, "position %lld is not in a plane of %lld x %lld",
+                   (long long)j.at[j.bad - 1], (long long)w->size[0],
+                   (long long)w->size[1]);
+  return r;
+}
+
+int nc_cpupool(const Device *d, const Pooling *p) {
+  const DType type = p->x->dtype == DT_f64 ? DT_f64 : DT_f32;
+  const Tensor *from = p->back ? p->y : p->x, *to = p->back ? p->x : p->y;
+  Tensor *in = NULL, *out = NULL;
+  int r = nc_cast(&in, (Tensor *)from, type);
+  (void)d;
+  if (r == NC_OK)
+    r = to->dtype == type ? nc_alias(&out, (Tensor *)to)
+                          : nc_new(&out, &nc_cpu, type, 4, to->size);
+  if (r == NC_OK) r = p->back ? run(p, out, in) : run(p, in, out);
+  if (r == NC_OK && to->dtype != type) r = nc_copy((Tensor *)to, out);
+  nc_release(in);
+  nc_release(out);
+  return r;
+}

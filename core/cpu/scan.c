@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* scan.c - running products, sums of exponentials, extremes: CPU. */
+#include <math.h>
+
+#include "core/cpu/cpu.h"
+#include "core/cpu/dim_rows.h"
+
+#define BLOCK 65536           /* elements between two looks at the interrupt */
+
+#define EACH(...)                                                             \
+  for (int64_t i = 0; i < n && !nc_interrupted;)                              \
+    for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) __VA_ARGS__
+
+static void product(const Lines *l, void *dst, const void *src) {
+  const int64_t n = l->length;
+  const DType type = l->t->dtype;
+  double p = 1;
+  if (type == DT_i64) {
+    const int64_t *x = src;
+    int64_t *y = dst, whole = 1;
+    EACH(y[i] = whole *= x[i];)
+  } else if (type == DT_f32) {
+    const float *x = src;
+    float *y = dst;
+    EACH(y[i] = (float)(p *= (double)x[i]);)
+  } else {
+    const double *x = src;
+    double *y = dst;
+    EACH(y[i] = p *= x[i];)
+  }
+}
+
+static double logadd(double a, double b) {
+  double high = a > b || a != a ? a : b, low = a > b || a != a ? b : a;
+  if (isinf(high) || high != high) return high;
+  return high + log1p(exp(low - high));
+}
+
+static void logsum(const Lines *l, void *dst, const void *src) {
+  const int64_t n = l->length;
+  double s = -INFINITY;
+  if (l->t->dtype == DT_f32) {
+    const float *x = src;
+    float *y = dst;
+    EACH(y[i] = (float)(s = logadd(s, (double)x[i]));)
+  } else {
+    const double *x = src;
+    double *y = dst;
+    EACH(y[i] = s = logadd(s, x[i]);)
+  }
+}
+
+/* Positions, and elements unless dst is NULL; `low': of the smallest.  A nan
+   is larger than none, but takes part, and then nothing else does. */
+static void extreme(const Lines *l, int64_t *at, void *dst, const void *src,
+                    int low) {
+  const int64_t n = l->length;
+  int64_t best = 1;
+#define OF(type, beats)                                                       \
+  do {                                                                        \
+    const type *x = src;                                                      \
+    type *y = dst, m = x[0];                                                  \
+    EACH({                                                                    \
+      const type v = x[i];                                                    \
+      if (beats || v != v) {                                                  \
+        m = v;                                                                \
+        best = i + 1;                                                         \
+      }                                                                       \
+      at[i] = best;                                                           \
+      if (y) y[i] = m;                                                        \
+    })                                                                        \
+  } while (0)
+#define EITHER(type)                                                          \
+  do {                                                                        \
+    if (low) OF(type, v <= m);                                                \
+    else OF(type, v >= m);                                                    \
+  } while (0)
+  if (l->t->dtype == DT_i64) EITHER(int64_t);
+  else if (l->t->dtype == DT_f32) EITHER(float);
+  else EITHER(double);
+#undef EITHER
+#undef OF
+}
+
+typedef struct Job {
+  Lines in;
+  Tensor *out, *at;           /* in the shape of in.t; one may be NULL */
+  LineOp op;
+} Job;
+
+static void lines(void *ctx, int64_t begin, int64_t end) {
+  const Job *j = ctx;
+  const int64_t n = j->in.length;
+  const int64_t size = nc_dtypesize(j->in.t->dtype);
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    const char *x = (const char *)nc_data(j->in.t) + i * n * size;
+    char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
+    if (j->op == LINE_CUMPROD) product(&j->in, y, x);
+    else if (j->op == LINE_LOGCUMSUMEXP) logsum(&j->in, y, x);
+    else
+      extreme(&j->in, (int64_t *)nc_data(j->at) + i * n, y, x,
+              j->op == LINE_CUMMIN);
+  }
+}
+
+/* Where the rows of a result go, if that is wanted. */
+static int rowsfor(Tensor **rows, const LineCall *c, const Lines *in,
+                   Tensor *y, DType type) {
+  if (y == NULL) return NC_OK;
+  if (y->dtype == type && nc_lastlines(c)) {
+    nc_retain(*rows = y);
+    return NC_OK;
+  }
+  return nc_new(rows, nc_device(y), type, in->t->nd, in->t->size);
+}
+
+int nc_cpucumulate(const LineCall *c) {
+  Job j = { .op = c->op };
+  int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
+  if (r == NC_OK) r = rowsfor(&j.out, c, &j.in, c->y, j.in.t->dtype);
+  if (r == NC_OK) r = rowsfor(&j.at, c, &j.in, c->at, DT_i64);
+  if (r == NC_OK)
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
+  if (r == NC_OK && j.out != c->y) r = nc_unlines(c->y, j.out, nc_linedim(c));
+  if (r == NC_OK && j.at != c->at) r = nc_unlines(c->at, j.at, nc_linedim(c));
+  nc_release(j.in.t);
+  nc_release(j.out);
+  nc_release(j.at);
+  return r;
+}

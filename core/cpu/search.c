@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** search.c - on the CPU: places in sorted sequences, the order of rows,
+** counts of numbers.
+*/
+#include <math.h>
+#include <string.h>
+
+#include "core/cpu/cpu.h"
+
+#define PIECE 16384           /* elements between two looks at the interrupt */
+
+/*
+** Places by bisection
+*/
+typedef struct Search {
+  const Tensor *seq, *x;
+  int64_t *at;
+  int64_t n, m;               /* elements of a sequence; values for it */
+  int right;
+} Search;
+
+/* nan lies behind all others. */
+#define BISECT(type)                                                          \
+  static int64_t bisect_##type(const type *s, int64_t n, type v, int right) { \
+    int64_t low = 0, high = n;                                                \
+    while (low < high) {                                                      \
+      const int64_t mid = low + (high - low) / 2;                             \
+      if (right ? !(s[mid] > v) : !(s[mid] >= v)) low = mid + 1;              \
+      else high = mid;                                                        \
+    }                                                                         \
+    return low + 1;                                                           \
+  }                                                                           \
+  static void search_##type(const Search *s, int64_t from, int64_t to) {      \
+    const type *seq = nc_data(s->seq), *x = nc_data(s->x);                    \
+    for (int64_t i = from; i < to; i++) {                                     \
+      const type *own = s->seq->nd == 1 ? seq : seq + i / s->m * s->n;        \
+      s->at[i] = bisect_##type(own, s->n, x[i], s->right);                    \
+    }                                                                         \
+  }
+BISECT(int64_t)
+BISECT(float)
+BISECT(double)
+
+static void searches(void *ctx, int64_t begin, int64_t end) {
+  const Search *s = ctx;
+  for (int64_t i = begin; i < end && !nc_interrupted; i += PIECE) {
+    const int64_t to = end - i < PIECE ? end : i + PIECE;
+    if (s->x->dtype == DT_i64) search_int64_t(s, i, to);
+    else if (s->x->dtype == DT_f32) search_float(s, i, to);
+    else search_double(s, i, to);
+  }
+}
+
+int nc_cpusearch(const Device *d, const Searching *q) {
+  const Tensor *seq = q->seq, *x = q->x;
+  Search s = { .seq = seq, .x = x, .at = nc_data(q->at), .right = q->right };
+  (void)d;
+  s.n = seq->size[seq->nd - 1];
+  s.m = x->nd ? x->size[x->nd - 1] : 1;
+  return nc_parallel(nc_numel(x), 4096, searches, &s);
+}
+
+/*
+** Rows as text: keys with their highest byte first compare as bytes do
+*/
+static void storekeys(unsigned char *to, const Tensor *x, int64_t from,
+                      int64_t n) {
+  const int64_t size = nc_dtypesize(x->dtype);
+  const unsigned char *p = (const unsigned char *)nc_data(x) + from * size;
+  for (int64_t i = 0; i < n; i++, p += size) {
+    uint64_t key = nc_sortkey(x->dtype, p);
+    for (int64_t b = size - 1; b >= 0; b--, key >>= 8)
+      to[i * size + b] = (unsigned char)key;
+  }
+}
+
+/* Stable; the result is in *v. */
+static int mergerows(int64_t **v, int64_t *w, int64_t n,
+                     const unsigned char *keys, size_t bytes) {
+  for (int64_t run = 1; run < n; run *= 2) {
+    for (int64_t i = 0; i < n && !nc_interrupted; i += 2 * run) {
+      int64_t a = i, enda = n - i < run ? n : i + run;
+      int64_t b = enda, endb = n - b < run ? n : b + run;
+      for (int64_t k = i; k < endb; k++) {
+        const int second = a == enda ||
+            (b < endb && memcmp(keys + (size_t)(*v)[b] * bytes,
+                                keys + (size_t)(*v)[a] * bytes, bytes) < 0);
+        w[k] = second ? (*v)[b++] : (*v)[a++];
+      }
+    }
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    int64_t *t = *v;
+    *v = w;
+    w = t;
+  }
+  return NC_OK;
+}
+
+int nc_cpusortrows(Tensor *at, const Tensor *x) {
+  const int64_t n = x->size[0], m = x->size[1];
+  const int64_t bytes = m * nc_dtypesize(x->dtype);
+  int64_t *y = nc_data(at), *v, *w;
+  void *keys = NULL, *more = NULL;
+  int r = nc_hostalloc(&keys, n * bytes);
+  if (r == NC_OK) r = nc_hostalloc(&more, 2 * n * (int64_t)sizeof *v);
+  if (r == NC_OK) {
+    v = more;
+    w = v + n;
+    for (int64_t i = 0; i < n && !nc_interrupted; i++) {
+      storekeys((unsigned char *)keys + i * bytes, x, i * m, m);
+      v[i] = i;
+    }
+    r = mergerows(&v, w, n, keys, (size_t)bytes);
+    for (int64_t i = 0; r == NC_OK && i < n; i++) y[i] = v[i] + 1;
+  }
+  nc_hostfree(keys, n * bytes);
+  nc_hostfree(more, 2 * n * (int64_t)sizeof *v);
+  return r;
+}
+
+/*
+** Counts
+*/
+int nc_cpubins(Tensor *y, const Tensor *x, const Tensor *weight) {
+  const int64_t n = nc_numel(x), *at = nc_data(x);
+  const double *w = weight ? nc_data(weight) : NULL;
+  int64_t *count = nc_data(y);
+  double *sum = nc_data(y);
+  for (int64_t i = 0; i < n && !nc_interrupted;)
+    for (int64_t end = n - i < PIECE ? n : i + PIECE; i < end; i++) {
+      if (w) sum[at[i]] += w[i];
+      else count[at[i]]++;
+    }
+  return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;
+}
+
+/*
+** Counts between edges that are evenly spaced
+*/
+typedef struct EvenBins {
+  const Tensor *x;
+  const void *edge;
+  int64_t n, *count;          /* bins; those of the first part, and so on */
+  int64_t part;               /* elements */
+  double scale;               /* bins per unit */
+} EvenBins;
+
+/* Arithmetic says about where an element lies, the edges say exactly: it is
+   one bin away at most where the edges differ, as their rounding is less. */
+#define EVENBINS(type)                                                        \
+  static int evenedges_##type(EvenBins *b) {                                  \
+    const type *edge = b->edge;                                               \
+    for (int64_t i = 0; i < b->n; i++)                                        \
+      if (!(edge[i] < edge[i + 1])) return 0;                                 \
+    b->scale = (double)b->n / ((double)edge[b->n] - (double)edge[0]);         \
+    return isfinite(b->scale) && b->scale > 0;                                \
+  }                                                                           \
+  static void evenbins_##type(const EvenBins *b, int64_t *count,              \
+                              int64_t from, int64_t to) {                     \
+    const type *x = nc_data(b->x), *edge = b->edge;                           \
+    const type low = edge[0], high = edge[b->n];                              \
+    const int64_t step = b->x->step[0], last = b->n - 1;                      \
+    for (int64_t i = from; i < to; i++) {                                     \
+      const type e = x[i * step];                                             \
+      int64_t k;                                                              \
+      if (!(e >= low && e <= high)) continue;                                 \
+      k = (int64_t)(((double)e - (double)low) * b->scale);                    \
+      k = k > last ? last : k;                                                \
+      while (e < edge[k]) k--;                                                \
+      while (k < last && e >= edge[k + 1]) k++;                               \
+      count[k]++;                                                             \
+    }                                                                         \
+  }
+EVENBINS(float)
+EVENBINS(double)
+#undef EVENBINS
+
+static void evenbins(void *ctx, int64_t begin, int64_t end) {
+  const EvenBins *b = ctx;
+  for (int64_t p = begin; p < end; p++) {
+    int64_t i = p * b->part, stop = nc_numel(b->x);
+    if (stop - i > b->part) stop = i + b->part;
+    for (; i < stop && !nc_interrupted; i += PIECE) {
+      const int64_t to = stop - i < PIECE ? stop : i + PIECE;
+      if (b->x->dtype == DT_f32) evenbins_float(b, b->count + p * b->n, i, to);
+      else evenbins_double(b, b->count + p * b->n, i, to);
+    }
+  }
+}
+
+int nc_cpuevenbins(int *done, Tensor *y, const Tensor *x, const Tensor *edge) {
+  const int64_t n = y->size[0], length = nc_numel(x);
+  EvenBins b = { .x = x, .edge = nc_data(edge), .n = n };
+  int64_t parts = length / (4096 + 4 * n), *sum = nc_data(y);
+  void *p;
+  int r;
+  *done = x->dtype == DT_f32 ? evenedges_float(&b) : evenedges_double(&b);
+  if (!*done) return NC_OK;
+  if (parts > nc_threads()) parts = nc_threads();
+  if (parts < 1) parts = 1;
+  b.part = (length + parts - 1) / parts;
+  TRY(nc_hostalloc(&p, parts * n * 8));
+  b.count = memset(p, 0, (size_t)(parts * n * 8));
+  r = nc_parallel(parts, 1, evenbins, &b);
+  for (int64_t i = 0; i < parts * n; i++) sum[i % n] += b.count[i];
+  nc_hostfree(p, parts * n * 8);
+  return r;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** softmax.c - what gives a line for a line, on the CPU: softmax,
+** log_softmax, cumsum.  Their one dimension is brought last and dense.
+*/
+#include <math.h>
+
+#include "core/cpu/cpu.h"
+#include "core/cpu/dim_rows.h"
+
+typedef void (*LineFn)(const Lines *l, void *y, const void *x);
+
+typedef struct Job {
+  Lines in;
+  Tensor *out;                /* in the shape of in.t */
+  LineFn fn;
+} Job;
+
+static int64_t piece(const Lines *l, int64_t at) {
+  return l->length - at < NC_PIECE ? l->length - at : NC_PIECE;
+}
+
+/* The largest element of a line and the sum of exp(x - it), left in y. */
+static double expsum(const Lines *l, void *y, const void *x, double *max) {
+  const int64_t size = nc_dtypesize(l->t->dtype);
+  double sum = 0, m;
+  *max = -INFINITY;
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
+    l->kernel->argmax((const char *)x + i * size, piece(l, i), 0, &m);
+    if (m > *max || m != m) *max = m;
+    if (m != m) break;
+  }
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
+    sum += l->kernel->expsum((char *)y + i * size, (const char *)x + i * size,
+                             piece(l, i), *max);
+  return sum;
+}
+
+static void softmaxline(const Lines *l, void *y, const void *x) {
+  double max, sum = expsum(l, y, x, &max);
+  const int64_t size = nc_dtypesize(l->t->dtype);
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
+    char *at = (char *)y + i * size;
+    l->kernel->scale(at, at, piece(l, i), 1 / sum);
+  }
+}
+
+static void logsoftmaxline(const Lines *l, void *y, const void *x) {
+  double max, sum = expsum(l, y, x, &max);
+  const int64_t size = nc_dtypesize(l->t->dtype);
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
+    l->kernel->shift((char *)y + i * size, (const char *)x + i * size,
+                     piece(l, i), max, log(sum));
+}
+
+static void cumsumline(const Lines *l, void *y, const void *x) {
+  const int64_t size = nc_dtypesize(l->t->dtype);
+  const int64_t *v = x;
+  int64_t whole = 0, *r = y;
+  double sum = 0;
+  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
+    int64_t n = piece(l, i);
+    if (l->kernel)
+      sum = l->kernel->cumsum((char *)y + i * size, (const char *)x + i * size,
+                              n, sum);
+    else
+      for (int64_t k = i; k < i + n; k++) r[k] = whole += v[k];
+  }
+}
+
+static void lines(void *ctx, int64_t begin, int64_t end) {
+  const Job *j = ctx;
+  const int64_t bytes = j->in.length * nc_dtypesize(j->in.t->dtype);
+  const char *x = nc_data(j->in.t);
+  char *y = nc_data(j->out);
+  for (int64_t i = begin; i < end && !nc_interrupted; i++)
+    j->fn(&j->in, y + i * bytes, x + i * bytes);
+}
+
+int nc_cpulineforline(const LineCall *c) {
+  static const LineFn fn[] = { [LINE_SOFTMAX] = softmaxline,
+                               [LINE_LOG_SOFTMAX] = logsoftmaxline,
+                               [LINE_CUMSUM] = cumsumline };
+  Job j = { .fn = fn[c->op] };
+  int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
+  if (r == NC_OK && c->y->dtype == j.in.t->dtype && nc_lastlines(c))
+    nc_retain(j.out = c->y);
+  else if (r == NC_OK)
+    r = nc_new(&j.out, nc_device(c->x), j.in.t->dtype, j.in.t->nd,
+               j.in.t->size);
+  if (r == NC_OK)
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
+  if (r == NC_OK && j.out != c->y) r = nc_unlines(c->y, j.out, nc_linedim(c));
+  nc_release(j.in.t);
+  nc_release(j.out);
+  return r;
+}
+
+/*
+** Gradients of softmax and log_softmax
+*/
+typedef struct Back {
+  Lines g, y;
+  Tensor *out;                /* in the shape of g.t */
+  int log;
+} Back;
+
+static void backlines(void *ctx, int64_t begin, int64_t end) {
+  const Back *b = ctx;
+  const LineKernels *k = b->g.kernel;
+  const int64_t n = b->g.length, size = nc_dtypesize(b->g.t->dtype);
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    const char *g = (const char *)nc_data(b->g.t) + i * n * size;
+    const char *y = (const char *)nc_data(b->y.t) + i * n * size;
+    char *d = (char *)nc_data(b->out) + i * n * size;
+    double sum = 0;
+    for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
+      sum += k->softsum(g + at * size, b->log ? NULL : y + at * size,
+                        piece(&b->g, at));
+    for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
+      (b->log ? k->logsoftback : k->softback)(d + at * size, g + at * size,
+                                              y + at * size,
+                                              piece(&b->g, at), sum);
+  }
+}
+
+int nc_cpusoftback(Tensor *d, Tensor *g, Tensor *y, int dim, int log) {
+  const LineCall c = { .x = g, .dims = 1u << dim };
+  const unsigned dims = g->nd ? c.dims : 0;
+  Back b = { .log = log };
+  int r = nc_lines(&b.g, g, dims);
+  if (r == NC_OK) r = nc_lines(&b.y, y, dims);
+  if (r == NC_OK && d->dtype == b.g.t->dtype && nc_lastlines(&c))
+    nc_retain(b.out = d);
+  else if (r == NC_OK)
+    r = nc_new(&b.out, nc_device(d), b.g.t->dtype, b.g.t->nd, b.g.t->size);
+  if (r == NC_OK)
+    r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backlines, &b);
+  if (r == NC_OK && b.out != d) r = nc_unlines(d, b.out, dim);
+  nc_release(b.g.t);
+  nc_release(b.y.t);
+  nc_release(b.out);
+  return r;
+}

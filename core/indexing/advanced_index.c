@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** advanced_index.c - index tensors to offsets, and the elements at these: what to ask
+** of the device.
+*/
+#include "core/indexing/advanced_index.h"
+
+#include "core/op.h"
+
+int nc_offsets(Tensor **y, const Tensor *x, const By *by) {
+  const Device *d = nc_device(x);
+  Tensor *there = NULL, *wide = NULL, *given = NULL, *offset = NULL;
+  int r;
+  *y = NULL;
+  if ((r = nc_todevice(&there, by->t, d)) == NC_OK &&
+      (r = nc_cast(&wide, there, DT_i64)) == NC_OK &&
+      (r = nc_dense(&given, wide)) == NC_OK &&
+      (r = nc_new(&offset, d, DT_i64, given->nd, given->size)) == NC_OK &&
+      nc_numel(given) > 0) {
+    const Places p = { given, offset, x->size[by->dim], x->step[by->dim],
+                       by->of, by->shown };
+    r = d->places(d, &p);
+  }
+  if (r == NC_OK) nc_retain(*y = offset);
+  nc_release(there);
+  nc_release(wide);
+  nc_release(given);
+  nc_release(offset);
+  return r;
+}
+
+static int empty(const Gather *g) {
+  if (nc_numel(g->other) == 0) return 1;
+  nc_count(0, 2 * nc_numel(g->other) * nc_dtypesize(g->x->dtype) +
+              8 * nc_numel(g->offset));
+  return 0;
+}
+
+int nc_gather(const Gather *g) {
+  const Device *d = nc_device(g->x);
+  return empty(g) ? NC_OK : d->gather(d, g);
+}
+
+int nc_scatter(const Gather *g) {
+  const Device *d = nc_device(g->x);
+  return empty(g) ? NC_OK : nc_wrote(g->x, d->scatter(d, g));
+}
+
+int nc_accumulate(const Gather *g) {
+  const Device *d = nc_device(g->x);
+  return empty(g) ? NC_OK : nc_wrote(g->x, d->accumulate(d, g));
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** index.c - reading t[...]; index_put.c has the assignment.
+**
+** Numbers, ranges and new axes make a view.  If index tensors remain, they
+** pick elements of it: see advanced_index.h.
+*/
+#include <string.h>
+
+#include "core/indexing/advanced_index.h"
+#include "core/tape.h"
+#include "core/op.h"
+#include "core/indexing/view.h"
+#include "core/tracing.h"
+
+int nc_blameindex(int r, const Tensor *t, const char *role,
+                  const Tensor *other) {
+  if (r == NC_OK || r == NC_EINTR || nc_lasterror()->n > 0) return r;
+  nc_blame("self", t);
+  if (other) nc_blame(role, other);
+  return r;
+}
+
+/*
+** Numbers, ranges, new axes
+*/
+static int badindextype(const Tensor *t) {
+  nc_fail(NC_EDTYPE, t->dtype == DT_u8
+              ? "a %s tensor is no index: a mask must be bool, positions int64"
+              : "indices must be integers or bool, not %s",
+          nc_dtypename(t->dtype));
+  nc_hint("index:to(\"%s\")", t->dtype == DT_u8 ? "bool" : "int64");
+  return NC_EDTYPE;
+}
+
+/* How many dimensions of the tensor are taken, and whether an ellipsis or
+   the end of the list stands for the rest. */
+static int counted(const Tensor *t, const Index ix[], int n, int *rest) {
+  int taken = 0, shown = t->nd, open = 0;
+  for (int i = 0; i < n; i++) {
+    const Index *x = &ix[i];
+    if (x->kind == IX_TENSOR &&
+        (nc_category(x->t->dtype) == NC_FLOAT || x->t->dtype == DT_u8))
+      return nc_blameindex(badindextype(x->t), t, "index", x->t);
+    if (x->kind == IX_ELLIPSIS && open++)
+      return nc_fail(NC_EINDEX, "'...' stands twice among the indices");
+    if (x->kind == IX_NEWAXIS) shown++;
+    else if (x->kind == IX_TENSOR && x->t->dtype == DT_b8) {
+      taken += x->t->nd;
+      if (x->t->nd == 0) shown++;
+    } else if (x->kind != IX_ELLIPSIS) {
+      taken++;
+      if (x->kind == IX_INT || (x->kind == IX_TENSOR && x->t->nd == 0)) shown--;
+    }
+  }
+  if (taken > t->nd)
+    return nc_fail(NC_EINDEX, "%d %s for a tensor of %d dimension%s", taken,
+                   taken == 1 ? "index" : "indices", t->nd,
+                   t->nd == 1 ? "" : "s");
+  if (shown > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", shown,
+                   NC_MAXDIM);
+  *rest = t->nd - taken;
+  return NC_OK;
+}
+
+static void append(Tensor *view, int64_t size, int64_t step) {
+  view->size[view->nd] = size;
+  view->step[view->nd++] = step;
+}
+
+/* Appends the next n dimensions of t, from *d on. */
+static void keep(Tensor *view, const Tensor *t, int *d, int n) {
+  for (; n > 0; n--, ++*d) append(view, t->size[*d], t->step[*d]);
+}
+
+static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
+  int64_t at;
+  TRY(nc_position(&at, index, t, *d));
+  view->offset += at * t->step[*d];
+  ++*d;
+  return NC_OK;
+}
+
+static int range(Tensor *view, const Tensor *t, int *d, const Index *x) {
+  int64_t at;
+  if (x->first == 0 && x->step > 0)
+    return nc_position(&at, 0, t, *d);
+  keep(view, t, d, 1);
+  return nc_cut(view, view->nd - 1, x->first, x->last, x->step);
+}
+
+static int masked(Plan *p, const Tensor *t, int *d, Tensor *mask) {
+  char have[NC_TEXT], want[NC_TEXT];
+  const int n = mask->nd;
+  By *by = &p->by[p->n++];
+  *by = (By){ mask, p->view->nd, n ? n : 1, t, *d };
+  if (n == 0) append(p->view, 1, 1);
+  if (memcmp(mask->size, t->size + *d, (size_t)n * sizeof *t->size) != 0) {
+    nc_shapetext(have, n, mask->size);
+    nc_shapetext(want, n, t->size + *d);
+    if (n == 1)
+      nc_fail(NC_ESHAPE, "the mask is [%s], dim %d of the tensor is [%s]",
+              have, *d + 1, want);
+    else
+      nc_fail(NC_ESHAPE, "the mask is [%s], dims %d to %d of the tensor are "
+              "[%s]", have, *d + 1, *d + n, want);
+    return nc_blameindex(NC_ESHAPE, t, "mask", mask);
+  }
+  keep(p->view, t, d, n);
+  return NC_OK;
+}
+
+static int tensorindex(Plan *p, const Tensor *t, int *d, Tensor *index) {
+  Scalar v;
+  if (index->dtype == DT_b8) return masked(p, t, d, index);
+  if (index->nd == 0) {
+    TRY(nc_item(&v, index));
+    return pickone(p->view, t, d, v.i);
+  }
+  p->by[p->n++] = (By){ index, p->view->nd, 1, t, *d };
+  keep(p->view, t, d, 1);
+  return NC_OK;
+}
+
+static int step(Plan *p, const Tensor *t, int *d, const Index *x, int *rest) {
+  switch (x->kind) {
+    case IX_INT: return pickone(p->view, t, d, x->first);
+    case IX_RANGE: return range(p->view, t, d, x);
+    case IX_ALL: keep(p->view, t, d, 1); return NC_OK;
+    case IX_NEWAXIS: append(p->view, 1, 1); return NC_OK;
+    case IX_TENSOR: return tensorindex(p, t, d, x->t);
+    default:
+      keep(p->view, t, d, *rest);
+      *rest = 0;
+      return NC_OK;
+  }
+}
+
+int nc_plan(Plan *p, Tensor *t, const Index ix[], int n) {
+  int d = 0, rest = 0, r;
+  p->view = NULL;
+  p->n = 0;
+  r = counted(t, ix, n, &rest);
+  if (r == NC_OK) r = nc_alias(&p->view, t);
+  if (r == NC_OK) p->view->nd = 0;
+  for (int i = 0; i < n && r == NC_OK; i++) r = step(p, t, &d, &ix[i], &rest);
+  if (r == NC_OK) {
+    keep(p->view, t, &d, rest);
+    return NC_OK;
+  }
+  nc_release(p->view);
+  p->view = NULL;
+  return nc_blameindex(r, t, NULL, NULL);
+}
+
+/*
+** Index tensors
+*/
+/* Adds the offsets of one index tensor to those of the others. */
+static int addoffsets(Tensor **sum, const Tensor *x, const By *by) {
+  char a[NC_TEXT], b[NC_TEXT];
+  Tensor *own, *both = NULL;
+  int64_t size[NC_MAXDIM];
+  int nd, r;
+  if (by->t->dtype == DT_b8) TRY(nc_maskoffsets(&own, x, by));
+  else TRY(nc_offsets(&own, x, by));
+  if (*sum == NULL) {
+    *sum = own;
+    return NC_OK;
+  }
+  Arg in[2] = { { .t = *sum }, { .t = own } };
+  if (nc_broadcast(in, 2, &nd, size) != NC_OK)
+    r = nc_fail(NC_ESHAPE, "index tensors of [%s] and [%s] do not broadcast",
+                nc_shapetext(a, (*sum)->nd, (*sum)->size),
+                nc_shapetext(b, own->nd, own->size));
+  else
+    r = nc_apply2(&both, OP_add, *sum, own);
+  nc_release(own);
+  TRY(r);
+  nc_release(*sum);
+  *sum = both;
+  return NC_OK;
+}
+
+/* The shape of the result: the picked dimensions are replaced where they
+   are if they are neighbours, else by the first ones. */
+static int pickedshape(Picks *k, const Plan *p) {
+  const Tensor *x = p->view, *o = k->g.offset;
+  int adjacent = 1, first = p->by[0].dim;
+  k->g.picked = 0;
+  for (int i = 0; i < p->n; i++) {
+    if (i && p->by[i].dim != p->by[i - 1].dim + p->by[i - 1].dims) adjacent = 0;
+    for (int d = 0; d < p->by[i].dims; d++)
+      k->g.picked |= 1u << (p->by[i].dim + d);
+  }
+  k->g.at = adjacent ? first : 0;
+  k->nd = o->nd;
+  for (int d = 0; d < x->nd; d++) k->nd += !(k->g.picked >> d & 1);
+  if (k->nd > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", k->nd,
+                   NC_MAXDIM);
+  memcpy(k->size + k->g.at, o->size, (size_t)o->nd * sizeof *o->size);
+  for (int d = 0, to = 0; d < x->nd; d++) {
+    if (k->g.picked >> d & 1) continue;
+    if (to == k->g.at) to += o->nd;
+    k->size[to++] = x->size[d];
+  }
+  return NC_OK;
+}
+
+void nc_endpicks(Picks *k) {
+  nc_release(k->g.offset);
+}
+
+int nc_beginpicks(Picks *k, const Plan *p) {
+  Tensor *sum = NULL;
+  int r;
+  memset(k, 0, sizeof *k);
+  for (int i = 0; i < p->n; i++)
+    if ((r = addoffsets(&sum, p->view, &p->by[i])) != NC_OK) {
+      nc_release(sum);
+      return r;
+    }
+  r = nc_dense(&k->g.offset, sum);
+  nc_release(sum);
+  TRY(r);
+  k->g.x = p->view;
+  k->g.distinct = p->n == 1 && p->by[0].t->dtype == DT_b8;
+  return pickedshape(k, p);
+}
+
+int nc_pick(Tensor **y, const Plan *p) {
+  Picks k;
+  int r;
+  if ((r = nc_beginpicks(&k, p)) == NC_OK &&
+      (r = nc_new(y, nc_device(p->view), p->view->dtype, k.nd, k.size)) ==
+          NC_OK) {
+    k.g.other = *y;
+    r = nc_gather(&k.g);
+  }
+  nc_endpicks(&k);
+  if (r == NC_OK) return r;
+  nc_release(*y);
+  *y = NULL;
+  return r;
+}
+
+int nc_index(Tensor **y, Tensor *t, const Index ix[], int n) {
+  Plan p;
+  int r;
+  *y = NULL;
+  if (nc_watching) return nc_indexwatched(y, t, ix, n);
+  if (nc_gradoff == 0 && nc_marked(t)) return nc_indexrecorded(y, t, ix, n);
+  TRY(nc_plan(&p, t, ix, n));
+  if (p.n == 0) {
+    *y = p.view;
+    return nc_setbase(*y, t);
+  }
+  r = nc_pick(y, &p);
+  nc_release(p.view);
+  return nc_blameindex(r, t, "index", p.by[0].t);
+}

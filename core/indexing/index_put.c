@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* index_put.c - assigning to t[...], and single elements. */
+#include <string.h>
+
+#include "core/indexing/advanced_index.h"
+#include "core/tape.h"
+#include "core/cpu/kernels/kernels.h"
+#include "core/op.h"
+#include "core/indexing/view.h"
+#include "core/tracing.h"
+
+/* *y = value without leading dimensions of size 1 that the result lacks. */
+static int trimmed(Tensor **y, Tensor *value, int nd) {
+  int extra = 0;
+  TRY(nc_alias(y, value));
+  while (value->nd - extra > nd && value->size[extra] == 1) extra++;
+  (*y)->nd -= extra;
+  memmove((*y)->size, value->size + extra, (size_t)(*y)->nd * 8);
+  memmove((*y)->step, value->step + extra, (size_t)(*y)->nd * 8);
+  return NC_OK;
+}
+
+/* *y = the value as a tensor of x's type and device, apart from its memory. */
+static int valueof(Tensor **y, const Tensor *x, Tensor *value, Scalar number) {
+  const Device *d = nc_device(x);
+  Tensor *there = NULL, *cast = NULL;
+  int r;
+  *y = NULL;
+  if (value == NULL) return nc_full(y, d, x->dtype, 0, NULL, number);
+  if ((r = nc_todevice(&there, value, d)) == NC_OK)
+    r = nc_cast(&cast, there, x->dtype);
+  if (r == NC_OK && cast->data == x->data) r = nc_apply1(y, OP_clone, cast);
+  else if (r == NC_OK) nc_retain(*y = cast);
+  nc_release(there);
+  nc_release(cast);
+  return r;
+}
+
+/* *y = value seen in the shape of the picked elements, along which it must
+   lie evenly. */
+static int spread(Tensor **y, Tensor *value, const Picks *k) {
+  const int end = k->g.at + k->g.offset->nd;
+  Tensor *wide;
+  int even = 1, last = -1;
+  int r;
+  TRY(nc_expandto(&wide, value, k->nd, k->size));
+  for (int d = k->g.at; d < end; d++) {
+    if (wide->size[d] == 1) continue;
+    if (last >= 0 && wide->step[last] != wide->step[d] * wide->size[d])
+      even = 0;
+    last = d;
+  }
+  if (even) {
+    *y = wide;
+    return NC_OK;
+  }
+  r = nc_dense(y, wide);
+  nc_release(wide);
+  return r;
+}
+
+int nc_put(const Plan *p, Tensor *value, Scalar number, Put put) {
+  Tensor *own = NULL, *trim = NULL, *wide = NULL;
+  Picks k;
+  int r;
+  if ((r = nc_beginpicks(&k, p)) == NC_OK &&
+      (r = valueof(&own, p->view, value, number)) == NC_OK &&
+      (r = trimmed(&trim, own, k.nd)) == NC_OK &&
+      (r = spread(&wide, trim, &k)) == NC_OK) {
+    k.g.other = wide;
+    k.g.fold = (GatherFold)(put - PUT_ADD);
+    r = put == PUT_SET ? nc_scatter(&k.g) : nc_accumulate(&k.g);
+  }
+  nc_release(own);
+  nc_release(trim);
+  nc_release(wide);
+  nc_endpicks(&k);
+  return r;
+}
+
+/* One mask and one value: choosing beats scattering. */
+static int choose(const Plan *p, Tensor *value, Scalar number) {
+  const By *by = &p->by[0];
+  Tensor *own = NULL, *one = NULL, *mask = NULL, *y = NULL;
+  int r;
+  if ((r = valueof(&own, p->view, value, number)) ==
+          NC_OK &&
+      (r = trimmed(&one, own, 0)) == NC_OK &&
+      (r = nc_alias(&mask, by->t)) == NC_OK) {
+    Arg in[3] = { { .t = mask }, { .t = one }, { .t = p->view } };
+    for (int d = by->dim + by->dims; d < p->view->nd; d++) {
+      mask->size[mask->nd] = 1;
+      mask->step[mask->nd++] = 1;
+    }
+    r = nc_apply(&y, OP_where, in, NULL, p->view);
+  }
+  nc_release(own);
+  nc_release(one);
+  nc_release(mask);
+  nc_release(y);
+  return r;
+}
+
+int nc_assign(const Plan *p, Tensor *value, Scalar number) {
+  Tensor *trim;
+  int r;
+  if (p->n == 1 && p->by[0].t->dtype == DT_b8 && p->by[0].t->nd > 0 &&
+      nc_device(p->by[0].t) == nc_device(p->view) &&
+      (value == NULL || nc_numel(value) == 1))
+    return choose(p, value, number);
+  if (p->n > 0) return nc_put(p, value, number, PUT_SET);
+  if (value == NULL) return nc_fill(p->view, number);
+  TRY(trimmed(&trim, value, p->view->nd));
+  r = nc_copy(p->view, trim);
+  nc_release(trim);
+  return r;
+}
+
+int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
+                Scalar number) {
+  Plan p;
+  if (nc_watching) return nc_setindexwatched(t, ix, n, value, number);
+  if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
+    return nc_setrecorded(t, ix, n, value, number, PUT_SET);
+  int r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+  TRY(nc_plan(&p, t, ix, n));
+  r = nc_assign(&p, value, number);
+  nc_release(p.view);
+  return nc_blameindex(r, t, "value", value);
+}
+
+int nc_putindex(Tensor *t, const Index ix[], int n, Tensor *value,
+                Scalar number, Put put) {
+  Plan p;
+  if (put == PUT_SET) return nc_setindex(t, ix, n, value, number);
+  if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
+    return nc_setrecorded(t, ix, n, value, number, put);
+  int r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+  TRY(nc_plan(&p, t, ix, n));
+  r = nc_put(&p, value, number, put);
+  nc_release(p.view);
+  return nc_blameindex(r, t, "value", value);
+}
+
+/*
+** One element
+*/
+static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
+  int64_t at;
+  *offset = 0;
+  for (int d = 0; d < t->nd; d++) {
+    int r = nc_position(&at, ix[d], t, d);
+    if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+    *offset += at * t->step[d];
+  }
+  return NC_OK;
+}
+
+int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
+  int64_t offset;
+  TRY(place(&offset, t, ix));
+  if (nc_watching) return nc_readwatched(v, "index", t, offset);
+  return nc_read(v, t, offset);
+}
+
+/* The same by the way that is recorded and watched. */
+static int setbyindex(Tensor *t, const int64_t at[], Scalar v) {
+  Index ix[NC_MAXDIM];
+  for (int d = 0; d < t->nd; d++)
+    ix[d] = (Index){ IX_INT, at[d], at[d], 1, NULL };
+  return nc_setindex(t, ix, t->nd, NULL, v);
+}
+
+int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
+  const int isint = v.kind != NC_FLOAT && nc_category(t->dtype) != NC_FLOAT;
+  const Kernels *k = nc_kernels();
+  double f = nc_tofloat(v);
+  Tensor *one;
+  int64_t offset;
+  if (nc_watching || (nc_gradoff == 0 && nc_marked(t)))
+    return setbyindex(t, ix, v);
+  int r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (r == NC_OK) r = nc_checkfits(v, t->dtype);
+  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+  TRY(place(&offset, t, ix));
+  if (nc_device(t) == &nc_cpu) {
+    char *p = (char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
+    if (isint) k->store[CT_i64][t->dtype](p, &v.i, 1, 1);
+    else k->store[CT_f64][t->dtype](p, &f, 1, 1);
+    return nc_wrote(t, NC_OK);
+  }
+  TRY(nc_alias(&one, t));
+  one->nd = 0;
+  one->offset += offset;
+  r = nc_fill(one, v);
+  nc_release(one);
+  return r;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** nonzero.c - where a mask is true: as offsets for indexing, as positions for
+** nonzero.
+*/
+#include <string.h>
+
+#include "core/op.h"
+#include "core/indexing/index_select.h"
+
+/* *y = what the device of x finds in mask, which may lie elsewhere. */
+static int find(Tensor **y, const Device *d, Tensor *mask, Trues *t) {
+  Tensor *there = NULL, *truth = NULL, *dense = NULL;
+  int r;
+  *y = NULL;
+  if ((r = nc_todevice(&there, mask, d)) == NC_OK &&
+      (r = nc_cast(&truth, there, DT_b8)) == NC_OK &&
+      (r = nc_dense(&dense, truth)) == NC_OK) {
+    t->mask = dense;
+    nc_count(0, 2 * nc_numel(mask));
+    r = d->trues(d, y, t);
+  }
+  nc_release(there);
+  nc_release(truth);
+  nc_release(dense);
+  return r;
+}
+
+/* Joins dimensions of the mask along which x runs evenly. */
+static void walkas(Trues *t, const Tensor *x, const By *by) {
+  t->nd = 0;
+  for (int d = by->dim; d < by->dim + by->dims; d++) {
+    int last = t->nd - 1;
+    if (last >= 0 && t->step[last] == x->step[d] * x->size[d]) {
+      t->size[last] *= x->size[d];
+    } else {
+      last = t->nd++;
+      t->size[last] = x->size[d];
+    }
+    t->step[last] = x->step[d];
+  }
+}
+
+int nc_maskoffsets(Tensor **y, const Tensor *x, const By *by) {
+  Trues t = { .coordinates = 0 };
+  walkas(&t, x, by);
+  return find(y, nc_device(x), by->t, &t);
+}
+
+static int nonzero(Tensor **y, Tensor *x) {
+  Trues t = { .coordinates = 1, .nd = x->nd };
+  memcpy(t.size, x->size, sizeof t.size);
+  return find(y, nc_device(x), x, &t);
+}
+
+/* The columns of the positions; of no dimensions those of a vector. */
+static int columns(Call *c) {
+  Draft w = { 0 };
+  Call all = nc_callof(FAM_unbind, NULL);
+  Tensor *x = nc_atleast1(&w, c->arg[0].t), *y = NULL;
+  int r = w.status == NC_OK ? nonzero(&y, x) : w.status;
+  all.arg[0].t = nc_held(&w, r, &y);
+  nc_setint(&all, 1, 2);
+  if (w.status == NC_OK) w.status = nc_call(&all);
+  c->list = all.list;
+  c->nlist = all.nlist;
+  return nc_finish(&w);
+}
+
+int nc_op_nonzero(Call *c) {
+  int r = c->arg[1].s.i ? columns(c) : nonzero(&c->out[0], c->arg[0].t);
+  return nc_blamed(r, "nonzero", c->arg, 1);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** slice.c - views that leave elements out, repeat them, or come in lists;
+** view.c has those of all elements.
+*/
+#include <string.h>
+
+#include "core/op.h"
+#include "core/portable.h"
+#include "core/indexing/view.h"
+
+#define MAXPIECES (1 << 24)   /* views in one list */
+
+/* Names the operation and the first n operands of a failed call. */
+static int blamed(const Call *c, int r, int n) {
+  return nc_blamed(r, nc_families[c->op].name, c->arg, n);
+}
+
+/* out[0] = another view of arg 0, to be changed */
+static int alias(Call *c) {
+  return nc_alias(&c->out[0], c->arg[0].t);
+}
+
+/*
+** Places
+*/
+int nc_outside(int64_t given, int64_t size, int d, int nd) {
+  if (given == 0) {
+    nc_fail(NC_EINDEX, "index 0: indices start at 1");
+    if (d > 0) nc_hint("1 is the first of dim %d, -1 the last", d + 1);
+    else nc_hint("self[1] is the first %s, self[-1] the last",
+                 nd > 1 ? "row" : "element");
+    return NC_EINDEX;
+  }
+  if (size == 0)
+    return nc_fail(NC_EINDEX, "index %lld is outside dim %d, which is empty",
+                   (long long)given, d + 1);
+  return nc_fail(NC_EINDEX, "index %lld is outside dim %d of size %lld "
+                 "(indices run from 1 to %lld, or -%lld to -1)",
+                 (long long)given, d + 1, (long long)size, (long long)size,
+                 (long long)size);
+}
+
+int nc_position(int64_t *at, int64_t given, const Tensor *t, int d) {
+  const int64_t size = t->size[d];
+  *at = 0;
+  if (given == 0 || given > size || given < -size)
+    return nc_outside(given, size, d, t->nd);
+  *at = given > 0 ? given - 1 : given + size;
+  return NC_OK;
+}
+
+int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step) {
+  const int64_t size = y->size[d];
+  if (step <= 0)
+    return nc_fail(NC_EVALUE, "step %lld: steps must be positive",
+                   (long long)step);
+  if (first == 0) {
+    int64_t at;
+    return nc_position(&at, first, y, d);
+  }
+  if (first < 0) first += size + 1;
+  if (last < 0) last += size + 1;
+  if (first < 1) first = 1;
+  if (last > size) last = size;
+  if (first > last) {
+    y->size[d] = 0;
+    return NC_OK;
+  }
+  y->offset += (first - 1) * y->step[d];
+  y->size[d] = (last - first) / step + 1;
+  if (y->size[d] > 1) y->step[d] *= step;
+  return NC_OK;
+}
+
+/* Takes dimension d out of the sizes and strides. */
+static void removedim(Tensor *y, int d) {
+  for (y->nd--; d < y->nd; d++) {
+    y->size[d] = y->size[d + 1];
+    y->step[d] = y->step[d + 1];
+  }
+}
+
+/*
+** Along one dimension
+*/
+
+/* *d = the dimension that argument i names; a tensor without dimensions
+   does not do. */
+static int realdim(int *d, const Call *c, int i) {
+  const int nd = c->arg[0].t->nd;
+  *d = 0;
+  if (nd == 0) return nc_fail(NC_ESHAPE, "the tensor has no dimensions");
+  return nc_dim(d, c->arg[i].s.i, nd);
+}
+
+static int narrow(Call *c) {
+  const int64_t start = c->arg[2].s.i, length = c->arg[3].s.i;
+  int64_t first, end, size;
+  int d;
+  TRY(realdim(&d, c, 1));
+  size = c->arg[0].t->size[d];
+  if (length < 0)
+    return nc_fail(NC_EVALUE, "length %lld is negative", (long long)length);
+  if (length == 0 && start == size + 1) first = size;
+  else TRY(nc_position(&first, start, c->arg[0].t, d));
+  if (NC_ADDOVER(first, length, &end) || end > size)
+    return nc_fail(NC_EINDEX, "%lld elements from %lld do not lie inside dim "
+                   "%d of size %lld", (long long)length, (long long)first + 1,
+                   d + 1, (long long)size);
+  TRY(alias(c));
+  c->out[0]->offset += length ? first * c->out[0]->step[d] : 0;
+  c->out[0]->size[d] = length;
+  return NC_OK;
+}
+
+int nc_op_narrow(Call *c) {
+  return blamed(c, narrow(c), 1);
+}
+
+static int selectone(Call *c) {
+  int64_t at;
+  int d;
+  TRY(realdim(&d, c, 1));
+  TRY(nc_position(&at, c->arg[2].s.i, c->arg[0].t, d));
+  TRY(alias(c));
+  c->out[0]->offset += at * c->out[0]->step[d];
+  removedim(c->out[0], d);
+  return NC_OK;
+}
+
+int nc_op_select(Call *c) {
+  return blamed(c, selectone(c), 1);
+}
+
+static int slice(Call *c) {
+  const Arg *first = &c->arg[2], *last = &c->arg[3];
+  int d, r;
+  TRY(realdim(&d, c, 1));
+  TRY(alias(c));
+  r = nc_cut(c->out[0], d, first->given ? first->s.i : 1,
+             last->given ? last->s.i : -1, c->arg[4].s.i);
+  if (r != NC_OK) {
+    nc_release(c->out[0]);
+    c->out[0] = NULL;
+  }
+  return r;
+}
+
+int nc_op_slice(Call *c) {
+  return blamed(c, slice(c), 1);
+}
+
+/*
+** Dimensions of size 1
+*/
+static int squeeze(Call *c) {
+  unsigned dims;
+  TRY(nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd));
+  if (c->arg[1].given && c->arg[1].n == 0) dims = 0;
+  TRY(alias(c));
+  for (int d = c->out[0]->nd - 1; d >= 0; d--)
+    if ((dims >> d & 1) && c->out[0]->size[d] == 1) removedim(c->out[0], d);
+  return NC_OK;
+}
+
+int nc_op_squeeze(Call *c) {
+  return blamed(c, squeeze(c), 1);
+}
+
+/* Puts a dimension of size 1 at d; there must be room for it. */
+static void insertdim(Tensor *y, int d) {
+  for (int i = y->nd++; i > d; i--) {
+    y->size[i] = y->size[i - 1];
+    y->step[i] = y->step[i - 1];
+  }
+  y->step[d] = d + 1 < y->nd ? y->size[d + 1] * y->step[d + 1] : 1;
+  y->size[d] = 1;
+}
+
+static int unsqueeze(Call *c) {
+  const int64_t given = c->arg[1].s.i;
+  const int nd = c->arg[0].t->nd + 1;
+  int d;
+  if (given != 0 && (given > nd || given < -nd))
+    return nc_fail(NC_EINDEX, "dim %lld is outside: a new dimension of this "
+                   "tensor is 1 to %d, or -%d to -1", (long long)given, nd,
+                   nd);
+  TRY(nc_dim(&d, given, nd));
+  if (nd > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  TRY(alias(c));
+  insertdim(c->out[0], d);
+  return NC_OK;
+}
+
+int nc_op_unsqueeze(Call *c) {
+  return blamed(c, unsqueeze(c), 1);
+}
+
+/* Stretches the view y of x; -1 keeps a size. */
+static int stretch(Tensor *y, const Tensor *x, const int64_t given[]) {
+  const int new = y->nd - x->nd;
+  for (int d = y->nd - 1; d >= 0; d--) {
+    const int64_t have = d < new ? 1 : x->size[d - new];
+    int64_t want = given[d];
+    if (want == -1 && d >= new) want = have;
+    if (want < 0)
+      return nc_fail(NC_ESHAPE, want == -1
+                         ? "size %lld of dim %d: a new dimension has no size "
+                           "to keep"
+                         : "size %lld of dim %d is negative",
+                     (long long)want, d + 1);
+    if (have != want && have != 1) {
+      nc_fail(NC_ESHAPE, "dim %d is %lld and cannot be stretched to %lld",
+              d - new + 1, (long long)have, (long long)want);
+      nc_rule("only dimensions of size 1 stretch, aligned at the last");
+      return NC_ESHAPE;
+    }
+    y->size[d] = want;
+    y->step[d] = have == want && d >= new ? x->step[d - new] : 0;
+  }
+  return NC_OK;
+}
+
+int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t given[]) {
+  char shape[NC_TEXT];
+  int64_t n;
+  int r;
+  *y = NULL;
+  if (nd < x->nd)
+    return nc_fail(NC_ESHAPE, "%d size%s given, the tensor has %d dimension%s",
+                   nd, nd == 1 ? " is" : "s are", x->nd,
+                   x->nd == 1 ? "" : "s");
+  if (nd > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  TRY(nc_alias(y, x));
+  (*y)->nd = nd;
+  r = stretch(*y, x, given);
+  if (r == NC_OK) {
+    r = nc_checksize(&n, x->dtype, nd, (*y)->size);
+    if (r != NC_OK)
+      r = nc_fail(NC_ESHAPE, "[%s] has more elements than a tensor can have",
+                  nc_shapetext(shape, nd, (*y)->size));
+  }
+  if (r != NC_OK) {
+    nc_release(*y);
+    *y = NULL;
+  }
+  return r;
+}
+
+int nc_op_expand(Call *c) {
+  int r = nc_expandto(&c->out[0], c->arg[0].t, c->arg[1].n, c->arg[1].list);
+  return blamed(c, r, 1);
+}
+
+int nc_op_broadcast_to(Call *c) {
+  return nc_op_expand(c);
+}
+
+int nc_op_expand_as(Call *c) {
+  const Tensor *other = c->arg[1].t;
+  int r = nc_expandto(&c->out[0], c->arg[0].t, other->nd, other->size);
+  return blamed(c, r, 2);
+}
+
+/*
+** Diagonals
+*/
+static int diagonal(Call *c) {
+  const Tensor *x = c->arg[0].t;
+  const int64_t off = c->arg[1].s.i;
+  int64_t rows, columns, n, step;
+  Tensor *y;
+  int a, b;
+  if (x->nd < 2)
+    return nc_fail(NC_ESHAPE, "a diagonal needs two dimensions, the tensor "
+                   "has %d", x->nd);
+  TRY(nc_dim(&a, c->arg[2].s.i, x->nd));
+  TRY(nc_dim(&b, c->arg[3].s.i, x->nd));
+  if (a == b) return nc_fail(NC_EINDEX, "dim1 and dim2 are both %d", a + 1);
+  rows = x->size[a] + (off < 0 ? off : 0);
+  columns = x->size[b] - (off > 0 ? off : 0);
+  n = rows < columns ? rows : columns;
+  if (n < 0) n = 0;
+  TRY(alias(c));
+  y = c->out[0];
+  if (n > 0) y->offset += off >= 0 ? off * x->step[b] : -off * x->step[a];
+  step = x->step[a] + x->step[b];
+  removedim(y, a > b ? a : b);
+  removedim(y, a > b ? b : a);
+  y->size[y->nd] = n;
+  y->step[y->nd++] = step;
+  return NC_OK;
+}
+
+int nc_op_diagonal(Call *c) {
+  return blamed(c, diagonal(c), 1);
+}
+
+/*
+** Lists
+*/
+static int newlist(Call *c, int64_t n) {
+  if (n > MAXPIECES)
+    return nc_fail(NC_EVALUE, "%lld pieces are too many for a list",
+                   (long long)n);
+  return nc_newlist(c, (int)n);
+}
+
+/* list[i] = elements start .. start+length-1 of dimension d */
+static int piece(Call *c, int i, int d, int64_t start, int64_t length) {
+  Tensor *x = c->arg[0].t;
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  TRY(nc_alias(&c->list[i], x));
+  c->list[i]->offset += length ? start * x->step[d] : 0;
+  c->list[i]->size[d] = length;
+  return NC_OK;
+}
+
+static int unbind(Call *c) {
+  int d;
+  TRY(realdim(&d, c, 1));
+  TRY(newlist(c, c->arg[0].t->size[d]));
+  for (int i = 0; i < c->nlist; i++) {
+    TRY(piece(c, i, d, i, 1));
+    removedim(c->list[i], d);
+  }
+  return NC_OK;
+}
+
+int nc_op_unbind(Call *c) {
+  return blamed(c, unbind(c), 1);
+}
+
+/* Pieces of `length' along d, the last one shorter; `least' are made. */
+static int pieces(Call *c, int d, int64_t length, int64_t least) {
+  const int64_t size = c->arg[0].t->size[d];
+  int64_t n = size ? (size - 1) / length + 1 : least;
+  TRY(newlist(c, n));
+  for (int i = 0; i < c->nlist; i++) {
+    int64_t left = size - i * length;
+    TRY(piece(c, i, d, i * length, left < length ? left : length));
+  }
+  return NC_OK;
+}
+
+static int chunk(Call *c) {
+  const int64_t n = c->arg[1].s.i;
+  int64_t size;
+  int d;
+  TRY(realdim(&d, c, 2));
+  if (n < 1)
+    return nc_fail(NC_EVALUE, "chunks must be at least 1, not %lld",
+                   (long long)n);
+  size = c->arg[0].t->size[d];
+  return pieces(c, d, size ? (size - 1) / n + 1 : 0, n);
+}
+
+int nc_op_chunk(Call *c) {
+  return blamed(c, chunk(c), 1);
+}
+
+/* Pieces of the sizes in a list, which must be those of all of dim d. */
+static int piecesof(Call *c, int d, const Arg *a) {
+  const int64_t size = c->arg[0].t->size[d];
+  int64_t sum = 0;
+  for (int i = 0; i < a->n; i++) {
+    if (a->list[i] < 0)
+      return nc_fail(NC_EVALUE, "piece %d has the size %lld", i + 1,
+                     (long long)a->list[i]);
+    if (NC_ADDOVER(sum, a->list[i], &sum)) sum = INT64_MAX;
+  }
+  if (sum != size)
+    return nc_fail(NC_ESHAPE, "the sizes add up to %lld, dim %d has %lld",
+                   (long long)sum, d + 1, (long long)size);
+  TRY(newlist(c, a->n));
+  sum = 0;
+  for (int i = 0; i < a->n; i++) {
+    TRY(piece(c, i, d, sum, a->list[i]));
+    sum += a->list[i];
+  }
+  return NC_OK;
+}
+
+static int split(Call *c) {
+  const Arg *a = &c->arg[1];
+  int64_t length;
+  int d;
+  TRY(realdim(&d, c, 2));
+  if (a->islist) return piecesof(c, d, a);
+  length = a->list[0];
+  if (length < 0 || (length == 0 && c->arg[0].t->size[d] > 0))
+    return nc_fail(NC_EVALUE, "split_size must be at least 1, not %lld",
+                   (long long)length);
+  return pieces(c, d, length, 1);
+}
+
+int nc_op_split(Call *c) {
+  return blamed(c, split(c), 1);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* archive.c - files of several tensors, and which format a name stands for. */
+#include "core/io/archive.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/io/npy.h"
+
+/*
+** Formats
+*/
+static const struct { const char *name; FileFormat format; } extensions[] = {
+  { "npy", NC_NPY },          { "npz", NC_NPZ },
+  { "csv", NC_CSV },          { "tsv", NC_CSV },
+  { "txt", NC_CSV },          { "safetensors", NC_SAFETENSORS },
+};
+
+const char *nc_extension(const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const char *dot = strrchr(name, '.');
+  return dot && dot > name ? dot + 1 : "";
+}
+
+FileFormat nc_formatnamed(const char *name) {
+  for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+    if (strcasecmp(name, extensions[i].name) == 0) return extensions[i].format;
+  return NC_UNKNOWN;
+}
+
+FileFormat nc_formatbyname(const char *path) {
+  const char *extension = nc_extension(path);
+  return *extension ? nc_formatnamed(extension) : NC_UNNAMED;
+}
+
+/* Eight bytes say how long a text is that begins with a brace. */
+static int issafetensors(const char *head, int64_t n, int64_t size) {
+  uint64_t length = 0;
+  for (int i = 7; i >= 0 && n > 8; i--)
+    length = length << 8 | (unsigned char)head[i];
+  return n > 8 && head[8] == '{' && length <= (uint64_t)size - 8;
+}
+
+int nc_formatof(FileFormat *f, const Source *from) {
+  char head[NC_HEAD];
+  Reader r;
+  int status;
+  *f = nc_formatbyname(from->path);
+  TRY(nc_openfrom(&r, from));
+  const int64_t n = r.left < NC_HEAD ? r.left : NC_HEAD;
+  status = nc_readblock(&r, head, n, "magic");
+  nc_closeread(&r);
+  TRY(status);
+  if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
+  else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) *f = NC_NPZ;
+  else if (issafetensors(head, n, r.size)) *f = NC_SAFETENSORS;
+  else return nc_foreign(from->path, head, n);
+  return NC_OK;
+}
+
+/*
+** Names
+*/
+int nc_checktext(const char *s, size_t n, const char *what) {
+  char shown[80];
+  const char *at = s, *end = s + n;
+  for (uint32_t c = 0; at < end;) {
+    const size_t k = nc_utf8(&c, at, (size_t)(end - at));
+    if (k == 0 || c == 0)
+      return nc_fail(NC_EVALUE, "%s must be a text in UTF-8, not \"%s\"", what,
+                     nc_printable(shown, sizeof shown, s, n));
+    at += k;
+  }
+  return NC_OK;
+}
+
+static int byname(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int nc_checknames(const char *path, const char *names[], int64_t n) {
+  char shown[80];
+  qsort(names, (size_t)n, sizeof *names, byname);
+  for (int64_t i = 1; i < n; i++)
+    if (strcmp(names[i - 1], names[i]) == 0)
+      return nc_failfile(NC_EFILE, path, "the name \"%s\" is there twice",
+                         nc_printable(shown, sizeof shown, names[i],
+                                      strlen(names[i])));
+  return NC_OK;
+}
+
+/*
+** What is common to all
+*/
+int nc_openarchive(Archive **a, const Source *from, FileFormat f) {
+  *a = NULL;
+  return f == NC_NPZ ? nc_opennpz(a, from) : nc_opensafetensors(a, from);
+}
+
+void nc_closearchive(Archive *a) {
+  if (a) a->close(a);
+}
+
+int64_t nc_archivesize(const Archive *a) {
+  return a->n;
+}
+
+const char *nc_archivename(const Archive *a, int64_t i) {
+  return a->name[i];
+}
+
+const char *nc_archivemeta(const Archive *a, int64_t i) {
+  return i < 2 * a->nmeta ? a->meta[i] : NULL;
+}
+
+int nc_archiveload(Tensor **t, Archive *a, int64_t i) {
+  *t = NULL;
+  return a->load(t, a, i);
+}

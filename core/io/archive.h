@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** archive.h - what the formats for several tensors have in common.  A format
+** begins its own struct with an Archive and fills it in when it is opened.
+*/
+#ifndef core_io_archive_h
+#define core_io_archive_h
+
+#include "core/io/file.h"
+
+struct Archive {
+  char path[PATH_MAX];
+  int64_t n;                  /* tensors */
+  const char *const *name;
+  const char *const *meta;    /* texts: name, value, name, value, ... */
+  int64_t nmeta;              /* pairs */
+  int (*load)(Tensor **t, Archive *a, int64_t i);
+  void (*close)(Archive *a);
+};
+
+int nc_opennpz(Archive **a, const Source *from);
+int nc_opensafetensors(Archive **a, const Source *from);
+
+/* Fails if the n bytes at head begin a file of another program. */
+#define NC_HEAD 512
+int nc_foreign(const char *path, const char *head, int64_t n);
+
+/* Fails if two of n names are the same; puts them in order. */
+int nc_checknames(const char *path, const char *names[], int64_t n);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** csv_write.c - a matrix as a text that csv_read.c, and whatever else reads
+** such files, reads again: numbers have the digits that tell them from every
+** other of their dtype, and no more.
+*/
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/io/file.h"
+#include "core/pointwise/scalar.h"
+
+#define MAXNUMBER 32          /* "-1.7976931348623157e+308", and a delimiter */
+
+typedef struct Out {
+  Writer w;
+  char *buf;                  /* NC_IOBLOCK bytes */
+  int64_t n;
+  char delimiter;
+} Out;
+
+static int flush(Out *o) {
+  const int64_t n = o->n;
+  o->n = 0;
+  return nc_writeblock(&o->w, o->buf, n);
+}
+
+static int put(Out *o, const char *s, int64_t n) { /* n <= NC_IOBLOCK */
+  if (n > NC_IOBLOCK - o->n) TRY(flush(o));
+  memcpy(o->buf + o->n, s, (size_t)n);
+  o->n += n;
+  return NC_OK;
+}
+
+/* Does the text give x again, as an element of that type? */
+static int same(const char *s, double x, DType type) {
+  const float f = type == DT_f64 ? 0 : strtof(s, NULL);
+  switch (type) {
+    case DT_f16: return f16_tofloat(f16_fromfloat(f)) == (float)x;
+    case DT_bf16: return bf16_tofloat(bf16_fromfloat(f)) == (float)x;
+    case DT_f32: return f == (float)x;
+    default: return strtod(s, NULL) == x;
+  }
+}
+
+/* How many digits some elements need, nearly all that need more, and every
+   one. */
+static const struct { DType type; int some, most, all; } digits[] = {
+  { DT_f16, 3, 4, 5 }, { DT_bf16, 2, 3, 4 }, { DT_f32, 6, 8, 9 },
+  { DT_f64, 15, 16, 17 },
+};
+
+static int attempt(char buf[MAXNUMBER], int n, double x, DType type) {
+  snprintf(buf, MAXNUMBER, "%.*g", n, x);
+  return same(buf, x, type);
+}
+
+/* The fewest digits: 7, which a float32 may do with, are tried last. */
+static void shortest(char buf[MAXNUMBER], double x, DType type) {
+  int i = 0, n;
+  while (digits[i].type != type) i++;
+  if (attempt(buf, digits[i].some, x, type)) return;
+  if (!attempt(buf, digits[i].most, x, type)) {
+    snprintf(buf, MAXNUMBER, "%.*g", digits[i].all, x);
+    return;
+  }
+  for (n = digits[i].most - 1; n > digits[i].some; n--)
+    if (!attempt(buf, n, x, type)) {
+      snprintf(buf, MAXNUMBER, "%.*g", n + 1, x);
+      return;
+    }
+}
+
+static int floattext(char buf[MAXNUMBER], double x, DType type) {
+  if (isfinite(x)) shortest(buf, x, type);
+  else strcpy(buf, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+  if (isfinite(x) && strpbrk(buf, ".e") == NULL)
+    strcat(buf, ".0");        /* no integer when it is read */
+  return (int)strlen(buf);
+}
+
+static int element(Out *o, const Tensor *t, int64_t offset) {
+  char buf[MAXNUMBER];
+  Scalar v;
+  TRY(nc_read(&v, t, offset));
+  return put(o, buf, v.kind == NC_FLOAT
+                         ? floattext(buf, v.f, t->dtype)
+                         : snprintf(buf, sizeof buf, "%lld", (long long)v.i));
+}
+
+static int line(Out *o, const Tensor *t, int64_t row, int64_t columns) {
+  const int nd = t->nd;
+  int64_t offset = nd ? row * t->step[0] : 0;
+  for (int64_t j = 0; j < columns; j++) {
+    if (j) TRY(put(o, &o->delimiter, 1));
+    TRY(element(o, t, offset + (nd > 1 ? j * t->step[1] : 0)));
+  }
+  return put(o, "\n", 1);
+}
+
+/* In quotes if it could be taken for something else. */
+static int name(Out *o, const char *s) {
+  const char special[] = { '"', '\n', '\r', '#', o->delimiter, '\0' };
+  const int quoted = *s == '\0' || strpbrk(s, special) != NULL;
+  if (quoted) TRY(put(o, "\"", 1));
+  for (; *s; s++) {
+    if (*s == '"') TRY(put(o, "\"", 1));
+    TRY(put(o, s, 1));
+  }
+  return quoted ? put(o, "\"", 1) : NC_OK;
+}
+
+static int matrix(Out *o, const Tensor *t, const char *const names[]) {
+  const int64_t rows = t->nd ? t->size[0] : 1;
+  const int64_t columns = t->nd > 1 ? t->size[1] : 1;
+  for (int64_t j = 0; names && j < columns; j++) {
+    if (j) TRY(put(o, &o->delimiter, 1));
+    TRY(name(o, names[j]));
+  }
+  if (names) TRY(put(o, "\n", 1));
+  for (int64_t i = 0; i < rows; i++) TRY(line(o, t, i, columns));
+  return flush(o);
+}
+
+static int checkshape(const Sink *to, const Tensor *t) {
+  if (t->nd <= 2) return NC_OK;
+  nc_failfile(NC_ESHAPE, to->path, "a text holds a matrix, not %d dimensions",
+              t->nd);
+  nc_blame(to->bytes ? "arg 1" : "arg 2", t);
+  nc_hint("t:flatten(2), or %s", to->bytes ? "{format=\"npy\"}"
+                                           : "a name that ends in .npy");
+  return NC_ESHAPE;
+}
+
+int nc_savetext(const Sink *to, Tensor *t, char delimiter,
+                const char *const names[]) {
+  Out o = { .delimiter = delimiter };
+  Tensor *x;
+  void *buf;
+  int status;
+  TRY(checkshape(to, t));
+  TRY(nc_todevice(&x, t, &nc_cpu));
+  status = nc_hostalloc(&buf, NC_IOBLOCK);
+  if (status == NC_OK) {
+    o.buf = buf;
+    status = nc_openwrite(&o.w, to);
+    if (status == NC_OK)
+      status = nc_closewrite(&o.w, matrix(&o, x, names));
+    nc_hostfree(buf, NC_IOBLOCK);
+  }
+  if (status == NC_OK) nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
+  nc_release(x);
+  return status;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** file.c - reading a file to its end, and what messages call it; file_write.c
+** writes one.
+*/
+#define _GNU_SOURCE           /* O_CLOEXEC */
+#include "core/io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+Files nc_files = { open,   close, read,   write,  fstat, stat,
+                   fchmod, fsync, rename, unlink, lseek };
+
+/*
+** Messages
+*/
+size_t nc_utf8(uint32_t *c, const char *text, size_t n) {
+  static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+  const unsigned char *s = (const unsigned char *)text;
+  size_t len = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2
+             : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+  if (len == 0 || len > n) return 0;
+  *c = len > 1 ? *s & (0x7fu >> len) : *s;
+  for (size_t i = 1; i < len; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 0;
+    *c = *c << 6 | (s[i] & 0x3f);
+  }
+  if (*c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000))
+    return 0;
+  return len;
+}
+
+/* Length of the printable UTF-8 sequence at s, 0 if there is none. */
+static size_t printable(const char *s, size_t n) {
+  uint32_t c = 0;
+  size_t len = nc_utf8(&c, s, n);
+  if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == '\\') return 0;
+  if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+    return 0;                 /* turns the direction of writing */
+  return len;
+}
+
+char *nc_printable(char *buf, size_t room, const char *s, size_t n) {
+  size_t used = 0;
+  while (n > 0 && used + 8 < room) {
+    size_t len = printable(s, n);
+    if (len) memcpy(buf + used, s, len), used += len;
+    else used += (size_t)snprintf(buf + used, 5, "\\x%02x",
+                                  (unsigned char)*s);
+    s += len ? len : 1;
+    n -= len ? len : 1;
+  }
+  memcpy(buf + used, n ? "..." : "", n ? 4 : 1);
+  return buf;
+}
+
+int nc_failfile(int code, const char *path, const char *fmt, ...) {
+  char where[160], what[320];
+  size_t n = strlen(path), skip = n > 100 ? n - 100 : 0;
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(what, sizeof what, fmt, args);
+  va_end(args);
+  return nc_fail(code, "%s%s: %s", skip ? "..." : "",
+                 nc_printable(where, sizeof where, path + skip, n - skip),
+                 what);
+}
+
+int nc_expected(const char *path, const char *start, const char *p,
+                const char *end, const char *wanted) {
+  char found[64];
+  size_t left = (size_t)(end - p);
+  if (left == 0)
+    return nc_failfile(NC_EFILE, path, "header: %s expected, it ends here",
+                       wanted);
+  return nc_failfile(NC_EFILE, path,
+                     "header: %s expected at byte %lld, found \"%s\"", wanted,
+                     (long long)(p - start) + 1,
+                     nc_printable(found, sizeof found, p,
+                                  left < 12 ? left : 12));
+}
+
+int nc_failsystem(const char *path, const char *what, int error) {
+  return nc_failfile(NC_EFILE, path, "%s%s%s", what, *what ? ": " : "",
+                     strerror(error));
+}
+
+/*
+** Reading
+*/
+int nc_openread(Reader *r, const char *path) {
+  struct stat s;
+  int status = NC_OK;
+  memset(r, 0, sizeof *r);
+  r->path = path;
+  do {                        /* not waiting for the writer of a pipe */
+    r->fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  } while (r->fd < 0 && errno == EINTR);
+  if (r->fd < 0) return nc_failsystem(path, "", errno);
+  if (nc_files.fstat(r->fd, &s) != 0)
+    status = nc_failsystem(path, "cannot be examined", errno);
+  else if (S_ISDIR(s.st_mode))
+    status = nc_failfile(NC_EFILE, path, "this is a directory");
+  else if (!S_ISREG(s.st_mode))
+    status = nc_failfile(NC_EFILE, path, "this is not a regular file");
+  else r->left = r->size = (int64_t)s.st_size;
+  if (status != NC_OK) nc_closeread(r);
+  return status;
+}
+
+int nc_openfrom(Reader *r, const Source *from) {
+  if (from->bytes == NULL) return nc_openread(r, from->path);
+  memset(r, 0, sizeof *r);
+  r->path = from->path;
+  r->fd = -1;
+  r->bytes = from->bytes;
+  r->left = r->size = from->n;
+  return NC_OK;
+}
+
+static ssize_t take(Reader *r, void *p, size_t n) {
+  if ((int64_t)n > r->size - r->at) n = (size_t)(r->size - r->at);
+  memcpy(p, r->bytes + r->at, n);
+  r->at += (int64_t)n;
+  return (ssize_t)n;
+}
+
+static ssize_t pull(Reader *r, void *p, size_t n) {
+  if (r->bytes) return take(r, p, n);
+  return r->pull ? r->pull(r, p, n) : nc_files.read(r->fd, p, n);
+}
+
+static int unread(const Reader *r, const char *field) {
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  if (!r->pull) return nc_failsystem(r->path, field, errno);
+  return nc_failfile(NC_EFILE, r->path, "%s: %s", field, r->why);
+}
+
+int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
+  char *at = p;
+  if (n > r->left)
+    return nc_failfile(NC_EFILE, r->path,
+                       "%s: %lld bytes are needed, the file has %lld left",
+                       field, (long long)n, (long long)r->left);
+  while (n > 0) {
+    ssize_t k;
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    k = pull(r, at, (size_t)n);
+    if (k < 0 && !r->pull && errno == EINTR) continue;
+    if (k < 0) return unread(r, field);
+    if (k == 0)
+      return nc_failfile(NC_EFILE, r->path, "%s: %s", field,
+                         r->pull ? "it ends too early"
+                           : "the file became shorter while it was read");
+    at += k;
+    n -= k;
+    r->left -= k;
+  }
+  return NC_OK;
+}
+
+int nc_seekread(Reader *r, int64_t at) {
+  r->at = at;
+  if (!r->bytes && nc_files.lseek(r->fd, (off_t)at, SEEK_SET) < 0)
+    return nc_failsystem(r->path, "cannot be sought in", errno);
+  r->left = r->size - at;
+  return NC_OK;
+}
+
+int nc_readend(Reader *r) {
+  char c;
+  ssize_t k;
+  do k = pull(r, &c, 1);
+  while (k < 0 && !r->pull && errno == EINTR && !nc_interrupted);
+  if (k < 0) return unread(r, "end");
+  if (k > 0)
+    return nc_failfile(NC_EFILE, r->path, "end: %s",
+                       r->pull ? "it is longer than it should be"
+                         : "the file became longer while it was read");
+  return NC_OK;
+}
+
+void nc_closeread(Reader *r) {
+  if (r->fd >= 0) nc_files.close(r->fd);
+  r->fd = -1;
+}
+
+/*
+** Whole files
+*/
+int nc_readfrom(Tensor **bytes, const Source *from) {
+  Reader r;
+  int status;
+  *bytes = NULL;
+  TRY(nc_openfrom(&r, from));
+  const int64_t size = r.left;
+  status = nc_new(bytes, &nc_cpu, DT_u8, 1, &size);
+  for (char *p = status == NC_OK ? nc_data(*bytes) : NULL;
+       status == NC_OK && r.left > 0; p += NC_IOBLOCK)
+    status = nc_readblock(&r, p, r.left < NC_IOBLOCK ? r.left : NC_IOBLOCK,
+                          "data");
+  if (status == NC_OK) status = nc_readend(&r);
+  nc_closeread(&r);
+  if (status == NC_OK) return NC_OK;
+  nc_release(*bytes);
+  *bytes = NULL;
+  return status;
+}
+
+int nc_readfile(Tensor **bytes, const char *path) {
+  const Source from = { .path = path };
+  return nc_readfrom(bytes, &from);
+}
+
+/*
+** Streams
+*/
+int nc_isstream(const char *path) {
+  struct stat s;
+  int fd, terminal;
+  if (nc_files.stat(path, &s) != 0) return 0;
+  if (S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode)) return 1;
+  if (!S_ISCHR(s.st_mode)) return 0;
+  fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  terminal = fd >= 0 && isatty(fd);
+  if (fd >= 0) nc_files.close(fd);
+  return terminal;
+}
+
+/* Twice the room, as nobody says how much there is to be. */
+static int grow(Tensor **bytes, int64_t used) {
+  const int64_t size = used ? 2 * used : NC_IOBLOCK;
+  Tensor *more;
+  TRY(nc_new(&more, &nc_cpu, DT_u8, 1, &size));
+  if (used) memcpy(nc_data(more), nc_data(*bytes), (size_t)used);
+  nc_release(*bytes);
+  *bytes = more;
+  return NC_OK;
+}
+
+/* As pull, again after a signal that is no interrupt. */
+static int64_t pullsome(StreamPull *pullstream, void *stream, void *p,
+                        int64_t n) {
+  for (;;) {
+    int64_t k;
+    errno = 0;
+    if (nc_interrupted) return -1;
+    k = pullstream(stream, p, n < NC_IOBLOCK ? n : NC_IOBLOCK);
+    if (k >= 0 || errno != EINTR) return k;
+  }
+}
+
+static int readall(Tensor **bytes, const char *path, StreamPull *pullstream,
+                   void *stream) {
+  for (int64_t used = 0, k;; used += k) {
+    if (*bytes == NULL || used == nc_numel(*bytes)) TRY(grow(bytes, used));
+    k = pullsome(pullstream, stream, (char *)nc_data(*bytes) + used,
+                 nc_numel(*bytes) - used);
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    if (k < 0) return nc_failsystem(path, "data", errno);
+    if (k == 0) return (*bytes)->size[0] = used, NC_OK;
+  }
+}
+
+int nc_readstream(Tensor **bytes, const char *path, StreamPull *pullstream,
+                  void *stream) {
+  int status;
+  *bytes = NULL;
+  status = readall(bytes, path, pullstream, stream);
+  if (status == NC_OK) return NC_OK;
+  nc_release(*bytes);
+  *bytes = NULL;
+  return status;
+}
+
+static int64_t pullfile(void *stream, void *p, int64_t n) {
+  return nc_files.read(*(int *)stream, p, (size_t)n);
+}
+
+/* Opening waits for the writer, as every reader of a pipe does. */
+int nc_readpipe(Tensor **bytes, const char *path) {
+  int fd, status;
+  do {
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return nc_failsystem(path, "", errno);
+  status = nc_readstream(bytes, path, pullfile, &fd);
+  nc_files.close(fd);
+  return status;
+}

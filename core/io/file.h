@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** file.h - reading and writing files, for the core's file formats.
+**
+** Every system call goes through nc_files, so that a test can make each of
+** them fail.  A failure names the file and what the system said; characters
+** that would act on a terminal are escaped in every message.
+*/
+#ifndef core_io_file_h
+#define core_io_file_h
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "core/tensor.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+#define NC_IOBLOCK (1 << 20)  /* bytes between two looks for an interrupt */
+
+typedef struct Files {
+  int (*open)(const char *path, int flags, ...);
+  int (*close)(int fd);
+  ssize_t (*read)(int fd, void *p, size_t n);
+  ssize_t (*write)(int fd, const void *p, size_t n);
+  int (*fstat)(int fd, struct stat *s);
+  int (*stat)(const char *path, struct stat *s);
+  int (*fchmod)(int fd, mode_t mode);
+  int (*fsync)(int fd);
+  int (*rename)(const char *from, const char *to);
+  int (*unlink)(const char *path);
+  off_t (*lseek)(int fd, off_t at, int whence);
+} Files;
+
+extern Files nc_files;        /* written by tests alone */
+
+/* Length of the UTF-8 sequence at s, and what it stands for; 0: none. */
+size_t nc_utf8(uint32_t *c, const char *s, size_t n);
+
+/* As nc_fail, with the path before the text. */
+int nc_failfile(int code, const char *path, const char *fmt, ...)
+    NC_PRINTF(3, 4);
+
+/* The same for what the system said: "path: what: No such file". */
+int nc_failsystem(const char *path, const char *what, int error);
+
+/* Of a header that begins at start: `wanted' should stand at p. */
+int nc_expected(const char *path, const char *start, const char *p,
+                const char *end, const char *wanted);
+
+typedef struct Reader Reader;
+struct Reader {
+  const char *path;
+  int fd;
+  int64_t size;
+  int64_t left;               /* bytes from here to the end */
+  /* NULL: fd is read; else this gives bytes as read() does.  After -1, `why'
+     says what is wrong. */
+  ssize_t (*pull)(Reader *r, void *p, size_t n);
+  void *source;               /* for pull */
+  const char *why;
+  const char *bytes;          /* not NULL: these are read, from `at' on */
+  int64_t at;
+};
+
+/* Regular files only. */
+int nc_openread(Reader *r, const char *path);
+int nc_openfrom(Reader *r, const Source *from);
+/* Exactly n bytes, n at most NC_IOBLOCK; `field' names them in messages. */
+int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
+/* What is read next begins at byte `at', which the file has. */
+int nc_seekread(Reader *r, int64_t at);
+/* Fails if the file has grown since it was opened. */
+int nc_readend(Reader *r);
+void nc_closeread(Reader *r);
+int nc_readfrom(Tensor **bytes, const Source *from);  /* as nc_readfile */
+
+typedef struct Writer {
+  const char *path;
+  int fd;
+  int regular;
+  char target[PATH_MAX];      /* where it goes, links followed */
+  char temp[PATH_MAX];        /* "": written in place */
+  Tensor **bytes;             /* not NULL: `used' bytes are there instead */
+  int64_t at, used;
+} Writer;
+
+/* If to->atomic, the target keeps its old contents until nc_closewrite; a
+   target that is no regular file (a pipe, a terminal) is written plainly. */
+int nc_openwrite(Writer *w, const Sink *to);
+int nc_writeblock(Writer *w, const void *p, int64_t n); /* <= NC_IOBLOCK */
+int nc_seekwrite(Writer *w, int64_t at);    /* of a regular file */
+/* Puts the file in place if status is NC_OK, else gives it up; returns the
+   status of it all. */
+int nc_closewrite(Writer *w, int status);
+
+#endif

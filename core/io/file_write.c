@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** file_write.c - replacing a file as a whole, or making its bytes in memory.
+**
+** A file is replaced by writing a second one next to it, making that durable
+** and renaming it, so that at any moment, also after a crash, the name leads
+** to the old bytes or to the new ones.
+*/
+#define _GNU_SOURCE           /* O_CLOEXEC, realpath */
+#include "core/io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+** Bytes in memory
+*/
+enum { NC_FIRSTROOM = 4096 };
+
+/* Room for n bytes in all, and for as many again as there are. */
+static int makeroom(Writer *w, int64_t n) {
+  const int64_t has = *w->bytes ? nc_numel(*w->bytes) : 0;
+  const int64_t size = n > 2 * has ? n : 2 * has;
+  Tensor *more;
+  if (n <= has) return NC_OK;
+  TRY(nc_new(&more, &nc_cpu, DT_u8, 1, &size));
+  if (w->used) memcpy(nc_data(more), nc_data(*w->bytes), (size_t)w->used);
+  nc_release(*w->bytes);
+  *w->bytes = more;
+  return NC_OK;
+}
+
+/* A writer goes back only to what it wrote: there are no holes. */
+static int append(Writer *w, const void *p, int64_t n) {
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  TRY(makeroom(w, w->at + n));
+  if (n > 0) memcpy((char *)nc_data(*w->bytes) + w->at, p, (size_t)n);
+  w->at += n;
+  if (w->at > w->used) w->used = w->at;
+  return NC_OK;
+}
+
+static int closebytes(Writer *w, int status) {
+  if (status == NC_OK) {
+    (*w->bytes)->size[0] = w->used;
+    return NC_OK;
+  }
+  nc_release(*w->bytes);
+  *w->bytes = NULL;
+  return status;
+}
+
+/*
+** Files
+*/
+static int create(const char *path, int flags, mode_t mode) {
+  int fd;
+  do fd = nc_files.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode);
+  while (fd < 0 && errno == EINTR && !nc_interrupted);
+  return fd;
+}
+
+/* The folder of path, with its last slash: its length (0: the current). */
+static size_t folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/*
+** Temporary files, for a signal that ends the program while it saves.
+*/
+enum { NC_TEMPORARIES = 16 };
+static _Atomic(const char *) temporaries[NC_TEMPORARIES];
+static _Atomic(pid_t) owner;  /* they are no business of a child of ours */
+
+static void note(const char *path) {
+  owner = getpid();
+  for (int i = 0; i < NC_TEMPORARIES; i++) {
+    const char *none = NULL;
+    if (atomic_compare_exchange_strong(&temporaries[i], &none, path)) return;
+  }
+}
+
+static void forget(const char *path) {
+  for (int i = 0; i < NC_TEMPORARIES; i++) {
+    const char *old = path;
+    atomic_compare_exchange_strong(&temporaries[i], &old, NULL);
+  }
+}
+
+void nc_unlinktemporaries(void) {
+  if (owner != getpid()) return;
+  for (int i = 0; i < NC_TEMPORARIES; i++) {
+    const char *path = temporaries[i];
+    if (path) unlink(path);
+  }
+}
+
+/* No signal comes between its being made and its being noted. */
+static void createtemp(Writer *w) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  w->fd = create(w->temp, O_EXCL | O_NOFOLLOW, 0600);
+  if (w->fd >= 0) note(w->temp);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* Opens a new file in the folder of the target, under a name of its own. */
+static int opentemp(Writer *w, int exists) {
+  size_t n = folder(w->target);
+  unsigned long id = (unsigned long)getpid() * 2654435761u;
+  if (n + 32 > sizeof w->temp) return nc_failsystem(w->path, "", ENAMETOOLONG);
+  memcpy(w->temp, w->target, n);
+  for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
+    id = id * 1103515245u + 12345u + (unsigned long)time(NULL);
+    snprintf(w->temp + n, 32, ".nacre-%08lx.tmp", id & 0xffffffffu);
+    createtemp(w);
+    if (w->fd < 0 && errno != EEXIST) break;
+  }
+  if (w->fd >= 0) return NC_OK;
+  w->temp[0] = '\0';
+  nc_failsystem(w->path, "no new file can be made in its folder", errno);
+  if (exists) nc_hint("nacre.save(path, t, {atomic=false}) writes in place");
+  return NC_EFILE;
+}
+
+static mode_t newmode(void) {
+  mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+/* A second file that takes the place, and the mode, of the target. */
+static int openbeside(Writer *w, int exists, mode_t mode) {
+  int n = snprintf(w->target, sizeof w->target, "%s", w->path);
+  if (n < 0 || (size_t)n >= sizeof w->target)
+    return nc_failsystem(w->path, "", ENAMETOOLONG);
+  if (exists) {               /* a link stays, what it leads to is replaced */
+    if (realpath(w->path, w->target) == NULL || access(w->target, W_OK) != 0)
+      return nc_failsystem(w->path, "", errno);
+  }
+  TRY(opentemp(w, exists));
+  if (nc_files.fchmod(w->fd, exists ? mode & 0777 : newmode()) == 0)
+    return NC_OK;
+  return nc_closewrite(w, nc_failsystem(w->path, "its mode cannot be set",
+                                        errno));
+}
+
+static int openfile(Writer *w, const char *path, int atomic) {
+  struct stat s;
+  const int exists = nc_files.stat(path, &s) == 0;
+  w->regular = !exists || S_ISREG(s.st_mode);
+  if (!exists && errno != ENOENT) return nc_failsystem(path, "", errno);
+  if (exists && S_ISDIR(s.st_mode)) return nc_failsystem(path, "", EISDIR);
+  if (w->regular && atomic) return openbeside(w, exists, s.st_mode);
+  w->fd = create(path, w->regular ? O_TRUNC : 0, 0666);
+  return w->fd < 0 ? nc_failsystem(path, "", errno) : NC_OK;
+}
+
+int nc_openwrite(Writer *w, const Sink *to) {
+  w->path = to->path;
+  w->fd = -1;
+  w->regular = 1;
+  w->target[0] = w->temp[0] = '\0';
+  w->bytes = to->bytes;
+  w->at = w->used = 0;
+  if (w->bytes) *w->bytes = NULL;
+  if (nc_watching & NC_DRY) return nc_drystops();
+  return w->bytes ? makeroom(w, NC_FIRSTROOM) : openfile(w, to->path,
+                                                         to->atomic);
+}
+
+int nc_writeblock(Writer *w, const void *p, int64_t n) {
+  const char *at = p;
+  if (w->bytes) return append(w, p, n);
+  while (n > 0) {
+    ssize_t k;
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    k = nc_files.write(w->fd, at, (size_t)n);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return nc_failsystem(w->path, "cannot be written", errno);
+    at += k;
+    n -= k;
+  }
+  return NC_OK;
+}
+
+int nc_seekwrite(Writer *w, int64_t at) {
+  if (w->bytes) return w->at = at, NC_OK;
+  if (nc_files.lseek(w->fd, (off_t)at, SEEK_SET) < 0)
+    return nc_failsystem(w->path, "cannot be sought in", errno);
+  return NC_OK;
+}
+
+/* Closes; once the bytes are safe an interrupted close is none of ours. */
+static int shut(Writer *w) {
+  int fd = w->fd;
+  w->fd = -1;
+  if (nc_files.close(fd) != 0 && errno != EINTR)
+    return nc_failsystem(w->path, "cannot be closed", errno);
+  return NC_OK;
+}
+
+/* fsync after an error may report success for pages that were dropped, so it
+   is never repeated; EINVAL is what a file system without it says. */
+static int flush(Writer *w) {
+  if (w->regular && nc_files.fsync(w->fd) != 0 && errno != EINVAL)
+    return nc_failsystem(w->path, "cannot be made durable", errno);
+  return NC_OK;
+}
+
+static int flushfolder(Writer *w) {
+  size_t n = folder(w->target);
+  int fd, error = 0;
+  memcpy(w->temp, n ? w->target : "./", n ? n : 2);
+  w->temp[n ? n : 2] = '\0';
+  fd = nc_files.open(w->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 || nc_files.fsync(fd) != 0) error = errno;
+  if (fd >= 0) nc_files.close(fd);
+  /* A folder that may be written but not read cannot be opened. */
+  if (error == 0 || error == EINVAL || error == EACCES) return NC_OK;
+  return nc_failsystem(w->path, "saved, but a crash now may undo it", error);
+}
+
+int nc_closewrite(Writer *w, int status) {
+  if (w->bytes) return closebytes(w, status);
+  if (w->fd >= 0 && status == NC_OK) status = flush(w);
+  if (w->fd >= 0) {
+    if (status == NC_OK) status = shut(w);
+    else nc_files.close(w->fd);
+    w->fd = -1;
+  }
+  if (w->temp[0] == '\0') return status;
+  if (status == NC_OK && nc_files.rename(w->temp, w->target) != 0)
+    status = nc_failsystem(w->path, "cannot be replaced", errno);
+  if (status != NC_OK) nc_files.unlink(w->temp);
+  forget(w->temp);
+  if (status == NC_OK) return flushfolder(w);
+  return status;
+}
+
+int nc_writefile(const char *path, const void *p, int64_t n) {
+  const Sink to = { path, 1, NULL };
+  Writer w;
+  const char *at = p;
+  int status;
+  TRY(nc_openwrite(&w, &to));
+  for (status = NC_OK; status == NC_OK && n > 0; n -= NC_IOBLOCK) {
+    status = nc_writeblock(&w, at, n < NC_IOBLOCK ? n : NC_IOBLOCK);
+    at += NC_IOBLOCK;
+  }
+  return nc_closewrite(&w, status);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** npy.c - tensors in NumPy's .npy format, versions 1.0 to 3.0.
+**
+** A file is untrusted: its header is read strictly, and what it declares is
+** held against the bytes that are there before anything is allocated.
+** Nothing in a file is ever executed.
+*/
+#include "core/io/npy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/io/archive.h"
+#include "core/io/rowmajor.h"
+
+#define MAGIC 6               /* bytes */
+#define ALIGNED 64            /* data begins at a multiple of it */
+
+/*
+** Loading
+*/
+static int magic(Reader *r, int *major) {
+  unsigned char b[MAGIC + 2];
+  char shown[40];
+  TRY(nc_readblock(r, b, sizeof b, "magic"));
+  if (memcmp(b, NPY_MAGIC, MAGIC) != 0) {
+    TRY(nc_foreign(r->path, (char *)b, sizeof b));
+    nc_failfile(NC_EFILE, r->path,
+                "magic: no .npy file: it begins with \"%s\"",
+                nc_printable(shown, sizeof shown, (char *)b, MAGIC));
+    nc_hint("what is .safetensors, .csv, .tsv or .txt has such a name, or "
+            "{format=\"csv\"} says so");
+    return NC_EFILE;
+  }
+  *major = b[MAGIC];
+  if (*major < 1 || *major > 3 || b[MAGIC + 1] != 0)
+    return nc_failfile(NC_EFILE, r->path,
+                       "version: %d.%d is unknown, 1.0, 2.0 and 3.0 are read",
+                       *major, b[MAGIC + 1]);
+  return NC_OK;
+}
+
+static int header(Reader *r, NpyHeader *h) {
+  unsigned char b[4] = { 0 };
+  char text[NPY_MAXHEADER];
+  int major;
+  uint32_t n;
+  TRY(magic(r, &major));
+  TRY(nc_readblock(r, b, major == 1 ? 2 : 4, "header length"));
+  n = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+  if (n > NPY_MAXHEADER)
+    return nc_failfile(NC_EFILE, r->path,
+                       "header length: %lu bytes, the most is %d",
+                       (unsigned long)n, NPY_MAXHEADER);
+  TRY(nc_readblock(r, text, n, "header"));
+  return nc_parsenpy(h, r->path, major, text, n);
+}
+
+/* Does another array begin behind the n bytes of data? */
+static int another(Reader *r, int64_t n) {
+  char b[MAGIC];
+  return !r->pull && r->left - n >= MAGIC &&
+         nc_seekread(r, r->size - r->left + n) == NC_OK &&
+         nc_readblock(r, b, MAGIC, "magic") == NC_OK &&
+         memcmp(b, NPY_MAGIC, MAGIC) == 0;
+}
+
+static int several(const Reader *r) {
+  nc_failfile(NC_EFILE, r->path, "data: several arrays lie in this file, one "
+              "behind another: .npz is for that");
+  nc_hint("in Python: numpy.savez('x.npz', a, b)");
+  return NC_EFILE;
+}
+
+/* Is what remains of the file exactly the declared data? */
+static int checkdata(Reader *r, const NpyHeader *h) {
+  char shape[NC_TEXT];
+  int64_t n, bytes;
+  if (nc_checksize(&n, h->dtype, h->nd, h->size) != NC_OK)
+    return nc_failfile(NC_EFILE, r->path, "shape: (%s) is beyond 64 bits",
+                       nc_shapetext(shape, h->nd, h->size));
+  bytes = n * nc_dtypesize(h->dtype);
+  const int64_t left = r->left;
+  if (bytes == left) return NC_OK;
+  if (bytes < left && another(r, bytes)) return several(r);
+  return nc_failfile(NC_EFILE, r->path,
+                     "data: %s[%s] takes %lld bytes, the file has %lld left",
+                     nc_dtypename(h->dtype),
+                     nc_shapetext(shape, h->nd, h->size), (long long)bytes,
+                     (long long)left);
+}
+
+static void reverse(int64_t v[], int n) {
+  for (int i = 0; i < n / 2; i++) {
+    int64_t x = v[i];
+    v[i] = v[n - 1 - i];
+    v[n - 1 - i] = x;
+  }
+}
+
+/* A file in Fortran order is the transpose of a row-major one. */
+static int fill(Tensor **out, Reader *r, NpyHeader *h) {
+  Tensor *t;
+  int status;
+  if (h->fortran) reverse(h->size, h->nd);
+  if ((status = nc_new(&t, &nc_cpu, h->dtype, h->nd, h->size)) != NC_OK) {
+    char text[256];
+    snprintf(text, sizeof text, "%.255s", nc_lasterror()->text);
+    return nc_failfile(status, r->path, "data: %s", text);
+  }
+  nc_count(0, r->left);
+  status = nc_readelements(r, t, h->swap);
+  if (status == NC_OK) status = nc_readend(r);
+  if (status != NC_OK) {
+    nc_release(t);
+    return status;
+  }
+  if (h->fortran) {
+    reverse(t->size, t->nd);
+    reverse(t->step, t->nd);
+  }
+  *out = t;
+  return NC_OK;
+}
+
+int nc_readnpy(Tensor **t, Reader *r) {
+  NpyHeader h;
+  *t = NULL;
+  TRY(header(r, &h));
+  TRY(checkdata(r, &h));
+  return fill(t, r, &h);
+}
+
+int nc_loadnpy(Tensor **t, const Source *from) {
+  Reader r;
+  int status;
+  *t = NULL;
+  TRY(nc_openfrom(&r, from));
+  status = nc_readnpy(t, &r);
+  nc_closeread(&r);
+  return status;
+}
+
+/*
+** Saving
+*/
+static const char *const codes[DT_COUNT] = { "b1", "u1", "i1", "i2", "i4",
+                                             "i8", "f2", "",   "f4", "f8" };
+
+/* The header that NumPy would write, byte for byte: it leaves room for the
+   first size to grow to 21 digits.  Eight sizes never need version 2.0. */
+int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
+  char order = nc_dtypesize(t->dtype) == 1 ? '|' : nc_bigendian() ? '>' : '<';
+  int n = MAGIC + 4, grow = 0;
+  n += snprintf(buf + n, 64, "{'descr': '%c%s', 'fortran_order': False, "
+                "'shape': (", order, codes[t->dtype]);
+  for (int d = 0; d < t->nd; d++) {
+    int digits = snprintf(buf + n, 32, "%lld", (long long)t->size[d]);
+    if (d == 0) grow = 21 - digits;
+    n += digits;
+    n += snprintf(buf + n, 4, d + 1 < t->nd ? ", " : t->nd == 1 ? "," : "");
+  }
+  n += snprintf(buf + n, 32, "), }%*s", grow, "");
+  while ((n + 1) % ALIGNED != 0) buf[n++] = ' ';
+  buf[n++] = '\n';
+  memcpy(buf, NPY_MAGIC "\1\0", MAGIC + 2);
+  buf[MAGIC + 2] = (char)((n - MAGIC - 4) & 0xff);
+  buf[MAGIC + 3] = (char)((n - MAGIC - 4) >> 8);
+  return n;
+}
+
+int nc_npyfits(const char *path, const Tensor *t) {
+  if (codes[t->dtype][0] != '\0') return NC_OK;
+  nc_failfile(NC_EDTYPE, path, "the .npy format has no %s",
+              nc_dtypename(t->dtype));
+  nc_hint("t:to(\"float32\") keeps every value; .safetensors has %s",
+          nc_dtypename(t->dtype));
+  return NC_EDTYPE;
+}
+
+/* t lies on the CPU; buf is NULL if it is dense. */
+static int writeall(const Sink *to, const Tensor *t, void *buf) {
+  Writer w;
+  char text[NPY_ROOM];
+  int status;
+  TRY(nc_openwrite(&w, to));
+  status = nc_writeblock(&w, text, nc_npyheader(text, t));
+  if (status == NC_OK) status = nc_writeelements(&w, t, buf, 0);
+  return nc_closewrite(&w, status);
+}
+
+int nc_save(const Sink *to, Tensor *t) {
+  Tensor *x = NULL;
+  void *buf = NULL;
+  int status = nc_npyfits(to->path, t);
+  if (status != NC_OK) {
+    nc_blame(to->bytes ? "arg 1" : "arg 2", t);
+    return status;
+  }
+  status = nc_todevice(&x, t, &nc_cpu);
+  if (status == NC_OK && !nc_isdense(x))
+    status = nc_hostalloc(&buf, NC_IOBLOCK);
+  if (status == NC_OK) status = writeall(to, x, buf);
+  if (status == NC_OK) nc_count(0, nc_numel(t) * nc_dtypesize(t->dtype));
+  nc_hostfree(buf, NC_IOBLOCK);
+  nc_release(x);
+  return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* npy.h - .npy files, and their headers. */
+#ifndef core_io_npy_h
+#define core_io_npy_h
+
+#include "core/io/file.h"
+
+#define NPY_MAGIC "\x93NUMPY"
+#define NPY_MAXHEADER 10000   /* as NumPy: a longer one costs time to parse */
+#define NPY_ROOM 512          /* for a header of ours, with the magic */
+
+typedef struct NpyHeader {
+  DType dtype;
+  int swap;                   /* bytes lie in the other order */
+  int fortran;                /* the first dimension is the innermost */
+  int nd;
+  int64_t size[NC_MAXDIM];
+} NpyHeader;
+
+/* Reads the n bytes of text after the length: a Python dict with exactly the
+   keys descr, fortran_order and shape, spaces, a newline.  `major' is the
+   version of the format, `path' is for messages. */
+int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
+                int64_t n);
+
+/* Reads a whole file: r is at its beginning, and then at its end. */
+int nc_readnpy(Tensor **t, Reader *r);
+
+/* Has the format the dtype of t? */
+int nc_npyfits(const char *path, const Tensor *t);
+/* What stands before the elements of t; how many bytes. */
+int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t);
+
+#endif

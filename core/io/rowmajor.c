@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* rowmajor.c - see rowmajor.h. */
+#include "core/io/rowmajor.h"
+
+#include <string.h>
+
+int nc_bigendian(void) {
+  const uint16_t one = 1;
+  unsigned char first;
+  memcpy(&first, &one, 1);
+  return first == 0;
+}
+
+void nc_swapbytes(void *bytes, int64_t n, int64_t item) {
+  unsigned char *p = bytes;
+  for (unsigned char *end = p + n; p < end; p += item)
+    for (int64_t i = 0; i < item / 2; i++) {
+      unsigned char c = p[i];
+      p[i] = p[item - 1 - i];
+      p[item - 1 - i] = c;
+    }
+}
+
+void nc_startelements(Elements *e, const Tensor *t) {
+  memset(e, 0, sizeof *e);
+  e->t = t;
+  e->left = nc_numel(t);
+}
+
+/* Goes on by n elements, within the last dimension. */
+static void advance(Elements *e, int64_t n) {
+  const Tensor *t = e->t;
+  int d = t->nd - 1;
+  e->left -= n;
+  if (d < 0) return;
+  e->at[d] += n;
+  e->offset += n * t->step[d];
+  for (; d > 0 && e->at[d] == t->size[d]; d--) {
+    e->offset -= e->at[d] * t->step[d];
+    e->at[d] = 0;
+    e->at[d - 1]++;
+    e->offset += t->step[d - 1];
+  }
+}
+
+/* Copies n elements that lie `step' apart. */
+static void pick(char *y, const char *x, int64_t n, int64_t step,
+                 int64_t item) {
+#define PICK(size) \
+  case size: \
+    for (int64_t i = 0; i < n; i++) \
+      memcpy(y + i * size, x + i * step * size, size); \
+    break
+  switch (item) {
+    PICK(1);
+    PICK(2);
+    PICK(4);
+    PICK(8);
+  }
+#undef PICK
+}
+
+int64_t nc_takeelements(Elements *e, void *to, int64_t room) {
+  const int64_t item = nc_dtypesize(e->t->dtype);
+  const int last = e->t->nd - 1;
+  const char *x = nc_data(e->t);
+  int64_t used = 0;
+  while (e->left > 0 && room - used >= item) {
+    int64_t n = last < 0 ? 1 : e->t->size[last] - e->at[last];
+    if (n > (room - used) / item) n = (room - used) / item;
+    pick((char *)to + used, x + e->offset * item, n,
+         last < 0 ? 1 : e->t->step[last], item);
+    advance(e, n);
+    used += n * item;
+  }
+  return used;
+}
+
+static int dense(Writer *w, const Tensor *t) {
+  int64_t left = nc_numel(t) * nc_dtypesize(t->dtype);
+  const char *p = nc_data(t);
+  while (left > 0) {
+    int64_t n = left < NC_IOBLOCK ? left : NC_IOBLOCK;
+    TRY(nc_writeblock(w, p, n));
+    p += n;
+    left -= n;
+  }
+  return NC_OK;
+}
+
+int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap) {
+  Elements e;
+  int64_t n;
+  if (!swap && nc_isdense(t)) return dense(w, t);
+  nc_startelements(&e, t);
+  while ((n = nc_takeelements(&e, buf, NC_IOBLOCK)) > 0) {
+    if (swap) nc_swapbytes(buf, n, nc_dtypesize(t->dtype));
+    TRY(nc_writeblock(w, buf, n));
+  }
+  return NC_OK;
+}
+
+int nc_readelements(Reader *r, Tensor *t, int swap) {
+  int64_t left = nc_numel(t) * nc_dtypesize(t->dtype);
+  unsigned char *p = nc_data(t);
+  while (left > 0) {
+    int64_t n = left < NC_IOBLOCK ? left : NC_IOBLOCK;
+    TRY(nc_readblock(r, p, n, "data"));
+    if (swap) nc_swapbytes(p, n, nc_dtypesize(t->dtype));
+    if (t->dtype == DT_b8) /* ours are 0 or 1; in files any byte */
+      for (int64_t i = 0; i < n; i++) p[i] = p[i] != 0;
+    p += n;
+    left -= n;
+  }
+  return NC_OK;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** safetensors.c - the format of Hugging Face's safetensors: eight bytes that
+** say how long the header is, the header (safetensors_header.c), and the elements of
+** every tensor, one after another, in row-major and little-endian order.
+**
+** A file is untrusted: its header is read strictly, and what it declares is
+** held against the bytes that are there before a tensor is made.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/io/archive.h"
+#include "core/io/rowmajor.h"
+#include "core/io/safetensors_header.h"
+
+#define MAXHEADER 100000000   /* bytes, as in the format's own library */
+
+/*
+** Loading
+*/
+typedef struct Safe {
+  Archive a;                  /* comes first */
+  Reader r;
+  SafeHeader h;
+  void *text, *lists;
+  int64_t textbytes, listbytes;
+  int64_t data;               /* where the elements begin in the file */
+} Safe;
+
+static void closesafe(Archive *a) {
+  Safe *s = (Safe *)a;
+  nc_closeread(&s->r);
+  nc_hostfree(s->text, s->textbytes);
+  nc_hostfree(s->lists, s->listbytes);
+  nc_hostfree(s, sizeof *s);
+}
+
+static int loadentry(Tensor **t, Archive *a, int64_t i) {
+  Safe *s = (Safe *)a;
+  const SafeEntry *e = &s->h.entry[i];
+  int status;
+  TRY(nc_seekread(&s->r, s->data + e->begin));
+  TRY(nc_new(t, &nc_cpu, e->dtype, e->nd, e->size));
+  status = nc_readelements(&s->r, *t, nc_bigendian());
+  if (status == NC_OK) {
+    nc_count(0, e->end - e->begin);
+    return NC_OK;
+  }
+  nc_release(*t);
+  *t = NULL;
+  return status;
+}
+
+static int headerlength(Safe *s, int64_t *n) {
+  unsigned char b[8];
+  uint64_t v = 0;
+  TRY(nc_readblock(&s->r, b, 8, "header length"));
+  for (int i = 7; i >= 0; i--) v = v << 8 | b[i];
+  if (v > MAXHEADER)
+    return nc_failfile(NC_EFILE, s->a.path,
+                       "header length: %llu bytes, the most is %d",
+                       (unsigned long long)v, MAXHEADER);
+  *n = (int64_t)v;
+  if (*n <= s->r.left) return NC_OK;
+  return nc_failfile(NC_EFILE, s->a.path,
+                     "header: %lld bytes are needed, the file has %lld left",
+                     (long long)*n, (long long)s->r.left);
+}
+
+/* Every entry takes four colons, every pair of the metadata one. */
+static int makelists(Safe *s, const char *text, int64_t n) {
+  int64_t colons = 0, entries, pointers;
+  for (int64_t i = 0; i < n; i++) colons += text[i] == ':';
+  entries = colons / 4 + 1;
+  pointers = 2 * entries + 2 * colons;
+  s->listbytes = entries * (int64_t)sizeof(SafeEntry) +
+                 pointers * (int64_t)sizeof(char *);
+  TRY(nc_hostalloc(&s->lists, s->listbytes));
+  s->h.entry = s->lists;
+  s->h.meta = (const char **)(s->h.entry + entries);
+  return NC_OK;
+}
+
+/* Behind the metadata: the names as the entries are, and in their order. */
+static int listnames(Safe *s) {
+  const int64_t n = s->h.n;
+  const char **name = s->h.meta + 2 * s->h.nmeta;
+  for (int64_t i = 0; i < n; i++) name[i] = name[n + i] = s->h.entry[i].name;
+  s->a.n = n;
+  s->a.name = name;
+  s->a.meta = s->h.meta;
+  s->a.nmeta = s->h.nmeta;
+  return nc_checknames(s->a.path, name + n, n);
+}
+
+static int readheader(Safe *s) {
+  int64_t n = 0;
+  char *text;
+  TRY(headerlength(s, &n));
+  TRY(nc_hostalloc(&s->text, n + 1));
+  s->textbytes = n + 1;
+  text = s->text;
+  for (int64_t at = 0; at < n; at += NC_IOBLOCK)
+    TRY(nc_readblock(&s->r, text + at, n - at < NC_IOBLOCK ? n - at
+                                                           : NC_IOBLOCK,
+                     "header"));
+  s->data = n + 8;
+  TRY(makelists(s, text, n));
+  TRY(nc_parsesafe(&s->h, text, n, s->r.left));
+  return listnames(s);
+}
+
+int nc_opensafetensors(Archive **a, const Source *from) {
+  Source copy = *from;
+  void *p;
+  Safe *s;
+  int status;
+  TRY(nc_hostalloc(&p, sizeof(Safe)));
+  s = p;
+  memset(s, 0, sizeof *s);
+  snprintf(s->a.path, sizeof s->a.path, "%s", from->path);
+  copy.path = s->a.path;
+  s->h.path = s->a.path;
+  s->a.load = loadentry;
+  s->a.close = closesafe;
+  s->r.fd = -1;
+  status = nc_openfrom(&s->r, &copy);
+  if (status == NC_OK) status = readheader(s);
+  if (status == NC_OK) *a = &s->a;
+  else closesafe(&s->a);
+  return status;
+}
+
+/*
+** Saving, byte for byte as the format's own library does: wide elements come
+** first, so that all lie at multiples of their size.
+*/
+typedef struct Text {
+  char *p;
+  int64_t n, room;
+} Text;
+
+static void put(Text *t, const char *s, size_t n) {
+  memcpy(t->p + t->n, s, n);
+  t->n += (int64_t)n;
+}
+
+static void putquoted(Text *t, const char *s) {
+  static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+  char code[8];
+  put(t, "\"", 1);
+  for (; *s; s++) {
+    const char *at = strchr(from, *s);
+    if (at) {
+      put(t, "\\", 1);
+      put(t, to + (at - from), 1);
+    } else if ((unsigned char)*s < ' ')
+      put(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", *s));
+    else
+      put(t, s, 1);
+  }
+  put(t, "\"", 1);
+}
+
+static void puttensor(Text *t, const NamedTensor *x, int64_t *at) {
+  const int64_t bytes = nc_numel(x->t) * nc_dtypesize(x->t->dtype);
+  char s[80];
+  putquoted(t, x->name);
+  put(t, s, (size_t)snprintf(s, sizeof s, ":{\"dtype\":\"%s\",\"shape\":[",
+                             nc_safedtype(x->t->dtype)));
+  for (int d = 0; d < x->t->nd; d++)
+    put(t, s, (size_t)snprintf(s, sizeof s, "%s%lld", d ? "," : "",
+                               (long long)x->t->size[d]));
+  put(t, s, (size_t)snprintf(s, sizeof s, "],\"data_offsets\":[%lld,%lld]}",
+                             (long long)*at, (long long)(*at + bytes)));
+  *at += bytes;
+}
+
+static void putheader(Text *t, const NamedTensor list[], int64_t n,
+                      const char *const meta[], int64_t nmeta) {
+  int64_t at = 0;
+  t->n = 8;
+  put(t, "{", 1);
+  for (int64_t i = 0; i < nmeta; i++) {
+    put(t, i ? "," : "\"__metadata__\":{", i ? 1 : 16);
+    putquoted(t, meta[2 * i]);
+    put(t, ":", 1);
+    putquoted(t, meta[2 * i + 1]);
+  }
+  if (nmeta) put(t, "},", n ? 2 : 1);
+  for (int64_t i = 0; i < n; i++) {
+    if (i) put(t, ",", 1);
+    puttensor(t, &list[i], &at);
+  }
+  put(t, "}", 1);
+  while (t->n % 8) put(t, " ", 1);
+  for (int i = 0; i < 8; i++) t->p[i] = (char)((t->n - 8) >> 8 * i & 0xff);
+}
+
+static int64_t roomfor(const NamedTensor list[], int64_t n,
+                       const char *const meta[], int64_t nmeta) {
+  int64_t room = 64;
+  for (int64_t i = 0; i < 2 * nmeta; i++)
+    room += 6 * (int64_t)strlen(meta[i]) + 4;
+  for (int64_t i = 0; i < n; i++)
+    room += 6 * (int64_t)strlen(list[i].name) + 128 + 22 * NC_MAXDIM;
+  return room;
+}
+
+static int byrank(const void *a, const void *b) {
+  const NamedTensor *x = a, *y = b;
+  const int i = nc_saferank(x->t->dtype), j = nc_saferank(y->t->dtype);
+  return i != j ? i - j : strcmp(x->name, y->name);
+}
+
+static int writetensor(Writer *w, Tensor *t, void *buf) {
+  Tensor *x;
+  int status;
+  TRY(nc_todevice(&x, t, &nc_cpu));
+  status = nc_writeelements(w, x, buf, nc_bigendian());
+  if (status == NC_OK) nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
+  nc_release(x);
+  return status;
+}
+
+static int writeall(const Sink *to, const Text *header,
+                    const NamedTensor list[], int64_t n, void *buf) {
+  Writer w;
+  int status;
+  TRY(nc_openwrite(&w, to));
+  status = nc_writeblock(&w, header->p, header->n);
+  for (int64_t i = 0; status == NC_OK && i < n; i++)
+    status = writetensor(&w, list[i].t, buf);
+  return nc_closewrite(&w, status);
+}
+
+int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
+                       const char *const meta[], int64_t nmeta) {
+  Text header = { NULL, 0, roomfor(list, n, meta, nmeta) };
+  void *text, *buf;
+  int status;
+  for (int64_t i = 0; i < n; i++)
+    if (strcmp(list[i].name, "__metadata__") == 0)
+      return nc_failfile(NC_EVALUE, to->path,
+                         "\"__metadata__\" names no tensor: the format "
+                         "has it for {metadata={...}}");
+  TRY(nc_hostalloc(&text, header.room));
+  header.p = text;
+  qsort(list, (size_t)n, sizeof *list, byrank);
+  putheader(&header, list, n, meta, nmeta);
+  status = nc_hostalloc(&buf, NC_IOBLOCK);
+  if (status == NC_OK) {
+    status = writeall(to, &header, list, n, buf);
+    nc_hostfree(buf, NC_IOBLOCK);
+  }
+  nc_hostfree(text, header.room);
+  return status;
+}

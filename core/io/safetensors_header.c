@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** safetensors_header.c - the header of a .safetensors file, which is a JSON object:
+**
+**   {"__metadata__": {"format": "pt"},
+**    "w": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}}
+**
+** This reads the part of JSON that the format needs and nothing else: objects
+** whose names are known, texts, and whole numbers from 0.
+*/
+#include "core/io/safetensors_header.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Scan {
+  const char *path;
+  char *start, *p, *end;
+} Scan;
+
+/* clang-format off */
+static const struct { const char *name; DType type; int rank; } known[] = {
+  { "I64", DT_i64, 0 }, { "F64", DT_f64, 1 },  { "F32", DT_f32, 2 },
+  { "I32", DT_i32, 3 }, { "BF16", DT_bf16, 4 }, { "F16", DT_f16, 5 },
+  { "I16", DT_i16, 6 }, { "I8", DT_i8, 7 },    { "U8", DT_u8, 8 },
+  { "BOOL", DT_b8, 9 },
+};
+
+static const char *const foreign[] = {
+  "U16", "U32", "U64", "C64", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F4",
+  "F6_E2M3", "F6_E3M2",
+};
+/* clang-format on */
+
+const char *nc_safedtype(DType t) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i].type == t) return known[i].name;
+  return "";
+}
+
+int nc_saferank(DType t) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i].type == t) return known[i].rank;
+  return -1;
+}
+
+/*
+** Tokens
+*/
+static int unexpected(const Scan *s, const char *wanted) {
+  return nc_expected(s->path, s->start, s->p, s->end, wanted);
+}
+
+static void space(Scan *s) {
+  while (s->p < s->end && strchr(" \t\r\n", *s->p) && *s->p) s->p++;
+}
+
+static int take(Scan *s, char c) {
+  space(s);
+  if (s->p == s->end || *s->p != c) return 0;
+  s->p++;
+  return 1;
+}
+
+static int need(Scan *s, char c, const char *name) {
+  return take(s, c) ? NC_OK : unexpected(s, name);
+}
+
+/* Four hexadecimal digits; -1: they are none. */
+static int32_t hex(Scan *s) {
+  int32_t v = 0;
+  if (s->end - s->p < 4) return -1;
+  for (int i = 0; i < 4; i++, s->p++) {
+    const char *digits = "0123456789abcdef0123456789ABCDEF", *at;
+    if (*s->p == '\0' || (at = strchr(digits, *s->p)) == NULL) return -1;
+    v = v * 16 + (int32_t)(at - digits) % 16;
+  }
+  return v;
+}
+
+static char *utf8(char *to, int32_t c) {
+  const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  static const int lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+  *to++ = (char)(lead[more] | c >> 6 * more);
+  for (int i = more - 1; i >= 0; i--)
+    *to++ = (char)(0x80 | (c >> 6 * i & 0x3f));
+  return to;
+}
+
+/* What \uXXXX stands for, alone or with the one that follows it. */
+static int unicode(Scan *s, char **to) {
+  int32_t c = hex(s), low;
+  if (c >= 0xd800 && c < 0xdc00) {
+    if (s->end - s->p < 6 || s->p[0] != '\\' || s->p[1] != 'u')
+      return unexpected(s, "the second half of a character");
+    s->p += 2;
+    low = hex(s);
+    c = low >= 0xdc00 && low < 0xe000
+            ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : -1;
+  }
+  if (c <= 0 || (c >= 0xd800 && c < 0xe000))
+    return unexpected(s, "a character");
+  *to = utf8(*to, c);
+  return NC_OK;
+}
+
+static int escape(Scan *s, char **to) {
+  static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
+  const char *at;
+  if (s->p == s->end) return unexpected(s, "an escape");
+  if (*s->p == 'u') {
+    s->p++;
+    return unicode(s, to);
+  }
+  if (*s->p == '\0' || (at = strchr(from, *s->p)) == NULL)
+    return unexpected(s, "an escape");
+  *(*to)++ = is[at - from];
+  s->p++;
+  return NC_OK;
+}
+
+/* A text, which is decoded where it lies: it becomes no longer. */
+static int string(Scan *s, char **text) {
+  uint32_t c;
+  char *to;
+  TRY(need(s, '"', "a text"));
+  to = *text = s->p;
+  while (s->p < s->end && *s->p != '"') {
+    if (*s->p == '\\') {
+      s->p++;
+      TRY(escape(s, &to));
+      continue;
+    }
+    const size_t n = nc_utf8(&c, s->p, (size_t)(s->end - s->p));
+    if (n == 0 || c < ' ') return unexpected(s, "a character");
+    memmove(to, s->p, n);
+    to += n;
+    s->p += n;
+  }
+  TRY(need(s, '"', "a closing quote"));
+  *to = '\0';                 /* over the quote, or before it */
+  return NC_OK;
+}
+
+static int number(Scan *s, int64_t *v) {
+  const char *first;
+  *v = 0;
+  space(s);
+  first = s->p;
+  while (s->p < s->end && *s->p >= '0' && *s->p <= '9') {
+    const int digit = *s->p++ - '0';
+    if (*v > (INT64_MAX - digit) / 10)
+      return nc_failfile(NC_EFILE, s->path,
+                         "header: a number is beyond 64 bits");
+    *v = *v * 10 + digit;
+  }
+  if (s->p == first) return unexpected(s, "a number");
+  if (*first != '0' || s->p - first == 1) return NC_OK;
+  s->p = (char *)first;
+  return unexpected(s, "a number without leading zeros");
+}
+
+/* Up to `most' numbers in brackets. */
+static int numbers(Scan *s, int64_t v[], int most, int *n) {
+  *n = 0;
+  TRY(need(s, '[', "a list"));
+  if (take(s, ']')) return NC_OK;
+  do {
+    if (*n == most)
+      return nc_failfile(NC_EFILE, s->path,
+                         "header: a list has more than %d numbers", most);
+    TRY(number(s, &v[(*n)++]));
+  } while (take(s, ','));
+  return need(s, ']', "a comma or ]");
+}
+
+/*
+** A tensor
+*/
+static int dtype(Scan *s, SafeEntry *e) {
+  char *name, shown[64];
+  TRY(string(s, &name));
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(known[i].name, name) == 0) {
+      e->dtype = known[i].type;
+      return NC_OK;
+    }
+  nc_printable(shown, sizeof shown, name, strlen(name));
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    if (strcmp(foreign[i], name) == 0)
+      return nc_failfile(NC_EDTYPE, s->path, "dtype: there is no %s here",
+                         shown);
+  return nc_failfile(NC_EFILE, s->path, "dtype: '%s' is not known", shown);
+}
+
+static int shape(Scan *s, SafeEntry *e) {
+  return numbers(s, e->size, NC_MAXDIM, &e->nd);
+}
+
+static int offsets(Scan *s, SafeEntry *e) {
+  int64_t v[2] = { 0, 0 };
+  int n;
+  TRY(numbers(s, v, 2, &n));
+  if (n != 2) return unexpected(s, "two offsets");
+  e->begin = v[0];
+  e->end = v[1];
+  return NC_OK;
+}
+
+static const struct {
+  const char *name;
+  int (*read)(Scan *s, SafeEntry *e);
+} fields[] = {
+  { "dtype", dtype }, { "shape", shape }, { "data_offsets", offsets },
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static int field(Scan *s, SafeEntry *e, unsigned *seen) {
+  char *name, shown[64];
+  TRY(string(s, &name));
+  TRY(need(s, ':', "a colon"));
+  for (int i = 0; i < FIELDS; i++) {
+    if (strcmp(name, fields[i].name) != 0) continue;
+    if (*seen & 1u << i)
+      return nc_failfile(NC_EFILE, s->path, "header: %s is there twice", name);
+    *seen |= 1u << i;
+    return fields[i].read(s, e);
+  }
+  return nc_failfile(NC_EFILE, s->path, "header: unknown field \"%s\"",
+                     nc_printable(shown, sizeof shown, name, strlen(name)));
+}
+
+/* Are the bytes those that the shape needs? */
+static int consistent(const Scan *s, const SafeEntry *e) {
+  char text[NC_TEXT], name[80];
+  int64_t n;
+  nc_printable(name, sizeof name, e->name, strlen(e->name));
+  if (nc_checksize(&n, e->dtype, e->nd, e->size) != NC_OK)
+    return nc_failfile(NC_EFILE, s->path, "\"%s\" is beyond 64 bits", name);
+  if (e->end >= e->begin && e->end - e->begin == n * nc_dtypesize(e->dtype))
+    return NC_OK;
+  return nc_failfile(NC_EFILE, s->path,
+                     "\"%s\": %s[%s] does not take bytes %lld to %lld", name,
+                     nc_dtypename(e->dtype),
+                     nc_shapetext(text, e->nd, e->size), (long long)e->begin,
+                     (long long)e->end);
+}
+
+static int tensor(Scan *s, SafeEntry *e) {
+  char name[80];
+  unsigned seen = 0;
+  TRY(need(s, '{', "what is known of a tensor"));
+  if (!take(s, '}')) {
+    do TRY(field(s, e, &seen));
+    while (take(s, ','));
+    TRY(need(s, '}', "a comma or }"));
+  }
+  for (int i = 0; i < FIELDS; i++)
+    if (!(seen & 1u << i))
+      return nc_failfile(NC_EFILE, s->path, "\"%s\": %s is missing",
+                         nc_printable(name, sizeof name, e->name,
+                                      strlen(e->name)), fields[i].name);
+  return consistent(s, e);
+}
+
+/*
+** The whole
+*/
+static int metadata(Scan *s, SafeHeader *h) {
+  char *name, *value;
+  TRY(need(s, '{', "an object of texts"));
+  if (take(s, '}')) return NC_OK;
+  do {
+    TRY(string(s, &name));
+    TRY(need(s, ':', "a colon"));
+    TRY(string(s, &value));
+    h->meta[2 * h->nmeta] = name;
+    h->meta[2 * h->nmeta++ + 1] = value;
+  } while (take(s, ','));
+  return need(s, '}', "a comma or }");
+}
+
+static int object(Scan *s, SafeHeader *h) {
+  char *name;
+  int seen = 0;
+  TRY(need(s, '{', "an object"));
+  if (take(s, '}')) return NC_OK;
+  do {
+    TRY(string(s, &name));
+    TRY(need(s, ':', "a colon"));
+    if (strcmp(name, "__metadata__") == 0) {
+      if (seen++)
+        return nc_failfile(NC_EFILE, s->path, "header: %s is there twice",
+                           name);
+      TRY(metadata(s, h));
+    } else {
+      h->entry[h->n].name = name;
+      TRY(tensor(s, &h->entry[h->n++]));
+    }
+  } while (take(s, ','));
+  return need(s, '}', "a comma or }");
+}
+
+static int byplace(const void *a, const void *b) {
+  const SafeEntry *x = a, *y = b;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static int checkplaces(SafeHeader *h, int64_t bytes) {
+  char name[80];
+  int64_t at = 0;
+  qsort(h->entry, (size_t)h->n, sizeof *h->entry, byplace);
+  for (int64_t i = 0; i < h->n; i++) {
+    const SafeEntry *e = &h->entry[i];
+    nc_printable(name, sizeof name, e->name, strlen(e->name));
+    if (e->begin != at)
+      return nc_failfile(NC_EFILE, h->path,
+                         "\"%s\" begins at byte %lld, what is before it ends "
+                         "at %lld", name, (long long)e->begin, (long long)at);
+    at = e->end;
+  }
+  if (at == bytes) return NC_OK;
+  return nc_failfile(NC_EFILE, h->path,
+                     "data: the tensors take %lld bytes, the file has %lld",
+                     (long long)at, (long long)bytes);
+}
+
+int nc_parsesafe(SafeHeader *h, char *text, int64_t n, int64_t bytes) {
+  Scan s = { h->path, text, text, text + n };
+  TRY(object(&s, h));
+  space(&s);
+  if (s.p != s.end) return unexpected(&s, "nothing more");
+  return checkplaces(h, bytes);
+}

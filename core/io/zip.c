@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** zip.c - see zip.h.
+**
+** The library is opened by name, as a BLAS is: a program that touches no
+** archive does not load it, and one can be built without its header.  What is
+** used of it is declared here as the ABI of libzip 1.x has it.
+**
+** A file is untrusted.  What its directory declares is held against the bytes
+** that are there: deflate makes at most 1032 bytes of one, and members that
+** together are longer than the archive lie on one another.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "core/io/zip.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct zip zip;
+typedef struct zip_file zip_file;
+typedef struct zip_source zip_source;
+typedef struct zip_error { int zip, sys; char *text; } zip_error;
+typedef struct zip_stat {
+  uint64_t valid;
+  const char *name;
+  uint64_t index, size, comp_size;
+  time_t mtime;
+  uint32_t crc;
+  uint16_t comp_method, encryption_method;
+  uint32_t flags;
+} zip_stat;
+typedef struct zip_seek { int64_t offset; int whence; } zip_seek;
+typedef int64_t Callback(void *, void *, uint64_t, int);
+
+enum { CREATE = 1, TRUNCATE = 8, RDONLY = 16 };
+enum { STORE = 0, DEFLATE = 8 };
+enum { HAS_SIZE = 4, HAS_COMP_SIZE = 8, HAS_METHOD = 64, HAS_CRYPT = 128 };
+enum { ER_READ = 5, ER_WRITE = 6 };
+enum { UTF8 = 2048 };
+enum Command { OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE,
+               COMMIT_WRITE, ROLLBACK_WRITE, WRITE, SEEK_WRITE, TELL_WRITE,
+               SUPPORTS, REMOVE };
+
+/* clang-format off */
+#define FUNCTIONS(X)                                                          \
+  X(zip_source *, source_function_create, (Callback *, void *, zip_error *))  \
+  X(void, source_free, (zip_source *))                                        \
+  X(zip *, open_from_source, (zip_source *, int, zip_error *))                \
+  X(int, close, (zip *))                                                      \
+  X(void, discard, (zip *))                                                   \
+  X(int64_t, get_num_entries, (zip *, uint32_t))                              \
+  X(const char *, get_name, (zip *, uint64_t, uint32_t))                      \
+  X(int, stat_index, (zip *, uint64_t, uint32_t, zip_stat *))                 \
+  X(zip_file *, fopen_index, (zip *, uint64_t, uint32_t))                     \
+  X(int64_t, fread, (zip_file *, void *, uint64_t))                           \
+  X(int, fclose, (zip_file *))                                                \
+  X(const char *, file_strerror, (zip_file *))                                \
+  X(int64_t, file_add, (zip *, const char *, zip_source *, uint32_t))         \
+  X(int, set_file_compression, (zip *, uint64_t, int32_t, uint32_t))          \
+  X(int, file_set_dostime, (zip *, uint64_t, uint16_t, uint16_t, uint32_t))   \
+  X(void, error_init, (zip_error *))                                          \
+  X(void, error_fini, (zip_error *))                                          \
+  X(const char *, error_strerror, (zip_error *))                              \
+  X(const char *, strerror, (zip *))
+/* clang-format on */
+
+static struct {
+#define X(result, name, parameters) result (*name) parameters;
+  FUNCTIONS(X)
+#undef X
+} lib;
+
+struct Zip {
+  Reader r;
+  int64_t at;                 /* where r is */
+  zip *zip;
+  zip_file *member;
+  int error;                  /* what the system said when it failed, or 0 */
+};
+
+/*
+** Opening the library
+*/
+static int bind(void *handle) {
+#define X(result, name, parameters) \
+  nc_symbol(&lib.name, handle, "zip_" #name) &&
+  return FUNCTIONS(X) 1;
+#undef X
+}
+
+static Library *library(void) {
+  static const char *const names[] = { "libzip.so.5", "libzip.so.4",
+                                       "libzip.so", "libzip.5.dylib",
+                                       "libzip.dylib", NULL };
+  static Library libzip = {
+    "NACRE_ZIP", names, bind, ".npz files need libzip",
+    "install it (Debian: libzip-dev); .safetensors needs no library", 0, NULL
+  };
+  return &libzip;
+}
+
+static int openlibrary(void) {
+  return nc_library(library());
+}
+
+const char *nc_ziplibrary(void) {
+  return openlibrary() == NC_OK ? library()->name : NULL;
+}
+
+/*
+** The file, as libzip reads it
+*/
+static int64_t complain(void *data, int code) {
+  int e[2];
+  e[0] = code, e[1] = errno;
+  memcpy(data, e, sizeof e);
+  return sizeof e;
+}
+
+static int64_t commands(const int *list, size_t n) {
+  int64_t bits = 0;
+  for (size_t i = 0; i < n; i++) bits |= (int64_t)1 << list[i];
+  return bits;
+}
+
+static int64_t tellsize(void *data, int64_t size) {
+  zip_stat s = { 0 };
+  s.valid = HAS_SIZE;
+  s.size = (uint64_t)size;
+  memcpy(data, &s, sizeof s);
+  return sizeof s;
+}
+
+static int64_t readsome(Zip *z, void *p, uint64_t n) {
+  int64_t most = n < NC_IOBLOCK ? (int64_t)n : NC_IOBLOCK;
+  if (most > z->r.left) most = z->r.left;
+  errno = 0;
+  if (nc_readblock(&z->r, p, most, "data") != NC_OK)
+    return z->error = errno, -1;
+  z->at += most;
+  return most;
+}
+
+static int64_t seekto(Zip *z, const void *data) {
+  zip_seek s;
+  memcpy(&s, data, sizeof s);
+  if (s.whence == SEEK_CUR) s.offset += z->at;
+  if (s.whence == SEEK_END) s.offset += z->r.size;
+  if (s.offset < 0 || s.offset > z->r.size) return errno = EINVAL, -1;
+  if (nc_seekread(&z->r, s.offset) != NC_OK) return z->error = errno, -1;
+  z->at = s.offset;
+  return 0;
+}
+
+static int64_t disk(void *ctx, void *data, uint64_t n, int command) {
+  static const int known[] = { OPEN, READ, CLOSE,  STAT,    ERROR,
+                               FREE, SEEK, TELL,   SUPPORTS };
+  Zip *z = ctx;
+  switch (command) {
+    case OPEN: case CLOSE: case FREE: return 0;
+    case READ: return readsome(z, data, n);
+    case SEEK: return seekto(z, data);
+    case TELL: return z->at;
+    case ERROR: return complain(data, ER_READ);
+    case SUPPORTS: return commands(known, sizeof known / sizeof *known);
+    case STAT: return tellsize(data, z->r.size);
+    default: return -1;
+  }
+}
+
+static int damaged(const char *path, const char *why) {
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  return nc_failfile(NC_EFILE, path, "%s", why);
+}
+
+/*
+** Reading
+*/
+/* The same of what is read: the library forgets what the system said. */
+static int unreadable(const Zip *z, const char *path, const char *why) {
+  return damaged(path, z->error ? strerror(z->error) : why);
+}
+
+/* Together, members cannot be longer than what they lie in. */
+static int checksizes(Zip *z) {
+  const int64_t n = nc_zipmembers(z);
+  uint64_t left = (uint64_t)z->r.size;
+  for (int64_t i = 0; i < n; i++) {
+    zip_stat s = { 0 };
+    if (lib.stat_index(z->zip, (uint64_t)i, 0, &s) != 0)
+      return unreadable(z, z->r.path, lib.strerror(z->zip));
+    if (s.comp_size > left)
+      return damaged(z->r.path, "its members are longer than the file");
+    left -= s.comp_size;
+  }
+  return NC_OK;
+}
+
+/* What is put before an archive makes another file of it: NumPy reads none. */
+static int checkstart(Zip *z) {
+  char head[4];
+  if (z->r.size == 0) return damaged(z->r.path, "the file is empty");
+  if (z->r.size < (int64_t)sizeof head)
+    return damaged(z->r.path, "this is no zip archive: it is too short");
+  TRY(nc_readblock(&z->r, head, sizeof head, "magic"));
+  if (memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0)
+    return damaged(z->r.path, "this is no zip archive: it begins otherwise");
+  return nc_seekread(&z->r, 0);
+}
+
+static int opendirectory(Zip *z) {
+  zip_error e;
+  zip_source *source;
+  TRY(checkstart(z));
+  lib.error_init(&e);
+  source = lib.source_function_create(disk, z, &e);
+  if (source) z->zip = lib.open_from_source(source, RDONLY, &e);
+  if (z->zip == NULL) unreadable(z, z->r.path, lib.error_strerror(&e));
+  if (z->zip == NULL && source) lib.source_free(source);
+  lib.error_fini(&e);
+  if (z->zip == NULL) return nc_lasterror()->code;
+  TRY(checksizes(z));
+  TRY(nc_checklocals(&z->r, nc_zipmembers(z)));
+  return nc_seekread(&z->r, z->at);
+}
+
+int nc_openzip(Zip **out, const Source *from) {
+  void *p;
+  Zip *z;
+  int status;
+  *out = NULL;
+  TRY(openlibrary());
+  TRY(nc_hostalloc(&p, sizeof(Zip)));
+  z = p;
+  memset(z, 0, sizeof *z);
+  status = nc_openfrom(&z->r, from);
+  if (status != NC_OK) nc_hostfree(z, sizeof *z);
+  else if ((status = opendirectory(z)) != NC_OK) nc_closezip(z);
+  else *out = z;
+  return status;
+}
+
+void nc_closezip(Zip *z) {
+  if (z == NULL) return;
+  if (z->zip) lib.discard(z->zip);
+  nc_closeread(&z->r);
+  nc_hostfree(z, sizeof *z);
+}
+
+int64_t nc_zipmembers(const Zip *z) {
+  return lib.get_num_entries(z->zip, 0);
+}
+
+const char *nc_zipname(const Zip *z, int64_t i) {
+  const char *name = lib.get_name(z->zip, (uint64_t)i, 0);
+  return name ? name : "";
+}
+
+static ssize_t pull(Reader *r, void *p, size_t n) {
+  Zip *z = r->source;
+  int64_t got = lib.fread(z->member, p, n);
+  if (got < 0)
+    r->why = z->error ? strerror(z->error) : lib.file_strerror(z->member);
+  return (ssize_t)got;
+}
+
+static int checkmember(const char *label, const zip_stat *s) {
+  const int known = HAS_SIZE | HAS_COMP_SIZE | HAS_METHOD;
+  if ((s->valid & known) != (uint64_t)known)
+    return nc_failfile(NC_EFILE, label, "its size is not known");
+  if (s->valid & HAS_CRYPT && s->encryption_method != 0)
+    return nc_failfile(NC_EFILE, label, "it is encrypted");
+  if (s->comp_method != STORE && s->comp_method != DEFLATE)
+    return nc_failfile(NC_EFILE, label, "it is compressed by method %d, "
+                       "deflate alone is read", s->comp_method);
+  if (s->comp_method == STORE ? s->size != s->comp_size
+                              : s->size / 1032 > s->comp_size)
+    return nc_failfile(NC_EFILE, label,
+                       "%llu bytes do not come out of %llu",
+                       (unsigned long long)s->size,
+                       (unsigned long long)s->comp_size);
+  return NC_OK;
+}
+
+int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label) {
+  zip_stat s = { 0 };
+  memset(r, 0, sizeof *r);
+  r->path = label;
+  r->fd = -1;
+  r->source = z;
+  r->pull = pull;
+  z->member = NULL;
+  z->error = 0;
+  if (lib.stat_index(z->zip, (uint64_t)i, 0, &s) != 0)
+    return unreadable(z, label, lib.strerror(z->zip));
+  TRY(checkmember(label, &s));
+  r->left = r->size = (int64_t)s.size;
+  z->member = lib.fopen_index(z->zip, (uint64_t)i, 0);
+  return z->member ? NC_OK : unreadable(z, label, lib.strerror(z->zip));
+}
+
+void nc_closemember(Reader *r) {
+  Zip *z = r->source;
+  if (z->member) lib.fclose(z->member);
+  z->member = NULL;
+}
+
+/*
+** Writing.  libzip asks for the bytes of each member in turn, and goes back
+** to write its size and checksum before it.
+*/
+typedef struct Target {
+  Writer w;
+  int64_t at, size;
+  int status;                 /* the first failure, whose text was recorded */
+} Target;
+
+typedef struct Member {
+  const ZipFeed *feed;
+  Target *target;
+} Member;
+
+static int64_t failing(Target *t, int status) {
+  if (t->status == NC_OK) t->status = status;
+  return -1;
+}
+
+static int64_t writesome(Target *t, const char *p, uint64_t n) {
+  for (uint64_t left = n; left > 0;) {
+    int64_t k = left < NC_IOBLOCK ? (int64_t)left : NC_IOBLOCK;
+    int status = nc_writeblock(&t->w, p, k);
+    if (status != NC_OK) return failing(t, status);
+    p += k;
+    left -= (uint64_t)k;
+    t->at += k;
+  }
+  if (t->at > t->size) t->size = t->at;
+  return (int64_t)n;
+}
+
+static int64_t seekwrite(Target *t, const void *data) {
+  zip_seek s;
+  int status;
+  memcpy(&s, data, sizeof s);
+  if (s.whence == SEEK_CUR) s.offset += t->at;
+  if (s.whence == SEEK_END) s.offset += t->size;
+  if ((status = nc_seekwrite(&t->w, s.offset)) != NC_OK)
+    return failing(t, status);
+  t->at = s.offset;
+  return 0;
+}
+
+static int64_t output(void *ctx, void *data, uint64_t n, int command) {
+  static const int known[] = {
+    OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE,
+    COMMIT_WRITE, ROLLBACK_WRITE, WRITE, SEEK_WRITE, TELL_WRITE, SUPPORTS,
+    REMOVE
+  };
+  Target *t = ctx;
+  switch (command) {
+    case BEGIN_WRITE: case COMMIT_WRITE: case ROLLBACK_WRITE: case FREE:
+    case REMOVE: case OPEN: case CLOSE: return 0;
+    case WRITE: return writesome(t, data, n);
+    case SEEK_WRITE: return seekwrite(t, data);
+    case TELL_WRITE: return t->at;
+    case ERROR: return complain(data, ER_WRITE);
+    case SUPPORTS: return commands(known, sizeof known / sizeof *known);
+    case STAT: return tellsize(data, t->size);
+    default: return -1;
+  }
+}
+
+static int64_t input(void *ctx, void *data, uint64_t n, int command) {
+  Member *m = ctx;
+  const ZipFeed *f = m->feed;
+  int64_t got = 0;
+  int status = NC_OK;
+  switch (command) {
+    case OPEN: status = f->begin(f->source); break;
+    case READ: status = f->more(f->source, data, (int64_t)n, &got); break;
+    case CLOSE: f->end(f->source); break;
+    case FREE: return 0;
+    case ERROR: return complain(data, ER_READ);
+    case STAT: return tellsize(data, f->size);
+    default: return -1;
+  }
+  return status == NC_OK ? got : failing(m->target, status);
+}
+
+static int add(zip *z, Member *m, int level) {
+  zip_source *source = lib.source_function_create(input, m, NULL);
+  int64_t i;
+  if (source == NULL) return -1;
+  if ((i = lib.file_add(z, m->feed->name, source, UTF8)) < 0) {
+    lib.source_free(source);
+    return -1;
+  }
+  /* The date that NumPy writes: equal tensors are equal files. */
+  if (lib.file_set_dostime(z, (uint64_t)i, 0, 1 << 5 | 1, 0) != 0) return -1;
+  return lib.set_file_compression(z, (uint64_t)i, level ? DEFLATE : STORE,
+                                  (uint32_t)level);
+}
+
+static int fillzip(Target *t, const ZipFeed *feeds, int64_t n, int level,
+                   Member *members) {
+  zip_source *source;
+  zip *z;
+  zip_error e;
+  int done = 1;
+  lib.error_init(&e);
+  source = lib.source_function_create(output, t, &e);
+  z = source ? lib.open_from_source(source, CREATE | TRUNCATE, &e) : NULL;
+  if (z == NULL) damaged(t->w.path, lib.error_strerror(&e));
+  if (z == NULL && source) lib.source_free(source);
+  lib.error_fini(&e);
+  if (z == NULL) return nc_lasterror()->code;
+  for (int64_t i = 0; done && i < n; i++) {
+    members[i].feed = &feeds[i];
+    members[i].target = t;
+    done = add(z, &members[i], level) == 0;
+  }
+  if (done && lib.close(z) == 0) return t->status;
+  if (t->status == NC_OK) t->status = damaged(t->w.path, lib.strerror(z));
+  lib.discard(z);
+  return t->status;
+}
+
+int nc_writezip(const Sink *to, const ZipFeed *feeds, int64_t n, int level) {
+  const int64_t bytes = n * (int64_t)sizeof(Member);
+  Target t = { .status = NC_OK };
+  void *members;
+  int status;
+  TRY(openlibrary());
+  TRY(nc_hostalloc(&members, bytes));
+  status = nc_openwrite(&t.w, to);
+  if (status == NC_OK && !t.w.regular)
+    status = nc_closewrite(&t.w, nc_failfile(NC_EFILE, to->path,
+                                             "this is not a regular file"));
+  else if (status == NC_OK)
+    status = nc_closewrite(&t.w, fillzip(&t, feeds, n, level, members));
+  nc_hostfree(members, bytes);
+  return status;
+}

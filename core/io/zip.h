@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** zip.h - zip archives, by libzip, which is opened when it is first needed.
+**
+** The bytes of an archive go through file.h as those of every file do, so it
+** is replaced as a whole, and reading or writing it can be interrupted.
+*/
+#ifndef core_io_zip_h
+#define core_io_zip_h
+
+#include "core/io/file.h"
+
+/*
+** Reading
+*/
+typedef struct Zip Zip;
+
+int nc_openzip(Zip **z, const Source *from);
+void nc_closezip(Zip *z);
+int64_t nc_zipmembers(const Zip *z);
+const char *nc_zipname(const Zip *z, int64_t i);    /* in UTF-8 */
+
+/* Do the n members' own headers say what the directory says?  r is moved. */
+int nc_checklocals(Reader *r, int64_t n);
+
+/* Makes r read the i-th member; `label' is what messages call it.  One member
+   at a time; nc_closemember in any case. */
+int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label);
+void nc_closemember(Reader *r);
+
+/*
+** Writing
+*/
+typedef struct ZipFeed {      /* where a member's bytes come from */
+  const char *name;
+  int64_t size;
+  void *source;
+  int (*begin)(void *source);
+  int (*more)(void *source, void *p, int64_t room, int64_t *n); /* 0: no more */
+  void (*end)(void *source);  /* after every begin */
+} ZipFeed;
+
+/* level: 0 stores, 1 to 9 deflate. */
+int nc_writezip(const Sink *to, const ZipFeed *feeds, int64_t n, int level);
+
+#endif

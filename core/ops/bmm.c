@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* bmm.c - a batch of products of two matrices: what to ask the device. */
+#include "core/cpu/blas.h"
+#include "core/op.h"
+
+/* Sizes that only views reach may exceed an int64. */
+static void count(const Product *p) {
+  const Tensor *const x[3] = { p->a, p->b, p->y };
+  double flops = 2.0 * (double)p->a->size[p->a->nd - 1];
+  int64_t bytes = 0;
+  for (int i = 0; i < p->y->nd; i++) flops *= (double)p->y->size[i];
+  for (int j = 0; j < 3; j++)
+    bytes += nc_numel(x[j]) * nc_dtypesize(x[j]->dtype);
+  nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX, bytes);
+}
+
+/* Fills p->y, a new tensor. */
+static int fill(Product *p, const Device *d, Tensor *addend) {
+  if (addend && nc_tofloat(p->beta) != 0) TRY(nc_copy(p->y, addend));
+  else p->beta = nc_int(0);
+  if (nc_numel(p->y) == 0) return NC_OK;
+  count(p);
+  return d->product(d, p);
+}
+
+int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
+               Scalar beta) {
+  const Arg in[3] = { { .t = addend ? addend : a },   /* as they are given */
+                      { .t = addend ? a : b },
+                      { .t = addend ? b : NULL } };
+  Product p = { .a = a, .b = b, .alpha = alpha, .beta = beta };
+  int64_t size[NC_MAXDIM];
+  const Device *d;
+  int r;
+  *y = NULL;
+  TRY(nc_samedevice(&d, in, 3));
+  for (int i = 0; i < a->nd - 1; i++) size[i] = a->size[i];
+  size[a->nd - 1] = b->size[b->nd - 1];
+  TRY(nc_new(&p.y, d, a->dtype, a->nd, size));
+  if ((r = fill(&p, d, addend)) == NC_OK) *y = p.y;
+  else nc_release(p.y);
+  return r;
+}

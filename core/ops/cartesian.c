@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cartesian.c - several vectors against each other: grids, products, choices of
+** elements, indices of triangles; and lists of tensors stacked.
+*/
+#include <string.h>
+
+#include "core/op.h"
+#include "core/indexing/index_select.h"
+#include "core/portable.h"
+
+/*
+** Stacks
+*/
+/* Joins what fn makes of each tensor; along dim, or along that of vectors if
+   the first one is a vector. */
+static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
+                  int ofvectors) {
+  const Arg *list = &c->arg[0];
+  Call low = { .op = c->op };
+  Call cat = nc_callof(FAM_cat, NULL);
+  int r = NC_OK;
+  if (list->n == 0)
+    return nc_blamed(nc_fail(NC_EVALUE, "no tensors are given"),
+                     nc_families[c->op].name, NULL, 0);
+  TRY(nc_newlist(&low, list->n));
+  for (int i = 0; i < list->n && r == NC_OK; i++)
+    r = fn(&low.list[i], list->tensors[i]);
+  if (r == NC_OK) {
+    cat.arg[0].tensors = low.list;
+    cat.arg[0].n = low.nlist;
+    nc_setint(&cat, 1, low.list[0]->nd == 1 ? ofvectors : dim);
+    r = nc_call(&cat);
+    c->out[0] = cat.out[0];
+  }
+  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  nc_freelist(&low);
+  return r;
+}
+
+static int atleast(Tensor **y, Tensor *x, Family op) {
+  Call c = nc_callof(op, x);
+  int r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
+static int atleast1(Tensor **y, Tensor *x) {
+  return atleast(y, x, FAM_atleast_1d);
+}
+
+static int atleast2(Tensor **y, Tensor *x) {
+  return atleast(y, x, FAM_atleast_2d);
+}
+
+static int atleast3(Tensor **y, Tensor *x) {
+  return atleast(y, x, FAM_atleast_3d);
+}
+
+/* A vector is a column. */
+static int column(Tensor **y, Tensor *x) {
+  static const int64_t column[] = { -1, 1 };
+  Draft w = { 0 };
+  nc_give(&w, y, x->nd < 2 ? nc_shaped(&w, x, 2, column) : x);
+  return nc_finish(&w);
+}
+
+int nc_op_hstack(Call *c) {
+  return joined(c, atleast1, 2, 1);
+}
+
+int nc_op_vstack(Call *c) {
+  return joined(c, atleast2, 1, 1);
+}
+
+int nc_op_row_stack(Call *c) {
+  return joined(c, atleast2, 1, 1);
+}
+
+int nc_op_dstack(Call *c) {
+  return joined(c, atleast3, 3, 1);
+}
+
+int nc_op_column_stack(Call *c) {
+  return joined(c, column, 2, 1);
+}
+
+static int samecat(Call *c) {
+  Call cat = *c;
+  int r;
+  cat.op = FAM_cat;
+  r = nc_call(&cat);
+  c->out[0] = cat.out[0];
+  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  return r;
+}
+
+int nc_op_concat(Call *c) {
+  return samecat(c);
+}
+
+int nc_op_concatenate(Call *c) {
+  return samecat(c);
+}
+
+/*
+** Grids
+*/
+int nc_op_broadcast_tensors(Call *c) {
+  const Arg *list = &c->arg[0];
+  int64_t size[NC_MAXDIM];
+  int nd = 0;
+  for (int i = 0; i < list->n; i++) {   /* one more at a time */
+    Tensor shape = { .nd = nd };
+    memcpy(shape.size, size, (size_t)nd * sizeof *size);
+    const Arg in[2] = { { .t = &shape }, { .t = list->tensors[i] } };
+    TRY(nc_broadcast(in, 2, &nd, size));
+  }
+  TRY(nc_newlist(c, list->n));
+  for (int i = 0; i < list->n; i++) {
+    Draft w = { 0 };
+    nc_give(&w, &c->list[i], nc_expanded(&w, list->tensors[i], nd, size));
+    TRY(nc_finish(&w));
+  }
+  return NC_OK;
+}
+
+/* Tensor i of a list as dimension `at' of the grid of nd dimensions. */
+static Tensor *axis(Draft *w, Tensor *x, int at, int nd, const int64_t size[]) {
+  int64_t own[NC_MAXDIM];
+  for (int d = 0; d < nd; d++) own[d] = d == at ? size[d] : 1;
+  return nc_expanded(w, nc_shaped(w, x, nd, own), nd, size);
+}
+
+static int gridsize(const Arg *list, int64_t size[], int xy) {
+  if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
+  if (list->n > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d tensors, the most is %d", list->n,
+                   NC_MAXDIM);
+  for (int i = 0; i < list->n; i++) {
+    const Tensor *t = list->tensors[i];
+    if (t->nd > 1)
+      return nc_fail(NC_ESHAPE, "tensor %d has %d dimensions, a vector has 1",
+                     i + 1, t->nd);
+    if (t->dtype != list->tensors[0]->dtype)
+      return nc_fail(NC_EDTYPE, "tensor %d is %s, tensor 1 is %s", i + 1,
+                     nc_dtypename(t->dtype),
+                     nc_dtypename(list->tensors[0]->dtype));
+    size[xy && i < 2 && list->n > 1 ? 1 - i : i] = t->nd ? t->size[0] : 1;
+  }
+  return NC_OK;
+}
+
+int nc_op_meshgrid(Call *c) {
+  const Arg *list = &c->arg[0];
+  const int xy = c->arg[1].s.i == 1 && list->n > 1;
+  int64_t size[NC_MAXDIM];
+  TRY(gridsize(list, size, xy));
+  TRY(nc_newlist(c, list->n));
+  for (int i = 0; i < list->n; i++) {
+    Draft w = { 0 };
+    nc_give(&w, &c->list[i], axis(&w, list->tensors[i],
+                                  xy && i < 2 ? 1 - i : i, list->n, size));
+    TRY(nc_finish(&w));
+  }
+  return NC_OK;
+}
+
+int nc_op_cartesian_prod(Call *c) {
+  static const int64_t all = -1;
+  const Arg *list = &c->arg[0];
+  int64_t size[NC_MAXDIM];
+  Tensor *t[NC_MAXDIM], *y;
+  Draft w = { 0 };
+  w.status = gridsize(list, size, 0);
+  if (w.status != NC_OK) return nc_ended(&w, c, NULL, 0);
+  for (int i = 0; i < list->n; i++)
+    t[i] = nc_shaped(&w, axis(&w, list->tensors[i], i, list->n, size), 1, &all);
+  Call stack = nc_callof(FAM_stack, NULL);
+  stack.arg[0].tensors = t;
+  stack.arg[0].n = list->n;
+  nc_setint(&stack, 1, 2);
+  y = list->n == 1 ? nc_row1(&w, OP_clone, t[0]) : nc_do(&w, &stack);
+  return nc_ended(&w, c, y, 0);
+}
+
+/*
+** Choices of r of n elements, in order
+*/
+static int64_t choices(int64_t n, int64_t r, int again) {
+  double count = 1;
+  if (again && n > 0 && NC_ADDOVER(n, r - 1, &n)) return INT64_MAX;
+  if (r > n) return 0;
+  if (r > n - r) r = n - r;   /* it is symmetric */
+  for (int64_t i = 0; i < r && count < 1e18; i++)
+    count = count * (double)(n - i) / (double)(i + 1);
+  return count < 1e18 ? (int64_t)(count + 0.5) : INT64_MAX;
+}
+
+/* Fills rows of r positions. */
+static int fillchoices(int64_t *p, int64_t rows, int64_t n, int64_t r,
+                       int again) {
+  for (int64_t k = 0; k < r && rows > 0; k++) p[k] = again ? 1 : k + 1;
+  for (int64_t i = 1; i < rows; i++) {
+    int64_t *q = p + i * r, k = r - 1;
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    memcpy(q, q - r, (size_t)r * sizeof *q);
+    while (q[k] == (again ? n : n - r + 1 + k)) k--;
+    q[k]++;
+    for (k++; k < r; k++) q[k] = again ? q[k - 1] : q[k - 1] + 1;
+  }
+  return NC_OK;
+}
+
+int nc_op_combinations(Call *c) {
+  static const int64_t all = -1;
+  Tensor *x = c->arg[0].t, *here = NULL, *index = NULL;
+  const int64_t r = c->arg[1].s.i;
+  const int again = (int)c->arg[2].s.i;
+  int64_t size[2] = { 0, r };
+  Draft w = { 0 };
+  int s;
+  if (x->nd != 1)
+    w.status = nc_fail(NC_ESHAPE, "needs a vector, the tensor has %d "
+                       "dimensions", x->nd);
+  else if (r < 0)
+    w.status = nc_fail(NC_EVALUE, "r is %lld, and must not be negative",
+                       (long long)r);
+  if (w.status != NC_OK) return nc_ended(&w, c, NULL, 1);
+  size[0] = r ? choices(x->size[0], r, again) : 0;
+  if ((s = nc_new(&here, &nc_cpu, DT_i64, r ? 2 : 1, size)) == NC_OK &&
+      (s = fillchoices(nc_data(here), size[0], x->size[0], r, again)) == NC_OK)
+    s = nc_todevice(&index, here, nc_device(x));
+  nc_release(here);
+  index = nc_held(&w, s, &index);
+  x = nc_indexed(&w, x, 0, nc_shaped(&w, index, 1, &all));
+  return nc_ended(&w, c, nc_shaped(&w, x, r ? 2 : 1, size), 1);
+}
+
+/*
+** Positions of triangles: two rows, of rows and columns
+*/
+/* The columns from .. to-1 of row i that lie in the triangle. */
+static void extent(int64_t *from, int64_t *to, int64_t i, int64_t m,
+                   int64_t offset, int upper) {
+  int64_t edge;
+  if (NC_ADDOVER(i, offset, &edge)) edge = offset < 0 ? INT64_MIN : INT64_MAX;
+  if (!upper && edge < INT64_MAX) edge++;
+  edge = edge < 0 ? 0 : edge > m ? m : edge;
+  *from = upper ? edge : 0;
+  *to = upper ? m : edge;
+}
+
+/* The rows first .. last-1, each of which has something in the triangle; and
+   the offset, brought to where it matters. */
+static void rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
+                 int64_t *offset, int upper) {
+  if (*offset < -n) *offset = -n;
+  if (*offset > m) *offset = m;
+  *first = 0;
+  *last = n;
+  if (!upper && *offset < 0) *first = -*offset;
+  if (upper && (NC_ADDOVER(m, -*offset, last) || *last > n)) *last = n;
+  if (m == 0) *last = *first;
+}
+
+static int triangle(Call *c, int upper) {
+  const int64_t n = c->arg[0].s.i, m = c->arg[1].s.i;
+  const DType type = c->arg[3].dtype;
+  const Device *d = c->arg[4].device ? c->arg[4].device : nc_defaultdevice;
+  int64_t size[2] = { 2, 0 }, offset = c->arg[2].s.i, from, to, *p;
+  int64_t first, last;
+  Tensor *y = NULL, *there = NULL;
+  int r;
+  if (n < 0 || m < 0)
+    return nc_fail(NC_ESHAPE, "size %lld is negative",
+                   (long long)(n < 0 ? n : m));
+  rows(&first, &last, n, m, &offset, upper);
+  size[1] = last - first;     /* as many elements, at least: is there room? */
+  TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
+  nc_release(y);
+  size[1] = 0;
+  for (int64_t i = first; i < last; i++) {
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    extent(&from, &to, i, m, offset, upper);
+    if (NC_ADDOVER(size[1], to - from, &size[1]))
+      return nc_fail(NC_ESHAPE, "the triangle is too large");
+  }
+  TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
+  p = nc_data(y);
+  for (int64_t i = first; i < last && !nc_interrupted; i++) {
+    extent(&from, &to, i, m, offset, upper);
+    for (; from < to; from++, p++) {
+      p[0] = i + 1;
+      p[size[1]] = from + 1;
+    }
+  }
+  r = nc_interrupted ? nc_fail(NC_EINTR, "interrupted")
+                     : nc_todevice(&there, y, d);
+  nc_release(y);
+  if (r == NC_OK)
+    r = nc_cast(&c->out[0], there, type == DT_NONE ? DT_i64 : type);
+  nc_release(there);
+  return r;
+}
+
+int nc_op_tril_indices(Call *c) {
+  return triangle(c, 0);
+}
+
+int nc_op_triu_indices(Call *c) {
+  return triangle(c, 1);
+}
+
+/* Powers of a vector, as columns. */
+int nc_op_vander(Call *c) {
+  static const int64_t columnshape[] = { -1, 1 };
+  Tensor *x = c->arg[0].t, *exponent = NULL, *y;
+  const int64_t n = c->arg[1].given ? c->arg[1].s.i : x->nd ? x->size[0] : 0;
+  Draft w = { 0 };
+  Call range = nc_callof(FAM_arange, NULL);
+  if (x->nd != 1)
+    w.status = nc_fail(NC_ESHAPE, "needs a vector, the tensor has %d "
+                       "dimensions", x->nd);
+  else if (n < 0)
+    w.status = nc_fail(NC_EVALUE, "N is %lld, and must not be negative",
+                       (long long)n);
+  if (w.status != NC_OK) return nc_ended(&w, c, NULL, 1);
+  const int up = (int)c->arg[2].s.i || n == 0;
+  range.arg[0].s = nc_int(up ? 0 : n - 1);
+  range.arg[1].given = 1;
+  range.arg[1].s = nc_int(up ? n : -1);
+  range.arg[2].s = nc_int(up ? 1 : -1);
+  range.arg[4].device = nc_device(x);
+  exponent = nc_do(&w, &range);
+  if (nc_category(x->dtype) == NC_BOOL) x = nc_as(&w, x, DT_i64);
+  if (w.status == NC_OK) exponent = nc_as(&w, exponent, x->dtype);
+  y = nc_row2(&w, OP_pow, nc_shaped(&w, x, 2, columnshape), exponent);
+  return nc_ended(&w, c, y, 1);
+}

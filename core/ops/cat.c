@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* cat.c - tensors put together: copies into views of a new one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cpu/cpu.h"
+#include "core/tape.h"
+#include "core/op.h"
+#include "core/portable.h"
+
+/* Names the operation and both tensors of a list that do not fit. */
+static int mismatch(const Call *c, int i, int j) {
+  const int at[2] = { i, j };
+  char role[16];
+  nc_blameop(nc_families[c->op].name);
+  for (int k = 0; k < 2; k++) {
+    snprintf(role, sizeof role, "[%d]", at[k] + 1);
+    nc_blame(role, c->arg[0].tensors[at[k]]);
+    if (i == j) break;
+  }
+  return nc_lasterror()->code;
+}
+
+/* Do all tensors of the list lie on the device of the first? */
+static int together(const Call *c) {
+  const Arg *a = &c->arg[0];
+  const Device *d;
+  for (int i = 1; i < a->n; i++) {
+    const Arg pair[2] = { { .t = a->tensors[0] }, { .t = a->tensors[i] } };
+    if (nc_samedevice(&d, pair, 2) == NC_OK) continue;
+    nc_hint("element %d of the list is to be moved: t:to(\"%s\")", i + 1,
+            nc_device(a->tensors[0])->name);
+    return mismatch(c, 0, i);
+  }
+  return NC_OK;
+}
+
+static int finish(Call *c, int r) {
+  if (r == NC_OK) return r;
+  nc_release(c->out[0]);
+  c->out[0] = NULL;
+  return r;
+}
+
+static DType commontype(const Arg *a) {
+  DType type = a->tensors[0]->dtype;
+  for (int i = 1; i < a->n; i++) type = nc_promote(type, a->tensors[i]->dtype);
+  return type;
+}
+
+/* Copies x to the part of y that starts at `at' along d and is as long as x,
+   or, if `inserted', to the one at `at' of a dimension that x lacks. */
+static int put(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
+  Tensor *part;
+  int r;
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  TRY(nc_alias(&part, y));
+  part->offset += at * y->step[d];
+  part->size[d] = inserted ? 1 : x->size[d];
+  if (inserted) {
+    for (part->nd--; d < part->nd; d++) {
+      part->size[d] = y->size[d + 1];
+      part->step[d] = y->step[d + 1];
+    }
+  }
+  r = nc_numel(x) ? nc_copy(part, x) : NC_OK;
+  nc_release(part);
+  return r;
+}
+
+/* Copies all tensors of a list from `first' on to y at once, of which each
+   holds a piece for every element of the dimensions before dim; 0: they are
+   of several types, or the pieces too small for it to pay. */
+static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
+  const int n = a->n - first;
+  const int64_t least = 32 * n;
+  int64_t outer = 1;
+  for (int d = 0; d < dim; d++) outer *= y->size[d];
+  if (nc_device(y) != &nc_cpu || outer < 2 ||
+      nc_numel(y) / outer * nc_dtypesize(y->dtype) < least)
+    return 0;
+  for (int i = first; i < a->n; i++)
+    if (a->tensors[i]->dtype != y->dtype || !nc_isdense(a->tensors[i]))
+      return 0;
+  nc_count(0, 2 * nc_numel(y) * nc_dtypesize(y->dtype));
+  *r = nc_cpujoin(y, a->tensors + first, n, outer);
+  return 1;
+}
+
+/*
+** Along a dimension they have
+*/
+
+/* PyTorch has always let an empty vector join tensors of any shape. */
+static int skipped(const Tensor *t) {
+  return t->nd == 1 && t->size[0] == 0;
+}
+
+static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
+  const Tensor *a = c->arg[0].tensors[first];
+  for (int i = first + 1; i < c->arg[0].n; i++) {
+    const Tensor *t = c->arg[0].tensors[i];
+    if (skipped(t)) continue;
+    if (t->nd != a->nd) {
+      nc_fail(NC_ESHAPE, "tensor %d has %d dimension%s, tensor %d has %d",
+              i + 1, t->nd, t->nd == 1 ? "" : "s", first + 1, a->nd);
+      return mismatch(c, first, i);
+    }
+    for (int d = 0; d < a->nd; d++) {
+      if (d == dim || t->size[d] == a->size[d]) continue;
+      nc_fail(NC_ESHAPE, "tensor %d differs from tensor %d in dim %d: %lld and "
+              "%lld (only dim %d may differ)", i + 1, first + 1, d + 1,
+              (long long)t->size[d], (long long)a->size[d], dim + 1);
+      return mismatch(c, first, i);
+    }
+    if (NC_ADDOVER(size[dim], t->size[dim], &size[dim]))
+      size[dim] = INT64_MAX;            /* which is too large in any case */
+  }
+  return NC_OK;
+}
+
+static int cat(Call *c) {
+  const Arg *a = &c->arg[0];
+  int64_t size[NC_MAXDIM], at = 0;
+  int first = 0, dim, r;
+  if (a->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
+  TRY(together(c));
+  for (int i = 0; i < a->n; i++)
+    if (a->tensors[i]->nd == 0) {
+      nc_fail(NC_ESHAPE, "tensor %d has no dimensions", i + 1);
+      nc_hint("nacre.stack joins such tensors");
+      return mismatch(c, i, i);
+    }
+  while (first < a->n - 1 && skipped(a->tensors[first])) first++;
+  TRY(nc_dim(&dim, c->arg[1].s.i, a->tensors[first]->nd));
+  memcpy(size, a->tensors[first]->size, sizeof size);
+  TRY(sumsizes(c, first, dim, size));
+  TRY(nc_new(&c->out[0], nc_device(a->tensors[0]), commontype(a),
+             a->tensors[first]->nd, size));
+  if (putall(&r, c->out[0], a, first, dim)) return r;
+  for (int i = first; i < a->n; i++) {
+    if (skipped(a->tensors[i])) continue;
+    TRY(put(c->out[0], a->tensors[i], dim, at, 0));
+    at += a->tensors[i]->size[dim];
+  }
+  return NC_OK;
+}
+
+int nc_op_cat(Call *c) {
+  return finish(c, nc_blamed(cat(c), "cat", NULL, 0));
+}
+
+/*
+** Along a new dimension
+*/
+static int stack(Call *c) {
+  const Arg *list = &c->arg[0];
+  const Tensor *a;
+  char one[NC_TEXT], two[NC_TEXT];
+  int64_t size[NC_MAXDIM + 1];
+  int dim, r;
+  if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
+  TRY(together(c));
+  a = list->tensors[0];
+  for (int i = 1; i < list->n; i++) {
+    const Tensor *t = list->tensors[i];
+    if (t->nd == a->nd &&
+        memcmp(t->size, a->size, (size_t)a->nd * sizeof *a->size) == 0)
+      continue;
+    nc_fail(NC_ESHAPE, "tensor %d is [%s], tensor 1 is [%s]", i + 1,
+            nc_shapetext(one, t->nd, t->size),
+            nc_shapetext(two, a->nd, a->size));
+    return mismatch(c, 0, i);
+  }
+  TRY(nc_dim(&dim, c->arg[1].s.i, a->nd + 1));
+  memcpy(size, a->size, (size_t)dim * sizeof *size);
+  memcpy(size + dim + 1, a->size + dim, (size_t)(a->nd - dim) * sizeof *size);
+  size[dim] = list->n;
+  TRY(nc_new(&c->out[0], nc_device(a), commontype(list), a->nd + 1, size));
+  if (putall(&r, c->out[0], list, 0, dim)) return r;
+  for (int i = 0; i < list->n; i++)
+    TRY(put(c->out[0], list->tensors[i], dim, i, 1));
+  return NC_OK;
+}
+
+int nc_op_stack(Call *c) {
+  return finish(c, nc_blamed(stack(c), "stack", NULL, 0));
+}
+
+/*
+** Repeats
+*/
+
+/* Fills the part of y, as long as `have' along d, into the rest of d. */
+static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
+  Arg in[1] = { { .t = NULL } };
+  Tensor *y = NULL;
+  int r;
+  TRY(nc_alias(&in[0].t, part));
+  if ((r = nc_alias(&y, part)) != NC_OK) all = have;
+  while (have < all) {          /* what is there doubles */
+    int64_t n = have < all - have ? have : all - have;
+    in[0].t->size[d] = y->size[d] = n;
+    y->offset = part->offset + have * part->step[d];
+    if ((r = nc_runmap(y, OP_clone, y->dtype, in, 1, NULL)) != NC_OK) break;
+    have += n;
+  }
+  nc_release(in[0].t);
+  nc_release(y);
+  part->size[d] = all;
+  return r;
+}
+
+/* Fills y, which is x repeated along each dimension. */
+static int repeats(Tensor *y, Tensor *x) {
+  const int new = y->nd - x->nd;
+  Tensor *part;
+  int r;
+  TRY(nc_alias(&part, y));
+  for (int d = 0; d < y->nd; d++)
+    part->size[d] = d < new ? 1 : x->size[d - new];
+  r = nc_copy(part, x);
+  for (int d = y->nd - 1; d >= 0 && r == NC_OK; d--)
+    r = repeat(part, d, part->size[d], y->size[d]);
+  nc_release(part);
+  return r;
+}
+
+static int tile(Call *c) {
+  Tensor *x = c->arg[0].t;
+  const Arg *times = &c->arg[1];
+  const int nd = times->n > x->nd ? times->n : x->nd;
+  int64_t size[NC_MAXDIM];
+  if (nd > NC_MAXDIM)
+    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  for (int d = 0; d < nd; d++) {
+    const int at = d - (nd - times->n), own = d - (nd - x->nd);
+    const int64_t n = at < 0 ? 1 : times->list[at];
+    if (n < 0)
+      return nc_fail(NC_EVALUE, "%lld repeats of dim %d", (long long)n, d + 1);
+    if (NC_MULOVER(n, own < 0 ? 1 : x->size[own], &size[d]))
+      size[d] = INT64_MAX;              /* which is too large in any case */
+  }
+  TRY(nc_new(&c->out[0], nc_device(x), x->dtype, nd, size));
+  return nc_numel(c->out[0]) ? repeats(c->out[0], x) : NC_OK;
+}
+
+int nc_op_tile(Call *c) {
+  return finish(c, nc_blamed(tile(c), "tile", c->arg, 1));
+}
+
+/*
+** Gradients
+*/
+/* *y = op(x, dim, a, b), of numbers that count from 1 */
+static int part(Tensor **y, Family op, Tensor *x, int dim, int64_t a,
+                int64_t b) {
+  Call c;
+  int r;
+  memset(&c, 0, sizeof c);
+  c.op = op;
+  c.arg[0].t = x;
+  c.arg[1].s = nc_int(dim + 1);
+  c.arg[2].s = nc_int(a);
+  c.arg[3].s = nc_int(b);
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
+int nc_grad_cat(FamilyGrad *g) {
+  int64_t at = 1;
+  int dim;
+  TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
+  for (int i = 0; i < g->n; i++) {
+    const Meta *m = &g->in[i].meta;
+    if (m->nd == 1 && m->size[0] == 0) continue;
+    if (g->need[i])
+      TRY(part(&g->d[i], FAM_narrow, g->g[0], dim, at, m->size[dim]));
+    at += m->size[dim];
+  }
+  return NC_OK;
+}
+
+int nc_grad_stack(FamilyGrad *g) {
+  int dim;
+  TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
+  for (int i = 0; i < g->n; i++)
+    if (g->need[i])
+      TRY(part(&g->d[i], FAM_select, g->g[0], dim, i + 1, 0));
+  return NC_OK;
+}
+
+/* *y, a result of tile, with dimension d summed over its repeats, of which
+   each has `size' elements */
+static int unrepeat(Tensor **y, int d, int64_t size) {
+  int64_t shape[NC_MAXDIM], wide[3] = { 1, 0, size };
+  const int nd = (*y)->nd;
+  Tensor *split = NULL, *sum = NULL, *back = NULL;
+  int r;
+  for (int i = 0; i < nd; i++) shape[i] = (*y)->size[i];
+  wide[1] = shape[d] / size;
+  shape[d] = size;
+  for (int i = 0; i < d; i++) wide[0] *= shape[i];
+  for (int i = d + 1; i < nd; i++) wide[2] *= shape[i];
+  if ((r = nc_reshapeto(&split, *y, 3, wide)) == NC_OK &&
+      (r = nc_sumkept(&sum, split, 1u << 1)) == NC_OK)
+    r = nc_reshapeto(&back, sum, nd, shape);
+  nc_release(split);
+  nc_release(sum);
+  if (r != NC_OK) return r;
+  nc_release(*y);
+  *y = back;
+  return NC_OK;
+}
+
+int nc_grad_tile(FamilyGrad *g) {
+  const Meta *x = &g->in[0].meta;
+  Tensor *y = g->g[0];
+  const int new = y->nd - x->nd;
+  int r = NC_OK;
+  if (nc_numel(y) == 0) return NC_OK;
+  nc_retain(y);
+  for (int d = 0; d < y->nd && r == NC_OK; d++) {
+    const int64_t size = d < new ? 1 : x->size[d - new];
+    if (y->size[d] != size) r = unrepeat(&y, d, size);
+  }
+  if (r == NC_OK) g->d[0] = y;
+  else nc_release(y);
+  return r;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** conv.c - convolutions over two dimensions.
+**
+** A convolution is linear in its input and in its weight.  So three products
+** suffice, of any two of input, weight and result: each is the gradient of
+** the others, to any order.
+*/
+#include "core/ops/conv.h"
+
+#include <string.h>
+
+#include "core/base/temps.h"
+#include "core/tape.h"
+#include "core/op.h"
+
+#define MOST ((int64_t)1 << 40)             /* elements of a padded plane */
+
+int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
+  if (a->n != 2 && a->n != 1)
+    return nc_fail(NC_EVALUE, "%s has %d numbers, not 2", name, a->n);
+  v[0] = a->list[0];
+  v[1] = a->list[a->n - 1];
+  for (int i = 0; i < 2; i++)
+    if (v[i] < least || v[i] > INT32_MAX)
+      return nc_fail(NC_EVALUE, "%s is %lld, and must be %lld or %s", name,
+                     (long long)v[i],
+                     v[i] < least ? (long long)least : (long long)INT32_MAX,
+                     v[i] < least ? "more" : "less");
+  return NC_OK;
+}
+
+int64_t nc_windows(Windows *w, int i) {
+  const int64_t last = w->size[i] + 2 * w->pad[i] - 1;
+  const int64_t more = w->kernel[i] - 1, apart = w->dilation[i];
+  const int fits = last >= 0 && more <= last / apart;
+  w->out[i] = fits ? (last - more * apart) / w->stride[i] + 1 : 0;
+  if (w->out[i] == 1) w->stride[i] = 1;
+  return w->out[i];
+}
+
+int nc_padded(const Windows *w) {
+  const int64_t rows = w->size[0] + 2 * w->pad[0];
+  const int64_t cols = w->size[1] + 2 * w->pad[1];
+  if (rows == 0 || cols <= MOST / rows) return NC_OK;
+  return nc_fail(NC_ESHAPE, "a plane of %lld x %lld elements, padding "
+                 "included, is too large", (long long)rows, (long long)cols);
+}
+
+int nc_images(const Call *c, int i, const char *name) {
+  const Tensor *t = c->arg[i].t;
+  if (t->nd != 4)
+    return nc_fail(NC_ESHAPE, "%s has %d dimensions, not 4", name, t->nd);
+  if (nc_category(t->dtype) != NC_FLOAT)
+    return nc_fail(NC_EDTYPE, "%s is %s, a float dtype is needed", name,
+                   nc_dtypename(t->dtype));
+  return NC_OK;
+}
+
+/* What the arguments say but for shapes: argument 2 is a list of stride,
+   padding, dilation and (`hw', not read if NULL) the sizes of a plane of the
+   result, two numbers each; 3 is groups. */
+static int options(Conv *v, const Call *c, int64_t *hw) {
+  Arg two[4];
+  TRY(nc_images(c, 0, "self"));
+  TRY(nc_images(c, 1, "weight"));
+  if (c->arg[0].t->dtype != c->arg[1].t->dtype)
+    return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
+                   nc_dtypename(c->arg[0].t->dtype),
+                   nc_dtypename(c->arg[1].t->dtype));
+  if (c->arg[2].n != 8)
+    return nc_fail(NC_EVALUE, "geometry has %d numbers, not 8", c->arg[2].n);
+  for (int i = 0; i < 4; i++) {
+    two[i].n = 2;
+    two[i].list = c->arg[2].list + 2 * i;
+  }
+  TRY(nc_pair(v->at.stride, &two[0], "stride", 1));
+  TRY(nc_pair(v->at.pad, &two[1], "padding", 0));
+  TRY(nc_pair(v->at.dilation, &two[2], "dilation", 1));
+  if (hw) TRY(nc_pair(hw, &two[3], "size", 1));
+  v->groups = c->arg[3].s.i;
+  if (v->groups < 1)
+    return nc_fail(NC_EVALUE, "groups is %lld, and must be 1 or more",
+                   (long long)v->groups);
+  return NC_OK;
+}
+
+/* Do input x, weight w and result sizes y (NULL: not given) fit together? */
+static int sizes(Conv *v, const int64_t x[4], const int64_t w[4],
+                 const int64_t *y) {
+  Windows *at = &v->at;
+  v->n = x[0];
+  v->c = x[1];
+  v->o = w[0];
+  if (v->o % v->groups != 0)
+    return nc_fail(NC_ESHAPE, "%lld channels of the result are no multiple "
+                   "of %lld groups", (long long)v->o, (long long)v->groups);
+  if (v->c != w[1] * v->groups)
+    return nc_fail(NC_ESHAPE, "the input has %lld channels, the weight takes "
+                   "%lld in %lld groups", (long long)v->c,
+                   (long long)(w[1] * v->groups), (long long)v->groups);
+  for (int i = 0; i < 2; i++) {
+    at->size[i] = x[2 + i];
+    at->kernel[i] = w[2 + i];
+    if (at->kernel[i] < 1 || v->o < 1 || v->c < 1)
+      return nc_fail(NC_ESHAPE, "the weight has a dimension of size 0");
+    if (nc_windows(at, i) < 1)
+      return nc_fail(NC_ESHAPE, "a kernel of %lld, %lld apart, does not fit "
+                     "in %lld elements with padding %lld",
+                     (long long)at->kernel[i], (long long)at->dilation[i],
+                     (long long)at->size[i], (long long)at->pad[i]);
+  }
+  TRY(nc_padded(at));
+  if (y && (y[0] != v->n || y[1] != v->o || y[2] != at->out[0] ||
+            y[3] != at->out[1]))
+    return nc_fail(NC_ESHAPE, "the result of such a convolution has another "
+                   "shape");
+  return NC_OK;
+}
+
+static void count(const Conv *v, const Tensor *made) {
+  const Tensor *const all[3] = { v->input, v->weight, v->result };
+  double flops = 2.0 * (double)v->n * (double)v->o * (double)(v->c / v->groups);
+  int64_t bytes = 0;
+  for (int i = 0; i < 2; i++)
+    flops *= (double)v->at.out[i] * (double)v->at.kernel[i];
+  for (int i = 0; i < 3; i++) bytes += nc_numel(all[i]);
+  nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX,
+           bytes * nc_dtypesize(made->dtype));
+}
+
+/* Makes the one of the three that is missing, of this shape, from the operands
+   of c, of which x and w are the others' places. */
+static int made(Call *c, Conv *v, const Tensor **x, const Tensor **w,
+                const Tensor **y, const int64_t size[4]) {
+  const Device *d = nc_device(c->arg[0].t);
+  const Tensor **to[2] = { x, w };
+  Draft f = { 0 };
+  Tensor *t = NULL;
+  int r = nc_new(&t, d, c->arg[0].t->dtype, 4, size);
+  *y = t = nc_held(&f, r, &t);
+  for (int i = 0; i < 2 && f.status == NC_OK; i++) {
+    Tensor *dense = NULL;
+    r = nc_dense(&dense, c->arg[i].t);
+    *to[i] = nc_held(&f, r, &dense);
+  }
+  if (f.status == NC_OK && nc_numel(t) > 0) {
+    count(v, t);
+    f.status = v->n == 0 ? nc_fill(t, nc_int(0)) : d->conv(d, v);
+  }
+  nc_give(&f, &c->out[0], t);
+  return nc_finish(&f);
+}
+
+int nc_op__conv(Call *c) {
+  const Device *d;
+  Conv v = { .how = CONV_RESULT };
+  const Tensor *x = c->arg[0].t, *w = c->arg[1].t;
+  int r = options(&v, c, NULL);
+  if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
+  if (r == NC_OK) r = sizes(&v, x->size, w->size, NULL);
+  if (r == NC_OK) {
+    const int64_t size[4] = { v.n, v.o, v.at.out[0], v.at.out[1] };
+    r = made(c, &v, &v.input, &v.weight, &v.result, size);
+  }
+  return nc_blamed(r, "conv2d", c->arg, 2);
+}
+
+int nc_op__conv_input(Call *c) {
+  const Device *d;
+  Conv v = { .how = CONV_INPUT };
+  const Tensor *g = c->arg[0].t, *w = c->arg[1].t;
+  int64_t hw[2], size[4];
+  int r = options(&v, c, hw);
+  if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
+  if (r == NC_OK) {
+    size[0] = g->size[0];
+    size[1] = w->size[1] * v.groups;
+    size[2] = hw[0];
+    size[3] = hw[1];
+    r = sizes(&v, size, w->size, g->size);
+  }
+  if (r == NC_OK) r = made(c, &v, &v.result, &v.weight, &v.input, size);
+  return nc_blamed(r, "conv_transpose2d", c->arg, 2);
+}
+
+int nc_op__conv_weight(Call *c) {
+  const Device *d;
+  Conv v = { .how = CONV_WEIGHT };
+  const Tensor *g = c->arg[0].t, *x = c->arg[1].t;
+  int64_t hw[2], size[4];
+  int r = options(&v, c, hw);
+  if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
+  if (r == NC_OK && x->size[1] % v.groups != 0)
+    r = nc_fail(NC_ESHAPE, "%lld channels are no multiple of %lld groups",
+                (long long)x->size[1], (long long)v.groups);
+  if (r == NC_OK) {
+    size[0] = g->size[1];
+    size[1] = x->size[1] / v.groups;
+    size[2] = hw[0];
+    size[3] = hw[1];
+    r = sizes(&v, x->size, size, g->size);
+  }
+  if (r == NC_OK) r = made(c, &v, &v.result, &v.input, &v.weight, size);
+  return nc_blamed(r, "conv2d", c->arg, 2);
+}
+
+/*
+** Gradients
+*/
+/* *y = op(a, b) with the options of g's call; hw: of the result that needs
+   them, from a tensor's shape. */
+static int again(Tensor **y, const FamilyGrad *g, Family op, Tensor *a,
+                 Tensor *b, const int64_t *hw) {
+  int64_t geometry[8];
+  Call c = nc_callof(op, a);
+  int r;
+  memcpy(geometry, g->arg[2].list, sizeof geometry);
+  if (hw) memcpy(geometry + 6, hw, 2 * sizeof *hw);
+  c.arg[1].given = 1;
+  c.arg[1].t = b;
+  c.arg[2] = g->arg[2];
+  c.arg[2].list = geometry;
+  c.arg[3] = g->arg[3];
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
+int nc_grad__conv(FamilyGrad *g) {
+  Tensor *x, *w;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_operand(g, 1, &w));
+  if (g->need[0])
+    TRY(again(&g->d[0], g, FAM__conv_input, g->g[0], w, x->size + 2));
+  if (g->need[1])
+    TRY(again(&g->d[1], g, FAM__conv_weight, g->g[0], x, w->size + 2));
+  return NC_OK;
+}
+
+int nc_grad__conv_input(FamilyGrad *g) {
+  Tensor *x, *w;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_operand(g, 1, &w));
+  if (g->need[0]) TRY(again(&g->d[0], g, FAM__conv, g->g[0], w, NULL));
+  if (g->need[1])
+    TRY(again(&g->d[1], g, FAM__conv_weight, x, g->g[0], w->size + 2));
+  return NC_OK;
+}
+
+int nc_grad__conv_weight(FamilyGrad *g) {
+  Tensor *y, *x;
+  TRY(nc_operand(g, 0, &y));
+  TRY(nc_operand(g, 1, &x));
+  if (g->need[0]) TRY(again(&g->d[0], g, FAM__conv, x, g->g[0], NULL));
+  if (g->need[1])
+    TRY(again(&g->d[1], g, FAM__conv_input, y, g->g[0], x->size + 2));
+  return NC_OK;
+}

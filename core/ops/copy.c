@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** copy.c - copying, filling, reading and comparing whole tensors.
+*/
+#include <float.h>
+#include <math.h>
+
+#include "core/base/temps.h"
+#include "core/cpu/kernels/kernels.h"
+#include "core/op.h"
+#include "core/pointwise/scalar.h"
+#include "core/tensor.h"
+
+/* v as a value of type t */
+static Scalar convert(Scalar v, DType t) {
+  Category c = nc_category(t);
+  if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
+  if (v.kind == NC_FLOAT && c == NC_INT)
+    v = nc_int(t == DT_i32 ? f64_toi32(v.f) : f64_toi64(v.f));
+  if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
+  if (c == NC_BOOL) v.i = v.i != 0;
+  return (Scalar){ c, v.i, 0 };
+}
+
+/* Is v within what type t holds?  Negative integers wrap in uint8. */
+static int within(Scalar v, DType t) {
+  static const double largest[DT_COUNT] = {
+    [DT_u8] = UINT8_MAX, [DT_i8] = INT8_MAX, [DT_i16] = INT16_MAX,
+    [DT_i32] = INT32_MAX, [DT_i64] = 9223372036854774784.0,
+    [DT_f16] = 65504, [DT_bf16] = 3.3895313892515355e38, [DT_f32] = FLT_MAX
+  };
+  const int isint = nc_category(t) == NC_INT;
+  double f = nc_tofloat(v), low = -largest[t] - (isint && t != DT_u8);
+  if (largest[t] == 0 || v.kind == NC_BOOL) return 1;
+  if (t == DT_i64 && v.kind == NC_INT) return 1;
+  if (t == DT_u8 && v.kind == NC_FLOAT) low = 0;
+  return (!isint && !isfinite(f)) || (f >= low && f <= largest[t]);
+}
+
+int nc_unfit(Scalar v, DType t) {
+  if (v.kind == NC_FLOAT)
+    return nc_fail(NC_EVALUE, "%g does not fit in %s", v.f, nc_dtypename(t));
+  return nc_fail(NC_EVALUE, "%lld does not fit in %s", (long long)v.i,
+                 nc_dtypename(t));
+}
+
+int nc_checkfits(Scalar v, DType t) {
+  return within(v, t) ? NC_OK : nc_unfit(v, t);
+}
+
+int nc_checkholds(int64_t v, DType t) {
+  if ((t == DT_u8 && v < 0) || (t == DT_b8 && v >> 1))
+    return nc_unfit(nc_int(v), t);
+  return nc_checkfits(nc_int(v), t);
+}
+
+static int writable(const Tensor *y) {
+  return nc_checkout(y, y->dtype, y->nd, y->size);
+}
+
+int nc_fill(Tensor *y, Scalar v) {
+  Arg in[1] = { { .s = convert(v, y->dtype) } };
+  TRY(nc_checkfits(v, y->dtype));
+  TRY(writable(y));
+  return nc_runmap(y, OP_clone, y->dtype, in, 1, NULL);
+}
+
+/* The type in which elements of x are moved on their way to y. */
+static DType movetype(const Tensor *y, const Tensor *x) {
+  int widen = nc_category(x->dtype) != NC_FLOAT &&
+              nc_category(y->dtype) == NC_FLOAT;
+  return widen ? y->dtype : x->dtype;
+}
+
+static int stretches(const Tensor *y, const Tensor *x) {
+  char a[NC_TEXT], b[NC_TEXT];
+  int ok = x->nd <= y->nd;
+  for (int d = 0; ok && d < x->nd; d++)
+    ok = x->size[d] == 1 || x->size[d] == y->size[d + y->nd - x->nd];
+  if (ok) return NC_OK;
+  return nc_fail(NC_ESHAPE, "a [%s] tensor does not broadcast to [%s]",
+                 nc_shapetext(a, x->nd, x->size),
+                 nc_shapetext(b, y->nd, y->size));
+}
+
+/* The bytes of x, dense, to those of y, of its shape and type. */
+static int sendbytes(Tensor *y, Tensor *x, int how) {
+  const int64_t bytes = nc_numel(x) * nc_dtypesize(x->dtype);
+  if (bytes == 0) return NC_OK;
+  if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
+  nc_count(0, 2 * bytes);
+  return nc_wrote(y, nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x),
+                                        bytes, nc_device(x), how));
+}
+
+/* Can dense bytes of x be written where y lies? */
+static int takesbytes(const Tensor *y, const Tensor *x) {
+  return y->dtype == x->dtype && nc_numel(y) == nc_numel(x) && nc_isdense(y);
+}
+
+/* Between devices: dense bytes, then the conversion on y's device. */
+static int cross(Tensor *y, Tensor *x, int how) {
+  Tensor *dense = NULL, *there = NULL;
+  int r;
+  if ((r = nc_dense(&dense, x)) != NC_OK) return r;
+  if (takesbytes(y, x)) {
+    r = sendbytes(y, dense, how);
+  } else if ((r = nc_new(&there, nc_device(y), x->dtype, x->nd, x->size)) ==
+                 NC_OK &&
+             (r = sendbytes(there, dense, how)) == NC_OK)
+    r = nc_copy(y, there);
+  nc_release(dense);
+  nc_release(there);
+  return r;
+}
+
+int nc_copy(Tensor *y, Tensor *x) {
+  return nc_copyto(y, x, 0);
+}
+
+int nc_copyto(Tensor *y, Tensor *x, int how) {
+  Arg in[1] = { { .t = x } };
+  Tensor *apart = NULL;
+  int r;
+  TRY(stretches(y, x));
+  TRY(writable(y));
+  if (nc_device(x) != nc_device(y)) return cross(y, x, how);
+  if (nc_meets(x, y)) {
+    TRY(nc_apply1(&apart, OP_clone, x));
+    in[0].t = apart;
+  }
+  r = nc_runmap(y, OP_clone, movetype(y, x), in, 1, NULL);
+  nc_release(apart);
+  return r;
+}
+
+int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
+  const Kernels *k = nc_kernels();
+  const Device *d = nc_device(t);
+  char buf[8];
+  const char *p = (const char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
+  *v = nc_int(0);
+  if (d != &nc_cpu) {
+    TRY(d->tohost(d, buf, p, nc_dtypesize(t->dtype), 0));
+    p = buf;
+  }
+  v->kind = nc_category(t->dtype);
+  if (v->kind == NC_FLOAT) k->load[CT_f64][t->dtype](&v->f, p, 1, 1);
+  else k->load[CT_i64][t->dtype](&v->i, p, 1, 1);
+  return NC_OK;
+}
+
+/*
+** Families
+*/
+static int self(Call *c) {
+  nc_retain(c->out[0] = c->arg[0].t);
+  return NC_OK;
+}
+
+int nc_op_copy_(Call *c) {
+  Tensor *y = c->arg[0].t, *x = c->arg[1].t;
+  int r = x ? nc_copyto(y, x, c->arg[2].s.i ? NC_NOWAIT : 0)
+            : nc_fill(y, c->arg[1].s);
+  TRY(nc_blamed(r, "copy_", c->arg, 2));
+  return self(c);
+}
+
+int nc_op_fill_(Call *c) {
+  TRY(nc_blamed(nc_fill(c->arg[0].t, c->arg[1].s), "fill_", c->arg, 1));
+  return self(c);
+}
+
+int nc_op_zero_(Call *c) {
+  TRY(nc_blamed(nc_fill(c->arg[0].t, nc_int(0)), "zero_", c->arg, 1));
+  return self(c);
+}
+
+int nc_op_contiguous(Call *c) {
+  return nc_dense(&c->out[0], c->arg[0].t);
+}
+
+/* *v = are all elements of b true?  Releases b. */
+static int alltrue(Scalar *v, Tensor *b) {
+  Tensor *all;
+  int r = nc_reduce(&all, OP_all, b, ~0u, 0, DT_NONE, NULL, NULL);
+  nc_release(b);
+  if (r != NC_OK) return r;
+  r = nc_item(v, all);
+  nc_release(all);
+  v->kind = NC_BOOL;
+  return r;
+}
+
+int nc_op_equal(Call *c) {
+  Tensor *a = c->arg[0].t, *b = c->arg[1].t, *eq;
+  c->value = (Scalar){ NC_BOOL, 0, 0 };
+  if (a->nd != b->nd) return NC_OK;
+  for (int d = 0; d < a->nd; d++)
+    if (a->size[d] != b->size[d]) return NC_OK;
+  TRY(nc_apply2(&eq, OP_eq, a, b));
+  return alltrue(&c->value, eq);
+}
+
+/* |a - b| <= atol + rtol*|b| of int64, whose distances a double may not hold:
+   they are kept as integers, below 0 where they are 2^63 or more. */
+static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
+  Draft w = { 0 };
+  Tensor *most = nc_row2(&w, OP_maximum, a, b);
+  Tensor *apart = nc_row2(&w, OP_sub, most, nc_row2(&w, OP_minimum, a, b));
+  Tensor *allowed = nc_row1(&w, OP_abs, nc_as(&w, b, DT_f64)), *close, *far;
+  allowed = nc_rownumber(&w, OP_mul, allowed, nc_float(par[0]));
+  allowed = nc_rownumber(&w, OP_add, allowed, nc_float(par[1]));
+  close = nc_row2(&w, OP_le, apart, nc_as(&w, allowed, DT_i64));
+  close = nc_row2(&w, OP_logical_and, close,
+                  nc_rownumber(&w, OP_ge, apart, nc_int(0)));
+  far = nc_rownumber(&w, OP_add, nc_as(&w, apart, DT_f64), nc_float(0x1p64));
+  far = nc_row2(&w, OP_logical_and, nc_rownumber(&w, OP_lt, apart, nc_int(0)),
+                nc_row2(&w, OP_le, far, allowed));
+  nc_give(&w, y, nc_row2(&w, OP_logical_or, close, far));
+  return nc_finish(&w);
+}
+
+/* Integers are compared in float64, which holds those up to int32. */
+static int close(Tensor **y, Tensor *given[2], const double par[2]) {
+  Arg in[2] = { { .t = given[0] }, { .t = given[1] } };
+  const DType t = nc_resulttype(in, 2);
+  const int isfloat = nc_category(t) == NC_FLOAT;
+  Tensor *x[2] = { NULL, NULL };
+  int r = NC_OK;
+  *y = NULL;
+  for (int i = 0; i < 2 && r == NC_OK; i++) {
+    r = nc_cast(&x[i], given[i], isfloat ? given[i]->dtype
+                                 : t == DT_i64 ? DT_i64 : DT_f64);
+    in[i].t = x[i];
+  }
+  if (r == NC_OK)
+    r = t == DT_i64 ? close64(y, x[0], x[1], par)
+                    : nc_apply(y, OP__isclose, in, par, NULL);
+  nc_release(x[0]);
+  nc_release(x[1]);
+  return r;
+}
+
+/* y |= both are nan */
+static int equalnan(Tensor *y, Tensor *a, Tensor *b) {
+  Tensor *na = NULL, *nb = NULL, *nn = NULL, *z = NULL;
+  Arg in[2];
+  int r;
+  if ((r = nc_apply1(&na, OP_isnan, a)) == NC_OK &&
+      (r = nc_apply1(&nb, OP_isnan, b)) == NC_OK &&
+      (r = nc_apply2(&nn, OP_bitwise_and, na, nb)) == NC_OK) {
+    in[0].t = y;
+    in[1].t = nn;
+    r = nc_apply(&z, OP_bitwise_or, in, NULL, y);
+  }
+  nc_release(na);
+  nc_release(nb);
+  nc_release(nn);
+  nc_release(z);
+  return r;
+}
+
+int nc_op_isclose(Call *c) {
+  Tensor *x[2] = { c->arg[0].t, c->arg[1].t };
+  double par[2] = { nc_tofloat(c->arg[2].s), nc_tofloat(c->arg[3].s) };
+  int r;
+  if (par[0] < 0 || par[1] < 0)
+    return nc_fail(NC_EVALUE, "tolerances must not be negative");
+  r = close(&c->out[0], x, par);
+  if (r == NC_OK && c->arg[4].s.i) r = equalnan(c->out[0], x[0], x[1]);
+  if (r != NC_OK) {
+    nc_release(c->out[0]);
+    c->out[0] = NULL;
+  }
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 2);
+}
+
+int nc_op_allclose(Call *c) {
+  Tensor *b;
+  TRY(nc_op_isclose(c));
+  b = c->out[0];
+  c->out[0] = NULL;
+  return alltrue(&c->value, b);
+}
+
+int nc_op_div(Call *c) {
+  static const Op rounded[] = { OP_floor_divide, OP_trunc_divide };
+  Op op = c->arg[2].given ? rounded[c->arg[2].s.i] : OP_true_divide;
+  int r = nc_apply(&c->out[0], op, c->arg, NULL, NULL);
+  if (r != NC_OK) nc_blameop("div");
+  return r;
+}
+
+int nc_op_clamp(Call *c) {
+  const Arg *low = &c->arg[1], *high = &c->arg[2];
+  Arg one[2] = { c->arg[0], low->given ? *low : *high };
+  int r;
+  if (!low->given && !high->given)
+    return nc_fail(NC_EVALUE, "min or max must be given");
+  if (low->given && high->given)
+    r = nc_apply(&c->out[0], OP__clamp, c->arg, NULL, NULL);
+  else
+    r = nc_apply(&c->out[0], low->given ? OP_maximum : OP_minimum, one, NULL,
+                 NULL);
+  if (r != NC_OK) nc_blameop("clamp");
+  return r;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** im2col.c - the patches that a window over two dimensions sees, one a
+** column, and such columns added up where they come from: each is the
+** gradient of the other.
+*/
+#include "core/base/temps.h"
+#include "core/ops/conv.h"
+#include "core/tape.h"
+#include "core/op.h"
+
+/* a: kernel_size, dilation, padding, stride */
+static int options(Windows *w, const int64_t size[2], const Arg *a) {
+  TRY(nc_pair(w->kernel, &a[0], "kernel_size", 1));
+  TRY(nc_pair(w->dilation, &a[1], "dilation", 1));
+  TRY(nc_pair(w->pad, &a[2], "padding", 0));
+  TRY(nc_pair(w->stride, &a[3], "stride", 1));
+  for (int i = 0; i < 2; i++) {
+    w->size[i] = size[i];
+    if (nc_windows(w, i) < 1)
+      return nc_fail(NC_ESHAPE, "a kernel of %lld, %lld apart, does not fit in "
+                     "%lld elements with padding %lld",
+                     (long long)w->kernel[i], (long long)w->dilation[i],
+                     (long long)w->size[i], (long long)w->pad[i]);
+  }
+  return nc_padded(w);
+}
+
+/* Are the columns of x so few that they can be counted? */
+static int countable(const Tensor *x, const Windows *w) {
+  const int64_t all[] = { x->size[0],   x->size[1], w->kernel[0],
+                          w->kernel[1], w->out[0],  w->out[1] };
+  int64_t n;
+  return nc_checksize(&n, x->dtype, 6, all);
+}
+
+/* Makes the one of both that is missing, of this shape, from the operand. */
+static int made(Call *c, Patching *p, int nd, const int64_t size[]) {
+  const Tensor **from = p->back ? &p->columns : &p->x;
+  const Device *d = nc_device(c->arg[0].t);
+  Tensor *y = NULL, *dense = NULL;
+  Draft f = { 0 };
+  int r = nc_new(&y, d, c->arg[0].t->dtype, nd, size);
+  y = nc_held(&f, r, &y);
+  *(p->back ? &p->x : &p->columns) = y;
+  r = f.status;
+  if (r == NC_OK) r = nc_dense(&dense, c->arg[0].t);
+  *from = nc_held(&f, r, &dense);
+  if (f.status == NC_OK && nc_numel(y) > 0) {
+    nc_count(0, (nc_numel(y) + nc_numel(dense)) * nc_dtypesize(y->dtype));
+    f.status = d->patches(d, p);
+  }
+  nc_give(&f, &c->out[0], y);
+  return nc_finish(&f);
+}
+
+int nc_op__unfold(Call *c) {
+  const Tensor *x = c->arg[0].t;
+  Patching p = { .back = 0 };
+  int64_t size[3];
+  int r = nc_images(c, 0, "self");
+  if (r == NC_OK) r = options(&p.at, x->size + 2, &c->arg[1]);
+  if (r == NC_OK) r = countable(x, &p.at);
+  if (r == NC_OK) {
+    p.n = size[0] = x->size[0];
+    p.c = x->size[1];
+    size[1] = p.c * p.at.kernel[0] * p.at.kernel[1];
+    size[2] = p.at.out[0] * p.at.out[1];
+    r = made(c, &p, 3, size);
+  }
+  return nc_blamed(r, "unfold", c->arg, 1);
+}
+
+/* Are these the columns of such windows? */
+static int fit(const Tensor *x, const Windows *w) {
+  const int64_t rows = w->kernel[0] * w->kernel[1];
+  const int64_t columns = w->out[0] * w->out[1];
+  if (x->nd != 3)
+    return nc_fail(NC_ESHAPE, "self has %d dimensions, not 3", x->nd);
+  if (nc_category(x->dtype) != NC_FLOAT)
+    return nc_fail(NC_EDTYPE, "self is %s, a float dtype is needed",
+                   nc_dtypename(x->dtype));
+  if (x->size[1] % rows == 0 && x->size[2] == columns) return NC_OK;
+  return nc_fail(NC_ESHAPE, "self must have a multiple of %lld rows and %lld "
+                 "columns", (long long)rows, (long long)columns);
+}
+
+int nc_op__fold(Call *c) {
+  const Tensor *x = c->arg[0].t;
+  Patching p = { .back = 1 };
+  int64_t size[4];
+  int r = nc_pair(size + 2, &c->arg[1], "size", 1);
+  if (r == NC_OK) r = options(&p.at, size + 2, &c->arg[2]);
+  if (r == NC_OK) r = fit(x, &p.at);
+  if (r == NC_OK) {
+    p.n = size[0] = x->size[0];
+    p.c = size[1] = x->size[1] / (p.at.kernel[0] * p.at.kernel[1]);
+    r = made(c, &p, 4, size);
+  }
+  return nc_blamed(r, "fold", c->arg, 1);
+}
+
+/*
+** Gradients
+*/
+/* *y = op of t with the options of g's call, from argument `from' on, behind
+   a size if it is not NULL */
+static int again(FamilyGrad *g, Family op, int64_t *size, int from) {
+  Call c = nc_callof(op, g->g[0]);
+  int to = 1, r;
+  if (size) {
+    c.arg[to].given = 1;
+    c.arg[to].list = size;
+    c.arg[to++].n = 2;
+  }
+  for (int i = 0; i < 4; i++) c.arg[to + i] = g->arg[from + i];
+  r = nc_call(&c);
+  g->d[0] = c.out[0];
+  return r;
+}
+
+int nc_grad__unfold(FamilyGrad *g) {
+  return again(g, FAM__fold, g->in[0].meta.size + 2, 1);
+}
+
+int nc_grad__fold(FamilyGrad *g) {
+  return again(g, FAM__unfold, NULL, 2);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* lapack_batch.c - batches of matrices for LAPACK: operands, results, threads. */
+#include "core/ops/lapack_batch.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/op.h"
+#include "core/tracing.h"
+
+/*
+** Operands and results
+*/
+int nc_checkmatrix(const Tensor *x) {
+  if (x->nd < 2)
+    return nc_fail(NC_ESHAPE, "needs a matrix or a batch of them, not %d "
+                   "dimension%s", x->nd, x->nd == 1 ? "" : "s");
+  if (x->dtype != DT_f32 && x->dtype != DT_f64)
+    return nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
+                   nc_dtypename(x->dtype));
+  for (int i = 1; i <= 2; i++)
+    if (x->size[x->nd - i] > INT_MAX / 4)
+      return nc_fail(NC_ESHAPE, "a matrix with a side of %lld is too large",
+                     (long long)x->size[x->nd - i]);
+  return NC_OK;
+}
+
+/* Is d a device whose matrices the host has to work on? */
+static int elsewhere(const Device *d) {
+  return d != &nc_cpu && !nc_isdry(d);
+}
+
+static int begin(Job *j, const Tensor *x) {
+  memset(j, 0, sizeof *j);
+  TRY(nc_checkmatrix(x));
+  j->m = (int)x->size[x->nd - 1];
+  j->n = (int)x->size[x->nd - 2];
+  j->k = j->m < j->n ? j->m : j->n;
+  j->bytes = nc_dtypesize(x->dtype);
+  j->dry = nc_isdry(nc_device(x));
+  j->batch = 1;
+  for (int d = 0; d < x->nd - 2; d++) j->batch *= x->size[d];
+  return nc_lapack(&j->l, x->dtype);
+}
+
+Tensor *nc_jobresult(Draft *w, Job *j, int i, const Tensor *x, DType type,
+                     int nd, int64_t a, int64_t b) {
+  int64_t size[NC_MAXDIM];
+  Tensor *t = NULL;
+  int r = w->status;
+  memcpy(size, x->size, sizeof size);
+  size[x->nd - 2] = a;
+  if (nd == 2) size[x->nd - 1] = b;
+  if (r == NC_OK) r = nc_new(&t, nc_device(x), type, x->nd - 2 + nd, size);
+  t = nc_held(w, r, &t);
+  if (t == NULL) return NULL;
+  j->t[i] = nc_data(t);
+  j->each[i] = a * (nd == 2 ? b : 1) * nc_dtypesize(type);
+  return t;
+}
+
+Tensor *nc_jobcopy(Draft *w, Job *j, int i, Tensor *x) {
+  Tensor *t = nc_jobresult(w, j, i, x, x->dtype, 2, x->size[x->nd - 2],
+                           x->size[x->nd - 1]);
+  if (t) w->status = nc_copy(t, x);
+  return w->status == NC_OK ? t : NULL;
+}
+
+void nc_jobgiven(Draft *w, Job *j, int i, Tensor *x) {
+  Tensor *dense = NULL;
+  int r = w->status == NC_OK ? nc_dense(&dense, x) : w->status;
+  dense = nc_held(w, r, &dense);
+  if (dense == NULL) return;
+  j->t[i] = nc_data(dense);
+  j->each[i] = j->batch ? nc_numel(dense) / j->batch *
+                              nc_dtypesize(dense->dtype) : 0;
+}
+
+/*
+** Running
+*/
+static void slot(void *ctx, int64_t first, int64_t last) {
+  const Job *j = ctx;
+  for (int64_t s = first; s < last; s++)
+    for (int64_t i = s; i < j->batch && !nc_interrupted; i += j->slots)
+      j->one(j, i, j->work + s * j->need);
+}
+
+/* Gives the first failure: matrices count from 1, 0 if there is none. */
+static int run(Job *j, int64_t *failed) {
+  const int64_t infos = j->batch * (int64_t)sizeof(int);
+  void *p = NULL, *q = NULL;
+  int r;
+  *failed = 0;
+  if (j->batch == 0 || j->dry) return NC_OK;
+  j->slots = j->batch < nc_threads() ? j->batch : nc_threads();
+  if (j->need && (r = nc_hostalloc(&p, j->need * j->slots)) != NC_OK) return r;
+  r = nc_hostalloc(&q, infos);
+  if (r == NC_OK) {
+    j->work = p;
+    j->info = q;
+    memset(q, 0, (size_t)infos);
+    nc_count(0, j->batch * (j->each[0] + j->each[1] + j->each[2]));
+    r = nc_parallel(j->slots, 1, slot, j);
+    for (int64_t i = j->batch; r == NC_OK && i > 0; i--)
+      if (j->info[i - 1] != 0) *failed = i;
+    nc_hostfree(q, infos);
+  }
+  if (p) nc_hostfree(p, j->need * j->slots);
+  return r;
+}
+
+static int converged(const Job *j, int64_t failed) {
+  if (failed == 0) return NC_OK;
+  if (j->batch == 1)
+    return nc_fail(NC_EVALUE, "does not converge: does the matrix hold nan "
+                   "or inf?");
+  return nc_fail(NC_EVALUE, "does not converge for matrix %lld of the batch: "
+                 "does it hold nan or inf?", (long long)failed);
+}
+
+int nc_jobasked(const Job *j, const double *answer) {
+  float f;
+  memcpy(&f, answer, sizeof f);
+  return (int)(j->bytes == 8 ? *answer : (double)f * 1.0001 + 8);
+}
+
+int nc_carryout(Call *c, const Plan *p) {
+  Tensor *out[NC_MAXOUT] = { NULL };
+  const Device *d;
+  Draft w = { 0 };
+  int64_t failed = 0;
+  Job j;
+  TRY(nc_samedevice(&d, c->arg, p->operands));
+  if (elsewhere(d)) return nc_byhost(c, d);
+  w.status = begin(&j, c->arg[0].t);
+  if (w.status == NC_OK && p->square && j.m != j.n)
+    w.status = nc_fail(NC_ESHAPE, "needs square matrices");
+  if (w.status == NC_OK) p->make(&w, &j, c, out);
+  if (w.status == NC_OK) w.status = run(&j, &failed);
+  if (w.status == NC_OK && p->converges) w.status = converged(&j, failed);
+  for (int i = 0; i < NC_MAXOUT; i++)
+    if (out[i]) nc_give(&w, &c->out[i], out[i]);
+  return nc_blamed(nc_finish(&w), p->name, c->arg, p->operands);
+}
+
+int nc_allfinite(const void *x, int64_t n, int64_t bytes) {
+  const float *f = x;
+  const double *d = x;
+  double zero = 0;
+  for (int64_t i = 0; i < n; i++) zero += 0 * (bytes == 8 ? d[i] : f[i]);
+  return zero == 0;
+}

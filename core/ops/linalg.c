@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* linalg.c - LU, Cholesky, solving, least squares: see lapack_batch.h. */
+#include <math.h>
+#include <string.h>
+
+#include "core/ops/lapack_batch.h"
+#include "core/op.h"
+
+/*
+** LU, Cholesky
+*/
+static void lu(const Job *j, int64_t i, char *work) {
+  const int ld = j->m > 1 ? j->m : 1;
+  (void)work;
+  if (j->k > 0)
+    j->l->getrf(&j->m, &j->n, at(j, 0, i), &ld, at(j, 1, i), at(j, 2, i));
+  else
+    *(int *)at(j, 2, i) = 0;
+}
+
+static void planlu(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t;
+  out[0] = nc_jobcopy(w, j, 0, x);
+  out[1] = nc_jobresult(w, j, 1, x, DT_i32, 1, j->k, 0);
+  out[2] = nc_jobresult(w, j, 2, x, DT_i32, 0, 1, 0);
+  j->each[2] = sizeof(int);
+  j->one = lu;
+}
+
+int nc_op__lapack_lu(Call *c) {
+  static const Plan plan = { "lu", 1, 0, 0, planlu };
+  return nc_carryout(c, &plan);
+}
+
+static void cholesky(const Job *j, int64_t i, char *work) {
+  const int lower = j->flag[0] == 'L', n = j->n;
+  char *a = at(j, 0, i);
+  (void)work;
+  *(int *)at(j, 1, i) = 0;
+  if (n == 0) return;
+  j->l->potrf(j->flag, &n, a, &n, at(j, 1, i), 1);
+  for (int64_t col = 0; col < n; col++)       /* the other triangle is 0 */
+    memset(a + (col * n + (lower ? 0 : col + 1)) * j->bytes, 0,
+           (size_t)((lower ? col : n - 1 - col) * j->bytes));
+}
+
+static void plancholesky(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t;
+  out[0] = nc_jobcopy(w, j, 0, x);
+  out[1] = nc_jobresult(w, j, 1, x, DT_i32, 0, 1, 0);
+  j->each[1] = sizeof(int);
+  j->flag[0] = c->arg[1].s.i ? 'L' : 'U';
+  j->one = cholesky;
+}
+
+int nc_op__lapack_cholesky(Call *c) {
+  static const Plan plan = { "cholesky", 1, 1, 0, plancholesky };
+  return nc_carryout(c, &plan);
+}
+
+/*
+** Solving with factors
+*/
+/* Do b [.. x columns x rows] and the n x n matrices a fit together? */
+static int checkside(const Tensor *a, const Tensor *b, int right) {
+  TRY(nc_checkmatrix(b));
+  if (a->dtype != b->dtype)
+    return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
+                   nc_dtypename(a->dtype), nc_dtypename(b->dtype));
+  if (a->nd != b->nd || a->size[a->nd - 1] != a->size[a->nd - 2] ||
+      a->size[a->nd - 1] != b->size[b->nd - (right ? 2 : 1)])
+    return nc_fail(NC_ESHAPE, "the sides of the equations do not fit");
+  for (int d = 0; d < a->nd - 2; d++)
+    if (a->size[d] != b->size[d])
+      return nc_fail(NC_ESHAPE, "the batches differ");
+  return NC_OK;
+}
+
+/* Is one of n elements nan? */
+static int hasnan(const void *x, int64_t n, int64_t bytes) {
+  const float *f = x;
+  const double *d = x;
+  int found = 0;
+  if (bytes == 8)
+    for (int64_t i = 0; i < n; i++) found |= d[i] != d[i];
+  else
+    for (int64_t i = 0; i < n; i++) found |= f[i] != f[i];
+  return found;
+}
+
+static void setnan(void *x, int64_t n, int64_t bytes) {
+  for (int64_t i = 0; i < n; i++)
+    if (bytes == 8) ((double *)x)[i] = NAN;
+    else ((float *)x)[i] = NAN;
+}
+
+/* A nan among the factors, or in a right side, makes all nan that comes of it:
+   LAPACKs that leave out what is multiplied by 0 lose it. */
+static void lusolve(const Job *j, int64_t i, char *work) {
+  char *y = at(j, 2, i);
+  const int64_t n = j->n;
+  (void)work;
+  if (n == 0 || j->other == 0) return;
+  if (hasnan(at(j, 0, i), n * n, j->bytes)) {
+    setnan(y, n * j->other, j->bytes);
+    return;
+  }
+  for (int64_t col = 0; col < j->other; col++)
+    if (hasnan(y + col * n * j->bytes, n, j->bytes))
+      setnan(y + col * n * j->bytes, n, j->bytes);
+  j->l->getrs(j->flag, &j->n, &j->other, at(j, 0, i), &j->n, at(j, 1, i), y,
+              &j->n, &j->info[i], 1);
+}
+
+/* Are they pivots of the factors x, which has j->batch matrices? */
+static int checkpivots(const Job *j, const Tensor *x, const Tensor *p) {
+  const int *pivot = nc_data(p);
+  if (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
+      nc_numel(p) != j->batch * j->n)
+    return nc_fail(NC_ESHAPE, "pivots must be int32, as lu_factor gives "
+                   "them");
+  for (int64_t i = 0; i < nc_numel(p) && !j->dry; i++)
+    if (pivot[i] < 1 || pivot[i] > j->n)
+      return nc_fail(NC_EVALUE, "pivot %d of %d", pivot[i], j->n);
+  return NC_OK;
+}
+
+static void planlusolve(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *p = c->arg[1].t, *b = c->arg[2].t;
+  w->status = checkside(x, b, 0);
+  if (w->status == NC_OK) w->status = checkpivots(j, x, p);
+  nc_jobgiven(w, j, 0, x);
+  nc_jobgiven(w, j, 1, p);
+  if (w->status != NC_OK) return;
+  out[0] = nc_jobcopy(w, j, 2, b);
+  j->other = (int)b->size[b->nd - 2];
+  j->flag[0] = c->arg[3].s.i ? 'T' : 'N';
+  j->one = lusolve;
+}
+
+int nc_op__lapack_lusolve(Call *c) {
+  static const Plan plan = { "lu_solve", 3, 0, 0, planlusolve };
+  return nc_carryout(c, &plan);
+}
+
+static void trisolve(const Job *j, int64_t i, char *work) {
+  const float one = 1;
+  const double two = 1;
+  const void *alpha = j->bytes == 8 ? (const void *)&two : &one;
+  const int m = j->k, n = j->other, lda = j->n, ldb = m;
+  (void)work;
+  if (m > 0 && n > 0)
+    j->l->trsm(&j->flag[0], &j->flag[1], &j->flag[2], &j->flag[3], &m, &n,
+               alpha, at(j, 0, i), &lda, at(j, 1, i), &ldb, 1, 1, 1, 1);
+}
+
+static void plantrisolve(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *b = c->arg[1].t;
+  const int right = c->arg[5].s.i != 0;
+  w->status = checkside(x, b, right);
+  nc_jobgiven(w, j, 0, x);
+  if (w->status != NC_OK) return;
+  out[0] = nc_jobcopy(w, j, 1, b);
+  j->k = (int)b->size[b->nd - 1];
+  j->other = (int)b->size[b->nd - 2];
+  j->flag[0] = right ? 'R' : 'L';
+  j->flag[1] = c->arg[2].s.i ? 'U' : 'L';
+  j->flag[2] = c->arg[3].s.i ? 'T' : 'N';
+  j->flag[3] = c->arg[4].s.i ? 'U' : 'N';
+  j->one = trisolve;
+}
+
+int nc_op__lapack_trisolve(Call *c) {
+  static const Plan plan = { "solve_triangular", 2, 0, 0, plantrisolve };
+  return nc_carryout(c, &plan);
+}
+
+/*
+** Least squares
+*/
+/* t: 0 the matrix, 1 the right sides, in as many rows as the longer of both
+   sides has, where the solutions come, 2 singular values, 3 ranks */
+static void lstsq(const Job *j, int64_t i, char *work) {
+  const int tall = j->m > j->n ? j->m : j->n;
+  int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
+  const float low = (float)j->rcond;
+  *(int *)at(j, 3, i) = 0;
+  j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->m * j->n, j->bytes) ||
+               !nc_allfinite(at(j, 1, i), (int64_t)tall * j->other, j->bytes);
+  if (j->info[i] == 0 && j->k > 0 && j->other > 0)
+    j->l->gelsd(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i),
+                &tall, at(j, 2, i),
+                j->bytes == 8 ? (const void *)&j->rcond : &low, at(j, 3, i),
+                work, &j->lwork, iwork, &j->info[i]);
+}
+
+static void planlstsq(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+  Tensor *x = c->arg[0].t, *b = c->arg[1].t, *part;
+  const int query = -1, tall = j->m > j->n ? j->m : j->n;
+  const double rcond = j->rcond = nc_tofloat(c->arg[2].s);
+  const float low = (float)rcond;
+  double answer = 0;
+  int info, rank;
+  if (b->nd != x->nd || b->dtype != x->dtype || b->size[b->nd - 1] != j->m) {
+    w->status = nc_fail(NC_ESHAPE, "the sides of the equations do not fit");
+    return;
+  }
+  j->other = (int)b->size[b->nd - 2];
+  nc_jobcopy(w, j, 0, x);
+  out[0] = nc_jobresult(w, j, 1, x, x->dtype, 2, j->other, tall);
+  out[1] = nc_jobresult(w, j, 2, x, x->dtype, 1, j->k, 0);
+  out[2] = nc_jobresult(w, j, 3, x, DT_i32, 0, 1, 0);
+  j->each[3] = sizeof(int);
+  j->one = lstsq;
+  if (w->status == NC_OK) w->status = nc_fill(out[0], nc_int(0));
+  part = w->status ? NULL : nc_part(w, out[0], x->nd - 1, 0, j->m);
+  if (w->status == NC_OK) w->status = nc_copy(part, b);
+  if (w->status != NC_OK || j->k == 0 || j->other == 0) return;
+  j->l->gelsd(&j->m, &j->n, &j->other, NULL, &j->m, NULL, &tall, NULL,
+              j->bytes == 8 ? (const void *)&rcond : &low, &rank, &answer,
+              &query, &j->liwork, &info);
+  j->lwork = nc_jobasked(j, &answer);
+  j->need = even((int64_t)j->lwork * j->bytes) +
+            even(j->liwork * (int64_t)sizeof(int));
+}
+
+int nc_op__lapack_lstsq(Call *c) {
+  static const Plan plan = { "lstsq", 2, 0, 1, planlstsq };
+  return nc_carryout(c, &plan);
+}

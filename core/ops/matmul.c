@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** matmul.c - products of vectors, matrices and batches of matrices: what may
+** be multiplied, and how it looks as a batch of two matrices (bmm.c).
+*/
+#include <string.h>
+
+#include "core/cpu/blas.h"
+#include "core/tape.h"
+#include "core/op.h"
+
+/* y = a*b */
+static int multiply(Tensor **y, Tensor *a, Tensor *b) {
+  return nc_product(y, a, b, nc_int(1), NULL, nc_int(0));
+}
+
+/*
+** Checks.  Operand i of a call has a role, by which messages call it.
+*/
+static const char *const role[] = { "self", "arg 1", "arg 2" };
+
+static int sametype(const Call *c, int i, int j) {
+  const DType a = c->arg[i].t->dtype, b = c->arg[j].t->dtype;
+  const char *op = nc_families[c->op].name;
+  if (a == b && a != DT_b8) return NC_OK;
+  if (a == b) {
+    nc_fail(NC_EDTYPE, "bool tensors have no product");
+    if (j == 1) nc_hint("self:to(\"int64\"):%s(arg 1:to(\"int64\"))", op);
+    return NC_EDTYPE;
+  }
+  nc_fail(NC_EDTYPE, "dtypes differ: %s is %s, %s is %s", role[i],
+          nc_dtypename(a), role[j], nc_dtypename(b));
+  if (j == 1 && nc_category(a) != NC_FLOAT && nc_promote(a, b) == b)
+    nc_hint("self:to(\"%s\"):%s(arg 1)", nc_dtypename(b), op);
+  else if (j == 1)
+    nc_hint("self:%s(arg 1:to(\"%s\"))", op, nc_dtypename(a));
+  return NC_EDTYPE;
+}
+
+static int hasdims(const Call *c, int i, int nd) {
+  const Tensor *t = c->arg[i].t;
+  if (t->nd == nd) return NC_OK;
+  return nc_fail(NC_ESHAPE, "%s has %d dimension%s, not %d", role[i], t->nd,
+                 t->nd == 1 ? "" : "s", nd);
+}
+
+static const char *plural(int64_t n) {
+  return n == 1 ? "" : "s";
+}
+
+/* What would fit instead of a (a matrix) times b, if a transpose does. */
+static void suggest(const Call *c, const Tensor *a, const Tensor *b) {
+  const char *op = nc_families[c->op].name, *type = nc_dtypename(a->dtype);
+  const long long rows = a->size[0], cols = a->size[1];
+  if (a->nd != 2) return;
+  if (b->nd == 1 && rows == b->size[0])
+    nc_hint("self:t():%s(arg 1) gives %s[%lld]", op, type, cols);
+  if (b->nd != 2) return;
+  if (cols == b->size[1])
+    nc_hint("self:%s(arg 1:t()) gives %s[%lldx%lld]", op, type, rows,
+            (long long)b->size[0]);
+  else if (rows == b->size[0])
+    nc_hint("self:t():%s(arg 1) gives %s[%lldx%lld]", op, type, cols,
+            (long long)b->size[1]);
+  else
+    nc_hint("none of self:t(), arg 1:t() fits");
+}
+
+/* Do the inner sizes of operands i and j agree? */
+static int inner(const Call *c, int i, int j) {
+  const Tensor *a = c->arg[i].t, *b = c->arg[j].t;
+  const int64_t k = a->size[a->nd - 1], l = b->size[b->nd > 1 ? b->nd - 2 : 0];
+  if (k == l) return NC_OK;
+  nc_fail(NC_ESHAPE, "inner sizes differ: %s has %lld %s%s, %s has %lld %s%s",
+          role[i], (long long)k, a->nd > 1 ? "column" : "element", plural(k),
+          role[j], (long long)l, b->nd > 1 ? "row" : "element", plural(l));
+  if (i == 0) suggest(c, a, b);
+  return NC_ESHAPE;
+}
+
+static int check(const Call *c, int i, int nd, int j, int nd2) {
+  TRY(hasdims(c, i, nd));
+  TRY(hasdims(c, j, nd2));
+  TRY(sametype(c, i, j));
+  return inner(c, i, j);
+}
+
+static int blamed(const Call *c, int r, int operands) {
+  return nc_blamed(r, nc_families[c->op].name, c->arg, operands);
+}
+
+/*
+** Views
+*/
+/* y = a view of vector x as one row, or one column */
+static int asmatrix(Tensor **y, const Tensor *x, int column) {
+  TRY(nc_alias(y, x));
+  (*y)->nd = 2;
+  (*y)->size[column] = 1;
+  (*y)->size[1 - column] = x->size[0];
+  (*y)->step[column] = column ? 1 : x->size[0];
+  (*y)->step[1 - column] = x->step[0];
+  return NC_OK;
+}
+
+/* A dense tensor that nobody else has gets another shape. */
+static void reshape(Tensor *y, int nd, const int64_t size[]) {
+  int64_t n = 1;
+  y->nd = nd;
+  for (int d = nd - 1; d >= 0; d--) {
+    y->size[d] = size[d];
+    y->step[d] = n;
+    n *= size[d] > 1 ? size[d] : 1;
+  }
+}
+
+/* y = x with the batch of nb sizes in front of its last two dimensions */
+static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
+  TRY(nc_alias(y, x));
+  (*y)->nd = nb + 2;
+  for (int d = nb + 1; d >= 0; d--) {
+    const int own = d - nb - 2 + x->nd;
+    const int64_t have = own < 0 ? 1 : x->size[own];
+    (*y)->size[d] = d < nb ? size[d] : have;
+    (*y)->step[d] = own < 0 || (d < nb && have == 1) ? 0 : x->step[own];
+  }
+  return NC_OK;
+}
+
+/*
+** Families
+*/
+int nc_op_mm(Call *c) {
+  int r = check(c, 0, 2, 1, 2);
+  if (r == NC_OK) r = multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
+  return blamed(c, r, 2);
+}
+
+int nc_op_bmm(Call *c) {
+  const Tensor *a = c->arg[0].t, *b = c->arg[1].t;
+  int r = check(c, 0, 3, 1, 3);
+  if (r == NC_OK && a->size[0] != b->size[0]) {
+    r = nc_fail(NC_ESHAPE, "batch sizes differ: self has %lld matri%s, arg 1 "
+                "has %lld", (long long)a->size[0],
+                a->size[0] == 1 ? "x" : "ces", (long long)b->size[0]);
+    nc_hint("matmul broadcasts batches of one");
+  }
+  if (r == NC_OK) r = multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
+  return blamed(c, r, 2);
+}
+
+/* Products with vectors; the result has the dimensions they leave. */
+static int withvectors(Tensor **y, Tensor *a, Tensor *b) {
+  Tensor *m[2] = { NULL, NULL };
+  int64_t size[NC_MAXDIM];
+  int nd = 0, r = NC_OK;
+  if (a->nd == 1) r = asmatrix(&m[0], a, 0);
+  if (r == NC_OK && b->nd == 1) r = asmatrix(&m[1], b, 1);
+  if (r == NC_OK) r = multiply(y, m[0] ? m[0] : a, m[1] ? m[1] : b);
+  if (r == NC_OK) {
+    if (a->nd == 2) size[nd++] = a->size[0];
+    if (b->nd == 2) size[nd++] = b->size[1];
+    reshape(*y, nd, size);
+  }
+  nc_release(m[0]);
+  nc_release(m[1]);
+  return r;
+}
+
+int nc_op_mv(Call *c) {
+  int r = check(c, 0, 2, 1, 1);
+  if (r == NC_OK) r = withvectors(&c->out[0], c->arg[0].t, c->arg[1].t);
+  return blamed(c, r, 2);
+}
+
+int nc_op_dot(Call *c) {
+  int r = check(c, 0, 1, 1, 1);
+  if (r == NC_OK) r = withvectors(&c->out[0], c->arg[0].t, c->arg[1].t);
+  return blamed(c, r, 2);
+}
+
+/* torch.outer promotes its operands, being a broadcast product. */
+int nc_op_outer(Call *c) {
+  Tensor *a = NULL, *b = NULL;
+  int r = hasdims(c, 0, 1);
+  if (r == NC_OK) r = hasdims(c, 1, 1);
+  if (r == NC_OK) r = asmatrix(&a, c->arg[0].t, 1);
+  if (r == NC_OK) r = asmatrix(&b, c->arg[1].t, 0);
+  if (r == NC_OK) r = nc_apply2(&c->out[0], OP_mul, a, b);
+  nc_release(a);
+  nc_release(b);
+  if (r != NC_OK && r != NC_EINTR) nc_blameop("outer");
+  return blamed(c, r, 2);
+}
+
+static int checkfactor(const char *name, Scalar v, DType t) {
+  if (nc_category(t) == NC_FLOAT || v.kind != NC_FLOAT) return NC_OK;
+  return nc_fail(NC_EDTYPE, "%s is %g, and %s tensors need an integer", name,
+                 v.f, nc_dtypename(t));
+}
+
+/* Does self broadcast to the product? */
+static int checkaddend(const Call *c) {
+  const Tensor *x = c->arg[0].t;
+  const int64_t size[2] = { c->arg[1].t->size[0], c->arg[2].t->size[1] };
+  char have[NC_TEXT], want[NC_TEXT];
+  int ok = x->nd <= 2;
+  for (int d = 0; ok && d < x->nd; d++)
+    ok = x->size[d] == 1 || x->size[d] == size[2 - x->nd + d];
+  if (ok) return NC_OK;
+  return nc_fail(NC_ESHAPE, "self [%s] does not broadcast to the product [%s]",
+                 nc_shapetext(have, x->nd, x->size),
+                 nc_shapetext(want, 2, size));
+}
+
+int nc_op_addmm(Call *c) {
+  const Scalar beta = c->arg[3].s, alpha = c->arg[4].s;
+  int r = check(c, 1, 2, 2, 2);
+  if (r == NC_OK) r = sametype(c, 0, 1);
+  if (r == NC_OK) r = checkaddend(c);
+  if (r == NC_OK) r = checkfactor("beta", beta, c->arg[0].t->dtype);
+  if (r == NC_OK) r = checkfactor("alpha", alpha, c->arg[0].t->dtype);
+  if (r == NC_OK)
+    r = nc_product(&c->out[0], c->arg[1].t, c->arg[2].t, alpha, c->arg[0].t,
+                   beta);
+  return blamed(c, r, 3);
+}
+
+/*
+** matmul
+*/
+/* The batch to which the operands of a product broadcast. */
+static int batch(Tensor *a, Tensor *b, int *nb, int64_t size[]) {
+  Tensor *x[2] = { NULL, NULL };
+  Arg in[2] = { { .t = NULL } };
+  int r;
+  if ((r = nc_alias(&x[0], a)) == NC_OK && (r = nc_alias(&x[1], b)) == NC_OK) {
+    for (int i = 0; i < 2; i++) {
+      x[i]->nd -= 2;
+      in[i].t = x[i];
+    }
+    r = nc_broadcast(in, 2, nb, size);
+    if (r == NC_ESHAPE) nc_rule("batches broadcast, matrices do not");
+  }
+  nc_release(x[0]);
+  nc_release(x[1]);
+  return r;
+}
+
+/* Can the batch of x count as further rows of one matrix? */
+static int foldable(const Tensor *x) {
+  int last = x->nd - 2;       /* sizes of 1 in between do not count */
+  for (int d = last - 1; d >= 0; d--) {
+    if (x->size[d] == 1) continue;
+    if (x->step[d] != x->step[last] * x->size[last]) return 0;
+    last = d;
+  }
+  return nc_numel(x) > 0;
+}
+
+/* y = a*b, a batch of matrices times one matrix: as one product */
+static int folded(Tensor **y, Tensor *a, Tensor *b) {
+  int64_t size[NC_MAXDIM];
+  const int nd = a->nd;
+  Tensor *rows;
+  int r;
+  TRY(nc_alias(&rows, a));
+  memcpy(size, a->size, sizeof size);
+  size[nd - 1] = b->size[1];
+  rows->nd = 2;
+  rows->size[0] = nc_numel(a) / a->size[nd - 1];
+  rows->size[1] = a->size[nd - 1];
+  rows->step[0] = a->step[nd - 2];
+  rows->step[1] = a->step[nd - 1];
+  r = multiply(y, rows, b);
+  if (r == NC_OK) reshape(*y, nd, size);
+  nc_release(rows);
+  return r;
+}
+
+/* y = a*b, matrices in batches that broadcast */
+static int batched(Tensor **y, Tensor *a, Tensor *b) {
+  int64_t size[NC_MAXDIM];
+  Tensor *x[2] = { NULL, NULL };
+  int nb, r;
+  if (b->nd == 2 && a->nd > 2 && foldable(a)) return folded(y, a, b);
+  TRY(batch(a, b, &nb, size));
+  if ((r = expand(&x[0], a, nb, size)) == NC_OK &&
+      (r = expand(&x[1], b, nb, size)) == NC_OK)
+    r = multiply(y, x[0], x[1]);
+  nc_release(x[0]);
+  nc_release(x[1]);
+  return r;
+}
+
+/* The dimension of y that stands for a vector goes. */
+static void drop(Tensor *y, int dim) {
+  int64_t size[NC_MAXDIM];
+  int nd = 0;
+  for (int d = 0; d < y->nd; d++)
+    if (d != dim) size[nd++] = y->size[d];
+  reshape(y, nd, size);
+}
+
+static int matmul(Tensor **y, Tensor *a, Tensor *b) {
+  Tensor *row = NULL, *column = NULL;
+  int r = NC_OK;
+  if (a->nd <= 2 && b->nd <= 2) return withvectors(y, a, b);
+  if (a->nd == 1) r = asmatrix(&row, a, 0);
+  if (b->nd == 1) r = asmatrix(&column, b, 1);
+  if (r == NC_OK) r = batched(y, row ? row : a, column ? column : b);
+  if (r == NC_OK && row) drop(*y, (*y)->nd - 2);
+  if (r == NC_OK && column) drop(*y, (*y)->nd - 1);
+  nc_release(row);
+  nc_release(column);
+  return r;
+}
+
+int nc_op_matmul(Call *c) {
+  int r = NC_OK;
+  for (int i = 0; i < 2 && r == NC_OK; i++)
+    if (c->arg[i].t->nd == 0)
+      r = nc_fail(NC_ESHAPE, "%s has no dimensions, a vector has 1", role[i]);
+  if (r == NC_OK) r = sametype(c, 0, 1);
+  if (r == NC_OK) r = inner(c, 0, 1);
+  if (r == NC_OK) r = matmul(&c->out[0], c->arg[0].t, c->arg[1].t);
+  return blamed(c, r, 2);
+}
+
+/*
+** Gradients: of y = a*b, g*b' and a'*g.  Batches that were broadcast are
+** summed by whoever asked.
+*/
+/* *y = a*b, in the type of the gradient, which is one of them */
+static int product(Tensor **y, Tensor *a, Tensor *b, DType type) {
+  Tensor *x[2] = { NULL, NULL };
+  int r;
+  *y = NULL;
+  if ((r = nc_cast(&x[0], a, type)) == NC_OK &&
+      (r = nc_cast(&x[1], b, type)) == NC_OK)
+    r = nc_call2(y, FAM_matmul, x[0], x[1]);
+  nc_release(x[0]);
+  nc_release(x[1]);
+  return r;
+}
+
+/* *y = x with a dimension of size 1 put in before (-2) or behind the last */
+static int widened(Tensor **y, Tensor *x, int dim) {
+  Call c;
+  int r;
+  memset(&c, 0, sizeof c);
+  c.op = FAM_unsqueeze;
+  c.arg[0].t = x;
+  c.arg[1].s = nc_int(dim);
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
+/* *y = x without its last dimension, of size 1 */
+static int narrowed(Tensor **y, Tensor *x) {
+  return nc_reshapeto(y, x, x->nd - 1, x->size);
+}
+
+/* d0 = g*b', of matrices or batches of them */
+static int left(Tensor **d, Tensor *g, Tensor *b) {
+  Tensor *t;
+  int r;
+  TRY(nc_transposed(&t, b));
+  r = product(d, g, t, g->dtype);
+  nc_release(t);
+  return r;
+}
+
+/* d1 = a'*g */
+static int right(Tensor **d, Tensor *a, Tensor *g) {
+  Tensor *t;
+  int r;
+  TRY(nc_transposed(&t, a));
+  r = product(d, t, g, g->dtype);
+  nc_release(t);
+  return r;
+}
+
+int nc_grad_mm(FamilyGrad *g) {
+  Tensor *x;
+  if (g->need[0]) {
+    TRY(nc_operand(g, 1, &x));
+    TRY(left(&g->d[0], g->g[0], x));
+  }
+  if (g->need[1]) {
+    TRY(nc_operand(g, 0, &x));
+    TRY(right(&g->d[1], x, g->g[0]));
+  }
+  return NC_OK;
+}
+
+int nc_grad_bmm(FamilyGrad *g) {
+  return nc_grad_mm(g);
+}
+
+/* Vectors as matrices of one row or column: *wide takes g likewise. */
+static int matgrad(FamilyGrad *g, Tensor *wide, int row, int column) {
+  Tensor *x, *m = NULL, *d = NULL;
+  int r = NC_OK;
+  if (g->need[0]) {
+    TRY(nc_operand(g, 1, &x));
+    if (column) r = widened(&m, x, -1);
+    if (r == NC_OK) r = left(&g->d[0], wide, m ? m : x);
+    nc_release(m);
+    m = NULL;
+  }
+  if (r != NC_OK || !g->need[1]) return r;
+  TRY(nc_operand(g, 0, &x));
+  if (row) r = widened(&m, x, -2);
+  if (r == NC_OK) r = right(column ? &d : &g->d[1], m ? m : x, wide);
+  if (r == NC_OK && column) r = narrowed(&g->d[1], d);
+  nc_release(m);
+  nc_release(d);
+  return r;
+}
+
+int nc_grad_matmul(FamilyGrad *g) {
+  const int row = g->in[0].meta.nd == 1, column = g->in[1].meta.nd == 1;
+  Tensor *one = NULL, *two = NULL;
+  int r = NC_OK;
+  if (column) r = widened(&one, g->g[0], -1);
+  if (r == NC_OK && row) r = widened(&two, one ? one : g->g[0], -2);
+  if (r == NC_OK)
+    r = matgrad(g, two ? two : one ? one : g->g[0], row, column);
+  nc_release(one);
+  nc_release(two);
+  return r;
+}
+
+int nc_grad_mv(FamilyGrad *g) {
+  return nc_grad_matmul(g);
+}
+
+int nc_grad_dot(FamilyGrad *g) {
+  Tensor *x;
+  for (int i = 0; i < 2; i++) {
+    if (!g->need[i]) continue;
+    TRY(nc_operand(g, 1 - i, &x));
+    TRY(nc_apply2(&g->d[i], OP_mul, g->g[0], x));
+  }
+  return NC_OK;
+}
+
+int nc_grad_outer(FamilyGrad *g) {
+  const DType type = g->g[0]->dtype;
+  Tensor *x, *t;
+  int r;
+  if (g->need[0]) {
+    TRY(nc_operand(g, 1, &x));
+    TRY(product(&g->d[0], g->g[0], x, type));
+  }
+  if (!g->need[1]) return NC_OK;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_transposed(&t, g->g[0]));
+  r = product(&g->d[1], t, x, type);
+  nc_release(t);
+  return r;
+}
+
+int nc_grad_addmm(FamilyGrad *g) {
+  const double beta = nc_tofloat(g->arg[3].s), alpha = nc_tofloat(g->arg[4].s);
+  Tensor *x, *scaled;
+  int r = NC_OK;
+  if (g->need[0] && beta != 0)
+    TRY(nc_formula(&g->d[0], "g*n", g->g[0], NULL, NULL, NULL, beta));
+  if (!g->need[1] && !g->need[2]) return NC_OK;
+  TRY(nc_formula(&scaled, "g*n", g->g[0], NULL, NULL, NULL, alpha));
+  if (g->need[1] && (r = nc_operand(g, 2, &x)) == NC_OK)
+    r = left(&g->d[1], scaled, x);
+  if (r == NC_OK && g->need[2] && (r = nc_operand(g, 1, &x)) == NC_OK)
+    r = right(&g->d[2], x, scaled);
+  nc_release(scaled);
+  return r;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** max_pool.c - the largest elements of windows over two dimensions, and where
+** they are.
+**
+** What is added up in a gradient goes back to those elements by their
+** positions; the gradient of that picks them again.
+*/
+#include "core/base/temps.h"
+#include "core/ops/conv.h"
+#include "core/tape.h"
+#include "core/op.h"
+#include "core/ops/sort.h"
+
+/* Does a place have elements of the input along dimension i?  A dilated
+   window can reach from padding to padding. */
+static int hits(const Windows *w, int i, int64_t place) {
+  const int64_t from = place * w->stride[i] - w->pad[i];
+  const int64_t k = nc_firstin(w, i, from);
+  return k < w->kernel[i] && from + k * w->dilation[i] < w->size[i];
+}
+
+/* How many windows there are if the last one may reach out. */
+static int64_t ceiled(const Windows *w, int i) {
+  const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
+  const int64_t room = w->size[i] + 2 * w->pad[i] - reach;
+  int64_t n = room < -(w->stride[i] - 1)
+                  ? 0
+                  : (room + w->stride[i] - 1) / w->stride[i] + 1;
+  return n - ((n - 1) * w->stride[i] >= w->size[i] + w->pad[i]);
+}
+
+/* Along dimension i of a plane of known size. */
+static int along(Windows *w, int i, int ceil) {
+  const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
+  if (w->pad[i] > w->kernel[i] / 2)
+    return nc_fail(NC_EVALUE, "padding is %lld, at most half of the kernel "
+                   "size %lld is allowed", (long long)w->pad[i],
+                   (long long)w->kernel[i]);
+  w->out[i] = 0;
+  if (w->size[i] > 0) w->out[i] = ceil ? ceiled(w, i) : nc_windows(w, i);
+  if (w->out[i] < 1)
+    return nc_fail(NC_ESHAPE, "a window of %lld does not fit in %lld elements "
+                   "with padding %lld", (long long)reach,
+                   (long long)w->size[i], (long long)w->pad[i]);
+  for (int64_t k = 0; k < w->out[i]; k++)
+    if (!hits(w, i, k))
+      return nc_fail(NC_ESHAPE, "window %lld holds nothing but padding",
+                     (long long)k + 1);
+  return NC_OK;
+}
+
+/* a: kernel_size, stride, padding, dilation, ceil_mode */
+static int options(Windows *w, const int64_t size[2], const Arg *a) {
+  TRY(nc_pair(w->kernel, &a[0], "kernel_size", 1));
+  TRY(nc_pair(w->stride, &a[1], "stride", 1));
+  TRY(nc_pair(w->pad, &a[2], "padding", 0));
+  TRY(nc_pair(w->dilation, &a[3], "dilation", 1));
+  for (int i = 0; i < 2; i++) {
+    w->size[i] = size[i];
+    TRY(along(w, i, (int)a[4].s.i));
+  }
+  return NC_OK;
+}
+
+/* *t = a new one of planes like those of x, of another size */
+static Tensor *planes(Draft *f, const Tensor *x, DType type,
+                      const int64_t size[2]) {
+  const int64_t all[4] = { x->size[0], x->size[1], size[0], size[1] };
+  Tensor *t = NULL;
+  int r = f->status;
+  if (r == NC_OK) r = nc_new(&t, nc_device(x), type, 4, all);
+  return nc_held(f, r, &t);
+}
+
+static Tensor *dense(Draft *f, Tensor *x) {
+  Tensor *t = NULL;
+  int r = f->status;
+  if (r == NC_OK) r = nc_dense(&t, x);
+  return nc_held(f, r, &t);
+}
+
+static void ask(Draft *f, Pooling *p) {
+  const int64_t *k = p->windows.kernel;
+  double looks;
+  if (f->status != NC_OK) return;
+  p->planes = p->y->size[0] * p->y->size[1];
+  if (nc_numel(p->back ? p->x : p->y) == 0) return;
+  looks = (double)nc_numel(p->y);
+  if (!p->back) looks *= (double)k[0] * (double)k[1];
+  nc_count(looks < 9e18 ? (int64_t)looks : INT64_MAX,
+           (nc_numel(p->x) + nc_numel(p->y)) * nc_dtypesize(p->x->dtype) +
+               nc_numel(p->at) * nc_dtypesize(DT_i64));
+  f->status = nc_device(p->x)->pool(nc_device(p->x), p);
+}
+
+int nc_op__max_pool(Call *c) {
+  Tensor *x = c->arg[0].t, *y, *at;
+  Pooling p = { .back = 0 };
+  Draft f = { .status = nc_images(c, 0, "self") };
+  if (f.status == NC_OK)
+    f.status = options(&p.windows, x->size + 2, &c->arg[1]);
+  p.x = dense(&f, x);
+  p.y = y = planes(&f, x, x->dtype, p.windows.out);
+  p.at = at = planes(&f, x, DT_i64, p.windows.out);
+  ask(&f, &p);
+  nc_give(&f, &c->out[0], y);
+  nc_give(&f, &c->out[1], at);
+  return nc_blamed(nc_finish(&f), "max_pool2d", c->arg, 1);
+}
+
+/* Do the operands fit each other and the windows? */
+static int fit(const Call *c, const Windows *w) {
+  const Tensor *g = c->arg[0].t, *at = c->arg[1].t;
+  const Device *d;
+  TRY(nc_samedevice(&d, c->arg, 2));
+  if (at->dtype != DT_i64)
+    return nc_fail(NC_EDTYPE, "positions are int64, not %s",
+                   nc_dtypename(at->dtype));
+  for (int i = 0; i < 4; i++)
+    if (at->nd != 4 || at->size[i] != g->size[i] ||
+        (i > 1 && g->size[i] != w->out[i - 2]))
+      return nc_fail(NC_ESHAPE, "such windows give %lld x %lld elements and "
+                     "positions", (long long)w->out[0], (long long)w->out[1]);
+  return NC_OK;
+}
+
+int nc_op__max_pool_back(Call *c) {
+  Tensor *g = c->arg[0].t, *x = NULL;
+  int64_t size[2] = { 0, 0 };
+  Pooling p = { .back = 1 };
+  Draft f = { .status = nc_images(c, 0, "self") };
+  if (f.status == NC_OK) f.status = nc_pair(size, &c->arg[2], "size", 1);
+  if (f.status == NC_OK) f.status = options(&p.windows, size, &c->arg[3]);
+  if (f.status == NC_OK) f.status = fit(c, &p.windows);
+  p.y = dense(&f, g);
+  p.at = dense(&f, c->arg[1].t);
+  p.x = x = planes(&f, g, g->dtype, size);
+  ask(&f, &p);
+  nc_give(&f, &c->out[0], x);
+  return nc_blamed(nc_finish(&f), "max_pool2d", c->arg, 2);
+}
+
+/*
+** Gradients
+*/
+int nc_grad__max_pool(FamilyGrad *g) {
+  Call c = nc_callof(FAM__max_pool_back, g->g[0]);
+  int64_t size[2] = { g->in[0].meta.size[2], g->in[0].meta.size[3] };
+  int r;
+  c.arg[1].given = c.arg[2].given = 1;
+  TRY(nc_result(g, 1, &c.arg[1].t));
+  c.arg[2].list = size;
+  c.arg[2].n = 2;
+  for (int i = 1; i <= 5; i++) c.arg[2 + i] = g->arg[i];
+  r = nc_call(&c);
+  g->d[0] = c.out[0];
+  return r;
+}
+
+/* t with its planes as rows, or the reverse if they have a size */
+static Tensor *shaped(Draft *f, Tensor *t, const int64_t *plane) {
+  int64_t size[4] = { 0, 0, -1, -1 };
+  Tensor *y = NULL;
+  int r = f->status;
+  if (r == NC_OK) {
+    size[0] = t->size[0];
+    size[1] = t->size[1];
+    size[2] = plane ? plane[0] : t->size[2] * t->size[3];
+    if (plane) size[3] = plane[1];
+    r = nc_reshapeto(&y, t, plane ? 4 : 3, size);
+  }
+  return nc_held(f, r, &y);
+}
+
+int nc_grad__max_pool_back(FamilyGrad *g) {
+  Tensor *at, *x, *row, *y = NULL;
+  Draft f = { 0 };
+  int r;
+  TRY(nc_operand(g, 1, &at));
+  x = shaped(&f, g->g[0], NULL);
+  row = shaped(&f, at, NULL);
+  r = f.status;
+  if (r == NC_OK) r = nc_along(&y, x, row, 2);
+  y = shaped(&f, nc_held(&f, r, &y), at->size + 2);
+  nc_give(&f, &g->d[0], y);
+  return nc_finish(&f);
+}

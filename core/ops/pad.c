@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** pad.c - tensors put into larger ones: padding, blocks on a diagonal, and a
+** view of a copy replaced.
+*/
+#include <string.h>
+
+#include "core/op.h"
+#include "core/indexing/index_select.h"
+#include "core/portable.h"
+
+/* Copies src into a view, which family c (already filled in) makes of y. */
+static void putview(Draft *w, Call *c, Tensor *y, Tensor *src) {
+  Call copy = nc_callof(FAM_copy_, NULL);
+  c->arg[0].t = y;
+  copy.arg[0].t = nc_do(w, c);
+  copy.arg[1].t = src;
+  if (w->status != NC_OK) return;
+  const Tensor *v = copy.arg[0].t;
+  if (src->nd != v->nd || memcmp(src->size, v->size, (size_t)v->nd * 8) != 0) {
+    char have[NC_TEXT], want[NC_TEXT];
+    w->status = nc_fail(NC_ESHAPE, "src is [%s], and must be [%s]",
+                        nc_shapetext(have, src->nd, src->size),
+                        nc_shapetext(want, v->nd, v->size));
+  }
+  nc_do(w, &copy);
+}
+
+static int replaced(Call *c, Family view) {
+  Draft w = { 0 };
+  Call v = nc_callof(view, NULL);
+  Tensor *y = nc_row1(&w, OP_clone, c->arg[0].t);
+  for (int i = 2; i < NC_MAXARG; i++) v.arg[i - 1] = c->arg[i];
+  putview(&w, &v, y, c->arg[1].t);
+  return nc_ended(&w, c, y, 2);
+}
+
+int nc_op_select_scatter(Call *c) {
+  return replaced(c, FAM_select);
+}
+
+int nc_op_slice_scatter(Call *c) {
+  return replaced(c, FAM_slice);
+}
+
+int nc_op_diagonal_scatter(Call *c) {
+  return replaced(c, FAM_diagonal);
+}
+
+/*
+** Padding.  A negative pad crops.
+*/
+enum { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
+
+/* Where element i, from -before on, of a padded dimension comes from. */
+static int64_t origin(int64_t i, int64_t n, int mode) {
+  if (mode == REPLICATE) return i < 0 ? 0 : i < n ? i : n - 1;
+  if (mode == CIRCULAR) return i < 0 ? i + n : i < n ? i : i - n;
+  return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i;
+}
+
+static int fits(int64_t n, int64_t before, int64_t after, int mode, int d) {
+  const int64_t most = before > after ? before : after;
+  const int64_t limit = mode == REFLECT ? n - 1 : mode == CIRCULAR ? n
+                        : n > 0 ? INT64_MAX : 0;
+  if (most <= 0 || most <= limit) return NC_OK;
+  return nc_fail(NC_ESHAPE, "dim %d of size %lld cannot be padded by %lld in "
+                 "this mode", d + 1, (long long)n, (long long)most);
+}
+
+/* Pads dimension d with its own elements. */
+static Tensor *extended(Draft *w, Tensor *x, int d, int64_t before,
+                        int64_t after, int mode) {
+  const int64_t n = x->size[d];
+  int64_t all, *p;
+  Tensor *here = NULL, *index = NULL;
+  int r;
+  if (before == 0 && after == 0) return x;
+  if ((w->status = fits(n, before, after, mode, d)) != NC_OK) return NULL;
+  if (NC_ADDOVER(n, before, &all) || NC_ADDOVER(all, after, &all))
+    all = INT64_MAX;
+  if (all < 0) {
+    w->status = nc_fail(NC_ESHAPE, "dim %d of size %lld cannot be cropped by "
+                        "%lld", d + 1, (long long)n, (long long)(n - all));
+    return NULL;
+  }
+  if ((r = nc_new(&here, &nc_cpu, DT_i64, 1, &all)) == NC_OK) {
+    p = nc_data(here);
+    for (int64_t i = 0; i < all && !nc_interrupted; i++)
+      p[i] = origin(i - before, n, mode) + 1;
+    r = nc_interrupted ? nc_fail(NC_EINTR, "interrupted")
+                       : nc_todevice(&index, here, nc_device(x));
+  }
+  nc_release(here);
+  return nc_indexed(w, x, d, nc_held(w, r, &index));
+}
+
+/* Pads the last dimensions with a number. */
+static Tensor *surrounded(Draft *w, Tensor *x, const Arg *pad, Scalar value) {
+  int64_t size[NC_MAXDIM], from[NC_MAXDIM];
+  Tensor *y = NULL, *part;
+  int r;
+  memcpy(size, x->size, sizeof size);
+  memset(from, 0, sizeof from);
+  for (int i = 0; 2 * i + 1 < pad->n && w->status == NC_OK; i++) {
+    const int d = x->nd - 1 - i;
+    const int64_t before = pad->list[2 * i], after = pad->list[2 * i + 1];
+    const int64_t cut = before < 0 ? -before : 0;
+    int64_t left = x->size[d];
+    if (NC_ADDOVER(size[d], before, &size[d]) ||
+        NC_ADDOVER(size[d], after, &size[d]))
+      size[d] = INT64_MAX;              /* which is too large in any case */
+    if (NC_ADDOVER(left, before < 0 ? before : 0, &left) ||
+        NC_ADDOVER(left, after < 0 ? after : 0, &left) || left < 0)
+      w->status = nc_fail(NC_ESHAPE, "dim %d of size %lld cannot be cropped by "
+                          "%lld and %lld", d + 1, (long long)x->size[d],
+                          (long long)before, (long long)after);
+    if (w->status != NC_OK) return NULL;
+    from[d] = before > 0 ? before : 0;
+    if (left != x->size[d]) x = nc_part(w, x, d, cut, left);
+  }
+  if (w->status != NC_OK) return NULL;
+  r = nc_full(&y, nc_device(x), x->dtype, x->nd, size, value);
+  part = nc_held(w, r, &y);
+  for (int d = 0; d < x->nd && w->status == NC_OK; d++)
+    if (x->size[d] != size[d]) {
+      if (x->size[d] == 0) return y;
+      part = nc_part(w, part, d, from[d], x->size[d]);
+    }
+  Call copy = nc_callof(FAM_copy_, part);
+  copy.arg[1].t = x;
+  nc_do(w, &copy);
+  return y;
+}
+
+int nc_op_pad(Call *c) {
+  Tensor *x = c->arg[0].t;
+  const Arg *pad = &c->arg[1];
+  const int mode = (int)c->arg[2].s.i;
+  Draft w = { 0 };
+  if (pad->n % 2 != 0 || pad->n > 2 * x->nd)
+    w.status = nc_fail(NC_ESHAPE, "%d sizes for %d dimensions: two a dimension "
+                       "are wanted, from the last one on", pad->n, x->nd);
+  if (w.status == NC_OK && mode != CONSTANT && c->arg[3].given)
+    w.status = nc_fail(NC_EVALUE, "a value is for constant padding");
+  if (w.status == NC_OK && mode == CONSTANT)
+    x = surrounded(&w, x, pad, c->arg[3].s);
+  for (int i = 0; mode != CONSTANT && 2 * i < pad->n && w.status == NC_OK; i++)
+    x = extended(&w, x, c->arg[0].t->nd - 1 - i, pad->list[2 * i],
+                 pad->list[2 * i + 1], mode);
+  if (x == c->arg[0].t) x = nc_row1(&w, OP_clone, x);
+  return nc_ended(&w, c, x, 1);
+}
+
+/*
+** Blocks on a diagonal
+*/
+int nc_op_block_diag(Call *c) {
+  const Arg *list = &c->arg[0];
+  int64_t size[2] = { 0, 0 }, row = 0, column = 0;
+  DType type = list->n ? list->tensors[0]->dtype : nc_defaultdtype;
+  const Device *device = list->n ? nc_device(list->tensors[0]) : &nc_cpu;
+  Tensor *y = NULL;
+  int r;
+  for (int i = 0; i < list->n; i++) {
+    const Tensor *t = list->tensors[i];
+    if (t->nd > 2)
+      return nc_fail(NC_ESHAPE, "tensor %d has %d dimensions, a matrix has 2",
+                     i + 1, t->nd);
+    type = nc_promote(type, t->dtype);
+    if (NC_ADDOVER(size[0], t->nd == 2 ? t->size[0] : 1, &size[0]) ||
+        NC_ADDOVER(size[1], t->nd ? t->size[t->nd - 1] : 1, &size[1]))
+      return nc_fail(NC_ESHAPE, "the blocks are too large");
+  }
+  if (list->n == 0) size[0] = 1;
+  TRY(nc_full(&y, device, type, 2, size, nc_int(0)));
+  for (int i = 0; i < list->n; i++) {
+    Tensor *t = list->tensors[i];
+    Draft w = { 0 };
+    Call copy = nc_callof(FAM_copy_, NULL);
+    const int64_t n = t->nd == 2 ? t->size[0] : 1;
+    const int64_t m = t->nd ? t->size[t->nd - 1] : 1;
+    if (nc_numel(t) > 0) {
+      copy.arg[0].t = nc_part(&w, nc_part(&w, y, 0, row, n), 1, column, m);
+      copy.arg[1].t = t;
+      nc_do(&w, &copy);
+    }
+    if ((r = nc_finish(&w)) != NC_OK) {
+      nc_release(y);
+      return r;
+    }
+    row += n;
+    column += m;
+  }
+  c->out[0] = y;
+  return NC_OK;
+}

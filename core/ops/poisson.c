@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** poisson.c - numbers of Poisson's distribution, by the host.
+**
+** Element i takes block i of the call (see philox.h), and of the retries of
+** that block as many as it needs: so every element, on however many threads,
+** is the same.  Small rates multiply uniform numbers until they fall below
+** exp(-rate); larger ones are rejected from a curve that fits (Hoermann, "The
+** transformed rejection method for generating Poisson random variables",
+** 1993, algorithm PTRS).
+*/
+#include <math.h>
+
+#include "core/ops/random_fill.h"
+#include "core/op.h"
+#include "core/base/philox.h"
+
+typedef struct Uniforms {     /* of one element, two a block */
+  uint64_t key, block;
+  uint32_t retry, w[4];
+  int used;
+} Uniforms;
+
+static double next(Uniforms *u) {
+  if (u->used == 4) {
+    philox_block(u->w, u->key, u->block, u->retry++);
+    u->used = 0;
+  }
+  u->used += 2;
+  return philox_uniform2(u->w[u->used - 2], u->w[u->used - 1]);
+}
+
+static double small(double rate, Uniforms *u) {
+  const double limit = exp(-rate);
+  double product = next(u), n = 0;
+  for (; product > limit; n++) product *= next(u);
+  return n;
+}
+
+static double large(double rate, Uniforms *u) {
+  const double root = sqrt(rate), b = 0.931 + 2.53 * root;
+  const double a = -0.059 + 0.02483 * b, lograte = log(rate);
+  const double alpha = 1.1239 + 1.1328 / (b - 3.4);
+  const double most = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    const double x = next(u) - 0.5, v = 1 - next(u), us = 0.5 - fabs(x);
+    const double k = floor((2 * a / us + b) * x + rate + 0.43);
+    if (us >= 0.07 && v <= most) return k;
+    if (k < 0 || (us < 0.013 && v > us)) continue;
+    if (log(v) + log(alpha) - log(a / (us * us) + b) <=
+        k * lograte - rate - lgamma(k + 1))
+      return k;
+  }
+}
+
+typedef struct Job {
+  const double *rate;
+  double *y;
+  uint64_t key, block;
+} Job;
+
+static void draw(void *ctx, int64_t begin, int64_t end) {
+  const Job *j = ctx;
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    Uniforms u = { .key = j->key, .block = j->block + (uint64_t)i, .used = 4 };
+    const double rate = j->rate[i];
+    j->y[i] = rate == 0 ? 0 : rate < 10 ? small(rate, &u) : large(rate, &u);
+  }
+}
+
+static int fill(Tensor *y, const Tensor *rate, Generator *g) {
+  const int64_t n = nc_numel(y);
+  Job j = { .rate = nc_data(rate), .y = nc_data(y) };
+  if (g == NULL) g = &nc_generator;
+  for (int64_t i = 0; i < n; i++)
+    if (!(j.rate[i] >= 0) || j.rate[i] > 0x1p62)
+      return nc_fail(NC_EVALUE, "the rate of element %lld is %g", (long long)i
+                     + 1, j.rate[i] == j.rate[i] ? j.rate[i]
+                                                 : fabs(j.rate[i]));
+  j.key = nc_initialseed(g);
+  j.block = nc_takeblocks(g, (uint64_t)n);
+  return nc_parallel(n, 1024, draw, &j);
+}
+
+int nc_op_poisson(Call *c) {
+  Tensor *x = c->arg[0].t, *wide = NULL, *rate = NULL, *y = NULL;
+  int r = NC_OK;
+  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  if (nc_category(x->dtype) != NC_FLOAT)
+    r = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
+                nc_dtypename(x->dtype));
+  if (r == NC_OK && (r = nc_cast(&wide, x, DT_f64)) == NC_OK &&
+      (r = nc_dense(&rate, wide)) == NC_OK &&
+      (r = nc_new(&y, &nc_cpu, DT_f64, x->nd, x->size)) == NC_OK &&
+      (r = fill(y, rate, nc_generatorof(c))) == NC_OK)
+    r = nc_cast(&c->out[0], y, x->dtype);
+  nc_release(wide);
+  nc_release(rate);
+  nc_release(y);
+  return nc_blamed(r, "poisson", c->arg, 1);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** random.c - random tensors: what may be asked for; random_fill.c makes it.
+*/
+#include <math.h>
+
+#include "core/ops/random_fill.h"
+#include "core/op.h"
+
+/*
+** Arguments
+*/
+static int needsfloat(DType t) {
+  if (nc_category(t) == NC_FLOAT) return NC_OK;
+  return nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
+}
+
+static double largest(DType t) {
+  return t == DT_f16    ? 65504
+         : t == DT_bf16 ? 0x1.fep127
+         : t == DT_f32  ? 0x1.fffffep127
+                        : 0x1.fffffffffffffp1023;
+}
+
+/* The integers that t holds exactly; 0 if it holds others too. */
+static int extent(DType t, int64_t *low, int64_t *high) {
+  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
+  if (nc_category(t) == NC_FLOAT) {
+    *high = (int64_t)1 << nc_precision(t);
+    *low = -*high;
+    return 0;
+  }
+  *high = (int64_t)(((uint64_t)1 << bits[t]) - 1);
+  *low = t == DT_b8 || t == DT_u8 ? 0 : -*high - 1;
+  return 1;
+}
+
+/* Does t hold every integer low .. high? */
+static int holds(DType t, int64_t low, int64_t high) {
+  int64_t least, most;
+  int whole = extent(t, &least, &most);
+  if (low >= least && high <= most) return NC_OK;
+  return nc_fail(NC_EVALUE, "%lld is outside the %s of %s: %lld to %lld",
+                 (long long)(low < least ? low : high),
+                 whole ? "range" : "exact integers", nc_dtypename(t),
+                 (long long)least, (long long)most);
+}
+
+/* Integers in [low, high); arg holds low and high. */
+static int integer(Draw *d, DType t, const Arg arg[]) {
+  int64_t low = arg[1].given ? arg[0].s.i : 0;
+  int64_t high = arg[1].given ? arg[1].s.i : arg[0].s.i;
+  if (high <= low)
+    return nc_fail(NC_EVALUE, "there is no integer from %lld to below %lld",
+                   (long long)low, (long long)high);
+  TRY(holds(t, low, high - 1));
+  *d = nc_integers(low, (uint64_t)high - (uint64_t)low);
+  return NC_OK;
+}
+
+/*
+** Families
+*/
+static int blamed(const Call *c, int r, int operands) {
+  return nc_blamed(r, nc_families[c->op].name, c->arg, operands);
+}
+
+/* out[0] = y filled; takes y over, which may be NULL after a failure r */
+static int give(Call *c, int r, Tensor *y, Draw *d, int operands) {
+  if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
+    c->out[0] = y;
+  else
+    nc_release(y);
+  return blamed(c, r, operands);
+}
+
+static DType typeor(const Arg *a, DType otherwise) {
+  return a->dtype == DT_NONE ? otherwise : a->dtype;
+}
+
+/* A tensor of type t in sizes a, or like tensor a; where[0] is a device. */
+static int make(Tensor **y, const Arg *a, DType t, const Arg *where) {
+  const Device *d = where->device;
+  *y = NULL;
+  if (a->t == NULL)
+    return nc_new(y, d ? d : nc_defaultdevice, t, a->n, a->list);
+  if (d && d != nc_device(a->t)) return nc_new(y, d, t, a->t->nd, a->t->size);
+  return nc_newlike(y, a->t, t);
+}
+
+/* rand, randn: arg 0 is a size or a tensor, then come dtype and device */
+static int floats(Call *c, Draw (*distribution)(DType, double, double),
+                  double b) {
+  Tensor *like = c->arg[0].t, *y = NULL;
+  DType t = typeor(&c->arg[1], like ? like->dtype : nc_defaultdtype);
+  Draw d = distribution(t, 0, b);
+  int r = needsfloat(t);
+  if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[2]);
+  return give(c, r, y, &d, like != NULL);
+}
+
+int nc_op_rand(Call *c) {
+  return floats(c, nc_uniform, 1);
+}
+
+int nc_op_rand_like(Call *c) {
+  return floats(c, nc_uniform, 1);
+}
+
+int nc_op_randn(Call *c) {
+  return floats(c, nc_normal, 1);
+}
+
+int nc_op_randn_like(Call *c) {
+  return floats(c, nc_normal, 1);
+}
+
+int nc_op_randint(Call *c) {
+  DType t = typeor(&c->arg[3], DT_i64);
+  Tensor *y = NULL;
+  Draw d;
+  int r = integer(&d, t, &c->arg[0]);
+  if (r == NC_OK) r = make(&y, &c->arg[2], t, &c->arg[4]);
+  return give(c, r, y, &d, 0);
+}
+
+int nc_op_randint_like(Call *c) {
+  DType t = typeor(&c->arg[3], c->arg[0].t->dtype);
+  Tensor *y = NULL;
+  Draw d;
+  int r = integer(&d, t, &c->arg[1]);
+  if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[4]);
+  return give(c, r, y, &d, 1);
+}
+
+/* Fills self. */
+static int inplace(Call *c, int r, Draw *d) {
+  Tensor *y = c->arg[0].t;
+  if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
+    nc_retain(c->out[0] = y);
+  return blamed(c, r, 1);
+}
+
+/* nan without the sign that printf would show */
+static double unsignednan(double x) {
+  return x == x ? x : fabs(x);
+}
+
+static int checkuniform(DType t, double from, double to) {
+  const double most = largest(t);
+  TRY(needsfloat(t));
+  if (!(from <= to))
+    return nc_fail(NC_EVALUE, "from is %g, and to is %g",
+                   unsignednan(from), unsignednan(to));
+  if (from < -most || to > most || to - from > most)
+    return nc_fail(NC_EVALUE, "the interval from %g to %g is too wide for %s",
+                   from, to, nc_dtypename(t));
+  return NC_OK;
+}
+
+int nc_op_uniform_(Call *c) {
+  DType t = c->arg[0].t->dtype;
+  double from = nc_tofloat(c->arg[1].s), to = nc_tofloat(c->arg[2].s);
+  Draw d = { .wide = 0 };
+  int r = checkuniform(t, from, to);
+  if (r == NC_OK) d = nc_uniform(t, from, to);
+  return inplace(c, r, &d);
+}
+
+int nc_op_normal_(Call *c) {
+  DType t = c->arg[0].t->dtype;
+  double mean = nc_tofloat(c->arg[1].s), std = nc_tofloat(c->arg[2].s);
+  Draw d = nc_normal(t, mean, std);
+  int r = needsfloat(t);
+  if (r == NC_OK && !(std >= 0))
+    r = nc_fail(NC_EVALUE, "a standard deviation of %g", unsignednan(std));
+  return inplace(c, r, &d);
+}
+
+int nc_op_randperm(Call *c) {
+  const int64_t n = c->arg[0].s.i;
+  const Device *where = c->arg[2].device;
+  DType t = typeor(&c->arg[1], DT_i64);
+  Tensor *p = NULL, *cast = NULL;
+  int r = n < 0 ? nc_fail(NC_EVALUE, "a permutation of %lld numbers",
+                          (long long)n)
+                : holds(t, 0, n);
+  if (r == NC_OK) r = nc_new(&p, &nc_cpu, DT_i64, 1, &n);
+  if (r == NC_OK) r = nc_shuffle(nc_data(p), n, nc_generatorof(c));
+  if (r == NC_OK) r = nc_cast(&cast, p, t);
+  if (r == NC_OK)
+    r = nc_todevice(&c->out[0], cast, where ? where : nc_defaultdevice);
+  if (r == NC_OK) nc_count(n, 2 * n * nc_dtypesize(DT_i64));
+  nc_release(p);
+  nc_release(cast);
+  return blamed(c, r, 0);
+}

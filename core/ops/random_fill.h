@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* random_fill.h - tensors filled from a generator, for random.c. */
+#ifndef core_ops_random_fill_h
+#define core_ops_random_fill_h
+
+#include "core/tensor.h"
+
+Draw nc_uniform(DType t, double from, double to);   /* t: a float type */
+Draw nc_normal(DType t, double mean, double std);
+Draw nc_integers(int64_t low, uint64_t range);      /* low .. low+range-1 */
+int nc_precision(DType t);                          /* bits of a float type */
+
+/* Fills y, whatever its type, its strides and its device; w->y, key and block
+   are set here.  A generator that is NULL is the default one. */
+int nc_draw(Tensor *y, Draw *w, Generator *g);
+
+/* p = a permutation of 1 .. n */
+int nc_shuffle(int64_t *p, int64_t n, Generator *g);
+
+/* The generator that is among the arguments of c, or NULL. */
+Generator *nc_generatorof(const Call *c);
+
+/* Takes `blocks' blocks; gives the number of the first one. */
+uint64_t nc_takeblocks(Generator *g, uint64_t blocks);
+
+#endif

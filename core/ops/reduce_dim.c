@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** reduce_dim.c - reductions that are no rows: extremes with their positions,
+** variance, norms, logsumexp.
+*/
+#include <math.h>
+
+#include "core/base/temps.h"
+#include "core/tape.h"
+#include "core/op.h"
+
+/* A tensor of type `type', dense, to be filled with one number a line. */
+static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
+                     DType type) {
+  int64_t size[NC_MAXDIM];
+  int nd;
+  nc_reducedshape(x, dims, keepdim, &nd, size);
+  return nc_new(y, nc_device(x), type, nd, size);
+}
+
+/* Asks the device of x to fold the dimensions of call->dims. */
+static int ask(LineCall *call) {
+  const Tensor *x = call->x;
+  const Device *d = nc_device(x);
+  call->lines = call->length = 1;
+  for (int i = 0; i < x->nd; i++)
+    *(call->dims >> i & 1 ? &call->length : &call->lines) *= x->size[i];
+  nc_count(2 * nc_numel(x), nc_numel(x) * nc_dtypesize(x->dtype));
+  return call->lines ? d->lines(d, call) : NC_OK;
+}
+
+/*
+** Extremes
+*/
+static int someelements(const Tensor *x, unsigned dims) {
+  for (int d = 0; d < x->nd; d++)
+    if ((dims >> d & 1) && x->size[d] == 0)
+      return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
+  return NC_OK;
+}
+
+/* positions (1-based) and, if y is not NULL, values, of one or all dims */
+static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
+                   int keepdim, int low) {
+  LineCall l = { .op = low ? LINE_SMALLEST : LINE_LARGEST, .x = x,
+                 .dims = dims };
+  int r = someelements(x, dims);
+  if (r == NC_OK) r = newresult(&l.at, x, dims, keepdim, DT_i64);
+  if (r == NC_OK && y) r = newresult(&l.y, x, dims, keepdim, x->dtype);
+  if (r == NC_OK) r = ask(&l);
+  if (r != NC_OK) {
+    nc_release(l.at);
+    nc_release(l.y);
+    return r;
+  }
+  if (y) *y = l.y;
+  *at = l.at;
+  return NC_OK;
+}
+
+int nc_op__extreme(Call *c) {
+  Tensor *x = c->arg[0].t;
+  int dim;
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  return extreme(&c->out[0], &c->out[1], x, 1u << dim, (int)c->arg[2].s.i,
+                 (int)c->arg[3].s.i);
+}
+
+/* max, min along a dimension, by the family that has their gradient */
+static int alongdim(Call *c, int low) {
+  Call one = *c;
+  int r;
+  one.op = FAM__extreme;
+  one.arg[3].s = nc_int(low);
+  r = nc_call(&one);
+  for (int i = 0; i < NC_MAXOUT; i++) c->out[i] = one.out[i];
+  return r;
+}
+
+/* max, min: of everything, along a dimension, or against a tensor */
+static int maxmin(Call *c, Op all, Op pair, int low) {
+  Tensor *x = c->arg[0].t;
+  int r;
+  if (c->arg[1].t) return nc_apply2(&c->out[0], pair, x, c->arg[1].t);
+  if (!c->arg[1].given) {
+    r = nc_reduce(&c->out[0], all, x, ~0u, (int)c->arg[2].s.i, DT_NONE, NULL,
+                  NULL);
+    if (r != NC_OK) nc_blameop(nc_families[c->op].name);
+    return r;
+  }
+  r = alongdim(c, low);
+  if (r != NC_OK) nc_blameop(nc_families[c->op].name);
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+}
+
+int nc_op_max(Call *c) {
+  return maxmin(c, OP_amax, OP_maximum, 0);
+}
+
+int nc_op_min(Call *c) {
+  return maxmin(c, OP_amin, OP_minimum, 1);
+}
+
+static int argextreme(Call *c, int low) {
+  Tensor *x = c->arg[0].t;
+  int dim = 0, r = NC_OK;
+  if (c->arg[1].given) r = nc_dim(&dim, c->arg[1].s.i, x->nd);
+  else if (nc_numel(x) == 0) r = nc_fail(NC_EVALUE, "no elements");
+  if (r == NC_OK)
+    r = extreme(NULL, &c->out[0], x, c->arg[1].given ? 1u << dim : ~0u,
+                (int)c->arg[2].s.i, low);
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+}
+
+int nc_op_argmax(Call *c) {
+  return argextreme(c, 0);
+}
+
+int nc_op_argmin(Call *c) {
+  return argextreme(c, 1);
+}
+
+/*
+** Variance
+*/
+static int needfloat(const Tensor *x) {
+  if (nc_category(x->dtype) == NC_FLOAT) return NC_OK;
+  nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
+  nc_hint("self:to(\"float32\") first");
+  return NC_EDTYPE;
+}
+
+/* y = one number of x's type for each line */
+static int number(Tensor **y, LineCall *l, int keepdim) {
+  int r;
+  TRY(newresult(&l->y, l->x, l->dims, keepdim, l->x->dtype));
+  if ((r = ask(l)) == NC_OK) *y = l->y;
+  else nc_release(l->y);
+  return r;
+}
+
+static int variance(Tensor **y, Call *c, unsigned dims, int root) {
+  LineCall l = { .op = root ? LINE_STD : LINE_VAR, .x = c->arg[0].t };
+  l.dims = dims;
+  l.correction = c->arg[4].given ? nc_tofloat(c->arg[4].s)
+                                 : (double)(c->arg[2].s.i != 0);
+  return number(y, &l, (int)c->arg[3].s.i);
+}
+
+static int varstd(Call *c, int root) {
+  unsigned dims;
+  int r = needfloat(c->arg[0].t);
+  if (r == NC_OK) r = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
+  if (r == NC_OK) r = variance(&c->out[0], c, dims, root);
+  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+}
+
+int nc_op_var(Call *c) {
+  return varstd(c, 0);
+}
+
+int nc_op_std(Call *c) {
+  return varstd(c, 1);
+}
+
+/*
+** Norms, logsumexp
+*/
+static int norm(Tensor **y, Tensor *x, double p, unsigned dims, int keepdim) {
+  double par[2] = { p, 0 };
+  Tensor *t;
+  int r;
+  if (p < 0) TRY(someelements(x, dims));
+  if (!isinf(p) && p != 0)
+    return nc_reduce(y, p == 2 ? OP__norm2 : p == 1 ? OP__norm1 : OP__normp,
+                     x, dims, keepdim, DT_NONE, par, NULL);
+  if (p == 0) {
+    TRY(nc_reduce(&t, OP_count_nonzero, x, dims, keepdim, DT_NONE, NULL, NULL));
+    r = nc_cast(y, t, x->dtype);
+  } else {
+    TRY(nc_apply1(&t, OP_abs, x));
+    r = nc_reduce(y, p > 0 ? OP_amax : OP_amin, t, dims, keepdim, DT_NONE,
+                  NULL, NULL);
+  }
+  nc_release(t);
+  return r;
+}
+
+int nc_op_norm(Call *c) {
+  Tensor *x = c->arg[0].t, *cast = NULL;
+  DType type = c->arg[4].dtype == DT_NONE ? x->dtype : c->arg[4].dtype;
+  unsigned dims;
+  int r = nc_dimmask(&dims, &c->arg[2], x->nd);
+  if (r == NC_OK) r = nc_cast(&cast, x, type);
+  if (r == NC_OK) r = needfloat(cast);
+  if (r == NC_OK)
+    r = norm(&c->out[0], cast, nc_tofloat(c->arg[1].s), dims,
+             (int)c->arg[3].s.i);
+  nc_release(cast);
+  if (r != NC_OK) nc_blameop("norm");
+  return nc_blamed(r, "norm", c->arg, 1);
+}
+
+int nc_op_logsumexp(Call *c) {
+  Tensor *x = c->arg[0].t, *cast = NULL;
+  LineCall l = { .op = LINE_LOGSUMEXP };
+  int isint = nc_category(x->dtype) != NC_FLOAT;
+  int r = nc_dimmask(&l.dims, &c->arg[1], x->nd);
+  if (r == NC_OK) r = nc_cast(&cast, x, isint ? nc_defaultdtype : x->dtype);
+  l.x = cast;
+  if (r == NC_OK) r = number(&c->out[0], &l, (int)c->arg[2].s.i);
+  nc_release(cast);
+  return nc_blamed(r, "logsumexp", c->arg, 1);
+}
+
+/*
+** Gradients
+*/
+int nc_grad_logsumexp(FamilyGrad *g) {
+  const Meta *m = &g->in[0].meta;
+  Tensor *x, *y, *wide = NULL, *wideg = NULL;
+  unsigned dims;
+  int r;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_result(g, 0, &y));
+  TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
+  if ((r = nc_unfolded(&wide, y, m, dims)) == NC_OK &&
+      (r = nc_unfolded(&wideg, g->g[0], m, dims)) == NC_OK)
+    r = nc_formula(&g->d[0], "g*exp(a - b)", wideg, x, wide, NULL, 0);
+  nc_release(wide);
+  nc_release(wideg);
+  return r;
+}
+
+/* 1 / (n - correction) */
+static double weight(const FamilyGrad *g, unsigned dims) {
+  const Meta *m = &g->in[0].meta;
+  double n = 1, correction = (double)(g->arg[2].s.i != 0);
+  for (int d = 0; d < m->nd; d++)
+    if (dims >> d & 1) n *= (double)m->size[d];
+  if (g->arg[4].given) correction = nc_tofloat(g->arg[4].s);
+  return 1 / (n > correction ? n - correction : 0);
+}
+
+static int vargrad(FamilyGrad *g, const char *text, Tensor *y) {
+  const Meta *m = &g->in[0].meta;
+  Tensor *x, *mean = NULL, *wideg = NULL, *wide = NULL;
+  unsigned dims;
+  int r;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
+  if ((r = nc_reduce(&mean, OP_mean, x, dims, 1, DT_NONE, NULL, NULL)) ==
+          NC_OK &&
+      (r = nc_unfolded(&wideg, g->g[0], m, dims)) == NC_OK &&
+      (y == NULL || (r = nc_unfolded(&wide, y, m, dims)) == NC_OK))
+    r = nc_formula(&g->d[0], text, wideg, x, mean, wide, weight(g, dims));
+  nc_release(mean);
+  nc_release(wideg);
+  nc_release(wide);
+  return r;
+}
+
+int nc_grad_var(FamilyGrad *g) {
+  return vargrad(g, "2*n*g*(a - b)", NULL);
+}
+
+int nc_grad_std(FamilyGrad *g) {
+  Tensor *y;
+  TRY(nc_result(g, 0, &y));
+  return vargrad(g, "where(eq(c, 0), 0, n*g*(a - b)/c)", y);
+}
+
+/* The gradient goes to the position that was chosen. */
+int nc_grad__extreme(FamilyGrad *g) {
+  const Meta *m = &g->in[0].meta;
+  Tensor *at, *zeros = NULL, *wide[2] = { NULL, NULL };
+  Call c = nc_callof(FAM_scatter_, NULL);
+  Draft w = { 0 };
+  int dim, r;
+  TRY(nc_result(g, 1, &at));
+  TRY(nc_dim(&dim, g->arg[1].s.i, m->nd));
+  r = nc_full(&zeros, m->device, m->dtype, m->nd, m->size, nc_int(0));
+  c.arg[0].t = nc_held(&w, r, &zeros);
+  if (w.status == NC_OK) r = nc_unfolded(&wide[0], at, m, 1u << dim);
+  c.arg[2].t = nc_held(&w, r, &wide[0]);
+  if (w.status == NC_OK) r = nc_unfolded(&wide[1], g->g[0], m, 1u << dim);
+  c.arg[3].t = nc_held(&w, r, &wide[1]);
+  nc_setint(&c, 1, dim + 1);
+  nc_give(&w, &g->d[0], nc_do(&w, &c));
+  return nc_finish(&w);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** for_each_compute_type.h - includes the file GENERIC once per type of computation, with
+**   TYPE        u8, i32, i64, f32, f64
+**   T, S        the C types in which it is computed and stored
+**   NAME(f)     f_<type>
+**   INTS(...)   what it holds for an integer type, else nothing
+**   FLTS(...)   the same for a floating type
+** and the classes of ops.def as macros that hold or drop what they are given.
+** Shorter integers, bool and halves are converted on their way.
+** (no include guard: it is meant to recur)
+*/
+#define PASTE_(a, b)  a##_##b
+#define PASTE(a, b)   PASTE_(a, b)
+#define NAME(f)       PASTE(f, TYPE)
+
+#define ANY(...)  __VA_ARGS__
+#define NUM(...)  __VA_ARGS__
+#define NUB(...)  __VA_ARGS__
+#define NUI(...)  __VA_ARGS__
+#define DVI(...)  __VA_ARGS__
+#define TRU(...)  __VA_ARGS__
+#define CNT(...)  __VA_ARGS__
+#define INT(...)  INTS(__VA_ARGS__)
+#define INN(...)  INTS(__VA_ARGS__)
+#define WHO(...)  FLTS(__VA_ARGS__)
+#define FLT(...)  FLTS(__VA_ARGS__)
+#define FLO(...)  FLTS(__VA_ARGS__)
+
+#define INTS(...) __VA_ARGS__
+#define FLTS(...)
+#define TYPE  u8
+#define T     int32_t
+#define S     uint8_t
+#include GENERIC
+#undef  TYPE
+#undef  T
+#undef  S
+#define TYPE  i32
+#define T     int32_t
+#define S     int32_t
+#include GENERIC
+#undef  TYPE
+#undef  T
+#undef  S
+#define TYPE  i64
+#define T     int64_t
+#define S     int64_t
+#include GENERIC
+#undef  TYPE
+#undef  T
+#undef  S
+#undef  INTS
+#undef  FLTS
+
+#define INTS(...)
+#define FLTS(...) __VA_ARGS__
+#define TYPE  f32
+#define T     float
+#define S     float
+#include GENERIC
+#undef  TYPE
+#undef  T
+#undef  S
+#define TYPE  f64
+#define T     double
+#define S     double
+#include GENERIC
+#undef  TYPE
+#undef  T
+#undef  S
+#undef  INTS
+#undef  FLTS
+
+#undef ANY
+#undef NUM
+#undef NUB
+#undef NUI
+#undef DVI
+#undef TRU
+#undef CNT
+#undef INT
+#undef INN
+#undef WHO
+#undef FLT
+#undef FLO
+#undef NAME
+#undef PASTE
+#undef PASTE_

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** promotion.c - in which type a row works on its operands: PyTorch's promotion
+** and the classes of ops.def.
+*/
+#include "core/op.h"
+#include "core/pointwise/scalar.h"
+
+static DType numbertype(Scalar s) {
+  if (s.kind == NC_FLOAT) return nc_defaultdtype;
+  return s.kind == NC_INT ? DT_i64 : DT_b8;
+}
+
+static DType join(DType a, DType b) {
+  return a == DT_NONE ? b : b == DT_NONE ? a : nc_promote(a, b);
+}
+
+/* What of a lower rank may raise one of a higher: only its category. */
+static DType lift(DType high, DType low) {
+  if (high == DT_NONE || low == DT_NONE) return join(high, low);
+  if (nc_category(high) >= nc_category(low)) return high;
+  return nc_promote(high, low);
+}
+
+DType nc_resulttype(const Arg in[], int n) {
+  DType rank[3] = { DT_NONE, DT_NONE, DT_NONE };  /* tensors, 0-d, numbers */
+  for (int i = 0; i < n; i++) {
+    int r = in[i].t == NULL ? 2 : in[i].t->nd == 0;
+    rank[r] = join(rank[r], in[i].t ? in[i].t->dtype : numbertype(in[i].s));
+  }
+  return lift(lift(rank[0], rank[1]), rank[2]);
+}
+
+static int badtype(const char *what, const char *hint) {
+  nc_fail(NC_EDTYPE, "%s", what);
+  if (hint) nc_hint("%s", hint);
+  return NC_EDTYPE;
+}
+
+static int hasbool(const Arg in[], int n) {
+  for (int i = 0; i < n; i++)
+    if (in[i].t ? in[i].t->dtype == DT_b8 : in[i].s.kind == NC_BOOL) return 1;
+  return 0;
+}
+
+static int fits(Scalar s, DType t) {
+  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31 };
+  return bits[t] == 0 || (s.i >> bits[t] == 0) ||
+         (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
+}
+
+/* Sums and products are modulo 2^bits, whatever wraps: operand or result. */
+static int ismodular(Op op) {
+  return op == OP_add || op == OP_sub || op == OP_mul;
+}
+
+/* A number that is no element of an integer type would wrap, and then a bound
+   is another one: that is an error.  A comparison is made in a type that holds
+   it; in bitwise operations negative numbers are bits, which uint8 cuts off. */
+static int numbers(DType *work, Op op, const Arg in[], int n) {
+  const OpInfo *info = &nc_opinfo[op];
+  for (int i = 0; i < n; i++) {
+    if (in[i].t || in[i].s.kind != NC_INT || fits(in[i].s, *work)) continue;
+    if (info->kind == COMPARE_OP) *work = DT_i64; /* 300 is not 44 */
+    else if (!ismodular(op) &&
+             (info->types != CLASS_INT || in[i].s.i >= 0 || *work != DT_u8))
+      return nc_unfit(in[i].s, *work);
+  }
+  return NC_OK;
+}
+
+/* The type in which the row works on operands of type t. */
+int nc_worktype(DType *work, Op op, const Arg in[], int n) {
+  DType t = nc_resulttype(in, n);
+  Category c = nc_category(t);
+  *work = t;
+  switch (nc_opinfo[op].types) {
+    case CLASS_NUB:
+      if (hasbool(in, n))
+        return badtype("bool tensors are not subtracted",
+                       "use logical_xor, or ~ to invert a mask");
+      break;
+    case CLASS_NUM: case CLASS_DVI: case CLASS_WHO:
+      if (c == NC_BOOL)
+        return badtype("bool tensors are not supported",
+                       op == OP_neg ? "use ~ to invert a mask" : NULL);
+      break;
+    case CLASS_NUI:
+      if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
+        *work = DT_i64;
+      break;
+    case CLASS_INT: case CLASS_INN:
+      if (c == NC_FLOAT)
+        return badtype("needs integers or bool, not floats", NULL);
+      if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INN)
+        return badtype("needs integers, not bool", NULL);
+      break;
+    case CLASS_FLT:
+      if (c != NC_FLOAT) *work = nc_defaultdtype;
+      break;
+    case CLASS_FLO:
+      if (c != NC_FLOAT) {
+        nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
+        nc_hint(nc_opinfo[op].kind == REDUCE_OP
+                    ? "self:%s{dtype=\"float32\"}"
+                    : "self:to(\"float32\"):%s()",
+                nc_opinfo[op].name);
+        return NC_EDTYPE;
+      }
+      break;
+    default: break;
+  }
+  return nc_category(*work) == NC_INT ? numbers(work, op, in, n) : NC_OK;
+}
+
+Scalar nc_asworked(Scalar s, DType work) {
+  switch (work) {
+    case DT_u8: return nc_int((uint8_t)s.i);
+    case DT_i8: return nc_int((int8_t)s.i);
+    case DT_i16: return nc_int((int16_t)s.i);
+    case DT_i32: return nc_int((int32_t)s.i);
+    case DT_f16:
+      return nc_float(f16_tofloat(f16_fromfloat((float)nc_tofloat(s))));
+    case DT_bf16:
+      return nc_float(bf16_tofloat(bf16_fromfloat((float)nc_tofloat(s))));
+    default: return s;
+  }
+}
+
+/* Can a result of one type be written into another, as PyTorch has it? */
+int nc_castable(DType from, DType to) {
+  return nc_category(from) <= nc_category(to);
+}

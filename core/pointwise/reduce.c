@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** reduce.c - applying the reductions of ops.def: types, shapes, memory; the
+** device's kernels do the rest.
+*/
+#include <string.h>
+
+#include "core/tape.h"
+#include "core/pointwise/iterator.h"
+#include "core/op.h"
+#include "core/tracing.h"
+
+int nc_dimmask(unsigned *mask, const Arg *a, int nd) {
+  *mask = a->n > 0 ? 0 : ~0u;
+  for (int i = 0; i < a->n; i++) {
+    int d;
+    TRY(nc_dim(&d, a->list[i], nd));
+    if (*mask >> d & 1)
+      return nc_fail(NC_EINDEX, "dim %d is given twice", d + 1);
+    *mask |= 1u << d;
+  }
+  return NC_OK;
+}
+
+void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
+                     int64_t size[]) {
+  *nd = 0;
+  for (int d = 0; d < x->nd; d++) {
+    int folds = dims >> d & 1;
+    if (!folds || keepdim) size[(*nd)++] = folds ? 1 : x->size[d];
+  }
+}
+
+/* Adds the dimensions of x that fold, or do not, to a loop. */
+static void foldloop(Loop *k, const Tensor *x, const Tensor *y, unsigned dims,
+                     int keepdim, int folds) {
+  int first = k->nd, out = y->nd;
+  for (int d = x->nd - 1; d >= 0; d--) {
+    int is = (int)(dims >> d & 1);
+    if (!is || keepdim) out--;
+    if (is != folds || x->size[d] == 1) continue;
+    k->size[k->nd] = x->size[d];
+    k->step[0][k->nd] = folds ? 0 : y->step[out];
+    k->step[1][k->nd] = x->step[d];
+    k->nd++;
+  }
+  if (folds) nc_sortdims(k, first, k->nd, 1);
+  k->nd = nc_collapse(k, first, k->nd);
+  if (folds) k->nfold = k->nd - first;
+}
+
+static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                  DType result, const double par[2], Tensor *out);
+
+/* Devices fold to the type of the result only: another one by way of it. */
+static int reduceinto(Tensor **y, Op op, Tensor *x, unsigned dims,
+                      int keepdim, DType result, const double par[2],
+                      Tensor *out) {
+  Tensor *t;
+  int r;
+  TRY(reduce(&t, op, x, dims, keepdim, result, par, NULL));
+  r = nc_copy(out, t);
+  nc_release(t);
+  if (r == NC_OK) nc_retain(*y = out);
+  return r;
+}
+
+static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                  DType result, const double par[2], Tensor *out) {
+  Arg in[1] = { { .t = x } };
+  Loop k;
+  int64_t size[NC_MAXDIM];
+  int nd, r;
+  nc_reducedshape(x, dims, keepdim, &nd, size);
+  for (int d = 0; d < x->nd; d++)
+    if ((dims >> d & 1) && x->size[d] == 0 &&
+        nc_opinfo[op].fold[0][0] != '0' && nc_opinfo[op].fold[0][0] != '1')
+      return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
+  if (out) {
+    TRY(nc_checkout(out, result, nd, size));
+    TRY(nc_writtenon(out, nc_device(x)));
+    if (out->dtype != result && nc_device(x) != &nc_cpu)
+      return reduceinto(y, op, x, dims, keepdim, result, par, out);
+    nc_retain(*y = out);
+  } else
+    TRY(nc_new(y, nc_device(x), result, nd, size));
+  memset(&k, 0, sizeof k);
+  k.op = op;
+  k.n = nc_numel(*y);
+  k.par[0] = par ? par[0] : 1;
+  nc_operands(&k, *y, in, 1);
+  k.work = x->dtype;
+  foldloop(&k, x, *y, dims, keepdim, 0);
+  foldloop(&k, x, *y, dims, keepdim, 1);
+  nc_count(nc_numel(x), nc_traffic(*y, in, 1));
+  r = k.n ? nc_wrote(*y, nc_device(x)->run(nc_device(x), &k)) : NC_OK;
+  if (r != NC_OK) {
+    nc_release(*y);
+    *y = NULL;
+  }
+  return r;
+}
+
+/* The types of a reduction: x is first converted to `cast'. */
+static int reducedtype(DType *cast, DType *result, Op op, Tensor *x,
+                       DType dtype) {
+  Arg in[1] = { { .t = x } };
+  *cast = dtype == DT_NONE ? x->dtype : dtype;
+  if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_NUI)
+    *result = dtype;
+  if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLO) {
+    if (dtype == DT_NONE) TRY(nc_worktype(result, op, in, 1));
+    else if (nc_category(dtype) != NC_FLOAT)
+      return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
+                     nc_dtypename(dtype));
+  } else
+    *result = dtype;
+  if (nc_opinfo[op].types == CLASS_TRU)
+    *result = x->dtype == DT_u8 ? DT_u8 : DT_b8;
+  if (nc_opinfo[op].types == CLASS_CNT) *result = DT_i64;
+  return NC_OK;
+}
+
+int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+              DType dtype, const double par[2], Tensor *out) {
+  Arg in[1] = { { .t = x } };
+  Tensor *t = NULL;
+  DType cast, result;
+  int r;
+  *y = NULL;
+  if (nc_watching)
+    return nc_reducewatched(y, op, x, dims, keepdim, dtype, par, out);
+  if ((nc_marked(x) || (out && nc_marked(out))) && nc_gradoff == 0)
+    return nc_reducerecorded(y, op, x, dims, keepdim, dtype, par, out);
+  if ((r = reducedtype(&cast, &result, op, x, dtype)) == NC_OK &&
+      (r = nc_cast(&t, x, cast)) == NC_OK) {
+    Tensor *copy = NULL;
+    if (out && nc_meets(t, out)) r = nc_apply1(&copy, OP_clone, t);
+    if (r == NC_OK)
+      r = reduce(y, op, copy ? copy : t, dims, keepdim, result, par, out);
+    nc_release(copy);
+  }
+  nc_release(t);
+  return nc_blamed(r, nc_opinfo[op].name, in, 1);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** scalar.h - the vocabulary of ops.def, for C and for CUDA.
+**
+** Every word is generic in the type of its argument: <tgmath.h> makes it so
+** for C, overloading for CUDA; T is the type of the expression and NAME(f)
+** stands for f_<type> (see for_each_compute_type.h).  Arguments may be evaluated twice.
+*/
+#ifndef core_pointwise_scalar_h
+#define core_pointwise_scalar_h
+
+#include <string.h>
+
+#include "core/dtype.h"
+
+#ifdef __cplusplus
+#include <math.h>
+#define SCALAR static inline __host__ __device__
+#define raised(a, b) nc_power(a, b)
+#else
+#include "core/pointwise/vecmath.h"    /* lets the compiler vectorize exp and its like */
+#include <tgmath.h>
+#define SCALAR static inline
+#define raised(a, b) pow(a, b)
+#endif
+
+/* a constant in the compute type: plain 0.5 would be a double */
+#define K(c)            ((T)(c))
+#define NONE            0
+#define BY(name)        0   /* a gradient that is a function, see pointwise_grad.c */
+
+#define eq(a, b)        ((a) == (b))
+#define ne(a, b)        ((a) != (b))
+#define lt(a, b)        ((a) < (b))
+#define le(a, b)        ((a) <= (b))
+#define gt(a, b)        ((a) > (b))
+#define ge(a, b)        ((a) >= (b))
+#define both(a, b)      ((a) & (b))
+#define either(a, b)    ((a) | (b))
+#define where(c, a, b)  ((c) ? (a) : (b))
+#define square(x)       ((x) * (x))
+#define sgn(x)          (gt(x, 0) - lt(x, 0))
+#define absval(x)       where(lt(x, 0), -(x), (x) + 0)  /* + 0 turns -0 to 0 */
+#define larger(a, b)    where(either(gt(a, b), ne(a, a)), a, b)
+#define smaller(a, b)   where(either(lt(a, b), ne(a, a)), a, b)
+#define lowest          NAME(lowestof)()
+#define highest         NAME(highestof)()
+#define logistic(x)     NAME(logistic)(x)
+#define logodds(x)      NAME(logodds)(x)
+#define power(a, b)     NAME(power)(a, b)
+#define floordiv(a, b)  NAME(floordiv)(a, b)
+#define truncdiv(a, b)  NAME(truncdiv)(a, b)
+#define modulo(a, b)    NAME(modulo)(a, b)
+#define remain(a, b)    NAME(remain)(a, b)
+#define bnot(x)         NAME(bnot)(x)
+#define band(a, b)      NAME(band)(a, b)
+#define bor(a, b)       NAME(bor)(a, b)
+#define bxor(a, b)      NAME(bxor)(a, b)
+#define shl(a, b)       NAME(shl)(a, b)
+#define shr(a, b)       NAME(shr)(a, b)
+#define gcd(a, b)       NAME(gcdof)(a, b)
+#define negative(x)     NAME(negative)(x)
+#define sinpi(x)        ((T)nc_sinpi(x))
+#define cospi(x)        ((T)nc_cospi(x))
+#define digamma(x)      ((T)nc_digamma(x))
+#define trigamma(x)     ((T)nc_zeta(K(2), x))
+#define zeta(s, q)      ((T)nc_zeta(K(s), K(q)))
+#define erfinv(x)       ((T)nc_erfinv(x))
+#define i0(x)           ((T)nc_i0(x))
+#define i1(x)           ((T)nc_i1(x))
+#define i0e(x)          ((T)nc_i0e(x))
+#define i1e(x)          ((T)nc_i1e(x))
+
+#ifdef __CUDACC__        /* large: kernels call them, rather than hold copies */
+#define SPECIAL static inline __noinline__ __host__ __device__
+#else
+#define SPECIAL SCALAR
+#endif
+#define T double
+#include "core/pointwise/special.inc"
+#undef T
+#ifdef __cplusplus
+#define T float
+#include "core/pointwise/special.inc"
+#undef T
+#endif
+#undef SPECIAL
+
+/*
+** Half precision, by integer arithmetic, so that every compiler rounds alike
+** (to nearest, ties to even), as a GPU's own instructions do.
+*/
+SCALAR float f16_tofloat(f16_s h) {
+#ifdef __CUDA_ARCH__
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+  return x;
+#else
+  uint32_t sign = (uint32_t)(h.bits & 0x8000) << 16;
+  uint32_t body = (uint32_t)(h.bits & 0x7fff) << 13;
+  uint32_t magic = 0x77800000;            /* 2^112 rebiases the exponent */
+  float f, scale;
+  memcpy(&f, &body, 4);
+  memcpy(&scale, &magic, 4);
+  f *= scale;
+  memcpy(&body, &f, 4);
+  body |= (h.bits & 0x7c00) == 0x7c00 ? 0x7f800000 : 0; /* infinity, nan */
+  body |= sign;
+  memcpy(&f, &body, 4);
+  return f;
+#endif
+}
+
+SCALAR f16_s f16_fromfloat(float v) {
+#ifdef __CUDA_ARCH__
+  f16_s r;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+#else
+  uint32_t u, sign, normal, tiny, half = 0x3f000000; /* 0.5f aligns the bits */
+  float f, h;
+  f16_s r;
+  memcpy(&u, &v, 4);
+  sign = (u >> 16) & 0x8000;
+  u &= 0x7fffffff;
+  normal = (u - 0x38000000 + 0xfff + ((u >> 13) & 1)) >> 13;
+  memcpy(&f, &u, 4);
+  memcpy(&h, &half, 4);
+  f += h;
+  memcpy(&tiny, &f, 4);
+  tiny -= half;
+  normal = u >= 0x38800000 ? normal : tiny;          /* subnormal or zero */
+  normal = u >= 0x477ff000 ? 0x7c00 : normal;        /* overflow */
+  normal = u > 0x7f800000 ? 0x7e00 : normal;         /* nan */
+  r.bits = (uint16_t)(sign | normal);
+  return r;
+#endif
+}
+
+SCALAR float bf16_tofloat(bf16_s h) {
+  uint32_t u = (uint32_t)h.bits << 16;
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+
+SCALAR bf16_s bf16_fromfloat(float v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  bf16_s r;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+#else
+  uint32_t u, rounded;
+  bf16_s r;
+  memcpy(&u, &v, 4);
+  rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
+  rounded = (u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : rounded;
+  r.bits = (uint16_t)rounded;
+  return r;
+#endif
+}
+
+/*
+** A float to an integer: towards zero; what does not fit becomes the nearest
+** that does, nan becomes 0.  f32 spares the double precision that is slow on
+** a GPU.
+*/
+SCALAR int64_t f64_toi64(double x) {
+  return x >= 9223372036854775808.0 ? INT64_MAX
+         : x > -9223372036854775808.0 ? (int64_t)x
+         : x == x ? INT64_MIN : 0;
+}
+
+SCALAR int32_t f64_toi32(double x) {
+  x = x > 2147483647.0 ? 2147483647.0 : x;
+  x = x < -2147483648.0 ? -2147483648.0 : x;
+  return x == x ? (int32_t)x : 0;
+}
+
+SCALAR int64_t f32_toi64(float x) {
+  return x >= 9223372036854775808.0f ? INT64_MAX
+         : x > -9223372036854775808.0f ? (int64_t)x
+         : x == x ? INT64_MIN : 0;
+}
+
+SCALAR int32_t f32_toi32(float x) {
+  return x >= 2147483648.0f ? INT32_MAX
+         : x > -2147483648.0f ? (int32_t)x
+         : x == x ? INT32_MIN : 0;
+}
+
+#define NARROWED(from, real, to, integer, least, most)                      \
+  SCALAR integer from##_to##to(real x) {                                    \
+    x = x > (real)(least) ? x : x == x ? (real)(least) : 0;                 \
+    return (integer)(int32_t)(x < (real)(most) ? x : (real)(most));         \
+  }
+NARROWED(f32, float, u8, uint8_t, 0, UINT8_MAX)
+NARROWED(f32, float, i8, int8_t, INT8_MIN, INT8_MAX)
+NARROWED(f32, float, i16, int16_t, INT16_MIN, INT16_MAX)
+NARROWED(f64, double, u8, uint8_t, 0, UINT8_MAX)
+NARROWED(f64, double, i8, int8_t, INT8_MIN, INT8_MAX)
+NARROWED(f64, double, i16, int16_t, INT16_MIN, INT16_MAX)
+#undef NARROWED
+
+#endif

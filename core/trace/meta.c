@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** meta.c - devices without memory: every operation runs on them as far as its
+** shapes, types and figures go, and no element is ever looked at.
+**
+** Each device has its dry twin, of the same name, so that what fails on the
+** one fails on the other.  A tensor on it has sizes, strides and a storage
+** whose bytes are only counted.
+*/
+#include "core/op.h"
+#include "core/tracing.h"
+
+#define MOST 33               /* the host, and more devices than there are */
+
+static Device twins[MOST];
+static const Device *owner[MOST];
+static Memory memory[MOST];
+static int ntwins;
+static Generator generator;
+
+static int alloc(const Device *d, void **p, int64_t bytes) {
+  static char nowhere[16];
+  *p = nowhere;
+  d->memory->live += bytes;
+  if (d->memory->live > d->memory->peak) d->memory->peak = d->memory->live;
+  return NC_OK;
+}
+
+static void release(const Device *d, void *p, int64_t bytes) {
+  (void)p;
+  d->memory->live -= bytes;
+}
+
+/* There is nothing to be read. */
+int nc_drystops(void) {
+  return nc_fail(NC_EVALUE, "depends on values, which a dry run does not "
+                 "work out");
+}
+
+static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
+                const Device *from, int how) {
+  (void)d, (void)dst, (void)src, (void)bytes, (void)from, (void)how;
+  return NC_OK;
+}
+
+static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
+                  int how) {
+  (void)d, (void)dst, (void)src, (void)bytes, (void)how;
+  return nc_drystops();
+}
+
+static int trues(const Device *d, Tensor **y, const Trues *t) {
+  (void)d, (void)t;
+  *y = NULL;
+  return nc_drystops();
+}
+
+#define IDLE(name, Request)                            \
+  static int name(const Device *d, const Request *q) { \
+    (void)d, (void)q;                                  \
+    return NC_OK;                                      \
+  }
+IDLE(run, Loop)
+IDLE(lines, LineCall)
+IDLE(sequence, Sequence)
+IDLE(places, Places)
+IDLE(gather, Gather)
+IDLE(draw, Draw)
+IDLE(product, Product)
+IDLE(expect, Expect)
+IDLE(sort, Sorting)
+IDLE(search, Searching)
+IDLE(conv, Conv)
+IDLE(pool, Pooling)
+IDLE(patches, Patching)
+IDLE(norm, Norm)
+
+static int synchronize(const Device *d) {
+  (void)d;
+  return NC_OK;
+}
+
+static void trim(const Device *d, int64_t budget) {
+  (void)d, (void)budget;
+}
+
+static const Device idle = {
+  .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
+  .synchronize = synchronize, .trim = trim, .run = run, .lines = lines,
+  .sequence = sequence, .places = places, .trues = trues, .gather = gather,
+  .scatter = gather, .draw = draw, .product = product, .expect = expect,
+  .accumulate = gather, .gradients = 1, .sort = sort,
+  .search = search, .conv = conv, .pool = pool,
+  .patches = patches, .norm = norm
+};
+
+int nc_isdry(const Device *d) {
+  return d->run == run;
+}
+
+int nc_isdrytensor(const Tensor *t) {
+  return nc_isdry(nc_device(t));
+}
+
+const Device *nc_dry(const Device *d) {
+  int i = 0;
+  if (nc_isdry(d)) return d;
+  while (i < ntwins && owner[i] != d) i++;
+  if (i == MOST) i = 0;       /* cannot be: a plug-in opens no more */
+  if (i == ntwins) {
+    ntwins++;
+    owner[i] = d;
+    twins[i] = idle;
+    twins[i].name = d->name;
+    twins[i].ordinal = d->ordinal;
+    twins[i].memory = &memory[i];
+  }
+  return &twins[i];
+}
+
+const Memory *nc_drymemory(const Device *d) {
+  for (int i = 0; i < ntwins; i++)
+    if (owner[i] == d) return &memory[i];
+  return NULL;
+}
+
+int nc_readable(Tensor **y, Tensor *t) {
+  *y = NULL;
+  if (nc_watching & NC_DRY) return nc_drystops();
+  return nc_todevice(y, t, &nc_cpu);
+}
+
+/* What exists takes no part in the figures: its twin has as many bytes, but
+   none that were allocated. */
+int nc_drytwin(Tensor **y, Tensor *x) {
+  const Device *d = nc_dry(nc_device(x));
+  const int64_t none = 0;
+  Tensor *empty;
+  int r;
+  *y = NULL;
+  if (d == nc_device(x)) {
+    nc_retain(*y = x);
+    return NC_OK;
+  }
+  TRY(nc_new(&empty, d, x->dtype, 1, &none));
+  empty->data->p = empty->data->small;
+  empty->data->bytes = x->data->bytes;
+  if ((r = nc_alias(y, empty)) == NC_OK) {
+    Tensor *t = *y;
+    t->nd = x->nd;
+    t->offset = x->offset;
+    for (int i = 0; i < x->nd; i++) {
+      t->size[i] = x->size[i];
+      t->step[i] = x->step[i];
+    }
+  }
+  nc_release(empty);
+  return r;
+}
+
+/* Random numbers are asked for, too, and must be the next ones afterwards. */
+void nc_begindry(void) {
+  generator = nc_generator;
+  for (int i = 0; i < ntwins; i++) memory[i].peak = memory[i].live;
+}
+
+void nc_enddry(void) {
+  nc_generator = generator;
+}
