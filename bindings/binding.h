@@ -19,10 +19,10 @@
 #include "core/tensor.h"
 
 /*
-** Boxes and errors (box.c)
+** Boxes and errors (userdata.c)
 */
 typedef struct State {        /* of a Lua state; its extra space points here */
-  int64_t threshold;          /* see collect.c */
+  int64_t threshold;          /* see gc_pacing.c */
   int64_t lastyoung, lastfull; /* ns: when the binding collected */
   int64_t young, full;        /* ns: what a collection of the kind costs */
   int64_t total;              /* ns spent collecting */
@@ -30,7 +30,7 @@ typedef struct State {        /* of a Lua state; its extra space points here */
   int64_t check;              /* bytes after which to look at the clock */
   int collecting;             /* by the binding: no tensor is in use */
   int refs;                   /* functions of Lua that graphs hold */
-  int untied;                 /* ... for a collection (cycles.c) */
+  int untied;                 /* ... for a collection (graph_cycles.c) */
 } State;
 
 #define nl_state(L) (*(State **)lua_getextraspace(L))
@@ -52,18 +52,18 @@ void nl_freelater(lua_State *L);              /* what nl_free had to keep */
 int nl_check(lua_State *L, int status);       /* raises the core's error */
 int nl_written(int status, const char *op);   /* ... of one into a tensor */
 void nl_pusherror(lua_State *L, const Error *e);      /* its object */
-void nl_watched(lua_State *L); /* watch.c: tells of what nc_passedany says */
+void nl_watched(lua_State *L); /* op_events.c: tells of what nc_passedany says */
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);
 void nl_pushscalar(lua_State *L, Scalar v);
 int nl_toscalar(lua_State *L, int i, Scalar *v); /* a number or boolean? */
 void nl_openbox(lua_State *L);
-void nl_opennamefields(lua_State *L); /* ("cuda:0").type (namefields.c) */
+void nl_opennamefields(lua_State *L); /* ("cuda:0").type (string_fields.c) */
 
 /* Releases what is garbage if it is time; `bytes' is what the next
    operation is likely to allocate. */
 void nl_pace(lua_State *L, int64_t bytes);
 void nl_collect(lua_State *L);
-/* What the memory of devices wants of the collector (pressure.c). */
+/* What the memory of devices wants of the collector (gpu_gc.c). */
 typedef enum Pressure {
   PRESSURE_NONE, PRESSURE_SOME, PRESSURE_FULL
 } Pressure;
@@ -82,7 +82,7 @@ int nl_againinto(lua_State *L, int status, int attempt, int out,
 int64_t nl_writes(lua_State *L, int out);
 
 /*
-** Signatures (signature.c) and arguments (args.c)
+** Signatures (signature.c) and arguments (arguments.c)
 */
 typedef enum ParamType {
   P_TENSOR, P_OPERAND, P_TENSORS, P_DIM, P_DIMS, P_DIMORTENSOR, P_SIZE,
@@ -137,7 +137,7 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a);
 void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a);
 /* The error of the arguments from `next' to `top', which are too many: sets
-   it if all can be given by name; raises it (surplus.c). */
+   it if all can be given by name; raises it (extra_arguments.c). */
 int nl_givenbyname(lua_State *L, const Signature *s, int next, int top);
 int nl_toomany(lua_State *L, const Signature *s, int next, int top);
 /* What seeds the generator of every device, by the name of op. */
@@ -145,7 +145,7 @@ int nl_toomany(lua_State *L, const Signature *s, int next, int top);
 void nl_reseed(lua_State *L, Signature *s, const char *op);
 
 /*
-** Tables (tables.c)
+** Tables (table_arguments.c)
 */
 /* A table at index i that Lua reads by events gives way to a plain one with
    what these say: its elements, and, if it is no list, the names that the
@@ -173,7 +173,7 @@ typedef struct Bound {        /* a function written for the binding */
   int where;                  /* NL_FUNCTION, NL_METHOD or both */
 } Bound;
 
-/* Pushes it: called, it refuses what its signature does not have (args.c).
+/* Pushes it: called, it refuses what its signature does not have (arguments.c).
    Is that what is at index i? */
 void nl_pushbound(lua_State *L, const Bound *b);
 int nl_isbound(lua_State *L, int i, const Bound *b);
@@ -186,17 +186,17 @@ int nl_closure(lua_State *L, lua_CFunction f, int which);     /* gives 1 */
 #define nl_which(L) ((int)(intptr_t)lua_touserdata(L, lua_upvalueindex(1)))
 
 /* The name of the operation that `name' is another one of, or name itself;
-   the i-th such name, or NULL (alias.c). */
+   the i-th such name, or NULL (aliases.c). */
 #define NL_NAME 32
 const char *nl_unaliased(const char *name, char own[NL_NAME]);
 const char *nl_alias(int i);
-/* Pushes the function of a name (catalog.c); 0: there is none. */
+/* Pushes the function of a name (registry.c); 0: there is none. */
 int nl_pushfunction(lua_State *L, const char *name, int where);
 void nl_makeall(lua_State *L, int where);     /* into the table on top */
 /* Pushes what nacre[name] stands for, made at its first use; 0: nothing. */
 int nl_pushname(lua_State *L, const char *name);
 /* The error that nacre, or its part at a path, at index 1 has no such name;
-   0 for a name that begins with "_" (missing.c). */
+   0 for a name that begins with "_" (strict_names.c). */
 int nl_missing(lua_State *L, const char *path, const char *name);
 /* From now on the table on top, the part at that path, and those in it raise
    that error for what they have not. */
@@ -210,12 +210,12 @@ int nl_callrow(lua_State *L);                 /* dispatch.c */
 int nl_callrowinto(lua_State *L);
 int nl_callfamily(lua_State *L);
 int nl_callfamilyinto(lua_State *L);
-int nl_callwhere(lua_State *L);               /* forms.c: t:where */
+int nl_callwhere(lua_State *L);               /* overloads.c: t:where */
 int nl_whereonly(lua_State *L);
 /* The results of a call of f in a form that is not its signature's, or 0. */
 int nl_otherform(lua_State *L, Family f);
 
-/* Functions of Lua that graphs hold (cycles.c) */
+/* Functions of Lua that graphs hold (graph_cycles.c) */
 typedef struct Ref {
   lua_State *main;
   int ref;
@@ -236,16 +236,16 @@ int nl_untie(lua_State *L);
 void nl_tie(lua_State *L);
 int nl_inbackward(void);                      /* autograd.c */
 
-extern const Bound nl_values[];               /* values.c */
-extern const Bound nl_bytes[];                /* bytes.c */
-extern const Bound nl_methods[];              /* methods.c */
-extern const Bound nl_reshow[];               /* reshow.c */
-extern const Bound nl_session[];              /* session.c */
-extern const Bound nl_files[];                /* files.c */
-extern const Bound nl_watching[];             /* watch.c */
-extern const Bound nl_place[];                /* place.c */
-extern const Bound nl_cuda[];                 /* cuda.c: nacre.cuda */
-extern const Bound nl_stream[];               /* stream.c: methods */
+extern const Bound nl_values[];               /* conversion.c */
+extern const Bound nl_bytes[];                /* byte_strings.c */
+extern const Bound nl_methods[];              /* tensor_fields.c */
+extern const Bound nl_reshow[];               /* inplace_views.c */
+extern const Bound nl_session[];              /* defaults.c */
+extern const Bound nl_files[];                /* tensor_files.c */
+extern const Bound nl_watching[];             /* op_events.c */
+extern const Bound nl_place[];                /* to_device.c */
+extern const Bound nl_cuda[];                 /* cuda_module.c: nacre.cuda */
+extern const Bound nl_stream[];               /* cuda_streams.c: methods */
 extern const Bound nl_gradients[];            /* autograd.c */
 extern const Bound nl_autograd[];             /* names in nacre.autograd */
 extern const Bound nl_event[];
@@ -254,10 +254,10 @@ extern const Bound nl_randomness[];           /* generator.c */
 extern const Bound nl_generator[];            /* methods */
 Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */
 
-void nl_openstandard(lua_State *L);           /* standard.c */
-int nl_getfield(lua_State *L);                /* methods.c: t[key] */
+void nl_openstandard(lua_State *L);           /* lua_overrides.c */
+int nl_getfield(lua_State *L);                /* tensor_fields.c: t[key] */
 int nl_isfield(const char *key);              /* shape, dtype, ...? */
-void nl_pushextend(lua_State *L);             /* extend.c: nacre.Tensor */
+void nl_pushextend(lua_State *L);             /* user_methods.c: nacre.Tensor */
 /* An error if t[key] = value is to set a field; 0: key is an index. */
 int nl_checkassign(lua_State *L);
 /* autograd.c: pushes t.grad and the like; 0: key is no such field */
@@ -298,7 +298,7 @@ const Device *nl_needdevice(lua_State *L, int i, const char *op);
 int nl_pin(Tensor **box);
 void nl_checkcuda(lua_State *L, int r, const char *op); /* nl_check, a hint */
 void nl_followdevice(void);   /* to be called when another one is current */
-int nl_totype(lua_State *L);  /* place.c: the upvalue says to which */
+int nl_totype(lua_State *L);  /* to_device.c: the upvalue says to which */
 
 int nl_pushtable(lua_State *L, const char *name); /* nacre.cuda, .backends */
 const Accelerator *nl_accelerator(lua_State *L, const char *op);
@@ -308,7 +308,7 @@ int nl_ordinal(lua_State *L, int i, const char *op);
 
 #define NL_STREAM "device:device=nil, priority:int=0 -> stream"
 #define NL_EVENT "enable_timing=false, blocking=false -> event"
-int nl_newstream(lua_State *L);               /* stream.c */
+int nl_newstream(lua_State *L);               /* cuda_streams.c */
 int nl_newevent(lua_State *L);
 int nl_withstream(lua_State *L);
 int nl_recordstream(lua_State *L);
@@ -319,7 +319,7 @@ int nl_defaultstream(lua_State *L);
    the stream of device i. */
 void nl_restorelater(lua_State *L, int i);
 
-int nl_index(lua_State *L);                   /* lindex.c: not a name */
+int nl_index(lua_State *L);                   /* index_keys.c: not a name */
 int nl_newindex(lua_State *L);
 int nl_call(lua_State *L);
 

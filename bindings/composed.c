@@ -41,13 +41,13 @@ void nl_pushembedded(lua_State *L, const char *name) {
 
 /* Pushes the table that composed.lua fills: functions, methods, info. */
 static void pushall(lua_State *L) {
-  static const char *const part[] = { "nacre.basics", "nacre.products",
-                                      "nacre.distances", "nacre.functional",
-                                      "nacre.images", "nacre.pooling",
-                                      "nacre.resize", "nacre.sampling",
-                                      "nacre.losses", "nacre.ctc",
-                                      "nacre.linalg", "nacre.decompositions",
-                                      "nacre.norms", "nacre.householder" };
+  static const char *const part[] = { "nacre.small_ops", "nacre.tensor_products",
+                                      "nacre.distances", "nacre.layers",
+                                      "nacre.convolution", "nacre.pooling",
+                                      "nacre.interpolate", "nacre.grid_sample",
+                                      "nacre.losses", "nacre.ctc_loss",
+                                      "nacre.solvers", "nacre.decompositions",
+                                      "nacre.matrix_norms", "nacre.householder" };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);

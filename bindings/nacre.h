@@ -14,7 +14,7 @@ int luaopen_nacre(lua_State *L);
 int nl_synchronize(lua_State *L);
 int nl_settle(lua_State *L);  /* nothing again of a device that failed */
 
-/* A lua_Alloc made for many short-lived boxes; see alloc.c. */
+/* A lua_Alloc made for many short-lived boxes; see lua_allocator.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
 
 /* Seeds math.random of this Lua state, if it has one: a program is to have one

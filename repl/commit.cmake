@@ -50,7 +50,7 @@ if(commit)
 endif()
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT
 "/* Written by commit.cmake. */
-#include \"repl/repl.h\"
+#include \"repl/host/repl.h\"
 
 const char sh_commit[] = \"${commit}\";
 ")

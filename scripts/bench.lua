@@ -11,7 +11,7 @@
 -- Ours and NumPy's turns alternate, each in one thread. A figure is the median
 -- over the turns; a ratio is the median of the ratios of one turn each.
 
-local stats = require "nacre.timestats"
+local stats = require "nacre.timing_stats"
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
 local usage = "usage: nacre scripts/bench.lua [--quick] [start] [small] " ..

@@ -99,7 +99,7 @@ local help = require "nacre.help".text
 assert(help "nacre.cuda.Stream":find("^cuda.Stream%(device=nil, priority=0%)"))
 assert(help "cuda.synchronize":find("waits until", 1, true))
 assert(help "nacre.cuda":find("device_count", 1, true))
-local list = require "nacre.complete".candidates("nacre.cuda.syn", "")
+local list = require "nacre.completion".candidates("nacre.cuda.syn", "")
 assert(list[1][1] == "synchronize(" and #list == 1)
 assert(list[1][2]:find("^synchronize%(device=nil%)  +waits"), list[1][2])
 print "ok"

@@ -30,7 +30,7 @@ assert(display.show(nacre.linspace(0, 1, 21)):find "mean 0.5")
 
 -- A number that counts as shown in full is; in full it reads back.
 do
-  local grid, numbers = require "nacre.grid", require "nacre.numbers"
+  local grid, numbers = require "nacre.tensor_grid", require "nacre.number_text"
   nacre.manual_seed(3)
   local same = 0
   for _, dtype in ipairs {"float64", "float32", "float16", "bfloat16"} do
@@ -193,7 +193,7 @@ check("an object whose __tostring fails",
 
 -- Lines on a narrow screen
 do
-  local fit = require "nacre.narrow".fit
+  local fit = require "nacre.wrap_lines".fit
   local function fitted(line, width)
     return table.concat(fit(line, width), "\n")
   end

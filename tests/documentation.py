@@ -29,8 +29,8 @@ def output(*words, check=True):
 
 
 def table():
-    """The options in repl/options.c."""
-    text = read('repl/options.c')
+    """The options in repl/host/options.c."""
+    text = read('repl/host/options.c')
     rows = text[text.index('} known[] = {'):text.index('};\n\nenum { NKNOWN')]
     names = set(re.findall(r'\{ "(--?[A-Za-z-]+)"', rows))
     assert len(names) > 20, names

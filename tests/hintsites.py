@@ -14,7 +14,7 @@ MAKERS = {
 TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|'
                             r'bunzip2|unxz|unzstd|nacre|convert)[^"]*")',
           "core/io/zip.c": '("install [^"]*")',
-          "bindings/libpng.c": '("install [^"]*")'}
+          "bindings/io/libpng.c": '("install [^"]*")'}
 # What no input reaches: a test in C has its words; or the machine that it is
 # said on can be neither had nor emulated.
 APART = {"cuda/probe.c": "unit/test_cuda_probe.c",
@@ -85,10 +85,11 @@ def apart(root, place):
 
 def texts(root):
     for folder in ("core", "bindings", "cuda"):
-        for path in sorted((root / folder).glob("*.*")):
-            if path.suffix not in MAKERS:
+        for path in sorted((root / folder).rglob("*.*")):
+            name = path.relative_to(root).as_posix()
+            if path.suffix not in MAKERS or "emulation/" in name:
                 continue
-            source, name = path.read_text("utf-8"), f"{folder}/{path.name}"
+            source = path.read_text("utf-8")
             found = list(codes(path, source))
             found += [(m.start(), m[1]) for m in
                       re.finditer(TABLES.get(name, r"(?!)"), source)]

@@ -3,12 +3,12 @@
 -- no line is wider than asked, and what they show is what is there.
 local here = arg[0]:match "^(.*/)" or ""
 local C = dofile(here .. "common.lua")
-local graphics = require "nacre.graphics"
-local heat = require "nacre.heat"
-local image = require "nacre.image"
+local graphics = require "nacre.terminal_image"
+local heat = require "nacre.heatmap"
+local image = require "nacre.tensor_image"
 local plot = require "nacre.plot"
-local raster = require "nacre.raster"
-local sampling = require "nacre.sampling"
+local raster = require "nacre.character_image"
+local sampling = require "nacre.downsample"
 local sixel = require "nacre.sixel"
 
 nacre.manual_seed(1)

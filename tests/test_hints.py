@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every hint that the shell gives is followed: what hints.txt has and every
-name of words.lua is typed, and the line that the hint names is run.
+name of other_libraries.lua is typed, and the line that the hint names is run.
 
 What the shell cannot say is found, too: each line of the modules of hints that
 holds a text for the user must be reached by some case, and each text of the
@@ -20,6 +20,7 @@ import hintsites
 
 PROGRAM = os.path.abspath(sys.argv[1])
 HERE = pathlib.Path(__file__).resolve().parent
+HINTS = HERE.parent / "repl/errors/hints"
 SETUP = ("x = torch.tensor{1.,2.,3.}; y = torch.tensor{3.,2.,1.}; "
          "z = torch.tensor{7.}; m = torch.tensor{{4.,1,0},{1,3,1},{0,1,2}}; "
          "w = m:clone(); n = 3; s = 'text'; t = {1, 2, 3}; a = 1; b = 2; "
@@ -37,16 +38,19 @@ local function line(_, n) local s = info(2, "S").source; \
 if s:find "^=nacre%." then seen[s:sub(8) .. ":" .. n] = true end end; \
 coroutine.create = function(f) local co = create(f); \
 debug.sethook(co, line, "l"); return co end; \
-for module, name in pairs {syntax = "render", habits = "unknown"} do \
+for module, name in pairs {syntax_errors = "render", \
+runtime_errors = "unknown"} do \
 local t = require("nacre." .. module); local f = t[name]; \
 t[name] = function(...) debug.sethook(line, "l"); \
 local text = f(...); debug.sethook(); return text end end; \
-local habits = require "nacre.habits"; local running = habits.running; \
+local habits = require "nacre.runtime_errors"; \
+local running = habits.running; \
 habits.running = function(o, ...) \
 if o.hint then print("@raw " .. o.hint) end; return running(o, ...) end end"""
 SEEN = 'for k in pairs(seen) do print("@seen " .. k) end'
-MODULES = ("absent", "foreign", "habits", "names", "nonfinite", "python",
-           "respell", "slips")
+MODULES = ("foreign_syntax", "nil_argument", "nonfinite_hints",
+           "python_statements", "rewrite_hint", "runtime_errors",
+           "runtime_misuse", "unknown_names")
 
 
 def session(inputs, watch=False, environment=()):
@@ -188,8 +192,8 @@ def cases():
 
 
 def wordrows():
-    """The names of words.lua, with their lines."""
-    code = ('for _, e in ipairs(require "nacre.words".rows) do '
+    """The names of other_libraries.lua, with their lines."""
+    code = ('for _, e in ipairs(require "nacre.other_libraries".rows) do '
             'print(e.name, e.code or "", e.part or "") end')
     done = subprocess.run([PROGRAM, "-i", "--no-history"], input=code,
                           text=True, capture_output=True, check=True)
@@ -200,7 +204,7 @@ def wordrows():
 
 def texts(module):
     """The lines of a module that make a text for the user."""
-    source = HERE.parent / "repl" / f"{module}.lua"
+    source = HINTS / f"{module}.lua"
     for n, line in enumerate(source.read_text("utf-8").splitlines(), 1):
         if re.search(r"(return|hint =|message =).*[\"'][^\"']*[A-Za-z]{2}",
                      line) and not re.search(r"require|:match|:find|:gsub",
@@ -247,7 +251,7 @@ class Hints(unittest.TestCase):
         *_, last = session([*inputs, [SEEN]], watch=True)
         seen = set(re.findall(r"^@seen (\S+)$", last, re.M))
         self.assertGreater(len(seen), 500)
-        unseen = [f"repl/{m}.lua:{n}: {line}" for m in MODULES
+        unseen = [f"{m}.lua:{n}: {line}" for m in MODULES
                   for n, line in texts(m) if f"{m}:{n}" not in seen]
         self.assertFalse(unseen, "\n" + "\n".join(unseen))
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The arithmetic of timing, on samples that are made up.
 
-local stats = require "nacre.timestats"
+local stats = require "nacre.timing_stats"
 
 local function near(a, b, tolerance, what)
   assert(math.abs(a - b) <= tolerance * math.max(1, math.abs(b)),

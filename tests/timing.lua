@@ -5,11 +5,11 @@ local here = arg[0]:match "^(.*)/[^/]*$" or "."
 local C = dofile(here .. "/common.lua")
 local bench = require "nacre.bench"
 local compare = require "nacre.compare"
-local difference = require "nacre.difference"
-local file = require "nacre.timefile"
+local difference = require "nacre.tensor_difference"
+local file = require "nacre.measurement_files"
 local json = require "nacre.json"
-local text = require "nacre.timetext"
-local timing = require "nacre.timing"
+local text = require "nacre.timing_text"
+local timing = require "nacre.measure"
 
 local a = nacre.ones(100, 100, {device = "cpu"})
 
@@ -292,7 +292,7 @@ end
 
 -- copies: of tables with their tensors, whose memory is their own
 do
-  local operands = require "nacre.operands"
+  local operands = require "nacre.operand_copies"
   local leaf = nacre.ones(2):requires_grad_()
   leaf.grad = nacre.ones(2)
   local base = {t = {a = a, again = {a}, leaf = leaf, n = 1}, s = {1, 2},
@@ -322,7 +322,7 @@ end
 
 -- the time of a device is in the rates if it is told, and only then
 do
-  local time = require "nacre.time"
+  local time = require "nacre.time_once"
   local r = {seconds = 1, opening = 0, devicetime = 2, uses = 1, flops = 1e9,
              bytes = 1e8, operations = 1, allocated = 0, copied_in = 0,
              copied_out = 0, device = "cuda:0", emulated = true}
@@ -474,7 +474,7 @@ end
 
 -- peaks taken while other programs run are shown, not kept
 do
-  local peak, machine = require "nacre.peak", require "nacre.machine"
+  local peak, machine = require "nacre.machine_peak", require "nacre.machine"
   local measure, where, average = peak.measure, peak.path, machine.load
   local path, said = os.tmpname(), {}
   local out = {flush = function() end, write = function(_, ...)

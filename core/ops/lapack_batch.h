@@ -4,7 +4,7 @@
 **
 ** Matrices are given and come back column by column: what LAPACK calls
 ** A(i,j) is self[..][j][i].  What is made of them, and gradients, stands in
-** linalg.lua.  The matrices of a batch are shared among the threads.
+** solvers.lua.  The matrices of a batch are shared among the threads.
 */
 #ifndef core_ops_lapack_batch_h
 #define core_ops_lapack_batch_h

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/libpng.h"
+#include "bindings/io/libpng.h"
 
 static void must(int condition) {
   if (!condition) abort();

@@ -30,7 +30,7 @@ elif [ $format = csv ]; then
   [ "$(ls -A "$corpus")" ] || printf '\004"a b",c\n1,2.5e3\n-3,"nan"\n' \
     >"$corpus/two"
 else
-  sources="$sources bindings/libpng.c"
+  sources="$sources bindings/io/libpng.c"
   seed=
   set --
   # the smallest image there is: one black pixel

@@ -2,7 +2,7 @@
 --
 -- assert_test.lua - what t.eq and t.err say, and of calls that cannot be.
 
-local diff = require "nacre.testdiff"
+local diff = require "nacre.value_diff"
 
 -- What a check says when it fails, or nil.
 local function said(f, ...)

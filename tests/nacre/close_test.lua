@@ -2,7 +2,7 @@
 --
 -- close_test.lua - t.close says how many elements are off, by how much, where.
 
-local close = require "nacre.testclose"
+local close = require "nacre.closeness"
 
 test("close enough", {dtype = {"float16", "float32", "float64"}},
   function(t, p)

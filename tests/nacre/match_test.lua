@@ -2,7 +2,7 @@
 --
 -- match_test.lua - what matches expected text and what does not.
 
-local match = require "nacre.testmatch"
+local match = require "nacre.match_output"
 
 local function lines(text) return match.split(text) end
 

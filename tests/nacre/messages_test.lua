@@ -2,7 +2,7 @@
 --
 -- messages_test.lua - what a test tells the runner may come in any pieces.
 
-local jobs = require "nacre.testjobs"
+local jobs = require "nacre.job_pool"
 
 local SAID = "4:case6:a (n=12:172:304:pass0:0:2:30"
 

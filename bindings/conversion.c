@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* conversion.c - numbers and tables of Lua to tensors, and back. */
+#include <string.h>
+
+#include "bindings/binding.h"
+
+/*
+** Tables to tensors
+*/
+typedef struct Table {        /* what was found in a nested table */
+  int nd;
+  int64_t size[NC_MAXDIM];
+  Category kind;
+  DType dtype;                /* as asked for */
+} Table;
+
+static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
+  return nl_error(L, "tensor", "the table is ragged: %lld element%s at dim %d, "
+                  "where others have %lld", (long long)got,
+                  got == 1 ? "" : "s", d + 1,
+                  (long long)t->size[d]);
+}
+
+/* The sizes, from the first elements of each level. */
+static void measure(lua_State *L, int i, Table *t) {
+  t->nd = 0;
+  int top = lua_gettop(L);
+  luaL_checkstack(L, 2 * NC_MAXDIM + 8, NULL);
+  lua_pushvalue(L, i);
+  while (lua_istable(L, -1)) {
+    nl_plain(L, -1, 0);
+    if (t->nd == NC_MAXDIM)
+      nl_error(L, "tensor", "tables are nested deeper than %d", NC_MAXDIM);
+    t->size[t->nd] = (int64_t)lua_rawlen(L, -1);
+    if (t->size[t->nd++] == 0) break;
+    lua_rawgeti(L, -1, 1);
+  }
+  lua_settop(L, top);
+}
+
+/* Is a string what [[1, 2]] is in Lua, and not a word? */
+static int pythonlist(const char *text) {
+  return text[strspn(text, "0123456789.,+-eE []")] == '\0' &&
+         strchr(text, ',') != NULL;
+}
+
+/* Visits every number of the table on top at level d: finds the category,
+   or, if p is not NULL, stores as int64 or double. */
+static void visit(lua_State *L, Table *t, int d, char **p) {
+  Scalar v;
+  if (d == t->nd) {
+    if (lua_type(L, -1) == LUA_TSTRING) {   /* tensor([[1, 2]]) */
+      nc_fail(NC_EVALUE, "an element is a string, not a number");
+      nc_blameop("tensor");
+      nc_hint(pythonlist(lua_tostring(L, -1))
+                  ? "lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string"
+                  : "a tensor holds numbers and booleans; a table holds texts");
+      nl_check(L, NC_EVALUE);
+    }
+    if (!nl_toscalar(L, -1, &v))
+      nl_error(L, "tensor", "an element is a %s, not a number",
+               nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
+                                  : nl_typename(L, -1));
+    if (p == NULL) {
+      if (v.kind > t->kind) t->kind = v.kind;
+      return;
+    }
+    if (nc_category(t->dtype) == NC_INT && nc_checkfits(v, t->dtype) != NC_OK) {
+      nc_blameop("tensor");
+      nl_check(L, NC_EVALUE);
+    }
+    if (t->kind == NC_FLOAT) v.f = nc_tofloat(v), memcpy(*p, &v.f, 8);
+    else memcpy(*p, &v.i, 8);
+    *p += 8;
+    return;
+  }
+  if (!lua_istable(L, -1)) ragged(L, t, d, 1);
+  nl_plain(L, -1, 0);
+  if ((int64_t)lua_rawlen(L, -1) != t->size[d])
+    ragged(L, t, d, (int64_t)lua_rawlen(L, -1));
+  if (nc_interrupted)
+    nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+  for (int64_t k = 1; k <= t->size[d]; k++) {
+    if (lua_rawgeti(L, -1, k) == LUA_TNIL)
+      nl_error(L, "tensor", "element %lld of a list is nil: a list has no "
+               "holes", (long long)k);
+    visit(L, t, d + 1, p);
+    lua_pop(L, 1);
+  }
+  if (p == NULL) nl_checklist(L, "tensor", -1);
+}
+
+static DType inferred(const Table *t) {
+  if (t->kind == NC_FLOAT || (t->nd && t->size[t->nd - 1] == 0))
+    return nc_defaultdtype;
+  return t->kind == NC_INT ? DT_i64 : DT_b8;
+}
+
+#define SIGNATURE "data:any, *, dtype:dtype=nil, device:device=nil -> tensor"
+
+/* Fills a box with the table at index 1 as int64 or float64; gives the
+   dtype that the table asks for. */
+static DType fromtable(lua_State *L, Tensor **wide, DType asked) {
+  Table t = { .kind = NC_BOOL };
+  t.dtype = asked == DT_NONE ? DT_f64 : asked;
+  char *p;
+  measure(L, 1, &t);
+  lua_pushvalue(L, 1);
+  visit(L, &t, 0, NULL);
+  nl_check(L, nc_new(wide, nc_host(), t.kind == NC_FLOAT ? DT_f64 : DT_i64,
+                     t.nd, t.size));
+  p = nc_data(*wide);
+  visit(L, &t, 0, &p);
+  lua_pop(L, 1);
+  return inferred(&t);
+}
+
+/* A copy without a history. */
+static int unrecorded(Tensor **y, Tensor *x) {
+  int r;
+  nc_gradoff++;
+  r = nc_apply1(y, OP_clone, x);
+  nc_gradoff--;
+  return r;
+}
+
+/* nacre.tensor(data, {dtype=, device=}) */
+static int newtensor(lua_State *L) {
+  static Signature s;
+  const int64_t before = nc_memory.since;
+  Tensor **wide, **cast, **there, *given;
+  const Device *d;
+  DType type;
+  Args a;
+  if (s.name == NULL) nl_parsesignature(&s, "tensor", SIGNATURE);
+  nl_readargs(L, &s, &a);
+  given = nl_totensor(L, 1);
+  wide = nl_newbox(L);
+  if (given) {
+    nl_check(L, unrecorded(wide, given));
+    type = given->dtype;
+  } else
+    type = fromtable(L, wide, a.arg[1].dtype);
+  if (a.arg[1].dtype != DT_NONE) type = a.arg[1].dtype;
+  d = a.arg[2].device ? a.arg[2].device
+      : given         ? nc_device(given)
+                      : nc_defaultdevice;
+  cast = there = nl_newbox(L);
+  nl_check(L, nc_cast(cast, *wide, type));
+  if (nc_device(*cast) != d) {
+    there = nl_newbox(L);
+    nl_check(L, nc_todevice(there, *cast, d));
+  }
+  if (a.require || a.pin) {
+    int r = a.pin ? nl_pin(there) : NC_OK;
+    if (r == NC_OK && a.require) r = nc_require(*there, 1);
+    if (r != NC_OK) nc_blameop("tensor");
+    nl_check(L, r);
+  }
+  nl_pace(L, nc_memory.since - before);
+  return 1;
+}
+
+/*
+** Tensors to tables
+*/
+static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
+  if (d == t->nd) {
+    Scalar v;
+    nl_check(L, nc_read(&v, t, offset));
+    nl_pushscalar(L, v);
+    return;
+  }
+  lua_createtable(L, t->size[d] < 1 << 26 ? (int)t->size[d] : 0, 0);
+  for (int64_t i = 0; i < t->size[d]; i++) {
+    if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+    pushlevel(L, t, d + 1, offset + i * t->step[d]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+/* What a table of t holds: elements, or rows of none. */
+static double entries(const Tensor *t) {
+  double n = 1;
+  for (int d = 0; d < t->nd && t->size[d] > 0; d++) n *= (double)t->size[d];
+  return n;
+}
+
+static int totable(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1), **host;
+  luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);
+  host = nl_newbox(L);
+  if (entries(t) > 1 << 22 &&
+      entries(t) > (double)nc_hostavailable() / 16) {
+    nc_fail(NC_ENOMEM, "a table of %.15g entries does not fit into memory",
+            entries(t));
+    nc_blameop("totable");
+    nc_blame("self", t);
+    nl_check(L, NC_ENOMEM);
+  }
+  nl_check(L, nc_elements(host, nl_checktensor(L, 1)));
+  pushlevel(L, *host, 0, 0);
+  return 1;
+}
+
+static int item(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  Scalar v;
+  int r = nc_item(&v, t);
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') {
+    nc_blameop("item");
+    nc_blame("self", t);
+  }
+  nl_check(L, r);
+  nl_pushscalar(L, v);
+  return 1;
+}
+
+/*
+** What the display needs
+*/
+static int summary(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  Summary s;
+  nl_check(L, nc_summary(&s, t, luaL_optinteger(L, 2, 0)));
+  lua_createtable(L, 0, 16);
+#define INTEGER(f) lua_pushinteger(L, s.f), lua_setfield(L, -2, #f)
+#define NUMBER(f) lua_pushnumber(L, s.f), lua_setfield(L, -2, #f)
+  INTEGER(n), INTEGER(nan), INTEGER(posinf), INTEGER(neginf), INTEGER(zero);
+  INTEGER(seen), INTEGER(imin), INTEGER(imax), INTEGER(firstbad);
+  NUMBER(min), NUMBER(max), NUMBER(mean), NUMBER(std);
+#undef INTEGER
+#undef NUMBER
+  lua_pushboolean(L, s.constant);
+  lua_setfield(L, -2, "constant");
+  lua_createtable(L, 12, 0);
+  for (int i = 0; i < 12; i++) {
+    lua_pushinteger(L, s.histogram[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "histogram");
+  return 1;
+}
+
+const Bound nl_values[] = {
+  { "tensor", newtensor, SIGNATURE,
+    "a tensor of a number or of nested tables; integers give int64, "
+    "others the default float dtype, true and false bool", 1 },
+  { "totable", totable, "self -> table",
+    "the elements as nested tables; integers stay exact", 2 },
+  { "tolist", totable, "self -> table", "the same as totable", 2 },
+  { "item", item, "self -> number",
+    "the value of a tensor of one element", 2 },
+  { "_summary", summary, "self, limit=0 -> table",
+    "statistics for display", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

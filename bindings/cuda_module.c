@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cuda_module.c - the table nacre.cuda: the CUDA devices of this machine.
+**
+** What needs a device opens the plug-in, and raises its one error if there
+** is nothing to open.  Ordinals count from 0: they are names.
+*/
+#include <stddef.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+const Accelerator *nl_accelerator(lua_State *L, const char *op) {
+  const Accelerator *a;
+  int r = nc_accelerator(&a);
+  nl_checkcuda(L, r, op);
+  return a;
+}
+
+/* {device = ...} at index i gives way to the device. */
+static void unwrap(lua_State *L, int i, const char *op) {
+  luaL_checkstack(L, 4, NULL);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
+    if (lua_type(L, -2) != LUA_TSTRING ||
+        strcmp(lua_tostring(L, -2), "device") != 0)
+      nl_error(L, op, "no argument '%s'", luaL_tolstring(L, -2, NULL));
+  lua_getfield(L, i, "device");
+  lua_replace(L, i);
+}
+
+int nl_ordinal(lua_State *L, int i, const char *op) {
+  const Accelerator *a = nl_accelerator(L, op);
+  const Device *d;
+  if (lua_istable(L, i)) unwrap(L, i, op);
+  if (lua_isnoneornil(L, i)) return a->current();
+  d = nl_needdevice(L, i, op);
+  if (d->ordinal < 0) return nl_error(L, op, "%s is no CUDA device", d->name);
+  return d->ordinal;
+}
+
+static const Device *deviceat(lua_State *L, int i, const char *op) {
+  int k = nl_ordinal(L, i, op);
+  return nl_accelerator(L, op)->device[k];
+}
+
+/*
+** Is there one?
+*/
+static int is_available(lua_State *L) {
+  const Accelerator *a;
+  lua_pushboolean(L, nc_accelerator(&a) == NC_OK && a->count > 0);
+  return 1;
+}
+
+static int is_initialized(lua_State *L) {
+  lua_pushboolean(L, nc_opened() != NULL);
+  return 1;
+}
+
+static int device_count(lua_State *L) {
+  const Accelerator *a;
+  lua_pushinteger(L, nc_accelerator(&a) == NC_OK ? a->count : 0);
+  return 1;
+}
+
+static int why(lua_State *L) {
+  const Accelerator *a;
+  if (nc_accelerator(&a) == NC_OK) return 0;
+  lua_pushstring(L, nc_lasterror()->text);
+  return 1;
+}
+
+/*
+** The current device
+*/
+static int current_device(lua_State *L) {
+  lua_pushinteger(L, nl_accelerator(L, "cuda.current_device")->current());
+  return 1;
+}
+
+static void makecurrent(lua_State *L, int i, const char *op) {
+  int r = nl_accelerator(L, op)->setcurrent(i);
+  if (r != NC_OK) nc_blameop(op);
+  nl_check(L, r);
+  nl_followdevice();
+}
+
+static int set_device(lua_State *L) {
+  const char *op = "cuda.set_device";
+  if (lua_isnoneornil(L, 1)) return nl_error(L, op, "device is missing");
+  makecurrent(L, nl_ordinal(L, 1, op), op);
+  return 0;
+}
+
+/* device(i, fn, ...): fn runs with device i as the current one. */
+static int device(lua_State *L) {
+  const char *op = "cuda.device";
+  int i = nl_ordinal(L, 1, op);
+  if (!lua_isfunction(L, 2))
+    return nl_error(L, op, "what is to run there must be a function, not %s",
+                    nl_typename(L, 2));
+  nl_restorelater(L, i);
+  lua_replace(L, 1);
+  lua_toclose(L, 1);
+  makecurrent(L, i, op);
+  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
+  return lua_gettop(L) - 1;
+}
+
+/*
+** What a device is
+*/
+static DeviceInfo *info(lua_State *L, const char *op) {
+  int i = nl_ordinal(L, 1, op);
+  DeviceInfo *d = lua_newuserdatauv(L, sizeof *d, 0);
+  memset(d, 0, sizeof *d);
+  nl_check(L, nl_accelerator(L, op)->info(i, d));
+  return d;
+}
+
+static int get_device_name(lua_State *L) {
+  lua_pushstring(L, info(L, "cuda.get_device_name")->name);
+  return 1;
+}
+
+static int get_device_capability(lua_State *L) {
+  const DeviceInfo *d = info(L, "cuda.get_device_capability");
+  lua_pushinteger(L, d->major);
+  lua_pushinteger(L, d->minor);
+  return 2;
+}
+
+static int get_device_properties(lua_State *L) {
+  const DeviceInfo *d = info(L, "cuda.get_device_properties");
+  lua_createtable(L, 0, 12);
+#define TEXT(name, f) lua_pushstring(L, d->f), lua_setfield(L, -2, name)
+#define INTEGER(name, f) lua_pushinteger(L, d->f), lua_setfield(L, -2, name)
+  TEXT("name", name), TEXT("uuid", uuid), TEXT("pci_bus_id", pci);
+  INTEGER("major", major), INTEGER("minor", minor);
+  INTEGER("total_memory", memory), INTEGER("L2_cache_size", l2);
+  INTEGER("multi_processor_count", processors);
+  INTEGER("clock_rate", clock), INTEGER("memory_clock_rate", memoryclock);
+  INTEGER("memory_bus_width", bus);
+#undef TEXT
+#undef INTEGER
+  return 1;
+}
+
+static int can_device_access_peer(lua_State *L) {
+  const char *op = "cuda.can_device_access_peer";
+  int i, j;
+  if (lua_isnoneornil(L, 1) || lua_isnoneornil(L, 2))
+    return nl_error(L, op, "two devices are needed");
+  i = nl_ordinal(L, 1, op);
+  j = nl_ordinal(L, 2, op);
+  lua_pushboolean(L, nl_accelerator(L, op)->peer(i, j));
+  return 1;
+}
+
+/*
+** Memory
+*/
+static MemoryInfo memory(lua_State *L, const char *op) {
+  int i = nl_ordinal(L, 1, op);
+  MemoryInfo m;
+  memset(&m, 0, sizeof m);
+  nl_check(L, nl_accelerator(L, op)->memory(i, &m));
+  return m;
+}
+
+static int figure(lua_State *L, const char *op, size_t offset) {
+  const MemoryInfo m = memory(L, op);
+  int64_t v;
+  memcpy(&v, (const char *)&m + offset, sizeof v);
+  lua_pushinteger(L, v);
+  return 1;
+}
+
+#define FIGURE(name, field)                                      \
+  static int name(lua_State *L) {                                \
+    return figure(L, "cuda." #name, offsetof(MemoryInfo, field)); \
+  }
+FIGURE(memory_allocated, allocated)
+FIGURE(max_memory_allocated, peak)
+FIGURE(memory_reserved, reserved)
+FIGURE(max_memory_reserved, reservedpeak)
+
+static int mem_get_info(lua_State *L) {
+  const MemoryInfo m = memory(L, "cuda.mem_get_info");
+  lua_pushinteger(L, m.free);
+  lua_pushinteger(L, m.total);
+  return 2;
+}
+
+static const char *bytes(lua_State *L, int64_t n) {
+  char text[NC_TEXT];
+  return lua_pushstring(L, nc_bytestext(text, (double)n));
+}
+
+static void row(lua_State *L, luaL_Buffer *b, const char *name, int64_t now,
+                int64_t most) {
+  lua_pushfstring(L, "\n  %s  %s, at most %s", name, bytes(L, now),
+                  bytes(L, most));
+  lua_insert(L, -3);
+  lua_pop(L, 2);
+  luaL_addvalue(b);
+}
+
+static int memory_summary(lua_State *L) {
+  const char *op = "cuda.memory_summary";
+  const Device *d = deviceat(L, 1, op);
+  const MemoryInfo m = memory(L, op);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, d->name);
+  row(L, &b, "tensors hold   ", m.allocated, m.peak);
+  row(L, &b, "cache included ", m.reserved, m.reservedpeak);
+  lua_pushfstring(L, "\n  of the device    %s free", bytes(L, m.free));
+  lua_remove(L, -2);
+  luaL_addvalue(&b);
+  lua_pushfstring(L, " of %s", bytes(L, m.total));
+  lua_remove(L, -2);
+  luaL_addvalue(&b);
+  lua_pushfstring(L, "\n  calls            %I to allocate, %I of them served "
+                  "by the cache, %I to free, %I segment%s",
+                  (LUAI_UACINT)m.allocs, (LUAI_UACINT)m.hits,
+                  (LUAI_UACINT)m.frees, (LUAI_UACINT)m.segments,
+                  m.segments == 1 ? "" : "s");
+  luaL_addvalue(&b);
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* A table with PyTorch's names, as far as the allocator counts the same. */
+static int memory_stats(lua_State *L) {
+  const MemoryInfo m = memory(L, "cuda.memory_stats");
+  const struct { const char *name; int64_t v; } figures[] = {
+    { "allocated_bytes.all.current", m.allocated },
+    { "allocated_bytes.all.peak", m.peak },
+    { "reserved_bytes.all.current", m.reserved },
+    { "reserved_bytes.all.peak", m.reservedpeak },
+    { "allocation.all.current", m.allocs - m.frees },
+    { "allocation.all.allocated", m.allocs },
+    { "allocation.all.freed", m.frees },
+    { "segment.all.current", m.segments },
+    { "num_alloc_retries", m.retries },
+  };
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+    lua_pushinteger(L, figures[i].v);
+    lua_setfield(L, -2, figures[i].name);
+  }
+  return 1;
+}
+
+static int reset_peak_memory_stats(lua_State *L) {
+  const char *op = "cuda.reset_peak_memory_stats";
+  int i = nl_ordinal(L, 1, op);
+  nl_accelerator(L, op)->resetpeak(i);
+  return 0;
+}
+
+/* Nothing is cached before the first use. */
+static int empty_cache(lua_State *L) {
+  nl_collect(L);
+  nl_trimdevices();
+  return 0;
+}
+
+/*
+** Work
+*/
+static int synchronize(lua_State *L) {
+  const Device *d = deviceat(L, 1, "cuda.synchronize");
+  int r = d->synchronize(d);
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0')
+    nc_blameop("cuda.synchronize");
+  nl_check(L, r);
+  return 0;
+}
+
+/* One generator serves every device, so that a seed gives the same numbers
+   on all of them. */
+static int manual_seed(lua_State *L) {
+  static Signature s;
+  nl_reseed(L, &s, "cuda.manual_seed");
+  return 0;
+}
+
+static int manual_seed_all(lua_State *L) {
+  static Signature s;
+  nl_reseed(L, &s, "cuda.manual_seed_all");
+  return 0;
+}
+
+#define ON "device:device=nil"
+
+const Bound nl_cuda[] = {
+  { "is_available", is_available, "-> boolean",
+    "is there a CUDA device that can be used? why() says why not", 1 },
+  { "why", why, "-> text", "why no CUDA device can be used; nil if one can",
+    1 },
+  { "is_initialized", is_initialized, "-> boolean",
+    "has something opened the CUDA plug-in?", 1 },
+  { "device_count", device_count, "-> integer",
+    "number of CUDA devices; 0 if none can be used", 1 },
+  { "current_device", current_device, "-> integer",
+    "ordinal of the device that \"cuda\" stands for, from 0", 1 },
+  { "set_device", set_device, "device:device",
+    "makes a device the one that \"cuda\" stands for", 1 },
+  { "device", device, "device:device, fn, ... -> results",
+    "calls fn with device as the current one, then goes back", 1 },
+  { "get_device_name", get_device_name, ON " -> text", "the model", 1 },
+  { "get_device_capability", get_device_capability, ON " -> major, minor",
+    "the compute capability", 1 },
+  { "get_device_properties", get_device_properties, ON " -> table",
+    "name, capability, memory, multiprocessors, ...; rates in kHz", 1 },
+  { "can_device_access_peer", can_device_access_peer,
+    "device:device, peer_device:device -> boolean",
+    "can a device read the memory of another directly?", 1 },
+  { "mem_get_info", mem_get_info, ON " -> free, total",
+    "bytes of memory, as the driver counts them", 1 },
+  { "memory_allocated", memory_allocated, ON " -> bytes",
+    "what tensors hold on a device", 1 },
+  { "max_memory_allocated", max_memory_allocated, ON " -> bytes",
+    "the most that tensors held since reset_peak_memory_stats()", 1 },
+  { "memory_reserved", memory_reserved, ON " -> bytes",
+    "what tensors hold, and the cache of freed memory", 1 },
+  { "max_memory_reserved", max_memory_reserved, ON " -> bytes",
+    "the most that was reserved since reset_peak_memory_stats()", 1 },
+  { "memory_summary", memory_summary, ON " -> text",
+    "the figures of a device's memory, to be printed", 1 },
+  { "memory_stats", memory_stats, ON " -> table",
+    "the figures of a device's memory by PyTorch's names, such as "
+    "[\"allocated_bytes.all.peak\"]", 1 },
+  { "reset_peak_memory_stats", reset_peak_memory_stats, ON,
+    "the peaks count from now on", 1 },
+  { "empty_cache", empty_cache, "",
+    "collects, and gives cached memory back to the devices and the system",
+    1 },
+  { "synchronize", synchronize, ON,
+    "waits until a device has done what it was asked to do; an error of that "
+    "work is raised here", 1 },
+  { "manual_seed", manual_seed, NL_SEED,
+    "seeds the random numbers: one generator serves every device", 1 },
+  { "manual_seed_all", manual_seed_all, NL_SEED,
+    "the same as manual_seed", 1 },
+  { "Stream", nl_newstream, NL_STREAM,
+    "a new queue of work on a device, which runs beside the others; a lower "
+    "priority number goes first", 1 },
+  { "Event", nl_newevent, NL_EVENT,
+    "a mark in a stream, to wait for or to measure time by; a wait never "
+    "keeps a core busy for long, blocking or not", 1 },
+  { "stream", nl_withstream, "stream:any, fn, ... -> results",
+    "calls fn with stream, and its device, as the current one, then goes "
+    "back; nil changes nothing", 1 },
+  { "set_stream", nl_setstream, "stream:any",
+    "makes stream, and its device, the current one", 1 },
+  { "current_stream", nl_currentstream, ON " -> stream",
+    "the stream that operations on a device go to", 1 },
+  { "default_stream", nl_defaultstream, ON " -> stream",
+    "the stream that is always there", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};
+
+/*
+** nacre.backends.cuda.matmul.allow_tf32: kept here until CUDA can be used,
+** so that a program may choose before it asks.
+*/
+static int64_t tf32;
+
+static int getsetting(lua_State *L) {
+  const Accelerator *a = nc_opened();
+  const char *name = luaL_checkstring(L, 2);
+  int64_t v = tf32;
+  if (strcmp(name, "allow_tf32") != 0)
+    return nl_missing(L, "backends.cuda.matmul", name);
+  if (a) nl_check(L, a->get("allow_tf32", &v));
+  lua_pushboolean(L, v != 0);
+  return 1;
+}
+
+static int setsetting(lua_State *L) {
+  const char *op = "backends.cuda.matmul", *name = luaL_checkstring(L, 2);
+  const Accelerator *a;
+  if (strcmp(name, "allow_tf32") != 0)
+    return nl_error(L, op, "no setting '%s': there is allow_tf32", name);
+  if (!lua_isboolean(L, 3))
+    return nl_error(L, op, "allow_tf32 must be true or false, not a %s",
+                    nl_typename(L, 3));
+  tf32 = lua_toboolean(L, 3);
+  if (nc_accelerator(&a) == NC_OK) nl_check(L, a->set("allow_tf32", tf32));
+  return 0;
+}
+
+static void pushbackends(lua_State *L) {
+  static const luaL_Reg events[] = { { "__index", getsetting },
+                                     { "__newindex", setsetting },
+                                     { NULL, NULL } };
+  lua_createtable(L, 0, 1);
+  lua_createtable(L, 0, 1);
+  lua_newtable(L);
+  luaL_newlib(L, events);
+  lua_setmetatable(L, -2);
+  lua_setfield(L, -2, "matmul");
+  lua_setfield(L, -2, "cuda");
+}
+
+int nl_pushtable(lua_State *L, const char *name) {
+  if (strcmp(name, "backends") == 0) {
+    pushbackends(L);
+    nl_seal(L, name);
+    return 1;
+  }
+  if (strcmp(name, "cuda") != 0) return 0;
+  lua_newtable(L);
+  for (const Bound *b = nl_cuda; b->name; b++) {
+    nl_pushbound(L, b);
+    lua_setfield(L, -2, b->name);
+  }
+  nl_seal(L, name);
+  return 1;
+}

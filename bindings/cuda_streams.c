@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cuda_streams.c - queues of work on a CUDA device, and marks in them.
+**
+** A stream that is current must not be collected: the table `nacre.streams'
+** of the registry holds it, at the ordinal of its device; the objects of
+** default streams, which are never freed, lie at -1 minus that.
+*/
+#include <string.h>
+
+#include "bindings/binding.h"
+
+#define STREAM "nacre.stream"
+#define EVENT "nacre.event"
+#define CURRENT "nacre.streams"
+
+typedef struct StreamBox {
+  Stream *s;                  /* NULL once it is closed */
+  int priority, owned;
+} StreamBox;
+
+typedef struct EventBox {
+  Event *e;                   /* NULL once it is closed */
+  int timing;
+} EventBox;
+
+/* Fails as operation op unless the work itself says which it is. */
+static void checked(lua_State *L, const char *op, int r) {
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(op);
+  nl_check(L, r);
+}
+
+/*
+** Objects
+*/
+static StreamBox *checkstream(lua_State *L, int i, const char *op) {
+  StreamBox *b = luaL_testudata(L, i, STREAM);
+  if (b == NULL && i == 1 && lua_isnone(L, 1))
+    nl_error(L, op, "self is missing: a stream expected");
+  if (b == NULL)
+    nl_error(L, op, "expected a stream, not a %s", nl_typename(L, i));
+  else if (b->s == NULL)
+    nl_error(L, op, "the stream was closed");
+  return b;
+}
+
+static EventBox *checkevent(lua_State *L, int i, const char *op) {
+  EventBox *b = luaL_testudata(L, i, EVENT);
+  if (b == NULL && lua_isnone(L, i))
+    nl_error(L, op, "%s is missing: an event expected",
+             i == 1 ? "self" : strcmp(op, "elapsed_time") ? "event" : "other");
+  if (b == NULL)
+    nl_error(L, op, "expected an event, not a %s", nl_typename(L, i));
+  else if (b->e == NULL)
+    nl_error(L, op, "the event was closed");
+  return b;
+}
+
+static void pushcurrents(lua_State *L) {
+  luaL_checkstack(L, 8, NULL);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, CURRENT);
+}
+
+static int streamfield(lua_State *L);
+static int freestream(lua_State *L);
+static int eventfield(lua_State *L);
+static int freeevent(lua_State *L);
+
+/* Two objects of one stream are the same. */
+static int samestream(lua_State *L) {
+  const StreamBox *a = luaL_testudata(L, 1, STREAM);
+  const StreamBox *b = luaL_testudata(L, 2, STREAM);
+  lua_pushboolean(L, a && b && a->s == b->s);
+  return 1;
+}
+
+static int streamtext(lua_State *L) {
+  const StreamBox *b = luaL_checkudata(L, 1, STREAM);
+  const Accelerator *a = nc_opened();
+  if (b->s == NULL || a == NULL) lua_pushliteral(L, "stream (closed)");
+  else
+    lua_pushfstring(L, "stream %p on %s", (void *)b->s,
+                    a->device[a->streamdevice(b->s)]->name);
+  return 1;
+}
+
+static int eventtext(lua_State *L) {
+  const EventBox *b = luaL_checkudata(L, 1, EVENT);
+  lua_pushfstring(L, b->e ? "event %p" : "event (closed)", (void *)b->e);
+  return 1;
+}
+
+/* The metatable of a kind, with its methods as upvalue of __index. */
+static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
+                    const Bound *methods, lua_CFunction index) {
+  if (luaL_newmetatable(L, kind)) {
+    luaL_setfuncs(L, events, 0);
+    lua_newtable(L);
+    for (const Bound *b = methods; b->name; b++) {
+      nl_pushbound(L, b);
+      lua_setfield(L, -2, b->name);
+    }
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "methods");     /* for help and completion */
+    lua_pushcclosure(L, index, 1);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+}
+
+static StreamBox *newstreambox(lua_State *L) {
+  static const luaL_Reg events[] = {
+    { "__gc", freestream }, { "__close", freestream },
+    { "__eq", samestream }, { "__tostring", streamtext }, { NULL, NULL }
+  };
+  StreamBox *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  setkind(L, STREAM, events, nl_stream, streamfield);
+  return b;
+}
+
+static EventBox *neweventbox(lua_State *L) {
+  static const luaL_Reg events[] = {
+    { "__gc", freeevent }, { "__close", freeevent },
+    { "__tostring", eventtext }, { NULL, NULL }
+  };
+  EventBox *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  setkind(L, EVENT, events, nl_event, eventfield);
+  return b;
+}
+
+/* A method of the upvalue, or an error that names what there is. */
+static int method(lua_State *L, const char *kind, const Bound *methods) {
+  const char *names[24], *key, *near;
+  int n = 0;
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  key = luaL_tolstring(L, 2, NULL);
+  for (; methods[n].name && n < 23; n++) names[n] = methods[n].name;
+  names[n] = NULL;
+  near = nl_nearname(key, names);
+  return nl_error(L, "", near ? "%s has no method '%s', did you mean '%s'?"
+                              : "%s has no method '%s'", kind, key, near);
+}
+
+static int streamfield(lua_State *L) {
+  const StreamBox *b = luaL_checkudata(L, 1, STREAM);
+  const Accelerator *a = nc_opened();
+  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (strcmp(key, "priority") == 0) lua_pushinteger(L, b->priority);
+  else if (strcmp(key, "device") == 0 && b->s)
+    lua_pushstring(L, a->device[a->streamdevice(b->s)]->name);
+  else if (strcmp(key, "cuda_stream") == 0 && b->s)
+    lua_pushinteger(L, (lua_Integer)a->streamid(b->s));
+  else if (strcmp(key, "device") == 0 || strcmp(key, "cuda_stream") == 0)
+    return nl_error(L, "", "the stream was closed");
+  else
+    return method(L, "stream", nl_stream);
+  return 1;
+}
+
+static int eventfield(lua_State *L) {
+  return method(L, "event", nl_event);
+}
+
+/* One that is current gives way to the default one. */
+static int freestream(lua_State *L) {
+  StreamBox *b = luaL_checkudata(L, 1, STREAM);
+  const Accelerator *a = nc_opened();
+  Stream *s = b->s;
+  int i, now;
+  if (s == NULL || a == NULL || !b->owned) return 0;
+  b->s = NULL;
+  i = a->streamdevice(s);
+  if (a->stream(i) == s) {
+    now = a->current();
+    a->setstream(a->defaultstream(i));
+    a->setcurrent(now);
+    pushcurrents(L);
+    lua_pushnil(L);
+    lua_rawseti(L, -2, i);
+  }
+  a->freestream(s);
+  return 0;
+}
+
+static int freeevent(lua_State *L) {
+  EventBox *b = luaL_checkudata(L, 1, EVENT);
+  Event *e = b->e;
+  b->e = NULL;
+  if (e) nc_opened()->freeevent(e);
+  return 0;
+}
+
+/*
+** Which stream
+*/
+static int pushdefault(lua_State *L, const Accelerator *a, int i) {
+  StreamBox *b;
+  pushcurrents(L);
+  if (lua_rawgeti(L, -1, -1 - i) == LUA_TNIL) {
+    lua_pop(L, 1);
+    b = newstreambox(L);
+    b->s = a->defaultstream(i);
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, -3, -1 - i);
+  }
+  lua_remove(L, -2);
+  return 1;
+}
+
+static int pushcurrent(lua_State *L, const Accelerator *a, int i) {
+  if (a->stream(i) == a->defaultstream(i)) return pushdefault(L, a, i);
+  pushcurrents(L);
+  lua_rawgeti(L, -1, i);
+  lua_remove(L, -2);
+  return 1;
+}
+
+/* Makes the stream at index k the current one. */
+static void setcurrent(lua_State *L, int k, const char *op) {
+  const Accelerator *a = nl_accelerator(L, op);
+  const StreamBox *b = checkstream(L, k, op);
+  k = lua_absindex(L, k);
+  pushcurrents(L);
+  checked(L, op, a->setstream(b->s));
+  lua_pushvalue(L, k);
+  lua_rawseti(L, -2, a->streamdevice(b->s));
+  lua_pop(L, 1);
+  nl_followdevice();
+}
+
+int nl_currentstream(lua_State *L) {
+  const char *op = "cuda.current_stream";
+  int i = nl_ordinal(L, 1, op);
+  return pushcurrent(L, nl_accelerator(L, op), i);
+}
+
+int nl_defaultstream(lua_State *L) {
+  const char *op = "cuda.default_stream";
+  int i = nl_ordinal(L, 1, op);
+  return pushdefault(L, nl_accelerator(L, op), i);
+}
+
+int nl_setstream(lua_State *L) {
+  luaL_checkany(L, 1);
+  setcurrent(L, 1, "cuda.set_stream");
+  return 0;
+}
+
+/* What was current, to be so again: the device, and as user value the stream
+   of the other device. */
+static int restore(lua_State *L) {
+  const int *device = luaL_checkudata(L, 1, "nacre.restore");
+  const Accelerator *a = nc_opened();
+  if (lua_getiuservalue(L, 1, 1) == LUA_TUSERDATA) {
+    const StreamBox *b = lua_touserdata(L, -1);
+    if (b->s) setcurrent(L, -1, "cuda.stream");
+  }
+  nl_check(L, a->setcurrent(*device));
+  nl_followdevice();
+  return 0;
+}
+
+void nl_restorelater(lua_State *L, int i) {
+  const Accelerator *a = nc_opened();
+  int *device = lua_newuserdatauv(L, sizeof *device, 1);
+  *device = a->current();
+  if (luaL_newmetatable(L, "nacre.restore")) {
+    lua_pushcfunction(L, restore);
+    lua_setfield(L, -2, "__close");
+  }
+  lua_setmetatable(L, -2);
+  pushcurrent(L, a, i);
+  lua_setiuservalue(L, -2, 1);
+}
+
+/* stream(s, fn, ...) */
+int nl_withstream(lua_State *L) {
+  const char *op = "cuda.stream";
+  if (!lua_isfunction(L, 2))
+    return nl_error(L, op, lua_isfunction(L, 1)
+                        ? "stream is missing: stream(s, function() ... end)"
+                        : "fn must be a function, not %s",
+                    lua_isnone(L, 2) ? "nothing" : nl_typename(L, 2));
+  if (!lua_isnil(L, 1)) {
+    const Accelerator *a = nl_accelerator(L, op);
+    nl_restorelater(L, a->streamdevice(checkstream(L, 1, op)->s));
+    lua_pushvalue(L, 1);
+    lua_insert(L, 2);           /* the stream stays on the stack */
+    lua_replace(L, 1);
+    lua_toclose(L, 1);
+    setcurrent(L, 2, op);
+  } else {
+    lua_pushnil(L);
+    lua_insert(L, 1);
+  }
+  lua_call(L, lua_gettop(L) - 3, LUA_MULTRET);
+  return lua_gettop(L) - 2;
+}
+
+/* record_stream(s): memory knows by itself which streams have used it. */
+int nl_recordstream(lua_State *L) {
+  const char *op = "record_stream";
+  const Device *d = nc_device(nl_checktensor(L, 1));
+  const Accelerator *a = nl_accelerator(L, op);
+  const int i = a->streamdevice(checkstream(L, 2, op)->s);
+  if (d->ordinal != i)
+    return nl_error(L, op, "the tensor is on %s, the stream on %s", d->name,
+                    a->device[i]->name);
+  return 0;
+}
+
+/*
+** Streams
+*/
+/* There are not many: those that nobody holds any more go first. */
+int nl_newstream(lua_State *L) {
+  static Signature s;
+  const char *op = "cuda.Stream";
+  const Accelerator *a = nl_accelerator(L, op);
+  StreamBox *b;
+  Args args;
+  int i, r;
+  nl_args(L, &s, op, NL_STREAM, &args);
+  i = args.arg[0].device ? args.arg[0].device->ordinal : a->current();
+  if (i < 0)
+    return nl_error(L, op, "%s is no CUDA device", args.arg[0].device->name);
+  b = newstreambox(L);
+  b->priority = (int)args.arg[1].s.i;
+  b->owned = 1;
+  r = a->newstream(&b->s, i, b->priority);
+  if (nl_again(L, r, 0)) r = a->newstream(&b->s, i, b->priority);
+  checked(L, op, r);
+  return 1;
+}
+
+/* The stream at index i, or the current one if there is none. */
+static Stream *optstream(lua_State *L, int i, const char *op) {
+  const Accelerator *a = nl_accelerator(L, op);
+  if (lua_isnoneornil(L, i)) return a->stream(a->current());
+  return checkstream(L, i, op)->s;
+}
+
+static int wait_event(lua_State *L) {
+  const char *op = "wait_event";
+  Stream *s = checkstream(L, 1, op)->s;
+  checked(L, op, nc_opened()->after(s, checkevent(L, 2, op)->e));
+  return 0;
+}
+
+static int wait_stream(lua_State *L) {
+  const char *op = "wait_stream";
+  Stream *s = checkstream(L, 1, op)->s, *other = checkstream(L, 2, op)->s;
+  const Accelerator *a = nc_opened();
+  EventBox *b = neweventbox(L);
+  checked(L, op, a->newevent(&b->e, 0));
+  checked(L, op, a->record(b->e, other));
+  checked(L, op, a->after(s, b->e));
+  return 0;
+}
+
+static int record_event(lua_State *L) {
+  const char *op = "record_event";
+  Stream *s = checkstream(L, 1, op)->s;
+  const Accelerator *a = nc_opened();
+  lua_settop(L, 2);
+  if (lua_isnil(L, 2)) {
+    EventBox *b = neweventbox(L);
+    checked(L, op, a->newevent(&b->e, 0));
+    lua_replace(L, 2);
+  }
+  checked(L, op, a->record(checkevent(L, 2, op)->e, s));
+  return 1;
+}
+
+static int querystream(lua_State *L) {
+  int done = 0;
+  checked(L, "query", nc_opened()->querystream(checkstream(L, 1, "query")->s,
+                                               &done));
+  lua_pushboolean(L, done);
+  return 1;
+}
+
+static int waitstream(lua_State *L) {
+  const char *op = "synchronize";
+  checked(L, op, nc_opened()->waitstream(checkstream(L, 1, op)->s));
+  return 0;
+}
+
+const Bound nl_stream[] = {
+  { "wait_event", wait_event, "self, event:any",
+    "what the stream is asked to do from now on waits for an event", 2 },
+  { "wait_stream", wait_stream, "self, stream:any",
+    "what the stream is asked to do from now on waits for what another was "
+    "asked to do", 2 },
+  { "record_event", record_event, "self, event:any=nil -> event",
+    "marks this place of the stream with an event, a new one if none is "
+    "given", 2 },
+  { "query", querystream, "self -> boolean", "is all its work done?", 2 },
+  { "synchronize", waitstream, "self", "waits until all its work is done",
+    2 },
+  { NULL, NULL, NULL, NULL, 0 }
+};
+
+/*
+** Events
+*/
+int nl_newevent(lua_State *L) {
+  static Signature s;
+  const char *op = "cuda.Event";
+  const Accelerator *a = nl_accelerator(L, op);
+  EventBox *b;
+  Args args;
+  nl_args(L, &s, op, NL_EVENT, &args);
+  b = neweventbox(L);
+  b->timing = (int)args.arg[0].s.i;
+  checked(L, op, a->newevent(&b->e, b->timing));
+  return 1;
+}
+
+static int record(lua_State *L) {
+  const char *op = "record";
+  Event *e = checkevent(L, 1, op)->e;
+  checked(L, op, nc_opened()->record(e, optstream(L, 2, op)));
+  return 0;
+}
+
+static int wait(lua_State *L) {
+  const char *op = "wait";
+  Event *e = checkevent(L, 1, op)->e;
+  checked(L, op, nc_opened()->after(optstream(L, 2, op), e));
+  return 0;
+}
+
+static int queryevent(lua_State *L) {
+  int done = 0;
+  checked(L, "query", nc_opened()->queryevent(checkevent(L, 1, "query")->e,
+                                              &done));
+  lua_pushboolean(L, done);
+  return 1;
+}
+
+static int waitevent(lua_State *L) {
+  const char *op = "synchronize";
+  checked(L, op, nc_opened()->waitevent(checkevent(L, 1, op)->e));
+  return 0;
+}
+
+static int elapsed_time(lua_State *L) {
+  const char *op = "elapsed_time";
+  const EventBox *from = checkevent(L, 1, op), *to = checkevent(L, 2, op);
+  double ms = 0;
+  if (!from->timing || !to->timing) {
+    nc_fail(NC_EVALUE, "an event keeps its time only if it was made to");
+    nc_blameop(op);
+    nc_hint("nacre.cuda.Event{enable_timing=true}");
+    return nl_check(L, NC_EVALUE);
+  }
+  checked(L, op, nc_opened()->elapsed(&ms, from->e, to->e));
+  lua_pushnumber(L, ms);
+  return 1;
+}
+
+const Bound nl_event[] = {
+  { "record", record, "self, stream:any=nil",
+    "marks the present place of a stream, the current one if none is given",
+    2 },
+  { "wait", wait, "self, stream:any=nil",
+    "what a stream, the current one if none is given, is asked to do from "
+    "now on waits for the event", 2 },
+  { "query", queryevent, "self -> boolean",
+    "is the work done that came before the mark?", 2 },
+  { "synchronize", waitevent, "self",
+    "waits until the work is done that came before the mark", 2 },
+  { "elapsed_time", elapsed_time, "self, other:any -> milliseconds",
+    "from this event to the other; both must be done", 2 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

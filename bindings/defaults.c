@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* defaults.c - what concerns the session: seeds, threads, defaults. */
+#define _POSIX_C_SOURCE 200809L
+#include <string.h>
+#include <time.h>
+
+#include "bindings/binding.h"
+
+void nl_reseed(lua_State *L, Signature *s, const char *op) {
+  Args a;
+  nl_args(L, s, op, NL_SEED, &a);
+  nc_seed(&nc_generator, (uint64_t)a.arg[0].s.i);
+  nl_seedmath(L, (uint64_t)a.arg[0].s.i);
+}
+
+static int manual_seed(lua_State *L) {
+  static Signature s;
+  nl_reseed(L, &s, "manual_seed");
+  return 0;
+}
+
+static int initial_seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)nc_initialseed(&nc_generator));
+  return 1;
+}
+
+static int set_num_threads(lua_State *L) {
+  lua_Integer n = luaL_checkinteger(L, 1);
+  if (n < 1 || n > 256)
+    return nl_error(L, "set_num_threads", "the number of threads must be 1 to "
+                    "256, not %lld", (long long)n);
+  nc_setthreads((int)n);
+  return 0;
+}
+
+static int get_num_threads(lua_State *L) {
+  lua_pushinteger(L, nc_threads());
+  return 1;
+}
+
+static int set_default_dtype(lua_State *L) {
+  DType t = nc_dtypefrom(luaL_checkstring(L, 1));
+  if (t == DT_NONE || nc_category(t) != NC_FLOAT)
+    return nl_error(L, "set_default_dtype", "'%s' is no float dtype",
+                    lua_tostring(L, 1));
+  nc_defaultdtype = t;
+  return 0;
+}
+
+static int get_default_dtype(lua_State *L) {
+  lua_pushstring(L, nc_dtypename(nc_defaultdtype));
+  return 1;
+}
+
+static int is_tensor(lua_State *L) {
+  lua_pushboolean(L, nl_istensor(L, 1));
+  return 1;
+}
+
+int nl_synchronize(lua_State *L) {
+  nl_check(L, nc_synchronize());
+  return 0;
+}
+
+int nl_settle(lua_State *L) {
+  nl_check(L, nc_settle());
+  return 0;
+}
+
+static int clocktime(lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
+  return 1;
+}
+
+/* What fn allocated and left is released when it returns. */
+static int scope(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  nl_collect(L);
+  return lua_gettop(L);
+}
+
+/*
+** For the shell and for tests
+*/
+static int counters(lua_State *L) {
+  lua_pushinteger(L, nc_counters.flops);
+  lua_pushinteger(L, nc_counters.bytes);
+  lua_pushinteger(L, nc_counters.launches);
+  lua_pushinteger(L, nc_counters.allocated);
+  return 4;
+}
+
+static int memory(lua_State *L) {
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, nc_memory.live);
+  lua_setfield(L, -2, "live");
+  lua_pushinteger(L, nc_memory.cached);
+  lua_setfield(L, -2, "cached");
+  lua_pushinteger(L, nc_memory.peak);
+  lua_setfield(L, -2, "peak");
+  lua_pushnumber(L, 1e-9 * (double)nl_state(L)->total);
+  lua_setfield(L, -2, "collecting");
+  return 1;
+}
+
+/* The memory of each device that is open: the table on top takes it. */
+static int addmemory(const Device *d, void *ctx) {
+  lua_State *L = ctx;
+  const Accelerator *a = nc_opened();
+  MemoryInfo m;
+  lua_createtable(L, 0, 6);
+  lua_pushstring(L, d->name);
+  lua_setfield(L, -2, "name");
+#define FIGURE(name, v) lua_pushinteger(L, v), lua_setfield(L, -2, name)
+  FIGURE("live", d->memory->live);
+  FIGURE("cached", d->memory->cached);
+  FIGURE("peak", d->memory->peak);
+  if (d->ordinal >= 0 && a->memory(d->ordinal, &m) == NC_OK) {
+    FIGURE("free", m.free);
+    FIGURE("total", m.total);
+  }
+  if (d->ordinal < 0) FIGURE("free", nc_hostavailable());
+#undef FIGURE
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  return NC_OK;
+}
+
+static int devices(lua_State *L) {
+  luaL_checkstack(L, 8, NULL);
+  lua_newtable(L);
+  nc_ondevices(addmemory, L);
+  return 1;
+}
+
+static int fail_alloc(lua_State *L) {
+  nc_failalloc(luaL_checkinteger(L, 1), lua_toboolean(L, 2));
+  return 0;
+}
+
+static int empty_cache(lua_State *L) {
+  nl_collect(L);
+  nl_trimdevices();
+  return 0;
+}
+
+static int set_memory_limit(lua_State *L) {
+  lua_Integer bytes = luaL_checkinteger(L, 1);
+  if (bytes < 0)
+    return nl_error(L, "set_memory_limit", "the limit must be 0 or more, not "
+                    "%lld", (long long)bytes);
+  nc_hostlimit = bytes;
+  return 0;
+}
+
+const Bound nl_session[] = {
+  { "manual_seed", manual_seed, NL_SEED,
+    "seeds the random numbers, Lua's math.random among them", 1 },
+  { "initial_seed", initial_seed, "-> integer", "the seed in use", 1 },
+  { "set_num_threads", set_num_threads, "n:int",
+    "threads that operations on the CPU use", 1 },
+  { "get_num_threads", get_num_threads, "-> integer",
+    "threads that operations on the CPU use", 1 },
+  { "set_default_dtype", set_default_dtype, "dtype",
+    "the dtype of float tensors whose dtype is not given", 1 },
+  { "get_default_dtype", get_default_dtype, "-> dtype",
+    "the dtype of float tensors whose dtype is not given", 1 },
+  { "is_tensor", is_tensor, "value -> boolean", "is the value a tensor that was not freed?", 1 },
+  { "synchronize", nl_synchronize, "",
+    "waits for every device; what went wrong there is raised here", 1 },
+  { "clock", clocktime, "-> seconds",
+    "a clock that never goes back, for measuring time", 1 },
+  { "scope", scope, "fn, ... -> results",
+    "calls fn and then releases what it left", 1 },
+  { "empty_cache", empty_cache, "",
+    "collects, and gives cached memory back to the system", 1 },
+  { "set_memory_limit", set_memory_limit, "bytes:int",
+    "the most that tensors may hold; 0 is no limit", 1 },
+  { "_counters", counters, "-> flops, bytes, launches, allocated", "", 1 },
+  { "_memory", memory, "-> table", "", 1 },
+  { "_devices", devices, "-> tables", "", 1 },
+  { "_fail_alloc", fail_alloc, "n:int, sticky=false", "", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

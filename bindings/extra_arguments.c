@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** extra_arguments.c - arguments that an operation does not take by position: how many
+** it takes, and what can be given by name.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+/* Is it the name of a device, there or not? */
+static int devicename(const char *text) {
+  return strncmp(text, "cuda", 4) == 0 || strcmp(text, "auto") == 0 ||
+         strcmp(text, nc_host()->name) == 0;
+}
+
+/* May the value at index i be what a parameter is given by name? */
+static int suits(lua_State *L, int i, const Param *p) {
+  switch (lua_type(L, i)) {
+  case LUA_TNUMBER:
+    return p->type == P_NUM || (p->type == P_INT && lua_isinteger(L, i));
+  case LUA_TBOOLEAN: return p->type == P_BOOL;
+  case LUA_TSTRING:
+    return (p->type == P_DTYPE &&
+            nc_dtypefrom(lua_tostring(L, i)) != DT_NONE) ||
+           (p->type == P_DEVICE && devicename(lua_tostring(L, i)));
+  default: return 0;
+  }
+}
+
+/* The first parameter given by name alone that the value at i suits; the bits
+   of `used' are those that others have. */
+static const Param *byname(lua_State *L, int i, const Signature *s,
+                           unsigned *used) {
+  for (int k = s->positional; k < s->n; k++)
+    if (!(*used >> k & 1) && suits(L, i, &s->param[k])) {
+      *used |= 1u << k;
+      return &s->param[k];
+    }
+  return NULL;
+}
+
+/* `alpha=0.1' of the value at index i, on the stack. */
+static void pushpair(lua_State *L, int i, const char *name) {
+  const char *text = luaL_tolstring(L, i, NULL);
+  if (lua_type(L, i) == LUA_TSTRING)
+    lua_pushfstring(L, "%s=\"%s\"", name, text);
+  else
+    lua_pushfstring(L, "%s=%s", name, text);
+  lua_remove(L, -2);
+}
+
+/* {alpha=0.1} if everything from index `next' on can be given by name. */
+int nl_givenbyname(lua_State *L, const Signature *s, int next, int top) {
+  char names[NC_TEXT] = "";
+  unsigned used = 0;
+  luaL_Buffer b;
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  luaL_buffinit(L, &b);
+  for (int i = next; i <= top; i++) {
+    const Param *p = byname(L, i, s, &used);
+    const size_t n = strlen(names);
+    if (p == NULL) return 0;
+    snprintf(names + n, sizeof names - n, "%s%s", n ? " and " : "", p->name);
+    if (n) luaL_addstring(&b, ", ");
+    pushpair(L, i, p->name);
+    luaL_addvalue(&b);
+  }
+  luaL_pushresult(&b);
+  nc_fail(NC_EVALUE, "%s %s given by name", names, next == top ? "is" : "are");
+  nc_blameop(s->name);
+  nc_hint("%s(..., {%s})", s->name, lua_tostring(L, -1));
+  return 1;
+}
+
+/* "takes at most 2 arguments besides self, got 3": who writes x:add(...) does
+   not count x. */
+static void count(const Signature *s, int got) {
+  const int self = s->n > 0 && strcmp(s->param[0].name, "self") == 0;
+  const int most = s->positional - self;
+  char number[16];
+  snprintf(number, sizeof number, "at most %d", most);
+  nc_fail(NC_EVALUE, "takes %s argument%s%s, got %d", most ? number : "no",
+          most == 1 || most == 0 ? "" : "s", self ? " besides self" : "",
+          got - self);
+}
+
+int nl_toomany(lua_State *L, const Signature *s, int next, int top) {
+  int sizes = 0;
+  if (lua_isnil(L, next)) /* zeros(3, n), of an unknown n */
+    return nl_error(L, s->name, "arg %d is nil", next);
+  if (nl_givenbyname(L, s, next, top)) return nl_check(L, NC_EVALUE);
+  for (int i = 0; i < s->positional; i++) sizes |= s->param[i].type == P_SIZE;
+  if (sizes)
+    nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,
+            nl_typename(L, next));
+  else
+    count(s, top);
+  nc_blameop(s->name);
+  if (s->param[0].type == P_ANY && lua_type(L, 1) == LUA_TNUMBER)
+    nc_hint("%s{1, 2, 3} makes one of a list", s->name);
+  return nl_check(L, NC_EVALUE);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** index_keys.c - t[key], t[key] = value, t(...): keys of Lua as indices of the
+** core.  Tensors among them stay reachable through the keys on the stack.
+*/
+#include "bindings/index_keys.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+#define FORMS "numbers, a:b, a:b:step, :, ... and newaxis"
+
+typedef struct Keys {
+  int n;
+  int ints;                   /* IX_INTs among them */
+  int others;                 /* neither IX_INT nor IX_ELLIPSIS */
+  Index ix[NC_MAXINDEX];
+} Keys;
+
+static int wrong(lua_State *L, const char *hint, const char *fmt, ...) {
+  char text[256];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  nc_fail(NC_EINDEX, "%s", text);
+  nc_blame("self", nl_checktensor(L, 1));
+  if (hint) nc_hint("%s", hint);
+  return nl_check(L, NC_EINDEX);
+}
+
+/*
+** Text
+*/
+typedef struct Text {
+  const char *s, *end;
+} Text;
+
+static int ahead(const Text *t) {
+  return t->s < t->end ? *t->s : '\0';
+}
+
+static void blanks(Text *t) {
+  while (ahead(t) == ' ' || ahead(t) == '\t') t->s++;
+}
+
+static int word(Text *t, const char *w) {
+  size_t n = strlen(w);
+  if ((size_t)(t->end - t->s) < n || memcmp(t->s, w, n) != 0) return 0;
+  t->s += n;
+  return 1;
+}
+
+/* A whole number; one that no int64 holds becomes the nearest. */
+static int number(Text *t, int64_t *v) {
+  int negative = word(t, "-");
+  if (ahead(t) < '0' || ahead(t) > '9') return 0;
+  for (*v = 0; ahead(t) >= '0' && ahead(t) <= '9'; t->s++) {
+    int digit = ahead(t) - '0';
+    if (*v < (INT64_MIN + digit) / 10) *v = INT64_MIN;
+    else *v = *v * 10 - digit;        /* negative, which reaches further */
+  }
+  if (!negative) *v = *v == INT64_MIN ? INT64_MAX : -*v;
+  return 1;
+}
+
+/* a, a:b, a:b:step, where each may be left out next to a colon */
+static int numbers(Text *t, Index *x) {
+  int64_t *part[3] = { &x->first, &x->last, &x->step };
+  int given = 0, colons = 0;
+  *x = (Index){ IX_ALL, 1, -1, 1, NULL };
+  for (;;) {
+    blanks(t);
+    if (ahead(t) == '-' || (ahead(t) >= '0' && ahead(t) <= '9')) {
+      if (!number(t, part[colons])) return 0;
+      given = 1;
+    }
+    blanks(t);
+    if (colons == 2 || !word(t, ":")) break;
+    colons++;
+  }
+  if (colons == 0) x->kind = IX_INT;
+  else if (given) x->kind = IX_RANGE;
+  return colons > 0 || given;
+}
+
+int nl_parseindex(Index ix[], int max, const char *s, size_t n) {
+  Text t = { s, s + n };
+  for (int i = 0; i < max; i++) {
+    ix[i] = (Index){ IX_ALL, 1, -1, 1, NULL };
+    blanks(&t);
+    if (word(&t, "...")) ix[i].kind = IX_ELLIPSIS;
+    else if (word(&t, "newaxis")) ix[i].kind = IX_NEWAXIS;
+    else if (!numbers(&t, &ix[i])) return -1;
+    blanks(&t);
+    if (t.s == t.end) return i + 1;
+    if (!word(&t, ",")) return -1;
+    blanks(&t);
+    if (t.s == t.end) return i + 1;   /* as in Python's x[1,] */
+  }
+  return -1;
+}
+
+/*
+** Keys
+*/
+static void toomany(lua_State *L) {
+  wrong(L, "nacre.tensor{...} as an index picks elements",
+        "more than %d indices", NC_MAXINDEX);
+}
+
+static void add(lua_State *L, Keys *k, Index x) {
+  if (k->n == NC_MAXINDEX) toomany(L);
+  k->ix[k->n++] = x;
+  k->ints += x.kind == IX_INT;
+  k->others += x.kind != IX_INT && x.kind != IX_ELLIPSIS;
+}
+
+static int64_t integer(lua_State *L, int i) {
+  int is = 0;
+  int64_t v = 0;
+  if (lua_type(L, i) == LUA_TNUMBER) v = lua_tointegerx(L, i, &is);
+  if (!is && lua_type(L, i) == LUA_TNUMBER) {
+    char text[40];
+    snprintf(text, sizeof text, "%.14g", (double)lua_tonumber(L, i));
+    wrong(L, NULL, "index %s is not an integer", text);
+  }
+  if (!is)
+    wrong(L, NULL, "a range is made of integers, not of a %s",
+          nl_typename(L, i));
+  return v;
+}
+
+/* {}, {first, last} or {first, last, step} at index i */
+static void addrange(lua_State *L, Keys *k, int i) {
+  Index x = { IX_RANGE, 1, -1, 1, NULL };
+  int64_t *part[3] = { &x.first, &x.last, &x.step };
+  const char *name;
+  nl_plain(L, i, 0);
+  size_t n = lua_rawlen(L, i);
+  if (nl_oddkey(L, i, &name))
+    wrong(L, NULL, "a range is {first, last} or {first, last, step}");
+  if (n == 0) x.kind = IX_ALL;
+  if (n == 1)
+    wrong(L, "{2,-1} goes from 2 to the end, {2,2} is 2 alone",
+          "a range needs a first and a last number");
+  if (n > 3)
+    wrong(L, "nacre.tensor{...} as an index picks elements",
+          "a range has two or three numbers, not %d", (int)n);
+  for (size_t j = 0; j < n; j++) {
+    lua_rawgeti(L, i, (lua_Integer)j + 1);
+    *part[j] = integer(L, -1);
+    lua_pop(L, 1);
+  }
+  add(L, k, x);
+}
+
+static void addtext(lua_State *L, Keys *k, int i) {
+  size_t length;
+  const char *s = lua_tolstring(L, i, &length);
+  Index ix[NC_MAXINDEX];
+  int n = nl_parseindex(ix, NC_MAXINDEX, s, length);
+  if (n < 0) wrong(L, "indices as text: " FORMS, "'%.60s' is no index", s);
+  for (int j = 0; j < n; j++) add(L, k, ix[j]);
+}
+
+/* One index, at i. */
+static void addkey(lua_State *L, Keys *k, int i) {
+  Index x = { IX_INT, 0, 0, 1, NULL };
+  switch (lua_type(L, i)) {
+    case LUA_TNUMBER:
+      x.first = integer(L, i);
+      add(L, k, x);
+      return;
+    case LUA_TSTRING: addtext(L, k, i); return;
+    case LUA_TTABLE: addrange(L, k, i); return;
+    default:
+      x.t = nl_totensor(L, i);
+      x.kind = IX_TENSOR;
+      if (x.t == NULL)
+        wrong(L, NULL, "a %s is no index: use an integer, {first, last}, {}, "
+              "a tensor or a text", nl_typename(L, i));
+      add(L, k, x);
+  }
+}
+
+/* The key of t[key]: one index, or several in a table. */
+static void readkey(lua_State *L, Keys *k, int i) {
+  k->n = k->ints = k->others = 0;
+  if (!lua_istable(L, i)) {
+    addkey(L, k, i);
+    return;
+  }
+  luaL_checkstack(L, 8, NULL);
+  nl_plain(L, i, 0);
+  const char *name, *odd = nl_oddkey(L, i, &name);
+  size_t n = lua_rawlen(L, i);
+  int item = lua_gettop(L) + 1;
+  if (n > NC_MAXINDEX) toomany(L);
+  if (name) wrong(L, NULL, "indices have no names");
+  if (odd) wrong(L, NULL, "%s", odd);
+  for (size_t j = 0; j < n; j++) {
+    lua_rawgeti(L, i, (lua_Integer)j + 1);
+    addkey(L, k, item);
+    lua_settop(L, item - 1);
+  }
+}
+
+/* Does every dimension have a number? */
+static int isfull(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
+  int n = 0;
+  if (k->others > 0 || k->ints != t->nd) return 0;
+  for (int i = 0; i < k->n; i++)
+    if (k->ix[i].kind == IX_INT) at[n++] = k->ix[i].first;
+  return k->n <= n + 1;       /* two ellipses are an error */
+}
+
+/*
+** Reading
+**
+** An element is a number, unless it is one of a tensor that is recorded: a
+** number would lose its gradient, so that is a tensor without dimensions.
+*/
+static int recorded(lua_State *L, Tensor *t) {
+  int yes;
+  if (nc_gradoff > 0 || (t->ad == NULL && t->base == NULL)) return 0;
+  nl_check(L, nc_requires(&yes, t));
+  return yes;
+}
+
+static int pushelement(lua_State *L, const Tensor *t, const int64_t at[]) {
+  Scalar v;
+  nl_check(L, nc_getelement(&v, t, at));
+  nl_pushscalar(L, v);
+  return 1;
+}
+
+/* Pushes t[...]; gives NC_ENOMEM if memory is short. */
+static int get(lua_State *L, const Keys *k) {
+  Tensor *t = nl_checktensor(L, 1), **y;
+  int64_t at[NC_MAXDIM];
+  int r;
+  if (isfull(k, t, at) && !recorded(L, t)) {
+    pushelement(L, t, at);
+    return NC_OK;
+  }
+  y = nl_newbox(L);
+  r = nc_index(y, t, k->ix, k->n);
+  if (r == NC_OK) nl_result(L, -1);
+  return r == NC_ENOMEM ? r : (nl_check(L, r), NC_OK);
+}
+
+/* Another attempt, or an error, or neither. */
+static int again(lua_State *L, int r, int *attempts) {
+  if (nl_again(L, r, (*attempts)++)) return 1;
+  nl_check(L, r);
+  return 0;
+}
+
+/* The same where self is written to, which was before `writes' times. */
+static int againinto(lua_State *L, int r, int *attempts, int64_t writes) {
+  if (nl_againinto(L, r, (*attempts)++, 1, writes)) return 1;
+  nl_check(L, nl_written(r, "the assignment"));
+  return 0;
+}
+
+/* Runs get with the key at 2, or with all arguments behind self. */
+static int indexed(lua_State *L, int arguments) {
+  const int64_t before = nc_counters.allocated;
+  const int top = lua_gettop(L);
+  int attempts = 0;
+  Keys k;
+  do {
+    lua_settop(L, top);
+    luaL_checkstack(L, 8, NULL);
+    if (!arguments) readkey(L, &k, 2);
+    else {
+      k.n = k.ints = k.others = 0;
+      for (int i = 2; i <= top; i++) addkey(L, &k, i);
+    }
+  } while (again(L, get(L, &k), &attempts));
+  if (nc_counters.allocated > before)
+    nl_pace(L, nc_counters.allocated - before);
+  return 1;
+}
+
+int nl_index(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  if (t->nd == 1 && lua_isinteger(L, 2) && !recorded(L, t)) {
+    int64_t at = lua_tointeger(L, 2);
+    return pushelement(L, t, &at);
+  }
+  return indexed(L, 0);
+}
+
+int nl_call(lua_State *L) {
+  nl_checktensor(L, 1);
+  return indexed(L, 1);
+}
+
+/*
+** Assigning
+*/
+/* A list at index 3 gives way to a tensor like self: in a dtype that keeps
+   its numbers, where self has none of these. */
+static void readlist(lua_State *L) {
+  const Tensor *t = nl_checktensor(L, 1);
+  DType type = nc_category(t->dtype) == NC_FLOAT ? t->dtype : DT_NONE;
+  for (;;) {
+    nl_pushfunction(L, "tensor", NL_FUNCTION);
+    lua_pushvalue(L, 3);
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, nc_device(t)->name);
+    lua_setfield(L, -2, "device");
+    if (type != DT_NONE) {
+      lua_pushstring(L, nc_dtypename(type));
+      lua_setfield(L, -2, "dtype");
+    }
+    lua_call(L, 2, 1);
+    if (type != DT_NONE ||
+        nc_category(nl_checktensor(L, -1)->dtype) != NC_FLOAT)
+      break;
+    lua_pop(L, 1);
+    type = DT_f64;
+  }
+  lua_replace(L, 3);
+}
+
+static Tensor *readvalue(lua_State *L, Scalar *number) {
+  Tensor *value = nl_totensor(L, 3);
+  *number = nc_int(0);
+  if (value == NULL && !nl_toscalar(L, 3, number))
+    wrong(L, NULL, "a %s cannot be assigned to elements: use a number, a "
+          "boolean, a list or a tensor", nl_typename(L, 3));
+  return value;
+}
+
+static int set(lua_State *L, const Keys *k) {
+  Tensor *t = nl_checktensor(L, 1), *value;
+  int64_t at[NC_MAXDIM];
+  Scalar number;
+  int r;
+  value = readvalue(L, &number);
+  if (value == NULL && isfull(k, t, at)) r = nc_setelement(t, at, number);
+  else r = nc_setindex(t, k->ix, k->n, value, number);
+  if (r == NC_ENOMEM) return r;
+  if (r != NC_OK) r = nl_written(r, "the assignment");
+  nl_check(L, r);
+  return NC_OK;
+}
+
+/* Every t[key] = value but the usual one, which needs less room. */
+static int assign(lua_State *L) {
+  const int64_t before = nc_counters.allocated;
+  const int64_t writes = nl_checktensor(L, 1)->data->writes;
+  int attempts = 0;
+  Keys k;
+  if (lua_type(L, 2) == LUA_TSTRING &&
+      (nl_setgradfield(L, lua_tostring(L, 2)) || nl_checkassign(L)))
+    return 0;
+  lua_settop(L, 3);
+  if (lua_istable(L, 3)) readlist(L);
+  do {
+    lua_settop(L, 3);
+    readkey(L, &k, 2);
+  } while (againinto(L, set(L, &k), &attempts, writes));
+  if (nc_counters.allocated > before)
+    nl_pace(L, nc_counters.allocated - before);
+  return 0;
+}
+
+int nl_newindex(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  Scalar v;
+  if (t->nd != 1 || !lua_isinteger(L, 2) || !nl_toscalar(L, 3, &v))
+    return assign(L);
+  int64_t at = lua_tointeger(L, 2);
+  nl_check(L, nc_setelement(t, &at, v));
+  return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** input_source.c - what nacre.load reads: a file by its path, or all that comes out
+** of a pipe, a terminal or an open file of Lua's.
+*/
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+static int64_t pull(void *stream, void *p, int64_t n) {
+  FILE *f = stream;
+  const size_t k = fread(p, 1, (size_t)n, f);
+  if (k > 0 || !ferror(f)) return (int64_t)k;
+  clearerr(f);                /* what f is written may still succeed */
+  return -1;
+}
+
+static void check(lua_State *L, int status) {
+  if (status != NC_OK) nc_blameop("load");
+  nl_check(L, status);
+}
+
+static void stream(lua_State *L, Source *from, FILE *f) {
+  Tensor **bytes = nl_newbox(L);
+  from->path = f == stdin ? "stdin" : "stream";
+  check(L, nc_readstream(bytes, from->path, pull, f));
+  from->bytes = nc_data(*bytes);
+  from->n = nc_numel(*bytes);
+}
+
+static void pipe(lua_State *L, Source *from) {
+  Tensor **bytes = nl_newbox(L);
+  check(L, nc_readpipe(bytes, from->path));
+  from->bytes = nc_data(*bytes);
+  from->n = nc_numel(*bytes);
+}
+
+void nl_source(lua_State *L, int i, Source *from) {
+  const luaL_Stream *s = luaL_testudata(L, i, LUA_FILEHANDLE);
+  memset(from, 0, sizeof *from);
+  if (s && s->closef == NULL) nl_error(L, "load", "the file is closed");
+  if (s) {
+    stream(L, from, s->f);
+    return;
+  }
+  if (lua_type(L, i) != LUA_TSTRING)
+    nl_error(L, "load", "path must be a text, not %s%s",
+             lua_isinteger(L, i) ? "an " : "a ",
+             lua_isinteger(L, i) ? "integer" : nl_typename(L, i));
+  from->path = lua_tostring(L, i);
+  if (strlen(from->path) != lua_rawlen(L, i))
+    nl_error(L, "load", "path holds a zero byte");
+  if (strcmp(from->path, "-") == 0) stream(L, from, stdin);
+  else if (nc_isstream(from->path)) pipe(L, from);
+}

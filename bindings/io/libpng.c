@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** libpng.c - see libpng.h.
+**
+** The library is opened by name, as a BLAS is: a program that reads no image
+** does not load it, and one can be built without its header.  The functions
+** are declared here as the ABI of libpng 1.6 has them.
+**
+** A file is untrusted.  What its header declares is held against the bytes
+** that are there (deflate makes at most 1032 bytes of one) before anything
+** is allocated, and libpng is given no chunk that the pixels do not depend on.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "bindings/io/libpng.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct png_struct_def png_struct;
+typedef struct png_info_def png_info;
+typedef void Report(png_struct *, const char *);
+typedef void Transfer(png_struct *, unsigned char *, size_t);
+typedef void *Take(png_struct *, size_t);
+typedef void Give(png_struct *, void *);
+
+/* clang-format off */
+#define FUNCTIONS(X)                                                          \
+  X(png_struct *, create_read_struct_2, (const char *, void *, Report *,      \
+    Report *, void *, Take *, Give *))                                        \
+  X(png_struct *, create_write_struct_2, (const char *, void *, Report *,     \
+    Report *, void *, Take *, Give *))                                        \
+  X(png_info *, create_info_struct, (const png_struct *))                     \
+  X(void, destroy_read_struct, (png_struct **, png_info **, png_info **))     \
+  X(void, destroy_write_struct, (png_struct **, png_info **))                 \
+  X(void *, get_error_ptr, (const png_struct *))                              \
+  X(void *, get_mem_ptr, (const png_struct *))                                \
+  X(void *, get_io_ptr, (const png_struct *))                                 \
+  X(const char *, get_libpng_ver, (const png_struct *))                       \
+  X(unsigned, access_version_number, (void))                                  \
+  X(void, error, (const png_struct *, const char *))                          \
+  X(void, set_read_fn, (png_struct *, void *, Transfer *))                    \
+  X(void, set_write_fn, (png_struct *, void *, Transfer *,                    \
+    void (*)(png_struct *)))                                                  \
+  X(void, set_user_limits, (png_struct *, unsigned, unsigned))                \
+  X(void, read_info, (png_struct *, png_info *))                              \
+  X(void, set_expand, (png_struct *))                                         \
+  X(void, set_swap, (png_struct *))                                           \
+  X(int, set_interlace_handling, (png_struct *))                              \
+  X(void, read_update_info, (png_struct *, png_info *))                       \
+  X(size_t, get_rowbytes, (const png_struct *, const png_info *))             \
+  X(void, read_row, (png_struct *, unsigned char *, unsigned char *))         \
+  X(void, read_end, (png_struct *, png_info *))                               \
+  X(void, set_IHDR, (const png_struct *, png_info *, unsigned, unsigned, int, \
+    int, int, int, int))                                                      \
+  X(void, set_compression_level, (png_struct *, int))                         \
+  X(void, write_info, (png_struct *, const png_info *))                       \
+  X(void, write_row, (png_struct *, const unsigned char *))                   \
+  X(void, write_end, (png_struct *, png_info *))
+/* clang-format on */
+
+static struct {
+#define X(result, name, parameters) result (*name) parameters;
+  FUNCTIONS(X)
+#undef X
+} png;
+
+/*
+** Opening
+*/
+static int bind(void *handle) {
+#define X(result, name, parameters) \
+  nc_symbol(&png.name, handle, "png_" #name) &&
+  return FUNCTIONS(X) png.access_version_number() / 100 == 106;
+#undef X
+}
+
+static Library *library(void) {
+  static const char *const names[] = { "libpng16.so.16", "libpng16.so",
+                                       "libpng.so", "libpng16.16.dylib",
+                                       "libpng16.dylib", NULL };
+  static Library libpng = { "NACRE_PNG", names, bind,
+                            "images need libpng 1.6",
+                            "install it (Debian: libpng-dev)", 0, NULL };
+  return &libpng;
+}
+
+static int openlibrary(void) {
+  return nc_library(library());
+}
+
+const char *nl_pnglibrary(void) {
+  return openlibrary() == NC_OK ? library()->name : NULL;
+}
+
+/*
+** A job: what libpng reports ends it
+*/
+typedef struct Job {
+  jmp_buf end;
+  const unsigned char *in;    /* to be read */
+  int64_t chunk;              /* bytes of the chunk that `in' is in */
+  unsigned char *out;         /* to be written */
+  int64_t n, room;            /* how much is left of `in'; used of `out' */
+  int status, nomemory;
+  png_struct *png;
+  png_info *info;
+} Job;
+
+static int nomemory(void) {
+  return nc_fail(NC_ENOMEM, "no memory for libpng");
+}
+
+static void fail(png_struct *p, const char *text) {
+  Job *j = png.get_error_ptr(p);
+  j->status = j->nomemory      ? nomemory()
+              : nc_interrupted ? nc_fail(NC_EINTR, "interrupted")
+                               : nc_fail(NC_EFILE, "%s", text);
+  longjmp(j->end, 1);
+}
+
+static void ignore(png_struct *p, const char *text) {
+  (void)p;
+  (void)text;
+}
+
+/* A block knows its size: the core asks for it when it is given back. */
+static void *take(png_struct *p, size_t n) {
+  Job *j = png.get_mem_ptr(p);
+  void *block;
+  if (n > INT64_MAX - 16 || nc_hostalloc(&block, (int64_t)n + 16) != NC_OK)
+    return j->nomemory = 1, NULL;
+  memcpy(block, &n, sizeof n);
+  return (char *)block + 16;
+}
+
+static void give(png_struct *p, void *block) {
+  size_t n;
+  (void)p;
+  if (block == NULL) return;
+  block = (char *)block - 16;
+  memcpy(&n, block, sizeof n);
+  nc_hostfree(block, (int64_t)n + 16);
+}
+
+static uint32_t big(const unsigned char *p) {
+  return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+         p[3];
+}
+
+/* Do the pixels depend on the chunk of this type?  A small letter begins the
+   type of what may be ignored; of such, transparency alone is used. */
+static int matters(const unsigned char *type) {
+  return !(type[0] & 0x20) || memcmp(type, "tRNS", 4) == 0;
+}
+
+/* Goes to the next chunk that matters.  libpng would keep the others: texts
+   that a short file can make as long as it likes. */
+static void nextchunk(Job *j) {
+  while (j->n >= 12) {
+    const int64_t size = (int64_t)big(j->in) + 12;
+    if (size > j->n) return;
+    if (matters(j->in + 4)) {
+      j->chunk = size;
+      return;
+    }
+    j->in += size;
+    j->n -= size;
+  }
+}
+
+static void pull(png_struct *p, unsigned char *to, size_t n) {
+  Job *j = png.get_io_ptr(p);
+  while (n > 0) {
+    if (nc_interrupted) png.error(p, "interrupted");
+    if (j->chunk == 0) nextchunk(j);
+    if (j->chunk == 0) png.error(p, "the data end too early");
+    const int64_t k = (int64_t)n < j->chunk ? (int64_t)n : j->chunk;
+    memcpy(to, j->in, (size_t)k);
+    j->in += k;
+    j->n -= k;
+    j->chunk -= k;
+    to += k;
+    n -= (size_t)k;
+  }
+}
+
+static void push(png_struct *p, unsigned char *from, size_t n) {
+  Job *j = png.get_io_ptr(p);
+  if (nc_interrupted) png.error(p, "interrupted");
+  if ((int64_t)n > j->room - j->n) png.error(p, "no room");
+  memcpy(j->out + j->n, from, n);
+  j->n += (int64_t)n;
+}
+
+static void flush(png_struct *p) {
+  (void)p;
+}
+
+/*
+** Sizes
+*/
+static int64_t rowbytes(const PngImage *m) {
+  return m->width * m->channels * (m->depth / 8);
+}
+
+int64_t nl_pngbytes(const PngImage *m) {
+  return m->height * rowbytes(m);
+}
+
+/* Bits of a pixel in the file. */
+static int64_t filebits(int color, int depth) {
+  static const int channels[] = { 1, 0, 3, 1, 2, 0, 4 };
+  return (int64_t)channels[color] * depth;
+}
+
+static int known(int color, int depth) {
+  if (color == 0) return depth == 1 || depth == 2 || depth == 4 ||
+                         depth == 8 || depth == 16;
+  if (color == 3) return depth == 1 || depth == 2 || depth == 4 || depth == 8;
+  return (color == 2 || color == 4 || color == 6) &&
+         (depth == 8 || depth == 16);
+}
+
+/* The chunks behind the header: is there transparency, and how many bytes of
+   pixels?  None is longer than what is left. */
+static int chunks(const unsigned char *p, int64_t n, int64_t *data,
+                  int *clear) {
+  char type[24];
+  *data = *clear = 0;
+  while (n >= 12) {
+    const int64_t size = big(p);
+    if (size > n - 12)
+      return nc_fail(NC_EFILE, "chunk \"%s\" has %lld bytes, %lld are left",
+                     nc_printable(type, sizeof type, (const char *)p + 4, 4),
+                     (long long)size, (long long)n - 12);
+    if (memcmp(p + 4, "IDAT", 4) == 0) *data += size;
+    if (memcmp(p + 4, "tRNS", 4) == 0 && *data == 0) *clear = 1;
+    if (memcmp(p + 4, "IEND", 4) == 0) break;
+    p += size + 12;
+    n -= size + 12;
+  }
+  return NC_OK;
+}
+
+int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n) {
+  static const unsigned char magic[] = { 137, 'P', 'N', 'G', 13, 10, 26, 10 };
+  int color, depth, clear;
+  int64_t data, line;
+  if (n < 8 || memcmp(p, magic, 8) != 0)
+    return nc_fail(NC_EFILE, "this is no PNG image");
+  if (n < 33 || big(p + 8) != 13 || memcmp(p + 12, "IHDR", 4) != 0)
+    return nc_fail(NC_EFILE, "the header is damaged");
+  m->width = big(p + 16);
+  m->height = big(p + 20);
+  depth = p[24];
+  color = p[25];
+  if (m->width < 1 || m->height < 1 || m->width > INT32_MAX ||
+      m->height > INT32_MAX || !known(color, depth))
+    return nc_fail(NC_EFILE, "the header is damaged");
+  TRY(chunks(p + 33, n - 33, &data, &clear));
+  line = (m->width * filebits(color, depth) + 7) / 8 + 1;
+  if (m->height > (data + 64) * 1032 / line)
+    return nc_fail(NC_EFILE, "%lldx%lld pixels do not come out of %lld bytes",
+                   (long long)m->width, (long long)m->height, (long long)data);
+  m->channels = (color & 2 ? 3 : 1) +
+                (color & 4 || (clear && color != 4 && color != 6));
+  m->depth = depth == 16 ? 16 : 8;
+  return NC_OK;
+}
+
+/*
+** Decoding
+*/
+static int littleendian(void) {
+  const uint16_t one = 1;
+  unsigned char c;
+  memcpy(&c, &one, 1);
+  return c;
+}
+
+/* May jump to j->end.  A line of an interlaced image is read in parts. */
+static void readimage(Job *j, const PngImage *m, const PngRows *rows,
+                      void *pixels) {
+  const int64_t line = rowbytes(m);
+  int passes;
+  png.set_user_limits(j->png, INT32_MAX, INT32_MAX);
+  png.set_read_fn(j->png, j, pull);
+  png.read_info(j->png, j->info);
+  png.set_expand(j->png);     /* palettes, fewer bits, transparency */
+  if (m->depth == 16 && littleendian()) png.set_swap(j->png);
+  passes = png.set_interlace_handling(j->png);
+  png.read_update_info(j->png, j->info);
+  if ((int64_t)png.get_rowbytes(j->png, j->info) != line)
+    png.error(j->png, "the chunks contradict each other");
+  for (int pass = 0; pass < passes; pass++)
+    for (int64_t y = 0; y < m->height; y++) {
+      if (nc_interrupted) png.error(j->png, "interrupted");
+      if (pass > 0) rows->get(rows->ctx, y, pixels);
+      png.read_row(j->png, pixels, NULL);
+      rows->put(rows->ctx, y, pixels);
+    }
+  png.read_end(j->png, NULL);
+}
+
+/* What was made stays in *j, for who called. */
+static void decode(Job *j, const PngImage *m, const PngRows *rows,
+                   void *line) {
+  if (setjmp(j->end) != 0) return;
+  j->png = png.create_read_struct_2(png.get_libpng_ver(NULL), j, fail, ignore,
+                                    j, take, give);
+  if (j->png) j->info = png.create_info_struct(j->png);
+  if (j->info) readimage(j, m, rows, line);
+  else j->status = nomemory();
+}
+
+int nl_pngdecode(const PngImage *m, const unsigned char *p, int64_t n,
+                 const PngRows *rows) {
+  Job j;
+  void *line;
+  TRY(openlibrary());
+  TRY(nc_hostalloc(&line, rowbytes(m)));
+  memset(line, 0, (size_t)rowbytes(m));
+  memset(&j, 0, sizeof j);
+  j.in = p;
+  j.n = n;
+  j.chunk = 8;                /* the signature goes before the chunks */
+  decode(&j, m, rows, line);
+  if (j.png) png.destroy_read_struct(&j.png, &j.info, NULL);
+  nc_hostfree(line, rowbytes(m));
+  return j.status;
+}
+
+/*
+** Encoding
+*/
+/* What deflate may add to what it cannot compress, and each chunk's frame. */
+int64_t nl_pngroom(const PngImage *m) {
+  int64_t raw = nl_pngbytes(m) + m->height;
+  return raw + raw / 128 + 65536;
+}
+
+/* May jump to j->end. */
+static void writeimage(Job *j, const PngImage *m, int level, PngRow *row,
+                       void *ctx, void *line) {
+  static const int colors[] = { 0, 0, 4, 2, 6 };
+  png.set_user_limits(j->png, INT32_MAX, INT32_MAX);
+  png.set_write_fn(j->png, j, push, flush);
+  png.set_compression_level(j->png, level);
+  png.set_IHDR(j->png, j->info, (unsigned)m->width, (unsigned)m->height,
+               m->depth, colors[m->channels], 0, 0, 0);
+  png.write_info(j->png, j->info);
+  if (m->depth == 16 && littleendian()) png.set_swap(j->png);
+  for (int64_t y = 0; y < m->height; y++) {
+    if (nc_interrupted) png.error(j->png, "interrupted");
+    row(ctx, y, line);
+    png.write_row(j->png, line);
+  }
+  png.write_end(j->png, NULL);
+}
+
+static void encode(Job *j, const PngImage *m, int level, PngRow *row,
+                   void *ctx, void *line) {
+  if (setjmp(j->end) != 0) return;
+  j->png = png.create_write_struct_2(png.get_libpng_ver(NULL), j, fail, ignore,
+                                     j, take, give);
+  if (j->png) j->info = png.create_info_struct(j->png);
+  if (j->info) writeimage(j, m, level, row, ctx, line);
+  else j->status = nomemory();
+}
+
+int nl_pngencode(unsigned char *out, int64_t *n, const PngImage *m, int level,
+                 PngRow *row, void *ctx, void *line) {
+  Job j;
+  TRY(openlibrary());
+  memset(&j, 0, sizeof j);
+  j.out = out;
+  j.room = nl_pngroom(m);
+  encode(&j, m, level, row, ctx, line);
+  if (j.png) png.destroy_write_struct(&j.png, &j.info);
+  *n = j.n;
+  return j.status;
+}

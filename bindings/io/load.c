@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** load.c - nacre.load and nacre.deserialize: one tensor (.npy, .csv) or
+** several by name (.npz, .safetensors), as the bytes and the name say.
+*/
+#include <string.h>
+#include <stdio.h>
+
+#include "bindings/io/tensor_files.h"
+
+static const char *const oftext[] = { "delimiter", "skip", "header", "missing",
+                                      "usecols", NULL };
+#define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
+
+enum { PATH, DEVICE, DTYPE, NAMES, DELIMITER, SKIP, HEADER, MISSING,
+       USECOLS, FORMAT };
+
+typedef struct Load {
+  const char *op;
+  Source from;
+  FileFormat format;
+  const char *name;           /* of the format */
+  const Device *device;
+  DType dtype;                /* DT_NONE: as it is in the file */
+  int require;
+} Load;
+
+/* Archives are closed when the function that opened them ends, however. */
+static int closearchive(lua_State *L) {
+  Archive **a = luaL_checkudata(L, 1, "nacre.archive");
+  nc_closearchive(*a);
+  *a = NULL;
+  return 0;
+}
+
+static Archive **newarchive(lua_State *L) {
+  static const luaL_Reg events[] = {
+    { "__gc", closearchive }, { "__close", closearchive }, { NULL, NULL }
+  };
+  Archive **a = lua_newuserdatauv(L, sizeof *a, 0);
+  *a = NULL;
+  if (luaL_newmetatable(L, "nacre.archive")) luaL_setfuncs(L, events, 0);
+  lua_setmetatable(L, -2);
+  lua_toclose(L, -1);
+  return a;
+}
+
+/* *x is read from where it lies: entry i of a, or the file itself. */
+static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o,
+                 Archive *a, int64_t i) {
+  if (*x == NULL)
+    TRY(a ? nc_archiveload(x, a, i) : nc_loadnpy(x, &o->from));
+  if (*y == NULL)
+    TRY(nc_cast(y, *x, o->dtype == DT_NONE ? (*x)->dtype : o->dtype));
+  TRY(nc_todevice(z, *y, o->device));
+  return o->require ? nc_require(*z, 1) : NC_OK;
+}
+
+/* The i-th tensor of the archive cannot be read: those beside it can. */
+static void others(const Archive *a, int64_t i) {
+  char list[120] = "";
+  size_t n = 0;
+  for (int64_t k = 0; k < nc_archivesize(a) && n < 80; k++)
+    if (k != i)
+      n += (size_t)snprintf(list + n, sizeof list - n, "%s\"%.30s\"",
+                            n ? "," : "", nc_archivename(a, k));
+  if (n > 0 && !nc_lasterror()->hint[0])
+    nc_hint("{names={%s}} reads %s", list, n < 80 ? "the others" : "some");
+}
+
+/* Pushes the tensor; x is what was read of it already, or empty. */
+static void pushloaded(lua_State *L, const Load *o, Archive *a, int64_t i,
+                       Tensor **x) {
+  const int64_t before = nc_memory.since;
+  Tensor **y = nl_newbox(L), **z = nl_newbox(L);
+  int r, attempt = 0;
+  do r = fetch(x, y, z, o, a, i);
+  while (nl_again(L, r, attempt++));
+  if (r == NC_EDTYPE && a) others(a, i);
+  nl_filecheck(L, o->op, r);
+  lua_remove(L, -2);          /* y */
+  nl_pace(L, nc_memory.since - before);
+}
+
+static int loadnpy(lua_State *L, const Load *o) {
+  pushloaded(L, o, NULL, 0, nl_newbox(L));
+  return 1;
+}
+
+/* The texts in the vector at index i, each with a '\0' behind it. */
+static void pushnames(lua_State *L, const Tensor *t, int64_t n) {
+  const char *p = nc_data(t);
+  lua_newtable(L);
+  for (int64_t i = 1; i <= n; i++) {
+    lua_pushstring(L, p);
+    lua_rawseti(L, -2, i);
+    p += strlen(p) + 1;
+  }
+}
+
+static int badcolumns(lua_State *L, const char *op) {
+  return nl_error(L, op, "usecols must be a list of columns' numbers, "
+                  "from 1, or names");
+}
+
+/* The option usecols: numbers and names in a list, which stays on the stack
+   with what is made of it; or one of them alone. */
+static void usecols(lua_State *L, const Load *o, TextFormat *f, int options) {
+  int64_t *numbers;
+  const char **names;
+  if (nl_option(L, options, "usecols") == LUA_TNIL) return;
+  if (!lua_istable(L, -1)) {
+    lua_createtable(L, 1, 0);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, 1);
+  }
+  const int list = lua_gettop(L);
+  const int64_t n = (int64_t)lua_rawlen(L, list);
+  if (n == 0) badcolumns(L, o->op);
+  numbers = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *numbers, 0);
+  names = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
+  for (int64_t i = 0; i < n; i++) {
+    int whole, type = lua_rawgeti(L, list, i + 1);
+    numbers[i] = lua_tointegerx(L, -1, &whole);
+    names[i] = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (names[i] == NULL && (type != LUA_TNUMBER || !whole))
+      badcolumns(L, o->op);
+    lua_pop(L, 1);
+  }
+  f->ncolumns = n;
+  f->numbers = numbers;
+  f->names = names;
+}
+
+static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
+  Tensor **x = nl_newbox(L), **names = nl_newbox(L);
+  int r, attempt = 0;
+  do r = nc_loadtext(x, names, &o->from, f, o->dtype);
+  while (nl_again(L, r, attempt++));
+  nl_filecheck(L, o->op, r);
+  pushloaded(L, o, NULL, 0, x);
+  if (!f->header) return 1;
+  pushnames(L, *names, nl_checktensor(L, -1)->size[1]);
+  return 2;
+}
+
+/* Is every place up to the largest there? */
+static int64_t listlength(const Archive *a) {
+  const int64_t n = nc_archivesize(a);
+  int64_t found = 0, most = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t k = nl_listplace(nc_archivename(a, i));
+    found += k > 0;
+    if (k > most) most = k;
+  }
+  return found == most ? most : 0;
+}
+
+/* Is the name among those that the list on top asks for? */
+static int asked(lua_State *L, const char *name) {
+  int found = 0;
+  for (lua_Integer k = 1; !found && lua_rawgeti(L, -1, k) != LUA_TNIL; k++) {
+    found = lua_type(L, -1) == LUA_TSTRING &&
+            strcmp(lua_tostring(L, -1), name) == 0;
+    lua_pop(L, 1);
+  }
+  if (!found) lua_pop(L, 1);
+  return found;
+}
+
+static int unknownname(lua_State *L, const Load *o, const Archive *a,
+                       const char *name) {
+  const int64_t n = nc_archivesize(a);
+  const char **names = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
+  const char *near;
+  for (int64_t i = 0; i < n; i++) names[i] = nc_archivename(a, i);
+  names[n] = NULL;
+  near = nl_nearest(name, names);
+  return nl_error(L, o->op, near ? "no tensor '%s', did you mean '%s'?"
+                                  : "no tensor '%s'", name, near);
+}
+
+/* Every name of the list on top is one of the archive's. */
+static void checkasked(lua_State *L, const Load *o, const Archive *a) {
+  const int64_t n = nc_archivesize(a);
+  for (lua_Integer k = 1; lua_rawgeti(L, -1, k) != LUA_TNIL; k++) {
+    const char *name;
+    int64_t i = 0;
+    if (lua_type(L, -1) != LUA_TSTRING)
+      nl_error(L, o->op, "names must be a list of texts, not of %ss",
+               nl_typename(L, -1));
+    name = lua_tostring(L, -1);
+    while (i < n && strcmp(nc_archivename(a, i), name) != 0) i++;
+    if (i == n) unknownname(L, o, a, name);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+static int pushmeta(lua_State *L, const Archive *a) {
+  const char *name;
+  if (nc_archivemeta(a, 0) == NULL) return 0;
+  lua_newtable(L);
+  for (int64_t i = 0; (name = nc_archivemeta(a, i)) != NULL; i += 2) {
+    lua_pushstring(L, name);
+    lua_pushstring(L, nc_archivemeta(a, i + 1));
+    lua_rawset(L, -3);
+  }
+  return 1;
+}
+
+/* The names that are asked for are at the index `names', nil: all. */
+static int loadarchive(lua_State *L, const Load *o, int names) {
+  Archive **a = newarchive(L);
+  int64_t n, list;
+  int result;
+  nl_filecheck(L, o->op, nc_openarchive(a, &o->from, o->format));
+  n = nc_archivesize(*a);
+  list = listlength(*a);
+  lua_newtable(L);
+  result = lua_gettop(L);
+  lua_pushvalue(L, names);
+  if (lua_istable(L, -1)) {
+    nl_plain(L, -1, 0);
+    nl_checklist(L, o->op, -1);
+  }
+  if (!lua_isnil(L, -1)) checkasked(L, o, *a);
+  for (int64_t i = 0; i < n; i++) {
+    const char *name = nc_archivename(*a, i);
+    const int64_t k = list ? nl_listplace(name) : 0;
+    if (!lua_isnil(L, -1) && !asked(L, name)) continue;
+    pushloaded(L, o, *a, i, nl_newbox(L));
+    if (k) lua_rawseti(L, result, k);
+    else lua_setfield(L, result, name);
+    lua_pop(L, 1);            /* what was read of it */
+  }
+  lua_settop(L, result);
+  return 1 + pushmeta(L, *a);
+}
+
+/* map_location is PyTorch's word for device: the options at the top give way
+   to such that say so. */
+static void located(lua_State *L, const char *op) {
+  const int given = lua_gettop(L);
+  if (nl_option(L, given, "map_location") == LUA_TNIL) {
+    lua_settop(L, given);
+    return;
+  }
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, given);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, given + 2);
+  }
+  if (nl_option(L, given, "device") != LUA_TNIL)
+    nl_error(L, op, "device and map_location are the same: one of them");
+  lua_pop(L, 1);
+  lua_pushnil(L);
+  lua_setfield(L, -2, "map_location");
+  lua_pushvalue(L, given + 1);
+  lua_setfield(L, -2, "device");
+  lua_replace(L, given);
+  lua_settop(L, given);
+}
+
+/* What is asked for, or what the file is. */
+static void formatof(lua_State *L, Load *o, const char *given) {
+  o->name = given ? given : nc_extension(o->from.path);
+  if (given == NULL) nl_filecheck(L, o->op, nc_formatof(&o->format, &o->from));
+  else if ((o->format = nc_formatnamed(given)) == NC_UNKNOWN)
+    nl_error(L, o->op, "format must be npy, npz, safetensors, csv, tsv or "
+             "txt, not '%s'", given);
+}
+
+/* The arguments of a call whose data is argument 1. */
+static void readarguments(lua_State *L, Load *o, Args *a, Signature *s,
+                          const char *text) {
+  located(L, o->op);
+  nl_args(L, s, o->op, text, a);
+  o->device = a->arg[DEVICE].device ? a->arg[DEVICE].device
+                                    : nc_defaultdevice;
+  o->dtype = a->arg[DTYPE].dtype;
+  o->require = a->require;
+  if (a->pin) nl_error(L, o->op, "what is read is not page-locked: "
+                       "t:pin_memory() makes it so");
+}
+
+static void textformat(lua_State *L, const Load *o, TextFormat *f,
+                       const Args *a, int options) {
+  f->delimiter = nl_delimiter(L, o->op, a->arg[DELIMITER].text, o->name);
+  f->header = (int)a->arg[HEADER].s.i;
+  f->skip = a->arg[SKIP].s.i;
+  f->missing = a->arg[MISSING].given ? &a->arg[MISSING].s : NULL;
+  usecols(L, o, f, options);
+  if (f->skip < 0)
+    nl_error(L, o->op, "skip must not be below 0, as %lld is",
+             (long long)f->skip);
+}
+
+/* What o->from is; the options are at that index. */
+static int loadfrom(lua_State *L, Load *o, const Args *a, int options) {
+  TextFormat f = { 0 };
+  formatof(L, o, a->arg[FORMAT].text);
+  if (o->format != NC_CSV)
+    nl_checkoptions(L, o->op, options, oftext, TEXTFILES);
+  if (nl_option(L, options, "names") != LUA_TNIL) {
+    if (nl_onetensor(o->format))
+      nl_error(L, o->op, "names is for files of several tensors");
+    if (!lua_istable(L, -1))
+      nl_error(L, o->op, "names must be a list, not a %s",
+               nl_typename(L, -1));
+  }
+  if (!nl_onetensor(o->format)) return loadarchive(L, o, lua_gettop(L));
+  if (o->format != NC_CSV) return loadnpy(L, o);
+  textformat(L, o, &f, a, options);
+  return loadtext(L, o, &f);
+}
+
+int nl_load(lua_State *L) {
+  static Signature s;
+  Load o = { .op = "load" };
+  Args a;
+  if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
+  const int options = lua_gettop(L);
+  readarguments(L, &o, &a, &s, LOAD);
+  nl_source(L, 1, &o.from);
+  return loadfrom(L, &o, &a, options);
+}
+
+int nl_deserialize(lua_State *L) {
+  static Signature s;
+  Load o = { .op = "deserialize" };
+  size_t n;
+  Args a;
+  if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
+  const int options = lua_gettop(L);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    return nl_error(L, o.op, "data must be a string, not a %s",
+                    nl_typename(L, 1));
+  readarguments(L, &o, &a, &s, DESERIALIZE);
+  o.from.bytes = lua_tolstring(L, 1, &n);
+  o.from.n = (int64_t)n;
+  o.from.path = "data";
+  return loadfrom(L, &o, &a, options);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** png.c - images as PNG files: nacre.readpng, nacre.png, and the same with
+** strings.
+**
+** An image is CxHxW, as in torchvision: 1 channel is grey, 2 are grey and
+** alpha, 3 RGB, 4 RGBA.  Eight bits are uint8, sixteen int32.
+*/
+#include <string.h>
+
+#include "bindings/binding.h"
+#include "bindings/io/libpng.h"
+
+/*
+** Reading
+*/
+typedef struct Planes {       /* an image that is read */
+  Tensor *t;                  /* uint8 or int32, dense, CxHxW */
+  PngImage m;
+} Planes;
+
+/* Pixels that lie side by side, to planes. */
+static void putrow(void *ctx, int64_t y, void *line) {
+  const Planes *s = ctx;
+  const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
+  const unsigned char *x8 = line;
+  const uint16_t *x16 = line;
+  unsigned char *y8 = nc_data(s->t);
+  int32_t *y32 = nc_data(s->t);
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t x = 0, at = c * plane + y * w; x < w; x++, at++)
+      if (s->m.depth == 8) y8[at] = x8[x * k + c];
+      else y32[at] = x16[x * k + c];
+}
+
+static void getrow(void *ctx, int64_t y, void *line) {
+  const Planes *s = ctx;
+  const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
+  unsigned char *x8 = line;
+  uint16_t *x16 = line;
+  const unsigned char *y8 = nc_data(s->t);
+  const int32_t *y32 = nc_data(s->t);
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t x = 0, at = c * plane + y * w; x < w; x++, at++)
+      if (s->m.depth == 8) x8[x * k + c] = y8[at];
+      else x16[x * k + c] = (uint16_t)y32[at];
+}
+
+static int blamed(int status, const char *op) {
+  if (status != NC_OK) nc_blameop(op);
+  return status;
+}
+
+/* Pushes the image in the n bytes at p, which something on the stack keeps
+   alive. */
+static int decoded(lua_State *L, const char *op, const unsigned char *p,
+                   int64_t n) {
+  const int64_t before = nc_memory.since;
+  Planes s;
+  PngRows rows = { putrow, getrow, &s };
+  Tensor **y;
+  nl_check(L, blamed(nl_pngheader(&s.m, p, n), op));
+  const int64_t size[] = { s.m.channels, s.m.height, s.m.width };
+  y = nl_newbox(L);
+  nl_check(L, blamed(nc_new(y, nc_host(), s.m.depth == 8 ? DT_u8 : DT_i32, 3,
+                            size), op));
+  s.t = *y;
+  nl_check(L, blamed(nl_pngdecode(&s.m, p, n, &rows), op));
+  nl_pace(L, nc_memory.since - before);
+  return 1;
+}
+
+static int decode_png(lua_State *L) {
+  size_t n;
+  const char *p = luaL_checklstring(L, 1, &n);
+  return decoded(L, "decode_png", (const unsigned char *)p, (int64_t)n);
+}
+
+static int readpng(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  Tensor **bytes = nl_newbox(L);
+  nl_check(L, blamed(nc_readfile(bytes, path), "readpng"));
+  return decoded(L, "readpng", nc_data(*bytes), nc_numel(*bytes));
+}
+
+/*
+** Writing
+*/
+typedef struct Picture {       /* rows of pixels, out of planes */
+  const Tensor *t;            /* uint8, int64 or float32, dense, CxHxW */
+  PngImage m;
+} Picture;
+
+static unsigned char level(float v) {
+  if (!(v > 0)) return 0;     /* nan too */
+  return v >= 1 ? 255 : (unsigned char)(v * 255 + 0.5f);
+}
+
+static void fillrow(void *ctx, int64_t y, void *line) {
+  const Picture *s = ctx;
+  const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
+  const unsigned char *u = nc_data(s->t);
+  const int64_t *i = nc_data(s->t);
+  const float *f = nc_data(s->t);
+  unsigned char *out8 = line;
+  uint16_t *out16 = line;
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t x = 0, at = c * plane + y * w; x < w; x++, at++)
+      if (s->t->dtype == DT_u8) out8[x * k + c] = u[at];
+      else if (s->t->dtype == DT_f32) out8[x * k + c] = level(f[at]);
+      else out16[x * k + c] = (uint16_t)i[at];
+}
+
+static int fits(const Tensor *t) {
+  const int64_t *p = nc_data(t), n = nc_numel(t);
+  for (int64_t i = 0; i < n; i++)
+    if (p[i] < 0 || p[i] > 65535) {
+      nc_fail(NC_EVALUE, "an element is %lld, a PNG image has 0 to 65535",
+              (long long)p[i]);
+      nc_hint("floats from 0 to 1 are scaled, uint8 is written as it is");
+      return NC_EVALUE;
+    }
+  return NC_OK;
+}
+
+static int shape(Picture *s, const Tensor *t) {
+  const int d = t->nd - 2;
+  if ((t->nd == 2 || (t->nd == 3 && t->size[0] >= 1 && t->size[0] <= 4)) &&
+      t->size[d] > 0 && t->size[d + 1] > 0) {
+    s->m.channels = d ? (int)t->size[0] : 1;
+    s->m.height = t->size[d];
+    s->m.width = t->size[d + 1];
+    return NC_OK;
+  }
+  nc_fail(NC_ESHAPE, "an image is HxW or CxHxW with 1 to 4 channels");
+  nc_blame("image", t);
+  if (t->nd == 3 && t->size[2] >= 1 && t->size[2] <= 4)
+    nc_hint("image:permute(3, 1, 2)");
+  return NC_ESHAPE;
+}
+
+/* What s shows, as one of the three types: *a and *b keep what is made. */
+static int source(Picture *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
+  DType type = nc_category(t->dtype) == NC_FLOAT ? DT_f32
+               : t->dtype == DT_u8               ? DT_u8
+               : t->dtype == DT_b8               ? DT_f32
+                                                 : DT_i64;
+  TRY(nc_readable(a, t));
+  TRY(nc_cast(b, *a, type));
+  TRY(nc_dense(c, *b));
+  s->t = *c;
+  s->m.depth = type == DT_i64 ? 16 : 8;
+  return type == DT_i64 ? fits(*c) : NC_OK;
+}
+
+/* Pushes a userdata with the *n bytes that the tensor at index i becomes. */
+static unsigned char *encoded(lua_State *L, const char *op, int i,
+                              int64_t *n, lua_Integer compression) {
+  Picture s;
+  Tensor **made[3];
+  unsigned char *out;
+  void *line;
+  if (compression < 0 || compression > 9)
+    nl_error(L, op, "compression_level is 0 to 9, not %lld",
+             (long long)compression);
+  nl_check(L, blamed(shape(&s, nl_checktensor(L, i)), op));
+  for (int k = 0; k < 3; k++) made[k] = nl_newbox(L);
+  nl_check(L, blamed(source(&s, nl_checktensor(L, i), made[0], made[1],
+                            made[2]), op));
+  line = lua_newuserdatauv(L, (size_t)(s.m.width * s.m.channels * 2), 0);
+  out = lua_newuserdatauv(L, (size_t)nl_pngroom(&s.m), 0);
+  nl_check(L, blamed(nl_pngencode(out, n, &s.m, (int)compression, fillrow, &s,
+                                  line), op));
+  return out;
+}
+
+#define ENCODE "image, compression_level:int=6 -> string"
+#define WRITE "path:text, image, compression_level:int=6"
+
+static lua_Integer compression(const Args *a, int i) {
+  return (lua_Integer)a->arg[i].s.i;
+}
+
+static int encode_png(lua_State *L) {
+  static Signature s;
+  int64_t n;
+  Args a;
+  nl_args(L, &s, "encode_png", ENCODE, &a);
+  unsigned char *p = encoded(L, "encode_png", 1, &n, compression(&a, 1));
+  lua_pushlstring(L, (const char *)p, (size_t)n);
+  return 1;
+}
+
+static int writepng(lua_State *L) {
+  static Signature s;
+  int64_t n;
+  Args a;
+  if (nl_totensor(L, 1) && lua_type(L, 2) == LUA_TSTRING) {
+    nc_fail(NC_EVALUE, "the path comes first, then the image");
+    nc_blameop("png");
+    nc_hint("nacre.png(\"%s\", image)", lua_tostring(L, 2));
+    return nl_check(L, NC_EVALUE);
+  }
+  nl_args(L, &s, "png", WRITE, &a);
+  unsigned char *p = encoded(L, "png", 2, &n, compression(&a, 2));
+  nl_check(L, blamed(nc_writefile(lua_tostring(L, 1), p, n), "png"));
+  return 0;
+}
+
+const Bound nl_png[] = {
+  { "readpng", readpng, "path:text -> tensor",
+    "reads a PNG image as CxHxW: uint8, or int32 if it has 16 bits", 1 },
+  { "png", writepng, WRITE,
+    "writes an image HxW or CxHxW as a PNG file: uint8 as it is, floats and "
+    "booleans from 0 to 1, other integers from 0 to 65535 with 16 bits", 1 },
+  { "decode_png", decode_png, "data:text -> tensor",
+    "the image in the bytes of a PNG file", 1 },
+  { "encode_png", encode_png, ENCODE, "the bytes of a PNG file; see png", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** save.c - nacre.save and nacre.serialize: one tensor (.npy, .csv) or several
+** by name (.npz, .safetensors), as the name of the file or {format=} says.
+*/
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/io/tensor_files.h"
+
+typedef struct Save {
+  const char *op;
+  Sink to;
+  FileFormat format;
+  const char *name;           /* of the format */
+  int self;                   /* the index of what is saved */
+  int options;                /* of its options; 0: none */
+  int compressed;
+  const char *delimiter;
+} Save;
+
+static int failsave(lua_State *L, const Save *o, const char *hint) {
+  nc_blameop(o->op);
+  nc_hint("%s", hint);
+  return nl_check(L, NC_EVALUE);
+}
+
+/* What is known of the name is an error: no tensor can be written there. */
+static int unknownformat(lua_State *L, const Save *o) {
+  const char *extension = o->name;
+  nc_fail(NC_EVALUE, "there is no format .%s", extension);
+  if (strcmp(extension, "png") == 0)
+    return failsave(L, o, o->to.bytes ? "nacre.encode_png(image)"
+                                      : "nacre.png(path, image)");
+  if (strncmp(extension, "pt", 2) == 0 || strcmp(extension, "bin") == 0)
+    return failsave(L, o, "PyTorch reads .safetensors and NumPy's .npz too");
+  return failsave(L, o, ".npy, .csv, .tsv and .txt hold one tensor, .npz and "
+                  ".safetensors several");
+}
+
+/* save(t, "x.pt"), as in PyTorch: what is written here, in a format that is
+   there; `t' stands for what is to be saved. */
+static void hintpathfirst(lua_State *L, const char *path) {
+  const int several = lua_istable(L, 1);
+  const FileFormat f = nc_formatbyname(path);
+  const char *dot = strrchr(path, '.');
+  const int n = (int)(f == NC_UNKNOWN && dot ? dot - path
+                                             : (long)strlen(path));
+  const char *extension = f != NC_UNKNOWN ? "" : several ? ".safetensors"
+                                                         : ".npy";
+  nc_hint("nacre.save(\"%.*s%s\", t)", n, path, extension);
+}
+
+/* The n names at index i, as a list for the core that stays on the stack. */
+static const char **textlist(lua_State *L, const Save *o, int i, int64_t n) {
+  const char **list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
+  for (int64_t k = 0; k < n; k++) {
+    if (lua_rawgeti(L, i, k + 1) != LUA_TSTRING)
+      nl_error(L, o->op, "header must be a list of texts");
+    list[k] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  return list;
+}
+
+static void savetext(lua_State *L, const Save *o) {
+  const char d = nl_delimiter(L, o->op, o->delimiter, o->name);
+  const char **names = NULL;
+  if (nl_option(L, o->options, "header") != LUA_TNIL) {
+    const Tensor *t = nl_checktensor(L, o->self);
+    const int64_t columns = t->nd > 1 ? t->size[1] : 1;
+    if (!lua_istable(L, -1))
+      nl_error(L, o->op, "header must be a list of texts, not a %s",
+               nl_typename(L, -1));
+    nl_plain(L, -1, 0);
+    if ((int64_t)lua_rawlen(L, -1) != columns)
+      nl_error(L, o->op, "header has %d names, the matrix %lld columns",
+               (int)lua_rawlen(L, -1), (long long)columns);
+    names = textlist(L, o, lua_gettop(L), columns);
+  }
+  nl_filecheck(L, o->op, nc_savetext(&o->to, nl_checktensor(L, o->self), d,
+                                     names));
+}
+
+/* The text at index i. */
+static const char *checktext(lua_State *L, const Save *o, int i,
+                             const char *what) {
+  size_t n;
+  const char *s = lua_tolstring(L, i, &n);
+  nl_filecheck(L, o->op, nc_checktext(s, n, what));
+  return s;
+}
+
+/* Pushes the name of what has the key at index i in a table of n elements
+   without names. */
+static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
+  if (lua_type(L, i) == LUA_TSTRING) {
+    const size_t length = strlen(checktext(L, o, i, "a name"));
+    if (length == 0 || length > NC_MAXNAME)
+      nl_error(L, o->op, "a name has 1 to %d bytes, not %d", NC_MAXNAME,
+               (int)length);
+    lua_pushvalue(L, i);
+  } else if (lua_isinteger(L, i) && lua_tointeger(L, i) >= 1 &&
+             lua_tointeger(L, i) <= n) {
+    lua_pushfstring(L, "arr_%I", (LUAI_UACINT)(lua_tointeger(L, i) - 1));
+  } else
+    nl_error(L, o->op, "tensors have names or are a list, what has the key "
+             "%s is neither", luaL_tolstring(L, i, NULL));
+}
+
+static int notensor(lua_State *L, const Save *o, const char *name, int i) {
+  nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name,
+          nl_typename(L, i));
+  if (lua_istable(L, i))
+    return failsave(L, o, "names may have dots in them: "
+                    "{[\"layer.weight\"] = w}");
+  return failsave(L, o, lua_pushfstring(L,
+      "nacre.tensor(%s) makes one of a number or a table",
+      lua_type(L, i) == LUA_TNUMBER ? luaL_tolstring(L, i, NULL) : "x"));
+}
+
+/* The tensors to be saved, in the order of their names; names of
+   our own are kept in a table that stays on the stack. */
+static NamedTensor *tensors(lua_State *L, const Save *o, int64_t *count) {
+  nl_plain(L, o->self, 0);
+  const lua_Integer listed = (lua_Integer)lua_rawlen(L, o->self);
+  NamedTensor *list;
+  int64_t n = 0;
+  for (lua_pushnil(L); lua_next(L, o->self); lua_pop(L, 1)) n++;
+  list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
+  lua_newtable(L);
+  const int kept = lua_gettop(L);
+  n = 0;
+  for (lua_pushnil(L); lua_next(L, o->self); lua_pop(L, 1)) {
+    if (listed > 0 && nl_ispacked(L, listed)) continue;
+    pushname(L, o, kept + 1, listed);
+    list[n].name = lua_tostring(L, -1);
+    if (!nl_totensor(L, kept + 2)) notensor(L, o, list[n].name, kept + 2);
+    list[n++].t = nl_checktensor(L, kept + 2);
+    if (lua_rawget(L, kept) != LUA_TNIL)
+      nl_error(L, o->op, "two tensors have the name %s", list[n - 1].name);
+    lua_pop(L, 1);
+    lua_pushstring(L, list[n - 1].name);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, kept);
+  }
+  if (n == 0) nl_error(L, o->op, "there is no tensor in the table");
+  *count = n;
+  return list;
+}
+
+static int byname(const void *a, const void *b) {
+  const char *x = ((const NamedTensor *)a)->name;
+  const char *y = ((const NamedTensor *)b)->name;
+  const int64_t i = nl_listplace(x), j = nl_listplace(y);
+  return i && j ? (i > j) - (i < j) : strcmp(x, y);
+}
+
+static int bytext(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The texts of the table on top: name, value, name, value, ... */
+static const char **metadata(lua_State *L, const Save *o, int64_t *n) {
+  const int t = lua_gettop(L);
+  const char **list;
+  *n = 0;
+  if (lua_isnil(L, t)) return NULL;
+  if (!lua_istable(L, t))
+    nl_error(L, o->op, "metadata must be a table of texts, not a %s",
+             nl_typename(L, t));
+  nl_plain(L, t, 0);
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+      nl_error(L, o->op, "metadata must be a table of texts by name");
+    ++*n;
+  }
+  list = lua_newuserdatauv(L, (size_t)(2 * *n + 1) * sizeof *list, 0);
+  *n = 0;
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    list[2 * *n] = checktext(L, o, -2, "metadata");
+    list[2 * (*n)++ + 1] = checktext(L, o, -1, "metadata");
+  }
+  qsort(list, (size_t)*n, 2 * sizeof *list, bytext);
+  return list;
+}
+
+static void savearchive(lua_State *L, const Save *o) {
+  const char **meta;
+  NamedTensor *list;
+  int64_t n, nmeta;
+  nl_option(L, o->options, "metadata");
+  meta = metadata(L, o, &nmeta);
+  list = tensors(L, o, &n);
+  qsort(list, (size_t)n, sizeof *list, byname);
+  if (o->format == NC_SAFETENSORS)
+    nl_filecheck(L, o->op,
+                 nc_savesafetensors(&o->to, list, n, meta, nmeta));
+  else
+    nl_filecheck(L, o->op, nc_savenpz(&o->to, list, n, o->compressed));
+}
+
+/* What is to be saved must be of the kind that the format has. */
+static void checkself(lua_State *L, const Save *o) {
+  const int i = o->self, one = nl_onetensor(o->format);
+  const int table = lua_istable(L, i) && !nl_totensor(L, i);
+  if (nl_totensor(L, i) && !one) {
+    nc_fail(NC_EVALUE, "such a file holds tensors by name");
+    failsave(L, o, "{x = t}, or {t, u} without names");
+  }
+  if (nl_totensor(L, i) || (table && !one)) return;
+  nc_fail(NC_EVALUE, "t must be a tensor, not %s%s",
+          lua_isnone(L, i) ? "" : "a ",
+          lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
+  if (table)
+    failsave(L, o, o->to.bytes ? "npz and safetensors hold several"
+             : "a .npz or .safetensors file holds several: "
+               "nacre.save(\"w.npz\", {w = w})");
+  nc_blameop(o->op);
+  nl_check(L, NC_EVALUE);
+}
+
+/* Options that are for one format alone; `header' is so in both functions. */
+static void checksaveoptions(lua_State *L, const Save *o) {
+  const FileFormat f = o->format;
+  const int options = o->options;
+  static const char *const text[] = { "delimiter", "header", NULL };
+  static const char *const npz[] = { "compressed", NULL };
+  static const char *const safe[] = { "metadata", NULL };
+  if (f != NC_CSV) nl_checkoptions(L, o->op, options, text, TEXTFILES);
+  if (f != NC_NPZ) nl_checkoptions(L, o->op, options, npz, ".npz files");
+  if (f != NC_SAFETENSORS)
+    nl_checkoptions(L, o->op, options, safe, ".safetensors files");
+}
+
+/* Options follow what is saved: a table as itself is no options.  `first' is
+   the number of the first one that all signatures share. */
+static void readoptions(lua_State *L, Save *o, Signature *s, const char *text,
+                        int first) {
+  const int at = o->self + 1;
+  const int given = lua_gettop(L) > at || !lua_isnoneornil(L, at);
+  Args a;
+  if (!given) {               /* {compressed=false}, which says nothing */
+    lua_settop(L, o->self);
+    lua_createtable(L, 0, 1);
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "compressed");
+  }
+  nl_args(L, s, o->op, text, &a);
+  o->options = given ? at : 0;
+  o->compressed = (int)a.arg[first].s.i;
+  o->delimiter = a.arg[first + 2].text;
+  o->to.atomic = first == 3 ? (int)a.arg[2].s.i : 1;
+  if (given) checksaveoptions(L, o);
+}
+
+static const char *givenformat(lua_State *L, int options) {
+  const char *format;
+  nl_option(L, options, "format");
+  format = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  lua_pop(L, 1);              /* the table keeps it */
+  return format;
+}
+
+static void writeall(lua_State *L, Save *o) {
+  if (!nl_onetensor(o->format)) savearchive(L, o);
+  else if (o->format == NC_CSV) savetext(L, o);
+  else nl_filecheck(L, o->op, nc_save(&o->to, nl_checktensor(L, o->self)));
+}
+
+int nl_save(lua_State *L) {
+  static Signature s;
+  Save o = { .op = "save", .self = 2 };
+  if ((nl_totensor(L, 1) || lua_istable(L, 1)) &&
+      lua_type(L, 2) == LUA_TSTRING) {
+    nc_fail(NC_EVALUE, "the path comes first, then the tensor");
+    nc_blameop("save");
+    hintpathfirst(L, lua_tostring(L, 2));
+    return nl_check(L, NC_EVALUE);
+  }
+  if (lua_type(L, 1) != LUA_TSTRING)
+    return nl_error(L, "save", "path must be a text, not a %s",
+                    nl_typename(L, 1));
+  o.to.path = lua_tostring(L, 1);
+  o.name = givenformat(L, 3);
+  o.format = o.name ? nc_formatnamed(o.name) : nc_formatbyname(o.to.path);
+  if (o.name == NULL) o.name = nc_extension(o.to.path);
+  if (o.format == NC_UNKNOWN) return unknownformat(L, &o);
+  checkself(L, &o);
+  readoptions(L, &o, &s, SAVE, 3);
+  writeall(L, &o);
+  return 0;
+}
+
+/* The bytes that save would write. */
+int nl_serialize(lua_State *L) {
+  static Signature s;
+  Save o = { .op = "serialize", .self = 1 };
+  Tensor **bytes;
+  const int table = lua_istable(L, 1) && !nl_totensor(L, 1);
+  Tensor *none = NULL;
+  o.to.path = "data";
+  o.to.bytes = &none;         /* until there is a box */
+  o.name = givenformat(L, 2);
+  if (o.name == NULL) o.name = table ? "safetensors" : "npy";
+  o.format = nc_formatnamed(o.name);
+  if (o.format == NC_UNKNOWN) return unknownformat(L, &o);
+  checkself(L, &o);
+  readoptions(L, &o, &s, SERIALIZE, 1);
+  bytes = nl_newbox(L);
+  o.to.bytes = bytes;
+  writeall(L, &o);
+  lua_pushlstring(L, nc_data(*bytes), (size_t)nc_numel(*bytes));
+  nc_release(*bytes);         /* now, as it is as large as the string */
+  *bytes = NULL;
+  return 1;
+}

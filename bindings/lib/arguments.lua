@@ -1,0 +1,256 @@
+-- SPDX-License-Identifier: MIT
+-- arguments.lua - arguments of functions in Lua, read by a signature as
+-- operators.def has it: checked, in order, with defaults.
+local fail, plaintable, odd = ...
+
+local function kindof(v)
+  if nacre.is_tensor(v) then return "a tensor" end
+  local t = type(v)
+  return t == "nil" and "nothing" or math.type(v) == "integer" and "an integer"
+         or "a " .. t
+end
+
+-- ---- types of parameters: what they are called, and whether a value fits
+
+local isint = math.tointeger
+
+local function islist(v, of)
+  if type(v) ~= "table" then return false end
+  for i = 1, rawlen(v) do
+    if not of(rawget(v, i)) then return false end
+  end
+  return true
+end
+
+local types = {
+  tensor = { "a tensor", nacre.is_tensor },
+  operand = { "a tensor or a number", function(v)
+    return nacre.is_tensor(v) or type(v) == "number" or type(v) == "boolean"
+  end },
+  tensors = { "a list of tensors", function(v)
+    return islist(v, nacre.is_tensor)
+  end },
+  int = { "an integer",
+          function(v) return type(v) == "number" and isint(v) end },
+  ints = { "an integer or a list of them", function(v)
+    return type(v) == "number" and isint(v) or
+           islist(v, function(x) return type(x) == "number" and isint(x) end)
+  end },
+  num = { "a number", function(v) return type(v) == "number" end },
+  bool = { "true or false", function(v) return type(v) == "boolean" end },
+  text = { "a text", function(v) return type(v) == "string" end },
+  dtype = { "a dtype", function(v)
+    return type(v) == "string" and nacre[v] == v
+  end },
+  fn = { "a function", function(v)
+    local meta = type(v) == "table" and getmetatable(v)
+    return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
+  end },
+  several = { "a tensor or a list of tensors", function(v)
+    return nacre.is_tensor(v) or
+           type(v) == "table" and rawlen(v) > 0 and islist(v, nacre.is_tensor)
+  end },
+  gradients = { "a tensor, or a list of tensors with false for none",
+                function(v)
+    return nacre.is_tensor(v) or islist(v, function(x)
+      return x == false or nacre.is_tensor(x)
+    end)
+  end },
+  table = { "a table", function(v) return type(v) == "table" end },
+  any = { "a value", function() return true end },
+}
+local whole = { int = true, ints = true, dim = true, dims = true, size = true }
+types.inplace, types.dim, types.dims = types.tensor, types.int, types.ints
+types.size = types.ints       -- at the end also as numbers one by one
+
+local function choices(text)
+  local set = {}
+  for word in text:gmatch "[^|]+" do set[word] = true end
+  return { "one of " .. text, function(v) return set[v] == true end }
+end
+
+local values = { ["true"] = true, ["false"] = false }
+
+local function default(text)
+  if values[text] ~= nil then return values[text] end
+  if text == "nil" then return nil end
+  return tonumber(text) or text
+end
+
+local function parse(signature)
+  local s = { params = {}, byname = {}, names = { "out" }, positional = nil }
+  local args, results = signature:match "^(.-)%s*%->%s*(.*)$"
+  s.results = results or "tensor"
+  for part in (args or signature):gmatch "[^,]+" do
+    part = part:match "^%s*(.-)%s*$"
+    if part == "*" then s.positional = #s.params
+    else
+      local name, kind, value = part:match "^([%w_]+):?([%w_|]*)=?(.*)$"
+      if kind == "" then kind = "tensor" end
+      local known = types[kind] or choices(kind)
+      s.params[#s.params + 1] = {
+        name = name, type = kind, what = known[1], fits = known[2],
+        shown = value,
+        optional = value ~= "", default = value ~= "" and default(value),
+      }
+      if value == "nil" then s.params[#s.params].default = nil end
+      s.byname[name] = #s.params
+      s.names[#s.names + 1] = name
+      s.inplace = s.inplace or kind == "inplace"
+    end
+  end
+  s.positional = s.positional or #s.params
+  return s
+end
+
+local function shown(name, s)
+  local parts = {}
+  for i, p in ipairs(s.params) do
+    if i == s.positional + 1 then parts[#parts + 1] = "*" end
+    local value = tonumber(p.shown) or values[p.shown] ~= nil or
+                  p.shown == "nil" or p.shown == ""
+    parts[#parts + 1] = p.name .. (p.optional and "=" ..
+                                   (value and p.shown or
+                                       '"' .. p.shown .. '"') or "")
+  end
+  return ("%s(%s) -> %s"):format(name, table.concat(parts, ", "), s.results)
+end
+
+-- A table whose keys are names holds options.
+local function isoptions(v, s)
+  if type(v) ~= "table" or #v > 0 then return false end
+  local key, value = next(v)
+  if key == "n" and value == 0 and not s.byname.n then   -- table.pack()
+    key = next(v, key)
+  end
+  return type(key) == "string"
+end
+
+-- f(t, {}): a table at the end that p, which stands there, takes for no list.
+local function nooptions(v, p, behind)
+  return type(v) == "table" and next(v) == nil and
+         (behind or p.optional and not p.fits(v))
+end
+
+local function unknown(name, s, key)
+  for known in pairs(s.byname) do
+    if known:sub(1, 3) == key:sub(1, 3) then
+      fail(name, ("no argument '%s', did you mean '%s'?"):format(key, known))
+    end
+  end
+  local list = {}
+  for i, p in ipairs(s.params) do list[i] = p.name end
+  fail(name, ("no argument '%s'"):format(key),
+       list[1] and "it takes " .. table.concat(list, ", "))
+end
+
+-- {size=3} of the arguments behind those that count by position, if that is
+-- what they can be.
+local function pairsof(s, args, n)
+  local list, k = {}, s.positional + 1
+  for i = s.positional + 1, n do
+    while s.params[k] and not s.params[k].fits(args[i]) do k = k + 1 end
+    if not s.params[k] or type(args[i]) ~= "number" and
+       type(args[i]) ~= "boolean" and type(args[i]) ~= "string" then
+      return nil
+    end
+    list[#list + 1] = s.params[k].name ..
+      (type(args[i]) == "string" and "=%q" or "=%s"):format(args[i])
+    k = k + 1
+  end
+  return table.concat(list, ", ")
+end
+
+-- The words are extra_arguments.c's.
+local function toomany(name, s, args, n)
+  local given = pairsof(s, args, n)
+  if given then
+    fail(name, (given:gsub("=[^,]*", ""):gsub(", ", " and ")) ..
+         (n > s.positional + 1 and " are" or " is") .. " given by name",
+         ("%s(..., {%s})"):format(name, given))
+  end
+  local self = s.params[1] and s.params[1].name == "self" and 1 or 0
+  local most = s.positional - self
+  fail(name, ("takes %s argument%s%s, got %d"):format(
+    most == 0 and "no" or "at most " .. most, most < 2 and "" or "s",
+    self == 1 and " besides self" or "", n - self))
+end
+
+-- A tensor without dimensions is a number where a number is wanted, unless
+-- its gradient would be lost.
+local function plain(v)
+  if nacre.is_tensor(v) and v:dim() == 0 and
+     not (v.requires_grad and nacre.is_grad_enabled()) then return v:item() end
+  return v
+end
+
+local lists = { tensors = true, several = true, gradients = true, ints = true,
+                dims = true, size = true }
+
+-- What a list is read by, and what is no list is refused.
+local function checklist(name, p, v)
+  if not lists[p.type] or type(v) ~= "table" then return v end
+  v = plaintable(v)
+  local what = odd(v)
+  if what then fail(name, ("%s: %s"):format(p.name, what)) end
+  for i = 1, rawlen(v) do
+    if rawget(v, i) == nil then
+      fail(name, ("element %d of %s is nil: a list has no holes")
+                 :format(i, p.name))
+    end
+  end
+  return v
+end
+
+-- The arguments in order; and what is to take the result.
+local function read(name, s, ...)
+  local n, args, named = select("#", ...), { ... }, nil
+  if type(args[n]) == "table" then
+    local kind = n <= s.positional and s.params[n] and s.params[n].type
+    if kind ~= "any" and kind ~= "fn" and kind ~= "table" then
+      args[n] = plaintable(args[n], s.names)
+    end
+    if kind ~= "table" and isoptions(args[n], s) then named = args[n] end
+  end
+  if named or n > 0 and nooptions(args[n], s.params[n], n > s.positional) then
+    n = n - 1
+  end
+  local last = s.params[s.positional]
+  if last and last.type == "size" and type(args[s.positional]) == "number" then
+    args[s.positional] = { table.unpack(args, s.positional, n) }
+    n = s.positional
+  end
+  if n > s.positional then toomany(name, s, args, n) end
+  local v, out = {}, nil
+  for i = 1, n do v[i] = args[i] end
+  for key, value in pairs(named or {}) do
+    local i = s.byname[key]
+    if key == "out" and s.results:sub(1, 6) == "tensor" then
+      out = value
+      if not nacre.is_tensor(out) then fail(name, "out must be a tensor") end
+    elseif not i then unknown(name, s, key)
+    elseif v[i] ~= nil then fail(name, key .. " is given twice")
+    else v[i] = value end
+  end
+  for i, p in ipairs(s.params) do
+    if v[i] ~= nil then v[i] = checklist(name, p, v[i]) end
+    if v[i] == nil then
+      if not p.optional then
+        fail(name, ("%s is missing: %s expected"):format(p.name, p.what))
+      end
+      v[i] = p.default
+    elseif not p.fits(v[i]) and p.fits(plain(v[i])) then
+      v[i] = plain(v[i])
+    elseif not p.fits(v[i]) then
+      local got = type(v[i]) == "string" and "'" .. v[i] .. "'" or kindof(v[i])
+      fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got))
+    end
+    -- 2.0 is an integer, and counts as one
+    if whole[p.type] and math.type(v[i]) == "float" then
+      v[i] = isint(v[i])
+    end
+  end
+  return v, out
+end
+
+return { parse = parse, read = read, shown = shown }

@@ -1,0 +1,328 @@
+-- SPDX-License-Identifier: MIT
+-- decompositions.lua - of nacre.linalg: QR, eigenvalues, singular values and
+-- what is made of them; transposed as solvers.lua says.
+local all = ...
+local fail, M = all.fail, all.matrix
+local Function = nacre.autograd.Function
+local T, diag, diagonal, eye, head = M.T, M.diag, M.diagonal, M.eye, M.head
+local inverse, like, matrices, name = M.inverse, M.like, M.matrices, M.name
+local sametype, square, with = M.sametype, M.square, M.with
+local triangle, trisolve = M.triangle, M.trisolve
+
+local function define(op, signature, doc, fn)
+  return all.define("linalg." .. op, signature, doc, fn)
+end
+
+-- Where the diagonal of the matrices is that values like w make.
+local function onediagonal(w)
+  return nacre.eye(w:size(-1), { dtype = "bool", device = w.device })
+end
+
+-- ---- QR
+
+local QR = Function {
+  name = "qr",
+  forward = function(ctx, A, complete)
+    local Q, R = nacre._lapack_qr(T(A), complete)
+    Q, R = T(Q), T(R)
+    ctx.complete = complete
+    ctx:save_for_backward(Q, R)
+    return Q, R
+  end,
+  backward = function(ctx, gQ, gR)
+    local Q, R = table.unpack(ctx.saved_tensors)
+    local m, n = Q:size(-2), R:size(-1)
+    if ctx.complete and m > n then
+      fail("linalg.qr", "mode complete has no gradient where there are more "
+           .. "rows than columns")
+    end
+    local inner = gR:matmul(T(R)) - T(Q):matmul(gQ)
+    if m >= n then
+      local s = triangle(inner, 0, true)
+      s = s + T(s) - diag(diagonal(s))
+      return T(trisolve(R, T(Q:matmul(s) + gQ), true))
+    end
+    local s = triangle(T(inner) - inner, 0)
+    local X = R:narrow(-1, 1, m)
+    local g = T(trisolve(X, T(Q:matmul(s)), true))
+    local size = g:size()
+    size[#size] = n - m
+    return nacre.cat({ g, nacre.zeros(size, like(g)) }, -1) + Q:matmul(gR)
+  end,
+}
+
+define("qr", "A:tensor, mode:reduced|complete|r=reduced -> Q, R",
+       "A = Q R, Q with orthonormal columns, R upper triangular; mode r gives "
+       .. "R alone",
+function(A, mode)
+  matrices("qr", A)
+  local Q, R = QR(A, mode == "complete")
+  if mode == "r" then return R end
+  return Q, R
+end)
+
+-- ---- eigenvalues of symmetric matrices
+
+-- Slopes among eigenvectors, divided by how far their eigenvalues are apart;
+-- those of the eigenvalues themselves in the diagonal.
+local function byeigenvalues(w, gw, s)
+  local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
+  local one = onediagonal(w)
+  return nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
+                     s / nacre.where(one, 1.0, gap)))
+end
+
+local Eigh = Function {
+  name = "eigh",
+  forward = function(ctx, A, lower)
+    local w, V = nacre._lapack_eigh(T(A), lower, true)
+    V = T(V)
+    ctx:save_for_backward(w, V)
+    return w, V
+  end,
+  backward = function(ctx, gw, gV)
+    local w, V = table.unpack(ctx.saved_tensors)
+    local s = byeigenvalues(w, gw, T(V):matmul(gV))
+    return V:matmul(s):matmul(T(V))
+  end,
+}
+
+local function checkside(op, side)
+  if side:upper() ~= "L" and side:upper() ~= "U" then
+    fail(name(op), ("UPLO must be L or U, not '%s'"):format(side))
+  end
+  return side:upper() == "L"
+end
+
+define("eigh", "A:tensor, UPLO:text=L -> eigenvalues, eigenvectors",
+       "eigenvalues, ascending, and eigenvectors, the columns, of a symmetric "
+       .. "matrix; reads its lower or upper triangle",
+function(A, side)
+  square("eigh", A)
+  return Eigh(A, checkside("eigh", side))
+end)
+
+define("eigvalsh",
+       "A:tensor, UPLO:text=L",
+       "eigenvalues, ascending, of a symmetric matrix",
+function(A, side)
+  square("eigvalsh", A)
+  local lower = checkside("eigvalsh", side)
+  if A.requires_grad then return (Eigh(A, lower)) end
+  return (nacre._lapack_eigh(T(A), lower, false))
+end)
+
+-- ---- eigenvalues of other matrices, where they are real
+
+local Eig = Function {
+  name = "eig",
+  forward = function(ctx, A)
+    local w, imaginary, V = nacre._lapack_eig(T(A), true)
+    M.checkreal("eig", imaginary, A)
+    V = T(V)
+    ctx:save_for_backward(w, V)
+    return w, V
+  end,
+  -- the eigenvectors have length 1: what would change that is projected out
+  backward = function(ctx, gw, gV)
+    local w, V = table.unpack(ctx.saved_tensors)
+    local s = T(V):matmul(gV)
+    s = byeigenvalues(w, gw, s - T(V):matmul(V) * diagonal(s):unsqueeze(-2))
+    return M.solve(T(V), s:matmul(T(V)), "eig")
+  end,
+}
+
+function M.checkreal(op, imaginary, A)
+  local complex = imaginary:ne(0):any(-1)
+  if not complex:any():item() then return end
+  local which = complex:dim() == 0 and "the matrix" or
+                ("matrix %s of the batch"):format(table.concat(
+                  complex:nonzero()[1]:totable(), ","))
+  fail(name(op), which .. " has complex eigenvalues, which a real tensor does "
+       .. "not hold", nil, "A", A)
+end
+
+define("eig", "A:tensor -> eigenvalues, eigenvectors",
+       "eigenvalues and eigenvectors, the columns, of length 1, of a square "
+       .. "matrix whose eigenvalues are real",
+function(A)
+  square("eig", A)
+  return Eig(A)
+end)
+
+define("eigvals", "A:tensor",
+       "eigenvalues of a square matrix, which must be real",
+function(A)
+  square("eigvals", A)
+  if A.requires_grad then return (Eig(A)) end
+  local w, imaginary = nacre._lapack_eig(T(A), false)
+  M.checkreal("eigvals", imaginary, A)
+  return w
+end)
+
+-- ---- singular values
+
+local Svd = Function {
+  name = "svd",
+  forward = function(ctx, A)
+    local S, U, Vh = nacre._lapack_svd(T(A), false, true)
+    U, Vh = T(U), T(Vh)
+    ctx:save_for_backward(U, S, Vh)
+    return U, S, Vh
+  end,
+  backward = function(ctx, gU, gS, gVh)
+    local U, S, Vh = table.unpack(ctx.saved_tensors)
+    local k, m, n = S:size(-1), U:size(-2), Vh:size(-1)
+    local one = onediagonal(S)
+    local function skew(x) return x - T(x) end
+    local function over(x, by) return nacre.where(x:eq(0), x, x / by) end
+    local E = nacre.where(one, 1.0,
+                          (S * S):unsqueeze(-2) - (S * S):unsqueeze(-1))
+    local s = over(skew(T(U):matmul(gU)), E) * S:unsqueeze(-2) +
+              S:unsqueeze(-1) * over(skew(Vh:matmul(T(gVh))), E)
+    local g = U:matmul(nacre.where(one, gS:unsqueeze(-2), s)):matmul(Vh)
+    if m > k then
+      local x = gU - U:matmul(T(U):matmul(gU))
+      g = g + over(x, S:unsqueeze(-2)):matmul(Vh)
+    end
+    if n > k then
+      local x = gVh - gVh:matmul(T(Vh)):matmul(Vh)
+      g = g + U:matmul(over(x, S:unsqueeze(-1)))
+    end
+    return g
+  end,
+}
+
+local function svd(A)
+  if A:numel() > 0 then return Svd(A) end
+  local k = math.min(A:size(-1), A:size(-2))
+  return nacre.eye(A:size(-2), k, like(A)):expand(with(head(A), A:size(-2), k)),
+         nacre.zeros(with(head(A), k), like(A)),
+         nacre.eye(k, A:size(-1), like(A)):expand(with(head(A), k, A:size(-1)))
+end
+
+define("svd", "A:tensor, full_matrices:bool=true -> U, S, Vh",
+       "A = U diag(S) Vh, S descending; full_matrices=false leaves out what S "
+       .. "does not reach, and has gradients",
+function(A, full)
+  matrices("svd", A)
+  local m, n = A:size(-2), A:size(-1)
+  if not full or m == n then return svd(A) end
+  if A:numel() == 0 then
+    return eye(A, m), (select(2, svd(A))), eye(A, n)
+  end
+  local S, U, Vh = nacre._lapack_svd(T(A:detach()), true, true)
+  if A.requires_grad then S = select(2, svd(A)) end
+  return T(U), S, T(Vh)
+end)
+
+local function svdvals(A)
+  if A.requires_grad or A:numel() == 0 then return (select(2, svd(A))) end
+  return (nacre._lapack_svd(T(A), false, false))
+end
+
+define("svdvals", "A:tensor", "singular values, descending",
+function(A)
+  matrices("svdvals", A)
+  return svdvals(A)
+end)
+
+local epsilon = { float32 = 2.0^-23, float64 = 2.0^-52 }
+
+-- Singular values below it count as 0.
+local function cutoff(A, S, atol, rtol)
+  if S:size(-1) == 0 then return nacre.zeros(with(head(A), 1), like(A)) end
+  local largest = S:narrow(-1, 1, 1)
+  rtol = rtol or atol and atol > 0 and 0 or
+         math.max(A:size(-1), A:size(-2)) * epsilon[A.dtype]
+  return (largest * rtol):clamp(atol or 0.0)
+end
+
+define("matrix_rank",
+       "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
+       "number of singular values above max(atol, rtol*largest)",
+function(A, atol, rtol)
+  matrices("matrix_rank", A)
+  local S = svdvals(A:detach())
+  return S:gt(cutoff(A, S, atol, rtol)):sum(-1)
+end)
+
+local Pinv
+Pinv = Function {
+  name = "pinv",
+  forward = function(ctx, A, atol, rtol)
+    local U, S, Vh = svd(A)
+    local kept = S:gt(cutoff(A, S, atol, rtol))
+    local inverse = nacre.where(kept, 1 / nacre.where(kept, S, 1.0), 0.0)
+    local y = T(Vh):matmul(inverse:unsqueeze(-1) * T(U))
+    ctx:save_for_backward(A, y)
+    return y
+  end,
+  backward = function(ctx, g)
+    local A, P = table.unpack(ctx.saved_tensors)
+    local gt, Pt = T(g), T(P)
+    if A:size(-2) <= A:size(-1) then
+      local K = gt:matmul(P)
+      local KP = K:matmul(Pt)
+      return KP - T(P:matmul(K)) - A:matmul(P):matmul(KP) +
+             Pt:matmul(P):matmul(gt - K:matmul(A))
+    end
+    local K = P:matmul(gt)
+    local PK = Pt:matmul(K)
+    return PK - T(K:matmul(P)) + (gt - A:matmul(K)):matmul(P):matmul(Pt) -
+           PK:matmul(P):matmul(A)
+  end,
+}
+
+local function pinv(A, atol, rtol) return Pinv(A, atol, rtol) end
+
+define("pinv", "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
+       "Moore-Penrose inverse; singular values up to max(atol, rtol*largest) "
+       .. "count as 0",
+function(A, atol, rtol)
+  matrices("pinv", A)
+  return pinv(A, atol, rtol)
+end)
+
+-- Solution, rank and singular values; by the pseudoinverse if a gradient is
+-- wanted, which knows its own, else by LAPACK.
+local function leastsquares(A, B, rcond)
+  local needed = nacre.is_grad_enabled() and (A.requires_grad or
+      B.requires_grad)
+  local n = A:size(-1)
+  if needed or A:numel() == 0 or B:numel() == 0 then
+    local S = svdvals(A:detach())
+    return pinv(A, nil, rcond):matmul(B),
+           S:gt(cutoff(A, S, nil, rcond)):sum(-1), S
+  end
+  rcond = rcond or math.max(A:size(-2), n) * epsilon[A.dtype]
+  local size = with(head(A), A:size(-2), B:size(-1))
+  local X, S, rank = nacre._lapack_lstsq(T(A), T(B:expand(size)), rcond)
+  return T(X):narrow(-2, 1, n), rank:squeeze(-1):to("int64"), S
+end
+
+define("lstsq", "A:tensor, B:tensor, rcond:num=nil "
+       .. "-> solution, residuals, rank, singular_values",
+       "X that minimizes |A X - B|, the shortest of several; B is a matrix, "
+       .. "or a vector",
+function(A, B, rcond)
+  local op = "lstsq"
+  matrices(op, A)
+  sametype(op, A, B)
+  local vector = B:dim() == 1 or B:dim() == A:dim() - 1
+  if vector then B = B:unsqueeze(-1) end
+  matrices(op, B, "B")
+  if A:size(-2) ~= B:size(-2) then
+    fail(name(op), ("A has %d rows, B has %d"):format(A:size(-2), B:size(-2)),
+         nil, "A", A, "B", B)
+  end
+  local X, rank, S = leastsquares(A, B, rcond)
+  local residuals = nacre.zeros({ 0 }, like(A))
+  if A:size(-2) > A:size(-1) and rank:eq(A:size(-1)):all():item() then
+    residuals = (A:matmul(X) - B):pow(2):sum(-2)
+  end
+  if vector then X = X:squeeze(-1) end
+  return X, residuals, rank, S
+end)
+
+M.svd, M.svdvals, M.pinv = svd, svdvals, pinv

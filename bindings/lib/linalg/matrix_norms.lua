@@ -1,0 +1,233 @@
+-- SPDX-License-Identifier: MIT
+-- matrix_norms.lua - of nacre.linalg, what follows from the factorizations: norms,
+-- powers, products, and the names that are older than the table.
+local all = ...
+local fail, M = all.fail, all.matrix
+local name, matrices, square, T, eye = M.name, M.matrices, M.square, M.T, M.eye
+local like, head, isbad, solve = M.like, M.head, M.isbad, M.solve
+local inverse, svdvals, pinv, slogdet = M.inverse, M.svdvals, M.pinv, M.slogdet
+
+local function define(op, signature, doc, fn)
+  return all.define("linalg." .. op, signature, doc, fn)
+end
+
+-- ---- norms
+
+local function real(op, x)
+  if not x:is_floating_point() then
+    fail(name(op), ("needs a float dtype, not %s"):format(x.dtype), nil, "x", x)
+  end
+end
+
+local function vectornorm(op, x, p, dim, keepdim, dtype)
+  real(op, x)
+  if dtype then x = x:to(dtype) end
+  return x:norm(p, dim, keepdim)
+end
+
+define("vector_norm",
+       "x:tensor, ord:num=2, dim:any=nil, keepdim:bool=false, *, "
+       .. "dtype:dtype=nil",
+       "norm of order ord of vectors: (sum |x|^ord)^(1/ord)",
+       function(...) return vectornorm("vector_norm", ...) end)
+
+local inf = math.huge
+local sums = { [1] = 1, [-1] = 1, [inf] = 2, [-inf] = 2 }
+
+local function matrixnorm(op, A, ord, dim, keepdim, dtype)
+  real(op, A)
+  if A:dim() < 2 then
+    fail(name(op), ("A has %d dimension%s, at least 2 are needed")
+                   :format(A:dim(), A:dim() == 1 and "" or "s"), nil, "A", A)
+  end
+  if dtype then A = A:to(dtype) end
+  dim = dim or { -2, -1 }
+  if type(dim) ~= "table" or
+      #dim ~= 2 then fail(name(op), "dim must be two dimensions") end
+  dim = all.dimsof(name(op), A, dim)
+  if ord == "fro" then return A:norm(2, dim, keepdim) end
+  local y
+  if sums[ord] then
+    local first, second = dim[sums[ord]], dim[3 - sums[ord]]
+    y = A:abs():sum(first, true)
+    y = ord > 0 and y:amax(second, true) or y:amin(second, true)
+  elseif ord == 2 or ord == -2 or ord == "nuc" then
+    local S = svdvals(A:movedim(dim, { -2, -1 }))
+    S = ord == "nuc" and S:sum(-1) or ord == 2 and S:amax(-1) or S:amin(-1)
+    y = S:unsqueeze(-1):unsqueeze(-1):movedim({ -2, -1 }, dim)
+  else
+    fail(name(op), ("ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2, not %s")
+                   :format(tostring(ord)))
+  end
+  if keepdim then return y end
+  return y:squeeze(dim)
+end
+
+define("matrix_norm",
+       "A:tensor, ord:any=fro, dim:ints=nil, keepdim:bool=false, *, "
+       .. "dtype:dtype=nil",
+       "norm of matrices: fro, nuc, inf, -inf, 1, -1, 2 or -2",
+       function(...) return matrixnorm("matrix_norm", ...) end)
+
+define("norm",
+       "A:tensor, ord:any=nil, dim:any=nil, keepdim:bool=false, *, "
+       .. "dtype:dtype=nil",
+       "vector_norm, or matrix_norm if dim are two dimensions or ord is given "
+       .. "for a matrix",
+function(A, ord, dim, keepdim, dtype)
+  local two = type(dim) == "table" and #dim == 2
+  if ord and not dim and A:dim() > 2 then
+    fail("linalg.norm",
+         "dim is needed for more than two dimensions", nil, "A", A)
+  end
+  if type(ord) == "string" or ord and (two or not dim and A:dim() == 2) then
+    return matrixnorm("norm", A, ord, dim, keepdim, dtype)
+  end
+  return vectornorm("norm", A, ord or 2, dim, keepdim, dtype)
+end)
+
+define("cond",
+       "A:tensor, p:any=nil",
+       "condition number: norm of order p of A times that of its inverse",
+function(A, p)
+  matrices("cond", A)
+  if p == nil or p == 2 or p == -2 then
+    local S = svdvals(A)
+    local high, low = S:select(-1, 1), S:select(-1, -1)
+    return p == -2 and low / high or high / low
+  end
+  square("cond", A)
+  local _, _, info = nacre._lapack_lu(T(A:detach()))
+  if isbad(info) and info:numel() == 1 then
+    return nacre.full(head(A), inf, like(A))
+  end
+  return matrixnorm("cond", A, p) * matrixnorm("cond", inverse(A, "cond"), p)
+end)
+
+all.define("renorm", "self:inplace, p:num, dim:dim, maxnorm:num",
+           "self with the slices along dim scaled down whose norm of order p "
+           .. "is above maxnorm",
+function(x, p, dim, most)
+  if x:dim() < 2 then
+    fail("renorm", ("needs two dimensions or more, self has %d")
+                   :format(x:dim()), nil, "self", x)
+  elseif p <= 0 then
+    fail("renorm", ("p must be above 0, not %s"):format(p))
+  elseif most < 0 then
+    fail("renorm", ("maxnorm must not be negative, it is %s"):format(most))
+  end
+  local others = {}
+  local _ = x:size(dim)               -- fails if there is no such dimension
+  if dim < 0 then dim = dim + x:dim() + 1 end
+  for d = 1, x:dim() do if d ~= dim then others[#others + 1] = d end end
+  -- the norm of halves as float32, as it is squared
+  local half = x.dtype == "float16" or x.dtype == "bfloat16"
+  local dtype = half and "float32" or x.dtype
+  local norm = x:norm(p, others, true, { dtype = dtype })
+  local scale = nacre.where(norm:gt(most), most / (norm + 1e-7), 1.0)
+  return x * scale:to(x.dtype)
+end)
+
+-- ---- powers
+
+local function power(A, n, op)
+  square(op or "matrix_power", A)
+  if n < 0 then A, n = inverse(A, op or "matrix_power"), -n end
+  -- as bits: -math.mininteger is math.mininteger
+  if n == 0 then return eye(A):clone() end
+  local y
+  while true do
+    if n & 1 == 1 then y = y and y:matmul(A) or A end
+    n = n >> 1
+    if n == 0 then break end
+    A = A:matmul(A)
+  end
+  return y
+end
+
+define("matrix_power",
+       "A:tensor, n:int",
+       "A times itself n times; of its inverse if n < 0",
+       function(A, n) return power(A, n) end)
+
+-- Scaling and squaring with a Pade approximant of order 13 (Higham 2005).
+local pade = { 64764752532480000.0, 32382376266240000.0, 7771770303897600.0,
+  1187353796428800.0, 129060195264000.0, 10559470521600.0, 670442572800.0,
+  33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0 }
+
+define("matrix_exp", "A:tensor", "exponential of a square matrix",
+function(A)
+  square("matrix_exp", A)
+  if A:numel() == 0 then return A:clone() end
+  local norm = A:detach():abs():sum(-2):amax():item()
+  if norm ~= norm or norm == inf then return A * (0 / 0) end
+  local s = math.max(0, math.ceil(math.log(norm / 5.37 + 1e-300, 2)))
+  local X, I = A / 2.0^s, eye(A)
+  local X2 = X:matmul(X)
+  local X4 = X2:matmul(X2)
+  local X6 = X4:matmul(X2)
+  local function poly(k)              -- of powers of X with c[k], c[k+2]
+    local c = pade
+    local low = X6 * c[k + 6] + X4 * c[k + 4] + X2 * c[k + 2] + I * c[k]
+    local high = X4 * c[k + 10] + X2 * c[k + 8]
+    if c[k + 12] then high = high + X6 * c[k + 12] end
+    return X6:matmul(high) + low
+  end
+  local V, U = poly(1), X:matmul(poly(2))
+  local y = solve(V - U, V + U, "matrix_exp")
+  for _ = 1, s do y = y:matmul(y) end
+  return y
+end)
+
+-- ---- products
+
+define("multi_dot",
+       "tensors:tensors",
+       "product of several matrices, in the cheapest order; the first and last "
+       .. "may be vectors",
+       function(list) return all.chain("linalg.multi_dot", list) end)
+define("cross",
+       "input:tensor, other:tensor, *, dim:int=-1",
+       "cross product along a dimension of size 3",
+       function(a, b, dim) return nacre.cross(a, b, dim) end)
+define("vecdot",
+       "x:tensor, y:tensor, *, dim:int=-1",
+       "inner products along a dimension",
+       function(a, b, dim) return (a * b):sum(dim) end)
+define("diagonal",
+       "A:tensor, *, offset:int=0, dim1:int=-2, dim2:int=-1",
+       "the diagonals of matrices (a view)",
+       function(A, offset, a, b) return A:diagonal(offset, a, b) end)
+define("matmul",
+       "input:tensor, other:tensor",
+       "matrix product",
+       function(a, b) return a:matmul(b) end)
+
+-- ---- old names
+
+all.define("det", "self", "determinant", M.det)
+all.define("slogdet", "self -> sign, logabsdet",
+           "sign of the determinant, and the log of its absolute value",
+             slogdet)
+all.define("logdet", "self",
+           "log of the determinant; nan where that is negative",
+function(A)
+  square("slogdet", A)
+  local sign, log = slogdet(A)
+  return nacre.where(sign:lt(0), 0 / 0, log)
+end)
+all.define("inverse", "self", "inverse of a square matrix",
+function(A)
+  square("inv", A)
+  return inverse(A)
+end)
+all.define("pinverse", "self, rcond:num=1e-15", "Moore-Penrose inverse",
+function(A, rcond)
+  matrices("pinv", A)
+  return pinv(A, nil, rcond)
+end)
+all.define("matrix_power", "self, n:int",
+           "self times itself n times; of its inverse if n < 0",
+           function(A, n) return power(A, n) end)
+all.define("matrix_exp", "self", "exponential of a square matrix",
+           function(A) return nacre.linalg.matrix_exp(A) end)

@@ -1,0 +1,456 @@
+-- SPDX-License-Identifier: MIT
+-- solvers.lua - nacre.linalg: triangular and general systems, LU and Cholesky,
+-- from what the core gets from LAPACK, and their gradients. LAPACK wants
+-- matrices column by column: it is given, and gives, transposes.
+local all = ...
+local fail = all.fail
+local Function = nacre.autograd.Function
+
+local function define(name, signature, doc, fn)
+  return all.define("linalg." .. name, signature, doc, fn)
+end
+
+local function T(x) return x:transpose(-2, -1) end
+
+-- ---- checks
+
+local function name(op) return "linalg." .. op end
+
+local function matrices(op, A, what)
+  if A:dim() < 2 then
+    fail(name(op),
+         ("%s must be a matrix or a batch of them, it has %d dimension%s")
+                   :format(what or "A", A:dim(), A:dim() == 1 and "" or "s"),
+                     nil, what or "A", A)
+  end
+  if A.dtype ~= "float32" and A.dtype ~= "float64" then
+    fail(name(op), ("needs float32 or float64, not %s"):format(A.dtype),
+         'A:to("float32")', what or "A", A)
+  end
+end
+
+local function square(op, A)
+  matrices(op, A)
+  if A:size(-1) ~= A:size(-2) then
+    fail(name(op),
+         ("needs square matrices, not %d by %d"):format(A:size(-2), A:size(-1)),
+         nil, "A", A)
+  end
+end
+
+-- The first matrix of a batch whose info is not 0, in words, and its info.
+local function broken(info)
+  if info:dim() == 0 or info:numel() == 1 then
+    return "the matrix", info:reshape(1)[1]
+  end
+  local at = info:ne(0):nonzero()[1]:totable()
+  return ("matrix %s of the batch"):format(table.concat(at, ",")),
+         info[at] or info:select(1, at[1]):item()
+end
+
+local function isbad(info) return info:ne(0):any():item() end
+
+local function head(A, n)             -- the sizes but for the last n
+  local out = {}
+  for d = 1, A:dim() - (n or 2) do out[d] = A:size(d) end
+  return out
+end
+
+local function with(list, ...)
+  local out = { table.unpack(list) }
+  for _, v in ipairs { ... } do out[#out + 1] = v end
+  return out
+end
+
+-- Two batches of matrices expanded to one.
+local function together(op, A, B)
+  local a, b, size = head(A), head(B), {}
+  local n = math.max(#a, #b)
+  for i = 1, n do
+    local x, y = a[i - n + #a] or 1, b[i - n + #b] or 1
+    if x ~= y and x ~= 1 and y ~= 1 then
+      fail(name(op), ("batches [%s] and [%s] do not broadcast")
+                     :format(table.concat(a, "x"), table.concat(b, "x")), nil,
+                       "A", A, "B", B)
+    end
+    size[i] = x == 1 and y or x
+  end
+  return A:expand(with(size, A:size(-2), A:size(-1))),
+         B:expand(with(size, B:size(-2), B:size(-1)))
+end
+
+local function sametype(op, A, B)
+  if A.dtype ~= B.dtype then
+    fail(name(op),
+         ("dtypes differ: A is %s, B is %s"):format(A.dtype, B.dtype), nil,
+         "A", A, "B", B)
+  end
+end
+
+-- Options of what goes with A: the default device may be another one.
+local function like(A) return { dtype = A.dtype, device = A.device } end
+local function counted(n, x, dtype)   -- 1 to n, where x is
+  return nacre.range(1, n, { dtype = dtype, device = x.device })
+end
+
+local function eye(A, n)
+  return nacre.eye(n or A:size(-1), like(A)):expand(with(head(A), n or
+      A:size(-1), n or A:size(-1)))
+end
+
+-- x where row - column >= k (lower), or <= k
+local function triangle(x, k, upper)
+  local row = counted(x:size(-2), x):unsqueeze(2)
+  local column = counted(x:size(-1), x)
+  local d = row - column
+  return nacre.where(upper and d:le(k) or not upper and d:ge(k), x, 0.0)
+end
+
+local function diagonal(x) return x:diagonal(0, -2, -1) end
+local function diag(v) return nacre.eye(v:size(-1),
+                                        like(v)) * v:unsqueeze(-2) end
+
+-- ---- triangular systems
+
+local trisolve
+local Triangular = Function {
+  name = "solve_triangular",
+  forward = function(ctx, A, B, upper, unit)
+    local X = T(nacre._lapack_trisolve(T(A), T(B), upper, false, unit, false))
+    ctx.upper, ctx.unit = upper, unit
+    ctx:save_for_backward(A, X)
+    return X
+  end,
+  backward = function(ctx, g)
+    local A, X = table.unpack(ctx.saved_tensors)
+    local gB = trisolve(T(A), g, not ctx.upper, ctx.unit)
+    if not ctx.needs_input_grad[1] then return nil, gB end
+    local gA = -gB:matmul(T(X))
+    local k = ctx.unit and 1 or 0
+    return triangle(gA, ctx.upper and -k or k, ctx.upper), gB
+  end,
+}
+function trisolve(A, B, upper, unit) return Triangular(A, B, upper,
+                                                       unit or false) end
+
+define("solve_triangular",
+       "A:tensor, B:tensor, *, upper:bool, left:bool=true, "
+       .. "unitriangular:bool=false",
+       "X with A X = B (or X A = B) for triangular A, of which the rest is not "
+       .. "read",
+function(A, B, upper, left, unit)
+  local op = "solve_triangular"
+  square(op, A)
+  matrices(op, B, "B")
+  sametype(op, A, B)
+  if A:size(-1) ~= B:size(left and -2 or -1) then
+    fail(name(op), ("A is %d by %d, B is %d by %d")
+                   :format(A:size(-2), A:size(-1), B:size(-2), B:size(-1)),
+         nil, "A", A, "B", B)
+  end
+  A, B = together(op, A, B)
+  if left then return trisolve(A, B, upper, unit) end
+  return T(trisolve(T(A), T(B), not upper, unit))
+end)
+
+-- ---- general systems
+
+local function checksingular(op, info)
+  if not isbad(info) then return end
+  local which, pivot = broken(info)
+  fail(name(op), ("%s is singular: pivot %d is zero"):format(which, pivot))
+end
+
+local solve
+local Solve = Function {
+  name = "solve",
+  forward = function(ctx, A, B, op)
+    local LU, pivots, info = nacre._lapack_lu(T(A))
+    checksingular(op, info)
+    local X = T(nacre._lapack_lusolve(LU, pivots, T(B)))
+    ctx.LU, ctx.pivots, ctx.op = LU, pivots, op
+    ctx:save_for_backward(A, X)
+    return X
+  end,
+  backward = function(ctx, g)
+    local A, X = table.unpack(ctx.saved_tensors)
+    local gB = nacre.is_grad_enabled() and solve(T(A), g, ctx.op) or
+               T(nacre._lapack_lusolve(ctx.LU, ctx.pivots, T(g), true))
+    return ctx.needs_input_grad[1] and -gB:matmul(T(X)) or nil, gB
+  end,
+}
+function solve(A, B, op) return Solve(A, B, op) end
+
+-- Is B a vector for each matrix of A?
+local function isvector(A, B)
+  if B:dim() == 1 then return true end
+  if B:dim() ~= A:dim() - 1 then return false end
+  for d = 1, B:dim() do
+    if B:size(d) ~= A:size(d) then return false end
+  end
+  return true
+end
+
+define("solve", "A:tensor, B:tensor, *, left:bool=true",
+       "X with A X = B (or X A = B); B is a matrix, or a vector",
+function(A, B, left)
+  local op = "solve"
+  square(op, A)
+  sametype(op, A, B)
+  local vector = isvector(A, B)
+  if vector then
+    if not left then
+      fail(name(op), "left=false needs matrices, B is a vector", nil, "B", B)
+    end
+    B = B:unsqueeze(-1)
+  else matrices(op, B, "B") end
+  if A:size(-1) ~= B:size(left and -2 or -1) then
+    fail(name(op), ("A is %d by %d, B has %d %s"):format(A:size(-2), A:size(-1),
+         B:size(left and -2 or -1), left and "rows" or "columns"), nil, "A", A,
+           "B", B)
+  end
+  A, B = together(op, A, B)
+  local X = left and solve(A, B, op) or T(solve(T(A), T(B), op))
+  return vector and X:squeeze(-1) or X
+end)
+
+local function inverse(A, op) return solve(A, eye(A), op or "inv") end
+
+define("inv", "A:tensor", "inverse of a square matrix; fails if it is singular",
+function(A)
+  square("inv", A)
+  return inverse(A)
+end)
+
+-- ---- LU
+
+-- The diagonal of U, and -1 where the exchanges of rows are odd in number.
+local function eliminated(A)
+  local LU, pivots = nacre._lapack_lu(T(A))
+  local still = counted(pivots:size(-1), pivots, "int32")
+  local moved = pivots:ne(still):sum(-1)
+  return diagonal(LU), (1 - 2 * (moved % 2)):to(A.dtype)
+end
+
+local Det = Function {
+  name = "det",
+  forward = function(ctx, A)
+    local d, parity = eliminated(A)
+    local y = d:prod(-1) * parity
+    ctx:save_for_backward(A, y)
+    return y
+  end,
+  -- the cofactors, which a singular matrix has, too
+  backward = function(ctx, g)
+    local A, y = table.unpack(ctx.saved_tensors)
+    g = g:unsqueeze(-1):unsqueeze(-1)
+    if A:numel() == 0 then return A * 0 end
+    if y:ne(0):all():item() then
+      return g * y:unsqueeze(-1):unsqueeze(-1) * T(inverse(A, "det"))
+    end
+    local U, S, Vh = all.matrix.svd(A)
+    local n, others = S:size(-1), {}
+    for i = 1, n do
+      local one = counted(n, S):eq(i)
+      others[i] = nacre.where(one, 1.0, S):prod(-1)
+    end
+    local sign = nacre.linalg.det(U:detach()) * nacre.linalg.det(Vh:detach())
+    return g * sign:unsqueeze(-1):unsqueeze(-1) *
+           (U * nacre.stack(others, -1):unsqueeze(-2)):matmul(Vh)
+  end,
+}
+
+local function det(A)
+  square("det", A)
+  return Det(A)
+end
+define("det", "A:tensor", "determinant", det)
+
+local Slogdet = Function {
+  name = "slogdet",
+  forward = function(ctx, A)
+    local d, parity = eliminated(A)
+    local sign = d:sign():prod(-1) * parity
+    local log = d:abs():log():sum(-1)
+    ctx:save_for_backward(A)
+    ctx:mark_non_differentiable(sign)
+    return sign, log
+  end,
+  backward = function(ctx, _, g)
+    local A = table.unpack(ctx.saved_tensors)
+    return g:unsqueeze(-1):unsqueeze(-1) * T(inverse(A, "slogdet"))
+  end,
+}
+
+local function slogdet(A)
+  square("slogdet", A)
+  return Slogdet(A)
+end
+define("slogdet",
+       "A:tensor -> sign, logabsdet",
+       "sign of the determinant, and the log of its absolute value",
+       slogdet)
+
+-- Rows in the order that the pivots give them: the positions for each matrix.
+local function permutation(pivots, m)
+  local n = pivots:size(-1)
+  local lists = pivots:reshape(-1, n):totable()
+  for b, list in ipairs(lists) do
+    local perm = {}
+    for i = 1, m do perm[i] = i end
+    for i, p in ipairs(list) do
+      if not perm[p] then
+        fail("linalg.lu", ("a pivot is %s, of %d rows"):format(p, m))
+      end
+      perm[i], perm[p] = perm[p], perm[i]
+    end
+    lists[b] = perm
+  end
+  return lists
+end
+
+-- P with A = P L U
+local function permuted(pivots, m, A)
+  local size = with(head(pivots, 1), m)
+  local rows = pivots:numel() == 0 and counted(m, A):expand(size) or
+               nacre.tensor(permutation(pivots, m), { device = A.device })
+                 :view(size)
+  local P = rows:unsqueeze(-2):eq(counted(m, A):unsqueeze(-1))
+  return P:to(A.dtype)
+end
+
+local Factor = Function {
+  name = "lu_factor",
+  forward = function(ctx, A, op)
+    local LU, pivots, info = nacre._lapack_lu(T(A))
+    if op == "lu_factor" then checksingular(op, info) end
+    LU = T(LU)
+    ctx:save_for_backward(LU, pivots)
+    ctx:mark_non_differentiable(pivots)
+    return LU, pivots
+  end,
+  backward = function(ctx, g)
+    local LU, pivots = table.unpack(ctx.saved_tensors)
+    local n = LU:size(-1)
+    if LU:size(-2) ~= n then
+      fail("linalg.lu", "a gradient needs square matrices", nil, "A", LU)
+    end
+    local L, U = triangle(LU, 1) + nacre.eye(n, like(LU)), triangle(LU, 0, true)
+    local inner = triangle(T(L):matmul(triangle(g, 1)), 1) +
+                  triangle(triangle(g, 0, true):matmul(T(U)), 0, true)
+    local x = trisolve(T(L), inner, true)
+    x = T(trisolve(U, T(x), true))
+    return permuted(pivots, n, LU):matmul(x)
+  end,
+}
+
+local function factor(op, A)
+  matrices(op, A)
+  return Factor(A, op)
+end
+
+define("lu_factor", "A:tensor -> LU, pivots",
+       "L and U of A = P L U in one matrix, and the rows, from 1, that were "
+       .. "exchanged",
+       function(A) return factor("lu_factor", A) end)
+
+define("lu",
+       "A:tensor -> P, L, U",
+       "factors: A = P L U, P a permutation, L lower with ones on its "
+       .. "diagonal, U upper",
+function(A)
+  local LU, pivots = factor("lu", A)
+  local m, n = A:size(-2), A:size(-1)
+  local k = math.min(m, n)
+  local L = triangle(LU:narrow(-1, 1, k), 1) +
+            nacre.eye(m, k, like(A))
+  return permuted(pivots, m, A), L, triangle(LU:narrow(-2, 1, k), 0, true)
+end)
+
+define("lu_solve",
+       "LU:tensor, pivots:tensor, B:tensor, *, left:bool=true, "
+       .. "adjoint:bool=false",
+       "X with A X = B (or X A = B, or with the transpose of A), by what "
+       .. "lu_factor gave",
+function(LU, pivots, B, left, adjoint)
+  local op = "lu_solve"
+  square(op, LU)
+  matrices(op, B, "B")
+  sametype(op, LU, B)
+  local n = LU:size(-1)
+  if n ~= B:size(left and -2 or -1) then
+    fail(name(op),
+         ("LU is %d by %d, B is %d by %d"):format(n, n, B:size(-2), B:size(-1)),
+         nil, "LU", LU, "B", B)
+  end
+  local P = permuted(pivots, n, LU)
+  LU, B = together(op, LU, left and B or T(B))
+  if not left then adjoint = not adjoint end
+  local X
+  if adjoint then
+    X = trisolve(T(LU), B, false)
+    X = P:matmul(trisolve(T(LU), X, true, true))
+  else
+    X = trisolve(LU, T(P):matmul(B), false, true)
+    X = trisolve(LU, X, true)
+  end
+  return left and X or T(X)
+end)
+
+-- ---- Cholesky
+
+local Cholesky = Function {
+  name = "cholesky",
+  forward = function(ctx, A)
+    local L, info = nacre._lapack_cholesky(T(A), true)
+    if isbad(info) then
+      local which, order = broken(info)
+      fail("linalg.cholesky",
+           ("%s is not positive definite: its leading minor of order %d is not")
+                              :format(which, order))
+    end
+    L = T(L)
+    ctx:save_for_backward(L)
+    return L
+  end,
+  backward = function(ctx, g)
+    local L = table.unpack(ctx.saved_tensors)
+    local P = triangle(T(L):matmul(g), 0)
+    P = P - diag(diagonal(P)) * 0.5
+    local S = trisolve(T(L), P, true)
+    S = T(trisolve(T(L), T(S), true))
+    return (S + T(S)) * 0.5
+  end,
+}
+
+define("cholesky", "A:tensor, *, upper:bool=false",
+       "lower triangular L with A = L L', or upper U with A = U' U; reads that "
+       .. "triangle only",
+function(A, upper)
+  square("cholesky", A)
+  if upper then return T(Cholesky(T(A))) end
+  return Cholesky(A)
+end)
+
+all.define("cholesky_solve", "self, L:tensor, upper:bool=false",
+           "X with A X = self, by the Cholesky factor of A",
+function(B, L, upper)
+  matrices("cholesky", B, "B")
+  square("cholesky", L)
+  sametype("cholesky", L, B)
+  if L:size(-1) ~= B:size(-2) then
+    fail("cholesky_solve", ("L is %d by %d, self has %d rows")
+                           :format(L:size(-1), L:size(-1), B:size(-2)),
+         nil, "self", B, "L", L)
+  end
+  L, B = together("cholesky", L, B)
+  if upper then L = T(L) end
+  return trisolve(T(L), trisolve(L, B, false), true)
+end)
+
+-- What decompositions.lua and matrix_norms.lua are made of.
+all.matrix = { T = T, det = det, diag = diag, diagonal = diagonal, eye = eye,
+  head = head, inverse = inverse, isbad = isbad, like = like,
+  matrices = matrices, name = name, sametype = sametype, slogdet = slogdet,
+  solve = solve, square = square, triangle = triangle, trisolve = trisolve,
+  with = with }

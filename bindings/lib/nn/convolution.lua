@@ -1,0 +1,317 @@
+-- SPDX-License-Identifier: MIT
+-- convolution.lua - of nacre.nn.functional, what works on signals and images:
+-- convolutions; pooling.lua has windows, interpolate.lua other sizes.
+local all = ...
+local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
+  all.sametype
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+-- v, or {v, ...}, as n numbers that are at least `least`
+local function several(op, name, v, n, least)
+  local list = {}
+  if type(v) == "table" and #v ~= n and #v ~= 1 then
+    fail(op, ("%s has %d numbers, not %d"):format(name, #v, n))
+  end
+  for i = 1, n do
+    local n = type(v) == "table" and (v[i] or v[1]) or v
+    list[i] = type(n) == "number" and math.tointeger(n)
+    if not list[i] then fail(op, name .. " must be an integer or a list") end
+    if list[i] < least then
+      fail(op,
+           ("%s is %d, and must be %d or more"):format(name, list[i], least))
+    end
+  end
+  return list
+end
+
+-- f over a batch; a single image is a batch of one.
+local function batched(t, nd, f)
+  if t:dim() == nd then return f(t) end
+  local y, at = f(t:unsqueeze(1))
+  if not at then return y:squeeze(1) end -- one value, not a nil behind it
+  return y:squeeze(1), at:squeeze(1)
+end
+
+-- t with n zeros behind it along dim
+local function extended(t, dim, n)
+  if n == 0 then return t end
+  local size = t:size()
+  size[dim] = n
+  return nacre.cat({ t, nacre.zeros(size, { dtype = t.dtype,
+                                            device = t.device }) }, dim)
+end
+
+-- ---- convolutions
+
+local function checkconv(op, x, w, bias, nd, groups, transposed)
+  hasdims(op, x, "input", nd + 1, nd + 2)
+  hasdims(op, w, "weight", nd + 2)
+  floats(op, x, "input")
+  sametype(op, x, w, "weight")
+  if bias then sametype(op, x, bias, "bias") end
+  if groups < 1 then
+    fail(op, ("groups is %d, and must be 1 or more"):format(groups))
+  end
+  local have, want = x:size(-nd - 1),
+    transposed and w:size(1) or w:size(2) * groups
+  if have ~= want then
+    fail(op, ("input has %d channel%s, the weight takes %d in %d group%s")
+             :format(have, have == 1 and "" or "s", want, groups,
+                     groups == 1 and "" or "s"),
+         nil, "input", x, "weight", w)
+  end
+  local out = transposed and w:size(2) * groups or w:size(1)
+  if not transposed and out % groups ~= 0 then
+    fail(op, ("weight has %d kernels, no multiple of %d groups"):format(out,
+                                                                        groups),
+         nil, "weight", w)
+  end
+  if bias and (bias:dim() ~= 1 or bias:size(1) ~= out) then
+    fail(op, "bias must have " .. all.elements(out), nil, "bias", bias)
+  end
+end
+
+-- Padding of "same" size; what is odd goes behind.
+local function same(op, x, w, stride, dilation, nd)
+  local padding = {}
+  for i = 1, nd do
+    if stride[i] ~= 1 then
+      fail(op, 'padding "same" needs stride 1, not ' .. stride[i])
+    end
+    local total = dilation[i] * (w:size(2 + i) - 1)
+    padding[i] = total // 2
+    if total % 2 == 1 then
+      x = extended(x, x:dim() - nd + i, 1)
+    end
+  end
+  return x, padding
+end
+
+local function withbias(y, bias, nd)
+  if not bias then return y end
+  local size = { -1 }
+  for i = 1, nd do size[i + 1] = 1 end
+  return y + bias:reshape(size)
+end
+
+local function plane(list, fill)          -- one dimension seen as two
+  return #list == 2 and list or { fill, list[1] }
+end
+
+local function geometry(stride, padding, dilation, size)
+  local list = {}
+  for i, two in ipairs { stride, padding, dilation, size or { 1, 1 } } do
+    two = plane(two, i == 2 and 0 or 1)
+    list[2 * i - 1], list[2 * i] = two[1], two[2]
+  end
+  return list
+end
+
+local function checkfit(op, x, dim, reach, padding)
+  local n = x:size(dim)
+  if n + 2 * padding < reach then
+    fail(op, ("a kernel that reaches over %d does not fit in %d elements "
+              .. "with padding %d"):format(reach, n, padding), nil, "input", x)
+  end
+end
+
+local function convolution(op, nd, x, w, bias, stride, padding, dilation,
+                           groups)
+  checkconv(op, x, w, bias, nd, groups)
+  stride = several(op, "stride", stride, nd, 1)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  if padding == "same" then
+    x, padding = same(op, x, w, stride, dilation, nd)
+  elseif padding == "valid" then padding = several(op, "padding", 0, nd, 0)
+  elseif type(padding) == "string" then
+    fail(op, ("padding must be numbers, \"same\" or \"valid\", not '%s'")
+             :format(padding))
+  else padding = several(op, "padding", padding, nd, 0) end
+  for i = 1, nd do
+    checkfit(op, x, i - nd - 1, dilation[i] * (w:size(2 + i) - 1) + 1,
+             padding[i])
+  end
+  return batched(x, nd + 2, function(t)
+    if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
+    local y = nacre._conv(t, w, geometry(stride, padding, dilation), groups)
+    if nd == 1 then y = y:squeeze(-2) end
+    return withbias(y, bias, nd)
+  end)
+end
+
+local CONV =
+  "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, padding:any=0, "
+  .. "dilation:ints=1, groups:int=1"
+
+define("conv1d",
+       CONV,
+       "convolution [n x c x l] with kernels [o x c/groups x k]; padding may "
+       .. "be \"same\" or \"valid\"",
+       function(...) return convolution("conv1d", 1, ...) end)
+define("conv2d",
+       CONV,
+       "convolution [n x c x h x w] with kernels [o x c/groups x kh x kw]; "
+       .. "padding may be \"same\" or \"valid\"",
+       function(...) return convolution("conv2d", 2, ...) end)
+
+-- Planes of a volume in a row, one behind the other for each place of the
+-- kernel: so it is a convolution of planes with more channels.
+local function volume(x, w, bias, stride, padding, dilation, groups)
+  local op, nd = "conv3d", 3
+  checkconv(op, x, w, bias, nd, groups)
+  stride = several(op, "stride", stride, nd, 1)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  if padding == "same" then
+    x, padding = same(op, x, w, stride, dilation, nd)
+  else
+    padding = several(op, "padding", padding == "valid" and 0 or padding, nd, 0)
+  end
+  return batched(x, nd + 2, function(t)
+    local k = w:size(3)
+    local reach = dilation[1] * (k - 1) + 1
+    if padding[1] > 0 then
+      t = t:pad({ 0, 0, 0, 0, padding[1], padding[1] })
+    end
+    checkfit(op, t, 3, reach, 0)
+    -- n x c x d x h x w x k, then n*d x c*k x h x w
+    t = t:unfold(3, reach, stride[1]):slice(6, 1, -1, dilation[1])
+    local n, d = t:size(1), t:size(3)
+    t = t:permute(1, 3, 2, 6, 4, 5):reshape(n * d, -1, t:size(4), t:size(5))
+    local y = convolution("conv3d", 2, t, w:reshape(w:size(1), -1, w:size(4),
+      w:size(5)), bias, { stride[2], stride[3] }, { padding[2], padding[3] },
+      { dilation[2], dilation[3] }, groups)
+    return y:reshape(n, d, y:size(2), y:size(3), y:size(4)):transpose(2, 3)
+  end)
+end
+
+define("conv3d", CONV, "convolution [n x c x d x h x w] with kernels "
+       .. "[o x c/groups x kd x kh x kw]; padding may be \"same\" or \"valid\"",
+       volume)
+
+-- The reverse of that: planes of more channels, added up where they overlap.
+local function volumesback(t, w, stride, padding, dilation, size, groups)
+  local n, d, o, k = t:size(1), t:size(3), w:size(2) * groups, w:size(3)
+  local plane = size[2] * size[3]
+  local y = nacre._conv_input(
+    t:transpose(2, 3):reshape(n * d, t:size(2), t:size(4), t:size(5)),
+    w:reshape(w:size(1), w:size(2) * k, w:size(4), w:size(5)),
+    geometry({ stride[2], stride[3] }, { padding[2], padding[3] },
+             { dilation[2], dilation[3] }, { size[2], size[3] }), groups)
+  y = y:reshape(n, d, o, k, plane):permute(1, 3, 4, 2, 5)
+  return nacre._fold(y:reshape(n, o * k, d * plane), { size[1], plane },
+                     { k, 1 }, { dilation[1], 1 }, { padding[1], 0 },
+                     { stride[1], 1 })
+         :reshape(n, o, size[1], size[2], size[3])
+end
+
+local function transposed(op, nd, x, w, bias, stride, padding, extra, groups,
+                          dilation)
+  checkconv(op, x, w, bias, nd, groups, true)
+  stride = several(op, "stride", stride, nd, 1)
+  padding = several(op, "padding", padding, nd, 0)
+  extra = several(op, "output_padding", extra, nd, 0)
+  dilation = several(op, "dilation", dilation, nd, 1)
+  local size = {}
+  for i = 1, nd do
+    if extra[i] >= stride[i] then
+      fail(op, ("output_padding %d must be below stride %d"):format(extra[i],
+                                                                    stride[i]))
+    end
+    size[i] = (x:size(-nd - 1 + i) - 1) * stride[i] - 2 * padding[i]
+              + dilation[i] * (w:size(2 + i) - 1) + extra[i] + 1
+    if size[i] < 1 then
+      fail(op, ("the result would have size %d in dimension %d")
+               :format(size[i], i + 2),
+           nil, "input", x, "weight", w)
+    end
+  end
+  return batched(x, nd + 2, function(t)
+    if nd == 3 then
+      return withbias(volumesback(t, w, stride, padding, dilation, size,
+                                  groups), bias, nd)
+    end
+    if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
+    local y = nacre._conv_input(t, w, geometry(stride, padding, dilation, size),
+                                groups)
+    if nd == 1 then y = y:squeeze(-2) end
+    return withbias(y, bias, nd)
+  end)
+end
+
+local TRANSPOSED =
+  "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, "
+  .. "padding:ints=0, output_padding:ints=0, groups:int=1, dilation:ints=1"
+
+define("conv_transpose1d",
+       TRANSPOSED,
+       "the gradient of conv1d as a layer; weight [c x o/groups x k]",
+       function(...) return transposed("conv_transpose1d", 1, ...) end)
+define("conv_transpose2d",
+       TRANSPOSED,
+       "the gradient of conv2d as a layer; weight [c x o/groups x kh x kw]",
+       function(...) return transposed("conv_transpose2d", 2, ...) end)
+
+define("conv_transpose3d",
+       TRANSPOSED,
+       "the gradient of conv3d as a layer; weight [c x o/groups x kd x kh x "
+       .. "kw]",
+       function(...) return transposed("conv_transpose3d", 3, ...) end)
+
+define("unfold",
+       "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, "
+       .. "stride:ints=1",
+       "the patches that a kernel sees, one a column: [n x c*kh*kw x places]",
+function(x, k, dilation, padding, stride)
+  local op = "unfold"
+  hasdims(op, x, "input", 3, 4)
+  k = several(op, "kernel_size", k, 2, 1)
+  floats(op, x, "input")
+  stride = several(op, "stride", stride, 2, 1)
+  padding = several(op, "padding", padding, 2, 0)
+  dilation = several(op, "dilation", dilation, 2, 1)
+  for i = 1, 2 do
+    checkfit(op, x, i - 3, dilation[i] * (k[i] - 1) + 1, padding[i])
+  end
+  return batched(x, 4, function(t)
+    return nacre._unfold(t, k, dilation, padding, stride)
+  end)
+end)
+
+define("fold",
+       "input:tensor, output_size:ints, kernel_size:ints, dilation:ints=1, "
+       .. "padding:ints=0, stride:ints=1",
+       "patches, one a column, added up where they come from: the reverse of "
+       .. "unfold",
+function(x, size, k, dilation, padding, stride)
+  local op = "fold"
+  hasdims(op, x, "input", 2, 3)
+  floats(op, x, "input")
+  size = several(op, "output_size", size, 2, 1)
+  k = several(op, "kernel_size", k, 2, 1)
+  dilation = several(op, "dilation", dilation, 2, 1)
+  padding = several(op, "padding", padding, 2, 0)
+  stride = several(op, "stride", stride, 2, 1)
+  local n, out, l = k[1] * k[2], {}, 1
+  for i = 1, 2 do
+    for _, v in ipairs { size[i], k[i], dilation[i], padding[i], stride[i] } do
+      if v > 1 << 30 then fail(op, ("%d is too large"):format(v)) end
+    end
+    out[i] = (size[i] +
+        2 * padding[i] - dilation[i] * (k[i] - 1) - 1) // stride[i] + 1
+    l = l * out[i]
+  end
+  if x:size(-2) % n ~= 0 or x:size(-1) ~= l or out[1] < 1 then
+    fail(op,
+         ("input must have a multiple of %d rows and %d columns"):format(n, l),
+         nil, "input", x)
+  end
+  return batched(x, 3, function(t)
+    return nacre._fold(t, size, k, dilation, padding, stride)
+  end)
+end)
+
+all.image = { several = several, batched = batched, extended = extended,
+              geometry = geometry, plane = plane }

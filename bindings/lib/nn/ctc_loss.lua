@@ -1,0 +1,161 @@
+-- SPDX-License-Identifier: MIT
+-- ctc_loss.lua - nacre.nn.functional.ctc_loss: connectionist temporal
+-- classification (Graves 2006), in logarithms.
+--
+-- A target is read with a blank around each of its classes: these are the
+-- states. A step stays in a state, goes to the next one, or over a blank
+-- between different classes. Instead of the logarithm of 0 there is a number
+-- so far below all others that nothing comes of it, and no nan.
+local all = ...
+local fail = all.fail
+local op, NEVER = "ctc_loss", -1e30
+
+-- v, a tensor or a list of integers or one of them, as a list of n.
+local function lengths(name, v, n, least, most)
+  if nacre.is_tensor(v) then v = v:reshape(-1):totable() end
+  if type(v) == "number" then v = { v } end
+  if type(v) ~= "table" or #v ~= n then
+    fail(op, ("%s must be %d integer%s, one for each sequence")
+             :format(name, n, n == 1 and "" or "s"))
+  end
+  local list = {}
+  for i, k in ipairs(v) do
+    list[i] = math.tointeger(k)
+    if not list[i] or k < least or k > most then
+      fail(op, ("%s %d is %s, not from %d to %d"):format(name, i, tostring(k),
+                                                        least, most))
+    end
+  end
+  return list
+end
+
+-- The states of every target as classes, as many as the longest has; and
+-- where a step may come from the state before the last.
+local function states(targets, counts, n, blank, width, classes, t)
+  local label, over, from = {}, {}, 0
+  for i = 1, n do
+    local row, skip = {}, {}
+    for s = 1, width do row[s], skip[s] = blank, NEVER end
+    for k = 1, counts[i] do
+      local class = targets[from + k]
+      if class < 1 or class > classes or class == blank then
+        fail(op, class == 0 and "class 0: classes count from 1" or
+             class == blank and ("class %d is the blank"):format(class) or
+             ("class %d of %d"):format(class, classes), nil, "targets", t)
+      end
+      row[2 * k] = class
+      if k > 1 and targets[from + k - 1] ~= class then skip[2 * k] = 0 end
+    end
+    label[i], over[i] = row, skip
+    from = from + (t:dim() == 2 and t:size(2) or counts[i])
+  end
+  return label, over
+end
+
+-- [t x n x c]; t is what the caller gave
+local function checked(x, targets, t)
+  if not x:is_floating_point() then
+    fail(op, ("log_probs is %s, a float dtype is needed"):format(x.dtype), nil,
+         "log_probs", t)
+  end
+  if x:dim() ~= 3 then
+    fail(op, ("log_probs has %d dimensions, not 2 or 3"):format(t:dim()), nil,
+         "log_probs", t)
+  end
+  if targets.dtype ~= "int64" and targets.dtype ~= "int32" then
+    fail(op, ("classes must be int64 or int32, not %s"):format(targets.dtype),
+         nil, "targets", targets)
+  end
+  if targets:dim() ~= 1 and
+     (targets:dim() ~= 2 or targets:size(1) ~= x:size(2)) then
+    fail(op, ("targets must be a vector, or %d rows"):format(x:size(2)), nil,
+         "log_probs", t, "targets", targets)
+  end
+  if x:numel() == 0 then
+    fail(op, "log_probs has no elements", nil, "log_probs", t)
+  end
+end
+
+-- The logarithms of having come to each state at the end.
+local function arrivals(e, over, steps)
+  local T, width = e:size(1), e:size(3)
+  local first = {}
+  for s = 1, width do first[s] = s < 3 and 0 or NEVER end
+  local like = { dtype = e.dtype, device = e.device }
+  local a, ragged, ends = e[1] + nacre.tensor(first, like), false, {}
+  for i, n in ipairs(steps) do
+    ragged = ragged or n < T
+    ends[i] = { n }
+  end
+  ends = nacre.tensor(ends, { device = e.device })
+  for t = 2, T do
+    local before = a:pad({ 2, 0 }, "constant", NEVER)
+    local b = a:logaddexp(before:narrow(2, 2, width))
+               :logaddexp(before:narrow(2, 1, width) + over) + e[t]
+    a = ragged and nacre.where(ends:ge(t), b, a) or b
+  end
+  return a
+end
+
+-- Element k[i] of row i
+local function picked(a, k)
+  local at = {}
+  for i, place in ipairs(k) do at[i] = { place } end
+  return a:gather(2, nacre.tensor(at, { device = a.device })):squeeze(2)
+end
+
+local function loss(x, targets, steps, counts, blank)
+  local T, n, c = x:size(1), x:size(2), x:size(3)
+  local longest = 0
+  for _, k in ipairs(counts) do longest = math.max(longest, k) end
+  local width = 2 * longest + 1
+  local label, over = states(targets:reshape(-1):totable(), counts, n, blank,
+                             width, c, targets)
+  local like = { dtype = x.dtype, device = x.device }
+  label = nacre.tensor(label, { device = x.device })
+  local a = arrivals(x:clamp { min = NEVER }
+                      :gather(3, label:unsqueeze(1):expand(T, n, width)),
+                     nacre.tensor(over, like), steps)
+  local last, before, none = {}, {}, {}
+  for i, k in ipairs(counts) do
+    last[i], before[i] = 2 * k + 1, math.max(2 * k, 1)
+    none[i] = k == 0 and NEVER or 0
+  end
+  return -picked(a, last):logaddexp(picked(a, before) +
+                                    nacre.tensor(none, like))
+end
+
+all.define("nn.functional.ctc_loss",
+           "log_probs:tensor, targets:tensor, input_lengths:any, "
+           .. "target_lengths:any, blank:int=1, reduction:none|mean|sum=mean, "
+           .. "zero_infinity:bool=false",
+           "-log of the probability of targets, sequences of classes, in all "
+           .. "the ways that log_probs [t x n x c] can show them; classes, and "
+           .. "blank, count from 1",
+function(t, targets, steps, counts, blank, reduction, zero)
+  local x = t:dim() == 2 and t:unsqueeze(2) or t
+  checked(x, targets, t)
+  local n, classes = x:size(2), x:size(3)
+  local most = targets:size(-1)
+  steps = lengths("input_lengths", steps, n, 1, x:size(1))
+  counts = lengths("target_lengths", counts, n, 0, most)
+  if blank < 1 or blank > classes then
+    fail(op, ("blank is %d, and must be from 1 to %d"):format(blank, classes))
+  end
+  local sum, divisor = 0, {}
+  for i, k in ipairs(counts) do
+    sum, divisor[i] = sum + k, math.max(k, 1)
+  end
+  if targets:dim() == 1 and sum ~= most then
+    fail(op, ("target_lengths add up to %d, targets has %d classes")
+             :format(sum, most), nil, "targets", targets)
+  end
+  local y = loss(all.wide(x), targets, steps, counts, blank)
+  y = nacre.where(y:gt(-NEVER / 10), zero and 0 or math.huge, y)
+  if reduction == "mean" then
+    y = (y / nacre.tensor(divisor, { dtype = y.dtype, device = y.device }))
+        :mean()
+  elseif reduction == "sum" then y = y:sum()
+  elseif t:dim() == 2 then y = y:squeeze(1) end
+  return all.back(y, t)
+end)

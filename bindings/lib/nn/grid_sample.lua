@@ -1,0 +1,194 @@
+-- SPDX-License-Identifier: MIT
+-- grid_sample.lua - of nacre.nn.functional, images looked at in any places:
+-- grid_sample, and the places of an affine map.
+--
+-- Along each dimension a place has a few neighbours, taps, each with a weight.
+-- The image gets a frame of zeros, where taps outside of it go.
+local all = ...
+local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
+  all.sametype
+local wide, back = all.wide, all.back
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+-- From [-1, 1] to elements of n, counted from 0: -1 and 1 are the middles of
+-- the first and last one, or without corners their outer edges.
+local function unnormalized(x, n, corners)
+  if corners then return (x + 1) / 2 * (n - 1) end
+  return ((x + 1) * n - 1) / 2
+end
+
+-- Places at or beyond the edge have no gradient.
+local function clipped(x, n)
+  return nacre.where(x:gt(0) & x:lt(n - 1), x, x:detach():clamp(0, n - 1))
+end
+
+-- To and fro between the edges, as between two mirrors.
+local function reflected(x, n, corners)
+  local low, span = corners and 0 or -0.5, corners and n - 1 or n
+  if span == 0 then return x:detach() * 0 end
+  local far = (x - low):abs()
+  local times = (far:detach() / span):floor()
+  local extra = far - times * span
+  x = nacre.where(nacre.fmod(times, 2):eq(0), extra, span - extra) + low
+  return nacre.where(x:isnan(), 0, x)           -- of an infinity
+end
+
+local padded = {
+  zeros = function(x, n, _, reach) return x:clamp(-reach, n - 1 + reach) end,
+  border = clipped,
+  reflection = function(x, n, corners)
+    return clipped(reflected(x, n, corners), n)
+  end,
+}
+
+-- The taps of places along a dimension: {{place, weight}, ...}; without a
+-- weight it is 1.
+local taps = {}
+
+function taps.nearest(x, n, outside, corners)
+  return { { padded[outside](x, n, corners, 1):detach():round() } }
+end
+
+function taps.bilinear(x, n, outside, corners)
+  x = padded[outside](x, n, corners, 1)
+  local low = x:detach():floor()
+  local t = x - low
+  return { { low, 1 - t }, { low + 1, t } }
+end
+
+-- Here the taps are limited, not the places.
+function taps.bicubic(x, n, outside, corners)
+  local pad = padded[outside]
+  x = padded.zeros(x, n, corners, 2 ^ 24)
+  local low, list = x:detach():floor(), {}
+  for i, weight in ipairs(all.cubic(x - low)) do
+    list[i] = { pad(low + (i - 2), n, corners, 2), weight }
+  end
+  return list
+end
+
+-- The sum over all combinations of taps, of which dims has a list for each
+-- dimension; x is flat, framed, and of these sizes.
+local function combined(x, dims, size)
+  local n, c = x:size(1), x:size(2)
+  local y
+  local function go(d, at, weight)
+    if d > #dims then
+      local index = (at + 1):unsqueeze(2):expand(n, c, at:size(2))
+      local part = x:gather(3, index)
+      if weight then part = part * weight:unsqueeze(2) end
+      y = y and y + part or part
+      return
+    end
+    for _, tap in ipairs(dims[d]) do
+      local w = tap[2]
+      local row = (tap[1] + 1):clamp(0, size[d] - 1):to("int64")
+      go(d + 1, at and at * size[d] + row or row,
+         weight and w and weight * w or w)
+    end
+  end
+  go(1)
+  return y
+end
+
+local function checkgrid(op, x, grid, mode)
+  floats(op, x, "input")
+  hasdims(op, x, "input", 4, 5)
+  sametype(op, x, grid, "grid")
+  local nd = x:dim() - 2
+  hasdims(op, grid, "grid", nd + 2)
+  if grid:size(-1) ~= nd then
+    fail(op, ("the last dimension of grid has %d elements, not %d")
+             :format(grid:size(-1), nd), nil, "input", x, "grid", grid)
+  end
+  if grid:size(1) ~= x:size(1) then
+    fail(op, ("input is a batch of %d, grid of %d"):format(x:size(1),
+                                                          grid:size(1)),
+         nil, "input", x, "grid", grid)
+  end
+  for d = 3, nd + 2 do
+    if x:size(d) == 0 then
+      fail(op, "input has a dimension of size 0", nil, "input", x)
+    end
+  end
+  if mode == "bicubic" and nd ~= 2 then
+    fail(op, "mode bicubic is for two dimensions behind the channels, not 3",
+         nil, "input", x)
+  end
+  return nd
+end
+
+define("grid_sample",
+       "input:tensor, grid:tensor, mode:bilinear|nearest|bicubic=bilinear, "
+       .. "padding_mode:zeros|border|reflection=zeros, "
+       .. "align_corners:bool=false",
+       "images [n x c x h x w], or volumes, at the places (x, y) in grid "
+       .. "[n x h' x w' x 2], of which -1 and 1 are the edges",
+function(x, grid, mode, outside, corners)
+  local nd = checkgrid("grid_sample", x, grid, mode)
+  local image, places = wide(x), wide(grid)
+  places = nacre.where(places:isnan(), -1, places)
+  local n, c, count = x:size(1), x:size(2), 1
+  local dims, frame, out, framed = {}, {}, { n, c }, {}
+  for d = 1, nd do count = count * grid:size(1 + d) end
+  for d = 1, nd do
+    local at = places:select(-1, nd + 1 - d):reshape(n, count)
+    local size = x:size(2 + d)
+    dims[d] = taps[mode](unnormalized(at, size, corners), size, outside,
+                         corners)
+    frame[2 * d - 1], frame[2 * d], framed[d] = 1, 1, size + 2
+    out[2 + d] = grid:size(1 + d)
+  end
+  local y = combined(image:pad(frame):flatten(3), dims, framed):reshape(out)
+  if mode == "nearest" and grid.requires_grad then    -- it is zero
+    y = y + places:select(-1, 1):unsqueeze(2):clamp(-1, 1) * 0
+  end
+  return back(y, x)
+end)
+
+-- n numbers from -1 to 1, or the middles of n even parts of that.
+local function steps(n, corners, like)
+  local options = { dtype = like.dtype, device = like.device }
+  if n < 2 then return nacre.zeros(n, options) end
+  local end_ = corners and 1 or (n - 1) / n
+  return nacre.linspace(-end_, end_, n, options)
+end
+
+define("affine_grid",
+       "theta:tensor, size:ints, align_corners:bool=false",
+       "the grid that has grid_sample map a batch by the matrices theta "
+       .. "[n x 2 x 3], or [n x 3 x 4] for volumes; size is that of its result",
+function(theta, size, corners)
+  local op = "affine_grid"
+  floats(op, theta, "theta")
+  hasdims(op, theta, "theta", 3)
+  if type(size) ~= "table" or #size ~= 4 and #size ~= 5 then
+    fail(op, "size must be 4 or 5 numbers: n, c, and the sizes behind them")
+  end
+  local n, nd = size[1], #size - 2
+  if theta:size(1) ~= n or theta:size(2) ~= nd or theta:size(3) ~= nd + 1 then
+    fail(op, ("theta must have the shape [%d x %d x %d] for such a size")
+             :format(n, nd, nd + 1), nil, "theta", theta)
+  end
+  for i = 2, #size do
+    if size[i] < 1 then
+      fail(op, ("size is %d in dimension %d, and must be above 0")
+               :format(size[i], i))
+    end
+  end
+  local t, parts, out = wide(theta), {}, { table.unpack(size, 3) }
+  for d = 1, nd do
+    local shape = {}
+    for i = 1, nd do shape[i] = i == d and out[d] or 1 end
+    parts[nd + 1 - d] = steps(out[d], corners, t):reshape(shape):expand(out)
+  end
+  parts[nd + 1] = parts[1]:ones_like()
+  local base = nacre.stack(parts, -1):reshape(-1, nd + 1)
+  local y = base:matmul(t:transpose(2, 3))
+  table.insert(out, 1, n)
+  out[#out + 1] = nd
+  return back(y:reshape(out), theta)
+end)

@@ -1,0 +1,168 @@
+-- SPDX-License-Identifier: MIT
+-- interpolate.lua - of nacre.nn.functional, images in another size: interpolate and
+-- the like.
+local all = ...
+local fail, floats, hasdims = all.fail, all.floats, all.hasdims
+local wide, back = all.wide, all.back
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+-- The places 0, 1, ... of a result, as float64.
+local function count(out)
+  return nacre.arange(out, { dtype = "float64", device = "cpu" })
+end
+
+-- Elements by their 0-based positions along dim; what is outside is the edge.
+local function pick(x, dim, at)
+  local ix = {}
+  for d = 1, dim - 1 do ix[d] = {} end
+  ix[dim] = at:clamp(0, x:size(dim) - 1):long():to(x.device) + 1
+  return x[ix]
+end
+
+-- The weights of cubic convolution (Keys 1981) for the two elements before a
+-- place and the two behind it, t behind the second.
+local function cubic(t)
+  local a = -0.75
+  local function near(d) return ((a + 2) * d - (a + 3)) * d * d + 1 end
+  local function far(d) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a end
+  return { far(t + 1), near(t), near(1 - t), far(2 - t) }
+end
+
+all.cubic = cubic
+
+local function linear(t) return { 1 - t, t } end
+
+-- Each of `out` elements from `taps` neighbours, of which weights(t) says how
+-- much they count.
+local function between(x, dim, out, scale, corners, taps, weights)
+  local place = corners and count(out) * scale or
+                (count(out) + 0.5) * scale - 0.5
+  if taps == 2 then place = place:clamp(0) end
+  local low = place:floor():clamp(nil, x:size(dim) - 1)
+  local share = weights(place - low)
+  local size, y = {}, nil
+  for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
+  for k = 1, taps do
+    local w = share[k]:to(x.device, x.dtype):reshape(size)
+    local part = pick(x, dim, low + (k - taps // 2)) * w
+    y = y and y + part or part
+  end
+  return y
+end
+
+local function nearest(shift)
+  return function(x, dim, out, scale)
+    return pick(x, dim, ((count(out) + shift) * scale):floor())
+  end
+end
+
+local function lines(x, dim, out, scale, corners)
+  return between(x, dim, out, scale, corners, 2, linear)
+end
+
+local function curves(x, dim, out, scale, corners)
+  return between(x, dim, out, scale, corners, 4, cubic)
+end
+
+local function area(x, dim, out)
+  return all.meansalong(x, dim > 0 and dim - x:dim() - 1 or dim, out)
+end
+
+-- How a dimension is resized, and of how many the mode is; those that look at
+-- corners have a number.
+local modes = { nearest = { nearest(0) }, ["nearest-exact"] = { nearest(0.5) },
+                area = { area }, linear = { lines, 1 },
+                bilinear = { lines, 2 }, trilinear = { lines, 3 },
+                bicubic = { curves, 2 } }
+
+local function checkmode(op, x, mode, corners)
+  local nd, kind = x:dim() - 2, modes[mode]
+  if not kind then
+    fail(op, ("mode must be nearest, nearest-exact, area, linear, bilinear, "
+              .. "trilinear or bicubic, not '%s'"):format(mode))
+  end
+  if kind[2] and kind[2] ~= nd then
+    fail(op, ("mode %s is for %d dimensions behind the channels, not %d")
+             :format(mode, kind[2], nd), nil, "input", x)
+  end
+  if not kind[2] and corners ~= nil then
+    fail(op, "align_corners is for the linear modes and bicubic")
+  end
+  return kind[1]
+end
+
+-- The sizes behind the channels that are asked for, and how far apart the
+-- places of x are in which their elements lie.
+local function resized(op, x, size, factor)
+  local outs, scales, nd = {}, {}, x:dim() - 2
+  for i = 1, nd do
+    local n, given = x:size(2 + i), size or factor
+    if type(given) == "table" then given = given[i] end
+    local ok = type(given) == "number" and given > 0 and given < math.huge
+    if not ok or (size and not math.tointeger(given)) then
+      fail(op, ("needs %d %s above 0 as %s"):format(nd, size and "integers" or
+          "numbers", size and "size" or "scale_factor"))
+    end
+    outs[i] = size and math.tointeger(given) or math.floor(n * given)
+    if n < 1 or outs[i] < 1 then
+      fail(op, "input and result must not be empty", nil, "input", x)
+    end
+    if not math.tointeger(outs[i]) then
+      fail(op, ("a result of %g elements along dim %d"):format(outs[i], 2 + i))
+    end
+    scales[i] = size and n / outs[i] or 1 / given
+  end
+  for _, n in ipairs(outs) do all.room(op, x, { n }, "float64") end
+  all.room(op, x, { x:size(1), x:size(2), table.unpack(outs) })
+  return outs, scales
+end
+
+define("interpolate",
+       "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
+       .. "align_corners:bool=nil",
+       "images [n x c x ...] in another size, by mode nearest, nearest-exact, "
+       .. "area, linear (one dimension), bilinear or bicubic (two), trilinear "
+       .. "(three)",
+function(x, size, factor, mode, corners)
+  local op = "interpolate"
+  floats(op, x, "input")
+  hasdims(op, x, "input", 3, 4, 5)
+  local resize = checkmode(op, x, mode, corners)
+  if (size == nil) == (factor == nil) then
+    fail(op, "needs size or scale_factor, and not both")
+  end
+  local outs, scales = resized(op, x, size, factor)
+  local y = wide(x)
+  for i, out in ipairs(outs) do
+    local n, scale = x:size(2 + i), scales[i]
+    if corners then scale = out > 1 and (n - 1) / (out - 1) or 0 end
+    y = resize(y, 2 + i, out, scale, corners)
+  end
+  return back(y, x)
+end)
+
+define("pixel_shuffle", "input:tensor, upscale_factor:int",
+       "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
+function(x, r)
+  local op, n = "pixel_shuffle", x:dim()
+  if r > 1 << 30 then fail(op, ("upscale_factor is too large: %d"):format(r)) end
+  if r < 1 then
+    fail(op, ("upscale_factor is %d, and must be 1 or more"):format(r))
+  end
+  if n < 3 then
+    fail(op, ("input has %d dimension%s, at least 3 are needed")
+               :format(n, n == 1 and "" or "s"), nil, "input", x)
+  end
+  if x:size(-3) % (r * r) ~= 0 then
+    fail(op, ("input must have a multiple of %d channels"):format(r * r), nil,
+         "input", x)
+  end
+  local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
+  local size, batch = x:size(), 1
+  for d = 1, n - 3 do batch = batch * size[d] end
+  size[n - 2], size[n - 1], size[n] = c, h * r, w * r
+  return x:reshape(batch, c, r, r, h, w):permute(1, 2, 5, 3, 6, 4):reshape(size)
+end)

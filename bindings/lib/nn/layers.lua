@@ -1,0 +1,398 @@
+-- SPDX-License-Identifier: MIT
+-- layers.lua - nacre.nn.functional but for its losses and what works on
+-- images: layers without state, made of operations that have gradients.
+local all = ...
+local fail = all.fail
+
+local function define(name, signature, doc, fn)
+  return all.define("nn.functional." .. name, signature, doc, fn)
+end
+
+-- ---- what the core has under the same name
+
+for _, name in ipairs { "relu", "gelu", "silu", "leaky_relu", "softmax",
+    "log_softmax", "softmin", "elu", "selu", "celu", "softplus", "hardtanh",
+    "relu6", "hardswish", "hardsigmoid", "mish", "softsign", "logsigmoid",
+    "tanhshrink", "softshrink", "hardshrink", "threshold", "glu", "prelu",
+    "tanh", "sigmoid", "pad" } do
+  all.alias("nn.functional." .. name, nacre[name])
+end
+
+-- ---- checks
+
+local function floats(op, t, name)
+  if not t:is_floating_point() then
+    fail(op, ("%s is %s, a float dtype is needed"):format(name, t.dtype), nil,
+         name, t)
+  end
+end
+
+local function hasdims(op, t, name, ...)
+  local want = { ... }
+  for _, n in ipairs(want) do if t:dim() == n then return end end
+  fail(op, ("%s has %d dimensions, not %s"):format(name, t:dim(),
+            table.concat(want, " or ")), nil, name, t)
+end
+
+local function sametype(op, a, b, what)
+  if a.dtype ~= b.dtype then
+    fail(op, ("dtypes differ: input is %s, %s is %s"):format(a.dtype, what,
+                                                             b.dtype),
+         nil, "input", a, what, b)
+  end
+end
+
+-- Halves are worked on in float32, and given back as they came.
+local function wide(t)
+  if t.dtype == "float16" or
+      t.dtype == "bfloat16" then return t:to("float32") end
+  return t
+end
+
+local function back(y, t)
+  return y.dtype == t.dtype and y or y:to(t.dtype)
+end
+all.wide, all.back, all.floats = wide, back, floats
+all.hasdims, all.sametype = hasdims, sametype
+
+-- ---- linear layers
+
+define("linear", "input:tensor, weight:tensor, bias:tensor=nil",
+       "input times the transpose of weight [out x in], plus bias",
+function(x, w, bias)
+  local op = "linear"
+  hasdims(op, w, "weight", 1, 2)
+  sametype(op, x, w, "weight")
+  if x:dim() == 0 or x:size(-1) ~= w:size(-1) then
+    fail(op, ("input has %s features, weight takes %d")
+             :format(x:dim() > 0 and x:size(-1) or "no", w:size(-1)),
+         nil, "input", x, "weight", w)
+  end
+  if bias then sametype(op, x, bias, "bias") end
+  if w:dim() == 1 then
+    local y = x:matmul(w)
+    return bias and y + bias or y
+  end
+  if bias and x:dim() == 2 and bias:dim() == 1 and
+      bias:size(1) == w:size(1) then
+    return bias:addmm(x, w:t())
+  end
+  local y = x:matmul(w:t())
+  if bias and (bias:dim() > 1 or
+      bias:numel() ~= 1 and bias:size(-1) ~= w:size(1)) then
+    fail(op,
+         "bias must have " .. all.elements(w:size(1)), nil, "bias", bias)
+  end
+  return bias and y + bias or y
+end)
+
+define("bilinear",
+       "input1:tensor, input2:tensor, weight:tensor, bias:tensor=nil",
+       "products of two inputs by weight [out x in1 x in2], plus bias",
+function(x1, x2, w, bias)
+  hasdims("bilinear", w, "weight", 3)
+  local y = nacre.einsum("...i,oij,...j->...o", x1, w, x2)
+  return bias and y + bias or y
+end)
+
+define("embedding", "input:tensor, weight:tensor, padding_idx:int=nil",
+       "rows of weight by their numbers, from 1; padding_idx gets no gradient",
+function(at, w, padding)
+  local op = "embedding"
+  hasdims(op, w, "weight", 2)
+  if at.dtype ~= "int64" and at.dtype ~= "int32" then
+    fail(op,
+         ("input is %s, numbers of rows are int64 or int32"):format(at.dtype),
+         nil, "input", at)
+  end
+  if at:numel() > 0 and at:min():item() < 1 then
+    fail(op,
+         ("row %d does not exist: they count from 1"):format(at:min():item()),
+         nil, "input", at)
+  end
+  local n = w:size(1)
+  if at:numel() > 0 and at:max():item() > n then
+    fail(op,
+         ("row %d does not exist: weight has %d"):format(at:max():item(), n),
+         nil, "input", at, "weight", w)
+  end
+  local y = w[at:reshape(-1):to("int64")]
+  local size = at:size()
+  size[#size + 1] = w:size(2)
+  y = y:reshape(size)
+  if not padding then return y end
+  if padding < 0 then padding = padding + n + 1 end
+  if padding < 1 or padding > n then
+    fail(op, ("padding_idx must be a row of weight, which has %d"):format(n))
+  end
+  return nacre.where(at:eq(padding):unsqueeze(-1), y:detach(), y)
+end)
+
+define("one_hot", "tensor, num_classes:int=-1",
+       "classes, from 1, as rows with a 1; by default as many as the largest",
+function(t, n)
+  local op = "one_hot"
+  if t.dtype ~= "int64" then
+    fail(op,
+         ("classes must be int64, not %s"):format(t.dtype), nil, "tensor", t)
+  end
+  if t:numel() == 0 and n < 1 then
+    fail(op, "num_classes is needed if there are no classes", nil, "tensor", t)
+  end
+  local low = t:numel() > 0 and t:min():item() or 1
+  local high = t:numel() > 0 and t:max():item() or 1
+  if low < 1 then
+    fail(op, ("class %d: they count from 1"):format(low), nil, "tensor", t)
+  end
+  if n == -1 then n = high end
+  if n < 1 then
+    fail(op, ("num_classes is %d, and must be above 0"):format(n))
+  end
+  if high > n then
+    fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
+  end
+  all.room(op, t, { n })
+  return t:unsqueeze(-1):eq(nacre.range(1, n,
+                                        { device = t.device })):to("int64")
+end)
+
+-- ---- dropout
+
+local function dropped(op, x, p, training, size)
+  if not (p >= 0 and p <= 1) then
+    fail(op, ("p is %g, a probability is from 0 to 1"):format(p))
+  end
+  if not training or p == 0 then return x end
+  if p == 1 then return x * 0 end
+  local keep = nacre.rand(size, { dtype = "float32", device = x.device }):ge(p)
+  return x * (keep:to(x.dtype) / (1 - p))
+end
+
+define("dropout", "input:tensor, p:num=0.5, training:bool=true",
+       "elements become 0 with probability p, the others grow by 1/(1-p)",
+       function(x, p, training) return dropped("dropout", x, p, training,
+                                               x:size()) end)
+
+local function channels(op, nd)
+  return function(x, p, training)
+    hasdims(op, x, "input", nd + 1, nd + 2)
+    local size = x:size()
+    for i = #size - nd + 1, #size do size[i] = 1 end
+    return dropped(op, x, p, training, size)
+  end
+end
+
+define("dropout1d", "input:tensor, p:num=0.5, training:bool=true",
+       "dropout of whole channels [n x c x l]", channels("dropout1d", 1))
+define("dropout2d", "input:tensor, p:num=0.5, training:bool=true",
+       "dropout of whole channels [n x c x h x w]", channels("dropout2d", 2))
+
+-- ---- normalisation
+
+-- The last dimensions of x have this shape, as weight and bias, if given: how
+-- many elements these are.
+local function normalized(op, x, shape, list)
+  floats(op, x, "input")
+  if type(shape) == "number" then shape = { shape } end
+  local n, elements = #shape, 1
+  local ok = n > 0 and n <= x:dim()
+  for i = 1, n do
+    ok = ok and x:size(i - n - 1) == shape[i]
+    elements = elements * shape[i]
+  end
+  local text = table.concat(shape, "x")
+  if not ok then
+    fail(op, ("input does not end in the shape [%s]"):format(text), nil,
+         "input", x)
+  end
+  for what, t in pairs(list) do
+    if table.concat(t:size(), "x") ~= text then
+      fail(op, ("%s must have the shape [%s]"):format(what, text), nil, what, t)
+    end
+  end
+  return { elements, 1, 1 }
+end
+
+define("layer_norm",
+       "input:tensor, normalized_shape:ints, weight:tensor=nil, "
+       .. "bias:tensor=nil, eps:num=1e-5",
+       "mean 0 and variance 1 over the last dimensions, of that shape",
+function(x, shape, weight, bias, eps)
+  local over = normalized("layer_norm", x, shape,
+                          { weight = weight, bias = bias })
+  return (nacre._norm(x, weight, bias, over, eps))
+end)
+
+-- The distance from 1 to the next number.
+local epsilon = { float16 = 0x1p-10, bfloat16 = 0x1p-7, float32 = 0x1p-23,
+                  float64 = 0x1p-52 }
+
+define("rms_norm",
+       "input:tensor, normalized_shape:ints, weight:tensor=nil, eps:num=nil",
+       "input over the root of its mean square over the last dimensions, of "
+       .. "that shape; eps: the dtype's own",
+function(x, shape, weight, eps)
+  local over = normalized("rms_norm", x, shape, { weight = weight })
+  eps = eps or epsilon[x.dtype]
+  return (nacre._norm(x, weight, nil, over, eps, false))
+end)
+
+local function perchannel(op, x, list)
+  local size = { -1 }
+  for d = 3, x:dim() do size[d - 1] = 1 end
+  for what, t in pairs(list) do
+    if t:numel() ~= x:size(2) then
+      fail(op,
+           what .. " must have " .. all.elements(x:size(2)), nil, what, t)
+    end
+  end
+  return size
+end
+
+-- The running statistics go a part of the way to those of n elements.
+local function track(rmean, rvar, mean, var, n, momentum)
+  nacre.no_grad(function()
+    if rmean then
+      rmean:mul_(1 - momentum):add_((mean * momentum):to(rmean.dtype))
+    end
+    if rvar then
+      local unbiased = var * (momentum * n / (n - 1))
+      rvar:mul_(1 - momentum):add_(unbiased:to(rvar.dtype))
+    end
+  end)
+end
+
+local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
+                         eps)
+  floats(op, x, "input")
+  if x:dim() < 2 then
+    fail(op, ("input has %d dimensions, at least 2 are needed")
+             :format(x:dim()), nil, "input", x)
+  end
+  local size = perchannel(op, x, { running_mean = rmean, running_var = rvar,
+                                   weight = weight, bias = bias })
+  if training then
+    local n, channels = x:numel() // math.max(x:size(2), 1), x:size(2)
+    if n <= 1 then
+      fail(op, "training needs more than one value of each channel", nil,
+           "input", x)
+    end
+    local y, mean, var = nacre._norm(x, weight, bias,
+                                     { channels, n // x:size(1), channels },
+                                     eps, true, true)
+    track(rmean, rvar, mean, var, n, momentum)
+    return y
+  end
+  if not rmean or not rvar then
+    fail(op, "running_mean and running_var are needed but for training")
+  end
+  local scale = (wide(rvar) + eps):rsqrt()
+  if weight then scale = scale * wide(weight):reshape(-1) end
+  local y = (wide(x) - wide(rmean):reshape(size)) * scale:reshape(size)
+  if bias then y = y + wide(bias):reshape(size) end
+  return back(y, x)
+end
+
+define("batch_norm",
+       "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
+       .. "weight:tensor=nil, bias:tensor=nil, training:bool=false, "
+       .. "momentum:num=0.1, eps:num=1e-5",
+       "mean 0 and variance 1 of each channel, over the batch; training also "
+       .. "moves the running statistics, which are used otherwise",
+       function(...) return batchnorm("batch_norm", ...) end)
+
+local function groupnorm(op, x, groups, weight, bias, eps)
+  floats(op, x, "input")
+  if x:dim() < 2 then
+    fail(op, ("input has %d dimensions, at least 2 are needed")
+             :format(x:dim()), nil, "input", x)
+  end
+  if groups < 1 or x:size(2) % groups ~= 0 then
+    fail(op,
+         ("%d channels are no multiple of %d groups"):format(x:size(2), groups),
+         nil, "input", x)
+  end
+  perchannel(op, x, { weight = weight, bias = bias })
+  local channels = x:size(2)
+  local inner = x:numel() // math.max(x:size(1) * channels, 1)
+  return nacre._norm(x, weight, bias, { channels, inner, groups }, eps)
+end
+
+define("group_norm",
+       "input:tensor, num_groups:int, weight:tensor=nil, bias:tensor=nil, "
+       .. "eps:num=1e-5",
+       "mean 0 and variance 1 of groups of channels, each sample by itself",
+       function(...) return (groupnorm("group_norm", ...)) end)
+define("instance_norm",
+       "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
+       .. "weight:tensor=nil, bias:tensor=nil, use_input_stats:bool=true, "
+       .. "momentum:num=0.1, eps:num=1e-5",
+       "mean 0 and variance 1 of each channel of each sample; also moves the "
+       .. "running statistics, which are used without use_input_stats",
+function(x, rmean, rvar, weight, bias, own, momentum, eps)
+  local op = "instance_norm"
+  hasdims(op, x, "input", 3, 4, 5)
+  if not own then
+    return batchnorm(op, x, rmean, rvar, weight, bias, false, momentum, eps)
+  end
+  perchannel(op, x, { running_mean = rmean, running_var = rvar })
+  local y, mean, var = groupnorm(op, x, x:size(2), weight, bias, eps)
+  if (rmean or rvar) and x:numel() > 0 then
+    local rows = { x:size(1), x:size(2) }
+    mean, var = mean:reshape(rows):mean(1), var:reshape(rows):mean(1)
+    track(rmean, rvar, mean, var, x:numel() // (rows[1] * rows[2]), momentum)
+  end
+  return y
+end)
+
+define("normalize", "input:tensor, p:num=2, dim:any=2, eps:num=1e-12",
+       "input over its norm of order p along dim",
+function(x, p, dim, eps)
+  return x / x:norm(p, dim, true):clamp(eps):expand_as(x)
+end)
+
+-- ---- distances
+
+define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
+       "cosine of the angle between x1 and x2 along dim",
+function(a, b, dim, eps)
+  floats("cosine_similarity", a, "x1")
+  floats("cosine_similarity", b, "x2")
+  if not a:is_same_size(b) then
+    a, b = table.unpack(nacre.broadcast_tensors { a, b })
+  end
+  return (a * b):sum(dim) / (a:norm(2, dim):clamp(eps) *
+                             b:norm(2, dim):clamp(eps))
+end)
+
+define("pairwise_distance",
+       "x1:tensor, x2:tensor, p:num=2, eps:num=1e-6, keepdim:bool=false",
+       "norm of order p of x1 - x2 + eps along the last dimension",
+       function(a, b, p, eps, keepdim) return (a - b + eps):norm(p, -1,
+                                                                 keepdim) end)
+
+-- ---- attention
+
+define("scaled_dot_product_attention",
+       "query:tensor, key:tensor, value:tensor, attn_mask:tensor=nil, "
+       .. "dropout_p:num=0, is_causal:bool=false, *, scale:num=nil",
+       "softmax(query key' scale + mask) value; a bool mask says what takes "
+       .. "part",
+function(q, k, v, mask, p, causal, scale)
+  local op = "scaled_dot_product_attention"
+  if q:dim() < 2 or k:dim() < 2 or v:dim() < 2 then
+    fail(op, "needs matrices, or batches of them", nil, "query", q, "key", k)
+  end
+  if mask and causal then
+    fail(op, "attn_mask and is_causal exclude each other")
+  end
+  local s = q:matmul(k:transpose(-2, -1)) * (scale or 1 / math.sqrt(q:size(-1)))
+  if causal then
+    local n, m = q:size(-2), k:size(-2)
+    mask = nacre.range(1, n, { device = q.device }):unsqueeze(2)
+           :ge(nacre.range(1, m, { device = q.device }))
+  end
+  if mask and mask.dtype == "bool" then s = nacre.where(mask, s, -math.huge)
+  elseif mask then s = s + mask end
+  return dropped(op, s:softmax(-1), p, true, s:size()):matmul(v)
+end)

@@ -1,0 +1,182 @@
+-- SPDX-License-Identifier: MIT
+-- small_ops.lua - small operations over those of the core: sequences, tensors
+-- after the model of others, limits on one side, and what dtypes give.
+local all = ...
+local define, fail = all.define, all.fail
+
+define("logspace", "start:num, end:num, steps:int, base:num=10, *, "
+       .. "dtype:dtype=nil, device:any=nil",
+       "steps powers of base, whose exponents go from start to end",
+function(first, last, steps, base, dtype, device)
+  if dtype and not dtype:find "float" then         -- as in linspace
+    first, last = first // 1, last // 1
+  end
+  local at = nacre.linspace(first, last, steps,
+                            { dtype = "float64", device = device })
+  return nacre.pow(base, at):to(dtype or nacre.get_default_dtype())
+end)
+
+define("as_tensor", "data:any, *, dtype:dtype=nil, device:any=nil",
+       "data itself if it is such a tensor, else a tensor of it",
+function(data, dtype, device)
+  if not nacre.is_tensor(data) then
+    if not (dtype or device) then return nacre.tensor(data) end
+    return nacre.tensor(data, { dtype = dtype, device = device })
+  end
+  if dtype then data = data:to(dtype) end
+  return device and data:to(device) or data
+end)
+
+define("new_tensor", "self, data:any, *, dtype:dtype=nil, device:any=nil",
+       "a tensor of data with the dtype and on the device of self",
+function(self, data, dtype, device)
+  dtype, device = dtype or self.dtype, device or self.device
+  if nacre.is_tensor(data) then
+    return data:detach():clone():to(dtype):to(device)
+  end
+  return nacre.tensor(data, { dtype = dtype, device = device })
+end)
+
+define("clamp_min",
+       "self:inplace, min:operand",
+       "self, but min where it is less",
+       function(self, min) return self:clamp { min = min } end)
+define("clamp_max",
+       "self:inplace, max:operand",
+       "self, but max where it is more",
+       function(self, max) return self:clamp { max = max } end)
+
+define("sum_to_size", "self, size:size",
+       "self summed along what broadcasting from size would have repeated",
+function(self, size)
+  if type(size) == "number" then size = { size } end
+  local extra, dims = self:dim() - #size, {}
+  for d = 1, self:dim() do
+    local want = size[d - extra]
+    if not want or want == 1 and self:size(d) ~= 1 then dims[#dims + 1] = d
+    elseif want ~= self:size(d) then dims = nil break end
+  end
+  if extra < 0 or not dims then
+    fail("sum_to_size", ("[%s] does not broadcast to the shape of self")
+         :format(table.concat(size, "x")), nil, "self", self)
+  end
+  if #dims > 0 then self = self:sum(dims, true) end
+  return self:reshape(size)
+end)
+
+-- Defined for its text; in place only, as PyTorch has it.
+define("fill_diagonal_", "self, value:num, wrap:bool=false",
+       "sets the diagonal of self to value; wrap begins it again below, in a "
+       .. "matrix that is taller than wide",
+function(self, value, wrap)
+  local size = self:size()
+  local step, n = 0, math.huge
+  for d = 1, #size do
+    step = step + self:stride(d)
+    n = math.min(n, size[d])
+    if #size > 2 and size[d] ~= size[1] then
+      fail("fill_diagonal_",
+           "of more than 2 dimensions all must be of one size",
+           nil, "self", self)
+    end
+  end
+  if #size < 2 then
+    fail("fill_diagonal_", "needs at least 2 dimensions", nil, "self", self)
+  end
+  if wrap and #size == 2 then
+    for row = 1, size[1], size[2] + 1 do
+      self:narrow(1, row, math.min(size[2], size[1] - row + 1))
+          :diagonal():fill_(value)
+    end
+    return self
+  end
+  self:as_strided({ n }, { step }, self:storage_offset()):fill_(value)
+  return self
+end)
+
+-- ---- dtypes
+
+-- A tensor that promotes as one of that dtype does, wherever that is.
+local function model(dtype, size)
+  return nacre.empty(size or { 0 }, { dtype = dtype, device = "cpu" })
+end
+
+local function modelof(v)
+  if not nacre.is_tensor(v) then return v end
+  return model(v.dtype, v:dim() == 0 and {} or nil)
+end
+
+define("result_type", "self:operand, other:operand -> dtype",
+       "the dtype of what is computed from self and other",
+function(a, b)
+  if not nacre.is_tensor(a) and not nacre.is_tensor(b) then
+    a, b = nacre.tensor(a), nacre.tensor(b)
+  end
+  return nacre.mul(modelof(a), modelof(b)).dtype
+end)
+
+define("promote_types", "type1:dtype, type2:dtype -> dtype",
+       "the smallest dtype that holds what both hold", function(a, b)
+  return nacre.mul(model(a), model(b)).dtype
+end)
+
+local function category(dtype)
+  return dtype == "bool" and 1 or dtype:find "int" and 2 or 3
+end
+
+define("can_cast", "from:dtype, to:dtype -> boolean",
+       "may a result of dtype from be written in place to one of dtype to?",
+       function(from, to) return category(from) <= category(to) end)
+
+-- Bits, those behind the point, the largest exponent, and digits to rely on.
+local floats = { float16 = { 16, 10, 15, 3 }, bfloat16 = { 16, 7, 127, 2 },
+                 float32 = { 32, 23, 127, 6 }, float64 = { 64, 52, 1023, 15 } }
+
+define("finfo", "dtype:dtype=nil -> table",
+       "of a float dtype, the default one if none is given: bits, eps, max, "
+       .. "min, tiny (which is smallest_normal), resolution",
+function(dtype)
+  dtype = dtype or nacre.get_default_dtype()
+  local f = floats[dtype]
+  if not f then
+    fail("finfo", ("%s is no float dtype"):format(dtype),
+         ("nacre.iinfo(\"%s\")"):format(dtype))
+  end
+  local eps, tiny = 2.0 ^ -f[2], 2.0 ^ (1 - f[3])
+  local most = (2 - eps) * 2.0 ^ f[3]
+  return { dtype = dtype, bits = f[1], eps = eps, max = most, min = -most,
+           tiny = tiny, smallest_normal = tiny,
+           resolution = tonumber("1e-" .. f[4]) }
+end)
+
+define("iinfo", "dtype:dtype -> table",
+       "of an integer dtype: bits, max, min",
+function(dtype)
+  local bits = tonumber(dtype:match "int(%d+)$")
+  if not bits then
+    fail("iinfo", ("%s is no integer dtype"):format(dtype),
+         ("nacre.finfo(\"%s\")"):format(dtype))
+  end
+  local signed = dtype:sub(1, 1) == "i"
+  local most = (1 << (signed and bits - 1 or bits)) - 1
+  return { dtype = dtype, bits = bits, max = most,
+           min = signed and -most - 1 or 0 }
+end)
+
+define("is_signed", "self -> boolean", "has the dtype negative numbers?",
+       function(self) return self.dtype ~= "bool" and self.dtype ~= "uint8" end)
+
+define("is_same_size", "self, other:tensor -> boolean", "have both one shape?",
+function(self, other)
+  return table.concat(self:size(), "x") == table.concat(other:size(), "x")
+end)
+
+define("is_nonzero", "self -> boolean", "is the one element of self not zero?",
+function(self)
+  if self:numel() ~= 1 then
+    fail("is_nonzero", ("has %d elements, not one"):format(self:numel()), nil,
+         "self", self)
+  end
+  local v = self:item()
+  return v ~= 0 and v ~= false
+end)

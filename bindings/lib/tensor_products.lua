@@ -1,0 +1,542 @@
+-- SPDX-License-Identifier: MIT
+-- tensor_products.lua - products of tensors that are made of matrix products.
+local all = ...
+local define, fail = all.define, all.fail
+
+local function isfloat(t) return t:is_floating_point() end
+
+-- ---- dimensions
+
+-- Dimensions counted from 1, of t, as given: negative ones from the end.
+local function dimsof(op, t, dims)
+  local out, seen, nd = {}, {}, t:dim()
+  for i, d in ipairs(type(dims) == "table" and dims or { dims }) do
+    local at = d < 0 and d + nd + 1 or d
+    if d == 0 or at < 1 or at > nd then
+      fail(op, d == 0 and "dimensions count from 1, not 0" or
+           ("no dimension %d in a tensor of %d"):format(d, nd), nil, "self", t)
+    end
+    if seen[at] then
+      fail(op, ("dimension %d is given twice"):format(d), nil, "self", t)
+    end
+    seen[at] = true
+    out[i] = at
+  end
+  return out, seen
+end
+all.dimsof = dimsof
+
+local function product(sizes, from, to)
+  local n = 1
+  for i = from or 1, to or #sizes do n = n * sizes[i] end
+  return n
+end
+all.product = product
+
+-- ---- tensordot: the summed dimensions become the columns of one matrix and
+-- the rows of another
+
+local function listed(op, dims, self, other)
+  if type(dims) == "number" then
+    local a, b = {}, {}
+    if dims < 0 or dims > self:dim() or dims > other:dim() then
+      fail(op, ("dims is %d, for tensors of %d and %d dimensions")
+               :format(dims, self:dim(), other:dim()),
+           nil, "self", self, "other", other)
+    end
+    for i = 1, dims do
+      a[i], b[i] = self:dim() - dims + i, i
+    end
+    return a, b
+  end
+  if type(dims) ~= "table" or #dims ~= 2 then
+    fail(op, "dims must be a number or a list of two lists")
+  end
+  return dims[1], dims[2]
+end
+
+define("tensordot", "self, other, dims:any=2",
+       "the product summed over the last dims dimensions of self and the first "
+       .. "of other, or over those in {of self, of other}",
+function(self, other, dims)
+  local op = "tensordot"
+  local a, b = listed(op, dims, self, other)
+  local ina, inb
+  a, ina = dimsof(op, self, a)
+  b, inb = dimsof(op, other, b)
+  if #a ~= #b then
+    fail(op, ("%d dimensions of self for %d of other"):format(#a, #b))
+  end
+  local k, keep, size, first, second = 1, {}, {}, {}, {}
+  for i = 1, #a do
+    local n, m = self:size(a[i]), other:size(b[i])
+    if n ~= m and (n == 1 or m == 1) then   -- what has size 1 is repeated
+      local t, d = n == 1 and self or other, n == 1 and a[i] or b[i]
+      local size = t:size()
+      size[d] = math.max(n, m)
+      if n == 1 then self = t:expand(size) else other = t:expand(size) end
+    elseif n ~= m then
+      fail(op, ("size %d of dimension %d of self against %d of dimension "
+                .. "%d of other")
+               :format(self:size(a[i]), a[i], other:size(b[i]), b[i]),
+           nil, "self", self, "other", other)
+    end
+    k = k * self:size(a[i])
+  end
+  for d = 1, self:dim() do
+    if not ina[d] then
+      first[#first + 1] = d
+      size[#size + 1] = self:size(d)
+    end
+  end
+  local m = product(size)
+  for _, d in ipairs(a) do first[#first + 1] = d end
+  for _, d in ipairs(b) do second[#second + 1] = d end
+  for d = 1, other:dim() do
+    if not inb[d] then
+      second[#second + 1] = d
+      keep[#keep + 1] = other:size(d)
+    end
+  end
+  for _, n in ipairs(keep) do size[#size + 1] = n end
+  return self:permute(first):reshape(m, k)
+         :mm(other:permute(second):reshape(k, product(keep))):reshape(size)
+end)
+
+-- ---- einsum
+
+-- "ab...c" as a list of labels; "..." counts as the labels ...1, ...2 up to
+-- the `extra' dimensions that are left for it, aligned at the last.
+local function labels(op, text, nd, most)
+  local list, i, letters = {}, 1, 0
+  local _, dots = text:gsub("%.%.%.", "")
+  if dots > 1 then fail(op, ("'%s' has ... more than once"):format(text)) end
+  for _ in text:gmatch "%a" do letters = letters + 1 end
+  while i <= #text do
+    local c = text:sub(i, i)
+    if c:match "%a" then
+      list[#list + 1] = c
+      i = i + 1
+    elseif text:sub(i, i + 2) == "..." then
+      local n = nd and nd - letters or most
+      for k = n, 1, -1 do list[#list + 1] = "..." .. k end
+      i = i + 3
+    else
+      fail(op, ("'%s' is no subscript: letters and ... are"):format(c))
+    end
+  end
+  return list, dots > 0
+end
+
+-- The diagonal over every label that a term has twice.
+local function distinct(op, t, list)
+  local at, i = {}, 1
+  while i <= #list do
+    local j = at[list[i]]
+    if not j then
+      at[list[i]] = i
+      i = i + 1
+    else
+      if t:size(i) ~= t:size(j) then
+        fail(op, ("subscript %s stands for sizes %d and %d of one operand")
+                 :format(list[i], t:size(j), t:size(i)), nil, "operand", t)
+      end
+      local label = list[i]
+      t = t:diagonal(0, j, i)
+      table.remove(list, i)
+      table.remove(list, j)
+      list[#list + 1] = label
+      at, i = {}, 1
+    end
+  end
+  return t, list
+end
+
+local function set(list)
+  local s = {}
+  for i, l in ipairs(list) do s[l] = i end
+  return s
+end
+
+-- t without the labels that nobody needs
+local function summed(t, list, needed)
+  local dims, rest = {}, {}
+  for i, l in ipairs(list) do
+    if needed[l] then rest[#rest + 1] = l else dims[#dims + 1] = i end
+  end
+  if #dims > 0 then t = t:sum(dims) end
+  return t, rest
+end
+
+-- t with its dimensions in the order of `want'; what it lacks has size 1
+local function ordered(t, list, want)
+  local at, perm, n = set(list), {}, #list
+  for i, l in ipairs(want) do
+    if not at[l] then
+      t = t:unsqueeze(-1)
+      n = n + 1
+      at[l] = n
+    end
+    perm[i] = at[l]
+  end
+  return #perm > 0 and t:permute(perm) or t
+end
+
+local function sizes(t, from, to)
+  local out = {}
+  for d = from, to do out[#out + 1] = t:size(d) end
+  return out
+end
+
+local function joined(...)
+  local out = {}
+  for _, list in ipairs { ... } do
+    for _, v in ipairs(list) do out[#out + 1] = v end
+  end
+  return out
+end
+
+-- Of two operands: one product, with what nobody needs afterwards summed.
+local function contract(a, la, b, lb, needed)
+  local ina, inb = set(la), set(lb)
+  local function later(other)
+    return setmetatable({}, { __index = function(_, l)
+      return needed[l] or other[l]
+    end })
+  end
+  a, la = summed(a, la, later(inb))
+  b, lb = summed(b, lb, later(ina))
+  ina, inb = set(la), set(lb)
+  local both, sum, m, n = {}, {}, {}, {}
+  for _, l in ipairs(la) do
+    local list = not inb[l] and m or needed[l] and both or sum
+    list[#list + 1] = l
+  end
+  for _, l in ipairs(lb) do
+    if not ina[l] then n[#n + 1] = l end
+  end
+  if #sum == 0 then
+    local order = joined(both, m, n)
+    return ordered(a, la, order) * ordered(b, lb, order), order
+  end
+  a, b = ordered(a, la, joined(both, m, sum)), ordered(b, lb, joined(both, sum,
+                                                                     n))
+  local nb, nm, ns, nn = #both, #m, #sum, #n
+  local full, wide = {}, {}                 -- sizes of 1 broadcast
+  for i = 1, nb do full[i] = a:size(i) == 1 and b:size(i) or a:size(i) end
+  for i = 1, ns do
+    local x, y = a:size(nb + nm + i), b:size(nb + i)
+    wide[i] = x == 1 and y or x
+  end
+  local sm, sn = sizes(a, nb + 1, nb + nm), sizes(b, nb + ns + 1, nb + ns + nn)
+  local k, count = product(wide), product(full)
+  a = a:expand(joined(full, sm, wide)):reshape(count, product(sm), k)
+  b = b:expand(joined(full, wide, sn)):reshape(count, k, product(sn))
+  return a:bmm(b):reshape(joined(full, sm, sn)), joined(both, m, n)
+end
+
+-- The output of an equation without ->: labels that occur once, in order.
+local function implied(terms, most)
+  local count, out = {}, {}
+  for _, list in ipairs(terms) do
+    for _, l in ipairs(list) do count[l] = (count[l] or 0) + 1 end
+  end
+  for k = most, 1, -1 do out[#out + 1] = "..." .. k end
+  local letters = {}
+  for l, n in pairs(count) do
+    if n == 1 and #l == 1 then letters[#letters + 1] = l end
+  end
+  table.sort(letters)
+  return joined(out, letters)
+end
+
+local function checksizes(op, operands, terms)
+  local size = {}
+  for i, list in ipairs(terms) do
+    for d, l in ipairs(list) do
+      local n, have = operands[i]:size(d), size[l] or 1
+      if n ~= have and n ~= 1 and have ~= 1 then
+        fail(op, ("subscript %s stands for size %d in operand %d and %d before")
+                 :format(l, n, i, have), nil, "operand", operands[i])
+      end
+      size[l] = math.max(n == 0 and 0 or n, n == 0 and 0 or have)
+    end
+  end
+  return size
+end
+
+local function termsof(op, left, operands)
+  local texts, terms, most = {}, {}, 0
+  for text in (left .. ","):gmatch "([^,]*)," do texts[#texts + 1] = text end
+  if #texts ~= #operands then
+    fail(op, ("the equation has %d operand%s, %d %s given")
+             :format(#texts, #texts == 1 and "" or "s", #operands,
+                     #operands == 1 and "is" or "are"))
+  end
+  for i, text in ipairs(texts) do
+    local t = operands[i]
+    local list, dots = labels(op, text, t:dim())
+    if #list ~= t:dim() then
+      fail(op, ("'%s' has %d subscripts for the %d dimensions of operand %d")
+               :format(text, #list, t:dim(), i), nil, "operand", t)
+    end
+    if dots then
+      local letters = select(2, text:gsub("%a", ""))
+      most = math.max(most, t:dim() - letters)
+    end
+    terms[i] = list
+  end
+  return terms, most
+end
+
+local function checkoutput(op, output, size)
+  local seen = {}
+  for _, l in ipairs(output) do
+    if seen[l] then
+      fail(op, ("the output has subscript %s twice"):format(l))
+    end
+    if not size[l] and #l == 1 then
+      fail(op, ("the output has subscript %s, which no operand has"):format(l))
+    end
+    seen[l] = true
+  end
+  return seen
+end
+
+-- The pair of operands whose product has the fewest elements.
+local function cheapest(terms, size)
+  local best, bi, bj
+  for i = 1, #terms do
+    for j = i + 1, #terms do
+      local n, seen = 1, {}
+      for _, l in ipairs(joined(terms[i], terms[j])) do
+        if not seen[l] then n = n * size[l] end
+        seen[l] = true
+      end
+      if not best or n < best then best, bi, bj = n, i, j end
+    end
+  end
+  return bi, bj
+end
+
+-- The operands of einsum are all of one dtype.
+local function checkdtypes(op, operands)
+  local first = operands[1]
+  for i, t in ipairs(operands) do
+    if t.dtype ~= first.dtype then
+      fail(op, ("dtypes differ: operand 1 is %s, operand %d is %s")
+               :format(first.dtype, i, t.dtype), nil,
+           "operand 1", first, "operand " .. i, t)
+    end
+  end
+end
+
+define("einsum",
+       "equation:text, operands:any, b:any=nil, c:any=nil, d:any=nil, "
+       .. "e:any=nil, f:any=nil, g:any=nil",
+       "sums of products by Einstein's convention: einsum(\"ij,jk->ik\", a, "
+       .. "b), operands in a list or one by one",
+function(equation, first, ...)
+  local op = "einsum"
+  local operands, terms = {}, nil
+  local given = nacre.is_tensor(first) and { first, ... } or first
+  if type(given) ~= "table" or #given == 0 then
+    fail(op, "operands must be tensors")
+  end
+  for i, t in ipairs(given) do
+    if not nacre.is_tensor(t) then
+      fail(op, ("operand %d is a %s, not a tensor"):format(i, type(t)))
+    end
+    operands[i] = t
+  end
+  local text = equation:gsub("%s", "")
+  local left, right = text:match "^(.-)%->(.*)$"
+  local most
+  terms, most = termsof(op, left or text, operands)
+  local output = right and labels(op, right, nil, most) or implied(terms, most)
+  for i, list in ipairs(terms) do
+    operands[i], terms[i] = distinct(op, operands[i], list)
+  end
+  local size = checksizes(op, operands, terms)
+  checkdtypes(op, given)
+  local wanted = checkoutput(op, output, size)
+  while #operands > 1 do
+    local i, j = cheapest(terms, size)
+    local needed = setmetatable({}, { __index = wanted })
+    for k, list in ipairs(terms) do
+      if k ~= i and k ~= j then
+        for _, l in ipairs(list) do needed[l] = true end
+      end
+    end
+    operands[i], terms[i] = contract(operands[i], terms[i], operands[j],
+                                     terms[j], needed)
+    table.remove(operands, j)
+    table.remove(terms, j)
+  end
+  local y, list = summed(operands[1], terms[1], wanted)
+  return ordered(y, list, output)
+end)
+
+-- ---- a product added to a tensor
+
+-- beta*self + alpha*y(); beta 0 ignores what self holds.
+local function added(op, self, y, beta, alpha)
+  if not isfloat(y) and (math.type(beta) == "float" or
+      math.type(alpha) == "float") then
+    fail(op, ("beta and alpha must be integers for %s tensors"):format(y.dtype))
+  end
+  if self.dtype ~= y.dtype then
+    fail(op, ("dtypes differ: self is %s, the product %s"):format(self.dtype,
+                                                                  y.dtype),
+         nil, "self", self)
+  end
+  local ok = self:dim() <= y:dim()
+  for d = 1, ok and self:dim() or 0 do
+    local n, want = self:size(-d), y:size(-d)
+    ok = ok and (n == want or n == 1)
+  end
+  if not ok then
+    fail(op, ("self does not broadcast to the product [%s]")
+             :format(table.concat(y:size(), "x")), nil, "self", self)
+  end
+  if alpha ~= 1 then y = y * alpha end
+  if beta == 0 and self.dtype ~= "bool" then return y end
+  y = (beta == 1 and self or self * beta) + y
+  return self.dtype == "bool" and y:bool() or y     -- numbers make integers
+end
+
+define("baddbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
+       "beta*self + alpha*(batch1 bmm batch2); beta=0 ignores self",
+function(self, a, b, beta, alpha)
+  return added("baddbmm", self, a:bmm(b), beta, alpha)
+end)
+
+define("addbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
+       "beta*self + alpha*(the sum of the products of a batch)",
+function(self, a, b, beta, alpha)
+  return added("addbmm", self, a:bmm(b):sum(1, { dtype = a.dtype }), beta,
+               alpha)
+end)
+
+define("addmv", "self:inplace, mat, vec, *, beta:num=1, alpha:num=1",
+       "beta*self + alpha*(mat vec)",
+function(self, a, b, beta, alpha)
+  return added("addmv", self, a:mv(b), beta, alpha)
+end)
+
+define("addr", "self:inplace, vec1, vec2, *, beta:num=1, alpha:num=1",
+       "beta*self + alpha*(outer product of vec1 and vec2)",
+function(self, a, b, beta, alpha)
+  return added("addr", self, a:outer(b), beta, alpha)
+end)
+
+define("ger", "self, vec2", "outer product of two vectors",
+       function(a, b) return a:outer(b) end)
+
+define("vdot", "self, other", "inner product of two vectors",
+       function(a, b) return a:dot(b) end)
+
+define("inner", "self, other",
+       "products summed over the last dimension of both",
+function(a, b)
+  if a:dim() == 0 or b:dim() == 0 then return a * b end
+  if a:size(-1) ~= b:size(-1) then
+    fail("inner",
+         ("the last sizes differ: %d and %d"):format(a:size(-1), b:size(-1)),
+         nil, "self", a, "other", b)
+  end
+  return a:tensordot(b, { { -1 }, { -1 } })
+end)
+
+define("trace", "self", "sum of the diagonal of a matrix",
+function(x)
+  if x:dim() ~= 2 then
+    fail("trace",
+         ("self has %d dimensions, not 2"):format(x:dim()), nil, "self", x)
+  end
+  return x:diagonal():sum()
+end)
+
+define("cross", "self, other, dim:dim=nil",
+       "cross product along a dimension of size 3, by default the first one",
+function(a, b, dim)
+  local nd = math.max(a:dim(), b:dim())
+  for d = 1, dim and 0 or a:dim() do
+    if a:size(d) == 3 then dim = d; break end
+  end
+  if not dim then
+    fail("cross", "no dimension has size 3", nil, "self", a, "other", b)
+  end
+  local x, y = table.unpack(nacre.broadcast_tensors { a, b })
+  local d = dimsof("cross", x, dim)[1]
+  for _, t in ipairs { a, b } do
+    local n = t:dim() < x:dim() and t:dim() - nd + d < 1 and 1
+              or t:size(t:dim() - nd + d)
+    if n ~= 3 then
+      fail("cross", ("dimension %d has size %d, not 3"):format(dim, n),
+           nil, "self", a, "other", b)
+    end
+  end
+  a, b = x, y
+  local function at(t, i) return t:narrow(d, i, 1) end
+  return nacre.cat({ at(a, 2) * at(b, 3) - at(a, 3) * at(b, 2),
+                     at(a, 3) * at(b, 1) - at(a, 1) * at(b, 3),
+                     at(a, 1) * at(b, 2) - at(a, 2) * at(b, 1) }, d)
+end)
+
+-- ---- chains: the cheapest order (Godbole 1973)
+
+local function chain(op, list)
+  local n = type(list) == "table" and #list or 0
+  for _, t in ipairs(n > 0 and list or {}) do
+    if not nacre.is_tensor(t) then fail(op, "takes tensors alone") end
+  end
+  if n < 2 then fail(op, ("needs at least two tensors, not %d"):format(n)) end
+  local row, column = list[1]:dim() == 1, list[n]:dim() == 1
+  local m, size = {}, {}
+  for i, t in ipairs(list) do
+    if i == 1 and row then t = t:unsqueeze(1) end
+    if i == n and column then t = t:unsqueeze(2) end
+    if t:dim() ~= 2 then
+      fail(op, ("tensor %d has %d dimensions, not 2"):format(i, t:dim()), nil,
+           "tensor", t)
+    end
+    if i > 1 and size[i] ~= t:size(1) then
+      fail(op, ("tensor %d has %d rows for the %d columns before"):format(
+           i, t:size(1), size[i]), nil, "tensor", t)
+    end
+    m[i], size[i], size[i + 1] = t, t:size(1), t:size(2)
+  end
+  local cost, cut = {}, {}
+  for i = 1, n do cost[i], cut[i] = { [i] = 0 }, {} end
+  for len = 2, n do
+    for i = 1, n - len + 1 do
+      local j = i + len - 1
+      for k = i, j - 1 do
+        local c = cost[i][k] + cost[k + 1][j] + size[i] * size[k +
+            1] * size[j + 1]
+        if not cost[i][j] or c < cost[i][j] then
+          cost[i][j], cut[i][j] = c, k
+        end
+      end
+    end
+  end
+  local function multiply(i, j)
+    if i == j then return m[i] end
+    return multiply(i, cut[i][j]):mm(multiply(cut[i][j] + 1, j))
+  end
+  local y = multiply(1, n)
+  if column then y = y:select(2, 1) end
+  if row then y = y:select(1, 1) end
+  return y
+end
+all.chain = chain
+
+define("chain_matmul",
+       "matrices:any, b:any=nil, c:any=nil, d:any=nil, e:any=nil, f:any=nil, "
+       .. "g:any=nil",
+       "product of several matrices, in the cheapest order",
+function(first, ...)
+  return chain("chain_matmul", nacre.is_tensor(first) and { first,
+                                                            ... } or first)
+end)

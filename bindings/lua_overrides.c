@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** lua_overrides.c - functions of Lua's own that meet tensors and their errors:
+** ipairs, debug.traceback, collectgarbage.
+*/
+#include "bindings/binding.h"
+
+/* ipairs would end in an error behind the last element */
+static int noipairs(lua_State *L) {
+  luaL_checkany(L, 1);
+  if (nl_totensor(L, 1)) {
+    nc_fail(NC_EVALUE, "ipairs does not go through tensors");
+    nc_blameop("ipairs");
+    nc_hint("for i, row in pairs(t) do ... end");
+    return nl_check(L, NC_EVALUE);
+  }
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/* Lua's own gives back whatever is no text as it is; an error of the library
+   has a text, to which the traceback belongs, as in xpcall(f,
+   debug.traceback). */
+static int traceback(lua_State *L) {
+  const int other = lua_isthread(L, 1);
+  lua_State *of = other ? lua_tothread(L, 1) : L;
+  const int i = other + 1;
+  const int level = (int)luaL_optinteger(L, i + 1, of == L ? 1 : 0);
+  lua_settop(L, i);
+  if (nl_iserror(L, i)) luaL_tolstring(L, i, NULL);
+  else if (!lua_isstring(L, i) && !lua_isnoneornil(L, i)) return 1;
+  luaL_traceback(L, of, lua_tostring(L, -1), level);
+  return 1;
+}
+
+/* A full collection also finds what hooks hold. */
+static int collectgarbage(lua_State *L) {
+  static const char *const options[] = {
+    "collect", "stop", "restart", "count", "step", "isrunning", "generational",
+    "incremental", "setpause", "setstepmul", NULL
+  };
+  const int full = luaL_checkoption(L, 1, "collect", options) == 0;
+  const int untied = full && nl_untie(L);
+  int status;
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  if (untied) nl_tie(L);
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
+/* The function on top is replaced by f, which has it as upvalue. */
+static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
+  if (lua_getfield(L, table, name) == LUA_TFUNCTION) {
+    lua_pushcclosure(L, f, 1);
+    lua_setfield(L, table, name);
+  } else
+    lua_pop(L, 1);
+}
+
+void nl_openstandard(lua_State *L) {
+  lua_pushglobaltable(L);
+  wrap(L, lua_gettop(L), "ipairs", noipairs);
+  wrap(L, lua_gettop(L), "collectgarbage", collectgarbage);
+  if (lua_getfield(L, -1, "debug") == LUA_TTABLE)
+    wrap(L, lua_gettop(L), "traceback", traceback);
+  lua_pop(L, 2);
+}

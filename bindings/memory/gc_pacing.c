@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** gc_pacing.c - when Lua's collector runs.
+**
+** Lua sees a tensor of gigabytes as a few bytes, so the binding paces the
+** collections itself.  A young one (Lua runs in its generational mode) finds
+** what died soon after it was made, in a fraction of a microsecond however
+** much lives: it comes after every WINDOW bytes of results, so that these
+** keep to a few blocks of memory, which stay in the second-level cache.  A
+** full one comes when the memory that tensors hold would pass a threshold,
+** or early.  What is not due must be cheap: each kind takes a small share
+** of the time, by what its last ones cost.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include <time.h>
+
+#include "bindings/binding.h"
+
+#define FLOOR ((int64_t)4 << 20)    /* slack of a small session */
+#define WINDOW (256 << 10)          /* results worth a young collection */
+#define APART 4                     /* of them at least: who lives through
+                                       two is old, and waits for a full one */
+#define BOX 64                      /* Lua's bytes of a box, not less */
+#define FINALIZE 400                /* ns that a dead box takes at most */
+#define ONCE 500                    /* ns: a process that was descheduled says
+                                       little of the collections to come */
+#define SHARE 25                    /* at most 1/25 of the time for a kind */
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+static int64_t luabytes(lua_State *L) {
+  return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
+}
+
+/* What a collection costs because it comes now: to mark and sweep what
+   lives, of which Lua does at least a byte in half a nanosecond.  The boxes
+   it found had to be finalized early or late. */
+static int64_t untimely(lua_State *L, int64_t measured, int64_t boxes) {
+  int64_t bytes = luabytes(L) - boxes * BOX;
+  int64_t most = (bytes > 0 ? bytes : 0) / 2;
+  return measured < most ? measured : most;
+}
+
+/* Collects and notes when; gives the nanoseconds that this took, without
+   those of giving memory back to the system.  `since' is then what finalizers
+   allocated. */
+static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
+  const int64_t freed = nc_memory.freetime, start = now();
+  int64_t cost;
+  nl_freelater(L);
+  nc_memory.since = 0;
+  nl_relieved(0);
+  const int untied = what == LUA_GCCOLLECT && nl_untie(L);
+  s->collecting = 1;
+  lua_gc(L, what, 0);
+  s->collecting = 0;
+  if (untied) nl_tie(L);
+  *last = now();
+  s->check = WINDOW;
+  cost = *last - start - (nc_memory.freetime - freed);
+  s->total += cost;
+  return cost;
+}
+
+void nl_collect(lua_State *L) {
+  State *s = nl_state(L);
+  const int64_t before = s->finalized;
+  int64_t cost, slack;
+  if (lua_gc(L, LUA_GCCOUNT) < 0) return;     /* called by a finalizer */
+  cost = collect(L, s, LUA_GCCOLLECT, &s->lastfull);
+  if (nc_memory.since > 0)
+    cost += collect(L, s, LUA_GCCOLLECT, &s->lastfull);
+  s->full = (3 * s->full + untimely(L, cost, s->finalized - before)) / 4;
+  slack = nc_memory.live + luabytes(L);
+  if (slack < FLOOR) slack = FLOOR;
+  s->threshold = nc_memory.live + slack;
+  nc_memory.budget = slack;
+  nc_trimcache(slack);
+  nl_relieved(1);
+}
+
+/* A basic step of the generational mode is a young collection.  (A user who
+   chose the incremental mode gets a step of that, which costs as little.) */
+static void collectyoung(lua_State *L) {
+  State *s = nl_state(L);
+  const int64_t before = s->finalized;
+  const int64_t most = 4 * (s->young + ONCE);
+  int64_t cost = collect(L, s, LUA_GCSTEP, &s->lastyoung);
+  cost -= (s->finalized - before) * FINALIZE; /* to be paid early or late */
+  cost = cost < 0 ? 0 : cost > most ? most : cost;
+  s->young = (3 * s->young + cost) / 4;
+}
+
+void nl_pace(lua_State *L, int64_t bytes) {
+  State *s = nl_state(L);
+  const Pressure devices = nc_opened() ? nl_pressure() : PRESSURE_NONE;
+  int full = nc_memory.live + bytes > s->threshold, young = 0;
+  full |= devices == PRESSURE_FULL;
+  if (!full) {
+    int64_t at;
+    if (bytes < WINDOW / APART && nc_memory.since < s->check && !devices)
+      return;
+    at = now();
+    full = (at - s->lastfull) / SHARE > s->full;
+    young = (at - s->lastyoung) / SHARE > s->young &&
+            (devices || nc_memory.since / APART >= bytes);
+    s->check = nc_memory.since + WINDOW / 4;
+    if (!full && !young) return;
+  }
+  if (lua_gc(L, LUA_GCISRUNNING) != 1) return; /* by the user; or finalizing */
+  if (full) nl_collect(L);
+  else collectyoung(L);
+}
+
+int nl_again(lua_State *L, int status, int attempt) {
+  if (status != NC_ENOMEM || attempt > 0) return 0;
+  nl_collect(L);
+  nl_trimdevices();
+  return 1;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** gpu_gc.c - when the memory of devices asks for a collection: as that of
+** the host does (gc_pacing.c), a full one where what is held has doubled, and a
+** look at the clock after every few results.
+**
+** The cache of a device stays as it is: to give memory back waits for the
+** device.  It goes when memory is short.
+*/
+#include "bindings/binding.h"
+
+#define FLOOR ((int64_t)32 << 20)   /* slack of a device that holds little */
+#define MANY ((int64_t)1 << 20)     /* bytes of results worth a look */
+#define DEVICES 64
+
+static int64_t threshold[DEVICES];
+
+static Memory *memory(const Accelerator *a, int i) {
+  return a->device[i]->memory;
+}
+
+Pressure nl_pressure(void) {
+  const Accelerator *a = nc_opened();
+  Pressure p = PRESSURE_NONE;
+  for (int i = 0; a && i < a->count && i < DEVICES; i++) {
+    const Memory *m = memory(a, i);
+    if (m->live > (threshold[i] ? threshold[i] : FLOOR)) return PRESSURE_FULL;
+    if (m->since >= MANY) p = PRESSURE_SOME;
+  }
+  return p;
+}
+
+void nl_relieved(int full) {
+  const Accelerator *a = nc_opened();
+  for (int i = 0; a && i < a->count && i < DEVICES; i++) {
+    Memory *m = memory(a, i);
+    m->since = 0;
+    if (full) threshold[i] = m->live + (m->live > FLOOR ? m->live : FLOOR);
+  }
+}
+
+void nl_trimdevices(void) {
+  const Accelerator *a = nc_opened();
+  nc_trimcache(0);
+  for (int i = 0; a && i < a->count; i++) a->device[i]->trim(a->device[i], 0);
+}

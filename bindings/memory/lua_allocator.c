@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** lua_allocator.c - the allocator of the Lua state: free lists for small blocks.
+**
+** A box lives for one operation.  malloc gives the top of its heap back to
+** the system between collections and takes it again, which costs more than
+** the operation; here small blocks stay.  When memory is short the cache of
+** tensor memory goes first.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/nacre.h"
+#include "core/tensor.h"
+
+#define UNIT 16
+#define SMALL 128             /* from here on malloc serves */
+#define CHUNK 16384
+
+typedef struct Free {
+  struct Free *next;
+} Free;
+
+static Free *lists[SMALL / UNIT + 1];
+static Free *chunks;          /* so that they are not taken for leaks */
+
+static int sizeclass(size_t n) {
+  return (int)((n + UNIT - 1) / UNIT);
+}
+
+static void give(void *p, size_t n) {
+  Free *f = p;
+  f->next = lists[sizeclass(n)];
+  lists[sizeclass(n)] = f;
+}
+
+static int refill(size_t n) {
+  size_t size = (size_t)sizeclass(n) * UNIT;
+  char *p = malloc(CHUNK);
+  if (p == NULL) return 0;
+  ((Free *)p)->next = chunks;
+  chunks = (Free *)p;
+  for (size_t at = UNIT; at + size <= CHUNK; at += size) give(p + at, size);
+  return 1;
+}
+
+static void *take(size_t n) {
+  Free **list = &lists[sizeclass(n)], *f;
+  if (*list == NULL && !refill(n)) return NULL;
+  f = *list;
+  *list = f->next;
+  return f;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+#define issmall(n) 0          /* leave every block to the sanitizer */
+#else
+#define issmall(n) ((n) <= SMALL)
+#endif
+
+static void *resize(void *p, size_t old, size_t n) {
+  void *q;
+  if (!issmall(old) && !issmall(n)) return realloc(p, n);
+  q = issmall(n) ? take(n) : malloc(n);
+  if (q == NULL) return NULL;
+  memcpy(q, p, old < n ? old : n);
+  if (issmall(old)) give(p, old);
+  else free(p);
+  return q;
+}
+
+void *nacre_alloc(void *ud, void *p, size_t old, size_t n) {
+  (void)ud;
+  if (n == 0) {
+    if (p == NULL) return NULL;
+    if (issmall(old)) give(p, old);
+    else free(p);
+    return NULL;
+  }
+  for (int attempt = 0;; attempt++) {
+    void *q = p ? resize(p, old, n) : issmall(n) ? take(n) : malloc(n);
+    if (q || attempt > 0) return q;
+    nc_trimcache(0);
+  }
+}

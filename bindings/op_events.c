@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** op_events.c - what the core tells of operations as they pass, for the commands
+** of the shell: nacre._watch.
+*/
+#include <string.h>
+
+#include "bindings/binding.h"
+
+static const char handler;    /* its address names the function that is told */
+
+static void setfield(lua_State *L, const char *key, lua_Integer v) {
+  lua_pushinteger(L, v);
+  lua_setfield(L, -2, key);
+}
+
+/* {"float32[3x4] cpu", ...} */
+static void pushshown(lua_State *L, const Shown s[], int n) {
+  char shape[NC_TEXT];
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushfstring(L, "%s[%s] %s", nc_dtypename(s[i].dtype),
+                    nc_shapetext(shape, s[i].nd, s[i].size), s[i].device);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static void pushstep(lua_State *L, const Step *s) {
+  lua_createtable(L, 0, 12);
+  lua_pushstring(L, s->op);
+  lua_setfield(L, -2, "op");
+  pushshown(L, s->in, s->nin);
+  lua_setfield(L, -2, "operands");
+  pushshown(L, s->out, s->nout);
+  lua_setfield(L, -2, "results");
+  lua_pushboolean(L, s->backward);
+  lua_setfield(L, -2, "backward");
+  lua_pushboolean(L, s->isview);
+  lua_setfield(L, -2, "view");
+  lua_pushboolean(L, s->more);
+  lua_setfield(L, -2, "more");
+  lua_pushnumber(L, s->seconds);
+  lua_setfield(L, -2, "seconds");
+  setfield(L, "flops", s->flops);
+  setfield(L, "bytes", s->bytes);
+  setfield(L, "launches", s->launches);
+  setfield(L, "allocated", s->allocated);
+  setfield(L, "live", s->live);
+}
+
+/* Pushes what has passed, then forgets it: a list of steps, and an error that
+   is none, or nil. */
+static void pushpassed(lua_State *L) {
+  const Error *e;
+  int n;
+  const Step *s = nc_passed(&n, &e);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    pushstep(L, &s[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  if (e) {
+    const Error copy = *e;
+    nl_pusherror(L, &copy);
+  } else
+    lua_pushnil(L);
+  nc_forgetpassed();
+}
+
+static int tell(lua_State *L) {
+  luaL_checkstack(L, 16, NULL);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &handler) != LUA_TFUNCTION) {
+    nc_forgetpassed();
+    return 0;
+  }
+  pushpassed(L);
+  lua_call(L, 2, 0);
+  return 0;
+}
+
+/* Nobody watches who is told. */
+void nl_watched(lua_State *L) {
+  const unsigned watching = nc_watching;
+  int status;
+  luaL_checkstack(L, 2, NULL);
+  nc_watching = 0;
+  lua_pushcfunction(L, tell);
+  status = lua_pcall(L, 0, 0, 0);
+  nc_watching = watching;
+  if (status != LUA_OK) lua_error(L);
+}
+
+/* _watch(wanted, fn) -> what was wanted before.  fn(steps, warning) is called
+   after each operation that there is something to tell of. */
+static int watch(lua_State *L) {
+  static const char *const name[] = { "steps", "nan", "trap", "dry" };
+  const char *text = luaL_checkstring(L, 1);
+  unsigned wanted = 0;
+  if (nc_passedany) nl_watched(L);
+  for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+    if (strstr(text, name[i])) wanted |= 1u << i;
+  lua_settop(L, 2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &handler);
+  nc_watch(wanted);
+  return 0;
+}
+
+/* _unwatched(f, ...): f(...), of which nobody is told. */
+static int unwatched(lua_State *L) {
+  const unsigned watching = nc_watching;
+  int status;
+  nc_watching = 0;
+  nc_gradoff++;
+  status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  nc_gradoff--;
+  nc_watching = watching;
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
+/* _drymemory(device) -> what tensors of a dry run hold, and held at most */
+static int drymemory(lua_State *L) {
+  const Device *d;
+  const Memory *m;
+  nl_check(L, nc_finddevice(&d, luaL_checkstring(L, 1)));
+  m = nc_drymemory(d);
+  lua_pushinteger(L, m ? m->live : 0);
+  lua_pushinteger(L, m ? m->peak : 0);
+  return 2;
+}
+
+static int isdry(lua_State *L) {
+  lua_pushboolean(L, nc_isdrytensor(nl_checktensor(L, 1)));
+  return 1;
+}
+
+const Bound nl_watching[] = {
+  { "_watch", watch, "wanted:text, fn=nil", "", 1 },
+  { "_unwatched", unwatched, "fn:any, ... -> results", "", 1 },
+  { "_isdry", isdry, "self -> boolean", "", 1 },
+  { "_drymemory", drymemory, "device:text -> live, peak", "", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

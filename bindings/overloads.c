@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** overloads.c - calls of some operations in a form that is not their signature's,
+** as PyTorch has them: t:where(condition, other), where(condition), norms with
+** names, atleast_1d of several tensors.
+*/
+#include <string.h>
+
+#include "bindings/binding.h"
+
+/* t:where(condition, other) is where(condition, t, other); if what follows is
+   no condition, t is. */
+int nl_callwhere(lua_State *L) {
+  const Tensor *t = nl_totensor(L, 2);
+  if (t && t->dtype == DT_b8) {
+    lua_pushvalue(L, 1);
+    lua_copy(L, 2, 1);
+    lua_replace(L, 2);
+  }
+  return nl_callrow(L);
+}
+
+/* nacre.where(condition): the positions where it holds */
+int nl_whereonly(lua_State *L) {
+  nl_pushfunction(L, "nonzero", NL_FUNCTION);
+  lua_insert(L, 1);
+  lua_createtable(L, 0, 1);
+  lua_pushboolean(L, 1);
+  lua_setfield(L, -2, "as_tuple");
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+/* The options at the end without p, which comes to index 2. */
+static void orderfirst(lua_State *L) {
+  const int options = lua_gettop(L);
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, options);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, options + 1);
+  }
+  lua_pushliteral(L, "p");
+  lua_rawget(L, options);
+  lua_insert(L, 2);
+  lua_pushnil(L);
+  lua_setfield(L, -2, "p");
+  lua_remove(L, options + 1);
+  lua_pushnil(L);
+  if (lua_next(L, -2)) lua_pop(L, 2);
+  else lua_pop(L, 1);                   /* there was nothing else */
+}
+
+/* norm(t, "fro") is norm(t, 2), and "nuc" the norm of a matrix. */
+static int namednorm(lua_State *L) {
+  const int top = lua_gettop(L);
+  const char *p;
+  if (top > 1 && lua_istable(L, top)) {
+    nl_plainoptions(L, top, nl_familysignature(FAM_norm));
+    lua_pushliteral(L, "p");
+    const int named = lua_rawget(L, top) == LUA_TSTRING;
+    lua_pop(L, 1);
+    if (named && top > 2 && !lua_isnil(L, 2))
+      return nl_error(L, "norm", "p is given twice");
+    if (named && top > 2) lua_remove(L, 2);
+    if (named) orderfirst(L);
+  }
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  p = lua_tostring(L, 2);
+  if (strcmp(p, "fro") == 0) {
+    lua_pushinteger(L, 2);
+    lua_replace(L, 2);
+    return 0;
+  }
+  if (strcmp(p, "nuc") != 0)
+    return nl_error(L, "norm", "p must be a number, \"fro\" or \"nuc\", not "
+                    "'%s'", p);
+  nl_pushcomposed(L, "linalg", NL_FUNCTION);
+  lua_getfield(L, -1, "matrix_norm");
+  lua_insert(L, 1);
+  lua_pop(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
+/* f(a, b) or f{a, b}: the list of what f gives of each. */
+static int ofeach(lua_State *L, Family f) {
+  const int list = lua_gettop(L) + 1;
+  nl_plain(L, 1, 0);
+  if (lua_istable(L, 1)) lua_pushvalue(L, 1);
+  else if (list > 2 && nl_totensor(L, 2)) {
+    lua_createtable(L, list, 0);
+    for (int i = 1; i < list; i++) {
+      lua_pushvalue(L, i);
+      lua_rawseti(L, list, i);
+    }
+  } else
+    return 0;
+  const lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  lua_createtable(L, (int)n, 0);
+  for (lua_Integer i = 1; i <= n; i++) {
+    nl_closure(L, nl_callfamily, (int)f);
+    if (lua_rawgeti(L, list, i) == LUA_TTABLE)
+      return nl_error(L, nc_families[f].name, "element %d of the list is a "
+                      "table, not a tensor", (int)i);
+    lua_call(L, 1, 1);
+    lua_rawseti(L, list + 1, i);
+  }
+  return 1;
+}
+
+int nl_otherform(lua_State *L, Family f) {
+  switch (f) {
+    case FAM_norm: return namednorm(L);
+    case FAM_atleast_1d: case FAM_atleast_2d: case FAM_atleast_3d:
+      return ofeach(L, f);
+    default: return 0;
+  }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** strict_names.c - names that the library, or a part of it such as nacre.linalg,
+** has not: an error that says what was meant, for nil would be taken for an
+** argument that is left out, as in {dtype = nacre.flaot64}, or fail far from
+** the slip.
+*/
+#include <string.h>
+
+#include "bindings/binding.h"
+
+/* What follows "path." in a name of the part at that path, or NULL; every
+   name is one of "". */
+static const char *within(const char *path, const char *name) {
+  const size_t n = strlen(path);
+  if (n == 0) return name;
+  return strncmp(name, path, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
+}
+
+/* Is a name, as linalg.svd, this one in another part than that at path? */
+static int elsewhere(const char *full, const char *path, const char *name) {
+  const char *dot = strrchr(full, '.');
+  if (dot == NULL) return *path != '\0' && strcmp(full, name) == 0;
+  return strcmp(dot + 1, name) == 0;
+}
+
+/* Is it a method, and no function? */
+static int method(lua_State *L, const char *name) {
+  const int top = lua_gettop(L);
+  const int found = !nl_pushname(L, name) &&
+                    (nl_pushfunction(L, name, NL_METHOD) ||
+                     nl_pushcomposed(L, name, NL_METHOD));
+  lua_settop(L, top);
+  return found;
+}
+
+/* The names of the part at index 1, for nl_nearname, and under which one the
+   name itself is elsewhere; on the stack are values that hold them. */
+static const char *const *names(lua_State *L, const char *path,
+                                const char *name, const char **there) {
+  const char **list;
+  int n = 0, all;
+  *there = NULL;
+  lua_pushcfunction(L, nl_names);
+  lua_pushboolean(L, 1);
+  lua_call(L, 1, 1);
+  all = (int)lua_rawlen(L, -1);
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) all++;
+  list = lua_newuserdatauv(L, (size_t)(all + 1) * sizeof *list, 0);
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
+    if (lua_type(L, -2) == LUA_TSTRING) list[n++] = lua_tostring(L, -2);
+  for (lua_Integer i = 1; lua_rawgeti(L, -2, i) == LUA_TSTRING; i++) {
+    const char *full = lua_tostring(L, -1), *own = within(path, full);
+    if (own && strcmp(own, name) != 0) list[n++] = own;
+    if (elsewhere(full, path, name) &&
+        (*there == NULL || strchr(full, '.') == NULL))
+      *there = full;
+    lua_pop(L, 1);
+  }
+  list[n] = NULL;
+  return list;
+}
+
+int nl_missing(lua_State *L, const char *path, const char *name) {
+  const char *const *list, *near, *dot = *path ? "." : "";
+  luaL_checktype(L, 1, LUA_TTABLE);
+  if (name[0] == '_') return 0;         /* asked for by programs */
+  list = names(L, path, name, &near);
+  if (method(L, name)) {
+    nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
+    nc_hint("t:%s(...)", name);
+  } else if (near) {
+    nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean 'nacre.%s'?", dot,
+            path, name, near);
+  } else if ((near = nl_nearname(name, list)) != NULL) {
+    const int own = *path == '\0' && method(L, near);
+    nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean '%s%s%s%s'?", dot,
+            path, name, own ? "t:" : "nacre.", path, dot, near);
+  } else
+    nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
+  return nl_check(L, NC_EVALUE);
+}
+
+static int lookup(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  return nl_missing(L, lua_tostring(L, lua_upvalueindex(1)),
+                    lua_tostring(L, 2));
+}
+
+void nl_seal(lua_State *L, const char *path) {
+  const int t = lua_gettop(L);
+  luaL_checkstack(L, 6, NULL);
+  for (lua_pushnil(L); lua_next(L, t); lua_settop(L, t + 1)) {
+    if (!lua_istable(L, -1) || lua_getmetatable(L, -1)) continue;
+    lua_pushfstring(L, "%s.%s", path, lua_tostring(L, -2));
+    lua_insert(L, -2);
+    nl_seal(L, lua_tostring(L, -2));
+  }
+  lua_createtable(L, 0, 1);
+  lua_pushstring(L, path);
+  lua_pushcclosure(L, lookup, 1);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, t);
+}

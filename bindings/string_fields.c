@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** string_fields.c - fields of names: x.device.type, x.dtype.itemsize,
+** nacre.version.cuda.
+**
+** Devices, dtypes and the version are strings in Lua: they are compared,
+** joined and used as keys as strings are.  PyTorch's attributes of them come
+** through the index event of strings, which looks in the table `string'
+** first; every other string has nil there, as ever.
+*/
+#include <limits.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+/* The ordinal of "cuda:3", -1 of "cuda" and "cpu", -2 of no device's name.
+   Does not ask whether the device exists. */
+static int ordinal(const char *name) {
+  const size_t kind = strcspn(name, ":");
+  const char *digits = name + kind + 1;
+  long n = 0;
+  if (!(kind == 4 && memcmp(name, "cuda", 4) == 0) &&
+      !(kind == 3 && memcmp(name, "cpu", 3) == 0))
+    return -2;
+  if (name[kind] == '\0') return -1;
+  if (*digits == '\0') return -2;
+  for (; *digits >= '0' && *digits <= '9' && n < INT_MAX / 10; digits++)
+    n = 10 * n + (*digits - '0');
+  return *digits == '\0' ? (int)n : -2;
+}
+
+static int ofdevice(lua_State *L, const char *name, const char *key) {
+  const int n = ordinal(name);
+  if (n == -2) return 0;
+  if (strcmp(key, "type") == 0)
+    lua_pushlstring(L, name, strcspn(name, ":"));
+  else if (strcmp(key, "index") == 0 && n >= 0)
+    lua_pushinteger(L, n);
+  else
+    return 0;
+  return 1;
+}
+
+static int ofdtype(lua_State *L, const char *name, const char *key) {
+  const DType t = nc_dtypefrom(name);
+  if (t == DT_NONE) return 0;
+  if (strcmp(key, "itemsize") == 0)
+    lua_pushinteger(L, nc_dtypesize(t));
+  else if (strcmp(key, "is_floating_point") == 0)
+    lua_pushboolean(L, nc_category(t) == NC_FLOAT);
+  else if (strcmp(key, "is_signed") == 0)
+    lua_pushboolean(L, nc_category(t) == NC_FLOAT ||
+                           (nc_category(t) == NC_INT && t != DT_u8));
+  else
+    return 0;
+  return 1;
+}
+
+/* The CUDA runtime, as "13.0"; nothing where no CUDA device can be used. */
+static int ofversion(lua_State *L, const char *name, const char *key) {
+  const Accelerator *a;
+  int64_t v;
+  if (strcmp(name, NC_VERSION) != 0 || strcmp(key, "cuda") != 0 ||
+      nc_accelerator(&a) != NC_OK || a->get("runtime_version", &v) != NC_OK)
+    return 0;
+  lua_pushfstring(L, "%d.%d", (int)(v / 1000), (int)(v % 1000 / 10));
+  return 1;
+}
+
+/* ("text").key, which the table `string' (upvalue 1) may have. */
+static int index(lua_State *L) {
+  const char *text, *key;
+  size_t n;
+  lua_pushvalue(L, 2); /* the VM gives two arguments */
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  if (lua_type(L, 1) != LUA_TSTRING || lua_type(L, 2) != LUA_TSTRING) return 0;
+  lua_pushvalue(L, 2); /* `string' may have an event, too */
+  if (lua_gettable(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  text = lua_tolstring(L, 1, &n);
+  if (strlen(text) != n) return 0;
+  key = lua_tostring(L, 2);
+  return ofdevice(L, text, key) || ofdtype(L, text, key) ||
+         ofversion(L, text, key);
+}
+
+/* A program that has set the event of strings itself keeps its own. */
+void nl_opennamefields(lua_State *L) {
+  const int top = lua_gettop(L);
+  lua_pushliteral(L, "");
+  if (lua_getmetatable(L, -1) && lua_getglobal(L, "string") == LUA_TTABLE &&
+      lua_getfield(L, -2, "__index") == LUA_TTABLE && lua_rawequal(L, -1, -2)) {
+    lua_pop(L, 1);
+    lua_pushcclosure(L, index, 1);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_settop(L, top);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** table_arguments.c - tables of the program as lists and as named arguments.
+**
+** The binding reads tables raw, which is quick.  One that Lua reads through
+** events - a proxy, an object of a class, a table that is read only - first
+** gives way to a plain copy of what they say.
+*/
+#include <string.h>
+
+#include "bindings/binding.h"
+
+#define ARGUMENTS "nacre.arguments"
+#define LIST "nacre.list"
+
+/* Is the metatable on top one of the binding's own? */
+static int isours(lua_State *L) {
+  int is;
+  luaL_getmetatable(L, "nacre.size");
+  is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 1);
+  if (is) return 1;
+  luaL_getmetatable(L, LIST);
+  is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 1);
+  return is;
+}
+
+/* Are there events by which Lua would read the table at index i?  Those of
+   sizes and of lists of results are for what is no element. */
+static int hasevents(lua_State *L, int i) {
+  static const char *const events[] = { "__index", "__len", "__pairs" };
+  int has = 0;
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return 0;
+  if (!isours(L))
+    for (size_t k = 0; !has && k < sizeof events / sizeof *events; k++) {
+      lua_pushstring(L, events[k]);
+      has = lua_rawget(L, -2) != LUA_TNIL;
+      lua_pop(L, 1);
+    }
+  lua_pop(L, 1);
+  return has;
+}
+
+/* Copies elements 1 to #t; gives how many these are. */
+static lua_Integer copylist(lua_State *L, int t, int copy) {
+  const lua_Integer n = luaL_len(L, t);
+  if (n <= 0 && lua_geti(L, t, 1) != LUA_TNIL)
+    nl_error(L, "", "a table has elements by __index, and no __len that says "
+             "how many");
+  for (lua_Integer k = 1; k <= n; k++) {
+    if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+    if (lua_geti(L, t, k) == LUA_TNIL)
+      nl_error(L, "", "a list of %lld elements has no element %lld",
+               (long long)n, (long long)k);
+    lua_rawseti(L, copy, k);
+  }
+  return n;
+}
+
+/* Copies the pair on top unless its key is of a list that was copied. */
+static void copypair(lua_State *L, int copy, lua_Integer n) {
+  if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 &&
+      lua_tointeger(L, -2) <= n)
+    return;
+  lua_pushvalue(L, -2);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, copy);
+}
+
+/* What pairs() goes through. */
+static void copypairs(lua_State *L, int t, int copy, lua_Integer n) {
+  if (luaL_getmetafield(L, t, "__pairs") == LUA_TNIL) {
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) copypair(L, copy, n);
+    return;
+  }
+  lua_pushvalue(L, t);
+  lua_call(L, 1, 3);            /* next, state, key */
+  for (;;) {
+    if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+    lua_pushvalue(L, -3);
+    lua_pushvalue(L, -3);
+    lua_pushvalue(L, -3);
+    lua_call(L, 2, 2);
+    if (lua_isnil(L, -2)) break;
+    copypair(L, copy, n);
+    lua_pop(L, 1);
+    lua_remove(L, -2);          /* the new key in place of the old one */
+  }
+  lua_pop(L, 5);
+}
+
+/* The names that a table has by __index alone, of those that are asked for. */
+static void copynames(lua_State *L, int t, int copy, int names) {
+  for (lua_Integer k = 1; lua_rawgeti(L, names, k) == LUA_TSTRING; k++) {
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, copy) == LUA_TNIL) {
+      lua_pop(L, 1);
+      lua_pushvalue(L, -1);
+      lua_gettable(L, t);
+      lua_rawset(L, copy);
+    } else
+      lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+}
+
+int nl_plain(lua_State *L, int i, int names) {
+  if (!hasevents(L, i)) return 0;
+  i = lua_absindex(L, i);
+  luaL_checkstack(L, 12, NULL);
+  lua_newtable(L);
+  const int copy = lua_gettop(L);
+  const lua_Integer n = copylist(L, i, copy);
+  lua_settop(L, copy);
+  copypairs(L, i, copy, n);
+  lua_settop(L, copy);
+  if (n <= 0 && names) copynames(L, i, copy, names);
+  lua_settop(L, copy);
+  lua_replace(L, i);
+  return 1;
+}
+
+void nl_plainoptions(lua_State *L, int i, const Signature *s) {
+  static const char *const more[] = { "out", "requires_grad", "pin_memory" };
+  int n = 0;
+  if (!hasevents(L, i)) return;
+  i = lua_absindex(L, i);
+  luaL_checkstack(L, 4, NULL);
+  lua_createtable(L, s->n + 3, 0);
+  for (int k = 0; k < s->n; k++) {
+    lua_pushstring(L, s->param[k].name);
+    lua_rawseti(L, -2, ++n);
+  }
+  for (size_t k = 0; k < sizeof more / sizeof *more; k++) {
+    lua_pushstring(L, more[k]);
+    lua_rawseti(L, -2, ++n);
+  }
+  nl_plain(L, i, lua_gettop(L));
+  lua_pop(L, 1);
+}
+
+/* Is the pair on top what table.pack adds to a list of n? */
+int nl_ispacked(lua_State *L, int64_t n) {
+  return lua_type(L, -2) == LUA_TSTRING && lua_isinteger(L, -1) &&
+         lua_tointeger(L, -1) == n && strcmp(lua_tostring(L, -2), "n") == 0;
+}
+
+/* The list is looked at from its last element on: behind it comes what is no
+   element. */
+const char *nl_oddkey(lua_State *L, int i, const char **name) {
+  const int64_t n = (int64_t)lua_rawlen(L, i);
+  *name = NULL;
+  i = lua_absindex(L, i);
+  luaL_checkstack(L, 4, NULL);
+  if (n > 0) lua_pushinteger(L, n);
+  else lua_pushnil(L);
+  for (; lua_next(L, i); lua_pop(L, 1)) {
+    if (nl_ispacked(L, n)) continue;
+    if (lua_type(L, -2) == LUA_TSTRING && lua_isinteger(L, -1) &&
+        lua_tointeger(L, -1) > n && strcmp(lua_tostring(L, -2), "n") == 0)
+      return lua_pushfstring(L, "a list of table.pack with n = %I has no "
+                             "element %I", (LUAI_UACINT)lua_tointeger(L, -1),
+                             (LUAI_UACINT)n + 1);
+    if (lua_type(L, -2) == LUA_TSTRING)
+      return *name = lua_tostring(L, -2); /* the stack holds it */
+    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > 0)
+      return lua_pushfstring(L, "a list has no element %I, but an element %I",
+                             (LUAI_UACINT)n + 1,
+                             (LUAI_UACINT)lua_tointeger(L, -2));
+    if (lua_isnumber(L, -2))
+      return lua_pushfstring(L, "a list has the key %s: its elements are "
+                             "counted from 1", luaL_tolstring(L, -2, NULL));
+    return lua_pushfstring(L, "a list has a %s as a key",
+                           nl_typename(L, -2));
+  }
+  return NULL;
+}
+
+void nl_checklist(lua_State *L, const char *op, int i) {
+  const char *name, *odd = nl_oddkey(L, i, &name);
+  if (name) {
+    nc_fail(NC_EVALUE, "a table holds either a list or named arguments, not "
+            "both");
+    nc_blameop(op);
+    nc_hint("%s({...}, {%s=...})", op, name);
+    nl_check(L, NC_EVALUE);
+  }
+  if (odd) nl_error(L, op, "%s", odd);
+}
+
+int nl_isoptions(lua_State *L, int i, const Signature *s) {
+  int is, named = 0;
+  if (!lua_istable(L, i) || lua_rawlen(L, i) > 0) return 0;
+  i = lua_absindex(L, i);
+  luaL_checkstack(L, 3, NULL);
+  lua_pushnil(L);
+  if (!lua_next(L, i)) return 0;
+  is = lua_type(L, -2) == LUA_TSTRING;
+  for (int k = 0; s && k < s->n; k++)
+    named |= strcmp(s->param[k].name, "n") == 0;
+  if (!named && nl_ispacked(L, 0)) {       /* table.pack() */
+    lua_pop(L, 1);
+    is = lua_next(L, i) && lua_type(L, -2) == LUA_TSTRING;
+    if (!is) return 0;
+  }
+  lua_pop(L, 2);
+  return is;
+}
+
+/*
+** For functions in Lua: arguments.lua reads what they are called with.
+*/
+/* plain(v, names): v, or the plain table that it gives way to */
+static int plain(lua_State *L) {
+  lua_settop(L, 2);
+  nl_plain(L, 1, lua_istable(L, 2) ? 2 : 0);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* odd(t): what is wrong with its keys, if it is a list */
+static int odd(lua_State *L) {
+  const char *name, *text;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  text = nl_oddkey(L, 1, &name);
+  if (name) lua_pushfstring(L, "a list has the name '%s'", name);
+  else lua_pushstring(L, text);
+  return 1;
+}
+
+void nl_pusharguments(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, ARGUMENTS) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  nl_pushembedded(L, ARGUMENTS);
+  nl_pushfail(L);
+  lua_pushcfunction(L, plain);
+  lua_pushcfunction(L, odd);
+  lua_call(L, 3, 1);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, ARGUMENTS);
+}
+
+/*
+** Lists of results: a, b = t:split(2) takes the list for a.
+*/
+static int nolist(lua_State *L) {
+  const int i = lua_istable(L, 1) ? 1 : 2;
+  luaL_checktype(L, i, LUA_TTABLE);
+  nc_fail(NC_EVALUE, "a list of %d tensors stands where a tensor is meant",
+          (int)lua_rawlen(L, i));
+  nc_hint("a, b = table.unpack(list)");
+  return nl_check(L, NC_EVALUE);
+}
+
+/* list.shape, list:sum() */
+static int listfield(lua_State *L) {
+  const char *key;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  key = lua_tostring(L, 2);
+  if (nl_isfield(key) || nl_pushfunction(L, key, NL_METHOD) ||
+      nl_pushcomposed(L, key, NL_METHOD))
+    return nolist(L);
+  return 0;
+}
+
+void nl_setlist(lua_State *L) {
+  static const char *const events[] = {
+    "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv", "__unm",
+    "__band", "__bor", "__bxor", "__shl", "__shr", "__bnot", "__lt", "__le"
+  };
+  luaL_checkstack(L, 4, NULL);
+  if (luaL_newmetatable(L, LIST)) {
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+      lua_pushcfunction(L, nolist);
+      lua_setfield(L, -2, events[i]);
+    }
+    lua_pushcfunction(L, listfield);
+    lua_setfield(L, -2, "__index");
+    lua_pushnil(L);           /* for Lua's messages it is a table */
+    lua_setfield(L, -2, "__name");
+  }
+  lua_setmetatable(L, -2);
+}

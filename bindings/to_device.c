@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** to_device.c - where tensors are: their devices, and how they move between
+** them and change their type.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+/*
+** Devices by name
+*/
+
+/* The best device there is: an accelerator if one can be used. */
+static const char *best(void) {
+  const Accelerator *a;
+  return nc_accelerator(&a) == NC_OK ? "cuda" : nc_host()->name;
+}
+
+void nl_checkcuda(lua_State *L, int r, const char *op) {
+  if (r != NC_OK) {
+    nc_blameop(op);
+    if (nc_opened() == NULL && nc_lasterror()->hint[0] == '\0')
+      nc_hint("nacre --doctor explains; everything else works on the cpu");
+  }
+  nl_check(L, r);
+}
+
+const Device *nl_device(lua_State *L, int i, const char *op) {
+  const Device *d;
+  char name[32];
+  const char *given = name;
+  int r, whole = 0;
+  const lua_Integer k = lua_type(L, i) == LUA_TNUMBER
+                            ? lua_tointegerx(L, i, &whole) : 0;
+  if (whole)
+    snprintf(name, sizeof name, "cuda:%lld", (long long)k);
+  else if (lua_type(L, i) == LUA_TSTRING)
+    given = lua_tostring(L, i);
+  else
+    return NULL;
+  if (strcmp(given, "auto") == 0) given = best();
+  r = nc_finddevice(&d, given);
+  if (strncmp(given, "cuda", 4) == 0) nl_checkcuda(L, r, op);
+  else if (r != NC_OK) nc_blameop(op);
+  nl_check(L, r);
+  return d;
+}
+
+/* Was d, what is at index i, named without an ordinal? */
+static int anyof(lua_State *L, int i, const Device *d) {
+  return d->ordinal >= 0 && lua_type(L, i) == LUA_TSTRING &&
+         strchr(lua_tostring(L, i), ':') == NULL;
+}
+
+/* A default called "cuda" is whatever device of that kind is current. */
+static int follows;
+
+void nl_followdevice(void) {
+  const Accelerator *a = nc_opened();
+  if (follows && a) nc_defaultdevice = a->device[a->current()];
+}
+
+const Device *nl_needdevice(lua_State *L, int i, const char *op) {
+  const Device *d = nl_device(L, i, op);
+  if (d == NULL && lua_isnoneornil(L, i))
+    nl_error(L, op, "device is missing: a name or a number expected");
+  if (d == NULL && lua_type(L, i) == LUA_TNUMBER)
+    nl_error(L, op, "%s is the number of no device", lua_tostring(L, i));
+  if (d == NULL)
+    nl_error(L, op, "a device is a name or a number, not a %s",
+             nl_totensor(L, i) ? "tensor" : nl_typename(L, i));
+  return d;
+}
+
+/* device("cuda:1"), device("cuda", 1), device(1).  "cuda" stays "cuda": which
+   device that is, is decided where it is used. */
+static int device(lua_State *L) {
+  const Device *d;
+  if (lua_type(L, 1) == LUA_TSTRING && lua_isinteger(L, 2)) {
+    lua_pushfstring(L, "%s:%I", lua_tostring(L, 1),
+                    (LUAI_UACINT)lua_tointeger(L, 2));
+    lua_replace(L, 1);
+  }
+  d = nl_needdevice(L, 1, "device");
+  lua_pushstring(L, anyof(L, 1, d) ? "cuda" : d->name);
+  return 1;
+}
+
+static int set_default_device(lua_State *L) {
+  const Device *d;
+  if (lua_isnoneornil(L, 1)) d = nc_host();
+  else d = nl_needdevice(L, 1, "set_default_device");
+  follows = anyof(L, 1, d);
+  nc_defaultdevice = d;
+  return 0;
+}
+
+static int get_default_device(lua_State *L) {
+  lua_pushstring(L, nc_defaultdevice->name);
+  return 1;
+}
+
+static int get_device(lua_State *L) {
+  lua_pushinteger(L, nc_device(nl_checktensor(L, 1))->ordinal);
+  return 1;
+}
+
+/*
+** Moves
+*/
+typedef struct Move {
+  DType type;                 /* DT_NONE: as it is */
+  const Device *d;            /* NULL: where it is */
+  int how;                    /* NC_NOWAIT or 0 */
+  int copy;                   /* even if nothing changes */
+} Move;
+
+/* What the result is to be: m says what of it is asked for. */
+static Move whole(lua_State *L, Move m) {
+  const Tensor *t = nl_checktensor(L, 1);
+  if (m.type == DT_NONE) m.type = t->dtype;
+  if (m.d == NULL) m.d = nc_device(t);
+  return m;
+}
+
+/* Pushes self as m asks for it: itself if nothing changes. */
+static int converted(lua_State *L, const char *op, Move m) {
+  const Tensor *given = nl_checktensor(L, 1);
+  const int64_t before = nc_memory.since;
+  Tensor *t, **there, **cast;
+  int r, attempt = 0;
+  m = whole(L, m);
+  if (!m.copy && given->dtype == m.type && nc_device(given) == m.d) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  there = nl_newbox(L);
+  cast = nl_newbox(L);
+  do {
+    t = nl_checktensor(L, 1);
+    nc_release(*there);         /* of the first attempt */
+    *there = NULL;
+    r = nc_move(there, t, m.d, m.how);
+    if (r == NC_OK)
+      r = m.copy && *there == t && t->dtype == m.type
+              ? nc_apply1(cast, OP_clone, t) : nc_cast(cast, *there, m.type);
+  } while (nl_again(L, r, attempt++));
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(op);
+  nl_check(L, r);
+  nl_pace(L, nc_memory.since - before);
+  return 1;
+}
+
+/* The device, or the dtype, that m asks for: one of each. */
+static void todevice(lua_State *L, Move *m, const Device *d) {
+  if (m->d) nl_error(L, "to", "device is given twice");
+  m->d = d;
+}
+
+static void totype(lua_State *L, Move *m, DType type) {
+  if (m->type != DT_NONE) nl_error(L, "to", "dtype is given twice");
+  m->type = type;
+}
+
+/* A text that `to' was given. */
+static void named(lua_State *L, int i, Move *m) {
+  const char *text = lua_tostring(L, i);
+  DType type = nc_dtypefrom(text);
+  if (type != DT_NONE)
+    totype(L, m, type);
+  else if (strcmp(text, "auto") == 0 || strcmp(text, nc_host()->name) == 0 ||
+           strncmp(text, "cuda", 4) == 0)
+    todevice(L, m, nl_device(L, i, "to"));
+  else {
+    nc_fail(NC_EVALUE, "'%s' is neither a dtype nor a device", text);
+    nc_blameop("to");
+    nc_hint("a device is %s; a dtype is float32 and so on", NC_DEVICENAMES);
+    nl_check(L, NC_EVALUE);
+  }
+}
+
+static const char *const options[] = {
+  "dtype", "device", "non_blocking", "copy", NULL
+};
+
+static int flag(lua_State *L, int i, const char *name) {
+  if (!lua_isboolean(L, i))
+    nl_error(L, "to", "%s must be true or false, not a %s", name,
+             nl_typename(L, i));
+  return lua_toboolean(L, i);
+}
+
+/* One of the options of `to', whose value is on top. */
+static void option(lua_State *L, const char *name, Move *m) {
+  const int i = lua_gettop(L);
+  const Device *d;
+  const char *near;
+  if (strcmp(name, "non_blocking") == 0)
+    m->how = flag(L, i, name) ? NC_NOWAIT : 0;
+  else if (strcmp(name, "copy") == 0)
+    m->copy = flag(L, i, name);
+  else if (strcmp(name, "dtype") == 0 && lua_type(L, i) == LUA_TSTRING) {
+    const DType type = nc_dtypefrom(lua_tostring(L, i));
+    if (type == DT_NONE)
+      nl_error(L, "to", "no dtype '%s'", lua_tostring(L, i));
+    totype(L, m, type);
+  } else if (strcmp(name, "device") == 0 &&
+             (d = nl_device(L, i, "to")) != NULL)
+    todevice(L, m, d);
+  else if ((near = nl_nearest(name, options)) == NULL)
+    nl_error(L, "to", "no argument '%s'", name);
+  else if (strcmp(near, name) == 0)
+    nl_error(L, "to", "%s must be a name, not a %s", name,
+             nl_typename(L, i));
+  else
+    nl_error(L, "to", "no argument '%s', did you mean '%s'?", name, near);
+}
+
+static void tooptions(lua_State *L, int i, Move *m) {
+  luaL_checkstack(L, 8, NULL);
+  lua_createtable(L, 4, 0);
+  for (int k = 0; options[k]; k++) {
+    lua_pushstring(L, options[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  nl_plain(L, i, lua_gettop(L));
+  lua_pop(L, 1);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      nl_error(L, "to", "arguments in a table have names");
+    option(L, lua_tostring(L, -2), m);
+  }
+}
+
+/* to(dtype | device | other, ..., non_blocking, copy) */
+static int to(lua_State *L) {
+  const int top = lua_gettop(L);
+  Move m = { DT_NONE, NULL, 0, 0 };
+  int flags = 0;
+  nl_checktensor(L, 1);
+  if (top < 2)
+    return nl_error(L, "to", "target is missing: a dtype, a device or a tensor "
+                    "expected");
+  for (int i = 2; i <= top; i++) {
+    const Tensor *other;
+    if (lua_type(L, i) == LUA_TSTRING) named(L, i, &m);
+    else if (lua_isinteger(L, i))
+      todevice(L, &m, nl_device(L, i, "to"));
+    else if (lua_istable(L, i)) tooptions(L, i, &m);
+    else if (lua_isboolean(L, i) && flags == 0)
+      m.how = lua_toboolean(L, i) ? NC_NOWAIT : 0, flags++;
+    else if (lua_isboolean(L, i) && flags == 1)
+      m.copy = lua_toboolean(L, i), flags++;
+    else if ((other = nl_totensor(L, i)) != NULL)
+      totype(L, &m, other->dtype), todevice(L, &m, nc_device(other));
+    else if (i > 2 && lua_isnil(L, i)) continue;
+    else
+      return nl_error(L, "to", "argument %d must be a dtype, a device or a "
+                      "tensor, not %s", i - 1,
+                      lua_isnil(L, i) ? "nil" : nl_typename(L, i));
+  }
+  return converted(L, "to", m);
+}
+
+int nl_totype(lua_State *L) {
+  static Signature s;
+  const DType type = (DType)nl_which(L);
+  Args a;
+  if (lua_gettop(L) > 1) nl_args(L, &s, "to", "self -> tensor", &a);
+  return converted(L, "to", (Move){ type, NULL, 0, 0 });
+}
+
+#define TYPEAS "self, other -> tensor"
+
+static int type_as(lua_State *L) {
+  static Signature s;
+  const Tensor *other;
+  Args a;
+  nl_args(L, &s, "type_as", TYPEAS, &a);
+  other = a.arg[1].t;
+  return converted(L, "type_as",
+                   (Move){ other->dtype, nc_device(other), 0, 0 });
+}
+
+static int cpu(lua_State *L) {
+  return converted(L, "cpu", (Move){ DT_NONE, nc_host(), 0, 0 });
+}
+
+#define CUDA "self, device:device=nil, non_blocking=false -> tensor"
+
+static int cuda(lua_State *L) {
+  static Signature s;
+  const Device *d;
+  Args a;
+  nl_args(L, &s, "cuda", CUDA, &a);
+  d = a.arg[1].device;
+  if (d == NULL) {
+    int r = nc_finddevice(&d, "cuda");
+    nl_checkcuda(L, r, "cuda");
+  } else if (d->ordinal < 0)
+    return nl_error(L, "cuda", "%s is no CUDA device", d->name);
+  return converted(L, "cuda", (Move){
+    DT_NONE, d, a.arg[2].s.i ? NC_NOWAIT : 0, 0
+  });
+}
+
+static int pin_memory(lua_State *L) {
+  const int64_t before = nc_memory.since;
+  Tensor **y;
+  int r, attempt = 0;
+  nl_checktensor(L, 1);
+  lua_settop(L, 1);
+  y = nl_newbox(L);
+  do r = nc_pin(y, nl_checktensor(L, 1));
+  while (nl_again(L, r, attempt++));
+  if (r != NC_OK) {
+    nc_blameop("pin_memory");
+    if (nc_lasterror()->n == 0) nc_blame("self", nl_checktensor(L, 1));
+  }
+  nl_check(L, r);
+  if (*y == nl_checktensor(L, 1)) lua_settop(L, 1);
+  nl_pace(L, nc_memory.since - before);
+  return 1;
+}
+
+int nl_pin(Tensor **box) {
+  Tensor *y;
+  TRY(nc_pin(&y, *box));
+  nc_release(*box);
+  *box = y;
+  return NC_OK;
+}
+
+static int is_pinned(lua_State *L) {
+  lua_pushboolean(L, nl_checktensor(L, 1)->data->pinned);
+  return 1;
+}
+
+const Bound nl_place[] = {
+  { "device", device, "name:any, ordinal:int=nil -> name",
+    "checks the name of a device: \"cpu\", \"cuda:1\", 1 for \"cuda:1\"; "
+    "\"cuda\" is the one that is current where it is used, \"auto\" the best "
+    "kind there is", 1 },
+  { "set_default_device", set_default_device, "device:device=nil",
+    "the device of new tensors whose device is not given; \"auto\" is the "
+    "best there is", 1 },
+  { "get_default_device", get_default_device, "-> device",
+    "the device of new tensors whose device is not given", 1 },
+  { "get_device", get_device, "self -> integer",
+    "ordinal of the CUDA device, -1 for the CPU", 2 },
+  { "to", to, "self, target:any, non_blocking=false, copy=false, *, "
+    "dtype:dtype=nil, device:device=nil -> tensor",
+    "converted to a dtype, a device or those of another tensor; self if "
+    "nothing changes; non_blocking does not wait for a copy between a "
+    "device and pinned memory", 2 },
+  { "type_as", type_as, TYPEAS,
+    "converted to the dtype and device of other", 2 },
+  { "cpu", cpu, "self -> tensor", "on the CPU; self if it is there", 2 },
+  { "cuda", cuda, CUDA, "on a CUDA device, the current one if none is given; "
+    "self if it is there", 2 },
+  { "pin_memory", pin_memory, "self -> tensor",
+    "in page-locked memory, from which copies to a device are quick and "
+    "need not be waited for; self if it is there", 2 },
+  { "record_stream", nl_recordstream, "self, stream:any",
+    "nothing needs to be said: the memory of a tensor is kept until every "
+    "stream that was given it is done; for programs that say it", 2 },
+  { "is_pinned", is_pinned, "self -> boolean",
+    "is it in page-locked memory?", 2 },
+  { NULL, NULL, NULL, NULL, 0 }
+};

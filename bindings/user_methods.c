@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** user_methods.c - nacre.Tensor: methods that a program adds to tensors.
+**
+**   function nacre.Tensor:double_sum() return 2 * self:sum() end
+**
+** It stands for the table of methods, which t[key] asks first.
+*/
+#include <ctype.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+#define METHODS lua_upvalueindex(1)   /* all that were used or added */
+#define ADDED lua_upvalueindex(2)     /* a set of names */
+
+static int isname(const char *s, size_t n) {
+  if (n == 0 || isdigit((unsigned char)*s) || strlen(s) != n) return 0;
+  for (; *s; s++)
+    if (!isalnum((unsigned char)*s) && *s != '_') return 0;
+  return 1;
+}
+
+static int wasadded(lua_State *L, int name) {
+  lua_pushvalue(L, name);
+  const int was = lua_rawget(L, ADDED) != LUA_TNIL;
+  lua_pop(L, 1);
+  return was;
+}
+
+/* Pushes the method of a name, or nil. */
+static void find(lua_State *L, int name) {
+  lua_pushvalue(L, name);
+  if (lua_rawget(L, METHODS) != LUA_TNIL) return;
+  lua_pop(L, 1);
+  const char *text = lua_tostring(L, name);
+  if (nl_pushfunction(L, text, NL_METHOD) ||
+      nl_pushcomposed(L, text, NL_METHOD))
+    return;
+  lua_pushnil(L);
+}
+
+/* nacre.Tensor.name = f; nil takes one away that was added. */
+static int add(lua_State *L) {
+  size_t n;
+  const char *name;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 3);
+  name = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &n) : NULL;
+  if (name == NULL || !isname(name, n))
+    return nl_error(L, "nacre.Tensor", "a method has a name, as in "
+                    "nacre.Tensor.mean_square = f");
+  if (!lua_isfunction(L, 3) && !lua_isnil(L, 3))
+    return nl_error(L, "nacre.Tensor", "the method %s must be a function, not "
+                    "a %s", name, nl_typename(L, 3));
+  if (nl_isfield(name))
+    return nl_error(L, "nacre.Tensor", "%s is a field of every tensor", name);
+  if (!wasadded(L, 2)) {
+    find(L, 2);
+    if (!lua_isnil(L, -1))
+      return nl_error(L, "nacre.Tensor", "tensors have a method %s, which is "
+                      "not replaced", name);
+    lua_pop(L, 1);
+  }
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, 3);
+  lua_rawset(L, METHODS);
+  lua_rawset(L, ADDED);                 /* name, f */
+  return 0;
+}
+
+static int get(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  find(L, 2);
+  return 1;
+}
+
+static int all(lua_State *L) {
+  lua_pushvalue(L, METHODS);
+  nl_makeall(L, NL_METHOD);
+  lua_getglobal(L, "next");
+  lua_insert(L, -2);
+  return 2;
+}
+
+static int make(lua_State *L) {
+  nc_fail(NC_EVALUE, "nacre.Tensor holds the methods of tensors, and makes "
+          "none");
+  nc_hint("nacre.zeros(2, 3), or nacre.tensor{1, 2}");
+  return nl_check(L, NC_EVALUE);
+}
+
+static int text(lua_State *L) {
+  lua_pushliteral(L, "nacre.Tensor");
+  return 1;
+}
+
+/* Pushes it; the table of methods is on top. */
+void nl_pushextend(lua_State *L) {
+  static const luaL_Reg events[] = {
+    { "__newindex", add }, { "__index", get }, { "__pairs", all },
+    { "__call", make }, { "__tostring", text }, { NULL, NULL }
+  };
+  const int methods = lua_gettop(L);
+  luaL_checkstack(L, 8, NULL);
+  lua_newtable(L);
+  luaL_newlibtable(L, events);
+  lua_pushvalue(L, methods);
+  lua_newtable(L);
+  luaL_setfuncs(L, events, 2);
+  lua_setmetatable(L, -2);
+}

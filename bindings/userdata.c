@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* userdata.c - tensors as userdata, and errors of the core as errors of Lua. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/binding.h"
+
+#define ERROR "nacre.error"
+
+/* A userdata of this size that holds the mark is a tensor: that is quicker
+   to see than its metatable, and no debug.setmetatable forges it. */
+typedef struct Box {
+  Tensor *t;
+  const void *mark;
+} Box;
+
+static const char mark;
+static const char later;      /* its address names what nl_free keeps */
+
+Tensor **nl_newbox(lua_State *L) {
+  Box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  box->t = NULL;
+  box->mark = &mark;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, nl_state(L));
+  lua_setmetatable(L, -2);
+  return &box->t;
+}
+
+void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
+                  lua_CFunction giveback) {
+  void *p = memset(lua_newuserdatauv(L, bytes, 0), 0, bytes);
+  if (luaL_newmetatable(L, kind)) {
+    lua_pushcfunction(L, giveback);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return p;
+}
+
+static Tensor **tobox(lua_State *L, int i) {
+  Box *box = lua_touserdata(L, i);
+  if (box == NULL || lua_rawlen(L, i) != sizeof *box || box->mark != &mark)
+    return NULL;
+  return &box->t;
+}
+
+Tensor *nl_totensor(lua_State *L, int i) {
+  Tensor **box = tobox(L, i);
+  if (box == NULL) return NULL;
+  if (*box == NULL) nl_error(L, "", "the tensor was freed");
+  return *box;
+}
+
+int nl_istensor(lua_State *L, int i) {
+  Tensor **box = tobox(L, i);
+  return box != NULL && *box != NULL;
+}
+
+const char *nl_typename(lua_State *L, int i) {
+  return tobox(L, i) ? "tensor" : luaL_typename(L, i);
+}
+
+int nl_isfreed(lua_State *L, int i) {
+  Tensor **box = tobox(L, i);
+  return box != NULL && *box == NULL;
+}
+
+Tensor *nl_checktensor(lua_State *L, int i) {
+  Tensor *t = nl_totensor(L, i);
+  if (t == NULL) luaL_typeerror(L, i, "tensor");
+  return t;
+}
+
+void nl_pushscalar(lua_State *L, Scalar v) {
+  if (v.kind == NC_BOOL) lua_pushboolean(L, v.i != 0);
+  else if (v.kind == NC_INT) lua_pushinteger(L, v.i);
+  else lua_pushnumber(L, v.f);
+}
+
+int nl_toscalar(lua_State *L, int i, Scalar *v) {
+  int type = lua_type(L, i);
+  v->kind = NC_INT;
+  v->i = 0;
+  v->f = 0;
+  if (type == LUA_TBOOLEAN) {
+    v->kind = NC_BOOL;
+    v->i = lua_toboolean(L, i);
+  } else if (type == LUA_TNUMBER && lua_isinteger(L, i))
+    v->i = lua_tointeger(L, i);
+  else if (type == LUA_TNUMBER) {
+    v->kind = NC_FLOAT;
+    v->f = lua_tonumber(L, i);
+  } else
+    return 0;
+  return 1;
+}
+
+/*
+** Errors
+*/
+static void setstring(lua_State *L, const char *key, const char *value) {
+  if (value[0] == '\0') return;
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+/* The Lua function that called, if there is one, and is not the binding's
+   own: its file and line. */
+static void setposition(lua_State *L, int *operator) {
+  lua_Debug ar;
+  *operator = 0;
+  if (lua_getstack(L, 0, &ar)) {
+    lua_getinfo(L, "n", &ar);
+    *operator = ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
+                strcmp(ar.name, "index") != 0 &&
+                strcmp(ar.name, "newindex") != 0 &&
+                strcmp(ar.name, "call") != 0;
+  }
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline <= 0 || strncmp(ar.source, "=nacre.", 7) == 0) continue;
+    setstring(L, "file", ar.short_src);
+    lua_pushinteger(L, ar.currentline);
+    lua_setfield(L, -2, "line");
+    return;
+  }
+}
+
+/* Pushes the argument that holds t, also from inside a list, or nil. */
+static void pushidentity(lua_State *L, const Tensor *t, int top) {
+  for (int i = 1; i <= top; i++) {
+    Tensor **box = tobox(L, i);
+    if (box && *box == t) {
+      lua_pushvalue(L, i);
+      return;
+    }
+    if (!lua_istable(L, i)) continue;
+    for (int k = 1; lua_rawgeti(L, i, k) != LUA_TNIL; k++) {
+      box = tobox(L, -1);
+      if (box && *box == t) return;
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  lua_pushnil(L);
+}
+
+static const char *rolename(const char *role, int operator) {
+  if (operator && strcmp(role, "self") == 0) return "left";
+  if (operator && strcmp(role, "arg 1") == 0) return "right";
+  return role;
+}
+
+static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
+  lua_createtable(L, 0, 6);
+  setstring(L, "role", rolename(o->role, operator));
+  setstring(L, "dtype", nc_dtypename(o->dtype));
+  setstring(L, "device", o->device);
+  if (o->isview) setstring(L, "note", "view");
+  setstring(L, "values", o->note);
+  lua_createtable(L, o->nd, 0);
+  for (int d = 0; d < o->nd; d++) {
+    lua_pushinteger(L, o->size[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
+  lua_setfield(L, -2, "shape");
+  pushidentity(L, o->identity, top);
+  lua_setfield(L, -2, "tensor");
+}
+
+/* Pushes the error object of a record, of which the caller has a copy: a
+   finalizer may fail meanwhile. */
+void nl_pusherror(lua_State *L, const Error *e) {
+  int top = lua_gettop(L), operator;
+  luaL_checkstack(L, 12, NULL);
+  lua_createtable(L, 0, 8);
+  setstring(L, "code", nc_errname(e->code));
+  setstring(L, "op", e->op);
+  setstring(L, "message", e->text);
+  setstring(L, "rule", e->rule);
+  setstring(L, "hint", e->hint);
+  setstring(L, "first", e->first);
+  setposition(L, &operator);
+  if (e->op[0] == '\0') operator = 0;  /* t[...] has no sides */
+  lua_createtable(L, e->n, 0);
+  for (int i = 0; i < e->n; i++) {
+    pushoperand(L, &e->operand[i], top, operator);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "args");
+  luaL_setmetatable(L, ERROR);
+}
+
+static int throw(lua_State *L) {
+  const Error e = *nc_lasterror();
+  nl_pusherror(L, &e);
+  return lua_error(L);
+}
+
+int nl_check(lua_State *L, int status) {
+  if (status != NC_OK) return throw(L);
+  if (nc_passedany) nl_watched(L);
+  return 1;
+}
+
+int nl_error(lua_State *L, const char *op, const char *fmt, ...) {
+  char text[400];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  nc_fail(NC_EVALUE, "%s", text);
+  nc_blameop(op);
+  return nl_check(L, NC_EVALUE);
+}
+
+/* "file:line: op: what is wrong" */
+static int errortext(lua_State *L) {
+  luaL_Buffer b;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "file");
+  lua_getfield(L, 1, "line");
+  lua_getfield(L, 1, "op");
+  lua_getfield(L, 1, "message");
+  luaL_buffinit(L, &b);
+  if (lua_isstring(L, 2) && lua_isinteger(L, 3)) {
+    lua_pushfstring(L, "%s:%d: ", lua_tostring(L, 2), (int)lua_tointeger(L, 3));
+    luaL_addvalue(&b);
+  }
+  if (lua_isstring(L, 4)) {
+    lua_pushfstring(L, "%s: ", lua_tostring(L, 4));
+    luaL_addvalue(&b);
+  }
+  luaL_addstring(&b, lua_isstring(L, 5) ? lua_tostring(L, 5) : "?");
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* So that code which concatenates or searches the text goes on working. */
+static int errorconcat(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  luaL_tolstring(L, 2, NULL);
+  lua_concat(L, 2);
+  return 1;
+}
+
+/* e:match(...): what strings do, done with the text. */
+static int textmethod(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  lua_replace(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/* A field that is not set is nil, unless strings have such a method. */
+static int errorindex(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, "string") != LUA_TTABLE) return 0;
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, -2) != LUA_TFUNCTION) return 0;
+  lua_pushcclosure(L, textmethod, 1);
+  return 1;
+}
+
+int nl_iserror(lua_State *L, int i) {
+  int is = 0;
+  if (lua_istable(L, i) && lua_getmetatable(L, i)) {
+    luaL_getmetatable(L, ERROR);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  return is;
+}
+
+/* Is it what Ctrl-C raised, in the core or between two lines of Lua? */
+int nl_isinterrupt(lua_State *L, int i) {
+  int is;
+  if (!lua_istable(L, i)) return 0;
+  i = lua_absindex(L, i);
+  lua_pushliteral(L, "code");
+  is = lua_rawget(L, i) == LUA_TSTRING &&
+       strcmp(lua_tostring(L, -1), nc_errname(NC_EINTR)) == 0;
+  lua_pop(L, 1);
+  return is;
+}
+
+static void empty(Tensor **box) {
+  Tensor *t = *box;
+  *box = NULL;
+  nc_release(t);
+}
+
+/* A finalizer that Lua runs may be inside an operation that uses the tensor:
+   then this lives on, in a box of its own, until the binding collects. */
+void nl_free(lua_State *L, int i) {
+  Tensor **box = tobox(L, i), **kept;
+  if (box == NULL || *box == NULL) return;
+  if (lua_gc(L, LUA_GCCOUNT) >= 0 || nl_state(L)->collecting) {
+    empty(box);                         /* nobody uses it */
+    return;
+  }
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &later) != LUA_TTABLE) {
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &later);
+  }
+  kept = nl_newbox(L);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  *kept = *box;
+  *box = NULL;
+}
+
+void nl_freelater(lua_State *L) {
+  if (!lua_checkstack(L, 1)) return;
+  lua_pushnil(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &later);
+}
+
+static int collected(lua_State *L) {
+  Tensor **box = tobox(L, 1);
+  nl_state(L)->finalized++;
+  if (box) empty(box);
+  return 0;
+}
+
+static int closed(lua_State *L) {
+  nl_free(L, 1);
+  return 0;
+}
+
+void nl_openbox(lua_State *L) {
+  static const luaL_Reg events[] = {
+    { "__gc", collected }, { "__close", closed }, { NULL, NULL }
+  };
+  static const luaL_Reg errors[] = {
+    { "__tostring", errortext }, { "__concat", errorconcat },
+    { "__index", errorindex }, { NULL, NULL }
+  };
+  State *s = lua_newuserdatauv(L, sizeof *s, 0);
+  memset(s, 0, sizeof *s);
+  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state"); /* anchored */
+  nl_state(L) = s;
+  lua_gc(L, LUA_GCGEN, 0, 0);                       /* see gc_pacing.c */
+  lua_newtable(L);
+  lua_pushstring(L, "tensor");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__name");
+  lua_setfield(L, -2, "__metatable");   /* what getmetatable gives */
+  luaL_setfuncs(L, events, 0);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, s);
+  luaL_newmetatable(L, ERROR);
+  luaL_setfuncs(L, errors, 0);
+  lua_pop(L, 1);                                    /* leaves the metatable */
+}

@@ -1,0 +1,353 @@
+-- SPDX-License-Identifier: MIT
+--
+-- display.lua - tensors and other values as the shell shows them.
+--
+-- A tensor is shown in no more time and lines than a person has: of its
+-- elements what fits (tensor_grid.lua), of all what one pass can tell, over a sample
+-- if it is large.
+
+local grid = require "nacre.tensor_grid"
+local numbers = require "nacre.number_text"
+local values = require "nacre.lua_values"
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local display = {}
+
+local FULL, SAMPLE = 1 << 24, 1 << 20  -- elements: about 50 ms; when above
+
+local defaults = {width = 80, utf8 = true, stats = true, precision = 4,
+                  edge = 5, maxlines = 25}
+
+local function options(opts)
+  return setmetatable({}, {__index = function(_, k)
+    local v = opts and opts[k]
+    if v == nil then return defaults[k] end
+    return v
+  end})
+end
+
+local function istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+
+--
+-- Statistics
+--
+-- A number of statistics, in full where the elements are; `dtype' where it is
+-- one of them.
+local function shorten(x, opts, dtype)
+  if opts.precision == "full" then return numbers.shortest(x, dtype) end
+  return numbers.brief(x)
+end
+
+local bars = {}
+for c = 0x2581, 0x2588 do bars[#bars + 1] = utf8.char(c) end
+
+-- To the nearest integer, halves to the even one.
+local function round(x)
+  local y = math.floor(x + 0.5)
+  return y - x == 0.5 and y % 2 == 1 and y - 1 or y
+end
+
+local function sparkline(h)
+  local top, list = math.max(table.unpack(h)), {}
+  for i, n in ipairs(h) do
+    list[i] = bars[n == 0 and 1 or math.min(7, round(7 * n / top)) + 1]
+  end
+  return table.concat(list)
+end
+
+display.sparkline = sparkline       -- of any list of counts
+
+local function isfloat(t) return t.dtype:find "float" ~= nil end
+
+-- The value of every element, if they are known to be one.
+local function constant(t, s, opts)
+  if not s.constant or s.constant == 0 or s.seen < s.n then return nil end
+  if not isfloat(t) then return ("%d"):format(s.imin) end
+  if s.posinf > 0 then return "inf" end
+  if s.neginf > 0 then return "-inf" end
+  local text = shorten(s.min, opts, t.dtype)
+  if numbers.same(text, s.min, t.dtype) then return text end
+  return grid.column({s.min}, t.dtype, opts.precision)[1]
+end
+
+-- Three digits, and "100" for nothing less.
+local function share(part, whole)
+  local p = 100 * part / whole
+  return part < whole and p > 99.9 and ">99.9" or ("%.3g"):format(p)
+end
+
+-- min, max, ... as a list of texts; "~" marks what a sample gives.
+local function moments(t, s, opts)
+  local about = s.seen < s.n and "~" or ""
+  if t.dtype == "bool" then
+    local yes = s.seen - s.zero
+    local percent = ("(%s%s%% true)"):format(about, share(yes, s.seen))
+    if about ~= "" then return {percent:sub(2, -2)} end
+    return {("true %d"):format(yes), ("false %d"):format(s.zero), percent}
+  end
+  local same = constant(t, s, opts)
+  if same then return {"all " .. same} end
+  local known = s.seen - s.nan - s.posinf - s.neginf
+  if known == 0 then return {} end
+  if not isfloat(t) then
+    local mean = about == "" and numbers.mean or numbers.brief
+    return {"min " .. about .. s.imin, "max " .. about .. s.imax,
+            "mean " .. about .. mean(s.mean)}
+  end
+  local list = {}
+  for i, name in ipairs {"min", "max", "mean", "std"} do
+    local dtype = i <= 2 and t.dtype or nil
+    list[i] = name .. " " .. about .. shorten(s[name], opts, dtype)
+  end
+  if about ~= "" then list[5] = "(sampled: nan not counted)" end
+  if s.zero / known > 0.2 then
+    list[#list + 1] = ("zero %s%s%%"):format(about, share(s.zero, known))
+  end
+  if opts.utf8 and known >= 20 and s.min < s.max and s.max - s.min < 1 / 0 then
+    list[#list + 1] = sparkline(s.histogram)
+  end
+  return list
+end
+
+-- As many of the fields as fit.
+local function fit(list, width)
+  local n, total = 0, -2
+  for i, s in ipairs(list) do
+    total = total + 2 + (utf8.len(s) or #s)
+    if total > width and i > 1 then break end
+    n = i
+  end
+  return table.concat(list, "  ", 1, n)
+end
+
+-- "2 nan, 1 inf", or nil
+local function badcounts(s)
+  local list = {}
+  local function add(n, name)
+    if n > 0 then list[#list + 1] = ("%d %s"):format(n, name) end
+  end
+  add(s.nan, "nan")
+  add(s.posinf, "inf")
+  add(s.neginf, "-inf")
+  return list[1] and table.concat(list, ", ")
+end
+
+-- Two digits, and "100" for nothing less.
+local function percent(part, whole)
+  local p = 100 * part / whole
+  if p < 99.5 then return ("%.2g"):format(p) end
+  return part < whole and ">99" or "100"
+end
+
+local function badline(size, s, opts)
+  local text = badcounts(s)
+  if not text then return nil end
+  local at, rest = {}, s.firstbad
+  for d = #size, 1, -1 do
+    at[d] = rest % size[d] + 1
+    rest = rest // size[d]
+  end
+  at = ("[%s]"):format(table.concat(at, ","))
+  if s.seen < s.n then
+    text = ("! %s in a sample of %d, one at %s"):format(text, s.seen, at)
+  else
+    text = ("! %s of %d (%s%%), first at %s"):format(
+      text, s.n, percent(s.nan + s.posinf + s.neginf, s.n), at)
+  end
+  return opts.color and "\27[31m" .. text .. "\27[0m" or text
+end
+
+-- Zeros and ones, all of them on the screen: an identity, a mask.
+local function plain(t, s)
+  return t.dtype ~= "bool" and s.n <= 100 and s.min == 0 and s.max == 1 and
+         s.nan + s.posinf + s.neginf == 0 and
+         math.abs(s.mean * s.n - (s.n - s.zero)) < 1e-6
+end
+
+local function statistics(lines, t, size, s, opts)
+  if s.n >= 20 and not plain(t, s) then
+    local list = moments(t, s, opts)
+    if list[1] then lines[#lines + 1] = fit(list, opts.width) end
+  end
+  if s.n > 1 then lines[#lines + 1] = badline(size, s, opts) end
+end
+
+-- What nacre knows of all elements, or of a sample; nil where it cannot say.
+local function summarize(t, n)
+  local ok, s = pcall(nacre._summary, t, n > FULL and SAMPLE or 0)
+  return ok and s or nil
+end
+
+--
+-- Tensors
+--
+local function human(bytes)
+  local unit = 1
+  bytes = bytes + 0.0
+  while bytes >= 1024 and unit < 5 do
+    bytes = bytes / 1024
+    unit = unit + 1
+  end
+  local names = {"B", "KiB", "MiB", "GiB", "TiB"}
+  return (unit == 1 and "%.0f %s" or "%.1f %s"):format(bytes, names[unit])
+end
+
+local function kind(t)
+  return ("%s[%s] %s"):format(t.dtype, table.concat(t:size(), "x"),
+                              tostring(t.device))
+end
+
+-- "view of a, strides 1,1000"
+local function notes(t, opts)
+  local list = {}
+  local base = opts.nameof and opts.nameof(t)
+  if base then list[1] = "view of " .. base end
+  if not t:is_contiguous() then
+    list[#list + 1] = "strides " .. table.concat(t:stride(), ",")
+  end
+  if t:is_pinned() then list[#list + 1] = "pinned" end
+  if t.grad_fn then list[#list + 1] = "grad " .. tostring(t.grad_fn)
+  elseif t.requires_grad then list[#list + 1] = "requires_grad" end
+  return list[1] and "  " .. table.concat(list, ", ") or ""
+end
+
+-- The memory of the elements; those an expanded dimension repeats are one.
+local function header(t, size, opts)
+  local bytes, strides = (tonumber(t.dtype:match "%d+$") or 8) / 8, t:stride()
+  for d, s in ipairs(size) do
+    if strides[d] > 0 or s == 0 then bytes = bytes * s end
+  end
+  return kind(t) .. "  " .. human(bytes) .. notes(t, opts)
+end
+
+-- Are the elements at the ends alike?  If not, all need not be read to know
+-- that they are not.
+local function maybeconstant(t, size)
+  local a, b = t, t
+  for d = 1, #size do
+    a, b = a:narrow(d, 1, 1), b:narrow(d, size[d], 1)
+  end
+  return a:item() == b:item()
+end
+
+-- "3.1416  float32[] cpu"
+local function scalar(t, opts)
+  local text = grid.column({t:item()}, t.dtype, opts.precision)
+  return text[1] .. "  " .. kind(t)
+end
+
+local function whole(t, opts)
+  local size, n = t:size(), 1
+  for _, s in ipairs(size) do n = n * s end
+  if nacre._isdry(t) then return kind(t) .. "  of a dry run, no values" end
+  if #size == 0 then return scalar(t, opts) end
+  local lines = {header(t, size, opts)}
+  if n == 0 then return lines[1] .. " (empty)" end
+  local check = n > 100 and n <= FULL and t.dtype ~= "bool"
+  local s = (opts.stats or check and maybeconstant(t, size)) and
+            summarize(t, n)
+  local same = check and s and constant(t, s, opts)
+  if same then return lines[1] .. "  all " .. same end
+  if #size == 1 then grid.vector(lines, t, n, opts)
+  elseif #size == 2 then grid.plane(lines, t, size, opts)
+  else grid.slices(lines, t, size, opts) end
+  if opts.stats and s then statistics(lines, t, size, s, opts) end
+  return table.concat(lines, "\n")
+end
+
+-- A test that keeps the values of what is shown sets display.watch(t, text).
+local function watched(t, text)
+  if display.watch then display.watch(t, text) end
+  return text
+end
+
+local function tensor(t, opts) return watched(t, whole(t, opts)) end
+
+-- One line without statistics: in tables and lists.
+function display.brief(t)
+  return watched(t, (t:dim() > 0 or nacre._isdry(t)) and kind(t) or
+                    scalar(t, defaults))
+end
+
+-- One line with statistics.  What calls is machine.c, for who is to blame.
+function display.summary(t)
+  if not istensor(t) then
+    error(t == nil and
+          "bad argument #1 to 'summary' (tensor expected, got nil)" or
+          ("summary: self must be a tensor, not a %s"):format(type(t)), 3)
+  end
+  local n = t:numel()
+  local s = t:dim() > 0 and n > 0 and summarize(t, n)
+  if not s then return display.brief(t) end
+  local list = moments(t, s, {})
+  table.insert(list, 1, kind(t))
+  list[#list + 1] = badcounts(s)
+  return watched(t, table.concat(list, "  "))
+end
+
+-- Is a tensor one of the variables?
+local function isvariable(t, names)
+  for name, v in next, names do
+    if rawequal(v, t) and name ~= "ans" and
+       not (type(name) == "string" and name:find "^_+$") then return true end
+  end
+  return false
+end
+
+-- The name among `names' (by default the globals) of the tensor that t looks
+-- into: one with the same memory that shows more of it, or as much, if t is
+-- no variable itself.
+function display.baseof(t, names)
+  names = names or _G
+  local best, most = nil, 0
+  local id, n, dense = nacre._storage_id(t), t:numel(), t:is_contiguous()
+  if dense and not isvariable(t, names) then n = n - 1 end
+  for name, v in next, names do
+    if type(name) == "string" and istensor(v) and not rawequal(v, t) and
+       not name:find "^_+$" and name ~= "ans" and
+       nacre._storage_id(v) == id and v:is_contiguous() and
+       (v:numel() > n or not dense) then
+      local m = v:numel()
+      if m > most or m == most and name < best then best, most = name, m end
+    end
+  end
+  return best
+end
+
+-- Header and elements: what tostring and print give, the same everywhere.
+function display.tostring(t)
+  return tensor(t, options {stats = false})
+end
+
+-- A function with its parameters, nil if those are not known: "function
+-- sum(self, dim=nil) -> tensor", "function(x, y) at stdin:1".
+local function signature(f)
+  local info = nacre._info(f)
+  if info then
+    return "function " .. require "nacre.reference".signature(info)
+  end
+  local at = debug.getinfo(f, "S")
+  if at.what == "C" then return nil end
+  return ("function%s at %s:%d"):format(
+    require "nacre.lookup".parameters(f), at.short_src, at.linedefined)
+end
+
+-- A value as a result is printed.  opts: width, color, utf8, stats,
+-- precision, edge, maxlines, and nameof(t), the name of what t is a view of.
+function display.show(value, opts)
+  opts = options(opts)
+  if istensor(value) then return tensor(value, opts) end
+  if type(value) == "function" then
+    return signature(value) or tostring(value)
+  end
+  opts.brief = function(v)
+    if type(v) == "function" then return signature(v) or "function" end
+    return istensor(v) and display.brief(v)
+  end
+  return values.show(value, opts)
+end
+
+return display

@@ -1,0 +1,160 @@
+-- SPDX-License-Identifier: MIT
+--
+-- lua_values.lua - strings, tables and other values but tensors as the shell
+-- shows them: strings quoted, tables sorted, cut and in one line if they fit.
+
+local lexer = require "nacre.lexer"
+local numbers = require "nacre.number_text"
+
+local values = {}
+
+local STRING, LINES = 2000, 50
+
+-- How deep a table is shown, and how many items of each: the first that takes
+-- no more lines; of lists fewer items, of others less depth.
+-- A depth that was asked for stays.
+local lists = {{3, 30}, {3, 5}, {1, 30}}
+local others = {{3, 30}, {2, 30}, {1, 30}}
+
+local function limits(list, depth)
+  if depth then return {{depth, 30}, {depth, 5}} end
+  return list and lists or others
+end
+
+local escapes = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
+                 ['"'] = '\\"', ["\\"] = "\\\\"}
+
+local function escape(c)
+  return escapes[c] or ("\\x%02X"):format(c:byte())
+end
+
+-- In quotes; what is no text, or would steer the terminal, escaped.
+local function quote(s, opts)
+  local cut = s
+  if #s > STRING then cut = s:sub(1, utf8.offset(s, 0, STRING + 1) - 1) end
+  local plain = opts.utf8 and utf8.len(cut) and not cut:find "\xC2[\x80-\x9F]"
+  local body = cut:gsub(plain and '[%c"\\]' or '[%c"\\\x80-\xFF]', escape)
+  if #s == #cut then return '"' .. body .. '"' end
+  return ('"%s"... (%d bytes)'):format(body, #s)
+end
+
+-- As it stands, in lines, but for what would steer the terminal: names in
+-- messages come from files and users.
+function values.tame(s)
+  local plain = utf8.len(s) and not s:find "\xC2[\x80-\x9F]"
+  return (s:gsub(plain and "[\0-\8\11-\31\127]" or
+                 "[\0-\8\11-\31\127-\255]", function(c)
+    return ("\\x%02x"):format(c:byte())
+  end))
+end
+
+local function text(v)
+  local ok, s = pcall(tostring, v)
+  if ok then return s end
+  return ("%s (its __tostring fails)"):format(type(v))
+end
+
+local function scalar(v, opts)
+  if type(v) == "string" then return quote(v, opts) end
+  if type(v) == "number" then return numbers.show(v, opts.precision) end
+  local brief = (type(v) == "userdata" or type(v) == "function") and
+                opts.brief(v)
+  if brief then return brief end
+  return text(v)
+end
+
+local order = {number = 1, string = 2, boolean = 3}
+
+-- k2 before k10: numbers in names count as such.
+local function natural(a, b)
+  local at, x, from, to = 1, nil, nil, nil
+  while true do
+    from, to, x = a:find("(%d+)", at)
+    local y = from and a:sub(1, from - 1) == b:sub(1, from - 1) and
+              b:match("^%d+", from)
+    if not y then return a < b end
+    if x ~= y then
+      local m, n = tonumber(x), tonumber(y)
+      if m ~= n then return m < n end
+      return a < b
+    end
+    at = to + 1
+  end
+end
+
+local function before(a, b)
+  local x, y = order[type(a)] or 9, order[type(b)] or 9
+  if x ~= y then return x < y end
+  if x == 2 then return natural(a, b) end
+  if x < 2 then return a < b end
+  return text(a) < text(b)
+end
+
+local function key(k, opts)
+  local name = type(k) == "string" and k:find "^[%a_][%w_]*$"
+  if name and not lexer.keywords[k] then return k end
+  return "[" .. scalar(k, opts) .. "]"
+end
+
+local any                     -- shows any value, at a depth
+
+local function items(t, depth, opts)
+  local list, keys, n = {}, {}, rawlen(t)
+  for i = 1, math.min(n, opts.items) do
+    list[i] = any(rawget(t, i), depth + 1, opts)
+  end
+  for k in next, t do
+    if math.type(k) ~= "integer" or k < 1 or k > n then keys[#keys + 1] = k end
+  end
+  table.sort(keys, before)
+  for i = 1, math.min(#keys, opts.items - #list) do
+    list[#list + 1] = key(keys[i], opts) .. " = " ..
+                      any(rawget(t, keys[i]), depth + 1, opts)
+  end
+  local more = n + #keys - #list
+  if more > 0 then list[#list + 1] = ("... %d more"):format(more) end
+  return list
+end
+
+-- On one line if that fits, else an item a line.
+local function layout(list, depth, opts)
+  local line = "{" .. table.concat(list, ", ") .. "}"
+  if #line + 2 * depth <= opts.width and not line:find "\n" then
+    return line
+  end
+  local pad = ("  "):rep(depth + 1)
+  return "{\n" .. pad .. table.concat(list, ",\n" .. pad) .. "\n" ..
+         ("  "):rep(depth) .. "}"
+end
+
+function any(v, depth, opts)
+  local meta = type(v) == "table" and debug.getmetatable(v)
+  if type(v) ~= "table" or meta and rawget(meta, "__tostring") then
+    return scalar(v, opts)
+  end
+  if opts.seen[v] then return "<cycle>" end
+  if next(v) == nil then return "{}" end
+  if depth >= opts.depth then return "{...}" end
+  opts.seen[v] = true
+  local list = items(v, depth, opts)
+  opts.seen[v] = nil
+  return layout(list, depth, opts)
+end
+
+-- Any value.  opts: width, utf8, depth (of tables, if it is asked for), and
+-- brief(v), which gives a tensor or a function in one line and nil for other
+-- values.
+function values.show(v, opts)
+  local text
+  local list = type(v) == "table" and rawlen(v) > 0
+  for _, limit in ipairs(limits(list, opts.depth)) do
+    local depth, items = limit[1], limit[2]
+    text = any(v, 0, setmetatable({seen = {}, depth = depth, items = items},
+                                  {__index = opts}))
+    local _, n = text:gsub("\n", "")
+    if n < LINES then break end
+  end
+  return text
+end
+
+return values

@@ -1,0 +1,95 @@
+-- SPDX-License-Identifier: MIT
+--
+-- number_text.lua - numbers as text: Lua's own, those of statistics, and the
+-- shortest text that reads back as the same number.
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local numbers = {}
+
+-- nan has no sign: "-nan" is what C prints for 0/0 on some machines.
+local function special(x)
+  if x ~= x then return "nan" end
+  if x == math.huge then return "inf" end
+  return x == -math.huge and "-inf" or nil
+end
+
+-- The significant digits that a float of a dtype always keeps, and those that
+-- always tell it from its neighbours.
+local kept = {float64 = {15, 17}, float32 = {6, 9}, float16 = {3, 5},
+              bfloat16 = {2, 4}}
+
+-- Does y become x as an element of the dtype?
+local function becomes(y, x, dtype)
+  if dtype == "float64" then return y == x end
+  return nacre.tensor(y, {dtype = dtype, device = "cpu"}):item() == x
+end
+
+-- Is a number of the dtype that is written so the same again?
+function numbers.same(text, x, dtype)
+  return becomes(tonumber(text), x, dtype)
+end
+
+-- Between 1e-4 and 1e16 without an exponent, as Python writes floats.
+local function plain(x, digits)
+  local exponent = tonumber(("%." .. digits - 1 .. "e"):format(x):match "e(.*)")
+  if exponent < -4 or exponent >= 16 then
+    return (("%." .. digits .. "g"):format(x))
+  end
+  local text = ("%." .. math.max(digits - 1 - exponent, 1) .. "f"):format(x)
+  return (text:gsub("(%.%d-)0+$", "%1"):gsub("%.$", ".0"))
+end
+
+-- The shortest text from which the same float of the dtype can be read.
+function numbers.shortest(x, dtype)
+  if special(x) then return special(x) end
+  local least, most = table.unpack(kept[dtype or "float64"])
+  for digits = least, most - 1 do
+    local y = tonumber(("%." .. digits .. "g"):format(x))
+    if becomes(y, x, dtype or "float64") then return plain(x, digits) end
+  end
+  return plain(x, most)
+end
+
+-- A number of Lua as a result is shown: whole floats below 1e16 in full.
+function numbers.show(x, precision)
+  if math.type(x) == "integer" then return tostring(x) end
+  if special(x) then return special(x) end
+  if precision == "full" or x % 1 == 0 and math.abs(x) < 1e16 then
+    return numbers.shortest(x)
+  end
+  return tostring(x)
+end
+
+-- In a line of statistics: four significant digits, and all those before the
+-- point.  A number that is not whole has one behind it.
+function numbers.brief(x)
+  if special(x) then return special(x) end
+  local size = math.abs(x)
+  if x % 1 == 0 and size < 1e8 then return ("%d"):format(x) end
+  if size < 1e3 or size >= 1e8 then return ("%.4g"):format(x) end
+  return ("%.1f"):format(x)
+end
+
+-- The same of the mean of integers: in full if it has four decimals or fewer.
+function numbers.mean(x)
+  local text = ("%.4f"):format(x)
+  if math.abs(x) < 1e11 and tonumber(text) == x then
+    return (text:gsub("%.?0+$", ""))
+  end
+  return numbers.brief(x)
+end
+
+-- Was a float of a tensor rounded to be written so (see tensor_grid.lua)?  With one
+-- decimal it is whole, with a power of ten or four decimals it need not be all
+-- of the number; nor need four digits of a statistic.
+function numbers.rounded(text, statistic)
+  local body, power = text:match "^[+-]?([%d.]+)([eE]?)"
+  if not body or not body:find "%." and power == "" then return false end
+  local digits = body:gsub("^[0.]+", ""):gsub("%.", "")
+  if power ~= "" or #(body:match "%.(%d*)" or "") >= 4 then return true end
+  if statistic then return #digits >= 4 end
+  return #digits >= 5 and not body:find "%.0$"
+end
+
+return numbers

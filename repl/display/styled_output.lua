@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: MIT
+--
+-- styled_output.lua - values and colours on the shell's two streams.
+
+local host = require "nacre.host"
+local settings = require "nacre.settings"
+
+local inspect = {}
+
+local codes = {dim = "2", red = "31", green = "32"}
+
+-- Text in a colour, where `stream` ("stdout" or "stderr") takes colours.
+function inspect.paint(text, kind, stream)
+  if not host.color(stream or "stdout") then return text end
+  return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
+end
+
+function inspect.istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+
+-- "float32[3x4] cpu": what is known without looking at the values.
+function inspect.kind(t)
+  return ("%s[%s] %s"):format(t.dtype, table.concat(t:size(), "x"),
+                              tostring(t.device))
+end
+
+local function show(v, options)
+  local display = require "nacre.display"
+  options.width, options.utf8 = host.columns(), host.utf8()
+  options.nameof = display.baseof
+  for _, name in ipairs {"precision", "edge", "maxlines", "stats"} do
+    if options[name] ~= false then options[name] = settings.get(name) end
+  end
+  local depth = settings.get "depth"
+  options.depth = depth ~= "auto" and depth or nil
+  return display.show(v, options)
+end
+
+-- In one line where one can: for lists of results and of variables.
+function inspect.brief(v)
+  if inspect.istensor(v) then return require "nacre.display".brief(v) end
+  return show(v, {})
+end
+
+-- The same in one line of `most' characters at most, whatever it is.
+function inspect.line(v, most)
+  local text = inspect.istensor(v) and inspect.kind(v) or inspect.brief(v)
+  text = text:gsub("{%s*\n%s*", "{"):gsub("%s*\n%s*}", "}")
+             :gsub("%s*\n%s*", " ")
+  if (utf8.len(text) or #text) <= most then return text end
+  return text:sub(1, (utf8.offset(text, most - 2) or most - 2) - 1) .. "..."
+end
+
+-- Are there two tensors or more that say nothing in one line?
+local function several(list, n)
+  local large = 0
+  for i = 1, n do
+    if nacre.is_tensor(list[i]) and list[i]:numel() > 1 then
+      large = large + 1
+    end
+  end
+  return large > 1
+end
+
+-- The results of a block as text: one whole, several in a line.
+function inspect.text(...)
+  local n, list = select("#", ...), {...}
+  if n == 0 then return "" end
+  if n == 1 then
+    local text = show(list[1], {color = host.color "stdout", stats = true})
+    if list[1] == nil then text = inspect.paint(text, "dim") end
+    return text .. "\n"
+  end
+  local brief = not several(list, n)
+  for i = 1, n do             -- else values and positions of t:max(1)
+    list[i] = (brief and inspect.brief or inspect.text)(list[i])
+  end
+  return table.concat(list, brief and "\t" or "", 1, n) ..
+         (brief and "\n" or "")
+end
+
+-- Prints the results of an expression.  The file that io.write gives says
+-- nothing.
+function inspect.print(source, ...)
+  local written = source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
+                  io.type((...))
+  if not written then io.stdout:write((inspect.text(...))) end
+end
+
+return inspect

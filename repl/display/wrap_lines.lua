@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: MIT
+--
+-- wrap_lines.lua - lines on a screen that has fewer columns than they: a line goes
+-- on in the next, between columns of a table or, if one of these is too long,
+-- between words.
+
+local host = require "nacre.host"
+
+local narrow = {}
+
+local function columns(text)
+  text = text:gsub("\27%[[%d;]*m", "")
+  return utf8.len(text) or #text
+end
+
+-- Adds a cell and the blanks before it, or begins a new line with it.
+local function add(lines, gap, cell, indent, width)
+  local line = lines[#lines]
+  if line:find "%S" and columns(line .. gap .. cell) > width then
+    lines[#lines + 1] = indent .. cell
+  else
+    lines[#lines] = line .. gap .. cell
+  end
+end
+
+-- The words of a cell that is longer than a line.
+local function words(lines, gap, cell, indent, width)
+  for word, blank in cell:gmatch "(%S+)(%s*)" do
+    add(lines, gap, word, indent, width)
+    gap = blank
+  end
+end
+
+-- A line as lines of no more than `width' columns, if its words allow that.
+function narrow.fit(line, width)
+  if columns(line) <= width then return {line} end
+  local start, rest = line:match "^(%s*)(.*)$"
+  local lines, gap = {start}, ""
+  local indent = start .. (" "):rep(math.min(2, width // 10))
+  for cell in (rest .. "  "):gmatch "(.-)%s%s+" do
+    if columns(indent .. cell) > width then
+      words(lines, gap, cell, indent, width)
+    else
+      add(lines, gap, cell, indent, width)
+    end
+    gap = "  "                -- the columns are not one above the other
+  end
+  return lines
+end
+
+-- Prints lines: a list, or a text.  What no person reads stays as it is, from
+-- 80 columns on.
+function narrow.say(lines)
+  local width = host.columns()
+  if type(lines) == "table" then lines = table.concat(lines, "\n") end
+  if width < 80 or host.terminal "stdout" then
+    lines = lines:gsub("[^\n]+", function(line)
+      return table.concat(narrow.fit(line, width), "\n")
+    end)
+  end
+  io.stdout:write(lines, lines:sub(-1) == "\n" and "" or "\n")
+end
+
+return narrow

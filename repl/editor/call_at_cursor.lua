@@ -1,0 +1,148 @@
+-- SPDX-License-Identifier: MIT
+--
+-- call_at_cursor.lua - the call that the cursor is in: which function, which argument,
+-- and what stands there already.  Nothing is run to find out.
+
+local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
+
+local calls = {}
+
+local opens = {["("] = true, ["{"] = true, ["["] = true}
+local closes = {[")"] = true, ["}"] = true, ["]"] = true}
+
+-- The brackets that are open behind the tokens: {at = index of the bracket,
+-- commas = {index of each comma in it}}, outermost first.
+local function brackets(tokens)
+  local stack = {}
+  for i, token in ipairs(tokens) do
+    local word = token.kind == "op" and token.text
+    if opens[word] then
+      stack[#stack + 1] = {at = i, commas = {}, word = word}
+    elseif closes[word] then
+      stack[#stack] = nil
+    elseif word == "," and stack[1] then
+      table.insert(stack[#stack].commas, i)
+    end
+  end
+  return stack
+end
+
+-- The path that ends before token i: "a:mm", "nacre.nn.relu"; nil if there
+-- is none.
+local function callee(text, tokens, i)
+  local last = tokens[i - 1]
+  if not last or last.kind ~= "name" then return nil end
+  local from = i - 1
+  while from > 2 and tokens[from - 2].kind == "name" and
+        tokens[from - 1].text:find "^[.:]$" do
+    from = from - 2
+  end
+  local before = tokens[from - 1]
+  if before and (before.text == "function" or before.text:find "^[.:]$" and
+                 from > 1) then
+    -- of what a call gives, or the name of a function being written
+    if before.text == "function" then return nil end
+    return "?" .. text:sub(before.from, last.to)
+  end
+  return (text:sub(tokens[from].from, last.to):gsub("%s", ""))
+end
+
+-- What the library knows of the function: its info, the function itself, the
+-- object of a method and whether it is one.
+local function known(path)
+  local owner, mark, name = path:match "^(.-)([.:]?)([%a_][%w_]*)$"
+  local method = mark == ":"
+  if owner:find "^%?" or owner == "" and mark ~= "" then
+    local f = method and lookup.field(nacre._methods, name)
+    return f and nacre._info(f), f, nil, method
+  end
+  local object = owner ~= "" and lookup.value(owner) or nil
+  local f = lookup.value(path)
+  local info = type(f) == "function" and nacre._info(f) or nil
+  return info, f, object, method
+end
+
+-- A parameter: its name, whether only by name, whether it may be left out.
+local function parameters(signature, method)
+  local list, named = {}, false
+  local inner = signature:match "%((.*)%)%s*%->" or
+                signature:match "%((.*)%)" or ""
+  for item in inner:gmatch "[^,]+" do
+    item = item:match "^%s*(.-)%s*$"
+    local name, default = item:match "^([%a_][%w_]*)%.*=?(.*)$"
+    if item == "*" then
+      named = true
+    elseif name and not (method and #list == 0 and name == "self" and
+                         not list.skipped) then
+      list[#list + 1] = {name = name, named = named,
+                         optional = default ~= "" or nil}
+    elseif name then
+      list.skipped = true
+    end
+  end
+  return list
+end
+
+-- The texts of the arguments before the cursor, without the last, which is
+-- being written.
+local function arguments(text, tokens, bracket)
+  local list, from = {}, tokens[bracket.at].to + 1
+  for _, comma in ipairs(bracket.commas) do
+    list[#list + 1] = text:sub(from, tokens[comma].from - 1)
+      :match "^%s*(.-)%s*$"
+    from = tokens[comma].to + 1
+  end
+  return list, text:sub(from)
+end
+
+-- The names that are set in a table of options already; nil if it is a list.
+local function given(text)
+  local names = {}
+  for item in text:gmatch "([^,]*)," do
+    local name = item:match "^%s*([%a_][%w_]*)%s*="
+    if not name then return nil end
+    names[name] = true
+  end
+  return names
+end
+
+-- May the argument after the typed ones be a table of options?
+local function complete(params, typed)
+  local required = 0
+  for _, p in ipairs(params) do
+    if not p.optional and not p.named then required = required + 1 end
+  end
+  return #typed >= required
+end
+
+-- The call around the end of `text`: {info =, f =, object =, method =,
+-- params =, typed = {texts}, rest =, options = names given or nil}; nil if
+-- the cursor is in none.
+function calls.around(text)
+  local tokens = lexer.tokens(text)
+  local stack = brackets(tokens)
+  local inner, outer = stack[#stack], stack[#stack - 1]
+  if not inner or inner.word == "[" then return nil end
+  local options
+  local at = inner
+  local path = callee(text, tokens, inner.at)
+  if inner.word == "{" then
+    options = given(text:sub(tokens[inner.at].to + 1))
+    if not path and outer and outer.word == "(" then
+      at, path = outer, callee(text, tokens, outer.at)
+    end
+  end
+  if not path then return nil end
+  local info, f, object, method = known(path)
+  local typed, rest = arguments(text, tokens, at)
+  local params = info and parameters(info.signature or "", method) or {}
+  if inner.word == "{" and
+     (not options or at == outer and not complete(params, typed)) then
+    return nil
+  end
+  return {path = path, info = info, f = f, object = object, method = method,
+          params = params, typed = typed, rest = rest, options = options}
+end
+
+return calls

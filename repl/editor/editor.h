@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** editor.h - what the shell needs of a line editor.
+**
+** An Editor is six functions; readline_editor.c and plain_editor.c have one
+** each, and nothing else knows readline.  An editor edits whole blocks: it
+** asks the hooks whether a block is complete and how deep its next line goes.
+** The hooks never jump and run no user code.
+*/
+#ifndef editor_h
+#define editor_h
+
+#include <stddef.h>
+
+typedef enum EditResult { EDIT_LINE, EDIT_CANCEL, EDIT_END } EditResult;
+
+typedef struct Candidate {
+  char *text; /* what takes the word's place */
+  char *note; /* signature and such, for the list; may be NULL */
+} Candidate;
+
+/* Where the name of a file is: in quotes, or a word of its own. */
+enum { FILES_NONE, FILES_QUOTED, FILES_WORD };
+
+typedef struct Candidates {
+  Candidate *item; /* sorted by text; freed by freecandidates */
+  int n;
+  int files; /* complete file names instead: FILES_... */
+  char *head; /* a line to stand above the list; may be NULL */
+} Candidates;
+
+typedef struct EditorHooks {
+  /* Is text to be submitted, or is the block still open? */
+  int (*ready)(const char *text);
+  /* The column where a line that begins with rest starts, behind text. */
+  int (*indent)(const char *text, const char *rest);
+  /* What the word that ends at point can become. */
+  void (*complete)(const char *text, size_t point, Candidates *c);
+  /* Help for the word at point, malloced; NULL if there is none. */
+  char *(*help)(const char *text, size_t point);
+  int (*columns)(void);
+  /* Text from a session without its output, malloced; NULL: other text. */
+  char *(*pasted)(const char *text);
+  /* Of a block of several inputs the first, malloced, while the others wait
+     for next; NULL if it is one. */
+  char *(*split)(const char *text);
+  char *(*next)(void); /* NULL: none waits */
+} EditorHooks;
+
+typedef struct Editor {
+  const char *(*name)(void);
+  int (*open)(const EditorHooks *hooks); /* 0: cannot be used here */
+  /* A block, malloced; text is NULL unless EDIT_LINE comes back. */
+  EditResult (*read)(const char *prompt, const char *prompt2, char **text);
+  void (*remember)(const char *text); /* into the list Up walks through */
+  int (*prefill)(const char *text);   /* the next block begins so; 0: cannot */
+  void (*close)(void);
+} Editor;
+
+extern const Editor editor_plain;
+#if NACRE_READLINE
+extern const Editor editor_readline;
+#endif
+
+void freecandidates(Candidates *c);
+
+/* Takes the prompts out of text that was copied from a session and drops
+   its output; leaves other text alone.  In place. */
+void stripprompts(char *text);
+
+/* Is text an open block that ends in a blank line and, if it is typed, has
+   more of a paste waiting behind it?  ready is the hook. */
+int openpaste(const char *text, int (*ready)(const char *text), int typed);
+
+#endif

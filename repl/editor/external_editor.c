@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** external_editor.c - the user's own editor, for a file or for a block.
+**
+** It runs by posix_spawn, for a process with an open device must not fork,
+** and gets the keyboard's signals for itself as with system(3).
+*/
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "repl/host/repl.h"
+
+extern char **environ;
+
+const char *sh_editorcommand(void) {
+  const char *name = getenv("VISUAL");
+  if (name == NULL || *name == '\0') name = getenv("EDITOR");
+  return name != NULL && *name != '\0' ? name : "vi";
+}
+
+/* Runs a line of the system's shell, which sees path and line as $1 and $2;
+   gives its exit status, 127 if it cannot run. */
+static int spawn(char *command, char *path, char *line) {
+  char sh[] = "sh", option[] = "-c";
+  char *argv[] = { sh, option, command, sh, path, line, NULL };
+  posix_spawnattr_t attributes;
+  sigset_t set;
+  pid_t pid;
+  int status = 127 << 8, failed;
+  if (posix_spawnattr_init(&attributes) != 0) return 127;
+  sigemptyset(&set);
+  posix_spawnattr_setsigmask(&attributes, &set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGQUIT);
+  posix_spawnattr_setsigdefault(&attributes, &set);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
+                                            POSIX_SPAWN_SETSIGDEF);
+  failed = posix_spawn(&pid, "/bin/sh", NULL, &attributes, argv, environ);
+  posix_spawnattr_destroy(&attributes);
+  if (failed) return 127;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Most editors take +LINE; what has a blank or another option in front of
+   the name is left to the shell. */
+int sh_editfile(const char *path, int line) {
+  struct sigaction ignore = { .sa_handler = SIG_IGN }, interrupt, quit;
+  char command[1024], at[16], name[4096];
+  int status;
+  if (strlen(path) >= sizeof name) return 127;
+  strcpy(name, path);
+  snprintf(at, sizeof at, "+%d", line);
+  snprintf(command, sizeof command,
+           line > 0 ? "exec %s \"$2\" \"$1\"" : "exec %s \"$1\"",
+           sh_editorcommand());
+  fflush(stdout);
+  sigemptyset(&ignore.sa_mask);
+  sigaction(SIGINT, &ignore, &interrupt);
+  sigaction(SIGQUIT, &ignore, &quit);
+  status = spawn(command, name, at);
+  sigaction(SIGINT, &ignore, NULL); /* drops what waits while it is blocked */
+  sigaction(SIGQUIT, &ignore, NULL);
+  sigaction(SIGINT, &interrupt, NULL);
+  sigaction(SIGQUIT, &quit, NULL);
+  return status;
+}
+
+static int writetext(int fd, const char *text) {
+  FILE *f = fdopen(fd, "w");
+  int bad;
+  if (f == NULL) return close(fd), -1;
+  bad = fputs(text, f) < 0 || fputc('\n', f) < 0;
+  return fclose(f) != 0 || bad ? -1 : 0;
+}
+
+/* The file's text without what is blank at its end; NULL on failure. */
+static char *readtext(const char *path) {
+  FILE *f = fopen(path, "r");
+  char *text = NULL;
+  size_t size = 0;
+  ssize_t n;
+  if (f == NULL) return NULL;
+  n = getdelim(&text, &size, '\0', f);
+  fclose(f);
+  if (n < 0) { /* an empty file */
+    free(text);
+    return calloc(1, 1);
+  }
+  while (n > 0 && strchr(" \t\r\n", text[n - 1])) text[--n] = '\0';
+  return text;
+}
+
+char *sh_edittext(const char *text) {
+  const char *folder = getenv("TMPDIR");
+  char path[4096];
+  char *edited = NULL;
+  int fd;
+  snprintf(path, sizeof path, "%s/nacreXXXXXX.lua",
+           folder != NULL && *folder == '/' ? folder : "/tmp");
+  if ((fd = mkstemps(path, 4)) < 0) return NULL;
+  if (writetext(fd, text) == 0 && sh_editfile(path, 0) == 0)
+    edited = readtext(path);
+  unlink(path);
+  return edited;
+}

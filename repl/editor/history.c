@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** history.c - submitted blocks, in memory and in a file that sessions share.
+**
+** The file holds each block behind a line "#SECONDS", as bash writes it.  An
+** entry is one write to the end of the file under its lock; trimming writes
+** a new file beside it and renames it, under the lock too.
+*/
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "repl/host/repl.h"
+
+enum { LIMIT = 10000 };
+
+History sh_history;
+
+static int remember(const char *text, size_t n) {
+  History *h = &sh_history;
+  if (h->n == h->size) {
+    int size = h->size ? 2 * h->size : 64;
+    char **more = realloc(h->text, (size_t)size * sizeof *more);
+    if (more == NULL) return 0;
+    h->text = more;
+    h->size = size;
+  }
+  if ((h->text[h->n] = malloc(n + 1)) == NULL) return 0;
+  memcpy(h->text[h->n], text, n);
+  h->text[h->n++][n] = '\0';
+  return 1;
+}
+
+/*
+** Where the file is
+*/
+static char *join(const char *a, const char *b) {
+  char *s = malloc(strlen(a) + strlen(b) + 1);
+  if (s != NULL) strcat(strcpy(s, a), b);
+  return s;
+}
+
+char *sh_historypath(void) {
+  const char *name = getenv("NACRE_HISTORY");
+  if (name != NULL) return *name ? join(name, "") : NULL;
+  name = getenv("XDG_STATE_HOME");
+  if (name != NULL && name[0] == '/') return join(name, "/nacre/history");
+  name = getenv("HOME");
+  if (name == NULL || name[0] != '/') return NULL;
+  return join(name, "/.local/state/nacre/history");
+}
+
+static void makefolders(char *path) {
+  char *slash;
+  for (slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+    *slash = '\0';
+    mkdir(path, 0700); /* what cannot be made shows when the file opens */
+    *slash = '/';
+  }
+}
+
+/* Our own regular file, or nothing: it may be a link somebody laid. */
+static const char *foreign(int fd) {
+  struct stat s;
+  if (fstat(fd, &s) != 0) return strerror(errno);
+  if (!S_ISREG(s.st_mode)) return "this is not a regular file";
+  return s.st_uid == geteuid() ? NULL : "it belongs to another user";
+}
+
+static int samefile(int fd, const char *path) {
+  struct stat a, b;
+  return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino &&
+         a.st_dev == b.st_dev;
+}
+
+/* Sessions hold the lock for moments: who holds it longer is waited for no
+   more. */
+static int lockfile(int fd) {
+  const struct timespec moment = { 0, 5000000 };
+  for (int tries = 0; tries < 100; tries++) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 1;
+    if (errno != EWOULDBLOCK && errno != EINTR) return 0;
+    nanosleep(&moment, NULL);
+  }
+  return 0;
+}
+
+/* Opens the file and locks it; -1 if that cannot be: *why says what is wrong.
+   A pipe is not waited for. */
+static int openlocked(int flags, const char **why) {
+  const char *path = sh_history.path;
+  flags |= O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  for (;;) {
+    int fd = open(path, flags, 0600);
+    if (fd < 0) return *why = strerror(errno), -1;
+    if ((*why = foreign(fd)) != NULL) return close(fd), -1;
+    if (!lockfile(fd)) {
+      *why = errno == EWOULDBLOCK ? "it is locked" : strerror(errno);
+      return close(fd), -1;
+    }
+    if (samefile(fd, path)) return fchmod(fd, 0600), fd;
+    close(fd); /* another session trimmed it while we waited */
+  }
+}
+
+/*
+** Reading
+*/
+static int isstamp(const char *line, const char *end) {
+  if (*line++ != '#' || line == end) return 0;
+  while (line < end && isdigit((unsigned char)*line)) line++;
+  return line == end;
+}
+
+/* A zero byte, which ends a text in C, is read as a blank. */
+static char *slurp(int fd, size_t *n) {
+  struct stat s;
+  char *text;
+  ssize_t got;
+  *n = 0;
+  if (fstat(fd, &s) != 0) return NULL;
+  text = malloc((size_t)s.st_size + 1);
+  while (text != NULL && *n < (size_t)s.st_size) {
+    got = read(fd, text + *n, (size_t)s.st_size - *n);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    *n += (size_t)got;
+  }
+  for (size_t i = 0; text != NULL && i < *n; i++)
+    if (text[i] == '\0') text[i] = ' ';
+  if (text != NULL) text[*n] = '\0';
+  return text;
+}
+
+/* Calls entry for each block of text, which ends in '\0'. */
+static int blocks(const char *text, void (*entry)(const char *, size_t)) {
+  const char *line, *next, *from = text;
+  int count = 0;
+  for (line = text; *line; line = next) {
+    const char *end = line + strcspn(line, "\n");
+    next = *end ? end + 1 : end;
+    if (!isstamp(line, end) && *next) continue;
+    const char *stop = isstamp(line, end) ? line : next;
+    while (stop > from && stop[-1] == '\n') stop--;
+    if (stop > from) {
+      if (entry) entry(from, (size_t)(stop - from));
+      count++;
+    }
+    from = next;
+  }
+  return count;
+}
+
+static void load(const char *text, size_t n) {
+  remember(text, n);
+}
+
+void sh_historyopen(int file) {
+  const char *limit = getenv("NACRE_HISTSIZE");
+  char *text;
+  size_t n;
+  const char *why;
+  int fd;
+  sh_history.limit = limit && atoi(limit) > 0 ? atoi(limit) : LIMIT;
+  if (!file || (sh_history.path = sh_historypath()) == NULL) return;
+  makefolders(sh_history.path);
+  if ((fd = openlocked(O_RDONLY, &why)) < 0) {
+    fprintf(stderr, "warning: no history: %s: %s\n", sh_history.path, why);
+    free(sh_history.path);
+    sh_history.path = NULL;
+    return;
+  }
+  text = slurp(fd, &n);
+  close(fd);
+  if (text != NULL) blocks(text, load);
+  free(text);
+}
+
+/*
+** Writing
+*/
+static int writeall(int fd, const char *text, size_t n) {
+  while (n > 0) {
+    ssize_t put = write(fd, text, n);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return -1;
+    text += put;
+    n -= (size_t)put;
+  }
+  return 0;
+}
+
+static void append(const char *text) {
+  const char *why;
+  size_t n = strlen(text) + 32;
+  char *entry = malloc(n);
+  int fd;
+  if (entry == NULL) return;
+  if ((fd = openlocked(O_WRONLY | O_APPEND, &why)) >= 0) {
+    int k = snprintf(entry, n, "#%lld\n%s\n", (long long)time(NULL), text);
+    writeall(fd, entry, (size_t)k);
+    close(fd);
+  }
+  free(entry);
+}
+
+/* Blank text, text behind a space and what was just said are not kept. */
+int sh_historyadd(const char *text) {
+  History *h = &sh_history;
+  if (isspace((unsigned char)*text) || *text == '\0') return 0;
+  if (h->n > 0 && strcmp(h->text[h->n - 1], text) == 0) return 0;
+  if (!remember(text, strlen(text))) return 0;
+  if (h->path != NULL) append(text);
+  return 1;
+}
+
+/* Where the last n blocks of text start. */
+static const char *lastblocks(const char *text, int n) {
+  int skip = blocks(text, NULL) - n;
+  const char *line = text;
+  for (; *line; line += strcspn(line, "\n"), line += *line == '\n')
+    if (isstamp(line, line + strcspn(line, "\n")) && skip-- <= 0) break;
+  return line;
+}
+
+static void replace(const char *text) {
+  char *name = join(sh_history.path, ".XXXXXX");
+  int fd = name != NULL ? mkstemp(name) : -1;
+  if (fd >= 0) {
+    int bad = writeall(fd, text, strlen(text)) != 0 || fsync(fd) != 0;
+    if (close(fd) != 0 || bad || rename(name, sh_history.path) != 0)
+      unlink(name);
+  }
+  free(name);
+}
+
+/* Trims the file once it is a tenth too long. */
+static void trim(void) {
+  const char *why;
+  int fd = openlocked(O_RDONLY, &why), limit = sh_history.limit;
+  char *text;
+  size_t n;
+  if (fd < 0) return;
+  text = slurp(fd, &n);
+  if (text != NULL && blocks(text, NULL) > limit + limit / 10)
+    replace(lastblocks(text, limit));
+  free(text);
+  close(fd);
+}
+
+void sh_historyclose(void) {
+  History *h = &sh_history;
+  if (h->path != NULL && h->n > h->limit) trim();
+  while (h->n > 0) free(h->text[--h->n]);
+  free(h->text);
+  free(h->path);
+  memset(h, 0, sizeof *h);
+}

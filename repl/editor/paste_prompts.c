@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** paste_prompts.c - text that was copied.  From a session: lines behind "> " or
+** ">> " are its input, the others what it printed; no Lua statement starts
+** with ">".  From elsewhere: a blank line in a block that is open does not
+** end it.
+*/
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include "repl/editor/editor.h"
+
+static size_t promptsize(const char *line) {
+  if (strncmp(line, ">> ", 3) == 0) return 3;
+  if (strncmp(line, "> ", 2) == 0) return 2;
+  return 0;
+}
+
+void stripprompts(char *text) {
+  char *to = text;
+  const char *from = text + strspn(text, "\n");
+  if (promptsize(from) == 0) return;
+  while (*from != '\0') {
+    size_t n = strcspn(from, "\n"), skip = promptsize(from);
+    if (skip > 0) {
+      memmove(to, from + skip, n - skip);
+      to += n - skip;
+      *to++ = '\n';
+    }
+    from += n + (from[n] == '\n');
+  }
+  to[-1] = '\0'; /* there was at least the first line */
+}
+
+/* Has the terminal more to read?  A paste may come in pieces. */
+static int more(void) {
+  struct timeval wait = { 0, 20000 };
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(STDIN_FILENO, &set);
+  return select(STDIN_FILENO + 1, &set, NULL, NULL, &wait) > 0;
+}
+
+/* A blank line submits an open block as it is, for whoever types it; with
+   more lines behind it, it is one of a paste that the terminal did not
+   mark.  What is not typed, it never submits. */
+int openpaste(const char *text, int (*ready)(const char *text), int typed) {
+  size_t n = strlen(text);
+  char *whole;
+  int open;
+  while (n > 0 && strchr(" \t", text[n - 1])) n--;
+  if (n == 0 || text[n - 1] != '\n' || (typed && !more())) return 0;
+  while (n > 0 && strchr(" \t\n", text[n - 1])) n--;
+  whole = malloc(n + 1);
+  if (whole == NULL) return 0;
+  memcpy(whole, text, n);
+  whole[n] = '\0';
+  open = !ready(whole);
+  free(whole);
+  return open;
+}

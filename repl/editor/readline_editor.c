@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** readline_editor.c - the editor on GNU readline, by its callback interface.
+**
+** We wait for keys ourselves, with the signals let in only there: then
+** nothing can be lost, and nothing happens inside readline that it does not
+** expect.  readline's own handlers are off.
+*/
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+
+#include "repl/editor/readline_editor.h"
+#include "repl/host/repl.h"
+
+static const int caught[] = { SIGWINCH, SIGTSTP, SIGCONT,
+                              SIGTERM,  SIGHUP,  SIGQUIT };
+enum { NCAUGHT = sizeof caught / sizeof *caught };
+
+static volatile sig_atomic_t resized, stopped, continued, deadly;
+static struct sigaction before[NCAUGHT];
+static sigset_t allowed; /* the signals that are let in where we wait */
+static char *line;
+static char *waiting; /* what the next block begins with */
+static int done;
+static const EditorHooks *asked;
+
+static void onsignal(int sig) {
+  if (sig == SIGWINCH)
+    resized = 1;
+  else if (sig == SIGTSTP)
+    stopped = 1;
+  else if (sig == SIGCONT)
+    continued = 1;
+  else
+    deadly = sig;
+}
+
+static void catchsignals(sigset_t *old) {
+  struct sigaction action = { .sa_handler = onsignal };
+  sigset_t block;
+  int i;
+  sigemptyset(&action.sa_mask);
+  sigemptyset(&block);
+  sigaddset(&block, SIGINT);
+  for (i = 0; i < NCAUGHT; i++) sigaddset(&block, caught[i]);
+  sigprocmask(SIG_BLOCK, &block, old);
+  for (i = 0; i < NCAUGHT; i++) sigaction(caught[i], &action, &before[i]);
+}
+
+static void releasesignals(const sigset_t *old) {
+  int i;
+  for (i = 0; i < NCAUGHT; i++)
+    if (caught[i] != SIGWINCH) /* the size may change while code runs */
+      sigaction(caught[i], &before[i], NULL);
+  sigprocmask(SIG_SETMASK, old, NULL);
+}
+
+static void online(char *text) {
+  line = text;
+  done = 1;
+  rl_callback_handler_remove(); /* the terminal is cooked while code runs */
+}
+
+static int prefill(const char *text) {
+  free(waiting);
+  waiting = malloc(strlen(text) + 1);
+  return waiting != NULL && strcpy(waiting, text) != NULL;
+}
+
+/* Behind the prompt: what was asked for with prefill, or by Ctrl-O. */
+static void fill(void) {
+  if (waiting != NULL) {
+    rl_insert_text(waiting);
+    free(waiting);
+    waiting = NULL;
+  } else if (!rlfetch())
+    return;
+  rl_redisplay();
+}
+
+/* With a prompt; what ended another one is over.  readline takes the locale
+   from the environment each time. */
+static void install(const char *prompt) {
+  const char *locale = sh_locale(), *old = getenv("LC_ALL");
+  char *kept = locale != NULL && old != NULL ? strdup(old) : NULL;
+#if RL_READLINE_VERSION >= 0x0802
+  rl_eof_found = 0; /* else a line feed follows each line from now on */
+#endif
+  if (locale != NULL) setenv("LC_ALL", locale, 1);
+  rl_callback_handler_install(prompt, online);
+  if (kept != NULL)
+    setenv("LC_ALL", kept, 1);
+  else if (locale != NULL)
+    unsetenv("LC_ALL");
+  free(kept);
+}
+
+/* Ctrl-C.  The clean-up comes first: it leaves a search, if one is on. */
+static void cancel(void) {
+  rl_callback_sigcleanup();
+  rl_point = rl_mark = rl_end;
+  rl_redisplay();
+  fputs("^C\n", rl_outstream);
+  rl_free_line_state();
+  rl_callback_handler_remove();
+  fflush(rl_outstream);
+}
+
+static void redraw(void) {
+  (*rl_prep_term_function)(1);
+  rl_resize_terminal();
+  rl_forced_update_display();
+}
+
+static void suspend(void) {
+  struct sigaction ours, standard = { .sa_handler = SIG_DFL };
+  sigset_t only, pending;
+  (*rl_deprep_term_function)();
+  sigemptyset(&standard.sa_mask);
+  sigemptyset(&only);
+  sigaddset(&only, SIGTSTP);
+  sigaction(SIGTSTP, &standard, &ours);
+  raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &only, NULL); /* we stop here */
+  sigprocmask(SIG_BLOCK, &only, NULL);
+  sigaction(SIGTSTP, &ours, NULL);
+  sigpending(&pending); /* SIGCONT redraws; it stays away if nobody stops us */
+  if (!sigismember(&pending, SIGCONT)) redraw();
+}
+
+static void heedsignals(void) {
+  if (deadly) {
+    rl_callback_handler_remove();
+    sh_historyclose();
+    sh_diebysignal(deadly);
+  }
+  if (stopped) {
+    stopped = 0;
+    suspend();
+  }
+  if (continued) {
+    continued = 0;
+    redraw();
+  }
+  if (resized) {
+    resized = 0;
+    rl_resize_terminal();
+  }
+}
+
+/* Lets in the signals that wait.  pselect does not where there are keys too,
+   and a Ctrl-C must not outlast the keys that came behind it. */
+static void letin(void) {
+  sigset_t blocked;
+  sigprocmask(SIG_SETMASK, &allowed, &blocked);
+  sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+/* Gives -1 at the end of input, 0 after Ctrl-C, 1 if there is a key. */
+int rlwaitkey(void) {
+  fd_set set;
+  int n;
+  while (!nc_interrupted) {
+    FD_ZERO(&set);
+    FD_SET(STDIN_FILENO, &set);
+    n = pselect(STDIN_FILENO + 1, &set, NULL, NULL, NULL, &allowed);
+    if (n < 0 && errno != EINTR) return -1;
+    letin();
+    heedsignals();
+    if (n > 0 && !nc_interrupted) return 1;
+  }
+  return 0;
+}
+
+/* A key.  The terminal gives 0 bytes where there is none any more: Ctrl-C
+   takes away what was not read, and to wait for the next key then would be to
+   lose that one.  For the same reason signals are let in just before the
+   read.  After Ctrl-C any key will do, the block is cancelled. */
+static int getkey(FILE *in) {
+  unsigned char c;
+  int tries;
+  for (tries = 0; tries < 2; tries++) {
+    ssize_t n;
+    letin();
+    if (nc_interrupted) return '\0';
+    n = read(fileno(in), &c, 1);
+    if (n == 1) return c;
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return EOF;
+    int key = rlwaitkey();
+    if (key <= 0) return key < 0 ? EOF : '\0';
+  }
+  return EOF; /* there is something, but nothing to read: a hang-up */
+}
+
+/* What waits behind another input of the same paste looks as if it were
+   typed.  After Ctrl-C nothing waits. */
+static int typewaiting(const char *prompt) {
+  int cancelled = sh_takeinterrupt();
+  char *text = asked->next();
+  while (cancelled && text != NULL) {
+    free(text);
+    text = asked->next();
+  }
+  if (text == NULL) return 0;
+  install(prompt);
+  rl_insert_text(text);
+  rl_redisplay();
+  rl_newline(1, '\n');
+  rl_free_line_state();
+  online(text);
+  return 1;
+}
+
+static EditResult readblock(const char *prompt, const char *prompt2,
+                            char **text) {
+  int key = 1;
+  (void)prompt2; /* a block is one buffer: its later lines have no prompt */
+  done = 0;
+  line = NULL;
+  catchsignals(&allowed);
+  using_history();
+  /* what was pressed before the prompt is answered */
+  if (!typewaiting(prompt)) {
+    install(prompt);
+    fill();
+  }
+  while (!done && (key = rlwaitkey()) > 0) rl_callback_read_char();
+  sh_takeinterrupt();
+  if (key == 0)
+    cancel();
+  else if (!done)
+    rl_callback_handler_remove();
+  releasesignals(&allowed);
+  *text = line;
+  if (key == 0) return EDIT_CANCEL;
+  if (line == NULL) {
+    fputc('\n', rl_outstream);
+    return EDIT_END;
+  }
+  stripprompts(line);
+  return EDIT_LINE;
+}
+
+/* Ctrl-S searches and Ctrl-Q quotes while the prompt is there; a read does
+   not wait. */
+static void prepare(int meta) {
+  struct termios t;
+  rl_prep_terminal(meta);
+  if (tcgetattr(STDIN_FILENO, &t) != 0) return;
+  t.c_iflag &= (tcflag_t) ~(IXON | IXOFF);
+  t.c_cc[VMIN] = t.c_cc[VTIME] = 0;
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &t);
+}
+
+static int begin(const EditorHooks *hooks) {
+  asked = hooks;
+  rl_readline_name = SH_NAME;
+  rl_catch_signals = rl_catch_sigwinch = 0;
+  rl_change_environment = 0;
+  rl_prep_term_function = prepare;
+  rl_getc_function = getkey;
+  rlkeys(hooks);
+  rlcompletion(hooks);
+  rl_variable_bind("bell-style", "none");
+  rl_variable_bind("echo-control-characters", "off");
+  rl_variable_bind("enable-active-region", "off");
+  return 1;
+}
+
+static const char *name(void) {
+  static char text[32];
+  snprintf(text, sizeof text, "readline %s", rl_library_version);
+  return text;
+}
+
+static void remember(const char *text) {
+  add_history(text);
+}
+
+static void end(void) {
+  clear_history();
+  free(waiting);
+  waiting = NULL;
+}
+
+const Editor editor_readline = { name,     begin,   readblock,
+                                 remember, prefill, end };

@@ -1,0 +1,136 @@
+-- SPDX-License-Identifier: MIT
+--
+-- shape_fits.lua - which variables can be the next argument of an operation.
+--
+-- The operation itself decides: it is called with miniatures, tensors of
+-- ones whose sizes are equal, one or in order where those of the variables
+-- are, but small.  So its own shape rule holds, nothing large is computed,
+-- no device but the CPU works and no user code runs.
+
+local inspect = require "nacre.styled_output"
+local lookup = require "nacre.lookup"
+
+local fits = {}
+
+local LARGEST = 4096          -- elements of a miniature
+local VARIABLES = 200
+
+-- Every size above 1 gets a small one, equal ones the same, in order.
+local function scale(tensors)
+  local seen, sizes, small = {}, {}, {[0] = 0, [1] = 1}
+  for _, t in ipairs(tensors) do
+    for _, n in ipairs(t:size()) do
+      if n > 1 and not seen[n] then
+        seen[n] = true
+        sizes[#sizes + 1] = n
+      end
+    end
+  end
+  table.sort(sizes)
+  for i, n in ipairs(sizes) do small[n] = i + 1 end
+  return small
+end
+
+local function miniature(t, small)
+  local sizes, n = {}, 1
+  for i, size in ipairs(t:size()) do
+    sizes[i] = small[size]
+    n = n * sizes[i]
+  end
+  if n > LARGEST then return nil end
+  return nacre.ones(sizes, {dtype = t.dtype, device = "cpu"})
+end
+
+-- What an argument's text stands for: a tensor, a small number, a boolean;
+-- nil if only running it could tell.
+local function value(text)
+  if text == "true" or text == "false" then return text == "true", true end
+  local n = tonumber(text)
+  if n then return n, math.abs(n) <= 8 end
+  local v = text:find "^[%a_][%w_.%[%]]*$" and lookup.value(text)
+  return v, inspect.istensor(v)
+end
+
+-- The session's tensors by name.
+local function variables()
+  local list = {}
+  for name, v in next, _G do
+    if type(name) == "string" and inspect.istensor(v) and
+       not name:find "^_+$" and name ~= "ans" then
+      list[#list + 1] = {name = name, value = v}
+    end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  while #list > VARIABLES do list[#list] = nil end
+  return list
+end
+
+-- The arguments so far, in front of them the object of a method.
+local function before(call)
+  local args = {}
+  if call.method then
+    if not inspect.istensor(call.object) then return nil end
+    args[1] = call.object
+  end
+  for _, text in ipairs(call.typed) do
+    local v, ok = value(text)
+    if not ok then return nil end
+    args[#args + 1] = v
+  end
+  return args
+end
+
+local function samedevice(tensors, t)
+  for _, other in ipairs(tensors) do
+    if other:dim() > 0 and t:dim() > 0 and
+       tostring(other.device) ~= tostring(t.device) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Calls the operation; does it take the miniatures?  Nil if it lacks others.
+local function takes(f, args)
+  local ok, err = pcall(nacre.no_grad, function()
+    f(table.unpack(args, 1, #args))
+  end)
+  if ok then return true end
+  local text = tostring(type(err) == "table" and err.message or err)
+  if text:find "is missing" or text:find "expected, got no value" then
+    return nil
+  end
+  return false
+end
+
+-- The variables that fit as the next argument of calls.around's call, a list
+-- of {name =, value =}; nil if that cannot be told.
+function fits.list(call)
+  local info = call.info
+  if not info or type(call.f) ~= "function" or call.options or
+     info.signature:find "generator" or info.name:find "drop" then
+    return nil
+  end
+  local args, all, found = before(call), variables(), {}
+  if not args then return nil end
+  local tensors = {}
+  for _, v in ipairs(args) do
+    if inspect.istensor(v) then tensors[#tensors + 1] = v end
+  end
+  for _, var in ipairs(all) do
+    local group = {table.unpack(tensors)}
+    group[#group + 1] = var.value
+    local small, mini = scale(group), {}
+    for i, v in ipairs(args) do
+      mini[i] = v
+      if inspect.istensor(v) then mini[i] = miniature(v, small) or false end
+    end
+    mini[#args + 1] = miniature(var.value, small) or false
+    local fit = samedevice(tensors, var.value) and takes(call.f, mini)
+    if fit == nil then return nil end
+    if fit then found[#found + 1] = var end
+  end
+  return found
+end
+
+return fits

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** terminal.c - what may be written where: colour, UTF-8, how wide.
+*/
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "repl/host/repl.h"
+
+static enum Color color;
+static int width, utf8;
+
+static const char *variable(const char *name) {
+  const char *value = getenv(name);
+  return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static const char *locale; /* of characters, where it is not the user's */
+
+/* In the C locale nothing but ASCII is written; but what is typed may be
+   UTF-8, which readline would drop. */
+static void readutf8(void) {
+  const char *name = setlocale(LC_CTYPE, NULL);
+  if (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0)
+    locale = setlocale(LC_CTYPE, "C.UTF-8") ? "C.UTF-8" : NULL;
+}
+
+void sh_terminal(const Options *o) {
+  color = o->color;
+  width = o->width;
+  sh_setascii(o->ascii);
+  readutf8();
+}
+
+const char *sh_locale(void) {
+  return locale;
+}
+
+enum Color sh_setcolor(enum Color c) {
+  enum Color was = color;
+  color = c;
+  return was;
+}
+
+void sh_setascii(int on) {
+  utf8 = !on && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void sh_setwidth(int n) {
+  width = n;
+}
+
+int sh_dumb(void) {
+  const char *term = variable("TERM");
+  return term == NULL || strcmp(term, "dumb") == 0;
+}
+
+int sh_color(int fd) {
+  const char *force = variable("CLICOLOR_FORCE");
+  if (color != COLOR_AUTO) return color == COLOR_ALWAYS;
+  if (variable("NO_COLOR")) return 0;
+  if (force != NULL && strcmp(force, "0") != 0) return 1;
+  return !sh_dumb() && isatty(fd);
+}
+
+int sh_columns(void) {
+  struct winsize w;
+  const char *columns = variable("COLUMNS");
+  int n;
+  if (width > 0) return width;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+    return w.ws_col;
+  n = columns != NULL ? atoi(columns) : 0;
+  return n > 0 && n < 100000 ? n : 80;
+}
+
+int sh_utf8(void) {
+  return utf8;
+}
+
+int sh_interactive(void) {
+  return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}

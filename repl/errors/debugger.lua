@@ -1,0 +1,187 @@
+-- SPDX-License-Identifier: MIT
+--
+-- debugger.lua - :debug, the stack of the last error: its frames, their locals,
+-- expressions in the midst of them.  The stack is kept as it was when the
+-- error happened, until another line runs.
+
+local errors = require "nacre.errors"
+local inspect = require "nacre.styled_output"
+local submit = require "nacre.compile_block"
+
+local post = {}
+
+local help = [[
+  where     the frames, the innermost first; * is the one looked at
+  up down   the frame that called this one, and back
+  locals    the variables of the frame
+  p EXPR    an expression in the frame (or just the expression)
+  q         back to the prompt
+A command of the shell that takes no Lua, as :whos, works here, too.
+]]
+
+local function say(...) io.stdout:write(...) end
+
+local function title(frame)
+  local name = frame.main and frame.file == "stdin" and "the prompt" or
+               frame.name
+  return ("%s at %s:%d"):format(name, frame.file, frame.line)
+end
+
+-- A value in one line that fits.
+local function brief(v) return inspect.line(v, 60) end
+
+--
+-- Commands.  Each gets the state: stack, at, shell, and the rest of the line.
+--
+local commands = {}
+
+function commands.where(s)
+  for i, frame in ipairs(s.stack) do
+    local line = frame.shown and "   " .. frame.shown:match "^%s*(.-)%s*$" or
+                 ""
+    say(i == s.at and "* " or "  ", title(frame), line, "\n")
+    if i == s.stack.gap then
+      say(("  ... %d more\n"):format(s.stack.skipped))
+    end
+  end
+end
+
+local function move(s, by, what)
+  if not s.stack[s.at + by] then return say("this is the ", what, "\n") end
+  s.at = s.at + by
+  say(title(s.stack[s.at]), "\n")
+end
+
+function commands.up(s) move(s, 1, "outermost frame") end
+
+function commands.down(s) move(s, -1, "innermost frame") end
+
+function commands.locals(s)
+  local frame, width = s.stack[s.at], 0
+  for _, var in ipairs(frame.variables) do
+    width = math.max(width, #var.name)
+  end
+  for _, var in ipairs(frame.variables) do
+    say(("  %-" .. width .. "s  %s%s\n"):format(var.name, brief(var.value),
+      var.outer and "  (of the function around it)" or ""))
+  end
+  if #frame.variables == 0 then say "  no locals\n" end
+end
+
+-- What an expression sees: the frame's variables, then its globals.  What it
+-- assigns to a variable holds in the debugger.
+local function environment(frame)
+  return setmetatable({}, {
+    variables = frame.variables,    -- see stack_frames.lua
+    __index = function(_, name)
+      for _, var in ipairs(frame.variables) do
+        if var.name == name then return var.value end
+      end
+      return frame.globals[name]
+    end,
+    __newindex = function(_, name, value)
+      for _, var in ipairs(frame.variables) do
+        if var.name == name then
+          var.value = value
+          return
+        end
+      end
+      frame.globals[name] = value
+    end,
+  })
+end
+
+function commands.p(s, text)
+  if not text:find "%S" then return s.shell.fail "p needs an expression" end
+  local unit = s.shell.compile(text)
+  if not unit then return end
+  unit.locals = nil
+  debug.setupvalue(unit.f, 1, environment(s.stack[s.at]))
+  local results = s.shell.run(unit)
+  if results then s.shell.print(results, text) end
+end
+
+function commands.q(s) s.shell.reader = nil end
+
+function commands.help() say(help) end
+
+local short = {u = "up", d = "down", w = "where", bt = "where", l = "locals",
+               h = "help", quit = "q", exit = "q", print = "p"}
+
+-- A variable of the frame goes before a short name.
+local function find(s, word)
+  for _, var in ipairs(s.stack[s.at].variables) do
+    if var.name == word then return nil end
+  end
+  return commands[word] or commands[short[word]]
+end
+
+-- A command of the shell, or ?name; nil if the text is neither.
+local function ofshell(s, text)
+  local name, rest, sign = submit.command(text)
+  local topic = text:match "^%s*%?+%s*([%w_%.:]+)%s*$"
+  if topic then
+    require "nacre.help".show(s.shell, topic)
+    return true
+  end
+  if not name then return nil end
+  local commands = require "nacre.commands"
+  local row = commands.of(text)
+  if row and (row.lua or row.name == "debug") then
+    s.shell.fail((":%s is for the prompt: q leaves the debugger")
+                 :format(row.name))
+  else
+    commands.run(s.shell, sign == "%" and commands.magic(name) or name,
+                 rest:match "^%s*(.-)%s*$")
+  end
+  return true
+end
+
+-- The debugger's own command in a line, and what follows its word.
+local function own(s, text)
+  local word, rest = text:match "^%s*:?(%a+)%s*(.-)%s*$"
+  local command = find(s, word)
+  if command and (rest == "" or command == commands.p) and
+     not (rest:find "^[=(.:%[]") then
+    return command, rest
+  end
+end
+
+local function submitted(s, text)
+  local command, rest = own(s, text)
+  if command then return command(s, rest) end
+  if ofshell(s, text) then return end
+  commands.p(s, (text:gsub("^%s*=", "", 1)))
+end
+
+local told = false
+
+-- Lines go here, and not to the prompt, while the stack is looked at.
+function post.command(shell, text)
+  local stack = errors.stack()
+  if not stack or #stack == 0 then
+    return shell.fail(stack and "the error has no frames of yours" or
+      "no error to look at: another line has run, or there was none")
+  end
+  local s = {stack = stack, at = 1, shell = shell}
+  if text ~= "" then return submitted(s, text) end
+  say(title(stack[1]), "\n")
+  if not told then
+    told = true
+    shell.note "help lists the words, q leaves"
+  end
+  shell.reader = {
+    prompt = "debug> ",
+    leave = "q",
+    own = function(line) return own(s, line) ~= nil end,
+    submit = function(line)
+      if line:find "%S" then submitted(s, line) end
+    end,
+    ready = function(line) return submit.ready(line, function() end) end,
+  }
+end
+
+-- shell.debug(): the frames of the last error as a list of tables.
+function post.call() return errors.stack() end
+
+return post

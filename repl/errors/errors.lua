@@ -1,0 +1,318 @@
+-- SPDX-License-Identifier: MIT
+--
+-- errors.lua - errors as the shell shows them: what, where, the operands with
+-- their names, a rule, a hint, the way there.
+--
+-- capture(err, level) runs in a message handler, while the stack still
+-- stands, and gives an object; render(object, options) gives its text.
+
+local display = require "nacre.display"
+local dotted = require "nacre.dot_call"
+local frames = require "nacre.stack_frames"
+local habits = require "nacre.runtime_errors"
+local roles = require "nacre.operand_names"
+local tame = require "nacre.lua_values".tame
+
+local nacre = package.loaded.nacre or _G.nacre
+
+-- sources[chunkname] is the text of a chunk that is no file; remember(f, text)
+-- is to be called with each block of the session before it runs.
+local errors = {sources = frames.sources, remember = frames.remember}
+
+--
+-- Capturing
+--
+local Captured = {}
+Captured.__index = Captured
+
+-- What stands alone: "file:line: op: what is wrong".
+function Captured:__tostring()
+  local place = self.file and ("%s:%d: "):format(self.file, self.line) or ""
+  local op = self.op and self.op .. ": " or ""
+  return place .. op .. self.message
+end
+
+local function iscaptured(v)
+  return type(v) == "table" and debug.getmetatable(v) == Captured
+end
+
+local function isours(err)
+  local meta = type(err) == "table" and debug.getmetatable(err)
+  return meta and rawget(meta, "__name") == "nacre.error"
+end
+
+-- An error value of any type as text.
+local function textof(err)
+  if type(err) == "string" then return err end
+  if err == nil then return "nil (error was called without a message)" end
+  local ok, text = pcall(display.show, err, {width = 80})
+  text = ok and text or type(err)
+  local meta = debug.getmetatable(err)
+  if type(err) == "table" and not (meta and rawget(meta, "__tostring")) then
+    return "the error is a table: " .. text
+  end
+  return text
+end
+
+-- Splits "chunk:line: text" if the chunk is one that can be.
+local function position(text, list)
+  for _, f in ipairs(list) do
+    if text:sub(1, #f.file + 1) == f.file .. ":" then
+      local line, rest = text:match("^(%d+): (.*)$", #f.file + 2)
+      if line then return f.file, math.tointeger(line), rest end
+    end
+  end
+  local chunk, line, rest = text:match "^([^\n:]+):(%d+): (.*)$"
+  if chunk and (chunk:find "%.lua$" or chunk == "stdin" or
+                chunk == "(command line)") then
+    return chunk, math.tointeger(line), rest
+  end
+  chunk, line, rest = text:match '^(%[string "[^\n]*"%]):(%d+): (.*)$'
+  return chunk, math.tointeger(line), rest or text
+end
+
+-- The innermost frame at a position; any, if that is in a module of ours.
+local function place(list, at, line)
+  if not at or at:find "^nacre%." then return list[1] end
+  for _, f in ipairs(list) do
+    if f.file == at and f.line == line then return f end
+  end
+end
+
+-- What an error object says, or a text; the frames give the place.
+local function describe(err, list)
+  local o = {args = {}, frames = list}
+  if isours(err) then
+    o.op, o.message, o.code = err.op, err.message or "?", err.code
+    o.rule, o.hint, o.file, o.line = err.rule, err.hint, err.file, err.line
+    o.first = err.first
+    o.at = place(list, o.file, o.line)
+    o.object = true
+  else
+    local text = textof(err)
+    o.file, o.line, o.message = position(text, list)
+    if o.file then o.at = place(list, o.file, o.line) end
+    if type(err) ~= "string" and not o.file then o.at = list[1] end
+  end
+  if o.at then o.file, o.line = o.at.file, o.at.line end
+  if o.op == "" then o.op = nil end
+  o.message = tame(o.message)
+  return setmetatable(o, Captured)
+end
+
+-- The stack of the last error, with the values of its variables: until another
+-- line runs, so that it holds no memory for long.
+local kept
+
+function errors.stack() return kept end
+
+function errors.drop() kept = nil end
+
+-- Frames of the debugger itself are not for it.
+local function keepstack(thread, list)
+  local shell = package.loaded["nacre.shell"]
+  if shell and shell.reader then return end
+  kept = {gap = list.gap, skipped = list.skipped}
+  for i, f in ipairs(list) do
+    local variables, globals = frames.inside(thread, f)
+    kept[i] = {name = f.name, file = f.file, line = f.line, main = f.main,
+               shown = f.text and habits.line(f.text, f.line),
+               variables = variables, globals = globals}
+  end
+end
+
+local function observe(thread, err, level)
+  local list = thread and frames.collect(thread, level) or {}
+  if thread then keepstack(thread, list) end
+  local o = describe(err, list)
+  local text = o.at and o.at.text
+  o.source = text and habits.line(text, o.line) or
+             o.file and habits.line(frames.file(o.file) or "", o.line)
+  if o.source and not o.source:find "%S" then o.source = nil end
+  local names, there = frames.variables(thread, o.at or list[1])
+  if o.object then o.args = roles.operands(err, o.source or "", names) end
+  if o.first then o.hint = require "nacre.nonfinite_hints".hint(err) end
+  local function value(path) return frames.valueof(path, names) end
+  dotted.mark(o, o.source or "", value)
+  habits.running(o, o.source or "", value,
+                 {there = there, text = text, line = o.line})
+  if o.hint then o.hint = roles.hint(o, o.source or "") end
+  for _, f in ipairs(list) do      -- what is kept must not keep tensors
+    f.shown = f.text and habits.line(f.text, f.line)
+    f.block = f.text and f.text:find "\n%s*%S" ~= nil
+    f.func, f.text = nil, nil
+  end
+  o.hint = o.hint and tame(o.hint)
+  return o
+end
+
+-- The error with what the stack knows of it.  `level' is where it was
+-- raised, counted as in debug.getinfo by the caller, who may call in tail
+-- position.  Works on a stack of its own: the one looked at may be full.
+function errors.capture(err, level)
+  if iscaptured(err) then return err end
+  local co = coroutine.create(observe)
+  local tail = debug.getinfo(1, "t").istailcall
+  local ok, o = coroutine.resume(co, coroutine.running(), err,
+                                 (level or 1) + (tail and 0 or 1))
+  return ok and o or describe(err, {})
+end
+
+--
+-- Rendering
+--
+local codes = {red = "1;31", dim = "2", cyan = "36"}
+
+local function painter(color)
+  return function(text, kind)
+    if not color then return text end
+    return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
+  end
+end
+
+local function trimmed(line, width)
+  line = line:gsub("^%s+", ""):gsub("%s+$", ""):gsub("[%c]", " ")
+  if #line <= width then return line end
+  return line:sub(1, utf8.offset(line, 0, width - 2) - 1) .. "..."
+end
+
+local function pad(s, width)
+  return s .. (" "):rep(width - (utf8.len(s) or #s))
+end
+
+local function operandlines(lines, args, paint)
+  local role, name = 5, 0
+  for _, a in ipairs(args) do
+    role = math.max(role, #a.role)
+    name = math.max(name, a.name and #a.name or 0)
+  end
+  for _, a in ipairs(args) do
+    local text = "  " .. pad(a.role, role) .. "  "
+    if name > 0 then text = text .. pad(a.name or "", name) .. "  " end
+    text = text .. a.what .. (a.note and "  " .. a.note or "") ..
+           (a.values and "  " .. a.values or "")
+    lines[#lines + 1] = paint(text, "dim")
+  end
+end
+
+local function location(f, width)
+  local text = ("%s:%d"):format(tame(f.file), f.line)
+  if not f.shown then return text end
+  return text .. "   " .. trimmed(f.shown, width)
+end
+
+-- "in g, called from ..." for each frame, and "in main chunk" of a script.
+local function way(list, script, width)
+  local out = {}
+  for k, f in ipairs(list) do
+    local from = list[k + 1]
+    local text = "in " .. tame(f.name)
+    if f.main and not script then break end
+    if from and from.main and not script then
+      text = text .. ", called from the prompt"
+    elseif from then
+      text = text .. ", called from " .. location(from, width)
+    elseif f.tail and not script then
+      text = text .. ", called from the prompt"
+    end
+    if from and f.tail then text = text .. "  (by a tail call)" end
+    out[#out + 1] = {text = text, gap = k == list.gap and list.skipped}
+  end
+  return out
+end
+
+local MOST = 10
+
+-- Repeated frames are folded, and no more than MOST lines shown.
+local function traceback(lines, list, script, width)
+  if #list == 0 or list[1].main then return end
+  local rows, out = way(list, script, width), {}
+  for i, row in ipairs(rows) do
+    local last = out[#out]
+    if last and last.text == row.text then
+      last.times = last.times + 1 + (rows[i - 1].gap or 0)
+    else
+      if i > 1 and rows[i - 1].gap then
+        out[#out + 1] = {text = ("... %d more"):format(rows[i - 1].gap),
+                         times = 1}
+      end
+      out[#out + 1] = {text = row.text, times = 1}
+    end
+  end
+  for i, row in ipairs(out) do
+    local left = #out - i
+    if i < MOST or left == 0 then
+      lines[#lines + 1] = "  " .. row.text
+      if row.times > 1 then
+        lines[#lines + 1] = ("  ... %d x same frame"):format(row.times - 1)
+      end
+    elseif i == MOST then
+      lines[#lines + 1] = ("  ... %d more"):format(left)
+    end
+  end
+end
+
+-- Is the line where it failed in front of the user's eyes?
+local function plain(o, script)
+  if o.object and (o.op or o.args[1]) then return false end
+  return not script and o.at and o.at.main and not o.at.block
+end
+
+local function headline(o, script, paint)
+  local text = (o.op and o.op .. ": " or "") .. o.message
+  if script and o.file then
+    return ("%s:%d: %s"):format(tame(o.file), o.line, text)
+  end
+  return paint("error:", "red") .. " " .. text
+end
+
+-- The whole block.  opts: color, width, script (not at the prompt).
+function errors.render(err, opts)
+  opts = opts or {}
+  local script = opts.script or opts.prompt == false
+  local paint, width = painter(opts.color), (opts.width or 120) - 20
+  local o = iscaptured(err) and err or observe(nil, err)
+  if not iscaptured(err) and type(err) == "string" then
+    local text = require "nacre.syntax_errors".script(err, frames.file, opts,
+                                               paint)
+    if text then return text end
+  end
+  local lines = {headline(o, script, paint)}
+  if o.source and not plain(o, script) then
+    lines[2] = ("  at %s:%d   %s"):format(tame(o.file), o.line,
+                                          trimmed(o.source, width))
+  end
+  operandlines(lines, o.args, paint)
+  if o.first then lines[#lines + 1] = paint("  first  " .. o.first, "dim") end
+  if o.rule then lines[#lines + 1] = "  rule: " .. o.rule end
+  if o.hint then
+    lines[#lines + 1] = "  " .. paint("hint:", "cyan") .. " " .. o.hint
+  end
+  traceback(lines, o.frames, script, width)
+  return table.concat(lines, "\n")
+end
+
+-- A warning, an error object that is none, in a line; where it is, if that is
+-- not in front of the user's eyes.
+function errors.warning(err, head)
+  local o = describe(err, frames.collect(coroutine.running(), 2))
+  local text = ("%s %s: %s"):format(head, o.op, o.message)
+  if o.first then
+    local note = require "nacre.nonfinite_hints".limit(err)
+    text = text .. ", first " .. o.first .. (note and " " .. note or "")
+  end
+  local at = o.at
+  if not at or at.main and at.file == "stdin" then return text end
+  local line = at.text and habits.line(at.text, at.line)
+  return ("%s\n  at %s:%d%s"):format(text, at.file, at.line,
+    line and "   " .. trimmed(line, 100) or "")
+end
+
+-- A block that does not compile.
+function errors.syntax(message, text, opts)
+  opts = opts or {}
+  return require "nacre.syntax_errors".render(message, text, opts,
+                                        painter(opts.color))
+end
+
+return errors

@@ -1,0 +1,174 @@
+-- SPDX-License-Identifier: MIT
+--
+-- index_base.lua - indices and dimensions as Python counts them, from 0 and
+-- without the end, and as Julia does; here they count from 1, and the end
+-- belongs to a slice.
+
+local counting = {}
+
+local note = ", counted from 1"
+
+-- x[:, None]: a dimension more
+local function newaxis(x, inside)
+  local dim, at = 0, nil
+  for part in inside:gmatch "[^,]+" do
+    part = part:match "^%s*(.-)%s*$"
+    dim = dim + 1
+    if part == "None" and not at then at = dim
+    elseif part ~= ":" and part ~= "..." then return nil end
+  end
+  if inside:find("...", 1, true) then at = at == dim and -1 end
+  return at and ("%s:unsqueeze(%d)"):format(x, at)
+end
+
+-- The numbers of a slice: "" where there is none, nil where there is more
+-- than numbers and, of Julia, `end'.
+local function numbers(part)
+  local list = {}
+  for word in (part:gsub("%s", "") .. ":"):gmatch "(.-):" do
+    if word ~= "" and word ~= "end" and not word:find "^%-?%d+$" then
+      return nil
+    end
+    list[#list + 1] = tonumber(word) or word
+  end
+  return #list <= 3 and list or nil
+end
+
+local function joined(first, last, step)
+  return ("%s:%s%s"):format(first, last, step == "" and "" or ":" .. step)
+end
+
+-- A part between the commas as Python means it, nil if it cannot be said;
+-- and whether nobody else would write that.
+local function python(part)
+  if part == "..." then return part, true end
+  local list = numbers(part)
+  if not list then return nil end
+  local first, last, step = list[1], list[2], list[3] or ""
+  if first == "end" or last == "end" or step == "end" then return nil end
+  if #list == 1 then
+    if first == "" then return nil end
+    return tostring(first < 0 and first or first + 1), first <= 0
+  end
+  if step ~= "" and step < 1 or last == 0 then return nil end
+  local alone = first == "" and last == "" and #list == 2
+  local sure = not alone and (first == "" or last == "" or first <= 0 or
+                              last < 0)
+  if first ~= "" and first >= 0 then
+    if last ~= "" and last >= 0 and last <= first then return nil end
+    first = first == 0 and "" or first + 1
+    if first == "" and last ~= "" then first = 1 end
+  end
+  if last ~= "" and last < 0 then last = last - 1 end
+  return joined(first, last, step), sure
+end
+
+-- The same as Julia means it: the step is in the middle.
+local function julia(part)
+  local list = numbers(part)
+  if not list then return nil end
+  local first, last, step = list[1], list[#list], list[3] and list[2] or ""
+  if #list == 1 then
+    if first == "" then return nil end
+    return first == "end" and "-1" or tostring(first), first == "end"
+  end
+  if first == "end" or step == "end" then return nil end
+  for _, n in ipairs(list) do
+    if n ~= "end" and n ~= "" and n < 1 then return nil end
+  end
+  if (first == "") ~= (last == "") or
+     math.type(first) and math.type(last) and last < first then return nil end
+  return joined(first, last == "end" and "" or last, step), last == "end"
+end
+
+-- All parts, nil if one cannot be said; whether one is surely that.
+local function translated(inside, language)
+  local list, sure = {}, false
+  for blanks, part in inside:gmatch "(%s*)([^,]+)" do
+    local text, mine = language(part:match "^(.-)%s*$")
+    if not text then return nil end
+    list[#list + 1], sure = blanks .. text, sure or mine
+  end
+  return table.concat(list, ","), sure
+end
+
+-- x[i, 0], of which a number alone says that it is Python's.
+local function mixed(inside)
+  local list, sure = {}, false
+  for part in inside:gmatch "[^,]+" do
+    part = part:match "^%s*(.-)%s*$"
+    local n = math.tointeger(tonumber(part))
+    sure = sure or n == 0
+    list[#list + 1] = not n and part .. " + 1" or n < 0 and part or
+                      tostring(n + 1)
+  end
+  return sure and table.concat(list, ", "), sure
+end
+
+-- x[1:3, 0], of which the brackets hold `inside': what it is here.
+function counting.index(x, inside)
+  if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(x, inside) end
+  if inside:find "^%s*::%s*%-%s*1%s*$" then return x .. ":flip(1)" end
+  if inside:find "^%s*end%s*$" then return x .. "[-1]" end
+  local theirs, sure = translated(inside, python)
+  local ours, certain = translated(inside, julia)
+  if not inside:find ":" and not inside:find("...", 1, true) then
+    if not theirs and not ours then theirs, sure = mixed(inside) end
+    local list = sure and theirs or certain and ours or
+                 not inside:find "%f[%w]end%f[%W]" and inside
+    return list and ("%s[{%s}] or %s(%s)%s"):format(x, list, x, list,
+                                 sure and not certain and note or "")
+  end
+  if certain then theirs = nil end
+  if sure then ours = nil end
+  if theirs and ours and theirs ~= ours then
+    return ('%s["%s"]%s; Julia\'s is %s["%s"]'):format(x, theirs, note, x,
+                                                      ours)
+  end
+  local text = theirs or ours
+  return text and ('%s["%s"]%s'):format(x, text,
+           text == theirs and text ~= inside and note or "")
+end
+
+-- The parameters that are dimensions or places: by their type, or, where that
+-- says less, by their name.
+local types = {dim = true, dims = true, dimortensor = true, index = true}
+local dims = {dim = true, dim1 = true, dim2 = true}
+-- Operations whose last parameter is as many dimensions as there are.
+local lists = {flip = "dims", permute = "dims"}
+
+local function counts(info, name)
+  for _, param in ipairs(info and info.params or {}) do
+    if param.name == name then
+      return types[param.type] or dims[name] or lists[info.name] == name
+    end
+  end
+  return false
+end
+
+-- The value of an argument of the operation that `info' tells of, or nil, as
+-- it is here; whether that was counted.
+function counting.argument(info, name, value)
+  local n = math.tointeger(tonumber(value))
+  if not n or n < 0 or not counts(info, name) then return value, false end
+  return tostring(n + 1), true
+end
+
+-- The arguments of a method, "(0, 1)", with dimensions and places counted from
+-- 1; whether there are any, and whether one is 0: that counts as Python does.
+function counting.arguments(info, args)
+  local params, i, any, zero = info and info.params or {}, 1, false, false
+  local text = args:gsub("%s*[^,()]+", function(arg)
+    i = i + 1
+    local param = params[i] or lists[info and info.name] and params[#params]
+    local blanks, value = arg:match "^(%s*)(.-)%s*$"
+    local counted, mine = counting.argument(info, param and param.name, value)
+    any, zero = any or mine, zero or mine and value == "0"
+    return blanks .. counted
+  end)
+  return text, any, zero
+end
+
+counting.note = note
+
+return counting

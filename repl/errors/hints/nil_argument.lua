@@ -1,0 +1,126 @@
+-- SPDX-License-Identifier: MIT
+--
+-- nil_argument.lua - an argument that is nil: which variable of the line it was, and
+-- whether that exists.
+
+local lexer = require "nacre.lexer"
+local names = require "nacre.unknown_names"
+
+local absent = {}
+
+-- What an operation says of an argument that is nil; of its own words alone,
+-- for a file may lack something, too.
+local said = {"^[%w_]+ is missing", "^[%w_]+ is nil$", "^arg %d+ is nil$",
+              " not nothing$", " not a? ?nil$", "got nil", "got no value",
+              "^a nil is no index", "^[%w_]+ must be .* not a nil"}
+
+local function isnil(message)
+  for _, pattern in ipairs(said) do
+    if message:find(pattern) then return true end
+  end
+end
+
+-- The arguments of the operation's call, if the line has one such call; else
+-- the line.
+local function part(o, line)
+  local op = o.op and o.op:match "[%w_]+$"
+  if not op then return line end
+  local args, more = line:match("%f[%w_]" .. op .. "_?%s*(%b())()")
+  if not args or line:find("%f[%w_]" .. op .. "_?%s*%(", more) then
+    return line
+  end
+  return args
+end
+
+-- The path that begins at tokens[i], as far as its owners are tables; and
+-- where it ends.
+local function path(tokens, i)
+  local text = tokens[i].text
+  while tokens[i + 1] do
+    local mark, key = tokens[i + 1].text, tokens[i + 2]
+    if mark == "." and key and key.kind == "name" then
+      text, i = text .. "." .. key.text, i + 2
+    elseif mark == "[" and key and key.kind == "number" and tokens[i + 3] and
+           tokens[i + 3].text == "]" then
+      text, i = text .. "[" .. key.text .. "]", i + 3
+    else
+      break
+    end
+  end
+  return text, i
+end
+
+-- The owner of a path and its last key, if that is all.
+local function split(text)
+  local owner, key = text:match "^(.*)%.([%a_][%w_]*)$"
+  if owner then return owner, key end
+  return text:match "^(.*)%[(%d+)%]$"
+end
+
+-- The first path of a text that is nil while what it is in is not.
+local function first(text, value)
+  local tokens, i, made = lexer.tokens(text), 1, {}
+  while tokens[i] do
+    local t, before = tokens[i], i > 1 and tokens[i - 1].text
+    local after = tokens[i + 1] and tokens[i + 1].text
+    if t.kind == "name" and (before == "local" or before == "function") then
+      made[t.text] = true
+    elseif t.kind == "name" and before ~= "." and before ~= ":" and
+           after ~= "=" and not made[t.text] then
+      local whole, stop = path(tokens, i)
+      local owner = split(whole)
+      if value(t.text) == nil then return t.text end
+      if owner and type(value(owner)) == "table" and value(whole) == nil and
+         not debug.getmetatable(value(owner)) then
+        return whole
+      end
+      i = stop
+    end
+    i = i + 1
+  end
+end
+
+-- The last line before this one where a variable is made or set: its number
+-- and what is written there.
+local function origin(name, scope)
+  local n, number, found = 0, nil, nil
+  for line in ((scope.text or "") .. "\n"):gmatch "([^\n]*)\n" do
+    n = n + 1
+    if n >= (scope.line or 0) then break end
+    local right = line:match("%f[%w_]" .. name .. "%s*=([^=].*)$")
+    if right and not line:find "^%s*%-%-" then
+      number, found = n, name .. " = " .. right:match "^%s*(.-)%s*$"
+    end
+  end
+  return number, found
+end
+
+-- arg[1] of a script that was given nothing
+local function noargument(text)
+  local n = text:match "^arg%[(%d+)%]$"
+  return n and ("%s is nil: the script was given %s"):format(text,
+    #arg == 0 and "no arguments" or #arg == 1 and "one argument" or
+    #arg .. " arguments")
+end
+
+-- What to say of an argument that is nil, or nil.
+function absent.hint(o, line, value, scope)
+  if not isnil(o.message) then return nil end
+  local name = first(part(o, line), value)
+  if not name then return nil end
+  local owner, key = split(name)
+  if owner and type(arg) == "table" and noargument(name) then
+    return noargument(name)
+  end
+  if owner then
+    local near = key:find "^%a" and names.nearest(key, value(owner))
+    return names.meant(name .. " is nil", near and owner .. "." .. near)
+  end
+  if not (scope and scope.there[name]) then return names.novariable(name) end
+  local number, text = origin(name, scope)
+  return number and ("%s is nil, set in line %d: %s"):format(name, number,
+                                                             text) or
+         name .. " is nil"
+end
+
+return absent

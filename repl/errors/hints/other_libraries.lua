@@ -1,0 +1,303 @@
+-- SPDX-License-Identifier: MIT
+--
+-- other_libraries.lua - names of other libraries that are not ours: what to write here,
+-- or that it is not there.
+--
+-- Each row: the names, a line of Lua, a note.  The line runs where x and y are
+-- vectors of floats and m is a square matrix: a test runs every one.  Where it
+-- begins with `=' it is the same function under another name, and takes the
+-- arguments that the other was given.  Without a line the note says what is
+-- missing.  A fourth text is the one part of the other library that it is of.
+
+local rows = {
+  -- making
+  {"array asarray_chkfinite asfarray ndarray", "=nacre.tensor({1, 2, 3})"},
+  {"asarray asanyarray", "=nacre.as_tensor({1, 2, 3})"},
+  {"ascontiguousarray require", "x:contiguous()"},
+  {"identity", "=nacre.eye(3)"},
+  {"fill", "x:fill_(0)", "in place; nacre.full({2, 3}, 7) makes one"},
+  {"fromiter fromfunction arrayfun",
+   "nacre.tensor({1, 4, 9})", "of a table that a loop fills"},
+  {"fromfile genfromtxt loadtxt read_csv recfromcsv fromregex csvread readcsv",
+   '=nacre.load("x.csv")'},
+  {"savetxt to_csv csvwrite writecsv", 'nacre.save("x.csv", m)'},
+  {"savez savez_compressed", 'nacre.save("x.npz", {x = x, m = m})'},
+  {"tofile dump dumps", 'nacre.save("x.npy", x)'},
+  {"from_numpy", 'nacre.load("x.npy")', "reads an array from a file"},
+  {"geomspace", "nacre.logspace(0, 3, 4)", "of exponents of 10"},
+  {"copy deepcopy", "x:clone()"},
+  {"copyto", "x:copy_(y)"},
+  {"scalar_tensor", "nacre.tensor(2.5)"},
+  {"empty_strided new_empty_strided", "nacre.empty(2, 3)"},
+  -- random numbers
+  {"random random_sample uniform", "nacre.rand(2, 3)"},
+  {"standard_normal", "=nacre.randn(2, 3)"},
+  {"permutation", "=nacre.randperm(5)"},
+  {"shuffle", "x[nacre.randperm(#x)]"},
+  {"choice", "x[nacre.randint(1, #x + 1, {5})]"},
+  {"binomial", "nacre.bernoulli(nacre.full({10, 3}, 0.5)):sum(1)"},
+  {"random.seed", "=nacre.manual_seed(0)"},
+  {"default_rng RandomState", "nacre.manual_seed(1)"},
+  -- arithmetic
+  {"power", "=nacre.pow(x, 2)"},
+  {"mod", "=nacre.remainder(x, 2)"},
+  {"divmod", 'x:div(2, {rounding_mode = "floor"}), x:remainder(2)'},
+  {"modf", "x:frac(), x:trunc()"},
+  {"rint around", "=nacre.round(x)"},
+  {"fabs", "=nacre.abs(x)"},
+  {"cbrt", "x:sign() * x:abs():pow(1 / 3)"},
+  {"invert", "=nacre.bitwise_not(x:long())"},
+  {"left_shift", "=nacre.bitwise_left_shift(x:long(), 1)"},
+  {"right_shift", "=nacre.bitwise_right_shift(x:long(), 1)"},
+  {"degrees", "=nacre.rad2deg(x)"}, {"radians", "=nacre.deg2rad(x)"},
+  {"clip_by_value", "=nacre.clamp(x, 0, 1)"},
+  {"product", "=nacre.prod(x)"}, {"cumproduct", "=nacre.cumprod(x, 1)"},
+  {"ediff1d", "=nacre.diff(x)"},
+  {"gradient", "nacre.diff(x)", "differences of neighbours; there is no " ..
+   "nacre.gradient"},
+  {"cumtrapz", "=nacre.cumulative_trapezoid(y, x)"},
+  {"rsub", "y - x"},
+  -- special functions
+  {"gammaln", "=nacre.lgamma(x)"},
+  {"gamma", "x:lgamma():exp()", "of positive x"},
+  {"factorial", "(x + 1):lgamma():exp()"},
+  {"beta", "(x:lgamma() + y:lgamma() - (x + y):lgamma()):exp()"},
+  {"comb", "((x + 1):lgamma() - (y + 1):lgamma() - (x - y + 1):lgamma())" ..
+   ":exp()"},
+  {"expit", "=nacre.sigmoid(x)"},
+  {"ndtr", "0.5 * (1 + nacre.erf(x / 2 ^ 0.5))"},
+  {"igamma igammac gammainc gammaincc betainc", nil,
+   "there are no incomplete gamma and beta functions"},
+  -- reductions and statistics
+  {"average", "=nacre.mean(x)"},
+  {"sometrue", "=nacre.any(x)"}, {"alltrue", "=nacre.all(x)"},
+  {"ptp", "x:max() - x:min()"},
+  {"percentile", "nacre.quantile(x, 0.95)", "of shares: 95 % is 0.95"},
+  {"nanpercentile", "nacre.nanquantile(x, 0.95)"},
+  {"nanmax", "x[x:isnan():logical_not()]:max()"},
+  {"nanmin", "x[x:isnan():logical_not()]:min()"},
+  {"nanstd", "x[x:isnan():logical_not()]:std()"},
+  {"nanvar", "x[x:isnan():logical_not()]:var()"},
+  {"nanprod", "x[x:isnan():logical_not()]:prod()"},
+  {"nanargmax", "x:nan_to_num(-math.huge):argmax()"},
+  {"nanargmin", "x:nan_to_num(math.huge):argmin()"},
+  {"nancumsum", "x:nan_to_num(0):cumsum(1)"},
+  {"nancumprod", "x:nan_to_num(1):cumprod(1)"},
+  {"rms", "x:square():mean():sqrt()"},
+  {"zscore standardize", "(x - x:mean()) / x:std()"},
+  {"rank rankdata", "x:argsort():argsort()",
+   "of elements; nacre.linalg.matrix_rank(m) is that of a matrix"},
+  {"describe info", "x:summary()"},
+  {"value_counts", "nacre.unique(x, {return_counts = true})"},
+  {"histogram2d histogramdd", nil, "histograms have one dimension here"},
+  {"hist", ":hist x", "nacre.histogram(x) has the numbers"},
+  -- what is nan
+  {"fillna", "=x:nan_to_num(0)"},
+  {"isna isnull", "=nacre.isnan(x)"},
+  {"notna notnull dropna", "x[x:isnan():logical_not()]"},
+  {"ma masked masked_array", "x[x:gt(1)]", "masks are boolean tensors; " ..
+   "there are no masked arrays"},
+  -- searching and sets
+  {"digitize", "=nacre.bucketize(x, y)"},
+  {"flatnonzero", "x:flatten():nonzero()"},
+  {"extract compress", "x[x:gt(1)]"},
+  {"in1d", "=nacre.isin(x, y)"},
+  {"intersect1d", "x[nacre.isin(x, y)]:unique()"},
+  {"union1d", "nacre.cat{x, y}:unique()"},
+  {"setdiff1d", "x[nacre.isin(x, y):logical_not()]:unique()"},
+  {"setxor1d", "nacre.cat{x[nacre.isin(x, y):logical_not()], " ..
+   "y[nacre.isin(y, x):logical_not()]}"},
+  {"partition", "nacre.sort(x)"},
+  {"argpartition", "nacre.argsort(x)"},
+  {"lexsort", "nacre.argsort(x, {stable = true})", "one key after the other"},
+  {"take_along_axis", "=nacre.take_along_dim(m, m:argsort(2), 2)"},
+  {"put_along_axis", "m:scatter(2, m:argsort(2), m)"},
+  {"choose", "nacre.where(x:gt(1), x, y)"},
+  {"piecewise", "nacre.where(x:gt(1), x, y)"},
+  {"interp interp1d", "nacre.searchsorted(x, y)", "finds the intervals; " ..
+   "there is no interpolation of curves"},
+  {"place putmask", "x[x:gt(1)] = 0"},
+  {"find", "x:gt(1):nonzero()"},
+  -- shapes
+  {"expand_dims", "=nacre.unsqueeze(x, 1)"},
+  {"rollaxis", "=nacre.movedim(m, 2, 1)"},
+  {"array_split", "=nacre.tensor_split(x, 2)"},
+  {"array_equal array_equiv", "=nacre.equal(x, y)"},
+  {"append insert block", "nacre.cat{x, y}"},
+  {"bmat", "nacre.cat({m, m}, 2)"},
+  {"delete", 'x[nacre.arange(1, #x + 1):ne(2)]', "all but the second"},
+  {"resize", "x:reshape(3, 1)", "x:resize_(4) changes its memory"},
+  {"ravel_multi_index unravel_index", "nacre.nonzero(m:eq(m:max()))",
+   "gives indices of each dim"},
+  {"broadcast_arrays", "=nacre.broadcast_tensors(x, y)"},
+  {"strides strided", "x:stride()"}, {"itemsize", "x:element_size()"},
+  {"flat", "x:flatten()"}, {"H mH", "m.mT", "there are no complex numbers"},
+  {"head", 'x["1:2"]'}, {"tail", 'x["-2:"]'},
+  {"rolling sliding_window_view", "x:unfold(1, 2, 1):mean(2)"},
+  {"vectorize frompyfunc apply_along_axis apply_over_axes apply map apply_ " ..
+   "map_ map2_ applymap", "x * 2 + 1",
+   "operations take whole tensors; loops are slow"},
+  {"len length", "#x"},
+  {"meshgrid2 mgrid ogrid", "nacre.meshgrid(x, y)"},
+  {"astype", '=x:to("float64")'},
+  {"item_ itemset", "x[1] = 5"},
+  {"nbytes", "x:numel() * x:element_size()"},
+  {"is_cpu", "not x.is_cuda"},
+  {"is_leaf_ retains_grad", "x.is_leaf"},
+  {"data", "x:detach()", "or nacre.no_grad(function() ... end)"},
+  {"numpy", "x:tolist()", 'nacre.save("x.npy", x) for a file'},
+  {"type", "x.dtype"},
+  {"new", "x:new_zeros(3)"},
+  -- products and matrices
+  {"convolve correlate convolution", "nacre.nn.functional.conv1d(" ..
+   "x:view(1, 1, -1), y:flip(1):view(1, 1, -1), {padding = #y - 1})"},
+  {"convolve2d", "nacre.nn.functional.conv2d(" ..
+   "m:view(1, 1, 3, 3), m:view(1, 1, 3, 3))"},
+  {"polyfit", "nacre.linalg.lstsq(nacre.vander(x, 3), y)",
+   "coefficients of x^2, x, 1"},
+  {"polyval", "nacre.vander(x, 3):mv(y)", "y has the coefficients"},
+  {"expm", "=nacre.linalg.matrix_exp(m)"},
+  {"sqrtm logm funm", nil, "of functions of a matrix there is " ..
+   "nacre.linalg.matrix_exp; for symmetric ones nacre.linalg.eigh"},
+  {"symeig", "=nacre.linalg.eigh(m)"},
+  {"triangular_solve", "nacre.linalg.solve_triangular(m, m, {upper = true})"},
+  {"solve_ex inv_ex cholesky_ex lu_factor_ex ldl_factor ldl_solve " ..
+   "ldl_factor_ex tensorinv tensorsolve", nil,
+   "nacre.linalg has solve, inv, cholesky, lu_factor"},
+  {"pdist", "nacre.cdist(m, m)", "every pair twice"},
+  -- dtypes
+  {"uint16 uint32 uint64 ulonglong uint uintp uintc ushort", '"int64"',
+   "of the unsigned integers there is uint8"},
+  {"float_ double_", '"float64"'}, {"single", '"float32"'},
+  {"int_ intp longlong", '"int64"'}, {"intc", '"int32"'},
+  {"bool_", '"bool"'}, {"ubyte", '"uint8"'},
+  {"float128 longdouble longfloat", '"float64"', "is the widest"},
+  {"complex complex64 complex128 complex32 complex256 cfloat cdouble chalf " ..
+   "csingle real imag conj conjugate angle polar is_complex iscomplex isreal " ..
+   "view_as_real view_as_complex conj_physical resolve_conj complex_", nil,
+   "there are no complex numbers yet"},
+  {"qint8 qint32 quint8 quantize_per_tensor quantization dequantize", nil,
+   "there are no quantized tensors"},
+  {"datetime64 timedelta64 str_ string_ object_", nil,
+   "a tensor holds numbers and booleans"},
+  -- asking
+  {"isscalar", 'type(x) == "number"'},
+  {"is_storage storage data_ptr untyped_storage", nil,
+   "memory has no object of its own; nacre.save and x:view(...) share it"},
+  {"set_printoptions get_printoptions printoptions", ":set precision 2"},
+  {"set_default_tensor_type", 'nacre.set_default_dtype "float64"'},
+  {"use_deterministic_algorithms", nil, "nacre --deterministic starts so"},
+  {"inference_mode", "nacre.no_grad(function() return x:sum() end)"},
+  {"set_anomaly_enabled set_detect_anomaly", ":nan trap"},
+  {"isinstance", "nacre.is_tensor(x)",
+   "asks; nacre.tensor({1, 2, 3}) makes one"},
+  {"FloatTensor DoubleTensor", "nacre.tensor({1, 2, 3})"},
+  {"LongTensor", 'nacre.tensor({1, 2, 3}, {dtype = "int64"})'},
+  {"e", "math.exp(1)"},
+  {"Size", "x.shape"},
+  -- gradients and learning
+  {"jacobian hessian jvp vjp vmap func functorch", nil,
+   "nacre.autograd.grad(result, inputs) gives gradients of one number"},
+  {"SGD sgd Adam AdamW adam RMSprop Adagrad optim lr_scheduler", "nacre." ..
+   "no_grad(function() x:sub_(y * 0.1) end)", "is a step with gradient y; " ..
+   "there are no optimizers yet"},
+  {"Parameter", "x:requires_grad_()", "makes x a parameter"},
+  {"Module Sequential ModuleList ModuleDict ParameterList ParameterDict",
+   "function layer(x) return nacre.nn.functional.linear(x, m, y) end",
+   "a layer is a function of its weights; there are no modules yet"},
+  {"LSTM GRU RNN LSTMCell GRUCell RNNCell lstm gru lstm_cell gru_cell " ..
+   "rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell quantized_lstm", nil,
+   "there are no recurrent layers yet: a cell is a few lines of linear, " ..
+   "sigmoid and tanh"},
+  {"Transformer TransformerEncoder TransformerEncoderLayer " ..
+   "TransformerDecoder TransformerDecoderLayer MultiheadAttention " ..
+   "multi_head_attention_forward",
+   "nacre.nn.functional.scaled_dot_product_attention(m, m, m)",
+   "there are no layers of it yet"},
+  {"local_response_norm LocalResponseNorm CrossMapLRN2d", nil,
+   "there is no local response normalization; batch_norm and group_norm are"},
+  {"max_unpool1d max_unpool2d max_unpool3d fractional_max_pool2d " ..
+   "fractional_max_pool3d lp_pool1d lp_pool2d", nil,
+   "of pooling there are max_pool, avg_pool and the adaptive ones"},
+  {"dropout3d alpha_dropout feature_alpha_dropout rrelu rrelu_ " ..
+   "gumbel_softmax channel_shuffle pixel_unshuffle embedding_bag " ..
+   "multi_margin_loss multilabel_margin_loss", nil,
+   "it is not there; ?nacre.nn.functional lists what is"},
+  {"upsample upsample_bilinear upsample_nearest",
+   "nacre.nn.functional.interpolate(m:view(1, 1, 3, 3), {scale_factor = 2})"},
+  {"ReflectionPad1d ReflectionPad2d ReplicationPad1d ReplicationPad2d " ..
+   "ZeroPad2d ConstantPad1d ConstantPad2d ConstantPad3d",
+   "nacre.nn.functional.pad(m:view(1, 1, 3, 3), {1, 1, 1, 1})"},
+  {"init kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_",
+   "nacre.randn(3, 3) * 0.1", "or m:uniform_(-a, a)", "nn"},
+  {"clip_grad_norm_ clip_grad_value_", "x:mul_(1 / math.max(1, " ..
+   "x:norm():item()))", "of a gradient x"},
+  {"DataLoader Dataset TensorDataset utils",
+   'for _, i in ipairs(nacre.randperm(#x):split(2)) do local batch = x[i] ' ..
+   'end', "goes through batches; there is no loader yet"},
+  {"state_dict load_state_dict", 'nacre.save("x.safetensors", {w = m})'},
+  -- parts that are not there
+  {"fft ifft rfft irfft fft2 fftn stft istft fftshift fftfreq hann_window " ..
+   "hamming_window blackman_window bartlett_window kaiser_window hanning " ..
+   "hamming blackman kaiser bartlett", nil,
+   "there are no Fourier transforms and windows yet"},
+  {"sparse sparse_coo_tensor sparse_csr_tensor to_sparse to_sparse_csr " ..
+   "to_sparse_coo to_dense coalesce is_sparse spmm csr_matrix coo_matrix", nil,
+   "there are no sparse tensors"},
+  {"amp autocast GradScaler", 'x:to("float16")',
+   "there is no automatic mixed precision"},
+  {"jit compile script onnx export fx", nil,
+   "nothing is compiled ahead: an operation runs when it is called"},
+  {"distributed DataParallel DistributedDataParallel nccl multiprocessing " ..
+   "rpc parallel SyncBatchNorm", nil, "there is no distributed training; " ..
+   'x:to("cuda:1") places a tensor'},
+  {"distributions Normal Categorical", "nacre.randn(3)",
+   "?? random lists what draws; there are no distribution objects"},
+  {"hub torchvision torchaudio torchtext models transforms", nil,
+   "no models and data sets come with it"},
+  {"cudnn mkldnn mkl", nil, "it is not used: products go to BLAS and cuBLAS"},
+  {"special", "nacre.erfinv(x * 0.1)", "special functions are in nacre itself"},
+  {"from_dlpack to_dlpack share_memory_", nil,
+   "memory is not shared with other libraries"},
+  {"groupby", "x:unique{return_inverse = true}",
+   "then index_reduce; see ?unique"},
+  {"merge join_tables pivot concat_tables", nil, "there are no tables of " ..
+   "records"},
+  {"odeint solve_ivp quad simps simpson fsolve minimize curve_fit root " ..
+   "medfilt butter lfilter spline splev kdtree poly1d roots", nil,
+   "it is not there"},
+  {"magic hilbert hankel toeplitz circulant hermite legendre packbits " ..
+   "unpackbits frexp", nil, "it is not there"},
+  {"errstate seterr geterr", ":nan trap", "stops where nan arises"},
+  {"values", "v, i = x:max(1)"},
+  {"indices", "v, i = x:max(1)"},
+  {"conv", "nacre.nn.functional.conv1d(x:view(1, 1, -1), y:view(1, 1, -1))",
+   "conv2d and conv3d are beside it"},
+}
+
+local words = {rows = {}}
+
+local byname = {}
+
+for _, row in ipairs(rows) do
+  local same, code = (row[2] or ""):match "^(=?)(.*)$"
+  for name in row[1]:gmatch "%S+" do
+    local entry = {name = name, code = code ~= "" and code or nil,
+                   same = same == "=", note = row[3],
+                   part = row[4]}
+    byname[name] = entry
+    words.rows[#words.rows + 1] = entry
+  end
+end
+
+-- What is known of a name: {name =, code =, same =, note =, part =}, or nil.
+function words.find(name) return byname[name] end
+
+-- The line and the note as one text.
+function words.text(entry, code, note)
+  code, note = code or entry.code, note or entry.note
+  if not code then return note end
+  return code .. (note and "  (" .. note .. ")" or "")
+end
+
+return words

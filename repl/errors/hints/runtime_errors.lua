@@ -1,0 +1,459 @@
+-- SPDX-License-Identifier: MIT
+--
+-- runtime_errors.lua - what Lua says at run time to the habits of other languages,
+-- said better; names that do not exist, with the nearest that does.
+
+local counting = require "nacre.index_base"
+local istensor = require "nacre.styled_output".istensor
+local lexer = require "nacre.lexer"
+local names = require "nacre.unknown_names"
+local phrases = require "nacre.expression_at"
+
+local elsewhere, meant = names.elsewhere, names.meant
+local nearest, novariable = names.nearest, names.novariable
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local habits = {}
+
+-- Line n of a text, or nil.
+function habits.line(text, n)
+  local at = 1
+  for _ = 2, n or 1 do
+    at = text:find("\n", at, true)
+    if not at then return nil end
+    at = at + 1
+  end
+  return text:match("^[^\n]*", at)
+end
+
+--
+-- Errors of running programs
+--
+habits.words = names.constants
+
+-- What is imported elsewhere.
+local here = "nacre, also called torch, is there without an import"
+local reads = 'nacre.load("x.csv") reads a table of numbers'
+local draws = ":plot, :hist, :heat and :show draw"
+habits.modules = {torch = here, nacre = here, numpy = here, np = here,
+                  nn = "the functions of layers are nacre.nn.functional",
+                  matplotlib = draws, plt = draws, pandas = reads, pd = reads,
+                  time = ":time EXPR, and nacre.clock() in seconds",
+                  random = "nacre.rand, nacre.randint, nacre.randperm",
+                  argparse = "arg[1], arg[2], ... are the arguments",
+                  sys = "arg has the arguments, os.exit() ends",
+                  re = "string.match and string.gsub, with Lua's patterns",
+                  json = "there is none for JSON",
+                  pickle = 'nacre.save("x.safetensors", {w = x})',
+                  csv = reads, scipy = here, jax = here, tensorflow = here,
+                  cupy = here}
+
+-- What stands before ".name" or ":name" on a line: its path and value.
+local function owner(line, mark, name, value)
+  local path = line:match("([%a_][%w_%.]*)%s*" .. mark .. "%s*" .. name ..
+                          "%f[^%w_]")
+  return path, path and value(path)
+end
+
+-- What to say of a variable alone that is nil; nil if there is nothing.
+function habits.unknown(name)
+  local command = require "nacre.commands".line(name)
+  if command then
+    return ("no variable '%s'; the command is %s"):format(name, command)
+  end
+  local hint = habits.modules[name] or
+               names.hint(name, "", function() end, "")
+  if hint and not names.offers(name) then
+    return ("no variable '%s'; here %s"):format(name, hint)
+  end
+  local text = (#name > 2 or names.offers(name)) and novariable(name)
+  return text and text:find(",", 1, true) and text or nil
+end
+
+-- x.grad:zero_(), before something has gone backward to x
+local function nograd(o, line, value)
+  if not o.message:find "^attempt to [%l ]+ a nil value %(field 'grad'%)" then
+    return
+  end
+  local path, v = owner(line, "%.", "grad", value)
+  if not istensor(v) then return end
+  o.message = path .. ".grad is nil"
+  o.hint = v.requires_grad and "a result's backward() sets it" or
+           path .. ":requires_grad_(), then a result's backward() sets it"
+end
+
+-- What moves the parameters of a module elsewhere: here they are in a table.
+local moves = {cuda = true, cpu = true, to = true, float = true, double = true,
+               half = true}
+
+-- "attempt to call a nil value (method 'uper')"
+local function nofield(o, line, value)
+  local kind, name =
+    o.message:match "^attempt to %l+ a nil value %((%l+) '([%w_]+)'%)"
+  if kind ~= "method" and kind ~= "field" then return end
+  local path, v = owner(line, kind == "method" and ":" or "%.", name, value)
+  local fields = type(v) == "string" and string or v
+  if type(fields) ~= "table" then return end
+  local what = kind == "method" and "method" or "function"
+  if o.message:find "^attempt to index" then return end
+  if kind == "method" and moves[name] and type(v) == "table" then
+    local args = line:match(":%s*" .. name .. "%s*(%b())") or "()"
+    o.hint = ("for k, w in pairs(%s) do %s[k] = w:%s%s end"):format(path, path,
+               name, args)
+  end
+  o.message = meant(("%s has no %s '%s'"):format(path, what, name),
+                    nearest(name, fields))
+end
+
+-- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
+local function nocolon(o, line, value)
+  local name = o.hint and o.hint:match "^([%w_]+) is a method"
+  local missing = o.op and (o.message:find " is missing: " or
+                            o.message:find "^expected an? %l+, not ")
+  if name then o.hint = nil end
+  name = name or missing and o.op or
+         o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
+  if not name then return end
+  local path, form, args =
+    line:match("([%a_][%w_%.]*)%.(" .. name .. "_?)%s*(%b())")
+  local first = args and args:match "^%(%s*([%w_%.]*)"
+  if path and type(value(path)) == "userdata" and first ~= path then
+    local method, note = nacre._methods[form], nil
+    local counted, any, zero =
+      counting.arguments(method and nacre._info(method), args)
+    if zero then args = counted end
+    if any then note = "dims count from 1" end
+    if any and not zero then
+      note = ("%s; Python's is %s:%s%s"):format(note, path, form, counted)
+    end
+    o.message = ("%s is a method: %s:%s%s"):format(form, path, form, args)
+    o.op, o.object, o.hint = nil, nil, note
+  elseif not path then        -- nacre.ones(2, 3).size(1)
+    local at = line:match("%)()%." .. name .. "%s*%b()")
+    local object = at and phrases.ending(line:sub(1, at - 1))
+    args = at and line:match("^%." .. name .. "%s*(%b())", at)
+    o.hint = object and ("%s:%s%s"):format(object, name, args) or o.hint
+  end
+end
+
+-- What of a tensor is no function, for what is no variable either.
+local fields = {T = true, mT = true, grad = true, requires_grad = true,
+                is_leaf = true, grad_fn = true, dtype = true, device = true,
+                shape = true,
+                ndim = true, is_cuda = true}
+
+-- A property that is called, as a.shape() or a:shape().
+local function nocall(o, line, value)
+  local kind, name =
+    o.message:match "^attempt to call a %l+ value %((%l+) '([%w_]+)'"
+  for _, tensor in ipairs {"T", "grad"} do    -- which are called: an index
+    if not name and o.object and line:find(":" .. tensor .. "%s*%(") then
+      kind, name = "method", tensor
+    end
+  end
+  if kind ~= "field" and kind ~= "method" then return end
+  local mark = kind == "method" and ":" or "%."
+  local path, v = owner(line, mark, name, value)
+  if kind == "method" and not path and fields[name] then
+    local at = line:find(":%s*" .. name .. "%s*%(")
+    local object = at and phrases.ending(line:sub(1, at - 1)) or "(...)"
+    o.message = ("%s is no method: %s.%s"):format(name, object, name)
+    o.op, o.object, o.hint, o.args = nil, nil, nil, {}
+    return
+  end
+  if not istensor(v) then return end
+  if kind == "method" then
+    o.message = ("%s is no method: %s.%s"):format(name, path, name)
+    o.op, o.object, o.hint, o.args = nil, nil, nil, {}
+  elseif name == "shape" then
+    o.hint = ("%s:size() is {%s}"):format(path, table.concat(v:size(), ", "))
+  else
+    o.hint = ("%s.%s is no function: leave out ()"):format(path, name)
+  end
+end
+
+-- The names on the left of the `=' at tokens[at] into `set'; in a table those
+-- are keys, and none is set.
+local function targets(tokens, at, set)
+  local names, i, depth = {}, at - 1, 0
+  while i > 0 do
+    local t, before = tokens[i], tokens[i - 1] and tokens[i - 1].text
+    if t.text == "]" or t.text == ")" then depth = depth + 1
+    elseif depth > 0 and (t.text == "[" or t.text == "(") then
+      depth = depth - 1
+    elseif depth > 0 then goto continue
+    elseif t.kind == "name" then
+      names[#names + 1] = t.text
+      if before == "{" then return end
+      if before ~= "," and before ~= "." and before ~= ":" then break end
+    elseif t.text ~= "," and t.text ~= "." and t.text ~= ":" then return end
+    ::continue::
+    i = i - 1
+  end
+  for _, name in ipairs(names) do set[name] = true end
+end
+
+-- The names that a block may give a value: variables, parameters, labels.
+local declares = {["local"] = true, ["for"] = true, ["function"] = true,
+                  ["goto"] = true, ["::"] = true}
+local passes = {[","] = true, ["("] = true, ["<"] = true, [">"] = true,
+                ["."] = true, [":"] = true, ["function"] = true}
+
+local function assigned(tokens)
+  local set = {}
+  for i, t in ipairs(tokens) do
+    if t.text == "=" then targets(tokens, i, set) end
+    if declares[t.text] then
+      local k = i + 1
+      while tokens[k] and (tokens[k].kind == "name" or
+                           passes[tokens[k].text]) do
+        set[tokens[k].text], k = true, k + 1
+      end
+    end
+  end
+  return set
+end
+
+-- True, None and the like in a block that compiles: they would be nil in
+-- silence.  Gives what to say; nil if there are none, or the block sets them.
+function habits.constant(text)
+  local some
+  for word in text:gmatch "%f[%w_]%a+%f[^%w_]" do
+    some = some or habits.words[word] and rawget(_G, word) == nil
+  end
+  if not some or text:find "%f[%w_]_ENV%f[^%w_]" then return nil end
+  local tokens = {}
+  for _, t in ipairs(lexer.tokens(text)) do
+    if t.kind ~= "comment" then tokens[#tokens + 1] = t end
+  end
+  local set = assigned(tokens)
+  for i, t in ipairs(tokens) do
+    local before = i > 1 and tokens[i - 1].text
+    local after = tokens[i + 1] and tokens[i + 1].text
+    if t.kind == "name" and habits.words[t.text] and before ~= "." and
+       before ~= ":" and after ~= "=" and not set[t.text] and
+       rawget(_G, t.text) == nil then
+      return novariable(t.text)
+    end
+  end
+end
+
+-- for row in t do
+local function noiterator(o, line)
+  local list = o.message:find "^a nil is no index" and
+               line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
+  if list then
+    o.hint = ("for i, row in pairs(%s) do ... end"):format(list)
+  end
+end
+
+-- What functions of other languages are, of x.
+local calls = {len = "#x", size = "x:size()", dir = "x:<Tab><Tab> lists them",
+               shape = "x.shape", typeof = "type(x)", str = "tostring(x)",
+               enumerate = "for i, v in pairs(x) do ... end",
+               sorted = "x:sort()", float = "tonumber(x)", int = "x // 1"}
+
+-- Those that a number in figures may be given to.
+local ofnumber = {str = true, int = true, float = true}
+
+-- The format of Lua for one of Python's: `>10.3f' is %10.3f.
+local function formatof(spec)
+  local align, rest = spec:match "^.?([<>^=])(.*)$"
+  local sign, width, digits, kind =
+    (rest or spec):match "^([+ ]?)(0?%d*)[,_]?(%.?%d*)(%a?%%?)$"
+  if not sign then return "%s" end
+  if align == "<" then sign = "-" .. sign end
+  if kind == "%" then
+    return ("%%%s%s%sf%%%%"):format(sign, width, digits), true
+  end
+  if kind == "" then kind = digits ~= "" and "g" or "s" end
+  return "%" .. sign .. width .. digits .. kind
+end
+
+-- f"loss {x:.3f}" is ("loss %.3f"):format(x).
+local function fstring(line, value)
+  local text = line:match '%f[%w_]f(%b"")' or line:match "%f[%w_]f(%b'')"
+  if not text then return nil end
+  local args = {}
+  text = text:gsub("%%", "%%%%"):gsub("{{", "\1"):gsub("}}", "\2")
+  text = text:gsub("{([^{}:]*):?([^{}]*)}", function(arg, spec)
+    local form, percent = formatof((spec:gsub("%%%%", "%%")))
+    local shown = ""
+    arg = arg:gsub("!%a$", "")
+    if arg:find "[^=!<>~]=%s*$" then
+      shown, arg = arg, arg:match "^(.-)%s*=%s*$"
+    end
+    arg = phrases.methods(arg, value)
+    local v = value(arg)                -- nil: it is no path
+    if v == nil then v = value(arg:match "^[%a_][%w_.]*" or "") or false
+    elseif istensor(v) and v:numel() ~= 1 then v = false end
+    if form:find "[dfegx%%]$" and not arg:find ":item%(%)$" and
+       istensor(v) then
+      arg = arg .. ":item()"
+    end
+    args[#args + 1] = percent and "100 * " .. arg or arg
+    return shown .. form
+  end)
+  text = text:gsub("\1", "{"):gsub("\2", "}")
+  if not args[1] then return (text:gsub("%%%%", "%%")) end
+  return ("(%s):format(%s)"):format(text, table.concat(args, ", "))
+end
+
+-- np.zeros, nn.Linear: the same here, or what it is here.
+local function ofmodule(line, name, value)
+  local path = line:match("%f[%w_]" .. name .. "%.([%a_][%w_%.]*[%w_])")
+  local known = habits.modules[name]
+  return known and path and names.ofpath(path, line, value, nil, true) or
+         names.hint(name, line, value, "") or known
+end
+
+-- A global that is nil, at `line'.
+local function noglobal(o, line, name, value)
+  o.message = novariable(name)
+  local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
+  local known = arg and (value(arg) ~= nil or
+                         ofnumber[name] and tonumber(arg))
+  if name == "range" and line:find "^%s*for%f[^%w_]" then
+    o.message = "no variable 'range'"
+    o.hint = require "nacre.python_statements".loop(line)
+  end
+  if calls[name] and known then
+    o.hint = calls[name]:gsub("x", arg, 1)
+  end
+  if name == "help" then o.hint = "?" .. (arg or "name") end
+  if name == "f" then o.hint = fstring(line, value) end
+  if line:find "^%s*#%s" then o.hint = "a comment starts with --" end
+  if not calls[name] then o.hint = o.hint or ofmodule(line, name, value) end
+  local rest = line:match("^%s*" .. name .. "%s+(.*)")
+  if rest and not rest:find "^[=({]" then
+    o.hint = require "nacre.commands".line(name, rest) or o.hint
+  end
+end
+
+-- NumPy's names of arguments.
+habits.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim",
+                    keep = "keepdim", ddof = "correction"}
+
+local function noargument(o)
+  local name = not o.hint and o.message:match "^no argument '(%l+)'"
+  local ours = habits.arguments[name]
+  if not ours then return end
+  o.message = ("no argument '%s'"):format(name)
+  o.hint = ("%s is called %s"):format(name, ours)
+end
+
+-- ("%.2f"):format(loss)
+local function nonumber(o, line, value)
+  if not o.message:find "%(number expected, got tensor%)$" then return end
+  for path in line:gmatch "[%a_][%w_%.]*" do
+    local v = value(path)
+    if istensor(v) and v:numel() == 1 then
+      o.hint = path .. ":item() is the number"
+    end
+  end
+  local path, method, more = line:match
+    "([%a_][%w_%.]*):([%a_][%w_]*)%(%)()"   -- x:sum(), of which one stands
+  if path and not o.hint and istensor(value(path)) and
+     not line:find(":[%a_][%w_]*%s*%(", more) then
+    o.hint = ("%s:%s():item() is the number"):format(path, method)
+  end
+  local name, arg = line:match "%f[%w_]math%.(%a+)%s*%(%s*([%a_][%w_%.]*)%s*%)"
+  local v = arg and not o.hint and value(arg)
+  if istensor(v) and pcall(function() return v[name] end) then
+    o.hint = ("%s:%s()"):format(arg, name)
+  end
+end
+
+-- x:conv2d(w): a function, and elsewhere.
+local function nomethod(o, line)
+  local name = not o.hint and o.message:match "^tensor has no method '([%w_]+)'"
+  local place = name and elsewhere(name)
+  if place and place:find "%.%w+%." then o.hint = place .. "(...)" end
+  local path = name and line:match("([%a_][%w_%.]*)%s*:%s*" .. name)
+  if path and not place then
+    o.hint = require "nacre.commands".line(name, path) or o.hint
+  end
+end
+
+-- require "nomod": where Lua looked is a screenful.
+local function nomodule(o)
+  local name = o.message:match "^module '([^'\n]+)' not found:\n"
+  if not name then return end
+  local near = {}
+  for file in o.message:gmatch "no file '([^/\n][^\n]*%.lua)'" do
+    file = file:gsub("^%./", "")
+    if not file:find "[/\\]init%.lua$" and not near[file] then
+      near[#near + 1], near[file] = file, true
+    end
+  end
+  near[#near + 1] = "where package.path says"
+  o.message = ("module '%s' not found"):format(name)
+  o.hint = habits.modules[name] or
+           "looked for it in " .. table.concat(near, ", ")
+end
+
+-- The operation sub is sub_ where the line calls that.
+local function inplace(o, line)
+  local op = o.op and o.op:match "^[%w_]+$"
+  if op and not op:find "_$" and line:find("[.:]" .. op .. "_%s*%(") and
+     not line:find("[.:]" .. op .. "%s*%(") then
+    o.op = op .. "_"
+  end
+end
+
+-- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": what is known of
+-- the name elsewhere.
+local function lacking(o, line, value)
+  local part, name = o.message:match "^nacre%.?([%w_.]*) has no '([%w_]+)'"
+  local hint, place
+  if name then
+    local path = line:match("%f[%w_]" .. name .. "[%w_%.]*[%w_]") or name
+    hint = names.ofpath(path, line, value, part)
+    place = not hint and name:find "%u" and elsewhere(name)
+  else
+    name = o.message:match "^tensor has no %l+ '([%w_]+)'"
+    hint = name and names.hint(name, line, value)
+  end
+  if hint or place then
+    o.message = o.message:gsub(", did you mean .*$", "")
+  end
+  if place then o.message = meant(o.message, place) end
+  o.hint = hint or o.hint
+end
+
+-- Improves the message and the hint of an error at `line'; value(path) is
+-- what a variable stands for there, `scope' what else is known of the place:
+-- {there = names of variables, text = of the chunk, line = its number}.
+function habits.running(o, line, value, scope)
+  local name = o.message:match
+    "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
+  if name then
+    local list = require "nacre.runtime_misuse".unpacked(o, line, value, scope)
+    noglobal(o, line, name, value)
+    o.hint = list or o.hint
+    return
+  end
+  if o.op == ".." then o.hint = nil end
+  local arguments = o.hint and o.hint:match "^it takes .*"
+  if arguments then o.hint = nil end  -- a better one may follow
+  inplace(o, line)
+  nomodule(o)
+  nograd(o, line, value)
+  nofield(o, line, value)
+  nocolon(o, line, value)
+  nocall(o, line, value)
+  nonumber(o, line, value)
+  noiterator(o, line)
+  if o.object then
+    lacking(o, line, value)
+    o.hint = o.hint or require "nacre.nil_argument".hint(o, line, value, scope)
+    noargument(o)
+    nomethod(o, line)
+  end
+  o.hint = o.hint or require "nacre.runtime_misuse".hint(o, line, value, scope) or
+           arguments
+  if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end
+end
+
+return habits

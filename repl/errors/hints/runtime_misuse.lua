@@ -1,0 +1,214 @@
+-- SPDX-License-Identifier: MIT
+--
+-- runtime_misuse.lua - hints for errors at run time that runtime_errors.lua has none for:
+-- elements that are numbers, texts with + and %, tensors with ==, options of
+-- other libraries.  A line that is not plainly one of these has no hint.
+
+local istensor = require "nacre.styled_output".istensor
+local phrases = require "nacre.expression_at"
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local slips = {}
+
+-- How many dimensions an index in brackets takes: [1], [i], [{1, 2}].
+local function taken(index)
+  local inner = index:match "^%[%s*{?([%w_%s,-]+)}?%s*%]$"
+  return inner and select(2, inner:gsub(",", ",")) + 1
+end
+
+-- x[1]:item(), m[1][1]:backward()
+local function number(o, line, value)
+  if not o.message:find "^attempt to index a number value" then return nil end
+  for path, at in line:gmatch "([%a_][%w_%.]*)()%[" do
+    local from, n, index = at, 0, nil
+    local v = value(path)
+    while istensor(v) and n do
+      local part, stop = line:match("^(%b[])()", at)
+      if not part then break end
+      index, n, from, at = part, taken(part) and n + taken(part), at, stop
+    end
+    local method = line:match("^%s*[:.]%s*([%a_][%w_]*)", at)
+    if index and method and n == v:dim() then
+      local whole = line:sub(1, at - 1):match("%f[%w_]" ..
+        path:gsub("%p", "%%%0") .. "%[.*$")
+      local last = index:match "^%[%s*([%w_-]+)%s*%]$"
+      if method == "item" then
+        return whole .. " is a number already, without :item()"
+      end
+      return last and ("%s is a number; %s:select(1, %s) is a tensor")
+        :format(whole, whole:sub(1, #whole - at + from), last) or
+        whole .. " is a number"
+    end
+  end
+end
+
+-- The operand behind an operator, if nothing else is there: a name, a number,
+-- a call.
+local function operand(rest)
+  local x, more = phrases.beginning(rest)
+  return x and not more:find "[^%s)]" and x or
+         rest:match "^%s*(-?[%d.]+)%s*%)*%s*$"
+end
+
+-- "a" + 1, "%d" % 3, of numbers and of tensors
+local function texts(o, line, value)
+  local noself = o.message == "self must be a tensor, not a string"
+  -- a number is joined as it is, a tensor is not, a table has no text
+  local a, b = o.message:match "^attempt to add a '(%l+)' with a '(%l+)'"
+  local lua = a == "string" and (b == "number" or b == "string") or
+              a == "number" and b == "string"
+  local adds = lua or o.op == "add" and noself
+  local forms = o.message:find "^attempt to mod a 'string'" or
+                o.op == "remainder" and noself
+  if adds then
+    local text, rest = line:match "(%b\"\")%s*%+(.*)$"
+    if not text then text, rest = line:match "(%b'')%s*%+(.*)$" end
+    local x = text and operand(rest)
+    if x and not lua then x = "tostring(" .. x .. ")" end
+    return x and ("%s .. %s"):format(text, x) or
+           lua and "texts are joined with .." or nil
+  end
+  local text, rest = line:match "(%b\"\")%s*%%(.*)$"
+  if not text then text, rest = line:match "(%b'')%s*%%(.*)$" end
+  if not forms or not text or not text:find("%", 1, true) then return nil end
+  local args = rest:match "^%s*(%b())%s*$"
+  args = args and args:sub(2, -2) or operand(rest)
+  local v = args and value(args)
+  if istensor(v) and v:numel() ~= 1 then args = "..."
+  elseif args and o.op then args = args .. ":item()" end
+  return args and ("(%s):format(%s)"):format(text, args)
+end
+
+-- Has an expression `and' or `or'?
+local function logical(text)
+  return text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]"
+end
+
+local compares = {["=="] = "eq", ["~="] = "ne"}
+
+-- x[x % 2 == 0]: Lua's == of a tensor and a number is false.
+local function comparison(o, line, value)
+  if not o.message:find "^a boolean is no index" then return nil end
+  local path, left, op, right =
+    line:match "([%a_][%w_%.]*)%[([^%[%]=~<>]-)%s*([=~]=)%s*([^%[%]=~<>]-)%]"
+  if not path or not istensor(value(path)) or left:find "%f[%w]%l+%s+%l" or
+     logical(left) or logical(right) or phrases.first(left) ~= left or
+     not phrases.first(right) then
+    return nil
+  end
+  local some = false
+  for name in left:gmatch "[%a_][%w_%.]*" do
+    some = some or istensor(value(name))
+  end
+  return some and ("%s[%s:%s(%s)]"):format(path, phrases.enclosed(left),
+                                           compares[op], right)
+end
+
+-- F.relu(x, {inplace=true})
+local function inplace(o, line)
+  if o.message ~= "no argument 'inplace'" or not o.op then return nil end
+  local name = o.op:match "([%w_]+)$"
+  if not pcall(function() return nacre.zeros(1)[name .. "_"] end) then
+    return nil
+  end
+  local x, rest = line:match(name .. "%s*%(%s*([%a_][%w_%.]*)%s*,(.*)$")
+  local alone = rest and rest:find "^%s*{%s*inplace%s*=%s*[%w]+%s*}%s*%)"
+  return alone and ("%s:%s_()"):format(x, name) or
+         name .. "_ is the one in place"
+end
+
+-- lst[1](), of an element that is no function
+local function called(o, line, value)
+  local kind = o.message:match "^attempt to call a (%l+) value %(field '"
+  local path, index = line:match "([%a_][%w_%.]*)(%b[])%s*%("
+  local element = path and index:find "^%[%d+%]$" and value(path .. index)
+  if not kind or not path or type(value(path)) ~= "table" or
+     element ~= nil and type(element) ~= kind then
+    return nil
+  end
+  o.message = ("%s%s is a %s and no function"):format(path, index, kind)
+  return path .. index
+end
+
+-- "mean " .. x:mean(), x .. 7
+local function joined(o, line, value)
+  local kind = o.op == ".." and
+               o.message:match "^a tensor is joined with tensors .* a (%l+)"
+  if not kind then return nil end
+  local before, after = line:match "^(.-)%s*%.%.%s*(.*)$"
+  local x = phrases.beginning(after or "")
+  local left = o.args[1] and o.args[1].role == "left"
+  if left then x = phrases.ending(before) end
+  if not x or line:find("%.%..*%.%.") then return nil end
+  if kind == "number" then
+    local n = left and after:match "^(-?[%d.]+)%s*$" or
+              not left and before:match "(-?[%d.]+)$"
+    if not n then return nil end
+    n = ("nacre.tensor{%s}"):format(n)
+    return ("nacre.cat{%s, %s}"):format(left and x or n, left and n or x)
+  end
+  return o.args[1].what:find("[]", 1, true) and x .. ":item()" or
+         ("tostring(%s)"):format(x)
+end
+
+-- m - m:mean(2), which has a dim less
+local function kept(o, line)
+  if not o.message:find "^shapes do not broadcast" then return nil end
+  local text, n = line:gsub("(:%l+)%((%-?%d+)%)", function(method, dim)
+    local info = nacre._info(method:sub(2))
+    return info and (info.signature or ""):find "keepdim" and
+           ("%s(%s, {keepdim=true})"):format(method, dim) or nil
+  end)
+  return n == 1 and text ~= line and text:match "^%s*(.-)%s*$" or nil
+end
+
+-- m:quantile({0.1, 0.9}): a list where a tensor is wanted
+local function listed(o, line)
+  local op = o.op and o.op:match "[%w_]+$"
+  if not op or not o.message:find "must be a tensor.* not a table$" then
+    return nil
+  end
+  local head, list, rest = line:match("^(.-" .. op .. "%s*%([^{}]-)(%b{})(.*)$")
+  return head and not list:find "=" and (head .. "nacre.tensor" .. list ..
+                                         rest):match "^%s*(.-)%s*$" or nil
+end
+
+-- a, b = x:split(2), which gives a list
+function slips.unpacked(o, _, _, scope)
+  local name = o.message:match
+    "^attempt to [%l ]+ a %l+ value %(%l+ '([%w_]+)'%)"
+  if not name then return nil end
+  local texts = {scope and scope.text}
+  local shell = package.loaded["nacre.shell"]
+  for _, entry in ipairs(shell and shell.log or {}) do
+    table.insert(texts, 1, entry.text)
+  end
+  for i = #texts, 1, -1 do
+    for line in texts[i]:gmatch "[^\n]+" do
+      local names, right = line:gsub("^%s*local%s+", "")
+                               :match "^%s*([%w_, ]+)=%s*(.-)%s*$"
+      local method = right and right:match "[.:]([%a_][%w_]*)%s*%b()$"
+      local info = method and nacre._info(method)
+      if info and names:find(",", 1, true) and
+         names:find("%f[%w_]" .. name .. "%f[^%w_]") and
+         (info.signature or ""):find "%->%s*tensors" then
+        return ("%s gives a list: %s= table.unpack(%s)"):format(method, names,
+                                                                right)
+      end
+    end
+  end
+end
+
+local list = {number, texts, comparison, inplace, called, joined, kept,
+              listed, slips.unpacked}
+
+-- What to say of an error at `line', or nil; see habits.running.
+function slips.hint(o, line, value, scope)
+  for _, hint in ipairs(list) do
+    local text = hint(o, line, value, scope)
+    if text then return text end
+  end
+end
+
+return slips

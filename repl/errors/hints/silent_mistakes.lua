@@ -1,0 +1,197 @@
+-- SPDX-License-Identifier: MIT
+--
+-- silent_mistakes.lua - what is valid in Lua, raises nothing and is seldom meant: a
+-- tensor compared with a number by ==, tensors joined by `and', a tensor as a
+-- condition.  The prompt says so; the language stays as it is.
+--
+-- Whether an operand is a tensor is told from the text and the values of the
+-- session: nothing is run.
+
+local frames = require "nacre.stack_frames"
+local istensor = require "nacre.styled_output".istensor
+local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local silent = {}
+
+local function set(text)
+  local t = {}
+  for word in text:gmatch "%S+" do t[word] = true end
+  return t
+end
+
+local opens, closes = set "( { [ function do then repeat",
+                      set ") } ] end until else elseif"
+local compares = set "== ~= < > <= >="
+-- what an operand of a comparison, or of `and', does not go beyond
+local outer = set(", ; = and or not return if then elseif else while do " ..
+                  "until repeat end local in for function")
+local signs = set "+ - * / % ^ // & | ~ << >> .."
+
+-- Is the value of a path, or what an operation of it gives, a tensor?
+local function givestensor(f)
+  local info = type(f) == "function" and nacre._info(f)
+  return info and (info.signature or ""):find "%->%s*tensor" ~= nil
+end
+
+local fields = set "T mT grad"
+
+local iswhole
+
+-- The operand at the head of a text: whether it is a tensor, and what follows.
+local function head(text)
+  local inner, rest = text:match "^(%b())(.*)$"
+  if inner then return iswhole(inner:sub(2, -2)), rest end
+  local path
+  path, rest = text:match "^([%a_][%w_%.]*)(.*)$"
+  if not path then return false, "" end
+  local v = frames.valueof(path, {})
+  if istensor(v) then return true, rest end
+  local owner, field = path:match "^(.*)%.(%w+)$"
+  if fields[field] and istensor(frames.valueof(owner, {})) then
+    return true, rest
+  end
+  local args, more = rest:match "^%s*(%b())(.*)$"
+  if not args then args, more = rest:match "^%s*(%b{})(.*)$" end
+  return args and givestensor(lookup.value(path)) or false, more or ""
+end
+
+-- Is an operand with no sign outside brackets a tensor?
+local function chain(text)
+  local is, rest = head(text:match "^%s*(.-)%s*$")
+  while is and rest:find "%S" do
+    local name, more = rest:match "^%s*:%s*([%a_][%w_]*)%s*%b()(.*)$"
+    if not name then
+      name, more = rest:match "^%s*:%s*([%a_][%w_]*)%s*%b{}(.*)$"
+    end
+    local field, behind = rest:match "^%s*%.([%w_]+)(.*)$"
+    if name then
+      is = givestensor(lookup.field(nacre._methods, name))
+    else
+      is, more = fields[field] or false, behind or ""
+    end
+    rest = more
+  end
+  return is
+end
+
+-- Is an expression a tensor?  One operand of a sign suffices.
+function iswhole(text)
+  local from, depth = 1, 0
+  for _, t in ipairs(lexer.tokens(text)) do
+    if opens[t.text] then depth = depth + 1 end
+    if closes[t.text] then depth = depth - 1 end
+    if depth == 0 and t.kind == "op" and signs[t.text] then
+      if chain(text:sub(from, t.from - 1)) then return true end
+      from = t.to + 1
+    end
+  end
+  return chain(text:sub(from))
+end
+
+-- The operands around tokens[i], as texts.
+local function operands(text, tokens, i)
+  local depth, from, to = 0, i, i
+  while tokens[from - 1] do
+    local t = tokens[from - 1]
+    if depth == 0 and (outer[t.text] or compares[t.text]) then break end
+    if closes[t.text] then depth = depth + 1 end
+    if opens[t.text] then depth = depth - 1 end
+    if depth < 0 then break end
+    from = from - 1
+  end
+  depth = 0
+  while tokens[to + 1] do
+    local t = tokens[to + 1]
+    if depth == 0 and (outer[t.text] or compares[t.text]) then break end
+    if opens[t.text] then depth = depth + 1 end
+    if closes[t.text] then depth = depth - 1 end
+    if depth < 0 then break end
+    to = to + 1
+  end
+  if from == i or to == i then return nil end
+  return text:sub(tokens[from].from, tokens[i - 1].to),
+         text:sub(tokens[i + 1].from, tokens[to].to)
+end
+
+local function isnumber(text)
+  return tonumber(text) ~= nil or text:find "^%-%s*[%d.]+$" ~= nil or
+         math.type(frames.valueof(text, {})) ~= nil and
+         text:find "^[%a_][%w_%.]*$" ~= nil
+end
+
+local function enclosed(text)
+  local _, rest = require "nacre.expression_at".beginning(text)
+  return rest == "" and text or "(" .. text .. ")"
+end
+
+local methods = {["=="] = "eq", ["~="] = "ne"}
+
+-- x == 1
+local function identity(text, tokens, i)
+  local op = tokens[i].text
+  local left, right = operands(text, tokens, i)
+  if not left then return nil end
+  if isnumber(left) then left, right = right, left end
+  if not isnumber(right) or not iswhole(left) then return nil end
+  local x = enclosed(left)
+  return ("Lua's %s of a tensor and a number is %s; %s:%s(%s) compares each " ..
+          "element, %s:item() %s %s the number of one"):format(op,
+          op == "==" and "false" or "true", x, methods[op], right, x, op,
+          right)
+end
+
+-- x and y, of tensors alone: the first is true, so it is y
+local function logical(text, tokens, i)
+  local op = tokens[i].text
+  local left, right = operands(text, tokens, i)
+  if not left or not iswhole(left) or not iswhole(right) then return nil end
+  local name = left:match "^%s*([%a_][%w_]*)%s*$"
+  if name and right:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
+  return ("Lua's %s gives one of two tensors; %s:logical_%s(%s) is each " ..
+          "element's"):format(op, enclosed(left), op, right)
+end
+
+-- if x:gt(0) then
+local function condition(text, tokens, i)
+  local stop = i
+  while tokens[stop + 1] and tokens[stop + 1].text ~= "then" and
+        tokens[stop + 1].text ~= "do" do
+    stop = stop + 1
+  end
+  if stop == i or not tokens[stop + 1] then return nil end
+  local inner = text:sub(tokens[i + 1].from, tokens[stop].to)
+  if inner:find "^[%a_][%w_%.]*$" or inner:find "[=~<>]=" or
+     inner:find "%f[%w_]and%f[^%w_]" or inner:find "%f[%w_]or%f[^%w_]" or
+     inner:find "^not%f[^%w_]" or not iswhole(inner) then
+    return nil
+  end
+  return ("a tensor counts as true; %s:all():item() asks its elements")
+         :format(enclosed(inner))
+end
+
+local looks = {["=="] = identity, ["~="] = identity, ["and"] = logical,
+               ["or"] = logical, ["if"] = condition, ["while"] = condition,
+               ["elseif"] = condition}
+
+-- What to say of a block, or nil.
+function silent.note(text)
+  if #text > 10000 or not (text:find "[=~]=" or
+     text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
+     text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
+    return nil
+  end
+  local tokens = {}
+  for _, t in ipairs(lexer.tokens(text)) do
+    if t.kind ~= "comment" then tokens[#tokens + 1] = t end
+  end
+  for i, t in ipairs(tokens) do
+    local look = t.kind ~= "string" and looks[t.text]
+    local note = look and look(text, tokens, i)
+    if note then return note end
+  end
+end
+
+return silent

@@ -1,0 +1,251 @@
+-- SPDX-License-Identifier: MIT
+--
+-- stack_frames.lua - the user's frames on the stack: their source text, their
+-- names, the variables in sight.
+
+local habits = require "nacre.runtime_errors"
+
+-- sources[chunkname]: the text of a chunk that is no file.
+local frames = {sources = {}}
+
+--
+-- The text of chunks.  All blocks of a session are called "=stdin"; what
+-- tells them apart is their _ENV, which their functions share.
+--
+local KEPT = 1000
+
+local blocks = {first = 1, last = 0}    -- {id, text}, oldest first
+local texts = {}                        -- by the identity of _ENV
+
+-- To be called with each block of the session before it runs.
+function frames.remember(f, text)
+  local id = debug.upvalueid(f, 1)
+  blocks.last = blocks.last + 1
+  blocks[blocks.last] = {id = id, text = text}
+  texts[id] = text
+  if blocks.last - blocks.first < KEPT then return end
+  local old = blocks[blocks.first]
+  if texts[old.id] == old.text then texts[old.id] = nil end
+  blocks[blocks.first] = nil
+  blocks.first = blocks.first + 1
+end
+
+-- A function without globals has no _ENV: the last block that has a
+-- function on its lines.
+local function blockof(info)
+  local i = 1
+  while true do
+    local name = debug.getupvalue(info.func, i)
+    if name == "_ENV" then return texts[debug.upvalueid(info.func, i)] end
+    if not name then break end
+    i = i + 1
+  end
+  for k = blocks.last, blocks.first, -1 do
+    local text = blocks[k].text
+    local line = habits.line(text, info.linedefined)
+    if line and line:find "%f[%w_]function%f[^%w_]" and
+       habits.line(text, info.lastlinedefined) then
+      return text
+    end
+  end
+end
+
+function frames.file(path)
+  if frames.sources["@" .. path] then return frames.sources["@" .. path] end
+  local f = io.open(path, "rb")
+  local text = f and f:read(1 << 22)
+  if f then f:close() end
+  return text
+end
+
+local function sourceof(info)
+  local source = info.source
+  if frames.sources[source] then return frames.sources[source] end
+  if source:sub(1, 1) == "@" then return frames.file(source:sub(2)) end
+  if source == "=stdin" then return blockof(info) end
+  return source:sub(1, 1) ~= "=" and source or nil
+end
+
+-- The text of the chunk that a function is of: of debug.getinfo(f, "Sf").
+frames.textof = sourceof
+
+--
+-- The stack
+--
+local EACH = 20         -- frames looked at on either end of a deep stack
+
+local function depth(thread, level)
+  local low, step = level - 1, 1
+  while debug.getinfo(thread, low + step, "l") do
+    low, step = low + step, 2 * step
+  end
+  while step > 1 do
+    step = step // 2
+    if debug.getinfo(thread, low + step, "l") then low = low + step end
+  end
+  return low
+end
+
+-- The least name of f among the globals and in their tables.
+function frames.globalname(f)
+  local best
+  local function look(t, prefix)
+    for name, v in next, t do
+      local full = rawequal(v, f) and type(name) == "string" and prefix .. name
+      if full and (not best or full < best) then best = full end
+    end
+  end
+  look(_G, "")
+  for name, t in next, _G do
+    if type(name) == "string" and type(t) == "table" and not best and
+       t ~= _G then
+      look(t, name .. ".")
+    end
+  end
+  return best
+end
+
+local function nameof(info)
+  if info.namewhat == "metamethod" then return "metamethod " .. info.name end
+  return info.name or frames.globalname(info.func) or
+         ("function <%s:%d>"):format(info.short_src, info.linedefined)
+end
+
+-- The user's frame at a level: Lua, and not of our own modules.
+local function frame(thread, level)
+  local info = debug.getinfo(thread, level, "nSltf")
+  if info.what == "C" or info.source:find "^=nacre%." then return nil end
+  local text = sourceof(info)
+  return {level = level, file = info.short_src, line = info.currentline,
+          main = info.what == "main", tail = info.istailcall,
+          func = info.func, text = text, source = info.source,
+          name = info.what == "main" and "main chunk" or nameof(info)}
+end
+
+-- The user's frames, innermost first; `skipped' levels follow frame `gap'.
+function frames.collect(thread, level)
+  local list, last = {}, depth(thread, level)
+  local gap = last - level > 2 * EACH and level + EACH or nil
+  while level <= last do
+    if level == gap then
+      list.gap, list.skipped = #list, last - EACH - level
+      level = last - EACH
+    end
+    list[#list + 1] = frame(thread, level)
+    level = level + 1
+  end
+  return list
+end
+
+--
+-- Names
+--
+
+-- A table of globals may stand for the variables of another frame.
+local function addscope(names, globals)
+  local meta = debug.getmetatable(globals)
+  for _, var in ipairs(type(meta) == "table" and meta.variables or {}) do
+    names[var.name] = var.value
+  end
+end
+
+-- The variables in sight of a frame by name: locals over upvalues.  And which
+-- names are such variables, also those that are nil.
+function frames.variables(thread, at)
+  local names, there = {}, {}
+  if not at then return names, there end
+  local i = 1
+  while true do
+    local name, value = debug.getupvalue(at.func, i)
+    if not name then break end
+    if name == "_ENV" then addscope(names, value)
+    elseif name ~= "" then names[name], there[name] = value, true end
+    i = i + 1
+  end
+  i = 1
+  while thread do
+    local name, value = debug.getlocal(thread, at.level, i)
+    if not name then break end
+    if name:find "^[%a_]" then names[name], there[name] = value, true end
+    i = i + 1
+  end
+  return names, there
+end
+
+-- The same as a list in their order, the locals first: {name =, value =,
+-- outer =}.  And its globals.
+function frames.inside(thread, at)
+  local list, globals, known = {}, _G, {}
+  local function add(name, value, outer)
+    if not name:find "^[%a_]" or name == "__keep" then return end
+    local var = known[name] or {name = name}
+    if not known[name] then list[#list + 1] = var end
+    known[name], var.value, var.outer = var, value, outer
+  end
+  for i = 1, 255 do
+    local name, value = debug.getlocal(thread, at.level, i)
+    if not name then break end
+    add(name, value)
+  end
+  for i = 1, 255 do
+    local name, value = debug.getupvalue(at.func, i)
+    if not name then break end
+    if name == "_ENV" and type(value) == "table" then globals = value
+    elseif not known[name] then add(name, value, true) end
+  end
+  return list, globals
+end
+
+-- The gradient of a tensor: to ask for it runs no code but ours.
+local function gradient(v, path, at)
+  local stop = type(v) == "userdata" and path:match("^%.grad()", at)
+  local ok, grad = pcall(function() return stop and v.grad end)
+  return ok and grad or nil, stop
+end
+
+-- What "x.y[1]" stands for, found without calling anything.
+function frames.valueof(path, names)
+  local first, at = path:match "^([%a_][%w_]*)()"
+  if not first then return nil end
+  local v = names[first]
+  if v == nil then v = rawget(_G, first) end
+  while at <= #path do
+    local grad, behind = gradient(v, path, at)
+    if grad and not path:find("^[%w_]", behind) then
+      v, at = grad, behind
+      goto continue
+    end
+    if type(v) ~= "table" then return nil end
+    local key, stop = path:match("^%.([%a_][%w_]*)()", at)
+    if not key then
+      key, stop = path:match("^%[(%d+)%]()", at)
+      key = math.tointeger(key)
+    end
+    if not stop or key == nil then return nil end
+    v, at = rawget(v, key), stop
+    ::continue::
+  end
+  return v
+end
+
+-- Calls each(path) for what may be a variable on a line, longest first.
+function frames.paths(line, each)
+  for at, rest in line:gmatch "%f[%w_]()([%a_][%w_%.%[%]]*)" do
+    local path = rest:match "^[%a_][%w_]*"
+    local list = {path}
+    while true do
+      local more = rest:match("^%.[%a_][%w_]*", #path + 1) or
+                   rest:match("^%[%d+%]", #path + 1)
+      if not more then break end
+      path = path .. more
+      table.insert(list, 1, path)
+    end
+    if not line:sub(1, at - 1):find "[%.:]%s*$" then
+      for _, p in ipairs(list) do
+        if each(p) then return p end
+      end
+    end
+  end
+end
+
+return frames

@@ -1,0 +1,387 @@
+-- SPDX-License-Identifier: MIT
+--
+-- help.lua - ?name, :help, a:sum on Enter, F1.  What it says of operations
+-- comes from the binding's own table.
+
+local host = require "nacre.host"
+local inspect = require "nacre.styled_output"
+local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
+local reference = require "nacre.reference"
+local topics = require "nacre.topics"
+local foreign = require "nacre.other_libraries"
+
+local help = {signature = reference.signature}
+
+local function operation(info, method)
+  return reference.help(info, method, host.columns())
+end
+
+-- The tables in nacre that hold functions, by the paths these have.
+local spaces = {"linalg", "nn", "nn.functional", "autograd", "cuda"}
+
+local function spaceof(v)
+  for _, path in ipairs(spaces) do
+    if rawequal(lookup.value("nacre." .. path), v) then return path end
+  end
+end
+
+-- What a table of functions holds.
+local function listed(path)
+  local names = {}
+  for _, name in ipairs(nacre._names(true)) do
+    local at, last = name:match "^(.*)%.([%w_]+)$"
+    if at == path then names[#names + 1] = last end
+    local inner = not names[at] and at and at:match "^(.*)%."
+    if inner == path then
+      names[at] = true
+      names[#names + 1] = at:sub(#path + 2)
+    end
+  end
+  return ("nacre.%s holds\n%s\n%s"):format(path,
+    reference.wrapped(table.concat(names, " "), "  ", host.columns()),
+    reference.wrapped(("?nacre.%s.%s explains one"):format(path, names[1]),
+                      "  ", host.columns()))
+end
+
+-- Lines of {name, doc}, the docs in a column, none wider than the screen.
+local function listing(rows)
+  local width, column = host.columns(), 0
+  for _, row in ipairs(rows) do column = math.max(column, #row[1]) end
+  column = math.min(column, width // 2)
+  for i, row in ipairs(rows) do
+    local line = ("  %s%s  %s"):format(row[1],
+      (" "):rep(column - #row[1]), row[2]:match "[^\n]*")
+    rows[i] = #line <= width and line or line:sub(1, width - 3) .. "..."
+  end
+  return table.concat(rows, "\n")
+end
+
+local function topic(name)
+  local row = topics.find(name)
+  return row and ("%s\n  see %s, \"%s\""):format(
+    reference.wrapped(row[2], "  ", host.columns()), row[3], row[4])
+end
+
+-- The functions of the global `shell`, which are the commands.
+local function shellfunctions()
+  local rows = {}
+  for _, command in ipairs(require "nacre.commands".list) do
+    rows[#rows + 1] = {"shell." .. (command.as or command.name), command.doc}
+  end
+  return "shell holds the commands as functions\n" .. listing(rows) ..
+         "\n  ?shell.plot explains one"
+end
+
+local function describe(name, v)
+  if type(v) == "function" then
+    local info = debug.getinfo(v, "S")
+    if info.what == "C" then return name .. "(...)\n  built in" end
+    return ("%s%s\n  defined at %s:%d"):format(name, lookup.parameters(v),
+      info.short_src, info.linedefined)
+  end
+  if rawequal(v, nacre) then
+    return ("%s is the library, %d functions and methods\n  %s.<Tab><Tab> lists them, " ..
+            "?%s.sum explains one, ??word searches"):format(name,
+            #nacre._names(true), name, name)
+  end
+  local space = type(v) == "table" and spaceof(v)
+  if space then return listed(space) end
+  if name == "shell" and rawequal(v, _G.shell) then return shellfunctions() end
+  if lookup.value("nacre." .. tostring(v)) == v then
+    return ("%s is the dtype %q, %d bytes an element\n%s"):format(name, v,
+      nacre.empty(0, {dtype = v}):element_size(), topic "dtype")
+  end
+  local kind = inspect.istensor(v) and "tensor" or type(v)
+  return ("%s is a %s: %s"):format(name, kind, inspect.brief(v))
+end
+
+-- What nacre._info knows of a name, or of the function it stands for.
+local function known(name, last, value, base)
+  if type(value) == "function" then
+    local path = name:match "^nacre%.(.+)$" or name:match "^torch%.(.+)$"
+    return nacre._info(value) or path and nacre._info(path) or
+           rawequal(lookup.value("nacre." .. last), value) and
+           reference.described(last)
+  end
+  if value ~= nil then return nil end
+  local method = (base == nil or base == nacre or inspect.istensor(base)) and
+                 nacre._methods[last]
+  if not method or base == nil then
+    return nacre._info(name) or method and nacre._info(method)
+  end
+  return nacre._info(method)
+end
+
+-- What a part of the library, an object of its or a tensor has by this name:
+-- explained if it is one thing, else listed.
+local function inparts(last)
+  local rows = {}
+  for _, path in ipairs(nacre._names(true)) do
+    if path:match "[.:]([%w_]+)$" == last then
+      rows[#rows + 1] = {path, nacre._info(path)}
+    end
+  end
+  local field = reference.described("t." .. last)
+  if field then rows[#rows + 1] = {field.name, field} end
+  if #rows == 1 then return operation(rows[1][2]) end
+  for _, row in ipairs(rows) do row[2] = row[2] and row[2].doc or "" end
+  return #rows > 0 and listing(rows) or nil
+end
+
+local function usage(name, whole)
+  local commands = require "nacre.commands"
+  local entry = commands.find(name)
+  local exact = entry and (entry.name == name or entry.as == name)
+  return entry and (exact or not whole) and commands.usage(entry) or nil
+end
+
+local function meaning(name)
+  local command = name:match "^:(%a+)$" or name:match "^shell%.(%a+)$"
+  if command then return usage(command) end
+  local owner, last = name:match "^(.-)[.:]?([%w_]+)$"
+  if not last then return nil end
+  local value = lookup.value(name)
+  local base = owner ~= "" and lookup.value(owner) or nil
+  local method = inspect.istensor(base)
+  local info = known(name, last, value, base)
+  if info then return operation(info, method) end
+  if value == nil and (method or owner == "t" and base == nil) and
+     reference.described("t." .. last) then
+    return operation(reference.described("t." .. last))
+  end
+  local more = owner == "" and nacre._info(last)   -- load and nacre.load
+  if value ~= nil then
+    local own = describe(name, value)
+    return more and ("nacre.%s\n%s of Lua itself"):format(operation(more), own)
+           or own
+  end
+  value = owner == "" and lookup.value("nacre." .. last)
+  if value and reference.described(last) then
+    return operation(reference.described(last))
+  end
+  if value then return describe("nacre." .. last, value) end
+  if lexer.keywords[name] then return name .. " is a word of Lua itself" end
+  return usage(name, true) or owner == "" and
+         (inparts(name) or topic(name) and name) or usage(name)
+end
+
+-- The help for a name, or nil.
+function help.text(name)
+  local text = meaning(name)
+  local idea = rawget(_G, name) == nil and topic(name)
+  return text and idea and text .. "\n" .. idea or text
+end
+
+-- The line that leads from a command to the function of nacre's of its name.
+function help.library(name)
+  local info = lookup.value("nacre." .. name) and nacre._info(name)
+  if not info then return nil end
+  local short = reference.signature(info):gsub(", %*.*$", ", ...)")
+  return ("  there is also nacre.%s: ?nacre.%s"):format(short, name)
+end
+
+-- Every name there is help for, without the part it is in.
+local function names()
+  local list = {}
+  for _, path in ipairs(nacre._names(true)) do
+    list[#list + 1] = path:match "[%w_]+$"
+  end
+  for k in next, _G do
+    if type(k) == "string" then list[#list + 1] = k end
+  end
+  return list
+end
+
+local function containsall(text, words)
+  for _, word in ipairs(words) do
+    if not text:find(word, 1, true) then return false end
+  end
+  return true
+end
+
+-- How near a word is to what a name and its line say: less is nearer.  Of
+-- several words a part of a name says little.
+local function distance(name, doc, word, alone)
+  local last = name:match "[^.]*$":gsub("^:", "")
+  if last == word then return 0 end
+  local at = alone and last:find(word, 1, true)
+  if at then return at == 1 and 1 or 2 end
+  local whole = "%f[%w]" .. word:gsub("%p", "%%%0") .. "s?%f[^%w]"
+  return doc:find(whole) and 3 or 4
+end
+
+-- The operations and commands whose name or line has all words in it, the
+-- nearest first.
+local function having(words)
+  local found = {}
+  local function try(name, doc)
+    local low, text = name:lower(), doc:lower()
+    if not containsall(low .. " " .. text, words) then return end
+    local sum = 0
+    for _, word in ipairs(words) do
+      sum = sum + distance(low, text, word, #words == 1)
+    end
+    found[#found + 1] = {name, doc, sum, #found}
+  end
+  for _, name in ipairs(nacre._names(true)) do
+    local info = nacre._info(name)
+    try(name, info and info.doc or "")
+  end
+  for _, row in ipairs(topics.list) do try(row[1], row[2]) end
+  local said = {}             -- many names may be one thing here
+  for _, entry in ipairs(foreign.rows) do
+    local text = foreign.text(entry)
+    if not said[text] and not lookup.value("nacre." .. entry.name) then
+      local n = #found
+      try(entry.name, "here: " .. text)
+      said[text] = #found > n
+    end
+  end
+  for _, command in ipairs(require "nacre.commands".list) do
+    try(":" .. command.name, command.doc)
+  end
+  table.sort(found, function(a, b)
+    if a[3] ~= b[3] then return a[3] < b[3] end
+    return a[4] < b[4]
+  end)
+  return found
+end
+
+local articles = {a = true, an = true, the = true, of = true}
+
+-- ??words: what has them all; if nothing has, what has their beginnings:
+-- "invert a matrix" finds the inverse of square matrices.
+local function search(text)
+  local words, stems = {}, {}
+  for word in text:lower():gmatch "%S+" do
+    if not articles[word] then
+      words[#words + 1] = word
+      stems[#stems + 1] = word:sub(1, math.max(4, #word - 2))
+    end
+  end
+  if #words == 0 then words[1], stems[1] = text:lower(), text:lower() end
+  local found = having(words)
+  if #found == 0 then found = having(stems) end
+  return #found > 0 and listing(found) or nil
+end
+
+-- What ?topics lists.
+local function alltopics()
+  local rows = {}
+  for i, row in ipairs(topics.list) do rows[i] = {row[1], row[2]} end
+  return "topics that are no function\n" .. listing(rows)
+end
+
+-- Names that begin with this one: conv1d, conv2d.
+local function beginning(name)
+  local list, seen = {}, {}
+  for _, other in ipairs(names()) do
+    if other:sub(1, #name) == name and not seen[other] then
+      seen[other] = true
+      list[#list + 1] = other
+    end
+  end
+  table.sort(list)
+  return table.concat(list, ", ", 1, math.min(#list, 6))
+end
+
+-- What another library's name is here.
+local function foreignname(name)
+  local entry = foreign.find(name:match "[%w_]*$")
+  return entry and ("%s is not a name here\n  %s"):format(name,
+                                                         foreign.text(entry))
+end
+
+-- What to say of a name there is no help for.
+local function nohelp(name)
+  local last = name:match "[%w_]*$"
+  local close = host.suggest(last, names(), true)
+  local list = not close and #last > 2 and beginning(last) or ""
+  return ("no help for '%s'%s"):format(name, close and
+    (", did you mean '%s'?"):format(close) or list ~= "" and
+    ", did you mean one of: " .. list or "")
+end
+
+-- ?name and ??word
+function help.show(shell, name, wide)
+  if name == "topics" and not wide then
+    io.stdout:write(alltopics(), "\n")
+    return
+  end
+  if name == "" then
+    return require "nacre.commands".run(shell, "help", "")
+  end
+  local text = wide and search(name) or
+               not wide and (help.text(name) or foreignname(name))
+  if text then
+    io.stdout:write(text, "\n")
+    return
+  end
+  shell.fail(nohelp(name))
+end
+
+-- What a method does, and what it gives here.
+local function brief(info, name, path, object)
+  local width = host.columns()
+  local lines = {reference.brief(info, true, width)}
+  local forms = inspect.istensor(object) and
+                require "nacre.dry_run".forms(path, object, info)
+  if forms then lines[2] = reference.wrapped(forms, "  ", width) end
+  lines[#lines + 1] = ("  ?%s says more"):format(name)
+  return table.concat(lines, "\n")
+end
+
+-- a:sum on Enter
+function help.method(shell, path, name)
+  local object = lookup.value(path)
+  if object == nil and path:find "^[%a_][%w_]*$" then
+    local close = host.suggest(path, names(), true)
+    return shell.fail(("no variable '%s'%s"):format(path, close and
+      (", did you mean '%s'?"):format(close) or ""))
+  end
+  local tensor = object == nil or inspect.istensor(object)
+  local info = tensor and nacre._methods[name] and nacre._info(name)
+  if info then
+    io.stdout:write(brief(info, name, path, object), "\n")
+    return
+  end
+  local value = lookup.field(object, name)
+  info = type(value) == "function" and (nacre._info(value) or tensor and
+         nacre._methods[name] and reference.described(name))
+  if value ~= nil then
+    io.stdout:write(info and brief(info, name, path, object) or
+                    describe(name, value), "\n")
+    return
+  end
+  for _, property in ipairs(tensor and lookup.properties() or {}) do
+    if property == name then
+      return shell.fail(("%s is no method: %s.%s"):format(name,
+        path ~= "" and path or "(...)", name))
+    end
+  end
+  local list = {}
+  lookup.members(object == nil and nacre._methods or object, function(k)
+    list[#list + 1] = k
+  end)
+  local close = host.suggest(name, list, true)
+  shell.fail(("%s has no method '%s'%s"):format(
+    tensor and "tensor" or type(object), name,
+    close and (", did you mean '%s'?"):format(close) or ""))
+end
+
+-- The help for the name around a position in a block; nil if none.
+function help.at(text, point)
+  local left = text:sub(1, point):match "[%w_.:]*$"
+  local right = text:sub(point + 1):match "^[%w_]*"
+  local name = (left .. right):gsub("^[.:]+", "")
+  if name == "" then
+    left = text:sub(1, point):match "([%w_.:]+)%s*%([^()]*$" or ""
+    name = left
+  end
+  if name == "" then return nil end
+  local ok, found = pcall(help.text, name)
+  return ok and found and found .. "\n" or nil
+end
+
+return help

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** doctor.c - what the program is and what it finds here: devices, libraries,
+** the terminal. session_commands.lua adds the files.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lua.h>
+
+#include "bindings/io/libpng.h"
+#include "repl/host/repl.h"
+
+void sh_version(void) {
+  printf(SH_NAME " " SH_VERSION "%s  " LUA_RELEASE "\n", sh_commit);
+}
+
+void sh_longversion(void) {
+  sh_version();
+  printf("editor    %s\n", sh_editorname());
+  printf("threads   %d\n", nc_threads());
+  printf("loops     %s\n", nc_cpulevel());
+  printf("products  %s\n", nc_blasname());
+#ifdef __VERSION__
+  printf("compiler  " __VERSION__ "\n");
+#endif
+}
+
+/* Variables that say how the program works. */
+static void environment(void) {
+  static const char *const names[] = {
+    "NACRE_DEVICE", "NACRE_CUDA", "NACRE_CUDA_SYNC", "NACRE_CUDA_CACHE",
+    "NACRE_CPU_LEVEL", "NACRE_BLAS", "NACRE_CUBLAS", "NACRE_CUDA_LIBRARIES",
+    "NACRE_PNG", "NACRE_ZIP", "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4",
+    "LUA_INIT", "LUA_PATH_5_4", "LUA_PATH", "NO_COLOR"
+  };
+  char text[4096];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (value)
+      printf("variable  %s=%s\n", names[i],
+             nc_printable(text, sizeof text, value, strlen(value)));
+  }
+}
+
+static void place(void) {
+  char text[NC_TEXT];
+  printf("memory    %s free\n",
+         nc_bytestext(text, (double)nc_hostavailable()));
+  printf("terminal  %d columns, %s, %s\n", sh_columns(),
+         sh_utf8() ? "UTF-8" : "no UTF-8",
+         sh_color(STDOUT_FILENO) ? "colours" : "no colours");
+  environment();
+}
+
+static void rooms(const Accelerator *a) {
+  for (int i = 0; i < a->count; i++) {
+    char room[NC_TEXT], total[NC_TEXT];
+    MemoryInfo m;
+    if (a->memory(i, &m) != NC_OK) {
+      printf("%-9s %s\n", a->device[i]->name, nc_lasterror()->text);
+      continue;
+    }
+    nc_bytestext(room, (double)m.free);
+    nc_bytestext(total, (double)m.total);
+    printf("%-9s %s free of %s\n", a->device[i]->name, room, total);
+  }
+}
+
+static void cuda(void) {
+  const Accelerator *a;
+  const char *text;
+  if (nc_accelerator(&a) != NC_OK) {
+    const Error *e = nc_lasterror();
+    printf("cuda      %s\n", e->text);
+    if (e->hint[0]) printf("          %s\n", e->hint);
+    return;
+  }
+  for (int i = 0; (text = a->fact(i)) != NULL; i++)
+    printf("cuda      %s\n", text);
+  rooms(a);
+}
+
+/* What multiplies matrices is opened when the first product needs it. */
+static void multiply(void) {
+  const int64_t size[] = { 128, 128 };
+  Call c = { .op = FAM_mm };
+  Tensor *x;
+  if (nc_full(&x, nc_host(), DT_f32, 2, size, nc_int(1)) != NC_OK) return;
+  c.arg[0].t = c.arg[1].t = x;
+  nc_call(&c);
+  nc_release(c.out[0]);
+  nc_release(x);
+}
+
+/* A library that is opened when needed. */
+static void library(const char *what, const char *name) {
+  printf("%-9s %s\n", what, name ? name : nc_lasterror()->text);
+}
+
+void sh_doctor(void) {
+  multiply();
+  sh_longversion();
+  library("images", nl_pnglibrary());
+  library("npz", nc_ziplibrary());
+  place();
+  cuda();
+}

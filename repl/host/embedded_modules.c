@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** embedded_modules.c - the shell's own Lua modules, and the texts of the reference,
+** live in the binary.  A searcher finds modules by name; nothing is compiled
+** before somebody requires it.
+*/
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "repl/host/repl.h"
+
+static int searcher(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  const Embedded *e;
+  for (e = sh_embedded; e->name != NULL; e++) {
+    if (strcmp(e->name, name) != 0) continue;
+    /* "=nacre.shell": how error messages and tracebacks know our frames */
+    lua_pushfstring(L, "=%s", name);
+    if (luaL_loadbufferx(L, (const char *)e->text, e->size, lua_tostring(L, -1),
+                         "t") != LUA_OK)
+      return lua_error(L);
+    lua_pushliteral(L, ":embedded:");
+    return 2;
+  }
+  lua_pushfstring(L, "no embedded module '%s'", name);
+  return 1;
+}
+
+/* host.pages(): the reference, as it is written: a list of {name, text} */
+int sh_pages(lua_State *L) {
+  lua_Integer n = 0;
+  const Embedded *e;
+  lua_newtable(L);
+  for (e = sh_reference; e->name != NULL; e++) {
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, e->name);
+    lua_setfield(L, -2, "name");
+    lua_pushlstring(L, (const char *)e->text, e->size);
+    lua_setfield(L, -2, "text");
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+/* Goes in second place, behind package.preload: a file of the same name
+   somewhere on the path must not take our module's place. */
+void sh_openmodules(lua_State *L) {
+  lua_Integer i;
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "preload");
+  lua_pushcfunction(L, sh_openhost);
+  lua_setfield(L, -2, "nacre.host");
+  lua_pushcfunction(L, sh_openprocess);
+  lua_setfield(L, -2, "nacre.process");
+  lua_pushcfunction(L, sh_openmachine);
+  lua_setfield(L, -2, "nacre.machine");
+  lua_pop(L, 1);
+  lua_getfield(L, -1, "searchers");
+  for (i = luaL_len(L, -1); i >= 2; i--) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushcfunction(L, searcher);
+  lua_rawseti(L, -2, 2);
+  lua_pop(L, 2);
+}
+
+void sh_pushmember(lua_State *L, const char *module, const char *name) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, module);
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** host.c - the module "nacre.host": what the shell's Lua needs of the
+** program.
+*/
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "bindings/nacre.h"
+#include "repl/host/repl.h"
+
+static double lasted; /* the seconds of the last guard */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* guard(handler, f, ...): xpcall that Ctrl-C can end.  Gives true and the
+   results, or false, the error and whether it was Ctrl-C. */
+static int guard(lua_State *L) {
+  luaL_checkany(L, 2);
+  const double begin = now();
+  int status = sh_guard(L, lua_gettop(L) - 2, LUA_MULTRET, 1);
+  lasted = now() - begin;
+  lua_pushboolean(L, status == LUA_OK);
+  lua_replace(L, 1);
+  if (status == LUA_OK) return lua_gettop(L);
+  lua_pushboolean(L, sh_wasinterrupted());
+  return 3;
+}
+
+/* quiet(): to be said first in a handler given to guard */
+static int setquiet(lua_State *L) {
+  (void)L;
+  sh_quiet(1);
+  return 0;
+}
+
+static int columns(lua_State *L) {
+  lua_pushinteger(L, sh_columns());
+  return 1;
+}
+
+/* color("stdout" or "stderr") */
+static int color(lua_State *L) {
+  static const char *const names[] = { "stdin", "stdout", "stderr", NULL };
+  lua_pushboolean(L, sh_color(luaL_checkoption(L, 1, "stdout", names)));
+  return 1;
+}
+
+static int utf8(lua_State *L) {
+  lua_pushboolean(L, sh_utf8());
+  return 1;
+}
+
+static int terminal(lua_State *L) {
+  static const char *const names[] = { "stdin", "stdout", "stderr", NULL };
+  lua_pushboolean(L, isatty(luaL_checkoption(L, 1, "stdout", names)));
+  return 1;
+}
+
+/* terminalsettings(color, ascii, width): each may be nil and stays; gives
+   the first as it was. */
+static int terminalsettings(lua_State *L) {
+  static const char *const names[] = { "auto", "always", "never", NULL };
+  enum Color was = sh_setcolor(COLOR_AUTO);
+  sh_setcolor(was);
+  if (!lua_isnoneornil(L, 1))
+    sh_setcolor((enum Color)luaL_checkoption(L, 1, NULL, names));
+  if (!lua_isnoneornil(L, 2)) sh_setascii(lua_toboolean(L, 2));
+  if (!lua_isnoneornil(L, 3)) sh_setwidth((int)luaL_checkinteger(L, 3));
+  lua_pushstring(L, names[was]);
+  return 1;
+}
+
+/* sleep(seconds): Ctrl-C ends it. */
+static int rest(lua_State *L) {
+  lua_Number s = luaL_checknumber(L, 1);
+  luaL_argcheck(L, s >= 0 && s < 1e9, 1, "0 to 1e9 expected");
+  struct timespec t = { (time_t)s, (long)((s - (lua_Number)(time_t)s) * 1e9) };
+  if (!nc_interrupted) nanosleep(&t, NULL);
+  return 0;
+}
+
+/* usage(): seconds of the CPU so far, and the most memory held, in bytes */
+static int usage(lua_State *L) {
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  lua_pushnumber(L, (lua_Number)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                 1e-6 * (lua_Number)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
+  lua_pushinteger(L, (lua_Integer)u.ru_maxrss * 1024);
+  return 2;
+}
+
+/* changed(path): when the file was written, in seconds; nil: no such file */
+static int changed(lua_State *L) {
+  struct stat s;
+  if (stat(luaL_checkstring(L, 1), &s) != 0 || S_ISDIR(s.st_mode)) return 0;
+  lua_pushinteger(L, (lua_Integer)s.st_mtim.tv_sec * 1000000000 +
+                         s.st_mtim.tv_nsec);
+  return 1;
+}
+
+/* editsblocks(): are there keys for the lines of a block? */
+static int editsblocks(lua_State *L) {
+  lua_pushboolean(L, sh_editsblocks());
+  return 1;
+}
+
+/* folder([path]): goes there; gives the working folder, or nil and why not */
+static int folder(lua_State *L) {
+  const char *path = luaL_optstring(L, 1, NULL);
+  char name[4096];
+  if (path != NULL && chdir(path) != 0)
+    return luaL_fileresult(L, 0, path);
+  if (getcwd(name, sizeof name) == NULL) return luaL_fileresult(L, 0, NULL);
+  lua_pushstring(L, name);
+  return 1;
+}
+
+/* replace(path, text): the file is what it was, or whole; nil and why */
+static int replace(lua_State *L) {
+  size_t n;
+  const char *path = luaL_checkstring(L, 1);
+  const char *text = luaL_checklstring(L, 2, &n);
+  if (nc_writefile(path, text, (int64_t)n) == NC_OK)
+    return lua_pushboolean(L, 1), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, nc_lasterror()->text);
+  return 2;
+}
+
+/* prefill(text): what stands in the next line already; false if the line
+   cannot be edited. */
+static int prefill(lua_State *L) {
+  lua_pushboolean(L, sh_prefill(luaL_checkstring(L, 1)));
+  return 1;
+}
+
+/* editfile(path, line): the user's editor; false and what is wrong */
+static int editfile(lua_State *L) {
+  int status = sh_editfile(luaL_checkstring(L, 1),
+                           (int)luaL_optinteger(L, 2, 0));
+  lua_pushboolean(L, status == 0);
+  lua_pushfstring(L, "%s gives status %d", sh_editorcommand(), status);
+  return 2;
+}
+
+/* edittext(text): the text as the user's editor leaves it, or nil */
+static int edittext(lua_State *L) {
+  char *text = sh_edittext(luaL_checkstring(L, 1));
+  lua_pushstring(L, text);
+  free(text);
+  return 1;
+}
+
+/* Seconds, for differences. */
+static int clocktime(lua_State *L) {
+  lua_pushnumber(L, now());
+  return 1;
+}
+
+/* lasted(): the seconds of the last guarded call, which took place between
+   two looks at the clock and nothing else of ours */
+static int guardlasted(lua_State *L) {
+  lua_pushnumber(L, lasted);
+  return 1;
+}
+
+/* historyfile(): its path, or nil */
+static int historyfile(lua_State *L) {
+  char *path = sh_historypath();
+  lua_pushstring(L, path);
+  free(path);
+  return 1;
+}
+
+/* doctor(): prints what the program finds here */
+static int doctor(lua_State *L) {
+  (void)L;
+  sh_doctor();
+  return 0;
+}
+
+/* suggest(word, list, names): the closest text of the list, or nil; if it is
+   a list of names, see nl_nearname */
+static int suggest(lua_State *L) {
+  const char *word = luaL_checkstring(L, 1);
+  const int arenames = lua_toboolean(L, 3);
+  lua_Integer i, n = luaL_len(L, 2);
+  const char **list = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *list, 0);
+  lua_Integer k = 0;
+  for (i = 1; i <= n; i++)
+    if (lua_rawgeti(L, 2, i) == LUA_TSTRING) {
+      list[k++] = lua_tostring(L, -1); /* kept alive by the table */
+      lua_pop(L, 1);
+    } else
+      lua_pop(L, 1);
+  list[k] = NULL;
+  lua_pushstring(L, arenames ? nl_nearname(word, list)
+                             : nl_nearest(word, list));
+  return 1;
+}
+
+static int history(lua_State *L) {
+  int i;
+  lua_createtable(L, sh_history.n, 0);
+  for (i = 0; i < sh_history.n; i++) {
+    lua_pushstring(L, sh_history.text[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+int sh_openhost(lua_State *L) {
+  static const luaL_Reg list[] = {
+    { "guard", guard },     { "lasted", guardlasted },
+    { "columns", columns },   { "color", color },
+    { "utf8", utf8 },       { "terminal", terminal }, { "clock", clocktime },
+    { "suggest", suggest }, { "history", history },   { "historyfile", historyfile },
+    { "quiet", setquiet },
+    { "doctor", doctor },   { "pages", sh_pages },
+    { "synchronize", nl_settle },
+    { "sleep", rest },      { "changed", changed },   { "usage", usage },
+    { "folder", folder },   { "replace", replace },
+    { "asks", sh_asks },
+    { "prefill", prefill }, { "editfile", editfile },
+    { "edittext", edittext }, { "editsblocks", editsblocks },
+    { "terminalsettings", terminalsettings },
+    { NULL, NULL }
+  };
+  luaL_newlib(L, list);
+  lua_pushliteral(L, SH_VERSION);
+  lua_setfield(L, -2, "version");
+  return 1;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** interrupt.c - Ctrl-C while user code runs.
+**
+** The signal handler sets nc_interrupted, which long operations poll, and
+** hooks the Lua thread that is running.  The hook raises an error at every
+** instruction until the guarded call has ended, so a loop around pcall ends
+** too.  Coroutines tell us when they are entered and left (coroutines.c).
+*/
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "repl/host/repl.h"
+
+static lua_State *volatile running; /* the thread to hook, NULL at rest */
+static volatile sig_atomic_t mode, asks; /* is there a user to ask? */
+static int interrupted;
+static int quiet; /* an error is being looked at: not now */
+
+static int text(lua_State *L) {
+  lua_getfield(L, 1, "where");
+  lua_getfield(L, 1, "message");
+  lua_concat(L, 2);
+  return 1;
+}
+
+/* An error object like those of tensor operations; in its words, if one was
+   interrupted and is just about to say so. */
+static int raise_interrupt(lua_State *L) {
+  const Error *e = nc_lasterror();
+  lua_createtable(L, 0, 3);
+  lua_pushliteral(L, "EINTR");
+  lua_setfield(L, -2, "code");
+  lua_pushstring(L, e->code == NC_EINTR ? e->text : "interrupted");
+  lua_setfield(L, -2, "message");
+  luaL_where(L, 0);
+  lua_setfield(L, -2, "where");
+  if (luaL_newmetatable(L, "nacre.interrupt")) {
+    lua_pushcfunction(L, text);
+    lua_setfield(L, -2, "__tostring");
+  }
+  lua_setmetatable(L, -2);
+  return lua_error(L);
+}
+
+static lua_Hook resting; /* the hook while nothing is interrupted */
+static int restmask;
+
+static void rest(lua_State *L) {
+  lua_sethook(L, resting, restmask, 0);
+}
+
+void sh_resthook(lua_State *L, lua_Hook f, int mask) {
+  resting = f;
+  restmask = mask;
+  rest(L);
+}
+
+static void hook(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  if (quiet) return;
+  if (nc_interrupted)
+    raise_interrupt(L);
+  else /* inherited from a thread that was hooked when it made this one */
+    rest(L);
+}
+
+static void arm(lua_State *L) {
+  lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+/* From a call that does not answer there is no way back, but out of the
+   program. */
+static void askwhether(int sig) {
+  static const char question[] =
+    "\nleave the shell? Its variables are lost [y/N] ";
+  char answer[64] = "n";
+  if (write(STDERR_FILENO, question, sizeof question - 1) < 0) return;
+  if (read(STDIN_FILENO, answer, sizeof answer) <= 0) return;
+  if (answer[0] != 'y' && answer[0] != 'Y') return;
+  nc_unlinktemporaries();
+  _exit(128 + sig);
+}
+
+static double seconds(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double since, worked; /* the first Ctrl-C: when, and our CPU time */
+
+static void note(void) {
+  since = seconds(CLOCK_MONOTONIC);
+  worked = seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Has a Ctrl-C waited for long, while we worked?  Lua calls no hook inside
+   finalizers, hooks, handlers of the error that a hook raises and functions
+   in C.  A machine that stood still is no reason to ask. */
+static int unanswered(void) {
+  return seconds(CLOCK_MONOTONIC) - since > 1 &&
+         seconds(CLOCK_THREAD_CPUTIME_ID) - worked > 0.2;
+}
+
+/* The program ends as it would have, but for what a save had begun. */
+static void end(int sig) {
+  nc_unlinktemporaries();
+  signal(sig, SIG_DFL);
+  raise(sig);
+}
+
+void sh_interrupt(int sig) {
+  lua_State *L = running;
+  const int saved = errno;
+  if (nc_interrupted && mode == GUARD_SCRIPT)
+    end(sig); /* the first one was not answered */
+  if (!nc_interrupted)
+    note();
+  else if (L != NULL && asks && unanswered()) {
+    askwhether(sig);
+    note();
+  }
+  nc_interrupted = 1;
+  if (L != NULL) arm(L);
+  errno = saved;
+}
+
+/* Ctrl-\ asks at once. */
+static void onsigquit(int sig) {
+  if (running != NULL) askwhether(sig);
+  else end(sig);
+}
+
+/* Unless it is ignored, as nohup has it. */
+static void catchending(int sig) {
+  struct sigaction action = { .sa_handler = end }, old;
+  sigfillset(&action.sa_mask);
+  if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+    sigaction(sig, &action, NULL);
+}
+
+void sh_interrupts(int newmode) {
+  struct sigaction action = { .sa_handler = sh_interrupt };
+  sigemptyset(&action.sa_mask);
+  mode = newmode;
+  sigaction(SIGINT, &action, NULL); /* no SA_RESTART: reads and waits return */
+  action.sa_handler = onsigquit;
+  asks = mode == GUARD_SHELL && sh_interactive();
+  if (asks) sigaction(SIGQUIT, &action, NULL);
+  else catchending(SIGQUIT);
+  catchending(SIGTERM);
+  catchending(SIGHUP);
+}
+
+int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
+  lua_State *outer = running;
+  int status;
+  running = L;
+  if (nc_interrupted) arm(L); /* pressed since the line was sent */
+  status = lua_pcall(L, nargs, nresults, handler);
+  running = outer;
+  quiet = 0;
+  rest(L);
+  interrupted = nc_interrupted && status != LUA_OK;
+  if (interrupted) {
+    clearerr(stdout);         /* a write it broke off is no failure */
+    nc_fail(NC_EINTR, "interrupted");   /* what was at work has been told */
+  }
+  if (outer == NULL)
+    nc_interrupted = 0;
+  else if (nc_interrupted)
+    arm(outer);
+  return status;
+}
+
+void sh_unguarded(void) {
+  running = NULL;
+}
+
+void sh_quiet(int on) {
+  quiet = on;
+}
+
+int sh_wasinterrupted(void) {
+  return interrupted;
+}
+
+void sh_heedinterrupt(void) {
+  if (!interrupted || mode != GUARD_SCRIPT) return;
+  fflush(stdout);
+  sh_diebysignal(SIGINT);
+}
+
+int sh_takeinterrupt(void) {
+  int pending = nc_interrupted;
+  nc_interrupted = 0;
+  return pending;
+}
+
+lua_State *sh_enterthread(lua_State *co) {
+  lua_State *outer = running;
+  if (outer != NULL) {
+    running = co;
+    if (nc_interrupted) arm(co); /* the signal came just before */
+  }
+  return outer;
+}
+
+void sh_leavethread(lua_State *outer, lua_State *L) {
+  running = outer;
+  if (nc_interrupted && outer != NULL) arm(L);
+}
+
+_Noreturn void sh_diebysignal(int sig) {
+  sigset_t only;
+  nc_unlinktemporaries();
+  signal(sig, SIG_DFL);
+  sigemptyset(&only);
+  sigaddset(&only, sig);
+  raise(sig);
+  sigprocmask(SIG_UNBLOCK, &only, NULL);
+  _exit(128 + sig);
+}

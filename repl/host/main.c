@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** main.c - the program: options, then init, -e/-l/-p, script, prompt.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "bindings/nacre.h"
+#include "repl/host/repl.h"
+
+/* A file must not get the number of a standard stream that is closed, and with
+   it what is written there: from here on that fails. */
+static void holdstreams(void) {
+  int fd, none;
+  for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    none = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (none >= 0 && none != fd) close(none);
+  }
+}
+
+/* Output that could not be written is a failure, however the program ends. */
+static void closestdout(void) {
+  int bad = ferror(stdout);
+  if (fflush(stdout) == 0 && !bad) return;
+  fprintf(stderr, SH_NAME ": write error: %s\n", strerror(errno));
+  _exit(EXIT_FAILURE);
+}
+
+/* Calls nacre.NAME with the value on top, which `option' gave.  A value that
+   cannot be is bad usage; other errors are raised. */
+static int setting(lua_State *L, const char *option, const char *name) {
+  lua_getglobal(L, "nacre");
+  lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+  lua_insert(L, -2);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return 0;
+  if (!lua_istable(L, -1)) return lua_error(L);
+  lua_getfield(L, -1, "code");
+  lua_getfield(L, -2, "message");
+  if (!lua_isstring(L, -2) || strcmp(lua_tostring(L, -2), "EVALUE") != 0) {
+    lua_pop(L, 2);
+    return lua_error(L);
+  }
+  fprintf(stderr, SH_NAME ": %s: %s\n", option, lua_tostring(L, -1));
+  sh_usage();
+  return EXIT_USAGE;
+}
+
+/* Gives an exit status, and stops at the first that is not 0. */
+static int settings(lua_State *L, const Options *o) {
+  const char *option = "--device", *device = o->device;
+  int status = 0;
+  if (device == NULL && !o->noenv && !o->test)
+    device = getenv(option = "NACRE_DEVICE");
+  if (device != NULL && *device != '\0') {
+    lua_pushstring(L, device);
+    status = setting(L, option, "set_default_device");
+  }
+  if (status == 0 && o->threads) {
+    lua_pushinteger(L, o->threads);
+    status = setting(L, "--threads", "set_num_threads");
+  }
+  if (status == 0 && o->dtype != NULL) {
+    lua_pushstring(L, o->dtype);
+    status = setting(L, "--dtype", "set_default_dtype");
+  }
+  if (o->deterministic) /* cuBLAS reads it when it is opened */
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  if (status == 0 && (o->seeded || o->deterministic)) {
+    lua_pushinteger(L, (lua_Integer)o->seed);
+    status = setting(L, "--seed", "manual_seed");
+  }
+  return status;
+}
+
+/* tostring of a tensor; the module that shows it is loaded when needed. */
+static int tensortext(lua_State *L) {
+  lua_settop(L, 1);
+  sh_pushmember(L, "nacre.display", "tostring");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static void fill(lua_State *L) {
+  sh_pushmember(L, "nacre.shell_functions", "fill");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 0);
+}
+
+/* The first look into the global `shell` fills it: at a field, ... */
+static int shellfield(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checkany(L, 2);
+  lua_settop(L, 2);
+  fill(L);
+  lua_pushvalue(L, 2);
+  lua_rawget(L, 1);
+  return 1;
+}
+
+/* ... at all of them, ... */
+static int shellpairs(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  fill(L);
+  lua_getglobal(L, "next");
+  lua_pushvalue(L, 1);
+  return 2;
+}
+
+/* ... or as a text. */
+static int shelltext(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  fill(L);
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+static void openfunctions(lua_State *L) {
+  static const luaL_Reg list[] = { { "__index", shellfield },
+                                   { "__pairs", shellpairs },
+                                   { "__tostring", shelltext },
+                                   { NULL, NULL } };
+  lua_newtable(L);
+  luaL_newlib(L, list);
+  lua_setmetatable(L, -2);
+  lua_setglobal(L, "shell");
+}
+
+static int loadtorch(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  return 1;
+}
+
+/* require "torch" gives the library on top.  It is not loaded by that name
+   before, for tracebacks name functions by what is loaded. */
+static void opentorch(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushvalue(L, -2);
+  lua_pushcclosure(L, loadtorch, 1);
+  lua_setfield(L, -2, "torch");
+  lua_pop(L, 1);
+}
+
+/* Gives an exit status: that of the settings. */
+static int openlibs(lua_State *L, const Options *o) {
+  if (o->noenv) {
+    lua_pushboolean(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+  }
+  luaL_openlibs(L);
+  sh_opennumbers(L);
+  sh_opentextonly(L);
+  sh_opencoroutines(L);
+  sh_openmodules(L);
+  sh_openexit(L);
+  sh_skipfunction(L);
+  luaL_requiref(L, "nacre", luaopen_nacre, 1);
+  lua_pushcfunction(L, tensortext);
+  lua_setfield(L, -2, "_tostring");
+  sh_openlater(L);
+  opentorch(L);
+  lua_setglobal(L, "torch");
+  openfunctions(L);
+  sh_argtable(L, o);
+  nl_seedmath(L, nc_initialseed(&nc_generator)); /* it may be asked for later */
+  return settings(L, o);
+}
+
+/* What is to be run, in order; stops at the first failure. */
+static int run(lua_State *L, const Options *o) {
+  int status, failed, prompt = o->interactive && !o->check;
+  if (o->test) return sh_runtests(L, o->argv + o->test);
+  sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
+  if (o->peak) return sh_measurepeak(L);
+  if (o->doctor) {
+    sh_pushmember(L, "nacre.session_commands", "doctor");
+    return sh_call(L, 0, 0);
+  }
+  status = sh_begin(L, o);
+  if (status == 0 && !o->noenv && !o->check) status = sh_runinit(L);
+  if (status == 0) status = sh_runoptions(L, o);
+  if (status == 0 && o->script) status = sh_runscript(L, o);
+  if (status == 0 && !prompt && !o->script && !o->code && !o->version) {
+    prompt = isatty(STDIN_FILENO) && !o->check;
+    if (!prompt) status = sh_runstdin(L);
+  }
+  if (status == 0) status = sh_synchronize(L);
+  failed = sh_finish(L);
+  if (status == 0) status = failed;
+  if (!prompt) return status;
+  if (status != 0 && o->script)
+    fputs("the script stopped; its globals are here, "
+          ":debug opens the stack\n", stderr);
+  return sh_loop(L, o);
+}
+
+static int protected(lua_State *L) {
+  const Options *o = lua_touserdata(L, 1);
+  int status;
+  lua_gc(L, LUA_GCSTOP); /* nothing to collect while the libraries open */
+  status = openlibs(L, o);
+  lua_gc(L, LUA_GCRESTART);
+  lua_pushinteger(L, status == 0 ? run(L, o) : status);
+  return 1;
+}
+
+static int session(const Options *o) {
+  lua_State *L = lua_newstate(nacre_alloc, NULL);
+  int status = EXIT_FAILURE;
+  if (L == NULL) {
+    fputs(SH_NAME ": not enough memory\n", stderr);
+    return status;
+  }
+  sh_warnings(L);
+  lua_pushcfunction(L, protected);
+  lua_pushlightuserdata(L, (void *)o);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+    status = (int)lua_tointeger(L, -1);
+  else
+    status = sh_report(L);
+  lua_close(L);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  Options o;
+  (void)argc;
+  atexit(closestdout);
+  /* Only the characters: Lua's numbers and the order of strings stay C's. */
+  setlocale(LC_CTYPE, "");
+  signal(SIGPIPE, SIG_DFL);
+  if (sh_options(&o, argv) != 0) return EXIT_USAGE;
+  if (!o.test) holdstreams(); /* the runner's reports may go nowhere */
+  sh_terminal(&o);
+  if (o.help) return sh_help(), EXIT_SUCCESS;
+  if (o.longversion) return sh_longversion(), EXIT_SUCCESS;
+  if (o.version && !o.interactive) sh_version();
+  return session(&o);
+}

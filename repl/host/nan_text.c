@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** nan_text.c - nan as a text.  C's printf shows its sign, which 0/0 has on some
+** machines and not on others: tostring, print, %s in string.format and
+** io.write say "nan".  What Lua itself makes of it with .. stays C's.
+*/
+#include <lauxlib.h>
+
+#include "repl/host/repl.h"
+
+static int notanumber(lua_State *L, int i) {
+  lua_Number x = lua_type(L, i) == LUA_TNUMBER ? lua_tonumber(L, i) : 0;
+  return x != x;
+}
+
+/* The __tostring of numbers. */
+static int numbertext(lua_State *L) {
+  luaL_checknumber(L, 1);
+  lua_settop(L, 1);
+  if (notanumber(L, 1))
+    lua_pushliteral(L, "nan");
+  else
+    lua_tostring(L, 1);
+  return 1;
+}
+
+/* io.write or file:write, which is the upvalue, in its own frame */
+static int writing(lua_State *L) {
+  int i, n = lua_gettop(L);
+  for (i = 1; i <= n; i++)
+    if (notanumber(L, i)) {
+      lua_pushliteral(L, "nan");
+      lua_replace(L, i);
+    }
+  return lua_tocfunction(L, lua_upvalueindex(1))(L);
+}
+
+/* Covers `write' of the table on top. */
+static void cover(lua_State *L) {
+  lua_getfield(L, -1, "write");
+  lua_pushcclosure(L, writing, 1);
+  lua_setfield(L, -2, "write");
+}
+
+void sh_opennumbers(lua_State *L) {
+  lua_pushinteger(L, 0);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, numbertext);
+  lua_setfield(L, -2, "__tostring");
+  lua_setmetatable(L, -2);
+  lua_getglobal(L, "io");
+  cover(L);
+  luaL_getmetatable(L, LUA_FILEHANDLE);
+  lua_getfield(L, -1, "__index");
+  cover(L);
+  lua_pop(L, 4);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** output_capture.c - what a line of the session prints, kept for :record and
+** :transcript.  print and the write of files do what they always do, and
+** note what went to stdout and stderr.  Children and C print past it.  Also:
+** stdout leads nowhere for a while, as what is measured runs often.
+*/
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "repl/host/repl.h"
+
+enum { ROOM = 1 << 16 }; /* of one line of the session; the rest is cut */
+
+static char kept[ROOM];
+static size_t used;
+static int cut;
+static int aside = -1; /* what stdout was, while it leads nowhere */
+
+static void keep(const char *text, size_t n) {
+  if (aside >= 0) return;
+  if (n > ROOM - used) {
+    n = ROOM - used;
+    cut = 1;
+  }
+  memcpy(kept + used, text, n);
+  used += n;
+}
+
+static int print(lua_State *L) {
+  int i, n = lua_gettop(L);
+  for (i = 1; i <= n; i++) {
+    size_t size;
+    const char *text = luaL_tolstring(L, i, &size);
+    if (i > 1) {
+      putchar('\t');
+      keep("\t", 1);
+    }
+    fwrite(text, 1, size, stdout);
+    keep(text, size);
+    lua_pop(L, 1);
+  }
+  putchar('\n');
+  fflush(stdout);
+  keep("\n", 1);
+  return 0;
+}
+
+/* The arguments from i on, as write writes them. */
+static void keepall(lua_State *L, int i) {
+  for (; i <= lua_gettop(L); i++) {
+    size_t size;
+    if (!lua_isstring(L, i)) return; /* write fails there, too */
+    const char *text = luaL_tolstring(L, i, &size);
+    keep(text, size);
+    lua_pop(L, 1);
+  }
+}
+
+/* Calls the function that is the upvalue with all arguments. */
+static int original(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+static int isours(const luaL_Stream *s) {
+  return s != NULL && s->closef != NULL && (s->f == stdout || s->f == stderr);
+}
+
+static int filewrite(lua_State *L) {
+  if (isours(luaL_testudata(L, 1, LUA_FILEHANDLE))) keepall(L, 2);
+  return original(L);
+}
+
+static int iowrite(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_IO_output"); /* io.output() */
+  if (isours(luaL_testudata(L, -1, LUA_FILEHANDLE))) {
+    lua_pop(L, 1);
+    keepall(L, 1);
+  } else
+    lua_pop(L, 1);
+  return original(L);
+}
+
+/* Puts f over the field of the table on top, as its upvalue. */
+static void cover(lua_State *L, const char *field, lua_CFunction f) {
+  lua_getfield(L, -1, field);
+  lua_pushcclosure(L, f, 1);
+  lua_setfield(L, -2, field);
+}
+
+/* captured(): what was printed since the last call, and whether that is not
+   all of it */
+static int captured(lua_State *L) {
+  lua_pushlstring(L, kept, used);
+  lua_pushboolean(L, cut);
+  used = 0;
+  cut = 0;
+  return 2;
+}
+
+/* Where stdout leads meanwhile: to a file without a name, or nowhere.  The
+   latter is opened once. */
+static int elsewhere(int look) {
+  static int null = -1;
+  FILE *f = look ? tmpfile() : NULL;
+  if (f != NULL) {
+    int fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
+    fclose(f);
+    return fd;
+  }
+  if (null < 0) null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  return null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 0);
+}
+
+/* mute(look): what goes to stdout is counted, if `look', and lost; false if
+   that is so already, or cannot be */
+int sh_mute(lua_State *L) {
+  int look = lua_toboolean(L, 1), fd;
+  if (aside >= 0 || (fd = elsewhere(look)) < 0)
+    return lua_pushboolean(L, 0), 1;
+  fflush(stdout);
+  aside = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (aside >= 0) dup2(fd, STDOUT_FILENO);
+  close(fd);
+  return lua_pushboolean(L, aside >= 0), 1;
+}
+
+/* unmute(): how many bytes were counted */
+int sh_unmute(lua_State *L) {
+  off_t n;
+  if (aside < 0) return lua_pushinteger(L, 0), 1;
+  fflush(stdout);
+  n = lseek(STDOUT_FILENO, 0, SEEK_END);
+  dup2(aside, STDOUT_FILENO);
+  close(aside);
+  aside = -1;
+  lua_pushinteger(L, n > 0 ? (lua_Integer)n : 0);
+  return 1;
+}
+
+void sh_opentee(lua_State *L) {
+  lua_pushglobaltable(L);
+  cover(L, "print", print);
+  lua_getfield(L, -1, "io");
+  cover(L, "write", iowrite);
+  luaL_getmetatable(L, LUA_FILEHANDLE);
+  lua_getfield(L, -1, "__index");
+  cover(L, "write", filewrite);
+  lua_pop(L, 4);
+  luaL_requiref(L, "nacre.host", sh_openhost, 0);
+  lua_pushcfunction(L, captured);
+  lua_setfield(L, -2, "captured");
+  lua_pop(L, 1);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** prompt_loop.c - the prompt: a block is read, kept in the history, run.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "repl/host/shell_hooks.h"
+#include "repl/host/repl.h"
+
+/* readline only where both ends are a terminal that can move its cursor. */
+static const Editor *choose(void) {
+#if NACRE_READLINE
+  if (sh_interactive() && !sh_dumb()) return &editor_readline;
+#endif
+  return &editor_plain;
+}
+
+const char *sh_editorname(void) {
+#if NACRE_READLINE
+  return editor_readline.name();
+#else
+  return editor_plain.name();
+#endif
+}
+
+/* A device is named if it is open already: to look takes long. */
+static void banner(void) {
+  const Accelerator *a = nc_opened();
+  int n = nc_threads();
+  DeviceInfo info;
+  fprintf(stderr,
+          SH_NAME " " SH_VERSION "  Lua " LUA_VERSION_MAJOR
+                  "." LUA_VERSION_MINOR "  cpu %d thread%s",
+          n, n == 1 ? "" : "s");
+  for (int i = 0; a && i < a->count; i++)
+    if (a->info(i, &info) == NC_OK)
+      fprintf(stderr, "  %s %s", a->device[i]->name, info.name);
+  fputs(sh_columns() < 70
+            ? "\n:help, ?name; Ctrl-D leaves\n"
+            : "\n:help for commands, ?name for documentation, Ctrl-D to leave\n",
+        stderr);
+}
+
+/* Output that does not end its line would be overwritten by the prompt: mark
+   it as zsh does.  The blanks reach the next line only if it is there. */
+static void freshline(void) {
+  fputs(sh_color(STDOUT_FILENO) ? "\033[7m%\033[0m" : "%", stdout);
+  printf("%*s\r\033[K", sh_columns() - 1, "");
+  fflush(stdout);
+}
+
+static EditResult next(const Editor *editor, char **text) {
+  char *prompt = sh_prompt(1), *prompt2 = sh_prompt(2);
+  EditResult result = EDIT_END;
+  if (prompt != NULL && prompt2 != NULL)
+    result = editor->read(prompt, prompt2, text);
+  free(prompt);
+  free(prompt2);
+  return result;
+}
+
+static const Editor *current; /* NULL while there is no prompt */
+
+int sh_editsblocks(void) {
+  return current != NULL && current != &editor_plain;
+}
+
+int sh_prefill(const char *text) {
+  return current != NULL && current->prefill(text);
+}
+
+static void loop(const Editor *editor, int fresh) {
+  EditResult result;
+  char *text;
+  int more = 1;
+  while (more) {
+    result = next(editor, &text);
+    if (result == EDIT_END && !sh_ended()) break;
+    if (result != EDIT_LINE) continue;
+    if (sh_historyadd(text)) editor->remember(text);
+    more = sh_submit(text);
+    free(text);
+    fflush(stdout);
+    if (fresh && more) freshline();
+  }
+}
+
+/* Takes lines for a shell that runs without a prompt, until it wants no more:
+   a test that stops. */
+int sh_takelines(lua_State *L) {
+  const Editor *editor = choose();
+  sh_findshell(L);
+  if (!editor->open(&shellhooks))
+    (editor = &editor_plain)->open(&shellhooks);
+  current = editor;
+  loop(editor, editor != &editor_plain);
+  current = NULL;
+  editor->close();
+  return 0;
+}
+
+int sh_loop(lua_State *L, const Options *o) {
+  const Editor *editor = choose();
+  int tty = isatty(STDIN_FILENO), i;
+  sh_interrupts(GUARD_SHELL);
+  sh_opentee(L);
+  if (!sh_openshell(L, !tty)) return sh_report(L);
+  sh_historyopen(tty && !o->nohistory);
+  if (!editor->open(&shellhooks))
+    (editor = &editor_plain)->open(&shellhooks);
+  for (i = 0; i < sh_history.n; i++) editor->remember(sh_history.text[i]);
+  if (tty && !o->quiet) banner();
+  current = editor;
+  if (o->rc != NULL || (tty && !o->noenv && !o->norc)) sh_startup(o->rc);
+  loop(editor, editor != &editor_plain);
+  current = NULL;
+  editor->close();
+  sh_historyclose();
+  return sh_synchronize(L);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** shell_hooks.c - the editor's questions and the loop's requests, passed on to the
+** Lua module "nacre.shell" by protected calls.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "repl/host/shell_hooks.h"
+#include "repl/host/repl.h"
+
+static lua_State *state;
+static const char shellkey; /* its address names the module's table */
+
+/* shell.FUNCTION(text, text2 or number) whose answer goes to take. */
+typedef struct Question {
+  const char *function, *text, *text2;
+  lua_Integer number;
+  void (*take)(lua_State *L, void *out);
+  void *out;
+} Question;
+
+static int asking(lua_State *L) {
+  const Question *q = lua_touserdata(L, 1);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &shellkey);
+  lua_getfield(L, -1, q->function);
+  lua_pushstring(L, q->text);
+  if (q->text2 != NULL)
+    lua_pushstring(L, q->text2);
+  else
+    lua_pushinteger(L, q->number);
+  lua_call(L, 2, 1);
+  q->take(L, q->out);
+  return 0;
+}
+
+static int ask(Question *q) {
+  lua_State *L = state;
+  int status;
+  lua_pushcfunction(L, asking);
+  lua_pushlightuserdata(L, q);
+  status = lua_pcall(L, 1, 0, 0);
+  if (status != LUA_OK) {
+    const char *text = lua_tostring(L, -1);
+    fprintf(stderr, SH_NAME ": the shell itself failed: %s\n",
+            text ? text : "(error object)");
+    lua_pop(L, 1);
+  }
+  return status == LUA_OK;
+}
+
+/* While a key is handled nothing is collected: a finalizer is user code. */
+static int askquietly(Question *q) {
+  int collecting = lua_gc(state, LUA_GCISRUNNING), ok;
+  lua_gc(state, LUA_GCSTOP);
+  ok = ask(q);
+  if (collecting) lua_gc(state, LUA_GCRESTART);
+  return ok;
+}
+
+static void takebool(lua_State *L, void *out) {
+  *(int *)out = lua_toboolean(L, -1);
+}
+
+static void takeint(lua_State *L, void *out) {
+  *(int *)out = (int)lua_tointeger(L, -1);
+}
+
+static char *copy(const char *s) {
+  char *t = s != NULL ? malloc(strlen(s) + 1) : NULL;
+  return t != NULL ? strcpy(t, s) : NULL;
+}
+
+static void taketext(lua_State *L, void *out) {
+  *(char **)out = copy(lua_tostring(L, -1));
+}
+
+static int filesof(lua_State *L) {
+  int files = FILES_NONE;
+  if (lua_getfield(L, -1, "files") == LUA_TSTRING)
+    files = *lua_tostring(L, -1) == 'q' ? FILES_QUOTED : FILES_WORD;
+  lua_pop(L, 1);
+  return files;
+}
+
+/* {files = "quoted" or "words"} or {{text, note}, ..., head =} */
+static void takecandidates(lua_State *L, void *out) {
+  Candidates *c = out;
+  int i, n = (int)luaL_len(L, -1);
+  c->files = filesof(L);
+  lua_getfield(L, -1, "head");
+  c->head = copy(lua_tostring(L, -1));
+  lua_pop(L, 1);
+  if ((c->item = calloc((size_t)n + 1, sizeof *c->item)) == NULL) return;
+  for (i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    c->item[c->n].text = copy(lua_tostring(L, -2));
+    c->item[c->n].note = copy(lua_tostring(L, -1));
+    if (c->item[c->n].text != NULL) c->n++;
+    lua_pop(L, 3);
+  }
+}
+
+static int ready(const char *text) {
+  int answer = 1;
+  Question q = { "ready", text, NULL, 0, takebool, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+static int indent(const char *text, const char *rest) {
+  int answer = 0;
+  Question q = { "indent", text, rest, 0, takeint, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+static void complete(const char *text, size_t point, Candidates *c) {
+  Question q = {
+    "complete", text, NULL, (lua_Integer)point, takecandidates, c
+  };
+  askquietly(&q);
+}
+
+static char *help(const char *text, size_t point) {
+  char *answer = NULL;
+  Question q = { "helpat", text, NULL, (lua_Integer)point, taketext, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+static char *pasted(const char *text) {
+  char *answer = NULL;
+  Question q = { "pasted", text, NULL, 0, taketext, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+static char *split(const char *text) {
+  char *answer = NULL;
+  Question q = { "split", text, NULL, 0, taketext, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+static char *next(void) {
+  char *answer = NULL;
+  Question q = { "next", NULL, NULL, 0, taketext, &answer };
+  askquietly(&q);
+  return answer;
+}
+
+const EditorHooks shellhooks = { ready,      indent, complete, help,
+                                 sh_columns, pasted, split,    next };
+
+char *sh_prompt(int which) {
+  char *answer = NULL;
+  Question q = { "prompt", NULL, NULL, which, taketext, &answer };
+  ask(&q);
+  return answer != NULL ? answer : copy(which == 1 ? "> " : ">> ");
+}
+
+static void takenothing(lua_State *L, void *out) {
+  (void)L, (void)out;
+}
+
+void sh_startup(const char *rc) {
+  Question q = { "startup", rc, NULL, 0, takenothing, NULL };
+  ask(&q);
+}
+
+int sh_ended(void) {
+  int answer = 0;
+  Question q = { "ended", NULL, NULL, 0, takebool, &answer };
+  ask(&q);
+  return answer;
+}
+
+int sh_submit(const char *text) {
+  int answer = 1;
+  Question q = { "submit", text, NULL, 0, takebool, &answer };
+  ask(&q);
+  return answer;
+}
+
+void sh_findshell(lua_State *L) {
+  state = L;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "nacre.shell");
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &shellkey);
+}
+
+static int opening(lua_State *L) {
+  sh_findshell(L);
+  lua_getfield(L, -1, "start");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+int sh_openshell(lua_State *L, int transcript) {
+  lua_pushcfunction(L, opening);
+  lua_pushboolean(L, transcript);
+  return lua_pcall(L, 1, 0, 0) == LUA_OK;
+}

@@ -1,0 +1,111 @@
+-- SPDX-License-Identifier: MIT
+--
+-- dry_run.lua - :shape, an expression on shapes alone: what every operation
+-- gives, the memory that takes, the work it is.  Nothing is computed and no
+-- tensor is changed; what depends on values ends it.
+
+local inspect = require "nacre.styled_output"
+local trace = require "nacre.op_trace"
+local units = require "nacre.units"
+local watching = require "nacre.op_listeners"
+
+local dryrun = {}
+
+local function work(flops)
+  return units.rate(flops, "FLOP") or ("%d FLOP"):format(flops)
+end
+
+local function line(step)
+  local shapes = trace.shapes(step)
+  local parts = {("  %-10s  %-40s"):format(trace.name(step), shapes)}
+  if step.view then
+    parts[2] = "view"
+  elseif step.allocated > 0 then
+    parts[2] = units.bytes(step.allocated)
+  end
+  if step.flops > 0 then parts[#parts + 1] = work(step.flops) end
+  return table.concat(parts, "  ")
+end
+
+-- "float32[3x4] cpu", for each result.
+local function shown(results)
+  local list = {}
+  for i = 1, results.n do
+    local v = results[i]
+    list[i] = inspect.istensor(v) and inspect.kind(v) or inspect.brief(v)
+  end
+  return table.concat(list, "  ")
+end
+
+-- What the new tensors hold at most, on each device that has some.
+local function memory()
+  local parts = {}
+  for _, d in ipairs(nacre._devices()) do
+    local _, peak = nacre._drymemory(d.name)
+    if peak > 0 then
+      parts[#parts + 1] = ("%s at most on %s"):format(units.bytes(peak),
+                                                     d.name)
+    end
+  end
+  return parts
+end
+
+-- Variables that the block sets are its own: they have no values.
+local function enclose(unit)
+  unit.locals = nil
+  debug.setupvalue(unit.f, 1, setmetatable({}, {__index = _G}))
+end
+
+function dryrun.run(shell, text)
+  if text == "" then return shell.fail ":shape needs an expression" end
+  local unit = shell.compile(text)
+  if not unit then return end
+  local flops = 0
+  enclose(unit)
+  collectgarbage() -- of an earlier run; twice, for what has a __gc
+  collectgarbage()
+  watching.start("shape", "steps dry", function(steps)
+    for _, step in ipairs(steps) do
+      flops = flops + step.flops
+      require "nacre.wrap_lines".say(line(step))
+    end
+  end)
+  local results = shell.run(unit)
+  watching.stop "shape"
+  if not results then return end
+  local parts = memory()
+  if flops > 0 then parts[#parts + 1] = work(flops) end
+  if results.n > 0 then table.insert(parts, 1, shown(results)) end
+  parts[#parts + 1] = "nothing was computed"
+  require "nacre.wrap_lines".say("  " .. table.concat(parts, ", "))
+end
+
+-- shell.shape(f, ...): the steps as a list of tables, then what f gave:
+-- tensors that have a shape but no values.
+function dryrun.call(f, ...)
+  return watching.steps("shape", "steps dry", f, ...)
+end
+
+-- What a method gives here, by shapes alone: "a:sum() is float32[] here;
+-- a:sum(1) is float32[4]"; nil if it takes more than dimensions.
+function dryrun.forms(path, object, info)
+  local first = info.params and info.params[2]
+  if not info.params or info.kind == "function" or info.inplace then
+    return nil
+  end
+  local calls = {{}}
+  if first and first.type:find "^dim" then
+    for d = 1, math.min(object:dim(), 3) do calls[#calls + 1] = {d} end
+  end
+  local parts = {}
+  for _, args in ipairs(calls) do
+    local ok, _, y = pcall(dryrun.call, object[info.name], object,
+                           table.unpack(args))
+    if not ok or not inspect.istensor(y) then break end
+    parts[#parts + 1] = ("%s:%s(%s) is %s%s"):format(path, info.name,
+      args[1] or "", inspect.kind(y):match "%S+", #parts == 0 and " here" or "")
+  end
+  return #parts > 0 and table.concat(parts, "; ") or nil
+end
+
+return dryrun

@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: MIT
+--
+-- op_trace.lua - :trace, every operation as it runs: what it took, what it gave,
+-- how long it took and what it allocated.
+
+local units = require "nacre.units"
+local watching = require "nacre.op_listeners"
+
+local trace = {}
+
+-- "float32[3x4]" of "float32[3x4] cpu", and "cpu".
+local function split(text) return text:match "^(%S+) (%S+)$" end
+
+function trace.name(step)
+  return step.op:gsub("^_", "") .. (step.backward and " backward" or "")
+end
+
+-- "[3x4] [4x2] -> float32[3x2]", and where that is: of an operand it is said
+-- what the result does not say, too.
+function trace.shapes(step)
+  local model = step.results[1] or step.operands[1] or "? ?"
+  local kind, place = model:match "^(.-)%[", select(2, split(model))
+  local function list(given, whole)
+    local out = {}
+    for i, text in ipairs(given) do
+      local what, where = split(text)
+      if not whole and what:match "^(.-)%[" == kind then
+        what = what:sub(#kind + 1)
+      end
+      out[i] = where == place and what or what .. " " .. where
+    end
+    return table.concat(out, " ")
+  end
+  local to = list(step.results, true)
+  local from = list(step.operands, to == "")
+  if step.more then from = from .. " ..." end
+  if from ~= "" and to ~= "" then to = " -> " .. to end
+  return from .. to, place
+end
+
+-- One step in a line: where the shapes of a name that is long end, they end
+-- for the others, too.
+local function line(step)
+  local shapes, place = trace.shapes(step)
+  local what = ("%-13s  %s"):format(trace.name(step), shapes)
+  local parts = {("  %-52s  %s"):format(what, place)}
+  if step.view then
+    parts[2] = "view"
+  else
+    parts[2] = units.seconds(step.seconds)
+    if step.allocated > 0 then
+      parts[3] = "+" .. units.bytes(step.allocated)
+    end
+  end
+  return table.concat(parts, "  ")
+end
+
+-- Runs a compiled block; each(step) for every operation.  False if it failed.
+function trace.block(shell, unit, each)
+  local begin, inside, n = nacre.clock(), 0, 0
+  watching.start("trace", "steps", function(steps)
+    for _, step in ipairs(steps) do
+      n, inside = n + 1, inside + step.seconds
+      each(step)
+    end
+  end)
+  local results = shell.run(unit)
+  watching.stop "trace"
+  return results, n, inside, nacre.clock() - begin
+end
+
+function trace.run(shell, text)
+  if text == "" then return shell.fail ":trace needs a statement" end
+  local unit = shell.compile(text)
+  if not unit then return end
+  local _, n, inside = trace.block(shell, unit, function(step)
+    require "nacre.wrap_lines".say(line(step))
+    io.stdout:flush()
+  end)
+  if n == 0 then return io.stdout:write "  no operations\n" end
+  io.stdout:write(("  %d operation%s, %s%s\n"):format(n,
+    n == 1 and "" or "s", units.seconds(inside),
+    require "nacre.timing_text".emulatedmark()))
+end
+
+-- shell.trace(f, ...): the steps as a list of tables, then what f gave.
+function trace.call(f, ...)
+  return watching.steps("trace", "steps", f, ...)
+end
+
+return trace

@@ -1,0 +1,136 @@
+-- SPDX-License-Identifier: MIT
+--
+-- profile.lua - :profile, a table of the operations that ran: how often, how
+-- long, how fast, how much memory.
+
+local trace = require "nacre.op_trace"
+local units = require "nacre.units"
+local watching = require "nacre.op_listeners"
+
+local profile = {}
+
+-- Adds steps to the sums by operation and device.
+local function sum(rows, steps)
+  for _, step in ipairs(steps) do
+    local _, place = trace.shapes(step)
+    local name = trace.name(step)
+    local key = name .. "\0" .. place
+    local row = rows[key]
+    if not row then
+      row = {op = name, device = place, calls = 0, seconds = 0, flops = 0,
+             bytes = 0, allocated = 0, least = math.huge, most = 0}
+      rows[key] = row
+      rows[#rows + 1] = row
+    end
+    row.calls = row.calls + 1
+    for _, field in ipairs {"seconds", "flops", "bytes", "allocated"} do
+      row[field] = row[field] + step[field]
+    end
+    row.least = math.min(row.least, step.seconds)
+    row.most = math.max(row.most, step.seconds)
+  end
+end
+
+local function ordered(rows)
+  table.sort(rows, function(a, b)
+    if a.seconds ~= b.seconds then return a.seconds > b.seconds end
+    return a.op < b.op
+  end)
+  return rows
+end
+
+local head = {"operation", "calls", "time", "%", "each", "least .. most",
+              "FLOP/s", "B/s", "memory", "device"}
+
+local function cells(row, total)
+  local s = row.seconds
+  return {
+    row.op, ("%d"):format(row.calls), units.seconds(s),
+    ("%.1f%%"):format(100 * s / total), units.seconds(s / row.calls),
+    row.calls > 1 and units.seconds(row.least) .. " .. " ..
+                      units.seconds(row.most) or "",
+    units.rate(row.flops / s, "FLOP/s") or "",
+    units.rate(row.bytes / s, "B/s") or "",
+    row.allocated > 0 and "+" .. units.bytes(row.allocated) or "", row.device,
+  }
+end
+
+-- Columns as wide as what is in them; a column without anything is left out.
+local function layout(lines)
+  local formats = {}
+  for k, title in ipairs(lines[1]) do
+    local wide = 0
+    for i = 2, #lines do wide = math.max(wide, #lines[i][k]) end
+    if wide > 0 then
+      local left = k == 1 or k == #lines[1]
+      formats[k] = ("  %%%s%ds"):format(left and "-" or "",
+                                        math.max(wide, #title))
+    end
+  end
+  local out = {}
+  for i, row in ipairs(lines) do
+    local text = ""
+    for k, cell in ipairs(row) do
+      if formats[k] then text = text .. formats[k]:format(cell) end
+    end
+    out[i] = text:gsub("%s+$", "")
+  end
+  return out
+end
+
+-- Rows of the most time first; `wall' is how long all took.
+function profile.text(rows, wall)
+  local lines, inside, calls = {head}, 0, 0
+  for _, row in ipairs(ordered(rows)) do
+    inside, calls = inside + row.seconds, calls + row.calls
+  end
+  local total = math.max(wall, inside)
+  for _, row in ipairs(rows) do lines[#lines + 1] = cells(row, total) end
+  lines = layout(lines)
+  lines[#lines + 1] = ("  %d operation%s in %s of %s; the rest is Lua and " ..
+    "the measuring%s"):format(calls, calls == 1 and "" or "s",
+                              units.seconds(inside), units.seconds(total),
+                              require "nacre.timing_text".emulatedmark())
+  return table.concat(lines, "\n") .. "\n"
+end
+
+function profile.run(shell, text)
+  if text == "" then return shell.fail ":profile needs a statement" end
+  local unit = shell.compile(text)
+  if not unit then return end
+  local rows = {}
+  local _, n, _, wall = trace.block(shell, unit, function(step)
+    sum(rows, {step})
+  end)
+  if n == 0 then
+    io.stdout:write "  no operations\n"
+  else
+    require "nacre.wrap_lines".say(profile.text(rows, wall))
+  end
+end
+
+-- shell.profile(f, ...): the rows as a list of tables, then what f gave.
+function profile.call(f, ...)
+  local rows = {}
+  local function told(steps) sum(rows, steps) end
+  local results = table.pack(watching.during("profile", "steps", told, f, ...))
+  local list = table.move(ordered(rows), 1, #rows, 1, {})
+  return list, table.unpack(results, 1, results.n)
+end
+
+-- For a whole program (--profile): from start on all operations count.
+local whole = {}
+
+function profile.start()
+  watching.start("profile", "steps", function(steps)
+    if steps then sum(whole, steps) end
+  end)
+end
+
+function profile.report(wall)
+  watching.stop "profile"
+  if #whole == 0 then return "  no operations\n" end
+  return profile.text(whole, wall)
+end
+
+return profile

@@ -1,0 +1,109 @@
+-- SPDX-License-Identifier: MIT
+--
+-- reachable.lua - which tensors the program can still reach, and through what:
+-- a walk over everything that Lua holds, as its collector would go.
+
+local reach = {}
+
+local BUDGET = 0.25         -- seconds; a walk that takes longer is given up
+
+-- A tensor that was not freed.
+function reach.istensor(v)
+  return type(v) == "userdata" and (pcall(nacre._storage_id, v))
+end
+
+-- Notes a tensor: its storage, and the largest part of it that one shows.
+local function note(found, t)
+  local id, bytes, _, held = nacre._storage_id(t)
+  local s = found[id]
+  if not s then
+    s = {bytes = bytes, held = held, device = tostring(t.device), most = 0}
+    found[id] = s
+  end
+  s.most = math.max(s.most, t:numel() * t:element_size())
+  if t.requires_grad then
+    found.graphs = found.graphs or t.grad_fn ~= nil
+    if t.grad then note(found, t.grad) end
+  end
+end
+
+-- What hangs from a value, each kind by its own way.
+local inside = {}
+
+function inside.table(t, add)
+  local meta = debug.getmetatable(t)
+  local mode = type(meta) == "table" and rawget(meta, "__mode") or ""
+  local keys, values = not mode:find "k", not mode:find "v"
+  for k, v in next, t do
+    if keys then add(k) end
+    if values then add(v) end
+  end
+end
+
+inside["function"] = function(f, add)
+  for i = 1, 255 do
+    local name, value = debug.getupvalue(f, i)
+    if not name then break end
+    add(value)
+  end
+end
+
+function inside.userdata(u, add)
+  for i = 1, 8 do
+    local value, is = debug.getuservalue(u, i)
+    if not is then break end
+    add(value)
+  end
+end
+
+function inside.thread(co, add)
+  local level = 0
+  while true do
+    local info = debug.getinfo(co, level, "f")
+    if not info then break end
+    add(info.func)
+    for i = 1, 255 do
+      local name, value = debug.getlocal(co, level, i)
+      if not name then break end
+      add(value)
+    end
+    level = level + 1
+  end
+end
+
+-- The storages of all tensors behind the roots, by id: {bytes =, held =,
+-- device =, most =}; `graphs' tells of operations that keep tensors out of
+-- sight.  Nil if that takes too long.
+function reach.from(...)
+  local found, seen, list, n = {}, {}, {}, 0
+  local limit = nacre.clock() + BUDGET
+  local walked = 0
+  local function add(v)
+    if inside[type(v)] and not seen[v] then
+      seen[v] = true
+      n = n + 1
+      list[n] = v
+    end
+  end
+  seen[found], seen[seen], seen[list] = true, true, true
+  for i = 1, select("#", ...) do add((select(i, ...))) end
+  while n > 0 do
+    local v = list[n]
+    list[n], n = nil, n - 1
+    walked = walked + 1
+    if walked % 1000 == 0 and nacre.clock() > limit then return nil end
+    if reach.istensor(v) then note(found, v)
+    else
+      inside[type(v)](v, add)
+      add(debug.getmetatable(v))
+    end
+  end
+  return found
+end
+
+-- Of everything.
+function reach.all()
+  return reach.from(debug.getregistry())
+end
+
+return reach

@@ -1,0 +1,231 @@
+-- SPDX-License-Identifier: MIT
+--
+-- tensor_difference.lua - how far two tensors are apart: in absolute terms, in parts
+-- and in units of the last place (ulp), where, and how many elements by how
+-- much.  Computed in pieces, so that it takes little memory beside them.
+
+local nacre = package.loaded.nacre
+
+local difference = {}
+
+-- Bits of the fraction, and the least exponent of a normal number.
+local FLOATS = {float16 = {10, -14}, bfloat16 = {7, -126},
+                float32 = {23, -126}, float64 = {52, -1022}}
+local PIECE = 1 << 20         -- elements
+local EDGES = {0, 1, 2, 4, 16, 64, 1024, 65536}
+
+--
+-- Words
+--
+local function shape(t) return table.concat(t:size(), "x") end
+
+-- "[2,3]" for the place k of a tensor, counted row by row from 1.
+function difference.index(k, size)
+  if #size == 0 then return "[]" end
+  local at = {}
+  for d = #size, 1, -1 do
+    at[d] = (k - 1) % size[d] + 1
+    k = (k - 1) // size[d] + 1
+  end
+  return "[" .. table.concat(at, ",") .. "]"
+end
+
+function difference.number(x)
+  if x == 0 then return "0" end
+  return ("%.1e"):format(x)
+end
+
+-- The coarser of two float dtypes; nil if neither is one.
+local function coarser(a, b)
+  local x, y = FLOATS[a], FLOATS[b]
+  if not x or not y then return x and a or y and b or nil end
+  return x[1] <= y[1] and a or b
+end
+
+--
+-- A piece
+--
+-- |A - B|: 0 where they are the same, nan included; inf where one is nan.
+local function apart(A, B)
+  local same = A:eq(B):logical_or(A:isnan():logical_and(B:isnan()))
+  local d = (A - B):abs()
+  d = nacre.where(d:isnan(), nacre.full_like(d, math.huge), d)
+  return nacre.where(same, nacre.zeros_like(d), d)
+end
+
+local function ulps(d, A, B, float)
+  local bits, least = FLOATS[float][1], FLOATS[float][2]
+  local m = nacre.maximum(A:abs(), B:abs())
+  m = nacre.where(m:isfinite(), m, nacre.ones_like(m))
+  local e = m:clamp(2.0 ^ least):log2():floor()
+  return d / (e - bits):exp2()
+end
+
+local function largest(s, name, v, first)
+  local at = v:argmax():item()
+  local x = v[at]
+  if x > (s[name] or -1) then s[name], s[name .. "k"] = x, first + at - 1 end
+end
+
+local function count(s, u)
+  for i, edge in ipairs(EDGES) do
+    s.within[i] = s.within[i] + u:le(edge):sum():item()
+  end
+end
+
+local function piece(s, A, B, first)
+  local d = apart(A, B)
+  s.different = s.different + d:gt(0):sum():item()
+  s.nans = s.nans + A:isnan():ne(B:isnan()):sum():item()
+  largest(s, "abs", d, first)
+  local rel = d / B:abs()
+  local known = d:eq(0):logical_or(d:isinf())   -- 0, or beyond all parts
+  largest(s, "rel", nacre.where(known, d, rel), first)
+  local finite = nacre.where(B:isfinite(), B:abs(), nacre.zeros_like(B))
+  s.scale = math.max(s.scale, finite:max():item())
+  if not s.dtype then return end
+  local u = ulps(d, A, B, s.dtype)
+  largest(s, "ulp", u, first)
+  s.sum = s.sum + nacre.where(u:isfinite(), u, nacre.zeros_like(u))
+    :sum():item()
+  count(s, u)
+end
+
+local function samesize(a, b)
+  if #a ~= #b then return false end
+  for d = 1, #a do if a[d] ~= b[d] then return false end end
+  return true
+end
+
+-- What b, the one to trust, and a are apart; nil and why if they cannot be
+-- compared.  dtype says whose ulps are meant: it is that of the coarser one.
+function difference.measure(a, b, dtype)
+  local size = a:size()
+  if not samesize(size, b:size()) then
+    return nil, ("shapes are [%s] and [%s]"):format(shape(a), shape(b))
+  end
+  local s = {n = a:numel(), different = 0, nans = 0, scale = 0, sum = 0,
+             dtype = dtype or coarser(a.dtype, b.dtype), within = {}}
+  for i = 1, #EDGES do s.within[i] = 0 end
+  local A, B = a:detach():cpu():reshape(-1), b:detach():cpu():reshape(-1)
+  for first = 1, s.n, PIECE do
+    local last = math.min(first + PIECE - 1, s.n)
+    local x, y = A[{{first, last}}]:double(), B[{{first, last}}]:double()
+    piece(s, x, y, first)
+  end
+  for _, name in ipairs {"abs", "rel", "ulp"} do
+    local k = s[name .. "k"]
+    s[name] = s[name] or 0
+    s[name .. "at"] = k and difference.index(k, size)
+    s[name .. "a"] = k and A[k]
+    s[name .. "b"] = k and B[k]
+  end
+  s.mean = s.n > 0 and s.sum / s.n or 0
+  s.dtype = s.dtype or a.dtype
+  return s
+end
+
+--
+-- What is to be expected
+--
+local PRODUCTS = {mm = true, matmul = true, bmm = true, dot = true, mv = true,
+                  addmm = true}
+local SUMS = {sum = true, mean = true, std = true, var = true, norm = true,
+              cumsum = true, logsumexp = true}
+
+-- How many terms an element of the result is the sum of, as the text tells.
+function difference.inner(what)
+  local last, kind, t
+  for _, token in ipairs(require "nacre.lexer".tokens(what.source)) do
+    local v = token.kind == "name" and
+              require "nacre.measure".valueof(what.env, token.text)
+    if last == ":" or last == "." then
+      kind = kind or PRODUCTS[token.text] and "product" or
+             SUMS[token.text] and "sum"
+    elseif not t and type(v) == "userdata" and nacre.is_tensor(v) then
+      t = v
+    end
+    last = token.text
+  end
+  if not kind or not t or t:dim() == 0 then return 1 end
+  return kind == "product" and t:size(-1) or t:numel()
+end
+
+-- Is it what rounding in another order explains?
+function difference.tolerable(d, inner)
+  local bits = FLOATS[d.dtype] and FLOATS[d.dtype][1]
+  if not bits then return d.different == 0 end
+  return d.abs <= 4 * 2.0 ^ -bits * math.sqrt(inner) * d.scale
+end
+
+--
+-- Pictures, as lines
+--
+local function bar(part, width)
+  return ("#"):rep(math.max(part > 0 and 1 or 0, math.floor(part * width)))
+end
+
+-- How many elements are off by how many ulps; no lines where all of them are
+-- off by as many.
+function difference.histogram(s)
+  local rows, before, top = {}, 0, 0
+  for i, edge in ipairs(EDGES) do
+    local label = edge == 0 and "0" or "to " .. edge
+    rows[i] = {label, s.within[i] - before}
+    before = s.within[i]
+  end
+  rows[#rows + 1] = {"> " .. EDGES[#EDGES], s.n - before}
+  while #rows > 1 and rows[#rows][2] == 0 do rows[#rows] = nil end
+  while #rows > 1 and rows[2][2] == 0 do table.remove(rows, 2) end
+  if #rows == 1 or #rows == 2 and rows[1][2] == 0 then return {} end
+  for _, row in ipairs(rows) do top = math.max(top, row[2]) end
+  local lines = {"ulp          elements  (bars: logarithmic)"}
+  for i, row in ipairs(rows) do
+    lines[i + 1] = ("%-9s %11d  %s"):format(row[1], row[2],
+      bar(math.log(row[2] + 1) / math.log(top + 1), 40))
+    lines[i + 1] = lines[i + 1]:gsub("%s+$", "")
+  end
+  return lines
+end
+
+local RAMP = " .:-=+*#%@"
+local HIGH, WIDE = 16, 60
+
+-- From..to of the i-th of n parts of a whole.
+local function part(i, n, whole)
+  return (i - 1) * whole // n + 1, i * whole // n
+end
+
+local function mark(x, most)
+  if x <= 0 then return " " end
+  local level = x == math.huge and #RAMP or
+                2 + math.floor((#RAMP - 2) * math.min(1, math.max(0,
+                  1 + math.log(x / most, 10) / 4)))
+  level = math.min(level, #RAMP)
+  return RAMP:sub(level, level)
+end
+
+-- Where they are apart, the rows and columns of the last dimension: a darker
+-- mark for each power of ten or so.
+function difference.map(a, b, most)
+  if a:dim() == 0 or a:size(-1) == 0 then return {} end
+  local columns = a:size(-1)
+  local A, B = a:detach():cpu():reshape(-1, columns),
+               b:detach():cpu():reshape(-1, columns)
+  local height = math.min(A:size(1), HIGH)
+  local width = math.min(columns, WIDE)
+  local lines = {}
+  for r = 1, height do
+    local from, to = part(r, height, A:size(1))
+    local x, y = A[{{from, to}}]:double(), B[{{from, to}}]:double()
+    local row, line = apart(x, y):amax(1), {}
+    for c = 1, width do
+      local left, right = part(c, width, columns)
+      line[c] = mark(row[{{left, right}}]:max():item(), most)
+    end
+    lines[r] = "|" .. table.concat(line) .. "|"
+  end
+  return lines
+end
+
+return difference

@@ -1,0 +1,311 @@
+-- SPDX-License-Identifier: MIT
+--
+-- variables.lua - the session's variables, what they weigh and who shares what.
+
+local inspect = require "nacre.styled_output"
+local lookup = require "nacre.lookup"
+local narrow = require "nacre.wrap_lines"
+local reach = require "nacre.reachable"
+local tame = require "nacre.lua_values".tame
+local units = require "nacre.units"
+
+local whos = {}
+
+local function bytes(t) return t:numel() * t:element_size() end
+
+-- What the variables were called that memory belonged to, at the last look.
+local before = {}           -- by storage: {name =, bytes =}
+
+-- Storages of the variables by id: who stands for each, its largest dense
+-- tensor, the first by name; how much it has, how many look into it.
+local function owners(vars)
+  local owner = {}
+  for _, var in ipairs(vars) do
+    if reach.istensor(var.value) then
+      local id, all = nacre._storage_id(var.value)
+      local size = bytes(var.value)
+      local dense = var.value:is_contiguous() and 1 or 0
+      local now = owner[id] or {all = all, views = 0}
+      if not owner[id] or size > now.size or
+         size == now.size and dense > now.dense then
+        now.name, now.size, now.dense = var.name, size, dense
+      end
+      now.views = now.views + 1
+      owner[id] = now
+    end
+  end
+  return owner
+end
+
+-- A variable that is the last one on a larger memory: a note, and what a copy
+-- would release.
+local function leftover(var, id, owner)
+  local old = before[id]
+  local what = "view of memory without a variable"
+  if old and old.bytes == owner.all and rawget(_G, old.name) == nil then
+    what = ("view of %s (not a variable any more)"):format(old.name)
+  end
+  if owner.views == 1 then var.release = owner.all - owner.size end
+  return ("%s, keeps %s alive"):format(what, units.bytes(owner.all))
+end
+
+local function tensornote(var, id, owner, reached)
+  local t, notes = var.value, {}
+  local most = reached and reached[id] and reached[id].most or owner.size
+  if owner.name ~= var.name then
+    notes[1] = "view of " .. owner.name
+  elseif most > owner.size then
+    notes[1] = "view of a tensor that no variable is"
+  elseif owner.all >= 2 * owner.size and owner.all > owner.size + 1024 then
+    notes[1] = leftover(var, id, owner)
+  else
+    var.memory = units.bytes(bytes(t))
+  end
+  if not t:is_contiguous() then
+    notes[#notes + 1] = "strides " .. table.concat(t:stride(), ",")
+  end
+  if t:is_pinned() then notes[#notes + 1] = "pinned" end
+  if t.requires_grad then
+    local g = t.is_leaf and t.grad
+    notes[#notes + 1] = "requires grad" ..
+                        (g and ", has one of " .. units.bytes(bytes(g)) or "")
+  end
+  var.note = table.concat(notes, ", ")
+end
+
+-- Calls each(t) for the tensors in a table and the tables in it.
+local function within(v, each, seen)
+  if reach.istensor(v) then return each(v) end
+  if type(v) ~= "table" or seen[v] or v == _G or v == package.loaded then
+    return
+  end
+  seen[v] = true
+  for _, item in next, v do within(item, each, seen) end
+end
+
+-- "128.0 MiB on cuda:0, shares a"
+local function sizes(list, owner)
+  local size, devices, shares, seen = {}, {}, {}, {}
+  for _, t in ipairs(list) do
+    local id, all = nacre._storage_id(t)
+    local d = tostring(t.device)
+    if not seen[id] and owner[id] then
+      shares[#shares + 1] = owner[id].name
+    elseif not seen[id] then
+      if not size[d] then devices[#devices + 1] = d end
+      size[d] = (size[d] or 0) + all
+    end
+    seen[id] = true
+  end
+  local parts = {}
+  table.sort(devices)
+  for i, d in ipairs(devices) do
+    parts[i] = units.bytes(size[d]) .. (d == "cpu" and "" or " on " .. d)
+  end
+  table.sort(shares)
+  if #shares > 3 then shares = {table.concat(shares, " ", 1, 3), "..."} end
+  if #shares > 0 then
+    parts[#parts + 1] = "shares " .. table.concat(shares, " ")
+  end
+  return table.concat(parts, ", ")
+end
+
+-- "holds 2 tensors, 128.0 MiB on cuda:0"; nil if there are none.
+local function holdings(value, owner)
+  local list = {}
+  within(value, function(t) list[#list + 1] = t end, {})
+  if #list == 0 then return nil end
+  return ("holds %d tensor%s, %s"):format(#list, #list == 1 and "" or "s",
+                                          sizes(list, owner))
+end
+
+-- The variables that a function keeps.
+local function upvalues(f)
+  local list = {}
+  for i = 1, 255 do
+    local name, value = debug.getupvalue(f, i)
+    if not name then break end
+    if name ~= "_ENV" then list[#list + 1] = value end
+  end
+  return list
+end
+
+local function tablenote(var, owner)
+  local keys = 0
+  for _ in next, var.value do keys = keys + 1 end
+  var.text = ("table, %d key%s"):format(keys, keys == 1 and "" or "s")
+  var.note = holdings(var.value, owner)
+end
+
+local function describe(vars, reached)
+  local owner = owners(vars)
+  for _, var in ipairs(vars) do
+    if reach.istensor(var.value) then
+      local id = nacre._storage_id(var.value)
+      var.text = inspect.brief(var.value):match "[^\n]*"
+      tensornote(var, id, owner[id], reached)
+    elseif type(var.value) == "table" then
+      tablenote(var, owner)
+    elseif type(var.value) == "function" then
+      var.text = "function" .. lookup.parameters(var.value)
+      var.note = holdings(upvalues(var.value), owner)
+    else
+      var.text = inspect.brief(var.value):match "[^\n]*"
+    end
+    if #var.text > 40 then var.text = var.text:sub(1, 37) .. "..." end
+  end
+  for id, o in next, owner do
+    if o.size == o.all then before[id] = {name = o.name, bytes = o.all} end
+  end
+end
+
+local function widest(vars, field, least)
+  for _, var in ipairs(vars) do
+    least = math.max(least, utf8.len(var[field] or "") or #var[field])
+  end
+  return least
+end
+
+local function pad(text, width)
+  return text .. (" "):rep(width - (utf8.len(text) or #text))
+end
+
+local function row(var, name, text)
+  local line = ("  %s  %s  %10s  %s"):format(pad(var.name, name),
+    pad(var.text, text), var.memory or "", var.note or "")
+  return (line:gsub("%s+$", ""))
+end
+
+-- "a*" as the command shell means it, or a Lua pattern.
+local function matcher(pattern)
+  if pattern:find "^[%w_*]+$" then
+    return "^" .. pattern:gsub("%*", ".*") .. "$"
+  end
+  return pattern
+end
+
+-- "hint: r = r:clone() would release 4.0 GiB", for the variable where most is
+-- to be had.
+local function hint(vars)
+  local best
+  for _, var in ipairs(vars) do
+    if (var.release or 0) > (best and best.release or 1 << 20) then
+      best = var
+    end
+  end
+  return best and ("hint: %s = %s:clone() would release %s"):format(best.name,
+    best.name, units.bytes(best.release))
+end
+
+local function heading(vars)
+  local noted
+  for _, var in ipairs(vars) do noted = noted or (var.note or "") ~= "" end
+  return {name = "name", text = "value", memory = "memory",
+          note = noted and "note" or nil}
+end
+
+function whos.print(names, pattern)
+  local vars = {}
+  pattern = pattern ~= "" and matcher(pattern) or "."
+  for _, name in ipairs(names) do
+    if name:find(pattern) then
+      vars[#vars + 1] = {name = name, value = rawget(_G, name)}
+    end
+  end
+  if #vars == 0 then
+    io.stdout:write(#names == 0 and "no variables\n" or
+      ("none of %d variable%s matches\n"):format(#names,
+                                                 #names > 1 and "s" or ""))
+    return
+  end
+  local reached = reach.all()
+  describe(vars, reached)
+  local name, text = widest(vars, "name", 4), widest(vars, "text", 5)
+  local tip = hint(vars)
+  table.insert(vars, 1, heading(vars))
+  for _, var in ipairs(vars) do
+    narrow.say(tame(row(var, name, text)))
+  end
+  for _, line in ipairs(whos.memory(reached)) do
+    narrow.say("  " .. line)
+  end
+  if tip then narrow.say("  " .. tip) end
+end
+
+--
+-- Devices
+--
+-- Less unreachable memory is not worth a word; a device's libraries have some
+-- for their own work.
+local LEAST, LEAST_THERE = 1 << 20, 1 << 26
+
+-- What is held on a device that the program cannot reach; what graphs of
+-- operations keep for gradients cannot be told from it.
+local function unreachable(m, reached)
+  local size = m.live
+  for id, s in next, reached or {} do
+    if id ~= "graphs" and s.device == m.name then size = size - s.held end
+  end
+  local least = m.name == "cpu" and LEAST or LEAST_THERE
+  if not reached or size < least then return nil end
+  return units.bytes(size) .. (reached.graphs and " in graphs or" or "") ..
+         " unreachable (:gc)"
+end
+
+-- "4.1 GiB in use", "1.0 MiB cached", ...
+local function figures(m, reached)
+  local total = m.total and " of " .. units.bytes(m.total) or ""
+  return {
+    m.name, units.bytes(m.live) .. " in use", unreachable(m, reached) or "",
+    m.cached > 0 and units.bytes(m.cached) .. " cached" or "",
+    "peak " .. units.bytes(m.peak),
+    m.free and units.bytes(m.free) .. " free" .. total or "",
+  }
+end
+
+-- A line for each device that is open, in columns.
+function whos.memory(reached)
+  local rows, lines, wide = {}, {}, {0, 0, 0, 0, 0, 0}
+  for i, m in ipairs(nacre._devices()) do
+    rows[i] = figures(m, reached)
+    for k, cell in ipairs(rows[i]) do wide[k] = math.max(wide[k], #cell) end
+  end
+  for i, cells in ipairs(rows) do
+    local out = {}
+    for k, cell in ipairs(cells) do
+      if wide[k] > 0 then out[#out + 1] = pad(cell, wide[k]) end
+    end
+    lines[i] = table.concat(out, "  "):gsub("%s+$", "")
+  end
+  return lines
+end
+
+-- What one device gave back between two looks at it.
+local function less(parts, old, new)
+  local freed = math.max(0, old.live - new.live)
+  local cache = old.live + old.cached - new.live - new.cached - freed
+  if freed > 0 then
+    parts[#parts + 1] = ("freed %s on %s"):format(units.bytes(freed), new.name)
+  end
+  if cache > 0 then
+    parts[#parts + 1] = ("returned %s of cache on %s"):format(
+      units.bytes(cache), new.name)
+  end
+end
+
+-- Calls f and collects; what that released, on each device:
+-- "freed 128.0 MiB on cpu, returned 512.0 MiB of cache on cuda:0".
+function whos.released(f)
+  local was, lua, parts = {}, collectgarbage "count", {}
+  for _, m in ipairs(nacre._devices()) do was[m.name] = m end
+  f()
+  nacre.empty_cache()
+  for _, m in ipairs(nacre._devices()) do less(parts, was[m.name] or m, m) end
+  local rest = math.max(0, (lua - collectgarbage "count") * 1024 // 1 | 0)
+  if rest >= 1 << 16 or #parts == 0 then
+    parts[#parts + 1] = ("freed %s of Lua"):format(units.bytes(rest))
+  end
+  return table.concat(parts, ", ")
+end
+
+return whos

@@ -1,0 +1,257 @@
+-- SPDX-License-Identifier: MIT
+--
+-- compile_block.lua - what a submitted block is, and how it is compiled.
+--
+--   an expression       return nil, BLOCK compiles: so that a call is no tail
+--                       call, of which an error could not tell the line
+--   statements          BLOCK compiles
+--   both                BLOCK compiles with its last part as an expression:
+--                       "a = 1; a", a pasted block that ends in a value; or
+--                       its last statement is a call, "a = 1; f(a)"
+--   a method reference  a:sum
+--   incomplete          the message ends in <eof>
+--   an error            everything else
+
+local lexer = require "nacre.lexer"
+
+local submit = {}
+
+local NAME = "=stdin"
+-- Statements get the shell's function that keeps their locals as a local of
+-- their own: a global would show.  It stays on the block's first line, so
+-- that line numbers hold.
+local HEAD = "local __keep <const> = ...; "
+
+local function compile(text) return load(text, NAME, "t") end
+
+-- What Python begins a block with, and ends the line.
+local python = {["for"] = true, ["if"] = true, ["while"] = true,
+                ["else"] = true, ["elif"] = true, ["elseif"] = true,
+                try = true, except = true, finally = true}
+
+-- Does a line end as in Python, "if x == 3:", or go on behind the colon and a
+-- blank, "for i in range(3): print(i)"?  What its first word is.
+function submit.colon(text)
+  local word = text:match "([%a_]+)[^\n]*:%s*$"
+  if not word and not text:find "%f[%w_]do%f[^%w_]" and
+     not text:find "%f[%w_]then%f[^%w_]" then
+    word = text:match "^%s*(%a+)%s[^\n]*[%w_)]:%s+[%a_][^\n]*$"
+  end
+  return python[word] and word
+end
+
+local function incomplete(text, message)
+  if not message:find "<eof>$" or submit.colon(text) then return false end
+  if message:find("unfinished string", 1, true) then
+    return text:find "\\%s*$" ~= nil -- only a backslash carries it on
+  end
+  return true
+end
+
+-- A final ";" hides the result; it may also be the end of a comment.
+local function strip(tokens, text)
+  local n = #tokens
+  while n > 0 and tokens[n].kind == "comment" do n = n - 1 end
+  local hide = n > 0 and tokens[n].text == ";" and tokens[n].kind == "op"
+  while n > 0 and (tokens[n].text == ";" and tokens[n].kind == "op" or
+                   tokens[n].kind == "comment") do
+    n = n - 1
+  end
+  if not hide then return text, false end
+  return text:sub(1, n > 0 and tokens[n].to or 0), true
+end
+
+-- A constant is no variable at run time, and a variable to be closed would
+-- close when the block ends: at the outer level both become plain.
+local function plainlocals(tokens, text)
+  local parts, from, note = {}, 1, nil
+  lexer.depth(tokens, function(token, depth)
+    if depth > 0 or token.text ~= "<" then return end
+    local attribute = text:match("^<%s*%a+%s*>", token.from)
+    local name = text:sub(1, token.from - 1)
+      :match "%f[%w_]local%s[%w_%s,<>]-([%a_][%w_]*)%s*$"
+    if not name or not attribute or not attribute:find "const" and
+       not attribute:find "close" then return end
+    parts[#parts + 1] = text:sub(from, token.from - 1)
+    parts[#parts + 1] = (" "):rep(#attribute)
+    from = token.from + #attribute
+    note = name .. " is kept as a session variable; it " ..
+           (attribute:find "const" and "can be changed" or "is not closed")
+  end)
+  parts[#parts + 1] = text:sub(from)
+  return table.concat(parts), note
+end
+
+-- Lua's message where a block assigns to a constant of its own.
+local function assigned(text)
+  local _, message = compile(text)
+  return message and message:find("assign to const variable", 1, true) and
+         message or nil
+end
+
+-- The names of the block's own locals, not those of blocks inside it.
+local function outerlocals(tokens)
+  local names, expecting = {}, false -- "function": its name comes next
+  lexer.depth(tokens, function(token, depth)
+    local word = token.text
+    if token.kind == "comment" or depth > 0 and expecting ~= "function" then
+      return
+    elseif token.kind == "name" and expecting then
+      names[word] = true
+      if expecting == "function" then expecting = false end
+    elseif word == "function" and expecting then
+      expecting = "function"
+    elseif word ~= "," then
+      expecting = word == "local"
+    end
+  end)
+  return names
+end
+
+-- Where the last expression may begin, from the end: at a line, behind a
+-- semicolon, behind a final `return`, or, if Lua just missed the statement
+-- around the last expression, at any word.
+local function cuts(tokens, message)
+  local anywhere = message:find("syntax error near <eof>", 1, true)
+  local list = {}
+  for i = #tokens, math.max(2, #tokens - 200), -1 do
+    local token, last = tokens[i], tokens[i - 1]
+    if anywhere or token.line > last.line or last.text == ";" or
+       last.text == "return" then
+      list[#list + 1] = token
+    end
+  end
+  return list
+end
+
+-- The block with `__keep(...)` around its last expression: a call that is
+-- not in tail position, so the block's locals are still there.
+local function keeptail(tokens, text, message)
+  for _, token in ipairs(cuts(tokens, message)) do
+    local head, tail = text:sub(1, token.from - 1), text:sub(token.from)
+    if compile(head .. "return " .. tail) or
+       head:find "return%s*$" and compile(text) then
+      head = head:gsub("return%s*$", "")
+      local f = compile(HEAD .. head .. "__keep(" .. tail .. "\n)")
+      if f then return f end
+    end
+  end
+end
+
+-- Where the last statement begins if that is a call in a line of its own or
+-- behind a semicolon: what is a statement and an expression.  A line that
+-- begins with `(' goes on with the one before it.
+local function lastcall(tokens, text)
+  local starts, before = {}, nil
+  lexer.depth(tokens, function(token, depth)
+    local cut = before and depth == 0 and
+                (before.text == ";" and token.text == "(" or
+                 token.kind == "name" and
+                 (before.text == ";" or token.line > before.line))
+    if cut then starts[#starts + 1] = token end
+    if token.kind ~= "comment" then before = token end
+  end)
+  for i = #starts, math.max(1, #starts - 20), -1 do
+    local from = starts[i].from
+    local tail = text:sub(from)
+    if compile(tail) and compile("return nil, " .. tail .. "\n") and
+       compile(text:sub(1, from - 1)) then
+      return from
+    end
+  end
+end
+
+-- The block with `__keep` behind it, or around the call it ends with.
+local function statements(text)
+  local f = compile(HEAD .. text .. "\n;__keep()")
+  local from = f and lastcall(lexer.tokens(text), text)
+  return from and compile(HEAD .. text:sub(1, from - 1) .. "__keep(" ..
+                          text:sub(from) .. "\n)") or f
+end
+
+local heads = {["if"] = true, ["while"] = true, ["for"] = true}
+
+-- What a line ends with that is a method without its call; and whether it is
+-- no such line but one of Python: for i in list: pass
+local function method(text, message)
+  if not message:find("function arguments expected near <eof>", 1, true) then
+    return nil
+  end
+  if heads[text:match "^%s*(%l+)%f[^%w_]"] and text:find ":%s+[%w_]+%s*$" then
+    return nil, nil, true
+  end
+  local object, name =
+    text:match "([%w_%.%[%]\"':]+)%s*:%s*([%a_][%w_]*)%s*$"
+  if object then return object, name end
+  name = text:match "[%)}]%s*:%s*([%a_][%w_]*)%s*$"
+  return name and "", name        -- of what a call gives
+end
+
+-- Gives {kind=, f=, hide=, ...}; kind is "expression", "statements", "method"
+-- (then object, name), "incomplete" or "error" (then message), or "empty".
+function submit.compile(text)
+  local tokens = lexer.tokens(text)
+  if #tokens == 0 then return {kind = "empty"} end
+  local body, hide = strip(tokens, text)
+  local unit = {text = text, hide = hide}
+  local asvalue
+  unit.f, asvalue = compile("return nil, " .. body .. "\n")
+  if unit.f and body:find "%S" then
+    unit.kind = "expression"
+    return unit
+  end
+  local whole = body
+  body, unit.note = plainlocals(lexer.tokens(body), body)
+  unit.kind = "statements"
+  local wrong = unit.note and assigned(whole)
+  if wrong then
+    unit.kind, unit.message = "error", wrong
+    return unit
+  end
+  unit.locals = outerlocals(lexer.tokens(body))
+  unit.f = statements(body)
+  if unit.f then return unit end
+  local plain, message = compile(body)
+  tokens = lexer.tokens(body)
+  unit.f = keeptail(tokens, body, message or "") or plain
+  if unit.f then return unit end
+  -- as an expression it may have got further: "1 +", "{1,"
+  if not message:find "<eof>$" and asvalue and asvalue:find "<eof>$" then
+    message = asvalue
+  end
+  unit.message = message
+  local foreign
+  unit.object, unit.name, foreign = method(body, message)
+  unit.kind = unit.object and "method" or not foreign and
+              incomplete(text, message) and "incomplete" or "error"
+  return unit
+end
+
+-- The name and the rest of a block that is a command, and the sign it begins
+-- with: ":", or "%" for who knows IPython, where cells have two.
+function submit.command(text)
+  local sign, name, rest = text:match "^%s*([:%%])%%?(%a+)%s?(.*)$"
+  return name, rest, sign
+end
+
+-- The part of a block that is Lua: all of it, or what follows "=" or a
+-- command that takes Lua (`islua` tells).  Nil if there is none.
+function submit.luapart(text, islua)
+  local first = text:match "^%s*(.)" or ""
+  if first == "=" then return (text:gsub("^%s*=", "", 1)) end
+  local name, rest = submit.command(text)
+  if name then return islua(name) and rest or nil end
+  if first:find "[?!%%>]" or text:find "^%s*[%w_%.:]+%?%??%s*$" then
+    return nil
+  end
+  return text
+end
+
+-- Is the block to be submitted?  Also if its last line is left empty.
+function submit.ready(text, islua)
+  local part = submit.luapart(text, islua)
+  if not part or text:find "\n[ \t]*$" then return true end
+  return submit.compile(part).kind ~= "incomplete"
+end
+
+return submit

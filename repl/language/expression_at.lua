@@ -1,0 +1,120 @@
+-- SPDX-License-Identifier: MIT
+--
+-- expression_at.lua - parts of a line that does not compile: the operand or the
+-- expression that stands before a place or behind it.
+
+local istensor = require "nacre.styled_output".istensor
+local lexer = require "nacre.lexer"
+
+local phrases = {}
+
+-- The end of the operand at `at': a name or a parenthesis, and its suffixes.
+local function operand(text, at)
+  local word, stop = text:match("^([%a_][%w_]*)()", at)
+  if word and lexer.keywords[word] then return nil end
+  stop = stop or text:match("^%b()()", at)
+  while stop do
+    local more = text:match("^%.[%a_][%w_]*()", stop) or
+                 text:match("^:[%a_][%w_]*%b()()", stop) or
+                 text:match("^%b()()", stop) or text:match("^%b[]()", stop)
+    if not more then return stop end
+    stop = more
+  end
+end
+
+-- The operand a text ends with, or begins with; nil if that is none.
+function phrases.ending(text)
+  if #text > 2000 then return nil end
+  text = text:match "^(.-)%s*$"
+  for at in text:gmatch "()[%a_(]" do
+    if not text:sub(1, at - 1):find "[%w_.:]$" and
+       operand(text, at) == #text + 1 then
+      return text:sub(at)
+    end
+  end
+end
+
+function phrases.beginning(text)
+  text = text:match "^%s*(.*)$"
+  local stop = operand(text, 1)
+  return stop and text:sub(1, stop - 1), stop and text:sub(stop)
+end
+
+local opens = {["("] = true, ["{"] = true, ["["] = true}
+local closes = {[")"] = true, ["}"] = true, ["]"] = true}
+local cuts = {["="] = true, [","] = true, [";"] = true}
+for word in ("return then do else elseif if while until in local end")
+            :gmatch "%a+" do
+  cuts[word] = true
+end
+
+-- The expression a text ends with.
+function phrases.last(text)
+  local start, outer = 1, {}
+  for _, t in ipairs(lexer.tokens(text)) do
+    if opens[t.text] then
+      outer[#outer + 1], start = start, t.to + 1
+    elseif closes[t.text] then
+      start = table.remove(outer) or start
+    elseif cuts[t.text] then
+      start = t.to + 1
+    end
+  end
+  return text:sub(start):match "^%s*(.-)%s*$"
+end
+
+-- The expression a text begins with; nil if it is none in Lua.
+function phrases.first(text)
+  local depth, stop = 0, #text
+  for _, t in ipairs(lexer.tokens(text)) do
+    if t.kind == "comment" or depth == 0 and
+       (closes[t.text] or cuts[t.text] and t.text ~= "if") then
+      stop = t.from - 1
+      break
+    end
+    depth = depth + (opens[t.text] and 1 or closes[t.text] and -1 or 0)
+  end
+  text = text:sub(1, stop):match "^%s*(.-)%s*$"
+  return text ~= "" and load("return " .. text, "=", "t") and text or nil
+end
+
+-- In parentheses, unless it is an operand or a number.
+function phrases.enclosed(text)
+  local _, rest = phrases.beginning(text)
+  return (rest == "" or tonumber(text)) and text or "(" .. text .. ")"
+end
+
+-- What is before the parenthesis that is open at the end of a line, and what
+-- is behind it; nil if that is no call.
+function phrases.call(before)
+  local outer, tokens = {}, lexer.tokens(before)
+  for i, t in ipairs(tokens) do
+    if opens[t.text] then outer[#outer + 1] = i
+    elseif closes[t.text] then outer[#outer] = nil end
+  end
+  local at = outer[#outer]
+  local callee = at and at > 1 and tokens[at].text == "(" and tokens[at - 1]
+  if not callee or callee.kind ~= "name" and callee.text ~= ")" and
+     callee.text ~= "]" then
+    return nil
+  end
+  return before:sub(1, tokens[at].from - 1), before:sub(tokens[at].to + 1)
+end
+
+-- x.exp().sum() is x:exp():sum(): the calls of methods with a dot, of what is
+-- a tensor by value(path) or is the result of a call, an element, an operand
+-- in parentheses.
+function phrases.methods(text, value)
+  local methods = (package.loaded.nacre or _G.nacre)._methods
+  text = text:gsub("([%a_][%w_.]*)%.([%a_][%w_]*)(%s*%()",
+    function(path, name, open)
+      return istensor(value(path)) and methods[name] and
+             path .. ":" .. name .. open or nil
+    end)
+  return (text:gsub("([)%]]%s*)%.([%a_][%w_]*)(%s*%()",
+    function(before, name, open)
+      return methods[name] and before .. ":" .. name .. open or nil
+    end))
+end
+
+return phrases

@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: MIT
+--
+-- lookup.lua - finds what a name stands for without running any user code:
+-- raw access only, no metamethods.  For completion and help.
+
+local inspect = require "nacre.styled_output"
+
+local lookup = {}
+
+-- Properties of a tensor that are no functions.
+local properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
+                    "requires_grad", "grad", "is_leaf", "grad_fn"}
+
+-- The plain table behind a value where indexing it would find its fields.
+local function fieldsof(v)
+  if inspect.istensor(v) then return nacre._methods end
+  if type(v) == "string" then return string end
+  if rawequal(v, nacre) then return v._functions end -- makes them all
+  if type(v) == "userdata" then -- a stream or an event
+    local meta = debug.getmetatable(v)
+    return type(meta) == "table" and rawget(meta, "methods") or nil
+  end
+  return type(v) == "table" and v or nil
+end
+
+-- The next table an index would be looked up in.
+local function parent(t)
+  local meta = debug.getmetatable(t)
+  local index = type(meta) == "table" and rawget(meta, "__index")
+  return type(index) == "table" and index or nil
+end
+
+function lookup.field(v, key)
+  local t, left = fieldsof(v), 20
+  while t and left > 0 do
+    local found = rawget(t, key)
+    if found ~= nil then return found end
+    t, left = parent(t), left - 1
+  end
+end
+
+local function segment(text, at)
+  local name, stop = text:match("^[.:]?([%a_][%w_]*)()", at)
+  if name then return name, stop end
+  local number
+  number, stop = text:match("^%[(%d+)%]()", at)
+  if number then return math.tointeger(number), stop end
+  name, stop = text:match("^%[[\"']([^\"'\\]*)[\"']%]()", at)
+  return name, stop
+end
+
+-- What "a.b[1].c" stands for; nil if that takes more than looking.
+function lookup.value(path)
+  local v, at = _G, 1
+  if path == "" then return nil end
+  while at <= #path do
+    local key, stop = segment(path, at)
+    if key == nil then return nil end
+    v = lookup.field(v, key)
+    if v == nil then return nil end
+    at = stop
+  end
+  return v
+end
+
+-- Calls each(name, value) for the fields of v that are names.
+function lookup.members(v, each)
+  local t, left, seen = fieldsof(v), 20, {}
+  while t and left > 0 do
+    for k, value in next, t do
+      if type(k) == "string" and k:find "^[%a_][%w_]*$" and not seen[k] then
+        seen[k] = true
+        each(k, value)
+      end
+    end
+    t, left = parent(t), left - 1
+  end
+end
+
+function lookup.properties() return properties end
+
+-- The parameters of a function written in Lua.
+function lookup.parameters(f)
+  local info = debug.getinfo(f, "u")
+  local names = {}
+  for i = 1, info.nparams do names[i] = debug.getlocal(f, i) end
+  if info.isvararg then names[#names + 1] = "..." end
+  return "(" .. table.concat(names, ", ") .. ")"
+end
+
+return lookup

@@ -1,0 +1,472 @@
+-- SPDX-License-Identifier: MIT
+--
+-- picture_commands.lua - :plot :hist :heat :show :png, and shell.plot and so on.
+--
+-- What follows a command is one Lua expression or several, with blanks
+-- between them, and options at the end: "a:sum(1) b -y log".  Options of the
+-- functions: title, width, height, utf8, color, xlog, ylog, bins, center,
+-- graphics.
+
+local host = require "nacre.host"
+local inspect = require "nacre.styled_output"
+local plot = require "nacre.plot"
+local sampling = require "nacre.downsample"
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local draw = {}
+
+--
+-- The text behind a command
+--
+-- Takes "-y log" and the like from the end; gives what is left.
+local function options(text, known)
+  local o = {}
+  while true do
+    local head, name, value = text:match "^(.-)%s+%-(%a)%s+(%S+)%s*$"
+    if not name then          -- the value may stand close, as in -ylog, -y=log
+      head, name, value = text:match "^(.-)%s+%-(%a)=?(%a+)%s*$"
+    end
+    local take = name and known[name]
+    if not take or take(o, value) == false then return text, o end
+    text = head
+  end
+end
+
+-- Adds the expressions of a list with commas: only one stands in parentheses.
+local function single(list, text)
+  for comma in text:gmatch "()," do
+    local head = text:sub(1, comma - 1)
+    if load("return (" .. head .. "\n)") then
+      list[#list + 1] = head:match "^%s*(.-)%s*$"
+      return single(list, text:sub(comma + 1))
+    end
+  end
+  list[#list + 1] = text:match "^%s*(.-)%s*$"
+end
+
+-- Expressions with blanks or commas between them: each as long as it can be.
+local function split(text)
+  local list = {}
+  while text:find "%S" do
+    local taken
+    local cut = #text
+    while cut and cut > 0 do
+      local part = text:sub(1, cut)
+      if load("return " .. part) then
+        taken = part
+        break
+      end
+      cut = part:match "^.*()%s+%S" -- before the last word
+      cut = cut and cut - 1
+    end
+    if not taken then return nil end
+    single(list, taken)
+    text = text:sub(#taken + 1)
+  end
+  return list
+end
+
+-- Values and their texts; nil after saying what is wrong.  An expression gives
+-- one value, as in parentheses.
+local function values(shell, text, name)
+  if not text:find "%S" then
+    return shell.fail((":%s needs an expression"):format(name))
+  end
+  local list = split(text)
+  local unit = shell.compile(list and table.concat(list, ", ") or text)
+  local results = unit and shell.run(unit)
+  for i = list and #list + 1 or 1, results and list and results.n or 0 do
+    results[i], results.n = nil, #list
+  end
+  return results, list
+end
+
+-- Runs what may raise, and what it says that it cannot do.
+local function guarded(shell, f, ...)
+  shell.protected(function(...)
+    local ok, why = f(...)
+    if ok == nil then shell.fail(why) end
+  end, ...)
+end
+
+local function command(shell, text, name, known, f)
+  local rest, o = options(text, known)
+  local results, names = values(shell, rest, name)
+  if results then guarded(shell, f, results, o, names) end
+end
+
+local OPTIONS = {"title", "width", "height", "utf8", "color", "xlog", "ylog",
+                 "bins", "center", "graphics"}
+
+-- What is wrong with a function's options; nil if nothing is.
+local function mistaken(o)
+  local known = {}
+  for _, name in ipairs(OPTIONS) do known[name] = true end
+  for name in pairs(o) do
+    local close = host.suggest(tostring(name), OPTIONS)
+    if not known[name] then
+      return ("no option '%s'%s"):format(name,
+        close and (", did you mean %s?"):format(close) or "")
+    end
+  end
+end
+
+local function call(f, n, ...)
+  local o = {}
+  local args = table.pack(...)
+  local last = args[args.n]
+  if type(last) == "table" and not inspect.istensor(last) and #last == 0 and
+     next(last) ~= nil then
+    args[args.n], args.n, o = nil, args.n - 1, last
+  end
+  local wrong = mistaken(o)
+  if wrong then error(wrong, 3) end
+  if n and args.n > n then error(("%d values at most"):format(n), 3) end
+  local ok, why = f(args, o, {})
+  if ok == nil then error(why, 3) end
+end
+
+local function looks(o)
+  local color = host.color "stdout" and host.terminal "stdout"
+  return setmetatable({}, {__index = function(_, k)
+    if o[k] ~= nil then return o[k] end
+    if k == "width" then return host.columns() end
+    if k == "utf8" then return host.utf8() end
+    if k == "color" then return color end
+  end})
+end
+
+local function say(lines)
+  io.stdout:write(table.concat(lines, "\n"), "\n")
+  return true
+end
+
+-- A tensor that is not differentiated; of a table of numbers, too.
+local function tensor(v, what)
+  if type(v) == "table" and type(v[1]) == "number" then
+    v = nacre.tensor(v)
+  end
+  if not inspect.istensor(v) then
+    local kind = v == nil and "nil" or "a " .. type(v)
+    return nil, ("%s is %s, not a tensor"):format(what, kind)
+  elseif v:numel() == 0 then
+    return nil, what .. " is empty"
+  end
+  return v:detach()
+end
+
+--
+-- Curves
+--
+local function increases(x)
+  if x:dim() ~= 1 or x:size(1) < 2 then return false end
+  local n = x:size(1)
+  return (x:narrow(1, 2, n - 1):gt(x:narrow(1, 1, n - 1))):all():item()
+end
+
+-- Adds a vector, or the columns of a matrix.
+local function addseries(list, v, name, o)
+  if v:dim() == 0 then v = v:reshape(1) end
+  if v:dim() == 2 and v:size(2) <= 6 then
+    for i = 1, v:size(2) do
+      list[#list + 1] = {t = v[{{}, i}], name = ("%s[:,%d]"):format(name, i)}
+    end
+  elseif v:dim() == 1 or v:numel() == v:size(1) then
+    list[#list + 1] = {t = v:reshape(-1), name = name}
+  else
+    local lies = v:dim() == 2 and v:size(1) <= 6
+    return nil, ("a curve is a vector, or a matrix with up to 6 columns; " ..
+                 "%s is %s%s"):format(name, inspect.kind(v),
+                 lies and ": try its :t()" or "")
+  end
+  return #list <= 6 or nil, "6 curves at most"
+end
+
+-- The series of t against x: positions, or the values of a tensor.
+local function against(t, x, columns, o)
+  local s = sampling.series(t, columns, o.ylog)
+  if not x then return s end
+  if s.y then
+    s.x = x:to "float64":totable()
+  else
+    for i, at in ipairs(s.x) do s.x[i] = x[math.floor(at + 0.5)] end
+  end
+  return s
+end
+
+local function collect(args, o, names)
+  local list, x, first = {}, nil, 1
+  for i = 1, args.n do
+    local what = names[i] or "argument " .. i
+    local v, why = tensor(args[i], what)
+    if not v then return nil, why end
+    args[i] = v
+  end
+  if args.n > 1 and increases(args[1]) then x, first = args[1], 2 end
+  for i = first, args.n do
+    local name = names[i] or ("y%d"):format(i - first + 1)
+    local ok, why = addseries(list, args[i], name, o)
+    if not ok then return nil, why end
+  end
+  for _, s in ipairs(list) do
+    if x and s.t:size(1) ~= x:size(1) then
+      return nil, ("%s has %d elements, x has %d"):format(s.name, s.t:size(1),
+                                                          x:size(1))
+    end
+  end
+  return list, x
+end
+
+-- What the curves leave out.
+local function gaps(list, o)
+  local infinite, below, lines = 0, 0, {}
+  for _, s in ipairs(list) do
+    local a, b = sampling.unseen(s.t, o.ylog)
+    infinite, below = infinite + a, below + b
+  end
+  if infinite > 0 then
+    lines[1] = ("  ! %d not finite, left out"):format(infinite)
+  end
+  if below > 0 then
+    lines[#lines + 1] = ("  ! %d not above 0, left out"):format(below)
+  end
+  return lines
+end
+
+local function curves(args, o, names)
+  if args.n == 0 then return nil, "nothing to plot" end
+  local list, x = collect(args, o, names)
+  if not list then return nil, x end
+  local look = looks(o)
+  local series = {}
+  for i, s in ipairs(list) do
+    series[i] = against(s.t, x, 2 * look.width - 16, o)
+    series[i].name = s.name
+  end
+  local title = o.title or #series == 1 and names[#names]
+  if x and names[1] and not o.title and #series == 1 then
+    title = ("%s against %s"):format(names[2], names[1])
+  end
+  local lines = plot.chart {series = series, title = title or nil,
+    width = look.width, height = o.height or 10, xlog = o.xlog, ylog = o.ylog,
+    utf8 = look.utf8, color = look.color}
+  if not lines then
+    return nil, o.xlog and "no finite value above 0 along a logarithmic axis" or
+                o.ylog and "no finite value above 0" or "no finite value"
+  end
+  local left = gaps(list, o)
+  return say(table.move(left, 1, #left, #lines + 1, lines))
+end
+
+local function log(key)
+  return function(o, value)
+    if value ~= "log" then return false end
+    o[key] = true
+  end
+end
+
+local PLOT = {x = log "xlog", y = log "ylog"}
+
+function draw.plot(shell, text) command(shell, text, "plot", PLOT, curves) end
+
+function draw.plotcall(...) call(curves, nil, ...) end
+
+--
+-- How values are spread
+--
+-- The digits that tell the edges of bins apart.
+local function edges(low, high, bins)
+  local step = high / bins - low / bins
+  local top = math.max(math.abs(low), math.abs(high))
+  local digits = math.max(0, math.min(8, math.ceil(1.3 - math.log(step, 10))))
+  local format = (top >= 1e6 or step < 1e-6) and "%.3e" or "%." .. digits .. "f"
+  local list, width = {}, 0
+  for i = 0, bins do
+    local text = format:format(low * (1 - i / bins) + high * (i / bins))
+    list[i] = text:gsub("^%-(0%.?0*)$", "%1")
+    width = math.max(width, #list[i])
+  end
+  for i = 0, bins do list[i] = (" "):rep(width - #list[i]) .. list[i] end
+  return list
+end
+
+local function equalbins(x, low, high, bins)
+  local counts = nacre.histc(x, bins, low, high):to "float64":totable()
+  local text, rows = edges(low, high, bins), {}
+  for i, n in ipairs(counts) do
+    local close = i < bins and ")" or "]"
+    rows[i] = {label = ("[%s, %s%s"):format(text[i - 1], text[i], close),
+               count = math.tointeger(n)}
+  end
+  return rows
+end
+
+-- One bar for each integer.
+local function integers(x, low, high)
+  local n = math.tointeger(high - low) + 1
+  local counts = nacre.histc(x, n, low - 0.5, high + 0.5):to "float64":totable()
+  local rows, width = {}, math.max(#("%d"):format(low), #("%d"):format(high))
+  for i = 1, n do
+    rows[i] = {label = ("%" .. width .. "d"):format(low + i - 1),
+               count = math.tointeger(counts[i])}
+  end
+  return rows
+end
+
+local function bars(t, x, bins)
+  local low, high = x:min():item(), x:max():item()
+  if t.dtype == "bool" then
+    local yes = math.tointeger(x:sum():item())
+    return {{label = "false", count = x:numel() - yes},
+            {label = "true ", count = yes}}
+  elseif low == high then
+    return {{label = ("%.6g"):format(low), count = x:numel()}}
+  elseif not bins and not t.dtype:find "float" and high - low < 20 then
+    return integers(x, low, high)
+  end
+  return equalbins(x, low, high, bins or 8)
+end
+
+local function histogram(args, o, names)
+  local t, why = tensor(args[1], names[1] or "argument 1")
+  if not t then return nil, why end
+  local bins = args[2] or o.bins
+  if bins and not (math.type(bins) == "integer" and bins > 0 and bins <= 100)
+  then
+    return nil, "the number of bins is 1 to 100"
+  end
+  local x, bad, thinned = sampling.values(t)
+  if x:numel() == 0 then return nil, "no finite value" end
+  local look = looks(o)
+  local lines = plot.bars(bars(t, x, bins), {width = look.width,
+                                             utf8 = look.utf8, log = o.ylog})
+  if thinned then
+    lines[#lines + 1] = ("  ~ a sample of %d of %d"):format(x:numel() + bad,
+                                                             t:numel())
+  end
+  if bad > 0 then lines[#lines + 1] = ("  ! %d not finite"):format(bad) end
+  return say(lines)
+end
+
+local HIST = {y = log "ylog"}
+
+function draw.hist(shell, text)
+  if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
+    return shell.fail "the number of bins is 1 to 100; a difference is x - 1"
+  end
+  command(shell, text, "hist", HIST, histogram)
+end
+
+function draw.histcall(...) call(histogram, 2, ...) end
+
+--
+-- Matrices
+--
+local function field(args, o, names)
+  local m, why = tensor(args[1], names[1] or "argument 1")
+  if not m then return nil, why end
+  if m:dim() > 2 then m = m:squeeze() end
+  while m:dim() < 2 do m = m:unsqueeze(1) end
+  if m:dim() ~= 2 then
+    return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
+                                                        inspect.kind(m))
+  end
+  local look = looks(o)
+  return say(require "nacre.heatmap".lines(m, {width = look.width,
+    height = o.height, center = o.center, color = look.color and look.utf8,
+    exact = require "nacre.character_image".exact()}))
+end
+
+local HEAT = {z = function(o, value)
+  o.center = tonumber(value)
+  return o.center ~= nil
+end}
+
+function draw.heat(shell, text) command(shell, text, "heat", HEAT, field) end
+
+function draw.heatcall(...) call(field, 1, ...) end
+
+--
+-- Images
+--
+local function picture(args, o, names)
+  local given = args[1]
+  if type(given) == "string" then
+    given = nacre.readpng(require "nacre.file_commands".path(given))
+  end
+  local t, why = tensor(given, names[1] or "argument 1")
+  if not t then return nil, why end
+  local graphics = require "nacre.terminal_image"
+  local way = graphics.way(o.graphics or
+                           require "nacre.settings".get "graphics")
+  local img, note = require "nacre.tensor_image".of(t)
+  if not img then return nil, note end
+  if way ~= "off" then
+    io.stdout:write(graphics.draw(img, way, {width = looks(o).width}), "\n")
+  end
+  io.stdout:write(note, "\n")
+  return true
+end
+
+-- The name of a file, as a word; what begins with a variable is Lua.
+local function filename(text)
+  local name = text:match "^%s*(%S+%.[pP][nN][gG])%s*$"
+  local first = name and name:match "^[%a_][%w_]*"
+  return (not first or rawget(_G, first) == nil) and name or nil
+end
+
+function draw.show(shell, text)
+  local name = filename(text)
+  if name then return guarded(shell, picture, {name, n = 1}, {}, {name}) end
+  command(shell, text, "show", {}, picture)
+end
+
+function draw.showcall(...) call(picture, 1, ...) end
+
+local function write(path, t)
+  local img, note = require "nacre.tensor_image".of(t, true)
+  if not img then return nil, note end
+  path = require "nacre.file_commands".path(path)
+  nacre.png(path, img)
+  local file <close> = assert(io.open(path, "rb"))
+  local size = require "nacre.units".bytes(file:seek "end")
+  io.stdout:write(("%s %s, %s\n"):format(path, note, size))
+  return true
+end
+
+-- Names that promise another format.
+local OTHERS = {jpg = true, jpeg = true, gif = true, bmp = true, webp = true,
+                tif = true, tiff = true, svg = true, pdf = true}
+
+-- The file's name is a word or a string in quotes.
+function draw.png(shell, text)
+  local path, rest = text:match "^([\"'])(.-)%1%s+(.+)$"
+  if path then
+    path, rest = text:match "^[\"'](.-)[\"']%s+(.+)$"
+  else
+    path, rest = text:match "^(%S+)%s+(.+)$"
+  end
+  if not path then return shell.fail ":png needs a file and an image" end
+  local kind = (path:match "%.(%a+)$" or ""):lower()
+  if OTHERS[kind] then
+    return shell.fail((":png writes PNG, and %s says that it is %s"):format(
+      path, kind))
+  end
+  local results, names = values(shell, rest, "png")
+  if not results then return end
+  guarded(shell, function()
+    local t, why = tensor(results[1], names[1])
+    if not t then return nil, why end
+    return write(path, t)
+  end)
+end
+
+function draw.pngcall(path, t)
+  local v, why = tensor(t, "argument 2")
+  local ok
+  if v then ok, why = write(path, v) end
+  if not ok then error(why, 2) end
+end
+
+return draw

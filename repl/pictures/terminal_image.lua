@@ -1,0 +1,169 @@
+-- SPDX-License-Identifier: MIT
+--
+-- terminal_image.lua - an image on the terminal, as well as that can show it:
+-- kitty's or iTerm2's protocol, sixels, half blocks, characters.
+
+local host = require "nacre.host"
+local image = require "nacre.tensor_image"
+local raster = require "nacre.character_image"
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local graphics = {}
+
+graphics.ways = {"kitty", "iterm", "sixel", "blocks", "ascii", "off"}
+
+--
+-- Which way
+--
+local function variable(name)
+  local value = os.getenv(name)
+  return value ~= "" and value or nil
+end
+
+local PROGRAMS = {["iTerm.app"] = "iterm", WezTerm = "iterm",
+                  vscode = "iterm", ghostty = "kitty"}
+
+-- What the environment tells; nil: nothing.
+local function environment()
+  local term = variable "TERM" or ""
+  if variable "TMUX" or variable "STY" or term:find "^screen" or
+     term:find "^tmux" then
+    return "blocks" -- a multiplexer would not hand pixels on
+  end
+  if variable "KITTY_WINDOW_ID" or term == "xterm-kitty" or
+     term == "xterm-ghostty" then
+    return "kitty"
+  end
+  return PROGRAMS[variable "TERM_PROGRAM" or ""]
+end
+
+-- What the terminal answers to the question whether it knows kitty's
+-- protocol, and behind it, as every terminal answers that, what it is.
+local function answers()
+  local reply = host.asks("\27_Gi=1,s=1,v=1,a=q,t=d,f=24;AAAA\27\\\27[c", 100)
+  if not reply then return nil end
+  if reply:find("\27_Gi=1;OK", 1, true) then return "kitty" end
+  local attributes = reply:match "\27%[%?([%d;]*)c"
+  if attributes and (";" .. attributes .. ";"):find(";4;", 1, true) then
+    return "sixel"
+  end
+  return "blocks"
+end
+
+local known -- asked once
+
+-- `wanted`: what is set, or nil to find out.  No escapes leave for what is
+-- no terminal, or wants none.
+function graphics.way(wanted)
+  if not host.terminal "stdout" or not host.color "stdout" then
+    return wanted == "off" and "off" or "ascii"
+  end
+  if wanted and wanted ~= "auto" then return wanted end
+  known = known or environment() or
+          host.terminal "stdin" and answers() or nil
+  if known and known ~= "blocks" then return known end
+  return host.utf8() and "blocks" or "ascii"
+end
+
+--
+-- Base64
+--
+local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" ..
+               "abcdefghijklmnopqrstuvwxyz0123456789+/"
+
+local digit = {}
+for i = 0, 63 do digit[i] = DIGITS:sub(i + 1, i + 1) end
+
+function graphics.base64(text)
+  local parts = {}
+  for i = 1, #text - 2, 3 do
+    local a, b, c = text:byte(i, i + 2)
+    local n = a << 16 | b << 8 | c
+    parts[#parts + 1] = digit[n >> 18] .. digit[n >> 12 & 63] ..
+                        digit[n >> 6 & 63] .. digit[n & 63]
+  end
+  local rest = #text % 3
+  if rest == 1 then
+    local a = text:byte(#text)
+    parts[#parts + 1] = digit[a >> 2] .. digit[a << 4 & 63] .. "=="
+  elseif rest == 2 then
+    local a, b = text:byte(#text - 1, #text)
+    parts[#parts + 1] = digit[a >> 2] .. digit[a << 4 & 63 | b >> 4] ..
+                        digit[b << 2 & 63] .. "="
+  end
+  return table.concat(parts)
+end
+
+--
+-- Writing
+--
+-- How many characters across and lines down for h x w pixels, a character
+-- being twice as tall as wide: small images grow, large ones are fitted.
+local function extent(h, w, o, least)
+  local columns = math.max(1, math.min((o.width or 80) - 2,
+                                       math.max(w // 8, math.min(w, least))))
+  local lines = math.max(1, math.floor(columns * h / w / 2 + 0.5))
+  if lines > 24 then
+    lines = 24
+    columns = math.max(1, math.floor(48 * w / h + 0.5))
+  end
+  return math.min(columns, (o.width or 80) - 2), lines
+end
+
+-- In pieces of 4096 digits, as the protocol has it; q=2: no answer.
+function graphics.kitty(data, columns, lines)
+  local text, parts = graphics.base64(data), {}
+  for i = 1, #text, 4096 do
+    local head = i == 1 and
+      ("f=100,a=T,q=2,c=%d,r=%d,"):format(columns, lines) or ""
+    parts[#parts + 1] = ("\27_G%sm=%d;%s\27\\"):format(head,
+      i + 4096 <= #text and 1 or 0, text:sub(i, i + 4095))
+  end
+  return table.concat(parts)
+end
+
+function graphics.iterm(data, columns, lines)
+  return ("\27]1337;File=inline=1;size=%d;width=%d;height=%d:%s\7")
+         :format(#data, columns, lines, graphics.base64(data))
+end
+
+local function blocks(img, o)
+  local h, w = img:size(2), img:size(3)
+  local columns = math.min((o.width or 80) - 2, w * math.max(1, 32 // w))
+  local rows = math.max(1, math.floor(columns * h / w + 0.5))
+  if rows > 48 then
+    columns, rows = math.max(1, math.floor(48 * w / h + 0.5)), 48
+    columns = math.min(columns, (o.width or 80) - 2)
+  end
+  local pixel = image.pixels(img, rows, columns)
+  return raster.blocks(function(x, y) return raster.rgb(pixel(x, y)) end,
+                       columns, rows, raster.exact())
+end
+
+local function ascii(img, o)
+  local h, w = img:size(2), img:size(3)
+  local columns, lines = extent(h, w * (w <= 30 and 2 or 1), o, 64)
+  if w <= 30 then lines = math.min(24, math.max(1, columns * h // w // 2)) end
+  local pixel = image.pixels(img, lines, columns)
+  return raster.text(function(x, y)
+    local r, g, b = pixel(x, y)
+    return (0.299 * r + 0.587 * g + 0.114 * b) / 255
+  end, columns, lines)
+end
+
+-- The text that shows an image, in the way named; o.width is the terminal's.
+function graphics.draw(img, way, o)
+  local h, w = img:size(2), img:size(3)
+  if way == "blocks" then return table.concat(blocks(img, o), "\n") end
+  if way == "ascii" then return table.concat(ascii(img, o), "\n") end
+  local columns, lines = extent(h, w, o, 32)
+  if way == "sixel" then
+    local down, across = lines * 16, columns * 8
+    return require "nacre.sixel".encode(image.pixels(img, down, across),
+                                        across, down)
+  end
+  return graphics[way](nacre.encode_png(img), columns, lines)
+end
+
+return graphics

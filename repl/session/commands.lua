@@ -1,0 +1,322 @@
+-- SPDX-License-Identifier: MIT
+--
+-- commands.lua - what may follow a colon, and the functions of the global
+-- `shell`, which are the same things for programs.  One row each:
+--
+--   name, args, doc   as :help shows them
+--   group             a row that has one begins a group of that name
+--   run               run(shell, text): the command, with what follows it
+--   call              call(...): shell.NAME(...), with Lua values; without it
+--                     shell.NAME(text) is the command, its failure an error
+--   as                the name of the function, if not the command's
+--   form              how `call` is called: "(f[, opts]) -> table"
+--   module            where `run` and `call` are, unless they are functions;
+--                     they are its fields of these names, or of the names
+--                     they have here.  It is required on first use.
+--   lua               the text is Lua, which may go over several lines, and
+--                     `run` guards the user's code itself
+--   files             the text is the name of a file
+--   varies            what it prints is not the same in the next session
+--   about             it is about the session, no part of it: not :saved
+
+local host = require "nacre.host"
+
+local commands = {}
+
+local function say(...) io.stdout:write(...) end
+
+local function quit(shell) shell.leaving = true end
+
+-- The list of commands in groups, each in lines of the screen's width.
+local function overview()
+  local putline = require "nacre.wrap_lines".say
+  local group, line
+  local function put(text)
+    local width = host.columns()
+    if line and #line + 2 + #text > width then
+      putline(line)
+      line = (" "):rep(10)
+    end
+    line = (line or ("  %-8s"):format(group)) .. "  " .. text
+  end
+  for _, command in ipairs(commands.list) do
+    if command.group then
+      if line then putline(line) end
+      group, line = command.group, nil
+    end
+    put((":%s %s"):format(command.name, command.args or ""):match "^.*%S")
+  end
+  putline(line)
+end
+
+-- All commands, each with its line; on a screen of few columns under it.
+local function each()
+  local wrapped = require "nacre.reference".wrapped
+  local width = host.columns()
+  local margin = width < 60 and 6 or 26
+  for _, command in ipairs(commands.list) do
+    local form = (":%s %s"):format(command.name, command.args or "")
+    form = ("  %-" .. margin - 4 .. "s"):format(form:match "^.*%S")
+    local doc = wrapped(command.doc, (" "):rep(margin), width)
+    if #form + 2 > margin then
+      say(form, "\n", doc, "\n")
+    else
+      say(form, doc:sub(#form + 1), "\n")
+    end
+  end
+end
+
+local function helpon(shell, topic)
+  if topic == "all" then return each() end
+  if topic ~= "" then
+    local name = topic:match "^:?(.*)$"
+    local command = commands.find(name)
+    if not command or topic:find "^[^:]" and command.name ~= topic then
+      return require "nacre.help".show(shell, topic)
+    end
+    say(commands.usage(command), "\n")
+    local also = require "nacre.help".library(command.name)
+    return also and say(also, "\n")
+  end
+  overview()
+  say "\n"
+  require "nacre.wrap_lines".say {
+    "  :help NAME  :help all   what a command does, or all of them",
+    "  ?name  name?  name??    what a name stands for, how it is made",
+    "  ??word                  operations that have the word in their line",
+    "  a:sum                   (no parentheses) what the method does",
+    "  !cmd                    the system's shell",
+    "  _ __ ___ ans            last results, _ = nil drops them; " ..
+    "a final ; hides one",
+    "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps"}
+end
+
+local function names(shell, pattern)
+  require "nacre.variables".print(shell.userglobals(), pattern)
+end
+
+commands.list = {
+  {group = "session", name = "help", args = "[NAME]", run = helpon,
+   about = true,
+   doc = "this list, or what NAME is; all: a line for each command"},
+  {name = "set", args = "[NAME [VALUE]]", module = "nacre.settings",
+   form = "(name[, value]) or {name = value, ...}",
+   doc = "the settings; :set! also keeps one in the start-up file"},
+  {name = "seed", args = "N", module = "nacre.session_commands", run = "seed",
+   doc = "start the random numbers again"},
+  {name = "dev", args = "[DEVICE]", module = "nacre.session_commands", run = "dev",
+   varies = true, doc = "the devices, or where new tensors go from now on"},
+  {name = "doctor", module = "nacre.session_commands", run = "doctor", varies = true,
+   doc = "what the program finds here: devices, libraries, terminal"},
+  {name = "clear", module = "nacre.session_commands", run = "clear", about = true,
+   doc = "clear the screen"},
+  {name = "quit", run = quit, about = true, doc = "leave (also Ctrl-D)"},
+  {group = "memory", name = "whos", args = "[PATTERN]", run = names,
+   doc = "variables, their memory, who is a view of whom"},
+  {name = "mem", module = "nacre.session_commands", run = "mem", call = "callmem",
+   varies = true, form = "() -> a table for each device",
+   doc = "memory in use"},
+  {name = "gc", module = "nacre.session_commands", run = "gc", varies = true,
+   doc = "collect garbage, say what it gave back"},
+  {name = "reset", module = "nacre.session_commands", run = "reset", varies = true,
+   doc = "forget all variables"},
+  {group = "time", name = "time", args = "STAT", module = "nacre.time_once",
+   lua = true,
+   call = "call", form = "(f or text, ...) -> table, results",
+   varies = true, doc = "run once: wall time and rates"},
+  {name = "bench", args = "[OPTIONS] EXPR", module = "nacre.bench",
+   lua = true, call = "call", form = "(f or text[, options]) -> table",
+   varies = true,
+   doc = "run often: median, spread, rates; -n -c cold -s SETUP --save NAME"},
+  {name = "compare", args = "A [;; B]", module = "nacre.compare", lua = true,
+   call = "call", form = "(text or texts[, options]) -> results", varies = true,
+   doc = "one expression on every device, or several beside each other"},
+  {name = "sweep", args = "n=16..8192 [-s SETUP] EXPR", module = "nacre.sweep",
+   lua = true, call = "call",
+   form = "(sizes, text or texts[, options]) -> table", varies = true,
+   doc = "time against size, where one overtakes another"},
+  {name = "peak", args = "[again]", module = "nacre.machine_peak", call = "call",
+   form = "([device]) -> table",
+   varies = true,
+   doc = "what this machine can do at most, measured once and kept"},
+  {name = "diff", args = "A B", module = "nacre.parity", run = "diff",
+   call = "diffcall", form = "(a, b) -> table", lua = true,
+   doc = "how far two tensors are apart, where, and by how many ulp"},
+  {name = "parity", args = "EXPR", module = "nacre.parity", run = "parity",
+   lua = true, doc = "every device against float64, in ulp"},
+  {name = "repeat", as = "repeated", args = "[N] EXPR",
+   module = "nacre.parity", run = "times", call = "again",
+   form = "(f, n) -> list", lua = true,
+   doc = "does it give the same bits each time? (10 times)"},
+  {name = "timing", args = "on|off|500ms", module = "nacre.settings",
+   run = "timing", call = function(v)
+     return require "nacre.settings".call("timing", v)
+   end, form = "(value)", doc = "tell how long a line took"},
+  {name = "watch", args = "[SEC] EXPR", module = "nacre.watch_expression", lua = true,
+   form = "(f[, seconds[, count]])",
+   varies = true, doc = "an expression again and again, until Ctrl-C"},
+  {group = "look", name = "debug", module = "nacre.debugger", lua = true,
+   run = "command",
+   doc = "look at the stack of the last error: frames, locals"},
+  {name = "trace", args = "STAT", module = "nacre.op_trace", lua = true,
+   varies = true,
+   form = "(f, ...) -> steps, results",
+   doc = "run once: each operation as it runs, its shapes and its time"},
+  {name = "profile", args = "STAT", module = "nacre.profile", lua = true,
+   varies = true,
+   form = "(f, ...) -> rows, results",
+   doc = "run once: a table of its operations, the slowest first"},
+  {name = "shape", args = "EXPR", module = "nacre.dry_run", lua = true,
+   form = "(f, ...) -> steps, results",
+   doc = "shapes, memory and work of an expression; nothing is computed"},
+  {name = "nan", args = "off|warn|trap", module = "nacre.nan_watch",
+   doc = "tell of, or stop, what makes nan or inf from finite input"},
+  {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log]",
+   module = "nacre.picture_commands",
+   run = "plot", call = "plotcall", lua = true,
+   form = "([x,] y, ..., [opts])",
+   doc = "curves, against what rises or 1, 2, ..."},
+  {name = "hist", args = "X [BINS] [-y log]", module = "nacre.picture_commands",
+   run = "hist", call = "histcall", lua = true, form = "(x[, bins][, opts])",
+   doc = "how the values are spread"},
+  {name = "heat", args = "M [-z CENTER]", module = "nacre.picture_commands",
+   run = "heat", call = "heatcall", lua = true, form = "(m[, opts])",
+   doc = "a matrix as a field of colours"},
+  {name = "show", args = "IMAGE", module = "nacre.picture_commands", run = "show",
+   call = "showcall", lua = true, form = "(image[, opts])",
+   doc = "an image, or many, HxW, CxHxW, HxWxC, NxCxHxW"},
+  {name = "png", args = "FILE IMAGE", module = "nacre.picture_commands", run = "png",
+   call = "pngcall", lua = true, form = "(file, image)",
+   doc = "what :show shows as a file"},
+  {group = "files", name = "cd", args = "[FOLDER]", module = "nacre.file_commands",
+   run = "cd", files = true, doc = "the working folder, or another one"},
+  {name = "run", args = "FILE [ARGUMENTS]",
+   module = "nacre.file_commands",
+   call = "callrun", form = "(file, ...)", files = true,
+   doc = "run a file here; alone, the last one again"},
+  {name = "load", args = "FILE", module = "nacre.file_commands", run = "load",
+   files = true, doc = "a file into the line, to be looked at and sent"},
+  {name = "edit", args = "[NAME|FILE]", module = "nacre.file_commands", run = "edit",
+   files = true, doc = "the last block, a function or a file in $EDITOR"},
+  {name = "reload", args = "[auto|off]", module = "nacre.reload",
+   doc = "load modules anew whose file was written"},
+  {group = "keep", name = "history", args = "[N|/TEXT/]",
+   module = "nacre.session_commands",
+   run = "history", call = "callhistory", about = true,
+   form = "([n or part]) -> list of texts", doc = "what was typed"},
+  {name = "save", args = "FILE [N-M]", module = "nacre.save_session", files = true,
+   about = true,
+   doc = "what succeeded as a script; with --test, all as a test"},
+  {name = "record", args = "FILE|off", module = "nacre.transcript", files = true,
+   about = true, doc = "from now on, the session as it looks, into a file"},
+  {name = "transcript", args = "FILE", module = "nacre.transcript",
+   run = "transcript", files = true, about = true,
+   doc = "the session so far, as it looks"},
+}
+
+-- Names IPython knows.
+local aliases = {timeit = "bench", exit = "quit", who = "whos", pwd = "cd",
+                 device = "dev"}
+
+-- What others have a command for, and what it is here.
+local others = {ls = "!ls ", find = "??", apropos = "??", search = "??",
+                doc = "?", info = "?", type = "?", pinfo = "?"}
+
+-- What a name means behind a percent sign, where it is IPython's.
+local magics = {hist = "history", lsmagic = "help", quickref = "help"}
+
+function commands.magic(name) return magics[name] or name end
+
+-- The row's function: `kind` is "run" or "call".  Nil if it has none.
+local function part(command, kind)
+  local f = command[kind]
+  if type(f) == "function" or not command.module then return f end
+  return require(command.module)[f or kind]
+end
+
+-- By name, alias or an unambiguous beginning.
+function commands.find(name)
+  local found
+  name = aliases[name] or name
+  for _, command in ipairs(commands.list) do
+    if command.name == name or command.as == name then return command end
+    if name ~= "" and command.name:sub(1, #name) == name then
+      found = found == nil and command or false
+    end
+  end
+  return found or nil
+end
+
+-- What is to be typed for a word that is a command's name, or an alias.
+function commands.line(word, rest)
+  if word == "ls" then return ("!ls " .. (rest or "")):match "^.*%S" end
+  local command = commands.find(word)
+  if not command or command.name ~= (aliases[word] or word) then return nil end
+  return (":%s %s"):format(command.name, rest or ""):match "^.*%S"
+end
+
+-- The command that a line is, nil if it is none.
+function commands.of(text)
+  local name, _, sign = require "nacre.compile_block".command(text)
+  return name and commands.find(sign == "%" and commands.magic(name) or name)
+end
+
+function commands.usage(command)
+  local form = command.call and "(...)" or "(text)"
+  return ("%s\n  %s\n  shell.%s%s"):format(
+    commands.line(command.name, command.args), command.doc,
+    command.as or command.name, command.form or form)
+end
+
+local function unknown(shell, name, rest)
+  local sign = others[name]
+  if sign then
+    return shell.fail(("no command :%s; that is %s"):format(name,
+      (sign .. rest):match "^.*%S"))
+  end
+  local list, starting = {}, {}
+  for _, command in ipairs(commands.list) do
+    list[#list + 1] = command.name
+    if command.name:sub(1, #name) == name then
+      starting[#starting + 1] = ":" .. command.name
+    end
+  end
+  if #starting > 1 then
+    return shell.fail((":%s may be %s"):format(name,
+                                               table.concat(starting, ", ")))
+  end
+  local close = host.suggest(name, list)
+  for _, row in ipairs(require "nacre.settings".list) do
+    close = row[1] == name and "set " .. name or close
+  end
+  shell.fail(("no command :%s%s"):format(name,
+    close and (", did you mean :%s?"):format(close) or
+    "; :help lists the commands"))
+end
+
+function commands.run(shell, name, rest)
+  local command = commands.find(name)
+  if not command then return unknown(shell, name, rest) end
+  if command.lua then return part(command, "run")(shell, rest) end
+  shell.protected(part(command, "run"), shell, rest)
+end
+
+-- The session for a command that a program calls: what fails is an error.
+local function raising()
+  local shell = require "nacre.shell"
+  return setmetatable({fail = function(text) error(text, 0) end},
+                      {__index = shell, __newindex = shell})
+end
+
+-- What shell.NAME is; nil if no command is called exactly so.
+function commands.callable(name)
+  for _, command in ipairs(commands.list) do
+    if command.name == name then
+      return part(command, "call") or function(text)
+        return part(command, "run")(raising(), tostring(text or ""))
+      end
+    end
+  end
+end
+
+return commands

@@ -1,0 +1,182 @@
+-- SPDX-License-Identifier: MIT
+--
+-- file_commands.lua - :run, :load and :edit.
+
+local host = require "nacre.host"
+
+local files = {}
+
+-- The words of a line; quotes keep blanks in one.
+local function words(text)
+  local list, at = {}, 1
+  while true do
+    local quote, stop
+    at = text:find("%S", at)
+    if not at then return list end
+    quote = text:match("^[\"']", at)
+    if quote then
+      stop = text:find(quote, at + 1, true)
+      if not stop then return nil, "the quote is not closed" end
+      list[#list + 1] = text:sub(at + 1, stop - 1)
+      at = stop + 1
+    else
+      list[#list + 1] = text:match("^%S+", at)
+      at = at + #list[#list]
+    end
+  end
+end
+
+files.words = words
+
+-- The name of a file as the user writes it, with ~ for his home.
+function files.path(name)
+  local home = name:find "^~/" and os.getenv "HOME"
+  return home and home .. name:sub(2) or name
+end
+
+-- :cd [FOLDER]
+function files.cd(shell, text)
+  local list, why = words(text)
+  if list and #list > 1 then why = ":cd takes one folder" end
+  local folder = list and list[1]
+  if folder == "~" then folder = os.getenv "HOME" end
+  if why then return shell.fail(why) end
+  local now
+  now, why = host.folder(folder and files.path(folder))
+  if not now then return shell.fail(why) end
+  io.stdout:write(now, "\n")
+end
+
+local function read(name)
+  local f, why = io.open(files.path(name), "rb")
+  local text = f and f:read(1 << 24)
+  if f then f:close() end
+  return text or f and "", why
+end
+
+local last                    -- the words of the last :run
+
+-- Runs a file in the session, where it leaves its globals.  While it runs,
+-- `arg` is as if it had been started from outside.
+local function run(shell, list)
+  local f, why = loadfile(files.path(list[1]), "t")
+  if not f then return nil, why end
+  local outer, mine = rawget(_G, "arg"), {[0] = list[1]}
+  for i = 2, #list do mine[i - 1] = list[i] end
+  rawset(_G, "arg", mine)
+  local got = shell.run {f = function() return f(table.unpack(list, 2)) end}
+  if rawequal(rawget(_G, "arg"), mine) then rawset(_G, "arg", outer) end
+  return got or false
+end
+
+-- :run FILE [ARGUMENTS]; without a file the last one again
+function files.run(shell, text)
+  local list, why = words(text)
+  if not list then return shell.fail(why) end
+  if #list == 0 then list = last end
+  if not list then return shell.fail ":run needs a file" end
+  last = list
+  local got
+  got, why = run(shell, list)
+  if got == nil then
+    return shell.fail(why)
+  end
+  if got then shell.print(got, "") end
+end
+
+-- shell.run(FILE, ...): what the file returns
+function files.callrun(name, ...)
+  local f, why = loadfile(files.path(name), "t")
+  if not f then error(why, 2) end
+  return f(...)
+end
+
+-- How files begin that hold no text but a tensor, and what reads them.
+local readers = {["\x93NUMPY"] = "nacre.load", ["PK\3\4"] = "nacre.load",
+                 ["\x89PNG"] = "nacre.readpng"}
+
+local function nottext(text)
+  for magic, reader in next, readers do
+    if text:sub(1, #magic) == magic then
+      return ("this is no text; %s(FILE) reads it"):format(reader)
+    end
+  end
+  return text:find "\0" and "this is no text" or nil
+end
+
+local function prefill(shell, text)
+  text = text:gsub("\r\n", "\n"):gsub("%s+$", "")
+  local why = nottext(text)
+  if why then return shell.fail(why) end
+  if not host.prefill(text) then
+    shell.fail "there is no line to edit here, :run FILE runs it"
+  end
+end
+
+-- :load FILE: its text into the line, to be looked at and sent
+function files.load(shell, text)
+  local list, why = words(text)
+  if not list or #list ~= 1 then
+    return shell.fail(why or ":load needs one file")
+  end
+  local content
+  content, why = read(list[1])
+  if not content then return shell.fail("cannot open " .. why) end
+  prefill(shell, content)
+end
+
+-- Where a function was written: its file and line, or its text if it was
+-- typed.
+local function place(name)
+  local value = require "nacre.lookup".value(name)
+  if type(value) ~= "function" then return nil end
+  local info = debug.getinfo(value, "S")
+  if info.source:find "^@" then
+    return info.source:sub(2), info.linedefined
+  end
+  return nil, nil, require "nacre.source_view".text(value)
+end
+
+local function lastblock(shell)
+  for i = #shell.log, 1, -1 do
+    local text = shell.log[i].text
+    if not text:find "^%s*[:%%?!]" and not shell.log[i].prompt then
+      return text
+    end
+  end
+  return ""
+end
+
+-- A block goes through the editor into the line.
+local function editblock(shell, text)
+  local edited = host.edittext(text)
+  if not edited then return shell.fail "the editor failed" end
+  if edited:find "%S" then prefill(shell, edited) end
+end
+
+local function editfile(shell, path, line)
+  local before = host.changed(path)
+  local ok, why = host.editfile(path, line)
+  if not ok then return shell.fail("the editor failed: " .. why) end
+  local after = host.changed(path)
+  if after and after ~= before then
+    require "nacre.reload".file(shell, path)
+  end
+end
+
+-- :edit [NAME]: a function where it was written, a file, or the last block
+function files.edit(shell, text)
+  if not host.terminal "stdin" then
+    return shell.fail ":edit needs a terminal"
+  end
+  if text == "" then return editblock(shell, lastblock(shell)) end
+  local path, line, block = place(text)
+  if block then return editblock(shell, block) end
+  local name = words(text)
+  if path or name and #name == 1 then
+    return editfile(shell, path or files.path(name[1]), line)
+  end
+  shell.fail ":edit takes the name of a function or of a file"
+end
+
+return files

@@ -1,0 +1,144 @@
+-- SPDX-License-Identifier: MIT
+--
+-- last_results.lua - _, __, ___ and ans.  What is small is simply there; memory
+-- above `result_keep` that nobody else holds is held weakly, so that the
+-- history of results never keeps a large tensor alive.
+
+local globals = require "nacre.globals"
+local inspect = require "nacre.styled_output"
+local settings = require "nacre.settings"
+local units = require "nacre.units"
+
+local results = {}
+
+local NAMES = {"_", "__", "___"}
+
+-- The newest first.  value: what it is, in a table whose mode says how it is
+-- held; was: what to say of it when it is gone; nil is a value, too.
+local entries = {}
+
+-- A tensor that was not freed?
+local function alive(v)
+  return type(v) == "userdata" and (pcall(nacre._storage_id, v))
+end
+
+-- Calls each(tensor) for what a value holds: itself, or a table's own fields.
+local function tensors(value, each)
+  if alive(value) then return each(value) end
+  if type(value) ~= "table" then return end
+  for _, v in next, value do
+    if alive(v) then each(v) end
+  end
+end
+
+-- The bytes that a value alone keeps alive, but for the results themselves.
+local function weight(value, ours)
+  local sum, where, seen = 0, "cpu", {}
+  tensors(value, function(t)
+    local id, bytes, refs, _, basis = nacre._storage_id(t)
+    local mine = ours[id]
+    -- a view holds its base, which looks into the storage as well
+    local base = basis > 0 and basis == mine.views and 1 or 0
+    if not seen[id] and refs <= mine.boxes + base then
+      seen[id] = true
+      sum, where = sum + bytes, tostring(t.device)
+    end
+  end)
+  return sum, where
+end
+
+-- By storage, how many results look into it, and how many of them are views.
+local function held()
+  local ours, seen = {}, {}
+  for _, e in ipairs(entries) do
+    tensors(e.value[1], function(t)
+      local id, _, _, _, basis = nacre._storage_id(t)
+      local mine = ours[id] or {boxes = 0, views = 0}
+      ours[id] = mine
+      if seen[t] then return end
+      seen[t] = true
+      mine.boxes = mine.boxes + 1
+      if basis > 0 then mine.views = mine.views + 1 end
+    end)
+  end
+  return ours
+end
+
+local function release(e, bytes, where)
+  local what = inspect.istensor(e.value[1]) and
+               inspect.kind(e.value[1]):match "^%S+" or "a table"
+  e.was = ("%s, %s on %s,"):format(what, units.bytes(bytes), where)
+  setmetatable(e.value, {__mode = "v"})
+end
+
+-- Looks for results that became heavy: their variable is gone, or they are.
+local function weigh()
+  local ours, limit = held(), settings.get "result_keep"
+  for _, e in ipairs(entries) do
+    local bytes, where = weight(e.value[1], ours)
+    if not e.was and bytes > limit then release(e, bytes, where) end
+  end
+end
+
+-- The value of a result that is no global, because it is held weakly.
+local function missing(name)
+  local of = name == "ans" and "_" or name
+  for i, e in ipairs(entries) do
+    if NAMES[i] == of and e.was then
+      if e.value[1] ~= nil then return e.value[1] end
+      error(("%s was %s and was released (:set result_keep keeps more)")
+        :format(name, e.was), 3)
+    end
+  end
+end
+
+local function place()
+  local weak = false
+  for i, name in ipairs(NAMES) do
+    local e = entries[i]
+    weak = weak or e ~= nil and e.was ~= nil
+    local value
+    if e and not e.was then value = e.value[1] end
+    rawset(_G, name, value)
+  end
+  rawset(_G, "ans", rawget(_G, "_"))
+  globals.missing("results", weak and missing or nil)
+end
+
+-- Did the user take _ for himself?
+local function taken()
+  local now, first = rawget(_G, "_"), entries[1]
+  local ours = first and (rawequal(now, first.value[1]) or
+                          now ~= now and first.value[1] ~= first.value[1])
+  return now ~= nil and not ours
+end
+
+-- _ = nil lets the results go.
+local function dropped()
+  local first = entries[1]
+  return first ~= nil and not first.was and rawget(_G, "_") == nil
+end
+
+function results.remember(value)
+  if dropped() then results.forget() end
+  if value == nil or taken() then return end
+  table.insert(entries, 1, {value = {value}})
+  entries[#NAMES + 1] = nil
+  weigh()
+  place()
+end
+
+-- To be called between blocks: what was dropped meanwhile is seen here.
+function results.check()
+  if dropped() then results.forget() end
+  if #entries == 0 or taken() then return end
+  weigh()
+  place()
+end
+
+function results.forget()
+  for i = #entries, 1, -1 do entries[i] = nil end
+  place()
+end
+
+return results

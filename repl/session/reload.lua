@@ -1,0 +1,121 @@
+-- SPDX-License-Identifier: MIT
+--
+-- reload.lua - :reload: modules whose file was written since they were
+-- required are loaded anew.  A module's table stays the same table, so who
+-- holds it sees the new functions.
+
+local files = require "nacre.file_commands"
+local host = require "nacre.host"
+
+local reload = {}
+
+-- By module: its file, and when that was written as it was loaded.
+local known = {}
+local automatic = false
+
+-- Those of the program itself have no file.
+local function ours(name)
+  return name == "torch" or name:find "^nacre%f[%W]" or
+         package.preload[name] ~= nil or
+         rawequal(rawget(_G, name), package.loaded[name]) and
+         require "nacre.shell".isbuiltin(name)
+end
+
+-- Modules found on the path.
+local function look()
+  for name in next, package.loaded do
+    if type(name) == "string" and known[name] == nil then
+      local path = not ours(name) and
+                   package.searchpath(name, package.path)
+      known[name] = path and {path = path, written = host.changed(path)} or
+                    false
+    end
+  end
+end
+
+-- Puts the fields of a new table into the old one.
+local function replace(old, new)
+  for k in next, old do
+    if rawget(new, k) == nil then rawset(old, k, nil) end
+  end
+  for k, v in next, new do rawset(old, k, v) end
+  debug.setmetatable(old, debug.getmetatable(new))
+end
+
+-- A module that is no table: globals that hold the old value get the new.
+local function rename(old, new)
+  for k, v in next, _G do
+    if rawequal(v, old) then rawset(_G, k, new) end
+  end
+end
+
+local function load(shell, name, file)
+  file.written = host.changed(file.path)
+  local f, why = loadfile(file.path, "t")
+  if not f then return shell.fail(why) end
+  local got = shell.run {f = function() return f(name, file.path) end}
+  if not got then return end
+  local old, new = package.loaded[name], got[1]
+  if new == nil then return true end
+  if type(old) == "table" and type(new) == "table" then
+    replace(old, new)
+  else
+    rename(old, new)
+    package.loaded[name] = new
+  end
+  return true
+end
+
+-- Loads what changed; gives the names.
+local function changed(shell)
+  local names, done = {}, {}
+  for name, file in pairs(known) do
+    if file and package.loaded[name] ~= nil then
+      local now = host.changed(file.path)
+      if now and now ~= file.written then names[#names + 1] = name end
+    end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if load(shell, name, known[name]) then done[#done + 1] = name end
+  end
+  return done
+end
+
+-- A file was edited: if it is a module, it is loaded anew.
+function reload.file(shell, path)
+  for name, file in pairs(known) do
+    if file and file.path == path then
+      return load(shell, name, file)
+    end
+  end
+end
+
+-- Between blocks: finds modules that are new, and in automatic mode loads
+-- those that changed.
+function reload.between(shell)
+  look()
+  if automatic then
+    for _, name in ipairs(changed(shell)) do
+      shell.note("reloaded " .. name)
+    end
+  end
+end
+
+-- :reload, :reload auto, :reload off
+function reload.run(shell, text)
+  if text == "auto" or text == "off" then
+    automatic = text == "auto"
+  elseif text ~= "" then
+    return shell.fail ":reload takes auto, off, or nothing"
+  end
+  look()
+  local names = changed(shell)
+  if #names > 0 then
+    io.stdout:write("reloaded ", table.concat(names, ", "), "\n")
+  elseif text == "" then
+    io.stdout:write "no module was changed\n"
+  end
+end
+
+return reload

@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: MIT
+--
+-- run_modes.lua - what --strict, --nan, --time and --profile do, before the
+-- program runs and after it.
+
+local host = require "nacre.host"
+local units = require "nacre.units"
+
+local modes = {}
+
+local asked                   -- the options
+local start                   -- the counters when the program began
+
+local function command(name)
+  return require "nacre.commands".callable(name)
+end
+
+local function counters()
+  local flops, bytes = nacre._counters()
+  return {clock = host.clock(), flops = flops, bytes = bytes}
+end
+
+-- The options the program was started with.
+function modes.asked() return asked end
+
+function modes.begin(options)
+  asked = options
+  if asked.strict then require "nacre.globals".strict() end
+  if asked.nan then command "nan"(asked.nan) end
+  if asked.profile then require "nacre.profile".start() end
+  start = counters()
+end
+
+-- What each device held at most; nothing of those that were never used.
+local function devices(parts)
+  for _, d in ipairs(nacre._devices()) do
+    if d.name ~= "cpu" and (d.peak or d.live or 0) > 0 then
+      parts[#parts + 1] = ("%s %s"):format(d.name,
+                                           units.bytes(d.peak or d.live))
+    end
+  end
+end
+
+local function time()
+  local now = counters()
+  local wall = now.clock - start.clock
+  local cpu, peak = host.usage()
+  local parts = {"wall " .. units.seconds(wall), "cpu " .. units.seconds(cpu)}
+  parts[#parts + 1] = units.rate((now.flops - start.flops) / wall, "FLOP/s")
+  parts[#parts + 1] = units.rate((now.bytes - start.bytes) / wall, "B/s")
+  parts[#parts + 1] = "peak " .. units.bytes(peak)
+  devices(parts)
+  io.stderr:write("  ", table.concat(parts, "  "),
+                  require "nacre.timing_text".emulatedmark(), "\n")
+end
+
+-- The table of operations, into its file or to stderr.
+local function profile()
+  local wall = host.clock() - start.clock
+  local text = require "nacre.profile".report(wall)
+  if asked.profile == "" then
+    io.stderr:write(text)
+    return
+  end
+  local f, why = io.open(asked.profile, "wb")
+  if f and f:write(text) and f:close() then return end
+  error("cannot write " .. (why or asked.profile), 0)
+end
+
+function modes.finish()
+  io.stdout:flush()
+  if asked.time then time() end
+  if asked.profile then profile() end
+end
+
+return modes

@@ -1,0 +1,377 @@
+-- SPDX-License-Identifier: MIT
+--
+-- save_session.lua - :save: what was typed becomes a script, or a regression test.
+
+local commands = require "nacre.commands"
+local host = require "nacre.host"
+local process = require "nacre.process"
+local submit = require "nacre.compile_block"
+
+local save = {}
+
+-- What the log knows of the texts of the history, by number.  Of two equal
+-- ones the later is the later.
+local function known(shell, history)
+  local of, k = {}, #shell.log
+  for i = #history, 1, -1 do
+    local at = k
+    while at > 0 and shell.log[at].text ~= history[i] do at = at - 1 end
+    if at > 0 then of[i], k = shell.log[at], at - 1 end
+  end
+  return of
+end
+
+-- The entries of the log, or of the history those that it numbers.
+local function entries(shell, o)
+  if not o.from then return shell.log end
+  local history, list = host.history(), {}
+  local of = known(shell, history)
+  for i = math.max(1, o.from), math.min(o.to, #history) do
+    list[#list + 1] = of[i] or {text = history[i]}
+  end
+  return list
+end
+
+-- What is to be saved, entries of the log; without `all` only what succeeded.
+-- Commands about the session itself are not of it, what was asked at debug> is
+-- no part of a script, and what Ctrl-C ended would not end by itself: how many
+-- of these there are.
+local function inputs(shell, o)
+  local list, endless = {}, 0
+  for _, one in ipairs(entries(shell, o)) do
+    local command = not one.own and commands.of(one.text)
+    if command and command.about or one.prompt and not o.test then
+      -- no part of the session
+    elseif one.interrupted then
+      endless = endless + 1
+    elseif o.all or not one.failed then
+      list[#list + 1] = one
+    end
+  end
+  return list, endless
+end
+
+-- An input as a line of a program.
+local function aslua(text)
+  if load(text) then return text end
+  local unit = submit.compile(text)
+  if unit.kind == "expression" then
+    return ("print(%s)"):format(text:gsub("[%s;]+$", ""):gsub("^%s*=", ""))
+  end
+  return "-- " .. text:gsub("\n", "\n-- ")
+end
+
+local function write(shell, path, text)
+  local ok, why = require "nacre.update_expected".write(path, text)
+  if not ok then shell.fail("cannot write " .. why) end
+  return ok
+end
+
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+local function counted(n)
+  return ("%d input%s"):format(n, n == 1 and "" or "s")
+end
+
+--
+-- A session as a test
+--
+
+-- An input as in a session, what it prints still open.
+local function open(one)
+  local command = commands.of(one.text)
+  return require "nacre.transcript".input(one) ..
+         (command and command.varies and "\n..." or "")
+end
+
+-- An input and what was seen of it; how long it took is not compared.
+local function seen(one, place)
+  local said = require "nacre.transcript".output(one)
+  said = require "nacre.project_root".renamed(place, said)
+  said = said:gsub("%([%d%.]+ [num]?s%)\n$", "")
+  local update, match = require "nacre.update_expected", require "nacre.match_output"
+  local lines = update.rewritten({expect = {}}, match.split(said), {},
+                                 {kind = "transcript"})
+  table.insert(lines, 1, (require "nacre.transcript".input(one)))
+  return table.concat(lines, "\n")
+end
+
+-- Does an input take random numbers, as far as its text tells?
+local function random(one)
+  return one.text:find "rand" or one.text:find "dropout" or
+         one.text:find ":%l+_%("
+end
+
+-- Does the session itself say where its random numbers start?
+local function seeds(list)
+  for _, one in ipairs(list) do
+    if one.text:find "^%s*[:%%]see?d?%s" or one.text:find "manual_seed" then
+      return true
+    elseif random(one) then
+      return false
+    end
+  end
+  return false
+end
+
+-- How the session was started, as far as a test can be, with these files.
+local function head(shell, list, files)
+  local lines = {}
+  for k, name in ipairs(files) do lines[k] = "--: needs file " .. name end
+  if not seeds(list) then lines[#lines + 1] = "--: seed " .. shell.seed end
+  if shell.dtype ~= "float32" then
+    lines[#lines + 1] = "--: dtype " .. shell.dtype
+  end
+  local modes = package.loaded["nacre.run_modes"]
+  local asked = modes and modes.asked() or {}
+  if asked.nan then lines[#lines + 1] = "> :nan " .. asked.nan .. "\n..." end
+  if asked.strict then
+    lines[#lines + 1] = '> require "nacre.globals".strict();'
+  end
+  return lines
+end
+
+-- The session as it was seen, on a screen as wide, and where each input is:
+-- {first line, entry}.
+local function shown(shell, list, place, files)
+  local lines, places, n, width = head(shell, list, files), {}, 1, 80
+  local function count(text) n = n + 1 + select(2, text:gsub("\n", "")) end
+  for _, line in ipairs(lines) do count(line) end
+  local function put(text)
+    lines[#lines + 1] = text
+    count(text)
+  end
+  if not host.utf8() then put "> :set ascii on\n..." end
+  for _, one in ipairs(list) do
+    if one.width and one.width ~= width then
+      width = one.width
+      put("> :set width " .. width .. "\n...")
+    end
+    places[#places + 1] = {n, one}
+    put(seen(one, place))
+  end
+  return table.concat(lines, "\n") .. "\n", places
+end
+
+-- Runs the tests in a file; did that succeed, and what is said.
+local function nacretest(options, path)
+  local program = process.absolute "/proc/self/exe" or "nacre"
+  local command = "%s --test --color=never %s -- %s 2>&1"
+  local pipe <close> = io.popen(command:format(quoted(program), options,
+                                               quoted(path)))
+  local text = pipe:read "a"
+  return pipe:close(), text
+end
+
+-- What the runner says of the first input that differs.
+local function difference(text, places, list)
+  local line = math.tointeger(tonumber(text:match "FAIL [^\n]-:(%d+)"))
+  local entry
+  for _, place in ipairs(places) do
+    if line and place[1] <= line then entry = place[2] end
+  end
+  if not entry then return text end
+  local rows = {}
+  for row in text:match("FAIL(.-)\n       rerun"):gmatch "\n([^\n]*)" do
+    local mark, rest = row:match "^([-+])[%s%d]...  (.*)$"
+    if row:find "^    *%d+  >" and #rows > 0 then break end
+    if mark and #rows < 6 then rows[#rows + 1] = "  " .. mark .. " " .. rest end
+    if not mark and row:find "^       %S" and #rows == 0 then
+      rows[1] = "  " .. row:match "^%s*(.*)$"
+    end
+  end
+  local drawn = false
+  for _, one in ipairs(list) do drawn = drawn or random(one) end
+  return ("replayed, this gives something else (- as shown, + replayed):\n" ..
+    "  > %s\n%s\n  a replay has the files beside the test and in the root " ..
+    "of the project, no\n  earlier lines, no start-up file, another time, " ..
+    "and of the options of the\n  command line only --seed, --dtype, --nan, " ..
+    "--strict%s")
+    :format(entry.text:match "[^\n]*",
+    table.concat(rows, "\n"), drawn and "\n  random numbers come " ..
+    "again behind :seed N, if that is a part of what is saved" or "")
+end
+
+-- The time in seconds is to be another one in the replay.
+local function wait(list)
+  for _, one in ipairs(list) do
+    if one.text:find "os%.time" or one.text:find "os%.date" then
+      local now = os.time()
+      while os.time() == now do end
+      return
+    end
+  end
+end
+
+local VALUES = "--: values"
+
+-- Writes the session as it was seen and runs it; nil and why if something
+-- else comes out.
+local function tried(shell, list, name, place, files)
+  local text, places = shown(shell, list, place, files)
+  local ok, why = require "nacre.update_expected".write(name, text)
+  if not ok then return nil, why end
+  wait(list)
+  ok, text = nacretest(("--at %s --ci -j1 --device %s"):format(
+    quoted(place.folder), shell.device), name)
+  if not ok then return nil, difference(text, places, list) end
+  return true
+end
+
+-- The files that the session of this name reads.
+local function reads(name, place)
+  local files = {}
+  local _, text = nacretest("--files --at " .. quoted(place.folder), name)
+  for file in text:gmatch "([^\n]+)\n" do files[#files + 1] = file end
+  return files
+end
+
+-- What was seen is to come out again: the files that it takes, or nil and why
+-- it does not.
+local function needed(shell, list, name, place)
+  local ok, why = tried(shell, list, name, place, {})
+  if ok then return {} end
+  local files = reads(name, place)
+  if #files == 0 then return nil, why end
+  ok, why = tried(shell, list, name, place, files)
+  return ok and files, why
+end
+
+-- Fills in what is printed, in the file of that name; the text of the test,
+-- what the runner says of it, the files it needs, and that of its values if
+-- there is one, or nil and why there is no test.
+local function filled(shell, list, name, place, novalues)
+  local update = require "nacre.update_expected"
+  local at = "--at " .. quoted(place.folder)
+  local files, why = needed(shell, list, name, place)
+  if not files then return nil, why end
+  local ok, text
+  local lines = head(shell, list, files)
+  if not novalues then table.insert(lines, 1, VALUES) end
+  for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
+  ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
+  if not ok then return nil, why end
+  ok, text = nacretest(at .. " --update --ok --within 1e-4", name)
+  if not ok then
+    return nil, (text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
+      :gsub(name:gsub("%p", "%%%0"), "the session"))
+  end
+  local read = require "nacre.test_file".read
+  local test, values = assert(read(name)), read(name .. ".safetensors")
+  if not values then
+    test = test:gsub("^" .. VALUES:gsub("%p", "%%%0") .. "\n", "")
+  end
+  return test, text:match "replayed (.-)\n", files, values
+end
+
+-- The same in a folder that is gone in any case.  After Ctrl-C only the
+-- handler is sure to be called.
+local function replay(shell, list, ...)
+  local folder = process.folder "save"
+  local function clean(err)
+    process.remove(folder:match "^(.*)/")
+    return err
+  end
+  local got = table.pack(host.guard(clean, filled, shell, list,
+                                    folder .. "/session.nacre", ...))
+  if not got[1] then error(got[2], 0) end
+  clean()
+  return table.unpack(got, 2)
+end
+
+-- Where the test is to lie: what it requires is looked for from there.
+local function placeof(path)
+  local folder = process.absolute(path:match "^(.*/)[^/]*$" or ".")
+  return folder and {folder = folder,
+                     root = require "nacre.project_root".of(folder)}
+end
+
+-- Writes the file of values, or takes an old one away.
+local function writevalues(shell, path, values)
+  if values then return write(shell, path, values) end
+  os.remove(path)
+  return true
+end
+
+local function astest(shell, path, list, novalues)
+  local place = placeof(path)
+  if not place then
+    return shell.fail(("cannot write %s: no such folder"):format(path))
+  end
+  local text, where, files, values = replay(shell, list, place, novalues)
+  if not text then
+    return shell.fail("no test was made of this session\n" .. where)
+  end
+  where = where and where:gsub("session%.nacre", (path:match "[^/]*$"
+                                                 :gsub("%%", "%%%%")))
+  if writevalues(shell, path .. ".safetensors", values) and
+     write(shell, path, text) then
+    io.stdout:write(("%s: %s, %s%s\n"):format(path, counted(#list),
+      where and "replayed " .. where or "none of which prints anything",
+      #files > 0 and "; needs " .. table.concat(files, ", ") or ""))
+  end
+end
+
+local WORDS = {["--test"] = "test", ["--all"] = "all", ["--force"] = "force",
+               ["--no-values"] = "novalues"}
+
+-- "[--test [--no-values]] [--all] [--force] FILE [N | N-M]"
+local function parse(text)
+  local o = {}
+  for word in text:gmatch "%S+" do
+    local from, to = word:match "^(%d+)%-?(%d*)$"
+    if WORDS[word] then
+      o[WORDS[word]] = true
+    elseif word:find "^%-%-" then
+      return nil, ("no option %s of :save (--test, --no-values, --all, " ..
+                   "--force)"):format(word)
+    elseif not o.path then
+      o.path = require "nacre.file_commands".path(word)
+    elseif from and not o.from then
+      o.from = math.tointeger(tonumber(from))
+      o.to = to ~= "" and math.tointeger(tonumber(to)) or o.from
+    else
+      return nil, ("'%s' is neither a number nor a range such as 3-7")
+        :format(word)
+    end
+  end
+  if not o.path then return nil, ":save needs a file" end
+  if o.novalues and not o.test then
+    return nil, "--no-values goes with --test"
+  end
+  return o
+end
+
+-- What is there already and would be written over, or nil.
+local function inway(o)
+  for _, path in ipairs {o.path, o.test and o.path .. ".safetensors"} do
+    if process.absolute(path) then return path end
+  end
+end
+
+function save.run(shell, text)
+  local o, wrong = parse(text)
+  if not o then return shell.fail(wrong) end
+  local there = not o.force and inway(o)
+  if there then
+    return shell.fail(there .. " exists already (:save --force replaces it)")
+  end
+  if o.test and not o.path:find "%.nacre$" then
+    return shell.fail "a test needs a name that ends in .nacre"
+  end
+  o.all = o.all or o.test -- what fails belongs to the behaviour
+  local list, endless = inputs(shell, o)
+  if #list == 0 then return shell.fail "there is nothing to save" end
+  if endless > 0 then
+    shell.note(("what was interrupted is left out: %s"):format(
+      counted(endless)))
+  end
+  if o.test then return astest(shell, o.path, list, o.novalues) end
+  local lines = {}
+  for k, input in ipairs(list) do lines[k] = aslua(input.text) end
+  if write(shell, o.path, table.concat(lines, "\n") .. "\n") then
+    io.stdout:write(("%s: %s\n"):format(o.path, counted(#list)))
+  end
+end
+
+return save

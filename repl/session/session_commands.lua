@@ -1,0 +1,119 @@
+-- SPDX-License-Identifier: MIT
+--
+-- session_commands.lua - small commands: :seed :history :clear :gc :reset :mem :dev
+-- :doctor.
+
+local host = require "nacre.host"
+local units = require "nacre.units"
+
+local session = {}
+
+local function say(...) io.stdout:write(...) end
+
+function session.seed(shell, text)
+  local n = math.tointeger(tonumber(text))
+  if not n then return shell.fail ":seed needs an integer" end
+  nacre.manual_seed(n)
+end
+
+-- The first line of an entry, its number before it.
+local function entry(i, text)
+  local line = text:match "[^\n]*"
+  say(("%5d  %s%s\n"):format(i, line, #line < #text and " ..." or ""))
+end
+
+function session.history(shell, text)
+  local list = host.history()
+  local part = text:match "^/(.-)/?$"
+  local n = part and #list or math.tointeger(tonumber(text)) or
+            text == "" and 20
+  if not n then return shell.fail ":history takes a number or /text/" end
+  for i = math.max(1, #list - n + 1), #list do
+    if not part or list[i]:find(part, 1, true) then entry(i, list[i]) end
+  end
+end
+
+-- shell.history([N or part]): the texts, the oldest first
+function session.callhistory(which)
+  local list, found = host.history(), {}
+  local n = math.tointeger(which)
+  for i = n and math.max(1, #list - n + 1) or 1, #list do
+    if n or not which or list[i]:find(which, 1, true) then
+      found[#found + 1] = list[i]
+    end
+  end
+  return found
+end
+
+function session.clear()
+  if host.color "stdout" and host.terminal "stdout" then
+    say "\27[H\27[2J\27[3J"
+  end
+end
+
+function session.gc()
+  say(require "nacre.variables".released(function() end), "\n")
+end
+
+function session.reset(shell)
+  local list = shell.userglobals()
+  say(("%d variables removed, %s\n"):format(#list,
+    require "nacre.variables".released(function()
+      for _, name in ipairs(list) do rawset(_G, name, nil) end
+      shell.forget()
+    end)))
+end
+
+function session.mem()
+  local reached = require "nacre.reachable".all()
+  for _, line in ipairs(require "nacre.variables".memory(reached)) do
+    require "nacre.wrap_lines".say(line)
+  end
+  say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
+end
+
+-- shell.mem(): {name =, live =, peak =, cached =} for each device
+function session.callmem() return nacre._devices() end
+
+-- What there is, beside the default device.
+local function devices()
+  local cuda = nacre.cuda
+  if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
+  for i = 0, cuda.device_count() - 1 do
+    local ok, free, total = pcall(cuda.mem_get_info, i)
+    local name = ok and cuda.get_device_name(i)
+    say(("cuda:%d  %s\n"):format(i, name and
+      ("%s  %s free of %s"):format(name, units.bytes(free),
+                                   units.bytes(total)) or free.message))
+  end
+end
+
+function session.dev(_, name)
+  local was = nacre.get_default_device()
+  if name == "" then
+    say("default device ", was, "\n")
+    return devices()
+  end
+  nacre.set_default_device(name)
+  say(("default device %s (was %s)\n"):format(nacre.get_default_device(),
+                                              was))
+end
+
+-- A file of the program's own, and whether it is there.
+local function ownfile(what, path)
+  local file = path and io.open(path)
+  if file then file:close() end
+  path = path and require "nacre.lua_values".tame(path)
+  say(("%-9s %s%s\n"):format(what, path or "none: HOME is not set",
+                             (file or not path) and "" or "  (none yet)"))
+end
+
+function session.doctor()
+  io.stdout:flush()
+  host.doctor()
+  ownfile("start-up", require "nacre.settings".initfile())
+  ownfile("history", host.historyfile())
+  ownfile("peaks", require "nacre.machine_peak".path())
+end
+
+return session

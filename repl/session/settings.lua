@@ -1,0 +1,238 @@
+-- SPDX-License-Identifier: MIT
+--
+-- settings.lua - :set, :timing, shell.set, and the start-up file.  One row
+-- for each setting; the others ask settings.get for its value.
+
+local host = require "nacre.host"
+
+local settings = {}
+
+local scale = {[""] = 1, k = 1 << 10, m = 1 << 20, g = 1 << 30, t = 1 << 40}
+
+-- "64MiB", "4G" or a number of bytes.
+local function bytes(v)
+  local number, unit = tostring(v):match "^([%d.]+)%s*([kKmMgGtT]?)i?[bB]?$"
+  local n = tonumber(number)
+  return n and math.tointeger(n * scale[unit:lower()] // 1)
+end
+
+local function integer(low, high)
+  return function(v)
+    local n = math.tointeger(tonumber(v))
+    return n and n >= low and n <= high and n or nil
+  end
+end
+
+local switches = {on = true, off = false, ["true"] = true, ["false"] = false}
+local function switch(v) return switches[tostring(v)] end
+
+local function word(...)
+  local words = {}
+  for _, w in ipairs {...} do words[w] = w end
+  return function(v) return words[v] end
+end
+
+local durations = {s = 1, ms = 1e-3, us = 1e-6}
+
+-- "on", "off" or the time from which on it is told.
+local function threshold(v)
+  if switch(v) ~= nil then return switch(v) end
+  local number, unit = tostring(v):match "^([%d.]+)%s*([mu]?s)$"
+  local n = tonumber(number)
+  return n and n * durations[unit] or nil
+end
+
+local function onoff(v) return v and "on" or "off" end
+
+local function duration(v)
+  if type(v) == "boolean" then return onoff(v) end
+  return v < 1 and ("%gms"):format(v * 1e3) or ("%gs"):format(v)
+end
+
+local function memory(v)
+  return (require "nacre.units".bytes(v):gsub("%.0 ", " "):gsub(" ", ""))
+end
+
+-- A setting that the program has elsewhere: read and written there.
+local function elsewhere(get, set)
+  return {get = get, set = set, own = true}
+end
+
+local terminal = host.terminalsettings
+
+-- name, the value at first, what makes a value of what the user says (nil if
+-- that is none), how it is written, what it may be, what it is.
+settings.list = {
+  {"precision", 4, function(v)
+     return v == "full" and v or integer(1, 17)(v)
+   end, nil, "1 to 17, or full", "digits of a number, or full"},
+  {"edge", 5, integer(1, 1000), nil, "1 to 1000",
+   "rows shown at each end of a long tensor"},
+  {"maxlines", 25, integer(5, 100000), nil, "5 or more",
+   "lines a value may take"},
+  {"depth", "auto", function(v)
+     return v == "auto" and v or integer(1, 100)(v)
+   end, nil, "1 to 100, or auto", "how deep tables are shown"},
+  {"stats", true, switch, onoff, "on or off",
+   "the line of statistics under a tensor"},
+  {"result_keep", 64 << 20, bytes, memory, "a size such as 64MiB",
+   "a result may keep so much memory; more is released"},
+  {"timing", 0.5, threshold, duration, "on, off or a time such as 500ms",
+   "tells how long a line took, from this time on"},
+  {"color", elsewhere(function() return (terminal()) end, terminal),
+   word("auto", "always", "never"), nil, "auto, always or never",
+   "colours"},
+  {"ascii", elsewhere(function() return not host.utf8() end, function(v)
+     terminal(nil, v)
+   end), switch, onoff, "on or off", "no characters but ASCII"},
+  {"graphics", "auto", word("auto", "kitty", "iterm", "sixel", "blocks",
+                            "ascii", "off"), nil,
+   "auto, kitty, iterm, sixel, blocks, ascii or off", "how :show draws"},
+  {"width", elsewhere(host.columns, function(v)
+     terminal(nil, nil, v)
+   end), function(v)
+     return tonumber(v) == 0 and 0 or integer(10, 100000)(v)
+   end, nil, "10 or more, or 0 for that of the terminal",
+   "columns of the output"},
+  {"device", elsewhere(nacre.get_default_device, nacre.set_default_device),
+   tostring, nil, "a device", "where new tensors go"},
+  {"dtype", elsewhere(nacre.get_default_dtype, nacre.set_default_dtype),
+   tostring, nil, "a dtype", "of new tensors of floats"},
+  {"threads", elsewhere(nacre.get_num_threads, nacre.set_num_threads),
+   integer(1, 256), nil, "1 to 256", "threads of the CPU"},
+}
+
+local rows = {}
+for _, row in ipairs(settings.list) do
+  local name, default, parse, show, may, doc = table.unpack(row, 1, 6)
+  local own = type(default) == "table" and default.own and default
+  rows[name] = {name = name, parse = parse, show = show or tostring,
+                may = may, doc = doc, value = default, own = own}
+end
+
+function settings.get(name)
+  local row = rows[name]
+  if row.own then return row.own.get() end
+  return row.value
+end
+
+local function find(name)
+  local row = rows[name]
+  if row then return row end
+  local names = {}
+  for _, r in ipairs(settings.list) do names[#names + 1] = r[1] end
+  local close = host.suggest(name, names)
+  error(("no setting '%s'%s"):format(name,
+    close and (", did you mean '%s'?"):format(close) or ""), 0)
+end
+
+local function change(row, word)
+  local value = row.parse(word)
+  if value == nil then
+    error(("%s must be %s, not '%s'"):format(row.name, row.may, tostring(word)), 0)
+  end
+  if row.own then return row.own.set(value) end
+  row.value = value
+end
+
+-- shell.set(NAME[, VALUE]) or shell.set{NAME = VALUE, ...}; gives the value.
+function settings.call(name, value)
+  if type(name) == "table" then
+    for k, v in pairs(name) do settings.call(k, v) end
+    return
+  end
+  local row = find(tostring(name))
+  if value ~= nil then change(row, value) end
+  return settings.get(row.name)
+end
+
+--
+-- The start-up file
+--
+function settings.initfile()
+  local folder = os.getenv "XDG_CONFIG_HOME"
+  if not folder or not folder:find "^/" then
+    local home = os.getenv "HOME"
+    if not home or not home:find "^/" then return nil end
+    folder = home .. "/.config"
+  end
+  return folder .. "/nacre/init.lua"
+end
+
+-- The text of a file with `line` in place of the one that begins so.
+local function replaced(text, start, line)
+  local list, done = {}, false
+  for old in text:gmatch "([^\n]*)\n?" do
+    if old:sub(1, #start) == start then
+      if not done then list[#list + 1] = line end
+      done = true
+    else
+      list[#list + 1] = old
+    end
+  end
+  while list[#list] == "" do list[#list] = nil end
+  if not done then list[#list + 1] = line end
+  return table.concat(list, "\n") .. "\n"
+end
+
+-- The text of a file, "" if there is none: what cannot be read is not lost.
+local function whole(path)
+  local ENOENT <const> = 2
+  local file, why, code = io.open(path, "rb")
+  if not file then
+    if code == ENOENT then return "" end
+    error("cannot read " .. why, 0)
+  end
+  local text
+  text, why = file:read "a"
+  file:close()
+  return text or error(("cannot read %s: %s"):format(path, why), 0)
+end
+
+-- Writes a setting into the start-up file; gives the file's name.
+local function keep(row)
+  local path = settings.initfile() or
+               error("there is no home folder to keep it in", 0)
+  local process = require "nacre.process"
+  for at in path:gmatch "()/" do
+    if at > 1 then process.makefolder(path:sub(1, at - 1)) end
+  end
+  local text = whole(path)
+  local start = ('shell.set("%s", '):format(row.name)
+  local line = ('%s%q)'):format(start, row.show(settings.get(row.name)))
+  local ok, why = host.replace(path, replaced(text, start, line))
+  if not ok then error("cannot write " .. why, 0) end
+  return path
+end
+
+local function tell(row)
+  require "nacre.wrap_lines".say(("  %-12s %-9s %s"):format(row.name,
+    row.show(settings.get(row.name)), row.doc))
+end
+
+-- :set [NAME [VALUE]], :set! NAME VALUE
+function settings.run(shell, text)
+  local always, name, value = text:match "^(!?)%s*(%S*)%s*=?%s*(.-)$"
+  if name == "" then
+    for _, r in ipairs(settings.list) do tell(rows[r[1]]) end
+    return
+  end
+  local ok, why = pcall(function()
+    local row = find(name)
+    if value ~= "" then change(row, value) end
+    if always == "!" then
+      io.stdout:write(("%s = %s in %s\n"):format(row.name,
+        row.show(settings.get(row.name)), keep(row)))
+    elseif value == "" then
+      tell(row)
+    end
+  end)
+  if not ok then shell.fail(tostring(why)) end
+end
+
+-- :timing on|off|500ms
+function settings.timing(shell, text)
+  settings.run(shell, "timing " .. text)
+end
+
+return settings

@@ -1,0 +1,498 @@
+-- SPDX-License-Identifier: MIT
+--
+-- shell.lua - the session: takes a block, runs it, shows what came of it.
+-- Called by shell_hooks.c; whatever the user's code may do happens inside
+-- host.guard, where Ctrl-C reaches it.  What the prompt does not need is
+-- required where it is used.
+
+local host = require "nacre.host"
+local inspect = require "nacre.styled_output"
+local lexer = require "nacre.lexer"
+local results = require "nacre.last_results"
+local settings = require "nacre.settings"
+local submit = require "nacre.compile_block"
+
+local nacre = package.loaded.nacre
+
+-- log: what was submitted, {text =, failed =, interrupted =, said =, width =
+-- of the screen, prompt = that of a reader, own = is it a word of that?}
+local shell = {transcript = false, failed = false, leaving = false, log = {}}
+
+-- The first things that stood in _G are not the user's, as long as they do;
+-- nor are the results.
+local builtin, RESULT = {}, {}
+
+function shell.isbuiltin(name)
+  local v = builtin[name]
+  return v ~= nil and (v == RESULT or rawequal(v, rawget(_G, name)))
+end
+
+function shell.userglobals()
+  local names = {}
+  for k in next, _G do
+    if type(k) == "string" and not shell.isbuiltin(k) then
+      names[#names + 1] = k
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+-- Where errors and notes go: a transcript holds them too.
+local function complain(text)
+  io.stdout:flush()
+  local out = shell.transcript and io.stdout or io.stderr
+  out:write(text, text:sub(-1) == "\n" and "" or "\n")
+  out:flush()
+end
+
+function shell.note(text)
+  local stream = shell.transcript and "stdout" or "stderr"
+  complain(inspect.paint("(" .. text .. ")", "dim", stream))
+end
+
+local function errorstream()
+  return shell.transcript and "stdout" or "stderr"
+end
+
+-- A command that cannot do what was asked.
+function shell.fail(text)
+  shell.failed = true
+  complain(inspect.paint("error:", "red", errorstream()) .. " " ..
+           require "nacre.lua_values".tame(text))
+end
+
+local function options()
+  return {color = host.color(errorstream()), width = host.columns()}
+end
+
+-- What an operation says that was at work when Ctrl-C came, or nil.
+local function atwork(err, interrupted)
+  local text = type(err) == "table" and tostring(err.message)
+  local progress = text and text:match "interrupted (%d.* into .*)"
+  if progress then return interrupted .. ", " .. progress end
+  text = text and (text:match "%S+ is still running .*" or
+                   text:match "%S+ was writing to .*")
+  return text and "interrupted: " .. text
+end
+
+local function showerror(err, interrupted, script)
+  shell.failed = true
+  if interrupted and shell.interrupted then return end -- said already
+  if interrupted then
+    shell.interrupted = true
+    -- the terminal has shown ^C where the cursor was
+    if host.terminal "stdout" then io.stdout:write "\n" end
+    return complain(atwork(err, interrupted) or interrupted)
+  end
+  local opts = options()
+  opts.script = script
+  local ok, text = host.guard(tostring, require "nacre.errors".render, err,
+                              opts)
+  complain(ok and text or "error: " .. tostring(text))
+end
+
+-- Locals of the outer level outlive their block as session variables.
+local told = false
+
+-- Keeps those of the function at `level` that `unit` names as its own.
+local function keeplocals(unit, level)
+  local i = 1
+  while unit.locals do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then break end
+    if unit.locals[name] then
+      rawset(_G, name, value)
+      unit.kept = unit.kept or name
+    end
+    i = i + 1
+  end
+end
+
+local function tellkept(unit, name)
+  if unit.note then
+    shell.note(unit.note)
+  elseif name and not told then
+    told = true
+    shell.note(name .. " is kept as a session variable; " ..
+               "use do ... end for a scratch local")
+  end
+end
+
+-- How many functions the caller stands on, itself included.  A look at a
+-- level takes as long as the level is deep, so they are not counted one by
+-- one: after a stack overflow there are 200000.
+local function stackdepth()
+  local low, high = 1, 2
+  while debug.getinfo(high + 1, "l") do low, high = high, 2 * high end
+  while high - low > 1 do
+    local middle = (low + high) // 2
+    if debug.getinfo(middle + 1, "l") then
+      low = middle
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- The functions on the way from an interrupt to the prompt.
+local function where(level)
+  local globalname = require "nacre.stack_frames".globalname
+  local names = {}
+  for i = level + 1, level + 20 do
+    local info = debug.getinfo(i, "Snf")
+    if not info or info.what == "main" then break end
+    local ours = info.source:find "^=nacre%."
+    if info.what == "Lua" and not ours and #names < 4 then
+      -- a function that the prompt calls last has its name from nobody
+      names[#names + 1] = info.name or globalname(info.func)
+    end
+  end
+  return table.concat(names, ", called from ")
+end
+
+-- Makes the error handler; it runs where the error happened, where there may
+-- be no room to load anything.
+local function handler(unit)
+  local capture = require "nacre.errors".capture
+  local base = stackdepth() -- as deep as host.guard: the block stands on it
+  return function(err)
+    host.quiet()
+    local level = stackdepth() - base
+    local info = debug.getinfo(level, "f")
+    if info and info.func == unit.f then keeplocals(unit, level) end
+    unit.where = where(2)
+    return capture(err, 2)
+  end
+end
+
+-- Errors of tensors stay what they are; a text gets a traceback.
+local function traced(err)
+  return type(err) == "string" and debug.traceback(err, 2) or err
+end
+
+-- Waits for the devices: what goes wrong there belongs to the line that asked
+-- for it.  False after saying what.
+function shell.settle()
+  local ok, err, interrupted = host.guard(traced, host.synchronize)
+  if not ok then
+    showerror(err, interrupted and "interrupted: a device is still at work")
+  end
+  return ok
+end
+
+-- A command of the system; its status, unless that is 0.
+local function system(command)
+  local ok, how, status = os.execute(command)
+  if ok then return end
+  shell.failed = true
+  shell.note((how == "signal" and "signal " or "exit status ") .. status)
+end
+
+-- Runs a compiled block.  Gives its results (a table with n), or nil after
+-- saying what went wrong.
+function shell.run(unit)
+  local function keep(...)
+    unit.results = table.pack(...)
+    keeplocals(unit, 2)
+  end
+  if unit.text then
+    require "nacre.errors".remember(unit.f, unit.text)
+  end
+  local begin = host.clock()
+  local got = table.pack(host.guard(handler(unit), unit.f, keep))
+  unit.seconds = host.lasted()
+  tellkept(unit, unit.kept)
+  if got[1] then
+    local settled = shell.settle()
+    unit.seconds = unit.seconds + host.lasted()
+    local first = unit.kind == "expression" and 3 or 2 -- see compile_block.lua
+    return settled and
+           (unit.results or table.pack(table.unpack(got, first, got.n))) or nil
+  end
+  local interrupted
+  if got[3] then
+    local place = unit.where ~= "" and " in " .. unit.where or ""
+    interrupted = ("interrupted%s (%.1f s)"):format(place,
+                                                    host.clock() - begin)
+  end
+  showerror(got[2], interrupted)
+  if not interrupted then shell.settle() end
+end
+
+local function syntaxerror(unit)
+  shell.failed = true
+  complain(require "nacre.errors".syntax(unit.message, unit.text, options()))
+  if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
+     host.terminal "stdin" then
+    shell.note("a blank line ends the input" .. (host.editsblocks() and
+               "; Alt-Enter gives one, Up the block" or ""))
+  end
+end
+
+-- Compiles text; nil after saying why that cannot be.
+function shell.compile(text)
+  local unit = submit.compile(text)
+  if unit.f then
+    local wrong = require "nacre.runtime_errors".constant(text)
+    return not wrong and unit or shell.fail(wrong)
+  end
+  if unit.kind == "method" then
+    require "nacre.help".method(shell, unit.object, unit.name)
+  elseif unit.kind ~= "empty" then
+    syntaxerror(unit)
+  end
+end
+
+-- How long a block took, if that is to be told.  What nobody asked for is
+-- for people at a terminal only, and an interruption has said it.
+local function telltime(seconds)
+  local least = settings.get "timing"
+  local terminal = host.terminal "stdout"
+  if least == false or least ~= true and
+     (seconds < least or shell.interrupted or shell.transcript or
+      not terminal) then
+    return
+  end
+  local stream = (terminal or shell.transcript) and "stdout" or "stderr"
+  local text = ("(%s)%s"):format(require "nacre.units".seconds(seconds),
+                                 require "nacre.timing_text".emulatedmark())
+  io[stream]:write(inspect.paint(text, "dim", stream), "\n")
+end
+
+-- A name alone that is nil: there may be another one, or a command.
+local function tellunknown(text)
+  local name = text:match "^%s*([%a_][%w_]*)%s*$"
+  if not name or rawget(_G, name) ~= nil or lexer.keywords[name] then return end
+  local idea = require "nacre.runtime_errors".unknown(name)
+  for _, entry in ipairs(idea and {} or shell.log) do
+    -- what was a variable may well be nil
+    if entry.text:find("%f[%w_]" .. name .. "%f[^%w_]") then return end
+  end
+  if idea or not name:find "^_" then
+    shell.note(idea or ("no variable '%s'"):format(name))
+  end
+end
+
+-- What raises nothing and is seldom meant; a block of many lines is a program.
+local function tellsilent(text)
+  local ok, note = pcall(require "nacre.silent_mistakes".note, text)
+  if ok and note then shell.note(note) end
+  return ok and note
+end
+
+function shell.evaluate(text)
+  local unit = shell.compile(text)
+  local loops = unit and text:find "%f[%w_]while%f[^%w_]"
+  local said = loops and tellsilent(text)       -- it may never end
+  local begin = host.clock()
+  -- before the block needs its memory
+  if unit then require "nacre.errors".drop() end
+  local got = unit and shell.run(unit)
+  local seconds = host.clock() - begin
+  if got then
+    results.remember(got[1])
+    if not unit.hide then shell.print(got, text) end
+    if not said then tellsilent(text) end
+    if got.n == 1 and got[1] == nil then tellunknown(text) end
+  end
+  if unit then telltime(seconds) end
+end
+
+-- Shows the results of a block, of which `text' is the source.
+function shell.print(got, text)
+  if got.n == 0 then return end
+  local ok, err, interrupted = host.guard(traced, inspect.print, text,
+                                          table.unpack(got, 1, got.n))
+  if not ok then
+    showerror(err, interrupted and "interrupted while the value was shown")
+  end
+end
+
+-- Notes what was submitted, and what came of it.
+local function log(text, prompt, own)
+  local entry = {text = text, failed = shell.failed, prompt = prompt,
+                 own = own, interrupted = shell.interrupted,
+                 width = host.columns()}
+  require "nacre.transcript".entry(shell, entry)
+  shell.log[#shell.log + 1] = entry
+end
+
+-- A reader, while there is one, gets the lines: {prompt =, submit =, ready =,
+-- leave = what would end it, own(text): is that a word of its own?, alone: is
+-- there no prompt behind it?}.  The end of the input ends it first; false if
+-- there is none to end.
+function shell.ended()
+  local reader = shell.reader
+  shell.reader = nil
+  if reader then log(reader.leave, reader.prompt, true) end
+  return reader ~= nil and not reader.alone
+end
+
+-- Gives false when that was all.
+local function submitto(reader, text)
+  local own = reader.own(text)
+  shell.failed, shell.interrupted = false, false
+  shell.protected(reader.submit, text)
+  if text:find "%S" then log(text, reader.prompt, own) end
+  return not reader.alone or shell.reader ~= nil
+end
+
+-- Runs a command or a help request, protected as user code is.
+function shell.protected(f, ...)
+  local ok, err, interrupted = host.guard(traced, f, ...)
+  if not ok then showerror(err, interrupted and "interrupted") end
+end
+
+function shell.forget() results.forget() end
+
+local function islua(name)
+  local command = require "nacre.commands".find(name)
+  return command ~= nil and command.lua == true
+end
+
+local function help(name, wide)
+  shell.protected(require "nacre.help".show, shell, name, wide)
+end
+
+-- What is typed elsewhere, as a word or a call without arguments.
+local elsewhere = {exit = "quit", quit = "quit", help = "help"}
+
+local function dispatch(text)
+  local first = text:match "^%s*(.)"
+  local word = text:match "^%s*(%l+)%s*$" or text:match "^%s*(%l+)%(%)%s*$"
+  local topic = text:match "^%s*help%s*%(([%w_%.:]+)%)%s*$"
+  if topic and rawget(_G, "help") == nil then
+    help(topic)
+  elseif elsewhere[word] and rawget(_G, word) == nil then
+    require "nacre.commands".run(shell, elsewhere[word], "")
+  elseif text:find "^%s*:%a+%s*%?+%s*$" then
+    help(text:match ":%a+")
+  elseif submit.command(text) then
+    local name, rest, sign = submit.command(text)
+    local commands = require "nacre.commands"
+    if sign == "%" then name = commands.magic(name) end
+    commands.run(shell, name, rest:match "^%s*(.-)%s*$")
+  elseif first == "?" then
+    local marks, name = text:match "(%?+)%s*(.-)%s*$"
+    help(name, #marks > 1)
+  elseif text:find "^%s*[%w_%.:]+%?%?%s*$" then
+    shell.protected(require "nacre.source_view".show, shell,
+                    text:match "[%w_%.:]+")
+  elseif text:find "^%s*[%w_%.:]+%?%s*$" then
+    help(text:match "[%w_%.:]+")
+  elseif first == "!" then
+    io.stdout:flush()
+    shell.protected(system, text:match "!(.*)")
+  else
+    shell.evaluate(submit.luapart(text, islua) or text)
+  end
+end
+
+--
+-- What shell_hooks.c calls
+--
+function shell.start(transcript)
+  shell.transcript = transcript
+  shell.seed = nacre.initial_seed() -- for who wants these numbers again
+  shell.dtype = nacre.get_default_dtype()
+  shell.device = nacre.get_default_device()
+  for k, v in next, _G do builtin[k] = v end
+  for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = RESULT end
+end
+
+-- Runs the start-up file: the one that is named, or the usual one if it is
+-- there.  The session goes on whatever it does.
+function shell.startup(path)
+  local usual = settings.initfile()
+  if not path and not (usual and host.changed(usual)) then return end
+  local f, message = loadfile(path or usual, "t")
+  if f then
+    local ok, err, interrupted = host.guard(function(e)
+      host.quiet()
+      return require "nacre.errors".capture(e, 2)
+    end, f)
+    return ok or showerror(err, interrupted and "interrupted", true)
+  end
+  if message:find("^cannot open") then return shell.fail(message) end
+  shell.failed = true
+  complain("error: " .. message)
+end
+
+-- Gives false when the session is over.
+function shell.submit(text)
+  if shell.reader then
+    return submitto(shell.reader, text)
+  end
+  if not text:find "%S" then return true end
+  shell.failed, shell.interrupted = false, false
+  dispatch(text)
+  results.check()
+  if not shell.leaving then require "nacre.reload".between(shell) end
+  if shell.interrupted and package.loaded["nacre.paste_blocks"] then
+    require "nacre.paste_blocks".drop()
+  end
+  log(text)
+  return not shell.leaving
+end
+
+function shell.ready(text)
+  if text:find "\n> " then text = require "nacre.paste_blocks".last(text) end
+  if shell.reader then return shell.reader.ready(text) end
+  return submit.ready(text, islua)
+end
+
+-- What to insert for pasted text; the first of several inputs in a block; the
+-- next of those: nil where there is nothing of the kind.
+function shell.pasted(text)
+  return text:find "^%s*[%w:]*>" and require "nacre.paste_blocks".strip(text) or nil
+end
+
+function shell.split(text)
+  return text:find "\n" and require "nacre.paste_blocks".split(text, islua) or nil
+end
+
+function shell.next()
+  local paste = package.loaded["nacre.paste_blocks"]
+  return paste and paste.next()
+end
+
+function shell.indent(text, rest)
+  return lexer.indent(text:gsub("^%s*[:%%=]%%?%a*", "", 1), rest)
+end
+
+function shell.complete(text, point)
+  return require "nacre.completion".candidates(text:sub(1, point),
+                                             text:sub(point + 1))
+end
+
+function shell.helpat(text, point)
+  return require "nacre.help".at(text, point)
+end
+
+local function userprompt(name)
+  local prompt = rawget(_G, name)
+  if type(prompt) == "function" then
+    local ok, text = host.guard(tostring, prompt)
+    prompt = ok and text or nil
+  end
+  return prompt ~= nil and tostring(prompt) or nil
+end
+
+-- "cuda:0" if new tensors go there, "" for the CPU.
+function shell.ondevice()
+  local name = nacre.get_default_device()
+  return name ~= "cpu" and name or ""
+end
+
+function shell.prompt(_, which)
+  if which == 2 then return userprompt "_PROMPT2" or ">> " end
+  if shell.reader then return shell.reader.prompt end
+  local text = userprompt "_PROMPT" or shell.ondevice() .. "> "
+  if not shell.failed or not host.color "stdout" then return text end
+  -- readline counts no width between \1 and \2
+  return "\1\27[31m\2" .. text .. "\1\27[0m\2"
+end
+
+return shell

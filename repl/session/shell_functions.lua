@@ -1,0 +1,47 @@
+-- SPDX-License-Identifier: MIT
+--
+-- shell_functions.lua - the global `shell`: what the commands do, for programs.
+-- main.c makes the table, empty; the first look into it comes here.
+
+local commands = require "nacre.commands"
+local host = require "nacre.host"
+
+local functions = {}
+
+-- The lines that a command of the system prints, without their ends; and its
+-- exit status unless that is 0.
+local function lines(command)
+  local pipe <close> = assert(io.popen(command))
+  local list = {}
+  for line in pipe:lines() do list[#list + 1] = line end
+  local ok, _, status = pipe:close()
+  return list, not ok and status or nil
+end
+
+-- What shell shows of itself: its functions, a line each.
+local function listed()
+  local wrapped = require "nacre.reference".wrapped
+  local parts, width = {"what the commands do, for programs; :help NAME tells " ..
+                        "how one is called"}, host.columns()
+  for _, command in ipairs(commands.list) do
+    local head = ("  shell.%-11s "):format(command.as or command.name)
+    local doc = wrapped(command.doc, (" "):rep(#head), width)
+    parts[#parts + 1] = head .. doc:sub(#head + 1)
+  end
+  parts[#parts + 1] = '  shell.lines       the lines a command of the ' ..
+                      'system prints, as a table'
+  return table.concat(parts, "\n")
+end
+
+-- A command's module is required when its function is called.
+function functions.fill(t)
+  debug.setmetatable(t, {__tostring = listed})
+  for _, command in ipairs(commands.list) do
+    t[command.as or command.name] = function(...)
+      return commands.callable(command.name)(...)
+    end
+  end
+  t.lines = lines
+end
+
+return functions

@@ -1,0 +1,122 @@
+-- SPDX-License-Identifier: MIT
+--
+-- transcript.lua - :record and :transcript: the session as it looks, what was
+-- typed and what that printed, in a file that `nacre --test` can run.
+
+local host = require "nacre.host"
+local process = require "nacre.process"
+
+local record = {}
+
+local KEPT = 1 << 22          -- bytes of output that the log holds
+
+local file, path              -- where the session is recorded
+local size, oldest = 0, 1     -- of the output in the log
+
+-- What a line of the session printed; "..." for what nobody knows.
+function record.output(entry)
+  if not entry.said then return "...\n" end
+  local text = entry.said:gsub("\27%[[%d;]*[%a]", "")
+  if text ~= "" and text:sub(-1) ~= "\n" then text = text .. "\n" end
+  return text .. (entry.cut and "...\n" or "")
+end
+
+-- A line of the session as it was typed.
+function record.input(entry)
+  return (entry.prompt or "> ") .. entry.text:gsub("\n", "\n>> ")
+end
+
+local function block(entry)
+  return record.input(entry) .. "\n" .. record.output(entry)
+end
+
+-- Does what a line prints come from elsewhere?
+local function elsewhere(text)
+  if text:find "^%s*!" or text:find "os%.execute" or
+     text:find "%f[%w_]warn%s*[%('\"]" then
+    return true
+  end
+  local command = require "nacre.commands".of(text)
+  return command and command.varies
+end
+
+local function stop(shell, why)
+  file:close()
+  local was = path
+  file, path = nil, nil
+  if why then shell.fail(("cannot write %s: %s"):format(was, why)) end
+  return was
+end
+
+-- To be called with each new entry of the log.
+function record.entry(shell, entry)
+  if not host.captured then return end -- nobody listens
+  entry.said, entry.cut = host.captured()
+  if elsewhere(entry.text) then entry.said = nil end
+  size = size + #(entry.said or "")
+  while size > KEPT do
+    local old = shell.log[oldest]
+    size, oldest = size - #(old.said or ""), oldest + 1
+    old.said = nil
+  end
+  local ours = entry.text:find "^%s*[:%%]rec" and not entry.own
+  if not file or ours then return end
+  local ok, why = file:write(block(entry))
+  if ok then ok, why = file:flush() end
+  if not ok then stop(shell, why) end
+end
+
+local function create(shell, name)
+  name = require "nacre.file_commands".path(name)
+  if process.absolute(name) then
+    shell.fail(name .. " exists already")
+    return nil
+  end
+  local f, why = io.open(name, "wb")
+  if not f then shell.fail("cannot write " .. why) end
+  return f, name
+end
+
+local function counted(n)
+  return ("%d input%s"):format(n, n == 1 and "" or "s")
+end
+
+-- :record FILE, :record off
+function record.run(shell, text)
+  if text == "off" or text == "" then
+    if not file then
+      return shell.fail(text == "off" and "nothing is recorded" or
+                        ":record needs a file")
+    end
+    if text == "off" then
+      io.stdout:write(stop(shell), " is closed\n")
+    else
+      io.stdout:write("recording into ", path, "\n")
+    end
+    return
+  end
+  local f, name = create(shell, text)
+  if not f then return end
+  if file then stop(shell) end
+  file, path = f, name
+end
+
+-- :transcript FILE: the session so far
+function record.transcript(shell, text)
+  if text == "" then return shell.fail ":transcript needs a file" end
+  if #shell.log == 0 then return shell.fail "there is nothing to write" end
+  local f, name = create(shell, text)
+  if not f then return end
+  local ok, why = f:write("--: seed ", shell.seed, "\n")
+  for _, entry in ipairs(shell.log) do
+    ok, why = f:write(block(entry))
+    if not ok then break end
+  end
+  local closed, late = f:close()
+  if not ok or not closed then
+    return shell.fail(("cannot write %s: %s"):format(name, why or late))
+  end
+  io.stdout:write(("%s: %s\n"):format(name, counted(#shell.log)))
+end
+
+return record

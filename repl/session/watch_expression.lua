@@ -1,0 +1,74 @@
+-- SPDX-License-Identifier: MIT
+--
+-- watch_expression.lua - :watch: an expression again and again, until Ctrl-C.  On a
+-- terminal each round is drawn over the one before.
+
+local host = require "nacre.host"
+
+local watch = {}
+
+local SECONDS = 2
+
+-- "[-n COUNT] [SECONDS] EXPR"
+local function parse(text)
+  local count, rest = text:match "^%-n%s+(%d+)%s+(.*)$"
+  text = rest or text
+  local seconds, expression = text:match "^([%d.]+)%s+(.+)$"
+  seconds = tonumber(seconds)
+  if not seconds then expression, seconds = text, SECONDS end
+  return expression, seconds, math.tointeger(tonumber(count))
+end
+
+-- The escapes that bring the cursor back over what was printed.
+local function back(lines)
+  return lines > 0 and ("\27[%dA\r\27[J"):format(lines) or ""
+end
+
+-- One round: the text of the results, and how many rows of the screen it
+-- takes.
+local function round(shell, unit, title)
+  local got = shell.run(unit)
+  if not got then return nil end
+  local inspect = require "nacre.styled_output"
+  local text = title .. "\n" .. inspect.text(table.unpack(got, 1, got.n))
+  if text:sub(-1) ~= "\n" then text = text .. "\n" end
+  local rows, columns = 0, host.columns()
+  for line in text:gmatch "([^\n]*)\n" do
+    line = line:gsub("\27%[[%d;]*m", "")
+    local width = utf8.len(line) or #line
+    rows = rows + math.max(1, (width + columns - 1) // columns)
+  end
+  return text, rows
+end
+
+local function loop(shell, unit, seconds, count)
+  local redraw = host.terminal "stdout" and host.color "stdout"
+  local rows, text, n = 0, nil, 0
+  repeat
+    n = n + 1
+    local more
+    text, more = round(shell, unit,
+                       ("every %g s, round %d"):format(seconds, n))
+    if not text then return end
+    io.stdout:write(redraw and back(rows) or "", text)
+    io.stdout:flush()
+    rows = more
+    if n ~= count then host.sleep(seconds) end
+  until n == count
+end
+
+function watch.run(shell, text)
+  local expression, seconds, count = parse(text)
+  if expression == "" or tonumber(expression) then -- the seconds alone
+    return shell.fail ":watch needs an expression"
+  end
+  local unit = shell.compile(expression)
+  if unit then shell.protected(loop, shell, unit, seconds, count) end
+end
+
+-- shell.watch(f[, seconds[, count]])
+function watch.call(f, seconds, count)
+  loop(require "nacre.shell", {f = f}, seconds or SECONDS, count)
+end
+
+return watch

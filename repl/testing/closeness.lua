@@ -1,0 +1,265 @@
+-- SPDX-License-Identifier: MIT
+--
+-- closeness.lua - are two numbers or tensors close enough, and if not: how
+-- many elements are off, by how much, and where.
+
+local shortest = require "nacre.number_text".shortest
+
+local close = {}
+
+-- The tolerances of PyTorch's tests, and the bits of the fraction, which exact
+-- types have none of.
+local KINDS = {
+  float16 = {rtol = 1e-3, atol = 1e-5, bits = 10},
+  bfloat16 = {rtol = 1.6e-2, atol = 1e-5, bits = 7},
+  float32 = {rtol = 1.3e-6, atol = 1e-5, bits = 23},
+  float64 = {rtol = 1e-7, atol = 1e-7, bits = 52},
+}
+for name, kind in pairs(KINDS) do kind.name = name end
+local EXACT = {rtol = 0, atol = 0}
+
+-- What is known of a dtype; nil if that is none.
+function close.kind(name)
+  if KINDS[name] then return KINDS[name] end
+  return (name == "bool" or name:find "^u?int%d+$") and EXACT or nil
+end
+
+local function istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+
+close.istensor = istensor
+
+-- The one of two dtypes that holds fewer digits; a float beside an integer.
+function close.coarser(a, b)
+  local x, y = close.kind(a), close.kind(b)
+  if not x.bits or not y.bits then return x.bits and a or b end
+  return x.bits < y.bits and a or b
+end
+
+local function kind(a, b)
+  return close.kind(close.coarser(a, b))
+end
+
+-- How many numbers of this type lie between the two.
+local function ulps(x, y, bits)
+  local most = math.max(math.abs(x), math.abs(y))
+  if most == 0 or most == math.huge then return nil end
+  return math.abs(x - y) / 2.0 ^ (math.floor(math.log(most, 2)) - bits)
+end
+
+-- nan is close to nan, unless that is refused; integers are exact.
+local function within(x, y, o)
+  if x ~= x and y ~= y then return o.equal_nan ~= false end
+  if x == y then return true end
+  local off = math.abs(x - y)
+  return off <= o.atol + o.rtol * math.abs(y) and off < math.huge
+end
+
+local function index(k, size)
+  local at = {}
+  for d = #size, 1, -1 do
+    at[d] = (k - 1) % size[d] + 1
+    k = (k - 1) // size[d] + 1
+  end
+  return "[" .. table.concat(at, ",") .. "]"
+end
+
+-- What is off in two lists: count, greatest abs and rel with their places.
+local function survey(A, B, o)
+  local s = {count = 0, abs = -1, rel = -1, off = {}}
+  for k = 1, #A do
+    if not within(A[k], B[k], o) then
+      local off = math.abs(A[k] + 0.0 - B[k])
+      if off ~= off then off = math.huge end
+      local rel = off / math.abs(B[k])
+      if rel ~= rel then rel = math.huge end
+      s.count, s.off[k] = s.count + 1, true
+      if off > s.abs then s.abs, s.absat = off, k end
+      if rel > s.rel and B[k] ~= 0 then s.rel, s.relat = rel, k end
+    end
+  end
+  return s
+end
+
+-- Where a matrix is off: a grid of at most 16 x 60 cells, denser for more.
+local RAMP = " .:-=+*#%@"
+
+local function map(off, rows, columns)
+  local height, width = math.min(rows, 16), math.min(columns, 60)
+  local cells, most = {}, 0
+  for k in pairs(off) do
+    local r = (k - 1) // columns * height // rows
+    local c = (k - 1) % columns * width // columns
+    local cell = r * width + c
+    cells[cell] = (cells[cell] or 0) + 1
+    most = math.max(most, cells[cell])
+  end
+  local lines = {}
+  for r = 0, height - 1 do
+    local line = {}
+    for c = 0, width - 1 do
+      local n = cells[r * width + c] or 0
+      local level = n == 0 and 1 or 2 + n * (#RAMP - 2) // most
+      line[c + 1] = RAMP:sub(math.min(level, #RAMP), math.min(level, #RAMP))
+    end
+    lines[r + 1] = "  |" .. table.concat(line) .. "|"
+  end
+  return lines
+end
+
+-- The elements in a list: floats as float64, integers exactly, bools as 0 or 1.
+local function flat(t)
+  t = t:detach():cpu():flatten()
+  local kind = KINDS[t.dtype]
+  if kind then return t:double():totable() end
+  return t.dtype == "bool" and t:to("uint8"):totable() or t:totable()
+end
+
+local function same(a, b)
+  for d = 1, math.max(#a, #b) do
+    if a[d] ~= b[d] then return false end
+  end
+  return true
+end
+
+local function shape(t) return table.concat(t:size(), "x") end
+
+local function allowed(o)
+  return ("allowed: rtol %.3g, atol %.3g"):format(o.rtol, o.atol)
+end
+
+local function ofulps(x, y, bits)
+  local n = bits and ulps(x, y, bits)   -- integers have none
+  return n and n < 2.0 ^ 53 and ("  %.0f ulp"):format(n) or ""
+end
+
+-- A number of what has few digits as it was typed: 2.01, not 2.00999999.
+local function written(x, dtype)
+  if x ~= x then return "nan" end
+  local few = KINDS[dtype] and dtype ~= "float64"
+  return few and math.abs(x) < math.huge and
+         shortest(x, dtype):gsub("%.0$", "") or ("%.9g"):format(x)
+end
+
+-- The count, the worst places and a map, as lines.
+local function described(A, B, size, o, kind)
+  local s = survey(A, B, o)
+  if s.count == 0 then return nil end
+  local function place(k)
+    return ("at %s: %s / %s%s"):format(index(k, size),
+      written(A[k], kind.name), written(B[k], kind.name),
+      ofulps(A[k], B[k], kind.bits))
+  end
+  local lines = {
+    ("%d of %d elements differ (%.3g%%)"):format(s.count, #A,
+                                                 100 * s.count / #A),
+    ("  greatest abs %.3g %s"):format(s.abs, place(s.absat)),
+  }
+  if s.relat then
+    lines[3] = ("  greatest rel %.3g %s"):format(s.rel, place(s.relat))
+  end
+  lines[#lines + 1] = "  " .. allowed(o)
+  if #size == 2 and #A >= 16 then
+    lines[#lines + 1] = "  where they are (one mark: up to many of them)"
+    for _, line in ipairs(map(s.off, size[1], size[2])) do
+      lines[#lines + 1] = line
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+local function tensors(a, b, o)
+  if not same(a:size(), b:size()) then
+    return ("shapes differ: %s and %s"):format(shape(a), shape(b))
+  end
+  if a.dtype ~= b.dtype then
+    return ("dtypes differ: %s and %s"):format(a.dtype, b.dtype)
+  end
+  local k = kind(a.dtype, b.dtype)
+  o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol,
+       equal_nan = o.equal_nan}
+  return described(flat(a), flat(b), a:size(), o, k)
+end
+
+-- For a and b of one shape in one line: how many elements are off, and where
+-- most.  "nothing outside" if none is.
+function close.worst(a, b, o)
+  local k = kind(a.dtype, b.dtype)
+  o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol}
+  if not same(a:size(), b:size()) then
+    return ("%s instead of %s"):format(shape(a), shape(b))
+  end
+  local A, B = flat(a), flat(b)
+  local s = survey(A, B, o)
+  if s.count == 0 then return "no element outside" end
+  return ("%d of %d elements outside, worst at %s: %s / %s%s"):format(
+    s.count, #A, index(s.absat, a:size()), written(A[s.absat], a.dtype),
+    written(B[s.absat], b.dtype),
+    (ofulps(A[s.absat], B[s.absat], k.bits):gsub("^  (.*)$", " (%1)")))
+end
+
+local function exactly(x)
+  return x ~= x and "nan" or math.type(x) == "integer" and tostring(x) or
+         ("%.17g"):format(x)
+end
+
+local function numbers(a, b, o)
+  local kind = KINDS.float64
+  o = {rtol = o.rtol or kind.rtol, atol = o.atol or kind.atol,
+       equal_nan = o.equal_nan}
+  if within(a, b, o) then return nil end
+  local text = ("%s and %s differ"):format(exactly(a), exactly(b))
+  if a == a and b == b then
+    local bits = not (math.type(a) == "integer" and
+                      math.type(b) == "integer") and kind.bits
+    local rel = b ~= 0 and (", rel %.3g"):format(math.abs((a - b) / b)) or ""
+    text = ("%s: abs %.3g%s%s\n  %s"):format(text, math.abs(a - b), rel,
+                                             ofulps(a, b, bits), allowed(o))
+  end
+  return text
+end
+
+-- Are all numbers in v, which may hold tables, integers?
+local function whole(v)
+  if type(v) ~= "table" then return math.type(v) ~= "float" end
+  for _, item in ipairs(v) do
+    if not whole(item) then return false end
+  end
+  return true
+end
+
+-- A number or a table of numbers beside tensor t as a tensor like it; nil and
+-- why if it cannot be one.
+local function tensorlike(t, v)
+  if type(v) ~= "number" and type(v) ~= "table" then return v end
+  if not KINDS[t.dtype] and not whole(v) then
+    return nil, ("a float cannot be an element of a tensor of %s"):format(
+      t.dtype)
+  end
+  if type(v) == "number" then return nacre.full_like(t, v) end
+  local ok, made = pcall(nacre.tensor, v, {dtype = t.dtype})
+  if ok then return made end
+  return nil, "the table is no tensor: " .. tostring(made)
+end
+
+local function called(v)
+  if v == nil then return "nil" end
+  return istensor(v) and "a tensor" or "a " .. type(v)
+end
+
+-- Nil if a is close to b (what is expected), else the text of why not.
+function close.compare(a, b, o)
+  o = o or {}
+  local why
+  if istensor(a) then b, why = tensorlike(a, b) end
+  if istensor(b) and not why then a, why = tensorlike(b, a) end
+  if why then return why end
+  if istensor(a) and istensor(b) then return tensors(a, b, o) end
+  if math.type(a) and math.type(b) then return numbers(a, b, o) end
+  if a ~= nil and rawequal(a, b) then return nil end
+  return ("got %s, expected %s: these cannot be close"):format(called(a),
+                                                             called(b))
+end
+
+return close

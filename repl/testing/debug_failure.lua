@@ -1,0 +1,56 @@
+-- SPDX-License-Identifier: MIT
+--
+-- debug_failure.lua - --pdb: a test that fails stops in the shell's debugger, in
+-- the terminal of the runner, and goes on when that is left.
+
+local check = require "nacre.outcomes"
+local errors = require "nacre.errors"
+local process = require "nacre.process"
+
+local stop = {on = nil} -- the job, if it is to stop
+
+-- Where the prompt is open until the debugger, or the shell, is left.
+local function ask(banner)
+  local shell = require "nacre.shell"
+  io.stdout:flush()
+  process.console(true)
+  if not shell.seed then shell.start(false) end
+  local transcript = shell.transcript
+  shell.transcript = false
+  io.stdout:write("\n", banner, "\n")
+  if errors.stack() and #errors.stack() > 0 then
+    require "nacre.debugger".command(shell, "")
+    shell.reader.alone = true
+  else
+    shell.note "the session is as this line left it; Ctrl-D goes on"
+  end
+  process.prompt()
+  shell.reader, shell.leaving = nil, false
+  shell.transcript = transcript
+  process.console(false)
+end
+
+-- At an error, whose stack is kept.
+function stop.at(text)
+  local job = stop.on
+  ask(("FAIL %s  %s  %s\n%s"):format(job.unit.path, stop.test or "", job.title,
+    text))
+end
+
+local function lines(list, mark)
+  local out = {}
+  for k, line in ipairs(list) do out[k] = mark .. line .. "\n" end
+  return table.concat(out)
+end
+
+-- At a step of a session that printed something else, from a place on.
+function stop.step(step, from)
+  local job = stop.on
+  local got, same = check.step(job, step, process.output(from))
+  if same then return end
+  ask(("FAIL %s:%d  %s\n> %s\n%s%s"):format(job.unit.path, step.line, job.title,
+    step.text:gsub("\n", "\n>> "), lines(step.expect, "- "),
+    lines(got, "+ ")))
+end
+
+return stop

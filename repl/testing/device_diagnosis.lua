@@ -1,0 +1,98 @@
+-- SPDX-License-Identifier: MIT
+--
+-- device_diagnosis.lua - where a step that differs on one device only went off:
+-- the tensor it shows, or the one its last methods were called on, is made
+-- again on both devices and compared element by element.
+
+local close = require "nacre.closeness"
+local jobs = require "nacre.job_pool"
+local lexer = require "nacre.lexer"
+local process = require "nacre.process"
+local run = require "nacre.run_test"
+
+local diagnose = {}
+
+local pairs_of = {[")"] = "(", ["]"] = "[", ["}"] = "{"}
+
+-- The token that opens what the one at n closes.
+local function opening(tokens, n)
+  local depth = 0
+  for k = n, 1, -1 do
+    local text = tokens[k].text
+    if pairs_of[text] then
+      depth = depth + 1
+    elseif text == "(" or text == "[" or text == "{" then
+      depth = depth - 1
+      if depth == 0 then return k end
+    end
+  end
+end
+
+-- "a:mm(b)" of "a:mm(b):sum()"; nil if the text ends in no method call.
+local function receiver(text)
+  local tokens = lexer.tokens(text)
+  local n = #tokens
+  if n == 0 or tokens[n].text ~= ")" then return nil end
+  local k = opening(tokens, n)
+  if not k or k < 4 or tokens[k - 1].kind ~= "name" or
+     tokens[k - 2].text ~= ":" then
+    return nil
+  end
+  return text:sub(1, tokens[k - 2].from - 1)
+end
+
+local function large(text)
+  local f = load("return " .. text, "=stdin", "t")
+  local ok, v = pcall(f or error)
+  return ok and type(v) == "userdata" and nacre.is_tensor(v) and
+         v:numel() > 1 and v
+end
+
+-- Runs the steps before the one at `index`, then saves the tensor in it.
+local function maker(job, index, path)
+  return function(tell)
+    run.prepare(job)
+    local shell = require "nacre.shell"
+    shell.start(true)
+    for i = 1, index - 1 do shell.submit(job.steps[i].text) end
+    local text = job.steps[index].text
+    while text do
+      local v = large(text)
+      if v then
+        nacre.save(path, v:detach():cpu())
+        return tell("made", text)
+      end
+      text = receiver(text)
+    end
+  end
+end
+
+local function comparer(job, one, other)
+  return function(tell)
+    local a, b = nacre.load(one), nacre.load(other)
+    tell("found", close.worst(a, b, {rtol = job.rtol, atol = job.atol}))
+  end
+end
+
+-- Says in a message what f says as `word`, or nil.
+local function heard(job, f, word)
+  local outcome = jobs.alone({timeout = job.timeout, unit = job.unit}, f)
+  for _, m in ipairs(outcome.messages) do
+    if m[1] == word then return m[2] end
+  end
+end
+
+-- A line on failure f of result r whose peer on the CPU passed there; nil if
+-- there is nothing to compare.
+function diagnose.line(r, peer, f)
+  local folder = process.folder "diagnosis"
+  local mine, other = folder .. "/mine", folder .. "/other"
+  local text = heard(r.job, maker(r.job, f.index, mine), "made")
+  local same = text and
+    heard(r.job, maker(peer.job, f.index, other), "made") == text
+  local found = same and heard(r.job, comparer(r.job, mine, other), "found")
+  process.remove(folder)
+  return found and ("tensor %s: %s"):format(text, found)
+end
+
+return diagnose

@@ -1,0 +1,98 @@
+-- SPDX-License-Identifier: MIT
+--
+-- golden.lua - t.golden(x, name): a tensor is what --update has written
+-- into FILE.safetensors beside the *_test.lua.  Its name there is that of the
+-- test and its own, or its number within the test.
+--
+-- With --update the first run takes what it is given (job.keep), the second is
+-- to give the same (job.kept).
+
+local close = require "nacre.closeness"
+local values = require "nacre.stored_values"
+
+local golden = {}
+
+local count, last = 0, nil    -- of the names in the test at work
+
+-- The name of a value, or nil and why it has none.
+local function named(job, name)
+  if not job.test then return nil, "t.golden is for what a test gives" end
+  if job.test ~= last then count, last = 0, job.test end
+  count = count + 1
+  if name ~= nil and type(name) ~= "string" then
+    return nil, "t.golden(tensor, name, {rtol=, atol=}): the name is a text"
+  end
+  return ("%s: %s"):format(job.test, name or "#" .. count)
+end
+
+-- A number or a table of numbers as a tensor with all of its digits.
+local function tensorof(x)
+  if close.istensor(x) then return x:detach():cpu() end
+  if type(x) ~= "number" and type(x) ~= "table" then
+    return nil, "t.golden takes a tensor, a number or a table of numbers"
+  end
+  local ok, made = pcall(nacre.tensor, x)
+  if ok and close.kind(made.dtype).bits then
+    ok, made = pcall(nacre.tensor, x, {dtype = "float64", device = "cpu"})
+  end
+  if not ok then return nil, "t.golden: " .. tostring(made) end
+  return made
+end
+
+-- The tensor of that name in the first of the files that has it.
+local function known(job, key)
+  for _, path in ipairs(job.golden or {values.path(job.unit)}) do
+    local all = values.load(path)
+    if all[key] then return all[key], path end
+  end
+end
+
+local function keep(job, key, x)
+  local all = values.load(job.keep)
+  all[key] = x
+  nacre.save(job.keep, all)
+end
+
+-- Is x what it was?  Gives what is wrong, or nil.
+function golden.check(job, x, name, o, tell)
+  local key, wrong = named(job, name)
+  if not key then return wrong end
+  x, wrong = tensorof(x)
+  if not x then return wrong end
+  local was, path = known(job, key)
+  local asked = o and (o.rtol or o.atol) and o or
+                (job.rtol or job.atol) and job or nil
+  if path and path == job.kept then asked = {rtol = 0, atol = 0} end
+  local says = was and values.compare(x, was, job, asked)
+  if not was then
+    says = ("no value of this name in %s: --update writes it\n  %s"):format(
+      values.path(job.unit):match "[^/]*$", key)
+  end
+  if not job.keep then return says end
+  keep(job, key, x)
+  if says then tell("golden", key, says) end
+end
+
+-- For a process of its own: takes over from the files what is in `renew`.  The
+-- other old ones stay, unless `all` tests have run and none has that name.
+function golden.writer(unit, files, renew, all)
+  local path = values.path(unit)
+  return function(tell)
+    local old, out, n = values.load(path), {}, 0
+    if not all then
+      for key, t in pairs(old) do out[key] = t end
+    end
+    local new = {}
+    for _, file in ipairs(files) do
+      for key, t in pairs(values.load(file)) do new[key] = new[key] or t end
+    end
+    for key, t in pairs(new) do
+      out[key] = renew[key] and t or old[key]
+    end
+    for _ in pairs(out) do n = n + 1 end
+    if n > 0 then nacre.save(path, out) end
+    tell("written", n)
+  end
+end
+
+return golden

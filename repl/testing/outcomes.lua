@@ -1,0 +1,295 @@
+-- SPDX-License-Identifier: MIT
+--
+-- outcomes.lua - what came of a job: outcomes (job_pool.lua) become results.
+--
+-- A result has job, status ("pass", "fail", "skip" or "xfail"), time, the
+-- name of a case in a *_test.lua, and
+--   reason     of a skip, an expected failure, or a failure as a whole
+--   line       where it failed
+--   start      of a case: its own line
+--   failures   of a session: the steps that differ, {step =, got = lines}
+--   got        of a session: what each step printed, as lines
+--   left       of a session: the status that it ended with
+
+local match = require "nacre.match_output"
+
+local units = require "nacre.units"
+
+local check = {}
+
+local MOST_PRINTED, WIDEST = 20, 500 -- lines of a failed case, bytes of one
+
+-- How matching is to be done in a job, and of a step whose tensors are known
+-- to have their values (`held`).
+function check.tolerance(job, held)
+  return {rtol = job.rtol, atol = job.atol, device = job.device,
+          dtype = job.dtype, written = job.written, held = held}
+end
+
+-- The same of one print of a step, {result, lines, its place}.
+function check.ofprint(one)
+  return check.tolerance(one[1].job, one[1].held[one[3]])
+end
+
+-- Why a process did not come to its end.
+local function ending(outcome)
+  if outcome.late then
+    return ("no end within %g s"):format(outcome.job.timeout)
+  end
+  if outcome.how == "signal" then
+    return ("killed by signal %d (%s)"):format(outcome.status, outcome.signal)
+  end
+  return ("the program ended with status %d"):format(outcome.status)
+end
+
+-- The messages by what they are about.
+local function sorted(outcome)
+  local m = {from = {}, to = {}, cases = {}, values = {}, held = {}}
+  for _, message in ipairs(outcome.messages) do
+    local word, text, rest, printed = table.unpack(message, 1, 4)
+    local case = m.cases[#m.cases]
+    if word == "step" then
+      m.from[tonumber(text)] = printed
+    elseif word == "done" then
+      m.to[tonumber(text)] = printed
+    elseif word == "case" then
+      local line = math.tointeger(tonumber(rest))
+      m.cases[#m.cases + 1] = {name = text, line = line, start = line,
+                               from = printed}
+    elseif word == "took" then
+      case.time, case.to = tonumber(text), printed
+    elseif case and (word == "pass" or word == "skip" or word == "fail") then
+      case.status, case.text = word, word ~= "pass" and text or nil
+      case.line = word == "fail" and math.tointeger(tonumber(rest)) or
+                  case.line
+    elseif word == "torn" then
+      m.torn = text
+    elseif word == "value" then
+      local i = tonumber(text)
+      local key, covers, says = rest:match "^(.-)\0(.-)\0(.*)$"
+      m.values[i] = m.values[i] or {}
+      table.insert(m.values[i], {key = key, covers = covers, text = says})
+    elseif word == "golden" then
+      case.golden = case.golden or {}
+      table.insert(case.golden, {key = text, says = rest})
+    elseif word == "held" then
+      m.held[tonumber(text)] = true
+    elseif word == "skip" then
+      m.skip = text
+    else
+      m[word] = tonumber(text) or true -- "ready", "end", "broken"
+    end
+  end
+  return m
+end
+
+local function result(outcome, status, more)
+  local r = more or {}
+  r.job, r.status = outcome.job, status
+  r.time = r.time or outcome.seconds or outcome.time
+  return r
+end
+
+local function trimmed(text) return text:match "^%s*(.-)%s*$" end
+
+-- Where a step differs: the file's line of the first expected line that does.
+local function where(job, f)
+  local from = f.step.from
+  local steps = match.align(f.step.expect, f.got,
+                            check.tolerance(job, f.held))
+  for _, s in ipairs(steps) do
+    if s.e and not s.same then return from + s.e - 1 end
+    if s.a and not s.e and not s.gap then break end
+  end
+  return f.step.line
+end
+
+-- How long something took is no result: what :time says agrees with what it
+-- said when the test was written.
+local function timing(step, got)
+  if not step.text:find "^%s*[:%%]time" then return got end
+  for _, expected in ipairs(step.expect) do
+    for k, line in ipairs(got) do
+      if match.istiming(expected) and match.istiming(line) then
+        got[k] = expected
+      end
+    end
+  end
+  return got
+end
+
+-- What a step printed as lines, and whether that is what it was to print.
+function check.step(job, step, text, held)
+  local got = timing(step, match.split(text))
+  return got, match.lines(step.expect, got, check.tolerance(job, held))
+end
+
+-- "; 3 inputs were not run"
+local function unrun(n)
+  if n == 0 then return "" end
+  return ("; %d input%s not run"):format(n, n == 1 and " was" or "s were")
+end
+
+-- May the program end in step i, which is to end it?
+local function leaves(outcome, i)
+  local job = outcome.job
+  return job.unit.says.exit and i == #job.steps and outcome.how == "exit" and
+         not outcome.late
+end
+
+local function statusof(outcome, m)
+  return m["end"] and (m.status or 0) or outcome.status
+end
+
+-- Did it end with another status than it was to?
+local function wrongstatus(outcome, m)
+  local job = outcome.job
+  local want = job.unit.says.exit
+  local got = statusof(outcome, m)
+  if not want and not m["end"] then return ending(outcome) end
+  if not want or got == want or #job.steps < #job.unit.steps then return nil end
+  return ("the program ended with status %d instead of %d"):format(got, want)
+end
+
+local function session(outcome, m)
+  local job = outcome.job
+  local r = result(outcome, "pass", {got = {}, failures = {}, held = m.held,
+                                     values = m.values,
+                                     left = statusof(outcome, m)})
+  for i, step in ipairs(job.steps) do
+    if outcome.interrupted and not m.to[i] then break end
+    if not m.from[i] then
+      r.reason = r.reason or ("the session was over before line %d%s"):format(
+        step.line, unrun(#job.steps - i + 1))
+      r.line = r.line or step.line
+      break
+    end
+    local text = outcome.printed:sub(m.from[i] + 1, m.to[i] or -1)
+    local held, values = m.held[i], m.values[i]
+    local got, same = check.step(job, step, text, held)
+    r.got[i] = got
+    if values or not same then
+      r.failures[#r.failures + 1] = {step = step, got = got, index = i,
+                                     held = held, values = values}
+    end
+    if not m.to[i] and not leaves(outcome, i) then
+      r.reason = ("line %d: %s%s"):format(step.line, ending(outcome),
+                                          unrun(#job.steps - i))
+      r.line = step.line
+    end
+  end
+  if not outcome.interrupted then
+    r.reason = r.reason or wrongstatus(outcome, m) or m.torn or
+               job.values and not m.compared and
+               "the program ended before its values were compared" or nil
+  end
+  if r.failures[1] then r.line = where(job, r.failures[1]) end
+  if r.reason or r.failures[1] then r.status = "fail" end
+  return outcome.interrupted and r.status == "pass" and {} or {r}
+end
+
+local function broken(outcome, why)
+  local text = match.cut(trimmed(outcome.printed), MOST_PRINTED * WIDEST)
+  return {result(outcome, "fail", {
+    reason = text ~= "" and text .. (why and "\n" .. why or "") or why,
+    line = math.tointeger(tonumber(text:match "^[^\n]-:(%d+):")) or 1})}
+end
+
+-- Why a case failed, and what it printed until then; `lost` if its process
+-- ended with it.
+local function reason(outcome, c, lost)
+  if c.status and c.status ~= "fail" then return c.text end
+  local why = c.text or ending(lost)
+  local lines = match.split(outcome.printed:sub(c.from + 1, c.to or lost.to))
+  if #lines == 0 then return why end
+  for k = 1, math.min(#lines, MOST_PRINTED) do
+    lines[k] = match.cut(lines[k], WIDEST)
+  end
+  local more = #lines - MOST_PRINTED
+  if more > 0 then
+    lines = table.move(lines, 1, MOST_PRINTED, 1, {})
+    lines[#lines + 1] = ("... %d lines more"):format(more)
+  end
+  return why .. "\nit printed:\n  " .. table.concat(lines, "\n  ")
+end
+
+local function cases(outcome, m)
+  if not m["end"] and #m.cases == 0 then
+    if outcome.interrupted then return {} end
+    return broken(outcome, ending(outcome))
+  end
+  if #m.cases == 0 and m.chosen then return {} end -- none of that name
+  if #m.cases == 0 then return broken(outcome, "the file has no test()") end
+  local list = {}
+  for k, c in ipairs(m.cases) do
+    if outcome.interrupted and not c.status and not outcome.lost[k] then
+      return list -- it was still running
+    end
+    local lost = outcome.lost[k] or outcome
+    list[k] = result(outcome, c.status or "fail", {
+      name = c.name, line = c.line, start = c.start, golden = c.golden,
+      time = c.time or lost.time, reason = reason(outcome, c, lost)})
+  end
+  if not m["end"] and not outcome.lost[#list] and
+     not outcome.interrupted then -- between two tests
+    list[#list + 1] = broken(outcome, ending(outcome))[1]
+  end
+  return list
+end
+
+-- An expected failure is none, and the lack of one is.
+local function expectation(list, why)
+  local failed = false
+  for _, r in ipairs(list) do
+    if r.status == "skip" then return end
+    if r.status == "fail" then
+      failed = true
+      r.status, r.reason = "xfail", why
+    end
+  end
+  if failed then return end
+  list[1].status = "fail"
+  list[1].reason = "passed, though it was expected to fail: " .. why
+end
+
+-- Does what a test said, or how it ended, tell of a lack of memory?
+local function starved(r)
+  local parts = {r.reason}
+  for _, f in ipairs(r.failures or {}) do
+    parts[#parts + 1] = table.concat(f.got, "\n")
+  end
+  local text = table.concat(parts, "\n")
+  return text:find "not enough memory" or
+         text:find "needs [%d%.]+ [KMGT]?i?B; " or text:find "killed by signal"
+end
+
+-- The results of an outcome, in order: one, or one for each case.  Of what was
+-- interrupted only what was known by then.
+function check.results(outcome)
+  local job, m = outcome.job, sorted(outcome)
+  local list
+  outcome.seconds = tonumber(m["end"])
+  if m.skip then
+    list = {result(outcome, "skip", {reason = m.skip})}
+  elseif not m.ready then
+    list = outcome.interrupted and {} or broken(outcome, ending(outcome))
+  elseif m.broken then
+    list = broken(outcome)
+  elseif job.unit.kind == "unit" then
+    list = cases(outcome, m)
+  else
+    list = session(outcome, m)
+  end
+  for _, r in ipairs(list) do
+    if job.limit and r.status == "fail" and starved(r) then
+      r.reason = (r.reason and r.reason .. "\n" or "") ..
+        ("the memory limit is %s"):format(units.bytes(job.limit))
+    end
+  end
+  local why = job.unit.says.xfail
+  if why and outcome.interrupted then return {} end
+  if why and list[1] then expectation(list, why) end
+  return list
+end
+
+return check

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** process.c - the module "nacre.process": what `nacre --test` needs of
+** the system.  The runner never computes and never opens a device, so each
+** test is a fork of it: a fresh process in a few milliseconds.
+**
+** A test says how it goes through a pipe (tell) and prints into a file
+** without a name; the end of the pipe is the end of the test.
+*/
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "repl/host/repl.h"
+
+enum { ROOM = 4096, MAXJOBS = 1024 };
+
+static char root[ROOM]; /* where the folders of the tests are, "" for none */
+static pid_t alive[MAXJOBS];
+static pid_t janitor;     /* see keepjanitor */
+static int lifeline = -1; /* closed by the end of the runner */
+
+static int failed(lua_State *L, const char *what) {
+  return luaL_error(L, "%s: %s", what, strerror(errno));
+}
+
+/* What may end the runner ends it at a place from where it can clean up: as
+   Ctrl-C does, by an error, or, while it is held, when it asks. */
+static const struct Ending {
+  int sig;
+  const char *name;
+} endings[] = { { SIGINT, "SIGINT" },   { SIGTERM, "SIGTERM" },
+                { SIGHUP, "SIGHUP" },   { SIGQUIT, "SIGQUIT" },
+                { SIGUSR1, "SIGUSR1" }, { SIGALRM, "SIGALRM" },
+                { SIGPIPE, "SIGPIPE" } };
+enum { NENDINGS = sizeof endings / sizeof *endings };
+static volatile sig_atomic_t ending, held;
+static int wakeup[2] = { -1, -1 }; /* a signal can be read from it */
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A second signal is not held: it does not wait for the report.  But timeout(1)
+   sends each twice, to the process and to its group.  Nobody reads a report
+   after a SIGPIPE. */
+static void onending(int sig) {
+  static double first;
+  if (ending && sig == ending && seconds() - first < 0.3) return;
+  ending = sig;
+  first = seconds();
+  if (held && sig != SIGPIPE) {
+    int keep = errno;
+    held = 0;
+    if (write(wakeup[1], "", 1) < 0) held = 0; /* full: it is awake */
+    errno = keep;
+  } else
+    sh_interrupt(sig);
+}
+
+static void catchendings(void (*handler)(int)) {
+  struct sigaction action = { .sa_handler = handler };
+  int i;
+  sigemptyset(&action.sa_mask);
+  for (i = 0; i < NENDINGS; i++) sigaction(endings[i].sig, &action, NULL);
+}
+
+static void openwakeup(void) {
+  int i;
+  if (pipe(wakeup) != 0) wakeup[0] = -1;
+  for (i = 0; i < 2 && wakeup[0] >= 0; i++) {
+    fcntl(wakeup[i], F_SETFD, FD_CLOEXEC);
+    fcntl(wakeup[i], F_SETFL, O_NONBLOCK);
+  }
+}
+
+/* hold(on): does a signal wait until the runner asks for it? */
+static int hold(lua_State *L) {
+  held = lua_toboolean(L, 1);
+  return 0;
+}
+
+/* ended(): the name of the signal that is to end the run, or nil */
+static int ended(lua_State *L) {
+  int i;
+  for (i = 0; i < NENDINGS; i++)
+    if (ending == endings[i].sig) return lua_pushstring(L, endings[i].name), 1;
+  return 0;
+}
+
+/*
+** In the child
+*/
+static int talk; /* the end of the pipe that the child writes to */
+
+static void writeall(const char *text, size_t n) {
+  while (n > 0) {
+    ssize_t put = write(talk, text, n);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return;
+    text += put;
+    n -= (size_t)put;
+  }
+}
+
+/* tell(word, text, text2): one message, and how much was printed so far; each
+   part behind its length. */
+static int tell(lua_State *L) {
+  int i;
+  fflush(stdout);
+  lua_settop(L, 3);
+  lua_pushinteger(L, lseek(STDOUT_FILENO, 0, SEEK_END));
+  for (i = 1; i <= 4; i++) {
+    size_t n;
+    luaL_tolstring(L, i, &n);
+    lua_pushfstring(L, "%I:", (LUAI_UACINT)n);
+    lua_insert(L, -2);
+  }
+  lua_concat(L, 8);
+  size_t n;
+  const char *s = lua_tolstring(L, -1, &n);
+  writeall(s, n);
+  return 0;
+}
+
+/* The same surroundings for every test, whoever runs it. */
+static void surroundings(void) {
+  static const char *const set[][2] = {
+    { "LC_ALL", "C.UTF-8" }, { "TZ", "UTC" },    { "COLUMNS", "80" },
+    { "NO_COLOR", "1" },     { "TERM", "dumb" },
+  };
+  static const char *const unset[] = { "CLICOLOR_FORCE", "NACRE_DEVICE",
+                                       "NACRE_HISTORY", "LUA_INIT",
+                                       "LUA_INIT_5_4" };
+  Options plain = { .color = COLOR_NEVER, .width = 80 };
+  size_t i;
+  for (i = 0; i < sizeof set / sizeof *set; i++)
+    setenv(set[i][0], set[i][1], 1);
+  for (i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
+  setlocale(LC_CTYPE, "C.UTF-8");
+  sh_terminal(&plain);
+}
+
+/* Pushes what is in a file from a place on. */
+static void readall(lua_State *L, int fd, off_t at) {
+  luaL_Buffer b;
+  ssize_t n;
+  luaL_buffinit(L, &b);
+  do {
+    char *room = luaL_prepbuffsize(&b, 65536);
+    n = pread(fd, room, 65536, at);
+    if (n > 0) {
+      luaL_addsize(&b, (size_t)n);
+      at += n;
+    }
+  } while (n > 0);
+  luaL_pushresult(&b);
+}
+
+static int streams(int print, const char *folder) {
+  int null = open("/dev/null", O_RDONLY);
+  return null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+         dup2(print, STDOUT_FILENO) >= 0 && dup2(print, STDERR_FILENO) >= 0 &&
+         chdir(folder) == 0;
+}
+
+/*
+** A test that stops in the debugger has the terminal meanwhile
+*/
+static int terminal[3] = { -1, -1, -1 }; /* the runner's streams, in a test */
+static int own[3];                       /* the test's, meanwhile */
+static char *term;                       /* the runner's $TERM */
+
+static void keepterminal(void) {
+  const char *name = getenv("TERM");
+  int i;
+  for (i = 0; i < 3; i++) terminal[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+  if (name != NULL && (term = malloc(strlen(name) + 1)) != NULL)
+    strcpy(term, name);
+}
+
+/* Makes the process group `to' the one the terminal listens to, if `from' is
+   that now. */
+static void handover(pid_t from, pid_t to) {
+  sigset_t only, old;
+  if (tcgetpgrp(STDIN_FILENO) != from) return;
+  sigemptyset(&only);
+  sigaddset(&only, SIGTTOU);
+  sigprocmask(SIG_BLOCK, &only, &old);
+  tcsetpgrp(STDIN_FILENO, to);
+  sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static void streamsto(const int to[3]) {
+  int i;
+  for (i = 0; i < 3; i++)
+    if (to[i] >= 0) dup2(to[i], i);
+}
+
+/* console(on): the standard streams are those of the runner, or the test's */
+static int console(lua_State *L) {
+  Options plain = { .color = COLOR_NEVER, .width = 80 }, users = { 0 };
+  int i, on = lua_toboolean(L, 1);
+  pid_t runner = getpgid(getppid());
+  fflush(NULL);
+  if (on) {
+    for (i = 0; i < 3; i++) own[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+    streamsto(terminal);
+    handover(runner, getpgrp());
+    if (term != NULL) setenv("TERM", term, 1);
+    unsetenv("COLUMNS");
+  } else {
+    handover(getpgrp(), runner);
+    streamsto(own);
+    for (i = 0; i < 3; i++) close(own[i]);
+    surroundings();
+  }
+  sh_terminal(on ? &users : &plain);
+  sh_interrupts(on ? GUARD_SHELL : GUARD_SCRIPT);
+  if (!on) signal(SIGQUIT, SIG_DFL);
+  return 0;
+}
+
+/* output(from): what the test has printed from there on, and up to where */
+static int output(lua_State *L) {
+  off_t from = (off_t)luaL_optinteger(L, 1, -1), end;
+  fflush(NULL);
+  end = lseek(STDOUT_FILENO, 0, SEEK_END);
+  if (from < 0) from = end;
+  readall(L, STDOUT_FILENO, from);
+  lua_pushinteger(L, (lua_Integer)end);
+  return 2;
+}
+
+static void onorphaned(int sig) {
+  (void)sig;
+  kill(0, SIGKILL);
+}
+
+/* Ends this process group when the runner has died, however it did. */
+static void diewith(pid_t runner) {
+  struct sigaction action = { .sa_handler = onorphaned };
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGRTMAX, &action, NULL);
+  prctl(PR_SET_PDEATHSIG, SIGRTMAX);
+  if (getppid() != runner) onorphaned(0); /* it was faster */
+}
+
+/* Calls the function on top with tell, and never returns. */
+static _Noreturn void child(lua_State *L, int print, const char *folder,
+                            pid_t runner, int stops) {
+  int good;
+  memset(alive, 0, sizeof alive);
+  root[0] = '\0';
+  janitor = 0;
+  close(lifeline);
+  setpgid(0, 0);
+  diewith(runner);
+  catchendings(SIG_DFL);
+  sh_interrupts(GUARD_SCRIPT);
+  sh_unguarded();
+  if (stops) keepterminal();
+  surroundings();
+  if (!streams(print, folder)) _exit(EXIT_FAILURE);
+  lua_pushcfunction(L, tell);
+  good = lua_pcall(L, 1, 0, 0) == LUA_OK;
+  if (!good) fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
+  fflush(stdout);
+  _exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/*
+** In the runner
+*/
+static pid_t *slot(pid_t pid) {
+  int i;
+  for (i = 0; i < MAXJOBS; i++)
+    if (alive[i] == pid) return &alive[i];
+  return NULL;
+}
+
+/* A file to print to, that nobody else sees and that goes with its users. */
+static int nameless(void) {
+  char name[ROOM + 16];
+  int fd;
+  snprintf(name, sizeof name, "%s/printed.XXXXXX", root);
+  if ((fd = mkstemp(name)) < 0) return -1;
+  unlink(name);
+  fcntl(fd, F_SETFL, O_APPEND);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
+}
+
+/* start(f, folder, stops): f(tell) in a process of its own, which may ask for
+   the terminal.  Gives pid, the pipe and the file it prints to. */
+static int start(lua_State *L) {
+  int stops = lua_toboolean(L, 3);
+  const char *folder = luaL_checkstring(L, 2);
+  int ends[2], print;
+  pid_t *place = slot(0), pid, runner = getpid();
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  if (place == NULL) return luaL_error(L, "too many tests at once");
+  if ((print = nameless()) < 0) return failed(L, "a file for a test");
+  if (pipe(ends) != 0) return close(print), failed(L, "a pipe for a test");
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  fflush(NULL);
+  pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    talk = ends[1];
+    lua_pushvalue(L, 1);
+    child(L, print, folder, runner, stops);
+  }
+  close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    close(print);
+    return failed(L, "a process for a test");
+  }
+  setpgid(pid, pid);
+  *place = pid;
+  lua_pushinteger(L, pid);
+  lua_pushinteger(L, ends[0]);
+  lua_pushinteger(L, print);
+  return 3;
+}
+
+/* wait(pipes, seconds): those with something to read, after at most so long,
+   or when a signal came */
+static int waitpipes(lua_State *L) {
+  int n = (int)luaL_len(L, 1), i, k = 0;
+  char room[16];
+  struct pollfd *p = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *p, 0);
+  double most = luaL_checknumber(L, 2);
+  for (i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, i + 1);
+    p[i].fd = (int)lua_tointeger(L, -1);
+    p[i].events = POLLIN;
+    p[i].revents = 0;
+    lua_pop(L, 1);
+  }
+  p[n].fd = wakeup[0]; /* -1, which poll leaves out, in the shell */
+  p[n].events = POLLIN;
+  p[n].revents = 0;
+  if (most < 0) most = 0;
+  int got = poll(p, (nfds_t)n + 1, most > 1e6 ? -1 : (int)(most * 1000) + 1);
+  if (got > 0 && p[n].revents != 0 && read(wakeup[0], room, sizeof room) < 0)
+    got = 0;
+  lua_createtable(L, n, 0);
+  for (i = 0; i < n && got > 0; i++) {
+    if (p[i].revents == 0) continue;
+    lua_pushinteger(L, p[i].fd);
+    lua_rawseti(L, -2, ++k);
+  }
+  return 1;
+}
+
+/* read(fd): what is there, nil at the end */
+static int readpipe(lua_State *L) {
+  int fd = (int)luaL_checkinteger(L, 1);
+  luaL_Buffer b;
+  char *room = luaL_buffinitsize(L, &b, 65536);
+  ssize_t n;
+  while ((n = read(fd, room, 65536)) < 0 && errno == EINTR) continue;
+  if (n <= 0) return 0;
+  luaL_pushresultsize(&b, (size_t)n);
+  return 1;
+}
+
+/* printed(fd): the whole file, which is closed */
+static int printed(lua_State *L) {
+  int fd = (int)luaL_checkinteger(L, 1);
+  readall(L, fd, 0);
+  close(fd);
+  return 1;
+}
+
+static int finish(pid_t pid) {
+  int status = 0;
+  pid_t *place = slot(pid);
+  kill(-pid, SIGKILL); /* also what it has left running */
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  handover(pid, getpgrp()); /* it ended while it had the terminal */
+  if (place != NULL) *place = 0;
+  return status;
+}
+
+/* finish(pid, pipe): ends the process.  Gives "exit" or "signal" and which. */
+static int finishjob(lua_State *L) {
+  pid_t pid = (pid_t)luaL_checkinteger(L, 1);
+  int status = 0;
+  close((int)luaL_checkinteger(L, 2));
+  if (lua_toboolean(L, 3)) { /* the pipe's end: it is about to exit */
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0 &&
+           errno == EINTR) {
+    }
+  }
+  status = finish(pid);
+  lua_pushstring(L, WIFSIGNALED(status) ? "signal" : "exit");
+  lua_pushinteger(L,
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  if (!WIFSIGNALED(status)) return 2;
+  lua_pushstring(L, strsignal(WTERMSIG(status)));
+  return 3;
+}
+
+/*
+** Folders and files
+*/
+static void removetree(const char *path) {
+  DIR *d = opendir(path);
+  struct dirent *e;
+  char name[ROOM + 512];
+  struct stat s;
+  while (d != NULL && (e = readdir(d)) != NULL) {
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+    snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+    if (lstat(name, &s) == 0 && S_ISDIR(s.st_mode))
+      removetree(name);
+    else
+      unlink(name);
+  }
+  if (d != NULL) closedir(d);
+  rmdir(path);
+}
+
+/* A process that outlives the runner, if that is killed, and then removes its
+   folder: as soon as those who write there are gone. */
+static void keepjanitor(void) {
+  int ends[2], i;
+  char c;
+  if (janitor != 0 || wakeup[0] < 0 || pipe(ends) != 0) return;
+  janitor = fork();
+  if (janitor == 0) {
+    setpgid(0, 0);
+    catchendings(SIG_IGN);
+    close(ends[1]);
+    for (i = 0; i <= STDERR_FILENO; i++) dup2(ends[0], i);
+    while (read(ends[0], &c, 1) < 0 && errno == EINTR) continue;
+    for (i = 0; i < 100 && access(root, F_OK) == 0; i++) {
+      removetree(root);
+      poll(NULL, 0, i);
+    }
+    _exit(EXIT_SUCCESS);
+  }
+  close(ends[0]);
+  lifeline = ends[1];
+  fcntl(lifeline, F_SETFD, FD_CLOEXEC);
+}
+
+static void dismissjanitor(void) {
+  if (janitor <= 0) return;
+  kill(janitor, SIGKILL);
+  while (waitpid(janitor, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
+/* folder(name): an empty one for a test, among those of this run */
+static int folder(lua_State *L) {
+  const char *name, *tmp = getenv("TMPDIR");
+  if (root[0] == '\0' || access(root, F_OK) != 0) {
+    snprintf(root, sizeof root, "%s/nacre-test.XXXXXX",
+             tmp != NULL && tmp[0] == '/' && strlen(tmp) < ROOM / 2 ? tmp
+                                                                    : "/tmp");
+    if (mkdtemp(root) == NULL) return root[0] = '\0', failed(L, "a folder");
+    keepjanitor();
+  }
+  name = lua_pushfstring(L, "%s/%s", root, luaL_checkstring(L, 1));
+  if (mkdir(name, 0700) != 0) return failed(L, name);
+  return 1;
+}
+
+static int removefolder(lua_State *L) {
+  removetree(luaL_checkstring(L, 1));
+  return 0;
+}
+
+int sh_openprocess(lua_State *L) {
+  static const luaL_Reg list[] = { { "start", start },
+                                   { "wait", waitpipes },
+                                   { "read", readpipe },
+                                   { "printed", printed },
+                                   { "finish", finishjob },
+                                   { "folder", folder },
+                                   { "remove", removefolder },
+                                   { "cover", sh_cover },
+                                   { "covered", sh_covered },
+                                   { "console", console },
+                                   { "output", output },
+                                   { "prompt", sh_takelines },
+                                   { "hold", hold },
+                                   { "ended", ended },
+                                   { NULL, NULL } };
+  luaL_newlib(L, list);
+  sh_openfiles(L);
+  return 1;
+}
+
+/*
+** The run
+*/
+static int runner(lua_State *L) {
+  char **word = lua_touserdata(L, 1);
+  lua_Integer n = 0;
+  sh_pushmember(L, "nacre.runner", "main");
+  lua_newtable(L);
+  for (; *word != NULL; word++) {
+    lua_pushstring(L, *word);
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+/* The pipes and files of the tests must be none of the standard streams, which
+   is what they would be if the runner was started without those. */
+static void openstreams(void) {
+  int fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = dup(fd);
+  if (fd >= 0) close(fd);
+}
+
+/* However the run ends, nothing of it stays: no process, no folder. */
+int sh_runtests(lua_State *L, char **words) {
+  int status, i;
+  openstreams();
+  openwakeup();
+  sh_interrupts(GUARD_SCRIPT);
+  catchendings(onending);
+  lua_pushcfunction(L, runner);
+  lua_pushlightuserdata(L, words);
+  status = sh_guard(L, 1, 1, 0);
+  for (i = 0; i < MAXJOBS; i++)
+    if (alive[i] > 0) finish(alive[i]);
+  if (root[0] != '\0') removetree(root);
+  dismissjanitor();
+  if (ending) {
+    if (status != LUA_OK && ending != SIGPIPE) sh_report(L);
+    fflush(stdout);
+    sh_diebysignal(ending);
+  }
+  if (status == LUA_OK) return (int)lua_tointeger(L, -1);
+  status = sh_report(L);
+  sh_heedinterrupt();
+  return status;
+}

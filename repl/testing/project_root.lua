@@ -1,0 +1,304 @@
+-- SPDX-License-Identifier: MIT
+--
+-- project_root.lua - where a test finds what it tests.  A project has a root: the
+-- nearest folder above a test with a .nacre-root or a repository in it.  The
+-- test requires modules from its own folder and from the root, and messages
+-- name files as they are called there, in every checkout alike.
+
+local process = require "nacre.process"
+
+local root = {}
+
+local MARKS = {"/.nacre-root", "/.git"}
+
+-- The folder that a path is in; both are absolute.
+local function above(path) return path:match "^(.+)/[^/]*$" or "/" end
+
+local function join(folder, name)
+  return (folder == "/" and "" or folder) .. "/" .. name
+end
+
+local function marked(folder)
+  for _, mark in ipairs(MARKS) do
+    if process.absolute(folder .. mark) then return true end
+  end
+end
+
+-- Is path in the folder, or the folder itself?  The rest of it then.
+local function within(path, folder)
+  if path == folder then return "" end
+  local start = join(folder, "")
+  return path:sub(1, #start) == start and path:sub(#start + 1) or nil
+end
+
+root.within = within
+
+-- The root of a folder: the one given, the nearest that is marked, else the
+-- current one if the folder is in it, else the folder itself.
+function root.of(folder, given)
+  if given then return given end
+  local at = folder
+  while not marked(at) do
+    if at == "/" then
+      local here = process.absolute "."
+      return here and within(folder, here) and here or folder
+    end
+    at = above(at)
+  end
+  return at
+end
+
+-- Says of a test file where it is taken to be: in the folder `at`, if given.
+function root.place(unit, given, at)
+  if not unit.full then return end
+  unit.folder = at or above(unit.full)
+  unit.root = root.of(unit.folder, given)
+end
+
+-- The file that a test calls by this name: beside it, or in the root.
+function root.find(unit, name)
+  if name:find "^/" then return process.absolute(name) end
+  return process.absolute(join(unit.folder, name)) or
+         process.absolute(join(unit.root, name))
+end
+
+-- How far above its own folder a test looks for what it needs: "../x" is 1.
+function root.depth(unit)
+  local most = 0
+  for _, need in ipairs(unit.needs) do
+    local depth, lowest = 0, 0
+    for part in (need.path or ""):gmatch "[^/]+" do
+      if part == ".." then depth = depth - 1
+      elseif part ~= "." then depth = depth + 1 end
+      lowest = math.min(lowest, depth)
+    end
+    if not (need.path or ""):find "^/" then most = math.max(most, -lowest) end
+  end
+  return most
+end
+
+-- The files of this name that hold for a folder, that of the root first.
+function root.each(unit, name)
+  local list, at = {}, unit.folder
+  while true do
+    local path = process.absolute(join(at, name))
+    if path then table.insert(list, 1, path) end
+    if at == unit.root or not within(at, unit.root) then return list end
+    at = above(at)
+  end
+end
+
+-- What the shell has printed, with files called as a test in this place calls
+-- them: at the prompt a module is found as ./lib.lua.
+function root.renamed(unit, text)
+  local here = within(process.absolute ".", unit.root)
+  local start = join(unit.root, "")
+  text = text:gsub(start:gsub("%p", "%%%0"), "")
+  return here and (text:gsub("%f[^%s'\"(\0]%./([^%s:'\n]+%.lua)", function(name)
+    if process.absolute(name) then
+      return here == "" and name or join(here, name)
+    end
+  end)) or text
+end
+
+--
+-- In the process of a test
+--
+
+local function copy(from, to)
+  local list = process.entries(from)
+  if not list then
+    local ok, why = process.copy(from, to)
+    if not ok then error(("cannot copy %s: %s"):format(from, why), 0) end
+    return
+  end
+  process.makefolder(to)
+  for _, entry in ipairs(list) do
+    local name = entry[1]
+    if name ~= "." and name ~= ".." then
+      copy(join(from, name), join(to, name))
+    end
+  end
+end
+
+-- Copies a file to where the test calls it by this name.
+local function bring(name, path)
+  for at in name:gmatch "()/" do process.makefolder(name:sub(1, at - 1)) end
+  copy(path, name)
+end
+
+local function bringall(unit)
+  for _, need in ipairs(unit.needs) do
+    local name = need.path
+    if name and not name:find "^/" then bring(name, root.find(unit, name)) end
+  end
+end
+
+-- Has what reads a file find those that the test has not said it needs, and
+-- tell of them: its name is an argument.
+function root.bringing(unit, tell)
+  local function wrap(library, name, writes)
+    local f = library[name]
+    library[name] = function(file, mode, ...)
+      if type(file) == "string" and file:find "^[^/]" and
+         not process.absolute(file) and
+         not (writes and tostring(mode):find "^w") then
+        local path = root.find(unit, file)
+        if path then
+          bring(file, path)
+          tell("file", (file:gsub("^%./", "")))
+        end
+      end
+      return f(file, mode, ...)
+    end
+  end
+  wrap(io, "open", true)
+  wrap(io, "lines")
+  wrap(io, "input")
+  wrap(nacre, "load")
+  wrap(_G, "loadfile")
+  wrap(_G, "dofile")
+end
+
+-- What a file is called in messages.
+local function called(unit, path)
+  local rest = within(path, unit.root)
+  return rest and rest ~= "" and rest or path
+end
+
+root.called = called
+
+-- As luaL_loadfilex does: without a mark of the byte order and a first line
+-- for the system.
+local function source(path)
+  local f, why = io.open(path, "rb")
+  if not f then return nil, why end
+  local text
+  text, why = f:read "a"
+  f:close()
+  return text and text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "", 1), why
+end
+
+local names = {} -- by chunkname: the absolute path
+
+-- A module that looks for files beside its own gets the whole path from
+-- debug.getinfo; the level counts this function, too.
+local function openinfo()
+  local getinfo = debug.getinfo
+  function debug.getinfo(...)
+    local a, b, c = ...
+    local info
+    if type(a) == "thread" then
+      local own = a == coroutine.running() and math.type(b) == "integer"
+      info = getinfo(a, own and b + 1 or b, c)
+    elseif math.type(a) == "integer" then
+      info = getinfo(a + 1, b)
+    else
+      info = getinfo(...)
+    end
+    if info and names[info.source] then info.source = names[info.source] end
+    return info
+  end
+end
+
+local function loadwith(unit, path, ...)
+  local name = called(unit, path)
+  local text, why = source(path)
+  if not text then return nil, ("cannot open %s"):format(why) end
+  if name ~= path then
+    if not next(names) then openinfo() end
+    names["@" .. name] = "@" .. path
+  end
+  return load(text, "@" .. name, ...)
+end
+
+local function openloads(unit)
+  local plain = loadfile
+  local function ours(path)
+    local full = type(path) == "string" and process.absolute(path)
+    return full and within(full, unit.root) and
+           not within(full, process.absolute ".") and full
+  end
+  function _G.loadfile(path, mode, ...)
+    local full = ours(path)
+    if full then return loadwith(unit, full, mode or "t", ...) end
+    return plain(path, mode, ...)
+  end
+  local dofile = dofile
+  function _G.dofile(path)
+    if not ours(path) then return dofile(path) end
+    local f, why = _G.loadfile(path)
+    if not f then error(why, 0) end
+    return f()
+  end
+end
+
+-- A message with the files in quotes called as the root calls them.
+local function plainly(unit, text)
+  return (text:gsub("'([^'\n]+)'", function(file)
+    return ("'%s'"):format(called(unit, file))
+  end))
+end
+
+-- In place of Lua's own, which comes behind that of the program's modules.  The
+-- module gets its whole path; what require shows is the same in every checkout.
+local function opensearcher(unit)
+  package.searchers[3] = function(name)
+    local path, why = package.searchpath(name, package.path)
+    if not path then return plainly(unit, why) end
+    local f
+    f, why = loadfile(path)
+    if f then
+      return function() return f(name, path) end, called(unit, path)
+    end
+    error(("error loading module '%s' from file '%s':\n\t%s"):format(name,
+      called(unit, path), why), 0)
+  end
+end
+
+-- The same for modules in C: `a.b` in a library of its own, and in that of `a`.
+local function openlibraries(unit)
+  for k = 4, 5 do
+    local search = package.searchers[k]
+    package.searchers[k] = function(name)
+      local ok, open, path = pcall(search, name)
+      if not ok then error(plainly(unit, open), 0) end
+      if type(open) ~= "function" then
+        return open and plainly(unit, open)
+      end
+      return function() return open(name, path) end, called(unit, path)
+    end
+  end
+end
+
+local started = process.absolute "." -- by the runner, before its tests
+
+-- What LUA_PATH and LUA_CPATH say is meant from where the runner was started.
+local function frombefore(path, variable)
+  if not os.getenv(variable .. "_5_4") and not os.getenv(variable) or
+     not started then
+    return path
+  end
+  return (path:gsub("[^;]+", function(template)
+    return not template:find "^/" and
+           join(started, (template:gsub("^%./", ""))) or nil
+  end))
+end
+
+-- Makes the current folder, an empty one, the test's.
+function root.enter(unit)
+  bringall(unit)
+  package.path = frombefore(package.path, "LUA_PATH")
+  package.cpath = frombefore(package.cpath, "LUA_CPATH")
+  local dirs = {unit.folder, unit.folder ~= unit.root and unit.root or nil}
+  for k = #dirs, 1, -1 do
+    package.path = ("%s;%s;%s"):format(join(dirs[k], "?.lua"),
+      join(dirs[k], "?/init.lua"), package.path)
+    package.cpath = ("%s;%s"):format(join(dirs[k], "?.so"), package.cpath)
+  end
+  openloads(unit)
+  opensearcher(unit)
+  openlibraries(unit)
+end
+
+return root

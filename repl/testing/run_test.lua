@@ -1,0 +1,372 @@
+-- SPDX-License-Identifier: MIT
+--
+-- run_test.lua - a test as it runs, in a process of its own.  What it prints
+-- goes to the runner as it is; `tell` reports where that belongs.
+
+local check = require "nacre.assertions"
+local cover = require "nacre.coverage"
+local errors = require "nacre.errors"
+local fixtures = require "nacre.fixtures"
+local frames = require "nacre.stack_frames"
+local host = require "nacre.host"
+local process = require "nacre.process"
+local root = require "nacre.project_root"
+local stop = require "nacre.debug_failure"
+local values = require "nacre.stored_values"
+
+local run = {}
+
+function run.prepare(job)
+  local nacre = package.loaded.nacre
+  nacre.set_num_threads(job.threads)
+  if job.device ~= "cpu" then nacre.set_default_device(job.device) end
+  if job.dtype then nacre.set_default_dtype(job.dtype) end
+  nacre.manual_seed(job.seed)
+  if job.limit then
+    nacre.set_memory_limit(job.limit)
+    -- a driver of devices takes what it likes
+    if job.device == "cpu" then process.limit(job.limit) end
+  end
+  root.enter(job.unit)
+  _G.arg = {[0] = job.unit.steps and job.unit.kind ~= "unit" and
+                  job.unit.kind ~= "script" and "nacre" or job.unit.full}
+end
+
+-- -l MODULE, -l NAME=MODULE
+local function libraries(job)
+  for _, word in ipairs(job.libraries or {}) do
+    local name, module = word:match "^(.-)=(.*)$"
+    _G[name or word] = require(module or word)
+  end
+end
+
+local function session(job, tell)
+  local shell = require "nacre.shell"
+  shell.start(true)
+  local watch = values.watch(job, tell)
+  for i, step in ipairs(job.steps) do
+    values.step(watch, step, i)
+    tell("step", i)
+    local from = stop.on and select(2, process.output())
+    local going = shell.submit(step.text)
+    if from then stop.step(step, from) end
+    tell("done", i)
+    if not going then break end
+  end
+  values.finish(watch, job, tell)
+end
+
+-- What messages call the file: a script by the name it has in its own folder,
+-- wherever the runner was started.
+local function called(unit)
+  return unit.kind == "script" and unit.path:match "[^/]*$" or unit.path
+end
+
+local function load(job)
+  local text = assert(io.open(job.unit.full, "rb")):read "a"
+  local name = "@" .. called(job.unit)
+  frames.sources[name] = text -- for messages: the folder is another one
+  text = text:gsub("^\xEF\xBB\xBF", "", 1):gsub("^#[^\n]*", "", 1)
+  if job.unit.kind == "unit" then
+    text = require "nacre.assertion_operands".rewritten(text)
+  end
+  return _G.load(text, name, "t")
+end
+
+local function isskip(err)
+  local meta = type(err) == "table" and debug.getmetatable(err)
+  local text = meta and rawget(meta, "__tostring") and tostring(err)
+  return text and text:match "^skip: (.*)$"
+end
+
+-- What went wrong, as it would be said of a script.
+local function text(err)
+  return check.isrefusal(err) and err.text or
+         errors.render(err, {width = 80, script = true})
+end
+
+local function show(err)
+  if isskip(err) then return end
+  io.stdout:flush()
+  io.stderr:write(text(err), "\n")
+end
+
+-- Runs f as user code; true, or false and the error.
+local function guarded(f, ...)
+  local ok, err = host.guard(function(e)
+    host.quiet()
+    if check.isrefusal(e) and stop.on then errors.capture(e, 2) end
+    if check.isrefusal(e) or isskip(e) then return e end
+    return errors.capture(e, 2)
+  end, f, ...)
+  if ok then
+    ok, err = host.guard(function(e) return errors.capture(e, 2) end,
+                         host.synchronize)
+  end
+  if not ok and stop.on and not isskip(err) and not err.skip then
+    stop.at(text(err))
+  end
+  return ok, err
+end
+
+-- What a script wrote to stderr is its second output, if that is kept apart.
+local function writeerrors(path, tell)
+  io.stderr:flush()
+  tell("step", 2)
+  io.stdout:write(require "nacre.test_file".read(path) or "")
+  tell("done", 2)
+end
+
+-- Calls f when the program ends, also by os.exit.
+local function atexit(f)
+  local exit, over = os.exit, false
+  local function once()
+    if not over then f() end
+    over = true
+  end
+  function os.exit(...)
+    once()
+    return exit(...)
+  end
+  return once
+end
+
+local function script(job, tell)
+  local watch = values.watch(job, tell)
+  local path = job.unit.errors and job.shown .. "/stderr"
+  if path then process.errors(path) end
+  values.step(watch, job.steps[1], 1)
+  tell("step", 1)
+  local over = atexit(function()
+    tell("done", 1)
+    if path then writeerrors(path, tell) end
+    values.finish(watch, job, tell)
+  end)
+  local chunk, why = load(job)
+  local ok, err = false, why
+  if chunk then ok, err = guarded(chunk) end
+  if not ok then show(err) end
+  if not ok and isskip(err) then tell("skip", isskip(err)) end
+  over()
+  if not ok then tell("status", 1) end
+end
+
+--
+-- test("name", function(t) ... end)
+--
+
+-- Every choice of one value for each parameter, names in order.
+local function choices(params)
+  local names, list = {}, {{}}
+  for name in pairs(params) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local values = params[name]
+    local wider = {}
+    for _, one in ipairs(list) do
+      for _, value in ipairs(type(values) == "table" and values or {values}) do
+        local p = {}
+        for k, v in pairs(one) do p[k] = v end
+        p[name] = value
+        wider[#wider + 1] = p
+      end
+    end
+    list = wider
+  end
+  return list, names
+end
+
+local function title(name, p, names)
+  local parts = {}
+  for i, k in ipairs(names) do parts[i] = k .. "=" .. tostring(p[k]) end
+  return #parts > 0 and ("%s (%s)"):format(name, table.concat(parts, ", ")) or
+         name
+end
+
+local function wanted(job, name)
+  if job.only then return job.only[name:gsub("%c", " ")] end
+  return not job.word or name:find(job.word, 1, true) ~= nil
+end
+
+local function checks(job) return check.new(job, "@" .. job.unit.path) end
+
+-- What went wrong, as a message: "skip" or "fail", the text, the line.
+local function verdict(job, err, line)
+  if check.isrefusal(err) then
+    return err.skip and "skip" or "fail", err.text, err.line or line
+  end
+  if isskip(err) then return "skip", isskip(err) end
+  return "fail", errors.render(err, {width = 80, script = true}),
+         err.file == job.unit.path and err.line or line
+end
+
+-- Calls the fixtures of a name; nil, or the first error.  What begins stops
+-- there, what ends does not.
+local function around(name, t)
+  local first
+  for _, f in fixtures.each(name) do
+    local ok, err = guarded(f, t)
+    if not ok and (name == "setup" or name == "before_each") then return err end
+    if not ok and first then show(err) end
+    if not ok then first = first or err end
+  end
+  return first
+end
+
+local function case(job, tell, c, name, p)
+  local begin = host.clock()
+  nacre.manual_seed(job.seed)
+  tell("case", name, c.line)
+  if job.names then return end
+  local t = checks(job)
+  stop.test, job.test, job.tell = name, name, tell
+  local err = around("before_each", t)
+  if not err then
+    local ok, why = guarded(function()
+      local test = c.f -- its name in tracebacks
+      test(t, p)
+    end)
+    err = not ok and why or nil
+  end
+  local late = around("after_each", t)
+  if err and late then show(late) end
+  err = err or late
+  tell("took", host.clock() - begin)
+  job.test = nil
+  if job.cover then cover.tell(tell) end
+  if not err then return tell("pass") end
+  tell(verdict(job, err, c.line))
+end
+
+-- What is done once before the tests of a file: false after saying what went
+-- wrong with it.
+local function begins(job, tell)
+  local err = around("setup", checks(job))
+  if not err then return true end
+  local word, text = verdict(job, err)
+  if word == "skip" then
+    tell("skip", text)
+  else
+    io.stdout:write("in setup: ", text, "\n")
+    tell "broken"
+  end
+  return false
+end
+
+-- Of tests with a line: those that start up to there, the last one alone.
+local function chosen(cases, line)
+  if not line then return cases end
+  local last = cases[1]
+  for _, c in ipairs(cases) do
+    if c.line <= line then last = c end
+  end
+  return {last}
+end
+
+-- The tests that are to run, in order: {case, name, parameters}.
+local function expanded(job, cases)
+  local todo = {}
+  for _, c in ipairs(chosen(cases, job.line)) do
+    local list, names = choices(c.params)
+    for _, p in ipairs(list) do
+      local name = title(c.name, p, names)
+      if wanted(job, name) then todo[#todo + 1] = {c, name, p} end
+    end
+  end
+  return todo
+end
+
+-- The tests behind the first `done`, which have run already.
+local function unit(job, tell, done)
+  local cases = {}
+  function _G.test(name, params, f)
+    if type(params) == "function" then params, f = {}, params end
+    if type(name) ~= "string" or type(f) ~= "function" or
+       type(params) ~= "table" then
+      error("test(name[, parameters], function): bad arguments", 2)
+    end
+    cases[#cases + 1] = {name = name, params = params, f = f,
+                         line = debug.getinfo(2, "l").currentline}
+  end
+  tell("step", 1)
+  local chunk, why = load(job)
+  local ok, err = false, why
+  if chunk then ok, err = guarded(chunk) end
+  if not ok then show(err) end
+  if not ok and isskip(err) then tell("skip", isskip(err)) end
+  if not ok then return tell("broken") end
+  fixtures.take()
+  if #cases > 0 and (job.word or job.only) then tell("chosen") end
+  local list = expanded(job, cases)
+  if not list[done + 1] or not job.names and not begins(job, tell) then
+    return
+  end
+  for k = done + 1, #list do case(job, tell, table.unpack(list[k])) end
+  local late = not job.names and around("teardown", checks(job))
+  if late then
+    tell("case", "teardown", cases[1].line)
+    tell("took", 0)
+    tell(verdict(job, late, cases[1].line))
+  end
+end
+
+-- What is no file of tests is one test.
+local function whole(kind)
+  return function(job, tell)
+    local t = checks(job)
+    fixtures.close()
+    if not begins(job, tell) then return end
+    nacre.manual_seed(job.seed)
+    local err = around("before_each", t)
+    if err then
+      io.stdout:write("in before_each: ", select(2, verdict(job, err)), "\n")
+      return tell "broken"
+    end
+    kind(job, tell)
+    err = around("after_each", t)
+    local late = around("teardown", t)
+    if err or late then
+      tell("torn", (select(2, verdict(job, err or late))))
+    end
+  end
+end
+
+local kinds = {transcript = whole(session), markdown = whole(session),
+               script = whole(script), unit = unit}
+
+-- The function that a process of its own is to run; in a *_test.lua without
+-- its first `done` tests.
+function run.body(job, done)
+  return function(tell)
+    run.prepare(job)
+    if job.files then root.bringing(job.unit, tell) end
+    stop.on = job.pdb and job
+    if job.cover then cover.start(tell) end
+    local ok, err = guarded(function()
+      libraries(job)
+      fixtures.conftest(job.unit)
+    end)
+    tell "ready"
+    if not ok and isskip(err) then return tell("skip", isskip(err)) end
+    if not ok then
+      show(err)
+      return tell "broken"
+    end
+    local begin = host.clock()
+    kinds[job.unit.kind](job, tell, done or 0)
+    if job.cover then cover.tell(tell) end
+    tell("end", host.clock() - begin)
+  end
+end
+
+-- What there is to test on: {cuda = count, memory = {bytes, ...}} in messages.
+-- It opens the devices, so it too is for a process of its own.
+function run.probe(tell)
+  local cuda = nacre.cuda
+  if not cuda.is_available() then return tell("none", cuda.why()) end
+  for i = 0, cuda.device_count() - 1 do
+    tell("device", i, (cuda.mem_get_info(i)))
+  end
+end
+
+return run

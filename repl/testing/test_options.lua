@@ -1,0 +1,249 @@
+-- SPDX-License-Identifier: MIT
+--
+-- test_options.lua - what may follow `nacre --test`.
+
+local file = require "nacre.test_file"
+local host = require "nacre.host"
+local process = require "nacre.process"
+
+local options = {}
+
+options.help = [[
+usage: nacre --test [options] [PATH[:LINE] ...]
+
+Runs the tests under PATH, or here: sessions (*.nacre, and blocks ```nacre in
+*.md), *_test.lua, and scripts x.lua with an x.out.  A LINE runs a file from
+its top to that line.
+
+Which:
+  -k WORD            files, devices and test()s with WORD in their name
+  --last-failed      what failed in the last run in this folder
+  --list             only list them
+  --files            run them, only list the files beside them or in the root
+                     that they read: what '--: needs file F' is to name
+  --device LIST      cpu, cuda, cuda:1 or all; cpu and, if present, cuda
+  --require cuda     fail, rather than skip, what lacks a CUDA device
+Where:
+  --root DIR         the project: modules are required from there, too, and
+                     messages name files from there (the nearest folder above
+                     a test with a .nacre-root or a .git in it)
+  --at DIR           as if the files lay in DIR
+  -l MOD, -l g=MOD   require MOD into a global before each test
+How:
+  -j N               so many at once (the number of processors)
+  --gpu-jobs N       so many at once on a CUDA device (1)
+  --seed N           of tests that name none (0)
+  --threads N        of the CPU in each test (1)
+  --timeout TIME     of tests that name none: 10s, 500ms, 2m (60s)
+  --memory-limit N   what a test may take: 500M, 2G (no limit)
+  --rtol X, --atol X the tolerance of floats, instead of the files' own and of
+                     what their digits allow; a #~ in a line stays
+  --shuffle[=N]      in random order
+  --repeat N         each N times
+  --fail-fast        stop after the first failure
+Expected text:
+  --update           write what was printed, and values that are kept, into the
+                     files, unless it differs from run to run or between devices
+  --ok               then exit 0, though files have changed
+  --within X         between devices by more than the last digit, or rtol X;
+                     a #~ at the lines in question says by how much
+  --review           ask for each difference
+  --no-values        compare texts alone, leave FILE.safetensors out; with
+                     --update also from then on
+Output:
+  --color=WHEN       auto (on a terminal, unless NO_COLOR is set), always, never
+  --junit FILE       JUnit's XML beside the text
+  --tap, --json      the outcome for programs, instead of the text
+  --pdb              stop in the debugger where a test fails, one at a time;
+                     at a line of a session that differs, in the session
+  --cover[=DIR]      a table of the lines of the project's Lua files that ran;
+                     of all files in DIR, also those that no test loaded
+  --lcov FILE        the same as an lcov tracefile
+  --ci               no --update; annotations if GITHUB_ACTIONS is set
+
+Exit status: 0 all passed, 1 a test failed, 2 bad usage, 5 nothing to run, or
+nothing on the devices of --device; after a signal that of the signal.
+]]
+
+local function integer(low)
+  return function(s)
+    local n = math.tointeger(tonumber(s))
+    return n and n >= low and n or nil
+  end
+end
+
+local function positive(s)
+  local n = tonumber(s)
+  return n and n >= 0 and n or nil
+end
+
+local function devices(s)
+  local list = {}
+  for word in s:gmatch "[^,]+" do
+    if not (word == "cpu" or word == "all" or word:find "^cuda:?%d*$") then
+      return nil
+    end
+    list[#list + 1] = word
+  end
+  return #list > 0 and list or nil
+end
+
+local function folder(s)
+  local path = process.absolute(s)
+  return path and process.entries(path) and path
+end
+
+local function text(s) return s ~= "" and s or nil end
+
+local function color(s)
+  return (s == "auto" or s == "always" or s == "never") and s or nil
+end
+
+-- Field, what reads the value, what it is called in complaints, and whether it
+-- may be given several times.
+local valued = {
+  ["-l"] = {"libraries", text, "a module", true},
+  ["-k"] = {"word", text, "a word"},
+  ["--device"] = {"devices", devices, "cpu, cuda, cuda:N or all"},
+  ["--require"] = {"require", function(s) return s == "cuda" and s or nil end,
+                   "cuda"},
+  ["-j"] = {"jobs", integer(1), "a number from 1"},
+  ["--gpu-jobs"] = {"gpujobs", integer(1), "a number from 1"},
+  ["--seed"] = {"seed", integer(math.mininteger), "an integer"},
+  ["--threads"] = {"threads", integer(1), "a number from 1"},
+  ["--timeout"] = {"timeout", file.seconds, "a time such as 10s"},
+  ["--rtol"] = {"rtol", positive, "a number"},
+  ["--within"] = {"within", positive, "a number"},
+  ["--atol"] = {"atol", positive, "a number"},
+  ["--repeat"] = {"times", integer(1), "a number from 1"},
+  ["--memory-limit"] = {"limit", file.bytes, "a size such as 500M"},
+  ["--root"] = {"root", folder, "a folder"},
+  ["--at"] = {"at", folder, "a folder"},
+  ["--lcov"] = {"lcov", text, "a file"},
+  ["--junit"] = {"junit", text, "a file"},
+  ["--color"] = {"color", color, "auto, always or never"},
+}
+
+local flags = {
+  ["--last-failed"] = "lastfailed", ["--list"] = "list", ["--ok"] = "ok",
+  ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
+  ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
+  ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
+  ["--files"] = "files", ["--cover"] = "cover", ["--pdb"] = "pdb",
+  ["--no-values"] = "novalues",
+}
+
+local function unknown(word)
+  local names = {}
+  for name in pairs(valued) do names[#names + 1] = name end
+  for name in pairs(flags) do names[#names + 1] = name end
+  table.sort(names)
+  local near = host.suggest(word, names)
+  return ("unknown option %s%s"):format(word,
+    near and (", did you mean %s?"):format(near) or "")
+end
+
+-- "--name", "value" of "--name=value", "-j8" and plain words
+local function parts(word)
+  if word:find "^%-%-" then
+    local name, value = word:match "^(%-%-[%w%-]+)=(.*)$"
+    return name or word, value
+  end
+  if word:find "^%-%a." then return word:sub(1, 2), word:sub(3) end
+  return word, nil
+end
+
+local function shuffle(o, value)
+  o.shuffle = value and math.tointeger(tonumber(value))
+  if value and not o.shuffle then return "--shuffle needs an integer" end
+  o.shuffle = o.shuffle or os.time() % 1000000
+end
+
+local function covered(o, value)
+  o.cover = value == nil or folder(value)
+  if not o.cover then
+    return ("--cover needs a folder, not '%s'"):format(value)
+  end
+end
+
+-- What may have a value behind "=".
+local optional = {["--shuffle"] = shuffle, ["--cover"] = covered}
+
+-- Takes the option at words[i]; the next i, or nil and what is wrong.
+local function take(o, words, i)
+  local name, value = parts(words[i])
+  local row = valued[name]
+  if optional[name] then
+    local wrong = optional[name](o, value)
+    return not wrong and i + 1 or nil, wrong
+  end
+  if flags[name] then
+    if value then return nil, name .. " takes no value" end
+    o[flags[name]] = true
+    return i + 1
+  end
+  if not row then return nil, unknown(name) end
+  if not value then
+    i = i + 1
+    value = words[i]
+  end
+  if not value then return nil, name .. " needs a value" end
+  local got, before = row[2](value), o[row[1]]
+  o[row[1]] = got
+  if got ~= nil and row[4] then
+    o[row[1]] = before or {}
+    table.insert(o[row[1]], got)
+  end
+  if got == nil then
+    return nil, ("%s needs %s, not '%s'"):format(name, row[3], value)
+  end
+  return i + 1
+end
+
+local function path(o, word)
+  local name, line = word:match "^(.*):(%d+)$"
+  if name and process.absolute(name) and not process.absolute(word) then
+    o.paths[#o.paths + 1] = {name, math.tointeger(tonumber(line))}
+  else
+    o.paths[#o.paths + 1] = {word}
+  end
+end
+
+local function clash(o)
+  if o.ci and (o.update or o.review) then
+    return "--ci allows neither --update nor --review"
+  end
+  if o.within and not o.update then return "--within goes with --update" end
+  if o.update and o.review then return "--update or --review, not both" end
+  if o.pdb and (o.ci or o.update or o.review or o.tap or o.json) then
+    return "--pdb is for a run whose text is read by a person"
+  end
+  if o.tap and o.json then return "--tap or --json, not both" end
+end
+
+-- The words as a table, or nil and what is wrong with them.
+function options.parse(words)
+  local o = {paths = {}, jobs = process.cores(), gpujobs = 1, threads = 1,
+             times = 1}
+  local i, only = 1, false
+  while words[i] do
+    if words[i] == "--" and not only then
+      only, i = true, i + 1
+    elseif only or not words[i]:find "^%-." then
+      path(o, words[i])
+      i = i + 1
+    else
+      local wrong
+      i, wrong = take(o, words, i)
+      if not i then return nil, wrong end
+    end
+  end
+  local wrong = clash(o)
+  if wrong then return nil, wrong end
+  if o.pdb then o.jobs, o.gpujobs = 1, 1 end
+  o.cover = o.cover or o.lcov ~= nil
+  if #o.paths == 0 then o.paths[1] = {"."} end
+  return o
+end
+
+return options

@@ -1,0 +1,218 @@
+-- SPDX-License-Identifier: MIT
+--
+-- value_diff.lua - where two values differ: tables by path, strings of several
+-- lines as a diff, long ones around the first byte that differs.
+
+local close = require "nacre.closeness"
+local inspect = require "nacre.styled_output"
+local lexer = require "nacre.lexer"
+local match = require "nacre.match_output"
+
+local diff = {}
+
+local MOST, LINES, LONG, AROUND = 10, 40, 60, 20
+
+--
+-- Strings
+--
+local function split(text)
+  local list = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do list[#list + 1] = line end
+  return list
+end
+
+-- How many elements two lists have in common at the start, or at the end.
+local function common(A, B, most, last)
+  local n = 0
+  while n < most and A[last and #A - n or n + 1] ==
+                     B[last and #B - n or n + 1] do
+    n = n + 1
+  end
+  return n
+end
+
+-- length[i][j]: of the longest common subsequence of A from i, B from j.
+local function lengths(A, B)
+  local c = {[#A + 1] = setmetatable({}, {__index = function() return 0 end})}
+  for i = #A, 1, -1 do
+    c[i] = {[#B + 1] = 0}
+    for j = #B, 1, -1 do
+      c[i][j] = A[i] == B[j] and c[i + 1][j + 1] + 1 or
+                math.max(c[i + 1][j], c[i][j + 1])
+    end
+  end
+  return c
+end
+
+-- The steps from list A to list B: {"-" or "+" or " ", line}.
+local function steps(A, B)
+  local list, i, j = {}, 1, 1
+  if #A * #B > 90000 then -- no search: all of one, then all of the other
+    for _, line in ipairs(A) do list[#list + 1] = {"-", line} end
+    for _, line in ipairs(B) do list[#list + 1] = {"+", line} end
+    return list
+  end
+  local c = lengths(A, B)
+  while i <= #A or j <= #B do
+    if A[i] and A[i] == B[j] then
+      list[#list + 1] = {" ", A[i]}
+      i, j = i + 1, j + 1
+    elseif A[i] and (not B[j] or c[i + 1][j] >= c[i][j + 1]) then
+      list[#list + 1] = {"-", A[i]}
+      i = i + 1
+    else
+      list[#list + 1] = {"+", B[j]}
+      j = j + 1
+    end
+  end
+  return list
+end
+
+-- The lines in which `got` is not what was expected, behind - and +, with a
+-- line around them.
+function diff.lines(got, expected)
+  local A, B = split(expected), split(got)
+  local head = common(A, B, math.min(#A, #B))
+  local tail = common(A, B, math.min(#A, #B) - head, true)
+  local from = math.max(0, head - 1)
+  local list = steps(table.move(A, from + 1, #A - math.max(0, tail - 1), 1, {}),
+                     table.move(B, from + 1, #B - math.max(0, tail - 1), 1, {}))
+  local lines = {("line %d: - expected, + got"):format(head + 1)}
+  for k, step in ipairs(list) do
+    if k > LINES then
+      lines[#lines + 1] = ("... %d lines more"):format(#list - LINES)
+      break
+    end
+    local text = inspect.brief(step[2]):sub(2, -2):gsub('\\"', '"')
+    lines[#lines + 1] = step[1] .. " " .. match.cut(text, 300)
+  end
+  return lines
+end
+
+-- A part of s around byte i, in quotes.
+local function around(s, i)
+  local from, to = math.max(1, i - AROUND), math.min(#s, i + AROUND)
+  return (from > 1 and "..." or "") .. inspect.brief(s:sub(from, to)) ..
+         (to < #s and "..." or "")
+end
+
+local function strings(got, expected)
+  if got:find "\n" and expected:find "\n" then
+    return diff.lines(got, expected)
+  end
+  if #got <= LONG and #expected <= LONG then
+    return {("got %s, expected %s"):format(inspect.brief(got),
+                                           inspect.brief(expected))}
+  end
+  local i = 1
+  while got:byte(i) == expected:byte(i) do i = i + 1 end
+  return {("got %s, expected %s from byte %d on (%d and %d bytes)"):format(
+    around(got, i), around(expected, i), i, #got, #expected)}
+end
+
+--
+-- Values
+--
+local function brief(v)
+  local text = inspect.brief(v):gsub("%s*\n%s*", " ")
+  return match.cut(text, 300)
+end
+
+diff.brief = brief
+
+-- Are they the same number?  An integer is no float, and nan is nan.
+local function samenumber(a, b)
+  return math.type(a) == math.type(b) and (a == b or a ~= a and b ~= b)
+end
+
+-- What is said of two values that are no tables, or nil if they are equal.
+local function leaf(got, expected)
+  if close.istensor(got) or close.istensor(expected) then
+    local says = close.compare(got, expected, {rtol = 0, atol = 0})
+    return says and split(says)
+  end
+  if type(got) == "number" and type(expected) == "number" then
+    if samenumber(got, expected) then return nil end
+    local a, b = brief(got), brief(expected)
+    if a == b then a, b = ("%.17g"):format(got), ("%.17g"):format(expected) end
+    return {("got %s, expected %s"):format(a, b)}
+  end
+  if rawequal(got, expected) or got == expected then return nil end
+  if type(got) == "string" and type(expected) == "string" then
+    return strings(got, expected)
+  end
+  return {("got %s, expected %s"):format(brief(got), brief(expected))}
+end
+
+local function step(path, k)
+  if type(k) == "string" and k:find "^[%a_][%w_]*$" and
+     not lexer.keywords[k] then
+    return path .. "." .. k
+  end
+  return ("%s[%s]"):format(path, brief(k))
+end
+
+local order = {number = 1, string = 2}
+
+local function before(a, b)
+  local x, y = order[type(a)] or 3, order[type(b)] or 3
+  if x ~= y then return x < y end
+  if x == 3 then return tostring(a) < tostring(b) end
+  return a < b
+end
+
+-- The keys of both tables, in order.
+local function keys(a, b)
+  local list = {}
+  for k in next, a do list[#list + 1] = k end
+  for k in next, b do
+    if rawget(a, k) == nil then list[#list + 1] = k end
+  end
+  table.sort(list, before)
+  return list
+end
+
+local function istable(v) return type(v) == "table" end
+
+-- Appends to `out` {path, lines} for each place where a and b differ.  `seen`
+-- are the pairs of tables on the way here, which may go in circles.
+local function walk(out, path, a, b, compare, seen)
+  if not (istable(a) and istable(b)) then
+    local says = compare(a, b)
+    if says then out[#out + 1] = {path, says} end
+    return
+  end
+  if rawequal(a, b) or seen[a] == b then return end
+  local was = seen[a]
+  seen[a] = b
+  for _, k in ipairs(keys(a, b)) do
+    walk(out, step(path, k), rawget(a, k), rawget(b, k), compare, seen)
+  end
+  seen[a] = was
+end
+
+-- Nil if the values are equal, else the text of where they are not.  Numbers,
+-- strings and tensors are compared by compare(got, expected), which gives
+-- lines or nil; by default they must be the same.
+function diff.values(got, expected, compare)
+  local out, lines = {}, {}
+  walk(out, "", got, expected, compare or leaf, {})
+  if #out == 0 then return nil end
+  for k, place in ipairs(out) do
+    if k > MOST then
+      lines[#lines + 1] = ("... %d places more"):format(#out - MOST)
+      break
+    end
+    local path, says = place[1], place[2]
+    if path == "" then return table.concat(says, "\n") end
+    if #says == 1 then
+      lines[#lines + 1] = ("at %s: %s"):format(path, says[1])
+    else
+      lines[#lines + 1] = ("at %s:"):format(path)
+      for _, line in ipairs(says) do lines[#lines + 1] = "  " .. line end
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+return diff

@@ -1,0 +1,346 @@
+-- SPDX-License-Identifier: MIT
+--
+-- bench.lua - :bench, nacre.bench and shell.bench: how long something takes,
+-- from many runs; see measure.lua for how that is measured.
+
+local errors = require "nacre.errors"
+local file = require "nacre.measurement_files"
+local host = require "nacre.host"
+local narrow = require "nacre.wrap_lines"
+local peak = require "nacre.machine_peak"
+local text = require "nacre.timing_text"
+local timing = require "nacre.measure"
+
+local bench = {}
+
+--
+-- The words before the expression
+--
+-- name: the option it sets; then whether a value follows, and of what kind.
+local WORDS = {
+  ["-n"] = {"warmup", false}, ["-s"] = {"setup", "text"},
+  ["-c"] = {"cold", "cold"}, ["--save"] = {"save", "name"},
+  ["--against"] = {"against", "name"}, ["--export-json"] = {"json", "file"},
+  ["--export-markdown"] = {"markdown", "file"}, ["--budget"] = {"budget",
+                                                                "seconds"},
+}
+
+-- A value: in quotes, or up to a blank; and what follows it.
+local function value(rest)
+  local quote = rest:match "^[\"']"
+  if not quote then return rest:match "^(%S+)%s*(.*)$" end
+  local i = 2
+  while i <= #rest do
+    local c = rest:sub(i, i)
+    if c == "\\" then
+      i = i + 1
+    elseif c == quote then
+      local inside = rest:sub(2, i - 1):gsub("\\([\"'\\])", "%1")
+      return inside, rest:sub(i + 1):match "^%s*(.*)$"
+    end
+    i = i + 1
+  end
+end
+
+local function take(o, word, given)
+  local name, kind = WORDS[word][1], WORDS[word][2]
+  if kind == "cold" and given ~= "cold" then
+    return "-c is: -c cold"
+  elseif kind == "seconds" and not (tonumber(given) and
+         tonumber(given) > 0) then
+    return "--budget needs seconds"
+  elseif kind == "cold" then
+    o[name] = true
+  else
+    o[name] = kind == "seconds" and tonumber(given) or given
+  end
+end
+
+-- Why what stands before an expression is no option; nil if it may belong to
+-- the expression, as in -x + 1 (but --x would be a remark).
+local function unknown(words)
+  local word = words:match "^%-%-%a%S*" or
+               words:match "^(%-%a)%s+[%w_\"']"
+  if not word then return nil end
+  local names = {}
+  for name in pairs(WORDS) do names[#names + 1] = name end
+  table.sort(names)
+  if word == "-r" then return "no option '-r': there are as many runs as " ..
+                              "fit in --budget SECONDS" end
+  local name = word:match "^[^=]*"
+  local close = WORDS[name] and name .. " with its value behind a blank" or
+                #name > 2 and host.suggest(name, names)
+  return ("no option '%s'%s"):format(word,
+    close and (", did you mean %s?"):format(close) or "")
+end
+
+-- The options in front of an expression, and the expression; nil and why.
+function bench.options(words)
+  local o = {}
+  while true do
+    local word, rest = words:match "^(%-%-?[%a-]+)%s+(.*)$"
+    if not WORDS[word] then
+      local wrong = unknown(words)
+      return not wrong and o or nil, wrong or words
+    end
+    if WORDS[word][2] then
+      local given
+      given, rest = value(rest)
+      if not given then
+        return nil, ("%s needs a %s"):format(word, WORDS[word][2])
+      end
+      local wrong = take(o, word, given)
+      if wrong then return nil, wrong end
+    else
+      o[WORDS[word][1]] = false       -- the only one: -n, no warm-up
+      if rest:find "^%d+%s+[%w_(]" or rest:find "^%d+%s+%-%a%s" then
+        return nil, "-n leaves the warm-up out and takes no number; " ..
+                    "--budget SECONDS says for how long to measure"
+      end
+    end
+    words = rest
+  end
+end
+
+--
+-- The report
+--
+local function heading(r)
+  local parts = {text.place(r)}
+  if r.operands and r.operands ~= "" then parts[2] = r.operands end
+  if r.cold then parts[#parts + 1] = "cold caches" end
+  return table.concat(parts, "   ")
+end
+
+local function rates(r, n)
+  if r.operations == 0 then return nil end
+  local known = not r.emulated and peak.of(r.device) or nil
+  local o = text.reached(r, r.median, known)
+  local limit = text.limit(o)
+  local rate, top = text.rate(limit[1], limit[2], n, limit[4])
+  local parts = {}
+  local function add(part) parts[#parts + 1] = part end
+  if known then
+    add(rate)
+    add(limit[3] and ("%s of measured peak %s"):format(
+      text.percent(limit[3], n), top))
+    add(text.cached(o))
+    add(o.verdict)
+  else
+    add((text.rate(o.flops, "FLOP/s", n)))
+    add((text.rate(o.bytes, "B/s", n)))
+    add(not r.emulated and #parts > 0 and peak.hint() or nil)
+  end
+  return #parts > 0 and table.concat(parts, "   ") or nil
+end
+
+-- The lines that tell of a result; `old` is what to compare it with.
+function bench.report(r, name, old)
+  local n = text.digits(r)
+  local lines = {heading(r)}
+  local function add(line) lines[#lines + 1] = line and "  " .. line end
+  if text.nothing(r) then
+    add(("nothing measurable: %s a run, as an empty loop"):format(
+      text.time(r.median, 1)))
+    add(text.printed {r})
+    return lines
+  end
+  if #r.samples == 1 then
+    add(("%s   %s: one sample, its spread is not known"):format(
+      text.time(r.median), text.runs(r)))
+  else
+    add(("median %s   min %s   middle half %s   %s, %.1f s"):format(
+      text.time(r.median, n), text.time(r.min, n), text.range(r.q1, r.q3, n),
+      text.runs(r), r.seconds))
+  end
+  add(rates(r, n))
+  add(text.histogram(r))
+  if r.opening > 0.02 * r.first and r.opening > r.median then
+    add(("the first run took %s, %s of it first use"):format(
+      text.time(r.first), text.time(r.opening)))
+  end
+  if old then
+    for _, line in ipairs((file.compared(r, name, old))) do add(line) end
+  end
+  add(text.printed {r})
+  local warning = text.warning(r)
+  add(warning and "warning: " .. warning)
+  add(text.load {r})
+  return lines
+end
+
+local Result = {__name = "measurement"}
+
+function Result.__tostring(r)
+  return table.concat(bench.report(r), "\n")
+end
+
+-- A result that knows what it is one of: the text, its setup and operands.
+function bench.named(r, source, o, env)
+  r.text, r.setup = source, o.setup
+  r.operands = source and env and text.operands(source, env)
+  return setmetatable(r, Result)
+end
+
+--
+-- Doing it
+--
+-- Runs the setup, if there is one, where the texts will run: what it assigns
+-- stays there.  Raises what goes wrong.
+function bench.setup(o, texts)
+  local all = {o.setup or ""}
+  table.move(texts, 1, #texts, 2, all)
+  local base = o.globals and setmetatable({}, {__index = _G})
+  for name, v in pairs(o.globals or {}) do base[name] = v end
+  local env = timing.environment(all, base)
+  if o.setup then
+    local f, message = load(o.setup, "=stdin", "t", env)
+    if not f then error("setup: " .. message, 0) end
+    errors.remember(f, o.setup)
+    f()
+  end
+  return env
+end
+
+local KNOWN = {setup = "string", globals = "table", cold = "boolean",
+               warmup = "boolean", budget = "number", samples = "number",
+               n = "number", save = "string", against = "string",
+               json = "string", markdown = "string"}
+
+local function typeof(v) return nacre.is_tensor(v) and "tensor" or type(v) end
+
+-- The options, or none, if they are ones.
+function bench.check(o)
+  o = o == nil and {} or o
+  if type(o) ~= "table" then
+    error("options are a table, not a " .. typeof(o), 3)
+  end
+  local names = {}
+  for name in pairs(KNOWN) do names[#names + 1] = name end
+  table.sort(names)
+  for name, v in pairs(o) do
+    if not KNOWN[name] then
+      local close = host.suggest(tostring(name), names)
+      error(("no option '%s'%s"):format(tostring(name),
+        close and (", did you mean %s?"):format(close) or ""), 3)
+    end
+    if type(v) ~= KNOWN[name] then
+      error(("option %s is a %s, not a %s"):format(name, KNOWN[name],
+                                                   type(v)), 3)
+    end
+    if type(v) == "number" and not (v > 0) then
+      error(("option %s must be above 0"):format(name), 3)
+    end
+  end
+  return o
+end
+
+-- Prepares a text or a function; its errors are the caller's.
+function bench.subject(what, env)
+  local subject, message = timing.prepare(what, env)
+  if not subject then error(message, 0) end
+  return subject
+end
+
+local function kept(r, o)
+  if o.save then
+    local path, why = file.save(o.save, r)
+    if not path then error(why, 0) end
+  end
+  local ok, why = file.export({r}, o)
+  if not ok then error(why, 0) end
+end
+
+local function once(what, o)
+  local old, why
+  if o.against then
+    old, why = file.load(o.against)
+    if not old then error(why, 0) end
+  end
+  local ok, wrong = file.name(o.save or "any")
+  if not ok then error(wrong, 0) end
+  local source = type(what) == "string" and what or nil
+  local env = source and bench.setup(o, {source})
+  local r = timing.measure(bench.subject(what, env), o)
+  bench.named(r, source, o, env)
+  kept(r, o)
+  if old then r.compared = select(2, file.compared(r, o.against, old)) end
+  return r, old
+end
+
+-- A name in a text that stands for nothing there, but for a local variable of
+-- the function that calls.
+local function hiddenlocal(source, o)
+  local level, names = 3, {}
+  while (debug.getinfo(level, "S") or {}).what == "C" do level = level + 1 end
+  if not debug.getinfo(level, "S") then return nil end
+  for i = 1, 250 do
+    local name = debug.getlocal(level, i)
+    if not name then break end
+    names[name] = true
+  end
+  local last
+  for _, token in ipairs(require "nacre.lexer".tokens(source)) do
+    if token.text == "local" or token.text == "function" then return nil end
+    local name = token.kind == "name" and last ~= "." and last ~= ":" and
+                 token.text
+    if name and names[name] and not o.setup and
+       timing.valueof(_G, name) == nil and not (o.globals or {})[name] then
+      return name
+    end
+    last = token.text
+  end
+end
+
+-- For programs: nacre.bench(f, options), shell.bench(f, options).
+function bench.call(what, o)
+  if type(what) ~= "string" and type(what) ~= "function" then
+    error("bench: a function or a text is timed, not a " .. typeof(what), 2)
+  end
+  o = bench.check(o)
+  local hidden = type(what) == "string" and hiddenlocal(what, o)
+  if hidden then
+    error(("bench: '%s' is a local variable, and a text sees globals only: " ..
+           "give function() return %s end, or the option globals"):format(
+           hidden, what), 2)
+  end
+  return (once(what, o))
+end
+
+-- Runs f in the session, as a block of the user's: its errors are shown as
+-- such, and Ctrl-C ends it.
+function bench.guarded(shell, f)
+  if not shell.settle() then return end
+  return shell.run {f = f}
+end
+
+-- The options and the expression of a command, or nothing after saying what
+-- is wrong with them.
+function bench.parse(shell, words, name, form)
+  local o, expression = bench.options(words)
+  if not o then return shell.fail((":%s: %s"):format(name, expression)) end
+  if not timing.says(expression) then
+    return shell.fail((":%s needs an expression: %s"):format(name, form))
+  end
+  return o, expression
+end
+
+function bench.run(shell, words)
+  local o, expression = bench.parse(shell, words, "bench", "a:mm(a)")
+  if not o then return end
+  if #require "nacre.compare".split(expression) > 1 then
+    return shell.fail ":bench times one expression; :compare a ;; b takes two"
+  end
+  if not shell.compile(expression) then return end
+  bench.guarded(shell, function()
+    local r, old = once(expression, o)
+    local lines = bench.report(r, o.against, old)
+    narrow.say(lines)
+    if o.save then
+      io.stdout:write("  saved as ", o.save, " (", ".nacre-bench/", o.save,
+                      ".json)\n")
+    end
+  end)
+end
+
+return bench

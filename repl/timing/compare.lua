@@ -1,0 +1,427 @@
+-- SPDX-License-Identifier: MIT
+--
+-- compare.lua - :compare, the same expression on every device, with its
+-- operands there and with the copies, and whether the results agree; or two
+-- and more expressions beside each other.
+
+local bench = require "nacre.bench"
+local difference = require "nacre.tensor_difference"
+local file = require "nacre.measurement_files"
+local machine = require "nacre.machine"
+local narrow = require "nacre.wrap_lines"
+local operands = require "nacre.operand_copies"
+local peak = require "nacre.machine_peak"
+local stats = require "nacre.timing_stats"
+local text = require "nacre.timing_text"
+local timing = require "nacre.measure"
+local units = require "nacre.units"
+
+local nacre = package.loaded.nacre
+
+local compare = {}
+
+-- "a ;; b" is {"a", "b"}; what lies in strings and comments is no end.
+function compare.split(source)
+  local parts, from, last = {}, 1, nil
+  for _, token in ipairs(require "nacre.lexer".tokens(source)) do
+    if token.text == ";" and last and last.text == ";" and
+       last.to + 1 == token.from then
+      parts[#parts + 1] = source:sub(from, last.from - 1)
+      from, last = token.to + 1, nil
+    else
+      last = token
+    end
+  end
+  parts[#parts + 1] = source:sub(from)
+  for i, part in ipairs(parts) do parts[i] = part:match "^%s*(.-)%s*$" end
+  return parts
+end
+
+-- The devices, the CPU first; without a second one also why.
+function compare.devices()
+  if not nacre.cuda.is_available() then return {"cpu"}, nacre.cuda.why() end
+  return {"cpu", "cuda:" .. nacre.cuda.current_device()}
+end
+
+local told = false
+
+-- Why there is no second device; it is said once a session.
+function compare.alone(why)
+  if told or not why then return nil end
+  told = true
+  return "no second device: " .. why
+end
+
+--
+-- An expression on a device
+--
+-- f, with the device as the default one.
+function compare.on(device, f)
+  return function(...)
+    local was = nacre.get_default_device()
+    local _ <close> = setmetatable({}, {__close = function()
+      nacre.set_default_device(was)
+    end})
+    nacre.set_default_device(device)
+    return f(...)
+  end
+end
+
+local function to(device)
+  return function(t) return operands.tensor(t, device) end
+end
+
+-- The expression with copies of its operands on a device.
+local function there(source, base, device)
+  local s = bench.subject(source,
+                          operands.environment(source, base, to(device)))
+  s.once, s.loop = compare.on(device, s.once), compare.on(device, s.loop)
+  return s
+end
+
+local function home(...)
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
+    if timing.istensor(v) then v:cpu() end
+  end
+  return ...
+end
+
+-- The same with its operands on the CPU: they are copied there, the results
+-- back.
+local function copying(source, base, device)
+  local here = operands.environment(source, base, to "cpu")
+  local env = timing.environment({source}, here)
+  local names = operands.names(source, here)
+  local once = bench.subject(source, env).once
+  local f = compare.on(device, function()
+    operands.move(env, here, names, to(device))
+    return home(once())
+  end)
+  local subject = timing.prepare(f)
+  subject.text, subject.env = source, env
+  return subject
+end
+
+--
+-- The table
+--
+local function pad(s, n)
+  return s .. (" "):rep(n - (utf8.len(s) or #s))
+end
+
+local function left(s, n)
+  return (" "):rep(n - (utf8.len(s) or #s)) .. s
+end
+
+local function speedup(x)
+  if x >= 10 then return ("%.0fx"):format(x) end
+  if x >= 0.995 then return ("%.1fx"):format(x) end
+  return (x >= 0.095 and "%.2fx" or "%.1gx"):format(x)
+end
+
+-- What a row says of a result: median, rate, share, and the ratio if that
+-- says anything.
+local function cells(r, base, valid)
+  local n = text.digits(r)
+  local o = text.reached(r, r.median, not r.emulated and peak.of(r.device) or
+                                      nil)
+  local limit = text.limit(o, text.moves(base))
+  local rate = r.operations > 0 and text.rate(limit[1], limit[2], n) or ""
+  return {text.time(r.median, n), rate or "",
+          not r.copies and (text.cached(o) and "cache" or limit[3] and
+                            text.percent(limit[3], n)) or "",
+          valid and speedup(base.median / r.median) or ""}
+end
+
+local function rows(list, valid)
+  local wide, width = 0, {6, 4, 7, 6}
+  local all = {}
+  for i, item in ipairs(list) do
+    all[i] = cells(item.r, list[1].r, valid)
+    wide = math.max(wide, utf8.len(item.name) or #item.name)
+    for k, cell in ipairs(all[i]) do width[k] = math.max(width[k], #cell) end
+  end
+  wide = math.min(wide, 36)
+  local function line(name, c, note)
+    local parts = {"  " .. pad(name, wide)}
+    for k = 1, 4 do parts[k + 1] = left(c[k], width[k]) end
+    if note then parts[#parts + 1] = "  " .. note end
+    return (table.concat(parts, "   "):gsub("%s+$", ""))
+  end
+  local lines = {line("", {"median", "rate", "of peak", "vs " ..
+                           (list[1].short or "first")})}
+  for i, item in ipairs(list) do
+    local name = item.name
+    if (utf8.len(name) or #name) > wide then name = name:sub(1, 33) .. "..." end
+    lines[#lines + 1] = line(name, all[i], item.note)
+  end
+  return lines
+end
+
+local function devicename(r)
+  if r.device ~= "cpu" then return r.device end
+  return ("cpu %d thread%s"):format(r.threads, r.threads == 1 and "" or "s")
+end
+
+--
+-- Do the results agree, and what do copies cost
+--
+local function agreement(a, b, what, hint)
+  if not (timing.istensor(a) and timing.istensor(b)) then return nil end
+  local d, why = difference.measure(a, b)
+  if not d then return "results differ: " .. why, false end
+  if d.different == 0 then return "results agree: bit by bit", true end
+  local inner = difference.inner(what)
+  local fine = difference.tolerable(d, inner)
+  return ("results %s: max abs %s, max rel %s at %s (%s%s%s)"):format(
+    fine and "agree" or "differ", difference.number(d.abs),
+    difference.number(d.rel), d.relat, d.dtype,
+    inner > 1 and ", inner size " .. inner or "",
+    fine and ": fine" or hint and ": :parity says which is wrong" or ""), fine
+end
+
+-- From how many calls on the copies are worth it, when they are made once.
+function compare.breakeven(cpu, gpu, copied)
+  if gpu >= cpu then return nil end
+  if copied <= cpu then return 1 end
+  return math.ceil((copied - gpu) / (cpu - gpu))
+end
+
+local function payoff(cpu, gpu, copied)
+  local n = compare.breakeven(cpu, gpu, copied)
+  if not n then return "the cpu is faster: copies never pay for themselves" end
+  if n == 1 then return "copies pay for themselves from the first call" end
+  return ("copies pay for themselves after %d calls with the same operands")
+         :format(n)
+end
+
+local function doubts(list)
+  local seen, lines = {}, {}
+  for _, item in ipairs(list) do
+    local warning = text.warning(item.r)
+    if warning and not seen[warning] then
+      seen[warning] = true
+      lines[#lines + 1] = ("  warning: %s: %s"):format(item.name, warning)
+    end
+  end
+  local results = {}
+  for i, item in ipairs(list) do results[i] = item.r end
+  local load = text.load(results)
+  lines[#lines + 1] = load and "  " .. load
+  return lines
+end
+
+--
+-- Devices
+--
+-- The subjects of an expression: on the CPU, on the second device, with the
+-- copies.  Also the first result of each, and the bytes that are copied.
+function compare.subjects(source, base, devices)
+  local list = {}
+  for i, device in ipairs(devices) do list[i] = there(source, base, device) end
+  if devices[2] then list[3] = copying(source, base, devices[2]) end
+  return list
+end
+
+-- What a subject gives, with random numbers from `state' on, and the uses of
+-- CUDA devices meanwhile.
+local function first(subject, state)
+  subject.seen = true           -- what it prints
+  local results, uses = operands.observed(state, subject.once)
+  return results[1], uses
+end
+
+-- The lines that say which run did not keep to its device; nil if all did.
+function compare.elsewhere(devices, uses)
+  local lines
+  for i, device in ipairs(devices) do
+    local wrong = operands.elsewhere(device, uses[i])
+    if wrong then
+      lines = lines or {}
+      lines[#lines + 1] = ("no verdict: the run for %s %s"):format(device,
+                                                                  wrong)
+    end
+  end
+  return lines
+end
+
+-- Do the results agree?  Where they do not although each run had the same
+-- operands, another run says whether the expression is to blame.
+local function agreeing(values, again, what, hint)
+  local line, fine = agreement(values[1], values[2], what, hint)
+  if fine ~= false then return line end
+  local d = difference.measure(again(), values[1])
+  if d and d.different == 0 then return line end
+  return "results not compared: the first gives another one each time"
+end
+
+-- The first results of two devices: the lines on whether they agree, and
+-- whether there is a verdict at all.
+local function looked(source, env, devices, subjects)
+  local state, values, uses = nacre.get_rng_state(), {}, {}
+  for i in ipairs(devices) do values[i], uses[i] = first(subjects[i], state) end
+  local lines = compare.elsewhere(devices, uses)
+  if lines or not devices[2] then return lines or {}, not lines end
+  return {agreeing(values, function()
+    return (first(there(source, env, devices[1]), state))
+  end, {source = source, env = env}, true)}, true
+end
+
+local function ondevices(source, o)
+  local env = bench.setup(o, {source})
+  local devices, why = compare.devices()
+  local subjects = compare.subjects(source, env, devices)
+  local seen, valid = looked(source, env, devices, subjects)
+  local results = timing.together(subjects, {budget = o.budget or 0.7,
+                                             warmup = o.warmup, cold = o.cold})
+  local list = {}
+  for i, r in ipairs(results) do
+    bench.named(r, source, o, env).copies = i == 3 or nil
+    list[i] = {r = r, name = devicename(r)}
+  end
+  list[1].short = "cpu"
+  if list[3] then
+    list[2].name = devices[2]
+    list[3].name = devices[2] .. " + copies"
+    list[3].note = ("in %s, out %s"):format(
+      units.bytes(results[3].copied_in // 1),
+      units.bytes(results[3].copied_out // 1))
+  end
+  local lines = rows(list, valid)
+  local function add(line) lines[#lines + 1] = line and "  " .. line end
+  add(compare.alone(why))
+  for _, line in ipairs(seen) do add(line) end
+  if devices[2] and valid then
+    add(payoff(results[1].median, results[2].median, results[3].median))
+  end
+  add(text.emulated(results))
+  add(text.printed(results))
+  table.move(doubts(list), 1, 9, #lines + 1, lines)
+  return lines, results
+end
+
+--
+-- Expressions
+--
+local function interval(a, b)
+  local ratio, low, high = stats.ratio(b.samples, a.samples)
+  if not low then return ("the second takes %.3gx"):format(ratio) end
+  local said = (low > 1 or high < 1) and "" or ": no difference shown"
+  return ("the second takes %.3fx the time of the first, %.3f .. %.3f with " ..
+          "95%%%s"):format(ratio, low, high, said)
+end
+
+-- A subject of an expression or a function; it has operands of its own.
+local function own(source, env)
+  return bench.subject(source, type(source) == "string" and
+                               operands.environment(source, env) or nil)
+end
+
+local function alltexts(sources)
+  local list = {}
+  for _, s in ipairs(sources) do
+    if type(s) == "string" then list[#list + 1] = s end
+  end
+  return list
+end
+
+local function expressions(sources, o)
+  local env = bench.setup(o, alltexts(sources))
+  local subjects, list, values = {}, {}, {}
+  local state, seen = nacre.get_rng_state(), nil
+  for i, source in ipairs(sources) do subjects[i] = own(source, env) end
+  if #sources == 2 then
+    for i = 1, 2 do values[i] = first(subjects[i], state) end
+    seen = agreeing(values, function()
+      return (first(own(sources[1], env), state))
+    end, {source = alltexts {sources[1]}[1] or "", env = env})
+  end
+  local results = timing.together(subjects, {budget = o.budget or 0.7,
+                                             warmup = o.warmup, cold = o.cold})
+  for i, r in ipairs(results) do
+    local source = type(sources[i]) == "string" and sources[i] or nil
+    bench.named(r, source, o, env)
+    list[i] = {r = r, name = source or "function " .. i,
+               note = r.device ~= "cpu" and devicename(r) or nil}
+  end
+  local lines = rows(list, true)
+  local function add(line) lines[#lines + 1] = line and "  " .. line end
+  if #results == 2 then
+    add(interval(results[1], results[2]))
+    add(seen)
+  end
+  add(text.emulated(results))
+  add(text.printed(results))
+  table.move(doubts(list), 1, 9, #lines + 1, lines)
+  return lines, results
+end
+
+--
+-- Doing it
+--
+local function both(sources, o)
+  if o.save or o.against then
+    error("compare: --save and --against are for :bench", 0)
+  end
+  local lines, results
+  if #sources > 1 then
+    lines, results = expressions(sources, o)
+  else
+    lines, results = ondevices(sources[1], o)
+  end
+  local ok, why = file.export(results, o)
+  if not ok then error(why, 0) end
+  return lines, results
+end
+
+-- The expressions in what a program gave: a text, a function, or a list of
+-- these.
+function compare.sources(what, name)
+  local list = type(what) == "string" and compare.split(what) or
+               type(what) == "table" and what or {what}
+  for _, v in ipairs(list) do
+    if type(v) ~= "string" and type(v) ~= "function" then
+      error(("%s: a text or a function is timed, not a %s"):format(name,
+                                                                 type(v)), 3)
+    end
+  end
+  if #list == 0 then error(name .. ": there is nothing to time", 3) end
+  return list
+end
+
+-- For programs: shell.compare("a:mm(a)", options) or a list of texts or
+-- functions; gives the results, which print as the table.
+function compare.call(what, o)
+  o = bench.check(o)
+  local sources = compare.sources(what, "compare")
+  if #sources == 1 and type(sources[1]) == "function" then
+    error("compare: the operands of a function cannot be copied to a " ..
+          "device: give a text, or several functions", 2)
+  end
+  local lines, results = both(sources, o)
+  return setmetatable(results, {__name = "comparison", __tostring = function()
+    return table.concat(lines, "\n")
+  end})
+end
+
+function compare.run(shell, words)
+  local o, expression = bench.parse(shell, words, "compare",
+                                    "a:mm(a), or two: a:exp() ;; a:sin()")
+  if not o then return end
+  local sources = compare.split(expression)
+  for _, source in ipairs(sources) do
+    if source == "" then return shell.fail ":compare: nothing before a ;;" end
+    if not shell.compile(source) then return end
+    if #sources == 1 and load("return " .. source) and
+       not load("return (" .. source .. "\n)") then
+      return shell.fail ":compare: several stand between ;;, as in a ;; b"
+    end
+  end
+  bench.guarded(shell, function()
+    local lines = both(sources, o)
+    narrow.say(lines)
+  end)
+end
+
+return compare

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** machine.c - the module "nacre.machine": what timing needs to know of the
+** machine, and what it reads before and after a run.
+*/
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <lauxlib.h>
+
+#include "repl/host/repl.h"
+
+/* A figure of the plug-in; 0 as long as none is open. */
+static int64_t figure(const char *name) {
+  const Accelerator *a = nc_opened();
+  int64_t v = 0;
+  if (a == NULL || a->get(name, &v) != NC_OK) return 0;
+  return v;
+}
+
+/* counters(): flops, bytes, operations, bytes allocated, ns of opening, uses
+   of CUDA devices, bytes copied to them and from them; all since the start */
+static int counters(lua_State *L) {
+  const int64_t v[] = {
+    nc_counters.flops, nc_counters.bytes, nc_counters.launches,
+    nc_counters.allocated, nc_counters.opening + figure("opening"),
+    figure("uses"), figure("copied_in"), figure("copied_out")
+  };
+  const int n = sizeof v / sizeof *v;
+  luaL_checkstack(L, n, NULL);
+  for (int i = 0; i < n; i++) lua_pushinteger(L, v[i]);
+  return n;
+}
+
+/* The value of the line "model name : ..." of /proc/cpuinfo, or another word
+   for the processor. */
+static int model(lua_State *L) {
+  char line[256];
+  FILE *f = fopen("/proc/cpuinfo", "re");
+  char *end, *value = NULL;
+  while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+    if (strncmp(line, "model name", 10) != 0) continue;
+    if ((value = strchr(line, ':')) != NULL) break;
+  }
+  if (f != NULL) fclose(f);
+  if (value == NULL) {
+    lua_pushstring(L, nc_cpulevel());
+    return 1;
+  }
+  value += strspn(value, ": \t");
+  end = value + strcspn(value, "\n");
+  lua_pushlstring(L, value, (size_t)(end - value));
+  return 1;
+}
+
+/* load(): the load average of the last minute; nil if it is not known */
+static int load(lua_State *L) {
+  double v;
+  if (getloadavg(&v, 1) != 1) return 0;
+  lua_pushnumber(L, v);
+  return 1;
+}
+
+/* cache(): bytes of the largest cache of the processor, or a guess */
+static int cache(lua_State *L) {
+  char path[64], unit = ' ';
+  long most = 0, n;
+  for (int i = 0; i < 6; i++) {
+    FILE *f;
+    snprintf(path, sizeof path,
+             "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+    if ((f = fopen(path, "re")) == NULL) continue;
+    if (fscanf(f, "%ld%c", &n, &unit) >= 1) {
+      n *= unit == 'M' ? 1 << 20 : unit == 'K' ? 1 << 10 : 1;
+      if (n > most) most = n;
+    }
+    fclose(f);
+  }
+  lua_pushinteger(L, most > 0 ? most : 32 << 20);
+  return 1;
+}
+
+/* accelerator(): is the plug-in open, and is it the emulation?  And its fact
+   about the driver. */
+static int accelerator(lua_State *L) {
+  const Accelerator *a = nc_opened();
+  lua_pushboolean(L, a != NULL);
+  lua_pushboolean(L, a != NULL && a->emulated);
+  lua_pushstring(L, a != NULL ? a->fact(0) : NULL);
+  return 3;
+}
+
+/* makefolder(path): it and those it lies in; nil and why if that cannot be */
+static int makefolder(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1), *end = path;
+  struct stat s;
+  int why = ENOENT;
+  while (*end != '\0') {
+    end += strspn(end, "/");
+    end += strcspn(end, "/");
+    lua_pushlstring(L, path, (size_t)(end - path));
+    if (mkdir(lua_tostring(L, -1), 0777) != 0) why = errno;
+    lua_pop(L, 1);
+  }
+  if (stat(path, &s) == 0) {
+    if (S_ISDIR(s.st_mode)) return lua_pushboolean(L, 1), 1;
+    why = ENOTDIR;
+  }
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: %s", path, strerror(why));
+  return 2;
+}
+
+int sh_openmachine(lua_State *L) {
+  static const luaL_Reg list[] = {
+    { "counters", counters },       { "model", model },
+    { "load", load },               { "cache", cache },
+    { "accelerator", accelerator }, { "makefolder", makefolder },
+    { "gpuclock", sh_gpuclock },    { "mute", sh_mute },
+    { "unmute", sh_unmute },        { NULL, NULL }
+  };
+  luaL_newlib(L, list);
+  lua_pushinteger(L, nc_cores());
+  lua_setfield(L, -2, "processors");
+  return 1;
+}
+
+/* nacre --peak */
+int sh_measurepeak(lua_State *L) {
+  sh_pushmember(L, "nacre.machine_peak", "main");
+  return sh_call(L, 0, 0);
+}
+
+/*
+** Functions of `nacre' that are the shell's: they are made by a module on
+** their first call
+*/
+static int later(lua_State *L) {
+  lua_getglobal(L, "require");
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_gettable(L, -2);
+  lua_replace(L, -2);
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+void sh_openlater(lua_State *L) {
+  static const char *const list[][3] = { /* name, module, its function */
+    { "bench", "nacre.bench", "call" },
+    { "Timer", "nacre.timer", "new" },
+    { "progress", "nacre.progress", "over" },
+    { "summary", "nacre.display", "summary" },
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    lua_pushstring(L, list[i][1]);
+    lua_pushstring(L, list[i][2]);
+    lua_pushcclosure(L, later, 2);
+    lua_setfield(L, -2, list[i][0]);
+  }
+  lua_getfield(L, -1, "_made");
+  lua_getfield(L, -2, "summary"); /* it is a method, too */
+  lua_setfield(L, -2, "summary");
+  lua_pop(L, 1);
+}

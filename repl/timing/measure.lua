@@ -1,0 +1,463 @@
+-- SPDX-License-Identifier: MIT
+--
+-- measure.lua - runs a piece of Lua many times and notes what that took.  The
+-- devices are waited for within each sample, the collector works between
+-- them.
+--
+--   timing.prepare(what, env) -> a subject: `what` is a text or a function
+--   timing.measure(subject, options) -> a result, see below
+--
+-- A result has median, min, max, q1, q3 (seconds of one run), samples (those
+-- seconds, in their order), n (runs in a sample), flops, bytes, operations,
+-- allocated, copied_in and copied_out (of one run), device, dtype, threads,
+-- emulated, load, seconds (the whole took), clock (of a GPU: MHz before and
+-- after, and why it is held down), first and opening (seconds of the
+-- very first run, and how much of them went into opening libraries), prints
+-- (whether a run does).
+
+local errors = require "nacre.errors"
+local lexer = require "nacre.lexer"
+local machine = require "nacre.machine"
+local stats = require "nacre.timing_stats"
+
+local nacre = package.loaded.nacre
+local clock, synchronize = nacre.clock, nacre.synchronize
+
+local timing = {}
+
+local function nothing() end
+
+local LEAST = 50e-6           -- seconds of a sample, not less
+local FEWEST, MOST = 7, 1000  -- samples
+local LONGEST = 3             -- the fewest, where each is long
+local USUAL = 100             -- samples, where runs are short
+local GARBAGE = 4 << 20       -- bytes that a sample may leave, about
+local ELSEWHERE = 1 << 30     -- the same on a device, which keeps its memory
+local HEAP = 64 << 20         -- then it is collected whatever that costs
+
+--
+-- What is run
+--
+-- What a name stands for in a table of globals, or in the one behind it; nil
+-- also where --strict would make an error of it.
+function timing.valueof(env, name)
+  local v = rawget(env, name)
+  if v ~= nil or rawequal(env, _G) then return v end
+  local meta = getmetatable(env)
+  return meta and timing.valueof(meta.__index, name)
+end
+
+-- The names in a text that stand for something now, each once, in order.
+local function named(text, env)
+  local list, seen, last = {}, {}, nil
+  for _, token in ipairs(lexer.tokens(text)) do
+    local field = last and (last.text == "." or last.text == ":")
+    if token.kind == "name" and not field and not seen[token.text] and
+       timing.valueof(env, token.text) ~= nil then
+      seen[token.text] = true
+      list[#list + 1] = token.text
+    end
+    last = token
+  end
+  return list
+end
+timing.named = named
+
+-- Globals of a text's own: what it assigns does not touch the session, and
+-- what it reads lies in one table, as in the session.
+function timing.environment(texts, base)
+  base = base or _G
+  local env = setmetatable({}, {__index = base})
+  for _, text in ipairs(texts) do
+    for _, name in ipairs(named(text, base)) do env[name] = base[name] end
+  end
+  return env
+end
+
+local JUMPS = {["return"] = true, ["break"] = true, ["goto"] = true}
+
+local function jumps(text)
+  for _, token in ipairs(lexer.tokens(text)) do
+    if JUMPS[token.text] then return true end
+  end
+  return false
+end
+
+local function chunk(source, text, env)
+  local f, message = load(source, "=stdin", "t", env)
+  if f then errors.remember(f, text) end
+  return f, message
+end
+
+-- A text that compiles; nil and Lua's message if it does not.
+local LOOP = "local __n, __clock, __ready = ... local __t = __clock() " ..
+             "for __i = 1, __n do %s\n end __ready() return __clock() - __t"
+local CALLS = "local __f = function() %s\n end "
+
+local function textsubject(text, env)
+  local s = {text = text, env = env}
+  local wrong
+  s.once = chunk("return " .. text .. "\n", text, env)
+  if s.once then
+    s.loop = chunk(LOOP:format("local __r = " .. text), text, env)
+    return s
+  end
+  s.once, wrong = chunk(text, text, env)
+  if not s.once then return nil, wrong end
+  if jumps(text) then
+    s.loop = chunk(CALLS:format(text) .. LOOP:format("__f()"), text, env)
+  else
+    s.loop = chunk(LOOP:format(text), text, env)
+  end
+  return s
+end
+
+local function functionsubject(f)
+  local function loop(n, now, ready)
+    local start = now()
+    for _ = 1, n do f() end
+    ready()
+    return now() - start
+  end
+  return {once = f, loop = loop}
+end
+
+-- Is there anything in a text but blanks and remarks?
+function timing.says(text)
+  for _, token in ipairs(lexer.tokens(text)) do
+    if token.kind ~= "comment" then return true end
+  end
+  return false
+end
+
+function timing.prepare(what, env)
+  if type(what) == "string" then
+    if not timing.says(what) then return nil, "an expression is needed" end
+    return textsubject(what, env or timing.environment {what})
+  end
+  return functionsubject(what)
+end
+
+-- Seconds that an empty run takes, of a text or of a function: what is hardly
+-- longer than that says nothing.
+local empty = {}
+
+function timing.empty(kind)
+  if empty[kind] then return empty[kind] end
+  local s = timing.prepare(kind == "text" and "do end" or nothing, {})
+  local least = math.huge
+  for _ = 1, 5 do
+    least = math.min(least, s.loop(20000, clock, nothing) / 20000)
+  end
+  empty[kind] = least
+  return least
+end
+
+--
+-- Counters
+--
+local FIELDS = {"flops", "bytes", "operations", "allocated", "opening",
+                "uses", "copied_in", "copied_out"}
+
+-- What the counters gained since those in `before`, for one of `runs`.
+local function gained(before, runs)
+  local now, r = {machine.counters()}, {}
+  for i, name in ipairs(FIELDS) do
+    local v = (now[i] - before[i]) / runs
+    r[name] = math.tointeger(v) or v
+  end
+  return r
+end
+
+function timing.counters() return {machine.counters()} end
+timing.gained = gained
+
+local function istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+timing.istensor = istensor
+
+-- The device that worked, and the dtype of its floats, from what the counters
+-- and the tensors in sight say.
+function timing.place(counted, tensors)
+  local device, dtype
+  for _, t in ipairs(tensors) do
+    local name = tostring(t.device)
+    if name ~= "cpu" then device = device or name end
+    dtype = dtype or t.dtype:find "float" and t.dtype
+  end
+  if counted.uses == 0 then device = "cpu" end
+  device = device or "cuda:" .. nacre.cuda.current_device()
+  return device, dtype
+end
+
+local function tensorsof(results, s)
+  local list = {}
+  for i = 1, results.n do
+    if istensor(results[i]) then list[#list + 1] = results[i] end
+  end
+  if s.text then
+    for _, name in ipairs(named(s.text, s.env)) do
+      if istensor(s.env[name]) then list[#list + 1] = s.env[name] end
+    end
+  end
+  return list
+end
+
+--
+-- The collector
+--
+-- Releases what is garbage, also while the collector is stopped; gives the
+-- seconds that took.
+local function collect(s)
+  local start = clock()
+  if s then s.left = 0 end
+  nacre.scope(nothing)
+  return clock() - start
+end
+
+-- Stopped as long as the variable that takes this lives.
+local function stopped()
+  local running = collectgarbage "isrunning"
+  collectgarbage "stop"
+  return setmetatable({}, {__close = function()
+    if running then collectgarbage "restart" end
+  end})
+end
+
+-- What may lie about on a subject's device: much, but a part of what is free.
+local function room(s, most)
+  if s.device == "cpu" then return most end
+  return math.min(ELSEWHERE, nacre.cuda.mem_get_info(s.device) // 8)
+end
+
+-- Between samples: unless that takes longer than they do and there is room.
+local function tidy(s, seconds)
+  if s.left < room(s, HEAP) and (s.collecting or 0) > 2 * seconds then
+    return
+  end
+  s.collecting = collect(s)
+end
+
+-- Seconds of n runs.  What lies about may be all that memory is short of:
+-- then they are begun once more without it.
+local function run(s, n)
+  local ok, seconds = pcall(s.loop, n, clock, synchronize)
+  if not ok then
+    local e = seconds
+    if type(e) ~= "table" or e.code ~= "ENOMEM" then error(e, 0) end
+    collect(s)
+    seconds = s.loop(n, clock, synchronize)
+  end
+  s.left = (s.left or 0) + (s.garbage or 0) * n
+  return seconds
+end
+
+--
+-- What it prints
+--
+-- The first run shows it.  While the variable that takes this lives, stdout
+-- leads nowhere, or, as long as it is not known whether a run prints, to a
+-- file.
+local function muted(s)
+  if not machine.mute(s.prints == nil) then return nil end
+  return setmetatable({}, {__close = function()
+    local bytes = machine.unmute()
+    if s.prints == nil then s.prints = bytes > 0 end
+  end})
+end
+
+--
+-- Cold caches: what is larger than the largest of them is written
+--
+local function flusher(device)
+  local bytes = math.min(machine.cache() * 5 // 4, 512 << 20)
+  if device ~= "cpu" then
+    local l2 = nacre.cuda.get_device_properties(device).L2_cache_size
+    bytes = math.max(4 * l2, 16 << 20)
+  end
+  local t = nacre.zeros(bytes // 4, {dtype = "float32", device = device})
+  return function()
+    t:add_(1)
+    synchronize()
+  end
+end
+
+-- The clock of the GPU that a subject runs on: MHz, and why it is held down.
+local function gpuclock(s)
+  local _, emulated = machine.accelerator()
+  if s.device == "cpu" or emulated then return nil end
+  return machine.gpuclock(nacre.cuda.get_device_properties(s.device).uuid)
+end
+
+--
+-- The protocol
+--
+-- The very first run, alone: its counters, its results, what it opened.
+local function first(s)
+  local _ <close> = s.seen and muted(s)
+  synchronize()
+  local before, start = timing.counters(), clock()
+  local results = table.pack(s.once())
+  synchronize()
+  s.first = clock() - start
+  s.counted = gained(before, 1)
+  s.opening = s.counted.opening * 1e-9
+  s.device, s.dtype = timing.place(s.counted, tensorsof(results, s))
+end
+
+-- How many runs may follow each other without a collection.
+local function unswept(s, most)
+  return s.garbage > 0 and math.max(1, room(s, most) // s.garbage) or 1e9
+end
+
+-- Until two runs agree within 10 % or the time for it, 0.2 s or a fifth of the
+-- budget, is over; finds how many runs take LEAST.  Gives the seconds of one.
+local function warm(s, once, longest)
+  local _ <close> = muted(s)
+  local start, n, last = clock(), 1, nil
+  while true do
+    local seconds = run(s, n)
+    local each = seconds / n
+    if s.left > room(s, HEAP) then collect(s) end
+    local more = LEAST * 1.2 / math.max(seconds, 1e-9)
+    local next = math.ceil(n * math.max(2, math.min(10, more)))
+    if seconds < LEAST and next <= unswept(s, HEAP) then
+      n = next
+    elseif once or last and math.abs(each / last - 1) < 0.1 or
+           clock() - start > longest then
+      return each
+    else
+      last = each
+    end
+  end
+end
+
+-- How many runs make a sample.
+local function inner(s, each, budget)
+  local least = math.min(math.ceil(LEAST / each), unswept(s, HEAP))
+  local most = math.max(least, unswept(s, GARBAGE))
+  local n = stats.round(math.max(LEAST, budget / USUAL) / each)
+  if n > most then n = stats.round((most + 1) / 2) end
+  return math.max(1, n > 1 and n or least)
+end
+
+-- The second run, alone: what it leaves behind, in bytes, and whether it
+-- prints.  Gives its seconds.
+local function second(s)
+  local _ <close> = muted(s)
+  local before, lua = timing.counters(), collectgarbage "count"
+  local seconds = run(s, 1)
+  s.counted = gained(before, 1)
+  s.garbage = s.counted.allocated +
+              1024 * math.max(0, collectgarbage "count" - lua)
+  return seconds
+end
+
+-- Nothing was run before: then the first sample is the first run.
+local function fresh(s)
+  local before, lua = timing.counters(), collectgarbage "count"
+  local seconds = s.loop(1, clock, synchronize)
+  s.first = seconds
+  s.counted = gained(before, 1)
+  s.opening = s.counted.opening * 1e-9
+  s.garbage = s.counted.allocated +
+              1024 * math.max(0, collectgarbage "count" - lua)
+  s.device, s.dtype = timing.place(s.counted, tensorsof({n = 0}, s))
+  if seconds >= LEAST then s.samples[1] = seconds end
+  return seconds
+end
+
+-- All that comes before the samples; gives the seconds of one run.  One that
+-- takes longer than a warm-up may is not repeated for that, and is a sample
+-- itself where it took as long as the first.
+local function warmed(s, o)
+  local longest = math.min(0.2, o.budget / 5)
+  if o.warmup == false then
+    local each = fresh(s)
+    return each > longest and each or warm(s, true, longest)
+  end
+  first(s)
+  local each = second(s)
+  if each <= longest then return warm(s, false, longest) end
+  local same = math.abs((s.first - s.opening) / each - 1) < 0.1
+  if same and not o.cold and (o.n or 1) == 1 then s.samples[1] = each end
+  return each
+end
+
+local function ready(s, o)
+  local start = clock()
+  s.samples = {}
+  local each = warmed(s, o)
+  s.n = o.cold and 1 or o.n or inner(s, each, o.budget)
+  s.flush = o.cold and flusher(s.device)
+  s.clock = gpuclock(s)
+  collect(s)
+  s.sampling = 0
+  s.spent = clock() - start - s.opening
+end
+
+local function sample(s)
+  local _ <close> = muted(s)
+  local start = clock()
+  if s.flush then s.flush() end
+  local seconds = run(s, s.n)
+  s.samples[#s.samples + 1] = seconds / s.n
+  tidy(s, seconds)
+  local taken = clock() - start
+  s.sampling = s.sampling + taken
+  s.least = math.min(s.least or taken, taken)
+end
+
+-- All that a subject needs counts, also its warm-up and cold caches; fewer
+-- samples than usual do where a budget holds no more even of the shortest.
+local function finished(s, o)
+  local n = #s.samples
+  if n >= (o.samples or MOST) then return true end
+  local long = (s.least or s.samples[1] or 0) > o.budget / FEWEST
+  local fewest = o.fewest or long and LONGEST or FEWEST
+  return n >= fewest and s.spent + s.sampling >= o.budget
+end
+
+local function result(s, seconds)
+  local r = stats.summary(s.samples)
+  r.samples, r.n, r.seconds = s.samples, s.n, seconds
+  for name, v in pairs(s.counted) do r[name] = v end
+  r.first, r.opening = s.first, s.opening
+  r.device, r.dtype, r.prints = s.device, s.dtype, s.prints
+  r.threads, r.load = nacre.get_num_threads(), machine.load()
+  r.cold = s.flush and true or nil
+  r.short = #s.samples < FEWEST and #s.samples > 1 or nil
+  r.clock = s.clock and {s.clock, gpuclock(s)}
+  local _, emulated = machine.accelerator()
+  r.emulated = r.device ~= "cpu" and emulated or nil
+  return r
+end
+
+-- The results of several subjects, which take turns, so that a drift of the
+-- clock is no difference between them.  Options: budget (seconds for each, 1),
+-- warmup, cold, n (runs in a sample), samples (at most), fewest (at least).
+function timing.together(subjects, options)
+  local o = setmetatable({budget = options and options.budget or 1},
+                         {__index = options})
+  local start, results, working = clock(), {}, true
+  local _ <close> = stopped()
+  for _, s in ipairs(subjects) do ready(s, o) end
+  while working do
+    working = false
+    for _, s in ipairs(subjects) do
+      if not finished(s, o) then
+        sample(s)
+        working = true
+      end
+    end
+  end
+  for i, s in ipairs(subjects) do results[i] = result(s, clock() - start) end
+  return results
+end
+
+function timing.measure(subject, options)
+  return timing.together({subject}, options)[1]
+end
+
+return timing

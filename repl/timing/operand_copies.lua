@@ -1,0 +1,115 @@
+-- SPDX-License-Identifier: MIT
+--
+-- operand_copies.lua - copies of what a text reads, so that several runs of it
+-- begin with the same operands, on whatever device, and leave those of the
+-- session alone.
+
+local timing = require "nacre.measure"
+
+local nacre = package.loaded.nacre
+
+local operands = {}
+
+-- A tensor of its own memory; one that asks for gradients is a leaf again.
+function operands.tensor(t, device)
+  local c = (t.grad_fn and t or t:detach()):to(device or t.device)
+  if nacre._storage_id(c) == nacre._storage_id(t) then c = c:clone() end
+  if t.requires_grad and t.is_leaf then
+    c:requires_grad_()
+    c.grad = t.grad and operands.tensor(t.grad, device)
+  end
+  return c
+end
+
+local function isgenerator(v)
+  local meta = type(v) == "userdata" and debug.getmetatable(v)
+  return meta and meta.__name == "nacre.generator"
+end
+
+-- The tables of libraries, where nobody's operands lie.
+local function libraries()
+  local set = {[_G] = true, [package.loaded] = true}
+  for _, v in pairs(package.loaded) do
+    if type(v) == "table" then set[v] = true end
+  end
+  return set
+end
+
+-- Is there a tensor or a generator in it, however deep?
+local function holds(v, seen)
+  if timing.istensor(v) or isgenerator(v) then return true end
+  if type(v) ~= "table" or seen[v] then return false end
+  seen[v] = true
+  for _, item in next, v do
+    if holds(item, seen) then return true end
+  end
+  return false
+end
+
+function operands.holds(v) return holds(v, libraries()) end
+
+-- each(t) in place of every tensor of v, in tables that are copies; what is
+-- there twice is there twice again.
+local function copied(v, each, seen)
+  if seen[v] ~= nil then return seen[v] end
+  if timing.istensor(v) then
+    seen[v] = each(v)
+  elseif isgenerator(v) then
+    seen[v] = v:clone()
+  elseif type(v) == "table" then
+    local copy = setmetatable({}, debug.getmetatable(v))
+    seen[v] = copy
+    for k, item in next, v do rawset(copy, k, copied(item, each, seen)) end
+  else
+    return v
+  end
+  return seen[v]
+end
+
+-- Puts copies of the named operands in `base' into env.
+function operands.move(env, base, names, each)
+  local seen = {}
+  for lib in pairs(libraries()) do seen[lib] = lib end
+  for _, name in ipairs(names) do
+    env[name] = copied(base[name], each, seen)
+  end
+end
+
+-- The names in a text that stand for operands.
+function operands.names(text, env)
+  local list = {}
+  for _, name in ipairs(timing.named(text, env)) do
+    if operands.holds(timing.valueof(env, name)) then
+      list[#list + 1] = name
+    end
+  end
+  return list
+end
+
+-- Globals for a run of the text, with copies of its operands that each(t)
+-- makes.
+function operands.environment(text, base, each)
+  local env = timing.environment({text}, base)
+  operands.move(env, env, operands.names(text, env), each or operands.tensor)
+  return env
+end
+
+-- f(), with the random numbers that come after `state'; gives what f gave, in
+-- a table, the uses of CUDA devices meanwhile, and whether numbers were drawn.
+function operands.observed(state, f)
+  nacre.set_rng_state(state)
+  nacre.synchronize()
+  local before = timing.counters()
+  local results = table.pack(f())
+  nacre.synchronize()
+  local uses = timing.gained(before, 1).uses
+  return results, uses, not nacre.get_rng_state():equal(state)
+end
+
+-- Did the run whose device is named leave it, or never come there?
+function operands.elsewhere(device, uses)
+  if device == "cpu" then return uses > 0 and "used a CUDA device" end
+  return uses == 0 and "did not use it"
+end
+
+return operands

@@ -1,0 +1,147 @@
+-- SPDX-License-Identifier: MIT
+--
+-- time_once.lua - :time, one run between two looks at the clock and the counters:
+--
+--   <wall>  [<rate> (<pct> of peak)]  [<GB/s> (<pct>)]  <verdict>  <device>
+--   [+alloc]  [first use: X of this]
+--
+-- in one line.  What is not known is left out.
+
+local host = require "nacre.host"
+local machine = require "nacre.machine"
+local peak = require "nacre.machine_peak"
+local text = require "nacre.timing_text"
+local timing = require "nacre.measure"
+local units = require "nacre.units"
+
+local nacre = package.loaded.nacre
+
+local time = {}
+
+-- Marks in the current device's queue, if a device is in use; `stop` gives
+-- the seconds between them.
+local function marks()
+  if not machine.accelerator() then return nil end
+  local from = nacre.cuda.Event {enable_timing = true}
+  local to = nacre.cuda.Event {enable_timing = true}
+  from:record()
+  return function()
+    to:record()
+    to:synchronize()
+    return from:elapsed_time(to) / 1e3
+  end
+end
+
+-- Runs `run`, which gives what it returned in a table, or nil, and the
+-- seconds that it took.
+local function once(run, source)
+  nacre.synchronize()
+  local stop = marks()
+  local before = timing.counters()
+  local results, seconds = run()
+  if not results then return nil end
+  local r = timing.gained(before, 1)
+  local device = stop and stop()
+  r.seconds, r.opening = seconds, r.opening * 1e-9
+  r.devicetime = r.uses > 0 and device or nil
+  local tensors = {}
+  for i = 1, results.n do
+    if timing.istensor(results[i]) then tensors[#tensors + 1] = results[i] end
+  end
+  for _, name in ipairs(source and timing.named(source, _G) or {}) do
+    local v = rawget(_G, name)
+    if timing.istensor(v) then tensors[#tensors + 1] = v end
+  end
+  r.device, r.dtype = timing.place(r, tensors)
+  local _, emulated = machine.accelerator()
+  r.emulated = r.uses > 0 and emulated or nil
+  return r, results
+end
+
+local function withshare(rate, share, words)
+  if not rate or not share then return rate end
+  return ("%s (%s%s)"):format(rate, text.percent(share), words)
+end
+
+local function copied(r)
+  local parts = {}
+  if r.copied_in >= 1024 then
+    parts[1] = units.bytes(r.copied_in // 1) .. " to it"
+  end
+  if r.copied_out >= 1024 then
+    parts[#parts + 1] = units.bytes(r.copied_out // 1) .. " from it"
+  end
+  return #parts > 0 and "copied " .. table.concat(parts, ", ") or nil
+end
+
+-- Is there a peak to compare with that nobody has measured?
+local function unmeasured(r, known)
+  return not known and not r.emulated and r.operations > 0 and
+         r.flops + r.bytes >= 1e6
+end
+
+function time.line(r)
+  local parts = {text.time(r.seconds)}
+  local function add(part) parts[#parts + 1] = part end
+  local known = not r.emulated and r.operations > 0 and peak.of(r.device)
+  local working = math.max(r.seconds - r.opening, 1e-9)
+  local device = r.devicetime and r.devicetime < 0.9 * working and
+                 r.devicetime                 -- what is told and reckoned with
+  local o = text.reached(r, device or working, known or nil)
+  if device then add(text.time(device) .. " on the device") end
+  if r.operations > 0 and o.flops >= 1e6 then
+    add(withshare(text.rate(o.flops, "FLOP/s"), o.compute, " of peak"))
+  end
+  if r.operations > 0 and o.bytes >= 1e6 then
+    add(withshare(text.rate(o.bytes, "B/s"), o.memory,
+                  o.compute and "" or " of peak"))
+  end
+  add(text.cached(o))
+  if r.opening < r.seconds / 2 then add(o.verdict) end
+  if r.operations > 0 or r.uses > 0 then
+    add(r.device .. (r.emulated and " (emulated: not a GPU)" or ""))
+  else
+    add(r.seconds < 2e-6 and "nothing measurable: no tensor operation" or
+        "no tensor operation")
+  end
+  add(copied(r))
+  if r.allocated >= 1 then add("+" .. units.bytes(r.allocated // 1)) end
+  if r.opening > 0.02 * r.seconds then
+    add(("first use: %s of this"):format(text.time(r.opening)))
+  end
+  if unmeasured(r, known) then add(peak.hint()) end
+  return "  " .. table.concat(parts, "  ")
+end
+
+function time.run(shell, source)
+  if source == "" then return shell.fail ":time needs a statement" end
+  local unit = shell.compile(source)
+  if not unit or not shell.settle() then return end
+  local r = once(function()
+    local results = shell.run(unit)
+    return results, unit.seconds
+  end, source)
+  if not r then return end
+  local out = (host.terminal "stdout" or shell.transcript) and io.stdout or
+              io.stderr
+  out:write(time.line(r), "\n")
+end
+
+-- For programs: a function, or a text that is compiled; gives what was
+-- counted, and then the results.
+function time.call(f, ...)
+  if type(f) == "string" then
+    f = assert(load("return " .. f, "=stdin", "t") or load(f, "=stdin", "t"))
+  end
+  local args = table.pack(...)
+  local r, results = once(function()
+    local start = nacre.clock()
+    local got = table.pack(f(table.unpack(args, 1, args.n)))
+    nacre.synchronize()
+    return got, nacre.clock() - start
+  end)
+  r.text = time.line(r):match "^%s*(.*)$"
+  return r, table.unpack(results, 1, results.n)
+end
+
+return time

@@ -1,0 +1,313 @@
+-- SPDX-License-Identifier: MIT
+--
+-- timing_text.lua - what was measured, in words: times with the digits that the
+-- samples support, rates and their share of the measured peaks, the verdict,
+-- doubts.
+
+local host = require "nacre.host"
+local inspect = require "nacre.styled_output"
+local machine = require "nacre.machine"
+local stats = require "nacre.timing_stats"
+local units = require "nacre.units"
+
+local text = {}
+
+--
+-- Numbers
+--
+-- x in n significant digits, never in powers of ten.
+local function significant(x, n)
+  if x == 0 then return "0" end
+  x = stats.trim(x, n)
+  local decimals = n - 1 - math.floor(math.log(math.abs(x), 10) + 1e-9)
+  return ("%%.%df"):format(math.max(0, decimals)):format(x)
+end
+
+local SECONDS = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
+
+-- The unit in which x, with n digits, is between 1 and 1000.
+local function unitof(x, n)
+  x = stats.trim(x, n)
+  for _, unit in ipairs(SECONDS) do
+    if x >= unit[1] * 0.9999 then return unit end
+  end
+  return SECONDS[#SECONDS]
+end
+
+-- A time in n significant digits, 3 if that is not said.
+function text.time(x, n)
+  n = n or 3
+  if x >= 119.5 then return units.seconds(x) end
+  local unit = unitof(x, n)
+  return significant(x / unit[1], n) .. " " .. unit[2]
+end
+
+-- "100 .. 103 ms"
+function text.range(low, high, n)
+  if high >= 119.5 then return text.time(low, n) .. " .. " ..
+                               text.time(high, n) end
+  local unit = unitof(high, n)
+  return ("%s .. %s %s"):format(significant(low / unit[1], n),
+                                significant(high / unit[1], n), unit[2])
+end
+
+local SCALES = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
+
+-- 1.36e12, "FLOP/s" is "1.36 TFLOP/s"; nil where there is nothing to tell.
+-- A second number says its unit if that is another: "1.66" or "1.66 PFLOP/s".
+function text.rate(x, unit, n, other)
+  n = n or 3
+  if not (x >= 1) or x == math.huge then return nil end
+  for _, scale in ipairs(SCALES) do
+    if stats.trim(x, n) >= scale[1] * 0.9999 then
+      local same = other and other < 1000 * scale[1]
+      return significant(x / scale[1], n) .. " " .. scale[2] .. unit,
+             same and significant(other / scale[1], 3) or
+             other and text.rate(other, unit) or nil
+    end
+  end
+end
+
+-- A part, in percent; of 1 digit only where that still says on which side of
+-- the whole it lies.
+function text.percent(part, n)
+  part = 100 * part
+  if part < 1 then return "<1%" end
+  return ("%.0f%%"):format(n == 1 and part < 95 and stats.trim(part, 1) or part)
+end
+
+function text.digits(r)
+  return r.samples and stats.digits(r.median, r.q3 - r.q1) or 3
+end
+
+--
+-- What was reached of what the machine can
+--
+-- Of a run that only copies to a device or back: the bytes, of which the
+-- counter has twice as many, as read and as written, and the peak's name.
+local function onlycopies(r)
+  local there, back = r.copied_in or 0, r.copied_out or 0
+  local bytes = there + back
+  if bytes == 0 or r.flops > 0 or r.bytes > 2.1 * bytes then return nil end
+  return bytes, there > back and "h2d" or "d2h"
+end
+
+-- `r` has the counters of a run and device, dtype; `peak` what was measured
+-- there (see machine_peak.lua), or nil.  Gives flops and bytes in a second, their
+-- shares and the verdict.
+function text.reached(r, seconds, peak)
+  local copied, way = onlycopies(r)
+  local o = {flops = r.flops / seconds, bytes = (copied or r.bytes) / seconds}
+  if r.emulated or not peak then return o end
+  local top = r.dtype and peak.gemm and peak.gemm[r.dtype]
+  o.topflops, o.topbytes = top, peak.bandwidth
+  o.compute = top and r.flops > 0 and o.flops / top or nil
+  o.memory = peak.bandwidth and r.bytes > 0 and not copied and
+             o.bytes / peak.bandwidth or nil
+  if peak.h2d and peak.d2h then
+    o.copies = ((r.copied_in or 0) / peak.h2d +
+                (r.copied_out or 0) / peak.d2h) / seconds
+  end
+  local each = r.operations > 0 and seconds / r.operations or nil
+  if each then o.verdict = stats.verdict(o, each, peak.latency) end
+  if copied then
+    o.memory, o.topbytes = o.copies, peak[way]
+  elseif o.memory and o.memory > stats.CACHED then
+    o.memory, o.cached = nil, true      -- no part of what memory gives
+  end
+  for _, share in ipairs {"compute", "memory", "copies"} do
+    o[share] = o[share] and math.min(o[share], 1) -- the peak was not the most
+  end
+  return o
+end
+
+-- Is it a matter of bytes rather than of arithmetic?
+function text.moves(o) return o.flops < o.bytes end
+
+-- What limits it, or would: {rate, unit, share, peak}.  `moves` says which of
+-- the two is to be told, whatever limits.
+function text.limit(o, moves)
+  if moves == nil then
+    moves = text.moves(o)
+    if o.memory and o.compute then moves = o.memory > o.compute end
+  end
+  if moves then return {o.bytes, "B/s", o.memory, o.topbytes} end
+  return {o.flops, "FLOP/s", o.compute, o.topflops}
+end
+
+-- More than the memory gives came out of a cache.
+function text.cached(o) return o.cached and "from a cache" or nil end
+
+-- A line, if what one of the results is of prints.
+function text.printed(results)
+  for _, r in ipairs(results) do
+    if r.prints then
+      return "what it prints was shown once: the runs that count wrote it " ..
+             "to /dev/null"
+    end
+  end
+end
+
+--
+-- Where
+--
+-- A line, if one of the results is of a device that is no GPU.
+function text.emulated(results)
+  for _, r in pairs(results) do
+    if r.emulated then
+      return r.device .. " is emulated on the cpu: its times say nothing of " ..
+             "a GPU"
+    end
+  end
+end
+
+-- The same of the devices in use, behind a line of times; "" if they are real.
+function text.emulatedmark()
+  local _, emulated = machine.accelerator()
+  return emulated and "  (CUDA is emulated: not a GPU)" or ""
+end
+
+function text.place(r)
+  if r.device == "cpu" then
+    return ("cpu, %d thread%s"):format(r.threads, r.threads == 1 and "" or "s")
+  end
+  return r.device .. (r.emulated and " (emulated: not a GPU)" or "")
+end
+
+local PRODUCTS = {mm = true, matmul = true, bmm = true, dot = true, mv = true,
+                  addmm = true}
+
+local function shapeof(t)
+  return ("%s[%s]"):format(t.dtype, table.concat(t:size(), "x"))
+end
+
+-- The operands as the text names them: "float32[2x3] x float32[3x4]".
+function text.operands(source, env)
+  local tokens = require "nacre.lexer".tokens(source)
+  local valueof = require "nacre.measure".valueof
+  local names, product, seen = {}, false, {}
+  for i, token in ipairs(tokens) do
+    local last, next = (tokens[i - 1] or {}).text, (tokens[i + 1] or {}).text
+    local field = last == "." or last == ":"
+    product = product or field and PRODUCTS[token.text] or false
+    if token.kind == "name" and not field and next ~= "=" and
+       inspect.istensor(valueof(env, token.text)) then
+      names[#names + 1] = token.text
+    end
+  end
+  local tensors = {}
+  for _, name in ipairs(names) do
+    if (product or not seen[name]) and #tensors < 4 then
+      tensors[#tensors + 1] = shapeof(env[name])
+    end
+    seen[name] = true
+  end
+  return table.concat(tensors, product and " x " or ", ")
+end
+
+--
+-- Samples
+--
+local BINS = 12
+
+-- How the samples lie.  Those beyond the bulk, which is reckoned from the
+-- middle half, would leave it one bar: they are only counted.
+function text.histogram(r)
+  local sorted, bins = stats.sorted(r.samples), {}
+  local low, high = r.min, stats.bulk(sorted)
+  if #sorted < 5 or high <= low then return nil end
+  for i = 1, BINS do bins[i] = 0 end
+  local far = 0
+  for _, x in ipairs(sorted) do
+    local i = math.min(BINS, math.floor((x - low) / (high - low) * BINS) + 1)
+    if x > high then far = far + 1 else bins[i] = bins[i] + 1 end
+  end
+  local line = host.utf8() and require "nacre.display".sparkline(bins) or
+               text.ramp(bins)
+  local rest = far > 0 and ("   %d longer, up to %s"):format(far,
+               text.time(r.max)) or ""
+  local least = text.range(low, high, 3):match "^%S+"
+  return ("%s %s %s%s"):format(least, line, text.time(high), rest)
+end
+
+local RAMP = "_.:-=+*#%@"
+
+function text.ramp(bins)
+  local top, list = math.max(table.unpack(bins)), {}
+  for i, n in ipairs(bins) do
+    local level = n == 0 and 1 or 2 + (n * (#RAMP - 2)) // top
+    list[i] = RAMP:sub(level, level)
+  end
+  return table.concat(list)
+end
+
+-- "10 runs", "50 x 10000 runs"
+function text.runs(r)
+  if r.n == 1 then return ("%d runs"):format(#r.samples) end
+  return ("%d x %d runs"):format(#r.samples, r.n)
+end
+
+-- What a driver says of a clock that it holds down.
+local REASONS = {{0x04, "power cap"}, {0x08, "hardware slowdown"},
+                 {0x20, "heat"}, {0x40, "heat"}, {0x80, "power brake"}}
+
+-- How a GPU's clock moved between two looks at it, if that matters.
+function text.clock(from, to, bits)
+  if not to then return nil end
+  local why
+  for _, reason in ipairs(REASONS) do
+    if bits & reason[1] ~= 0 then why = reason[2] end
+  end
+  if to >= 0.95 * from and to <= 1.05 * from then
+    return why and ("the GPU's clock is held at %d MHz (%s)"):format(to, why)
+  end
+  return ("the GPU's clock went from %d to %d MHz%s"):format(from, to,
+    why and " (" .. why .. ")" or "")
+end
+
+-- Why the figures are not as good as they look; a list, maybe empty.
+function text.doubts(r)
+  local list = {}
+  local spread = (r.q3 - r.q1) / r.median
+  if spread > 0.1 then
+    list[1] = ("middle half is %.0f%% of the median"):format(100 * spread)
+  end
+  if r.half and math.abs(r.half) > 0.05 then
+    list[#list + 1] = ("the second half took %.0f%% %s than the first " ..
+      "(clock or thermal drift)"):format(100 * math.abs(r.half),
+      r.half > 0 and "longer" or "less")
+  end
+  if r.short then
+    list[#list + 1] = ("the budget holds only %d samples"):format(#r.samples)
+  end
+  list[#list + 1] = r.clock and text.clock(table.unpack(r.clock))
+  return list, spread
+end
+
+-- What else was at work while one of the results was measured; nil if nothing
+-- that matters.  It is of the machine: said once for all of them.
+function text.load(results)
+  local most = 0
+  for _, r in ipairs(results) do most = math.max(most, r.load or 0) end
+  if most <= machine.processors then return nil end
+  return ("warning: load average %.1f on %d core%s"):format(most,
+    machine.processors, machine.processors == 1 and "" or "s")
+end
+
+-- The same in a line, or nil.
+function text.warning(r)
+  local list, spread = text.doubts(r)
+  if #list == 0 then return nil end
+  local digit = spread > 1 and "any" or spread > 0.1 and "the second" or
+                "the third"
+  return ("%s: do not trust %s digit"):format(table.concat(list, ", "), digit)
+end
+
+-- About as fast as an empty loop: there is nothing to be told.
+function text.nothing(r)
+  if r.operations > 0 then return false end
+  local kind = r.text and "text" or "function"
+  return r.median < 2 * require "nacre.measure".empty(kind) + 2e-9
+end
+
+return text
