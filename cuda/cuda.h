@@ -10,8 +10,8 @@
 ** every launch comes nc_launched.  What a kernel finds wrong (an index out of
 ** range) it writes into the device's flag, which those who wait look at.
 */
-#ifndef cuda_h
-#define cuda_h
+#ifndef cuda_cuda_h
+#define cuda_cuda_h
 
 #include "cuda/device.h"
 #include "core/tensor.h"
@@ -156,7 +156,7 @@ int nc_cuda_patches(const Device *d, const Patching *p);
 int nc_cuda_norm(const Device *d, const Norm *n);
 
 /*
-** Of product.c
+** Of bmm.c
 */
 int nc_cuda_get(const char *name, int64_t *value);  /* settings by name */
 int nc_cuda_set(const char *name, int64_t value);

@@ -26,8 +26,8 @@
 **       an allocator's remarks, in stream order: the n bytes went back to a
 **       cache; they were handed out again.  Nothing on a real device.
 */
-#ifndef device_h
-#define device_h
+#ifndef cuda_device_h
+#define cuda_device_h
 
 #include <stddef.h>
 #include <stdint.h>

@@ -29,11 +29,11 @@ endif()
 add_c_program(test_plugin)
 add_nacre_test(unit_plugin quick test_plugin $<TARGET_FILE:fakecuda>
   ${plugin})
-add_c_program(test_cuda_probe ${PROJECT_SOURCE_DIR}/cuda/probe.c)
+add_c_program(test_cuda_probe ${PROJECT_SOURCE_DIR}/cuda/runtime/probe.c)
 add_nacre_test(unit_cuda_probe quick test_cuda_probe
   $<TARGET_FILE:fakecuda> $<TARGET_FILE:nodriver>)
 
-add_c_program(test_cuda_libraries ${PROJECT_SOURCE_DIR}/cuda/libraries.c)
+add_c_program(test_cuda_libraries ${PROJECT_SOURCE_DIR}/cuda/runtime/libraries.c)
 add_nacre_test(unit_cuda_libraries quick test_cuda_libraries
   $<TARGET_FILE:fakecuda>)
 

@@ -17,11 +17,11 @@ TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|g
           "bindings/io/libpng.c": '("install [^"]*")'}
 # What no input reaches: a test in C has its words; or the machine that it is
 # said on can be neither had nor emulated.
-APART = {"cuda/probe.c": "unit/test_cuda_probe.c",
-         "cuda/plugin.c": "unit/test_cuda_streams.c",
+APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
+         "cuda/runtime/cuda_plugin.c": "unit/test_cuda_streams.c",
          "core/cpu/lapack.c": None,             # a system without LAPACK
-         "cuda/folds.c": None,              # 2^32 elements behind one result
-         "cuda/error.c: this build has": None}  # a GPU of another kind
+         "cuda/reduce/reduce.c": None,              # 2^32 elements behind one result
+         "cuda/runtime/cuda_error.c: this build has": None}  # a GPU of another kind
 
 
 def arguments(text, at):

@@ -7,7 +7,7 @@
 #                                     that each one is reported
 #
 # An #include whose file is a macro is not followed; the macro's
-# definition ("#define GENERIC "maps.inc"") counts as the include.
+# definition ("#define GENERIC "vectorized.inc"") counts as the include.
 set -eu
 
 check() ( # check DIR

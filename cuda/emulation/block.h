@@ -2,8 +2,8 @@
 /*
 ** block.h - the block that runs, shared by block.c and warp.c.
 */
-#ifndef block_h
-#define block_h
+#ifndef cuda_emulation_block_h
+#define cuda_emulation_block_h
 
 #include "cuda/emulation/fiber.h"
 #include "cuda/emulation/internal.h"

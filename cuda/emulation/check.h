@@ -3,8 +3,8 @@
 ** check.h - between tsan.c, which the compiler's callbacks reach, and
 ** shadow_check.c, which judges.
 */
-#ifndef check_h
-#define check_h
+#ifndef cuda_emulation_check_h
+#define cuda_emulation_check_h
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
 ** call has the frame of CUB's own: without memory at `temp' it only says in
 ** *bytes how much it needs there; else it puts the work in the stream.
 */
-#ifndef emulation_cub_h
-#define emulation_cub_h
+#ifndef cuda_emulation_cub_h
+#define cuda_emulation_cub_h
 
 #include <stddef.h>
 #include <stdint.h>

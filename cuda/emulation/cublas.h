@@ -4,8 +4,8 @@
 ** instead of <cublas_v2.h>.  emu_cublas (emulation.h) finds its functions by
 ** name, as dlsym does in the library.
 */
-#ifndef cublas_h
-#define cublas_h
+#ifndef cuda_emulation_cublas_h
+#define cuda_emulation_cublas_h
 
 #include "cuda/emulation/runtime.h"
 

@@ -42,8 +42,8 @@
 ** memory; blocks that wait for each other; which last bits CUDA's exp and its
 ** like have, only that they may be others; what nvcc alone compiles.
 */
-#ifndef cuda_emulation_h
-#define cuda_emulation_h
+#ifndef cuda_emulation_cuda_emulation_h
+#define cuda_emulation_cuda_emulation_h
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 ** emulation.h - what tests and the plug-in ask of the emulated device beyond
 ** CUDA's API: levers, counters, the search for leaks, remarks of an allocator.
 */
-#ifndef emulation_h
-#define emulation_h
+#ifndef cuda_emulation_emulation_h
+#define cuda_emulation_emulation_h
 
 #include "cuda/emulation/runtime.h"
 

@@ -2,8 +2,8 @@
 /*
 ** fiber.h - several stacks on one thread of the host.
 */
-#ifndef fiber_h
-#define fiber_h
+#ifndef cuda_emulation_fiber_h
+#define cuda_emulation_fiber_h
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
 ** gemm.h - a product of matrices, or a batch of them, as cublas.c asks for it
 ** and gemm.c computes it.
 */
-#ifndef gemm_h
-#define gemm_h
+#ifndef cuda_emulation_gemm_h
+#define cuda_emulation_gemm_h
 
 #include "cuda/emulation/cublas.h"
 

@@ -4,8 +4,8 @@
 ** it.  Nothing here is instrumented by a sanitizer: what a flavour knows of
 ** memory it learns through shadow.h.
 */
-#ifndef internal_h
-#define internal_h
+#ifndef cuda_emulation_internal_h
+#define cuda_emulation_internal_h
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/emulation/kernel.h"

@@ -3,8 +3,8 @@
 ** intrinsics.h - CUDA's built-in types and functions for the emulated device;
 ** part of cuda_emulation.h, which alone includes it.
 */
-#ifndef intrinsics_h
-#define intrinsics_h
+#ifndef cuda_emulation_intrinsics_h
+#define cuda_emulation_intrinsics_h
 
 /*
 ** Vectors, aligned as CUDA aligns them

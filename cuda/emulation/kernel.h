@@ -3,8 +3,8 @@
 ** kernel.h - what a compiled kernel asks of the emulator while it runs, and
 ** what launches it: the seam between cuda_emulation.h (C++) and the rest (C).
 */
-#ifndef kernel_h
-#define kernel_h
+#ifndef cuda_emulation_kernel_h
+#define cuda_emulation_kernel_h
 
 #include "cuda/emulation/runtime.h"
 

@@ -6,8 +6,8 @@
 ** they are as far off as CUDA's may be (maths.c).  Macros, for these names are
 ** the C library's; they want an argument, so that the bare name stays.
 */
-#ifndef maths_h
-#define maths_h
+#ifndef cuda_emulation_maths_h
+#define cuda_emulation_maths_h
 
 #include "cuda/emulation/kernel.h"
 

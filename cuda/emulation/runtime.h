@@ -5,8 +5,8 @@
 ** tables are constants.def and properties.def, its functions runtime.inc;
 ** a test holds all three against NVIDIA's headers.
 */
-#ifndef runtime_h
-#define runtime_h
+#ifndef cuda_emulation_runtime_h
+#define cuda_emulation_runtime_h
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
 ** shadow_plain.c (nothing), shadow_asan.c and shadow_check.c is linked.
 ** Arenas are in one range (emu_arenas); ranges begin at multiples of 256.
 */
-#ifndef shadow_h
-#define shadow_h
+#ifndef cuda_emulation_shadow_h
+#define cuda_emulation_shadow_h
 
 #include <stddef.h>
 #include <stdint.h>

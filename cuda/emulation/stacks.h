@@ -3,8 +3,8 @@
 ** stacks.h - where the stacks of emulated threads are: a kernel may touch
 ** them freely.
 */
-#ifndef stacks_h
-#define stacks_h
+#ifndef cuda_emulation_stacks_h
+#define cuda_emulation_stacks_h
 
 #include <stddef.h>
 

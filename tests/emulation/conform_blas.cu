@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** conform_blas.cu - holds what the plug-in calls of cuBLAS (blascalls.h)
+** conform_blas.cu - holds what the plug-in calls of cuBLAS (cublas_abi.h)
 ** against the emulation's declarations, which conform.c holds against NVIDIA's:
 ** that this file compiles is the test.  Parameters are as many, of the same
 ** sizes, and pointers where those are pointers.
 */
 #include <type_traits>
 
-#include "cuda/blascalls.h"
+#include "cuda/product/cublas_abi.h"
 #include "cuda/emulation/cublas.h"
 
 template <class A, class B> constexpr bool alike() {

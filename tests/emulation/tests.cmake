@@ -1,5 +1,5 @@
 # Tests of the emulated CUDA device itself. Included by tests/tests.cmake after
-# cuda/emulation/emulation.cmake.
+# cuda/emulation/CMakeLists.txt.
 set(EMULATION_TESTS ${CMAKE_CURRENT_LIST_DIR})
 
 # The whole program is sanitized or nothing of it: so asan alone, or all.

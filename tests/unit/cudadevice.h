@@ -9,7 +9,7 @@
 #include "cudahelp.h"
 
 #include "cuda/emulation/emulation.h"
-#include "cuda/gpu.h"
+#include "cuda/runtime/gpu.h"
 
 static const Accelerator *cuda;
 static const Device *d;

@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-#include "cuda/rows.h"
-#include "cuda/run.h"
+#include "cuda/pointwise/launch.h"
+#include "cuda/pointwise/pointwise.h"
 #include "core/pointwise/scalar.h"
 
 #include "cudadevice.h"       /* last: its `d` is a name of theirs, too */

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cuda/libraries.h"
+#include "cuda/runtime/libraries.h"
 
 #define NAME "nacretest"      /* which no machine has */
 

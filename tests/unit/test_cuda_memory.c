@@ -6,7 +6,7 @@
 #include "cudahelp.h"
 
 #include "cuda/emulation/emulation.h"
-#include "cuda/gpu.h"
+#include "cuda/runtime/gpu.h"
 #undef nc_hint                /* the core's again */
 #undef nc_fail
 

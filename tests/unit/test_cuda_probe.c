@@ -7,7 +7,7 @@
 #define _XOPEN_SOURCE 700
 #include "cudahelp.h"
 
-#include "cuda/probe.h"
+#include "cuda/runtime/probe.h"
 
 static const char *fake, *nodriver, *code = "75-real 80-real 90";
 

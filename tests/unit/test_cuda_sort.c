@@ -4,8 +4,8 @@
 ** against the CPU's own functions, bit for bit.
 */
 #include "cudatwin.h"
-#include "cuda/moves.h"
-#include "cuda/sort.h"
+#include "cuda/indexing/advanced_index.h"
+#include "cuda/sort/sort.h"
 
 /* The same bytes. */
 static void equal(const Tensor *c, const Tensor *g) {

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** advanced_index.cu - moves picked elements from a tensor, or into it.
+**
+** What is moved is cut in units of up to 16 bytes, as rows and their places
+** allow.  Where two offsets are equal, any one of the elements that go there
+** stays, each for itself: no order is kept, and nothing is locked.
+*/
+#include "cuda/indexing/advanced_index.h"
+
+#include <string.h>
+
+#define THREADS 256
+#define EACH 2                /* units of a thread, both on their way */
+
+/* Where unit i lies; 0 if its offset is that of a wrong index. */
+NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
+  int64_t atx = 0, ato = 0;
+  int good = 1;
+  for (int d = 0; d < k.nd; d++) {
+    uint32_t rest = 0, c = i;
+    if (d + 1 < k.nd) {       /* the last one takes what is left */
+      rest = nc_quotient(i, k.by[d]);
+      c = i - rest * k.by[d].d;
+    }
+    if (d == k.picked) {
+      const int64_t at = k.offset[c];
+      if (at < 0) good = 0;
+      else atx += at * k.esize;
+    } else {
+      atx += c * k.xstep[d];
+    }
+    ato += c * k.ostep[d];
+    i = rest;
+  }
+  *x = k.x + atx;
+  *other = k.other + ato;
+  return good;
+}
+
+/* A kernel that moves units of type U. */
+#define MOVE(name, U)                                                       \
+  NC_KERNEL_OF(THREADS) name(const Moves k) {                               \
+    const uint32_t first = blockIdx.x * blockDim.x * EACH + threadIdx.x;    \
+    U v[EACH];                                                              \
+    char *to[EACH];                                                         \
+    NC_UNROLL for (int j = 0; j < EACH; j++) {                              \
+      const uint32_t i = first + j * blockDim.x;                            \
+      char *x, *o;                                                          \
+      to[j] = NULL;                                                         \
+      if (i >= k.n) continue;                                               \
+      const int good = lies(k, i, &x, &o);                                  \
+      memset(&v[j], 0, sizeof v[j]);                                        \
+      if (good) v[j] = *(const U *)(k.out ? x : o);                         \
+      if (good || k.out) to[j] = k.out ? o : x;                             \
+    }                                                                       \
+    NC_UNROLL for (int j = 0; j < EACH; j++) {                              \
+      if (to[j] == NULL) continue;                                          \
+      if (k.distinct) *(U *)to[j] = v[j];                                   \
+      else NC_STORE_RELAXED((U *)to[j], v[j]);                              \
+    }                                                                       \
+  }
+MOVE(move1, uint8_t)
+MOVE(move2, uint16_t)
+MOVE(move4, uint32_t)
+MOVE(move8, uint2)
+MOVE(move16, uint4)
+#undef MOVE
+
+static cudaError_t launch(Moves *k, int bytes, cudaStream_t s) {
+  unsigned grid, threads = 32;
+  while (threads < THREADS && threads * (int64_t)EACH < k->n) threads *= 2;
+  grid = (unsigned)((k->n + threads * EACH - 1) / (threads * EACH));
+  switch (bytes) {
+    case 1: return NC_LAUNCH(move1, grid, threads, 0, s, *k);
+    case 2: return NC_LAUNCH(move2, grid, threads, 0, s, *k);
+    case 4: return NC_LAUNCH(move4, grid, threads, 0, s, *k);
+    case 8: return NC_LAUNCH(move8, grid, threads, 0, s, *k);
+    default: return NC_LAUNCH(move16, grid, threads, 0, s, *k);
+  }
+}
+
+/* Kernels count in 32 bits: what is more is done by halves. */
+static cudaError_t launchall(Moves *k, int bytes, cudaStream_t s) {
+  Moves half;
+  cudaError_t e;
+  if (nc_countmoves(k, &half)) return launch(k, bytes, s);
+  e = launchall(&half, bytes, s);
+  return e == cudaSuccess ? launchall(k, bytes, s) : e;
+}
+
+static int move(const Device *d, const Gather *g, int out) {
+  const cudaStream_t s = nc_current(d);
+  Moves k = {};
+  int bytes;
+  if (nc_numel(g->other) == 0 || nc_numel(g->x) == 0) return NC_OK;
+  bytes = nc_planmoves(&k, g, NC_VECTOR);
+  k.out = out;
+  k.distinct = out || g->distinct;
+  nc_touch(d, k.x);
+  nc_touch(d, k.other);
+  nc_touch(d, k.offset);
+  CUDA_TRY(launchall(&k, bytes, s));
+  return nc_launched(d, out ? "index" : "index assignment");
+}
+
+int nc_cuda_gather(const Device *d, const Gather *g) {
+  return move(d, g, 1);
+}
+
+int nc_cuda_scatter(const Device *d, const Gather *g) {
+  return move(d, g, 0);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** nonzero.cu - where a mask is true.
+**
+** The mask is cut in chunks, a block for each.  Their trues are counted, the
+** counts added up, and the host waits for the sum, which is the size of the
+** result.  Then each block lists its trues in shared memory and writes what
+** they stand for, side by side.
+*/
+#include "cuda/cuda.h"
+#include "cuda/strided_offset.h"
+
+#define THREADS 256
+#define EACH 64               /* elements of a thread: four vectors */
+#define CHUNK (THREADS * EACH)
+#define SCANNERS 1024
+
+typedef struct Mask {
+  const uint8_t *mask;
+  int64_t n, chunks;
+  int64_t *before;            /* trues before each chunk; at last: all */
+  int64_t *y;
+  int coordinates, nd;
+  Dims dims;                  /* of the mask */
+} Mask;
+
+/* The 16 elements from i on as bits; those beyond the end are false. */
+NC_DEVICE unsigned bits(const Mask &k, int64_t i) {
+  unsigned m = 0;
+  if (i + 16 <= k.n && ((uintptr_t)k.mask & 15) == 0) {
+    const uint4 u = *(const uint4 *)(k.mask + i);
+    const uint32_t w[4] = { u.x, u.y, u.z, u.w };
+    NC_UNROLL for (int j = 0; j < 4; j++)   /* the lowest bits of its bytes */
+      m |= (((w[j] & 0x01010101u) * 0x10204080u) >> 28) << 4 * j;
+    return m;
+  }
+  for (int j = 0; j < 16 && i + j < k.n; j++)
+    m |= (unsigned)(k.mask[i + j] & 1) << j;
+  return m;
+}
+
+/* The sum of v over the threads before this one; *all becomes that of all
+   threads.  Every thread of the block calls it once. */
+NC_DEVICE int before(int v, int *all) {
+  NC_SHARED(int, warp, THREADS / 32);
+  const int me = threadIdx.x, lane = me % 32, warps = blockDim.x / 32;
+  int sum = v, rest = 0;
+  for (int by = 1; by < 32; by *= 2) {
+    const int up = __shfl_up_sync(~0u, sum, by, 32);
+    if (lane >= by) sum += up;
+  }
+  if (lane == 31) warp[me / 32] = sum;
+  __syncthreads();
+  *all = 0;
+  for (int w = 0; w < warps; w++) {
+    if (w == me / 32) rest = *all;
+    *all += warp[w];
+  }
+  return rest + sum - v;
+}
+
+NC_KERNEL_OF(THREADS) count(const Mask k) {
+  const int64_t from = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * EACH;
+  int n = 0, all;
+  for (int j = 0; j < EACH && from + j < k.n; j += 16)
+    n += __popc(bits(k, from + j));
+  before(n, &all);
+  if (threadIdx.x == 0) k.before[blockIdx.x] = all;
+}
+
+/* One block: the counts of chunks become the trues before each. */
+NC_KERNEL_OF(SCANNERS) addup(const Mask k) {
+  NC_SHARED(int64_t, part, SCANNERS);
+  const int me = threadIdx.x, width = blockDim.x;
+  const int64_t each = (k.chunks + width - 1) / width;
+  const int64_t first = me * each;
+  const int64_t end = first + each < k.chunks ? first + each : k.chunks;
+  int64_t sum = 0;
+  for (int64_t i = first; i < end; i++) sum += k.before[i];
+  part[me] = sum;
+  for (int by = 1; by < width; by *= 2) {
+    int64_t add;
+    __syncthreads();
+    add = me >= by ? part[me - by] : 0;
+    __syncthreads();
+    part[me] += add;
+  }
+  sum = part[me] - sum;
+  for (int64_t i = first; i < end; i++) {
+    const int64_t n = k.before[i];
+    k.before[i] = sum;
+    sum += n;
+  }
+  if (me == width - 1) k.before[k.chunks] = part[me];
+}
+
+/* Row r of the result, which is where element i of the mask is. */
+NC_DEVICE void tell(const Mask &k, int64_t r, int64_t i) {
+  if (!k.coordinates) {
+    k.y[r] = place(&k.dims, i);
+    return;
+  }
+  for (int d = 0; d < k.nd; d++) {  /* the innermost is the last column */
+    int64_t rest;
+    if (k.dims.wide || i > UINT32_MAX / 2) rest = i / k.dims.size[d];
+    else rest = nc_quotient((uint32_t)i, k.dims.by[d]);
+    k.y[r * k.nd + k.nd - 1 - d] = i - rest * k.dims.size[d] + 1;
+    i = rest;
+  }
+}
+
+NC_KERNEL_OF(THREADS) list(const Mask k) {
+  NC_SHARED(uint16_t, found, CHUNK);
+  const int64_t chunk = blockIdx.x * (int64_t)blockDim.x * EACH;
+  const int64_t start = k.before[blockIdx.x];
+  const int mine = threadIdx.x * EACH;
+  unsigned m[EACH / 16];
+  int n = 0, at, all;
+  NC_UNROLL for (int j = 0; j < EACH / 16; j++) {
+    m[j] = chunk + mine + 16 * j < k.n ? bits(k, chunk + mine + 16 * j) : 0;
+    n += __popc(m[j]);
+  }
+  at = before(n, &all);
+  NC_UNROLL for (int j = 0; j < EACH / 16; j++)
+    for (; m[j]; m[j] &= m[j] - 1)
+      found[at++] = (uint16_t)(mine + 16 * j + __ffs((int)m[j]) - 1);
+  __syncthreads();
+  for (int i = threadIdx.x; i < all; i += blockDim.x)
+    tell(k, start + i, chunk + found[i]);
+}
+
+static void dimensions(Mask *k, const Trues *t) {
+  int64_t n = 1;
+  k->nd = k->dims.nd = t->nd;
+  k->coordinates = t->coordinates;
+  k->dims.wide = k->n > (int64_t)1 << 31;
+  for (int d = 0; d < t->nd; d++) {
+    const int64_t size = t->size[t->nd - 1 - d];
+    k->dims.size[d] = size;
+    k->dims.step[d] = t->coordinates ? 0 : t->step[t->nd - 1 - d];
+    if (!k->dims.wide && n > 0 && size > 0) k->dims.by[d] = nc_divisor(size);
+    n *= size;
+  }
+}
+
+static int counted(const Device *d, const Mask *k, int threads, int64_t *n) {
+  const cudaStream_t s = nc_current(d);
+  int width = 32;
+  while (width < SCANNERS && width < k->chunks) width *= 2;
+  CUDA_TRY(NC_LAUNCH(count, (unsigned)k->chunks, threads, 0, s, *k));
+  CUDA_TRY(NC_LAUNCH(addup, 1, width, 0, s, *k));
+  TRY(nc_launched(d, "nonzero"));
+  return nc_cuda_tohost(d, n, k->before + k->chunks, sizeof *n, 0);
+}
+
+static int find(const Device *d, Tensor **y, Mask *k, int nd) {
+  int64_t size[2] = { 0, nd };
+  int threads = 32;
+  while (threads < THREADS && threads * (int64_t)EACH < k->n) threads *= 2;
+  k->chunks = (k->n + threads * (int64_t)EACH - 1) / (threads * EACH);
+  TRY(counted(d, k, threads, &size[0]));
+  TRY(nc_newtensor(y, d, DT_i64, k->coordinates ? 2 : 1, size));
+  if (nc_numel(*y) == 0) return NC_OK;
+  k->y = (int64_t *)nc_data(*y);
+  nc_touch(d, k->y);
+  CUDA_TRY(NC_LAUNCH(list, (unsigned)k->chunks, threads, 0, nc_current(d),
+                     *k));
+  return nc_launched(d, "nonzero");
+}
+
+int nc_cuda_trues(const Device *d, Tensor **y, const Trues *t) {
+  const int64_t none[2] = { 0, t->nd };
+  void *before;
+  Mask k = {};
+  int r;
+  *y = NULL;
+  k.n = nc_numel(t->mask);
+  if (k.n == 0)
+    return nc_newtensor(y, d, DT_i64, t->coordinates ? 2 : 1, none);
+  nc_current(d);
+  k.mask = (const uint8_t *)nc_data(t->mask);
+  k.y = NULL;
+  dimensions(&k, t);
+  nc_touch(d, k.mask);
+  TRY(nc_scratch(d, &before,
+                 (k.n / (32 * EACH) + 2) * (int64_t)sizeof(int64_t)));
+  k.before = (int64_t *)before;
+  r = find(d, y, &k, t->nd);
+  nc_scratchfree(d, before);
+  if (r != NC_OK) {
+    nc_release(*y);
+    *y = NULL;
+  }
+  return r;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* resolve_index.cu - positions, 1-based or from the end, become offsets. */
+#include "cuda/runtime/error_flag.h"
+#include "cuda/offsets.h"
+
+#define THREADS 256
+#define EACH 4
+
+typedef struct Look {
+  const int64_t *given;
+  int64_t *offset;
+  int64_t n, size, step;
+  int dim, nd;
+  Flag *flag;
+} Look;
+
+NC_DEVICE int64_t offsetat(const Look &k, int64_t v) {
+  const int64_t at = v > 0 ? v - 1 : v + k.size;
+  if (v != 0 && at >= 0 && at < k.size) return at * k.step;
+  wrongindex(k.flag, v, k.size, k.dim, k.nd);
+  return NOWHERE;
+}
+
+/* A thread takes EACH of them, a block apart, and loads these first. */
+NC_KERNEL_OF(THREADS) look(const Look k) {
+  const int64_t i = blockIdx.x * (int64_t)(THREADS * EACH) + threadIdx.x;
+  int64_t v[EACH];
+  NC_UNROLL for (int j = 0; j < EACH; j++)
+    v[j] = i + j * THREADS < k.n ? k.given[i + j * THREADS] : 1;
+  NC_UNROLL for (int j = 0; j < EACH; j++)
+    if (i + j * THREADS < k.n)
+      k.offset[i + j * THREADS] = offsetat(k, v[j]);
+}
+
+int nc_cuda_places(const Device *d, const Places *p) {
+  const int64_t n = nc_numel(p->given);
+  const cudaStream_t s = nc_current(d);
+  Look k = {};
+  if (n == 0) return NC_OK;
+  k.given = (const int64_t *)nc_data(p->given);
+  k.offset = (int64_t *)nc_data(p->offset);
+  k.n = n;
+  k.size = p->size;
+  k.step = p->step;
+  k.dim = p->shown;
+  k.nd = p->of->nd;
+  k.flag = nc_flag(d);
+  nc_touch(d, k.given);
+  nc_touch(d, k.offset);
+  CUDA_TRY(NC_LAUNCH(look, (unsigned)((n - 1) / (THREADS * EACH) + 1), THREADS,
+                     0, s, k));
+  return nc_launched(d, "index");
+}

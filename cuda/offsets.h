@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** offsets.h - where element i of strided operands lies, without division: the
+** host prepares multipliers, kernels multiply and shift.
+**
+** Offsets serve up to 2^31 elements with steps below 2^32; whoever has more
+** cuts the work in pieces (nc_fitsoffsets tells).  Dimension 0 is the
+** innermost; steps are in elements, of as many operands as one fills in.
+*/
+#ifndef cuda_offsets_h
+#define cuda_offsets_h
+
+#include "cuda/device.h"
+#include "core/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NC_VECTOR 16          /* bytes that a thread loads at once */
+
+/* Divides n < 2^31 by d: (high word of n*mul, plus n) >> shift (Granlund and
+   Montgomery, 1994). */
+typedef struct Divisor {
+  uint32_t d, mul, shift;
+} Divisor;
+
+typedef struct Offsets {
+  int nd;
+  Divisor size[NC_MAXDIM];
+  uint32_t step[NC_MAXIN][NC_MAXDIM];
+} Offsets;
+
+/* For a divisor from 1 to 2^31. */
+Divisor nc_divisor(int64_t d);
+
+/* Can nd dimensions of n operands be Offsets? */
+int nc_fitsoffsets(int nd, const int64_t size[], int n,
+                 const int64_t step[][NC_MAXDIM]);
+void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
+                  const int64_t step[][NC_MAXDIM]);
+
+#ifdef __cplusplus
+}
+#endif
+
+/*
+** In kernels
+*/
+#if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
+
+#ifdef __CUDA_ARCH__
+#define NC_UNROLL _Pragma("unroll")
+#define NC_UNROLL4 _Pragma("unroll 4")
+#define NC_NOUNROLL _Pragma("unroll 1")
+#else
+#define NC_UNROLL
+#define NC_UNROLL4
+#define NC_NOUNROLL
+#endif
+
+NC_DEVICE uint32_t nc_quotient(uint32_t n, Divisor by) {
+  uint32_t high = (uint32_t)(((uint64_t)n * by.mul) >> 32);
+  return (high + n) >> by.shift;
+}
+
+/* at[j] = offset of element i in operand j, for operands 0 .. n-1; n is a
+   constant where it is called. */
+NC_DEVICE void nc_at(uint64_t at[], const Offsets *x, uint32_t i, int n) {
+  NC_UNROLL for (int j = 0; j < n; j++) at[j] = 0;
+  NC_UNROLL for (int d = 0; d < NC_MAXDIM; d++) {
+    uint32_t rest = 0, c = i;
+    if (d >= x->nd) break;
+    if (d + 1 < x->nd) {      /* the last one takes what is left */
+      rest = nc_quotient(i, x->size[d]);
+      c = i - rest * x->size[d].d;
+    }
+    NC_UNROLL for (int j = 0; j < n; j++)
+      at[j] += (uint64_t)c * x->step[j][d];
+    i = rest;
+  }
+}
+
+#endif
+#endif

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** pointwise.c - how a row is run: which kernels fit the types, steps and addresses
+** of its operands.
+**
+** Elementwise rows go by vectors where they can, else one by one; copies that
+** change no type move integers of the same size; those that do have kernels
+** of their own, as have gradients, one by one.  What exceeds 32-bit indexing is
+** cut in pieces.
+*/
+#include "cuda/pointwise/pointwise.h"
+
+#include <string.h>
+
+#include "cuda/pointwise/launch.h"
+#include "core/pointwise/scalar.h"
+
+#define LINE 32               /* bytes of memory that are fetched together */
+#define TILEFILL 5            /* tiles are at least a fifth full, or not used */
+
+/* clang-format off */
+#define UNARY(op, class, ...)    { #op, UNARY_OP },
+#define TEST(op, class, ...)     { #op, TEST_OP },
+#define BINARY(op, class, ...)   { #op, BINARY_OP },
+#define COMPARE(op, class, ...)  { #op, COMPARE_OP },
+#define TERNARY(op, class, ...)  { #op, TERNARY_OP },
+#define CHOOSE(op, class, ...)   { #op, CHOOSE_OP },
+#define REDUCE(op, class, ...)   { #op, REDUCE_OP },
+/* clang-format on */
+static const struct { const char *name; OpKind kind; } rows[OP_COUNT] = {
+#include "core/ops.def"
+};
+#include "core/ops_end.h"
+
+const char *nc_rowname(Op op) {
+  return rows[op].name;
+}
+
+const char *nc_typename(DType t) {
+#define X(id, name, storage, category) name,
+  static const char *const names[DT_COUNT] = { DTYPES(X) };
+#undef X
+  return names[t];
+}
+
+/* The type whose elements lie and count like those of t. */
+static DType stored(DType t) {
+  return t == DT_b8 ? DT_u8 : t;
+}
+
+DType nc_computedin(DType t) {
+  switch (t) {
+    case DT_b8: case DT_u8: return DT_u8;
+    case DT_i8: case DT_i16: case DT_i32: return DT_i32;
+    case DT_f16: case DT_bf16: case DT_f32: return DT_f32;
+    default: return t;
+  }
+}
+
+/*
+** Numbers as bits
+*/
+static uint64_t doublebits(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static uint64_t floatbits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* Of an element of type t. */
+static uint64_t elementbits(Scalar v, DType t) {
+  switch (t) {
+    case DT_f16: return f16_fromfloat((float)nc_tofloat(v)).bits;
+    case DT_bf16: return bf16_fromfloat((float)nc_tofloat(v)).bits;
+    case DT_f32: return floatbits((float)nc_tofloat(v));
+    case DT_f64: return doublebits(nc_tofloat(v));
+    default: return (uint64_t)v.i;
+  }
+}
+
+/* Eight bytes full of it. */
+static uint64_t pattern(Scalar v, DType t) {
+  uint64_t bits = elementbits(v, t);
+  const int64_t size = nc_dtypesize(t);
+  if (size == 1) bits = (bits & 255) * 0x0101010101010101u;
+  if (size == 2) bits = (bits & 65535) * 0x0001000100010001u;
+  if (size == 4) bits = (bits & 0xffffffffu) * 0x0000000100000001u;
+  return bits;
+}
+
+uint64_t nc_parameterbits(double x, DType computed) {
+  if (computed == DT_f32) return floatbits((float)x);
+  if (computed == DT_f64) return doublebits(x);
+  return (uint64_t)f64_toi64(x);
+}
+
+/*
+** Elementwise, by vectors
+*/
+/* The type of storage that operand j of a row has in kernels of type t. */
+static DType wanted(const Loop *k, int j, DType t) {
+  const OpKind kind = rows[k->op].kind;
+  if (k->part > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
+  if (j == 0 && (kind == TEST_OP || kind == COMPARE_OP)) return DT_u8;
+  if (j == 1 && kind == CHOOSE_OP) return DT_u8;
+  return t;
+}
+
+/* Can operand j be taken `each' elements at a time? */
+static int vectorial(const Loop *k, int j, DType t, int each) {
+  const int64_t size = nc_dtypesize(t);
+  if (k->p[j] == NULL) return 1;
+  if (stored(k->type[j]) != t) return 0;
+  if (k->nd == 0 || (k->step[j][0] == 0 && j > 0)) return 1;
+  if (k->step[j][0] != 1) return 0;
+  for (int d = 1; d < k->nd; d++)
+    if (k->step[j][d] % each != 0) return 0;
+  return (k->nd == 1 && k->n < each) ||
+         (uintptr_t)k->p[j] % (uintptr_t)(each * size) == 0;
+}
+
+static int planvectors(VectorMap *m, const Loop *k) {
+  const DType t = stored(k->work);
+  const int each = (int)(NC_VECTOR / nc_dtypesize(t));
+  int64_t size[NC_MAXDIM], step[NC_MAXIN][NC_MAXDIM];
+  if (k->nd > 1 && k->size[0] % each != 0) return 0;
+  for (int j = 0; j < k->nargs; j++)
+    if (!vectorial(k, j, wanted(k, j, t), each)) return 0;
+  memset(m, 0, sizeof *m);
+  m->n = (uint32_t)(k->n / each);
+  m->tail = (uint32_t)(k->n % each);
+  m->truth = k->type[0] == DT_b8;
+  for (int j = 0; j < k->nargs; j++) {
+    m->p[j] = k->p[j];
+    if (k->p[j] == NULL)
+      m->number[j] = pattern(k->number[j], wanted(k, j, t));
+    else if (k->nd > 0 && k->step[j][0] == 0)
+      m->still |= 1u << j;
+    memcpy(step[j], k->step[j], sizeof step[j]);
+    step[j][0] *= each;
+  }
+  if (k->nd <= 1) return 1;
+  memcpy(size, k->size, sizeof size);
+  size[0] /= each;
+  nc_makeoffsets(&m->at, k->nd, size, k->nargs,
+                 (const int64_t(*)[NC_MAXDIM])step);
+  return 1;
+}
+
+static VectorLauncher *vectorlauncher(DType t) {
+  switch (t) {
+#define X(t) case DT_##t: return nc_vectors_##t;
+    NC_STOREDTYPES(X)
+#undef X
+    default: return NULL;
+  }
+}
+
+static StridedLauncher *stridedlauncher(DType t) {
+  switch (t) {
+#define X(t) case DT_##t: return nc_strided_##t;
+    NC_COMPUTEDTYPES(X)
+#undef X
+    default: return NULL;
+  }
+}
+
+/*
+** Elementwise, one by one
+*/
+/* The dimension along which operand j runs fastest, if it is another one than
+   that of the result and tiles pay; else 0. */
+static int fastest(const Loop *k, int j) {
+  int at = 0;
+  for (int d = 1; d < k->nd; d++)
+    if (k->step[j][d] > 0 && k->step[j][d] < k->step[j][at]) at = d;
+  if (at == 0 || k->step[j][0] < 8 || k->size[0] < 8 || k->size[at] < 8)
+    return 0;
+  return at;
+}
+
+/* A power of two up to `most' that divides n, or 0 if that is less than 4. */
+static int64_t sharedwith(int64_t n, int64_t most) {
+  while (n % most != 0) most /= 2;
+  return most < 4 ? 0 : most;
+}
+
+/*
+** A warp that takes neighbours of the result reads a line of memory for each
+** element of an operand that runs fastest along another dimension.  So both
+** dimensions are split, and their inner parts come first: a block then takes
+** a patch, of which all operands fill their lines.
+*/
+static void bypatches(Loop *k) {
+  Loop p = *k;
+  int at = 0, of = 0, nd = 3;
+  int64_t wide, high;
+  if (k->nd < 2 || k->nd + 2 > NC_MAXDIM) return;
+  while (at == 0 && ++of < k->nargs)
+    if (k->p[of]) at = fastest(k, of);
+  if (at == 0) return;
+  wide = sharedwith(k->size[0], LINE / nc_dtypesize(k->type[0]));
+  if (wide == 0) return;
+  high = 2 * LINE / nc_dtypesize(k->type[of]);
+  if (high > NC_ROWBLOCK * NC_EACH / wide) high = NC_ROWBLOCK * NC_EACH / wide;
+  if ((high = sharedwith(k->size[at], high)) == 0) return;
+  p.size[0] = wide;
+  p.size[1] = high;
+  p.size[2] = k->size[0] / wide;
+  for (int d = 1; d < k->nd; d++)
+    p.size[nd++] = d == at ? k->size[d] / high : k->size[d];
+  p.nd = nd;
+  for (int j = 0; j < k->nargs; j++) {
+    p.step[j][0] = k->step[j][0];
+    p.step[j][1] = k->step[j][at];
+    p.step[j][2] = k->step[j][0] * wide;
+    for (int d = 1; d < k->nd; d++)
+      p.step[j][d + 2] = d == at ? k->step[j][d] * high : k->step[j][d];
+  }
+  if (nc_fitsoffsets(p.nd, p.size, p.nargs,
+                     (const int64_t(*)[NC_MAXDIM])p.step))
+    *k = p;
+}
+
+static void planstrided(StridedMap *m, const Loop *k) {
+  const DType c = nc_computedin(k->work);
+  memset(m, 0, sizeof *m);
+  m->n = (uint32_t)k->n;
+  m->work = (int32_t)k->work;
+  for (int j = 0; j < k->nargs; j++) {
+    m->p[j] = k->p[j];
+    m->type[j] = (int32_t)k->type[j];
+    if (k->p[j] == NULL) m->number[j] = elementbits(k->number[j], c);
+    if (k->type[j] != k->work && wanted(k, j, c) == c && k->work != c)
+      m->via |= 1u << j;
+  }
+  nc_makeoffsets(&m->at, k->nd, k->size, k->nargs, k->step);
+}
+
+/* Launchers say so of rows that they do not know; of a kernel without code for
+   the device CUDA says it, and remembers. */
+int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e) {
+  if (e == cudaErrorInvalidDeviceFunction &&
+      cudaPeekAtLastError() == cudaSuccess)
+    return nc_fail(NC_EDTYPE, "this build has no CUDA kernel of it for %s",
+                   nc_typename(k->work));
+  CUDA_TRY(e);
+  return nc_launched(d, rows[k->op].name);
+}
+
+static cudaError_t launchstrided(const Loop *k, const StridedMap *m,
+                                 cudaStream_t stream) {
+  const DType c = nc_computedin(k->work);
+  if (k->part == 0) return stridedlauncher(c)(k->op, m, stream);
+  return (c == DT_f64 ? nc_gradients_f64 : nc_gradients_f32)(k->op, k->part, m,
+                                                             stream);
+}
+
+static int map(const Device *d, const Loop *k) {
+  VectorMap v;
+  StridedMap s;
+  Loop one;
+  cudaStream_t stream = nc_current(d);
+  const DType t = stored(k->work), c = nc_computedin(k->work);
+  for (int j = 0; j < k->nargs; j++) nc_touch(d, k->p[j]);
+  if (k->part == 0 && planvectors(&v, k)) {
+    for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
+    return nc_rowlaunched(d, k, vectorlauncher(t)(k->op, &v, stream));
+  }
+  one = *k;
+  bypatches(&one);
+  planstrided(&s, &one);
+  for (int j = 0; j < 2; j++) s.par[j] = nc_parameterbits(k->par[j], c);
+  return nc_rowlaunched(d, k, launchstrided(k, &s, stream));
+}
+
+/*
+** Copies
+*/
+static DType integerof(int64_t size) {
+  return size == 1 ? DT_u8 : size == 2 ? DT_i16 : size == 4 ? DT_i32 : DT_i64;
+}
+
+/* Takes two elements of a copy for one of twice the size. */
+static int widen(Loop *k) {
+  const int64_t size = nc_dtypesize(k->work);
+  if (size == 8 || k->nd == 0 || k->size[0] % 2 != 0) return 0;
+  for (int j = 0; j < 2; j++) {
+    if (k->step[j][0] != 1 || (uintptr_t)k->p[j] % (uintptr_t)(2 * size) != 0)
+      return 0;
+    for (int d = 1; d < k->nd; d++)
+      if (k->step[j][d] % 2 != 0) return 0;
+  }
+  k->n /= 2;
+  k->size[0] /= 2;
+  for (int j = 0; j < 2; j++) {
+    for (int d = 1; d < k->nd; d++) k->step[j][d] /= 2;
+    k->type[j] = integerof(2 * size);
+  }
+  k->work = integerof(2 * size);
+  return 1;
+}
+
+/* Can short elements be taken by words of four bytes? */
+static int bywords(const Loop *k, int along, int size) {
+  if (size > 2 || k->step[0][0] != 1 || k->step[1][along] != 1) return 0;
+  for (int j = 0; j < 2; j++) {
+    const int fast = j == 0 ? 0 : along;
+    uint64_t all = (uintptr_t)k->p[j] | (uint64_t)(k->size[fast] * size);
+    for (int d = 0; d < k->nd; d++)
+      if (d != fast) all |= (uint64_t)(k->step[j][d] * size);
+    if (all % 4 != 0) return 0;
+  }
+  return 1;
+}
+
+/* Do two dimensions fill their tiles well enough?  Most threads of a tile that
+   is nearly empty have nothing to do. */
+static int fillstiles(const Loop *k, int along) {
+  const int size = (int)nc_dtypesize(k->work);
+  const int64_t side = nc_tile(size, bywords(k, along, size));
+  const int64_t wide = (k->size[0] + side - 1) / side * side;
+  const int64_t high = (k->size[along] + side - 1) / side * side;
+  return (double)k->size[0] * (double)k->size[along] * TILEFILL >=
+         (double)wide * (double)high;
+}
+
+/* along: the dimension that x runs fastest along; y does along 0. */
+static int transpose(const Device *d, const Loop *k, int along) {
+  const int size = (int)nc_dtypesize(k->work), dim[2] = { 0, along };
+  int64_t rest[NC_MAXDIM], step[2][NC_MAXDIM], batches = 1;
+  int nd = 0;
+  Transpose t;
+  memset(&t, 0, sizeof t);
+  t.x = k->p[1];
+  t.y = k->p[0];
+  t.words = bywords(k, along, size);
+  for (int i = 0; i < 2; i++) {
+    t.size[i] = (uint32_t)k->size[dim[i]];
+    t.ystep[i] = (uint64_t)k->step[0][dim[i]];
+    t.xstep[i] = (uint64_t)k->step[1][dim[i]];
+    t.tiles[i] = nc_divisor((k->size[dim[i]] - 1) /
+                            nc_tile(size, t.words) + 1);
+  }
+  for (int i = 1; i < k->nd; i++) {
+    if (i == along) continue;
+    rest[nd] = k->size[i];
+    step[0][nd] = k->step[0][i];
+    step[1][nd++] = k->step[1][i];
+    batches *= k->size[i];
+  }
+  nc_makeoffsets(&t.rest, nd, rest, 2, (const int64_t(*)[NC_MAXDIM])step);
+  return nc_rowlaunched(d, k, nc_transposes(size, &t, (uint32_t)batches,
+                                      nc_current(d)));
+}
+
+/* A copy that changes no type, or a fill. */
+static int move(const Device *d, const Loop *given) {
+  Loop k = *given;
+  const int64_t size = nc_dtypesize(k.type[0]);
+  int along;
+  if (k.p[1] == NULL)
+    k.number[1] = (Scalar){
+      NC_INT, (int64_t)elementbits(k.number[1], k.type[0]), 0
+    };
+  k.work = k.type[0] = k.type[1] = integerof(size);
+  if (k.p[1] == NULL) return map(d, &k);
+  nc_touch(d, k.p[0]);
+  nc_touch(d, k.p[1]);
+  if (k.nd == 0 || (k.nd == 1 && k.step[0][0] == 1 && k.step[1][0] == 1)) {
+    CUDA_TRY(cudaMemcpyAsync(k.p[0], k.p[1], (size_t)(k.n * size),
+                             cudaMemcpyDeviceToDevice, nc_current(d)));
+    return nc_launched(d, rows[k.op].name);
+  }
+  if ((along = fastest(&k, 1)) != 0 && fillstiles(&k, along))
+    return transpose(d, &k, along);
+  while (widen(&k)) continue;
+  return map(d, &k);
+}
+
+static int aligned(const void *p, DType t) {
+  return (uintptr_t)p % (uintptr_t)(NC_CASTWIDTH * nc_dtypesize(t)) == 0 ||
+         (uintptr_t)p % NC_VECTOR == 0;
+}
+
+static int cast(const Device *d, const Loop *k) {
+  Cast c;
+  memset(&c, 0, sizeof c);
+  c.y = k->p[0];
+  c.x = k->p[1];
+  nc_touch(d, k->p[0]);
+  nc_touch(d, k->p[1]);
+  c.n = (uint32_t)k->n;
+  c.dense = k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 &&
+                           k->step[1][0] == 1 && aligned(c.y, k->type[0]) &&
+                           aligned(c.x, k->type[1]));
+  if (c.dense) {
+    c.n = (uint32_t)(k->n / NC_CASTWIDTH);
+    c.tail = (uint32_t)(k->n % NC_CASTWIDTH);
+  } else {
+    Loop one = *k;
+    bypatches(&one);
+    nc_makeoffsets(&c.at, one.nd, one.size, 2,
+                   (const int64_t(*)[NC_MAXDIM])one.step);
+  }
+  return nc_rowlaunched(d, k, nc_casts((int)k->type[1], (int)k->type[0], &c,
+                                 nc_current(d)));
+}
+
+/*
+** Everything
+*/
+/* Kernels of f32 read no f64: such an operand, which is never large, is
+   converted first. */
+static int withoutdoubles(const Device *d, const Loop *given) {
+  Loop k = *given;
+  void *scratch[NC_MAXIN] = { NULL };
+  int r = NC_OK;
+  for (int j = 1; j < k.nargs && r == NC_OK; j++) {
+    Loop c = *given;
+    int64_t n = 1;
+    if (k.p[j] == NULL || k.type[j] != DT_f64) continue;
+    c.op = OP_clone;
+    c.nargs = 2;
+    c.nd = 0;
+    for (int i = 0; i < k.nd; i++) {
+      if (k.step[j][i] == 0) continue;
+      c.size[c.nd] = k.size[i];
+      c.step[1][c.nd] = k.step[j][i];
+      k.step[j][i] = c.step[0][c.nd++] = n;
+      n *= c.size[c.nd - 1];
+    }
+    if ((r = nc_scratch(d, &scratch[j], n * 4)) != NC_OK) break;
+    c.n = n;
+    c.p[0] = scratch[j];
+    c.p[1] = k.p[j];
+    c.type[0] = DT_f32;
+    c.type[1] = DT_f64;
+    r = cast(d, &c);
+    k.p[j] = scratch[j];
+    k.type[j] = DT_f32;
+  }
+  if (r == NC_OK) r = map(d, &k);
+  for (int j = 1; j < NC_MAXIN; j++) nc_scratchfree(d, scratch[j]);
+  return r;
+}
+
+static int run(const Device *d, const Loop *k) {
+  if (k->op == OP_clone && k->part == 0)
+    return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
+                                                       : cast(d, k);
+  for (int j = 1; j < k->nargs; j++)
+    if (k->p[j] && k->type[j] == DT_f64 &&
+        nc_computedin(k->work) == DT_f32)
+      return withoutdoubles(d, k);
+  return map(d, k);
+}
+
+/* The part of a loop from `first' on, n long, of dimension dim. */
+static Loop part(const Loop *k, int dim, int64_t first, int64_t n) {
+  Loop p = *k;
+  p.n = k->n / k->size[dim] * n;
+  p.size[dim] = n;
+  for (int j = 0; j < k->nargs; j++)
+    if (k->p[j])
+      p.p[j] = (char *)k->p[j] + first * k->step[j][dim] *
+                                     nc_dtypesize(k->type[j]);
+  return p;
+}
+
+/* The dimension to cut: the largest, but first one whose steps are too. */
+static int longest(const Loop *k, int dims) {
+  int at = 0;
+  for (int i = 1; i < dims; i++)
+    if (k->size[i] > k->size[at]) at = i;
+  for (int i = 0; i < dims; i++)
+    for (int j = 0; k->size[i] > 1 && j < k->nargs; j++)
+      if (k->step[j][i] >> 32) at = i;
+  return at;
+}
+
+typedef struct Pieces {
+  const Device *d;
+  int dims;
+  int (*f)(const Device *d, const Loop *k);
+  int some;                   /* is one of them done? */
+} Pieces;
+
+/* A piece whose launch fails has done nothing.  Once another one is done the
+   whole cannot be repeated, so what memory there is to be had is had here. */
+static int piece(Pieces *w, const Loop *k) {
+  int r = w->f(w->d, k);
+  if (r == NC_ENOMEM && w->some) {
+    w->d->trim(w->d, 0);
+    r = w->f(w->d, k);
+  }
+  if (r != NC_OK && w->some) nc_partly();
+  w->some |= r == NC_OK;
+  return r;
+}
+
+static int pieces(Pieces *w, const Loop *k) {
+  int dim;
+  int64_t half;
+  Loop p;
+  if (nc_fitsoffsets(w->dims, k->size, k->nargs, k->step)) return piece(w, k);
+  dim = longest(k, w->dims);
+  half = k->size[dim] / 2;
+  if (half > 64) half -= half % 64;     /* vectors stay aligned */
+  p = part(k, dim, 0, half);
+  TRY(pieces(w, &p));
+  p = part(k, dim, half, k->size[dim] - half);
+  return pieces(w, &p);
+}
+
+int nc_inpieces(const Device *d, const Loop *k, int dims,
+                int (*f)(const Device *d, const Loop *k)) {
+  Pieces w = { d, dims, f, 0 };
+  return pieces(&w, k);
+}
+
+/* The row that does the same with these operands, and far faster than pow:
+   what is raised to the number 2, 1 or -1; of gradients that of the square,
+   which names no exponent. */
+static Op simplest(const Loop *k) {
+  const DType c = nc_computedin(k->work);
+  const int last = k->nargs - 1;
+  double by;
+  if (k->part > 0)
+    return k->op == OP_pow && k->part == 1 && k->p[last] == NULL &&
+                   nc_tofloat(k->number[last]) == 2
+               ? OP_square : k->op;
+  if (k->op != OP_pow || k->p[2] || (c != DT_f32 && c != DT_f64)) return k->op;
+  by = nc_tofloat(k->number[2]);
+  return by == 2    ? OP_square
+         : by == 1  ? OP_positive
+         : by == -1 ? OP_reciprocal : k->op;
+}
+
+int nc_cuda_run(const Device *d, const Loop *k) {
+  Loop l = *k;
+  if (rows[k->op].kind == REDUCE_OP && k->part == 0)
+    return nc_runfold(d, k);
+  l.op = simplest(k);
+  if (l.op != k->op) l.nargs = k->part > 0 ? 3 : 2;
+  return nc_inpieces(d, &l, l.nd, run);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** strided.h - operands of any types and steps, as kernels that compute in
+** NC_TYPE (u8, i32, i64, f32 or f64) meet them; see StridedMap.
+**
+** A thread takes NC_EACH elements, a block apart, so that their loads are
+** under way together.  The type of an operand is looked up once for these.
+** Kernels of f32 know no f64: pointwise.c converts such operands first.
+*/
+#ifndef cuda_pointwise_strided_h
+#define cuda_pointwise_strided_h
+
+#include "cuda/pointwise/launch.h"
+#include "cuda/typed_elements.h"
+
+#define BLOCK NC_ROWBLOCK
+#define EACH(k) NC_UNROLL for (int k = 0; k < NC_EACH; k++)
+
+NC_DEVICE Number plain(uint64_t bits) {
+  Number x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* A number that was loaded, as the type of computation stores it. */
+#if CODE == CODE_u8
+#define FROM(x) ((Number)(uint8_t)(x))
+#else
+#define FROM(x) ((Number)(x))
+#endif
+#define LOAD(type, C, value)                                                  \
+  case DT_##type:                                                             \
+    EACH(k) { const C raw = ((const C *)p)[at[k]]; v[k] = FROM(value); }      \
+    break
+
+NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
+  switch (type) {
+    LOAD(i8, int8_t, raw);
+    LOAD(i16, int16_t, raw);
+    LOAD(i32, int32_t, raw);
+    LOAD(i64, int64_t, raw);
+#if CODE == CODE_f32 || CODE == CODE_f64
+    LOAD(f16, f16_s, f16_tofloat(raw));
+    LOAD(bf16, bf16_s, bf16_tofloat(raw));
+    LOAD(f32, float, raw);
+#endif
+#if CODE == CODE_f64
+    LOAD(f64, double, raw);
+#endif
+    default:
+      EACH(k) v[k] = ((const uint8_t *)p)[at[k]];
+  }
+}
+
+/* What the type `work' makes of numbers, if it is a narrow one. */
+NC_DEVICE void narrow(Number v[], int work) {
+#if CODE == CODE_i32
+  if (work == DT_i8) EACH(k) v[k] = (int8_t)v[k];
+  else EACH(k) v[k] = (int16_t)v[k];
+#elif CODE == CODE_f32
+  if (work == DT_f16) EACH(k) v[k] = f16_tofloat(f16_fromfloat(v[k]));
+  else EACH(k) v[k] = bf16_tofloat(bf16_fromfloat(v[k]));
+#else
+  (void)v, (void)work;
+#endif
+}
+
+NC_DEVICE void put(char *p, uint64_t i, Number x, int type) {
+  switch (type) {
+#if CODE == CODE_u8
+    case DT_b8: ((uint8_t *)p)[i] = (uint8_t)x != 0; break;
+#elif CODE == CODE_i32
+    case DT_i8: ((int8_t *)p)[i] = (int8_t)x; break;
+    case DT_i16: ((int16_t *)p)[i] = (int16_t)x; break;
+#elif CODE == CODE_f32
+    case DT_f16: ((f16_s *)p)[i] = f16_fromfloat(x); break;
+    case DT_bf16: ((bf16_s *)p)[i] = bf16_fromfloat(x); break;
+#endif
+    default: ((Elem *)p)[i] = bitsof(x);
+  }
+}
+
+/* at[j][k]: where element k of this thread lies in operand j.  Elements past
+   the end stand for the thread's first one, and are not stored. */
+NC_DEVICE void places(uint64_t at[][NC_EACH], const StridedMap *a,
+                      uint32_t start, int operands) {
+  EACH(k) {
+    uint32_t i = start + k * BLOCK;
+    uint64_t one[NC_MAXIN];
+    if (i >= a->n) i = start;
+    nc_at(one, &a->at, i, operands);
+    NC_UNROLL for (int j = 0; j < operands; j++) at[j][k] = one[j];
+  }
+}
+
+NC_DEVICE void operand(Number v[], const StridedMap *a, int j,
+                       const uint64_t at[]) {
+  if (a->p[j] == NULL) {
+    EACH(k) v[k] = plain(a->number[j]);
+    return;
+  }
+  load(v, a->p[j], at, a->type[j]);
+  if (a->via >> j & 1) narrow(v, a->work);
+}
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** bmm.c - batches of products of two matrices, which are looked at
+** through their strides.
+**
+** Floats go to cuBLAS: as one product, as a batch in even steps, or, where
+** the steps are not even, as some of those or as a list of pointers.  All
+** else goes to our own kernels, which take any strides.
+*/
+#include "cuda/product/bmm.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "cuda/product/cublas_library.h"
+
+/* A batch in more than one even run is launched run by run if these are few
+   or if each is worth it (operations); otherwise pointers are listed. */
+#define FEWRUNS 8
+#define WORTHY 2e9
+
+/* cuBLAS's batches go along a dimension of the grid, which is shorter than
+   2^16.  A power of two keeps the matrices of the next part aligned. */
+#define MAXCOUNT 32768
+
+/*
+** Settings and facts
+*/
+Figures nc_figures;
+
+int nc_cuda_get(const char *name, int64_t *value) {
+#define FIGURE(f) if (strcmp(name, #f) == 0) return *value = nc_figures.f, NC_OK
+  FIGURE(uses);
+  FIGURE(copied_in);
+  FIGURE(copied_out);
+  FIGURE(opening);
+#undef FIGURE
+  if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
+    int v = 0;
+    CUDA_TRY(cudaRuntimeGetVersion(&v));
+    *value = v;
+    return NC_OK;
+  }
+  if (strcmp(name, "allow_tf32") != 0)
+    return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
+  *value = nc_allowtf32;
+  return NC_OK;
+}
+
+int nc_cuda_set(const char *name, int64_t value) {
+  if (strcmp(name, "allow_tf32") != 0)
+    return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
+  nc_allowtf32 = value != 0;
+  return NC_OK;
+}
+
+const char *nc_productfact(void) {
+  return nc_blasfact();
+}
+
+void nc_productclose(void) {
+  nc_blasclose();
+}
+
+/*
+** Operands
+*/
+static int isfloat(DType t) {
+  return t == DT_f16 || t == DT_bf16 || t == DT_f32 || t == DT_f64;
+}
+
+static int lay(Lay *l, int64_t rows, int64_t cols, const int64_t step[2]) {
+  int64_t ld;
+  if (cols == 1 || step[1] == 1) {
+    l->trans = 0;
+    ld = rows == 1 ? cols : step[0];
+    if (ld >= cols && ld <= INT_MAX) return l->ld = (int)ld, 1;
+  }
+  if (rows == 1 || step[0] == 1) {
+    l->trans = 1;
+    ld = cols == 1 ? rows : step[1];
+    if (ld >= rows && ld <= INT_MAX) return l->ld = (int)ld, 1;
+  }
+  return 0;
+}
+
+/* y = x in a layout that cuBLAS takes, with a new reference.  What the batch
+   repeats is not copied more than once. */
+static int prepare(Tensor **y, Tensor *x) {
+  const int rows = x->nd - 2;
+  Tensor once = *x;
+  Lay l;
+  *y = NULL;
+  if (lay(&l, x->size[rows], x->size[rows + 1], x->step + rows)) {
+    x->refs++;
+    *y = x;
+    return NC_OK;
+  }
+  once.refs = 1;
+  for (int d = 0; d < rows; d++)
+    if (x->step[d] == 0) once.size[d] = 1;
+  return nc_dense(y, &once);
+}
+
+/* Drops the dimensions of size 1 and joins those that all walk through as
+   one, y among them, whose steps are known. */
+static void collapse(Tiles *t) {
+  int to = 0;
+  for (int d = 0; d < t->nb; d++) {
+    int joins = to > 0;
+    if (t->size[d] == 1) continue;
+    for (int j = 0; j < 2 && joins; j++)
+      joins = t->step[j][to - 1] == t->step[j][d] * t->size[d];
+    to += !joins;
+    t->size[to - 1] = t->size[d] * (joins ? t->size[to - 1] : 1);
+    for (int j = 0; j < 2; j++) t->step[j][to - 1] = t->step[j][d];
+  }
+  t->nb = to;
+}
+
+static Tiles describe(const Tensor *a, const Tensor *b, const Tensor *y) {
+  Tiles t = { .a = nc_data(a), .b = nc_data(b), .y = nc_data(y), .count = 1 };
+  const int nb = t.nb = y->nd - 2;
+  t.m = y->size[nb];
+  t.n = y->size[nb + 1];
+  t.k = a->size[nb + 1];
+  memcpy(t.astep, a->step + nb, sizeof t.astep);
+  memcpy(t.bstep, b->step + nb, sizeof t.bstep);
+  for (int d = 0; d < nb; d++) {
+    t.count *= t.size[d] = y->size[d];
+    t.step[0][d] = a->size[d] == 1 ? 0 : a->step[d];
+    t.step[1][d] = b->size[d] == 1 ? 0 : b->step[d];
+  }
+  collapse(&t);
+  return t;
+}
+
+/*
+** Batches for cuBLAS
+*/
+typedef struct Batch {
+  const Device *d;
+  const Tiles *t;
+  Gemm g;                     /* of the first product */
+  int64_t element;            /* its size */
+} Batch;
+
+static const void *at(const Batch *b, const void *p, int64_t elements) {
+  return (const char *)p + elements * b->element;
+}
+
+/* One call of cuBLAS, of which a product may take several.  One that it
+   refuses after another is done cannot be left to our own kernels, which begin
+   at the beginning: if they add to the result, they would add to it twice. */
+static int call(const Batch *b, const Gemm *g, int *some, int *done) {
+  TRY(nc_blas(b->d, g, done));
+  if (!*done && *some && g->beta != 0) {
+    nc_fail(NC_EDEVICE, "cuBLAS refused a part of a product");
+    nc_partly();
+    return NC_EDEVICE;
+  }
+  *some |= *done;
+  return NC_OK;
+}
+
+/* A run of n products in even steps. */
+static int even(const Batch *b, Gemm g, int64_t n, int *some, int *done) {
+  for (int64_t i = 0; i < n; i += MAXCOUNT) {
+    Gemm part = g;
+    part.a = at(b, g.a, i * g.step[0]);
+    part.b = at(b, g.b, i * g.step[1]);
+    part.c = (void *)at(b, g.c, i * g.step[2]);
+    part.count = (int)(n - i < MAXCOUNT ? n - i : MAXCOUNT);
+    TRY(call(b, &part, some, done));
+    if (!*done) return NC_OK;
+  }
+  return NC_OK;
+}
+
+/* Lists of pointers are read by kernels that were chosen without them, which
+   for tensor cores load 16 bytes at a time: where a matrix of a list would
+   begin between such, a device stops for good (cudaErrorMisalignedAddress). */
+static int listable(const Batch *b) {
+  const Tiles *t = b->t;
+  uint64_t all = (uintptr_t)t->a | (uintptr_t)t->b | (uintptr_t)t->y;
+  if (b->g.type == DT_f64 || (b->g.type == DT_f32 && !nc_allowtf32)) return 1;
+  for (int d = 0; d < t->nb; d++)
+    for (int j = 0; j < 2; j++)
+      all |= (uint64_t)(t->step[j][d] * b->element);
+  return (all | (uint64_t)(t->m * t->n * b->element)) % 16 == 0;
+}
+
+/* Run by run along the innermost dimension of the batch. */
+static int runs(const Batch *b, int *done) {
+  const Tiles *t = b->t;
+  const int inner = t->nb - 1;
+  const int64_t n = t->nb > 0 ? t->size[inner] : 1;
+  int some = 0;
+  for (int64_t i = 0; i < t->count / n; i++) {
+    int64_t rest = i, offset[2] = { 0, 0 };
+    Gemm g = b->g;
+    for (int d = inner - 1; d >= 0; d--) {
+      for (int j = 0; j < 2; j++)
+        offset[j] += rest % t->size[d] * t->step[j][d];
+      rest /= t->size[d];
+    }
+    g.a = at(b, g.a, offset[0]);
+    g.b = at(b, g.b, offset[1]);
+    g.c = (void *)at(b, g.c, i * n * t->m * t->n);
+    for (int j = 0; j < 2; j++) g.step[j] = n > 1 ? t->step[j][inner] : 0;
+    TRY(even(b, g, n, &some, done));
+    if (!*done) return NC_OK;
+  }
+  return NC_OK;
+}
+
+static int listed(const Batch *b, int *done) {
+  const int64_t count = b->t->count;
+  void **list, *p;
+  int r, some = 0;
+  TRY(nc_scratch(b->d, &p, 3 * count * (int64_t)sizeof *list));
+  list = p;
+  r = nc_pointers(b->d, b->t, b->element, list);
+  for (int64_t i = 0; i < count && r == NC_OK; i += MAXCOUNT) {
+    Gemm g = b->g;
+    g.lists = 1;
+    g.a = list + i;
+    g.b = list + count + i;
+    g.c = list + 2 * count + i;
+    g.count = (int)(count - i < MAXCOUNT ? count - i : MAXCOUNT);
+    r = call(b, &g, &some, done);
+    if (!*done) break;
+  }
+  nc_scratchfree(b->d, p);
+  return r;
+}
+
+/* *done = 0: cuBLAS cannot do it, and nothing has happened. */
+static int library(const Device *d, DType type, const Tiles *t, Scalar alpha,
+                   Scalar beta, int *done) {
+  Batch b = { .d = d, .t = t, .element = nc_dtypesize(type) };
+  double work = 2.0 * (double)t->m * (double)t->n * (double)t->k;
+  int64_t runcount;
+  Gemm *g = &b.g;
+  *done = 0;
+  if (!lay(&g->la, t->m, t->k, t->astep) ||
+      !lay(&g->lb, t->k, t->n, t->bstep))
+    return NC_OK;
+  g->type = type;
+  g->m = (int)t->m;
+  g->n = g->ldc = (int)t->n;
+  g->k = (int)t->k;
+  g->a = t->a;
+  g->b = t->b;
+  g->c = t->y;
+  g->step[2] = t->m * t->n;
+  g->alpha = nc_tofloat(alpha);
+  g->beta = nc_tofloat(beta);
+  if (t->nb > 0) work *= (double)t->size[t->nb - 1];
+  runcount = t->nb > 0 ? t->count / t->size[t->nb - 1] : 1;
+  if (runcount <= FEWRUNS || work >= WORTHY) return runs(&b, done);
+  return listable(&b) ? listed(&b, done) : NC_OK;
+}
+
+/*
+** The request
+*/
+static int small(const Tensor *x) {
+  const int64_t rows = x->size[x->nd - 2], cols = x->size[x->nd - 1];
+  return rows > 0 && rows <= INT_MAX && cols > 0 && cols <= INT_MAX;
+}
+
+/* cuBLAS counts in int; what has no inner dimension is not its business. */
+static int floats(const Device *d, const Product *p, int *done) {
+  Tensor *a = NULL, *b = NULL;
+  int r;
+  *done = 0;
+  if (!small(p->a) || !small(p->b)) return NC_OK;
+  if ((r = prepare(&a, p->a)) == NC_OK && (r = prepare(&b, p->b)) == NC_OK) {
+    const Tiles t = describe(a, b, p->y);
+    r = library(d, p->y->dtype, &t, p->alpha, p->beta, done);
+  }
+  nc_release(a);
+  nc_release(b);
+  return r;
+}
+
+int nc_products(const Device *d, DType type, Tiles *t, Scalar alpha,
+                Scalar beta) {
+  int done = 0;
+  collapse(t);
+  if (nc_blasopen() && t->m <= INT_MAX && t->n <= INT_MAX && t->k <= INT_MAX)
+    TRY(library(d, type, t, alpha, beta, &done));
+  return done ? NC_OK : nc_tiles(d, type, t, alpha, beta);
+}
+
+int nc_cuda_product(const Device *d, const Product *p) {
+  const DType type = p->y->dtype;
+  Tiles t;
+  int done = 0;
+  nc_touch(d, nc_data(p->a));
+  nc_touch(d, nc_data(p->b));
+  nc_touch(d, nc_data(p->y));
+  if (isfloat(type) && nc_blasopen()) TRY(floats(d, p, &done));
+  if (done) return NC_OK;
+  t = describe(p->a, p->b, p->y);
+  return nc_tiles(d, type, &t, t.k > 0 ? p->alpha : (Scalar){ NC_INT, 0, 0 },
+                  p->beta);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** bmm.h - our own product kernels (bmm.cu), for integers, for sizes
+** that cuBLAS cannot count and for machines without it.
+*/
+#ifndef cuda_product_bmm_h
+#define cuda_product_bmm_h
+
+#include "cuda/cuda.h"
+
+#define NC_MAXBATCH (NC_MAXDIM - 2)
+
+/* A batch of products; all steps are in elements.  y is dense. */
+typedef struct Tiles {
+  const void *a, *b;
+  void *y;
+  int64_t m, n, k;
+  int64_t astep[2], bstep[2]; /* to the next row and column */
+  int nb;                     /* dimensions of the batch, outermost first */
+  int64_t size[NC_MAXBATCH];
+  int64_t step[2][NC_MAXBATCH];             /* of a and b */
+  int64_t count;              /* products */
+} Tiles;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* y = beta*y + alpha*a*b for any type but bool */
+int nc_tiles(const Device *d, DType type, const Tiles *t, Scalar alpha,
+             Scalar beta);
+
+/* The same for float types, by cuBLAS if there is one.  t, whose batch is not
+   empty, may be written to. */
+int nc_products(const Device *d, DType type, Tiles *t, Scalar alpha,
+                Scalar beta);
+
+/* Fills three arrays on the device, of t->count each, with the addresses of
+   the matrices of a, b and y; `size' is that of an element. */
+int nc_pointers(const Device *d, const Tiles *t, int64_t size, void **list);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

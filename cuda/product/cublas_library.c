@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cublas_library.c - cuBLAS: finds it, opens it, keeps a handle for each device and a
+** workspace for each stream, and asks it for products.
+**
+** The library is half a gigabyte and takes tens of milliseconds to open, and
+** it may be missing: so it is opened by the first product that wants it.  The
+** emulated plug-in calls the emulation's in its place.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "cuda/product/cublas_library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/product/cublas_abi.h"
+#include "cuda/runtime/gpu.h"
+#include "cuda/runtime/libraries.h"
+#include "cuda/runtime/probe.h"
+
+#define WORKSPACE ((int64_t)32 << 20)
+#define LONGDOT 16384
+
+typedef struct Workspace {
+  cudaStream_t stream;
+  void *p;
+  struct Workspace *next;
+} Workspace;
+
+static struct {
+  int tried;
+  void *library;
+  char fact[512];
+#define X(name, symbol, params) int (*name) params;
+  BLAS_FUNCTIONS(X)
+#undef X
+  struct {
+    Handle handle;
+    cudaStream_t stream;      /* to which the handle is set */
+    const Device *device;
+    Workspace *workspaces;
+    int64_t size;             /* of each */
+  } on[MAXDEVICES];
+} blas;
+
+int nc_allowtf32;
+
+/*
+** The library
+*/
+/* *f = the function of that name; ISO C has no cast from void *. */
+static int find(void *f, const char *symbol) {
+#ifdef NC_EMULATED
+  EmuFunction p = emu_cublas(symbol);
+#else
+  void *p = dlsym(blas.library, symbol);
+#endif
+  memcpy(f, &p, sizeof p);
+  return p != NULL;
+}
+
+static int bind(void) {
+#define X(name, symbol, params) find(&blas.name, #symbol) &&
+  return BLAS_FUNCTIONS(X) 1;
+#undef X
+}
+
+static void describe(const char *path) {
+  int (*property)(int which, int *value), v[3] = { 0 };
+  snprintf(blas.fact, sizeof blas.fact, "cuBLAS (%s)", path);
+  if (!find(&property, "cublasGetProperty")) return;
+  for (int i = 0; i < 3; i++) property(i, &v[i]);
+  snprintf(blas.fact, sizeof blas.fact, "cuBLAS %d.%d.%d (%s)", v[0], v[1],
+           v[2], path);
+}
+
+#ifdef NC_EMULATED
+
+static int search(void) {
+  if (!bind()) return 0;
+  describe("emulated");
+  return 1;
+}
+
+#else
+
+static int accept(void *library, const char *path) {
+  blas.library = library;
+  if (bind()) return describe(path), 1;
+  blas.library = NULL;
+  return 0;
+}
+
+static int search(void) {
+  const char *given = getenv("NACRE_CUBLAS");
+  const Wanted w = { "cublas", "cublasLt", 0, accept };
+  static const int versions[] = { 13, 12, 0 };
+  if (given && *given) return nc_librarythere(&w, given);
+  return nc_findlibrary(w, versions);
+}
+
+#endif
+
+/* A test, and a user in need, may do without. */
+int nc_blasopen(void) {
+  const char *given = getenv("NACRE_CUBLAS");
+  int64_t start;
+  int found;
+  if (blas.tried) return blas.create != NULL;
+  blas.tried = 1;
+  if (given && strcmp(given, "none") == 0) {
+    snprintf(blas.fact, sizeof blas.fact,
+             "cuBLAS is turned off (NACRE_CUBLAS=none); matrix products use "
+             "own kernels");
+    return 0;
+  }
+  start = nc_clock();
+  found = search();
+  nc_figures.opening += nc_clock() - start;
+  if (found) return 1;
+  blas.create = NULL;
+  snprintf(blas.fact, sizeof blas.fact,
+           "cuBLAS is missing (%s); matrix products use own, slower kernels",
+           given && *given ? given
+                           : "libcublas.so.13, libcublas.so.12: "
+                             "NACRE_CUDA_LIBRARIES may name its folder");
+  return 0;
+}
+
+const char *nc_blasfact(void) {
+  return blas.tried ? blas.fact : "cuBLAS: not opened yet";
+}
+
+/*
+** Handles
+*/
+/* cuBLAS has a runtime of its own, and what it tells is what it was doing: ours
+   is asked whether the device is in order. */
+static int failure(const Device *d, int status) {
+  const char *(*text)(int status);
+  TRY(nc_waitidle(gpuof(d)));
+  return nc_fail(status == ALLOC_FAILED ? NC_ENOMEM : NC_EDEVICE,
+                 "cuBLAS failed: %s (status %d)",
+                 find(&text, "cublasGetStatusString") ? text(status) : "",
+                 status);
+}
+
+/* It allocates some memory of its own, which our cache may be sitting on. */
+static int newhandle(const Device *d) {
+  const int64_t start = nc_clock();
+  Handle *h = &blas.on[d->ordinal].handle;
+  sigset_t before;
+  int status;
+  nc_holdsignals(&before);
+  status = blas.create(h);
+  if (status == ALLOC_FAILED || status == NOT_INITIALIZED) {
+    d->trim(d, 0);
+    status = blas.create(h);
+  }
+  if (status != SUCCESS)
+    *h = NULL;
+  else {
+    blas.on[d->ordinal].device = d;
+    status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
+  }
+  nc_freesignals(&before);
+  nc_figures.opening += nc_clock() - start;
+  return status == SUCCESS ? NC_OK : failure(d, status);
+}
+
+/* Of the memory of a small device a workspace takes a 256th at most. */
+static int64_t worksize(const Device *d) {
+  const int64_t part = gpuof(d)->total / 256;
+  return part < WORKSPACE ? part : WORKSPACE;
+}
+
+/* w = the workspace of stream s; cuBLAS's own one if there is no memory. */
+static int workspace(const Device *d, cudaStream_t s, Workspace **w) {
+  Workspace **list = &blas.on[d->ordinal].workspaces;
+  for (*w = *list; *w; *w = (*w)->next)
+    if ((*w)->stream == s) return NC_OK;
+  if ((*w = malloc(sizeof **w)) == NULL)
+    return nc_fail(NC_ENOMEM, "out of memory");
+  if (blas.on[d->ordinal].size == 0) blas.on[d->ordinal].size = worksize(d);
+  if (nc_scratch(d, &(*w)->p, blas.on[d->ordinal].size) != NC_OK)
+    (*w)->p = NULL;
+  (*w)->stream = s;
+  (*w)->next = *list;
+  *list = *w;
+  return NC_OK;
+}
+
+/* h = the handle of d, set to its current stream */
+static int handle(const Device *d, Handle *h) {
+  const cudaStream_t s = nc_current(d);
+  int status = SUCCESS;
+  Workspace *w;
+  if (blas.on[d->ordinal].handle == NULL) TRY(newhandle(d));
+  *h = blas.on[d->ordinal].handle;
+  if (blas.on[d->ordinal].stream == s) return NC_OK;
+  TRY(workspace(d, s, &w));
+  blas.on[d->ordinal].stream = NULL;
+  status = blas.setstream(*h, s);   /* takes the old workspace away */
+  if (status == SUCCESS && w->p)
+    status = blas.setworkspace(*h, w->p, (size_t)blas.on[d->ordinal].size);
+  if (status != SUCCESS) return failure(d, status);
+  blas.on[d->ordinal].stream = s;
+  return NC_OK;
+}
+
+void nc_blasclose(void) {
+  for (int i = 0; i < MAXDEVICES; i++) {
+    Workspace *w = blas.on[i].workspaces, *next;
+    if (blas.on[i].handle) blas.destroy(blas.on[i].handle);
+    for (; w; w = next) {
+      next = w->next;
+      nc_scratchfree(blas.on[i].device, w->p);
+      free(w);
+    }
+  }
+  memset(blas.on, 0, sizeof blas.on);
+}
+
+/*
+** Products
+*/
+static int datatype(DType t) {
+  switch (t) {
+    case DT_f64: return R_64F;
+    case DT_f16: return R_16F;
+    case DT_bf16: return R_16BF;
+    default: return R_32F;
+  }
+}
+
+static int compute(DType t) {
+  if (t == DT_f64) return COMPUTE_64F;
+  return t == DT_f32 && nc_allowtf32 ? COMPUTE_FAST_TF32 : COMPUTE_32F;
+}
+
+typedef union Factor {        /* in the type that is computed in */
+  float f32;
+  double f64;
+} Factor;
+
+static Factor factor(DType t, double v) {
+  Factor f;
+  if (t == DT_f64)
+    f.f64 = v;
+  else
+    f.f32 = (float)v;
+  return f;
+}
+
+/* A product of two long vectors: of a matrix of one element few blocks of
+   threads, if more than one, would make all. */
+static int isdot(const Gemm *g) {
+  return g->m == 1 && g->n == 1 && g->k >= LONGDOT && g->count == 1 &&
+         !g->lists && g->alpha == 1 && g->beta == 0;
+}
+
+static int dot(Handle h, const Gemm *g) {
+  const int t = datatype(g->type), in = g->type == DT_f64 ? R_64F : R_32F;
+  int status = blas.setpointers(h, POINTERS_DEVICE);
+  if (status != SUCCESS) return status;
+  status = blas.dot(h, g->k, g->a, t, g->la.trans ? g->la.ld : 1, g->b, t,
+                    g->lb.trans ? 1 : g->lb.ld, g->c, t, in);
+  blas.setpointers(h, POINTERS_HOST);
+  return status;
+}
+
+/* What is row-major to us is transposed to cuBLAS: c' = b' * a'. */
+static int multiply(Handle h, const Gemm *g) {
+  const Factor alpha = factor(g->type, g->alpha);
+  const Factor beta = factor(g->type, g->beta);
+  const int t = datatype(g->type), how = compute(g->type);
+  if (isdot(g)) return dot(h, g);
+  if (g->lists)
+    return blas.listed(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
+                       g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
+                       g->ldc, g->count, how, ALGO_DEFAULT);
+  if (g->count > 1)
+    return blas.strided(h, g->lb.trans, g->la.trans, g->n, g->m, g->k,
+                        &alpha, g->b, t, g->lb.ld, g->step[1], g->a, t,
+                        g->la.ld, g->step[0], &beta, g->c, t, g->ldc,
+                        g->step[2], g->count, how, ALGO_DEFAULT);
+  return blas.gemm(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
+                   g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
+                   g->ldc, how, ALGO_DEFAULT);
+}
+
+/* Code of kernels that is loaded at their first launch takes memory of the
+   device, and so do some algorithms; of its lack cuBLAS tells no more than that
+   a launch or something within failed. */
+static int pressed(int status) {
+  return status == ALLOC_FAILED || status == EXECUTION_FAILED ||
+         status == INTERNAL_ERROR;
+}
+
+/* Gives all cached memory back, if a product that adds to nothing may be had
+   by that: what the first attempt wrote is written again. */
+static int relieved(const Device *d, const Gemm *g, int status) {
+  if (!pressed(status) || g->beta != 0 || gpuof(d)->memory.cached == 0)
+    return 0;
+  if (nc_waitidle(gpuof(d)) != NC_OK) return 0;     /* it is not memory */
+  cudaGetLastError();
+  d->trim(d, 0);
+  return 1;
+}
+
+int nc_blas(const Device *d, const Gemm *g, int *done) {
+  int status;
+  Handle h;
+  TRY(handle(d, &h));
+  status = multiply(h, g);
+  if (status != SUCCESS && relieved(d, g, status)) status = multiply(h, g);
+  *done = status != NOT_SUPPORTED;
+  return status == SUCCESS || !*done ? nc_launched(d, "matmul")
+                                     : failure(d, status);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** cuda_devices.c - the devices: what each can be asked, opening them, what they
+** are.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/runtime/gpu.h"
+#include "cuda/runtime/probe.h"
+
+Gpu nc_gpu[MAXDEVICES];
+int nc_gpus, nc_selected;
+
+/* What CUDA has as current. In the emulated plug-in it lies in what the loader
+   keeps for late libraries, or the leak sanitizer, which guesses the bounds of
+   a TLS block that malloc gave, crashes; NVIDIA's runtime, which is in the
+   other one, has 8 KiB of its own, and those do not fit there. */
+#ifdef NC_EMULATED
+#define TLS_MODEL __attribute__((tls_model("initial-exec")))
+#else
+#define TLS_MODEL
+#endif
+static _Thread_local Gpu *active TLS_MODEL;
+
+static const Device functions = {
+  .alloc = nc_cuda_alloc,
+  .free = nc_cuda_free,
+  .copy = nc_cuda_copy,
+  .tohost = nc_cuda_tohost,
+  .synchronize = nc_cuda_synchronize,
+  .trim = nc_cuda_trim,
+  .run = nc_cuda_run,
+  .lines = nc_cuda_lines,
+  .sequence = nc_cuda_sequence,
+  .places = nc_cuda_places,
+  .trues = nc_cuda_trues,
+  .gather = nc_cuda_gather,
+  .scatter = nc_cuda_scatter,
+  .draw = nc_cuda_draw,
+  .product = nc_cuda_product,
+  .expect = nc_cuda_expect,
+  .accumulate = nc_cuda_accumulate,
+  .gradients = 1,
+  .sort = nc_cuda_sort,
+  .search = nc_cuda_search,
+  .conv = nc_cuda_conv,
+  .pool = nc_cuda_pool,
+  .patches = nc_cuda_patches,
+  .norm = nc_cuda_norm
+};
+
+/* CUDA's calls are for the device that is current: asking it each time would
+   cost more than most of them.  So a C module that calls cudaSetDevice in this
+   thread has to set it back. */
+static cudaError_t activate(const Gpu *g) {
+  cudaError_t e;
+  if (active == g) return cudaSuccess;
+  e = cudaSetDevice(g->ordinal);
+  active = e == cudaSuccess ? &nc_gpu[g->ordinal] : NULL;
+  return e;
+}
+
+void nc_activate(const Gpu *g) {
+  activate(g);
+}
+
+Gpu *nc_active(void) {
+  return active;
+}
+
+static void prepare(Gpu *g, int i) {
+  memset(g, 0, sizeof *g);
+  snprintf(g->name, sizeof g->name, "cuda:%d", i);
+  g->ordinal = i;
+  memcpy(&g->device, &functions, sizeof functions);
+  g->device.name = g->name;
+  g->device.ordinal = i;
+  g->device.memory = &g->memory;
+  g->memory.budget = INT64_MAX;
+  for (int k = 0; k < MAXSTREAMS; k++) g->awaitedend[k] = &g->awaited[k];
+}
+
+int nc_finddevices(void) {
+  int n = 0;
+  CUDA_TRY(cudaGetDeviceCount(&n));
+  if (n < 1) return nc_fail(NC_EDEVICE, "the driver reports no device");
+  nc_gpus = n < MAXDEVICES ? n : MAXDEVICES;
+  nc_selected = 0;
+  for (int i = 0; i < nc_gpus; i++) prepare(&nc_gpu[i], i);
+  return NC_OK;
+}
+
+/*
+** Opening
+*/
+static int recent(const Gpu *g) {
+  int major = 0, minor = 0;
+  CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                                  g->ordinal));
+  CUDA_TRY(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
+                                  g->ordinal));
+  if (major * 10 + minor >= NC_OLDEST) return NC_OK;
+  return nc_fail(NC_EDEVICE, "%s is too old: its compute capability is %d.%d, "
+                 "this build needs %d.%d or newer", g->name, major, minor,
+                 NC_OLDEST / 10, NC_OLDEST % 10);
+}
+
+/* What the list of architectures promises may still not be so: CUDA is asked
+   for one of the kernels. */
+static int runnable(void) {
+  const cudaError_t e = nc_anykernel();
+  return e == cudaSuccess ? NC_OK : nc_cudafail(e);
+}
+
+/* The flag lies in the host's memory, mapped for the device. */
+static int makeflag(Gpu *g) {
+  void *p = NULL, *there = NULL;
+  TRY(nc_newpages(&p, sizeof(Flag), cudaHostAllocMapped));
+  memset(p, 0, sizeof(Flag));
+  g->flag = p;
+  CUDA_TRY(cudaHostGetDevicePointer(&there, p, 0));
+  g->flagthere = there;
+  return NC_OK;
+}
+
+static int begin(Gpu *g) {
+  size_t available = 0, total = 0;
+  CUDA_TRY(activate(g));
+  TRY(recent(g));
+  TRY(runnable());
+  CUDA_TRY(cudaDeviceGetAttribute(&g->processors,
+                                  cudaDevAttrMultiProcessorCount, g->ordinal));
+  CUDA_TRY(cudaMemGetInfo(&available, &total));
+  g->total = (int64_t)total;
+  TRY(makeflag(g));
+  return nc_openstreams(g);
+}
+
+static void finish(Gpu *g) {
+  nc_activate(g);
+  nc_closestreams(g);
+  if (g->flag) cudaFreeHost(g->flag);
+  g->flag = g->flagthere = NULL;
+  g->isopen = 0;
+}
+
+int nc_open(Gpu *g) {
+  const int64_t start = g->isopen ? 0 : nc_clock();
+  sigset_t before;
+  int r;
+  if (g->isopen) {
+    nc_activate(g);
+    return NC_OK;
+  }
+  nc_holdsignals(&before);
+  if ((r = begin(g)) == NC_OK) g->isopen = 1;
+  else finish(g);
+  nc_freesignals(&before);
+  nc_figures.opening += nc_clock() - start;
+  return r;
+}
+
+/* For tests of leaks; a process that ends gives everything back anyway. */
+void nc_close(void) {
+  for (int i = 0; i < nc_gpus; i++)
+    if (nc_gpu[i].isopen) nc_waitidle(&nc_gpu[i]);
+  nc_productclose();
+  nc_closepinned();
+  for (int i = 0; i < nc_gpus; i++) {
+    Gpu *g = &nc_gpu[i];
+    if (!g->isopen) continue;
+    nc_activate(g);
+    nc_closememory(g);
+    nc_closestaging(g);
+    nc_closeevents(g);
+    finish(g);
+  }
+}
+
+/*
+** What they are
+*/
+int nc_processors(const Device *d) {
+  return gpuof(d)->processors;
+}
+
+static void uuid(char out[48], const struct cudaDeviceProp *p) {
+#ifdef NC_EMULATED
+  (void)p;
+  snprintf(out, 48, "emulated");
+#else
+  const unsigned char *b = (const unsigned char *)p->uuid.bytes;
+  int n = snprintf(out, 48, "GPU-");
+  for (int i = 0; i < 16; i++)
+    n += snprintf(out + n, 48 - (size_t)n, "%s%02x",
+                  i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
+#endif
+}
+
+int nc_info(int i, DeviceInfo *out) {
+  struct cudaDeviceProp p;
+  memset(out, 0, sizeof *out);
+  CUDA_TRY(cudaGetDeviceProperties(&p, i));
+  snprintf(out->name, sizeof out->name, "%.255s", p.name);
+  out->major = p.major;
+  out->minor = p.minor;
+  out->processors = p.multiProcessorCount;
+  out->memory = (int64_t)p.totalGlobalMem;
+  out->l2 = p.l2CacheSize;
+  out->bus = p.memoryBusWidth;
+  /* not every driver tells */
+  if (cudaDeviceGetAttribute(&out->clock, cudaDevAttrClockRate, i) ||
+      cudaDeviceGetAttribute(&out->memoryclock, cudaDevAttrMemoryClockRate, i))
+    cudaGetLastError();
+  uuid(out->uuid, &p);
+  snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.0", p.pciDomainID,
+           p.pciBusID, p.pciDeviceID);
+  return NC_OK;
+}
+
+int nc_peer(int i, int j) {
+  int can = 0;
+  if (i == j) return 1;
+  if (cudaDeviceCanAccessPeer(&can, i, j) != cudaSuccess) cudaGetLastError();
+  return can;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** event.c - events: those of the user and of the runtime itself, from a stock.
+**
+** An event of CUDA belongs to a device; one of ours is made where it is first
+** recorded, as PyTorch does it.
+*/
+#include <stdlib.h>
+
+#include "cuda/runtime/events.h"
+
+struct Event {
+  Gpu *gpu;                   /* NULL: never recorded */
+  cudaEvent_t handle;
+  int timing;
+};
+
+/*
+** The stock
+*/
+static int take(Gpu *g, cudaEvent_t *e, int timing) {
+  Stock *stock = &g->stock[timing];
+  nc_activate(g);
+  if (stock->n > 0) {
+    *e = stock->event[--stock->n];
+    return NC_OK;
+  }
+  CUDA_TRY(cudaEventCreateWithFlags(e, timing ? cudaEventDefault
+                                              : cudaEventDisableTiming));
+  return NC_OK;
+}
+
+static void put(Gpu *g, cudaEvent_t e, int timing) {
+  Stock *stock = &g->stock[timing];
+  if (stock->n == stock->room) {
+    const int room = stock->room * 2 + 16;
+    cudaEvent_t *more = realloc(stock->event, (size_t)room * sizeof *more);
+    if (more == NULL) {
+      cudaEventDestroy(e);
+      return;
+    }
+    stock->event = more;
+    stock->room = room;
+  }
+  stock->event[stock->n++] = e;
+}
+
+int nc_takeevent(Gpu *g, cudaEvent_t *e) {
+  return take(g, e, 0);
+}
+
+void nc_putevent(Gpu *g, cudaEvent_t e) {
+  put(g, e, 0);
+}
+
+int nc_mark(Gpu *g, cudaEvent_t *e, cudaStream_t s) {
+  cudaError_t failure;
+  TRY(nc_takeevent(g, e));
+  failure = cudaEventRecord(*e, s);
+  if (failure == cudaSuccess) return NC_OK;
+  nc_putevent(g, *e);
+  return nc_cudafail(failure);
+}
+
+void nc_closeevents(Gpu *g) {
+  for (int timing = 0; timing < 2; timing++) {
+    Stock *stock = &g->stock[timing];
+    while (stock->n > 0) cudaEventDestroy(stock->event[--stock->n]);
+    free(stock->event);
+    stock->event = NULL;
+    stock->room = 0;
+  }
+}
+
+/*
+** Those of the user
+*/
+int nc_newevent(Event **e, int timing) {
+  *e = calloc(1, sizeof **e);
+  if (*e == NULL) return nc_fail(NC_ENOMEM, "no memory for an event");
+  (*e)->timing = timing != 0;
+  return NC_OK;
+}
+
+void nc_freeevent(Event *e) {
+  if (e == NULL) return;
+  if (e->gpu) put(e->gpu, e->handle, e->timing);
+  free(e);
+}
+
+int nc_record(Event *e, Stream *s) {
+  TRY(nc_open(s->gpu));
+  if (e->gpu && e->gpu != s->gpu)
+    return nc_fail(NC_EDEVICE, "the event is of %s, the stream of %s",
+                   e->gpu->name, s->gpu->name);
+  if (e->gpu == NULL) TRY(take(s->gpu, &e->handle, e->timing));
+  e->gpu = s->gpu;
+  CUDA_TRY(cudaEventRecord(e->handle, s->handle));
+  return NC_OK;
+}
+
+int nc_after(Stream *s, Event *e) {
+  if (e->gpu == NULL) return NC_OK;
+  TRY(nc_open(s->gpu));
+  CUDA_TRY(cudaStreamWaitEvent(s->handle, e->handle, 0));
+  return NC_OK;
+}
+
+int nc_queryevent(Event *e, int *done) {
+  cudaError_t r;
+  *done = 1;
+  if (e->gpu == NULL) return NC_OK;
+  nc_activate(e->gpu);
+  r = cudaEventQuery(e->handle);
+  if (r == cudaSuccess) return NC_OK;
+  *done = 0;
+  if (r != cudaErrorNotReady) return nc_cudafail(r);
+  cudaGetLastError();
+  return NC_OK;
+}
+
+int nc_waitevent(Event *e) {
+  return e->gpu ? nc_waitforevent(e->gpu, e->handle) : NC_OK;
+}
+
+static int timed(const Event *e, const char *which) {
+  if (!e->timing) {
+    nc_fail(NC_EVALUE, "the %s event does not take the time", which);
+    nc_hint("nacre.cuda.Event{enable_timing=true}");
+    return NC_EVALUE;
+  }
+  if (e->gpu) return NC_OK;
+  return nc_fail(NC_EVALUE, "the %s event was never recorded", which);
+}
+
+int nc_elapsed(double *ms, Event *from, Event *to) {
+  float t = 0;
+  cudaError_t r;
+  *ms = 0;
+  TRY(timed(from, "first"));
+  TRY(timed(to, "second"));
+  if (from->gpu != to->gpu)
+    return nc_fail(NC_EDEVICE, "the events are of %s and %s",
+                   from->gpu->name, to->gpu->name);
+  nc_activate(from->gpu);
+  r = cudaEventElapsedTime(&t, from->handle, to->handle);
+  if (r == cudaErrorNotReady) {
+    cudaGetLastError();
+    nc_fail(NC_EVALUE, "the device has not come to both events yet");
+    nc_hint("wait for the second one: e:synchronize()");
+    return NC_EVALUE;
+  }
+  if (r != cudaSuccess) return nc_cudafail(r);
+  *ms = t;
+  return NC_OK;
+}

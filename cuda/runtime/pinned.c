@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** pinned.c - page-locked memory of the host, which devices copy from and to
+** by themselves.
+**
+** To lock pages is slow and waits for devices, so what was freed is kept.  A
+** copy that nobody waited for may still read or write a block that is given
+** back; an event on each stream that used it tells when it is done with.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/runtime/gpu.h"
+
+#define PAGE 4096
+
+typedef struct Pinned {
+  char *p;
+  int64_t bytes;
+  int isfree, awaited;
+  uint64_t used[MAXDEVICES];  /* streams of each, a bit for each */
+} Pinned;
+
+typedef struct Copied {
+  Pinned *block;
+  Gpu *gpu;
+  cudaEvent_t event;
+  struct Copied *next;
+} Copied;
+
+static Pinned **block;        /* by address */
+static int nblocks, room;
+static Copied *copied;
+
+/*
+** Pages
+*/
+int nc_newpages(void **p, int64_t bytes, unsigned flags) {
+  cudaError_t e = cudaHostAlloc(p, (size_t)bytes,
+                                flags | cudaHostAllocPortable);
+  char want[NC_TEXT];
+  if (e == cudaSuccess) return NC_OK;
+  *p = NULL;
+  if (e != cudaErrorMemoryAllocation) return nc_cudafail(e);
+  cudaGetLastError();
+  return nc_fail(NC_ENOMEM, "needs %s of page-locked memory, more than the "
+                 "system gives", nc_bytestext(want, (double)bytes));
+}
+
+/* The number of blocks that begin at p or before. */
+static int blocksto(const void *p) {
+  int low = 0, high = nblocks;
+  while (low < high) {
+    const int mid = (low + high) / 2;
+    if ((uintptr_t)block[mid]->p <= (uintptr_t)p) low = mid + 1;
+    else high = mid;
+  }
+  return low;
+}
+
+static Pinned *blockat(const void *p) {
+  const int k = blocksto(p);
+  Pinned *b = k > 0 ? block[k - 1] : NULL;
+  return b && (const char *)p < b->p + b->bytes ? b : NULL;
+}
+
+static int makeroom(void) {
+  Pinned **more;
+  if (nblocks < room) return 1;
+  more = realloc(block, (size_t)(room * 2 + 16) * sizeof *more);
+  if (more == NULL) return 0;
+  block = more;
+  room = room * 2 + 16;
+  return 1;
+}
+
+static void insert(Pinned *b) {
+  const int k = blocksto(b->p);
+  memmove(block + k + 1, block + k, (size_t)(nblocks - k) * sizeof *block);
+  block[k] = b;
+  nblocks++;
+}
+
+static void drop(int k) {
+  if (cudaFreeHost(block[k]->p) != cudaSuccess) {
+    cudaGetLastError();
+    return;
+  }
+  free(block[k]);
+  memmove(block + k, block + k + 1,
+          (size_t)(nblocks - k - 1) * sizeof *block);
+  nblocks--;
+}
+
+static void dropfree(void) {
+  for (int k = nblocks - 1; k >= 0; k--)
+    if (block[k]->isfree) drop(k);
+}
+
+/*
+** Use
+*/
+void nc_pinnedused(const Gpu *g, const void *p) {
+  Pinned *b = blockat(p);
+  if (b) b->used[g->ordinal] |= (uint64_t)1 << g->current;
+}
+
+/* The block is not free before stream i of g has come to this place; see the
+   function of that name in device_memory.c. */
+static void await(Pinned *b, Gpu *g, int i) {
+  const cudaStream_t s = g->stream[i].handle;
+  Copied *c = calloc(1, sizeof *c);
+  b->awaited++;
+  if (c == NULL || nc_mark(g, &c->event, s) != NC_OK) {
+    b->awaited -= cudaStreamSynchronize(s) == cudaSuccess;
+    free(c);
+    return;
+  }
+  c->block = b;
+  c->gpu = g;
+  c->next = copied;
+  copied = c;
+}
+
+static int done(const Copied *c) {
+  if (cudaEventQuery(c->event) == cudaSuccess) return 1;
+  cudaGetLastError();
+  return 0;
+}
+
+static void reclaim(void) {
+  for (Copied **at = &copied; *at;) {
+    Copied *c = *at;
+    if (!done(c)) {
+      at = &c->next;
+      continue;
+    }
+    *at = c->next;
+    nc_putevent(c->gpu, c->event);
+    if (--c->block->awaited == 0) c->block->isfree = 1;
+    free(c);
+  }
+}
+
+/* Of the free ones the smallest that fits and is not far too large. */
+static Pinned *take(int64_t bytes) {
+  Pinned *best = NULL;
+  for (int k = 0; k < nblocks; k++) {
+    Pinned *b = block[k];
+    if (!b->isfree || b->bytes < bytes || b->bytes / 2 > bytes) continue;
+    if (best == NULL || b->bytes < best->bytes) best = b;
+  }
+  if (best) best->isfree = 0;
+  return best;
+}
+
+static int create(Pinned **b, int64_t bytes) {
+  void *p;
+  int r = nc_newpages(&p, bytes, cudaHostAllocDefault);
+  *b = NULL;
+  if (r == NC_ENOMEM) {
+    dropfree();
+    r = nc_newpages(&p, bytes, cudaHostAllocDefault);
+  }
+  if (r != NC_OK) return r;
+  *b = makeroom() ? calloc(1, sizeof **b) : NULL;
+  if (*b == NULL) {
+    cudaFreeHost(p);
+    return nc_fail(NC_ENOMEM, "no memory to keep account of memory");
+  }
+  (*b)->p = p;
+  (*b)->bytes = bytes;
+  insert(*b);
+  return NC_OK;
+}
+
+int nc_pinpages(void **p, int64_t bytes) {
+  const int64_t size = (bytes / PAGE + 1) * PAGE;
+  Pinned *b;
+  *p = NULL;
+  TRY(nc_open(&nc_gpu[nc_selected]));
+  reclaim();
+  b = take(size);
+  if (b == NULL) TRY(create(&b, size));
+  *p = b->p;
+  return NC_OK;
+}
+
+void nc_unpinpages(void *p, int64_t bytes) {
+  Pinned *b = p ? blockat(p) : NULL;
+  (void)bytes;
+  if (b == NULL) return;
+  for (int k = 0; k < nc_gpus; k++) {
+    for (int i = 0; i < MAXSTREAMS && b->used[k]; i++)
+      if (b->used[k] >> i & 1) await(b, &nc_gpu[k], i);
+    b->used[k] = 0;
+  }
+  if (b->awaited == 0) b->isfree = 1;
+}
+
+void nc_closepinned(void) {
+  reclaim();
+  dropfree();
+  if (nblocks > 0) return;
+  free(block);
+  block = NULL;
+  room = 0;
+}

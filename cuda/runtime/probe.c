@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** probe.c - asks the driver's library itself whether it is of use, and if not
+** says why in words that help.
+**
+** CUDA's runtime would say "insufficient driver" even where there is none, so
+** it is not asked.  NACRE_CUDA_DRIVER in the environment names another library
+** than libcuda.so.1, for tests.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "cuda/runtime/probe.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+void nc_holdsignals(sigset_t *before) {
+  static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
+  sigset_t most;
+  sigfillset(&most);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    sigdelset(&most, faults[i]);
+  pthread_sigmask(SIG_BLOCK, &most, before);
+}
+
+void nc_freesignals(const sigset_t *before) {
+  pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+typedef struct Driver {
+  int (*version)(int *v);
+  int (*init)(unsigned flags);
+  int (*count)(int *n);
+  int (*attribute)(int *value, int what, int device);
+} Driver;
+
+enum { MAJOR = 75, MINOR = 76 };      /* attributes: compute capability */
+
+/* The address of a symbol as a function: C has no such cast. */
+static int bind(void *library, const char *name, void *function) {
+  void *p = dlsym(library, name);
+  memcpy(function, &p, sizeof p);
+  return p != NULL;
+}
+
+static int load(const Host *h, Driver *d) {
+  const char *other = getenv("NACRE_CUDA_DRIVER");
+  void *library = dlopen(other ? other : "libcuda.so.1", RTLD_NOW);
+  if (library == NULL) {
+    h->fail(NC_EDEVICE, "there is no NVIDIA driver on this machine (%s)",
+            dlerror());
+    h->hint("with an NVIDIA GPU: install its driver; in a container: start it "
+            "with --gpus all");
+    return NC_EDEVICE;
+  }
+  if (bind(library, "cuDriverGetVersion", &d->version) &&
+      bind(library, "cuInit", &d->init) &&
+      bind(library, "cuDeviceGetCount", &d->count) &&
+      bind(library, "cuDeviceGetAttribute", &d->attribute))
+    return NC_OK;
+  return h->fail(NC_EDEVICE, "libcuda.so.1 is not an NVIDIA driver: functions "
+                 "are missing");
+}
+
+/* Drivers of CUDA x.0 run what was built for any x.y; but for CUDA 12, code that
+   is compressed for size, as it is from 12.8 on, asks for 12.4. */
+static int newenough(const Host *h, const Driver *d, int version) {
+  const int compressed = version >= 12080 && version < 13000;
+  const int need = compressed ? 12040 : version / 1000 * 1000;
+  int v = 0;
+  if (d->version(&v) != 0 || v == 0 || v >= need) return NC_OK;
+  h->fail(NC_EDEVICE, "the NVIDIA driver is too old: it supports CUDA %d.%d, "
+          "this build needs %d.%d", v / 1000, v % 1000 / 10, need / 1000,
+          need % 1000 / 10);
+  h->hint("update the driver%s", need == 13000   ? " (to R580 or newer)"
+                                 : need == 12040 ? " (to R550 or newer)"
+                                 : need == 12000 ? " (to R525 or newer)"
+                                                 : "");
+  return NC_EDEVICE;
+}
+
+static int nodevice(const Host *h) {
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  h->fail(NC_EDEVICE, "the NVIDIA driver reports no GPU");
+  if (visible)
+    h->hint("CUDA_VISIBLE_DEVICES='%s' hides those it does not list", visible);
+  else
+    h->hint("does nvidia-smi show one? in a container: start it with "
+            "--gpus all");
+  return NC_EDEVICE;
+}
+
+static int initfailed(const Host *h, int code) {
+  switch (code) {
+    case 34:
+      h->fail(NC_EDEVICE, "libcuda.so.1 is the toolkit's stub, not a driver");
+      h->hint("take .../lib64/stubs out of LD_LIBRARY_PATH");
+      break;
+    case 100:
+      return nodevice(h);
+    case 802:
+      h->fail(NC_EDEVICE, "the NVIDIA driver is not ready yet: the links "
+              "between the GPUs of this machine are not set up");
+      h->hint("is nvidia-fabricmanager running?");
+      break;
+    case 803:
+      h->fail(NC_EDEVICE, "the NVIDIA driver's library and kernel module are "
+              "of different versions");
+      h->hint("reboot, or reload the nvidia module");
+      break;
+    case 804:
+      h->fail(NC_EDEVICE, "the CUDA compatibility package in use does not "
+              "support this GPU");
+      h->hint("take its folder out of LD_LIBRARY_PATH, or update the driver");
+      break;
+    case 304: case 999:
+      h->fail(NC_EDEVICE, "the NVIDIA driver failed to start (error %d)",
+              code);
+      h->hint("does nvidia-smi work? after a suspend reload nvidia_uvm; see "
+              "the permissions of /dev/nvidia*");
+      break;
+    default:
+      h->fail(NC_EDEVICE, "the NVIDIA driver failed to start (error %d)",
+              code);
+      h->hint("does nvidia-smi work?");
+  }
+  return NC_EDEVICE;
+}
+
+/* Machine code is for later minor versions of its major one, too; what the
+   driver compiles for all that is newer; and 90a is for 90 alone. */
+Code nc_codefor(const char *code, int cc) {
+  Code best = *code ? CODE_NONE : CODE_READY;
+  while (*code) {
+    char *end;
+    const int at = (int)strtol(code, &end, 10), only = *end == 'a';
+    const int fits = only ? at == cc : at / 10 == cc / 10 && at <= cc;
+    const size_t n = strcspn(end, " ");
+    const int real = n < 8 || strncmp(end + n - 8, "-virtual", 8) != 0;
+    const int text = n < 5 || strncmp(end + n - 5, "-real", 5) != 0;
+    if (real && fits) return CODE_READY;
+    if (text && (only ? at == cc : at <= cc)) best = CODE_COMPILED;
+    code = end + n;
+    code += strspn(code, " ");
+  }
+  return best;
+}
+
+static int nocode(const Host *h, const char *code, int cc) {
+  h->fail(NC_EDEVICE, "this build has no code for the GPU: its compute "
+          "capability is %d.%d, the code is for %s", cc / 10, cc % 10, code);
+  h->hint("build it with -DNACRE_CUDA_ARCH=%d, or -DNACRE_CUDA_ALL=ON for "
+          "all", cc);
+  return NC_EDEVICE;
+}
+
+/* One device that this build has code for is enough. */
+static int recent(const Host *h, const Driver *d, int n, const char *code) {
+  int major = 0, minor = 0;
+  for (int i = 0; i < n; i++) {
+    if (d->attribute(&major, MAJOR, i) != 0 ||
+        d->attribute(&minor, MINOR, i) != 0)
+      return NC_OK;
+    if (major * 10 + minor >= NC_OLDEST &&
+        nc_codefor(code, major * 10 + minor) != CODE_NONE)
+      return NC_OK;
+  }
+  if (major * 10 + minor >= NC_OLDEST)
+    return nocode(h, code, major * 10 + minor);
+  return h->fail(NC_EDEVICE, "the GPU is too old: its compute capability is "
+                 "%d.%d, this build needs %d.%d or newer", major, minor,
+                 NC_OLDEST / 10, NC_OLDEST % 10);
+}
+
+int nc_probe(const Host *h, int version, const char *code) {
+  Driver d = { NULL, NULL, NULL, NULL };
+  int status, n = 0;
+  TRY(load(h, &d));
+  TRY(newenough(h, &d, version));
+  if ((status = d.init(0)) != 0) return initfailed(h, status);
+  if (d.count(&n) != 0 || n < 1) return nodevice(h);
+  return recent(h, &d, n, code);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** stream.c - streams.
+**
+** The default stream of a device is one of ours, never CUDA's legacy stream:
+** no stream waits for another unless it is told to.  A stream that is given
+** back keeps its handle and the memory cached for it, and goes to the next
+** who asks for one of its priority.
+*/
+#include "cuda/runtime/events.h"
+
+int nc_manystreams;
+
+static int make(Gpu *g, int i, int priority) {
+  Stream *s = &g->stream[i];
+  CUDA_TRY(cudaStreamCreateWithPriority(&s->handle, cudaStreamNonBlocking,
+                                        priority));
+  s->gpu = g;
+  s->index = i;
+  s->priority = priority;
+  s->taken = 1;
+  g->nstreams = i + 1;
+  return NC_OK;
+}
+
+int nc_openstreams(Gpu *g) {
+  g->current = 0;
+  return make(g, 0, 0);
+}
+
+void nc_closestreams(Gpu *g) {
+  for (int i = 0; i < g->nstreams; i++) {
+    cudaStreamDestroy(g->stream[i].handle);
+    g->stream[i].handle = NULL;
+  }
+  g->nstreams = 0;
+}
+
+cudaStream_t nc_current(const Device *d) {
+  Gpu *g = gpuof(d);
+  nc_activate(g);
+  nc_figures.uses++;
+  return g->stream[g->current].handle;
+}
+
+/* CUDA takes a priority out of range as the nearest one; so do we, to know a
+   given-back stream of that priority again. */
+static int clamped(int *priority) {
+  int least = 0, greatest = 0;
+  CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  if (*priority > least) *priority = least;
+  if (*priority < greatest) *priority = greatest;
+  return NC_OK;
+}
+
+int nc_newstream(Stream **s, int i, int priority) {
+  Gpu *g = &nc_gpu[i];
+  *s = NULL;
+  TRY(nc_open(g));
+  TRY(clamped(&priority));
+  for (int k = 1; k < g->nstreams && *s == NULL; k++)
+    if (!g->stream[k].taken && g->stream[k].priority == priority)
+      *s = &g->stream[k];
+  if (*s) {
+    (*s)->taken = 1;
+    return NC_OK;
+  }
+  if (g->nstreams == MAXSTREAMS)
+    return nc_fail(NC_ENOMEM, "all %d streams of %s are in use", MAXSTREAMS,
+                   g->name);
+  TRY(make(g, g->nstreams, priority));
+  nc_manystreams = 1;
+  *s = &g->stream[g->nstreams - 1];
+  return NC_OK;
+}
+
+/* Who gives back the current stream goes on with the default one. */
+void nc_freestream(Stream *s) {
+  if (s == NULL || s->index == 0) return;
+  s->taken = 0;
+  if (s->gpu->current == s->index) s->gpu->current = 0;
+}
+
+Stream *nc_stream(int i) {
+  return nc_open(&nc_gpu[i]) == NC_OK ? &nc_gpu[i].stream[nc_gpu[i].current]
+                                      : NULL;
+}
+
+Stream *nc_defaultstream(int i) {
+  return nc_open(&nc_gpu[i]) == NC_OK ? &nc_gpu[i].stream[0] : NULL;
+}
+
+int nc_setstream(Stream *s) {
+  TRY(nc_open(s->gpu));
+  nc_selected = s->gpu->ordinal;
+  s->gpu->current = s->index;
+  return NC_OK;
+}
+
+int nc_streamdevice(const Stream *s) {
+  return s->gpu->ordinal;
+}
+
+uint64_t nc_streamid(const Stream *s) {
+  return (uint64_t)(uintptr_t)s->handle;
+}
+
+int nc_querystream(Stream *s, int *done) {
+  cudaError_t r;
+  nc_activate(s->gpu);
+  r = cudaStreamQuery(s->handle);
+  *done = r == cudaSuccess;
+  if (r != cudaSuccess && r != cudaErrorNotReady) return nc_cudafail(r);
+  if (r == cudaErrorNotReady) cudaGetLastError();
+  return NC_OK;
+}
+
+int nc_waitstream(Stream *s) {
+  return nc_waitfor(s->gpu, s->handle);
+}
+
+/*
+** Many at a time
+*/
+int nc_streamnumber(int i) {
+  return nc_gpu[i].current;
+}
+
+/* Stream `to' goes on after what `from' has been given. */
+static int follow(Gpu *g, int to, int from) {
+  cudaEvent_t e;
+  cudaError_t failure;
+  TRY(nc_mark(g, &e, g->stream[from].handle));
+  failure = cudaStreamWaitEvent(g->stream[to].handle, e, 0);
+  nc_putevent(g, e);
+  return failure == cudaSuccess ? NC_OK : nc_cudafail(failure);
+}
+
+static int other(const Gpu *g, uint64_t streams, int k) {
+  return (streams >> k & 1) && k != g->current;
+}
+
+int nc_join(int i, uint64_t streams) {
+  Gpu *g = &nc_gpu[i];
+  nc_activate(g);
+  for (int k = 0; k < g->nstreams; k++)
+    if (other(g, streams, k)) TRY(follow(g, g->current, k));
+  return NC_OK;
+}
+
+int nc_fork(int i, uint64_t streams) {
+  Gpu *g = &nc_gpu[i];
+  nc_activate(g);
+  for (int k = 0; k < g->nstreams; k++)
+    if (other(g, streams, k)) TRY(follow(g, k, g->current));
+  return NC_OK;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** transfer.c - bytes between the host and devices, and among devices.
+**
+** A device copies from and to page-locked memory of the host by itself.
+** Other memory goes through page-locked buffers: while the device copies one
+** half, the host copies the other; what is small goes through one of a ring of
+** small buffers.  So a copy to the device has only been waited for as far as
+** its source is read; one to the host is complete.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/runtime/gpu.h"
+
+#define LARGEST (8 * MiB)     /* a half */
+#define LEAST (MiB / 2)
+#define SLOT ((int64_t)64 << 10)
+#define SLOTS 16
+
+/* Threads of the host that help to copy; the emulated device knows of one. */
+#ifdef NC_EMULATED
+#define GRAIN INT64_MAX
+#else
+#define GRAIN MiB
+#endif
+
+typedef struct Buffer {
+  char *p;
+  cudaEvent_t event;          /* of the copy that uses it */
+  int busy;
+} Buffer;
+
+struct Staging {
+  char *small, *large;
+  Buffer slot[SLOTS], half[2];
+  int next;
+};
+
+/*
+** Buffers
+*/
+static int newstaging(Gpu *g) {
+  struct Staging *s = calloc(1, sizeof *s);
+  void *p = NULL;
+  int r;
+  if (s == NULL) return nc_fail(NC_ENOMEM, "no memory for a copy");
+  if ((r = nc_newpages(&p, SLOT * SLOTS, cudaHostAllocDefault)) != NC_OK) {
+    free(s);
+    return r;
+  }
+  s->small = p;
+  for (int i = 0; i < SLOTS; i++) s->slot[i].p = s->small + SLOT * i;
+  g->staging = s;
+  return NC_OK;
+}
+
+static int prepare(Gpu *g, int large) {
+  struct Staging *s;
+  void *p = NULL;
+  if (g->staging == NULL) TRY(newstaging(g));
+  s = g->staging;
+  if (!large || s->large) return NC_OK;
+  TRY(nc_newpages(&p, 2 * LARGEST, cudaHostAllocDefault));
+  s->large = p;
+  for (int i = 0; i < 2; i++) s->half[i].p = s->large + LARGEST * i;
+  return NC_OK;
+}
+
+/* Waits until the device is done with the buffer. */
+static int settle(Gpu *g, Buffer *b) {
+  if (!b->busy) return NC_OK;
+  TRY(nc_waitforevent(g, b->event));
+  nc_putevent(g, b->event);
+  b->busy = 0;
+  return NC_OK;
+}
+
+/* The device will be done with the buffer when it comes to this place.  If it
+   cannot be marked, it is waited for. */
+static int mark(Gpu *g, Buffer *b, cudaStream_t s) {
+  int r = nc_mark(g, &b->event, s);
+  b->busy = r == NC_OK;
+  if (r != NC_OK) cudaStreamSynchronize(s);
+  return r;
+}
+
+static Buffer *nextslot(Gpu *g) {
+  struct Staging *s = g->staging;
+  s->next = (s->next + 1) % SLOTS;
+  return &s->slot[s->next];
+}
+
+void nc_closestaging(Gpu *g) {
+  struct Staging *s = g->staging;
+  if (s == NULL) return;
+  for (int i = 0; i < SLOTS; i++) settle(g, &s->slot[i]);
+  for (int i = 0; i < 2; i++) settle(g, &s->half[i]);
+  cudaFreeHost(s->small);
+  if (s->large) cudaFreeHost(s->large);
+  free(s);
+  g->staging = NULL;
+}
+
+/*
+** The host's part
+*/
+typedef struct Bytes {
+  char *dst;
+  const char *src;
+} Bytes;
+
+static void move(void *ctx, int64_t begin, int64_t end) {
+  const Bytes *b = ctx;
+  memcpy(b->dst + begin, b->src + begin, (size_t)(end - begin));
+}
+
+static int hostcopy(char *dst, const char *src, int64_t n) {
+  Bytes b = { dst, src };
+  if (n <= GRAIN) {
+    move(&b, 0, n);
+    return NC_OK;
+  }
+  return nc_hostside->parallel(n, GRAIN, move, &b);
+}
+
+/*
+** Through buffers
+*/
+static int send(Gpu *g, Buffer *b, char *dst, const char *src, int64_t n) {
+  const cudaStream_t s = nc_current(&g->device);
+  TRY(settle(g, b));
+  TRY(hostcopy(b->p, src, n));
+  CUDA_TRY(cudaMemcpyAsync(dst, b->p, (size_t)n, cudaMemcpyHostToDevice, s));
+  return mark(g, b, s);
+}
+
+static int fetch(Gpu *g, Buffer *b, const char *src, int64_t n) {
+  const cudaStream_t s = nc_current(&g->device);
+  TRY(settle(g, b));
+  CUDA_TRY(cudaMemcpyAsync(b->p, src, (size_t)n, cudaMemcpyDeviceToHost, s));
+  return mark(g, b, s);
+}
+
+/* Long enough to be worth a copy, short enough that two of them overlap. */
+static int64_t piece(int64_t bytes) {
+  int64_t n = bytes / 4;
+  if (n < LEAST) n = LEAST;
+  return n > LARGEST ? LARGEST : n;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int upload(Gpu *g, char *dst, const char *src, int64_t bytes) {
+  const int64_t n = piece(bytes);
+  int k = 0;
+  TRY(prepare(g, bytes > SLOT));
+  if (bytes <= SLOT) return send(g, nextslot(g), dst, src, bytes);
+  for (int64_t at = 0; at < bytes; at += n, k = !k)
+    TRY(send(g, &g->staging->half[k], dst + at, src + at,
+             least(n, bytes - at)));
+  return NC_OK;
+}
+
+static int receive(Gpu *g, Buffer *b, char *dst, int64_t n) {
+  TRY(settle(g, b));
+  return hostcopy(dst, b->p, n);
+}
+
+static int downloadsmall(Gpu *g, char *dst, const char *src, int64_t bytes) {
+  Buffer *b = nextslot(g);
+  TRY(fetch(g, b, src, bytes));
+  return receive(g, b, dst, bytes);
+}
+
+static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
+  const int64_t n = piece(bytes);
+  int64_t asked = 0, got = 0;
+  TRY(prepare(g, bytes > SLOT));
+  if (bytes <= SLOT) return downloadsmall(g, dst, src, bytes);
+  for (; got < bytes; got += n) {
+    for (; asked < bytes && asked < got + 2 * n; asked += n)
+      TRY(fetch(g, &g->staging->half[asked / n % 2], src + asked,
+                least(n, bytes - asked)));
+    TRY(receive(g, &g->staging->half[got / n % 2], dst + got,
+                least(n, bytes - got)));
+  }
+  return NC_OK;
+}
+
+/*
+** Between devices
+*/
+/* Lets the copy take the direct way, where there is one. */
+static void befriend(Gpu *g, const Gpu *other) {
+  const uint64_t bit = (uint64_t)1 << other->ordinal;
+  if (g->peers & bit) return;
+  g->peers |= bit;
+  if (nc_peer(g->ordinal, other->ordinal) &&
+      cudaDeviceEnablePeerAccess(other->ordinal, 0) != cudaSuccess)
+    cudaGetLastError();
+}
+
+/* What stream `to' does next waits for what `from' has been given. */
+static int order(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
+  cudaEvent_t e;
+  cudaError_t r;
+  TRY(nc_mark(g, &e, from));
+  nc_activate(h);
+  r = cudaStreamWaitEvent(to, e, 0);
+  nc_putevent(g, e);
+  return r == cudaSuccess ? NC_OK : nc_cudafail(r);
+}
+
+/* The copy runs on the current stream of the device it goes to, and is for
+   both current streams as if it had run there. */
+static int across(Gpu *g, char *dst, const char *src, int64_t bytes,
+                  Gpu *from) {
+  const cudaStream_t theirs = nc_current(&from->device);
+  const cudaStream_t ours = nc_current(&g->device);
+  int r;
+  TRY(order(from, theirs, g, ours));
+  befriend(g, from);
+  CUDA_TRY(cudaMemcpyPeerAsync(dst, g->ordinal, src, from->ordinal,
+                               (size_t)bytes, ours));
+  r = order(g, ours, from, theirs);
+  if (r != NC_OK) cudaStreamSynchronize(ours);
+  return r;
+}
+
+static int within(Gpu *g, char *dst, const char *src, int64_t bytes) {
+  CUDA_TRY(cudaMemcpyAsync(dst, src, (size_t)bytes, cudaMemcpyDeviceToDevice,
+                           nc_current(&g->device)));
+  return nc_launched(&g->device, "copy");
+}
+
+/*
+** What a device is asked
+*/
+/* From or to page-locked memory: `dst' or `src' is of the host. */
+static int directly(Gpu *g, void *dst, const void *src, int64_t bytes,
+                    const void *host, int how) {
+  const cudaStream_t s = nc_current(&g->device);
+  nc_pinnedused(g, host);
+  CUDA_TRY(cudaMemcpyAsync(dst, src, (size_t)bytes,
+                           host == src ? cudaMemcpyHostToDevice
+                                       : cudaMemcpyDeviceToHost, s));
+  return how & NC_NOWAIT ? nc_launched(&g->device, "copy") : nc_waitfor(g, s);
+}
+
+int nc_cuda_copy(const Device *d, void *dst, const void *src, int64_t bytes,
+                 const Device *from, int how) {
+  Gpu *g = gpuof(d);
+  TRY(nc_open(g));
+  if (bytes <= 0) return NC_OK;
+  nc_touch(d, dst);
+  if (from->ordinal >= 0) nc_touch(from, src);
+  if (from == d) return within(g, dst, src, bytes);
+  if (from->ordinal >= 0) return across(g, dst, src, bytes, gpuof(from));
+  nc_figures.copied_in += bytes;
+  if (how & NC_PINNED) return directly(g, dst, src, bytes, src, how);
+  return upload(g, dst, src, bytes);
+}
+
+int nc_cuda_tohost(const Device *d, void *dst, const void *src, int64_t bytes,
+                   int how) {
+  Gpu *g = gpuof(d);
+  TRY(nc_open(g));
+  if (bytes <= 0) return NC_OK;
+  nc_touch(d, src);
+  nc_figures.copied_out += bytes;
+  if (how & NC_PINNED) return directly(g, dst, src, bytes, dst, how);
+  return download(g, dst, src, bytes);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** wait.c - waiting for a device.
+**
+** CUDA's own waits cannot be interrupted, so these ask again and again: at
+** first without a pause, as CUDA's do, then with pauses that are a small part
+** of what has been waited, so that who takes the time hardly sees them.  Who
+** waits also learns what kernels found wrong.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include <time.h>
+
+#include "cuda/runtime/gpu.h"
+
+#ifdef NC_EMULATED            /* works only while it is asked */
+#define EAGER INT64_MAX
+#else
+#define EAGER 10000000        /* ns without a pause */
+#endif
+#define PART 128              /* a pause is 1/128 of what was waited */
+#define LONGEST 1000000
+
+int64_t nc_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+/* The work goes on, and nothing takes it back. */
+static int interrupted(const Gpu *g) {
+  return nc_fail(NC_EINTR, "interrupted while %s is still running %s; the next "
+                 "use of %s waits for it", g->name,
+                 g->latest ? g->latest : "what it was given", g->name);
+}
+
+/* Not done yet: passes a little time.  *start is 0 at first. */
+static int linger(const Gpu *g, int64_t *start) {
+  const int64_t t = nc_clock();
+  struct timespec pause = { 0, LONGEST };
+  if (nc_wantsstop()) return interrupted(g);
+  if (*start == 0) *start = t;
+  if (t - *start < EAGER) return NC_OK;
+  if ((t - *start) / PART < LONGEST) pause.tv_nsec = (long)(t - *start) / PART;
+  nanosleep(&pause, NULL);
+  return NC_OK;
+}
+
+/* What a query answered: 1 to go on waiting, else the wait is over with *r.
+   CUDA keeps "not ready" as if it were an error. */
+static int goeson(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
+  if (e != cudaErrorNotReady) {
+    *r = e == cudaSuccess ? NC_OK : nc_cudafail(e);
+    return 0;
+  }
+  cudaGetLastError();
+  return (*r = linger(g, start)) == NC_OK;
+}
+
+static int forstream(const Gpu *g, cudaStream_t s) {
+  int64_t start = 0;
+  int r;
+  while (goeson(g, cudaStreamQuery(s), &start, &r)) {}
+  return r;
+}
+
+int nc_waitfor(Gpu *g, cudaStream_t s) {
+  nc_activate(g);
+  TRY(forstream(g, s));
+  return nc_flagged(g);
+}
+
+int nc_waitforevent(Gpu *g, cudaEvent_t e) {
+  int64_t start = 0;
+  int r;
+  nc_activate(g);
+  while (goeson(g, cudaEventQuery(e), &start, &r)) {}
+  return r == NC_OK ? nc_flagged(g) : r;
+}
+
+int nc_waitidle(Gpu *g) {
+  nc_activate(g);
+  for (int i = 0; i < g->nstreams; i++) TRY(forstream(g, g->stream[i].handle));
+  return NC_OK;
+}
+
+int nc_waitall(Gpu *g) {
+  TRY(nc_waitidle(g));
+  return nc_flagged(g);
+}
+
+int nc_waitcurrent(const Device *d) {
+  Gpu *g = gpuof(d);
+  if (!g->isopen) return NC_OK;
+  return nc_waitfor(g, g->stream[g->current].handle);
+}
+
+int nc_cuda_synchronize(const Device *d) {
+  Gpu *g = gpuof(d);
+  return g->isopen ? nc_waitall(g) : NC_OK;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** sort.c - sorting along a dimension: how the lines are brought together, and
+** which way suits them; see sort.h.
+*/
+#include "cuda/sort/sort.h"
+
+#include <string.h>
+
+#define MOST ((int64_t)1 << 31)         /* elements of a line */
+#define ALONE ((int64_t)1 << 20)        /* of one that is sorted by itself: */
+#define TOGETHER ((int64_t)1 << 26)     /* both keep a device busy */
+#define BLOCKS 8              /* worth a multiprocessor */
+
+Order nc_orderof(DType type, int descending) {
+  const int bits = (int)nc_dtypesize(type) * 8;
+  const uint64_t all = UINT64_MAX >> (64 - bits);
+  Order o = { .sign = all - all / 2, .flip = descending ? all : 0 };
+  switch (type) {
+    case DT_b8: case DT_u8: o.sign = 0; break;
+    case DT_f16: o.inf = 0x7c00; break;
+    case DT_bf16: o.inf = 0x7f80; break;
+    case DT_f32: o.inf = 0x7f800000; break;
+    case DT_f64: o.inf = (uint64_t)0x7ff << 52; break;
+    default: break;
+  }
+  return o;
+}
+
+/* Spans of whole tiles, enough for the device. */
+static void cutspans(const Device *d, SortLines *k) {
+  const int64_t tile = nc_sorttile(k->bits), tiles = (k->n - 1) / tile + 1;
+  int64_t n = (int64_t)nc_processors(d) * BLOCKS / k->lines + 1;
+  if (n > tiles) n = tiles;
+  k->span = (uint32_t)((tiles - 1) / n + 1) * (uint32_t)tile;
+  k->spans = (int)((k->n - 1) / k->span) + 1;
+}
+
+int nc_sortmemory(const Device *d, char **p, int n, const int64_t bytes[],
+                  int64_t offset[]) {
+  int64_t all = 0;
+  void *memory;
+  for (int i = 0; i < n; i++) {
+    offset[i] = all;
+    all += (bytes[i] + 15) / 16 * 16;
+  }
+  TRY(nc_scratch(d, &memory, all));
+  *p = memory;
+  return NC_OK;
+}
+
+/*
+** Some of a long line
+*/
+static int search(const Device *d, SortLines *k) {
+  const cudaStream_t s = nc_current(d);
+  CUDA_TRY(cudaMemsetAsync(k->key, 0, (size_t)k->lines * 8, s));
+  CUDA_TRY(cudaMemsetAsync(k->bin, 0, (size_t)k->lines * SORT_BINS * 4, s));
+  for (int top = k->bits; top > 0; top = k->shift) {
+    k->digit = top < SORT_FINDBITS ? top : SORT_FINDBITS;
+    k->shift = top - k->digit;
+    CUDA_TRY(nc_sortfind(k, s));
+  }
+  CUDA_TRY(nc_sortcollect(k, s));
+  return NC_OK;
+}
+
+/* Each rank that is looked for, to the device. */
+static int setranks(const Device *d, const SortLines *k) {
+  const Scalar rank = { NC_INT, (int64_t)k->first + k->keep - 1, 0 };
+  Loop l = { .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1,
+             .n = k->lines };
+  l.size[0] = k->lines;
+  l.step[0][0] = 1;
+  l.type[0] = l.type[1] = DT_i32;
+  l.p[0] = k->left;
+  l.number[1] = rank;
+  return nc_cuda_run(d, &l);
+}
+
+static int sortsome(const Device *d, SortLines *k) {
+  const int64_t part = k->lines * k->keep;
+  int64_t bytes[7], at[7];
+  SortLines low;
+  char *p;
+  int r;
+  cutspans(d, k);
+  bytes[0] = k->lines * 2 * k->spans * 4;
+  bytes[1] = k->lines * 2 * 4;
+  bytes[2] = k->lines * 8;
+  bytes[3] = k->lines * 4;
+  bytes[4] = k->lines * SORT_BINS * 4;
+  bytes[5] = part * (k->bits / 8);
+  bytes[6] = part * 4;
+  TRY(nc_sortmemory(d, &p, 7, bytes, at));
+  k->count = (uint32_t *)(p + at[0]);
+  k->total = (uint32_t *)(p + at[1]);
+  k->key = (uint64_t *)(p + at[2]);
+  k->left = (uint32_t *)(p + at[3]);
+  k->bin = (uint32_t *)(p + at[4]);
+  k->raw = p + at[5];
+  k->pos = (uint32_t *)(p + at[6]);
+  low = *k;
+  low.x = k->raw;
+  low.from = k->pos;
+  low.n = k->keep;
+  low.first = 0;
+  if ((r = setranks(d, k)) == NC_OK && (r = search(d, k)) == NC_OK) {
+    const cudaError_t e = nc_sortshort(&low, nc_current(d));
+    if (e != cudaSuccess) r = nc_cudafail(e);
+  }
+  nc_scratchfree(d, p);
+  return r;
+}
+
+int nc_sortlines(const Device *d, SortLines *k, DType type) {
+  const uint32_t brief = nc_shortline((int)nc_dtypesize(type) * 8);
+  k->bits = (int)nc_dtypesize(type) * 8;
+  nc_touch(d, k->x);
+  nc_touch(d, k->y);
+  nc_touch(d, k->at);
+  if (k->n > brief && k->keep <= brief && (k->first == 0 || k->keep == 1))
+    return sortsome(d, k);
+  if (k->n > brief) return nc_sortlong(d, k, ALONE, TOGETHER);
+  CUDA_TRY(nc_sortshort(k, nc_current(d)));
+  return NC_OK;
+}
+
+/*
+** Lines of a tensor
+*/
+/* Copies between t, whose lines along dim have n elements, and those lines
+   one behind the other at p. */
+static int bring(const Device *d, const Tensor *t, int dim, void *p, int out) {
+  Loop l = { .op = OP_clone, .work = t->dtype, .nargs = 2, .nd = t->nd };
+  const int there = out ? 0 : 1;        /* the operand that is t */
+  int64_t n = 1;
+  for (int i = 0, at = dim; i < t->nd; i++) {
+    l.size[i] = t->size[at];
+    l.step[there][i] = t->step[at];
+    l.step[!there][i] = n;
+    n *= t->size[at];
+    at = i == 0 ? t->nd - 1 : at - 1;   /* dim, then the others inwards out */
+    if (at == dim) at--;
+  }
+  l.n = n;
+  l.type[0] = l.type[1] = t->dtype;
+  l.p[there] = nc_data(t);
+  l.p[!there] = p;
+  return nc_cuda_run(d, &l);
+}
+
+/* Do the lines of t along dim lie one behind the other? */
+static int linedup(const Tensor *t, int dim) {
+  int64_t n = 1;
+  for (int i = t->nd - 1; i >= 0; i--) {
+    if (t->size[i] == 1) continue;
+    if (t->step[i] != n || (i > dim && t->nd > 0)) return 0;
+    n *= t->size[i];
+  }
+  return 1;
+}
+
+static int64_t bytesof(const Tensor *t) {
+  return t ? nc_numel(t) * nc_dtypesize(t->dtype) : 0;
+}
+
+/* With results, and x if need be, in memory of its own. */
+static int apart(const Device *d, const Sorting *s, SortLines *k) {
+  const int direct = linedup(s->x, s->dim);
+  const int64_t bytes[3] = { direct ? 0 : bytesof(s->x), bytesof(s->y),
+                             bytesof(s->at) };
+  int64_t at[3];
+  char *p;
+  int r = NC_OK;
+  TRY(nc_sortmemory(d, &p, 3, bytes, at));
+  if (!direct) {
+    k->x = p + at[0];
+    r = bring(d, s->x, s->dim, p + at[0], 0);
+  }
+  k->y = s->y ? p + at[1] : NULL;
+  k->at = (int64_t *)(p + at[2]);
+  if (r == NC_OK) r = nc_sortlines(d, k, s->x->dtype);
+  if (r == NC_OK && s->y) r = bring(d, s->y, s->dim, p + at[1], 1);
+  if (r == NC_OK) r = bring(d, s->at, s->dim, p + at[2], 1);
+  nc_scratchfree(d, p);
+  return r;
+}
+
+int nc_cuda_sort(const Device *d, const Sorting *s) {
+  const Tensor *x = s->x;
+  const int64_t n = x->nd ? x->size[s->dim] : 1;
+  SortLines k = { .x = nc_data(x), .lines = nc_numel(x) / n };
+  int r;
+  if (n > MOST)
+    return nc_fail(NC_EVALUE, "%lld elements along a dimension, %s sorts %lld "
+                   "at most", (long long)n, d->name, (long long)MOST);
+  k.order = nc_orderof(x->dtype, s->descending);
+  k.n = (uint32_t)n;
+  k.first = (uint32_t)s->from;
+  k.keep = (uint32_t)s->keep;
+  k.y = s->y ? nc_data(s->y) : NULL;
+  k.at = (int64_t *)nc_data(s->at);
+  nc_current(d);
+  if (linedup(x, s->dim) && linedup(s->at, s->dim))
+    r = nc_sortlines(d, &k, x->dtype);
+  else
+    r = apart(d, s, &k);
+  return r == NC_OK ? nc_launched(d, "sort") : r;
+}
