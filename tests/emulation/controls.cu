@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "defects.h"
+#include "tests/emulation/defects.h"
 
 #define ALL 0xffffffffu
 

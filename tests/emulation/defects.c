@@ -7,7 +7,7 @@
 **   defects FLAVOUR [NAME]    NAME: this one only, and show what it said
 */
 #define _POSIX_C_SOURCE 200809L
-#include "defects.h"
+#include "tests/emulation/defects.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "defects.h"
+#include "tests/emulation/defects.h"
 
 NC_KERNEL look(float *to, const uint32_t *from, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -4,7 +4,7 @@
 */
 #include <stdlib.h>
 
-#include "defects.h"
+#include "tests/emulation/defects.h"
 #include "cuda/emulation/cublas.h"
 
 NC_KERNEL readpast(float *to, const float *from, int n) {

@@ -3,7 +3,7 @@
 ** defects_race.cu - defects among the threads of one launch: what is not
 ** waited for, barriers that not all reach, lanes that are not there.
 */
-#include "defects.h"
+#include "tests/emulation/defects.h"
 
 static int countsdown(int n) {
   int ok = 1;

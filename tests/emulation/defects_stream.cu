@@ -5,7 +5,7 @@
 */
 #include <stdlib.h>
 
-#include "defects.h"
+#include "tests/emulation/defects.h"
 
 NC_KERNEL fill(float *to, float value, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -8,7 +8,7 @@
 **   functional bench   how fast kernels of each kind are
 */
 #define _POSIX_C_SOURCE 200809L
-#include "functional.h"
+#include "tests/emulation/functional.h"
 
 #include <math.h>
 #include <stdio.h>

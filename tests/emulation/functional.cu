@@ -2,7 +2,7 @@
 /*
 ** functional.cu - kernels of every kind that the plug-in has.
 */
-#include "functional.h"
+#include "tests/emulation/functional.h"
 
 #include <math.h>
 

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "faults.h"
-#include "savehelp.h"
+#include "tests/unit/faults.h"
+#include "tests/unit/save_setup.h"
 
 static Tensor *large, *strided, *little;
 static int haszip;

@@ -4,7 +4,7 @@
 ** device's program a good part of a microsecond, so a small operation is one
 ** launch and nothing else.  What is asked once, at first, does not count.
 */
-#include "cudatwin.h"
+#include "tests/unit/cpu_vs_device.h"
 
 /* Both work on these. */
 static Twin a, b, y;

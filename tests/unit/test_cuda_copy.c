@@ -5,7 +5,7 @@
 ** environment's NACRE_EMULATION says.
 */
 #define _XOPEN_SOURCE 700     /* setenv */
-#include "cudahelp.h"
+#include "tests/unit/cuda_setup.h"
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"

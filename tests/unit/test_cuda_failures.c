@@ -4,7 +4,7 @@
 ** so, nothing is lost, and the next attempt works.  Some failures last: then
 ** the device refuses all that follows, with the first reason.
 */
-#include "cudahelp.h"
+#include "tests/unit/cuda_setup.h"
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"

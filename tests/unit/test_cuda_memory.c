@@ -3,7 +3,7 @@
 ** test_cuda_memory.c - the caching allocator of a device: what is handed out
 ** again, to whom, when, and what is said when there is no more.
 */
-#include "cudahelp.h"
+#include "tests/unit/cuda_setup.h"
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"

@@ -5,7 +5,7 @@
 ** second a library that is no driver.
 */
 #define _XOPEN_SOURCE 700
-#include "cudahelp.h"
+#include "tests/unit/cuda_setup.h"
 
 #include "cuda/runtime/probe.h"
 

@@ -3,7 +3,7 @@
 ** test_cuda_sort.c - what a CUDA device sorts, searches and folds by index,
 ** against the CPU's own functions, bit for bit.
 */
-#include "cudatwin.h"
+#include "tests/unit/cpu_vs_device.h"
 #include "cuda/indexing/advanced_index.h"
 #include "cuda/sort/sort.h"
 

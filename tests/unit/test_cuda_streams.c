@@ -3,7 +3,7 @@
 ** test_cuda_streams.c - streams and events: which is current, what waits for
 ** what, who gets a stream that was given back, what events refuse.
 */
-#include "cudahelp.h"
+#include "tests/unit/cuda_setup.h"
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"

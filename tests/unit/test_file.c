@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include "faults.h"
-#include "savehelp.h"
+#include "tests/unit/faults.h"
+#include "tests/unit/save_setup.h"
 
 /*
 ** Tests

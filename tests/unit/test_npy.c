@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/io/npy.h"
-#include "npybuild.h"
+#include "tests/unit/npy_build.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define DICT(descr, order, shape)                       \

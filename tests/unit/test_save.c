@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 
-#include "savehelp.h"
+#include "tests/unit/save_setup.h"
 
 static void test_dtypes(void **state) {
   static const int64_t shapes[][3] = { { 2, 3, 4 }, { 1, 1, 1 }, { 3, 0, 2 } };

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is written about the program is so: its options in the table, in
+--help, in the manual page and in the completions of bash and zsh; the links
+and the code of the guides.  Usage: test_documentation.py PROGRAM"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '../..'))
+PROGRAM = os.path.abspath(sys.argv[1])
+CLEAN = {**os.environ, 'LC_ALL': 'C.UTF-8'}
+NAME = r'(?<![\w-])--?[A-Za-z][A-Za-z-]*'
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding='utf-8') as f:
+        return f.read()
+
+
+def output(*words, check=True):
+    r = subprocess.run(words, capture_output=True, text=True, env=CLEAN,
+                       cwd=ROOT, check=False)
+    assert not check or r.returncode == 0, (words, r.stderr)
+    return r.stdout + r.stderr
+
+
+def table():
+    """The options in repl/host/options.c."""
+    text = read('repl/host/options.c')
+    rows = text[text.index('} known[] = {'):text.index('};\n\nenum { NKNOWN')]
+    names = set(re.findall(r'\{ "(--?[A-Za-z-]+)"', rows))
+    assert len(names) > 20, names
+    return names
+
+
+def listed(text):
+    """The options that a --help speaks of."""
+    return set(re.findall(NAME, re.sub(r'^usage:.*$', '', text, flags=re.M)))
+
+
+def same(what, got, want):
+    assert got == want, f'{what}: too many {sorted(got - want)}, ' \
+                        f'missing {sorted(want - got)}'
+
+
+def test_help():
+    same('--help', listed(output(PROGRAM, '--help')), table())
+
+
+def test_manual():
+    text = read('docs/nacre.1').replace('\\-', '-')
+    text = re.sub(r'\\f.|"', '', text)
+    options = text[text.index('.SH OPTIONS'):text.index('.SH AT THE PROMPT')]
+    heads = re.findall(r'^\.TP\n\.[BIR]+ (.*)$', options, re.M)
+    same('nacre.1', set(re.findall(NAME, '\n'.join(heads))), table())
+    if shutil.which('groff'):
+        said = output('groff', '-man', '-ww', '-z', '-Tutf8', 'docs/nacre.1')
+        assert said == '', said
+
+
+def test_version():
+    """One number, in core/tensor.h; the commit is that of the checkout."""
+    number = re.search('#define NC_VERSION "(.*)"', read('core/tensor.h')).group(1)
+    assert f'"nacre {number}"' in read('docs/nacre.1')
+    for option in '-v', '--version':
+        line = output(PROGRAM, option).splitlines()[0]
+        found = re.fullmatch(r'nacre (\S+)( \([0-9a-f]{7,}(-dirty)?\))?  '
+                             r'Lua 5\.4\.\d+', line)
+        assert found and found.group(1) == number, line
+
+
+def commit(source, git):
+    """What a build of that folder says of its commit."""
+    out = os.path.join(source, 'out.c')
+    output('cmake', f'-DGIT={git}', f'-DSOURCE={source}', f'-DOUTPUT={out}',
+           '-P', 'repl/commit.cmake')
+    with open(out, encoding='utf-8') as f:
+        return re.search('sh_commit.. = "(.*)";', f.read()).group(1)
+
+
+def test_commit():
+    git = shutil.which('git')
+    if not git or not shutil.which('cmake'):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        def run(*words):
+            return output(git, '-C', folder, '-c', 'user.name=n',
+                          '-c', 'user.email=e', *words)
+        file = os.path.join(folder, 'file')
+        for text in 'one', 'two':
+            with open(file, 'w', encoding='utf-8') as f:
+                f.write(text)
+            if text == 'one':
+                assert commit(folder, '') == ''
+                run('init', '-q')
+                run('add', 'file')
+            else:
+                assert commit(folder, git) == f' ({name}-dirty)'
+            run('commit', '-q', '-am', text)
+            name = run('rev-parse', '--short', 'HEAD').strip()
+            assert commit(folder, git) == f' ({name})', name
+        assert commit(folder, '') == ''
+
+
+def bash(*words):
+    """What bash offers for the last word."""
+    script = 'source scripts/completion/nacre.bash; COMP_WORDS=("$@"); ' \
+             'COMP_CWORD=$(($# - 1)); _nacre; printf "%s\\n" "${COMPREPLY[@]}"'
+    out = output('bash', '-c', script, 'bash', PROGRAM, *words, check=False)
+    return set(out.split())
+
+
+def test_bash():
+    if not shutil.which('bash'):
+        return
+    names = table()
+    same('bash', bash('-'), names)
+    same('bash, long', bash('--'), {n for n in names if n[:2] == '--'})
+    assert bash('--see') == {'--seed'}
+    assert bash('--color', '=', 'a') == {'auto', 'always'}
+    assert bash('--nan', '=') == {'off', 'warn', 'trap'}
+    assert bash('--device', 'c') == {'cpu', 'cuda'}
+    assert bash('scripts/tou') == {'scripts/tour.lua'}
+    same('bash, --test', bash('--test', '-'),
+         listed(output(PROGRAM, '--test', '--help')))
+    assert 'tests/transcripts/first.nacre' in bash('--test', 'tests/transcripts/fi')
+
+
+def zsh(*words):
+    script = '_describe() { print -rl -- $specs }; compadd() { print -rl $* };' \
+             '_files() { print files $2 }; words=("$@"); CURRENT=$#;' \
+             'source scripts/completion/_nacre'
+    return output('zsh', '-f', '-c', script, 'zsh', PROGRAM, *words)
+
+
+def test_zsh():
+    if not shutil.which('zsh'):
+        return
+    lines = zsh('-').splitlines()
+    same('zsh', {line.split(':')[0] for line in lines}, table())
+    assert '--seed:seed of the random numbers' in lines, lines
+    assert 'cuda' in zsh('--device', '').split()
+    assert zsh('') == 'files *.lua\n'
+    tests = {line.split(':')[0] for line in zsh('--test', '-').splitlines()}
+    same('zsh, --test', tests, listed(output(PROGRAM, '--test', '--help')))
+
+
+def pages():
+    yield 'README.md'
+    for folder, _, files in os.walk(os.path.join(ROOT, 'docs')):
+        for name in files:
+            if name.endswith('.md'):
+                yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def anchors(text):
+    for head in re.findall(r'^#+ (.*)$', text, re.M):
+        yield re.sub(r'[^\w -]', '', head.lower()).replace(' ', '-')
+
+
+def test_links():
+    for page in pages():
+        text = read(page)
+        for to in re.findall(r'\]\(([^)]+)\)', text):
+            if '://' in to:
+                continue
+            path, _, anchor = to.partition('#')
+            there = os.path.normpath(
+                os.path.join(os.path.dirname(page), path) if path else page)
+            assert os.path.exists(os.path.join(ROOT, there)), (page, to)
+            assert not anchor or anchor in anchors(read(there)), (page, to)
+
+
+def test_index():
+    index = read('docs/guide/README.md')
+    for name in os.listdir(os.path.join(ROOT, 'docs/guide')):
+        if name.endswith('.md') and name != 'README.md':
+            assert f'({name})' in index, name
+
+
+def test_embedding():
+    code = read('docs/guide/embedding.c')
+    blocks = re.findall(r'```c\n(.*?)```', read('docs/guide/embedding.md'), re.S)
+    assert len(blocks) == 3
+    for block in blocks:
+        assert block in code, block
+
+
+def test_list_of_tests():
+    """tests/README.md names files that are there, and the pitfall in each."""
+    text = read('tests/README.md')
+    rows = re.findall(r'^\| (.*?) \|(?:.*\|)? (`.*`) \|$', text, re.M)
+    names = [row[0] for row in rows]
+    assert [n for n in names if n[0] == 'P'] == \
+        ['P%d' % i for i in range(1, 20) if i != 16], names
+    assert len([n for n in names if n[0] != 'P']) == 12, names
+    for name, files in rows:
+        for path in re.findall(r'`(.*?)`', files):
+            found = read('tests/' + path)
+            assert name[0] != 'P' or re.search(rf'\b{name}\b', found), \
+                (name, path)
+
+
+def test_scripts():
+    """Those with arguments say what they take, and refuse what they do not."""
+    for name in ('bench', 'crossover'):
+        path = f'scripts/{name}.lua'
+        assert output(PROGRAM, path, '--help').startswith('usage: nacre ' + path)
+        r = subprocess.run([PROGRAM, path, 'nosuch'], capture_output=True,
+                           text=True, env=CLEAN, cwd=ROOT, check=False)
+        assert r.returncode == 2 and "'nosuch'" in r.stderr, (name, r.stderr)
+        assert 'usage: ' in r.stderr and r.stdout == '', (name, r.stdout)
+
+
+def main():
+    failed = 0
+    for name, test in list(globals().items()):
+        if name.startswith('test_'):
+            try:
+                test()
+                print('ok', name[5:])
+            except AssertionError as e:
+                failed += 1
+                print('FAIL', name[5:], e)
+    return failed > 0
+
+
+sys.exit(main())

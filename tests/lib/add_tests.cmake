@@ -1,0 +1,63 @@
+# The functions with which the folders of tests/ register their tests. A test
+# that exits with 77 was skipped.
+
+# Seconds of the long tests: ctest starts the longest first, else it waits for
+# the last one alone.
+set(TEST_COSTS oom_emulated=200 autograd_emulated=190 grad_public=180
+  embedding_runs=150 grad_public_emulated=110 extreme_arguments_emulated=100
+  extreme_arguments=100 oom=60 autograd=60 gpu_check_wrong=45
+  grad_operators_emulated=45 arguments_emulated=30 matmul_emulated=30)
+
+# The test `name': a command. Labels: quick (seconds), slow, emulated.
+function(add_nacre_test name label)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS ${label}
+    SKIP_RETURN_CODE 77 TIMEOUT 1800)
+  set(cost ${TEST_COSTS})
+  list(FILTER cost INCLUDE REGEX "^${name}=")
+  if(cost)
+    string(REGEX REPLACE ".*=" "" cost ${cost})
+    set_tests_properties(${name} PROPERTIES COST ${cost})
+  endif()
+endfunction()
+
+# The tests NAME...: NAME.lua of this folder, run by the program.
+function(add_script_tests label)
+  foreach(name ${ARGN})
+    add_nacre_test(${name} ${label} $<TARGET_FILE:nacre>
+      ${CMAKE_CURRENT_SOURCE_DIR}/${name}.lua)
+  endforeach()
+endfunction()
+
+# The test `name': a script of this folder, with the program and more as its
+# arguments. There is no test if `python', a path, is empty.
+function(add_python_test name label python script)
+  if(python)
+    add_nacre_test(${name} ${label} ${python}
+      ${CMAKE_CURRENT_SOURCE_DIR}/${script} $<TARGET_FILE:nacre> ${ARGN})
+  endif()
+endfunction()
+
+# The test `name': the program with these arguments and an emulated device.
+# settings: of the emulator, in the words of cuda/emulation/settings.c
+function(add_emulated_test name settings)
+  string(REPLACE " " "," settings "${settings}")
+  add_nacre_test(${name} emulated $<TARGET_FILE:nacre> ${ARGN})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT
+    "NACRE_CUDA=emulated;NACRE_EMULATION=${settings}")
+endfunction()
+
+# The path of a Python 3 that has the module, or nothing.
+function(find_python_with module variable)
+  foreach(python python3 /usr/bin/python3)
+    execute_process(COMMAND ${python} -c "import ${module}"
+      RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
+    if(missing EQUAL 0)
+      set(${variable} ${python} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${variable} "" PARENT_SCOPE)
+  message(STATUS "No Python 3 has ${module}: the tests that need it are "
+    "left out")
+endfunction()

@@ -1,0 +1,306 @@
+-- SPDX-License-Identifier: MIT
+-- The arguments of calls: by position and by name, missing, too many, of the
+-- wrong kind; and what errors tell about them.
+-- Run by: nacre tests/lua/arguments.lua
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "../lib/oracle.lua")
+local C = dofile(here .. "../lib/small_calls.lua")
+local check, raises = O.check, O.raises
+local T = nacre.tensor
+local a = T { { 1.0, 2, 3 }, { 4, 5, 6 } }
+
+-- ---- positions and names
+
+local function same(x, y, what)
+  check(x:eq(y):all():item() and x.ndim == y.ndim and x.dtype == y.dtype, what)
+end
+same(a:sum(1, true), a:sum { dim = 1, keepdim = true }, "sum by name")
+same(a:sum(1, true), a:sum(1, { keepdim = true }), "sum by both")
+same(a:sum { 1, 2 }, a:sum(), "a list of dims is no table of names")
+same(a:sum({ 1, 2 }, true), a:sum { dim = { 1, 2 }, keepdim = true },
+     "dims by name")
+same(a:std(false), a:std { unbiased = false }, "std(false) skips dim")
+same(a:std(1, false), a:std { dim = 1, unbiased = false }, "std(1, false)")
+same(a:std(nil, false), a:std(false), "nil stands for what is not given")
+same(nacre.exp(a), a:exp(), "a function is a method")
+same(nacre.add(a, 1, { alpha = 3 }), a + 3, "alpha")
+same(a:add { other = a }, a + a, "an operand by name")
+same(a:clamp { max = 3 }, a:minimum(3), "clamp by name")
+same(a:clamp(nil, 3), a:minimum(3), "clamp(nil, 3)")
+same(nacre.zeros(2, 3), nacre.zeros { 2, 3 }, "sizes as numbers or list")
+same(nacre.zeros(2, 3, { dtype = "float64" }),
+     nacre.zeros({ 2, 3 }, { dtype = nacre.float64 }), "sizes and names")
+same(nacre.zeros { size = { 2, 3 } }, nacre.zeros(2, 3), "sizes by name")
+check(nacre.zeros().ndim == 0 and nacre.zeros({}).ndim == 0, "no sizes")
+same(nacre.full(2, 3, 7), nacre.full({ 2, 3 }, 7), "full(2, 3, 7)")
+same(nacre.full({ 2 }, 7, { dtype = "int8" }),
+     nacre.full { size = { 2 }, fill_value = 7, dtype = "int8" },
+         "full by name")
+same(a:view(3, 2), a:view { 3, 2 }, "view(3, 2)")
+same(a:permute(2, 1), a:permute { 2, 1 }, "permute(2, 1)")
+check(#nacre.randint(10, { 4 }) == 4, "randint(high, sizes)")
+check(#nacre.randint(1, 10, { 4 }) == 4, "randint(low, high, sizes)")
+same(a:sum(2.0), a:sum(2), "a whole float is an integer")
+check(a:size(2.0) == 3, "size(2.0)")
+raises("size(1.5)", nil, "size: dim must be a dimension, not 1.5", a.size, a,
+       1.5)
+local out = nacre.zeros(2, 3)
+check(a:mul(2, { out = out }) == out and out[1][1] == 2, "out")
+same(a:gelu { approximate = "tanh" }, a:gelu { approximate = "tanh" }, "choice")
+check(not nacre.allclose(a:gelu { approximate = "tanh" }, a:gelu(), 0, 0),
+      "a choice is heeded")
+local options = { dim = 1 }
+a:sum(options)
+check(options.dim == 1 and next(options, "dim") == nil,
+      "options stay as they are")
+
+-- ---- mistakes
+
+raises("unknown name", "EVALUE",
+       "sum: no argument 'keepdims', did you mean 'keepdim'?",
+       a.sum, a, { keepdims = true })
+raises("unknown name", nil, "no argument 'zzzzzz'", a.sum, a, { zzzzzz = 1 })
+raises("mixed table", nil, "not both", a.sum, a, { 1, keepdim = true })
+for _, data in ipairs { { 1, 2, dtype = "float64" },
+                       { { 1, x = 1 }, { 2 } } } do
+  raises("mixed table", nil, "not both", T, data)
+end
+check(raises("a dtype by position", nil, "zeros: dtype is given by name",
+             nacre.zeros, 2, "int32").hint == 'zeros(..., {dtype="int32"})',
+      "hint of a dtype")
+check(raises("no list", nil, "at most 1", T, 1, 2, 3).hint
+      :find("tensor{1, 2, 3}", 1, true), "hint of tensor(1, 2, 3)")
+check(raises("text", nil, "tensor: an element is a string", T, [[1,2],[3,4]])
+      .hint:find("tensor{{1, 2}, {3, 4}}", 1, true), "hint of [[ ]]")
+if not nacre.cuda.is_available() then
+  raises("device", "EDEVICE", "tensor: no usable", T, { 1 },
+         { device = "cuda" })
+end
+raises("twice", nil, "dim is given twice", a.sum, a, 1, { dim = 2 })
+raises("out is no tensor", nil, "out must be a tensor", a.exp, a, { out = 3 })
+raises("too many", nil, "exp: takes no argument besides self, got 1", nacre.exp, a, 2)
+raises("too many behind a nil", nil, "unique: takes at most 4 arguments besides " ..
+       "self, got 5", nacre.unique, a, true, true, true, nil, 7)
+raises("too many", nil, "add: takes at most 1 argument besides self, got 2", nacre.add, a,
+       a, a)
+raises("missing", nil, "add: other is missing", nacre.add, a)
+raises("missing", nil, "cumsum: dim is missing", nacre.cumsum, a)
+raises("nil self", nil, "exp: self", nacre.exp)
+raises("nil self", nil, "exp: self", nacre.exp, nil)
+raises("number self", nil, "must be a tensor", nacre.exp, 3)
+raises("table self", nil, "not a table", nacre.exp, {})
+raises("function self", nil, "not a function", nacre.exp, print)
+raises("only numbers", nil, "add: self must be a tensor, not a number",
+       nacre.add, 1, 2)
+raises("fraction as dim", nil, "dim", nacre.select, a, 1.5, 1)
+raises("string as dim", nil, "a dimension", nacre.select, a, "1", 1)
+raises("string as size", nil, "zeros: size must be", nacre.zeros, "2")
+raises("fraction as size", nil, "1.5", nacre.zeros, 2, 1.5)
+raises("fraction in sizes", nil, "1.5", nacre.zeros, { 2, 1.5 })
+raises("nan as size", nil, "", nacre.zeros, 0 / 0)
+raises("dtype", nil, "no dtype 'float31', did you mean 'float3", nacre.zeros, 2,
+       { dtype = "float31" })
+raises("dtype", nil, "a dtype", nacre.zeros, 2, { dtype = 3 })
+raises("device", "EVALUE", "no device is called 'gpu'", nacre.zeros, 2,
+       { device = "gpu" })
+if not nacre.cuda.is_available() then
+  raises("device", "EDEVICE", "no usable CUDA device", nacre.zeros, 2,
+         { device = "cuda" })
+end
+raises("choice", nil, "approximate must be one of none|tanh, not 'x'", a.gelu,
+       a, { approximate = "x" })
+raises("bool", nil, "keepdim must be true or false", a.sum, a, { keepdim = 1 })
+raises("list", nil, "element 2 of tensors is an integer", nacre.cat, { a, 2 })
+raises("list", nil, "a list of tensors", nacre.cat, a)
+raises("method", nil, "tensor has no method 'summ', did you mean 'sum'?",
+       function() return a:summ() end)
+check(raises("compare", nil, "<", function() return a < a end).hint
+      :find(":lt(", 1, true), "hint of <")
+check(raises("compare", nil, "<=", function() return a <= a end).hint
+      :find(":le(", 1, true), "hint of <=")
+local function hint(f) return raises("compare", nil, "<", f).hint end
+check(hint(function() return a > 0.5 end) == "right:gt(0.5)", "hint of >")
+check(hint(function() return a <= 2 end) == "left:le(2)", "hint of <= 2")
+local one = nacre.tensor { 1.5 }
+check(one < 2 and one:sum() <= 1.5 and 1 < one and not (one > one) and
+      one >= one and not (nacre.tensor(0 / 0) < 1), "one element compares")
+raises("compare", nil, "not with a string", function() return one < "2" end)
+raises("compare", nil, "not with a table", function() return {} <= a end)
+for _, word in ipairs { "data", "type", "foo", "a" } do
+  local e = raises("far from any name", nil, "no method '" .. word .. "'",
+                   function() return a[word] end)
+  check(not tostring(e):find "did you mean", "%s is near nothing", word)
+end
+check(require "torch" == nacre, "require 'torch'")
+check(tostring(a.shape) == "{2, 3}" and a.shape == nacre.ones(2, 3):size() and
+      a.shape ~= a.T.shape and a.shape ~= a:sum(1).shape and
+      "of " .. a.shape == "of {2, 3}" and tostring(a:sum().shape) == "{}",
+      "sizes print, compare and join")
+raises("ipairs", nil, "pairs", function() for _ in ipairs(a) do end end)
+raises("operator", nil, "add", function() return a + "x" end)
+raises("operator", nil, "add", function() return {} + a end)
+raises("operator", nil, "add", function() return a + nil end)
+raises("concat", nil, "tensors only", function() return a .. "x" end)
+
+-- ---- what errors tell
+
+local line = debug.getinfo(1, "l").currentline + 1
+local ok, e = pcall(function() return a + nacre.ones(2, 4) end)
+check(not ok and type(e) == "table", "an error is an object")
+check(tostring(e):match("([%w_]+%.lua):(%d+): add: shapes do not broadcast"),
+      "text of an error: %s", tostring(e))
+check(e.op == "add" and e.code == "ESHAPE", "op %s, code %s", e.op, e.code)
+check(e.message ==
+      "shapes do not broadcast: dim 2 is 3 in one and 4 in the other",
+      "message: %s", e.message)
+check(e.line == line and e.file:find("arguments.lua", 1, true), "%s:%s", e.file,
+      e.line)
+check(e.rule and e.rule:find("equal or 1"), "rule: %s", e.rule)
+check(#e.args == 2, "%d operands", #e.args)
+check(e.args[1].role == "left" and e.args[2].role == "right", "roles %s %s",
+      e.args[1].role, e.args[2].role)
+check(rawequal(e.args[1].tensor, a), "identity of the left operand")
+check(table.concat(e.args[2].shape, "x") == "2x4", "shape of the right operand")
+check(e.args[1].dtype == "float32" and e.args[1].device == O.device,
+      "dtype, device")
+check("at " .. e == "at " .. tostring(e), "an error concatenates as its text")
+e = raises("method", "ESHAPE", "add", a.add, a, nacre.ones(2, 4))
+check(e.args and e.args[1].role == "self" and e.args[2].role == "arg 1",
+      "roles in a call")
+e = raises("mm", "ESHAPE", "mm: inner sizes differ", a.mm, a, a)
+check(e.args and e.args[1].role == "self" and e.args[2].role == "arg 1" and
+      rawequal(e.args[2].tensor, a), "roles of mm")
+e = raises("cat", "ESHAPE", "cat: tensor 2 differs", nacre.cat,
+           { a, nacre.ones(2, 2) })
+check(e.args and #e.args == 2, "cat blames two")
+if e.args and #e.args == 2 then
+  check(e.args[1].role == "[1]" and e.args[2].role == "[2]", "roles of cat")
+  check(rawequal(e.args[1].tensor, a), "identity inside a list")
+end
+e = raises("view of a view", "ESHAPE", "", a.view, a:t(), 5)
+check(e.args and e.args[1].note == "view", "a view is noted")
+local text = select(2, pcall(nacre.exp, "x"))
+check(tostring(text):find("exp: self must be a tensor, not a string", 1, true),
+      "%s", tostring(text))
+
+-- ---- freed tensors
+
+local gone = nacre.ones(2)
+gone:free()
+for _, op in ipairs(C.all()) do
+  local args = C.sample(op)
+  for i, v in ipairs(args) do
+    if nacre.is_tensor(v) then
+      args[i] = gone
+      raises(op.name .. " of a freed tensor", nil, "the tensor was freed",
+             op.f or op.method, table.unpack(args))
+      args[i] = v
+    end
+  end
+  if op.into then
+    raises(op.name .. "_ of a freed tensor", nil, "the tensor was freed",
+           op.into, gone, table.unpack(args, 2))
+  end
+end
+for _, f in ipairs { function() return gone[1] end, function() gone[1] = 2 end,
+                     function() return #gone end,
+                     function() return gone + 1 end,
+                     function() return gone.dtype end,
+                     function() return gone:size() end,
+                     function() gone:free() end,
+                     function() return gone:item() end,
+                     function() return a:add(1, { out = gone }) end,
+                     function() for _ in pairs(gone) do end end,
+                     function() return gone:to("int8") end,
+                     function() return gone(1) end,
+                     function() return a .. gone end,
+                     function() return nacre.tensor(gone) end,
+                     function() return nacre.cat { a, gone } end,
+                     function() return nacre.save("/dev/null", gone) end } do
+  raises("a freed tensor", nil, "freed", f)
+end
+check(tostring(gone) == "a freed tensor" and ("%s"):format(gone) ==
+      "a freed tensor", "the text of a freed tensor")
+check(gone == gone and gone ~= a and a ~= gone, "a freed tensor compares")
+
+-- ---- every kind of value in every place: an error or a result, no crash
+
+local wrong = { false, true, 1, -3, 1.5, 0 / 0, "", "x", "float32", {},
+                { 1, "x" },
+                { {} }, { x = 1 }, { 1, x = 2 }, print, coroutine.create(print),
+                io.stdout, a, T { 1, 2 }, T(3),
+                setmetatable({}, { __index = function() error "no key" end }) }
+local function try(f, ...)
+  local ok, e = pcall(f, ...)
+  if ok then return end
+  local message = type(e) == "table" and e.message or e
+  check(type(message) == "string" and #message > 0 and
+        (type(e) == "string" or type(e.code) == "string"), "an odd error: %s",
+        tostring(e))
+end
+local calls = 0
+nacre.set_memory_limit(1 << 28)
+for _, op in ipairs(C.all()) do
+  local f = op.f or op.method
+  local function attempt(...)
+    calls = calls + 1
+    try(f, ...)
+    if op.into then try(op.into, ...) end
+    pcall(nacre.synchronize)  -- a device may say later what is wrong
+  end
+  attempt()
+  local args = C.sample(op, true)
+  for i = 1, #args + 1 do
+    for _, v in ipairs(wrong) do
+      local z = table.move(args, 1, #args, 1, {})
+      z[i] = v
+      attempt(table.unpack(z, 1, math.max(#z, i)))
+      attempt(table.unpack(z, 1, i))
+    end
+    attempt(table.unpack(args, 1, i - 1))
+  end
+  for _, p in ipairs(op.params) do
+    for _, v in ipairs(wrong) do
+      local z = C.sample(op)
+      z[#z + 1] = { [p.name] = v }
+      attempt(table.unpack(z))
+      attempt(z[1], { [p.name] = v })
+      attempt({ [p.name] = v })
+    end
+  end
+  raises(op.name .. " with an unknown name", nil, "no argument 'qqqqqqqq'", f,
+         table.unpack((function()
+           local z = C.sample(op)
+           z[#z + 1] = { qqqqqqqq = 1 }
+           return z
+         end)()))
+end
+local one = nacre.ones(1)
+raises("two devices", nil, "device is given twice", one.to, one, "cpu", "cpu")
+raises("two dtypes", nil, "dtype is given twice", one.to, one, "int64",
+       { dtype = "int32" })
+raises("a word for true", nil, "requires_grad must be true or false",
+       one.requires_grad_, one, "no")
+raises("a number as path", nil, "path must be a text, not an integer",
+       nacre.load, 3)
+check(one:size { dim = 1 } == 1 and not one:requires_grad_(false).requires_grad,
+      "arguments by name")
+for _, name in ipairs(nacre._names()) do      -- also what is no operation
+  local f = rawget(nacre._functions, name) or nacre._methods[name]
+  local kind = nacre._info(name).kind
+  local quiet = name ~= "save" and name ~= "set_memory_limit" and name ~= "free"
+                and name ~= "set_default_dtype" and name ~= "set_num_threads"
+  if kind == "function" and quiet then
+    for _, v in ipairs(wrong) do
+      try(f, v)
+      try(f, a, v)
+      try(f, a, v, v)
+      calls = calls + 3
+    end
+    try(f)
+  end
+end
+check(calls > 10000, "%d calls", calls)
+
+O.done("args")

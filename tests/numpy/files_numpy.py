@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares the files of several tensors, and texts, with Python's libraries.
+
+    tests/numpy/files_numpy.py build/nacre
+
+What numpy.savez and savetxt write must be read with the same elements, and
+what nacre writes must be read by numpy.load and loadtxt; the same, byte for
+byte, for safetensors where its library is installed. Exits with 77 (skipped)
+where there is no NumPy.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from numpy_or_skip import np
+
+DTYPES = "b1 u1 i1 i2 i4 i8 f2 f4 f8".split()
+SHAPES = [(), (1,), (0,), (2, 3), (3, 0, 2), (2, 3, 4), (300, 1001)]
+
+# Every tensor of a .npz file as a .npy file, and all of them in one again.
+READ = """
+local d = nacre.load(arg[1])
+local names = {}
+for name, t in pairs(d) do
+  local of = math.type(name) and "arr_" .. name - 1 or name
+  nacre.save(arg[2] .. "/" .. of:gsub("/", "%%") .. ".npy", t)
+end
+nacre.save(arg[3], d, {compressed = arg[4] == "true"})
+"""
+
+
+def run(nacre, text, *args):
+    done = subprocess.run([nacre, "-", *args], input=text, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    if done.returncode != 0:
+        sys.exit(f"nacre {args}: {done.stdout}")
+    return done.stdout
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and \
+        a.tobytes() == b.tobytes()
+
+
+def arrays():
+    rng = np.random.default_rng(1)
+    for code in DTYPES:
+        for shape in SHAPES:
+            size = int(np.prod(shape)) * int(code[1])
+            raw = rng.integers(0, 2 if code == "b1" else 256, size,
+                               dtype=np.uint8)
+            yield np.frombuffer(raw.tobytes(), code).reshape(shape)
+
+
+def compare(nacre, folder, name, given, compressed):
+    """given, by its names in the file, which is at `name' already."""
+    out = f"{folder}/out"
+    os.makedirs(out, exist_ok=True)
+    again = f"{folder}/again.npz"
+    run(nacre, READ, name, out, again, str(compressed).lower())
+    for key, want in given.items():
+        if not same(np.load(f"{out}/{key.replace('/', '%')}.npy"), want):
+            sys.exit(f"{name}: {key} is read otherwise than by NumPy")
+    got = np.load(again)
+    if sorted(got.files) != sorted(given):
+        sys.exit(f"{again}: NumPy finds {got.files}, not {list(given)}")
+    for key, want in given.items():
+        if not same(got[key], want):
+            sys.exit(f"{again}: {key} is not what was read")
+    with zipfile.ZipFile(again) as z:
+        if z.testzip() is not None:
+            sys.exit(f"{again}: a checksum is wrong")
+
+
+def check_npz(nacre, folder):
+    named = {f"layer.{i}/w é": a for i, a in enumerate(arrays())}
+    listed = {f"arr_{i}": a for i, a in enumerate(arrays())}
+    for compressed in (False, True):
+        save = np.savez_compressed if compressed else np.savez
+        save(f"{folder}/named.npz", **named)
+        compare(nacre, folder, f"{folder}/named.npz", named, compressed)
+        save(f"{folder}/listed.npz", *listed.values())
+        compare(nacre, folder, f"{folder}/listed.npz", listed, compressed)
+    mixed = {"arr_0": np.arange(3), "w": np.ones((2, 2), ">f8")}
+    np.savez(f"{folder}/mixed.npz", mixed["arr_0"], w=mixed["w"])
+    mixed["w"] = mixed["w"].astype("f8")
+    compare(nacre, folder, f"{folder}/mixed.npz", mixed, False)
+    return 4 * len(named) + 2
+
+
+def check_mixed(nacre, folder):
+    """Of an archive with a text the tensors can be read."""
+    path = f"{folder}/mixed.npz"
+    np.savez(path, a=np.ones(2), b=np.array(["x"]), c=np.ones(1))
+    shown = run(nacre, "_, e = pcall(nacre.load, arg[1]) print(e.hint)", path)
+    assert '{names={"a","c"}} reads the others' in shown, shown
+
+
+def check_texts(nacre, folder):
+    rng = np.random.default_rng(2)
+    text = f"{folder}/x.csv"
+    count = 0
+    for dtype, fmt in ("float64", "%.18e"), ("float32", "%.9g"), \
+                      ("int64", "%d"):
+        a = (rng.standard_normal((50, 7)) * 1e3).astype(dtype)
+        np.savetxt(text, a, fmt, ",", header="a,b,c,d,e,f,g")
+        run(nacre, "local o = {dtype = arg[3]} "
+            "nacre.save(arg[2], nacre.load(arg[1], o)) "
+            "nacre.save(arg[1], nacre.load(arg[1], o))",
+            text, f"{folder}/x.npy", dtype)
+        if not same(np.load(f"{folder}/x.npy"), a):
+            sys.exit(f"a text of {dtype} is read otherwise than by NumPy")
+        if not same(np.loadtxt(text, dtype, delimiter=","), a):
+            sys.exit(f"NumPy reads another text of {dtype} than was written")
+        count += 2
+    return count
+
+
+def check_safetensors(nacre, folder):
+    try:
+        from safetensors.numpy import load_file, save_file
+    except ImportError:
+        print("safetensors: left out, its library is not installed")
+        return
+    theirs, ours = f"{folder}/theirs.safetensors", f"{folder}/ours.safetensors"
+    given = {f"layer.{i}\n\"é\"": a for i, a in enumerate(arrays())}
+    for metadata in None, {"format": "np\t\"\\"}:
+        save_file(given, theirs, metadata)
+        run(nacre, "local d, m = nacre.load(arg[1]) "
+            "nacre.save(arg[2], d, {metadata = m})", theirs, ours)
+        with open(theirs, "rb") as a, open(ours, "rb") as b:
+            if a.read() != b.read():
+                sys.exit("the bytes are others than those of safetensors")
+        got = load_file(ours)
+        for key, want in given.items():
+            if not same(got[key], want):
+                sys.exit(f"safetensors reads another {key}")
+    print(f"safetensors: {2 * len(given)} tensors, byte for byte")
+
+
+def main():
+    nacre = sys.argv[1] if len(sys.argv) > 1 else "build/nacre"
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"texts: {check_texts(nacre, folder)}, as by NumPy")
+        check_safetensors(nacre, folder)
+        probe = run(nacre, "print(pcall(nacre.save, arg[1], "
+                    "{nacre.ones(1)}))", f"{folder}/probe.npz")
+        if "libzip, which was not found" in probe:
+            print("npz: left out, there is no libzip")
+            return
+        check_mixed(nacre, folder)
+        print(f"npz: {check_npz(nacre, folder)} tensors, read and written as "
+              "by NumPy")
+
+
+if __name__ == "__main__":
+    main()

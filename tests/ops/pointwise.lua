@@ -1,0 +1,396 @@
+-- SPDX-License-Identifier: MIT
+-- Walks the table of operations: every elementwise row of core/ops.def is
+-- compared with its own text, in every type. A new row needs no line here.
+-- Run by: nacre tests/ops/pointwise.lua [row ...]; NACRE_ULP=1 prints the
+-- errors seen.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "../lib/oracle.lua")
+local check, raises = O.check, O.raises
+local inf, nan = math.huge, 0 / 0
+
+-- ---- samples
+
+local floats = { 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, -7.25,
+  0.1, -0.3, 1e-3, -1e-3, 1e-10, 7.0, -10.0, 20.5, -31.0, 50.0, -50.0, 88.0,
+  -88.0, 103.0, -104.0, 1e4, -12345.678, 1e7, -3e9, 1e30, -1e30, 3.3e38,
+  -3.3e38, 1.18e-38, 1e-44, -1e-40, inf, -inf, nan, math.pi, -1.9, 0.99,
+  -0.999, 0.4999999, 5.96e-8, 65504.0, 1e300, -1e-300, 720.0 }
+local few = { 0.0, -0.0, 0.5, -0.75, 1.0, -1.0, 2.0, 2.5, -3.0, 0.1, 7.0,
+  -10.5, 88.0, -1e4, 1e-3, 1e30, 1e-40, inf, -inf, nan }
+local fewest = { 0.0, 0.25, -0.5, 1.0, -2.0, 3.5, 0.7, 1e6, inf, nan }
+local ints = { 0, 1, -1, 2, -2, 3, 5, 7, -7, 8, 10, 31, 32, 33, 63, 64, 100,
+  127, -128, 128, 200, 255, -100, 32767, -32768, 65535, 2147483647,
+  -2147483648, 4294967296, 16777217, math.maxinteger, math.mininteger }
+local fewestints = { 0, 1, -1, 2, 3, -5, 7, 100, 127, -128, 255, 2147483647 }
+
+local function fits(v, t)
+  return t ~= "bool" and O.wrap(v, t) == v
+end
+
+-- The sample values of a type, for a row of some operands.
+local function samples(t, arity)
+  if t == "bool" then return { false, true } end
+  if O.isfloat(t) then
+    return arity == 1 and floats or arity == 2 and few or fewest
+  end
+  local list = {}
+  for _, v in ipairs(arity == 3 and fewestints or ints) do
+    if fits(v, t) then list[#list + 1] = v end
+  end
+  return list
+end
+
+-- All combinations of samples, as one list for each operand.
+local function grid(lists)
+  local n, out = 1, {}
+  for i = #lists, 1, -1 do
+    local list, column = lists[i], {}
+    out[i] = column
+    lists[i] = { list = list, every = n }
+    n = n * #list
+  end
+  for i, l in ipairs(lists) do
+    for k = 0, n - 1 do
+      out[i][k + 1] = l.list[k // l.every % #l.list + 1]
+    end
+  end
+  return out, n
+end
+
+local function number(v)
+  if v == true then return 1 elseif v == false then return 0 end
+  return v
+end
+
+-- ---- comparison
+
+local worst = {}              -- by row and type, in ulp
+
+local function same(got, want)
+  if want ~= want then return got ~= got end
+  return got == want and (want ~= 0 or math.type(want) == "integer" or
+                          1 / got == 1 / want)
+end
+
+-- The error of a float, in ulp of its type, or of `least' where it is smaller.
+local function ulps(got, want, t, least)
+  if same(got, want) or got == want then return 0 end
+  if got ~= got or want ~= want then return inf end
+  if got - got ~= 0 then        -- it overflowed: so must what is wanted nearly
+    want = math.abs(want) > O.largest[t] * (1 - 1e-6) and got or want
+    return got == want and 0 or inf
+  end
+  local d = math.abs(got - want) - 0x1p-1022 * 2.0 ^ (O.lowexp[t] + 1022)
+  return d <= 0 and 0 or d / O.ulp(math.max(math.abs(want), least or 0), t)
+end
+
+-- Is `got' what a row gives that is evaluated in type t, rounding each step?
+local function tolerable(row, got, t, out, args)
+  local words = row.tracking[t]
+  local lifted = {}
+  for i = 1, 3 do lifted[i] = args[i] and words.number(args[i] * 1.0) end
+  local f = row.tracked[t]
+  local r = f(lifted[1], lifted[1], lifted[2], lifted[3], row.p, row.q)
+  if type(r) == "number" then r = words.number(r * 1.0) end
+  local want, slack = r[1], r[2]
+  if slack < inf and want == want and
+     math.abs(got - want) <= slack + O.ulp(want, out) then
+    return true
+  end
+  if slack == 0 then return false end
+  local near = O.round(r[3], out)
+  return ulps(got, near, out) <= 8
+end
+
+-- The ulp that a row may be off in float32. On a device, where the words of
+-- core/pointwise/special.inc are in float32 too, there are more of them; and CUDA's own
+-- acosh, erfc and tan may be 4 ulp off their rounded values.
+-- CUDA's lgamma counts in ulp of 1 near the roots of lgamma(x < 0).
+local special = O.device ~= "cpu" and {
+  erfinv = 8, digamma = 24, _trigamma = 8, zeta = 16, lgamma = 16,
+  i0 = 8, i1 = 8, i0e = 8, i1e = 8, acosh = 4.5, erfc = 4.5, tan = 4.5
+} or {}
+-- and what is counted as ulp of a number of this size at least: of what cancels
+-- near a root, or of where a term of the result underflows
+local atleast = { digamma = 1, lgamma = 1, zeta = 1e-34 }
+-- Below 0 what cancels in digamma is as large as log(-x).
+local terms = { digamma = function(x) return x:abs():log1p() end }
+
+local function limitof(row) return special[row.name] or 4 end
+
+-- One result of a row against its text.
+local function compare(row, got, want, work, out, args)
+  if not O.isfloat(out) then
+    if out == "bool" then want = want ~= 0 else want = O.wrap(want, out) end
+    return got == want
+  end
+  want = want * 1.0
+  local off = ulps(got, O.round(want, out), out,
+                   special[row.name] and out == work and atleast[row.name])
+  local limit = out ~= work and 1 or out == "float64" and 45 or
+                out == "float32" and limitof(row) or 1
+  if off <= limit and (want ~= 0 or same(got, want)) then
+    local key = row.name .. " " .. out
+    worst[key] = math.max(worst[key] or 0, off)
+    return true
+  end
+  if got == 0 and want == 0 then return false end     -- of another sign
+  local as = work == "float64" and work or "float32"
+  if tolerable(row, got, as, out, args) then
+    local key = row.name .. " " .. out .. " *"
+    worst[key] = math.max(worst[key] or 0, off)
+    return true
+  end
+  return false
+end
+
+-- ---- values
+
+-- The numbers that a row sees of elements of type t when it works in `work'.
+local function seen(v, work)
+  v = number(v)
+  if O.isfloat(work) then return O.round(v * 1.0, work) end
+  return work == "bool" and v or O.wrap(v, work)
+end
+
+local function prepare(row)
+  row.parameter = O.parameters(row)
+  row.tracking, row.tracked = {}, {}
+  row.f = {}
+  for _, t in ipairs { "float32", "float64", "bool", "int32", "int64" } do
+    if not (O.isfloat(t) and row.class:find("^IN")) and
+       not (not O.isfloat(t) and row.class:find("^FL")) then
+      row.f[t] = O.compile(row.value, O.words(t), "x, a, b, c, p, q")
+    end
+    if O.isfloat(t) and row.f[t] then
+      row.tracking[t] = O.tracked(t)
+      row.tracked[t] = O.compile(row.value, row.tracking[t], "x, a, b, c, p, q")
+    end
+  end
+end
+
+local function refused(row, types, work)
+  if row.kind == "choose" then return types[1] ~= "bool" end
+  return work == nil
+end
+
+-- Zero divisors, which are refused, leave the samples.
+local function divisors(row, list, t)
+  if row.class ~= "DVI" or O.isfloat(t) then return list end
+  local out = {}
+  for _, v in ipairs(list) do if v ~= 0 then out[#out + 1] = v end end
+  return out
+end
+
+-- par: values of p and q by name, or nil.
+local function values(row, types, par)
+  local skip = row.kind == "choose" and 1 or 0
+  local kinds, bools = {}, false
+  for i = 1 + skip, #types do
+    kinds[#kinds + 1] = { dtype = types[i], dim = 1 }
+    bools = bools or types[i] == "bool"
+  end
+  local t = O.resulttype(kinds)
+  local work = O.worktype(row.class, row.kind, t, bools)
+  local lists, x = {}, {}
+  for i = 1, #types do
+    lists[i] = samples(types[i], row.arity)
+    if i == 2 then lists[i] = divisors(row, lists[i], t) end
+  end
+  local columns, n = grid(lists)
+  for i = 1, #types do
+    x[i] = nacre.tensor(columns[i], { dtype = types[i] })
+    columns[i] = x[i]:totable()
+  end
+  local what = row.name .. "(" .. table.concat(types, ", ") .. ")"
+  local f = nacre[row.name]
+  if refused(row, types, work) then
+    raises(what, "EDTYPE", row.name .. ": ", f, table.unpack(x))
+    return
+  end
+  if par then x[#x + 1] = par end
+  local y = f(table.unpack(x))
+  local out = O.outtype(row.class, row.kind, t, work)
+  check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
+  local got = y:totable()
+  local of = row.f[O.isfloat(work) and (work == "float64" and work or "float32")
+                   or (work == "int64" or work == "bool") and work or "int32"]
+  local whole = row.class == "WHO" and not O.isfloat(work)
+  for k = 1, n do
+    local args = {}
+    for i = 1, #types do
+      local as = i <= skip and "int32" or work
+      args[i] = seen(columns[i][k], as)
+    end
+    local want = whole and args[1] or
+                 of(args[1], args[1], args[2], args[3], row.p, row.q)
+    if not compare(row, got[k], want, work, out, args) then
+      check(false, "%s of %s %s %s is %s, not %s", what, args[1], args[2],
+            args[3], got[k], want)
+    else
+      check(true)
+    end
+  end
+end
+
+local function setparameters(row, t, chosen)
+  local list = row.parameter
+  row.p, row.q = 1, 0
+  for i, p in ipairs(list) do
+    local v = chosen and chosen[p.name] or p.default
+    if type(v) == "string" then
+      for k, w in ipairs(p.words) do if w == v then v = k - 1 end end
+    end
+    if O.isfloat(t) then
+      v = O.round(v * 1.0, t == "float64" and t or "float32")
+    end
+    row[i == 1 and "p" or "q"] = v
+  end
+end
+
+-- Another value for each parameter.
+local function others(row)
+  local par = {}
+  for _, p in ipairs(row.parameter) do
+    par[p.name] = p.words and p.words[#p.words] or 2
+  end
+  return next(par) and par
+end
+
+local function everytype(row)
+  for _, t in ipairs(O.dtypes) do
+    local types = {}
+    for i = 1, row.arity do types[i] = t end
+    if row.kind == "choose" then types[1] = "bool" end
+    setparameters(row, t)
+    values(row, types)
+    if (t == "float32" or t == "float64" or t == "int16") and others(row) and
+       O.worktype(row.class, row.kind, t, false) then
+      setparameters(row, t, others(row))
+      values(row, types, others(row))
+    end
+  end
+  if row.kind == "choose" then
+    values(row, { "float32", "float32", "float32" })
+  elseif row.arity == 2 then        -- some mixtures
+    for _, m in ipairs { { "int32", "float32" }, { "float16", "bfloat16" },
+                         { "uint8", "int8" }, { "float32", "float64" },
+                         { "int64", "float16" }, { "int8", "int64" } } do
+      local t = O.resulttype { { dtype = m[1], dim = 1 },
+                               { dtype = m[2], dim = 1 } }
+      setparameters(row, t)
+      values(row, m)
+    end
+  end
+end
+
+-- ---- gradients: the text against differences of the value's
+
+local function gradients(row)
+  local words = O.vocabulary.float
+  local points = { 0.3, -0.45, 0.7, 1.6, -2.3, 4.1, 0.05, -3.7 }
+  local names = { "a", "b", "c" }
+  if not next(row.grad) or row.kind == "reduce" then return end
+  setparameters(row, "float64")
+  local value = O.compile(row.value, words, "x, a, b, c, p, q")
+  for i, text in pairs(row.grad) do
+    local grad = O.compile(text, words, "g, x, a, b, c, y, p, q")
+    local lists = {}
+    for k = 1, row.arity do
+      lists[k] = {}                 -- no ties
+      for j, v in ipairs(points) do lists[k][j] = v + 0.011 * k end
+      if row.kind == "choose" and k == 1 then lists[k] = { 0, 1 } end
+    end
+    local columns, n = grid(lists)
+    for k = 1, n do
+      local at = {}
+      for j = 1, row.arity do at[j] = columns[j][k] end
+      local function f(h)
+        local z = { table.unpack(at) }
+        z[i] = z[i] + h
+        return value(z[1], z[1], z[2], z[3], row.p, row.q) + 0.0
+      end
+      local h = 1e-4 * math.max(1, math.abs(at[i]))
+      local y = f(0)
+      local left, right = (y - f(-h)) / h, (f(h) - y) / h
+      local d = (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+      local smooth = math.abs(left - right) < 0.02 * (math.abs(d) + 1) and
+                     math.abs((f(2 * h) - f(-2 * h)) / (4 * h) - d) <
+                     0.02 * (math.abs(d) + 1)
+      if y == y and d == d and smooth then
+        local want = grad(1.5, at[1], at[1], at[2], at[3], y, row.p, row.q)
+        check(math.abs(want - 1.5 * d) <= 2e-5 * (1 + math.abs(want)),
+              "%s: gradient %d (%s) at %s %s %s is %s, differences say %s",
+              row.name, i, text, at[1], at[2], at[3], want, 1.5 * d)
+      end
+    end
+  end
+end
+
+-- ---- many float32 numbers against float64, whose values are tested above
+
+local many
+
+local function sweep(row, name, f)
+  if many == nil then
+    local u = (nacre.arange(60000) * 40503 % 65536):to("float64") / 65536
+    many = nacre.cat { u * 2 - 1, u * 20 - 10, u * 200 - 100,
+                       (u * 170 - 85):exp(), -(u * 170 - 85):exp() }
+    many = many:to("float32")
+  end
+  local want = f(many:to("float64"))
+  local got = f(many):to("float64")
+  local normal = want:isfinite() & want:abs():gt(1.2e-38) & want:abs():lt(
+      3.4e38)
+  local size = want:abs():clamp(special[row.name] and atleast[row.name] or 0)
+  if special[row.name] and terms[row.name] then
+    size = size:maximum(terms[row.name](many:to("float64")))
+  end
+  local off = ((got - want) / size):abs() * 0x1p23  -- in ulp, at most
+  off = nacre.where(normal, off, 0)
+  local most, at = off:max(1)
+  local key = name .. " float32"
+  worst[key] = math.max(worst[key] or 0, most:item())
+  local odd = got:isnan():ne(want:isnan()) |
+              got:isfinite() & want:abs():gt(3.41e38)
+  check(not odd:any():item(), "%s is a number where it is none", name)
+  check(most:item() <= limitof(row), "%s(%.9g) is off by %.2f ulp", name,
+        many[at:item()], most:item())
+end
+
+local function sweeps(row)
+  if row.kind == "unary" and row.class == "FLT" then
+    sweep(row, row.name, nacre[row.name])
+  elseif row.name == "zeta" then
+    for _, s in ipairs { 1.5, 2, 8, 30 } do
+      sweep(row, ("zeta(%g, ...)"):format(s), function(x)
+        return nacre.zeta(s, x)
+      end)
+    end
+  end
+end
+
+-- ---- the walk
+
+nacre.manual_seed(1)
+local wanted = {}
+for _, name in ipairs(arg or {}) do wanted[name] = true end
+for _, row in ipairs(O.rows()) do
+  if row.kind ~= "reduce" and (not next(wanted) or wanted[row.name]) then
+    prepare(row)
+    everytype(row)
+    sweeps(row)
+    gradients(row)
+  end
+end
+
+if os.getenv("NACRE_ULP") then
+  local list = {}
+  for key, off in pairs(worst) do
+    if off > 0 then list[#list + 1] = ("%-30s %.2f"):format(key, off) end
+  end
+  table.sort(list)
+  print(table.concat(list, "\n"))
+end
+O.done("ops")

@@ -1,0 +1,244 @@
+-- SPDX-License-Identifier: MIT
+-- Walks the table of operations: whatever the layout of its operands, on
+-- however many threads and wherever its result goes, an elementwise row gives
+-- what it gives for dense operands (whose values pointwise.lua tests).
+-- Run by: nacre tests/ops/pointwise_layouts.lua [row ...]
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "../lib/oracle.lua")
+local check, raises = O.check, O.raises
+
+local big = 40000             -- enough for threads
+local pool = {}
+
+-- A dense vector of many elements: about -0.9 to 1, or odd integers.
+local function vector(i, t)
+  local key = t .. i
+  if not pool[key] then
+    local list = {}
+    for k = 1, big do
+      list[k] = ((k * 7919 + i * 104729) % 10007) / 10007 * 1.9 - 0.9
+      if not O.isfloat(t) then list[k] = math.floor(list[k] * 100) | 1 end
+    end
+    pool[key] = nacre.tensor(list, { dtype = t })
+  end
+  return pool[key]
+end
+
+local function operands(row, t)
+  local x = {}
+  for i = 1, row.arity do x[i] = vector(i, t) end
+  if row.kind == "choose" then x[1] = vector(1, "float32"):gt(0) end
+  return x
+end
+
+-- The type in which most is tested.
+local function usual(row)
+  return O.worktype(row.class, row.kind, "float32") and "float32" or "int32"
+end
+
+local function map(x, f)
+  local y = {}
+  for i, t in ipairs(x) do y[i] = f(t, i) end
+  return y
+end
+
+-- The same, or nan in the same places?
+local function exact(a, b)
+  if a.dtype ~= b.dtype then return false end
+  for d = 1, math.max(a.ndim, b.ndim) do
+    if a.shape[d] ~= b.shape[d] then return false end
+  end
+  return nacre.equal(a, b) or
+         (a:eq(b) | (a:isnan() & b:isnan())):all():item()
+end
+
+-- Vector and scalar code may differ by some ulp.
+local close = { float16 = 1e-3, bfloat16 = 8e-3, float32 = 1e-6,
+                float64 = 1e-14 }
+local function equal(a, b)
+  if exact(a, b) then return true end
+  local tolerance = close[a.dtype]
+  return tolerance and a.dtype == b.dtype and
+         nacre.allclose(a, b, tolerance, tolerance / 10, true)
+end
+
+local function layouts(row, t)
+  local f, x = nacre[row.name], operands(row, t)
+  local dense = f(table.unpack(x))
+  local function is(y, part, what)
+    check(equal(y, part), "%s of %s: %s differ from the dense ones", row.name,
+          t, what)
+  end
+  for _, n in ipairs { 1, 7, 8, 15, 16, 17, 31, 33, 63, 65, 1023, 1024,
+                      1025 } do
+    local cut = map(x, function(t) return t:narrow(1, 3, n) end)
+    is(f(table.unpack(cut)), dense:narrow(1, 3, n), n .. " elements")
+  end
+  for threads = 1, 3 do
+    nacre.set_num_threads(threads)
+    check(exact(f(table.unpack(x)), dense), "%s of %s on %d threads", row.name,
+          t, threads)
+  end
+  nacre.set_num_threads(2)
+  local function each(what, view)
+    is(f(table.unpack(map(x, view))), view(dense), what)
+  end
+  each("strided elements", function(t) return t:slice(1, 2, -1, 3) end)
+  each("transposed elements", function(t) return t:view(200, 200):t() end)
+  each("permuted elements", function(t)
+    return t:view(8, 50, 100):permute(3, 1, 2)
+  end)
+  each("elements of columns", function(t)
+    return t:view(400, 100):narrow(2, 5, 9)
+  end)
+  each("expanded elements", function(t)
+    return t:narrow(1, 1, 50):view(1, 50):expand(9, 50)
+  end)
+  each("0-d elements", function(t) return t:select(1, 77) end)
+  each("no elements", function(t) return t:narrow(1, 5, 0) end)
+  each("no rows", function(t) return t:narrow(1, 5, 0):view(2, 0, 3) end)
+  if row.arity == 1 then return end
+  for i = 1, row.arity do           -- operand i has one row only
+    local wide = map(x, function(t, k)
+      t = t:narrow(1, 1, 4 * 30):view(4, 30)
+      return k == i and t:narrow(1, 1, 1) or t
+    end)
+    local full = map(wide, function(t) return t:expand(4, 30):contiguous() end)
+    is(f(table.unpack(wide)), f(table.unpack(full)), "broadcast elements")
+    wide[i] = wide[i]:view(30)
+    is(f(table.unpack(wide)), f(table.unpack(full)), "lower dimensions")
+  end
+  raises(row.name .. " of 3 and 4 elements", "ESHAPE", "broadcast", f,
+         table.unpack(map(x, function(t, i)
+           return t:narrow(1, 1, i == row.arity and 4 or 3)
+         end)))
+end
+
+-- ---- where results go
+
+local function destinations(row)
+  local f, x = nacre[row.name], operands(row, usual(row))
+  local n = 1000
+  x = map(x, function(t) return t:narrow(1, 1, n):clone() end)
+  local want = f(table.unpack(x))
+  local function is(y, what)
+    check(equal(y, want), "%s: %s differs", row.name, what)
+  end
+  local into = { out = want:zeros_like() }
+  local args = map(x, function(t) return t end)
+  args[#args + 1] = into
+  check(f(table.unpack(args)) == into.out, "%s: out is not given back",
+        row.name)
+  is(into.out, "the result in out")
+  local function given(out, what)
+    args[#args] = { out = out }
+    is(f(table.unpack(args)), what)
+  end
+  given(nacre.zeros(n, 3, { dtype = want.dtype }):select(2, 2), "out with gaps")
+  for i = row.kind == "choose" and 2 or 1, row.arity do
+    if x[i].dtype == want.dtype then
+      local mem = nacre.zeros(n + 1, { dtype = want.dtype })
+      local low, high = mem:narrow(1, 1, n), mem:narrow(1, 2, n)
+      local keep = args[i]
+      args[i] = keep:clone()
+      given(args[i], "out that is operand " .. i)
+      low:copy_(keep)
+      args[i] = low
+      given(high, "out that overlaps operand " .. i .. " above")
+      high:copy_(keep)
+      args[i] = high
+      given(low, "out that overlaps operand " .. i .. " below")
+      args[i] = keep
+    end
+  end
+  raises(row.name .. " into another shape", "ESHAPE", nil, function()
+    args[#args] = { out = want:narrow(1, 1, 5) }
+    f(table.unpack(args))
+  end)
+  raises(row.name .. " into an expanded tensor", nil, nil, function()
+    args[#args] = { out = want:narrow(1, 1, 1):expand(n) }
+    f(table.unpack(args))
+  end)
+  local inplace = row.kind ~= "choose" and
+                  nacre._methods[row.name .. "_"]
+  if not inplace then return end
+  local self = x[1]:clone()
+  local rest = { table.unpack(x, 2) }
+  check(inplace(self, table.unpack(rest)) == self, "%s_ gives self", row.name)
+  check(equal(self, want:to(self.dtype)), "%s_ differs", row.name)
+  local whole = x[1]:to("int32")
+  if row.class == "FLT" and want.dtype == "float32" then
+    raises(row.name .. "_ of int32", "EDTYPE", nil, inplace, whole,
+           table.unpack(rest))
+  end
+end
+
+-- Numbers where tensors may stand.
+local function numbers(row)
+  if row.arity == 1 then return end
+  local f = nacre[row.name]
+  for _, case in ipairs { { "float32", 1.5 }, { "int32", 3 }, { "int32", 2.5 },
+                          { "float16", 2.5 }, { "bool", 2 }, { "uint8", true },
+                          { "int8", 5 }, { "bfloat16", 2 } } do
+    for i = row.kind == "choose" and 2 or 1, row.arity do
+      local args, full, kinds = {}, {}, {}
+      local bools = false
+      for k = 1, row.arity do
+        args[k] = row.kind == "choose" and k == 1 and
+                  nacre.tensor { true, false }
+                  or nacre.tensor({ 3, 7 }, { dtype = case[1] })
+        full[k] = args[k]
+        kinds[k] = { dtype = args[k].dtype, dim = 1 }
+        if k == i then
+          kinds[k] = { dtype = O.numbertype(case[2]) }
+          args[k] = case[2]
+        end
+        bools = bools or kinds[k].dtype == "bool"
+      end
+      if row.kind == "choose" then table.remove(kinds, 1) end
+      local t = O.resulttype(kinds)
+      local work = O.worktype(row.class, row.kind, t, bools)
+      local what = ("%s of %s and %s"):format(row.name, case[1], case[2])
+      if work == nil then
+        raises(what, "EDTYPE", nil, f, table.unpack(args))
+      else
+        local y = f(table.unpack(args))
+        local out = O.outtype(row.class, row.kind, t, work)
+        check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
+        full = map(full, function(x, k)
+          if row.kind == "choose" and k == 1 then return x end
+          return k == i and nacre.full(2, case[2], { dtype = t }) or x:to(t)
+        end)
+        check(equal(y, f(table.unpack(full))), "%s is not that of a tensor",
+              what)
+      end
+    end
+  end
+end
+
+for _, row in ipairs(O.rows()) do
+  if row.kind ~= "reduce" and (not arg or not arg[1] or arg[1] == row.name) then
+    layouts(row, usual(row))
+    for _, t in ipairs { "uint8", "int64", "float16", "float64" } do
+      if O.worktype(row.class, row.kind, t) then layouts(row, t) end
+    end
+    destinations(row)
+    numbers(row)
+  end
+end
+-- A result too large for the cache goes past it, in bursts; here the last is
+-- short.
+do
+  local n = (9 << 20) + 37
+  local a = nacre.randint(-1000, 1000, { n }, { dtype = "int32" })
+  local b = nacre.randint(-1000, 1000, { n }, { dtype = "int32" })
+  local y = a + b
+  check(nacre.equal(y - b, a), "a large sum")
+  check(y[n] == a[n] + b[n] and y[1] == a[1] + b[1], "its ends")
+  check(nacre.equal(-a, 0 - a), "a large result of one operand")
+  y = nacre.where(a:gt(b), a, b)
+  check(nacre.equal(y, b + (a - b):clamp(0)), "of three")
+end
+
+O.done("layouts")

@@ -1,0 +1,305 @@
+-- SPDX-License-Identifier: MIT
+-- Walks the table of operations: every reduction of core/ops.def is compared
+-- with its own text, folded over plain numbers, in every type, over all, one
+-- and several dimensions. A new row needs no line here.
+-- Run by: nacre tests/ops/reductions.lua [row ...]
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "../lib/oracle.lua")
+local check, raises = O.check, O.raises
+local inf, nan = math.huge, 0 / 0
+
+-- ---- the oracle
+
+local function prepare(row)
+  row.f = {}
+  for _, t in ipairs { "float64", "int64" } do
+    if t == "float64" or not row.class:find("^FL") then
+      local words, f = O.words(t), {}
+      for _, part in ipairs { "init", "map", "fold", "value" } do
+        f[part] = O.compile(row[part], words, "x, a, b, s, n, p")
+      end
+      row.f[t] = f
+    end
+  end
+  row.parameter = O.parameters(row)
+  row.p = row.parameter[1] and row.parameter[1].default or 1
+  row.identity = row.init == "0" or row.init == "1"
+end
+
+local function number(v)
+  if v == true then return 1 elseif v == false then return 0 end
+  return v
+end
+
+-- The fold of a list of numbers; also how large what was folded is.
+local function fold(f, list, p)
+  local s, size = f.init(0, 0, 0, 0, 0, p), 0.0
+  for _, x in ipairs(list) do
+    local m = f.map(x, x, x, 0, 0, p)
+    s = f.fold(0, s, m, 0, 0, p)
+    size = size + math.abs(m)
+  end
+  return f.value(0, 0, 0, s, #list, p), size
+end
+
+-- The elements of x that fold to each result, results in order.
+local function groups(x, dims)
+  local size, nd, folds = x:size(), x.ndim, {}
+  for d = 1, nd do folds[d] = dims == nil end
+  for _, d in ipairs(dims or {}) do folds[d < 0 and d + nd + 1 or d] = true end
+  local flat = x:contiguous():view(-1):totable()
+  local list, kept, keepdim = {}, {}, {}
+  local count = 1
+  for d = 1, nd do
+    keepdim[d] = folds[d] and 1 or size[d]
+    if not folds[d] then
+      kept[#kept + 1] = size[d]
+      count = count * size[d]
+    end
+  end
+  for i = 1, count do list[i] = {} end
+  for at, v in ipairs(flat) do
+    local rest, i, weight = at - 1, 0, 1
+    for d = nd, 1, -1 do
+      local k = rest % size[d]
+      rest = rest // size[d]
+      if not folds[d] then i, weight = i + k * weight, weight * size[d] end
+    end
+    local group = list[i + 1]
+    group[#group + 1] = number(v)
+  end
+  return list, kept, keepdim
+end
+
+local function shape(t) return table.concat(t:size(), "x") end
+
+-- Compares a reduction of x (as type `as') over dims with its text.
+local function compare(row, x, dims, options)
+  local as = options and options.dtype or x.dtype
+  local out = O.outtype(row.class, row.kind, x.dtype, options and options.dtype
+                        or O.worktype(row.class, row.kind, as))
+  local what = ("%s of %s[%s] over %s%s"):format(row.name, x.dtype, shape(x),
+      dims and table.concat(dims, ",") or "all",
+      options and options.dtype and " as " .. as or "")
+  local args = { dim = dims }
+  for k, v in pairs(options or {}) do args[k] = v end
+  local y = x[row.name](x, args)
+  local list, kept, keepdim = groups(x:to(as), dims)
+  check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
+  local want = args.keepdim and keepdim or kept
+  check(shape(y) == table.concat(want, "x"), "%s: the shape is %s, not %s",
+        what, shape(y), table.concat(want, "x"))
+  if y:numel() ~= #list then return end
+  local got = y:view(-1):totable()
+  local f = row.f[O.isfloat(as) and "float64" or "int64"]
+  for i, elements in ipairs(list) do
+    local v, size = fold(f, elements, row.p)
+    local g, ok = got[i], nil
+    if out == "bool" then ok = g == (v ~= 0)
+    elseif not O.isfloat(out) then ok = g == O.wrap(v, out)
+    else
+      v = O.round(v * 1.0, out)
+      local slack = 2 * O.ulp(v == v and v or 1, out)
+      if out == "float64" then slack = slack * 16 + 1e-15 * #elements * size end
+      if out == "float32" then slack = slack + 1e-13 * size end
+      if O.device ~= "cpu" then slack = slack * 8 end  -- folds in float32
+      ok = g == v or (g ~= g and v ~= v) or math.abs(g - v) <= slack
+    end
+    check(ok, "%s: result %d is %s, not %s", what, i, g, v)
+  end
+end
+
+-- ---- data
+
+local function data(t, n, seed)
+  local list = {}
+  for k = 1, n do
+    local v = ((k * 7919 + seed * 31337) % 1009) / 1009
+    if O.isfloat(t) then list[k] = 0.6 + 0.8 * v
+    elseif t == "bool" then list[k] = v > 0.3
+    else list[k] = math.floor(v * 90) - (t == "uint8" and 0 or 40) end
+  end
+  return list
+end
+
+local function filled(t, size, seed)
+  local n = 1
+  for _, s in ipairs(size) do n = n * s end
+  if n == 0 then return nacre.zeros(size, { dtype = t }) end
+  return nacre.tensor(data(t, n, seed or 1), { dtype = t }):view(size)
+end
+
+local alldims = { { 1 }, { 2 }, { 3 }, { -1 }, { 1, 2 }, { 1, 3 }, { 2, 3 },
+                  { -3, -1 }, { 1, 2, 3 } }
+
+local function everytype(row)
+  for _, t in ipairs(O.dtypes) do
+    if O.worktype(row.class, row.kind, t) == nil then
+      raises(row.name .. " of " .. t, "EDTYPE", row.name, nacre[row.name],
+             filled(t, { 3 }))
+    else
+      for _, n in ipairs { 1, 7, 16, 33, 65, 1025 } do
+        compare(row, filled(t, { n }))
+      end
+      compare(row, filled(t, {}))
+      compare(row, filled(t, {}), { -1 }, { keepdim = true })
+      local x = filled(t, { 3, 4, 5 })
+      compare(row, x)
+      for _, dims in ipairs(alldims) do
+        compare(row, x, dims)
+        compare(row, x, dims, { keepdim = true })
+      end
+    end
+  end
+end
+
+local function layouts(row, t)
+  local x = filled(t, { 6, 7, 10 })
+  for _, dims in ipairs { { 1 }, { 2 }, { 3 }, { 1, 3 }, { 1, 2, 3 } } do
+    compare(row, x:permute(3, 1, 2), dims)
+    compare(row, x:transpose(1, 2), dims, { keepdim = true })
+    compare(row, x:slice(3, 2, -1, 3), dims)
+    compare(row, x:slice(1, 1, -1, 2), dims)
+    compare(row, x:narrow(2, 3, 1):expand(6, 4, 10), dims)
+    compare(row, x:narrow(1, 2, 1), dims)
+  end
+  compare(row, filled(t, { 2, 40, 300 }), { 3 })
+  compare(row, filled(t, { 300, 40 }), { 1 })
+  compare(row, filled(t, { 20000 }))
+  compare(row, filled(t, { 2, 2, 2, 2, 2, 2, 2, 2 }), { 1, 3, 5, 8 })
+end
+
+local function empty(row)
+  local t = row.class:find("^FL") and "float32" or "int32"
+  for _, size in ipairs { { 0 }, { 3, 0 }, { 2, 0, 4 } } do
+    local x = filled(t, size)
+    if row.identity then
+      compare(row, x)
+      compare(row, x, { #size })
+      compare(row, x, { 1 }, { keepdim = true })
+    else
+      raises(row.name .. " of nothing", "EVALUE", "no elements",
+             nacre[row.name], x)
+    end
+  end
+  compare(row, filled(t, { 2, 0, 4 }), { 1 })     -- an empty result
+  compare(row, filled(t, { 2, 0, 4 }), { 3 }, { keepdim = true })
+end
+
+local function odd(row)
+  for _, t in ipairs(O.floats) do
+    for _, list in ipairs { { 1, nan, 3 }, { nan, -inf, inf }, { inf, 1, 2 },
+                            { -inf, 1, 0.5 }, { inf, -inf, 0 }, { -0.0, 0.0 },
+                            { 0, -0.0, 3, -2 } } do
+      compare(row, nacre.tensor(list, { dtype = t }))
+      local many = filled(t, { 1000 })
+      for k, v in ipairs(list) do many:narrow(1, 200 * k, 1):fill_(v) end
+      compare(row, many)
+    end
+  end
+  if row.class:find("^FL") then return end
+  local huge = nacre.tensor { math.maxinteger, math.maxinteger, 3, -7 }
+  compare(row, huge)
+  compare(row, huge:view(2, 2), { 1 })
+end
+
+local function types(row)
+  if row.class == "NUI" then
+    compare(row, filled("int32", { 40 }), nil, { dtype = "float32" })
+    compare(row, filled("uint8", { 4, 10 }), { 1 }, { dtype = "int32" })
+    compare(row, filled("float16", { 40 }), nil, { dtype = "float64" })
+    compare(row, filled("float32", { 9 }), nil, { dtype = "int64" })
+    compare(row, filled("bool", { 9 }), nil, { dtype = "float16" })
+  elseif row.class == "FLO" then
+    compare(row, filled("int32", { 40 }), nil, { dtype = "float32" })
+    compare(row, filled("float16", { 4, 10 }), { 1 }, { dtype = "float64" })
+    raises(row.name .. " as int64", "EDTYPE", row.name, nacre[row.name],
+           filled("float32", { 3 }), { dtype = "int64" })
+  end
+end
+
+local function parameters(row)
+  local p = row.parameter[1]
+  if p == nil then return end
+  for _, v in ipairs { 1, 3, 0.5, -1 } do
+    row.p = v
+    compare(row, filled("float32", { 70 }), nil, { [p.name] = v })
+    compare(row, filled("float64", { 7, 10 }), { 1 }, { [p.name] = v })
+  end
+  row.p = p.default
+end
+
+local function destinations(row)
+  local t = row.class:find("^FL") and "float32" or "int32"
+  local f, x = nacre[row.name], filled(t, { 30, 40 })
+  local want = f(x, 1)
+  local out = want:zeros_like()
+  check(f(x, 1, { out = out }) == out and out == want, "%s: out", row.name)
+  local wide = nacre.zeros(40, 3, { dtype = want.dtype })
+  f(x, 1, { out = wide:select(2, 3) })
+  check(wide:select(2, 3) == want and not wide:select(2, 2):any():item(),
+        "%s: out with gaps", row.name)
+  if want.dtype == x.dtype then
+    local y = x:clone()
+    f(y, 1, { out = y:select(1, 7) })
+    check(y:select(1, 7) == want, "%s: out inside the operand", row.name)
+  end
+  raises(row.name .. " into another shape", "ESHAPE", row.name, f, x, 1,
+         { out = wide })
+end
+
+-- Bit for bit the same, whatever the number of threads.
+local function threads(row)
+  local t = row.class:find("^FL") and "float32" or "int32"
+  for _, size in ipairs { { 100003 }, { 3, 50001 }, { 50001, 3 } } do
+    local x = filled(t, size, 3)
+    if O.isfloat(t) then x = x * x:sin() end
+    for _, dim in ipairs { false, 1, -1 } do
+      local first
+      for n = 1, 3 do
+        nacre.set_num_threads(n)
+        local y = x[row.name](x, { dim = dim or nil })
+        first = first or y
+        check(y == first, "%s of %s over %s on %d threads", row.name, shape(x),
+              dim, n)
+      end
+    end
+  end
+  nacre.set_num_threads(2)
+end
+
+-- The gradient to each element against differences.
+local function gradients(row)
+  if not row.grad[1] then return end
+  local grad = O.compile(row.grad[1], O.words("float64"), "g, x, y, n, p")
+  local f, x = row.f.float64, { 0.7, -1.3, 2.1, 0.4, -0.2 }
+  local y = fold(f, x, row.p)
+  for i, v in ipairs(x) do
+    local h, z = 1e-5, { table.unpack(x) }
+    z[i] = v + h
+    local up = fold(f, z, row.p)
+    z[i] = v - h
+    local d = (up - fold(f, z, row.p)) / (2 * h)
+    local want = grad(1.5, v, y, #x, row.p)
+    check(math.abs(want - 1.5 * d) < 1e-6, "%s: the gradient at %s is %s, "
+          .. "differences say %s", row.name, v, want, 1.5 * d)
+  end
+end
+
+for _, row in ipairs(O.rows()) do
+  if row.kind == "reduce" and (not arg or not arg[1] or arg[1] == row.name) then
+    prepare(row)
+    everytype(row)
+    layouts(row, row.class:find("^FL") and "float32" or "int16")
+    layouts(row, row.class:find("^FL") and "float16" or "float64")
+    empty(row)
+    odd(row)
+    types(row)
+    parameters(row)
+    destinations(row)
+    threads(row)
+    gradients(row)
+  end
+end
+O.done("folds")

@@ -1,0 +1,204 @@
+-- SPDX-License-Identifier: MIT
+-- Copies in another order, of tensors that lie in every way: what flip, tril,
+-- triu, cat, stack, scatter and the running extremes give is what indices,
+-- masks, assignments and loops in Lua give.
+-- Run by: nacre tests/ops/strided_copies.lua [seed]
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local seed = tonumber(arg and arg[1]) or 1
+nacre.manual_seed(seed)
+math.randomseed(seed)
+
+local checks = 0
+local function same(what, got, want, ...)
+  checks = checks + 1
+  assert(got.dtype == want.dtype and C.text(got:size()) == C.text(want:size())
+         and nacre.allclose(got:double(), want:double(), 0, 0, true),
+         (what .. ": %s, not %s"):format(..., tostring(got), tostring(want)))
+end
+
+-- ---- tensors of a shape, however they lie
+
+local ways = {
+  function(t) return t end,
+  function(t) return t:transpose(1, -1):contiguous():transpose(1, -1) end,
+  function(t) return nacre.cat({ t, t }, -1):narrow(-1, 1, t:size(-1)) end,
+  function(t)                               -- every other one of a line
+    return nacre.stack({ t, t }, -1):select(-1, 1)
+  end,
+  function(t) return t:narrow(1, 1, 1):expand(t:size()) end,
+}
+
+local function lying(size, dtype)
+  local t = nacre.randint(0, 100, size)
+  t = dtype == "bool" and t:gt(50) or t:to(dtype)
+  return ways[math.random(#ways)](t)
+end
+
+local shapes = { { 1 }, { 5 }, { 70001 }, { 3, 4 }, { 4, 1 }, { 300, 301 },
+                 { 2, 3, 4 }, { 5, 1, 3 }, { 2, 3, 1, 2 }, { 40, 50, 60 } }
+
+-- ---- flips and triangles
+
+for _, size in ipairs(shapes) do
+  for _, dtype in ipairs(C.dtypes) do
+    local t = lying(size, dtype)
+    local dims, want = {}, t
+    for d = 1, #size do
+      if math.random(2) == 1 then
+        dims[#dims + 1] = d
+        want = want:index_select(d, nacre.range(size[d], 1, -1))
+      end
+    end
+    same("flip %s", t:flip(dims), want, C.text(dims))
+    if #size > 1 then
+      local k = math.random(-size[#size - 1] - 1, size[#size] + 1)
+      local off = nacre.range(1, size[#size]) -
+                  nacre.range(1, size[#size - 1]):unsqueeze(-1)
+      local zero = t:zeros_like()
+      same("tril %d", t:tril(k), nacre.where(off:le(k), t, zero), k)
+      same("triu %d", t:triu(k), nacre.where(off:ge(k), t, zero), k)
+    end
+  end
+end
+local ends = nacre.ones(3, 4)
+for _, k in ipairs { math.mininteger, math.maxinteger } do
+  local all = k < 0 and ends * 0 or ends
+  same("tril %d", ends:tril(k), all, k)
+  same("triu %d", ends:triu(k), ends - all, k)
+end
+
+-- ---- joined
+
+local function joined(list, dim, dtype)
+  local size, at = list[1]:size(), 1
+  size[dim] = 0
+  for _, t in ipairs(list) do size[dim] = size[dim] + t:size(dim) end
+  local y = nacre.empty(size, { dtype = dtype })
+  for _, t in ipairs(list) do
+    if t:size(dim) > 0 then y:narrow(dim, at, t:size(dim)):copy_(t) end
+    at = at + t:size(dim)
+  end
+  return y
+end
+
+for _, size in ipairs(shapes) do
+  for _, dtype in ipairs(C.dtypes) do
+    local dim, list, planes = math.random(#size), {}, {}
+    for i = 1, math.random(4) do
+      local own = { table.unpack(size) }
+      own[dim] = math.random(0, 40)
+      list[i] = own[dim] == 0 and nacre.empty(own, { dtype = dtype }) or
+                lying(own, dtype)
+      planes[i] = lying(size, dtype)
+    end
+    same("cat of %d", nacre.cat(list, dim), joined(list, dim, dtype), #list)
+    for i, t in ipairs(planes) do list[i] = t:unsqueeze(dim) end
+    same("stack of %d", nacre.stack(planes, dim), joined(list, dim, dtype),
+         #list)
+  end
+end
+same("cat of %s types", nacre.cat({ nacre.ones(2, 20),
+     nacre.ones(2, 20, { dtype = "int32" }) }, 2), nacre.ones(2, 40), "two")
+
+-- ---- along a dimension
+
+local inf, nan = math.huge, 0 / 0
+local odd = { 1, 2, 2, -1, nan, inf, -inf, 0, 3, nan, 5, 2 }
+
+local function running(line, low)
+  local values, at, best = {}, {}, 1
+  for i, v in ipairs(line) do
+    local m = line[best]
+    if v ~= v or m == m and (low and v <= m or not low and v >= m) then
+      best = i
+    end
+    values[i], at[i] = line[best], best
+  end
+  return values, at
+end
+
+for _, dtype in ipairs { "float32", "float64", "float16", "int64", "int8" } do
+  for _ = 1, 20 do
+    local line, float = {}, dtype:find "float"
+    for i = 1, math.random(9) do
+      line[i] = float and odd[math.random(#odd)] or math.random(-3, 3)
+    end
+    local t = nacre.tensor(line, { dtype = dtype })
+    for name, low in pairs { cummax = false, cummin = true } do
+      local values, at = running(line, low)
+      local y, where = t[name](t, 1)
+      same(name, y, nacre.tensor(values, { dtype = dtype }))
+      same(name, where, nacre.tensor(at))
+      local wide = nacre.stack({ t, t }, 2)     -- not along the last one
+      y, where = wide[name](wide, 1)
+      same(name, y:select(2, 2), nacre.tensor(values, { dtype = dtype }))
+      same(name, where:select(2, 1), nacre.tensor(at))
+    end
+  end
+end
+
+local function position(size, dim, i)       -- of place i of a 2-d index
+  local r, c = (i - 1) // size[2] + 1, (i - 1) % size[2] + 1
+  return dim == 1 and c or r, r, c
+end
+
+for _, dtype in ipairs(C.dtypes) do
+  for dim = 1, 2 do
+    local t, src = lying({ 5, 6 }, dtype), lying({ 4, 3 }, dtype)
+    local at = nacre.randint(1, t:size(dim) + 1, { 4, 3 })
+    at = nacre.where(nacre.rand(4, 3):gt(0.5), at, at - t:size(dim) - 1)
+    local put, sum = t:clone(), t:clone()
+    for i = 1, 12 do
+      local _, r, c = position({ 4, 3 }, dim, i)
+      local k = at[{ r, c }]
+      local p = dim == 1 and { k, c } or { r, k }
+      put[p] = src[{ r, c }]
+      if dtype == "bool" then sum[p] = sum[p] or src[{ r, c }]
+      else sum[p] = nacre.tensor(sum[p], { dtype = dtype }) +
+                    nacre.tensor(src[{ r, c }], { dtype = dtype }) end
+    end
+    same("scatter", t:scatter(dim, at, src), put)
+    same("scatter_", t:clone():scatter_(dim, at, src), put)
+    same("scatter_add", t:scatter_add(dim, at, src), sum)
+    same("scatter_add_", t:clone():scatter_add_(dim, at, src), sum)
+    local flat = t:clone():reshape(-1)
+    local index = nacre.randint(1, 31, { 12 })
+    local each = flat:clone()
+    for i = 1, 12 do
+      local v = src[{ (i - 1) // 3 + 1, (i - 1) % 3 + 1 }]
+      local own = each[index[i]]
+      if dtype == "bool" then each[index[i]] = own or v
+      else each[index[i]] = nacre.tensor(own, { dtype = dtype }) +
+                            nacre.tensor(v, { dtype = dtype }) end
+    end
+    same("index_put_", flat:index_put_({ index }, src:reshape(-1), true), each)
+    -- nothing is written if a position is wrong, however late it comes; but
+    -- a device that works later has written when it finds out
+    local before = t:clone()
+    at[{ 4, 3 }] = 7
+    local kept = t:clone()
+    for _, name in ipairs { "scatter", "scatter_add" } do
+      C.fails("index 7 is outside", nil, kept[name], kept, dim, at, src)
+      C.fails("index 7 is outside", nil, kept[name .. "_"], kept, dim, at, src)
+    end
+    if kept.device == "cpu" then same("refused", kept, before) end
+  end
+end
+
+-- What is raised to the number 2 is, on the CPU, multiplied by itself.
+for _, dtype in ipairs { "float32", "float64", "float16", "bfloat16" } do
+  for _, n in ipairs { 7, 40000 } do
+    local t = nacre.randn(n, { device = "cpu" }):to(dtype)
+    t[1], t[2], t[3] = nan, inf, -inf
+    same("pow", t ^ 2, t * t)
+    same("pow", t:pow(2.0), t * t)
+    local x = t:requires_grad_()
+    local y = x ^ 2
+    y:sum():backward()
+    same("its gradient", x.grad, t:detach() * 2)
+  end
+end
+
+print(("orders: %d checks passed"):format(checks))

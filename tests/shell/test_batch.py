@@ -1,0 +1,411 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_batch.py - the shell as a Unix program: no terminal, exit statuses, pipes.
+#
+#   test_batch.py NACRE [unittest options]
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import launch
+from launch import Program
+
+
+class Batch(Program):
+    # ---- exit statuses
+
+    def test_statuses(self):
+        self.file("bad.lua", "x = = 1")
+        self.file("fail.lua", "error 'x'")
+        table = [
+            (0, ["-e", ""]), (0, ["-h"]), (0, ["--help"]), (0, ["-v"]),
+            (0, ["-V"]), (0, ["--version"]), (0, ["-e", "os.exit(true)"]),
+            (1, ["-e", "error('x')"]), (1, ["-e", "x = = 3"]),
+            (1, ["-e", "os.exit(false)"]), (1, ["-p", "1 +"]),
+            (1, ["-l", "no.such.module"]), (1, ["bad.lua"]),
+            (1, ["fail.lua"]), (1, ["-e", "error()"]),
+            (1, ["-e", "error({})"]),
+            (2, ["--tiem"]), (2, ["-x"]), (2, ["nosuch.lua"]),
+            (2, ["."]), (2, ["--seed", "x"]), (2, ["--threads", "0"]),
+            (2, ["--width", "1e"]), (2, ["--color=red"]), (2, ["-e"]),
+            (3, ["-e", "os.exit(3)"]), (77, ["-e", "skip('no reason')"]),
+        ]
+        for status, args in table:
+            got, out, err = self.run_(*args)
+            self.assertEqual(got, status, (args, err))
+            self.assertEqual(bool(err), status in (1, 2, 77) and
+                             "os.exit" not in args[-1], (args, err))
+
+    def test_unknown_option(self):
+        status, out, err = self.run_("--hepl")
+        self.assertEqual(err.split("\n")[0],
+                         "nacre: unknown option --hepl, did you mean --help?")
+        self.assertEqual(out, "")
+        self.assertIn("unknown option -z", self.run_("-z")[2])
+
+    def test_hint_of_sessions_on_stdin(self):
+        status, out, err = self.run_(text="x = nacre.ones(2)\nx\n")
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("hint: nacre -i takes its input line by line", err)
+
+    def test_heads_of_blocks_of_python(self):
+        self.file("p.lua", "for epoch in range(3):\n    y = model(x)\n")
+        self.assertEqual(
+            self.run_("p.lua"),
+            (1, "", "p.lua:1: 'do' expected\n"
+                    "  p.lua:1   for epoch in range(3):\n"
+                    "  hint: for epoch = 1, 3 do ... end\n"))
+
+    def test_missing_script(self):
+        self.assertEqual(
+            self.run_("nosuch.lua"),
+            (2, "", "nacre: cannot open nosuch.lua: "
+                    "No such file or directory\n"))
+
+    def test_skip(self):
+        self.file("s.lua", "skip 'no gpu here' print 'not reached'")
+        status, out, err = self.run_("s.lua")
+        self.assertEqual((status, out), (77, ""))
+        self.assertIn("no gpu here", err)
+
+    def test_interrupted_script_dies_by_signal(self):
+        for body in ("while true do end",
+                     "while true do pcall(function() while true do end end)"
+                     " end",
+                     "coroutine.wrap(function() while true do end end)()"):
+            path = self.file("loop.lua", "print 'on' io.stdout:flush() " + body)
+            p = subprocess.Popen([launch.NACRE, path], env=self.env(),
+                                 stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+            p.stdout.readline()
+            time.sleep(0.05)
+            p.send_signal(signal.SIGINT)
+            out, err = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, -signal.SIGINT, body)
+            self.assertIn(b"interrupted", err)
+
+    # ---- programs
+
+    def test_arguments(self):
+        self.file("a.lua", "print(arg[0], #arg, arg[-1], ...)")
+        status, out, err = self.run_("-q", "a.lua", "x", "-i", "--", "y")
+        self.assertEqual(out, "a.lua\t4\t-q\tx\t-i\t--\ty\n")
+
+    def test_options_run_in_order(self):
+        self.file("m.lua", "return {n = 4}")
+        status, out, err = self.run_(
+            "-e", "x = 1", "-p", "x + 1", "-eprint(x)", "-l", "g=m",
+            "-p", "g.n", LUA_PATH=self.home + "/?.lua")
+        self.assertEqual((status, out), (0, "2\n1\n4\n"))
+
+    def test_print_option(self):
+        status, out, err = self.run_("-p", '1, "a", {2}, nil')
+        self.assertEqual(out, '1\t"a"\t{2}\tnil\n')
+
+    def test_shebang(self):
+        link = os.path.join(self.home, "nacre")  # its path holds no blanks
+        os.symlink(launch.NACRE, link)
+        path = self.file("x.lua", "#!%s\nprint('ran', ...)\n" % link)
+        os.chmod(path, 0o755)
+        out = subprocess.run([path, "a"], env=self.env(), encoding="utf-8",
+                             stdout=subprocess.PIPE).stdout
+        self.assertEqual(out, "ran\ta\n")
+
+    def test_modules_beside_the_script(self):
+        self.file("lib.lua", "return 'current'")
+        self.file("sub/lib.lua", "return 'beside'")
+        self.file("sub/main.lua", "print((require 'lib'))")
+        self.assertEqual(self.run_("sub/main.lua")[1], "beside\n")
+        self.assertEqual(self.run_("-e", "print((require 'lib'))")[1],
+                         "current\n")
+        self.assertEqual(self.run_("-l", "lib", "-e", "print(lib)")[1],
+                         "current\n")
+        self.assertEqual(self.run_(text="print((require 'lib'))")[1],
+                         "current\n")
+
+    def test_init(self):
+        self.assertEqual(self.run_("-p", "x", LUA_INIT="x = 5")[1], "5\n")
+        self.assertEqual(self.run_("-E", "-p", "x", LUA_INIT="x = 5")[1],
+                         "nil\n")
+        path = self.file("init.lua", "x = 6")
+        self.assertEqual(self.run_("-p", "x", LUA_INIT="@" + path)[1], "6\n")
+
+    def test_only_text_is_loaded(self):
+        dump = "string.dump(load 'return 1')"
+        for call in ("load(%s)", "load(%s, 'x', 'b')", "load(%s, 'x', 'bt')"):
+            out = self.run_("-p", (call % dump))[1]
+            self.assertRegex(out, r"^nil\t.*binary", call)
+        with open(os.path.join(self.home, "bin.lua"), "wb") as f:
+            f.write(subprocess.run(
+                [launch.NACRE, "-e", "io.write(%s)" % dump], env=self.env(),
+                stdout=subprocess.PIPE).stdout)
+        self.assertIn("binary", self.run_("-p", "loadfile 'bin.lua'")[1])
+        for program in ("dofile 'bin.lua'",
+                        "package.path = '?.lua' require 'bin'"):
+            status, out, err = self.run_("-e", program)
+            self.assertEqual(status, 1)
+            self.assertIn("binary", err)
+        self.assertEqual(self.run_("bin.lua")[0], 1)
+        self.assertEqual(
+            self.run_("-p", "load('return ...', 'x', 't', {})(3)")[1], "3\n")
+
+    def test_warnings(self):
+        status, out, err = self.run_(
+            "-e", "warn('a', 'b') warn '@off' warn 'c' warn '@on' warn 'd'")
+        self.assertEqual((out, err), ("", "warning: ab\nwarning: d\n"))
+
+    def test_coroutines_are_as_in_lua(self):
+        program = """
+        local co = coroutine.create(function(a) local b = coroutine.yield(a)
+          error({b}) end)
+        local ok, x = coroutine.resume(co, 1)
+        local bad, e = coroutine.resume(co, 2)
+        print(ok, x, bad, e[1], coroutine.resume(co))
+        local w = coroutine.wrap(function() error 'in' end)
+        print(pcall(w))
+        print(select('#', coroutine.resume(coroutine.create(function() end))))
+        print((pcall(coroutine.resume, 1)))
+        print(pcall(coroutine.wrap(function() pcall(coroutine.yield, 7) end)))
+        """
+        mine = self.run_("-e", program)[1]
+        self.assertIn("true\t1\tfalse\t2\tfalse\tcannot resume dead", mine)
+        lua = "/usr/bin/lua5.4"
+        if os.path.exists(lua):
+            self.assertEqual(mine, subprocess.run(
+                [lua, "-e", program], stdout=subprocess.PIPE,
+                encoding="utf-8").stdout)
+
+    # ---- stdin and stdout
+
+    def test_stdin_is_one_chunk(self):
+        self.assertEqual(self.run_(text="local x = 1\nprint(x)\n")[:2],
+                         (0, "1\n"))
+        self.assertEqual(self.run_(text="1+1"), (0, "2\n", ""))
+        self.assertEqual(self.run_(text="collectgarbage() + 1"),
+                         (0, "1\n", ""))
+        self.assertEqual(self.run_(text="#!x\nprint(...)", )[:2], (0, "\n"))
+        self.assertEqual(self.run_(text="print(1)\nerror 'x'\nprint(2)")[:2],
+                         (1, "1\n"))
+        self.assertEqual(self.run_("-", "a", text="print(...)")[:2],
+                         (0, "a\n"))
+        self.assertEqual(self.run_(text="")[:2], (0, ""))
+        self.assertEqual(self.run_(text="f(")[0], 1)
+
+    def test_no_escapes_in_pipes(self):
+        for args in (["-p", "nil"], ["-e", "error 'x'"], ["-i"]):
+            status, out, err = self.run_(*args, text="nil\nerror 'x'\n'a'\n")
+            self.assertNotIn("\x1b", out + err, args)
+        out = self.run_("--color=always", "-p", "nil")[1]
+        self.assertIn("\x1b[2mnil", out)
+        out = self.run_("-p", "nil", CLICOLOR_FORCE="1")[1]
+        self.assertIn("\x1b[2mnil", out)
+        out = self.run_("-p", "nil", CLICOLOR_FORCE="1", NO_COLOR="1")[1]
+        self.assertNotIn("\x1b", out)
+
+    def test_names_do_not_steer_the_terminal(self):
+        inputs = """e = "\\27[31m"; _G["a" .. e] = nacre.ones(2)
+:whos
+nacre.zeros(2, {dtype="f" .. e})
+nacre.zeros(2, {device="f" .. e})
+nacre.zeros(2, {["k" .. e]=1})
+nacre.einsum("a" .. e, nacre.ones(2))
+nacre["f" .. e]()
+nacre.ones(2)["m" .. e]()
+require("mod" .. e)
+dofile("no" .. e)
+error("boom\\155" .. e .. "\\tof two\\nlines")
+error(setmetatable({}, {__tostring = function() return "t" .. e end}))
+assert(io.open("no" .. e))
+load("error 'x'", "@" .. e)()
+"""
+        out = self.run_("-i", text=inputs)[1]
+        self.assertNotIn("\x1b", out)
+        self.assertIn("a\\x1b[31m  float32[2]", out)
+        self.assertIn("module 'mod\\x1b[31m' not found", out)
+        self.assertIn("boom\\x9b\\x1b[31m\tof two\nlines", out)
+        path = self.file("e.lua", inputs.split("\n")[0] + "\nrequire(e)")
+        for args in ([path], [path + "\x1b[2J"], ["--\x1b[2J"],
+                     ["--test", "\x1b[2J"], ["--doctor"]):
+            out = "".join(self.run_(*args, NACRE_BLAS="none\x1b[2J",
+                                    NACRE_HISTORY="\x1b[2J")[1:])
+            self.assertIn("\\x1b[", out, args)
+            self.assertNotIn("\x1b", out, args)
+
+    def test_limit_of_the_process(self):
+        if os.environ.get("ASAN_OPTIONS"):
+            self.skipTest("a sanitizer takes the addresses for itself")
+        said = subprocess.run(
+            ["sh", "-c", 'ulimit -v 600000; exec "$@"', "sh", launch.NACRE,
+             "-e", "nacre.zeros(200000000)"], text=True, check=False,
+            stderr=subprocess.PIPE).stderr
+        room = re.search(r"needs 762.9 MiB; cpu has ([\d.]+) MiB free", said)
+        self.assertTrue(room, said)
+        self.assertLess(float(room[1]), 586)
+
+    def test_transcript(self):
+        status, out, err = self.run_(
+            "-i", text="a = 1\na\nfor i = 1, 2 do\n  print(i)\nend\n"
+                       "nosuch()\na + 1\n")
+        self.assertEqual(status, 0)
+        self.assertTrue(out.startswith(
+            "> a = 1\n> a\n1\n> for i = 1, 2 do\n>>   print(i)\n>> end\n"
+            "1\n2\n> nosuch()\nerror: "), out)
+        self.assertTrue(out.endswith("\n> a + 1\n2\n"), out)
+        self.assertEqual(err, "")
+        self.assertFalse(os.path.exists(os.path.join(
+            self.home, ".local/state/nacre/history")))
+
+    def test_transcript_of_unfinished_input(self):
+        status, out, err = self.run_("-i", text="for i = 1, 2 do\n")
+        self.assertEqual(status, 0)
+        self.assertIn("error", out)
+
+    def test_transcript_with_blank_lines(self):
+        text = "function f(x)\n\n  local y = x\n  \n  return y\nend\n\nf(3)\n"
+        self.assertEqual(self.run_("-i", text=text), (0,
+            "> function f(x)\n>> \n>>   local y = x\n>>   \n>>   return y\n"
+            ">> end\n> \n> f(3)\n3\n", ""))
+
+    def test_script_then_shell(self):
+        self.file("s.lua", "x = 41 error 'oops'")
+        status, out, err = self.run_("-i", "s.lua", text="x + 1\n")
+        self.assertEqual((status, out), (0, "> x + 1\n42\n"))
+        self.assertIn("oops", err)
+        self.assertIn("the script stopped", err)
+
+    def test_full_disk(self):
+        for program in ("print(1)", "print(1) os.exit(0)"):
+            with open("/dev/full", "w") as full:
+                p = subprocess.run([launch.NACRE, "-e", program],
+                                   env=self.env(), stdout=full,
+                                   stderr=subprocess.PIPE)
+            self.assertEqual(p.returncode, 1)
+            self.assertIn(b"No space left", p.stderr)
+
+    def test_closed_files(self):
+        for redirect in ("<&-", "<&- -p 1", ">&-"):
+            status, out, err = self.shell('"$0" -e "x = 1" ' + redirect)
+            self.assertEqual(status, 0, (redirect, err))
+        for program in ("print(1)", "io.write(1)", "print(1) os.exit(0)",
+                        "f = io.open('x', 'w') print(1) f:close()"):
+            status, out, err = self.shell('"$0" -e "%s" >&-' % program)
+            self.assertEqual(status, 1, program)
+            self.assertIn("write error: Bad file descriptor", err, program)
+        self.assertEqual(os.path.getsize(os.path.join(self.home, "x")), 0)
+
+    def test_width(self):
+        program = "{'aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb'}"
+        self.assertEqual(self.run_("-p", program)[1].count("\n"), 1)
+        self.assertEqual(
+            self.run_("--width", "30", "-p", program)[1].count("\n"), 4)
+        self.assertEqual(
+            self.run_("-p", program, COLUMNS="30")[1].count("\n"), 4)
+
+    def test_ascii(self):
+        self.assertEqual(self.run_("-p", "'\u00e9'")[1], '"\u00e9"\n')
+        self.assertEqual(self.run_("--ascii", "-p", "'\u00e9'")[1],
+                         '"\\xC3\\xA9"\n')
+        self.assertEqual(self.run_("-p", "'\u00e9'", LC_ALL="C")[1],
+                         '"\\xC3\\xA9"\n')
+
+    # ---- tensors
+
+    def test_globals(self):
+        self.assertEqual(self.run_("-p", "nacre == torch")[1], "true\n")
+
+    def test_print_of_a_tensor(self):
+        out = self.run_("-e", "print(nacre.eye(2))")[1]
+        self.assertEqual(out, "float32[2x2] cpu  16 B\n"
+                              "  1.0  0.0\n  0.0  1.0\n")
+
+    def test_seed_and_threads(self):
+        one = self.run_("--seed", "7", "-p", "nacre.rand(1):sum():item()")
+        two = self.run_("--seed=7", "--threads=1", "-p",
+                        "nacre.rand(1):sum():item()")
+        other = self.run_("--seed=8", "-p", "nacre.rand(1):sum():item()")
+        self.assertEqual(one, two)
+        self.assertNotEqual(one, other)
+        self.assertEqual(one[0], 0)
+        status, _, err = self.run_("--threads", "1000", "-e", "")
+        self.assertEqual(status, 2)
+        self.assertIn("must be 1 to 256, not 1000", err)
+
+    def test_device(self):
+        default = ["-p", "nacre.get_default_device()"]
+        off = {"NACRE_CUDA": "off"}
+        for args, variables in [
+                (default, {}), (["--device", "cpu"] + default, {}),
+                (["--device=auto"] + default, {}), (default, {
+                    "NACRE_DEVICE": "auto"}), (default, {"NACRE_DEVICE": ""}),
+                (["-E"] + default, {"NACRE_DEVICE": "cuda"}),
+                (["--device=cpu"] + default, {"NACRE_DEVICE": "cuda"})]:
+            self.assertEqual(self.run_(*args, **variables, **off),
+                             (0, '"cpu"\n', ""))
+        for args, variables in [(["--device", "cuda:1"], {}),
+                                ([], {"NACRE_DEVICE": "cuda"})]:
+            status, out, err = self.run_(*args, *default, **variables, **off)
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn("no usable CUDA device: NACRE_CUDA=off", err)
+        for args, variables in [(["--device", "gpu"], {}),
+                                (["--device=cuda:x"], {}),
+                                ([], {"NACRE_DEVICE": "gpu"})]:
+            status, out, err = self.run_(*args, *default, **variables)
+            self.assertEqual((status, out), (2, ""))
+            self.assertRegex(err, r"nacre: (--device|NACRE_DEVICE): "
+                                  "no device is called '(gpu|cuda:x)'\nusage")
+
+    def test_values_that_cannot_be(self):
+        for words, text in [
+                (["--dtype", "float99"], "--dtype: 'float99' is no float"),
+                (["--dtype=int64"], "--dtype: 'int64' is no float dtype"),
+                (["--seed", "x"], "--seed needs an integer"),
+                (["--width", "3"], "--width needs an integer"),
+                (["--nan", "on"], "--nan is off, warn or trap")]:
+            status, out, err = self.run_(*words, "-p", "1")
+            self.assertEqual((status, out), (2, ""), words)
+            self.assertIn("nacre: " + text, err)
+            self.assertIn("usage: nacre", err)
+
+    def test_doctor(self):
+        status, out, err = self.run_("--doctor", NACRE_CUDA="off")
+        self.assertEqual((status, err), (0, ""))
+        for text in ["nacre ", "Lua 5.4", "threads", "free", "columns",
+                     "variable  NACRE_CUDA=off", "NACRE_CUDA=off turns it off"]:
+            self.assertIn(text, out)
+        self.assertNotIn("not opened", out)
+        for row in ["images", "npz", "start-up", "history", "peaks"]:
+            self.assertRegex(out, r"(?m)^%-9s \S" % row)
+        out = self.run_("--doctor", NACRE_CUDA="off", NACRE_ZIP="/nosuch")[1]
+        self.assertIn("variable  NACRE_ZIP=/nosuch\n", out)
+        self.assertIn("npz       .npz files need libzip, which was not", out)
+        status, out, _ = self.run_("-i", "-q", NACRE_CUDA="off",
+                                   text=":doctor\n:dev\n:dev cuda\n:dev cpu\n")
+        self.assertIn("threads", out)
+        self.assertIn("default device cpu\ncuda  no usable CUDA device", out)
+        self.assertIn("error: set_default_device: no usable CUDA device", out)
+        self.assertIn("default device cpu (was cpu)", out)
+
+    def test_start(self):
+        """At most 5 ms and 8 MiB to start; a loaded machine gets more time."""
+        if os.environ.get("ASAN_OPTIONS"):
+            self.skipTest("sanitizers are slow")
+        times = []
+        for _ in range(20):
+            begin = time.time()
+            self.run_("-e", "")
+            times.append(time.time() - begin)
+        print("start: %.1f ms" % (min(times) * 1e3))
+        self.assertLess(min(times), 0.1)
+        program = ("for l in io.lines '/proc/self/status' do "
+                   "local k = l:match 'VmHWM:%s*(%d+)' "
+                   "if k then print(k) end end")
+        peak = int(self.run_("-e", program)[1])
+        self.assertLess(peak, 8 * 1024)
+
+
+if __name__ == "__main__":
+    launch.main()

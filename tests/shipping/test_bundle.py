@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The bundle of scripts/gpu-check runs where it is put, with its own libraries
+and without ours: test_bundle.py SOURCE BUILD"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def opened_late(plugin):
+    """What is opened late gets its thread-local memory late as well: little
+    is kept for it, on some systems less than NVIDIA's runtime has."""
+    if os.path.exists(plugin) and shutil.which("readelf"):
+        flags = subprocess.run(["readelf", "-dW", plugin], check=True,
+                               stdout=subprocess.PIPE, text=True).stdout
+        assert "STATIC_TLS" not in flags, f"{plugin} may not load: {flags}"
+
+
+def main(source, build):
+    with tempfile.TemporaryDirectory() as folder:
+        made, moved = os.path.join(folder, "made"), os.path.join(folder, "b")
+        subprocess.run([sys.executable,
+                        os.path.join(source, "scripts", "gpu-check"),
+                        "--bundle", made, "--build", build], check=True)
+        os.rename(made, moved)
+        nacre = os.path.join(moved, "bin", "nacre")
+        opened_late(os.path.join(moved, "lib/nacre/libnacre_cuda.so"))
+        env = {"PATH": "/usr/bin:/bin", "HOME": folder}
+        for test in ("ops/matmul", "ops/view"):
+            subprocess.run([nacre, os.path.join(moved, "tests",
+                                                test + ".lua")],
+                           env=env, cwd=folder, check=True)
+        loaded = subprocess.run(
+            [nacre, "-e", "a = nacre.ones(9, 9) a = a:mm(a) "
+             "for line in io.lines('/proc/self/maps') do print(line) end"],
+            env=env, cwd=folder, check=True, stdout=subprocess.PIPE,
+            text=True).stdout
+        for library in ("liblua5.4", "libreadline", "libtinfo", "libopenblas",
+                        "libgfortran", "libquadmath"):
+            paths = {line.split()[-1] for line in loaded.splitlines()
+                     if library in line}
+            outside = [p for p in paths if not p.startswith(moved)]
+            assert not outside, f"not of the bundle: {outside}"
+        for name in ("gpu-check", "crossover.lua", "bench/gpu.lua"):
+            assert os.path.exists(os.path.join(moved, "scripts", name)), name
+    print("ok")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
