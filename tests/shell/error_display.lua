@@ -44,7 +44,9 @@ end
 local function clean(o)
   if not o.frames then return o end
   for i = #o.frames, 1, -1 do
-    if o.frames[i].file:find "error_display%.lua" then table.remove(o.frames, i) end
+    if o.frames[i].file:find "error_display%.lua" then
+      table.remove(o.frames, i)
+    end
   end
   return o
 end
