@@ -6,7 +6,7 @@
 #ifndef cpu_vs_device_h
 #define cpu_vs_device_h
 
-#include "tests/unit/cuda_device.h"
+#include "tests/unit/cuda_fixture.h"
 
 #include <math.h>
 

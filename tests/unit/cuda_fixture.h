@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_device.h - one device for all tests of a program: what begins and ends
+** cuda_fixture.h - one device for all tests of a program: what begins and ends
 ** them, and their random numbers.
 */
-#ifndef cuda_device_h
-#define cuda_device_h
+#ifndef cuda_fixture_h
+#define cuda_fixture_h
 
 #include "tests/unit/cuda_setup.h"
 
