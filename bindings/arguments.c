@@ -43,7 +43,7 @@ static int misfit(Reader *r, const Param *p, int i) {
     return nl_check(r->L, NC_EVALUE);
   if (strcmp(p->name, "self") == 0) {
     nc_fail(NC_EVALUE, "self must be a tensor, not %s", got);
-    nc_blameop(r->s->name);
+    nc_error_op(r->s->name);
     nc_hint("%s is a method: t:%s(...)", r->s->name, r->s->name);
     return nl_check(r->L, NC_EVALUE);
   }
@@ -290,8 +290,8 @@ static void refused(Reader *r, const Param *p) {
       dims = p - 1;
   if (dims && lua_isinteger(L, r->next) && lua_isinteger(L, r->next - 1)) {
     nc_fail(NC_EVALUE, "several dimensions are given as a list");
-    nc_blameop(r->s->name);
-    if (nl_totensor(L, 1)) nc_blame("self", nl_totensor(L, 1));
+    nc_error_op(r->s->name);
+    if (nl_totensor(L, 1)) nc_error_operand("self", nl_totensor(L, 1));
     nc_hint("self:%s({%lld, %lld})", r->s->name,
             (long long)lua_tointeger(L, r->next - 1),
             (long long)lua_tointeger(L, r->next));
@@ -377,7 +377,7 @@ static int unknown(Reader *r, const char *name) {
     return nl_error(r->L, r->s->name, "no argument '%s', did you mean '%s'?",
                     name, near);
   nc_fail(NC_EVALUE, "no argument '%s'", name);
-  nc_blameop(r->s->name);
+  nc_error_op(r->s->name);
   if (*names) nc_hint("it takes %s", pushlist(r->L, names));
   return nl_check(r->L, NC_EVALUE);
 }

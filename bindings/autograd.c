@@ -114,8 +114,8 @@ static int register_hook(lua_State *L) {
   int r = nc_addhook(t, h);
   if (r != NC_OK) {
     nl_dropref(f);
-    nc_blameop("register_hook");
-    if (nc_lasterror()->n == 0) nc_blame("self", t);
+    nc_error_op("register_hook");
+    if (nc_lasterror()->n == 0) nc_error_operand("self", t);
     return nl_check(L, r);
   }
   (*h)->data = f;
@@ -217,7 +217,7 @@ static int tapebackward(lua_State *L) {
   }
   const int r = run(L, &b);
   if (r != NC_OK && strcmp(nc_lasterror()->op, "backward") == 0)
-    nc_blameop("grad");
+    nc_error_op("grad");
   for (int k = 0; k < ninput; k++) *box[k] = b.result[k];
   check(L, r);
   for (int k = 0; k < ninput; k++) {
@@ -358,7 +358,7 @@ static int with(lua_State *L, const char *name, int off) {
     nc_fail(NC_EVALUE, "takes a function, not %s%s",
             lua_isnone(L, 1) ? "" : "a ",
             lua_isnone(L, 1) ? "nothing" : nl_typename(L, 1));
-    nc_blameop(name);
+    nc_error_op(name);
     nc_hint("nacre.%s(function() ... end)", name);
     return nl_check(L, NC_EVALUE);
   }
@@ -400,8 +400,8 @@ static int is_grad_enabled(lua_State *L) {
 ** Tensors
 */
 static int named(lua_State *L, const char *op, int r) {
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(op);
-  if (r != NC_OK && nc_lasterror()->n == 0) nc_blame("self",
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
+  if (r != NC_OK && nc_lasterror()->n == 0) nc_error_operand("self",
                                                      nl_checktensor(L, 1));
   return nl_check(L, r);
 }

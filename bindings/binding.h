@@ -52,7 +52,7 @@ void nl_freelater(lua_State *L);              /* what nl_free had to keep */
 int nl_check(lua_State *L, int status);       /* raises the core's error */
 int nl_written(int status, const char *op);   /* ... of one into a tensor */
 void nl_pusherror(lua_State *L, const Error *e);      /* its object */
-void nl_watched(lua_State *L); /* op_events.c: tells of what nc_passedany says */
+void nl_watched(lua_State *L); /* op_events.c: tells of what nc_trace_any says */
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);
 void nl_pushscalar(lua_State *L, Scalar v);
 int nl_toscalar(lua_State *L, int i, Scalar *v); /* a number or boolean? */
@@ -112,7 +112,7 @@ typedef struct Signature {
 
 void nl_parsesignature(Signature *s, const char *name, const char *text);
 const Signature *nl_rowsignature(Op op);
-const Signature *nl_familysignature(Family f);
+const Signature *nl_familysignature(Operator f);
 /* Pushes "sum(self, dim=nil, ...) -> tensor". */
 int nl_findparam(const Signature *s, const char *name); /* or -1 */
 int nl_creates(const Signature *s);
@@ -213,7 +213,7 @@ int nl_callfamilyinto(lua_State *L);
 int nl_callwhere(lua_State *L);               /* overloads.c: t:where */
 int nl_whereonly(lua_State *L);
 /* The results of a call of f in a form that is not its signature's, or 0. */
-int nl_otherform(lua_State *L, Family f);
+int nl_otherform(lua_State *L, Operator f);
 
 /* Functions of Lua that graphs hold (graph_cycles.c) */
 typedef struct Ref {

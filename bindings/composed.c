@@ -17,11 +17,11 @@ static int fail(lua_State *L) {
   const int top = lua_gettop(L);
   const char *hint = lua_tostring(L, 3);
   nc_fail(NC_EVALUE, "%s", luaL_checkstring(L, 2));
-  nc_blameop(luaL_checkstring(L, 1));
+  nc_error_op(luaL_checkstring(L, 1));
   if (hint) nc_hint("%s", hint);
   for (int i = 4; i < top; i += 2)
     if (nl_totensor(L, i + 1))
-      nc_blame(luaL_checkstring(L, i), nl_totensor(L, i + 1));
+      nc_error_operand(luaL_checkstring(L, i), nl_totensor(L, i + 1));
   return nl_check(L, NC_EVALUE);
 }
 

@@ -51,7 +51,7 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
   if (d == t->nd) {
     if (lua_type(L, -1) == LUA_TSTRING) {   /* tensor([[1, 2]]) */
       nc_fail(NC_EVALUE, "an element is a string, not a number");
-      nc_blameop("tensor");
+      nc_error_op("tensor");
       nc_hint(pythonlist(lua_tostring(L, -1))
                   ? "lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string"
                   : "a tensor holds numbers and booleans; a table holds texts");
@@ -66,7 +66,7 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
       return;
     }
     if (nc_category(t->dtype) == NC_INT && nc_checkfits(v, t->dtype) != NC_OK) {
-      nc_blameop("tensor");
+      nc_error_op("tensor");
       nl_check(L, NC_EVALUE);
     }
     if (t->kind == NC_FLOAT) v.f = nc_tofloat(v), memcpy(*p, &v.f, 8);
@@ -154,7 +154,7 @@ static int newtensor(lua_State *L) {
   if (a.require || a.pin) {
     int r = a.pin ? nl_pin(there) : NC_OK;
     if (r == NC_OK && a.require) r = nc_require(*there, 1);
-    if (r != NC_OK) nc_blameop("tensor");
+    if (r != NC_OK) nc_error_op("tensor");
     nl_check(L, r);
   }
   nl_pace(L, nc_memory.since - before);
@@ -194,8 +194,8 @@ static int totable(lua_State *L) {
       entries(t) > (double)nc_hostavailable() / 16) {
     nc_fail(NC_ENOMEM, "a table of %.15g entries does not fit into memory",
             entries(t));
-    nc_blameop("totable");
-    nc_blame("self", t);
+    nc_error_op("totable");
+    nc_error_operand("self", t);
     nl_check(L, NC_ENOMEM);
   }
   nl_check(L, nc_elements(host, nl_checktensor(L, 1)));
@@ -208,8 +208,8 @@ static int item(lua_State *L) {
   Scalar v;
   int r = nc_item(&v, t);
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') {
-    nc_blameop("item");
-    nc_blame("self", t);
+    nc_error_op("item");
+    nc_error_operand("self", t);
   }
   nl_check(L, r);
   nl_pushscalar(L, v);

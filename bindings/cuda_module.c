@@ -80,7 +80,7 @@ static int current_device(lua_State *L) {
 
 static void makecurrent(lua_State *L, int i, const char *op) {
   int r = nl_accelerator(L, op)->setcurrent(i);
-  if (r != NC_OK) nc_blameop(op);
+  if (r != NC_OK) nc_error_op(op);
   nl_check(L, r);
   nl_followdevice();
 }
@@ -274,7 +274,7 @@ static int synchronize(lua_State *L) {
   const Device *d = deviceat(L, 1, "cuda.synchronize");
   int r = d->synchronize(d);
   if (r != NC_OK && nc_lasterror()->op[0] == '\0')
-    nc_blameop("cuda.synchronize");
+    nc_error_op("cuda.synchronize");
   nl_check(L, r);
   return 0;
 }

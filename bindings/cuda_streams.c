@@ -26,7 +26,7 @@ typedef struct EventBox {
 
 /* Fails as operation op unless the work itself says which it is. */
 static void checked(lua_State *L, const char *op, int r) {
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(op);
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
   nl_check(L, r);
 }
 
@@ -454,7 +454,7 @@ static int elapsed_time(lua_State *L) {
   double ms = 0;
   if (!from->timing || !to->timing) {
     nc_fail(NC_EVALUE, "an event keeps its time only if it was made to");
-    nc_blameop(op);
+    nc_error_op(op);
     nc_hint("nacre.cuda.Event{enable_timing=true}");
     return nl_check(L, NC_EVALUE);
   }

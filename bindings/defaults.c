@@ -63,7 +63,7 @@ int nl_synchronize(lua_State *L) {
 }
 
 int nl_settle(lua_State *L) {
-  nl_check(L, nc_settle());
+  nl_check(L, nc_synchronize_working());
   return 0;
 }
 

@@ -16,7 +16,7 @@
 static void pace(lua_State *L, int64_t before) {
   int64_t n = nc_memory.since - before;
   if (n > 0) nl_pace(L, n);
-  if (nc_passedany) nl_watched(L);
+  if (nc_trace_any) nl_watched(L);
 }
 
 /* A tensor that was being written to holds old and new values: whoever is told
@@ -49,7 +49,7 @@ int64_t nl_writes(lua_State *L, int out) {
 
 int nl_againinto(lua_State *L, int status, int attempt, int out,
                  int64_t writes) {
-  if (status == NC_ENOMEM && out && nl_writes(L, out) != writes) nc_partly();
+  if (status == NC_ENOMEM && out && nl_writes(L, out) != writes) nc_error_partial();
   if (out && nc_lasterror()->partly) return 0;
   return nl_again(L, status, attempt);
 }
@@ -59,7 +59,7 @@ static int named(int r, int into, const char *name) {
   char full[64];
   if (r == NC_OK || !into || strcmp(nc_lasterror()->op, name) != 0) return r;
   snprintf(full, sizeof full, "%s_", name);
-  nc_blameop(full);
+  nc_error_op(full);
   return r;
 }
 
@@ -106,8 +106,8 @@ static int runrow(lua_State *L, Op op, const Signature *s, const Args *a,
     unsigned dims;
     int r = nc_dimmask(&dims, &a->arg[1], a->arg[0].t->nd);
     if (r != NC_OK) {
-      nc_blameop(s->name);
-      nc_blame("self", a->arg[0].t);
+      nc_error_op(s->name);
+      nc_error_operand("self", a->arg[0].t);
       return r;
     }
     par[0] = s->n > 4 ? nc_tofloat(a->arg[4].s) : 1;
@@ -203,7 +203,7 @@ int nl_callrowinto(lua_State *L) {
   if (quick(L, op, in) && in[0].t) {
     int r = nc_apply(&y, op, in, defaults(op), in[0].t);
     if (r != NC_ENOMEM || nc_lasterror()->partly) {
-      if (r != NC_OK || nc_passedany)
+      if (r != NC_OK || nc_trace_any)
         nl_check(L, nl_written(named(r, 1, nc_opinfo[op].name),
                                nc_opinfo[op].name));
       nc_release(y);              /* self holds it */
@@ -267,7 +267,7 @@ static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
     r = writeto(nl_checktensor(L, list ? -1 : out), *y[i]);
     if (list) lua_pop(L, 1);            /* the list holds it */
   }
-  if (r != NC_OK) nc_blameop(s->name);  /* not the copy's */
+  if (r != NC_OK) nc_error_op(s->name);  /* not the copy's */
   return nl_written(r, s->name);
 }
 
@@ -312,7 +312,7 @@ static int apart(lua_State *L, Tensor **self) {
 }
 
 static int family(lua_State *L, int into) {
-  const Family f = (Family)nl_which(L);
+  const Operator f = (Operator)nl_which(L);
   const Signature *s = nl_familysignature(f);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
@@ -348,8 +348,8 @@ static int family(lua_State *L, int into) {
     if (!nl_againinto(L, r, attempt, writer ? 1 : out, writes)) break;
   }
   if (r != NC_OK) {
-    if (into) nc_reblame(c->arg[0].t, a.arg[0].t);
-    nc_calledas(s->name, a.arg, s->n);
+    if (into) nc_error_replace(c->arg[0].t, a.arg[0].t);
+    nc_error_rename(s->name, a.arg, s->n);
     named(r, into, s->name);
     if (writer || out) r = nl_written(r, s->name);
   }
@@ -361,7 +361,7 @@ static int family(lua_State *L, int into) {
 }
 
 int nl_callfamily(lua_State *L) {
-  const int given = nl_otherform(L, (Family)nl_which(L));
+  const int given = nl_otherform(L, (Operator)nl_which(L));
   return given ? given : family(L, 0);
 }
 

@@ -68,7 +68,7 @@ int nl_givenbyname(lua_State *L, const Signature *s, int next, int top) {
   }
   luaL_pushresult(&b);
   nc_fail(NC_EVALUE, "%s %s given by name", names, next == top ? "is" : "are");
-  nc_blameop(s->name);
+  nc_error_op(s->name);
   nc_hint("%s(..., {%s})", s->name, lua_tostring(L, -1));
   return 1;
 }
@@ -96,7 +96,7 @@ int nl_toomany(lua_State *L, const Signature *s, int next, int top) {
             nl_typename(L, next));
   else
     count(s, top);
-  nc_blameop(s->name);
+  nc_error_op(s->name);
   if (s->param[0].type == P_ANY && lua_type(L, 1) == LUA_TNUMBER)
     nc_hint("%s{1, 2, 3} makes one of a list", s->name);
   return nl_check(L, NC_EVALUE);

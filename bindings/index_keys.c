@@ -27,7 +27,7 @@ static int wrong(lua_State *L, const char *hint, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
   nc_fail(NC_EINDEX, "%s", text);
-  nc_blame("self", nl_checktensor(L, 1));
+  nc_error_operand("self", nl_checktensor(L, 1));
   if (hint) nc_hint("%s", hint);
   return nl_check(L, NC_EINDEX);
 }

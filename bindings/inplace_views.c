@@ -27,7 +27,7 @@ static int show(lua_State *L, const char *name) {
 }
 
 /* By the view of the same name, without the _. */
-static int byview(lua_State *L, const char *name, Family f) {
+static int byview(lua_State *L, const char *name, Operator f) {
   nl_checktensor(L, 1);
   nl_closure(L, nl_callfamily, f);
   lua_pushvalue(L, 1);
@@ -38,7 +38,7 @@ static int byview(lua_State *L, const char *name, Family f) {
 }
 
 #define BYVIEW(name) \
-  static int name(lua_State *L) { return byview(L, #name "_", FAM_##name); }
+  static int name(lua_State *L) { return byview(L, #name "_", OPERATOR_##name); }
 BYVIEW(transpose)
 BYVIEW(swapdims)
 BYVIEW(swapaxes)
@@ -101,7 +101,7 @@ static int resizeto(lua_State *L, const char *op, Tensor *x, int nd,
                     "resized");
   y = nl_newbox(L);
   r = resized(y, x, nd, size);
-  if (r != NC_OK) nc_blameop(op);
+  if (r != NC_OK) nc_error_op(op);
   nl_check(L, r);
   return show(L, op);
 }

@@ -10,7 +10,7 @@ static int noipairs(lua_State *L) {
   luaL_checkany(L, 1);
   if (nl_totensor(L, 1)) {
     nc_fail(NC_EVALUE, "ipairs does not go through tensors");
-    nc_blameop("ipairs");
+    nc_error_op("ipairs");
     nc_hint("for i, row in pairs(t) do ... end");
     return nl_check(L, NC_EVALUE);
   }

@@ -78,9 +78,9 @@ static int less(lua_State *L) {
                     nl_typename(L, a ? 2 : 1));
   nc_fail(NC_EVALUE, "Lua's %s and %s give one boolean, not one for each "
           "element", symbol, equal ? ">=" : ">");
-  nc_blameop(equal ? "<= or >=" : "< or >");
-  if (a) nc_blame("left", a);
-  if (b) nc_blame("right", b);
+  nc_error_op(equal ? "<= or >=" : "< or >");
+  if (a) nc_error_operand("left", a);
+  if (b) nc_error_operand("right", b);
   if (a && b) nc_hint("left:%s(right)", equal ? "le" : "lt");
   else if (a) nc_hint("left:%s(%s)", equal ? "le" : "lt",
                       luaL_tolstring(L, 2, NULL));
@@ -97,8 +97,8 @@ static int concat(lua_State *L) {
     const char *role = a ? "left" : "right";
     nc_fail(NC_EVALUE, "a tensor is joined with tensors only, not with a %s",
             nl_typename(L, a ? 2 : 1));
-    nc_blameop("..");
-    nc_blame(role, a ? a : b);
+    nc_error_op("..");
+    nc_error_operand(role, a ? a : b);
     nc_hint("tostring(%s)", role);
     return nl_check(L, NC_EVALUE);
   }
@@ -157,7 +157,7 @@ static void openevents(lua_State *L, int lib) {
   lua_setfield(L, meta, "__le");
   event(L, meta, "__len", length);
   event(L, meta, "__eq", equals);
-  nl_closure(L, concat, FAM_cat);
+  nl_closure(L, concat, OPERATOR_cat);
   lua_setfield(L, meta, "__concat");
   event(L, meta, "__call", nl_call);
   event(L, meta, "__newindex", nl_newindex);

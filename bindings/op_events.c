@@ -53,7 +53,7 @@ static void pushstep(lua_State *L, const Step *s) {
 static void pushpassed(lua_State *L) {
   const Error *e;
   int n;
-  const Step *s = nc_passed(&n, &e);
+  const Step *s = nc_trace_steps(&n, &e);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     pushstep(L, &s[i]);
@@ -64,13 +64,13 @@ static void pushpassed(lua_State *L) {
     nl_pusherror(L, &copy);
   } else
     lua_pushnil(L);
-  nc_forgetpassed();
+  nc_trace_clear();
 }
 
 static int tell(lua_State *L) {
   luaL_checkstack(L, 16, NULL);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &handler) != LUA_TFUNCTION) {
-    nc_forgetpassed();
+    nc_trace_clear();
     return 0;
   }
   pushpassed(L);
@@ -80,13 +80,13 @@ static int tell(lua_State *L) {
 
 /* Nobody watches who is told. */
 void nl_watched(lua_State *L) {
-  const unsigned watching = nc_watching;
+  const unsigned watching = nc_tracing;
   int status;
   luaL_checkstack(L, 2, NULL);
-  nc_watching = 0;
+  nc_tracing = 0;
   lua_pushcfunction(L, tell);
   status = lua_pcall(L, 0, 0, 0);
-  nc_watching = watching;
+  nc_tracing = watching;
   if (status != LUA_OK) lua_error(L);
 }
 
@@ -96,24 +96,24 @@ static int watch(lua_State *L) {
   static const char *const name[] = { "steps", "nan", "trap", "dry" };
   const char *text = luaL_checkstring(L, 1);
   unsigned wanted = 0;
-  if (nc_passedany) nl_watched(L);
+  if (nc_trace_any) nl_watched(L);
   for (size_t i = 0; i < sizeof name / sizeof *name; i++)
     if (strstr(text, name[i])) wanted |= 1u << i;
   lua_settop(L, 2);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &handler);
-  nc_watch(wanted);
+  nc_trace(wanted);
   return 0;
 }
 
 /* _unwatched(f, ...): f(...), of which nobody is told. */
 static int unwatched(lua_State *L) {
-  const unsigned watching = nc_watching;
+  const unsigned watching = nc_tracing;
   int status;
-  nc_watching = 0;
+  nc_tracing = 0;
   nc_gradoff++;
   status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   nc_gradoff--;
-  nc_watching = watching;
+  nc_tracing = watching;
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
@@ -122,14 +122,14 @@ static int drymemory(lua_State *L) {
   const Device *d;
   const Memory *m;
   nl_check(L, nc_finddevice(&d, luaL_checkstring(L, 1)));
-  m = nc_drymemory(d);
+  m = nc_meta_memory(d);
   lua_pushinteger(L, m ? m->live : 0);
   lua_pushinteger(L, m ? m->peak : 0);
   return 2;
 }
 
 static int isdry(lua_State *L) {
-  lua_pushboolean(L, nc_isdrytensor(nl_checktensor(L, 1)));
+  lua_pushboolean(L, nc_ismetatensor(nl_checktensor(L, 1)));
   return 1;
 }
 

@@ -56,7 +56,7 @@ static int namednorm(lua_State *L) {
   const int top = lua_gettop(L);
   const char *p;
   if (top > 1 && lua_istable(L, top)) {
-    nl_plainoptions(L, top, nl_familysignature(FAM_norm));
+    nl_plainoptions(L, top, nl_familysignature(OPERATOR_norm));
     lua_pushliteral(L, "p");
     const int named = lua_rawget(L, top) == LUA_TSTRING;
     lua_pop(L, 1);
@@ -84,7 +84,7 @@ static int namednorm(lua_State *L) {
 }
 
 /* f(a, b) or f{a, b}: the list of what f gives of each. */
-static int ofeach(lua_State *L, Family f) {
+static int ofeach(lua_State *L, Operator f) {
   const int list = lua_gettop(L) + 1;
   nl_plain(L, 1, 0);
   if (lua_istable(L, 1)) lua_pushvalue(L, 1);
@@ -101,7 +101,7 @@ static int ofeach(lua_State *L, Family f) {
   for (lua_Integer i = 1; i <= n; i++) {
     nl_closure(L, nl_callfamily, (int)f);
     if (lua_rawgeti(L, list, i) == LUA_TTABLE)
-      return nl_error(L, nc_families[f].name, "element %d of the list is a "
+      return nl_error(L, nc_operators[f].name, "element %d of the list is a "
                       "table, not a tensor", (int)i);
     lua_call(L, 1, 1);
     lua_rawseti(L, list + 1, i);
@@ -109,10 +109,10 @@ static int ofeach(lua_State *L, Family f) {
   return 1;
 }
 
-int nl_otherform(lua_State *L, Family f) {
+int nl_otherform(lua_State *L, Operator f) {
   switch (f) {
-    case FAM_norm: return namednorm(L);
-    case FAM_atleast_1d: case FAM_atleast_2d: case FAM_atleast_3d:
+    case OPERATOR_norm: return namednorm(L);
+    case OPERATOR_atleast_1d: case OPERATOR_atleast_2d: case OPERATOR_atleast_3d:
       return ofeach(L, f);
     default: return 0;
   }

@@ -39,21 +39,21 @@ static int findrow(const char *name, size_t n) {
 }
 
 static int findfamily(const char *name, size_t n) {
-  for (int f = 0; f < FAM_COUNT; f++)
-    if (strncmp(nc_families[f].name, name, n) == 0 &&
-        nc_families[f].name[n] == '\0')
+  for (int f = 0; f < OPERATOR_COUNT; f++)
+    if (strncmp(nc_operators[f].name, name, n) == 0 &&
+        nc_operators[f].name[n] == '\0')
       return f;
   return -1;
 }
 
 /* Does a family work on a tensor it calls self? */
 static int familywhere(int f) {
-  return strncmp(nc_families[f].signature, "self", 4) == 0
+  return strncmp(nc_operators[f].signature, "self", 4) == 0
              ? NL_FUNCTION | NL_METHOD : NL_FUNCTION;
 }
 
 static int familyinto(int f) {
-  return strncmp(nc_families[f].signature, "self:inplace", 12) == 0;
+  return strncmp(nc_operators[f].signature, "self:inplace", 12) == 0;
 }
 
 static int rowinto(int op) {
@@ -136,9 +136,9 @@ void nl_makeall(lua_State *L, int where) {
     lua_pushfstring(L, "%s_", nc_opinfo[op].name);
     make(L, t, lua_tostring(L, -1), where);
   }
-  for (int f = 0; f < FAM_COUNT; f++) {
-    make(L, t, nc_families[f].name, where);
-    lua_pushfstring(L, "%s_", nc_families[f].name);
+  for (int f = 0; f < OPERATOR_COUNT; f++) {
+    make(L, t, nc_operators[f].name, where);
+    lua_pushfstring(L, "%s_", nc_operators[f].name);
     make(L, t, lua_tostring(L, -1), where);
   }
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
@@ -180,9 +180,9 @@ static int isnone(const char *gradient) {
 static void rowinfo(lua_State *L, int op) {
   static const char *const kinds[] = { "unary", "test", "binary", "compare",
                                        "ternary", "choose", "reduce" };
-  static const char *const classes[] = { "ANY", "NUM", "NUB", "NUI", "DVI",
-                                         "WHO", "INT", "INN", "FLT", "FLO",
-                                         "TRU", "CNT" };
+#define X(class) #class,
+  static const char *const classes[] = { OP_CLASSES(X) };
+#undef X
   static const char *const folds[] = { "init", "map", "fold" };
   const OpInfo *info = &nc_opinfo[op];
   setinfo(L, "kind", kinds[info->kind]);
@@ -212,15 +212,15 @@ static void plaininfo(lua_State *L, const Signature *s, const char *kind,
 }
 
 static void familyinfo(lua_State *L, int f) {
-  const FamilyInfo *info = &nc_families[f];
-  const Signature *s = nl_familysignature((Family)f);
+  const OperatorInfo *info = &nc_operators[f];
+  const Signature *s = nl_familysignature((Operator)f);
   const int source = s->n > 1 && (s->param[1].type == P_TENSOR ||
                                   s->param[1].type == P_OPERAND);
   plaininfo(L, s, "family", info->doc);
   setflag(L, "into", familyinto(f));
-  setflag(L, "view", info->grad == FAMILY_VIEW);
-  setflag(L, "differentiable", info->grad != FAMILY_NOGRAD &&
-                               (info->grad != FAMILY_INTO || source));
+  setflag(L, "view", info->grad == GRADCLASS_VIEW);
+  setflag(L, "differentiable", info->grad != GRADCLASS_NOGRAD &&
+                               (info->grad != GRADCLASS_INPLACE || source));
 }
 
 static void castinfo(lua_State *L, int i) {
@@ -244,7 +244,7 @@ static int pushname(lua_State *L) {
   if (f == nl_callrow || f == nl_callrowinto || f == nl_callwhere)
     name = nc_opinfo[which].name;
   if (f == nl_callfamily || f == nl_callfamilyinto)
-    name = nc_families[which].name;
+    name = nc_operators[which].name;
   for (size_t i = 0; f == nl_totype && i < NCASTS; i++)
     if ((int)casts[i].type == which) name = casts[i].name;
   for (size_t i = 0; !name && i < sizeof bounds / sizeof *bounds; i++)
@@ -360,7 +360,7 @@ int nl_names(lua_State *L) {
     lua_rawseti(L, -2, ++n);                    \
   } while (0)
   for (int op = 0; op < OP_COUNT; op++) ADD(nc_opinfo[op].name);
-  for (int f = 0; f < FAM_COUNT; f++) ADD(nc_families[f].name);
+  for (int f = 0; f < OPERATOR_COUNT; f++) ADD(nc_operators[f].name);
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++) ADD(b->name);
   for (size_t i = 0; i < NCASTS; i++) ADD(casts[i].name);

@@ -149,11 +149,11 @@ const Signature *nl_rowsignature(Op op) {
   return s;
 }
 
-const Signature *nl_familysignature(Family f) {
-  static Signature signatures[FAM_COUNT];
+const Signature *nl_familysignature(Operator f) {
+  static Signature signatures[OPERATOR_COUNT];
   Signature *s = &signatures[f];
   if (s->name == NULL)
-    nl_parsesignature(s, nc_families[f].name, nc_families[f].signature);
+    nl_parsesignature(s, nc_operators[f].name, nc_operators[f].signature);
   return s;
 }
 

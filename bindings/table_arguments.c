@@ -182,7 +182,7 @@ void nl_checklist(lua_State *L, const char *op, int i) {
   if (name) {
     nc_fail(NC_EVALUE, "a table holds either a list or named arguments, not "
             "both");
-    nc_blameop(op);
+    nc_error_op(op);
     nc_hint("%s({...}, {%s=...})", op, name);
     nl_check(L, NC_EVALUE);
   }

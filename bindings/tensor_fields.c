@@ -106,8 +106,8 @@ static int sizes(lua_State *L, const char *name, const int64_t v[]) {
   if (r == NC_OK && t->nd == 0)
     r = nc_fail(NC_EINDEX, "a tensor without dimensions has no sizes");
   if (r != NC_OK) {
-    nc_blameop(name);
-    nc_blame("self", t);
+    nc_error_op(name);
+    nc_error_operand("self", t);
   }
   nl_check(L, r);
   lua_pushinteger(L, v[d]);
@@ -271,7 +271,7 @@ int nl_checkassign(lua_State *L) {
   if (slicetext(key)) return 0;
   nc_fail(NC_EVALUE, nl_isfield(key) ? "%s cannot be assigned"
                                   : "a tensor has no field '%s'", key);
-  nc_blame("self", nl_checktensor(L, 1));
+  nc_error_operand("self", nl_checktensor(L, 1));
   if ((strcmp(key, "dtype") == 0 || strcmp(key, "device") == 0) &&
       lua_type(L, 3) == LUA_TSTRING)
     nc_hint("self = self:to(\"%s\")", lua_tostring(L, 3));
@@ -283,21 +283,21 @@ int nl_checkassign(lua_State *L) {
 /* Dtypes that are no methods; cat takes a list, and so is none. */
 static void elsewhere(const char *key) {
   if (nc_dtypefrom(key) != DT_NONE) nc_hint("self:to(\"%s\")", key);
-  for (int i = 0; i < FAM_COUNT; i++)
-    if (strcmp(nc_families[i].name, key) == 0)
-      nc_hint(nl_familysignature((Family)i)->param[0].type == P_TENSORS
+  for (int i = 0; i < OPERATOR_COUNT; i++)
+    if (strcmp(nc_operators[i].name, key) == 0)
+      nc_hint(nl_familysignature((Operator)i)->param[0].type == P_TENSORS
                   ? "nacre.%s{self, ...}" : "nacre.%s(...)", key);
 }
 
 static int nomethod(lua_State *L, const char *key) {
-  const char *names[FAM_COUNT + OP_COUNT + 80], *near;
-  const int most = FAM_COUNT + OP_COUNT + 79;
+  const char *names[OPERATOR_COUNT + OP_COUNT + 80], *near;
+  const int most = OPERATOR_COUNT + OP_COUNT + 79;
   int n = 0;
   for (int i = 0; fields[i]; i++) names[n++] = fields[i];
   for (int i = 0; i < OP_COUNT; i++) names[n++] = nc_opinfo[i].name;
-  for (int i = 0; i < FAM_COUNT; i++)
-    if (strncmp(nc_families[i].signature, "self", 4) == 0)
-      names[n++] = nc_families[i].name;
+  for (int i = 0; i < OPERATOR_COUNT; i++)
+    if (strncmp(nc_operators[i].signature, "self", 4) == 0)
+      names[n++] = nc_operators[i].name;
   for (const Bound *b = nl_methods; b->name && n < most; b++)
     names[n++] = b->name;
   for (const Bound *b = nl_values; b->name && n < most; b++)
@@ -310,7 +310,7 @@ static int nomethod(lua_State *L, const char *key) {
   near = nl_nearname(key, names);
   nc_fail(NC_EVALUE, "tensor has no method '%s'", key);
   elsewhere(key);
-  if (nc_lasterror()->hint[0]) nc_blame("self", nl_checktensor(L, 1));
+  if (nc_lasterror()->hint[0]) nc_error_operand("self", nl_checktensor(L, 1));
   else if (near)
     nc_fail(NC_EVALUE, nl_isfield(near)
                 ? "tensor has no field '%s', did you mean '%s'?"

@@ -20,7 +20,7 @@ static const char *best(void) {
 
 void nl_checkcuda(lua_State *L, int r, const char *op) {
   if (r != NC_OK) {
-    nc_blameop(op);
+    nc_error_op(op);
     if (nc_opened() == NULL && nc_lasterror()->hint[0] == '\0')
       nc_hint("nacre --doctor explains; everything else works on the cpu");
   }
@@ -43,7 +43,7 @@ const Device *nl_device(lua_State *L, int i, const char *op) {
   if (strcmp(given, "auto") == 0) given = best();
   r = nc_finddevice(&d, given);
   if (strncmp(given, "cuda", 4) == 0) nl_checkcuda(L, r, op);
-  else if (r != NC_OK) nc_blameop(op);
+  else if (r != NC_OK) nc_error_op(op);
   nl_check(L, r);
   return d;
 }
@@ -147,7 +147,7 @@ static int converted(lua_State *L, const char *op, Move m) {
       r = m.copy && *there == t && t->dtype == m.type
               ? nc_apply1(cast, OP_clone, t) : nc_cast(cast, *there, m.type);
   } while (nl_again(L, r, attempt++));
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_blameop(op);
+  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
   nl_check(L, r);
   nl_pace(L, nc_memory.since - before);
   return 1;
@@ -175,7 +175,7 @@ static void named(lua_State *L, int i, Move *m) {
     todevice(L, m, nl_device(L, i, "to"));
   else {
     nc_fail(NC_EVALUE, "'%s' is neither a dtype nor a device", text);
-    nc_blameop("to");
+    nc_error_op("to");
     nc_hint("a device is %s; a dtype is float32 and so on", NC_DEVICENAMES);
     nl_check(L, NC_EVALUE);
   }
@@ -316,8 +316,8 @@ static int pin_memory(lua_State *L) {
   do r = nc_pin(y, nl_checktensor(L, 1));
   while (nl_again(L, r, attempt++));
   if (r != NC_OK) {
-    nc_blameop("pin_memory");
-    if (nc_lasterror()->n == 0) nc_blame("self", nl_checktensor(L, 1));
+    nc_error_op("pin_memory");
+    if (nc_lasterror()->n == 0) nc_error_operand("self", nl_checktensor(L, 1));
   }
   nl_check(L, r);
   if (*y == nl_checktensor(L, 1)) lua_settop(L, 1);

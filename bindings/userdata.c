@@ -200,7 +200,7 @@ static int throw(lua_State *L) {
 
 int nl_check(lua_State *L, int status) {
   if (status != NC_OK) return throw(L);
-  if (nc_passedany) nl_watched(L);
+  if (nc_trace_any) nl_watched(L);
   return 1;
 }
 
@@ -211,7 +211,7 @@ int nl_error(lua_State *L, const char *op, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
   nc_fail(NC_EVALUE, "%s", text);
-  nc_blameop(op);
+  nc_error_op(op);
   return nl_check(L, NC_EVALUE);
 }
 

@@ -17,7 +17,7 @@
 ** is the innermost.  Strides are in elements; a number has stride 0 and lies
 ** in `number'.
 */
-typedef struct Loop {
+typedef struct TensorIter {
   Op op;
   int part;                   /* 0 the value, 1.. the gradients: operands
                                  are then g and those of a b c y that the
@@ -32,7 +32,7 @@ typedef struct Loop {
   void *p[NC_MAXIN];          /* NULL: a number */
   Scalar number[NC_MAXIN];
   double par[2];
-} Loop;
+} TensorIter;
 
 /*
 ** Along dimensions.  x has any strides.  Those that give a line for a line
@@ -44,74 +44,74 @@ typedef struct Loop {
 ** without the folded dimensions (x->size, in order); kept dimensions of size
 ** 1 do not matter.  Lines may be empty where a row of the table says so.
 */
-typedef enum LineOp {
-  LINE_SOFTMAX, LINE_LOG_SOFTMAX,   /* float types */
-  LINE_CUMSUM,                      /* int64 or a float type */
-  LINE_LARGEST, LINE_SMALLEST,      /* any type; y may be NULL; nan wins, the
+typedef enum DimOp {
+  DIM_SOFTMAX, DIM_LOG_SOFTMAX,   /* float types */
+  DIM_CUMSUM,                      /* int64 or a float type */
+  DIM_ARGMAX, DIM_ARGMIN,      /* any type; y may be NULL; nan wins, the
                                        first wins */
-  LINE_VAR, LINE_STD,               /* float; over max(0, n - correction);
+  DIM_VAR, DIM_STD,               /* float; over max(0, n - correction);
                                        nan for an empty line */
-  LINE_LOGSUMEXP,                   /* float; -inf for an empty line */
-  LINE_CUMPROD,                     /* as LINE_CUMSUM */
-  LINE_LOGCUMSUMEXP,                /* float */
-  LINE_CUMMAX, LINE_CUMMIN          /* any type, y may be NULL; at, in the
+  DIM_LOGSUMEXP,                   /* float; -inf for an empty line */
+  DIM_CUMPROD,                     /* as DIM_CUMSUM */
+  DIM_LOGCUMSUMEXP,                /* float */
+  DIM_CUMMAX, DIM_CUMMIN          /* any type, y may be NULL; at, in the
                                        shape of x; nan wins, the last wins */
-} LineOp;
+} DimOp;
 
-typedef struct LineCall {
-  LineOp op;
+typedef struct DimCall {
+  DimOp op;
   Tensor *x, *y, *at;
   unsigned dims;
   int64_t lines, length;      /* results, elements behind each */
   double correction;
-} LineCall;
+} DimCall;
 
 /* y[i] of a vector: start + i*step, in int64 (wrapping) if those are
    integers, else in double; if `spread', the second half counts back from
    end, so that both ends are exact.  Then converted to y's type. */
-typedef struct Sequence {
+typedef struct FillRangeCall {
   Tensor *y;
   Scalar start, end, step;
   int spread;
-} Sequence;
+} FillRangeCall;
 
 /* Index tensor to offsets: offset[i] = (given[i] - 1) * step, or, for a
    negative one, (given[i] + size) * step.  0 and what is outside fails as
    nc_position would say it for dimension `shown' (0-based) of `of'. */
-typedef struct Places {
+typedef struct ResolveIndexCall {
   const Tensor *given;        /* int64, dense */
   Tensor *offset;             /* int64, dense, of that shape */
   int64_t size, step;
   const Tensor *of;
   int shown;
-} Places;
+} ResolveIndexCall;
 
 /* Where a dense bool tensor is true, in order: a new int64 tensor of offsets
    [n] (the sum of coordinate*step, over dimensions nd, size, step as which
    the mask is seen), or of 1-based coordinates [n x nd].  May be empty. */
-typedef struct Trues {
+typedef struct NonzeroCall {
   const Tensor *mask;
   int coordinates;
   int nd;
   int64_t size[NC_MAXDIM], step[NC_MAXDIM];
-} Trues;
+} NonzeroCall;
 
 /* Where the picked elements lie, and how they lie in the other tensor: its
    dimensions at .. at+offset->nd-1 run over them, evenly; its others, in
    order, are those of x that are not picked from (bits of `picked').  To
    other from x, or the reverse.  The types of x and other are one. */
-typedef enum GatherFold {
-  GATHER_ADD, GATHER_MUL, GATHER_MAX, GATHER_MIN /* nan wins; bool: or, and */
-} GatherFold;
+typedef enum IndexReduce {
+  INDEX_ADD, INDEX_MUL, INDEX_MAX, INDEX_MIN /* nan wins; bool: or, and */
+} IndexReduce;
 
-typedef struct Gather {
+typedef struct IndexCall {
   const Tensor *x, *other;
   Tensor *offset;             /* int64, dense, on the device of x */
   unsigned picked;
   int at;
   int distinct;               /* no two offsets are equal */
-  GatherFold fold;            /* of accumulate */
-} Gather;
+  IndexReduce fold;            /* of accumulate */
+} IndexCall;
 
 /* Elements along a dimension: for each place of index (int64, dense, of as
    many dimensions as x, at most as large but along dim) the element of x at
@@ -120,44 +120,44 @@ typedef struct Gather {
    x.  CHECK only looks for a position that is outside, which fails as
    nc_position would say it; it comes before what writes, but on the CPU to
    what nobody will see then. */
-typedef enum AlongHow {
-  ALONG_CHECK, ALONG_GET, ALONG_PUT, ALONG_FOLD
-} AlongHow;
+typedef enum GatherDimMode {
+  GATHER_DIM_CHECK, GATHER_DIM_GET, GATHER_DIM_PUT, GATHER_DIM_REDUCE
+} GatherDimMode;
 
-typedef struct Along {
-  AlongHow how;               /* other = x, x = other, x fold= other */
+typedef struct GatherDimCall {
+  GatherDimMode how;               /* other = x, x = other, x fold= other */
   const Tensor *x, *index, *other;
   int dim;
-  GatherFold fold;
-} Along;
+  IndexReduce fold;
+} GatherDimCall;
 
 /* Along dimension dim of x: of its elements in order (nan is the largest; what
    is equal stays in order) those of rank from .. from+keep-1.  at, int64, takes
    their positions, 1-based; y, which may be NULL, the elements.  Both are
    dense, in the shape of x but for keep along dim. */
-typedef struct Sorting {
+typedef struct SortCall {
   const Tensor *x;
   Tensor *y, *at;
   int dim, descending;
   int64_t from, keep;
-} Sorting;
+} SortCall;
 
 /* Where each value of x goes among those of seq, from 1 on: before the first
    that is not less, or if `right' is greater; nan lies behind all others.
    seq is one sorted vector, or has one for each row of x.  Both are dense and
    of one type, int64, float32 or float64; at, int64, has the shape of x. */
-typedef struct Searching {
+typedef struct SearchCall {
   Tensor *at;
   const Tensor *seq, *x;
   int right;
-} Searching;
+} SearchCall;
 
 /* Random numbers as philox.h lays them out, from block number `block' of
    seed `key', into a dense y of any type they fit. */
-typedef enum DrawKind { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS } DrawKind;
+typedef enum RandomKind { RANDOM_UNIFORM, RANDOM_NORMAL, RANDOM_INTEGERS } RandomKind;
 
-typedef struct Draw {
-  DrawKind kind;
+typedef struct RandomFillCall {
+  RandomKind kind;
   int wide;                   /* two elements a block, not four: in double,
                                  or integers of more than 2^32 values */
   int bits;                   /* of a uniform float */
@@ -166,28 +166,28 @@ typedef struct Draw {
   int64_t low;
   uint64_t key, block;
   Tensor *y;
-} Draw;
+} RandomFillCall;
 
 /* y = beta*y + alpha*a*b, where y need not be set if beta is 0.  All are of
    one type, not bool; a is [batch.. x m x k], b [batch.. x k x n] with any
    strides (a step of 0 repeats along a batch dimension), y [batch.. x m x n],
    dense.  Sums are kept in float32 or wider, int64 or int32.  k may be 0. */
-typedef struct Product {
+typedef struct BmmCall {
   Tensor *a, *b, *y;
   Scalar alpha, beta;
-} Product;
+} BmmCall;
 
 /* How windows lie over planes: `out' places, `stride' apart, of `kernel'
    elements, `dilation' apart; the first one begins `pad' before the plane.
    What lies outside of it counts as nothing. */
-typedef struct Windows {
+typedef struct ConvGeometry {
   int64_t size[2], kernel[2], out[2];
   int64_t stride[2], pad[2], dilation[2];
-} Windows;
+} ConvGeometry;
 
 /* Which element is the first, of a window that begins at `from' along
    dimension d, that is not before the plane. */
-static inline int64_t nc_firstin(const Windows *w, int d, int64_t from) {
+static inline int64_t nc_firstin(const ConvGeometry *w, int d, int64_t from) {
   return from < 0 ? (w->dilation[d] - 1 - from) / w->dilation[d] : 0;
 }
 
@@ -195,36 +195,36 @@ static inline int64_t nc_firstin(const Windows *w, int d, int64_t from) {
    and `result' [n x o x out], dense and of one float type, one is made of the
    other two: the result, or its gradient's share in the input or weight.
    There are elements in the one that is made, and in a result. */
-typedef enum ConvHow { CONV_RESULT, CONV_INPUT, CONV_WEIGHT } ConvHow;
+typedef enum ConvProduct { CONV_RESULT, CONV_INPUT, CONV_WEIGHT } ConvProduct;
 
-typedef struct Conv {
-  ConvHow how;
+typedef struct ConvCall {
+  ConvProduct how;
   const Tensor *input, *weight, *result;
   int64_t n, c, o, groups;
-  Windows at;
-} Conv;
+  ConvGeometry at;
+} ConvCall;
 
 /* The largest element y of each window over a plane of x, nan before all and
    the first of equals, and its position `at' in the plane, from 1, row by
    row; or, back: x = the sum of those y whose position an element is.  x is
    [planes x size], y and at (int64) are [planes x out], all dense.  Every
    window has an element of the plane. */
-typedef struct Pooling {
+typedef struct MaxPoolCall {
   int back;
   const Tensor *x, *y, *at;
   int64_t planes;
-  Windows windows;
-} Pooling;
+  ConvGeometry windows;
+} MaxPoolCall;
 
 /* columns = the patches of x, or, back, x = the sum of what columns lay there.
    x is [n x c x size], columns are [n x c*kernel x out], both dense and of
    one float type. */
-typedef struct Patching {
+typedef struct Im2colCall {
   int back;
   const Tensor *x, *columns;
   int64_t n, c;
-  Windows at;
-} Patching;
+  ConvGeometry at;
+} Im2colCall;
 
 /* Mean 0 and variance 1, times a weight, plus a bias.  x lies dense, as
    [n x channels x inner].  What is taken together, a row, are `groups' parts
@@ -235,21 +235,21 @@ typedef struct Patching {
    of the channels.  weight, bias, dweight and dbias may be NULL.
    Back: from g, x, weight, mean and var, which were kept, come y, now the
    gradient to x, which may be NULL too, dweight and dbias. */
-typedef struct Norm {
+typedef struct NormCall {
   int back, batch, centered;
   int64_t n, channels, inner, groups;
   double eps;
   const Tensor *x, *g, *weight, *bias;
   Tensor *y, *mean, *var, *dweight, *dbias;
-} Norm;
+} NormCall;
 
 /* x, a bool of one element, must be true: else the operation that asks fails
    with `text' (a constant). */
-typedef struct Expect {
+typedef struct AssertCall {
   const Tensor *x;
   int code;
   const char *text;
-} Expect;
+} AssertCall;
 
 /* How bytes cross between the host and a device. */
 enum {
@@ -270,31 +270,31 @@ struct Device {
                 int how);
   int (*synchronize)(const Device *d);      /* waits; NC_EINTR if interrupted */
   void (*trim)(const Device *d, int64_t budget); /* frees cached blocks */
-  int (*run)(const Device *d, const Loop *k);
+  int (*run)(const Device *d, const TensorIter *k);
   /* The value of a row over n dense elements, all of type `work'; v[0] is the
      result.  For what is quicker done than planned: 0 says that it is not,
      and asks for `run'.  NULL: always that. */
   int (*few)(Op op, DType work, int64_t n, void *const v[],
              const double par[2]);
-  int (*lines)(const Device *d, const LineCall *c);
-  int (*sequence)(const Device *d, const Sequence *s);
-  int (*places)(const Device *d, const Places *p);
-  int (*trues)(const Device *d, Tensor **y, const Trues *t);
-  int (*gather)(const Device *d, const Gather *g);    /* other = x, picked */
-  int (*scatter)(const Device *d, const Gather *g);   /* x, picked, = other */
-  int (*draw)(const Device *d, const Draw *w);
-  int (*product)(const Device *d, const Product *p);
-  int (*expect)(const Device *d, const Expect *e);
+  int (*lines)(const Device *d, const DimCall *c);
+  int (*sequence)(const Device *d, const FillRangeCall *s);
+  int (*places)(const Device *d, const ResolveIndexCall *p);
+  int (*trues)(const Device *d, Tensor **y, const NonzeroCall *t);
+  int (*gather)(const Device *d, const IndexCall *g);    /* other = x, picked */
+  int (*scatter)(const Device *d, const IndexCall *g);   /* x, picked, = other */
+  int (*draw)(const Device *d, const RandomFillCall *w);
+  int (*product)(const Device *d, const BmmCall *p);
+  int (*expect)(const Device *d, const AssertCall *e);
   /* x, picked, fold= other, in the order of the offsets */
-  int (*accumulate)(const Device *d, const Gather *g);
+  int (*accumulate)(const Device *d, const IndexCall *g);
   int gradients;              /* does `run' know parts of a Loop but 0? */
-  int (*sort)(const Device *d, const Sorting *s);
-  int (*search)(const Device *d, const Searching *s);
-  int (*along)(const Device *d, const Along *a); /* NULL: gather, scatter */
-  int (*conv)(const Device *d, const Conv *c);
-  int (*pool)(const Device *d, const Pooling *p);
-  int (*patches)(const Device *d, const Patching *p);
-  int (*norm)(const Device *d, const Norm *n);
+  int (*sort)(const Device *d, const SortCall *s);
+  int (*search)(const Device *d, const SearchCall *s);
+  int (*along)(const Device *d, const GatherDimCall *a); /* NULL: gather, scatter */
+  int (*conv)(const Device *d, const ConvCall *c);
+  int (*pool)(const Device *d, const MaxPoolCall *p);
+  int (*patches)(const Device *d, const Im2colCall *p);
+  int (*norm)(const Device *d, const NormCall *n);
 };
 
 extern const Device nc_cpu;
@@ -306,7 +306,7 @@ int nc_finddevice(const Device **d, const char *name); /* opens it if need be */
 /* Calls fn for each device that is open, until one fails. */
 int nc_ondevices(int (*fn)(const Device *d, void *ctx), void *ctx);
 int nc_synchronize(void);                   /* every device in use */
-int nc_settle(void); /* the same, but for those that have failed for good */
+int nc_synchronize_working(void); /* the same, but for those that have failed for good */
 
 /*
 ** Accelerators: the devices of a plug-in, and what is theirs alone.  Opened
@@ -411,7 +411,7 @@ typedef struct Host {
   int (*parallel)(int64_t n, int64_t grain,     /* nc_parallel */
                   void (*fn)(void *ctx, int64_t begin, int64_t end),
                   void *ctx);
-  void (*partly)(void);       /* nc_partly */
+  void (*partly)(void);       /* nc_error_partial */
 } Host;
 
 extern const Host nc_forplugins;

@@ -33,7 +33,7 @@ typedef struct Operand {      /* what an operand of a failed operation was */
   char note[40];              /* what else there is to say, or "" */
 } Operand;
 
-#define NC_MAXBLAME 6
+#define NC_MAXERROROPERANDS 6
 
 typedef struct Error {
   int code;
@@ -44,7 +44,7 @@ typedef struct Error {
   char hint[160];             /* what to type instead, or "" */
   char first[96];             /* the first element that is wrong, or "" */
   int n;
-  Operand operand[NC_MAXBLAME];
+  Operand operand[NC_MAXERROROPERANDS];
 } Error;
 
 #if defined(__GNUC__)
@@ -63,11 +63,11 @@ int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_first(const char *fmt, ...) NC_PRINTF(1, 2);
-void nc_blame(const char *role, const Tensor *t); /* adds an operand */
-void nc_blamenote(const char *fmt, ...) NC_PRINTF(1, 2); /* to the last one */
-void nc_blameop(const char *op);                  /* names the operation */
-void nc_reblame(const Tensor *from, const Tensor *to); /* in the record */
-void nc_partly(void);                             /* sets that in the record */
+void nc_error_operand(const char *role, const Tensor *t); /* adds an operand */
+void nc_error_note(const char *fmt, ...) NC_PRINTF(1, 2); /* to the last one */
+void nc_error_op(const char *op);                  /* names the operation */
+void nc_error_replace(const Tensor *from, const Tensor *to); /* in the record */
+void nc_error_partial(void);                             /* sets that in the record */
 const Error *nc_lasterror(void);                  /* of this thread */
 const char *nc_errname(int code);                 /* "ESHAPE" */
 

@@ -7,26 +7,26 @@
 
 /* Runs a row over operands that broadcast to the shape of y, whose memory
    is one of theirs or apart from all of them. */
-int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
+int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
               const double par[2]);
 
 /* The same for gradient number `part' (from 1): in[] is g and the operands
    that its text names, in the order a b c y. */
-int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
+int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
                const double par[2]);
 
 /* The error that v is no element of type t.  And: is v one, without wrapping
    as what nc_checkfits lets pass? */
-int nc_unfit(Scalar v, DType t);
+int nc_error_doesnotfit(Scalar v, DType t);
 int nc_checkholds(int64_t v, DType t);
 
 /* The type in which a row works on n operands, if it takes them, and that
    type holds the numbers among them. */
-int nc_worktype(DType *work, Op op, const Arg in[], int n);
+int nc_computetype(DType *work, Op op, const Arg in[], int n);
 
 /* A number as an element of the type that a row works in: it wraps, or is
    rounded, as the elements are. */
-Scalar nc_asworked(Scalar s, DType work);
+Scalar nc_tocomputetype(Scalar s, DType work);
 
 /* Can a result of one type be written into another, as PyTorch has it? */
 int nc_castable(DType from, DType to);
@@ -38,16 +38,16 @@ int nc_checkout(const Tensor *out, DType result, int nd,
 
 /* Counts a request that wrote to y, of status r, which it gives back: who was
    short of memory later must not repeat it. */
-static inline int nc_wrote(const Tensor *y, int r) {
+static inline int nc_countwrite(const Tensor *y, int r) {
   y->data->writes += r == NC_OK;
   return r;
 }
 
 /* Does out lie on device d, where its result comes to be? */
-int nc_writtenon(const Tensor *out, const Device *d);
+int nc_checkoutdevice(const Tensor *out, const Device *d);
 
 /* Do the bytes of two tensors meet, without being the same elements? */
-int nc_meets(const Tensor *a, const Tensor *b);
+int nc_overlaps(const Tensor *a, const Tensor *b);
 
 /* The device of the operands; 0-d ones on the host count as numbers. */
 int nc_samedevice(const Device **d, const Arg in[], int n);
@@ -59,7 +59,7 @@ int nc_onedevice(const Device **d, const Arg in[], int n);  /* they do not */
 int nc_byhost(Call *c, const Device *d);
 
 /* Adds the operation and its operands to the record of failure r. */
-int nc_blamed(int r, const char *op, const Arg in[], int n);
+int nc_error_call(int r, const char *op, const Arg in[], int n);
 
 /* The shape of x folded along dims. */
 void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,

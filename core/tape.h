@@ -12,22 +12,22 @@
 
 #include "core/tensor.h"
 
-typedef struct Meta {         /* what a gradient must look like */
+typedef struct GradMeta {         /* what a gradient must look like */
   const Device *device;
   DType dtype;
   int nd;
   int stream;                 /* that the device worked on then, by number */
   int64_t *size;
-} Meta;
+} GradMeta;
 
 typedef struct Edge {
   Node *node;                 /* NULL: no gradient is wanted */
   int index;                  /* which of its results */
-  Meta meta;
+  GradMeta meta;
 } Edge;
 
 typedef struct Output {
-  Meta meta;
+  GradMeta meta;
   Tensor *grad;               /* of a leaf, or if it was asked for */
   int retain;
   Hook *hooks;
@@ -47,14 +47,14 @@ typedef struct GradCall {     /* a request for gradients of operands */
   const int *need;
 } GradCall;
 
-int nc_backwardwatched(GradCall *g);        /* trace.c */
+int nc_backward_traced(GradCall *g);        /* trace.c */
 
 typedef struct NodeKind {
   int (*backward)(GradCall *g);
   void (*drop)(void *info);   /* NULL: nothing to release */
 } NodeKind;
 
-typedef struct Walk Walk;
+typedef struct BackwardPass BackwardPass;
 
 struct Node {
   int refs;
@@ -68,7 +68,7 @@ struct Node {
   int64_t bytes;              /* of all of this, in one block */
   int freed;                  /* were the saved tensors given up? */
   int slot;                   /* in a walk */
-  Walk *walk;
+  BackwardPass *walk;
   Node *next;                 /* to be released */
 };
 
@@ -108,35 +108,35 @@ int nc_refresh(Tensor *t);    /* brings the history of a view up to date */
 Edge nc_edgeof(const Tensor *t);            /* where its gradient goes */
 
 /*
-** Recording (tape.c).  nc_begin makes the node before the operation runs,
+** Recording (tape.c).  nc_record_begin makes the node before the operation runs,
 ** so that nothing can fail afterwards but what a new result can be given up
-** for; nc_commit ties the results to it.
+** for; nc_record_commit ties the results to it.
 */
-#define nc_marked(t) ((t)->ad != NULL || (t)->base != NULL)
+#define nc_mayrecord(t) ((t)->ad != NULL || (t)->base != NULL)
 
-typedef struct Trace {
+typedef struct Recording {
   Node *node;                 /* NULL: nothing is recorded */
   Tensor *into;               /* written in place; NULL: a new result */
   Node *set, *view;           /* of a base and of its view */
-} Trace;
+} Recording;
 
-int nc_begin(Trace *t, const NodeKind *kind, const char *name,
+int nc_record_begin(Recording *t, const NodeKind *kind, const char *name,
              Tensor *const in[], int nin, int nout, int nsaved, size_t info,
              Tensor *into);
 /* Fills saved[i] of the node with an operand; if the operation is going to
    overwrite it, with a copy. */
-int nc_keep(Trace *t, int i, Tensor *x);
-int nc_keepresult(Trace *t, int i, Tensor *y, int index); /* in place: before
+int nc_record_save(Recording *t, int i, Tensor *x);
+int nc_record_saveresult(Recording *t, int i, Tensor *y, int index); /* in place: before
                                  the operation runs */
-int nc_commit(Trace *t, Tensor *const out[], int nout);
-void nc_cancel(Trace *t);
-int nc_write(Tensor *into);   /* may it be written in place, unrecorded? */
+int nc_record_commit(Recording *t, Tensor *const out[], int nout);
+void nc_record_cancel(Recording *t);
+int nc_checkinplace(Tensor *into);   /* may it be written in place, unrecorded? */
 
 /* *t = what saved[i] holds, with its history if recording is on. */
-int nc_unsave(Tensor **t, const Node *n, int i);
+int nc_savedtensor(Tensor **t, const Node *n, int i);
 
 /* Does y, a new result of the operation `kind' on in[], need a node? */
-int nc_note(const NodeKind *kind, const char *name, Tensor *const in[],
+int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
             int nin, Tensor *const out[], int nout, const void *info,
             size_t size);
 
@@ -144,12 +144,12 @@ int nc_note(const NodeKind *kind, const char *name, Tensor *const in[],
 int nc_customof(Custom *c, const Node *n);
 
 /* What apply.c and device.c do not do themselves. */
-int nc_applyrecorded(Tensor **y, Op op, const Arg in[], const double par[2],
+int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
                      Tensor *out);
-int nc_reducerecorded(Tensor **y, Op op, Tensor *x, unsigned dims,
+int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
                       int keepdim, DType dtype, const double par[2],
                       Tensor *out);
-int nc_callrecorded(Call *c);
+int nc_call_recorded(Call *c);
 int nc_copied(Tensor *y, Tensor *x);        /* y is new, a copy of x */
 /* y, a new result, may show the memory of x: then it gets the base by which
    it follows changes. */
@@ -166,8 +166,8 @@ typedef struct Value {        /* a tensor or a number */
   Scalar s;
 } Value;
 
-unsigned nc_letters(const char *text);      /* bits: which occur; x is a */
-int nc_evaluate(Tensor **y, const char *text, const Value letter[LETTERS]);
+unsigned nc_formula_letters(const char *text);      /* bits: which occur; x is a */
+int nc_formula_eval(Tensor **y, const char *text, const Value letter[LETTERS]);
 /* y = text of the tensors g, a, b and c, which may be NULL, and a number */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
                Tensor *c, double n);
@@ -175,16 +175,16 @@ int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
 /* BY(product): the gradient of a product over `dims' (prod_grad.c) */
 int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims);
 
-extern const NodeKind nc_rownode, nc_reducenode, nc_copynode;
+extern const NodeKind nc_pointwisenode, nc_reducenode, nc_copynode;
 
-typedef struct RowInfo {
+typedef struct PointwiseInfo {
   Op op;
   unsigned kept;              /* letters of the saved tensors, in order */
   double par[2];
   Scalar number[3];           /* operands that are none */
   unsigned dims;              /* of a reduction */
   int keepdim;
-} RowInfo;
+} PointwiseInfo;
 
 /*
 ** Views and indexing (view_grad.c)
@@ -197,12 +197,12 @@ typedef struct Geometry {     /* how a view lies in its base */
 
 void nc_geometry(Geometry *g, const Tensor *x, const Tensor *view);
 int nc_denselike(Tensor **y, const Tensor *x); /* geometry of a dense x only */
-extern const NodeKind nc_viewnode, nc_setnode, nc_intonode;
+extern const NodeKind nc_viewnode, nc_setnode, nc_inplacenode;
 
 /*
 ** Families
 */
-typedef struct FamilyGrad {   /* what a gradient function is called with */
+typedef struct OperatorGrad {   /* what a gradient function is called with */
   const Node *node;
   Arg *arg;                   /* as in the call, but for tensors */
   Tensor *out[NC_MAXOUT];
@@ -211,26 +211,26 @@ typedef struct FamilyGrad {   /* what a gradient function is called with */
   const int *need;
   const Edge *in;             /* in[i].meta: what operand i was */
   int n;                      /* operands */
-} FamilyGrad;
+} OperatorGrad;
 
 /* *t = an operand, or a result, that the signature marks; not retained. */
-int nc_operand(FamilyGrad *g, int i, Tensor **t);
-int nc_result(FamilyGrad *g, int i, Tensor **t);
+int nc_operand(OperatorGrad *g, int i, Tensor **t);
+int nc_result(OperatorGrad *g, int i, Tensor **t);
 
-extern const NodeKind nc_familynode;
+extern const NodeKind nc_operatornode;
 
 #define NOGRAD(op)
 #define COMPOSED(op)
 #define VIEW(op)
-#define INTO(op)
-#define GRAD(op) int nc_grad_##op(FamilyGrad *g);
-#define FAMILY(op, class, ...) class(op)
+#define INPLACE(op)
+#define GRAD(op) int nc_grad_##op(OperatorGrad *g);
+#define OPERATOR(op, class, ...) class(op)
 #include "core/operators.def"
-#undef FAMILY
+#undef OPERATOR
 #undef NOGRAD
 #undef COMPOSED
 #undef VIEW
-#undef INTO
+#undef INPLACE
 #undef GRAD
 
 /* Of a signature: bits of the arguments that a gradient needs the values of,
@@ -240,17 +240,17 @@ int nc_marks(const char *signature, unsigned *results);
 /*
 ** What gradients are made of; all is recorded if recording is on.
 */
-int nc_fit(Tensor **g, const Meta *m);      /* *g summed to what m says */
+int nc_fit(Tensor **g, const GradMeta *m);      /* *g summed to what m says */
 int nc_reshapeto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
 int nc_broadcastto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
 /* *y = g, of x folded along dims, with these dimensions as size 1 */
-int nc_unfolded(Tensor **y, Tensor *g, const Meta *x, unsigned dims);
+int nc_unfolded(Tensor **y, Tensor *g, const GradMeta *x, unsigned dims);
 /* *y = x folded along dims, which stay */
 int nc_sumkept(Tensor **y, Tensor *x, unsigned dims);
 /* *y = from .. to, int64, on the device of x */
 int nc_counted(Tensor **y, const Tensor *x, int64_t from, int64_t to);
-int nc_call1(Tensor **y, Family op, Tensor *a);
-int nc_call2(Tensor **y, Family op, Tensor *a, Tensor *b);
+int nc_call1(Tensor **y, Operator op, Tensor *a);
+int nc_call2(Tensor **y, Operator op, Tensor *a, Tensor *b);
 int nc_transposed(Tensor **y, Tensor *x);   /* the last two dimensions */
 
 #endif

@@ -13,11 +13,11 @@ enum {                        /* what is wanted, bits */
   NC_STEPS = 1,               /* a Step of each */
   NC_NAN = 2,                 /* to know of nan and inf that are new */
   NC_TRAP = 4,                /* and then the operation fails */
-  NC_DRY = 8                  /* shapes only: nothing is computed, nothing
+  NC_META = 8                  /* shapes only: nothing is computed, nothing
                                  that exists is changed */
 };
 
-extern unsigned nc_watching;  /* set it to 0 for what nobody is to see */
+extern unsigned nc_tracing;  /* set it to 0 for what nobody is to see */
 
 typedef struct Shown {        /* what a tensor was */
   DType dtype;
@@ -40,20 +40,20 @@ typedef struct Step {
 } Step;
 
 /* From now on; 0 ends it.  Gives what was wanted before. */
-unsigned nc_watch(unsigned wanted);
+unsigned nc_trace(unsigned wanted);
 
 /* What has passed: `n' steps, and the error that an operation would have
    failed with (NULL: none).  Both hold until nc_forgetsteps. */
-const Step *nc_passed(int *n, const Error **warning);
-void nc_forgetpassed(void);
-extern int nc_passedany;      /* is there something? */
+const Step *nc_trace_steps(int *n, const Error **warning);
+void nc_trace_clear(void);
+extern int nc_trace_any;      /* is there something? */
 
 /* Was it made by a dry run?  Then it has no values. */
-int nc_isdrytensor(const Tensor *t);
-int nc_drystops(void);        /* fails: there are no values in a dry run */
+int nc_ismetatensor(const Tensor *t);
+int nc_meta_novalues(void);        /* fails: there are no values in a dry run */
 
 /* Shapes that are worked out on device d stand in its `live' and `peak'; NULL:
    none were. */
-const Memory *nc_drymemory(const Device *d);
+const Memory *nc_meta_memory(const Device *d);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* An operation between its beginning and its end.  Each operand is shown in
    the order that messages count them. */
-typedef struct Passing {
+typedef struct TraceEvent {
   const char *op;
   int status;                 /* of what had to be prepared */
   int elementwise, backward, isview;
@@ -25,43 +25,43 @@ typedef struct Passing {
   const Device *device;       /* the default one, before */
   Counters counters;
   int64_t start;              /* ns */
-} Passing;
+} TraceEvent;
 
-/* Watching ends for what the operation is made of, until nc_leave. */
-void nc_enter(Passing *p, const char *op);
+/* Watching ends for what the operation is made of, until nc_trace_end. */
+void nc_trace_begin(TraceEvent *p, const char *op);
 /* Adds a tensor or a number; *slot takes what the operation is to work on. */
-void nc_passin(Passing *p, Tensor **slot);
-void nc_passnumber(Passing *p, Scalar s);
+void nc_trace_operand(TraceEvent *p, Tensor **slot);
+void nc_trace_number(TraceEvent *p, Scalar s);
 /* Ends an operation that gave status r; gives its final status.  What it gave
    out is released if that is none of success. */
-int nc_leave(Passing *p, int r, Tensor **out, int nout);
+int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout);
 
 /* What watched calls come to.  Each calls the function it is named after. */
-int nc_applywatched(Tensor **y, Op op, const Arg in[], const double par[2],
+int nc_apply_traced(Tensor **y, Op op, const Arg in[], const double par[2],
                     Tensor *out);
-int nc_reducewatched(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
                      DType dtype, const double par[2], Tensor *out);
-int nc_callwatched(Call *c);
-int nc_indexwatched(Tensor **y, Tensor *t, const Index ix[], int n);
-int nc_setindexwatched(Tensor *t, const Index ix[], int n, Tensor *value,
+int nc_call_traced(Call *c);
+int nc_index_traced(Tensor **y, Tensor *t, const Index ix[], int n);
+int nc_setindex_traced(Tensor *t, const Index ix[], int n, Tensor *value,
                        Scalar number);
-int nc_castwatched(Tensor **y, Tensor *x, DType type);
-int nc_movewatched(Tensor **y, Tensor *x, const Device *d, int how);
-int nc_readwatched(Scalar *v, const char *op, const Tensor *t, int64_t offset);
-int nc_elementswatched(Tensor **y, Tensor *t);
+int nc_cast_traced(Tensor **y, Tensor *x, DType type);
+int nc_move_traced(Tensor **y, Tensor *x, const Device *d, int how);
+int nc_read_traced(Scalar *v, const char *op, const Tensor *t, int64_t offset);
+int nc_elements_traced(Tensor **y, Tensor *t);
 
 /* Does out hold nan or inf, and did no operand?  Then the record of failure
    says so; the status is that of looking (nonfinite.c). */
-int nc_checkfinite(int *found, const Passing *p, Tensor *const out[],
+int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
                    int nout);
 
 /*
 ** Dry runs (meta.c)
 */
-int nc_isdry(const Device *d);
-const Device *nc_dry(const Device *d);      /* that computes nothing for d */
-int nc_drytwin(Tensor **y, Tensor *x);      /* x itself if it is dry */
-void nc_begindry(void);
-void nc_enddry(void);
+int nc_ismeta(const Device *d);
+const Device *nc_metadevice(const Device *d);      /* that computes nothing for d */
+int nc_metacopy(Tensor **y, Tensor *x);      /* x itself if it is dry */
+void nc_meta_begin(void);
+void nc_meta_end(void);
 
 #endif

@@ -28,13 +28,13 @@ extern const Host *nc_hostside;
 #define nc_fail         nc_hostside->fail
 #define nc_rule         nc_hostside->rule
 #define nc_hint         nc_hostside->hint
-#define nc_blameop      nc_hostside->blameop
+#define nc_error_op      nc_hostside->blameop
 #define nc_newtensor    nc_hostside->newtensor    /* nc_new */
 #define nc_release      nc_hostside->release
 #define nc_dense        nc_hostside->newdense
 #define nc_cast         nc_hostside->cast
 #define nc_bytestext    nc_hostside->bytestext
-#define nc_partly       nc_hostside->partly
+#define nc_error_partial       nc_hostside->partly
 #define nc_wantsstop()  (*nc_hostside->interrupted != 0)
 
 static inline int64_t nc_sizeof_(DType t) {
@@ -137,23 +137,23 @@ int nc_cuda_tohost(const Device *d, void *dst, const void *src, int64_t bytes,
                    int how);
 int nc_cuda_synchronize(const Device *d);
 void nc_cuda_trim(const Device *d, int64_t budget);
-int nc_cuda_run(const Device *d, const Loop *k);
-int nc_cuda_lines(const Device *d, const LineCall *c);
-int nc_cuda_sequence(const Device *d, const Sequence *s);
-int nc_cuda_places(const Device *d, const Places *p);
-int nc_cuda_trues(const Device *d, Tensor **y, const Trues *t);
-int nc_cuda_gather(const Device *d, const Gather *g);
-int nc_cuda_scatter(const Device *d, const Gather *g);
-int nc_cuda_accumulate(const Device *d, const Gather *g);
-int nc_cuda_draw(const Device *d, const Draw *w);
-int nc_cuda_product(const Device *d, const Product *p);
-int nc_cuda_expect(const Device *d, const Expect *e);
-int nc_cuda_sort(const Device *d, const Sorting *s);
-int nc_cuda_search(const Device *d, const Searching *s);
-int nc_cuda_conv(const Device *d, const Conv *c);
-int nc_cuda_pool(const Device *d, const Pooling *p);
-int nc_cuda_patches(const Device *d, const Patching *p);
-int nc_cuda_norm(const Device *d, const Norm *n);
+int nc_cuda_run(const Device *d, const TensorIter *k);
+int nc_cuda_dim_op(const Device *d, const DimCall *c);
+int nc_cuda_fill_range(const Device *d, const FillRangeCall *s);
+int nc_cuda_resolve_index(const Device *d, const ResolveIndexCall *p);
+int nc_cuda_nonzero(const Device *d, Tensor **y, const NonzeroCall *t);
+int nc_cuda_index_read(const Device *d, const IndexCall *g);
+int nc_cuda_index_write(const Device *d, const IndexCall *g);
+int nc_cuda_index_accumulate(const Device *d, const IndexCall *g);
+int nc_cuda_random_fill(const Device *d, const RandomFillCall *w);
+int nc_cuda_bmm(const Device *d, const BmmCall *p);
+int nc_cuda_device_assert(const Device *d, const AssertCall *e);
+int nc_cuda_sort(const Device *d, const SortCall *s);
+int nc_cuda_search(const Device *d, const SearchCall *s);
+int nc_cuda_conv(const Device *d, const ConvCall *c);
+int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p);
+int nc_cuda_im2col(const Device *d, const Im2colCall *p);
+int nc_cuda_norm(const Device *d, const NormCall *n);
 
 /*
 ** Of bmm.c

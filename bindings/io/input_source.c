@@ -18,7 +18,7 @@ static int64_t pull(void *stream, void *p, int64_t n) {
 }
 
 static void check(lua_State *L, int status) {
-  if (status != NC_OK) nc_blameop("load");
+  if (status != NC_OK) nc_error_op("load");
   nl_check(L, status);
 }
 

@@ -47,7 +47,7 @@ static void getrow(void *ctx, int64_t y, void *line) {
 }
 
 static int blamed(int status, const char *op) {
-  if (status != NC_OK) nc_blameop(op);
+  if (status != NC_OK) nc_error_op(op);
   return status;
 }
 
@@ -133,7 +133,7 @@ static int shape(Picture *s, const Tensor *t) {
     return NC_OK;
   }
   nc_fail(NC_ESHAPE, "an image is HxW or CxHxW with 1 to 4 channels");
-  nc_blame("image", t);
+  nc_error_operand("image", t);
   if (t->nd == 3 && t->size[2] >= 1 && t->size[2] <= 4)
     nc_hint("image:permute(3, 1, 2)");
   return NC_ESHAPE;
@@ -197,7 +197,7 @@ static int writepng(lua_State *L) {
   Args a;
   if (nl_totensor(L, 1) && lua_type(L, 2) == LUA_TSTRING) {
     nc_fail(NC_EVALUE, "the path comes first, then the image");
-    nc_blameop("png");
+    nc_error_op("png");
     nc_hint("nacre.png(\"%s\", image)", lua_tostring(L, 2));
     return nl_check(L, NC_EVALUE);
   }

@@ -21,7 +21,7 @@ typedef struct Save {
 } Save;
 
 static int failsave(lua_State *L, const Save *o, const char *hint) {
-  nc_blameop(o->op);
+  nc_error_op(o->op);
   nc_hint("%s", hint);
   return nl_check(L, NC_EVALUE);
 }
@@ -217,7 +217,7 @@ static void checkself(lua_State *L, const Save *o) {
     failsave(L, o, o->to.bytes ? "npz and safetensors hold several"
              : "a .npz or .safetensors file holds several: "
                "nacre.save(\"w.npz\", {w = w})");
-  nc_blameop(o->op);
+  nc_error_op(o->op);
   nl_check(L, NC_EVALUE);
 }
 
@@ -275,7 +275,7 @@ int nl_save(lua_State *L) {
   if ((nl_totensor(L, 1) || lua_istable(L, 1)) &&
       lua_type(L, 2) == LUA_TSTRING) {
     nc_fail(NC_EVALUE, "the path comes first, then the tensor");
-    nc_blameop("save");
+    nc_error_op("save");
     hintpathfirst(L, lua_tostring(L, 2));
     return nl_check(L, NC_EVALUE);
   }

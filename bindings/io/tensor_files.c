@@ -10,7 +10,7 @@
 #include "bindings/io/tensor_files.h"
 
 void nl_filecheck(lua_State *L, const char *op, int r) {
-  if (r != NC_OK) nc_blameop(op);
+  if (r != NC_OK) nc_error_op(op);
   nl_check(L, r);
 }
 

@@ -16,7 +16,7 @@
 
 typedef struct Entry {
   Node *node;
-  Walk *oldwalk;              /* what the node had noted before */
+  BackwardPass *oldwalk;              /* what the node had noted before */
   int oldslot;
   int first;                  /* of its gradients in Walk.sum */
   int target;                 /* is it an input that was asked for? */
@@ -25,11 +25,11 @@ typedef struct Entry {
 
 typedef struct Frame {
   Node *node;
-  Walk *oldwalk;
+  BackwardPass *oldwalk;
   int oldslot, next;          /* the edge to follow next */
 } Frame;
 
-struct Walk {
+struct BackwardPass {
   const Backward *b;
   Entry *entry;
   Frame *frame;
@@ -55,7 +55,7 @@ static int grow(void *p, int64_t *room, int64_t need) {
   return NC_OK;
 }
 
-static int push(Walk *w, Node *n) {
+static int push(BackwardPass *w, Node *n) {
   if (n->walk == w) return NC_OK;
   TRY(grow(&w->frame, &w->frameroom,
            (w->nframe + 1) * (int64_t)sizeof(Frame)));
@@ -65,7 +65,7 @@ static int push(Walk *w, Node *n) {
   return NC_OK;
 }
 
-static int finish(Walk *w, const Frame *f) {
+static int finish(BackwardPass *w, const Frame *f) {
   Node *n = f->node;
   TRY(grow(&w->entry, &w->entryroom, (w->n + 1) * (int64_t)sizeof(Entry)));
   w->entry[w->n] = (Entry){ n, f->oldwalk, f->oldslot, w->nsum, 0, 0 };
@@ -76,7 +76,7 @@ static int finish(Walk *w, const Frame *f) {
 }
 
 /* Lists the nodes behind n, depth first. */
-static int list(Walk *w, Node *n) {
+static int list(BackwardPass *w, Node *n) {
   TRY(push(w, n));
   while (w->nframe > 0) {
     Frame *f = &w->frame[w->nframe - 1];
@@ -93,7 +93,7 @@ static int list(Walk *w, Node *n) {
   return NC_OK;
 }
 
-static void endwalk(Walk *w) {
+static void endwalk(BackwardPass *w) {
   for (int i = 0; i < w->n; i++) {
     w->entry[i].node->walk = w->entry[i].oldwalk;
     w->entry[i].node->slot = w->entry[i].oldslot;
@@ -110,7 +110,7 @@ static void endwalk(Walk *w) {
 }
 
 /* Which nodes lead to an input?  The list has what they depend on first. */
-static int mark(Walk *w) {
+static int mark(BackwardPass *w) {
   const Backward *b = w->b;
   for (int i = 0; i < b->ninput; i++) {
     Node *n = b->input[i]->ad->node;
@@ -152,7 +152,7 @@ static int sumdims(Tensor **g, unsigned dims, int keepdim) {
 
 /* Sums what was broadcast, adds dimensions of size 1 that were dropped,
    converts, and moves to the operand's device. */
-int nc_fit(Tensor **g, const Meta *m) {
+int nc_fit(Tensor **g, const GradMeta *m) {
   const int extra = (*g)->nd - m->nd;
   unsigned lead = 0, ones = 0;
   Tensor *t;
@@ -170,24 +170,24 @@ int nc_fit(Tensor **g, const Meta *m) {
   return NC_OK;
 }
 
-static int fits(const Tensor *g, const Meta *m) {
+static int fits(const Tensor *g, const GradMeta *m) {
   int same = g->nd == m->nd;
   for (int d = 0; same && d < m->nd; d++) same = g->size[d] == m->size[d];
   return same;
 }
 
-static int misfit(const char *what, const Tensor *g, const Meta *m) {
+static int misfit(const char *what, const Tensor *g, const GradMeta *m) {
   char have[NC_TEXT], want[NC_TEXT];
   return nc_fail(NC_ESHAPE, "%s has a gradient of [%s], its shape is [%s]",
                  what, nc_shapetext(have, g->nd, g->size),
                  nc_shapetext(want, m->nd, m->size));
 }
 
-static int elsewhere(const char *what, const Tensor *g, const Meta *m) {
+static int elsewhere(const char *what, const Tensor *g, const GradMeta *m) {
   if (nc_device(g) == m->device) return NC_OK;
   nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what,
           m->device->name, nc_device(g)->name);
-  nc_blame("gradient", g);
+  nc_error_operand("gradient", g);
   nc_hint("gradient:to(\"%s\")", m->device->name);
   return NC_EDEVICE;
 }
@@ -234,7 +234,7 @@ static int retain(Output *o, Tensor *g) {
 }
 
 /* The gradients of a node are complete: hooks see them, inputs take them. */
-static int arrived(Walk *w, Entry *e, Tensor *g[]) {
+static int arrived(BackwardPass *w, Entry *e, Tensor *g[]) {
   const Backward *b = w->b;
   Node *n = e->node;
   for (int i = 0; i < n->nout; i++) {
@@ -255,7 +255,7 @@ static int arrived(Walk *w, Entry *e, Tensor *g[]) {
 }
 
 /* Adds what a node gives to the gradients of those before it. */
-static int passon(Walk *w, const Node *n, Tensor *d[]) {
+static int passon(BackwardPass *w, const Node *n, Tensor *d[]) {
   for (int i = 0; i < n->nedge; i++) {
     const Edge *e = &n->edge[i];
     Tensor *g = d[i];
@@ -280,7 +280,7 @@ static int passon(Walk *w, const Node *n, Tensor *d[]) {
 /* Of what is constant between steps, such as the gradient of relu. */
 static int constantback(GradCall *c) {
   for (int i = 0; i < c->node->nedge; i++) {
-    const Meta *m = &c->node->edge[i].meta;
+    const GradMeta *m = &c->node->edge[i].meta;
     if (c->need[i])
       TRY(nc_full(&c->d[i], m->device, m->dtype, m->nd, m->size, nc_int(0)));
   }
@@ -301,16 +301,16 @@ static int depend(const Node *n, Tensor *d) {
     const Saved *s = &n->saved[i];
     if (r == NC_OK && s->t && nc_category(s->t->dtype) == NC_FLOAT &&
         s->t->data->version == s->version)
-      r = nc_unsave(&from[k++], n, i);
+      r = nc_savedtensor(&from[k++], n, i);
   }
   if (r == NC_OK && k > 0)
-    r = nc_note(&constant, n->name, from, k, &d, 1, NULL, 0);
+    r = nc_record_new(&constant, n->name, from, k, &d, 1, NULL, 0);
   while (k > 0) nc_release(from[--k]);
   return r;
 }
 
 /* Asks a node for the gradients of its operands. */
-static int ask(Walk *w, Entry *e, Tensor *g[]) {
+static int ask(BackwardPass *w, Entry *e, Tensor *g[]) {
   Node *n = e->node;
   const int64_t each = sizeof(Tensor *) + sizeof(int);
   GradCall call = { .node = n, .g = g };
@@ -325,12 +325,12 @@ static int ask(Walk *w, Entry *e, Tensor *g[]) {
     need[i] = to && w->entry[to->slot].useful;
     any |= need[i];
   }
-  r = !any ? NC_OK : nc_watching ? nc_backwardwatched(&call)
+  r = !any ? NC_OK : nc_tracing ? nc_backward_traced(&call)
                                  : n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
-    nc_blameop("backward");
+    nc_error_op("backward");
   for (int i = 0; i < n->nedge && r == NC_OK && !nc_gradoff; i++)
-    if (n->kind == &nc_rownode || n->kind == &nc_familynode)
+    if (n->kind == &nc_pointwisenode || n->kind == &nc_operatornode)
       r = depend(n, call.d[i]);
   if (r == NC_OK) r = passon(w, n, call.d);
   for (int i = 0; i < n->nedge; i++) nc_release(call.d[i]);
@@ -339,14 +339,14 @@ static int ask(Walk *w, Entry *e, Tensor *g[]) {
 }
 
 /* Drops what the walk has of the gradients of a node. */
-static void done(Walk *w, const Entry *e) {
+static void done(BackwardPass *w, const Entry *e) {
   for (int i = 0; i < e->node->nout; i++) {
     nc_release(w->sum[e->first + i]);
     w->sum[e->first + i] = NULL;
   }
 }
 
-static int visit(Walk *w, int i) {
+static int visit(BackwardPass *w, int i) {
   Entry *e = &w->entry[i];
   Node *n = e->node;
   Tensor **g = w->sum + e->first;
@@ -391,7 +391,7 @@ static int checkinput(Tensor *t, int i) {
   TRY(nc_requires(&yes, t));
   if (yes) return NC_OK;
   nc_fail(NC_EVALUE, "input %d does not require a gradient", i + 1);
-  nc_blame("input", t);
+  nc_error_operand("input", t);
   return NC_EVALUE;
 }
 
@@ -400,13 +400,13 @@ static int needsgiven(const Tensor *t) {
   nc_fail(NC_EVALUE, "a result of shape [%s] needs the gradient to begin "
           "with; only that of one element is 1", nc_shapetext(shape, t->nd,
                                                               t->size));
-  nc_blame("self", t);
+  nc_error_operand("self", t);
   nc_hint("self:sum():backward(), or self:backward(gradient)");
   return NC_EVALUE;
 }
 
 /* The gradient of output i, to begin with. */
-static int start(Walk *w, int i) {
+static int start(BackwardPass *w, int i) {
   Tensor *t = w->b->output[i], *g = w->b->given ? w->b->given[i] : NULL;
   const Edge e = nc_edgeof(t);
   const Output *o = &e.node->out[e.index];
@@ -443,11 +443,11 @@ static int checkoutput(Tensor *t) {
             "it was made of does");
     nc_hint("x:requires_grad_() before x is used");
   }
-  nc_blame("self", t);
+  nc_error_operand("self", t);
   return NC_EVALUE;
 }
 
-static int walk(Walk *w) {
+static int walk(BackwardPass *w) {
   const Backward *b = w->b;
   for (int i = 0; i < b->n; i++) TRY(start(w, i));
   for (int i = w->n - 1; i >= 0; i--) TRY(visit(w, i));
@@ -461,7 +461,7 @@ static int walk(Walk *w) {
 }
 
 /* The walk, and what is to happen before and after it. */
-static int between(Walk *w) {
+static int between(BackwardPass *w) {
   const Backward *b = w->b;
   int r;
   for (int i = 0; i < b->n; i++)
@@ -474,12 +474,12 @@ static int between(Walk *w) {
 
 int nc_backward(const Backward *b) {
   const int off = nc_gradoff;
-  Walk w = { .b = b };
+  BackwardPass w = { .b = b };
   Node *root[2] = { NULL, NULL };
   void *p = root;
   const int64_t bytes = b->n * (int64_t)sizeof(Node *);
   int r;
-  if (nc_watching & NC_DRY)
+  if (nc_tracing & NC_META)
     return nc_fail(NC_EVALUE, "a dry run goes forward only");
   for (int i = 0; i < b->n; i++) TRY(checkoutput(b->output[i]));
   for (int i = 0; i < b->ninput; i++) TRY(checkinput(b->input[i], i));
@@ -495,7 +495,7 @@ int nc_backward(const Backward *b) {
   for (int i = 0; i < b->n; i++) nc_releasenode(((Node **)p)[i]);
   if (b->n > 2) nc_hostfree(p, bytes);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
-    nc_blameop("backward");
+    nc_error_op("backward");
   for (int i = 0; r != NC_OK && b->result && i < b->ninput; i++) {
     nc_release(b->result[i]);
     b->result[i] = NULL;

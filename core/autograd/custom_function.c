@@ -14,7 +14,7 @@ static int back(GradCall *g) {
   const Info *info = g->node->info;
   if (g->node->freed && g->node->nsaved > 0) {
     Tensor *t;                /* says that the graph was freed */
-    return nc_unsave(&t, g->node, 0);
+    return nc_savedtensor(&t, g->node, 0);
   }
   return info->c.backward(info->c.data, g->g, g->d, g->need);
 }
@@ -27,10 +27,10 @@ static void drop(void *p) {
 static const NodeKind kind = { back, drop };
 
 /* Keeps t, which may be one of the results. */
-static int keep(Trace *tr, int i, Tensor *t, Tensor *const out[], int nout) {
+static int keep(Recording *tr, int i, Tensor *t, Tensor *const out[], int nout) {
   for (int k = 0; k < nout; k++)
-    if (out[k] == t) return nc_keepresult(tr, i, t, k);
-  return nc_keep(tr, i, t);
+    if (out[k] == t) return nc_record_saveresult(tr, i, t, k);
+  return nc_record_save(tr, i, t);
 }
 
 /* The results are not views, whatever they are made of. */
@@ -45,12 +45,12 @@ static void unbase(Tensor *const out[], int nout) {
 int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
               Tensor *const out[], int nout, Tensor *const saved[],
               int nsaved) {
-  Trace tr;
+  Recording tr;
   Info *info;
   int r;
   *node = NULL;
   memset(&tr, 0, sizeof tr);
-  r = nc_gradoff ? NC_OK : nc_begin(&tr, &kind, NULL, in, nin, nout, nsaved,
+  r = nc_gradoff ? NC_OK : nc_record_begin(&tr, &kind, NULL, in, nin, nout, nsaved,
                                     sizeof *info, NULL);
   if (r != NC_OK || tr.node == NULL) {
     c->drop(c->data);
@@ -65,10 +65,10 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
   if (r == NC_OK) {
     Node *n = tr.node;
     unbase(out, nout);
-    r = nc_commit(&tr, out, nout);
+    r = nc_record_commit(&tr, out, nout);
     if (r == NC_OK) *node = n;
   }
-  nc_cancel(&tr);
+  nc_record_cancel(&tr);
   return r;
 }
 
@@ -76,7 +76,7 @@ int nc_customsaved(Tensor **t, const Node *node, int i) {
   *t = NULL;
   if (i < 0 || i >= node->nsaved)
     return nc_fail(NC_EINDEX, "there is no saved tensor %d", i + 1);
-  return nc_unsave(t, node, i);
+  return nc_savedtensor(t, node, i);
 }
 
 int nc_customof(Custom *c, const Node *n) {

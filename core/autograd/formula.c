@@ -57,7 +57,7 @@ static int letterof(const char *s, size_t n) {
   return p ? (int)(p - letters) : -1;
 }
 
-unsigned nc_letters(const char *s) {
+unsigned nc_formula_letters(const char *s) {
   unsigned found = 0;
   while (*s) {
     size_t n = wordlength(s);
@@ -275,7 +275,7 @@ static int evaluate(Tensor **y, const char *text, const Value letter[]) {
 }
 
 /* Halves would round at every word: they become float32. */
-int nc_evaluate(Tensor **y, const char *text, const Value given[LETTERS]) {
+int nc_formula_eval(Tensor **y, const char *text, const Value given[LETTERS]) {
   Value letter[LETTERS];
   int r = NC_OK;
   *y = NULL;

@@ -18,7 +18,7 @@ typedef struct Picker {       /* a plan without its tensors */
   int64_t size[NC_MAXDIM];    /* of the view */
 } Picker;
 
-static void describe(Picker *k, const Plan *p) {
+static void describe(Picker *k, const IndexPlan *p) {
   memset(k, 0, sizeof *k);
   k->n = p->n;
   k->nd = p->view->nd;
@@ -31,41 +31,41 @@ static void describe(Picker *k, const Plan *p) {
 
 /* The plan for x, which has the shape of the view, by the index tensors that
    a node keeps; to be ended with release. */
-static int replan(Plan *p, Tensor *x, const Node *n) {
+static int replan(IndexPlan *p, Tensor *x, const Node *n) {
   const Picker *k = n->info;
   memset(p, 0, sizeof *p);
   p->view = x;
   for (int i = 0; i < k->n; i++) {
     Tensor *t;
-    TRY(nc_unsave(&t, n, i));
-    p->by[p->n++] = (By){ t, k->dim[i], k->dims[i], x, k->dim[i] };
+    TRY(nc_savedtensor(&t, n, i));
+    p->by[p->n++] = (IndexTensor){ t, k->dim[i], k->dims[i], x, k->dim[i] };
   }
   return NC_OK;
 }
 
-static void release(Plan *p) {
+static void release(IndexPlan *p) {
   for (int i = 0; i < p->n; i++) nc_release(p->by[i].t);
 }
 
 /* Begins the recording of something by the index tensors of a plan. */
-static int begin(Trace *tr, const NodeKind *kind, Tensor *const in[], int nin,
-                 const Plan *p, Tensor *into) {
+static int begin(Recording *tr, const NodeKind *kind, Tensor *const in[], int nin,
+                 const IndexPlan *p, Tensor *into) {
   int r = NC_OK;
   memset(tr, 0, sizeof *tr);
   if (nc_gradoff) return NC_OK;
-  TRY(nc_begin(tr, kind, "index", in, nin, 1, p->n, sizeof(Picker), into));
+  TRY(nc_record_begin(tr, kind, "index", in, nin, 1, p->n, sizeof(Picker), into));
   if (tr->node == NULL) return NC_OK;
   describe(tr->node->info, p);
   for (int i = 0; i < p->n && r == NC_OK; i++)
-    r = nc_keep(tr, i, p->by[i].t);
-  if (r != NC_OK) nc_cancel(tr);
+    r = nc_record_save(tr, i, p->by[i].t);
+  if (r != NC_OK) nc_record_cancel(tr);
   return r;
 }
 
-static int finish(Trace *tr, int r, Tensor **y) {
-  if (r == NC_OK) r = nc_commit(tr, y, 1);
+static int finish(Recording *tr, int r, Tensor **y) {
+  if (r == NC_OK) r = nc_record_commit(tr, y, 1);
   if (r == NC_OK) return NC_OK;
-  nc_cancel(tr);
+  nc_record_cancel(tr);
   nc_release(*y);
   *y = NULL;
   return r;
@@ -81,14 +81,14 @@ static const NodeKind picknode = { pickback, NULL };
 static const NodeKind spreadnode = { spreadback, NULL };
 static const NodeKind clearnode = { clearback, NULL };
 
-static int pick(Tensor **y, const Plan *p) {
+static int pick(Tensor **y, const IndexPlan *p) {
   Tensor *x = p->view;
-  Trace tr;
+  Recording tr;
   int r;
   *y = NULL;
   TRY(begin(&tr, &picknode, &x, 1, p, NULL));
   nc_gradoff++;
-  r = nc_pick(y, p);
+  r = nc_index_select(y, p);
   nc_gradoff--;
   return finish(&tr, r, y);
 }
@@ -96,15 +96,15 @@ static int pick(Tensor **y, const Plan *p) {
 /* *y = zeros of the node's shape, to which g is added where is picked */
 static int spread(Tensor **y, Tensor *g, const Node *n) {
   const Picker *k = n->info;
-  Trace tr;
-  Plan p;
+  Recording tr;
+  IndexPlan p;
   int r;
   TRY(nc_full(y, nc_device(g), g->dtype, k->nd, k->size, nc_int(0)));
   if ((r = replan(&p, *y, n)) == NC_OK)
     r = begin(&tr, &spreadnode, &g, 1, &p, NULL);
   if (r == NC_OK) {
     nc_gradoff++;
-    r = nc_put(&p, g, nc_int(0), PUT_ADD);
+    r = nc_index_put(&p, g, nc_int(0), PUT_ADD);
     nc_gradoff--;
     r = finish(&tr, r, y);
   } else {
@@ -117,8 +117,8 @@ static int spread(Tensor **y, Tensor *g, const Node *n) {
 
 /* *y = g with zeros where is picked */
 static int clear(Tensor **y, Tensor *g, const Node *n) {
-  Trace tr;
-  Plan p;
+  Recording tr;
+  IndexPlan p;
   int r;
   TRY(nc_new(y, nc_device(g), g->dtype, g->nd, g->size));
   if ((r = replan(&p, *y, n)) == NC_OK)
@@ -126,7 +126,7 @@ static int clear(Tensor **y, Tensor *g, const Node *n) {
   if (r == NC_OK) {
     nc_gradoff++;
     r = nc_copy(*y, g);
-    if (r == NC_OK) r = nc_put(&p, NULL, nc_int(0), PUT_SET);
+    if (r == NC_OK) r = nc_index_put(&p, NULL, nc_int(0), PUT_SET);
     nc_gradoff--;
     r = finish(&tr, r, y);
   } else {
@@ -138,7 +138,7 @@ static int clear(Tensor **y, Tensor *g, const Node *n) {
 }
 
 static int pickfrom(Tensor **y, Tensor *x, const Node *n) {
-  Plan p;
+  IndexPlan p;
   int r = replan(&p, x, n);
   if (r == NC_OK) r = pick(y, &p);
   release(&p);
@@ -178,22 +178,22 @@ static const NodeKind addnode = { addback, NULL };
 ** t[...]
 */
 /* The plan of t[ix...], whose view is recorded as one of t. */
-static int plan(Plan *p, Tensor *t, const Index ix[], int n) {
+static int plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
   Tensor *dense;
   Geometry g;
-  Plan low;
+  IndexPlan low;
   int r, yes;
   TRY(nc_requires(&yes, t));
-  TRY(nc_plan(p, t, ix, n));
+  TRY(nc_index_plan(p, t, ix, n));
   r = nc_setbase(p->view, t);
   if (r == NC_OK && yes && (r = nc_denselike(&dense, t)) == NC_OK) {
-    if ((r = nc_plan(&low, dense, ix, n)) == NC_OK) {
+    if ((r = nc_index_plan(&low, dense, ix, n)) == NC_OK) {
       nc_geometry(&g, dense, low.view);
       nc_release(low.view);
     }
     nc_release(dense);
     if (r == NC_OK)
-      r = nc_note(&nc_viewnode, "index", &t, 1, &p->view, 1, &g, sizeof g);
+      r = nc_record_new(&nc_viewnode, "index", &t, 1, &p->view, 1, &g, sizeof g);
   }
   if (r == NC_OK) return NC_OK;
   nc_release(p->view);
@@ -201,8 +201,8 @@ static int plan(Plan *p, Tensor *t, const Index ix[], int n) {
   return r;
 }
 
-int nc_indexrecorded(Tensor **y, Tensor *t, const Index ix[], int n) {
-  Plan p;
+int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n) {
+  IndexPlan p;
   int r;
   TRY(plan(&p, t, ix, n));
   if (p.n == 0) {
@@ -211,36 +211,36 @@ int nc_indexrecorded(Tensor **y, Tensor *t, const Index ix[], int n) {
   }
   r = pick(y, &p);
   nc_release(p.view);
-  return nc_blameindex(r, t, "index", p.by[0].t);
+  return nc_error_index(r, t, "index", p.by[0].t);
 }
 
 /* Writes to p->view, recorded; without index tensors its old values have no
    say. */
-static int write(const Plan *p, Tensor *value, Scalar number, Put put) {
+static int write(const IndexPlan *p, Tensor *value, Scalar number, PutMode put) {
   Tensor *in[2] = { p->n ? p->view : NULL, value }, *view = p->view;
-  Trace tr;
+  Recording tr;
   int r;
   if (p->n > 0)
     TRY(begin(&tr, put == PUT_ADD ? &addnode : &putnode, in, 2, p, view));
   else
-    TRY(nc_begin(&tr, &nc_intonode, "set", in, 2, 1, 0, 0, view));
+    TRY(nc_record_begin(&tr, &nc_inplacenode, "set", in, 2, 1, 0, 0, view));
   nc_gradoff++;
   r = put == PUT_SET ? nc_assign(p, value, number)
-                     : nc_put(p, value, number, put);
+                     : nc_index_put(p, value, number, put);
   nc_gradoff--;
-  if (r == NC_OK) r = nc_commit(&tr, &view, 1);
-  nc_cancel(&tr);
+  if (r == NC_OK) r = nc_record_commit(&tr, &view, 1);
+  nc_record_cancel(&tr);
   return r;
 }
 
-int nc_setrecorded(Tensor *t, const Index ix[], int n, Tensor *value,
-                   Scalar number, Put put) {
-  Plan p;
-  int r = nc_write(t);
+int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
+                   Scalar number, PutMode put) {
+  IndexPlan p;
+  int r = nc_checkinplace(t);
   if (r == NC_OK) r = nc_checkout(t, t->dtype, t->nd, t->size);
-  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+  if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
   TRY(plan(&p, t, ix, n));
   r = write(&p, value, number, put);
   nc_release(p.view);
-  return nc_blameindex(r, t, "value", value);
+  return nc_error_index(r, t, "value", value);
 }

@@ -139,7 +139,7 @@ void nc_forget(Autograd *ad) {
   nc_slabfree(&ads, ad);
 }
 
-static void setmeta(Meta *m, const Tensor *t) {
+static void setmeta(GradMeta *m, const Tensor *t) {
   m->device = nc_device(t);
   m->dtype = t->dtype;
   m->nd = t->nd;
@@ -303,7 +303,7 @@ int nc_detachinto(Tensor *t) {
 /*
 ** Recording
 */
-int nc_write(Tensor *into) {
+int nc_checkinplace(Tensor *into) {
   const Tensor *root = into->base ? into->base : into;
   const Autograd *ad = root->ad;
   if (nc_gradoff || ad == NULL || !ad->required || !isleaf(root)) return NC_OK;
@@ -326,7 +326,7 @@ static void setedge(Edge *e, const Tensor *t, int64_t **size) {
 
 /* What writing into a tensor needs: its Autograd, and for a view a node of
    the base and one of its own. */
-static int prepare(Trace *tr) {
+static int prepare(Recording *tr) {
   Tensor *t = tr->into, *base = t->base;
   TRY(nc_newad(t));
   if (base == NULL) return NC_OK;
@@ -337,7 +337,7 @@ static int prepare(Trace *tr) {
                     sizeof(Geometry), base->nd);
 }
 
-int nc_begin(Trace *tr, const NodeKind *kind, const char *name,
+int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
              Tensor *const in[], int nin, int nout, int nsaved, size_t info,
              Tensor *into) {
   int64_t *size, sizes = 0;
@@ -350,20 +350,20 @@ int nc_begin(Trace *tr, const NodeKind *kind, const char *name,
     sizes += in[i]->nd;
   }
   if (into) {
-    TRY(nc_write(into));
+    TRY(nc_checkinplace(into));
     TRY(nc_requires(&yes, into));
     if (nc_category(into->dtype) != NC_FLOAT || !(wanted || yes))
       return NC_OK;
     tr->into = into;
     if ((r = prepare(tr)) != NC_OK) {
-      nc_cancel(tr);
+      nc_record_cancel(tr);
       return r;
     }
   }
   if (!wanted) return NC_OK;
   r = nc_newnode(&tr->node, kind, name, nin, nout, nsaved, info, sizes);
   if (r != NC_OK) {
-    nc_cancel(tr);
+    nc_record_cancel(tr);
     return r;
   }
   size = nin > 0 ? tr->node->edge[0].meta.size : NULL;
@@ -372,7 +372,7 @@ int nc_begin(Trace *tr, const NodeKind *kind, const char *name,
   return NC_OK;
 }
 
-void nc_cancel(Trace *tr) {
+void nc_record_cancel(Recording *tr) {
   nc_releasenode(tr->node);
   nc_releasenode(tr->set);
   nc_releasenode(tr->view);
@@ -389,7 +389,7 @@ static void tie(Tensor *t, Node *n, int index) {
 
 /* The base of a view takes what was written into the view; the view then
    follows the base. */
-static void commitview(Trace *tr) {
+static void commitview(Recording *tr) {
   Tensor *t = tr->into, *base = t->base;
   int64_t *size = tr->set->edge[0].meta.size;
   nc_geometry(tr->set->info, base, t);
@@ -415,7 +415,7 @@ static void describe(Node *n, Tensor *const out[], int nout) {
     if (n->saved[i].own) n->saved[i].version = n->saved[i].t->data->version;
 }
 
-int nc_commit(Trace *tr, Tensor *const out[], int nout) {
+int nc_record_commit(Recording *tr, Tensor *const out[], int nout) {
   int r = NC_OK;
   if (tr->node) describe(tr->node, out, nout);
   if (tr->into == NULL) {
@@ -425,7 +425,7 @@ int nc_commit(Trace *tr, Tensor *const out[], int nout) {
       tr->node->refs++;
       tie(out[i], tr->node, i);
     }
-    nc_cancel(tr);
+    nc_record_cancel(tr);
     return r;
   }
   if (tr->into->base) commitview(tr);
@@ -437,15 +437,15 @@ int nc_commit(Trace *tr, Tensor *const out[], int nout) {
   return NC_OK;
 }
 
-int nc_note(const NodeKind *kind, const char *name, Tensor *const in[],
+int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
             int nin, Tensor *const out[], int nout, const void *info,
             size_t size) {
-  Trace tr;
+  Recording tr;
   if (nc_gradoff) return NC_OK;
-  TRY(nc_begin(&tr, kind, name, in, nin, nout, 0, size, NULL));
+  TRY(nc_record_begin(&tr, kind, name, in, nin, nout, 0, size, NULL));
   if (tr.node == NULL) return NC_OK;
   if (size > 0) memcpy(tr.node->info, info, size);
-  return nc_commit(&tr, out, nout);
+  return nc_record_commit(&tr, out, nout);
 }
 
 /* A view whose base was changed in place gets a new history: a view of what
@@ -480,7 +480,7 @@ static int keep(Saved *s, Tensor *x) {
   return NC_OK;
 }
 
-int nc_keep(Trace *tr, int i, Tensor *x) {
+int nc_record_save(Recording *tr, int i, Tensor *x) {
   Saved *s = &tr->node->saved[i];
   const Edge e = nc_edgeof(x);
   Tensor *copy;
@@ -501,7 +501,7 @@ int nc_keep(Trace *tr, int i, Tensor *x) {
   return NC_OK;
 }
 
-int nc_keepresult(Trace *tr, int i, Tensor *y, int index) {
+int nc_record_saveresult(Recording *tr, int i, Tensor *y, int index) {
   Saved *s = &tr->node->saved[i];
   TRY(keep(s, y));
   s->own = 1;
@@ -521,7 +521,7 @@ static int changed(const Node *n, const Saved *s) {
   return NC_EVALUE;
 }
 
-int nc_unsave(Tensor **t, const Node *n, int i) {
+int nc_savedtensor(Tensor **t, const Node *n, int i) {
   const Saved *s = &n->saved[i];
   Node *node = s->own ? (Node *)n : s->node;
   int r;

@@ -18,14 +18,14 @@ int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
     [LETTER_G] = { .t = g }, [LETTER_A] = { .t = a }, [LETTER_B] = { .t = b },
     [LETTER_C] = { .t = c }, [LETTER_N] = { .s = nc_float(n) }
   };
-  return nc_evaluate(y, text, letter);
+  return nc_formula_eval(y, text, letter);
 }
 
-int nc_call1(Tensor **y, Family op, Tensor *a) {
+int nc_call1(Tensor **y, Operator op, Tensor *a) {
   return nc_call2(y, op, a, NULL);
 }
 
-int nc_call2(Tensor **y, Family op, Tensor *a, Tensor *b) {
+int nc_call2(Tensor **y, Operator op, Tensor *a, Tensor *b) {
   Call c;
   int r;
   memset(&c, 0, sizeof c);
@@ -38,7 +38,7 @@ int nc_call2(Tensor **y, Family op, Tensor *a, Tensor *b) {
   return r;
 }
 
-static int shaped(Tensor **y, Family op, Tensor *x, int nd,
+static int shaped(Tensor **y, Operator op, Tensor *x, int nd,
                   const int64_t size[]) {
   Call c;
   int r;
@@ -54,14 +54,14 @@ static int shaped(Tensor **y, Family op, Tensor *x, int nd,
 }
 
 int nc_reshapeto(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
-  return shaped(y, FAM_reshape, x, nd, size);
+  return shaped(y, OPERATOR_reshape, x, nd, size);
 }
 
 int nc_broadcastto(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
-  return shaped(y, FAM_broadcast_to, x, nd, size);
+  return shaped(y, OPERATOR_broadcast_to, x, nd, size);
 }
 
-int nc_unfolded(Tensor **y, Tensor *g, const Meta *x, unsigned dims) {
+int nc_unfolded(Tensor **y, Tensor *g, const GradMeta *x, unsigned dims) {
   int64_t size[NC_MAXDIM];
   if (g->nd == x->nd) {
     nc_retain(*y = g);
@@ -79,7 +79,7 @@ int nc_counted(Tensor **y, const Tensor *x, int64_t from, int64_t to) {
   Call c;
   int r;
   memset(&c, 0, sizeof c);
-  c.op = FAM_range;
+  c.op = OPERATOR_range;
   c.arg[0].s = nc_int(from);
   c.arg[1].given = 1;
   c.arg[1].s = nc_int(to);
@@ -95,7 +95,7 @@ int nc_transposed(Tensor **y, Tensor *x) {
   Call c;
   int r;
   memset(&c, 0, sizeof c);
-  c.op = FAM_transpose;
+  c.op = OPERATOR_transpose;
   c.arg[0].t = x;
   c.arg[1].s = nc_int(-1);
   c.arg[2].s = nc_int(x->nd > 1 ? -2 : -1);
@@ -113,12 +113,12 @@ static void release(Value letter[]) {
 
 /* What the letters of a node's texts stand for, but for g. */
 static int readletters(Value letter[], const Node *n) {
-  const RowInfo *k = n->info;
+  const PointwiseInfo *k = n->info;
   int at = 0, r = NC_OK;
   memset(letter, 0, LETTERS * sizeof *letter);
   for (int i = 0; i < 3; i++) letter[LETTER_A + i].s = k->number[i];
   for (int i = LETTER_A; i <= LETTER_Y && r == NC_OK; i++)
-    if (k->kept >> i & 1) r = nc_unsave(&letter[i].t, n, at++);
+    if (k->kept >> i & 1) r = nc_savedtensor(&letter[i].t, n, at++);
   letter[LETTER_P].s = nc_float(k->par[0]);
   letter[LETTER_Q].s = nc_float(k->par[1]);
   if (r != NC_OK) release(letter);
@@ -127,7 +127,7 @@ static int readletters(Value letter[], const Node *n) {
 
 /* The operands of the kernel of a text: g and those it names. */
 static int operands(Arg in[], const char *text, const Value letter[]) {
-  const unsigned used = nc_letters(text);
+  const unsigned used = nc_formula_letters(text);
   int n = 0;
   for (int i = LETTER_G; i <= LETTER_Y; i++)
     if (i == LETTER_G || used >> i & 1)
@@ -148,8 +148,8 @@ static int fused(const Arg in[], int n) {
 ** Elementwise rows
 */
 /* *d = gradient j; letters hold g. */
-static int rowgrad(Tensor **d, const RowInfo *k, int j, const Value letter[],
-                   const Meta *m) {
+static int rowgrad(Tensor **d, const PointwiseInfo *k, int j, const Value letter[],
+                   const GradMeta *m) {
   const char *text = nc_opinfo[k->op].grad[j];
   Tensor *g = letter[LETTER_G].t;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
@@ -165,9 +165,9 @@ static int rowgrad(Tensor **d, const RowInfo *k, int j, const Value letter[],
                    nc_opinfo[k->op].name, j + 1);
   n = operands(in, text, letter);
   if ((choose && in[1].t == NULL) || !fused(in, n))
-    return nc_evaluate(d, text, letter);
+    return nc_formula_eval(d, text, letter);
   TRY(nc_newlike(d, g, m->nd == g->nd ? m->dtype : g->dtype));
-  r = nc_runpart(*d, k->op, j + 1, g->dtype, in, n, k->par);
+  r = nc_rungradient(*d, k->op, j + 1, g->dtype, in, n, k->par);
   if (r != NC_OK) {
     nc_release(*d);
     *d = NULL;
@@ -188,7 +188,7 @@ static int rowback(GradCall *c) {
   return r;
 }
 
-const NodeKind nc_rownode = { rowback, NULL };
+const NodeKind nc_pointwisenode = { rowback, NULL };
 
 /*
 ** Reductions
@@ -212,8 +212,8 @@ static const struct {
 } by[] = { { "BY(extreme)", byextreme }, { "BY(product)", nc_byproduct } };
 
 /* *d = the gradient in the shape of x, or one that broadcasts to it */
-static int foldgrad(Tensor **d, const RowInfo *k, const Value letter[],
-                    const Meta *x) {
+static int foldgrad(Tensor **d, const PointwiseInfo *k, const Value letter[],
+                    const GradMeta *x) {
   const char *text = nc_opinfo[k->op].grad[0];
   Tensor *g = letter[LETTER_G].t;
   const double par[2] = { k->par[0], nc_tofloat(letter[LETTER_N].s) };
@@ -224,9 +224,9 @@ static int foldgrad(Tensor **d, const RowInfo *k, const Value letter[],
       return by[i].gradient(d, g, letter[LETTER_A].t, letter[LETTER_Y].t,
                             k->dims);
   n = operands(in, text, letter);
-  if (n == 1 || !fused(in, n)) return nc_evaluate(d, text, letter);
+  if (n == 1 || !fused(in, n)) return nc_formula_eval(d, text, letter);
   TRY(nc_new(d, nc_device(g), g->dtype, x->nd, x->size));
-  r = nc_runpart(*d, k->op, 1, g->dtype, in, n, par);
+  r = nc_rungradient(*d, k->op, 1, g->dtype, in, n, par);
   if (r != NC_OK) {
     nc_release(*d);
     *d = NULL;
@@ -235,7 +235,7 @@ static int foldgrad(Tensor **d, const RowInfo *k, const Value letter[],
 }
 
 /* How many elements of x make one of y. */
-static int64_t folded(const Meta *x, unsigned dims) {
+static int64_t folded(const GradMeta *x, unsigned dims) {
   int64_t n = 1;
   for (int d = 0; d < x->nd; d++)
     if (dims >> d & 1) n *= x->size[d];
@@ -244,8 +244,8 @@ static int64_t folded(const Meta *x, unsigned dims) {
 
 static int reduceback(GradCall *c) {
   const Node *n = c->node;
-  const RowInfo *k = n->info;
-  const Meta *x = &n->edge[0].meta;
+  const PointwiseInfo *k = n->info;
+  const GradMeta *x = &n->edge[0].meta;
   Tensor *g = NULL, *y = NULL, *small = NULL;
   Value letter[LETTERS];
   int r;

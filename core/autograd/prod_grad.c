@@ -13,17 +13,17 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-static int haszero(Draft *w, Tensor *x) {
+static int haszero(Temps *w, Tensor *x) {
   Tensor *all;
   Scalar v = { NC_BOOL, 1, 0 };
   if (w->status != NC_OK) return 0;
-  all = nc_fold(w, OP_all, x, ~0u, 0);
+  all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&v, all);
   return nc_tofloat(v) == 0;
 }
 
 /* The products of the elements before each along dim. */
-static Tensor *before(Draft *w, Tensor *x, int dim) {
+static Tensor *before(Temps *w, Tensor *x, int dim) {
   Tensor *part[2] = { NULL, NULL }, *y;
   int64_t size[NC_MAXDIM];
   int r;
@@ -31,10 +31,10 @@ static Tensor *before(Draft *w, Tensor *x, int dim) {
   memcpy(size, x->size, sizeof size);
   size[dim] = 1;
   r = nc_full(&part[0], nc_device(x), x->dtype, x->nd, size, nc_int(1));
-  part[0] = nc_held(w, r, &part[0]);
-  y = nc_do1(w, FAM_cumprod, x, dim + 1, 0);
-  if (w->status == NC_OK) part[1] = nc_part(w, y, dim, 0, x->size[dim] - 1);
-  return w->status == NC_OK ? nc_joined(w, part, 2, dim) : NULL;
+  part[0] = nc_temps_add(w, r, &part[0]);
+  y = nc_temps_call1(w, OPERATOR_cumprod, x, dim + 1, 0);
+  if (w->status == NC_OK) part[1] = nc_temps_narrow(w, y, dim, 0, x->size[dim] - 1);
+  return w->status == NC_OK ? nc_temps_cat(w, part, 2, dim) : NULL;
 }
 
 /* dims[] = the dimensions of x, 1-based: those of the mask last; the places
@@ -48,22 +48,22 @@ static void order(int64_t dims[], int64_t back[], const Tensor *x,
   for (int d = 0; d < x->nd; d++) back[dims[d] - 1] = d + 1;
 }
 
-static Tensor *permuted(Draft *w, Tensor *x, const int64_t dims[]) {
-  Call c = nc_callof(FAM_permute, x);
+static Tensor *permuted(Temps *w, Tensor *x, const int64_t dims[]) {
+  Call c = nc_callon(OPERATOR_permute, x);
   c.arg[1].given = 1;
   c.arg[1].n = w->status == NC_OK ? x->nd : 0;
   c.arg[1].list = dims;
-  return nc_do(w, &c);
+  return nc_temps_call(w, &c);
 }
 
-static Tensor *reshaped(Draft *w, Tensor *x, int nd, const int64_t size[]) {
+static Tensor *reshaped(Temps *w, Tensor *x, int nd, const int64_t size[]) {
   Tensor *y = NULL;
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_reshapeto(&y, x, nd, size), &y);
+  return nc_temps_add(w, nc_reshapeto(&y, x, nd, size), &y);
 }
 
 /* For each element of x the product of the others along the dimensions. */
-static Tensor *others(Draft *w, Tensor *x, unsigned mask) {
+static Tensor *others(Temps *w, Tensor *x, unsigned mask) {
   int64_t dims[NC_MAXDIM], back[NC_MAXDIM], size[NC_MAXDIM] = { 1 };
   Tensor *moved, *flat, *y;
   int kept = 0;
@@ -75,35 +75,35 @@ static Tensor *others(Draft *w, Tensor *x, unsigned mask) {
   flat = reshaped(w, moved, kept + 1, size);
   y = before(w, flat, kept);
   if (w->status == NC_OK)
-    y = nc_row2(w, OP_mul, y,
-                nc_flipped(w, before(w, nc_flipped(w, flat, kept), kept),
+    y = nc_temps_op2(w, OP_mul, y,
+                nc_temps_flip(w, before(w, nc_temps_flip(w, flat, kept), kept),
                            kept));
   if (w->status == NC_OK) y = reshaped(w, y, moved->nd, moved->size);
   return permuted(w, y, back);
 }
 
 /* With one zero among them, only that has a gradient. */
-static Tensor *divided(Draft *w, Tensor *g, Tensor *x, unsigned dims) {
-  Tensor *zero = nc_rownumber(w, OP_eq, x, nc_int(0)), *n, *p, *lone;
+static Tensor *divided(Temps *w, Tensor *g, Tensor *x, unsigned dims) {
+  Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *n, *p, *lone;
   Arg safe[3] = { { .t = zero }, { .s = nc_int(1) }, { .t = x } };
-  n = nc_fold(w, OP_sum, zero, dims, 1);
-  p = nc_row(w, OP_where, safe, NULL);
-  g = nc_row2(w, OP_mul, g, nc_fold(w, OP_prod, p, dims, 1));
-  lone = nc_row2(w, OP_logical_and, zero,
-                 nc_rownumber(w, OP_eq, n, nc_int(1)));
-  lone = nc_whereelse(w, lone, g, nc_int(0));
-  return nc_row3(w, OP_where, nc_rownumber(w, OP_eq, n, nc_int(0)),
-                 nc_row2(w, OP_true_divide, g, x), lone);
+  n = nc_temps_reduce(w, OP_sum, zero, dims, 1);
+  p = nc_temps_op(w, OP_where, safe, NULL);
+  g = nc_temps_op2(w, OP_mul, g, nc_temps_reduce(w, OP_prod, p, dims, 1));
+  lone = nc_temps_op2(w, OP_logical_and, zero,
+                 nc_temps_opnumber(w, OP_eq, n, nc_int(1)));
+  lone = nc_temps_where(w, lone, g, nc_int(0));
+  return nc_temps_op3(w, OP_where, nc_temps_opnumber(w, OP_eq, n, nc_int(0)),
+                 nc_temps_op2(w, OP_true_divide, g, x), lone);
 }
 
 int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   (void)y;
   if (nc_gradoff == 0 && x->nd > 0 && nc_numel(x) > 0 && haszero(&w, x))
-    nc_give(&w, d, nc_row2(&w, OP_mul, g, others(&w, x, dims)));
+    nc_temps_result(&w, d, nc_temps_op2(&w, OP_mul, g, others(&w, x, dims)));
   else
-    nc_give(&w, d, divided(&w, g, x, dims));
-  return nc_finish(&w);
+    nc_temps_result(&w, d, divided(&w, g, x, dims));
+  return nc_temps_finish(&w);
 }
 
 /*
@@ -111,58 +111,58 @@ int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
 */
 /* Up to the first zero of a line by division.  To the zero itself goes what
    follows, without that factor; behind it all products are 0. */
-static Tensor *runningback(Draft *w, Tensor *g, Tensor *x, Tensor *y,
+static Tensor *runningback(Temps *w, Tensor *g, Tensor *x, Tensor *y,
                            int dim) {
-  Tensor *zero = nc_rownumber(w, OP_eq, x, nc_int(0)), *first, *rest;
-  Tensor *seen = nc_do1(w, FAM_cumsum, zero, dim + 1, 0);
+  Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *first, *rest;
+  Tensor *seen = nc_temps_call1(w, OPERATOR_cumsum, zero, dim + 1, 0);
   Arg one[3] = { { .t = NULL }, { .s = nc_int(1) }, { .t = x } };
-  first = nc_row2(w, OP_logical_and, zero,
-                  nc_rownumber(w, OP_eq, seen, nc_int(1)));
+  first = nc_temps_op2(w, OP_logical_and, zero,
+                  nc_temps_opnumber(w, OP_eq, seen, nc_int(1)));
   one[0].t = first;
-  rest = nc_do1(w, FAM_cumprod, nc_row(w, OP_where, one, NULL), dim + 1, 0);
-  rest = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, rest), dim);
-  rest = nc_whereelse(w, first, rest, nc_int(0));
+  rest = nc_temps_call1(w, OPERATOR_cumprod, nc_temps_op(w, OP_where, one, NULL), dim + 1, 0);
+  rest = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, rest), dim);
+  rest = nc_temps_where(w, first, rest, nc_int(0));
   one[0].t = zero;
-  y = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, y), dim);
-  y = nc_row2(w, OP_true_divide, y, nc_row(w, OP_where, one, NULL));
-  return nc_row3(w, OP_where, nc_rownumber(w, OP_eq, seen, nc_int(0)), y,
+  y = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, y), dim);
+  y = nc_temps_op2(w, OP_true_divide, y, nc_temps_op(w, OP_where, one, NULL));
+  return nc_temps_op3(w, OP_where, nc_temps_opnumber(w, OP_eq, seen, nc_int(0)), y,
                  rest);
 }
 
 /* The same without division: sum over i >= k of g[i] times the product of
    all before k and of those between k and i; the last as a matrix. */
-static Tensor *matrixback(Draft *w, Tensor *g, Tensor *x, int dim) {
+static Tensor *matrixback(Temps *w, Tensor *g, Tensor *x, int dim) {
   const int64_t n = x->size[dim], nd = x->nd;
   const int64_t column[] = { n, 1 };
   Tensor *at = NULL, *down, *m, *s;
   int r = nc_counted(&at, x, 1, n);
-  at = nc_held(w, r, &at);
+  at = nc_temps_add(w, r, &at);
   down = reshaped(w, at, 2, column);
   s = before(w, x, dim);
-  x = nc_do1(w, FAM_transpose, x, dim + 1, -1);       /* the line goes last */
-  g = nc_do1(w, FAM_transpose, g, dim + 1, -1);
-  m = nc_whereelse(w, nc_row2(w, OP_gt, at, down),
-                   nc_do1(w, FAM_unsqueeze, x, nd, 0), nc_int(1));
-  m = nc_do1(w, FAM_cumprod, m, nd + 1, 0);
-  m = nc_whereelse(w, nc_row2(w, OP_ge, at, down), m, nc_int(0));
-  m = nc_row2(w, OP_mul, m, nc_do1(w, FAM_unsqueeze, g, nd, 0));
-  m = nc_fold(w, OP_sum, m, 1u << nd, 0);
-  return nc_row2(w, OP_mul, s, nc_do1(w, FAM_transpose, m, dim + 1, -1));
+  x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1, -1);       /* the line goes last */
+  g = nc_temps_call1(w, OPERATOR_transpose, g, dim + 1, -1);
+  m = nc_temps_where(w, nc_temps_op2(w, OP_gt, at, down),
+                   nc_temps_call1(w, OPERATOR_unsqueeze, x, nd, 0), nc_int(1));
+  m = nc_temps_call1(w, OPERATOR_cumprod, m, nd + 1, 0);
+  m = nc_temps_where(w, nc_temps_op2(w, OP_ge, at, down), m, nc_int(0));
+  m = nc_temps_op2(w, OP_mul, m, nc_temps_call1(w, OPERATOR_unsqueeze, g, nd, 0));
+  m = nc_temps_reduce(w, OP_sum, m, 1u << nd, 0);
+  return nc_temps_op2(w, OP_mul, s, nc_temps_call1(w, OPERATOR_transpose, m, dim + 1, -1));
 }
 
-int nc_grad_cumprod(FamilyGrad *g) {
+int nc_grad_cumprod(OperatorGrad *g) {
   Tensor *x, *y, *d;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_result(g, 0, &y));
   TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
-  x = nc_as(&w, x, y->dtype);
+  x = nc_temps_cast(&w, x, y->dtype);
   if (nc_gradoff == 0 && y->nd > 0 && y->nd < NC_MAXDIM && nc_numel(y) > 0 &&
       haszero(&w, x))
     d = matrixback(&w, g->g[0], x, dim);
   else
     d = runningback(&w, g->g[0], x, y, dim);
-  nc_give(&w, &g->d[0], d);
-  return nc_finish(&w);
+  nc_temps_result(&w, &g->d[0], d);
+  return nc_temps_finish(&w);
 }

@@ -14,7 +14,7 @@ int nc_streamnumber(const Device *d) {
   return a ? a->streamnumber(d->ordinal) : 0;
 }
 
-static void note(Streams *s, const Meta *m) {
+static void note(Streams *s, const GradMeta *m) {
   const Device *d = m->device;
   if (d == NULL || d->ordinal < 0 || d->ordinal >= NC_MAXACCEL) return;
   s->used[d->ordinal] |= (uint64_t)1 << m->stream;

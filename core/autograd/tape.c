@@ -11,10 +11,10 @@
 #include "core/tracing.h"
 
 /* Ends the recording of an operation that gave status r. */
-static int finish(Trace *tr, int r, Tensor **out, int nout) {
-  if (r == NC_OK) r = nc_commit(tr, out, nout);
+static int finish(Recording *tr, int r, Tensor **out, int nout) {
+  if (r == NC_OK) r = nc_record_commit(tr, out, nout);
   if (r == NC_OK) return r;
-  nc_cancel(tr);
+  nc_record_cancel(tr);
   for (int i = 0; i < nout; i++) {
     nc_release(out[i]);
     out[i] = NULL;
@@ -34,7 +34,7 @@ static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
     if (x[j] == NULL) continue;
     TRY(nc_requires(&yes, x[j]));
     if (!yes) continue;
-    *kept |= nc_letters(info->grad[j]);
+    *kept |= nc_formula_letters(info->grad[j]);
     if (strncmp(info->grad[j], "BY", 2) == 0)
       *kept |= 1u << LETTER_A | 1u << LETTER_Y;
   }
@@ -44,15 +44,15 @@ static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
 
 /* Keeps the operands that the letters stand for, in the order of letters;
    `out' is what is written in place. */
-static int keepletters(Trace *tr, unsigned kept, const Arg in[], int n,
+static int keepletters(Recording *tr, unsigned kept, const Arg in[], int n,
                        Tensor *out) {
   int at = 0;
   for (int j = 0; j < n; j++) {
     if (!(kept >> (LETTER_A + j) & 1)) continue;
-    if (in[j].t) TRY(nc_keep(tr, at, in[j].t));
+    if (in[j].t) TRY(nc_record_save(tr, at, in[j].t));
     at++;
   }
-  if (out && kept >> LETTER_Y & 1) return nc_keepresult(tr, at, out, 0);
+  if (out && kept >> LETTER_Y & 1) return nc_record_saveresult(tr, at, out, 0);
   return NC_OK;
 }
 
@@ -63,54 +63,54 @@ static int count(unsigned bits) {
 }
 
 /* Begins the recording of a row with operands in[]. */
-static int beginrow(Trace *tr, const NodeKind *kind, const RowInfo *info,
+static int beginrow(Recording *tr, const NodeKind *kind, const PointwiseInfo *info,
                     const Arg in[], int n, unsigned *kept, Tensor *out) {
   const OpInfo *op = &nc_opinfo[info->op];
   Tensor *x[3] = { NULL, NULL, NULL };
   int r;
   for (int j = 0; j < n; j++) x[j] = op->grad[j] ? in[j].t : NULL;
   TRY(wanted(kept, op, x, n));
-  TRY(nc_begin(tr, kind, op->name, x, n, 1, count(*kept), sizeof *info, out));
+  TRY(nc_record_begin(tr, kind, op->name, x, n, 1, count(*kept), sizeof *info, out));
   if (tr->node == NULL) return NC_OK;
   memcpy(tr->node->info, info, sizeof *info);
-  ((RowInfo *)tr->node->info)->kept = *kept;
-  if ((r = keepletters(tr, *kept, in, n, out)) != NC_OK) nc_cancel(tr);
+  ((PointwiseInfo *)tr->node->info)->kept = *kept;
+  if ((r = keepletters(tr, *kept, in, n, out)) != NC_OK) nc_record_cancel(tr);
   return r;
 }
 
-static int endrow(Trace *tr, int r, Tensor **y, unsigned kept,
+static int endrow(Recording *tr, int r, Tensor **y, unsigned kept,
                   const Tensor *out) {
   if (r == NC_OK && tr->node && out == NULL && kept >> LETTER_Y & 1)
-    r = nc_keepresult(tr, tr->node->nsaved - 1, *y, 0);
+    r = nc_record_saveresult(tr, tr->node->nsaved - 1, *y, 0);
   return finish(tr, r, y, 1);
 }
 
-int nc_applyrecorded(Tensor **y, Op op, const Arg in[], const double par[2],
+int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
                      Tensor *out) {
   const int n = nc_arity(op);
-  RowInfo info = { .op = op, .par = { par ? par[0] : 1, par ? par[1] : 0 } };
-  Trace tr;
+  PointwiseInfo info = { .op = op, .par = { par ? par[0] : 1, par ? par[1] : 0 } };
+  Recording tr;
   unsigned kept;
   int r;
   for (int j = 0; j < n; j++) info.number[j] = in[j].s;
-  r = beginrow(&tr, &nc_rownode, &info, in, n, &kept, out);
-  if (r != NC_OK) return nc_blamed(r, nc_opinfo[op].name, in, n);
+  r = beginrow(&tr, &nc_pointwisenode, &info, in, n, &kept, out);
+  if (r != NC_OK) return nc_error_call(r, nc_opinfo[op].name, in, n);
   nc_gradoff++;
   r = nc_apply(y, op, in, par, out);
   nc_gradoff--;
   return endrow(&tr, r, y, kept, out);
 }
 
-int nc_reducerecorded(Tensor **y, Op op, Tensor *x, unsigned dims,
+int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
                       int keepdim, DType dtype, const double par[2],
                       Tensor *out) {
   const Arg in[1] = { { .t = x } };
-  RowInfo info = { .op = op, .par = { par ? par[0] : 1, 0 }, .dims = dims,
+  PointwiseInfo info = { .op = op, .par = { par ? par[0] : 1, 0 }, .dims = dims,
                    .keepdim = keepdim };
-  Trace tr;
+  Recording tr;
   unsigned kept;
   int r = beginrow(&tr, &nc_reducenode, &info, in, 1, &kept, out);
-  if (r != NC_OK) return nc_blamed(r, nc_opinfo[op].name, in, 1);
+  if (r != NC_OK) return nc_error_call(r, nc_opinfo[op].name, in, 1);
   nc_gradoff++;
   r = nc_reduce(y, op, x, dims, keepdim, dtype, par, out);
   nc_gradoff--;
@@ -126,7 +126,7 @@ static int copyback(GradCall *g) {
 const NodeKind nc_copynode = { copyback, NULL };
 
 int nc_copied(Tensor *y, Tensor *x) {
-  return nc_note(&nc_copynode, "to", &x, 1, &y, 1, NULL, 0);
+  return nc_record_new(&nc_copynode, "to", &x, 1, &y, 1, NULL, 0);
 }
 
 /*
@@ -149,7 +149,7 @@ int nc_marks(const char *signature, unsigned *results) {
 static int run(Call *c) {
   int r;
   nc_gradoff++;
-  r = nc_families[c->op].fn(c);
+  r = nc_operators[c->op].fn(c);
   nc_gradoff--;
   return r;
 }
@@ -198,16 +198,16 @@ static int geometries(Geometry g[], const Call *c, int n) {
 
 static int recordview(Call *c) {
   Tensor **y, *x = c->arg[0].t;
-  Trace tr;
+  Recording tr;
   int n, r;
   TRY(run(c));
   y = outputs(c, &n);
   if (n == 1 && y[0] == x) return NC_OK;
-  TRY(nc_begin(&tr, &nc_viewnode, nc_families[c->op].name, &x, 1, n, 0,
+  TRY(nc_record_begin(&tr, &nc_viewnode, nc_operators[c->op].name, &x, 1, n, 0,
                (size_t)n * sizeof(Geometry), NULL));
   r = tr.node ? geometries(tr.node->info, c, n) : NC_OK;
-  if (r == NC_OK) r = nc_commit(&tr, y, n);
-  nc_cancel(&tr);
+  if (r == NC_OK) r = nc_record_commit(&tr, y, n);
+  nc_record_cancel(&tr);
   return r;
 }
 
@@ -215,8 +215,8 @@ static int recordview(Call *c) {
    is that of the result. */
 static int recordinto(Call *c) {
   Tensor *in[2] = { NULL, c->arg[1].t };
-  Trace tr;
-  TRY(nc_begin(&tr, &nc_intonode, nc_families[c->op].name, in, 2, 1, 0, 0,
+  Recording tr;
+  TRY(nc_record_begin(&tr, &nc_inplacenode, nc_operators[c->op].name, in, 2, 1, 0, 0,
                c->arg[0].t));
   return finish(&tr, run(c), c->out, 1);
 }
@@ -236,7 +236,7 @@ static Tensor *const *operands(const Call *c, Tensor *x[], int *n) {
 }
 
 typedef struct Kept {
-  Family op;
+  Operator op;
   Arg arg[NC_MAXARG];
   int64_t list[2 * NC_MAXDIM]; /* of the arguments that have one */
 } Kept;
@@ -261,24 +261,24 @@ static int keepargs(Kept *k, const Call *c) {
   return NC_OK;
 }
 
-static int keepmarked(Trace *tr, const Call *c, unsigned args) {
+static int keepmarked(Recording *tr, const Call *c, unsigned args) {
   for (int i = 0, at = 0; i < NC_MAXARG; i++) {
     if (!(args >> i & 1)) continue;
-    if (c->arg[i].t) TRY(nc_keep(tr, at, c->arg[i].t));
+    if (c->arg[i].t) TRY(nc_record_save(tr, at, c->arg[i].t));
     at++;
   }
   return NC_OK;
 }
 
 static int recordgrad(Call *c) {
-  const FamilyInfo *info = &nc_families[c->op];
+  const OperatorInfo *info = &nc_operators[c->op];
   Tensor *x[NC_MAXARG];
   unsigned results, args = (unsigned)nc_marks(info->signature, &results);
   const int nargs = count(args);
-  Trace tr;
+  Recording tr;
   int n, r;
   Tensor *const *in = operands(c, x, &n);
-  TRY(nc_begin(&tr, &nc_familynode, info->name, in, n, NC_MAXOUT,
+  TRY(nc_record_begin(&tr, &nc_operatornode, info->name, in, n, NC_MAXOUT,
                nargs + count(results), sizeof(Kept), NULL));
   r = NC_OK;
   if (tr.node) {
@@ -288,7 +288,7 @@ static int recordgrad(Call *c) {
   if (r == NC_OK) r = run(c);
   for (int i = 0, at = nargs; i < NC_MAXOUT && tr.node; i++) {
     if (r != NC_OK || !(results >> i & 1)) continue;
-    if (c->out[i]) r = nc_keepresult(&tr, at, c->out[i], i);
+    if (c->out[i]) r = nc_record_saveresult(&tr, at, c->out[i], i);
     at++;
   }
   return finish(&tr, r, c->out, NC_MAXOUT);
@@ -297,29 +297,29 @@ static int recordgrad(Call *c) {
 static int tracked(const Call *c) {
   const Arg *list = &c->arg[0];
   for (int i = 0; i < NC_MAXARG; i++)
-    if (c->arg[i].t && nc_marked(c->arg[i].t)) return 1;
+    if (c->arg[i].t && nc_mayrecord(c->arg[i].t)) return 1;
   for (int i = 0; list->tensors && i < list->n; i++)
-    if (nc_marked(list->tensors[i])) return 1;
+    if (nc_mayrecord(list->tensors[i])) return 1;
   return 0;
 }
 
-static int record(Call *c, FamilyClass kind) {
+static int record(Call *c, GradClass kind) {
   switch (kind) {
-    case FAMILY_VIEW: return recordview(c);
-    case FAMILY_INTO: return recordinto(c);
-    case FAMILY_GRAD: return recordgrad(c);
-    case FAMILY_COMPOSED: return nc_families[c->op].fn(c);
+    case GRADCLASS_VIEW: return recordview(c);
+    case GRADCLASS_INPLACE: return recordinto(c);
+    case GRADCLASS_GRAD: return recordgrad(c);
+    case GRADCLASS_COMPOSED: return nc_operators[c->op].fn(c);
     default: return run(c);
   }
 }
 
 int nc_call(Call *c) {
-  const FamilyClass kind = nc_families[c->op].grad;
+  const GradClass kind = nc_operators[c->op].grad;
   int r;
-  if (nc_watching) return nc_callwatched(c);
+  if (nc_tracing) return nc_call_traced(c);
   r = nc_gradoff == 0 && tracked(c) ? record(c, kind)
-                                    : nc_families[c->op].fn(c);
-  if (r == NC_OK && kind == FAMILY_VIEW) r = setbases(c);
+                                    : nc_operators[c->op].fn(c);
+  if (r == NC_OK && kind == GRADCLASS_VIEW) r = setbases(c);
   if (r == NC_OK) return r;
   for (int i = 0; i < NC_MAXOUT; i++) {
     nc_release(c->out[i]);
@@ -334,33 +334,33 @@ int nc_call(Call *c) {
 #define NOGRAD(op)
 #define COMPOSED(op)
 #define VIEW(op)
-#define INTO(op)
-#define GRAD(op) [FAM_##op] = nc_grad_##op,
-#define FAMILY(op, class, ...) class(op)
-static int (*const gradients[FAM_COUNT])(FamilyGrad *g) = {
+#define INPLACE(op)
+#define GRAD(op) [OPERATOR_##op] = nc_grad_##op,
+#define OPERATOR(op, class, ...) class(op)
+static int (*const gradients[OPERATOR_COUNT])(OperatorGrad *g) = {
 #include "core/operators.def"
 };
-#undef FAMILY
+#undef OPERATOR
 #undef NOGRAD
 #undef COMPOSED
 #undef VIEW
-#undef INTO
+#undef INPLACE
 #undef GRAD
 
-int nc_operand(FamilyGrad *g, int i, Tensor **t) {
+int nc_operand(OperatorGrad *g, int i, Tensor **t) {
   unsigned results, args = (unsigned)nc_marks(
-      nc_families[((const Kept *)g->node->info)->op].signature, &results);
+      nc_operators[((const Kept *)g->node->info)->op].signature, &results);
   const int at = count(args & ((1u << i) - 1));
-  int r = g->arg[i].t ? NC_OK : nc_unsave(&g->arg[i].t, g->node, at);
+  int r = g->arg[i].t ? NC_OK : nc_savedtensor(&g->arg[i].t, g->node, at);
   *t = g->arg[i].t;
   return r;
 }
 
-int nc_result(FamilyGrad *g, int i, Tensor **t) {
+int nc_result(OperatorGrad *g, int i, Tensor **t) {
   unsigned results, args = (unsigned)nc_marks(
-      nc_families[((const Kept *)g->node->info)->op].signature, &results);
+      nc_operators[((const Kept *)g->node->info)->op].signature, &results);
   const int at = count(args) + count(results & ((1u << i) - 1));
-  int r = g->out[i] ? NC_OK : nc_unsave(&g->out[i], g->node, at);
+  int r = g->out[i] ? NC_OK : nc_savedtensor(&g->out[i], g->node, at);
   *t = g->out[i];
   return r;
 }
@@ -369,7 +369,7 @@ static int familyback(GradCall *call) {
   const Node *n = call->node;
   const Kept *k = n->info;
   Arg arg[NC_MAXARG];
-  FamilyGrad g = { .node = n, .arg = arg, .g = call->g, .d = call->d,
+  OperatorGrad g = { .node = n, .arg = arg, .g = call->g, .d = call->d,
                    .need = call->need, .in = n->edge, .n = n->nedge };
   int r;
   for (int i = 1; i < n->nout; i++)
@@ -382,4 +382,4 @@ static int familyback(GradCall *call) {
   return r;
 }
 
-const NodeKind nc_familynode = { familyback, NULL };
+const NodeKind nc_operatornode = { familyback, NULL };

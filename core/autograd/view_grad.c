@@ -209,7 +209,7 @@ static const NodeKind unviewnode = { unviewback, NULL };
 static int noted(Tensor **y, int r, const NodeKind *kind, Tensor *const in[],
                  int n, const Geometry v[], int nv) {
   if (r == NC_OK)
-    r = nc_note(kind, "view", in, n, y, 1, v, (size_t)nv * sizeof *v);
+    r = nc_record_new(kind, "view", in, n, y, 1, v, (size_t)nv * sizeof *v);
   if (r == NC_OK) return NC_OK;
   nc_release(*y);
   *y = NULL;
@@ -283,4 +283,4 @@ static int intoback(GradCall *c) {
   return NC_OK;
 }
 
-const NodeKind nc_intonode = { intoback, NULL };
+const NodeKind nc_inplacenode = { intoback, NULL };

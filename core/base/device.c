@@ -94,7 +94,7 @@ static int settle(const Device *d, void *ctx) {
 
 /* What is to be said of a device that failed for good was said when it did:
    who does not use it is not told again. */
-int nc_settle(void) {
+int nc_synchronize_working(void) {
   return nc_ondevices(settle, NULL);
 }
 
@@ -109,7 +109,7 @@ static int asnumber(const Tensor *t) {
 /* Operands i and j are on devices a and b. */
 static int apart(int i, int j, const Device *a, const Device *b) {
   char first[16], other[16];
-  if (nc_isdry(a) != nc_isdry(b))
+  if (nc_ismeta(a) != nc_ismeta(b))
     return nc_fail(NC_EDEVICE, "one operand is of a dry run and has no values");
   snprintf(first, sizeof first, i ? "arg %d" : "self", i);
   snprintf(other, sizeof other, "arg %d", j);
@@ -144,12 +144,12 @@ int nc_onedevice(const Device **d, const Arg in[], int n) {
 /*
 ** Families
 */
-#define FAMILY(op, class, signature, doc) \
-  { #op, FAMILY_##class, signature, doc, nc_op_##op },
-const FamilyInfo nc_families[FAM_COUNT] = {
+#define OPERATOR(op, class, signature, doc) \
+  { #op, GRADCLASS_##class, signature, doc, nc_op_##op },
+const OperatorInfo nc_operators[OPERATOR_COUNT] = {
 #include "core/operators.def"
 };
-#undef FAMILY
+#undef OPERATOR
 
 static int64_t listbytes(int n) {
   return ((int64_t)n + 1) * (int64_t)sizeof(Tensor *);
@@ -180,7 +180,7 @@ static int onhost(Call *c, Tensor **own[], const Device *d) {
     if (c->arg[i].t) TRY(bring(&c->arg[i].t, &nc_cpu));
     if (c->arg[i].tensors) TRY(bringlist(&c->arg[i], &own[i]));
   }
-  TRY(nc_families[c->op].fn(c));
+  TRY(nc_operators[c->op].fn(c));
   for (int i = 0; i < NC_MAXOUT; i++)
     if (c->out[i]) TRY(bring(&c->out[i], d));
   for (int i = 0; i < c->nlist; i++) TRY(bring(&c->list[i], d));
@@ -191,7 +191,7 @@ int nc_byhost(Call *c, const Device *d) {
   Call low = *c;
   Tensor **own[NC_MAXARG] = { NULL };
   int r;
-  if (nc_isdry(d))
+  if (nc_ismeta(d))
     return nc_fail(NC_EVALUE, "the host works it out, for which a dry run has "
                    "no values");
   for (int i = 0; i < NC_MAXARG; i++)

@@ -85,9 +85,9 @@ void nc_first(const char *fmt, ...) {
   tame(record.first, sizeof record.first);
 }
 
-void nc_blame(const char *role, const Tensor *t) {
+void nc_error_operand(const char *role, const Tensor *t) {
   Operand *o = &record.operand[record.n];
-  if (record.n == NC_MAXBLAME) return;
+  if (record.n == NC_MAXERROROPERANDS) return;
   record.n++;
   snprintf(o->role, sizeof o->role, "%s", role);
   o->note[0] = '\0';
@@ -99,7 +99,7 @@ void nc_blame(const char *role, const Tensor *t) {
   o->isview = t->data->refs > 1 && !nc_isdense(t);
 }
 
-void nc_blamenote(const char *fmt, ...) {
+void nc_error_note(const char *fmt, ...) {
   Operand *o = &record.operand[record.n - 1];
   va_list args;
   va_start(args, fmt);
@@ -107,16 +107,16 @@ void nc_blamenote(const char *fmt, ...) {
   va_end(args);
 }
 
-void nc_reblame(const Tensor *from, const Tensor *to) {
+void nc_error_replace(const Tensor *from, const Tensor *to) {
   for (int i = 0; i < record.n; i++)
     if (record.operand[i].identity == from) record.operand[i].identity = to;
 }
 
-void nc_partly(void) {
+void nc_error_partial(void) {
   record.partly = 1;
 }
 
-void nc_blameop(const char *op) {
+void nc_error_op(const char *op) {
   snprintf(record.op, sizeof record.op, "%s", op);
 }
 
@@ -144,13 +144,13 @@ static int foundlater(void) {
   return strncmp(record.op, "cuda:", 5) == 0;
 }
 
-int nc_blamed(int r, const char *op, const Arg in[], int n) {
+int nc_error_call(int r, const char *op, const Arg in[], int n) {
   char role[ROLE];
   if (r == NC_OK || r == NC_EINTR || foundlater()) return r;
-  if (record.op[0] == '\0') nc_blameop(op);
+  if (record.op[0] == '\0') nc_error_op(op);
   if (record.n > 0) return r;
   for (int j = 0; j < n; j++)
-    if (in[j].t) nc_blame(roleof(role, j), in[j].t);
+    if (in[j].t) nc_error_operand(roleof(role, j), in[j].t);
   return r;
 }
 
@@ -215,12 +215,12 @@ static int reworded(char *text, size_t size, const char *s, const Arg in[],
   return 1;
 }
 
-void nc_calledas(const char *op, const Arg in[], int n) {
+void nc_error_rename(const char *op, const Arg in[], int n) {
   const int inner = record.op[0] && strcmp(record.op, op) != 0;
   char text[sizeof record.text], hint[sizeof record.hint];
   const Device *d;
   int tensors = 0;
-  if (record.op[0] == '\0') nc_blameop(op);
+  if (record.op[0] == '\0') nc_error_op(op);
   if (record.n == 0 || record.code == NC_EINTR || record.first[0]) return;
   for (int j = 0; j < n; j++) tensors += in[j].t != NULL;
   if (tensors && (inner || misplaced(in, n)) &&
@@ -230,6 +230,6 @@ void nc_calledas(const char *op, const Arg in[], int n) {
     record.n = 0;
     if (record.code == NC_EDEVICE) nc_samedevice(&d, in, n);  /* its hint */
   }
-  nc_blameop(op);
-  nc_blamed(record.code, op, in, n);
+  nc_error_op(op);
+  nc_error_call(record.code, op, in, n);
 }

@@ -31,7 +31,7 @@ static char advice[sizeof ((Error *)0)->hint];
 const Host nc_forplugins = {
   .abi = NC_ABI,
   .host = sizeof(Host),
-  .loop = sizeof(Loop),
+  .loop = sizeof(TensorIter),
   .device = sizeof(Device),
   .accelerator = sizeof(Accelerator),
   .version = NC_VERSION,
@@ -41,7 +41,7 @@ const Host nc_forplugins = {
   .op = nc_opinfo,
   .interrupted = &nc_interrupted,
   .rule = nc_rule,
-  .blameop = nc_blameop,
+  .blameop = nc_error_op,
   .newtensor = nc_new,
   .release = nc_release,
   .newdense = nc_dense,
@@ -49,7 +49,7 @@ const Host nc_forplugins = {
   .outside = nc_outside,
   .bytestext = nc_bytestext,
   .parallel = nc_parallel,
-  .partly = nc_partly
+  .partly = nc_error_partial
 };
 
 /*

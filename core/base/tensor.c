@@ -296,7 +296,7 @@ int nc_full(Tensor **t, const Device *d, DType type, int nd,
 
 /* Gives out y, a new copy of x with status r, or releases it. */
 static int give(Tensor **out, Tensor *x, Tensor *y, int r) {
-  if (r == NC_OK && nc_marked(x)) r = nc_copied(y, x);
+  if (r == NC_OK && nc_mayrecord(x)) r = nc_copied(y, x);
   if (r == NC_OK) *out = y;
   else nc_release(y);
   return r;
@@ -309,7 +309,7 @@ int nc_cast(Tensor **out, Tensor *x, DType type) {
     nc_retain(*out = x);
     return NC_OK;
   }
-  if (nc_watching) return nc_castwatched(out, x, type);
+  if (nc_tracing) return nc_cast_traced(out, x, type);
   TRY(nc_newlike(&y, x, type));
   return give(out, x, y, nc_copy(y, x));
 }
@@ -336,7 +336,7 @@ int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
     nc_retain(*out = x);
     return NC_OK;
   }
-  if (nc_watching) return nc_movewatched(out, x, d, how);
+  if (nc_tracing) return nc_move_traced(out, x, d, how);
   TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
   return give(out, x, y, nc_copyto(y, x, how));
 }
@@ -374,11 +374,11 @@ int nc_item(Scalar *v, const Tensor *t) {
     nc_hint("self:totable() gives every element");
     return NC_EVALUE;
   }
-  if (nc_watching) return nc_readwatched(v, "item", t, 0);
+  if (nc_tracing) return nc_read_traced(v, "item", t, 0);
   return nc_read(v, t, 0);
 }
 
 int nc_elements(Tensor **y, Tensor *t) {
-  if (nc_watching) return nc_elementswatched(y, t);
+  if (nc_tracing) return nc_elements_traced(y, t);
   return nc_todevice(y, t, &nc_cpu);
 }

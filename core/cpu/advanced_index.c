@@ -45,7 +45,7 @@ static void places(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpuplaces(const Device *d, const Places *p) {
+int nc_cpu_resolve_index(const Device *d, const ResolveIndexCall *p) {
   Job j = { .size = p->size, .step = p->step };
   const int64_t n = nc_numel(p->given);
   int64_t at;
@@ -73,7 +73,7 @@ typedef struct Rows {
   int dense, brief;           /* a row, in both; and below a piece */
   int out;                    /* from x to other? */
   int adds;                   /* or are they folded into x? */
-  GatherFold fold;
+  IndexReduce fold;
   DType type;
 } Rows;
 
@@ -94,7 +94,7 @@ static void addrows(Rows *r, int64_t size, int64_t stepx, int64_t stepo,
 }
 
 /* Adds the dimensions of x that are not picked from, of other from..to-1. */
-static void addkept(Rows *r, const Gather *g, int *d, int from, int to) {
+static void addkept(Rows *r, const IndexCall *g, int *d, int from, int to) {
   for (int o = from; o < to; o++) {
     while (g->picked >> *d & 1) ++*d;
     addrows(r, g->other->size[o], g->x->step[*d] * r->esize,
@@ -120,7 +120,7 @@ static void cutrow(Rows *r) {
 }
 
 /* The step of other over the picked dimensions, which must lie evenly. */
-static int64_t pickedstep(const Gather *g) {
+static int64_t pickedstep(const IndexCall *g) {
   const Tensor *o = g->other;
   int last = -1;
   for (int d = g->at; d < g->at + g->offset->nd; d++)
@@ -128,7 +128,7 @@ static int64_t pickedstep(const Gather *g) {
   return last < 0 ? 0 : o->step[last];
 }
 
-static void makerows(Rows *r, const Gather *g) {
+static void makerows(Rows *r, const IndexCall *g) {
   const int behind = g->at + g->offset->nd;
   int d = 0;
   r->x = nc_data(g->x);
@@ -164,22 +164,22 @@ static void makerows(Rows *r, const Gather *g) {
   return
 #define FOLDS(T, add, mul, max, min)                                          \
   switch (fold) {                                                             \
-    case GATHER_ADD: EACH(T, add);                                            \
-    case GATHER_MUL: EACH(T, mul);                                            \
-    case GATHER_MAX: EACH(T, max);                                            \
-    case GATHER_MIN: EACH(T, min);                                            \
+    case INDEX_ADD: EACH(T, add);                                            \
+    case INDEX_MUL: EACH(T, mul);                                            \
+    case INDEX_MAX: EACH(T, max);                                            \
+    case INDEX_MIN: EACH(T, min);                                            \
   }
 #define INTEGER(dtype, T) case dtype: FOLDS(T, ADD, MUL, MAX, MIN) return;
 #define FLOATING(dtype, T) case dtype: FOLDS(T, ADD, MUL, NANMAX, NANMIN) return;
 
-static void foldhalf(float *y, float b, GatherFold fold) {
+static void foldhalf(float *y, float b, IndexReduce fold) {
   const float a = *y;
-  *y = fold == GATHER_ADD ? ADD : fold == GATHER_MUL ? MUL
-       : fold == GATHER_MAX ? (NANMAX) : (NANMIN);
+  *y = fold == INDEX_ADD ? ADD : fold == INDEX_MUL ? MUL
+       : fold == INDEX_MAX ? (NANMAX) : (NANMIN);
 }
 
-void nc_cpufolded(char *y, const int64_t at[], int64_t sy, const char *x,
-                  int64_t sx, int64_t n, DType type, GatherFold fold) {
+void nc_cpu_reduceinto(char *y, const int64_t at[], int64_t sy, const char *x,
+                  int64_t sx, int64_t n, DType type, IndexReduce fold) {
   const Kernels *k = nc_kernels();
   const Computed c = nc_computed(type);
   float to, from;
@@ -246,7 +246,7 @@ static void foldrows(const Rows *r, const int64_t *at, char *x, char *o,
   for (int64_t i = 0; i < n && !nc_interrupted; i += BATCH) {
     const int64_t m = n - i < BATCH ? n - i : BATCH;
     for (int64_t k = 0; k < m; k++) bytes[k] = at[i + k] * r->esize;
-    nc_cpufolded(x, bytes, 0, o + i * so, so, m, r->type, r->fold);
+    nc_cpu_reduceinto(x, bytes, 0, o + i * so, so, m, r->type, r->fold);
   }
 }
 
@@ -256,7 +256,7 @@ static void onerow(const Rows *r, char *x, char *o) {
     int64_t n = r->length - i < r->piece ? r->length - i : r->piece;
     char *a = x + i * s[0], *b = o + i * s[1];
     if (r->adds)
-      nc_cpufolded(a, NULL, s[0], b, s[1], n, r->type, r->fold);
+      nc_cpu_reduceinto(a, NULL, s[0], b, s[1], n, r->type, r->fold);
     else if (r->dense) memcpy(r->out ? b : a, r->out ? a : b, (size_t)(n * e));
     else if (r->out) strided(b, s[1], a, s[0], n, e);
     else strided(a, s[0], b, s[1], n, e);
@@ -300,7 +300,7 @@ static void moverows(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static int move(const Gather *g, int out, int adds) {
+static int move(const IndexCall *g, int out, int adds) {
   int64_t n = 1, grain;
   Rows r;
   makerows(&r, g);
@@ -316,17 +316,17 @@ static int move(const Gather *g, int out, int adds) {
   return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;
 }
 
-int nc_cpugather(const Device *d, const Gather *g) {
+int nc_cpu_index_read(const Device *d, const IndexCall *g) {
   (void)d;
   return move(g, 1, 0);
 }
 
-int nc_cpuscatter(const Device *d, const Gather *g) {
+int nc_cpu_index_write(const Device *d, const IndexCall *g) {
   (void)d;
   return move(g, 0, 0);
 }
 
-int nc_cpuaccumulate(const Device *d, const Gather *g) {
+int nc_cpu_index_accumulate(const Device *d, const IndexCall *g) {
   (void)d;
   return move(g, 0, 1);
 }

@@ -166,7 +166,7 @@ static int prepare(Tensor **y, Tensor *x, DType t) {
 }
 
 /* p->x[2] = beta*y, in the type of the work; y itself if it can be. */
-static int result(Job *p, const Product *given, DType t) {
+static int result(Job *p, const BmmCall *given, DType t) {
   Tensor *y = given->y;
   Scalar beta = given->beta;
   Tensor *scaled;
@@ -182,7 +182,7 @@ static int result(Job *p, const Product *given, DType t) {
   return r;
 }
 
-int nc_cpuproduct(const Device *d, const Product *given) {
+int nc_cpu_bmm(const Device *d, const BmmCall *given) {
   Tensor *a = given->a, *b = given->b;
   const DType t = worktype(a->dtype);
   Job p = { .nb = a->nd - 2, .alpha = given->alpha };

@@ -110,7 +110,7 @@ static Piece pieceof(const ConvWork *w, int64_t batch, int64_t group,
 static void patches(const Piece *p, int back) {
   const ConvWork *w = p->w;
   const Frame *f = &w->frame;
-  const LineKernels *line = &nc_kernels()->line[w->type == DT_f64];
+  const RowKernels *line = &nc_kernels()->line[w->type == DT_f64];
   const int64_t wide = f->wide * w->size, cols = p->t.cols;
   char *to = p->patches;
   for (int64_t ch = 0; ch < p->channels; ch++)
@@ -304,7 +304,7 @@ static void planproduct(ConvWork *w) {
 }
 
 static void plan(ConvWork *w) {
-  const Conv *c = w->c;
+  const ConvCall *c = w->c;
   w->w = c->at;
   w->size = nc_dtypesize(w->type);
   w->channels = c->c / c->groups;
@@ -372,7 +372,7 @@ static int run(ConvWork *w) {
 }
 
 /* Halves are worked on as float32. */
-int nc_cpuconv(const Device *d, const Conv *c) {
+int nc_cpu_conv(const Device *d, const ConvCall *c) {
   const Tensor *const all[3] = { c->result, c->input, c->weight };
   const DType type = c->input->dtype == DT_f64 ? DT_f64 : DT_f32;
   Tensor *t[3] = { NULL, NULL, NULL };

@@ -78,7 +78,7 @@ static int asitlies(DType t, Computed c) {
 /*
 ** Walking
 */
-void nc_walkto(Walk *w, const Loop *k, int from, int to, int64_t at) {
+void nc_cursor_start(Cursor *w, const TensorIter *k, int from, int to, int64_t at) {
   w->k = k;
   w->from = from;
   w->to = to;
@@ -88,14 +88,14 @@ void nc_walkto(Walk *w, const Loop *k, int from, int to, int64_t at) {
   }
 }
 
-int64_t nc_walkoffset(const Walk *w, int j) {
+int64_t nc_cursor_offset(const Cursor *w, int j) {
   int64_t offset = 0;
   for (int d = w->from; d < w->to; d++)
     offset += w->index[d] * w->k->step[j][d];
   return offset;
 }
 
-void nc_walkby(Walk *w, int64_t n) {
+void nc_cursor_advance(Cursor *w, int64_t n) {
   for (int d = w->from; d < w->to && n > 0; d++) {
     int64_t size = w->k->size[d], at = w->index[d] + n;
     n = 0;
@@ -107,25 +107,25 @@ void nc_walkby(Walk *w, int64_t n) {
   }
 }
 
-int64_t nc_walkleft(const Walk *w) {
+int64_t nc_cursor_left(const Cursor *w) {
   return w->from == w->to ? 1 : w->k->size[w->from] - w->index[w->from];
 }
 
 /* Moves n elements from `at' on between operand j and dense memory; the
    loop's dimensions from..to-1 are walked. */
-static void transfer(const Loop *k, int j, const Walk *start, int64_t base,
+static void transfer(const TensorIter *k, int j, const Cursor *start, int64_t base,
                      char *dense, int64_t size, int64_t n, Move move,
                      int store) {
   const int64_t esize = nc_dtypesize(k->type[j]);
   const int64_t step = start->from == start->to ? 0 : k->step[j][start->from];
-  Walk w = *start;
+  Cursor w = *start;
   for (int64_t i = 0; i < n;) {
-    int64_t m = nc_walkleft(&w);
-    char *p = (char *)k->p[j] + (base + nc_walkoffset(&w, j)) * esize;
+    int64_t m = nc_cursor_left(&w);
+    char *p = (char *)k->p[j] + (base + nc_cursor_offset(&w, j)) * esize;
     if (m > n - i) m = n - i;
     if (store) move(p, dense + i * size, step, m);
     else move(dense + i * size, p, step, m);
-    nc_walkby(&w, m);
+    nc_cursor_advance(&w, m);
     i += m;
   }
 }
@@ -134,8 +134,8 @@ static void transfer(const Loop *k, int j, const Walk *start, int64_t base,
 ** Elementwise rows
 */
 typedef struct Plan {
-  const Loop *k;
-  MapKernel f;
+  const TensorIter *k;
+  PointwiseKernel f;
   Move move[NC_MAXIN];        /* NULL: an operand is used where it lies */
   int64_t size[NC_MAXIN];     /* of an element as the kernel wants it */
   Computed c[NC_MAXIN];
@@ -150,15 +150,15 @@ static int64_t computedsize(Computed c) {
 }
 
 /* Does every result of the row keep to 0 and 1, as bool must? */
-static int closed(const OpInfo *info, const Loop *k) {
+static int closed(const OpInfo *info, const TensorIter *k) {
   return info->kind == TEST_OP || info->kind == COMPARE_OP ||
-         info->kind == CHOOSE_OP || info->types == CLASS_INT ||
+         info->kind == CHOOSE_OP || info->types == CLASS_INT_OR_BOOL ||
          (k->op == OP_clone && k->type[1] == DT_b8);
 }
 
 /* Which operand of a gradient's kernel each of the loop is. */
 static void setslots(Plan *p, const char *text) {
-  const unsigned used = nc_letters(text);
+  const unsigned used = nc_formula_letters(text);
   int j = 2;
   p->slot[0] = 0;
   p->slot[1] = 1;
@@ -181,7 +181,7 @@ static void call(const Plan *p, int64_t n, void *v[]) {
 
 /* The operation whose kernel does the same with these operands, and faster:
    what is raised to the number 2 is squared. */
-static Op simplest(const Loop *k) {
+static Op simplest(const TensorIter *k) {
   const int last = k->nargs - 1;
   if (k->op == OP_pow && k->part <= 1 && k->p[last] == NULL &&
       nc_tofloat(k->number[last]) == 2 && nc_category(k->work) == NC_FLOAT)
@@ -189,7 +189,7 @@ static Op simplest(const Loop *k) {
   return k->op;
 }
 
-static void plan(Plan *p, const Loop *k) {
+static void plan(Plan *p, const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
   const Computed c = nc_computed(k->work);
@@ -272,7 +272,7 @@ static void mapstream(void *ctx, int64_t begin, int64_t end) {
 /* Is the result so large that it would push the operands out of the cache,
    and none of them? */
 static int streams(const Plan *p) {
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   int apart = p->direct && k->n * p->size[0] >= STREAM &&
               (uintptr_t)k->p[0] % 64 == 0;
   for (int j = 1; j < k->nargs; j++) apart &= k->p[j] != k->p[0];
@@ -281,15 +281,15 @@ static int streams(const Plan *p) {
 
 static void mapblocks(void *ctx, int64_t begin, int64_t end) {
   const Plan *p = ctx;
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   void *v[NC_MAXIN] = { NULL };
-  Walk w;
+  Cursor w;
   for (int j = 1; j < k->nargs; j++)
     if (k->p[j] == NULL)
       repeat(buf[j], p->c[j], k->number[j],
              end - begin < NC_BLOCK ? end - begin : NC_BLOCK);
-  nc_walkto(&w, k, 0, k->nd, begin);
+  nc_cursor_start(&w, k, 0, k->nd, begin);
   for (int64_t i = begin; i < end; i += NC_BLOCK) {
     int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
     for (int j = 0; j < k->nargs; j++) {
@@ -301,12 +301,12 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
     }
     call(p, n, v);
     if (p->move[0]) transfer(k, 0, &w, 0, buf[0], p->size[0], n, p->move[0], 1);
-    nc_walkby(&w, n);
+    nc_cursor_advance(&w, n);
   }
 }
 
 /* Numbers stand for operands: each is repeated. */
-static NC_NOINLINE int runnumbers(const Loop *k) {
+static NC_NOINLINE int runnumbers(const TensorIter *k) {
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   const Computed c = nc_computed(k->work);
   void *v[NC_MAXIN];
@@ -330,7 +330,7 @@ static int few(Op op, DType work, int64_t n, void *const v[],
 }
 
 /* Runs a loop that is such a row; 0 if it is another. */
-static int runfew(const Loop *k) {
+static int runfew(const TensorIter *k) {
   int numbers = 0;
   if (k->n > GRAIN || k->nd != 1 || k->part ||
       nc_opinfo[k->op].kind == CHOOSE_OP)
@@ -341,10 +341,10 @@ static int runfew(const Loop *k) {
   return numbers ? runnumbers(k) : few(k->op, k->work, k->n, k->p, k->par);
 }
 
-static int runmap(const Loop *k) {
+static int runmap(const TensorIter *k) {
   Plan p;
   if (runfew(k)) return NC_OK;
-  if (nc_cputurns(k)) return nc_cputurn(k);
+  if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   plan(&p, k);
   if (streams(&p)) return nc_parallel(k->n, 8 * GRAIN, mapstream, &p);
   if (k->n > GRAIN)
@@ -357,9 +357,9 @@ static int runmap(const Loop *k) {
 /*
 ** The device
 */
-int nc_cpurun(const Device *d, const Loop *k) {
+int nc_cpu_run(const Device *d, const TensorIter *k) {
   (void)d;
-  return nc_opinfo[k->op].kind == REDUCE_OP && k->part == 0 ? nc_cpufold(k)
+  return nc_opinfo[k->op].kind == REDUCE_OP && k->part == 0 ? nc_cpu_reduce(k)
                                                             : runmap(k);
 }
 
@@ -396,7 +396,7 @@ static void trim(const Device *d, int64_t budget) {
   nc_trimcache(budget);
 }
 
-static int expect(const Device *d, const Expect *e) {
+static int expect(const Device *d, const AssertCall *e) {
   (void)d;
   return *(const uint8_t *)nc_data(e->x) ? NC_OK : nc_fail(e->code, "%s",
                                                            e->text);
@@ -405,12 +405,12 @@ static int expect(const Device *d, const Expect *e) {
 const Device nc_cpu = {
   .name = "cpu", .ordinal = -1, .memory = &nc_memory,
   .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
-  .synchronize = synchronize, .trim = trim, .run = nc_cpurun, .few = few,
-  .lines = nc_cpulines, .sequence = nc_cpusequence, .places = nc_cpuplaces,
-  .trues = nc_cputrues, .gather = nc_cpugather, .scatter = nc_cpuscatter,
-  .draw = nc_cpudraw, .product = nc_cpuproduct, .expect = expect,
-  .accumulate = nc_cpuaccumulate, .along = nc_cpualong, .gradients = 1,
-  .sort = nc_cpusort, .search = nc_cpusearch, .conv = nc_cpuconv,
-  .pool = nc_cpupool, .patches = nc_cpupatches,
-  .norm = nc_cpunorm
+  .synchronize = synchronize, .trim = trim, .run = nc_cpu_run, .few = few,
+  .lines = nc_cpu_dim_op, .sequence = nc_cpu_fill_range, .places = nc_cpu_resolve_index,
+  .trues = nc_cpu_nonzero, .gather = nc_cpu_index_read, .scatter = nc_cpu_index_write,
+  .draw = nc_cpu_random_fill, .product = nc_cpu_bmm, .expect = expect,
+  .accumulate = nc_cpu_index_accumulate, .along = nc_cpu_gather_dim, .gradients = 1,
+  .sort = nc_cpu_sort, .search = nc_cpu_search, .conv = nc_cpu_conv,
+  .pool = nc_cpu_max_pool, .patches = nc_cpu_im2col,
+  .norm = nc_cpu_norm
 };

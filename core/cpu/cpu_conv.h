@@ -17,13 +17,13 @@
 ** next place.  That of place (r, q) lies at nc_tap + r*wide + q.
 */
 typedef struct Frame {
-  const Windows *w;
+  const ConvGeometry *w;
   int64_t rows, cols;         /* places of a tile */
   int64_t high, wide;         /* of what one phase of the strides has */
   int64_t size;               /* elements of all */
 } Frame;
 
-Frame nc_frame(const Windows *w, int64_t rows, int64_t cols);
+Frame nc_frame(const ConvGeometry *w, int64_t rows, int64_t cols);
 int64_t nc_tap(const Frame *f, int64_t i, int64_t j);
 
 /* For the tile that begins at (row, col): the frame = x, or x += the frame. */
@@ -36,11 +36,11 @@ void nc_fromframe(const Frame *f, DType t, void *x, const void *frame,
 ** The work
 */
 typedef struct ConvWork {
-  const Conv *c;
+  const ConvCall *c;
   DType type;                 /* float32 or float64 */
   int64_t size;               /* of an element */
   char *input, *weight, *result;
-  Windows w;                  /* as in c */
+  ConvGeometry w;                  /* as in c */
   int64_t channels, each;     /* of the input and the result, in a group */
   int64_t elements, k;        /* of the kernel, of a patch */
   int64_t plane, places;      /* elements of a plane of input, of result */

@@ -61,7 +61,7 @@ static void rows(const ConvWork *w, const Parts *p, char *y, const Tile *t,
 /*
 ** The three ways
 */
-static const LineKernels *kernels(const ConvWork *w) {
+static const RowKernels *kernels(const ConvWork *w) {
   return &nc_kernels()->line[w->type == DT_f64];
 }
 

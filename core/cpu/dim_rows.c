@@ -15,7 +15,7 @@ static int movelast(Tensor **y, const Tensor *x, unsigned dims) {
   return NC_OK;
 }
 
-int nc_lines(Lines *l, Tensor *x, unsigned dims) {
+int nc_dimrows(DimRows *l, Tensor *x, unsigned dims) {
   DType as = nc_category(x->dtype) != NC_FLOAT ? DT_i64
              : x->dtype == DT_f64 ? DT_f64 : DT_f32;
   Tensor *moved = NULL, *cast = NULL;
@@ -33,7 +33,7 @@ int nc_lines(Lines *l, Tensor *x, unsigned dims) {
   return r;
 }
 
-int nc_unlines(Tensor *y, Tensor *rows, int dim) {
+int nc_dimrows_restore(Tensor *y, Tensor *rows, int dim) {
   Tensor *moved = NULL;
   const int last = rows->nd - 1;
   int r;
@@ -51,13 +51,13 @@ int nc_unlines(Tensor *y, Tensor *rows, int dim) {
   return r;
 }
 
-int nc_linedim(const LineCall *c) {
+int nc_dim_of(const DimCall *c) {
   int d = 0;
   while (!(c->dims >> d & 1)) d++;
   return d;
 }
 
-int nc_lastlines(const LineCall *c) {
+int nc_dim_islast(const DimCall *c) {
   const int last = c->x->nd - 1;
   return last <= 0 || c->dims >> last & 1;
 }

@@ -8,24 +8,24 @@
 
 #include "core/cpu/kernels/kernels.h"
 
-typedef struct Lines {
+typedef struct DimRows {
   Tensor *t;                  /* dense, the dimensions `dims' last */
   int64_t n, length;          /* lines, elements of each */
-  const LineKernels *kernel;  /* of its type; NULL for int64 */
-} Lines;
+  const RowKernels *kernel;  /* of its type; NULL for int64 */
+} DimRows;
 
 /* The lines of x along dims, as float32, float64 or int64, whichever holds
    x exactly. */
-int nc_lines(Lines *l, Tensor *x, unsigned dims);
+int nc_dimrows(DimRows *l, Tensor *x, unsigned dims);
 
 /* y = rows, which are in the shape of l->t for dimension `dim': the inverse
-   of what nc_lines did. */
-int nc_unlines(Tensor *y, Tensor *rows, int dim);
+   of what nc_dimrows did. */
+int nc_dimrows_restore(Tensor *y, Tensor *rows, int dim);
 
 /* The one dimension of c; is it the last, so that lines of the result can be
    written where they belong? */
-int nc_linedim(const LineCall *c);
-int nc_lastlines(const LineCall *c);
+int nc_dim_of(const DimCall *c);
+int nc_dim_islast(const DimCall *c);
 
 /* Work is cut in pieces of this many elements. */
 #define NC_PIECE 65536

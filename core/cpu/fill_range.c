@@ -6,19 +6,19 @@
 #define BLOCK 512             /* values worked out at a time */
 #define GRAIN 32768
 
-static void integers(const Sequence *s, void *v, int64_t from, int64_t n) {
+static void integers(const FillRangeCall *s, void *v, int64_t from, int64_t n) {
   uint64_t *r = v, start = (uint64_t)s->start.i, step = (uint64_t)s->step.i;
   for (int64_t i = 0; i < n; i++) r[i] = start + (uint64_t)(from + i) * step;
 }
 
-static void floats(const Sequence *s, void *v, int64_t from, int64_t n) {
+static void floats(const FillRangeCall *s, void *v, int64_t from, int64_t n) {
   double *r = v;
   for (int64_t i = 0; i < n; i++)
     r[i] = s->start.f + (double)(from + i) * s->step.f;
 }
 
 /* From both ends to the middle. */
-static void spread(const Sequence *s, void *v, int64_t from, int64_t n) {
+static void spread(const FillRangeCall *s, void *v, int64_t from, int64_t n) {
   double *r = v;
   const int64_t all = s->y->size[0];
   int64_t half = all / 2 > from ? all / 2 - from : 0;
@@ -29,7 +29,7 @@ static void spread(const Sequence *s, void *v, int64_t from, int64_t n) {
 }
 
 static void chunk(void *ctx, int64_t begin, int64_t end) {
-  const Sequence *s = ctx;
+  const FillRangeCall *s = ctx;
   const int isint = s->step.kind == NC_INT;
   const Move store =
       nc_kernels()->store[isint ? CT_i64 : CT_f64][s->y->dtype];
@@ -44,8 +44,8 @@ static void chunk(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpusequence(const Device *d, const Sequence *s) {
-  Sequence own = *s;
+int nc_cpu_fill_range(const Device *d, const FillRangeCall *s) {
+  FillRangeCall own = *s;
   (void)d;
   return nc_parallel(s->y->size[0], GRAIN, chunk, &own);
 }

@@ -17,7 +17,7 @@
 #define PIECE 512             /* offsets at a time */
 
 typedef struct Job {
-  const Along *a;
+  const GatherDimCall *a;
   const int64_t *index;
   char *x, *other;
   int64_t esize, length, slice; /* of a line, of what dimension 0 counts */
@@ -28,7 +28,7 @@ typedef struct Job {
 
 /* Where line i begins in x (at 0 along dim) and in other. */
 static void linestart(const Job *j, int64_t i, int64_t *x, int64_t *other) {
-  const Along *a = j->a;
+  const GatherDimCall *a = j->a;
   *x = *other = 0;
   for (int d = a->index->nd - 2; d >= 0; d--) {
     const int64_t k = i % a->index->size[d];
@@ -78,7 +78,7 @@ static void moved(Job *j, int64_t i, int64_t n, int64_t start, char *o) {
   char *x = j->x + start;
 #define CASE(bytes)                                                           \
   case bytes:                                                                 \
-    if (j->a->how == ALONG_GET)                                               \
+    if (j->a->how == GATHER_DIM_GET)                                               \
       PLACES(memcpy(o + k * s, x + p * step + k * run, bytes));               \
     else                                                                      \
       PLACES(memcpy(x + p * step + k * run, o + k * s, bytes));               \
@@ -99,10 +99,10 @@ static void walk(void *ctx, int64_t begin, int64_t end) {
     linestart(j, line, &x, &o);
     x += from * j->run[0];
     o += from * j->run[1];
-    if (j->a->how == ALONG_CHECK) looked(j, i, n);
-    else if (j->a->how == ALONG_FOLD) {
+    if (j->a->how == GATHER_DIM_CHECK) looked(j, i, n);
+    else if (j->a->how == GATHER_DIM_REDUCE) {
       offsets(j, at, i, n, x);
-      nc_cpufolded(j->x, at, 0, j->other + o, j->run[1], n, j->a->x->dtype,
+      nc_cpu_reduceinto(j->x, at, 0, j->other + o, j->run[1], n, j->a->x->dtype,
                    j->a->fold);
     } else
       moved(j, i, n, x, j->other + o);
@@ -115,7 +115,7 @@ static void slices(void *ctx, int64_t begin, int64_t end) {
   walk(ctx, begin * j->slice, end * j->slice);
 }
 
-static void prepare(Job *j, const Along *a) {
+static void prepare(Job *j, const GatherDimCall *a) {
   const int nd = a->index->nd, last = nd - 1;
   const int64_t n = nc_numel(a->index);
   j->a = a;
@@ -132,13 +132,13 @@ static void prepare(Job *j, const Along *a) {
   atomic_init(&j->bad, INT64_MAX);
 }
 
-int nc_cpualong(const Device *d, const Along *a) {
+int nc_cpu_gather_dim(const Device *d, const GatherDimCall *a) {
   const int64_t n = nc_numel(a->index);
   int64_t at;
   Job j;
   (void)d;
   prepare(&j, a);
-  if (a->how == ALONG_GET || a->how == ALONG_CHECK)
+  if (a->how == GATHER_DIM_GET || a->how == GATHER_DIM_CHECK)
     TRY(nc_parallel(n, GRAIN, walk, &j));
   else if (a->dim > 0)        /* what meets is in one slice, in order */
     TRY(nc_parallel(a->index->size[0], 1 + GRAIN / j.slice, slices, &j));

@@ -10,7 +10,7 @@
 #include "core/cpu/kernels/kernels.h"
 
 typedef struct Job {
-  const Patching *p;
+  const Im2colCall *p;
   DType type;
   Frame frame;
   char *x, *columns, *buffer;
@@ -19,9 +19,9 @@ typedef struct Job {
 
 /* Between the frame and the columns of one plane. */
 static void rows(const Job *j, char *frame, char *col) {
-  const Windows *w = &j->p->at;
+  const ConvGeometry *w = &j->p->at;
   const int64_t size = nc_dtypesize(j->type), n = w->out[1];
-  const LineKernels *line = &nc_kernels()->line[j->type == DT_f64];
+  const RowKernels *line = &nc_kernels()->line[j->type == DT_f64];
   for (int64_t a = 0; a < w->kernel[0]; a++)
     for (int64_t b = 0; b < w->kernel[1]; b++)
       for (int64_t r = 0; r < w->out[0]; r++, col += n * size) {
@@ -33,7 +33,7 @@ static void rows(const Job *j, char *frame, char *col) {
 }
 
 static void plane(const Job *j, int64_t i, char *frame) {
-  const Windows *w = &j->p->at;
+  const ConvGeometry *w = &j->p->at;
   const int64_t size = nc_dtypesize(j->type);
   const int64_t columns = w->kernel[0] * w->kernel[1] * w->out[0] * w->out[1];
   char *x = j->x + i * w->size[0] * w->size[1] * size;
@@ -70,7 +70,7 @@ static int run(Job *j) {
   return r;
 }
 
-int nc_cpupatches(const Device *d, const Patching *p) {
+int nc_cpu_im2col(const Device *d, const Im2colCall *p) {
   Tensor *from = (Tensor *)(p->back ? p->columns : p->x), *in = NULL;
   Tensor *to = (Tensor *)(p->back ? p->x : p->columns), *out = NULL;
   Job j = { .p = p, .type = to->dtype == DT_f64 ? DT_f64 : DT_f32 };

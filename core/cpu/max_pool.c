@@ -22,7 +22,7 @@
 #undef NAME
 
 typedef struct Job {
-  const Windows *w;
+  const ConvGeometry *w;
   int wide, back;             /* wide: float64 */
   char *x, *y;
   int64_t *at;
@@ -31,7 +31,7 @@ typedef struct Job {
 
 static void planes(void *ctx, int64_t begin, int64_t end) {
   Job *j = ctx;
-  const Windows *w = j->w;
+  const ConvGeometry *w = j->w;
   const int64_t size = w->size[0] * w->size[1], n = w->out[0] * w->out[1];
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     float *x = (float *)j->x + i * size, *y = (float *)j->y + i * n;
@@ -45,8 +45,8 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static int run(const Pooling *p, Tensor *x, Tensor *y) {
-  const Windows *w = &p->windows;
+static int run(const MaxPoolCall *p, Tensor *x, Tensor *y) {
+  const ConvGeometry *w = &p->windows;
   const double places = (double)w->out[0] * (double)w->out[1];
   const double work = places * (double)w->kernel[0] * (double)w->kernel[1];
   Job j = { .w = w, .wide = x->dtype == DT_f64, .back = p->back };
@@ -62,7 +62,7 @@ static int run(const Pooling *p, Tensor *x, Tensor *y) {
   return r;
 }
 
-int nc_cpupool(const Device *d, const Pooling *p) {
+int nc_cpu_max_pool(const Device *d, const MaxPoolCall *p) {
   const DType type = p->x->dtype == DT_f64 ? DT_f64 : DT_f32;
   const Tensor *from = p->back ? p->y : p->x, *to = p->back ? p->x : p->y;
   Tensor *in = NULL, *out = NULL;

@@ -10,7 +10,7 @@
 #define CHUNK 32768           /* elements */
 
 typedef struct Job {
-  const Trues *as;
+  const NonzeroCall *as;
   int64_t n, chunks;
   int64_t *before;            /* trues before each chunk; the last: all */
   int64_t *y;                 /* what is filled */
@@ -101,7 +101,7 @@ static int find(Tensor **y, const Device *d, Job *j) {
                      j->as->coordinates ? positionchunks : offsetchunks, j);
 }
 
-int nc_cputrues(const Device *d, Tensor **y, const Trues *t) {
+int nc_cpu_nonzero(const Device *d, Tensor **y, const NonzeroCall *t) {
   Job j = { .as = t, .n = nc_numel(t->mask) };
   int64_t bytes;
   void *p;

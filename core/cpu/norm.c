@@ -17,7 +17,7 @@
 #define COLUMNS 2048          /* then so many of them at a time */
 
 typedef struct Job {
-  const Norm *n;
+  const NormCall *n;
   NormRows k;
   const NormKernels *f;
   DType type;                 /* in which it is computed */
@@ -46,7 +46,7 @@ static const void *at(const Tensor *t) {
 }
 
 static void layout(Job *j) {
-  const Norm *n = j->n;
+  const NormCall *n = j->n;
   const int64_t per = n->channels / n->groups, inner = n->inner;
   NormRows *k = &j->k;
   const int weights = n->weight || n->bias || n->dweight || n->dbias;
@@ -68,7 +68,7 @@ static void layout(Job *j) {
 }
 
 static int prepare(Job *j) {
-  const Norm *n = j->n;
+  const NormCall *n = j->n;
   j->type = n->mean->dtype;
   j->f = &nc_kernels()->norm[j->type == DT_f64];
   layout(j);
@@ -96,7 +96,7 @@ static int isstrips(const Job *j) {
 
 static void strips(void *ctx, int64_t begin, int64_t end) {
   const Job *j = ctx;
-  const Norm *n = j->n;
+  const NormCall *n = j->n;
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     const int64_t from = i * NC_STRIP, to = from + NC_STRIP;
     double *sums[2] = { j->sums, j->sums + n->channels };
@@ -204,7 +204,7 @@ static int bycolumns(Job *j) {
 }
 
 static int gradients(Job *j) {
-  const Norm *n = j->n;
+  const NormCall *n = j->n;
   const int64_t elements = j->rows * j->k.pieces * j->k.run;
   if (j->k.each && j->k.per > WIDE) return bycolumns(j);
   j->parts = elements / GRAIN;
@@ -217,7 +217,7 @@ static int gradients(Job *j) {
   return byrows(j, n->batch ? 1 : j->parts);
 }
 
-int nc_cpunorm(const Device *d, const Norm *n) {
+int nc_cpu_norm(const Device *d, const NormCall *n) {
   Job j = { .n = n };
   int r = prepare(&j);
   (void)d;

@@ -4,7 +4,7 @@
 
 #include "core/cpu/cpu_conv.h"
 
-Frame nc_frame(const Windows *w, int64_t rows, int64_t cols) {
+Frame nc_frame(const ConvGeometry *w, int64_t rows, int64_t cols) {
   Frame f = { .w = w, .rows = rows, .cols = cols };
   f.high = rows + (w->kernel[0] - 1) * w->dilation[0] / w->stride[0];
   f.wide = cols + (w->kernel[1] - 1) * w->dilation[1] / w->stride[1];
@@ -13,7 +13,7 @@ Frame nc_frame(const Windows *w, int64_t rows, int64_t cols) {
 }
 
 int64_t nc_tap(const Frame *f, int64_t i, int64_t j) {
-  const Windows *w = f->w;
+  const ConvGeometry *w = f->w;
   const int64_t y = i * w->dilation[0], x = j * w->dilation[1];
   if (w->stride[0] == 1 && w->stride[1] == 1) return y * f->wide + x;
   const int64_t phase = y % w->stride[0] * w->stride[1] + x % w->stride[1];
@@ -21,7 +21,7 @@ int64_t nc_tap(const Frame *f, int64_t i, int64_t j) {
 }
 
 /* Does any element of the kernel fall in this phase? */
-static int used(const Windows *w, int d, int64_t phase) {
+static int used(const ConvGeometry *w, int d, int64_t phase) {
   for (int64_t i = 0; i < w->kernel[d]; i++)
     if (i * w->dilation[d] % w->stride[d] == phase) return 1;
   return 0;

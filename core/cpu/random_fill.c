@@ -16,16 +16,16 @@ typedef struct Blocks {
 } Blocks;
 
 /* makes the elements of NC_DRAWS blocks */
-typedef void (*Make)(const Draw *d, void *v, Blocks *x);
+typedef void (*Make)(const RandomFillCall *d, void *v, Blocks *x);
 
 typedef struct Job {
-  const Draw *d;
+  const RandomFillCall *d;
   Make make;
   Move store;
   int convert;                /* integers to a float type */
 } Job;
 
-static void uniforms(const Draw *d, void *v, Blocks *x) {
+static void uniforms(const RandomFillCall *d, void *v, Blocks *x) {
   const float a = (float)d->a, b = (float)d->b, limit = (float)d->limit;
   float *r = v;
   for (int i = 0; i < NC_DRAWS; i++)
@@ -35,7 +35,7 @@ static void uniforms(const Draw *d, void *v, Blocks *x) {
     }
 }
 
-static void uniforms2(const Draw *d, void *v, Blocks *x) {
+static void uniforms2(const RandomFillCall *d, void *v, Blocks *x) {
   double *r = v;
   for (int i = 0; i < NC_DRAWS; i++)
     for (int j = 0; j < 2; j++) {
@@ -45,20 +45,20 @@ static void uniforms2(const Draw *d, void *v, Blocks *x) {
     }
 }
 
-static void normals(const Draw *d, void *v, Blocks *x) {
+static void normals(const RandomFillCall *d, void *v, Blocks *x) {
   const float a = (float)d->a, b = (float)d->b;
   float *r = v;
   nc_kernels()->draw.normals(r, x->w);
   for (int i = 0; i < 4 * NC_DRAWS; i++) r[i] = a + b * r[i];
 }
 
-static void normals2(const Draw *d, void *v, Blocks *x) {
+static void normals2(const RandomFillCall *d, void *v, Blocks *x) {
   double *r = v;
   nc_kernels()->draw.normals2(r, x->w);
   for (int i = 0; i < 2 * NC_DRAWS; i++) r[i] = d->a + d->b * r[i];
 }
 
-static void integers(const Draw *d, void *v, Blocks *x) {
+static void integers(const RandomFillCall *d, void *v, Blocks *x) {
   int64_t *r = v;
   for (int i = 0; i < NC_DRAWS; i++)
     for (int j = 0; j < 4; j++)
@@ -67,7 +67,7 @@ static void integers(const Draw *d, void *v, Blocks *x) {
                                            x->first + (uint64_t)i, j);
 }
 
-static void integers2(const Draw *d, void *v, Blocks *x) {
+static void integers2(const RandomFillCall *d, void *v, Blocks *x) {
   uint64_t *r = v;
   for (int i = 0; i < NC_DRAWS; i++)
     for (int j = 0; j < 2; j++)
@@ -80,7 +80,7 @@ static void integers2(const Draw *d, void *v, Blocks *x) {
 /* begin is a multiple of CHUNK */
 static void chunk(void *ctx, int64_t begin, int64_t end) {
   const Job *j = ctx;
-  const Draw *d = j->d;
+  const RandomFillCall *d = j->d;
   const int per = d->wide ? 2 : 4, step = per * NC_DRAWS;
   const int64_t size = nc_dtypesize(d->y->dtype);
   char *y = nc_data(d->y);
@@ -96,11 +96,11 @@ static void chunk(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpudraw(const Device *device, const Draw *d) {
-  static const Make make[3][2] = { [DRAW_UNIFORM] = { uniforms, uniforms2 },
-                                   [DRAW_NORMAL] = { normals, normals2 },
-                                   [DRAW_INTEGERS] = { integers, integers2 } };
-  const int whole = d->kind == DRAW_INTEGERS;
+int nc_cpu_random_fill(const Device *device, const RandomFillCall *d) {
+  static const Make make[3][2] = { [RANDOM_UNIFORM] = { uniforms, uniforms2 },
+                                   [RANDOM_NORMAL] = { normals, normals2 },
+                                   [RANDOM_INTEGERS] = { integers, integers2 } };
+  const int whole = d->kind == RANDOM_INTEGERS;
   const DType type = d->y->dtype;
   Job j = { .d = d, .make = make[d->kind][d->wide] };
   (void)device;

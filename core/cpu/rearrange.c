@@ -35,15 +35,15 @@ static void spread(char *y, const char *x, int64_t step, int64_t n,
 /*
 ** Lines, of a result that is dense
 */
-typedef struct Lines {
+typedef struct DimRows {
   const char *x;              /* where the first element comes from */
   char *y;
   int nd;
   int64_t esize, size[NC_MAXDIM], step[NC_MAXDIM];      /* of x, in bytes */
-} Lines;
+} DimRows;
 
 /* Adds a dimension, joined with the last one if x runs on through both. */
-static void adddim(Lines *l, int64_t size, int64_t step) {
+static void adddim(DimRows *l, int64_t size, int64_t step) {
   if (size == 1) return;
   if (l->nd > 0 && l->step[l->nd - 1] == step * size)
     l->size[l->nd - 1] *= size;
@@ -53,7 +53,7 @@ static void adddim(Lines *l, int64_t size, int64_t step) {
 }
 
 /* Where line i begins in x. */
-static const char *linestart(const Lines *l, int64_t i) {
+static const char *linestart(const DimRows *l, int64_t i) {
   const char *x = l->x;
   for (int d = l->nd - 2; d >= 0; d--) {
     x += i % l->size[d] * l->step[d];
@@ -64,7 +64,7 @@ static const char *linestart(const Lines *l, int64_t i) {
 
 /* Elements begin .. end-1 of the result. */
 static void copylines(void *ctx, int64_t begin, int64_t end) {
-  const Lines *l = ctx;
+  const DimRows *l = ctx;
   const int64_t length = l->size[l->nd - 1], step = l->step[l->nd - 1];
   for (int64_t i = begin; i < end && !nc_interrupted;) {
     const int64_t from = i % length;
@@ -77,8 +77,8 @@ static void copylines(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpuflip(Tensor *y, const Tensor *x, unsigned dims) {
-  Lines l = { .x = nc_data(x), .y = nc_data(y),
+int nc_cpu_flip(Tensor *y, const Tensor *x, unsigned dims) {
+  DimRows l = { .x = nc_data(x), .y = nc_data(y),
               .esize = nc_dtypesize(x->dtype) };
   for (int d = 0; d < x->nd; d++) {
     const int64_t step = x->step[d] * l.esize;
@@ -127,7 +127,7 @@ static void triangles(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cputriangle(Tensor *y, const Tensor *x, int64_t diagonal, int upper) {
+int nc_cpu_triangle(Tensor *y, const Tensor *x, int64_t diagonal, int upper) {
   Triangle t = { .x = x, .y = y, .diagonal = diagonal, .upper = upper };
   const int64_t n = x->size[x->nd - 1];
   return nc_parallel(nc_numel(x) / n, 1 + GRAIN / n, triangles, &t);
@@ -157,7 +157,7 @@ static void pieces(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpujoin(Tensor *y, Tensor *const x[], int n, int64_t outer) {
+int nc_cpu_cat(Tensor *y, Tensor *const x[], int n, int64_t outer) {
   const int64_t bytes = nc_numel(y) * nc_dtypesize(y->dtype);
   Join j = { .y = nc_data(y), .x = x, .n = n, .outer = outer,
              .row = bytes / outer };

@@ -19,7 +19,7 @@ typedef struct Part {
 } Part;
 
 typedef struct Job {
-  Lines in;
+  DimRows in;
   int64_t pieces;
   int low;
   Part *part;                 /* in.n x pieces */
@@ -45,7 +45,7 @@ static void pieces(void *ctx, int64_t begin, int64_t end) {
 static int runjob(Job *j, Tensor *x, unsigned dims) {
   void *part;
   int64_t bytes;
-  TRY(nc_lines(&j->in, x, dims));
+  TRY(nc_dimrows(&j->in, x, dims));
   j->pieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
   if (NC_MULOVER(j->in.n * j->pieces, (int64_t)sizeof *j->part, &bytes))
     bytes = INT64_MAX;        /* lines without elements may be that many */
@@ -127,8 +127,8 @@ static int putextremes(Tensor *y, const Job *j) {
   return r;
 }
 
-static int extreme(const LineCall *c) {
-  Job j = { .low = c->op == LINE_SMALLEST, .piece = extremepiece,
+static int extreme(const DimCall *c) {
+  Job j = { .low = c->op == DIM_ARGMIN, .piece = extremepiece,
             .merge = extrememerge };
   int64_t *position = nc_data(c->at);
   int r = runjob(&j, c->x, c->dims);
@@ -155,10 +155,10 @@ static void momentmerge(const Job *j, Part *a, const Part *b) {
   a->n += b->n;
 }
 
-static double varianceof(const LineCall *c, const Job *j, const Part *p) {
+static double varianceof(const DimCall *c, const Job *j, const Part *p) {
   const double n = (double)j->in.length - c->correction;
   const double v = j->in.length ? p->second / (n > 0 ? n : 0) : NAN;
-  return c->op == LINE_STD ? sqrt(v) : v;
+  return c->op == DIM_STD ? sqrt(v) : v;
 }
 
 /*
@@ -187,15 +187,15 @@ static void lsemerge(const Job *j, Part *a, const Part *b) {
   a->value = max;
 }
 
-static double lseof(const LineCall *c, const Job *j, const Part *p) {
+static double lseof(const DimCall *c, const Job *j, const Part *p) {
   (void)c;
   if (j->in.length == 0) return -INFINITY;
   return isinf(p->value) ? p->value : p->value + log(p->second);
 }
 
 /* y = f(part) of each line */
-static int number(const LineCall *c, Job *j,
-                  double (*f)(const LineCall *, const Job *, const Part *)) {
+static int number(const DimCall *c, Job *j,
+                  double (*f)(const DimCall *, const Job *, const Part *)) {
   int r = runjob(j, c->x, c->dims);
   for (int64_t i = 0; r == NC_OK && i < j->in.n && !nc_interrupted; i++)
     j->part[i].value = f(c, j, &j->part[i]);
@@ -205,16 +205,16 @@ static int number(const LineCall *c, Job *j,
   return r;
 }
 
-int nc_cpulines(const Device *d, const LineCall *c) {
+int nc_cpu_dim_op(const Device *d, const DimCall *c) {
   Job moments = { .piece = momentpiece, .merge = momentmerge };
   Job sums = { .piece = lsepiece, .merge = lsemerge };
   (void)d;
   switch (c->op) {
-    case LINE_LARGEST: case LINE_SMALLEST: return extreme(c);
-    case LINE_VAR: case LINE_STD: return number(c, &moments, varianceof);
-    case LINE_LOGSUMEXP: return number(c, &sums, lseof);
-    case LINE_SOFTMAX: case LINE_LOG_SOFTMAX: case LINE_CUMSUM:
-      return nc_cpulineforline(c);
-    default: return nc_cpucumulate(c);
+    case DIM_ARGMAX: case DIM_ARGMIN: return extreme(c);
+    case DIM_VAR: case DIM_STD: return number(c, &moments, varianceof);
+    case DIM_LOGSUMEXP: return number(c, &sums, lseof);
+    case DIM_SOFTMAX: case DIM_LOG_SOFTMAX: case DIM_CUMSUM:
+      return nc_cpu_softmax(c);
+    default: return nc_cpu_scan(c);
   }
 }

@@ -11,7 +11,7 @@
   for (int64_t i = 0; i < n && !nc_interrupted;)                              \
     for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) __VA_ARGS__
 
-static void product(const Lines *l, void *dst, const void *src) {
+static void product(const DimRows *l, void *dst, const void *src) {
   const int64_t n = l->length;
   const DType type = l->t->dtype;
   double p = 1;
@@ -36,7 +36,7 @@ static double logadd(double a, double b) {
   return high + log1p(exp(low - high));
 }
 
-static void logsum(const Lines *l, void *dst, const void *src) {
+static void logsum(const DimRows *l, void *dst, const void *src) {
   const int64_t n = l->length;
   double s = -INFINITY;
   if (l->t->dtype == DT_f32) {
@@ -52,7 +52,7 @@ static void logsum(const Lines *l, void *dst, const void *src) {
 
 /* Positions, and elements unless dst is NULL; `low': of the smallest.  A nan
    is larger than none, but takes part, and then nothing else does. */
-static void extreme(const Lines *l, int64_t *at, void *dst, const void *src,
+static void extreme(const DimRows *l, int64_t *at, void *dst, const void *src,
                     int low) {
   const int64_t n = l->length;
   int64_t best = 1;
@@ -83,9 +83,9 @@ static void extreme(const Lines *l, int64_t *at, void *dst, const void *src,
 }
 
 typedef struct Job {
-  Lines in;
+  DimRows in;
   Tensor *out, *at;           /* in the shape of in.t; one may be NULL */
-  LineOp op;
+  DimOp op;
 } Job;
 
 static void lines(void *ctx, int64_t begin, int64_t end) {
@@ -95,34 +95,34 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     const char *x = (const char *)nc_data(j->in.t) + i * n * size;
     char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
-    if (j->op == LINE_CUMPROD) product(&j->in, y, x);
-    else if (j->op == LINE_LOGCUMSUMEXP) logsum(&j->in, y, x);
+    if (j->op == DIM_CUMPROD) product(&j->in, y, x);
+    else if (j->op == DIM_LOGCUMSUMEXP) logsum(&j->in, y, x);
     else
       extreme(&j->in, (int64_t *)nc_data(j->at) + i * n, y, x,
-              j->op == LINE_CUMMIN);
+              j->op == DIM_CUMMIN);
   }
 }
 
 /* Where the rows of a result go, if that is wanted. */
-static int rowsfor(Tensor **rows, const LineCall *c, const Lines *in,
+static int rowsfor(Tensor **rows, const DimCall *c, const DimRows *in,
                    Tensor *y, DType type) {
   if (y == NULL) return NC_OK;
-  if (y->dtype == type && nc_lastlines(c)) {
+  if (y->dtype == type && nc_dim_islast(c)) {
     nc_retain(*rows = y);
     return NC_OK;
   }
   return nc_new(rows, nc_device(y), type, in->t->nd, in->t->size);
 }
 
-int nc_cpucumulate(const LineCall *c) {
+int nc_cpu_scan(const DimCall *c) {
   Job j = { .op = c->op };
-  int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
+  int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
   if (r == NC_OK) r = rowsfor(&j.out, c, &j.in, c->y, j.in.t->dtype);
   if (r == NC_OK) r = rowsfor(&j.at, c, &j.in, c->at, DT_i64);
   if (r == NC_OK)
     r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
-  if (r == NC_OK && j.out != c->y) r = nc_unlines(c->y, j.out, nc_linedim(c));
-  if (r == NC_OK && j.at != c->at) r = nc_unlines(c->at, j.at, nc_linedim(c));
+  if (r == NC_OK && j.out != c->y) r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
+  if (r == NC_OK && j.at != c->at) r = nc_dimrows_restore(c->at, j.at, nc_dim_of(c));
   nc_release(j.in.t);
   nc_release(j.out);
   nc_release(j.at);

@@ -52,7 +52,7 @@ static void searches(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpusearch(const Device *d, const Searching *q) {
+int nc_cpu_search(const Device *d, const SearchCall *q) {
   const Tensor *seq = q->seq, *x = q->x;
   Search s = { .seq = seq, .x = x, .at = nc_data(q->at), .right = q->right };
   (void)d;
@@ -97,7 +97,7 @@ static int mergerows(int64_t **v, int64_t *w, int64_t n,
   return NC_OK;
 }
 
-int nc_cpusortrows(Tensor *at, const Tensor *x) {
+int nc_cpu_sortrows(Tensor *at, const Tensor *x) {
   const int64_t n = x->size[0], m = x->size[1];
   const int64_t bytes = m * nc_dtypesize(x->dtype);
   int64_t *y = nc_data(at), *v, *w;
@@ -122,7 +122,7 @@ int nc_cpusortrows(Tensor *at, const Tensor *x) {
 /*
 ** Counts
 */
-int nc_cpubins(Tensor *y, const Tensor *x, const Tensor *weight) {
+int nc_cpu_bincount(Tensor *y, const Tensor *x, const Tensor *weight) {
   const int64_t n = nc_numel(x), *at = nc_data(x);
   const double *w = weight ? nc_data(weight) : NULL;
   int64_t *count = nc_data(y);
@@ -189,7 +189,7 @@ static void evenbins(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpuevenbins(int *done, Tensor *y, const Tensor *x, const Tensor *edge) {
+int nc_cpu_evenbins(int *done, Tensor *y, const Tensor *x, const Tensor *edge) {
   const int64_t n = y->size[0], length = nc_numel(x);
   EvenBins b = { .x = x, .edge = nc_data(edge), .n = n };
   int64_t parts = length / (4096 + 4 * n), *sum = nc_data(y);

@@ -8,20 +8,20 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
 
-typedef void (*LineFn)(const Lines *l, void *y, const void *x);
+typedef void (*LineFn)(const DimRows *l, void *y, const void *x);
 
 typedef struct Job {
-  Lines in;
+  DimRows in;
   Tensor *out;                /* in the shape of in.t */
   LineFn fn;
 } Job;
 
-static int64_t piece(const Lines *l, int64_t at) {
+static int64_t piece(const DimRows *l, int64_t at) {
   return l->length - at < NC_PIECE ? l->length - at : NC_PIECE;
 }
 
 /* The largest element of a line and the sum of exp(x - it), left in y. */
-static double expsum(const Lines *l, void *y, const void *x, double *max) {
+static double expsum(const DimRows *l, void *y, const void *x, double *max) {
   const int64_t size = nc_dtypesize(l->t->dtype);
   double sum = 0, m;
   *max = -INFINITY;
@@ -36,7 +36,7 @@ static double expsum(const Lines *l, void *y, const void *x, double *max) {
   return sum;
 }
 
-static void softmaxline(const Lines *l, void *y, const void *x) {
+static void softmaxline(const DimRows *l, void *y, const void *x) {
   double max, sum = expsum(l, y, x, &max);
   const int64_t size = nc_dtypesize(l->t->dtype);
   for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
@@ -45,7 +45,7 @@ static void softmaxline(const Lines *l, void *y, const void *x) {
   }
 }
 
-static void logsoftmaxline(const Lines *l, void *y, const void *x) {
+static void logsoftmaxline(const DimRows *l, void *y, const void *x) {
   double max, sum = expsum(l, y, x, &max);
   const int64_t size = nc_dtypesize(l->t->dtype);
   for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
@@ -53,7 +53,7 @@ static void logsoftmaxline(const Lines *l, void *y, const void *x) {
                      piece(l, i), max, log(sum));
 }
 
-static void cumsumline(const Lines *l, void *y, const void *x) {
+static void cumsumline(const DimRows *l, void *y, const void *x) {
   const int64_t size = nc_dtypesize(l->t->dtype);
   const int64_t *v = x;
   int64_t whole = 0, *r = y;
@@ -77,20 +77,20 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
     j->fn(&j->in, y + i * bytes, x + i * bytes);
 }
 
-int nc_cpulineforline(const LineCall *c) {
-  static const LineFn fn[] = { [LINE_SOFTMAX] = softmaxline,
-                               [LINE_LOG_SOFTMAX] = logsoftmaxline,
-                               [LINE_CUMSUM] = cumsumline };
+int nc_cpu_softmax(const DimCall *c) {
+  static const LineFn fn[] = { [DIM_SOFTMAX] = softmaxline,
+                               [DIM_LOG_SOFTMAX] = logsoftmaxline,
+                               [DIM_CUMSUM] = cumsumline };
   Job j = { .fn = fn[c->op] };
-  int r = nc_lines(&j.in, c->x, c->x->nd ? c->dims : 0);
-  if (r == NC_OK && c->y->dtype == j.in.t->dtype && nc_lastlines(c))
+  int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
+  if (r == NC_OK && c->y->dtype == j.in.t->dtype && nc_dim_islast(c))
     nc_retain(j.out = c->y);
   else if (r == NC_OK)
     r = nc_new(&j.out, nc_device(c->x), j.in.t->dtype, j.in.t->nd,
                j.in.t->size);
   if (r == NC_OK)
     r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
-  if (r == NC_OK && j.out != c->y) r = nc_unlines(c->y, j.out, nc_linedim(c));
+  if (r == NC_OK && j.out != c->y) r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
   nc_release(j.in.t);
   nc_release(j.out);
   return r;
@@ -100,14 +100,14 @@ int nc_cpulineforline(const LineCall *c) {
 ** Gradients of softmax and log_softmax
 */
 typedef struct Back {
-  Lines g, y;
+  DimRows g, y;
   Tensor *out;                /* in the shape of g.t */
   int log;
 } Back;
 
 static void backlines(void *ctx, int64_t begin, int64_t end) {
   const Back *b = ctx;
-  const LineKernels *k = b->g.kernel;
+  const RowKernels *k = b->g.kernel;
   const int64_t n = b->g.length, size = nc_dtypesize(b->g.t->dtype);
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     const char *g = (const char *)nc_data(b->g.t) + i * n * size;
@@ -124,19 +124,19 @@ static void backlines(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpusoftback(Tensor *d, Tensor *g, Tensor *y, int dim, int log) {
-  const LineCall c = { .x = g, .dims = 1u << dim };
+int nc_cpu_softmax_backward(Tensor *d, Tensor *g, Tensor *y, int dim, int log) {
+  const DimCall c = { .x = g, .dims = 1u << dim };
   const unsigned dims = g->nd ? c.dims : 0;
   Back b = { .log = log };
-  int r = nc_lines(&b.g, g, dims);
-  if (r == NC_OK) r = nc_lines(&b.y, y, dims);
-  if (r == NC_OK && d->dtype == b.g.t->dtype && nc_lastlines(&c))
+  int r = nc_dimrows(&b.g, g, dims);
+  if (r == NC_OK) r = nc_dimrows(&b.y, y, dims);
+  if (r == NC_OK && d->dtype == b.g.t->dtype && nc_dim_islast(&c))
     nc_retain(b.out = d);
   else if (r == NC_OK)
     r = nc_new(&b.out, nc_device(d), b.g.t->dtype, b.g.t->nd, b.g.t->size);
   if (r == NC_OK)
     r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backlines, &b);
-  if (r == NC_OK && b.out != d) r = nc_unlines(d, b.out, dim);
+  if (r == NC_OK && b.out != d) r = nc_dimrows_restore(d, b.out, dim);
   nc_release(b.g.t);
   nc_release(b.y.t);
   nc_release(b.out);

@@ -156,7 +156,7 @@ typedef struct Wide {
 ** Lines
 */
 typedef struct Job {
-  const Sorting *s;           /* without positions if that is enough */
+  const SortCall *s;           /* without positions if that is enough */
   const int64_t *rank;        /* s->keep for each line, or NULL: see s */
   Radix model;
   int wide, values;           /* long keys; elements without positions */
@@ -177,7 +177,7 @@ static int64_t lineoffset(const Tensor *t, int dim, int64_t i) {
 }
 
 static int oneline(const Job *j, Radix *r, int64_t i) {
-  const Sorting *s = j->s;
+  const SortCall *s = j->s;
   const int64_t esize = nc_dtypesize(s->x->dtype);
   const int64_t out = lineoffset(s->y ? s->y : s->at, s->dim, i);
   r->n = j->n;
@@ -263,7 +263,7 @@ static void planvalues(const Job *j, Radix *r) {
     if (j->n >> (r->mapped + 4) == 0) break;
 }
 
-static int sorted(const Sorting *s, const int64_t *rank) {
+static int sorted(const SortCall *s, const int64_t *rank) {
   const Tensor *x = s->x, *out = s->y ? s->y : s->at;
   const int width = (int)nc_dtypesize(x->dtype) * 8;
   Job j = { .s = s, .rank = rank, .n = x->nd ? x->size[s->dim] : 1 };
@@ -283,14 +283,14 @@ static int sorted(const Sorting *s, const int64_t *rank) {
   return sortlines(&j);
 }
 
-int nc_cpusort(const Device *d, const Sorting *s) {
+int nc_cpu_sort(const Device *d, const SortCall *s) {
   (void)d;
   return sorted(s, NULL);
 }
 
-int nc_cpuranks(Tensor *y, const Tensor *x, const Tensor *rank) {
+int nc_cpu_ranks(Tensor *y, const Tensor *x, const Tensor *rank) {
   const int dim = x->nd - 1;
-  const Sorting s = { .x = x, .y = y, .dim = dim, .keep = rank->size[dim] };
+  const SortCall s = { .x = x, .y = y, .dim = dim, .keep = rank->size[dim] };
   return sorted(&s, nc_data(rank));
 }
 

@@ -19,7 +19,7 @@
 #define GRAIN 32768           /* elements worth a thread */
 
 typedef struct Turn {
-  const Loop *k;
+  const TensorIter *k;
   int dim;                    /* in which the operand is dense */
   int64_t tile;               /* elements along each side of a tile */
   int64_t down, across;       /* tiles along dim, and along dimension 0 */
@@ -27,13 +27,13 @@ typedef struct Turn {
 
 /* The dimension in which the operand is dense, if there the result is not; 0
    if there is none. */
-static int denseat(const Loop *k) {
+static int denseat(const TensorIter *k) {
   for (int d = 1; d < k->nd; d++)
     if (k->step[1][d] == 1 && k->size[d] >= LEAST) return d;
   return 0;
 }
 
-int nc_cputurns(const Loop *k) {
+int nc_cpu_istranspose(const TensorIter *k) {
   return k->op == OP_clone && k->part == 0 && k->n >= WORTH && k->p[1] &&
          k->type[0] == k->type[1] && k->work == k->type[0] &&
          k->step[0][0] == 1 && k->size[0] >= LEAST && denseat(k) > 0;
@@ -41,7 +41,7 @@ int nc_cputurns(const Loop *k) {
 
 /* Where tile i begins in operand j. */
 static char *tileat(const Turn *t, int j, int64_t i, int64_t m, int64_t n) {
-  const Loop *k = t->k;
+  const TensorIter *k = t->k;
   int64_t at = m * t->tile * k->step[j][t->dim] + n * t->tile * k->step[j][0];
   for (int d = 1; d < k->nd; d++) {
     if (d == t->dim) continue;
@@ -71,7 +71,7 @@ TURN(uint64_t)
 #undef TURN
 
 static void turntile(const Turn *t, int64_t i) {
-  const Loop *k = t->k;
+  const TensorIter *k = t->k;
   const int64_t m = i % t->down, n = i / t->down % t->across;
   const int64_t width = k->size[t->dim] - m * t->tile;
   const int64_t height = k->size[0] - n * t->tile;
@@ -93,7 +93,7 @@ static void turntiles(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) turntile(t, i);
 }
 
-int nc_cputurn(const Loop *k) {
+int nc_cpu_transpose(const TensorIter *k) {
   const int dim = denseat(k);
   const int64_t tile = PIECE / nc_dtypesize(k->type[0]);
   Turn t = { k, dim, tile, (k->size[dim] - 1) / tile + 1,

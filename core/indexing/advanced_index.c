@@ -7,7 +7,7 @@
 
 #include "core/op.h"
 
-int nc_offsets(Tensor **y, const Tensor *x, const By *by) {
+int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
   const Device *d = nc_device(x);
   Tensor *there = NULL, *wide = NULL, *given = NULL, *offset = NULL;
   int r;
@@ -17,7 +17,7 @@ int nc_offsets(Tensor **y, const Tensor *x, const By *by) {
       (r = nc_dense(&given, wide)) == NC_OK &&
       (r = nc_new(&offset, d, DT_i64, given->nd, given->size)) == NC_OK &&
       nc_numel(given) > 0) {
-    const Places p = { given, offset, x->size[by->dim], x->step[by->dim],
+    const ResolveIndexCall p = { given, offset, x->size[by->dim], x->step[by->dim],
                        by->of, by->shown };
     r = d->places(d, &p);
   }
@@ -29,24 +29,24 @@ int nc_offsets(Tensor **y, const Tensor *x, const By *by) {
   return r;
 }
 
-static int empty(const Gather *g) {
+static int empty(const IndexCall *g) {
   if (nc_numel(g->other) == 0) return 1;
   nc_count(0, 2 * nc_numel(g->other) * nc_dtypesize(g->x->dtype) +
               8 * nc_numel(g->offset));
   return 0;
 }
 
-int nc_gather(const Gather *g) {
+int nc_index_read(const IndexCall *g) {
   const Device *d = nc_device(g->x);
   return empty(g) ? NC_OK : d->gather(d, g);
 }
 
-int nc_scatter(const Gather *g) {
+int nc_index_write(const IndexCall *g) {
   const Device *d = nc_device(g->x);
-  return empty(g) ? NC_OK : nc_wrote(g->x, d->scatter(d, g));
+  return empty(g) ? NC_OK : nc_countwrite(g->x, d->scatter(d, g));
 }
 
-int nc_accumulate(const Gather *g) {
+int nc_index_accumulate(const IndexCall *g) {
   const Device *d = nc_device(g->x);
-  return empty(g) ? NC_OK : nc_wrote(g->x, d->accumulate(d, g));
+  return empty(g) ? NC_OK : nc_countwrite(g->x, d->accumulate(d, g));
 }

@@ -10,64 +10,64 @@
 #include "core/tensor.h"
 
 /* One index tensor and the dimensions of the indexed view that it is for. */
-typedef struct By {
+typedef struct IndexTensor {
   Tensor *t;
   int dim, dims;              /* the first one; one, or as many as a mask has */
   const Tensor *of;           /* what the user indexes, and its dimension */
   int shown;
-} By;
+} IndexTensor;
 
 /* *y = a new int64 tensor: where the elements picked by an index tensor lie
    from the start of x, in elements. */
-int nc_offsets(Tensor **y, const Tensor *x, const By *by);
+int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by);
 
 /* The same for a mask; they ascend. */
-int nc_maskoffsets(Tensor **y, const Tensor *x, const By *by);
+int nc_mask_offsets(Tensor **y, const Tensor *x, const IndexTensor *by);
 
-int nc_gather(const Gather *g);               /* other = x, picked */
-int nc_scatter(const Gather *g);              /* x, picked, = other */
-int nc_accumulate(const Gather *g);           /* x, picked, fold= other */
+int nc_index_read(const IndexCall *g);               /* other = x, picked */
+int nc_index_write(const IndexCall *g);              /* x, picked, = other */
+int nc_index_accumulate(const IndexCall *g);           /* x, picked, fold= other */
 
 /* What numbers, ranges and new axes leave to do. */
-typedef struct Plan {
+typedef struct IndexPlan {
   Tensor *view;
   int n;                      /* index tensors */
-  By by[NC_MAXDIM];
-} Plan;
+  IndexTensor by[NC_MAXDIM];
+} IndexPlan;
 
-int nc_plan(Plan *p, Tensor *t, const Index ix[], int n);
+int nc_index_plan(IndexPlan *p, Tensor *t, const Index ix[], int n);
 
 /* A gather without its other tensor, and the shape that must have. */
-typedef struct Picks {
-  Gather g;
+typedef struct IndexedRead {
+  IndexCall g;
   int nd;
   int64_t size[NC_MAXDIM];
-} Picks;
+} IndexedRead;
 
-int nc_pick(Tensor **y, const Plan *p);       /* y = the view, picked */
+int nc_index_select(Tensor **y, const IndexPlan *p);       /* y = the view, picked */
 /* What is done with the picked elements and a value. */
-typedef enum Put {
-  PUT_SET, PUT_ADD, PUT_MUL, PUT_MAX, PUT_MIN /* in the order of GatherFold */
-} Put;
+typedef enum PutMode {
+  PUT_SET, PUT_ADD, PUT_MUL, PUT_MAX, PUT_MIN /* in the order of IndexReduce */
+} PutMode;
 
 /* the view, picked, put= value; a number if value is NULL */
-int nc_put(const Plan *p, Tensor *value, Scalar number, Put put);
+int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number, PutMode put);
 /* t[ix...] put= value, where ix has index tensors; only PUT_SET and PUT_ADD
    are recorded */
-int nc_putindex(Tensor *t, const Index ix[], int n, Tensor *value,
-                Scalar number, Put put);
-int nc_assign(const Plan *p, Tensor *value, Scalar number);
+int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
+                Scalar number, PutMode put);
+int nc_assign(const IndexPlan *p, Tensor *value, Scalar number);
 /* t[ix...] with a record of it, if recording is on */
-int nc_indexrecorded(Tensor **y, Tensor *t, const Index ix[], int n);
-int nc_setrecorded(Tensor *t, const Index ix[], int n, Tensor *value,
-                   Scalar number, Put put);
+int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n);
+int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
+                   Scalar number, PutMode put);
 
-int nc_beginpicks(Picks *k, const Plan *p);
-void nc_endpicks(Picks *k);                   /* also after a failure */
+int nc_index_begin(IndexedRead *k, const IndexPlan *p);
+void nc_index_end(IndexedRead *k);                   /* also after a failure */
 
 /* Names the indexed tensor, and perhaps another, in the record of failure
    r; returns r. */
-int nc_blameindex(int r, const Tensor *t, const char *role,
+int nc_error_index(int r, const Tensor *t, const char *role,
                   const Tensor *other);
 
 #endif

@@ -13,7 +13,7 @@
 #include "core/indexing/index_select.h"
 
 /* Is the index no larger than t, along dimension `but' apart? */
-static void checkwithin(Draft *w, const Tensor *index, const Tensor *t,
+static void checkwithin(Temps *w, const Tensor *index, const Tensor *t,
                         int but, const char *name) {
   char a[NC_TEXT], b[NC_TEXT];
   int fits;
@@ -33,7 +33,7 @@ static void checkwithin(Draft *w, const Tensor *index, const Tensor *t,
 }
 
 /* ix = the index along dim of x, and counting tensors for the others */
-static void elements(Draft *w, Index ix[], const Tensor *x, int dim,
+static void elements(Temps *w, Index ix[], const Tensor *x, int dim,
                      Tensor *index) {
   memset(ix, 0, NC_MAXDIM * sizeof *ix);
   for (int d = 0; d < x->nd && w->status == NC_OK; d++) {
@@ -45,68 +45,68 @@ static void elements(Draft *w, Index ix[], const Tensor *x, int dim,
     if (d == dim) continue;
     for (int i = 0; i < x->nd; i++) size[i] = i == d ? index->size[d] : 1;
     r = nc_counted(&t, x, 1, index->size[d]);
-    ix[d].t = nc_shaped(w, nc_held(w, r, &t), x->nd, size);
+    ix[d].t = nc_temps_reshape(w, nc_temps_add(w, r, &t), x->nd, size);
   }
 }
 
 /* The index as the device wants it. */
-static Tensor *plain(Draft *w, const Tensor *x, Tensor *index) {
+static Tensor *plain(Temps *w, const Tensor *x, Tensor *index) {
   Tensor *there = NULL, *y = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
   r = nc_todevice(&there, index, nc_device(x));
-  there = nc_as(w, nc_held(w, r, &there), DT_i64);
+  there = nc_temps_cast(w, nc_temps_add(w, r, &there), DT_i64);
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_dense(&y, there), &y);
+  return nc_temps_add(w, nc_dense(&y, there), &y);
 }
 
-static void ask(Draft *w, const Along *a) {
+static void ask(Temps *w, const GatherDimCall *a) {
   const int64_t n = w->status == NC_OK ? nc_numel(a->index) : 0;
   if (n == 0) return;
   nc_count(0, n * (8 + 2 * nc_dtypesize(a->x->dtype)));
   w->status = nc_device(a->x)->along(nc_device(a->x), a);
-  if (a->how >= ALONG_PUT) nc_wrote(a->x, w->status);
-  if (w->status == NC_EINDEX) nc_blameindex(NC_EINDEX, a->x, "index", a->index);
+  if (a->how >= GATHER_DIM_PUT) nc_countwrite(a->x, w->status);
+  if (w->status == NC_EINDEX) nc_error_index(NC_EINDEX, a->x, "index", a->index);
 }
 
-static Tensor *picked(Draft *w, Tensor *x, int dim, Tensor *index) {
+static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
   Index ix[NC_MAXDIM];
   Tensor *y = NULL;
-  nc_checkindex(w, index);
-  x = nc_atleast1(w, x);
-  Tensor *own = nc_atleast1(w, index);
+  nc_temps_checkindex(w, index);
+  x = nc_temps_atleast1d(w, x);
+  Tensor *own = nc_temps_atleast1d(w, index);
   checkwithin(w, own, x, dim, "self");
   if (w->status == NC_OK && (nc_device(x)->along || nc_numel(own) == 0)) {
     int r = nc_new(&y, nc_device(x), x->dtype, own->nd, own->size);
-    y = nc_held(w, r, &y);
+    y = nc_temps_add(w, r, &y);
     own = plain(w, x, own);
     if (w->status == NC_OK && nc_numel(own) > 0)
-      ask(w, &(Along){ .how = ALONG_GET, .x = x, .index = own, .other = y,
+      ask(w, &(GatherDimCall){ .how = GATHER_DIM_GET, .x = x, .index = own, .other = y,
                        .dim = dim });
   } else {
     if (w->status == NC_OK) elements(w, ix, x, dim, own);
-    y = nc_readat(w, x, ix, w->status == NC_OK ? x->nd : 0);
+    y = nc_temps_getindex(w, x, ix, w->status == NC_OK ? x->nd : 0);
   }
-  return index->nd ? y : nc_shaped(w, y, 0, NULL);
+  return index->nd ? y : nc_temps_reshape(w, y, 0, NULL);
 }
 
 /* The same, recorded. */
-static Tensor *gathered(Draft *w, Tensor *x, int dim, Tensor *index) {
-  Call c = nc_callof(FAM_gather, x);
+static Tensor *gathered(Temps *w, Tensor *x, int dim, Tensor *index) {
+  Call c = nc_callon(OPERATOR_gather, x);
   nc_setint(&c, 1, dim + 1);
   c.arg[2].t = index;
-  return nc_do(w, &c);
+  return nc_temps_call(w, &c);
 }
 
 int nc_op_gather(Call *c) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], c->arg[0].t);
-  return nc_ended(&w, c, picked(&w, c->arg[0].t, dim, c->arg[2].t), 3);
+  nc_temps_dim(&w, &dim, &c->arg[1], c->arg[0].t);
+  return nc_temps_endcall(&w, c, picked(&w, c->arg[0].t, dim, c->arg[2].t), 3);
 }
 
 /* x and index, broadcast to each other but along dim */
-static void together(Draft *w, Tensor **x, Tensor **index, int dim) {
+static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
   int64_t a[NC_MAXDIM], b[NC_MAXDIM];
   const int nd = (*x)->nd;
   if ((*index)->nd != nd) {
@@ -127,69 +127,69 @@ static void together(Draft *w, Tensor **x, Tensor **index, int dim) {
       return;
     }
   }
-  *x = nc_expanded(w, *x, nd, a);
-  *index = nc_expanded(w, *index, nd, b);
+  *x = nc_temps_expand(w, *x, nd, a);
+  *index = nc_temps_expand(w, *index, nd, b);
 }
 
 static const int64_t all = -1;              /* elements in a row */
 
 int nc_op_take_along_dim(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim = 0;
   if (c->arg[2].given) {
-    nc_dimension(&w, &dim, &c->arg[2], x);
+    nc_temps_dim(&w, &dim, &c->arg[2], x);
     if (w.status == NC_OK) together(&w, &x, &index, dim);
   } else {
-    x = nc_shaped(&w, x, 1, &all);
-    index = nc_shaped(&w, index, 1, &all);
+    x = nc_temps_reshape(&w, x, 1, &all);
+    index = nc_temps_reshape(&w, index, 1, &all);
   }
-  return nc_ended(&w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL,
+  return nc_temps_endcall(&w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL,
                   2);
 }
 
 /* The part of src that the index reaches. */
-static Tensor *reached(Draft *w, Tensor *src, const Tensor *index) {
+static Tensor *reached(Temps *w, Tensor *src, const Tensor *index) {
   for (int d = 0; w->status == NC_OK && d < src->nd; d++)
     if (src->size[d] != index->size[d])
-      src = nc_part(w, src, d, 0, index->size[d]);
+      src = nc_temps_narrow(w, src, d, 0, index->size[d]);
   return src;
 }
 
 /* src, a tensor or a number, as one of the shape of the index that lies on
    the device of x and apart from it */
-static Tensor *source(Draft *w, const Tensor *x, const Tensor *index,
+static Tensor *source(Temps *w, const Tensor *x, const Tensor *index,
                       Arg src) {
   Tensor *y = NULL;
   int r;
   if (src.t == NULL) {
     r = nc_full(&y, nc_device(x), x->dtype, 0, NULL, src.s);
-    return nc_expanded(w, nc_held(w, r, &y), index->nd, index->size);
+    return nc_temps_expand(w, nc_temps_add(w, r, &y), index->nd, index->size);
   }
   r = nc_todevice(&y, src.t, nc_device(x));
-  y = nc_held(w, r, &y);
-  return y && y->data == x->data ? nc_row1(w, OP_clone, y) : y;
+  y = nc_temps_add(w, r, &y);
+  return y && y->data == x->data ? nc_temps_op1(w, OP_clone, y) : y;
 }
 
 /* The same as scatter by a request to the device; nothing is written if a
    position is wrong, but to what is `fresh', and will not be seen then: the
    CPU looks as it writes. */
-static void overthere(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
-                      Put how, int fresh) {
-  Along a = { .how = ALONG_CHECK, .x = x, .dim = dim };
+static void overthere(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
+                      PutMode how, int fresh) {
+  GatherDimCall a = { .how = GATHER_DIM_CHECK, .x = x, .dim = dim };
   w->status = nc_checkout(x, x->dtype, x->nd, x->size);
   a.other = source(w, x, index, src);
   a.index = index = plain(w, x, index);
   if (index && index->data == x->data)
-    a.index = nc_row1(w, OP_clone, index);
+    a.index = nc_temps_op1(w, OP_clone, index);
   if (!fresh || nc_device(x) != &nc_cpu) ask(w, &a);
-  a.how = how == PUT_SET ? ALONG_PUT : ALONG_FOLD;
-  if (how != PUT_SET) a.fold = (GatherFold)(how - PUT_ADD);
+  a.how = how == PUT_SET ? GATHER_DIM_PUT : GATHER_DIM_REDUCE;
+  if (how != PUT_SET) a.fold = (IndexReduce)(how - PUT_ADD);
   ask(w, &a);
 }
 
 /* May the device be asked, and is there nothing to record? */
-static int direct(Draft *w, Tensor *x, Tensor *src) {
+static int direct(Temps *w, Tensor *x, Tensor *src) {
   int mine = 0, other = 0;
   if (w->status != NC_OK || nc_device(x)->along == NULL) return 0;
   w->status = nc_requires(&mine, x);
@@ -199,15 +199,15 @@ static int direct(Draft *w, Tensor *x, Tensor *src) {
 
 /* x at the index along dim, put= src, a tensor or a number; `fresh': x is of
    no use if that fails */
-static void scatterto(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
-                      Put how, int fresh) {
+static void scatterto(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
+                      PutMode how, int fresh) {
   Index ix[NC_MAXDIM];
-  nc_checkindex(w, index);
-  x = nc_atleast1(w, x);
-  index = nc_atleast1(w, index);
+  nc_temps_checkindex(w, index);
+  x = nc_temps_atleast1d(w, x);
+  index = nc_temps_atleast1d(w, index);
   if (src.t) {
-    src.t = nc_atleast1(w, src.t);
-    if (w->status == NC_OK) nc_checktype(w, x, src.t, "src");
+    src.t = nc_temps_atleast1d(w, src.t);
+    if (w->status == NC_OK) nc_temps_checktype(w, x, src.t, "src");
     checkwithin(w, index, src.t, -1, "src");
   }
   checkwithin(w, index, x, dim, "self");
@@ -218,121 +218,121 @@ static void scatterto(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
     return;
   }
   if (w->status == NC_OK) elements(w, ix, x, dim, index);
-  nc_writeat(w, x, ix, w->status == NC_OK ? x->nd : 0, &src, how);
+  nc_temps_setindex(w, x, ix, w->status == NC_OK ? x->nd : 0, &src, how);
 }
 
 /* The same for a tensor made here. */
-static void scatter(Draft *w, Tensor *x, int dim, Tensor *index, Arg src,
-                    Put how) {
+static void scatter(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
+                    PutMode how) {
   scatterto(w, x, dim, index, src, how, 1);
 }
 
-int nc_grad_gather(FamilyGrad *g) {
-  const Meta *m = &g->in[0].meta;
+int nc_grad_gather(OperatorGrad *g) {
+  const GradMeta *m = &g->in[0].meta;
   Tensor *index, *zeros = NULL;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim, r;
   TRY(nc_operand(g, 2, &index));
   TRY(nc_dim(&dim, g->arg[1].s.i, m->nd));
   r = nc_full(&zeros, m->device, m->dtype, m->nd, m->size, nc_int(0));
-  zeros = nc_held(&w, r, &zeros);
+  zeros = nc_temps_add(&w, r, &zeros);
   if (w.status == NC_OK)
     scatter(&w, zeros, dim, index, (Arg){ .t = g->g[0] }, PUT_ADD);
-  nc_give(&w, &g->d[0], zeros);
-  return nc_finish(&w);
+  nc_temps_result(&w, &g->d[0], zeros);
+  return nc_temps_finish(&w);
 }
 
 /* y = x with src folded in; recorded as a family of its own if it is more
    than adding */
-static Tensor *scattered(Draft *w, Tensor *x, int dim, Tensor *index,
-                         Tensor *src, Put how) {
-  Call c = nc_callof(FAM__scatter, x);
+static Tensor *scattered(Temps *w, Tensor *x, int dim, Tensor *index,
+                         Tensor *src, PutMode how) {
+  Call c = nc_callon(OPERATOR__scatter, x);
   checkwithin(w, index, src, -1, "src");
   src = reached(w, src, index);
   nc_setint(&c, 1, dim + 1);
   c.arg[2].t = index;
   c.arg[3].t = src;
   nc_setint(&c, 4, how);
-  return nc_do(w, &c);
+  return nc_temps_call(w, &c);
 }
 
-static void scatterinto(Draft *w, Call *c, Tensor *x, int fresh) {
-  static const Put how[] = { PUT_ADD, PUT_MUL };
+static void scatterinto(Temps *w, Call *c, Tensor *x, int fresh) {
+  static const PutMode how[] = { PUT_ADD, PUT_MUL };
   Arg src = c->arg[3];
   int dim;
-  nc_dimension(w, &dim, &c->arg[1], x);
+  nc_temps_dim(w, &dim, &c->arg[1], x);
   if (c->arg[4].given && src.t == NULL) {
     Tensor *t = NULL;
     int r = nc_full(&t, nc_device(x), x->dtype, c->arg[2].t->nd,
                     c->arg[2].t->size, src.s);
-    src.t = nc_held(w, r, &t);
+    src.t = nc_temps_add(w, r, &t);
   }
   if (c->arg[4].given && how[c->arg[4].s.i] == PUT_MUL)
-    nc_overwrite(w, x, scattered(w, nc_row1(w, OP_clone, x), dim,
+    nc_temps_copyinto(w, x, scattered(w, nc_temps_op1(w, OP_clone, x), dim,
                                  c->arg[2].t, src.t, PUT_MUL));
   else
     scatterto(w, x, dim, c->arg[2].t, src, c->arg[4].given ? PUT_ADD : PUT_SET,
               fresh);
 }
 
-static void addinto(Draft *w, Call *c, Tensor *x, int fresh) {
+static void addinto(Temps *w, Call *c, Tensor *x, int fresh) {
   int dim;
-  nc_dimension(w, &dim, &c->arg[1], x);
+  nc_temps_dim(w, &dim, &c->arg[1], x);
   scatterto(w, x, dim, c->arg[2].t, c->arg[3], PUT_ADD, fresh);
 }
 
 /* On a copy, which takes part in what is recorded as the in-place form. */
-static int oncopy(Call *c, Family into,
-                  void (*put)(Draft *w, Call *c, Tensor *x, int fresh)) {
-  Draft w = { 0 };
+static int oncopy(Call *c, Operator into,
+                  void (*put)(Temps *w, Call *c, Tensor *x, int fresh)) {
+  Temps w = { 0 };
   Tensor *y;
   if (!direct(&w, c->arg[0].t, c->arg[3].t)) {
-    TRY(nc_finish(&w));
+    TRY(nc_temps_finish(&w));
     return nc_oncopy(c, into);
   }
-  y = nc_row1(&w, OP_clone, c->arg[0].t);
+  y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   if (y) put(&w, c, y, 1);
-  if (w.status != NC_OK) nc_reblame(y, c->arg[0].t);
-  return nc_ended(&w, c, y, 4);
+  if (w.status != NC_OK) nc_error_replace(y, c->arg[0].t);
+  return nc_temps_endcall(&w, c, y, 4);
 }
 
 int nc_op_scatter_(Call *c) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   scatterinto(&w, c, c->arg[0].t, 0);
-  return nc_endedinto(&w, c, 4);
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 int nc_op_scatter(Call *c) {
-  return oncopy(c, FAM_scatter_, scatterinto);
+  return oncopy(c, OPERATOR_scatter_, scatterinto);
 }
 
 int nc_op_scatter_add_(Call *c) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   addinto(&w, c, c->arg[0].t, 0);
-  return nc_endedinto(&w, c, 4);
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 int nc_op_scatter_add(Call *c) {
-  return oncopy(c, FAM_scatter_add_, addinto);
+  return oncopy(c, OPERATOR_scatter_add_, addinto);
 }
 
 /* Products and extremes; the first operand takes part. */
 int nc_op__scatter(Call *c) {
-  Draft w = { 0 };
-  Tensor *y = nc_row1(&w, OP_clone, c->arg[0].t);
+  Temps w = { 0 };
+  Tensor *y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   const int64_t how = c->arg[4].s.i;
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], c->arg[0].t);
+  nc_temps_dim(&w, &dim, &c->arg[1], c->arg[0].t);
   if (w.status == NC_OK && (how < PUT_MUL || how > PUT_MIN))
     w.status = nc_fail(NC_EVALUE, "how must be from %d to %d", PUT_MUL,
                        PUT_MIN);
   if (w.status == NC_OK)
-    scatter(&w, y, dim, c->arg[2].t, c->arg[3], (Put)how);
-  return nc_ended(&w, c, y, 4);
+    scatter(&w, y, dim, c->arg[2].t, c->arg[3], (PutMode)how);
+  return nc_temps_endcall(&w, c, y, 4);
 }
 
 /* What a fold of type t starts from. */
-static Scalar neutral(DType t, Put how) {
+static Scalar neutral(DType t, PutMode how) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
   const int low = how == PUT_MAX;
   int64_t high;
@@ -345,27 +345,27 @@ static Scalar neutral(DType t, Put how) {
 }
 
 /* How many elements go to each of x, which itself may count. */
-static Tensor *numbers(Draft *w, Tensor *x, int dim, Tensor *index, int self) {
+static Tensor *numbers(Temps *w, Tensor *x, int dim, Tensor *index, int self) {
   Tensor *n = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
   r = nc_full(&n, nc_device(x), x->dtype, x->nd, x->size, nc_int(self));
-  n = nc_held(w, r, &n);
+  n = nc_temps_add(w, r, &n);
   if (w->status == NC_OK)
     scatter(w, n, dim, index, (Arg){ .s = nc_int(1) }, PUT_ADD);
-  return nc_rownumber(w, OP_maximum, n, nc_int(1));
+  return nc_temps_opnumber(w, OP_maximum, n, nc_int(1));
 }
 
 int nc_op_scatter_reduce(Call *c) {
   enum { SUM, PROD, MEAN, AMAX, AMIN };
-  static const Put hows[] = { PUT_ADD, PUT_MUL, PUT_ADD, PUT_MAX, PUT_MIN };
-  const Put how = hows[c->arg[4].s.i];
+  static const PutMode hows[] = { PUT_ADD, PUT_MUL, PUT_ADD, PUT_MAX, PUT_MIN };
+  const PutMode how = hows[c->arg[4].s.i];
   Tensor *x = c->arg[0].t, *index = c->arg[2].t, *src = c->arg[3].t, *y;
   const int self = (int)c->arg[5].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], x);
-  y = nc_row1(&w, OP_clone, x);
+  nc_temps_dim(&w, &dim, &c->arg[1], x);
+  y = nc_temps_op1(&w, OP_clone, x);
   if (w.status == NC_OK && !self)
     scatter(&w, y, dim, index, (Arg){ .s = neutral(x->dtype, how) }, PUT_SET);
   if (w.status == NC_OK && how == PUT_ADD)
@@ -373,71 +373,71 @@ int nc_op_scatter_reduce(Call *c) {
   else
     y = scattered(&w, y, dim, index, src, how);
   if (c->arg[4].s.i == MEAN)
-    y = nc_row2(&w, nc_category(x->dtype) == NC_FLOAT ? OP_true_divide
+    y = nc_temps_op2(&w, nc_category(x->dtype) == NC_FLOAT ? OP_true_divide
                                                       : OP_floor_divide,
                 y, numbers(&w, x, dim, index, self));
-  return nc_ended(&w, c, y, 4);
+  return nc_temps_endcall(&w, c, y, 4);
 }
 
 int nc_op_scatter_reduce_(Call *c) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Call one = *c;
-  one.op = FAM_scatter_reduce;
-  nc_overwrite(&w, c->arg[0].t, nc_do(&w, &one));
-  return nc_endedinto(&w, c, 4);
+  one.op = OPERATOR_scatter_reduce;
+  nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 /* Of an extreme: shared evenly among those that are it. */
-static void shareback(Draft *w, FamilyGrad *g, Tensor *x, int dim,
+static void shareback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
                       Tensor *index, Tensor *src, Tensor *y) {
   const DType type = x->dtype;
-  Tensor *ours = nc_as(w, nc_row2(w, OP_eq, x, y), type);
-  Tensor *theirs = nc_as(w, nc_row2(w, OP_eq, src,
+  Tensor *ours = nc_temps_cast(w, nc_temps_op2(w, OP_eq, x, y), type);
+  Tensor *theirs = nc_temps_cast(w, nc_temps_op2(w, OP_eq, src,
                                     gathered(w, y, dim, index)), type);
-  Tensor *n = nc_row1(w, OP_clone, ours), *share;
+  Tensor *n = nc_temps_op1(w, OP_clone, ours), *share;
   if (w->status == NC_OK)
     scatter(w, n, dim, index, (Arg){ .t = theirs }, PUT_ADD);
-  n = nc_rownumber(w, OP_maximum, n, nc_int(1));
-  share = nc_row2(w, OP_true_divide, g->g[0], n);
-  if (g->need[0]) nc_give(w, &g->d[0], nc_row2(w, OP_mul, share, ours));
+  n = nc_temps_opnumber(w, OP_maximum, n, nc_int(1));
+  share = nc_temps_op2(w, OP_true_divide, g->g[0], n);
+  if (g->need[0]) nc_temps_result(w, &g->d[0], nc_temps_op2(w, OP_mul, share, ours));
   share = gathered(w, share, dim, index);
-  if (g->need[3]) nc_give(w, &g->d[3], nc_row2(w, OP_mul, share, theirs));
+  if (g->need[3]) nc_temps_result(w, &g->d[3], nc_temps_op2(w, OP_mul, share, theirs));
 }
 
 /* The product without one factor of each place that is zero: to that factor
    goes what is left, if it was the only one. */
-static void factorback(Draft *w, FamilyGrad *g, Tensor *x, int dim,
+static void factorback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
                        Tensor *index, Tensor *src) {
-  Tensor *zero = nc_rownumber(w, OP_eq, src, nc_int(0)), *n = NULL, *lone;
+  Tensor *zero = nc_temps_opnumber(w, OP_eq, src, nc_int(0)), *n = NULL, *lone;
   Tensor *rest, *filled;
-  filled = nc_whereelse(w, nc_row1(w, OP_logical_not, zero), src, nc_int(1));
+  filled = nc_temps_where(w, nc_temps_op1(w, OP_logical_not, zero), src, nc_int(1));
   if (w->status == NC_OK) {
     int r = nc_full(&n, nc_device(x), x->dtype, x->nd, x->size, nc_int(0));
-    n = nc_held(w, r, &n);
+    n = nc_temps_add(w, r, &n);
   }
   if (w->status == NC_OK)
-    scatter(w, n, dim, index, (Arg){ .t = nc_as(w, zero, x->dtype) }, PUT_ADD);
+    scatter(w, n, dim, index, (Arg){ .t = nc_temps_cast(w, zero, x->dtype) }, PUT_ADD);
   if (g->need[0]) {           /* to x: the product of the others */
     Tensor *ones = NULL;
     int r = nc_full(&ones, nc_device(x), x->dtype, x->nd, x->size, nc_int(1));
-    ones = nc_held(w, r, &ones);
-    nc_give(w, &g->d[0], nc_row2(w, OP_mul, g->g[0],
+    ones = nc_temps_add(w, r, &ones);
+    nc_temps_result(w, &g->d[0], nc_temps_op2(w, OP_mul, g->g[0],
                                  scattered(w, ones, dim, index, src,
                                            PUT_MUL)));
   }
   if (!g->need[3]) return;
   /* to src: all factors but the zeros, over its own */
-  rest = nc_row2(w, OP_mul, g->g[0],
+  rest = nc_temps_op2(w, OP_mul, g->g[0],
                  scattered(w, x, dim, index, filled, PUT_MUL));
-  rest = nc_row2(w, OP_true_divide, gathered(w, rest, dim, index), filled);
-  n = nc_row2(w, OP_sub, gathered(w, n, dim, index), nc_as(w, zero, x->dtype));
-  lone = nc_rownumber(w, OP_eq, n, nc_int(0));
-  nc_give(w, &g->d[3], nc_whereelse(w, lone, rest, nc_int(0)));
+  rest = nc_temps_op2(w, OP_true_divide, gathered(w, rest, dim, index), filled);
+  n = nc_temps_op2(w, OP_sub, gathered(w, n, dim, index), nc_temps_cast(w, zero, x->dtype));
+  lone = nc_temps_opnumber(w, OP_eq, n, nc_int(0));
+  nc_temps_result(w, &g->d[3], nc_temps_where(w, lone, rest, nc_int(0)));
 }
 
-int nc_grad__scatter(FamilyGrad *g) {
+int nc_grad__scatter(OperatorGrad *g) {
   Tensor *x, *index, *src, *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_operand(g, 2, &index));
@@ -446,6 +446,6 @@ int nc_grad__scatter(FamilyGrad *g) {
   TRY(nc_dim(&dim, g->arg[1].s.i, x->nd));
   if (g->arg[4].s.i == PUT_MUL) factorback(&w, g, x, dim, index, src);
   else shareback(&w, g, x, dim, index, src, y);
-  return nc_finish(&w);
+  return nc_temps_finish(&w);
 }
 

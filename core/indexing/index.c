@@ -13,11 +13,11 @@
 #include "core/indexing/view.h"
 #include "core/tracing.h"
 
-int nc_blameindex(int r, const Tensor *t, const char *role,
+int nc_error_index(int r, const Tensor *t, const char *role,
                   const Tensor *other) {
   if (r == NC_OK || r == NC_EINTR || nc_lasterror()->n > 0) return r;
-  nc_blame("self", t);
-  if (other) nc_blame(role, other);
+  nc_error_operand("self", t);
+  if (other) nc_error_operand(role, other);
   return r;
 }
 
@@ -41,7 +41,7 @@ static int counted(const Tensor *t, const Index ix[], int n, int *rest) {
     const Index *x = &ix[i];
     if (x->kind == IX_TENSOR &&
         (nc_category(x->t->dtype) == NC_FLOAT || x->t->dtype == DT_u8))
-      return nc_blameindex(badindextype(x->t), t, "index", x->t);
+      return nc_error_index(badindextype(x->t), t, "index", x->t);
     if (x->kind == IX_ELLIPSIS && open++)
       return nc_fail(NC_EINDEX, "'...' stands twice among the indices");
     if (x->kind == IX_NEWAXIS) shown++;
@@ -90,11 +90,11 @@ static int range(Tensor *view, const Tensor *t, int *d, const Index *x) {
   return nc_cut(view, view->nd - 1, x->first, x->last, x->step);
 }
 
-static int masked(Plan *p, const Tensor *t, int *d, Tensor *mask) {
+static int masked(IndexPlan *p, const Tensor *t, int *d, Tensor *mask) {
   char have[NC_TEXT], want[NC_TEXT];
   const int n = mask->nd;
-  By *by = &p->by[p->n++];
-  *by = (By){ mask, p->view->nd, n ? n : 1, t, *d };
+  IndexTensor *by = &p->by[p->n++];
+  *by = (IndexTensor){ mask, p->view->nd, n ? n : 1, t, *d };
   if (n == 0) append(p->view, 1, 1);
   if (memcmp(mask->size, t->size + *d, (size_t)n * sizeof *t->size) != 0) {
     nc_shapetext(have, n, mask->size);
@@ -105,25 +105,25 @@ static int masked(Plan *p, const Tensor *t, int *d, Tensor *mask) {
     else
       nc_fail(NC_ESHAPE, "the mask is [%s], dims %d to %d of the tensor are "
               "[%s]", have, *d + 1, *d + n, want);
-    return nc_blameindex(NC_ESHAPE, t, "mask", mask);
+    return nc_error_index(NC_ESHAPE, t, "mask", mask);
   }
   keep(p->view, t, d, n);
   return NC_OK;
 }
 
-static int tensorindex(Plan *p, const Tensor *t, int *d, Tensor *index) {
+static int tensorindex(IndexPlan *p, const Tensor *t, int *d, Tensor *index) {
   Scalar v;
   if (index->dtype == DT_b8) return masked(p, t, d, index);
   if (index->nd == 0) {
     TRY(nc_item(&v, index));
     return pickone(p->view, t, d, v.i);
   }
-  p->by[p->n++] = (By){ index, p->view->nd, 1, t, *d };
+  p->by[p->n++] = (IndexTensor){ index, p->view->nd, 1, t, *d };
   keep(p->view, t, d, 1);
   return NC_OK;
 }
 
-static int step(Plan *p, const Tensor *t, int *d, const Index *x, int *rest) {
+static int step(IndexPlan *p, const Tensor *t, int *d, const Index *x, int *rest) {
   switch (x->kind) {
     case IX_INT: return pickone(p->view, t, d, x->first);
     case IX_RANGE: return range(p->view, t, d, x);
@@ -137,7 +137,7 @@ static int step(Plan *p, const Tensor *t, int *d, const Index *x, int *rest) {
   }
 }
 
-int nc_plan(Plan *p, Tensor *t, const Index ix[], int n) {
+int nc_index_plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
   int d = 0, rest = 0, r;
   p->view = NULL;
   p->n = 0;
@@ -151,20 +151,20 @@ int nc_plan(Plan *p, Tensor *t, const Index ix[], int n) {
   }
   nc_release(p->view);
   p->view = NULL;
-  return nc_blameindex(r, t, NULL, NULL);
+  return nc_error_index(r, t, NULL, NULL);
 }
 
 /*
 ** Index tensors
 */
 /* Adds the offsets of one index tensor to those of the others. */
-static int addoffsets(Tensor **sum, const Tensor *x, const By *by) {
+static int addoffsets(Tensor **sum, const Tensor *x, const IndexTensor *by) {
   char a[NC_TEXT], b[NC_TEXT];
   Tensor *own, *both = NULL;
   int64_t size[NC_MAXDIM];
   int nd, r;
-  if (by->t->dtype == DT_b8) TRY(nc_maskoffsets(&own, x, by));
-  else TRY(nc_offsets(&own, x, by));
+  if (by->t->dtype == DT_b8) TRY(nc_mask_offsets(&own, x, by));
+  else TRY(nc_index_offsets(&own, x, by));
   if (*sum == NULL) {
     *sum = own;
     return NC_OK;
@@ -185,7 +185,7 @@ static int addoffsets(Tensor **sum, const Tensor *x, const By *by) {
 
 /* The shape of the result: the picked dimensions are replaced where they
    are if they are neighbours, else by the first ones. */
-static int pickedshape(Picks *k, const Plan *p) {
+static int pickedshape(IndexedRead *k, const IndexPlan *p) {
   const Tensor *x = p->view, *o = k->g.offset;
   int adjacent = 1, first = p->by[0].dim;
   k->g.picked = 0;
@@ -209,11 +209,11 @@ static int pickedshape(Picks *k, const Plan *p) {
   return NC_OK;
 }
 
-void nc_endpicks(Picks *k) {
+void nc_index_end(IndexedRead *k) {
   nc_release(k->g.offset);
 }
 
-int nc_beginpicks(Picks *k, const Plan *p) {
+int nc_index_begin(IndexedRead *k, const IndexPlan *p) {
   Tensor *sum = NULL;
   int r;
   memset(k, 0, sizeof *k);
@@ -230,16 +230,16 @@ int nc_beginpicks(Picks *k, const Plan *p) {
   return pickedshape(k, p);
 }
 
-int nc_pick(Tensor **y, const Plan *p) {
-  Picks k;
+int nc_index_select(Tensor **y, const IndexPlan *p) {
+  IndexedRead k;
   int r;
-  if ((r = nc_beginpicks(&k, p)) == NC_OK &&
+  if ((r = nc_index_begin(&k, p)) == NC_OK &&
       (r = nc_new(y, nc_device(p->view), p->view->dtype, k.nd, k.size)) ==
           NC_OK) {
     k.g.other = *y;
-    r = nc_gather(&k.g);
+    r = nc_index_read(&k.g);
   }
-  nc_endpicks(&k);
+  nc_index_end(&k);
   if (r == NC_OK) return r;
   nc_release(*y);
   *y = NULL;
@@ -247,17 +247,17 @@ int nc_pick(Tensor **y, const Plan *p) {
 }
 
 int nc_index(Tensor **y, Tensor *t, const Index ix[], int n) {
-  Plan p;
+  IndexPlan p;
   int r;
   *y = NULL;
-  if (nc_watching) return nc_indexwatched(y, t, ix, n);
-  if (nc_gradoff == 0 && nc_marked(t)) return nc_indexrecorded(y, t, ix, n);
-  TRY(nc_plan(&p, t, ix, n));
+  if (nc_tracing) return nc_index_traced(y, t, ix, n);
+  if (nc_gradoff == 0 && nc_mayrecord(t)) return nc_index_recorded(y, t, ix, n);
+  TRY(nc_index_plan(&p, t, ix, n));
   if (p.n == 0) {
     *y = p.view;
     return nc_setbase(*y, t);
   }
-  r = nc_pick(y, &p);
+  r = nc_index_select(y, &p);
   nc_release(p.view);
-  return nc_blameindex(r, t, "index", p.by[0].t);
+  return nc_error_index(r, t, "index", p.by[0].t);
 }

@@ -38,7 +38,7 @@ static int valueof(Tensor **y, const Tensor *x, Tensor *value, Scalar number) {
 
 /* *y = value seen in the shape of the picked elements, along which it must
    lie evenly. */
-static int spread(Tensor **y, Tensor *value, const Picks *k) {
+static int spread(Tensor **y, Tensor *value, const IndexedRead *k) {
   const int end = k->g.at + k->g.offset->nd;
   Tensor *wide;
   int even = 1, last = -1;
@@ -59,28 +59,28 @@ static int spread(Tensor **y, Tensor *value, const Picks *k) {
   return r;
 }
 
-int nc_put(const Plan *p, Tensor *value, Scalar number, Put put) {
+int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number, PutMode put) {
   Tensor *own = NULL, *trim = NULL, *wide = NULL;
-  Picks k;
+  IndexedRead k;
   int r;
-  if ((r = nc_beginpicks(&k, p)) == NC_OK &&
+  if ((r = nc_index_begin(&k, p)) == NC_OK &&
       (r = valueof(&own, p->view, value, number)) == NC_OK &&
       (r = trimmed(&trim, own, k.nd)) == NC_OK &&
       (r = spread(&wide, trim, &k)) == NC_OK) {
     k.g.other = wide;
-    k.g.fold = (GatherFold)(put - PUT_ADD);
-    r = put == PUT_SET ? nc_scatter(&k.g) : nc_accumulate(&k.g);
+    k.g.fold = (IndexReduce)(put - PUT_ADD);
+    r = put == PUT_SET ? nc_index_write(&k.g) : nc_index_accumulate(&k.g);
   }
   nc_release(own);
   nc_release(trim);
   nc_release(wide);
-  nc_endpicks(&k);
+  nc_index_end(&k);
   return r;
 }
 
 /* One mask and one value: choosing beats scattering. */
-static int choose(const Plan *p, Tensor *value, Scalar number) {
-  const By *by = &p->by[0];
+static int choose(const IndexPlan *p, Tensor *value, Scalar number) {
+  const IndexTensor *by = &p->by[0];
   Tensor *own = NULL, *one = NULL, *mask = NULL, *y = NULL;
   int r;
   if ((r = valueof(&own, p->view, value, number)) ==
@@ -101,14 +101,14 @@ static int choose(const Plan *p, Tensor *value, Scalar number) {
   return r;
 }
 
-int nc_assign(const Plan *p, Tensor *value, Scalar number) {
+int nc_assign(const IndexPlan *p, Tensor *value, Scalar number) {
   Tensor *trim;
   int r;
   if (p->n == 1 && p->by[0].t->dtype == DT_b8 && p->by[0].t->nd > 0 &&
       nc_device(p->by[0].t) == nc_device(p->view) &&
       (value == NULL || nc_numel(value) == 1))
     return choose(p, value, number);
-  if (p->n > 0) return nc_put(p, value, number, PUT_SET);
+  if (p->n > 0) return nc_index_put(p, value, number, PUT_SET);
   if (value == NULL) return nc_fill(p->view, number);
   TRY(trimmed(&trim, value, p->view->nd));
   r = nc_copy(p->view, trim);
@@ -118,30 +118,30 @@ int nc_assign(const Plan *p, Tensor *value, Scalar number) {
 
 int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
                 Scalar number) {
-  Plan p;
-  if (nc_watching) return nc_setindexwatched(t, ix, n, value, number);
-  if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
-    return nc_setrecorded(t, ix, n, value, number, PUT_SET);
+  IndexPlan p;
+  if (nc_tracing) return nc_setindex_traced(t, ix, n, value, number);
+  if (nc_gradoff == 0 && (nc_mayrecord(t) || (value && nc_mayrecord(value))))
+    return nc_setindex_recorded(t, ix, n, value, number, PUT_SET);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
-  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
-  TRY(nc_plan(&p, t, ix, n));
+  if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
+  TRY(nc_index_plan(&p, t, ix, n));
   r = nc_assign(&p, value, number);
   nc_release(p.view);
-  return nc_blameindex(r, t, "value", value);
+  return nc_error_index(r, t, "value", value);
 }
 
-int nc_putindex(Tensor *t, const Index ix[], int n, Tensor *value,
-                Scalar number, Put put) {
-  Plan p;
+int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
+                Scalar number, PutMode put) {
+  IndexPlan p;
   if (put == PUT_SET) return nc_setindex(t, ix, n, value, number);
-  if (nc_gradoff == 0 && (nc_marked(t) || (value && nc_marked(value))))
-    return nc_setrecorded(t, ix, n, value, number, put);
+  if (nc_gradoff == 0 && (nc_mayrecord(t) || (value && nc_mayrecord(value))))
+    return nc_setindex_recorded(t, ix, n, value, number, put);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
-  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
-  TRY(nc_plan(&p, t, ix, n));
-  r = nc_put(&p, value, number, put);
+  if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
+  TRY(nc_index_plan(&p, t, ix, n));
+  r = nc_index_put(&p, value, number, put);
   nc_release(p.view);
-  return nc_blameindex(r, t, "value", value);
+  return nc_error_index(r, t, "value", value);
 }
 
 /*
@@ -152,7 +152,7 @@ static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
   *offset = 0;
   for (int d = 0; d < t->nd; d++) {
     int r = nc_position(&at, ix[d], t, d);
-    if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+    if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
     *offset += at * t->step[d];
   }
   return NC_OK;
@@ -161,7 +161,7 @@ static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
 int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
   int64_t offset;
   TRY(place(&offset, t, ix));
-  if (nc_watching) return nc_readwatched(v, "index", t, offset);
+  if (nc_tracing) return nc_read_traced(v, "index", t, offset);
   return nc_read(v, t, offset);
 }
 
@@ -179,17 +179,17 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   double f = nc_tofloat(v);
   Tensor *one;
   int64_t offset;
-  if (nc_watching || (nc_gradoff == 0 && nc_marked(t)))
+  if (nc_tracing || (nc_gradoff == 0 && nc_mayrecord(t)))
     return setbyindex(t, ix, v);
   int r = nc_checkout(t, t->dtype, t->nd, t->size);
   if (r == NC_OK) r = nc_checkfits(v, t->dtype);
-  if (r != NC_OK) return nc_blameindex(r, t, NULL, NULL);
+  if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
   TRY(place(&offset, t, ix));
   if (nc_device(t) == &nc_cpu) {
     char *p = (char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
     if (isint) k->store[CT_i64][t->dtype](p, &v.i, 1, 1);
     else k->store[CT_f64][t->dtype](p, &f, 1, 1);
-    return nc_wrote(t, NC_OK);
+    return nc_countwrite(t, NC_OK);
   }
   TRY(nc_alias(&one, t));
   one->nd = 0;

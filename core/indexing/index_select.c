@@ -16,24 +16,24 @@
 /*
 ** What they are made of
 */
-Tensor *nc_shaped(Draft *w, Tensor *x, int nd, const int64_t size[]) {
+Tensor *nc_temps_reshape(Temps *w, Tensor *x, int nd, const int64_t size[]) {
   Tensor *y = NULL;
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_reshapeto(&y, x, nd, size), &y);
+  return nc_temps_add(w, nc_reshapeto(&y, x, nd, size), &y);
 }
 
-Tensor *nc_expanded(Draft *w, Tensor *x, int nd, const int64_t size[]) {
+Tensor *nc_temps_expand(Temps *w, Tensor *x, int nd, const int64_t size[]) {
   Tensor *y = NULL;
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_broadcastto(&y, x, nd, size), &y);
+  return nc_temps_add(w, nc_broadcastto(&y, x, nd, size), &y);
 }
 
-Tensor *nc_atleast1(Draft *w, Tensor *x) {
+Tensor *nc_temps_atleast1d(Temps *w, Tensor *x) {
   if (w->status != NC_OK) return NULL;
-  return x->nd ? x : nc_do1(w, FAM_unsqueeze, x, 1, 0);
+  return x->nd ? x : nc_temps_call1(w, OPERATOR_unsqueeze, x, 1, 0);
 }
 
-Tensor *nc_listed(Draft *w, const Tensor *x, const int64_t list[], int64_t n) {
+Tensor *nc_listed(Temps *w, const Tensor *x, const int64_t list[], int64_t n) {
   Tensor *here = NULL, *y = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
@@ -42,35 +42,35 @@ Tensor *nc_listed(Draft *w, const Tensor *x, const int64_t list[], int64_t n) {
     r = nc_todevice(&y, here, nc_device(x));
   }
   nc_release(here);
-  return nc_held(w, r, &y);
+  return nc_temps_add(w, r, &y);
 }
 
-int nc_ended(Draft *w, Call *c, Tensor *y, int n) {
-  nc_give(w, &c->out[0], y);
+int nc_temps_endcall(Temps *w, Call *c, Tensor *y, int n) {
+  nc_temps_result(w, &c->out[0], y);
   if (w->status != NC_OK && w->status != NC_EINTR)
-    nc_blameop(nc_families[c->op].name);
-  return nc_blamed(nc_finish(w), nc_families[c->op].name, c->arg, n);
+    nc_error_op(nc_operators[c->op].name);
+  return nc_error_call(nc_temps_finish(w), nc_operators[c->op].name, c->arg, n);
 }
 
-int nc_oncopy(Call *c, Family into) {
-  Draft w = { 0 };
+int nc_oncopy(Call *c, Operator into) {
+  Temps w = { 0 };
   Call one = *c;
   one.op = into;
-  Tensor *copy = one.arg[0].t = nc_row1(&w, OP_clone, c->arg[0].t);
-  Tensor *y = nc_do(&w, &one);
-  if (w.status != NC_OK) nc_reblame(copy, c->arg[0].t);
-  return nc_ended(&w, c, y, 4);
+  Tensor *copy = one.arg[0].t = nc_temps_op1(&w, OP_clone, c->arg[0].t);
+  Tensor *y = nc_temps_call(&w, &one);
+  if (w.status != NC_OK) nc_error_replace(copy, c->arg[0].t);
+  return nc_temps_endcall(&w, c, y, 4);
 }
 
-int nc_endedinto(Draft *w, Call *c, int n) {
-  return nc_ended(w, c, c->arg[0].t, n);
+int nc_temps_endinplace(Temps *w, Call *c, int n) {
+  return nc_temps_endcall(w, c, c->arg[0].t, n);
 }
 
-static void fail(Draft *w, int code, const char *text) {
+static void fail(Temps *w, int code, const char *text) {
   if (w->status == NC_OK) w->status = nc_fail(code, "%s", text);
 }
 
-void nc_checkindex(Draft *w, const Tensor *index) {
+void nc_temps_checkindex(Temps *w, const Tensor *index) {
   if (w->status != NC_OK) return;
   if (nc_category(index->dtype) == NC_INT && index->dtype != DT_u8) return;
   w->status = nc_fail(NC_EDTYPE, "the index must be int64 (or a shorter "
@@ -78,7 +78,7 @@ void nc_checkindex(Draft *w, const Tensor *index) {
   nc_hint("index:to(\"int64\")");
 }
 
-void nc_checktype(Draft *w, const Tensor *x, const Tensor *src,
+void nc_temps_checktype(Temps *w, const Tensor *x, const Tensor *src,
                   const char *name) {
   if (w->status != NC_OK || x->dtype == src->dtype) return;
   w->status = nc_fail(NC_EDTYPE, "%s is %s, self is %s", name,
@@ -86,27 +86,27 @@ void nc_checktype(Draft *w, const Tensor *x, const Tensor *src,
   nc_hint("%s:to(\"%s\")", name, nc_dtypename(x->dtype));
 }
 
-void nc_dimension(Draft *w, int *dim, const Arg *a, const Tensor *x) {
+void nc_temps_dim(Temps *w, int *dim, const Arg *a, const Tensor *x) {
   *dim = 0;
   if (w->status == NC_OK) w->status = nc_dim(dim, a->s.i, x->nd);
 }
 
-Tensor *nc_readat(Draft *w, Tensor *x, const Index ix[], int n) {
+Tensor *nc_temps_getindex(Temps *w, Tensor *x, const Index ix[], int n) {
   Tensor *y = NULL;
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_index(&y, x, ix, n), &y);
+  return nc_temps_add(w, nc_index(&y, x, ix, n), &y);
 }
 
-void nc_writeat(Draft *w, Tensor *x, const Index ix[], int n,
-                const Arg *value, Put how) {
+void nc_temps_setindex(Temps *w, Tensor *x, const Index ix[], int n,
+                const Arg *value, PutMode how) {
   if (w->status == NC_OK)
-    w->status = nc_putindex(x, ix, n, value->t, value->s, how);
+    w->status = nc_setindex_mode(x, ix, n, value->t, value->s, how);
 }
 
-void nc_overwrite(Draft *w, Tensor *x, Tensor *y) {
-  Call c = nc_callof(FAM_copy_, x);
+void nc_temps_copyinto(Temps *w, Tensor *x, Tensor *y) {
+  Call c = nc_callon(OPERATOR_copy_, x);
   c.arg[1].t = y;
-  nc_do(w, &c);
+  nc_temps_call(w, &c);
 }
 
 /*
@@ -120,34 +120,34 @@ static void slices(Index ix[], int dim, Tensor *index) {
   ix[dim].t = index;
 }
 
-Tensor *nc_indexed(Draft *w, Tensor *x, int dim, Tensor *index) {
+Tensor *nc_temps_indexselect(Temps *w, Tensor *x, int dim, Tensor *index) {
   Index ix[NC_MAXDIM];
   slices(ix, dim, index);
-  return nc_readat(w, x, ix, dim + 1);
+  return nc_temps_getindex(w, x, ix, dim + 1);
 }
 
 /* The index of an operation on slices, as a vector. */
-static Tensor *vector(Draft *w, Tensor *index) {
-  nc_checkindex(w, index);
+static Tensor *vector(Temps *w, Tensor *index) {
+  nc_temps_checkindex(w, index);
   if (index->nd > 1) {
     fail(w, NC_ESHAPE, "the index must be a vector");
     return NULL;
   }
-  return nc_atleast1(w, index);
+  return nc_temps_atleast1d(w, index);
 }
 
 int nc_op_index_select(Call *c) {
   Tensor *x = c->arg[0].t, *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], x);
-  y = nc_indexed(&w, nc_atleast1(&w, x), dim, vector(&w, c->arg[2].t));
-  if (x->nd == 0) y = nc_shaped(&w, y, 0, NULL);
-  return nc_ended(&w, c, y, 3);
+  nc_temps_dim(&w, &dim, &c->arg[1], x);
+  y = nc_temps_indexselect(&w, nc_temps_atleast1d(&w, x), dim, vector(&w, c->arg[2].t));
+  if (x->nd == 0) y = nc_temps_reshape(&w, y, 0, NULL);
+  return nc_temps_endcall(&w, c, y, 3);
 }
 
 /* Is src of the shape of x, but as long as the index along dim? */
-static void checkslices(Draft *w, const Tensor *x, int dim,
+static void checkslices(Temps *w, const Tensor *x, int dim,
                         const Tensor *index, const Tensor *src) {
   char have[NC_TEXT], want[NC_TEXT];
   int64_t size[NC_MAXDIM] = { 1 };
@@ -164,25 +164,25 @@ static void checkslices(Draft *w, const Tensor *x, int dim,
 }
 
 /* index_add_, index_copy_: arguments dim, index, source */
-static int putslices(Call *c, Put how, const Scalar *alpha) {
+static int putslices(Call *c, PutMode how, const Scalar *alpha) {
   Tensor *x = c->arg[0].t, *index, *flat;
   Arg src = c->arg[3];
   Index ix[NC_MAXDIM];
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], x);
+  nc_temps_dim(&w, &dim, &c->arg[1], x);
   index = vector(&w, c->arg[2].t);
-  nc_checktype(&w, x, src.t, "source");
-  flat = nc_atleast1(&w, x);
-  src.t = nc_atleast1(&w, src.t);
+  nc_temps_checktype(&w, x, src.t, "source");
+  flat = nc_temps_atleast1d(&w, x);
+  src.t = nc_temps_atleast1d(&w, src.t);
   if (w.status == NC_OK) checkslices(&w, flat, dim, index, src.t);
   if (alpha && !(alpha->kind == NC_INT && alpha->i == 1)) {
     Arg in[2] = { src, { .s = *alpha } };
-    src.t = nc_as(&w, nc_row(&w, OP_mul, in, NULL), x->dtype);
+    src.t = nc_temps_cast(&w, nc_temps_op(&w, OP_mul, in, NULL), x->dtype);
   }
   slices(ix, dim, index);
-  nc_writeat(&w, flat, ix, dim + 1, &src, how);
-  return nc_endedinto(&w, c, 4);
+  nc_temps_setindex(&w, flat, ix, dim + 1, &src, how);
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 int nc_op_index_add_(Call *c) {
@@ -190,7 +190,7 @@ int nc_op_index_add_(Call *c) {
 }
 
 int nc_op_index_add(Call *c) {
-  return nc_oncopy(c, FAM_index_add_);
+  return nc_oncopy(c, OPERATOR_index_add_);
 }
 
 int nc_op_index_copy_(Call *c) {
@@ -198,45 +198,45 @@ int nc_op_index_copy_(Call *c) {
 }
 
 int nc_op_index_copy(Call *c) {
-  return nc_oncopy(c, FAM_index_copy_);
+  return nc_oncopy(c, OPERATOR_index_copy_);
 }
 
 /* By scatter_reduce, whose index repeats a position all over its slice. */
 int nc_op_index_reduce(Call *c) {
   Tensor *x = c->arg[0].t, *index, *src, *flat;
   int64_t size[NC_MAXDIM];
-  Draft w = { 0 };
+  Temps w = { 0 };
   Call one;
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], x);
+  nc_temps_dim(&w, &dim, &c->arg[1], x);
   index = vector(&w, c->arg[2].t);
-  nc_checktype(&w, x, c->arg[3].t, "source");
-  flat = nc_atleast1(&w, x);
-  src = nc_atleast1(&w, c->arg[3].t);
+  nc_temps_checktype(&w, x, c->arg[3].t, "source");
+  flat = nc_temps_atleast1d(&w, x);
+  src = nc_temps_atleast1d(&w, c->arg[3].t);
   if (w.status == NC_OK) checkslices(&w, flat, dim, index, src);
-  one = nc_callof(FAM_scatter_reduce, flat);
+  one = nc_callon(OPERATOR_scatter_reduce, flat);
   nc_setint(&one, 1, dim + 1);
   for (int d = 0; w.status == NC_OK && d < flat->nd; d++)
     size[d] = d == dim ? index->size[0] : 1;
-  if (w.status == NC_OK) index = nc_shaped(&w, index, flat->nd, size);
+  if (w.status == NC_OK) index = nc_temps_reshape(&w, index, flat->nd, size);
   if (w.status == NC_OK)
-    one.arg[2].t = nc_expanded(&w, index, src->nd, src->size);
+    one.arg[2].t = nc_temps_expand(&w, index, src->nd, src->size);
   one.arg[3].t = src;
   nc_setint(&one, 4, c->arg[4].s.i + 1);        /* the first of those is sum */
   nc_setint(&one, 5, c->arg[5].s.i);
-  return nc_ended(&w, c, nc_shaped(&w, nc_do(&w, &one), x->nd, x->size), 4);
+  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size), 4);
 }
 
 int nc_op_index_reduce_(Call *c) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Call one = *c;
-  one.op = FAM_index_reduce;
-  nc_overwrite(&w, c->arg[0].t, nc_do(&w, &one));
-  return nc_endedinto(&w, c, 4);
+  one.op = OPERATOR_index_reduce;
+  nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 /* The number, or tensor without dimensions, that fills elements of x. */
-static void checkfiller(Draft *w, const Tensor *value) {
+static void checkfiller(Temps *w, const Tensor *value) {
   if (value && value->nd > 0)
     fail(w, NC_ESHAPE, "the value must be a number or a tensor without "
          "dimensions");
@@ -245,18 +245,18 @@ static void checkfiller(Draft *w, const Tensor *value) {
 int nc_op_index_fill_(Call *c) {
   Tensor *x = c->arg[0].t, *index;
   Index ix[NC_MAXDIM];
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
-  nc_dimension(&w, &dim, &c->arg[1], x);
+  nc_temps_dim(&w, &dim, &c->arg[1], x);
   index = vector(&w, c->arg[2].t);
   checkfiller(&w, c->arg[3].t);
   slices(ix, dim, index);
-  nc_writeat(&w, nc_atleast1(&w, x), ix, dim + 1, &c->arg[3], PUT_SET);
-  return nc_endedinto(&w, c, 4);
+  nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3], PUT_SET);
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 int nc_op_index_fill(Call *c) {
-  return nc_oncopy(c, FAM_index_fill_);
+  return nc_oncopy(c, OPERATOR_index_fill_);
 }
 
 /*
@@ -266,56 +266,56 @@ static const int64_t rest = -1;             /* all elements in a row */
 
 int nc_op_take(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t, *y;
-  Draft w = { 0 };
-  nc_checkindex(&w, index);
-  y = nc_indexed(&w, nc_shaped(&w, x, 1, &rest), 0,
-                 nc_shaped(&w, index, 1, &rest));
-  return nc_ended(&w, c, nc_shaped(&w, y, index->nd, index->size), 2);
+  Temps w = { 0 };
+  nc_temps_checkindex(&w, index);
+  y = nc_temps_indexselect(&w, nc_temps_reshape(&w, x, 1, &rest), 0,
+                 nc_temps_reshape(&w, index, 1, &rest));
+  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, y, index->nd, index->size), 2);
 }
 
 int nc_op_put_(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t, *flat, *own = x;
   Arg src = c->arg[2];
   Index ix[NC_MAXDIM];
-  Draft w = { 0 };
-  nc_checkindex(&w, index);
-  nc_checktype(&w, x, src.t, "source");
+  Temps w = { 0 };
+  nc_temps_checkindex(&w, index);
+  nc_temps_checktype(&w, x, src.t, "source");
   if (w.status == NC_OK && nc_numel(index) != nc_numel(src.t))
     w.status = nc_fail(NC_ESHAPE, "the index has %lld elements, source %lld",
                        (long long)nc_numel(index),
                        (long long)nc_numel(src.t));
-  if (!nc_isdense(x)) own = nc_row1(&w, OP_clone, x);
-  flat = nc_shaped(&w, own, 1, &rest);
-  src.t = nc_shaped(&w, src.t, 1, &rest);
-  slices(ix, 0, nc_shaped(&w, index, 1, &rest));
+  if (!nc_isdense(x)) own = nc_temps_op1(&w, OP_clone, x);
+  flat = nc_temps_reshape(&w, own, 1, &rest);
+  src.t = nc_temps_reshape(&w, src.t, 1, &rest);
+  slices(ix, 0, nc_temps_reshape(&w, index, 1, &rest));
   if (nc_numel(index) > 0)
-    nc_writeat(&w, flat, ix, 1, &src, c->arg[3].s.i ? PUT_ADD : PUT_SET);
-  if (own != x) nc_overwrite(&w, x, nc_shaped(&w, flat, x->nd, x->size));
-  return nc_endedinto(&w, c, 3);
+    nc_temps_setindex(&w, flat, ix, 1, &src, c->arg[3].s.i ? PUT_ADD : PUT_SET);
+  if (own != x) nc_temps_copyinto(&w, x, nc_temps_reshape(&w, flat, x->nd, x->size));
+  return nc_temps_endinplace(&w, c, 3);
 }
 
 int nc_op_put(Call *c) {
-  return nc_oncopy(c, FAM_put_);
+  return nc_oncopy(c, OPERATOR_put_);
 }
 
 int nc_op_index_put_(Call *c) {
   const Arg *list = &c->arg[1];
   Index ix[NC_MAXINDEX];
-  Draft w = { 0 };
+  Temps w = { 0 };
   memset(ix, 0, sizeof ix);
   if (list->n == 0) fail(&w, NC_EVALUE, "no indices are given");
   if (list->n > NC_MAXDIM) fail(&w, NC_EINDEX, "too many indices");
   for (int i = 0; i < list->n && w.status == NC_OK; i++) {
     ix[i].kind = IX_TENSOR;
     ix[i].t = list->tensors[i];
-    if (ix[i].t->dtype != DT_b8) ix[i].t = nc_atleast1(&w, ix[i].t);
+    if (ix[i].t->dtype != DT_b8) ix[i].t = nc_temps_atleast1d(&w, ix[i].t);
   }
-  if (c->arg[2].t) nc_checktype(&w, c->arg[0].t, c->arg[2].t, "values");
-  nc_writeat(&w, c->arg[0].t, ix, list->n, &c->arg[2],
+  if (c->arg[2].t) nc_temps_checktype(&w, c->arg[0].t, c->arg[2].t, "values");
+  nc_temps_setindex(&w, c->arg[0].t, ix, list->n, &c->arg[2],
       c->arg[3].s.i ? PUT_ADD : PUT_SET);
-  return nc_endedinto(&w, c, 3);
+  return nc_temps_endinplace(&w, c, 3);
 }
 
 int nc_op_index_put(Call *c) {
-  return nc_oncopy(c, FAM_index_put_);
+  return nc_oncopy(c, OPERATOR_index_put_);
 }

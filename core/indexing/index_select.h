@@ -10,36 +10,36 @@
 #include "core/indexing/advanced_index.h"
 
 /* x in another shape of as many elements; -1 is worked out */
-Tensor *nc_shaped(Draft *w, Tensor *x, int nd, const int64_t size[]);
+Tensor *nc_temps_reshape(Temps *w, Tensor *x, int nd, const int64_t size[]);
 /* x with one dimension, if it has none */
-Tensor *nc_atleast1(Draft *w, Tensor *x);
+Tensor *nc_temps_atleast1d(Temps *w, Tensor *x);
 /* the elements of x at positions `index', a vector, along dim */
-Tensor *nc_indexed(Draft *w, Tensor *x, int dim, Tensor *index);
+Tensor *nc_temps_indexselect(Temps *w, Tensor *x, int dim, Tensor *index);
 /* `list' (int64) as a vector on the device of x */
-Tensor *nc_listed(Draft *w, const Tensor *x, const int64_t list[], int64_t n);
+Tensor *nc_listed(Temps *w, const Tensor *x, const int64_t list[], int64_t n);
 /* x expanded to a shape */
-Tensor *nc_expanded(Draft *w, Tensor *x, int nd, const int64_t size[]);
+Tensor *nc_temps_expand(Temps *w, Tensor *x, int nd, const int64_t size[]);
 
 /* Ends a composed call: its first result is y; errors are of this operation
    and its first n operands. */
-int nc_ended(Draft *w, Call *c, Tensor *y, int n);
+int nc_temps_endcall(Temps *w, Call *c, Tensor *y, int n);
 
 /* The same in place: gives what was changed. */
-int nc_endedinto(Draft *w, Call *c, int n);
+int nc_temps_endinplace(Temps *w, Call *c, int n);
 /* *dim = argument a, which counts the dimensions of x */
-void nc_dimension(Draft *w, int *dim, const Arg *a, const Tensor *x);
+void nc_temps_dim(Temps *w, int *dim, const Arg *a, const Tensor *x);
 /* Is the index of integers?  Is src, of a name, of the type of x? */
-void nc_checkindex(Draft *w, const Tensor *index);
-void nc_checktype(Draft *w, const Tensor *x, const Tensor *src,
+void nc_temps_checkindex(Temps *w, const Tensor *index);
+void nc_temps_checktype(Temps *w, const Tensor *x, const Tensor *src,
                   const char *name);
 /* x[ix...], and x[ix...] put= value */
-Tensor *nc_readat(Draft *w, Tensor *x, const Index ix[], int n);
-void nc_writeat(Draft *w, Tensor *x, const Index ix[], int n,
-                const Arg *value, Put how);
+Tensor *nc_temps_getindex(Temps *w, Tensor *x, const Index ix[], int n);
+void nc_temps_setindex(Temps *w, Tensor *x, const Index ix[], int n,
+                const Arg *value, PutMode how);
 /* Writes y, made from x, to x. */
-void nc_overwrite(Draft *w, Tensor *x, Tensor *y);
+void nc_temps_copyinto(Temps *w, Tensor *x, Tensor *y);
 
 /* The in-place family `into' on a copy of the first operand. */
-int nc_oncopy(Call *c, Family into);
+int nc_oncopy(Call *c, Operator into);
 
 #endif

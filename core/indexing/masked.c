@@ -7,7 +7,7 @@
 #include "core/op.h"
 #include "core/indexing/index_select.h"
 
-static void needbool(Draft *w, const Tensor *mask) {
+static void needbool(Temps *w, const Tensor *mask) {
   if (w->status != NC_OK || mask->dtype == DT_b8) return;
   w->status = nc_fail(NC_EDTYPE, "the mask must be bool, not %s",
                       nc_dtypename(mask->dtype));
@@ -15,13 +15,13 @@ static void needbool(Draft *w, const Tensor *mask) {
 }
 
 /* The value as a tensor without dimensions that x can take. */
-static Tensor *filler(Draft *w, const Tensor *x, const Arg *value) {
+static Tensor *filler(Temps *w, const Tensor *x, const Arg *value) {
   Tensor *t = NULL, *there = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
   if (value->t == NULL) {
     r = nc_full(&t, nc_device(x), x->dtype, 0, NULL, value->s);
-    return nc_held(w, r, &t);
+    return nc_temps_add(w, r, &t);
   }
   if (value->t->nd > 0) {
     w->status = nc_fail(NC_ESHAPE, "the value must be a number or a tensor "
@@ -29,20 +29,20 @@ static Tensor *filler(Draft *w, const Tensor *x, const Arg *value) {
     return NULL;
   }
   r = nc_todevice(&there, value->t, nc_device(x));
-  return nc_as(w, nc_held(w, r, &there), x->dtype);
+  return nc_temps_cast(w, nc_temps_add(w, r, &there), x->dtype);
 }
 
 static int fill(Call *c, Tensor *out) {
   Tensor *x = c->arg[0].t, *y = NULL;
-  Draft w = { 0 };
+  Temps w = { 0 };
   needbool(&w, c->arg[1].t);
   Arg in[3] = { { .t = c->arg[1].t }, { .t = filler(&w, x, &c->arg[2]) },
                 { .t = x } };
   if (w.status == NC_OK) {
     int r = nc_apply(&y, OP_where, in, NULL, out);
-    y = nc_held(&w, r, &y);
+    y = nc_temps_add(&w, r, &y);
   }
-  return nc_ended(&w, c, y, 3);
+  return nc_temps_endcall(&w, c, y, 3);
 }
 
 int nc_op_masked_fill(Call *c) {
@@ -54,32 +54,32 @@ int nc_op_masked_fill_(Call *c) {
 }
 
 /* x and the mask in the shape to which they broadcast. */
-static void broadcast(Draft *w, Tensor **x, Tensor **mask) {
+static void broadcast(Temps *w, Tensor **x, Tensor **mask) {
   const Arg in[2] = { { .t = *x }, { .t = *mask } };
   int64_t size[NC_MAXDIM];
   int nd;
   if (w->status == NC_OK) w->status = nc_broadcast(in, 2, &nd, size);
-  *x = nc_expanded(w, *x, nd, size);
-  *mask = nc_expanded(w, *mask, nd, size);
+  *x = nc_temps_expand(w, *x, nd, size);
+  *mask = nc_temps_expand(w, *mask, nd, size);
 }
 
 int nc_op_masked_select(Call *c) {
   Tensor *x = c->arg[0].t, *mask = c->arg[1].t, *y = NULL;
-  Draft w = { 0 };
+  Temps w = { 0 };
   needbool(&w, mask);
   broadcast(&w, &x, &mask);
   if (w.status == NC_OK) {
     const Index ix = { .kind = IX_TENSOR, .t = mask };
     int r = nc_index(&y, x, &ix, 1);
-    y = nc_held(&w, r, &y);
+    y = nc_temps_add(&w, r, &y);
   }
-  return nc_ended(&w, c, y, 2);
+  return nc_temps_endcall(&w, c, y, 2);
 }
 
 /* How many elements of the mask are true. */
-static int64_t trues(Draft *w, Tensor *mask) {
+static int64_t trues(Temps *w, Tensor *mask) {
   Scalar n = { 0 };
-  Tensor *count = nc_fold(w, OP_count_nonzero, mask, ~0u, 0);
+  Tensor *count = nc_temps_reduce(w, OP_count_nonzero, mask, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&n, count);
   return n.i;
 }
@@ -87,13 +87,13 @@ static int64_t trues(Draft *w, Tensor *mask) {
 int nc_op_masked_scatter_(Call *c) {
   static const int64_t all = -1;
   Tensor *x = c->arg[0].t, *mask = c->arg[1].t, *src = c->arg[2].t;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int64_t n;
   needbool(&w, mask);
   if (w.status == NC_OK && x->dtype != src->dtype)
     w.status = nc_fail(NC_EDTYPE, "source is %s, self is %s",
                        nc_dtypename(src->dtype), nc_dtypename(x->dtype));
-  mask = nc_expanded(&w, mask, x->nd, x->size);
+  mask = nc_temps_expand(&w, mask, x->nd, x->size);
   n = trues(&w, mask);
   if (w.status == NC_OK && n > nc_numel(src))
     w.status = nc_fail(NC_ESHAPE, "the mask is true at %lld places, source "
@@ -101,18 +101,18 @@ int nc_op_masked_scatter_(Call *c) {
                        (long long)nc_numel(src));
   if (w.status == NC_OK && n > 0) {
     const Index ix = { .kind = IX_TENSOR, .t = mask };
-    src = nc_part(&w, nc_shaped(&w, src, 1, &all), 0, 0, n);
+    src = nc_temps_narrow(&w, nc_temps_reshape(&w, src, 1, &all), 0, 0, n);
     if (w.status == NC_OK) w.status = nc_setindex(x, &ix, 1, src, nc_int(0));
   }
-  return nc_ended(&w, c, x, 3);
+  return nc_temps_endcall(&w, c, x, 3);
 }
 
 int nc_op_masked_scatter(Call *c) {
   Tensor *x = c->arg[0].t, *mask = c->arg[1].t;
   Call one = *c;
-  Draft w = { 0 };
+  Temps w = { 0 };
   broadcast(&w, &x, &mask);
-  one.op = FAM_masked_scatter_;
-  one.arg[0].t = nc_row1(&w, OP_clone, x);
-  return nc_ended(&w, c, nc_do(&w, &one), 3);
+  one.op = OPERATOR_masked_scatter_;
+  one.arg[0].t = nc_temps_op1(&w, OP_clone, x);
+  return nc_temps_endcall(&w, c, nc_temps_call(&w, &one), 3);
 }

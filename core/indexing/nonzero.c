@@ -9,7 +9,7 @@
 #include "core/indexing/index_select.h"
 
 /* *y = what the device of x finds in mask, which may lie elsewhere. */
-static int find(Tensor **y, const Device *d, Tensor *mask, Trues *t) {
+static int find(Tensor **y, const Device *d, Tensor *mask, NonzeroCall *t) {
   Tensor *there = NULL, *truth = NULL, *dense = NULL;
   int r;
   *y = NULL;
@@ -27,7 +27,7 @@ static int find(Tensor **y, const Device *d, Tensor *mask, Trues *t) {
 }
 
 /* Joins dimensions of the mask along which x runs evenly. */
-static void walkas(Trues *t, const Tensor *x, const By *by) {
+static void walkas(NonzeroCall *t, const Tensor *x, const IndexTensor *by) {
   t->nd = 0;
   for (int d = by->dim; d < by->dim + by->dims; d++) {
     int last = t->nd - 1;
@@ -41,33 +41,33 @@ static void walkas(Trues *t, const Tensor *x, const By *by) {
   }
 }
 
-int nc_maskoffsets(Tensor **y, const Tensor *x, const By *by) {
-  Trues t = { .coordinates = 0 };
+int nc_mask_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
+  NonzeroCall t = { .coordinates = 0 };
   walkas(&t, x, by);
   return find(y, nc_device(x), by->t, &t);
 }
 
 static int nonzero(Tensor **y, Tensor *x) {
-  Trues t = { .coordinates = 1, .nd = x->nd };
+  NonzeroCall t = { .coordinates = 1, .nd = x->nd };
   memcpy(t.size, x->size, sizeof t.size);
   return find(y, nc_device(x), x, &t);
 }
 
 /* The columns of the positions; of no dimensions those of a vector. */
 static int columns(Call *c) {
-  Draft w = { 0 };
-  Call all = nc_callof(FAM_unbind, NULL);
-  Tensor *x = nc_atleast1(&w, c->arg[0].t), *y = NULL;
+  Temps w = { 0 };
+  Call all = nc_callon(OPERATOR_unbind, NULL);
+  Tensor *x = nc_temps_atleast1d(&w, c->arg[0].t), *y = NULL;
   int r = w.status == NC_OK ? nonzero(&y, x) : w.status;
-  all.arg[0].t = nc_held(&w, r, &y);
+  all.arg[0].t = nc_temps_add(&w, r, &y);
   nc_setint(&all, 1, 2);
   if (w.status == NC_OK) w.status = nc_call(&all);
   c->list = all.list;
   c->nlist = all.nlist;
-  return nc_finish(&w);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_nonzero(Call *c) {
   int r = c->arg[1].s.i ? columns(c) : nonzero(&c->out[0], c->arg[0].t);
-  return nc_blamed(r, "nonzero", c->arg, 1);
+  return nc_error_call(r, "nonzero", c->arg, 1);
 }

@@ -11,7 +11,7 @@
 
 /* Names the operation and the first n operands of a failed call. */
 static int blamed(const Call *c, int r, int n) {
-  return nc_blamed(r, nc_families[c->op].name, c->arg, n);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, n);
 }
 
 /* out[0] = another view of arg 0, to be changed */

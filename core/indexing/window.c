@@ -9,13 +9,13 @@
 #include "core/portable.h"
 
 static int blamed(const Call *c, int r) {
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 /* Another family under the name of c, which has its arguments. */
 static int renamed(Call *c, int (*fn)(Call *c)) {
   int r = fn(c);
-  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   return r;
 }
 
@@ -37,7 +37,7 @@ int nc_op_ravel(Call *c) {
   one.arg[2].s = nc_int(-1);
   int r = nc_op_flatten(&one);
   c->out[0] = one.out[0];
-  if (r != NC_OK && r != NC_EINTR) nc_blameop("ravel");
+  if (r != NC_OK && r != NC_EINTR) nc_error_op("ravel");
   return r;
 }
 

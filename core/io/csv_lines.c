@@ -8,7 +8,7 @@ static int isblank_(char c) {
   return c == ' ' || c == '\t';
 }
 
-static int delimits(const Lines *l, char c) {
+static int delimits(const DimRows *l, char c) {
   const char d = l->format->delimiter;
   return d == ' ' ? isblank_(c) : c == d;
 }
@@ -16,7 +16,7 @@ static int delimits(const Lines *l, char c) {
 /*
 ** Lines
 */
-int nc_nextline(Lines *l) {
+int nc_nextline(DimRows *l) {
   const char *end;
   if (l->at == l->end) return 0;
   end = memchr(l->at, '\n', (size_t)(l->end - l->at));
@@ -29,14 +29,14 @@ int nc_nextline(Lines *l) {
   return 1;
 }
 
-int nc_firstof(const Lines *l) {
+int nc_firstof(const DimRows *l) {
   const int blanks = l->format->delimiter == ' ';
   const char *p = l->p;
   while (p < l->stop && isblank_(*p) && (blanks || !delimits(l, *p))) p++;
   return p < l->stop ? (unsigned char)*p : -1;
 }
 
-int nc_nextrow(Lines *l) {
+int nc_nextrow(DimRows *l) {
   while (nc_nextline(l))
     if (nc_firstof(l) >= 0 && nc_firstof(l) != '#') return 1;
   return 0;
@@ -48,7 +48,7 @@ static int utf16(const char *path) {
   return NC_EFILE;
 }
 
-int nc_beginlines(Lines *l, const char *path, const TextFormat *f,
+int nc_beginlines(DimRows *l, const char *path, const TextFormat *f,
                   const Tensor *bytes) {
   static const char mark[] = "\xef\xbb\xbf";
   memset(l, 0, sizeof *l);
@@ -70,13 +70,13 @@ int nc_beginlines(Lines *l, const char *path, const TextFormat *f,
 /*
 ** Fields
 */
-static void trim(Lines *l) {
+static void trim(DimRows *l) {
   while (l->n && isblank_(*l->field)) l->field++, l->n--;
   while (l->n && isblank_(l->field[l->n - 1])) l->n--;
 }
 
 /* The end of the field at p: a delimiter in quotes is none. */
-static const char *fieldend(const Lines *l, const char *p) {
+static const char *fieldend(const DimRows *l, const char *p) {
   int quotes = 0;
   while (p < l->stop && isblank_(*p) && !delimits(l, *p)) p++;
   if (p < l->stop && *p == '"')
@@ -86,12 +86,12 @@ static const char *fieldend(const Lines *l, const char *p) {
   return p;
 }
 
-void nc_firstfield(Lines *l) {
+void nc_firstfield(DimRows *l) {
   l->p = l->line;
   l->column = 0;
 }
 
-int nc_nextfield(Lines *l) {
+int nc_nextfield(DimRows *l) {
   const int blanks = l->format->delimiter == ' ';
   const char *end;
   while (blanks && l->p && l->p < l->stop && isblank_(*l->p)) l->p++;
@@ -105,7 +105,7 @@ int nc_nextfield(Lines *l) {
   return 1;
 }
 
-void nc_unquote(Lines *l) {
+void nc_unquote(DimRows *l) {
   if (l->n < 2 || l->field[0] != '"' || l->field[l->n - 1] != '"') return;
   l->field++;
   l->n -= 2;

@@ -5,7 +5,7 @@
 
 #include "core/io/file.h"
 
-typedef struct Lines {
+typedef struct DimRows {
   const char *path;
   const TextFormat *format;
   const char *at, *end;       /* the rest of the file */
@@ -14,18 +14,18 @@ typedef struct Lines {
   int64_t number, column;     /* from 1; column: the last field */
   const char *field;
   int64_t n;                  /* its length */
-} Lines;
+} DimRows;
 
 /* Goes before the first line that is not skipped. */
-int nc_beginlines(Lines *l, const char *path, const TextFormat *f,
+int nc_beginlines(DimRows *l, const char *path, const TextFormat *f,
                   const Tensor *bytes);
-int nc_nextline(Lines *l);                    /* 0: there is none */
-int nc_nextrow(Lines *l);                     /* one that has fields */
-void nc_firstfield(Lines *l);                 /* back to before it */
-int nc_nextfield(Lines *l);                   /* without blanks around it */
-void nc_unquote(Lines *l);
+int nc_nextline(DimRows *l);                    /* 0: there is none */
+int nc_nextrow(DimRows *l);                     /* one that has fields */
+void nc_firstfield(DimRows *l);                 /* back to before it */
+int nc_nextfield(DimRows *l);                   /* without blanks around it */
+void nc_unquote(DimRows *l);
 
 /* What the line begins with, of blanks only those that delimit; -1: none. */
-int nc_firstof(const Lines *l);
+int nc_firstof(const DimRows *l);
 
 #endif

@@ -21,7 +21,7 @@
 #define MAXFIELD 400          /* "%f" of the largest double has 309 digits */
 
 typedef struct Table {
-  Lines first;                /* before the first row */
+  DimRows first;                /* before the first row */
   DType type;                 /* asked for; DT_NONE: what the fields say */
   int64_t columns;            /* of a line */
   int64_t rows, n;            /* of the matrix */
@@ -36,7 +36,7 @@ typedef struct Table {
 typedef enum Read { FITS, UNFIT, NOTHING, BETWEEN } Read;
 
 /* The field as a text of C; 0: it can be no number. */
-static int copyfield(const Lines *l, char buf[MAXFIELD]) {
+static int copyfield(const DimRows *l, char buf[MAXFIELD]) {
   if (l->n >= MAXFIELD || memchr(l->field, '\0', (size_t)l->n)) return 0;
   memcpy(buf, l->field, (size_t)l->n);
   buf[l->n] = '\0';
@@ -120,7 +120,7 @@ static Read missing(const Scalar *m, DType type, DType as, void *to) {
   return FITS;
 }
 
-static Read value(Table *t, Lines *l, DType as, void *to) {
+static Read value(Table *t, DimRows *l, DType as, void *to) {
   char text[MAXFIELD];
   int64_t i;
   double x;
@@ -139,7 +139,7 @@ static Read value(Table *t, Lines *l, DType as, void *to) {
 }
 
 /* Can it be read? */
-static Read judge(const Table *t, Lines l) {
+static Read judge(const Table *t, DimRows l) {
   const DType as = t->type == DT_b8 ? DT_b8 : DT_f64;
   Table none = *t;
   double x;
@@ -155,7 +155,7 @@ static int64_t placeof(const Table *t, int64_t c) {
 }
 
 /* Writes the columns of the line that are numbers as "2,3"; how many. */
-static int64_t numbers(const Table *t, Lines l, char *buf, size_t room) {
+static int64_t numbers(const Table *t, DimRows l, char *buf, size_t room) {
   int64_t n = 0;
   size_t used = 0;
   *buf = '\0';
@@ -173,9 +173,9 @@ static int64_t numbers(const Table *t, Lines l, char *buf, size_t room) {
 }
 
 /* Is the field nothing but numbers with d between them? */
-static int splits(const Table *t, const Lines *l, char d) {
+static int splits(const Table *t, const DimRows *l, char d) {
   TextFormat f = *l->format;
-  Lines part = *l;
+  DimRows part = *l;
   f.delimiter = d;
   part.format = &f;
   part.p = l->field;
@@ -185,7 +185,7 @@ static int splits(const Table *t, const Lines *l, char d) {
   return 1;
 }
 
-static char otherdelimiter(const Table *t, const Lines *l) {
+static char otherdelimiter(const Table *t, const DimRows *l) {
   static const char usual[] = { ',', ';', '\t', '|', ' ' };
   for (size_t i = 0; i < sizeof usual; i++)
     if (memchr(l->field, usual[i], (size_t)l->n) && splits(t, l, usual[i]))
@@ -195,10 +195,10 @@ static char otherdelimiter(const Table *t, const Lines *l) {
 
 /* Of a field that is no number: is the line one of names, are there columns
    of numbers, do other delimiters make them? */
-static void hint(const Table *t, const Lines *l) {
+static void hint(const Table *t, const DimRows *l) {
   char here[64], below[64], d[3] = { otherdelimiter(t, l) };
   const char *also = "";
-  Lines next = *l, first = t->first;
+  DimRows next = *l, first = t->first;
   int64_t found = numbers(t, *l, here, sizeof here), under = 0;
   const int names = !l->format->header && nc_nextrow(&first) &&
                     first.number == l->number && nc_nextrow(&next);
@@ -219,7 +219,7 @@ static void hint(const Table *t, const Lines *l) {
     nc_hint("a tensor holds numbers; io.lines(path) reads texts");
 }
 
-static int badfield(const Table *t, const Lines *l, Read r) {
+static int badfield(const Table *t, const DimRows *l, Read r) {
   const char *kind = t->type == DT_NONE ? "number" : nc_dtypename(t->type);
   const long long line = l->number, column = l->column;
   char shown[64], text[MAXFIELD];
@@ -318,7 +318,7 @@ static int choosenames(Tensor **names, const Table *t) {
 ** The matrix
 */
 /* What is wrong with the first row is no number of columns. */
-static int firstrow(const Table *t, Lines l) {
+static int firstrow(const Table *t, DimRows l) {
   while (nc_nextfield(&l) && l.column <= t->columns) {
     if (placeof(t, l.column) < 0) continue;
     const Read r = judge(t, l);
@@ -332,14 +332,14 @@ static int firstrow(const Table *t, Lines l) {
 
 /* How many columns has the first row, if there is no header? */
 static void width(Table *t) {
-  Lines l = t->first;
+  DimRows l = t->first;
   if (t->columns || !nc_nextrow(&l)) return;
   while (nc_nextfield(&l));
   t->columns = l.column;
 }
 
 static int measure(Table *t) {
-  Lines l = t->first;
+  DimRows l = t->first;
   while (nc_nextrow(&l)) {
     if (++t->rows == 1) TRY(firstrow(t, l));
     while (nc_nextfield(&l));
@@ -358,7 +358,7 @@ static int measure(Table *t) {
 static int read(Tensor *x, Table *t, int *again) {
   const int64_t item = nc_dtypesize(x->dtype);
   char *row = nc_data(x);
-  for (Lines l = t->first; nc_nextrow(&l); row += t->n * item) {
+  for (DimRows l = t->first; nc_nextrow(&l); row += t->n * item) {
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     while (nc_nextfield(&l)) {
       const int64_t k = placeof(t, l.column);
@@ -402,7 +402,7 @@ static int matrix(Tensor **out, Table *t) {
 */
 /* The fields of the header line, each with a '\0' behind it; it may be a
    comment, as NumPy's is. */
-static int header(Tensor **names, Lines *l, int64_t *columns) {
+static int header(Tensor **names, DimRows *l, int64_t *columns) {
   int64_t n = 0;
   char *to;
   do

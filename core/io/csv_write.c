@@ -128,7 +128,7 @@ static int checkshape(const Sink *to, const Tensor *t) {
   if (t->nd <= 2) return NC_OK;
   nc_failfile(NC_ESHAPE, to->path, "a text holds a matrix, not %d dimensions",
               t->nd);
-  nc_blame(to->bytes ? "arg 1" : "arg 2", t);
+  nc_error_operand(to->bytes ? "arg 1" : "arg 2", t);
   nc_hint("t:flatten(2), or %s", to->bytes ? "{format=\"npy\"}"
                                            : "a name that ends in .npy");
   return NC_ESHAPE;

@@ -173,7 +173,7 @@ int nc_openwrite(Writer *w, const Sink *to) {
   w->bytes = to->bytes;
   w->at = w->used = 0;
   if (w->bytes) *w->bytes = NULL;
-  if (nc_watching & NC_DRY) return nc_drystops();
+  if (nc_tracing & NC_META) return nc_meta_novalues();
   return w->bytes ? makeroom(w, NC_FIRSTROOM) : openfile(w, to->path,
                                                          to->atomic);
 }

@@ -195,7 +195,7 @@ int nc_save(const Sink *to, Tensor *t) {
   void *buf = NULL;
   int status = nc_npyfits(to->path, t);
   if (status != NC_OK) {
-    nc_blame(to->bytes ? "arg 1" : "arg 2", t);
+    nc_error_operand(to->bytes ? "arg 1" : "arg 2", t);
     return status;
   }
   status = nc_todevice(&x, t, &nc_cpu);

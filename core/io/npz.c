@@ -155,7 +155,7 @@ static int feed(ZipFeed *f, Item *x, const char *path,
   char header[NPY_ROOM];
   const int64_t bytes = nc_numel(named->t) * nc_dtypesize(named->t->dtype);
   if (nc_npyfits(path, named->t) != NC_OK) {
-    nc_blame(named->name, named->t);
+    nc_error_operand(named->name, named->t);
     return NC_EDTYPE;
   }
   x->given = named->t;

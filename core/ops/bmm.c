@@ -4,7 +4,7 @@
 #include "core/op.h"
 
 /* Sizes that only views reach may exceed an int64. */
-static void count(const Product *p) {
+static void count(const BmmCall *p) {
   const Tensor *const x[3] = { p->a, p->b, p->y };
   double flops = 2.0 * (double)p->a->size[p->a->nd - 1];
   int64_t bytes = 0;
@@ -15,7 +15,7 @@ static void count(const Product *p) {
 }
 
 /* Fills p->y, a new tensor. */
-static int fill(Product *p, const Device *d, Tensor *addend) {
+static int fill(BmmCall *p, const Device *d, Tensor *addend) {
   if (addend && nc_tofloat(p->beta) != 0) TRY(nc_copy(p->y, addend));
   else p->beta = nc_int(0);
   if (nc_numel(p->y) == 0) return NC_OK;
@@ -28,7 +28,7 @@ int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
   const Arg in[3] = { { .t = addend ? addend : a },   /* as they are given */
                       { .t = addend ? a : b },
                       { .t = addend ? b : NULL } };
-  Product p = { .a = a, .b = b, .alpha = alpha, .beta = beta };
+  BmmCall p = { .a = a, .b = b, .alpha = alpha, .beta = beta };
   int64_t size[NC_MAXDIM];
   const Device *d;
   int r;

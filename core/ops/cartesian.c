@@ -18,11 +18,11 @@ static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
                   int ofvectors) {
   const Arg *list = &c->arg[0];
   Call low = { .op = c->op };
-  Call cat = nc_callof(FAM_cat, NULL);
+  Call cat = nc_callon(OPERATOR_cat, NULL);
   int r = NC_OK;
   if (list->n == 0)
-    return nc_blamed(nc_fail(NC_EVALUE, "no tensors are given"),
-                     nc_families[c->op].name, NULL, 0);
+    return nc_error_call(nc_fail(NC_EVALUE, "no tensors are given"),
+                     nc_operators[c->op].name, NULL, 0);
   TRY(nc_newlist(&low, list->n));
   for (int i = 0; i < list->n && r == NC_OK; i++)
     r = fn(&low.list[i], list->tensors[i]);
@@ -33,36 +33,36 @@ static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
     r = nc_call(&cat);
     c->out[0] = cat.out[0];
   }
-  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   nc_freelist(&low);
   return r;
 }
 
-static int atleast(Tensor **y, Tensor *x, Family op) {
-  Call c = nc_callof(op, x);
+static int atleast(Tensor **y, Tensor *x, Operator op) {
+  Call c = nc_callon(op, x);
   int r = nc_call(&c);
   *y = c.out[0];
   return r;
 }
 
 static int atleast1(Tensor **y, Tensor *x) {
-  return atleast(y, x, FAM_atleast_1d);
+  return atleast(y, x, OPERATOR_atleast_1d);
 }
 
 static int atleast2(Tensor **y, Tensor *x) {
-  return atleast(y, x, FAM_atleast_2d);
+  return atleast(y, x, OPERATOR_atleast_2d);
 }
 
 static int atleast3(Tensor **y, Tensor *x) {
-  return atleast(y, x, FAM_atleast_3d);
+  return atleast(y, x, OPERATOR_atleast_3d);
 }
 
 /* A vector is a column. */
 static int column(Tensor **y, Tensor *x) {
   static const int64_t column[] = { -1, 1 };
-  Draft w = { 0 };
-  nc_give(&w, y, x->nd < 2 ? nc_shaped(&w, x, 2, column) : x);
-  return nc_finish(&w);
+  Temps w = { 0 };
+  nc_temps_result(&w, y, x->nd < 2 ? nc_temps_reshape(&w, x, 2, column) : x);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_hstack(Call *c) {
@@ -88,10 +88,10 @@ int nc_op_column_stack(Call *c) {
 static int samecat(Call *c) {
   Call cat = *c;
   int r;
-  cat.op = FAM_cat;
+  cat.op = OPERATOR_cat;
   r = nc_call(&cat);
   c->out[0] = cat.out[0];
-  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   return r;
 }
 
@@ -118,18 +118,18 @@ int nc_op_broadcast_tensors(Call *c) {
   }
   TRY(nc_newlist(c, list->n));
   for (int i = 0; i < list->n; i++) {
-    Draft w = { 0 };
-    nc_give(&w, &c->list[i], nc_expanded(&w, list->tensors[i], nd, size));
-    TRY(nc_finish(&w));
+    Temps w = { 0 };
+    nc_temps_result(&w, &c->list[i], nc_temps_expand(&w, list->tensors[i], nd, size));
+    TRY(nc_temps_finish(&w));
   }
   return NC_OK;
 }
 
 /* Tensor i of a list as dimension `at' of the grid of nd dimensions. */
-static Tensor *axis(Draft *w, Tensor *x, int at, int nd, const int64_t size[]) {
+static Tensor *axis(Temps *w, Tensor *x, int at, int nd, const int64_t size[]) {
   int64_t own[NC_MAXDIM];
   for (int d = 0; d < nd; d++) own[d] = d == at ? size[d] : 1;
-  return nc_expanded(w, nc_shaped(w, x, nd, own), nd, size);
+  return nc_temps_expand(w, nc_temps_reshape(w, x, nd, own), nd, size);
 }
 
 static int gridsize(const Arg *list, int64_t size[], int xy) {
@@ -158,10 +158,10 @@ int nc_op_meshgrid(Call *c) {
   TRY(gridsize(list, size, xy));
   TRY(nc_newlist(c, list->n));
   for (int i = 0; i < list->n; i++) {
-    Draft w = { 0 };
-    nc_give(&w, &c->list[i], axis(&w, list->tensors[i],
+    Temps w = { 0 };
+    nc_temps_result(&w, &c->list[i], axis(&w, list->tensors[i],
                                   xy && i < 2 ? 1 - i : i, list->n, size));
-    TRY(nc_finish(&w));
+    TRY(nc_temps_finish(&w));
   }
   return NC_OK;
 }
@@ -171,17 +171,17 @@ int nc_op_cartesian_prod(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[NC_MAXDIM];
   Tensor *t[NC_MAXDIM], *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   w.status = gridsize(list, size, 0);
-  if (w.status != NC_OK) return nc_ended(&w, c, NULL, 0);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 0);
   for (int i = 0; i < list->n; i++)
-    t[i] = nc_shaped(&w, axis(&w, list->tensors[i], i, list->n, size), 1, &all);
-  Call stack = nc_callof(FAM_stack, NULL);
+    t[i] = nc_temps_reshape(&w, axis(&w, list->tensors[i], i, list->n, size), 1, &all);
+  Call stack = nc_callon(OPERATOR_stack, NULL);
   stack.arg[0].tensors = t;
   stack.arg[0].n = list->n;
   nc_setint(&stack, 1, 2);
-  y = list->n == 1 ? nc_row1(&w, OP_clone, t[0]) : nc_do(&w, &stack);
-  return nc_ended(&w, c, y, 0);
+  y = list->n == 1 ? nc_temps_op1(&w, OP_clone, t[0]) : nc_temps_call(&w, &stack);
+  return nc_temps_endcall(&w, c, y, 0);
 }
 
 /*
@@ -218,7 +218,7 @@ int nc_op_combinations(Call *c) {
   const int64_t r = c->arg[1].s.i;
   const int again = (int)c->arg[2].s.i;
   int64_t size[2] = { 0, r };
-  Draft w = { 0 };
+  Temps w = { 0 };
   int s;
   if (x->nd != 1)
     w.status = nc_fail(NC_ESHAPE, "needs a vector, the tensor has %d "
@@ -226,15 +226,15 @@ int nc_op_combinations(Call *c) {
   else if (r < 0)
     w.status = nc_fail(NC_EVALUE, "r is %lld, and must not be negative",
                        (long long)r);
-  if (w.status != NC_OK) return nc_ended(&w, c, NULL, 1);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 1);
   size[0] = r ? choices(x->size[0], r, again) : 0;
   if ((s = nc_new(&here, &nc_cpu, DT_i64, r ? 2 : 1, size)) == NC_OK &&
       (s = fillchoices(nc_data(here), size[0], x->size[0], r, again)) == NC_OK)
     s = nc_todevice(&index, here, nc_device(x));
   nc_release(here);
-  index = nc_held(&w, s, &index);
-  x = nc_indexed(&w, x, 0, nc_shaped(&w, index, 1, &all));
-  return nc_ended(&w, c, nc_shaped(&w, x, r ? 2 : 1, size), 1);
+  index = nc_temps_add(&w, s, &index);
+  x = nc_temps_indexselect(&w, x, 0, nc_temps_reshape(&w, index, 1, &all));
+  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, x, r ? 2 : 1, size), 1);
 }
 
 /*
@@ -317,24 +317,24 @@ int nc_op_vander(Call *c) {
   static const int64_t columnshape[] = { -1, 1 };
   Tensor *x = c->arg[0].t, *exponent = NULL, *y;
   const int64_t n = c->arg[1].given ? c->arg[1].s.i : x->nd ? x->size[0] : 0;
-  Draft w = { 0 };
-  Call range = nc_callof(FAM_arange, NULL);
+  Temps w = { 0 };
+  Call range = nc_callon(OPERATOR_arange, NULL);
   if (x->nd != 1)
     w.status = nc_fail(NC_ESHAPE, "needs a vector, the tensor has %d "
                        "dimensions", x->nd);
   else if (n < 0)
     w.status = nc_fail(NC_EVALUE, "N is %lld, and must not be negative",
                        (long long)n);
-  if (w.status != NC_OK) return nc_ended(&w, c, NULL, 1);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 1);
   const int up = (int)c->arg[2].s.i || n == 0;
   range.arg[0].s = nc_int(up ? 0 : n - 1);
   range.arg[1].given = 1;
   range.arg[1].s = nc_int(up ? n : -1);
   range.arg[2].s = nc_int(up ? 1 : -1);
   range.arg[4].device = nc_device(x);
-  exponent = nc_do(&w, &range);
-  if (nc_category(x->dtype) == NC_BOOL) x = nc_as(&w, x, DT_i64);
-  if (w.status == NC_OK) exponent = nc_as(&w, exponent, x->dtype);
-  y = nc_row2(&w, OP_pow, nc_shaped(&w, x, 2, columnshape), exponent);
-  return nc_ended(&w, c, y, 1);
+  exponent = nc_temps_call(&w, &range);
+  if (nc_category(x->dtype) == NC_BOOL) x = nc_temps_cast(&w, x, DT_i64);
+  if (w.status == NC_OK) exponent = nc_temps_cast(&w, exponent, x->dtype);
+  y = nc_temps_op2(&w, OP_pow, nc_temps_reshape(&w, x, 2, columnshape), exponent);
+  return nc_temps_endcall(&w, c, y, 1);
 }

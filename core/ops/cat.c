@@ -12,10 +12,10 @@
 static int mismatch(const Call *c, int i, int j) {
   const int at[2] = { i, j };
   char role[16];
-  nc_blameop(nc_families[c->op].name);
+  nc_error_op(nc_operators[c->op].name);
   for (int k = 0; k < 2; k++) {
     snprintf(role, sizeof role, "[%d]", at[k] + 1);
-    nc_blame(role, c->arg[0].tensors[at[k]]);
+    nc_error_operand(role, c->arg[0].tensors[at[k]]);
     if (i == j) break;
   }
   return nc_lasterror()->code;
@@ -83,7 +83,7 @@ static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
     if (a->tensors[i]->dtype != y->dtype || !nc_isdense(a->tensors[i]))
       return 0;
   nc_count(0, 2 * nc_numel(y) * nc_dtypesize(y->dtype));
-  *r = nc_cpujoin(y, a->tensors + first, n, outer);
+  *r = nc_cpu_cat(y, a->tensors + first, n, outer);
   return 1;
 }
 
@@ -147,7 +147,7 @@ static int cat(Call *c) {
 }
 
 int nc_op_cat(Call *c) {
-  return finish(c, nc_blamed(cat(c), "cat", NULL, 0));
+  return finish(c, nc_error_call(cat(c), "cat", NULL, 0));
 }
 
 /*
@@ -184,7 +184,7 @@ static int stack(Call *c) {
 }
 
 int nc_op_stack(Call *c) {
-  return finish(c, nc_blamed(stack(c), "stack", NULL, 0));
+  return finish(c, nc_error_call(stack(c), "stack", NULL, 0));
 }
 
 /*
@@ -202,7 +202,7 @@ static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
     int64_t n = have < all - have ? have : all - have;
     in[0].t->size[d] = y->size[d] = n;
     y->offset = part->offset + have * part->step[d];
-    if ((r = nc_runmap(y, OP_clone, y->dtype, in, 1, NULL)) != NC_OK) break;
+    if ((r = nc_runpointwise(y, OP_clone, y->dtype, in, 1, NULL)) != NC_OK) break;
     have += n;
   }
   nc_release(in[0].t);
@@ -246,14 +246,14 @@ static int tile(Call *c) {
 }
 
 int nc_op_tile(Call *c) {
-  return finish(c, nc_blamed(tile(c), "tile", c->arg, 1));
+  return finish(c, nc_error_call(tile(c), "tile", c->arg, 1));
 }
 
 /*
 ** Gradients
 */
 /* *y = op(x, dim, a, b), of numbers that count from 1 */
-static int part(Tensor **y, Family op, Tensor *x, int dim, int64_t a,
+static int part(Tensor **y, Operator op, Tensor *x, int dim, int64_t a,
                 int64_t b) {
   Call c;
   int r;
@@ -268,26 +268,26 @@ static int part(Tensor **y, Family op, Tensor *x, int dim, int64_t a,
   return r;
 }
 
-int nc_grad_cat(FamilyGrad *g) {
+int nc_grad_cat(OperatorGrad *g) {
   int64_t at = 1;
   int dim;
   TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
   for (int i = 0; i < g->n; i++) {
-    const Meta *m = &g->in[i].meta;
+    const GradMeta *m = &g->in[i].meta;
     if (m->nd == 1 && m->size[0] == 0) continue;
     if (g->need[i])
-      TRY(part(&g->d[i], FAM_narrow, g->g[0], dim, at, m->size[dim]));
+      TRY(part(&g->d[i], OPERATOR_narrow, g->g[0], dim, at, m->size[dim]));
     at += m->size[dim];
   }
   return NC_OK;
 }
 
-int nc_grad_stack(FamilyGrad *g) {
+int nc_grad_stack(OperatorGrad *g) {
   int dim;
   TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
   for (int i = 0; i < g->n; i++)
     if (g->need[i])
-      TRY(part(&g->d[i], FAM_select, g->g[0], dim, i + 1, 0));
+      TRY(part(&g->d[i], OPERATOR_select, g->g[0], dim, i + 1, 0));
   return NC_OK;
 }
 
@@ -314,8 +314,8 @@ static int unrepeat(Tensor **y, int d, int64_t size) {
   return NC_OK;
 }
 
-int nc_grad_tile(FamilyGrad *g) {
-  const Meta *x = &g->in[0].meta;
+int nc_grad_tile(OperatorGrad *g) {
+  const GradMeta *x = &g->in[0].meta;
   Tensor *y = g->g[0];
   const int new = y->nd - x->nd;
   int r = NC_OK;

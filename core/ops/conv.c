@@ -30,7 +30,7 @@ int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   return NC_OK;
 }
 
-int64_t nc_windows(Windows *w, int i) {
+int64_t nc_windows(ConvGeometry *w, int i) {
   const int64_t last = w->size[i] + 2 * w->pad[i] - 1;
   const int64_t more = w->kernel[i] - 1, apart = w->dilation[i];
   const int fits = last >= 0 && more <= last / apart;
@@ -39,7 +39,7 @@ int64_t nc_windows(Windows *w, int i) {
   return w->out[i];
 }
 
-int nc_padded(const Windows *w) {
+int nc_padded(const ConvGeometry *w) {
   const int64_t rows = w->size[0] + 2 * w->pad[0];
   const int64_t cols = w->size[1] + 2 * w->pad[1];
   if (rows == 0 || cols <= MOST / rows) return NC_OK;
@@ -60,7 +60,7 @@ int nc_images(const Call *c, int i, const char *name) {
 /* What the arguments say but for shapes: argument 2 is a list of stride,
    padding, dilation and (`hw', not read if NULL) the sizes of a plane of the
    result, two numbers each; 3 is groups. */
-static int options(Conv *v, const Call *c, int64_t *hw) {
+static int options(ConvCall *v, const Call *c, int64_t *hw) {
   Arg two[4];
   TRY(nc_images(c, 0, "self"));
   TRY(nc_images(c, 1, "weight"));
@@ -86,9 +86,9 @@ static int options(Conv *v, const Call *c, int64_t *hw) {
 }
 
 /* Do input x, weight w and result sizes y (NULL: not given) fit together? */
-static int sizes(Conv *v, const int64_t x[4], const int64_t w[4],
+static int sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
                  const int64_t *y) {
-  Windows *at = &v->at;
+  ConvGeometry *at = &v->at;
   v->n = x[0];
   v->c = x[1];
   v->o = w[0];
@@ -118,7 +118,7 @@ static int sizes(Conv *v, const int64_t x[4], const int64_t w[4],
   return NC_OK;
 }
 
-static void count(const Conv *v, const Tensor *made) {
+static void count(const ConvCall *v, const Tensor *made) {
   const Tensor *const all[3] = { v->input, v->weight, v->result };
   double flops = 2.0 * (double)v->n * (double)v->o * (double)(v->c / v->groups);
   int64_t bytes = 0;
@@ -131,30 +131,30 @@ static void count(const Conv *v, const Tensor *made) {
 
 /* Makes the one of the three that is missing, of this shape, from the operands
    of c, of which x and w are the others' places. */
-static int made(Call *c, Conv *v, const Tensor **x, const Tensor **w,
+static int made(Call *c, ConvCall *v, const Tensor **x, const Tensor **w,
                 const Tensor **y, const int64_t size[4]) {
   const Device *d = nc_device(c->arg[0].t);
   const Tensor **to[2] = { x, w };
-  Draft f = { 0 };
+  Temps f = { 0 };
   Tensor *t = NULL;
   int r = nc_new(&t, d, c->arg[0].t->dtype, 4, size);
-  *y = t = nc_held(&f, r, &t);
+  *y = t = nc_temps_add(&f, r, &t);
   for (int i = 0; i < 2 && f.status == NC_OK; i++) {
     Tensor *dense = NULL;
     r = nc_dense(&dense, c->arg[i].t);
-    *to[i] = nc_held(&f, r, &dense);
+    *to[i] = nc_temps_add(&f, r, &dense);
   }
   if (f.status == NC_OK && nc_numel(t) > 0) {
     count(v, t);
     f.status = v->n == 0 ? nc_fill(t, nc_int(0)) : d->conv(d, v);
   }
-  nc_give(&f, &c->out[0], t);
-  return nc_finish(&f);
+  nc_temps_result(&f, &c->out[0], t);
+  return nc_temps_finish(&f);
 }
 
 int nc_op__conv(Call *c) {
   const Device *d;
-  Conv v = { .how = CONV_RESULT };
+  ConvCall v = { .how = CONV_RESULT };
   const Tensor *x = c->arg[0].t, *w = c->arg[1].t;
   int r = options(&v, c, NULL);
   if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
@@ -163,12 +163,12 @@ int nc_op__conv(Call *c) {
     const int64_t size[4] = { v.n, v.o, v.at.out[0], v.at.out[1] };
     r = made(c, &v, &v.input, &v.weight, &v.result, size);
   }
-  return nc_blamed(r, "conv2d", c->arg, 2);
+  return nc_error_call(r, "conv2d", c->arg, 2);
 }
 
 int nc_op__conv_input(Call *c) {
   const Device *d;
-  Conv v = { .how = CONV_INPUT };
+  ConvCall v = { .how = CONV_INPUT };
   const Tensor *g = c->arg[0].t, *w = c->arg[1].t;
   int64_t hw[2], size[4];
   int r = options(&v, c, hw);
@@ -181,12 +181,12 @@ int nc_op__conv_input(Call *c) {
     r = sizes(&v, size, w->size, g->size);
   }
   if (r == NC_OK) r = made(c, &v, &v.result, &v.weight, &v.input, size);
-  return nc_blamed(r, "conv_transpose2d", c->arg, 2);
+  return nc_error_call(r, "conv_transpose2d", c->arg, 2);
 }
 
 int nc_op__conv_weight(Call *c) {
   const Device *d;
-  Conv v = { .how = CONV_WEIGHT };
+  ConvCall v = { .how = CONV_WEIGHT };
   const Tensor *g = c->arg[0].t, *x = c->arg[1].t;
   int64_t hw[2], size[4];
   int r = options(&v, c, hw);
@@ -202,7 +202,7 @@ int nc_op__conv_weight(Call *c) {
     r = sizes(&v, x->size, size, g->size);
   }
   if (r == NC_OK) r = made(c, &v, &v.result, &v.input, &v.weight, size);
-  return nc_blamed(r, "conv2d", c->arg, 2);
+  return nc_error_call(r, "conv2d", c->arg, 2);
 }
 
 /*
@@ -210,10 +210,10 @@ int nc_op__conv_weight(Call *c) {
 */
 /* *y = op(a, b) with the options of g's call; hw: of the result that needs
    them, from a tensor's shape. */
-static int again(Tensor **y, const FamilyGrad *g, Family op, Tensor *a,
+static int again(Tensor **y, const OperatorGrad *g, Operator op, Tensor *a,
                  Tensor *b, const int64_t *hw) {
   int64_t geometry[8];
-  Call c = nc_callof(op, a);
+  Call c = nc_callon(op, a);
   int r;
   memcpy(geometry, g->arg[2].list, sizeof geometry);
   if (hw) memcpy(geometry + 6, hw, 2 * sizeof *hw);
@@ -227,33 +227,33 @@ static int again(Tensor **y, const FamilyGrad *g, Family op, Tensor *a,
   return r;
 }
 
-int nc_grad__conv(FamilyGrad *g) {
+int nc_grad__conv(OperatorGrad *g) {
   Tensor *x, *w;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_operand(g, 1, &w));
   if (g->need[0])
-    TRY(again(&g->d[0], g, FAM__conv_input, g->g[0], w, x->size + 2));
+    TRY(again(&g->d[0], g, OPERATOR__conv_input, g->g[0], w, x->size + 2));
   if (g->need[1])
-    TRY(again(&g->d[1], g, FAM__conv_weight, g->g[0], x, w->size + 2));
+    TRY(again(&g->d[1], g, OPERATOR__conv_weight, g->g[0], x, w->size + 2));
   return NC_OK;
 }
 
-int nc_grad__conv_input(FamilyGrad *g) {
+int nc_grad__conv_input(OperatorGrad *g) {
   Tensor *x, *w;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_operand(g, 1, &w));
-  if (g->need[0]) TRY(again(&g->d[0], g, FAM__conv, g->g[0], w, NULL));
+  if (g->need[0]) TRY(again(&g->d[0], g, OPERATOR__conv, g->g[0], w, NULL));
   if (g->need[1])
-    TRY(again(&g->d[1], g, FAM__conv_weight, x, g->g[0], w->size + 2));
+    TRY(again(&g->d[1], g, OPERATOR__conv_weight, x, g->g[0], w->size + 2));
   return NC_OK;
 }
 
-int nc_grad__conv_weight(FamilyGrad *g) {
+int nc_grad__conv_weight(OperatorGrad *g) {
   Tensor *y, *x;
   TRY(nc_operand(g, 0, &y));
   TRY(nc_operand(g, 1, &x));
-  if (g->need[0]) TRY(again(&g->d[0], g, FAM__conv, x, g->g[0], NULL));
+  if (g->need[0]) TRY(again(&g->d[0], g, OPERATOR__conv, x, g->g[0], NULL));
   if (g->need[1])
-    TRY(again(&g->d[1], g, FAM__conv_input, y, g->g[0], x->size + 2));
+    TRY(again(&g->d[1], g, OPERATOR__conv_input, y, g->g[0], x->size + 2));
   return NC_OK;
 }

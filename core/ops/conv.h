@@ -13,9 +13,9 @@ int nc_images(const Call *c, int i, const char *name);
 
 /* Sets how many windows lie along dimension i, and gives it; 0: none fits.  A
    stride that leads nowhere becomes 1. */
-int64_t nc_windows(Windows *w, int i);
+int64_t nc_windows(ConvGeometry *w, int i);
 
 /* Can the elements of a plane, padding included, be counted with ease? */
-int nc_padded(const Windows *w);
+int nc_padded(const ConvGeometry *w);
 
 #endif

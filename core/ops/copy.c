@@ -37,7 +37,7 @@ static int within(Scalar v, DType t) {
   return (!isint && !isfinite(f)) || (f >= low && f <= largest[t]);
 }
 
-int nc_unfit(Scalar v, DType t) {
+int nc_error_doesnotfit(Scalar v, DType t) {
   if (v.kind == NC_FLOAT)
     return nc_fail(NC_EVALUE, "%g does not fit in %s", v.f, nc_dtypename(t));
   return nc_fail(NC_EVALUE, "%lld does not fit in %s", (long long)v.i,
@@ -45,12 +45,12 @@ int nc_unfit(Scalar v, DType t) {
 }
 
 int nc_checkfits(Scalar v, DType t) {
-  return within(v, t) ? NC_OK : nc_unfit(v, t);
+  return within(v, t) ? NC_OK : nc_error_doesnotfit(v, t);
 }
 
 int nc_checkholds(int64_t v, DType t) {
   if ((t == DT_u8 && v < 0) || (t == DT_b8 && v >> 1))
-    return nc_unfit(nc_int(v), t);
+    return nc_error_doesnotfit(nc_int(v), t);
   return nc_checkfits(nc_int(v), t);
 }
 
@@ -62,7 +62,7 @@ int nc_fill(Tensor *y, Scalar v) {
   Arg in[1] = { { .s = convert(v, y->dtype) } };
   TRY(nc_checkfits(v, y->dtype));
   TRY(writable(y));
-  return nc_runmap(y, OP_clone, y->dtype, in, 1, NULL);
+  return nc_runpointwise(y, OP_clone, y->dtype, in, 1, NULL);
 }
 
 /* The type in which elements of x are moved on their way to y. */
@@ -89,7 +89,7 @@ static int sendbytes(Tensor *y, Tensor *x, int how) {
   if (bytes == 0) return NC_OK;
   if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
   nc_count(0, 2 * bytes);
-  return nc_wrote(y, nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x),
+  return nc_countwrite(y, nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x),
                                         bytes, nc_device(x), how));
 }
 
@@ -125,11 +125,11 @@ int nc_copyto(Tensor *y, Tensor *x, int how) {
   TRY(stretches(y, x));
   TRY(writable(y));
   if (nc_device(x) != nc_device(y)) return cross(y, x, how);
-  if (nc_meets(x, y)) {
+  if (nc_overlaps(x, y)) {
     TRY(nc_apply1(&apart, OP_clone, x));
     in[0].t = apart;
   }
-  r = nc_runmap(y, OP_clone, movetype(y, x), in, 1, NULL);
+  r = nc_runpointwise(y, OP_clone, movetype(y, x), in, 1, NULL);
   nc_release(apart);
   return r;
 }
@@ -162,17 +162,17 @@ int nc_op_copy_(Call *c) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t;
   int r = x ? nc_copyto(y, x, c->arg[2].s.i ? NC_NOWAIT : 0)
             : nc_fill(y, c->arg[1].s);
-  TRY(nc_blamed(r, "copy_", c->arg, 2));
+  TRY(nc_error_call(r, "copy_", c->arg, 2));
   return self(c);
 }
 
 int nc_op_fill_(Call *c) {
-  TRY(nc_blamed(nc_fill(c->arg[0].t, c->arg[1].s), "fill_", c->arg, 1));
+  TRY(nc_error_call(nc_fill(c->arg[0].t, c->arg[1].s), "fill_", c->arg, 1));
   return self(c);
 }
 
 int nc_op_zero_(Call *c) {
-  TRY(nc_blamed(nc_fill(c->arg[0].t, nc_int(0)), "zero_", c->arg, 1));
+  TRY(nc_error_call(nc_fill(c->arg[0].t, nc_int(0)), "zero_", c->arg, 1));
   return self(c);
 }
 
@@ -205,20 +205,20 @@ int nc_op_equal(Call *c) {
 /* |a - b| <= atol + rtol*|b| of int64, whose distances a double may not hold:
    they are kept as integers, below 0 where they are 2^63 or more. */
 static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
-  Draft w = { 0 };
-  Tensor *most = nc_row2(&w, OP_maximum, a, b);
-  Tensor *apart = nc_row2(&w, OP_sub, most, nc_row2(&w, OP_minimum, a, b));
-  Tensor *allowed = nc_row1(&w, OP_abs, nc_as(&w, b, DT_f64)), *close, *far;
-  allowed = nc_rownumber(&w, OP_mul, allowed, nc_float(par[0]));
-  allowed = nc_rownumber(&w, OP_add, allowed, nc_float(par[1]));
-  close = nc_row2(&w, OP_le, apart, nc_as(&w, allowed, DT_i64));
-  close = nc_row2(&w, OP_logical_and, close,
-                  nc_rownumber(&w, OP_ge, apart, nc_int(0)));
-  far = nc_rownumber(&w, OP_add, nc_as(&w, apart, DT_f64), nc_float(0x1p64));
-  far = nc_row2(&w, OP_logical_and, nc_rownumber(&w, OP_lt, apart, nc_int(0)),
-                nc_row2(&w, OP_le, far, allowed));
-  nc_give(&w, y, nc_row2(&w, OP_logical_or, close, far));
-  return nc_finish(&w);
+  Temps w = { 0 };
+  Tensor *most = nc_temps_op2(&w, OP_maximum, a, b);
+  Tensor *apart = nc_temps_op2(&w, OP_sub, most, nc_temps_op2(&w, OP_minimum, a, b));
+  Tensor *allowed = nc_temps_op1(&w, OP_abs, nc_temps_cast(&w, b, DT_f64)), *close, *far;
+  allowed = nc_temps_opnumber(&w, OP_mul, allowed, nc_float(par[0]));
+  allowed = nc_temps_opnumber(&w, OP_add, allowed, nc_float(par[1]));
+  close = nc_temps_op2(&w, OP_le, apart, nc_temps_cast(&w, allowed, DT_i64));
+  close = nc_temps_op2(&w, OP_logical_and, close,
+                  nc_temps_opnumber(&w, OP_ge, apart, nc_int(0)));
+  far = nc_temps_opnumber(&w, OP_add, nc_temps_cast(&w, apart, DT_f64), nc_float(0x1p64));
+  far = nc_temps_op2(&w, OP_logical_and, nc_temps_opnumber(&w, OP_lt, apart, nc_int(0)),
+                nc_temps_op2(&w, OP_le, far, allowed));
+  nc_temps_result(&w, y, nc_temps_op2(&w, OP_logical_or, close, far));
+  return nc_temps_finish(&w);
 }
 
 /* Integers are compared in float64, which holds those up to int32. */
@@ -273,7 +273,7 @@ int nc_op_isclose(Call *c) {
     nc_release(c->out[0]);
     c->out[0] = NULL;
   }
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 2);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 2);
 }
 
 int nc_op_allclose(Call *c) {
@@ -288,7 +288,7 @@ int nc_op_div(Call *c) {
   static const Op rounded[] = { OP_floor_divide, OP_trunc_divide };
   Op op = c->arg[2].given ? rounded[c->arg[2].s.i] : OP_true_divide;
   int r = nc_apply(&c->out[0], op, c->arg, NULL, NULL);
-  if (r != NC_OK) nc_blameop("div");
+  if (r != NC_OK) nc_error_op("div");
   return r;
 }
 
@@ -303,6 +303,6 @@ int nc_op_clamp(Call *c) {
   else
     r = nc_apply(&c->out[0], low->given ? OP_maximum : OP_minimum, one, NULL,
                  NULL);
-  if (r != NC_OK) nc_blameop("clamp");
+  if (r != NC_OK) nc_error_op("clamp");
   return r;
 }

@@ -13,7 +13,7 @@ static const Device *place(const Arg *a) {
 }
 
 static int blamed(const Call *c, int r, int operands) {
-  return nc_blamed(r, nc_families[c->op].name, c->arg, operands);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, operands);
 }
 
 /*
@@ -64,7 +64,7 @@ static int newlike(Call *c, int (*fn)(Call *c), int options) {
     one.arg[options + 1].device = nc_device(x);
   r = fn(&one);
   c->out[0] = one.out[0];
-  if (r != NC_OK && r != NC_EINTR) nc_blameop(nc_families[c->op].name);
+  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   return r;
 }
 
@@ -149,7 +149,7 @@ int nc_op_eye(Call *c) {
 ** Sequences
 */
 /* *y = the sequence as a new tensor of n elements. */
-static int sequence(Tensor **y, Sequence *s, int64_t n, const Device *d,
+static int sequence(Tensor **y, FillRangeCall *s, int64_t n, const Device *d,
                     DType type) {
   int r;
   TRY(nc_new(&s->y, d, type, 1, &n));
@@ -166,7 +166,7 @@ static int finite(const char *what, Scalar v) {
                  isnan(v.f) ? "nan" : v.f > 0 ? "inf" : "-inf");
 }
 
-static int badsign(const Sequence *s) {
+static int badsign(const FillRangeCall *s) {
   if (s->step.kind == NC_INT)
     return nc_fail(NC_EVALUE, "steps of %lld do not lead from %lld to %lld",
                    (long long)s->step.i, (long long)s->start.i,
@@ -181,7 +181,7 @@ static int toomany(double n) {
 
 /* The number of steps below the end, or up to it if `closed'.  Distances
    between two int64 fit in a uint64 only. */
-static int countints(int64_t *count, const Sequence *s, int closed) {
+static int countints(int64_t *count, const FillRangeCall *s, int closed) {
   int up = s->step.i > 0;
   uint64_t a = (uint64_t)s->start.i, b = (uint64_t)s->end.i, n;
   uint64_t by = up ? (uint64_t)s->step.i : 0 - (uint64_t)s->step.i;
@@ -195,7 +195,7 @@ static int countints(int64_t *count, const Sequence *s, int closed) {
   return NC_OK;
 }
 
-static int countfloats(int64_t *count, const Sequence *s, int closed) {
+static int countfloats(int64_t *count, const FillRangeCall *s, int closed) {
   double n = (s->end.f - s->start.f) / s->step.f;
   *count = 0;
   if (s->end.f != s->start.f && (s->end.f > s->start.f) != (s->step.f > 0))
@@ -227,7 +227,7 @@ static int nobool(DType type) {
    holds integers. */
 static int steps(Call *c, int closed) {
   const Arg *a = c->arg;
-  Sequence s = { .start = nc_int(closed), .end = a[0].s, .step = a[2].s };
+  FillRangeCall s = { .start = nc_int(closed), .end = a[0].s, .step = a[2].s };
   DType type = typeor(&a[3], floating(a, 3) ? nc_defaultdtype : DT_i64);
   Category kind = nc_category(type);
   int64_t n;
@@ -282,7 +282,7 @@ static int linspace(Call *c) {
   DType type = typeor(&a[3], nc_defaultdtype);
   Category kind = nc_category(type);
   Scalar ends[2] = { as(kind, a[0].s), as(kind, a[1].s) };
-  Sequence s = { .start = as(NC_FLOAT, ends[0]), .end = as(NC_FLOAT, ends[1]),
+  FillRangeCall s = { .start = as(NC_FLOAT, ends[0]), .end = as(NC_FLOAT, ends[1]),
                  .spread = 1 };
   const int64_t n = a[2].s.i;
   double gaps = n > 1 ? (double)(n - 1) : 1;

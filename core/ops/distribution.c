@@ -14,60 +14,60 @@
 #include "core/indexing/index_select.h"
 
 /* What is drawn like x, in float64. */
-static Tensor *drawn(Draft *w, const Call *c, const Tensor *x, Draw d) {
+static Tensor *drawn(Temps *w, const Call *c, const Tensor *x, RandomFillCall d) {
   Tensor *y = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
   if ((r = nc_new(&y, nc_device(x), DT_f64, x->nd, x->size)) == NC_OK)
     r = nc_draw(y, &d, nc_generatorof(c));
-  return nc_held(w, r, &y);
+  return nc_temps_add(w, r, &y);
 }
 
-static Tensor *uniforms(Draft *w, const Call *c, const Tensor *x) {
+static Tensor *uniforms(Temps *w, const Call *c, const Tensor *x) {
   return drawn(w, c, x, nc_uniform(DT_f64, 0, 1));
 }
 
-static void needfloat(Draft *w, const Tensor *x) {
+static void needfloat(Temps *w, const Tensor *x) {
   if (w->status != NC_OK || nc_category(x->dtype) == NC_FLOAT) return;
   w->status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                       nc_dtypename(x->dtype));
 }
 
-static void need(Draft *w, int holds, const char *what, double got) {
+static void need(Temps *w, int holds, const char *what, double got) {
   if (w->status == NC_OK && !holds)
     w->status = nc_fail(NC_EVALUE, "%s, not %g", what,
                         got == got ? got : fabs(got));
 }
 
 /* All elements of the bool tensor x must be true. */
-static void expect(Draft *w, Tensor *x, const char *text) {
-  Tensor *all = nc_fold(w, OP_all, x, ~0u, 0);
+static void expect(Temps *w, Tensor *x, const char *text) {
+  Tensor *all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status != NC_OK) return;
-  const Expect e = { all, NC_EVALUE, text };
+  const AssertCall e = { all, NC_EVALUE, text };
   w->status = nc_device(all)->expect(nc_device(all), &e);
 }
 
 /* Writes y to self, converted, and ends. */
-static int fill(Draft *w, Call *c, Tensor *y) {
-  Call copy = nc_callof(FAM_copy_, c->arg[0].t);
+static int fill(Temps *w, Call *c, Tensor *y) {
+  Call copy = nc_callon(OPERATOR_copy_, c->arg[0].t);
   copy.arg[1].t = y;
-  nc_do(w, &copy);
-  return nc_ended(w, c, c->arg[0].t, 1);
+  nc_temps_call(w, &copy);
+  return nc_temps_endcall(w, c, c->arg[0].t, 1);
 }
 
 /* -log(1 - u): of mean 1 */
-static Tensor *exponentials(Draft *w, const Call *c, const Tensor *x) {
-  Tensor *u = nc_row1(w, OP_neg, uniforms(w, c, x));
-  return nc_row1(w, OP_neg, nc_row1(w, OP_log1p, u));
+static Tensor *exponentials(Temps *w, const Call *c, const Tensor *x) {
+  Tensor *u = nc_temps_op1(w, OP_neg, uniforms(w, c, x));
+  return nc_temps_op1(w, OP_neg, nc_temps_op1(w, OP_log1p, u));
 }
 
 int nc_op_exponential_(Call *c) {
   const double lambd = nc_tofloat(c->arg[1].s);
   Tensor *x = c->arg[0].t;
-  Draft w = { 0 };
+  Temps w = { 0 };
   needfloat(&w, x);
   need(&w, lambd > 0, "lambd must be above 0", lambd);
-  return fill(&w, c, nc_rownumber(&w, OP_true_divide, exponentials(&w, c, x),
+  return fill(&w, c, nc_temps_opnumber(&w, OP_true_divide, exponentials(&w, c, x),
                                   nc_float(lambd)));
 }
 
@@ -75,22 +75,22 @@ int nc_op_cauchy_(Call *c) {
   const double median = nc_tofloat(c->arg[1].s);
   const double sigma = nc_tofloat(c->arg[2].s);
   Tensor *x = c->arg[0].t, *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   needfloat(&w, x);
   need(&w, sigma > 0, "sigma must be above 0", sigma);
-  y = nc_rownumber(&w, OP_sub, uniforms(&w, c, x), nc_float(0.5));
-  y = nc_rownumber(&w, OP_mul, y, nc_float(3.14159265358979323846));
-  y = nc_rownumber(&w, OP_mul, nc_row1(&w, OP_tan, y), nc_float(sigma));
-  return fill(&w, c, nc_rownumber(&w, OP_add, y, nc_float(median)));
+  y = nc_temps_opnumber(&w, OP_sub, uniforms(&w, c, x), nc_float(0.5));
+  y = nc_temps_opnumber(&w, OP_mul, y, nc_float(3.14159265358979323846));
+  y = nc_temps_opnumber(&w, OP_mul, nc_temps_op1(&w, OP_tan, y), nc_float(sigma));
+  return fill(&w, c, nc_temps_opnumber(&w, OP_add, y, nc_float(median)));
 }
 
 int nc_op_log_normal_(Call *c) {
   const double mean = nc_tofloat(c->arg[1].s), std = nc_tofloat(c->arg[2].s);
   Tensor *x = c->arg[0].t;
-  Draft w = { 0 };
+  Temps w = { 0 };
   needfloat(&w, x);
   need(&w, std > 0, "std must be above 0", std);
-  return fill(&w, c, nc_row1(&w, OP_exp, drawn(&w, c, x, nc_normal(DT_f64, mean,
+  return fill(&w, c, nc_temps_op1(&w, OP_exp, drawn(&w, c, x, nc_normal(DT_f64, mean,
                                                                    std))));
 }
 
@@ -98,11 +98,11 @@ int nc_op_log_normal_(Call *c) {
 int nc_op_geometric_(Call *c) {
   const double p = nc_tofloat(c->arg[1].s);
   Tensor *x = c->arg[0].t, *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   need(&w, p > 0 && p < 1, "p must lie between 0 and 1", p);
-  y = nc_rownumber(&w, OP_true_divide, exponentials(&w, c, x),
+  y = nc_temps_opnumber(&w, OP_true_divide, exponentials(&w, c, x),
                    nc_float(-log1p(-p)));
-  y = nc_rownumber(&w, OP_add, nc_row1(&w, OP_floor, y), nc_int(1));
+  y = nc_temps_opnumber(&w, OP_add, nc_temps_op1(&w, OP_floor, y), nc_int(1));
   return fill(&w, c, y);
 }
 
@@ -110,31 +110,31 @@ int nc_op_geometric_(Call *c) {
 ** Yes or no
 */
 /* Is a uniform number below p, each element of x of its own? */
-static Tensor *below(Draft *w, const Call *c, const Tensor *x, const Arg *p) {
+static Tensor *below(Temps *w, const Call *c, const Tensor *x, const Arg *p) {
   Arg in[2] = { { .t = uniforms(w, c, x) }, { .t = p->t, .s = p->s } };
   if (p->t) {
-    Tensor *ge = nc_rownumber(w, OP_ge, p->t, nc_int(0));
-    expect(w, nc_row2(w, OP_logical_and, ge,
-                      nc_rownumber(w, OP_le, p->t, nc_int(1))),
+    Tensor *ge = nc_temps_opnumber(w, OP_ge, p->t, nc_int(0));
+    expect(w, nc_temps_op2(w, OP_logical_and, ge,
+                      nc_temps_opnumber(w, OP_le, p->t, nc_int(1))),
            "a probability is not between 0 and 1");
-    in[1].t = nc_expanded(w, nc_as(w, p->t, DT_f64), x->nd, x->size);
+    in[1].t = nc_temps_expand(w, nc_temps_cast(w, p->t, DT_f64), x->nd, x->size);
   } else {
     const double v = nc_tofloat(p->s);
     need(w, v >= 0 && v <= 1, "p must lie between 0 and 1", v);
   }
-  return nc_row(w, OP_lt, in, NULL);
+  return nc_temps_op(w, OP_lt, in, NULL);
 }
 
 int nc_op_bernoulli(Call *c) {
   Tensor *x = c->arg[0].t;
   const Arg own = { .t = x }, *p = c->arg[1].given ? &c->arg[1] : &own;
-  Draft w = { 0 };
+  Temps w = { 0 };
   if (p == &own) needfloat(&w, x);
-  return nc_ended(&w, c, nc_as(&w, below(&w, c, x, p), x->dtype), 2);
+  return nc_temps_endcall(&w, c, nc_temps_cast(&w, below(&w, c, x, p), x->dtype), 2);
 }
 
 int nc_op_bernoulli_(Call *c) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   return fill(&w, c, below(&w, c, c->arg[0].t, &c->arg[1]));
 }
 
@@ -147,8 +147,8 @@ int nc_op_random_(Call *c) {
   const int isfloat = nc_category(x->dtype) == NC_FLOAT;
   const uint64_t all = (uint64_t)1 << bits[x->dtype];
   int64_t low = 0, high = 0;
-  Draft w = { 0 };
-  Draw d = nc_integers(0, all + (uint64_t)isfloat);
+  Temps w = { 0 };
+  RandomFillCall d = nc_integers(0, all + (uint64_t)isfloat);
   if (c->arg[1].given) {
     low = c->arg[2].given ? c->arg[1].s.i : 0;
     high = c->arg[2].given ? c->arg[2].s.i : c->arg[1].s.i;
@@ -160,7 +160,7 @@ int nc_op_random_(Call *c) {
     d = nc_integers(low, (uint64_t)high - (uint64_t)low);
   }
   if (w.status == NC_OK) w.status = nc_draw(x, &d, nc_generatorof(c));
-  return nc_ended(&w, c, x, 1);
+  return nc_temps_endcall(&w, c, x, 1);
 }
 
 /*
@@ -174,8 +174,8 @@ int nc_op_normal(Call *c) {
   int64_t shape[NC_MAXDIM];
   int nd = 0;
   Tensor *y = NULL;
-  Draft w = { 0 };
-  Draw d;
+  Temps w = { 0 };
+  RandomFillCall d;
   if (c->arg[3].dtype != DT_NONE) type = c->arg[3].dtype;
   if (like == NULL && !size->given)
     w.status = nc_fail(NC_EVALUE, "needs a size, or a tensor as mean or std");
@@ -185,11 +185,11 @@ int nc_op_normal(Call *c) {
     w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                        nc_dtypename(type));
   if (w.status == NC_OK && like) w.status = nc_broadcast(in, 2, &nd, shape);
-  if (std->t) expect(&w, nc_rownumber(&w, OP_ge, std->t, nc_int(0)),
+  if (std->t) expect(&w, nc_temps_opnumber(&w, OP_ge, std->t, nc_int(0)),
                      "a standard deviation is negative");
   else need(&w, nc_tofloat(std->s) >= 0, "std must not be negative",
             nc_tofloat(std->s));
-  if (w.status != NC_OK) return nc_ended(&w, c, NULL, 2);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 2);
   const Device *where = like ? nc_device(like)
                         : c->arg[4].device ? c->arg[4].device
                                            : nc_defaultdevice;
@@ -198,14 +198,14 @@ int nc_op_normal(Call *c) {
   d = like ? nc_normal(type, 0, 1)
            : nc_normal(type, nc_tofloat(mean->s), nc_tofloat(std->s));
   if (r == NC_OK) r = nc_draw(y, &d, nc_generatorof(c));
-  y = nc_held(&w, r, &y);
+  y = nc_temps_add(&w, r, &y);
   if (like) {
     Arg by[2] = { { .t = y }, *std }, plus[2] = { { .t = NULL }, *mean };
-    plus[0].t = nc_row(&w, OP_mul, by, NULL);
-    y = nc_row(&w, OP_add, plus, NULL);
-    if (w.status == NC_OK) y = nc_as(&w, y, type);
+    plus[0].t = nc_temps_op(&w, OP_mul, by, NULL);
+    y = nc_temps_op(&w, OP_add, plus, NULL);
+    if (w.status == NC_OK) y = nc_temps_cast(&w, y, type);
   }
-  return nc_ended(&w, c, y, 2);
+  return nc_temps_endcall(&w, c, y, 2);
 }
 
 /*
@@ -213,41 +213,41 @@ int nc_op_normal(Call *c) {
 */
 /* Without replacement: the weights over exponential numbers, of which the
    largest win (Efraimidis and Spirakis, 2006). */
-static Tensor *largest(Draft *w, const Call *c, Tensor *p, int64_t n) {
-  Tensor *q = nc_row2(w, OP_true_divide, p, exponentials(w, c, p));
-  Call topk = nc_callof(FAM_topk, q);
+static Tensor *largest(Temps *w, const Call *c, Tensor *p, int64_t n) {
+  Tensor *q = nc_temps_op2(w, OP_true_divide, p, exponentials(w, c, p));
+  Call topk = nc_callon(OPERATOR_topk, q);
   nc_setint(&topk, 1, n);
   nc_setint(&topk, 2, p->nd);
   nc_setint(&topk, 3, 1);
   nc_setint(&topk, 4, 1);
-  nc_do(w, &topk);
+  nc_temps_call(w, &topk);
   return topk.out[1];
 }
 
 /* With replacement: where a uniform number falls among the running sums. */
-static Tensor *fallen(Draft *w, const Call *c, Tensor *p, int64_t n) {
+static Tensor *fallen(Temps *w, const Call *c, Tensor *p, int64_t n) {
   int64_t size[2] = { p->size[0], n };
   const int d = p->nd;
-  Tensor *sum = nc_do1(w, FAM_cumsum, p, d, 0), *u = NULL, *total;
+  Tensor *sum = nc_temps_call1(w, OPERATOR_cumsum, p, d, 0), *u = NULL, *total;
   int r;
   if (w->status != NC_OK) return NULL;
   if (d == 1) size[0] = n;
   r = nc_new(&u, nc_device(p), DT_f64, d, size);
-  if (nc_held(w, r, &u) == NULL) return NULL;
+  if (nc_temps_add(w, r, &u) == NULL) return NULL;
   u = uniforms(w, c, u);
-  total = nc_part(w, sum, d - 1, p->size[d - 1] - 1, 1);
-  Call search = nc_callof(FAM_searchsorted, sum);
-  search.arg[1].t = nc_row2(w, OP_mul, u, total);
+  total = nc_temps_narrow(w, sum, d - 1, p->size[d - 1] - 1, 1);
+  Call search = nc_callon(OPERATOR_searchsorted, sum);
+  search.arg[1].t = nc_temps_op2(w, OP_mul, u, total);
   search.arg[3].given = 1;
   search.arg[3].s = (Scalar){ NC_BOOL, 1, 0 };
-  return nc_do(w, &search);
+  return nc_temps_call(w, &search);
 }
 
 int nc_op_multinomial(Call *c) {
   Tensor *x = c->arg[0].t, *p, *at;
   const int64_t n = c->arg[1].s.i;
   const int again = (int)c->arg[2].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   needfloat(&w, x);
   if (w.status == NC_OK && (x->nd < 1 || x->nd > 2))
     w.status = nc_fail(NC_ESHAPE, "needs a vector or a matrix, the tensor has "
@@ -259,18 +259,18 @@ int nc_op_multinomial(Call *c) {
     w.status = nc_fail(NC_EVALUE, "%lld numbers of %lld categories%s",
                        (long long)n, (long long)x->size[x->nd - 1],
                        again ? "" : " without replacement");
-  p = nc_as(&w, x, DT_f64);
+  p = nc_temps_cast(&w, x, DT_f64);
   if (w.status == NC_OK && nc_numel(x) > 0) {
-    Tensor *ge = nc_rownumber(&w, OP_ge, p, nc_int(0));
-    expect(&w, nc_row2(&w, OP_logical_and, ge, nc_row1(&w, OP_isfinite, p)),
+    Tensor *ge = nc_temps_opnumber(&w, OP_ge, p, nc_int(0));
+    expect(&w, nc_temps_op2(&w, OP_logical_and, ge, nc_temps_op1(&w, OP_isfinite, p)),
            "a weight is negative, nan or infinite");
-    at = nc_fold(&w, OP_sum, nc_rownumber(&w, OP_gt, p, nc_int(0)),
+    at = nc_temps_reduce(&w, OP_sum, nc_temps_opnumber(&w, OP_gt, p, nc_int(0)),
                  1u << (x->nd - 1), 0);
-    expect(&w, nc_rownumber(&w, OP_ge, at, nc_int(again ? 1 : n)),
+    expect(&w, nc_temps_opnumber(&w, OP_ge, at, nc_int(again ? 1 : n)),
            "too few weights are above 0");
   }
   at = NULL;
   if (w.status == NC_OK)
     at = again ? fallen(&w, c, p, n) : largest(&w, c, p, n);
-  return nc_ended(&w, c, at, 1);
+  return nc_temps_endcall(&w, c, at, 1);
 }

@@ -7,38 +7,38 @@
 #include "core/indexing/advanced_index.h"
 #include "core/op.h"
 
-static Tensor *dense(Draft *w, Tensor *x, DType type) {
-  Tensor *y = NULL, *t = nc_as(w, x, type);
+static Tensor *dense(Temps *w, Tensor *x, DType type) {
+  Tensor *y = NULL, *t = nc_temps_cast(w, x, type);
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_dense(&y, t), &y);
+  return nc_temps_add(w, nc_dense(&y, t), &y);
 }
 
 /* Adds up what bins say, where they lie. */
-static void addup(Draft *w, Tensor *y, Tensor *x, Tensor *weight) {
+static void addup(Temps *w, Tensor *y, Tensor *x, Tensor *weight) {
   Tensor *one = NULL;
-  Gather g = { .x = y, .other = weight, .offset = x, .picked = 1 };
+  IndexCall g = { .x = y, .other = weight, .offset = x, .picked = 1 };
   if (weight == NULL)
-    g.other = nc_held(w, nc_full(&one, nc_device(x), DT_i64, 1, x->size,
+    g.other = nc_temps_add(w, nc_full(&one, nc_device(x), DT_i64, 1, x->size,
                                  nc_int(1)), &one);
-  if (w->status == NC_OK) w->status = nc_accumulate(&g);
+  if (w->status == NC_OK) w->status = nc_index_accumulate(&g);
 }
 
 /* n bins, of what x (from 0) and weights, or NULL, say */
-static Tensor *binned(Draft *w, Tensor *x, Tensor *weight, int64_t n) {
+static Tensor *binned(Temps *w, Tensor *x, Tensor *weight, int64_t n) {
   Tensor *y = NULL;
   x = dense(w, x, DT_i64);
   if (weight) weight = dense(w, weight, DT_f64);
   if (w->status != NC_OK) return NULL;
-  y = nc_held(w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n,
+  y = nc_temps_add(w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n,
                          nc_int(0)), &y);
   if (w->status != NC_OK) return NULL;
-  if (nc_device(x) == &nc_cpu) w->status = nc_cpubins(y, x, weight);
+  if (nc_device(x) == &nc_cpu) w->status = nc_cpu_bincount(y, x, weight);
   else addup(w, y, x, weight);
   return y;
 }
 
 /* What finds the bins, from 0, of part of a vector; NULL: it holds them. */
-typedef Tensor *Finder(Draft *w, Tensor *x, const void *info);
+typedef Tensor *Finder(Temps *w, Tensor *x, const void *info);
 
 typedef struct Binning {
   Finder *find;
@@ -46,29 +46,29 @@ typedef struct Binning {
   int64_t n;                  /* bins; what lies in none does not count */
 } Binning;
 
-static Tensor *within(Draft *w, Tensor *bin, int64_t n, Tensor **weight);
+static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight);
 
 /* *sum += the counts of the vector x */
 static int addcounts(Tensor **sum, Tensor *x, const Binning *b) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Tensor *none = NULL, *y, *same = NULL;
   if (b->find) x = within(&w, b->find(&w, x, b->info), b->n, &none);
   y = binned(&w, x, NULL, b->n);
   if (*sum == NULL) {
-    nc_give(&w, sum, y);
-    return nc_finish(&w);
+    nc_temps_result(&w, sum, y);
+    return nc_temps_finish(&w);
   }
   Arg in[2] = { { .t = *sum }, { .t = y } };
   if (w.status == NC_OK) w.status = nc_apply(&same, OP_add, in, NULL, *sum);
   nc_release(same);
-  return nc_finish(&w);
+  return nc_temps_finish(&w);
 }
 
 #define BLOCK ((int64_t)1 << 17)
 
 /* Counts of the vector x, in blocks whose temporaries stay in the cache; all
    at once on a device, for which it would be more launches. */
-static Tensor *counted(Draft *w, Tensor *x, const Binning *b) {
+static Tensor *counted(Temps *w, Tensor *x, const Binning *b) {
   Tensor *sum = NULL;
   int64_t size, n;
   int r = w->status;
@@ -77,23 +77,23 @@ static Tensor *counted(Draft *w, Tensor *x, const Binning *b) {
   size = BLOCK > 4 * b->n ? BLOCK : 4 * b->n;
   if (nc_device(x) != &nc_cpu || size > n) size = n;
   for (int64_t at = 0; r == NC_OK && (at < n || at == 0); at += size) {
-    Draft own = { 0 };
+    Temps own = { 0 };
     const int64_t length = n - at < size ? n - at : size;
-    Tensor *part = nc_part(&own, x, 0, at, length);
+    Tensor *part = nc_temps_narrow(&own, x, 0, at, length);
     if (own.status == NC_OK) own.status = addcounts(&sum, part, b);
-    r = nc_finish(&own);
+    r = nc_temps_finish(&own);
     if (size == 0) break;
   }
-  return nc_held(w, r, &sum);
+  return nc_temps_add(w, r, &sum);
 }
 
-static int numberof(Draft *w, Tensor *x, Scalar *v) {
+static int numberof(Temps *w, Tensor *x, Scalar *v) {
   if (w->status == NC_OK) w->status = nc_item(v, x);
   return w->status;
 }
 
 /* Checks numbers to be counted; *n = the bins they need. */
-static int bins(Draft *w, const Call *c, int64_t *n) {
+static int bins(Temps *w, const Call *c, int64_t *n) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t;
   Scalar low = nc_int(0), high = nc_int(-1);
   *n = c->arg[2].s.i;
@@ -109,8 +109,8 @@ static int bins(Draft *w, const Call *c, int64_t *n) {
     return nc_fail(NC_EVALUE, "minlength is %lld, and must not be negative",
                    (long long)*n);
   if (x->size[0] == 0) return NC_OK;
-  TRY(numberof(w, nc_fold(w, OP_amin, x, ~0u, 0), &low));
-  TRY(numberof(w, nc_fold(w, OP_amax, x, ~0u, 0), &high));
+  TRY(numberof(w, nc_temps_reduce(w, OP_amin, x, ~0u, 0), &low));
+  TRY(numberof(w, nc_temps_reduce(w, OP_amax, x, ~0u, 0), &high));
   if (low.i < 0)
     return nc_fail(NC_EVALUE, "%lld is negative", (long long)low.i);
   if (high.i == INT64_MAX)
@@ -121,23 +121,23 @@ static int bins(Draft *w, const Call *c, int64_t *n) {
 
 int nc_op_bincount(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t, *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int64_t n = 0;
   w.status = bins(&w, c, &n);
   const Binning all = { NULL, NULL, n };
   y = weight ? binned(&w, x, weight, n) : counted(&w, x, &all);
-  if (weight && weight->dtype == DT_f32) y = nc_as(&w, y, DT_f32);
-  nc_give(&w, &c->out[0], y);
-  return nc_blamed(nc_finish(&w), "bincount", c->arg, 1);
+  if (weight && weight->dtype == DT_f32) y = nc_temps_cast(&w, y, DT_f32);
+  nc_temps_result(&w, &c->out[0], y);
+  return nc_error_call(nc_temps_finish(&w), "bincount", c->arg, 1);
 }
 
 /* From .. to; that of the data if both are the same, wider by `more' on each
    side if that is one number. */
-static int span(Draft *w, Tensor *x, double *from, double *to, double more) {
+static int span(Temps *w, Tensor *x, double *from, double *to, double more) {
   Scalar low = nc_float(*from), high = nc_float(*to);
   if (*from == *to && nc_numel(x) > 0) {
-    TRY(numberof(w, nc_fold(w, OP_amin, x, ~0u, 0), &low));
-    TRY(numberof(w, nc_fold(w, OP_amax, x, ~0u, 0), &high));
+    TRY(numberof(w, nc_temps_reduce(w, OP_amin, x, ~0u, 0), &low));
+    TRY(numberof(w, nc_temps_reduce(w, OP_amax, x, ~0u, 0), &high));
   }
   *from = low.f;
   *to = high.f;
@@ -167,16 +167,16 @@ static int floats(const Tensor *x, int64_t n) {
 }
 
 /* The numbers of the bins, from 0, of what lies in one, and its weights. */
-static Tensor *within(Draft *w, Tensor *bin, int64_t n, Tensor **weight) {
+static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight) {
   Tensor *is, *y = NULL;
-  is = nc_row2(w, OP_logical_and, nc_rownumber(w, OP_ge, bin, nc_int(0)),
-               nc_rownumber(w, OP_lt, bin, nc_int(n)));
+  is = nc_temps_op2(w, OP_logical_and, nc_temps_opnumber(w, OP_ge, bin, nc_int(0)),
+               nc_temps_opnumber(w, OP_lt, bin, nc_int(n)));
   Index ix = { .kind = IX_TENSOR, .t = is };
   if (w->status != NC_OK) return NULL;
-  nc_held(w, nc_index(&y, bin, &ix, 1), &y);
+  nc_temps_add(w, nc_index(&y, bin, &ix, 1), &y);
   if (*weight && w->status == NC_OK) {
     Tensor *own = NULL;
-    *weight = nc_held(w, nc_index(&own, *weight, &ix, 1), &own);
+    *weight = nc_temps_add(w, nc_index(&own, *weight, &ix, 1), &own);
   }
   return w->status == NC_OK ? y : NULL;
 }
@@ -186,37 +186,37 @@ typedef struct Even {         /* bins of equal width */
   int64_t n;
 } Even;
 
-static Tensor *evenly(Draft *w, Tensor *x, const void *info) {
+static Tensor *evenly(Temps *w, Tensor *x, const void *info) {
   const Even *e = info;
-  Tensor *last, *bin = nc_rownumber(w, OP_sub, x, nc_float(e->from));
-  bin = nc_rownumber(w, OP_true_divide, bin, nc_float(e->to - e->from));
-  bin = nc_row1(w, OP_floor, nc_rownumber(w, OP_mul, bin, nc_int(e->n)));
-  last = nc_rownumber(w, OP_eq, x, nc_float(e->to));
+  Tensor *last, *bin = nc_temps_opnumber(w, OP_sub, x, nc_float(e->from));
+  bin = nc_temps_opnumber(w, OP_true_divide, bin, nc_float(e->to - e->from));
+  bin = nc_temps_op1(w, OP_floor, nc_temps_opnumber(w, OP_mul, bin, nc_int(e->n)));
+  last = nc_temps_opnumber(w, OP_eq, x, nc_float(e->to));
   Arg in[3] = { { .t = last }, { .s = nc_int(e->n - 1) }, { .t = bin } };
-  return nc_row(w, OP_where, in, NULL);
+  return nc_temps_op(w, OP_where, in, NULL);
 }
 
 int nc_op_histc(Call *c) {
   Tensor *x = c->arg[0].t, *y;
   const int64_t n = c->arg[1].s.i;
   double from = nc_tofloat(c->arg[2].s), to = nc_tofloat(c->arg[3].s);
-  Draft w = { 0 };
+  Temps w = { 0 };
   w.status = floats(x, n);
   if (w.status == NC_OK) w.status = span(&w, x, &from, &to, 1);
-  x = w.status == NC_OK ? nc_do1(&w, FAM_flatten, x, 1, -1) : NULL;
+  x = w.status == NC_OK ? nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1) : NULL;
   const Even even = { from, to, n };
   const Binning all = { evenly, &even, n };
   y = counted(&w, x, &all);
-  if (w.status == NC_OK) y = nc_as(&w, y, x->dtype);
-  nc_give(&w, &c->out[0], y);
-  return nc_blamed(nc_finish(&w), "histc", c->arg, 1);
+  if (w.status == NC_OK) y = nc_temps_cast(&w, y, x->dtype);
+  nc_temps_result(&w, &c->out[0], y);
+  return nc_error_call(nc_temps_finish(&w), "histc", c->arg, 1);
 }
 
 /* The edges of the bins: as they are given, or evenly from end to end. */
-static Tensor *edges(Draft *w, const Call *c, Tensor *x) {
+static Tensor *edges(Temps *w, const Call *c, Tensor *x) {
   const Arg *bins = &c->arg[1], *range = &c->arg[2];
   double from = 0, to = 0;
-  Call line = nc_callof(FAM_linspace, NULL);
+  Call line = nc_callon(OPERATOR_linspace, NULL);
   if (bins->t) {
     if (bins->t->nd != 1 || bins->t->dtype != x->dtype)
       w->status = nc_fail(NC_EVALUE, "the edges must be a vector of %s",
@@ -239,49 +239,49 @@ static Tensor *edges(Draft *w, const Call *c, Tensor *x) {
   nc_setint(&line, 2, bins->s.i + 1);
   line.arg[3].dtype = x->dtype;
   line.arg[4].device = nc_device(x);
-  return nc_do(w, &line);
+  return nc_temps_call(w, &line);
 }
 
 /* y over its sum and the widths of the bins */
-static Tensor *density(Draft *w, Tensor *y, Tensor *edge) {
+static Tensor *density(Temps *w, Tensor *y, Tensor *edge) {
   const int64_t n = w->status == NC_OK ? edge->size[0] - 1 : 0;
-  Tensor *width = nc_row2(w, OP_sub, nc_part(w, edge, 0, 1, n),
-                          nc_part(w, edge, 0, 0, n));
-  y = nc_row2(w, OP_true_divide, y, nc_fold(w, OP_sum, y, ~0u, 0));
-  return nc_row2(w, OP_true_divide, y, width);
+  Tensor *width = nc_temps_op2(w, OP_sub, nc_temps_narrow(w, edge, 0, 1, n),
+                          nc_temps_narrow(w, edge, 0, 0, n));
+  y = nc_temps_op2(w, OP_true_divide, y, nc_temps_reduce(w, OP_sum, y, ~0u, 0));
+  return nc_temps_op2(w, OP_true_divide, y, width);
 }
 
 /* Between edges, by a search. */
-static Tensor *between(Draft *w, Tensor *x, const void *info) {
+static Tensor *between(Temps *w, Tensor *x, const void *info) {
   Tensor *const *edge = info;
   Tensor *bin, *last;
   const int64_t n = w->status == NC_OK ? edge[0]->size[0] - 1 : 0;
-  Call find = nc_callof(FAM_bucketize, x);
+  Call find = nc_callon(OPERATOR_bucketize, x);
   find.arg[1].t = edge[0];
   nc_setint(&find, 3, 1);
-  bin = nc_rownumber(w, OP_sub, nc_do(w, &find), nc_int(2));
-  last = nc_row2(w, OP_eq, x, nc_part(w, edge[0], 0, n, 1));
+  bin = nc_temps_opnumber(w, OP_sub, nc_temps_call(w, &find), nc_int(2));
+  last = nc_temps_op2(w, OP_eq, x, nc_temps_narrow(w, edge[0], 0, n, 1));
   Arg in[3] = { { .t = last }, { .s = nc_int(n - 1) }, { .t = bin } };
-  return nc_row(w, OP_where, in, NULL);
+  return nc_temps_op(w, OP_where, in, NULL);
 }
 
 /* Counts of the vector x between edges: by arithmetic, if they are `even' and
    this is the CPU. */
-static Tensor *countedbetween(Draft *w, Tensor *x, Tensor *edge, int even) {
+static Tensor *countedbetween(Temps *w, Tensor *x, Tensor *edge, int even) {
   const Binning all = { between, &edge, edge ? edge->size[0] - 1 : 0 };
   Tensor *y = NULL;
   int done = 0;
   if (w->status == NC_OK && even && nc_device(x) == &nc_cpu) {
-    y = nc_held(w, nc_full(&y, &nc_cpu, DT_i64, 1, &all.n, nc_int(0)), &y);
+    y = nc_temps_add(w, nc_full(&y, &nc_cpu, DT_i64, 1, &all.n, nc_int(0)), &y);
     nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
-    if (w->status == NC_OK) w->status = nc_cpuevenbins(&done, y, x, edge);
+    if (w->status == NC_OK) w->status = nc_cpu_evenbins(&done, y, x, edge);
   }
   return done ? y : counted(w, x, &all);
 }
 
 int nc_op_histogram(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[3].t, *edge, *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int64_t n = 0;
   w.status = floats(x, 1);
   if (w.status == NC_OK && weight && nc_numel(weight) != nc_numel(x))
@@ -290,16 +290,16 @@ int nc_op_histogram(Call *c) {
   edge = w.status == NC_OK ? edges(&w, c, x) : NULL;
   if (w.status == NC_OK) n = edge->size[0] - 1;
   if (w.status == NC_OK && n < 1) w.status = floats(x, n);
-  x = w.status == NC_OK ? nc_do1(&w, FAM_flatten, x, 1, -1) : NULL;
-  if (weight) weight = nc_do1(&w, FAM_flatten, weight, 1, -1);
+  x = w.status == NC_OK ? nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1) : NULL;
+  if (weight) weight = nc_temps_call1(&w, OPERATOR_flatten, weight, 1, -1);
   if (weight) {
     y = within(&w, between(&w, x, &edge), n, &weight);
     y = binned(&w, y, weight, n);
   } else
     y = countedbetween(&w, x, edge, c->arg[1].t == NULL);
-  y = nc_as(&w, y, c->arg[0].t->dtype);
+  y = nc_temps_cast(&w, y, c->arg[0].t->dtype);
   if (c->arg[4].s.i) y = density(&w, y, edge);
-  nc_give(&w, &c->out[0], y);
-  nc_give(&w, &c->out[1], edge);
-  return nc_blamed(nc_finish(&w), "histogram", c->arg, 1);
+  nc_temps_result(&w, &c->out[0], y);
+  nc_temps_result(&w, &c->out[1], edge);
+  return nc_error_call(nc_temps_finish(&w), "histogram", c->arg, 1);
 }

@@ -10,7 +10,7 @@
 #include "core/op.h"
 
 /* a: kernel_size, dilation, padding, stride */
-static int options(Windows *w, const int64_t size[2], const Arg *a) {
+static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   TRY(nc_pair(w->kernel, &a[0], "kernel_size", 1));
   TRY(nc_pair(w->dilation, &a[1], "dilation", 1));
   TRY(nc_pair(w->pad, &a[2], "padding", 0));
@@ -27,7 +27,7 @@ static int options(Windows *w, const int64_t size[2], const Arg *a) {
 }
 
 /* Are the columns of x so few that they can be counted? */
-static int countable(const Tensor *x, const Windows *w) {
+static int countable(const Tensor *x, const ConvGeometry *w) {
   const int64_t all[] = { x->size[0],   x->size[1], w->kernel[0],
                           w->kernel[1], w->out[0],  w->out[1] };
   int64_t n;
@@ -35,28 +35,28 @@ static int countable(const Tensor *x, const Windows *w) {
 }
 
 /* Makes the one of both that is missing, of this shape, from the operand. */
-static int made(Call *c, Patching *p, int nd, const int64_t size[]) {
+static int made(Call *c, Im2colCall *p, int nd, const int64_t size[]) {
   const Tensor **from = p->back ? &p->columns : &p->x;
   const Device *d = nc_device(c->arg[0].t);
   Tensor *y = NULL, *dense = NULL;
-  Draft f = { 0 };
+  Temps f = { 0 };
   int r = nc_new(&y, d, c->arg[0].t->dtype, nd, size);
-  y = nc_held(&f, r, &y);
+  y = nc_temps_add(&f, r, &y);
   *(p->back ? &p->x : &p->columns) = y;
   r = f.status;
   if (r == NC_OK) r = nc_dense(&dense, c->arg[0].t);
-  *from = nc_held(&f, r, &dense);
+  *from = nc_temps_add(&f, r, &dense);
   if (f.status == NC_OK && nc_numel(y) > 0) {
     nc_count(0, (nc_numel(y) + nc_numel(dense)) * nc_dtypesize(y->dtype));
     f.status = d->patches(d, p);
   }
-  nc_give(&f, &c->out[0], y);
-  return nc_finish(&f);
+  nc_temps_result(&f, &c->out[0], y);
+  return nc_temps_finish(&f);
 }
 
 int nc_op__unfold(Call *c) {
   const Tensor *x = c->arg[0].t;
-  Patching p = { .back = 0 };
+  Im2colCall p = { .back = 0 };
   int64_t size[3];
   int r = nc_images(c, 0, "self");
   if (r == NC_OK) r = options(&p.at, x->size + 2, &c->arg[1]);
@@ -68,11 +68,11 @@ int nc_op__unfold(Call *c) {
     size[2] = p.at.out[0] * p.at.out[1];
     r = made(c, &p, 3, size);
   }
-  return nc_blamed(r, "unfold", c->arg, 1);
+  return nc_error_call(r, "unfold", c->arg, 1);
 }
 
 /* Are these the columns of such windows? */
-static int fit(const Tensor *x, const Windows *w) {
+static int fit(const Tensor *x, const ConvGeometry *w) {
   const int64_t rows = w->kernel[0] * w->kernel[1];
   const int64_t columns = w->out[0] * w->out[1];
   if (x->nd != 3)
@@ -87,7 +87,7 @@ static int fit(const Tensor *x, const Windows *w) {
 
 int nc_op__fold(Call *c) {
   const Tensor *x = c->arg[0].t;
-  Patching p = { .back = 1 };
+  Im2colCall p = { .back = 1 };
   int64_t size[4];
   int r = nc_pair(size + 2, &c->arg[1], "size", 1);
   if (r == NC_OK) r = options(&p.at, size + 2, &c->arg[2]);
@@ -97,7 +97,7 @@ int nc_op__fold(Call *c) {
     p.c = size[1] = x->size[1] / (p.at.kernel[0] * p.at.kernel[1]);
     r = made(c, &p, 4, size);
   }
-  return nc_blamed(r, "fold", c->arg, 1);
+  return nc_error_call(r, "fold", c->arg, 1);
 }
 
 /*
@@ -105,8 +105,8 @@ int nc_op__fold(Call *c) {
 */
 /* *y = op of t with the options of g's call, from argument `from' on, behind
    a size if it is not NULL */
-static int again(FamilyGrad *g, Family op, int64_t *size, int from) {
-  Call c = nc_callof(op, g->g[0]);
+static int again(OperatorGrad *g, Operator op, int64_t *size, int from) {
+  Call c = nc_callon(op, g->g[0]);
   int to = 1, r;
   if (size) {
     c.arg[to].given = 1;
@@ -119,10 +119,10 @@ static int again(FamilyGrad *g, Family op, int64_t *size, int from) {
   return r;
 }
 
-int nc_grad__unfold(FamilyGrad *g) {
-  return again(g, FAM__fold, g->in[0].meta.size + 2, 1);
+int nc_grad__unfold(OperatorGrad *g) {
+  return again(g, OPERATOR__fold, g->in[0].meta.size + 2, 1);
 }
 
-int nc_grad__fold(FamilyGrad *g) {
-  return again(g, FAM__unfold, NULL, 2);
+int nc_grad__fold(OperatorGrad *g) {
+  return again(g, OPERATOR__unfold, NULL, 2);
 }

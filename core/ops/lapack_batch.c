@@ -28,7 +28,7 @@ int nc_checkmatrix(const Tensor *x) {
 
 /* Is d a device whose matrices the host has to work on? */
 static int elsewhere(const Device *d) {
-  return d != &nc_cpu && !nc_isdry(d);
+  return d != &nc_cpu && !nc_ismeta(d);
 }
 
 static int begin(Job *j, const Tensor *x) {
@@ -38,13 +38,13 @@ static int begin(Job *j, const Tensor *x) {
   j->n = (int)x->size[x->nd - 2];
   j->k = j->m < j->n ? j->m : j->n;
   j->bytes = nc_dtypesize(x->dtype);
-  j->dry = nc_isdry(nc_device(x));
+  j->dry = nc_ismeta(nc_device(x));
   j->batch = 1;
   for (int d = 0; d < x->nd - 2; d++) j->batch *= x->size[d];
   return nc_lapack(&j->l, x->dtype);
 }
 
-Tensor *nc_jobresult(Draft *w, Job *j, int i, const Tensor *x, DType type,
+Tensor *nc_jobresult(Temps *w, Job *j, int i, const Tensor *x, DType type,
                      int nd, int64_t a, int64_t b) {
   int64_t size[NC_MAXDIM];
   Tensor *t = NULL;
@@ -53,24 +53,24 @@ Tensor *nc_jobresult(Draft *w, Job *j, int i, const Tensor *x, DType type,
   size[x->nd - 2] = a;
   if (nd == 2) size[x->nd - 1] = b;
   if (r == NC_OK) r = nc_new(&t, nc_device(x), type, x->nd - 2 + nd, size);
-  t = nc_held(w, r, &t);
+  t = nc_temps_add(w, r, &t);
   if (t == NULL) return NULL;
   j->t[i] = nc_data(t);
   j->each[i] = a * (nd == 2 ? b : 1) * nc_dtypesize(type);
   return t;
 }
 
-Tensor *nc_jobcopy(Draft *w, Job *j, int i, Tensor *x) {
+Tensor *nc_jobcopy(Temps *w, Job *j, int i, Tensor *x) {
   Tensor *t = nc_jobresult(w, j, i, x, x->dtype, 2, x->size[x->nd - 2],
                            x->size[x->nd - 1]);
   if (t) w->status = nc_copy(t, x);
   return w->status == NC_OK ? t : NULL;
 }
 
-void nc_jobgiven(Draft *w, Job *j, int i, Tensor *x) {
+void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x) {
   Tensor *dense = NULL;
   int r = w->status == NC_OK ? nc_dense(&dense, x) : w->status;
-  dense = nc_held(w, r, &dense);
+  dense = nc_temps_add(w, r, &dense);
   if (dense == NULL) return;
   j->t[i] = nc_data(dense);
   j->each[i] = j->batch ? nc_numel(dense) / j->batch *
@@ -129,7 +129,7 @@ int nc_jobasked(const Job *j, const double *answer) {
 int nc_carryout(Call *c, const Plan *p) {
   Tensor *out[NC_MAXOUT] = { NULL };
   const Device *d;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int64_t failed = 0;
   Job j;
   TRY(nc_samedevice(&d, c->arg, p->operands));
@@ -141,8 +141,8 @@ int nc_carryout(Call *c, const Plan *p) {
   if (w.status == NC_OK) w.status = run(&j, &failed);
   if (w.status == NC_OK && p->converges) w.status = converged(&j, failed);
   for (int i = 0; i < NC_MAXOUT; i++)
-    if (out[i]) nc_give(&w, &c->out[i], out[i]);
-  return nc_blamed(nc_finish(&w), p->name, c->arg, p->operands);
+    if (out[i]) nc_temps_result(&w, &c->out[i], out[i]);
+  return nc_error_call(nc_temps_finish(&w), p->name, c->arg, p->operands);
 }
 
 int nc_allfinite(const void *x, int64_t n, int64_t bytes) {

@@ -36,7 +36,7 @@ typedef struct Plan {
   const char *name;
   int operands;               /* tensors, which lie on one device */
   int square, converges;      /* must the matrices be, must the iteration? */
-  void (*make)(Draft *w, Job *j, const Call *c, Tensor *out[]);
+  void (*make)(Temps *w, Job *j, const Call *c, Tensor *out[]);
 } Plan;
 
 int nc_carryout(Call *c, const Plan *p);
@@ -44,14 +44,14 @@ int nc_carryout(Call *c, const Plan *p);
 int nc_checkmatrix(const Tensor *x);
 
 /* Tensor number i of the job: a new one [batch of x.., and nd sizes]. */
-Tensor *nc_jobresult(Draft *w, Job *j, int i, const Tensor *x, DType type,
+Tensor *nc_jobresult(Temps *w, Job *j, int i, const Tensor *x, DType type,
                      int nd, int64_t a, int64_t b);
 
 /* The same as a dense copy of x. */
-Tensor *nc_jobcopy(Draft *w, Job *j, int i, Tensor *x);
+Tensor *nc_jobcopy(Temps *w, Job *j, int i, Tensor *x);
 
 /* Operand number i: x itself, or a dense copy. */
-void nc_jobgiven(Draft *w, Job *j, int i, Tensor *x);
+void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x);
 
 /* What a query for work space says, with room for how it is rounded. */
 int nc_jobasked(const Job *j, const double *answer);

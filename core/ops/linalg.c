@@ -18,7 +18,7 @@ static void lu(const Job *j, int64_t i, char *work) {
     *(int *)at(j, 2, i) = 0;
 }
 
-static void planlu(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planlu(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   out[0] = nc_jobcopy(w, j, 0, x);
   out[1] = nc_jobresult(w, j, 1, x, DT_i32, 1, j->k, 0);
@@ -44,7 +44,7 @@ static void cholesky(const Job *j, int64_t i, char *work) {
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
 }
 
-static void plancholesky(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void plancholesky(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   out[0] = nc_jobcopy(w, j, 0, x);
   out[1] = nc_jobresult(w, j, 1, x, DT_i32, 0, 1, 0);
@@ -125,7 +125,7 @@ static int checkpivots(const Job *j, const Tensor *x, const Tensor *p) {
   return NC_OK;
 }
 
-static void planlusolve(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planlusolve(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *p = c->arg[1].t, *b = c->arg[2].t;
   w->status = checkside(x, b, 0);
   if (w->status == NC_OK) w->status = checkpivots(j, x, p);
@@ -154,7 +154,7 @@ static void trisolve(const Job *j, int64_t i, char *work) {
                alpha, at(j, 0, i), &lda, at(j, 1, i), &ldb, 1, 1, 1, 1);
 }
 
-static void plantrisolve(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void plantrisolve(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *b = c->arg[1].t;
   const int right = c->arg[5].s.i != 0;
   w->status = checkside(x, b, right);
@@ -194,7 +194,7 @@ static void lstsq(const Job *j, int64_t i, char *work) {
                 work, &j->lwork, iwork, &j->info[i]);
 }
 
-static void planlstsq(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planlstsq(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *b = c->arg[1].t, *part;
   const int query = -1, tall = j->m > j->n ? j->m : j->n;
   const double rcond = j->rcond = nc_tofloat(c->arg[2].s);
@@ -213,7 +213,7 @@ static void planlstsq(Draft *w, Job *j, const Call *c, Tensor *out[]) {
   j->each[3] = sizeof(int);
   j->one = lstsq;
   if (w->status == NC_OK) w->status = nc_fill(out[0], nc_int(0));
-  part = w->status ? NULL : nc_part(w, out[0], x->nd - 1, 0, j->m);
+  part = w->status ? NULL : nc_temps_narrow(w, out[0], x->nd - 1, 0, j->m);
   if (w->status == NC_OK) w->status = nc_copy(part, b);
   if (w->status != NC_OK || j->k == 0 || j->other == 0) return;
   j->l->gelsd(&j->m, &j->n, &j->other, NULL, &j->m, NULL, &tall, NULL,

@@ -21,7 +21,7 @@ static const char *const role[] = { "self", "arg 1", "arg 2" };
 
 static int sametype(const Call *c, int i, int j) {
   const DType a = c->arg[i].t->dtype, b = c->arg[j].t->dtype;
-  const char *op = nc_families[c->op].name;
+  const char *op = nc_operators[c->op].name;
   if (a == b && a != DT_b8) return NC_OK;
   if (a == b) {
     nc_fail(NC_EDTYPE, "bool tensors have no product");
@@ -50,7 +50,7 @@ static const char *plural(int64_t n) {
 
 /* What would fit instead of a (a matrix) times b, if a transpose does. */
 static void suggest(const Call *c, const Tensor *a, const Tensor *b) {
-  const char *op = nc_families[c->op].name, *type = nc_dtypename(a->dtype);
+  const char *op = nc_operators[c->op].name, *type = nc_dtypename(a->dtype);
   const long long rows = a->size[0], cols = a->size[1];
   if (a->nd != 2) return;
   if (b->nd == 1 && rows == b->size[0])
@@ -86,7 +86,7 @@ static int check(const Call *c, int i, int nd, int j, int nd2) {
 }
 
 static int blamed(const Call *c, int r, int operands) {
-  return nc_blamed(r, nc_families[c->op].name, c->arg, operands);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, operands);
 }
 
 /*
@@ -189,7 +189,7 @@ int nc_op_outer(Call *c) {
   if (r == NC_OK) r = nc_apply2(&c->out[0], OP_mul, a, b);
   nc_release(a);
   nc_release(b);
-  if (r != NC_OK && r != NC_EINTR) nc_blameop("outer");
+  if (r != NC_OK && r != NC_EINTR) nc_error_op("outer");
   return blamed(c, r, 2);
 }
 
@@ -338,7 +338,7 @@ static int product(Tensor **y, Tensor *a, Tensor *b, DType type) {
   *y = NULL;
   if ((r = nc_cast(&x[0], a, type)) == NC_OK &&
       (r = nc_cast(&x[1], b, type)) == NC_OK)
-    r = nc_call2(y, FAM_matmul, x[0], x[1]);
+    r = nc_call2(y, OPERATOR_matmul, x[0], x[1]);
   nc_release(x[0]);
   nc_release(x[1]);
   return r;
@@ -349,7 +349,7 @@ static int widened(Tensor **y, Tensor *x, int dim) {
   Call c;
   int r;
   memset(&c, 0, sizeof c);
-  c.op = FAM_unsqueeze;
+  c.op = OPERATOR_unsqueeze;
   c.arg[0].t = x;
   c.arg[1].s = nc_int(dim);
   r = nc_call(&c);
@@ -382,7 +382,7 @@ static int right(Tensor **d, Tensor *a, Tensor *g) {
   return r;
 }
 
-int nc_grad_mm(FamilyGrad *g) {
+int nc_grad_mm(OperatorGrad *g) {
   Tensor *x;
   if (g->need[0]) {
     TRY(nc_operand(g, 1, &x));
@@ -395,12 +395,12 @@ int nc_grad_mm(FamilyGrad *g) {
   return NC_OK;
 }
 
-int nc_grad_bmm(FamilyGrad *g) {
+int nc_grad_bmm(OperatorGrad *g) {
   return nc_grad_mm(g);
 }
 
 /* Vectors as matrices of one row or column: *wide takes g likewise. */
-static int matgrad(FamilyGrad *g, Tensor *wide, int row, int column) {
+static int matgrad(OperatorGrad *g, Tensor *wide, int row, int column) {
   Tensor *x, *m = NULL, *d = NULL;
   int r = NC_OK;
   if (g->need[0]) {
@@ -420,7 +420,7 @@ static int matgrad(FamilyGrad *g, Tensor *wide, int row, int column) {
   return r;
 }
 
-int nc_grad_matmul(FamilyGrad *g) {
+int nc_grad_matmul(OperatorGrad *g) {
   const int row = g->in[0].meta.nd == 1, column = g->in[1].meta.nd == 1;
   Tensor *one = NULL, *two = NULL;
   int r = NC_OK;
@@ -433,11 +433,11 @@ int nc_grad_matmul(FamilyGrad *g) {
   return r;
 }
 
-int nc_grad_mv(FamilyGrad *g) {
+int nc_grad_mv(OperatorGrad *g) {
   return nc_grad_matmul(g);
 }
 
-int nc_grad_dot(FamilyGrad *g) {
+int nc_grad_dot(OperatorGrad *g) {
   Tensor *x;
   for (int i = 0; i < 2; i++) {
     if (!g->need[i]) continue;
@@ -447,7 +447,7 @@ int nc_grad_dot(FamilyGrad *g) {
   return NC_OK;
 }
 
-int nc_grad_outer(FamilyGrad *g) {
+int nc_grad_outer(OperatorGrad *g) {
   const DType type = g->g[0]->dtype;
   Tensor *x, *t;
   int r;
@@ -463,7 +463,7 @@ int nc_grad_outer(FamilyGrad *g) {
   return r;
 }
 
-int nc_grad_addmm(FamilyGrad *g) {
+int nc_grad_addmm(OperatorGrad *g) {
   const double beta = nc_tofloat(g->arg[3].s), alpha = nc_tofloat(g->arg[4].s);
   Tensor *x, *scaled;
   int r = NC_OK;

@@ -14,14 +14,14 @@
 
 /* Does a place have elements of the input along dimension i?  A dilated
    window can reach from padding to padding. */
-static int hits(const Windows *w, int i, int64_t place) {
+static int hits(const ConvGeometry *w, int i, int64_t place) {
   const int64_t from = place * w->stride[i] - w->pad[i];
   const int64_t k = nc_firstin(w, i, from);
   return k < w->kernel[i] && from + k * w->dilation[i] < w->size[i];
 }
 
 /* How many windows there are if the last one may reach out. */
-static int64_t ceiled(const Windows *w, int i) {
+static int64_t ceiled(const ConvGeometry *w, int i) {
   const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
   const int64_t room = w->size[i] + 2 * w->pad[i] - reach;
   int64_t n = room < -(w->stride[i] - 1)
@@ -31,7 +31,7 @@ static int64_t ceiled(const Windows *w, int i) {
 }
 
 /* Along dimension i of a plane of known size. */
-static int along(Windows *w, int i, int ceil) {
+static int along(ConvGeometry *w, int i, int ceil) {
   const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
   if (w->pad[i] > w->kernel[i] / 2)
     return nc_fail(NC_EVALUE, "padding is %lld, at most half of the kernel "
@@ -51,7 +51,7 @@ static int along(Windows *w, int i, int ceil) {
 }
 
 /* a: kernel_size, stride, padding, dilation, ceil_mode */
-static int options(Windows *w, const int64_t size[2], const Arg *a) {
+static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   TRY(nc_pair(w->kernel, &a[0], "kernel_size", 1));
   TRY(nc_pair(w->stride, &a[1], "stride", 1));
   TRY(nc_pair(w->pad, &a[2], "padding", 0));
@@ -64,23 +64,23 @@ static int options(Windows *w, const int64_t size[2], const Arg *a) {
 }
 
 /* *t = a new one of planes like those of x, of another size */
-static Tensor *planes(Draft *f, const Tensor *x, DType type,
+static Tensor *planes(Temps *f, const Tensor *x, DType type,
                       const int64_t size[2]) {
   const int64_t all[4] = { x->size[0], x->size[1], size[0], size[1] };
   Tensor *t = NULL;
   int r = f->status;
   if (r == NC_OK) r = nc_new(&t, nc_device(x), type, 4, all);
-  return nc_held(f, r, &t);
+  return nc_temps_add(f, r, &t);
 }
 
-static Tensor *dense(Draft *f, Tensor *x) {
+static Tensor *dense(Temps *f, Tensor *x) {
   Tensor *t = NULL;
   int r = f->status;
   if (r == NC_OK) r = nc_dense(&t, x);
-  return nc_held(f, r, &t);
+  return nc_temps_add(f, r, &t);
 }
 
-static void ask(Draft *f, Pooling *p) {
+static void ask(Temps *f, MaxPoolCall *p) {
   const int64_t *k = p->windows.kernel;
   double looks;
   if (f->status != NC_OK) return;
@@ -96,21 +96,21 @@ static void ask(Draft *f, Pooling *p) {
 
 int nc_op__max_pool(Call *c) {
   Tensor *x = c->arg[0].t, *y, *at;
-  Pooling p = { .back = 0 };
-  Draft f = { .status = nc_images(c, 0, "self") };
+  MaxPoolCall p = { .back = 0 };
+  Temps f = { .status = nc_images(c, 0, "self") };
   if (f.status == NC_OK)
     f.status = options(&p.windows, x->size + 2, &c->arg[1]);
   p.x = dense(&f, x);
   p.y = y = planes(&f, x, x->dtype, p.windows.out);
   p.at = at = planes(&f, x, DT_i64, p.windows.out);
   ask(&f, &p);
-  nc_give(&f, &c->out[0], y);
-  nc_give(&f, &c->out[1], at);
-  return nc_blamed(nc_finish(&f), "max_pool2d", c->arg, 1);
+  nc_temps_result(&f, &c->out[0], y);
+  nc_temps_result(&f, &c->out[1], at);
+  return nc_error_call(nc_temps_finish(&f), "max_pool2d", c->arg, 1);
 }
 
 /* Do the operands fit each other and the windows? */
-static int fit(const Call *c, const Windows *w) {
+static int fit(const Call *c, const ConvGeometry *w) {
   const Tensor *g = c->arg[0].t, *at = c->arg[1].t;
   const Device *d;
   TRY(nc_samedevice(&d, c->arg, 2));
@@ -128,8 +128,8 @@ static int fit(const Call *c, const Windows *w) {
 int nc_op__max_pool_back(Call *c) {
   Tensor *g = c->arg[0].t, *x = NULL;
   int64_t size[2] = { 0, 0 };
-  Pooling p = { .back = 1 };
-  Draft f = { .status = nc_images(c, 0, "self") };
+  MaxPoolCall p = { .back = 1 };
+  Temps f = { .status = nc_images(c, 0, "self") };
   if (f.status == NC_OK) f.status = nc_pair(size, &c->arg[2], "size", 1);
   if (f.status == NC_OK) f.status = options(&p.windows, size, &c->arg[3]);
   if (f.status == NC_OK) f.status = fit(c, &p.windows);
@@ -137,15 +137,15 @@ int nc_op__max_pool_back(Call *c) {
   p.at = dense(&f, c->arg[1].t);
   p.x = x = planes(&f, g, g->dtype, size);
   ask(&f, &p);
-  nc_give(&f, &c->out[0], x);
-  return nc_blamed(nc_finish(&f), "max_pool2d", c->arg, 2);
+  nc_temps_result(&f, &c->out[0], x);
+  return nc_error_call(nc_temps_finish(&f), "max_pool2d", c->arg, 2);
 }
 
 /*
 ** Gradients
 */
-int nc_grad__max_pool(FamilyGrad *g) {
-  Call c = nc_callof(FAM__max_pool_back, g->g[0]);
+int nc_grad__max_pool(OperatorGrad *g) {
+  Call c = nc_callon(OPERATOR__max_pool_back, g->g[0]);
   int64_t size[2] = { g->in[0].meta.size[2], g->in[0].meta.size[3] };
   int r;
   c.arg[1].given = c.arg[2].given = 1;
@@ -159,7 +159,7 @@ int nc_grad__max_pool(FamilyGrad *g) {
 }
 
 /* t with its planes as rows, or the reverse if they have a size */
-static Tensor *shaped(Draft *f, Tensor *t, const int64_t *plane) {
+static Tensor *shaped(Temps *f, Tensor *t, const int64_t *plane) {
   int64_t size[4] = { 0, 0, -1, -1 };
   Tensor *y = NULL;
   int r = f->status;
@@ -170,19 +170,19 @@ static Tensor *shaped(Draft *f, Tensor *t, const int64_t *plane) {
     if (plane) size[3] = plane[1];
     r = nc_reshapeto(&y, t, plane ? 4 : 3, size);
   }
-  return nc_held(f, r, &y);
+  return nc_temps_add(f, r, &y);
 }
 
-int nc_grad__max_pool_back(FamilyGrad *g) {
+int nc_grad__max_pool_back(OperatorGrad *g) {
   Tensor *at, *x, *row, *y = NULL;
-  Draft f = { 0 };
+  Temps f = { 0 };
   int r;
   TRY(nc_operand(g, 1, &at));
   x = shaped(&f, g->g[0], NULL);
   row = shaped(&f, at, NULL);
   r = f.status;
-  if (r == NC_OK) r = nc_along(&y, x, row, 2);
-  y = shaped(&f, nc_held(&f, r, &y), at->size + 2);
-  nc_give(&f, &g->d[0], y);
-  return nc_finish(&f);
+  if (r == NC_OK) r = nc_gatherdim(&y, x, row, 2);
+  y = shaped(&f, nc_temps_add(&f, r, &y), at->size + 2);
+  nc_temps_result(&f, &g->d[0], y);
+  return nc_temps_finish(&f);
 }

@@ -19,7 +19,7 @@ static DType worked(DType t) {
 }
 
 /* What the arguments behind the operands say of x. */
-static int shape(Norm *n, const Tensor *x, const Arg *a) {
+static int shape(NormCall *n, const Tensor *x, const Arg *a) {
   const int64_t of = nc_numel(x);
   if (nc_category(x->dtype) != NC_FLOAT)
     return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
@@ -49,7 +49,7 @@ static int shape(Norm *n, const Tensor *x, const Arg *a) {
 
 /* *w = a weight or bias for each channel, as it is worked on; NULL if there
    is none */
-static int weight(Tensor **w, const Norm *n, const Arg *a, DType type) {
+static int weight(Tensor **w, const NormCall *n, const Arg *a, DType type) {
   Tensor *cast = NULL;
   int r;
   *w = NULL;
@@ -63,7 +63,7 @@ static int weight(Tensor **w, const Norm *n, const Arg *a, DType type) {
   return r;
 }
 
-static int ask(const Norm *n, int64_t moved) {
+static int ask(const NormCall *n, int64_t moved) {
   const Device *d = nc_device(n->x);
   const int64_t of = nc_numel(n->x);
   if (of == 0) return NC_OK;
@@ -82,7 +82,7 @@ static int statistic(Tensor **t, const Tensor *x, DType type, int64_t rows) {
 int nc_op__norm(Call *c) {
   const DType type = worked(c->arg[0].t->dtype);
   Tensor *x = NULL, *w = NULL, *b = NULL;
-  Norm n = { .back = 0 };
+  NormCall n = { .back = 0 };
   const Device *d;
   int64_t rows;
   int r = shape(&n, c->arg[0].t, &c->arg[3]);
@@ -106,20 +106,20 @@ int nc_op__norm(Call *c) {
   nc_release(x);
   nc_release(w);
   nc_release(b);
-  return nc_blamed(r, "norm", c->arg, 3);
+  return nc_error_call(r, "norm", c->arg, 3);
 }
 
 /*
 ** Gradients
 */
-static int wanted(const FamilyGrad *g, int i) {
+static int wanted(const OperatorGrad *g, int i) {
   return i < g->n && g->need[i];
 }
 
 /* *t = a new one, for the gradient of a weight or a bias if it is wanted */
-static int fresh(Tensor **t, const FamilyGrad *g, const Norm *n, int i) {
+static int fresh(Tensor **t, const OperatorGrad *g, const NormCall *n, int i) {
   const DType type = n->mean->dtype;
-  const Meta *m = &g->in[i].meta;
+  const GradMeta *m = &g->in[i].meta;
   if (!wanted(g, i)) return NC_OK;
   if (nc_numel(n->x) == 0)
     return nc_full(t, nc_device(n->x), type, m->nd, m->size, nc_int(0));
@@ -127,7 +127,7 @@ static int fresh(Tensor **t, const FamilyGrad *g, const Norm *n, int i) {
 }
 
 /* By the device. */
-static int atonce(FamilyGrad *g, Norm *n, Tensor *x, Tensor *w) {
+static int atonce(OperatorGrad *g, NormCall *n, Tensor *x, Tensor *w) {
   Tensor *dense[3] = { NULL, NULL, NULL }, *made[3] = { NULL, NULL, NULL };
   const Arg weights = { .t = w };
   int r = nc_dense(&dense[0], x);
@@ -155,63 +155,63 @@ static int atonce(FamilyGrad *g, Norm *n, Tensor *x, Tensor *w) {
 }
 
 /* t as [n x groups x channels of one x inner] */
-static Tensor *parted(Draft *f, const Norm *n, Tensor *t, int ischannels) {
+static Tensor *parted(Temps *f, const NormCall *n, Tensor *t, int ischannels) {
   const int64_t size[4] = { ischannels ? 1 : n->n, n->groups,
                             n->channels / n->groups,
                             ischannels ? 1 : n->inner };
   Tensor *y = NULL;
   if (f->status != NC_OK) return NULL;
-  return nc_held(f, nc_reshapeto(&y, t, 4, size), &y);
+  return nc_temps_add(f, nc_reshapeto(&y, t, 4, size), &y);
 }
 
-static Tensor *shaped(Draft *f, Tensor *t, const Meta *m) {
+static Tensor *shaped(Temps *f, Tensor *t, const GradMeta *m) {
   Tensor *y = NULL;
   if (f->status != NC_OK) return NULL;
-  return nc_held(f, nc_reshapeto(&y, t, m->nd, m->size), &y);
+  return nc_temps_add(f, nc_reshapeto(&y, t, m->nd, m->size), &y);
 }
 
 /* gw less its mean, and less the part of it that lies along y */
-static Tensor *along(Draft *f, const Norm *n, Tensor *gw, Tensor *y,
+static Tensor *along(Temps *f, const NormCall *n, Tensor *gw, Tensor *y,
                      unsigned rows) {
-  Tensor *part = nc_fold(f, OP_mean, nc_row2(f, OP_mul, gw, y), rows, 1);
+  Tensor *part = nc_temps_reduce(f, OP_mean, nc_temps_op2(f, OP_mul, gw, y), rows, 1);
   Tensor *rest = gw;
   if (n->centered)
-    rest = nc_row2(f, OP_sub, gw, nc_fold(f, OP_mean, gw, rows, 1));
-  return nc_row2(f, OP_sub, rest, nc_row2(f, OP_mul, y, part));
+    rest = nc_temps_op2(f, OP_sub, gw, nc_temps_reduce(f, OP_mean, gw, rows, 1));
+  return nc_temps_op2(f, OP_sub, rest, nc_temps_op2(f, OP_mul, y, part));
 }
 
 /* The same by rows. */
-static int byrows(FamilyGrad *g, const Norm *n, Tensor *x, Tensor *w) {
+static int byrows(OperatorGrad *g, const NormCall *n, Tensor *x, Tensor *w) {
   const unsigned rows = n->batch ? 1u | 4u | 8u : 4u | 8u, channels = 1u | 8u;
   const DType type = worked(x->dtype);
-  Draft f = { 0 };
-  Tensor *gy = parted(&f, n, nc_as(&f, g->g[0], type), 0), *gw = gy;
-  Tensor *c = parted(&f, n, nc_as(&f, x, type), 0), *s, *y;
-  if (n->centered) c = nc_row2(&f, OP_sub, c, nc_fold(&f, OP_mean, c, rows, 1));
-  s = nc_fold(&f, OP_mean, nc_row2(&f, OP_mul, c, c), rows, 1);
-  s = nc_row1(&f, OP_rsqrt, nc_rownumber(&f, OP_add, s, nc_float(n->eps)));
-  y = nc_row2(&f, OP_mul, c, s);
+  Temps f = { 0 };
+  Tensor *gy = parted(&f, n, nc_temps_cast(&f, g->g[0], type), 0), *gw = gy;
+  Tensor *c = parted(&f, n, nc_temps_cast(&f, x, type), 0), *s, *y;
+  if (n->centered) c = nc_temps_op2(&f, OP_sub, c, nc_temps_reduce(&f, OP_mean, c, rows, 1));
+  s = nc_temps_reduce(&f, OP_mean, nc_temps_op2(&f, OP_mul, c, c), rows, 1);
+  s = nc_temps_op1(&f, OP_rsqrt, nc_temps_opnumber(&f, OP_add, s, nc_float(n->eps)));
+  y = nc_temps_op2(&f, OP_mul, c, s);
   if (w)
-    gw = nc_row2(&f, OP_mul, gy, parted(&f, n, nc_as(&f, w, type), 1));
+    gw = nc_temps_op2(&f, OP_mul, gy, parted(&f, n, nc_temps_cast(&f, w, type), 1));
   if (wanted(g, 0)) {
-    Tensor *d = nc_row2(&f, OP_mul, s, along(&f, n, gw, y, rows));
-    nc_give(&f, &g->d[0], shaped(&f, d, &g->in[0].meta));
+    Tensor *d = nc_temps_op2(&f, OP_mul, s, along(&f, n, gw, y, rows));
+    nc_temps_result(&f, &g->d[0], shaped(&f, d, &g->in[0].meta));
   }
   if (wanted(g, 1))
-    nc_give(&f, &g->d[1],
-            shaped(&f, nc_fold(&f, OP_sum, nc_row2(&f, OP_mul, gy, y),
+    nc_temps_result(&f, &g->d[1],
+            shaped(&f, nc_temps_reduce(&f, OP_sum, nc_temps_op2(&f, OP_mul, gy, y),
                                channels, 1), &g->in[1].meta));
   if (wanted(g, 2))
-    nc_give(&f, &g->d[2],
-            shaped(&f, nc_fold(&f, OP_sum, gy, channels, 1),
+    nc_temps_result(&f, &g->d[2],
+            shaped(&f, nc_temps_reduce(&f, OP_sum, gy, channels, 1),
                    &g->in[2].meta));
-  return nc_finish(&f);
+  return nc_temps_finish(&f);
 }
 
-int nc_grad__norm(FamilyGrad *g) {
+int nc_grad__norm(OperatorGrad *g) {
   int records[3] = { 0, 0, 0 };
   Tensor *x, *w;
-  Norm n = { .back = 1 };
+  NormCall n = { .back = 1 };
   TRY(nc_operand(g, 0, &x));
   TRY(nc_operand(g, 1, &w));
   TRY(nc_result(g, 1, &n.mean));

@@ -33,7 +33,7 @@ static void qr(const Job *j, int64_t i, char *work) {
     j->l->orgqr(&m, &q, &j->k, y, &m, tau, work, &j->lwork, &info);
 }
 
-static void planqr(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   j->other = c->arg[1].s.i ? j->m : j->k;
   nc_jobcopy(w, j, 0, x);
@@ -64,7 +64,7 @@ static void roomy(Job *j, int longest) {
   j->need = even((int64_t)j->lwork * j->bytes);
 }
 
-static void plangeqrf(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void plangeqrf(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   out[0] = nc_jobcopy(w, j, 0, x);
   out[1] = nc_jobresult(w, j, 1, x, x->dtype, 1, j->k, 0);
@@ -94,7 +94,7 @@ static void orgqr(const Job *j, int64_t i, char *work) {
                 &j->lwork, &j->info[i]);
 }
 
-static void planorgqr(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planorgqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *tau = c->arg[1].t;
   w->status = j->m < j->n ? nc_fail(NC_ESHAPE, "needs as many rows as columns, "
                                     "or more") : checktau(x, tau, j->n);
@@ -121,7 +121,7 @@ static void ormqr(const Job *j, int64_t i, char *work) {
                 &j->info[i], 1, 1);
 }
 
-static void planormqr(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planormqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *tau = c->arg[1].t, *b = c->arg[2].t;
   const int left = c->arg[3].s.i != 0, rows = j->m;
   w->status = nc_checkmatrix(b);
@@ -164,7 +164,7 @@ static void eig(const Job *j, int64_t i, char *work) {
                &j->lwork, &j->info[i], 1, 1);
 }
 
-static void planeig(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planeig(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int vectors = c->arg[1].s.i != 0, query = -1, one = 1;
   double answer = 0;
@@ -196,7 +196,7 @@ static void eigh(const Job *j, int64_t i, char *work) {
                 1, 1);
 }
 
-static void planeigh(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void planeigh(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int query = -1;
   double answer = 0;
@@ -231,7 +231,7 @@ static void svd(const Job *j, int64_t i, char *work) {
 }
 
 /* S, U, and the rows of V; all for matrices that are not empty */
-static void plansvd(Draft *w, Job *j, const Call *c, Tensor *out[]) {
+static void plansvd(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;
   const int query = -1;

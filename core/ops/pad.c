@@ -10,10 +10,10 @@
 #include "core/portable.h"
 
 /* Copies src into a view, which family c (already filled in) makes of y. */
-static void putview(Draft *w, Call *c, Tensor *y, Tensor *src) {
-  Call copy = nc_callof(FAM_copy_, NULL);
+static void putview(Temps *w, Call *c, Tensor *y, Tensor *src) {
+  Call copy = nc_callon(OPERATOR_copy_, NULL);
   c->arg[0].t = y;
-  copy.arg[0].t = nc_do(w, c);
+  copy.arg[0].t = nc_temps_call(w, c);
   copy.arg[1].t = src;
   if (w->status != NC_OK) return;
   const Tensor *v = copy.arg[0].t;
@@ -23,28 +23,28 @@ static void putview(Draft *w, Call *c, Tensor *y, Tensor *src) {
                         nc_shapetext(have, src->nd, src->size),
                         nc_shapetext(want, v->nd, v->size));
   }
-  nc_do(w, &copy);
+  nc_temps_call(w, &copy);
 }
 
-static int replaced(Call *c, Family view) {
-  Draft w = { 0 };
-  Call v = nc_callof(view, NULL);
-  Tensor *y = nc_row1(&w, OP_clone, c->arg[0].t);
+static int replaced(Call *c, Operator view) {
+  Temps w = { 0 };
+  Call v = nc_callon(view, NULL);
+  Tensor *y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   for (int i = 2; i < NC_MAXARG; i++) v.arg[i - 1] = c->arg[i];
   putview(&w, &v, y, c->arg[1].t);
-  return nc_ended(&w, c, y, 2);
+  return nc_temps_endcall(&w, c, y, 2);
 }
 
 int nc_op_select_scatter(Call *c) {
-  return replaced(c, FAM_select);
+  return replaced(c, OPERATOR_select);
 }
 
 int nc_op_slice_scatter(Call *c) {
-  return replaced(c, FAM_slice);
+  return replaced(c, OPERATOR_slice);
 }
 
 int nc_op_diagonal_scatter(Call *c) {
-  return replaced(c, FAM_diagonal);
+  return replaced(c, OPERATOR_diagonal);
 }
 
 /*
@@ -69,7 +69,7 @@ static int fits(int64_t n, int64_t before, int64_t after, int mode, int d) {
 }
 
 /* Pads dimension d with its own elements. */
-static Tensor *extended(Draft *w, Tensor *x, int d, int64_t before,
+static Tensor *extended(Temps *w, Tensor *x, int d, int64_t before,
                         int64_t after, int mode) {
   const int64_t n = x->size[d];
   int64_t all, *p;
@@ -92,11 +92,11 @@ static Tensor *extended(Draft *w, Tensor *x, int d, int64_t before,
                        : nc_todevice(&index, here, nc_device(x));
   }
   nc_release(here);
-  return nc_indexed(w, x, d, nc_held(w, r, &index));
+  return nc_temps_indexselect(w, x, d, nc_temps_add(w, r, &index));
 }
 
 /* Pads the last dimensions with a number. */
-static Tensor *surrounded(Draft *w, Tensor *x, const Arg *pad, Scalar value) {
+static Tensor *surrounded(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
   int64_t size[NC_MAXDIM], from[NC_MAXDIM];
   Tensor *y = NULL, *part;
   int r;
@@ -117,19 +117,19 @@ static Tensor *surrounded(Draft *w, Tensor *x, const Arg *pad, Scalar value) {
                           (long long)before, (long long)after);
     if (w->status != NC_OK) return NULL;
     from[d] = before > 0 ? before : 0;
-    if (left != x->size[d]) x = nc_part(w, x, d, cut, left);
+    if (left != x->size[d]) x = nc_temps_narrow(w, x, d, cut, left);
   }
   if (w->status != NC_OK) return NULL;
   r = nc_full(&y, nc_device(x), x->dtype, x->nd, size, value);
-  part = nc_held(w, r, &y);
+  part = nc_temps_add(w, r, &y);
   for (int d = 0; d < x->nd && w->status == NC_OK; d++)
     if (x->size[d] != size[d]) {
       if (x->size[d] == 0) return y;
-      part = nc_part(w, part, d, from[d], x->size[d]);
+      part = nc_temps_narrow(w, part, d, from[d], x->size[d]);
     }
-  Call copy = nc_callof(FAM_copy_, part);
+  Call copy = nc_callon(OPERATOR_copy_, part);
   copy.arg[1].t = x;
-  nc_do(w, &copy);
+  nc_temps_call(w, &copy);
   return y;
 }
 
@@ -137,7 +137,7 @@ int nc_op_pad(Call *c) {
   Tensor *x = c->arg[0].t;
   const Arg *pad = &c->arg[1];
   const int mode = (int)c->arg[2].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   if (pad->n % 2 != 0 || pad->n > 2 * x->nd)
     w.status = nc_fail(NC_ESHAPE, "%d sizes for %d dimensions: two a dimension "
                        "are wanted, from the last one on", pad->n, x->nd);
@@ -148,8 +148,8 @@ int nc_op_pad(Call *c) {
   for (int i = 0; mode != CONSTANT && 2 * i < pad->n && w.status == NC_OK; i++)
     x = extended(&w, x, c->arg[0].t->nd - 1 - i, pad->list[2 * i],
                  pad->list[2 * i + 1], mode);
-  if (x == c->arg[0].t) x = nc_row1(&w, OP_clone, x);
-  return nc_ended(&w, c, x, 1);
+  if (x == c->arg[0].t) x = nc_temps_op1(&w, OP_clone, x);
+  return nc_temps_endcall(&w, c, x, 1);
 }
 
 /*
@@ -176,16 +176,16 @@ int nc_op_block_diag(Call *c) {
   TRY(nc_full(&y, device, type, 2, size, nc_int(0)));
   for (int i = 0; i < list->n; i++) {
     Tensor *t = list->tensors[i];
-    Draft w = { 0 };
-    Call copy = nc_callof(FAM_copy_, NULL);
+    Temps w = { 0 };
+    Call copy = nc_callon(OPERATOR_copy_, NULL);
     const int64_t n = t->nd == 2 ? t->size[0] : 1;
     const int64_t m = t->nd ? t->size[t->nd - 1] : 1;
     if (nc_numel(t) > 0) {
-      copy.arg[0].t = nc_part(&w, nc_part(&w, y, 0, row, n), 1, column, m);
+      copy.arg[0].t = nc_temps_narrow(&w, nc_temps_narrow(&w, y, 0, row, n), 1, column, m);
       copy.arg[1].t = t;
-      nc_do(&w, &copy);
+      nc_temps_call(&w, &copy);
     }
-    if ((r = nc_finish(&w)) != NC_OK) {
+    if ((r = nc_temps_finish(&w)) != NC_OK) {
       nc_release(y);
       return r;
     }

@@ -10,19 +10,19 @@
 
 enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT };   /* of the signature */
 
-static Tensor *move(Draft *w, Tensor *x, int64_t from, int64_t to) {
-  Call c = nc_callof(FAM_movedim, x);
+static Tensor *move(Temps *w, Tensor *x, int64_t from, int64_t to) {
+  Call c = nc_callon(OPERATOR_movedim, x);
   c.arg[1].n = c.arg[2].n = 1;
   c.arg[1].list = &from;
   c.arg[2].list = &to;
-  return nc_do(w, &c);
+  return nc_temps_call(w, &c);
 }
 
-static Tensor *shaped(Draft *w, Tensor *x, int nd, const int64_t size[]) {
-  Call c = nc_callof(FAM_reshape, x);
+static Tensor *shaped(Temps *w, Tensor *x, int nd, const int64_t size[]) {
+  Call c = nc_callon(OPERATOR_reshape, x);
   c.arg[1].n = nd;
   c.arg[1].list = size;
-  return nc_do(w, &c);
+  return nc_temps_call(w, &c);
 }
 
 static int checked(const Tensor *x) {
@@ -36,11 +36,11 @@ static int checked(const Tensor *x) {
 }
 
 /* q as a tensor of the type of x, all of it in [0, 1] */
-static Tensor *fractions(Draft *w, const Arg *a, const Tensor *x) {
+static Tensor *fractions(Temps *w, const Arg *a, const Tensor *x) {
   Tensor *q = a->t, *in, *y = NULL;
   Scalar all = nc_int(1);
   if (q == NULL)
-    q = nc_held(w, nc_full(&y, nc_device(x), x->dtype, 0, NULL,
+    q = nc_temps_add(w, nc_full(&y, nc_device(x), x->dtype, 0, NULL,
                            nc_float(nc_tofloat(a->s))), &y);
   if (w->status != NC_OK) return NULL;
   if (q->dtype != x->dtype) {
@@ -50,71 +50,71 @@ static Tensor *fractions(Draft *w, const Arg *a, const Tensor *x) {
   } else if (q->nd > 1)
     w->status = nc_fail(NC_ESHAPE, "q has %d dimensions, and at most 1 is "
                         "possible", q->nd);
-  in = nc_row2(w, OP_logical_and, nc_rownumber(w, OP_ge, q, nc_int(0)),
-               nc_rownumber(w, OP_le, q, nc_int(1)));
-  in = nc_fold(w, OP_all, in, ~0u, 0);
+  in = nc_temps_op2(w, OP_logical_and, nc_temps_opnumber(w, OP_ge, q, nc_int(0)),
+               nc_temps_opnumber(w, OP_le, q, nc_int(1)));
+  in = nc_temps_reduce(w, OP_all, in, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&all, in);
   if (w->status == NC_OK && !all.i)
     w->status = nc_fail(NC_EVALUE, "q must lie in [0, 1]");
   return q;
 }
 
-typedef struct Lines {
+typedef struct DimRows {
   Tensor *x;                  /* the last dimension is a line */
   Tensor *sorted;             /* or NULL: see nc_canrank */
-} Lines;
+} DimRows;
 
-static Lines linesof(Draft *w, Tensor *x, const Tensor *q) {
-  Lines l = { .x = x };
+static DimRows linesof(Temps *w, Tensor *x, const Tensor *q) {
+  DimRows l = { .x = x };
   int yes = 0;
   if (w->status == NC_OK)     /* two ranks for each */
     w->status = nc_canrank(&yes, x, 2 * nc_numel(q));
   if (w->status == NC_OK && !yes)
-    nc_held(w, nc_sortvalues(&l.sorted, x, x->nd - 1), &l.sorted);
+    nc_temps_add(w, nc_sortvalues(&l.sorted, x, x->nd - 1), &l.sorted);
   return l;
 }
 
 /* Which lines have a nan? */
-static Tensor *withnan(Draft *w, Lines l) {
+static Tensor *withnan(Temps *w, DimRows l) {
   const int dim = l.x->nd - 1;
-  return nc_row1(w, OP_isnan, l.sorted
-                     ? nc_part(w, l.sorted, dim, l.x->size[dim] - 1, 1)
-                     : nc_fold(w, OP_amax, l.x, 1u << dim, 1));
+  return nc_temps_op1(w, OP_isnan, l.sorted
+                     ? nc_temps_narrow(w, l.sorted, dim, l.x->size[dim] - 1, 1)
+                     : nc_temps_reduce(w, OP_amax, l.x, 1u << dim, 1));
 }
 
 /* Ranks from 0, [lines.. x q], of sorted lines: nan lies last.  They are of
    the type of x unless that is too coarse for them. */
-static Tensor *ranksof(Draft *w, Lines l, Tensor *q, int ignore) {
+static Tensor *ranksof(Temps *w, DimRows l, Tensor *q, int ignore) {
   Tensor *x = l.x, *y, *most;
   if (w->status != NC_OK) return NULL;
   const int64_t n = x->size[x->nd - 1];
   const DType type = n > 1 << 24 ? DT_f64 : x->dtype;
-  q = nc_as(w, q, type);
+  q = nc_temps_cast(w, q, type);
   if (ignore) {
-    most = nc_fold(w, OP_sum, nc_row2(w, OP_eq, x, x), 1u << (x->nd - 1), 1);
-    most = nc_rownumber(w, OP_sub, most, nc_int(1));
-    most = nc_rownumber(w, OP_maximum, most, nc_int(0));
-    return nc_row2(w, OP_mul, nc_as(w, most, type), q);
+    most = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x), 1u << (x->nd - 1), 1);
+    most = nc_temps_opnumber(w, OP_sub, most, nc_int(1));
+    most = nc_temps_opnumber(w, OP_maximum, most, nc_int(0));
+    return nc_temps_op2(w, OP_mul, nc_temps_cast(w, most, type), q);
   }
-  y = nc_rownumber(w, OP_mul, q, nc_int(n - 1));
+  y = nc_temps_opnumber(w, OP_mul, q, nc_int(n - 1));
   Arg in[3] = { { .t = withnan(w, l) }, { .s = nc_float((double)(n - 1)) },
                 { .t = y } };
-  return nc_row(w, OP_where, in, NULL);
+  return nc_temps_op(w, OP_where, in, NULL);
 }
 
 /* The elements at whole ranks of the lines. */
-static Tensor *at(Draft *w, Lines l, Tensor *rank) {
+static Tensor *at(Temps *w, DimRows l, Tensor *rank) {
   Tensor *y = NULL;
-  rank = nc_as(w, rank, DT_i64);
-  if (l.sorted) rank = nc_rownumber(w, OP_add, rank, nc_int(1));
+  rank = nc_temps_cast(w, rank, DT_i64);
+  if (l.sorted) rank = nc_temps_opnumber(w, OP_add, rank, nc_int(1));
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, l.sorted ? nc_along(&y, l.sorted, rank, l.x->nd - 1)
+  return nc_temps_add(w, l.sorted ? nc_gatherdim(&y, l.sorted, rank, l.x->nd - 1)
                              : nc_ranked(&y, l.x, rank), &y);
 }
 
 /* *low and *high: ranks, and then the elements there.  Of lines that are not
    sorted both are found at once. */
-static void atboth(Draft *w, Lines l, Tensor **low, Tensor **high) {
+static void atboth(Temps *w, DimRows l, Tensor **low, Tensor **high) {
   Tensor *both;
   if (l.sorted) {
     *low = at(w, l, *low);
@@ -124,37 +124,37 @@ static void atboth(Draft *w, Lines l, Tensor **low, Tensor **high) {
   if (w->status != NC_OK) return;
   const int dim = (*low)->nd - 1;
   const int64_t n = (*low)->size[dim];
-  both = at(w, l, nc_joined(w, (Tensor *[]){ *low, *high }, 2, dim));
-  *low = nc_part(w, both, dim, 0, n);
-  *high = nc_part(w, both, dim, n, n);
+  both = at(w, l, nc_temps_cat(w, (Tensor *[]){ *low, *high }, 2, dim));
+  *low = nc_temps_narrow(w, both, dim, 0, n);
+  *high = nc_temps_narrow(w, both, dim, n, n);
 }
 
 /* [lines.. x q] */
-static Tensor *between(Draft *w, Lines l, Tensor *rank, int64_t how) {
+static Tensor *between(Temps *w, DimRows l, Tensor *rank, int64_t how) {
   const double whole[2] = { 0, 0 };             /* no decimals */
   Tensor *low, *high, *weight;
   Arg one[1] = { { .t = rank } };
   if (w->status != NC_OK) return NULL;
-  if (how == NEAREST) return at(w, l, nc_row(w, OP_round, one, whole));
-  if (how == LOWER) return at(w, l, nc_row1(w, OP_floor, rank));
-  if (how == HIGHER) return at(w, l, nc_row1(w, OP_ceil, rank));
-  low = nc_row1(w, OP_floor, rank);
-  high = nc_row1(w, OP_ceil, rank);
-  weight = nc_as(w, nc_row2(w, OP_sub, rank, low), l.x->dtype);
+  if (how == NEAREST) return at(w, l, nc_temps_op(w, OP_round, one, whole));
+  if (how == LOWER) return at(w, l, nc_temps_op1(w, OP_floor, rank));
+  if (how == HIGHER) return at(w, l, nc_temps_op1(w, OP_ceil, rank));
+  low = nc_temps_op1(w, OP_floor, rank);
+  high = nc_temps_op1(w, OP_ceil, rank);
+  weight = nc_temps_cast(w, nc_temps_op2(w, OP_sub, rank, low), l.x->dtype);
   atboth(w, l, &low, &high);
-  if (how == LINEAR) return nc_row3(w, OP_lerp, low, high, weight);
+  if (how == LINEAR) return nc_temps_op3(w, OP_lerp, low, high, weight);
   Arg in[3] = { { .t = low }, { .t = high }, { .s = nc_float(0.5) } };
-  return nc_row(w, OP_lerp, in, NULL);
+  return nc_temps_op(w, OP_lerp, in, NULL);
 }
 
 /* [lines.. x q] as the result: q first, or nowhere if it is one number;
    the folded dimensions as 1 if they are kept. */
-static Tensor *arranged(Draft *w, const Call *c, Tensor *y, int dim, int one) {
+static Tensor *arranged(Temps *w, const Call *c, Tensor *y, int dim, int one) {
   const Tensor *x = c->arg[0].t;
   int64_t size[NC_MAXDIM + 1];
   int n = 0;
   if (w->status != NC_OK) return NULL;
-  if (one) y = nc_do1(w, FAM_select, y, -1, 1);
+  if (one) y = nc_temps_call1(w, OPERATOR_select, y, -1, 1);
   else y = move(w, y, -1, 1);
   if (!c->arg[3].s.i || w->status != NC_OK) return y;
   if (!one) size[n++] = y->size[0];
@@ -170,7 +170,7 @@ static Tensor *arranged(Draft *w, const Call *c, Tensor *y, int dim, int one) {
 
 static int quantile(Call *c, int ignore) {
   Tensor *x = c->arg[0].t, *q, *y;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim = 0;
   w.status = checked(x);
   if (w.status == NC_OK && c->arg[2].given)
@@ -178,14 +178,14 @@ static int quantile(Call *c, int ignore) {
   if (w.status == NC_OK) {
     q = fractions(&w, &c->arg[1], x);
     y = c->arg[2].given && x->nd > 0 ? move(&w, x, dim + 1, -1)
-                                     : nc_do1(&w, FAM_flatten, x, 1, -1);
-    const Lines l = linesof(&w, y, q);
+                                     : nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1);
+    const DimRows l = linesof(&w, y, q);
     y = between(&w, l, ranksof(&w, l, q, ignore), c->arg[4].s.i);
     y = arranged(&w, c, y, dim, q == NULL || q->nd == 0);
-    nc_give(&w, &c->out[0], y);
+    nc_temps_result(&w, &c->out[0], y);
   }
-  if (w.status != NC_OK) nc_blameop(nc_families[c->op].name);
-  return nc_blamed(nc_finish(&w), nc_families[c->op].name, c->arg, 1);
+  if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
+  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_quantile(Call *c) {

@@ -47,7 +47,7 @@ static int holds(DType t, int64_t low, int64_t high) {
 }
 
 /* Integers in [low, high); arg holds low and high. */
-static int integer(Draw *d, DType t, const Arg arg[]) {
+static int integer(RandomFillCall *d, DType t, const Arg arg[]) {
   int64_t low = arg[1].given ? arg[0].s.i : 0;
   int64_t high = arg[1].given ? arg[1].s.i : arg[0].s.i;
   if (high <= low)
@@ -62,11 +62,11 @@ static int integer(Draw *d, DType t, const Arg arg[]) {
 ** Families
 */
 static int blamed(const Call *c, int r, int operands) {
-  return nc_blamed(r, nc_families[c->op].name, c->arg, operands);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, operands);
 }
 
 /* out[0] = y filled; takes y over, which may be NULL after a failure r */
-static int give(Call *c, int r, Tensor *y, Draw *d, int operands) {
+static int give(Call *c, int r, Tensor *y, RandomFillCall *d, int operands) {
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     c->out[0] = y;
   else
@@ -89,11 +89,11 @@ static int make(Tensor **y, const Arg *a, DType t, const Arg *where) {
 }
 
 /* rand, randn: arg 0 is a size or a tensor, then come dtype and device */
-static int floats(Call *c, Draw (*distribution)(DType, double, double),
+static int floats(Call *c, RandomFillCall (*distribution)(DType, double, double),
                   double b) {
   Tensor *like = c->arg[0].t, *y = NULL;
   DType t = typeor(&c->arg[1], like ? like->dtype : nc_defaultdtype);
-  Draw d = distribution(t, 0, b);
+  RandomFillCall d = distribution(t, 0, b);
   int r = needsfloat(t);
   if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[2]);
   return give(c, r, y, &d, like != NULL);
@@ -118,7 +118,7 @@ int nc_op_randn_like(Call *c) {
 int nc_op_randint(Call *c) {
   DType t = typeor(&c->arg[3], DT_i64);
   Tensor *y = NULL;
-  Draw d;
+  RandomFillCall d;
   int r = integer(&d, t, &c->arg[0]);
   if (r == NC_OK) r = make(&y, &c->arg[2], t, &c->arg[4]);
   return give(c, r, y, &d, 0);
@@ -127,14 +127,14 @@ int nc_op_randint(Call *c) {
 int nc_op_randint_like(Call *c) {
   DType t = typeor(&c->arg[3], c->arg[0].t->dtype);
   Tensor *y = NULL;
-  Draw d;
+  RandomFillCall d;
   int r = integer(&d, t, &c->arg[1]);
   if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[4]);
   return give(c, r, y, &d, 1);
 }
 
 /* Fills self. */
-static int inplace(Call *c, int r, Draw *d) {
+static int inplace(Call *c, int r, RandomFillCall *d) {
   Tensor *y = c->arg[0].t;
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     nc_retain(c->out[0] = y);
@@ -161,7 +161,7 @@ static int checkuniform(DType t, double from, double to) {
 int nc_op_uniform_(Call *c) {
   DType t = c->arg[0].t->dtype;
   double from = nc_tofloat(c->arg[1].s), to = nc_tofloat(c->arg[2].s);
-  Draw d = { .wide = 0 };
+  RandomFillCall d = { .wide = 0 };
   int r = checkuniform(t, from, to);
   if (r == NC_OK) d = nc_uniform(t, from, to);
   return inplace(c, r, &d);
@@ -170,7 +170,7 @@ int nc_op_uniform_(Call *c) {
 int nc_op_normal_(Call *c) {
   DType t = c->arg[0].t->dtype;
   double mean = nc_tofloat(c->arg[1].s), std = nc_tofloat(c->arg[2].s);
-  Draw d = nc_normal(t, mean, std);
+  RandomFillCall d = nc_normal(t, mean, std);
   int r = needsfloat(t);
   if (r == NC_OK && !(std >= 0))
     r = nc_fail(NC_EVALUE, "a standard deviation of %g", unsignednan(std));

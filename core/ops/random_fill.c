@@ -56,7 +56,7 @@ static uint64_t take(Generator *g, int64_t n, int per) {
 /*
 ** Filling a tensor
 */
-int nc_draw(Tensor *y, Draw *w, Generator *g) {
+int nc_draw(Tensor *y, RandomFillCall *w, Generator *g) {
   const Device *d = nc_device(y);
   const int64_t n = nc_numel(y);
   int r = NC_OK;
@@ -67,7 +67,7 @@ int nc_draw(Tensor *y, Draw *w, Generator *g) {
   w->key = nc_initialseed(g);
   w->block = take(g, n, w->wide ? 2 : 4);
   nc_count(n, n * nc_dtypesize(y->dtype));
-  if (n > 0) r = nc_wrote(w->y, d->draw(d, w));
+  if (n > 0) r = nc_countwrite(w->y, d->draw(d, w));
   if (w->y == y) return r;
   if (r == NC_OK) r = nc_copy(y, w->y);
   nc_release(w->y);
@@ -91,8 +91,8 @@ static double below(double x, DType t) {
   return y < x ? y : x - (half == 0.5 ? ulp / 2 : ulp);
 }
 
-Draw nc_uniform(DType t, double from, double to) {
-  Draw d = { .kind = DRAW_UNIFORM, .wide = t == DT_f64 };
+RandomFillCall nc_uniform(DType t, double from, double to) {
+  RandomFillCall d = { .kind = RANDOM_UNIFORM, .wide = t == DT_f64 };
   d.bits = nc_precision(t);
   d.a = from;
   d.b = to - from;
@@ -101,15 +101,15 @@ Draw nc_uniform(DType t, double from, double to) {
   return d;
 }
 
-Draw nc_normal(DType t, double mean, double std) {
-  Draw d = { .kind = DRAW_NORMAL, .wide = t == DT_f64 };
+RandomFillCall nc_normal(DType t, double mean, double std) {
+  RandomFillCall d = { .kind = RANDOM_NORMAL, .wide = t == DT_f64 };
   d.a = mean;
   d.b = std;
   return d;
 }
 
-Draw nc_integers(int64_t low, uint64_t range) {
-  Draw d = { .kind = DRAW_INTEGERS, .low = low, .range = range };
+RandomFillCall nc_integers(int64_t low, uint64_t range) {
+  RandomFillCall d = { .kind = RANDOM_INTEGERS, .low = low, .range = range };
   d.wide = range > (uint64_t)1 << 32;
   return d;
 }

@@ -5,14 +5,14 @@
 
 #include "core/tensor.h"
 
-Draw nc_uniform(DType t, double from, double to);   /* t: a float type */
-Draw nc_normal(DType t, double mean, double std);
-Draw nc_integers(int64_t low, uint64_t range);      /* low .. low+range-1 */
+RandomFillCall nc_uniform(DType t, double from, double to);   /* t: a float type */
+RandomFillCall nc_normal(DType t, double mean, double std);
+RandomFillCall nc_integers(int64_t low, uint64_t range);      /* low .. low+range-1 */
 int nc_precision(DType t);                          /* bits of a float type */
 
 /* Fills y, whatever its type, its strides and its device; w->y, key and block
    are set here.  A generator that is NULL is the default one. */
-int nc_draw(Tensor *y, Draw *w, Generator *g);
+int nc_draw(Tensor *y, RandomFillCall *w, Generator *g);
 
 /* p = a permutation of 1 .. n */
 int nc_shuffle(int64_t *p, int64_t n, Generator *g);

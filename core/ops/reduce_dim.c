@@ -19,7 +19,7 @@ static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
 }
 
 /* Asks the device of x to fold the dimensions of call->dims. */
-static int ask(LineCall *call) {
+static int ask(DimCall *call) {
   const Tensor *x = call->x;
   const Device *d = nc_device(x);
   call->lines = call->length = 1;
@@ -42,7 +42,7 @@ static int someelements(const Tensor *x, unsigned dims) {
 /* positions (1-based) and, if y is not NULL, values, of one or all dims */
 static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
                    int keepdim, int low) {
-  LineCall l = { .op = low ? LINE_SMALLEST : LINE_LARGEST, .x = x,
+  DimCall l = { .op = low ? DIM_ARGMIN : DIM_ARGMAX, .x = x,
                  .dims = dims };
   int r = someelements(x, dims);
   if (r == NC_OK) r = newresult(&l.at, x, dims, keepdim, DT_i64);
@@ -70,7 +70,7 @@ int nc_op__extreme(Call *c) {
 static int alongdim(Call *c, int low) {
   Call one = *c;
   int r;
-  one.op = FAM__extreme;
+  one.op = OPERATOR__extreme;
   one.arg[3].s = nc_int(low);
   r = nc_call(&one);
   for (int i = 0; i < NC_MAXOUT; i++) c->out[i] = one.out[i];
@@ -85,12 +85,12 @@ static int maxmin(Call *c, Op all, Op pair, int low) {
   if (!c->arg[1].given) {
     r = nc_reduce(&c->out[0], all, x, ~0u, (int)c->arg[2].s.i, DT_NONE, NULL,
                   NULL);
-    if (r != NC_OK) nc_blameop(nc_families[c->op].name);
+    if (r != NC_OK) nc_error_op(nc_operators[c->op].name);
     return r;
   }
   r = alongdim(c, low);
-  if (r != NC_OK) nc_blameop(nc_families[c->op].name);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  if (r != NC_OK) nc_error_op(nc_operators[c->op].name);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_max(Call *c) {
@@ -109,7 +109,7 @@ static int argextreme(Call *c, int low) {
   if (r == NC_OK)
     r = extreme(NULL, &c->out[0], x, c->arg[1].given ? 1u << dim : ~0u,
                 (int)c->arg[2].s.i, low);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_argmax(Call *c) {
@@ -131,7 +131,7 @@ static int needfloat(const Tensor *x) {
 }
 
 /* y = one number of x's type for each line */
-static int number(Tensor **y, LineCall *l, int keepdim) {
+static int number(Tensor **y, DimCall *l, int keepdim) {
   int r;
   TRY(newresult(&l->y, l->x, l->dims, keepdim, l->x->dtype));
   if ((r = ask(l)) == NC_OK) *y = l->y;
@@ -140,7 +140,7 @@ static int number(Tensor **y, LineCall *l, int keepdim) {
 }
 
 static int variance(Tensor **y, Call *c, unsigned dims, int root) {
-  LineCall l = { .op = root ? LINE_STD : LINE_VAR, .x = c->arg[0].t };
+  DimCall l = { .op = root ? DIM_STD : DIM_VAR, .x = c->arg[0].t };
   l.dims = dims;
   l.correction = c->arg[4].given ? nc_tofloat(c->arg[4].s)
                                  : (double)(c->arg[2].s.i != 0);
@@ -152,7 +152,7 @@ static int varstd(Call *c, int root) {
   int r = needfloat(c->arg[0].t);
   if (r == NC_OK) r = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
   if (r == NC_OK) r = variance(&c->out[0], c, dims, root);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_var(Call *c) {
@@ -197,27 +197,27 @@ int nc_op_norm(Call *c) {
     r = norm(&c->out[0], cast, nc_tofloat(c->arg[1].s), dims,
              (int)c->arg[3].s.i);
   nc_release(cast);
-  if (r != NC_OK) nc_blameop("norm");
-  return nc_blamed(r, "norm", c->arg, 1);
+  if (r != NC_OK) nc_error_op("norm");
+  return nc_error_call(r, "norm", c->arg, 1);
 }
 
 int nc_op_logsumexp(Call *c) {
   Tensor *x = c->arg[0].t, *cast = NULL;
-  LineCall l = { .op = LINE_LOGSUMEXP };
+  DimCall l = { .op = DIM_LOGSUMEXP };
   int isint = nc_category(x->dtype) != NC_FLOAT;
   int r = nc_dimmask(&l.dims, &c->arg[1], x->nd);
   if (r == NC_OK) r = nc_cast(&cast, x, isint ? nc_defaultdtype : x->dtype);
   l.x = cast;
   if (r == NC_OK) r = number(&c->out[0], &l, (int)c->arg[2].s.i);
   nc_release(cast);
-  return nc_blamed(r, "logsumexp", c->arg, 1);
+  return nc_error_call(r, "logsumexp", c->arg, 1);
 }
 
 /*
 ** Gradients
 */
-int nc_grad_logsumexp(FamilyGrad *g) {
-  const Meta *m = &g->in[0].meta;
+int nc_grad_logsumexp(OperatorGrad *g) {
+  const GradMeta *m = &g->in[0].meta;
   Tensor *x, *y, *wide = NULL, *wideg = NULL;
   unsigned dims;
   int r;
@@ -233,8 +233,8 @@ int nc_grad_logsumexp(FamilyGrad *g) {
 }
 
 /* 1 / (n - correction) */
-static double weight(const FamilyGrad *g, unsigned dims) {
-  const Meta *m = &g->in[0].meta;
+static double weight(const OperatorGrad *g, unsigned dims) {
+  const GradMeta *m = &g->in[0].meta;
   double n = 1, correction = (double)(g->arg[2].s.i != 0);
   for (int d = 0; d < m->nd; d++)
     if (dims >> d & 1) n *= (double)m->size[d];
@@ -242,8 +242,8 @@ static double weight(const FamilyGrad *g, unsigned dims) {
   return 1 / (n > correction ? n - correction : 0);
 }
 
-static int vargrad(FamilyGrad *g, const char *text, Tensor *y) {
-  const Meta *m = &g->in[0].meta;
+static int vargrad(OperatorGrad *g, const char *text, Tensor *y) {
+  const GradMeta *m = &g->in[0].meta;
   Tensor *x, *mean = NULL, *wideg = NULL, *wide = NULL;
   unsigned dims;
   int r;
@@ -260,32 +260,32 @@ static int vargrad(FamilyGrad *g, const char *text, Tensor *y) {
   return r;
 }
 
-int nc_grad_var(FamilyGrad *g) {
+int nc_grad_var(OperatorGrad *g) {
   return vargrad(g, "2*n*g*(a - b)", NULL);
 }
 
-int nc_grad_std(FamilyGrad *g) {
+int nc_grad_std(OperatorGrad *g) {
   Tensor *y;
   TRY(nc_result(g, 0, &y));
   return vargrad(g, "where(eq(c, 0), 0, n*g*(a - b)/c)", y);
 }
 
 /* The gradient goes to the position that was chosen. */
-int nc_grad__extreme(FamilyGrad *g) {
-  const Meta *m = &g->in[0].meta;
+int nc_grad__extreme(OperatorGrad *g) {
+  const GradMeta *m = &g->in[0].meta;
   Tensor *at, *zeros = NULL, *wide[2] = { NULL, NULL };
-  Call c = nc_callof(FAM_scatter_, NULL);
-  Draft w = { 0 };
+  Call c = nc_callon(OPERATOR_scatter_, NULL);
+  Temps w = { 0 };
   int dim, r;
   TRY(nc_result(g, 1, &at));
   TRY(nc_dim(&dim, g->arg[1].s.i, m->nd));
   r = nc_full(&zeros, m->device, m->dtype, m->nd, m->size, nc_int(0));
-  c.arg[0].t = nc_held(&w, r, &zeros);
+  c.arg[0].t = nc_temps_add(&w, r, &zeros);
   if (w.status == NC_OK) r = nc_unfolded(&wide[0], at, m, 1u << dim);
-  c.arg[2].t = nc_held(&w, r, &wide[0]);
+  c.arg[2].t = nc_temps_add(&w, r, &wide[0]);
   if (w.status == NC_OK) r = nc_unfolded(&wide[1], g->g[0], m, 1u << dim);
-  c.arg[3].t = nc_held(&w, r, &wide[1]);
+  c.arg[3].t = nc_temps_add(&w, r, &wide[1]);
   nc_setint(&c, 1, dim + 1);
-  nc_give(&w, &g->d[0], nc_do(&w, &c));
-  return nc_finish(&w);
+  nc_temps_result(&w, &g->d[0], nc_temps_call(&w, &c));
+  return nc_temps_finish(&w);
 }

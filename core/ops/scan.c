@@ -12,9 +12,9 @@
 
 /* *y and *at, each unless it is NULL: elements and positions of op along dim
    of x */
-static int running(Tensor **y, Tensor **at, Tensor *x, int dim, LineOp op) {
+static int running(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op) {
   const Device *d = nc_device(x);
-  LineCall l = { .op = op, .x = x, .dims = 1u << dim };
+  DimCall l = { .op = op, .x = x, .dims = 1u << dim };
   const int64_t n = nc_numel(x);
   int r = NC_OK;
   if (y) r = nc_new(&l.y, d, x->dtype, x->nd, x->size);
@@ -34,7 +34,7 @@ static int running(Tensor **y, Tensor **at, Tensor *x, int dim, LineOp op) {
 }
 
 /* Of integers in int64, which is then cut to the dtype that is wanted. */
-static int cumulated(Call *c, LineOp op) {
+static int cumulated(Call *c, DimOp op) {
   Tensor *x = c->arg[0].t, *cast = NULL, *wide = NULL, *y = NULL;
   const DType given = c->arg[2].dtype == DT_NONE ? x->dtype : c->arg[2].dtype;
   const DType work = nc_category(given) == NC_FLOAT ? given : DT_i64;
@@ -47,15 +47,15 @@ static int cumulated(Call *c, LineOp op) {
   nc_release(cast);
   nc_release(wide);
   nc_release(y);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_cumsum(Call *c) {
-  return cumulated(c, LINE_CUMSUM);
+  return cumulated(c, DIM_CUMSUM);
 }
 
 int nc_op_cumprod(Call *c) {
-  return cumulated(c, LINE_CUMPROD);
+  return cumulated(c, DIM_CUMPROD);
 }
 
 int nc_op_logcumsumexp(Call *c) {
@@ -67,46 +67,46 @@ int nc_op_logcumsumexp(Call *c) {
     nc_hint("self:to(\"float32\") first");
   }
   if (r == NC_OK) r = running(&c->out[0], NULL, x, dim,
-                                LINE_LOGCUMSUMEXP);
-  return nc_blamed(r, "logcumsumexp", c->arg, 1);
+                                DIM_LOGCUMSUMEXP);
+  return nc_error_call(r, "logcumsumexp", c->arg, 1);
 }
 
 /* Where a gradient is recorded the elements are picked by their positions. */
-static int extremes(Call *c, LineOp op) {
+static int extremes(Call *c, DimOp op) {
   Tensor *x = c->arg[0].t;
   int dim, recorded = 0, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK) r = nc_recording(&recorded, x);
   if (r == NC_OK)
     r = running(recorded ? NULL : &c->out[0], &c->out[1], x, dim, op);
-  if (r == NC_OK && recorded) r = nc_along(&c->out[0], x, c->out[1], dim);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  if (r == NC_OK && recorded) r = nc_gatherdim(&c->out[0], x, c->out[1], dim);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_cummax(Call *c) {
-  return extremes(c, LINE_CUMMAX);
+  return extremes(c, DIM_CUMMAX);
 }
 
 int nc_op_cummin(Call *c) {
-  return extremes(c, LINE_CUMMIN);
+  return extremes(c, DIM_CUMMIN);
 }
 
 /*
 ** Differences
 */
 /* With what stands before and behind it; bools differ or do not. */
-static Tensor *extended(Draft *w, const Call *c, Tensor *x, int dim) {
+static Tensor *extended(Temps *w, const Call *c, Tensor *x, int dim) {
   Tensor *part[3];
   int n = 0;
   if (c->arg[3].t) part[n++] = c->arg[3].t;
   part[n++] = x;
   if (c->arg[4].t) part[n++] = c->arg[4].t;
-  return n == 1 ? x : nc_joined(w, part, n, dim);
+  return n == 1 ? x : nc_temps_cat(w, part, n, dim);
 }
 
 int nc_op_diff(Call *c) {
   Tensor *x = c->arg[0].t;
   const int64_t times = c->arg[1].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim = 0;
   w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
   if (w.status == NC_OK && x->nd == 0)
@@ -117,99 +117,99 @@ int nc_op_diff(Call *c) {
   if (w.status == NC_OK && times > 0) x = extended(&w, c, x, dim);
   for (int64_t i = 0; w.status == NC_OK && i < times && x->size[dim] > 0; i++) {
     const int64_t n = x->size[dim] - 1;
-    Draft step = { 0 };
+    Temps step = { 0 };
     Tensor *y = NULL;
     int r;
-    nc_give(&step, &y, nc_row2(&step, x->dtype == DT_b8 ? OP_logical_xor
+    nc_temps_result(&step, &y, nc_temps_op2(&step, x->dtype == DT_b8 ? OP_logical_xor
                                                          : OP_sub,
-                               nc_part(&step, x, dim, 1, n),
-                               nc_part(&step, x, dim, 0, n)));
-    r = nc_finish(&step);
+                               nc_temps_narrow(&step, x, dim, 1, n),
+                               nc_temps_narrow(&step, x, dim, 0, n)));
+    r = nc_temps_finish(&step);
     if (i > 0) nc_release(w.t[--w.n]);          /* the last but one */
-    x = nc_held(&w, r, &y);
+    x = nc_temps_add(&w, r, &y);
   }
-  if (w.status == NC_OK && times == 0) x = nc_row1(&w, OP_clone, x);
-  nc_give(&w, &c->out[0], x);
-  return nc_blamed(nc_finish(&w), "diff", c->arg, 1);
+  if (w.status == NC_OK && times == 0) x = nc_temps_op1(&w, OP_clone, x);
+  nc_temps_result(&w, &c->out[0], x);
+  return nc_error_call(nc_temps_finish(&w), "diff", c->arg, 1);
 }
 
 /*
 ** Gradients
 */
-Tensor *nc_backwards(Draft *w, Family op, Tensor *x, int dim) {
-  return nc_flipped(w, nc_do1(w, op, nc_flipped(w, x, dim), dim + 1, 0), dim);
+Tensor *nc_temps_reversed(Temps *w, Operator op, Tensor *x, int dim) {
+  return nc_temps_flip(w, nc_temps_call1(w, op, nc_temps_flip(w, x, dim), dim + 1, 0), dim);
 }
 
 /* y, but 0 where nothing was summed yet: there x is -inf, and gets none */
-static Tensor *begun(Draft *w, Tensor *y) {
+static Tensor *begun(Temps *w, Tensor *y) {
   const double none = -1 / (double)0;
-  Arg in[3] = { { .t = nc_rownumber(w, OP_eq, y, nc_float(none)) },
+  Arg in[3] = { { .t = nc_temps_opnumber(w, OP_eq, y, nc_float(none)) },
                 { .s = nc_int(0) }, { .t = y } };
-  return nc_row(w, OP_where, in, NULL);
+  return nc_temps_op(w, OP_where, in, NULL);
 }
 
 /* exp(x) times the running sum, from the end, of g*exp(-y), by logarithms:
    those of g where it is positive, and of -g where that is. */
-static Tensor *logpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
-  Tensor *t = nc_row1(w, OP_log, nc_rownumber(w, OP_maximum, g, nc_int(0)));
-  t = nc_backwards(w, FAM_logcumsumexp, nc_row2(w, OP_sub, t, y), dim);
-  return nc_row1(w, OP_exp, nc_row2(w, OP_add, t, x));
+static Tensor *logpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+  Tensor *t = nc_temps_op1(w, OP_log, nc_temps_opnumber(w, OP_maximum, g, nc_int(0)));
+  t = nc_temps_reversed(w, OPERATOR_logcumsumexp, nc_temps_op2(w, OP_sub, t, y), dim);
+  return nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_add, t, x));
 }
 
 /* The same without logarithms, which have no second derivative at 0; exp
    overflows where y grows by more than it can hold. */
-static Tensor *plainpart(Draft *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
-  Tensor *base = nc_part(w, y, dim, 0, 1), *t;
-  t = nc_row1(w, OP_exp, nc_row2(w, OP_sub, base, y));
-  t = nc_backwards(w, FAM_cumsum, nc_row2(w, OP_mul, g, t), dim);
-  return nc_row2(w, OP_mul, t,
-                 nc_row1(w, OP_exp, nc_row2(w, OP_sub, x, base)));
+static Tensor *plainpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+  Tensor *base = nc_temps_narrow(w, y, dim, 0, 1), *t;
+  t = nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, base, y));
+  t = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, t), dim);
+  return nc_temps_op2(w, OP_mul, t,
+                 nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, x, base)));
 }
 
 /* The same as a matrix of exp(x[k] - y[i]), i >= k, none of which is above
    1: there is nothing to overflow. */
-static Tensor *matrixpart(Draft *w, Tensor *g, Tensor *x, Tensor *y,
+static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y,
                           int dim) {
   const int64_t nd = x->nd, size[] = { x->size[dim], 1 };
   Tensor *at = NULL, *down = NULL, *m;
   int r = nc_counted(&at, x, 1, size[0]);
-  at = nc_held(w, r, &at);
+  at = nc_temps_add(w, r, &at);
   if (w->status == NC_OK) r = nc_reshapeto(&down, at, 2, size);
-  down = nc_held(w, r, &down);
-  x = nc_do1(w, FAM_transpose, x, dim + 1, -1);       /* the line goes last */
-  y = nc_do1(w, FAM_transpose, y, dim + 1, -1);
-  g = nc_do1(w, FAM_transpose, g, dim + 1, -1);
-  m = nc_row2(w, OP_sub, nc_do1(w, FAM_unsqueeze, x, nd + 1, 0),
-              nc_do1(w, FAM_unsqueeze, y, nd, 0));
-  m = nc_whereelse(w, nc_row2(w, OP_ge, at, down), m,
+  down = nc_temps_add(w, r, &down);
+  x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1, -1);       /* the line goes last */
+  y = nc_temps_call1(w, OPERATOR_transpose, y, dim + 1, -1);
+  g = nc_temps_call1(w, OPERATOR_transpose, g, dim + 1, -1);
+  m = nc_temps_op2(w, OP_sub, nc_temps_call1(w, OPERATOR_unsqueeze, x, nd + 1, 0),
+              nc_temps_call1(w, OPERATOR_unsqueeze, y, nd, 0));
+  m = nc_temps_where(w, nc_temps_op2(w, OP_ge, at, down), m,
                    nc_float(-1 / (double)0));
-  m = nc_row2(w, OP_mul, nc_row1(w, OP_exp, m),
-              nc_do1(w, FAM_unsqueeze, g, nd, 0));
-  m = nc_fold(w, OP_sum, m, 1u << nd, 0);
-  return nc_do1(w, FAM_transpose, m, dim + 1, -1);
+  m = nc_temps_op2(w, OP_mul, nc_temps_op1(w, OP_exp, m),
+              nc_temps_call1(w, OPERATOR_unsqueeze, g, nd, 0));
+  m = nc_temps_reduce(w, OP_sum, m, 1u << nd, 0);
+  return nc_temps_call1(w, OPERATOR_transpose, m, dim + 1, -1);
 }
 
 /* Does no line of y grow by more than exp can hold? */
-static int moderate(Draft *w, Tensor *y, int dim) {
+static int moderate(Temps *w, Tensor *y, int dim) {
   const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
   Scalar v = { NC_FLOAT, 0, 1 / (double)0 };
-  Tensor *rise = nc_row2(w, OP_sub, nc_part(w, y, dim, y->size[dim] - 1, 1),
-                         nc_part(w, y, dim, 0, 1));
-  rise = nc_fold(w, OP_amax, rise, ~0u, 0);
+  Tensor *rise = nc_temps_op2(w, OP_sub, nc_temps_narrow(w, y, dim, y->size[dim] - 1, 1),
+                         nc_temps_narrow(w, y, dim, 0, 1));
+  rise = nc_temps_reduce(w, OP_amax, rise, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&v, rise);
   return nc_tofloat(v) < most;
 }
 
-static Tensor *recordedpart(Draft *w, Tensor *g, Tensor *x, Tensor *y,
+static Tensor *recordedpart(Temps *w, Tensor *g, Tensor *x, Tensor *y,
                             int dim) {
-  if (nc_numel(y) == 0 || y->nd == 0) return nc_row1(w, OP_clone, g);
+  if (nc_numel(y) == 0 || y->nd == 0) return nc_temps_op1(w, OP_clone, g);
   if (y->nd == NC_MAXDIM || moderate(w, y, dim))
     return plainpart(w, g, x, y, dim);
   return matrixpart(w, g, x, begun(w, y), dim);
 }
 
-int nc_grad_logcumsumexp(FamilyGrad *g) {
-  Draft w = { 0 };
+int nc_grad_logcumsumexp(OperatorGrad *g) {
+  Temps w = { 0 };
   Tensor *x, *y, *plus, *minus;
   int dim = 0;
   w.status = nc_operand(g, 0, &x);
@@ -217,12 +217,12 @@ int nc_grad_logcumsumexp(FamilyGrad *g) {
   if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
   if (w.status != NC_OK) return w.status;
   if (nc_gradoff == 0) {      /* it is going to be differentiated again */
-    nc_give(&w, &g->d[0], recordedpart(&w, g->g[0], x, y, dim));
-    return nc_finish(&w);
+    nc_temps_result(&w, &g->d[0], recordedpart(&w, g->g[0], x, y, dim));
+    return nc_temps_finish(&w);
   }
   y = begun(&w, y);
   plus = logpart(&w, g->g[0], x, y, dim);
-  minus = logpart(&w, nc_row1(&w, OP_neg, g->g[0]), x, y, dim);
-  nc_give(&w, &g->d[0], nc_row2(&w, OP_sub, plus, minus));
-  return nc_finish(&w);
+  minus = logpart(&w, nc_temps_op1(&w, OP_neg, g->g[0]), x, y, dim);
+  nc_temps_result(&w, &g->d[0], nc_temps_op2(&w, OP_sub, plus, minus));
+  return nc_temps_finish(&w);
 }

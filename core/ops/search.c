@@ -27,10 +27,10 @@ static int fits(const Tensor *seq, const Tensor *x, int isnumber) {
 }
 
 /* Dense, of the type in which they are compared. */
-static Tensor *plain(Draft *w, Tensor *x, DType type) {
-  Tensor *y = NULL, *t = nc_as(w, x, type);
+static Tensor *plain(Temps *w, Tensor *x, DType type) {
+  Tensor *y = NULL, *t = nc_temps_cast(w, x, type);
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_dense(&y, t), &y);
+  return nc_temps_add(w, nc_dense(&y, t), &y);
 }
 
 /* The type in which sequences of type t and values are compared. */
@@ -40,16 +40,16 @@ static DType comparedas(DType t, const Arg *v) {
   return v->t == NULL && v->s.kind == NC_FLOAT ? DT_f64 : DT_i64;
 }
 
-static Tensor *valuesof(Draft *w, const Tensor *seq, const Arg *v) {
+static Tensor *valuesof(Temps *w, const Tensor *seq, const Arg *v) {
   const int isfloat = v->s.kind == NC_FLOAT;
   Tensor *y = NULL;
   if (v->t) return v->t;
-  return nc_held(w, nc_full(&y, nc_device(seq), isfloat ? DT_f64 : DT_i64, 0,
+  return nc_temps_add(w, nc_full(&y, nc_device(seq), isfloat ? DT_f64 : DT_i64, 0,
                             NULL, v->s), &y);
 }
 
 /* The sequence in the order that `sorter' gives. */
-static Tensor *ordered(Draft *w, Tensor *seq, Tensor *sorter) {
+static Tensor *ordered(Temps *w, Tensor *seq, Tensor *sorter) {
   Tensor *y = NULL;
   int same = sorter->nd == seq->nd;
   for (int d = 0; same && d < seq->nd; d++)
@@ -60,13 +60,13 @@ static Tensor *ordered(Draft *w, Tensor *seq, Tensor *sorter) {
     w->status = nc_fail(NC_EDTYPE, "sorter must be int64, not %s",
                         nc_dtypename(sorter->dtype));
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&y, seq, sorter, seq->nd - 1), &y);
+  return nc_temps_add(w, nc_gatherdim(&y, seq, sorter, seq->nd - 1), &y);
 }
 
 /* *y = where values v, or a number, go among those of seq: from 1 on */
 static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
                   Tensor *sorter) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   const DType type = comparedas(seq->dtype, v);
   Tensor *x = valuesof(&w, seq, v), *at = NULL;
   if (w.status == NC_OK) w.status = fits(seq, x, v->t == NULL);
@@ -74,14 +74,14 @@ static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
   seq = plain(&w, seq, type);
   x = plain(&w, x, type);
   if (w.status == NC_OK)
-    nc_held(&w, nc_new(&at, nc_device(seq), DT_i64, x->nd, x->size), &at);
+    nc_temps_add(&w, nc_new(&at, nc_device(seq), DT_i64, x->nd, x->size), &at);
   if (w.status == NC_OK && nc_numel(x) > 0)
     w.status = nc_device(seq)->search(
-        nc_device(seq), &(Searching){ .at = at, .seq = seq, .x = x,
+        nc_device(seq), &(SearchCall){ .at = at, .seq = seq, .x = x,
                                       .right = right });
-  if (narrow) at = nc_as(&w, at, DT_i32);
-  nc_give(&w, y, at);
-  return nc_finish(&w);
+  if (narrow) at = nc_temps_cast(&w, at, DT_i32);
+  nc_temps_result(&w, y, at);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_searchsorted(Call *c) {
@@ -95,7 +95,7 @@ int nc_op_searchsorted(Call *c) {
     r = search(&c->out[0], seq, &c->arg[1],
                right || (c->arg[4].given && !left), (int)c->arg[2].s.i,
                c->arg[5].t);
-  return nc_blamed(r, "searchsorted", c->arg, 2);
+  return nc_error_call(r, "searchsorted", c->arg, 2);
 }
 
 int nc_op_bucketize(Call *c) {
@@ -107,48 +107,48 @@ int nc_op_bucketize(Call *c) {
   if (r == NC_OK)
     r = search(&c->out[0], seq, &c->arg[0], (int)c->arg[3].s.i,
                (int)c->arg[2].s.i, NULL);
-  return nc_blamed(r, "bucketize", c->arg, 2);
+  return nc_error_call(r, "bucketize", c->arg, 2);
 }
 
 /*
 ** isin: what is looked for among the sorted ones is one of them if it is
 ** equal to the one at its place.
 */
-static Tensor *astensor(Draft *w, const Arg *a, const Device *d, DType type) {
+static Tensor *astensor(Temps *w, const Arg *a, const Device *d, DType type) {
   Tensor *y = NULL;
-  if (a->t) return nc_as(w, a->t, type);
-  return nc_held(w, nc_full(&y, d, type, 0, NULL, a->s), &y);
+  if (a->t) return nc_temps_cast(w, a->t, type);
+  return nc_temps_add(w, nc_full(&y, d, type, 0, NULL, a->s), &y);
 }
 
-static Tensor *among(Draft *w, Tensor *x, Tensor *set) {
+static Tensor *among(Temps *w, Tensor *x, Tensor *set) {
   Tensor *at = NULL, *sorted = NULL, *found = NULL, *places = NULL;
   Arg v = { .t = x };
   if (w->status != NC_OK) return NULL;
   w->status = nc_sortpart(&sorted, &places, set, 0, 0, 0, set->size[0]);
-  nc_held(w, w->status, &sorted);
-  nc_held(w, w->status, &places);
+  nc_temps_add(w, w->status, &sorted);
+  nc_temps_add(w, w->status, &places);
   if (w->status == NC_OK)
-    nc_held(w, search(&at, sorted, &v, 0, 0, NULL), &at);
-  at = nc_rownumber(w, OP_minimum, at, nc_int(set->size[0]));
+    nc_temps_add(w, search(&at, sorted, &v, 0, 0, NULL), &at);
+  at = nc_temps_opnumber(w, OP_minimum, at, nc_int(set->size[0]));
   Index ix = { .kind = IX_TENSOR, .t = at };
-  if (w->status == NC_OK) nc_held(w, nc_index(&found, sorted, &ix, 1), &found);
-  return nc_row2(w, OP_eq, found, x);
+  if (w->status == NC_OK) nc_temps_add(w, nc_index(&found, sorted, &ix, 1), &found);
+  return nc_temps_op2(w, OP_eq, found, x);
 }
 
 int nc_op_isin(Call *c) {
   const Device *d;
-  Draft w = { 0 };
+  Temps w = { 0 };
   Tensor *x, *set, *y = NULL;
   DType type;
   w.status = nc_samedevice(&d, c->arg, 2);
   type = nc_resulttype(c->arg, 2);
   x = astensor(&w, &c->arg[0], d, type);
-  set = nc_do1(&w, FAM_flatten, astensor(&w, &c->arg[1], d, type), 1, -1);
+  set = nc_temps_call1(&w, OPERATOR_flatten, astensor(&w, &c->arg[1], d, type), 1, -1);
   if (w.status == NC_OK && nc_numel(set) == 0)
-    y = nc_held(&w, nc_full(&y, d, DT_b8, x->nd, x->size, nc_int(0)), &y);
+    y = nc_temps_add(&w, nc_full(&y, d, DT_b8, x->nd, x->size, nc_int(0)), &y);
   else
     y = among(&w, x, set);
-  if (c->arg[3].s.i) y = nc_row1(&w, OP_logical_not, y);
-  nc_give(&w, &c->out[0], y);
-  return nc_blamed(nc_finish(&w), "isin", c->arg, 2);
+  if (c->arg[3].s.i) y = nc_temps_op1(&w, OP_logical_not, y);
+  nc_temps_result(&w, &c->out[0], y);
+  return nc_error_call(nc_temps_finish(&w), "isin", c->arg, 2);
 }

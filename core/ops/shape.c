@@ -16,23 +16,23 @@
 */
 /* A dense tensor for a result like x, of which every byte will be read and
    written once. */
-static Tensor *likewise(Draft *w, const Tensor *x) {
+static Tensor *likewise(Temps *w, const Tensor *x) {
   Tensor *y = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
   nc_count(0, 2 * nc_numel(x) * nc_dtypesize(x->dtype));
   r = nc_new(&y, nc_device(x), x->dtype, x->nd, x->size);
-  return nc_held(w, r, &y);
+  return nc_temps_add(w, r, &y);
 }
 
 /* Reverses the dimensions of the mask. */
-static Tensor *reversed(Draft *w, Tensor *x, unsigned dims) {
+static Tensor *reversed(Temps *w, Tensor *x, unsigned dims) {
   Tensor *y = x;
   if (w->status != NC_OK || nc_numel(x) == 0 || dims == 0)
-    return nc_row1(w, OP_clone, x);
+    return nc_temps_op1(w, OP_clone, x);
   if (nc_device(x) == &nc_cpu) {
     y = likewise(w, x);
-    if (y) w->status = nc_cpuflip(y, x, dims);
+    if (y) w->status = nc_cpu_flip(y, x, dims);
     return y;
   }
   for (int d = 0; d < x->nd && w->status == NC_OK; d++) {
@@ -40,7 +40,7 @@ static Tensor *reversed(Draft *w, Tensor *x, unsigned dims) {
     int r;
     if (!(dims >> d & 1)) continue;
     r = nc_counted(&back, x, x->size[d], 1);
-    y = nc_indexed(w, y, d, nc_held(w, r, &back));
+    y = nc_temps_indexselect(w, y, d, nc_temps_add(w, r, &back));
   }
   return y;
 }
@@ -48,7 +48,7 @@ static Tensor *reversed(Draft *w, Tensor *x, unsigned dims) {
 int nc_op_flip(Call *c) {
   Tensor *x = c->arg[0].t;
   const Arg *dims = &c->arg[1];
-  Draft w = { 0 };
+  Temps w = { 0 };
   unsigned seen = 0;
   for (int i = 0; i < dims->n && w.status == NC_OK; i++) {
     int d;
@@ -57,32 +57,32 @@ int nc_op_flip(Call *c) {
       w.status = nc_fail(NC_EINDEX, "dim %d is given twice", d + 1);
     if (w.status == NC_OK) seen |= 1u << d;
   }
-  return nc_ended(&w, c, reversed(&w, x, x->nd ? seen : 0), 1);
+  return nc_temps_endcall(&w, c, reversed(&w, x, x->nd ? seen : 0), 1);
 }
 
-int nc_grad_flip(FamilyGrad *g) {
-  Call c = nc_callof(FAM_flip, g->g[0]);
+int nc_grad_flip(OperatorGrad *g) {
+  Call c = nc_callon(OPERATOR_flip, g->g[0]);
   c.arg[1] = g->arg[1];
   TRY(nc_call(&c));
   g->d[0] = c.out[0];
   return NC_OK;
 }
 
-Tensor *nc_flipped(Draft *w, Tensor *x, int dim) {
+Tensor *nc_temps_flip(Temps *w, Tensor *x, int dim) {
   const int64_t d = dim + 1;
-  Call c = nc_callof(FAM_flip, x);
+  Call c = nc_callon(OPERATOR_flip, x);
   if (w->status != NC_OK || x->nd == 0) return x;
   c.arg[1].given = c.arg[1].n = 1;
   c.arg[1].list = &d;
-  return nc_do(w, &c);
+  return nc_temps_call(w, &c);
 }
 
 static int flipalong(Call *c, int dim) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   if (c->arg[0].t->nd < dim)
     w.status = nc_fail(NC_ESHAPE, "needs at least %d dimension%s, the tensor "
                        "has %d", dim, dim == 1 ? "" : "s", c->arg[0].t->nd);
-  return nc_ended(&w, c, nc_flipped(&w, c->arg[0].t, dim - 1), 1);
+  return nc_temps_endcall(&w, c, nc_temps_flip(&w, c->arg[0].t, dim - 1), 1);
 }
 
 int nc_op_fliplr(Call *c) {
@@ -99,7 +99,7 @@ int nc_op_rot90(Call *c) {
   const Arg *given = &c->arg[2];
   const int64_t *dims = given->given ? given->list : usual;
   const int turns = (int)((c->arg[1].s.i % 4 + 4) % 4);
-  Draft w = { 0 };
+  Temps w = { 0 };
   int a = 0, b = 0;
   if (x->nd < 2)
     w.status = nc_fail(NC_ESHAPE, "needs at least 2 dimensions, the tensor "
@@ -111,66 +111,66 @@ int nc_op_rot90(Call *c) {
   if (w.status == NC_OK) w.status = nc_dim(&b, dims[1], x->nd);
   if (w.status == NC_OK && a == b)
     w.status = nc_fail(NC_EINDEX, "dim %d is given twice", a + 1);
-  if (turns == 1 || turns == 2) y = nc_flipped(&w, y, b);
-  if (turns == 2 || turns == 3) y = nc_flipped(&w, y, a);
-  if (turns % 2) y = nc_do1(&w, FAM_transpose, y, a + 1, b + 1);
-  if (turns == 0 || turns % 2) y = nc_row1(&w, OP_clone, y);
-  return nc_ended(&w, c, y, 1);
+  if (turns == 1 || turns == 2) y = nc_temps_flip(&w, y, b);
+  if (turns == 2 || turns == 3) y = nc_temps_flip(&w, y, a);
+  if (turns % 2) y = nc_temps_call1(&w, OPERATOR_transpose, y, a + 1, b + 1);
+  if (turns == 0 || turns % 2) y = nc_temps_op1(&w, OP_clone, y);
+  return nc_temps_endcall(&w, c, y, 1);
 }
 
 /* The last `shift' elements of dimension d come first. */
-static Tensor *rolled(Draft *w, Tensor *x, int d, int64_t shift) {
+static Tensor *rolled(Temps *w, Tensor *x, int d, int64_t shift) {
   const int64_t n = x->size[d];
   Tensor *part[2];
   if (w->status != NC_OK || n == 0) return x;
   shift = (shift % n + n) % n;
   if (shift == 0) return x;
-  part[0] = nc_part(w, x, d, n - shift, shift);
-  part[1] = nc_part(w, x, d, 0, n - shift);
-  return w->status == NC_OK ? nc_joined(w, part, 2, d) : NULL;
+  part[0] = nc_temps_narrow(w, x, d, n - shift, shift);
+  part[1] = nc_temps_narrow(w, x, d, 0, n - shift);
+  return w->status == NC_OK ? nc_temps_cat(w, part, 2, d) : NULL;
 }
 
 int nc_op_roll(Call *c) {
   static const int64_t all = -1;
   const Arg *shift = &c->arg[1], *dims = &c->arg[2];
   Tensor *x = c->arg[0].t, *y = x;
-  Draft w = { 0 };
+  Temps w = { 0 };
   const int flat = !dims->given || dims->n == 0;
   if (flat ? shift->n != 1 : shift->n != dims->n)
     w.status = nc_fail(NC_ESHAPE, "%d shifts for %d dimensions", shift->n,
                        flat ? 1 : dims->n);
   if (flat) {
-    y = nc_shaped(&w, x, 1, &all);
+    y = nc_temps_reshape(&w, x, 1, &all);
     if (w.status == NC_OK) y = rolled(&w, y, 0, shift->list[0]);
-    y = nc_shaped(&w, y, x->nd, x->size);
+    y = nc_temps_reshape(&w, y, x->nd, x->size);
   }
   for (int i = 0; !flat && i < dims->n && w.status == NC_OK; i++) {
     int d;
     w.status = nc_dim(&d, dims->list[i], x->nd);
     if (w.status == NC_OK && x->nd > 0) y = rolled(&w, y, d, shift->list[i]);
   }
-  if (w.status == NC_OK && y->data == x->data) y = nc_row1(&w, OP_clone, y);
-  return nc_ended(&w, c, y, 1);
+  if (w.status == NC_OK && y->data == x->data) y = nc_temps_op1(&w, OP_clone, y);
+  return nc_temps_endcall(&w, c, y, 1);
 }
 
 /*
 ** Triangles
 */
 /* Where columns and rows, both counted, are as a mask wants them, x; dense. */
-static Tensor *masked(Draft *w, Tensor *x, Scalar diagonal, Op keeps) {
+static Tensor *masked(Temps *w, Tensor *x, Scalar diagonal, Op keeps) {
   const int64_t n = x->size[x->nd - 2], size[2] = { n, 1 };
   Tensor *row = NULL, *column = NULL, *zero = NULL, *own = NULL;
   int r = nc_dense(&own, x);
-  x = nc_held(w, r, &own);
+  x = nc_temps_add(w, r, &own);
   if (x == NULL) return NULL;
   r = nc_counted(&row, x, 1, n);
-  row = nc_shaped(w, nc_held(w, r, &row), 2, size);
+  row = nc_temps_reshape(w, nc_temps_add(w, r, &row), 2, size);
   r = nc_counted(&column, x, 1, x->size[x->nd - 1]);
-  nc_held(w, r, &column);
+  nc_temps_add(w, r, &column);
   r = nc_full(&zero, nc_device(x), x->dtype, 0, NULL, nc_int(0));
-  nc_held(w, r, &zero);
-  row = nc_rownumber(w, OP_add, row, diagonal);
-  return nc_row3(w, OP_where, nc_row2(w, keeps, column, row), x, zero);
+  nc_temps_add(w, r, &zero);
+  row = nc_temps_opnumber(w, OP_add, row, diagonal);
+  return nc_temps_op3(w, OP_where, nc_temps_op2(w, keeps, column, row), x, zero);
 }
 
 /* A diagonal beyond a corner is one at the corner. */
@@ -182,18 +182,18 @@ static Scalar nearest(int64_t diagonal, const Tensor *x) {
 static int triangle(Call *c, int upper) {
   Tensor *x = c->arg[0].t, *y;
   Scalar diagonal = c->arg[1].s;
-  Draft w = { 0 };
+  Temps w = { 0 };
   if (x->nd < 2)
     w.status = nc_fail(NC_ESHAPE, "needs at least 2 dimensions, the tensor "
                        "has %d", x->nd);
   else diagonal = nearest(diagonal.i, x);
-  if (w.status != NC_OK || nc_numel(x) == 0) y = nc_row1(&w, OP_clone, x);
+  if (w.status != NC_OK || nc_numel(x) == 0) y = nc_temps_op1(&w, OP_clone, x);
   else if (nc_device(x) == &nc_cpu) {
     y = likewise(&w, x);
-    if (y) w.status = nc_cputriangle(y, x, diagonal.i, upper);
+    if (y) w.status = nc_cpu_triangle(y, x, diagonal.i, upper);
   } else
     y = masked(&w, x, diagonal, upper ? OP_ge : OP_le);
-  return nc_ended(&w, c, y, 1);
+  return nc_temps_endcall(&w, c, y, 1);
 }
 
 int nc_op_tril(Call *c) {
@@ -205,31 +205,31 @@ int nc_op_triu(Call *c) {
 }
 
 /* The same triangle of the gradient. */
-static int triangleback(FamilyGrad *g, Family op) {
-  Call c = nc_callof(op, g->g[0]);
+static int triangleback(OperatorGrad *g, Operator op) {
+  Call c = nc_callon(op, g->g[0]);
   c.arg[1] = g->arg[1];
   TRY(nc_call(&c));
   g->d[0] = c.out[0];
   return NC_OK;
 }
 
-int nc_grad_tril(FamilyGrad *g) {
-  return triangleback(g, FAM_tril);
+int nc_grad_tril(OperatorGrad *g) {
+  return triangleback(g, OPERATOR_tril);
 }
 
-int nc_grad_triu(FamilyGrad *g) {
-  return triangleback(g, FAM_triu);
+int nc_grad_triu(OperatorGrad *g) {
+  return triangleback(g, OPERATOR_triu);
 }
 
 /*
 ** Diagonals
 */
-static Tensor *embedded(Draft *w, Tensor *x, int64_t offset, int64_t dim1,
+static Tensor *embedded(Temps *w, Tensor *x, int64_t offset, int64_t dim1,
                         int64_t dim2) {
   int64_t size[NC_MAXDIM];
   const int nd = x->nd + 1;
   Tensor *y = NULL, *at;
-  Call c = nc_callof(FAM_diagonal, NULL), copy = nc_callof(FAM_copy_, NULL);
+  Call c = nc_callon(OPERATOR_diagonal, NULL), copy = nc_callon(OPERATOR_copy_, NULL);
   int a, b, r;
   if (w->status != NC_OK) return NULL;
   if (x->nd == 0 || nd > NC_MAXDIM) {
@@ -248,45 +248,45 @@ static Tensor *embedded(Draft *w, Tensor *x, int64_t offset, int64_t dim1,
   size[b] = size[a];
   if (w->status != NC_OK) return NULL;
   r = nc_full(&y, nc_device(x), x->dtype, nd, size, nc_int(0));
-  c.arg[0].t = nc_held(w, r, &y);
+  c.arg[0].t = nc_temps_add(w, r, &y);
   nc_setint(&c, 1, offset);
   nc_setint(&c, 2, a + 1);
   nc_setint(&c, 3, b + 1);
-  at = nc_do(w, &c);
+  at = nc_temps_call(w, &c);
   copy.arg[0].t = at;
   copy.arg[1].t = x;
-  nc_do(w, &copy);
+  nc_temps_call(w, &copy);
   return y;
 }
 
 int nc_op_diag_embed(Call *c) {
-  Draft w = { 0 };
-  return nc_ended(&w, c, embedded(&w, c->arg[0].t, c->arg[1].s.i,
+  Temps w = { 0 };
+  return nc_temps_endcall(&w, c, embedded(&w, c->arg[0].t, c->arg[1].s.i,
                                   c->arg[2].s.i, c->arg[3].s.i), 1);
 }
 
 int nc_op_diagflat(Call *c) {
   static const int64_t all = -1;
-  Draft w = { 0 };
-  Tensor *x = nc_shaped(&w, c->arg[0].t, 1, &all);
+  Temps w = { 0 };
+  Tensor *x = nc_temps_reshape(&w, c->arg[0].t, 1, &all);
   if (w.status == NC_OK) x = embedded(&w, x, c->arg[1].s.i, 1, 2);
-  return nc_ended(&w, c, x, 1);
+  return nc_temps_endcall(&w, c, x, 1);
 }
 
 int nc_op_diag(Call *c) {
   Tensor *x = c->arg[0].t, *y = NULL;
-  Draft w = { 0 };
+  Temps w = { 0 };
   if (x->nd == 1) y = embedded(&w, x, c->arg[1].s.i, 1, 2);
   else if (x->nd == 2) {
-    Call d = nc_callof(FAM_diagonal, x);
+    Call d = nc_callon(OPERATOR_diagonal, x);
     nc_setint(&d, 1, c->arg[1].s.i);
     nc_setint(&d, 2, 1);
     nc_setint(&d, 3, 2);
-    y = nc_row1(&w, OP_clone, nc_do(&w, &d));
+    y = nc_temps_op1(&w, OP_clone, nc_temps_call(&w, &d));
   } else
     w.status = nc_fail(NC_ESHAPE, "needs a vector or a matrix, the tensor has "
                        "%d dimensions", x->nd);
-  return nc_ended(&w, c, y, 1);
+  return nc_temps_endcall(&w, c, y, 1);
 }
 
 /*
@@ -294,7 +294,7 @@ int nc_op_diag(Call *c) {
 */
 /* Each element along d so often as another: a dimension of repeats behind
    d, then joined with it. */
-static Tensor *repeated(Draft *w, Tensor *x, int d, int64_t times) {
+static Tensor *repeated(Temps *w, Tensor *x, int d, int64_t times) {
   int64_t size[NC_MAXDIM];
   if (times < 0) {
     w->status = nc_fail(NC_EVALUE, "%lld repeats", (long long)times);
@@ -306,24 +306,24 @@ static Tensor *repeated(Draft *w, Tensor *x, int d, int64_t times) {
   }
   for (int i = 0; i <= x->nd; i++)
     size[i] = i == d + 1 ? times : x->size[i - (i > d)];
-  x = nc_do1(w, FAM_unsqueeze, x, d + 2, 0);
-  x = nc_expanded(w, x, w->status == NC_OK ? x->nd : 0, size);
+  x = nc_temps_call1(w, OPERATOR_unsqueeze, x, d + 2, 0);
+  x = nc_temps_expand(w, x, w->status == NC_OK ? x->nd : 0, size);
   if (w->status != NC_OK) return NULL;
   for (int i = d + 1; i < x->nd - 1; i++) size[i] = size[i + 1];
   if (NC_MULOVER(x->size[d], times, &size[d])) size[d] = INT64_MAX;
-  return nc_row1(w, OP_clone, nc_shaped(w, x, x->nd - 1, size));
+  return nc_temps_op1(w, OP_clone, nc_temps_reshape(w, x, x->nd - 1, size));
 }
 
 /* The positions of n elements, each so often as `times' says. */
-static Tensor *places(Draft *w, Tensor *x, Tensor *times, int64_t n) {
+static Tensor *places(Temps *w, Tensor *x, Tensor *times, int64_t n) {
   Tensor *here = NULL, *wide = NULL, *own = NULL, *y = NULL;
   const int64_t *t;
   int64_t total = 0, *p;
   int r = nc_todevice(&here, times, &nc_cpu);
-  wide = nc_as(w, nc_held(w, r, &here), DT_i64);
+  wide = nc_temps_cast(w, nc_temps_add(w, r, &here), DT_i64);
   if (w->status != NC_OK) return NULL;
   r = nc_dense(&own, wide);
-  if (nc_held(w, r, &own) == NULL) return NULL;
+  if (nc_temps_add(w, r, &own) == NULL) return NULL;
   t = nc_data(own);
   for (int64_t i = 0; i < n && w->status == NC_OK; i++) {
     if (t[i] < 0)
@@ -333,7 +333,7 @@ static Tensor *places(Draft *w, Tensor *x, Tensor *times, int64_t n) {
   }
   if (w->status != NC_OK) return NULL;
   r = nc_new(&y, &nc_cpu, DT_i64, 1, &total);
-  if (nc_held(w, r, &y) == NULL) return NULL;
+  if (nc_temps_add(w, r, &y) == NULL) return NULL;
   p = nc_data(y);
   for (int64_t i = 0; i < n; i++) {
     if (nc_interrupted) w->status = nc_fail(NC_EINTR, "interrupted");
@@ -341,13 +341,13 @@ static Tensor *places(Draft *w, Tensor *x, Tensor *times, int64_t n) {
     for (int64_t k = 0; k < t[i]; k++) *p++ = i + 1;
   }
   r = nc_todevice(&own, y, nc_device(x));
-  return nc_held(w, r, &own);
+  return nc_temps_add(w, r, &own);
 }
 
 int nc_op_repeat_interleave(Call *c) {
   static const int64_t all = -1;
   Tensor *x = c->arg[0].t, *times = c->arg[1].t;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int d = 0;
   if (!c->arg[1].given) {               /* positions, as often as self says */
     Tensor *positions = NULL;
@@ -356,15 +356,15 @@ int nc_op_repeat_interleave(Call *c) {
                                  "vector, of how often to repeat each "
                                  "position");
     times = x;
-    x = nc_held(&w, r, &positions);
-  } else if (!c->arg[2].given) x = nc_shaped(&w, x, 1, &all);
+    x = nc_temps_add(&w, r, &positions);
+  } else if (!c->arg[2].given) x = nc_temps_reshape(&w, x, 1, &all);
   else w.status = nc_dim(&d, c->arg[2].s.i, x->nd);
-  if (w.status == NC_OK) x = nc_atleast1(&w, x);
+  if (w.status == NC_OK) x = nc_temps_atleast1d(&w, x);
   if (times == NULL && w.status == NC_OK) {
     if (c->arg[1].s.kind != NC_INT)
       w.status = nc_fail(NC_EVALUE, "repeats must be an integer");
     else x = repeated(&w, x, d, c->arg[1].s.i);
-    return nc_ended(&w, c, x, 1);
+    return nc_temps_endcall(&w, c, x, 1);
   }
   if (w.status == NC_OK && nc_category(times->dtype) != NC_INT)
     w.status = nc_fail(NC_EDTYPE, "repeats must be integers, not %s",
@@ -374,12 +374,12 @@ int nc_op_repeat_interleave(Call *c) {
     w.status = nc_fail(NC_ESHAPE, "repeats must be one number or one for each "
                        "of the %lld elements", (long long)x->size[d]);
   if (w.status == NC_OK)
-    times = nc_expanded(&w, times, 1, &x->size[d]);
+    times = nc_temps_expand(&w, times, 1, &x->size[d]);
   if (w.status == NC_OK) {
     Tensor *at = places(&w, x, times, x->size[d]);
-    if (w.status == NC_OK) x = nc_indexed(&w, x, d, at);
+    if (w.status == NC_OK) x = nc_temps_indexselect(&w, x, d, at);
   }
-  return nc_ended(&w, c, x, 2);
+  return nc_temps_endcall(&w, c, x, 2);
 }
 
 /*
@@ -389,7 +389,7 @@ int nc_op_kron(Call *c) {
   Tensor *a = c->arg[0].t, *b = c->arg[1].t, *y = NULL;
   const int nd = a->nd > b->nd ? a->nd : b->nd;
   int64_t one[NC_MAXDIM], two[NC_MAXDIM], size[NC_MAXDIM];
-  Draft w = { 0 };
+  Temps w = { 0 };
   if (2 * nd > NC_MAXDIM)
     w.status = nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd,
                        NC_MAXDIM / 2);
@@ -399,7 +399,7 @@ int nc_op_kron(Call *c) {
     one[2 * d + 1] = two[2 * d] = 1;
     if (NC_MULOVER(one[2 * d], two[2 * d + 1], &size[d])) size[d] = INT64_MAX;
   }
-  y = nc_row2(&w, OP_mul, nc_shaped(&w, a, 2 * nd, one),
-              nc_shaped(&w, b, 2 * nd, two));
-  return nc_ended(&w, c, nc_shaped(&w, y, nd, size), 2);
+  y = nc_temps_op2(&w, OP_mul, nc_temps_reshape(&w, a, 2 * nd, one),
+              nc_temps_reshape(&w, b, 2 * nd, two));
+  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, y, nd, size), 2);
 }

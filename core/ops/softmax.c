@@ -10,10 +10,10 @@
 #include "core/ops/sort.h"
 
 /* y = op along dimension dim of x */
-static int alongdim(Tensor **y, Tensor *x, int dim, LineOp op) {
+static int alongdim(Tensor **y, Tensor *x, int dim, DimOp op) {
   const Device *d = nc_device(x);
   const int64_t n = nc_numel(x);
-  LineCall l = { .op = op, .x = x, .dims = 1u << dim };
+  DimCall l = { .op = op, .x = x, .dims = 1u << dim };
   int r;
   TRY(nc_new(&l.y, d, x->dtype, x->nd, x->size));
   l.length = x->nd ? x->size[dim] : 1;
@@ -25,7 +25,7 @@ static int alongdim(Tensor **y, Tensor *x, int dim, LineOp op) {
   return r;
 }
 
-static int floatdim(Call *c, LineOp op) {
+static int floatdim(Call *c, DimOp op) {
   Tensor *x = c->arg[0].t, *cast = NULL;
   DType type = c->arg[2].dtype == DT_NONE ? x->dtype : c->arg[2].dtype;
   int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
@@ -36,31 +36,31 @@ static int floatdim(Call *c, LineOp op) {
   if (r == NC_OK) r = nc_cast(&cast, x, type);
   if (r == NC_OK) r = alongdim(&c->out[0], cast, dim, op);
   nc_release(cast);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_softmax(Call *c) {
-  return floatdim(c, LINE_SOFTMAX);
+  return floatdim(c, DIM_SOFTMAX);
 }
 
 int nc_op_log_softmax(Call *c) {
-  return floatdim(c, LINE_LOG_SOFTMAX);
+  return floatdim(c, DIM_LOG_SOFTMAX);
 }
 
 /*
 ** Gradients
 */
-int nc_grad_cumsum(FamilyGrad *g) {
-  Draft w = { 0 };
+int nc_grad_cumsum(OperatorGrad *g) {
+  Temps w = { 0 };
   int dim;
   TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
-  nc_give(&w, &g->d[0], nc_backwards(&w, FAM_cumsum, g->g[0], dim));
-  return nc_finish(&w);
+  nc_temps_result(&w, &g->d[0], nc_temps_reversed(&w, OPERATOR_cumsum, g->g[0], dim));
+  return nc_temps_finish(&w);
 }
 
 /* In one go, where there is nothing to record, and lines lie in one piece; 0
    if it has to be by rows. */
-static int atonce(int *r, FamilyGrad *g, Tensor *y, int dim, int log) {
+static int atonce(int *r, OperatorGrad *g, Tensor *y, int dim, int log) {
   int records[2] = { 0, 0 };
   Tensor *d = NULL;
   *r = nc_recording(&records[0], g->g[0]);
@@ -71,13 +71,13 @@ static int atonce(int *r, FamilyGrad *g, Tensor *y, int dim, int log) {
     return 0;
   nc_count(4 * nc_numel(y), 3 * nc_numel(y) * nc_dtypesize(y->dtype));
   *r = nc_new(&d, &nc_cpu, y->dtype, y->nd, y->size);
-  if (*r == NC_OK) *r = nc_cpusoftback(d, g->g[0], y, dim, log);
+  if (*r == NC_OK) *r = nc_cpu_softmax_backward(d, g->g[0], y, dim, log);
   if (*r == NC_OK) g->d[0] = d;
   else nc_release(d);
   return 1;
 }
 
-int nc_grad_softmax(FamilyGrad *g) {
+int nc_grad_softmax(OperatorGrad *g) {
   Tensor *y, *gy = NULL, *sum = NULL;
   int dim, r;
   TRY(nc_result(g, 0, &y));
@@ -91,7 +91,7 @@ int nc_grad_softmax(FamilyGrad *g) {
   return r;
 }
 
-int nc_grad_log_softmax(FamilyGrad *g) {
+int nc_grad_log_softmax(OperatorGrad *g) {
   Tensor *y, *sum = NULL;
   int dim, r;
   TRY(nc_result(g, 0, &y));

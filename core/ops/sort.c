@@ -34,7 +34,7 @@ static int newpart(Tensor **y, const Tensor *x, DType type, int dim,
 
 int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
                 int64_t from, int64_t keep) {
-  Sorting s = { .x = x, .dim = dim, .descending = descending, .from = from,
+  SortCall s = { .x = x, .dim = dim, .descending = descending, .from = from,
                 .keep = keep };
   const Device *d = nc_device(x);
   int r;
@@ -60,21 +60,21 @@ static int64_t lengthof(const Tensor *x, int dim) {
 }
 
 int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
-  Sorting s = { .x = x, .dim = dim, .keep = lengthof(x, dim) };
-  Draft w = { 0 };
+  SortCall s = { .x = x, .dim = dim, .keep = lengthof(x, dim) };
+  Temps w = { 0 };
   int recorded;
   *y = NULL;
   TRY(nc_recording(&recorded, x));
   if (recorded || nc_device(x) != &nc_cpu) {
-    nc_give(&w, y, nc_do1(&w, FAM_sort, x, dim + 1, 0));
-    return nc_finish(&w);
+    nc_temps_result(&w, y, nc_temps_call1(&w, OPERATOR_sort, x, dim + 1, 0));
+    return nc_temps_finish(&w);
   }
   w.status = newpart(&s.y, x, x->dtype, dim, s.keep);
-  nc_held(&w, w.status, &s.y);
+  nc_temps_add(&w, w.status, &s.y);
   nc_count(0, 2 * nc_numel(x) * nc_dtypesize(x->dtype));
-  if (w.status == NC_OK && nc_numel(x) > 0) w.status = nc_cpusort(&nc_cpu, &s);
-  nc_give(&w, y, s.y);
-  return nc_finish(&w);
+  if (w.status == NC_OK && nc_numel(x) > 0) w.status = nc_cpu_sort(&nc_cpu, &s);
+  nc_temps_result(&w, y, s.y);
+  return nc_temps_finish(&w);
 }
 
 #define SHORT 4096            /* a line that is as well sorted */
@@ -89,20 +89,20 @@ int nc_canrank(int *yes, Tensor *x, int64_t m) {
 }
 
 int nc_ranked(Tensor **y, Tensor *x, Tensor *rank) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Tensor *at = NULL, *out = NULL;
   const int dim = x->nd - 1;
-  nc_held(&w, nc_dense(&at, rank), &at);
+  nc_temps_add(&w, nc_dense(&at, rank), &at);
   if (w.status == NC_OK)
-    nc_held(&w, newpart(&out, x, x->dtype, dim, rank->size[dim]), &out);
+    nc_temps_add(&w, newpart(&out, x, x->dtype, dim, rank->size[dim]), &out);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
-  if (w.status == NC_OK) w.status = nc_cpuranks(out, x, at);
-  nc_give(&w, y, out);
-  return nc_finish(&w);
+  if (w.status == NC_OK) w.status = nc_cpu_ranks(out, x, at);
+  nc_temps_result(&w, y, out);
+  return nc_temps_finish(&w);
 }
 
-int nc_along(Tensor **y, Tensor *x, Tensor *at, int dim) {
-  Call c = nc_callof(FAM_gather, x);
+int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim) {
+  Call c = nc_callon(OPERATOR_gather, x);
   *y = NULL;
   if (x->nd == 0) return nc_apply1(y, OP_clone, x);
   nc_setint(&c, 1, dim + 1);
@@ -116,7 +116,7 @@ int nc_along(Tensor **y, Tensor *x, Tensor *at, int dim) {
 ** Sorting
 */
 /* Values and positions of some ranks, as the results of the draft. */
-static Tensor *ranks(Draft *w, Tensor **at, Tensor *x, int dim,
+static Tensor *ranks(Temps *w, Tensor **at, Tensor *x, int dim,
                      int descending, int64_t from, int64_t keep) {
   Tensor *y = NULL;
   int r, recorded = 0;
@@ -125,22 +125,22 @@ static Tensor *ranks(Draft *w, Tensor **at, Tensor *x, int dim,
   r = nc_recording(&recorded, x);
   if (r == NC_OK)
     r = nc_sortpart(recorded ? NULL : &y, at, x, dim, descending, from, keep);
-  nc_held(w, r, at);
-  if (r == NC_OK && recorded) r = nc_along(&y, x, *at, dim);
-  return nc_held(w, r, &y);
+  nc_temps_add(w, r, at);
+  if (r == NC_OK && recorded) r = nc_gatherdim(&y, x, *at, dim);
+  return nc_temps_add(w, r, &y);
 }
 
 int nc_op_sort(Call *c) {
   Tensor *x = c->arg[0].t, *y, *at;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
   w.status = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (w.status == NC_OK) {
     y = ranks(&w, &at, x, dim, (int)c->arg[2].s.i, 0, lengthof(x, dim));
-    nc_give(&w, &c->out[0], y);
-    nc_give(&w, &c->out[1], at);
+    nc_temps_result(&w, &c->out[0], y);
+    nc_temps_result(&w, &c->out[1], at);
   }
-  return nc_blamed(nc_finish(&w), "sort", c->arg, 1);
+  return nc_error_call(nc_temps_finish(&w), "sort", c->arg, 1);
 }
 
 int nc_op_argsort(Call *c) {
@@ -150,7 +150,7 @@ int nc_op_argsort(Call *c) {
   if (r == NC_OK)
     r = nc_sortpart(NULL, &c->out[0], x, dim, (int)c->arg[2].s.i, 0,
                     lengthof(x, dim));
-  return nc_blamed(r, "argsort", c->arg, 1);
+  return nc_error_call(r, "argsort", c->arg, 1);
 }
 
 int nc_op_msort(Call *c) {
@@ -160,7 +160,7 @@ int nc_op_msort(Call *c) {
 int nc_op_topk(Call *c) {
   Tensor *x = c->arg[0].t, *y, *at;
   const int64_t k = c->arg[1].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
   w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
   if (w.status == NC_OK && (k < 0 || k > lengthof(x, dim)))
@@ -168,26 +168,26 @@ int nc_op_topk(Call *c) {
                        (long long)k, dim + 1, (long long)lengthof(x, dim));
   if (w.status == NC_OK) {
     y = ranks(&w, &at, x, dim, c->arg[3].s.i != 0, 0, k);
-    nc_give(&w, &c->out[0], y);
-    nc_give(&w, &c->out[1], at);
+    nc_temps_result(&w, &c->out[0], y);
+    nc_temps_result(&w, &c->out[1], at);
   }
-  return nc_blamed(nc_finish(&w), "topk", c->arg, 1);
+  return nc_error_call(nc_temps_finish(&w), "topk", c->arg, 1);
 }
 
 /*
 ** One element of each line
 */
 /* Gives out the values and positions, which have one element along dim. */
-static int givelines(Draft *w, Call *c, Tensor *y, Tensor *at, int dim,
+static int givelines(Temps *w, Call *c, Tensor *y, Tensor *at, int dim,
                      int keepdim) {
   const int drop = w->status == NC_OK && !keepdim && at->nd > 0;
   if (drop) {
-    y = nc_do1(w, FAM_select, y, dim + 1, 1);
-    at = nc_do1(w, FAM_select, at, dim + 1, 1);
+    y = nc_temps_call1(w, OPERATOR_select, y, dim + 1, 1);
+    at = nc_temps_call1(w, OPERATOR_select, at, dim + 1, 1);
   }
-  nc_give(w, &c->out[0], y);
-  nc_give(w, &c->out[1], at);
-  return nc_blamed(nc_finish(w), nc_families[c->op].name, c->arg, 1);
+  nc_temps_result(w, &c->out[0], y);
+  nc_temps_result(w, &c->out[1], at);
+  return nc_error_call(nc_temps_finish(w), nc_operators[c->op].name, c->arg, 1);
 }
 
 static int haselements(const Tensor *x, int dim) {
@@ -198,76 +198,76 @@ static int haselements(const Tensor *x, int dim) {
 int nc_op_kthvalue(Call *c) {
   Tensor *x = c->arg[0].t, *y, *at;
   const int64_t k = c->arg[1].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim;
   w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
   if (w.status == NC_OK) w.status = haselements(x, dim);
   if (w.status == NC_OK && (k < 1 || k > lengthof(x, dim)))
     w.status = nc_fail(NC_EVALUE, "k is %lld, and dim %d has %lld elements",
                        (long long)k, dim + 1, (long long)lengthof(x, dim));
-  if (w.status != NC_OK) return nc_blamed(w.status, "kthvalue", c->arg, 1);
+  if (w.status != NC_OK) return nc_error_call(w.status, "kthvalue", c->arg, 1);
   y = ranks(&w, &at, x, dim, 0, k - 1, 1);
   return givelines(&w, c, y, at, dim, (int)c->arg[3].s.i);
 }
 
 /* Positions of the lower middle; of the first nan, if there is one. */
-static Tensor *middle(Draft *w, Tensor *x, int dim) {
+static Tensor *middle(Temps *w, Tensor *x, int dim) {
   Tensor *at = NULL, *nan, *first;
   w->status = nc_sortpart(NULL, &at, x, dim, 0, (lengthof(x, dim) - 1) / 2, 1);
-  nc_held(w, w->status, &at);
+  nc_temps_add(w, w->status, &at);
   if (nc_category(x->dtype) != NC_FLOAT || nc_numel(x) == 0) return at;
-  nan = nc_row1(w, OP_isnan, nc_fold(w, OP_amax, x, 1u << dim, 1));
-  first = nc_do1(w, FAM_argmax, x, dim + 1, 1);
-  return nc_row3(w, OP_where, nan, first, at);
+  nan = nc_temps_op1(w, OP_isnan, nc_temps_reduce(w, OP_amax, x, 1u << dim, 1));
+  first = nc_temps_call1(w, OPERATOR_argmax, x, dim + 1, 1);
+  return nc_temps_op3(w, OP_where, nan, first, at);
 }
 
 /* The same of what is not nan, if there is any. */
-static Tensor *nanmiddle(Draft *w, Tensor *x, int dim) {
+static Tensor *nanmiddle(Temps *w, Tensor *x, int dim) {
   Tensor *all = NULL, *n, *k, *at = NULL;
   if (nc_category(x->dtype) != NC_FLOAT) return middle(w, x, dim);
   w->status = nc_sortpart(NULL, &all, x, dim, 0, 0, lengthof(x, dim));
-  nc_held(w, w->status, &all);
-  n = nc_fold(w, OP_sum, nc_row2(w, OP_eq, x, x), 1u << dim, 1);
-  k = nc_rownumber(w, OP_floor_divide,
-                   nc_rownumber(w, OP_add, n, nc_int(1)), nc_int(2));
-  k = nc_rownumber(w, OP_maximum, k, nc_int(1));
+  nc_temps_add(w, w->status, &all);
+  n = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x), 1u << dim, 1);
+  k = nc_temps_opnumber(w, OP_floor_divide,
+                   nc_temps_opnumber(w, OP_add, n, nc_int(1)), nc_int(2));
+  k = nc_temps_opnumber(w, OP_maximum, k, nc_int(1));
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&at, all, k, dim), &at);
+  return nc_temps_add(w, nc_gatherdim(&at, all, k, dim), &at);
 }
 
-typedef Tensor *Chooser(Draft *w, Tensor *x, int dim);
+typedef Tensor *Chooser(Temps *w, Tensor *x, int dim);
 
 /* The elements of x along dim at the positions that `choose' gives. */
 static int chosen(Call *c, Tensor *x, int dim, int keepdim, Chooser *choose) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Tensor *at, *y = NULL;
   nc_gradoff++;
   at = choose(&w, x, dim);
   nc_gradoff--;
-  if (w.status == NC_OK) nc_held(&w, nc_along(&y, x, at, dim), &y);
+  if (w.status == NC_OK) nc_temps_add(&w, nc_gatherdim(&y, x, at, dim), &y);
   return givelines(&w, c, y, at, dim, keepdim);
 }
 
 /* The rank from 0 of the median of the vector x; -1: a nan that wins. */
-static int64_t middlerank(Draft *w, Tensor *x, Family op) {
+static int64_t middlerank(Temps *w, Tensor *x, Operator op) {
   Scalar n = nc_int(nc_numel(x)), nan = nc_int(0);
   Tensor *t;
   if (nc_category(x->dtype) == NC_FLOAT) {
-    t = nc_row1(w, OP_isnan, nc_fold(w, OP_amax, x, ~0u, 0));
+    t = nc_temps_op1(w, OP_isnan, nc_temps_reduce(w, OP_amax, x, ~0u, 0));
     if (w->status == NC_OK) w->status = nc_item(&nan, t);
   }
-  if (nan.i && op == FAM_median) return -1;
+  if (nan.i && op == OPERATOR_median) return -1;
   if (nan.i) {
-    t = nc_fold(w, OP_sum, nc_row2(w, OP_eq, x, x), ~0u, 0);
+    t = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x), ~0u, 0);
     if (w->status == NC_OK) w->status = nc_item(&n, t);
   }
   return n.i > 0 ? (n.i - 1) / 2 : 0;
 }
 
 /* *y = the median of the vector x by its rank; NULL if that does not do. */
-static int rankedmiddle(Tensor **y, Tensor *x, Family op) {
+static int rankedmiddle(Tensor **y, Tensor *x, Operator op) {
   const int64_t one = 1;
-  Draft w = { 0 };
+  Temps w = { 0 };
   Tensor *rank = NULL, *own = NULL;
   int yes = 0;
   int64_t k = -1;
@@ -275,17 +275,17 @@ static int rankedmiddle(Tensor **y, Tensor *x, Family op) {
   w.status = nc_canrank(&yes, x, 1);
   if (yes) k = middlerank(&w, x, op);
   if (k >= 0) {
-    nc_held(&w, nc_full(&rank, &nc_cpu, DT_i64, 1, &one, nc_int(k)), &rank);
-    if (w.status == NC_OK) nc_held(&w, nc_ranked(&own, x, rank), &own);
-    nc_give(&w, y, nc_do1(&w, FAM_select, own, 1, 1));
+    nc_temps_add(&w, nc_full(&rank, &nc_cpu, DT_i64, 1, &one, nc_int(k)), &rank);
+    if (w.status == NC_OK) nc_temps_add(&w, nc_ranked(&own, x, rank), &own);
+    nc_temps_result(&w, y, nc_temps_call1(&w, OPERATOR_select, own, 1, 1));
   }
-  return nc_finish(&w);
+  return nc_temps_finish(&w);
 }
 
 /* Of all elements: their value alone. */
 static int chosenofall(Call *c, Chooser *choose) {
-  Draft w = { 0 };
-  Tensor *flat = nc_do1(&w, FAM_flatten, c->arg[0].t, 1, -1);
+  Temps w = { 0 };
+  Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, c->arg[0].t, 1, -1);
   int r = w.status;
   if (r == NC_OK) r = rankedmiddle(&c->out[0], flat, c->op);
   const int done = r == NC_OK && c->out[0] != NULL;
@@ -298,18 +298,18 @@ static int chosenofall(Call *c, Chooser *choose) {
                 nc_float((double)NAN));
   } else if (r == NC_OK && !done)
     r = nc_fail(NC_EVALUE, "no elements");
-  nc_finish(&w);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  nc_temps_finish(&w);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 static int choice(Call *c, Chooser *choose) {
   Tensor *x = c->arg[0].t;
   int dim, r;
-  if (!c->arg[1].given && c->op != FAM_mode) return chosenofall(c, choose);
+  if (!c->arg[1].given && c->op != OPERATOR_mode) return chosenofall(c, choose);
   r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK) r = haselements(x, dim);
   if (r == NC_OK) r = chosen(c, x, dim, (int)c->arg[2].s.i, choose);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_median(Call *c) {
@@ -322,47 +322,47 @@ int nc_op_nanmedian(Call *c) {
 
 /* ix = 1 .. n along dimension d of nd, to be released */
 static int counting(Index *ix, const Tensor *x, int d, int64_t n) {
-  Draft w = { 0 };
-  Call c = nc_callof(FAM_range, NULL);
+  Temps w = { 0 };
+  Call c = nc_callon(OPERATOR_range, NULL);
   int64_t size[NC_MAXDIM];
   nc_setint(&c, 0, 1);
   nc_setint(&c, 1, n);
   nc_setint(&c, 2, 1);
   c.arg[3].dtype = DT_i64;
   c.arg[4].device = nc_device(x);
-  Tensor *line = nc_do(&w, &c);
+  Tensor *line = nc_temps_call(&w, &c);
   for (int i = 0; i < x->nd; i++) size[i] = i == d ? n : 1;
-  Call shape = nc_callof(FAM_reshape, line);
+  Call shape = nc_callon(OPERATOR_reshape, line);
   shape.arg[1].n = x->nd;
   shape.arg[1].list = size;
   ix->kind = IX_TENSOR;
-  nc_give(&w, &ix->t, nc_do(&w, &shape));
-  return nc_finish(&w);
+  nc_temps_result(&w, &ix->t, nc_temps_call(&w, &shape));
+  return nc_temps_finish(&w);
 }
 
 /* In the sorted line, how far each element is in a run of equal ones: the
    first that is furthest ends the longest run. */
-static Tensor *commonest(Draft *w, Tensor *x, int dim) {
+static Tensor *commonest(Temps *w, Tensor *x, int dim) {
   const int64_t n = lengthof(x, dim);
   Tensor *y = NULL, *all = NULL, *begins, *start, *line, *at = NULL;
   Index ix = { 0 };
   w->status = nc_sortpart(&y, &all, x, dim, 0, 0, n);
-  nc_held(w, w->status, &y);
-  nc_held(w, w->status, &all);
+  nc_temps_add(w, w->status, &y);
+  nc_temps_add(w, w->status, &all);
   if (x->nd == 0) return all;
-  if (n < 2 || nc_numel(x) == 0) return nc_part(w, all, dim, 0, 1);
+  if (n < 2 || nc_numel(x) == 0) return nc_temps_narrow(w, all, dim, 0, 1);
   if (w->status == NC_OK) w->status = counting(&ix, x, dim, n - 1);
-  line = nc_held(w, w->status, &ix.t);
-  begins = nc_row2(w, OP_ne, nc_part(w, y, dim, 1, n - 1),
-                   nc_part(w, y, dim, 0, n - 1));
-  start = nc_whereelse(w, begins, line, nc_int(0));
-  start = nc_do1(w, FAM_cummax, start, dim + 1, 0);
-  line = nc_row2(w, OP_sub, line, start);       /* of elements 2 .. n */
-  start = nc_rownumber(w, OP_mul, nc_part(w, line, dim, 0, 1), nc_int(0));
-  line = nc_joined(w, (Tensor *[]){ start, line }, 2, dim);
-  line = nc_do1(w, FAM_argmax, line, dim + 1, 1);
+  line = nc_temps_add(w, w->status, &ix.t);
+  begins = nc_temps_op2(w, OP_ne, nc_temps_narrow(w, y, dim, 1, n - 1),
+                   nc_temps_narrow(w, y, dim, 0, n - 1));
+  start = nc_temps_where(w, begins, line, nc_int(0));
+  start = nc_temps_call1(w, OPERATOR_cummax, start, dim + 1, 0);
+  line = nc_temps_op2(w, OP_sub, line, start);       /* of elements 2 .. n */
+  start = nc_temps_opnumber(w, OP_mul, nc_temps_narrow(w, line, dim, 0, 1), nc_int(0));
+  line = nc_temps_cat(w, (Tensor *[]){ start, line }, 2, dim);
+  line = nc_temps_call1(w, OPERATOR_argmax, line, dim + 1, 1);
   if (w->status != NC_OK) return NULL;
-  return nc_held(w, nc_along(&at, all, line, dim), &at);
+  return nc_temps_add(w, nc_gatherdim(&at, all, line, dim), &at);
 }
 
 int nc_op_mode(Call *c) {

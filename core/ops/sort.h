@@ -25,7 +25,7 @@ int nc_ranked(Tensor **y, Tensor *x, Tensor *rank);
 
 /* *y = the elements of x at positions `at' (from 1) along dim, recorded.
    But for dim the shapes are equal. */
-int nc_along(Tensor **y, Tensor *x, Tensor *at, int dim);
+int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim);
 
 /* Is a gradient of x going to be recorded? */
 int nc_recording(int *yes, Tensor *x);

@@ -34,33 +34,33 @@ int nc_op_nextafter(Call *c) {
   if (t == DT_f16 || t == DT_bf16) {
     r = nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
                 nc_dtypename(t));
-    return nc_blamed(r, "nextafter", c->arg, 2);
+    return nc_error_call(r, "nextafter", c->arg, 2);
   }
   r = nc_apply(&c->out[0], OP__nextafter, c->arg, NULL, NULL);
-  if (r != NC_OK) nc_blameop("nextafter");
+  if (r != NC_OK) nc_error_op("nextafter");
   return r;
 }
 
 int nc_op_float_power(Call *c) {
   Arg in[2] = { c->arg[0], c->arg[1] };
-  Draft w = { 0 };
+  Temps w = { 0 };
   for (int i = 0; i < 2; i++) {
-    if (in[i].t) in[i].t = nc_as(&w, in[i].t, DT_f64);
+    if (in[i].t) in[i].t = nc_temps_cast(&w, in[i].t, DT_f64);
     else in[i].s = nc_float(nc_tofloat(in[i].s));
   }
-  nc_give(&w, &c->out[0], nc_row(&w, OP_pow, in, NULL));
-  if (w.status != NC_OK) nc_blameop("float_power");
-  return nc_finish(&w);
+  nc_temps_result(&w, &c->out[0], nc_temps_op(&w, OP_pow, in, NULL));
+  if (w.status != NC_OK) nc_error_op("float_power");
+  return nc_temps_finish(&w);
 }
 
 /*
 ** Gamma functions
 */
 /* (-1)^(n+1) * n! * zeta(n+1, x) */
-static Tensor *manyth(Draft *w, Tensor *x, int64_t n) {
+static Tensor *manyth(Temps *w, Tensor *x, int64_t n) {
   Arg in[2] = { { .s = nc_int(n + 1) }, { .t = x } };
   const double factor = (n % 2 ? 1 : -1) * tgamma((double)n + 1);
-  return nc_rownumber(w, OP_mul, nc_row(w, OP_zeta, in, NULL),
+  return nc_temps_opnumber(w, OP_mul, nc_temps_op(w, OP_zeta, in, NULL),
                       nc_float(factor));
 }
 
@@ -69,40 +69,40 @@ int nc_op_polygamma(Call *c) {
   const int swap = c->arg[0].t == NULL;
   Tensor *x = c->arg[swap].t;
   const Scalar n = c->arg[!swap].s;
-  Draft w = { 0 };
+  Temps w = { 0 };
   if (x == NULL || c->arg[!swap].t || n.kind != NC_INT || n.i < 0)
     w.status = nc_fail(NC_EVALUE, "needs an integer from 0 on and a tensor");
   if (w.status == NC_OK)
-    nc_give(&w, &c->out[0],
-            n.i == 0 ? nc_row1(&w, OP_digamma, x)
-            : n.i == 1 ? nc_row1(&w, OP__trigamma, x) : manyth(&w, x, n.i));
-  return nc_blamed(nc_finish(&w), "polygamma", c->arg, 2);
+    nc_temps_result(&w, &c->out[0],
+            n.i == 0 ? nc_temps_op1(&w, OP_digamma, x)
+            : n.i == 1 ? nc_temps_op1(&w, OP__trigamma, x) : manyth(&w, x, n.i));
+  return nc_error_call(nc_temps_finish(&w), "polygamma", c->arg, 2);
 }
 
 /* The sum of lgamma(x - k/2), k = 0 .. p-1, and p*(p-1)/4*log(pi) */
 int nc_op_mvlgamma(Call *c) {
   Tensor *x = c->arg[0].t, *shift;
   const int64_t p = c->arg[1].s.i;
-  Draft w = { 0 };
-  Call line = nc_callof(FAM_linspace, NULL);
+  Temps w = { 0 };
+  Call line = nc_callon(OPERATOR_linspace, NULL);
   if (p < 1)
     w.status = nc_fail(NC_EVALUE, "p is %lld, and must be at least 1",
                        (long long)p);
   if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT)
-    x = nc_as(&w, x, nc_defaultdtype);
+    x = nc_temps_cast(&w, x, nc_defaultdtype);
   line.arg[0].s = nc_float(0);
   line.arg[1].s = nc_float(-0.5 * (double)(p - 1));
   nc_setint(&line, 2, p);
   line.arg[3].dtype = w.status == NC_OK ? x->dtype : DT_f32;
   line.arg[4].device = w.status == NC_OK ? nc_device(x) : NULL;
-  shift = nc_do(&w, &line);
-  x = nc_row2(&w, OP_add, nc_do1(&w, FAM_unsqueeze, x, -1, 0), shift);
-  x = nc_row1(&w, OP_lgamma, x);
-  if (w.status == NC_OK) x = nc_fold(&w, OP_sum, x, 1u << (x->nd - 1), 0);
-  x = nc_rownumber(&w, OP_add, x, nc_float((double)p * (double)(p - 1) / 4 *
+  shift = nc_temps_call(&w, &line);
+  x = nc_temps_op2(&w, OP_add, nc_temps_call1(&w, OPERATOR_unsqueeze, x, -1, 0), shift);
+  x = nc_temps_op1(&w, OP_lgamma, x);
+  if (w.status == NC_OK) x = nc_temps_reduce(&w, OP_sum, x, 1u << (x->nd - 1), 0);
+  x = nc_temps_opnumber(&w, OP_add, x, nc_float((double)p * (double)(p - 1) / 4 *
                                            1.1447298858494001741));
-  nc_give(&w, &c->out[0], x);
-  return nc_blamed(nc_finish(&w), "mvlgamma", c->arg, 1);
+  nc_temps_result(&w, &c->out[0], x);
+  return nc_error_call(nc_temps_finish(&w), "mvlgamma", c->arg, 1);
 }
 
 /*
@@ -111,13 +111,13 @@ int nc_op_mvlgamma(Call *c) {
 int nc_op_threshold(Call *c) {
   const double par[2] = { nc_tofloat(c->arg[1].s), nc_tofloat(c->arg[2].s) };
   int r = nc_apply(&c->out[0], OP__threshold, c->arg, par, NULL);
-  if (r != NC_OK) nc_blameop("threshold");
+  if (r != NC_OK) nc_error_op("threshold");
   return r;
 }
 
 int nc_op_glu(Call *c) {
   Tensor *x = c->arg[0].t, *gate;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim = 0;
   int64_t half = 0;
   w.status = nc_dim(&dim, c->arg[1].s.i, x->nd);
@@ -130,10 +130,10 @@ int nc_op_glu(Call *c) {
     w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                        nc_dtypename(x->dtype));
   if (w.status == NC_OK) half = x->size[dim] / 2;
-  gate = nc_row1(&w, OP_sigmoid, nc_part(&w, x, dim, half, half));
-  nc_give(&w, &c->out[0],
-          nc_row2(&w, OP_mul, nc_part(&w, x, dim, 0, half), gate));
-  return nc_blamed(nc_finish(&w), "glu", c->arg, 1);
+  gate = nc_temps_op1(&w, OP_sigmoid, nc_temps_narrow(&w, x, dim, half, half));
+  nc_temps_result(&w, &c->out[0],
+          nc_temps_op2(&w, OP_mul, nc_temps_narrow(&w, x, dim, 0, half), gate));
+  return nc_error_call(nc_temps_finish(&w), "glu", c->arg, 1);
 }
 
 /* One weight for all, or one for each place along the second dimension. */
@@ -141,8 +141,8 @@ int nc_op_prelu(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t;
   const int64_t n = nc_numel(weight), channels = x->nd > 1 ? x->size[1] : 1;
   int64_t size[NC_MAXDIM] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-  Call shape = nc_callof(FAM_reshape, weight);
-  Draft w = { 0 };
+  Call shape = nc_callon(OPERATOR_reshape, weight);
+  Temps w = { 0 };
   if (n != 1 && (x->nd < 1 || n != channels))
     w.status = nc_fail(NC_ESHAPE, "%lld weights, and dim 2 has %lld elements",
                        (long long)n, (long long)channels);
@@ -154,24 +154,24 @@ int nc_op_prelu(Call *c) {
   size[1] = n;
   shape.arg[1].n = n == 1 ? 0 : x->nd;
   shape.arg[1].list = size;
-  nc_give(&w, &c->out[0], nc_row2(&w, OP__prelu, x, nc_do(&w, &shape)));
-  if (w.status != NC_OK) nc_blameop("prelu");
-  return nc_blamed(nc_finish(&w), "prelu", c->arg, 2);
+  nc_temps_result(&w, &c->out[0], nc_temps_op2(&w, OP__prelu, x, nc_temps_call(&w, &shape)));
+  if (w.status != NC_OK) nc_error_op("prelu");
+  return nc_error_call(nc_temps_finish(&w), "prelu", c->arg, 2);
 }
 
 int nc_op_softmin(Call *c) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Call soft = *c;
-  soft.op = FAM_softmax;
-  soft.arg[0].t = nc_row1(&w, OP_neg, c->arg[0].t);
-  nc_give(&w, &c->out[0], nc_do(&w, &soft));
-  if (w.status != NC_OK) nc_blameop("softmin");
-  return nc_finish(&w);
+  soft.op = OPERATOR_softmax;
+  soft.arg[0].t = nc_temps_op1(&w, OP_neg, c->arg[0].t);
+  nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &soft));
+  if (w.status != NC_OK) nc_error_op("softmin");
+  return nc_temps_finish(&w);
 }
 
 int nc_op_argwhere(Call *c) {
-  Draft w = { 0 };
-  Call places = nc_callof(FAM_nonzero, c->arg[0].t);
-  nc_give(&w, &c->out[0], nc_do(&w, &places));
-  return nc_finish(&w);
+  Temps w = { 0 };
+  Call places = nc_callon(OPERATOR_nonzero, c->arg[0].t);
+  nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &places));
+  return nc_temps_finish(&w);
 }

@@ -9,117 +9,117 @@
 int nc_op_nanmean(Call *c) {
   Tensor *x = c->arg[0].t, *sum, *n;
   const int keep = (int)c->arg[2].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   unsigned dims = 0;
   w.status = nc_dimmask(&dims, &c->arg[1], x->nd);
-  if (c->arg[3].dtype != DT_NONE) x = nc_as(&w, x, c->arg[3].dtype);
+  if (c->arg[3].dtype != DT_NONE) x = nc_temps_cast(&w, x, c->arg[3].dtype);
   if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
     w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                        nc_dtypename(x->dtype));
     nc_hint("self:nanmean{dtype=\"float32\"}");
   }
-  sum = nc_fold(&w, OP_nansum, x, dims, keep);
-  n = nc_fold(&w, OP_sum, nc_row2(&w, OP_eq, x, x), dims, keep);
-  nc_give(&w, &c->out[0], nc_row2(&w, OP_true_divide, sum, n));
-  if (w.status != NC_OK) nc_blameop("nanmean");
-  return nc_blamed(nc_finish(&w), "nanmean", c->arg, 1);
+  sum = nc_temps_reduce(&w, OP_nansum, x, dims, keep);
+  n = nc_temps_reduce(&w, OP_sum, nc_temps_op2(&w, OP_eq, x, x), dims, keep);
+  nc_temps_result(&w, &c->out[0], nc_temps_op2(&w, OP_true_divide, sum, n));
+  if (w.status != NC_OK) nc_error_op("nanmean");
+  return nc_error_call(nc_temps_finish(&w), "nanmean", c->arg, 1);
 }
 
 /* `op' and the mean, over the same dimensions */
-static int withmean(Call *c, Family op) {
+static int withmean(Call *c, Operator op) {
   Call one = *c;
-  Draft w = { 0 };
+  Temps w = { 0 };
   unsigned dims;
   one.op = op;
-  nc_give(&w, &c->out[0], nc_do(&w, &one));
+  nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &one));
   if (w.status == NC_OK)
     w.status = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
   if (w.status == NC_OK)
-    nc_give(&w, &c->out[1], nc_fold(&w, OP_mean, c->arg[0].t, dims,
+    nc_temps_result(&w, &c->out[1], nc_temps_reduce(&w, OP_mean, c->arg[0].t, dims,
                                     (int)c->arg[3].s.i));
-  if (w.status != NC_OK) nc_blameop(nc_families[c->op].name);
-  return nc_finish(&w);
+  if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_var_mean(Call *c) {
-  return withmean(c, FAM_var);
+  return withmean(c, OPERATOR_var);
 }
 
 int nc_op_std_mean(Call *c) {
-  return withmean(c, FAM_std);
+  return withmean(c, OPERATOR_std);
 }
 
 int nc_op_aminmax(Call *c) {
   Tensor *x = c->arg[0].t;
   const int keep = (int)c->arg[2].s.i;
-  Draft w = { 0 };
+  Temps w = { 0 };
   int dim = 0;
   unsigned dims = ~0u;
   if (c->arg[1].given) {
     w.status = nc_dim(&dim, c->arg[1].s.i, x->nd);
     dims = 1u << dim;
   }
-  nc_give(&w, &c->out[0], nc_fold(&w, OP_amin, x, dims, keep));
-  nc_give(&w, &c->out[1], nc_fold(&w, OP_amax, x, dims, keep));
-  if (w.status != NC_OK) nc_blameop("aminmax");
-  return nc_blamed(nc_finish(&w), "aminmax", c->arg, 1);
+  nc_temps_result(&w, &c->out[0], nc_temps_reduce(&w, OP_amin, x, dims, keep));
+  nc_temps_result(&w, &c->out[1], nc_temps_reduce(&w, OP_amax, x, dims, keep));
+  if (w.status != NC_OK) nc_error_op("aminmax");
+  return nc_error_call(nc_temps_finish(&w), "aminmax", c->arg, 1);
 }
 
 int nc_op_dist(Call *c) {
-  Draft w = { 0 };
-  Call norm = nc_callof(FAM_norm, NULL);
-  norm.arg[0].t = nc_row2(&w, OP_sub, c->arg[0].t, c->arg[1].t);
+  Temps w = { 0 };
+  Call norm = nc_callon(OPERATOR_norm, NULL);
+  norm.arg[0].t = nc_temps_op2(&w, OP_sub, c->arg[0].t, c->arg[1].t);
   norm.arg[1] = c->arg[2];
-  nc_give(&w, &c->out[0], nc_do(&w, &norm));
-  if (w.status != NC_OK) nc_blameop("dist");
-  return nc_finish(&w);
+  nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &norm));
+  if (w.status != NC_OK) nc_error_op("dist");
+  return nc_temps_finish(&w);
 }
 
 /*
 ** Areas under lines
 */
 /* Twice the areas between neighbours along dim. */
-static Tensor *areas(Draft *w, const Call *c, int dim) {
+static Tensor *areas(Temps *w, const Call *c, int dim) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t, *sum;
   const int64_t n = y->nd ? y->size[dim] - 1 : -1;
   if (n < 0) {
     w->status = nc_fail(NC_ESHAPE, "needs elements along a dimension");
     return NULL;
   }
-  sum = nc_row2(w, OP_add, nc_part(w, y, dim, 1, n), nc_part(w, y, dim, 0, n));
-  if (x == NULL) return nc_rownumber(w, OP_mul, sum, c->arg[2].s);
+  sum = nc_temps_op2(w, OP_add, nc_temps_narrow(w, y, dim, 1, n), nc_temps_narrow(w, y, dim, 0, n));
+  if (x == NULL) return nc_temps_opnumber(w, OP_mul, sum, c->arg[2].s);
   int along = x->nd == 1 ? 0 : dim + x->nd - y->nd;
   if (along < 0 || along >= x->nd || x->size[along] != n + 1) {
     w->status = nc_fail(NC_ESHAPE, "x must have as many elements as self "
                         "along dim %d: %lld", dim + 1, (long long)n + 1);
     return NULL;
   }
-  Call diff = nc_callof(FAM_diff, x);
+  Call diff = nc_callon(OPERATOR_diff, x);
   nc_setint(&diff, 1, 1);
   nc_setint(&diff, 2, along + 1);
-  x = nc_do(w, &diff);
+  x = nc_temps_call(w, &diff);
   if (w->status == NC_OK && x->nd == 1 && dim < y->nd - 1) {
     int64_t size[NC_MAXDIM];
-    Call shape = nc_callof(FAM_reshape, x);
+    Call shape = nc_callon(OPERATOR_reshape, x);
     for (int d = 0; d < y->nd; d++) size[d] = d == dim ? n : 1;
     shape.arg[1].n = y->nd;
     shape.arg[1].list = size;
-    x = nc_do(w, &shape);
+    x = nc_temps_call(w, &shape);
   }
-  return nc_row2(w, OP_mul, sum, x);
+  return nc_temps_op2(w, OP_mul, sum, x);
 }
 
 static int area(Call *c, int cumulative) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Tensor *y = NULL;
   int dim = 0;
   w.status = nc_dim(&dim, c->arg[3].s.i, c->arg[0].t->nd);
   if (w.status == NC_OK) y = areas(&w, c, dim);
-  y = cumulative ? nc_do1(&w, FAM_cumsum, y, dim + 1, 0)
-                 : nc_fold(&w, OP_sum, y, 1u << dim, 0);
-  nc_give(&w, &c->out[0], nc_rownumber(&w, OP_true_divide, y, nc_int(2)));
-  if (w.status != NC_OK) nc_blameop(nc_families[c->op].name);
-  return nc_blamed(nc_finish(&w), nc_families[c->op].name, c->arg, 2);
+  y = cumulative ? nc_temps_call1(&w, OPERATOR_cumsum, y, dim + 1, 0)
+                 : nc_temps_reduce(&w, OP_sum, y, 1u << dim, 0);
+  nc_temps_result(&w, &c->out[0], nc_temps_opnumber(&w, OP_true_divide, y, nc_int(2)));
+  if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
+  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg, 2);
 }
 
 int nc_op_trapezoid(Call *c) {

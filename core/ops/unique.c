@@ -14,40 +14,40 @@
 
 /* Where an element, or a slice along dim, differs from the one before it:
    bool [n], true for the first. */
-static Tensor *begins(Draft *w, Tensor *x, int dim) {
+static Tensor *begins(Temps *w, Tensor *x, int dim) {
   const int64_t n = x->size[dim], one = 1;
   Tensor *y, *first = NULL;
-  y = nc_row2(w, OP_ne, nc_part(w, x, dim, 1, n - 1),
-              nc_part(w, x, dim, 0, n - 1));
-  if (x->nd > 1) y = nc_fold(w, OP_any, y, ~(1u << dim), 0);
+  y = nc_temps_op2(w, OP_ne, nc_temps_narrow(w, x, dim, 1, n - 1),
+              nc_temps_narrow(w, x, dim, 0, n - 1));
+  if (x->nd > 1) y = nc_temps_reduce(w, OP_any, y, ~(1u << dim), 0);
   if (w->status == NC_OK)
-    first = nc_held(w, nc_full(&first, nc_device(x), DT_b8, 1, &one,
+    first = nc_temps_add(w, nc_full(&first, nc_device(x), DT_b8, 1, &one,
                                nc_int(1)), &first);
-  return nc_joined(w, (Tensor *[]){ first, y }, 2, 0);
+  return nc_temps_cat(w, (Tensor *[]){ first, y }, 2, 0);
 }
 
 /* *y[at] = x, in a new tensor of the shape of x */
-static Tensor *putat(Draft *w, Tensor *x, Tensor *at) {
+static Tensor *putat(Temps *w, Tensor *x, Tensor *at) {
   Index ix = { .kind = IX_TENSOR, .t = at };
   Tensor *y = NULL;
   if (w->status != NC_OK) return NULL;
-  nc_held(w, nc_new(&y, nc_device(x), x->dtype, x->nd, x->size), &y);
+  nc_temps_add(w, nc_new(&y, nc_device(x), x->dtype, x->nd, x->size), &y);
   if (w->status == NC_OK) w->status = nc_setindex(y, &ix, 1, x, nc_int(0));
   return w->status == NC_OK ? y : NULL;
 }
 
 /* How many elements follow each start, from 1, in n. */
-static Tensor *lengths(Draft *w, Tensor *start, int64_t n) {
+static Tensor *lengths(Temps *w, Tensor *start, int64_t n) {
   const int64_t one = 1;
   Tensor *end = NULL;
   if (w->status != NC_OK) return NULL;
-  end = nc_held(w, nc_full(&end, nc_device(start), DT_i64, 1, &one,
+  end = nc_temps_add(w, nc_full(&end, nc_device(start), DT_i64, 1, &one,
                            nc_int(n + 1)), &end);
-  end = nc_joined(w, (Tensor *[]){ start, end }, 2, 0);
-  return nc_row2(w, OP_sub, nc_part(w, end, 0, 1, start->size[0]), start);
+  end = nc_temps_cat(w, (Tensor *[]){ start, end }, 2, 0);
+  return nc_temps_op2(w, OP_sub, nc_temps_narrow(w, end, 0, 1, start->size[0]), start);
 }
 
-static Tensor *picked(Draft *w, Tensor *x, int dim, Tensor *at) {
+static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *at) {
   Index ix[NC_MAXDIM];
   Tensor *y = NULL;
   if (w->status != NC_OK) return NULL;
@@ -55,7 +55,7 @@ static Tensor *picked(Draft *w, Tensor *x, int dim, Tensor *at) {
   for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
   ix[dim].kind = IX_TENSOR;
   ix[dim].t = at;
-  return nc_held(w, nc_index(&y, x, ix, dim + 1), &y);
+  return nc_temps_add(w, nc_index(&y, x, ix, dim + 1), &y);
 }
 
 typedef struct Wanted {
@@ -64,24 +64,24 @@ typedef struct Wanted {
 
 /* Gives out the groups of x along dim; `order' says where x has its elements
    from, if it was sorted; the inverse has the shape of `like'. */
-static int give(Draft *w, Call *c, Tensor *x, int dim, Tensor *order,
+static int give(Temps *w, Call *c, Tensor *x, int dim, Tensor *order,
                 const Tensor *like, Wanted want) {
   Tensor *first = begins(w, x, dim), *start, *ids;
   int n = 0;
-  start = nc_do1(w, FAM_select, nc_do1(w, FAM_nonzero, first, 0, 0), 2, 1);
-  nc_give(w, &c->out[n++], picked(w, x, dim, start));
+  start = nc_temps_call1(w, OPERATOR_select, nc_temps_call1(w, OPERATOR_nonzero, first, 0, 0), 2, 1);
+  nc_temps_result(w, &c->out[n++], picked(w, x, dim, start));
   if (want.inverse) {
-    Call shape = nc_callof(FAM_reshape, NULL);
-    ids = nc_do1(w, FAM_cumsum, first, 1, 0);
+    Call shape = nc_callon(OPERATOR_reshape, NULL);
+    ids = nc_temps_call1(w, OPERATOR_cumsum, first, 1, 0);
     if (order) ids = putat(w, ids, order);
     shape.arg[0].t = ids;
     shape.arg[1].n = like->nd;
     shape.arg[1].list = like->size;
-    if (like->nd != 1) ids = nc_do(w, &shape);
-    nc_give(w, &c->out[n++], ids);
+    if (like->nd != 1) ids = nc_temps_call(w, &shape);
+    nc_temps_result(w, &c->out[n++], ids);
   }
-  if (want.counts) nc_give(w, &c->out[n++], lengths(w, start, x->size[dim]));
-  return nc_finish(w);
+  if (want.counts) nc_temps_result(w, &c->out[n++], lengths(w, start, x->size[dim]));
+  return nc_temps_finish(w);
 }
 
 /* The results for what has no elements. */
@@ -96,51 +96,51 @@ static int nothing(Call *c, Tensor *x, const Tensor *like, Wanted want) {
 }
 
 static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
-  Draft w = { 0 };
-  Tensor *flat = nc_do1(&w, FAM_flatten, x, 1, -1), *order = NULL, *y = NULL;
+  Temps w = { 0 };
+  Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1), *order = NULL, *y = NULL;
   int r;
   if (w.status == NC_OK && nc_numel(x) == 0) {
     r = nothing(c, flat, x, want);
-    nc_finish(&w);
+    nc_temps_finish(&w);
     return r;
   }
   if (w.status == NC_OK && sorted && !want.inverse) {
     nc_gradoff++;             /* nobody asks where they were */
     r = nc_sortvalues(&y, flat, 0);
     nc_gradoff--;
-    flat = nc_held(&w, r, &y);
+    flat = nc_temps_add(&w, r, &y);
   } else if (w.status == NC_OK && sorted) {
     r = nc_sortpart(&y, &order, flat, 0, 0, 0, flat->size[0]);
-    nc_held(&w, r, &order);
-    flat = nc_held(&w, r, &y);
+    nc_temps_add(&w, r, &order);
+    flat = nc_temps_add(&w, r, &y);
   }
   return w.status == NC_OK ? give(&w, c, flat, 0, order, x, want)
-                           : nc_finish(&w);
+                           : nc_temps_finish(&w);
 }
 
 /* The order of the slices of x along dim, by their elements in turn. */
-static Tensor *sliceorder(Draft *w, Tensor *x, int dim) {
-  Call c = nc_callof(FAM_transpose, x), r = nc_callof(FAM_reshape, NULL);
+static Tensor *sliceorder(Temps *w, Tensor *x, int dim) {
+  Call c = nc_callon(OPERATOR_transpose, x), r = nc_callon(OPERATOR_reshape, NULL);
   int64_t size[2] = { x->size[dim], -1 };
   Tensor *rows, *at = NULL;
   nc_setint(&c, 1, 1);
   nc_setint(&c, 2, dim + 1);
-  r.arg[0].t = nc_do(w, &c);
+  r.arg[0].t = nc_temps_call(w, &c);
   r.arg[1].n = 2;
   r.arg[1].list = size;
-  rows = nc_do(w, &r);
+  rows = nc_temps_call(w, &r);
   if (w->status != NC_OK) return NULL;
   w->status = nc_dense(&rows, rows);
-  rows = nc_held(w, w->status, &rows);
+  rows = nc_temps_add(w, w->status, &rows);
   if (w->status == NC_OK)
     w->status = nc_new(&at, nc_device(x), DT_i64, 1, size);
-  nc_held(w, w->status, &at);
-  if (w->status == NC_OK) w->status = nc_cpusortrows(at, rows);
+  nc_temps_add(w, w->status, &at);
+  if (w->status == NC_OK) w->status = nc_cpu_sortrows(at, rows);
   return at;
 }
 
 static int ofslices(Call *c, Tensor *x, int dim, int sorted, Wanted want) {
-  Draft w = { 0 };
+  Temps w = { 0 };
   Tensor *order = NULL, like = { .nd = 1, .size = { x->size[dim] } };
   if (nc_numel(x) == 0 && x->size[dim] == 0)
     return nothing(c, x, &like, want);
@@ -151,7 +151,7 @@ static int ofslices(Call *c, Tensor *x, int dim, int sorted, Wanted want) {
     x = picked(&w, x, dim, order);
   }
   return w.status == NC_OK ? give(&w, c, x, dim, order, &like, want)
-                           : nc_finish(&w);
+                           : nc_temps_finish(&w);
 }
 
 /* arg[i] .. arg[i+2]: return_inverse, return_counts, dim */
@@ -165,7 +165,7 @@ static int unique(Call *c, int i, int sorted) {
   if (r == NC_OK && x->nd == 0)
     r = nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");
   if (r == NC_OK) r = ofslices(c, x, dim, sorted, want);
-  return nc_blamed(r, nc_families[c->op].name, c->arg, 1);
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
 
 int nc_op_unique(Call *c) {

@@ -73,7 +73,7 @@ static int sameshape(const Tensor *t, int nd, const int64_t size[]) {
 }
 
 /* Adds dimension d of y to a loop whose operands broadcast to y. */
-static void adddim(Loop *k, const Tensor *y, const Arg in[], int d) {
+static void adddim(TensorIter *k, const Tensor *y, const Arg in[], int d) {
   k->size[k->nd] = y->size[d];
   k->step[0][k->nd] = y->step[d];
   for (int j = 1; j < k->nargs; j++) {
@@ -97,7 +97,7 @@ static int dense(const Tensor *y, const Arg in[], int n) {
    without gaps. */
 static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
                     int n, const double par[2]) {
-  Loop k;
+  TensorIter k;
   int64_t bytes = nc_dtypesize(y->dtype);
   k.op = op;
   k.part = part;
@@ -109,26 +109,26 @@ static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
   k.par[1] = par ? par[1] : 0;
   if (k.n == 0) return NC_OK;
   k.nargs = n + 1;
-  nc_operand1(&k, 0, y, NULL);
+  nc_iter_operand(&k, 0, y, NULL);
   k.step[0][0] = 1;
   for (int j = 1; j <= n; j++) {
     const Tensor *t = in[j - 1].t;
-    nc_operand1(&k, j, t, &in[j - 1].s);
+    nc_iter_operand(&k, j, t, &in[j - 1].s);
     k.step[j][0] = t != NULL;
     if (t) bytes += nc_dtypesize(t->dtype);
   }
   nc_count(op == OP_clone ? 0 : k.n, k.n * bytes);
-  return nc_wrote(y, y->data->device->run(y->data->device, &k));
+  return nc_countwrite(y, y->data->device->run(y->data->device, &k));
 }
 
-int nc_runmap(Tensor *y, Op op, DType work, const Arg in[], int n,
+int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
               const double par[2]) {
-  return nc_runpart(y, op, 0, work, in, n, par);
+  return nc_rungradient(y, op, 0, work, in, n, par);
 }
 
-int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
+int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
                const double par[2]) {
-  Loop k;
+  TensorIter k;
   if (dense(y, in, n)) return rundense(y, op, part, work, in, n, par);
   k.op = op;
   k.part = part;
@@ -138,20 +138,20 @@ int nc_runpart(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
   k.par[0] = par ? par[0] : 1;
   k.par[1] = par ? par[1] : 0;
   if (k.n == 0) return NC_OK;
-  nc_operands(&k, y, in, n);
+  nc_iter_operands(&k, y, in, n);
   for (int d = y->nd - 1; d >= 0; d--)
     if (y->size[d] != 1) adddim(&k, y, in, d);
-  nc_sortdims(&k, 0, k.nd, 0);
-  k.nd = nc_collapse(&k, 0, k.nd);
-  nc_count(op == OP_clone ? 0 : k.n, nc_traffic(y, in, n));
-  return nc_wrote(y, nc_device(y)->run(nc_device(y), &k));
+  nc_iter_sortdims(&k, 0, k.nd, 0);
+  k.nd = nc_iter_collapse(&k, 0, k.nd);
+  nc_count(op == OP_clone ? 0 : k.n, nc_iter_bytes(y, in, n));
+  return nc_countwrite(y, nc_device(y)->run(nc_device(y), &k));
 }
 
 /*
 ** Results
 */
 /* Do the bytes of two tensors meet, without being the same elements? */
-int nc_meets(const Tensor *a, const Tensor *b) {
+int nc_overlaps(const Tensor *a, const Tensor *b) {
   const Tensor *t[2] = { a, b };
   int64_t low[2], high[2];
   if (a->data != b->data) return 0;
@@ -202,7 +202,7 @@ static const Tensor *model(const Arg in[], int n, int nd,
   return NULL;
 }
 
-int nc_writtenon(const Tensor *out, const Device *d) {
+int nc_checkoutdevice(const Tensor *out, const Device *d) {
   if (nc_device(out) == d) return NC_OK;
   nc_fail(NC_EDEVICE, "the result is on %s, what it is written to is on %s",
           d->name, nc_device(out)->name);
@@ -218,7 +218,7 @@ static int target(Tensor **y, Tensor *out, const Device *d, const Arg in[],
   TRY(nc_broadcast(in, n, &nd, size));
   if (out) {
     TRY(nc_checkout(out, result, nd, size));
-    TRY(nc_writtenon(out, d));
+    TRY(nc_checkoutdevice(out, d));
     nc_retain(*y = out);
     return NC_OK;
   }
@@ -236,11 +236,11 @@ static int checkdivisor(const Arg *a, const Arg *b, DType work) {
   if (nc_category(work) == NC_FLOAT || (a->t && nc_numel(a->t) == 0))
     return NC_OK;
   if (b->t == NULL)
-    return nc_asworked(b->s, work).i ? NC_OK : nc_fail(NC_EVALUE, text);
+    return nc_tocomputetype(b->s, work).i ? NC_OK : nc_fail(NC_EVALUE, text);
   if ((r = nc_reduce(&all, OP_all, b->t, ~0u, 0, DT_NONE, NULL, NULL)) ==
           NC_OK &&
       (r = nc_cast(&truth, all, DT_b8)) == NC_OK) {
-    const Expect e = { truth, NC_EVALUE, text };
+    const AssertCall e = { truth, NC_EVALUE, text };
     r = nc_device(truth)->expect(nc_device(truth), &e);
   }
   nc_release(all);
@@ -255,13 +255,13 @@ static int checkparameter(Op op, DType work, double p) {
     return nc_fail(NC_EDTYPE, "%g is no integer, and the tensors are %s", p,
                    nc_dtypename(work));
   if (!(fabs(p) < 0x1p63) || (op == OP__threshold && work == DT_u8 && p < 0))
-    return nc_unfit(nc_float(p), work);
+    return nc_error_doesnotfit(nc_float(p), work);
   return nc_checkfits(nc_int((int64_t)p), work);
 }
 
 static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
   const OpInfo *info = &nc_opinfo[op];
-  if (info->types == CLASS_DVI) TRY(checkdivisor(&in[0], &in[1], work));
+  if (info->types == CLASS_DIVISION) TRY(checkdivisor(&in[0], &in[1], work));
   if (info->kind == CHOOSE_OP && in[0].t && in[0].t->dtype != DT_b8) {
     nc_fail(NC_EDTYPE, "the condition must be a bool tensor, not %s",
             nc_dtypename(in[0].t->dtype));
@@ -305,7 +305,7 @@ static int disjoin(Op op, DType work, const Device *d, Arg in[], int n,
       TRY(replace(&in[j], &copy[j], &t, nc_todevice(&t, in[j].t, d)));
     if (in[j].t && wraps(in[j].t, op, work))
       TRY(replace(&in[j], &copy[j], &t, nc_cast(&t, in[j].t, work)));
-    if (out == NULL || in[j].t == NULL || !nc_meets(in[j].t, out)) continue;
+    if (out == NULL || in[j].t == NULL || !nc_overlaps(in[j].t, out)) continue;
     TRY(replace(&in[j], &copy[j], &t, nc_apply1(&t, OP_clone, in[j].t)));
   }
   return NC_OK;
@@ -322,11 +322,11 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   if (skip && in[0].t == NULL)
     in[0].s = nc_int(nc_tofloat(in[0].s) != 0);
   TRY(nc_samedevice(&d, in, n));
-  TRY(nc_worktype(&work, op, in + skip, n - skip));
+  TRY(nc_computetype(&work, op, in + skip, n - skip));
   TRY(disjoin(op, work, d, in, n, out, copy));
   TRY(checkvalues(op, work, in, par));
   if (op == OP_bitwise_not && work == DT_b8) op = OP_logical_not;
-  if (nc_opinfo[op].types == CLASS_WHO && nc_category(work) != NC_FLOAT)
+  if (nc_opinfo[op].types == CLASS_ROUNDING && nc_category(work) != NC_FLOAT)
     op = OP_clone;
   result = truth ? DT_b8 : work;
   TRY(target(y, out, d, in, n, result));
@@ -337,7 +337,7 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
       nc_release(b);
     }
   } else
-    r = nc_runmap(*y, op, work, in, n, par);
+    r = nc_runpointwise(*y, op, work, in, n, par);
   if (r != NC_OK) {
     nc_release(*y);
     *y = NULL;
@@ -347,7 +347,7 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
 
 /* May an operation with this operand have to be recorded? */
 static int marked(const Tensor *t) {
-  return nc_marked(t) && nc_gradoff == 0;
+  return nc_mayrecord(t) && nc_gradoff == 0;
 }
 
 /* A row over dense operands of one type, which lie at v; NULL: a number. */
@@ -363,7 +363,7 @@ static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
     return rundense(y, op, 0, in[0].t->dtype, in, n, par);
   nc_count(op == OP_clone ? 0 : numel,
            numel * (n + 1) * nc_dtypesize(y->dtype));
-  return nc_wrote(y, NC_OK);
+  return nc_countwrite(y, NC_OK);
 }
 
 /* The usual call, where nothing is left to decide: float tensors of one
@@ -376,7 +376,7 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
   const int truth = info->kind == COMPARE_OP || info->kind == TEST_OP;
   void *v[NC_MAXIN];
   if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
-      info->types == CLASS_INT || info->types == CLASS_INN || marked(t) ||
+      info->types == CLASS_INT_OR_BOOL || info->types == CLASS_INTEGER || marked(t) ||
       !nc_isdense(t) || (out && (out != t || truth)))
     return 0;
   const int64_t esize = nc_dtypesize(t->dtype);
@@ -428,7 +428,7 @@ static NC_NOINLINE int general(Tensor **y, Op op, const Arg given[], int n,
   }
   r = apply(y, op, in, n, par, out, copy);
   for (int j = 0; j < n; j++) nc_release(copy[j]);
-  return nc_blamed(r, nc_opinfo[op].name, given, n);
+  return nc_error_call(r, nc_opinfo[op].name, given, n);
 }
 
 int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
@@ -436,10 +436,10 @@ int nc_apply(Tensor **y, Op op, const Arg given[], const double par[2],
   const int n = nc_arity(op);
   int r;
   *y = NULL;
-  if (nc_watching) return nc_applywatched(y, op, given, par, out);
+  if (nc_tracing) return nc_apply_traced(y, op, given, par, out);
   if (usual(y, op, given, n, par, out, &r))
-    return r == NC_OK ? r : nc_blamed(r, nc_opinfo[op].name, given, n);
-  if (recorded(given, n, out)) return nc_applyrecorded(y, op, given, par, out);
+    return r == NC_OK ? r : nc_error_call(r, nc_opinfo[op].name, given, n);
+  if (recorded(given, n, out)) return nc_apply_recorded(y, op, given, par, out);
   return general(y, op, given, n, par, out);
 }
 

@@ -15,17 +15,17 @@
 #define NAME(f)       PASTE(f, TYPE)
 
 #define ANY(...)  __VA_ARGS__
-#define NUM(...)  __VA_ARGS__
-#define NUB(...)  __VA_ARGS__
-#define NUI(...)  __VA_ARGS__
-#define DVI(...)  __VA_ARGS__
-#define TRU(...)  __VA_ARGS__
-#define CNT(...)  __VA_ARGS__
-#define INT(...)  INTS(__VA_ARGS__)
-#define INN(...)  INTS(__VA_ARGS__)
-#define WHO(...)  FLTS(__VA_ARGS__)
-#define FLT(...)  FLTS(__VA_ARGS__)
-#define FLO(...)  FLTS(__VA_ARGS__)
+#define NUMERIC(...)  __VA_ARGS__
+#define NO_BOOL(...)  __VA_ARGS__
+#define BOOL_AS_INT(...)  __VA_ARGS__
+#define DIVISION(...)  __VA_ARGS__
+#define TO_BOOL(...)  __VA_ARGS__
+#define COUNT(...)  __VA_ARGS__
+#define INT_OR_BOOL(...)  INTS(__VA_ARGS__)
+#define INTEGER(...)  INTS(__VA_ARGS__)
+#define ROUNDING(...)  FLTS(__VA_ARGS__)
+#define FLOAT(...)  FLTS(__VA_ARGS__)
+#define FLOAT_ONLY(...)  FLTS(__VA_ARGS__)
 
 #define INTS(...) __VA_ARGS__
 #define FLTS(...)
@@ -73,17 +73,17 @@
 #undef  FLTS
 
 #undef ANY
-#undef NUM
-#undef NUB
-#undef NUI
-#undef DVI
-#undef TRU
-#undef CNT
-#undef INT
-#undef INN
-#undef WHO
-#undef FLT
-#undef FLO
+#undef NUMERIC
+#undef NO_BOOL
+#undef BOOL_AS_INT
+#undef DIVISION
+#undef TO_BOOL
+#undef COUNT
+#undef INT_OR_BOOL
+#undef INTEGER
+#undef ROUNDING
+#undef FLOAT
+#undef FLOAT_ONLY
 #undef NAME
 #undef PASTE
 #undef PASTE_

@@ -63,42 +63,42 @@ static int numbers(DType *work, Op op, const Arg in[], int n) {
     if (in[i].t || in[i].s.kind != NC_INT || fits(in[i].s, *work)) continue;
     if (info->kind == COMPARE_OP) *work = DT_i64; /* 300 is not 44 */
     else if (!ismodular(op) &&
-             (info->types != CLASS_INT || in[i].s.i >= 0 || *work != DT_u8))
-      return nc_unfit(in[i].s, *work);
+             (info->types != CLASS_INT_OR_BOOL || in[i].s.i >= 0 || *work != DT_u8))
+      return nc_error_doesnotfit(in[i].s, *work);
   }
   return NC_OK;
 }
 
 /* The type in which the row works on operands of type t. */
-int nc_worktype(DType *work, Op op, const Arg in[], int n) {
+int nc_computetype(DType *work, Op op, const Arg in[], int n) {
   DType t = nc_resulttype(in, n);
   Category c = nc_category(t);
   *work = t;
   switch (nc_opinfo[op].types) {
-    case CLASS_NUB:
+    case CLASS_NO_BOOL:
       if (hasbool(in, n))
         return badtype("bool tensors are not subtracted",
                        "use logical_xor, or ~ to invert a mask");
       break;
-    case CLASS_NUM: case CLASS_DVI: case CLASS_WHO:
+    case CLASS_NUMERIC: case CLASS_DIVISION: case CLASS_ROUNDING:
       if (c == NC_BOOL)
         return badtype("bool tensors are not supported",
                        op == OP_neg ? "use ~ to invert a mask" : NULL);
       break;
-    case CLASS_NUI:
+    case CLASS_BOOL_AS_INT:
       if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
         *work = DT_i64;
       break;
-    case CLASS_INT: case CLASS_INN:
+    case CLASS_INT_OR_BOOL: case CLASS_INTEGER:
       if (c == NC_FLOAT)
         return badtype("needs integers or bool, not floats", NULL);
-      if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INN)
+      if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INTEGER)
         return badtype("needs integers, not bool", NULL);
       break;
-    case CLASS_FLT:
+    case CLASS_FLOAT:
       if (c != NC_FLOAT) *work = nc_defaultdtype;
       break;
-    case CLASS_FLO:
+    case CLASS_FLOAT_ONLY:
       if (c != NC_FLOAT) {
         nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
         nc_hint(nc_opinfo[op].kind == REDUCE_OP
@@ -113,7 +113,7 @@ int nc_worktype(DType *work, Op op, const Arg in[], int n) {
   return nc_category(*work) == NC_INT ? numbers(work, op, in, n) : NC_OK;
 }
 
-Scalar nc_asworked(Scalar s, DType work) {
+Scalar nc_tocomputetype(Scalar s, DType work) {
   switch (work) {
     case DT_u8: return nc_int((uint8_t)s.i);
     case DT_i8: return nc_int((int8_t)s.i);

@@ -32,7 +32,7 @@ void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
 }
 
 /* Adds the dimensions of x that fold, or do not, to a loop. */
-static void foldloop(Loop *k, const Tensor *x, const Tensor *y, unsigned dims,
+static void foldloop(TensorIter *k, const Tensor *x, const Tensor *y, unsigned dims,
                      int keepdim, int folds) {
   int first = k->nd, out = y->nd;
   for (int d = x->nd - 1; d >= 0; d--) {
@@ -44,8 +44,8 @@ static void foldloop(Loop *k, const Tensor *x, const Tensor *y, unsigned dims,
     k->step[1][k->nd] = x->step[d];
     k->nd++;
   }
-  if (folds) nc_sortdims(k, first, k->nd, 1);
-  k->nd = nc_collapse(k, first, k->nd);
+  if (folds) nc_iter_sortdims(k, first, k->nd, 1);
+  k->nd = nc_iter_collapse(k, first, k->nd);
   if (folds) k->nfold = k->nd - first;
 }
 
@@ -68,7 +68,7 @@ static int reduceinto(Tensor **y, Op op, Tensor *x, unsigned dims,
 static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
                   DType result, const double par[2], Tensor *out) {
   Arg in[1] = { { .t = x } };
-  Loop k;
+  TensorIter k;
   int64_t size[NC_MAXDIM];
   int nd, r;
   nc_reducedshape(x, dims, keepdim, &nd, size);
@@ -78,7 +78,7 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
       return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
   if (out) {
     TRY(nc_checkout(out, result, nd, size));
-    TRY(nc_writtenon(out, nc_device(x)));
+    TRY(nc_checkoutdevice(out, nc_device(x)));
     if (out->dtype != result && nc_device(x) != &nc_cpu)
       return reduceinto(y, op, x, dims, keepdim, result, par, out);
     nc_retain(*y = out);
@@ -88,12 +88,12 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   k.op = op;
   k.n = nc_numel(*y);
   k.par[0] = par ? par[0] : 1;
-  nc_operands(&k, *y, in, 1);
+  nc_iter_operands(&k, *y, in, 1);
   k.work = x->dtype;
   foldloop(&k, x, *y, dims, keepdim, 0);
   foldloop(&k, x, *y, dims, keepdim, 1);
-  nc_count(nc_numel(x), nc_traffic(*y, in, 1));
-  r = k.n ? nc_wrote(*y, nc_device(x)->run(nc_device(x), &k)) : NC_OK;
+  nc_count(nc_numel(x), nc_iter_bytes(*y, in, 1));
+  r = k.n ? nc_countwrite(*y, nc_device(x)->run(nc_device(x), &k)) : NC_OK;
   if (r != NC_OK) {
     nc_release(*y);
     *y = NULL;
@@ -106,18 +106,18 @@ static int reducedtype(DType *cast, DType *result, Op op, Tensor *x,
                        DType dtype) {
   Arg in[1] = { { .t = x } };
   *cast = dtype == DT_NONE ? x->dtype : dtype;
-  if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_NUI)
+  if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_BOOL_AS_INT)
     *result = dtype;
-  if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLO) {
-    if (dtype == DT_NONE) TRY(nc_worktype(result, op, in, 1));
+  if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLOAT_ONLY) {
+    if (dtype == DT_NONE) TRY(nc_computetype(result, op, in, 1));
     else if (nc_category(dtype) != NC_FLOAT)
       return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                      nc_dtypename(dtype));
   } else
     *result = dtype;
-  if (nc_opinfo[op].types == CLASS_TRU)
+  if (nc_opinfo[op].types == CLASS_TO_BOOL)
     *result = x->dtype == DT_u8 ? DT_u8 : DT_b8;
-  if (nc_opinfo[op].types == CLASS_CNT) *result = DT_i64;
+  if (nc_opinfo[op].types == CLASS_COUNT) *result = DT_i64;
   return NC_OK;
 }
 
@@ -128,18 +128,18 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   DType cast, result;
   int r;
   *y = NULL;
-  if (nc_watching)
-    return nc_reducewatched(y, op, x, dims, keepdim, dtype, par, out);
-  if ((nc_marked(x) || (out && nc_marked(out))) && nc_gradoff == 0)
-    return nc_reducerecorded(y, op, x, dims, keepdim, dtype, par, out);
+  if (nc_tracing)
+    return nc_reduce_traced(y, op, x, dims, keepdim, dtype, par, out);
+  if ((nc_mayrecord(x) || (out && nc_mayrecord(out))) && nc_gradoff == 0)
+    return nc_reduce_recorded(y, op, x, dims, keepdim, dtype, par, out);
   if ((r = reducedtype(&cast, &result, op, x, dtype)) == NC_OK &&
       (r = nc_cast(&t, x, cast)) == NC_OK) {
     Tensor *copy = NULL;
-    if (out && nc_meets(t, out)) r = nc_apply1(&copy, OP_clone, t);
+    if (out && nc_overlaps(t, out)) r = nc_apply1(&copy, OP_clone, t);
     if (r == NC_OK)
       r = reduce(y, op, copy ? copy : t, dims, keepdim, result, par, out);
     nc_release(copy);
   }
   nc_release(t);
-  return nc_blamed(r, nc_opinfo[op].name, in, 1);
+  return nc_error_call(r, nc_opinfo[op].name, in, 1);
 }

@@ -32,7 +32,7 @@ static void release(const Device *d, void *p, int64_t bytes) {
 }
 
 /* There is nothing to be read. */
-int nc_drystops(void) {
+int nc_meta_novalues(void) {
   return nc_fail(NC_EVALUE, "depends on values, which a dry run does not "
                  "work out");
 }
@@ -46,13 +46,13 @@ static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
 static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
                   int how) {
   (void)d, (void)dst, (void)src, (void)bytes, (void)how;
-  return nc_drystops();
+  return nc_meta_novalues();
 }
 
-static int trues(const Device *d, Tensor **y, const Trues *t) {
+static int trues(const Device *d, Tensor **y, const NonzeroCall *t) {
   (void)d, (void)t;
   *y = NULL;
-  return nc_drystops();
+  return nc_meta_novalues();
 }
 
 #define IDLE(name, Request)                            \
@@ -60,20 +60,20 @@ static int trues(const Device *d, Tensor **y, const Trues *t) {
     (void)d, (void)q;                                  \
     return NC_OK;                                      \
   }
-IDLE(run, Loop)
-IDLE(lines, LineCall)
-IDLE(sequence, Sequence)
-IDLE(places, Places)
-IDLE(gather, Gather)
-IDLE(draw, Draw)
-IDLE(product, Product)
-IDLE(expect, Expect)
-IDLE(sort, Sorting)
-IDLE(search, Searching)
-IDLE(conv, Conv)
-IDLE(pool, Pooling)
-IDLE(patches, Patching)
-IDLE(norm, Norm)
+IDLE(run, TensorIter)
+IDLE(lines, DimCall)
+IDLE(sequence, FillRangeCall)
+IDLE(places, ResolveIndexCall)
+IDLE(gather, IndexCall)
+IDLE(draw, RandomFillCall)
+IDLE(product, BmmCall)
+IDLE(expect, AssertCall)
+IDLE(sort, SortCall)
+IDLE(search, SearchCall)
+IDLE(conv, ConvCall)
+IDLE(pool, MaxPoolCall)
+IDLE(patches, Im2colCall)
+IDLE(norm, NormCall)
 
 static int synchronize(const Device *d) {
   (void)d;
@@ -94,17 +94,17 @@ static const Device idle = {
   .patches = patches, .norm = norm
 };
 
-int nc_isdry(const Device *d) {
+int nc_ismeta(const Device *d) {
   return d->run == run;
 }
 
-int nc_isdrytensor(const Tensor *t) {
-  return nc_isdry(nc_device(t));
+int nc_ismetatensor(const Tensor *t) {
+  return nc_ismeta(nc_device(t));
 }
 
-const Device *nc_dry(const Device *d) {
+const Device *nc_metadevice(const Device *d) {
   int i = 0;
-  if (nc_isdry(d)) return d;
+  if (nc_ismeta(d)) return d;
   while (i < ntwins && owner[i] != d) i++;
   if (i == MOST) i = 0;       /* cannot be: a plug-in opens no more */
   if (i == ntwins) {
@@ -118,7 +118,7 @@ const Device *nc_dry(const Device *d) {
   return &twins[i];
 }
 
-const Memory *nc_drymemory(const Device *d) {
+const Memory *nc_meta_memory(const Device *d) {
   for (int i = 0; i < ntwins; i++)
     if (owner[i] == d) return &memory[i];
   return NULL;
@@ -126,14 +126,14 @@ const Memory *nc_drymemory(const Device *d) {
 
 int nc_readable(Tensor **y, Tensor *t) {
   *y = NULL;
-  if (nc_watching & NC_DRY) return nc_drystops();
+  if (nc_tracing & NC_META) return nc_meta_novalues();
   return nc_todevice(y, t, &nc_cpu);
 }
 
 /* What exists takes no part in the figures: its twin has as many bytes, but
    none that were allocated. */
-int nc_drytwin(Tensor **y, Tensor *x) {
-  const Device *d = nc_dry(nc_device(x));
+int nc_metacopy(Tensor **y, Tensor *x) {
+  const Device *d = nc_metadevice(nc_device(x));
   const int64_t none = 0;
   Tensor *empty;
   int r;
@@ -159,11 +159,11 @@ int nc_drytwin(Tensor **y, Tensor *x) {
 }
 
 /* Random numbers are asked for, too, and must be the next ones afterwards. */
-void nc_begindry(void) {
+void nc_meta_begin(void) {
   generator = nc_generator;
   for (int i = 0; i < ntwins; i++) memory[i].peak = memory[i].live;
 }
 
-void nc_enddry(void) {
+void nc_meta_end(void) {
   nc_generator = generator;
 }

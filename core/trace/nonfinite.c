@@ -41,7 +41,7 @@ static int count(Summary *s, Tensor *t) {
 
 /* Were all operands finite?  A view that shows what it is given is not asked
    for values it does not have. */
-static int finiteoperands(int *yes, const Passing *p) {
+static int finiteoperands(int *yes, const TraceEvent *p) {
   int tensors = 0;
   *yes = p->finite;
   for (int i = 0; i < p->nin && *yes; i++) {
@@ -88,7 +88,7 @@ static int element(Scalar *v, const Tensor *t, const Tensor *y,
 }
 
 /* "log(-1)" */
-static int called(char *buf, size_t size, const Passing *p, const Tensor *y,
+static int called(char *buf, size_t size, const TraceEvent *p, const Tensor *y,
                   const int64_t at[]) {
   size_t n = (size_t)snprintf(buf, size, "%s(", p->op);
   for (int i = 0; i < p->nin && n < size; i++) {
@@ -102,7 +102,7 @@ static int called(char *buf, size_t size, const Passing *p, const Tensor *y,
 }
 
 /* Tells of the first element: "[1]: log(-1) = nan". */
-static int first(const Passing *p, const Tensor *y, const Summary *s) {
+static int first(const TraceEvent *p, const Tensor *y, const Summary *s) {
   char index[NC_TEXT] = "", call[64] = "";
   int64_t at[NC_MAXDIM];
   size_t n = 0;
@@ -122,20 +122,20 @@ static int first(const Passing *p, const Tensor *y, const Summary *s) {
 }
 
 /* Adds the operands, with what their elements are between. */
-static int blame(const Passing *p) {
+static int blame(const TraceEvent *p) {
   char role[16];
   for (int i = 0; i < p->nin; i++) {
     Summary s;
     if (p->given[i] == NULL) continue;
     TRY(nc_summary(&s, p->value[i], 0));
     snprintf(role, sizeof role, i ? "arg %d" : "self", i);
-    nc_blame(p->backward ? "gradient" : role, p->given[i]);
-    if (s.n > 0) nc_blamenote("min %.4g  max %.4g", s.min, s.max);
+    nc_error_operand(p->backward ? "gradient" : role, p->given[i]);
+    if (s.n > 0) nc_error_note("min %.4g  max %.4g", s.min, s.max);
   }
   return NC_OK;
 }
 
-int nc_checkfinite(int *found, const Passing *p, Tensor *const out[],
+int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
                    int nout) {
   char what[96], op[32];
   Summary s = { 0 };
@@ -149,7 +149,7 @@ int nc_checkfinite(int *found, const Passing *p, Tensor *const out[],
   counted(what, sizeof what, &s);
   snprintf(op, sizeof op, "%s%s", p->op, p->backward ? " backward" : "");
   nc_fail(NC_EVALUE, "made %s from finite input", what);
-  nc_blameop(op);
+  nc_error_op(op);
   TRY(blame(p));
   TRY(first(p, out[i - 1], &s));
   *found = 1;

@@ -12,32 +12,32 @@
 #include "core/portable.h"
 #include "core/tracing.h"
 
-unsigned nc_watching;
-int nc_passedany;
+unsigned nc_tracing;
+int nc_trace_any;
 
 static Step *steps;
 static int nsteps, room;
 static Error warning;
 static int warned;
 
-unsigned nc_watch(unsigned wanted) {
-  const unsigned before = nc_watching;
-  if (wanted & ~before & NC_DRY) nc_begindry();
-  if (before & ~wanted & NC_DRY) nc_enddry();
-  nc_watching = wanted;
+unsigned nc_trace(unsigned wanted) {
+  const unsigned before = nc_tracing;
+  if (wanted & ~before & NC_META) nc_meta_begin();
+  if (before & ~wanted & NC_META) nc_meta_end();
+  nc_tracing = wanted;
   return before;
 }
 
-const Step *nc_passed(int *n, const Error **e) {
+const Step *nc_trace_steps(int *n, const Error **e) {
   *n = nsteps;
   *e = warned ? &warning : NULL;
   return steps;
 }
 
-void nc_forgetpassed(void) {
+void nc_trace_clear(void) {
   nc_hostfree(steps, room * (int64_t)sizeof *steps);
   steps = NULL;
-  nsteps = room = warned = nc_passedany = 0;
+  nsteps = room = warned = nc_trace_any = 0;
 }
 
 /*
@@ -55,7 +55,7 @@ static Step *another(void) {
     steps = p;
     room = more;
   }
-  nc_passedany = 1;
+  nc_trace_any = 1;
   return memset(&steps[nsteps++], 0, sizeof *steps);
 }
 
@@ -67,7 +67,7 @@ static void show(Shown *s, const Tensor *t) {
 }
 
 /* Where the operation runs: what there is to be waited for. */
-static const Device *whereto(const Passing *p, Tensor *const out[], int nout) {
+static const Device *whereto(const TraceEvent *p, Tensor *const out[], int nout) {
   for (int i = 0; i < nout; i++)
     if (out[i]) return nc_device(out[i]);
   for (int i = 0; i < p->nin; i++)
@@ -75,7 +75,7 @@ static const Device *whereto(const Passing *p, Tensor *const out[], int nout) {
   return NULL;
 }
 
-static void told(const Passing *p, Tensor *const out[], int nout,
+static void told(const TraceEvent *p, Tensor *const out[], int nout,
                  const Counters *c, int64_t ns) {
   const Device *d = whereto(p, out, nout);
   Step *s = another();
@@ -94,42 +94,42 @@ static void told(const Passing *p, Tensor *const out[], int nout,
   s->bytes = c->bytes - p->counters.bytes;
   s->launches = c->launches - p->counters.launches;
   s->allocated = c->allocated - p->counters.allocated;
-  if (d && p->watching & NC_DRY) d = nc_dry(d);
+  if (d && p->watching & NC_META) d = nc_metadevice(d);
   s->live = d ? d->memory->live : 0;
 }
 
 /*
 ** Passing
 */
-void nc_enter(Passing *p, const char *op) {
+void nc_trace_begin(TraceEvent *p, const char *op) {
   memset(p, 0, sizeof *p);
   p->op = op;
   p->finite = 1;
-  p->watching = nc_watching;
+  p->watching = nc_tracing;
   p->device = nc_defaultdevice;
-  nc_watching = 0;
-  if (p->watching & NC_DRY) nc_defaultdevice = nc_dry(nc_defaultdevice);
+  nc_tracing = 0;
+  if (p->watching & NC_META) nc_defaultdevice = nc_metadevice(nc_defaultdevice);
 }
 
-void nc_passin(Passing *p, Tensor **slot) {
+void nc_trace_operand(TraceEvent *p, Tensor **slot) {
   Tensor *t = *slot;
   if (p->nin < NC_MAXSHOWN) {
     p->given[p->nin] = t;
     p->value[p->nin++] = t;
   }
-  if (!(p->watching & NC_DRY) || p->status != NC_OK) return;
+  if (!(p->watching & NC_META) || p->status != NC_OK) return;
   for (int i = 0; i < p->ntwin; i++)
     if (p->of[i] == t) {
       *slot = p->twin[i];
       return;
     }
-  p->status = nc_drytwin(slot, t);
+  p->status = nc_metacopy(slot, t);
   if (p->status != NC_OK) return;
   p->of[p->ntwin] = t;
   p->twin[p->ntwin++] = *slot;
 }
 
-void nc_passnumber(Passing *p, Scalar s) {
+void nc_trace_number(TraceEvent *p, Scalar s) {
   if (s.kind == NC_FLOAT && !isfinite(s.f)) p->finite = 0;
   if (p->nin == NC_MAXSHOWN) return;
   p->given[p->nin] = p->value[p->nin] = NULL;
@@ -137,14 +137,14 @@ void nc_passnumber(Passing *p, Scalar s) {
 }
 
 /* `out' is written to, and not read. */
-static void passout(Passing *p, Tensor **out) {
+static void passout(TraceEvent *p, Tensor **out) {
   const int n = p->nin;
-  if (*out && p->watching & NC_DRY) nc_passin(p, out);
+  if (*out && p->watching & NC_META) nc_trace_operand(p, out);
   p->nin = n;
 }
 
 /* Keeps the values of what is written to: they are asked for afterwards. */
-static void keep(Passing *p, const Tensor *out) {
+static void keep(TraceEvent *p, const Tensor *out) {
   if (!(p->watching & NC_NAN) || out == NULL) return;
   nc_gradoff++;
   for (int i = 0; i < p->nin && p->status == NC_OK; i++)
@@ -153,16 +153,16 @@ static void keep(Passing *p, const Tensor *out) {
   nc_gradoff--;
 }
 
-static void begin(Passing *p) {
+static void begin(TraceEvent *p) {
   const Device *d = whereto(p, NULL, 0);
   if (p->status != NC_OK || !(p->watching & NC_STEPS)) return;
-  if (d && !(p->watching & NC_DRY)) p->status = d->synchronize(d);
+  if (d && !(p->watching & NC_META)) p->status = d->synchronize(d);
   p->counters = nc_counters;
   p->start = nc_now();
 }
 
 /* Waits, and tells of the step. */
-static int finishstep(const Passing *p, int r, Tensor *const out[], int nout) {
+static int finishstep(const TraceEvent *p, int r, Tensor *const out[], int nout) {
   const Counters c = nc_counters;
   const Device *d = whereto(p, out, nout);
   if (!(p->watching & NC_STEPS) || r != NC_OK) return r;
@@ -172,7 +172,7 @@ static int finishstep(const Passing *p, int r, Tensor *const out[], int nout) {
 }
 
 /* A result that is the twin of an operand is that operand. */
-static void untwin(const Passing *p, Tensor **out) {
+static void untwin(const TraceEvent *p, Tensor **out) {
   for (int i = 0; i < p->ntwin; i++)
     if (*out == p->twin[i] && p->twin[i] != p->of[i]) {
       nc_release(*out);
@@ -181,21 +181,21 @@ static void untwin(const Passing *p, Tensor **out) {
     }
 }
 
-static int checkvalues(const Passing *p, int r, Tensor *const out[],
+static int checkvalues(const TraceEvent *p, int r, Tensor *const out[],
                        int nout) {
   int found;
-  if (r != NC_OK || !(p->watching & NC_NAN) || p->watching & NC_DRY) return r;
+  if (r != NC_OK || !(p->watching & NC_NAN) || p->watching & NC_META) return r;
   nc_gradoff++;
   r = nc_checkfinite(&found, p, out, nout);
   nc_gradoff--;
   if (r != NC_OK || !found) return r;
   if (p->watching & NC_TRAP) return NC_EVALUE;
   if (!warned) warning = *nc_lasterror();
-  warned = nc_passedany = 1;
+  warned = nc_trace_any = 1;
   return NC_OK;
 }
 
-int nc_leave(Passing *p, int r, Tensor **out, int nout) {
+int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
   r = finishstep(p, r, out, nout);
   r = checkvalues(p, r, out, nout);
   for (int i = 0; i < nout; i++) {
@@ -205,12 +205,12 @@ int nc_leave(Passing *p, int r, Tensor **out, int nout) {
     out[i] = NULL;
   }
   for (int i = 0; i < p->ntwin; i++) {
-    if (r != NC_OK) nc_reblame(p->twin[i], p->of[i]);
+    if (r != NC_OK) nc_error_replace(p->twin[i], p->of[i]);
     nc_release(p->twin[i]);
   }
   for (int i = 0; i < p->nin; i++)
     if (p->value[i] != p->given[i]) nc_release(p->value[i]);
-  nc_watching = p->watching;
+  nc_tracing = p->watching;
   nc_defaultdevice = p->device;
   return r;
 }
@@ -218,40 +218,40 @@ int nc_leave(Passing *p, int r, Tensor **out, int nout) {
 /*
 ** Rows
 */
-NC_NOINLINE int nc_applywatched(Tensor **y, Op op, const Arg given[],
+NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
                                 const double par[2], Tensor *out) {
   const int n = nc_arity(op);
   Arg in[NC_MAXIN];
-  Passing p;
+  TraceEvent p;
   int r;
-  nc_enter(&p, nc_opinfo[op].name);
+  nc_trace_begin(&p, nc_opinfo[op].name);
   p.elementwise = 1;
   for (int j = 0; j < n; j++) {
     in[j] = given[j];
-    if (in[j].t) nc_passin(&p, &in[j].t);
-    else nc_passnumber(&p, in[j].s);
+    if (in[j].t) nc_trace_operand(&p, &in[j].t);
+    else nc_trace_number(&p, in[j].s);
   }
   keep(&p, out);
   passout(&p, &out);
   begin(&p);
   r = p.status == NC_OK ? nc_apply(y, op, in, par, out) : p.status;
-  return nc_leave(&p, r, y, 1);
+  return nc_trace_end(&p, r, y, 1);
 }
 
-NC_NOINLINE int nc_reducewatched(Tensor **y, Op op, Tensor *x, unsigned dims,
+NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
                                  int keepdim, DType dtype,
                                  const double par[2], Tensor *out) {
-  Passing p;
+  TraceEvent p;
   int r;
-  nc_enter(&p, nc_opinfo[op].name);
-  nc_passin(&p, &x);
+  nc_trace_begin(&p, nc_opinfo[op].name);
+  nc_trace_operand(&p, &x);
   keep(&p, out);
   passout(&p, &out);
   begin(&p);
   r = p.status == NC_OK
           ? nc_reduce(y, op, x, dims, keepdim, dtype, par, out)
           : p.status;
-  return nc_leave(&p, r, y, 1);
+  return nc_trace_end(&p, r, y, 1);
 }
 
 /*
@@ -262,7 +262,7 @@ static int twins(Arg *a, Tensor ***own) {
   void *mem;
   TRY(nc_hostalloc(&mem, a->n * (int64_t)sizeof **own));
   *own = memset(mem, 0, (size_t)a->n * sizeof **own);
-  for (int k = 0; k < a->n; k++) TRY(nc_drytwin(&(*own)[k], a->tensors[k]));
+  for (int k = 0; k < a->n; k++) TRY(nc_metacopy(&(*own)[k], a->tensors[k]));
   a->tensors = *own;
   return NC_OK;
 }
@@ -272,22 +272,22 @@ static void droptwins(const Arg *a, Tensor **own) {
   nc_hostfree(own, a->n * (int64_t)sizeof *own);
 }
 
-static void passlist(Passing *p, Arg *a, Tensor ***own) {
+static void passlist(TraceEvent *p, Arg *a, Tensor ***own) {
   const int n = p->nin;
   for (int k = 0; k < a->n && p->nin < NC_MAXSHOWN; k++)
     p->given[p->nin] = p->value[p->nin] = a->tensors[k], p->nin++;
   p->more |= n + a->n > p->nin;
-  if (p->watching & NC_DRY && p->status == NC_OK) p->status = twins(a, own);
+  if (p->watching & NC_META && p->status == NC_OK) p->status = twins(a, own);
 }
 
-static void passargs(Passing *p, Call *c, Tensor **own[]) {
+static void passargs(TraceEvent *p, Call *c, Tensor **own[]) {
   for (int i = 0; i < NC_MAXARG; i++) {
     Arg *a = &c->arg[i];
     if (a->tensors) passlist(p, a, &own[i]);
-    else if (a->t) nc_passin(p, &a->t);
+    else if (a->t) nc_trace_operand(p, &a->t);
     else if (a->given && a->s.kind == NC_FLOAT && !isfinite(a->s.f))
       p->finite = 0;
-    if (a->device && p->watching & NC_DRY) a->device = nc_dry(a->device);
+    if (a->device && p->watching & NC_META) a->device = nc_metadevice(a->device);
   }
 }
 
@@ -299,24 +299,24 @@ static void giveback(Call *c, const Call *low) {
   c->nlist = low->nlist;
 }
 
-NC_NOINLINE int nc_callwatched(Call *c) {
-  const FamilyInfo *info = &nc_families[c->op];
+NC_NOINLINE int nc_call_traced(Call *c) {
+  const OperatorInfo *info = &nc_operators[c->op];
   Tensor **own[NC_MAXARG] = { NULL };
   Call low = *c;
-  Passing p;
+  TraceEvent p;
   int r;
-  nc_enter(&p, info->name);
-  p.isview = info->grad == FAMILY_VIEW;
-  p.into = info->grad == FAMILY_INTO;
-  p.unset = c->op == FAM_empty || c->op == FAM_empty_like ||
-            c->op == FAM_new_empty;
+  nc_trace_begin(&p, info->name);
+  p.isview = info->grad == GRADCLASS_VIEW;
+  p.into = info->grad == GRADCLASS_INPLACE;
+  p.unset = c->op == OPERATOR_empty || c->op == OPERATOR_empty_like ||
+            c->op == OPERATOR_new_empty;
   passargs(&p, &low, own);
   if (info->name[strlen(info->name) - 1] == '_' && !p.into)
     keep(&p, c->arg[0].t);
   begin(&p);
   r = p.status == NC_OK ? nc_call(&low) : p.status;
   giveback(c, &low);
-  r = nc_leave(&p, r, c->out, NC_MAXOUT);
+  r = nc_trace_end(&p, r, c->out, NC_MAXOUT);
   for (int i = 0; i < NC_MAXARG; i++) droptwins(&c->arg[i], own[i]);
   return r;
 }
@@ -324,110 +324,110 @@ NC_NOINLINE int nc_callwatched(Call *c) {
 /*
 ** Indices, types, places
 */
-static void passindex(Passing *p, Index to[], const Index ix[], int n) {
+static void passindex(TraceEvent *p, Index to[], const Index ix[], int n) {
   memcpy(to, ix, (size_t)n * sizeof *ix);
   p->isview = 1;
   for (int i = 0; i < n; i++) {
     if (ix[i].kind != IX_TENSOR) continue;
     p->isview = 0;
-    nc_passin(p, &to[i].t);
+    nc_trace_operand(p, &to[i].t);
   }
 }
 
-NC_NOINLINE int nc_indexwatched(Tensor **y, Tensor *t, const Index given[],
+NC_NOINLINE int nc_index_traced(Tensor **y, Tensor *t, const Index given[],
                                 int n) {
   Index ix[NC_MAXINDEX];
-  Passing p;
+  TraceEvent p;
   int r;
-  nc_enter(&p, "index");
-  nc_passin(&p, &t);
+  nc_trace_begin(&p, "index");
+  nc_trace_operand(&p, &t);
   passindex(&p, ix, given, n);
   begin(&p);
   r = p.status == NC_OK ? nc_index(y, t, ix, n) : p.status;
-  return nc_leave(&p, r, y, 1);
+  return nc_trace_end(&p, r, y, 1);
 }
 
-NC_NOINLINE int nc_setindexwatched(Tensor *t, const Index given[], int n,
+NC_NOINLINE int nc_setindex_traced(Tensor *t, const Index given[], int n,
                                    Tensor *value, Scalar number) {
   Index ix[NC_MAXINDEX];
   Tensor *out[1] = { NULL };
-  Passing p;
+  TraceEvent p;
   int r;
-  nc_enter(&p, "setindex");
-  nc_passin(&p, &t);
+  nc_trace_begin(&p, "setindex");
+  nc_trace_operand(&p, &t);
   passindex(&p, ix, given, n);
   p.isview = 0;
-  if (value) nc_passin(&p, &value);
+  if (value) nc_trace_operand(&p, &value);
   begin(&p);
   r = p.status == NC_OK ? nc_setindex(t, ix, n, value, number) : p.status;
-  return nc_leave(&p, r, out, 1);
+  return nc_trace_end(&p, r, out, 1);
 }
 
-NC_NOINLINE int nc_castwatched(Tensor **y, Tensor *x, DType type) {
-  Passing p;
+NC_NOINLINE int nc_cast_traced(Tensor **y, Tensor *x, DType type) {
+  TraceEvent p;
   int r;
-  nc_enter(&p, "to");
-  nc_passin(&p, &x);
+  nc_trace_begin(&p, "to");
+  nc_trace_operand(&p, &x);
   begin(&p);
   r = p.status == NC_OK ? nc_cast(y, x, type) : p.status;
-  return nc_leave(&p, r, y, 1);
+  return nc_trace_end(&p, r, y, 1);
 }
 
-NC_NOINLINE int nc_movewatched(Tensor **y, Tensor *x, const Device *d,
+NC_NOINLINE int nc_move_traced(Tensor **y, Tensor *x, const Device *d,
                                int how) {
-  Passing p;
+  TraceEvent p;
   int r;
-  nc_enter(&p, "to");
-  nc_passin(&p, &x);
-  if (p.watching & NC_DRY) d = nc_dry(d);
+  nc_trace_begin(&p, "to");
+  nc_trace_operand(&p, &x);
+  if (p.watching & NC_META) d = nc_metadevice(d);
   begin(&p);
   r = p.status == NC_OK ? nc_move(y, x, d, how) : p.status;
-  return nc_leave(&p, r, y, 1);
+  return nc_trace_end(&p, r, y, 1);
 }
 
 /*
 ** Reading values.  Of a device, this is where a program waits; a dry run
 ** computes nothing by it.
 */
-static void passread(Passing *p, const char *op, const Tensor *t) {
-  nc_enter(p, op);
+static void passread(TraceEvent *p, const char *op, const Tensor *t) {
+  nc_trace_begin(p, op);
   p->given[0] = p->value[0] = (Tensor *)t;
   p->nin = 1;
   begin(p);
 }
 
-NC_NOINLINE int nc_readwatched(Scalar *v, const char *op, const Tensor *t,
+NC_NOINLINE int nc_read_traced(Scalar *v, const char *op, const Tensor *t,
                                int64_t offset) {
-  Passing p;
+  TraceEvent p;
   int r;
-  if (nc_watching & NC_DRY) return nc_read(v, t, offset);
+  if (nc_tracing & NC_META) return nc_read(v, t, offset);
   passread(&p, op, t);
   r = p.status == NC_OK ? nc_read(v, t, offset) : p.status;
-  return nc_leave(&p, r, NULL, 0);
+  return nc_trace_end(&p, r, NULL, 0);
 }
 
-NC_NOINLINE int nc_elementswatched(Tensor **y, Tensor *t) {
-  Passing p;
+NC_NOINLINE int nc_elements_traced(Tensor **y, Tensor *t) {
+  TraceEvent p;
   int r;
-  if (nc_watching & NC_DRY) return nc_todevice(y, t, &nc_cpu);
+  if (nc_tracing & NC_META) return nc_todevice(y, t, &nc_cpu);
   passread(&p, "totable", t);
   r = p.status == NC_OK ? nc_todevice(y, t, &nc_cpu) : p.status;
-  return nc_leave(&p, r, y, 1);
+  return nc_trace_end(&p, r, y, 1);
 }
 
 /*
 ** Backward
 */
-NC_NOINLINE int nc_backwardwatched(GradCall *g) {
-  Passing p;
+NC_NOINLINE int nc_backward_traced(GradCall *g) {
+  TraceEvent p;
   int r;
-  nc_enter(&p, g->node->name);
+  nc_trace_begin(&p, g->node->name);
   p.backward = 1;
   for (int i = 0; i < g->node->nout; i++) {
     Tensor *t = g->g[i];
-    if (t) nc_passin(&p, &t);
+    if (t) nc_trace_operand(&p, &t);
   }
   begin(&p);
   r = p.status == NC_OK ? g->node->kind->backward(g) : p.status;
-  return nc_leave(&p, r, g->d, g->node->nedge);
+  return nc_trace_end(&p, r, g->d, g->node->nedge);
 }

@@ -23,7 +23,7 @@ Planes nc_planes(int64_t planes, const int64_t size[2]) {
 
 typedef struct Job {
   const Device *d;
-  const Conv *c;
+  const ConvCall *c;
   DType type;
   int64_t bytes;              /* of an element */
   int64_t k, places, plane;   /* elements of a patch of a group; places of
@@ -39,8 +39,8 @@ static char *at(const Job *j, const Tensor *t, int64_t element) {
 }
 
 static void prepare(Job *j) {
-  const Conv *c = j->c;
-  const Windows *w = &c->at;
+  const ConvCall *c = j->c;
+  const ConvGeometry *w = &c->at;
   const int64_t elements = w->kernel[0] * w->kernel[1];
   j->type = c->input->dtype;
   j->bytes = nc_dtypesize(j->type);
@@ -110,7 +110,7 @@ static int input(const Job *j, int64_t first, int64_t samples) {
 /* Sums over the samples are the inner dimension of one product: so these lie
    side by side, in the columns and in the turned result. */
 static int weight(const Job *j, int64_t first, int64_t samples) {
-  const Conv *c = j->c;
+  const ConvCall *c = j->c;
   const int64_t inner = samples * j->places;
   Patches p = patchesof(j, c->input, first, samples), y = p;
   Tiles t = { .a = at(j, c->result, first * c->o * j->places), .b = p.x,
@@ -155,7 +155,7 @@ static int scratch(Job *j) {
 }
 
 static int direct(const Job *j) {
-  const Conv *c = j->c;
+  const ConvCall *c = j->c;
   const Direct k = { .how = c->how, .input = nc_data(c->input),
                      .weight = nc_data(c->weight),
                      .result = nc_data(c->result), .n = c->n, .c = c->c,
@@ -175,7 +175,7 @@ static int chunks(Job *j) {
   return r;
 }
 
-int nc_cuda_conv(const Device *d, const Conv *c) {
+int nc_cuda_conv(const Device *d, const ConvCall *c) {
   Job j = { .d = d, .c = c };
   nc_current(d);
   nc_touch(d, nc_data(c->input));
@@ -187,8 +187,8 @@ int nc_cuda_conv(const Device *d, const Conv *c) {
   return nc_launched(d, "conv2d");
 }
 
-int nc_cuda_pool(const Device *d, const Pooling *p) {
-  const Windows *w = &p->windows;
+int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p) {
+  const ConvGeometry *w = &p->windows;
   const cudaStream_t s = nc_current(d);
   PoolPlan k = { .x = nc_data(p->x), .y = nc_data(p->y), .at = nc_data(p->at),
                  .w = *w };
@@ -200,8 +200,8 @@ int nc_cuda_pool(const Device *d, const Pooling *p) {
   return nc_launched(d, "max_pool2d");
 }
 
-int nc_cuda_patches(const Device *d, const Patching *p) {
-  const Windows *w = &p->at;
+int nc_cuda_im2col(const Device *d, const Im2colCall *p) {
+  const ConvGeometry *w = &p->at;
   const DType type = p->x->dtype;
   const cudaStream_t s = nc_current(d);
   Patches k = { .x = nc_data(p->x), .columns = nc_data(p->columns),

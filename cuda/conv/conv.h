@@ -34,22 +34,22 @@ typedef struct Patches {
   void *x, *columns;
   int64_t samples, channels;
   int64_t sample, row;        /* steps */
-  Windows w;
+  ConvGeometry w;
 } Patches;
 
 /* All but one of the pointers are read. */
 typedef struct Direct {
-  ConvHow how;
+  ConvProduct how;
   void *input, *weight, *result;
   int64_t n, c, o, groups;
-  Windows w;
+  ConvGeometry w;
 } Direct;
 
 typedef struct PoolPlan {
   void *x, *y;
   int64_t *at;
   Planes planes;              /* of what is written */
-  Windows w;
+  ConvGeometry w;
 } PoolPlan;
 
 cudaError_t nc_topatches(DType t, const Patches *k, cudaStream_t s);
@@ -91,7 +91,7 @@ NC_DEVICE Spot spotof(const Planes &p, int64_t i) {
 
 /* The window that has position `at' of the plane as its element k along
    dimension d; -1: none. */
-NC_DEVICE int64_t windowof(const Windows &w, int d, int64_t at, int64_t k) {
+NC_DEVICE int64_t windowof(const ConvGeometry &w, int d, int64_t at, int64_t k) {
   const int64_t from = at + w.pad[d] - k * w.dilation[d];
   int64_t i = from;
   if (from < 0) return -1;

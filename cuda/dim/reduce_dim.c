@@ -152,8 +152,8 @@ static int awkward(const Tensor *x, const LineFold *k) {
   return 0;
 }
 
-static int fold(const Device *d, const LineCall *c, LineFn *fn) {
-  const int extreme = c->op == LINE_LARGEST || c->op == LINE_SMALLEST;
+static int fold(const Device *d, const DimCall *c, LineFn *fn) {
+  const int extreme = c->op == DIM_ARGMAX || c->op == DIM_ARGMIN;
   const double n = (double)c->length - c->correction;
   LineFold k = { .op = c->op, .results = c->lines, .length = c->length };
   Tensor *x = NULL;
@@ -169,7 +169,7 @@ static int fold(const Device *d, const LineCall *c, LineFn *fn) {
     if (x || !awkward(from, &k)) break;
     r = nc_dense(&x, from);
   }
-  k.low = c->op == LINE_SMALLEST;
+  k.low = c->op == DIM_ARGMIN;
   k.count = c->length == 0 ? NAN : n > 0 ? n : 0;
   k.count32 = (float)k.count;
   k.y = c->y ? nc_data(c->y) : NULL;
@@ -247,16 +247,16 @@ static int softmax(const Device *d, LineSweep *k, DType type) {
 
 /* Is it a cumsum that CUB is better at?  It counts with int. */
 static int whole(const LineSweep *k, DType type) {
-  return k->op == LINE_CUMSUM && type == DT_i64 && k->inner == 1 &&
+  return k->op == DIM_CUMSUM && type == DT_i64 && k->inner == 1 &&
          (k->outer == 1 || k->length >= ALONE) && k->length <= INT32_MAX;
 }
 
 /* cumsum and its kin: pieces first come to something each. */
 static int scan(const Device *d, LineSweep *k, DType type) {
   static LineScan *const kernels[] = {
-    [LINE_CUMSUM] = nc_linecumsum, [LINE_CUMPROD] = nc_linecumprod,
-    [LINE_LOGCUMSUMEXP] = nc_linecumlog, [LINE_CUMMAX] = nc_linecummax,
-    [LINE_CUMMIN] = nc_linecummax
+    [DIM_CUMSUM] = nc_linecumsum, [DIM_CUMPROD] = nc_linecumprod,
+    [DIM_LOGCUMSUMEXP] = nc_linecumlog, [DIM_CUMMAX] = nc_linecummax,
+    [DIM_CUMMIN] = nc_linecummax
   };
   const int64_t lines = k->outer * k->inner, length = k->length;
   const int64_t enough = (int64_t)nc_processors(d) * ENOUGH;
@@ -283,7 +283,7 @@ static int scan(const Device *d, LineSweep *k, DType type) {
   return NC_OK;
 }
 
-static int along(const Device *d, const LineCall *c,
+static int along(const Device *d, const DimCall *c,
                  int fn(const Device *d, LineSweep *k, DType type)) {
   LineSweep k = { .op = c->op, .y = c->y ? nc_data(c->y) : NULL,
                   .at = c->at ? nc_data(c->at) : NULL };
@@ -302,7 +302,7 @@ static int along(const Device *d, const LineCall *c,
   return r;
 }
 
-int nc_cuda_lines(const Device *d, const LineCall *c) {
+int nc_cuda_dim_op(const Device *d, const DimCall *c) {
   static const char *const name[] = { "softmax", "log_softmax", "cumsum",
                                       "max", "min", "var", "std",
                                       "logsumexp", "cumprod",
@@ -311,22 +311,22 @@ int nc_cuda_lines(const Device *d, const LineCall *c) {
   nc_current(d);
   if (c->lines == 0) return NC_OK;
   switch (c->op) {
-    case LINE_SOFTMAX:
-    case LINE_LOG_SOFTMAX: r = along(d, c, softmax); break;
-    case LINE_CUMMAX:
-    case LINE_CUMMIN:
+    case DIM_SOFTMAX:
+    case DIM_LOG_SOFTMAX: r = along(d, c, softmax); break;
+    case DIM_CUMMAX:
+    case DIM_CUMMIN:
       if (c->length > INT32_MAX)
         return nc_fail(NC_EVALUE, "%lld elements along a dimension, %s takes "
                        "%d at most", (long long)c->length, d->name, INT32_MAX);
       /* fall through */
-    case LINE_CUMSUM:
-    case LINE_CUMPROD:
-    case LINE_LOGCUMSUMEXP: r = along(d, c, scan); break;
-    case LINE_LARGEST:
-    case LINE_SMALLEST: r = fold(d, c, nc_linemax); break;
-    case LINE_VAR:
-    case LINE_STD: r = fold(d, c, nc_linevar); break;
-    case LINE_LOGSUMEXP: r = fold(d, c, nc_linesum); break;
+    case DIM_CUMSUM:
+    case DIM_CUMPROD:
+    case DIM_LOGCUMSUMEXP: r = along(d, c, scan); break;
+    case DIM_ARGMAX:
+    case DIM_ARGMIN: r = fold(d, c, nc_linemax); break;
+    case DIM_VAR:
+    case DIM_STD: r = fold(d, c, nc_linevar); break;
+    case DIM_LOGSUMEXP: r = fold(d, c, nc_linesum); break;
   }
   return r == NC_OK ? nc_launched(d, name[c->op]) : r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.h - what reduce_dim.c decides for a LineCall, for the kernels that do it.
+** reduce_dim.h - what reduce_dim.c decides for a DimCall, for the kernels that do it.
 **
 ** Folds (max, min, var, std, logsumexp): the elements of a line are cut in
 ** pieces of `piece' elements.  Threads make a Part of each piece; with more
@@ -40,7 +40,7 @@ static inline unsigned blocks(int64_t n, int64_t each) {
 }
 
 typedef struct LineFold {
-  LineOp op;
+  DimOp op;
   const void *x;
   Dims kept, folded;          /* of x: of the results, of their elements */
   int64_t results, length;    /* elements behind each result */
@@ -62,7 +62,7 @@ typedef struct LineFold {
 #define LINE_PART 24          /* bytes of a Part, at most */
 
 typedef struct LineSweep {
-  LineOp op;
+  DimOp op;
   const void *x;
   void *y;                    /* dense */
   int64_t *at;                /* of cummax, in the shape of y */

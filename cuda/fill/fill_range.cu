@@ -60,7 +60,7 @@ NC_KERNEL_OF(THREADS) fill(const Run k) {
   }
 }
 
-int nc_cuda_sequence(const Device *d, const Sequence *s) {
+int nc_cuda_fill_range(const Device *d, const FillRangeCall *s) {
   const int64_t n = nc_numel(s->y);
   const cudaStream_t stream = nc_current(d);
   Run k = {};

@@ -67,7 +67,7 @@ NC_DEVICE void normals_f64(double e[], const uint32_t w[]) {
 #include "cuda/for_each_dtype.h"
 #undef GENERIC
 
-static cudaError_t draw(DType t, const Made *k, DrawKind kind, int wide,
+static cudaError_t draw(DType t, const Made *k, RandomKind kind, int wide,
                         cudaStream_t s) {
   switch (t) {
 #define X(id, name, storage, category) \
@@ -78,7 +78,7 @@ static cudaError_t draw(DType t, const Made *k, DrawKind kind, int wide,
   }
 }
 
-int nc_cuda_draw(const Device *d, const Draw *w) {
+int nc_cuda_random_fill(const Device *d, const RandomFillCall *w) {
   const cudaStream_t s = nc_current(d);
   Made k = {};
   k.y = nc_data(w->y);

@@ -18,7 +18,7 @@ static void addinner(Moves *k, int64_t size, int64_t stepx, int64_t stepo) {
 }
 
 /* Adds the dimensions of x that are not picked from, of other from..to-1. */
-static void addkept(Moves *k, const Gather *g, int *d, int from, int to) {
+static void addkept(Moves *k, const IndexCall *g, int *d, int from, int to) {
   for (int o = from; o < to; o++) {
     while (g->picked >> *d & 1) ++*d;
     addinner(k, g->other->size[o], g->x->step[*d] * k->esize,
@@ -28,7 +28,7 @@ static void addkept(Moves *k, const Gather *g, int *d, int from, int to) {
 }
 
 /* The step of other over the picked dimensions, which lie evenly. */
-static int64_t pickedstep(const Gather *g) {
+static int64_t pickedstep(const IndexCall *g) {
   const Tensor *o = g->other;
   int last = -1;
   for (int d = g->at; d < g->at + g->offset->nd; d++)
@@ -38,7 +38,7 @@ static int64_t pickedstep(const Gather *g) {
 
 /* The largest unit of which everything is a multiple; the last dimension is
    then counted in it. */
-static int unit(Moves *k, const Gather *g, int widest) {
+static int unit(Moves *k, const IndexCall *g, int widest) {
   const int last = k->nd - 1;
   uint64_t all = (uintptr_t)k->x | (uintptr_t)k->other;
   int64_t bytes = widest;
@@ -74,7 +74,7 @@ static void turn(Moves *k) {
   k->picked = k->nd - 1 - k->picked;
 }
 
-int nc_planmoves(Moves *k, const Gather *g, int widest) {
+int nc_planmoves(Moves *k, const IndexCall *g, int widest) {
   const int behind = g->at + g->offset->nd;
   int d = 0, bytes;
   k->x = nc_data(g->x);

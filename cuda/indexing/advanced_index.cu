@@ -89,7 +89,7 @@ static cudaError_t launchall(Moves *k, int bytes, cudaStream_t s) {
   return e == cudaSuccess ? launchall(k, bytes, s) : e;
 }
 
-static int move(const Device *d, const Gather *g, int out) {
+static int move(const Device *d, const IndexCall *g, int out) {
   const cudaStream_t s = nc_current(d);
   Moves k = {};
   int bytes;
@@ -104,10 +104,10 @@ static int move(const Device *d, const Gather *g, int out) {
   return nc_launched(d, out ? "index" : "index assignment");
 }
 
-int nc_cuda_gather(const Device *d, const Gather *g) {
+int nc_cuda_index_read(const Device *d, const IndexCall *g) {
   return move(d, g, 1);
 }
 
-int nc_cuda_scatter(const Device *d, const Gather *g) {
+int nc_cuda_index_write(const Device *d, const IndexCall *g) {
   return move(d, g, 0);
 }

@@ -29,7 +29,7 @@ typedef struct Moves {
 
 /* Fills k but for n, by, out and distinct; gives the bytes of a unit, which
    are at most `widest', or those of an element if these are more. */
-int nc_planmoves(Moves *k, const Gather *g, int widest);
+int nc_planmoves(Moves *k, const IndexCall *g, int widest);
 
 /* Counts the units of k, and readies it for a kernel, if there are few enough
    for one.  Else *half is its first half, k the second one, both to be

@@ -17,7 +17,7 @@
 
 typedef struct Folds {
   Moves m;
-  GatherFold fold;
+  IndexReduce fold;
   const int64_t *key, *from;  /* sorted offsets; where they were, from 1 */
   int64_t count;
 } Folds;
@@ -78,8 +78,8 @@ SUM(sum4, unsigned)
 SUM(sum8, unsigned long long)
 #undef SUM
 
-static int commutes(const Gather *g) {
-  return g->fold == GATHER_ADD && !g->distinct &&
+static int commutes(const IndexCall *g) {
+  return g->fold == INDEX_ADD && !g->distinct &&
          (g->x->dtype == DT_i32 || g->x->dtype == DT_i64);
 }
 
@@ -113,7 +113,7 @@ static cudaError_t launchall(Folds *f, DType type, int atomics,
 
 /* Bits of the largest offset into x, and of the next one: no offset that is
    none is then equal to one.  0 if x has no elements, and so no offset. */
-static int bitsof(const Gather *g) {
+static int bitsof(const IndexCall *g) {
   int64_t next = 1;
   int bits = 0;
   if (nc_numel(g->x) == 0) return 0;
@@ -140,7 +140,7 @@ static int sorted(const Device *d, Folds *f, int bits, void **memory) {
   return nc_sortlines(d, &k, DT_i64);
 }
 
-int nc_cuda_accumulate(const Device *d, const Gather *g) {
+int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
   const int atomics = commutes(g);
   const cudaStream_t s = nc_current(d);
   Folds f = {};
@@ -162,7 +162,7 @@ int nc_cuda_accumulate(const Device *d, const Gather *g) {
     int some = 0;
     const cudaError_t e = launchall(&f, g->x->dtype, atomics, s, &some);
     if (e != cudaSuccess) r = nc_cudafail(e);
-    if (e != cudaSuccess && some) nc_partly();
+    if (e != cudaSuccess && some) nc_error_partial();
   }
   nc_scratchfree(d, memory);
   return r == NC_OK ? nc_launched(d, "index assignment") : r;

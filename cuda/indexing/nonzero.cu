@@ -129,7 +129,7 @@ NC_KERNEL_OF(THREADS) list(const Mask k) {
     tell(k, start + i, chunk + found[i]);
 }
 
-static void dimensions(Mask *k, const Trues *t) {
+static void dimensions(Mask *k, const NonzeroCall *t) {
   int64_t n = 1;
   k->nd = k->dims.nd = t->nd;
   k->coordinates = t->coordinates;
@@ -168,7 +168,7 @@ static int find(const Device *d, Tensor **y, Mask *k, int nd) {
   return nc_launched(d, "nonzero");
 }
 
-int nc_cuda_trues(const Device *d, Tensor **y, const Trues *t) {
+int nc_cuda_nonzero(const Device *d, Tensor **y, const NonzeroCall *t) {
   const int64_t none[2] = { 0, t->nd };
   void *before;
   Mask k = {};

@@ -32,7 +32,7 @@ NC_KERNEL_OF(THREADS) look(const Look k) {
       k.offset[i + j * THREADS] = offsetat(k, v[j]);
 }
 
-int nc_cuda_places(const Device *d, const Places *p) {
+int nc_cuda_resolve_index(const Device *d, const ResolveIndexCall *p) {
   const int64_t n = nc_numel(p->given);
   const cudaStream_t s = nc_current(d);
   Look k = {};

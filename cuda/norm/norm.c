@@ -6,7 +6,7 @@
 #define FEW 4                 /* blocks that a multiprocessor has anyway */
 #define TURNS 32              /* of a block that takes rows, if it has more */
 
-static int64_t bytesof(const Norm *n) {
+static int64_t bytesof(const NormCall *n) {
   return nc_dtypesize(n->mean->dtype);
 }
 
@@ -18,7 +18,7 @@ static void *at(const Device *d, const Tensor *t) {
 
 /* May 16 bytes be read at once, all of one row, and of one channel or of
    channels that are neighbours? */
-static int vectors(const Norm *n, const NormPlan *k) {
+static int vectors(const NormCall *n, const NormPlan *k) {
   const int64_t of = 16 / nc_dtypesize(n->x->dtype);
   const uintptr_t where = (uintptr_t)k->x | (uintptr_t)k->g | (uintptr_t)k->y |
                           (uintptr_t)k->weight | (uintptr_t)k->bias;
@@ -27,7 +27,7 @@ static int vectors(const Norm *n, const NormPlan *k) {
   return (n->batch ? n->n * n->channels : k->length) % of == 0;
 }
 
-static NormPlan planof(const Device *d, const Norm *n) {
+static NormPlan planof(const Device *d, const NormCall *n) {
   NormPlan k = { .x = at(d, n->x), .g = at(d, n->g), .y = at(d, n->y),
                  .weight = at(d, n->weight), .bias = at(d, n->bias),
                  .mean = at(d, n->mean), .var = at(d, n->var),
@@ -50,7 +50,7 @@ static NormPlan planof(const Device *d, const Norm *n) {
 
 /* Does a row fit in the registers of a block, `most' vectors a thread?  Then
    the block gets its shape. */
-static int fits(const Norm *n, NormPlan *k, int most) {
+static int fits(const NormCall *n, NormPlan *k, int most) {
   const int64_t all = k->length * nc_dtypesize(n->x->dtype) / 16;
   if (k->batch || !k->vectors || all > NORM_THREADS * most) return 0;
   k->held = all <= 32 ? 1 : all <= NORM_THREADS * 2 ? 2 : NORM_MOST;
@@ -106,7 +106,7 @@ static int reduce(const Device *d, NormPlan *k, int channelwise, DType type,
   return NC_OK;
 }
 
-static int forward(const Device *d, const Norm *n, NormPlan *k, DType type) {
+static int forward(const Device *d, const NormCall *n, NormPlan *k, DType type) {
   cudaError_t e = cudaSuccess;
   int r;
   if (fits(n, k, NORM_MOST)) {
@@ -136,7 +136,7 @@ static int64_t busy(const Device *d, const NormPlan *k) {
 
 /* Rows in registers, and of what they add to the sums of columns a row for
    each block. */
-static int withcolumns(const Device *d, const Norm *n, NormPlan *k,
+static int withcolumns(const Device *d, const NormCall *n, NormPlan *k,
                        DType type) {
   cudaError_t e;
   k->splits = (int)busy(d, k);
@@ -151,7 +151,7 @@ static int withcolumns(const Device *d, const Norm *n, NormPlan *k,
 }
 
 /* Sums of rows and channels first, then every element. */
-static int bysums(const Device *d, const Norm *n, NormPlan *k, DType type) {
+static int bysums(const Device *d, const NormCall *n, NormPlan *k, DType type) {
   const int weights = k->dweight || k->dbias;
   void *sums;
   int r = NC_OK;
@@ -169,7 +169,7 @@ static int bysums(const Device *d, const Norm *n, NormPlan *k, DType type) {
   return r;
 }
 
-static int backward(const Device *d, const Norm *n, NormPlan *k, DType type) {
+static int backward(const Device *d, const NormCall *n, NormPlan *k, DType type) {
   const int weights = k->dweight || k->dbias;
   if (!k->y || !fits(n, k, BACK_MOST)) return bysums(d, n, k, type);
   if (weights && k->inner == 1 && k->groups == 1)
@@ -178,7 +178,7 @@ static int backward(const Device *d, const Norm *n, NormPlan *k, DType type) {
   return weights ? reduce(d, k, 1, type, nc_normsums) : NC_OK;
 }
 
-int nc_cuda_norm(const Device *d, const Norm *n) {
+int nc_cuda_norm(const Device *d, const NormCall *n) {
   NormPlan k = planof(d, n);
   const DType type = n->x->dtype;
   nc_current(d);

@@ -103,7 +103,7 @@ uint64_t nc_parameterbits(double x, DType computed) {
 ** Elementwise, by vectors
 */
 /* The type of storage that operand j of a row has in kernels of type t. */
-static DType wanted(const Loop *k, int j, DType t) {
+static DType wanted(const TensorIter *k, int j, DType t) {
   const OpKind kind = rows[k->op].kind;
   if (k->part > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
   if (j == 0 && (kind == TEST_OP || kind == COMPARE_OP)) return DT_u8;
@@ -112,7 +112,7 @@ static DType wanted(const Loop *k, int j, DType t) {
 }
 
 /* Can operand j be taken `each' elements at a time? */
-static int vectorial(const Loop *k, int j, DType t, int each) {
+static int vectorial(const TensorIter *k, int j, DType t, int each) {
   const int64_t size = nc_dtypesize(t);
   if (k->p[j] == NULL) return 1;
   if (stored(k->type[j]) != t) return 0;
@@ -124,7 +124,7 @@ static int vectorial(const Loop *k, int j, DType t, int each) {
          (uintptr_t)k->p[j] % (uintptr_t)(each * size) == 0;
 }
 
-static int planvectors(VectorMap *m, const Loop *k) {
+static int planvectors(VectorMap *m, const TensorIter *k) {
   const DType t = stored(k->work);
   const int each = (int)(NC_VECTOR / nc_dtypesize(t));
   int64_t size[NC_MAXDIM], step[NC_MAXIN][NC_MAXDIM];
@@ -175,7 +175,7 @@ static StridedLauncher *stridedlauncher(DType t) {
 */
 /* The dimension along which operand j runs fastest, if it is another one than
    that of the result and tiles pay; else 0. */
-static int fastest(const Loop *k, int j) {
+static int fastest(const TensorIter *k, int j) {
   int at = 0;
   for (int d = 1; d < k->nd; d++)
     if (k->step[j][d] > 0 && k->step[j][d] < k->step[j][at]) at = d;
@@ -196,8 +196,8 @@ static int64_t sharedwith(int64_t n, int64_t most) {
 ** dimensions are split, and their inner parts come first: a block then takes
 ** a patch, of which all operands fill their lines.
 */
-static void bypatches(Loop *k) {
-  Loop p = *k;
+static void bypatches(TensorIter *k) {
+  TensorIter p = *k;
   int at = 0, of = 0, nd = 3;
   int64_t wide, high;
   if (k->nd < 2 || k->nd + 2 > NC_MAXDIM) return;
@@ -227,7 +227,7 @@ static void bypatches(Loop *k) {
     *k = p;
 }
 
-static void planstrided(StridedMap *m, const Loop *k) {
+static void planstrided(StridedMap *m, const TensorIter *k) {
   const DType c = nc_computedin(k->work);
   memset(m, 0, sizeof *m);
   m->n = (uint32_t)k->n;
@@ -244,7 +244,7 @@ static void planstrided(StridedMap *m, const Loop *k) {
 
 /* Launchers say so of rows that they do not know; of a kernel without code for
    the device CUDA says it, and remembers. */
-int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e) {
+int nc_rowlaunched(const Device *d, const TensorIter *k, cudaError_t e) {
   if (e == cudaErrorInvalidDeviceFunction &&
       cudaPeekAtLastError() == cudaSuccess)
     return nc_fail(NC_EDTYPE, "this build has no CUDA kernel of it for %s",
@@ -253,7 +253,7 @@ int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e) {
   return nc_launched(d, rows[k->op].name);
 }
 
-static cudaError_t launchstrided(const Loop *k, const StridedMap *m,
+static cudaError_t launchstrided(const TensorIter *k, const StridedMap *m,
                                  cudaStream_t stream) {
   const DType c = nc_computedin(k->work);
   if (k->part == 0) return stridedlauncher(c)(k->op, m, stream);
@@ -261,10 +261,10 @@ static cudaError_t launchstrided(const Loop *k, const StridedMap *m,
                                                              stream);
 }
 
-static int map(const Device *d, const Loop *k) {
+static int map(const Device *d, const TensorIter *k) {
   VectorMap v;
   StridedMap s;
-  Loop one;
+  TensorIter one;
   cudaStream_t stream = nc_current(d);
   const DType t = stored(k->work), c = nc_computedin(k->work);
   for (int j = 0; j < k->nargs; j++) nc_touch(d, k->p[j]);
@@ -287,7 +287,7 @@ static DType integerof(int64_t size) {
 }
 
 /* Takes two elements of a copy for one of twice the size. */
-static int widen(Loop *k) {
+static int widen(TensorIter *k) {
   const int64_t size = nc_dtypesize(k->work);
   if (size == 8 || k->nd == 0 || k->size[0] % 2 != 0) return 0;
   for (int j = 0; j < 2; j++) {
@@ -307,7 +307,7 @@ static int widen(Loop *k) {
 }
 
 /* Can short elements be taken by words of four bytes? */
-static int bywords(const Loop *k, int along, int size) {
+static int bywords(const TensorIter *k, int along, int size) {
   if (size > 2 || k->step[0][0] != 1 || k->step[1][along] != 1) return 0;
   for (int j = 0; j < 2; j++) {
     const int fast = j == 0 ? 0 : along;
@@ -321,7 +321,7 @@ static int bywords(const Loop *k, int along, int size) {
 
 /* Do two dimensions fill their tiles well enough?  Most threads of a tile that
    is nearly empty have nothing to do. */
-static int fillstiles(const Loop *k, int along) {
+static int fillstiles(const TensorIter *k, int along) {
   const int size = (int)nc_dtypesize(k->work);
   const int64_t side = nc_tile(size, bywords(k, along, size));
   const int64_t wide = (k->size[0] + side - 1) / side * side;
@@ -331,7 +331,7 @@ static int fillstiles(const Loop *k, int along) {
 }
 
 /* along: the dimension that x runs fastest along; y does along 0. */
-static int transpose(const Device *d, const Loop *k, int along) {
+static int transpose(const Device *d, const TensorIter *k, int along) {
   const int size = (int)nc_dtypesize(k->work), dim[2] = { 0, along };
   int64_t rest[NC_MAXDIM], step[2][NC_MAXDIM], batches = 1;
   int nd = 0;
@@ -360,8 +360,8 @@ static int transpose(const Device *d, const Loop *k, int along) {
 }
 
 /* A copy that changes no type, or a fill. */
-static int move(const Device *d, const Loop *given) {
-  Loop k = *given;
+static int move(const Device *d, const TensorIter *given) {
+  TensorIter k = *given;
   const int64_t size = nc_dtypesize(k.type[0]);
   int along;
   if (k.p[1] == NULL)
@@ -388,7 +388,7 @@ static int aligned(const void *p, DType t) {
          (uintptr_t)p % NC_VECTOR == 0;
 }
 
-static int cast(const Device *d, const Loop *k) {
+static int cast(const Device *d, const TensorIter *k) {
   Cast c;
   memset(&c, 0, sizeof c);
   c.y = k->p[0];
@@ -403,7 +403,7 @@ static int cast(const Device *d, const Loop *k) {
     c.n = (uint32_t)(k->n / NC_CASTWIDTH);
     c.tail = (uint32_t)(k->n % NC_CASTWIDTH);
   } else {
-    Loop one = *k;
+    TensorIter one = *k;
     bypatches(&one);
     nc_makeoffsets(&c.at, one.nd, one.size, 2,
                    (const int64_t(*)[NC_MAXDIM])one.step);
@@ -417,12 +417,12 @@ static int cast(const Device *d, const Loop *k) {
 */
 /* Kernels of f32 read no f64: such an operand, which is never large, is
    converted first. */
-static int withoutdoubles(const Device *d, const Loop *given) {
-  Loop k = *given;
+static int withoutdoubles(const Device *d, const TensorIter *given) {
+  TensorIter k = *given;
   void *scratch[NC_MAXIN] = { NULL };
   int r = NC_OK;
   for (int j = 1; j < k.nargs && r == NC_OK; j++) {
-    Loop c = *given;
+    TensorIter c = *given;
     int64_t n = 1;
     if (k.p[j] == NULL || k.type[j] != DT_f64) continue;
     c.op = OP_clone;
@@ -450,7 +450,7 @@ static int withoutdoubles(const Device *d, const Loop *given) {
   return r;
 }
 
-static int run(const Device *d, const Loop *k) {
+static int run(const Device *d, const TensorIter *k) {
   if (k->op == OP_clone && k->part == 0)
     return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
                                                        : cast(d, k);
@@ -462,8 +462,8 @@ static int run(const Device *d, const Loop *k) {
 }
 
 /* The part of a loop from `first' on, n long, of dimension dim. */
-static Loop part(const Loop *k, int dim, int64_t first, int64_t n) {
-  Loop p = *k;
+static TensorIter part(const TensorIter *k, int dim, int64_t first, int64_t n) {
+  TensorIter p = *k;
   p.n = k->n / k->size[dim] * n;
   p.size[dim] = n;
   for (int j = 0; j < k->nargs; j++)
@@ -474,7 +474,7 @@ static Loop part(const Loop *k, int dim, int64_t first, int64_t n) {
 }
 
 /* The dimension to cut: the largest, but first one whose steps are too. */
-static int longest(const Loop *k, int dims) {
+static int longest(const TensorIter *k, int dims) {
   int at = 0;
   for (int i = 1; i < dims; i++)
     if (k->size[i] > k->size[at]) at = i;
@@ -487,27 +487,27 @@ static int longest(const Loop *k, int dims) {
 typedef struct Pieces {
   const Device *d;
   int dims;
-  int (*f)(const Device *d, const Loop *k);
+  int (*f)(const Device *d, const TensorIter *k);
   int some;                   /* is one of them done? */
 } Pieces;
 
 /* A piece whose launch fails has done nothing.  Once another one is done the
    whole cannot be repeated, so what memory there is to be had is had here. */
-static int piece(Pieces *w, const Loop *k) {
+static int piece(Pieces *w, const TensorIter *k) {
   int r = w->f(w->d, k);
   if (r == NC_ENOMEM && w->some) {
     w->d->trim(w->d, 0);
     r = w->f(w->d, k);
   }
-  if (r != NC_OK && w->some) nc_partly();
+  if (r != NC_OK && w->some) nc_error_partial();
   w->some |= r == NC_OK;
   return r;
 }
 
-static int pieces(Pieces *w, const Loop *k) {
+static int pieces(Pieces *w, const TensorIter *k) {
   int dim;
   int64_t half;
-  Loop p;
+  TensorIter p;
   if (nc_fitsoffsets(w->dims, k->size, k->nargs, k->step)) return piece(w, k);
   dim = longest(k, w->dims);
   half = k->size[dim] / 2;
@@ -518,8 +518,8 @@ static int pieces(Pieces *w, const Loop *k) {
   return pieces(w, &p);
 }
 
-int nc_inpieces(const Device *d, const Loop *k, int dims,
-                int (*f)(const Device *d, const Loop *k)) {
+int nc_inpieces(const Device *d, const TensorIter *k, int dims,
+                int (*f)(const Device *d, const TensorIter *k)) {
   Pieces w = { d, dims, f, 0 };
   return pieces(&w, k);
 }
@@ -527,7 +527,7 @@ int nc_inpieces(const Device *d, const Loop *k, int dims,
 /* The row that does the same with these operands, and far faster than pow:
    what is raised to the number 2, 1 or -1; of gradients that of the square,
    which names no exponent. */
-static Op simplest(const Loop *k) {
+static Op simplest(const TensorIter *k) {
   const DType c = nc_computedin(k->work);
   const int last = k->nargs - 1;
   double by;
@@ -542,10 +542,10 @@ static Op simplest(const Loop *k) {
          : by == -1 ? OP_reciprocal : k->op;
 }
 
-int nc_cuda_run(const Device *d, const Loop *k) {
-  Loop l = *k;
+int nc_cuda_run(const Device *d, const TensorIter *k) {
+  TensorIter l = *k;
   if (rows[k->op].kind == REDUCE_OP && k->part == 0)
-    return nc_runfold(d, k);
+    return nc_runreduce(d, k);
   l.op = simplest(k);
   if (l.op != k->op) l.nargs = k->part > 0 ? 3 : 2;
   return nc_inpieces(d, &l, l.nd, run);

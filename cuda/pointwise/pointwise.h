@@ -15,13 +15,13 @@ DType nc_computedin(DType t);
 uint64_t nc_parameterbits(double x, DType computed);
 
 /* Tells of a failed launch of a row. */
-int nc_rowlaunched(const Device *d, const Loop *k, cudaError_t e);
+int nc_rowlaunched(const Device *d, const TensorIter *k, cudaError_t e);
 
 /* Calls f for pieces of a loop whose first `dims' dimensions, and steps, are
    small enough for Offsets. */
-int nc_inpieces(const Device *d, const Loop *k, int dims,
-                int (*f)(const Device *d, const Loop *k));
+int nc_inpieces(const Device *d, const TensorIter *k, int dims,
+                int (*f)(const Device *d, const TensorIter *k));
 
-int nc_runfold(const Device *d, const Loop *k);  /* a reduction */
+int nc_runreduce(const Device *d, const TensorIter *k);  /* a reduction */
 
 #endif

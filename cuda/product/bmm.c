@@ -156,7 +156,7 @@ static int call(const Batch *b, const Gemm *g, int *some, int *done) {
   TRY(nc_blas(b->d, g, done));
   if (!*done && *some && g->beta != 0) {
     nc_fail(NC_EDEVICE, "cuBLAS refused a part of a product");
-    nc_partly();
+    nc_error_partial();
     return NC_EDEVICE;
   }
   *some |= *done;
@@ -271,7 +271,7 @@ static int small(const Tensor *x) {
 }
 
 /* cuBLAS counts in int; what has no inner dimension is not its business. */
-static int floats(const Device *d, const Product *p, int *done) {
+static int floats(const Device *d, const BmmCall *p, int *done) {
   Tensor *a = NULL, *b = NULL;
   int r;
   *done = 0;
@@ -294,7 +294,7 @@ int nc_products(const Device *d, DType type, Tiles *t, Scalar alpha,
   return done ? NC_OK : nc_tiles(d, type, t, alpha, beta);
 }
 
-int nc_cuda_product(const Device *d, const Product *p) {
+int nc_cuda_bmm(const Device *d, const BmmCall *p) {
   const DType type = p->y->dtype;
   Tiles t;
   int done = 0;

@@ -15,7 +15,7 @@
 #define LONGCHAIN 64          /* elements folded one after the other */
 
 typedef struct Plan {
-  const Loop *k;
+  const TensorIter *k;
   int inner;                  /* dimensions of the results */
   int each;                   /* elements in a vector */
   FoldWay way;
@@ -49,10 +49,10 @@ static int classof(Op op) {
 }
 
 /* The type in which values of a row are folded. */
-static DType foldedin(const Loop *k) {
+static DType foldedin(const TensorIter *k) {
   const OpClass kind = (OpClass)classof(k->op);
   const DType c = nc_computedin(k->type[1]);
-  if (kind == CLASS_TRU || kind == CLASS_CNT) return DT_i64;
+  if (kind == CLASS_TO_BOOL || kind == CLASS_COUNT) return DT_i64;
   return c == DT_f32 || c == DT_f64 ? c : DT_i64;
 }
 
@@ -64,7 +64,7 @@ static int wholesteps(const Plan *p, int first, int last) {
 }
 
 static int alongvectors(const Plan *p) {
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   if (k->nfold == 0 || k->step[1][p->inner] != 1) return 0;
   if (p->f.count < 4 * p->each) return 0;     /* not worth it */
   if (k->nfold == 1) return 1;
@@ -75,12 +75,12 @@ static int alongvectors(const Plan *p) {
 
 /* Do neighbouring results lie closer together than what each folds? */
 static int sidebyside(const Plan *p) {
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   return p->inner > 0 && k->nfold > 0 && k->step[1][0] < k->step[1][p->inner];
 }
 
 static int besidevectors(const Plan *p) {
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   return k->step[1][0] == 1 && k->size[0] % p->each == 0 &&
          wholesteps(p, 1, k->nd) && (uintptr_t)k->p[1] % NC_VECTOR == 0;
 }
@@ -95,7 +95,7 @@ static void chooseway(Plan *p) {
 
 /* Dimensions of results and of what they fold, as the kernels count them. */
 static int makeindices(Plan *p) {
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   Fold *f = &p->f;
   const int dense = p->way == FOLD_ALONG && k->nfold == 1;
   int64_t size[NC_MAXDIM], step[2][NC_MAXDIM];
@@ -195,7 +195,7 @@ static FoldLauncher *anylauncher(DType t) {
 
 /* The second launch: folds what the pieces left in scratch memory. */
 static int merge(const Device *d, const Plan *p, const void *part) {
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   const int64_t pieces = p->f.pieces;
   int64_t step[2][NC_MAXDIM], results = 1;
   Fold f;
@@ -230,7 +230,7 @@ static int merge(const Device *d, const Plan *p, const void *part) {
 }
 
 static int launch(const Device *d, Plan *p) {
-  const Loop *k = p->k;
+  const TensorIter *k = p->k;
   FoldLauncher *f = p->way == FOLD_ANY ? anylauncher(k->type[1])
                                        : launcher(k->type[1]);
   void *part = NULL;
@@ -247,13 +247,13 @@ static int launch(const Device *d, Plan *p) {
 }
 
 /* Can what is folded be stored as the result's type? */
-static int stores(const Loop *k) {
+static int stores(const TensorIter *k) {
   const DType a = foldedin(k), y = k->type[0];
   if (a == DT_i64) return y <= DT_i64;
   return a == DT_f64 ? y == DT_f64 : nc_computedin(y) == DT_f32;
 }
 
-static int fold(const Device *d, const Loop *k) {
+static int fold(const Device *d, const TensorIter *k) {
   Plan p;
   if (!stores(k))
     return nc_fail(NC_EDTYPE, "no CUDA kernel folds %s to %s",
@@ -277,6 +277,6 @@ static int fold(const Device *d, const Loop *k) {
   return launch(d, &p);
 }
 
-int nc_runfold(const Device *d, const Loop *k) {
+int nc_runreduce(const Device *d, const TensorIter *k) {
   return nc_inpieces(d, k, k->nd - k->nfold, fold);
 }

@@ -87,7 +87,7 @@ int nc_launched(const Device *d, const char *what) {
   if (what) gpuof(d)->latest = what;
   if (e == cudaSuccess && !careful) return NC_OK;
   r = e == cudaSuccess ? nc_waitcurrent(d) : nc_cudafail(e);
-  if (r != NC_OK && what) nc_blameop(what);
+  if (r != NC_OK && what) nc_error_op(what);
   return r;
 }
 
@@ -119,7 +119,7 @@ int nc_flagged(Gpu *g) {
   else
     nc_fail(f.code, "%s", texts[f.text]);
   if (!careful) {             /* who waits is not who failed */
-    nc_blameop(g->name);
+    nc_error_op(g->name);
     nc_hint("it works later than it is asked: NACRE_CUDA_SYNC=1 names the "
             "operation");
   }

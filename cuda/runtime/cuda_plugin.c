@@ -92,7 +92,7 @@ static int samerows(const Host *h) {
 
 static int sameheaders(const Host *h) {
   if (h->abi == NC_ABI && h->host == sizeof(Host) &&
-      h->loop == sizeof(Loop) && h->device == sizeof(Device) &&
+      h->loop == sizeof(TensorIter) && h->device == sizeof(Device) &&
       h->accelerator == sizeof(Accelerator) && h->ops == OP_COUNT &&
       samerows(h))
     return NC_OK;

@@ -11,7 +11,7 @@ cudaError_t nc_anykernel(void) {
   return cudaFuncGetAttributes(&a, (const void *)expect);
 }
 
-int nc_cuda_expect(const Device *d, const Expect *e) {
+int nc_cuda_device_assert(const Device *d, const AssertCall *e) {
   const cudaStream_t s = nc_current(d);
   const uint8_t *x = (const uint8_t *)nc_data(e->x);
   nc_touch(d, x);

@@ -32,7 +32,7 @@ BISECT(search_f32, float)
 BISECT(search_f64, double)
 #undef BISECT
 
-int nc_cuda_search(const Device *d, const Searching *s) {
+int nc_cuda_search(const Device *d, const SearchCall *s) {
   const DType t = s->x->dtype;
   void (*kernel)(const Search) = t == DT_i64   ? search_i64
                                  : t == DT_f32 ? search_f32

@@ -68,7 +68,7 @@ static int search(const Device *d, SortLines *k) {
 /* Each rank that is looked for, to the device. */
 static int setranks(const Device *d, const SortLines *k) {
   const Scalar rank = { NC_INT, (int64_t)k->first + k->keep - 1, 0 };
-  Loop l = { .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1,
+  TensorIter l = { .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1,
              .n = k->lines };
   l.size[0] = k->lines;
   l.step[0][0] = 1;
@@ -132,7 +132,7 @@ int nc_sortlines(const Device *d, SortLines *k, DType type) {
 /* Copies between t, whose lines along dim have n elements, and those lines
    one behind the other at p. */
 static int bring(const Device *d, const Tensor *t, int dim, void *p, int out) {
-  Loop l = { .op = OP_clone, .work = t->dtype, .nargs = 2, .nd = t->nd };
+  TensorIter l = { .op = OP_clone, .work = t->dtype, .nargs = 2, .nd = t->nd };
   const int there = out ? 0 : 1;        /* the operand that is t */
   int64_t n = 1;
   for (int i = 0, at = dim; i < t->nd; i++) {
@@ -166,7 +166,7 @@ static int64_t bytesof(const Tensor *t) {
 }
 
 /* With results, and x if need be, in memory of its own. */
-static int apart(const Device *d, const Sorting *s, SortLines *k) {
+static int apart(const Device *d, const SortCall *s, SortLines *k) {
   const int direct = linedup(s->x, s->dim);
   const int64_t bytes[3] = { direct ? 0 : bytesof(s->x), bytesof(s->y),
                              bytesof(s->at) };
@@ -187,7 +187,7 @@ static int apart(const Device *d, const Sorting *s, SortLines *k) {
   return r;
 }
 
-int nc_cuda_sort(const Device *d, const Sorting *s) {
+int nc_cuda_sort(const Device *d, const SortCall *s) {
   const Tensor *x = s->x;
   const int64_t n = x->nd ? x->size[s->dim] : 1;
   SortLines k = { .x = nc_data(x), .lines = nc_numel(x) / n };

@@ -101,19 +101,20 @@ end
 -- What the tables say
 --
 local DTYPES = {
-  ANY = "every", NUM = "every but bool", NUB = "every but bool",
-  NUI = "every; bool counts as int64", DVI = "every but bool",
-  WHO = "floats; integers come back as they are",
-  INT = "bool and integers", INN = "integers", FLO = "floats",
-  FLT = "floats; bool and integers become the default float dtype",
-  TRU = "every; gives bool, for uint8 uint8", CNT = "every; gives int64",
+  ANY = "every", NUMERIC = "every but bool", NO_BOOL = "every but bool",
+  BOOL_AS_INT = "every; bool counts as int64", DIVISION = "every but bool",
+  ROUNDING = "floats; integers come back as they are",
+  INT_OR_BOOL = "bool and integers", INTEGER = "integers",
+  FLOAT_ONLY = "floats",
+  FLOAT = "floats; bool and integers become the default float dtype",
+  TO_BOOL = "every; gives bool, for uint8 uint8", COUNT = "every; gives int64",
 }
 
 local function dtype(info)
   local text = DTYPES[info.class]
   if info.kind == "test" or info.kind == "compare" then
     return text .. "; gives bool"
-  elseif info.kind == "reduce" and info.class == "NUI" then
+  elseif info.kind == "reduce" and info.class == "BOOL_AS_INT" then
     return "every; bool and integers give int64"
   elseif info.kind ~= "unary" and info.kind ~= "reduce" then
     return text .. "; operands are promoted to a common one"
@@ -193,7 +194,7 @@ local function mistakes(info, add)
   if (ARITY[info.kind] or 1) > 1 then
     add("error", "shapes that do not broadcast")
   end
-  if info.class == "DVI" then add("error", "an integer divisor of 0") end
+  if info.class == "DIVISION" then add("error", "an integer divisor of 0") end
 end
 
 local function forms(info, add)

@@ -86,7 +86,7 @@ static void cuda(void) {
 /* What multiplies matrices is opened when the first product needs it. */
 static void multiply(void) {
   const int64_t size[] = { 128, 128 };
-  Call c = { .op = FAM_mm };
+  Call c = { .op = OPERATOR_mm };
   Tensor *x;
   if (nc_full(&x, nc_host(), DT_f32, 2, size, nc_int(1)) != NC_OK) return;
   c.arg[0].t = c.arg[1].t = x;

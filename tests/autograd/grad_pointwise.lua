@@ -31,7 +31,7 @@ end
 
 local function differentiable(row)
   if row.kind == "test" or row.kind == "compare" then return false end
-  if row.class:find("^IN") or row.class == "TRU" or row.class == "CNT" then
+  if row.class:find("^IN") or row.class == "TO_BOOL" or row.class == "COUNT" then
     return false
   end
   return true

@@ -100,15 +100,15 @@ end
 -- refuses them; `bools': is an operand bool?
 function O.worktype(class, kind, t, bools)
   local c = category[t]
-  if class == "NUB" and bools then return nil end
-  if (class == "NUM" or class == "DVI" or class == "WHO") and c == 0 then
+  if class == "NO_BOOL" and bools then return nil end
+  if (class == "NUMERIC" or class == "DIVISION" or class == "ROUNDING") and c == 0 then
     return nil
   end
-  if class == "INT" and c == 2 then return nil end
-  if class == "INN" and c ~= 1 then return nil end
-  if class == "FLO" and c ~= 2 then return nil end
-  if class == "FLT" and c ~= 2 then return "float32" end
-  if class == "NUI" and (c == 0 or c == 1 and kind == "reduce") then
+  if class == "INT_OR_BOOL" and c == 2 then return nil end
+  if class == "INTEGER" and c ~= 1 then return nil end
+  if class == "FLOAT_ONLY" and c ~= 2 then return nil end
+  if class == "FLOAT" and c ~= 2 then return "float32" end
+  if class == "BOOL_AS_INT" and (c == 0 or c == 1 and kind == "reduce") then
     return "int64"
   end
   return t
@@ -116,8 +116,8 @@ end
 
 function O.outtype(class, kind, t, work)
   if kind == "test" or kind == "compare" then return "bool" end
-  if class == "TRU" then return t == "uint8" and t or "bool" end
-  if class == "CNT" then return "int64" end
+  if class == "TO_BOOL" then return t == "uint8" and t or "bool" end
+  if class == "COUNT" then return "int64" end
   return work
 end
 

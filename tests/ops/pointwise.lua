@@ -177,7 +177,7 @@ end
 
 -- Zero divisors, which are refused, leave the samples.
 local function divisors(row, list, t)
-  if row.class ~= "DVI" or O.isfloat(t) then return list end
+  if row.class ~= "DIVISION" or O.isfloat(t) then return list end
   local out = {}
   for _, v in ipairs(list) do if v ~= 0 then out[#out + 1] = v end end
   return out
@@ -216,7 +216,7 @@ local function values(row, types, par)
   local got = y:totable()
   local of = row.f[O.isfloat(work) and (work == "float64" and work or "float32")
                    or (work == "int64" or work == "bool") and work or "int32"]
-  local whole = row.class == "WHO" and not O.isfloat(work)
+  local whole = row.class == "ROUNDING" and not O.isfloat(work)
   for k = 1, n do
     local args = {}
     for i = 1, #types do
@@ -360,7 +360,7 @@ local function sweep(row, name, f)
 end
 
 local function sweeps(row)
-  if row.kind == "unary" and row.class == "FLT" then
+  if row.kind == "unary" and row.class == "FLOAT" then
     sweep(row, row.name, nacre[row.name])
   elseif row.name == "zeta" then
     for _, s in ipairs { 1.5, 2, 8, 30 } do

@@ -168,7 +168,7 @@ local function destinations(row)
   check(inplace(self, table.unpack(rest)) == self, "%s_ gives self", row.name)
   check(equal(self, want:to(self.dtype)), "%s_ differs", row.name)
   local whole = x[1]:to("int32")
-  if row.class == "FLT" and want.dtype == "float32" then
+  if row.class == "FLOAT" and want.dtype == "float32" then
     raises(row.name .. "_ of int32", "EDTYPE", nil, inplace, whole,
            table.unpack(rest))
   end

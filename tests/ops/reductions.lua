@@ -205,13 +205,13 @@ local function odd(row)
 end
 
 local function types(row)
-  if row.class == "NUI" then
+  if row.class == "BOOL_AS_INT" then
     compare(row, filled("int32", { 40 }), nil, { dtype = "float32" })
     compare(row, filled("uint8", { 4, 10 }), { 1 }, { dtype = "int32" })
     compare(row, filled("float16", { 40 }), nil, { dtype = "float64" })
     compare(row, filled("float32", { 9 }), nil, { dtype = "int64" })
     compare(row, filled("bool", { 9 }), nil, { dtype = "float16" })
-  elseif row.class == "FLO" then
+  elseif row.class == "FLOAT_ONLY" then
     compare(row, filled("int32", { 40 }), nil, { dtype = "float32" })
     compare(row, filled("float16", { 4, 10 }), { 1 }, { dtype = "float64" })
     raises(row.name .. " as int64", "EDTYPE", row.name, nacre[row.name],

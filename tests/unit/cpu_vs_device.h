@@ -155,7 +155,7 @@ enum { GET, PUT, FOLD };      /* gather, scatter, accumulate */
 
 /* Where the positions `given' lie along dim of x: on the device, on both. */
 static inline void deviceplaces(Twin offset, Twin given, Twin x, int dim) {
-  const Places p = { .given = given.gpu, .offset = offset.gpu, .of = x.gpu,
+  const ResolveIndexCall p = { .given = given.gpu, .offset = offset.gpu, .of = x.gpu,
                      .size = x.gpu->size[dim], .step = x.gpu->step[dim],
                      .shown = dim };
   ok(d->places(d, &p));
@@ -163,7 +163,7 @@ static inline void deviceplaces(Twin offset, Twin given, Twin x, int dim) {
 
 static inline Twin places(Twin given, Twin x, int dim) {
   Twin offset = blank(DT_i64, given.cpu->nd, given.cpu->size);
-  const Places p = { .given = given.cpu, .offset = offset.cpu, .of = x.cpu,
+  const ResolveIndexCall p = { .given = given.cpu, .offset = offset.cpu, .of = x.cpu,
                      .size = x.cpu->size[dim], .step = x.cpu->step[dim],
                      .shown = dim };
   ok(nc_cpu.places(&nc_cpu, &p));
@@ -171,13 +171,13 @@ static inline Twin places(Twin given, Twin x, int dim) {
   return offset;
 }
 
-static inline int pick(int how, const Device *on, const Gather *g) {
+static inline int pick(int how, const Device *on, const IndexCall *g) {
   return how == GET ? on->gather(on, g) : how == PUT ? on->scatter(on, g)
                                                      : on->accumulate(on, g);
 }
 
 /* The same on both devices. */
-static inline void bothpick(int how, Gather g, Twin x, Twin other,
+static inline void bothpick(int how, IndexCall g, Twin x, Twin other,
                             Twin offset) {
   for (int i = 0; i < 2; i++) {
     g.x = i ? x.gpu : x.cpu;
@@ -198,7 +198,7 @@ static inline void wrongly(int how, int64_t n) {
   nc_release(given.gpu);
   given.gpu = twin(given.cpu);
   deviceplaces(offset, given, x, 0);
-  const Gather g = { .x = x.gpu, .other = other.gpu, .offset = offset.gpu,
+  const IndexCall g = { .x = x.gpu, .other = other.gpu, .offset = offset.gpu,
                      .picked = 1 };
   ok(pick(how, d, &g));
   assert_int_equal(d->synchronize(d), NC_EINDEX);

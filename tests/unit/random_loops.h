@@ -106,7 +106,7 @@ static const DType types[] = { DT_b8,  DT_u8,  DT_i8,   DT_i16, DT_i32,
                                DT_i64, DT_f16, DT_bf16, DT_f32, DT_f64 };
 
 /* Random sizes; n of about `most' elements at most. */
-static void sizes(Loop *k, int nd, int64_t most) {
+static void sizes(TensorIter *k, int nd, int64_t most) {
   static const int64_t liked[] = { 1, 2, 3, 4, 5, 8, 16, 17, 31, 32, 64, 100 };
   k->nd = nd;
   k->n = 1;
@@ -120,7 +120,7 @@ static void sizes(Loop *k, int nd, int64_t most) {
 
 /* Steps of operand j: in order or not, with gaps, repeated; gives how many
    elements they reach over. */
-static int64_t anysteps(Loop *k, int j) {
+static int64_t anysteps(TensorIter *k, int j) {
   int order[NC_MAXDIM];
   int64_t reach = 1;
   const int permute = j > 0 && below(3) == 0, repeat = j > 0 && below(3) == 0;
@@ -142,7 +142,7 @@ static int64_t anysteps(Loop *k, int j) {
   return reach;
 }
 
-static int64_t steps(Loop *k, int j) {
+static int64_t steps(TensorIter *k, int j) {
   int64_t reach;
   do reach = anysteps(k, j);
   while (reach > SPACE / 8 - 20);
@@ -150,7 +150,7 @@ static int64_t steps(Loop *k, int j) {
 }
 
 /* Lets operand j lie in t, mostly at an even address. */
-static void place(Loop *here, Loop *there, int j, const Twin *t,
+static void place(TensorIter *here, TensorIter *there, int j, const Twin *t,
                   int64_t reach) {
   const int64_t size = nc_dtypesize(here->type[j]);
   const int64_t most = t->bytes / size - reach;
@@ -161,7 +161,7 @@ static void place(Loop *here, Loop *there, int j, const Twin *t,
 }
 
 /* Do both have one result?  `most' is relative to it, or to `unit'. */
-static void same(const Loop *k, const Twin *t, double most, double unit) {
+static void same(const TensorIter *k, const Twin *t, double most, double unit) {
   char *back = malloc((size_t)t->bytes);
   const DType y = k->type[0];
   ok(d->tohost(d, back, t->there, t->bytes, 0));

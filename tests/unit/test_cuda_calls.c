@@ -17,13 +17,13 @@ static void add(void) {
 }
 
 static void softmax(void) {
-  const LineCall c = { .op = LINE_SOFTMAX, .x = a.gpu, .y = y.gpu, .dims = 2,
+  const DimCall c = { .op = DIM_SOFTMAX, .x = a.gpu, .y = y.gpu, .dims = 2,
                        .lines = 64, .length = 64 };
   ok(d->lines(d, &c));
 }
 
 static void product(void) {
-  const Product p = { a.gpu, b.gpu, y.gpu, nc_int(1), nc_int(0) };
+  const BmmCall p = { a.gpu, b.gpu, y.gpu, nc_int(1), nc_int(0) };
   ok(d->product(d, &p));
 }
 

@@ -20,7 +20,7 @@ static int64_t picked(const Tensor *x, unsigned dims, int others) {
 }
 
 /* The same call on both devices, with results of their own. */
-static void bothlines(LineCall *c, LineCall *g, Twin x, DType type, int nd,
+static void bothlines(DimCall *c, DimCall *g, Twin x, DType type, int nd,
                       const int64_t size[], int withy) {
   Twin y;
   g->op = c->op;
@@ -35,8 +35,8 @@ static void bothlines(LineCall *c, LineCall *g, Twin x, DType type, int nd,
     y = blank(type, nd, size);
     c->y = y.cpu, g->y = y.gpu;
   }
-  if (c->op == LINE_LARGEST || c->op == LINE_SMALLEST ||
-      c->op == LINE_CUMMAX || c->op == LINE_CUMMIN) {
+  if (c->op == DIM_ARGMAX || c->op == DIM_ARGMIN ||
+      c->op == DIM_CUMMAX || c->op == DIM_CUMMIN) {
     y = blank(DT_i64, nd, size);
     c->at = y.cpu, g->at = y.gpu;
   }
@@ -44,21 +44,21 @@ static void bothlines(LineCall *c, LineCall *g, Twin x, DType type, int nd,
   ok(d->lines(d, g));
 }
 
-static void droplines(LineCall *c) {
+static void droplines(DimCall *c) {
   nc_release(c->y);
   nc_release(c->at);
 }
 
-static void onefold(LineOp op, DType type, int nd, const int64_t size[],
+static void onefold(DimOp op, DType type, int nd, const int64_t size[],
                     unsigned dims, int odd) {
-  LineCall c = { .op = op, .dims = dims, .correction = (double)below(3) }, g;
+  DimCall c = { .op = op, .dims = dims, .correction = (double)below(3) }, g;
   Twin x = tensor(type, nd, size, odd);
   int64_t kept[NC_MAXDIM];
   int n = 0;
   for (int i = 0; i < nd; i++)
     if (!(dims >> i & 1)) kept[n++] = size[i];
   bothlines(&c, &g, x, type, n, kept,
-            (op != LINE_LARGEST && op != LINE_SMALLEST) || below(2));
+            (op != DIM_ARGMAX && op != DIM_ARGMIN) || below(2));
   if (c.y) same(c.y, g.y, accuracy(type), 1e-3);
   if (c.at) same(c.at, g.at, 0, 0);
   droplines(&c);
@@ -67,12 +67,12 @@ static void onefold(LineOp op, DType type, int nd, const int64_t size[],
 }
 
 static void test_folds(void **unused) {
-  static const LineOp ops[] = { LINE_LARGEST, LINE_SMALLEST, LINE_VAR,
-                                LINE_STD, LINE_LOGSUMEXP };
+  static const DimOp ops[] = { DIM_ARGMAX, DIM_ARGMIN, DIM_VAR,
+                                DIM_STD, DIM_LOGSUMEXP };
   (void)unused;
   for (int i = 0; i < 400; i++) {
-    const LineOp op = ANYOF(ops);
-    const int extreme = op == LINE_LARGEST || op == LINE_SMALLEST;
+    const DimOp op = ANYOF(ops);
+    const int extreme = op == DIM_ARGMAX || op == DIM_ARGMIN;
     const int nd = (int)below(5);
     int64_t size[NC_MAXDIM];
     for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 20 : 4);
@@ -85,17 +85,17 @@ static void test_folds(void **unused) {
 static void test_longfolds(void **unused) {
   const int64_t one = 60000, tall[2] = { 9000, 3 }, many[2] = { 5, 5000 };
   (void)unused;
-  for (LineOp op = LINE_LARGEST; op <= LINE_LOGSUMEXP; op++) {
+  for (DimOp op = DIM_ARGMAX; op <= DIM_LOGSUMEXP; op++) {
     onefold(op, DT_f32, 1, &one, 1, 0);
     onefold(op, DT_f16, 1, &one, ~0u, 0);
     onefold(op, DT_f64, 2, tall, 1, 0);
     onefold(op, DT_f32, 2, many, 2, 0);
     onefold(op, DT_bf16, 2, many, 3, 0);
   }
-  onefold(LINE_LARGEST, DT_i8, 1, &one, 1, 0);
-  onefold(LINE_SMALLEST, DT_u8, 2, tall, 1, 0);
-  onefold(LINE_LARGEST, DT_b8, 2, many, 2, 0);
-  onefold(LINE_LARGEST, DT_f32, 1, &one, 1, 20000);
+  onefold(DIM_ARGMAX, DT_i8, 1, &one, 1, 0);
+  onefold(DIM_ARGMIN, DT_u8, 2, tall, 1, 0);
+  onefold(DIM_ARGMAX, DT_b8, 2, many, 2, 0);
+  onefold(DIM_ARGMAX, DT_f32, 1, &one, 1, 20000);
 }
 
 /* A mean far from 0 costs no accuracy. */
@@ -103,7 +103,7 @@ static void test_farmean(void **unused) {
   const int64_t size[2] = { 3, 700 };
   const int64_t step[2] = { 700, 1 };
   Twin x = vector(DT_f32, 2100, 0);
-  LineCall c = { .op = LINE_VAR, .dims = 2, .correction = 1 }, g;
+  DimCall c = { .op = DIM_VAR, .dims = 2, .correction = 1 }, g;
   (void)unused;
   for (int64_t i = 0; i < 2100; i++)
     put(x.cpu, i, 1e5 + (double)below(256) / 128);
@@ -120,7 +120,7 @@ static void test_farmean(void **unused) {
 static void test_empty(void **unused) {
   const int64_t size[2] = { 3, 0 };
   (void)unused;
-  for (LineOp op = LINE_VAR; op <= LINE_LOGSUMEXP; op++) {
+  for (DimOp op = DIM_VAR; op <= DIM_LOGSUMEXP; op++) {
     onefold(op, DT_f32, 2, size, 2, 0);
     onefold(op, DT_f64, 2, size, 3, 0);
     onefold(op, DT_f16, 2, size, 1, 0);
@@ -128,30 +128,30 @@ static void test_empty(void **unused) {
 }
 
 /* As far as nan goes: what comes after it in a cumsum, too. */
-static void onesweep(LineOp op, DType type, int nd, const int64_t size[],
+static void onesweep(DimOp op, DType type, int nd, const int64_t size[],
                      int dim, int odd) {
-  LineCall c = { .op = op, .dims = 1u << dim }, g;
+  DimCall c = { .op = op, .dims = 1u << dim }, g;
   Twin x = tensor(type, nd, size, odd);
   const double length = nd ? (double)size[dim] : 1;
   bothlines(&c, &g, x, type, nd, size,
-            (op != LINE_CUMMAX && op != LINE_CUMMIN) || below(2));
+            (op != DIM_CUMMAX && op != DIM_CUMMIN) || below(2));
   if (c.y)
     same(c.y, g.y, accuracy(type),
-         op == LINE_SOFTMAX ? 1e-6 : op == LINE_CUMSUM ? sqrt(length) : 1);
+         op == DIM_SOFTMAX ? 1e-6 : op == DIM_CUMSUM ? sqrt(length) : 1);
   if (c.at) same(c.at, g.at, 0, 0);
   droplines(&c);
   droplines(&g);
   drop(x);
 }
 
-static DType sweeptype(LineOp op) {
-  return op == LINE_CUMSUM && below(3) == 0 ? DT_i64 : ANYOF(floats);
+static DType sweeptype(DimOp op) {
+  return op == DIM_CUMSUM && below(3) == 0 ? DT_i64 : ANYOF(floats);
 }
 
 static void test_sweeps(void **unused) {
   (void)unused;
   for (int i = 0; i < 300; i++) {
-    const LineOp op = (LineOp)below(LINE_CUMSUM + 1);
+    const DimOp op = (DimOp)below(DIM_CUMSUM + 1);
     const int nd = (int)below(4), dim = nd ? (int)below(nd) : 0;
     int64_t size[NC_MAXDIM];
     for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 24 : 5);
@@ -168,29 +168,29 @@ static void test_longsweeps(void **unused) {
   for (int i = 0; i < COUNT(length); i++) {
     const int64_t size[2] = { length[i] > 4096 ? 1 : 3, length[i] };
     const int64_t turned[2] = { length[i], 3 };
-    for (LineOp op = LINE_SOFTMAX; op <= LINE_CUMSUM; op++) {
+    for (DimOp op = DIM_SOFTMAX; op <= DIM_CUMSUM; op++) {
       onesweep(op, floats[i % 4], 2, size, 1, 0);
       onesweep(op, floats[(i + 1) % 4], 2, turned, 0, 0);
     }
-    onesweep(LINE_CUMSUM, DT_i64, 2, size, 1, 0);
+    onesweep(DIM_CUMSUM, DT_i64, 2, size, 1, 0);
   }
 }
 
 /* What elements up to each come to, beside their sum; products of few, which
    no type is too small for. */
 static void test_scans(void **unused) {
-  static const LineOp ops[] = { LINE_CUMPROD, LINE_LOGCUMSUMEXP, LINE_CUMMAX,
-                                LINE_CUMMIN };
+  static const DimOp ops[] = { DIM_CUMPROD, DIM_LOGCUMSUMEXP, DIM_CUMMAX,
+                                DIM_CUMMIN };
   (void)unused;
   for (int i = 0; i < 300; i++) {
-    const LineOp op = ANYOF(ops);
+    const DimOp op = ANYOF(ops);
     const int nd = (int)below(4), dim = nd ? (int)below(nd) : 0;
-    const int extreme = op == LINE_CUMMAX || op == LINE_CUMMIN;
+    const int extreme = op == DIM_CUMMAX || op == DIM_CUMMIN;
     int64_t size[NC_MAXDIM];
     for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 24 : 5);
-    if (nd && op != LINE_CUMPROD && below(3) == 0) size[dim] = 1 + below(1500);
+    if (nd && op != DIM_CUMPROD && below(3) == 0) size[dim] = 1 + below(1500);
     onesweep(op, extreme ? ANYOF(wholes)
-                 : op == LINE_CUMPROD && below(4) == 0 ? DT_i64 : ANYOF(floats),
+                 : op == DIM_CUMPROD && below(4) == 0 ? DT_i64 : ANYOF(floats),
              nd, size, dim, below(4) ? 0 : 40);
   }
 }
@@ -199,7 +199,7 @@ static void test_scans(void **unused) {
 static void test_wholesums(void **unused) {
   const int64_t size[2] = { 2, 1 << 20 }, step[2] = { size[1] + 4, 1 };
   Twin x = vector(DT_i64, 2 * step[0], 0);
-  LineCall c = { .op = LINE_CUMSUM, .dims = 2 }, g;
+  DimCall c = { .op = DIM_CUMSUM, .dims = 2 }, g;
   (void)unused;
   put(x.cpu, 5, 0x1p62);
   put(x.cpu, 7, 0x1p62);
@@ -217,9 +217,9 @@ static void test_wholesums(void **unused) {
 static void test_longscans(void **unused) {
   const int64_t one = 40001, tall[2] = { 9000, 3 };
   (void)unused;
-  for (LineOp op = LINE_CUMPROD; op <= LINE_CUMMIN; op++) {
-    const int extreme = op == LINE_CUMMAX || op == LINE_CUMMIN;
-    const DType type = extreme ? DT_i8 : op == LINE_CUMPROD ? DT_i64 : DT_f32;
+  for (DimOp op = DIM_CUMPROD; op <= DIM_CUMMIN; op++) {
+    const int extreme = op == DIM_CUMMAX || op == DIM_CUMMIN;
+    const DType type = extreme ? DT_i8 : op == DIM_CUMPROD ? DT_i64 : DT_f32;
     onesweep(op, type, 1, &one, 0, 0);
     onesweep(op, type, 2, tall, 0, 0);
     if (extreme) onesweep(op, DT_f64, 1, &one, 0, 9000);
@@ -233,16 +233,16 @@ static void test_sharedsoftmax(void **unused) {
   const int64_t size[2] = { nc_processors(d) / 2 + 1, 32800 / 4 };
   const int64_t longer[2] = { nc_processors(d) / 2 + 1, 128256 };
   (void)unused;
-  onesweep(LINE_SOFTMAX, DT_f64, 2, size, 1, 0);
-  onesweep(LINE_SOFTMAX, DT_bf16, 2, longer, 1, 0);
-  onesweep(LINE_LOG_SOFTMAX, DT_bf16, 2, longer, 1, 40);
+  onesweep(DIM_SOFTMAX, DT_f64, 2, size, 1, 0);
+  onesweep(DIM_SOFTMAX, DT_bf16, 2, longer, 1, 0);
+  onesweep(DIM_LOG_SOFTMAX, DT_bf16, 2, longer, 1, 40);
 }
 
 /*
 ** Sequences, random numbers
 */
-static void onesequence(DType type, int64_t n, Sequence s) {
-  Sequence g = s;
+static void onesequence(DType type, int64_t n, FillRangeCall s) {
+  FillRangeCall g = s;
   ok(nc_new(&s.y, &nc_cpu, type, 1, &n));
   ok(nc_new(&g.y, d, type, 1, &n));
   ok(nc_cpu.sequence(&nc_cpu, &s));
@@ -257,18 +257,18 @@ static void test_sequences(void **unused) {
   (void)unused;
   for (int i = 0; i < COUNT(lengths); i++)
     for (DType t = DT_u8; t < DT_COUNT; t++) {
-      Sequence s = { .start = nc_float(-3.7), .end = nc_float(91.3),
+      FillRangeCall s = { .start = nc_float(-3.7), .end = nc_float(91.3),
                      .step = nc_float(0.1) };
       onesequence(t, lengths[i], s);
       s.spread = 1;
       onesequence(t, lengths[i], s);
-      s = (Sequence){ .start = nc_int(INT64_MAX - 5), .step = nc_int(3) };
+      s = (FillRangeCall){ .start = nc_int(INT64_MAX - 5), .step = nc_int(3) };
       if (nc_category(t) == NC_INT) onesequence(t, lengths[i], s);
     }
 }
 
-static void onedraw(DType type, int64_t n, Draw w) {
-  Draw g = w;
+static void onedraw(DType type, int64_t n, RandomFillCall w) {
+  RandomFillCall g = w;
   w.key = g.key = 12345 + ((uint64_t)below(1 << 30) << 32);
   w.block = g.block = ((uint64_t)1 << 32) - 3;
   ok(nc_new(&w.y, &nc_cpu, type, 1, &n));
@@ -286,17 +286,17 @@ static void test_draws(void **unused) {
   (void)unused;
   for (int i = 0; i < COUNT(lengths); i++) {
     for (int k = 0; k < COUNT(floats); k++) {
-      Draw w = { .kind = DRAW_UNIFORM, .wide = floats[k] == DT_f64,
+      RandomFillCall w = { .kind = RANDOM_UNIFORM, .wide = floats[k] == DT_f64,
                  .bits = bits[k], .a = -2, .b = 5, .limit = 2.9 };
       onedraw(floats[k], lengths[i], w);
-      w.kind = DRAW_NORMAL;
+      w.kind = RANDOM_NORMAL;
       onedraw(floats[k], lengths[i], w);
     }
     for (DType t = DT_b8; t < DT_COUNT; t++) {
-      Draw w = { .kind = DRAW_INTEGERS, .range = t == DT_b8 ? 2 : 100 };
+      RandomFillCall w = { .kind = RANDOM_INTEGERS, .range = t == DT_b8 ? 2 : 100 };
       onedraw(t, lengths[i], w);
     }
-    Draw w = { .kind = DRAW_INTEGERS, .wide = 1, .low = -7,
+    RandomFillCall w = { .kind = RANDOM_INTEGERS, .wide = 1, .low = -7,
                .range = ((uint64_t)1 << 63) + 11 };
     onedraw(DT_i64, lengths[i], w);
     w.wide = 0;
@@ -327,8 +327,8 @@ static void test_places(void **unused) {
   drop(offset);
 }
 
-static void onetrues(Twin mask, const Trues *as) {
-  Trues c = *as, g = *as;
+static void onetrues(Twin mask, const NonzeroCall *as) {
+  NonzeroCall c = *as, g = *as;
   Twin y;
   c.mask = mask.cpu;
   g.mask = mask.gpu;
@@ -347,7 +347,7 @@ static void test_trues(void **unused) {
     for (int rare = 0; rare < 3; rare++) {
       const int64_t n = lengths[i];
       Twin mask = vector(DT_b8, n, 0);
-      Trues t = { .nd = 1, .size = { n }, .step = { 3 } };
+      NonzeroCall t = { .nd = 1, .size = { n }, .step = { 3 } };
       for (int64_t k = 0; rare && k < n; k++)
         put(mask.cpu, k, rare == 1 ? below(500) == 0 : 1);
       nc_release(mask.gpu);
@@ -356,7 +356,7 @@ static void test_trues(void **unused) {
       t.coordinates = 1;
       onetrues(mask, &t);
       if (n % 8 == 0) {
-        Trues s = { .nd = 3, .size = { n / 8, 2, 4 }, .step = { 100, 50, 2 } };
+        NonzeroCall s = { .nd = 3, .size = { n / 8, 2, 4 }, .step = { 100, 50, 2 } };
         onetrues(mask, &s);
         s.coordinates = 1;
         onetrues(mask, &s);
@@ -368,7 +368,7 @@ static void test_trues(void **unused) {
 /* A mask of no dimensions has a coordinate-less row for a true. */
 static void test_lonetrue(void **unused) {
   Twin mask = vector(DT_b8, 1, 0);
-  Trues t = { .coordinates = 1, .nd = 0 };
+  NonzeroCall t = { .coordinates = 1, .nd = 0 };
   (void)unused;
   shape(mask, 0, NULL, NULL, 0);
   onetrues(mask, &t);
@@ -380,7 +380,7 @@ static void test_lonetrue(void **unused) {
 */
 static void onegather(DType type, int nd, const int64_t size[], int dim,
                       int64_t picks) {
-  const Gather g = { .picked = 1u << dim, .at = dim };
+  const IndexCall g = { .picked = 1u << dim, .at = dim };
   int64_t shaped[NC_MAXDIM];
   Twin x = tensor(type, nd, size, 0), given = indices(picks, size[dim]);
   Twin offset = places(given, x, dim), other;
@@ -411,7 +411,7 @@ static void onescatter(DType type, int64_t rows, int64_t length,
                        int distinct) {
   const int64_t size[2] = { rows, length }, step[2] = { length, 1 };
   const int64_t some[2] = { rows / 2, length };
-  const Gather g = { .picked = 1, .at = 0, .distinct = distinct };
+  const IndexCall g = { .picked = 1, .at = 0, .distinct = distinct };
   Twin x = vector(type, rows * length, 0);
   Twin other = vector(type, rows / 2 * length, 0);
   Twin offset = indices(rows / 2, 1);
@@ -441,7 +441,7 @@ static void test_scatter(void **unused) {
 static void test_collisions(void **unused) {
   Twin x = vector(DT_f32, 4, 0), other = vector(DT_f32, 500, 0);
   Twin offset = indices(500, 1);
-  Gather g = { .picked = 1, .at = 0 };
+  IndexCall g = { .picked = 1, .at = 0 };
   float y[4], v[500];
   (void)unused;
   for (int64_t i = 0; i < 500; i++) put(offset.cpu, i, (double)(i % 4));
@@ -468,7 +468,7 @@ static void test_wrongscatter(void **unused) {
 
 static void test_expect(void **unused) {
   Twin x = vector(DT_b8, 1, 0);
-  Expect e = { .x = x.gpu, .code = NC_EVALUE, .text = "a divisor is 0" };
+  AssertCall e = { .x = x.gpu, .code = NC_EVALUE, .text = "a divisor is 0" };
   (void)unused;
   for (int truth = 0; truth < 2; truth++) {
     put(x.cpu, 0, truth);

@@ -14,10 +14,10 @@ static int takes(Op op, DType work) {
   if (op == OP_bitwise_not && work == DT_b8) return 0;  /* logical_not */
   switch (nc_opinfo[op].types) {
     case CLASS_ANY: return 1;
-    case CLASS_NUM: case CLASS_NUB: case CLASS_NUI: case CLASS_DVI:
+    case CLASS_NUMERIC: case CLASS_NO_BOOL: case CLASS_BOOL_AS_INT: case CLASS_DIVISION:
       return c != NC_BOOL;
-    case CLASS_INT: return c != NC_FLOAT;
-    case CLASS_INN: return c == NC_INT;
+    case CLASS_INT_OR_BOOL: return c != NC_FLOAT;
+    case CLASS_INTEGER: return c == NC_INT;
     default: return c == NC_FLOAT;
   }
 }
@@ -42,7 +42,7 @@ static Scalar element(DType work) {
 static void mapcase(Op op, DType work, Twin operand[]) {
   const OpKind kind = nc_opinfo[op].kind;
   const int truth = kind == TEST_OP || kind == COMPARE_OP;
-  Loop k, g;
+  TensorIter k, g;
   int64_t reach[NC_MAXIN];
   memset(&k, 0, sizeof k);
   k.op = op;
@@ -76,7 +76,7 @@ static void mapcase(Op op, DType work, Twin operand[]) {
   ok(d->run(d, &g));
   /* rows of floats alone may subtract numbers that are nearly equal */
   same(&k, &operand[0], truth ? 0 : accuracy(work),
-       nc_opinfo[op].types >= CLASS_FLT ? 1 : 1e-30);
+       nc_opinfo[op].types >= CLASS_FLOAT ? 1 : 1e-30);
 }
 
 static void test_maps(void **unused) {
@@ -98,7 +98,7 @@ static void test_inplace(void **unused) {
   (void)unused;
   for (int i = 0; i < 40; i++) {
     const DType type = types[1 + below(9)];
-    Loop k, g;
+    TensorIter k, g;
     memset(&k, 0, sizeof k);
     k.op = OP_mul;
     k.work = type;
@@ -129,7 +129,7 @@ static void test_powers(void **unused) {
   (void)unused;
   for (int i = 0; i < 24; i++) {
     const DType type = types[6 + i % 4];
-    Loop k, g;
+    TensorIter k, g;
     memset(&k, 0, sizeof k);
     k.op = simple[i % 3].op;
     k.work = type;
@@ -161,7 +161,7 @@ static DType movetype(DType y, DType x) {
 }
 
 static void copycase(DType from, DType to, Twin *y, Twin *x) {
-  Loop k, g;
+  TensorIter k, g;
   int64_t reach[2];
   memset(&k, 0, sizeof k);
   k.op = OP_clone;
@@ -201,7 +201,7 @@ static void test_copies(void **unused) {
 
 /* Tiles and patches at their edges, between other dimensions: copies, casts,
    and sums with what is not turned. */
-static void turnedcase(Loop *k, DType type, DType to) {
+static void turnedcase(TensorIter *k, DType type, DType to) {
   static const int64_t liked[] = { 8, 31, 32, 33, 64, 66, 128, 130 };
   const int outer = below(2) ? 1 : 2, other = 3 - outer;
   memset(k, 0, sizeof *k);
@@ -234,7 +234,7 @@ static void test_transposes(void **unused) {
   (void)unused;
   for (int i = 0; i < 90; i++) {
     const DType type = types[below(10)];
-    Loop k, g;
+    TensorIter k, g;
     turnedcase(&k, type, below(4) ? type : types[below(10)]);
     g = k;
     fill(&t[1], type, 4);
@@ -256,10 +256,10 @@ static void test_transposes(void **unused) {
 static void test_smalltiles(void **unused) {
   enum { SIDE = 8, MANY = 200, ALL = MANY * SIDE * SIDE };
   Twin y = twin(ALL * 4), x = twin(ALL * 4);
-  Loop k = { .op = OP_clone, .work = DT_f32, .nargs = 2, .nd = 3, .n = ALL,
+  TensorIter k = { .op = OP_clone, .work = DT_f32, .nargs = 2, .nd = 3, .n = ALL,
              .size = { SIDE, SIDE, MANY }, .type = { DT_f32, DT_f32 },
              .step = { { 1, SIDE, SIDE * SIDE }, { SIDE, 1, SIDE * SIDE } } };
-  Loop g = k;
+  TensorIter g = k;
   (void)unused;
   fill(&x, DT_f32, 0);
   k.p[0] = y.host, k.p[1] = x.host;
@@ -279,7 +279,7 @@ static void test_smalltiles(void **unused) {
 static int64_t seen, pieces;
 static char *bottom, *top;
 
-static int look(const Device *unused, const Loop *k) {
+static int look(const Device *unused, const TensorIter *k) {
   (void)unused;
   assert_true(nc_fitsoffsets(k->nd, k->size, k->nargs, k->step));
   int64_t n = 1, last = 0;
@@ -300,7 +300,7 @@ static int look(const Device *unused, const Loop *k) {
 static void test_pieces(void **unused) {
   static char base[4096];
   char *p = (char *)(((uintptr_t)base + 63) / 64 * 64);
-  Loop k;
+  TensorIter k;
   (void)unused;
   memset(&k, 0, sizeof k);
   k.nargs = 2;
@@ -342,7 +342,7 @@ static void test_divisors(void **unused) {
 /* A row that no kernel computes in that type is refused. */
 static void test_refused(void **unused) {
   Twin t = twin(64);
-  Loop k;
+  TensorIter k;
   (void)unused;
   memset(&k, 0, sizeof k);
   k.op = OP_exp;

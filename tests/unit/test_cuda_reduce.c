@@ -10,16 +10,16 @@
 */
 static DType foldedtype(Op op, DType x) {
   switch (nc_opinfo[op].types) {
-    case CLASS_NUI: return nc_category(x) == NC_FLOAT ? x : DT_i64;
-    case CLASS_TRU: return x == DT_u8 ? DT_u8 : DT_b8;
-    case CLASS_CNT: return DT_i64;
+    case CLASS_BOOL_AS_INT: return nc_category(x) == NC_FLOAT ? x : DT_i64;
+    case CLASS_TO_BOOL: return x == DT_u8 ? DT_u8 : DT_b8;
+    case CLASS_COUNT: return DT_i64;
     default: return x;
   }
 }
 
 /* Steps of x for kept dimensions, those of y, and for folded ones, which the
    core sorts. */
-static int64_t foldsteps(Loop *k) {
+static int64_t foldsteps(TensorIter *k) {
   const int64_t reach = steps(k, 1);
   const int inner = k->nd - k->nfold;
   int64_t n = 1;
@@ -50,7 +50,7 @@ static void fillsmall(Twin *t, DType type) {
   send(t);
 }
 
-static void foldboth(Loop *k, Loop *g, Twin *y, double count) {
+static void foldboth(TensorIter *k, TensorIter *g, Twin *y, double count) {
   const double wide = k->type[0] == DT_f64 ? 1e-12 : 3e-6;
   double unit = 1e-30;
   if (k->op == OP_sum || k->op == OP_mean) unit = 5;
@@ -63,7 +63,7 @@ static void foldboth(Loop *k, Loop *g, Twin *y, double count) {
 }
 
 static void foldcase(Op op, DType type, Twin *y, Twin *x) {
-  Loop k, g;
+  TensorIter k, g;
   double count = 1;
   memset(&k, 0, sizeof k);
   k.op = op;
@@ -97,7 +97,7 @@ static void test_folds(void **unused) {
     for (int t = 0; t < 10; t++)
       for (int i = 0; i < 25; i++)
         if (nc_opinfo[op].kind == REDUCE_OP &&
-            (nc_opinfo[op].types != CLASS_FLO ||
+            (nc_opinfo[op].types != CLASS_FLOAT_ONLY ||
              nc_category(types[t]) == NC_FLOAT))
           foldcase((Op)op, types[t], &y, &x);
   drop(&y);
@@ -108,7 +108,7 @@ static void test_folds(void **unused) {
 static void longcase(Op op, DType type, int along, Twin *y, Twin *x) {
   const int64_t results = 1 + below(along ? 3 : 40), offset = below(2);
   const int64_t count = (600000 - 64) / 8 / results - below(50);
-  Loop k, g;
+  TensorIter k, g;
   memset(&k, 0, sizeof k);
   k.op = op;
   k.work = k.type[1] = type;
@@ -139,7 +139,7 @@ static void test_longfolds(void **unused) {
   for (int t = 0; t < 10; t++) {
     fillsmall(&x, types[t]);
     for (int i = 0; i < 6; i++)
-      if (nc_opinfo[ops[i]].types != CLASS_FLO ||
+      if (nc_opinfo[ops[i]].types != CLASS_FLOAT_ONLY ||
           nc_category(types[t]) == NC_FLOAT) {
         longcase(ops[i], types[t], 1, &y, &x);
         longcase(ops[i], types[t], 0, &y, &x);
@@ -155,7 +155,7 @@ static void test_accuracy(void **unused) {
   enum { N = 1500000 };
   Twin y = twin(8), x = twin(N * 4);
   float sum;
-  Loop k;
+  TensorIter k;
   (void)unused;
   for (int64_t i = 0; i < N; i++) store(x.host, DT_f32, i, 0.1f);
   send(&x);
@@ -180,7 +180,7 @@ static void test_accuracy(void **unused) {
 static void test_repeatable(void **unused) {
   Twin y = twin(16), x = twin(SPACE);
   float first, again;
-  Loop k;
+  TensorIter k;
   (void)unused;
   fill(&x, DT_f32, 0);
   memset(&k, 0, sizeof k);

@@ -23,7 +23,7 @@ static void equal(const Tensor *c, const Tensor *g) {
 */
 static void onesort(Twin x, int dim, int descending, int64_t from,
                     int64_t keep, int withy) {
-  Sorting s = { .x = x.cpu, .dim = dim, .descending = descending,
+  SortCall s = { .x = x.cpu, .dim = dim, .descending = descending,
                 .from = from, .keep = keep };
   int64_t size[NC_MAXDIM];
   Twin y = { NULL, NULL }, at;
@@ -93,7 +93,7 @@ static void onebatch(DType type, int64_t lines, int64_t n, int64_t alone,
   Twin x = vector(type, lines * n, below(2) ? 0 : 20);
   Twin y = blank(type, 2, part), at = blank(DT_i64, 2, part);
   shape(x, 2, size, step, 0);
-  Sorting s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
+  SortCall s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
                 .descending = down, .from = from, .keep = keep };
   SortLines k = { .order = nc_orderof(type, down), .lines = lines,
                   .bits = (int)nc_dtypesize(type) * 8, .x = nc_data(x.gpu),
@@ -161,7 +161,7 @@ static void test_sortfails(void **unused) {
   const int64_t size[2] = { 3, 5000 };
   Twin x = tensor(DT_f32, 2, size, 9);
   Twin y = blank(DT_f32, 2, size), at = blank(DT_i64, 2, size);
-  Sorting s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
+  SortCall s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
                 .keep = 5000 };
   int r = NC_ENOMEM, failed = 0;
   (void)unused;
@@ -225,14 +225,14 @@ static void onesearch(DType type, int rows, int64_t n, int64_t m, int right) {
   shape(raw, seq.cpu->nd, seq.cpu->size, rows ? step : step + 1, 0);
   shape(x, 2, values, xstep, 0);
   at = blank(DT_i64, seq.cpu->nd, seq.cpu->size);
-  Sorting s = { .x = raw.cpu, .y = seq.cpu, .at = at.cpu, .dim = rows > 0,
+  SortCall s = { .x = raw.cpu, .y = seq.cpu, .at = at.cpu, .dim = rows > 0,
                 .keep = n };
   ok(nc_cpu.sort(&nc_cpu, &s));
   drop(at);
   nc_release(seq.gpu);
   seq.gpu = twin(seq.cpu);
   at = blank(DT_i64, 2, values);
-  Searching q = { .at = at.cpu, .seq = seq.cpu, .x = x.cpu, .right = right };
+  SearchCall q = { .at = at.cpu, .seq = seq.cpu, .x = x.cpu, .right = right };
   ok(nc_cpu.search(&nc_cpu, &q));
   q.at = at.gpu, q.seq = seq.gpu, q.x = x.gpu;
   ok(d->search(d, &q));
@@ -255,10 +255,10 @@ static void test_search(void **unused) {
 ** Folding by index
 */
 /* `picks' slices of other into those of x along dim, many into one. */
-static void onefold(DType type, GatherFold fold, int nd, const int64_t size[],
+static void onefold(DType type, IndexReduce fold, int nd, const int64_t size[],
                     int dim, int64_t picks, int distinct) {
   int64_t step[NC_MAXDIM], shaped[NC_MAXDIM], n = 1;
-  const Gather g = { .picked = 1u << dim, .at = dim, .distinct = distinct,
+  const IndexCall g = { .picked = 1u << dim, .at = dim, .distinct = distinct,
                      .fold = fold };
   Twin x, other, given = indices(picks, size[dim]), offset;
   for (int i = nd - 1; i >= 0; n *= size[i--]) step[i] = n;
@@ -289,7 +289,7 @@ static void test_accumulate(void **unused) {
     const int distinct = below(4) == 0;
     int64_t size[NC_MAXDIM];
     for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 12 : 3);
-    onefold(ANYOF(wholes), (GatherFold)below(GATHER_MIN + 1), nd, size, dim,
+    onefold(ANYOF(wholes), (IndexReduce)below(INDEX_MIN + 1), nd, size, dim,
             1 + below(distinct ? size[dim] : 60), distinct);
   }
 }
@@ -298,10 +298,10 @@ static void test_accumulate(void **unused) {
 static void test_longruns(void **unused) {
   const int64_t few = 3, many = 4000;
   (void)unused;
-  onefold(DT_f32, GATHER_ADD, 1, &few, 0, 9000, 0);
-  onefold(DT_f16, GATHER_ADD, 1, &many, 0, 9000, 0);
-  onefold(DT_i64, GATHER_ADD, 1, &few, 0, 9000, 0);
-  onefold(DT_i16, GATHER_MIN, 1, &few, 0, 9000, 0);
+  onefold(DT_f32, INDEX_ADD, 1, &few, 0, 9000, 0);
+  onefold(DT_f16, INDEX_ADD, 1, &many, 0, 9000, 0);
+  onefold(DT_i64, INDEX_ADD, 1, &few, 0, 9000, 0);
+  onefold(DT_i16, INDEX_MIN, 1, &few, 0, 9000, 0);
 }
 
 static void test_wrongindex(void **unused) {

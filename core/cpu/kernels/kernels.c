@@ -33,10 +33,10 @@
 
 /* Reductions: elements of three types, folded in two. */
 #define ANY(...) __VA_ARGS__
-#define NUI(...) __VA_ARGS__
-#define TRU(...) __VA_ARGS__
-#define CNT(...) __VA_ARGS__
-#define FLO(...)
+#define BOOL_AS_INT(...) __VA_ARGS__
+#define TO_BOOL(...) __VA_ARGS__
+#define COUNT(...) __VA_ARGS__
+#define FLOAT_ONLY(...)
 #define S int64_t
 #define A int64_t
 #define NAME(f) f##_i64
@@ -46,8 +46,8 @@
 #undef A
 #undef NAME
 #undef ROWF
-#undef FLO
-#define FLO(...) __VA_ARGS__
+#undef FLOAT_ONLY
+#define FLOAT_ONLY(...) __VA_ARGS__
 #define A double
 #define ROWF(f) f##_f64
 #define S float
@@ -69,10 +69,10 @@
 #undef NAME
 #undef ROWF
 #undef ANY
-#undef NUI
-#undef TRU
-#undef CNT
-#undef FLO
+#undef BOOL_AS_INT
+#undef TO_BOOL
+#undef COUNT
+#undef FLOAT_ONLY
 
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
@@ -90,24 +90,24 @@
 #define FLTTYPES(op)                                                          \
   { [CT_f32] = map_##op##_f32, [CT_f64] = map_##op##_f64 }
 #define MAPS_ANY ALLTYPES
-#define MAPS_NUM ALLTYPES
-#define MAPS_NUB ALLTYPES
-#define MAPS_NUI ALLTYPES
-#define MAPS_DVI ALLTYPES
-#define MAPS_INT INTTYPES
-#define MAPS_INN INTTYPES
-#define MAPS_WHO FLTTYPES
-#define MAPS_FLT FLTTYPES
-#define MAPS_FLO FLTTYPES
+#define MAPS_NUMERIC ALLTYPES
+#define MAPS_NO_BOOL ALLTYPES
+#define MAPS_BOOL_AS_INT ALLTYPES
+#define MAPS_DIVISION ALLTYPES
+#define MAPS_INT_OR_BOOL INTTYPES
+#define MAPS_INTEGER INTTYPES
+#define MAPS_ROUNDING FLTTYPES
+#define MAPS_FLOAT FLTTYPES
+#define MAPS_FLOAT_ONLY FLTTYPES
 
 #define GRADS(op, k) { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
-#define GRADS2_INT(op)
-#define GRADS2_INN(op)
+#define GRADS2_INT_OR_BOOL(op)
+#define GRADS2_INTEGER(op)
 #define GRADS2_ANY(op) [OP_##op] = { GRADS(op, d0), GRADS(op, d1) },
-#define GRADS2_NUB GRADS2_ANY
-#define GRADS2_DVI GRADS2_ANY
-#define GRADS2_FLT GRADS2_ANY
-#define GRADS2_FLO GRADS2_ANY
+#define GRADS2_NO_BOOL GRADS2_ANY
+#define GRADS2_DIVISION GRADS2_ANY
+#define GRADS2_FLOAT GRADS2_ANY
+#define GRADS2_FLOAT_ONLY GRADS2_ANY
 
 #define FOLDS(op, t)                                                          \
   [CT_##t] = { init_##op##_##t, run_##op##_##t, rows_##op##_##t,              \
@@ -115,10 +115,10 @@
 #define ALLFOLDS(op) { FOLDS(op, i64), FOLDS(op, f32), FOLDS(op, f64) }
 #define FLTFOLDS(op) { FOLDS(op, f32), FOLDS(op, f64) }
 #define FOLDS_ANY ALLFOLDS
-#define FOLDS_NUI ALLFOLDS
-#define FOLDS_TRU ALLFOLDS
-#define FOLDS_CNT ALLFOLDS
-#define FOLDS_FLO FLTFOLDS
+#define FOLDS_BOOL_AS_INT ALLFOLDS
+#define FOLDS_TO_BOOL ALLFOLDS
+#define FOLDS_COUNT ALLFOLDS
+#define FOLDS_FLOAT_ONLY FLTFOLDS
 
 #define INTMOVES(f, t)                                                        \
   [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t,           \

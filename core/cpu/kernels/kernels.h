@@ -15,29 +15,29 @@ typedef enum Computed { COMPUTED(X) CT_COUNT } Computed;
 #undef X
 
 /* the types that reductions run over; they accumulate in int64 or double */
-#define FOLDED(X) X(i64) X(f32) X(f64)
+#define REDUCED(X) X(i64) X(f32) X(f64)
 
 /* v[0][i] = f(v[1][i], ...) for i < n */
-typedef void (*MapKernel)(int64_t n, void *const v[], const double par[2]);
+typedef void (*PointwiseKernel)(int64_t n, void *const v[], const double par[2]);
 
 /* The same for the gradients of a row, in f32 and f64: v is the result, then
    g a b c y; see pointwise_grad.inc. */
 #define NC_GRADSLOTS 6
 
 /* Of a reduction; acc points to int64_t or double. */
-typedef struct FoldKernel {
+typedef struct ReduceKernel {
   void (*init)(void *acc, int64_t n, const double par[2]);
   void (*run)(void *acc, const void *x, int64_t n, const double par[2]);
   void (*rows)(void *acc, const void *x, int64_t n, const double par[2]);
   void (*merge)(void *acc, const void *other, int64_t n);
   void (*finish)(void *acc, int64_t n, int64_t count, const double par[2]);
-} FoldKernel;
+} ReduceKernel;
 
 /* dst[i] = src[i * step], or the reverse for stores, converting. */
 typedef void (*Move)(void *dst, const void *src, int64_t step, int64_t n);
 
 /* Inner loops of families, over one dense line, in float or double. */
-typedef struct LineKernels {
+typedef struct RowKernels {
   /* *mean and *m2 = sum of (x - mean)^2 */
   void (*moments)(const void *x, int64_t n, double *mean, double *m2);
   /* position of the first largest (smallest if low), nan wins */
@@ -62,7 +62,7 @@ typedef struct LineKernels {
                int64_t n);
   void (*add)(void *y, const void *x, double a, int64_t n);
   double (*dot)(const void *x, const void *y, int64_t n);
-} LineKernels;
+} RowKernels;
 
 /*
 ** Rows that get mean 0 and variance 1; see norm.inc.  Of float or double, as
@@ -111,12 +111,12 @@ typedef struct DrawKernels {
 
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
-  MapKernel map[OP_COUNT][CT_COUNT];
-  MapKernel grad[OP_COUNT][3][2];             /* to each operand; f32, f64 */
-  FoldKernel fold[OP_COUNT][CT_COUNT];
+  PointwiseKernel map[OP_COUNT][CT_COUNT];
+  PointwiseKernel grad[OP_COUNT][3][2];             /* to each operand; f32, f64 */
+  ReduceKernel fold[OP_COUNT][CT_COUNT];
   Move load[CT_COUNT][DT_COUNT];              /* to computed from stored */
   Move store[CT_COUNT][DT_COUNT];
-  LineKernels line[2];                        /* f32, f64 */
+  RowKernels line[2];                        /* f32, f64 */
   NormKernels norm[2];
   /* to memory, past the cache; see stream_store.inc */
   void (*stream)(void *dst, const void *src, int64_t bytes);
