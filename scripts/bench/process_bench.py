@@ -4,11 +4,15 @@
 
     process_bench.py start NACRE RUNS
     process_bench.py interrupt NACRE full|quick
+    process_bench.py torch NACRE PYTHON RUNS
 
 start: milliseconds from the call to the end of a program that does nothing,
 a line "command<TAB>ms" each, ours first; the runs alternate.
 interrupt: milliseconds from Ctrl-C at a terminal, during one long operation,
 to the next prompt: a line "operation<TAB>median<TAB>slowest" each.
+torch: the start and the peak of the resident memory, of Nacre and of a Python
+that has PyTorch and IPython: medians, the runs alternate. What a package takes
+on the disk is `du -sh` of its folder.
 """
 import os
 import pty
@@ -44,6 +48,49 @@ def start(nacre, runs):
             times[name].append(run_once(command))
     for name, values in times.items():
         print(f"{name}\t{statistics.median(values):.3f}")
+
+
+def start_and_peak(command):
+    """Milliseconds to the end, and MiB."""
+    begin = time.perf_counter()
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0)
+             for fd in (0, 1, 2)]
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0, (command, status)
+    return 1e3 * (time.perf_counter() - begin), usage.ru_maxrss / 1024
+
+
+def at_the_prompt(nacre):
+    """Milliseconds to the first prompt, and MiB there."""
+    begin = time.perf_counter()
+    shell = Shell(nacre)
+    elapsed = 1e3 * (time.perf_counter() - begin)
+    with open(f"/proc/{shell.pid}/status", encoding="ascii") as f:
+        peak = int(re.search(r"VmHWM:\s*(\d+) kB", f.read()).group(1)) / 1024
+    shell.close()
+    return elapsed, peak
+
+
+def torch(nacre, python, runs):
+    rows = {
+        "nacre, to the prompt": lambda: at_the_prompt(nacre),
+        "python -c 'import torch'":
+            lambda: start_and_peak([python, "-c", "import torch"]),
+        "ipython -c 'import torch'":
+            lambda: start_and_peak([python, "-m", "IPython", "-c",
+                                    "import torch"]),
+    }
+    samples = {name: [] for name in rows}
+    for turn in range(runs + 1):
+        for name, measure in rows.items():
+            sample = measure()
+            if turn > 0:              # the first one reads the files
+                samples[name].append(sample)
+    for name, values in samples.items():
+        times, peaks = zip(*values)
+        print(f"{name}\t{statistics.median(times):.1f} ms\t"
+              f"{statistics.median(peaks):.1f} MiB")
 
 
 class Shell:
@@ -136,5 +183,7 @@ def interrupt(nacre, size):
 if __name__ == "__main__":
     if sys.argv[1] == "start":
         start(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "torch":
+        torch(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     else:
         interrupt(sys.argv[2], sys.argv[3])

@@ -56,6 +56,9 @@ case("product", "matmul 256", "a=256x256 b=256x256", "a:mm(b)", "a.mm(b)", 1.1,
      1.2)
 case("product", "matmul 1024", "a=1024x1024 b=1024x1024", "a:mm(b)", "a.mm(b)",
      1.1)
+for _, n in ipairs { 1, 10000, 16777216 } do
+  case("add", "a + b, " .. n, ("a=%d b=%d"):format(n, n), "a + b", nil, 1.1)
+end
 case("copy", "transpose copy 4096x4096", "x=4096x4096", "x:t():contiguous()",
      "x.t().contiguous()", 1.1)
 
