@@ -12,7 +12,9 @@ include(GNUInstallDirs)
 # The program finds its libraries beside it. The old form of that path also
 # holds for the libraries of libraries, and for those opened later: a BLAS.
 set_target_properties(nacre PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
-target_link_options(nacre PRIVATE -Wl,--disable-new-dtags)
+if(NOT APPLE)
+  target_link_options(nacre PRIVATE -Wl,--disable-new-dtags)
+endif()
 install(TARGETS nacre RUNTIME DESTINATION bin)
 foreach(plugin nacre_cuda nacre_cuda_emulated)
   if(TARGET ${plugin})

@@ -182,6 +182,118 @@ def test_index():
             assert f'({name})' in index, name
 
 
+def sources(*ends):
+    """The text of each file of the product that has one of these endings."""
+    for top in 'core', 'cuda', 'bindings', 'repl':
+        for folder, _, files in os.walk(os.path.join(ROOT, top)):
+            for name in files:
+                if name.endswith(ends):
+                    yield read(os.path.join(folder, name))
+
+
+def source(name):
+    """The text of the one file of the product of this name."""
+    found, = [os.path.join(folder, name)
+              for top in ('core', 'cuda', 'bindings', 'repl')
+              for folder, _, files in os.walk(os.path.join(ROOT, top))
+              if name in files]
+    return read(found)
+
+
+def section(page, head):
+    return re.search(rf'^## {head}\n(.*?)(?=^## |\Z)', read(page),
+                     re.M | re.S).group(1)
+
+
+def cells(text):
+    """The rows of the tables, without their heads."""
+    rows = [[cell.strip() for cell in row.strip('|').split('|')]
+            for row in re.findall(r'^\|.*\|$', text, re.M)]
+    return [row for k, row in enumerate(rows)
+            if not row[0].startswith('---') and
+            (k + 1 == len(rows) or not rows[k + 1][0].startswith('---'))]
+
+
+SETTINGS = 'docs/guide/settings.md'
+
+
+def test_environment():
+    """Every variable that is read is on the page, and in the manual page if it
+    is ours; what is on the page is in the sources."""
+    page = set(re.findall('`([A-Z][A-Z0-9_]+)`', '\n'.join(
+        row[0] for row in cells(section(SETTINGS, 'Environment variables')))))
+    read_ = set()
+    text = '\n'.join(sources('.c', '.lua', '.h', '.cu'))
+    for reader in (r'(?:getenv|variable|inlist)\(?[^";]{0,12}"([A-Z_0-9]+)"',
+                   r'"(NACRE_[A-Z_]+)"'):
+        read_ |= set(re.findall(reader, text))
+    read_.remove('_5_4')
+    quoted = set(re.findall('"=?([A-Z][A-Z_0-9]+)"', text))
+    same('environment variables', page & (read_ | quoted), page)
+    same('environment variables', read_ & page, read_)
+    manual = section_of_manual('ENVIRONMENT')
+    ours = {name for name in read_ if name.startswith('NACRE_')}
+    same('nacre.1, environment', ours & set(re.findall('[A-Z_]+', manual)), ours)
+
+
+def section_of_manual(head):
+    return re.search(rf'^\.SH {head}\n(.*?)(?=^\.SH )', read('docs/nacre.1'),
+                     re.M | re.S).group(1)
+
+
+def test_settings():
+    """Names, values and what they may be, as :set has them."""
+    script = """for _, row in ipairs(require "nacre.settings".list) do
+      print(table.concat({row[1], row[5]}, "|")) end"""
+    have = output(PROGRAM, '-e', script).split('\n')
+    rows = cells(section(SETTINGS, 'Settings'))
+    assert [f'{row[0][1:-1]}|{row[2]}' for row in rows] == have[:-1], have
+    for name, first, *_ in rows:
+        if first[0] == '`' and name != '`device`':
+            says = output(PROGRAM, '-e', 'require "nacre.settings".run('
+                          f'{{fail = print}}, "{name[1:-1]}")')
+            assert says.split()[:2] == [name[1:-1], first[1:-1]], says
+
+
+def test_keys():
+    page = set(re.findall('`(nacre-[a-z-]+)`', section(SETTINGS, 'Keys')))
+    code = source('readline_keys.c')
+    same('keys', page, set(re.findall(r'rl_add_defun\("([a-z-]+)"', code)))
+
+
+def test_build_options():
+    page = set(re.findall('^\\| `(NACRE_[A-Z_]+)`',
+                          section('docs/guide/install.md', 'Build options'),
+                          re.M))
+    text = ''
+    for folder, dirs, files in os.walk(ROOT):
+        dirs[:] = [d for d in dirs if not d.startswith(('build', '.'))]
+        for name in files:
+            if name == 'CMakeLists.txt' or name.endswith('.cmake'):
+                text += read(os.path.join(folder, name))
+    same('build options', page, set(re.findall(
+        r'^ *(?:option|set)\((NACRE_[A-Z_]+) (?=[^)]*CACHE|")', text, re.M)))
+
+
+def test_errors():
+    """The codes of core/error.h and what they mean."""
+    have = re.findall(r'X\((E\w+), +"(.*?)"\)', source('error.h'))
+    rows = cells(section('docs/guide/errors.md', 'Codes'))
+    assert sorted((row[0][1:-1], row[1]) for row in rows) == sorted(have), have
+
+
+def test_limits():
+    page = dict(cells(section('docs/guide/limits.md', 'Numbers')))
+    text = '\n'.join(sources('.c', '.h', 'settings.lua'))
+    for name, pattern in (
+            ('dimensions of a tensor', r'define NC_MAXDIM (\d+)'),
+            ('CPU threads', r'"threads", elsewhere[^}]*integer\(1, (\d+)\)'),
+            ('CUDA devices', r'define NC_MAXACCEL (\d+)'),
+            ('emulated CUDA devices', r'define EMU_DEVICES +(\d+)'),
+            ('bytes of a `.npy` header', r'define NPY_MAXHEADER (\d+)')):
+        assert set(re.findall(pattern, text)) == {page[name]}, name
+
+
 def test_embedding():
     code = read('docs/guide/embedding.c')
     blocks = re.findall(r'```c\n(.*?)```', read('docs/guide/embedding.md'), re.S)
