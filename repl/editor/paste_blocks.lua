@@ -5,7 +5,7 @@
 -- keep their "> ", and lines that are no block together but each by itself.
 
 local lexer = require "nacre.lexer"
-local submit = require "nacre.compile_block"
+local submit = require "nacre.input_block"
 
 local paste = {}
 

@@ -6,7 +6,7 @@
 
 local errors = require "nacre.errors"
 local inspect = require "nacre.styled_output"
-local submit = require "nacre.compile_block"
+local submit = require "nacre.input_block"
 
 local post = {}
 

@@ -6,7 +6,7 @@
 local foreign = require "nacre.foreign_syntax"
 local habits = require "nacre.runtime_errors"
 local lexer = require "nacre.lexer"
-local submit = require "nacre.compile_block"
+local submit = require "nacre.input_block"
 
 local syntax = {}
 

@@ -257,7 +257,7 @@ end
 
 -- The command that a line is, nil if it is none.
 function commands.of(text)
-  local name, _, sign = require "nacre.compile_block".command(text)
+  local name, _, sign = require "nacre.input_block".command(text)
   return name and commands.find(sign == "%" and commands.magic(name) or name)
 end
 

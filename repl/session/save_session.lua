@@ -5,7 +5,7 @@
 local commands = require "nacre.commands"
 local host = require "nacre.host"
 local process = require "nacre.process"
-local submit = require "nacre.compile_block"
+local submit = require "nacre.input_block"
 
 local save = {}
 

@@ -10,7 +10,7 @@ local inspect = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local results = require "nacre.last_results"
 local settings = require "nacre.settings"
-local submit = require "nacre.compile_block"
+local submit = require "nacre.input_block"
 
 local nacre = package.loaded.nacre
 
@@ -207,7 +207,7 @@ function shell.run(unit)
   if got[1] then
     local settled = shell.settle()
     unit.seconds = unit.seconds + host.lasted()
-    local first = unit.kind == "expression" and 3 or 2 -- see compile_block.lua
+    local first = unit.kind == "expression" and 3 or 2 -- see input_block.lua
     return settled and
            (unit.results or table.pack(table.unpack(got, first, got.n))) or nil
   end

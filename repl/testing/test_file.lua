@@ -14,7 +14,7 @@
 local host = require "nacre.host"
 local match = require "nacre.match_output"
 local process = require "nacre.process"
-local submit = require "nacre.compile_block"
+local submit = require "nacre.input_block"
 
 local file = {}
 

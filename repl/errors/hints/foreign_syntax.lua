@@ -551,7 +551,7 @@ local missing = {["for"] = "'do' expected", ["while"] = "'do' expected",
 -- What a block that ends too early may be in another language: what to write,
 -- and a better message than `what', or nil.
 function foreign.unfinished(what, text)
-  local word = require "nacre.compile_block".colon(text)
+  local word = require "nacre.input_block".colon(text)
   if word then
     return word == "for" and python.loop(text) or opening[word] or
            "pcall(function() ... end)", missing[word]

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- compile_block.lua - what a submitted block is, and how it is compiled.
+-- input_block.lua - what a submitted block is, and how it is compiled.
 --
 --   an expression       return nil, BLOCK compiles: so that a call is no tail
 --                       call, of which an error could not tell the line
