@@ -2,9 +2,10 @@
 /*
 ** aliases.c - other names of operations, as PyTorch and NumPy have them.
 **
-** Whoever looks a name up asks here first: an alias is the operation itself,
+** Every lookup of a name asks here first. An alias is the operation itself,
 ** also in its in-place form, and needs no entry anywhere else.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

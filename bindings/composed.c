@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** composed.c - operations written in Lua over those of the core: where they
-** are found, and how they fail.
+** composed.c - finds the operations that are written in Lua over those of the
+** core, and converts their errors.
 **
-** composed.lua and what it is made of are loaded when a name is looked for
-** that nothing else has: a program that does not use them does not pay.
+** The Lua files are loaded when a name is looked up that nothing else defines,
+** so a program that does not use them does not pay for them.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"
@@ -41,13 +42,15 @@ void nl_pushembedded(lua_State *L, const char *name) {
 
 /* Pushes the table that composed.lua fills: functions, methods, info. */
 static void pushall(lua_State *L) {
-  static const char *const part[] = { "nacre.small_ops", "nacre.tensor_products",
+  static const char *const part[] = { "nacre.small_ops",
+                                      "nacre.tensor_products",
                                       "nacre.distances", "nacre.layers",
                                       "nacre.convolution", "nacre.pooling",
                                       "nacre.interpolate", "nacre.grid_sample",
                                       "nacre.losses", "nacre.ctc_loss",
                                       "nacre.solvers", "nacre.decompositions",
-                                      "nacre.matrix_norms", "nacre.householder" };
+                                      "nacre.matrix_norms",
+                                      "nacre.householder" };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_module.c - the table nacre.cuda: the CUDA devices of this machine.
-**
-** What needs a device opens the plug-in, and raises its one error if there
-** is nothing to open.  Ordinals count from 0: they are names.
+** cuda_module.c - the table nacre.cuda: the CUDA devices of this machine. A
+** function that needs a device opens the plug-in, and raises its error if
+** there is none. Ordinals count from 0, because they are names.
 */
+
 #include <stddef.h>
 #include <string.h>
 

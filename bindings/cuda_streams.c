@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_streams.c - queues of work on a CUDA device, and marks in them.
+** cuda_streams.c - CUDA streams and events.
 **
-** A stream that is current must not be collected: the table `nacre.streams'
-** of the registry holds it, at the ordinal of its device; the objects of
-** default streams, which are never freed, lie at -1 minus that.
+** The current stream of a device must not be collected: the registry's table
+** `nacre.streams' holds it under the device's ordinal. Objects of default
+** streams, which are never freed, are stored under -1 minus the ordinal.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** dispatch.c - calls from Lua to the operations of the core.
-**
-** A function's upvalue says which operation it is.  Memory that is missing
-** is asked for again once after a collection.
+** dispatch.c - calls of the core's operations from Lua. A function's upvalue
+** identifies the operation. If memory runs out, the call is tried once more
+** after a garbage collection.
 */
+
 #include <stdio.h>
 #include <string.h>
 

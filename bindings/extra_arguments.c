@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** extra_arguments.c - arguments that an operation does not take by position: how many
-** it takes, and what can be given by name.
+** extra_arguments.c - the error for more positional arguments than an
+** operation takes: how many it takes, and which can be given by name.
 */
+
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** generator.c - sources of random numbers as objects, and the state of the
-** default one.  The state is a tensor of two integers, the seed and the
-** number of the next block, which is the same on every device.
+** generator.c - random number generators as objects, and the state of the
+** default one. The state is a tensor of two integers, the seed and the number
+** of the next block, the same on every device.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index_keys.c - t[key], t[key] = value, t(...): keys of Lua as indices of the
-** core.  Tensors among them stay reachable through the keys on the stack.
+** index_keys.c - indexing: t[key], t[key] = value and t(...). Converts Lua
+** keys to indices of the core. Tensors among them stay reachable through the
+** keys on the Lua stack.
 */
+
 #include "bindings/index_keys.h"
 
 #include <stdarg.h>

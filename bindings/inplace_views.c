@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** inplace_views.c - methods that change in place what a tensor shows of its memory:
-** transpose_, squeeze_, resize_, set_ and the like.
+** inplace_views.c - methods that change in place which part of the memory a
+** tensor shows: transpose_, squeeze_, resize_, set_ and the like.
 **
-** A box gets another tensor; whoever else holds the old one, as a view, a
-** graph or a list, goes on seeing what it saw.
+** The userdata gets another Tensor; other holders of the old one (a view, a
+** graph, a list) keep seeing it unchanged.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** lua_overrides.c - functions of Lua's own that meet tensors and their errors:
-** ipairs, debug.traceback, collectgarbage.
+** lua_overrides.c - replacements of Lua's own functions that meet tensors and
+** their errors: ipairs, debug.traceback, collectgarbage.
 */
+
 #include "bindings/binding.h"
 
 /* ipairs would end in an error behind the last element */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** op_events.c - what the core tells of operations as they pass, for the commands
-** of the shell: nacre._watch.
+** op_events.c - nacre._watch: the core's reports of each operation, for the
+** commands of the shell.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

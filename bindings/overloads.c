@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** overloads.c - calls of some operations in a form that is not their signature's,
-** as PyTorch has them: t:where(condition, other), where(condition), norms with
-** names, atleast_1d of several tensors.
+** overloads.c - argument forms of some operations that differ from their
+** signature, as PyTorch accepts them: t:where(condition, other),
+** where(condition), norms by name, atleast_1d of several tensors.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** registry.c - names to functions, and what is known of them.
+** registry.c - maps names to functions, and to what is known of them
+** (signature, description).
 **
-** A function is made when its name is first used: the hundreds that a
-** program does not use would otherwise be swept at every collection, which
-** costs more than a small operation.
+** A function is created when its name is first used: hundreds of functions
+** that a program does not use would be swept in every collection, which costs
+** more than a small operation.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** signature.c - the signatures of operations, as text and parsed.
-**
-** One text an operation (ops.def, operators.def) gives its arguments by
-** position and by name, the messages about them, the help and completion.
+** signature.c - signatures of operations, as text and parsed. One text for
+** each operation (in the tables of the core) defines its arguments by position
+** and by name, their error messages, the help and the completion.
 */
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@ static const struct { const char *name; ParamType type; } types[] = {
   { "index", P_INDEX }, { "int", P_INT }, { "num", P_NUM },
   { "bool", P_BOOL }, { "dtype", P_DTYPE }, { "device", P_DEVICE },
   { "text", P_TEXT }, { "any", P_ANY },
-  { "fn", P_ANY }, { "table", P_ANY }, { "several", P_ANY }, { "gradients", P_ANY },
+  { "fn", P_ANY }, { "table", P_ANY }, { "several", P_ANY },
+  { "gradients", P_ANY },
   { "generator", P_GENERATOR },
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** strict_names.c - names that the library, or a part of it such as nacre.linalg,
-** has not: an error that says what was meant, for nil would be taken for an
-** argument that is left out, as in {dtype = nacre.flaot64}, or fail far from
-** the slip.
+** strict_names.c - an error for names that nacre, or a part of it such as
+** nacre.linalg, does not have, with the nearest name. nil would be taken for
+** an omitted argument, as in {dtype = nacre.flaot64}, or fail far from the
+** mistake.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** table_arguments.c - tables of the program as lists and as named arguments.
+** table_arguments.c - Lua tables as lists and as named arguments.
 **
-** The binding reads tables raw, which is quick.  One that Lua reads through
-** events - a proxy, an object of a class, a table that is read only - first
-** gives way to a plain copy of what they say.
+** The bindings read tables raw, which is fast. A table that has metamethods -
+** a proxy, an object of a class, a read-only table - is first copied to a
+** plain table through them.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tensor_fields.c - what a tensor is: sizes and strides, its fields, and the events
-** of Lua that are not operations.
+** tensor_fields.c - the fields of a tensor: sizes, strides and the like, and
+** the metamethods that are not operations.
 */
+
 #include <ctype.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** to_device.c - where tensors are: their devices, and how they move between
-** them and change their type.
+** to_device.c - the device of a tensor: copies between devices, and conversion
+** of dtypes.
 */
+
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** byte_strings.c - tensors of the bytes of a string, and back: what string.pack, a
-** socket or a file gives.
+** byte_strings.c - converts strings of bytes to tensors and back, for
+** string.pack, sockets and files.
 */
+
 #include <string.h>
 
 #include "bindings/binding.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** input_source.c - what nacre.load reads: a file by its path, or all that comes out
-** of a pipe, a terminal or an open file of Lua's.
+** input_source.c - the input of nacre.load: a file by its path, or everything
+** read from a pipe, a terminal or an open Lua file.
 */
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** load.c - nacre.load and nacre.deserialize: one tensor (.npy, .csv) or
-** several by name (.npz, .safetensors), as the bytes and the name say.
+** several by name (.npz, .safetensors), chosen by the first bytes and the file
+** name.
 */
+
 #include <string.h>
 #include <stdio.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** save.c - nacre.save and nacre.serialize: one tensor (.npy, .csv) or several
-** by name (.npz, .safetensors), as the name of the file or {format=} says.
+** by name (.npz, .safetensors), chosen by the file name or {format=}.
 */
+
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tensor_files.c - nacre.load and nacre.save, and the same with strings: load.c
-** reads, save.c writes, and here is what both know of formats.
+** tensor_files.c - what nacre.load (load.c) and nacre.save (save.c) share: the
+** table of formats.
 */
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- arguments.lua - arguments of functions in Lua, read by a signature as
--- operators.def has it: checked, in order, with defaults.
+--
+-- arguments.lua - checks the arguments of functions written in Lua by a
+-- signature in the form of the core's tables, and returns them in order, with
+-- defaults.
+
 local fail, plaintable, odd = ...
 
 local function kindof(v)

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- small_ops.lua - small operations over those of the core: sequences, tensors
--- after the model of others, limits on one side, and what dtypes give.
+--
+-- small_ops.lua - small composed operations: sequences, tensors shaped like
+-- others, one-sided limits, properties of dtypes.
+
 local all = ...
 local define, fail = all.define, all.fail
 

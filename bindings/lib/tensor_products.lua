@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- tensor_products.lua - products of tensors that are made of matrix products.
+--
+-- tensor_products.lua - products of tensors that are computed as matrix
+-- products: einsum, tensordot and the like.
+
 local all = ...
 local define, fail = all.define, all.fail
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gpu_gc.c - when the memory of devices asks for a collection: as that of
-** the host does (gc_pacing.c), a full one where what is held has doubled, and a
-** look at the clock after every few results.
+** gpu_gc.c - starts a garbage collection when device memory grows, as
+** gc_pacing.c does for host memory: a full one when the amount held has
+** doubled, and a look at the clock after every few results.
 **
-** The cache of a device stays as it is: to give memory back waits for the
-** device.  It goes when memory is short.
+** The cache of a device is left as it is, because freeing memory waits for the
+** device. It is emptied when memory is short.
 */
+
 #include "bindings/binding.h"
 
 #define FLOOR ((int64_t)32 << 20)   /* slack of a device that holds little */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** lua_allocator.c - the allocator of the Lua state: free lists for small blocks.
+** lua_allocator.c - the allocator of the Lua state: free lists for small
+** blocks.
 **
-** A box lives for one operation.  malloc gives the top of its heap back to
-** the system between collections and takes it again, which costs more than
-** the operation; here small blocks stay.  When memory is short the cache of
-** tensor memory goes first.
+** A tensor's userdata often lives for one operation only. malloc would return
+** the top of its heap to the system between collections and take it again,
+** which costs more than the operation; here small blocks are kept. When memory
+** is short the cache of tensor memory is freed.
 */
+
 #include <stdlib.h>
 #include <string.h>
 

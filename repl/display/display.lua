@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- display.lua - tensors and other values as the shell shows them.
+-- display.lua - tensors and other values as text.
 --
--- A tensor is shown in no more time and lines than a person has: of its
--- elements what fits (tensor_grid.lua), of all what one pass can tell, over a sample
--- if it is large.
+-- The cost and the size of the text are bounded: only the elements that fit
+-- are read (tensor_grid.lua); statistics take one pass over all elements, or
+-- over a sample if the tensor is large.
 
 local grid = require "nacre.tensor_grid"
 local numbers = require "nacre.number_text"

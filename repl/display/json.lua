@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- json.lua - tables to JSON and back.  A table with an element 1, or none at
--- all, is a list; names are sorted, so that the same table is the same text.
--- null is nil; numbers keep all their digits; inf and nan, which JSON does
--- not have, become null.
+-- json.lua - converts Lua tables to JSON and back. A table with an element 1,
+-- or an empty one, is a list; keys are sorted, so that equal tables give equal
+-- text. null is nil; numbers keep all digits; inf and nan, which JSON lacks,
+-- become null.
 
 local json = {}
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- lua_values.lua - strings, tables and other values but tensors as the shell
--- shows them: strings quoted, tables sorted, cut and in one line if they fit.
+-- lua_values.lua - Lua values other than tensors as text: strings quoted,
+-- tables sorted, shortened and on one line if they fit.
 
 local lexer = require "nacre.lexer"
 local numbers = require "nacre.number_text"

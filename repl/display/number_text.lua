@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- number_text.lua - numbers as text: Lua's own, those of statistics, and the
+-- number_text.lua - numbers as text: as Lua results, in statistics, and as the
 -- shortest text that reads back as the same number.
 
 local nacre = package.loaded.nacre or _G.nacre
@@ -80,9 +80,9 @@ function numbers.mean(x)
   return numbers.brief(x)
 end
 
--- Was a float of a tensor rounded to be written so (see tensor_grid.lua)?  With one
--- decimal it is whole, with a power of ten or four decimals it need not be all
--- of the number; nor need four digits of a statistic.
+-- Was a float of a tensor rounded to be written like this (see
+-- tensor_grid.lua)? A float with one decimal is whole; one with a power of ten
+-- or with four decimals may be rounded, as may a statistic with four digits.
 function numbers.rounded(text, statistic)
   local body, power = text:match "^[+-]?([%d.]+)([eE]?)"
   if not body or not body:find "%." and power == "" then return false end

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- progress.lua - for i in nacre.progress(n) do ... end: a line on stderr that
--- says how far the loop is, how fast, and how long it will take.  Without a
--- terminal there is none.
+-- progress.lua - for i in nacre.progress(n) do ... end shows on stderr how far
+-- the loop is, its rate and the time left. Without a terminal it shows
+-- nothing.
 
 local host = require "nacre.host"
 local units = require "nacre.units"

@@ -1,26 +1,27 @@
 -- SPDX-License-Identifier: MIT
 --
--- styled_output.lua - values and colours on the shell's two streams.
+-- styled_output.lua - prints values, and text in colours, on stdout and
+-- stderr.
 
 local host = require "nacre.host"
 local settings = require "nacre.settings"
 
-local inspect = {}
+local styled = {}
 
 local codes = {dim = "2", red = "31", green = "32"}
 
 -- Text in a colour, where `stream` ("stdout" or "stderr") takes colours.
-function inspect.paint(text, kind, stream)
+function styled.paint(text, kind, stream)
   if not host.color(stream or "stdout") then return text end
   return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
 end
 
-function inspect.istensor(v)
+function styled.istensor(v)
   return type(v) == "userdata" and nacre.is_tensor(v)
 end
 
 -- "float32[3x4] cpu": what is known without looking at the values.
-function inspect.kind(t)
+function styled.kind(t)
   return ("%s[%s] %s"):format(t.dtype, table.concat(t:size(), "x"),
                               tostring(t.device))
 end
@@ -38,14 +39,14 @@ local function show(v, options)
 end
 
 -- In one line where one can: for lists of results and of variables.
-function inspect.brief(v)
-  if inspect.istensor(v) then return require "nacre.display".brief(v) end
+function styled.brief(v)
+  if styled.istensor(v) then return require "nacre.display".brief(v) end
   return show(v, {})
 end
 
 -- The same in one line of `most' characters at most, whatever it is.
-function inspect.line(v, most)
-  local text = inspect.istensor(v) and inspect.kind(v) or inspect.brief(v)
+function styled.line(v, most)
+  local text = styled.istensor(v) and styled.kind(v) or styled.brief(v)
   text = text:gsub("{%s*\n%s*", "{"):gsub("%s*\n%s*}", "}")
              :gsub("%s*\n%s*", " ")
   if (utf8.len(text) or #text) <= most then return text end
@@ -64,17 +65,17 @@ local function several(list, n)
 end
 
 -- The results of a block as text: one whole, several in a line.
-function inspect.text(...)
+function styled.text(...)
   local n, list = select("#", ...), {...}
   if n == 0 then return "" end
   if n == 1 then
     local text = show(list[1], {color = host.color "stdout", stats = true})
-    if list[1] == nil then text = inspect.paint(text, "dim") end
+    if list[1] == nil then text = styled.paint(text, "dim") end
     return text .. "\n"
   end
   local brief = not several(list, n)
   for i = 1, n do             -- else values and positions of t:max(1)
-    list[i] = (brief and inspect.brief or inspect.text)(list[i])
+    list[i] = (brief and styled.brief or styled.text)(list[i])
   end
   return table.concat(list, brief and "\t" or "", 1, n) ..
          (brief and "\n" or "")
@@ -82,10 +83,10 @@ end
 
 -- Prints the results of an expression.  The file that io.write gives says
 -- nothing.
-function inspect.print(source, ...)
+function styled.print(source, ...)
   local written = source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
                   io.type((...))
-  if not written then io.stdout:write((inspect.text(...))) end
+  if not written then io.stdout:write((styled.text(...))) end
 end
 
-return inspect
+return styled

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- units.lua - times, bytes and rates in three digits.
+-- units.lua - times, sizes in bytes and rates as text with three significant
+-- digits.
 
 local units = {}
 

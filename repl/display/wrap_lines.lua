@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- wrap_lines.lua - lines on a screen that has fewer columns than they: a line goes
--- on in the next, between columns of a table or, if one of these is too long,
--- between words.
+-- wrap_lines.lua - breaks lines that are longer than the screen is wide:
+-- between the columns of a table or, if one of these is too long, between
+-- words.
 
 local host = require "nacre.host"
 
-local narrow = {}
+local wrap = {}
 
 local function columns(text)
   text = text:gsub("\27%[[%d;]*m", "")
@@ -32,7 +32,7 @@ local function words(lines, gap, cell, indent, width)
 end
 
 -- A line as lines of no more than `width' columns, if its words allow that.
-function narrow.fit(line, width)
+function wrap.fit(line, width)
   if columns(line) <= width then return {line} end
   local start, rest = line:match "^(%s*)(.*)$"
   local lines, gap = {start}, ""
@@ -50,15 +50,15 @@ end
 
 -- Prints lines: a list, or a text.  What no person reads stays as it is, from
 -- 80 columns on.
-function narrow.say(lines)
+function wrap.say(lines)
   local width = host.columns()
   if type(lines) == "table" then lines = table.concat(lines, "\n") end
   if width < 80 or host.terminal "stdout" then
     lines = lines:gsub("[^\n]+", function(line)
-      return table.concat(narrow.fit(line, width), "\n")
+      return table.concat(wrap.fit(line, width), "\n")
     end)
   end
   io.stdout:write(lines, lines:sub(-1) == "\n" and "" or "\n")
 end
 
-return narrow
+return wrap

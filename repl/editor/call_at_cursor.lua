@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- call_at_cursor.lua - the call that the cursor is in: which function, which argument,
--- and what stands there already.  Nothing is run to find out.
+-- call_at_cursor.lua - the call around the cursor: which function, which
+-- argument, and the arguments before it. Found from the text; nothing is run.
 
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 
-local calls = {}
+local call_at_cursor = {}
 
 local opens = {["("] = true, ["{"] = true, ["["] = true}
 local closes = {[")"] = true, ["}"] = true, ["]"] = true}
@@ -119,7 +119,7 @@ end
 -- The call around the end of `text`: {info =, f =, object =, method =,
 -- params =, typed = {texts}, rest =, options = names given or nil}; nil if
 -- the cursor is in none.
-function calls.around(text)
+function call_at_cursor.around(text)
   local tokens = lexer.tokens(text)
   local stack = brackets(tokens)
   local inner, outer = stack[#stack], stack[#stack - 1]
@@ -145,4 +145,4 @@ function calls.around(text)
           params = params, typed = typed, rest = rest, options = options}
 end
 
-return calls
+return call_at_cursor

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- completion.lua - what the word before the cursor can become.
+-- completion.lua - the candidates for the word before the cursor.
 
-local calls = require "nacre.call_at_cursor"
-local fits = require "nacre.shape_fits"
+local call_at_cursor = require "nacre.call_at_cursor"
+local shape_fits = require "nacre.shape_fits"
 local help = require "nacre.help"
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local topics = require "nacre.topics"
 
-local complete = {}
+local completion = {}
 
 local NOTES = 24 -- the list shows notes up to so many candidates
 
@@ -18,10 +18,10 @@ local function firstline(text) return (text or ""):match "[^\n]*" end
 
 -- No user's __tostring may run here.
 local function valuenote(value)
-  if inspect.istensor(value) then return inspect.kind(value) end
+  if styled.istensor(value) then return styled.kind(value) end
   local kind = type(value)
   if kind == "table" or kind == "userdata" then return kind end
-  return firstline(inspect.brief(value))
+  return firstline(styled.brief(value))
 end
 
 local function noteof(name, value, method)
@@ -99,7 +99,7 @@ local function indexed(before)
   if not inner then
     local path = before:match "[%a_][%w_.]*$"
     local value = path and lookup.value(path)
-    return inspect.istensor(value) and #value.shape or nil
+    return styled.istensor(value) and #value.shape or nil
   end
   local n = indexed(inner)
   return n and dimsbehind(n, index)
@@ -121,7 +121,7 @@ end
 local function members(before, separator, list)
   local value, unknown, tensor = object(before)
   local method = separator == ":"
-  tensor = tensor or inspect.istensor(value)
+  tensor = tensor or styled.istensor(value)
   if value == nil and (unknown or tensor) and method then
     value = nacre._methods -- most calls give a tensor
     for name, f in next, value do list.add(name, f, true) end
@@ -247,7 +247,7 @@ local function quoted(string, left)
   local word = string:match "^[\"']([^\"']*)$"
   if not word then return {} end
   local before = left:sub(1, #left - #string)
-  local call = calls.around(before)
+  local call = call_at_cursor.around(before)
   local name = before:match "([%a_][%w_]*)%s*=%s*$"
   if call and not name and not call.options and before:find "[(,]%s*$" then
     local param = call.params[#call.typed + 1]
@@ -270,9 +270,9 @@ local function head(call)
          debug.getinfo(call.f, "S").what ~= "C" then
     text = call.path .. lookup.parameters(call.f)
   end
-  if text and call.method and inspect.istensor(call.object) then
+  if text and call.method and styled.istensor(call.object) then
     text = ("%s    %s is %s"):format(text, call.path:match "^(.*):",
-                                     inspect.kind(call.object))
+                                     styled.kind(call.object))
   end
   return text
 end
@@ -294,7 +294,7 @@ local function inside(call, word)
   if call.options then
     list = call.info and options(call, word)
   elseif call.rest:find "^%s*$" then
-    local found = fits.list(call)
+    local found = shape_fits.list(call)
     list = found and collector ""
     for _, var in ipairs(found or {}) do list.add(var.name, var.value) end
     if list then finish(list, "(") end
@@ -307,7 +307,7 @@ end
 -- Candidates for the end of `left`; `right` is what stands behind it.  With
 -- `head`, a line above them; with `files`, the names of files instead: in
 -- quotes ("quoted") or as the words of a command ("words").
-function complete.candidates(left, right)
+function completion.candidates(left, right)
   local command = left:match "^%s*[:%%](%a*)$"
   if command then return commands(command) end
   local list = argument(left)
@@ -327,7 +327,7 @@ function complete.candidates(left, right)
   local separator = before:match "([.:])%s*$"
   local member = separator and not before:find "%.%.%s*$"
   local call = not member and before:find "[({,]%s*$" and
-               calls.around(before)
+               call_at_cursor.around(before)
   list = call and inside(call, word)
   if list and (#list > 0 or word == "") then return list end
   list = collector(word)
@@ -340,4 +340,4 @@ function complete.candidates(left, right)
   return finish(list, right)
 end
 
-return complete
+return completion

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** external_editor.c - the user's own editor, for a file or for a block.
+** external_editor.c - runs the user's editor on a file or a block.
 **
-** It runs by posix_spawn, for a process with an open device must not fork,
-** and gets the keyboard's signals for itself as with system(3).
+** It is started with posix_spawn, because a process with an open device must
+** not fork, and gets the keyboard's signals for itself, as with system(3).
 */
+
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>

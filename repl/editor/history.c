@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** history.c - submitted blocks, in memory and in a file that sessions share.
+** history.c - the history of submitted blocks, in memory and in a file that
+** sessions share.
 **
-** The file holds each block behind a line "#SECONDS", as bash writes it.  An
-** entry is one write to the end of the file under its lock; trimming writes
-** a new file beside it and renames it, under the lock too.
+** The file has each block after a line "#SECONDS", as bash writes it. An entry
+** is appended with one write under the file's lock; trimming writes a new file
+** and renames it, under the lock too.
 */
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,19 +1,19 @@
 -- SPDX-License-Identifier: MIT
 --
--- paste_blocks.lua - text of several inputs in one block, which run one by one as if
--- they had been typed: what was copied from a session, where later inputs
--- keep their "> ", and lines that are no block together but each by itself.
+-- paste_blocks.lua - splits pasted text into inputs that run one after the
+-- other, as if they had been typed: text copied from a session, where inputs
+-- begin with "> ", and lines that compile one by one but not together.
 
 local lexer = require "nacre.lexer"
-local submit = require "nacre.input_block"
+local input_block = require "nacre.input_block"
 
-local paste = {}
+local paste_blocks = {}
 
 local waiting = {}
 
 -- Text copied from a session without what was printed and without the first
 -- prompt; nil for other text.
-function paste.strip(text)
+function paste_blocks.strip(text)
   local list = require "nacre.test_file".inputs(text)
   return list and table.concat(list, "\n> ")
 end
@@ -63,7 +63,7 @@ local function marked(text)
 end
 
 -- The last input of a block, of which alone more may follow.
-function paste.last(text)
+function paste_blocks.last(text)
   local list = marked(text)
   return list[#list]
 end
@@ -87,8 +87,8 @@ local function byline(text, islua)
   local list, block = {}, nil
   text = outdented(text)
   local function whole()
-    local part = submit.luapart(block, islua)
-    return not part or not part:find "%S" or submit.compile(part).f ~= nil
+    local part = input_block.lua_part(block, islua)
+    return not part or not part:find "%S" or input_block.compile(part).f ~= nil
   end
   for line in (text .. "\n"):gmatch "(.-)\n" do
     if block and line:find "%S" and begins(line) and whole() then
@@ -105,13 +105,13 @@ end
 
 -- Is text one input?  A command that takes no Lua is a line.
 local function single(text, islua)
-  local part = submit.luapart(text, islua)
-  if part then return submit.compile(part).kind ~= "error" end
-  return not submit.command(text)
+  local part = input_block.lua_part(text, islua)
+  if part then return input_block.compile(part).kind ~= "error" end
+  return not input_block.command(text)
 end
 
 -- The first of several inputs, while the others wait; nil if it is one.
-function paste.split(text, islua)
+function paste_blocks.split(text, islua)
   local list
   if not text:find "\n" then return nil end
   if #prompts(text) > 0 then list = marked(text)
@@ -122,8 +122,8 @@ function paste.split(text, islua)
 end
 
 -- The next that waits, or nil.
-function paste.next() return table.remove(waiting, 1) end
+function paste_blocks.next() return table.remove(waiting, 1) end
 
-function paste.drop() waiting = {} end
+function paste_blocks.drop() waiting = {} end
 
-return paste
+return paste_blocks

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** paste_prompts.c - text that was copied.  From a session: lines behind "> " or
-** ">> " are its input, the others what it printed; no Lua statement starts
-** with ">".  From elsewhere: a blank line in a block that is open does not
-** end it.
+** paste_prompts.c - removes prompts from pasted text. In text copied from a
+** session the lines after "> " or ">> " are input and the others are output;
+** no Lua statement starts with ">". In other text a blank line inside an open
+** block does not end it.
 */
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>

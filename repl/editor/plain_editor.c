@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** plain_editor.c - lines as the terminal gives them, for TERM=dumb, for
-** builds without readline and for transcripts (nacre -i < file), where the
-** prompts and the input are echoed so that the output reads as a session.
+** plain_editor.c - reads lines without editing: for TERM=dumb, for builds
+** without readline, and for transcripts (nacre -i < file), where prompts and
+** input are echoed so that the output reads as a session.
 */
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** readline_complete.c - Tab: the hook finds the candidates, readline puts
-** them in, and a second Tab lists them with their signatures.
+** readline_complete.c - Tab: a hook of the shell finds the candidates,
+** readline inserts them, and a second Tab lists them with their signatures.
 */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

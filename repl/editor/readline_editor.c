@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** readline_editor.c - the editor on GNU readline, by its callback interface.
+** readline_editor.c - the line editor on GNU readline, through its callback
+** interface.
 **
-** We wait for keys ourselves, with the signals let in only there: then
-** nothing can be lost, and nothing happens inside readline that it does not
-** expect.  readline's own handlers are off.
+** We wait for keys ourselves and let signals in only there, so none is lost
+** and none arrives inside readline. readline's own signal handlers are off.
 */
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** readline_keys.c - what keys do in a block: Enter, Tab, Up, Down, letters
-** that dedent, paste, help.  Each has a name for ~/.inputrc, and a key the
-** user bound to something of his own stays his.
+** readline_keys.c - the functions of keys in a block: Enter, Tab, Up, Down,
+** letters that dedent, paste, help. Each has a name for ~/.inputrc; a key that
+** the user bound otherwise is left alone.
 */
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

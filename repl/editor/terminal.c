@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** terminal.c - what may be written where: colour, UTF-8, how wide.
+** terminal.c - properties of stdout and stderr: colour, UTF-8, width.
 */
+
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** terminal_query.c - a question to the terminal itself, answered through its keyboard.
+** terminal_query.c - sends a question to the terminal and reads the answer,
+** which arrives through the keyboard.
 */
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

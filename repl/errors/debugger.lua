@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- debugger.lua - :debug, the stack of the last error: its frames, their locals,
--- expressions in the midst of them.  The stack is kept as it was when the
--- error happened, until another line runs.
+-- debugger.lua - :debug shows the stack of the last error: its frames, their
+-- local variables, and expressions evaluated in them. The stack is kept as it
+-- was when the error happened, until another line runs.
 
 local errors = require "nacre.errors"
-local inspect = require "nacre.styled_output"
-local submit = require "nacre.input_block"
+local styled = require "nacre.styled_output"
+local input_block = require "nacre.input_block"
 
-local post = {}
+local debugger = {}
 
 local help = [[
   where     the frames, the innermost first; * is the one looked at
@@ -28,11 +28,10 @@ local function title(frame)
 end
 
 -- A value in one line that fits.
-local function brief(v) return inspect.line(v, 60) end
+local function brief(v) return styled.line(v, 60) end
 
---
--- Commands.  Each gets the state: stack, at, shell, and the rest of the line.
---
+-- Commands of the debugger. Each is called with the state {stack, at, shell}
+-- and the rest of the line.
 local commands = {}
 
 function commands.where(s)
@@ -68,8 +67,8 @@ function commands.locals(s)
   if #frame.variables == 0 then say "  no locals\n" end
 end
 
--- What an expression sees: the frame's variables, then its globals.  What it
--- assigns to a variable holds in the debugger.
+-- The globals of an expression: the frame's variables, then the globals of its
+-- function. Assignments hold in the debugger only.
 local function environment(frame)
   return setmetatable({}, {
     variables = frame.variables,    -- see stack_frames.lua
@@ -108,7 +107,7 @@ function commands.help() say(help) end
 local short = {u = "up", d = "down", w = "where", bt = "where", l = "locals",
                h = "help", quit = "q", exit = "q", print = "p"}
 
--- A variable of the frame goes before a short name.
+-- The command of a word, unless a variable of the frame has that name.
 local function find(s, word)
   for _, var in ipairs(s.stack[s.at].variables) do
     if var.name == word then return nil end
@@ -117,8 +116,8 @@ local function find(s, word)
 end
 
 -- A command of the shell, or ?name; nil if the text is neither.
-local function ofshell(s, text)
-  local name, rest, sign = submit.command(text)
+local function run_shell_line(s, text)
+  local name, rest, sign = input_block.command(text)
   local topic = text:match "^%s*%?+%s*([%w_%.:]+)%s*$"
   if topic then
     require "nacre.help".show(s.shell, topic)
@@ -137,8 +136,8 @@ local function ofshell(s, text)
   return true
 end
 
--- The debugger's own command in a line, and what follows its word.
-local function own(s, text)
+-- The debugger's command in a line and its arguments; nil if there is none.
+local function own_command(s, text)
   local word, rest = text:match "^%s*:?(%a+)%s*(.-)%s*$"
   local command = find(s, word)
   if command and (rest == "" or command == commands.p) and
@@ -147,41 +146,42 @@ local function own(s, text)
   end
 end
 
-local function submitted(s, text)
-  local command, rest = own(s, text)
+local function run_line(s, text)
+  local command, rest = own_command(s, text)
   if command then return command(s, rest) end
-  if ofshell(s, text) then return end
+  if run_shell_line(s, text) then return end
   commands.p(s, (text:gsub("^%s*=", "", 1)))
 end
 
-local told = false
+local help_mentioned = false
 
--- Lines go here, and not to the prompt, while the stack is looked at.
-function post.command(shell, text)
+-- :debug. Without a text it reads lines itself, in place of the prompt, until
+-- q.
+function debugger.command(shell, text)
   local stack = errors.stack()
   if not stack or #stack == 0 then
     return shell.fail(stack and "the error has no frames of yours" or
       "no error to look at: another line has run, or there was none")
   end
   local s = {stack = stack, at = 1, shell = shell}
-  if text ~= "" then return submitted(s, text) end
+  if text ~= "" then return run_line(s, text) end
   say(title(stack[1]), "\n")
-  if not told then
-    told = true
+  if not help_mentioned then
+    help_mentioned = true
     shell.note "help lists the words, q leaves"
   end
   shell.reader = {
     prompt = "debug> ",
     leave = "q",
-    own = function(line) return own(s, line) ~= nil end,
+    own = function(line) return own_command(s, line) ~= nil end,
     submit = function(line)
-      if line:find "%S" then submitted(s, line) end
+      if line:find "%S" then run_line(s, line) end
     end,
-    ready = function(line) return submit.ready(line, function() end) end,
+    ready = function(line) return input_block.ready(line, function() end) end,
   }
 end
 
 -- shell.debug(): the frames of the last error as a list of tables.
-function post.call() return errors.stack() end
+function debugger.call() return errors.stack() end
 
-return post
+return debugger

@@ -1,22 +1,23 @@
 -- SPDX-License-Identifier: MIT
 --
--- errors.lua - errors as the shell shows them: what, where, the operands with
--- their names, a rule, a hint, the way there.
+-- errors.lua - errors as the shell shows them: what failed, where, the
+-- operands with their names, the rule that was broken, a hint, the call stack.
 --
--- capture(err, level) runs in a message handler, while the stack still
--- stands, and gives an object; render(object, options) gives its text.
+-- capture(err, level) runs in a message handler, while the stack of the error
+-- still exists, and returns an object; render(object, options) returns its
+-- text.
 
 local display = require "nacre.display"
-local dotted = require "nacre.dot_call"
+local dot_call = require "nacre.dot_call"
 local frames = require "nacre.stack_frames"
-local habits = require "nacre.runtime_errors"
-local roles = require "nacre.operand_names"
+local runtime_errors = require "nacre.runtime_errors"
+local operand_names = require "nacre.operand_names"
 local tame = require "nacre.lua_values".tame
 
 local nacre = package.loaded.nacre or _G.nacre
 
--- sources[chunkname] is the text of a chunk that is no file; remember(f, text)
--- is to be called with each block of the session before it runs.
+-- sources[chunkname] is the text of a chunk that is not a file; remember(f,
+-- text) must be called with each block of the session before it runs.
 local errors = {sources = frames.sources, remember = frames.remember}
 
 --
@@ -25,11 +26,11 @@ local errors = {sources = frames.sources, remember = frames.remember}
 local Captured = {}
 Captured.__index = Captured
 
--- What stands alone: "file:line: op: what is wrong".
+-- "file:line: op: what is wrong", for an error that is printed by itself.
 function Captured:__tostring()
-  local place = self.file and ("%s:%d: "):format(self.file, self.line) or ""
+  local frame_at = self.file and ("%s:%d: "):format(self.file, self.line) or ""
   local op = self.op and self.op .. ": " or ""
-  return place .. op .. self.message
+  return frame_at .. op .. self.message
 end
 
 local function iscaptured(v)
@@ -54,7 +55,7 @@ local function textof(err)
   return text
 end
 
--- Splits "chunk:line: text" if the chunk is one that can be.
+-- Splits "chunk:line: text" if the list has a frame of that chunk.
 local function position(text, list)
   for _, f in ipairs(list) do
     if text:sub(1, #f.file + 1) == f.file .. ":" then
@@ -71,7 +72,8 @@ local function position(text, list)
   return chunk, math.tointeger(line), rest or text
 end
 
--- The innermost frame at a position; any, if that is in a module of ours.
+-- The innermost frame at a position. If that is in a module of the program,
+-- the innermost frame of all.
 local function place(list, at, line)
   if not at or at:find "^nacre%." then return list[1] end
   for _, f in ipairs(list) do
@@ -79,7 +81,7 @@ local function place(list, at, line)
   end
 end
 
--- What an error object says, or a text; the frames give the place.
+-- The parts of an error object or a text; the frames give the position.
 local function describe(err, list)
   local o = {args = {}, frames = list}
   if isours(err) then
@@ -100,45 +102,47 @@ local function describe(err, list)
   return setmetatable(o, Captured)
 end
 
--- The stack of the last error, with the values of its variables: until another
--- line runs, so that it holds no memory for long.
-local kept
+-- The stack of the last error with the values of its variables. The next line
+-- drops it, so that it does not hold memory for long.
+local last_stack
 
-function errors.stack() return kept end
+function errors.stack() return last_stack end
 
-function errors.drop() kept = nil end
+function errors.drop() last_stack = nil end
 
--- Frames of the debugger itself are not for it.
-local function keepstack(thread, list)
+-- Keeps the stack, unless the error comes from the debugger itself.
+local function keep_stack(thread, list)
   local shell = package.loaded["nacre.shell"]
   if shell and shell.reader then return end
-  kept = {gap = list.gap, skipped = list.skipped}
+  last_stack = {gap = list.gap, skipped = list.skipped}
   for i, f in ipairs(list) do
-    local variables, globals = frames.inside(thread, f)
-    kept[i] = {name = f.name, file = f.file, line = f.line, main = f.main,
-               shown = f.text and habits.line(f.text, f.line),
+    local variables, globals = frames.variable_list(thread, f)
+    last_stack[i] = {name = f.name, file = f.file, line = f.line, main = f.main,
+               shown = f.text and runtime_errors.line(f.text, f.line),
                variables = variables, globals = globals}
   end
 end
 
 local function observe(thread, err, level)
   local list = thread and frames.collect(thread, level) or {}
-  if thread then keepstack(thread, list) end
+  if thread then keep_stack(thread, list) end
   local o = describe(err, list)
   local text = o.at and o.at.text
-  o.source = text and habits.line(text, o.line) or
-             o.file and habits.line(frames.file(o.file) or "", o.line)
+  o.source = text and runtime_errors.line(text, o.line) or
+             o.file and runtime_errors.line(frames.file(o.file) or "", o.line)
   if o.source and not o.source:find "%S" then o.source = nil end
   local names, there = frames.variables(thread, o.at or list[1])
-  if o.object then o.args = roles.operands(err, o.source or "", names) end
+  if o.object then
+    o.args = operand_names.operands(err, o.source or "", names)
+  end
   if o.first then o.hint = require "nacre.nonfinite_hints".hint(err) end
-  local function value(path) return frames.valueof(path, names) end
-  dotted.mark(o, o.source or "", value)
-  habits.running(o, o.source or "", value,
+  local function value(path) return frames.value_of(path, names) end
+  dot_call.mark(o, o.source or "", value)
+  runtime_errors.explain(o, o.source or "", value,
                  {there = there, text = text, line = o.line})
-  if o.hint then o.hint = roles.hint(o, o.source or "") end
+  if o.hint then o.hint = operand_names.hint(o, o.source or "") end
   for _, f in ipairs(list) do      -- what is kept must not keep tensors
-    f.shown = f.text and habits.line(f.text, f.line)
+    f.shown = f.text and runtime_errors.line(f.text, f.line)
     f.block = f.text and f.text:find "\n%s*%S" ~= nil
     f.func, f.text = nil, nil
   end
@@ -146,9 +150,10 @@ local function observe(thread, err, level)
   return o
 end
 
--- The error with what the stack knows of it.  `level' is where it was
--- raised, counted as in debug.getinfo by the caller, who may call in tail
--- position.  Works on a stack of its own: the one looked at may be full.
+-- Returns the error with what the stack tells about it. `level' is the stack
+-- level of the error, counted from the caller as in debug.getinfo; the caller
+-- may use a tail call. Runs on a stack of its own, because the stack examined
+-- may be full.
 function errors.capture(err, level)
   if iscaptured(err) then return err end
   local co = coroutine.create(observe)
@@ -201,8 +206,9 @@ local function location(f, width)
   return text .. "   " .. trimmed(f.shown, width)
 end
 
--- "in g, called from ..." for each frame, and "in main chunk" of a script.
-local function way(list, script, width)
+-- The call stack: "in g, called from ..." for each frame, and "in main chunk"
+-- of a script.
+local function call_stack(list, script, width)
   local out = {}
   for k, f in ipairs(list) do
     local from = list[k + 1]
@@ -223,10 +229,11 @@ end
 
 local MOST = 10
 
--- Repeated frames are folded, and no more than MOST lines shown.
+-- Adds the call stack: repeated frames are folded, and at most MOST lines are
+-- shown.
 local function traceback(lines, list, script, width)
   if #list == 0 or list[1].main then return end
-  local rows, out = way(list, script, width), {}
+  local rows, out = call_stack(list, script, width), {}
   for i, row in ipairs(rows) do
     local last = out[#out]
     if last and last.text == row.text then
@@ -252,8 +259,8 @@ local function traceback(lines, list, script, width)
   end
 end
 
--- Is the line where it failed in front of the user's eyes?
-local function plain(o, script)
+-- Is the failing line the one that the user just typed?
+local function is_typed_line(o, script)
   if o.object and (o.op or o.args[1]) then return false end
   return not script and o.at and o.at.main and not o.at.block
 end
@@ -266,7 +273,7 @@ local function headline(o, script, paint)
   return paint("error:", "red") .. " " .. text
 end
 
--- The whole block.  opts: color, width, script (not at the prompt).
+-- The full text of an error. opts: color, width, script (not at the prompt).
 function errors.render(err, opts)
   opts = opts or {}
   local script = opts.script or opts.prompt == false
@@ -278,7 +285,7 @@ function errors.render(err, opts)
     if text then return text end
   end
   local lines = {headline(o, script, paint)}
-  if o.source and not plain(o, script) then
+  if o.source and not is_typed_line(o, script) then
     lines[2] = ("  at %s:%d   %s"):format(tame(o.file), o.line,
                                           trimmed(o.source, width))
   end
@@ -292,8 +299,8 @@ function errors.render(err, opts)
   return table.concat(lines, "\n")
 end
 
--- A warning, an error object that is none, in a line; where it is, if that is
--- not in front of the user's eyes.
+-- A warning (an error object that is not raised) in one line, with its
+-- position unless the user just typed it.
 function errors.warning(err, head)
   local o = describe(err, frames.collect(coroutine.running(), 2))
   local text = ("%s %s: %s"):format(head, o.op, o.message)
@@ -303,12 +310,12 @@ function errors.warning(err, head)
   end
   local at = o.at
   if not at or at.main and at.file == "stdin" then return text end
-  local line = at.text and habits.line(at.text, at.line)
+  local line = at.text and runtime_errors.line(at.text, at.line)
   return ("%s\n  at %s:%d%s"):format(text, at.file, at.line,
     line and "   " .. trimmed(line, 100) or "")
 end
 
--- A block that does not compile.
+-- The text of a syntax error in a block.
 function errors.syntax(message, text, opts)
   opts = opts or {}
   return require "nacre.syntax_errors".render(message, text, opts,

@@ -1,21 +1,22 @@
 -- SPDX-License-Identifier: MIT
 --
--- operand_names.lua - the operands of an error: what the source calls them, and the
--- hint with those names in the place of self, arg 1 and the like.
+-- operand_names.lua - the operands of an error by the names they have in the
+-- source: the list of operands, and the hint with those names in place of
+-- "self", "arg 1" and the like.
 
 local display = require "nacre.display"
 local frames = require "nacre.stack_frames"
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local roles = {}
+local operand_names = {}
 
--- The names that a tensor has on a line, in their order.  What is assigned
--- to is not what the operation was given, unless nothing else is there.
-local function written(t, line, names)
+-- The names of a tensor on a line, in order. The target of an assignment is
+-- left out unless there is no other: the operation was not given it.
+local function names_on_line(t, line, names)
   local list = {}
   local function add(path)
-    if rawequal(frames.valueof(path, names), t) then
+    if rawequal(frames.value_of(path, names), t) then
       list[#list + 1] = path
     end
   end
@@ -25,9 +26,9 @@ local function written(t, line, names)
   return list
 end
 
--- The name of a tensor that is on the line in another form, or not at all:
--- in sight, of the session.
-local function insight(t, names)
+-- The name of a tensor that a line does not name directly, among the visible
+-- variables and those of the session.
+local function visible_name(t, names)
   local function least(list)
     local best
     for name, v in next, list do
@@ -42,9 +43,9 @@ local function insight(t, names)
   return least(names) or least(_G)
 end
 
--- The operands of an error object: role, name, what, note.  One tensor may be
--- several operands, which the line may call differently.
-function roles.operands(err, line, names)
+-- The operands of an error object as {role, name, what, note}. One tensor may
+-- be several operands with different names on the line.
+function operand_names.operands(err, line, names)
   local list, before = {}, {}
   for i, a in ipairs(err.args or {}) do
     local t, note, name = a.tensor, a.note, nil
@@ -58,9 +59,9 @@ function roles.operands(err, line, names)
       note = base and "view of " .. base or note
     end
     if t ~= nil then
-      local found = written(t, line, names)
+      local found = names_on_line(t, line, names)
       before[t] = (before[t] or 0) + 1
-      name = found[before[t]] or found[#found] or insight(t, names)
+      name = found[before[t]] or found[#found] or visible_name(t, names)
     end
     list[i] = {role = a.role or "", name = name, note = note,
                values = a.values, what = ("%s[%s] %s"):format(a.dtype,
@@ -69,9 +70,9 @@ function roles.operands(err, line, names)
   return list
 end
 
--- Where what starts at i ends if it is all names, calls and elements of
--- such: a:t()[1].b, (a + 1):t()
-local function chain(text, i)
+-- The end of the chain of names, calls and indices that starts at i:
+-- a:t()[1].b, (a + 1):t()
+local function chain_end(text, i)
   local at = text:match("^[%a_][%w_]*()", i) or text:match("^%b()()", i)
   while at do
     local stop = text:match("^[.:][%a_][%w_]*()", at) or
@@ -83,7 +84,7 @@ local function chain(text, i)
 end
 
 -- The expression before ":op(", if the line has one such call.
-local function subject(line, op)
+local function method_object(line, op)
   local at, more
   for from in line:gmatch("():" .. op .. "%f[^%w_]") do
     at, more = from, at
@@ -91,25 +92,26 @@ local function subject(line, op)
   if not at or more then return nil end
   local head = line:sub(1, at - 1)
   for i in head:gmatch "%f[%w_(]()[%a_(]" do
-    if chain(head, i) == at then return head:sub(i) end
+    if chain_end(head, i) == at then return head:sub(i) end
   end
 end
 
--- The one argument of ":op(...)", if the line has one such call and that is
--- all names and calls.
-local function argument(line, op)
+-- The argument of ":op(...)", if the line has one such call with one argument
+-- that is a chain of names and calls.
+local function only_argument(line, op)
   local args, more = line:match(":" .. op .. "%s*(%b())()")
   if not args or line:find(op .. "%f[^%w_]", more) then return nil end
   local text = args:sub(2, -2):match "^%s*(.-)%s*$"
-  return chain(text, 1) == #text + 1 and text or nil
+  return chain_end(text, 1) == #text + 1 and text or nil
 end
 
 local function mentions(text, role)
   return text:find("%f[%w_]" .. role .. "%f[^%w_]")
 end
 
--- The core calls some operands as their parameters: "mask" is arg 1.
-local function numbered(text, o)
+-- Replaces parameter names in a hint by their position: "mask" becomes arg 1.
+-- The core uses both.
+local function number_roles(text, o)
   local f = o.op and (rawget(nacre._functions, o.op) or nacre._methods[o.op])
   local params = f and nacre._info(f) and nacre._info(f).params or {}
   for _, a in ipairs(o.args) do
@@ -120,8 +122,9 @@ local function numbered(text, o)
   return text
 end
 
--- What cannot be typed can still be told: 'move arg 1 with :to("cuda:0")'.
-local function moves(text)
+-- A hint with an operand that has no name, in words: 'move arg 1 with
+-- :to("cuda:0")'.
+local function move_in_words(text)
   local alone = text:match "^[%l_]+ ?%d*(:to%b())$" or
                 not mentions(text, "self") and
                 text:match "^[%l_]+ ?%d*(:%l+%([%d, ]*%))$"
@@ -137,11 +140,12 @@ local function moves(text)
                                                             other, back)
 end
 
--- The hint of an error with its operands' names, and the expression that
--- self is; none if a role is left of which the user cannot know what it is.
-function roles.hint(o, line)
+-- The hint of an error with the names of its operands, and the expression that
+-- self stands for; nil if an operand remains whose role means nothing to the
+-- user.
+function operand_names.hint(o, line)
   local same = {left = "self", right = "arg 1"}
-  local text, isself = numbered(o.hint, o), false
+  local text, isself = number_roles(o.hint, o), false
   local function replace(role, name)
     text = text:gsub("%f[%w_]" .. role .. "%f[^%w_]",
                      (name:gsub("%%", "%%%%")))
@@ -151,17 +155,17 @@ function roles.hint(o, line)
     local name = a.name
     local op = o.op or o.message:match "^tensor has no method '(.*)'"
     if a.role == "self" and not name and op and op:find "^[%w_]+$" then
-      name = subject(line, op)
+      name = method_object(line, op)
     elseif a.role == "arg 1" and not name and op and op:find "^[%w_]+$" then
-      name = argument(line, op)
+      name = only_argument(line, op)
     end
     if name and a.role:find "^%a[%w ]*$" then
       if name ~= a.role or name == "self" then replace(a.role, name) end
       if same[a.role] then replace(same[a.role], name) end
     end
   end
-  local function told()       -- operands of a sign are left and right
-    local said = moves(text)
+  local function in_words()       -- operands of a sign are left and right
+    local said = move_in_words(text)
     for _, a in ipairs(o.args) do
       if said and same[a.role] then
         said = said:gsub("%f[%w]" .. same[a.role] .. "%f[^%w]",
@@ -171,21 +175,21 @@ function roles.hint(o, line)
     return said
   end
   for _, role in ipairs {"arg %d", "left:", "right:"} do
-    if text:find("%f[%w]" .. role) then return told() end
+    if text:find("%f[%w]" .. role) then return in_words() end
   end
   for _, a in ipairs(o.args) do      -- "tensors 2" is no expression
     if not a.name and a.role:find " %d" and mentions(text, a.role) then
-      return told()
+      return in_words()
     end
   end
   for _, a in ipairs(o.args) do      -- an expression, not a variable
     if not a.name and a.role:find "^%l+$" and a.role ~= "self" and
        text:find("%f[%w_]" .. a.role .. ":") then
-      return told()
+      return in_words()
     end
   end
-  if not isself and mentions(text, "self") then return told() end
+  if not isself and mentions(text, "self") then return in_words() end
   return text
 end
 
-return roles
+return operand_names

@@ -1,23 +1,21 @@
 -- SPDX-License-Identifier: MIT
 --
--- stack_frames.lua - the user's frames on the stack: their source text, their
--- names, the variables in sight.
+-- stack_frames.lua - the user's frames on the call stack: their source text,
+-- their names, the variables visible in them.
 
-local habits = require "nacre.runtime_errors"
+local runtime_errors = require "nacre.runtime_errors"
 
 -- sources[chunkname]: the text of a chunk that is no file.
 local frames = {sources = {}}
 
---
--- The text of chunks.  All blocks of a session are called "=stdin"; what
--- tells them apart is their _ENV, which their functions share.
---
+-- The text of chunks. All blocks of a session are named "=stdin"; they are
+-- told apart by their _ENV, which all functions of a block share.
 local KEPT = 1000
 
 local blocks = {first = 1, last = 0}    -- {id, text}, oldest first
 local texts = {}                        -- by the identity of _ENV
 
--- To be called with each block of the session before it runs.
+-- Must be called with each block of the session before it runs.
 function frames.remember(f, text)
   local id = debug.upvalueid(f, 1)
   blocks.last = blocks.last + 1
@@ -30,8 +28,8 @@ function frames.remember(f, text)
   blocks.first = blocks.first + 1
 end
 
--- A function without globals has no _ENV: the last block that has a
--- function on its lines.
+-- The block of a function. One without globals has no _ENV: then the last
+-- block that has a function on the same lines.
 local function blockof(info)
   local i = 1
   while true do
@@ -42,9 +40,9 @@ local function blockof(info)
   end
   for k = blocks.last, blocks.first, -1 do
     local text = blocks[k].text
-    local line = habits.line(text, info.linedefined)
+    local line = runtime_errors.line(text, info.linedefined)
     if line and line:find "%f[%w_]function%f[^%w_]" and
-       habits.line(text, info.lastlinedefined) then
+       runtime_errors.line(text, info.lastlinedefined) then
       return text
     end
   end
@@ -66,7 +64,7 @@ local function sourceof(info)
   return source:sub(1, 1) ~= "=" and source or nil
 end
 
--- The text of the chunk that a function is of: of debug.getinfo(f, "Sf").
+-- The text of the chunk of a function; info is debug.getinfo(f, "Sf").
 frames.textof = sourceof
 
 --
@@ -74,7 +72,7 @@ frames.textof = sourceof
 --
 local EACH = 20         -- frames looked at on either end of a deep stack
 
-local function depth(thread, level)
+local function stack_depth(thread, level)
   local low, step = level - 1, 1
   while debug.getinfo(thread, low + step, "l") do
     low, step = low + step, 2 * step
@@ -86,8 +84,8 @@ local function depth(thread, level)
   return low
 end
 
--- The least name of f among the globals and in their tables.
-function frames.globalname(f)
+-- The shortest name of f among the globals and the fields of global tables.
+function frames.global_name(f)
   local best
   local function look(t, prefix)
     for name, v in next, t do
@@ -105,33 +103,35 @@ function frames.globalname(f)
   return best
 end
 
-local function nameof(info)
+local function function_name(info)
   if info.namewhat == "metamethod" then return "metamethod " .. info.name end
-  return info.name or frames.globalname(info.func) or
+  return info.name or frames.global_name(info.func) or
          ("function <%s:%d>"):format(info.short_src, info.linedefined)
 end
 
--- The user's frame at a level: Lua, and not of our own modules.
-local function frame(thread, level)
+-- The user's frame at a level: a Lua function outside the program's own
+-- modules, or nil.
+local function user_frame(thread, level)
   local info = debug.getinfo(thread, level, "nSltf")
   if info.what == "C" or info.source:find "^=nacre%." then return nil end
   local text = sourceof(info)
   return {level = level, file = info.short_src, line = info.currentline,
           main = info.what == "main", tail = info.istailcall,
           func = info.func, text = text, source = info.source,
-          name = info.what == "main" and "main chunk" or nameof(info)}
+          name = info.what == "main" and "main chunk" or function_name(info)}
 end
 
--- The user's frames, innermost first; `skipped' levels follow frame `gap'.
+-- The user's frames, innermost first. If the stack is deep, `skipped' levels
+-- are missing after frame `gap'.
 function frames.collect(thread, level)
-  local list, last = {}, depth(thread, level)
+  local list, last = {}, stack_depth(thread, level)
   local gap = last - level > 2 * EACH and level + EACH or nil
   while level <= last do
     if level == gap then
       list.gap, list.skipped = #list, last - EACH - level
       level = last - EACH
     end
-    list[#list + 1] = frame(thread, level)
+    list[#list + 1] = user_frame(thread, level)
     level = level + 1
   end
   return list
@@ -141,16 +141,17 @@ end
 -- Names
 --
 
--- A table of globals may stand for the variables of another frame.
-local function addscope(names, globals)
+-- Adds a table of globals, which may itself stand for the variables of another
+-- frame.
+local function add_scope(names, globals)
   local meta = debug.getmetatable(globals)
   for _, var in ipairs(type(meta) == "table" and meta.variables or {}) do
     names[var.name] = var.value
   end
 end
 
--- The variables in sight of a frame by name: locals over upvalues.  And which
--- names are such variables, also those that are nil.
+-- The visible variables of a frame by name, locals before upvalues; and the
+-- set of their names, including those that are nil.
 function frames.variables(thread, at)
   local names, there = {}, {}
   if not at then return names, there end
@@ -158,7 +159,7 @@ function frames.variables(thread, at)
   while true do
     local name, value = debug.getupvalue(at.func, i)
     if not name then break end
-    if name == "_ENV" then addscope(names, value)
+    if name == "_ENV" then add_scope(names, value)
     elseif name ~= "" then names[name], there[name] = value, true end
     i = i + 1
   end
@@ -172,9 +173,9 @@ function frames.variables(thread, at)
   return names, there
 end
 
--- The same as a list in their order, the locals first: {name =, value =,
--- outer =}.  And its globals.
-function frames.inside(thread, at)
+-- The same as a list of {name =, value =, outer =}, locals first; and the
+-- globals of the frame.
+function frames.variable_list(thread, at)
   local list, globals, known = {}, _G, {}
   local function add(name, value, outer)
     if not name:find "^[%a_]" or name == "__keep" then return end
@@ -196,15 +197,15 @@ function frames.inside(thread, at)
   return list, globals
 end
 
--- The gradient of a tensor: to ask for it runs no code but ours.
+-- The field grad of a tensor. Reading it runs no user code.
 local function gradient(v, path, at)
   local stop = type(v) == "userdata" and path:match("^%.grad()", at)
   local ok, grad = pcall(function() return stop and v.grad end)
   return ok and grad or nil, stop
 end
 
--- What "x.y[1]" stands for, found without calling anything.
-function frames.valueof(path, names)
+-- The value of a path such as "x.y[1]", found without calling anything.
+function frames.value_of(path, names)
   local first, at = path:match "^([%a_][%w_]*)()"
   if not first then return nil end
   local v = names[first]
@@ -228,7 +229,8 @@ function frames.valueof(path, names)
   return v
 end
 
--- Calls each(path) for what may be a variable on a line, longest first.
+-- Calls each(path) for all paths on a line that may be variables, the longest
+-- first.
 function frames.paths(line, each)
   for at, rest in line:gmatch "%f[%w_]()([%a_][%w_%.%[%]]*)" do
     local path = rest:match "^[%a_][%w_]*"

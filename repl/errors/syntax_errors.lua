@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- syntax_errors.lua - errors of the compiler: where, with a caret, and what to write
--- instead (foreign_syntax.lua).
+-- syntax_errors.lua - shows an error of the compiler: the line with a caret,
+-- and a hint what to write instead (foreign_syntax.lua).
 
-local foreign = require "nacre.foreign_syntax"
-local habits = require "nacre.runtime_errors"
+local foreign_syntax = require "nacre.foreign_syntax"
+local runtime_errors = require "nacre.runtime_errors"
 local lexer = require "nacre.lexer"
-local submit = require "nacre.input_block"
+local input_block = require "nacre.input_block"
 
-local syntax = {}
+local syntax_errors = {}
 
--- The token at which `message' arises: the first with which the text up to
--- there fails in the same way.
+-- The token that causes `message': the first for which the text up to it fails
+-- with the same message.
 local function offender(message, text, head)
   if #text > 1 << 18 or message:find "<eof>$" then return nil end
   local line = math.tointeger(message:match ":(%d+): ")
@@ -26,9 +26,9 @@ local function offender(message, text, head)
   end
 end
 
--- Where in its line a token stands: the line, what is before it, the rest.
+-- The line of a token, the text before it in the line, the text from it on.
 local function around(text, token)
-  local line = habits.line(text, token.line)
+  local line = runtime_errors.line(text, token.line)
   local start = token.from
   while start > 1 and text:sub(start - 1, start - 1) ~= "\n" do
     start = start - 1
@@ -54,36 +54,36 @@ local function show(what, place, line, before, hint, paint)
   return table.concat(lines, "\n")
 end
 
--- The line above, if that is the head of a block of Python, whose colon Lua
--- takes for a method's: it refuses what follows the first name below.
-local function headabove(e, text)
+-- The line above, if it begins a block of Python. Lua takes its colon for that
+-- of a method call and rejects what follows the first name below.
+local function python_head_above(e, text)
   local number = math.tointeger(e.number)
   local line = number and number > 1 and
                e.what:find "^function arguments expected" and
-               habits.line(text, number - 1)
-  return line and submit.colon(line) and line
+               runtime_errors.line(text, number - 1)
+  return line and input_block.python_colon(line) and line
 end
 
--- What is known of a message: the token, its line, what is before it and from
--- it on, a better text, a hint.
+-- Returns the token of a message, its line, the text before it and from it on,
+-- a better message, a hint.
 local function examine(message, text, head)
   local e = {message = message, token = offender(message, text, head)}
   e.number, e.what = message:match ":(%d+): (.*)$"
   if not e.token then return e end
-  e.above = headabove(e, text)
+  e.above = python_head_above(e, text)
   if e.above then
     e.token, e.number = nil, math.tointeger(e.number) - 1
     return e
   end
   e.line, e.before, e.rest = around(text, e.token)
   local near = e.what:match " near '(.*)'$" or ""
-  e.better, e.hint = foreign.hint(e.what, near, e.before, e.rest)
+  e.better, e.hint = foreign_syntax.hint(e.what, near, e.before, e.rest)
   return e
 end
 
--- Of what Lua says to the block as statements and as an expression: what
--- there is a hint for, or what got further.
-local function examineboth(message, text)
+-- Lua compiles a block as statements and as an expression. Of the two errors,
+-- the one that has a hint, or the one that is further in the text.
+local function examine_both(message, text)
   local a = examine(message, text, "")
   local f, other = load("return " .. text, "=stdin", "t")
   if f or a.better or a.hint or not a.token then return a end
@@ -91,26 +91,26 @@ local function examineboth(message, text)
   return b.token and b.token.from > a.token.from and b or a
 end
 
--- "'end' expected (to close 'for' at line 1) near <eof>", put simply.
+-- A simpler text for "'end' expected (to close 'for' at line 1) near <eof>".
 local function unfinished(what)
   if not what:find "%f[%a]expected.*<eof>$" then return what end
   return (what:gsub(" near <eof>$", "")
               :gsub("%((to close .*) at line (%d+)%)$", "%1 at line %2"))
 end
 
--- The text of a syntax error: message is Lua's, text the block.
-function syntax.render(message, text, opts, paint)
+-- The text of a syntax error. message is Lua's; text is the block.
+function syntax_errors.render(message, text, opts, paint)
   local chunk = message:match "^(.-):%d+: " or "stdin"
   local e = opts.script and examine(message, text, "") or
-            examineboth(message, text)
+            examine_both(message, text)
   if not e.number then return paint("error:", "red") .. " " .. message end
   local place = chunk .. ":" .. e.number
   local head = opts.script and place .. ": " or paint("error:", "red") .. " "
   local several = opts.script or text:find "\n%s*%S"
   if not e.token then
     local line = several and not e.what:find "<eof>$" and
-                 habits.line(text, math.tointeger(e.number))
-    local hint, what = foreign.unfinished(e.what, e.above or text)
+                 runtime_errors.line(text, math.tointeger(e.number))
+    local hint, what = foreign_syntax.unfinished(e.what, e.above or text)
     return show(head .. (what or unfinished(e.what)), place, line, nil, hint,
                 paint)
   end
@@ -120,13 +120,13 @@ function syntax.render(message, text, opts, paint)
 end
 
 -- The same for a message that names a file; nil if it is no syntax error.
-function syntax.script(message, read, opts, paint)
+function syntax_errors.script(message, read, opts, paint)
   local chunk = message:match "^([^\n:]+):%d+: [^\n]* near [^\n]+$"
   local text = chunk and read(chunk)
   if not text then return nil end
   text = text:gsub("^#[^\n]*", "")
   if load(text, "=stdin", "t") then return nil end
-  return syntax.render(message, text, opts, paint)
+  return syntax_errors.render(message, text, opts, paint)
 end
 
-return syntax
+return syntax_errors

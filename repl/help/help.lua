@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- help.lua - ?name, :help, a:sum on Enter, F1.  What it says of operations
--- comes from the binding's own table.
+-- help.lua - ?name, :help, a:sum without a call, F1. Signatures and
+-- descriptions of operations come from the table of the bindings.
 
 local host = require "nacre.host"
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local reference = require "nacre.reference"
 local topics = require "nacre.topics"
-local foreign = require "nacre.other_libraries"
+local other_libraries = require "nacre.other_libraries"
 
 local help = {signature = reference.signature}
 
@@ -92,8 +92,8 @@ local function describe(name, v)
     return ("%s is the dtype %q, %d bytes an element\n%s"):format(name, v,
       nacre.empty(0, {dtype = v}):element_size(), topic "dtype")
   end
-  local kind = inspect.istensor(v) and "tensor" or type(v)
-  return ("%s is a %s: %s"):format(name, kind, inspect.brief(v))
+  local kind = styled.istensor(v) and "tensor" or type(v)
+  return ("%s is a %s: %s"):format(name, kind, styled.brief(v))
 end
 
 -- What nacre._info knows of a name, or of the function it stands for.
@@ -105,7 +105,7 @@ local function known(name, last, value, base)
            reference.described(last)
   end
   if value ~= nil then return nil end
-  local method = (base == nil or base == nacre or inspect.istensor(base)) and
+  local method = (base == nil or base == nacre or styled.istensor(base)) and
                  nacre._methods[last]
   if not method or base == nil then
     return nacre._info(name) or method and nacre._info(method)
@@ -143,7 +143,7 @@ local function meaning(name)
   if not last then return nil end
   local value = lookup.value(name)
   local base = owner ~= "" and lookup.value(owner) or nil
-  local method = inspect.istensor(base)
+  local method = styled.istensor(base)
   local info = known(name, last, value, base)
   if info then return operation(info, method) end
   if value == nil and (method or owner == "t" and base == nil) and
@@ -230,8 +230,8 @@ local function having(words)
   end
   for _, row in ipairs(topics.list) do try(row[1], row[2]) end
   local said = {}             -- many names may be one thing here
-  for _, entry in ipairs(foreign.rows) do
-    local text = foreign.text(entry)
+  for _, entry in ipairs(other_libraries.rows) do
+    local text = other_libraries.text(entry)
     if not said[text] and not lookup.value("nacre." .. entry.name) then
       local n = #found
       try(entry.name, "here: " .. text)
@@ -288,9 +288,9 @@ end
 
 -- What another library's name is here.
 local function foreignname(name)
-  local entry = foreign.find(name:match "[%w_]*$")
-  return entry and ("%s is not a name here\n  %s"):format(name,
-                                                         foreign.text(entry))
+  local entry = other_libraries.find(name:match "[%w_]*$")
+  return entry and ("%s is not a name here\n  %s"):format(
+    name, other_libraries.text(entry))
 end
 
 -- What to say of a name there is no help for.
@@ -325,7 +325,7 @@ end
 local function brief(info, name, path, object)
   local width = host.columns()
   local lines = {reference.brief(info, true, width)}
-  local forms = inspect.istensor(object) and
+  local forms = styled.istensor(object) and
                 require "nacre.dry_run".forms(path, object, info)
   if forms then lines[2] = reference.wrapped(forms, "  ", width) end
   lines[#lines + 1] = ("  ?%s says more"):format(name)
@@ -340,7 +340,7 @@ function help.method(shell, path, name)
     return shell.fail(("no variable '%s'%s"):format(path, close and
       (", did you mean '%s'?"):format(close) or ""))
   end
-  local tensor = object == nil or inspect.istensor(object)
+  local tensor = object == nil or styled.istensor(object)
   local info = tensor and nacre._methods[name] and nacre._info(name)
   if info then
     io.stdout:write(brief(info, name, path, object), "\n")

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- source_view.lua - name??: how a function was written; of an operation, its
--- formula, its types and where it runs.
+-- source_view.lua - name?? shows the source of a function; for an operation,
+-- its formula, its dtypes and its devices.
 
 local frames = require "nacre.stack_frames"
 local help = require "nacre.help"
 local lookup = require "nacre.lookup"
 
-local source = {}
+local source_view = {}
 
 -- Lines a to b of a text.
 local function lines(text, a, b)
@@ -20,7 +20,7 @@ local function lines(text, a, b)
 end
 
 -- The text of a function, nil if nobody has it.
-function source.text(f)
+function source_view.text(f)
   local info = debug.getinfo(f, "Sf")
   local text = info.what ~= "C" and frames.textof(info)
   return text and lines(text, info.linedefined, info.lastlinedefined) or nil
@@ -66,7 +66,7 @@ local function operation(info, text)
 end
 
 -- name??
-function source.show(shell, name)
+function source_view.show(shell, name)
   local value = lookup.value(name)
   local info = type(value) == "function" and nacre._info(value) or
                value == nil and nacre._info(name:match "[%w_]*$")
@@ -75,7 +75,7 @@ function source.show(shell, name)
     io.stdout:write(operation(info, about), "\n")
     return
   end
-  local text = type(value) == "function" and source.text(value)
+  local text = type(value) == "function" and source_view.text(value)
   if not text then return help.show(shell, name) end
   local where = debug.getinfo(value, "S")
   io.stdout:write(text, "\n")
@@ -85,4 +85,4 @@ function source.show(shell, name)
   end
 end
 
-return source
+return source_view

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- topics.lua - what ?name says of ideas that are no function, and the page
--- of the guide that goes on.
+-- topics.lua - ?name for topics that are not functions (broadcasting,
+-- autograd, ...): a summary and the page of the guide that explains it.
 
 local topics = {}
 

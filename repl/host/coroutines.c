@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** coroutines.c - coroutine.resume and coroutine.wrap as in Lua's own library,
-** but telling the interrupt which thread runs.
+** coroutines.c - coroutine.resume and coroutine.wrap as in Lua's library,
+** except that they tell the interrupt handler which thread runs.
 */
+
 #include <lauxlib.h>
 
 #include "repl/host/repl.h"

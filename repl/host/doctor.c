@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** doctor.c - what the program is and what it finds here: devices, libraries,
-** the terminal. session_commands.lua adds the files.
+** doctor.c - --version and --doctor: the version, the devices and libraries
+** that were found, the terminal. session_commands.lua adds the files.
 */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** embedded_modules.c - the shell's own Lua modules, and the texts of the reference,
-** live in the binary.  A searcher finds modules by name; nothing is compiled
-** before somebody requires it.
+** embedded_modules.c - the shell's Lua modules and the pages of the reference
+** are stored in the binary. A searcher finds modules by name; a module is
+** compiled when it is first required.
 */
+
 #include <string.h>
 
 #include <lauxlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** error_report.c - calling a program and saying what went wrong with it: errors,
-** warnings, skip.
+** error_report.c - protected calls of user programs, and the report of their
+** errors and warnings.
 */
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** host.c - the module "nacre.host": what the shell's Lua needs of the
-** program.
+** host.c - the module "nacre.host": functions of the program that the shell's
+** Lua code needs.
 */
+
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

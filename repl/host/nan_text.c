@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** nan_text.c - nan as a text.  C's printf shows its sign, which 0/0 has on some
-** machines and not on others: tostring, print, %s in string.format and
-** io.write say "nan".  What Lua itself makes of it with .. stays C's.
+** nan_text.c - writes nan without a sign. C's printf shows the sign, which
+** depends on the machine for 0/0: tostring, print, %s in string.format and
+** io.write say "nan". The operator .. is not changed.
 */
+
 #include <lauxlib.h>
 
 #include "repl/host/repl.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** options.c - the command line.  Options end at the first word that is none,
-** as in lua5.4; -e, -l and -p are looked at twice, here and when they run.
+** options.c - parses the command line. Options end at the first word that is
+** not an option, as in lua5.4. -e, -l and -p are parsed twice: here, and when
+** they run.
 */
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** output_capture.c - what a line of the session prints, kept for :record and
-** :transcript.  print and the write of files do what they always do, and
-** note what went to stdout and stderr.  Children and C print past it.  Also:
-** stdout leads nowhere for a while, as what is measured runs often.
+** output_capture.c - records what a line of the session prints, for :record
+** and :transcript: print and the write method of files work as always and also
+** note what went to stdout and stderr. Output of child processes and of C code
+** is not seen. Also discards stdout while code is timed.
 */
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

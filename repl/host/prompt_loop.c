@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** prompt_loop.c - the prompt: a block is read, kept in the history, run.
+** prompt_loop.c - the main loop of the prompt: reads a block, adds it to the
+** history, runs it.
 */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** script.c - what runs without a prompt: LUA_INIT, -e, -l, -p, a script,
-** stdin; and how a program ends.  Every function gives an exit status.
+** script.c - runs programs without a prompt: LUA_INIT, -e, -l, -p, a script,
+** stdin; and ends the program. Every function returns an exit status.
 */
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shell_hooks.c - the editor's questions and the loop's requests, passed on to the
-** Lua module "nacre.shell" by protected calls.
+** shell_hooks.c - calls the Lua module "nacre.shell" for the editor and the
+** main loop, in protected mode.
 */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shell_hooks.h - calls of the Lua module "nacre.shell" from C.  None of them
-** jumps: what goes wrong inside is an answer too.
+** shell_hooks.h - calls of the Lua module "nacre.shell" from C. None of them
+** jumps: an error inside is a return value too.
 */
+
 #ifndef hooks_h
 #define hooks_h
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** source_only.c - load, loadfile, dofile and require take source text only:
-** Lua does not verify its binary chunks, so one of them can do anything.
-** Libraries in C are not looked for in the current directory either.
+** source_only.c - makes load, loadfile, dofile and require accept source text
+** only: Lua does not verify binary chunks, so one of them could do anything. C
+** libraries are not searched in the current directory either.
 */
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- dry_run.lua - :shape, an expression on shapes alone: what every operation
--- gives, the memory that takes, the work it is.  Nothing is computed and no
--- tensor is changed; what depends on values ends it.
+-- dry_run.lua - :shape runs an expression on shapes alone and shows the
+-- result, memory and work of each operation. Nothing is computed and no tensor
+-- changes; an operation that needs values ends it.
 
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local trace = require "nacre.op_trace"
 local units = require "nacre.units"
-local watching = require "nacre.op_listeners"
+local listeners = require "nacre.op_listeners"
 
-local dryrun = {}
+local dry_run = {}
 
 local function work(flops)
   return units.rate(flops, "FLOP") or ("%d FLOP"):format(flops)
@@ -32,7 +32,7 @@ local function shown(results)
   local list = {}
   for i = 1, results.n do
     local v = results[i]
-    list[i] = inspect.istensor(v) and inspect.kind(v) or inspect.brief(v)
+    list[i] = styled.istensor(v) and styled.kind(v) or styled.brief(v)
   end
   return table.concat(list, "  ")
 end
@@ -56,7 +56,7 @@ local function enclose(unit)
   debug.setupvalue(unit.f, 1, setmetatable({}, {__index = _G}))
 end
 
-function dryrun.run(shell, text)
+function dry_run.run(shell, text)
   if text == "" then return shell.fail ":shape needs an expression" end
   local unit = shell.compile(text)
   if not unit then return end
@@ -64,14 +64,14 @@ function dryrun.run(shell, text)
   enclose(unit)
   collectgarbage() -- of an earlier run; twice, for what has a __gc
   collectgarbage()
-  watching.start("shape", "steps dry", function(steps)
+  listeners.start("shape", "steps dry", function(steps)
     for _, step in ipairs(steps) do
       flops = flops + step.flops
       require "nacre.wrap_lines".say(line(step))
     end
   end)
   local results = shell.run(unit)
-  watching.stop "shape"
+  listeners.stop "shape"
   if not results then return end
   local parts = memory()
   if flops > 0 then parts[#parts + 1] = work(flops) end
@@ -82,13 +82,13 @@ end
 
 -- shell.shape(f, ...): the steps as a list of tables, then what f gave:
 -- tensors that have a shape but no values.
-function dryrun.call(f, ...)
-  return watching.steps("shape", "steps dry", f, ...)
+function dry_run.call(f, ...)
+  return listeners.steps("shape", "steps dry", f, ...)
 end
 
 -- What a method gives here, by shapes alone: "a:sum() is float32[] here;
 -- a:sum(1) is float32[4]"; nil if it takes more than dimensions.
-function dryrun.forms(path, object, info)
+function dry_run.forms(path, object, info)
   local first = info.params and info.params[2]
   if not info.params or info.kind == "function" or info.inplace then
     return nil
@@ -99,13 +99,13 @@ function dryrun.forms(path, object, info)
   end
   local parts = {}
   for _, args in ipairs(calls) do
-    local ok, _, y = pcall(dryrun.call, object[info.name], object,
+    local ok, _, y = pcall(dry_run.call, object[info.name], object,
                            table.unpack(args))
-    if not ok or not inspect.istensor(y) then break end
+    if not ok or not styled.istensor(y) then break end
     parts[#parts + 1] = ("%s:%s(%s) is %s%s"):format(path, info.name,
-      args[1] or "", inspect.kind(y):match "%S+", #parts == 0 and " here" or "")
+      args[1] or "", styled.kind(y):match "%S+", #parts == 0 and " here" or "")
   end
   return #parts > 0 and table.concat(parts, "; ") or nil
 end
 
-return dryrun
+return dry_run

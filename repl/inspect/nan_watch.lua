@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- nan_watch.lua - :nan, the first operation that makes nan or inf from finite
--- input: a warning, or an error, with the element and what to do about it.
+-- nan_watch.lua - :nan reports the first operation that makes nan or inf of
+-- finite operands, as a warning or an error, with the element and a hint.
 
 local errors = require "nacre.errors"
-local inspect = require "nacre.styled_output"
-local watching = require "nacre.op_listeners"
+local styled = require "nacre.styled_output"
+local listeners = require "nacre.op_listeners"
 
-local nanwatch = {}
+local nan_watch = {}
 
 local mode = "off"
 
@@ -39,35 +39,35 @@ local function tell(_, warning)
   io.stdout:flush()
   local shell = package.loaded["nacre.shell"]
   local stream = shell and shell.transcript and "stdout" or "stderr"
-  local head = inspect.paint("warning:", "red", stream)
+  local head = styled.paint("warning:", "red", stream)
   io[stream]:write(errors.warning(warning, head), "\n")
 end
 
-function nanwatch.set(new)
+function nan_watch.set(new)
   mode = new
   told = {}
-  watching.stop "nan"
+  listeners.stop "nan"
   if mode ~= "off" then
-    watching.start("nan", mode == "trap" and "nan trap" or "nan", tell)
+    listeners.start("nan", mode == "trap" and "nan trap" or "nan", tell)
   end
 end
 
-function nanwatch.run(shell, text)
+function nan_watch.run(shell, text)
   if text ~= "" then
     if not says[text] then return shell.fail ":nan takes off, warn or trap" end
-    nanwatch.set(text)
+    nan_watch.set(text)
   end
   io.stdout:write(("nan %s: %s\n"):format(mode, says[mode]))
 end
 
 -- shell.nan(mode): sets it; gives what it was.
-function nanwatch.call(new)
+function nan_watch.call(new)
   local was = mode
   if new ~= nil then
     if not says[new] then error("nan takes off, warn or trap", 2) end
-    nanwatch.set(new)
+    nan_watch.set(new)
   end
   return was
 end
 
-return nanwatch
+return nan_watch

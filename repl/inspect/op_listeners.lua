@@ -1,55 +1,58 @@
 -- SPDX-License-Identifier: MIT
 --
--- op_listeners.lua - who is told of operations as they pass.  The core tells one
--- listener what it asked for; here several ask.
+-- op_listeners.lua - calls functions after each operation.  The core reports to
+-- one listener only; this module shares its reports among several.
 
-local watching = {}
+local listeners = {}
 
-local listeners = {}    -- by name: {wanted = "steps nan trap dry", told =}
+-- By name: {wanted = "steps nan trap dry", report = function, before = the
+-- listener of that name that was there before}.
+local active = {}
 
-local function tell(steps, warning)
-  for _, l in pairs(listeners) do
-    if l.wanted:find "steps" and #steps > 0 then l.told(steps) end
-    if l.wanted:find "nan" and warning then l.told(nil, warning) end
+local function report(steps, warning)
+  for _, l in pairs(active) do
+    if l.wanted:find "steps" and #steps > 0 then l.report(steps) end
+    if l.wanted:find "nan" and warning then l.report(nil, warning) end
   end
 end
 
-local function renew()
+-- Tells the core what all listeners together want.
+local function register()
   local wanted = ""
-  for _, l in pairs(listeners) do wanted = wanted .. " " .. l.wanted end
-  nacre._watch(wanted, wanted ~= "" and tell or nil)
+  for _, l in pairs(active) do wanted = wanted .. " " .. l.wanted end
+  nacre._watch(wanted, wanted ~= "" and report or nil)
 end
 
--- Until watching.stop, which gives the turn back to who had it before,
--- told(steps) is called after each operation, told(nil, warning) with an
--- error object that is no error.
-function watching.start(name, wanted, told)
-  listeners[name] = {wanted = wanted, told = told, before = listeners[name]}
-  renew()
+-- Calls report(steps) after each operation, and report(nil, warning) with an
+-- error object for a warning, until listeners.stop(name), which restores the
+-- listener that had the name before.
+function listeners.start(name, wanted, f)
+  active[name] = {wanted = wanted, report = f, before = active[name]}
+  register()
 end
 
-function watching.stop(name)
-  local l = listeners[name]
-  listeners[name] = l and l.before
-  renew()
+function listeners.stop(name)
+  local l = active[name]
+  active[name] = l and l.before
+  register()
 end
 
--- Calls f(...) while told listens; gives what it gave.
-function watching.during(name, wanted, told, f, ...)
-  watching.start(name, wanted, told)
+-- Returns f(...), which runs with `listener` registered.
+function listeners.during(name, wanted, listener, f, ...)
+  listeners.start(name, wanted, listener)
   local results = table.pack(pcall(f, ...))
-  watching.stop(name)
+  listeners.stop(name)
   if not results[1] then error(results[2], 0) end
   return table.unpack(results, 2, results.n)
 end
 
--- The same, with a list of all that it told before them.
-function watching.steps(name, wanted, f, ...)
+-- Returns the list of all steps that f(...) reports, then its results.
+function listeners.steps(name, wanted, f, ...)
   local list = {}
-  local function told(steps)
+  local function add(steps)
     table.move(steps, 1, #steps, #list + 1, list)
   end
-  return list, watching.during(name, wanted, told, f, ...)
+  return list, listeners.during(name, wanted, add, f, ...)
 end
 
-return watching
+return listeners

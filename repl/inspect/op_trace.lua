@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- op_trace.lua - :trace, every operation as it runs: what it took, what it gave,
--- how long it took and what it allocated.
+-- op_trace.lua - :trace shows every operation as it runs: operands, result,
+-- time and memory allocated.
 
 local units = require "nacre.units"
-local watching = require "nacre.op_listeners"
+local listeners = require "nacre.op_listeners"
 
 local trace = {}
 
@@ -58,14 +58,14 @@ end
 -- Runs a compiled block; each(step) for every operation.  False if it failed.
 function trace.block(shell, unit, each)
   local begin, inside, n = nacre.clock(), 0, 0
-  watching.start("trace", "steps", function(steps)
+  listeners.start("trace", "steps", function(steps)
     for _, step in ipairs(steps) do
       n, inside = n + 1, inside + step.seconds
       each(step)
     end
   end)
   local results = shell.run(unit)
-  watching.stop "trace"
+  listeners.stop "trace"
   return results, n, inside, nacre.clock() - begin
 end
 
@@ -85,7 +85,7 @@ end
 
 -- shell.trace(f, ...): the steps as a list of tables, then what f gave.
 function trace.call(f, ...)
-  return watching.steps("trace", "steps", f, ...)
+  return listeners.steps("trace", "steps", f, ...)
 end
 
 return trace

@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- parity.lua - :diff, :parity and :repeat: are numbers the same, how far from
--- the true ones are they, and are they the same each time?
+-- parity.lua - :diff, :parity and :repeat compare numbers: are two tensors
+-- equal, how far is a result from the exact one, and is it the same on every
+-- run?
 
 local bench = require "nacre.bench"
 local compare = require "nacre.compare"
 local difference = require "nacre.tensor_difference"
-local narrow = require "nacre.wrap_lines"
+local wrap = require "nacre.wrap_lines"
 local operands = require "nacre.operand_copies"
-local timing = require "nacre.measure"
+local measure = require "nacre.measure"
 
 local nacre = package.loaded.nacre
 
@@ -16,7 +17,7 @@ local parity = {}
 
 local function checked(v, what)
   if type(v) == "number" then v = nacre.tensor(v, {dtype = "float64"}) end
-  if timing.istensor(v) then return v end
+  if measure.istensor(v) then return v end
   error(("%s gives a %s, not a tensor"):format(what, type(v)), 0)
 end
 
@@ -93,7 +94,7 @@ function parity.diff(shell, words)
   if not shell.compile(one) or not shell.compile(other) then return end
   bench.guarded(shell, function()
     local lines = parity.difference(value(one), value(other))
-    narrow.say(lines)
+    wrap.say(lines)
   end)
 end
 
@@ -203,7 +204,7 @@ function parity.parity(shell, words)
   local source = expression(shell, words, "parity")
   if not source then return end
   bench.guarded(shell, function()
-    narrow.say(against(source))
+    wrap.say(against(source))
   end)
 end
 
@@ -261,7 +262,7 @@ function parity.times(shell, words)
   source = source or words
   if not expression(shell, source, "repeat") then return end
   bench.guarded(shell, function()
-    narrow.say(repeated(source, n))
+    wrap.say(repeated(source, n))
   end)
 end
 

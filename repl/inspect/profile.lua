@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- profile.lua - :profile, a table of the operations that ran: how often, how
--- long, how fast, how much memory.
+-- profile.lua - :profile shows a table of the operations that ran: calls,
+-- time, throughput, memory.
 
 local trace = require "nacre.op_trace"
 local units = require "nacre.units"
-local watching = require "nacre.op_listeners"
+local listeners = require "nacre.op_listeners"
 
 local profile = {}
 
@@ -113,7 +113,7 @@ end
 function profile.call(f, ...)
   local rows = {}
   local function told(steps) sum(rows, steps) end
-  local results = table.pack(watching.during("profile", "steps", told, f, ...))
+  local results = table.pack(listeners.during("profile", "steps", told, f, ...))
   local list = table.move(ordered(rows), 1, #rows, 1, {})
   return list, table.unpack(results, 1, results.n)
 end
@@ -122,13 +122,13 @@ end
 local whole = {}
 
 function profile.start()
-  watching.start("profile", "steps", function(steps)
+  listeners.start("profile", "steps", function(steps)
     if steps then sum(whole, steps) end
   end)
 end
 
 function profile.report(wall)
-  watching.stop "profile"
+  listeners.stop "profile"
   if #whole == 0 then return "  no operations\n" end
   return profile.text(whole, wall)
 end

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- reachable.lua - which tensors the program can still reach, and through what:
--- a walk over everything that Lua holds, as its collector would go.
+-- reachable.lua - finds which tensors the program can reach, and through what:
+-- walks all Lua objects as the garbage collector does.
 
-local reach = {}
+local reachable = {}
 
 local BUDGET = 0.25         -- seconds; a walk that takes longer is given up
 
 -- A tensor that was not freed.
-function reach.istensor(v)
+function reachable.istensor(v)
   return type(v) == "userdata" and (pcall(nacre._storage_id, v))
 end
 
@@ -74,7 +74,7 @@ end
 -- The storages of all tensors behind the roots, by id: {bytes =, held =,
 -- device =, most =}; `graphs' tells of operations that keep tensors out of
 -- sight.  Nil if that takes too long.
-function reach.from(...)
+function reachable.from(...)
   local found, seen, list, n = {}, {}, {}, 0
   local limit = nacre.clock() + BUDGET
   local walked = 0
@@ -92,7 +92,7 @@ function reach.from(...)
     list[n], n = nil, n - 1
     walked = walked + 1
     if walked % 1000 == 0 and nacre.clock() > limit then return nil end
-    if reach.istensor(v) then note(found, v)
+    if reachable.istensor(v) then note(found, v)
     else
       inside[type(v)](v, add)
       add(debug.getmetatable(v))
@@ -102,8 +102,8 @@ function reach.from(...)
 end
 
 -- Of everything.
-function reach.all()
-  return reach.from(debug.getregistry())
+function reachable.all()
+  return reachable.from(debug.getregistry())
 end
 
-return reach
+return reachable

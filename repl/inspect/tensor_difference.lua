@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- tensor_difference.lua - how far two tensors are apart: in absolute terms, in parts
--- and in units of the last place (ulp), where, and how many elements by how
--- much.  Computed in pieces, so that it takes little memory beside them.
+-- tensor_difference.lua - the difference of two tensors: absolute, relative
+-- and in units of the last place (ulp), where it is largest, and how many
+-- elements differ by how much. Computed in pieces, so that it needs little
+-- memory.
 
 local nacre = package.loaded.nacre
 

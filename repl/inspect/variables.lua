@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- variables.lua - the session's variables, what they weigh and who shares what.
+-- variables.lua - :whos shows the session's variables, their memory and which
+-- of them share it.
 
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local lookup = require "nacre.lookup"
-local narrow = require "nacre.wrap_lines"
-local reach = require "nacre.reachable"
+local wrap = require "nacre.wrap_lines"
+local reachable = require "nacre.reachable"
 local tame = require "nacre.lua_values".tame
 local units = require "nacre.units"
 
-local whos = {}
+local variables = {}
 
 local function bytes(t) return t:numel() * t:element_size() end
 
@@ -21,7 +22,7 @@ local before = {}           -- by storage: {name =, bytes =}
 local function owners(vars)
   local owner = {}
   for _, var in ipairs(vars) do
-    if reach.istensor(var.value) then
+    if reachable.istensor(var.value) then
       local id, all = nacre._storage_id(var.value)
       local size = bytes(var.value)
       local dense = var.value:is_contiguous() and 1 or 0
@@ -75,7 +76,7 @@ end
 
 -- Calls each(t) for the tensors in a table and the tables in it.
 local function within(v, each, seen)
-  if reach.istensor(v) then return each(v) end
+  if reachable.istensor(v) then return each(v) end
   if type(v) ~= "table" or seen[v] or v == _G or v == package.loaded then
     return
   end
@@ -140,9 +141,9 @@ end
 local function describe(vars, reached)
   local owner = owners(vars)
   for _, var in ipairs(vars) do
-    if reach.istensor(var.value) then
+    if reachable.istensor(var.value) then
       local id = nacre._storage_id(var.value)
-      var.text = inspect.brief(var.value):match "[^\n]*"
+      var.text = styled.brief(var.value):match "[^\n]*"
       tensornote(var, id, owner[id], reached)
     elseif type(var.value) == "table" then
       tablenote(var, owner)
@@ -150,7 +151,7 @@ local function describe(vars, reached)
       var.text = "function" .. lookup.parameters(var.value)
       var.note = holdings(upvalues(var.value), owner)
     else
-      var.text = inspect.brief(var.value):match "[^\n]*"
+      var.text = styled.brief(var.value):match "[^\n]*"
     end
     if #var.text > 40 then var.text = var.text:sub(1, 37) .. "..." end
   end
@@ -204,7 +205,7 @@ local function heading(vars)
           note = noted and "note" or nil}
 end
 
-function whos.print(names, pattern)
+function variables.print(names, pattern)
   local vars = {}
   pattern = pattern ~= "" and matcher(pattern) or "."
   for _, name in ipairs(names) do
@@ -218,18 +219,18 @@ function whos.print(names, pattern)
                                                  #names > 1 and "s" or ""))
     return
   end
-  local reached = reach.all()
+  local reached = reachable.all()
   describe(vars, reached)
   local name, text = widest(vars, "name", 4), widest(vars, "text", 5)
   local tip = hint(vars)
   table.insert(vars, 1, heading(vars))
   for _, var in ipairs(vars) do
-    narrow.say(tame(row(var, name, text)))
+    wrap.say(tame(row(var, name, text)))
   end
-  for _, line in ipairs(whos.memory(reached)) do
-    narrow.say("  " .. line)
+  for _, line in ipairs(variables.memory(reached)) do
+    wrap.say("  " .. line)
   end
-  if tip then narrow.say("  " .. tip) end
+  if tip then wrap.say("  " .. tip) end
 end
 
 --
@@ -264,7 +265,7 @@ local function figures(m, reached)
 end
 
 -- A line for each device that is open, in columns.
-function whos.memory(reached)
+function variables.memory(reached)
   local rows, lines, wide = {}, {}, {0, 0, 0, 0, 0, 0}
   for i, m in ipairs(nacre._devices()) do
     rows[i] = figures(m, reached)
@@ -295,7 +296,7 @@ end
 
 -- Calls f and collects; what that released, on each device:
 -- "freed 128.0 MiB on cpu, returned 512.0 MiB of cache on cuda:0".
-function whos.released(f)
+function variables.released(f)
   local was, lua, parts = {}, collectgarbage "count", {}
   for _, m in ipairs(nacre._devices()) do was[m.name] = m end
   f()
@@ -308,4 +309,4 @@ function whos.released(f)
   return table.concat(parts, ", ")
 end
 
-return whos
+return variables

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- expression_at.lua - parts of a line that does not compile: the operand or the
--- expression that stands before a place or behind it.
+-- expression_at.lua - finds the operand or expression that ends or begins at a
+-- position in a line that does not compile.
 
 local istensor = require "nacre.styled_output".istensor
 local lexer = require "nacre.lexer"
 
-local phrases = {}
+local expressions = {}
 
 -- The end of the operand at `at': a name or a parenthesis, and its suffixes.
 local function operand(text, at)
@@ -22,8 +22,8 @@ local function operand(text, at)
   end
 end
 
--- The operand a text ends with, or begins with; nil if that is none.
-function phrases.ending(text)
+-- The operand that ends (or begins) a text, or nil.
+function expressions.ending(text)
   if #text > 2000 then return nil end
   text = text:match "^(.-)%s*$"
   for at in text:gmatch "()[%a_(]" do
@@ -34,7 +34,7 @@ function phrases.ending(text)
   end
 end
 
-function phrases.beginning(text)
+function expressions.beginning(text)
   text = text:match "^%s*(.*)$"
   local stop = operand(text, 1)
   return stop and text:sub(1, stop - 1), stop and text:sub(stop)
@@ -48,8 +48,8 @@ for word in ("return then do else elseif if while until in local end")
   cuts[word] = true
 end
 
--- The expression a text ends with.
-function phrases.last(text)
+-- The expression that ends a text.
+function expressions.last(text)
   local start, outer = 1, {}
   for _, t in ipairs(lexer.tokens(text)) do
     if opens[t.text] then
@@ -63,8 +63,8 @@ function phrases.last(text)
   return text:sub(start):match "^%s*(.-)%s*$"
 end
 
--- The expression a text begins with; nil if it is none in Lua.
-function phrases.first(text)
+-- The longest valid expression that begins a text, or nil.
+function expressions.first(text)
   local depth, stop = 0, #text
   for _, t in ipairs(lexer.tokens(text)) do
     if t.kind == "comment" or depth == 0 and
@@ -78,15 +78,15 @@ function phrases.first(text)
   return text ~= "" and load("return " .. text, "=", "t") and text or nil
 end
 
--- In parentheses, unless it is an operand or a number.
-function phrases.enclosed(text)
-  local _, rest = phrases.beginning(text)
+-- Adds parentheses, except to an operand or a number.
+function expressions.enclosed(text)
+  local _, rest = expressions.beginning(text)
   return (rest == "" or tonumber(text)) and text or "(" .. text .. ")"
 end
 
--- What is before the parenthesis that is open at the end of a line, and what
--- is behind it; nil if that is no call.
-function phrases.call(before)
+-- The text before the parenthesis that is open at the end of a line, and the
+-- text after it; nil if it is not a call.
+function expressions.call(before)
   local outer, tokens = {}, lexer.tokens(before)
   for i, t in ipairs(tokens) do
     if opens[t.text] then outer[#outer + 1] = i
@@ -101,10 +101,10 @@ function phrases.call(before)
   return before:sub(1, tokens[at].from - 1), before:sub(tokens[at].to + 1)
 end
 
--- x.exp().sum() is x:exp():sum(): the calls of methods with a dot, of what is
--- a tensor by value(path) or is the result of a call, an element, an operand
--- in parentheses.
-function phrases.methods(text, value)
+-- Replaces the dots of method calls by colons, x.exp().sum() by x:exp():sum(),
+-- if value(path) is a tensor or the object is the result of a call, an element
+-- or an operand in parentheses.
+function expressions.methods(text, value)
   local methods = (package.loaded.nacre or _G.nacre)._methods
   text = text:gsub("([%a_][%w_.]*)%.([%a_][%w_]*)(%s*%()",
     function(path, name, open)
@@ -117,4 +117,4 @@ function phrases.methods(text, value)
     end))
 end
 
-return phrases
+return expressions

@@ -1,37 +1,38 @@
 -- SPDX-License-Identifier: MIT
 --
--- input_block.lua - what a submitted block is, and how it is compiled.
+-- input_block.lua - classifies and compiles what was submitted at the prompt.
+-- A block is
 --
---   an expression       return nil, BLOCK compiles: so that a call is no tail
---                       call, of which an error could not tell the line
---   statements          BLOCK compiles
---   both                BLOCK compiles with its last part as an expression:
---                       "a = 1; a", a pasted block that ends in a value; or
---                       its last statement is a call, "a = 1; f(a)"
---   a method reference  a:sum
---   incomplete          the message ends in <eof>
---   an error            everything else
+--   expression        return nil, BLOCK compiles. (The nil keeps a call from
+--                     being a tail call, whose errors have no line.)
+--   statements        BLOCK compiles
+--   both              BLOCK compiles when its last part is made an expression:
+--                     "a = 1; a", a pasted block that ends in a value, a last
+--                     statement that is a call ("a = 1; f(a)")
+--   method            a method without a call: a:sum
+--   incomplete        the compiler's message ends in <eof>
+--   error             everything else
 
 local lexer = require "nacre.lexer"
 
-local submit = {}
+local input_block = {}
 
 local NAME = "=stdin"
--- Statements get the shell's function that keeps their locals as a local of
--- their own: a global would show.  It stays on the block's first line, so
--- that line numbers hold.
+-- Statements get a local function __keep, which makes their locals variables
+-- of the session. (A global would be visible.) It is on the first line of the
+-- block, so line numbers stay the same.
 local HEAD = "local __keep <const> = ...; "
 
 local function compile(text) return load(text, NAME, "t") end
 
--- What Python begins a block with, and ends the line.
+-- Words that begin a block in Python.
 local python = {["for"] = true, ["if"] = true, ["while"] = true,
                 ["else"] = true, ["elif"] = true, ["elseif"] = true,
                 try = true, except = true, finally = true}
 
--- Does a line end as in Python, "if x == 3:", or go on behind the colon and a
--- blank, "for i in range(3): print(i)"?  What its first word is.
-function submit.colon(text)
+-- The first word of a line with the colon of a Python block: "if x == 3:" or
+-- "for i in range(3): print(i)"; else nil.
+function input_block.python_colon(text)
   local word = text:match "([%a_]+)[^\n]*:%s*$"
   if not word and not text:find "%f[%w_]do%f[^%w_]" and
      not text:find "%f[%w_]then%f[^%w_]" then
@@ -41,7 +42,9 @@ function submit.colon(text)
 end
 
 local function incomplete(text, message)
-  if not message:find "<eof>$" or submit.colon(text) then return false end
+  if not message:find "<eof>$" or input_block.python_colon(text) then
+    return false
+  end
   if message:find("unfinished string", 1, true) then
     return text:find "\\%s*$" ~= nil -- only a backslash carries it on
   end
@@ -61,9 +64,10 @@ local function strip(tokens, text)
   return text:sub(1, n > 0 and tokens[n].to or 0), true
 end
 
--- A constant is no variable at run time, and a variable to be closed would
--- close when the block ends: at the outer level both become plain.
-local function plainlocals(tokens, text)
+-- Removes <const> and <close> of the outer locals: they become session
+-- variables, and a constant does not exist at run time, a variable to be
+-- closed would be closed when the block ends.
+local function plain_locals(tokens, text)
   local parts, from, note = {}, 1, nil
   lexer.depth(tokens, function(token, depth)
     if depth > 0 or token.text ~= "<" then return end
@@ -82,15 +86,15 @@ local function plainlocals(tokens, text)
   return table.concat(parts), note
 end
 
--- Lua's message where a block assigns to a constant of its own.
-local function assigned(text)
+-- Lua's message if a block assigns to its own constant.
+local function constant_assignment(text)
   local _, message = compile(text)
   return message and message:find("assign to const variable", 1, true) and
          message or nil
 end
 
 -- The names of the block's own locals, not those of blocks inside it.
-local function outerlocals(tokens)
+local function outer_locals(tokens)
   local names, expecting = {}, false -- "function": its name comes next
   lexer.depth(tokens, function(token, depth)
     local word = token.text
@@ -108,10 +112,10 @@ local function outerlocals(tokens)
   return names
 end
 
--- Where the last expression may begin, from the end: at a line, behind a
--- semicolon, behind a final `return`, or, if Lua just missed the statement
--- around the last expression, at any word.
-local function cuts(tokens, message)
+-- The positions where the last expression may begin, from the end: at a line,
+-- after a semicolon, after a final `return'; and at any word if Lua missed
+-- only the start of a statement around it.
+local function expression_starts(tokens, message)
   local anywhere = message:find("syntax error near <eof>", 1, true)
   local list = {}
   for i = #tokens, math.max(2, #tokens - 200), -1 do
@@ -126,8 +130,8 @@ end
 
 -- The block with `__keep(...)` around its last expression: a call that is
 -- not in tail position, so the block's locals are still there.
-local function keeptail(tokens, text, message)
-  for _, token in ipairs(cuts(tokens, message)) do
+local function keep_tail(tokens, text, message)
+  for _, token in ipairs(expression_starts(tokens, message)) do
     local head, tail = text:sub(1, token.from - 1), text:sub(token.from)
     if compile(head .. "return " .. tail) or
        head:find "return%s*$" and compile(text) then
@@ -138,10 +142,10 @@ local function keeptail(tokens, text, message)
   end
 end
 
--- Where the last statement begins if that is a call in a line of its own or
--- behind a semicolon: what is a statement and an expression.  A line that
--- begins with `(' goes on with the one before it.
-local function lastcall(tokens, text)
+-- The start of the last statement if it is a call on a line of its own or
+-- after a semicolon, which is both a statement and an expression. A line that
+-- begins with `(' continues the one before.
+local function last_call(tokens, text)
   local starts, before = {}, nil
   lexer.depth(tokens, function(token, depth)
     local cut = before and depth == 0 and
@@ -164,16 +168,16 @@ end
 -- The block with `__keep` behind it, or around the call it ends with.
 local function statements(text)
   local f = compile(HEAD .. text .. "\n;__keep()")
-  local from = f and lastcall(lexer.tokens(text), text)
+  local from = f and last_call(lexer.tokens(text), text)
   return from and compile(HEAD .. text:sub(1, from - 1) .. "__keep(" ..
                           text:sub(from) .. "\n)") or f
 end
 
 local heads = {["if"] = true, ["while"] = true, ["for"] = true}
 
--- What a line ends with that is a method without its call; and whether it is
--- no such line but one of Python: for i in list: pass
-local function method(text, message)
+-- The method without a call that ends a line; and whether it is no such line
+-- but one of Python ("for i in list: pass").
+local function trailing_method(text, message)
   if not message:find("function arguments expected near <eof>", 1, true) then
     return nil
   end
@@ -187,9 +191,10 @@ local function method(text, message)
   return name and "", name        -- of what a call gives
 end
 
--- Gives {kind=, f=, hide=, ...}; kind is "expression", "statements", "method"
--- (then object, name), "incomplete" or "error" (then message), or "empty".
-function submit.compile(text)
+-- Returns {kind=, f=, hide=, ...}. kind is "expression", "statements",
+-- "method" (with object, name), "incomplete", "error" (with message), or
+-- "empty".
+function input_block.compile(text)
   local tokens = lexer.tokens(text)
   if #tokens == 0 then return {kind = "empty"} end
   local body, hide = strip(tokens, text)
@@ -201,19 +206,19 @@ function submit.compile(text)
     return unit
   end
   local whole = body
-  body, unit.note = plainlocals(lexer.tokens(body), body)
+  body, unit.note = plain_locals(lexer.tokens(body), body)
   unit.kind = "statements"
-  local wrong = unit.note and assigned(whole)
+  local wrong = unit.note and constant_assignment(whole)
   if wrong then
     unit.kind, unit.message = "error", wrong
     return unit
   end
-  unit.locals = outerlocals(lexer.tokens(body))
+  unit.locals = outer_locals(lexer.tokens(body))
   unit.f = statements(body)
   if unit.f then return unit end
   local plain, message = compile(body)
   tokens = lexer.tokens(body)
-  unit.f = keeptail(tokens, body, message or "") or plain
+  unit.f = keep_tail(tokens, body, message or "") or plain
   if unit.f then return unit end
   -- as an expression it may have got further: "1 +", "{1,"
   if not message:find "<eof>$" and asvalue and asvalue:find "<eof>$" then
@@ -221,25 +226,25 @@ function submit.compile(text)
   end
   unit.message = message
   local foreign
-  unit.object, unit.name, foreign = method(body, message)
+  unit.object, unit.name, foreign = trailing_method(body, message)
   unit.kind = unit.object and "method" or not foreign and
               incomplete(text, message) and "incomplete" or "error"
   return unit
 end
 
--- The name and the rest of a block that is a command, and the sign it begins
--- with: ":", or "%" for who knows IPython, where cells have two.
-function submit.command(text)
+-- The name and the arguments of a block that is a command, and its mark: ":",
+-- or "%" as in IPython, where cells have two.
+function input_block.command(text)
   local sign, name, rest = text:match "^%s*([:%%])%%?(%a+)%s?(.*)$"
   return name, rest, sign
 end
 
--- The part of a block that is Lua: all of it, or what follows "=" or a
--- command that takes Lua (`islua` tells).  Nil if there is none.
-function submit.luapart(text, islua)
+-- The Lua code in a block: all of it, or what follows "=" or a command that
+-- takes Lua (see `islua'); nil if there is none.
+function input_block.lua_part(text, islua)
   local first = text:match "^%s*(.)" or ""
   if first == "=" then return (text:gsub("^%s*=", "", 1)) end
-  local name, rest = submit.command(text)
+  local name, rest = input_block.command(text)
   if name then return islua(name) and rest or nil end
   if first:find "[?!%%>]" or text:find "^%s*[%w_%.:]+%?%??%s*$" then
     return nil
@@ -247,11 +252,11 @@ function submit.luapart(text, islua)
   return text
 end
 
--- Is the block to be submitted?  Also if its last line is left empty.
-function submit.ready(text, islua)
-  local part = submit.luapart(text, islua)
+-- Is the block complete, or is its last line empty?
+function input_block.ready(text, islua)
+  local part = input_block.lua_part(text, islua)
   if not part or text:find "\n[ \t]*$" then return true end
-  return submit.compile(part).kind ~= "incomplete"
+  return input_block.compile(part).kind ~= "incomplete"
 end
 
-return submit
+return input_block

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- lexer.lua - the words of a piece of Lua, finished or not.  Never fails:
--- what Lua would refuse becomes a token of kind "op".
+-- lexer.lua - splits Lua source into tokens, complete or not. It never fails:
+-- what Lua would reject becomes a token of kind "op".
 
 local lexer = {}
 
@@ -13,7 +13,7 @@ end
 lexer.keywords = keywords
 
 -- The end of the long bracket that opens at i, and whether it closes.
-local function long(text, i)
+local function long_bracket_end(text, i)
   local level = text:match("^%[(=*)%[", i)
   if not level then return nil end
   local _, stop = text:find("]" .. level .. "]", i + #level + 2, true)
@@ -21,7 +21,7 @@ local function long(text, i)
 end
 
 -- The end of the string in quotes at i, and whether it closes.
-local function short(text, i)
+local function string_end(text, i)
   local quote = text:sub(i, i)
   local at = i + 1
   while at <= #text do
@@ -37,7 +37,7 @@ local function short(text, i)
   return #text, false
 end
 
-local function scan(text, i)
+local function next_token(text, i)
   local c = text:sub(i, i)
   if c:find "[%a_]" then
     local _, stop = text:find("^[%w_]+", i)
@@ -47,13 +47,13 @@ local function scan(text, i)
     if not stop then _, stop = text:find("^[%d%.]+[eE]?[+-]?%d*", i) end
     return "number", stop, true
   elseif c == '"' or c == "'" then
-    return "string", short(text, i)
+    return "string", string_end(text, i)
   elseif text:find("^%-%-", i) then
-    local stop, closed = long(text, i + 2)
+    local stop, closed = long_bracket_end(text, i + 2)
     if stop then return "comment", stop, closed end
     return "comment", (text:find("\n", i, true) or #text + 1) - 1, true
   elseif text:find("^%[=*%[", i) then
-    return "string", long(text, i)
+    return "string", long_bracket_end(text, i)
   end
   local _, stop = text:find("^%.%.%.?", i)
   if not stop then _, stop = text:find("^[=~<>/:][=<>/:]", i) end
@@ -68,7 +68,7 @@ function lexer.tokens(text)
     for _ in gap:gmatch "\n" do line = line + 1 end
     i = i + #gap
     if i > #text then return list end
-    local kind, stop, closed = scan(text, i)
+    local kind, stop, closed = next_token(text, i)
     local word = text:sub(i, stop)
     list[#list + 1] = {kind = kind, text = word, from = i, to = stop,
                        line = line, closed = closed}
@@ -90,8 +90,7 @@ local function step(stack, token)
   if opens[word] or word == "else" then stack[#stack + 1] = token.line end
 end
 
--- How many blocks are open behind each token; `each(token, depth)` is called
--- before the token itself is counted.
+-- Calls each(token, depth) with the number of blocks open before each token.
 function lexer.depth(tokens, each)
   local stack = {}
   for _, token in ipairs(tokens) do
@@ -101,8 +100,8 @@ function lexer.depth(tokens, each)
   return stack
 end
 
--- The column where a line that begins with `rest` starts, behind `text`:
--- two for each line that leaves something open.
+-- The column of a line that begins with `rest` after `text`: two for each line
+-- that leaves a bracket or block open.
 function lexer.indent(text, rest)
   local tokens = lexer.tokens(text)
   local last = tokens[#tokens]

@@ -1,19 +1,19 @@
 -- SPDX-License-Identifier: MIT
 --
--- lookup.lua - finds what a name stands for without running any user code:
--- raw access only, no metamethods.  For completion and help.
+-- lookup.lua - finds the value of a name without running user code: raw access
+-- only, no metamethods. For completion and help.
 
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 
 local lookup = {}
 
--- Properties of a tensor that are no functions.
+-- Properties of a tensor that are not functions.
 local properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
                     "requires_grad", "grad", "is_leaf", "grad_fn"}
 
--- The plain table behind a value where indexing it would find its fields.
+-- The table in which indexing a value looks up its fields.
 local function fieldsof(v)
-  if inspect.istensor(v) then return nacre._methods end
+  if styled.istensor(v) then return nacre._methods end
   if type(v) == "string" then return string end
   if rawequal(v, nacre) then return v._functions end -- makes them all
   if type(v) == "userdata" then -- a stream or an event
@@ -23,7 +23,7 @@ local function fieldsof(v)
   return type(v) == "table" and v or nil
 end
 
--- The next table an index would be looked up in.
+-- The table that __index continues with.
 local function parent(t)
   local meta = debug.getmetatable(t)
   local index = type(meta) == "table" and rawget(meta, "__index")
@@ -49,7 +49,7 @@ local function segment(text, at)
   return name, stop
 end
 
--- What "a.b[1].c" stands for; nil if that takes more than looking.
+-- The value of "a.b[1].c"; nil if finding it would run code.
 function lookup.value(path)
   local v, at = _G, 1
   if path == "" then return nil end
@@ -63,7 +63,7 @@ function lookup.value(path)
   return v
 end
 
--- Calls each(name, value) for the fields of v that are names.
+-- Calls each(name, value) for the fields of v whose keys are names.
 function lookup.members(v, each)
   local t, left, seen = fieldsof(v), 20, {}
   while t and left > 0 do

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- character_image.lua - pixels as characters: two in a half block where the terminal
--- has colours, else one as a character of a ramp.
+-- character_image.lua - draws pixels with characters: two pixels in a half
+-- block if the terminal has colours, else one as a character of a ramp.
 
-local raster = {}
+local character_image = {}
 
-raster.ramp = " .:-=+*#%@"
+character_image.ramp = " .:-=+*#%@"
 
 local function channels(rgb)
   return rgb >> 16 & 255, rgb >> 8 & 255, rgb & 255
 end
 
-function raster.rgb(r, g, b) return r << 16 | g << 8 | b end
+function character_image.rgb(r, g, b) return r << 16 | g << 8 | b end
 
 -- The closest of the 6x6x6 colours and 24 greys that 256 colours have.
 local STEPS = {0, 95, 135, 175, 215, 255}
@@ -42,7 +42,7 @@ end
 
 -- A pixel that is one of the 256 colours by its number.
 local INDEX = 1 << 24
-function raster.index(i) return INDEX | i end
+function character_image.index(i) return INDEX | i end
 
 -- "38;2;255;0;0": a colour of the foreground (38) or the background (48)
 local function code(ground, rgb, exact)
@@ -65,7 +65,7 @@ end
 
 -- Lines of half blocks.  pixel(x, y), counted from 1, gives 0xRRGGBB, an index
 -- or nil for nothing; `exact`: the terminal takes any colour, not only 256.
-function raster.blocks(pixel, width, height, exact)
+function character_image.blocks(pixel, width, height, exact)
   local lines = {}
   for y = 1, height, 2 do
     local parts, now = {}, ""
@@ -86,28 +86,28 @@ function raster.blocks(pixel, width, height, exact)
 end
 
 -- The character for a value from 0 to 1; "!" for what is none.
-function raster.char(v)
+function character_image.char(v)
   if v ~= v then return "!" end
-  local n = #raster.ramp
+  local n = #character_image.ramp
   local i = math.floor(v * (n - 1) + 0.5) + 1
-  return raster.ramp:sub(i, i)
+  return character_image.ramp:sub(i, i)
 end
 
 -- Lines of characters.  value(x, y) is from 0 to 1, or nan.
-function raster.text(value, width, height)
+function character_image.text(value, width, height)
   local lines = {}
   for y = 1, height do
     local parts = {}
-    for x = 1, width do parts[x] = raster.char(value(x, y)) end
+    for x = 1, width do parts[x] = character_image.char(value(x, y)) end
     lines[y] = table.concat(parts)
   end
   return lines
 end
 
 -- Does the terminal take any colour?
-function raster.exact()
+function character_image.exact()
   local depth = os.getenv "COLORTERM"
   return depth == "truecolor" or depth == "24bit"
 end
 
-return raster
+return character_image

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- downsample.lua - what a picture takes of a tensor: never more numbers than
--- it has dots.  What is large is thinned or reduced where it lies, on its
--- device, and only the result becomes Lua's.
+-- downsample.lua - reduces a tensor to at most as many numbers as a picture
+-- has dots. Large tensors are thinned or reduced on their device; only the
+-- result is copied to Lua.
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local sampling = {}
+local downsample = {}
 
 local MOST = 1 << 22 -- elements that are worked on as doubles
 
@@ -14,7 +14,7 @@ local function isfloat(t) return t.dtype:find "float" ~= nil end
 
 -- t, or an evenly spaced part of it that has about `limit` elements, as a
 -- view.  The dimensions that come first are thinned first.
-function sampling.thin(t, limit)
+function downsample.thin(t, limit)
   local ratio, index = t:numel() / limit, {}
   if ratio <= 1 then return t, false end
   for d, n in ipairs(t:size()) do
@@ -40,7 +40,7 @@ end
 
 -- How many elements a curve cannot show: those that are not finite, and on a
 -- logarithmic axis those that are not above 0.
-function sampling.unseen(t, log)
+function downsample.unseen(t, log)
   if t.dtype == "bool" then t = t:to "uint8" end
   local good = t:isfinite()
   local finite = good:sum():item()
@@ -50,7 +50,7 @@ end
 
 -- A vector as a series for plot.chart: its elements, or if there are more
 -- than `columns` the smallest and the largest of each of so many parts.
-function sampling.series(t, columns, log)
+function downsample.series(t, columns, log)
   local n = t:size(1)
   if t.dtype == "bool" then t = t:to "uint8" end
   if n <= columns then return {y = t:to "float64":totable()} end
@@ -89,7 +89,7 @@ end
 -- The means of a matrix over h x w cells (no more than it has) as a float64
 -- matrix on the CPU, nan where nothing is finite; and how many elements of
 -- those that were looked at are not finite.
-function sampling.cells(m, h, w)
+function downsample.cells(m, h, w)
   local rows, columns = m:size(1), m:size(2)
   while rows * columns > MOST do -- each side by half while it has to spare
     local tall = rows // h > columns // w
@@ -108,8 +108,8 @@ end
 
 -- All finite elements as a vector of floats, or a sample of them; how many
 -- are not finite; whether it is a sample.
-function sampling.values(t)
-  local part, thinned = sampling.thin(t, MOST)
+function downsample.values(t)
+  local part, thinned = downsample.thin(t, MOST)
   local x = part:reshape(-1)
   x = x:to(isfloat(t) and (t.dtype == "float64" and "float64" or "float32") or
            "float64")
@@ -118,4 +118,4 @@ function sampling.values(t)
   return x, n - x:numel(), thinned
 end
 
-return sampling
+return downsample

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- heatmap.lua - a matrix as a field of colours: from dark to light, or from blue
+-- heatmap.lua - draws a matrix in colours: from dark to light, or from blue
 -- over white to red if the values lie on both sides of a centre.
 
-local raster = require "nacre.character_image"
-local sampling = require "nacre.downsample"
+local character_image = require "nacre.character_image"
+local downsample = require "nacre.downsample"
 
-local heat = {}
+local heatmap = {}
 
 local LARGEST = 0x1.fffffffffffffp1023
 
@@ -41,7 +41,7 @@ local function shade(map, v, exact)
   if exact then return mix(map, v) end
   local list = INDEXED[map]
   local i = math.floor(math.max(0, math.min(1, v)) * (#list - 1) + 0.5)
-  return raster.index(list[i + 1])
+  return character_image.index(list[i + 1])
 end
 
 -- How many characters across and down; `rows` of the matrix go in a line.
@@ -100,10 +100,10 @@ local function colored(lines, list, low, high, o, h, w)
     return shade(map, part(v, from, to), o.exact)
   end
   local function pixel(x, y) return color(list[y][x]) end
-  for _, line in ipairs(raster.blocks(pixel, w, h, o.exact)) do
+  for _, line in ipairs(character_image.blocks(pixel, w, h, o.exact)) do
     lines[#lines + 1] = "  " .. line
   end
-  local bar = raster.blocks(function(x)
+  local bar = character_image.blocks(function(x)
     return shade(map, (x - 1) / 15, o.exact)
   end, 16, 2, o.exact)[1]
   return ("  %s %s %s"):format(number(from), bar, number(to))
@@ -112,17 +112,18 @@ end
 local function plain(lines, list, low, high, h, w)
   local function value(x, y) return part(list[y][x], low, high) end
   local twice = w <= 30 -- a character is about twice as tall as it is wide
-  for _, line in ipairs(raster.text(value, w, h)) do
+  for _, line in ipairs(character_image.text(value, w, h)) do
     lines[#lines + 1] = "  " .. (twice and line:gsub(".", "%0%0") or line)
   end
-  return ("  %s '%s' %s"):format(number(low), raster.ramp, number(high))
+  return ("  %s '%s' %s"):format(number(low), character_image.ramp,
+                                 number(high))
 end
 
 -- Lines for a matrix.  Options: width (of the whole), height (in lines, 20),
 -- center, color (half blocks of 256 colours, or of any if `exact`).
-function heat.lines(m, o)
+function heatmap.lines(m, o)
   local h, w = layout(m:size(1), m:size(2), o, o.color and 2 or 1)
-  local cells, bad = sampling.cells(m, h, w)
+  local cells, bad = downsample.cells(m, h, w)
   local list, lines = cells:totable(), {}
   local low, high = extent(list)
   if not low then return {"  no finite element"} end
@@ -135,4 +136,4 @@ function heat.lines(m, o)
   return lines
 end
 
-return heat
+return heatmap

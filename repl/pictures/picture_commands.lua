@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: MIT
 --
--- picture_commands.lua - :plot :hist :heat :show :png, and shell.plot and so on.
+-- picture_commands.lua - :plot :hist :heat :show :png, and the same functions
+-- in `shell`.
 --
--- What follows a command is one Lua expression or several, with blanks
--- between them, and options at the end: "a:sum(1) b -y log".  Options of the
--- functions: title, width, height, utf8, color, xlog, ylog, bins, center,
--- graphics.
+-- A command takes one or more Lua expressions separated by blanks, then
+-- options: "a:sum(1) b -y log". The options of the functions are title, width,
+-- height, utf8, color, xlog, ylog, bins, center, graphics.
 
 local host = require "nacre.host"
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local plot = require "nacre.plot"
-local sampling = require "nacre.downsample"
+local downsample = require "nacre.downsample"
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local draw = {}
+local pictures = {}
 
 --
 -- The text behind a command
@@ -116,7 +116,7 @@ local function call(f, n, ...)
   local o = {}
   local args = table.pack(...)
   local last = args[args.n]
-  if type(last) == "table" and not inspect.istensor(last) and #last == 0 and
+  if type(last) == "table" and not styled.istensor(last) and #last == 0 and
      next(last) ~= nil then
     args[args.n], args.n, o = nil, args.n - 1, last
   end
@@ -147,7 +147,7 @@ local function tensor(v, what)
   if type(v) == "table" and type(v[1]) == "number" then
     v = nacre.tensor(v)
   end
-  if not inspect.istensor(v) then
+  if not styled.istensor(v) then
     local kind = v == nil and "nil" or "a " .. type(v)
     return nil, ("%s is %s, not a tensor"):format(what, kind)
   elseif v:numel() == 0 then
@@ -177,7 +177,7 @@ local function addseries(list, v, name, o)
   else
     local lies = v:dim() == 2 and v:size(1) <= 6
     return nil, ("a curve is a vector, or a matrix with up to 6 columns; " ..
-                 "%s is %s%s"):format(name, inspect.kind(v),
+                 "%s is %s%s"):format(name, styled.kind(v),
                  lies and ": try its :t()" or "")
   end
   return #list <= 6 or nil, "6 curves at most"
@@ -185,7 +185,7 @@ end
 
 -- The series of t against x: positions, or the values of a tensor.
 local function against(t, x, columns, o)
-  local s = sampling.series(t, columns, o.ylog)
+  local s = downsample.series(t, columns, o.ylog)
   if not x then return s end
   if s.y then
     s.x = x:to "float64":totable()
@@ -222,7 +222,7 @@ end
 local function gaps(list, o)
   local infinite, below, lines = 0, 0, {}
   for _, s in ipairs(list) do
-    local a, b = sampling.unseen(s.t, o.ylog)
+    local a, b = downsample.unseen(s.t, o.ylog)
     infinite, below = infinite + a, below + b
   end
   if infinite > 0 then
@@ -268,9 +268,11 @@ end
 
 local PLOT = {x = log "xlog", y = log "ylog"}
 
-function draw.plot(shell, text) command(shell, text, "plot", PLOT, curves) end
+function pictures.plot(shell, text)
+  command(shell, text, "plot", PLOT, curves)
+end
 
-function draw.plotcall(...) call(curves, nil, ...) end
+function pictures.plotcall(...) call(curves, nil, ...) end
 
 --
 -- How values are spread
@@ -336,7 +338,7 @@ local function histogram(args, o, names)
   then
     return nil, "the number of bins is 1 to 100"
   end
-  local x, bad, thinned = sampling.values(t)
+  local x, bad, thinned = downsample.values(t)
   if x:numel() == 0 then return nil, "no finite value" end
   local look = looks(o)
   local lines = plot.bars(bars(t, x, bins), {width = look.width,
@@ -351,14 +353,14 @@ end
 
 local HIST = {y = log "ylog"}
 
-function draw.hist(shell, text)
+function pictures.hist(shell, text)
   if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
     return shell.fail "the number of bins is 1 to 100; a difference is x - 1"
   end
   command(shell, text, "hist", HIST, histogram)
 end
 
-function draw.histcall(...) call(histogram, 2, ...) end
+function pictures.histcall(...) call(histogram, 2, ...) end
 
 --
 -- Matrices
@@ -370,7 +372,7 @@ local function field(args, o, names)
   while m:dim() < 2 do m = m:unsqueeze(1) end
   if m:dim() ~= 2 then
     return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
-                                                        inspect.kind(m))
+                                                        styled.kind(m))
   end
   local look = looks(o)
   return say(require "nacre.heatmap".lines(m, {width = look.width,
@@ -383,9 +385,11 @@ local HEAT = {z = function(o, value)
   return o.center ~= nil
 end}
 
-function draw.heat(shell, text) command(shell, text, "heat", HEAT, field) end
+function pictures.heat(shell, text)
+  command(shell, text, "heat", HEAT, field)
+end
 
-function draw.heatcall(...) call(field, 1, ...) end
+function pictures.heatcall(...) call(field, 1, ...) end
 
 --
 -- Images
@@ -416,13 +420,13 @@ local function filename(text)
   return (not first or rawget(_G, first) == nil) and name or nil
 end
 
-function draw.show(shell, text)
+function pictures.show(shell, text)
   local name = filename(text)
   if name then return guarded(shell, picture, {name, n = 1}, {}, {name}) end
   command(shell, text, "show", {}, picture)
 end
 
-function draw.showcall(...) call(picture, 1, ...) end
+function pictures.showcall(...) call(picture, 1, ...) end
 
 local function write(path, t)
   local img, note = require "nacre.tensor_image".of(t, true)
@@ -440,7 +444,7 @@ local OTHERS = {jpg = true, jpeg = true, gif = true, bmp = true, webp = true,
                 tif = true, tiff = true, svg = true, pdf = true}
 
 -- The file's name is a word or a string in quotes.
-function draw.png(shell, text)
+function pictures.png(shell, text)
   local path, rest = text:match "^([\"'])(.-)%1%s+(.+)$"
   if path then
     path, rest = text:match "^[\"'](.-)[\"']%s+(.+)$"
@@ -462,11 +466,11 @@ function draw.png(shell, text)
   end)
 end
 
-function draw.pngcall(path, t)
+function pictures.pngcall(path, t)
   local v, why = tensor(t, "argument 2")
   local ok
   if v then ok, why = write(path, v) end
   if not ok then error(why, 2) end
 end
 
-return draw
+return pictures

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- sixel.lua - an image in DEC's sixel format: bands six pixels high, in each
--- of them a row of columns for each colour that occurs.  The palette is a
--- cube of 6x6x6 colours; ordered dithering makes up for the rest.
+-- sixel.lua - encodes an image in DEC's sixel format: bands six pixels high,
+-- each with a row of columns for every colour in it. The palette is a cube of
+-- 6x6x6 colours with ordered dithering.
 
 local sixel = {}
 

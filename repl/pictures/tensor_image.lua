@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- tensor_image.lua - tensors as images: which dimension is which, which values are
--- black and white, and many images as one sheet.  An image here is a uint8
--- tensor CxHxW on the CPU, C being 1 (grey), 2 (grey, alpha), 3 or 4.
+-- tensor_image.lua - converts tensors to images: which dimension is which,
+-- which values are black and white, many images as one sheet. An image here is
+-- a uint8 tensor CxHxW on the CPU; C is 1 (grey), 2 (grey, alpha), 3 or 4.
 
-local sampling = require "nacre.downsample"
+local downsample = require "nacre.downsample"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -51,7 +51,7 @@ end
 -- that are not finite.
 local function range(t)
   if t.dtype == "bool" then return 0, 1, "" end
-  local x, bad, thinned = sampling.values(t)
+  local x, bad, thinned = downsample.values(t)
   if x:numel() == 0 then return 0, 1, ", no finite value" end
   local low, high = x:min():item(), x:max():item()
   local usual = t.dtype:find "float" and 1 or 255
@@ -123,7 +123,7 @@ local function planes(img, h, w)
   for c = 1, img:size(1) do
     local m = img[c]
     local y, x = math.min(h, m:size(1)), math.min(w, m:size(2))
-    list[c] = sampling.cells(m, y, x):totable()
+    list[c] = downsample.cells(m, y, x):totable()
   end
   return list
 end

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- terminal_image.lua - an image on the terminal, as well as that can show it:
--- kitty's or iTerm2's protocol, sixels, half blocks, characters.
+-- terminal_image.lua - shows an image in the best way the terminal supports:
+-- the protocol of kitty or iTerm2, sixels, half blocks, characters.
 
 local host = require "nacre.host"
 local image = require "nacre.tensor_image"
-local raster = require "nacre.character_image"
+local character_image = require "nacre.character_image"
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local graphics = {}
+local terminal_image = {}
 
-graphics.ways = {"kitty", "iterm", "sixel", "blocks", "ascii", "off"}
+terminal_image.ways = {"kitty", "iterm", "sixel", "blocks", "ascii", "off"}
 
 --
 -- Which way
@@ -55,7 +55,7 @@ local known -- asked once
 
 -- `wanted`: what is set, or nil to find out.  No escapes leave for what is
 -- no terminal, or wants none.
-function graphics.way(wanted)
+function terminal_image.way(wanted)
   if not host.terminal "stdout" or not host.color "stdout" then
     return wanted == "off" and "off" or "ascii"
   end
@@ -75,7 +75,7 @@ local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" ..
 local digit = {}
 for i = 0, 63 do digit[i] = DIGITS:sub(i + 1, i + 1) end
 
-function graphics.base64(text)
+function terminal_image.base64(text)
   local parts = {}
   for i = 1, #text - 2, 3 do
     local a, b, c = text:byte(i, i + 2)
@@ -112,8 +112,8 @@ local function extent(h, w, o, least)
 end
 
 -- In pieces of 4096 digits, as the protocol has it; q=2: no answer.
-function graphics.kitty(data, columns, lines)
-  local text, parts = graphics.base64(data), {}
+function terminal_image.kitty(data, columns, lines)
+  local text, parts = terminal_image.base64(data), {}
   for i = 1, #text, 4096 do
     local head = i == 1 and
       ("f=100,a=T,q=2,c=%d,r=%d,"):format(columns, lines) or ""
@@ -123,9 +123,9 @@ function graphics.kitty(data, columns, lines)
   return table.concat(parts)
 end
 
-function graphics.iterm(data, columns, lines)
+function terminal_image.iterm(data, columns, lines)
   return ("\27]1337;File=inline=1;size=%d;width=%d;height=%d:%s\7")
-         :format(#data, columns, lines, graphics.base64(data))
+         :format(#data, columns, lines, terminal_image.base64(data))
 end
 
 local function blocks(img, o)
@@ -137,8 +137,8 @@ local function blocks(img, o)
     columns = math.min(columns, (o.width or 80) - 2)
   end
   local pixel = image.pixels(img, rows, columns)
-  return raster.blocks(function(x, y) return raster.rgb(pixel(x, y)) end,
-                       columns, rows, raster.exact())
+  local function rgb(x, y) return character_image.rgb(pixel(x, y)) end
+  return character_image.blocks(rgb, columns, rows, character_image.exact())
 end
 
 local function ascii(img, o)
@@ -146,14 +146,14 @@ local function ascii(img, o)
   local columns, lines = extent(h, w * (w <= 30 and 2 or 1), o, 64)
   if w <= 30 then lines = math.min(24, math.max(1, columns * h // w // 2)) end
   local pixel = image.pixels(img, lines, columns)
-  return raster.text(function(x, y)
+  return character_image.text(function(x, y)
     local r, g, b = pixel(x, y)
     return (0.299 * r + 0.587 * g + 0.114 * b) / 255
   end, columns, lines)
 end
 
 -- The text that shows an image, in the way named; o.width is the terminal's.
-function graphics.draw(img, way, o)
+function terminal_image.draw(img, way, o)
   local h, w = img:size(2), img:size(3)
   if way == "blocks" then return table.concat(blocks(img, o), "\n") end
   if way == "ascii" then return table.concat(ascii(img, o), "\n") end
@@ -163,7 +163,7 @@ function graphics.draw(img, way, o)
     return require "nacre.sixel".encode(image.pixels(img, down, across),
                                         across, down)
   end
-  return graphics[way](nacre.encode_png(img), columns, lines)
+  return terminal_image[way](nacre.encode_png(img), columns, lines)
 end
 
-return graphics
+return terminal_image

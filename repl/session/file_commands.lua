@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- file_commands.lua - :run, :load and :edit.
+-- file_commands.lua - the commands :cd, :run, :load and :edit.
 
 local host = require "nacre.host"
 
-local files = {}
+local file_commands = {}
 
 -- The words of a line; quotes keep blanks in one.
 local function words(text)
@@ -26,29 +26,29 @@ local function words(text)
   end
 end
 
-files.words = words
+file_commands.words = words
 
 -- The name of a file as the user writes it, with ~ for his home.
-function files.path(name)
+function file_commands.path(name)
   local home = name:find "^~/" and os.getenv "HOME"
   return home and home .. name:sub(2) or name
 end
 
 -- :cd [FOLDER]
-function files.cd(shell, text)
+function file_commands.cd(shell, text)
   local list, why = words(text)
   if list and #list > 1 then why = ":cd takes one folder" end
   local folder = list and list[1]
   if folder == "~" then folder = os.getenv "HOME" end
   if why then return shell.fail(why) end
   local now
-  now, why = host.folder(folder and files.path(folder))
+  now, why = host.folder(folder and file_commands.path(folder))
   if not now then return shell.fail(why) end
   io.stdout:write(now, "\n")
 end
 
 local function read(name)
-  local f, why = io.open(files.path(name), "rb")
+  local f, why = io.open(file_commands.path(name), "rb")
   local text = f and f:read(1 << 24)
   if f then f:close() end
   return text or f and "", why
@@ -59,7 +59,7 @@ local last                    -- the words of the last :run
 -- Runs a file in the session, where it leaves its globals.  While it runs,
 -- `arg` is as if it had been started from outside.
 local function run(shell, list)
-  local f, why = loadfile(files.path(list[1]), "t")
+  local f, why = loadfile(file_commands.path(list[1]), "t")
   if not f then return nil, why end
   local outer, mine = rawget(_G, "arg"), {[0] = list[1]}
   for i = 2, #list do mine[i - 1] = list[i] end
@@ -70,7 +70,7 @@ local function run(shell, list)
 end
 
 -- :run FILE [ARGUMENTS]; without a file the last one again
-function files.run(shell, text)
+function file_commands.run(shell, text)
   local list, why = words(text)
   if not list then return shell.fail(why) end
   if #list == 0 then list = last end
@@ -85,8 +85,8 @@ function files.run(shell, text)
 end
 
 -- shell.run(FILE, ...): what the file returns
-function files.callrun(name, ...)
-  local f, why = loadfile(files.path(name), "t")
+function file_commands.callrun(name, ...)
+  local f, why = loadfile(file_commands.path(name), "t")
   if not f then error(why, 2) end
   return f(...)
 end
@@ -114,7 +114,7 @@ local function prefill(shell, text)
 end
 
 -- :load FILE: its text into the line, to be looked at and sent
-function files.load(shell, text)
+function file_commands.load(shell, text)
   local list, why = words(text)
   if not list or #list ~= 1 then
     return shell.fail(why or ":load needs one file")
@@ -165,7 +165,7 @@ local function editfile(shell, path, line)
 end
 
 -- :edit [NAME]: a function where it was written, a file, or the last block
-function files.edit(shell, text)
+function file_commands.edit(shell, text)
   if not host.terminal "stdin" then
     return shell.fail ":edit needs a terminal"
   end
@@ -174,9 +174,9 @@ function files.edit(shell, text)
   if block then return editblock(shell, block) end
   local name = words(text)
   if path or name and #name == 1 then
-    return editfile(shell, path or files.path(name[1]), line)
+    return editfile(shell, path or file_commands.path(name[1]), line)
   end
   shell.fail ":edit takes the name of a function or of a file"
 end
 
-return files
+return file_commands

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- globals.lua - what reading a global that is nil gives: a result that is
--- held weakly, an error under --strict, else nil.  A metatable that the user
--- gives _G is left alone.
+-- globals.lua - what reading an undefined global returns: a result that is
+-- held weakly, an error under --strict, otherwise nil. A metatable that the
+-- user sets on _G is left alone.
 
 local globals = {}
 

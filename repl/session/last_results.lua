@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- last_results.lua - _, __, ___ and ans.  What is small is simply there; memory
--- above `result_keep` that nobody else holds is held weakly, so that the
--- history of results never keeps a large tensor alive.
+-- last_results.lua - the variables _, __, ___ and ans. Small values are plain
+-- globals; memory above the setting `result_keep` that only a result refers to
+-- is held weakly, so that the result history never keeps a large tensor alive.
 
 local globals = require "nacre.globals"
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local settings = require "nacre.settings"
 local units = require "nacre.units"
 
@@ -65,8 +65,8 @@ local function held()
 end
 
 local function release(e, bytes, where)
-  local what = inspect.istensor(e.value[1]) and
-               inspect.kind(e.value[1]):match "^%S+" or "a table"
+  local what = styled.istensor(e.value[1]) and
+               styled.kind(e.value[1]):match "^%S+" or "a table"
   e.was = ("%s, %s on %s,"):format(what, units.bytes(bytes), where)
   setmetatable(e.value, {__mode = "v"})
 end

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- reload.lua - :reload: modules whose file was written since they were
--- required are loaded anew.  A module's table stays the same table, so who
--- holds it sees the new functions.
+-- reload.lua - :reload loads modules again whose files changed since they were
+-- required. The module's table is kept and its fields are replaced, so
+-- existing references see the new functions.
 
-local files = require "nacre.file_commands"
+local file_commands = require "nacre.file_commands"
 local host = require "nacre.host"
 
 local reload = {}

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- run_modes.lua - what --strict, --nan, --time and --profile do, before the
--- program runs and after it.
+-- run_modes.lua - what the options --strict, --nan, --time and --profile do
+-- before the program runs and after it.
 
 local host = require "nacre.host"
 local units = require "nacre.units"
 
-local modes = {}
+local run_modes = {}
 
 local asked                   -- the options
 local start                   -- the counters when the program began
@@ -21,9 +21,9 @@ local function counters()
 end
 
 -- The options the program was started with.
-function modes.asked() return asked end
+function run_modes.asked() return asked end
 
-function modes.begin(options)
+function run_modes.begin(options)
   asked = options
   if asked.strict then require "nacre.globals".strict() end
   if asked.nan then command "nan"(asked.nan) end
@@ -67,10 +67,10 @@ local function profile()
   error("cannot write " .. (why or asked.profile), 0)
 end
 
-function modes.finish()
+function run_modes.finish()
   io.stdout:flush()
   if asked.time then time() end
   if asked.profile then profile() end
 end
 
-return modes
+return run_modes

@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- save_session.lua - :save: what was typed becomes a script, or a regression test.
+-- save_session.lua - :save writes what was typed as a script or as a
+-- regression test.
 
 local commands = require "nacre.commands"
 local host = require "nacre.host"
 local process = require "nacre.process"
-local submit = require "nacre.input_block"
+local input_block = require "nacre.input_block"
 
-local save = {}
+local save_session = {}
 
 -- What the log knows of the texts of the history, by number.  Of two equal
 -- ones the later is the later.
@@ -54,7 +55,7 @@ end
 -- An input as a line of a program.
 local function aslua(text)
   if load(text) then return text end
-  local unit = submit.compile(text)
+  local unit = input_block.compile(text)
   if unit.kind == "expression" then
     return ("print(%s)"):format(text:gsub("[%s;]+$", ""):gsub("^%s*=", ""))
   end
@@ -89,7 +90,8 @@ local function seen(one, place)
   local said = require "nacre.transcript".output(one)
   said = require "nacre.project_root".renamed(place, said)
   said = said:gsub("%([%d%.]+ [num]?s%)\n$", "")
-  local update, match = require "nacre.update_expected", require "nacre.match_output"
+  local update = require "nacre.update_expected"
+  local match = require "nacre.match_output"
   local lines = update.rewritten({expect = {}}, match.split(said), {},
                                  {kind = "transcript"})
   table.insert(lines, 1, (require "nacre.transcript".input(one)))
@@ -349,7 +351,7 @@ local function inway(o)
   end
 end
 
-function save.run(shell, text)
+function save_session.run(shell, text)
   local o, wrong = parse(text)
   if not o then return shell.fail(wrong) end
   local there = not o.force and inway(o)
@@ -374,4 +376,4 @@ function save.run(shell, text)
   end
 end
 
-return save
+return save_session

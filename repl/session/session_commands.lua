@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- session_commands.lua - small commands: :seed :history :clear :gc :reset :mem :dev
--- :doctor.
+-- session_commands.lua - the commands :seed :history :clear :gc :reset :mem
+-- :dev :doctor.
 
 local host = require "nacre.host"
 local units = require "nacre.units"
 
-local session = {}
+local session_commands = {}
 
 local function say(...) io.stdout:write(...) end
 
-function session.seed(shell, text)
+function session_commands.seed(shell, text)
   local n = math.tointeger(tonumber(text))
   if not n then return shell.fail ":seed needs an integer" end
   nacre.manual_seed(n)
@@ -22,7 +22,7 @@ local function entry(i, text)
   say(("%5d  %s%s\n"):format(i, line, #line < #text and " ..." or ""))
 end
 
-function session.history(shell, text)
+function session_commands.history(shell, text)
   local list = host.history()
   local part = text:match "^/(.-)/?$"
   local n = part and #list or math.tointeger(tonumber(text)) or
@@ -34,7 +34,7 @@ function session.history(shell, text)
 end
 
 -- shell.history([N or part]): the texts, the oldest first
-function session.callhistory(which)
+function session_commands.callhistory(which)
   local list, found = host.history(), {}
   local n = math.tointeger(which)
   for i = n and math.max(1, #list - n + 1) or 1, #list do
@@ -45,17 +45,17 @@ function session.callhistory(which)
   return found
 end
 
-function session.clear()
+function session_commands.clear()
   if host.color "stdout" and host.terminal "stdout" then
     say "\27[H\27[2J\27[3J"
   end
 end
 
-function session.gc()
+function session_commands.gc()
   say(require "nacre.variables".released(function() end), "\n")
 end
 
-function session.reset(shell)
+function session_commands.reset(shell)
   local list = shell.userglobals()
   say(("%d variables removed, %s\n"):format(#list,
     require "nacre.variables".released(function()
@@ -64,7 +64,7 @@ function session.reset(shell)
     end)))
 end
 
-function session.mem()
+function session_commands.mem()
   local reached = require "nacre.reachable".all()
   for _, line in ipairs(require "nacre.variables".memory(reached)) do
     require "nacre.wrap_lines".say(line)
@@ -73,7 +73,7 @@ function session.mem()
 end
 
 -- shell.mem(): {name =, live =, peak =, cached =} for each device
-function session.callmem() return nacre._devices() end
+function session_commands.callmem() return nacre._devices() end
 
 -- What there is, beside the default device.
 local function devices()
@@ -88,7 +88,7 @@ local function devices()
   end
 end
 
-function session.dev(_, name)
+function session_commands.dev(_, name)
   local was = nacre.get_default_device()
   if name == "" then
     say("default device ", was, "\n")
@@ -108,7 +108,7 @@ local function ownfile(what, path)
                              (file or not path) and "" or "  (none yet)"))
 end
 
-function session.doctor()
+function session_commands.doctor()
   io.stdout:flush()
   host.doctor()
   ownfile("start-up", require "nacre.settings".initfile())
@@ -116,4 +116,4 @@ function session.doctor()
   ownfile("peaks", require "nacre.machine_peak".path())
 end
 
-return session
+return session_commands

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- settings.lua - :set, :timing, shell.set, and the start-up file.  One row
--- for each setting; the others ask settings.get for its value.
+-- settings.lua - :set, :timing, shell.set and the start-up file. One row for
+-- each setting; other modules read a value with settings.get.
 
 local host = require "nacre.host"
 
@@ -129,7 +129,8 @@ end
 local function change(row, word)
   local value = row.parse(word)
   if value == nil then
-    error(("%s must be %s, not '%s'"):format(row.name, row.may, tostring(word)), 0)
+    error(("%s must be %s, not '%s'"):format(row.name, row.may,
+                                             tostring(word)), 0)
   end
   if row.own then return row.own.set(value) end
   row.value = value

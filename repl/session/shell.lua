@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- shell.lua - the session: takes a block, runs it, shows what came of it.
--- Called by shell_hooks.c; whatever the user's code may do happens inside
--- host.guard, where Ctrl-C reaches it.  What the prompt does not need is
--- required where it is used.
+-- shell.lua - the session: compiles a block, runs it and shows the result.
+-- shell_hooks.c calls it. User code runs inside host.guard, where Ctrl-C can
+-- interrupt it. Modules that the prompt does not need are required where they
+-- are used, to keep the start fast.
 
 local host = require "nacre.host"
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local results = require "nacre.last_results"
 local settings = require "nacre.settings"
-local submit = require "nacre.input_block"
+local input_block = require "nacre.input_block"
 
 local nacre = package.loaded.nacre
 
@@ -48,7 +48,7 @@ end
 
 function shell.note(text)
   local stream = shell.transcript and "stdout" or "stderr"
-  complain(inspect.paint("(" .. text .. ")", "dim", stream))
+  complain(styled.paint("(" .. text .. ")", "dim", stream))
 end
 
 local function errorstream()
@@ -58,7 +58,7 @@ end
 -- A command that cannot do what was asked.
 function shell.fail(text)
   shell.failed = true
-  complain(inspect.paint("error:", "red", errorstream()) .. " " ..
+  complain(styled.paint("error:", "red", errorstream()) .. " " ..
            require "nacre.lua_values".tame(text))
 end
 
@@ -138,7 +138,7 @@ end
 
 -- The functions on the way from an interrupt to the prompt.
 local function where(level)
-  local globalname = require "nacre.stack_frames".globalname
+  local globalname = require "nacre.stack_frames".global_name
   local names = {}
   for i = level + 1, level + 20 do
     local info = debug.getinfo(i, "Snf")
@@ -233,7 +233,7 @@ end
 
 -- Compiles text; nil after saying why that cannot be.
 function shell.compile(text)
-  local unit = submit.compile(text)
+  local unit = input_block.compile(text)
   if unit.f then
     local wrong = require "nacre.runtime_errors".constant(text)
     return not wrong and unit or shell.fail(wrong)
@@ -258,14 +258,14 @@ local function telltime(seconds)
   local stream = (terminal or shell.transcript) and "stdout" or "stderr"
   local text = ("(%s)%s"):format(require "nacre.units".seconds(seconds),
                                  require "nacre.timing_text".emulatedmark())
-  io[stream]:write(inspect.paint(text, "dim", stream), "\n")
+  io[stream]:write(styled.paint(text, "dim", stream), "\n")
 end
 
 -- A name alone that is nil: there may be another one, or a command.
 local function tellunknown(text)
   local name = text:match "^%s*([%a_][%w_]*)%s*$"
   if not name or rawget(_G, name) ~= nil or lexer.keywords[name] then return end
-  local idea = require "nacre.runtime_errors".unknown(name)
+  local idea = require "nacre.runtime_errors".unknown_variable(name)
   for _, entry in ipairs(idea and {} or shell.log) do
     -- what was a variable may well be nil
     if entry.text:find("%f[%w_]" .. name .. "%f[^%w_]") then return end
@@ -303,7 +303,7 @@ end
 -- Shows the results of a block, of which `text' is the source.
 function shell.print(got, text)
   if got.n == 0 then return end
-  local ok, err, interrupted = host.guard(traced, inspect.print, text,
+  local ok, err, interrupted = host.guard(traced, styled.print, text,
                                           table.unpack(got, 1, got.n))
   if not ok then
     showerror(err, interrupted and "interrupted while the value was shown")
@@ -369,8 +369,8 @@ local function dispatch(text)
     require "nacre.commands".run(shell, elsewhere[word], "")
   elseif text:find "^%s*:%a+%s*%?+%s*$" then
     help(text:match ":%a+")
-  elseif submit.command(text) then
-    local name, rest, sign = submit.command(text)
+  elseif input_block.command(text) then
+    local name, rest, sign = input_block.command(text)
     local commands = require "nacre.commands"
     if sign == "%" then name = commands.magic(name) end
     commands.run(shell, name, rest:match "^%s*(.-)%s*$")
@@ -386,7 +386,7 @@ local function dispatch(text)
     io.stdout:flush()
     shell.protected(system, text:match "!(.*)")
   else
-    shell.evaluate(submit.luapart(text, islua) or text)
+    shell.evaluate(input_block.lua_part(text, islua) or text)
   end
 end
 
@@ -440,17 +440,19 @@ end
 function shell.ready(text)
   if text:find "\n> " then text = require "nacre.paste_blocks".last(text) end
   if shell.reader then return shell.reader.ready(text) end
-  return submit.ready(text, islua)
+  return input_block.ready(text, islua)
 end
 
 -- What to insert for pasted text; the first of several inputs in a block; the
 -- next of those: nil where there is nothing of the kind.
 function shell.pasted(text)
-  return text:find "^%s*[%w:]*>" and require "nacre.paste_blocks".strip(text) or nil
+  if not text:find "^%s*[%w:]*>" then return nil end
+  return require "nacre.paste_blocks".strip(text)
 end
 
 function shell.split(text)
-  return text:find "\n" and require "nacre.paste_blocks".split(text, islua) or nil
+  if not text:find "\n" then return nil end
+  return require "nacre.paste_blocks".split(text, islua)
 end
 
 function shell.next()

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- shell_functions.lua - the global `shell`: what the commands do, for programs.
--- main.c makes the table, empty; the first look into it comes here.
+-- shell_functions.lua - fills the global table `shell`, the commands as
+-- functions. main.c makes the table empty; the first access to it calls fill.
 
 local commands = require "nacre.commands"
 local host = require "nacre.host"
 
-local functions = {}
+local shell_functions = {}
 
 -- The lines that a command of the system prints, without their ends; and its
 -- exit status unless that is 0.
@@ -34,7 +34,7 @@ local function listed()
 end
 
 -- A command's module is required when its function is called.
-function functions.fill(t)
+function shell_functions.fill(t)
   debug.setmetatable(t, {__tostring = listed})
   for _, command in ipairs(commands.list) do
     t[command.as or command.name] = function(...)
@@ -44,4 +44,4 @@ function functions.fill(t)
   t.lines = lines
 end
 
-return functions
+return shell_functions

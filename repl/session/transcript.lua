@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- transcript.lua - :record and :transcript: the session as it looks, what was
--- typed and what that printed, in a file that `nacre --test` can run.
+-- transcript.lua - :record and :transcript write the session as it was shown,
+-- input and output, to a file that `nacre --test` can run.
 
 local host = require "nacre.host"
 local process = require "nacre.process"
 
-local record = {}
+local transcript = {}
 
 local KEPT = 1 << 22          -- bytes of output that the log holds
 
@@ -14,7 +14,7 @@ local file, path              -- where the session is recorded
 local size, oldest = 0, 1     -- of the output in the log
 
 -- What a line of the session printed; "..." for what nobody knows.
-function record.output(entry)
+function transcript.output(entry)
   if not entry.said then return "...\n" end
   local text = entry.said:gsub("\27%[[%d;]*[%a]", "")
   if text ~= "" and text:sub(-1) ~= "\n" then text = text .. "\n" end
@@ -22,12 +22,12 @@ function record.output(entry)
 end
 
 -- A line of the session as it was typed.
-function record.input(entry)
+function transcript.input(entry)
   return (entry.prompt or "> ") .. entry.text:gsub("\n", "\n>> ")
 end
 
 local function block(entry)
-  return record.input(entry) .. "\n" .. record.output(entry)
+  return transcript.input(entry) .. "\n" .. transcript.output(entry)
 end
 
 -- Does what a line prints come from elsewhere?
@@ -49,7 +49,7 @@ local function stop(shell, why)
 end
 
 -- To be called with each new entry of the log.
-function record.entry(shell, entry)
+function transcript.entry(shell, entry)
   if not host.captured then return end -- nobody listens
   entry.said, entry.cut = host.captured()
   if elsewhere(entry.text) then entry.said = nil end
@@ -82,7 +82,7 @@ local function counted(n)
 end
 
 -- :record FILE, :record off
-function record.run(shell, text)
+function transcript.run(shell, text)
   if text == "off" or text == "" then
     if not file then
       return shell.fail(text == "off" and "nothing is recorded" or
@@ -102,7 +102,7 @@ function record.run(shell, text)
 end
 
 -- :transcript FILE: the session so far
-function record.transcript(shell, text)
+function transcript.transcript(shell, text)
   if text == "" then return shell.fail ":transcript needs a file" end
   if #shell.log == 0 then return shell.fail "there is nothing to write" end
   local f, name = create(shell, text)
@@ -119,4 +119,4 @@ function record.transcript(shell, text)
   io.stdout:write(("%s: %s\n"):format(name, counted(#shell.log)))
 end
 
-return record
+return transcript

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- watch_expression.lua - :watch: an expression again and again, until Ctrl-C.  On a
--- terminal each round is drawn over the one before.
+-- watch_expression.lua - :watch evaluates an expression again and again until
+-- Ctrl-C. On a terminal each round overwrites the previous one.
 
 local host = require "nacre.host"
 
-local watch = {}
+local watch_expression = {}
 
 local SECONDS = 2
 
@@ -57,7 +57,7 @@ local function loop(shell, unit, seconds, count)
   until n == count
 end
 
-function watch.run(shell, text)
+function watch_expression.run(shell, text)
   local expression, seconds, count = parse(text)
   if expression == "" or tonumber(expression) then -- the seconds alone
     return shell.fail ":watch needs an expression"
@@ -67,8 +67,8 @@ function watch.run(shell, text)
 end
 
 -- shell.watch(f[, seconds[, count]])
-function watch.call(f, seconds, count)
+function watch_expression.call(f, seconds, count)
   loop(require "nacre.shell", {f = f}, seconds or SECONDS, count)
 end
 
-return watch
+return watch_expression

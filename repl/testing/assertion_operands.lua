@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- assertion_operands.lua - a t.ok(a == b) that fails shows what a and b were.
+-- assertion_operands.lua - makes a t.ok(a == b) that fails show the values of
+-- a and b.
 --
--- As a *_test.lua is loaded, the operands of the comparisons in its t.ok(...)
--- are put through operands.keep: each is computed once, where and when it is
--- without that, and lines stay where they are.
+-- When a *_test.lua is loaded, the operands of the comparisons in its
+-- t.ok(...) are wrapped in calls of keep. Each is still evaluated once, in the
+-- same order, and line numbers stay the same.
 
 local diff = require "nacre.value_diff"
 local lexer = require "nacre.lexer"
 
-local operands = {}
+local assertion_operands = {}
 
 local CALL = 'require"nacre.assertion_operands".keep(%d,'
 
@@ -26,7 +27,7 @@ local constants = set "nil true false"
 local texts = {}              -- of the operands in the file, by their numbers
 local kept = {}               -- {number, value}, since the last check
 
-function operands.keep(n, v)
+function assertion_operands.keep(n, v)
   kept[#kept + 1] = {n, v}
   return v
 end
@@ -84,7 +85,7 @@ local function requires(tokens)
 end
 
 -- The text of a test file with its operands kept.
-function operands.rewritten(text)
+function assertion_operands.rewritten(text)
   local tokens, before, behind = {}, {}, {}
   for _, token in ipairs(lexer.tokens(text)) do
     if token.kind ~= "comment" then tokens[#tokens + 1] = token end
@@ -119,7 +120,7 @@ local function written(v)
 end
 
 -- What was kept since the last call, as lines.
-function operands.take()
+function assertion_operands.take()
   local lines = {}
   for k, one in ipairs(kept) do
     lines[k] = ("  %s is %s"):format(texts[one[1]], written(one[2]))
@@ -128,4 +129,4 @@ function operands.take()
   return lines
 end
 
-return operands
+return assertion_operands

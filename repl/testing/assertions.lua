@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- assertions.lua - the checks of a *_test.lua: what `t` can do.  A check that
--- fails throws a refusal, {text =, line = of the test, skip =}; so does one
--- that was called in a way that cannot be.
+-- assertions.lua - the checks of a *_test.lua, the methods of `t`. A check
+-- that fails throws a refusal, {text =, line = of the test, skip =}; so does
+-- one that is called in the wrong way.
 
-local close = require "nacre.closeness"
+local closeness = require "nacre.closeness"
 local diff = require "nacre.value_diff"
-local inspect = require "nacre.styled_output"
-local operands = require "nacre.assertion_operands"
+local styled = require "nacre.styled_output"
+local assertion_operands = require "nacre.assertion_operands"
 
-local check = {}
+local assertions = {}
 
 local Refusal = {}
 
@@ -17,7 +17,7 @@ function Refusal:__tostring() return self.text end
 
 local function refuse(o) error(setmetatable(o, Refusal), 0) end
 
-function check.isrefusal(e) return debug.getmetatable(e) == Refusal end
+function assertions.isrefusal(e) return debug.getmetatable(e) == Refusal end
 
 -- The line of the test file that called the check.
 local function caller(source)
@@ -42,13 +42,13 @@ local function badoptions(name, o, equal_nan)
                 (equal_nan and ", equal_nan = true or false}" or "}")
   if o ~= nil and type(o) ~= "table" then
     return ("%s(..., %s): the third argument is %s")
-           :format(name, takes, inspect.brief(o))
+           :format(name, takes, styled.brief(o))
   end
   for key, value in pairs(o or {}) do
     local want = TOLERANCES[key] or key == "equal_nan" and equal_nan
     if want ~= type(value) then
       return ("%s takes %s, not %s = %s")
-             :format(name, takes, tostring(key), inspect.brief(value))
+             :format(name, takes, tostring(key), styled.brief(value))
     end
   end
 end
@@ -58,12 +58,12 @@ local checks = {}
 
 -- A table of numbers stands for a tensor.
 local function tensorial(a, b)
-  return close.istensor(a) or close.istensor(b)
+  return closeness.istensor(a) or closeness.istensor(b)
 end
 
 function checks.eq(_, got, expected)
   if tensorial(got, expected) then
-    return close.compare(got, expected, {rtol = 0, atol = 0})
+    return closeness.compare(got, expected, {rtol = 0, atol = 0})
   end
   return diff.values(got, expected)
 end
@@ -75,16 +75,16 @@ function checks.close(job, got, expected, o)
   local within = {rtol = o.rtol or job.rtol, atol = o.atol or job.atol,
                   equal_nan = o.equal_nan}
   if tensorial(got, expected) then
-    return close.compare(got, expected, within)
+    return closeness.compare(got, expected, within)
   end
   return diff.values(got, expected, function(a, b)
-    local says = close.compare(a, b, within)
+    local says = closeness.compare(a, b, within)
     return says and {says}
   end)
 end
 
 function checks.ok(_, v, text)
-  if close.istensor(v) then
+  if closeness.istensor(v) then
     local n = v:numel()
     if n ~= 1 then
       return ("%d elements are neither true nor false: use :all() or :any()")
@@ -93,7 +93,7 @@ function checks.ok(_, v, text)
     v = v:item()
     v = v and v ~= 0
   end
-  local lines = operands.take()
+  local lines = assertion_operands.take()
   if v then return end
   local says = text and tostring(text) or #lines > 0 and "not true" or
                diff.brief(v) .. " is not true"
@@ -112,13 +112,13 @@ end
 local function errarguments(text, o, ...)
   if type(text) ~= "string" then
     return nil, ERR .. "the text of the error comes first, not " ..
-                inspect.brief(text)
+                styled.brief(text)
   end
   if type(o) ~= "table" or callable(o) then return {}, nil, o, ... end
   for name, value in pairs(o) do
     if name ~= "pattern" or type(value) ~= "boolean" then
       return nil, ("%sno option %s = %s"):format(ERR, tostring(name),
-                                                 inspect.brief(value))
+                                                 styled.brief(value))
     end
   end
   return o, nil, ...
@@ -129,7 +129,7 @@ end
 local function failing(text, o, wrong, f, ...)
   if wrong then return wrong end
   if not callable(f) then
-    return ERR .. "no function to be called, but " .. inspect.brief(f)
+    return ERR .. "no function to be called, but " .. styled.brief(f)
   end
   local ok, err = pcall(f, ...)
   if ok then return "no error; expected: " .. text end
@@ -145,7 +145,7 @@ function checks.err(_, text, ...)
 end
 
 -- What a test is called with.
-function check.new(job, source)
+function assertions.new(job, source)
   local t = {device = job.device, seed = job.seed}
   local function finish(says, ...)
     if says then refuse {text = says, line = caller(source)} end
@@ -169,4 +169,4 @@ function check.new(job, source)
   return t
 end
 
-return check
+return assertions

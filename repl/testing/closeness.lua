@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- closeness.lua - are two numbers or tensors close enough, and if not: how
--- many elements are off, by how much, and where.
+-- closeness.lua - are two numbers or tensors equal within a tolerance? If not:
+-- how many elements differ, by how much, and where.
 
 local shortest = require "nacre.number_text".shortest
 
-local close = {}
+local closeness = {}
 
 -- The tolerances of PyTorch's tests, and the bits of the fraction, which exact
 -- types have none of.
@@ -19,7 +19,7 @@ for name, kind in pairs(KINDS) do kind.name = name end
 local EXACT = {rtol = 0, atol = 0}
 
 -- What is known of a dtype; nil if that is none.
-function close.kind(name)
+function closeness.kind(name)
   if KINDS[name] then return KINDS[name] end
   return (name == "bool" or name:find "^u?int%d+$") and EXACT or nil
 end
@@ -28,17 +28,17 @@ local function istensor(v)
   return type(v) == "userdata" and nacre.is_tensor(v)
 end
 
-close.istensor = istensor
+closeness.istensor = istensor
 
 -- The one of two dtypes that holds fewer digits; a float beside an integer.
-function close.coarser(a, b)
-  local x, y = close.kind(a), close.kind(b)
+function closeness.coarser(a, b)
+  local x, y = closeness.kind(a), closeness.kind(b)
   if not x.bits or not y.bits then return x.bits and a or b end
   return x.bits < y.bits and a or b
 end
 
 local function kind(a, b)
-  return close.kind(close.coarser(a, b))
+  return closeness.kind(closeness.coarser(a, b))
 end
 
 -- How many numbers of this type lie between the two.
@@ -184,7 +184,7 @@ end
 
 -- For a and b of one shape in one line: how many elements are off, and where
 -- most.  "nothing outside" if none is.
-function close.worst(a, b, o)
+function closeness.worst(a, b, o)
   local k = kind(a.dtype, b.dtype)
   o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol}
   if not same(a:size(), b:size()) then
@@ -249,7 +249,7 @@ local function called(v)
 end
 
 -- Nil if a is close to b (what is expected), else the text of why not.
-function close.compare(a, b, o)
+function closeness.compare(a, b, o)
   o = o or {}
   local why
   if istensor(a) then b, why = tensorlike(a, b) end
@@ -262,4 +262,4 @@ function close.compare(a, b, o)
                                                              called(b))
 end
 
-return close
+return closeness

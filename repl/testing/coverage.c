@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** coverage.c - counts how often the lines of Lua files run, for
-** `nacre --test --cover`: two functions of the module "nacre.process".
+** coverage.c - counts how often the lines of Lua files run, for `nacre --test
+** --cover`: two functions of the module "nacre.process".
 */
+
 #include <stdlib.h>
 #include <string.h>
 

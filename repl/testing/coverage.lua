@@ -1,27 +1,27 @@
 -- SPDX-License-Identifier: MIT
 --
--- coverage.lua - --cover: which lines of a project's Lua files the tests ran.
--- Each test counts in its own process; here the counts are summed.
+-- coverage.lua - --cover reports which lines of a project's Lua files the
+-- tests ran. Each test process counts for itself; the counts are summed here.
 
 local file = require "nacre.test_file"
 local process = require "nacre.process"
 local root = require "nacre.project_root"
 
-local cover = {}
+local coverage = {}
 
 --
 -- In the process of a test
 --
 
 -- Tells what was counted since the last call.
-function cover.tell(tell)
+function coverage.tell(tell)
   for name, counts in next, process.covered() do
     if counts ~= "" then tell("cover", name, counts) end
   end
 end
 
-function cover.start(tell)
-  process.cover(function() cover.tell(tell) end)
+function coverage.start(tell)
+  process.cover(function() coverage.tell(tell) end)
 end
 
 --
@@ -101,7 +101,7 @@ local function code(r, lines)
 end
 
 -- {line = true}; none of a file that does not compile.
-function cover.lines(text)
+function coverage.lines(text)
   local lines = {}
   local f = load(text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "", 1), "=",
                  "t")
@@ -127,7 +127,7 @@ local function wanted(path, o)
   return o.cover == true or root.within(path, o.cover)
 end
 
-function cover.add(outcome, o)
+function coverage.add(outcome, o)
   local unit = outcome.job.unit
   for _, m in ipairs(outcome.messages) do
     local name = m[1] == "cover" and m[2]
@@ -165,7 +165,7 @@ local function summed(o)
   for path, of in pairs(hits) do
     local one = {name = root.called({root = roots[path]}, path), path = path,
                  hits = of, lines = {}, missed = {}}
-    for line in pairs(cover.lines(file.read(path) or "")) do
+    for line in pairs(coverage.lines(file.read(path) or "")) do
       one.lines[#one.lines + 1] = line
     end
     table.sort(one.lines)
@@ -199,7 +199,7 @@ local function percent(lines, missed)
 end
 
 -- The table of `nacre --test --cover`.
-function cover.summary(o)
+function coverage.summary(o)
   local list, width, lines, missed = summed(o), #"total", 0, 0
   for _, one in ipairs(list) do width = math.max(width, #one.name) end
   local text = {("%-" .. width .. "s  %6s  %6s  %5s  %s"):format("coverage",
@@ -218,7 +218,7 @@ function cover.summary(o)
 end
 
 -- The same for genhtml and other programs.
-function cover.lcov(o)
+function coverage.lcov(o)
   local text = {}
   local function put(...) text[#text + 1] = (...):format(select(2, ...)) end
   for _, one in ipairs(summed(o)) do
@@ -234,4 +234,4 @@ function cover.lcov(o)
   return table.concat(text, "\n") .. (#text > 0 and "\n" or "")
 end
 
-return cover
+return coverage

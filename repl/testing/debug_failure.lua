@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- debug_failure.lua - --pdb: a test that fails stops in the shell's debugger, in
--- the terminal of the runner, and goes on when that is left.
+-- debug_failure.lua - --pdb stops a failing test in the shell's debugger, on
+-- the terminal of the runner; the test goes on when the debugger is left.
 
-local check = require "nacre.outcomes"
+local outcomes = require "nacre.outcomes"
 local errors = require "nacre.errors"
 local process = require "nacre.process"
 
-local stop = {on = nil} -- the job, if it is to stop
+local debug_failure = {on = nil} -- the job, if it is to stop
 
 -- Where the prompt is open until the debugger, or the shell, is left.
 local function ask(banner)
@@ -31,9 +31,10 @@ local function ask(banner)
 end
 
 -- At an error, whose stack is kept.
-function stop.at(text)
-  local job = stop.on
-  ask(("FAIL %s  %s  %s\n%s"):format(job.unit.path, stop.test or "", job.title,
+function debug_failure.at(text)
+  local job = debug_failure.on
+  ask(("FAIL %s  %s  %s\n%s"):format(
+    job.unit.path, debug_failure.test or "", job.title,
     text))
 end
 
@@ -44,13 +45,13 @@ local function lines(list, mark)
 end
 
 -- At a step of a session that printed something else, from a place on.
-function stop.step(step, from)
-  local job = stop.on
-  local got, same = check.step(job, step, process.output(from))
+function debug_failure.step(step, from)
+  local job = debug_failure.on
+  local got, same = outcomes.step(job, step, process.output(from))
   if same then return end
   ask(("FAIL %s:%d  %s\n> %s\n%s%s"):format(job.unit.path, step.line, job.title,
     step.text:gsub("\n", "\n>> "), lines(step.expect, "- "),
     lines(got, "+ ")))
 end
 
-return stop
+return debug_failure

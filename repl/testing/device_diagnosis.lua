@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- device_diagnosis.lua - where a step that differs on one device only went off:
--- the tensor it shows, or the one its last methods were called on, is made
--- again on both devices and compared element by element.
+-- device_diagnosis.lua - explains a step that differs on one device only: the
+-- tensor it shows, or the one that its last methods were called on, is
+-- computed again on both devices and compared element by element.
 
-local close = require "nacre.closeness"
+local closeness = require "nacre.closeness"
 local jobs = require "nacre.job_pool"
 local lexer = require "nacre.lexer"
 local process = require "nacre.process"
 local run = require "nacre.run_test"
 
-local diagnose = {}
+local diagnosis = {}
 
 local pairs_of = {[")"] = "(", ["]"] = "[", ["}"] = "{"}
 
@@ -70,7 +70,7 @@ end
 local function comparer(job, one, other)
   return function(tell)
     local a, b = nacre.load(one), nacre.load(other)
-    tell("found", close.worst(a, b, {rtol = job.rtol, atol = job.atol}))
+    tell("found", closeness.worst(a, b, {rtol = job.rtol, atol = job.atol}))
   end
 end
 
@@ -84,7 +84,7 @@ end
 
 -- A line on failure f of result r whose peer on the CPU passed there; nil if
 -- there is nothing to compare.
-function diagnose.line(r, peer, f)
+function diagnosis.line(r, peer, f)
   local folder = process.folder "diagnosis"
   local mine, other = folder .. "/mine", folder .. "/other"
   local text = heard(r.job, maker(r.job, f.index, mine), "made")
@@ -95,4 +95,4 @@ function diagnose.line(r, peer, f)
   return found and ("tensor %s: %s"):format(text, found)
 end
 
-return diagnose
+return diagnosis

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- fixtures.lua - what runs around tests: setup and teardown once for a
--- file, before_each and after_each for each of its tests.  A conftest.lua has
--- them for all tests in its folder and below.
+-- fixtures.lua - code that runs around tests: setup and teardown once for a
+-- file, before_each and after_each for each of its tests. A conftest.lua
+-- defines them for all tests in its folder and below.
 
 local root = require "nacre.project_root"
 

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- golden.lua - t.golden(x, name): a tensor is what --update has written
--- into FILE.safetensors beside the *_test.lua.  Its name there is that of the
--- test and its own, or its number within the test.
+-- golden.lua - t.golden(x, name) compares a tensor with the one that --update
+-- stored in FILE.safetensors beside the *_test.lua. Its key is the name of the
+-- test and the given name, or its number within the test.
 --
--- With --update the first run takes what it is given (job.keep), the second is
--- to give the same (job.kept).
+-- With --update the first run stores the value (job.keep); the second must
+-- give the same (job.kept).
 
-local close = require "nacre.closeness"
+local closeness = require "nacre.closeness"
 local values = require "nacre.stored_values"
 
 local golden = {}
@@ -27,12 +27,12 @@ end
 
 -- A number or a table of numbers as a tensor with all of its digits.
 local function tensorof(x)
-  if close.istensor(x) then return x:detach():cpu() end
+  if closeness.istensor(x) then return x:detach():cpu() end
   if type(x) ~= "number" and type(x) ~= "table" then
     return nil, "t.golden takes a tensor, a number or a table of numbers"
   end
   local ok, made = pcall(nacre.tensor, x)
-  if ok and close.kind(made.dtype).bits then
+  if ok and closeness.kind(made.dtype).bits then
     ok, made = pcall(nacre.tensor, x, {dtype = "float64", device = "cpu"})
   end
   if not ok then return nil, "t.golden: " .. tostring(made) end

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- job_plan.lua - from files to jobs: one for each file, device and dtype.  A
--- job that cannot run here is a result already, skipped or failed.
+-- job_plan.lua - expands test files to jobs: one for each file, device and
+-- dtype. A job that cannot run here becomes a result at once, skipped or
+-- failed.
 
 local file = require "nacre.test_file"
 local jobs = require "nacre.job_pool"

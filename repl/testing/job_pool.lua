@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- job_pool.lua - runs jobs, several at once, and gathers what they said.
+-- job_pool.lua - runs jobs in parallel processes and collects their messages.
 
 local host = require "nacre.host"
 local process = require "nacre.process"
@@ -46,7 +46,9 @@ local function start(job, body)
     inside = inside .. "/test"
     process.makefolder(inside)
   end
-  if job.values or job.unit and job.unit.errors then p.shown = process.folder(count .. "-shown") end
+  if job.values or job.unit and job.unit.errors then
+    p.shown = process.folder(count .. "-shown")
+  end
   job.shown = p.shown
   p.pid, p.pipe, p.print = process.start(body, inside,
                                                  job.pdb)

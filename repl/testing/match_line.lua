@@ -17,10 +17,10 @@
 -- The device in a header also matches the one under test, and so does a dtype
 -- where a file runs with several; how much memory that takes is left open.
 
-local close = require "nacre.closeness"
+local closeness = require "nacre.closeness"
 local numbers = require "nacre.number_text"
 
-local line = {}
+local match_line = {}
 
 --
 -- Lines into tokens: {num =}, {text =} or {any = true}, each with `at`
@@ -54,7 +54,9 @@ local function token(s, i)
   return {text = s:sub(i, to), at = i}, to
 end
 
-local function isdtype(word) return word ~= nil and close.kind(word) ~= nil end
+local function isdtype(word)
+  return word ~= nil and closeness.kind(word) ~= nil
+end
 
 local STATISTICS = {min = true, max = true, mean = true, std = true,
                     all = true}
@@ -102,7 +104,7 @@ end
 --
 -- Numbers
 --
-local FLOAT64 = close.kind "float64"
+local FLOAT64 = closeness.kind "float64"
 
 local function written(s) return s:find "[%.eE]" ~= nil end
 
@@ -110,7 +112,7 @@ local function written(s) return s:find "[%.eE]" ~= nil end
 -- without a point.
 local function isfloat(t)
   if written(t.num) then return true end
-  local kind = t.dtype and close.kind(t.dtype)
+  local kind = t.dtype and closeness.kind(t.dtype)
   return kind ~= nil and kind.bits ~= nil and
          (t.statistic or tonumber(t.num) == 0) or false
 end
@@ -124,7 +126,7 @@ end
 
 -- Did the display round it?
 local function rounded(t)
-  local kind = t.dtype and close.kind(t.dtype)
+  local kind = t.dtype and closeness.kind(t.dtype)
   return kind ~= nil and kind.bits ~= nil and
          numbers.rounded(t.num, t.statistic)
 end
@@ -139,7 +141,7 @@ local function allowed(e, o)
   if rounded(e) then
     return (held and 2 or 1) * halfunit(e.num), "digits as written"
   end
-  local kind = e.dtype and close.kind(e.dtype) or FLOAT64
+  local kind = e.dtype and closeness.kind(e.dtype) or FLOAT64
   if not kind.bits then kind = FLOAT64 end
   return math.max(kind.rtol * x, held and kind.atol or 0),
          "precision of " .. kind.name
@@ -235,7 +237,7 @@ local function from(E, i, A, j, o)
 end
 
 -- What "#~" at the end of a line says; the line without it.
-function line.note(text)
+function match_line.note(text)
   if not text:find("#~", 1, true) then return text, nil end
   local body, note = text:match "^(.-)%s+#~(.*)$"
   if not body then return text, nil end
@@ -245,7 +247,7 @@ function line.note(text)
 end
 
 -- What is wrong with the note of a line, or nil.
-function line.badnote(text)
+function match_line.badnote(text)
   local _, note = text:match "^(.-)%s+#~(.*)$"
   for word in (note or ""):gmatch "%S+" do
     local value = word:match "^[ra]tol=(.*)$"
@@ -281,11 +283,11 @@ end
 -- Lines as they are compared: each with its text, the dtype of the elements it
 -- shows, if it is `expected` the tolerance of its own, and the tokens, which
 -- are made when they are needed.
-function line.parse(lines, expected)
+function match_line.parse(lines, expected)
   local list, dtype = {}, nil
   for i, text in ipairs(lines) do
     local own
-    if expected then text, own = line.note(text) end
+    if expected then text, own = match_line.note(text) end
     if not iselements(text) then dtype = nil end
     list[i] = {text = text, own = own, dtype = dtype}
     dtype = header(text) or dtype
@@ -305,7 +307,7 @@ local function settings(o, own)
 end
 
 -- Does parsed line a match e?  If not, also how far the first number is off.
-function line.same(e, a, options)
+function match_line.same(e, a, options)
   if e.text == a.text then return true end
   local o = settings(options, e.own)
   if from(tokens(e, options), 1, tokens(a, options), 1, o) then return true end
@@ -337,7 +339,7 @@ local function short(x) return (("%.0e"):format(x):gsub("e([+-])0", "e%1")) end
 
 -- The unit of the last digit that was written, if no number is off by more
 -- and the display has rounded them; else nil.
-function line.lastdigit(e, a, options)
+function match_line.lastdigit(e, a, options)
   local most = 0
   for _, one in ipairs(different(e, a, options) or {}) do
     local x, y, how = table.unpack(one)
@@ -352,7 +354,7 @@ end
 
 -- The smallest rtol, in one digit, with which a would match e; nil if it is
 -- not only numbers that differ.
-function line.covers(e, a, options)
+function match_line.covers(e, a, options)
   local worst = 0
   for _, one in ipairs(different(e, a, options) or {}) do
     local x = math.abs(tonumber(one[1].num))
@@ -365,11 +367,11 @@ function line.covers(e, a, options)
 end
 
 -- Is it what :time says?
-function line.istiming(text)
+function match_line.istiming(text)
   return text:find "^  [%d%.]+ [num]?s%f[^%a]" ~= nil or
          text:find "^  %d+ min %d+ s%f[^%a]" ~= nil
 end
 
-function line.isgap(text) return text:find "^%s*%.%.%.%s*$" ~= nil end
+function match_line.isgap(text) return text:find "^%s*%.%.%.%s*$" ~= nil end
 
-return line
+return match_line

@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- match_output.lua - is what was printed what was expected?  Line by line
--- (match_line.lua), but for
---   ...      alone on a line: any lines, also none
+-- match_output.lua - compares printed lines with the expected ones, line by
+-- line (match_line.lua); a line "..." matches any number of lines.
 
-local line = require "nacre.match_line"
+local match_line = require "nacre.match_line"
 
-local match = {note = line.note, badnote = line.badnote,
-               istiming = line.istiming, isgap = line.isgap}
+local match = {note = match_line.note, badnote = match_line.badnote,
+               istiming = match_line.istiming, isgap = match_line.isgap}
 
 -- A list of steps that turns the expected lines into the printed ones:
 -- {same = true, e =, a =}, {e =} for what is missing, {a =} for what is new,
@@ -20,7 +19,7 @@ local function costs(E, A, same)
   local c = {}
   for i = #E + 1, 1, -1 do
     c[i] = {}
-    local gap = E[i] and line.isgap(E[i].text)
+    local gap = E[i] and match_line.isgap(E[i].text)
     for j = #A + 1, 1, -1 do
       local best = (i > #E and j > #A) and 0 or math.huge
       local function take(n) if n < best then best = n end end
@@ -39,7 +38,7 @@ end
 local function walk(steps, E, A, c, same)
   local i, j = 1, 1
   while i <= #E or j <= #A do
-    local gap, here = E[i] and line.isgap(E[i].text), c[i][j]
+    local gap, here = E[i] and match_line.isgap(E[i].text), c[i][j]
     if E[i] and A[j] and not gap and
        here == c[i + 1][j + 1] + (same(i, j) and 0 or PAIR) then
       steps[#steps + 1] = {e = i, a = j, same = same(i, j)}
@@ -60,7 +59,7 @@ end
 -- For texts too long for a search: line by line.
 local function pairwise(steps, E, A, options)
   for i = 1, math.max(#E, #A) do
-    local same = E[i] and A[i] and line.same(E[i], A[i], options)
+    local same = E[i] and A[i] and match_line.same(E[i], A[i], options)
     steps[#steps + 1] = {e = E[i] and i, a = A[i] and i, same = same or nil}
   end
 end
@@ -72,7 +71,7 @@ local function between(steps, E, A, options)
   local function same(i, j)
     local key = i * (#A + 1) + j
     if known[key] == nil then
-      known[key] = (line.same(E[i], A[j], options))
+      known[key] = (match_line.same(E[i], A[j], options))
     end
     return known[key]
   end
@@ -86,7 +85,9 @@ local function common(E, A, step, most, options)
   while n < most do
     local e = step > 0 and E[n + 1] or E[#E - n]
     local a = step > 0 and A[n + 1] or A[#A - n]
-    if line.isgap(e.text) or not line.same(e, a, options) then break end
+    if match_line.isgap(e.text) or not match_line.same(e, a, options) then
+      break
+    end
     n = n + 1
   end
   return n
@@ -111,7 +112,7 @@ local function align(E, A, options)
 end
 
 function match.align(expected, printed, options)
-  local E, A = line.parse(expected, true), line.parse(printed)
+  local E, A = match_line.parse(expected, true), match_line.parse(printed)
   local steps = align(E, A, options or {})
   for _, s in ipairs(steps) do
     if s.e and s.a and not s.same then s.of = {E[s.e], A[s.a]} end
@@ -128,31 +129,32 @@ local function about(f)
   end
 end
 
-match.off = about(function(...) return select(2, line.same(...)) end)
-match.covers, match.lastdigit = about(line.covers), about(line.lastdigit)
+match.off = about(function(...) return select(2, match_line.same(...)) end)
+match.covers = about(match_line.covers)
+match.lastdigit = about(match_line.lastdigit)
 
 -- Most texts need no search: they match line by line.
 local function plainly(E, A, options)
   if #E ~= #A then return false end
   for i = 1, #E do
-    if not line.same(E[i], A[i], options) then return false end
+    if not match_line.same(E[i], A[i], options) then return false end
   end
   return true
 end
 
 -- Do the printed lines match the expected ones?
 function match.lines(expected, printed, options)
-  local E, A = line.parse(expected, true), line.parse(printed)
+  local E, A = match_line.parse(expected, true), match_line.parse(printed)
   options = options or {}
   if plainly(E, A, options) then return true end
   local reach = {[1] = true} -- where in A the lines before i may end
   for i = 1, #E do
-    local now, gap, open = {}, line.isgap(E[i].text), false
+    local now, gap, open = {}, match_line.isgap(E[i].text), false
     for j = 1, #A + 1 do
       open = open or reach[j]
       if gap and open then now[j] = true end
       if not gap and reach[j] and A[j] and
-         line.same(E[i], A[j], options) then
+         match_line.same(E[i], A[j], options) then
         now[j + 1] = true
       end
     end

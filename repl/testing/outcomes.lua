@@ -15,20 +15,20 @@ local match = require "nacre.match_output"
 
 local units = require "nacre.units"
 
-local check = {}
+local outcomes = {}
 
 local MOST_PRINTED, WIDEST = 20, 500 -- lines of a failed case, bytes of one
 
 -- How matching is to be done in a job, and of a step whose tensors are known
 -- to have their values (`held`).
-function check.tolerance(job, held)
+function outcomes.tolerance(job, held)
   return {rtol = job.rtol, atol = job.atol, device = job.device,
           dtype = job.dtype, written = job.written, held = held}
 end
 
 -- The same of one print of a step, {result, lines, its place}.
-function check.ofprint(one)
-  return check.tolerance(one[1].job, one[1].held[one[3]])
+function outcomes.ofprint(one)
+  return outcomes.tolerance(one[1].job, one[1].held[one[3]])
 end
 
 -- Why a process did not come to its end.
@@ -96,7 +96,7 @@ local function trimmed(text) return text:match "^%s*(.-)%s*$" end
 local function where(job, f)
   local from = f.step.from
   local steps = match.align(f.step.expect, f.got,
-                            check.tolerance(job, f.held))
+                            outcomes.tolerance(job, f.held))
   for _, s in ipairs(steps) do
     if s.e and not s.same then return from + s.e - 1 end
     if s.a and not s.e and not s.gap then break end
@@ -119,9 +119,9 @@ local function timing(step, got)
 end
 
 -- What a step printed as lines, and whether that is what it was to print.
-function check.step(job, step, text, held)
+function outcomes.step(job, step, text, held)
   local got = timing(step, match.split(text))
-  return got, match.lines(step.expect, got, check.tolerance(job, held))
+  return got, match.lines(step.expect, got, outcomes.tolerance(job, held))
 end
 
 -- "; 3 inputs were not run"
@@ -166,7 +166,7 @@ local function session(outcome, m)
     end
     local text = outcome.printed:sub(m.from[i] + 1, m.to[i] or -1)
     local held, values = m.held[i], m.values[i]
-    local got, same = check.step(job, step, text, held)
+    local got, same = outcomes.step(job, step, text, held)
     r.got[i] = got
     if values or not same then
       r.failures[#r.failures + 1] = {step = step, got = got, index = i,
@@ -265,7 +265,7 @@ end
 
 -- The results of an outcome, in order: one, or one for each case.  Of what was
 -- interrupted only what was known by then.
-function check.results(outcome)
+function outcomes.results(outcome)
   local job, m = outcome.job, sorted(outcome)
   local list
   outcome.seconds = tonumber(m["end"])
@@ -292,4 +292,4 @@ function check.results(outcome)
   return list
 end
 
-return check
+return outcomes

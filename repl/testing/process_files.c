@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** process_files.c - functions of the module "nacre.process" that are about files
-** and about what the machine has.
+** process_files.c - the functions of the module "nacre.process" for files and
+** for the machine's resources.
 */
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

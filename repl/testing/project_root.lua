@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- project_root.lua - where a test finds what it tests.  A project has a root: the
--- nearest folder above a test with a .nacre-root or a repository in it.  The
--- test requires modules from its own folder and from the root, and messages
--- name files as they are called there, in every checkout alike.
+-- project_root.lua - where a test finds its modules and files. The root of a
+-- project is the nearest folder above a test that holds .nacre-root or a
+-- repository. A test requires modules from its own folder and from the root,
+-- and messages name files relative to the root, the same in every checkout.
 
 local process = require "nacre.process"
 

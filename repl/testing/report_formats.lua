@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- report_formats.lua - results for programs: JUnit's XML, TAP 14, JSON, and the
--- annotations of GitHub.  `stop` is nil unless a signal ended the run: then
--- {signal = its name, unfinished = count of files, text = that for people}.
+-- report_formats.lua - results for programs: JUnit's XML, TAP 14, JSON, and
+-- the annotations of GitHub. `stop` is nil unless a signal ended the run: then
+-- {signal = its name, unfinished = number of files, text = a message}.
 
 local report = require "nacre.text_report"
 

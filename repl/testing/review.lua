@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- review.lua - --review: each difference is shown, and what becomes of it
--- is asked.
+-- review.lua - --review shows each difference and asks what to do about it.
 
-local check = require "nacre.outcomes"
+local outcomes = require "nacre.outcomes"
 local match = require "nacre.match_output"
 local report = require "nacre.text_report"
 
@@ -18,7 +17,7 @@ local function tolerant(expect, all, given)
   local at, widest = {}, 0
   local new = table.move(expect, 1, #expect, 1, {})
   for _, print in ipairs(all) do
-    local options, got = check.ofprint(print), print[2]
+    local options, got = outcomes.ofprint(print), print[2]
     for _, s in ipairs(match.align(expect, got, options)) do
       if not s.same and not s.gap then
         local least = s.e and s.a and
@@ -39,7 +38,7 @@ end
 local function show(unit, one)
   say("\n", unit.path, ":", one.step.line, "  > ",
       one.step.text:match "[^\n]*", "\n")
-  local options = check.ofprint(one.all[1])
+  local options = outcomes.ofprint(one.all[1])
   for _, s in ipairs(match.align(one.step.expect, one.all[1][2], options)) do
     if s.e and not s.same then
       say(report.painted("-  " .. one.step.expect[s.e]), "\n")

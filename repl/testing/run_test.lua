@@ -1,17 +1,18 @@
 -- SPDX-License-Identifier: MIT
 --
--- run_test.lua - a test as it runs, in a process of its own.  What it prints
--- goes to the runner as it is; `tell` reports where that belongs.
+-- run_test.lua - runs one test in a process of its own. Its output goes to the
+-- runner unchanged; the function `tell` sends messages that say which part of
+-- the output belongs to what.
 
-local check = require "nacre.assertions"
-local cover = require "nacre.coverage"
+local assertions = require "nacre.assertions"
+local coverage = require "nacre.coverage"
 local errors = require "nacre.errors"
 local fixtures = require "nacre.fixtures"
 local frames = require "nacre.stack_frames"
 local host = require "nacre.host"
 local process = require "nacre.process"
 local root = require "nacre.project_root"
-local stop = require "nacre.debug_failure"
+local debug_failure = require "nacre.debug_failure"
 local values = require "nacre.stored_values"
 
 local run = {}
@@ -47,9 +48,9 @@ local function session(job, tell)
   for i, step in ipairs(job.steps) do
     values.step(watch, step, i)
     tell("step", i)
-    local from = stop.on and select(2, process.output())
+    local from = debug_failure.on and select(2, process.output())
     local going = shell.submit(step.text)
-    if from then stop.step(step, from) end
+    if from then debug_failure.step(step, from) end
     tell("done", i)
     if not going then break end
   end
@@ -81,7 +82,7 @@ end
 
 -- What went wrong, as it would be said of a script.
 local function text(err)
-  return check.isrefusal(err) and err.text or
+  return assertions.isrefusal(err) and err.text or
          errors.render(err, {width = 80, script = true})
 end
 
@@ -95,16 +96,18 @@ end
 local function guarded(f, ...)
   local ok, err = host.guard(function(e)
     host.quiet()
-    if check.isrefusal(e) and stop.on then errors.capture(e, 2) end
-    if check.isrefusal(e) or isskip(e) then return e end
+    if assertions.isrefusal(e) and debug_failure.on then
+      errors.capture(e, 2)
+    end
+    if assertions.isrefusal(e) or isskip(e) then return e end
     return errors.capture(e, 2)
   end, f, ...)
   if ok then
     ok, err = host.guard(function(e) return errors.capture(e, 2) end,
                          host.synchronize)
   end
-  if not ok and stop.on and not isskip(err) and not err.skip then
-    stop.at(text(err))
+  if not ok and debug_failure.on and not isskip(err) and not err.skip then
+    debug_failure.at(text(err))
   end
   return ok, err
 end
@@ -188,11 +191,11 @@ local function wanted(job, name)
   return not job.word or name:find(job.word, 1, true) ~= nil
 end
 
-local function checks(job) return check.new(job, "@" .. job.unit.path) end
+local function checks(job) return assertions.new(job, "@" .. job.unit.path) end
 
 -- What went wrong, as a message: "skip" or "fail", the text, the line.
 local function verdict(job, err, line)
-  if check.isrefusal(err) then
+  if assertions.isrefusal(err) then
     return err.skip and "skip" or "fail", err.text, err.line or line
   end
   if isskip(err) then return "skip", isskip(err) end
@@ -219,7 +222,7 @@ local function case(job, tell, c, name, p)
   tell("case", name, c.line)
   if job.names then return end
   local t = checks(job)
-  stop.test, job.test, job.tell = name, name, tell
+  debug_failure.test, job.test, job.tell = name, name, tell
   local err = around("before_each", t)
   if not err then
     local ok, why = guarded(function()
@@ -233,7 +236,7 @@ local function case(job, tell, c, name, p)
   err = err or late
   tell("took", host.clock() - begin)
   job.test = nil
-  if job.cover then cover.tell(tell) end
+  if job.cover then coverage.tell(tell) end
   if not err then return tell("pass") end
   tell(verdict(job, err, c.line))
 end
@@ -340,8 +343,8 @@ function run.body(job, done)
   return function(tell)
     run.prepare(job)
     if job.files then root.bringing(job.unit, tell) end
-    stop.on = job.pdb and job
-    if job.cover then cover.start(tell) end
+    debug_failure.on = job.pdb and job
+    if job.cover then coverage.start(tell) end
     local ok, err = guarded(function()
       libraries(job)
       fixtures.conftest(job.unit)
@@ -354,7 +357,7 @@ function run.body(job, done)
     end
     local begin = host.clock()
     kinds[job.unit.kind](job, tell, done or 0)
-    if job.cover then cover.tell(tell) end
+    if job.cover then coverage.tell(tell) end
     tell("end", host.clock() - begin)
   end
 end

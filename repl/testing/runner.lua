@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- runner.lua - `nacre --test`: which tests, run them, say what came of it.
+-- runner.lua - `nacre --test`: selects the tests, runs them and reports.
 
-local check = require "nacre.outcomes"
+local outcomes = require "nacre.outcomes"
 local formats = require "nacre.report_formats"
 local host = require "nacre.host"
 local jobs = require "nacre.job_pool"
@@ -11,7 +11,7 @@ local plan = require "nacre.job_plan"
 local process = require "nacre.process"
 local report = require "nacre.text_report"
 
-local test = {}
+local runner = {}
 
 local FAILED, USAGE, NOTHING = 1, 2, 5
 
@@ -103,7 +103,7 @@ end
 
 -- The results of the jobs in their order, and how many jobs have not come to
 -- their end; each(result) as they come, false to stop.
-function test.results(list, o, each)
+function runner.results(list, o, each)
   local of, todo, all = {}, {}, {}
   local going, left = true, 0
   local function take(job, results)
@@ -131,7 +131,7 @@ function test.results(list, o, each)
       outcome.job.cut = outcome.interrupted
       if o.cover then require "nacre.coverage".add(outcome, o) end
       if not outcome.interrupted then left = left - 1 end
-      return take(outcome.job, check.results(outcome))
+      return take(outcome.job, outcomes.results(outcome))
     end)
   end
   for _, job in ipairs(list) do
@@ -215,7 +215,7 @@ local function list(todo, o)
     say(job.unit.path, "  ", job.title, more, "\n")
   end
   local function each(outcome)
-    for _, r in ipairs(check.results(outcome)) do
+    for _, r in ipairs(outcomes.results(outcome)) do
       line(r.job, r.name and "  " .. r.name or
                   ("  (%s: %s)"):format(r.status, r.reason:match "[^\n]*"))
     end
@@ -271,7 +271,7 @@ local function run(o, todo)
   local begin = host.clock()
   local mark, finish = dots(o)
   process.hold(true)
-  local results, left = test.results(todo, o, mark)
+  local results, left = runner.results(todo, o, mark)
   process.hold(false)
   finish()
   if process.ended() then
@@ -290,7 +290,7 @@ local function run(o, todo)
 end
 
 -- The exit status of `nacre --test WORDS...`.
-function test.main(words)
+function runner.main(words)
   local o, wrong = options.parse(words)
   if o and o.color then host.terminalsettings(o.color) end
   if not o then
@@ -322,4 +322,4 @@ function test.main(words)
   return run(o, todo)
 end
 
-return test
+return runner

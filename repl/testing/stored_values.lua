@@ -12,7 +12,7 @@
 -- no operation is made of it, which a mode of the session might see.  They are
 -- compared when the test is over.
 
-local close = require "nacre.closeness"
+local closeness = require "nacre.closeness"
 local match = require "nacre.match_output"
 
 local values = {}
@@ -76,7 +76,7 @@ end
 
 -- Does the text say what all elements of t are?
 local function determined(t, text)
-  local kind = close.kind(t.dtype)
+  local kind = closeness.kind(t.dtype)
   if t:numel() == 0 then return true end
   if text:find("...", 1, true) then return false end
   if t:dim() > 0 and not text:find "\n" then
@@ -137,7 +137,7 @@ end
 -- Elements first..last of a tensor without dimensions but one.
 local function piece(t, first, last)
   t = t:narrow(1, first, last - first + 1)
-  return (close.kind(t.dtype).bits and t:double() or t):totable()
+  return (closeness.kind(t.dtype).bits and t:double() or t):totable()
 end
 
 -- The largest finite magnitude.
@@ -156,7 +156,7 @@ end
 -- of the largest element than in terms of each.
 local function tolerance(dtype, asked, most)
   if asked then return asked.rtol or 0, asked.atol or 0 end
-  local kind = close.kind(dtype)
+  local kind = closeness.kind(dtype)
   return kind.rtol, math.min(kind.atol, kind.rtol * most)
 end
 
@@ -168,7 +168,8 @@ local function place(k, size, x, y)
   end
   local form = text(x, "%.9g") == text(y, "%.9g") and "%.17g" or "%.9g"
   return ("%s: got %s, expected %s"):format(
-    require "nacre.tensor_difference".index(k, size), text(x, form), text(y, form))
+    require "nacre.tensor_difference".index(k, size), text(x, form),
+    text(y, form))
 end
 
 -- Looks at x and y, element k: is it too far off, and how far is the worst?
@@ -206,9 +207,9 @@ function values.compare(got, saved, job, asked)
   local wrong = alike(got, saved, job)
   if wrong then return wrong end
   local A, B = got:flatten(), saved:flatten()
-  local dtype = close.coarser(got.dtype, saved.dtype)
+  local dtype = closeness.coarser(got.dtype, saved.dtype)
   local s = {count = 0, first = {}, worst = -1, least = 0, most = 0}
-  s.float = close.kind(dtype).bits ~= nil
+  s.float = closeness.kind(dtype).bits ~= nil
   if s.float then s.most = scale(B) end
   s.rtol, s.atol = tolerance(dtype, asked, s.most)
   for first = 1, A:numel(), PIECE do

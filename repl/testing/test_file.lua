@@ -14,7 +14,7 @@
 local host = require "nacre.host"
 local match = require "nacre.match_output"
 local process = require "nacre.process"
-local submit = require "nacre.input_block"
+local input_block = require "nacre.input_block"
 
 local file = {}
 
@@ -77,7 +77,8 @@ function file.find(path)
     return found
   end
   if not isfile(path) then
-    return nil, require "nacre.lua_values".tame(path) .. ": no such file or folder"
+    return nil, require "nacre.lua_values".tame(path) ..
+                ": no such file or folder"
   end
   if not file.kind(path) then
     return nil, path .. ": no test (a *.nacre, a *.md with ```nacre blocks, " ..
@@ -216,11 +217,11 @@ local function islua(name)
   return command ~= nil and command.lua == true
 end
 
-local function ready(text) return submit.ready(text, islua) end
+local function ready(text) return input_block.ready(text, islua) end
 
 local function compiles(text)
-  local part = submit.luapart(text, islua)
-  return part and submit.compile(part).f ~= nil
+  local part = input_block.lua_part(text, islua)
+  return part and input_block.compile(part).f ~= nil
 end
 
 -- "> text", also behind the name of a default device

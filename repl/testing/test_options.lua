@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- test_options.lua - what may follow `nacre --test`.
+-- test_options.lua - the command line of `nacre --test`.
 
 local file = require "nacre.test_file"
 local host = require "nacre.host"

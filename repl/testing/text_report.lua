@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- text_report.lua - results as text for people: a dot each, what failed and
--- how to run it again, and the sum.
+-- text_report.lua - results as text: a dot for each, the failures and the
+-- commands to run them again, the totals.
 
-local check = require "nacre.outcomes"
-local diagnose = require "nacre.device_diagnosis"
+local outcomes = require "nacre.outcomes"
+local diagnosis = require "nacre.device_diagnosis"
 local host = require "nacre.host"
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local match = require "nacre.match_output"
 
 local report = {}
@@ -48,7 +48,7 @@ end
 
 -- The steps of an alignment in which something differs, as rows.
 local function rows(job, f)
-  local list, options = {}, check.tolerance(job, f.held)
+  local list, options = {}, outcomes.tolerance(job, f.held)
   local from, E, A = f.step.from, f.step.expect, f.got
   for _, s in ipairs(match.align(E, A, options)) do
     local n = s.e and from + s.e - 1
@@ -103,7 +103,7 @@ end
 local function oncpu(r, f, peer)
   local got = peer and peer.got and peer.got[f.index]
   if not got then return nil end
-  local options = check.tolerance(peer.job, peer.held[f.index])
+  local options = outcomes.tolerance(peer.job, peer.held[f.index])
   if peer.values[f.index] or not match.lines(f.step.expect, got, options) then
     return nil -- it has failed, too, and a block of its own
   end
@@ -126,7 +126,7 @@ end
 -- What a session cannot hold as it was printed, if that is what differs.
 local function looksodd(job, f)
   if job.unit.kind == "script" then return nil end
-  local options = check.tolerance(job, f.held)
+  local options = outcomes.tolerance(job, f.held)
   for _, s in ipairs(match.align(f.step.expect, f.got, options)) do
     local line = not s.same and not s.gap and f.got[s.a] or ""
     if line:find "^%-%-" or line:find "^>" then
@@ -150,7 +150,7 @@ local function steps(lines, r, peer, all)
     local cpu = oncpu(r, f, peer)
     lines[#lines + 1] = cpu
     if cpu and k == 1 then
-      f.found = f.found or diagnose.line(r, peer, f) or ""
+      f.found = f.found or diagnosis.line(r, peer, f) or ""
       lines[#lines + 1] = f.found ~= "" and INDENT .. f.found or nil
     end
   end
@@ -217,8 +217,8 @@ function report.painted(text)
   return (text:gsub("[^\n]+", function(line)
     local mark = line:match "^%s*([-+]) "
     local red = mark == "-" or line:find "^FAIL "
-    return red and inspect.paint(line, "red") or
-           mark and inspect.paint(line, "green") or line
+    return red and styled.paint(line, "red") or
+           mark and styled.paint(line, "green") or line
   end))
 end
 
@@ -226,7 +226,7 @@ local MARKS = {pass = ".", fail = "F", skip = "s", xfail = "x"}
 
 function report.mark(r)
   local mark = MARKS[r.status]
-  return r.status == "fail" and inspect.paint(mark, "red") or mark
+  return r.status == "fail" and styled.paint(mark, "red") or mark
 end
 
 -- "2 failed, 118 passed, 6 skipped (cuda not available: 6)   in 3.4 s, 8 jobs"

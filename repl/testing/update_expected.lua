@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- update_expected.lua - --update, and --review (review.lua): what was printed
--- becomes what is expected.  Everything runs twice; text that differs between
--- the runs, or between devices by more than the tolerance, is refused.
+-- update_expected.lua - --update, and --review (review.lua), write what was
+-- printed as what is expected. Everything runs twice; text that differs
+-- between the runs, or between devices by more than the tolerance, is refused.
 
-local check = require "nacre.outcomes"
+local outcomes = require "nacre.outcomes"
 local file = require "nacre.test_file"
 local jobs = require "nacre.job_pool"
 local match = require "nacre.match_output"
@@ -86,7 +86,7 @@ local function refusal(new, all)
   local base, others = all[1][1].job, nil
   for k = 2, #all do
     local r, got, i = table.unpack(all[k])
-    local own, options = r.job == base, check.ofprint(all[k])
+    local own, options = r.job == base, outcomes.ofprint(all[k])
     local value = r.second and r.values[i]
     if value and value[1].text == values.toolarge then return value[1].text end
     if value and own then
@@ -131,7 +131,7 @@ end
 
 local function differs(step, all)
   for _, one in ipairs(all) do
-    if not match.lines(step.expect, one[2], check.ofprint(one)) then
+    if not match.lines(step.expect, one[2], outcomes.ofprint(one)) then
       return true
     end
   end
@@ -163,7 +163,7 @@ end
 local function noted(expect, all, most)
   local new, count = table.move(expect, 1, #expect, 1, {}), 0
   for _, print in ipairs(all) do
-    local options, got = check.ofprint(print), print[2]
+    local options, got = outcomes.ofprint(print), print[2]
     for _, s in ipairs(match.align(new, got, options)) do
       if not s.same and not s.gap then
         local text, own = match.note(new[s.e] or "")
@@ -193,7 +193,7 @@ end
 -- The new lines of a step and why they will not do, or nil; with --within,
 -- also in how many of them a tolerance was noted.
 local function proposed(step, all, unit, o)
-  local new = update.rewritten(step, all[1][2], check.ofprint(all[1]), unit)
+  local new = update.rewritten(step, all[1][2], outcomes.ofprint(all[1]), unit)
   local why, others = failing(all[1]), nil
   if why then return new, why end
   why, others = refusal(new, all)

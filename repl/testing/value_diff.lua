@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
 -- value_diff.lua - where two values differ: tables by path, strings of several
--- lines as a diff, long ones around the first byte that differs.
+-- lines as a diff, long strings around the first byte that differs.
 
-local close = require "nacre.closeness"
-local inspect = require "nacre.styled_output"
+local closeness = require "nacre.closeness"
+local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local match = require "nacre.match_output"
 
@@ -83,7 +83,7 @@ function diff.lines(got, expected)
       lines[#lines + 1] = ("... %d lines more"):format(#list - LINES)
       break
     end
-    local text = inspect.brief(step[2]):sub(2, -2):gsub('\\"', '"')
+    local text = styled.brief(step[2]):sub(2, -2):gsub('\\"', '"')
     lines[#lines + 1] = step[1] .. " " .. match.cut(text, 300)
   end
   return lines
@@ -92,7 +92,7 @@ end
 -- A part of s around byte i, in quotes.
 local function around(s, i)
   local from, to = math.max(1, i - AROUND), math.min(#s, i + AROUND)
-  return (from > 1 and "..." or "") .. inspect.brief(s:sub(from, to)) ..
+  return (from > 1 and "..." or "") .. styled.brief(s:sub(from, to)) ..
          (to < #s and "..." or "")
 end
 
@@ -101,8 +101,8 @@ local function strings(got, expected)
     return diff.lines(got, expected)
   end
   if #got <= LONG and #expected <= LONG then
-    return {("got %s, expected %s"):format(inspect.brief(got),
-                                           inspect.brief(expected))}
+    return {("got %s, expected %s"):format(styled.brief(got),
+                                           styled.brief(expected))}
   end
   local i = 1
   while got:byte(i) == expected:byte(i) do i = i + 1 end
@@ -114,7 +114,7 @@ end
 -- Values
 --
 local function brief(v)
-  local text = inspect.brief(v):gsub("%s*\n%s*", " ")
+  local text = styled.brief(v):gsub("%s*\n%s*", " ")
   return match.cut(text, 300)
 end
 
@@ -127,8 +127,8 @@ end
 
 -- What is said of two values that are no tables, or nil if they are equal.
 local function leaf(got, expected)
-  if close.istensor(got) or close.istensor(expected) then
-    local says = close.compare(got, expected, {rtol = 0, atol = 0})
+  if closeness.istensor(got) or closeness.istensor(expected) then
+    local says = closeness.compare(got, expected, {rtol = 0, atol = 0})
     return says and split(says)
   end
   if type(got) == "number" and type(expected) == "number" then

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- bench.lua - :bench, nacre.bench and shell.bench: how long something takes,
--- from many runs; see measure.lua for how that is measured.
+-- bench.lua - :bench, nacre.bench and shell.bench: how long an expression
+-- takes, from many runs. measure.lua says how it is measured.
 
 local errors = require "nacre.errors"
-local file = require "nacre.measurement_files"
+local measurements = require "nacre.measurement_files"
 local host = require "nacre.host"
-local narrow = require "nacre.wrap_lines"
+local wrap = require "nacre.wrap_lines"
 local peak = require "nacre.machine_peak"
 local text = require "nacre.timing_text"
-local timing = require "nacre.measure"
+local measure = require "nacre.measure"
 
 local bench = {}
 
@@ -160,7 +160,9 @@ function bench.report(r, name, old)
       text.time(r.first), text.time(r.opening)))
   end
   if old then
-    for _, line in ipairs((file.compared(r, name, old))) do add(line) end
+    for _, line in ipairs((measurements.compared(r, name, old))) do
+      add(line)
+    end
   end
   add(text.printed {r})
   local warning = text.warning(r)
@@ -192,7 +194,7 @@ function bench.setup(o, texts)
   table.move(texts, 1, #texts, 2, all)
   local base = o.globals and setmetatable({}, {__index = _G})
   for name, v in pairs(o.globals or {}) do base[name] = v end
-  local env = timing.environment(all, base)
+  local env = measure.environment(all, base)
   if o.setup then
     local f, message = load(o.setup, "=stdin", "t", env)
     if not f then error("setup: " .. message, 0) end
@@ -237,34 +239,36 @@ end
 
 -- Prepares a text or a function; its errors are the caller's.
 function bench.subject(what, env)
-  local subject, message = timing.prepare(what, env)
+  local subject, message = measure.prepare(what, env)
   if not subject then error(message, 0) end
   return subject
 end
 
 local function kept(r, o)
   if o.save then
-    local path, why = file.save(o.save, r)
+    local path, why = measurements.save(o.save, r)
     if not path then error(why, 0) end
   end
-  local ok, why = file.export({r}, o)
+  local ok, why = measurements.export({r}, o)
   if not ok then error(why, 0) end
 end
 
 local function once(what, o)
   local old, why
   if o.against then
-    old, why = file.load(o.against)
+    old, why = measurements.load(o.against)
     if not old then error(why, 0) end
   end
-  local ok, wrong = file.name(o.save or "any")
+  local ok, wrong = measurements.name(o.save or "any")
   if not ok then error(wrong, 0) end
   local source = type(what) == "string" and what or nil
   local env = source and bench.setup(o, {source})
-  local r = timing.measure(bench.subject(what, env), o)
+  local r = measure.measure(bench.subject(what, env), o)
   bench.named(r, source, o, env)
   kept(r, o)
-  if old then r.compared = select(2, file.compared(r, o.against, old)) end
+  if old then
+    r.compared = select(2, measurements.compared(r, o.against, old))
+  end
   return r, old
 end
 
@@ -285,7 +289,7 @@ local function hiddenlocal(source, o)
     local name = token.kind == "name" and last ~= "." and last ~= ":" and
                  token.text
     if name and names[name] and not o.setup and
-       timing.valueof(_G, name) == nil and not (o.globals or {})[name] then
+       measure.valueof(_G, name) == nil and not (o.globals or {})[name] then
       return name
     end
     last = token.text
@@ -319,7 +323,7 @@ end
 function bench.parse(shell, words, name, form)
   local o, expression = bench.options(words)
   if not o then return shell.fail((":%s: %s"):format(name, expression)) end
-  if not timing.says(expression) then
+  if not measure.says(expression) then
     return shell.fail((":%s needs an expression: %s"):format(name, form))
   end
   return o, expression
@@ -335,7 +339,7 @@ function bench.run(shell, words)
   bench.guarded(shell, function()
     local r, old = once(expression, o)
     local lines = bench.report(r, o.against, old)
-    narrow.say(lines)
+    wrap.say(lines)
     if o.save then
       io.stdout:write("  saved as ", o.save, " (", ".nacre-bench/", o.save,
                       ".json)\n")

@@ -1,19 +1,19 @@
 -- SPDX-License-Identifier: MIT
 --
--- compare.lua - :compare, the same expression on every device, with its
--- operands there and with the copies, and whether the results agree; or two
--- and more expressions beside each other.
+-- compare.lua - :compare times one expression on every device, with its
+-- operands there and with the copies included, and checks that the results
+-- agree; or it times several expressions side by side.
 
 local bench = require "nacre.bench"
 local difference = require "nacre.tensor_difference"
-local file = require "nacre.measurement_files"
+local measurements = require "nacre.measurement_files"
 local machine = require "nacre.machine"
-local narrow = require "nacre.wrap_lines"
+local wrap = require "nacre.wrap_lines"
 local operands = require "nacre.operand_copies"
 local peak = require "nacre.machine_peak"
 local stats = require "nacre.timing_stats"
 local text = require "nacre.timing_text"
-local timing = require "nacre.measure"
+local measure = require "nacre.measure"
 local units = require "nacre.units"
 
 local nacre = package.loaded.nacre
@@ -82,7 +82,7 @@ end
 local function home(...)
   for i = 1, select("#", ...) do
     local v = select(i, ...)
-    if timing.istensor(v) then v:cpu() end
+    if measure.istensor(v) then v:cpu() end
   end
   return ...
 end
@@ -91,14 +91,14 @@ end
 -- back.
 local function copying(source, base, device)
   local here = operands.environment(source, base, to "cpu")
-  local env = timing.environment({source}, here)
+  local env = measure.environment({source}, here)
   local names = operands.names(source, here)
   local once = bench.subject(source, env).once
   local f = compare.on(device, function()
     operands.move(env, here, names, to(device))
     return home(once())
   end)
-  local subject = timing.prepare(f)
+  local subject = measure.prepare(f)
   subject.text, subject.env = source, env
   return subject
 end
@@ -168,7 +168,7 @@ end
 -- Do the results agree, and what do copies cost
 --
 local function agreement(a, b, what, hint)
-  if not (timing.istensor(a) and timing.istensor(b)) then return nil end
+  if not (measure.istensor(a) and measure.istensor(b)) then return nil end
   local d, why = difference.measure(a, b)
   if not d then return "results differ: " .. why, false end
   if d.different == 0 then return "results agree: bit by bit", true end
@@ -273,7 +273,7 @@ local function ondevices(source, o)
   local devices, why = compare.devices()
   local subjects = compare.subjects(source, env, devices)
   local seen, valid = looked(source, env, devices, subjects)
-  local results = timing.together(subjects, {budget = o.budget or 0.7,
+  local results = measure.together(subjects, {budget = o.budget or 0.7,
                                              warmup = o.warmup, cold = o.cold})
   local list = {}
   for i, r in ipairs(results) do
@@ -337,7 +337,7 @@ local function expressions(sources, o)
       return (first(own(sources[1], env), state))
     end, {source = alltexts {sources[1]}[1] or "", env = env})
   end
-  local results = timing.together(subjects, {budget = o.budget or 0.7,
+  local results = measure.together(subjects, {budget = o.budget or 0.7,
                                              warmup = o.warmup, cold = o.cold})
   for i, r in ipairs(results) do
     local source = type(sources[i]) == "string" and sources[i] or nil
@@ -370,7 +370,7 @@ local function both(sources, o)
   else
     lines, results = ondevices(sources[1], o)
   end
-  local ok, why = file.export(results, o)
+  local ok, why = measurements.export(results, o)
   if not ok then error(why, 0) end
   return lines, results
 end
@@ -420,7 +420,7 @@ function compare.run(shell, words)
   end
   bench.guarded(shell, function()
     local lines = both(sources, o)
-    narrow.say(lines)
+    wrap.say(lines)
   end)
 end
 

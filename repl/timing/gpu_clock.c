@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gpu_clock.c - the clock of a GPU and why it is held down, from the library that
-** comes with NVIDIA's driver; opened on first use, and missed by nobody.
+** gpu_clock.c - the clock of a GPU and the reasons for which the driver limits
+** it, from NVIDIA's management library (NVML), which is opened on first use.
 */
+
 #include <lauxlib.h>
 
 #include "repl/host/repl.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** machine.c - the module "nacre.machine": what timing needs to know of the
-** machine, and what it reads before and after a run.
+** machine.c - the module "nacre.machine": properties of the machine, and the
+** counters that are read before and after a timed run.
 */
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

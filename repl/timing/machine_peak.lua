@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- machine_peak.lua - what this machine can do at most, measured: the bandwidth of
--- memory, products of each dtype, what an operation costs however small,
--- copies to a device and back.  Kept in a file, for each processor with its
--- number of threads and for each GPU with its driver.
+-- machine_peak.lua - measures the peaks of this machine: memory bandwidth,
+-- matrix products of each dtype, the cost of the smallest operation, copies to
+-- a device and back. The figures are kept in a file, per processor and number
+-- of threads, and per GPU and driver.
 
 local json = require "nacre.json"
 local machine = require "nacre.machine"

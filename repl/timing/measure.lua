@@ -23,7 +23,7 @@ local stats = require "nacre.timing_stats"
 local nacre = package.loaded.nacre
 local clock, synchronize = nacre.clock, nacre.synchronize
 
-local timing = {}
+local measure = {}
 
 local function nothing() end
 
@@ -40,11 +40,11 @@ local HEAP = 64 << 20         -- then it is collected whatever that costs
 --
 -- What a name stands for in a table of globals, or in the one behind it; nil
 -- also where --strict would make an error of it.
-function timing.valueof(env, name)
+function measure.valueof(env, name)
   local v = rawget(env, name)
   if v ~= nil or rawequal(env, _G) then return v end
   local meta = getmetatable(env)
-  return meta and timing.valueof(meta.__index, name)
+  return meta and measure.valueof(meta.__index, name)
 end
 
 -- The names in a text that stand for something now, each once, in order.
@@ -53,7 +53,7 @@ local function named(text, env)
   for _, token in ipairs(lexer.tokens(text)) do
     local field = last and (last.text == "." or last.text == ":")
     if token.kind == "name" and not field and not seen[token.text] and
-       timing.valueof(env, token.text) ~= nil then
+       measure.valueof(env, token.text) ~= nil then
       seen[token.text] = true
       list[#list + 1] = token.text
     end
@@ -61,11 +61,11 @@ local function named(text, env)
   end
   return list
 end
-timing.named = named
+measure.named = named
 
 -- Globals of a text's own: what it assigns does not touch the session, and
 -- what it reads lies in one table, as in the session.
-function timing.environment(texts, base)
+function measure.environment(texts, base)
   base = base or _G
   local env = setmetatable({}, {__index = base})
   for _, text in ipairs(texts) do
@@ -123,17 +123,17 @@ local function functionsubject(f)
 end
 
 -- Is there anything in a text but blanks and remarks?
-function timing.says(text)
+function measure.says(text)
   for _, token in ipairs(lexer.tokens(text)) do
     if token.kind ~= "comment" then return true end
   end
   return false
 end
 
-function timing.prepare(what, env)
+function measure.prepare(what, env)
   if type(what) == "string" then
-    if not timing.says(what) then return nil, "an expression is needed" end
-    return textsubject(what, env or timing.environment {what})
+    if not measure.says(what) then return nil, "an expression is needed" end
+    return textsubject(what, env or measure.environment {what})
   end
   return functionsubject(what)
 end
@@ -142,9 +142,9 @@ end
 -- longer than that says nothing.
 local empty = {}
 
-function timing.empty(kind)
+function measure.empty(kind)
   if empty[kind] then return empty[kind] end
-  local s = timing.prepare(kind == "text" and "do end" or nothing, {})
+  local s = measure.prepare(kind == "text" and "do end" or nothing, {})
   local least = math.huge
   for _ = 1, 5 do
     least = math.min(least, s.loop(20000, clock, nothing) / 20000)
@@ -169,17 +169,17 @@ local function gained(before, runs)
   return r
 end
 
-function timing.counters() return {machine.counters()} end
-timing.gained = gained
+function measure.counters() return {machine.counters()} end
+measure.gained = gained
 
 local function istensor(v)
   return type(v) == "userdata" and nacre.is_tensor(v)
 end
-timing.istensor = istensor
+measure.istensor = istensor
 
 -- The device that worked, and the dtype of its floats, from what the counters
 -- and the tensors in sight say.
-function timing.place(counted, tensors)
+function measure.place(counted, tensors)
   local device, dtype
   for _, t in ipairs(tensors) do
     local name = tostring(t.device)
@@ -297,13 +297,13 @@ end
 local function first(s)
   local _ <close> = s.seen and muted(s)
   synchronize()
-  local before, start = timing.counters(), clock()
+  local before, start = measure.counters(), clock()
   local results = table.pack(s.once())
   synchronize()
   s.first = clock() - start
   s.counted = gained(before, 1)
   s.opening = s.counted.opening * 1e-9
-  s.device, s.dtype = timing.place(s.counted, tensorsof(results, s))
+  s.device, s.dtype = measure.place(s.counted, tensorsof(results, s))
 end
 
 -- How many runs may follow each other without a collection.
@@ -346,7 +346,7 @@ end
 -- prints.  Gives its seconds.
 local function second(s)
   local _ <close> = muted(s)
-  local before, lua = timing.counters(), collectgarbage "count"
+  local before, lua = measure.counters(), collectgarbage "count"
   local seconds = run(s, 1)
   s.counted = gained(before, 1)
   s.garbage = s.counted.allocated +
@@ -356,14 +356,14 @@ end
 
 -- Nothing was run before: then the first sample is the first run.
 local function fresh(s)
-  local before, lua = timing.counters(), collectgarbage "count"
+  local before, lua = measure.counters(), collectgarbage "count"
   local seconds = s.loop(1, clock, synchronize)
   s.first = seconds
   s.counted = gained(before, 1)
   s.opening = s.counted.opening * 1e-9
   s.garbage = s.counted.allocated +
               1024 * math.max(0, collectgarbage "count" - lua)
-  s.device, s.dtype = timing.place(s.counted, tensorsof({n = 0}, s))
+  s.device, s.dtype = measure.place(s.counted, tensorsof({n = 0}, s))
   if seconds >= LEAST then s.samples[1] = seconds end
   return seconds
 end
@@ -437,7 +437,7 @@ end
 -- The results of several subjects, which take turns, so that a drift of the
 -- clock is no difference between them.  Options: budget (seconds for each, 1),
 -- warmup, cold, n (runs in a sample), samples (at most), fewest (at least).
-function timing.together(subjects, options)
+function measure.together(subjects, options)
   local o = setmetatable({budget = options and options.budget or 1},
                          {__index = options})
   local start, results, working = clock(), {}, true
@@ -456,8 +456,8 @@ function timing.together(subjects, options)
   return results
 end
 
-function timing.measure(subject, options)
-  return timing.together({subject}, options)[1]
+function measure.measure(subject, options)
+  return measure.together({subject}, options)[1]
 end
 
-return timing
+return measure

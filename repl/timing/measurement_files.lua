@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- measurement_files.lua - measurements in files: kept under a name to be compared with
--- later, and as JSON and Markdown for others, in the form that hyperfine
--- gives them.
+-- measurement_files.lua - saves measurements: under a name, to compare with
+-- later, and as JSON and Markdown in the form that hyperfine writes.
 
 local json = require "nacre.json"
 local machine = require "nacre.machine"
 local stats = require "nacre.timing_stats"
 local text = require "nacre.timing_text"
 
-local file = {}
+local measurements = {}
 
 local FOLDER = ".nacre-bench"
 
@@ -26,7 +25,7 @@ end
 
 -- Where it was measured: what must be the same for a comparison of times to
 -- be one of programs.
-function file.machineof(r)
+function measurements.machineof(r)
   if r.device == "cpu" then
     return ("%s, %d threads"):format(machine.model(), r.threads)
   end
@@ -39,9 +38,10 @@ local PLAIN = {"median", "min", "max", "q1", "q3", "n", "flops", "bytes",
                "dtype", "threads", "load", "first", "opening", "emulated",
                "cold", "sizes"}
 
-function file.record(r)
+function measurements.record(r)
   local t = {command = r.text, setup = r.setup, times = r.samples,
-             machine = file.machineof(r), date = os.date "!%Y-%m-%dT%H:%M:%SZ",
+             machine = measurements.machineof(r),
+             date = os.date "!%Y-%m-%dT%H:%M:%SZ",
              version = package.loaded.nacre.version}
   for _, name in ipairs(PLAIN) do t[name] = r[name] end
   t.mean, t.stddev = moments(r.samples)
@@ -53,23 +53,23 @@ end
 --
 local function path(name) return FOLDER .. "/" .. name .. ".json" end
 
-function file.name(name)
+function measurements.name(name)
   if name:find "^[%w_%-][%w_%-%.]*$" then return name end
   return nil, ("%q is no name: letters, digits, _, - and . make one"):format(
     name)
 end
 
 -- Gives the path, or nil and why not.
-function file.save(name, r)
-  local ok, why = file.name(name)
+function measurements.save(name, r)
+  local ok, why = measurements.name(name)
   if ok then ok, why = machine.makefolder(FOLDER) end
-  if ok then ok, why = json.save(path(name), file.record(r)) end
+  if ok then ok, why = json.save(path(name), measurements.record(r)) end
   return ok and path(name) or nil, why
 end
 
 -- What was saved; nil and why.
-function file.load(name)
-  local ok, why = file.name(name)
+function measurements.load(name)
+  local ok, why = measurements.name(name)
   if not ok then return nil, why end
   local t, wrong = json.load(path(name))
   if not t then return nil, wrong end
@@ -85,7 +85,7 @@ function file.load(name)
 end
 
 -- The lines that say how r compares with what was saved as `name`.
-function file.compared(r, name, old)
+function measurements.compared(r, name, old)
   local ratio, low, high = stats.ratio(r.samples, old.times)
   local lines = {}
   if not low then
@@ -100,7 +100,7 @@ function file.compared(r, name, old)
   if old.command and r.text and old.command ~= r.text then
     lines[#lines + 1] = ("%s was: %s"):format(name, old.command)
   end
-  local here = file.machineof(r)
+  local here = measurements.machineof(r)
   if old.machine and old.machine ~= here then
     lines[#lines + 1] = ("warning: %s was measured on %s, this on %s"):format(
       name, old.machine, here)
@@ -133,7 +133,7 @@ local function row(r)
     limit[3] and text.percent(limit[3], n) or "")
 end
 
-function file.markdown(results)
+function measurements.markdown(results)
   local lines = {"| Expression | Device | Median | Min | Middle half | Rate " ..
                  "| Of peak |",
                  "|:---|:---|---:|---:|---:|---:|---:|"}
@@ -141,23 +141,23 @@ function file.markdown(results)
   return table.concat(lines, "\n") .. "\n"
 end
 
-function file.json(results)
+function measurements.json(results)
   local list = {}
-  for i, r in ipairs(results) do list[i] = file.record(r) end
+  for i, r in ipairs(results) do list[i] = measurements.record(r) end
   return json.encode {results = list}
 end
 
 -- Writes what the options ask for; nil and why.
-function file.export(results, o)
+function measurements.export(results, o)
   if o.json then
-    local ok, why = write(o.json, file.json(results))
+    local ok, why = write(o.json, measurements.json(results))
     if not ok then return nil, why end
   end
   if o.markdown then
-    local ok, why = write(o.markdown, file.markdown(results))
+    local ok, why = write(o.markdown, measurements.markdown(results))
     if not ok then return nil, why end
   end
   return true
 end
 
-return file
+return measurements

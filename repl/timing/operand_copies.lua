@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- operand_copies.lua - copies of what a text reads, so that several runs of it
--- begin with the same operands, on whatever device, and leave those of the
--- session alone.
+-- operand_copies.lua - copies the variables that an expression reads, so that
+-- several runs of it start from the same operands, on any device, and leave
+-- the session's unchanged.
 
-local timing = require "nacre.measure"
+local measure = require "nacre.measure"
 
 local nacre = package.loaded.nacre
 
@@ -37,7 +37,7 @@ end
 
 -- Is there a tensor or a generator in it, however deep?
 local function holds(v, seen)
-  if timing.istensor(v) or isgenerator(v) then return true end
+  if measure.istensor(v) or isgenerator(v) then return true end
   if type(v) ~= "table" or seen[v] then return false end
   seen[v] = true
   for _, item in next, v do
@@ -52,7 +52,7 @@ function operands.holds(v) return holds(v, libraries()) end
 -- there twice is there twice again.
 local function copied(v, each, seen)
   if seen[v] ~= nil then return seen[v] end
-  if timing.istensor(v) then
+  if measure.istensor(v) then
     seen[v] = each(v)
   elseif isgenerator(v) then
     seen[v] = v:clone()
@@ -78,8 +78,8 @@ end
 -- The names in a text that stand for operands.
 function operands.names(text, env)
   local list = {}
-  for _, name in ipairs(timing.named(text, env)) do
-    if operands.holds(timing.valueof(env, name)) then
+  for _, name in ipairs(measure.named(text, env)) do
+    if operands.holds(measure.valueof(env, name)) then
       list[#list + 1] = name
     end
   end
@@ -89,7 +89,7 @@ end
 -- Globals for a run of the text, with copies of its operands that each(t)
 -- makes.
 function operands.environment(text, base, each)
-  local env = timing.environment({text}, base)
+  local env = measure.environment({text}, base)
   operands.move(env, env, operands.names(text, env), each or operands.tensor)
   return env
 end
@@ -99,10 +99,10 @@ end
 function operands.observed(state, f)
   nacre.set_rng_state(state)
   nacre.synchronize()
-  local before = timing.counters()
+  local before = measure.counters()
   local results = table.pack(f())
   nacre.synchronize()
-  local uses = timing.gained(before, 1).uses
+  local uses = measure.gained(before, 1).uses
   return results, uses, not nacre.get_rng_state():equal(state)
 end
 

@@ -1,19 +1,19 @@
 -- SPDX-License-Identifier: MIT
 --
--- sweep.lua - :sweep, time against size: for each size the setup is run, then
--- every expression is timed; where one overtakes the first is named, and the
--- curves are drawn.
+-- sweep.lua - :sweep times expressions over sizes. For each size it runs the
+-- setup, then times every expression; it reports where one overtakes the
+-- first, and draws the curves.
 
 local bench = require "nacre.bench"
 local compare = require "nacre.compare"
 local errors = require "nacre.errors"
-local file = require "nacre.measurement_files"
+local measurements = require "nacre.measurement_files"
 local host = require "nacre.host"
-local inspect = require "nacre.styled_output"
-local narrow = require "nacre.wrap_lines"
+local styled = require "nacre.styled_output"
+local wrap = require "nacre.wrap_lines"
 local stats = require "nacre.timing_stats"
 local text = require "nacre.timing_text"
-local timing = require "nacre.measure"
+local measure = require "nacre.measure"
 
 local nacre = package.loaded.nacre
 
@@ -30,7 +30,7 @@ local function setup(o, name, n, sources)
   for _, source in ipairs(sources) do
     if type(source) == "string" then texts[#texts + 1] = source end
   end
-  local env = timing.environment(texts, nil)
+  local env = measure.environment(texts, nil)
   env[name] = n
   if not o.setup then return env end
   local f, message = load(o.setup, "=stdin", "t", env)
@@ -83,7 +83,7 @@ local function expected(list, sizes, i)
 end
 
 -- Times every column that is still in the race at size i.
-local function measure(t, i, o)
+local function time_size(t, i, o)
   local env = setup(o, t.name, t.sizes[i], t.sources)
   local all, chosen, where = subjects(t.sources, env, t.devices,
                                         t.sizes[i]), {}, {}
@@ -97,7 +97,7 @@ local function measure(t, i, o)
     end
   end
   if #chosen == 0 then return false end
-  local list = timing.together(chosen, {budget = o.budget or BUDGET,
+  local list = measure.together(chosen, {budget = o.budget or BUDGET,
                                         cold = o.cold, fewest = 3})
   for j, r in ipairs(list) do
     bench.named(r, t.columns[where[j]].name, o)
@@ -109,8 +109,8 @@ end
 
 -- The same; false also if memory does not suffice for a larger size.
 local function attempt(t, i, o)
-  if i == 1 then return measure(t, i, o) end
-  local ok, e = pcall(measure, t, i, o)
+  if i == 1 then return time_size(t, i, o) end
+  local ok, e = pcall(time_size, t, i, o)
   if ok then return e end
   if type(e) ~= "table" or e.code ~= "ENOMEM" then error(e, 0) end
   t.stopped = ("stopped at %s = %d: %s: %s"):format(t.name, t.sizes[i], e.op,
@@ -299,7 +299,7 @@ end
 local function whole(name, sizes, sources, o, say)
   local t = sweeping(name, sizes, sources, o, say)
   for _, s in ipairs(conclusions(t)) do say("  " .. s) end
-  local ok, why = file.export(all(t), o)
+  local ok, why = measurements.export(all(t), o)
   if not ok then error(why, 0) end
   return t
 end
@@ -373,7 +373,7 @@ function sweep.run(shell, words)
   end
   bench.guarded(shell, function()
     local function say(s)
-      narrow.say(s)
+      wrap.say(s)
       io.stdout:flush()
     end
     local t = whole(name, sizes, sources, o, say)

@@ -1,22 +1,23 @@
 -- SPDX-License-Identifier: MIT
 --
--- time_once.lua - :time, one run between two looks at the clock and the counters:
+-- time_once.lua - :time runs an expression once, between two readings of the
+-- clock and the counters, and prints one line:
 --
 --   <wall>  [<rate> (<pct> of peak)]  [<GB/s> (<pct>)]  <verdict>  <device>
 --   [+alloc]  [first use: X of this]
 --
--- in one line.  What is not known is left out.
+-- What is not known is left out.
 
 local host = require "nacre.host"
 local machine = require "nacre.machine"
 local peak = require "nacre.machine_peak"
 local text = require "nacre.timing_text"
-local timing = require "nacre.measure"
+local measure = require "nacre.measure"
 local units = require "nacre.units"
 
 local nacre = package.loaded.nacre
 
-local time = {}
+local time_once = {}
 
 -- Marks in the current device's queue, if a device is in use; `stop` gives
 -- the seconds between them.
@@ -37,22 +38,22 @@ end
 local function once(run, source)
   nacre.synchronize()
   local stop = marks()
-  local before = timing.counters()
+  local before = measure.counters()
   local results, seconds = run()
   if not results then return nil end
-  local r = timing.gained(before, 1)
+  local r = measure.gained(before, 1)
   local device = stop and stop()
   r.seconds, r.opening = seconds, r.opening * 1e-9
   r.devicetime = r.uses > 0 and device or nil
   local tensors = {}
   for i = 1, results.n do
-    if timing.istensor(results[i]) then tensors[#tensors + 1] = results[i] end
+    if measure.istensor(results[i]) then tensors[#tensors + 1] = results[i] end
   end
-  for _, name in ipairs(source and timing.named(source, _G) or {}) do
+  for _, name in ipairs(source and measure.named(source, _G) or {}) do
     local v = rawget(_G, name)
-    if timing.istensor(v) then tensors[#tensors + 1] = v end
+    if measure.istensor(v) then tensors[#tensors + 1] = v end
   end
-  r.device, r.dtype = timing.place(r, tensors)
+  r.device, r.dtype = measure.place(r, tensors)
   local _, emulated = machine.accelerator()
   r.emulated = r.uses > 0 and emulated or nil
   return r, results
@@ -80,7 +81,7 @@ local function unmeasured(r, known)
          r.flops + r.bytes >= 1e6
 end
 
-function time.line(r)
+function time_once.line(r)
   local parts = {text.time(r.seconds)}
   local function add(part) parts[#parts + 1] = part end
   local known = not r.emulated and r.operations > 0 and peak.of(r.device)
@@ -113,7 +114,7 @@ function time.line(r)
   return "  " .. table.concat(parts, "  ")
 end
 
-function time.run(shell, source)
+function time_once.run(shell, source)
   if source == "" then return shell.fail ":time needs a statement" end
   local unit = shell.compile(source)
   if not unit or not shell.settle() then return end
@@ -124,12 +125,12 @@ function time.run(shell, source)
   if not r then return end
   local out = (host.terminal "stdout" or shell.transcript) and io.stdout or
               io.stderr
-  out:write(time.line(r), "\n")
+  out:write(time_once.line(r), "\n")
 end
 
 -- For programs: a function, or a text that is compiled; gives what was
 -- counted, and then the results.
-function time.call(f, ...)
+function time_once.call(f, ...)
   if type(f) == "string" then
     f = assert(load("return " .. f, "=stdin", "t") or load(f, "=stdin", "t"))
   end
@@ -140,8 +141,8 @@ function time.call(f, ...)
     nacre.synchronize()
     return got, nacre.clock() - start
   end)
-  r.text = time.line(r):match "^%s*(.*)$"
+  r.text = time_once.line(r):match "^%s*(.*)$"
   return r, table.unpack(results, 1, results.n)
 end
 
-return time
+return time_once

@@ -13,7 +13,7 @@ local bench = require "nacre.bench"
 local host = require "nacre.host"
 local stats = require "nacre.timing_stats"
 local text = require "nacre.timing_text"
-local timing = require "nacre.measure"
+local measure = require "nacre.measure"
 
 local nacre = package.loaded.nacre
 
@@ -84,7 +84,7 @@ local function run(t, options)
   nacre.set_num_threads(t.num_threads)
   local source = type(t.stmt) == "string" and t.stmt or nil
   local env = source and bench.setup(t, {source})
-  local r = timing.measure(bench.subject(t.stmt, env), options)
+  local r = measure.measure(bench.subject(t.stmt, env), options)
   return measurement(t, bench.named(r, source, t, env))
 end
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- timing_stats.lua - the arithmetic of timing: what a list of samples says, and
--- with how many digits.  Knows no clock and prints nothing.
+-- timing_stats.lua - the statistics of timing: summarizes a list of samples
+-- and decides how many digits are significant. It reads no clock and prints
+-- nothing.
 
 local stats = {}
 

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- timing_text.lua - what was measured, in words: times with the digits that the
--- samples support, rates and their share of the measured peaks, the verdict,
--- doubts.
+-- timing_text.lua - formats measurements: times with the digits that the
+-- samples support, rates and their share of the measured peaks, what limits
+-- them, warnings.
 
 local host = require "nacre.host"
-local inspect = require "nacre.styled_output"
+local styled = require "nacre.styled_output"
 local machine = require "nacre.machine"
 local stats = require "nacre.timing_stats"
 local units = require "nacre.units"
@@ -92,9 +92,9 @@ local function onlycopies(r)
   return bytes, there > back and "h2d" or "d2h"
 end
 
--- `r` has the counters of a run and device, dtype; `peak` what was measured
--- there (see machine_peak.lua), or nil.  Gives flops and bytes in a second, their
--- shares and the verdict.
+-- Returns flops and bytes per second, their shares of the peak, and the
+-- verdict. `r` has the counters of a run, device and dtype; `peak' is the
+-- device's measured peak (see machine_peak.lua), or nil.
 function text.reached(r, seconds, peak)
   local copied, way = onlycopies(r)
   local o = {flops = r.flops / seconds, bytes = (copied or r.bytes) / seconds}
@@ -191,7 +191,7 @@ function text.operands(source, env)
     local field = last == "." or last == ":"
     product = product or field and PRODUCTS[token.text] or false
     if token.kind == "name" and not field and next ~= "=" and
-       inspect.istensor(valueof(env, token.text)) then
+       styled.istensor(valueof(env, token.text)) then
       names[#names + 1] = token.text
     end
   end

@@ -40,13 +40,13 @@ if s:find "^=nacre%." then seen[s:sub(8) .. ":" .. n] = true end end; \
 coroutine.create = function(f) local co = create(f); \
 debug.sethook(co, line, "l"); return co end; \
 for module, name in pairs {syntax_errors = "render", \
-runtime_errors = "unknown"} do \
+runtime_errors = "unknown_variable"} do \
 local t = require("nacre." .. module); local f = t[name]; \
 t[name] = function(...) debug.sethook(line, "l"); \
 local text = f(...); debug.sethook(); return text end end; \
 local habits = require "nacre.runtime_errors"; \
-local running = habits.running; \
-habits.running = function(o, ...) \
+local running = habits.explain; \
+habits.explain = function(o, ...) \
 if o.hint then print("@raw " .. o.hint) end; return running(o, ...) end end"""
 SEEN = 'for k in pairs(seen) do print("@seen " .. k) end'
 MODULES = ("foreign_syntax", "nil_argument", "nonfinite_hints",

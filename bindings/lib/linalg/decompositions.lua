@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- decompositions.lua - of nacre.linalg: QR, eigenvalues, singular values and
--- what is made of them; transposed as solvers.lua says.
+--
+-- decompositions.lua - nacre.linalg: QR, eigenvalues, singular values and what
+-- is computed from them. Matrices are transposed for LAPACK as in solvers.lua.
+
 local all = ...
 local fail, M = all.fail, all.matrix
 local Function = nacre.autograd.Function

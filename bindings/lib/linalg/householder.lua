@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- householder.lua - orthogonal matrices as products of Householder matrices
--- I - tau v v', whose vectors v stand below the diagonal, as geqrf gives them.
+--
+-- householder.lua - orthogonal matrices as products of Householder matrices I
+-- - tau v v'. The vectors v are stored below the diagonal, as geqrf returns
+-- them.
+
 local all = ...
 local fail, M = all.fail, all.matrix
 local T, head, matrices, sametype = M.T, M.head, M.matrices, M.sametype

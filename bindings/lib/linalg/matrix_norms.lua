@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- matrix_norms.lua - of nacre.linalg, what follows from the factorizations: norms,
--- powers, products, and the names that are older than the table.
+--
+-- matrix_norms.lua - nacre.linalg: norms, powers, products, and older names of
+-- its functions.
+
 local all = ...
 local fail, M = all.fail, all.matrix
 local name, matrices, square, T, eye = M.name, M.matrices, M.square, M.T, M.eye

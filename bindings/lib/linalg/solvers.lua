@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: MIT
+--
 -- solvers.lua - nacre.linalg: triangular and general systems, LU and Cholesky,
--- from what the core gets from LAPACK, and their gradients. LAPACK wants
--- matrices column by column: it is given, and gives, transposes.
+-- with their gradients, over the core's calls of LAPACK. LAPACK wants matrices
+-- column by column, so it is passed, and returns, transposed matrices.
+
 local all = ...
 local fail = all.fail
 local Function = nacre.autograd.Function

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- convolution.lua - of nacre.nn.functional, what works on signals and images:
--- convolutions; pooling.lua has windows, interpolate.lua other sizes.
+--
+-- convolution.lua - convolutions of nacre.nn.functional. Pooling is in
+-- pooling.lua, resizing in interpolate.lua.
+
 local all = ...
 local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
   all.sametype

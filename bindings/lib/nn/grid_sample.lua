@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- grid_sample.lua - of nacre.nn.functional, images looked at in any places:
--- grid_sample, and the places of an affine map.
 --
--- Along each dimension a place has a few neighbours, taps, each with a weight.
--- The image gets a frame of zeros, where taps outside of it go.
+-- grid_sample.lua - nacre.nn.functional.grid_sample and affine_grid: images
+-- sampled at arbitrary points.
+--
+-- Along each dimension a point has a few neighbours (taps), each with a
+-- weight. The image is padded with zeros, where the taps outside of it lie.
+
 local all = ...
 local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
   all.sametype

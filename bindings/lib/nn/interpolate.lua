@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- interpolate.lua - of nacre.nn.functional, images in another size: interpolate and
--- the like.
+--
+-- interpolate.lua - nacre.nn.functional.interpolate and relatives: images
+-- resized.
+
 local all = ...
 local fail, floats, hasdims = all.fail, all.floats, all.hasdims
 local wide, back = all.wide, all.back
@@ -148,7 +150,9 @@ define("pixel_shuffle", "input:tensor, upscale_factor:int",
        "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
 function(x, r)
   local op, n = "pixel_shuffle", x:dim()
-  if r > 1 << 30 then fail(op, ("upscale_factor is too large: %d"):format(r)) end
+  if r > 1 << 30 then
+    fail(op, ("upscale_factor is too large: %d"):format(r))
+  end
   if r < 1 then
     fail(op, ("upscale_factor is %d, and must be 1 or more"):format(r))
   end

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- layers.lua - nacre.nn.functional but for its losses and what works on
--- images: layers without state, made of operations that have gradients.
+--
+-- layers.lua - nacre.nn.functional except losses and images: layers without
+-- state, composed of operations that have gradients.
+
 local all = ...
 local fail = all.fail
 

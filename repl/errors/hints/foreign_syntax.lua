@@ -1,32 +1,33 @@
 -- SPDX-License-Identifier: MIT
 --
--- foreign_syntax.lua - what does not compile because it is another language: what to
--- write here.  Python's, Julia's, MATLAB's, C's and JavaScript's habits.
+-- foreign_syntax.lua - hints for syntax errors: code that is valid in Python,
+-- Julia, MATLAB, C or JavaScript, and how it is written in Lua.
 
-local counting = require "nacre.index_base"
+local index_base = require "nacre.index_base"
 local frames = require "nacre.stack_frames"
-local habits = require "nacre.runtime_errors"
+local runtime_errors = require "nacre.runtime_errors"
 local istensor = require "nacre.styled_output".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
-local phrases = require "nacre.expression_at"
-local python = require "nacre.python_statements"
+local expressions = require "nacre.expression_at"
+local python_statements = require "nacre.python_statements"
 
-local beginning, ending = phrases.beginning, phrases.ending
-local first, last, enclosed = phrases.first, phrases.last, phrases.enclosed
-local call = phrases.call
+local beginning, ending = expressions.beginning, expressions.ending
+local first, last = expressions.first, expressions.last
+local enclosed = expressions.enclosed
+local call = expressions.call
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local foreign = {}
+local foreign_syntax = {}
 
--- What a path stands for at the prompt.
-local function valueof(path) return frames.valueof(path, {}) end
+-- The value of a path at the prompt.
+local function value_of(path) return frames.value_of(path, {}) end
 
 local inplace = {["+"] = "add_", ["-"] = "sub_", ["*"] = "mul_",
                  ["/"] = "div_"}
 
-local function compound(before, rest)
+local function compound_assignment(before, rest)
   local op, tail = rest:match "^(%.%.)=(.*)$"
   if not op then op, tail = rest:match "^(//)=(.*)$" end
   if not op then op, tail = rest:match "^([-+*/%%^])=(.*)$" end
@@ -38,15 +39,15 @@ local function compound(before, rest)
   if not x or not y or x:find "%)$" then return nil end
   local plus = op == "+" or op == ".."
   local owner = x:match "^([%a_][%w_.]*)%.data$"
-  if inplace[op] and owner and istensor(valueof(owner)) then
+  if inplace[op] and owner and istensor(value_of(owner)) then
     return ("Lua has no %s=; nacre.no_grad(function() %s:%s(%s) end)"):format(
              spelled, owner, inplace[op], y)
   end
-  local note = x:find "%[%s*0%s*%]$" and counting.note or ""
+  local note = x:find "%[%s*0%s*%]$" and index_base.note or ""
   x = x:gsub("%[%s*0%s*%]$", "[1]")
   local text = ("Lua has no %s=; %s = %s %s %s%s"):format(spelled, x, x, op,
                  plus and y or enclosed(y), note)
-  local v = valueof(x)
+  local v = value_of(x)
   if inplace[op] and (istensor(v) or v == nil and x:find "^[%w_]+$") then
     text = ("%s, or in place %s:%s(%s)"):format(text, x, inplace[op], y)
   end
@@ -71,10 +72,10 @@ local function power(before, rest)
 end
 
 -- Is a path surely no tensor?  x.shape is a table.
-local function othervalue(path)
-  local v = valueof(path)
+local function is_other_value(path)
+  local v = value_of(path)
   local owner, field = path:match "^(.*)%.([%a_][%w_]*)$"
-  local object = v == nil and owner and valueof(owner)
+  local object = v == nil and owner and value_of(owner)
   if istensor(object) then
     local ok, value = pcall(function() return object[field] end)
     v = ok and value or nil
@@ -85,7 +86,7 @@ end
 local function index(before, rest)
   local x, a = before:match "([%a_][%w_%.]*)%[([^%[%]]*)$"
   local b = rest:match "^([^%[%]]*)%]"
-  return x and b and not othervalue(x) and counting.index(x, a .. b)
+  return x and b and not is_other_value(x) and index_base.index(x, a .. b)
 end
 
 -- function f(a, x=1): a, x and x = x or 1
@@ -97,7 +98,7 @@ local function defaults(head, params)
     names[#names + 1] = name
     value = value:match "^=%s*(.+)$"
     value = value and first(value)
-    value = value and value:gsub("^%a+$", habits.words)
+    value = value and value:gsub("^%a+$", runtime_errors.words)
     if value and value ~= "nil" then
       sets[#sets + 1] = ("%s = %s or %s"):format(name, name, value)
     end
@@ -108,31 +109,31 @@ local function defaults(head, params)
                               table.concat(sets, "; "))
 end
 
--- The named arguments of a call as a table has them; and a note if some are
--- numbers of dimensions, which `info' of the operation tells.
+-- The named arguments of a call as the text of a table; and a note if some are
+-- dimensions, by the operation's `info'.
 local function arguments(info, list)
   local counted = false
   list = list:gsub("([%a_][%w_]*)%s*=%s*([^,=]+)", function(name, value)
     local tail = value:match "%s*$"
     local mine
-    name = habits.arguments[name] or name
-    value, mine = counting.argument(info, name, value:sub(1, #value - #tail))
+    name = runtime_errors.arguments[name] or name
+    value, mine = index_base.argument(info, name, value:sub(1, #value - #tail))
     counted = counted or mine
     return name .. "=" ..
-           value:gsub("%f[%w_]%a+%f[^%w_]", habits.words) .. tail
+           value:gsub("%f[%w_]%a+%f[^%w_]", runtime_errors.words) .. tail
   end)
-  return list, counted and counting.note or ""
+  return list, counted and index_base.note or ""
 end
 
--- What is known of the operation that a path ends a text with, or nil.
-local function infoof(text)
+-- The info of the operation whose path ends a text, or nil.
+local function info_of(text)
   local path = text:match "%f[%w_.:]([%a_][%w_.]*)%s*$"
   local f = path and lookup.value(path)
   return type(f) == "function" and nacre._info(f) or nil
 end
 
--- Of several results, the one that [1] or .indices behind the call means.
-local function oneresult(info, text, tail)
+-- Of several results, the one that [1] or .indices after the call selects.
+local function select_result(info, text, tail)
   if not (info and info.signature or ""):find "%->.*," then
     return text, tail
   end
@@ -148,7 +149,7 @@ local function oneresult(info, text, tail)
 end
 
 -- f(a, name=value) is f(a, {name=value})
-local function byname(before, rest)
+local function named_arguments(before, rest)
   local head, inside = call(before)
   if not head then return nil end
   if head:find "%f[%w_]function%f[^%w_][%s%w_.:]*$" then
@@ -163,21 +164,21 @@ local function byname(before, rest)
   end
   local before = head:sub(1, -#(ending(head) or "") - 1)
   local path = head:match "([%a_][%w_.]*)%.[%a_][%w_]*$"
-  head = phrases.methods(head .. "(", valueof):sub(1, -2)
+  head = expressions.methods(head .. "(", value_of):sub(1, -2)
   local list, note = name .. "=" .. value, ""
   local method = head:match ":([%a_][%w_]*)$"
-  local info = method and nacre._info(method) or infoof(head)
-  if method or info or path and rawequal(valueof(path), nacre) then
+  local info = method and nacre._info(method) or info_of(head)
+  if method or info or path and rawequal(value_of(path), nacre) then
     list, note = arguments(info, list)
   else
-    list = list:gsub("%f[%w_]%a+%f[^%w_]", habits.words)
+    list = list:gsub("%f[%w_]%a+%f[^%w_]", runtime_errors.words)
   end
   if not load("return {" .. list .. "}", "=", "t") then return nil end
   local whole = ("%s(%s{%s})"):format(head:sub(#before + 1),
     args ~= "" and args .. " " or "", list)
-  whole, tail = oneresult(info, whole, tail:match "^%)(.-)%s*$")
+  whole, tail = select_result(info, whole, tail:match "^%)(.-)%s*$")
   return before:match "^%s*(.*)$" ..
-         phrases.methods(whole .. tail, valueof) .. note
+         expressions.methods(whole .. tail, value_of) .. note
 end
 
 -- x:repeat(2), torch.and(a, b)
@@ -186,16 +187,16 @@ local function reserved(before, rest)
   local word, args = rest:match "^(%l+)%s*(%b())"
   if not path or not args then return nil end
   word = word == "repeat" and "tile" or "logical_" .. word
-  if istensor(valueof(path:sub(1, -2))) then path = path:sub(1, -2) .. ":" end
+  if istensor(value_of(path:sub(1, -2))) then path = path:sub(1, -2) .. ":" end
   return path .. word .. args
 end
 
 -- c and y or z; torch.device("cuda" if torch.cuda.is_available() else "cpu")
-local function either(c, y, z)
+local function and_or(c, y, z)
   if c:find "cuda%.is_available" then return 'nacre.device "auto"' end
   c = (c:find "%f[%w_]or%f[^%w_]") and "(" .. c .. ")" or c
   return (("%s and %s or %s"):format(c, y, z)
-            :gsub("%f[%w_]%a+%f[^%w_]", habits.words))
+            :gsub("%f[%w_]%a+%f[^%w_]", runtime_errors.words))
 end
 
 local function conditional(before, rest)
@@ -204,7 +205,7 @@ local function conditional(before, rest)
   if not y then y, z = rest:match "^%?%s*(.-)%s*:%s*(.-)%s*$" end
   z = z and first(z)
   if not z or x == "" then return "x and y or z" end
-  return either(x, y, z)
+  return and_or(x, y, z)
 end
 
 local function statement(before, rest)
@@ -222,9 +223,9 @@ local function statement(before, rest)
   if word == "del" then return tail .. " = nil" end
   if word == "import" or word == "from" or word == "using" then
     local name = rest:match "^[%w_]+"
-    return python.import(rest) or habits.modules[name] or
+    return python_statements.import(rest) or runtime_errors.modules[name] or
            rawget(_G, name) and name .. " is there already" or
-           name and python.module(name)
+           name and python_statements.module(name)
   end
   if word == "class" then
     local name = rest:match "^[%w_]+"
@@ -240,7 +241,7 @@ local function statement(before, rest)
     local no = y == "not" and behind ~= ""
     if no then y = behind end
     return y and ("%s %s %s"):format(x, no and "~=" or "==",
-                                     habits.words[y] or y)
+                                     runtime_errors.words[y] or y)
   end
   if word == "def" then
     local head, params = rest:match "^([%w_]+)%s*%(([^()]*)%)"
@@ -277,26 +278,26 @@ local function command(rest)
 end
 
 -- x if y else z
-local function choice(before, rest)
+local function ternary(before, rest)
   local y, z = rest:match "^if%s+(.-)%s+else%s+(.-)%s*$"
   z = z and first(z)
-  return z and either(y, last(before), z)
+  return z and and_or(y, last(before), z)
 end
 
 -- y = x if c else z: `y = x' is whole, and what is refused is `else'
-local function otherwise(before, rest)
+local function misplaced_else(before, rest)
   local x, c = before:match "^(.-%S)%s+if%s+(.-)%s*$"
   local z = x and first(rest:match "^else%s*(.*)$" or "")
   x = x and last(x)
   if not z or x == "" or c:find "%f[%w_]then%f[^%w_]" then return nil end
-  return either(c, x, z)
+  return and_or(c, x, z)
 end
 
 -- f(x) = x + 1, as in Julia; x(1, 2) = 5; a = b = 1
 local tests = {["if"] = true, ["elseif"] = true, ["while"] = true,
                ["until"] = true, ["and"] = true, ["or"] = true, ["not"] = true}
 
-local function equals(before, rest)
+local function assignment(before, rest)
   if tests[before:match "%f[%w_](%l+)%s*%([^()]*$"] then
     return "== compares"
   end
@@ -306,7 +307,7 @@ local function equals(before, rest)
   if name then
     body = body and first(body)
     args = args:match "^%(%s*(.-)%s*%)$"
-    local v, names = valueof(name), true
+    local v, names = value_of(name), true
     for arg in args:gmatch "[^,]+" do
       names = names and arg:find "^%s*[%a_][%w_]*%s*$"
     end
@@ -332,7 +333,7 @@ local function equals(before, rest)
 end
 
 -- 'a'.upper(), "{}".format(x), ", ".join(list): methods of a text in quotes
-local function ofstring(before, rest)
+local function string_method(before, rest)
   local text = before:match "([\"'][^\"']*[\"'])%s*$"
   local name, args = rest:match "^%.([%a_][%w_]*)%s*(%b())"
   if not text or not name then return nil end
@@ -365,7 +366,7 @@ end
 
 -- Is the offending token in the head of a function without a name, which
 -- Lua takes to be something else?
-local function nearlambda(before)
+local function near_lambda(before)
   for _, t in ipairs(lexer.tokens(before)) do
     local tail = t.kind == "name" and t.text == "lambda" and
                  before:sub(t.to + 1)
@@ -388,7 +389,7 @@ end
 -- A function without a name.
 local function inline(before, rest)
   local line, args, body = before .. rest, nil, nil
-  if nearlambda(before) or rest:find "^lambda%f[^%w_]" then
+  if near_lambda(before) or rest:find "^lambda%f[^%w_]" then
     args, body = line:match "%f[%w_]lambda%s*([%w_,%s]-)%s*:%s*(.-)%s*$"
   elseif nearrow(before, rest) then
     args, body = line:match "%(([%w_,%s]*)%)%s*[-=]>%s*(.-)%s*$"
@@ -414,7 +415,7 @@ local function product(before, rest)
   end
 end
 
--- Each: near which token, and a function that gives the hint, or a text.
+-- Each row: the token that is rejected, and the hint as a text or a function.
 local tokens = {
   {"!", function(before, rest)
     local x = rest:match "^!%s*([%w_%.]+)"
@@ -430,7 +431,7 @@ local tokens = {
     local a, b = ending(before), beginning(rest:sub(2))
     return a and b and ("nacre.linalg.solve(%s, %s)"):format(a, b)
   end},
-  {"if", choice}, {"else", otherwise},
+  {"if", ternary}, {"else", misplaced_else},
   {"@", function(before, rest)
     if before:find "^%s*$" then return command(rest) end
     return product(before, rest)
@@ -480,8 +481,8 @@ local tokens = {
     if message:find "^'then'" then return "== compares" end
     local value = rest:match "^:(=.*)$"
     if value then return before .. value end
-    return message:find "^'%)' expected" and byname(before, rest) or
-           equals(before, rest)
+    return message:find "^'%)' expected" and named_arguments(before, rest) or
+           assignment(before, rest)
   end},
   {"repeat", reserved}, {"and", reserved}, {"or", reserved},
   {"not", reserved},
@@ -495,7 +496,7 @@ local tokens = {
     local f = before:match "([%w_%.]+)%.$"
     return f and rest:find "^%b()" and f .. rest:match "^%b()"
   end},
-  {".", ofstring},
+  {".", string_method},
   {"[", function(before, rest)
     local literal, i = before:match "(%b{})%s*$", rest:match "^%b[]"
     if literal and i then return ("(%s)%s"):format(literal, i) end
@@ -503,8 +504,8 @@ local tokens = {
   end},
 }
 
--- A better message, a hint: what the place looks like.
-function foreign.hint(message, near, before, rest)
+-- Returns a better message and a hint for a syntax error at the token `near'.
+function foreign_syntax.hint(message, near, before, rest)
   if near == "!" and rest:find "^!=" then
     local x, y = before:match "([%a_][%w_]*)%s*$", rest:match "^!=%s*([%w_%.]+)"
     local each = x and y and istensor(rawget(_G, x)) and
@@ -514,7 +515,7 @@ function foreign.hint(message, near, before, rest)
   end
   local f = inline(before, rest)
   if f then return nil, f end
-  local better = compound(before, rest) or increment(before, rest)
+  local better = compound_assignment(before, rest) or increment(before, rest)
   if better then return better end
   if before:find "^%s*#%s" or near == "#" then
     return nil, "a comment starts with --"
@@ -525,7 +526,7 @@ function foreign.hint(message, near, before, rest)
   if before:find "%f[%w_]continue%s*;?%s*$" and near ~= "=" then
     return nil, "goto continue, with ::continue:: before the loop's end"
   end
-  local short = python.oneline(before .. rest)
+  local short = python_statements.oneline(before .. rest)
   if short then return nil, short end
   for _, entry in ipairs(tokens) do
     if entry[1] == near then
@@ -548,12 +549,12 @@ local missing = {["for"] = "'do' expected", ["while"] = "'do' expected",
                  try = "Lua has no try", except = "Lua has no except",
                  finally = "Lua has no finally"}
 
--- What a block that ends too early may be in another language: what to write,
--- and a better message than `what', or nil.
-function foreign.unfinished(what, text)
-  local word = require "nacre.input_block".colon(text)
+-- For a block that ends too early: the hint, and a better message than `what',
+-- if it looks like another language; else nil.
+function foreign_syntax.unfinished(what, text)
+  local word = require "nacre.input_block".python_colon(text)
   if word then
-    return word == "for" and python.loop(text) or opening[word] or
+    return word == "for" and python_statements.loop(text) or opening[word] or
            "pcall(function() ... end)", missing[word]
   end
   local x = what:find "^unfinished string" and
@@ -561,4 +562,4 @@ function foreign.unfinished(what, text)
   return x and x:gsub("%.$", "") .. ":t()"
 end
 
-return foreign
+return foreign_syntax

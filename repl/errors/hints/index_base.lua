@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- index_base.lua - indices and dimensions as Python counts them, from 0 and
--- without the end, and as Julia does; here they count from 1, and the end
--- belongs to a slice.
+-- index_base.lua - translates indices and dimensions of Python (from 0, the
+-- end excluded) and Julia to Nacre's, which count from 1 and include the end
+-- of a slice.
 
-local counting = {}
+local index_base = {}
 
 local note = ", counted from 1"
 
@@ -21,9 +21,9 @@ local function newaxis(x, inside)
   return at and ("%s:unsqueeze(%d)"):format(x, at)
 end
 
--- The numbers of a slice: "" where there is none, nil where there is more
--- than numbers and, of Julia, `end'.
-local function numbers(part)
+-- The bounds of a slice as texts, "" for an omitted one; nil if a part is
+-- neither a number nor, in Julia, `end'.
+local function slice_bounds(part)
   local list = {}
   for word in (part:gsub("%s", "") .. ":"):gmatch "(.-):" do
     if word ~= "" and word ~= "end" and not word:find "^%-?%d+$" then
@@ -34,15 +34,15 @@ local function numbers(part)
   return #list <= 3 and list or nil
 end
 
-local function joined(first, last, step)
+local function join_slice(first, last, step)
   return ("%s:%s%s"):format(first, last, step == "" and "" or ":" .. step)
 end
 
--- A part between the commas as Python means it, nil if it cannot be said;
--- and whether nobody else would write that.
-local function python(part)
+-- Translates one part of a Python index; nil if that is impossible. The second
+-- result: is it valid in Python only?
+local function python_part(part)
   if part == "..." then return part, true end
-  local list = numbers(part)
+  local list = slice_bounds(part)
   if not list then return nil end
   local first, last, step = list[1], list[2], list[3] or ""
   if first == "end" or last == "end" or step == "end" then return nil end
@@ -60,12 +60,12 @@ local function python(part)
     if first == "" and last ~= "" then first = 1 end
   end
   if last ~= "" and last < 0 then last = last - 1 end
-  return joined(first, last, step), sure
+  return join_slice(first, last, step), sure
 end
 
--- The same as Julia means it: the step is in the middle.
-local function julia(part)
-  local list = numbers(part)
+-- The same for Julia, where the step is in the middle.
+local function julia_part(part)
+  local list = slice_bounds(part)
   if not list then return nil end
   local first, last, step = list[1], list[#list], list[3] and list[2] or ""
   if #list == 1 then
@@ -78,11 +78,12 @@ local function julia(part)
   end
   if (first == "") ~= (last == "") or
      math.type(first) and math.type(last) and last < first then return nil end
-  return joined(first, last == "end" and "" or last, step), last == "end"
+  return join_slice(first, last == "end" and "" or last, step), last == "end"
 end
 
--- All parts, nil if one cannot be said; whether one is surely that.
-local function translated(inside, language)
+-- Translates all parts, nil if one cannot be; the second result: is one
+-- certainly of that language?
+local function translate(inside, language)
   local list, sure = {}, false
   for blanks, part in inside:gmatch "(%s*)([^,]+)" do
     local text, mine = language(part:match "^(.-)%s*$")
@@ -92,8 +93,8 @@ local function translated(inside, language)
   return table.concat(list, ","), sure
 end
 
--- x[i, 0], of which a number alone says that it is Python's.
-local function mixed(inside)
+-- x[i, 0]: only the number shows that it is Python.
+local function with_zero(inside)
   local list, sure = {}, false
   for part in inside:gmatch "[^,]+" do
     part = part:match "^%s*(.-)%s*$"
@@ -105,15 +106,15 @@ local function mixed(inside)
   return sure and table.concat(list, ", "), sure
 end
 
--- x[1:3, 0], of which the brackets hold `inside': what it is here.
-function counting.index(x, inside)
+-- The hint for x[1:3, 0], where `inside' is the text in the brackets.
+function index_base.index(x, inside)
   if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(x, inside) end
   if inside:find "^%s*::%s*%-%s*1%s*$" then return x .. ":flip(1)" end
   if inside:find "^%s*end%s*$" then return x .. "[-1]" end
-  local theirs, sure = translated(inside, python)
-  local ours, certain = translated(inside, julia)
+  local theirs, sure = translate(inside, python_part)
+  local ours, certain = translate(inside, julia_part)
   if not inside:find ":" and not inside:find("...", 1, true) then
-    if not theirs and not ours then theirs, sure = mixed(inside) end
+    if not theirs and not ours then theirs, sure = with_zero(inside) end
     local list = sure and theirs or certain and ours or
                  not inside:find "%f[%w]end%f[%W]" and inside
     return list and ("%s[{%s}] or %s(%s)%s"):format(x, list, x, list,
@@ -130,14 +131,14 @@ function counting.index(x, inside)
            text == theirs and text ~= inside and note or "")
 end
 
--- The parameters that are dimensions or places: by their type, or, where that
--- says less, by their name.
+-- The parameters that count from 1, by their type or, if that is not enough,
+-- by their name.
 local types = {dim = true, dims = true, dimortensor = true, index = true}
 local dims = {dim = true, dim1 = true, dim2 = true}
--- Operations whose last parameter is as many dimensions as there are.
+-- Operations that take any number of dimensions as their last parameter.
 local lists = {flip = "dims", permute = "dims"}
 
-local function counts(info, name)
+local function counts_from_one(info, name)
   for _, param in ipairs(info and info.params or {}) do
     if param.name == name then
       return types[param.type] or dims[name] or lists[info.name] == name
@@ -146,29 +147,31 @@ local function counts(info, name)
   return false
 end
 
--- The value of an argument of the operation that `info' tells of, or nil, as
--- it is here; whether that was counted.
-function counting.argument(info, name, value)
+-- Translates an argument of an operation with this `info', or returns nil; the
+-- second result: does the parameter count from 1?
+function index_base.argument(info, name, value)
   local n = math.tointeger(tonumber(value))
-  if not n or n < 0 or not counts(info, name) then return value, false end
+  if not n or n < 0 or not counts_from_one(info, name) then
+    return value, false
+  end
   return tostring(n + 1), true
 end
 
--- The arguments of a method, "(0, 1)", with dimensions and places counted from
--- 1; whether there are any, and whether one is 0: that counts as Python does.
-function counting.arguments(info, args)
+-- The arguments of a method call "(0, 1)" with dimensions and indices counted
+-- from 1; are there any; and is one 0, as in Python?
+function index_base.arguments(info, args)
   local params, i, any, zero = info and info.params or {}, 1, false, false
   local text = args:gsub("%s*[^,()]+", function(arg)
     i = i + 1
     local param = params[i] or lists[info and info.name] and params[#params]
     local blanks, value = arg:match "^(%s*)(.-)%s*$"
-    local counted, mine = counting.argument(info, param and param.name, value)
+    local counted, mine = index_base.argument(info, param and param.name, value)
     any, zero = any or mine, zero or mine and value == "0"
     return blanks .. counted
   end)
   return text, any, zero
 end
 
-counting.note = note
+index_base.note = note
 
-return counting
+return index_base

@@ -1,28 +1,28 @@
 -- SPDX-License-Identifier: MIT
 --
--- nil_argument.lua - an argument that is nil: which variable of the line it was, and
--- whether that exists.
+-- nil_argument.lua - hints for an argument that is nil: which variable of the
+-- line it is, and whether that exists.
 
 local lexer = require "nacre.lexer"
-local names = require "nacre.unknown_names"
+local unknown_names = require "nacre.unknown_names"
 
-local absent = {}
+local nil_argument = {}
 
--- What an operation says of an argument that is nil; of its own words alone,
--- for a file may lack something, too.
-local said = {"^[%w_]+ is missing", "^[%w_]+ is nil$", "^arg %d+ is nil$",
+-- Messages about an argument that is nil. Only the operation's own words
+-- count: a file may lack something, too.
+local messages = {"^[%w_]+ is missing", "^[%w_]+ is nil$", "^arg %d+ is nil$",
               " not nothing$", " not a? ?nil$", "got nil", "got no value",
               "^a nil is no index", "^[%w_]+ must be .* not a nil"}
 
 local function isnil(message)
-  for _, pattern in ipairs(said) do
+  for _, pattern in ipairs(messages) do
     if message:find(pattern) then return true end
   end
 end
 
--- The arguments of the operation's call, if the line has one such call; else
+-- The arguments of the operation's call if the line has one such call, else
 -- the line.
-local function part(o, line)
+local function argument_text(o, line)
   local op = o.op and o.op:match "[%w_]+$"
   if not op then return line end
   local args, more = line:match("%f[%w_]" .. op .. "_?%s*(%b())()")
@@ -32,8 +32,8 @@ local function part(o, line)
   return args
 end
 
--- The path that begins at tokens[i], as far as its owners are tables; and
--- where it ends.
+-- The path that begins at tokens[i], as far as its parts are tables, and its
+-- last token.
 local function path(tokens, i)
   local text = tokens[i].text
   while tokens[i + 1] do
@@ -50,15 +50,15 @@ local function path(tokens, i)
   return text, i
 end
 
--- The owner of a path and its last key, if that is all.
+-- The owner and the last key of a path.
 local function split(text)
   local owner, key = text:match "^(.*)%.([%a_][%w_]*)$"
   if owner then return owner, key end
   return text:match "^(.*)%[(%d+)%]$"
 end
 
--- The first path of a text that is nil while what it is in is not.
-local function first(text, value)
+-- The first path in a text that is nil and whose owner is not.
+local function first_nil(text, value)
   local tokens, i, made = lexer.tokens(text), 1, {}
   while tokens[i] do
     local t, before = tokens[i], i > 1 and tokens[i - 1].text
@@ -80,9 +80,9 @@ local function first(text, value)
   end
 end
 
--- The last line before this one where a variable is made or set: its number
--- and what is written there.
-local function origin(name, scope)
+-- The last line before this one that assigns to a variable: its number and its
+-- text.
+local function last_assignment(name, scope)
   local n, number, found = 0, nil, nil
   for line in ((scope.text or "") .. "\n"):gmatch "([^\n]*)\n" do
     n = n + 1
@@ -95,32 +95,34 @@ local function origin(name, scope)
   return number, found
 end
 
--- arg[1] of a script that was given nothing
-local function noargument(text)
+-- arg[1] in a script without arguments
+local function script_argument(text)
   local n = text:match "^arg%[(%d+)%]$"
   return n and ("%s is nil: the script was given %s"):format(text,
     #arg == 0 and "no arguments" or #arg == 1 and "one argument" or
     #arg .. " arguments")
 end
 
--- What to say of an argument that is nil, or nil.
-function absent.hint(o, line, value, scope)
+-- The hint for an argument that is nil, or nil.
+function nil_argument.hint(o, line, value, scope)
   if not isnil(o.message) then return nil end
-  local name = first(part(o, line), value)
+  local name = first_nil(argument_text(o, line), value)
   if not name then return nil end
   local owner, key = split(name)
-  if owner and type(arg) == "table" and noargument(name) then
-    return noargument(name)
+  if owner and type(arg) == "table" and script_argument(name) then
+    return script_argument(name)
   end
   if owner then
-    local near = key:find "^%a" and names.nearest(key, value(owner))
-    return names.meant(name .. " is nil", near and owner .. "." .. near)
+    local near = key:find "^%a" and unknown_names.nearest(key, value(owner))
+    return unknown_names.meant(name .. " is nil", near and owner .. "." .. near)
   end
-  if not (scope and scope.there[name]) then return names.novariable(name) end
-  local number, text = origin(name, scope)
+  if not (scope and scope.there[name]) then
+    return unknown_names.novariable(name)
+  end
+  local number, text = last_assignment(name, scope)
   return number and ("%s is nil, set in line %d: %s"):format(name, number,
                                                              text) or
          name .. " is nil"
 end
 
-return absent
+return nil_argument

@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- nonfinite_hints.lua - what to do about nan and inf that an operation has made.
--- A hint is given only if what it proposes was tried and is finite.
+-- nonfinite_hints.lua - hints for nan and inf that an operation made of finite
+-- operands. A hint is given only if its proposal was tried and gave a finite
+-- result.
 
-local nonfinite = {}
+local nonfinite_hints = {}
 
 local largest = {float16 = 65504, bfloat16 = 3.3895e38, float32 = 3.4028e38,
                  float64 = 1.7977e308}
 
 local function log(x) return math.log(x) end
 
--- From where on a function of one operand overflows, by its largest result.
+-- Above which operand a function overflows, given its largest result.
 local overflow = {
   exp = log, expm1 = log, exp2 = function(m) return math.log(m, 2) end,
   sinh = function(m) return math.log(m) + math.log(2) end,
@@ -19,7 +20,7 @@ local overflow = {
 }
 
 -- "(float32 overflows above 88.72)"
-function nonfinite.limit(err)
+function nonfinite_hints.limit(err)
   local a = err.args and err.args[1]
   local at = a and overflow[err.op]
   if not at or not largest[a.dtype] or not err.message:find "inf" then
@@ -28,7 +29,7 @@ function nonfinite.limit(err)
   return ("(%s overflows above %.4g)"):format(a.dtype, at(largest[a.dtype]))
 end
 
--- How many elements of t are so, as "2 values below 0".
+-- "2 values below 0": counts the elements of t for which the method holds.
 local function count(t, method, x, word)
   local n = math.tointeger(t[method](t, x):sum():item())
   return n > 0 and ("%d value%s %s %g"):format(n, n == 1 and "" or "s", word,
@@ -40,8 +41,8 @@ local function join(a, b)
   return a or b
 end
 
--- By operation: which operand, what is wrong with it, what to write instead
--- (%s is the operand) and the same as a function.
+-- By operation: the operand, what is wrong with it, what to write instead (%s
+-- is the operand), and the same as a function.
 local function below(x, form, try)
   return {1, function(t)
     return join(count(t, "lt", x, "below"), count(t, "eq", x, "equal to"))
@@ -97,13 +98,13 @@ local function hint(err)
   return text
 end
 
--- For an error object; nil if there is nothing to say.  Nobody watches what
--- it tries, and no gradient is recorded.
-function nonfinite.hint(err)
-  local limit = nonfinite.limit(err)
+-- The hint for an error object, or nil. What it tries is neither traced nor
+-- recorded for gradients.
+function nonfinite_hints.hint(err)
+  local limit = nonfinite_hints.limit(err)
   if limit then return limit:match "^%((.*)%)$" end
   local ok, text = pcall(nacre._unwatched, hint, err)
   return ok and text or nil
 end
 
-return nonfinite
+return nonfinite_hints

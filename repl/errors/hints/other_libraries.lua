@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- other_libraries.lua - names of other libraries that are not ours: what to write here,
--- or that it is not there.
+-- other_libraries.lua - names of PyTorch, NumPy, MATLAB and other libraries
+-- that Nacre has not: what to write instead, or that there is nothing like it.
 --
--- Each row: the names, a line of Lua, a note.  The line runs where x and y are
--- vectors of floats and m is a square matrix: a test runs every one.  Where it
--- begins with `=' it is the same function under another name, and takes the
--- arguments that the other was given.  Without a line the note says what is
--- missing.  A fourth text is the one part of the other library that it is of.
+-- Each row: the names, a line of Lua, a note, and the part of the other
+-- library ("nn") if the name belongs to only one. A test runs every line with
+-- x and y vectors of floats and m a square matrix. A line that begins with `='
+-- is the same function under another name and takes the same arguments.
+-- Without a line, the note says what is missing.
 
 local rows = {
   -- making
@@ -275,7 +275,7 @@ local rows = {
    "conv2d and conv3d are beside it"},
 }
 
-local words = {rows = {}}
+local other_libraries = {rows = {}}
 
 local byname = {}
 
@@ -286,18 +286,18 @@ for _, row in ipairs(rows) do
                    same = same == "=", note = row[3],
                    part = row[4]}
     byname[name] = entry
-    words.rows[#words.rows + 1] = entry
+    other_libraries.rows[#other_libraries.rows + 1] = entry
   end
 end
 
 -- What is known of a name: {name =, code =, same =, note =, part =}, or nil.
-function words.find(name) return byname[name] end
+function other_libraries.find(name) return byname[name] end
 
 -- The line and the note as one text.
-function words.text(entry, code, note)
+function other_libraries.text(entry, code, note)
   code, note = code or entry.code, note or entry.note
   if not code then return note end
   return code .. (note and "  (" .. note .. ")" or "")
 end
 
-return words
+return other_libraries

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- python_statements.lua - Python's imports, loops and blocks in one line: what to write
--- here.
+-- python_statements.lua - translates Python's imports, loops and one-line
+-- blocks to Lua.
 
 local lexer = require "nacre.lexer"
-local names = require "nacre.unknown_names"
+local unknown_names = require "nacre.unknown_names"
 
-local python = {}
+local python_statements = {}
 
 -- torch.nn.functional as F; torch import nn, optim: what is there already
-function python.import(rest)
+function python_statements.import(rest)
   local path, tail = rest:match "^([%w_%.]+)%s*(.*)$"
   local top = path and path:match "^[%w_]+"
   if top ~= "torch" and top ~= "nacre" then return nil end
@@ -33,8 +33,8 @@ function python.import(rest)
   return sets[1] and table.concat(sets, "; ")
 end
 
--- How a module is loaded, if there is one of that name.
-function python.module(name)
+-- The Lua statement that loads a module, if there is one of that name.
+function python_statements.module(name)
   if package.preload[name] or package.searchpath(name, package.path) or
      package.searchpath(name, package.cpath) then
     return ('require "%s"'):format(name)
@@ -42,9 +42,9 @@ function python.module(name)
   return 'there is no module of that name; require "x" loads x.lua'
 end
 
--- The colon of Python that ends the head of a line, outside brackets and not
--- before a method's name and its arguments; what is before and behind it.
-local function headed(line)
+-- Splits a line at the colon that ends a Python head: outside brackets, and
+-- not before a method's name and arguments.
+local function split_head(line)
   local depth, list = 0, lexer.tokens(line)
   for i, t in ipairs(list) do
     if t.text:find "^[({[]$" then depth = depth + 1 end
@@ -56,55 +56,57 @@ local function headed(line)
   end
 end
 
--- A condition or a statement of Python as Lua writes it.
-local function lua(text)
+-- Translates a condition or a statement of Python.
+local function to_lua(text)
   text = text:match "^%s*(.-)%s*;?%s*$"
   text = text:gsub("%f[%w_]is%s+not%f[^%w_]", "~=")
              :gsub("%f[%w_]is%f[^%w_]", "==")
              :gsub("^([%a_][%w_.]*)%s*([-+*/])=%s*(.*)$", "%1 = %1 %2 %3")
              :gsub("^pass$", "")
-  return (text:gsub("%f[%w_]%a+%f[^%w_]", names.constants):gsub("!=", "~="))
+  text = text:gsub("%f[%w_]%a+%f[^%w_]", unknown_names.constants)
+  return (text:gsub("!=", "~="))
 end
 
 local function oneline(line)
-  local head, body = headed(line)
+  local head, body = split_head(line)
   if not head or line:find "%f[%w_]then%f[^%w_]" or
      line:find "%f[%w_]do%f[^%w_]" then
     return nil
   end
   local word, condition = head:match "^%s*(%l+)%s*(.-)%s*$"
   if word == "else" and condition == "" then
-    return ("if ... then ... else %s end"):format(lua(body))
+    return ("if ... then ... else %s end"):format(to_lua(body))
   end
   local word2 = word == "elif" and "if" or word
   if word2 ~= "if" and word2 ~= "while" or condition == "" then return nil end
   local first, second = body:match "^(.-)%f[%w_]else%s*:(.*)$"
   if first and word2 == "if" then
-    return ("if %s then %s else %s end"):format(lua(condition), lua(first),
-                                                lua(second))
+    return ("if %s then %s else %s end"):format(to_lua(condition),
+                                                to_lua(first),
+                                                to_lua(second))
   end
-  return ("%s %s %s %s end"):format(word2, lua(condition),
-    word2 == "if" and "then" or "do", lua(body))
+  return ("%s %s %s %s end"):format(word2, to_lua(condition),
+    word2 == "if" and "then" or "do", to_lua(body))
 end
 
--- Without the blank of a body that is empty.
+-- Removes the blank of an empty body.
 local function tidy(text)
   return text and (text:gsub("(%f[%w_]%l+ ) end", "%1end"))
 end
 
 -- if f(): x = 1; else: x = 2; while x: f()
-function python.oneline(line) return tidy(oneline(line)) end
+function python_statements.oneline(line) return tidy(oneline(line)) end
 
--- What a loop in one line does, or "...".
-local function bodyof(text)
+-- The body of a one-line loop, or "...".
+local function body_of(text)
   local body = text:match "%f[%w_]do%f[^%w_]%s*(.-)%s*%f[%w_]end%f[^%w_]" or
                text:match "^[^\n]*%):%s*([^\n]+)$" or
                text:match "^%s*for%s[^\n:]*:%s+([^\n]+)$"
-  return body and body:find "%S" and lua(body) or "..."
+  return body and body:find "%S" and to_lua(body) or "..."
 end
 
 local function loop(text)
-  local body = bodyof(text)
+  local body = body_of(text)
   local i, range = text:match "for%s+([%a_][%w_]*)%s+in%s+range%s*(%b())"
   local from, to = (range or ""):match "^%(%s*([^,]-)%s*,%s*([^,]-)%s*%)$"
   if from then
@@ -139,7 +141,7 @@ local function loop(text)
     v:find "," and v or "_, " .. v, list, body)
 end
 
--- A loop over what Python loops over.
-function python.loop(text) return tidy(loop(text)) end
+-- Translates a Python loop.
+function python_statements.loop(text) return tidy(loop(text)) end
 
-return python
+return python_statements

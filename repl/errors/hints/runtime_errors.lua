@@ -1,23 +1,24 @@
 -- SPDX-License-Identifier: MIT
 --
--- runtime_errors.lua - what Lua says at run time to the habits of other languages,
--- said better; names that do not exist, with the nearest that does.
+-- runtime_errors.lua - clearer messages and hints for errors of Lua at run
+-- time that come from the habits of other languages, and for names that do not
+-- exist.
 
-local counting = require "nacre.index_base"
+local index_base = require "nacre.index_base"
 local istensor = require "nacre.styled_output".istensor
 local lexer = require "nacre.lexer"
-local names = require "nacre.unknown_names"
-local phrases = require "nacre.expression_at"
+local unknown_names = require "nacre.unknown_names"
+local expressions = require "nacre.expression_at"
 
-local elsewhere, meant = names.elsewhere, names.meant
-local nearest, novariable = names.nearest, names.novariable
+local elsewhere, meant = unknown_names.elsewhere, unknown_names.meant
+local nearest, novariable = unknown_names.nearest, unknown_names.novariable
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local habits = {}
+local runtime_errors = {}
 
 -- Line n of a text, or nil.
-function habits.line(text, n)
+function runtime_errors.line(text, n)
   local at = 1
   for _ = 2, n or 1 do
     at = text:find("\n", at, true)
@@ -30,13 +31,13 @@ end
 --
 -- Errors of running programs
 --
-habits.words = names.constants
+runtime_errors.words = unknown_names.constants
 
--- What is imported elsewhere.
+-- What replaces modules that other languages import.
 local here = "nacre, also called torch, is there without an import"
 local reads = 'nacre.load("x.csv") reads a table of numbers'
 local draws = ":plot, :hist, :heat and :show draw"
-habits.modules = {torch = here, nacre = here, numpy = here, np = here,
+runtime_errors.modules = {torch = here, nacre = here, numpy = here, np = here,
                   nn = "the functions of layers are nacre.nn.functional",
                   matplotlib = draws, plt = draws, pandas = reads, pd = reads,
                   time = ":time EXPR, and nacre.clock() in seconds",
@@ -49,30 +50,30 @@ habits.modules = {torch = here, nacre = here, numpy = here, np = here,
                   csv = reads, scipy = here, jax = here, tensorflow = here,
                   cupy = here}
 
--- What stands before ".name" or ":name" on a line: its path and value.
+-- The path before ".name" or ":name" on a line, and its value.
 local function owner(line, mark, name, value)
   local path = line:match("([%a_][%w_%.]*)%s*" .. mark .. "%s*" .. name ..
                           "%f[^%w_]")
   return path, path and value(path)
 end
 
--- What to say of a variable alone that is nil; nil if there is nothing.
-function habits.unknown(name)
+-- The note on an input that is only the name of an undefined variable, or nil.
+function runtime_errors.unknown_variable(name)
   local command = require "nacre.commands".line(name)
   if command then
     return ("no variable '%s'; the command is %s"):format(name, command)
   end
-  local hint = habits.modules[name] or
-               names.hint(name, "", function() end, "")
-  if hint and not names.offers(name) then
+  local hint = runtime_errors.modules[name] or
+               unknown_names.hint(name, "", function() end, "")
+  if hint and not unknown_names.offers(name) then
     return ("no variable '%s'; here %s"):format(name, hint)
   end
-  local text = (#name > 2 or names.offers(name)) and novariable(name)
+  local text = (#name > 2 or unknown_names.offers(name)) and novariable(name)
   return text and text:find(",", 1, true) and text or nil
 end
 
--- x.grad:zero_(), before something has gone backward to x
-local function nograd(o, line, value)
+-- x.grad:zero_() before the first backward()
+local function missing_gradient(o, line, value)
   if not o.message:find "^attempt to [%l ]+ a nil value %(field 'grad'%)" then
     return
   end
@@ -83,12 +84,13 @@ local function nograd(o, line, value)
            path .. ":requires_grad_(), then a result's backward() sets it"
 end
 
--- What moves the parameters of a module elsewhere: here they are in a table.
+-- Methods of PyTorch that convert all parameters of a module; here parameters
+-- are in a table.
 local moves = {cuda = true, cpu = true, to = true, float = true, double = true,
                half = true}
 
 -- "attempt to call a nil value (method 'uper')"
-local function nofield(o, line, value)
+local function missing_field(o, line, value)
   local kind, name =
     o.message:match "^attempt to %l+ a nil value %((%l+) '([%w_]+)'%)"
   if kind ~= "method" and kind ~= "field" then return end
@@ -107,7 +109,7 @@ local function nofield(o, line, value)
 end
 
 -- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
-local function nocolon(o, line, value)
+local function dot_for_colon(o, line, value)
   local name = o.hint and o.hint:match "^([%w_]+) is a method"
   local missing = o.op and (o.message:find " is missing: " or
                             o.message:find "^expected an? %l+, not ")
@@ -121,7 +123,7 @@ local function nocolon(o, line, value)
   if path and type(value(path)) == "userdata" and first ~= path then
     local method, note = nacre._methods[form], nil
     local counted, any, zero =
-      counting.arguments(method and nacre._info(method), args)
+      index_base.arguments(method and nacre._info(method), args)
     if zero then args = counted end
     if any then note = "dims count from 1" end
     if any and not zero then
@@ -131,20 +133,21 @@ local function nocolon(o, line, value)
     o.op, o.object, o.hint = nil, nil, note
   elseif not path then        -- nacre.ones(2, 3).size(1)
     local at = line:match("%)()%." .. name .. "%s*%b()")
-    local object = at and phrases.ending(line:sub(1, at - 1))
+    local object = at and expressions.ending(line:sub(1, at - 1))
     args = at and line:match("^%." .. name .. "%s*(%b())", at)
     o.hint = object and ("%s:%s%s"):format(object, name, args) or o.hint
   end
 end
 
--- What of a tensor is no function, for what is no variable either.
+-- Properties of a tensor, which are not called, used when the variable is
+-- unknown.
 local fields = {T = true, mT = true, grad = true, requires_grad = true,
                 is_leaf = true, grad_fn = true, dtype = true, device = true,
                 shape = true,
                 ndim = true, is_cuda = true}
 
 -- A property that is called, as a.shape() or a:shape().
-local function nocall(o, line, value)
+local function called_property(o, line, value)
   local kind, name =
     o.message:match "^attempt to call a %l+ value %((%l+) '([%w_]+)'"
   for _, tensor in ipairs {"T", "grad"} do    -- which are called: an index
@@ -157,7 +160,7 @@ local function nocall(o, line, value)
   local path, v = owner(line, mark, name, value)
   if kind == "method" and not path and fields[name] then
     local at = line:find(":%s*" .. name .. "%s*%(")
-    local object = at and phrases.ending(line:sub(1, at - 1)) or "(...)"
+    local object = at and expressions.ending(line:sub(1, at - 1)) or "(...)"
     o.message = ("%s is no method: %s.%s"):format(name, object, name)
     o.op, o.object, o.hint, o.args = nil, nil, nil, {}
     return
@@ -173,9 +176,9 @@ local function nocall(o, line, value)
   end
 end
 
--- The names on the left of the `=' at tokens[at] into `set'; in a table those
--- are keys, and none is set.
-local function targets(tokens, at, set)
+-- Adds the names to the left of the `=' at tokens[at] to `set'. In a table
+-- constructor they are keys, and none is added.
+local function assignment_targets(tokens, at, set)
   local names, i, depth = {}, at - 1, 0
   while i > 0 do
     local t, before = tokens[i], tokens[i - 1] and tokens[i - 1].text
@@ -194,16 +197,16 @@ local function targets(tokens, at, set)
   for _, name in ipairs(names) do set[name] = true end
 end
 
--- The names that a block may give a value: variables, parameters, labels.
+-- The names that a block may assign: variables, parameters, labels.
 local declares = {["local"] = true, ["for"] = true, ["function"] = true,
                   ["goto"] = true, ["::"] = true}
 local passes = {[","] = true, ["("] = true, ["<"] = true, [">"] = true,
                 ["."] = true, [":"] = true, ["function"] = true}
 
-local function assigned(tokens)
+local function assigned_names(tokens)
   local set = {}
   for i, t in ipairs(tokens) do
-    if t.text == "=" then targets(tokens, i, set) end
+    if t.text == "=" then assignment_targets(tokens, i, set) end
     if declares[t.text] then
       local k = i + 1
       while tokens[k] and (tokens[k].kind == "name" or
@@ -215,23 +218,23 @@ local function assigned(tokens)
   return set
 end
 
--- True, None and the like in a block that compiles: they would be nil in
--- silence.  Gives what to say; nil if there are none, or the block sets them.
-function habits.constant(text)
+-- True, None and the like in a block that compiles: they would silently be
+-- nil. Returns the note; nil if there are none or the block assigns them.
+function runtime_errors.constant(text)
   local some
   for word in text:gmatch "%f[%w_]%a+%f[^%w_]" do
-    some = some or habits.words[word] and rawget(_G, word) == nil
+    some = some or runtime_errors.words[word] and rawget(_G, word) == nil
   end
   if not some or text:find "%f[%w_]_ENV%f[^%w_]" then return nil end
   local tokens = {}
   for _, t in ipairs(lexer.tokens(text)) do
     if t.kind ~= "comment" then tokens[#tokens + 1] = t end
   end
-  local set = assigned(tokens)
+  local set = assigned_names(tokens)
   for i, t in ipairs(tokens) do
     local before = i > 1 and tokens[i - 1].text
     local after = tokens[i + 1] and tokens[i + 1].text
-    if t.kind == "name" and habits.words[t.text] and before ~= "." and
+    if t.kind == "name" and runtime_errors.words[t.text] and before ~= "." and
        before ~= ":" and after ~= "=" and not set[t.text] and
        rawget(_G, t.text) == nil then
       return novariable(t.text)
@@ -240,7 +243,7 @@ function habits.constant(text)
 end
 
 -- for row in t do
-local function noiterator(o, line)
+local function not_an_iterator(o, line)
   local list = o.message:find "^a nil is no index" and
                line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
   if list then
@@ -248,17 +251,17 @@ local function noiterator(o, line)
   end
 end
 
--- What functions of other languages are, of x.
+-- Functions of other languages as an expression of x.
 local calls = {len = "#x", size = "x:size()", dir = "x:<Tab><Tab> lists them",
                shape = "x.shape", typeof = "type(x)", str = "tostring(x)",
                enumerate = "for i, v in pairs(x) do ... end",
                sorted = "x:sort()", float = "tonumber(x)", int = "x // 1"}
 
--- Those that a number in figures may be given to.
-local ofnumber = {str = true, int = true, float = true}
+-- Those that also apply to a number literal.
+local number_functions = {str = true, int = true, float = true}
 
--- The format of Lua for one of Python's: `>10.3f' is %10.3f.
-local function formatof(spec)
+-- Translates a format of Python: `>10.3f' is %10.3f.
+local function lua_format(spec)
   local align, rest = spec:match "^.?([<>^=])(.*)$"
   local sign, width, digits, kind =
     (rest or spec):match "^([+ ]?)(0?%d*)[,_]?(%.?%d*)(%a?%%?)$"
@@ -272,19 +275,19 @@ local function formatof(spec)
 end
 
 -- f"loss {x:.3f}" is ("loss %.3f"):format(x).
-local function fstring(line, value)
+local function f_string(line, value)
   local text = line:match '%f[%w_]f(%b"")' or line:match "%f[%w_]f(%b'')"
   if not text then return nil end
   local args = {}
   text = text:gsub("%%", "%%%%"):gsub("{{", "\1"):gsub("}}", "\2")
   text = text:gsub("{([^{}:]*):?([^{}]*)}", function(arg, spec)
-    local form, percent = formatof((spec:gsub("%%%%", "%%")))
+    local form, percent = lua_format((spec:gsub("%%%%", "%%")))
     local shown = ""
     arg = arg:gsub("!%a$", "")
     if arg:find "[^=!<>~]=%s*$" then
       shown, arg = arg, arg:match "^(.-)%s*=%s*$"
     end
-    arg = phrases.methods(arg, value)
+    arg = expressions.methods(arg, value)
     local v = value(arg)                -- nil: it is no path
     if v == nil then v = value(arg:match "^[%a_][%w_.]*" or "") or false
     elseif istensor(v) and v:numel() ~= 1 then v = false end
@@ -300,20 +303,21 @@ local function fstring(line, value)
   return ("(%s):format(%s)"):format(text, table.concat(args, ", "))
 end
 
--- np.zeros, nn.Linear: the same here, or what it is here.
-local function ofmodule(line, name, value)
+-- np.zeros, nn.Linear: the same path here, or its equivalent.
+local function module_member(line, name, value)
   local path = line:match("%f[%w_]" .. name .. "%.([%a_][%w_%.]*[%w_])")
-  local known = habits.modules[name]
-  return known and path and names.ofpath(path, line, value, nil, true) or
-         names.hint(name, line, value, "") or known
+  local known = runtime_errors.modules[name]
+  return known and path and
+         unknown_names.ofpath(path, line, value, nil, true) or
+         unknown_names.hint(name, line, value, "") or known
 end
 
 -- A global that is nil, at `line'.
-local function noglobal(o, line, name, value)
+local function undefined_global(o, line, name, value)
   o.message = novariable(name)
   local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
   local known = arg and (value(arg) ~= nil or
-                         ofnumber[name] and tonumber(arg))
+                         number_functions[name] and tonumber(arg))
   if name == "range" and line:find "^%s*for%f[^%w_]" then
     o.message = "no variable 'range'"
     o.hint = require "nacre.python_statements".loop(line)
@@ -322,9 +326,11 @@ local function noglobal(o, line, name, value)
     o.hint = calls[name]:gsub("x", arg, 1)
   end
   if name == "help" then o.hint = "?" .. (arg or "name") end
-  if name == "f" then o.hint = fstring(line, value) end
+  if name == "f" then o.hint = f_string(line, value) end
   if line:find "^%s*#%s" then o.hint = "a comment starts with --" end
-  if not calls[name] then o.hint = o.hint or ofmodule(line, name, value) end
+  if not calls[name] then
+    o.hint = o.hint or module_member(line, name, value)
+  end
   local rest = line:match("^%s*" .. name .. "%s+(.*)")
   if rest and not rest:find "^[=({]" then
     o.hint = require "nacre.commands".line(name, rest) or o.hint
@@ -332,19 +338,19 @@ local function noglobal(o, line, name, value)
 end
 
 -- NumPy's names of arguments.
-habits.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim",
+runtime_errors.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim",
                     keep = "keepdim", ddof = "correction"}
 
-local function noargument(o)
+local function unknown_argument(o)
   local name = not o.hint and o.message:match "^no argument '(%l+)'"
-  local ours = habits.arguments[name]
+  local ours = runtime_errors.arguments[name]
   if not ours then return end
   o.message = ("no argument '%s'"):format(name)
   o.hint = ("%s is called %s"):format(name, ours)
 end
 
 -- ("%.2f"):format(loss)
-local function nonumber(o, line, value)
+local function not_a_number(o, line, value)
   if not o.message:find "%(number expected, got tensor%)$" then return end
   for path in line:gmatch "[%a_][%w_%.]*" do
     local v = value(path)
@@ -365,8 +371,8 @@ local function nonumber(o, line, value)
   end
 end
 
--- x:conv2d(w): a function, and elsewhere.
-local function nomethod(o, line)
+-- x:conv2d(w), which is a function elsewhere in the library
+local function function_as_method(o, line)
   local name = not o.hint and o.message:match "^tensor has no method '([%w_]+)'"
   local place = name and elsewhere(name)
   if place and place:find "%.%w+%." then o.hint = place .. "(...)" end
@@ -376,8 +382,8 @@ local function nomethod(o, line)
   end
 end
 
--- require "nomod": where Lua looked is a screenful.
-local function nomodule(o)
+-- require "nomod": shortens the list of places where Lua searched
+local function missing_module(o)
   local name = o.message:match "^module '([^'\n]+)' not found:\n"
   if not name then return end
   local near = {}
@@ -389,12 +395,12 @@ local function nomodule(o)
   end
   near[#near + 1] = "where package.path says"
   o.message = ("module '%s' not found"):format(name)
-  o.hint = habits.modules[name] or
+  o.hint = runtime_errors.modules[name] or
            "looked for it in " .. table.concat(near, ", ")
 end
 
--- The operation sub is sub_ where the line calls that.
-local function inplace(o, line)
+-- Names the operation sub_ where the line calls that.
+local function inplace_name(o, line)
   local op = o.op and o.op:match "^[%w_]+$"
   if op and not op:find "_$" and line:find("[.:]" .. op .. "_%s*%(") and
      not line:find("[.:]" .. op .. "%s*%(") then
@@ -402,18 +408,18 @@ local function inplace(o, line)
   end
 end
 
--- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": what is known of
--- the name elsewhere.
-local function lacking(o, line, value)
+-- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": the hint for that
+-- name
+local function unknown_member(o, line, value)
   local part, name = o.message:match "^nacre%.?([%w_.]*) has no '([%w_]+)'"
   local hint, place
   if name then
     local path = line:match("%f[%w_]" .. name .. "[%w_%.]*[%w_]") or name
-    hint = names.ofpath(path, line, value, part)
+    hint = unknown_names.ofpath(path, line, value, part)
     place = not hint and name:find "%u" and elsewhere(name)
   else
     name = o.message:match "^tensor has no %l+ '([%w_]+)'"
-    hint = name and names.hint(name, line, value)
+    hint = name and unknown_names.hint(name, line, value)
   end
   if hint or place then
     o.message = o.message:gsub(", did you mean .*$", "")
@@ -422,38 +428,39 @@ local function lacking(o, line, value)
   o.hint = hint or o.hint
 end
 
--- Improves the message and the hint of an error at `line'; value(path) is
--- what a variable stands for there, `scope' what else is known of the place:
--- {there = names of variables, text = of the chunk, line = its number}.
-function habits.running(o, line, value, scope)
+-- Improves the message and the hint of an error at `line'. value(path) is the
+-- value of a path there; scope is {there = set of variable names, text = of
+-- the chunk, line = its number}.
+function runtime_errors.explain(o, line, value, scope)
   local name = o.message:match
     "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
   if name then
     local list = require "nacre.runtime_misuse".unpacked(o, line, value, scope)
-    noglobal(o, line, name, value)
+    undefined_global(o, line, name, value)
     o.hint = list or o.hint
     return
   end
   if o.op == ".." then o.hint = nil end
   local arguments = o.hint and o.hint:match "^it takes .*"
   if arguments then o.hint = nil end  -- a better one may follow
-  inplace(o, line)
-  nomodule(o)
-  nograd(o, line, value)
-  nofield(o, line, value)
-  nocolon(o, line, value)
-  nocall(o, line, value)
-  nonumber(o, line, value)
-  noiterator(o, line)
+  inplace_name(o, line)
+  missing_module(o)
+  missing_gradient(o, line, value)
+  missing_field(o, line, value)
+  dot_for_colon(o, line, value)
+  called_property(o, line, value)
+  not_a_number(o, line, value)
+  not_an_iterator(o, line)
   if o.object then
-    lacking(o, line, value)
+    unknown_member(o, line, value)
     o.hint = o.hint or require "nacre.nil_argument".hint(o, line, value, scope)
-    noargument(o)
-    nomethod(o, line)
+    unknown_argument(o)
+    function_as_method(o, line)
   end
-  o.hint = o.hint or require "nacre.runtime_misuse".hint(o, line, value, scope) or
+  o.hint = o.hint or
+           require "nacre.runtime_misuse".hint(o, line, value, scope) or
            arguments
   if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end
 end
 
-return habits
+return runtime_errors

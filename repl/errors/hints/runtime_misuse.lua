@@ -1,24 +1,25 @@
 -- SPDX-License-Identifier: MIT
 --
--- runtime_misuse.lua - hints for errors at run time that runtime_errors.lua has none for:
--- elements that are numbers, texts with + and %, tensors with ==, options of
--- other libraries.  A line that is not plainly one of these has no hint.
+-- runtime_misuse.lua - hints for errors at run time that runtime_errors.lua
+-- does not know: methods called on numbers, strings with + and %, tensors with
+-- ==, options of other libraries. A line that does not clearly match gets no
+-- hint.
 
 local istensor = require "nacre.styled_output".istensor
-local phrases = require "nacre.expression_at"
+local expressions = require "nacre.expression_at"
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local slips = {}
+local misuse = {}
 
--- How many dimensions an index in brackets takes: [1], [i], [{1, 2}].
-local function taken(index)
+-- How many dimensions an index removes: [1], [i], [{1, 2}].
+local function dims_removed(index)
   local inner = index:match "^%[%s*{?([%w_%s,-]+)}?%s*%]$"
   return inner and select(2, inner:gsub(",", ",")) + 1
 end
 
 -- x[1]:item(), m[1][1]:backward()
-local function number(o, line, value)
+local function method_of_number(o, line, value)
   if not o.message:find "^attempt to index a number value" then return nil end
   for path, at in line:gmatch "([%a_][%w_%.]*)()%[" do
     local from, n, index = at, 0, nil
@@ -26,7 +27,8 @@ local function number(o, line, value)
     while istensor(v) and n do
       local part, stop = line:match("^(%b[])()", at)
       if not part then break end
-      index, n, from, at = part, taken(part) and n + taken(part), at, stop
+      local removed = dims_removed(part)
+      index, n, from, at = part, removed and n + removed, at, stop
     end
     local method = line:match("^%s*[:.]%s*([%a_][%w_]*)", at)
     if index and method and n == v:dim() then
@@ -43,16 +45,16 @@ local function number(o, line, value)
   end
 end
 
--- The operand behind an operator, if nothing else is there: a name, a number,
--- a call.
+-- The operand after an operator if the line ends with it: a name, a number, a
+-- call.
 local function operand(rest)
-  local x, more = phrases.beginning(rest)
+  local x, more = expressions.beginning(rest)
   return x and not more:find "[^%s)]" and x or
          rest:match "^%s*(-?[%d.]+)%s*%)*%s*$"
 end
 
--- "a" + 1, "%d" % 3, of numbers and of tensors
-local function texts(o, line, value)
+-- "a" + 1, "%d" % 3, with numbers and tensors
+local function string_arithmetic(o, line, value)
   local noself = o.message == "self must be a tensor, not a string"
   -- a number is joined as it is, a tensor is not, a table has no text
   local a, b = o.message:match "^attempt to add a '(%l+)' with a '(%l+)'"
@@ -88,25 +90,25 @@ end
 local compares = {["=="] = "eq", ["~="] = "ne"}
 
 -- x[x % 2 == 0]: Lua's == of a tensor and a number is false.
-local function comparison(o, line, value)
+local function tensor_comparison(o, line, value)
   if not o.message:find "^a boolean is no index" then return nil end
   local path, left, op, right =
     line:match "([%a_][%w_%.]*)%[([^%[%]=~<>]-)%s*([=~]=)%s*([^%[%]=~<>]-)%]"
   if not path or not istensor(value(path)) or left:find "%f[%w]%l+%s+%l" or
-     logical(left) or logical(right) or phrases.first(left) ~= left or
-     not phrases.first(right) then
+     logical(left) or logical(right) or expressions.first(left) ~= left or
+     not expressions.first(right) then
     return nil
   end
   local some = false
   for name in left:gmatch "[%a_][%w_%.]*" do
     some = some or istensor(value(name))
   end
-  return some and ("%s[%s:%s(%s)]"):format(path, phrases.enclosed(left),
+  return some and ("%s[%s:%s(%s)]"):format(path, expressions.enclosed(left),
                                            compares[op], right)
 end
 
 -- F.relu(x, {inplace=true})
-local function inplace(o, line)
+local function inplace_option(o, line)
   if o.message ~= "no argument 'inplace'" or not o.op then return nil end
   local name = o.op:match "([%w_]+)$"
   if not pcall(function() return nacre.zeros(1)[name .. "_"] end) then
@@ -118,8 +120,8 @@ local function inplace(o, line)
          name .. "_ is the one in place"
 end
 
--- lst[1](), of an element that is no function
-local function called(o, line, value)
+-- lst[1]() where the element is not a function
+local function called_element(o, line, value)
   local kind = o.message:match "^attempt to call a (%l+) value %(field '"
   local path, index = line:match "([%a_][%w_%.]*)(%b[])%s*%("
   local element = path and index:find "^%[%d+%]$" and value(path .. index)
@@ -132,14 +134,14 @@ local function called(o, line, value)
 end
 
 -- "mean " .. x:mean(), x .. 7
-local function joined(o, line, value)
+local function joined_tensor(o, line, value)
   local kind = o.op == ".." and
                o.message:match "^a tensor is joined with tensors .* a (%l+)"
   if not kind then return nil end
   local before, after = line:match "^(.-)%s*%.%.%s*(.*)$"
-  local x = phrases.beginning(after or "")
+  local x = expressions.beginning(after or "")
   local left = o.args[1] and o.args[1].role == "left"
-  if left then x = phrases.ending(before) end
+  if left then x = expressions.ending(before) end
   if not x or line:find("%.%..*%.%.") then return nil end
   if kind == "number" then
     local n = left and after:match "^(-?[%d.]+)%s*$" or
@@ -152,8 +154,8 @@ local function joined(o, line, value)
          ("tostring(%s)"):format(x)
 end
 
--- m - m:mean(2), which has a dim less
-local function kept(o, line)
+-- m - m:mean(2): the mean has one dimension less
+local function lost_dimension(o, line)
   if not o.message:find "^shapes do not broadcast" then return nil end
   local text, n = line:gsub("(:%l+)%((%-?%d+)%)", function(method, dim)
     local info = nacre._info(method:sub(2))
@@ -164,7 +166,7 @@ local function kept(o, line)
 end
 
 -- m:quantile({0.1, 0.9}): a list where a tensor is wanted
-local function listed(o, line)
+local function list_for_tensor(o, line)
   local op = o.op and o.op:match "[%w_]+$"
   if not op or not o.message:find "must be a tensor.* not a table$" then
     return nil
@@ -175,7 +177,7 @@ local function listed(o, line)
 end
 
 -- a, b = x:split(2), which gives a list
-function slips.unpacked(o, _, _, scope)
+function misuse.unpacked(o, _, _, scope)
   local name = o.message:match
     "^attempt to [%l ]+ a %l+ value %(%l+ '([%w_]+)'%)"
   if not name then return nil end
@@ -200,15 +202,16 @@ function slips.unpacked(o, _, _, scope)
   end
 end
 
-local list = {number, texts, comparison, inplace, called, joined, kept,
-              listed, slips.unpacked}
+local checks = {method_of_number, string_arithmetic, tensor_comparison,
+                inplace_option, called_element, joined_tensor, lost_dimension,
+                list_for_tensor, misuse.unpacked}
 
--- What to say of an error at `line', or nil; see habits.running.
-function slips.hint(o, line, value, scope)
-  for _, hint in ipairs(list) do
+-- The hint for an error at `line', or nil; see runtime_errors.explain.
+function misuse.hint(o, line, value, scope)
+  for _, hint in ipairs(checks) do
     local text = hint(o, line, value, scope)
     if text then return text end
   end
 end
 
-return slips
+return misuse

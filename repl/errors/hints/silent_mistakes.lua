@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- silent_mistakes.lua - what is valid in Lua, raises nothing and is seldom meant: a
--- tensor compared with a number by ==, tensors joined by `and', a tensor as a
--- condition.  The prompt says so; the language stays as it is.
+-- silent_mistakes.lua - notes on code that is valid in Lua, raises no error
+-- and is rarely intended: a tensor compared with a number by ==, tensors
+-- joined by `and', a tensor as a condition.
 --
--- Whether an operand is a tensor is told from the text and the values of the
--- session: nothing is run.
+-- Whether an operand is a tensor is decided from the text and the session's
+-- variables; nothing is run.
 
 local frames = require "nacre.stack_frames"
 local istensor = require "nacre.styled_output".istensor
@@ -14,7 +14,7 @@ local lookup = require "nacre.lookup"
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local silent = {}
+local silent_mistakes = {}
 
 local function set(text)
   local t = {}
@@ -25,42 +25,42 @@ end
 local opens, closes = set "( { [ function do then repeat",
                       set ") } ] end until else elseif"
 local compares = set "== ~= < > <= >="
--- what an operand of a comparison, or of `and', does not go beyond
+-- What ends an operand of a comparison or of `and'.
 local outer = set(", ; = and or not return if then elseif else while do " ..
                   "until repeat end local in for function")
 local signs = set "+ - * / % ^ // & | ~ << >> .."
 
--- Is the value of a path, or what an operation of it gives, a tensor?
-local function givestensor(f)
+-- Is the value of a path, or the result of calling it, a tensor?
+local function gives_tensor(f)
   local info = type(f) == "function" and nacre._info(f)
   return info and (info.signature or ""):find "%->%s*tensor" ~= nil
 end
 
 local fields = set "T mT grad"
 
-local iswhole
+local is_tensor
 
--- The operand at the head of a text: whether it is a tensor, and what follows.
-local function head(text)
+-- Is the operand at the start of a text a tensor? Also the text after it.
+local function first_operand(text)
   local inner, rest = text:match "^(%b())(.*)$"
-  if inner then return iswhole(inner:sub(2, -2)), rest end
+  if inner then return is_tensor(inner:sub(2, -2)), rest end
   local path
   path, rest = text:match "^([%a_][%w_%.]*)(.*)$"
   if not path then return false, "" end
-  local v = frames.valueof(path, {})
+  local v = frames.value_of(path, {})
   if istensor(v) then return true, rest end
   local owner, field = path:match "^(.*)%.(%w+)$"
-  if fields[field] and istensor(frames.valueof(owner, {})) then
+  if fields[field] and istensor(frames.value_of(owner, {})) then
     return true, rest
   end
   local args, more = rest:match "^%s*(%b())(.*)$"
   if not args then args, more = rest:match "^%s*(%b{})(.*)$" end
-  return args and givestensor(lookup.value(path)) or false, more or ""
+  return args and gives_tensor(lookup.value(path)) or false, more or ""
 end
 
--- Is an operand with no sign outside brackets a tensor?
-local function chain(text)
-  local is, rest = head(text:match "^%s*(.-)%s*$")
+-- Is an operand without operators (outside brackets) a tensor?
+local function chain_is_tensor(text)
+  local is, rest = first_operand(text:match "^%s*(.-)%s*$")
   while is and rest:find "%S" do
     local name, more = rest:match "^%s*:%s*([%a_][%w_]*)%s*%b()(.*)$"
     if not name then
@@ -68,7 +68,7 @@ local function chain(text)
     end
     local field, behind = rest:match "^%s*%.([%w_]+)(.*)$"
     if name then
-      is = givestensor(lookup.field(nacre._methods, name))
+      is = gives_tensor(lookup.field(nacre._methods, name))
     else
       is, more = fields[field] or false, behind or ""
     end
@@ -77,18 +77,18 @@ local function chain(text)
   return is
 end
 
--- Is an expression a tensor?  One operand of a sign suffices.
-function iswhole(text)
+-- Is an expression a tensor? It is if one operand of an operator is.
+function is_tensor(text)
   local from, depth = 1, 0
   for _, t in ipairs(lexer.tokens(text)) do
     if opens[t.text] then depth = depth + 1 end
     if closes[t.text] then depth = depth - 1 end
     if depth == 0 and t.kind == "op" and signs[t.text] then
-      if chain(text:sub(from, t.from - 1)) then return true end
+      if chain_is_tensor(text:sub(from, t.from - 1)) then return true end
       from = t.to + 1
     end
   end
-  return chain(text:sub(from))
+  return chain_is_tensor(text:sub(from))
 end
 
 -- The operands around tokens[i], as texts.
@@ -118,7 +118,7 @@ end
 
 local function isnumber(text)
   return tonumber(text) ~= nil or text:find "^%-%s*[%d.]+$" ~= nil or
-         math.type(frames.valueof(text, {})) ~= nil and
+         math.type(frames.value_of(text, {})) ~= nil and
          text:find "^[%a_][%w_%.]*$" ~= nil
 end
 
@@ -130,12 +130,12 @@ end
 local methods = {["=="] = "eq", ["~="] = "ne"}
 
 -- x == 1
-local function identity(text, tokens, i)
+local function tensor_equality(text, tokens, i)
   local op = tokens[i].text
   local left, right = operands(text, tokens, i)
   if not left then return nil end
   if isnumber(left) then left, right = right, left end
-  if not isnumber(right) or not iswhole(left) then return nil end
+  if not isnumber(right) or not is_tensor(left) then return nil end
   local x = enclosed(left)
   return ("Lua's %s of a tensor and a number is %s; %s:%s(%s) compares each " ..
           "element, %s:item() %s %s the number of one"):format(op,
@@ -144,10 +144,10 @@ local function identity(text, tokens, i)
 end
 
 -- x and y, of tensors alone: the first is true, so it is y
-local function logical(text, tokens, i)
+local function tensor_logic(text, tokens, i)
   local op = tokens[i].text
   local left, right = operands(text, tokens, i)
-  if not left or not iswhole(left) or not iswhole(right) then return nil end
+  if not left or not is_tensor(left) or not is_tensor(right) then return nil end
   local name = left:match "^%s*([%a_][%w_]*)%s*$"
   if name and right:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
   return ("Lua's %s gives one of two tensors; %s:logical_%s(%s) is each " ..
@@ -155,7 +155,7 @@ local function logical(text, tokens, i)
 end
 
 -- if x:gt(0) then
-local function condition(text, tokens, i)
+local function tensor_condition(text, tokens, i)
   local stop = i
   while tokens[stop + 1] and tokens[stop + 1].text ~= "then" and
         tokens[stop + 1].text ~= "do" do
@@ -165,19 +165,22 @@ local function condition(text, tokens, i)
   local inner = text:sub(tokens[i + 1].from, tokens[stop].to)
   if inner:find "^[%a_][%w_%.]*$" or inner:find "[=~<>]=" or
      inner:find "%f[%w_]and%f[^%w_]" or inner:find "%f[%w_]or%f[^%w_]" or
-     inner:find "^not%f[^%w_]" or not iswhole(inner) then
+     inner:find "^not%f[^%w_]" or not is_tensor(inner) then
     return nil
   end
   return ("a tensor counts as true; %s:all():item() asks its elements")
          :format(enclosed(inner))
 end
 
-local looks = {["=="] = identity, ["~="] = identity, ["and"] = logical,
-               ["or"] = logical, ["if"] = condition, ["while"] = condition,
-               ["elseif"] = condition}
+local checks = {
+  ["=="] = tensor_equality, ["~="] = tensor_equality,
+  ["and"] = tensor_logic, ["or"] = tensor_logic,
+  ["if"] = tensor_condition, ["elseif"] = tensor_condition,
+  ["while"] = tensor_condition,
+}
 
--- What to say of a block, or nil.
-function silent.note(text)
+-- The note on a block, or nil.
+function silent_mistakes.note(text)
   if #text > 10000 or not (text:find "[=~]=" or
      text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
      text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
@@ -188,10 +191,10 @@ function silent.note(text)
     if t.kind ~= "comment" then tokens[#tokens + 1] = t end
   end
   for i, t in ipairs(tokens) do
-    local look = t.kind ~= "string" and looks[t.text]
+    local look = t.kind ~= "string" and checks[t.text]
     local note = look and look(text, tokens, i)
     if note then return note end
   end
 end
 
-return silent
+return silent_mistakes

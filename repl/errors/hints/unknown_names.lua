@@ -1,30 +1,31 @@
 -- SPDX-License-Identifier: MIT
 --
--- unknown_names.lua - names that do not exist: what was meant, by a slip of the
--- keyboard, by its place, or in another library (other_libraries.lua).
+-- unknown_names.lua - names that do not exist: the nearest existing name, the
+-- same name in another part of the library, or its equivalent for another
+-- library's name (other_libraries.lua).
 
 local host = require "nacre.host"
 local istensor = require "nacre.styled_output".istensor
-local phrases = require "nacre.expression_at"
-local words = require "nacre.other_libraries"
+local expressions = require "nacre.expression_at"
+local other_libraries = require "nacre.other_libraries"
 
 local nacre = package.loaded.nacre or _G.nacre
 
-local names = {}
+local unknown_names = {}
 
 -- Constants of other languages.
-names.constants = {None = "nil", null = "nil", NULL = "nil",
+unknown_names.constants = {None = "nil", null = "nil", NULL = "nil",
                    undefined = "nil", True = "true", TRUE = "true",
                    False = "false", FALSE = "false"}
 
--- A function of the library, which may be made when it is first asked for.
-function names.offers(name)
+-- Is this a function of the library? Asking may create it.
+function unknown_names.offers(name)
   local ok, v = pcall(function() return nacre[name] end)
   return ok and v ~= nil
 end
 
--- The key of t that is nearest to a word.
-function names.nearest(word, t)
+-- The key of t that is closest to a word.
+function unknown_names.nearest(word, t)
   local list = t == nacre and nacre._names() or {}
   for name in next, t do
     if type(name) == "string" and not name:find "^_" then
@@ -33,31 +34,34 @@ function names.nearest(word, t)
   end
   table.sort(list)
   local found = host.suggest(word, list, true)
-  return (t ~= nacre or found and names.offers(found)) and found or nil
+  return (t ~= nacre or found and unknown_names.offers(found)) and found or nil
 end
 
 -- "no variable 'nacer', did you mean 'nacre'?"
-function names.meant(text, name)
+function unknown_names.meant(text, name)
   return name and ("%s, did you mean '%s'?"):format(text, name) or text
 end
 
--- Where a name that `nacre' or a part of it lacks is, as nacre.conv2d is.
+-- Where a name that `nacre' or a part of it does not have is looked up
+-- instead: nacre.conv2d is in nn.functional.
 local parts = {"", "nn.functional.", "linalg.", "autograd.", "cuda."}
 
 local special = {BCELoss = "binary_cross_entropy",
                  BCEWithLogitsLoss = "binary_cross_entropy_with_logits"}
 
--- A class's name as that of its function: MaxPool2d, LeakyReLU, NLLLoss.
-local function forms(name)
+-- The name of a class as the name of a function: MaxPool2d, LeakyReLU,
+-- NLLLoss.
+local function function_names(name)
   local snake = name:gsub("ReLU", "Relu"):gsub("(%u)(%u%l)", "%1_%2")
                     :gsub("([%l%d])(%u)", "%1_%2"):lower()
   return {name, name:lower(), special[name] or snake,
           (snake:gsub("_loss$", "")), (snake:gsub("%d+d$", ""))}
 end
 
--- The path of the function that a name, or a class's name, is elsewhere.
-function names.elsewhere(name)
-  local list = name:find "%u" and forms(name) or {name}
+-- The path of the function with this name, or this class's name, in another
+-- part of the library.
+function unknown_names.elsewhere(name)
+  local list = name:find "%u" and function_names(name) or {name}
   for _, part in ipairs(parts) do
     local t = nacre
     for word in part:gmatch "[%w_]+" do t = t[word] end
@@ -68,28 +72,30 @@ function names.elsewhere(name)
   end
 end
 
--- A global that is nil.
-function names.novariable(name)
+-- The message for a global that is nil.
+function unknown_names.novariable(name)
   local text = ("no variable '%s'"):format(name)
   if name == "exit" or name == "quit" then return text .. ", :quit leaves" end
-  local word = names.constants[name]
+  local word = unknown_names.constants[name]
   if word then return text .. ", did you mean " .. word .. "?" end
-  if names.offers(name) then return names.meant(text, "nacre." .. name) end
-  return names.meant(text, names.nearest(name, _G))
+  if unknown_names.offers(name) then
+    return unknown_names.meant(text, "nacre." .. name)
+  end
+  return unknown_names.meant(text, unknown_names.nearest(name, _G))
 end
 
--- What stands before a name on a line, "x:" or "nacre.linalg.", and the
--- arguments that it is given there.
-local function use(line, name)
+-- The text before a name on a line, "x:" or "nacre.linalg.", and its arguments
+-- there.
+local function context(line, name)
   local at = line:find("%f[%w_]" .. name:gsub("%.", "%%.") .. "%f[^%w_]")
   if not at then return nil end
   local head, mark = line:sub(1, at - 1):match "^(.-)%s*([.:])%s*$"
-  local owner = head and (phrases.ending(head) or false)
+  local owner = head and (expressions.ending(head) or false)
   return owner, line:match("^%s*(%b())", at + #name), mark
 end
 
--- A line of other_libraries.lua with the user's own operands in place of x and y.
-local function own(code, x, y)
+-- A line of other_libraries.lua with the user's operands in place of x and y.
+local function with_operands(code, x, y)
   local set = {x = x, y = y}
   local text = (" " .. code):gsub('([^%w_".])([xy])%f[^%w_]',
     function(before, v) return before .. (set[v] or v) end):sub(2)
@@ -101,10 +107,10 @@ local function path(text)
   return text and text:match "^%s*([%a_][%w_%.]*)%s*$"
 end
 
--- The line for a word as the user wrote it.
-local function spelled(entry, line, value)
+-- The line for a word, with the user's own operands.
+local function spell(entry, line, value)
   local code = entry.code
-  local owner, args, mark = use(line, entry.name)
+  local owner, args, mark = context(line, entry.name)
   local object = path(owner or nil)
   local tensor = mark == ":" or object and istensor(value(object))
   local function_, method = code:match "^([%a_][%w_%.]*)%(",
@@ -123,52 +129,54 @@ local function spelled(entry, line, value)
   elseif entry.same and args and function_ then
     return function_ .. args
   end
-  if tensor then return own(code, owner or nil) end
+  if tensor then return with_operands(code, owner or nil) end
   local a, b = (args or ""):match "^%(%s*([%w_%.]+)%s*,?%s*([%w_%.]*)"
   a = path(a) and istensor(value(a)) and a or nil
   b = path(b) and istensor(value(b)) and b or nil
-  return a and own(code, a, b) or code
+  return a and with_operands(code, a, b) or code
 end
 
--- What another library's name is here, for a line that has it; nil if that is
--- not known.  `part' is where it was looked for: "nn", "" for the library.
-function names.hint(name, line, value, part)
-  local entry = words.find(name)
+-- The equivalent of another library's name on a line; nil if none is known.
+-- `part' is where it was looked up: "nn", or "" for the library itself.
+function unknown_names.hint(name, line, value, part)
+  local entry = other_libraries.find(name)
   if not entry or entry.part and entry.part ~= part then return nil end
-  local code = entry.code and spelled(entry, line, value)
-  local owner, _, mark = use(line, name)
+  local code = entry.code and spell(entry, line, value)
+  local owner, _, mark = context(line, name)
   local note = entry.note
   if note and code and owner and mark == ":" then
     note = note:gsub("%f[%w_]x%f[^%w_.\"]", (owner:gsub("%%", "%%%%")))
   end
-  return words.text(entry, code, note)
+  return other_libraries.text(entry, code, note)
 end
 
--- The same path here, with the arguments it has on the line: np.linalg.norm(x)
-local function samepath(path, line)
+-- The same path in this library, with the arguments on the line:
+-- np.linalg.norm(x)
+local function same_path(path, line)
   local ok, v = pcall(function()
     local t = nacre
     for word in path:gmatch "[%w_]+" do t = t[word] end
     return t
   end)
-  local _, args = use(line, path)
+  local _, args = context(line, path)
   return ok and v ~= nil and "nacre." .. path .. (args or "") or nil
 end
 
--- The same for a path, "random.choice" behind "np.": what is known of it, the
--- same path, what a part of ours has by its last name, what is known of the
--- names before.  `whole' is not only asked for its later names.
-function names.ofpath(path, line, value, part, whole)
+-- The same for a path, "random.choice" after "np.". Tries in this order: the
+-- path itself in other_libraries, the same path here, the last name in a part
+-- of the library, the names before the last. `whole': is the full path to be
+-- tried?
+function unknown_names.ofpath(path, line, value, part, whole)
   local last = path:match "[%w_]+$"
-  local known = names.hint(path, line, value, part) or
-                names.hint(last, line, value, part) or
+  local known = unknown_names.hint(path, line, value, part) or
+                unknown_names.hint(last, line, value, part) or
                 (whole or last ~= path) and
-                (samepath(path, line) or names.elsewhere(last))
+                (same_path(path, line) or unknown_names.elsewhere(last))
   while not known and path:find "%." do
     path = path:match "^(.*)%."
-    known = names.hint(path:match "[%w_]+$", line, value, part)
+    known = unknown_names.hint(path:match "[%w_]+$", line, value, part)
   end
   return known or nil
 end
 
-return names
+return unknown_names
