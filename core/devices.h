@@ -94,6 +94,7 @@ typedef struct NonzeroCall {
   int coordinates;
   int nd;
   int64_t size[NC_MAXDIM], step[NC_MAXDIM];
+  Tensor **y;                 /* takes the result; NULL after a failure */
 } NonzeroCall;
 
 /* Where the picked elements lie, and how they lie in the other tensor: its
@@ -251,6 +252,35 @@ typedef struct AssertCall {
   const char *text;
 } AssertCall;
 
+/*
+** What a device is asked, X(request, what it is called with).  This list is
+** the only one: the fields of Device, the functions nc_cpu_<request> and
+** nc_cuda_<request>, the tables of all devices and what the core and a plug-in
+** compare when they meet come from it.
+*/
+#define DEVICE_REQUESTS(X)                                            \
+  X(run, TensorIter)                  /* pointwise, reductions */     \
+  X(dim_op, DimCall)                                                  \
+  X(fill_range, FillRangeCall)                                        \
+  X(random_fill, RandomFillCall)                                      \
+  X(resolve_index, ResolveIndexCall)                                  \
+  X(nonzero, NonzeroCall)                                             \
+  X(index_read, IndexCall)            /* other = x, indexed */        \
+  X(index_write, IndexCall)           /* x, indexed, = other */       \
+  X(index_accumulate, IndexCall)      /* x, indexed, reduce= other */ \
+  X(sort, SortCall)                                                   \
+  X(search, SearchCall)                                               \
+  X(bmm, BmmCall)                                                     \
+  X(conv, ConvCall)                                                   \
+  X(max_pool, MaxPoolCall)                                            \
+  X(im2col, Im2colCall)                                               \
+  X(norm, NormCall)                                                   \
+  X(device_assert, AssertCall)
+
+/* NULL where a device does the same by other requests, as each says. */
+#define OPTIONAL_REQUESTS(X) \
+  X(gather_dim, GatherDimCall)        /* else index_read, index_write */
+
 /* How bytes cross between the host and a device. */
 enum {
   NC_PINNED = 1,              /* the host's memory is page-locked */
@@ -270,31 +300,15 @@ struct Device {
                 int how);
   int (*synchronize)(const Device *d);      /* waits; NC_EINTR if interrupted */
   void (*trim)(const Device *d, int64_t budget); /* frees cached blocks */
-  int (*run)(const Device *d, const TensorIter *k);
-  /* The value of a row over n dense elements, all of type `work'; v[0] is the
-     result.  For what is quicker done than planned: 0 says that it is not,
-     and asks for `run'.  NULL: always that. */
-  int (*few)(Op op, DType work, int64_t n, void *const v[],
-             const double par[2]);
-  int (*lines)(const Device *d, const DimCall *c);
-  int (*sequence)(const Device *d, const FillRangeCall *s);
-  int (*places)(const Device *d, const ResolveIndexCall *p);
-  int (*trues)(const Device *d, Tensor **y, const NonzeroCall *t);
-  int (*gather)(const Device *d, const IndexCall *g);    /* other = x, picked */
-  int (*scatter)(const Device *d, const IndexCall *g);   /* x, picked, = other */
-  int (*draw)(const Device *d, const RandomFillCall *w);
-  int (*product)(const Device *d, const BmmCall *p);
-  int (*expect)(const Device *d, const AssertCall *e);
-  /* x, picked, fold= other, in the order of the offsets */
-  int (*accumulate)(const Device *d, const IndexCall *g);
-  int gradients;              /* does `run' know parts of a Loop but 0? */
-  int (*sort)(const Device *d, const SortCall *s);
-  int (*search)(const Device *d, const SearchCall *s);
-  int (*along)(const Device *d, const GatherDimCall *a); /* NULL: gather, scatter */
-  int (*conv)(const Device *d, const ConvCall *c);
-  int (*pool)(const Device *d, const MaxPoolCall *p);
-  int (*patches)(const Device *d, const Im2colCall *p);
-  int (*norm)(const Device *d, const NormCall *n);
+  /* The value of a pointwise operation over n dense elements, all of type
+     `type'; v[0] is the result.  For what is quicker done than planned: 0 says
+     that it was not done, and `run' is asked.  NULL: always `run'. */
+  int (*run_small)(Op op, DType type, int64_t n, void *const v[],
+                   const double par[2]);
+#define X(request, Call) int (*request)(const Device *d, const Call *c);
+  DEVICE_REQUESTS(X)
+  OPTIONAL_REQUESTS(X)
+#undef X
 };
 
 extern const Device nc_cpu;
@@ -391,12 +405,13 @@ const Accelerator *nc_opened(void);
    so. */
 typedef struct Host {
   int abi;                    /* NC_ABI */
-  size_t host, loop, device, accelerator;   /* sizes of structures */
+  size_t host, calls, device, accelerator; /* sizes of structures */
   const char *version;
   int (*fail)(int code, const char *fmt, ...);
   void (*hint)(const char *fmt, ...);
   int ops;                    /* OP_COUNT, and what they are */
   const OpInfo *op;
+  const char *requests;       /* NC_REQUESTS */
   volatile sig_atomic_t *interrupted;
   void (*rule)(const char *fmt, ...);
   void (*blameop)(const char *op);
@@ -416,7 +431,15 @@ typedef struct Host {
 
 extern const Host nc_forplugins;
 
-#define NC_ABI 3
+/* The requests by name, and the size of what each is called with. */
+#define NC_REQUESTNAME(request, Call) #request " "
+#define NC_REQUESTS \
+  DEVICE_REQUESTS(NC_REQUESTNAME) OPTIONAL_REQUESTS(NC_REQUESTNAME)
+#define NC_REQUESTSIZE(request, Call) + sizeof(Call)
+#define NC_REQUESTBYTES \
+  (0 DEVICE_REQUESTS(NC_REQUESTSIZE) OPTIONAL_REQUESTS(NC_REQUESTSIZE))
+
+#define NC_ABI 4
 #define NC_PLUGIN "nacre_plugin"
 typedef int PluginEntry(const Host *h, const Accelerator **a);
 

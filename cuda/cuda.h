@@ -137,23 +137,9 @@ int nc_cuda_tohost(const Device *d, void *dst, const void *src, int64_t bytes,
                    int how);
 int nc_cuda_synchronize(const Device *d);
 void nc_cuda_trim(const Device *d, int64_t budget);
-int nc_cuda_run(const Device *d, const TensorIter *k);
-int nc_cuda_dim_op(const Device *d, const DimCall *c);
-int nc_cuda_fill_range(const Device *d, const FillRangeCall *s);
-int nc_cuda_resolve_index(const Device *d, const ResolveIndexCall *p);
-int nc_cuda_nonzero(const Device *d, Tensor **y, const NonzeroCall *t);
-int nc_cuda_index_read(const Device *d, const IndexCall *g);
-int nc_cuda_index_write(const Device *d, const IndexCall *g);
-int nc_cuda_index_accumulate(const Device *d, const IndexCall *g);
-int nc_cuda_random_fill(const Device *d, const RandomFillCall *w);
-int nc_cuda_bmm(const Device *d, const BmmCall *p);
-int nc_cuda_device_assert(const Device *d, const AssertCall *e);
-int nc_cuda_sort(const Device *d, const SortCall *s);
-int nc_cuda_search(const Device *d, const SearchCall *s);
-int nc_cuda_conv(const Device *d, const ConvCall *c);
-int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p);
-int nc_cuda_im2col(const Device *d, const Im2colCall *p);
-int nc_cuda_norm(const Device *d, const NormCall *n);
+#define X(request, Call) int nc_cuda_##request(const Device *d, const Call *c);
+DEVICE_REQUESTS(X)
+#undef X
 
 /*
 ** Of bmm.c

@@ -138,7 +138,7 @@ static int operands(Arg in[], const char *text, const Value letter[]) {
 /* Is there a kernel, and may it be used? */
 static int fused(const Arg in[], int n) {
   const Device *d = nc_device(in[0].t);
-  if (!nc_gradoff || !d->gradients || n >= NC_MAXIN) return 0;
+  if (!nc_gradoff || n >= NC_MAXIN) return 0;
   for (int i = 1; i < n; i++)
     if (in[i].t && nc_device(in[i].t) != d) return 0;
   return 1;

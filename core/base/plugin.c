@@ -31,7 +31,7 @@ static char advice[sizeof ((Error *)0)->hint];
 const Host nc_forplugins = {
   .abi = NC_ABI,
   .host = sizeof(Host),
-  .loop = sizeof(TensorIter),
+  .calls = NC_REQUESTBYTES,
   .device = sizeof(Device),
   .accelerator = sizeof(Accelerator),
   .version = NC_VERSION,
@@ -39,6 +39,7 @@ const Host nc_forplugins = {
   .hint = nc_hint,
   .ops = OP_COUNT,
   .op = nc_opinfo,
+  .requests = NC_REQUESTS,
   .interrupted = &nc_interrupted,
   .rule = nc_rule,
   .blameop = nc_error_op,

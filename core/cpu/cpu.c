@@ -321,7 +321,7 @@ static NC_NOINLINE int runnumbers(const TensorIter *k) {
 
 /* Few elements of the type of computation, one after the other: there is
    nothing to plan. */
-static int few(Op op, DType work, int64_t n, void *const v[],
+static int run_small(Op op, DType work, int64_t n, void *const v[],
                const double par[2]) {
   const Computed c = nc_computed(work);
   if (n > GRAIN || work != nc_storedas(c)) return 0;
@@ -330,7 +330,7 @@ static int few(Op op, DType work, int64_t n, void *const v[],
 }
 
 /* Runs a loop that is such a row; 0 if it is another. */
-static int runfew(const TensorIter *k) {
+static int run_dense_small(const TensorIter *k) {
   int numbers = 0;
   if (k->n > GRAIN || k->nd != 1 || k->part ||
       nc_opinfo[k->op].kind == CHOOSE_OP)
@@ -338,12 +338,12 @@ static int runfew(const TensorIter *k) {
   for (int j = 0; j < k->nargs; j++)
     if (k->p[j] == NULL) numbers = 1;
     else if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
-  return numbers ? runnumbers(k) : few(k->op, k->work, k->n, k->p, k->par);
+  return numbers ? runnumbers(k) : run_small(k->op, k->work, k->n, k->p, k->par);
 }
 
 static int runmap(const TensorIter *k) {
   Plan p;
-  if (runfew(k)) return NC_OK;
+  if (run_dense_small(k)) return NC_OK;
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   plan(&p, k);
   if (streams(&p)) return nc_parallel(k->n, 8 * GRAIN, mapstream, &p);
@@ -396,7 +396,7 @@ static void trim(const Device *d, int64_t budget) {
   nc_trimcache(budget);
 }
 
-static int expect(const Device *d, const AssertCall *e) {
+int nc_cpu_device_assert(const Device *d, const AssertCall *e) {
   (void)d;
   return *(const uint8_t *)nc_data(e->x) ? NC_OK : nc_fail(e->code, "%s",
                                                            e->text);
@@ -405,12 +405,9 @@ static int expect(const Device *d, const AssertCall *e) {
 const Device nc_cpu = {
   .name = "cpu", .ordinal = -1, .memory = &nc_memory,
   .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
-  .synchronize = synchronize, .trim = trim, .run = nc_cpu_run, .few = few,
-  .lines = nc_cpu_dim_op, .sequence = nc_cpu_fill_range, .places = nc_cpu_resolve_index,
-  .trues = nc_cpu_nonzero, .gather = nc_cpu_index_read, .scatter = nc_cpu_index_write,
-  .draw = nc_cpu_random_fill, .product = nc_cpu_bmm, .expect = expect,
-  .accumulate = nc_cpu_index_accumulate, .along = nc_cpu_gather_dim, .gradients = 1,
-  .sort = nc_cpu_sort, .search = nc_cpu_search, .conv = nc_cpu_conv,
-  .pool = nc_cpu_max_pool, .patches = nc_cpu_im2col,
-  .norm = nc_cpu_norm
+  .synchronize = synchronize, .trim = trim, .run_small = run_small,
+#define X(request, Call) .request = nc_cpu_##request,
+  DEVICE_REQUESTS(X)
+  OPTIONAL_REQUESTS(X)
+#undef X
 };

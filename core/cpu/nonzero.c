@@ -101,7 +101,8 @@ static int find(Tensor **y, const Device *d, Job *j) {
                      j->as->coordinates ? positionchunks : offsetchunks, j);
 }
 
-int nc_cpu_nonzero(const Device *d, Tensor **y, const NonzeroCall *t) {
+int nc_cpu_nonzero(const Device *d, const NonzeroCall *t) {
+  Tensor **const y = t->y;
   Job j = { .as = t, .n = nc_numel(t->mask) };
   int64_t bytes;
   void *p;

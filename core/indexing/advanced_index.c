@@ -19,7 +19,7 @@ int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
       nc_numel(given) > 0) {
     const ResolveIndexCall p = { given, offset, x->size[by->dim], x->step[by->dim],
                        by->of, by->shown };
-    r = d->places(d, &p);
+    r = d->resolve_index(d, &p);
   }
   if (r == NC_OK) nc_retain(*y = offset);
   nc_release(there);
@@ -38,15 +38,15 @@ static int empty(const IndexCall *g) {
 
 int nc_index_read(const IndexCall *g) {
   const Device *d = nc_device(g->x);
-  return empty(g) ? NC_OK : d->gather(d, g);
+  return empty(g) ? NC_OK : d->index_read(d, g);
 }
 
 int nc_index_write(const IndexCall *g) {
   const Device *d = nc_device(g->x);
-  return empty(g) ? NC_OK : nc_countwrite(g->x, d->scatter(d, g));
+  return empty(g) ? NC_OK : nc_countwrite(g->x, d->index_write(d, g));
 }
 
 int nc_index_accumulate(const IndexCall *g) {
   const Device *d = nc_device(g->x);
-  return empty(g) ? NC_OK : nc_countwrite(g->x, d->accumulate(d, g));
+  return empty(g) ? NC_OK : nc_countwrite(g->x, d->index_accumulate(d, g));
 }

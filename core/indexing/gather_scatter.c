@@ -64,7 +64,7 @@ static void ask(Temps *w, const GatherDimCall *a) {
   const int64_t n = w->status == NC_OK ? nc_numel(a->index) : 0;
   if (n == 0) return;
   nc_count(0, n * (8 + 2 * nc_dtypesize(a->x->dtype)));
-  w->status = nc_device(a->x)->along(nc_device(a->x), a);
+  w->status = nc_device(a->x)->gather_dim(nc_device(a->x), a);
   if (a->how >= GATHER_DIM_PUT) nc_countwrite(a->x, w->status);
   if (w->status == NC_EINDEX) nc_error_index(NC_EINDEX, a->x, "index", a->index);
 }
@@ -76,7 +76,7 @@ static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
   x = nc_temps_atleast1d(w, x);
   Tensor *own = nc_temps_atleast1d(w, index);
   checkwithin(w, own, x, dim, "self");
-  if (w->status == NC_OK && (nc_device(x)->along || nc_numel(own) == 0)) {
+  if (w->status == NC_OK && (nc_device(x)->gather_dim || nc_numel(own) == 0)) {
     int r = nc_new(&y, nc_device(x), x->dtype, own->nd, own->size);
     y = nc_temps_add(w, r, &y);
     own = plain(w, x, own);
@@ -191,7 +191,7 @@ static void overthere(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
 /* May the device be asked, and is there nothing to record? */
 static int direct(Temps *w, Tensor *x, Tensor *src) {
   int mine = 0, other = 0;
-  if (w->status != NC_OK || nc_device(x)->along == NULL) return 0;
+  if (w->status != NC_OK || nc_device(x)->gather_dim == NULL) return 0;
   w->status = nc_requires(&mine, x);
   if (w->status == NC_OK && src) w->status = nc_requires(&other, src);
   return w->status == NC_OK && (nc_gradoff || (!mine && !other));

@@ -17,8 +17,9 @@ static int find(Tensor **y, const Device *d, Tensor *mask, NonzeroCall *t) {
       (r = nc_cast(&truth, there, DT_b8)) == NC_OK &&
       (r = nc_dense(&dense, truth)) == NC_OK) {
     t->mask = dense;
+    t->y = y;
     nc_count(0, 2 * nc_numel(mask));
-    r = d->trues(d, y, t);
+    r = d->nonzero(d, t);
   }
   nc_release(there);
   nc_release(truth);

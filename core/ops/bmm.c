@@ -20,7 +20,7 @@ static int fill(BmmCall *p, const Device *d, Tensor *addend) {
   else p->beta = nc_int(0);
   if (nc_numel(p->y) == 0) return NC_OK;
   count(p);
-  return d->product(d, p);
+  return d->bmm(d, p);
 }
 
 int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,

@@ -154,7 +154,7 @@ static int sequence(Tensor **y, FillRangeCall *s, int64_t n, const Device *d,
   int r;
   TRY(nc_new(&s->y, d, type, 1, &n));
   nc_count(2 * n, n * nc_dtypesize(type));
-  r = n ? d->sequence(d, s) : NC_OK;
+  r = n ? d->fill_range(d, s) : NC_OK;
   if (r == NC_OK) *y = s->y;
   else nc_release(s->y);
   return r;

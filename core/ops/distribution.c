@@ -44,7 +44,7 @@ static void expect(Temps *w, Tensor *x, const char *text) {
   Tensor *all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status != NC_OK) return;
   const AssertCall e = { all, NC_EVALUE, text };
-  w->status = nc_device(all)->expect(nc_device(all), &e);
+  w->status = nc_device(all)->device_assert(nc_device(all), &e);
 }
 
 /* Writes y to self, converted, and ends. */

@@ -48,7 +48,7 @@ static int made(Call *c, Im2colCall *p, int nd, const int64_t size[]) {
   *from = nc_temps_add(&f, r, &dense);
   if (f.status == NC_OK && nc_numel(y) > 0) {
     nc_count(0, (nc_numel(y) + nc_numel(dense)) * nc_dtypesize(y->dtype));
-    f.status = d->patches(d, p);
+    f.status = d->im2col(d, p);
   }
   nc_temps_result(&f, &c->out[0], y);
   return nc_temps_finish(&f);

@@ -91,7 +91,7 @@ static void ask(Temps *f, MaxPoolCall *p) {
   nc_count(looks < 9e18 ? (int64_t)looks : INT64_MAX,
            (nc_numel(p->x) + nc_numel(p->y)) * nc_dtypesize(p->x->dtype) +
                nc_numel(p->at) * nc_dtypesize(DT_i64));
-  f->status = nc_device(p->x)->pool(nc_device(p->x), p);
+  f->status = nc_device(p->x)->max_pool(nc_device(p->x), p);
 }
 
 int nc_op__max_pool(Call *c) {

@@ -87,8 +87,6 @@ int nc_op__norm(Call *c) {
   int64_t rows;
   int r = shape(&n, c->arg[0].t, &c->arg[3]);
   if (r == NC_OK) r = nc_onedevice(&d, c->arg, 3);
-  if (r == NC_OK && !nc_device(c->arg[0].t)->norm)
-    return nc_byhost(c, nc_device(c->arg[0].t));
   if (r == NC_OK) r = weight(&w, &n, &c->arg[1], type);
   if (r == NC_OK) r = weight(&b, &n, &c->arg[2], type);
   if (r == NC_OK) r = nc_dense(&x, c->arg[0].t);
@@ -220,7 +218,7 @@ int nc_grad__norm(OperatorGrad *g) {
   TRY(nc_recording(&records[0], g->g[0]));
   TRY(nc_recording(&records[1], x));
   if (w) TRY(nc_recording(&records[2], w));
-  if (records[0] || records[1] || records[2] || !nc_device(x)->norm)
+  if (records[0] || records[1] || records[2])
     return byrows(g, &n, x, w);
   return atonce(g, &n, x, w);
 }

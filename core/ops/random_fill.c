@@ -67,7 +67,7 @@ int nc_draw(Tensor *y, RandomFillCall *w, Generator *g) {
   w->key = nc_initialseed(g);
   w->block = take(g, n, w->wide ? 2 : 4);
   nc_count(n, n * nc_dtypesize(y->dtype));
-  if (n > 0) r = nc_countwrite(w->y, d->draw(d, w));
+  if (n > 0) r = nc_countwrite(w->y, d->random_fill(d, w));
   if (w->y == y) return r;
   if (r == NC_OK) r = nc_copy(y, w->y);
   nc_release(w->y);

@@ -26,7 +26,7 @@ static int ask(DimCall *call) {
   for (int i = 0; i < x->nd; i++)
     *(call->dims >> i & 1 ? &call->length : &call->lines) *= x->size[i];
   nc_count(2 * nc_numel(x), nc_numel(x) * nc_dtypesize(x->dtype));
-  return call->lines ? d->lines(d, call) : NC_OK;
+  return call->lines ? d->dim_op(d, call) : NC_OK;
 }
 
 /*

@@ -22,7 +22,7 @@ static int running(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op) {
   l.length = x->nd ? x->size[dim] : 1;
   l.lines = n ? n / l.length : 0;
   nc_count(n, 2 * n * nc_dtypesize(x->dtype));
-  if (r == NC_OK && n > 0) r = d->lines(d, &l);
+  if (r == NC_OK && n > 0) r = d->dim_op(d, &l);
   if (r == NC_OK) {
     if (y) *y = l.y;
     if (at) *at = l.at;

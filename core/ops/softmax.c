@@ -19,7 +19,7 @@ static int alongdim(Tensor **y, Tensor *x, int dim, DimOp op) {
   l.length = x->nd ? x->size[dim] : 1;
   l.lines = n ? n / l.length : 0;
   nc_count(5 * n, 2 * n * nc_dtypesize(x->dtype));
-  r = n ? d->lines(d, &l) : NC_OK;
+  r = n ? d->dim_op(d, &l) : NC_OK;
   if (r == NC_OK) *y = l.y;
   else nc_release(l.y);
   return r;

@@ -241,7 +241,7 @@ static int checkdivisor(const Arg *a, const Arg *b, DType work) {
           NC_OK &&
       (r = nc_cast(&truth, all, DT_b8)) == NC_OK) {
     const AssertCall e = { truth, NC_EVALUE, text };
-    r = nc_device(truth)->expect(nc_device(truth), &e);
+    r = nc_device(truth)->device_assert(nc_device(truth), &e);
   }
   nc_release(all);
   nc_release(truth);
@@ -356,10 +356,10 @@ static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
   static const double none[2] = { 1, 0 };
   const Device *d = y->data->device;
   const int64_t numel = nc_numel(y);
-  int all = d->few != NULL && y->dtype == in[0].t->dtype;
+  int all = d->run_small != NULL && y->dtype == in[0].t->dtype;
   v[0] = nc_data(y);
   for (int j = 2; j <= n; j++) all &= v[j] != NULL;
-  if (!all || !d->few(op, y->dtype, numel, v, par ? par : none))
+  if (!all || !d->run_small(op, y->dtype, numel, v, par ? par : none))
     return rundense(y, op, 0, in[0].t->dtype, in, n, par);
   nc_count(op == OP_clone ? 0 : numel,
            numel * (n + 1) * nc_dtypesize(y->dtype));

@@ -49,53 +49,40 @@ static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
   return nc_meta_novalues();
 }
 
-static int trues(const Device *d, Tensor **y, const NonzeroCall *t) {
-  (void)d, (void)t;
-  *y = NULL;
+/* The size of the result is among the values. */
+static int nonzero(const Device *d, const NonzeroCall *c) {
+  (void)d;
+  *c->y = NULL;
   return nc_meta_novalues();
 }
 
-#define IDLE(name, Request)                            \
-  static int name(const Device *d, const Request *q) { \
-    (void)d, (void)q;                                  \
-    return NC_OK;                                      \
-  }
-IDLE(run, TensorIter)
-IDLE(lines, DimCall)
-IDLE(sequence, FillRangeCall)
-IDLE(places, ResolveIndexCall)
-IDLE(gather, IndexCall)
-IDLE(draw, RandomFillCall)
-IDLE(product, BmmCall)
-IDLE(expect, AssertCall)
-IDLE(sort, SortCall)
-IDLE(search, SearchCall)
-IDLE(conv, ConvCall)
-IDLE(pool, MaxPoolCall)
-IDLE(patches, Im2colCall)
-IDLE(norm, NormCall)
-
-static int synchronize(const Device *d) {
+static int idle(const Device *d) {
   (void)d;
   return NC_OK;
 }
+
+#define X(request, Call)                                    \
+  static int idle_##request(const Device *d, const Call *c) { \
+    (void)c;                                                \
+    return idle(d);                                         \
+  }
+DEVICE_REQUESTS(X)
+#undef X
 
 static void trim(const Device *d, int64_t budget) {
   (void)d, (void)budget;
 }
 
-static const Device idle = {
+static const Device meta = {
   .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
-  .synchronize = synchronize, .trim = trim, .run = run, .lines = lines,
-  .sequence = sequence, .places = places, .trues = trues, .gather = gather,
-  .scatter = gather, .draw = draw, .product = product, .expect = expect,
-  .accumulate = gather, .gradients = 1, .sort = sort,
-  .search = search, .conv = conv, .pool = pool,
-  .patches = patches, .norm = norm
+  .synchronize = idle, .trim = trim,
+#define X(request, Call) .request = idle_##request,
+  DEVICE_REQUESTS(X)
+#undef X
 };
 
 int nc_ismeta(const Device *d) {
-  return d->run == run;
+  return d->run == idle_run;
 }
 
 int nc_ismetatensor(const Tensor *t) {
@@ -110,7 +97,8 @@ const Device *nc_metadevice(const Device *d) {
   if (i == ntwins) {
     ntwins++;
     owner[i] = d;
-    twins[i] = idle;
+    twins[i] = meta;
+    twins[i].nonzero = nonzero;
     twins[i].name = d->name;
     twins[i].ordinal = d->ordinal;
     twins[i].memory = &memory[i];

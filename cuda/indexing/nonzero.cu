@@ -168,7 +168,8 @@ static int find(const Device *d, Tensor **y, Mask *k, int nd) {
   return nc_launched(d, "nonzero");
 }
 
-int nc_cuda_nonzero(const Device *d, Tensor **y, const NonzeroCall *t) {
+int nc_cuda_nonzero(const Device *d, const NonzeroCall *t) {
+  Tensor **const y = t->y;
   const int64_t none[2] = { 0, t->nd };
   void *before;
   Mask k = {};

@@ -31,24 +31,9 @@ static const Device functions = {
   .tohost = nc_cuda_tohost,
   .synchronize = nc_cuda_synchronize,
   .trim = nc_cuda_trim,
-  .run = nc_cuda_run,
-  .lines = nc_cuda_dim_op,
-  .sequence = nc_cuda_fill_range,
-  .places = nc_cuda_resolve_index,
-  .trues = nc_cuda_nonzero,
-  .gather = nc_cuda_index_read,
-  .scatter = nc_cuda_index_write,
-  .draw = nc_cuda_random_fill,
-  .product = nc_cuda_bmm,
-  .expect = nc_cuda_device_assert,
-  .accumulate = nc_cuda_index_accumulate,
-  .gradients = 1,
-  .sort = nc_cuda_sort,
-  .search = nc_cuda_search,
-  .conv = nc_cuda_conv,
-  .pool = nc_cuda_max_pool,
-  .patches = nc_cuda_im2col,
-  .norm = nc_cuda_norm
+#define X(request, Call) .request = nc_cuda_##request,
+  DEVICE_REQUESTS(X)
+#undef X
 };
 
 /* CUDA's calls are for the device that is current: asking it each time would

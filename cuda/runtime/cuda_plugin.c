@@ -92,9 +92,9 @@ static int samerows(const Host *h) {
 
 static int sameheaders(const Host *h) {
   if (h->abi == NC_ABI && h->host == sizeof(Host) &&
-      h->loop == sizeof(TensorIter) && h->device == sizeof(Device) &&
+      h->calls == NC_REQUESTBYTES && h->device == sizeof(Device) &&
       h->accelerator == sizeof(Accelerator) && h->ops == OP_COUNT &&
-      samerows(h))
+      strcmp(h->requests, NC_REQUESTS) == 0 && samerows(h))
     return NC_OK;
   h->fail(NC_EDEVICE, "its plug-in is of another build (version " NC_VERSION
           ", the program is %s)", h->version);

@@ -126,7 +126,7 @@ end
 
 -- Those whose results are no matter of a device, or say where they are.
 local other = {}
-for name in ([[free empty empty_like new_empty empty_strided resize_ seed
+for name in ([[free empty empty_like new_empty empty_strided resize_ resize_as_ seed
   initial_seed get_rng_state cpu get_device]]):gmatch "%S+" do
   other[name] = true
 end

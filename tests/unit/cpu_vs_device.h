@@ -158,7 +158,7 @@ static inline void deviceplaces(Twin offset, Twin given, Twin x, int dim) {
   const ResolveIndexCall p = { .given = given.gpu, .offset = offset.gpu, .of = x.gpu,
                      .size = x.gpu->size[dim], .step = x.gpu->step[dim],
                      .shown = dim };
-  ok(d->places(d, &p));
+  ok(d->resolve_index(d, &p));
 }
 
 static inline Twin places(Twin given, Twin x, int dim) {
@@ -166,14 +166,14 @@ static inline Twin places(Twin given, Twin x, int dim) {
   const ResolveIndexCall p = { .given = given.cpu, .offset = offset.cpu, .of = x.cpu,
                      .size = x.cpu->size[dim], .step = x.cpu->step[dim],
                      .shown = dim };
-  ok(nc_cpu.places(&nc_cpu, &p));
+  ok(nc_cpu.resolve_index(&nc_cpu, &p));
   deviceplaces(offset, given, x, dim);
   return offset;
 }
 
 static inline int pick(int how, const Device *on, const IndexCall *g) {
-  return how == GET ? on->gather(on, g) : how == PUT ? on->scatter(on, g)
-                                                     : on->accumulate(on, g);
+  return how == GET ? on->index_read(on, g) : how == PUT ? on->index_write(on, g)
+                                                     : on->index_accumulate(on, g);
 }
 
 /* The same on both devices. */

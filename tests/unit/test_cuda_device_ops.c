@@ -40,8 +40,8 @@ static void bothlines(DimCall *c, DimCall *g, Twin x, DType type, int nd,
     y = blank(DT_i64, nd, size);
     c->at = y.cpu, g->at = y.gpu;
   }
-  ok(nc_cpu.lines(&nc_cpu, c));
-  ok(d->lines(d, g));
+  ok(nc_cpu.dim_op(&nc_cpu, c));
+  ok(d->dim_op(d, g));
 }
 
 static void droplines(DimCall *c) {
@@ -245,8 +245,8 @@ static void onesequence(DType type, int64_t n, FillRangeCall s) {
   FillRangeCall g = s;
   ok(nc_new(&s.y, &nc_cpu, type, 1, &n));
   ok(nc_new(&g.y, d, type, 1, &n));
-  ok(nc_cpu.sequence(&nc_cpu, &s));
-  ok(d->sequence(d, &g));
+  ok(nc_cpu.fill_range(&nc_cpu, &s));
+  ok(d->fill_range(d, &g));
   same(s.y, g.y, 0, 0);
   nc_release(s.y);
   nc_release(g.y);
@@ -273,8 +273,8 @@ static void onedraw(DType type, int64_t n, RandomFillCall w) {
   w.block = g.block = ((uint64_t)1 << 32) - 3;
   ok(nc_new(&w.y, &nc_cpu, type, 1, &n));
   ok(nc_new(&g.y, d, type, 1, &n));
-  ok(nc_cpu.draw(&nc_cpu, &w));
-  ok(d->draw(d, &g));
+  ok(nc_cpu.random_fill(&nc_cpu, &w));
+  ok(d->random_fill(d, &g));
   same(w.y, g.y, 0, 0);
   nc_release(w.y);
   nc_release(g.y);
@@ -332,8 +332,10 @@ static void onetrues(Twin mask, const NonzeroCall *as) {
   Twin y;
   c.mask = mask.cpu;
   g.mask = mask.gpu;
-  ok(nc_cpu.trues(&nc_cpu, &y.cpu, &c));
-  ok(d->trues(d, &y.gpu, &g));
+  c.y = &y.cpu;
+  g.y = &y.gpu;
+  ok(nc_cpu.nonzero(&nc_cpu, &c));
+  ok(d->nonzero(d, &g));
   assert_int_equal(y.cpu->nd, y.gpu->nd);
   assert_int_equal(y.cpu->size[0], y.gpu->size[0]);
   same(y.cpu, y.gpu, 0, 0);
@@ -448,7 +450,7 @@ static void test_collisions(void **unused) {
   nc_release(offset.gpu);
   offset.gpu = twin(offset.cpu);
   g.x = x.gpu, g.other = other.gpu, g.offset = offset.gpu;
-  ok(d->scatter(d, &g));
+  ok(d->index_write(d, &g));
   ok(d->tohost(d, y, nc_data(x.gpu), sizeof y, 0));
   memcpy(v, nc_data(other.cpu), sizeof v);
   for (int i = 0; i < 4; i++) {
@@ -473,7 +475,7 @@ static void test_expect(void **unused) {
   for (int truth = 0; truth < 2; truth++) {
     put(x.cpu, 0, truth);
     ok(d->copy(d, nc_data(x.gpu), nc_data(x.cpu), 1, &nc_cpu, 0));
-    ok(d->expect(d, &e));
+    ok(d->device_assert(d, &e));
     if (truth) ok(d->synchronize(d));
     else assert_int_equal(d->synchronize(d), NC_EVALUE);
     if (!truth) says("a divisor is 0");

@@ -59,7 +59,7 @@ static void test_other_build(void **state) {
   says("is of another build");
   assert_non_null(strstr(nc_lasterror()->hint, "from the same build"));
   h = nc_forplugins;
-  h.loop--;
+  h.calls--;
   assert_int_equal(nacre_plugin(&h, &a), NC_EDEVICE);
 }
 
