@@ -9,12 +9,13 @@ Divisor nc_divisor(int64_t d) {
   while (((int64_t)1 << x.shift) < d) x.shift++;
   x.mul = (uint32_t)((((uint64_t)1 << 32) *
                       (((uint64_t)1 << x.shift) - (uint64_t)d)) /
-                     (uint64_t)d + 1);
+                         (uint64_t)d +
+                     1);
   return x;
 }
 
 int nc_fitsoffsets(int nd, const int64_t size[], int n,
-                 const int64_t step[][NC_MAXDIM]) {
+                   const int64_t step[][NC_MAXDIM]) {
   int64_t count = 1;
   for (int d = 0; d < nd; d++) {
     if (size[d] <= 0 || size[d] > MOST / count) return 0;
@@ -26,7 +27,7 @@ int nc_fitsoffsets(int nd, const int64_t size[], int n,
 }
 
 void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
-                  const int64_t step[][NC_MAXDIM]) {
+                    const int64_t step[][NC_MAXDIM]) {
   x->nd = nd;
   for (int d = 0; d < nd; d++) {
     x->size[d] = nc_divisor(size[d]);

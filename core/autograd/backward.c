@@ -16,17 +16,17 @@
 
 typedef struct Entry {
   Node *node;
-  BackwardPass *oldwalk;              /* what the node had noted before */
+  BackwardPass *oldwalk; /* what the node had noted before */
   int oldslot;
-  int first;                  /* of its gradients in Walk.sum */
-  int target;                 /* is it an input that was asked for? */
-  int useful;                 /* does it lead to one? */
+  int first;  /* of its gradients in Walk.sum */
+  int target; /* is it an input that was asked for? */
+  int useful; /* does it lead to one? */
 } Entry;
 
 typedef struct Frame {
   Node *node;
   BackwardPass *oldwalk;
-  int oldslot, next;          /* the edge to follow next */
+  int oldslot, next; /* the edge to follow next */
 } Frame;
 
 struct BackwardPass {
@@ -36,7 +36,7 @@ struct BackwardPass {
   Tensor **sum;
   Streams streams;
   int n, nframe, nsum;
-  int64_t entryroom, frameroom, sumroom;      /* in bytes */
+  int64_t entryroom, frameroom, sumroom; /* in bytes */
 };
 
 /*
@@ -57,8 +57,7 @@ static int grow(void *p, int64_t *room, int64_t need) {
 
 static int push(BackwardPass *w, Node *n) {
   if (n->walk == w) return NC_OK;
-  TRY(grow(&w->frame, &w->frameroom,
-           (w->nframe + 1) * (int64_t)sizeof(Frame)));
+  TRY(grow(&w->frame, &w->frameroom, (w->nframe + 1) * (int64_t)sizeof(Frame)));
   w->frame[w->nframe++] = (Frame){ n, n->walk, n->slot, 0 };
   n->walk = w;
   n->slot = -1;
@@ -99,7 +98,7 @@ static void endwalk(BackwardPass *w) {
     w->entry[i].node->slot = w->entry[i].oldslot;
   }
   for (int i = 0; i < w->nframe; i++) {
-    if (w->frame[i].node->slot >= 0) continue;  /* it is an entry */
+    if (w->frame[i].node->slot >= 0) continue; /* it is an entry */
     w->frame[i].node->walk = w->frame[i].oldwalk;
     w->frame[i].node->slot = w->frame[i].oldslot;
   }
@@ -121,8 +120,7 @@ static int mark(BackwardPass *w) {
     const Node *n = e->node;
     e->useful = b->ninput == 0 || e->target;
     for (int k = 0; k < n->nedge && !e->useful; k++)
-      if (n->edge[k].node)
-        e->useful = w->entry[n->edge[k].node->slot].useful;
+      if (n->edge[k].node) e->useful = w->entry[n->edge[k].node->slot].useful;
   }
   w->sumroom = (w->nsum + 1) * (int64_t)sizeof(Tensor *);
   void *p;
@@ -146,8 +144,8 @@ static int replace(Tensor **g, Tensor *const *t, int r) {
 static int sumdims(Tensor **g, unsigned dims, int keepdim) {
   Tensor *t;
   if (dims == 0) return NC_OK;
-  return replace(g, &t, nc_reduce(&t, OP_sum, *g, dims, keepdim, DT_NONE, NULL,
-                                 NULL));
+  return replace(g, &t,
+                 nc_reduce(&t, OP_sum, *g, dims, keepdim, DT_NONE, NULL, NULL));
 }
 
 /* Sums what was broadcast, adds dimensions of size 1 that were dropped,
@@ -161,10 +159,8 @@ int nc_fit(Tensor **g, const GradMeta *m) {
   for (int d = 0; d < m->nd && extra >= 0; d++)
     if (m->size[d] == 1 && (*g)->size[d] != 1) ones |= 1u << d;
   TRY(sumdims(g, ones, 1));
-  if (extra < 0)
-    TRY(replace(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
-  if ((*g)->dtype != m->dtype)
-    TRY(replace(g, &t, nc_cast(&t, *g, m->dtype)));
+  if (extra < 0) TRY(replace(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
+  if ((*g)->dtype != m->dtype) TRY(replace(g, &t, nc_cast(&t, *g, m->dtype)));
   if (nc_device(*g) != m->device)
     TRY(replace(g, &t, nc_todevice(&t, *g, m->device)));
   return NC_OK;
@@ -185,8 +181,8 @@ static int misfit(const char *what, const Tensor *g, const GradMeta *m) {
 
 static int elsewhere(const char *what, const Tensor *g, const GradMeta *m) {
   if (nc_device(g) == m->device) return NC_OK;
-  nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what,
-          m->device->name, nc_device(g)->name);
+  nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what, m->device->name,
+          nc_device(g)->name);
   nc_error_operand("gradient", g);
   nc_hint("gradient:to(\"%s\")", m->device->name);
   return NC_EDEVICE;
@@ -194,8 +190,7 @@ static int elsewhere(const char *what, const Tensor *g, const GradMeta *m) {
 
 /* Is the memory of t its own, and nobody else's? */
 static int alone(const Tensor *t) {
-  return t->refs == 1 && t->data->refs == 1 && t->ad == NULL &&
-         nc_isdense(t);
+  return t->refs == 1 && t->data->refs == 1 && t->ad == NULL && nc_isdense(t);
 }
 
 /* *sum += g, which is taken over */
@@ -207,8 +202,7 @@ static int add(Tensor **sum, Tensor *g) {
     *sum = g;
     return NC_OK;
   }
-  r = nc_apply(&y, OP_add, in, NULL,
-               nc_gradoff && alone(*sum) ? *sum : NULL);
+  r = nc_apply(&y, OP_add, in, NULL, nc_gradoff && alone(*sum) ? *sum : NULL);
   nc_release(g);
   return replace(sum, &y, r);
 }
@@ -216,7 +210,7 @@ static int add(Tensor **sum, Tensor *g) {
 static int callhooks(Output *o, Tensor **g) {
   for (Hook *next, *h = o->hooks; h; h = next) {
     int r = NC_OK;
-    h->refs++;                /* it may remove itself */
+    h->refs++; /* it may remove itself */
     if (h->call) r = h->call(h->data, g);
     next = h->next;
     nc_releasehook(h);
@@ -248,8 +242,7 @@ static int arrived(BackwardPass *w, Entry *e, Tensor *g[]) {
     if (b->result) {
       nc_release(b->result[i]);
       nc_retain(b->result[i] = g[ad->index]);
-    } else if (!nc_isleafnode(n))
-      TRY(retain(&n->out[ad->index], g[ad->index]));
+    } else if (!nc_isleafnode(n)) TRY(retain(&n->out[ad->index], g[ad->index]));
   }
   return NC_OK;
 }
@@ -325,8 +318,9 @@ static int ask(BackwardPass *w, Entry *e, Tensor *g[]) {
     need[i] = to && w->entry[to->slot].useful;
     any |= need[i];
   }
-  r = !any ? NC_OK : nc_tracing ? nc_backward_traced(&call)
-                                 : n->kind->backward(&call);
+  r = !any         ? NC_OK
+      : nc_tracing ? nc_backward_traced(&call)
+                   : n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_error_op("backward");
   for (int i = 0; i < n->nedge && r == NC_OK && !nc_gradoff; i++)
@@ -355,7 +349,7 @@ static int visit(BackwardPass *w, int i) {
   for (int k = 0; k < n->nout; k++) some |= g[k] != NULL;
   if (!e->useful || !some) return NC_OK;
   TRY(arrived(w, e, g));
-  if (nc_isleafnode(n)) return NC_OK;           /* see collect */
+  if (nc_isleafnode(n)) return NC_OK; /* see collect */
   TRY(ask(w, e, g));
   done(w, e);
   if (!w->b->retain) nc_dropsaved(n);
@@ -377,10 +371,10 @@ static int collect(Output *o, Tensor **g) {
     return replace(&o->grad, &t, r);
   }
   const Arg in[2] = { { .t = sum }, { .t = *g } };
-  return replace(&o->grad, &t,
-                 nc_apply(&t, OP_add, in, NULL,
-                          nc_gradoff && sum->ad == NULL && nc_isdense(sum)
-                              ? sum : NULL));
+  return replace(
+      &o->grad, &t,
+      nc_apply(&t, OP_add, in, NULL,
+               nc_gradoff && sum->ad == NULL && nc_isdense(sum) ? sum : NULL));
 }
 
 /*
@@ -397,9 +391,10 @@ static int checkinput(Tensor *t, int i) {
 
 static int needsgiven(const Tensor *t) {
   char shape[NC_TEXT];
-  nc_fail(NC_EVALUE, "a result of shape [%s] needs the gradient to begin "
-          "with; only that of one element is 1", nc_shapetext(shape, t->nd,
-                                                              t->size));
+  nc_fail(NC_EVALUE,
+          "a result of shape [%s] needs the gradient to begin "
+          "with; only that of one element is 1",
+          nc_shapetext(shape, t->nd, t->size));
   nc_error_operand("self", t);
   nc_hint("self:sum():backward(), or self:backward(gradient)");
   return NC_EVALUE;
@@ -414,8 +409,7 @@ static int start(BackwardPass *w, int i) {
     if (nc_numel(t) != 1) return needsgiven(t);
     TRY(nc_full(&g, nc_device(t), t->dtype, t->nd, t->size, nc_int(1)));
   } else {
-    if (!fits(g, &o->meta))
-      return misfit("the output", g, &o->meta);
+    if (!fits(g, &o->meta)) return misfit("the output", g, &o->meta);
     if (g->nd > 0) TRY(elsewhere("the output", g, &o->meta));
     if (nc_category(g->dtype) != NC_FLOAT)
       return nc_fail(NC_EDTYPE, "a gradient is a float tensor, not %s",
@@ -435,12 +429,13 @@ static int checkoutput(Tensor *t) {
   TRY(nc_requires(&yes, t));
   if (yes) return NC_OK;
   if (nc_gradoff) {
-    nc_fail(NC_EVALUE, "the tensor does not require a gradient: nothing is "
+    nc_fail(NC_EVALUE,
+            "the tensor does not require a gradient: nothing is "
             "recorded here, inside of no_grad, a hook or a backward function");
     nc_hint("nacre.enable_grad(function() ... end) records");
   } else {
     nc_fail(NC_EVALUE, "the tensor does not require a gradient: none of what "
-            "it was made of does");
+                       "it was made of does");
     nc_hint("x:requires_grad_() before x is used");
   }
   nc_error_operand("self", t);
@@ -464,8 +459,7 @@ static int walk(BackwardPass *w) {
 static int between(BackwardPass *w) {
   const Backward *b = w->b;
   int r;
-  for (int i = 0; i < b->n; i++)
-    TRY(list(w, nc_edgeof(b->output[i]).node));
+  for (int i = 0; i < b->n; i++) TRY(list(w, nc_edgeof(b->output[i]).node));
   TRY(mark(w));
   TRY(nc_joinstreams(&w->streams, NC_OK));
   r = walk(w);
@@ -484,7 +478,7 @@ int nc_backward(const Backward *b) {
   for (int i = 0; i < b->n; i++) TRY(checkoutput(b->output[i]));
   for (int i = 0; i < b->ninput; i++) TRY(checkinput(b->input[i], i));
   if (b->n > 2) TRY(nc_hostalloc(&p, bytes));
-  for (int i = 0; i < b->n; i++) {              /* hooks may let go of them */
+  for (int i = 0; i < b->n; i++) { /* hooks may let go of them */
     ((Node **)p)[i] = b->output[i]->ad->node;
     ((Node **)p)[i]->refs++;
   }

@@ -13,7 +13,7 @@ typedef struct Info {
 static int back(GradCall *g) {
   const Info *info = g->node->info;
   if (g->node->freed && g->node->nsaved > 0) {
-    Tensor *t;                /* says that the graph was freed */
+    Tensor *t; /* says that the graph was freed */
     return nc_savedtensor(&t, g->node, 0);
   }
   return info->c.backward(info->c.data, g->g, g->d, g->need);
@@ -27,7 +27,8 @@ static void drop(void *p) {
 static const NodeKind kind = { back, drop };
 
 /* Keeps t, which may be one of the results. */
-static int keep(Recording *tr, int i, Tensor *t, Tensor *const out[], int nout) {
+static int keep(Recording *tr, int i, Tensor *t, Tensor *const out[],
+                int nout) {
   for (int k = 0; k < nout; k++)
     if (out[k] == t) return nc_record_saveresult(tr, i, t, k);
   return nc_record_save(tr, i, t);
@@ -50,8 +51,9 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
   int r;
   *node = NULL;
   memset(&tr, 0, sizeof tr);
-  r = nc_gradoff ? NC_OK : nc_record_begin(&tr, &kind, NULL, in, nin, nout, nsaved,
-                                    sizeof *info, NULL);
+  r = nc_gradoff ? NC_OK
+                 : nc_record_begin(&tr, &kind, NULL, in, nin, nout, nsaved,
+                                   sizeof *info, NULL);
   if (r != NC_OK || tr.node == NULL) {
     c->drop(c->data);
     return r;

@@ -14,19 +14,29 @@
 
 /* What the words of scalar.h are called as rows; all others are rows of the
    same name. */
-static const struct { const char *word; Op op; } words[] = {
-  { "absval", OP_abs },       { "sgn", OP_sign },
-  { "larger", OP_maximum },   { "smaller", OP_minimum },
-  { "both", OP_logical_and }, { "either", OP_logical_or },
-  { "power", OP_pow },        { "logistic", OP_sigmoid },
+static const struct {
+  const char *word;
+  Op op;
+} words[] = {
+  { "absval", OP_abs },
+  { "sgn", OP_sign },
+  { "larger", OP_maximum },
+  { "smaller", OP_minimum },
+  { "both", OP_logical_and },
+  { "either", OP_logical_or },
+  { "power", OP_pow },
+  { "logistic", OP_sigmoid },
   { "floordiv", OP_floor_divide },
-  { "truncdiv", OP_trunc_divide }, { "modulo", OP_remainder },
-  { "remain", OP_fmod },      { "log1p", OP_log1p },
-  { "sinpi", OP__sinpi },     { "cospi", OP__cospi },
+  { "truncdiv", OP_trunc_divide },
+  { "modulo", OP_remainder },
+  { "remain", OP_fmod },
+  { "log1p", OP_log1p },
+  { "sinpi", OP__sinpi },
+  { "cospi", OP__cospi },
   { "trigamma", OP__trigamma },
 };
 
-static const char letters[] = "gabcynpq";     /* in the order of LETTER_G .. */
+static const char letters[] = "gabcynpq"; /* in the order of LETTER_G .. */
 
 typedef struct Reader {
   const char *at;
@@ -114,14 +124,18 @@ static int apply(Op op, Value v[], int n) {
 
 /* v[0] = v[0] op v[1], of numbers in double as C would with K(c) */
 static int arithmetic(char c, Value v[]) {
-  Op op = c == '+' ? OP_add : c == '-' ? OP_sub : c == '*' ? OP_mul
-                                                           : OP_true_divide;
+  Op op = c == '+'   ? OP_add
+          : c == '-' ? OP_sub
+          : c == '*' ? OP_mul
+                     : OP_true_divide;
   double a, b;
   if (!isnumber(&v[0]) || !isnumber(&v[1])) return apply(op, v, 2);
   a = nc_tofloat(v[0].s);
   b = nc_tofloat(v[1].s);
-  v[0].s = nc_float(c == '+' ? a + b : c == '-' ? a - b : c == '*' ? a * b
-                                                               : a / b);
+  v[0].s = nc_float(c == '+'   ? a + b
+                    : c == '-' ? a - b
+                    : c == '*' ? a * b
+                               : a / b);
   return NC_OK;
 }
 
@@ -286,8 +300,7 @@ int nc_formula_eval(Tensor **y, const char *text, const Value given[LETTERS]) {
     if (t == NULL || r != NC_OK) continue;
     if (t->dtype == DT_f16 || t->dtype == DT_bf16)
       r = nc_cast(&letter[i].t, t, DT_f32);
-    else
-      nc_retain(letter[i].t = t);
+    else nc_retain(letter[i].t = t);
   }
   if (r == NC_OK) r = evaluate(y, text, letter);
   drop(letter, LETTERS);

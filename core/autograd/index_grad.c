@@ -12,10 +12,10 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-typedef struct Picker {       /* a plan without its tensors */
+typedef struct Picker { /* a plan without its tensors */
   int n, nd;
   int dim[NC_MAXDIM], dims[NC_MAXDIM];
-  int64_t size[NC_MAXDIM];    /* of the view */
+  int64_t size[NC_MAXDIM]; /* of the view */
 } Picker;
 
 static void describe(Picker *k, const IndexPlan *p) {
@@ -48,12 +48,13 @@ static void release(IndexPlan *p) {
 }
 
 /* Begins the recording of something by the index tensors of a plan. */
-static int begin(Recording *tr, const NodeKind *kind, Tensor *const in[], int nin,
-                 const IndexPlan *p, Tensor *into) {
+static int begin(Recording *tr, const NodeKind *kind, Tensor *const in[],
+                 int nin, const IndexPlan *p, Tensor *into) {
   int r = NC_OK;
   memset(tr, 0, sizeof *tr);
   if (nc_gradoff) return NC_OK;
-  TRY(nc_record_begin(tr, kind, "index", in, nin, 1, p->n, sizeof(Picker), into));
+  TRY(nc_record_begin(tr, kind, "index", in, nin, 1, p->n, sizeof(Picker),
+                      into));
   if (tr->node == NULL) return NC_OK;
   describe(tr->node->info, p);
   for (int i = 0; i < p->n && r == NC_OK; i++)
@@ -193,7 +194,8 @@ static int plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
     }
     nc_release(dense);
     if (r == NC_OK)
-      r = nc_record_new(&nc_viewnode, "index", &t, 1, &p->view, 1, &g, sizeof g);
+      r = nc_record_new(&nc_viewnode, "index", &t, 1, &p->view, 1, &g,
+                        sizeof g);
   }
   if (r == NC_OK) return NC_OK;
   nc_release(p->view);
@@ -216,14 +218,14 @@ int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n) {
 
 /* Writes to p->view, recorded; without index tensors its old values have no
    say. */
-static int write(const IndexPlan *p, Tensor *value, Scalar number, PutMode put) {
+static int write(const IndexPlan *p, Tensor *value, Scalar number,
+                 PutMode put) {
   Tensor *in[2] = { p->n ? p->view : NULL, value }, *view = p->view;
   Recording tr;
   int r;
   if (p->n > 0)
     TRY(begin(&tr, put == PUT_ADD ? &addnode : &putnode, in, 2, p, view));
-  else
-    TRY(nc_record_begin(&tr, &nc_inplacenode, "set", in, 2, 1, 0, 0, view));
+  else TRY(nc_record_begin(&tr, &nc_inplacenode, "set", in, 2, 1, 0, 0, view));
   nc_gradoff++;
   r = put == PUT_SET ? nc_assign(p, value, number)
                      : nc_index_put(p, value, number, put);
@@ -234,7 +236,7 @@ static int write(const IndexPlan *p, Tensor *value, Scalar number, PutMode put) 
 }
 
 int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
-                   Scalar number, PutMode put) {
+                         Scalar number, PutMode put) {
   IndexPlan p;
   int r = nc_checkinplace(t);
   if (r == NC_OK) r = nc_checkout(t, t->dtype, t->nd, t->size);

@@ -32,7 +32,8 @@ int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
   const size_t edges = rounded((size_t)nedge * sizeof(Edge));
   const size_t outs = rounded((size_t)nout * sizeof(Output));
   const size_t saved = rounded((size_t)nsaved * sizeof(Saved));
-  const size_t bytes = at + edges + outs + saved + rounded(info) +
+  const size_t bytes =
+      at + edges + outs + saved + rounded(info) +
       ((size_t)sizes + (size_t)nout * NC_MAXDIM) * sizeof(int64_t);
   int64_t *size;
   char *p;
@@ -55,7 +56,7 @@ int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
   n->info = p += saved;
   size = (int64_t *)(p + rounded(info));
   for (int i = 0; i < nout; i++, size += NC_MAXDIM) n->out[i].meta.size = size;
-  if (nedge > 0) n->edge[0].meta.size = size;     /* the room for them all */
+  if (nedge > 0) n->edge[0].meta.size = size; /* the room for them all */
   *out = n;
   return NC_OK;
 }
@@ -92,7 +93,7 @@ static void destroy(Node *n) {
     nc_release(n->out[i].grad);
     for (Hook *h = n->out[i].hooks; h; h = next) {
       next = h->next;
-      nc_removehook(h);       /* nobody calls it any more */
+      nc_removehook(h); /* nobody calls it any more */
       nc_releasehook(h);
     }
   }
@@ -106,7 +107,7 @@ void nc_releasenode(Node *n) {
   if (n == NULL || --n->refs > 0) return;
   n->next = list;
   list = n;
-  if (busy) return;           /* whoever empties the list comes to it */
+  if (busy) return; /* whoever empties the list comes to it */
   busy = 1;
   while ((n = list) != NULL) {
     list = n->next;
@@ -198,8 +199,10 @@ int nc_require(Tensor *t, int yes) {
   TRY(nc_refresh(t));
   if (!isleaf(t)) {
     if (yes) return NC_OK;
-    nc_fail(NC_EVALUE, "the tensor is a result of %s, and only leaves can "
-            "stop requiring a gradient", t->ad->node->name);
+    nc_fail(NC_EVALUE,
+            "the tensor is a result of %s, and only leaves can "
+            "stop requiring a gradient",
+            t->ad->node->name);
     nc_hint("self:detach() has no history");
     return NC_EVALUE;
   }
@@ -208,8 +211,10 @@ int nc_require(Tensor *t, int yes) {
     return NC_OK;
   }
   if (nc_category(t->dtype) != NC_FLOAT) {
-    nc_fail(NC_EDTYPE, "only float tensors can require a gradient, this is "
-            "%s", nc_dtypename(t->dtype));
+    nc_fail(NC_EDTYPE,
+            "only float tensors can require a gradient, this is "
+            "%s",
+            nc_dtypename(t->dtype));
     nc_hint("self:to(\"float32\") first");
     return NC_EDTYPE;
   }
@@ -230,10 +235,11 @@ static int checkgrad(const Tensor *t, const Tensor *g) {
   if (same && nc_device(g) == nc_device(t)) return NC_OK;
   nc_shapetext(have, g->nd, g->size);
   nc_shapetext(want, t->nd, t->size);
-  return nc_fail(NC_ESHAPE, "the gradient of a %s[%s] on %s cannot be a "
-                 "%s[%s] on %s", nc_dtypename(t->dtype), want,
-                 nc_device(t)->name, nc_dtypename(g->dtype), have,
-                 nc_device(g)->name);
+  return nc_fail(NC_ESHAPE,
+                 "the gradient of a %s[%s] on %s cannot be a "
+                 "%s[%s] on %s",
+                 nc_dtypename(t->dtype), want, nc_device(t)->name,
+                 nc_dtypename(g->dtype), have, nc_device(g)->name);
 }
 
 int nc_setgrad(Tensor *t, Tensor *g) {
@@ -277,7 +283,8 @@ int nc_addhook(Tensor *t, Hook **out) {
   TRY(nc_hostalloc(&p, sizeof *h));
   h = memset(p, 0, sizeof *h);
   h->refs = 2;
-  for (last = &o->hooks; *last; last = &(*last)->next) {}
+  for (last = &o->hooks; *last; last = &(*last)->next) {
+  }
   *out = *last = h;
   return NC_OK;
 }
@@ -307,7 +314,8 @@ int nc_checkinplace(Tensor *into) {
   const Tensor *root = into->base ? into->base : into;
   const Autograd *ad = root->ad;
   if (nc_gradoff || ad == NULL || !ad->required || !isleaf(root)) return NC_OK;
-  nc_fail(NC_EVALUE, root == into
+  nc_fail(NC_EVALUE,
+          root == into
               ? "a leaf that requires a gradient cannot be changed in place"
               : "a view of a leaf that requires a gradient cannot be changed "
                 "in place");
@@ -333,13 +341,13 @@ static int prepare(Recording *tr) {
   TRY(nc_newad(base));
   TRY(nc_newnode(&tr->set, &nc_setnode, "set", 2, 1, 0, sizeof(Geometry),
                  base->nd + t->nd));
-  return nc_newnode(&tr->view, &nc_viewnode, "view", 1, 1, 0,
-                    sizeof(Geometry), base->nd);
+  return nc_newnode(&tr->view, &nc_viewnode, "view", 1, 1, 0, sizeof(Geometry),
+                    base->nd);
 }
 
 int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
-             Tensor *const in[], int nin, int nout, int nsaved, size_t info,
-             Tensor *into) {
+                    Tensor *const in[], int nin, int nout, int nsaved,
+                    size_t info, Tensor *into) {
   int64_t *size, sizes = 0;
   int wanted = 0, yes = 0, r;
   memset(tr, 0, sizeof *tr);
@@ -352,8 +360,7 @@ int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
   if (into) {
     TRY(nc_checkinplace(into));
     TRY(nc_requires(&yes, into));
-    if (nc_category(into->dtype) != NC_FLOAT || !(wanted || yes))
-      return NC_OK;
+    if (nc_category(into->dtype) != NC_FLOAT || !(wanted || yes)) return NC_OK;
     tr->into = into;
     if ((r = prepare(tr)) != NC_OK) {
       nc_record_cancel(tr);
@@ -438,8 +445,8 @@ int nc_record_commit(Recording *tr, Tensor *const out[], int nout) {
 }
 
 int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
-            int nin, Tensor *const out[], int nout, const void *info,
-            size_t size) {
+                  int nin, Tensor *const out[], int nout, const void *info,
+                  size_t size) {
   Recording tr;
   if (nc_gradoff) return NC_OK;
   TRY(nc_record_begin(&tr, kind, name, in, nin, nout, 0, size, NULL));
@@ -493,8 +500,7 @@ int nc_record_save(Recording *tr, int i, Tensor *x) {
     r = keep(s, copy);
     nc_release(copy);
     TRY(r);
-  } else
-    TRY(keep(s, x));
+  } else TRY(keep(s, x));
   s->node = e.node;
   s->index = e.index;
   if (e.node) e.node->refs++;
@@ -511,12 +517,12 @@ int nc_record_saveresult(Recording *tr, int i, Tensor *y, int index) {
 
 static int changed(const Node *n, const Saved *s) {
   char shape[NC_TEXT];
-  nc_fail(NC_EVALUE, "%s of %s, a %s[%s], was changed in place after %s had "
+  nc_fail(NC_EVALUE,
+          "%s of %s, a %s[%s], was changed in place after %s had "
           "kept it for its gradient: it is at version %d, expected %d",
           s->own ? "the result" : "an operand", n->name,
-          nc_dtypename(s->t->dtype),
-          nc_shapetext(shape, s->t->nd, s->t->size), n->name,
-          s->t->data->version, s->version);
+          nc_dtypename(s->t->dtype), nc_shapetext(shape, s->t->nd, s->t->size),
+          n->name, s->t->data->version, s->version);
   nc_hint("change a :clone() instead, or use the form without _");
   return NC_EVALUE;
 }

@@ -14,10 +14,11 @@
 */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
                Tensor *c, double n) {
-  const Value letter[LETTERS] = {
-    [LETTER_G] = { .t = g }, [LETTER_A] = { .t = a }, [LETTER_B] = { .t = b },
-    [LETTER_C] = { .t = c }, [LETTER_N] = { .s = nc_float(n) }
-  };
+  const Value letter[LETTERS] = { [LETTER_G] = { .t = g },
+                                  [LETTER_A] = { .t = a },
+                                  [LETTER_B] = { .t = b },
+                                  [LETTER_C] = { .t = c },
+                                  [LETTER_N] = { .s = nc_float(n) } };
   return nc_formula_eval(y, text, letter);
 }
 
@@ -148,15 +149,14 @@ static int fused(const Arg in[], int n) {
 ** Elementwise rows
 */
 /* *d = gradient j; letters hold g. */
-static int rowgrad(Tensor **d, const PointwiseInfo *k, int j, const Value letter[],
-                   const GradMeta *m) {
+static int rowgrad(Tensor **d, const PointwiseInfo *k, int j,
+                   const Value letter[], const GradMeta *m) {
   const char *text = nc_opinfo[k->op].grad[j];
   Tensor *g = letter[LETTER_G].t;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
   Arg in[LETTERS];
   int n, r;
-  if (strcmp(text, "g") == 0 ||
-      (strcmp(text, "g*p") == 0 && k->par[0] == 1)) {
+  if (strcmp(text, "g") == 0 || (strcmp(text, "g*p") == 0 && k->par[0] == 1)) {
     nc_retain(*d = g);
     return NC_OK;
   }
@@ -182,8 +182,7 @@ static int rowback(GradCall *c) {
   TRY(readletters(letter, n));
   letter[LETTER_G].t = c->g[0];
   for (int j = 0; j < n->nedge && r == NC_OK; j++)
-    if (c->need[j])
-      r = rowgrad(&c->d[j], n->info, j, letter, &n->edge[j].meta);
+    if (c->need[j]) r = rowgrad(&c->d[j], n->info, j, letter, &n->edge[j].meta);
   release(letter);
   return r;
 }

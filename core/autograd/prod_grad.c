@@ -33,7 +33,8 @@ static Tensor *before(Temps *w, Tensor *x, int dim) {
   r = nc_full(&part[0], nc_device(x), x->dtype, x->nd, size, nc_int(1));
   part[0] = nc_temps_add(w, r, &part[0]);
   y = nc_temps_call1(w, OPERATOR_cumprod, x, dim + 1, 0);
-  if (w->status == NC_OK) part[1] = nc_temps_narrow(w, y, dim, 0, x->size[dim] - 1);
+  if (w->status == NC_OK)
+    part[1] = nc_temps_narrow(w, y, dim, 0, x->size[dim] - 1);
   return w->status == NC_OK ? nc_temps_cat(w, part, 2, dim) : NULL;
 }
 
@@ -75,9 +76,9 @@ static Tensor *others(Temps *w, Tensor *x, unsigned mask) {
   flat = reshaped(w, moved, kept + 1, size);
   y = before(w, flat, kept);
   if (w->status == NC_OK)
-    y = nc_temps_op2(w, OP_mul, y,
-                nc_temps_flip(w, before(w, nc_temps_flip(w, flat, kept), kept),
-                           kept));
+    y = nc_temps_op2(
+        w, OP_mul, y,
+        nc_temps_flip(w, before(w, nc_temps_flip(w, flat, kept), kept), kept));
   if (w->status == NC_OK) y = reshaped(w, y, moved->nd, moved->size);
   return permuted(w, y, back);
 }
@@ -90,10 +91,10 @@ static Tensor *divided(Temps *w, Tensor *g, Tensor *x, unsigned dims) {
   p = nc_temps_op(w, OP_where, safe, NULL);
   g = nc_temps_op2(w, OP_mul, g, nc_temps_reduce(w, OP_prod, p, dims, 1));
   lone = nc_temps_op2(w, OP_logical_and, zero,
-                 nc_temps_opnumber(w, OP_eq, n, nc_int(1)));
+                      nc_temps_opnumber(w, OP_eq, n, nc_int(1)));
   lone = nc_temps_where(w, lone, g, nc_int(0));
   return nc_temps_op3(w, OP_where, nc_temps_opnumber(w, OP_eq, n, nc_int(0)),
-                 nc_temps_op2(w, OP_true_divide, g, x), lone);
+                      nc_temps_op2(w, OP_true_divide, g, x), lone);
 }
 
 int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
@@ -101,8 +102,7 @@ int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
   (void)y;
   if (nc_gradoff == 0 && x->nd > 0 && nc_numel(x) > 0 && haszero(&w, x))
     nc_temps_result(&w, d, nc_temps_op2(&w, OP_mul, g, others(&w, x, dims)));
-  else
-    nc_temps_result(&w, d, divided(&w, g, x, dims));
+  else nc_temps_result(&w, d, divided(&w, g, x, dims));
   return nc_temps_finish(&w);
 }
 
@@ -111,22 +111,23 @@ int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
 */
 /* Up to the first zero of a line by division.  To the zero itself goes what
    follows, without that factor; behind it all products are 0. */
-static Tensor *runningback(Temps *w, Tensor *g, Tensor *x, Tensor *y,
-                           int dim) {
+static Tensor *runningback(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *first, *rest;
   Tensor *seen = nc_temps_call1(w, OPERATOR_cumsum, zero, dim + 1, 0);
   Arg one[3] = { { .t = NULL }, { .s = nc_int(1) }, { .t = x } };
   first = nc_temps_op2(w, OP_logical_and, zero,
-                  nc_temps_opnumber(w, OP_eq, seen, nc_int(1)));
+                       nc_temps_opnumber(w, OP_eq, seen, nc_int(1)));
   one[0].t = first;
-  rest = nc_temps_call1(w, OPERATOR_cumprod, nc_temps_op(w, OP_where, one, NULL), dim + 1, 0);
-  rest = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, rest), dim);
+  rest = nc_temps_call1(w, OPERATOR_cumprod,
+                        nc_temps_op(w, OP_where, one, NULL), dim + 1, 0);
+  rest = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, rest),
+                           dim);
   rest = nc_temps_where(w, first, rest, nc_int(0));
   one[0].t = zero;
   y = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, y), dim);
   y = nc_temps_op2(w, OP_true_divide, y, nc_temps_op(w, OP_where, one, NULL));
-  return nc_temps_op3(w, OP_where, nc_temps_opnumber(w, OP_eq, seen, nc_int(0)), y,
-                 rest);
+  return nc_temps_op3(w, OP_where, nc_temps_opnumber(w, OP_eq, seen, nc_int(0)),
+                      y, rest);
 }
 
 /* The same without division: sum over i >= k of g[i] times the product of
@@ -139,15 +140,19 @@ static Tensor *matrixback(Temps *w, Tensor *g, Tensor *x, int dim) {
   at = nc_temps_add(w, r, &at);
   down = reshaped(w, at, 2, column);
   s = before(w, x, dim);
-  x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1, -1);       /* the line goes last */
+  x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1,
+                     -1); /* the line goes last */
   g = nc_temps_call1(w, OPERATOR_transpose, g, dim + 1, -1);
   m = nc_temps_where(w, nc_temps_op2(w, OP_gt, at, down),
-                   nc_temps_call1(w, OPERATOR_unsqueeze, x, nd, 0), nc_int(1));
+                     nc_temps_call1(w, OPERATOR_unsqueeze, x, nd, 0),
+                     nc_int(1));
   m = nc_temps_call1(w, OPERATOR_cumprod, m, nd + 1, 0);
   m = nc_temps_where(w, nc_temps_op2(w, OP_ge, at, down), m, nc_int(0));
-  m = nc_temps_op2(w, OP_mul, m, nc_temps_call1(w, OPERATOR_unsqueeze, g, nd, 0));
+  m = nc_temps_op2(w, OP_mul, m,
+                   nc_temps_call1(w, OPERATOR_unsqueeze, g, nd, 0));
   m = nc_temps_reduce(w, OP_sum, m, 1u << nd, 0);
-  return nc_temps_op2(w, OP_mul, s, nc_temps_call1(w, OPERATOR_transpose, m, dim + 1, -1));
+  return nc_temps_op2(w, OP_mul, s,
+                      nc_temps_call1(w, OPERATOR_transpose, m, dim + 1, -1));
 }
 
 int nc_grad_cumprod(OperatorGrad *g) {
@@ -161,8 +166,7 @@ int nc_grad_cumprod(OperatorGrad *g) {
   if (nc_gradoff == 0 && y->nd > 0 && y->nd < NC_MAXDIM && nc_numel(y) > 0 &&
       haszero(&w, x))
     d = matrixback(&w, g->g[0], x, dim);
-  else
-    d = runningback(&w, g->g[0], x, y, dim);
+  else d = runningback(&w, g->g[0], x, y, dim);
   nc_temps_result(&w, &g->d[0], d);
   return nc_temps_finish(&w);
 }

@@ -13,16 +13,16 @@
 #include "core/tape.h"
 
 typedef struct Object {
-  Tensor *t;                  /* or a node */
+  Tensor *t; /* or a node */
   Node *n;
-  int found;                  /* references */
-  int kept;                   /* by somebody else */
-  int first, end;             /* its links */
+  int found;      /* references */
+  int kept;       /* by somebody else */
+  int first, end; /* its links */
 } Object;
 
 typedef struct Tracing {
-  Object *object;             /* in the order they were found */
-  int *slot;                  /* a hash of them: positions from 1, 0: free */
+  Object *object; /* in the order they were found */
+  int *slot;      /* a hash of them: positions from 1, 0: free */
   int n, nslot;
   int64_t objectroom, slotroom, linkroom, ownerroom, rootroom;
   Reach *r;
@@ -74,8 +74,7 @@ static int find(Tracing *w, Tensor *t, Node *n, int *at) {
   if (2 * (w->n + 1) > w->nslot) TRY(rehash(w));
   slot = place(w, t ? (const void *)t : (const void *)n);
   if (*slot == 0) {
-    TRY(grow(&w->object, &w->objectroom,
-             (w->n + 1) * (int64_t)sizeof(Object)));
+    TRY(grow(&w->object, &w->objectroom, (w->n + 1) * (int64_t)sizeof(Object)));
     w->object[w->n++] = (Object){ t, n, 0, 0, 0, 0 };
     *slot = w->n;
   }

@@ -63,14 +63,16 @@ static int count(unsigned bits) {
 }
 
 /* Begins the recording of a row with operands in[]. */
-static int beginrow(Recording *tr, const NodeKind *kind, const PointwiseInfo *info,
-                    const Arg in[], int n, unsigned *kept, Tensor *out) {
+static int beginrow(Recording *tr, const NodeKind *kind,
+                    const PointwiseInfo *info, const Arg in[], int n,
+                    unsigned *kept, Tensor *out) {
   const OpInfo *op = &nc_opinfo[info->op];
   Tensor *x[3] = { NULL, NULL, NULL };
   int r;
   for (int j = 0; j < n; j++) x[j] = op->grad[j] ? in[j].t : NULL;
   TRY(wanted(kept, op, x, n));
-  TRY(nc_record_begin(tr, kind, op->name, x, n, 1, count(*kept), sizeof *info, out));
+  TRY(nc_record_begin(tr, kind, op->name, x, n, 1, count(*kept), sizeof *info,
+                      out));
   if (tr->node == NULL) return NC_OK;
   memcpy(tr->node->info, info, sizeof *info);
   ((PointwiseInfo *)tr->node->info)->kept = *kept;
@@ -86,9 +88,10 @@ static int endrow(Recording *tr, int r, Tensor **y, unsigned kept,
 }
 
 int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
-                     Tensor *out) {
+                      Tensor *out) {
   const int n = nc_arity(op);
-  PointwiseInfo info = { .op = op, .par = { par ? par[0] : 1, par ? par[1] : 0 } };
+  PointwiseInfo info = { .op = op,
+                         .par = { par ? par[0] : 1, par ? par[1] : 0 } };
   Recording tr;
   unsigned kept;
   int r;
@@ -101,12 +104,12 @@ int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
   return endrow(&tr, r, y, kept, out);
 }
 
-int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
-                      int keepdim, DType dtype, const double par[2],
-                      Tensor *out) {
+int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                       DType dtype, const double par[2], Tensor *out) {
   const Arg in[1] = { { .t = x } };
-  PointwiseInfo info = { .op = op, .par = { par ? par[0] : 1, 0 }, .dims = dims,
-                   .keepdim = keepdim };
+  PointwiseInfo info = {
+    .op = op, .par = { par ? par[0] : 1, 0 }, .dims = dims, .keepdim = keepdim
+  };
   Recording tr;
   unsigned kept;
   int r = beginrow(&tr, &nc_reducenode, &info, in, 1, &kept, out);
@@ -139,7 +142,7 @@ int nc_marks(const char *signature, unsigned *results) {
   for (const char *s = signature; *s; s++) {
     if (s == end) mark = 1;
     if (*s == ',') mark <<= 1;
-    if (*s == '*') mark >>= 1;          /* is no parameter */
+    if (*s == '*') mark >>= 1; /* is no parameter */
     if (*s == '!' && end && s > end) *results |= mark;
     else if (*s == '!') args |= mark;
   }
@@ -204,7 +207,7 @@ static int recordview(Call *c) {
   y = outputs(c, &n);
   if (n == 1 && y[0] == x) return NC_OK;
   TRY(nc_record_begin(&tr, &nc_viewnode, nc_operators[c->op].name, &x, 1, n, 0,
-               (size_t)n * sizeof(Geometry), NULL));
+                      (size_t)n * sizeof(Geometry), NULL));
   r = tr.node ? geometries(tr.node->info, c, n) : NC_OK;
   if (r == NC_OK) r = nc_record_commit(&tr, y, n);
   nc_record_cancel(&tr);
@@ -216,8 +219,8 @@ static int recordview(Call *c) {
 static int recordinto(Call *c) {
   Tensor *in[2] = { NULL, c->arg[1].t };
   Recording tr;
-  TRY(nc_record_begin(&tr, &nc_inplacenode, nc_operators[c->op].name, in, 2, 1, 0, 0,
-               c->arg[0].t));
+  TRY(nc_record_begin(&tr, &nc_inplacenode, nc_operators[c->op].name, in, 2, 1,
+                      0, 0, c->arg[0].t));
   return finish(&tr, run(c), c->out, 1);
 }
 
@@ -279,7 +282,7 @@ static int recordgrad(Call *c) {
   int n, r;
   Tensor *const *in = operands(c, x, &n);
   TRY(nc_record_begin(&tr, &nc_operatornode, info->name, in, n, NC_MAXOUT,
-               nargs + count(results), sizeof(Kept), NULL));
+                      nargs + count(results), sizeof(Kept), NULL));
   r = NC_OK;
   if (tr.node) {
     r = keepargs(tr.node->info, c);
@@ -348,8 +351,9 @@ static int (*const gradients[OPERATOR_COUNT])(OperatorGrad *g) = {
 #undef GRAD
 
 int nc_operand(OperatorGrad *g, int i, Tensor **t) {
-  unsigned results, args = (unsigned)nc_marks(
-      nc_operators[((const Kept *)g->node->info)->op].signature, &results);
+  unsigned results,
+      args = (unsigned)nc_marks(
+          nc_operators[((const Kept *)g->node->info)->op].signature, &results);
   const int at = count(args & ((1u << i) - 1));
   int r = g->arg[i].t ? NC_OK : nc_savedtensor(&g->arg[i].t, g->node, at);
   *t = g->arg[i].t;
@@ -357,8 +361,9 @@ int nc_operand(OperatorGrad *g, int i, Tensor **t) {
 }
 
 int nc_result(OperatorGrad *g, int i, Tensor **t) {
-  unsigned results, args = (unsigned)nc_marks(
-      nc_operators[((const Kept *)g->node->info)->op].signature, &results);
+  unsigned results,
+      args = (unsigned)nc_marks(
+          nc_operators[((const Kept *)g->node->info)->op].signature, &results);
   const int at = count(args) + count(results & ((1u << i) - 1));
   int r = g->out[i] ? NC_OK : nc_savedtensor(&g->out[i], g->node, at);
   *t = g->out[i];
@@ -369,8 +374,13 @@ static int familyback(GradCall *call) {
   const Node *n = call->node;
   const Kept *k = n->info;
   Arg arg[NC_MAXARG];
-  OperatorGrad g = { .node = n, .arg = arg, .g = call->g, .d = call->d,
-                   .need = call->need, .in = n->edge, .n = n->nedge };
+  OperatorGrad g = { .node = n,
+                     .arg = arg,
+                     .g = call->g,
+                     .d = call->d,
+                     .need = call->need,
+                     .in = n->edge,
+                     .n = n->nedge };
   int r;
   for (int i = 1; i < n->nout; i++)
     if (call->g[i])

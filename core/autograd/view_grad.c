@@ -126,8 +126,7 @@ static int64_t product(int nd, const int64_t size[]) {
 /* Shows g as the base, if both list the same elements row by row. */
 static int reshaped(Tensor **y, Tensor *g, const Geometry *v, int *status) {
   if (product(v->nd, v->size) != product(v->xnd, v->xsize) ||
-      !isdense(v->nd, v->size, v->step) ||
-      !isdense(v->xnd, v->xsize, v->xstep))
+      !isdense(v->nd, v->size, v->step) || !isdense(v->xnd, v->xsize, v->xstep))
     return 0;
   *status = nc_reshapeto(y, g, v->xnd, v->xsize);
   return 1;

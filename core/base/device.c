@@ -49,7 +49,7 @@ int nc_finddevice(const Device **d, const char *name) {
       *d = always[k];
       return NC_OK;
     }
-  if (ordinal(name, nc_cpu.name) == 0) {    /* "cpu:0" */
+  if (ordinal(name, nc_cpu.name) == 0) { /* "cpu:0" */
     *d = &nc_cpu;
     return NC_OK;
   }
@@ -193,7 +193,7 @@ int nc_byhost(Call *c, const Device *d) {
   int r;
   if (nc_ismeta(d))
     return nc_fail(NC_EVALUE, "the host works it out, for which a dry run has "
-                   "no values");
+                              "no values");
   for (int i = 0; i < NC_MAXARG; i++)
     if (low.arg[i].t) nc_retain(low.arg[i].t);
   r = onhost(&low, own, d);

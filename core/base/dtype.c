@@ -33,7 +33,10 @@ Category nc_category(DType t) {
 }
 
 DType nc_dtypefrom(const char *name) {
-  static const struct { const char *name; DType type; } alias[] = {
+  static const struct {
+    const char *name;
+    DType type;
+  } alias[] = {
     { "float", DT_f32 }, { "double", DT_f64 }, { "half", DT_f16 },
     { "long", DT_i64 },  { "int", DT_i32 },    { "short", DT_i16 },
     { "char", DT_i8 },   { "byte", DT_u8 },
@@ -50,7 +53,7 @@ DType nc_promote(DType a, DType b) {
   if (low == high) return a;
   if (low == DT_u8 && high == DT_i8) return DT_i16;
   if (low == DT_f16 && high == DT_bf16) return DT_f32;
-  return high;                /* the order of the enumeration */
+  return high; /* the order of the enumeration */
 }
 
 Scalar nc_int(int64_t i) {

@@ -30,9 +30,10 @@ static void tame(char *text, size_t room) {
   for (size_t i = 0; i < n && used + 8 < room; i += k ? k : 1) {
     k = nc_utf8(&c, text + i, n - i);
     if (k && !acts(c)) memcpy(tamed + used, text + i, k), used += k;
-    else for (size_t j = 0; j < (k ? k : 1) && used + 8 < room; j++)
-      used += (size_t)snprintf(tamed + used, 5, "\\x%02x",
-                               (unsigned char)text[i + j]);
+    else
+      for (size_t j = 0; j < (k ? k : 1) && used + 8 < room; j++)
+        used += (size_t)snprintf(tamed + used, 5, "\\x%02x",
+                                 (unsigned char)text[i + j]);
   }
   memcpy(text, tamed, used);
   text[used] = '\0';
@@ -208,8 +209,7 @@ static int reworded(char *text, size_t size, const char *s, const Arg in[],
     if (o) {
       at += strlen(roleof(text + at, j));
       s += strlen(o->role);
-    } else
-      text[at++] = *s++;
+    } else text[at++] = *s++;
   }
   text[at] = '\0';
   return 1;
@@ -228,7 +228,7 @@ void nc_error_rename(const char *op, const Arg in[], int n) {
     memcpy(record.text, text, sizeof text);
     nc_hint("%s", reworded(hint, sizeof hint, record.hint, in, n) ? hint : "");
     record.n = 0;
-    if (record.code == NC_EDEVICE) nc_samedevice(&d, in, n);  /* its hint */
+    if (record.code == NC_EDEVICE) nc_samedevice(&d, in, n); /* its hint */
   }
   nc_error_op(op);
   nc_error_call(record.code, op, in, n);

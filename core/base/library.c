@@ -8,12 +8,11 @@
 
 int nc_symbol(void *f, void *handle, const char *name) {
   void *p = dlsym(handle, name);
-  memcpy(f, &p, sizeof p);    /* ISO C has no cast from void * */
+  memcpy(f, &p, sizeof p); /* ISO C has no cast from void * */
   return p != NULL;
 }
 
-const char *nc_openfirst(const char *const names[],
-                         int (*bind)(void *handle)) {
+const char *nc_openfirst(const char *const names[], int (*bind)(void *handle)) {
   for (; *names; names++) {
     void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) continue;

@@ -8,7 +8,7 @@
 ** Above it the class goes first that was asked for the longest time ago.
 ** The cache belongs to the thread that runs the interpreter.
 */
-#define _GNU_SOURCE           /* madvise */
+#define _GNU_SOURCE /* madvise */
 #include "core/base/memory.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #define ALIGNMENT 64
 #define HUGE_PAGE ((int64_t)2 << 20)
 #define HUGE_FROM ((int64_t)4 << 20)
-#define CLASSES (64 * 8)      /* eight steps an octave: 12 % lost at most */
+#define CLASSES (64 * 8) /* eight steps an octave: 12 % lost at most */
 
 /* Under the sanitizer nothing is reused, so that it sees every mistake. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -41,7 +41,7 @@ Memory nc_memory = { .budget = (int64_t)32 << 20 };
 int64_t nc_hostlimit;
 
 static Block *cache[CLASSES];
-static int64_t asked[CLASSES], requests;  /* when a class was asked for */
+static int64_t asked[CLASSES], requests; /* when a class was asked for */
 static int64_t failafter;
 static int failsticky;
 
@@ -257,8 +257,7 @@ void *nc_slaballoc(Slab *s) {
     if (s->free == NULL && !refill(s)) return NULL;
     p = s->free;
     s->free = *(void **)p;
-  } else if ((p = malloc(s->size)) == NULL)
-    return NULL;
+  } else if ((p = malloc(s->size)) == NULL) return NULL;
   held((int64_t)s->size);
   return p;
 }

@@ -7,7 +7,7 @@
 ** is nothing, holds until the program ends.  NACRE_CUDA in the environment
 ** may be "off", "emulated", or the path of a plug-in.
 */
-#define _XOPEN_SOURCE 700     /* readlink */
+#define _XOPEN_SOURCE 700 /* readlink */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,36 +22,34 @@
 
 static const Accelerator *opened;
 static int tried;
-static char reason[sizeof ((Error *)0)->text - 32];
-static char advice[sizeof ((Error *)0)->hint];
+static char reason[sizeof((Error *)0)->text - 32];
+static char advice[sizeof((Error *)0)->hint];
 
 /*
 ** What the plug-in gets
 */
-const Host nc_forplugins = {
-  .abi = NC_ABI,
-  .host = sizeof(Host),
-  .calls = NC_REQUESTBYTES,
-  .device = sizeof(Device),
-  .accelerator = sizeof(Accelerator),
-  .version = NC_VERSION,
-  .fail = nc_fail,
-  .hint = nc_hint,
-  .ops = OP_COUNT,
-  .op = nc_opinfo,
-  .requests = NC_REQUESTS,
-  .interrupted = &nc_interrupted,
-  .rule = nc_rule,
-  .blameop = nc_error_op,
-  .newtensor = nc_new,
-  .release = nc_release,
-  .newdense = nc_dense,
-  .cast = nc_cast,
-  .outside = nc_outside,
-  .bytestext = nc_bytestext,
-  .parallel = nc_parallel,
-  .partly = nc_error_partial
-};
+const Host nc_forplugins = { .abi = NC_ABI,
+                             .host = sizeof(Host),
+                             .calls = NC_REQUESTBYTES,
+                             .device = sizeof(Device),
+                             .accelerator = sizeof(Accelerator),
+                             .version = NC_VERSION,
+                             .fail = nc_fail,
+                             .hint = nc_hint,
+                             .ops = OP_COUNT,
+                             .op = nc_opinfo,
+                             .requests = NC_REQUESTS,
+                             .interrupted = &nc_interrupted,
+                             .rule = nc_rule,
+                             .blameop = nc_error_op,
+                             .newtensor = nc_new,
+                             .release = nc_release,
+                             .newdense = nc_dense,
+                             .cast = nc_cast,
+                             .outside = nc_outside,
+                             .bytestext = nc_bytestext,
+                             .parallel = nc_parallel,
+                             .partly = nc_error_partial };
 
 /*
 ** Finding it
@@ -96,11 +94,11 @@ static int find(char path[MAXPATH]) {
   if (wish == NULL || *wish == '\0') return search(path, "libnacre_cuda.so");
   if (strcmp(wish, "emulated") == 0)
     return search(path, "libnacre_cuda_emulated.so");
-  if (strcmp(wish, "off") == 0)
-    return because("NACRE_CUDA=off turns it off");
+  if (strcmp(wish, "off") == 0) return because("NACRE_CUDA=off turns it off");
   if (strchr(wish, '/') == NULL)
     return because("NACRE_CUDA is '%s', not off, emulated or the path of a "
-                   "plug-in", wish);
+                   "plug-in",
+                   wish);
   snprintf(path, MAXPATH, "%s", wish);
   return access(path, F_OK) == 0 || because("%s is missing", path);
 }
@@ -121,7 +119,7 @@ static PluginEntry *entryof(const char *path) {
     dlclose(library);
     return NULL;
   }
-  memcpy(&entry, &p, sizeof entry);   /* C has no cast from data to code */
+  memcpy(&entry, &p, sizeof entry); /* C has no cast from data to code */
   return entry;
 }
 

@@ -45,11 +45,12 @@ Tensor *nc_temps_where(Temps *d, Tensor *a, Tensor *b, Scalar c) {
   return nc_temps_op(d, OP_where, in, NULL);
 }
 
-Tensor *nc_temps_reduce(Temps *d, Op op, Tensor *x, unsigned dims, int keepdim) {
+Tensor *nc_temps_reduce(Temps *d, Op op, Tensor *x, unsigned dims,
+                        int keepdim) {
   Tensor *y = NULL;
   if (d->status != NC_OK) return NULL;
-  return nc_temps_add(d, nc_reduce(&y, op, x, dims, keepdim, DT_NONE, NULL, NULL),
-                 &y);
+  return nc_temps_add(
+      d, nc_reduce(&y, op, x, dims, keepdim, DT_NONE, NULL, NULL), &y);
 }
 
 Tensor *nc_temps_cast(Temps *d, Tensor *x, DType type) {
@@ -91,7 +92,8 @@ Tensor *nc_temps_call1(Temps *d, Operator op, Tensor *x, int64_t a, int64_t b) {
   return nc_temps_call(d, &c);
 }
 
-Tensor *nc_temps_narrow(Temps *d, Tensor *x, int dim, int64_t start, int64_t length) {
+Tensor *nc_temps_narrow(Temps *d, Tensor *x, int dim, int64_t start,
+                        int64_t length) {
   Call c = nc_callon(OPERATOR_narrow, x);
   nc_setint(&c, 1, dim + 1);
   nc_setint(&c, 2, start + 1);

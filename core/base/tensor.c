@@ -51,16 +51,17 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes) {
 }
 
 /* A tensor is too large for device d, which has failed, or for any. */
-static int toolarge(const Device *d, DType type, int nd,
-                    const int64_t size[]) {
+static int toolarge(const Device *d, DType type, int nd, const int64_t size[]) {
   char shape[NC_TEXT], want[NC_TEXT], room[NC_TEXT], why[512];
   double bytes = (double)nc_dtypesize(type);
   for (int i = 0; i < nd; i++) bytes *= (double)size[i];
   nc_shapetext(shape, nd, size);
   if (bytes == 0)
-    return nc_fail(NC_ENOMEM, "%s[%s] is empty, but its other sizes are too "
-                   "large together", nc_dtypename(type), shape);
-  if (d && d != &nc_cpu) {    /* it has said how much it has */
+    return nc_fail(NC_ENOMEM,
+                   "%s[%s] is empty, but its other sizes are too "
+                   "large together",
+                   nc_dtypename(type), shape);
+  if (d && d != &nc_cpu) { /* it has said how much it has */
     snprintf(why, sizeof why, "%s", nc_lasterror()->text);
     return nc_fail(NC_ENOMEM, "%s[%s] %s", nc_dtypename(type), shape, why);
   }
@@ -98,8 +99,7 @@ int nc_dim(int *dim, int64_t given, int nd) {
     return NC_EINDEX;
   }
   if (given > range || given < -range)
-    return nc_fail(NC_EINDEX,
-                   "dim %lld is outside a tensor of %d dimension%s",
+    return nc_fail(NC_EINDEX, "dim %lld is outside a tensor of %d dimension%s",
                    (long long)given, nd, nd == 1 ? "" : "s");
   *dim = (int)(given > 0 ? given - 1 : given + range);
   return NC_OK;
@@ -195,7 +195,7 @@ int nc_new(Tensor **out, const Device *d, DType type, int nd,
 static int denseorder(const Tensor *x, int order[]) {
   int64_t n = 1;
   int nd = x->nd;
-  for (int i = 0; i < nd; i++) {           /* insertion sort, stable */
+  for (int i = 0; i < nd; i++) { /* insertion sort, stable */
     int j = i;
     for (; j > 0 && x->step[order[j - 1]] < x->step[i]; j--)
       order[j] = order[j - 1];
@@ -214,8 +214,7 @@ int nc_newlike(Tensor **out, const Tensor *x, DType type) {
   int order[NC_MAXDIM];
   int64_t n = 1;
   TRY(nc_new(out, nc_device(x), type, x->nd, x->size));
-  if (nc_isdense(x) || nc_numel(x) == 0 || !denseorder(x, order))
-    return NC_OK;
+  if (nc_isdense(x) || nc_numel(x) == 0 || !denseorder(x, order)) return NC_OK;
   for (int i = x->nd - 1; i >= 0; i--) {
     (*out)->step[order[i]] = n;
     n *= x->size[order[i]];
@@ -243,7 +242,7 @@ void nc_retain(Tensor *t) {
 void nc_release(Tensor *t) {
   if (t == NULL || --t->refs > 0) return;
   if (t->ad) nc_forget(t->ad);
-  nc_release(t->base);        /* which is no view itself */
+  nc_release(t->base); /* which is no view itself */
   releasestorage(t->data);
   nc_slabfree(&tensors, t);
 }
@@ -253,7 +252,7 @@ int nc_isdense(const Tensor *t) {
   int dense = 1;
   for (int d = t->nd - 1; d >= 0; d--) {
     if (t->size[d] == 0) return 1;
-    if (!dense) continue;     /* a size of 0 may still follow */
+    if (!dense) continue; /* a size of 0 may still follow */
     dense = t->size[d] == 1 || t->step[d] == n;
     n *= t->size[d];
   }
@@ -263,7 +262,7 @@ int nc_isdense(const Tensor *t) {
 /* Sufficient, as PyTorch's test is: sorted strides that leave room. */
 int nc_overlapsitself(const Tensor *t) {
   int order[NC_MAXDIM], n = 0;
-  int64_t reach = 0;          /* the largest offset of the dims so far */
+  int64_t reach = 0; /* the largest offset of the dims so far */
   for (int d = 0; d < t->nd; d++) {
     if (t->size[d] == 0) return 0;
     if (t->size[d] == 1) continue;

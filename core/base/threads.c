@@ -7,7 +7,7 @@
 ** made at first need, with all signals blocked: Ctrl-C reaches the main
 ** thread.  A forked child starts without workers and makes its own.
 */
-#define _GNU_SOURCE           /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 #include "core/tensor.h"
 
 #define MAXTHREADS 256
-#define SPINS 2000            /* a few microseconds before sleeping */
+#define SPINS 2000 /* a few microseconds before sleeping */
 
 typedef struct Job {
   void (*fn)(void *ctx, int64_t begin, int64_t end);
@@ -27,9 +27,9 @@ typedef struct Job {
 
 static Job job;
 static atomic_uint generation;
-static atomic_int isopen;     /* may workers still join the job? */
-static atomic_int active;     /* workers that have looked at it */
-static atomic_uint birth;     /* the generation that new workers know */
+static atomic_int isopen; /* may workers still join the job? */
+static atomic_int active; /* workers that have looked at it */
+static atomic_uint birth; /* the generation that new workers know */
 static int wanted, started;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
@@ -133,7 +133,7 @@ static void shared(int64_t n, int64_t grain,
   pthread_cond_broadcast(&wake);
   pthread_mutex_unlock(&lock);
   work();
-  atomic_store(&isopen, 0);   /* who is late finds nothing and is not missed */
+  atomic_store(&isopen, 0); /* who is late finds nothing and is not missed */
   while (atomic_load(&active) > 0) sched_yield();
 }
 
@@ -143,7 +143,6 @@ int nc_parallel(int64_t n, int64_t grain,
   if (n > grain && !inside && nc_threads() > 1) {
     if (started + 1 < wanted) start();
     shared(n, grain, fn, ctx);
-  } else
-    serial(n, grain, fn, ctx);
+  } else serial(n, grain, fn, ctx);
   return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;
 }

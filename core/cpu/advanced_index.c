@@ -15,8 +15,8 @@
 #include "core/portable.h"
 #include "core/indexing/view.h"
 
-#define GRAIN 32768           /* elements worth a thread */
-#define PIECE 262144          /* bytes between two looks at the interrupt */
+#define GRAIN 32768  /* elements worth a thread */
+#define PIECE 262144 /* bytes between two looks at the interrupt */
 
 /*
 ** Offsets
@@ -25,7 +25,7 @@ typedef struct Job {
   const int64_t *given;
   int64_t *offset;
   int64_t size, step;
-  _Atomic int64_t bad;        /* the first place that is outside */
+  _Atomic int64_t bad; /* the first place that is outside */
 } Job;
 
 static void places(void *ctx, int64_t begin, int64_t end) {
@@ -65,14 +65,14 @@ typedef struct Rows {
   char *x, *other;
   const int64_t *offset;
   int64_t esize;
-  int nd, picked;             /* dimensions of rows; the one of offsets */
+  int nd, picked; /* dimensions of rows; the one of offsets */
   int64_t size[NC_MAXDIM + 1];
-  int64_t step[2][NC_MAXDIM + 1];             /* of x and other, in bytes */
-  int64_t length, along[2];   /* of a row: elements, and their steps */
-  int64_t piece;              /* elements moved at a time */
-  int dense, brief;           /* a row, in both; and below a piece */
-  int out;                    /* from x to other? */
-  int adds;                   /* or are they folded into x? */
+  int64_t step[2][NC_MAXDIM + 1]; /* of x and other, in bytes */
+  int64_t length, along[2];       /* of a row: elements, and their steps */
+  int64_t piece;                  /* elements moved at a time */
+  int dense, brief;               /* a row, in both; and below a piece */
+  int out;                        /* from x to other? */
+  int adds;                       /* or are they folded into x? */
   IndexReduce fold;
   DType type;
 } Rows;
@@ -148,13 +148,14 @@ static void makerows(Rows *r, const IndexCall *g) {
 
 /* a, an element of y, takes part with b, one of x */
 #define ADD a + b
-#define MUL a * b
+#define MUL a *b
 #define MAX b > a ? b : a
 #define MIN b < a ? b : a
 #define NANMAX b > a || b != b ? b : a
 #define NANMIN b < a || b != b ? b : a
-#define OR  a | b
-#define AND a & b
+#define OR a | b
+#define AND a &b
+/* clang-format off */
 #define EACH(T, E)                                                            \
   for (int64_t i = 0; i < n; i++) {                                           \
     T *own = (T *)(y + (at ? at[i] : i * sy));                                \
@@ -170,16 +171,20 @@ static void makerows(Rows *r, const IndexCall *g) {
     case INDEX_MIN: EACH(T, min);                                            \
   }
 #define INTEGER(dtype, T) case dtype: FOLDS(T, ADD, MUL, MAX, MIN) return;
-#define FLOATING(dtype, T) case dtype: FOLDS(T, ADD, MUL, NANMAX, NANMIN) return;
+#define FLOATING(dtype, T) \
+  case dtype: FOLDS(T, ADD, MUL, NANMAX, NANMIN) return;
+/* clang-format on */
 
 static void foldhalf(float *y, float b, IndexReduce fold) {
   const float a = *y;
-  *y = fold == INDEX_ADD ? ADD : fold == INDEX_MUL ? MUL
-       : fold == INDEX_MAX ? (NANMAX) : (NANMIN);
+  *y = fold == INDEX_ADD   ? ADD
+       : fold == INDEX_MUL ? MUL
+       : fold == INDEX_MAX ? (NANMAX)
+                           : (NANMIN);
 }
 
 void nc_cpu_reduceinto(char *y, const int64_t at[], int64_t sy, const char *x,
-                  int64_t sx, int64_t n, DType type, IndexReduce fold) {
+                       int64_t sx, int64_t n, DType type, IndexReduce fold) {
   const Kernels *k = nc_kernels();
   const Computed c = nc_computed(type);
   float to, from;
@@ -206,9 +211,9 @@ void nc_cpu_reduceinto(char *y, const int64_t at[], int64_t sy, const char *x,
 /* n elements to y from x, a step apart in bytes */
 static void strided(char *y, int64_t sy, const char *x, int64_t sx, int64_t n,
                     int64_t esize) {
-#define CASE(bytes)                                                           \
-  case bytes:                                                                 \
-    for (int64_t i = 0; i < n; i++) memcpy(y + i * sy, x + i * sx, bytes);    \
+#define CASE(bytes)                                                        \
+  case bytes:                                                              \
+    for (int64_t i = 0; i < n; i++) memcpy(y + i * sy, x + i * sx, bytes); \
     break;
   switch (esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
 #undef CASE
@@ -220,18 +225,17 @@ static void shortrows(const Rows *r, const int64_t *at, char *x, char *o,
   const int64_t so = r->step[1][r->picked], e = r->esize;
   const size_t length = (size_t)(r->length * e);
   int64_t i;
-#define MOVE(bytes)                                                           \
-  do {                                                                        \
-    if (r->out)                                                               \
-      for (i = 0; i < n; i++) memcpy(o + i * so, x + at[i] * e, bytes);       \
-    else                                                                      \
-      for (i = 0; i < n; i++) memcpy(x + at[i] * e, o + i * so, bytes);       \
+#define MOVE(bytes)                                                     \
+  do {                                                                  \
+    if (r->out)                                                         \
+      for (i = 0; i < n; i++) memcpy(o + i * so, x + at[i] * e, bytes); \
+    else                                                                \
+      for (i = 0; i < n; i++) memcpy(x + at[i] * e, o + i * so, bytes); \
   } while (0)
-#define CASE(bytes)                                                           \
+#define CASE(bytes) \
   case bytes: MOVE(bytes); break;
-  switch (length) {           /* of a known length, memcpy is a move */
-    CASE(1) CASE(2) CASE(4) CASE(8) CASE(16) CASE(32)
-    default: MOVE(length);
+  switch (length) { /* of a known length, memcpy is a move */
+    CASE(1) CASE(2) CASE(4) CASE(8) CASE(16) CASE(32) default : MOVE(length);
   }
 #undef CASE
 #undef MOVE
@@ -255,8 +259,7 @@ static void onerow(const Rows *r, char *x, char *o) {
   for (int64_t i = 0; i < r->length && !nc_interrupted; i += r->piece) {
     int64_t n = r->length - i < r->piece ? r->length - i : r->piece;
     char *a = x + i * s[0], *b = o + i * s[1];
-    if (r->adds)
-      nc_cpu_reduceinto(a, NULL, s[0], b, s[1], n, r->type, r->fold);
+    if (r->adds) nc_cpu_reduceinto(a, NULL, s[0], b, s[1], n, r->type, r->fold);
     else if (r->dense) memcpy(r->out ? b : a, r->out ? a : b, (size_t)(n * e));
     else if (r->out) strided(b, s[1], a, s[0], n, e);
     else strided(a, s[0], b, s[1], n, e);
@@ -287,9 +290,9 @@ static void moverows(void *ctx, int64_t begin, int64_t end) {
       foldrows(r, r->offset + index[last], x, o, n);
     else
       for (int64_t k = 0; k < n; k++)
-        onerow(r, last == r->picked
-                      ? x + r->offset[index[last] + k] * r->esize
-                      : x + k * r->step[0][last],
+        onerow(r,
+               last == r->picked ? x + r->offset[index[last] + k] * r->esize
+                                 : x + k * r->step[0][last],
                o + k * r->step[1][last]);
     i += n;
     index[last] += n;

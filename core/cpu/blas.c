@@ -35,7 +35,7 @@
 #include "core/cpu/gemm.inc"
 #undef T
 #undef NAME
-#define T uint32_t            /* integers wrap */
+#define T uint32_t /* integers wrap */
 #define NAME(f) f##_i32
 #define number_i32(s) ((uint32_t)(s).i)
 #include "core/cpu/gemm.inc"
@@ -73,9 +73,13 @@ enum { ROWMAJOR = 101, NOTRANS = 111, TRANS = 112 };
 static struct {
   int tried;
   void *handle;
-  const char *name, *core;    /* its kernels, or NULL: it does not tell */
-  struct { FUNCTIONS(float) } f32;
-  struct { FUNCTIONS(double) } f64;
+  const char *name, *core; /* its kernels, or NULL: it does not tell */
+  struct {
+    FUNCTIONS(float)
+  } f32;
+  struct {
+    FUNCTIONS(double)
+  } f64;
 } blas;
 
 const char *nc_blasname(void) {
@@ -96,15 +100,13 @@ static int bind(void) {
          find(&blas.f64.gemm, "cblas_dgemm") &&
          find(&blas.f32.gemv, "cblas_sgemv") &&
          find(&blas.f64.gemv, "cblas_dgemv") &&
-         find(&blas.f32.dot, "cblas_sdot") &&
-         find(&blas.f64.dot, "cblas_ddot");
+         find(&blas.f32.dot, "cblas_sdot") && find(&blas.f64.dot, "cblas_ddot");
 }
 
 static void onethread(void) {
-  static const char *const setter[] = {
-    "openblas_set_num_threads", "MKL_Set_Num_Threads",
-    "bli_thread_set_num_threads"
-  };
+  static const char *const setter[] = { "openblas_set_num_threads",
+                                        "MKL_Set_Num_Threads",
+                                        "bli_thread_set_num_threads" };
   void (*set)(int);
   for (size_t i = 0; i < sizeof setter / sizeof *setter; i++)
     if (find(&set, setter[i])) set(1);
@@ -149,8 +151,14 @@ static int tryopen(const char *path) {
 
 static int search(void) {
   static const char *const path[] = {
-    "libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.2", "libmkl_rt.so",
-    "libblis.so.4", "libcblas.so.3", "libblas.so.3", "libblas.so",
+    "libopenblas.so.0",
+    "libopenblas.so",
+    "libmkl_rt.so.2",
+    "libmkl_rt.so",
+    "libblis.so.4",
+    "libcblas.so.3",
+    "libblas.so.3",
+    "libblas.so",
     "libopenblas.dylib",
     "/System/Library/Frameworks/Accelerate.framework/Accelerate"
   };
@@ -158,8 +166,10 @@ static int search(void) {
   if (given && *given) {
     if (strcmp(given, "none") == 0 || tryopen(given)) return NC_OK;
     blas.tried = 0;
-    return nc_fail(NC_EFILE, "NACRE_BLAS is '%s', which is no library with "
-                   "cblas_sgemm", given);
+    return nc_fail(NC_EFILE,
+                   "NACRE_BLAS is '%s', which is no library with "
+                   "cblas_sgemm",
+                   given);
   }
   for (size_t i = 0; i < sizeof path / sizeof *path; i++)
     if (tryopen(path[i])) break;
@@ -185,7 +195,7 @@ int nc_openblas(void) {
   pthread_sigmask(SIG_SETMASK, &all, &old);
   r = search();
   pthread_sigmask(SIG_SETMASK, &old, NULL);
-  for (int i = 0; i < 2; i++)  /* programs that we start have their own mind */
+  for (int i = 0; i < 2; i++) /* programs that we start have their own mind */
     if (mine[i]) unsetenv(quiet[i]);
   nc_counters.opening += nc_now() - begin;
   return r;
@@ -194,7 +204,7 @@ int nc_openblas(void) {
 /*
 ** One product
 */
-typedef struct Lay {          /* how a matrix lies, in the words of a BLAS */
+typedef struct Lay { /* how a matrix lies, in the words of a BLAS */
   int trans, ld;
 } Lay;
 
@@ -298,14 +308,11 @@ static void withvector(Gemm g, Lay a) {
 void nc_gemm(const Gemm *given) {
   Gemm g = given->m == 1 && given->n > 1 ? flipped(given) : *given;
   Lay a, b;
-  if (blas.handle == NULL || nc_category(g.type) != NC_FLOAT ||
-      g.m > INT_MAX || g.n > INT_MAX || g.k > INT_MAX || g.cs > INT_MAX ||
+  if (blas.handle == NULL || nc_category(g.type) != NC_FLOAT || g.m > INT_MAX ||
+      g.n > INT_MAX || g.k > INT_MAX || g.cs > INT_MAX ||
       !lay(&a, g.m, g.k, g.as))
     own(&g);
-  else if (g.n == 1)
-    withvector(g, a);
-  else if (lay(&b, g.k, g.n, g.bs))
-    gemm(&g, a, b);
-  else
-    own(&g);
+  else if (g.n == 1) withvector(g, a);
+  else if (lay(&b, g.k, g.n, g.bs)) gemm(&g, a, b);
+  else own(&g);
 }

@@ -16,16 +16,16 @@
 #define MAXBATCH (NC_MAXDIM - 2)
 
 typedef struct Job {
-  Tensor *x[3];               /* a, b and the result, prepared */
-  int nb;                     /* dimensions of the batch */
+  Tensor *x[3]; /* a, b and the result, prepared */
+  int nb;       /* dimensions of the batch */
   int64_t size[MAXBATCH];
   int64_t step[3][MAXBATCH];
   int64_t m, n, k;
-  int64_t tile[3];            /* of m, n, k */
-  int64_t across[2];          /* tiles along m and n */
+  int64_t tile[3];   /* of m, n, k */
+  int64_t across[2]; /* tiles along m and n */
   Scalar alpha;
-  int beta;                   /* 1: the result holds an addend */
-  _Atomic int64_t done;       /* of the inner sizes of all tiles */
+  int beta;             /* 1: the result holds an addend */
+  _Atomic int64_t done; /* of the inner sizes of all tiles */
 } Job;
 
 /*
@@ -44,7 +44,7 @@ static int64_t even(int64_t n, int64_t most) {
 /* A step along a tile is some 10 ms of work, and costs 1 to 4 % more than a
    product in one piece. */
 static void cut(Job *p) {
-  const int64_t limit = (int64_t)1 << 20;   /* elements of a piece of gemv */
+  const int64_t limit = (int64_t)1 << 20; /* elements of a piece of gemv */
   p->tile[0] = even(p->m, p->m > 512 ? 512 : 256);
   p->tile[1] = even(p->n, p->n >= 2048 ? 2048 : 512);
   p->tile[2] = even(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
@@ -80,8 +80,12 @@ static const int64_t *steps(const Job *p, int j) {
 static void tile(Job *p, int64_t batch, int64_t i, int64_t j) {
   const int64_t *a = steps(p, 0), *b = steps(p, 1), *c = steps(p, 2);
   const int64_t size = nc_dtypesize(p->x[0]->dtype);
-  Gemm g = { .type = p->x[0]->dtype, .cs = c[0], .alpha = p->alpha,
-             .as = { a[0], a[1] }, .bs = { b[0], b[1] }, .beta = p->beta };
+  Gemm g = { .type = p->x[0]->dtype,
+             .cs = c[0],
+             .alpha = p->alpha,
+             .as = { a[0], a[1] },
+             .bs = { b[0], b[1] },
+             .beta = p->beta };
   g.m = lesser(p->m - i, p->tile[0]);
   g.n = lesser(p->n - j, p->tile[1]);
   g.c = (void *)(origin(p, 2, batch) + (i * c[0] + j) * size);
@@ -110,14 +114,16 @@ static int broken(const Job *p, int64_t pieces, int64_t start) {
   char a[NC_TEXT], b[NC_TEXT];
   if (share <= 0 || seconds / share < 1)
     return nc_fail(NC_EINTR, "interrupted");
-  return nc_fail(NC_EINTR, "interrupted %.1f s of about %.0f s into a product "
-                 "of [%s] and [%s]", seconds, seconds / share,
+  return nc_fail(NC_EINTR,
+                 "interrupted %.1f s of about %.0f s into a product "
+                 "of [%s] and [%s]",
+                 seconds, seconds / share,
                  nc_shapetext(a, p->x[0]->nd, p->x[0]->size),
                  nc_shapetext(b, p->x[1]->nd, p->x[1]->size));
 }
 
 static int run(Job *p) {
-  const double enough = 2e6;  /* operations that make a thread worth it */
+  const double enough = 2e6; /* operations that make a thread worth it */
   double work;
   int64_t pieces, start;
   int r;
@@ -157,8 +163,7 @@ static int prepare(Tensor **y, Tensor *x, DType t) {
     if (nc_category(t) != NC_FLOAT ||
         nc_blasfits(x->size[rows], x->size[rows + 1], cast->step + rows))
       nc_retain(*y = cast);
-    else
-      r = nc_dense(y, cast);
+    else r = nc_dense(y, cast);
   }
   nc_release(once);
   nc_release(cast);

@@ -15,9 +15,9 @@
 #include "core/cpu/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define PARTIALS 8            /* sums over samples that are kept apart */
-#define COLUMNS 512           /* of a matrix of patches, about */
-#define PATCHES (1 << 18)     /* elements of it, about */
+#define PARTIALS 8        /* sums over samples that are kept apart */
+#define COLUMNS 512       /* of a matrix of patches, about */
+#define PATCHES (1 << 18) /* elements of it, about */
 
 static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -44,13 +44,12 @@ Tile nc_tile(const ConvWork *w, int64_t i) {
 }
 
 char *nc_inputof(const ConvWork *w, int64_t sample, int64_t group) {
-  return w->input + (sample * w->c->c + group * w->channels) * w->plane *
-                        w->size;
+  return w->input +
+         (sample * w->c->c + group * w->channels) * w->plane * w->size;
 }
 
 char *nc_resultof(const ConvWork *w, int64_t sample, int64_t group) {
-  return w->result + (sample * w->c->o + group * w->each) * w->places *
-                         w->size;
+  return w->result + (sample * w->c->o + group * w->each) * w->places * w->size;
 }
 
 void nc_partof(const ConvWork *w, int64_t part, int64_t *from, int64_t *to) {
@@ -88,14 +87,15 @@ typedef struct Piece {
   Tile t;
   int64_t first, samples, group;
   int64_t channel, channels;
-  int64_t each, columns;      /* places in a sample, in all */
-  char *frame, *patches, *turned;           /* the thread's */
+  int64_t each, columns;          /* places in a sample, in all */
+  char *frame, *patches, *turned; /* the thread's */
 } Piece;
 
 static Piece pieceof(const ConvWork *w, int64_t batch, int64_t group,
                      int64_t tile, char *buffer) {
-  Piece p = { .w = w, .first = batch * w->samples, .group = group,
-              .channels = w->channels };
+  Piece p = {
+    .w = w, .first = batch * w->samples, .group = group, .channels = w->channels
+  };
   p.t = nc_tile(w, tile);
   p.samples = lesser(w->samples, w->c->n - p.first);
   p.each = p.t.rows * p.t.cols;
@@ -120,10 +120,11 @@ static void patches(const Piece *p, int back) {
       if (back) memset(p->frame, 0, (size_t)(f->size * w->size));
       else nc_toframe(f, w->type, p->frame, x, p->t.row, p->t.col);
       for (int64_t e = 0; e < w->elements; e++) {
-        char *col = to + ((ch * w->elements + e) * p->columns + s * p->each) *
-                             w->size;
-        char *from = p->frame + nc_tap(f, e / w->w.kernel[1],
-                                       e % w->w.kernel[1]) * w->size;
+        char *col =
+            to + ((ch * w->elements + e) * p->columns + s * p->each) * w->size;
+        char *from =
+            p->frame +
+            nc_tap(f, e / w->w.kernel[1], e % w->w.kernel[1]) * w->size;
         for (int64_t r = 0; r < p->t.rows; r++, from += wide) {
           if (back) line->add(from, col, 1, cols);
           else memcpy(col, from, (size_t)(cols * w->size));
@@ -139,8 +140,7 @@ static void patches(const Piece *p, int back) {
 static char *inputat(const Piece *p) {
   const ConvWork *w = p->w;
   return nc_inputof(w, p->first, p->group) +
-         (p->channel * w->plane + p->t.row * w->w.size[1] + p->t.col) *
-             w->size;
+         (p->channel * w->plane + p->t.row * w->w.size[1] + p->t.col) * w->size;
 }
 
 static char *resultat(const Piece *p, int64_t sample, int64_t o) {
@@ -185,8 +185,8 @@ static void blockof(Piece *p, int64_t i) {
 /* The weight of the channels, from the result's channel o on. */
 static char *weightat(const Piece *p, char *weight, int64_t o) {
   const ConvWork *w = p->w;
-  return weight + ((p->group * w->each + o) * w->k + p->channel * w->elements) *
-                      w->size;
+  return weight +
+         ((p->group * w->each + o) * w->k + p->channel * w->elements) * w->size;
 }
 
 /*
@@ -198,8 +198,11 @@ static void result(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t o = w->each * cut / w->cuts;
   Piece p = pieceof(w, line / w->c->groups, line % w->c->groups,
                     i / w->cuts % tiles, buffer);
-  Gemm g = { .type = w->type, .m = w->each * (cut + 1) / w->cuts - o,
-             .n = p.columns, .as = { w->k, 1 }, .alpha = nc_int(1) };
+  Gemm g = { .type = w->type,
+             .m = w->each * (cut + 1) / w->cuts - o,
+             .n = p.columns,
+             .as = { w->k, 1 },
+             .alpha = nc_int(1) };
   g.c = w->samples > 1 ? p.turned : resultat(&p, 0, o);
   g.cs = w->samples > 1 ? p.columns : w->places;
   p.channels = 0;
@@ -221,8 +224,11 @@ static void input(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t line = i / blocks, tiles = w->down * w->across;
   for (int64_t k = 0; k < tiles && !nc_interrupted; k++) {
     Piece p = pieceof(w, line / w->c->groups, line % w->c->groups, k, buffer);
-    Gemm g = { .type = w->type, .n = p.columns, .k = w->each,
-               .as = { 1, w->k }, .alpha = nc_int(1) };
+    Gemm g = { .type = w->type,
+               .n = p.columns,
+               .k = w->each,
+               .as = { 1, w->k },
+               .alpha = nc_int(1) };
     blockof(&p, i % blocks);
     for (int64_t s = 0; s < p.samples && k == 0 && !w->plain; s++)
       memset(nc_inputof(w, p.first + s, p.group) +
@@ -281,9 +287,8 @@ static void plantiles(ConvWork *w) {
 
 /* What is worked on at a time, so that there are tasks for some threads. */
 static void planproduct(ConvWork *w) {
-  static void (*const task[])(const ConvWork *, int64_t, char *) = {
-    result, input, weight
-  };
+  static void (*const task[])(const ConvWork *, int64_t,
+                              char *) = { result, input, weight };
   const int64_t least = quotientup(64, w->elements);
   const int64_t lines = quotientup(w->c->n, w->samples) * w->c->groups;
   int64_t want = quotientup(PARTIALS, lines);
@@ -299,7 +304,8 @@ static void planproduct(ConvWork *w) {
   }
   if (!w->plain)
     w->bytes = (w->frame.size + w->block * w->elements * w->columns +
-                (w->samples > 1 ? w->each * w->columns : 0)) * w->size;
+                (w->samples > 1 ? w->each * w->columns : 0)) *
+               w->size;
   w->task = task[w->c->how];
 }
 
@@ -313,8 +319,8 @@ static void plan(ConvWork *w) {
   w->k = w->channels * w->elements;
   w->plane = w->w.size[0] * w->w.size[1];
   w->places = w->w.out[0] * w->w.out[1];
-  w->plain = w->elements == 1 && w->plane == w->places &&
-             w->w.pad[0] == 0 && w->w.pad[1] == 0;
+  w->plain = w->elements == 1 && w->plane == w->places && w->w.pad[0] == 0 &&
+             w->w.pad[1] == 0;
   w->samples = w->cuts = w->parts = 1;
   w->block = w->channels;
   if (!nc_plandirect(w)) plantiles(w);

@@ -18,7 +18,7 @@
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 
-#define GRAIN 32768           /* from here on threads pay */
+#define GRAIN 32768                /* from here on threads pay */
 #define STREAM ((int64_t)32 << 20) /* bytes of a result too large to cache */
 
 /* The best instruction set of this machine, or the one that the environment
@@ -45,7 +45,7 @@ static const Kernels *choose(void) {
 #endif
 
 const Kernels *nc_kernels(void) {
-  static const Kernels *_Atomic best;   /* workers ask, too */
+  static const Kernels *_Atomic best; /* workers ask, too */
   const Kernels *k = atomic_load_explicit(&best, memory_order_relaxed);
   if (k == NULL) atomic_store(&best, k = choose());
   return k;
@@ -57,10 +57,9 @@ const char *nc_cpulevel(void) {
 
 Computed nc_computed(DType t) {
   static const Computed of[DT_COUNT] = {
-    [DT_b8] = CT_u8,   [DT_u8] = CT_u8,   [DT_i8] = CT_i32,
-    [DT_i16] = CT_i32, [DT_i32] = CT_i32, [DT_i64] = CT_i64,
-    [DT_f16] = CT_f32, [DT_bf16] = CT_f32, [DT_f32] = CT_f32,
-    [DT_f64] = CT_f64,
+    [DT_b8] = CT_u8,   [DT_u8] = CT_u8,   [DT_i8] = CT_i32,  [DT_i16] = CT_i32,
+    [DT_i32] = CT_i32, [DT_i64] = CT_i64, [DT_f16] = CT_f32, [DT_bf16] = CT_f32,
+    [DT_f32] = CT_f32, [DT_f64] = CT_f64,
   };
   return of[t];
 }
@@ -78,7 +77,8 @@ static int asitlies(DType t, Computed c) {
 /*
 ** Walking
 */
-void nc_cursor_start(Cursor *w, const TensorIter *k, int from, int to, int64_t at) {
+void nc_cursor_start(Cursor *w, const TensorIter *k, int from, int to,
+                     int64_t at) {
   w->k = k;
   w->from = from;
   w->to = to;
@@ -113,9 +113,9 @@ int64_t nc_cursor_left(const Cursor *w) {
 
 /* Moves n elements from `at' on between operand j and dense memory; the
    loop's dimensions from..to-1 are walked. */
-static void transfer(const TensorIter *k, int j, const Cursor *start, int64_t base,
-                     char *dense, int64_t size, int64_t n, Move move,
-                     int store) {
+static void transfer(const TensorIter *k, int j, const Cursor *start,
+                     int64_t base, char *dense, int64_t size, int64_t n,
+                     Move move, int store) {
   const int64_t esize = nc_dtypesize(k->type[j]);
   const int64_t step = start->from == start->to ? 0 : k->step[j][start->from];
   Cursor w = *start;
@@ -136,12 +136,12 @@ static void transfer(const TensorIter *k, int j, const Cursor *start, int64_t ba
 typedef struct Plan {
   const TensorIter *k;
   PointwiseKernel f;
-  Move move[NC_MAXIN];        /* NULL: an operand is used where it lies */
-  int64_t size[NC_MAXIN];     /* of an element as the kernel wants it */
+  Move move[NC_MAXIN];    /* NULL: an operand is used where it lies */
+  int64_t size[NC_MAXIN]; /* of an element as the kernel wants it */
   Computed c[NC_MAXIN];
-  int via[NC_MAXIN];          /* an operand passes through the row's type */
-  int direct;                 /* no operand needs a buffer */
-  int slot[NC_MAXIN];         /* of a gradient: what its kernel takes an
+  int via[NC_MAXIN];  /* an operand passes through the row's type */
+  int direct;         /* no operand needs a buffer */
+  int slot[NC_MAXIN]; /* of a gradient: what its kernel takes an
                                  operand as */
 } Plan;
 
@@ -209,13 +209,13 @@ static void plan(Plan *p, const TensorIter *k) {
     if ((j == 0 && truth) || j == condition) own = CT_u8;
     p->via[j] = j > 0 && own == c && k->type[j] != k->work &&
                 nc_dtypesize(k->work) <= 2 && k->work >= DT_i8;
-    lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense &&
-           !p->via[j];
+    lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense && !p->via[j];
     if (j == 0 && k->type[0] == DT_b8) lies = lies && closed(info, k);
     p->c[j] = own;
     p->size[j] = computedsize(own);
-    p->move[j] = lies ? NULL : j == 0 ? kernels->store[own][k->type[0]]
-                                      : kernels->load[own][k->type[j]];
+    p->move[j] = lies     ? NULL
+                 : j == 0 ? kernels->store[own][k->type[0]]
+                          : kernels->load[own][k->type[j]];
     p->direct &= lies;
   }
 }
@@ -234,12 +234,12 @@ static void passvia(const Plan *p, int j, char *buf, int64_t n) {
 static void repeat(char *buf, Computed c, Scalar v, int64_t n) {
   const uint8_t byte = v.kind == NC_FLOAT ? v.f != 0 : (uint8_t)v.i;
   for (int64_t i = 0; i < n; i++) switch (c) {
-    case CT_u8: ((uint8_t *)buf)[i] = byte; break;
-    case CT_i32: ((int32_t *)buf)[i] = (int32_t)v.i; break;
-    case CT_i64: ((int64_t *)buf)[i] = v.i; break;
-    case CT_f32: ((float *)buf)[i] = (float)nc_tofloat(v); break;
-    default: ((double *)buf)[i] = nc_tofloat(v);
-  }
+      case CT_u8: ((uint8_t *)buf)[i] = byte; break;
+      case CT_i32: ((int32_t *)buf)[i] = (int32_t)v.i; break;
+      case CT_i64: ((int64_t *)buf)[i] = v.i; break;
+      case CT_f32: ((float *)buf)[i] = (float)nc_tofloat(v); break;
+      default: ((double *)buf)[i] = nc_tofloat(v);
+    }
 }
 
 static void mapdirect(void *ctx, int64_t begin, int64_t end) {
@@ -273,8 +273,8 @@ static void mapstream(void *ctx, int64_t begin, int64_t end) {
    and none of them? */
 static int streams(const Plan *p) {
   const TensorIter *k = p->k;
-  int apart = p->direct && k->n * p->size[0] >= STREAM &&
-              (uintptr_t)k->p[0] % 64 == 0;
+  int apart =
+      p->direct && k->n * p->size[0] >= STREAM && (uintptr_t)k->p[0] % 64 == 0;
   for (int j = 1; j < k->nargs; j++) apart &= k->p[j] != k->p[0];
   return apart;
 }
@@ -293,8 +293,7 @@ static void mapblocks(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i += NC_BLOCK) {
     int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
     for (int j = 0; j < k->nargs; j++) {
-      v[j] = p->move[j] || !k->p[j] ? buf[j]
-                                    : (char *)k->p[j] + i * p->size[j];
+      v[j] = p->move[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
       if (j > 0 && p->move[j] && k->p[j])
         transfer(k, j, &w, 0, buf[j], p->size[j], n, p->move[j], 0);
       if (p->via[j] && k->p[j]) passvia(p, j, buf[j], n);
@@ -322,7 +321,7 @@ static NC_NOINLINE int runnumbers(const TensorIter *k) {
 /* Few elements of the type of computation, one after the other: there is
    nothing to plan. */
 static int run_small(Op op, DType work, int64_t n, void *const v[],
-               const double par[2]) {
+                     const double par[2]) {
   const Computed c = nc_computed(work);
   if (n > GRAIN || work != nc_storedas(c)) return 0;
   nc_kernels()->map[op][c](n, v, par);
@@ -338,7 +337,8 @@ static int run_dense_small(const TensorIter *k) {
   for (int j = 0; j < k->nargs; j++)
     if (k->p[j] == NULL) numbers = 1;
     else if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
-  return numbers ? runnumbers(k) : run_small(k->op, k->work, k->n, k->p, k->par);
+  return numbers ? runnumbers(k)
+                 : run_small(k->op, k->work, k->n, k->p, k->par);
 }
 
 static int runmap(const TensorIter *k) {
@@ -398,16 +398,21 @@ static void trim(const Device *d, int64_t budget) {
 
 int nc_cpu_device_assert(const Device *d, const AssertCall *e) {
   (void)d;
-  return *(const uint8_t *)nc_data(e->x) ? NC_OK : nc_fail(e->code, "%s",
-                                                           e->text);
+  return *(const uint8_t *)nc_data(e->x) ? NC_OK
+                                         : nc_fail(e->code, "%s", e->text);
 }
 
-const Device nc_cpu = {
-  .name = "cpu", .ordinal = -1, .memory = &nc_memory,
-  .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
-  .synchronize = synchronize, .trim = trim, .run_small = run_small,
+const Device nc_cpu = { .name = "cpu",
+                        .ordinal = -1,
+                        .memory = &nc_memory,
+                        .alloc = alloc,
+                        .free = release,
+                        .copy = copy,
+                        .tohost = tohost,
+                        .synchronize = synchronize,
+                        .trim = trim,
+                        .run_small = run_small,
 #define X(request, Call) .request = nc_cpu_##request,
-  DEVICE_REQUESTS(X)
-  OPTIONAL_REQUESTS(X)
+                        DEVICE_REQUESTS(X) OPTIONAL_REQUESTS(X)
 #undef X
 };

@@ -10,9 +10,9 @@
 #include "core/cpu/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define FEW 4                 /* rows that a product is not worth */
-#define PLACES 2048           /* of a tile, about */
-#define MOST (1 << 20)        /* elements of the frames of a tile */
+#define FEW 4          /* rows that a product is not worth */
+#define PLACES 2048    /* of a tile, about */
+#define MOST (1 << 20) /* elements of the frames of a tile */
 
 /* A thread's buffer: frames of a group's channels, places of one channel of
    the result in rows of a frame, and where each element of a patch lies,
@@ -20,7 +20,7 @@
 typedef struct Parts {
   char *frames, *places;
   int64_t *at;
-  int64_t n;                  /* places, from the first to the last */
+  int64_t n; /* places, from the first to the last */
 } Parts;
 
 static Parts partsof(const ConvWork *w, char *buffer) {
@@ -74,8 +74,7 @@ static void result(const ConvWork *w, int64_t i, char *buffer) {
   frames(w, &p, nc_inputof(w, s, g), &t);
   for (int64_t o = 0; o < w->each && !nc_interrupted; o++) {
     kernels(w)->taps(p.places, p.frames,
-                     w->weight + (g * w->each + o) * w->k * w->size, p.at,
-                     p.n);
+                     w->weight + (g * w->each + o) * w->k * w->size, p.at, p.n);
     rows(w, &p, y + o * w->places * w->size, &t, 0);
   }
 }
@@ -132,20 +131,19 @@ static void weight(const ConvWork *w, int64_t i, char *buffer) {
 }
 
 int nc_plandirect(ConvWork *w) {
-  static void (*const task[])(const ConvWork *, int64_t, char *) = {
-    result, input, weight
-  };
+  static void (*const task[])(const ConvWork *, int64_t,
+                              char *) = { result, input, weight };
   const int64_t cols = w->w.out[1] < PLACES ? w->w.out[1] : PLACES;
-  const int64_t most = MOST / w->channels;  /* elements of a frame */
+  const int64_t most = MOST / w->channels; /* elements of a frame */
   int64_t rows = PLACES / cols;
   if (w->each > FEW) return 0;
   if (rows > w->w.out[0]) rows = w->w.out[0];
   w->frame = nc_frame(&w->w, rows, cols);
   if (w->frame.size > most && rows > 1) w->frame = nc_frame(&w->w, 1, cols);
   if (w->frame.size > most) return 0;
-  w->bytes = (w->k + 1) * (int64_t)sizeof(int64_t) +
-             (w->channels * w->frame.size + w->frame.rows * w->frame.wide) *
-                 w->size;
+  w->bytes =
+      (w->k + 1) * (int64_t)sizeof(int64_t) +
+      (w->channels * w->frame.size + w->frame.rows * w->frame.wide) * w->size;
   w->task = task[w->c->how];
   return 1;
 }

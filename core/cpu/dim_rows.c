@@ -17,7 +17,8 @@ static int movelast(Tensor **y, const Tensor *x, unsigned dims) {
 
 int nc_dimrows(DimRows *l, Tensor *x, unsigned dims) {
   DType as = nc_category(x->dtype) != NC_FLOAT ? DT_i64
-             : x->dtype == DT_f64 ? DT_f64 : DT_f32;
+             : x->dtype == DT_f64              ? DT_f64
+                                               : DT_f32;
   Tensor *moved = NULL, *cast = NULL;
   int r;
   l->t = NULL;

@@ -3,7 +3,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define BLOCK 512             /* values worked out at a time */
+#define BLOCK 512 /* values worked out at a time */
 #define GRAIN 32768
 
 static void integers(const FillRangeCall *s, void *v, int64_t from, int64_t n) {
@@ -31,10 +31,12 @@ static void spread(const FillRangeCall *s, void *v, int64_t from, int64_t n) {
 static void chunk(void *ctx, int64_t begin, int64_t end) {
   const FillRangeCall *s = ctx;
   const int isint = s->step.kind == NC_INT;
-  const Move store =
-      nc_kernels()->store[isint ? CT_i64 : CT_f64][s->y->dtype];
+  const Move store = nc_kernels()->store[isint ? CT_i64 : CT_f64][s->y->dtype];
   char *y = nc_data(s->y);
-  union { int64_t i[BLOCK]; double f[BLOCK]; } v;
+  union {
+    int64_t i[BLOCK];
+    double f[BLOCK];
+  } v;
   for (int64_t i = begin; i < end; i += BLOCK) {
     int64_t n = end - i < BLOCK ? end - i : BLOCK;
     if (isint) integers(s, &v, i, n);

@@ -13,17 +13,17 @@
 #include "core/portable.h"
 #include "core/indexing/view.h"
 
-#define GRAIN 32768           /* elements worth a thread */
-#define PIECE 512             /* offsets at a time */
+#define GRAIN 32768 /* elements worth a thread */
+#define PIECE 512   /* offsets at a time */
 
 typedef struct Job {
   const GatherDimCall *a;
   const int64_t *index;
   char *x, *other;
   int64_t esize, length, slice; /* of a line, of what dimension 0 counts */
-  int64_t size, step;         /* of x along dim; steps are in bytes */
-  int64_t run[2];             /* along a line: of x but for dim, of other */
-  _Atomic int64_t bad;        /* the first place that is outside */
+  int64_t size, step;           /* of x along dim; steps are in bytes */
+  int64_t run[2];               /* along a line: of x but for dim, of other */
+  _Atomic int64_t bad;          /* the first place that is outside */
 } Job;
 
 /* Where line i begins in x (at 0 along dim) and in other. */
@@ -47,19 +47,19 @@ static void note(Job *j, int64_t bad) {
 
 /* For n places from element i of the index on: position p along dim; what is
    outside is noted, and counts as the first. */
-#define PLACES(...)                                                           \
-  do {                                                                        \
-    const int64_t *v = j->index + i, size = j->size;                          \
-    int64_t bad = INT64_MAX;                                                  \
-    for (int64_t k = 0; k < n; k++) {                                         \
-      int64_t p = v[k] > 0 ? v[k] - 1 : v[k] + size;                          \
-      if (NC_UNLIKELY((uint64_t)p >= (uint64_t)size)) {                       \
-        if (bad == INT64_MAX) bad = i + k;                                    \
-        p = 0;                                                                \
-      }                                                                       \
-      __VA_ARGS__;                                                            \
-    }                                                                         \
-    if (NC_UNLIKELY(bad != INT64_MAX)) note(j, bad);                          \
+#define PLACES(...)                                     \
+  do {                                                  \
+    const int64_t *v = j->index + i, size = j->size;    \
+    int64_t bad = INT64_MAX;                            \
+    for (int64_t k = 0; k < n; k++) {                   \
+      int64_t p = v[k] > 0 ? v[k] - 1 : v[k] + size;    \
+      if (NC_UNLIKELY((uint64_t)p >= (uint64_t)size)) { \
+        if (bad == INT64_MAX) bad = i + k;              \
+        p = 0;                                          \
+      }                                                 \
+      __VA_ARGS__;                                      \
+    }                                                   \
+    if (NC_UNLIKELY(bad != INT64_MAX)) note(j, bad);    \
   } while (0)
 
 /* at[] = offsets of n places, which begin at x */
@@ -76,12 +76,11 @@ static void looked(Job *j, int64_t i, int64_t n) {
 static void moved(Job *j, int64_t i, int64_t n, int64_t start, char *o) {
   const int64_t step = j->step, run = j->run[0], s = j->run[1];
   char *x = j->x + start;
-#define CASE(bytes)                                                           \
-  case bytes:                                                                 \
-    if (j->a->how == GATHER_DIM_GET)                                               \
-      PLACES(memcpy(o + k * s, x + p * step + k * run, bytes));               \
-    else                                                                      \
-      PLACES(memcpy(x + p * step + k * run, o + k * s, bytes));               \
+#define CASE(bytes)                                                \
+  case bytes:                                                      \
+    if (j->a->how == GATHER_DIM_GET)                               \
+      PLACES(memcpy(o + k * s, x + p * step + k * run, bytes));    \
+    else PLACES(memcpy(x + p * step + k * run, o + k * s, bytes)); \
     break;
   switch (j->esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
 #undef CASE
@@ -103,9 +102,8 @@ static void walk(void *ctx, int64_t begin, int64_t end) {
     else if (j->a->how == GATHER_DIM_REDUCE) {
       offsets(j, at, i, n, x);
       nc_cpu_reduceinto(j->x, at, 0, j->other + o, j->run[1], n, j->a->x->dtype,
-                   j->a->fold);
-    } else
-      moved(j, i, n, x, j->other + o);
+                        j->a->fold);
+    } else moved(j, i, n, x, j->other + o);
     i += n;
   }
 }
@@ -140,7 +138,7 @@ int nc_cpu_gather_dim(const Device *d, const GatherDimCall *a) {
   prepare(&j, a);
   if (a->how == GATHER_DIM_GET || a->how == GATHER_DIM_CHECK)
     TRY(nc_parallel(n, GRAIN, walk, &j));
-  else if (a->dim > 0)        /* what meets is in one slice, in order */
+  else if (a->dim > 0) /* what meets is in one slice, in order */
     TRY(nc_parallel(a->index->size[0], 1 + GRAIN / j.slice, slices, &j));
   else walk(&j, 0, n);
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");

@@ -25,8 +25,7 @@ static void rows(const Job *j, char *frame, char *col) {
   for (int64_t a = 0; a < w->kernel[0]; a++)
     for (int64_t b = 0; b < w->kernel[1]; b++)
       for (int64_t r = 0; r < w->out[0]; r++, col += n * size) {
-        char *at = frame + (nc_tap(&j->frame, a, b) + r * j->frame.wide) *
-                               size;
+        char *at = frame + (nc_tap(&j->frame, a, b) + r * j->frame.wide) * size;
         if (j->p->back) line->add(at, col, 1, n);
         else memcpy(col, at, (size_t)(n * size));
       }

@@ -8,7 +8,7 @@
 
 static struct {
   int tried, found;
-  Lapack of[2];               /* float32, float64 */
+  Lapack of[2]; /* float32, float64 */
 } lapack;
 
 static int find(void *f, void *handle, char type, const char *name) {
@@ -31,9 +31,15 @@ static int bind(void *handle) {
 /* What multiplies matrices comes first: that is set to one thread. */
 static int search(void) {
   static const char *const names[] = {
-    "libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.2", "libmkl_rt.so",
-    "liblapack.so.3", "liblapack.so", "libopenblas.dylib",
-    "/System/Library/Frameworks/Accelerate.framework/Accelerate", NULL
+    "libopenblas.so.0",
+    "libopenblas.so",
+    "libmkl_rt.so.2",
+    "libmkl_rt.so",
+    "liblapack.so.3",
+    "liblapack.so",
+    "libopenblas.dylib",
+    "/System/Library/Frameworks/Accelerate.framework/Accelerate",
+    NULL
   };
   return nc_openfirst(names, bind) != NULL;
 }

@@ -8,7 +8,7 @@
 
 #include "core/cpu/cpu.h"
 
-#define GRAIN 100000          /* elements looked at that are worth a thread */
+#define GRAIN 100000 /* elements looked at that are worth a thread */
 
 #define T float
 #define NAME(f) f##_f32
@@ -23,10 +23,10 @@
 
 typedef struct Job {
   const ConvGeometry *w;
-  int wide, back;             /* wide: float64 */
+  int wide, back; /* wide: float64 */
   char *x, *y;
   int64_t *at;
-  _Atomic int64_t bad;        /* a position that is outside, or 0 */
+  _Atomic int64_t bad; /* a position that is outside, or 0 */
 } Job;
 
 static void planes(void *ctx, int64_t begin, int64_t end) {
@@ -39,8 +39,7 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
     int64_t *at = j->at + i * n, bad = 0;
     if (!j->back)
       j->wide ? largest_f64(w, x2, y2, at) : largest_f32(w, x, y, at);
-    else
-      bad = j->wide ? spread_f64(w, x2, y2, at) : spread_f32(w, x, y, at);
+    else bad = j->wide ? spread_f64(w, x2, y2, at) : spread_f32(w, x, y, at);
     if (bad) atomic_store(&j->bad, i * n + bad);
   }
 }

@@ -7,13 +7,13 @@
 */
 #include "core/cpu/cpu.h"
 
-#define CHUNK 32768           /* elements */
+#define CHUNK 32768 /* elements */
 
 typedef struct Job {
   const NonzeroCall *as;
   int64_t n, chunks;
-  int64_t *before;            /* trues before each chunk; the last: all */
-  int64_t *y;                 /* what is filled */
+  int64_t *before; /* trues before each chunk; the last: all */
+  int64_t *y;      /* what is filled */
 } Job;
 
 static void countchunks(void *ctx, int64_t begin, int64_t end) {
@@ -61,14 +61,13 @@ static void offsetchunks(void *ctx, int64_t begin, int64_t end) {
       int64_t n = t->as->size[last] - from;
       for (int d = 0; d <= last; d++) base += at[d] * t->as->step[d];
       for (int64_t j = 0; j < n && k < stop; j++) {
-        t->y[k] = base + j * step;    /* stays only if there is a true */
+        t->y[k] = base + j * step; /* stays only if there is a true */
         k += m[i + j];
       }
       i += n;
     }
   }
 }
-
 
 static void positionchunks(void *ctx, int64_t begin, int64_t end) {
   const Job *t = ctx;

@@ -11,19 +11,19 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define PARTS 64              /* sums over rows that are kept apart, at most */
-#define GRAIN 32768           /* elements that are worth a part */
-#define WIDE 8192             /* columns from which on sums go by columns */
-#define COLUMNS 2048          /* then so many of them at a time */
+#define PARTS 64     /* sums over rows that are kept apart, at most */
+#define GRAIN 32768  /* elements that are worth a part */
+#define WIDE 8192    /* columns from which on sums go by columns */
+#define COLUMNS 2048 /* then so many of them at a time */
 
 typedef struct Job {
   const NormCall *n;
   NormRows k;
   const NormKernels *f;
-  DType type;                 /* in which it is computed */
+  DType type; /* in which it is computed */
   int64_t rows, parts;
-  Tensor *x, *g, *y;          /* of that type, held */
-  double *sums;               /* of each part: of the weights, of the biases */
+  Tensor *x, *g, *y; /* of that type, held */
+  double *sums;      /* of each part: of the weights, of the biases */
 } Job;
 
 /*
@@ -50,10 +50,17 @@ static void layout(Job *j) {
   const int64_t per = n->channels / n->groups, inner = n->inner;
   NormRows *k = &j->k;
   const int weights = n->weight || n->bias || n->dweight || n->dbias;
-  *k = (NormRows){ .pieces = per, .run = inner, .step = inner, .per = per,
-                   .across = n->groups, .within = per * inner, .wstep = 1,
-                   .outer = n->channels * inner, .centered = n->centered,
-                   .each = inner == 1, .eps = n->eps };
+  *k = (NormRows){ .pieces = per,
+                   .run = inner,
+                   .step = inner,
+                   .per = per,
+                   .across = n->groups,
+                   .within = per * inner,
+                   .wstep = 1,
+                   .outer = n->channels * inner,
+                   .centered = n->centered,
+                   .each = inner == 1,
+                   .eps = n->eps };
   j->rows = n->batch ? n->channels : n->n * n->groups;
   if (n->batch) {
     k->pieces = n->n;
@@ -107,8 +114,8 @@ static void strips(void *ctx, int64_t begin, int64_t end) {
 
 static int bystrips(Job *j) {
   const int64_t grains = 1 + 16384 / (j->n->n * NC_STRIP);
-  return nc_parallel((j->n->channels + NC_STRIP - 1) / NC_STRIP, grains,
-                     strips, j);
+  return nc_parallel((j->n->channels + NC_STRIP - 1) / NC_STRIP, grains, strips,
+                     j);
 }
 
 static void rows(void *ctx, int64_t begin, int64_t end) {

@@ -7,12 +7,12 @@
 #include "core/cpu/kernels/kernels.h"
 #include "core/base/philox.h"
 
-#define CHUNK (4 * NC_DRAWS)  /* elements made at a time, at most */
+#define CHUNK (4 * NC_DRAWS) /* elements made at a time, at most */
 #define GRAIN (64 * CHUNK)
 
 typedef struct Blocks {
   Words w;
-  uint64_t first;             /* the number of the first */
+  uint64_t first; /* the number of the first */
 } Blocks;
 
 /* makes the elements of NC_DRAWS blocks */
@@ -22,7 +22,7 @@ typedef struct Job {
   const RandomFillCall *d;
   Make make;
   Move store;
-  int convert;                /* integers to a float type */
+  int convert; /* integers to a float type */
 } Job;
 
 static void uniforms(const RandomFillCall *d, void *v, Blocks *x) {
@@ -62,9 +62,9 @@ static void integers(const RandomFillCall *d, void *v, Blocks *x) {
   int64_t *r = v;
   for (int i = 0; i < NC_DRAWS; i++)
     for (int j = 0; j < 4; j++)
-      r[4 * i + j] = d->low +
-                     (int64_t)philox_below(x->w[j][i], d->range, d->key,
-                                           x->first + (uint64_t)i, j);
+      r[4 * i + j] =
+          d->low + (int64_t)philox_below(x->w[j][i], d->range, d->key,
+                                         x->first + (uint64_t)i, j);
 }
 
 static void integers2(const RandomFillCall *d, void *v, Blocks *x) {
@@ -72,9 +72,8 @@ static void integers2(const RandomFillCall *d, void *v, Blocks *x) {
   for (int i = 0; i < NC_DRAWS; i++)
     for (int j = 0; j < 2; j++)
       r[2 * i + j] = (uint64_t)d->low +
-                     philox_below2(x->w[2 * j][i], x->w[2 * j + 1][i],
-                                   d->range, d->key, x->first + (uint64_t)i,
-                                   j);
+                     philox_below2(x->w[2 * j][i], x->w[2 * j + 1][i], d->range,
+                                   d->key, x->first + (uint64_t)i, j);
 }
 
 /* begin is a multiple of CHUNK */
@@ -84,7 +83,11 @@ static void chunk(void *ctx, int64_t begin, int64_t end) {
   const int per = d->wide ? 2 : 4, step = per * NC_DRAWS;
   const int64_t size = nc_dtypesize(d->y->dtype);
   char *y = nc_data(d->y);
-  union { float f[CHUNK]; double d[CHUNK]; int64_t i[CHUNK]; } v;
+  union {
+    float f[CHUNK];
+    double d[CHUNK];
+    int64_t i[CHUNK];
+  } v;
   Blocks x;
   for (int64_t i = begin; i < end; i += step) {
     x.first = d->block + (uint64_t)(i / per);
@@ -99,13 +102,15 @@ static void chunk(void *ctx, int64_t begin, int64_t end) {
 int nc_cpu_random_fill(const Device *device, const RandomFillCall *d) {
   static const Make make[3][2] = { [RANDOM_UNIFORM] = { uniforms, uniforms2 },
                                    [RANDOM_NORMAL] = { normals, normals2 },
-                                   [RANDOM_INTEGERS] = { integers, integers2 } };
+                                   [RANDOM_INTEGERS] = { integers,
+                                                         integers2 } };
   const int whole = d->kind == RANDOM_INTEGERS;
   const DType type = d->y->dtype;
   Job j = { .d = d, .make = make[d->kind][d->wide] };
   (void)device;
   j.convert = whole && nc_category(type) == NC_FLOAT;
   j.store = nc_kernels()->store[whole && !j.convert ? CT_i64
-                                : whole || d->wide ? CT_f64 : CT_f32][type];
+                                : whole || d->wide  ? CT_f64
+                                                    : CT_f32][type];
   return nc_parallel(nc_numel(d->y), GRAIN, chunk, &j);
 }

@@ -9,20 +9,20 @@
 #include "core/cpu/cpu.h"
 #include "core/portable.h"
 
-#define GRAIN 32768           /* elements worth a thread */
-#define PIECE 65536           /* elements between two looks at the interrupt */
+#define GRAIN 32768 /* elements worth a thread */
+#define PIECE 65536 /* elements between two looks at the interrupt */
 
 /* n elements to y from x, whose elements are `step' bytes apart. */
 static void spread(char *y, const char *x, int64_t step, int64_t n,
                    int64_t esize) {
-#define CASE(bytes)                                                           \
-  case bytes:                                                                 \
-    if (step == -bytes)                                                       \
-      NC_IVDEP for (int64_t i = 0; i < n; i++)                                \
-        memcpy(y + i * bytes, x - i * bytes, bytes);                          \
-    else                                                                      \
-      for (int64_t i = 0; i < n; i++)                                         \
-        memcpy(y + i * bytes, x + i * step, bytes);                           \
+#define CASE(bytes)                                    \
+  case bytes:                                          \
+    if (step == -bytes)                                \
+      NC_IVDEP for (int64_t i = 0; i < n; i++)         \
+          memcpy(y + i * bytes, x - i * bytes, bytes); \
+    else                                               \
+      for (int64_t i = 0; i < n; i++)                  \
+        memcpy(y + i * bytes, x + i * step, bytes);    \
     break;
   if (step == esize) {
     memcpy(y, x, (size_t)(n * esize));
@@ -36,10 +36,10 @@ static void spread(char *y, const char *x, int64_t step, int64_t n,
 ** Lines, of a result that is dense
 */
 typedef struct DimRows {
-  const char *x;              /* where the first element comes from */
+  const char *x; /* where the first element comes from */
   char *y;
   int nd;
-  int64_t esize, size[NC_MAXDIM], step[NC_MAXDIM];      /* of x, in bytes */
+  int64_t esize, size[NC_MAXDIM], step[NC_MAXDIM]; /* of x, in bytes */
 } DimRows;
 
 /* Adds a dimension, joined with the last one if x runs on through both. */
@@ -47,8 +47,7 @@ static void adddim(DimRows *l, int64_t size, int64_t step) {
   if (size == 1) return;
   if (l->nd > 0 && l->step[l->nd - 1] == step * size)
     l->size[l->nd - 1] *= size;
-  else
-    l->size[l->nd++] = size;
+  else l->size[l->nd++] = size;
   l->step[l->nd - 1] = step;
 }
 
@@ -71,21 +70,22 @@ static void copylines(void *ctx, int64_t begin, int64_t end) {
     int64_t n = length - from;
     if (n > end - i) n = end - i;
     if (n > PIECE) n = PIECE;
-    spread(l->y + i * l->esize, linestart(l, i / length) + from * step, step,
-           n, l->esize);
+    spread(l->y + i * l->esize, linestart(l, i / length) + from * step, step, n,
+           l->esize);
     i += n;
   }
 }
 
 int nc_cpu_flip(Tensor *y, const Tensor *x, unsigned dims) {
-  DimRows l = { .x = nc_data(x), .y = nc_data(y),
-              .esize = nc_dtypesize(x->dtype) };
+  DimRows l = { .x = nc_data(x),
+                .y = nc_data(y),
+                .esize = nc_dtypesize(x->dtype) };
   for (int d = 0; d < x->nd; d++) {
     const int64_t step = x->step[d] * l.esize;
     if (dims >> d & 1) l.x += (x->size[d] - 1) * step;
     adddim(&l, x->size[d], dims >> d & 1 ? -step : step);
   }
-  if (l.nd == 0) l.size[l.nd++] = 1;    /* one element */
+  if (l.nd == 0) l.size[l.nd++] = 1; /* one element */
   return nc_parallel(nc_numel(x), GRAIN, copylines, &l);
 }
 
@@ -140,7 +140,7 @@ typedef struct Join {
   char *y;
   Tensor *const *x;
   int n;
-  int64_t outer, row;         /* pieces of each; bytes of the result's */
+  int64_t outer, row; /* pieces of each; bytes of the result's */
 } Join;
 
 /* Pieces begin .. end-1 of the result, each made of one from every x. */
@@ -159,7 +159,8 @@ static void pieces(void *ctx, int64_t begin, int64_t end) {
 
 int nc_cpu_cat(Tensor *y, Tensor *const x[], int n, int64_t outer) {
   const int64_t bytes = nc_numel(y) * nc_dtypesize(y->dtype);
-  Join j = { .y = nc_data(y), .x = x, .n = n, .outer = outer,
-             .row = bytes / outer };
+  Join j = {
+    .y = nc_data(y), .x = x, .n = n, .outer = outer, .row = bytes / outer
+  };
   return nc_parallel(outer, 1 + GRAIN / (1 + j.row / 4), pieces, &j);
 }

@@ -14,21 +14,21 @@
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 
-#define PIECE 65536           /* elements one result folds in one task */
+#define PIECE 65536 /* elements one result folds in one task */
 #define MAXPIECES 4096
-#define SHORT 32              /* few enough to go side by side */
-#define LONG  65536           /* elements between looks at the interrupt flag */
+#define SHORT 32   /* few enough to go side by side */
+#define LONG 65536 /* elements between looks at the interrupt flag */
 
 typedef struct Fold {
   const TensorIter *k;
   const ReduceKernel *f;
   Move load, store;
-  Computed c;                 /* of the elements; CT_i64, CT_f32 or CT_f64 */
-  int inner;                  /* dimensions of the results */
-  int64_t count;              /* elements behind each result */
+  Computed c;    /* of the elements; CT_i64, CT_f32 or CT_f64 */
+  int inner;     /* dimensions of the results */
+  int64_t count; /* elements behind each result */
   int64_t pieces, piece;
-  int direct;                 /* elements are used where they lie */
-  double *part;               /* pieces x results, if pieces > 1 */
+  int direct;   /* elements are used where they lie */
+  double *part; /* pieces x results, if pieces > 1 */
 } Fold;
 
 /* Elements first..last-1 behind the result at offset base into *acc. */
@@ -46,16 +46,17 @@ static void along(const Fold *f, int64_t base, int64_t first, int64_t last,
     if (f->direct) {
       m = nc_cursor_left(&w) < left ? nc_cursor_left(&w) : left;
       m = m < LONG ? m : LONG;
-      f->f->run(acc, (const char *)k->p[1] +
-                (base + nc_cursor_offset(&w, 1)) * size, m, k->par);
+      f->f->run(acc,
+                (const char *)k->p[1] + (base + nc_cursor_offset(&w, 1)) * size,
+                m, k->par);
       nc_cursor_advance(&w, m);
       i += m;
       continue;
     }
     for (room = left < room ? left : room, m = 0; m < room;) {
       int64_t n = nc_cursor_left(&w) < room - m ? nc_cursor_left(&w) : room - m;
-      f->load(buf + m * esize, (const char *)k->p[1] +
-              (base + nc_cursor_offset(&w, 1)) * size,
+      f->load(buf + m * esize,
+              (const char *)k->p[1] + (base + nc_cursor_offset(&w, 1)) * size,
               k->nfold ? k->step[1][f->inner] : 0, n);
       nc_cursor_advance(&w, n);
       m += n;
@@ -102,8 +103,7 @@ static void fold(const Fold *f, const Cursor *at, int64_t n, int64_t piece,
   int64_t first = piece * f->piece, last = first + f->piece;
   if (last > f->count) last = f->count;
   f->f->init(acc, n, k->par);
-  if (side)
-    beside(f, at, n, first, last, acc);
+  if (side) beside(f, at, n, first, last, acc);
   else
     for (int64_t i = 0; i < n; i++)
       along(f, nc_cursor_offset(at, 1) + (f->inner ? i * k->step[1][0] : 0),
@@ -121,7 +121,10 @@ static int sidebyside(const Fold *f) {
 static void results(void *ctx, int64_t begin, int64_t end) {
   const Fold *f = ctx;
   const int side = sidebyside(f);
-  union { double f[NC_BLOCK]; int64_t i[NC_BLOCK]; } acc;
+  union {
+    double f[NC_BLOCK];
+    int64_t i[NC_BLOCK];
+  } acc;
   Cursor w;
   nc_cursor_start(&w, f->k, 0, f->inner, begin);
   for (int64_t i = begin; i < end && !nc_interrupted;) {
@@ -184,14 +187,16 @@ static void cut(Fold *f) {
   if (f->piece < least) f->piece = least;
   if (f->count / f->piece >= MAXPIECES) f->piece = f->count / MAXPIECES + 1;
   f->pieces = f->k->n > 4096 || f->count <= f->piece
-                  ? 1 : (f->count + f->piece - 1) / f->piece;
+                  ? 1
+                  : (f->count + f->piece - 1) / f->piece;
   if (f->pieces == 1) f->piece = f->count;
 }
 
 int nc_cpu_reduce(const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const Computed c = nc_category(k->work) != NC_FLOAT ? CT_i64
-                     : k->work == DT_f64 ? CT_f64 : CT_f32;
+                     : k->work == DT_f64              ? CT_f64
+                                                      : CT_f32;
   const Computed acc = c == CT_i64 ? CT_i64 : CT_f64;
   int64_t grain;
   Fold f;

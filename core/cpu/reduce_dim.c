@@ -14,15 +14,15 @@
 ** so that the result does not depend on the number of threads.
 */
 typedef struct Part {
-  double value, second;       /* extreme; mean and m2; maximum and sum */
-  int64_t at, n;              /* position, or an int64 extreme; elements */
+  double value, second; /* extreme; mean and m2; maximum and sum */
+  int64_t at, n;        /* position, or an int64 extreme; elements */
 } Part;
 
 typedef struct Job {
   DimRows in;
   int64_t pieces;
   int low;
-  Part *part;                 /* in.n x pieces */
+  Part *part; /* in.n x pieces */
   void (*piece)(const struct Job *j, const void *x, int64_t n, Part *p);
   void (*merge)(const struct Job *j, Part *a, const Part *b);
 } Job;
@@ -48,7 +48,7 @@ static int runjob(Job *j, Tensor *x, unsigned dims) {
   TRY(nc_dimrows(&j->in, x, dims));
   j->pieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
   if (NC_MULOVER(j->in.n * j->pieces, (int64_t)sizeof *j->part, &bytes))
-    bytes = INT64_MAX;        /* lines without elements may be that many */
+    bytes = INT64_MAX; /* lines without elements may be that many */
   TRY(nc_hostalloc(&part, bytes));
   j->part = part;
   TRY(nc_parallel(j->in.n * j->pieces, 1 + 16384 / (j->in.length + 1), pieces,
@@ -66,7 +66,6 @@ static void endjob(Job *j) {
     nc_hostfree(j->part, j->in.n * j->pieces * (int64_t)sizeof *j->part);
   nc_release(j->in.t);
 }
-
 
 /* y = the values of the parts */
 static int putvalues(Tensor *y, const Job *j) {
@@ -92,10 +91,8 @@ static int64_t intextreme(const int64_t *x, int64_t n, int low) {
 }
 
 static void extremepiece(const Job *j, const void *x, int64_t n, Part *p) {
-  if (j->in.kernel)
-    p->at = j->in.kernel->argmax(x, n, j->low, &p->value);
-  else
-    p->at = intextreme(x, n, j->low);
+  if (j->in.kernel) p->at = j->in.kernel->argmax(x, n, j->low, &p->value);
+  else p->at = intextreme(x, n, j->low);
 }
 
 static void extrememerge(const Job *j, Part *a, const Part *b) {
@@ -106,8 +103,7 @@ static void extrememerge(const Job *j, Part *a, const Part *b) {
     better = a->value == a->value &&
              (b->value != b->value ||
               (j->low ? b->value < a->value : b->value > a->value));
-  else
-    better = j->low ? x[b->at] < x[a->at] : x[b->at] > x[a->at];
+  else better = j->low ? x[b->at] < x[a->at] : x[b->at] > x[a->at];
   if (better) *a = *b;
 }
 
@@ -128,7 +124,8 @@ static int putextremes(Tensor *y, const Job *j) {
 }
 
 static int extreme(const DimCall *c) {
-  Job j = { .low = c->op == DIM_ARGMIN, .piece = extremepiece,
+  Job j = { .low = c->op == DIM_ARGMIN,
+            .piece = extremepiece,
             .merge = extrememerge };
   int64_t *position = nc_data(c->at);
   int r = runjob(&j, c->x, c->dims);
@@ -182,8 +179,8 @@ static void lsemerge(const Job *j, Part *a, const Part *b) {
   (void)j;
   if (b->value != b->value) max = b->value;
   if (!isinf(max))
-    a->second = a->second * exp(a->value - max) +
-                b->second * exp(b->value - max);
+    a->second =
+        a->second * exp(a->value - max) + b->second * exp(b->value - max);
   a->value = max;
 }
 
@@ -210,11 +207,14 @@ int nc_cpu_dim_op(const Device *d, const DimCall *c) {
   Job sums = { .piece = lsepiece, .merge = lsemerge };
   (void)d;
   switch (c->op) {
-    case DIM_ARGMAX: case DIM_ARGMIN: return extreme(c);
-    case DIM_VAR: case DIM_STD: return number(c, &moments, varianceof);
+    case DIM_ARGMAX:
+    case DIM_ARGMIN: return extreme(c);
+    case DIM_VAR:
+    case DIM_STD: return number(c, &moments, varianceof);
     case DIM_LOGSUMEXP: return number(c, &sums, lseof);
-    case DIM_SOFTMAX: case DIM_LOG_SOFTMAX: case DIM_CUMSUM:
-      return nc_cpu_softmax(c);
+    case DIM_SOFTMAX:
+    case DIM_LOG_SOFTMAX:
+    case DIM_CUMSUM: return nc_cpu_softmax(c);
     default: return nc_cpu_scan(c);
   }
 }

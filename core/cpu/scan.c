@@ -5,10 +5,10 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
 
-#define BLOCK 65536           /* elements between two looks at the interrupt */
+#define BLOCK 65536 /* elements between two looks at the interrupt */
 
-#define EACH(...)                                                             \
-  for (int64_t i = 0; i < n && !nc_interrupted;)                              \
+#define EACH(...)                                \
+  for (int64_t i = 0; i < n && !nc_interrupted;) \
     for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) __VA_ARGS__
 
 static void product(const DimRows *l, void *dst, const void *src) {
@@ -56,24 +56,24 @@ static void extreme(const DimRows *l, int64_t *at, void *dst, const void *src,
                     int low) {
   const int64_t n = l->length;
   int64_t best = 1;
-#define OF(type, beats)                                                       \
-  do {                                                                        \
-    const type *x = src;                                                      \
-    type *y = dst, m = x[0];                                                  \
-    EACH({                                                                    \
-      const type v = x[i];                                                    \
-      if (beats || v != v) {                                                  \
-        m = v;                                                                \
-        best = i + 1;                                                         \
-      }                                                                       \
-      at[i] = best;                                                           \
-      if (y) y[i] = m;                                                        \
-    })                                                                        \
+#define OF(type, beats)      \
+  do {                       \
+    const type *x = src;     \
+    type *y = dst, m = x[0]; \
+    EACH({                   \
+      const type v = x[i];   \
+      if (beats || v != v) { \
+        m = v;               \
+        best = i + 1;        \
+      }                      \
+      at[i] = best;          \
+      if (y) y[i] = m;       \
+    })                       \
   } while (0)
-#define EITHER(type)                                                          \
-  do {                                                                        \
-    if (low) OF(type, v <= m);                                                \
-    else OF(type, v >= m);                                                    \
+#define EITHER(type)           \
+  do {                         \
+    if (low) OF(type, v <= m); \
+    else OF(type, v >= m);     \
   } while (0)
   if (l->t->dtype == DT_i64) EITHER(int64_t);
   else if (l->t->dtype == DT_f32) EITHER(float);
@@ -84,7 +84,7 @@ static void extreme(const DimRows *l, int64_t *at, void *dst, const void *src,
 
 typedef struct Job {
   DimRows in;
-  Tensor *out, *at;           /* in the shape of in.t; one may be NULL */
+  Tensor *out, *at; /* in the shape of in.t; one may be NULL */
   DimOp op;
 } Job;
 
@@ -119,10 +119,11 @@ int nc_cpu_scan(const DimCall *c) {
   int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
   if (r == NC_OK) r = rowsfor(&j.out, c, &j.in, c->y, j.in.t->dtype);
   if (r == NC_OK) r = rowsfor(&j.at, c, &j.in, c->at, DT_i64);
-  if (r == NC_OK)
-    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
-  if (r == NC_OK && j.out != c->y) r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
-  if (r == NC_OK && j.at != c->at) r = nc_dimrows_restore(c->at, j.at, nc_dim_of(c));
+  if (r == NC_OK) r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
+  if (r == NC_OK && j.out != c->y)
+    r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
+  if (r == NC_OK && j.at != c->at)
+    r = nc_dimrows_restore(c->at, j.at, nc_dim_of(c));
   nc_release(j.in.t);
   nc_release(j.out);
   nc_release(j.at);

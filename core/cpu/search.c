@@ -8,7 +8,7 @@
 
 #include "core/cpu/cpu.h"
 
-#define PIECE 16384           /* elements between two looks at the interrupt */
+#define PIECE 16384 /* elements between two looks at the interrupt */
 
 /*
 ** Places by bisection
@@ -16,7 +16,7 @@
 typedef struct Search {
   const Tensor *seq, *x;
   int64_t *at;
-  int64_t n, m;               /* elements of a sequence; values for it */
+  int64_t n, m; /* elements of a sequence; values for it */
   int right;
 } Search;
 
@@ -83,7 +83,8 @@ static int mergerows(int64_t **v, int64_t *w, int64_t n,
       int64_t a = i, enda = n - i < run ? n : i + run;
       int64_t b = enda, endb = n - b < run ? n : b + run;
       for (int64_t k = i; k < endb; k++) {
-        const int second = a == enda ||
+        const int second =
+            a == enda ||
             (b < endb && memcmp(keys + (size_t)(*v)[b] * bytes,
                                 keys + (size_t)(*v)[a] * bytes, bytes) < 0);
         w[k] = second ? (*v)[b++] : (*v)[a++];
@@ -141,36 +142,36 @@ int nc_cpu_bincount(Tensor *y, const Tensor *x, const Tensor *weight) {
 typedef struct EvenBins {
   const Tensor *x;
   const void *edge;
-  int64_t n, *count;          /* bins; those of the first part, and so on */
-  int64_t part;               /* elements */
-  double scale;               /* bins per unit */
+  int64_t n, *count; /* bins; those of the first part, and so on */
+  int64_t part;      /* elements */
+  double scale;      /* bins per unit */
 } EvenBins;
 
 /* Arithmetic says about where an element lies, the edges say exactly: it is
    one bin away at most where the edges differ, as their rounding is less. */
-#define EVENBINS(type)                                                        \
-  static int evenedges_##type(EvenBins *b) {                                  \
-    const type *edge = b->edge;                                               \
-    for (int64_t i = 0; i < b->n; i++)                                        \
-      if (!(edge[i] < edge[i + 1])) return 0;                                 \
-    b->scale = (double)b->n / ((double)edge[b->n] - (double)edge[0]);         \
-    return isfinite(b->scale) && b->scale > 0;                                \
-  }                                                                           \
-  static void evenbins_##type(const EvenBins *b, int64_t *count,              \
-                              int64_t from, int64_t to) {                     \
-    const type *x = nc_data(b->x), *edge = b->edge;                           \
-    const type low = edge[0], high = edge[b->n];                              \
-    const int64_t step = b->x->step[0], last = b->n - 1;                      \
-    for (int64_t i = from; i < to; i++) {                                     \
-      const type e = x[i * step];                                             \
-      int64_t k;                                                              \
-      if (!(e >= low && e <= high)) continue;                                 \
-      k = (int64_t)(((double)e - (double)low) * b->scale);                    \
-      k = k > last ? last : k;                                                \
-      while (e < edge[k]) k--;                                                \
-      while (k < last && e >= edge[k + 1]) k++;                               \
-      count[k]++;                                                             \
-    }                                                                         \
+#define EVENBINS(type)                                                         \
+  static int evenedges_##type(EvenBins *b) {                                   \
+    const type *edge = b->edge;                                                \
+    for (int64_t i = 0; i < b->n; i++)                                         \
+      if (!(edge[i] < edge[i + 1])) return 0;                                  \
+    b->scale = (double)b->n / ((double)edge[b->n] - (double)edge[0]);          \
+    return isfinite(b->scale) && b->scale > 0;                                 \
+  }                                                                            \
+  static void evenbins_##type(const EvenBins *b, int64_t *count, int64_t from, \
+                              int64_t to) {                                    \
+    const type *x = nc_data(b->x), *edge = b->edge;                            \
+    const type low = edge[0], high = edge[b->n];                               \
+    const int64_t step = b->x->step[0], last = b->n - 1;                       \
+    for (int64_t i = from; i < to; i++) {                                      \
+      const type e = x[i * step];                                              \
+      int64_t k;                                                               \
+      if (!(e >= low && e <= high)) continue;                                  \
+      k = (int64_t)(((double)e - (double)low) * b->scale);                     \
+      k = k > last ? last : k;                                                 \
+      while (e < edge[k]) k--;                                                 \
+      while (k < last && e >= edge[k + 1]) k++;                                \
+      count[k]++;                                                              \
+    }                                                                          \
   }
 EVENBINS(float)
 EVENBINS(double)

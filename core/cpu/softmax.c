@@ -12,7 +12,7 @@ typedef void (*LineFn)(const DimRows *l, void *y, const void *x);
 
 typedef struct Job {
   DimRows in;
-  Tensor *out;                /* in the shape of in.t */
+  Tensor *out; /* in the shape of in.t */
   LineFn fn;
 } Job;
 
@@ -88,9 +88,9 @@ int nc_cpu_softmax(const DimCall *c) {
   else if (r == NC_OK)
     r = nc_new(&j.out, nc_device(c->x), j.in.t->dtype, j.in.t->nd,
                j.in.t->size);
-  if (r == NC_OK)
-    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
-  if (r == NC_OK && j.out != c->y) r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
+  if (r == NC_OK) r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
+  if (r == NC_OK && j.out != c->y)
+    r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
   nc_release(j.in.t);
   nc_release(j.out);
   return r;
@@ -101,7 +101,7 @@ int nc_cpu_softmax(const DimCall *c) {
 */
 typedef struct Back {
   DimRows g, y;
-  Tensor *out;                /* in the shape of g.t */
+  Tensor *out; /* in the shape of g.t */
   int log;
 } Back;
 
@@ -118,9 +118,8 @@ static void backlines(void *ctx, int64_t begin, int64_t end) {
       sum += k->softsum(g + at * size, b->log ? NULL : y + at * size,
                         piece(&b->g, at));
     for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
-      (b->log ? k->logsoftback : k->softback)(d + at * size, g + at * size,
-                                              y + at * size,
-                                              piece(&b->g, at), sum);
+      (b->log ? k->logsoftback : k->softback)(
+          d + at * size, g + at * size, y + at * size, piece(&b->g, at), sum);
   }
 }
 
@@ -134,8 +133,7 @@ int nc_cpu_softmax_backward(Tensor *d, Tensor *g, Tensor *y, int dim, int log) {
     nc_retain(b.out = d);
   else if (r == NC_OK)
     r = nc_new(&b.out, nc_device(d), b.g.t->dtype, b.g.t->nd, b.g.t->size);
-  if (r == NC_OK)
-    r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backlines, &b);
+  if (r == NC_OK) r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backlines, &b);
   if (r == NC_OK && b.out != d) r = nc_dimrows_restore(d, b.out, dim);
   nc_release(b.g.t);
   nc_release(b.y.t);

@@ -17,9 +17,9 @@
 
 #define MOSTBITS 11
 #define DIGITS (1 << MOSTBITS) /* values of a digit, at most */
-#define CHUNK 65536           /* elements of the smallest chunk */
-#define CHUNKS 128            /* of a line, at most */
-#define LONG 2048             /* a line that is worth counters */
+#define CHUNK 65536            /* elements of the smallest chunk */
+#define CHUNKS 128             /* of a line, at most */
+#define LONG 2048              /* a line that is worth counters */
 
 typedef struct Seen {         /* of the keys of a chunk */
   uint64_t low, high, varies; /* bits in which keys differ */
@@ -27,25 +27,25 @@ typedef struct Seen {         /* of the keys of a chunk */
 
 typedef struct Radix {
   DType type;
-  int width;                  /* bits of a key */
-  uint64_t flip;              /* all its bits, to sort in descending order */
+  int width;     /* bits of a key */
+  uint64_t flip; /* all its bits, to sort in descending order */
   const void *x;
   void *y;
   int64_t *at;
-  int64_t n, step, ystep;     /* of the line */
+  int64_t n, step, ystep; /* of the line */
   int64_t chunk, chunks;
-  void *v, *w;                /* elements; room for as many */
-  int64_t *count;             /* DIGITS for each chunk */
-  Seen *seen;                 /* of each chunk */
-  uint64_t low;               /* the lowest key */
-  int from, to;               /* bits of the others, less it, that differ */
-  int shift, bits;            /* of the digit that is at work */
+  void *v, *w;     /* elements; room for as many */
+  int64_t *count;  /* DIGITS for each chunk */
+  Seen *seen;      /* of each chunk */
+  uint64_t low;    /* the lowest key */
+  int from, to;    /* bits of the others, less it, that differ */
+  int shift, bits; /* of the digit that is at work */
   /* where there are no positions: see sort_values.inc */
-  int mapped;                 /* bits of a digit, at most */
-  uint32_t *mass;             /* elements of a sample with a digit */
-  uint16_t *map;              /* the bucket of a digit */
-  int64_t leaf, slots;        /* elements of a short part; threads at work */
-  char *scratch;              /* scratchbytes for each slot */
+  int mapped;          /* bits of a digit, at most */
+  uint32_t *mass;      /* elements of a sample with a digit */
+  uint16_t *map;       /* the bucket of a digit */
+  int64_t leaf, slots; /* elements of a short part; threads at work */
+  char *scratch;       /* scratchbytes for each slot */
   int64_t scratchbytes;
 } Radix;
 
@@ -108,16 +108,16 @@ static inline uint64_t doublekey(uint64_t u) {
 }
 
 /* stored type, and the key of an element e of it */
-#define LOADS(X)                                                              \
-  X(b8, uint8_t, (uint64_t)(e != 0))                                          \
-  X(u8, uint8_t, (uint64_t)e)                                                 \
-  X(i8, uint8_t, (uint64_t)(e ^ 0x80))                                        \
-  X(i16, uint16_t, (uint64_t)(e ^ 0x8000))                                    \
-  X(i32, uint32_t, (uint64_t)(e ^ 0x80000000))                                \
-  X(i64, uint64_t, e ^ (uint64_t)1 << 63)                                     \
-  X(f16, uint16_t, halfkey(e, 0x7c00))                                        \
-  X(bf16, uint16_t, halfkey(e, 0x7f80))                                       \
-  X(f32, uint32_t, floatkey(e))                                               \
+#define LOADS(X)                               \
+  X(b8, uint8_t, (uint64_t)(e != 0))           \
+  X(u8, uint8_t, (uint64_t)e)                  \
+  X(i8, uint8_t, (uint64_t)(e ^ 0x80))         \
+  X(i16, uint16_t, (uint64_t)(e ^ 0x8000))     \
+  X(i32, uint32_t, (uint64_t)(e ^ 0x80000000)) \
+  X(i64, uint64_t, e ^ (uint64_t)1 << 63)      \
+  X(f16, uint16_t, halfkey(e, 0x7c00))         \
+  X(bf16, uint16_t, halfkey(e, 0x7f80))        \
+  X(f32, uint32_t, floatkey(e))                \
   X(f64, uint64_t, doublekey(e))
 
 typedef struct Wide {
@@ -127,7 +127,7 @@ typedef struct Wide {
 #define E uint64_t
 #define NAME(f) f##_narrow
 #define KEY(e) ((e) >> 32)
-#define POSITION(e) ((e) & 0xffffffff)
+#define POSITION(e) ((e)&0xffffffff)
 #define LESS(a, b) ((a) < (b))
 #define MAKE(key, position) ((key) << 32 | (uint64_t)(position))
 #include "core/cpu/sort_keys.inc"
@@ -156,13 +156,13 @@ typedef struct Wide {
 ** Lines
 */
 typedef struct Job {
-  const SortCall *s;           /* without positions if that is enough */
-  const int64_t *rank;        /* s->keep for each line, or NULL: see s */
+  const SortCall *s;   /* without positions if that is enough */
+  const int64_t *rank; /* s->keep for each line, or NULL: see s */
   Radix model;
-  int wide, values;           /* long keys; elements without positions */
+  int wide, values; /* long keys; elements without positions */
   int64_t n, lines, slots, slotbytes;
   char *memory;
-  _Atomic int status;         /* what a line came to that failed */
+  _Atomic int status; /* what a line came to that failed */
 } Job;
 
 /* The offset of line i among the elements of t. */
@@ -296,11 +296,11 @@ int nc_cpu_ranks(Tensor *y, const Tensor *x, const Tensor *rank) {
 
 uint64_t nc_sortkey(DType type, const void *p) {
   switch (type) {
-#define KEYOF(id, stored, key)                                                \
-  case DT_##id: {                                                             \
-    stored e;                                                                 \
-    memcpy(&e, p, sizeof e);                                                  \
-    return key;                                                               \
+#define KEYOF(id, stored, key) \
+  case DT_##id: {              \
+    stored e;                  \
+    memcpy(&e, p, sizeof e);   \
+    return key;                \
   }
     LOADS(KEYOF)
 #undef KEYOF

@@ -13,16 +13,16 @@
 #include "core/cpu/cpu.h"
 #include "core/portable.h"
 
-#define PIECE 128             /* bytes of a row, or of a column, of a tile */
-#define LEAST 8               /* elements of both dimensions worth it */
-#define WORTH 32768           /* elements of a copy worth it */
-#define GRAIN 32768           /* elements worth a thread */
+#define PIECE 128   /* bytes of a row, or of a column, of a tile */
+#define LEAST 8     /* elements of both dimensions worth it */
+#define WORTH 32768 /* elements of a copy worth it */
+#define GRAIN 32768 /* elements worth a thread */
 
 typedef struct Turn {
   const TensorIter *k;
-  int dim;                    /* in which the operand is dense */
-  int64_t tile;               /* elements along each side of a tile */
-  int64_t down, across;       /* tiles along dim, and along dimension 0 */
+  int dim;              /* in which the operand is dense */
+  int64_t tile;         /* elements along each side of a tile */
+  int64_t down, across; /* tiles along dim, and along dimension 0 */
 } Turn;
 
 /* The dimension in which the operand is dense, if there the result is not; 0
@@ -53,16 +53,16 @@ static char *tileat(const Turn *t, int j, int64_t i, int64_t m, int64_t n) {
 
 /* rows pieces of x, `apart' elements from each other, of n elements each, are
    the columns of y, whose own are `beside' elements from each other. */
-#define TURN(type)                                                            \
-  static void turn_##type(type *y, int64_t beside, const type *x,             \
-                          int64_t apart, int64_t rows, int64_t n) {           \
-    enum { TILE = PIECE / sizeof(type) };                                     \
-    _Alignas(64) type tile[TILE][TILE];                                       \
-    for (int64_t i = 0; i < rows; i++)                                        \
-      memcpy(tile[i], x + i * apart, (size_t)n * sizeof(type));               \
-    for (int64_t j = 0; j < n; j++)                                           \
-      NC_IVDEP for (int64_t i = 0; i < rows; i++)                             \
-        y[j * beside + i] = tile[i][j];                                       \
+#define TURN(type)                                                    \
+  static void turn_##type(type *y, int64_t beside, const type *x,     \
+                          int64_t apart, int64_t rows, int64_t n) {   \
+    enum { TILE = PIECE / sizeof(type) };                             \
+    _Alignas(64) type tile[TILE][TILE];                               \
+    for (int64_t i = 0; i < rows; i++)                                \
+      memcpy(tile[i], x + i * apart, (size_t)n * sizeof(type));       \
+    for (int64_t j = 0; j < n; j++)                                   \
+      NC_IVDEP for (int64_t i = 0; i < rows; i++) y[j * beside + i] = \
+          tile[i][j];                                                 \
   }
 TURN(uint8_t)
 TURN(uint16_t)

@@ -17,8 +17,9 @@ int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
       (r = nc_dense(&given, wide)) == NC_OK &&
       (r = nc_new(&offset, d, DT_i64, given->nd, given->size)) == NC_OK &&
       nc_numel(given) > 0) {
-    const ResolveIndexCall p = { given, offset, x->size[by->dim], x->step[by->dim],
-                       by->of, by->shown };
+    const ResolveIndexCall p = {
+      given, offset, x->size[by->dim], x->step[by->dim], by->of, by->shown
+    };
     r = d->resolve_index(d, &p);
   }
   if (r == NC_OK) nc_retain(*y = offset);
@@ -32,7 +33,7 @@ int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
 static int empty(const IndexCall *g) {
   if (nc_numel(g->other) == 0) return 1;
   nc_count(0, 2 * nc_numel(g->other) * nc_dtypesize(g->x->dtype) +
-              8 * nc_numel(g->offset));
+                  8 * nc_numel(g->offset));
   return 0;
 }
 

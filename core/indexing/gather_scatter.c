@@ -13,8 +13,8 @@
 #include "core/indexing/index_select.h"
 
 /* Is the index no larger than t, along dimension `but' apart? */
-static void checkwithin(Temps *w, const Tensor *index, const Tensor *t,
-                        int but, const char *name) {
+static void checkwithin(Temps *w, const Tensor *index, const Tensor *t, int but,
+                        const char *name) {
   char a[NC_TEXT], b[NC_TEXT];
   int fits;
   if (w->status != NC_OK) return;
@@ -25,11 +25,13 @@ static void checkwithin(Temps *w, const Tensor *index, const Tensor *t,
   nc_shapetext(a, index->nd, index->size);
   nc_shapetext(b, t->nd, t->size);
   if (but >= 0)
-    w->status = nc_fail(NC_ESHAPE, "the index is [%s], %s is [%s]: it may be "
-                        "larger along dim %d only", a, name, b, but + 1);
+    w->status = nc_fail(NC_ESHAPE,
+                        "the index is [%s], %s is [%s]: it may be "
+                        "larger along dim %d only",
+                        a, name, b, but + 1);
   else
-    w->status = nc_fail(NC_ESHAPE, "the index is [%s], and %s only [%s]", a,
-                        name, b);
+    w->status =
+        nc_fail(NC_ESHAPE, "the index is [%s], and %s only [%s]", a, name, b);
 }
 
 /* ix = the index along dim of x, and counting tensors for the others */
@@ -66,7 +68,8 @@ static void ask(Temps *w, const GatherDimCall *a) {
   nc_count(0, n * (8 + 2 * nc_dtypesize(a->x->dtype)));
   w->status = nc_device(a->x)->gather_dim(nc_device(a->x), a);
   if (a->how >= GATHER_DIM_PUT) nc_countwrite(a->x, w->status);
-  if (w->status == NC_EINDEX) nc_error_index(NC_EINDEX, a->x, "index", a->index);
+  if (w->status == NC_EINDEX)
+    nc_error_index(NC_EINDEX, a->x, "index", a->index);
 }
 
 static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
@@ -81,8 +84,11 @@ static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
     y = nc_temps_add(w, r, &y);
     own = plain(w, x, own);
     if (w->status == NC_OK && nc_numel(own) > 0)
-      ask(w, &(GatherDimCall){ .how = GATHER_DIM_GET, .x = x, .index = own, .other = y,
-                       .dim = dim });
+      ask(w, &(GatherDimCall){ .how = GATHER_DIM_GET,
+                               .x = x,
+                               .index = own,
+                               .other = y,
+                               .dim = dim });
   } else {
     if (w->status == NC_OK) elements(w, ix, x, dim, own);
     y = nc_temps_getindex(w, x, ix, w->status == NC_OK ? x->nd : 0);
@@ -121,9 +127,10 @@ static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
     if (a[d] == 1) a[d] = b[d];
     else if (b[d] == 1) b[d] = a[d];
     else if (a[d] != b[d]) {
-      w->status = nc_fail(NC_ESHAPE, "self has size %lld along dim %d, the "
-                          "index %lld", (long long)a[d], d + 1,
-                          (long long)b[d]);
+      w->status = nc_fail(NC_ESHAPE,
+                          "self has size %lld along dim %d, the "
+                          "index %lld",
+                          (long long)a[d], d + 1, (long long)b[d]);
       return;
     }
   }
@@ -131,7 +138,7 @@ static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
   *index = nc_temps_expand(w, *index, nd, b);
 }
 
-static const int64_t all = -1;              /* elements in a row */
+static const int64_t all = -1; /* elements in a row */
 
 int nc_op_take_along_dim(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t;
@@ -144,8 +151,8 @@ int nc_op_take_along_dim(Call *c) {
     x = nc_temps_reshape(&w, x, 1, &all);
     index = nc_temps_reshape(&w, index, 1, &all);
   }
-  return nc_temps_endcall(&w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL,
-                  2);
+  return nc_temps_endcall(
+      &w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL, 2);
 }
 
 /* The part of src that the index reaches. */
@@ -158,8 +165,7 @@ static Tensor *reached(Temps *w, Tensor *src, const Tensor *index) {
 
 /* src, a tensor or a number, as one of the shape of the index that lies on
    the device of x and apart from it */
-static Tensor *source(Temps *w, const Tensor *x, const Tensor *index,
-                      Arg src) {
+static Tensor *source(Temps *w, const Tensor *x, const Tensor *index, Arg src) {
   Tensor *y = NULL;
   int r;
   if (src.t == NULL) {
@@ -268,8 +274,9 @@ static void scatterinto(Temps *w, Call *c, Tensor *x, int fresh) {
     src.t = nc_temps_add(w, r, &t);
   }
   if (c->arg[4].given && how[c->arg[4].s.i] == PUT_MUL)
-    nc_temps_copyinto(w, x, scattered(w, nc_temps_op1(w, OP_clone, x), dim,
-                                 c->arg[2].t, src.t, PUT_MUL));
+    nc_temps_copyinto(w, x,
+                      scattered(w, nc_temps_op1(w, OP_clone, x), dim,
+                                c->arg[2].t, src.t, PUT_MUL));
   else
     scatterto(w, x, dim, c->arg[2].t, src, c->arg[4].given ? PUT_ADD : PUT_SET,
               fresh);
@@ -324,8 +331,8 @@ int nc_op__scatter(Call *c) {
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], c->arg[0].t);
   if (w.status == NC_OK && (how < PUT_MUL || how > PUT_MIN))
-    w.status = nc_fail(NC_EVALUE, "how must be from %d to %d", PUT_MUL,
-                       PUT_MIN);
+    w.status =
+        nc_fail(NC_EVALUE, "how must be from %d to %d", PUT_MUL, PUT_MIN);
   if (w.status == NC_OK)
     scatter(&w, y, dim, c->arg[2].t, c->arg[3], (PutMode)how);
   return nc_temps_endcall(&w, c, y, 4);
@@ -370,12 +377,12 @@ int nc_op_scatter_reduce(Call *c) {
     scatter(&w, y, dim, index, (Arg){ .s = neutral(x->dtype, how) }, PUT_SET);
   if (w.status == NC_OK && how == PUT_ADD)
     scatter(&w, y, dim, index, (Arg){ .t = src }, PUT_ADD);
-  else
-    y = scattered(&w, y, dim, index, src, how);
+  else y = scattered(&w, y, dim, index, src, how);
   if (c->arg[4].s.i == MEAN)
-    y = nc_temps_op2(&w, nc_category(x->dtype) == NC_FLOAT ? OP_true_divide
-                                                      : OP_floor_divide,
-                y, numbers(&w, x, dim, index, self));
+    y = nc_temps_op2(&w,
+                     nc_category(x->dtype) == NC_FLOAT ? OP_true_divide
+                                                       : OP_floor_divide,
+                     y, numbers(&w, x, dim, index, self));
   return nc_temps_endcall(&w, c, y, 4);
 }
 
@@ -392,16 +399,18 @@ static void shareback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
                       Tensor *index, Tensor *src, Tensor *y) {
   const DType type = x->dtype;
   Tensor *ours = nc_temps_cast(w, nc_temps_op2(w, OP_eq, x, y), type);
-  Tensor *theirs = nc_temps_cast(w, nc_temps_op2(w, OP_eq, src,
-                                    gathered(w, y, dim, index)), type);
+  Tensor *theirs = nc_temps_cast(
+      w, nc_temps_op2(w, OP_eq, src, gathered(w, y, dim, index)), type);
   Tensor *n = nc_temps_op1(w, OP_clone, ours), *share;
   if (w->status == NC_OK)
     scatter(w, n, dim, index, (Arg){ .t = theirs }, PUT_ADD);
   n = nc_temps_opnumber(w, OP_maximum, n, nc_int(1));
   share = nc_temps_op2(w, OP_true_divide, g->g[0], n);
-  if (g->need[0]) nc_temps_result(w, &g->d[0], nc_temps_op2(w, OP_mul, share, ours));
+  if (g->need[0])
+    nc_temps_result(w, &g->d[0], nc_temps_op2(w, OP_mul, share, ours));
   share = gathered(w, share, dim, index);
-  if (g->need[3]) nc_temps_result(w, &g->d[3], nc_temps_op2(w, OP_mul, share, theirs));
+  if (g->need[3])
+    nc_temps_result(w, &g->d[3], nc_temps_op2(w, OP_mul, share, theirs));
 }
 
 /* The product without one factor of each place that is zero: to that factor
@@ -410,27 +419,30 @@ static void factorback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
                        Tensor *index, Tensor *src) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, src, nc_int(0)), *n = NULL, *lone;
   Tensor *rest, *filled;
-  filled = nc_temps_where(w, nc_temps_op1(w, OP_logical_not, zero), src, nc_int(1));
+  filled =
+      nc_temps_where(w, nc_temps_op1(w, OP_logical_not, zero), src, nc_int(1));
   if (w->status == NC_OK) {
     int r = nc_full(&n, nc_device(x), x->dtype, x->nd, x->size, nc_int(0));
     n = nc_temps_add(w, r, &n);
   }
   if (w->status == NC_OK)
-    scatter(w, n, dim, index, (Arg){ .t = nc_temps_cast(w, zero, x->dtype) }, PUT_ADD);
-  if (g->need[0]) {           /* to x: the product of the others */
+    scatter(w, n, dim, index, (Arg){ .t = nc_temps_cast(w, zero, x->dtype) },
+            PUT_ADD);
+  if (g->need[0]) { /* to x: the product of the others */
     Tensor *ones = NULL;
     int r = nc_full(&ones, nc_device(x), x->dtype, x->nd, x->size, nc_int(1));
     ones = nc_temps_add(w, r, &ones);
-    nc_temps_result(w, &g->d[0], nc_temps_op2(w, OP_mul, g->g[0],
-                                 scattered(w, ones, dim, index, src,
-                                           PUT_MUL)));
+    nc_temps_result(w, &g->d[0],
+                    nc_temps_op2(w, OP_mul, g->g[0],
+                                 scattered(w, ones, dim, index, src, PUT_MUL)));
   }
   if (!g->need[3]) return;
   /* to src: all factors but the zeros, over its own */
   rest = nc_temps_op2(w, OP_mul, g->g[0],
-                 scattered(w, x, dim, index, filled, PUT_MUL));
+                      scattered(w, x, dim, index, filled, PUT_MUL));
   rest = nc_temps_op2(w, OP_true_divide, gathered(w, rest, dim, index), filled);
-  n = nc_temps_op2(w, OP_sub, gathered(w, n, dim, index), nc_temps_cast(w, zero, x->dtype));
+  n = nc_temps_op2(w, OP_sub, gathered(w, n, dim, index),
+                   nc_temps_cast(w, zero, x->dtype));
   lone = nc_temps_opnumber(w, OP_eq, n, nc_int(0));
   nc_temps_result(w, &g->d[3], nc_temps_where(w, lone, rest, nc_int(0)));
 }
@@ -448,4 +460,3 @@ int nc_grad__scatter(OperatorGrad *g) {
   else shareback(&w, g, x, dim, index, src, y);
   return nc_temps_finish(&w);
 }
-

@@ -14,7 +14,7 @@
 #include "core/tracing.h"
 
 int nc_error_index(int r, const Tensor *t, const char *role,
-                  const Tensor *other) {
+                   const Tensor *other) {
   if (r == NC_OK || r == NC_EINTR || nc_lasterror()->n > 0) return r;
   nc_error_operand("self", t);
   if (other) nc_error_operand(role, other);
@@ -25,7 +25,8 @@ int nc_error_index(int r, const Tensor *t, const char *role,
 ** Numbers, ranges, new axes
 */
 static int badindextype(const Tensor *t) {
-  nc_fail(NC_EDTYPE, t->dtype == DT_u8
+  nc_fail(NC_EDTYPE,
+          t->dtype == DT_u8
               ? "a %s tensor is no index: a mask must be bool, positions int64"
               : "indices must be integers or bool, not %s",
           nc_dtypename(t->dtype));
@@ -84,8 +85,7 @@ static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
 
 static int range(Tensor *view, const Tensor *t, int *d, const Index *x) {
   int64_t at;
-  if (x->first == 0 && x->step > 0)
-    return nc_position(&at, 0, t, *d);
+  if (x->first == 0 && x->step > 0) return nc_position(&at, 0, t, *d);
   keep(view, t, d, 1);
   return nc_cut(view, view->nd - 1, x->first, x->last, x->step);
 }
@@ -100,11 +100,13 @@ static int masked(IndexPlan *p, const Tensor *t, int *d, Tensor *mask) {
     nc_shapetext(have, n, mask->size);
     nc_shapetext(want, n, t->size + *d);
     if (n == 1)
-      nc_fail(NC_ESHAPE, "the mask is [%s], dim %d of the tensor is [%s]",
-              have, *d + 1, want);
+      nc_fail(NC_ESHAPE, "the mask is [%s], dim %d of the tensor is [%s]", have,
+              *d + 1, want);
     else
-      nc_fail(NC_ESHAPE, "the mask is [%s], dims %d to %d of the tensor are "
-              "[%s]", have, *d + 1, *d + n, want);
+      nc_fail(NC_ESHAPE,
+              "the mask is [%s], dims %d to %d of the tensor are "
+              "[%s]",
+              have, *d + 1, *d + n, want);
     return nc_error_index(NC_ESHAPE, t, "mask", mask);
   }
   keep(p->view, t, d, n);
@@ -123,7 +125,8 @@ static int tensorindex(IndexPlan *p, const Tensor *t, int *d, Tensor *index) {
   return NC_OK;
 }
 
-static int step(IndexPlan *p, const Tensor *t, int *d, const Index *x, int *rest) {
+static int step(IndexPlan *p, const Tensor *t, int *d, const Index *x,
+                int *rest) {
   switch (x->kind) {
     case IX_INT: return pickone(p->view, t, d, x->first);
     case IX_RANGE: return range(p->view, t, d, x);
@@ -174,8 +177,7 @@ static int addoffsets(Tensor **sum, const Tensor *x, const IndexTensor *by) {
     r = nc_fail(NC_ESHAPE, "index tensors of [%s] and [%s] do not broadcast",
                 nc_shapetext(a, (*sum)->nd, (*sum)->size),
                 nc_shapetext(b, own->nd, own->size));
-  else
-    r = nc_apply2(&both, OP_add, *sum, own);
+  else r = nc_apply2(&both, OP_add, *sum, own);
   nc_release(own);
   TRY(r);
   nc_release(*sum);

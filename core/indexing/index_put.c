@@ -59,7 +59,8 @@ static int spread(Tensor **y, Tensor *value, const IndexedRead *k) {
   return r;
 }
 
-int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number, PutMode put) {
+int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number,
+                 PutMode put) {
   Tensor *own = NULL, *trim = NULL, *wide = NULL;
   IndexedRead k;
   int r;
@@ -83,8 +84,7 @@ static int choose(const IndexPlan *p, Tensor *value, Scalar number) {
   const IndexTensor *by = &p->by[0];
   Tensor *own = NULL, *one = NULL, *mask = NULL, *y = NULL;
   int r;
-  if ((r = valueof(&own, p->view, value, number)) ==
-          NC_OK &&
+  if ((r = valueof(&own, p->view, value, number)) == NC_OK &&
       (r = trimmed(&one, own, 0)) == NC_OK &&
       (r = nc_alias(&mask, by->t)) == NC_OK) {
     Arg in[3] = { { .t = mask }, { .t = one }, { .t = p->view } };
@@ -131,7 +131,7 @@ int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
 }
 
 int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
-                Scalar number, PutMode put) {
+                     Scalar number, PutMode put) {
   IndexPlan p;
   if (put == PUT_SET) return nc_setindex(t, ix, n, value, number);
   if (nc_gradoff == 0 && (nc_mayrecord(t) || (value && nc_mayrecord(value))))

@@ -73,13 +73,15 @@ static void fail(Temps *w, int code, const char *text) {
 void nc_temps_checkindex(Temps *w, const Tensor *index) {
   if (w->status != NC_OK) return;
   if (nc_category(index->dtype) == NC_INT && index->dtype != DT_u8) return;
-  w->status = nc_fail(NC_EDTYPE, "the index must be int64 (or a shorter "
-                      "signed integer), not %s", nc_dtypename(index->dtype));
+  w->status = nc_fail(NC_EDTYPE,
+                      "the index must be int64 (or a shorter "
+                      "signed integer), not %s",
+                      nc_dtypename(index->dtype));
   nc_hint("index:to(\"int64\")");
 }
 
 void nc_temps_checktype(Temps *w, const Tensor *x, const Tensor *src,
-                  const char *name) {
+                        const char *name) {
   if (w->status != NC_OK || x->dtype == src->dtype) return;
   w->status = nc_fail(NC_EDTYPE, "%s is %s, self is %s", name,
                       nc_dtypename(src->dtype), nc_dtypename(x->dtype));
@@ -98,7 +100,7 @@ Tensor *nc_temps_getindex(Temps *w, Tensor *x, const Index ix[], int n) {
 }
 
 void nc_temps_setindex(Temps *w, Tensor *x, const Index ix[], int n,
-                const Arg *value, PutMode how) {
+                       const Arg *value, PutMode how) {
   if (w->status == NC_OK)
     w->status = nc_setindex_mode(x, ix, n, value->t, value->s, how);
 }
@@ -141,22 +143,22 @@ int nc_op_index_select(Call *c) {
   Temps w = { 0 };
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], x);
-  y = nc_temps_indexselect(&w, nc_temps_atleast1d(&w, x), dim, vector(&w, c->arg[2].t));
+  y = nc_temps_indexselect(&w, nc_temps_atleast1d(&w, x), dim,
+                           vector(&w, c->arg[2].t));
   if (x->nd == 0) y = nc_temps_reshape(&w, y, 0, NULL);
   return nc_temps_endcall(&w, c, y, 3);
 }
 
 /* Is src of the shape of x, but as long as the index along dim? */
-static void checkslices(Temps *w, const Tensor *x, int dim,
-                        const Tensor *index, const Tensor *src) {
+static void checkslices(Temps *w, const Tensor *x, int dim, const Tensor *index,
+                        const Tensor *src) {
   char have[NC_TEXT], want[NC_TEXT];
   int64_t size[NC_MAXDIM] = { 1 };
   const int nd = x->nd;
   if (w->status != NC_OK) return;
   memcpy(size, x->size, (size_t)nd * sizeof *size);
   size[dim] = index->size[0];
-  if (src->nd == nd &&
-      memcmp(size, src->size, (size_t)nd * sizeof *size) == 0)
+  if (src->nd == nd && memcmp(size, src->size, (size_t)nd * sizeof *size) == 0)
     return;
   w->status = nc_fail(NC_ESHAPE, "source is [%s], and must be [%s]",
                       nc_shapetext(have, src->nd, src->size),
@@ -222,9 +224,10 @@ int nc_op_index_reduce(Call *c) {
   if (w.status == NC_OK)
     one.arg[2].t = nc_temps_expand(&w, index, src->nd, src->size);
   one.arg[3].t = src;
-  nc_setint(&one, 4, c->arg[4].s.i + 1);        /* the first of those is sum */
+  nc_setint(&one, 4, c->arg[4].s.i + 1); /* the first of those is sum */
   nc_setint(&one, 5, c->arg[5].s.i);
-  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size), 4);
+  return nc_temps_endcall(
+      &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size), 4);
 }
 
 int nc_op_index_reduce_(Call *c) {
@@ -238,7 +241,8 @@ int nc_op_index_reduce_(Call *c) {
 /* The number, or tensor without dimensions, that fills elements of x. */
 static void checkfiller(Temps *w, const Tensor *value) {
   if (value && value->nd > 0)
-    fail(w, NC_ESHAPE, "the value must be a number or a tensor without "
+    fail(w, NC_ESHAPE,
+         "the value must be a number or a tensor without "
          "dimensions");
 }
 
@@ -251,7 +255,8 @@ int nc_op_index_fill_(Call *c) {
   index = vector(&w, c->arg[2].t);
   checkfiller(&w, c->arg[3].t);
   slices(ix, dim, index);
-  nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3], PUT_SET);
+  nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3],
+                    PUT_SET);
   return nc_temps_endinplace(&w, c, 4);
 }
 
@@ -262,15 +267,16 @@ int nc_op_index_fill(Call *c) {
 /*
 ** Elements by their number, row by row
 */
-static const int64_t rest = -1;             /* all elements in a row */
+static const int64_t rest = -1; /* all elements in a row */
 
 int nc_op_take(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t, *y;
   Temps w = { 0 };
   nc_temps_checkindex(&w, index);
   y = nc_temps_indexselect(&w, nc_temps_reshape(&w, x, 1, &rest), 0,
-                 nc_temps_reshape(&w, index, 1, &rest));
-  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, y, index->nd, index->size), 2);
+                           nc_temps_reshape(&w, index, 1, &rest));
+  return nc_temps_endcall(&w, c,
+                          nc_temps_reshape(&w, y, index->nd, index->size), 2);
 }
 
 int nc_op_put_(Call *c) {
@@ -282,15 +288,15 @@ int nc_op_put_(Call *c) {
   nc_temps_checktype(&w, x, src.t, "source");
   if (w.status == NC_OK && nc_numel(index) != nc_numel(src.t))
     w.status = nc_fail(NC_ESHAPE, "the index has %lld elements, source %lld",
-                       (long long)nc_numel(index),
-                       (long long)nc_numel(src.t));
+                       (long long)nc_numel(index), (long long)nc_numel(src.t));
   if (!nc_isdense(x)) own = nc_temps_op1(&w, OP_clone, x);
   flat = nc_temps_reshape(&w, own, 1, &rest);
   src.t = nc_temps_reshape(&w, src.t, 1, &rest);
   slices(ix, 0, nc_temps_reshape(&w, index, 1, &rest));
   if (nc_numel(index) > 0)
     nc_temps_setindex(&w, flat, ix, 1, &src, c->arg[3].s.i ? PUT_ADD : PUT_SET);
-  if (own != x) nc_temps_copyinto(&w, x, nc_temps_reshape(&w, flat, x->nd, x->size));
+  if (own != x)
+    nc_temps_copyinto(&w, x, nc_temps_reshape(&w, flat, x->nd, x->size));
   return nc_temps_endinplace(&w, c, 3);
 }
 
@@ -312,7 +318,7 @@ int nc_op_index_put_(Call *c) {
   }
   if (c->arg[2].t) nc_temps_checktype(&w, c->arg[0].t, c->arg[2].t, "values");
   nc_temps_setindex(&w, c->arg[0].t, ix, list->n, &c->arg[2],
-      c->arg[3].s.i ? PUT_ADD : PUT_SET);
+                    c->arg[3].s.i ? PUT_ADD : PUT_SET);
   return nc_temps_endinplace(&w, c, 3);
 }
 

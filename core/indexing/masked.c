@@ -25,7 +25,7 @@ static Tensor *filler(Temps *w, const Tensor *x, const Arg *value) {
   }
   if (value->t->nd > 0) {
     w->status = nc_fail(NC_ESHAPE, "the value must be a number or a tensor "
-                        "without dimensions");
+                                   "without dimensions");
     return NULL;
   }
   r = nc_todevice(&there, value->t, nc_device(x));
@@ -36,7 +36,8 @@ static int fill(Call *c, Tensor *out) {
   Tensor *x = c->arg[0].t, *y = NULL;
   Temps w = { 0 };
   needbool(&w, c->arg[1].t);
-  Arg in[3] = { { .t = c->arg[1].t }, { .t = filler(&w, x, &c->arg[2]) },
+  Arg in[3] = { { .t = c->arg[1].t },
+                { .t = filler(&w, x, &c->arg[2]) },
                 { .t = x } };
   if (w.status == NC_OK) {
     int r = nc_apply(&y, OP_where, in, NULL, out);
@@ -96,9 +97,10 @@ int nc_op_masked_scatter_(Call *c) {
   mask = nc_temps_expand(&w, mask, x->nd, x->size);
   n = trues(&w, mask);
   if (w.status == NC_OK && n > nc_numel(src))
-    w.status = nc_fail(NC_ESHAPE, "the mask is true at %lld places, source "
-                       "has %lld elements", (long long)n,
-                       (long long)nc_numel(src));
+    w.status = nc_fail(NC_ESHAPE,
+                       "the mask is true at %lld places, source "
+                       "has %lld elements",
+                       (long long)n, (long long)nc_numel(src));
   if (w.status == NC_OK && n > 0) {
     const Index ix = { .kind = IX_TENSOR, .t = mask };
     src = nc_temps_narrow(&w, nc_temps_reshape(&w, src, 1, &all), 0, 0, n);

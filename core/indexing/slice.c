@@ -9,7 +9,7 @@
 #include "core/portable.h"
 #include "core/indexing/view.h"
 
-#define MAXPIECES (1 << 24)   /* views in one list */
+#define MAXPIECES (1 << 24) /* views in one list */
 
 /* Names the operation and the first n operands of a failed call. */
 static int blamed(const Call *c, int r, int n) {
@@ -28,14 +28,16 @@ int nc_outside(int64_t given, int64_t size, int d, int nd) {
   if (given == 0) {
     nc_fail(NC_EINDEX, "index 0: indices start at 1");
     if (d > 0) nc_hint("1 is the first of dim %d, -1 the last", d + 1);
-    else nc_hint("self[1] is the first %s, self[-1] the last",
-                 nd > 1 ? "row" : "element");
+    else
+      nc_hint("self[1] is the first %s, self[-1] the last",
+              nd > 1 ? "row" : "element");
     return NC_EINDEX;
   }
   if (size == 0)
     return nc_fail(NC_EINDEX, "index %lld is outside dim %d, which is empty",
                    (long long)given, d + 1);
-  return nc_fail(NC_EINDEX, "index %lld is outside dim %d of size %lld "
+  return nc_fail(NC_EINDEX,
+                 "index %lld is outside dim %d of size %lld "
                  "(indices run from 1 to %lld, or -%lld to -1)",
                  (long long)given, d + 1, (long long)size, (long long)size,
                  (long long)size);
@@ -105,9 +107,11 @@ static int narrow(Call *c) {
   if (length == 0 && start == size + 1) first = size;
   else TRY(nc_position(&first, start, c->arg[0].t, d));
   if (NC_ADDOVER(first, length, &end) || end > size)
-    return nc_fail(NC_EINDEX, "%lld elements from %lld do not lie inside dim "
-                   "%d of size %lld", (long long)length, (long long)first + 1,
-                   d + 1, (long long)size);
+    return nc_fail(NC_EINDEX,
+                   "%lld elements from %lld do not lie inside dim "
+                   "%d of size %lld",
+                   (long long)length, (long long)first + 1, d + 1,
+                   (long long)size);
   TRY(alias(c));
   c->out[0]->offset += length ? first * c->out[0]->step[d] : 0;
   c->out[0]->size[d] = length;
@@ -183,9 +187,10 @@ static int unsqueeze(Call *c) {
   const int nd = c->arg[0].t->nd + 1;
   int d;
   if (given != 0 && (given > nd || given < -nd))
-    return nc_fail(NC_EINDEX, "dim %lld is outside: a new dimension of this "
-                   "tensor is 1 to %d, or -%d to -1", (long long)given, nd,
-                   nd);
+    return nc_fail(NC_EINDEX,
+                   "dim %lld is outside: a new dimension of this "
+                   "tensor is 1 to %d, or -%d to -1",
+                   (long long)given, nd, nd);
   TRY(nc_dim(&d, given, nd));
   if (nd > NC_MAXDIM)
     return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
@@ -206,7 +211,8 @@ static int stretch(Tensor *y, const Tensor *x, const int64_t given[]) {
     int64_t want = given[d];
     if (want == -1 && d >= new) want = have;
     if (want < 0)
-      return nc_fail(NC_ESHAPE, want == -1
+      return nc_fail(NC_ESHAPE,
+                     want == -1
                          ? "size %lld of dim %d: a new dimension has no size "
                            "to keep"
                          : "size %lld of dim %d is negative",
@@ -230,8 +236,7 @@ int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t given[]) {
   *y = NULL;
   if (nd < x->nd)
     return nc_fail(NC_ESHAPE, "%d size%s given, the tensor has %d dimension%s",
-                   nd, nd == 1 ? " is" : "s are", x->nd,
-                   x->nd == 1 ? "" : "s");
+                   nd, nd == 1 ? " is" : "s are", x->nd, x->nd == 1 ? "" : "s");
   if (nd > NC_MAXDIM)
     return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
   TRY(nc_alias(y, x));
@@ -275,8 +280,10 @@ static int diagonal(Call *c) {
   Tensor *y;
   int a, b;
   if (x->nd < 2)
-    return nc_fail(NC_ESHAPE, "a diagonal needs two dimensions, the tensor "
-                   "has %d", x->nd);
+    return nc_fail(NC_ESHAPE,
+                   "a diagonal needs two dimensions, the tensor "
+                   "has %d",
+                   x->nd);
   TRY(nc_dim(&a, c->arg[2].s.i, x->nd));
   TRY(nc_dim(&b, c->arg[3].s.i, x->nd));
   if (a == b) return nc_fail(NC_EINDEX, "dim1 and dim2 are both %d", a + 1);

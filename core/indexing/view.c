@@ -39,8 +39,10 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
       return nc_fail(NC_ESHAPE, "size %lld of dim %d is negative",
                      (long long)given[d], d + 1);
     if (given[d] == -1 && unknown >= 0)
-      return nc_fail(NC_ESHAPE, "sizes %d and %d are both -1, one can be "
-                     "worked out", unknown + 1, d + 1);
+      return nc_fail(NC_ESHAPE,
+                     "sizes %d and %d are both -1, one can be "
+                     "worked out",
+                     unknown + 1, d + 1);
     if (given[d] == -1) {
       unknown = d;
       continue;
@@ -56,18 +58,19 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
     size[unknown] = n / known;
     return NC_OK;
   }
-  nc_shapetext(shape, nd, given);       /* takes longer than a view does */
+  nc_shapetext(shape, nd, given); /* takes longer than a view does */
   if (over && !zero)
     return nc_fail(NC_ESHAPE, "%s has %.3g elements, %s %lld", shape, count,
                    what, (long long)n);
-  if (over)
-    return nc_fail(NC_ESHAPE, "%s: its sizes are too large", shape);
+  if (over) return nc_fail(NC_ESHAPE, "%s: its sizes are too large", shape);
   if (unknown < 0)
     return nc_fail(NC_ESHAPE, "%s has %lld elements, %s %lld", shape,
                    (long long)known, what, (long long)n);
   if (known == 0 && n == 0)
-    return nc_fail(NC_ESHAPE, "%s: any size does for -1, as there are no "
-                   "elements", shape);
+    return nc_fail(NC_ESHAPE,
+                   "%s: any size does for -1, as there are no "
+                   "elements",
+                   shape);
   return nc_fail(NC_ESHAPE, "%s: %lld elements do not divide by %lld", shape,
                  (long long)n, (long long)known);
 }
@@ -89,7 +92,7 @@ static int viewsteps(int64_t step[], const Tensor *x, int nd,
   int64_t base, have = 1, made = 1;
   int v = nd - 1;
   rowmajor(step, nd, size);
-  if (nc_isdense(x)) return 1;    /* so is what is empty */
+  if (nc_isdense(x)) return 1; /* so is what is empty */
   base = x->step[x->nd - 1];
   for (int d = x->nd - 1; d >= 0; d--) {
     have *= x->size[d];
@@ -174,9 +177,11 @@ static int shaped(Call *c, int nd, const int64_t given[], int copy) {
   if (copy) return reshape(&c->out[0], x, nd, size);
   TRY(viewif(&c->out[0], x, nd, size));
   if (c->out[0]) return NC_OK;
-  nc_fail(NC_ESHAPE, "[%s] with strides %s cannot be seen as [%s] without a "
-          "copy", nc_shapetext(old, x->nd, x->size),
-          listtext(steps, x->nd, x->step), nc_shapetext(text, nd, size));
+  nc_fail(NC_ESHAPE,
+          "[%s] with strides %s cannot be seen as [%s] without a "
+          "copy",
+          nc_shapetext(old, x->nd, x->size), listtext(steps, x->nd, x->step),
+          nc_shapetext(text, nd, size));
   nc_hint("self:reshape(%s)", listtext(text, nd, size));
   return NC_ESHAPE;
 }

@@ -98,8 +98,10 @@ static int unfold(Call *c) {
   TRY(nc_dim(&d, c->arg[1].s.i, x->nd));
   have = x->nd ? x->size[d] : 1;
   if (size < 0 || size > have)
-    return nc_fail(NC_EVALUE, "windows of %lld do not lie inside dim %d of "
-                   "size %lld", (long long)size, d + 1, (long long)have);
+    return nc_fail(NC_EVALUE,
+                   "windows of %lld do not lie inside dim %d of "
+                   "size %lld",
+                   (long long)size, d + 1, (long long)have);
   if (step < 1)
     return nc_fail(NC_EVALUE, "step %lld: steps must be positive",
                    (long long)step);
@@ -137,8 +139,8 @@ static int reach(int64_t *end, int64_t offset, int nd, const int64_t size[],
                      (long long)step[d], d + 1);
     empty |= size[d] == 0;
     if (size[d] > 0)
-      over |= NC_MULOVER(size[d] - 1, step[d], &part) ||
-              NC_ADDOVER(at, part, &at);
+      over |=
+          NC_MULOVER(size[d] - 1, step[d], &part) || NC_ADDOVER(at, part, &at);
   }
   if (empty) *end = offset;
   else if (over || NC_ADDOVER(at, 1, end)) *end = INT64_MAX;
@@ -163,8 +165,10 @@ static int as_strided(Call *c) {
   TRY(reach(&end, offset, size->n, size->list, step->list));
   TRY(nc_checksize(&n, x->dtype, size->n, size->list));
   if (end > have)
-    return nc_fail(NC_EINDEX, "the view would reach beyond the %lld elements "
-                   "of the storage", (long long)have);
+    return nc_fail(NC_EINDEX,
+                   "the view would reach beyond the %lld elements "
+                   "of the storage",
+                   (long long)have);
   TRY(nc_requires(&yes, x));
   if (yes && (!nc_isdense(x) || x->offset > 0)) {
     nc_fail(NC_EVALUE, "has a gradient only for a whole, contiguous tensor");
@@ -245,13 +249,15 @@ static int namedsplit(Call *c, int dim, int least) {
   const Tensor *x = c->arg[0].t;
   const Arg *a = &c->arg[1];
   if (x->nd < least)
-    return blamed(c, nc_fail(NC_ESHAPE, "needs at least %d dimension%s, the "
-                             "tensor has %d", least, least == 1 ? "" : "s",
-                             x->nd));
+    return blamed(c, nc_fail(NC_ESHAPE,
+                             "needs at least %d dimension%s, the "
+                             "tensor has %d",
+                             least, least == 1 ? "" : "s", x->nd));
   if (!a->islist && (a->list[0] < 1 || x->size[dim - 1] % a->list[0] != 0))
-    return blamed(c, nc_fail(NC_ESHAPE, "dim %d of size %lld does not divide "
-                             "into %lld equal pieces", dim,
-                             (long long)x->size[dim - 1],
+    return blamed(c, nc_fail(NC_ESHAPE,
+                             "dim %d of size %lld does not divide "
+                             "into %lld equal pieces",
+                             dim, (long long)x->size[dim - 1],
                              (long long)a->list[0]));
   return blamed(c, tensorsplit(c, dim, a));
 }

@@ -12,10 +12,12 @@
 /*
 ** Formats
 */
-static const struct { const char *name; FileFormat format; } extensions[] = {
-  { "npy", NC_NPY },          { "npz", NC_NPZ },
-  { "csv", NC_CSV },          { "tsv", NC_CSV },
-  { "txt", NC_CSV },          { "safetensors", NC_SAFETENSORS },
+static const struct {
+  const char *name;
+  FileFormat format;
+} extensions[] = {
+  { "npy", NC_NPY }, { "npz", NC_NPZ }, { "csv", NC_CSV },
+  { "tsv", NC_CSV }, { "txt", NC_CSV }, { "safetensors", NC_SAFETENSORS },
 };
 
 const char *nc_extension(const char *path) {
@@ -85,9 +87,9 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
   qsort(names, (size_t)n, sizeof *names, byname);
   for (int64_t i = 1; i < n; i++)
     if (strcmp(names[i - 1], names[i]) == 0)
-      return nc_failfile(NC_EFILE, path, "the name \"%s\" is there twice",
-                         nc_printable(shown, sizeof shown, names[i],
-                                      strlen(names[i])));
+      return nc_failfile(
+          NC_EFILE, path, "the name \"%s\" is there twice",
+          nc_printable(shown, sizeof shown, names[i], strlen(names[i])));
   return NC_OK;
 }
 

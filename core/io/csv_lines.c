@@ -56,14 +56,16 @@ int nc_beginlines(DimRows *l, const char *path, const TextFormat *f,
   l->format = f;
   l->at = nc_data(bytes);
   l->end = l->at + nc_numel(bytes);
-  if (l->end - l->at >= 2 && (memcmp(l->at, "\xff\xfe", 2) == 0 ||
-                              memcmp(l->at, "\xfe\xff", 2) == 0))
+  if (l->end - l->at >= 2 &&
+      (memcmp(l->at, "\xff\xfe", 2) == 0 || memcmp(l->at, "\xfe\xff", 2) == 0))
     return utf16(path);
   if (l->end - l->at >= 3 && memcmp(l->at, mark, 3) == 0) l->at += 3;
   for (int64_t i = 0; i < f->skip; i++)
     if (!nc_nextline(l))
-      return nc_failfile(NC_EFILE, path, "skip is %lld, the file has %lld "
-                         "lines", (long long)f->skip, (long long)l->number);
+      return nc_failfile(NC_EFILE, path,
+                         "skip is %lld, the file has %lld "
+                         "lines",
+                         (long long)f->skip, (long long)l->number);
   return NC_OK;
 }
 

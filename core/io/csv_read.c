@@ -18,16 +18,16 @@
 #include "core/pointwise/scalar.h"
 #include "core/io/csv_lines.h"
 
-#define MAXFIELD 400          /* "%f" of the largest double has 309 digits */
+#define MAXFIELD 400 /* "%f" of the largest double has 309 digits */
 
 typedef struct Table {
-  DimRows first;                /* before the first row */
-  DType type;                 /* asked for; DT_NONE: what the fields say */
-  int64_t columns;            /* of a line */
-  int64_t rows, n;            /* of the matrix */
-  int64_t *place;             /* of each column in the matrix, or -1;
+  DimRows first;   /* before the first row */
+  DType type;      /* asked for; DT_NONE: what the fields say */
+  int64_t columns; /* of a line */
+  int64_t rows, n; /* of the matrix */
+  int64_t *place;  /* of each column in the matrix, or -1;
                                  NULL: all, as they are */
-  int wide;                   /* does the default dtype change a number? */
+  int wide;        /* does the default dtype change a number? */
 } Table;
 
 /*
@@ -40,7 +40,7 @@ static int copyfield(const DimRows *l, char buf[MAXFIELD]) {
   if (l->n >= MAXFIELD || memchr(l->field, '\0', (size_t)l->n)) return 0;
   memcpy(buf, l->field, (size_t)l->n);
   buf[l->n] = '\0';
-  return !isspace((unsigned char)*buf);  /* strtod would pass over it */
+  return !isspace((unsigned char)*buf); /* strtod would pass over it */
 }
 
 static Read integer(const char *s, DType type, int64_t *v) {
@@ -61,8 +61,8 @@ static Read real(const char *s, double *v) {
 }
 
 static Read boolean(const char *s, uint8_t *v) {
-  static const char *const words[] = { "0", "1", "false", "true", "False",
-                                       "True", "FALSE", "TRUE" };
+  static const char *const words[] = { "0",     "1",    "false", "true",
+                                       "False", "True", "FALSE", "TRUE" };
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(s, words[i]) == 0) return *v = (uint8_t)(i & 1), FITS;
   return UNFIT;
@@ -93,13 +93,13 @@ static Read keep(Table *t, const char *s, double x) {
   if (!(fabs(x) > 256) || s[strspn(s, "+-.0123456789")]) return FITS;
   if (trunc(rounded(x, nc_defaultdtype)) != trunc(x)) t->wide = 1;
   if (fabs(x) >= 9007199254740992.0 && !strchr(s, '.') && !exact(s, x))
-    return BETWEEN;           /* two numbers of float64 */
+    return BETWEEN; /* two numbers of float64 */
   return FITS;
 }
 
 /* Values are read as bool, int64 or float64. */
 static DType readas(DType type) {
-  return type == DT_NONE              ? DT_i64
+  return type == DT_NONE               ? DT_i64
          : nc_category(type) == NC_INT ? DT_i64
          : type == DT_b8               ? DT_b8
                                        : DT_f64;
@@ -112,8 +112,8 @@ static Read missing(const Scalar *m, DType type, DType as, void *to) {
     memcpy(to, &v, sizeof v);
     return FITS;
   }
-  if (m->kind == NC_FLOAT || (type != DT_NONE && type != DT_i64 &&
-                              nc_checkfits(*m, type) != NC_OK))
+  if (m->kind == NC_FLOAT ||
+      (type != DT_NONE && type != DT_i64 && nc_checkfits(*m, type) != NC_OK))
     return UNFIT;
   if (as == DT_i64) memcpy(to, &m->i, sizeof m->i);
   else *(uint8_t *)to = m->i != 0;
@@ -209,14 +209,11 @@ static void hint(const Table *t, const DimRows *l) {
     nc_hint("it is no text in UTF-8; iconv makes one of UTF-16");
   else if (names && under == t->n && under > found)
     nc_hint("{header=true} reads the first line as names");
-  else if (*d)
-    nc_hint("{delimiter=\"%s\"%s}", *d == '\t' ? "\\t" : d, also);
+  else if (*d) nc_hint("{delimiter=\"%s\"%s}", *d == '\t' ? "\\t" : d, also);
   else if (under > found)
     nc_hint("{header=true, usecols={%s}} reads the columns of numbers", below);
-  else if (found)
-    nc_hint("{usecols={%s}} reads the columns of numbers", here);
-  else
-    nc_hint("a tensor holds numbers; io.lines(path) reads texts");
+  else if (found) nc_hint("{usecols={%s}} reads the columns of numbers", here);
+  else nc_hint("a tensor holds numbers; io.lines(path) reads texts");
 }
 
 static int badfield(const Table *t, const DimRows *l, Read r) {
@@ -227,15 +224,20 @@ static int badfield(const Table *t, const DimRows *l, Read r) {
   double x;
   nc_printable(shown, sizeof shown, l->field, (size_t)l->n);
   if (r == NOTHING) {
-    nc_failfile(NC_EFILE, l->path, "line %lld, column %lld: the field is "
-                "empty", line, column);
+    nc_failfile(NC_EFILE, l->path,
+                "line %lld, column %lld: the field is "
+                "empty",
+                line, column);
     nc_hint("{missing=0/0} makes it nan");
   } else if (r == BETWEEN) {
-    nc_failfile(NC_EFILE, l->path, "line %lld, column %lld: \"%s\" is between "
-                "two numbers of float64", line, column, shown);
+    nc_failfile(NC_EFILE, l->path,
+                "line %lld, column %lld: \"%s\" is between "
+                "two numbers of float64",
+                line, column, shown);
     if (copyfield(l, text) && integer(text, DT_i64, &i) == FITS)
       nc_hint("{dtype=\"float64\"} rounds it, {usecols={%lld}} reads the "
-              "column alone", column);
+              "column alone",
+              column);
     else nc_hint("{dtype=\"float64\"} rounds it");
   } else {
     nc_failfile(NC_EFILE, l->path, "line %lld, column %lld: \"%s\" is no %s",
@@ -271,8 +273,10 @@ static int find(const Table *t, const Tensor *names, int64_t i, int64_t *c) {
     return nc_failfile(NC_EVALUE, path, "usecols: no column is called \"%s\"",
                        nc_printable(shown, sizeof shown, name, strlen(name)));
   if (*c >= 1 && *c <= t->columns) return NC_OK;
-  return nc_failfile(NC_EVALUE, path, "usecols: there is no column %lld, they "
-                     "are 1 to %lld", (long long)*c, (long long)t->columns);
+  return nc_failfile(NC_EVALUE, path,
+                     "usecols: there is no column %lld, they "
+                     "are 1 to %lld",
+                     (long long)*c, (long long)t->columns);
 }
 
 /* Which columns are read? */
@@ -288,8 +292,10 @@ static int choose(Table *t, const Tensor *names) {
   for (int64_t i = 0, c = 0; i < t->n; i++) {
     TRY(find(t, names, i, &c));
     if (t->place[c - 1] >= 0)
-      return nc_failfile(NC_EVALUE, t->first.path, "usecols: column %lld is "
-                         "there twice", (long long)c);
+      return nc_failfile(NC_EVALUE, t->first.path,
+                         "usecols: column %lld is "
+                         "there twice",
+                         (long long)c);
     t->place[c - 1] = i;
   }
   return NC_OK;
@@ -334,7 +340,8 @@ static int firstrow(const Table *t, DimRows l) {
 static void width(Table *t) {
   DimRows l = t->first;
   if (t->columns || !nc_nextrow(&l)) return;
-  while (nc_nextfield(&l));
+  while (nc_nextfield(&l))
+    ;
   t->columns = l.column;
 }
 
@@ -342,12 +349,14 @@ static int measure(Table *t) {
   DimRows l = t->first;
   while (nc_nextrow(&l)) {
     if (++t->rows == 1) TRY(firstrow(t, l));
-    while (nc_nextfield(&l));
+    while (nc_nextfield(&l))
+      ;
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     if (l.column == t->columns) continue;
-    return nc_failfile(NC_EFILE, l.path, "line %lld has %lld columns, "
-                       "%s has %lld", (long long)l.number,
-                       (long long)l.column,
+    return nc_failfile(NC_EFILE, l.path,
+                       "line %lld has %lld columns, "
+                       "%s has %lld",
+                       (long long)l.number, (long long)l.column,
                        t->rows == 1 ? "the header" : "what is before it",
                        (long long)t->columns);
   }
@@ -411,27 +420,30 @@ static int header(Tensor **names, DimRows *l, int64_t *columns) {
   while (nc_firstof(l) < 0);
   if (*l->p == '#') l->p++;
   if (nc_firstof(l) < 0)
-    return nc_failfile(NC_EFILE, l->path, "line %lld, the header, has no "
-                       "names", (long long)l->number);
+    return nc_failfile(NC_EFILE, l->path,
+                       "line %lld, the header, has no "
+                       "names",
+                       (long long)l->number);
   n = l->stop - l->p + 1;
   if (memchr(l->p, '\0', (size_t)n - 1))
-    return nc_failfile(NC_EFILE, l->path, "line %lld, the header, holds a "
-                       "zero byte", (long long)l->number);
+    return nc_failfile(NC_EFILE, l->path,
+                       "line %lld, the header, holds a "
+                       "zero byte",
+                       (long long)l->number);
   TRY(nc_new(names, &nc_cpu, DT_u8, 1, &n));
   memset(to = nc_data(*names), 0, (size_t)n);
   for (*columns = 0; nc_nextfield(l); to++, ++*columns) {
     nc_unquote(l);
     for (int64_t i = 0; i < l->n; i++) {
       *to++ = l->field[i];
-      if (l->field[i] == '"') i++;  /* two in quotes are one */
+      if (l->field[i] == '"') i++; /* two in quotes are one */
     }
   }
   return NC_OK;
 }
 
 static int load(Tensor **x, Tensor **names, Table *t) {
-  if (t->first.format->header)
-    TRY(header(names, &t->first, &t->columns));
+  if (t->first.format->header) TRY(header(names, &t->first, &t->columns));
   width(t);
   TRY(choose(t, *names));
   TRY(matrix(x, t));

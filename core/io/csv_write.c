@@ -12,11 +12,11 @@
 #include "core/io/file.h"
 #include "core/pointwise/scalar.h"
 
-#define MAXNUMBER 32          /* "-1.7976931348623157e+308", and a delimiter */
+#define MAXNUMBER 32 /* "-1.7976931348623157e+308", and a delimiter */
 
 typedef struct Out {
   Writer w;
-  char *buf;                  /* NC_IOBLOCK bytes */
+  char *buf; /* NC_IOBLOCK bytes */
   int64_t n;
   char delimiter;
 } Out;
@@ -47,8 +47,13 @@ static int same(const char *s, double x, DType type) {
 
 /* How many digits some elements need, nearly all that need more, and every
    one. */
-static const struct { DType type; int some, most, all; } digits[] = {
-  { DT_f16, 3, 4, 5 }, { DT_bf16, 2, 3, 4 }, { DT_f32, 6, 8, 9 },
+static const struct {
+  DType type;
+  int some, most, all;
+} digits[] = {
+  { DT_f16, 3, 4, 5 },
+  { DT_bf16, 2, 3, 4 },
+  { DT_f32, 6, 8, 9 },
   { DT_f64, 15, 16, 17 },
 };
 
@@ -77,7 +82,7 @@ static int floattext(char buf[MAXNUMBER], double x, DType type) {
   if (isfinite(x)) shortest(buf, x, type);
   else strcpy(buf, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
   if (isfinite(x) && strpbrk(buf, ".e") == NULL)
-    strcat(buf, ".0");        /* no integer when it is read */
+    strcat(buf, ".0"); /* no integer when it is read */
   return (int)strlen(buf);
 }
 
@@ -85,9 +90,10 @@ static int element(Out *o, const Tensor *t, int64_t offset) {
   char buf[MAXNUMBER];
   Scalar v;
   TRY(nc_read(&v, t, offset));
-  return put(o, buf, v.kind == NC_FLOAT
-                         ? floattext(buf, v.f, t->dtype)
-                         : snprintf(buf, sizeof buf, "%lld", (long long)v.i));
+  return put(o, buf,
+             v.kind == NC_FLOAT
+                 ? floattext(buf, v.f, t->dtype)
+                 : snprintf(buf, sizeof buf, "%lld", (long long)v.i));
 }
 
 static int line(Out *o, const Tensor *t, int64_t row, int64_t columns) {
@@ -129,8 +135,8 @@ static int checkshape(const Sink *to, const Tensor *t) {
   nc_failfile(NC_ESHAPE, to->path, "a text holds a matrix, not %d dimensions",
               t->nd);
   nc_error_operand(to->bytes ? "arg 1" : "arg 2", t);
-  nc_hint("t:flatten(2), or %s", to->bytes ? "{format=\"npy\"}"
-                                           : "a name that ends in .npy");
+  nc_hint("t:flatten(2), or %s",
+          to->bytes ? "{format=\"npy\"}" : "a name that ends in .npy");
   return NC_ESHAPE;
 }
 
@@ -146,8 +152,7 @@ int nc_savetext(const Sink *to, Tensor *t, char delimiter,
   if (status == NC_OK) {
     o.buf = buf;
     status = nc_openwrite(&o.w, to);
-    if (status == NC_OK)
-      status = nc_closewrite(&o.w, matrix(&o, x, names));
+    if (status == NC_OK) status = nc_closewrite(&o.w, matrix(&o, x, names));
     nc_hostfree(buf, NC_IOBLOCK);
   }
   if (status == NC_OK) nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));

@@ -3,7 +3,7 @@
 ** file.c - reading a file to its end, and what messages call it; file_write.c
 ** writes one.
 */
-#define _GNU_SOURCE           /* O_CLOEXEC */
+#define _GNU_SOURCE /* O_CLOEXEC */
 #include "core/io/file.h"
 
 #include <errno.h>
@@ -23,8 +23,12 @@ Files nc_files = { open,   close, read,   write,  fstat, stat,
 size_t nc_utf8(uint32_t *c, const char *text, size_t n) {
   static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
   const unsigned char *s = (const unsigned char *)text;
-  size_t len = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2
-             : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+  size_t len = *s < 0x80   ? 1
+               : *s < 0xc2 ? 0
+               : *s < 0xe0 ? 2
+               : *s < 0xf0 ? 3
+               : *s < 0xf5 ? 4
+                           : 0;
   if (len == 0 || len > n) return 0;
   *c = len > 1 ? *s & (0x7fu >> len) : *s;
   for (size_t i = 1; i < len; i++) {
@@ -42,7 +46,7 @@ static size_t printable(const char *s, size_t n) {
   size_t len = nc_utf8(&c, s, n);
   if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == '\\') return 0;
   if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
-    return 0;                 /* turns the direction of writing */
+    return 0; /* turns the direction of writing */
   return len;
 }
 
@@ -51,8 +55,7 @@ char *nc_printable(char *buf, size_t room, const char *s, size_t n) {
   while (n > 0 && used + 8 < room) {
     size_t len = printable(s, n);
     if (len) memcpy(buf + used, s, len), used += len;
-    else used += (size_t)snprintf(buf + used, 5, "\\x%02x",
-                                  (unsigned char)*s);
+    else used += (size_t)snprintf(buf + used, 5, "\\x%02x", (unsigned char)*s);
     s += len ? len : 1;
     n -= len ? len : 1;
   }
@@ -79,11 +82,10 @@ int nc_expected(const char *path, const char *start, const char *p,
   if (left == 0)
     return nc_failfile(NC_EFILE, path, "header: %s expected, it ends here",
                        wanted);
-  return nc_failfile(NC_EFILE, path,
-                     "header: %s expected at byte %lld, found \"%s\"", wanted,
-                     (long long)(p - start) + 1,
-                     nc_printable(found, sizeof found, p,
-                                  left < 12 ? left : 12));
+  return nc_failfile(
+      NC_EFILE, path, "header: %s expected at byte %lld, found \"%s\"", wanted,
+      (long long)(p - start) + 1,
+      nc_printable(found, sizeof found, p, left < 12 ? left : 12));
 }
 
 int nc_failsystem(const char *path, const char *what, int error) {
@@ -99,7 +101,7 @@ int nc_openread(Reader *r, const char *path) {
   int status = NC_OK;
   memset(r, 0, sizeof *r);
   r->path = path;
-  do {                        /* not waiting for the writer of a pipe */
+  do { /* not waiting for the writer of a pipe */
     r->fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   } while (r->fd < 0 && errno == EINTR);
   if (r->fd < 0) return nc_failsystem(path, "", errno);
@@ -157,7 +159,7 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
     if (k == 0)
       return nc_failfile(NC_EFILE, r->path, "%s: %s", field,
                          r->pull ? "it ends too early"
-                           : "the file became shorter while it was read");
+                                 : "the file became shorter while it was read");
     at += k;
     n -= k;
     r->left -= k;
@@ -182,7 +184,7 @@ int nc_readend(Reader *r) {
   if (k > 0)
     return nc_failfile(NC_EFILE, r->path, "end: %s",
                        r->pull ? "it is longer than it should be"
-                         : "the file became longer while it was read");
+                               : "the file became longer while it was read");
   return NC_OK;
 }
 
@@ -203,8 +205,8 @@ int nc_readfrom(Tensor **bytes, const Source *from) {
   status = nc_new(bytes, &nc_cpu, DT_u8, 1, &size);
   for (char *p = status == NC_OK ? nc_data(*bytes) : NULL;
        status == NC_OK && r.left > 0; p += NC_IOBLOCK)
-    status = nc_readblock(&r, p, r.left < NC_IOBLOCK ? r.left : NC_IOBLOCK,
-                          "data");
+    status =
+        nc_readblock(&r, p, r.left < NC_IOBLOCK ? r.left : NC_IOBLOCK, "data");
   if (status == NC_OK) status = nc_readend(&r);
   nc_closeread(&r);
   if (status == NC_OK) return NC_OK;

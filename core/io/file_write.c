@@ -6,7 +6,7 @@
 ** and renaming it, so that at any moment, also after a crash, the name leads
 ** to the old bytes or to the new ones.
 */
-#define _GNU_SOURCE           /* O_CLOEXEC, realpath */
+#define _GNU_SOURCE /* O_CLOEXEC, realpath */
 #include "core/io/file.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static size_t folder(const char *path) {
 */
 enum { NC_TEMPORARIES = 16 };
 static _Atomic(const char *) temporaries[NC_TEMPORARIES];
-static _Atomic(pid_t) owner;  /* they are no business of a child of ours */
+static _Atomic(pid_t) owner; /* they are no business of a child of ours */
 
 static void note(const char *path) {
   owner = getpid();
@@ -143,15 +143,15 @@ static int openbeside(Writer *w, int exists, mode_t mode) {
   int n = snprintf(w->target, sizeof w->target, "%s", w->path);
   if (n < 0 || (size_t)n >= sizeof w->target)
     return nc_failsystem(w->path, "", ENAMETOOLONG);
-  if (exists) {               /* a link stays, what it leads to is replaced */
+  if (exists) { /* a link stays, what it leads to is replaced */
     if (realpath(w->path, w->target) == NULL || access(w->target, W_OK) != 0)
       return nc_failsystem(w->path, "", errno);
   }
   TRY(opentemp(w, exists));
   if (nc_files.fchmod(w->fd, exists ? mode & 0777 : newmode()) == 0)
     return NC_OK;
-  return nc_closewrite(w, nc_failsystem(w->path, "its mode cannot be set",
-                                        errno));
+  return nc_closewrite(w,
+                       nc_failsystem(w->path, "its mode cannot be set", errno));
 }
 
 static int openfile(Writer *w, const char *path, int atomic) {
@@ -174,8 +174,8 @@ int nc_openwrite(Writer *w, const Sink *to) {
   w->at = w->used = 0;
   if (w->bytes) *w->bytes = NULL;
   if (nc_tracing & NC_META) return nc_meta_novalues();
-  return w->bytes ? makeroom(w, NC_FIRSTROOM) : openfile(w, to->path,
-                                                         to->atomic);
+  return w->bytes ? makeroom(w, NC_FIRSTROOM)
+                  : openfile(w, to->path, to->atomic);
 }
 
 int nc_writeblock(Writer *w, const void *p, int64_t n) {

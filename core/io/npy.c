@@ -14,8 +14,8 @@
 #include "core/io/archive.h"
 #include "core/io/rowmajor.h"
 
-#define MAGIC 6               /* bytes */
-#define ALIGNED 64            /* data begins at a multiple of it */
+#define MAGIC 6    /* bytes */
+#define ALIGNED 64 /* data begins at a multiple of it */
 
 /*
 ** Loading
@@ -26,8 +26,7 @@ static int magic(Reader *r, int *major) {
   TRY(nc_readblock(r, b, sizeof b, "magic"));
   if (memcmp(b, NPY_MAGIC, MAGIC) != 0) {
     TRY(nc_foreign(r->path, (char *)b, sizeof b));
-    nc_failfile(NC_EFILE, r->path,
-                "magic: no .npy file: it begins with \"%s\"",
+    nc_failfile(NC_EFILE, r->path, "magic: no .npy file: it begins with \"%s\"",
                 nc_printable(shown, sizeof shown, (char *)b, MAGIC));
     nc_hint("what is .safetensors, .csv, .tsv or .txt has such a name, or "
             "{format=\"csv\"} says so");
@@ -67,7 +66,8 @@ static int another(Reader *r, int64_t n) {
 }
 
 static int several(const Reader *r) {
-  nc_failfile(NC_EFILE, r->path, "data: several arrays lie in this file, one "
+  nc_failfile(NC_EFILE, r->path,
+              "data: several arrays lie in this file, one "
               "behind another: .npz is for that");
   nc_hint("in Python: numpy.savez('x.npz', a, b)");
   return NC_EFILE;
@@ -153,8 +153,10 @@ static const char *const codes[DT_COUNT] = { "b1", "u1", "i1", "i2", "i4",
 int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
   char order = nc_dtypesize(t->dtype) == 1 ? '|' : nc_bigendian() ? '>' : '<';
   int n = MAGIC + 4, grow = 0;
-  n += snprintf(buf + n, 64, "{'descr': '%c%s', 'fortran_order': False, "
-                "'shape': (", order, codes[t->dtype]);
+  n += snprintf(buf + n, 64,
+                "{'descr': '%c%s', 'fortran_order': False, "
+                "'shape': (",
+                order, codes[t->dtype]);
   for (int d = 0; d < t->nd; d++) {
     int digits = snprintf(buf + n, 32, "%lld", (long long)t->size[d]);
     if (d == 0) grow = 21 - digits;

@@ -74,8 +74,7 @@ static int number(Scan *s, int64_t *v) {
   while (s->p < s->end && *s->p >= '0' && *s->p <= '9') {
     int digit = *s->p++ - '0';
     if (*v > (INT64_MAX - digit) / 10)
-      return nc_failfile(NC_EFILE, s->path,
-                         "shape: a size is beyond 64 bits");
+      return nc_failfile(NC_EFILE, s->path, "shape: a size is beyond 64 bits");
     *v = *v * 10 + digit;
   }
   if (s->p == first) return unexpected(s, "a size");
@@ -169,8 +168,8 @@ static int shape(Scan *s, NpyHeader *h) {
     if (h->nd > 0 && !comma) return unexpected(s, "a comma");
     TRY(number(s, &v));
     if (h->nd == NC_MAXDIM)
-      return nc_failfile(NC_EFILE, s->path,
-                         "shape: more than %d dimensions", NC_MAXDIM);
+      return nc_failfile(NC_EFILE, s->path, "shape: more than %d dimensions",
+                         NC_MAXDIM);
     h->size[h->nd++] = v;
     comma = take(s, ',');
   }
@@ -188,7 +187,9 @@ static const struct {
   const char *name;
   int (*read)(Scan *s, NpyHeader *h);
 } keys[] = {
-  { "descr", descr }, { "fortran_order", boolean }, { "shape", shape },
+  { "descr", descr },
+  { "fortran_order", boolean },
+  { "shape", shape },
 };
 
 static int entry(Scan *s, NpyHeader *h, unsigned *seen) {

@@ -15,10 +15,10 @@
 ** Loading
 */
 typedef struct Npz {
-  Archive a;                  /* comes first */
+  Archive a; /* comes first */
   Zip *zip;
-  char *text;                 /* the names, without ".npy" */
-  int64_t bytes;              /* of the block that the lists below lie in */
+  char *text;    /* the names, without ".npy" */
+  int64_t bytes; /* of the block that the lists below lie in */
   const char **name;
 } Npz;
 
@@ -51,7 +51,8 @@ static int checkpickle(const Npz *z) {
   for (int64_t i = 0; i < z->a.n; i++) {
     const char *name = nc_zipname(z->zip, i), *end = strrchr(name, '/');
     if (end == NULL || strcmp(end, "/data.pkl") != 0) continue;
-    nc_failfile(NC_EFILE, z->a.path, "this is a file of torch.save: it holds "
+    nc_failfile(NC_EFILE, z->a.path,
+                "this is a file of torch.save: it holds "
                 "Python objects, which are not read");
     nc_hint("in Python: safetensors.torch.save_file(d, 'x.safetensors')");
     return NC_EFILE;
@@ -65,8 +66,7 @@ static int listnames(Npz *z) {
   const int64_t n = z->a.n;
   void *block;
   int64_t list = 2 * n * (int64_t)sizeof(char *), text = 0;
-  for (int64_t i = 0; i < n; i++)
-    text += namelength(nc_zipname(z->zip, i)) + 1;
+  for (int64_t i = 0; i < n; i++) text += namelength(nc_zipname(z->zip, i)) + 1;
   TRY(nc_hostalloc(&block, list + text + 1));
   z->bytes = list + text + 1;
   z->name = block;
@@ -109,10 +109,10 @@ int nc_opennpz(Archive **a, const Source *from) {
 /*
 ** Saving
 */
-typedef struct Item {         /* a tensor, as a stream of bytes */
-  Tensor *given, *t;          /* t: on the CPU, while it is written */
+typedef struct Item { /* a tensor, as a stream of bytes */
+  Tensor *given, *t;  /* t: on the CPU, while it is written */
   char name[NC_MAXNAME + 8];
-  char *buf;                  /* NC_IOBLOCK bytes, of which `used' are filled */
+  char *buf; /* NC_IOBLOCK bytes, of which `used' are filled */
   int64_t used, at;
   Elements e;
 } Item;
@@ -183,8 +183,7 @@ int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
   feeds = (ZipFeed *)(items + n);
   for (int64_t i = 0; status == NC_OK && i < n; i++)
     status = feed(&feeds[i], &items[i], to->path, &list[i]);
-  if (status == NC_OK)
-    status = nc_writezip(to, feeds, n, compressed ? 6 : 0);
+  if (status == NC_OK) status = nc_writezip(to, feeds, n, compressed ? 6 : 0);
   for (int64_t i = 0; i < n; i++) end(&items[i]);
   nc_hostfree(block, bytes);
   return status;

@@ -46,9 +46,9 @@ static void advance(Elements *e, int64_t n) {
 /* Copies n elements that lie `step' apart. */
 static void pick(char *y, const char *x, int64_t n, int64_t step,
                  int64_t item) {
-#define PICK(size) \
-  case size: \
-    for (int64_t i = 0; i < n; i++) \
+#define PICK(size)                                     \
+  case size:                                           \
+    for (int64_t i = 0; i < n; i++)                    \
       memcpy(y + i * size, x + i * step * size, size); \
     break
   switch (item) {

@@ -15,18 +15,18 @@
 #include "core/io/rowmajor.h"
 #include "core/io/safetensors_header.h"
 
-#define MAXHEADER 100000000   /* bytes, as in the format's own library */
+#define MAXHEADER 100000000 /* bytes, as in the format's own library */
 
 /*
 ** Loading
 */
 typedef struct Safe {
-  Archive a;                  /* comes first */
+  Archive a; /* comes first */
   Reader r;
   SafeHeader h;
   void *text, *lists;
   int64_t textbytes, listbytes;
-  int64_t data;               /* where the elements begin in the file */
+  int64_t data; /* where the elements begin in the file */
 } Safe;
 
 static void closesafe(Archive *a) {
@@ -75,8 +75,8 @@ static int makelists(Safe *s, const char *text, int64_t n) {
   for (int64_t i = 0; i < n; i++) colons += text[i] == ':';
   entries = colons / 4 + 1;
   pointers = 2 * entries + 2 * colons;
-  s->listbytes = entries * (int64_t)sizeof(SafeEntry) +
-                 pointers * (int64_t)sizeof(char *);
+  s->listbytes =
+      entries * (int64_t)sizeof(SafeEntry) + pointers * (int64_t)sizeof(char *);
   TRY(nc_hostalloc(&s->lists, s->listbytes));
   s->h.entry = s->lists;
   s->h.meta = (const char **)(s->h.entry + entries);
@@ -103,9 +103,8 @@ static int readheader(Safe *s) {
   s->textbytes = n + 1;
   text = s->text;
   for (int64_t at = 0; at < n; at += NC_IOBLOCK)
-    TRY(nc_readblock(&s->r, text + at, n - at < NC_IOBLOCK ? n - at
-                                                           : NC_IOBLOCK,
-                     "header"));
+    TRY(nc_readblock(&s->r, text + at,
+                     n - at < NC_IOBLOCK ? n - at : NC_IOBLOCK, "header"));
   s->data = n + 8;
   TRY(makelists(s, text, n));
   TRY(nc_parsesafe(&s->h, text, n, s->r.left));
@@ -158,8 +157,7 @@ static void putquoted(Text *t, const char *s) {
       put(t, to + (at - from), 1);
     } else if ((unsigned char)*s < ' ')
       put(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", *s));
-    else
-      put(t, s, 1);
+    else put(t, s, 1);
   }
   put(t, "\"", 1);
 }
@@ -168,13 +166,16 @@ static void puttensor(Text *t, const NamedTensor *x, int64_t *at) {
   const int64_t bytes = nc_numel(x->t) * nc_dtypesize(x->t->dtype);
   char s[80];
   putquoted(t, x->name);
-  put(t, s, (size_t)snprintf(s, sizeof s, ":{\"dtype\":\"%s\",\"shape\":[",
-                             nc_safedtype(x->t->dtype)));
+  put(t, s,
+      (size_t)snprintf(s, sizeof s, ":{\"dtype\":\"%s\",\"shape\":[",
+                       nc_safedtype(x->t->dtype)));
   for (int d = 0; d < x->t->nd; d++)
-    put(t, s, (size_t)snprintf(s, sizeof s, "%s%lld", d ? "," : "",
-                               (long long)x->t->size[d]));
-  put(t, s, (size_t)snprintf(s, sizeof s, "],\"data_offsets\":[%lld,%lld]}",
-                             (long long)*at, (long long)(*at + bytes)));
+    put(t, s,
+        (size_t)snprintf(s, sizeof s, "%s%lld", d ? "," : "",
+                         (long long)x->t->size[d]));
+  put(t, s,
+      (size_t)snprintf(s, sizeof s, "],\"data_offsets\":[%lld,%lld]}",
+                       (long long)*at, (long long)(*at + bytes)));
   *at += bytes;
 }
 

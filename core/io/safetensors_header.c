@@ -96,7 +96,8 @@ static int unicode(Scan *s, char **to) {
     s->p += 2;
     low = hex(s);
     c = low >= 0xdc00 && low < 0xe000
-            ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : -1;
+            ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00)
+            : -1;
   }
   if (c <= 0 || (c >= 0xd800 && c < 0xe000))
     return unexpected(s, "a character");
@@ -138,7 +139,7 @@ static int string(Scan *s, char **text) {
     s->p += n;
   }
   TRY(need(s, '"', "a closing quote"));
-  *to = '\0';                 /* over the quote, or before it */
+  *to = '\0'; /* over the quote, or before it */
   return NC_OK;
 }
 
@@ -211,7 +212,9 @@ static const struct {
   const char *name;
   int (*read)(Scan *s, SafeEntry *e);
 } fields[] = {
-  { "dtype", dtype }, { "shape", shape }, { "data_offsets", offsets },
+  { "dtype", dtype },
+  { "shape", shape },
+  { "data_offsets", offsets },
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -241,9 +244,8 @@ static int consistent(const Scan *s, const SafeEntry *e) {
     return NC_OK;
   return nc_failfile(NC_EFILE, s->path,
                      "\"%s\": %s[%s] does not take bytes %lld to %lld", name,
-                     nc_dtypename(e->dtype),
-                     nc_shapetext(text, e->nd, e->size), (long long)e->begin,
-                     (long long)e->end);
+                     nc_dtypename(e->dtype), nc_shapetext(text, e->nd, e->size),
+                     (long long)e->begin, (long long)e->end);
 }
 
 static int tensor(Scan *s, SafeEntry *e) {
@@ -257,9 +259,10 @@ static int tensor(Scan *s, SafeEntry *e) {
   }
   for (int i = 0; i < FIELDS; i++)
     if (!(seen & 1u << i))
-      return nc_failfile(NC_EFILE, s->path, "\"%s\": %s is missing",
-                         nc_printable(name, sizeof name, e->name,
-                                      strlen(e->name)), fields[i].name);
+      return nc_failfile(
+          NC_EFILE, s->path, "\"%s\": %s is missing",
+          nc_printable(name, sizeof name, e->name, strlen(e->name)),
+          fields[i].name);
   return consistent(s, e);
 }
 
@@ -317,7 +320,8 @@ static int checkplaces(SafeHeader *h, int64_t bytes) {
     if (e->begin != at)
       return nc_failfile(NC_EFILE, h->path,
                          "\"%s\" begins at byte %lld, what is before it ends "
-                         "at %lld", name, (long long)e->begin, (long long)at);
+                         "at %lld",
+                         name, (long long)e->begin, (long long)at);
     at = e->end;
   }
   if (at == bytes) return NC_OK;

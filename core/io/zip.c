@@ -21,7 +21,10 @@
 typedef struct zip zip;
 typedef struct zip_file zip_file;
 typedef struct zip_source zip_source;
-typedef struct zip_error { int zip, sys; char *text; } zip_error;
+typedef struct zip_error {
+  int zip, sys;
+  char *text;
+} zip_error;
 typedef struct zip_stat {
   uint64_t valid;
   const char *name;
@@ -31,7 +34,10 @@ typedef struct zip_stat {
   uint16_t comp_method, encryption_method;
   uint32_t flags;
 } zip_stat;
-typedef struct zip_seek { int64_t offset; int whence; } zip_seek;
+typedef struct zip_seek {
+  int64_t offset;
+  int whence;
+} zip_seek;
 typedef int64_t Callback(void *, void *, uint64_t, int);
 
 enum { CREATE = 1, TRUNCATE = 8, RDONLY = 16 };
@@ -39,9 +45,24 @@ enum { STORE = 0, DEFLATE = 8 };
 enum { HAS_SIZE = 4, HAS_COMP_SIZE = 8, HAS_METHOD = 64, HAS_CRYPT = 128 };
 enum { ER_READ = 5, ER_WRITE = 6 };
 enum { UTF8 = 2048 };
-enum Command { OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE,
-               COMMIT_WRITE, ROLLBACK_WRITE, WRITE, SEEK_WRITE, TELL_WRITE,
-               SUPPORTS, REMOVE };
+enum Command {
+  OPEN,
+  READ,
+  CLOSE,
+  STAT,
+  ERROR,
+  FREE,
+  SEEK,
+  TELL,
+  BEGIN_WRITE,
+  COMMIT_WRITE,
+  ROLLBACK_WRITE,
+  WRITE,
+  SEEK_WRITE,
+  TELL_WRITE,
+  SUPPORTS,
+  REMOVE
+};
 
 /* clang-format off */
 #define FUNCTIONS(X)                                                          \
@@ -67,17 +88,17 @@ enum Command { OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE,
 /* clang-format on */
 
 static struct {
-#define X(result, name, parameters) result (*name) parameters;
+#define X(result, name, parameters) result(*name) parameters;
   FUNCTIONS(X)
 #undef X
 } lib;
 
 struct Zip {
   Reader r;
-  int64_t at;                 /* where r is */
+  int64_t at; /* where r is */
   zip *zip;
   zip_file *member;
-  int error;                  /* what the system said when it failed, or 0 */
+  int error; /* what the system said when it failed, or 0 */
 };
 
 /*
@@ -91,12 +112,17 @@ static int bind(void *handle) {
 }
 
 static Library *library(void) {
-  static const char *const names[] = { "libzip.so.5", "libzip.so.4",
-                                       "libzip.so", "libzip.5.dylib",
+  static const char *const names[] = { "libzip.so.5",  "libzip.so.4",
+                                       "libzip.so",    "libzip.5.dylib",
                                        "libzip.dylib", NULL };
   static Library libzip = {
-    "NACRE_ZIP", names, bind, ".npz files need libzip",
-    "install it (Debian: libzip-dev); .safetensors needs no library", 0, NULL
+    "NACRE_ZIP",
+    names,
+    bind,
+    ".npz files need libzip",
+    "install it (Debian: libzip-dev); .safetensors needs no library",
+    0,
+    NULL
   };
   return &libzip;
 }
@@ -155,11 +181,13 @@ static int64_t seekto(Zip *z, const void *data) {
 }
 
 static int64_t disk(void *ctx, void *data, uint64_t n, int command) {
-  static const int known[] = { OPEN, READ, CLOSE,  STAT,    ERROR,
-                               FREE, SEEK, TELL,   SUPPORTS };
+  static const int known[] = { OPEN, READ, CLOSE, STAT,    ERROR,
+                               FREE, SEEK, TELL,  SUPPORTS };
   Zip *z = ctx;
   switch (command) {
-    case OPEN: case CLOSE: case FREE: return 0;
+    case OPEN:
+    case CLOSE:
+    case FREE: return 0;
     case READ: return readsome(z, data, n);
     case SEEK: return seekto(z, data);
     case TELL: return z->at;
@@ -273,12 +301,13 @@ static int checkmember(const char *label, const zip_stat *s) {
   if (s->valid & HAS_CRYPT && s->encryption_method != 0)
     return nc_failfile(NC_EFILE, label, "it is encrypted");
   if (s->comp_method != STORE && s->comp_method != DEFLATE)
-    return nc_failfile(NC_EFILE, label, "it is compressed by method %d, "
-                       "deflate alone is read", s->comp_method);
+    return nc_failfile(NC_EFILE, label,
+                       "it is compressed by method %d, "
+                       "deflate alone is read",
+                       s->comp_method);
   if (s->comp_method == STORE ? s->size != s->comp_size
                               : s->size / 1032 > s->comp_size)
-    return nc_failfile(NC_EFILE, label,
-                       "%llu bytes do not come out of %llu",
+    return nc_failfile(NC_EFILE, label, "%llu bytes do not come out of %llu",
                        (unsigned long long)s->size,
                        (unsigned long long)s->comp_size);
   return NC_OK;
@@ -314,7 +343,7 @@ void nc_closemember(Reader *r) {
 typedef struct Target {
   Writer w;
   int64_t at, size;
-  int status;                 /* the first failure, whose text was recorded */
+  int status; /* the first failure, whose text was recorded */
 } Target;
 
 typedef struct Member {
@@ -354,14 +383,19 @@ static int64_t seekwrite(Target *t, const void *data) {
 
 static int64_t output(void *ctx, void *data, uint64_t n, int command) {
   static const int known[] = {
-    OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE,
-    COMMIT_WRITE, ROLLBACK_WRITE, WRITE, SEEK_WRITE, TELL_WRITE, SUPPORTS,
-    REMOVE
+    OPEN,       READ,       CLOSE,       STAT,         ERROR,          FREE,
+    SEEK,       TELL,       BEGIN_WRITE, COMMIT_WRITE, ROLLBACK_WRITE, WRITE,
+    SEEK_WRITE, TELL_WRITE, SUPPORTS,    REMOVE
   };
   Target *t = ctx;
   switch (command) {
-    case BEGIN_WRITE: case COMMIT_WRITE: case ROLLBACK_WRITE: case FREE:
-    case REMOVE: case OPEN: case CLOSE: return 0;
+    case BEGIN_WRITE:
+    case COMMIT_WRITE:
+    case ROLLBACK_WRITE:
+    case FREE:
+    case REMOVE:
+    case OPEN:
+    case CLOSE: return 0;
     case WRITE: return writesome(t, data, n);
     case SEEK_WRITE: return seekwrite(t, data);
     case TELL_WRITE: return t->at;
@@ -436,8 +470,8 @@ int nc_writezip(const Sink *to, const ZipFeed *feeds, int64_t n, int level) {
   TRY(nc_hostalloc(&members, bytes));
   status = nc_openwrite(&t.w, to);
   if (status == NC_OK && !t.w.regular)
-    status = nc_closewrite(&t.w, nc_failfile(NC_EFILE, to->path,
-                                             "this is not a regular file"));
+    status = nc_closewrite(
+        &t.w, nc_failfile(NC_EFILE, to->path, "this is not a regular file"));
   else if (status == NC_OK)
     status = nc_closewrite(&t.w, fillzip(&t, feeds, n, level, members));
   nc_hostfree(members, bytes);

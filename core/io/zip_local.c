@@ -12,11 +12,11 @@
 #include "core/io/zip.h"
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, LOCATOR = 20, END64 = 56 };
-enum { PATCHED = 32, STRONG = 64 };   /* general purpose bits */
-enum { NEWEST = 63, NAME = 65536 };   /* version 6.3 of the format */
+enum { PATCHED = 32, STRONG = 64 }; /* general purpose bits */
+enum { NEWEST = 63, NAME = 65536 }; /* version 6.3 of the format */
 
 typedef struct Entry {
-  int64_t at;                 /* where its local header is */
+  int64_t at; /* where its local header is */
   unsigned version, flags, name, extra, comment;
 } Entry;
 
@@ -33,7 +33,8 @@ static int begins(const unsigned char *p, int third) {
 
 static int readat(Reader *r, int64_t at, void *p, int64_t n) {
   if (at < 0 || at > r->size - n)
-    return nc_failfile(NC_EFILE, r->path, "its directory points behind its "
+    return nc_failfile(NC_EFILE, r->path,
+                       "its directory points behind its "
                        "end");
   TRY(nc_seekread(r, at));
   return nc_readblock(r, p, n, "directory");

@@ -25,7 +25,7 @@ static int fill(BmmCall *p, const Device *d, Tensor *addend) {
 
 int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
                Scalar beta) {
-  const Arg in[3] = { { .t = addend ? addend : a },   /* as they are given */
+  const Arg in[3] = { { .t = addend ? addend : a }, /* as they are given */
                       { .t = addend ? a : b },
                       { .t = addend ? b : NULL } };
   BmmCall p = { .a = a, .b = b, .alpha = alpha, .beta = beta };

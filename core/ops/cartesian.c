@@ -22,7 +22,7 @@ static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
   int r = NC_OK;
   if (list->n == 0)
     return nc_error_call(nc_fail(NC_EVALUE, "no tensors are given"),
-                     nc_operators[c->op].name, NULL, 0);
+                         nc_operators[c->op].name, NULL, 0);
   TRY(nc_newlist(&low, list->n));
   for (int i = 0; i < list->n && r == NC_OK; i++)
     r = fn(&low.list[i], list->tensors[i]);
@@ -110,7 +110,7 @@ int nc_op_broadcast_tensors(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[NC_MAXDIM];
   int nd = 0;
-  for (int i = 0; i < list->n; i++) {   /* one more at a time */
+  for (int i = 0; i < list->n; i++) { /* one more at a time */
     Tensor shape = { .nd = nd };
     memcpy(shape.size, size, (size_t)nd * sizeof *size);
     const Arg in[2] = { { .t = &shape }, { .t = list->tensors[i] } };
@@ -119,7 +119,8 @@ int nc_op_broadcast_tensors(Call *c) {
   TRY(nc_newlist(c, list->n));
   for (int i = 0; i < list->n; i++) {
     Temps w = { 0 };
-    nc_temps_result(&w, &c->list[i], nc_temps_expand(&w, list->tensors[i], nd, size));
+    nc_temps_result(&w, &c->list[i],
+                    nc_temps_expand(&w, list->tensors[i], nd, size));
     TRY(nc_temps_finish(&w));
   }
   return NC_OK;
@@ -135,8 +136,7 @@ static Tensor *axis(Temps *w, Tensor *x, int at, int nd, const int64_t size[]) {
 static int gridsize(const Arg *list, int64_t size[], int xy) {
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   if (list->n > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d tensors, the most is %d", list->n,
-                   NC_MAXDIM);
+    return nc_fail(NC_ESHAPE, "%d tensors, the most is %d", list->n, NC_MAXDIM);
   for (int i = 0; i < list->n; i++) {
     const Tensor *t = list->tensors[i];
     if (t->nd > 1)
@@ -159,8 +159,9 @@ int nc_op_meshgrid(Call *c) {
   TRY(nc_newlist(c, list->n));
   for (int i = 0; i < list->n; i++) {
     Temps w = { 0 };
-    nc_temps_result(&w, &c->list[i], axis(&w, list->tensors[i],
-                                  xy && i < 2 ? 1 - i : i, list->n, size));
+    nc_temps_result(
+        &w, &c->list[i],
+        axis(&w, list->tensors[i], xy && i < 2 ? 1 - i : i, list->n, size));
     TRY(nc_temps_finish(&w));
   }
   return NC_OK;
@@ -175,12 +176,14 @@ int nc_op_cartesian_prod(Call *c) {
   w.status = gridsize(list, size, 0);
   if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 0);
   for (int i = 0; i < list->n; i++)
-    t[i] = nc_temps_reshape(&w, axis(&w, list->tensors[i], i, list->n, size), 1, &all);
+    t[i] = nc_temps_reshape(&w, axis(&w, list->tensors[i], i, list->n, size), 1,
+                            &all);
   Call stack = nc_callon(OPERATOR_stack, NULL);
   stack.arg[0].tensors = t;
   stack.arg[0].n = list->n;
   nc_setint(&stack, 1, 2);
-  y = list->n == 1 ? nc_temps_op1(&w, OP_clone, t[0]) : nc_temps_call(&w, &stack);
+  y = list->n == 1 ? nc_temps_op1(&w, OP_clone, t[0])
+                   : nc_temps_call(&w, &stack);
   return nc_temps_endcall(&w, c, y, 0);
 }
 
@@ -191,7 +194,7 @@ static int64_t choices(int64_t n, int64_t r, int again) {
   double count = 1;
   if (again && n > 0 && NC_ADDOVER(n, r - 1, &n)) return INT64_MAX;
   if (r > n) return 0;
-  if (r > n - r) r = n - r;   /* it is symmetric */
+  if (r > n - r) r = n - r; /* it is symmetric */
   for (int64_t i = 0; i < r && count < 1e18; i++)
     count = count * (double)(n - i) / (double)(i + 1);
   return count < 1e18 ? (int64_t)(count + 0.5) : INT64_MAX;
@@ -221,11 +224,13 @@ int nc_op_combinations(Call *c) {
   Temps w = { 0 };
   int s;
   if (x->nd != 1)
-    w.status = nc_fail(NC_ESHAPE, "needs a vector, the tensor has %d "
-                       "dimensions", x->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "needs a vector, the tensor has %d "
+                       "dimensions",
+                       x->nd);
   else if (r < 0)
-    w.status = nc_fail(NC_EVALUE, "r is %lld, and must not be negative",
-                       (long long)r);
+    w.status =
+        nc_fail(NC_EVALUE, "r is %lld, and must not be negative", (long long)r);
   if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 1);
   size[0] = r ? choices(x->size[0], r, again) : 0;
   if ((s = nc_new(&here, &nc_cpu, DT_i64, r ? 2 : 1, size)) == NC_OK &&
@@ -276,7 +281,7 @@ static int triangle(Call *c, int upper) {
     return nc_fail(NC_ESHAPE, "size %lld is negative",
                    (long long)(n < 0 ? n : m));
   rows(&first, &last, n, m, &offset, upper);
-  size[1] = last - first;     /* as many elements, at least: is there room? */
+  size[1] = last - first; /* as many elements, at least: is there room? */
   TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
   nc_release(y);
   size[1] = 0;
@@ -320,11 +325,13 @@ int nc_op_vander(Call *c) {
   Temps w = { 0 };
   Call range = nc_callon(OPERATOR_arange, NULL);
   if (x->nd != 1)
-    w.status = nc_fail(NC_ESHAPE, "needs a vector, the tensor has %d "
-                       "dimensions", x->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "needs a vector, the tensor has %d "
+                       "dimensions",
+                       x->nd);
   else if (n < 0)
-    w.status = nc_fail(NC_EVALUE, "N is %lld, and must not be negative",
-                       (long long)n);
+    w.status =
+        nc_fail(NC_EVALUE, "N is %lld, and must not be negative", (long long)n);
   if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 1);
   const int up = (int)c->arg[2].s.i || n == 0;
   range.arg[0].s = nc_int(up ? 0 : n - 1);
@@ -335,6 +342,7 @@ int nc_op_vander(Call *c) {
   exponent = nc_temps_call(&w, &range);
   if (nc_category(x->dtype) == NC_BOOL) x = nc_temps_cast(&w, x, DT_i64);
   if (w.status == NC_OK) exponent = nc_temps_cast(&w, exponent, x->dtype);
-  y = nc_temps_op2(&w, OP_pow, nc_temps_reshape(&w, x, 2, columnshape), exponent);
+  y = nc_temps_op2(&w, OP_pow, nc_temps_reshape(&w, x, 2, columnshape),
+                   exponent);
   return nc_temps_endcall(&w, c, y, 1);
 }

@@ -108,13 +108,15 @@ static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
     }
     for (int d = 0; d < a->nd; d++) {
       if (d == dim || t->size[d] == a->size[d]) continue;
-      nc_fail(NC_ESHAPE, "tensor %d differs from tensor %d in dim %d: %lld and "
-              "%lld (only dim %d may differ)", i + 1, first + 1, d + 1,
-              (long long)t->size[d], (long long)a->size[d], dim + 1);
+      nc_fail(NC_ESHAPE,
+              "tensor %d differs from tensor %d in dim %d: %lld and "
+              "%lld (only dim %d may differ)",
+              i + 1, first + 1, d + 1, (long long)t->size[d],
+              (long long)a->size[d], dim + 1);
       return mismatch(c, first, i);
     }
     if (NC_ADDOVER(size[dim], t->size[dim], &size[dim]))
-      size[dim] = INT64_MAX;            /* which is too large in any case */
+      size[dim] = INT64_MAX; /* which is too large in any case */
   }
   return NC_OK;
 }
@@ -198,11 +200,12 @@ static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
   int r;
   TRY(nc_alias(&in[0].t, part));
   if ((r = nc_alias(&y, part)) != NC_OK) all = have;
-  while (have < all) {          /* what is there doubles */
+  while (have < all) { /* what is there doubles */
     int64_t n = have < all - have ? have : all - have;
     in[0].t->size[d] = y->size[d] = n;
     y->offset = part->offset + have * part->step[d];
-    if ((r = nc_runpointwise(y, OP_clone, y->dtype, in, 1, NULL)) != NC_OK) break;
+    if ((r = nc_runpointwise(y, OP_clone, y->dtype, in, 1, NULL)) != NC_OK)
+      break;
     have += n;
   }
   nc_release(in[0].t);
@@ -239,7 +242,7 @@ static int tile(Call *c) {
     if (n < 0)
       return nc_fail(NC_EVALUE, "%lld repeats of dim %d", (long long)n, d + 1);
     if (NC_MULOVER(n, own < 0 ? 1 : x->size[own], &size[d]))
-      size[d] = INT64_MAX;              /* which is too large in any case */
+      size[d] = INT64_MAX; /* which is too large in any case */
   }
   TRY(nc_new(&c->out[0], nc_device(x), x->dtype, nd, size));
   return nc_numel(c->out[0]) ? repeats(c->out[0], x) : NC_OK;

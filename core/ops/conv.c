@@ -14,7 +14,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-#define MOST ((int64_t)1 << 40)             /* elements of a padded plane */
+#define MOST ((int64_t)1 << 40) /* elements of a padded plane */
 
 int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   if (a->n != 2 && a->n != 1)
@@ -43,8 +43,10 @@ int nc_padded(const ConvGeometry *w) {
   const int64_t rows = w->size[0] + 2 * w->pad[0];
   const int64_t cols = w->size[1] + 2 * w->pad[1];
   if (rows == 0 || cols <= MOST / rows) return NC_OK;
-  return nc_fail(NC_ESHAPE, "a plane of %lld x %lld elements, padding "
-                 "included, is too large", (long long)rows, (long long)cols);
+  return nc_fail(NC_ESHAPE,
+                 "a plane of %lld x %lld elements, padding "
+                 "included, is too large",
+                 (long long)rows, (long long)cols);
 }
 
 int nc_images(const Call *c, int i, const char *name) {
@@ -93,19 +95,24 @@ static int sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
   v->c = x[1];
   v->o = w[0];
   if (v->o % v->groups != 0)
-    return nc_fail(NC_ESHAPE, "%lld channels of the result are no multiple "
-                   "of %lld groups", (long long)v->o, (long long)v->groups);
+    return nc_fail(NC_ESHAPE,
+                   "%lld channels of the result are no multiple "
+                   "of %lld groups",
+                   (long long)v->o, (long long)v->groups);
   if (v->c != w[1] * v->groups)
-    return nc_fail(NC_ESHAPE, "the input has %lld channels, the weight takes "
-                   "%lld in %lld groups", (long long)v->c,
-                   (long long)(w[1] * v->groups), (long long)v->groups);
+    return nc_fail(NC_ESHAPE,
+                   "the input has %lld channels, the weight takes "
+                   "%lld in %lld groups",
+                   (long long)v->c, (long long)(w[1] * v->groups),
+                   (long long)v->groups);
   for (int i = 0; i < 2; i++) {
     at->size[i] = x[2 + i];
     at->kernel[i] = w[2 + i];
     if (at->kernel[i] < 1 || v->o < 1 || v->c < 1)
       return nc_fail(NC_ESHAPE, "the weight has a dimension of size 0");
     if (nc_windows(at, i) < 1)
-      return nc_fail(NC_ESHAPE, "a kernel of %lld, %lld apart, does not fit "
+      return nc_fail(NC_ESHAPE,
+                     "a kernel of %lld, %lld apart, does not fit "
                      "in %lld elements with padding %lld",
                      (long long)at->kernel[i], (long long)at->dilation[i],
                      (long long)at->size[i], (long long)at->pad[i]);
@@ -114,7 +121,7 @@ static int sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
   if (y && (y[0] != v->n || y[1] != v->o || y[2] != at->out[0] ||
             y[3] != at->out[1]))
     return nc_fail(NC_ESHAPE, "the result of such a convolution has another "
-                   "shape");
+                              "shape");
   return NC_OK;
 }
 

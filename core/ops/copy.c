@@ -24,11 +24,14 @@ static Scalar convert(Scalar v, DType t) {
 
 /* Is v within what type t holds?  Negative integers wrap in uint8. */
 static int within(Scalar v, DType t) {
-  static const double largest[DT_COUNT] = {
-    [DT_u8] = UINT8_MAX, [DT_i8] = INT8_MAX, [DT_i16] = INT16_MAX,
-    [DT_i32] = INT32_MAX, [DT_i64] = 9223372036854774784.0,
-    [DT_f16] = 65504, [DT_bf16] = 3.3895313892515355e38, [DT_f32] = FLT_MAX
-  };
+  static const double largest[DT_COUNT] = { [DT_u8] = UINT8_MAX,
+                                            [DT_i8] = INT8_MAX,
+                                            [DT_i16] = INT16_MAX,
+                                            [DT_i32] = INT32_MAX,
+                                            [DT_i64] = 9223372036854774784.0,
+                                            [DT_f16] = 65504,
+                                            [DT_bf16] = 3.3895313892515355e38,
+                                            [DT_f32] = FLT_MAX };
   const int isint = nc_category(t) == NC_INT;
   double f = nc_tofloat(v), low = -largest[t] - (isint && t != DT_u8);
   if (largest[t] == 0 || v.kind == NC_BOOL) return 1;
@@ -67,8 +70,8 @@ int nc_fill(Tensor *y, Scalar v) {
 
 /* The type in which elements of x are moved on their way to y. */
 static DType movetype(const Tensor *y, const Tensor *x) {
-  int widen = nc_category(x->dtype) != NC_FLOAT &&
-              nc_category(y->dtype) == NC_FLOAT;
+  int widen =
+      nc_category(x->dtype) != NC_FLOAT && nc_category(y->dtype) == NC_FLOAT;
   return widen ? y->dtype : x->dtype;
 }
 
@@ -89,8 +92,9 @@ static int sendbytes(Tensor *y, Tensor *x, int how) {
   if (bytes == 0) return NC_OK;
   if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
   nc_count(0, 2 * bytes);
-  return nc_countwrite(y, nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x),
-                                        bytes, nc_device(x), how));
+  return nc_countwrite(y,
+                       nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x),
+                                          bytes, nc_device(x), how));
 }
 
 /* Can dense bytes of x be written where y lies? */
@@ -207,16 +211,20 @@ int nc_op_equal(Call *c) {
 static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
   Temps w = { 0 };
   Tensor *most = nc_temps_op2(&w, OP_maximum, a, b);
-  Tensor *apart = nc_temps_op2(&w, OP_sub, most, nc_temps_op2(&w, OP_minimum, a, b));
-  Tensor *allowed = nc_temps_op1(&w, OP_abs, nc_temps_cast(&w, b, DT_f64)), *close, *far;
+  Tensor *apart =
+      nc_temps_op2(&w, OP_sub, most, nc_temps_op2(&w, OP_minimum, a, b));
+  Tensor *allowed = nc_temps_op1(&w, OP_abs, nc_temps_cast(&w, b, DT_f64)),
+         *close, *far;
   allowed = nc_temps_opnumber(&w, OP_mul, allowed, nc_float(par[0]));
   allowed = nc_temps_opnumber(&w, OP_add, allowed, nc_float(par[1]));
   close = nc_temps_op2(&w, OP_le, apart, nc_temps_cast(&w, allowed, DT_i64));
   close = nc_temps_op2(&w, OP_logical_and, close,
-                  nc_temps_opnumber(&w, OP_ge, apart, nc_int(0)));
-  far = nc_temps_opnumber(&w, OP_add, nc_temps_cast(&w, apart, DT_f64), nc_float(0x1p64));
-  far = nc_temps_op2(&w, OP_logical_and, nc_temps_opnumber(&w, OP_lt, apart, nc_int(0)),
-                nc_temps_op2(&w, OP_le, far, allowed));
+                       nc_temps_opnumber(&w, OP_ge, apart, nc_int(0)));
+  far = nc_temps_opnumber(&w, OP_add, nc_temps_cast(&w, apart, DT_f64),
+                          nc_float(0x1p64));
+  far = nc_temps_op2(&w, OP_logical_and,
+                     nc_temps_opnumber(&w, OP_lt, apart, nc_int(0)),
+                     nc_temps_op2(&w, OP_le, far, allowed));
   nc_temps_result(&w, y, nc_temps_op2(&w, OP_logical_or, close, far));
   return nc_temps_finish(&w);
 }
@@ -230,8 +238,10 @@ static int close(Tensor **y, Tensor *given[2], const double par[2]) {
   int r = NC_OK;
   *y = NULL;
   for (int i = 0; i < 2 && r == NC_OK; i++) {
-    r = nc_cast(&x[i], given[i], isfloat ? given[i]->dtype
-                                 : t == DT_i64 ? DT_i64 : DT_f64);
+    r = nc_cast(&x[i], given[i],
+                isfloat       ? given[i]->dtype
+                : t == DT_i64 ? DT_i64
+                              : DT_f64);
     in[i].t = x[i];
   }
   if (r == NC_OK)

@@ -21,8 +21,8 @@ static int blamed(const Call *c, int r, int operands) {
 */
 static int constant(Call *c, Scalar v, DType type, const Arg *device) {
   const Arg *size = &c->arg[0];
-  return blamed(c, nc_full(&c->out[0], place(device), type, size->n,
-                           size->list, v), 0);
+  return blamed(
+      c, nc_full(&c->out[0], place(device), type, size->n, size->list, v), 0);
 }
 
 static DType typeor(const Arg *a, DType otherwise) {
@@ -41,9 +41,10 @@ int nc_op_ones(Call *c) {
 
 int nc_op_empty(Call *c) {
   DType t = typeor(&c->arg[1], nc_defaultdtype);
-  if (t == DT_b8) return nc_op_zeros(c);    /* not every byte is a bool */
-  return blamed(c, nc_new(&c->out[0], place(&c->arg[2]), t, c->arg[0].n,
-                          c->arg[0].list), 0);
+  if (t == DT_b8) return nc_op_zeros(c); /* not every byte is a bool */
+  return blamed(
+      c, nc_new(&c->out[0], place(&c->arg[2]), t, c->arg[0].n, c->arg[0].list),
+      0);
 }
 
 int nc_op_full(Call *c) {
@@ -163,7 +164,9 @@ static int sequence(Tensor **y, FillRangeCall *s, int64_t n, const Device *d,
 static int finite(const char *what, Scalar v) {
   if (v.kind != NC_FLOAT || isfinite(v.f)) return NC_OK;
   return nc_fail(NC_EVALUE, "%s is %s, not a finite number", what,
-                 isnan(v.f) ? "nan" : v.f > 0 ? "inf" : "-inf");
+                 isnan(v.f) ? "nan"
+                 : v.f > 0  ? "inf"
+                            : "-inf");
 }
 
 static int badsign(const FillRangeCall *s) {
@@ -282,8 +285,9 @@ static int linspace(Call *c) {
   DType type = typeor(&a[3], nc_defaultdtype);
   Category kind = nc_category(type);
   Scalar ends[2] = { as(kind, a[0].s), as(kind, a[1].s) };
-  FillRangeCall s = { .start = as(NC_FLOAT, ends[0]), .end = as(NC_FLOAT, ends[1]),
-                 .spread = 1 };
+  FillRangeCall s = { .start = as(NC_FLOAT, ends[0]),
+                      .end = as(NC_FLOAT, ends[1]),
+                      .spread = 1 };
   const int64_t n = a[2].s.i;
   double gaps = n > 1 ? (double)(n - 1) : 1;
   int r;
@@ -293,7 +297,7 @@ static int linspace(Call *c) {
   if (n < 0)
     return nc_fail(NC_EVALUE, "the number of steps is %lld", (long long)n);
   s.step = nc_float((s.end.f - s.start.f) / gaps);
-  if (!isfinite(s.step.f))   /* the distance overflows, the step need not */
+  if (!isfinite(s.step.f)) /* the distance overflows, the step need not */
     s.step.f = s.end.f / gaps - s.start.f / gaps;
   if (n <= 2) s.step.f = 0;
   TRY(sequence(&c->out[0], &s, n, place(&a[4]), type));

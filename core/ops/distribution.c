@@ -14,7 +14,8 @@
 #include "core/indexing/index_select.h"
 
 /* What is drawn like x, in float64. */
-static Tensor *drawn(Temps *w, const Call *c, const Tensor *x, RandomFillCall d) {
+static Tensor *drawn(Temps *w, const Call *c, const Tensor *x,
+                     RandomFillCall d) {
   Tensor *y = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
@@ -29,14 +30,14 @@ static Tensor *uniforms(Temps *w, const Call *c, const Tensor *x) {
 
 static void needfloat(Temps *w, const Tensor *x) {
   if (w->status != NC_OK || nc_category(x->dtype) == NC_FLOAT) return;
-  w->status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
-                      nc_dtypename(x->dtype));
+  w->status =
+      nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
 }
 
 static void need(Temps *w, int holds, const char *what, double got) {
   if (w->status == NC_OK && !holds)
-    w->status = nc_fail(NC_EVALUE, "%s, not %g", what,
-                        got == got ? got : fabs(got));
+    w->status =
+        nc_fail(NC_EVALUE, "%s, not %g", what, got == got ? got : fabs(got));
 }
 
 /* All elements of the bool tensor x must be true. */
@@ -67,8 +68,9 @@ int nc_op_exponential_(Call *c) {
   Temps w = { 0 };
   needfloat(&w, x);
   need(&w, lambd > 0, "lambd must be above 0", lambd);
-  return fill(&w, c, nc_temps_opnumber(&w, OP_true_divide, exponentials(&w, c, x),
-                                  nc_float(lambd)));
+  return fill(&w, c,
+              nc_temps_opnumber(&w, OP_true_divide, exponentials(&w, c, x),
+                                nc_float(lambd)));
 }
 
 int nc_op_cauchy_(Call *c) {
@@ -80,7 +82,8 @@ int nc_op_cauchy_(Call *c) {
   need(&w, sigma > 0, "sigma must be above 0", sigma);
   y = nc_temps_opnumber(&w, OP_sub, uniforms(&w, c, x), nc_float(0.5));
   y = nc_temps_opnumber(&w, OP_mul, y, nc_float(3.14159265358979323846));
-  y = nc_temps_opnumber(&w, OP_mul, nc_temps_op1(&w, OP_tan, y), nc_float(sigma));
+  y = nc_temps_opnumber(&w, OP_mul, nc_temps_op1(&w, OP_tan, y),
+                        nc_float(sigma));
   return fill(&w, c, nc_temps_opnumber(&w, OP_add, y, nc_float(median)));
 }
 
@@ -90,8 +93,9 @@ int nc_op_log_normal_(Call *c) {
   Temps w = { 0 };
   needfloat(&w, x);
   need(&w, std > 0, "std must be above 0", std);
-  return fill(&w, c, nc_temps_op1(&w, OP_exp, drawn(&w, c, x, nc_normal(DT_f64, mean,
-                                                                   std))));
+  return fill(
+      &w, c,
+      nc_temps_op1(&w, OP_exp, drawn(&w, c, x, nc_normal(DT_f64, mean, std))));
 }
 
 /* 1 + floor(log(1-u) / log(1-p)): the first success */
@@ -101,7 +105,7 @@ int nc_op_geometric_(Call *c) {
   Temps w = { 0 };
   need(&w, p > 0 && p < 1, "p must lie between 0 and 1", p);
   y = nc_temps_opnumber(&w, OP_true_divide, exponentials(&w, c, x),
-                   nc_float(-log1p(-p)));
+                        nc_float(-log1p(-p)));
   y = nc_temps_opnumber(&w, OP_add, nc_temps_op1(&w, OP_floor, y), nc_int(1));
   return fill(&w, c, y);
 }
@@ -114,10 +118,12 @@ static Tensor *below(Temps *w, const Call *c, const Tensor *x, const Arg *p) {
   Arg in[2] = { { .t = uniforms(w, c, x) }, { .t = p->t, .s = p->s } };
   if (p->t) {
     Tensor *ge = nc_temps_opnumber(w, OP_ge, p->t, nc_int(0));
-    expect(w, nc_temps_op2(w, OP_logical_and, ge,
-                      nc_temps_opnumber(w, OP_le, p->t, nc_int(1))),
+    expect(w,
+           nc_temps_op2(w, OP_logical_and, ge,
+                        nc_temps_opnumber(w, OP_le, p->t, nc_int(1))),
            "a probability is not between 0 and 1");
-    in[1].t = nc_temps_expand(w, nc_temps_cast(w, p->t, DT_f64), x->nd, x->size);
+    in[1].t =
+        nc_temps_expand(w, nc_temps_cast(w, p->t, DT_f64), x->nd, x->size);
   } else {
     const double v = nc_tofloat(p->s);
     need(w, v >= 0 && v <= 1, "p must lie between 0 and 1", v);
@@ -130,7 +136,8 @@ int nc_op_bernoulli(Call *c) {
   const Arg own = { .t = x }, *p = c->arg[1].given ? &c->arg[1] : &own;
   Temps w = { 0 };
   if (p == &own) needfloat(&w, x);
-  return nc_temps_endcall(&w, c, nc_temps_cast(&w, below(&w, c, x, p), x->dtype), 2);
+  return nc_temps_endcall(&w, c,
+                          nc_temps_cast(&w, below(&w, c, x, p), x->dtype), 2);
 }
 
 int nc_op_bernoulli_(Call *c) {
@@ -153,8 +160,10 @@ int nc_op_random_(Call *c) {
     low = c->arg[2].given ? c->arg[1].s.i : 0;
     high = c->arg[2].given ? c->arg[2].s.i : c->arg[1].s.i;
     if (high <= low)
-      w.status = nc_fail(NC_EVALUE, "there is no integer from %lld to below "
-                         "%lld", (long long)low, (long long)high);
+      w.status = nc_fail(NC_EVALUE,
+                         "there is no integer from %lld to below "
+                         "%lld",
+                         (long long)low, (long long)high);
     if (w.status == NC_OK) w.status = nc_checkholds(low, x->dtype);
     if (w.status == NC_OK) w.status = nc_checkholds(high - 1, x->dtype);
     d = nc_integers(low, (uint64_t)high - (uint64_t)low);
@@ -182,19 +191,21 @@ int nc_op_normal(Call *c) {
   if (like && size->given)
     w.status = nc_fail(NC_EVALUE, "the tensor has the size already");
   if (w.status == NC_OK && nc_category(type) != NC_FLOAT)
-    w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
-                       nc_dtypename(type));
+    w.status =
+        nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(type));
   if (w.status == NC_OK && like) w.status = nc_broadcast(in, 2, &nd, shape);
-  if (std->t) expect(&w, nc_temps_opnumber(&w, OP_ge, std->t, nc_int(0)),
-                     "a standard deviation is negative");
-  else need(&w, nc_tofloat(std->s) >= 0, "std must not be negative",
-            nc_tofloat(std->s));
+  if (std->t)
+    expect(&w, nc_temps_opnumber(&w, OP_ge, std->t, nc_int(0)),
+           "a standard deviation is negative");
+  else
+    need(&w, nc_tofloat(std->s) >= 0, "std must not be negative",
+         nc_tofloat(std->s));
   if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 2);
-  const Device *where = like ? nc_device(like)
+  const Device *where = like               ? nc_device(like)
                         : c->arg[4].device ? c->arg[4].device
                                            : nc_defaultdevice;
-  int r = nc_new(&y, where, type, like ? nd : size->n,
-                 like ? shape : size->list);
+  int r =
+      nc_new(&y, where, type, like ? nd : size->n, like ? shape : size->list);
   d = like ? nc_normal(type, 0, 1)
            : nc_normal(type, nc_tofloat(mean->s), nc_tofloat(std->s));
   if (r == NC_OK) r = nc_draw(y, &d, nc_generatorof(c));
@@ -250,22 +261,26 @@ int nc_op_multinomial(Call *c) {
   Temps w = { 0 };
   needfloat(&w, x);
   if (w.status == NC_OK && (x->nd < 1 || x->nd > 2))
-    w.status = nc_fail(NC_ESHAPE, "needs a vector or a matrix, the tensor has "
-                       "%d dimensions", x->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "needs a vector or a matrix, the tensor has "
+                       "%d dimensions",
+                       x->nd);
   if (w.status == NC_OK && n < 1)
     w.status = nc_fail(NC_EVALUE, "%lld numbers", (long long)n);
-  if (w.status == NC_OK && (x->size[x->nd - 1] == 0 ||
-                            (!again && n > x->size[x->nd - 1])))
+  if (w.status == NC_OK &&
+      (x->size[x->nd - 1] == 0 || (!again && n > x->size[x->nd - 1])))
     w.status = nc_fail(NC_EVALUE, "%lld numbers of %lld categories%s",
                        (long long)n, (long long)x->size[x->nd - 1],
                        again ? "" : " without replacement");
   p = nc_temps_cast(&w, x, DT_f64);
   if (w.status == NC_OK && nc_numel(x) > 0) {
     Tensor *ge = nc_temps_opnumber(&w, OP_ge, p, nc_int(0));
-    expect(&w, nc_temps_op2(&w, OP_logical_and, ge, nc_temps_op1(&w, OP_isfinite, p)),
-           "a weight is negative, nan or infinite");
+    expect(
+        &w,
+        nc_temps_op2(&w, OP_logical_and, ge, nc_temps_op1(&w, OP_isfinite, p)),
+        "a weight is negative, nan or infinite");
     at = nc_temps_reduce(&w, OP_sum, nc_temps_opnumber(&w, OP_gt, p, nc_int(0)),
-                 1u << (x->nd - 1), 0);
+                         1u << (x->nd - 1), 0);
     expect(&w, nc_temps_opnumber(&w, OP_ge, at, nc_int(again ? 1 : n)),
            "too few weights are above 0");
   }

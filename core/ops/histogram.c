@@ -18,8 +18,8 @@ static void addup(Temps *w, Tensor *y, Tensor *x, Tensor *weight) {
   Tensor *one = NULL;
   IndexCall g = { .x = y, .other = weight, .offset = x, .picked = 1 };
   if (weight == NULL)
-    g.other = nc_temps_add(w, nc_full(&one, nc_device(x), DT_i64, 1, x->size,
-                                 nc_int(1)), &one);
+    g.other = nc_temps_add(
+        w, nc_full(&one, nc_device(x), DT_i64, 1, x->size, nc_int(1)), &one);
   if (w->status == NC_OK) w->status = nc_index_accumulate(&g);
 }
 
@@ -29,8 +29,9 @@ static Tensor *binned(Temps *w, Tensor *x, Tensor *weight, int64_t n) {
   x = dense(w, x, DT_i64);
   if (weight) weight = dense(w, weight, DT_f64);
   if (w->status != NC_OK) return NULL;
-  y = nc_temps_add(w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n,
-                         nc_int(0)), &y);
+  y = nc_temps_add(
+      w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n, nc_int(0)),
+      &y);
   if (w->status != NC_OK) return NULL;
   if (nc_device(x) == &nc_cpu) w->status = nc_cpu_bincount(y, x, weight);
   else addup(w, y, x, weight);
@@ -43,7 +44,7 @@ typedef Tensor *Finder(Temps *w, Tensor *x, const void *info);
 typedef struct Binning {
   Finder *find;
   const void *info;
-  int64_t n;                  /* bins; what lies in none does not count */
+  int64_t n; /* bins; what lies in none does not count */
 } Binning;
 
 static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight);
@@ -169,8 +170,9 @@ static int floats(const Tensor *x, int64_t n) {
 /* The numbers of the bins, from 0, of what lies in one, and its weights. */
 static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight) {
   Tensor *is, *y = NULL;
-  is = nc_temps_op2(w, OP_logical_and, nc_temps_opnumber(w, OP_ge, bin, nc_int(0)),
-               nc_temps_opnumber(w, OP_lt, bin, nc_int(n)));
+  is = nc_temps_op2(w, OP_logical_and,
+                    nc_temps_opnumber(w, OP_ge, bin, nc_int(0)),
+                    nc_temps_opnumber(w, OP_lt, bin, nc_int(n)));
   Index ix = { .kind = IX_TENSOR, .t = is };
   if (w->status != NC_OK) return NULL;
   nc_temps_add(w, nc_index(&y, bin, &ix, 1), &y);
@@ -181,7 +183,7 @@ static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight) {
   return w->status == NC_OK ? y : NULL;
 }
 
-typedef struct Even {         /* bins of equal width */
+typedef struct Even { /* bins of equal width */
   double from, to;
   int64_t n;
 } Even;
@@ -190,7 +192,8 @@ static Tensor *evenly(Temps *w, Tensor *x, const void *info) {
   const Even *e = info;
   Tensor *last, *bin = nc_temps_opnumber(w, OP_sub, x, nc_float(e->from));
   bin = nc_temps_opnumber(w, OP_true_divide, bin, nc_float(e->to - e->from));
-  bin = nc_temps_op1(w, OP_floor, nc_temps_opnumber(w, OP_mul, bin, nc_int(e->n)));
+  bin = nc_temps_op1(w, OP_floor,
+                     nc_temps_opnumber(w, OP_mul, bin, nc_int(e->n)));
   last = nc_temps_opnumber(w, OP_eq, x, nc_float(e->to));
   Arg in[3] = { { .t = last }, { .s = nc_int(e->n - 1) }, { .t = bin } };
   return nc_temps_op(w, OP_where, in, NULL);
@@ -246,7 +249,7 @@ static Tensor *edges(Temps *w, const Call *c, Tensor *x) {
 static Tensor *density(Temps *w, Tensor *y, Tensor *edge) {
   const int64_t n = w->status == NC_OK ? edge->size[0] - 1 : 0;
   Tensor *width = nc_temps_op2(w, OP_sub, nc_temps_narrow(w, edge, 0, 1, n),
-                          nc_temps_narrow(w, edge, 0, 0, n));
+                               nc_temps_narrow(w, edge, 0, 0, n));
   y = nc_temps_op2(w, OP_true_divide, y, nc_temps_reduce(w, OP_sum, y, ~0u, 0));
   return nc_temps_op2(w, OP_true_divide, y, width);
 }
@@ -286,7 +289,7 @@ int nc_op_histogram(Call *c) {
   w.status = floats(x, 1);
   if (w.status == NC_OK && weight && nc_numel(weight) != nc_numel(x))
     w.status = nc_fail(NC_ESHAPE, "weights must be as many as there are "
-                       "numbers");
+                                  "numbers");
   edge = w.status == NC_OK ? edges(&w, c, x) : NULL;
   if (w.status == NC_OK) n = edge->size[0] - 1;
   if (w.status == NC_OK && n < 1) w.status = floats(x, n);
@@ -295,8 +298,7 @@ int nc_op_histogram(Call *c) {
   if (weight) {
     y = within(&w, between(&w, x, &edge), n, &weight);
     y = binned(&w, y, weight, n);
-  } else
-    y = countedbetween(&w, x, edge, c->arg[1].t == NULL);
+  } else y = countedbetween(&w, x, edge, c->arg[1].t == NULL);
   y = nc_temps_cast(&w, y, c->arg[0].t->dtype);
   if (c->arg[4].s.i) y = density(&w, y, edge);
   nc_temps_result(&w, &c->out[0], y);

@@ -18,7 +18,8 @@ static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   for (int i = 0; i < 2; i++) {
     w->size[i] = size[i];
     if (nc_windows(w, i) < 1)
-      return nc_fail(NC_ESHAPE, "a kernel of %lld, %lld apart, does not fit in "
+      return nc_fail(NC_ESHAPE,
+                     "a kernel of %lld, %lld apart, does not fit in "
                      "%lld elements with padding %lld",
                      (long long)w->kernel[i], (long long)w->dilation[i],
                      (long long)w->size[i], (long long)w->pad[i]);
@@ -81,8 +82,10 @@ static int fit(const Tensor *x, const ConvGeometry *w) {
     return nc_fail(NC_EDTYPE, "self is %s, a float dtype is needed",
                    nc_dtypename(x->dtype));
   if (x->size[1] % rows == 0 && x->size[2] == columns) return NC_OK;
-  return nc_fail(NC_ESHAPE, "self must have a multiple of %lld rows and %lld "
-                 "columns", (long long)rows, (long long)columns);
+  return nc_fail(NC_ESHAPE,
+                 "self must have a multiple of %lld rows and %lld "
+                 "columns",
+                 (long long)rows, (long long)columns);
 }
 
 int nc_op__fold(Call *c) {

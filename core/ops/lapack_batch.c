@@ -14,8 +14,10 @@
 */
 int nc_checkmatrix(const Tensor *x) {
   if (x->nd < 2)
-    return nc_fail(NC_ESHAPE, "needs a matrix or a batch of them, not %d "
-                   "dimension%s", x->nd, x->nd == 1 ? "" : "s");
+    return nc_fail(NC_ESHAPE,
+                   "needs a matrix or a batch of them, not %d "
+                   "dimension%s",
+                   x->nd, x->nd == 1 ? "" : "s");
   if (x->dtype != DT_f32 && x->dtype != DT_f64)
     return nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
                    nc_dtypename(x->dtype));
@@ -73,8 +75,8 @@ void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x) {
   dense = nc_temps_add(w, r, &dense);
   if (dense == NULL) return;
   j->t[i] = nc_data(dense);
-  j->each[i] = j->batch ? nc_numel(dense) / j->batch *
-                              nc_dtypesize(dense->dtype) : 0;
+  j->each[i] =
+      j->batch ? nc_numel(dense) / j->batch * nc_dtypesize(dense->dtype) : 0;
 }
 
 /*
@@ -115,9 +117,11 @@ static int converged(const Job *j, int64_t failed) {
   if (failed == 0) return NC_OK;
   if (j->batch == 1)
     return nc_fail(NC_EVALUE, "does not converge: does the matrix hold nan "
-                   "or inf?");
-  return nc_fail(NC_EVALUE, "does not converge for matrix %lld of the batch: "
-                 "does it hold nan or inf?", (long long)failed);
+                              "or inf?");
+  return nc_fail(NC_EVALUE,
+                 "does not converge for matrix %lld of the batch: "
+                 "does it hold nan or inf?",
+                 (long long)failed);
 }
 
 int nc_jobasked(const Job *j, const double *answer) {

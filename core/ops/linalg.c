@@ -14,8 +14,7 @@ static void lu(const Job *j, int64_t i, char *work) {
   (void)work;
   if (j->k > 0)
     j->l->getrf(&j->m, &j->n, at(j, 0, i), &ld, at(j, 1, i), at(j, 2, i));
-  else
-    *(int *)at(j, 2, i) = 0;
+  else *(int *)at(j, 2, i) = 0;
 }
 
 static void planlu(Temps *w, Job *j, const Call *c, Tensor *out[]) {
@@ -39,7 +38,7 @@ static void cholesky(const Job *j, int64_t i, char *work) {
   *(int *)at(j, 1, i) = 0;
   if (n == 0) return;
   j->l->potrf(j->flag, &n, a, &n, at(j, 1, i), 1);
-  for (int64_t col = 0; col < n; col++)       /* the other triangle is 0 */
+  for (int64_t col = 0; col < n; col++) /* the other triangle is 0 */
     memset(a + (col * n + (lower ? 0 : col + 1)) * j->bytes, 0,
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
 }
@@ -118,7 +117,7 @@ static int checkpivots(const Job *j, const Tensor *x, const Tensor *p) {
   if (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
       nc_numel(p) != j->batch * j->n)
     return nc_fail(NC_ESHAPE, "pivots must be int32, as lu_factor gives "
-                   "them");
+                              "them");
   for (int64_t i = 0; i < nc_numel(p) && !j->dry; i++)
     if (pivot[i] < 1 || pivot[i] > j->n)
       return nc_fail(NC_EVALUE, "pivot %d of %d", pivot[i], j->n);
@@ -188,10 +187,9 @@ static void lstsq(const Job *j, int64_t i, char *work) {
   j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->m * j->n, j->bytes) ||
                !nc_allfinite(at(j, 1, i), (int64_t)tall * j->other, j->bytes);
   if (j->info[i] == 0 && j->k > 0 && j->other > 0)
-    j->l->gelsd(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i),
-                &tall, at(j, 2, i),
-                j->bytes == 8 ? (const void *)&j->rcond : &low, at(j, 3, i),
-                work, &j->lwork, iwork, &j->info[i]);
+    j->l->gelsd(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i), &tall,
+                at(j, 2, i), j->bytes == 8 ? (const void *)&j->rcond : &low,
+                at(j, 3, i), work, &j->lwork, iwork, &j->info[i]);
 }
 
 static void planlstsq(Temps *w, Job *j, const Call *c, Tensor *out[]) {

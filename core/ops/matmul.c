@@ -32,8 +32,7 @@ static int sametype(const Call *c, int i, int j) {
           nc_dtypename(a), role[j], nc_dtypename(b));
   if (j == 1 && nc_category(a) != NC_FLOAT && nc_promote(a, b) == b)
     nc_hint("self:to(\"%s\"):%s(arg 1)", nc_dtypename(b), op);
-  else if (j == 1)
-    nc_hint("self:%s(arg 1:to(\"%s\"))", op, nc_dtypename(a));
+  else if (j == 1) nc_hint("self:%s(arg 1:to(\"%s\"))", op, nc_dtypename(a));
   return NC_EDTYPE;
 }
 
@@ -62,8 +61,7 @@ static void suggest(const Call *c, const Tensor *a, const Tensor *b) {
   else if (rows == b->size[0])
     nc_hint("self:t():%s(arg 1) gives %s[%lldx%lld]", op, type, cols,
             (long long)b->size[1]);
-  else
-    nc_hint("none of self:t(), arg 1:t() fits");
+  else nc_hint("none of self:t(), arg 1:t() fits");
 }
 
 /* Do the inner sizes of operands i and j agree? */
@@ -140,9 +138,11 @@ int nc_op_bmm(Call *c) {
   const Tensor *a = c->arg[0].t, *b = c->arg[1].t;
   int r = check(c, 0, 3, 1, 3);
   if (r == NC_OK && a->size[0] != b->size[0]) {
-    r = nc_fail(NC_ESHAPE, "batch sizes differ: self has %lld matri%s, arg 1 "
-                "has %lld", (long long)a->size[0],
-                a->size[0] == 1 ? "x" : "ces", (long long)b->size[0]);
+    r = nc_fail(NC_ESHAPE,
+                "batch sizes differ: self has %lld matri%s, arg 1 "
+                "has %lld",
+                (long long)a->size[0], a->size[0] == 1 ? "x" : "ces",
+                (long long)b->size[0]);
     nc_hint("matmul broadcasts batches of one");
   }
   if (r == NC_OK) r = multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
@@ -249,7 +249,7 @@ static int batch(Tensor *a, Tensor *b, int *nb, int64_t size[]) {
 
 /* Can the batch of x count as further rows of one matrix? */
 static int foldable(const Tensor *x) {
-  int last = x->nd - 2;       /* sizes of 1 in between do not count */
+  int last = x->nd - 2; /* sizes of 1 in between do not count */
   for (int d = last - 1; d >= 0; d--) {
     if (x->size[d] == 1) continue;
     if (x->step[d] != x->step[last] * x->size[last]) return 0;
@@ -426,8 +426,7 @@ int nc_grad_matmul(OperatorGrad *g) {
   int r = NC_OK;
   if (column) r = widened(&one, g->g[0], -1);
   if (r == NC_OK && row) r = widened(&two, one ? one : g->g[0], -2);
-  if (r == NC_OK)
-    r = matgrad(g, two ? two : one ? one : g->g[0], row, column);
+  if (r == NC_OK) r = matgrad(g, two ? two : one ? one : g->g[0], row, column);
   nc_release(one);
   nc_release(two);
   return r;

@@ -34,15 +34,18 @@ static int64_t ceiled(const ConvGeometry *w, int i) {
 static int along(ConvGeometry *w, int i, int ceil) {
   const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
   if (w->pad[i] > w->kernel[i] / 2)
-    return nc_fail(NC_EVALUE, "padding is %lld, at most half of the kernel "
-                   "size %lld is allowed", (long long)w->pad[i],
-                   (long long)w->kernel[i]);
+    return nc_fail(NC_EVALUE,
+                   "padding is %lld, at most half of the kernel "
+                   "size %lld is allowed",
+                   (long long)w->pad[i], (long long)w->kernel[i]);
   w->out[i] = 0;
   if (w->size[i] > 0) w->out[i] = ceil ? ceiled(w, i) : nc_windows(w, i);
   if (w->out[i] < 1)
-    return nc_fail(NC_ESHAPE, "a window of %lld does not fit in %lld elements "
-                   "with padding %lld", (long long)reach,
-                   (long long)w->size[i], (long long)w->pad[i]);
+    return nc_fail(NC_ESHAPE,
+                   "a window of %lld does not fit in %lld elements "
+                   "with padding %lld",
+                   (long long)reach, (long long)w->size[i],
+                   (long long)w->pad[i]);
   for (int64_t k = 0; k < w->out[i]; k++)
     if (!hits(w, i, k))
       return nc_fail(NC_ESHAPE, "window %lld holds nothing but padding",
@@ -120,8 +123,10 @@ static int fit(const Call *c, const ConvGeometry *w) {
   for (int i = 0; i < 4; i++)
     if (at->nd != 4 || at->size[i] != g->size[i] ||
         (i > 1 && g->size[i] != w->out[i - 2]))
-      return nc_fail(NC_ESHAPE, "such windows give %lld x %lld elements and "
-                     "positions", (long long)w->out[0], (long long)w->out[1]);
+      return nc_fail(NC_ESHAPE,
+                     "such windows give %lld x %lld elements and "
+                     "positions",
+                     (long long)w->out[0], (long long)w->out[1]);
   return NC_OK;
 }
 

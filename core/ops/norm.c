@@ -40,9 +40,10 @@ static int shape(NormCall *n, const Tensor *x, const Arg *a) {
   if (of == 0) return NC_OK;
   if (n->channels == 0 || n->inner == 0 || of % n->channels != 0 ||
       of / n->channels % n->inner != 0)
-    return nc_fail(NC_ESHAPE, "%lld elements are no multiple of %lld channels "
-                   "of %lld", (long long)of, (long long)n->channels,
-                   (long long)n->inner);
+    return nc_fail(NC_ESHAPE,
+                   "%lld elements are no multiple of %lld channels "
+                   "of %lld",
+                   (long long)of, (long long)n->channels, (long long)n->inner);
   n->n = of / n->channels / n->inner;
   return NC_OK;
 }
@@ -171,10 +172,12 @@ static Tensor *shaped(Temps *f, Tensor *t, const GradMeta *m) {
 /* gw less its mean, and less the part of it that lies along y */
 static Tensor *along(Temps *f, const NormCall *n, Tensor *gw, Tensor *y,
                      unsigned rows) {
-  Tensor *part = nc_temps_reduce(f, OP_mean, nc_temps_op2(f, OP_mul, gw, y), rows, 1);
+  Tensor *part =
+      nc_temps_reduce(f, OP_mean, nc_temps_op2(f, OP_mul, gw, y), rows, 1);
   Tensor *rest = gw;
   if (n->centered)
-    rest = nc_temps_op2(f, OP_sub, gw, nc_temps_reduce(f, OP_mean, gw, rows, 1));
+    rest =
+        nc_temps_op2(f, OP_sub, gw, nc_temps_reduce(f, OP_mean, gw, rows, 1));
   return nc_temps_op2(f, OP_sub, rest, nc_temps_op2(f, OP_mul, y, part));
 }
 
@@ -185,24 +188,30 @@ static int byrows(OperatorGrad *g, const NormCall *n, Tensor *x, Tensor *w) {
   Temps f = { 0 };
   Tensor *gy = parted(&f, n, nc_temps_cast(&f, g->g[0], type), 0), *gw = gy;
   Tensor *c = parted(&f, n, nc_temps_cast(&f, x, type), 0), *s, *y;
-  if (n->centered) c = nc_temps_op2(&f, OP_sub, c, nc_temps_reduce(&f, OP_mean, c, rows, 1));
+  if (n->centered)
+    c = nc_temps_op2(&f, OP_sub, c, nc_temps_reduce(&f, OP_mean, c, rows, 1));
   s = nc_temps_reduce(&f, OP_mean, nc_temps_op2(&f, OP_mul, c, c), rows, 1);
-  s = nc_temps_op1(&f, OP_rsqrt, nc_temps_opnumber(&f, OP_add, s, nc_float(n->eps)));
+  s = nc_temps_op1(&f, OP_rsqrt,
+                   nc_temps_opnumber(&f, OP_add, s, nc_float(n->eps)));
   y = nc_temps_op2(&f, OP_mul, c, s);
   if (w)
-    gw = nc_temps_op2(&f, OP_mul, gy, parted(&f, n, nc_temps_cast(&f, w, type), 1));
+    gw = nc_temps_op2(&f, OP_mul, gy,
+                      parted(&f, n, nc_temps_cast(&f, w, type), 1));
   if (wanted(g, 0)) {
     Tensor *d = nc_temps_op2(&f, OP_mul, s, along(&f, n, gw, y, rows));
     nc_temps_result(&f, &g->d[0], shaped(&f, d, &g->in[0].meta));
   }
   if (wanted(g, 1))
-    nc_temps_result(&f, &g->d[1],
-            shaped(&f, nc_temps_reduce(&f, OP_sum, nc_temps_op2(&f, OP_mul, gy, y),
-                               channels, 1), &g->in[1].meta));
+    nc_temps_result(
+        &f, &g->d[1],
+        shaped(&f,
+               nc_temps_reduce(&f, OP_sum, nc_temps_op2(&f, OP_mul, gy, y),
+                               channels, 1),
+               &g->in[1].meta));
   if (wanted(g, 2))
     nc_temps_result(&f, &g->d[2],
-            shaped(&f, nc_temps_reduce(&f, OP_sum, gy, channels, 1),
-                   &g->in[2].meta));
+                    shaped(&f, nc_temps_reduce(&f, OP_sum, gy, channels, 1),
+                           &g->in[2].meta));
   return nc_temps_finish(&f);
 }
 
@@ -218,7 +227,6 @@ int nc_grad__norm(OperatorGrad *g) {
   TRY(nc_recording(&records[0], g->g[0]));
   TRY(nc_recording(&records[1], x));
   if (w) TRY(nc_recording(&records[2], w));
-  if (records[0] || records[1] || records[2])
-    return byrows(g, &n, x, w);
+  if (records[0] || records[1] || records[2]) return byrows(g, &n, x, w);
   return atonce(g, &n, x, w);
 }

@@ -29,8 +29,7 @@ static void qr(const Job *j, int64_t i, char *work) {
   }
   memset(y, 0, (size_t)m * (size_t)q * size);
   memcpy(y, a, (size_t)m * (size_t)j->k * size);
-  if (q > 0)
-    j->l->orgqr(&m, &q, &j->k, y, &m, tau, work, &j->lwork, &info);
+  if (q > 0) j->l->orgqr(&m, &q, &j->k, y, &m, tau, work, &j->lwork, &info);
 }
 
 static void planqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
@@ -54,8 +53,8 @@ int nc_op__lapack_qr(Call *c) {
 */
 static void geqrf(const Job *j, int64_t i, char *work) {
   if (j->k > 0)
-    j->l->geqrf(&j->m, &j->n, at(j, 0, i), &j->m, at(j, 1, i), work,
-                &j->lwork, &j->info[i]);
+    j->l->geqrf(&j->m, &j->n, at(j, 0, i), &j->m, at(j, 1, i), work, &j->lwork,
+                &j->info[i]);
 }
 
 /* Room for the blocks of 64 columns that LAPACK works with. */
@@ -83,9 +82,11 @@ static int checktau(const Tensor *x, const Tensor *tau, int64_t most) {
              tau->size[tau->nd - 1] <= most;
   for (int d = 0; fits && d < tau->nd - 1; d++)
     fits = tau->size[d] == x->size[d];
-  return fits ? NC_OK : nc_fail(NC_ESHAPE, "tau must be a vector of at most "
-                                "%lld factors for each matrix, of its dtype",
-                                (long long)most);
+  return fits ? NC_OK
+              : nc_fail(NC_ESHAPE,
+                        "tau must be a vector of at most "
+                        "%lld factors for each matrix, of its dtype",
+                        (long long)most);
 }
 
 static void orgqr(const Job *j, int64_t i, char *work) {
@@ -97,7 +98,8 @@ static void orgqr(const Job *j, int64_t i, char *work) {
 static void planorgqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *tau = c->arg[1].t;
   w->status = j->m < j->n ? nc_fail(NC_ESHAPE, "needs as many rows as columns, "
-                                    "or more") : checktau(x, tau, j->n);
+                                               "or more")
+                          : checktau(x, tau, j->n);
   nc_jobgiven(w, j, 1, tau);
   if (w->status != NC_OK) return;
   out[0] = nc_jobcopy(w, j, 0, x);
@@ -133,7 +135,7 @@ static void planormqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
       w->status = nc_fail(NC_ESHAPE, "the batches differ");
   if (w->status == NC_OK) w->status = checktau(x, tau, j->k);
   if (w->status != NC_OK) return;
-  nc_jobcopy(w, j, 0, x);           /* LAPACK writes to it for a while */
+  nc_jobcopy(w, j, 0, x); /* LAPACK writes to it for a while */
   nc_jobgiven(w, j, 1, tau);
   out[0] = nc_jobcopy(w, j, 2, b);
   j->m = (int)b->size[b->nd - 1];
@@ -158,10 +160,9 @@ static void eig(const Job *j, int64_t i, char *work) {
   if (j->n == 0) return;
   j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->n * j->n, j->bytes);
   if (j->info[i] == 0)
-    j->l->geev(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
-               at(j, 1, i), at(j, 2, i), NULL, &one,
-               vectors ? at(j, 3, i) : NULL, vectors ? &j->n : &one, work,
-               &j->lwork, &j->info[i], 1, 1);
+    j->l->geev(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n, at(j, 1, i),
+               at(j, 2, i), NULL, &one, vectors ? at(j, 3, i) : NULL,
+               vectors ? &j->n : &one, work, &j->lwork, &j->info[i], 1, 1);
 }
 
 static void planeig(Temps *w, Job *j, const Call *c, Tensor *out[]) {
@@ -192,8 +193,8 @@ static void eigh(const Job *j, int64_t i, char *work) {
   int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
   if (j->n > 0)
     j->l->syevd(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
-                at(j, 1, i), work, &j->lwork, iwork, &j->liwork, &j->info[i],
-                1, 1);
+                at(j, 1, i), work, &j->lwork, iwork, &j->liwork, &j->info[i], 1,
+                1);
 }
 
 static void planeigh(Temps *w, Job *j, const Call *c, Tensor *out[]) {

@@ -61,11 +61,15 @@ static int64_t origin(int64_t i, int64_t n, int mode) {
 
 static int fits(int64_t n, int64_t before, int64_t after, int mode, int d) {
   const int64_t most = before > after ? before : after;
-  const int64_t limit = mode == REFLECT ? n - 1 : mode == CIRCULAR ? n
-                        : n > 0 ? INT64_MAX : 0;
+  const int64_t limit = mode == REFLECT    ? n - 1
+                        : mode == CIRCULAR ? n
+                        : n > 0            ? INT64_MAX
+                                           : 0;
   if (most <= 0 || most <= limit) return NC_OK;
-  return nc_fail(NC_ESHAPE, "dim %d of size %lld cannot be padded by %lld in "
-                 "this mode", d + 1, (long long)n, (long long)most);
+  return nc_fail(NC_ESHAPE,
+                 "dim %d of size %lld cannot be padded by %lld in "
+                 "this mode",
+                 d + 1, (long long)n, (long long)most);
 }
 
 /* Pads dimension d with its own elements. */
@@ -80,8 +84,10 @@ static Tensor *extended(Temps *w, Tensor *x, int d, int64_t before,
   if (NC_ADDOVER(n, before, &all) || NC_ADDOVER(all, after, &all))
     all = INT64_MAX;
   if (all < 0) {
-    w->status = nc_fail(NC_ESHAPE, "dim %d of size %lld cannot be cropped by "
-                        "%lld", d + 1, (long long)n, (long long)(n - all));
+    w->status = nc_fail(NC_ESHAPE,
+                        "dim %d of size %lld cannot be cropped by "
+                        "%lld",
+                        d + 1, (long long)n, (long long)(n - all));
     return NULL;
   }
   if ((r = nc_new(&here, &nc_cpu, DT_i64, 1, &all)) == NC_OK) {
@@ -109,12 +115,14 @@ static Tensor *surrounded(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
     int64_t left = x->size[d];
     if (NC_ADDOVER(size[d], before, &size[d]) ||
         NC_ADDOVER(size[d], after, &size[d]))
-      size[d] = INT64_MAX;              /* which is too large in any case */
+      size[d] = INT64_MAX; /* which is too large in any case */
     if (NC_ADDOVER(left, before < 0 ? before : 0, &left) ||
         NC_ADDOVER(left, after < 0 ? after : 0, &left) || left < 0)
-      w->status = nc_fail(NC_ESHAPE, "dim %d of size %lld cannot be cropped by "
-                          "%lld and %lld", d + 1, (long long)x->size[d],
-                          (long long)before, (long long)after);
+      w->status = nc_fail(NC_ESHAPE,
+                          "dim %d of size %lld cannot be cropped by "
+                          "%lld and %lld",
+                          d + 1, (long long)x->size[d], (long long)before,
+                          (long long)after);
     if (w->status != NC_OK) return NULL;
     from[d] = before > 0 ? before : 0;
     if (left != x->size[d]) x = nc_temps_narrow(w, x, d, cut, left);
@@ -139,8 +147,10 @@ int nc_op_pad(Call *c) {
   const int mode = (int)c->arg[2].s.i;
   Temps w = { 0 };
   if (pad->n % 2 != 0 || pad->n > 2 * x->nd)
-    w.status = nc_fail(NC_ESHAPE, "%d sizes for %d dimensions: two a dimension "
-                       "are wanted, from the last one on", pad->n, x->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "%d sizes for %d dimensions: two a dimension "
+                       "are wanted, from the last one on",
+                       pad->n, x->nd);
   if (w.status == NC_OK && mode != CONSTANT && c->arg[3].given)
     w.status = nc_fail(NC_EVALUE, "a value is for constant padding");
   if (w.status == NC_OK && mode == CONSTANT)
@@ -181,7 +191,8 @@ int nc_op_block_diag(Call *c) {
     const int64_t n = t->nd == 2 ? t->size[0] : 1;
     const int64_t m = t->nd ? t->size[t->nd - 1] : 1;
     if (nc_numel(t) > 0) {
-      copy.arg[0].t = nc_temps_narrow(&w, nc_temps_narrow(&w, y, 0, row, n), 1, column, m);
+      copy.arg[0].t =
+          nc_temps_narrow(&w, nc_temps_narrow(&w, y, 0, row, n), 1, column, m);
       copy.arg[1].t = t;
       nc_temps_call(&w, &copy);
     }

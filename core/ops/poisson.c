@@ -15,7 +15,7 @@
 #include "core/op.h"
 #include "core/base/philox.h"
 
-typedef struct Uniforms {     /* of one element, two a block */
+typedef struct Uniforms { /* of one element, two a block */
   uint64_t key, block;
   uint32_t retry, w[4];
   int used;
@@ -74,9 +74,9 @@ static int fill(Tensor *y, const Tensor *rate, Generator *g) {
   if (g == NULL) g = &nc_generator;
   for (int64_t i = 0; i < n; i++)
     if (!(j.rate[i] >= 0) || j.rate[i] > 0x1p62)
-      return nc_fail(NC_EVALUE, "the rate of element %lld is %g", (long long)i
-                     + 1, j.rate[i] == j.rate[i] ? j.rate[i]
-                                                 : fabs(j.rate[i]));
+      return nc_fail(NC_EVALUE, "the rate of element %lld is %g",
+                     (long long)i + 1,
+                     j.rate[i] == j.rate[i] ? j.rate[i] : fabs(j.rate[i]));
   j.key = nc_initialseed(g);
   j.block = nc_takeblocks(g, (uint64_t)n);
   return nc_parallel(n, 1024, draw, &j);

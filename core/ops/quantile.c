@@ -8,7 +8,7 @@
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT };   /* of the signature */
+enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT }; /* of the signature */
 
 static Tensor *move(Temps *w, Tensor *x, int64_t from, int64_t to) {
   Call c = nc_callon(OPERATOR_movedim, x);
@@ -40,18 +40,23 @@ static Tensor *fractions(Temps *w, const Arg *a, const Tensor *x) {
   Tensor *q = a->t, *in, *y = NULL;
   Scalar all = nc_int(1);
   if (q == NULL)
-    q = nc_temps_add(w, nc_full(&y, nc_device(x), x->dtype, 0, NULL,
-                           nc_float(nc_tofloat(a->s))), &y);
+    q = nc_temps_add(w,
+                     nc_full(&y, nc_device(x), x->dtype, 0, NULL,
+                             nc_float(nc_tofloat(a->s))),
+                     &y);
   if (w->status != NC_OK) return NULL;
   if (q->dtype != x->dtype) {
     w->status = nc_fail(NC_EDTYPE, "q is %s, self is %s",
                         nc_dtypename(q->dtype), nc_dtypename(x->dtype));
     nc_hint("q:to(\"%s\") first", nc_dtypename(x->dtype));
   } else if (q->nd > 1)
-    w->status = nc_fail(NC_ESHAPE, "q has %d dimensions, and at most 1 is "
-                        "possible", q->nd);
-  in = nc_temps_op2(w, OP_logical_and, nc_temps_opnumber(w, OP_ge, q, nc_int(0)),
-               nc_temps_opnumber(w, OP_le, q, nc_int(1)));
+    w->status = nc_fail(NC_ESHAPE,
+                        "q has %d dimensions, and at most 1 is "
+                        "possible",
+                        q->nd);
+  in =
+      nc_temps_op2(w, OP_logical_and, nc_temps_opnumber(w, OP_ge, q, nc_int(0)),
+                   nc_temps_opnumber(w, OP_le, q, nc_int(1)));
   in = nc_temps_reduce(w, OP_all, in, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&all, in);
   if (w->status == NC_OK && !all.i)
@@ -60,14 +65,14 @@ static Tensor *fractions(Temps *w, const Arg *a, const Tensor *x) {
 }
 
 typedef struct DimRows {
-  Tensor *x;                  /* the last dimension is a line */
-  Tensor *sorted;             /* or NULL: see nc_canrank */
+  Tensor *x;      /* the last dimension is a line */
+  Tensor *sorted; /* or NULL: see nc_canrank */
 } DimRows;
 
 static DimRows linesof(Temps *w, Tensor *x, const Tensor *q) {
   DimRows l = { .x = x };
   int yes = 0;
-  if (w->status == NC_OK)     /* two ranks for each */
+  if (w->status == NC_OK) /* two ranks for each */
     w->status = nc_canrank(&yes, x, 2 * nc_numel(q));
   if (w->status == NC_OK && !yes)
     nc_temps_add(w, nc_sortvalues(&l.sorted, x, x->nd - 1), &l.sorted);
@@ -77,9 +82,10 @@ static DimRows linesof(Temps *w, Tensor *x, const Tensor *q) {
 /* Which lines have a nan? */
 static Tensor *withnan(Temps *w, DimRows l) {
   const int dim = l.x->nd - 1;
-  return nc_temps_op1(w, OP_isnan, l.sorted
-                     ? nc_temps_narrow(w, l.sorted, dim, l.x->size[dim] - 1, 1)
-                     : nc_temps_reduce(w, OP_amax, l.x, 1u << dim, 1));
+  return nc_temps_op1(
+      w, OP_isnan,
+      l.sorted ? nc_temps_narrow(w, l.sorted, dim, l.x->size[dim] - 1, 1)
+               : nc_temps_reduce(w, OP_amax, l.x, 1u << dim, 1));
 }
 
 /* Ranks from 0, [lines.. x q], of sorted lines: nan lies last.  They are of
@@ -91,13 +97,15 @@ static Tensor *ranksof(Temps *w, DimRows l, Tensor *q, int ignore) {
   const DType type = n > 1 << 24 ? DT_f64 : x->dtype;
   q = nc_temps_cast(w, q, type);
   if (ignore) {
-    most = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x), 1u << (x->nd - 1), 1);
+    most = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x),
+                           1u << (x->nd - 1), 1);
     most = nc_temps_opnumber(w, OP_sub, most, nc_int(1));
     most = nc_temps_opnumber(w, OP_maximum, most, nc_int(0));
     return nc_temps_op2(w, OP_mul, nc_temps_cast(w, most, type), q);
   }
   y = nc_temps_opnumber(w, OP_mul, q, nc_int(n - 1));
-  Arg in[3] = { { .t = withnan(w, l) }, { .s = nc_float((double)(n - 1)) },
+  Arg in[3] = { { .t = withnan(w, l) },
+                { .s = nc_float((double)(n - 1)) },
                 { .t = y } };
   return nc_temps_op(w, OP_where, in, NULL);
 }
@@ -108,8 +116,10 @@ static Tensor *at(Temps *w, DimRows l, Tensor *rank) {
   rank = nc_temps_cast(w, rank, DT_i64);
   if (l.sorted) rank = nc_temps_opnumber(w, OP_add, rank, nc_int(1));
   if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, l.sorted ? nc_gatherdim(&y, l.sorted, rank, l.x->nd - 1)
-                             : nc_ranked(&y, l.x, rank), &y);
+  return nc_temps_add(w,
+                      l.sorted ? nc_gatherdim(&y, l.sorted, rank, l.x->nd - 1)
+                               : nc_ranked(&y, l.x, rank),
+                      &y);
 }
 
 /* *low and *high: ranks, and then the elements there.  Of lines that are not
@@ -131,7 +141,7 @@ static void atboth(Temps *w, DimRows l, Tensor **low, Tensor **high) {
 
 /* [lines.. x q] */
 static Tensor *between(Temps *w, DimRows l, Tensor *rank, int64_t how) {
-  const double whole[2] = { 0, 0 };             /* no decimals */
+  const double whole[2] = { 0, 0 }; /* no decimals */
   Tensor *low, *high, *weight;
   Arg one[1] = { { .t = rank } };
   if (w->status != NC_OK) return NULL;
@@ -177,15 +187,17 @@ static int quantile(Call *c, int ignore) {
     w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
   if (w.status == NC_OK) {
     q = fractions(&w, &c->arg[1], x);
-    y = c->arg[2].given && x->nd > 0 ? move(&w, x, dim + 1, -1)
-                                     : nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1);
+    y = c->arg[2].given && x->nd > 0
+            ? move(&w, x, dim + 1, -1)
+            : nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1);
     const DimRows l = linesof(&w, y, q);
     y = between(&w, l, ranksof(&w, l, q, ignore), c->arg[4].s.i);
     y = arranged(&w, c, y, dim, q == NULL || q->nd == 0);
     nc_temps_result(&w, &c->out[0], y);
   }
   if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
-  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg, 1);
+  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg,
+                       1);
 }
 
 int nc_op_quantile(Call *c) {

@@ -69,8 +69,7 @@ static int blamed(const Call *c, int r, int operands) {
 static int give(Call *c, int r, Tensor *y, RandomFillCall *d, int operands) {
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     c->out[0] = y;
-  else
-    nc_release(y);
+  else nc_release(y);
   return blamed(c, r, operands);
 }
 
@@ -89,7 +88,8 @@ static int make(Tensor **y, const Arg *a, DType t, const Arg *where) {
 }
 
 /* rand, randn: arg 0 is a size or a tensor, then come dtype and device */
-static int floats(Call *c, RandomFillCall (*distribution)(DType, double, double),
+static int floats(Call *c,
+                  RandomFillCall (*distribution)(DType, double, double),
                   double b) {
   Tensor *like = c->arg[0].t, *y = NULL;
   DType t = typeor(&c->arg[1], like ? like->dtype : nc_defaultdtype);
@@ -150,8 +150,8 @@ static int checkuniform(DType t, double from, double to) {
   const double most = largest(t);
   TRY(needsfloat(t));
   if (!(from <= to))
-    return nc_fail(NC_EVALUE, "from is %g, and to is %g",
-                   unsignednan(from), unsignednan(to));
+    return nc_fail(NC_EVALUE, "from is %g, and to is %g", unsignednan(from),
+                   unsignednan(to));
   if (from < -most || to > most || to - from > most)
     return nc_fail(NC_EVALUE, "the interval from %g to %g is too wide for %s",
                    from, to, nc_dtypename(t));
@@ -182,9 +182,9 @@ int nc_op_randperm(Call *c) {
   const Device *where = c->arg[2].device;
   DType t = typeor(&c->arg[1], DT_i64);
   Tensor *p = NULL, *cast = NULL;
-  int r = n < 0 ? nc_fail(NC_EVALUE, "a permutation of %lld numbers",
-                          (long long)n)
-                : holds(t, 0, n);
+  int r =
+      n < 0 ? nc_fail(NC_EVALUE, "a permutation of %lld numbers", (long long)n)
+            : holds(t, 0, n);
   if (r == NC_OK) r = nc_new(&p, &nc_cpu, DT_i64, 1, &n);
   if (r == NC_OK) r = nc_shuffle(nc_data(p), n, nc_generatorof(c));
   if (r == NC_OK) r = nc_cast(&cast, p, t);

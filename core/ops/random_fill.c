@@ -2,7 +2,7 @@
 /*
 ** random_fill.c - generators, and what is filled from them.
 */
-#define _DEFAULT_SOURCE       /* getentropy */
+#define _DEFAULT_SOURCE /* getentropy */
 #include "core/ops/random_fill.h"
 
 #include <math.h>
@@ -85,8 +85,8 @@ int nc_precision(DType t) {
 static double below(double x, DType t) {
   int e;
   double half = frexp(x, &e), ulp = ldexp(1, e - nc_precision(t)), y;
-  if (x == 0) return t == DT_f64 ? -0x1p-1022 : t == DT_f16 ? -0x1p-14
-                                                            : -0x1p-126;
+  if (x == 0)
+    return t == DT_f64 ? -0x1p-1022 : t == DT_f16 ? -0x1p-14 : -0x1p-126;
   y = floor(x / ulp) * ulp;
   return y < x ? y : x - (half == 0.5 ? ulp / 2 : ulp);
 }
@@ -136,8 +136,7 @@ int nc_shuffle(int64_t *p, int64_t n, Generator *g) {
     }
     if (wide)
       to = philox_below2(w[2 * j][at], w[2 * j + 1][at], left, key, block, j);
-    else
-      to = philox_below(w[j][at], left, key, block, j);
+    else to = philox_below(w[j][at], left, key, block, j);
     int64_t last = p[left - 1];
     p[left - 1] = p[to];
     p[to] = last;

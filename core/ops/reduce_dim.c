@@ -42,8 +42,7 @@ static int someelements(const Tensor *x, unsigned dims) {
 /* positions (1-based) and, if y is not NULL, values, of one or all dims */
 static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
                    int keepdim, int low) {
-  DimCall l = { .op = low ? DIM_ARGMIN : DIM_ARGMAX, .x = x,
-                 .dims = dims };
+  DimCall l = { .op = low ? DIM_ARGMIN : DIM_ARGMAX, .x = x, .dims = dims };
   int r = someelements(x, dims);
   if (r == NC_OK) r = newresult(&l.at, x, dims, keepdim, DT_i64);
   if (r == NC_OK && y) r = newresult(&l.y, x, dims, keepdim, x->dtype);
@@ -142,8 +141,8 @@ static int number(Tensor **y, DimCall *l, int keepdim) {
 static int variance(Tensor **y, Call *c, unsigned dims, int root) {
   DimCall l = { .op = root ? DIM_STD : DIM_VAR, .x = c->arg[0].t };
   l.dims = dims;
-  l.correction = c->arg[4].given ? nc_tofloat(c->arg[4].s)
-                                 : (double)(c->arg[2].s.i != 0);
+  l.correction =
+      c->arg[4].given ? nc_tofloat(c->arg[4].s) : (double)(c->arg[2].s.i != 0);
   return number(y, &l, (int)c->arg[3].s.i);
 }
 
@@ -172,15 +171,18 @@ static int norm(Tensor **y, Tensor *x, double p, unsigned dims, int keepdim) {
   int r;
   if (p < 0) TRY(someelements(x, dims));
   if (!isinf(p) && p != 0)
-    return nc_reduce(y, p == 2 ? OP__norm2 : p == 1 ? OP__norm1 : OP__normp,
+    return nc_reduce(y,
+                     p == 2   ? OP__norm2
+                     : p == 1 ? OP__norm1
+                              : OP__normp,
                      x, dims, keepdim, DT_NONE, par, NULL);
   if (p == 0) {
     TRY(nc_reduce(&t, OP_count_nonzero, x, dims, keepdim, DT_NONE, NULL, NULL));
     r = nc_cast(y, t, x->dtype);
   } else {
     TRY(nc_apply1(&t, OP_abs, x));
-    r = nc_reduce(y, p > 0 ? OP_amax : OP_amin, t, dims, keepdim, DT_NONE,
-                  NULL, NULL);
+    r = nc_reduce(y, p > 0 ? OP_amax : OP_amin, t, dims, keepdim, DT_NONE, NULL,
+                  NULL);
   }
   nc_release(t);
   return r;

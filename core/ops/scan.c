@@ -66,8 +66,7 @@ int nc_op_logcumsumexp(Call *c) {
                 nc_dtypename(x->dtype));
     nc_hint("self:to(\"float32\") first");
   }
-  if (r == NC_OK) r = running(&c->out[0], NULL, x, dim,
-                                DIM_LOGCUMSUMEXP);
+  if (r == NC_OK) r = running(&c->out[0], NULL, x, dim, DIM_LOGCUMSUMEXP);
   return nc_error_call(r, "logcumsumexp", c->arg, 1);
 }
 
@@ -120,12 +119,13 @@ int nc_op_diff(Call *c) {
     Temps step = { 0 };
     Tensor *y = NULL;
     int r;
-    nc_temps_result(&step, &y, nc_temps_op2(&step, x->dtype == DT_b8 ? OP_logical_xor
-                                                         : OP_sub,
-                               nc_temps_narrow(&step, x, dim, 1, n),
-                               nc_temps_narrow(&step, x, dim, 0, n)));
+    nc_temps_result(&step, &y,
+                    nc_temps_op2(&step,
+                                 x->dtype == DT_b8 ? OP_logical_xor : OP_sub,
+                                 nc_temps_narrow(&step, x, dim, 1, n),
+                                 nc_temps_narrow(&step, x, dim, 0, n)));
     r = nc_temps_finish(&step);
-    if (i > 0) nc_release(w.t[--w.n]);          /* the last but one */
+    if (i > 0) nc_release(w.t[--w.n]); /* the last but one */
     x = nc_temps_add(&w, r, &y);
   }
   if (w.status == NC_OK && times == 0) x = nc_temps_op1(&w, OP_clone, x);
@@ -137,22 +137,26 @@ int nc_op_diff(Call *c) {
 ** Gradients
 */
 Tensor *nc_temps_reversed(Temps *w, Operator op, Tensor *x, int dim) {
-  return nc_temps_flip(w, nc_temps_call1(w, op, nc_temps_flip(w, x, dim), dim + 1, 0), dim);
+  return nc_temps_flip(
+      w, nc_temps_call1(w, op, nc_temps_flip(w, x, dim), dim + 1, 0), dim);
 }
 
 /* y, but 0 where nothing was summed yet: there x is -inf, and gets none */
 static Tensor *begun(Temps *w, Tensor *y) {
   const double none = -1 / (double)0;
   Arg in[3] = { { .t = nc_temps_opnumber(w, OP_eq, y, nc_float(none)) },
-                { .s = nc_int(0) }, { .t = y } };
+                { .s = nc_int(0) },
+                { .t = y } };
   return nc_temps_op(w, OP_where, in, NULL);
 }
 
 /* exp(x) times the running sum, from the end, of g*exp(-y), by logarithms:
    those of g where it is positive, and of -g where that is. */
 static Tensor *logpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
-  Tensor *t = nc_temps_op1(w, OP_log, nc_temps_opnumber(w, OP_maximum, g, nc_int(0)));
-  t = nc_temps_reversed(w, OPERATOR_logcumsumexp, nc_temps_op2(w, OP_sub, t, y), dim);
+  Tensor *t =
+      nc_temps_op1(w, OP_log, nc_temps_opnumber(w, OP_maximum, g, nc_int(0)));
+  t = nc_temps_reversed(w, OPERATOR_logcumsumexp, nc_temps_op2(w, OP_sub, t, y),
+                        dim);
   return nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_add, t, x));
 }
 
@@ -162,29 +166,30 @@ static Tensor *plainpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *base = nc_temps_narrow(w, y, dim, 0, 1), *t;
   t = nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, base, y));
   t = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, t), dim);
-  return nc_temps_op2(w, OP_mul, t,
-                 nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, x, base)));
+  return nc_temps_op2(
+      w, OP_mul, t, nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, x, base)));
 }
 
 /* The same as a matrix of exp(x[k] - y[i]), i >= k, none of which is above
    1: there is nothing to overflow. */
-static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y,
-                          int dim) {
+static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   const int64_t nd = x->nd, size[] = { x->size[dim], 1 };
   Tensor *at = NULL, *down = NULL, *m;
   int r = nc_counted(&at, x, 1, size[0]);
   at = nc_temps_add(w, r, &at);
   if (w->status == NC_OK) r = nc_reshapeto(&down, at, 2, size);
   down = nc_temps_add(w, r, &down);
-  x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1, -1);       /* the line goes last */
+  x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1,
+                     -1); /* the line goes last */
   y = nc_temps_call1(w, OPERATOR_transpose, y, dim + 1, -1);
   g = nc_temps_call1(w, OPERATOR_transpose, g, dim + 1, -1);
-  m = nc_temps_op2(w, OP_sub, nc_temps_call1(w, OPERATOR_unsqueeze, x, nd + 1, 0),
-              nc_temps_call1(w, OPERATOR_unsqueeze, y, nd, 0));
+  m = nc_temps_op2(w, OP_sub,
+                   nc_temps_call1(w, OPERATOR_unsqueeze, x, nd + 1, 0),
+                   nc_temps_call1(w, OPERATOR_unsqueeze, y, nd, 0));
   m = nc_temps_where(w, nc_temps_op2(w, OP_ge, at, down), m,
-                   nc_float(-1 / (double)0));
+                     nc_float(-1 / (double)0));
   m = nc_temps_op2(w, OP_mul, nc_temps_op1(w, OP_exp, m),
-              nc_temps_call1(w, OPERATOR_unsqueeze, g, nd, 0));
+                   nc_temps_call1(w, OPERATOR_unsqueeze, g, nd, 0));
   m = nc_temps_reduce(w, OP_sum, m, 1u << nd, 0);
   return nc_temps_call1(w, OPERATOR_transpose, m, dim + 1, -1);
 }
@@ -193,8 +198,9 @@ static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y,
 static int moderate(Temps *w, Tensor *y, int dim) {
   const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
   Scalar v = { NC_FLOAT, 0, 1 / (double)0 };
-  Tensor *rise = nc_temps_op2(w, OP_sub, nc_temps_narrow(w, y, dim, y->size[dim] - 1, 1),
-                         nc_temps_narrow(w, y, dim, 0, 1));
+  Tensor *rise =
+      nc_temps_op2(w, OP_sub, nc_temps_narrow(w, y, dim, y->size[dim] - 1, 1),
+                   nc_temps_narrow(w, y, dim, 0, 1));
   rise = nc_temps_reduce(w, OP_amax, rise, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&v, rise);
   return nc_tofloat(v) < most;
@@ -216,7 +222,7 @@ int nc_grad_logcumsumexp(OperatorGrad *g) {
   if (w.status == NC_OK) w.status = nc_result(g, 0, &y);
   if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
   if (w.status != NC_OK) return w.status;
-  if (nc_gradoff == 0) {      /* it is going to be differentiated again */
+  if (nc_gradoff == 0) { /* it is going to be differentiated again */
     nc_temps_result(&w, &g->d[0], recordedpart(&w, g->g[0], x, y, dim));
     return nc_temps_finish(&w);
   }

@@ -15,12 +15,15 @@ static int fits(const Tensor *seq, const Tensor *x, int isnumber) {
     return nc_fail(NC_ESHAPE, "the sorted sequence has no dimension");
   if (seq->nd == 1) return NC_OK;
   if (isnumber)
-    return nc_fail(NC_ESHAPE, "a number is looked for in one sequence, not in "
-                   "[%s]", nc_shapetext(a, seq->nd, seq->size));
+    return nc_fail(NC_ESHAPE,
+                   "a number is looked for in one sequence, not in "
+                   "[%s]",
+                   nc_shapetext(a, seq->nd, seq->size));
   for (int d = 0; same && d < seq->nd - 1; d++)
     same = seq->size[d] == x->size[d];
   if (same) return NC_OK;
-  return nc_fail(NC_ESHAPE, "sequences [%s] and values [%s] differ in another "
+  return nc_fail(NC_ESHAPE,
+                 "sequences [%s] and values [%s] differ in another "
                  "dimension than the last",
                  nc_shapetext(a, seq->nd, seq->size),
                  nc_shapetext(b, x->nd, x->size));
@@ -44,8 +47,9 @@ static Tensor *valuesof(Temps *w, const Tensor *seq, const Arg *v) {
   const int isfloat = v->s.kind == NC_FLOAT;
   Tensor *y = NULL;
   if (v->t) return v->t;
-  return nc_temps_add(w, nc_full(&y, nc_device(seq), isfloat ? DT_f64 : DT_i64, 0,
-                            NULL, v->s), &y);
+  return nc_temps_add(
+      w, nc_full(&y, nc_device(seq), isfloat ? DT_f64 : DT_i64, 0, NULL, v->s),
+      &y);
 }
 
 /* The sequence in the order that `sorter' gives. */
@@ -77,8 +81,8 @@ static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
     nc_temps_add(&w, nc_new(&at, nc_device(seq), DT_i64, x->nd, x->size), &at);
   if (w.status == NC_OK && nc_numel(x) > 0)
     w.status = nc_device(seq)->search(
-        nc_device(seq), &(SearchCall){ .at = at, .seq = seq, .x = x,
-                                      .right = right });
+        nc_device(seq),
+        &(SearchCall){ .at = at, .seq = seq, .x = x, .right = right });
   if (narrow) at = nc_temps_cast(&w, at, DT_i32);
   nc_temps_result(&w, y, at);
   return nc_temps_finish(&w);
@@ -92,9 +96,8 @@ int nc_op_searchsorted(Call *c) {
   if (r == NC_OK && right && left)
     r = nc_fail(NC_EVALUE, "side is \"left\", and right is true");
   if (r == NC_OK)
-    r = search(&c->out[0], seq, &c->arg[1],
-               right || (c->arg[4].given && !left), (int)c->arg[2].s.i,
-               c->arg[5].t);
+    r = search(&c->out[0], seq, &c->arg[1], right || (c->arg[4].given && !left),
+               (int)c->arg[2].s.i, c->arg[5].t);
   return nc_error_call(r, "searchsorted", c->arg, 2);
 }
 
@@ -131,7 +134,8 @@ static Tensor *among(Temps *w, Tensor *x, Tensor *set) {
     nc_temps_add(w, search(&at, sorted, &v, 0, 0, NULL), &at);
   at = nc_temps_opnumber(w, OP_minimum, at, nc_int(set->size[0]));
   Index ix = { .kind = IX_TENSOR, .t = at };
-  if (w->status == NC_OK) nc_temps_add(w, nc_index(&found, sorted, &ix, 1), &found);
+  if (w->status == NC_OK)
+    nc_temps_add(w, nc_index(&found, sorted, &ix, 1), &found);
   return nc_temps_op2(w, OP_eq, found, x);
 }
 
@@ -143,11 +147,11 @@ int nc_op_isin(Call *c) {
   w.status = nc_samedevice(&d, c->arg, 2);
   type = nc_resulttype(c->arg, 2);
   x = astensor(&w, &c->arg[0], d, type);
-  set = nc_temps_call1(&w, OPERATOR_flatten, astensor(&w, &c->arg[1], d, type), 1, -1);
+  set = nc_temps_call1(&w, OPERATOR_flatten, astensor(&w, &c->arg[1], d, type),
+                       1, -1);
   if (w.status == NC_OK && nc_numel(set) == 0)
     y = nc_temps_add(&w, nc_full(&y, d, DT_b8, x->nd, x->size, nc_int(0)), &y);
-  else
-    y = among(&w, x, set);
+  else y = among(&w, x, set);
   if (c->arg[3].s.i) y = nc_temps_op1(&w, OP_logical_not, y);
   nc_temps_result(&w, &c->out[0], y);
   return nc_error_call(nc_temps_finish(&w), "isin", c->arg, 2);

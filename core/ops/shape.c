@@ -80,8 +80,10 @@ Tensor *nc_temps_flip(Temps *w, Tensor *x, int dim) {
 static int flipalong(Call *c, int dim) {
   Temps w = { 0 };
   if (c->arg[0].t->nd < dim)
-    w.status = nc_fail(NC_ESHAPE, "needs at least %d dimension%s, the tensor "
-                       "has %d", dim, dim == 1 ? "" : "s", c->arg[0].t->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "needs at least %d dimension%s, the tensor "
+                       "has %d",
+                       dim, dim == 1 ? "" : "s", c->arg[0].t->nd);
   return nc_temps_endcall(&w, c, nc_temps_flip(&w, c->arg[0].t, dim - 1), 1);
 }
 
@@ -102,11 +104,13 @@ int nc_op_rot90(Call *c) {
   Temps w = { 0 };
   int a = 0, b = 0;
   if (x->nd < 2)
-    w.status = nc_fail(NC_ESHAPE, "needs at least 2 dimensions, the tensor "
-                       "has %d", x->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "needs at least 2 dimensions, the tensor "
+                       "has %d",
+                       x->nd);
   else if (given->given && given->n != 2)
-    w.status = nc_fail(NC_ESHAPE, "dims must be two dimensions, not %d",
-                       given->n);
+    w.status =
+        nc_fail(NC_ESHAPE, "dims must be two dimensions, not %d", given->n);
   if (w.status == NC_OK) w.status = nc_dim(&a, dims[0], x->nd);
   if (w.status == NC_OK) w.status = nc_dim(&b, dims[1], x->nd);
   if (w.status == NC_OK && a == b)
@@ -149,7 +153,8 @@ int nc_op_roll(Call *c) {
     w.status = nc_dim(&d, dims->list[i], x->nd);
     if (w.status == NC_OK && x->nd > 0) y = rolled(&w, y, d, shift->list[i]);
   }
-  if (w.status == NC_OK && y->data == x->data) y = nc_temps_op1(&w, OP_clone, y);
+  if (w.status == NC_OK && y->data == x->data)
+    y = nc_temps_op1(&w, OP_clone, y);
   return nc_temps_endcall(&w, c, y, 1);
 }
 
@@ -170,7 +175,8 @@ static Tensor *masked(Temps *w, Tensor *x, Scalar diagonal, Op keeps) {
   r = nc_full(&zero, nc_device(x), x->dtype, 0, NULL, nc_int(0));
   nc_temps_add(w, r, &zero);
   row = nc_temps_opnumber(w, OP_add, row, diagonal);
-  return nc_temps_op3(w, OP_where, nc_temps_op2(w, keeps, column, row), x, zero);
+  return nc_temps_op3(w, OP_where, nc_temps_op2(w, keeps, column, row), x,
+                      zero);
 }
 
 /* A diagonal beyond a corner is one at the corner. */
@@ -184,15 +190,16 @@ static int triangle(Call *c, int upper) {
   Scalar diagonal = c->arg[1].s;
   Temps w = { 0 };
   if (x->nd < 2)
-    w.status = nc_fail(NC_ESHAPE, "needs at least 2 dimensions, the tensor "
-                       "has %d", x->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "needs at least 2 dimensions, the tensor "
+                       "has %d",
+                       x->nd);
   else diagonal = nearest(diagonal.i, x);
   if (w.status != NC_OK || nc_numel(x) == 0) y = nc_temps_op1(&w, OP_clone, x);
   else if (nc_device(x) == &nc_cpu) {
     y = likewise(&w, x);
     if (y) w.status = nc_cpu_triangle(y, x, diagonal.i, upper);
-  } else
-    y = masked(&w, x, diagonal, upper ? OP_ge : OP_le);
+  } else y = masked(&w, x, diagonal, upper ? OP_ge : OP_le);
   return nc_temps_endcall(&w, c, y, 1);
 }
 
@@ -229,7 +236,8 @@ static Tensor *embedded(Temps *w, Tensor *x, int64_t offset, int64_t dim1,
   int64_t size[NC_MAXDIM];
   const int nd = x->nd + 1;
   Tensor *y = NULL, *at;
-  Call c = nc_callon(OPERATOR_diagonal, NULL), copy = nc_callon(OPERATOR_copy_, NULL);
+  Call c = nc_callon(OPERATOR_diagonal, NULL),
+       copy = nc_callon(OPERATOR_copy_, NULL);
   int a, b, r;
   if (w->status != NC_OK) return NULL;
   if (x->nd == 0 || nd > NC_MAXDIM) {
@@ -244,7 +252,7 @@ static Tensor *embedded(Temps *w, Tensor *x, int64_t offset, int64_t dim1,
     if (d != a && d != b) size[d] = x->size[from++];
   size[a] = offset < 0 ? -offset : offset;
   if (offset == INT64_MIN || NC_ADDOVER(size[a], x->size[x->nd - 1], &size[a]))
-    size[a] = INT64_MAX;                /* which is too large in any case */
+    size[a] = INT64_MAX; /* which is too large in any case */
   size[b] = size[a];
   if (w->status != NC_OK) return NULL;
   r = nc_full(&y, nc_device(x), x->dtype, nd, size, nc_int(0));
@@ -261,8 +269,10 @@ static Tensor *embedded(Temps *w, Tensor *x, int64_t offset, int64_t dim1,
 
 int nc_op_diag_embed(Call *c) {
   Temps w = { 0 };
-  return nc_temps_endcall(&w, c, embedded(&w, c->arg[0].t, c->arg[1].s.i,
-                                  c->arg[2].s.i, c->arg[3].s.i), 1);
+  return nc_temps_endcall(
+      &w, c,
+      embedded(&w, c->arg[0].t, c->arg[1].s.i, c->arg[2].s.i, c->arg[3].s.i),
+      1);
 }
 
 int nc_op_diagflat(Call *c) {
@@ -284,8 +294,10 @@ int nc_op_diag(Call *c) {
     nc_setint(&d, 3, 2);
     y = nc_temps_op1(&w, OP_clone, nc_temps_call(&w, &d));
   } else
-    w.status = nc_fail(NC_ESHAPE, "needs a vector or a matrix, the tensor has "
-                       "%d dimensions", x->nd);
+    w.status = nc_fail(NC_ESHAPE,
+                       "needs a vector or a matrix, the tensor has "
+                       "%d dimensions",
+                       x->nd);
   return nc_temps_endcall(&w, c, y, 1);
 }
 
@@ -329,7 +341,7 @@ static Tensor *places(Temps *w, Tensor *x, Tensor *times, int64_t n) {
     if (t[i] < 0)
       w->status = nc_fail(NC_EVALUE, "%lld repeats", (long long)t[i]);
     else if (NC_ADDOVER(total, t[i], &total))
-      total = INT64_MAX;                /* which is too large in any case */
+      total = INT64_MAX; /* which is too large in any case */
   }
   if (w->status != NC_OK) return NULL;
   r = nc_new(&y, &nc_cpu, DT_i64, 1, &total);
@@ -349,12 +361,13 @@ int nc_op_repeat_interleave(Call *c) {
   Tensor *x = c->arg[0].t, *times = c->arg[1].t;
   Temps w = { 0 };
   int d = 0;
-  if (!c->arg[1].given) {               /* positions, as often as self says */
+  if (!c->arg[1].given) { /* positions, as often as self says */
     Tensor *positions = NULL;
-    int r = x->nd == 1 ? nc_counted(&positions, x, 1, x->size[0])
-                       : nc_fail(NC_ESHAPE, "without repeats self must be a "
-                                 "vector, of how often to repeat each "
-                                 "position");
+    int r = x->nd == 1
+                ? nc_counted(&positions, x, 1, x->size[0])
+                : nc_fail(NC_ESHAPE, "without repeats self must be a "
+                                     "vector, of how often to repeat each "
+                                     "position");
     times = x;
     x = nc_temps_add(&w, r, &positions);
   } else if (!c->arg[2].given) x = nc_temps_reshape(&w, x, 1, &all);
@@ -371,10 +384,11 @@ int nc_op_repeat_interleave(Call *c) {
                        nc_dtypename(times->dtype));
   if (w.status == NC_OK && (times->nd > 1 || (nc_numel(times) != 1 &&
                                               nc_numel(times) != x->size[d])))
-    w.status = nc_fail(NC_ESHAPE, "repeats must be one number or one for each "
-                       "of the %lld elements", (long long)x->size[d]);
-  if (w.status == NC_OK)
-    times = nc_temps_expand(&w, times, 1, &x->size[d]);
+    w.status = nc_fail(NC_ESHAPE,
+                       "repeats must be one number or one for each "
+                       "of the %lld elements",
+                       (long long)x->size[d]);
+  if (w.status == NC_OK) times = nc_temps_expand(&w, times, 1, &x->size[d]);
   if (w.status == NC_OK) {
     Tensor *at = places(&w, x, times, x->size[d]);
     if (w.status == NC_OK) x = nc_temps_indexselect(&w, x, d, at);
@@ -391,8 +405,8 @@ int nc_op_kron(Call *c) {
   int64_t one[NC_MAXDIM], two[NC_MAXDIM], size[NC_MAXDIM];
   Temps w = { 0 };
   if (2 * nd > NC_MAXDIM)
-    w.status = nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd,
-                       NC_MAXDIM / 2);
+    w.status =
+        nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM / 2);
   for (int d = 0; d < nd && w.status == NC_OK; d++) {
     one[2 * d] = d < nd - a->nd ? 1 : a->size[d - nd + a->nd];
     two[2 * d + 1] = d < nd - b->nd ? 1 : b->size[d - nd + b->nd];
@@ -400,6 +414,6 @@ int nc_op_kron(Call *c) {
     if (NC_MULOVER(one[2 * d], two[2 * d + 1], &size[d])) size[d] = INT64_MAX;
   }
   y = nc_temps_op2(&w, OP_mul, nc_temps_reshape(&w, a, 2 * nd, one),
-              nc_temps_reshape(&w, b, 2 * nd, two));
+                   nc_temps_reshape(&w, b, 2 * nd, two));
   return nc_temps_endcall(&w, c, nc_temps_reshape(&w, y, nd, size), 2);
 }

@@ -54,7 +54,8 @@ int nc_grad_cumsum(OperatorGrad *g) {
   Temps w = { 0 };
   int dim;
   TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
-  nc_temps_result(&w, &g->d[0], nc_temps_reversed(&w, OPERATOR_cumsum, g->g[0], dim));
+  nc_temps_result(&w, &g->d[0],
+                  nc_temps_reversed(&w, OPERATOR_cumsum, g->g[0], dim));
   return nc_temps_finish(&w);
 }
 
@@ -66,8 +67,8 @@ static int atonce(int *r, OperatorGrad *g, Tensor *y, int dim, int log) {
   *r = nc_recording(&records[0], g->g[0]);
   if (*r == NC_OK) *r = nc_recording(&records[1], y);
   if (*r != NC_OK) return 1;
-  if (nc_device(y) != &nc_cpu || records[0] || records[1] ||
-      dim < y->nd - 1 || nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
+  if (nc_device(y) != &nc_cpu || records[0] || records[1] || dim < y->nd - 1 ||
+      nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
     return 0;
   nc_count(4 * nc_numel(y), 3 * nc_numel(y) * nc_dtypesize(y->dtype));
   *r = nc_new(&d, &nc_cpu, y->dtype, y->nd, y->size);

@@ -34,14 +34,15 @@ static int newpart(Tensor **y, const Tensor *x, DType type, int dim,
 
 int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
                 int64_t from, int64_t keep) {
-  SortCall s = { .x = x, .dim = dim, .descending = descending, .from = from,
-                .keep = keep };
+  SortCall s = {
+    .x = x, .dim = dim, .descending = descending, .from = from, .keep = keep
+  };
   const Device *d = nc_device(x);
   int r;
   *at = NULL;
   if (y) *y = NULL;
   r = newpart(&s.at, x, DT_i64, dim, keep);
-  if (x->nd == 0) s.keep = 1;           /* there is nothing else to give */
+  if (x->nd == 0) s.keep = 1; /* there is nothing else to give */
   if (r == NC_OK && y) r = newpart(&s.y, x, x->dtype, dim, keep);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype) + 8 * keep);
   if (r == NC_OK && nc_numel(s.at) > 0) r = d->sort(d, &s);
@@ -77,7 +78,7 @@ int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
   return nc_temps_finish(&w);
 }
 
-#define SHORT 4096            /* a line that is as well sorted */
+#define SHORT 4096 /* a line that is as well sorted */
 
 int nc_canrank(int *yes, Tensor *x, int64_t m) {
   int recorded;
@@ -116,8 +117,8 @@ int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim) {
 ** Sorting
 */
 /* Values and positions of some ranks, as the results of the draft. */
-static Tensor *ranks(Temps *w, Tensor **at, Tensor *x, int dim,
-                     int descending, int64_t from, int64_t keep) {
+static Tensor *ranks(Temps *w, Tensor **at, Tensor *x, int dim, int descending,
+                     int64_t from, int64_t keep) {
   Tensor *y = NULL;
   int r, recorded = 0;
   *at = NULL;
@@ -229,7 +230,7 @@ static Tensor *nanmiddle(Temps *w, Tensor *x, int dim) {
   nc_temps_add(w, w->status, &all);
   n = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x), 1u << dim, 1);
   k = nc_temps_opnumber(w, OP_floor_divide,
-                   nc_temps_opnumber(w, OP_add, n, nc_int(1)), nc_int(2));
+                        nc_temps_opnumber(w, OP_add, n, nc_int(1)), nc_int(2));
   k = nc_temps_opnumber(w, OP_maximum, k, nc_int(1));
   if (w->status != NC_OK) return NULL;
   return nc_temps_add(w, nc_gatherdim(&at, all, k, dim), &at);
@@ -275,7 +276,8 @@ static int rankedmiddle(Tensor **y, Tensor *x, Operator op) {
   w.status = nc_canrank(&yes, x, 1);
   if (yes) k = middlerank(&w, x, op);
   if (k >= 0) {
-    nc_temps_add(&w, nc_full(&rank, &nc_cpu, DT_i64, 1, &one, nc_int(k)), &rank);
+    nc_temps_add(&w, nc_full(&rank, &nc_cpu, DT_i64, 1, &one, nc_int(k)),
+                 &rank);
     if (w.status == NC_OK) nc_temps_add(&w, nc_ranked(&own, x, rank), &own);
     nc_temps_result(&w, y, nc_temps_call1(&w, OPERATOR_select, own, 1, 1));
   }
@@ -296,8 +298,7 @@ static int chosenofall(Call *c, Chooser *choose) {
   } else if (r == NC_OK && !done && nc_category(flat->dtype) == NC_FLOAT) {
     r = nc_full(&c->out[0], nc_device(flat), flat->dtype, 0, NULL,
                 nc_float((double)NAN));
-  } else if (r == NC_OK && !done)
-    r = nc_fail(NC_EVALUE, "no elements");
+  } else if (r == NC_OK && !done) r = nc_fail(NC_EVALUE, "no elements");
   nc_temps_finish(&w);
   return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
 }
@@ -354,11 +355,12 @@ static Tensor *commonest(Temps *w, Tensor *x, int dim) {
   if (w->status == NC_OK) w->status = counting(&ix, x, dim, n - 1);
   line = nc_temps_add(w, w->status, &ix.t);
   begins = nc_temps_op2(w, OP_ne, nc_temps_narrow(w, y, dim, 1, n - 1),
-                   nc_temps_narrow(w, y, dim, 0, n - 1));
+                        nc_temps_narrow(w, y, dim, 0, n - 1));
   start = nc_temps_where(w, begins, line, nc_int(0));
   start = nc_temps_call1(w, OPERATOR_cummax, start, dim + 1, 0);
-  line = nc_temps_op2(w, OP_sub, line, start);       /* of elements 2 .. n */
-  start = nc_temps_opnumber(w, OP_mul, nc_temps_narrow(w, line, dim, 0, 1), nc_int(0));
+  line = nc_temps_op2(w, OP_sub, line, start); /* of elements 2 .. n */
+  start = nc_temps_opnumber(w, OP_mul, nc_temps_narrow(w, line, dim, 0, 1),
+                            nc_int(0));
   line = nc_temps_cat(w, (Tensor *[]){ start, line }, 2, dim);
   line = nc_temps_call1(w, OPERATOR_argmax, line, dim + 1, 1);
   if (w->status != NC_OK) return NULL;

@@ -11,8 +11,10 @@
 
 /* The largest finite number of a float type. */
 static double largest(DType t) {
-  return t == DT_f16 ? 65504 : t == DT_bf16 ? 3.3895313892515355e38
-         : t == DT_f32 ? (double)FLT_MAX : DBL_MAX;
+  return t == DT_f16    ? 65504
+         : t == DT_bf16 ? 3.3895313892515355e38
+         : t == DT_f32  ? (double)FLT_MAX
+                        : DBL_MAX;
 }
 
 int nc_op_nan_to_num(Call *c) {
@@ -32,8 +34,7 @@ int nc_op_nextafter(Call *c) {
   const DType t = nc_resulttype(c->arg, 2);
   int r;
   if (t == DT_f16 || t == DT_bf16) {
-    r = nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
-                nc_dtypename(t));
+    r = nc_fail(NC_EDTYPE, "needs float32 or float64, not %s", nc_dtypename(t));
     return nc_error_call(r, "nextafter", c->arg, 2);
   }
   r = nc_apply(&c->out[0], OP__nextafter, c->arg, NULL, NULL);
@@ -61,7 +62,7 @@ static Tensor *manyth(Temps *w, Tensor *x, int64_t n) {
   Arg in[2] = { { .s = nc_int(n + 1) }, { .t = x } };
   const double factor = (n % 2 ? 1 : -1) * tgamma((double)n + 1);
   return nc_temps_opnumber(w, OP_mul, nc_temps_op(w, OP_zeta, in, NULL),
-                      nc_float(factor));
+                           nc_float(factor));
 }
 
 /* Also polygamma(n, x), as PyTorch has it. */
@@ -74,8 +75,9 @@ int nc_op_polygamma(Call *c) {
     w.status = nc_fail(NC_EVALUE, "needs an integer from 0 on and a tensor");
   if (w.status == NC_OK)
     nc_temps_result(&w, &c->out[0],
-            n.i == 0 ? nc_temps_op1(&w, OP_digamma, x)
-            : n.i == 1 ? nc_temps_op1(&w, OP__trigamma, x) : manyth(&w, x, n.i));
+                    n.i == 0   ? nc_temps_op1(&w, OP_digamma, x)
+                    : n.i == 1 ? nc_temps_op1(&w, OP__trigamma, x)
+                               : manyth(&w, x, n.i));
   return nc_error_call(nc_temps_finish(&w), "polygamma", c->arg, 2);
 }
 
@@ -86,8 +88,8 @@ int nc_op_mvlgamma(Call *c) {
   Temps w = { 0 };
   Call line = nc_callon(OPERATOR_linspace, NULL);
   if (p < 1)
-    w.status = nc_fail(NC_EVALUE, "p is %lld, and must be at least 1",
-                       (long long)p);
+    w.status =
+        nc_fail(NC_EVALUE, "p is %lld, and must be at least 1", (long long)p);
   if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT)
     x = nc_temps_cast(&w, x, nc_defaultdtype);
   line.arg[0].s = nc_float(0);
@@ -96,11 +98,14 @@ int nc_op_mvlgamma(Call *c) {
   line.arg[3].dtype = w.status == NC_OK ? x->dtype : DT_f32;
   line.arg[4].device = w.status == NC_OK ? nc_device(x) : NULL;
   shift = nc_temps_call(&w, &line);
-  x = nc_temps_op2(&w, OP_add, nc_temps_call1(&w, OPERATOR_unsqueeze, x, -1, 0), shift);
+  x = nc_temps_op2(&w, OP_add, nc_temps_call1(&w, OPERATOR_unsqueeze, x, -1, 0),
+                   shift);
   x = nc_temps_op1(&w, OP_lgamma, x);
-  if (w.status == NC_OK) x = nc_temps_reduce(&w, OP_sum, x, 1u << (x->nd - 1), 0);
-  x = nc_temps_opnumber(&w, OP_add, x, nc_float((double)p * (double)(p - 1) / 4 *
-                                           1.1447298858494001741));
+  if (w.status == NC_OK)
+    x = nc_temps_reduce(&w, OP_sum, x, 1u << (x->nd - 1), 0);
+  x = nc_temps_opnumber(
+      &w, OP_add, x,
+      nc_float((double)p * (double)(p - 1) / 4 * 1.1447298858494001741));
   nc_temps_result(&w, &c->out[0], x);
   return nc_error_call(nc_temps_finish(&w), "mvlgamma", c->arg, 1);
 }
@@ -124,15 +129,18 @@ int nc_op_glu(Call *c) {
   if (w.status == NC_OK && x->nd == 0)
     w.status = nc_fail(NC_ESHAPE, "needs at least one dimension");
   if (w.status == NC_OK && x->size[dim] % 2)
-    w.status = nc_fail(NC_ESHAPE, "dim %d must be halved, and has %lld "
-                       "elements", dim + 1, (long long)x->size[dim]);
+    w.status = nc_fail(NC_ESHAPE,
+                       "dim %d must be halved, and has %lld "
+                       "elements",
+                       dim + 1, (long long)x->size[dim]);
   if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT)
     w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                        nc_dtypename(x->dtype));
   if (w.status == NC_OK) half = x->size[dim] / 2;
   gate = nc_temps_op1(&w, OP_sigmoid, nc_temps_narrow(&w, x, dim, half, half));
-  nc_temps_result(&w, &c->out[0],
-          nc_temps_op2(&w, OP_mul, nc_temps_narrow(&w, x, dim, 0, half), gate));
+  nc_temps_result(
+      &w, &c->out[0],
+      nc_temps_op2(&w, OP_mul, nc_temps_narrow(&w, x, dim, 0, half), gate));
   return nc_error_call(nc_temps_finish(&w), "glu", c->arg, 1);
 }
 
@@ -154,7 +162,8 @@ int nc_op_prelu(Call *c) {
   size[1] = n;
   shape.arg[1].n = n == 1 ? 0 : x->nd;
   shape.arg[1].list = size;
-  nc_temps_result(&w, &c->out[0], nc_temps_op2(&w, OP__prelu, x, nc_temps_call(&w, &shape)));
+  nc_temps_result(&w, &c->out[0],
+                  nc_temps_op2(&w, OP__prelu, x, nc_temps_call(&w, &shape)));
   if (w.status != NC_OK) nc_error_op("prelu");
   return nc_error_call(nc_temps_finish(&w), "prelu", c->arg, 2);
 }

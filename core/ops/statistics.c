@@ -35,8 +35,9 @@ static int withmean(Call *c, Operator op) {
   if (w.status == NC_OK)
     w.status = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
   if (w.status == NC_OK)
-    nc_temps_result(&w, &c->out[1], nc_temps_reduce(&w, OP_mean, c->arg[0].t, dims,
-                                    (int)c->arg[3].s.i));
+    nc_temps_result(
+        &w, &c->out[1],
+        nc_temps_reduce(&w, OP_mean, c->arg[0].t, dims, (int)c->arg[3].s.i));
   if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
   return nc_temps_finish(&w);
 }
@@ -86,12 +87,15 @@ static Tensor *areas(Temps *w, const Call *c, int dim) {
     w->status = nc_fail(NC_ESHAPE, "needs elements along a dimension");
     return NULL;
   }
-  sum = nc_temps_op2(w, OP_add, nc_temps_narrow(w, y, dim, 1, n), nc_temps_narrow(w, y, dim, 0, n));
+  sum = nc_temps_op2(w, OP_add, nc_temps_narrow(w, y, dim, 1, n),
+                     nc_temps_narrow(w, y, dim, 0, n));
   if (x == NULL) return nc_temps_opnumber(w, OP_mul, sum, c->arg[2].s);
   int along = x->nd == 1 ? 0 : dim + x->nd - y->nd;
   if (along < 0 || along >= x->nd || x->size[along] != n + 1) {
-    w->status = nc_fail(NC_ESHAPE, "x must have as many elements as self "
-                        "along dim %d: %lld", dim + 1, (long long)n + 1);
+    w->status = nc_fail(NC_ESHAPE,
+                        "x must have as many elements as self "
+                        "along dim %d: %lld",
+                        dim + 1, (long long)n + 1);
     return NULL;
   }
   Call diff = nc_callon(OPERATOR_diff, x);
@@ -117,9 +121,11 @@ static int area(Call *c, int cumulative) {
   if (w.status == NC_OK) y = areas(&w, c, dim);
   y = cumulative ? nc_temps_call1(&w, OPERATOR_cumsum, y, dim + 1, 0)
                  : nc_temps_reduce(&w, OP_sum, y, 1u << dim, 0);
-  nc_temps_result(&w, &c->out[0], nc_temps_opnumber(&w, OP_true_divide, y, nc_int(2)));
+  nc_temps_result(&w, &c->out[0],
+                  nc_temps_opnumber(&w, OP_true_divide, y, nc_int(2)));
   if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
-  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg, 2);
+  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg,
+                       2);
 }
 
 int nc_op_trapezoid(Call *c) {

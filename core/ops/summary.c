@@ -14,16 +14,16 @@
 
 #include "core/pointwise/scalar.h"
 
-#define BLOCK 1024            /* elements at a time, in the first cache */
-#define GRAIN 65536           /* elements a chunk: less than a millisecond */
+#define BLOCK 1024  /* elements at a time, in the first cache */
+#define GRAIN 65536 /* elements a chunk: less than a millisecond */
 #define PARTS 16384
 #define BINS 12
 #define LANES 8
-#define RUN 32                /* elements of a sample that lie together */
-#define COUNTED (1 << 19)     /* elements that make a histogram, about */
+#define RUN 32            /* elements of a sample that lie together */
+#define COUNTED (1 << 19) /* elements that make a histogram, about */
 
 typedef struct Part {
-  int64_t n;                  /* finite elements */
+  int64_t n; /* finite elements */
   int64_t nan, posinf, neginf, zero, firstbad;
   double min, max, mean, m2;
   int64_t imin, imax;
@@ -31,19 +31,19 @@ typedef struct Part {
 } Part;
 
 typedef struct Scan {
-  const char *p;              /* the first element */
+  const char *p; /* the first element */
   DType type;
-  int nd;                     /* dimensions, joined where that changes nothing,
+  int nd; /* dimensions, joined where that changes nothing,
                                  the farthest apart in memory first */
   int64_t size[NC_MAXDIM], step[NC_MAXDIM];
-  int64_t flat[NC_MAXDIM];    /* their steps in row-major order */
-  int sorted;                 /* is that another order? */
+  int64_t flat[NC_MAXDIM]; /* their steps in row-major order */
+  int sorted;              /* is that another order? */
   int64_t n, seen;
-  int64_t group, rest;        /* of a sample: a run of each `group' elements,
+  int64_t group, rest; /* of a sample: a run of each `group' elements,
                                  of which `rest' are left over */
   int64_t grain;
   Part *part;
-  double low, range;          /* of the histogram */
+  double low, range; /* of the histogram */
 } Scan;
 
 /*
@@ -51,15 +51,14 @@ typedef struct Scan {
 */
 #define PLAIN(v) (v)
 #define BITS(v) ((v).bits)
-#define LOAD(id, storage, type, value)                         \
-  static void load_##id(void *out, const void *in, int64_t step, \
-                        int64_t n) {                           \
-    type *x = out;                                             \
-    const storage *p = in;                                     \
-    if (step == 1)                                             \
-      for (int64_t i = 0; i < n; i++) x[i] = value(p[i]);      \
-    else                                                       \
-      for (int64_t i = 0; i < n; i++) x[i] = value(p[i * step]); \
+#define LOAD(id, storage, type, value)                                        \
+  static void load_##id(void *out, const void *in, int64_t step, int64_t n) { \
+    type *x = out;                                                            \
+    const storage *p = in;                                                    \
+    if (step == 1)                                                            \
+      for (int64_t i = 0; i < n; i++) x[i] = value(p[i]);                     \
+    else                                                                      \
+      for (int64_t i = 0; i < n; i++) x[i] = value(p[i * step]);              \
   }
 
 LOAD(b8, b8_s, int64_t, BITS)
@@ -107,8 +106,8 @@ static int64_t chance(int64_t i, int64_t n) {
 static int64_t position(const Scan *s, int64_t i) {
   const int64_t g = i / RUN;
   if (s->group == 0) return i;
-  return g * s->group + (int64_t)((double)g * RUN / (double)s->seen *
-                                  (double)s->rest) +
+  return g * s->group +
+         (int64_t)((double)g * RUN / (double)s->seen * (double)s->rest) +
          chance(g, s->group - RUN + 1) + i % RUN;
 }
 
@@ -144,8 +143,7 @@ static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
     if (last >= 0) run = s->size[last] - at[last];
     if (s->group && run > RUN - i % RUN) run = RUN - i % RUN;
     if (run > n) run = n;
-    loads[s->type](x, s->p + offset * width, last < 0 ? 1 : s->step[last],
-                   run);
+    loads[s->type](x, s->p + offset * width, last < 0 ? 1 : s->step[last], run);
     if (run == n) return;
     offset = s->group ? locate(s, position(s, i + run), at)
                       : advance(s, at, offset, run);
@@ -259,8 +257,7 @@ static void merge(Part *p, const Part *q) {
 /* Reads elements i .. i+n-1 as doubles, finite ones first; gives how many
    of these there are, and their mean in q.  A sum is finite only if all that
    is in it is. */
-static int64_t block(const Scan *s, Part *q, double *x, int64_t i,
-                     int64_t n) {
+static int64_t block(const Scan *s, Part *q, double *x, int64_t i, int64_t n) {
   int64_t v[BLOCK];
   double total;
   memset(q, 0, sizeof *q);
@@ -268,8 +265,7 @@ static int64_t block(const Scan *s, Part *q, double *x, int64_t i,
   if (nc_category(s->type) != NC_FLOAT) {
     fetch(s, (char *)v, i, n);
     integers(q, v, x, n);
-  } else
-    fetch(s, (char *)x, i, n);
+  } else fetch(s, (char *)x, i, n);
   total = sum(x, n, NULL);
   if (!isfinite(total) && (n = sift(q, s, x, i, n)) > 0)
     total = sum(x, n, NULL);
@@ -295,7 +291,7 @@ static void moments(void *ctx, int64_t begin, int64_t end) {
 static void bins(void *ctx, int64_t begin, int64_t end) {
   const Scan *s = ctx;
   const int64_t each = (s->seen - 1) / COUNTED + 1;
-  int64_t count[2][BINS + 1] = { { 0 } };  /* the maximum falls behind */
+  int64_t count[2][BINS + 1] = { { 0 } }; /* the maximum falls behind */
   int64_t *h = s->part[begin / s->grain].histogram;
   Part q;
   double x[BLOCK];
@@ -336,8 +332,7 @@ static void join(Scan *s) {
     const int64_t size = s->size[d];
     if (s->step[n] == s->step[d] * size && s->flat[n] == s->flat[d] * size)
       s->size[n] *= size;
-    else
-      s->size[++n] = size;
+    else s->size[++n] = size;
     s->step[n] = s->step[d];
     s->flat[n] = s->flat[d];
   }
@@ -383,11 +378,10 @@ static void conclude(Summary *y, const Scan *s, const Part *p) {
   y->std = p->n ? sqrt(p->m2 / (double)p->n) : NAN;
   y->imin = p->imin;
   y->imax = p->imax;
-  if (nc_category(s->type) != NC_FLOAT)
-    y->constant = p->imin == p->imax;
+  if (nc_category(s->type) != NC_FLOAT) y->constant = p->imin == p->imax;
   else
-    y->constant = bad ? p->posinf == s->seen || p->neginf == s->seen
-                      : p->min == p->max;
+    y->constant =
+        bad ? p->posinf == s->seen || p->neginf == s->seen : p->min == p->max;
 }
 
 static int histogram(Summary *y, Scan *s, int64_t parts) {
@@ -396,8 +390,7 @@ static int histogram(Summary *y, Scan *s, int64_t parts) {
   if (!(s->range > 0) || isinf(s->range) || s->type == DT_b8) return NC_OK;
   TRY(nc_parallel(s->seen, s->grain, bins, s));
   for (int64_t i = 0; i < parts; i++)
-    for (int k = 0; k < BINS; k++)
-      y->histogram[k] += s->part[i].histogram[k];
+    for (int k = 0; k < BINS; k++) y->histogram[k] += s->part[i].histogram[k];
   return NC_OK;
 }
 
@@ -449,7 +442,7 @@ static void thin(Tensor *t, int64_t limit, int64_t every[]) {
 
 /* The flat position in t of element i of the thinned tensor. */
 static int64_t unthinned(const Tensor *t, const Tensor *thinned,
-                        const int64_t every[], int64_t i) {
+                         const int64_t every[], int64_t i) {
   int64_t n = 1, at = 0;
   for (int d = t->nd - 1; d >= 0; d--) {
     at += i % thinned->size[d] * every[d] * n;
@@ -470,8 +463,7 @@ static int remote(Summary *y, const Tensor *t, int64_t limit) {
       (r = nc_todevice(&host, dense, &nc_cpu)) == NC_OK &&
       (r = describe(y, host, 0)) == NC_OK) {
     y->n = nc_numel(t);
-    if (y->firstbad >= 0)
-      y->firstbad = unthinned(t, view, every, y->firstbad);
+    if (y->firstbad >= 0) y->firstbad = unthinned(t, view, every, y->firstbad);
   }
   nc_release(view);
   nc_release(dense);

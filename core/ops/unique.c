@@ -18,11 +18,11 @@ static Tensor *begins(Temps *w, Tensor *x, int dim) {
   const int64_t n = x->size[dim], one = 1;
   Tensor *y, *first = NULL;
   y = nc_temps_op2(w, OP_ne, nc_temps_narrow(w, x, dim, 1, n - 1),
-              nc_temps_narrow(w, x, dim, 0, n - 1));
+                   nc_temps_narrow(w, x, dim, 0, n - 1));
   if (x->nd > 1) y = nc_temps_reduce(w, OP_any, y, ~(1u << dim), 0);
   if (w->status == NC_OK)
-    first = nc_temps_add(w, nc_full(&first, nc_device(x), DT_b8, 1, &one,
-                               nc_int(1)), &first);
+    first = nc_temps_add(
+        w, nc_full(&first, nc_device(x), DT_b8, 1, &one, nc_int(1)), &first);
   return nc_temps_cat(w, (Tensor *[]){ first, y }, 2, 0);
 }
 
@@ -41,10 +41,11 @@ static Tensor *lengths(Temps *w, Tensor *start, int64_t n) {
   const int64_t one = 1;
   Tensor *end = NULL;
   if (w->status != NC_OK) return NULL;
-  end = nc_temps_add(w, nc_full(&end, nc_device(start), DT_i64, 1, &one,
-                           nc_int(n + 1)), &end);
+  end = nc_temps_add(
+      w, nc_full(&end, nc_device(start), DT_i64, 1, &one, nc_int(n + 1)), &end);
   end = nc_temps_cat(w, (Tensor *[]){ start, end }, 2, 0);
-  return nc_temps_op2(w, OP_sub, nc_temps_narrow(w, end, 0, 1, start->size[0]), start);
+  return nc_temps_op2(w, OP_sub, nc_temps_narrow(w, end, 0, 1, start->size[0]),
+                      start);
 }
 
 static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *at) {
@@ -68,7 +69,9 @@ static int give(Temps *w, Call *c, Tensor *x, int dim, Tensor *order,
                 const Tensor *like, Wanted want) {
   Tensor *first = begins(w, x, dim), *start, *ids;
   int n = 0;
-  start = nc_temps_call1(w, OPERATOR_select, nc_temps_call1(w, OPERATOR_nonzero, first, 0, 0), 2, 1);
+  start =
+      nc_temps_call1(w, OPERATOR_select,
+                     nc_temps_call1(w, OPERATOR_nonzero, first, 0, 0), 2, 1);
   nc_temps_result(w, &c->out[n++], picked(w, x, dim, start));
   if (want.inverse) {
     Call shape = nc_callon(OPERATOR_reshape, NULL);
@@ -80,7 +83,8 @@ static int give(Temps *w, Call *c, Tensor *x, int dim, Tensor *order,
     if (like->nd != 1) ids = nc_temps_call(w, &shape);
     nc_temps_result(w, &c->out[n++], ids);
   }
-  if (want.counts) nc_temps_result(w, &c->out[n++], lengths(w, start, x->size[dim]));
+  if (want.counts)
+    nc_temps_result(w, &c->out[n++], lengths(w, start, x->size[dim]));
   return nc_temps_finish(w);
 }
 
@@ -97,7 +101,8 @@ static int nothing(Call *c, Tensor *x, const Tensor *like, Wanted want) {
 
 static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
   Temps w = { 0 };
-  Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1), *order = NULL, *y = NULL;
+  Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1), *order = NULL,
+         *y = NULL;
   int r;
   if (w.status == NC_OK && nc_numel(x) == 0) {
     r = nothing(c, flat, x, want);
@@ -105,7 +110,7 @@ static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
     return r;
   }
   if (w.status == NC_OK && sorted && !want.inverse) {
-    nc_gradoff++;             /* nobody asks where they were */
+    nc_gradoff++; /* nobody asks where they were */
     r = nc_sortvalues(&y, flat, 0);
     nc_gradoff--;
     flat = nc_temps_add(&w, r, &y);
@@ -120,7 +125,8 @@ static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
 
 /* The order of the slices of x along dim, by their elements in turn. */
 static Tensor *sliceorder(Temps *w, Tensor *x, int dim) {
-  Call c = nc_callon(OPERATOR_transpose, x), r = nc_callon(OPERATOR_reshape, NULL);
+  Call c = nc_callon(OPERATOR_transpose, x),
+       r = nc_callon(OPERATOR_reshape, NULL);
   int64_t size[2] = { x->size[dim], -1 };
   Tensor *rows, *at = NULL;
   nc_setint(&c, 1, 1);
@@ -142,8 +148,7 @@ static Tensor *sliceorder(Temps *w, Tensor *x, int dim) {
 static int ofslices(Call *c, Tensor *x, int dim, int sorted, Wanted want) {
   Temps w = { 0 };
   Tensor *order = NULL, like = { .nd = 1, .size = { x->size[dim] } };
-  if (nc_numel(x) == 0 && x->size[dim] == 0)
-    return nothing(c, x, &like, want);
+  if (nc_numel(x) == 0 && x->size[dim] == 0) return nothing(c, x, &like, want);
   if (nc_numel(x) == 0)
     return nc_fail(NC_EVALUE, "slices without elements do not differ");
   if (sorted) {

@@ -13,8 +13,8 @@
 #include "core/portable.h"
 #include "core/tracing.h"
 
-#define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                      \
-  { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 },     \
+#define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                  \
+  { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 }, \
     sig, doc },
 #define UNARY(op, class, val, d0, sig, doc) \
   ROW3(op, UNARY_OP, class, val, #d0, NULL, NULL, sig, doc)
@@ -28,9 +28,15 @@
   ROW3(op, TERNARY_OP, class, val, #d0, #d1, #d2, sig, doc)
 #define CHOOSE(op, class, val, d1, d2, sig, doc) \
   ROW3(op, CHOOSE_OP, class, val, NULL, #d1, #d2, sig, doc)
-#define REDUCE(op, class, init, map, fold, val, d0, sig, doc)                 \
-  { #op, REDUCE_OP, CLASS_##class, #val, { #init, #map, #fold },              \
-    { #d0, NULL, NULL }, sig, doc },
+#define REDUCE(op, class, init, map, fold, val, d0, sig, doc) \
+  { #op,                                                      \
+    REDUCE_OP,                                                \
+    CLASS_##class,                                            \
+    #val,                                                     \
+    { #init, #map, #fold },                                   \
+    { #d0, NULL, NULL },                                      \
+    sig,                                                      \
+    doc },
 const OpInfo nc_opinfo[OP_COUNT] = {
 #include "core/ops.def"
 };
@@ -55,9 +61,10 @@ int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]) {
       int64_t have = in[j].t->size[d], *want = &size[at];
       if (have == 1 || have == *want) continue;
       if (*want != 1) {
-        nc_fail(NC_ESHAPE, "shapes do not broadcast: dim %d is %lld in one "
-                "and %lld in the other", at + 1, (long long)*want,
-                (long long)have);
+        nc_fail(NC_ESHAPE,
+                "shapes do not broadcast: dim %d is %lld in one "
+                "and %lld in the other",
+                at + 1, (long long)*want, (long long)have);
         nc_rule("sizes must be equal or 1, aligned at the last dimension");
         return NC_ESHAPE;
       }
@@ -87,8 +94,8 @@ static void adddim(TensorIter *k, const Tensor *y, const Arg in[], int d) {
 static int dense(const Tensor *y, const Arg in[], int n) {
   if (!nc_isdense(y)) return 0;
   for (int j = 0; j < n; j++)
-    if (in[j].t && (!sameshape(in[j].t, y->nd, y->size) ||
-                    !nc_isdense(in[j].t)))
+    if (in[j].t &&
+        (!sameshape(in[j].t, y->nd, y->size) || !nc_isdense(in[j].t)))
       return 0;
   return 1;
 }
@@ -122,12 +129,12 @@ static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
 }
 
 int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
-              const double par[2]) {
+                    const double par[2]) {
   return nc_rungradient(y, op, 0, work, in, n, par);
 }
 
-int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
-               const double par[2]) {
+int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[],
+                   int n, const double par[2]) {
   TensorIter k;
   if (dense(y, in, n)) return rundense(y, op, part, work, in, n, par);
   k.op = op;
@@ -170,12 +177,13 @@ int nc_overlaps(const Tensor *a, const Tensor *b) {
   return low[0] < high[1] && low[1] < high[0];
 }
 
-int nc_checkout(const Tensor *out, DType result, int nd,
-                const int64_t size[]) {
+int nc_checkout(const Tensor *out, DType result, int nd, const int64_t size[]) {
   char have[NC_TEXT], want[NC_TEXT];
   if (!sameshape(out, nd, size))
-    return nc_fail(NC_ESHAPE, "the result is [%s], what it is written to "
-                   "is [%s]", nc_shapetext(want, nd, size),
+    return nc_fail(NC_ESHAPE,
+                   "the result is [%s], what it is written to "
+                   "is [%s]",
+                   nc_shapetext(want, nd, size),
                    nc_shapetext(have, out->nd, out->size));
   if (!nc_castable(result, out->dtype)) {
     nc_fail(NC_EDTYPE, "%s %s result cannot be written to %s %s tensor",
@@ -186,7 +194,7 @@ int nc_checkout(const Tensor *out, DType result, int nd,
   }
   if (nc_overlapsitself(out)) {
     nc_fail(NC_EVALUE, "several elements of the tensor share one place in "
-            "memory, it cannot be written to");
+                       "memory, it cannot be written to");
     nc_hint("self:clone() first");
     return NC_EVALUE;
   }
@@ -281,9 +289,8 @@ static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
 /* Is x a 0-d tensor whose type has no say in `work', and which must wrap to
    that?  The narrow integers are computed in int32. */
 static int wraps(const Tensor *x, Op op, DType work) {
-  return x->nd == 0 && (work == DT_i8 || work == DT_i16) &&
-         x->dtype != work && nc_category(x->dtype) == NC_INT &&
-         nc_opinfo[op].kind != COMPARE_OP;
+  return x->nd == 0 && (work == DT_i8 || work == DT_i16) && x->dtype != work &&
+         nc_category(x->dtype) == NC_INT && nc_opinfo[op].kind != COMPARE_OP;
 }
 
 /* Puts a new tensor, made with status r, in the place of an operand. */
@@ -315,12 +322,11 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
                  Tensor *out, Tensor *copy[]) {
   const OpKind kind = nc_opinfo[op].kind;
   const int truth = kind == COMPARE_OP || kind == TEST_OP;
-  const int skip = kind == CHOOSE_OP;   /* the condition has no say */
+  const int skip = kind == CHOOSE_OP; /* the condition has no say */
   const Device *d;
   DType work, result;
   int r;
-  if (skip && in[0].t == NULL)
-    in[0].s = nc_int(nc_tofloat(in[0].s) != 0);
+  if (skip && in[0].t == NULL) in[0].s = nc_int(nc_tofloat(in[0].s) != 0);
   TRY(nc_samedevice(&d, in, n));
   TRY(nc_computetype(&work, op, in + skip, n - skip));
   TRY(disjoin(op, work, d, in, n, out, copy));
@@ -330,14 +336,13 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
     op = OP_clone;
   result = truth ? DT_b8 : work;
   TRY(target(y, out, d, in, n, result));
-  if ((*y)->dtype != result) {          /* wrapped or rounded to it first */
+  if ((*y)->dtype != result) { /* wrapped or rounded to it first */
     Tensor *b;
     if ((r = nc_apply(&b, op, in, par, NULL)) == NC_OK) {
       r = nc_copy(*y, b);
       nc_release(b);
     }
-  } else
-    r = nc_runpointwise(*y, op, work, in, n, par);
+  } else r = nc_runpointwise(*y, op, work, in, n, par);
   if (r != NC_OK) {
     nc_release(*y);
     *y = NULL;
@@ -369,15 +374,15 @@ static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
 /* The usual call, where nothing is left to decide: float tensors of one
    type and shape that lie densely, and numbers.  Small tensors live from
    it; 0 if the call is another. */
-static int usual(Tensor **y, Op op, const Arg in[], int n,
-                 const double par[2], Tensor *out, int *status) {
+static int usual(Tensor **y, Op op, const Arg in[], int n, const double par[2],
+                 Tensor *out, int *status) {
   const OpInfo *info = &nc_opinfo[op];
   const Tensor *t = in[0].t;
   const int truth = info->kind == COMPARE_OP || info->kind == TEST_OP;
   void *v[NC_MAXIN];
   if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
-      info->types == CLASS_INT_OR_BOOL || info->types == CLASS_INTEGER || marked(t) ||
-      !nc_isdense(t) || (out && (out != t || truth)))
+      info->types == CLASS_INT_OR_BOOL || info->types == CLASS_INTEGER ||
+      marked(t) || !nc_isdense(t) || (out && (out != t || truth)))
     return 0;
   const int64_t esize = nc_dtypesize(t->dtype);
   v[1] = (char *)t->data->p + t->offset * esize;
@@ -389,7 +394,7 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
     if (u->dtype != t->dtype || u->nd != t->nd ||
         u->data->device != t->data->device || marked(u))
       return 0;
-    for (int d = 0; d < t->nd; d++)       /* and so as dense as t */
+    for (int d = 0; d < t->nd; d++) /* and so as dense as t */
       if (u->size[d] != t->size[d] || u->step[d] != t->step[d]) return 0;
     if (out && u != t && u->data == t->data) return 0;
     v[j + 1] = (char *)u->data->p + u->offset * esize;
@@ -398,7 +403,7 @@ static int usual(Tensor **y, Op op, const Arg in[], int n,
     nc_retain(*y = out);
     out->data->version++;
   } else if ((*status = nc_new(y, t->data->device, truth ? DT_b8 : t->dtype,
-                             t->nd, t->size)) != NC_OK)
+                               t->nd, t->size)) != NC_OK)
     return 1;
   *status = runalike(*y, op, in, n, v, par);
   if (*status != NC_OK) {

@@ -17,10 +17,8 @@ int nc_iter_collapse(TensorIter *k, int from, int to) {
     int even = 1;
     for (int j = 0; j < k->nargs; j++)
       even &= k->step[j][d] == k->step[j][last] * k->size[last];
-    if (even)
-      k->size[last] *= k->size[d];
-    else
-      movedim(k, d, ++last);
+    if (even) k->size[last] *= k->size[d];
+    else movedim(k, d, ++last);
   }
   return to > from ? last + 1 : from;
 }

@@ -23,7 +23,7 @@ static DType lift(DType high, DType low) {
 }
 
 DType nc_resulttype(const Arg in[], int n) {
-  DType rank[3] = { DT_NONE, DT_NONE, DT_NONE };  /* tensors, 0-d, numbers */
+  DType rank[3] = { DT_NONE, DT_NONE, DT_NONE }; /* tensors, 0-d, numbers */
   for (int i = 0; i < n; i++) {
     int r = in[i].t == NULL ? 2 : in[i].t->nd == 0;
     rank[r] = join(rank[r], in[i].t ? in[i].t->dtype : numbertype(in[i].s));
@@ -62,8 +62,8 @@ static int numbers(DType *work, Op op, const Arg in[], int n) {
   for (int i = 0; i < n; i++) {
     if (in[i].t || in[i].s.kind != NC_INT || fits(in[i].s, *work)) continue;
     if (info->kind == COMPARE_OP) *work = DT_i64; /* 300 is not 44 */
-    else if (!ismodular(op) &&
-             (info->types != CLASS_INT_OR_BOOL || in[i].s.i >= 0 || *work != DT_u8))
+    else if (!ismodular(op) && (info->types != CLASS_INT_OR_BOOL ||
+                                in[i].s.i >= 0 || *work != DT_u8))
       return nc_error_doesnotfit(in[i].s, *work);
   }
   return NC_OK;
@@ -80,7 +80,9 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
         return badtype("bool tensors are not subtracted",
                        "use logical_xor, or ~ to invert a mask");
       break;
-    case CLASS_NUMERIC: case CLASS_DIVISION: case CLASS_ROUNDING:
+    case CLASS_NUMERIC:
+    case CLASS_DIVISION:
+    case CLASS_ROUNDING:
       if (c == NC_BOOL)
         return badtype("bool tensors are not supported",
                        op == OP_neg ? "use ~ to invert a mask" : NULL);
@@ -89,7 +91,8 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
       if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
         *work = DT_i64;
       break;
-    case CLASS_INT_OR_BOOL: case CLASS_INTEGER:
+    case CLASS_INT_OR_BOOL:
+    case CLASS_INTEGER:
       if (c == NC_FLOAT)
         return badtype("needs integers or bool, not floats", NULL);
       if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INTEGER)
@@ -101,9 +104,8 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
     case CLASS_FLOAT_ONLY:
       if (c != NC_FLOAT) {
         nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
-        nc_hint(nc_opinfo[op].kind == REDUCE_OP
-                    ? "self:%s{dtype=\"float32\"}"
-                    : "self:to(\"float32\"):%s()",
+        nc_hint(nc_opinfo[op].kind == REDUCE_OP ? "self:%s{dtype=\"float32\"}"
+                                                : "self:to(\"float32\"):%s()",
                 nc_opinfo[op].name);
         return NC_EDTYPE;
       }

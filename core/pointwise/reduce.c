@@ -32,8 +32,8 @@ void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
 }
 
 /* Adds the dimensions of x that fold, or do not, to a loop. */
-static void foldloop(TensorIter *k, const Tensor *x, const Tensor *y, unsigned dims,
-                     int keepdim, int folds) {
+static void foldloop(TensorIter *k, const Tensor *x, const Tensor *y,
+                     unsigned dims, int keepdim, int folds) {
   int first = k->nd, out = y->nd;
   for (int d = x->nd - 1; d >= 0; d--) {
     int is = (int)(dims >> d & 1);
@@ -53,9 +53,8 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
                   DType result, const double par[2], Tensor *out);
 
 /* Devices fold to the type of the result only: another one by way of it. */
-static int reduceinto(Tensor **y, Op op, Tensor *x, unsigned dims,
-                      int keepdim, DType result, const double par[2],
-                      Tensor *out) {
+static int reduceinto(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                      DType result, const double par[2], Tensor *out) {
   Tensor *t;
   int r;
   TRY(reduce(&t, op, x, dims, keepdim, result, par, NULL));
@@ -73,8 +72,8 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   int nd, r;
   nc_reducedshape(x, dims, keepdim, &nd, size);
   for (int d = 0; d < x->nd; d++)
-    if ((dims >> d & 1) && x->size[d] == 0 &&
-        nc_opinfo[op].fold[0][0] != '0' && nc_opinfo[op].fold[0][0] != '1')
+    if ((dims >> d & 1) && x->size[d] == 0 && nc_opinfo[op].fold[0][0] != '0' &&
+        nc_opinfo[op].fold[0][0] != '1')
       return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
   if (out) {
     TRY(nc_checkout(out, result, nd, size));
@@ -82,8 +81,7 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
     if (out->dtype != result && nc_device(x) != &nc_cpu)
       return reduceinto(y, op, x, dims, keepdim, result, par, out);
     nc_retain(*y = out);
-  } else
-    TRY(nc_new(y, nc_device(x), result, nd, size));
+  } else TRY(nc_new(y, nc_device(x), result, nd, size));
   memset(&k, 0, sizeof k);
   k.op = op;
   k.n = nc_numel(*y);
@@ -113,8 +111,7 @@ static int reducedtype(DType *cast, DType *result, Op op, Tensor *x,
     else if (nc_category(dtype) != NC_FLOAT)
       return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                      nc_dtypename(dtype));
-  } else
-    *result = dtype;
+  } else *result = dtype;
   if (nc_opinfo[op].types == CLASS_TO_BOOL)
     *result = x->dtype == DT_u8 ? DT_u8 : DT_b8;
   if (nc_opinfo[op].types == CLASS_COUNT) *result = DT_i64;

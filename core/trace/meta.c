@@ -10,7 +10,7 @@
 #include "core/op.h"
 #include "core/tracing.h"
 
-#define MOST 33               /* the host, and more devices than there are */
+#define MOST 33 /* the host, and more devices than there are */
 
 static Device twins[MOST];
 static const Device *owner[MOST];
@@ -34,7 +34,7 @@ static void release(const Device *d, void *p, int64_t bytes) {
 /* There is nothing to be read. */
 int nc_meta_novalues(void) {
   return nc_fail(NC_EVALUE, "depends on values, which a dry run does not "
-                 "work out");
+                            "work out");
 }
 
 static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
@@ -61,10 +61,10 @@ static int idle(const Device *d) {
   return NC_OK;
 }
 
-#define X(request, Call)                                    \
+#define X(request, Call)                                      \
   static int idle_##request(const Device *d, const Call *c) { \
-    (void)c;                                                \
-    return idle(d);                                         \
+    (void)c;                                                  \
+    return idle(d);                                           \
   }
 DEVICE_REQUESTS(X)
 #undef X
@@ -73,11 +73,14 @@ static void trim(const Device *d, int64_t budget) {
   (void)d, (void)budget;
 }
 
-static const Device meta = {
-  .alloc = alloc, .free = release, .copy = copy, .tohost = tohost,
-  .synchronize = idle, .trim = trim,
+static const Device meta = { .alloc = alloc,
+                             .free = release,
+                             .copy = copy,
+                             .tohost = tohost,
+                             .synchronize = idle,
+                             .trim = trim,
 #define X(request, Call) .request = idle_##request,
-  DEVICE_REQUESTS(X)
+                             DEVICE_REQUESTS(X)
 #undef X
 };
 
@@ -93,7 +96,7 @@ const Device *nc_metadevice(const Device *d) {
   int i = 0;
   if (nc_ismeta(d)) return d;
   while (i < ntwins && owner[i] != d) i++;
-  if (i == MOST) i = 0;       /* cannot be: a plug-in opens no more */
+  if (i == MOST) i = 0; /* cannot be: a plug-in opens no more */
   if (i == ntwins) {
     ntwins++;
     owner[i] = d;

@@ -117,7 +117,9 @@ static int first(const TraceEvent *p, const Tensor *y, const Summary *s) {
   if (p->elementwise) TRY(called(call, sizeof call - 4, p, y, at));
   if (call[0]) strcat(call, " = ");
   nc_first("%.24s%s%s", index, call,
-           isnan(v.f) ? "nan" : v.f > 0 ? "inf" : "-inf");
+           isnan(v.f) ? "nan"
+           : v.f > 0  ? "inf"
+                      : "-inf");
   return NC_OK;
 }
 

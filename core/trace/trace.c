@@ -67,7 +67,8 @@ static void show(Shown *s, const Tensor *t) {
 }
 
 /* Where the operation runs: what there is to be waited for. */
-static const Device *whereto(const TraceEvent *p, Tensor *const out[], int nout) {
+static const Device *whereto(const TraceEvent *p, Tensor *const out[],
+                             int nout) {
   for (int i = 0; i < nout; i++)
     if (out[i]) return nc_device(out[i]);
   for (int i = 0; i < p->nin; i++)
@@ -88,8 +89,7 @@ static void told(const TraceEvent *p, Tensor *const out[], int nout,
     if (p->given[i]) show(&s->in[s->nin++], p->given[i]);
   for (int i = 0; i < nout && s->nout < NC_MAXOUT; i++)
     if (out[i]) show(&s->out[s->nout++], out[i]);
-  s->seconds =
-      1e-9 * (double)(ns - (c->opening - p->counters.opening));
+  s->seconds = 1e-9 * (double)(ns - (c->opening - p->counters.opening));
   s->flops = c->flops - p->counters.flops;
   s->bytes = c->bytes - p->counters.bytes;
   s->launches = c->launches - p->counters.launches;
@@ -162,7 +162,8 @@ static void begin(TraceEvent *p) {
 }
 
 /* Waits, and tells of the step. */
-static int finishstep(const TraceEvent *p, int r, Tensor *const out[], int nout) {
+static int finishstep(const TraceEvent *p, int r, Tensor *const out[],
+                      int nout) {
   const Counters c = nc_counters;
   const Device *d = whereto(p, out, nout);
   if (!(p->watching & NC_STEPS) || r != NC_OK) return r;
@@ -239,8 +240,8 @@ NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
 }
 
 NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
-                                 int keepdim, DType dtype,
-                                 const double par[2], Tensor *out) {
+                                 int keepdim, DType dtype, const double par[2],
+                                 Tensor *out) {
   TraceEvent p;
   int r;
   nc_trace_begin(&p, nc_opinfo[op].name);
@@ -248,9 +249,8 @@ NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
   keep(&p, out);
   passout(&p, &out);
   begin(&p);
-  r = p.status == NC_OK
-          ? nc_reduce(y, op, x, dims, keepdim, dtype, par, out)
-          : p.status;
+  r = p.status == NC_OK ? nc_reduce(y, op, x, dims, keepdim, dtype, par, out)
+                        : p.status;
   return nc_trace_end(&p, r, y, 1);
 }
 
@@ -287,7 +287,8 @@ static void passargs(TraceEvent *p, Call *c, Tensor **own[]) {
     else if (a->t) nc_trace_operand(p, &a->t);
     else if (a->given && a->s.kind == NC_FLOAT && !isfinite(a->s.f))
       p->finite = 0;
-    if (a->device && p->watching & NC_META) a->device = nc_metadevice(a->device);
+    if (a->device && p->watching & NC_META)
+      a->device = nc_metadevice(a->device);
   }
 }
 

@@ -9,13 +9,12 @@
 
 #include "cuda/product/bmm.h"
 
-#define FEW 4                 /* rows that a product is not worth */
-#define COLUMNS ((int64_t)64 << 20)         /* bytes at a time, about */
-#define MOST ((int64_t)1 << 28)             /* at all: then direct */
+#define FEW 4                       /* rows that a product is not worth */
+#define COLUMNS ((int64_t)64 << 20) /* bytes at a time, about */
+#define MOST ((int64_t)1 << 28)     /* at all: then direct */
 
 Planes nc_planes(int64_t planes, const int64_t size[2]) {
-  Planes p = { .n = planes * size[0] * size[1],
-               .size = { size[0], size[1] } };
+  Planes p = { .n = planes * size[0] * size[1], .size = { size[0], size[1] } };
   p.wide = p.n > (int64_t)1 << 31;
   for (int i = 0; i < 2 && !p.wide; i++) p.by[i] = nc_divisor(size[1 - i]);
   return p;
@@ -25,13 +24,13 @@ typedef struct Job {
   const Device *d;
   const ConvCall *c;
   DType type;
-  int64_t bytes;              /* of an element */
-  int64_t k, places, plane;   /* elements of a patch of a group; places of
+  int64_t bytes;             /* of an element */
+  int64_t k, places, plane;  /* elements of a patch of a group; places of
                                  the kernel; elements of a plane of input */
-  int64_t rows, each, chunk;  /* of all columns of a sample; channels of the
+  int64_t rows, each, chunk; /* of all columns of a sample; channels of the
                                  result in a group; samples at a time */
-  int plain;                  /* is the input its own columns? */
-  char *columns, *turned;     /* scratch, or NULL */
+  int plain;                 /* is the input its own columns? */
+  char *columns, *turned;    /* scratch, or NULL */
 } Job;
 
 static char *at(const Job *j, const Tensor *t, int64_t element) {
@@ -58,9 +57,12 @@ static void prepare(Job *j) {
 
 static Patches patchesof(const Job *j, const Tensor *t, int64_t first,
                          int64_t samples) {
-  Patches p = { .columns = j->columns, .samples = samples,
-                .channels = j->c->c, .row = j->places,
-                .sample = j->rows * j->places, .w = j->c->at };
+  Patches p = { .columns = j->columns,
+                .samples = samples,
+                .channels = j->c->c,
+                .row = j->places,
+                .sample = j->rows * j->places,
+                .w = j->c->at };
   p.x = at(j, t, first * j->c->c * j->plane);
   return p;
 }
@@ -70,10 +72,17 @@ static Patches patchesof(const Job *j, const Tensor *t, int64_t first,
 static Tiles tilesof(const Job *j, const void *b, void *y, int64_t samples,
                      int64_t m, int64_t k) {
   const int64_t groups = j->c->groups;
-  Tiles t = { .a = nc_data(j->c->weight), .b = b, .y = y, .m = m,
-              .n = j->places, .k = k, .astep = { j->k, 1 },
-              .bstep = { j->places, 1 }, .nb = 2,
-              .size = { samples, groups }, .count = samples * groups };
+  Tiles t = { .a = nc_data(j->c->weight),
+              .b = b,
+              .y = y,
+              .m = m,
+              .n = j->places,
+              .k = k,
+              .astep = { j->k, 1 },
+              .bstep = { j->places, 1 },
+              .nb = 2,
+              .size = { samples, groups },
+              .count = samples * groups };
   if (j->c->how == CONV_INPUT) {
     t.astep[0] = 1;
     t.astep[1] = j->k;
@@ -113,10 +122,17 @@ static int weight(const Job *j, int64_t first, int64_t samples) {
   const ConvCall *c = j->c;
   const int64_t inner = samples * j->places;
   Patches p = patchesof(j, c->input, first, samples), y = p;
-  Tiles t = { .a = at(j, c->result, first * c->o * j->places), .b = p.x,
-              .y = nc_data(c->weight), .m = j->each, .n = j->k, .k = inner,
-              .astep = { inner, 1 }, .bstep = { 1, inner }, .nb = 1,
-              .size = { c->groups }, .count = c->groups };
+  Tiles t = { .a = at(j, c->result, first * c->o * j->places),
+              .b = p.x,
+              .y = nc_data(c->weight),
+              .m = j->each,
+              .n = j->k,
+              .k = inner,
+              .astep = { inner, 1 },
+              .bstep = { 1, inner },
+              .nb = 1,
+              .size = { c->groups },
+              .count = c->groups };
   t.step[0][0] = j->each * inner;
   t.step[1][0] = j->k * inner;
   if (!j->plain || samples > 1) {
@@ -156,10 +172,15 @@ static int scratch(Job *j) {
 
 static int direct(const Job *j) {
   const ConvCall *c = j->c;
-  const Direct k = { .how = c->how, .input = nc_data(c->input),
+  const Direct k = { .how = c->how,
+                     .input = nc_data(c->input),
                      .weight = nc_data(c->weight),
-                     .result = nc_data(c->result), .n = c->n, .c = c->c,
-                     .o = c->o, .groups = c->groups, .w = c->at };
+                     .result = nc_data(c->result),
+                     .n = c->n,
+                     .c = c->c,
+                     .o = c->o,
+                     .groups = c->groups,
+                     .w = c->at };
   CUDA_TRY(nc_direct(j->type, &k, nc_current(j->d)));
   return NC_OK;
 }
@@ -190,8 +211,9 @@ int nc_cuda_conv(const Device *d, const ConvCall *c) {
 int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p) {
   const ConvGeometry *w = &p->windows;
   const cudaStream_t s = nc_current(d);
-  PoolPlan k = { .x = nc_data(p->x), .y = nc_data(p->y), .at = nc_data(p->at),
-                 .w = *w };
+  PoolPlan k = {
+    .x = nc_data(p->x), .y = nc_data(p->y), .at = nc_data(p->at), .w = *w
+  };
   k.planes = nc_planes(p->planes, p->back ? w->size : w->out);
   nc_touch(d, k.x);
   nc_touch(d, k.y);
@@ -204,9 +226,12 @@ int nc_cuda_im2col(const Device *d, const Im2colCall *p) {
   const ConvGeometry *w = &p->at;
   const DType type = p->x->dtype;
   const cudaStream_t s = nc_current(d);
-  Patches k = { .x = nc_data(p->x), .columns = nc_data(p->columns),
-                .samples = p->n, .channels = p->c,
-                .row = w->out[0] * w->out[1], .w = *w };
+  Patches k = { .x = nc_data(p->x),
+                .columns = nc_data(p->columns),
+                .samples = p->n,
+                .channels = p->c,
+                .row = w->out[0] * w->out[1],
+                .w = *w };
   k.sample = p->c * w->kernel[0] * w->kernel[1] * k.row;
   nc_touch(d, k.x);
   nc_touch(d, k.columns);

@@ -11,7 +11,8 @@
 
 cudaError_t nc_topatches(DType t, const Patches *k, cudaStream_t s) {
   switch (t) {
-#define X(id) case DT_##id: return patches_##id(k, 0, s);
+#define X(id) \
+  case DT_##id: return patches_##id(k, 0, s);
     FLOATS(X)
 #undef X
     default: return cudaErrorInvalidValue;
@@ -20,7 +21,8 @@ cudaError_t nc_topatches(DType t, const Patches *k, cudaStream_t s) {
 
 cudaError_t nc_frompatches(DType t, const Patches *k, cudaStream_t s) {
   switch (t) {
-#define X(id) case DT_##id: return patches_##id(k, 1, s);
+#define X(id) \
+  case DT_##id: return patches_##id(k, 1, s);
     FLOATS(X)
 #undef X
     default: return cudaErrorInvalidValue;
@@ -29,7 +31,8 @@ cudaError_t nc_frompatches(DType t, const Patches *k, cudaStream_t s) {
 
 cudaError_t nc_direct(DType t, const Direct *k, cudaStream_t s) {
   switch (t) {
-#define X(id) case DT_##id: return direct_##id(k, s);
+#define X(id) \
+  case DT_##id: return direct_##id(k, s);
     FLOATS(X)
 #undef X
     default: return cudaErrorInvalidValue;

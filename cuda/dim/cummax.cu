@@ -21,7 +21,8 @@ template <> struct Place<8> { typedef int64_t type; };
 
 cudaError_t nc_linecummax(DType t, const LineSweep *k, cudaStream_t s) {
   switch (t) {
-#define X(id, name, storage, category) case DT_##id: return scan_##id(k, s);
+#define X(id, name, storage, category) \
+  case DT_##id: return scan_##id(k, s);
     DTYPES(X)
 #undef X
     default: return cudaErrorInvalidValue;

@@ -8,7 +8,7 @@
 ** adds up what the blocks before it have come to so far, in an order that
 ** varies from run to run.  Integers do not mind; floats would.
 */
-#define CCCL_DISABLE_NVTX     /* it would look for a profiler's library */
+#define CCCL_DISABLE_NVTX /* it would look for a profiler's library */
 #include <cub/device/device_scan.cuh>
 
 #include "cuda/dim/reduce_dim.h"
@@ -32,7 +32,7 @@ cudaError_t nc_linecumsum(DType t, const LineSweep *k, cudaStream_t s) {
 
 int nc_wholesums(const Device *d, const LineSweep *k) {
   const cudaStream_t s = nc_current(d);
-  const uint64_t *x = (const uint64_t *)k->x;     /* they wrap */
+  const uint64_t *x = (const uint64_t *)k->x; /* they wrap */
   uint64_t *y = (uint64_t *)k->y;
   const int n = (int)k->length;
   cudaError_t e = cudaSuccess;
@@ -41,8 +41,8 @@ int nc_wholesums(const Device *d, const LineSweep *k) {
   CUDA_TRY(cub::DeviceScan::InclusiveSum(NULL, bytes, x, y, n, s));
   TRY(nc_scratch(d, &temp, (int64_t)bytes));
   for (int64_t i = 0; i < k->outer && e == cudaSuccess; i++)
-    e = cub::DeviceScan::InclusiveSum(temp, bytes, x + i * k->xouter,
-                                      y + i * n, n, s);
+    e = cub::DeviceScan::InclusiveSum(temp, bytes, x + i * k->xouter, y + i * n,
+                                      n, s);
   nc_scratchfree(d, temp);
   CUDA_TRY(e);
   return NC_OK;

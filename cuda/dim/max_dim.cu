@@ -16,7 +16,8 @@ NC_DEVICE b8_s truth(int32_t v) {
 
 cudaError_t nc_linemax(DType t, const LineFold *k, cudaStream_t s) {
   switch (t) {
-#define X(id, name, storage, category) case DT_##id: return fold_##id(k, s);
+#define X(id, name, storage, category) \
+  case DT_##id: return fold_##id(k, s);
     DTYPES(X)
 #undef X
     default: return cudaErrorInvalidValue;

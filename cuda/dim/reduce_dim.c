@@ -12,8 +12,8 @@
 
 #include <math.h>
 
-#define SHARE 8               /* elements worth a thread */
-#define ALONE ((int64_t)1 << 20)  /* elements that keep a device busy */
+#define SHARE 8                  /* elements worth a thread */
+#define ALONE ((int64_t)1 << 20) /* elements that keep a device busy */
 
 static int64_t atleast(int64_t a, int64_t b) {
   return a > b ? a : b;
@@ -104,8 +104,8 @@ static void cut(LineFold *k, int64_t want, int64_t least) {
 
 static void planrows(LineFold *k, int64_t enough) {
   int64_t wide = powerto(atmost(k->length / SHARE, 32)), high;
-  if (wide == 32 && (k->length >= 4096 || (k->length >= 1024 &&
-                                           k->results < enough / 32)))
+  if (wide == 32 &&
+      (k->length >= 4096 || (k->length >= 1024 && k->results < enough / 32)))
     wide = LINE_THREADS;
   high = wide == LINE_THREADS ? 1 : powerfrom(k->results, 128 / wide);
   high = atleast(high, 32 / wide);
@@ -128,8 +128,8 @@ static int runfold(const Device *d, LineFold *k, DType type, LineFn *fn) {
   const cudaStream_t s = nc_current(d);
   cudaError_t e;
   k->unit = k->folded.nd <= 1 && innerstep(&k->folded) == 1;
-  k->columns = innerstep(&k->folded) != 1 && innerstep(&k->kept) == 1 &&
-               k->kept.nd > 0;
+  k->columns =
+      innerstep(&k->folded) != 1 && innerstep(&k->kept) == 1 && k->kept.nd > 0;
   divisors(&k->kept);
   divisors(&k->folded);
   if (k->columns) plancolumns(k, enough);
@@ -161,7 +161,7 @@ static int fold(const Device *d, const DimCall *c, LineFn *fn) {
   for (Tensor *from = c->x; r == NC_OK; from = x) {
     dims(&k.kept, from, c->dims, 1);
     dims(&k.folded, from, c->dims, 0);
-    if (!extreme) {           /* their order is of no matter */
+    if (!extreme) { /* their order is of no matter */
       sort(&k.folded);
       joined(&k.folded);
     }
@@ -187,7 +187,7 @@ static int fold(const Device *d, const DimCall *c, LineFn *fn) {
 */
 /* Where the lines of x lie; 0 if they must be copied. */
 static int sweep(LineSweep *k, const Tensor *x, unsigned mask) {
-  Dims part[3] = { { .nd = 0 }, { .nd = 0 }, { .nd = 0 } };  /* from within */
+  Dims part[3] = { { .nd = 0 }, { .nd = 0 }, { .nd = 0 } }; /* from within */
   int64_t size[3], step[3];
   int which = 0;
   for (int d = x->nd - 1; d >= 0; d--) {
@@ -253,11 +253,11 @@ static int whole(const LineSweep *k, DType type) {
 
 /* cumsum and its kin: pieces first come to something each. */
 static int scan(const Device *d, LineSweep *k, DType type) {
-  static LineScan *const kernels[] = {
-    [DIM_CUMSUM] = nc_linecumsum, [DIM_CUMPROD] = nc_linecumprod,
-    [DIM_LOGCUMSUMEXP] = nc_linecumlog, [DIM_CUMMAX] = nc_linecummax,
-    [DIM_CUMMIN] = nc_linecummax
-  };
+  static LineScan *const kernels[] = { [DIM_CUMSUM] = nc_linecumsum,
+                                       [DIM_CUMPROD] = nc_linecumprod,
+                                       [DIM_LOGCUMSUMEXP] = nc_linecumlog,
+                                       [DIM_CUMMAX] = nc_linecummax,
+                                       [DIM_CUMMIN] = nc_linecummax };
   const int64_t lines = k->outer * k->inner, length = k->length;
   const int64_t enough = (int64_t)nc_processors(d) * ENOUGH;
   const int columns = k->inner > 1;
@@ -285,7 +285,8 @@ static int scan(const Device *d, LineSweep *k, DType type) {
 
 static int along(const Device *d, const DimCall *c,
                  int fn(const Device *d, LineSweep *k, DType type)) {
-  LineSweep k = { .op = c->op, .y = c->y ? nc_data(c->y) : NULL,
+  LineSweep k = { .op = c->op,
+                  .y = c->y ? nc_data(c->y) : NULL,
                   .at = c->at ? nc_data(c->at) : NULL };
   const unsigned mask = c->x->nd > 0 ? c->dims : 0;
   Tensor *x = NULL;
@@ -303,10 +304,10 @@ static int along(const Device *d, const DimCall *c,
 }
 
 int nc_cuda_dim_op(const Device *d, const DimCall *c) {
-  static const char *const name[] = { "softmax", "log_softmax", "cumsum",
-                                      "max", "min", "var", "std",
-                                      "logsumexp", "cumprod",
-                                      "logcumsumexp", "cummax", "cummin" };
+  static const char *const name[] = { "softmax",      "log_softmax", "cumsum",
+                                      "max",          "min",         "var",
+                                      "std",          "logsumexp",   "cumprod",
+                                      "logcumsumexp", "cummax",      "cummin" };
   int r = NC_OK;
   nc_current(d);
   if (c->lines == 0) return NC_OK;
@@ -316,8 +317,10 @@ int nc_cuda_dim_op(const Device *d, const DimCall *c) {
     case DIM_CUMMAX:
     case DIM_CUMMIN:
       if (c->length > INT32_MAX)
-        return nc_fail(NC_EVALUE, "%lld elements along a dimension, %s takes "
-                       "%d at most", (long long)c->length, d->name, INT32_MAX);
+        return nc_fail(NC_EVALUE,
+                       "%lld elements along a dimension, %s takes "
+                       "%d at most",
+                       (long long)c->length, d->name, INT32_MAX);
       /* fall through */
     case DIM_CUMSUM:
     case DIM_CUMPROD:

@@ -5,9 +5,9 @@
 
 #define SOFT_THREADS 512
 #define SHARED_THREADS 1024
-#define SOFT_MOST 4           /* vectors held by a thread */
-#define SOFT_KEPT 1024        /* bytes of shared memory that are not lines */
-#define SOFT_HELD(vec)  ((vec) * SOFT_MOST > 16 ? (vec) * SOFT_MOST : 16)
+#define SOFT_MOST 4    /* vectors held by a thread */
+#define SOFT_KEPT 1024 /* bytes of shared memory that are not lines */
+#define SOFT_HELD(vec) ((vec)*SOFT_MOST > 16 ? (vec)*SOFT_MOST : 16)
 
 #define GENERIC "cuda/dim/softmax.inc"
 #include "cuda/for_each_dtype.h"

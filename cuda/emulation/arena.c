@@ -16,15 +16,15 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-#define STEP     ((size_t)2 << 20)    /* `high' grows by a huge page */
-#define PINNED   ((size_t)1 << 30)
+#define STEP ((size_t)2 << 20) /* `high' grows by a huge page */
+#define PINNED ((size_t)1 << 30)
 #define ALTSTACK ((size_t)64 << 10)
 
 Arena emu_arena[EMU_DEVICES + 1];
 char *emu_arenas;
 size_t emu_arenasize, emu_devicesize;
 static int keys[EMU_DEVICES];
-static unsigned opened;               /* a bit for each device */
+static unsigned opened; /* a bit for each device */
 static int nextid = 1;
 
 int emu_deviceof(const void *p) {
@@ -57,9 +57,15 @@ static void givekey(int d, char *p, size_t n) {
   pkey_mprotect(p, n, PROT_READ | PROT_WRITE, keys[d]);
 }
 #else
-static int makekeys(void) { return 0; }
-static void setkey(int d, int open) { (void)d, (void)open, (void)keys; }
-static void givekey(int d, char *p, size_t n) { (void)d, (void)p, (void)n; }
+static int makekeys(void) {
+  return 0;
+}
+static void setkey(int d, int open) {
+  (void)d, (void)open, (void)keys;
+}
+static void givekey(int d, char *p, size_t n) {
+  (void)d, (void)p, (void)n;
+}
 #endif
 
 static void setopen(int d, int open) {
@@ -96,8 +102,8 @@ static struct sigaction before;
 static void ours(const char *p) {
   const int d = emu_deviceof(p);
   if (!emu_inkernel)
-    emu_report("host touches device memory", "address %p: %s",
-               (const void *)p, emu_where(p));
+    emu_report("host touches device memory", "address %p: %s", (const void *)p,
+               emu_where(p));
   if (d >= 0 && !emu_isopen(d)) emu_nopeer(p);
   emu_report("invalid device access", "address %p: %s", (const void *)p,
              emu_where(p));
@@ -113,8 +119,10 @@ static void onfault(int sig, siginfo_t *info, void *context) {
     return;
   }
   if (emu_inkernel)
-    emu_report("invalid access", "address %p: %s (a wild pointer, or the "
-               "stack is full)", (void *)p, emu_where(p));
+    emu_report("invalid access",
+               "address %p: %s (a wild pointer, or the "
+               "stack is full)",
+               (void *)p, emu_where(p));
   signal(sig, SIG_DFL);
   raise(sig);
 }
@@ -139,7 +147,7 @@ static void chooseprotection(void) {
   } else {
     if (emu_lever.protect == EMU_PKEYS)
       fprintf(stderr, "emulated CUDA: no protection keys here, mprotect "
-              "will do\n");
+                      "will do\n");
     emu_lever.protect = EMU_MPROTECT;
   }
 }

@@ -18,8 +18,8 @@
 #include "cuda/emulation/shadow.h"
 #include "cuda/emulation/stacks.h"
 
-#define STACK  ((size_t)64 << 10)
-#define GUARD  ((size_t)4 << 10)
+#define STACK ((size_t)64 << 10)
+#define GUARD ((size_t)4 << 10)
 #define RUNNERS (MAXTHREADS + 2)
 
 EmuPlace emu_place;
@@ -31,7 +31,7 @@ char *emu_stacks;
 size_t emu_stackssize;
 static Fiber origin, runner[RUNNERS], *idle[RUNNERS], *starting;
 static int runners, idles;
-static struct {              /* the launch at work */
+static struct { /* the launch at work */
   const EmuLaunch *launch;
   uint64_t blocks, next, factor, offset;
 } grid;
@@ -58,8 +58,7 @@ static int nextready(void) {
   Block *b = &emu_block;
   int *first = &b->ready[b->head], t = *first;
   if (emu_lever.order == EMU_RANDOM && b->waiting > 1) {
-    int *other = &b->ready[(b->head +
-                            (int)emu_random((uint32_t)b->waiting)) %
+    int *other = &b->ready[(b->head + (int)emu_random((uint32_t)b->waiting)) %
                            MAXTHREADS];
     t = *other;
     *other = *first;
@@ -90,8 +89,7 @@ static void endthread(void) {
   b->state[b->current] = DONE;
   b->done++;
   emu_warp_end(b->current);
-  if (b->barrier.arrived && b->barrier.arrived == b->n - b->done)
-    openbarrier();
+  if (b->barrier.arrived && b->barrier.arrived == b->n - b->done) openbarrier();
 }
 
 /*
@@ -104,7 +102,8 @@ static void deadlock(void) {
     barrier += b->state[t] == AT_BARRIER;
     warp += b->state[t] == AT_WARP;
   }
-  emu_report("deadlock", "%d threads wait at a barrier (line %d), %d in warp "
+  emu_report("deadlock",
+             "%d threads wait at a barrier (line %d), %d in warp "
              "operations where a lane of the mask never comes, %d have ended",
              barrier, b->barrier.line, warp, b->done);
 }
@@ -137,8 +136,8 @@ static Fiber *getrunner(void) {
 static void leave(Fiber *self) {
   Block *b = &emu_block;
   Fiber *to;
-  if (b->started < b->n && (emu_lever.order != EMU_RANDOM || !b->waiting ||
-                            emu_random(2))) {
+  if (b->started < b->n &&
+      (emu_lever.order != EMU_RANDOM || !b->waiting || emu_random(2))) {
     to = starting = getrunner();
   } else if (b->waiting) {
     int t = nextready();
@@ -194,8 +193,10 @@ int emu_barrier(int line, int site, int kind, int predicate) {
     b->barrier.line = line;
     b->barrier.site = site;
   } else if (b->barrier.site != site) {
-    emu_report("divergent barrier", "threads of one block meet at different "
-               "barriers: lines %d and %d", b->barrier.line, line);
+    emu_report("divergent barrier",
+               "threads of one block meet at different "
+               "barriers: lines %d and %d",
+               b->barrier.line, line);
   }
   b->barrier.trues += predicate;
   b->barrier.arrived++;

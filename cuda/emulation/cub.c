@@ -14,9 +14,9 @@
 
 #define DIGIT 8
 #define DIGITS (1 << DIGIT)
-#define TILE 1024             /* elements; each tile needs memory, */
-#define EACH 16               /* of so many bytes */
-#define LEAST 767             /* and there is some for all */
+#define TILE 1024 /* elements; each tile needs memory, */
+#define EACH 16   /* of so many bytes */
+#define LEAST 767 /* and there is some for all */
 
 typedef struct Work {
   EmuSort sort;
@@ -59,7 +59,8 @@ static void scramble(void *p, size_t n) {
 */
 int emu_sortpasses(const EmuSort *s) {
   return s->n == 0 || s->end <= s->begin
-             ? 0 : (s->end - s->begin + DIGIT - 1) / DIGIT;
+             ? 0
+             : (s->end - s->begin + DIGIT - 1) / DIGIT;
 }
 
 static uint64_t keyat(const void *p, size_t i, int size) {

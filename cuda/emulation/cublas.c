@@ -14,15 +14,23 @@
 
 #define VERSION 130000
 
-struct cublasContext { cudaStream_t stream; int device, pointers; };
+struct cublasContext {
+  cudaStream_t stream;
+  int device, pointers;
+};
 
 /*
 ** Arguments
 */
-static Matrix matrix(const void *p, cudaDataType type, int transposed,
-                     int rows, int columns, int step, long long stride) {
-  Matrix x = { p, type, transposed, transposed ? columns : rows,
-               transposed ? rows : columns, step, stride };
+static Matrix matrix(const void *p, cudaDataType type, int transposed, int rows,
+                     int columns, int step, long long stride) {
+  Matrix x = { p,
+               type,
+               transposed,
+               transposed ? columns : rows,
+               transposed ? rows : columns,
+               step,
+               stride };
   return x;
 }
 
@@ -34,13 +42,13 @@ static int supported(const Gemm *g, cublasComputeType_t compute) {
   const cudaDataType in = g->a.type, out = g->c.type;
   if (g->b.type != in) return 0;
   switch (compute) {
-  case CUBLAS_COMPUTE_64F:
-  case CUBLAS_COMPUTE_64F_PEDANTIC: return in == CUDA_R_64F && out == in;
-  case CUBLAS_COMPUTE_32F_FAST_TF32: return in == CUDA_R_32F && out == in;
-  case CUBLAS_COMPUTE_32F:
-  case CUBLAS_COMPUTE_32F_PEDANTIC:
-    return in != CUDA_R_64F && (out == in || out == CUDA_R_32F);
-  default: return 0;
+    case CUBLAS_COMPUTE_64F:
+    case CUBLAS_COMPUTE_64F_PEDANTIC: return in == CUDA_R_64F && out == in;
+    case CUBLAS_COMPUTE_32F_FAST_TF32: return in == CUDA_R_32F && out == in;
+    case CUBLAS_COMPUTE_32F:
+    case CUBLAS_COMPUTE_32F_PEDANTIC:
+      return in != CUDA_R_64F && (out == in || out == CUDA_R_32F);
+    default: return 0;
   }
 }
 
@@ -106,8 +114,8 @@ cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
 
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m,
-    int n, int k, const void *alpha, const void *a, cudaDataType atype,
-    int lda, long long astride, const void *b, cudaDataType btype, int ldb,
+    int n, int k, const void *alpha, const void *a, cudaDataType atype, int lda,
+    long long astride, const void *b, cudaDataType btype, int ldb,
     long long bstride, const void *beta, void *c, cudaDataType ctype, int ldc,
     long long cstride, int batch, cublasComputeType_t compute,
     cublasGemmAlgo_t algorithm) {
@@ -119,14 +127,12 @@ cublasStatus_t cublasGemmStridedBatchedEx(
   return product(handle, &g, alpha, beta, compute);
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta,
-                            cublasOperation_t tb, int m, int n, int k,
-                            const void *alpha, const void *a,
-                            cudaDataType atype, int lda, const void *b,
-                            cudaDataType btype, int ldb, const void *beta,
-                            void *c, cudaDataType ctype, int ldc,
-                            cublasComputeType_t compute,
-                            cublasGemmAlgo_t algorithm) {
+cublasStatus_t
+cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb,
+             int m, int n, int k, const void *alpha, const void *a,
+             cudaDataType atype, int lda, const void *b, cudaDataType btype,
+             int ldb, const void *beta, void *c, cudaDataType ctype, int ldc,
+             cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
   return cublasGemmStridedBatchedEx(handle, ta, tb, m, n, k, alpha, a, atype,
                                     lda, 0, b, btype, ldb, 0, beta, c, ctype,
                                     ldc, 0, 1, compute, algorithm);
@@ -134,10 +140,10 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta,
 
 cublasStatus_t cublasGemmBatchedEx(
     cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m,
-    int n, int k, const void *alpha, const void *const a[],
-    cudaDataType atype, int lda, const void *const b[], cudaDataType btype,
-    int ldb, const void *beta, void *const c[], cudaDataType ctype, int ldc,
-    int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+    int n, int k, const void *alpha, const void *const a[], cudaDataType atype,
+    int lda, const void *const b[], cudaDataType btype, int ldb,
+    const void *beta, void *const c[], cudaDataType ctype, int ldc, int batch,
+    cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
   Gemm g = { .m = m, .n = n, .k = k, .batch = batch, .pointers = 1 };
   (void)algorithm;
   g.a = matrix(a, atype, ta != CUBLAS_OP_N, m, k, lda, 0);
@@ -206,9 +212,12 @@ cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle,
 }
 
 const char *cublasGetStatusString(cublasStatus_t status) {
-  static const struct { int value; const char *name; } values[] = {
+  static const struct {
+    int value;
+    const char *name;
+  } values[] = {
 #define ENUM(tag)
-#define VALUE(name, value)  { value, #name },
+#define VALUE(name, value) { value, #name },
 #define END(tag)
 #include "cuda/emulation/cublas.def"
 #undef ENUM
@@ -222,14 +231,24 @@ const char *cublasGetStatusString(cublasStatus_t status) {
 }
 
 EmuFunction emu_cublas(const char *symbol) {
-#define ENTRY(f)  { #f, (EmuFunction)f }
-  static const struct { const char *name; EmuFunction f; } table[] = {
-    ENTRY(cublasCreate_v2),      ENTRY(cublasDestroy_v2),
-    ENTRY(cublasGetVersion_v2),  ENTRY(cublasSetStream_v2),
-    ENTRY(cublasSetWorkspace_v2), ENTRY(cublasSetMathMode),
-    ENTRY(cublasSetPointerMode_v2), ENTRY(cublasDotEx),
-    ENTRY(cublasGetStatusString), ENTRY(cublasGemmEx),
-    ENTRY(cublasGemmStridedBatchedEx), ENTRY(cublasGemmBatchedEx),
+#define ENTRY(f) \
+  { #f, (EmuFunction)f }
+  static const struct {
+    const char *name;
+    EmuFunction f;
+  } table[] = {
+    ENTRY(cublasCreate_v2),
+    ENTRY(cublasDestroy_v2),
+    ENTRY(cublasGetVersion_v2),
+    ENTRY(cublasSetStream_v2),
+    ENTRY(cublasSetWorkspace_v2),
+    ENTRY(cublasSetMathMode),
+    ENTRY(cublasSetPointerMode_v2),
+    ENTRY(cublasDotEx),
+    ENTRY(cublasGetStatusString),
+    ENTRY(cublasGemmEx),
+    ENTRY(cublasGemmStridedBatchedEx),
+    ENTRY(cublasGemmBatchedEx),
   };
 #undef ENTRY
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)

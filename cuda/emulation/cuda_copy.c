@@ -12,7 +12,7 @@
 
 typedef struct Copy {
   char *to;
-  const char *from;          /* NULL: the bytes follow this struct */
+  const char *from; /* NULL: the bytes follow this struct */
   size_t topitch, frompitch, width, height;
 } Copy;
 
@@ -36,12 +36,12 @@ static void copynow(void *arg) {
 static int fits(const Copy *c, enum cudaMemcpyKind kind) {
   int to = emu_deviceof(c->to) >= 0, from = emu_deviceof(c->from) >= 0;
   switch (kind) {
-  case cudaMemcpyHostToHost: return !to && !from;
-  case cudaMemcpyHostToDevice: return to && !from;
-  case cudaMemcpyDeviceToHost: return !to && from;
-  case cudaMemcpyDeviceToDevice: return to && from;
-  case cudaMemcpyDefault: return 1;
-  default: return 0;
+    case cudaMemcpyHostToHost: return !to && !from;
+    case cudaMemcpyHostToDevice: return to && !from;
+    case cudaMemcpyDeviceToHost: return !to && from;
+    case cudaMemcpyDeviceToDevice: return to && from;
+    case cudaMemcpyDefault: return 1;
+    default: return 0;
   }
 }
 
@@ -65,13 +65,12 @@ static Op *staged(const Copy *c, const char *name) {
 
 static int valid(const Copy *c, enum cudaMemcpyKind kind) {
   if (c->to == NULL || c->from == NULL || !fits(c, kind)) return 0;
-  return c->height == 1 ||
-         (c->topitch >= c->width && c->frompitch >= c->width);
+  return c->height == 1 || (c->topitch >= c->width && c->frompitch >= c->width);
 }
 
 /* `wait': a call that ends when its copy does. */
-static cudaError_t copy(const Copy *c, enum cudaMemcpyKind kind,
-                        cudaStream_t s, int wait) {
+static cudaError_t copy(const Copy *c, enum cudaMemcpyKind kind, cudaStream_t s,
+                        int wait) {
   s = emu_stream(s);
   if (s == NULL) return cudaErrorInvalidResourceHandle;
   if ((unsigned)kind > cudaMemcpyDefault)
@@ -111,15 +110,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n,
 
 static cudaError_t copypeer(void *to, int todevice, const void *from,
                             int fromdevice, size_t n, cudaStream_t s) {
-  if (n > 0 && (emu_deviceof(to) != todevice ||
-                emu_deviceof(from) != fromdevice))
+  if (n > 0 &&
+      (emu_deviceof(to) != todevice || emu_deviceof(from) != fromdevice))
     return cudaErrorInvalidValue;
   return copyline(to, from, n, cudaMemcpyDeviceToDevice, s, 0);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int todevice, const void *from,
-                                int fromdevice, size_t n,
-                                cudaStream_t stream) {
+                                int fromdevice, size_t n, cudaStream_t stream) {
   API(copypeer(to, todevice, from, fromdevice, n, stream));
 }
 
@@ -130,7 +128,11 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t topitch, const void *from,
   API(copy(&c, kind, stream, 0));
 }
 
-typedef struct Fill { char *p; size_t n; int value; } Fill;
+typedef struct Fill {
+  char *p;
+  size_t n;
+  int value;
+} Fill;
 
 static void fillnow(void *arg) {
   const Fill *f = arg;
@@ -152,7 +154,6 @@ cudaError_t cudaMemset(void *p, int value, size_t n) {
   API(fill(p, value, n, NULL));
 }
 
-cudaError_t cudaMemsetAsync(void *p, int value, size_t n,
-                            cudaStream_t stream) {
+cudaError_t cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t stream) {
   API(fill(p, value, n, stream));
 }

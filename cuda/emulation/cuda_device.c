@@ -8,19 +8,26 @@
 
 #include "cuda/emulation/internal.h"
 
-#define KERNELS 256          /* whose shared memory was asked to be larger */
+#define KERNELS 256 /* whose shared memory was asked to be larger */
 
 int emu_peer[EMU_DEVICES][EMU_DEVICES];
-static struct { const void *kernel; int device; size_t bytes; } raised[KERNELS];
+static struct {
+  const void *kernel;
+  int device;
+  size_t bytes;
+} raised[KERNELS];
 static int raises;
 
 /*
 ** Errors
 */
-static const struct { cudaError_t value; const char *name, *text; } errors[] = {
+static const struct {
+  cudaError_t value;
+  const char *name, *text;
+} errors[] = {
 #define ENUM(tag)
 #define VALUE(name, value)
-#define ERROR(name, value, text)  { name, #name, text },
+#define ERROR(name, value, text) { name, #name, text },
 #define END(tag)
 #include "cuda/emulation/constants.def"
 #undef ENUM
@@ -98,10 +105,10 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 static cudaError_t properties(struct cudaDeviceProp *p, int d) {
   if (!isdevice(d)) return cudaErrorInvalidDevice;
   memset(p, 0, sizeof *p);
-#define PROPERTY(type, field, value)  p->field = value;
+#define PROPERTY(type, field, value) p->field = value;
 #define DIMENSIONS(field, a, b, c) \
-  p->field[0] = a; \
-  p->field[1] = b; \
+  p->field[0] = a;                 \
+  p->field[1] = b;                 \
   p->field[2] = c;
 #include "cuda/emulation/properties.def"
 #undef PROPERTY
@@ -118,48 +125,48 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device) {
 
 static int lookup(const struct cudaDeviceProp *p, enum cudaDeviceAttr a) {
   switch (a) {
-  case cudaDevAttrMaxThreadsPerBlock: return p->maxThreadsPerBlock;
-  case cudaDevAttrMaxBlockDimX: return p->maxThreadsDim[0];
-  case cudaDevAttrMaxBlockDimY: return p->maxThreadsDim[1];
-  case cudaDevAttrMaxBlockDimZ: return p->maxThreadsDim[2];
-  case cudaDevAttrMaxGridDimX: return p->maxGridSize[0];
-  case cudaDevAttrMaxGridDimY: return p->maxGridSize[1];
-  case cudaDevAttrMaxGridDimZ: return p->maxGridSize[2];
-  case cudaDevAttrMaxSharedMemoryPerBlock: return (int)p->sharedMemPerBlock;
-  case cudaDevAttrWarpSize: return p->warpSize;
-  case cudaDevAttrMaxRegistersPerBlock: return p->regsPerBlock;
-  case cudaDevAttrClockRate: return 1000000;
-  case cudaDevAttrMultiProcessorCount: return p->multiProcessorCount;
-  case cudaDevAttrIntegrated: return p->integrated;
-  case cudaDevAttrCanMapHostMemory: return p->canMapHostMemory;
-  case cudaDevAttrComputeMode: return 0;
-  case cudaDevAttrConcurrentKernels: return p->concurrentKernels;
-  case cudaDevAttrPciBusId: return p->pciBusID;
-  case cudaDevAttrPciDeviceId: return p->pciDeviceID;
-  case cudaDevAttrMemoryClockRate: return 1000000;
-  case cudaDevAttrGlobalMemoryBusWidth: return p->memoryBusWidth;
-  case cudaDevAttrL2CacheSize: return p->l2CacheSize;
-  case cudaDevAttrMaxThreadsPerMultiProcessor:
-    return p->maxThreadsPerMultiProcessor;
-  case cudaDevAttrAsyncEngineCount: return p->asyncEngineCount;
-  case cudaDevAttrUnifiedAddressing: return p->unifiedAddressing;
-  case cudaDevAttrComputeCapabilityMajor: return p->major;
-  case cudaDevAttrComputeCapabilityMinor: return p->minor;
-  case cudaDevAttrStreamPrioritiesSupported:
-    return p->streamPrioritiesSupported;
-  case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-    return (int)p->sharedMemPerMultiprocessor;
-  case cudaDevAttrMaxRegistersPerMultiprocessor:
-    return p->regsPerMultiprocessor;
-  case cudaDevAttrManagedMemory: return p->managedMemory;
-  case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-    return (int)p->sharedMemPerBlockOptin;
-  case cudaDevAttrMaxBlocksPerMultiprocessor:
-    return p->maxBlocksPerMultiProcessor;
-  case cudaDevAttrReservedSharedMemoryPerBlock:
-    return (int)p->reservedSharedMemPerBlock;
-  case cudaDevAttrMemoryPoolsSupported: return p->memoryPoolsSupported;
-  default: return -1;
+    case cudaDevAttrMaxThreadsPerBlock: return p->maxThreadsPerBlock;
+    case cudaDevAttrMaxBlockDimX: return p->maxThreadsDim[0];
+    case cudaDevAttrMaxBlockDimY: return p->maxThreadsDim[1];
+    case cudaDevAttrMaxBlockDimZ: return p->maxThreadsDim[2];
+    case cudaDevAttrMaxGridDimX: return p->maxGridSize[0];
+    case cudaDevAttrMaxGridDimY: return p->maxGridSize[1];
+    case cudaDevAttrMaxGridDimZ: return p->maxGridSize[2];
+    case cudaDevAttrMaxSharedMemoryPerBlock: return (int)p->sharedMemPerBlock;
+    case cudaDevAttrWarpSize: return p->warpSize;
+    case cudaDevAttrMaxRegistersPerBlock: return p->regsPerBlock;
+    case cudaDevAttrClockRate: return 1000000;
+    case cudaDevAttrMultiProcessorCount: return p->multiProcessorCount;
+    case cudaDevAttrIntegrated: return p->integrated;
+    case cudaDevAttrCanMapHostMemory: return p->canMapHostMemory;
+    case cudaDevAttrComputeMode: return 0;
+    case cudaDevAttrConcurrentKernels: return p->concurrentKernels;
+    case cudaDevAttrPciBusId: return p->pciBusID;
+    case cudaDevAttrPciDeviceId: return p->pciDeviceID;
+    case cudaDevAttrMemoryClockRate: return 1000000;
+    case cudaDevAttrGlobalMemoryBusWidth: return p->memoryBusWidth;
+    case cudaDevAttrL2CacheSize: return p->l2CacheSize;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      return p->maxThreadsPerMultiProcessor;
+    case cudaDevAttrAsyncEngineCount: return p->asyncEngineCount;
+    case cudaDevAttrUnifiedAddressing: return p->unifiedAddressing;
+    case cudaDevAttrComputeCapabilityMajor: return p->major;
+    case cudaDevAttrComputeCapabilityMinor: return p->minor;
+    case cudaDevAttrStreamPrioritiesSupported:
+      return p->streamPrioritiesSupported;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      return (int)p->sharedMemPerMultiprocessor;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      return p->regsPerMultiprocessor;
+    case cudaDevAttrManagedMemory: return p->managedMemory;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      return (int)p->sharedMemPerBlockOptin;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+      return p->maxBlocksPerMultiProcessor;
+    case cudaDevAttrReservedSharedMemoryPerBlock:
+      return (int)p->reservedSharedMemPerBlock;
+    case cudaDevAttrMemoryPoolsSupported: return p->memoryPoolsSupported;
+    default: return -1;
   }
 }
 

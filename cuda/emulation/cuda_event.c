@@ -9,7 +9,7 @@
 
 struct CUevent_st {
   cudaEvent_t next;
-  Op *recorded;              /* NULL: never */
+  Op *recorded; /* NULL: never */
   int device;
   unsigned flags;
 };

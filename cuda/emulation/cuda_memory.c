@@ -74,7 +74,7 @@ static cudaError_t release(void *p) {
   int d = emu_deviceof(p);
   if (p == NULL) return cudaSuccess;
   if (!begins(p, 0)) return cudaErrorInvalidValue;
-  emu_awaitdevice(d);                  /* as CUDA does */
+  emu_awaitdevice(d); /* as CUDA does */
   piece = begins(p, 0);
   emu_drop(&emu_arena[d], piece);
   return cudaSuccess;
@@ -84,7 +84,10 @@ cudaError_t cudaFree(void *p) {
   API(release(p));
 }
 
-typedef struct Range { char *p; size_t n; } Range;
+typedef struct Range {
+  char *p;
+  size_t n;
+} Range;
 
 static void hand(void *arg) {
   const Range *r = arg;
@@ -98,7 +101,7 @@ static cudaError_t takeasync(void **p, size_t n, cudaStream_t s) {
   e = take(&emu_arena[s->device], p, n);
   if (e == cudaSuccess && n > 0) {
     Range r = { *p, n };
-    emu_shadow_free(*p, n);            /* until the stream comes to it */
+    emu_shadow_free(*p, n); /* until the stream comes to it */
     emu_enqueue(s, "cudaMallocAsync", hand, &r, sizeof r, NULL);
   }
   return e;
@@ -146,8 +149,8 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
 ** Memory of the host
 */
 static cudaError_t hostalloc(void **p, size_t n, unsigned flags) {
-  const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped |
-                         cudaHostAllocWriteCombined;
+  const unsigned known =
+      cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if (flags & ~known) return cudaErrorInvalidValue;
   return take(EMU_PINNED, p, n);
 }
@@ -251,7 +254,7 @@ static void cached(void *arg) {
   const Range *r = arg;
   if (emu_lever.fill) {
     emu_open(emu_deviceof(r->p));
-    emu_shadow_reuse(r->p, r->n);   /* its end may have been kept unused */
+    emu_shadow_reuse(r->p, r->n); /* its end may have been kept unused */
     memset(r->p, EMU_FILLER, r->n);
   }
   emu_shadow_free(r->p, r->n);

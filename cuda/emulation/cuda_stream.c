@@ -19,15 +19,15 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-#define QUEUE 1024            /* so many wait; a real driver blocks, too */
+#define QUEUE 1024 /* so many wait; a real driver blocks, too */
 
 Op *emu_op;
 uint32_t emu_hostclock[EMU_STREAMS], emu_hostseq = 1;
 int emu_current;
 static uint32_t nextid = 1;
 static cudaStream_t streams[EMU_STREAMS], defaults[EMU_DEVICES];
-static uint32_t seq[EMU_STREAMS];   /* outlives a stream, see make() */
-static int used;                    /* indices below are or were in use */
+static uint32_t seq[EMU_STREAMS]; /* outlives a stream, see make() */
+static int used;                  /* indices below are or were in use */
 
 static void *need(void *p) {
   if (p == NULL) {
@@ -134,9 +134,9 @@ int emu_ready(Op *op) {
 */
 static void waitfor(Op *op, Op *other) {
   if (other == NULL) return;
-  if ((op->waits & (op->waits + 1)) == 0)   /* room is 1, 3, 7, ... */
-    op->wait = need(realloc(op->wait, (size_t)(2 * op->waits + 1) *
-                                      sizeof *op->wait));
+  if ((op->waits & (op->waits + 1)) == 0) /* room is 1, 3, 7, ... */
+    op->wait =
+        need(realloc(op->wait, (size_t)(2 * op->waits + 1) * sizeof *op->wait));
   op->wait[op->waits++] = emu_retain(other);
   join(op->clock, other);
 }
@@ -187,7 +187,7 @@ Op *emu_newop(const char *name, void (*run)(void *), size_t size) {
   op->name = name;
   op->run = run;
   op->refs = 1;
-  op->timed = size > 0;      /* events and waits have no arguments */
+  op->timed = size > 0; /* events and waits have no arguments */
   return op;
 }
 
@@ -203,7 +203,7 @@ void emu_submit(cudaStream_t s, Op *op, Op *wait) {
   op->due = duetime(op, s->last);
   number(op, s);
   append(s, op);
-  emu_release(op);           /* the stream holds it */
+  emu_release(op); /* the stream holds it */
   if (emu_lever.streams == EMU_EAGER && op->due == 0) finish(op);
   else if (s->queued > QUEUE) runfirst(s);
   else emu_stepany();
@@ -274,8 +274,10 @@ int emu_streamleaks(void) {
 static cudaError_t create(cudaStream_t *stream, unsigned flags, int priority) {
   if (stream == NULL || flags > cudaStreamNonBlocking)
     return cudaErrorInvalidValue;
-  *stream = make(emu_current, flags, priority < -1 ? -1 : priority > 0 ? 0
-                                                                 : priority);
+  *stream = make(emu_current, flags,
+                 priority < -1  ? -1
+                 : priority > 0 ? 0
+                                : priority);
   return *stream ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -345,7 +347,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 
 /* A function of the host sees no device memory and calls nothing of CUDA. */
-typedef struct Call { cudaHostFn_t f; void *data; } Call;
+typedef struct Call {
+  cudaHostFn_t f;
+  void *data;
+} Call;
 
 static void callhost(void *arg) {
   const Call *c = arg;

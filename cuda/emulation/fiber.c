@@ -28,7 +28,7 @@ __asm__(".text\n"
         ".size emu_fiber_swap,.-emu_fiber_swap\n");
 
 static void prepare(Fiber *f, void (*entry)(void), char *end) {
-  void **top = (void **)(void *)end - 8;   /* registers, entry, no caller */
+  void **top = (void **)(void *)end - 8; /* registers, entry, no caller */
   memset(top, 0, 8 * sizeof *top);
   memcpy(&top[6], &entry, sizeof entry);
   f->top = top;
@@ -61,7 +61,7 @@ __asm__(".text\n"
 static void prepare(Fiber *f, void (*entry)(void), char *end) {
   void **top = (void **)(void *)(end - 160);
   memset(top, 0, 160);
-  memcpy(&top[11], &entry, sizeof entry);   /* x30: where ret goes */
+  memcpy(&top[11], &entry, sizeof entry); /* x30: where ret goes */
   f->top = top;
 }
 

@@ -50,7 +50,7 @@ static uint16_t tohalf(float f) {
   if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00);
   if (bits >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
   if (bits < 0x33000000) return (uint16_t)sign;
-  if (bits < 0x38800000) {   /* a subnormal of the half */
+  if (bits < 0x38800000) { /* a subnormal of the half */
     shift = 126 - (int)(bits >> 23);
     bits = (bits & 0x7fffff) | 0x800000;
   } else {
@@ -78,19 +78,19 @@ static uint16_t tobf16(float f) {
 
 static double get(const void *p, size_t i, cudaDataType t) {
   switch (t) {
-  case CUDA_R_64F: return ((const double *)p)[i];
-  case CUDA_R_32F: return ((const float *)p)[i];
-  case CUDA_R_16F: return fromhalf(((const uint16_t *)p)[i]);
-  default: return frombf16(((const uint16_t *)p)[i]);
+    case CUDA_R_64F: return ((const double *)p)[i];
+    case CUDA_R_32F: return ((const float *)p)[i];
+    case CUDA_R_16F: return fromhalf(((const uint16_t *)p)[i]);
+    default: return frombf16(((const uint16_t *)p)[i]);
   }
 }
 
 static void put(void *p, size_t i, double x, cudaDataType t) {
   switch (t) {
-  case CUDA_R_64F: ((double *)p)[i] = x; break;
-  case CUDA_R_32F: ((float *)p)[i] = (float)x; break;
-  case CUDA_R_16F: ((uint16_t *)p)[i] = tohalf((float)x); break;
-  default: ((uint16_t *)p)[i] = tobf16((float)x); break;
+    case CUDA_R_64F: ((double *)p)[i] = x; break;
+    case CUDA_R_32F: ((float *)p)[i] = (float)x; break;
+    case CUDA_R_16F: ((uint16_t *)p)[i] = tohalf((float)x); break;
+    default: ((uint16_t *)p)[i] = tobf16((float)x); break;
   }
 }
 
@@ -117,23 +117,23 @@ static double narrow(const Gemm *g, double x) {
   return f;
 }
 
-#define INPARTS(T) \
-  static void inparts_##T(const Gemm *g, const T *a, const T *b, T *column, \
-                          double *part) { \
-    const int group = g->wide || g->a.type == CUDA_R_32F ? 1 : 16; \
-    const int size = g->k / PARTS + 1; \
-    for (int i = 0; i < g->m; i++) column[i] = 0, part[i] = 0; \
-    for (int p = 0; p < g->k; p++) { \
-      const T *from = a + (size_t)p * (size_t)g->m; \
-      const int ends = (p + 1) % size == 0 || p + 1 == g->k; \
-      for (int i = 0; i < g->m; i++) \
-        part[i] = g->wide ? fma((double)from[i], (double)b[p], part[i]) \
-                          : (double)from[i] * (double)b[p] + part[i]; \
-      if (p % group == group - 1 || ends) \
-        for (int i = 0; i < g->m; i++) part[i] = narrow(g, part[i]); \
-      if (ends) \
+#define INPARTS(T)                                                           \
+  static void inparts_##T(const Gemm *g, const T *a, const T *b, T *column,  \
+                          double *part) {                                    \
+    const int group = g->wide || g->a.type == CUDA_R_32F ? 1 : 16;           \
+    const int size = g->k / PARTS + 1;                                       \
+    for (int i = 0; i < g->m; i++) column[i] = 0, part[i] = 0;               \
+    for (int p = 0; p < g->k; p++) {                                         \
+      const T *from = a + (size_t)p * (size_t)g->m;                          \
+      const int ends = (p + 1) % size == 0 || p + 1 == g->k;                 \
+      for (int i = 0; i < g->m; i++)                                         \
+        part[i] = g->wide ? fma((double)from[i], (double)b[p], part[i])      \
+                          : (double)from[i] * (double)b[p] + part[i];        \
+      if (p % group == group - 1 || ends)                                    \
+        for (int i = 0; i < g->m; i++) part[i] = narrow(g, part[i]);         \
+      if (ends)                                                              \
         for (int i = 0; i < g->m; i++) column[i] += (T)part[i], part[i] = 0; \
-    } \
+    }                                                                        \
   }
 INPARTS(float)
 INPARTS(double)
@@ -143,41 +143,41 @@ INPARTS(double)
 ** Products: op(A) and op(B) become dense, then each column of C is a sum of
 ** columns of A, in the type of computation and in the order of k.
 */
-#define INORDER(T) \
+#define INORDER(T)                                                            \
   static void inorder_##T(const Gemm *g, const T *a, const T *b, T *column) { \
-    for (int i = 0; i < g->m; i++) column[i] = 0; \
-    for (int p = 0; p < g->k; p++) { \
-      const T *from = a + (size_t)p * (size_t)g->m; \
-      for (int i = 0; i < g->m; i++) column[i] += from[i] * b[p]; \
-    } \
+    for (int i = 0; i < g->m; i++) column[i] = 0;                             \
+    for (int p = 0; p < g->k; p++) {                                          \
+      const T *from = a + (size_t)p * (size_t)g->m;                           \
+      for (int i = 0; i < g->m; i++) column[i] += from[i] * b[p];             \
+    }                                                                         \
   }
-#define PRODUCT(T) \
+#define PRODUCT(T)                                                          \
   static void product_##T(const Gemm *g, const T *a, const T *b, T *column, \
-                          double *part, void *c) { \
-    for (int j = 0; j < g->n; j++, b += g->k) { \
-      if (emu_lever.ulps) inparts_##T(g, a, b, column, part); \
-      else inorder_##T(g, a, b, column); \
-      store_##T(g, column, c, (size_t)j * (size_t)g->c.step); \
-    } \
+                          double *part, void *c) {                          \
+    for (int j = 0; j < g->n; j++, b += g->k) {                             \
+      if (emu_lever.ulps) inparts_##T(g, a, b, column, part);               \
+      else inorder_##T(g, a, b, column);                                    \
+      store_##T(g, column, c, (size_t)j *(size_t)g->c.step);                \
+    }                                                                       \
   }
-#define STORE(T) \
+#define STORE(T)                                                              \
   static void store_##T(const Gemm *g, const T *column, void *c, size_t at) { \
-    for (int i = 0; i < g->m; i++) { \
-      T x = (T)g->alpha * column[i]; \
-      if (g->beta != 0) \
-        x += (T)g->beta * (T)get(c, at + (size_t)i, g->c.type); \
-      put(c, at + (size_t)i, x, g->c.type); \
-    } \
+    for (int i = 0; i < g->m; i++) {                                          \
+      T x = (T)g->alpha * column[i];                                          \
+      if (g->beta != 0)                                                       \
+        x += (T)g->beta * (T)get(c, at + (size_t)i, g->c.type);               \
+      put(c, at + (size_t)i, x, g->c.type);                                   \
+    }                                                                         \
   }
-#define DENSE(T) \
+#define DENSE(T)                                                         \
   static void dense_##T(T *to, const Matrix *x, const void *p, int rows, \
-                        int columns) { \
-    for (int j = 0; j < columns; j++) \
-      for (int i = 0; i < rows; i++) { \
-        const size_t row = (size_t)(x->transposed ? j : i); \
-        const size_t column = (size_t)(x->transposed ? i : j); \
-        *to++ = (T)get(p, column * (size_t)x->step + row, x->type); \
-      } \
+                        int columns) {                                   \
+    for (int j = 0; j < columns; j++)                                    \
+      for (int i = 0; i < rows; i++) {                                   \
+        const size_t row = (size_t)(x->transposed ? j : i);              \
+        const size_t column = (size_t)(x->transposed ? i : j);           \
+        *to++ = (T)get(p, column * (size_t)x->step + row, x->type);      \
+      }                                                                  \
   }
 STORE(float)
 STORE(double)
@@ -197,8 +197,10 @@ DENSE(double)
 static void judge(const Gemm *g, const Matrix *x, const void *p) {
   if (x->type == CUDA_R_64F || (x->type == CUDA_R_32F && !g->tf32)) return;
   if ((uintptr_t)p % 16 != 0)
-    emu_report("misaligned matrix", "%p in a list of cublasGemmBatchedEx is "
-               "no multiple of 16: %s", p, emu_where(p));
+    emu_report("misaligned matrix",
+               "%p in a list of cublasGemmBatchedEx is "
+               "no multiple of 16: %s",
+               p, emu_where(p));
 }
 
 static const void *member(const Gemm *g, const Matrix *x, int i) {
@@ -208,8 +210,8 @@ static const void *member(const Gemm *g, const Matrix *x, int i) {
     judge(g, x, list[i]);
     return list[i];
   }
-  return (const char *)x->p + (size_t)i * (size_t)x->stride *
-                              sizeoftype(x->type);
+  return (const char *)x->p +
+         (size_t)i * (size_t)x->stride * sizeoftype(x->type);
 }
 
 /* Column by column: what lies between them is not ours. */

@@ -12,7 +12,7 @@
 #include "cuda/emulation/block.h"
 #include "cuda/emulation/shadow.h"
 
-#define APART ((size_t)64)   /* bytes between shared variables, at least */
+#define APART ((size_t)64) /* bytes between shared variables, at least */
 #define VARIABLES 64
 
 /*
@@ -23,7 +23,10 @@ char *emu_sharedarena;
 static struct {
   size_t top, dynamic, bytes, limit;
   int variables;
-  struct { const void *tag; size_t at; } variable[VARIABLES];
+  struct {
+    const void *tag;
+    size_t at;
+  } variable[VARIABLES];
 } shared;
 
 int emu_shared_start(void) {
@@ -65,9 +68,10 @@ void *emu_shared(const void *tag, size_t size, size_t alignment) {
   at = (shared.top + alignment - 1) & ~(alignment - 1);
   if (shared.bytes + size > shared.limit || i == VARIABLES ||
       at + size + APART > EMU_SHAREDSIZE)
-    emu_report("shared memory", "%zu bytes, of which %zu dynamic, exceed the "
-               "limit of %zu", shared.bytes + size, shared.dynamic,
-               shared.limit);
+    emu_report("shared memory",
+               "%zu bytes, of which %zu dynamic, exceed the "
+               "limit of %zu",
+               shared.bytes + size, shared.dynamic, shared.limit);
   shared.variable[i].tag = tag;
   shared.variable[i].at = at;
   shared.variables++;
@@ -145,13 +149,15 @@ void emu_argument(const char *kernel, int i, const void *p, int hidden) {
   if (p == NULL || emu_deviceof(p) >= 0 || emu_pinned(p, 1)) return;
   if (hidden && !emu_shadow_ishost(p) && !onstack(p)) return;
   emu_quiet++;
-  emu_report("bad kernel argument", "%sargument %d of %s is %p, no memory of "
-             "a device", hidden ? "a pointer within " : "", i, kernel, p);
+  emu_report("bad kernel argument",
+             "%sargument %d of %s is %p, no memory of "
+             "a device",
+             hidden ? "a pointer within " : "", i, kernel, p);
 }
 
 size_t emu_sharedmost;
 
-typedef struct Launch {      /* the closure follows */
+typedef struct Launch { /* the closure follows */
   EmuLaunch launch;
   size_t size, sharedmost;
   _Alignas(16) char closure[];
@@ -170,8 +176,8 @@ static void launchnow(void *arg) {
 static int fits(dim3 g, dim3 b) {
   const uint64_t threads = (uint64_t)b.x * b.y * b.z;
   return g.x >= 1 && g.x <= 0x7fffffff && g.y >= 1 && g.y <= 65535 &&
-         g.z >= 1 && g.z <= 65535 && b.x <= 1024 && b.y <= 1024 &&
-         b.z <= 64 && threads >= 1 && threads <= MAXTHREADS;
+         g.z >= 1 && g.z <= 65535 && b.x <= 1024 && b.y <= 1024 && b.z <= 64 &&
+         threads >= 1 && threads <= MAXTHREADS;
 }
 
 static cudaError_t launch(const EmuLaunch *l, const void *closure,
@@ -188,8 +194,8 @@ static cudaError_t launch(const EmuLaunch *l, const void *closure,
   copy = (Launch *)op->arg;
   copy->launch = *l;
   copy->size = size;
-  copy->sharedmost = emu_sharedlimit(l->kernel) > 48 << 10 ? 227 << 10
-                                                          : 48 << 10;
+  copy->sharedmost =
+      emu_sharedlimit(l->kernel) > 48 << 10 ? 227 << 10 : 48 << 10;
   memcpy(copy->closure, closure, size);
   emu_submit(s, op, NULL);
   return cudaSuccess;

@@ -52,15 +52,16 @@ const char *emu_where(const void *address) {
 void emu_context(void) {
   const EmuPlace *at = &emu_place;
   if (emu_inkernel)
-    fprintf(stderr, "EMU:   in kernel %s, block (%u,%u,%u), thread (%u,%u,%u), "
-            "operation %u of stream %d\n", emu_kernel, at->block.x,
-            at->block.y, at->block.z, at->thread.x, at->thread.y,
-            at->thread.z, (unsigned)emu_op->id, emu_op->stream->index);
+    fprintf(stderr,
+            "EMU:   in kernel %s, block (%u,%u,%u), thread (%u,%u,%u), "
+            "operation %u of stream %d\n",
+            emu_kernel, at->block.x, at->block.y, at->block.z, at->thread.x,
+            at->thread.y, at->thread.z, (unsigned)emu_op->id,
+            emu_op->stream->index);
   else if (emu_op)
     fprintf(stderr, "EMU:   in operation %u of stream %d: %s\n",
             (unsigned)emu_op->id, emu_op->stream->index, emu_op->name);
-  else
-    fprintf(stderr, "EMU:   in code of the host\n");
+  else fprintf(stderr, "EMU:   in code of the host\n");
 }
 
 void emu_report(const char *kind, const char *format, ...) {
@@ -81,6 +82,8 @@ void emu_report(const char *kind, const char *format, ...) {
 }
 
 void emu_nopeer(const void *p) {
-  emu_report("peer access", "a kernel of device %d touches %p, %s, without "
-             "access to that device", emu_op->device, p, emu_where(p));
+  emu_report("peer access",
+             "a kernel of device %d touches %p, %s, without "
+             "access to that device",
+             emu_op->device, p, emu_where(p));
 }

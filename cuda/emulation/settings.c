@@ -13,9 +13,13 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-Levers emu_lever = { .devices = 1, .memory = 1LL << 30, .seed = 1,
-                     .failcode = cudaErrorMemoryAllocation, .peer = 1,
-                     .fill = 1, .driver = CUDART_VERSION };
+Levers emu_lever = { .devices = 1,
+                     .memory = 1LL << 30,
+                     .seed = 1,
+                     .failcode = cudaErrorMemoryAllocation,
+                     .peer = 1,
+                     .fill = 1,
+                     .driver = CUDART_VERSION };
 Counts emu_counts;
 int emu_quiet, emu_inkernel, emu_inexact;
 static int started, depth, broken, forked;
@@ -24,31 +28,42 @@ static cudaError_t last, sticky;
 /*
 ** Levers
 */
-static const struct { const char *name; long long *value; int fixed; }
-levers[] = {
-  { "devices", &emu_lever.devices, 1 }, { "memory", &emu_lever.memory, 1 },
-  { "order", &emu_lever.order, 0 },     { "streams", &emu_lever.streams, 0 },
-  { "seed", &emu_lever.seed, 0 },       { "failat", &emu_lever.failat, 0 },
+static const struct {
+  const char *name;
+  long long *value;
+  int fixed;
+} levers[] = {
+  { "devices", &emu_lever.devices, 1 },   { "memory", &emu_lever.memory, 1 },
+  { "order", &emu_lever.order, 0 },       { "streams", &emu_lever.streams, 0 },
+  { "seed", &emu_lever.seed, 0 },         { "failat", &emu_lever.failat, 0 },
   { "failcode", &emu_lever.failcode, 0 }, { "peer", &emu_lever.peer, 0 },
-  { "protect", &emu_lever.protect, 1 }, { "fill", &emu_lever.fill, 0 },
-  { "driver", &emu_lever.driver, 0 },   { "busy", &emu_lever.busy, 0 },
-  { "ulps", &emu_lever.ulps, 0 },       { "late", &emu_lever.late, 0 },
+  { "protect", &emu_lever.protect, 1 },   { "fill", &emu_lever.fill, 0 },
+  { "driver", &emu_lever.driver, 0 },     { "busy", &emu_lever.busy, 0 },
+  { "ulps", &emu_lever.ulps, 0 },         { "late", &emu_lever.late, 0 },
 };
 #define LEVERS ((int)(sizeof levers / sizeof levers[0]))
 
 /* Values that are words, each with the lever that it belongs to. */
-static const struct { const char *lever, *name; int value; } words[] = {
-  { "order", "sequential", EMU_SEQUENTIAL }, { "order", "random", EMU_RANDOM },
-  { "order", "reversed", EMU_REVERSED },     { "streams", "eager", EMU_EAGER },
-  { "streams", "lazy", EMU_LAZY },     { "streams", "random", EMU_ANYTIME },
-  { "protect", "auto", EMU_AUTO },     { "protect", "off", EMU_OFF },
-  { "protect", "mprotect", EMU_MPROTECT }, { "protect", "pkeys", EMU_PKEYS },
+static const struct {
+  const char *lever, *name;
+  int value;
+} words[] = {
+  { "order", "sequential", EMU_SEQUENTIAL },
+  { "order", "random", EMU_RANDOM },
+  { "order", "reversed", EMU_REVERSED },
+  { "streams", "eager", EMU_EAGER },
+  { "streams", "lazy", EMU_LAZY },
+  { "streams", "random", EMU_ANYTIME },
+  { "protect", "auto", EMU_AUTO },
+  { "protect", "off", EMU_OFF },
+  { "protect", "mprotect", EMU_MPROTECT },
+  { "protect", "pkeys", EMU_PKEYS },
 };
 #define WORDS ((int)(sizeof words / sizeof words[0]))
 
 static uint64_t state;
 
-uint32_t emu_random(uint32_t n) {   /* Marsaglia's xorshift, 2003 */
+uint32_t emu_random(uint32_t n) { /* Marsaglia's xorshift, 2003 */
   state ^= state << 13;
   state ^= state >> 7;
   state ^= state << 17;
@@ -126,7 +141,10 @@ int emu_set(const char *text) {
 }
 
 long long emu_count(const char *name) {
-  static const struct { const char *name; const long long *value; } counts[] = {
+  static const struct {
+    const char *name;
+    const long long *value;
+  } counts[] = {
     { "launches", &emu_counts.launches }, { "blocks", &emu_counts.blocks },
     { "threads", &emu_counts.threads },   { "switches", &emu_counts.switches },
     { "barriers", &emu_counts.barriers }, { "calls", &emu_counts.calls },
@@ -198,7 +216,7 @@ cudaError_t emu_enter(void) {
   if (broken || forked) return cudaErrorInitializationError;
   if (emu_op)
     emu_report("call from a stream", "a function or kernel that a stream "
-               "runs calls CUDA's API");
+                                     "runs calls CUDA's API");
   emu_counts.calls++;
   if (emu_lever.failat && emu_counts.calls == emu_lever.failat) {
     cudaError_t e = (cudaError_t)emu_lever.failcode;

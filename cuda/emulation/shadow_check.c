@@ -24,30 +24,36 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/stacks.h"
 
-#define GRANULE 256            /* what usable ranges begin at multiples of */
-#define RANGES  128            /* of shared memory */
+#define GRANULE 256 /* what usable ranges begin at multiples of */
+#define RANGES 128  /* of shared memory */
 
 typedef struct Access {
-  uint32_t op, block;        /* op 0: none; block: of the host, its time */
+  uint32_t op, block; /* op 0: none; block: of the host, its time */
   uint16_t thread, barrier, warp;
-  uint8_t bytes;             /* of the word, a bit each */
-  uint8_t flag;              /* of a write: atomic; of reads: the bytes that
+  uint8_t bytes; /* of the word, a bit each */
+  uint8_t flag;  /* of a write: atomic; of reads: the bytes that
                                 several threads read, and above these 4 bits
                                 those that several warps did */
 } Access;
 typedef struct Cell {
   Access write, read;
-  uint16_t reader[4];        /* of each byte, the last */
+  uint16_t reader[4]; /* of each byte, the last */
 } Cell;
 
 static Cell *cells, *sharedcells;
-static uint8_t *written;       /* by word, a bit for each byte */
-static uint16_t *usable;       /* bytes, by granule */
-static struct { char *p; size_t n; } range[RANGES];
+static uint8_t *written; /* by word, a bit for each byte */
+static uint16_t *usable; /* bytes, by granule */
+static struct {
+  char *p;
+  size_t n;
+} range[RANGES];
 static int ranges;
-static struct { const char *name; uint32_t stream, seq; } *past;   /* by id */
+static struct {
+  const char *name;
+  uint32_t stream, seq;
+} * past; /* by id */
 static uint32_t pasts;
-static const char *image, *imageend;   /* where we and the kernels are loaded */
+static const char *image, *imageend; /* where we and the kernels are loaded */
 
 /*
 ** Usable memory
@@ -85,7 +91,7 @@ int emu_shadow_start(void) {
 }
 
 void emu_shadow_grow(const void *p, size_t n) {
-  (void)p, (void)n;            /* no granule of it is usable */
+  (void)p, (void)n; /* no granule of it is usable */
 }
 
 /* Zeroes, and gives whole pages back where there are many. */
@@ -138,7 +144,7 @@ void emu_shadow_undefine(const void *p, size_t n) {
 }
 
 void emu_shadow_block(void *p, size_t n) {
-  (void)p, (void)n;            /* cells tell blocks apart */
+  (void)p, (void)n; /* cells tell blocks apart */
   ranges = 0;
 }
 
@@ -149,7 +155,7 @@ void emu_shadow_shared(void *p, size_t n) {
 }
 
 int emu_shadow_ishost(const void *p) {
-  (void)p;                     /* the access itself will tell */
+  (void)p; /* the access itself will tell */
   return 0;
 }
 
@@ -186,7 +192,8 @@ static const char *who(char *text, size_t room, const Access *a) {
 static void race(const char *kind, const void *p, const Access *earlier,
                  int earlierwrote, int write) {
   char one[200], other[200];
-  const Access now = { .op = emu_view.op, .block = emu_view.block,
+  const Access now = { .op = emu_view.op,
+                       .block = emu_view.block,
                        .thread = emu_view.thread };
   emu_report(kind, "%s at %p (%s) by %s conflicts with the %s by %s",
              write ? "write" : "read", p, emu_where(p),
@@ -194,7 +201,7 @@ static void race(const char *kind, const void *p, const Access *earlier,
              who(other, sizeof other, earlier));
 }
 
-enum { ONE_THREAD, ONE_WARP, SEVERAL_WARPS };   /* did what came earlier */
+enum { ONE_THREAD, ONE_WARP, SEVERAL_WARPS }; /* did what came earlier */
 
 /* Within one launch: NULL, or what kind of race it is. */
 static const char *within(const Access *a, int several, int shared) {
@@ -214,8 +221,7 @@ static const char *within(const Access *a, int several, int shared) {
 static const char *conflict(const Access *a, int several, int shared) {
   const uint32_t op = emu_view.op;
   uint32_t stream, seq;
-  if (a->op == op)
-    return op == EMU_HOST ? NULL : within(a, several, shared);
+  if (a->op == op) return op == EMU_HOST ? NULL : within(a, several, shared);
   if (shared) return NULL;
   if (a->op == EMU_HOST)
     return a->block <= emu_op->hostseq ? NULL : "race of host and stream";
@@ -223,16 +229,15 @@ static const char *conflict(const Access *a, int several, int shared) {
   seq = past[a->op].seq;
   if (op == EMU_HOST)
     return emu_hostclock[stream] >= seq
-               ? NULL : "race of host and stream (nobody waited)";
-  if ((int)stream < emu_op->clocks && emu_op->clock[stream] >= seq)
-    return NULL;
+               ? NULL
+               : "race of host and stream (nobody waited)";
+  if ((int)stream < emu_op->clocks && emu_op->clock[stream] >= seq) return NULL;
   return "race between streams (no event, nobody waited)";
 }
 
 static void setaccess(Access *a, uint8_t bytes, uint8_t flag) {
   const View *v = &emu_view;
-  *a = (Access){ v->op, v->block, v->thread, v->barrier, v->warp, bytes,
-                 flag };
+  *a = (Access){ v->op, v->block, v->thread, v->barrier, v->warp, bytes, flag };
 }
 
 static int same(const Access *a) {
@@ -241,8 +246,9 @@ static int same(const Access *a) {
 }
 
 static int apart(unsigned one, unsigned other) {
-  return one == other ? ONE_THREAD : one / 32 == other / 32 ? ONE_WARP
-                                                            : SEVERAL_WARPS;
+  return one == other             ? ONE_THREAD
+         : one / 32 == other / 32 ? ONE_WARP
+                                  : SEVERAL_WARPS;
 }
 
 /* The last reads of some bytes of a word, as those of one thread if it was
@@ -278,16 +284,14 @@ static void setread(Cell *c, uint8_t bytes) {
     c->reader[i] = emu_view.thread;
   }
   setaccess(&c->read, bytes | before, shared);
-  if (epoch > c->read.warp) c->read.warp = epoch;   /* the last of a warp's */
+  if (epoch > c->read.warp) c->read.warp = epoch; /* the last of a warp's */
 }
 
 /* Judges and records an access to some bytes of one word. */
-static void word(Cell *c, const char *p, uint8_t bytes, int write,
-                 int shared) {
+static void word(Cell *c, const char *p, uint8_t bytes, int write, int shared) {
   const int atomic = emu_atomics > 0 && emu_view.op != EMU_HOST;
   const char *kind;
-  if ((c->write.bytes & bytes) && c->write.op &&
-      !(atomic && c->write.flag) &&
+  if ((c->write.bytes & bytes) && c->write.op && !(atomic && c->write.flag) &&
       (kind = conflict(&c->write, 0, shared)) != NULL)
     race(kind, p, &c->write, 1, write);
   if (write && (c->read.bytes & bytes) && c->read.op) {
@@ -300,8 +304,7 @@ static void word(Cell *c, const char *p, uint8_t bytes, int write,
     if (same(&c->write) && c->write.thread == emu_view.thread)
       bytes |= c->write.bytes;
     setaccess(&c->write, bytes, (uint8_t)atomic);
-  } else if (!atomic)
-    setread(c, bytes);
+  } else if (!atomic) setread(c, bytes);
 }
 
 /* The bytes of word w that are in [at, at + n), a bit each. */
@@ -345,16 +348,19 @@ static void inarena(const char *p, size_t n, int write) {
 static void inshared(const char *p, size_t n, int write) {
   const size_t at = (size_t)(p - emu_sharedarena);
   int i = 0;
-  while (i < ranges && (p < range[i].p || p + n > range[i].p + range[i].n))
-    i++;
+  while (i < ranges && (p < range[i].p || p + n > range[i].p + range[i].n)) i++;
   if (i == ranges)
-    emu_report("invalid shared access", "%s of %zu bytes at %zu of shared "
-               "memory", write ? "write" : "read", n, at);
+    emu_report("invalid shared access",
+               "%s of %zu bytes at %zu of shared "
+               "memory",
+               write ? "write" : "read", n, at);
   for (size_t w = at / 4; w <= (at + n - 1) / 4; w++) {
     Cell *c = &sharedcells[w];
     if (!write && !same(&c->write))
-      emu_report("uninitialised read", "this block never wrote at %zu of "
-                 "shared memory", at);
+      emu_report("uninitialised read",
+                 "this block never wrote at %zu of "
+                 "shared memory",
+                 at);
     word(c, emu_sharedarena + w * 4, part(w, at, n), write, 1);
   }
 }
@@ -367,8 +373,8 @@ static int inside(const char *p, const char *from, size_t n) {
    of the program. */
 static void elsewhere(const char *p, size_t n, int write) {
   if (inside(p, emu_stacks, emu_stackssize)) return;
-  if (!write && (inside(p, emu_closure, emu_closuresize) ||
-                 (p >= image && p < imageend)))
+  if (!write &&
+      (inside(p, emu_closure, emu_closuresize) || (p >= image && p < imageend)))
     return;
   emu_report("kernel touches host memory", "%s of %zu bytes at %p",
              write ? "write" : "read", n, (const void *)p);

@@ -8,28 +8,32 @@
 #include "cuda/emulation/check.h"
 
 /* The compiler alone knows these functions. */
-#define DEFINE(type, name, ...) \
+#define DEFINE(type, name, ...)                                 \
   type name(__VA_ARGS__) __attribute__((visibility("hidden"))); \
   type name(__VA_ARGS__)
 
-#define ACCESSES(n) \
-  DEFINE(void, __tsan_read##n, void *p) { emu_check_access(p, n, 0, 1); } \
-  DEFINE(void, __tsan_write##n, void *p) { emu_check_access(p, n, 1, 1); } \
-  DEFINE(void, __tsan_unaligned_read##n, void *p) { \
-    emu_check_access(p, n, 0, 0); \
-  } \
+#define ACCESSES(n)                                  \
+  DEFINE(void, __tsan_read##n, void *p) {            \
+    emu_check_access(p, n, 0, 1);                    \
+  }                                                  \
+  DEFINE(void, __tsan_write##n, void *p) {           \
+    emu_check_access(p, n, 1, 1);                    \
+  }                                                  \
+  DEFINE(void, __tsan_unaligned_read##n, void *p) {  \
+    emu_check_access(p, n, 0, 0);                    \
+  }                                                  \
   DEFINE(void, __tsan_unaligned_write##n, void *p) { \
-    emu_check_access(p, n, 1, 0); \
-  } \
-  DEFINE(void, __tsan_volatile_read##n, void *p) { \
-    emu_check_access(p, n, 0, 1); \
-  } \
-  DEFINE(void, __tsan_volatile_write##n, void *p) { \
-    emu_check_access(p, n, 1, 1); \
-  } \
-  DEFINE(void, __tsan_read_write##n, void *p) { \
-    emu_check_access(p, n, 0, 1); \
-    emu_check_access(p, n, 1, 1); \
+    emu_check_access(p, n, 1, 0);                    \
+  }                                                  \
+  DEFINE(void, __tsan_volatile_read##n, void *p) {   \
+    emu_check_access(p, n, 0, 1);                    \
+  }                                                  \
+  DEFINE(void, __tsan_volatile_write##n, void *p) {  \
+    emu_check_access(p, n, 1, 1);                    \
+  }                                                  \
+  DEFINE(void, __tsan_read_write##n, void *p) {      \
+    emu_check_access(p, n, 0, 1);                    \
+    emu_check_access(p, n, 1, 1);                    \
   }
 ACCESSES(1)
 ACCESSES(2)
@@ -50,65 +54,75 @@ void *__real_memcpy(void *to, const void *from, size_t n);
 void *__real_memmove(void *to, const void *from, size_t n);
 void *__real_memset(void *p, int value, size_t n);
 
-#define COPIES(prefix) \
-  DEFINE(void *, prefix##_memcpy, void *to, const void *from, size_t n) { \
-    emu_check_access(from, n, 0, 0); \
-    emu_check_access(to, n, 1, 0); \
-    return __real_memcpy(to, from, n); \
-  } \
+#define COPIES(prefix)                                                     \
+  DEFINE(void *, prefix##_memcpy, void *to, const void *from, size_t n) {  \
+    emu_check_access(from, n, 0, 0);                                       \
+    emu_check_access(to, n, 1, 0);                                         \
+    return __real_memcpy(to, from, n);                                     \
+  }                                                                        \
   DEFINE(void *, prefix##_memmove, void *to, const void *from, size_t n) { \
-    emu_check_access(from, n, 0, 0); \
-    emu_check_access(to, n, 1, 0); \
-    return __real_memmove(to, from, n); \
-  } \
-  DEFINE(void *, prefix##_memset, void *p, int value, size_t n) { \
-    emu_check_access(p, n, 1, 0); \
-    return __real_memset(p, value, n); \
+    emu_check_access(from, n, 0, 0);                                       \
+    emu_check_access(to, n, 1, 0);                                         \
+    return __real_memmove(to, from, n);                                    \
+  }                                                                        \
+  DEFINE(void *, prefix##_memset, void *p, int value, size_t n) {          \
+    emu_check_access(p, n, 1, 0);                                          \
+    return __real_memset(p, value, n);                                     \
   }
 COPIES(__tsan)
 COPIES(__wrap)
 
 /* What is of no interest here. */
 DEFINE(void, __tsan_init, void) {}
-DEFINE(void, __tsan_func_entry, void *caller) { (void)caller; }
+DEFINE(void, __tsan_func_entry, void *caller) {
+  (void)caller;
+}
 DEFINE(void, __tsan_func_exit, void) {}
-DEFINE(void, __tsan_vptr_update, void **at, void *v) { (void)at, (void)v; }
-DEFINE(void, __tsan_vptr_read, void **at) { (void)at; }
-DEFINE(void, __tsan_atomic_thread_fence, int order) { (void)order; }
-DEFINE(void, __tsan_atomic_signal_fence, int order) { (void)order; }
+DEFINE(void, __tsan_vptr_update, void **at, void *v) {
+  (void)at, (void)v;
+}
+DEFINE(void, __tsan_vptr_read, void **at) {
+  (void)at;
+}
+DEFINE(void, __tsan_atomic_thread_fence, int order) {
+  (void)order;
+}
+DEFINE(void, __tsan_atomic_signal_fence, int order) {
+  (void)order;
+}
 
 /* Atomics of the host's language, for host code: kernels have CUDA's. */
 #define ORDER __ATOMIC_SEQ_CST
-#define FETCH(n, T, what) \
+#define FETCH(n, T, what)                                                     \
   DEFINE(T, __tsan_atomic##n##_fetch_##what, volatile T *p, T v, int order) { \
-    (void)order; \
-    return __atomic_fetch_##what(p, v, ORDER); \
+    (void)order;                                                              \
+    return __atomic_fetch_##what(p, v, ORDER);                                \
   }
-#define ATOMICS(n, T) \
-  DEFINE(T, __tsan_atomic##n##_load, const volatile T *p, int order) { \
-    (void)order; \
-    return __atomic_load_n(p, ORDER); \
-  } \
+#define ATOMICS(n, T)                                                     \
+  DEFINE(T, __tsan_atomic##n##_load, const volatile T *p, int order) {    \
+    (void)order;                                                          \
+    return __atomic_load_n(p, ORDER);                                     \
+  }                                                                       \
   DEFINE(void, __tsan_atomic##n##_store, volatile T *p, T v, int order) { \
-    (void)order; \
-    __atomic_store_n(p, v, ORDER); \
-  } \
+    (void)order;                                                          \
+    __atomic_store_n(p, v, ORDER);                                        \
+  }                                                                       \
   DEFINE(T, __tsan_atomic##n##_exchange, volatile T *p, T v, int order) { \
-    (void)order; \
-    return __atomic_exchange_n(p, v, ORDER); \
-  } \
-  DEFINE(int, __tsan_atomic##n##_compare_exchange_strong, volatile T *p, \
-         T *expected, T v, int order, int failed) { \
-    (void)order, (void)failed; \
-    return __atomic_compare_exchange_n(p, expected, v, 0, ORDER, ORDER); \
-  } \
-  DEFINE(int, __tsan_atomic##n##_compare_exchange_weak, volatile T *p, \
-         T *expected, T v, int order, int failed) { \
-    (void)order, (void)failed; \
-    return __atomic_compare_exchange_n(p, expected, v, 0, ORDER, ORDER); \
-  } \
-  FETCH(n, T, add) FETCH(n, T, sub) FETCH(n, T, and) FETCH(n, T, or) \
-  FETCH(n, T, xor)
+    (void)order;                                                          \
+    return __atomic_exchange_n(p, v, ORDER);                              \
+  }                                                                       \
+  DEFINE(int, __tsan_atomic##n##_compare_exchange_strong, volatile T *p,  \
+         T *expected, T v, int order, int failed) {                       \
+    (void)order, (void)failed;                                            \
+    return __atomic_compare_exchange_n(p, expected, v, 0, ORDER, ORDER);  \
+  }                                                                       \
+  DEFINE(int, __tsan_atomic##n##_compare_exchange_weak, volatile T *p,    \
+         T *expected, T v, int order, int failed) {                       \
+    (void)order, (void)failed;                                            \
+    return __atomic_compare_exchange_n(p, expected, v, 0, ORDER, ORDER);  \
+  }                                                                       \
+  FETCH(n, T, add)                                                        \
+  FETCH(n, T, sub) FETCH(n, T, and) FETCH(n, T, or) FETCH(n, T, xor)
 ATOMICS(8, int8_t)
 ATOMICS(16, int16_t)
 ATOMICS(32, int32_t)

@@ -5,8 +5,9 @@
 */
 #include "cuda/emulation/block.h"
 
-static const char *names[] = { "__syncwarp", "__shfl_sync", "__shfl_down_sync",
-                               "__shfl_up_sync", "__shfl_xor_sync", "a vote" };
+static const char *names[] = { "__syncwarp",       "__shfl_sync",
+                               "__shfl_down_sync", "__shfl_up_sync",
+                               "__shfl_xor_sync",  "a vote" };
 
 int emu_lane(void) {
   return emu_block.current & 31;
@@ -17,16 +18,22 @@ static void badmask(unsigned mask, const char *what) {
   const Block *b = &emu_block;
   const int lane = b->current & 31, first = b->current - lane;
   if (!(mask >> lane & 1))
-    emu_report("bad warp mask", "%s: the calling lane %d is not in the mask "
-               "0x%08x", what, lane, mask);
+    emu_report("bad warp mask",
+               "%s: the calling lane %d is not in the mask "
+               "0x%08x",
+               what, lane, mask);
   for (int l = 0; l < 32; l++) {
     if (!(mask >> l & 1)) continue;
     if (first + l >= b->n)
-      emu_report("bad warp mask", "%s: mask 0x%08x names lane %d, but the "
-                 "block has only %d threads", what, mask, l, b->n);
+      emu_report("bad warp mask",
+                 "%s: mask 0x%08x names lane %d, but the "
+                 "block has only %d threads",
+                 what, mask, l, b->n);
     if (b->state[first + l] == DONE)
-      emu_report("bad warp mask", "%s: mask 0x%08x names lane %d, which has "
-                 "ended", what, mask, l);
+      emu_report("bad warp mask",
+                 "%s: mask 0x%08x names lane %d, which has "
+                 "ended",
+                 what, mask, l);
   }
 }
 
@@ -35,9 +42,11 @@ void emu_warp_end(int t) {
   const unsigned bit = 1u << (t & 31);
   for (int i = 0; i < w->meetings; i++)
     if (w->meeting[i].mask & bit)
-      emu_report("bad warp mask", "lane %d ends while lanes 0x%08x wait in %s "
-                 "whose mask 0x%08x names it", t & 31, w->meeting[i].arrived,
-                 names[w->meeting[i].kind], w->meeting[i].mask);
+      emu_report("bad warp mask",
+                 "lane %d ends while lanes 0x%08x wait in %s "
+                 "whose mask 0x%08x names it",
+                 t & 31, w->meeting[i].arrived, names[w->meeting[i].kind],
+                 w->meeting[i].mask);
   w->present &= ~bit;
 }
 
@@ -108,8 +117,10 @@ uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from) {
   emu_quiet++;
   if ((mask & w->present) != mask || !(mask & bit)) badmask(mask, names[kind]);
   if (from < 0 || from > 31 || !(mask >> from & 1))
-    emu_report("bad warp mask", "%s reads lane %d, which is not in the mask "
-               "0x%08x", names[kind], from, mask);
+    emu_report("bad warp mask",
+               "%s reads lane %d, which is not in the mask "
+               "0x%08x",
+               names[kind], from, mask);
   b->value[me] = value;
   b->from[me] = from;
   m = join(w, mask, kind);

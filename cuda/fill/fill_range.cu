@@ -7,10 +7,10 @@
 #include "core/pointwise/scalar.h"
 
 #define THREADS 256
-#define EACH 4                /* elements of a thread */
+#define EACH 4 /* elements of a thread */
 
 typedef struct Run {
-  int64_t n, half;            /* from `half' on counted back from the end */
+  int64_t n, half; /* from `half' on counted back from the end */
   int64_t istart, istep;
   double start, end, step;
   int isint;
@@ -36,12 +36,8 @@ NC_DEVICE void put(const Run &k, int64_t i, int64_t v, double f) {
     case DT_b8: ((uint8_t *)k.y)[i] = isint ? v != 0 : f != 0; break;
     case DT_u8: ((uint8_t *)k.y)[i] = isint ? (uint8_t)v : f64_tou8(f); break;
     case DT_i8: ((int8_t *)k.y)[i] = isint ? (int8_t)v : f64_toi8(f); break;
-    case DT_i16:
-      ((int16_t *)k.y)[i] = isint ? (int16_t)v : f64_toi16(f);
-      break;
-    case DT_i32:
-      ((int32_t *)k.y)[i] = isint ? (int32_t)v : f64_toi32(f);
-      break;
+    case DT_i16: ((int16_t *)k.y)[i] = isint ? (int16_t)v : f64_toi16(f); break;
+    case DT_i32: ((int32_t *)k.y)[i] = isint ? (int32_t)v : f64_toi32(f); break;
     case DT_i64: ((int64_t *)k.y)[i] = isint ? v : f64_toi64(f); break;
     case DT_f16: ((f16_s *)k.y)[i] = f16_fromfloat((float)real); break;
     case DT_bf16: ((bf16_s *)k.y)[i] = bf16_fromfloat((float)real); break;

@@ -57,10 +57,10 @@ NC_DEVICE void normals_f64(double e[], const uint32_t w[]) {
   philox_normal2(e, w);
 }
 
-#define uniforms_f16   uniforms_f32
-#define normals_f16    normals_f32
-#define uniforms_bf16  uniforms_f32
-#define normals_bf16   normals_f32
+#define uniforms_f16 uniforms_f32
+#define normals_f16 normals_f32
+#define uniforms_bf16 uniforms_f32
+#define normals_bf16 normals_f32
 
 #define EACH_INTS 1
 #define GENERIC "cuda/fill/random_fill.inc"
@@ -71,7 +71,7 @@ static cudaError_t draw(DType t, const Made *k, RandomKind kind, int wide,
                         cudaStream_t s) {
   switch (t) {
 #define X(id, name, storage, category) \
-    case DT_##id: return draw_##id(k, kind, wide, s);
+  case DT_##id: return draw_##id(k, kind, wide, s);
     DTYPES(X)
 #undef X
     default: return cudaErrorInvalidValue;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define THREADS 256
-#define EACH 2                /* units of a thread, both on their way */
+#define EACH 2 /* units of a thread, both on their way */
 
 /* Where unit i lies; 0 if its offset is that of a wrong index. */
 NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
@@ -19,7 +19,7 @@ NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
   int good = 1;
   for (int d = 0; d < k.nd; d++) {
     uint32_t rest = 0, c = i;
-    if (d + 1 < k.nd) {       /* the last one takes what is left */
+    if (d + 1 < k.nd) { /* the last one takes what is left */
       rest = nc_quotient(i, k.by[d]);
       c = i - rest * k.by[d].d;
     }
@@ -39,26 +39,26 @@ NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
 }
 
 /* A kernel that moves units of type U. */
-#define MOVE(name, U)                                                       \
-  NC_KERNEL_OF(THREADS) name(const Moves k) {                               \
-    const uint32_t first = blockIdx.x * blockDim.x * EACH + threadIdx.x;    \
-    U v[EACH];                                                              \
-    char *to[EACH];                                                         \
-    NC_UNROLL for (int j = 0; j < EACH; j++) {                              \
-      const uint32_t i = first + j * blockDim.x;                            \
-      char *x, *o;                                                          \
-      to[j] = NULL;                                                         \
-      if (i >= k.n) continue;                                               \
-      const int good = lies(k, i, &x, &o);                                  \
-      memset(&v[j], 0, sizeof v[j]);                                        \
-      if (good) v[j] = *(const U *)(k.out ? x : o);                         \
-      if (good || k.out) to[j] = k.out ? o : x;                             \
-    }                                                                       \
-    NC_UNROLL for (int j = 0; j < EACH; j++) {                              \
-      if (to[j] == NULL) continue;                                          \
-      if (k.distinct) *(U *)to[j] = v[j];                                   \
-      else NC_STORE_RELAXED((U *)to[j], v[j]);                              \
-    }                                                                       \
+#define MOVE(name, U)                                                    \
+  NC_KERNEL_OF(THREADS) name(const Moves k) {                            \
+    const uint32_t first = blockIdx.x * blockDim.x * EACH + threadIdx.x; \
+    U v[EACH];                                                           \
+    char *to[EACH];                                                      \
+    NC_UNROLL for (int j = 0; j < EACH; j++) {                           \
+      const uint32_t i = first + j * blockDim.x;                         \
+      char *x, *o;                                                       \
+      to[j] = NULL;                                                      \
+      if (i >= k.n) continue;                                            \
+      const int good = lies(k, i, &x, &o);                               \
+      memset(&v[j], 0, sizeof v[j]);                                     \
+      if (good) v[j] = *(const U *)(k.out ? x : o);                      \
+      if (good || k.out) to[j] = k.out ? o : x;                          \
+    }                                                                    \
+    NC_UNROLL for (int j = 0; j < EACH; j++) {                           \
+      if (to[j] == NULL) continue;                                       \
+      if (k.distinct) *(U *)to[j] = v[j];                                \
+      else NC_STORE_RELAXED((U *)to[j], v[j]);                           \
+    }                                                                    \
   }
 MOVE(move1, uint8_t)
 MOVE(move2, uint16_t)

@@ -13,19 +13,19 @@
 #include "cuda/sort/sort.h"
 
 #define THREADS 256
-#define AHEAD 8               /* elements loaded before they are used */
+#define AHEAD 8 /* elements loaded before they are used */
 
 typedef struct Folds {
   Moves m;
   IndexReduce fold;
-  const int64_t *key, *from;  /* sorted offsets; where they were, from 1 */
+  const int64_t *key, *from; /* sorted offsets; where they were, from 1 */
   int64_t count;
 } Folds;
 
 typedef struct Seat {
-  char *x;                    /* less the offset */
-  const char *other;          /* of the first element that is picked */
-  int64_t rank, step;         /* of the offset; of other, in bytes */
+  char *x;            /* less the offset */
+  const char *other;  /* of the first element that is picked */
+  int64_t rank, step; /* of the offset; of other, in bytes */
 } Seat;
 
 /* Where unit i lies, of those that k stands for. */
@@ -65,14 +65,14 @@ NC_DEVICE b8_s truth(int32_t v) {
 #include "cuda/for_each_dtype.h"
 #undef GENERIC
 
-#define SUM(name, T)                                                          \
-  NC_KERNEL_OF(THREADS) name(const Folds f) {                                 \
-    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;                 \
-    if (i >= f.m.n) return;                                                   \
-    const Seat s = seat(f, i);                                                \
-    const int64_t at = f.key[s.rank];                                         \
-    if (at >= 0)                                                              \
-      atomicAdd((T *)s.x + at, *(const T *)(s.other + s.rank * s.step));      \
+#define SUM(name, T)                                                     \
+  NC_KERNEL_OF(THREADS) name(const Folds f) {                            \
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;            \
+    if (i >= f.m.n) return;                                              \
+    const Seat s = seat(f, i);                                           \
+    const int64_t at = f.key[s.rank];                                    \
+    if (at >= 0)                                                         \
+      atomicAdd((T *)s.x + at, *(const T *)(s.other + s.rank * s.step)); \
   }
 SUM(sum4, unsigned)
 SUM(sum8, unsigned long long)
@@ -90,16 +90,16 @@ static cudaError_t launch(const Folds *f, DType type, int atomics,
   if (!atomics) switch (type) {
 #define X(id, name, storage, category) \
   case DT_##id: kernel = fold_##id; break;
-    DTYPES(X)
+      DTYPES(X)
 #undef X
-    default: return cudaErrorInvalidValue;
-  }
+      default: return cudaErrorInvalidValue;
+    }
   return NC_LAUNCH(kernel, grid, THREADS, 0, s, *f);
 }
 
 /* *some: is a part of it done? */
-static cudaError_t launchall(Folds *f, DType type, int atomics,
-                             cudaStream_t s, int *some) {
+static cudaError_t launchall(Folds *f, DType type, int atomics, cudaStream_t s,
+                             int *some) {
   Folds half = *f;
   cudaError_t e;
   if (nc_countmoves(&f->m, &half.m)) {
@@ -129,7 +129,7 @@ static int sorted(const Device *d, Folds *f, int bits, void **memory) {
   char *p;
   TRY(nc_scratch(d, memory, f->count * 16));
   p = (char *)*memory;
-  k.told = bits;              /* as they are: what is negative comes last */
+  k.told = bits; /* as they are: what is negative comes last */
   k.x = f->m.offset;
   k.lines = 1;
   k.n = k.keep = (uint32_t)f->count;

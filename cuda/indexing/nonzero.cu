@@ -11,17 +11,17 @@
 #include "cuda/strided_offset.h"
 
 #define THREADS 256
-#define EACH 64               /* elements of a thread: four vectors */
+#define EACH 64 /* elements of a thread: four vectors */
 #define CHUNK (THREADS * EACH)
 #define SCANNERS 1024
 
 typedef struct Mask {
   const uint8_t *mask;
   int64_t n, chunks;
-  int64_t *before;            /* trues before each chunk; at last: all */
+  int64_t *before; /* trues before each chunk; at last: all */
   int64_t *y;
   int coordinates, nd;
-  Dims dims;                  /* of the mask */
+  Dims dims; /* of the mask */
 } Mask;
 
 /* The 16 elements from i on as bits; those beyond the end are false. */
@@ -30,8 +30,8 @@ NC_DEVICE unsigned bits(const Mask &k, int64_t i) {
   if (i + 16 <= k.n && ((uintptr_t)k.mask & 15) == 0) {
     const uint4 u = *(const uint4 *)(k.mask + i);
     const uint32_t w[4] = { u.x, u.y, u.z, u.w };
-    NC_UNROLL for (int j = 0; j < 4; j++)   /* the lowest bits of its bytes */
-      m |= (((w[j] & 0x01010101u) * 0x10204080u) >> 28) << 4 * j;
+    NC_UNROLL for (int j = 0; j < 4; j++) /* the lowest bits of its bytes */
+        m |= (((w[j] & 0x01010101u) * 0x10204080u) >> 28) << 4 * j;
     return m;
   }
   for (int j = 0; j < 16 && i + j < k.n; j++)
@@ -100,7 +100,7 @@ NC_DEVICE void tell(const Mask &k, int64_t r, int64_t i) {
     k.y[r] = place(&k.dims, i);
     return;
   }
-  for (int d = 0; d < k.nd; d++) {  /* the innermost is the last column */
+  for (int d = 0; d < k.nd; d++) { /* the innermost is the last column */
     int64_t rest;
     if (k.dims.wide || i > UINT32_MAX / 2) rest = i / k.dims.size[d];
     else rest = nc_quotient((uint32_t)i, k.dims.by[d]);
@@ -121,8 +121,7 @@ NC_KERNEL_OF(THREADS) list(const Mask k) {
     n += __popc(m[j]);
   }
   at = before(n, &all);
-  NC_UNROLL for (int j = 0; j < EACH / 16; j++)
-    for (; m[j]; m[j] &= m[j] - 1)
+  NC_UNROLL for (int j = 0; j < EACH / 16; j++) for (; m[j]; m[j] &= m[j] - 1)
       found[at++] = (uint16_t)(mine + 16 * j + __ffs((int)m[j]) - 1);
   __syncthreads();
   for (int i = threadIdx.x; i < all; i += blockDim.x)
@@ -163,8 +162,7 @@ static int find(const Device *d, Tensor **y, Mask *k, int nd) {
   if (nc_numel(*y) == 0) return NC_OK;
   k->y = (int64_t *)nc_data(*y);
   nc_touch(d, k->y);
-  CUDA_TRY(NC_LAUNCH(list, (unsigned)k->chunks, threads, 0, nc_current(d),
-                     *k));
+  CUDA_TRY(NC_LAUNCH(list, (unsigned)k->chunks, threads, 0, nc_current(d), *k));
   return nc_launched(d, "nonzero");
 }
 
@@ -176,8 +174,7 @@ int nc_cuda_nonzero(const Device *d, const NonzeroCall *t) {
   int r;
   *y = NULL;
   k.n = nc_numel(t->mask);
-  if (k.n == 0)
-    return nc_newtensor(y, d, DT_i64, t->coordinates ? 2 : 1, none);
+  if (k.n == 0) return nc_newtensor(y, d, DT_i64, t->coordinates ? 2 : 1, none);
   nc_current(d);
   k.mask = (const uint8_t *)nc_data(t->mask);
   k.y = NULL;

@@ -25,10 +25,9 @@ NC_DEVICE int64_t offsetat(const Look &k, int64_t v) {
 NC_KERNEL_OF(THREADS) look(const Look k) {
   const int64_t i = blockIdx.x * (int64_t)(THREADS * EACH) + threadIdx.x;
   int64_t v[EACH];
-  NC_UNROLL for (int j = 0; j < EACH; j++)
-    v[j] = i + j * THREADS < k.n ? k.given[i + j * THREADS] : 1;
-  NC_UNROLL for (int j = 0; j < EACH; j++)
-    if (i + j * THREADS < k.n)
+  NC_UNROLL for (int j = 0; j < EACH; j++) v[j] =
+      i + j * THREADS < k.n ? k.given[i + j * THREADS] : 1;
+  NC_UNROLL for (int j = 0; j < EACH; j++) if (i + j * THREADS < k.n)
       k.offset[i + j * THREADS] = offsetat(k, v[j]);
 }
 

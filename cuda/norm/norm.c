@@ -2,9 +2,9 @@
 /* norm.c - plans what gets mean 0 and variance 1; see norm.h. */
 #include "cuda/norm/norm.h"
 
-#define NARROW 32             /* elements of a channel that lie together */
-#define FEW 4                 /* blocks that a multiprocessor has anyway */
-#define TURNS 32              /* of a block that takes rows, if it has more */
+#define NARROW 32 /* elements of a channel that lie together */
+#define FEW 4     /* blocks that a multiprocessor has anyway */
+#define TURNS 32  /* of a block that takes rows, if it has more */
 
 static int64_t bytesof(const NormCall *n) {
   return nc_dtypesize(n->mean->dtype);
@@ -28,13 +28,23 @@ static int vectors(const NormCall *n, const NormPlan *k) {
 }
 
 static NormPlan planof(const Device *d, const NormCall *n) {
-  NormPlan k = { .x = at(d, n->x), .g = at(d, n->g), .y = at(d, n->y),
-                 .weight = at(d, n->weight), .bias = at(d, n->bias),
-                 .mean = at(d, n->mean), .var = at(d, n->var),
-                 .dweight = at(d, n->dweight), .dbias = at(d, n->dbias),
-                 .n = n->n, .channels = n->channels, .inner = n->inner,
-                 .groups = n->groups, .per = n->channels / n->groups,
-                 .batch = n->batch, .centered = n->centered, .eps = n->eps };
+  NormPlan k = { .x = at(d, n->x),
+                 .g = at(d, n->g),
+                 .y = at(d, n->y),
+                 .weight = at(d, n->weight),
+                 .bias = at(d, n->bias),
+                 .mean = at(d, n->mean),
+                 .var = at(d, n->var),
+                 .dweight = at(d, n->dweight),
+                 .dbias = at(d, n->dbias),
+                 .n = n->n,
+                 .channels = n->channels,
+                 .inner = n->inner,
+                 .groups = n->groups,
+                 .per = n->channels / n->groups,
+                 .batch = n->batch,
+                 .centered = n->centered,
+                 .eps = n->eps };
   k.rows = n->batch ? n->channels : n->n * n->groups;
   k.length = n->n * n->channels * n->inner / k.rows;
   k.vectors = vectors(n, &k);
@@ -106,7 +116,8 @@ static int reduce(const Device *d, NormPlan *k, int channelwise, DType type,
   return NC_OK;
 }
 
-static int forward(const Device *d, const NormCall *n, NormPlan *k, DType type) {
+static int forward(const Device *d, const NormCall *n, NormPlan *k,
+                   DType type) {
   cudaError_t e = cudaSuccess;
   int r;
   if (fits(n, k, NORM_MOST)) {
@@ -169,7 +180,8 @@ static int bysums(const Device *d, const NormCall *n, NormPlan *k, DType type) {
   return r;
 }
 
-static int backward(const Device *d, const NormCall *n, NormPlan *k, DType type) {
+static int backward(const Device *d, const NormCall *n, NormPlan *k,
+                    DType type) {
   const int weights = k->dweight || k->dbias;
   if (!k->y || !fits(n, k, BACK_MOST)) return bysums(d, n, k, type);
   if (weights && k->inner == 1 && k->groups == 1)

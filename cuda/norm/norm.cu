@@ -21,13 +21,13 @@ NC_DEVICE void whose(const NormPlan &k, int64_t piece, int64_t *channel,
 #include "cuda/for_each_dtype.h"
 #undef GENERIC
 
-#define EACH_TYPE(call)                          \
-  switch (t) {                                   \
-    case DT_f16: return call(f16);               \
-    case DT_bf16: return call(bf16);             \
-    case DT_f32: return call(f32);               \
-    case DT_f64: return call(f64);               \
-    default: return cudaErrorInvalidValue;       \
+#define EACH_TYPE(call)                    \
+  switch (t) {                             \
+    case DT_f16: return call(f16);         \
+    case DT_bf16: return call(bf16);       \
+    case DT_f32: return call(f32);         \
+    case DT_f64: return call(f64);         \
+    default: return cudaErrorInvalidValue; \
   }
 #define ROWS_OF(type) launchrows_##type(k, s)
 #define BACK_OF(type) launchback_##type(k, s)
@@ -36,25 +36,20 @@ NC_DEVICE void whose(const NormPlan &k, int64_t piece, int64_t *channel,
 #define JOIN_OF(type) sumsjoin_##type(k, s)
 #define EACH_OF(type) launcheach_##type(k, back, s)
 
-cudaError_t nc_normrows(DType t, const NormPlan *k, cudaStream_t s) {
-  EACH_TYPE(ROWS_OF)
-}
+cudaError_t nc_normrows(DType t, const NormPlan *k,
+                        cudaStream_t s){ EACH_TYPE(ROWS_OF) }
 
-cudaError_t nc_normback(DType t, const NormPlan *k, cudaStream_t s) {
-  EACH_TYPE(BACK_OF)
-}
+cudaError_t nc_normback(DType t, const NormPlan *k,
+                        cudaStream_t s){ EACH_TYPE(BACK_OF) }
 
-cudaError_t nc_normstats(DType t, const NormPlan *k, cudaStream_t s) {
-  EACH_TYPE(STATS_OF)
-}
+cudaError_t nc_normstats(DType t, const NormPlan *k,
+                         cudaStream_t s){ EACH_TYPE(STATS_OF) }
 
-cudaError_t nc_normsums(DType t, const NormPlan *k, cudaStream_t s) {
-  EACH_TYPE(SUMS_OF)
-}
+cudaError_t nc_normsums(DType t, const NormPlan *k,
+                        cudaStream_t s){ EACH_TYPE(SUMS_OF) }
 
-cudaError_t nc_normjoin(DType t, const NormPlan *k, cudaStream_t s) {
-  EACH_TYPE(JOIN_OF)
-}
+cudaError_t nc_normjoin(DType t, const NormPlan *k,
+                        cudaStream_t s){ EACH_TYPE(JOIN_OF) }
 
 cudaError_t nc_normeach(DType t, const NormPlan *k, int back, cudaStream_t s) {
   EACH_TYPE(EACH_OF)

@@ -13,8 +13,8 @@
 #endif
 
 #define BLOCK NC_ROWBLOCK
-#define W NC_CASTWIDTH        /* elements a thread moves at once */
-#define VECTORS 4             /* times that */
+#define W NC_CASTWIDTH /* elements a thread moves at once */
+#define VECTORS 4      /* times that */
 #define EACH(k, n) NC_UNROLL for (int k = 0; k < (n); k++)
 
 /* clang-format off */
@@ -115,17 +115,18 @@ NC_DEVICE void readwords(uint32_t w[], const char *p, int size) {
     w[0] = v.x, w[1] = v.y;
   }
   if (size >= 4) EACH(k, size / 4) {
-    const uint4 v = ((const uint4 *)p)[k];
-    w[4 * k] = v.x, w[4 * k + 1] = v.y, w[4 * k + 2] = v.z, w[4 * k + 3] = v.w;
-  }
+      const uint4 v = ((const uint4 *)p)[k];
+      w[4 * k] = v.x, w[4 * k + 1] = v.y, w[4 * k + 2] = v.z,
+            w[4 * k + 3] = v.w;
+    }
 }
 
 NC_DEVICE void writewords(char *p, const uint32_t w[], int size) {
   if (size == 1) *(uint32_t *)p = w[0];
   if (size == 2) *(uint2 *)p = make_uint2(w[0], w[1]);
   if (size >= 4) EACH(k, size / 4)
-    ((uint4 *)p)[k] = make_uint4(w[4 * k], w[4 * k + 1], w[4 * k + 2],
-                                 w[4 * k + 3]);
+  ((uint4 *)p)[k] =
+      make_uint4(w[4 * k], w[4 * k + 1], w[4 * k + 2], w[4 * k + 3]);
 }
 
 NC_DEVICE uint64_t wordbits(const uint32_t w[], int k, int size) {
@@ -137,25 +138,26 @@ NC_DEVICE void setbits(uint32_t w[], int k, int size, uint64_t bits) {
   if (size == 8) {
     w[2 * k] = (uint32_t)bits;
     w[2 * k + 1] = (uint32_t)(bits >> 32);
-  } else
-    w[k * size / 4] |= (uint32_t)bits << (8 * (k * size % 4));
+  } else w[k * size / 4] |= (uint32_t)bits << (8 * (k * size % 4));
 }
 
 /*
 ** The kernels.  Grid: a thread for VECTORS*W, or NC_EACH, elements.
 */
-#define CONVERT(from, to)                                                     \
-  NC_DEVICE to##_m convert_##from##_##to(from##_m raw) {                      \
-    const KIND_##from v = (KIND_##from)READ_##from(raw);                      \
-    return MADE_##to(v, KIND_##from);                                         \
+#define CONVERT(from, to)                                \
+  NC_DEVICE to##_m convert_##from##_##to(from##_m raw) { \
+    const KIND_##from v = (KIND_##from)READ_##from(raw); \
+    return MADE_##to(v, KIND_##from);                    \
   }
 #define DENSE(from, to)                                                       \
   NC_KERNEL_OF(BLOCK) dense_##from##_##to(const Cast c) {                     \
     const uint32_t start = blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;      \
     uint32_t in[VECTORS][8];                                                  \
-    EACH(v, VECTORS) if (start + v * BLOCK < c.n)                             \
-      readwords(in[v], c.x + (uint64_t)(start + v * BLOCK) * W *              \
-                sizeof(from##_m), sizeof(from##_m));                          \
+    EACH(v, VECTORS)                                                          \
+    if (start + v * BLOCK < c.n)                                              \
+        readwords(in[v],                                                      \
+                  c.x + (uint64_t)(start + v * BLOCK) * W * sizeof(from##_m), \
+                  sizeof(from##_m));                                          \
     EACH(v, VECTORS) if (start + v * BLOCK < c.n) {                           \
       uint32_t out[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };                           \
       EACH(k, W) {                                                            \
@@ -176,19 +178,20 @@ NC_DEVICE void setbits(uint32_t w[], int k, int size, uint64_t bits) {
       ((to##_m *)c.y)[i] = convert_##from##_##to(((const from##_m *)c.x)[i]); \
     }                                                                         \
   }
-#define STRIDED(from, to)                                                     \
-  NC_KERNEL_OF(BLOCK) strided_##from##_##to(const Cast c) {                   \
-    const uint32_t start = blockIdx.x * (BLOCK * NC_EACH) + threadIdx.x;      \
-    from##_m raw[NC_EACH];                                                    \
-    uint64_t put[NC_EACH];                                                    \
-    EACH(k, NC_EACH) if (start + k * BLOCK < c.n) {                           \
-      uint64_t at[2];                                                         \
-      nc_at(at, &c.at, start + k * BLOCK, 2);                                 \
-      put[k] = at[0];                                                         \
-      raw[k] = ((const from##_m *)c.x)[at[1]];                                \
-    }                                                                         \
-    EACH(k, NC_EACH) if (start + k * BLOCK < c.n)                             \
-      ((to##_m *)c.y)[put[k]] = convert_##from##_##to(raw[k]);                \
+#define STRIDED(from, to)                                                \
+  NC_KERNEL_OF(BLOCK) strided_##from##_##to(const Cast c) {              \
+    const uint32_t start = blockIdx.x * (BLOCK * NC_EACH) + threadIdx.x; \
+    from##_m raw[NC_EACH];                                               \
+    uint64_t put[NC_EACH];                                               \
+    EACH(k, NC_EACH) if (start + k * BLOCK < c.n) {                      \
+      uint64_t at[2];                                                    \
+      nc_at(at, &c.at, start + k * BLOCK, 2);                            \
+      put[k] = at[0];                                                    \
+      raw[k] = ((const from##_m *)c.x)[at[1]];                           \
+    }                                                                    \
+    EACH(k, NC_EACH)                                                     \
+    if (start + k * BLOCK < c.n)((to##_m *)c.y)[put[k]] =                \
+        convert_##from##_##to(raw[k]);                                   \
   }
 #define X(id, name, storage, category) typedef storage id##_m;
 DTYPES(X)
@@ -197,10 +200,10 @@ PAIRS(CONVERT)
 PAIRS(DENSE)
 PAIRS(STRIDED)
 
-#define PAIRNUMBER(from, to) ((from) * DT_COUNT + (to))
-#define ROW(from, to)                                                         \
-  case PAIRNUMBER(DT_##from, DT_##to):                                        \
-    kernel = c->dense ? dense_##from##_##to : strided_##from##_##to;          \
+#define PAIRNUMBER(from, to) ((from)*DT_COUNT + (to))
+#define ROW(from, to)                                                \
+  case PAIRNUMBER(DT_##from, DT_##to):                               \
+    kernel = c->dense ? dense_##from##_##to : strided_##from##_##to; \
     break;
 
 extern "C" cudaError_t nc_casts(int from, int to, const Cast *c,

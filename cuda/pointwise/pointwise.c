@@ -15,8 +15,8 @@
 #include "cuda/pointwise/launch.h"
 #include "core/pointwise/scalar.h"
 
-#define LINE 32               /* bytes of memory that are fetched together */
-#define TILEFILL 5            /* tiles are at least a fifth full, or not used */
+#define LINE 32    /* bytes of memory that are fetched together */
+#define TILEFILL 5 /* tiles are at least a fifth full, or not used */
 
 /* clang-format off */
 #define UNARY(op, class, ...)    { #op, UNARY_OP },
@@ -27,7 +27,10 @@
 #define CHOOSE(op, class, ...)   { #op, CHOOSE_OP },
 #define REDUCE(op, class, ...)   { #op, REDUCE_OP },
 /* clang-format on */
-static const struct { const char *name; OpKind kind; } rows[OP_COUNT] = {
+static const struct {
+  const char *name;
+  OpKind kind;
+} rows[OP_COUNT] = {
 #include "core/ops.def"
 };
 #include "core/ops_end.h"
@@ -50,9 +53,14 @@ static DType stored(DType t) {
 
 DType nc_computedin(DType t) {
   switch (t) {
-    case DT_b8: case DT_u8: return DT_u8;
-    case DT_i8: case DT_i16: case DT_i32: return DT_i32;
-    case DT_f16: case DT_bf16: case DT_f32: return DT_f32;
+    case DT_b8:
+    case DT_u8: return DT_u8;
+    case DT_i8:
+    case DT_i16:
+    case DT_i32: return DT_i32;
+    case DT_f16:
+    case DT_bf16:
+    case DT_f32: return DT_f32;
     default: return t;
   }
 }
@@ -137,10 +145,8 @@ static int planvectors(VectorMap *m, const TensorIter *k) {
   m->truth = k->type[0] == DT_b8;
   for (int j = 0; j < k->nargs; j++) {
     m->p[j] = k->p[j];
-    if (k->p[j] == NULL)
-      m->number[j] = pattern(k->number[j], wanted(k, j, t));
-    else if (k->nd > 0 && k->step[j][0] == 0)
-      m->still |= 1u << j;
+    if (k->p[j] == NULL) m->number[j] = pattern(k->number[j], wanted(k, j, t));
+    else if (k->nd > 0 && k->step[j][0] == 0) m->still |= 1u << j;
     memcpy(step[j], k->step[j], sizeof step[j]);
     step[j][0] *= each;
   }
@@ -154,7 +160,8 @@ static int planvectors(VectorMap *m, const TensorIter *k) {
 
 static VectorLauncher *vectorlauncher(DType t) {
   switch (t) {
-#define X(t) case DT_##t: return nc_vectors_##t;
+#define X(t) \
+  case DT_##t: return nc_vectors_##t;
     NC_STOREDTYPES(X)
 #undef X
     default: return NULL;
@@ -163,7 +170,8 @@ static VectorLauncher *vectorlauncher(DType t) {
 
 static StridedLauncher *stridedlauncher(DType t) {
   switch (t) {
-#define X(t) case DT_##t: return nc_strided_##t;
+#define X(t) \
+  case DT_##t: return nc_strided_##t;
     NC_COMPUTEDTYPES(X)
 #undef X
     default: return NULL;
@@ -344,8 +352,7 @@ static int transpose(const Device *d, const TensorIter *k, int along) {
     t.size[i] = (uint32_t)k->size[dim[i]];
     t.ystep[i] = (uint64_t)k->step[0][dim[i]];
     t.xstep[i] = (uint64_t)k->step[1][dim[i]];
-    t.tiles[i] = nc_divisor((k->size[dim[i]] - 1) /
-                            nc_tile(size, t.words) + 1);
+    t.tiles[i] = nc_divisor((k->size[dim[i]] - 1) / nc_tile(size, t.words) + 1);
   }
   for (int i = 1; i < k->nd; i++) {
     if (i == along) continue;
@@ -355,8 +362,8 @@ static int transpose(const Device *d, const TensorIter *k, int along) {
     batches *= k->size[i];
   }
   nc_makeoffsets(&t.rest, nd, rest, 2, (const int64_t(*)[NC_MAXDIM])step);
-  return nc_rowlaunched(d, k, nc_transposes(size, &t, (uint32_t)batches,
-                                      nc_current(d)));
+  return nc_rowlaunched(
+      d, k, nc_transposes(size, &t, (uint32_t)batches, nc_current(d)));
 }
 
 /* A copy that changes no type, or a fill. */
@@ -365,9 +372,8 @@ static int move(const Device *d, const TensorIter *given) {
   const int64_t size = nc_dtypesize(k.type[0]);
   int along;
   if (k.p[1] == NULL)
-    k.number[1] = (Scalar){
-      NC_INT, (int64_t)elementbits(k.number[1], k.type[0]), 0
-    };
+    k.number[1] =
+        (Scalar){ NC_INT, (int64_t)elementbits(k.number[1], k.type[0]), 0 };
   k.work = k.type[0] = k.type[1] = integerof(size);
   if (k.p[1] == NULL) return map(d, &k);
   nc_touch(d, k.p[0]);
@@ -396,9 +402,9 @@ static int cast(const Device *d, const TensorIter *k) {
   nc_touch(d, k->p[0]);
   nc_touch(d, k->p[1]);
   c.n = (uint32_t)k->n;
-  c.dense = k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 &&
-                           k->step[1][0] == 1 && aligned(c.y, k->type[0]) &&
-                           aligned(c.x, k->type[1]));
+  c.dense =
+      k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 && k->step[1][0] == 1 &&
+                     aligned(c.y, k->type[0]) && aligned(c.x, k->type[1]));
   if (c.dense) {
     c.n = (uint32_t)(k->n / NC_CASTWIDTH);
     c.tail = (uint32_t)(k->n % NC_CASTWIDTH);
@@ -408,8 +414,8 @@ static int cast(const Device *d, const TensorIter *k) {
     nc_makeoffsets(&c.at, one.nd, one.size, 2,
                    (const int64_t(*)[NC_MAXDIM])one.step);
   }
-  return nc_rowlaunched(d, k, nc_casts((int)k->type[1], (int)k->type[0], &c,
-                                 nc_current(d)));
+  return nc_rowlaunched(
+      d, k, nc_casts((int)k->type[1], (int)k->type[0], &c, nc_current(d)));
 }
 
 /*
@@ -455,8 +461,7 @@ static int run(const Device *d, const TensorIter *k) {
     return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
                                                        : cast(d, k);
   for (int j = 1; j < k->nargs; j++)
-    if (k->p[j] && k->type[j] == DT_f64 &&
-        nc_computedin(k->work) == DT_f32)
+    if (k->p[j] && k->type[j] == DT_f64 && nc_computedin(k->work) == DT_f32)
       return withoutdoubles(d, k);
   return map(d, k);
 }
@@ -468,8 +473,8 @@ static TensorIter part(const TensorIter *k, int dim, int64_t first, int64_t n) {
   p.size[dim] = n;
   for (int j = 0; j < k->nargs; j++)
     if (k->p[j])
-      p.p[j] = (char *)k->p[j] + first * k->step[j][dim] *
-                                     nc_dtypesize(k->type[j]);
+      p.p[j] =
+          (char *)k->p[j] + first * k->step[j][dim] * nc_dtypesize(k->type[j]);
   return p;
 }
 
@@ -488,7 +493,7 @@ typedef struct Pieces {
   const Device *d;
   int dims;
   int (*f)(const Device *d, const TensorIter *k);
-  int some;                   /* is one of them done? */
+  int some; /* is one of them done? */
 } Pieces;
 
 /* A piece whose launch fails has done nothing.  Once another one is done the
@@ -511,7 +516,7 @@ static int pieces(Pieces *w, const TensorIter *k) {
   if (nc_fitsoffsets(w->dims, k->size, k->nargs, k->step)) return piece(w, k);
   dim = longest(k, w->dims);
   half = k->size[dim] / 2;
-  if (half > 64) half -= half % 64;     /* vectors stay aligned */
+  if (half > 64) half -= half % 64; /* vectors stay aligned */
   p = part(k, dim, 0, half);
   TRY(pieces(w, &p));
   p = part(k, dim, half, k->size[dim] - half);
@@ -534,18 +539,19 @@ static Op simplest(const TensorIter *k) {
   if (k->part > 0)
     return k->op == OP_pow && k->part == 1 && k->p[last] == NULL &&
                    nc_tofloat(k->number[last]) == 2
-               ? OP_square : k->op;
+               ? OP_square
+               : k->op;
   if (k->op != OP_pow || k->p[2] || (c != DT_f32 && c != DT_f64)) return k->op;
   by = nc_tofloat(k->number[2]);
   return by == 2    ? OP_square
          : by == 1  ? OP_positive
-         : by == -1 ? OP_reciprocal : k->op;
+         : by == -1 ? OP_reciprocal
+                    : k->op;
 }
 
 int nc_cuda_run(const Device *d, const TensorIter *k) {
   TensorIter l = *k;
-  if (rows[k->op].kind == REDUCE_OP && k->part == 0)
-    return nc_runreduce(d, k);
+  if (rows[k->op].kind == REDUCE_OP && k->part == 0) return nc_runreduce(d, k);
   l.op = simplest(k);
   if (l.op != k->op) l.nargs = k->part > 0 ? 3 : 2;
   return nc_inpieces(d, &l, l.nd, run);

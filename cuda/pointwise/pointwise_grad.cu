@@ -21,8 +21,7 @@ NC_DEVICE constexpr bool names(const char *text, char letter) {
   for (int i = 0; text[i];) {
     int n = 0;
     while (isword(text[i + n])) n++;
-    if (n == 1)
-      found |= text[i] == letter || (letter == 'a' && text[i] == 'x');
+    if (n == 1) found |= text[i] == letter || (letter == 'a' && text[i] == 'x');
     i += n > 0 ? n : 1;
   }
   return found;
@@ -42,8 +41,7 @@ template <int at> NC_DEVICE Number given(const Number v[][NC_EACH], int k) {
   if constexpr (at < 0) return 0;
   else return v[at][k];
 }
-#define IN(letter) \
-  given<(names(TEXT, letter) ? place(TEXT, letter) : -1)>(v, k)
+#define IN(letter) given<(names(TEXT, letter) ? place(TEXT, letter) : -1)>(v, k)
 
 /* A gradient is of the type of its operand, which may be another float type
    than that of the computation. */
@@ -57,22 +55,22 @@ NC_DEVICE void putfloat(char *p, uint64_t i, Number x, int type) {
 }
 
 #define NAMED(op, k) TYPED(grad_##op##_##k)
-#define KERNEL(name, text, value)                                             \
-  NC_KERNEL_OF(BLOCK) name(const StridedMap map) {                            \
-    constexpr const char *TEXT = text;                                        \
-    constexpr int inputs = place(text, 0);                                    \
-    const Number p = plain(map.par[0]), q = plain(map.par[1]);                \
-    const uint32_t start = blockIdx.x * (BLOCK * NC_EACH) + threadIdx.x;      \
-    uint64_t at[inputs + 1][NC_EACH];                                         \
-    Number v[inputs][NC_EACH];                                                \
-    (void)p, (void)q, (void)TEXT;                                             \
-    if (start >= map.n) return;                                               \
-    places(at, &map, start, inputs + 1);                                      \
-    NC_UNROLL for (int j = 0; j < inputs; j++)                                \
-      operand(v[j], &map, j + 1, at[j + 1]);                                  \
-    EACH(k)                                                                   \
-      if (start + k * BLOCK < map.n)                                          \
-        putfloat(map.p[0], at[0][k], value, map.type[0]);                     \
+#define KERNEL(name, text, value)                                        \
+  NC_KERNEL_OF(BLOCK) name(const StridedMap map) {                       \
+    constexpr const char *TEXT = text;                                   \
+    constexpr int inputs = place(text, 0);                               \
+    const Number p = plain(map.par[0]), q = plain(map.par[1]);           \
+    const uint32_t start = blockIdx.x * (BLOCK * NC_EACH) + threadIdx.x; \
+    uint64_t at[inputs + 1][NC_EACH];                                    \
+    Number v[inputs][NC_EACH];                                           \
+    (void)p, (void)q, (void)TEXT;                                        \
+    if (start >= map.n) return;                                          \
+    places(at, &map, start, inputs + 1);                                 \
+    NC_UNROLL for (int j = 0; j < inputs; j++)                           \
+        operand(v[j], &map, j + 1, at[j + 1]);                           \
+    EACH(k)                                                              \
+    if (start + k * BLOCK < map.n)                                       \
+      putfloat(map.p[0], at[0][k], value, map.type[0]);                  \
   }
 
 #define GENERIC "cuda/pointwise/pointwise_grad.inc"

@@ -11,13 +11,13 @@
 #include "cuda/pointwise/launch.h"
 
 #define LANES 32
-#define ROWS  8
+#define ROWS 8
 #define EACH(i, n) NC_UNROLL for (int i = 0; i < (n); i++)
 
 /* The tile of a block: where it begins, and what is left from there on. */
 typedef struct Tile {
   uint64_t x, y;
-  uint32_t wide, high;        /* along dimensions 0 and 1 */
+  uint32_t wide, high; /* along dimensions 0 and 1 */
 } Tile;
 
 NC_DEVICE Tile tileof(const Transpose &t, int side) {
@@ -38,7 +38,7 @@ NC_DEVICE Tile tileof(const Transpose &t, int side) {
 /* Rows in shared memory are a word longer than the tile is wide, so that
    columns lie in different banks. */
 #define SINGLE(T, side)                                                       \
-  NC_KERNEL_OF(LANES * ROWS) transpose_##T(const Transpose t) {               \
+  NC_KERNEL_OF(LANES *ROWS) transpose_##T(const Transpose t) {                \
     enum { OVER = side / LANES, UP = side / ROWS };                           \
     NC_SHARED2(T, cell, side, side + (sizeof(T) < 4 ? 4 / sizeof(T) : 1));    \
     const Tile c = tileof(t, side);                                           \
@@ -51,11 +51,11 @@ NC_DEVICE Tile tileof(const Transpose &t, int side) {
       if (row + i * ROWS < c.wide && lane + j * LANES < c.high)               \
         v[i][j] = x[i * ROWS * t.xstep[0] + j * LANES * t.xstep[1]];          \
     }                                                                         \
-    EACH(i, UP) EACH(j, OVER)                                                 \
-      cell[row + i * ROWS][lane + j * LANES] = v[i][j];                       \
+    EACH(i, UP)                                                               \
+    EACH(j, OVER) cell[row + i * ROWS][lane + j * LANES] = v[i][j];           \
     __syncthreads();                                                          \
-    EACH(i, UP) EACH(j, OVER)                                                 \
-      if (lane + j * LANES < c.wide && row + i * ROWS < c.high)               \
+    EACH(i, UP)                                                               \
+    EACH(j, OVER) if (lane + j * LANES < c.wide && row + i * ROWS < c.high)   \
         y[j * LANES * t.ystep[0] + i * ROWS * t.ystep[1]] =                   \
             cell[lane + j * LANES][row + i * ROWS];                           \
   }
@@ -86,33 +86,33 @@ NC_DEVICE void turned(uint32_t w[], int each) {
 /* Tiles of LANES words each way, `each' elements in a word.  Rows in shared
    memory are turned by their number, so that words one below the other lie in
    different banks. */
-#define WORDS(T, each)                                                        \
-  NC_KERNEL_OF(LANES * ROWS) words_##T(const Transpose t) {                   \
-    enum { SIDE = LANES * each, UP = SIDE / ROWS };                           \
-    NC_SHARED2(uint32_t, cell, SIDE, LANES);                                  \
-    const Tile c = tileof(t, SIDE);                                           \
-    const uint32_t lane = threadIdx.x, row = threadIdx.y;                     \
-    const T *x = (const T *)t.x + c.x + row * t.xstep[0] + lane * each;       \
-    uint32_t v[UP];                                                           \
-    EACH(i, UP) {                                                             \
-      v[i] = 0;                                                               \
-      if (row + i * ROWS < c.wide && lane * each < c.high)                    \
-        v[i] = *(const uint32_t *)(x + i * ROWS * t.xstep[0]);                \
-    }                                                                         \
-    EACH(i, UP) {                                                             \
-      const uint32_t r = row + i * ROWS;                                      \
-      cell[r][(lane + r / each) % LANES] = v[i];                              \
-    }                                                                         \
-    __syncthreads();                                                          \
-    EACH(i, LANES / ROWS) {                                                   \
-      const uint32_t column = row + i * ROWS;                                 \
-      T *y = (T *)t.y + c.y + lane * each + column * each * t.ystep[1];       \
-      uint32_t w[each];                                                       \
-      EACH(k, each) w[k] = cell[lane * each + k][(column + lane) % LANES];    \
-      turned(w, each);                                                        \
-      if (lane * each < c.wide && column * each < c.high)                     \
-        EACH(k, each) *(uint32_t *)(y + k * t.ystep[1]) = w[k];               \
-    }                                                                         \
+#define WORDS(T, each)                                                     \
+  NC_KERNEL_OF(LANES *ROWS) words_##T(const Transpose t) {                 \
+    enum { SIDE = LANES * each, UP = SIDE / ROWS };                        \
+    NC_SHARED2(uint32_t, cell, SIDE, LANES);                               \
+    const Tile c = tileof(t, SIDE);                                        \
+    const uint32_t lane = threadIdx.x, row = threadIdx.y;                  \
+    const T *x = (const T *)t.x + c.x + row * t.xstep[0] + lane * each;    \
+    uint32_t v[UP];                                                        \
+    EACH(i, UP) {                                                          \
+      v[i] = 0;                                                            \
+      if (row + i * ROWS < c.wide && lane * each < c.high)                 \
+        v[i] = *(const uint32_t *)(x + i * ROWS * t.xstep[0]);             \
+    }                                                                      \
+    EACH(i, UP) {                                                          \
+      const uint32_t r = row + i * ROWS;                                   \
+      cell[r][(lane + r / each) % LANES] = v[i];                           \
+    }                                                                      \
+    __syncthreads();                                                       \
+    EACH(i, LANES / ROWS) {                                                \
+      const uint32_t column = row + i * ROWS;                              \
+      T *y = (T *)t.y + c.y + lane * each + column * each * t.ystep[1];    \
+      uint32_t w[each];                                                    \
+      EACH(k, each) w[k] = cell[lane * each + k][(column + lane) % LANES]; \
+      turned(w, each);                                                     \
+      if (lane * each < c.wide && column * each < c.high)                  \
+        EACH(k, each) * (uint32_t *)(y + k * t.ystep[1]) = w[k];           \
+    }                                                                      \
   }
 WORDS(uint8_t, 4)
 WORDS(uint16_t, 2)

@@ -55,30 +55,29 @@ NC_DEVICE uint64_t fetchall(uint4 in[], const VectorMap *a, uint32_t i,
   uint64_t at[NC_MAXIN];
   if (a->at.nd > 0) nc_at(at, &a->at, i, inputs + 1);
   else
-    NC_UNROLL for (int j = 0; j <= inputs; j++)
-      at[j] = a->still >> j & 1 ? 0 : (uint64_t)i * E;
-  NC_UNROLL for (int j = 0; j < inputs; j++)
-    in[j] = fetch(a, j + 1, at[j + 1], j == 0 && condition);
+    NC_UNROLL for (int j = 0; j <= inputs; j++) at[j] =
+        a->still >> j & 1 ? 0 : (uint64_t)i * E;
+  NC_UNROLL for (int j = 0; j < inputs; j++) in[j] =
+      fetch(a, j + 1, at[j + 1], j == 0 && condition);
   return at[0];
 }
 
 /* Fills vectors with what stands still. */
 NC_DEVICE void spread(uint4 in[], const VectorMap *a, int inputs,
                       int condition) {
-  NC_UNROLL for (int j = 0; j < inputs; j++)
-    if (a->still >> (j + 1) & 1)
+  NC_UNROLL for (int j = 0; j < inputs; j++) if (a->still >> (j + 1) & 1)
       in[j] = j == 0 && condition ? bytesof((uint8_t)in[j].x)
                                   : vectorof(bitsin(in[j], 0));
 }
 
 /* The operands of element i of those after the vectors. */
-NC_DEVICE void fetchtail(uint4 in[], const VectorMap *a, uint64_t i,
-                         int inputs, int condition) {
-  NC_UNROLL for (int j = 0; j < inputs; j++)
-    in[j] = a->p[j + 1] == NULL
-                ? fetch(a, j + 1, 0, 0)
-                : fetchone(a->p[j + 1], a->still >> (j + 1) & 1 ? 0 : i,
-                           j == 0 && condition);
+NC_DEVICE void fetchtail(uint4 in[], const VectorMap *a, uint64_t i, int inputs,
+                         int condition) {
+  NC_UNROLL for (int j = 0; j < inputs; j++) in[j] =
+      a->p[j + 1] == NULL
+          ? fetch(a, j + 1, 0, 0)
+          : fetchone(a->p[j + 1], a->still >> (j + 1) & 1 ? 0 : i,
+                     j == 0 && condition);
 }
 
 NC_DEVICE Number parameter(uint64_t bits) {
@@ -97,44 +96,44 @@ NC_DEVICE Elem settled(const VectorMap *a, Elem bits) {
   return bits;
 }
 
-#define PUTNUMBER(value)  setelement(w, e, settled(&map, bitsof(value)))
-#define PUTTRUTH(value)   w[e / 4] |= (uint32_t)((value) != 0) << 8 * (e % 4)
-#define SAVENUMBER(i)     storevector(map.p[0] + (i) * sizeof(Elem), w)
-#define SAVETRUTH(i)      storebytes(map.p[0] + (i), w)
+#define PUTNUMBER(value) setelement(w, e, settled(&map, bitsof(value)))
+#define PUTTRUTH(value) w[e / 4] |= (uint32_t)((value) != 0) << 8 * (e % 4)
+#define SAVENUMBER(i) storevector(map.p[0] + (i) * sizeof(Elem), w)
+#define SAVETRUTH(i) storebytes(map.p[0] + (i), w)
 #define LASTNUMBER(value, i) \
   ((Elem *)map.p[0])[i] = settled(&map, bitsof(value))
-#define LASTTRUTH(value, i)  map.p[0][i] = (value) != 0
+#define LASTTRUTH(value, i) map.p[0][i] = (value) != 0
 
-#define KERNEL(op, inputs, vectors, condition, PUT, SAVE, LAST, value)        \
-  NC_KERNEL_OF(BLOCK) TYPED(vector_##op)(const VectorMap map) {               \
-    const Number p = parameter(map.par[0]), q = parameter(map.par[1]);        \
-    const uint32_t start = blockIdx.x * (BLOCK * (vectors)) + threadIdx.x;    \
-    uint4 all[vectors][inputs];                                               \
-    uint64_t to[vectors];                                                     \
-    (void)p, (void)q;                                                         \
-    NC_UNROLL for (int v = 0; v < (vectors); v++)                             \
-      if (start + v * BLOCK < map.n)                                          \
-        to[v] = fetchall(all[v], &map, start + v * BLOCK, inputs, condition); \
-    NC_UNROLL for (int v = 0; v < (vectors); v++) {                           \
-      uint4 *in = all[v];                                                     \
-      uint32_t w[4] = { 0, 0, 0, 0 };                                         \
-      if (start + v * BLOCK >= map.n) break;                                  \
-      spread(in, &map, inputs, condition);                                    \
-      NC_UNROLL for (int e = 0; e < E; e++) PUT(value);                       \
-      SAVE(to[v]);                                                            \
-    }                                                                         \
-    if (start < map.tail) {                                                   \
-      const uint64_t i = (uint64_t)map.n * E + start;                         \
-      const int e = 0;                                                        \
-      uint4 in[inputs];                                                       \
-      fetchtail(in, &map, i, inputs, condition);                              \
-      LAST(value, i);                                                         \
-    }                                                                         \
+#define KERNEL(op, inputs, vectors, condition, PUT, SAVE, LAST, value)     \
+  NC_KERNEL_OF(BLOCK) TYPED(vector_##op)(const VectorMap map) {            \
+    const Number p = parameter(map.par[0]), q = parameter(map.par[1]);     \
+    const uint32_t start = blockIdx.x * (BLOCK * (vectors)) + threadIdx.x; \
+    uint4 all[vectors][inputs];                                            \
+    uint64_t to[vectors];                                                  \
+    (void)p, (void)q;                                                      \
+    NC_UNROLL for (int v = 0; v < (vectors);                               \
+                   v++) if (start + v * BLOCK < map.n) to[v] =             \
+        fetchall(all[v], &map, start + v * BLOCK, inputs, condition);      \
+    NC_UNROLL for (int v = 0; v < (vectors); v++) {                        \
+      uint4 *in = all[v];                                                  \
+      uint32_t w[4] = { 0, 0, 0, 0 };                                      \
+      if (start + v * BLOCK >= map.n) break;                               \
+      spread(in, &map, inputs, condition);                                 \
+      NC_UNROLL for (int e = 0; e < E; e++) PUT(value);                    \
+      SAVE(to[v]);                                                         \
+    }                                                                      \
+    if (start < map.tail) {                                                \
+      const uint64_t i = (uint64_t)map.n * E + start;                      \
+      const int e = 0;                                                     \
+      uint4 in[inputs];                                                    \
+      fetchtail(in, &map, i, inputs, condition);                           \
+      LAST(value, i);                                                      \
+    }                                                                      \
   }
-#define NUMBERS(op, inputs, vectors, condition, value)                        \
-  KERNEL(op, inputs, vectors, condition, PUTNUMBER, SAVENUMBER, LASTNUMBER,   \
+#define NUMBERS(op, inputs, vectors, condition, value)                      \
+  KERNEL(op, inputs, vectors, condition, PUTNUMBER, SAVENUMBER, LASTNUMBER, \
          value)
-#define TRUTHS(op, inputs, vectors, value)                                    \
+#define TRUTHS(op, inputs, vectors, value) \
   KERNEL(op, inputs, vectors, 0, PUTTRUTH, SAVETRUTH, LASTTRUTH, value)
 #define IN(j) element(in[j], e)
 

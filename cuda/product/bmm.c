@@ -29,7 +29,8 @@
 Figures nc_figures;
 
 int nc_cuda_get(const char *name, int64_t *value) {
-#define FIGURE(f) if (strcmp(name, #f) == 0) return *value = nc_figures.f, NC_OK
+#define FIGURE(f) \
+  if (strcmp(name, #f) == 0) return *value = nc_figures.f, NC_OK
   FIGURE(uses);
   FIGURE(copied_in);
   FIGURE(copied_out);
@@ -141,8 +142,8 @@ static Tiles describe(const Tensor *a, const Tensor *b, const Tensor *y) {
 typedef struct Batch {
   const Device *d;
   const Tiles *t;
-  Gemm g;                     /* of the first product */
-  int64_t element;            /* its size */
+  Gemm g;          /* of the first product */
+  int64_t element; /* its size */
 } Batch;
 
 static const void *at(const Batch *b, const void *p, int64_t elements) {
@@ -185,8 +186,7 @@ static int listable(const Batch *b) {
   uint64_t all = (uintptr_t)t->a | (uintptr_t)t->b | (uintptr_t)t->y;
   if (b->g.type == DT_f64 || (b->g.type == DT_f32 && !nc_allowtf32)) return 1;
   for (int d = 0; d < t->nb; d++)
-    for (int j = 0; j < 2; j++)
-      all |= (uint64_t)(t->step[j][d] * b->element);
+    for (int j = 0; j < 2; j++) all |= (uint64_t)(t->step[j][d] * b->element);
   return (all | (uint64_t)(t->m * t->n * b->element)) % 16 == 0;
 }
 
@@ -243,8 +243,7 @@ static int library(const Device *d, DType type, const Tiles *t, Scalar alpha,
   int64_t runcount;
   Gemm *g = &b.g;
   *done = 0;
-  if (!lay(&g->la, t->m, t->k, t->astep) ||
-      !lay(&g->lb, t->k, t->n, t->bstep))
+  if (!lay(&g->la, t->m, t->k, t->astep) || !lay(&g->lb, t->k, t->n, t->bstep))
     return NC_OK;
   g->type = type;
   g->m = (int)t->m;

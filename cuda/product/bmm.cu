@@ -10,8 +10,8 @@
 #include "cuda/product/bmm.h"
 #include "core/pointwise/scalar.h"
 
-#define SIDE 64               /* of a tile of the result */
-#define DEPTH 16              /* of the tiles of a and b */
+#define SIDE 64  /* of a tile of the result */
+#define DEPTH 16 /* of the tiles of a and b */
 #define THREADS 256
 
 /* Loops that would cost more registers than they give, unrolled. */
@@ -139,9 +139,9 @@ static uint64_t integer(Scalar s) {
   return s.kind == NC_FLOAT ? (uint64_t)f64_toi64(s.f) : (uint64_t)s.i;
 }
 
-#define CASE(type, T, number)                                           \
-  case DT_##type:                                                       \
-    CUDA_TRY(launch_##type(&g, t, (T)number(alpha), (T)number(beta)));  \
+#define CASE(type, T, number)                                          \
+  case DT_##type:                                                      \
+    CUDA_TRY(launch_##type(&g, t, (T)number(alpha), (T)number(beta))); \
     break;
 
 int nc_tiles(const Device *d, DType type, const Tiles *t, Scalar alpha,

@@ -33,15 +33,15 @@ static struct {
   int tried;
   void *library;
   char fact[512];
-#define X(name, symbol, params) int (*name) params;
+#define X(name, symbol, params) int(*name) params;
   BLAS_FUNCTIONS(X)
 #undef X
   struct {
     Handle handle;
-    cudaStream_t stream;      /* to which the handle is set */
+    cudaStream_t stream; /* to which the handle is set */
     const Device *device;
     Workspace *workspaces;
-    int64_t size;             /* of each */
+    int64_t size; /* of each */
   } on[MAXDEVICES];
 } blas;
 
@@ -159,8 +159,7 @@ static int newhandle(const Device *d) {
     d->trim(d, 0);
     status = blas.create(h);
   }
-  if (status != SUCCESS)
-    *h = NULL;
+  if (status != SUCCESS) *h = NULL;
   else {
     blas.on[d->ordinal].device = d;
     status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
@@ -202,7 +201,7 @@ static int handle(const Device *d, Handle *h) {
   if (blas.on[d->ordinal].stream == s) return NC_OK;
   TRY(workspace(d, s, &w));
   blas.on[d->ordinal].stream = NULL;
-  status = blas.setstream(*h, s);   /* takes the old workspace away */
+  status = blas.setstream(*h, s); /* takes the old workspace away */
   if (status == SUCCESS && w->p)
     status = blas.setworkspace(*h, w->p, (size_t)blas.on[d->ordinal].size);
   if (status != SUCCESS) return failure(d, status);
@@ -240,17 +239,15 @@ static int compute(DType t) {
   return t == DT_f32 && nc_allowtf32 ? COMPUTE_FAST_TF32 : COMPUTE_32F;
 }
 
-typedef union Factor {        /* in the type that is computed in */
+typedef union Factor { /* in the type that is computed in */
   float f32;
   double f64;
 } Factor;
 
 static Factor factor(DType t, double v) {
   Factor f;
-  if (t == DT_f64)
-    f.f64 = v;
-  else
-    f.f32 = (float)v;
+  if (t == DT_f64) f.f64 = v;
+  else f.f32 = (float)v;
   return f;
 }
 
@@ -282,13 +279,13 @@ static int multiply(Handle h, const Gemm *g) {
                        g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
                        g->ldc, g->count, how, ALGO_DEFAULT);
   if (g->count > 1)
-    return blas.strided(h, g->lb.trans, g->la.trans, g->n, g->m, g->k,
-                        &alpha, g->b, t, g->lb.ld, g->step[1], g->a, t,
-                        g->la.ld, g->step[0], &beta, g->c, t, g->ldc,
-                        g->step[2], g->count, how, ALGO_DEFAULT);
-  return blas.gemm(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
-                   g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
-                   g->ldc, how, ALGO_DEFAULT);
+    return blas.strided(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
+                        g->b, t, g->lb.ld, g->step[1], g->a, t, g->la.ld,
+                        g->step[0], &beta, g->c, t, g->ldc, g->step[2],
+                        g->count, how, ALGO_DEFAULT);
+  return blas.gemm(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha, g->b,
+                   t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t, g->ldc, how,
+                   ALGO_DEFAULT);
 }
 
 /* Code of kernels that is loaded at their first launch takes memory of the
@@ -304,7 +301,7 @@ static int pressed(int status) {
 static int relieved(const Device *d, const Gemm *g, int status) {
   if (!pressed(status) || g->beta != 0 || gpuof(d)->memory.cached == 0)
     return 0;
-  if (nc_waitidle(gpuof(d)) != NC_OK) return 0;     /* it is not memory */
+  if (nc_waitidle(gpuof(d)) != NC_OK) return 0; /* it is not memory */
   cudaGetLastError();
   d->trim(d, 0);
   return 1;

@@ -9,15 +9,15 @@
 
 #include "cuda/pointwise/pointwise.h"
 
-#define BLOCKS 1024           /* enough to fill a device, if in pieces */
+#define BLOCKS 1024 /* enough to fill a device, if in pieces */
 #define MOSTPIECES 4096
-#define ROUNDS 16             /* elements, or vectors, worth a thread */
-#define LONGCHAIN 64          /* elements folded one after the other */
+#define ROUNDS 16    /* elements, or vectors, worth a thread */
+#define LONGCHAIN 64 /* elements folded one after the other */
 
 typedef struct Plan {
   const TensorIter *k;
-  int inner;                  /* dimensions of the results */
-  int each;                   /* elements in a vector */
+  int inner; /* dimensions of the results */
+  int each;  /* elements in a vector */
   FoldWay way;
   Fold f;
 } Plan;
@@ -41,7 +41,9 @@ static int classof(Op op) {
 #define COMPARE(op, class, ...)
 #define TERNARY(op, class, ...)
 #define CHOOSE(op, class, ...)
-#define REDUCE(op, class, ...) case OP_##op: return CLASS_##class;
+#define REDUCE(op, class, ...) \
+  case OP_##op:                \
+    return CLASS_##class;
 #include "core/ops.def"
 #include "core/ops_end.h"
     default: return -1;
@@ -66,7 +68,7 @@ static int wholesteps(const Plan *p, int first, int last) {
 static int alongvectors(const Plan *p) {
   const TensorIter *k = p->k;
   if (k->nfold == 0 || k->step[1][p->inner] != 1) return 0;
-  if (p->f.count < 4 * p->each) return 0;     /* not worth it */
+  if (p->f.count < 4 * p->each) return 0; /* not worth it */
   if (k->nfold == 1) return 1;
   return k->size[p->inner] % p->each == 0 && wholesteps(p, 0, p->inner) &&
          wholesteps(p, p->inner + 1, k->nd) &&
@@ -89,8 +91,7 @@ static void chooseway(Plan *p) {
   if (sidebyside(p)) {
     p->f.beside = 1;
     p->way = besidevectors(p) ? FOLD_BESIDE : FOLD_ANY;
-  } else
-    p->way = alongvectors(p) ? FOLD_ALONG : FOLD_ANY;
+  } else p->way = alongvectors(p) ? FOLD_ALONG : FOLD_ANY;
 }
 
 /* Dimensions of results and of what they fold, as the kernels count them. */
@@ -121,7 +122,8 @@ static int makeindices(Plan *p) {
   memmove(step[0], step[1] + p->inner, (size_t)k->nfold * sizeof **step);
   if (!nc_fitsoffsets(k->nfold, size + p->inner, 1,
                       (const int64_t(*)[NC_MAXDIM])step)) {
-    nc_fail(NC_EVALUE, "%lld elements behind one result, which do not lie "
+    nc_fail(NC_EVALUE,
+            "%lld elements behind one result, which do not lie "
             "in a row, are more than a GPU can count",
             (long long)f->count);
     nc_hint("self:contiguous() first");
@@ -137,15 +139,15 @@ static int makeindices(Plan *p) {
 static void chooselanes(Plan *p) {
   Fold *f = &p->f;
   const int64_t units = p->way == FOLD_ALONG && p->k->nfold == 1
-                            ? f->length / p->each : f->length;
+                            ? f->length / p->each
+                            : f->length;
   f->lanes = 1;
   if (f->beside) {
     const uint32_t columns = power2(2 * (int64_t)f->results - 1, 32);
     f->lanes = power2(units / 4, NC_FOLDBLOCK / columns);
   } else if (units >= 4 * NC_FOLDBLOCK || (units >= 128 && f->results < 64))
     f->lanes = NC_FOLDBLOCK;
-  else
-    f->lanes = power2(units / 4, 32);
+  else f->lanes = power2(units / 4, 32);
   while ((1u << f->shift) < f->lanes) f->shift++;
 }
 
@@ -168,14 +170,14 @@ static void cut(Plan *p) {
   if (pieces < 1) pieces = 1;
   f->piece = (f->length - 1) / pieces + 1;
   if (dense) f->piece = (f->piece + 127) / 128 * 128;
-  f->pieces = f->length > 0
-                  ? (uint32_t)((f->length - 1) / f->piece + 1) : 1;
+  f->pieces = f->length > 0 ? (uint32_t)((f->length - 1) / f->piece + 1) : 1;
   if (f->pieces == 1) f->piece = f->length;
 }
 
 static FoldLauncher *launcher(DType t) {
   switch (t) {
-    case DT_b8: case DT_u8: return nc_folds_u8;
+    case DT_b8:
+    case DT_u8: return nc_folds_u8;
     case DT_i8: return nc_folds_i8;
     case DT_i16: return nc_folds_i16;
     case DT_i32: return nc_folds_i32;
@@ -189,8 +191,9 @@ static FoldLauncher *launcher(DType t) {
 
 static FoldLauncher *anylauncher(DType t) {
   const DType c = nc_computedin(t);
-  return c == DT_f32 ? nc_foldsany_f32 : c == DT_f64 ? nc_foldsany_f64
-                                                     : nc_foldsany_i64;
+  return c == DT_f32   ? nc_foldsany_f32
+         : c == DT_f64 ? nc_foldsany_f64
+                       : nc_foldsany_i64;
 }
 
 /* The second launch: folds what the pieces left in scratch memory. */
@@ -219,20 +222,18 @@ static int merge(const Device *d, const Plan *p, const void *part) {
   nc_makeoffsets(&f.kept, p->inner, k->size, 2,
                  (const int64_t(*)[NC_MAXDIM])step);
   step[0][0] = results;
-  nc_makeoffsets(&f.folded, 1, &pieces, 1,
-                 (const int64_t(*)[NC_MAXDIM])step);
+  nc_makeoffsets(&f.folded, 1, &pieces, 1, (const int64_t(*)[NC_MAXDIM])step);
   again.f = f;
   again.way = FOLD_ANY;
   chooselanes(&again);
-  return nc_rowlaunched(d, k, anylauncher(foldedin(k))(k->op, FOLD_ANY,
-                                                       &again.f,
-                                                       nc_current(d)));
+  return nc_rowlaunched(
+      d, k, anylauncher(foldedin(k))(k->op, FOLD_ANY, &again.f, nc_current(d)));
 }
 
 static int launch(const Device *d, Plan *p) {
   const TensorIter *k = p->k;
-  FoldLauncher *f = p->way == FOLD_ANY ? anylauncher(k->type[1])
-                                       : launcher(k->type[1]);
+  FoldLauncher *f =
+      p->way == FOLD_ANY ? anylauncher(k->type[1]) : launcher(k->type[1]);
   void *part = NULL;
   int r;
   p->f.y = k->p[0];

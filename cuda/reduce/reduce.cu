@@ -10,15 +10,15 @@
 #define BODY "cuda/reduce/reduce_vector.inc"
 #include "cuda/reduce/reduce_and_count.inc"
 
-#define KERNEL(name, body, op, truth, init, map, fold, finish)                \
-  NC_KERNEL_OF(BLOCK) TYPED(name##_##op)(const Fold f) {                      \
-    body(&f, truth, init, map, fold, finish);                                 \
+#define KERNEL(name, body, op, truth, init, map, fold, finish) \
+  NC_KERNEL_OF(BLOCK) TYPED(name##_##op)(const Fold f) {       \
+    body(&f, truth, init, map, fold, finish);                  \
   }
-#define OWN(...)                                                              \
-  KERNEL(along, along, __VA_ARGS__)                                           \
+#define OWN(...)                    \
+  KERNEL(along, along, __VA_ARGS__) \
   KERNEL(beside, beside, __VA_ARGS__)
-#define TRUTH(...)                                                            \
-  KERNEL(along, TRUTHS(along), __VA_ARGS__)                                   \
+#define TRUTH(...)                          \
+  KERNEL(along, TRUTHS(along), __VA_ARGS__) \
   KERNEL(beside, TRUTHS(beside), __VA_ARGS__)
 #define PICK(op) \
   kernel = way == FOLD_ALONG ? TYPED(along_##op) : TYPED(beside_##op)

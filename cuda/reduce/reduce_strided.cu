@@ -11,13 +11,13 @@
 #define BODY "cuda/reduce/reduce_strided.inc"
 #include "cuda/reduce/reduce_and_count.inc"
 
-#define OWN(op, ...)                                                          \
-  NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) {                         \
-    onebyone(&f, __VA_ARGS__);                                                \
+#define OWN(op, ...)                                  \
+  NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) { \
+    onebyone(&f, __VA_ARGS__);                        \
   }
-#define TRUTH(op, ...)                                                        \
-  NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) {                         \
-    TRUTHS(onebyone)(&f, __VA_ARGS__);                                        \
+#define TRUTH(op, ...)                                \
+  NC_KERNEL_OF(BLOCK) TYPED(any_##op)(const Fold f) { \
+    TRUTHS(onebyone)(&f, __VA_ARGS__);                \
   }
 #define PICK(op) kernel = TYPED(any_##op)
 #define LAUNCHER nc_foldsany_

@@ -24,15 +24,14 @@ int nc_gpus, nc_selected;
 #endif
 static _Thread_local Gpu *active TLS_MODEL;
 
-static const Device functions = {
-  .alloc = nc_cuda_alloc,
-  .free = nc_cuda_free,
-  .copy = nc_cuda_copy,
-  .tohost = nc_cuda_tohost,
-  .synchronize = nc_cuda_synchronize,
-  .trim = nc_cuda_trim,
+static const Device functions = { .alloc = nc_cuda_alloc,
+                                  .free = nc_cuda_free,
+                                  .copy = nc_cuda_copy,
+                                  .tohost = nc_cuda_tohost,
+                                  .synchronize = nc_cuda_synchronize,
+                                  .trim = nc_cuda_trim,
 #define X(request, Call) .request = nc_cuda_##request,
-  DEVICE_REQUESTS(X)
+                                  DEVICE_REQUESTS(X)
 #undef X
 };
 
@@ -87,9 +86,10 @@ static int recent(const Gpu *g) {
   CUDA_TRY(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
                                   g->ordinal));
   if (major * 10 + minor >= NC_OLDEST) return NC_OK;
-  return nc_fail(NC_EDEVICE, "%s is too old: its compute capability is %d.%d, "
-                 "this build needs %d.%d or newer", g->name, major, minor,
-                 NC_OLDEST / 10, NC_OLDEST % 10);
+  return nc_fail(NC_EDEVICE,
+                 "%s is too old: its compute capability is %d.%d, "
+                 "this build needs %d.%d or newer",
+                 g->name, major, minor, NC_OLDEST / 10, NC_OLDEST % 10);
 }
 
 /* What the list of architectures promises may still not be so: CUDA is asked

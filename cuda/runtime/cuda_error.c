@@ -15,7 +15,7 @@
 
 #define MAXTEXTS 32
 
-static int careful;           /* NACRE_CUDA_SYNC: wait after each launch */
+static int careful; /* NACRE_CUDA_SYNC: wait after each launch */
 static const char *texts[MAXTEXTS];
 
 void nc_errorinit(void) {
@@ -26,14 +26,23 @@ void nc_errorinit(void) {
 /* Those after which nothing works on the device any more. */
 static int lasting(cudaError_t e) {
   switch ((int)e) {
-    case 4:     /* unloading */
-    case 214: case 220: case 226:       /* memory, links, containment */
-    case 700: case 702: case 709: case 710:
-    case 714: case 715: case 716: case 717: case 718: case 719: case 721:
-    case 999:
-      return 1;
-    default:
-      return 0;
+    case 4: /* unloading */
+    case 214:
+    case 220:
+    case 226: /* memory, links, containment */
+    case 700:
+    case 702:
+    case 709:
+    case 710:
+    case 714:
+    case 715:
+    case 716:
+    case 717:
+    case 718:
+    case 719:
+    case 721:
+    case 999: return 1;
+    default: return 0;
   }
 }
 
@@ -65,7 +74,7 @@ int nc_failed(int i) {
 int nc_cudafail(cudaError_t e) {
   Gpu *g = nc_active() ? nc_active() : anybroken();
   const char *name = g ? g->name : "CUDA";
-  cudaGetLastError();         /* or the next launch would tell it again */
+  cudaGetLastError(); /* or the next launch would tell it again */
   if (g && *g->why) return nc_broken(g);
   if (g && lasting(e)) return breaks(g, e);
   if (e == cudaErrorMemoryAllocation)
@@ -116,9 +125,8 @@ int nc_flagged(Gpu *g) {
   __atomic_store_n(&g->flag->set, 0, __ATOMIC_RELEASE);
   if (f.kind == FLAG_INDEX)
     f.code = nc_hostside->outside(f.value, f.size, f.dim, f.nd);
-  else
-    nc_fail(f.code, "%s", texts[f.text]);
-  if (!careful) {             /* who waits is not who failed */
+  else nc_fail(f.code, "%s", texts[f.text]);
+  if (!careful) { /* who waits is not who failed */
     nc_error_op(g->name);
     nc_hint("it works later than it is asked: NACRE_CUDA_SYNC=1 names the "
             "operation");

@@ -47,41 +47,39 @@ static int newstream(Stream **s, int i, int priority) {
   return nc_newstream(s, i, priority);
 }
 
-static Accelerator accelerator = {
-  .kind = "cuda",
-  .device = list,
-  .current = selected,
-  .setcurrent = choose,
-  .info = info,
-  .memory = memory,
-  .resetpeak = nc_resetpeak,
-  .peer = nc_peer,
-  .pin = nc_pinpages,
-  .unpin = nc_unpinpages,
-  .newstream = newstream,
-  .freestream = nc_freestream,
-  .stream = nc_stream,
-  .defaultstream = nc_defaultstream,
-  .setstream = nc_setstream,
-  .streamdevice = nc_streamdevice,
-  .streamid = nc_streamid,
-  .streamnumber = nc_streamnumber,
-  .join = nc_join,
-  .fork = nc_fork,
-  .querystream = nc_querystream,
-  .waitstream = nc_waitstream,
-  .newevent = nc_newevent,
-  .freeevent = nc_freeevent,
-  .record = nc_record,
-  .after = nc_after,
-  .queryevent = nc_queryevent,
-  .waitevent = nc_waitevent,
-  .elapsed = nc_elapsed,
-  .get = nc_cuda_get,
-  .set = nc_cuda_set,
-  .fact = nc_fact,
-  .failed = nc_failed
-};
+static Accelerator accelerator = { .kind = "cuda",
+                                   .device = list,
+                                   .current = selected,
+                                   .setcurrent = choose,
+                                   .info = info,
+                                   .memory = memory,
+                                   .resetpeak = nc_resetpeak,
+                                   .peer = nc_peer,
+                                   .pin = nc_pinpages,
+                                   .unpin = nc_unpinpages,
+                                   .newstream = newstream,
+                                   .freestream = nc_freestream,
+                                   .stream = nc_stream,
+                                   .defaultstream = nc_defaultstream,
+                                   .setstream = nc_setstream,
+                                   .streamdevice = nc_streamdevice,
+                                   .streamid = nc_streamid,
+                                   .streamnumber = nc_streamnumber,
+                                   .join = nc_join,
+                                   .fork = nc_fork,
+                                   .querystream = nc_querystream,
+                                   .waitstream = nc_waitstream,
+                                   .newevent = nc_newevent,
+                                   .freeevent = nc_freeevent,
+                                   .record = nc_record,
+                                   .after = nc_after,
+                                   .queryevent = nc_queryevent,
+                                   .waitevent = nc_waitevent,
+                                   .elapsed = nc_elapsed,
+                                   .get = nc_cuda_get,
+                                   .set = nc_cuda_set,
+                                   .fact = nc_fact,
+                                   .failed = nc_failed };
 
 /* A kernel is asked for by its row's number. */
 static int samerows(const Host *h) {
@@ -96,8 +94,10 @@ static int sameheaders(const Host *h) {
       h->accelerator == sizeof(Accelerator) && h->ops == OP_COUNT &&
       strcmp(h->requests, NC_REQUESTS) == 0 && samerows(h))
     return NC_OK;
-  h->fail(NC_EDEVICE, "its plug-in is of another build (version " NC_VERSION
-          ", the program is %s)", h->version);
+  h->fail(NC_EDEVICE,
+          "its plug-in is of another build (version " NC_VERSION
+          ", the program is %s)",
+          h->version);
   h->hint("install both from the same build");
   return NC_EDEVICE;
 }

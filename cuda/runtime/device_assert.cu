@@ -15,7 +15,7 @@ int nc_cuda_device_assert(const Device *d, const AssertCall *e) {
   const cudaStream_t s = nc_current(d);
   const uint8_t *x = (const uint8_t *)nc_data(e->x);
   nc_touch(d, x);
-  CUDA_TRY(NC_LAUNCH(expect, 1, 1, 0, s, x, nc_flag(d), e->code,
-                     nc_text(e->text)));
-  return nc_launched(d, NULL);    /* the failure is of who expects it */
+  CUDA_TRY(
+      NC_LAUNCH(expect, 1, 1, 0, s, x, nc_flag(d), e->code, nc_text(e->text)));
+  return nc_launched(d, NULL); /* the failure is of who expects it */
 }

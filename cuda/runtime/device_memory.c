@@ -24,7 +24,7 @@
 #include "cuda/runtime/gpu.h"
 
 #define GRAIN 512
-#define SMALL MiB             /* blocks to this size are small */
+#define SMALL MiB /* blocks to this size are small */
 #define SMALLSEGMENT (2 * MiB)
 #define LARGESEGMENT (20 * MiB)
 #define OWNSEGMENT (10 * MiB)
@@ -142,8 +142,10 @@ static int nomemory(Gpu *g, int64_t bytes) {
   nc_bytestext(have, (double)available);
   nc_bytestext(live, (double)g->memory.live);
   nc_bytestext(cached, (double)g->info.reserved);
-  return nc_fail(NC_ENOMEM, "needs %s; %s has %s free, tensors hold %s of %s "
-                 "reserved", want, g->name, have, live, cached);
+  return nc_fail(NC_ENOMEM,
+                 "needs %s; %s has %s free, tensors hold %s of %s "
+                 "reserved",
+                 want, g->name, have, live, cached);
 }
 
 static int64_t segmentsize(int64_t bytes) {
@@ -226,7 +228,7 @@ int nc_cuda_alloc(const Device *d, void **p, int64_t bytes) {
   *p = NULL;
   TRY(nc_open(g));
   if (*g->why) return nc_broken(g);
-  if (bytes > g->total) return nomemory(g, bytes);  /* so the cache stays */
+  if (bytes > g->total) return nomemory(g, bytes); /* so the cache stays */
   if (nc_manystreams) reclaim(g);
   return allocate(g, p, bytes);
 }

@@ -10,7 +10,7 @@
 #include "cuda/runtime/events.h"
 
 struct Event {
-  Gpu *gpu;                   /* NULL: never recorded */
+  Gpu *gpu; /* NULL: never recorded */
   cudaEvent_t handle;
   int timing;
 };
@@ -140,8 +140,8 @@ int nc_elapsed(double *ms, Event *from, Event *to) {
   TRY(timed(from, "first"));
   TRY(timed(to, "second"));
   if (from->gpu != to->gpu)
-    return nc_fail(NC_EDEVICE, "the events are of %s and %s",
-                   from->gpu->name, to->gpu->name);
+    return nc_fail(NC_EDEVICE, "the events are of %s and %s", from->gpu->name,
+                   to->gpu->name);
   nc_activate(from->gpu);
   r = cudaEventElapsedTime(&t, from->handle, to->handle);
   if (r == cudaErrorNotReady) {

@@ -11,10 +11,10 @@
 
 #ifdef NC_EMULATED
 #define DRIVER "emulated driver"
-#define MARK   " (emulated)"
+#define MARK " (emulated)"
 #else
 #define DRIVER "driver"
-#define MARK   ""
+#define MARK ""
 #endif
 
 /* "580.65.06" of the line "NVRM version: ... Module  580.65.06  date". */
@@ -60,10 +60,11 @@ static const char *device(char *out, size_t room, int i) {
   if (nc_info(i, &d) != NC_OK)
     snprintf(out, room, "cuda:%d: gives no information", i);
   else
-    snprintf(out, room, "cuda:%d" MARK ": %s, %s, compute capability %d.%d, "
-             "%d multiprocessors%s", i, d.name,
-             nc_bytestext(memory, (double)d.memory), d.major, d.minor,
-             d.processors, compiled(&d));
+    snprintf(out, room,
+             "cuda:%d" MARK ": %s, %s, compute capability %d.%d, "
+             "%d multiprocessors%s",
+             i, d.name, nc_bytestext(memory, (double)d.memory), d.major,
+             d.minor, d.processors, compiled(&d));
   return out;
 }
 

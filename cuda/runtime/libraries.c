@@ -48,8 +48,8 @@ static int inpackages(const Wanted *w, const char *prefix, size_t length) {
   glob_t found;
   int done = 0;
   snprintf(pattern, sizeof pattern,
-           "%.*s/lib/python3*/*-packages/nvidia/*/lib/lib%s.so.%d",
-           (int)length, prefix, w->name, w->version);
+           "%.*s/lib/python3*/*-packages/nvidia/*/lib/lib%s.so.%d", (int)length,
+           prefix, w->name, w->version);
   if (glob(pattern, 0, NULL, &found) != 0) return 0;
   for (size_t i = 0; i < found.gl_pathc && !done; i++) {
     const char *path = found.gl_pathv[i];
@@ -117,8 +117,8 @@ static int oftoolkits(const Wanted *w) {
 
 static int ofpython(const Wanted *w) {
   return inlist(w, "VIRTUAL_ENV", inpackages) ||
-         inlist(w, "CONDA_PREFIX", ofconda) ||
-         inlist(w, "PATH", ofprograms) || ofuser(w);
+         inlist(w, "CONDA_PREFIX", ofconda) || inlist(w, "PATH", ofprograms) ||
+         ofuser(w);
 }
 
 int nc_findlibrary(Wanted w, const int versions[]) {

@@ -18,7 +18,7 @@ typedef struct Pinned {
   char *p;
   int64_t bytes;
   int isfree, awaited;
-  uint64_t used[MAXDEVICES];  /* streams of each, a bit for each */
+  uint64_t used[MAXDEVICES]; /* streams of each, a bit for each */
 } Pinned;
 
 typedef struct Copied {
@@ -28,7 +28,7 @@ typedef struct Copied {
   struct Copied *next;
 } Copied;
 
-static Pinned **block;        /* by address */
+static Pinned **block; /* by address */
 static int nblocks, room;
 static Copied *copied;
 
@@ -36,15 +36,17 @@ static Copied *copied;
 ** Pages
 */
 int nc_newpages(void **p, int64_t bytes, unsigned flags) {
-  cudaError_t e = cudaHostAlloc(p, (size_t)bytes,
-                                flags | cudaHostAllocPortable);
+  cudaError_t e =
+      cudaHostAlloc(p, (size_t)bytes, flags | cudaHostAllocPortable);
   char want[NC_TEXT];
   if (e == cudaSuccess) return NC_OK;
   *p = NULL;
   if (e != cudaErrorMemoryAllocation) return nc_cudafail(e);
   cudaGetLastError();
-  return nc_fail(NC_ENOMEM, "needs %s of page-locked memory, more than the "
-                 "system gives", nc_bytestext(want, (double)bytes));
+  return nc_fail(NC_ENOMEM,
+                 "needs %s of page-locked memory, more than the "
+                 "system gives",
+                 nc_bytestext(want, (double)bytes));
 }
 
 /* The number of blocks that begin at p or before. */
@@ -87,8 +89,7 @@ static void drop(int k) {
     return;
   }
   free(block[k]);
-  memmove(block + k, block + k + 1,
-          (size_t)(nblocks - k - 1) * sizeof *block);
+  memmove(block + k, block + k + 1, (size_t)(nblocks - k - 1) * sizeof *block);
   nblocks--;
 }
 

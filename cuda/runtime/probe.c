@@ -34,7 +34,7 @@ typedef struct Driver {
   int (*attribute)(int *value, int what, int device);
 } Driver;
 
-enum { MAJOR = 75, MINOR = 76 };      /* attributes: compute capability */
+enum { MAJOR = 75, MINOR = 76 }; /* attributes: compute capability */
 
 /* The address of a symbol as a function: C has no such cast. */
 static int bind(void *library, const char *name, void *function) {
@@ -59,7 +59,7 @@ static int load(const Host *h, Driver *d) {
       bind(library, "cuDeviceGetAttribute", &d->attribute))
     return NC_OK;
   return h->fail(NC_EDEVICE, "libcuda.so.1 is not an NVIDIA driver: functions "
-                 "are missing");
+                             "are missing");
 }
 
 /* Drivers of CUDA x.0 run what was built for any x.y; but for CUDA 12, code that
@@ -69,9 +69,10 @@ static int newenough(const Host *h, const Driver *d, int version) {
   const int need = compressed ? 12040 : version / 1000 * 1000;
   int v = 0;
   if (d->version(&v) != 0 || v == 0 || v >= need) return NC_OK;
-  h->fail(NC_EDEVICE, "the NVIDIA driver is too old: it supports CUDA %d.%d, "
-          "this build needs %d.%d", v / 1000, v % 1000 / 10, need / 1000,
-          need % 1000 / 10);
+  h->fail(NC_EDEVICE,
+          "the NVIDIA driver is too old: it supports CUDA %d.%d, "
+          "this build needs %d.%d",
+          v / 1000, v % 1000 / 10, need / 1000, need % 1000 / 10);
   h->hint("update the driver%s", need == 13000   ? " (to R580 or newer)"
                                  : need == 12040 ? " (to R550 or newer)"
                                  : need == 12000 ? " (to R525 or newer)"
@@ -96,32 +97,30 @@ static int initfailed(const Host *h, int code) {
       h->fail(NC_EDEVICE, "libcuda.so.1 is the toolkit's stub, not a driver");
       h->hint("take .../lib64/stubs out of LD_LIBRARY_PATH");
       break;
-    case 100:
-      return nodevice(h);
+    case 100: return nodevice(h);
     case 802:
       h->fail(NC_EDEVICE, "the NVIDIA driver is not ready yet: the links "
-              "between the GPUs of this machine are not set up");
+                          "between the GPUs of this machine are not set up");
       h->hint("is nvidia-fabricmanager running?");
       break;
     case 803:
       h->fail(NC_EDEVICE, "the NVIDIA driver's library and kernel module are "
-              "of different versions");
+                          "of different versions");
       h->hint("reboot, or reload the nvidia module");
       break;
     case 804:
       h->fail(NC_EDEVICE, "the CUDA compatibility package in use does not "
-              "support this GPU");
+                          "support this GPU");
       h->hint("take its folder out of LD_LIBRARY_PATH, or update the driver");
       break;
-    case 304: case 999:
-      h->fail(NC_EDEVICE, "the NVIDIA driver failed to start (error %d)",
-              code);
+    case 304:
+    case 999:
+      h->fail(NC_EDEVICE, "the NVIDIA driver failed to start (error %d)", code);
       h->hint("does nvidia-smi work? after a suspend reload nvidia_uvm; see "
               "the permissions of /dev/nvidia*");
       break;
     default:
-      h->fail(NC_EDEVICE, "the NVIDIA driver failed to start (error %d)",
-              code);
+      h->fail(NC_EDEVICE, "the NVIDIA driver failed to start (error %d)", code);
       h->hint("does nvidia-smi work?");
   }
   return NC_EDEVICE;
@@ -147,10 +146,13 @@ Code nc_codefor(const char *code, int cc) {
 }
 
 static int nocode(const Host *h, const char *code, int cc) {
-  h->fail(NC_EDEVICE, "this build has no code for the GPU: its compute "
-          "capability is %d.%d, the code is for %s", cc / 10, cc % 10, code);
+  h->fail(NC_EDEVICE,
+          "this build has no code for the GPU: its compute "
+          "capability is %d.%d, the code is for %s",
+          cc / 10, cc % 10, code);
   h->hint("build it with -DNACRE_CUDA_ARCH=%d, or -DNACRE_CUDA_ALL=ON for "
-          "all", cc);
+          "all",
+          cc);
   return NC_EDEVICE;
 }
 
@@ -167,9 +169,10 @@ static int recent(const Host *h, const Driver *d, int n, const char *code) {
   }
   if (major * 10 + minor >= NC_OLDEST)
     return nocode(h, code, major * 10 + minor);
-  return h->fail(NC_EDEVICE, "the GPU is too old: its compute capability is "
-                 "%d.%d, this build needs %d.%d or newer", major, minor,
-                 NC_OLDEST / 10, NC_OLDEST % 10);
+  return h->fail(NC_EDEVICE,
+                 "the GPU is too old: its compute capability is "
+                 "%d.%d, this build needs %d.%d or newer",
+                 major, minor, NC_OLDEST / 10, NC_OLDEST % 10);
 }
 
 int nc_probe(const Host *h, int version, const char *code) {

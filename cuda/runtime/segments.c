@@ -13,7 +13,7 @@
 
 #include "cuda/runtime/gpu.h"
 
-#define GRAIN 512             /* sizes are multiples of it */
+#define GRAIN 512 /* sizes are multiples of it */
 #define SOME 16
 
 /*
@@ -102,7 +102,7 @@ Pool *nc_pool(Gpu *g, int stream, int small) {
 ** Blocks that stand for nothing: a tensor that comes and goes cuts one off and
 ** merges it again, and calloc takes longer than both
 */
-static Block *spare;          /* by next */
+static Block *spare; /* by next */
 
 static Block *newblock(void) {
   Block *b = spare;

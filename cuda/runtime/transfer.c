@@ -13,7 +13,7 @@
 
 #include "cuda/runtime/gpu.h"
 
-#define LARGEST (8 * MiB)     /* a half */
+#define LARGEST (8 * MiB) /* a half */
 #define LEAST (MiB / 2)
 #define SLOT ((int64_t)64 << 10)
 #define SLOTS 16
@@ -27,7 +27,7 @@
 
 typedef struct Buffer {
   char *p;
-  cudaEvent_t event;          /* of the copy that uses it */
+  cudaEvent_t event; /* of the copy that uses it */
   int busy;
 } Buffer;
 
@@ -244,9 +244,9 @@ static int directly(Gpu *g, void *dst, const void *src, int64_t bytes,
                     const void *host, int how) {
   const cudaStream_t s = nc_current(&g->device);
   nc_pinnedused(g, host);
-  CUDA_TRY(cudaMemcpyAsync(dst, src, (size_t)bytes,
-                           host == src ? cudaMemcpyHostToDevice
-                                       : cudaMemcpyDeviceToHost, s));
+  CUDA_TRY(cudaMemcpyAsync(
+      dst, src, (size_t)bytes,
+      host == src ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s));
   return how & NC_NOWAIT ? nc_launched(&g->device, "copy") : nc_waitfor(g, s);
 }
 

@@ -12,12 +12,12 @@
 
 #include "cuda/runtime/gpu.h"
 
-#ifdef NC_EMULATED            /* works only while it is asked */
+#ifdef NC_EMULATED /* works only while it is asked */
 #define EAGER INT64_MAX
 #else
-#define EAGER 10000000        /* ns without a pause */
+#define EAGER 10000000 /* ns without a pause */
 #endif
-#define PART 128              /* a pause is 1/128 of what was waited */
+#define PART 128 /* a pause is 1/128 of what was waited */
 #define LONGEST 1000000
 
 int64_t nc_clock(void) {
@@ -28,9 +28,10 @@ int64_t nc_clock(void) {
 
 /* The work goes on, and nothing takes it back. */
 static int interrupted(const Gpu *g) {
-  return nc_fail(NC_EINTR, "interrupted while %s is still running %s; the next "
-                 "use of %s waits for it", g->name,
-                 g->latest ? g->latest : "what it was given", g->name);
+  return nc_fail(NC_EINTR,
+                 "interrupted while %s is still running %s; the next "
+                 "use of %s waits for it",
+                 g->name, g->latest ? g->latest : "what it was given", g->name);
 }
 
 /* Not done yet: passes a little time.  *start is 0 at first. */
@@ -59,7 +60,8 @@ static int goeson(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
 static int forstream(const Gpu *g, cudaStream_t s) {
   int64_t start = 0;
   int r;
-  while (goeson(g, cudaStreamQuery(s), &start, &r)) {}
+  while (goeson(g, cudaStreamQuery(s), &start, &r)) {
+  }
   return r;
 }
 
@@ -73,7 +75,8 @@ int nc_waitforevent(Gpu *g, cudaEvent_t e) {
   int64_t start = 0;
   int r;
   nc_activate(g);
-  while (goeson(g, cudaEventQuery(e), &start, &r)) {}
+  while (goeson(g, cudaEventQuery(e), &start, &r)) {
+  }
   return r == NC_OK ? nc_flagged(g) : r;
 }
 

@@ -7,17 +7,18 @@
 
 #include <string.h>
 
-#define MOST ((int64_t)1 << 31)         /* elements of a line */
-#define ALONE ((int64_t)1 << 20)        /* of one that is sorted by itself: */
-#define TOGETHER ((int64_t)1 << 26)     /* both keep a device busy */
-#define BLOCKS 8              /* worth a multiprocessor */
+#define MOST ((int64_t)1 << 31)     /* elements of a line */
+#define ALONE ((int64_t)1 << 20)    /* of one that is sorted by itself: */
+#define TOGETHER ((int64_t)1 << 26) /* both keep a device busy */
+#define BLOCKS 8                    /* worth a multiprocessor */
 
 Order nc_orderof(DType type, int descending) {
   const int bits = (int)nc_dtypesize(type) * 8;
   const uint64_t all = UINT64_MAX >> (64 - bits);
   Order o = { .sign = all - all / 2, .flip = descending ? all : 0 };
   switch (type) {
-    case DT_b8: case DT_u8: o.sign = 0; break;
+    case DT_b8:
+    case DT_u8: o.sign = 0; break;
     case DT_f16: o.inf = 0x7c00; break;
     case DT_bf16: o.inf = 0x7f80; break;
     case DT_f32: o.inf = 0x7f800000; break;
@@ -68,8 +69,9 @@ static int search(const Device *d, SortLines *k) {
 /* Each rank that is looked for, to the device. */
 static int setranks(const Device *d, const SortLines *k) {
   const Scalar rank = { NC_INT, (int64_t)k->first + k->keep - 1, 0 };
-  TensorIter l = { .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1,
-             .n = k->lines };
+  TensorIter l = {
+    .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1, .n = k->lines
+  };
   l.size[0] = k->lines;
   l.step[0][0] = 1;
   l.type[0] = l.type[1] = DT_i32;
@@ -133,14 +135,14 @@ int nc_sortlines(const Device *d, SortLines *k, DType type) {
    one behind the other at p. */
 static int bring(const Device *d, const Tensor *t, int dim, void *p, int out) {
   TensorIter l = { .op = OP_clone, .work = t->dtype, .nargs = 2, .nd = t->nd };
-  const int there = out ? 0 : 1;        /* the operand that is t */
+  const int there = out ? 0 : 1; /* the operand that is t */
   int64_t n = 1;
   for (int i = 0, at = dim; i < t->nd; i++) {
     l.size[i] = t->size[at];
     l.step[there][i] = t->step[at];
     l.step[!there][i] = n;
     n *= t->size[at];
-    at = i == 0 ? t->nd - 1 : at - 1;   /* dim, then the others inwards out */
+    at = i == 0 ? t->nd - 1 : at - 1; /* dim, then the others inwards out */
     if (at == dim) at--;
   }
   l.n = n;
@@ -193,8 +195,10 @@ int nc_cuda_sort(const Device *d, const SortCall *s) {
   SortLines k = { .x = nc_data(x), .lines = nc_numel(x) / n };
   int r;
   if (n > MOST)
-    return nc_fail(NC_EVALUE, "%lld elements along a dimension, %s sorts %lld "
-                   "at most", (long long)n, d->name, (long long)MOST);
+    return nc_fail(NC_EVALUE,
+                   "%lld elements along a dimension, %s sorts %lld "
+                   "at most",
+                   (long long)n, d->name, (long long)MOST);
   k.order = nc_orderof(x->dtype, s->descending);
   k.n = (uint32_t)n;
   k.first = (uint32_t)s->from;
@@ -204,7 +208,6 @@ int nc_cuda_sort(const Device *d, const SortCall *s) {
   nc_current(d);
   if (linedup(x, s->dim) && linedup(s->at, s->dim))
     r = nc_sortlines(d, &k, x->dtype);
-  else
-    r = apart(d, s, &k);
+  else r = apart(d, s, &k);
   return r == NC_OK ? nc_launched(d, "sort") : r;
 }

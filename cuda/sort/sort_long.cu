@@ -12,24 +12,24 @@
 ** CUB makes code for each type of key, so there are four of them only: every
 ** order is that of unsigned integers.
 */
-#define CCCL_DISABLE_NVTX     /* it would look for a profiler's library */
+#define CCCL_DISABLE_NVTX /* it would look for a profiler's library */
 #include <cub/device/device_radix_sort.cuh>
 
 #include "cuda/dim/reduce_dim.h"
 #include "cuda/sort/sort.h"
 
-#define ITEMS 4               /* of a thread */
+#define ITEMS 4 /* of a thread */
 
-typedef struct Batch {        /* of lines that are sorted together */
+typedef struct Batch { /* of lines that are sorted together */
   Order order;
   const void *x;
-  int64_t *at;                /* positions, and */
-  void *y;                    /* elements; may be NULL */
+  int64_t *at; /* positions, and */
+  void *y;     /* elements; may be NULL */
   uint32_t n, lines, first, keep;
-  int low;                    /* bits of a position within its line */
-  int told;                   /* bits of a key, */
-  uint64_t largest;           /* which has all of these */
-  Divisor line, part;         /* by n, by keep */
+  int low;            /* bits of a position within its line */
+  int told;           /* bits of a key, */
+  uint64_t largest;   /* which has all of these */
+  Divisor line, part; /* by n, by keep */
 } Batch;
 
 /*
@@ -42,14 +42,15 @@ template <class K> NC_DEVICE K keyof(Order o, K u) {
 /* The element that has a key; 0 if there may be several: nan, 0 and -0, what
    exceeds the bits of a key. */
 template <class K> NC_DEVICE int elementof(const Batch &b, K key, K *u) {
-  const K sign = (K)b.order.sign, all = (K)~(K)0, own = key ^ (K)b.order.flip;
+  const K sign = (K)b.order.sign, all = (K) ~(K)0, own = key ^ (K)b.order.flip;
   const int whole = b.order.inf == 0;
   *u = whole || (own & sign) ? own ^ sign : (K)~own;
   return key != (K)b.largest && (whole || (own != sign && own != all));
 }
 
 template <class K>
-NC_KERNEL_OF(SORT_THREADS) makepairs(const Batch b, K *key, uint32_t *pos) {
+NC_KERNEL_OF(SORT_THREADS)
+makepairs(const Batch b, K *key, uint32_t *pos) {
   const uint32_t all = b.n * b.lines;
   const uint32_t from = blockIdx.x * (SORT_THREADS * ITEMS) + threadIdx.x;
   const K *x = (const K *)b.x;
@@ -66,8 +67,8 @@ NC_KERNEL_OF(SORT_THREADS) makepairs(const Batch b, K *key, uint32_t *pos) {
 /* Keys of NULL are no longer those of the positions.  What a key does not tell
    is looked up; such elements are neighbours, in their own order. */
 template <class K>
-NC_KERNEL_OF(SORT_THREADS) giveranks(const Batch b, const K *key,
-                                     const uint32_t *pos) {
+NC_KERNEL_OF(SORT_THREADS)
+giveranks(const Batch b, const K *key, const uint32_t *pos) {
   const uint32_t all = b.keep * b.lines, within = (1u << b.low) - 1;
   const uint32_t from = blockIdx.x * (SORT_THREADS * ITEMS) + threadIdx.x;
   NC_UNROLL for (int j = 0; j < ITEMS; j++) {
@@ -102,10 +103,9 @@ template <class K> struct Sort {
   cub::DoubleBuffer<K> key;
   cub::DoubleBuffer<uint32_t> pos;
 
-  cudaError_t bykey(const Batch &b, void *temp, size_t &bytes,
-                    cudaStream_t s) {
-    return cub::DeviceRadixSort::SortPairs(temp, bytes, key, pos,
-                                           b.n * b.lines, 0, b.told, s);
+  cudaError_t bykey(const Batch &b, void *temp, size_t &bytes, cudaStream_t s) {
+    return cub::DeviceRadixSort::SortPairs(temp, bytes, key, pos, b.n * b.lines,
+                                           0, b.told, s);
   }
 
   cudaError_t byline(const Batch &b, void *temp, size_t &bytes,
@@ -125,14 +125,14 @@ template <class K> struct Sort {
 
   cudaError_t run(const Batch &b, void *temp, size_t bytes, cudaStream_t s) {
     const int each = SORT_THREADS * ITEMS;
-    cudaError_t e = NC_LAUNCH(makepairs<K>, blocks(b.n * b.lines, each),
-                              SORT_THREADS, 0, s, b, key.Current(),
-                              pos.Current());
+    cudaError_t e =
+        NC_LAUNCH(makepairs<K>, blocks(b.n * b.lines, each), SORT_THREADS, 0, s,
+                  b, key.Current(), pos.Current());
     if (e == cudaSuccess) e = bykey(b, temp, bytes, s);
     if (e == cudaSuccess && b.lines > 1) e = byline(b, temp, bytes, s);
     if (e != cudaSuccess) return e;
-    return NC_LAUNCH(giveranks<K>, blocks(b.keep * b.lines, each),
-                     SORT_THREADS, 0, s, b, b.lines > 1 ? NULL : key.Current(),
+    return NC_LAUNCH(giveranks<K>, blocks(b.keep * b.lines, each), SORT_THREADS,
+                     0, s, b, b.lines > 1 ? NULL : key.Current(),
                      pos.Current());
   }
 };

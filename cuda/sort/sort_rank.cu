@@ -10,7 +10,7 @@
 #include "cuda/sort/sort.h"
 
 #define WARPS (SORT_THREADS / 32)
-#define ITEMS (nc_sorttile(BITS) / SORT_THREADS)  /* of a thread, in a tile */
+#define ITEMS (nc_sorttile(BITS) / SORT_THREADS) /* of a thread, in a tile */
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -73,9 +73,9 @@ NC_KERNEL_OF(SORT_THREADS) choose(const SortLines k) {
   uint32_t own[EACH], sum = 0, all;
   for (int i = 0; i < EACH; i++) {
     sum += own[i] = bin[i];
-    bin[i] = 0;               /* for the next digit */
+    bin[i] = 0; /* for the next digit */
   }
-  sum = sumbefore(sum, &all, warp, 0);   /* everybody has read the rank */
+  sum = sumbefore(sum, &all, warp, 0); /* everybody has read the rank */
   for (int i = 0; i < EACH; i++) {
     if (rank >= sum && rank - sum < own[i]) {
       const uint64_t digit = threadIdx.x * EACH + i;
@@ -111,14 +111,14 @@ NC_KERNEL_OF(SORT_THREADS) choose(const SortLines k) {
 #undef RAW
 #undef WIDE
 
-#define EACH(f)                                                               \
-  cudaError_t nc_##f(const SortLines *k, cudaStream_t s) {                    \
-    switch (k->bits) {                                                        \
-      case 8: return f##_8(k, s);                                             \
-      case 16: return f##_16(k, s);                                           \
-      case 32: return f##_32(k, s);                                           \
-      default: return f##_64(k, s);                                           \
-    }                                                                         \
+#define EACH(f)                                            \
+  cudaError_t nc_##f(const SortLines *k, cudaStream_t s) { \
+    switch (k->bits) {                                     \
+      case 8: return f##_8(k, s);                          \
+      case 16: return f##_16(k, s);                        \
+      case 32: return f##_32(k, s);                        \
+      default: return f##_64(k, s);                        \
+    }                                                      \
   }
 EACH(sortfind)
 EACH(sortcollect)

@@ -7,7 +7,7 @@
 */
 #include "cuda/sort/sort.h"
 
-#define ITEMS 8               /* of a thread */
+#define ITEMS 8 /* of a thread */
 
 /* Keys of up to 32 bits share a word with their position. */
 #define THREADS 512
@@ -28,7 +28,7 @@
 #undef POSITION
 #undef LESS
 
-typedef struct Wide {         /* no gap: a copy reads all of it */
+typedef struct Wide { /* no gap: a copy reads all of it */
   uint64_t key;
   uint64_t position;
 } Wide;

@@ -9,11 +9,11 @@
 #include "core/pointwise/scalar.h"
 
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"     /* scalar then */
+#pragma clang diagnostic ignored "-Wpass-failed" /* scalar then */
 #endif
 #if defined(__GNUC__)
-#pragma GCC diagnostic ignored "-Wunused-function"   /* not all are used */
-#pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
+#pragma GCC diagnostic ignored "-Wunused-function"  /* not all are used */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* few rows use all */
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #endif
@@ -80,14 +80,18 @@
 /*
 ** The tables
 */
-#define ALLTYPES(op)                                                          \
-  { [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32,                       \
-    [CT_i64] = map_##op##_i64, [CT_f32] = map_##op##_f32,                     \
-    [CT_f64] = map_##op##_f64 }
-#define INTTYPES(op)                                                          \
-  { [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32,                       \
-    [CT_i64] = map_##op##_i64 }
-#define FLTTYPES(op)                                                          \
+#define ALLTYPES(op)                                      \
+  {                                                       \
+    [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32,   \
+    [CT_i64] = map_##op##_i64, [CT_f32] = map_##op##_f32, \
+    [CT_f64] = map_##op##_f64                             \
+  }
+#define INTTYPES(op)                                    \
+  {                                                     \
+    [CT_u8] = map_##op##_u8, [CT_i32] = map_##op##_i32, \
+    [CT_i64] = map_##op##_i64                           \
+  }
+#define FLTTYPES(op) \
   { [CT_f32] = map_##op##_f32, [CT_f64] = map_##op##_f64 }
 #define MAPS_ANY ALLTYPES
 #define MAPS_NUMERIC ALLTYPES
@@ -100,7 +104,8 @@
 #define MAPS_FLOAT FLTTYPES
 #define MAPS_FLOAT_ONLY FLTTYPES
 
-#define GRADS(op, k) { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
+#define GRADS(op, k) \
+  { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
 #define GRADS2_INT_OR_BOOL(op)
 #define GRADS2_INTEGER(op)
 #define GRADS2_ANY(op) [OP_##op] = { GRADS(op, d0), GRADS(op, d1) },
@@ -109,39 +114,46 @@
 #define GRADS2_FLOAT GRADS2_ANY
 #define GRADS2_FLOAT_ONLY GRADS2_ANY
 
-#define FOLDS(op, t)                                                          \
-  [CT_##t] = { init_##op##_##t, run_##op##_##t, rows_##op##_##t,              \
+#define FOLDS(op, t)                                             \
+  [CT_##t] = { init_##op##_##t, run_##op##_##t, rows_##op##_##t, \
                merge_##op##_##t, finish_##op##_##t }
-#define ALLFOLDS(op) { FOLDS(op, i64), FOLDS(op, f32), FOLDS(op, f64) }
-#define FLTFOLDS(op) { FOLDS(op, f32), FOLDS(op, f64) }
+#define ALLFOLDS(op) \
+  { FOLDS(op, i64), FOLDS(op, f32), FOLDS(op, f64) }
+#define FLTFOLDS(op) \
+  { FOLDS(op, f32), FOLDS(op, f64) }
 #define FOLDS_ANY ALLFOLDS
 #define FOLDS_BOOL_AS_INT ALLFOLDS
 #define FOLDS_TO_BOOL ALLFOLDS
 #define FOLDS_COUNT ALLFOLDS
 #define FOLDS_FLOAT_ONLY FLTFOLDS
 
-#define INTMOVES(f, t)                                                        \
-  [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t,           \
+#define INTMOVES(f, t)                                              \
+  [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
   [DT_i16] = f##_i16_##t, [DT_i32] = f##_i32_##t, [DT_i64] = f##_i64_##t
-#define FLTMOVES(f, t)                                                        \
-  [DT_f16] = f##_f16_##t, [DT_bf16] = f##_bf16_##t, [DT_f32] = f##_f32_##t,   \
+#define FLTMOVES(f, t)                                                      \
+  [DT_f16] = f##_f16_##t, [DT_bf16] = f##_bf16_##t, [DT_f32] = f##_f32_##t, \
   [DT_f64] = f##_f64_##t
 #define ALLMOVES(f, t) [CT_##t] = { INTMOVES(f, t), FLTMOVES(f, t) }
-#define LOADS                                                                 \
-  { [CT_u8] = { INTMOVES(load, u8) }, [CT_i32] = { INTMOVES(load, i32) },     \
-    [CT_i64] = { INTMOVES(load, i64) }, ALLMOVES(load, f32),                  \
-    ALLMOVES(load, f64) }
-#define STORES                                                                \
-  { ALLMOVES(store, u8), ALLMOVES(store, i32), ALLMOVES(store, i64),          \
-    ALLMOVES(store, f32), ALLMOVES(store, f64) }
-#define LINES(t)                                                              \
-  { moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, softsum_##t,   \
-    softback_##t, logsoftback_##t, cumsum_##t,                                \
-    tapped_##t, axpy_##t, inner_##t }
+#define LOADS                                                             \
+  {                                                                       \
+    [CT_u8] = { INTMOVES(load, u8) }, [CT_i32] = { INTMOVES(load, i32) }, \
+    [CT_i64] = { INTMOVES(load, i64) }, ALLMOVES(load, f32),              \
+    ALLMOVES(load, f64)                                                   \
+  }
+#define STORES                                                       \
+  {                                                                  \
+    ALLMOVES(store, u8), ALLMOVES(store, i32), ALLMOVES(store, i64), \
+        ALLMOVES(store, f32), ALLMOVES(store, f64)                   \
+  }
+#define LINES(t)                                                            \
+  {                                                                         \
+    moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, softsum_##t, \
+        softback_##t, logsoftback_##t, cumsum_##t, tapped_##t, axpy_##t,    \
+        inner_##t                                                           \
+  }
 
-#define NORMS(t)                                                              \
-  { normrows_##t, normback_##t, normparts_##t, normcolumns_##t,               \
-    normstrip_##t }
+#define NORMS(t) \
+  { normrows_##t, normback_##t, normparts_##t, normcolumns_##t, normstrip_##t }
 
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
@@ -173,7 +185,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define COMPARE(op, ...)
 #define TERNARY(op, ...) \
   [OP_##op] = { GRADS(op, d0), GRADS(op, d1), GRADS(op, d2) },
-#define CHOOSE(op, ...) [OP_##op] = { [1] = GRADS(op, d1), [2] = GRADS(op, d2) },
+#define CHOOSE(op, ...) \
+  [OP_##op] = { [1] = GRADS(op, d1), [2] = GRADS(op, d2) },
 #define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
 #include "core/ops.def"
 #include "core/ops_end.h"
