@@ -6,9 +6,11 @@
 -- are read (tensor_grid.lua); statistics take one pass over all elements, or
 -- over a sample if the tensor is large.
 
+local istensor = require "nacre.tensor_facts".istensor
 local grid = require "nacre.tensor_grid"
 local numbers = require "nacre.number_text"
 local values = require "nacre.lua_values"
+local units = require "nacre.units"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -25,10 +27,6 @@ local function options(opts)
     if v == nil then return defaults[k] end
     return v
   end})
-end
-
-local function istensor(v)
-  return type(v) == "userdata" and nacre.is_tensor(v)
 end
 
 --
@@ -184,17 +182,6 @@ end
 --
 -- Tensors
 --
-local function human(bytes)
-  local unit = 1
-  bytes = bytes + 0.0
-  while bytes >= 1024 and unit < 5 do
-    bytes = bytes / 1024
-    unit = unit + 1
-  end
-  local names = {"B", "KiB", "MiB", "GiB", "TiB"}
-  return (unit == 1 and "%.0f %s" or "%.1f %s"):format(bytes, names[unit])
-end
-
 local function kind(t)
   return ("%s[%s] %s"):format(t.dtype, table.concat(t:size(), "x"),
                               tostring(t.device))
@@ -220,7 +207,7 @@ local function header(t, size, opts)
   for d, s in ipairs(size) do
     if strides[d] > 0 or s == 0 then bytes = bytes * s end
   end
-  return kind(t) .. "  " .. human(bytes) .. notes(t, opts)
+  return kind(t) .. "  " .. units.bytes(bytes) .. notes(t, opts)
 end
 
 -- Are the elements at the ends alike?  If not, all need not be read to know

@@ -3,6 +3,8 @@
 -- number_text.lua - numbers as text: as Lua results, in statistics, and as the
 -- shortest text that reads back as the same number.
 
+local facts = require "nacre.tensor_facts"
+
 local nacre = package.loaded.nacre or _G.nacre
 
 local numbers = {}
@@ -13,11 +15,6 @@ local function special(x)
   if x == math.huge then return "inf" end
   return x == -math.huge and "-inf" or nil
 end
-
--- The significant digits that a float of a dtype always keeps, and those that
--- always tell it from its neighbours.
-local kept = {float64 = {15, 17}, float32 = {6, 9}, float16 = {3, 5},
-              bfloat16 = {2, 4}}
 
 -- Does y become x as an element of the dtype?
 local function becomes(y, x, dtype)
@@ -43,12 +40,12 @@ end
 -- The shortest text from which the same float of the dtype can be read.
 function numbers.shortest(x, dtype)
   if special(x) then return special(x) end
-  local least, most = table.unpack(kept[dtype or "float64"])
-  for digits = least, most - 1 do
+  local float = facts.floats[dtype or "float64"]
+  for digits = float.kept, float.needed - 1 do
     local y = tonumber(("%." .. digits .. "g"):format(x))
     if becomes(y, x, dtype or "float64") then return plain(x, digits) end
   end
-  return plain(x, most)
+  return plain(x, float.needed)
 end
 
 -- A number of Lua as a result is shown: whole floats below 1e16 in full.

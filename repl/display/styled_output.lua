@@ -5,6 +5,7 @@
 
 local host = require "nacre.host"
 local settings = require "nacre.settings"
+local facts = require "nacre.tensor_facts"
 
 local styled = {}
 
@@ -14,10 +15,6 @@ local codes = {dim = "2", red = "31", green = "32"}
 function styled.paint(text, kind, stream)
   if not host.color(stream or "stdout") then return text end
   return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
-end
-
-function styled.istensor(v)
-  return type(v) == "userdata" and nacre.is_tensor(v)
 end
 
 -- "float32[3x4] cpu": what is known without looking at the values.
@@ -40,13 +37,13 @@ end
 
 -- In one line where one can: for lists of results and of variables.
 function styled.brief(v)
-  if styled.istensor(v) then return require "nacre.display".brief(v) end
+  if facts.istensor(v) then return require "nacre.display".brief(v) end
   return show(v, {})
 end
 
 -- The same in one line of `most' characters at most, whatever it is.
 function styled.line(v, most)
-  local text = styled.istensor(v) and styled.kind(v) or styled.brief(v)
+  local text = facts.istensor(v) and styled.kind(v) or styled.brief(v)
   text = text:gsub("{%s*\n%s*", "{"):gsub("%s*\n%s*}", "}")
              :gsub("%s*\n%s*", " ")
   if (utf8.len(text) or #text) <= most then return text end

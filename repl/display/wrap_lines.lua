@@ -13,6 +13,15 @@ local function columns(text)
   return utf8.len(text) or #text
 end
 
+-- Text filled with blanks to a width, on the right or on the left.
+function wrap.pad(text, width)
+  return text .. (" "):rep(width - columns(text))
+end
+
+function wrap.right(text, width)
+  return (" "):rep(width - columns(text)) .. text
+end
+
 -- Adds a cell and the blanks before it, or begins a new line with it.
 local function add(lines, gap, cell, indent, width)
   local line = lines[#lines]
@@ -48,8 +57,8 @@ function wrap.fit(line, width)
   return lines
 end
 
--- Prints lines: a list, or a text.  What no person reads stays as it is, from
--- 80 columns on.
+-- Prints a list of lines or a text, wrapped to the screen. Output that is not
+-- a terminal is left as it is, if the width is 80 columns or more.
 function wrap.say(lines)
   local width = host.columns()
   if type(lines) == "table" then lines = table.concat(lines, "\n") end

@@ -8,6 +8,7 @@ local help = require "nacre.help"
 local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
+local facts = require "nacre.tensor_facts"
 local topics = require "nacre.topics"
 
 local completion = {}
@@ -18,7 +19,7 @@ local function firstline(text) return (text or ""):match "[^\n]*" end
 
 -- No user's __tostring may run here.
 local function valuenote(value)
-  if styled.istensor(value) then return styled.kind(value) end
+  if facts.istensor(value) then return styled.kind(value) end
   local kind = type(value)
   if kind == "table" or kind == "userdata" then return kind end
   return firstline(styled.brief(value))
@@ -99,7 +100,7 @@ local function indexed(before)
   if not inner then
     local path = before:match "[%a_][%w_.]*$"
     local value = path and lookup.value(path)
-    return styled.istensor(value) and #value.shape or nil
+    return facts.istensor(value) and #value.shape or nil
   end
   local n = indexed(inner)
   return n and dimsbehind(n, index)
@@ -121,7 +122,7 @@ end
 local function members(before, separator, list)
   local value, unknown, tensor = object(before)
   local method = separator == ":"
-  tensor = tensor or styled.istensor(value)
+  tensor = tensor or facts.istensor(value)
   if value == nil and (unknown or tensor) and method then
     value = nacre._methods -- most calls give a tensor
     for name, f in next, value do list.add(name, f, true) end
@@ -270,7 +271,7 @@ local function head(call)
          debug.getinfo(call.f, "S").what ~= "C" then
     text = call.path .. lookup.parameters(call.f)
   end
-  if text and call.method and styled.istensor(call.object) then
+  if text and call.method and facts.istensor(call.object) then
     text = ("%s    %s is %s"):format(text, call.path:match "^(.*):",
                                      styled.kind(call.object))
   end

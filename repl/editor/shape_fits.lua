@@ -7,8 +7,8 @@
 -- are, but small.  So its own shape rule holds, nothing large is computed,
 -- no device but the CPU works and no user code runs.
 
-local styled = require "nacre.styled_output"
 local lookup = require "nacre.lookup"
+local facts = require "nacre.tensor_facts"
 
 local shape_fits = {}
 
@@ -48,14 +48,14 @@ local function value(text)
   local n = tonumber(text)
   if n then return n, math.abs(n) <= 8 end
   local v = text:find "^[%a_][%w_.%[%]]*$" and lookup.value(text)
-  return v, styled.istensor(v)
+  return v, facts.istensor(v)
 end
 
 -- The session's tensors by name.
 local function variables()
   local list = {}
   for name, v in next, _G do
-    if type(name) == "string" and styled.istensor(v) and
+    if type(name) == "string" and facts.istensor(v) and
        not name:find "^_+$" and name ~= "ans" then
       list[#list + 1] = {name = name, value = v}
     end
@@ -69,7 +69,7 @@ end
 local function before(call)
   local args = {}
   if call.method then
-    if not styled.istensor(call.object) then return nil end
+    if not facts.istensor(call.object) then return nil end
     args[1] = call.object
   end
   for _, text in ipairs(call.typed) do
@@ -115,7 +115,7 @@ function shape_fits.list(call)
   if not args then return nil end
   local tensors = {}
   for _, v in ipairs(args) do
-    if styled.istensor(v) then tensors[#tensors + 1] = v end
+    if facts.istensor(v) then tensors[#tensors + 1] = v end
   end
   for _, var in ipairs(all) do
     local group = {table.unpack(tensors)}
@@ -123,7 +123,7 @@ function shape_fits.list(call)
     local small, mini = scale(group), {}
     for i, v in ipairs(args) do
       mini[i] = v
-      if styled.istensor(v) then mini[i] = miniature(v, small) or false end
+      if facts.istensor(v) then mini[i] = miniature(v, small) or false end
     end
     mini[#args + 1] = miniature(var.value, small) or false
     local fit = samedevice(tensors, var.value) and takes(call.f, mini)

@@ -13,6 +13,7 @@ local frames = require "nacre.stack_frames"
 local runtime_errors = require "nacre.runtime_errors"
 local operand_names = require "nacre.operand_names"
 local tame = require "nacre.lua_values".tame
+local wrap = require "nacre.wrap_lines"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -181,10 +182,6 @@ local function trimmed(line, width)
   return line:sub(1, utf8.offset(line, 0, width - 2) - 1) .. "..."
 end
 
-local function pad(s, width)
-  return s .. (" "):rep(width - (utf8.len(s) or #s))
-end
-
 local function operandlines(lines, args, paint)
   local role, name = 5, 0
   for _, a in ipairs(args) do
@@ -192,8 +189,8 @@ local function operandlines(lines, args, paint)
     name = math.max(name, a.name and #a.name or 0)
   end
   for _, a in ipairs(args) do
-    local text = "  " .. pad(a.role, role) .. "  "
-    if name > 0 then text = text .. pad(a.name or "", name) .. "  " end
+    local text = "  " .. wrap.pad(a.role, role) .. "  "
+    if name > 0 then text = text .. wrap.pad(a.name or "", name) .. "  " end
     text = text .. a.what .. (a.note and "  " .. a.note or "") ..
            (a.values and "  " .. a.values or "")
     lines[#lines + 1] = paint(text, "dim")

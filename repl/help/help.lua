@@ -8,6 +8,7 @@ local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local reference = require "nacre.reference"
+local facts = require "nacre.tensor_facts"
 local topics = require "nacre.topics"
 local other_libraries = require "nacre.other_libraries"
 
@@ -92,7 +93,7 @@ local function describe(name, v)
     return ("%s is the dtype %q, %d bytes an element\n%s"):format(name, v,
       nacre.empty(0, {dtype = v}):element_size(), topic "dtype")
   end
-  local kind = styled.istensor(v) and "tensor" or type(v)
+  local kind = facts.istensor(v) and "tensor" or type(v)
   return ("%s is a %s: %s"):format(name, kind, styled.brief(v))
 end
 
@@ -105,7 +106,7 @@ local function known(name, last, value, base)
            reference.described(last)
   end
   if value ~= nil then return nil end
-  local method = (base == nil or base == nacre or styled.istensor(base)) and
+  local method = (base == nil or base == nacre or facts.istensor(base)) and
                  nacre._methods[last]
   if not method or base == nil then
     return nacre._info(name) or method and nacre._info(method)
@@ -143,7 +144,7 @@ local function meaning(name)
   if not last then return nil end
   local value = lookup.value(name)
   local base = owner ~= "" and lookup.value(owner) or nil
-  local method = styled.istensor(base)
+  local method = facts.istensor(base)
   local info = known(name, last, value, base)
   if info then return operation(info, method) end
   if value == nil and (method or owner == "t" and base == nil) and
@@ -325,7 +326,7 @@ end
 local function brief(info, name, path, object)
   local width = host.columns()
   local lines = {reference.brief(info, true, width)}
-  local forms = styled.istensor(object) and
+  local forms = facts.istensor(object) and
                 require "nacre.dry_run".forms(path, object, info)
   if forms then lines[2] = reference.wrapped(forms, "  ", width) end
   lines[#lines + 1] = ("  ?%s says more"):format(name)
@@ -340,7 +341,7 @@ function help.method(shell, path, name)
     return shell.fail(("no variable '%s'%s"):format(path, close and
       (", did you mean '%s'?"):format(close) or ""))
   end
-  local tensor = object == nil or styled.istensor(object)
+  local tensor = object == nil or facts.istensor(object)
   local info = tensor and nacre._methods[name] and nacre._info(name)
   if info then
     io.stdout:write(brief(info, name, path, object), "\n")

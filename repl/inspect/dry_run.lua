@@ -6,6 +6,7 @@
 
 local styled = require "nacre.styled_output"
 local trace = require "nacre.op_trace"
+local facts = require "nacre.tensor_facts"
 local units = require "nacre.units"
 local listeners = require "nacre.op_listeners"
 
@@ -32,7 +33,7 @@ local function shown(results)
   local list = {}
   for i = 1, results.n do
     local v = results[i]
-    list[i] = styled.istensor(v) and styled.kind(v) or styled.brief(v)
+    list[i] = facts.istensor(v) and styled.kind(v) or styled.brief(v)
   end
   return table.concat(list, "  ")
 end
@@ -101,7 +102,7 @@ function dry_run.forms(path, object, info)
   for _, args in ipairs(calls) do
     local ok, _, y = pcall(dry_run.call, object[info.name], object,
                            table.unpack(args))
-    if not ok or not styled.istensor(y) then break end
+    if not ok or not facts.istensor(y) then break end
     parts[#parts + 1] = ("%s:%s(%s) is %s%s"):format(path, info.name,
       args[1] or "", styled.kind(y):match "%S+", #parts == 0 and " here" or "")
   end

@@ -7,9 +7,9 @@
 local bench = require "nacre.bench"
 local compare = require "nacre.compare"
 local difference = require "nacre.tensor_difference"
+local facts = require "nacre.tensor_facts"
 local wrap = require "nacre.wrap_lines"
 local operands = require "nacre.operand_copies"
-local measure = require "nacre.measure"
 
 local nacre = package.loaded.nacre
 
@@ -17,7 +17,7 @@ local parity = {}
 
 local function checked(v, what)
   if type(v) == "number" then v = nacre.tensor(v, {dtype = "float64"}) end
-  if measure.istensor(v) then return v end
+  if facts.istensor(v) then return v end
   error(("%s gives a %s, not a tensor"):format(what, type(v)), 0)
 end
 

@@ -5,42 +5,18 @@
 -- elements differ by how much. Computed in pieces, so that it needs little
 -- memory.
 
+local facts = require "nacre.tensor_facts"
+
 local nacre = package.loaded.nacre
 
 local difference = {}
 
--- Bits of the fraction, and the least exponent of a normal number.
-local FLOATS = {float16 = {10, -14}, bfloat16 = {7, -126},
-                float32 = {23, -126}, float64 = {52, -1022}}
 local PIECE = 1 << 20         -- elements
 local EDGES = {0, 1, 2, 4, 16, 64, 1024, 65536}
-
---
--- Words
---
-local function shape(t) return table.concat(t:size(), "x") end
-
--- "[2,3]" for the place k of a tensor, counted row by row from 1.
-function difference.index(k, size)
-  if #size == 0 then return "[]" end
-  local at = {}
-  for d = #size, 1, -1 do
-    at[d] = (k - 1) % size[d] + 1
-    k = (k - 1) // size[d] + 1
-  end
-  return "[" .. table.concat(at, ",") .. "]"
-end
 
 function difference.number(x)
   if x == 0 then return "0" end
   return ("%.1e"):format(x)
-end
-
--- The coarser of two float dtypes; nil if neither is one.
-local function coarser(a, b)
-  local x, y = FLOATS[a], FLOATS[b]
-  if not x or not y then return x and a or y and b or nil end
-  return x[1] <= y[1] and a or b
 end
 
 --
@@ -55,7 +31,7 @@ local function apart(A, B)
 end
 
 local function ulps(d, A, B, float)
-  local bits, least = FLOATS[float][1], FLOATS[float][2]
+  local bits, least = facts.floats[float].bits, facts.floats[float].least
   local m = nacre.maximum(A:abs(), B:abs())
   m = nacre.where(m:isfinite(), m, nacre.ones_like(m))
   local e = m:clamp(2.0 ^ least):log2():floor()
@@ -92,21 +68,16 @@ local function piece(s, A, B, first)
   count(s, u)
 end
 
-local function samesize(a, b)
-  if #a ~= #b then return false end
-  for d = 1, #a do if a[d] ~= b[d] then return false end end
-  return true
-end
-
 -- What b, the one to trust, and a are apart; nil and why if they cannot be
 -- compared.  dtype says whose ulps are meant: it is that of the coarser one.
 function difference.measure(a, b, dtype)
   local size = a:size()
-  if not samesize(size, b:size()) then
-    return nil, ("shapes are [%s] and [%s]"):format(shape(a), shape(b))
+  if not facts.same_shape(a, b) then
+    return nil, ("shapes are [%s] and [%s]"):format(facts.shape(a),
+                                                    facts.shape(b))
   end
   local s = {n = a:numel(), different = 0, nans = 0, scale = 0, sum = 0,
-             dtype = dtype or coarser(a.dtype, b.dtype), within = {}}
+             dtype = dtype or facts.coarser(a.dtype, b.dtype), within = {}}
   for i = 1, #EDGES do s.within[i] = 0 end
   local A, B = a:detach():cpu():reshape(-1), b:detach():cpu():reshape(-1)
   for first = 1, s.n, PIECE do
@@ -117,7 +88,7 @@ function difference.measure(a, b, dtype)
   for _, name in ipairs {"abs", "rel", "ulp"} do
     local k = s[name .. "k"]
     s[name] = s[name] or 0
-    s[name .. "at"] = k and difference.index(k, size)
+    s[name .. "at"] = k and facts.index(k, size)
     s[name .. "a"] = k and A[k]
     s[name .. "b"] = k and B[k]
   end
@@ -143,7 +114,7 @@ function difference.inner(what)
     if last == ":" or last == "." then
       kind = kind or PRODUCTS[token.text] and "product" or
              SUMS[token.text] and "sum"
-    elseif not t and type(v) == "userdata" and nacre.is_tensor(v) then
+    elseif not t and facts.istensor(v) then
       t = v
     end
     last = token.text
@@ -154,9 +125,9 @@ end
 
 -- Is it what rounding in another order explains?
 function difference.tolerable(d, inner)
-  local bits = FLOATS[d.dtype] and FLOATS[d.dtype][1]
-  if not bits then return d.different == 0 end
-  return d.abs <= 4 * 2.0 ^ -bits * math.sqrt(inner) * d.scale
+  local float = facts.floats[d.dtype]
+  if not float then return d.different == 0 end
+  return d.abs <= 4 * 2.0 ^ -float.bits * math.sqrt(inner) * d.scale
 end
 
 --

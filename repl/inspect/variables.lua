@@ -167,13 +167,9 @@ local function widest(vars, field, least)
   return least
 end
 
-local function pad(text, width)
-  return text .. (" "):rep(width - (utf8.len(text) or #text))
-end
-
 local function row(var, name, text)
-  local line = ("  %s  %s  %10s  %s"):format(pad(var.name, name),
-    pad(var.text, text), var.memory or "", var.note or "")
+  local line = ("  %s  %s  %10s  %s"):format(wrap.pad(var.name, name),
+    wrap.pad(var.text, text), var.memory or "", var.note or "")
   return (line:gsub("%s+$", ""))
 end
 
@@ -274,7 +270,7 @@ function variables.memory(reached)
   for i, cells in ipairs(rows) do
     local out = {}
     for k, cell in ipairs(cells) do
-      if wide[k] > 0 then out[#out + 1] = pad(cell, wide[k]) end
+      if wide[k] > 0 then out[#out + 1] = wrap.pad(cell, wide[k]) end
     end
     lines[i] = table.concat(out, "  "):gsub("%s+$", "")
   end

@@ -3,7 +3,7 @@
 -- expression_at.lua - finds the operand or expression that ends or begins at a
 -- position in a line that does not compile.
 
-local istensor = require "nacre.styled_output".istensor
+local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 
 local expressions = {}

@@ -5,11 +5,15 @@
 
 local lexer = {}
 
-local keywords = {}
-for word in ([[and break do else elseif end false for function goto if in
-  local nil not or repeat return then true until while]]):gmatch "%a+" do
-  keywords[word] = true
+-- The words of a text as the keys of a table.
+function lexer.set(text)
+  local set = {}
+  for word in text:gmatch "%S+" do set[word] = true end
+  return set
 end
+
+local keywords = lexer.set [[and break do else elseif end false for function
+  goto if in local nil not or repeat return then true until while]]
 lexer.keywords = keywords
 
 -- The end of the long bracket that opens at i, and whether it closes.

@@ -3,7 +3,7 @@
 -- lookup.lua - finds the value of a name without running user code: raw access
 -- only, no metamethods. For completion and help.
 
-local styled = require "nacre.styled_output"
+local facts = require "nacre.tensor_facts"
 
 local lookup = {}
 
@@ -13,7 +13,7 @@ local properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
 
 -- The table in which indexing a value looks up its fields.
 local function fieldsof(v)
-  if styled.istensor(v) then return nacre._methods end
+  if facts.istensor(v) then return nacre._methods end
   if type(v) == "string" then return string end
   if rawequal(v, nacre) then return v._functions end -- makes them all
   if type(v) == "userdata" then -- a stream or an event

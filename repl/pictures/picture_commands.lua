@@ -11,6 +11,7 @@ local host = require "nacre.host"
 local styled = require "nacre.styled_output"
 local plot = require "nacre.plot"
 local downsample = require "nacre.downsample"
+local facts = require "nacre.tensor_facts"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -116,7 +117,7 @@ local function call(f, n, ...)
   local o = {}
   local args = table.pack(...)
   local last = args[args.n]
-  if type(last) == "table" and not styled.istensor(last) and #last == 0 and
+  if type(last) == "table" and not facts.istensor(last) and #last == 0 and
      next(last) ~= nil then
     args[args.n], args.n, o = nil, args.n - 1, last
   end
@@ -147,7 +148,7 @@ local function tensor(v, what)
   if type(v) == "table" and type(v[1]) == "number" then
     v = nacre.tensor(v)
   end
-  if not styled.istensor(v) then
+  if not facts.istensor(v) then
     local kind = v == nil and "nil" or "a " .. type(v)
     return nil, ("%s is %s, not a tensor"):format(what, kind)
   elseif v:numel() == 0 then

@@ -7,6 +7,7 @@
 local globals = require "nacre.globals"
 local styled = require "nacre.styled_output"
 local settings = require "nacre.settings"
+local facts = require "nacre.tensor_facts"
 local units = require "nacre.units"
 
 local results = {}
@@ -65,7 +66,7 @@ local function held()
 end
 
 local function release(e, bytes, where)
-  local what = styled.istensor(e.value[1]) and
+  local what = facts.istensor(e.value[1]) and
                styled.kind(e.value[1]):match "^%S+" or "a table"
   e.was = ("%s, %s on %s,"):format(what, units.bytes(bytes), where)
   setmetatable(e.value, {__mode = "v"})

@@ -4,7 +4,6 @@
 -- required. The module's table is kept and its fields are replaced, so
 -- existing references see the new functions.
 
-local file_commands = require "nacre.file_commands"
 local host = require "nacre.host"
 
 local reload = {}

@@ -7,6 +7,7 @@ local commands = require "nacre.commands"
 local host = require "nacre.host"
 local process = require "nacre.process"
 local input_block = require "nacre.input_block"
+local units = require "nacre.units"
 
 local save_session = {}
 
@@ -69,10 +70,6 @@ local function write(shell, path, text)
 end
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
-
-local function counted(n)
-  return ("%d input%s"):format(n, n == 1 and "" or "s")
-end
 
 --
 -- A session as a test
@@ -308,7 +305,7 @@ local function astest(shell, path, list, novalues)
                                                  :gsub("%%", "%%%%")))
   if writevalues(shell, path .. ".safetensors", values) and
      write(shell, path, text) then
-    io.stdout:write(("%s: %s, %s%s\n"):format(path, counted(#list),
+    io.stdout:write(("%s: %s, %s%s\n"):format(path, units.count(#list, "input"),
       where and "replayed " .. where or "none of which prints anything",
       #files > 0 and "; needs " .. table.concat(files, ", ") or ""))
   end
@@ -366,13 +363,13 @@ function save_session.run(shell, text)
   if #list == 0 then return shell.fail "there is nothing to save" end
   if endless > 0 then
     shell.note(("what was interrupted is left out: %s"):format(
-      counted(endless)))
+      units.count(endless, "input")))
   end
   if o.test then return astest(shell, o.path, list, o.novalues) end
   local lines = {}
   for k, input in ipairs(list) do lines[k] = aslua(input.text) end
   if write(shell, o.path, table.concat(lines, "\n") .. "\n") then
-    io.stdout:write(("%s: %s\n"):format(o.path, counted(#list)))
+    io.stdout:write(("%s: %s\n"):format(o.path, units.count(#list, "input")))
   end
 end
 

@@ -4,17 +4,11 @@
 -- each setting; other modules read a value with settings.get.
 
 local host = require "nacre.host"
+local units = require "nacre.units"
 
 local settings = {}
 
-local scale = {[""] = 1, k = 1 << 10, m = 1 << 20, g = 1 << 30, t = 1 << 40}
-
--- "64MiB", "4G" or a number of bytes.
-local function bytes(v)
-  local number, unit = tostring(v):match "^([%d.]+)%s*([kKmMgGtT]?)i?[bB]?$"
-  local n = tonumber(number)
-  return n and math.tointeger(n * scale[unit:lower()] // 1)
-end
+local function bytes(v) return units.parse_bytes(tostring(v)) end
 
 local function integer(low, high)
   return function(v)
@@ -32,14 +26,11 @@ local function word(...)
   return function(v) return words[v] end
 end
 
-local durations = {s = 1, ms = 1e-3, us = 1e-6}
-
--- "on", "off" or the time from which on it is told.
+-- "on", "off" or the shortest time that is reported, which needs its unit.
 local function threshold(v)
   if switch(v) ~= nil then return switch(v) end
-  local number, unit = tostring(v):match "^([%d.]+)%s*([mu]?s)$"
-  local n = tonumber(number)
-  return n and n * durations[unit] or nil
+  local text = tostring(v)
+  return text:find "s$" and units.parse_seconds(text) or nil
 end
 
 local function onoff(v) return v and "on" or "off" end
@@ -50,18 +41,19 @@ local function duration(v)
 end
 
 local function memory(v)
-  return (require "nacre.units".bytes(v):gsub("%.0 ", " "):gsub(" ", ""))
+  return (units.bytes(v):gsub("%.0 ", " "):gsub(" ", ""))
 end
 
--- A setting that the program has elsewhere: read and written there.
+-- A setting whose value is kept elsewhere in the program.
 local function elsewhere(get, set)
   return {get = get, set = set, own = true}
 end
 
 local terminal = host.terminalsettings
 
--- name, the value at first, what makes a value of what the user says (nil if
--- that is none), how it is written, what it may be, what it is.
+-- Each row: the name, the initial value, a function that converts what the
+-- user typed (nil if it is invalid), a function that formats the value, the
+-- accepted values, the description.
 settings.list = {
   {"precision", 4, function(v)
      return v == "full" and v or integer(1, 17)(v)

@@ -5,6 +5,7 @@
 
 local host = require "nacre.host"
 local process = require "nacre.process"
+local units = require "nacre.units"
 
 local transcript = {}
 
@@ -77,10 +78,6 @@ local function create(shell, name)
   return f, name
 end
 
-local function counted(n)
-  return ("%d input%s"):format(n, n == 1 and "" or "s")
-end
-
 -- :record FILE, :record off
 function transcript.run(shell, text)
   if text == "off" or text == "" then
@@ -116,7 +113,7 @@ function transcript.transcript(shell, text)
   if not ok or not closed then
     return shell.fail(("cannot write %s: %s"):format(name, why or late))
   end
-  io.stdout:write(("%s: %s\n"):format(name, counted(#shell.log)))
+  io.stdout:write(("%s: %s\n"):format(name, units.count(#shell.log, "input")))
 end
 
 return transcript

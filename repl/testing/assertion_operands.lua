@@ -14,11 +14,7 @@ local assertion_operands = {}
 
 local CALL = 'require"nacre.assertion_operands".keep(%d,'
 
-local function set(text)
-  local t = {}
-  for word in text:gmatch "%S+" do t[word] = true end
-  return t
-end
+local set = lexer.set
 
 local opens, closes = set "( [ {", set ") ] }"
 local compares = set "== ~= < > <= >="

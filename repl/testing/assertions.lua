@@ -5,6 +5,7 @@
 -- one that is called in the wrong way.
 
 local closeness = require "nacre.closeness"
+local facts = require "nacre.tensor_facts"
 local diff = require "nacre.value_diff"
 local styled = require "nacre.styled_output"
 local assertion_operands = require "nacre.assertion_operands"
@@ -58,7 +59,7 @@ local checks = {}
 
 -- A table of numbers stands for a tensor.
 local function tensorial(a, b)
-  return closeness.istensor(a) or closeness.istensor(b)
+  return facts.istensor(a) or facts.istensor(b)
 end
 
 function checks.eq(_, got, expected)
@@ -84,7 +85,7 @@ function checks.close(job, got, expected, o)
 end
 
 function checks.ok(_, v, text)
-  if closeness.istensor(v) then
+  if facts.istensor(v) then
     local n = v:numel()
     if n ~= 1 then
       return ("%d elements are neither true nor false: use :all() or :any()")

@@ -3,19 +3,22 @@
 -- closeness.lua - are two numbers or tensors equal within a tolerance? If not:
 -- how many elements differ, by how much, and where.
 
+local facts = require "nacre.tensor_facts"
 local shortest = require "nacre.number_text".shortest
 
 local closeness = {}
 
 -- The tolerances of PyTorch's tests, and the bits of the fraction, which exact
--- types have none of.
+-- types do not have.
 local KINDS = {
-  float16 = {rtol = 1e-3, atol = 1e-5, bits = 10},
-  bfloat16 = {rtol = 1.6e-2, atol = 1e-5, bits = 7},
-  float32 = {rtol = 1.3e-6, atol = 1e-5, bits = 23},
-  float64 = {rtol = 1e-7, atol = 1e-7, bits = 52},
+  float16 = {rtol = 1e-3, atol = 1e-5},
+  bfloat16 = {rtol = 1.6e-2, atol = 1e-5},
+  float32 = {rtol = 1.3e-6, atol = 1e-5},
+  float64 = {rtol = 1e-7, atol = 1e-7},
 }
-for name, kind in pairs(KINDS) do kind.name = name end
+for name, kind in pairs(KINDS) do
+  kind.name, kind.bits = name, facts.floats[name].bits
+end
 local EXACT = {rtol = 0, atol = 0}
 
 -- What is known of a dtype; nil if that is none.
@@ -24,21 +27,9 @@ function closeness.kind(name)
   return (name == "bool" or name:find "^u?int%d+$") and EXACT or nil
 end
 
-local function istensor(v)
-  return type(v) == "userdata" and nacre.is_tensor(v)
-end
-
-closeness.istensor = istensor
-
--- The one of two dtypes that holds fewer digits; a float beside an integer.
-function closeness.coarser(a, b)
-  local x, y = closeness.kind(a), closeness.kind(b)
-  if not x.bits or not y.bits then return x.bits and a or b end
-  return x.bits < y.bits and a or b
-end
-
+-- The kind that decides whether elements of two dtypes are close.
 local function kind(a, b)
-  return closeness.kind(closeness.coarser(a, b))
+  return closeness.kind(facts.coarser(a, b) or b)
 end
 
 -- How many numbers of this type lie between the two.
@@ -54,15 +45,6 @@ local function within(x, y, o)
   if x == y then return true end
   local off = math.abs(x - y)
   return off <= o.atol + o.rtol * math.abs(y) and off < math.huge
-end
-
-local function index(k, size)
-  local at = {}
-  for d = #size, 1, -1 do
-    at[d] = (k - 1) % size[d] + 1
-    k = (k - 1) // size[d] + 1
-  end
-  return "[" .. table.concat(at, ",") .. "]"
 end
 
 -- What is off in two lists: count, greatest abs and rel with their places.
@@ -116,15 +98,6 @@ local function flat(t)
   return t.dtype == "bool" and t:to("uint8"):totable() or t:totable()
 end
 
-local function same(a, b)
-  for d = 1, math.max(#a, #b) do
-    if a[d] ~= b[d] then return false end
-  end
-  return true
-end
-
-local function shape(t) return table.concat(t:size(), "x") end
-
 local function allowed(o)
   return ("allowed: rtol %.3g, atol %.3g"):format(o.rtol, o.atol)
 end
@@ -147,7 +120,7 @@ local function described(A, B, size, o, kind)
   local s = survey(A, B, o)
   if s.count == 0 then return nil end
   local function place(k)
-    return ("at %s: %s / %s%s"):format(index(k, size),
+    return ("at %s: %s / %s%s"):format(facts.index(k, size),
       written(A[k], kind.name), written(B[k], kind.name),
       ofulps(A[k], B[k], kind.bits))
   end
@@ -170,8 +143,8 @@ local function described(A, B, size, o, kind)
 end
 
 local function tensors(a, b, o)
-  if not same(a:size(), b:size()) then
-    return ("shapes differ: %s and %s"):format(shape(a), shape(b))
+  if not facts.same_shape(a, b) then
+    return ("shapes differ: %s and %s"):format(facts.shape(a), facts.shape(b))
   end
   if a.dtype ~= b.dtype then
     return ("dtypes differ: %s and %s"):format(a.dtype, b.dtype)
@@ -187,14 +160,14 @@ end
 function closeness.worst(a, b, o)
   local k = kind(a.dtype, b.dtype)
   o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol}
-  if not same(a:size(), b:size()) then
-    return ("%s instead of %s"):format(shape(a), shape(b))
+  if not facts.same_shape(a, b) then
+    return ("%s instead of %s"):format(facts.shape(a), facts.shape(b))
   end
   local A, B = flat(a), flat(b)
   local s = survey(A, B, o)
   if s.count == 0 then return "no element outside" end
   return ("%d of %d elements outside, worst at %s: %s / %s%s"):format(
-    s.count, #A, index(s.absat, a:size()), written(A[s.absat], a.dtype),
+    s.count, #A, facts.index(s.absat, a:size()), written(A[s.absat], a.dtype),
     written(B[s.absat], b.dtype),
     (ofulps(A[s.absat], B[s.absat], k.bits):gsub("^  (.*)$", " (%1)")))
 end
@@ -245,17 +218,17 @@ end
 
 local function called(v)
   if v == nil then return "nil" end
-  return istensor(v) and "a tensor" or "a " .. type(v)
+  return facts.istensor(v) and "a tensor" or "a " .. type(v)
 end
 
 -- Nil if a is close to b (what is expected), else the text of why not.
 function closeness.compare(a, b, o)
   o = o or {}
   local why
-  if istensor(a) then b, why = tensorlike(a, b) end
-  if istensor(b) and not why then a, why = tensorlike(b, a) end
+  if facts.istensor(a) then b, why = tensorlike(a, b) end
+  if facts.istensor(b) and not why then a, why = tensorlike(b, a) end
   if why then return why end
-  if istensor(a) and istensor(b) then return tensors(a, b, o) end
+  if facts.istensor(a) and facts.istensor(b) then return tensors(a, b, o) end
   if math.type(a) and math.type(b) then return numbers(a, b, o) end
   if a ~= nil and rawequal(a, b) then return nil end
   return ("got %s, expected %s: these cannot be close"):format(called(a),

@@ -9,6 +9,7 @@
 
 local closeness = require "nacre.closeness"
 local values = require "nacre.stored_values"
+local facts = require "nacre.tensor_facts"
 
 local golden = {}
 
@@ -27,7 +28,7 @@ end
 
 -- A number or a table of numbers as a tensor with all of its digits.
 local function tensorof(x)
-  if closeness.istensor(x) then return x:detach():cpu() end
+  if facts.istensor(x) then return x:detach():cpu() end
   if type(x) ~= "number" and type(x) ~= "table" then
     return nil, "t.golden takes a tensor, a number or a table of numbers"
   end

@@ -13,6 +13,7 @@
 -- compared when the test is over.
 
 local closeness = require "nacre.closeness"
+local facts = require "nacre.tensor_facts"
 local match = require "nacre.match_output"
 
 local values = {}
@@ -168,7 +169,7 @@ local function place(k, size, x, y)
   end
   local form = text(x, "%.9g") == text(y, "%.9g") and "%.17g" or "%.9g"
   return ("%s: got %s, expected %s"):format(
-    require "nacre.tensor_difference".index(k, size), text(x, form),
+    facts.index(k, size), text(x, form),
     text(y, form))
 end
 
@@ -187,13 +188,11 @@ local function look(s, k, x, y)
   if #s.first < PLACES then s.first[#s.first + 1] = {k, x, y} end
 end
 
-local function shape(t) return table.concat(t:size(), "x") end
-
 -- The two as lists of elements, or why they cannot be compared.
 local function alike(got, saved, job)
-  if shape(got) ~= shape(saved) or got:dim() ~= saved:dim() then
-    return ("got a shape of [%s], expected [%s]"):format(shape(got),
-                                                         shape(saved))
+  if not facts.same_shape(got, saved) then
+    return ("got a shape of [%s], expected [%s]"):format(facts.shape(got),
+                                                         facts.shape(saved))
   end
   local other = job.dtype and got.dtype == job.dtype and
                 saved.dtype == job.written
@@ -207,7 +206,7 @@ function values.compare(got, saved, job, asked)
   local wrong = alike(got, saved, job)
   if wrong then return wrong end
   local A, B = got:flatten(), saved:flatten()
-  local dtype = closeness.coarser(got.dtype, saved.dtype)
+  local dtype = facts.coarser(got.dtype, saved.dtype) or saved.dtype
   local s = {count = 0, first = {}, worst = -1, least = 0, most = 0}
   s.float = closeness.kind(dtype).bits ~= nil
   if s.float then s.most = scale(B) end

@@ -15,6 +15,7 @@ local host = require "nacre.host"
 local match = require "nacre.match_output"
 local process = require "nacre.process"
 local input_block = require "nacre.input_block"
+local units = require "nacre.units"
 
 local file = {}
 
@@ -98,21 +99,10 @@ end
 
 local function quoted(text) return text:match '^"(.*)"$' or text end
 
--- "10s", "500ms", "2m", "2min", "1h" or "10" as seconds.
-function file.seconds(text)
-  local n, unit = text:match "^([%d%.]+)%s*(%a*)$"
-  local scale = ({[""] = 1, s = 1, ms = 1e-3, m = 60, min = 60,
-                  h = 3600})[unit or 0]
-  return scale and tonumber(n) and tonumber(n) * scale
-end
-
--- "500M", "2GiB", "1000" as bytes.
+-- The text of a memory limit in bytes.
 function file.bytes(text)
-  local n, unit, tail = text:match "^([%d%.]+)%s*([KMGT]?)(i?B?)$"
-  local shift = ({[""] = 0, K = 10, M = 20, G = 30, T = 40})[unit]
-  local bytes = shift and tail ~= "i" and tonumber(n) and
-                tonumber(n) * 2.0 ^ shift
-  return bytes and bytes >= 1 and bytes < 2.0 ^ 62 and bytes // 1 | 0 or nil
+  local n = units.parse_bytes(text)
+  return n and n >= 1 and n < 1 << 62 and n or nil
 end
 
 local function positive(text)
@@ -131,10 +121,8 @@ local function need(text)
   if what == "cuda" then return rest == "" and {what = what, count = 1} end
   if what == "png" then return rest == "" and {what = what} end
   if what == "file" then return rest ~= "" and {what = what, path = rest} end
-  local n, unit = rest:match "^([%d%.]+)%s*(%a+)$"
-  local shift = ({B = 0, KiB = 10, MiB = 20, GiB = 30, TiB = 40})[unit or 0]
-  return shift and tonumber(n) and
-         {what = "mem", bytes = tonumber(n) * 2.0 ^ shift, text = rest}
+  local n = rest:find "%a" and units.parse_bytes(rest)
+  return n and {what = "mem", bytes = n, text = rest}
 end
 
 -- What each directive makes of its text; nil if it cannot be that.
@@ -150,7 +138,7 @@ local readers = {
   dtype = function(s) local l = words(s); return #l > 0 and l or nil end,
   rtol = positive,
   atol = positive,
-  timeout = file.seconds,
+  timeout = units.parse_seconds,
   memory = file.bytes,
   skip = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   xfail = function(s) return s ~= "" and quoted(s) or "no reason given" end,

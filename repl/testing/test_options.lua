@@ -5,6 +5,7 @@
 local file = require "nacre.test_file"
 local host = require "nacre.host"
 local process = require "nacre.process"
+local units = require "nacre.units"
 
 local options = {}
 
@@ -111,7 +112,7 @@ local valued = {
   ["--gpu-jobs"] = {"gpujobs", integer(1), "a number from 1"},
   ["--seed"] = {"seed", integer(math.mininteger), "an integer"},
   ["--threads"] = {"threads", integer(1), "a number from 1"},
-  ["--timeout"] = {"timeout", file.seconds, "a time such as 10s"},
+  ["--timeout"] = {"timeout", units.parse_seconds, "a time such as 10s"},
   ["--rtol"] = {"rtol", positive, "a number"},
   ["--within"] = {"within", positive, "a number"},
   ["--atol"] = {"atol", positive, "a number"},

@@ -7,6 +7,7 @@ local closeness = require "nacre.closeness"
 local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local match = require "nacre.match_output"
+local facts = require "nacre.tensor_facts"
 
 local diff = {}
 
@@ -127,7 +128,7 @@ end
 
 -- What is said of two values that are no tables, or nil if they are equal.
 local function leaf(got, expected)
-  if closeness.istensor(got) or closeness.istensor(expected) then
+  if facts.istensor(got) or facts.istensor(expected) then
     local says = closeness.compare(got, expected, {rtol = 0, atol = 0})
     return says and split(says)
   end

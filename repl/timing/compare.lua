@@ -7,7 +7,7 @@
 local bench = require "nacre.bench"
 local difference = require "nacre.tensor_difference"
 local measurements = require "nacre.measurement_files"
-local machine = require "nacre.machine"
+local facts = require "nacre.tensor_facts"
 local wrap = require "nacre.wrap_lines"
 local operands = require "nacre.operand_copies"
 local peak = require "nacre.machine_peak"
@@ -82,7 +82,7 @@ end
 local function home(...)
   for i = 1, select("#", ...) do
     local v = select(i, ...)
-    if measure.istensor(v) then v:cpu() end
+    if facts.istensor(v) then v:cpu() end
   end
   return ...
 end
@@ -106,14 +106,6 @@ end
 --
 -- The table
 --
-local function pad(s, n)
-  return s .. (" "):rep(n - (utf8.len(s) or #s))
-end
-
-local function left(s, n)
-  return (" "):rep(n - (utf8.len(s) or #s)) .. s
-end
-
 local function speedup(x)
   if x >= 10 then return ("%.0fx"):format(x) end
   if x >= 0.995 then return ("%.1fx"):format(x) end
@@ -144,8 +136,8 @@ local function rows(list, valid)
   end
   wide = math.min(wide, 36)
   local function line(name, c, note)
-    local parts = {"  " .. pad(name, wide)}
-    for k = 1, 4 do parts[k + 1] = left(c[k], width[k]) end
+    local parts = {"  " .. wrap.pad(name, wide)}
+    for k = 1, 4 do parts[k + 1] = wrap.right(c[k], width[k]) end
     if note then parts[#parts + 1] = "  " .. note end
     return (table.concat(parts, "   "):gsub("%s+$", ""))
   end
@@ -168,7 +160,7 @@ end
 -- Do the results agree, and what do copies cost
 --
 local function agreement(a, b, what, hint)
-  if not (measure.istensor(a) and measure.istensor(b)) then return nil end
+  if not (facts.istensor(a) and facts.istensor(b)) then return nil end
   local d, why = difference.measure(a, b)
   if not d then return "results differ: " .. why, false end
   if d.different == 0 then return "results agree: bit by bit", true end

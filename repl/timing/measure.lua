@@ -18,6 +18,7 @@
 local errors = require "nacre.errors"
 local lexer = require "nacre.lexer"
 local machine = require "nacre.machine"
+local istensor = require "nacre.tensor_facts".istensor
 local stats = require "nacre.timing_stats"
 
 local nacre = package.loaded.nacre
@@ -172,10 +173,6 @@ end
 function measure.counters() return {machine.counters()} end
 measure.gained = gained
 
-local function istensor(v)
-  return type(v) == "userdata" and nacre.is_tensor(v)
-end
-measure.istensor = istensor
 
 -- The device that worked, and the dtype of its floats, from what the counters
 -- and the tensors in sight say.

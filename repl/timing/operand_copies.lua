@@ -5,6 +5,7 @@
 -- the session's unchanged.
 
 local measure = require "nacre.measure"
+local facts = require "nacre.tensor_facts"
 
 local nacre = package.loaded.nacre
 
@@ -37,7 +38,7 @@ end
 
 -- Is there a tensor or a generator in it, however deep?
 local function holds(v, seen)
-  if measure.istensor(v) or isgenerator(v) then return true end
+  if facts.istensor(v) or isgenerator(v) then return true end
   if type(v) ~= "table" or seen[v] then return false end
   seen[v] = true
   for _, item in next, v do
@@ -52,7 +53,7 @@ function operands.holds(v) return holds(v, libraries()) end
 -- there twice is there twice again.
 local function copied(v, each, seen)
   if seen[v] ~= nil then return seen[v] end
-  if measure.istensor(v) then
+  if facts.istensor(v) then
     seen[v] = each(v)
   elseif isgenerator(v) then
     seen[v] = v:clone()

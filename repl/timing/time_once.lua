@@ -11,6 +11,7 @@
 local host = require "nacre.host"
 local machine = require "nacre.machine"
 local peak = require "nacre.machine_peak"
+local facts = require "nacre.tensor_facts"
 local text = require "nacre.timing_text"
 local measure = require "nacre.measure"
 local units = require "nacre.units"
@@ -47,11 +48,11 @@ local function once(run, source)
   r.devicetime = r.uses > 0 and device or nil
   local tensors = {}
   for i = 1, results.n do
-    if measure.istensor(results[i]) then tensors[#tensors + 1] = results[i] end
+    if facts.istensor(results[i]) then tensors[#tensors + 1] = results[i] end
   end
   for _, name in ipairs(source and measure.named(source, _G) or {}) do
     local v = rawget(_G, name)
-    if measure.istensor(v) then tensors[#tensors + 1] = v end
+    if facts.istensor(v) then tensors[#tensors + 1] = v end
   end
   r.device, r.dtype = measure.place(r, tensors)
   local _, emulated = machine.accelerator()

@@ -11,7 +11,6 @@
 
 local bench = require "nacre.bench"
 local host = require "nacre.host"
-local stats = require "nacre.timing_stats"
 local text = require "nacre.timing_text"
 local measure = require "nacre.measure"
 

@@ -5,8 +5,8 @@
 -- them, warnings.
 
 local host = require "nacre.host"
-local styled = require "nacre.styled_output"
 local machine = require "nacre.machine"
+local facts = require "nacre.tensor_facts"
 local stats = require "nacre.timing_stats"
 local units = require "nacre.units"
 
@@ -191,7 +191,7 @@ function text.operands(source, env)
     local field = last == "." or last == ":"
     product = product or field and PRODUCTS[token.text] or false
     if token.kind == "name" and not field and next ~= "=" and
-       styled.istensor(valueof(env, token.text)) then
+       facts.istensor(valueof(env, token.text)) then
       names[#names + 1] = token.text
     end
   end

@@ -6,7 +6,7 @@
 local index_base = require "nacre.index_base"
 local frames = require "nacre.stack_frames"
 local runtime_errors = require "nacre.runtime_errors"
-local istensor = require "nacre.styled_output".istensor
+local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local expressions = require "nacre.expression_at"

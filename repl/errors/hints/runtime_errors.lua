@@ -5,7 +5,7 @@
 -- exist.
 
 local index_base = require "nacre.index_base"
-local istensor = require "nacre.styled_output".istensor
+local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local unknown_names = require "nacre.unknown_names"
 local expressions = require "nacre.expression_at"

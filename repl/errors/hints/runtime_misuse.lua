@@ -5,7 +5,7 @@
 -- ==, options of other libraries. A line that does not clearly match gets no
 -- hint.
 
-local istensor = require "nacre.styled_output".istensor
+local istensor = require "nacre.tensor_facts".istensor
 local expressions = require "nacre.expression_at"
 
 local nacre = package.loaded.nacre or _G.nacre

@@ -8,7 +8,7 @@
 -- variables; nothing is run.
 
 local frames = require "nacre.stack_frames"
-local istensor = require "nacre.styled_output".istensor
+local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 
@@ -16,11 +16,7 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local silent_mistakes = {}
 
-local function set(text)
-  local t = {}
-  for word in text:gmatch "%S+" do t[word] = true end
-  return t
-end
+local set = lexer.set
 
 local opens, closes = set "( { [ function do then repeat",
                       set ") } ] end until else elseif"

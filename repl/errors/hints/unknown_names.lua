@@ -5,7 +5,7 @@
 -- library's name (other_libraries.lua).
 
 local host = require "nacre.host"
-local istensor = require "nacre.styled_output".istensor
+local istensor = require "nacre.tensor_facts".istensor
 local expressions = require "nacre.expression_at"
 local other_libraries = require "nacre.other_libraries"
 

@@ -1,0 +1,49 @@
+-- SPDX-License-Identifier: MIT
+--
+-- tensor_facts.lua - facts about tensors and dtypes that several modules need.
+
+local nacre = package.loaded.nacre or _G.nacre
+
+local facts = {}
+
+-- By float dtype: the bits of the fraction, the exponent of the least normal
+-- number, and the significant decimal digits that a float always keeps and
+-- those that always distinguish it from its neighbours.
+facts.floats = {
+  float64 = {bits = 52, least = -1022, kept = 15, needed = 17},
+  float32 = {bits = 23, least = -126, kept = 6, needed = 9},
+  float16 = {bits = 10, least = -14, kept = 3, needed = 5},
+  bfloat16 = {bits = 7, least = -126, kept = 2, needed = 4},
+}
+
+function facts.istensor(v)
+  return type(v) == "userdata" and nacre.is_tensor(v)
+end
+
+function facts.isfloat(t) return facts.floats[t.dtype] ~= nil end
+
+-- "2x3"
+function facts.shape(t) return table.concat(t:size(), "x") end
+
+function facts.same_shape(a, b)
+  return a:dim() == b:dim() and facts.shape(a) == facts.shape(b)
+end
+
+-- "[2,3]" for the k-th element, counted row by row from 1.
+function facts.index(k, size)
+  local at = {}
+  for d = #size, 1, -1 do
+    at[d] = (k - 1) % size[d] + 1
+    k = (k - 1) // size[d] + 1
+  end
+  return "[" .. table.concat(at, ",") .. "]"
+end
+
+-- Of two dtypes the float one with fewer bits; nil if neither is a float.
+function facts.coarser(a, b)
+  local x, y = facts.floats[a], facts.floats[b]
+  if not x or not y then return x and a or y and b or nil end
+  return x.bits <= y.bits and a or b
+end
+
+return facts
