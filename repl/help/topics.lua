@@ -11,27 +11,27 @@ topics.list = {
    "int64, float16, bfloat16, float32 or float64. {dtype=\"int64\"} makes " ..
    "a tensor of one, t:to \"float64\" converts.",
    "docs/guide/first-steps.md", "Dtypes"},
-  {"device", "Where the elements lie: \"cpu\" or \"cuda:0\". t:cuda(), " ..
-   "t:cpu() and t:to \"cuda:0\" copy; :dev lists the devices and says " ..
-   "where new tensors go.",
+  {"device", "The device that holds the elements: \"cpu\" or \"cuda:0\". " ..
+   "t:cuda(), t:cpu() and t:to \"cuda:0\" copy; :dev lists the devices and " ..
+   "shows where new tensors are created.",
    "docs/guide/devices-and-timing.md", "Devices and timing"},
-  {"grad", "What backward() has added up for a tensor that requires_grad; " ..
-   "t.grad = nil empties it.",
+  {"grad", "The gradient that backward() has accumulated for a tensor that " ..
+   "requires_grad; t.grad = nil resets it.",
    "docs/guide/autograd.md", "Gradients"},
-  {"requires_grad", "Makes a tensor remember what becomes of it, so that " ..
-   "backward() finds its gradient: {requires_grad=true} when it is made, " ..
-   "t:requires_grad_() later.",
+  {"requires_grad", "Operations on a tensor that requires_grad are recorded, " ..
+   "so that backward() can compute its gradient: {requires_grad=true} when " ..
+   "it is created, t:requires_grad_() later.",
    "docs/guide/autograd.md", "Gradients"},
-  {"indexing", "Positions count from 1, from the end with -1. t[2] is a " ..
+  {"indexing", "Indices count from 1, or from the end with -1. t[2] is a " ..
    "row, t[{2,3}] an element, t[{{2,3}}] or t[\"2:3\"] a range with both " ..
-   "ends, t[t:gt(0)] what a mask picks.",
+   "ends, t[t:gt(0)] the elements where a mask is true.",
    "docs/guide/indexing.md", "Indexing"},
   {"view", "Numbers and ranges as indices give a view, which shares its " ..
-   "elements with the tensor it shows; t:clone() is a copy.",
+   "elements with the tensor; t:clone() is a copy.",
    "docs/guide/indexing.md", "Views and copies"},
-  {"broadcasting", "Shapes are set side by side from their last dims. Sizes " ..
-   "must be equal, or 1, or missing: 1 and missing stretch to the other's, " ..
-   "so [3x1] and [4] give [3x4]. t:expand(...) does it to one tensor.",
+  {"broadcasting", "Shapes are aligned at their last dims. Sizes must be " ..
+   "equal, 1 or missing; 1 and missing dims are repeated to match the other, " ..
+   "so [3x1] and [4] give [3x4]. t:expand(...) broadcasts one tensor.",
    "docs/guide/first-steps.md", "Arithmetic"},
   {"strides", "How many elements lie between neighbours along each " ..
    "dimension: t:stride(). Views have other strides than a new tensor; " ..
@@ -39,29 +39,29 @@ topics.list = {
    "docs/guide/indexing.md", "Views and copies"},
   {"limits", "A tensor has at most 8 dimensions. There are no complex and " ..
    "no sparse tensors.",
-   "docs/guide/first-steps.md", "Dtypes"},
+   "docs/guide/limits.md", "What there is not"},
   {"threads", "Operations on the CPU use as many threads as there are " ..
    "processors: --threads N, :set threads N and nacre.set_num_threads(N) " ..
    "change that.",
-   "docs/guide/devices-and-timing.md", "Many runs"},
+   "docs/guide/performance.md", "Threads"},
   {"tf32", "nacre.backends.cuda.matmul.allow_tf32 = true lets products of " ..
    "float32 on a GPU use TF32: faster, with 11 significant bits. It is " ..
-   "false at first, as in PyTorch.",
-   "docs/guide/cuda.md", "Precision of products"},
+   "false by default, as in PyTorch.",
+   "docs/guide/performance.md", "TF32 and other precision"},
   {"errors", "An error is a table with code, op, message, file, line and " ..
    "the operands; pcall returns it, tostring(e) is its text, and :debug " ..
    "opens the stack of the last one.",
-   "docs/guide/looking-inside.md", "The stack of an error"},
+   "docs/guide/errors.md", "Codes"},
   {"keys", "Tab completes, twice lists; Up and Down search the history; " ..
    "Alt-Enter adds a line to a block; Ctrl-X Ctrl-E opens the block in an " ..
    "editor; F1 or Alt-H explains the name at the cursor; Ctrl-C " ..
    "interrupts; Ctrl-D leaves.",
-   "docs/guide/first-steps.md", "Finding out"},
+   "docs/guide/settings.md", "Keys"},
   {"environment", "NACRE_CUDA=off starts without CUDA, NACRE_CUDA=emulated " ..
-   "with a device that the CPU plays, NACRE_DEVICE=cuda has new tensors go " ..
-   "there; man nacre has all of them, and the files.",
-   "docs/guide/devices-and-timing.md", "CPU against GPU"},
-  {"files", "nacre.save(path, t) and nacre.load(path) take the format from " ..
+   "with a device emulated on the CPU; NACRE_DEVICE=cuda creates new tensors " ..
+   "on a GPU. man nacre lists all variables, and the files.",
+   "docs/guide/settings.md", "Environment variables"},
+  {"files", "nacre.save(path, t) and nacre.load(path) choose the format by " ..
    "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz and " ..
    ".safetensors a table of them.",
    "docs/guide/files.md", "Files"},

@@ -61,22 +61,22 @@ settings.list = {
   {"edge", 5, integer(1, 1000), nil, "1 to 1000",
    "rows shown at each end of a long tensor"},
   {"maxlines", 25, integer(5, 100000), nil, "5 or more",
-   "lines a value may take"},
+   "the most lines that a value takes"},
   {"depth", "auto", function(v)
      return v == "auto" and v or integer(1, 100)(v)
-   end, nil, "1 to 100, or auto", "how deep tables are shown"},
+   end, nil, "1 to 100, or auto", "how deep nested tables are shown"},
   {"stats", true, switch, onoff, "on or off",
-   "the line of statistics under a tensor"},
+   "the line of statistics under an abbreviated tensor"},
   {"result_keep", 64 << 20, bytes, memory, "a size such as 64MiB",
-   "a result may keep so much memory; more is released"},
+   "the largest result that _, __ and ___ keep"},
   {"timing", 0.5, threshold, duration, "on, off or a time such as 500ms",
-   "tells how long a line took, from this time on"},
+   "show the time of a line that took at least this long"},
   {"color", elsewhere(function() return (terminal()) end, terminal),
    word("auto", "always", "never"), nil, "auto, always or never",
    "colours"},
   {"ascii", elsewhere(function() return not host.utf8() end, function(v)
      terminal(nil, v)
-   end), switch, onoff, "on or off", "no characters but ASCII"},
+   end), switch, onoff, "on or off", "write only ASCII characters"},
   {"graphics", "auto", word("auto", "kitty", "iterm", "sixel", "blocks",
                             "ascii", "off"), nil,
    "auto, kitty, iterm, sixel, blocks, ascii or off", "how :show draws"},
@@ -87,11 +87,11 @@ settings.list = {
    end, nil, "10 or more, or 0 for that of the terminal",
    "columns of the output"},
   {"device", elsewhere(nacre.get_default_device, nacre.set_default_device),
-   tostring, nil, "a device", "where new tensors go"},
+   tostring, nil, "a device", "where new tensors are created"},
   {"dtype", elsewhere(nacre.get_default_dtype, nacre.set_default_dtype),
-   tostring, nil, "a dtype", "of new tensors of floats"},
+   tostring, nil, "a dtype", "the dtype of new float tensors"},
   {"threads", elsewhere(nacre.get_num_threads, nacre.set_num_threads),
-   integer(1, 256), nil, "1 to 256", "threads of the CPU"},
+   integer(1, 256), nil, "1 to 256", "number of CPU threads"},
 }
 
 local rows = {}
