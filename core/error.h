@@ -53,6 +53,11 @@ typedef struct Error {
 #define NC_PRINTF(f, a)
 #endif
 
+/* Decodes the UTF-8 sequence at the start of s, of n bytes (n > 0): *c is the
+   code point, the result its length in bytes; 0 if s does not begin with a
+   valid sequence. */
+size_t nc_utf8(uint32_t *c, const char *s, size_t n);
+
 /* Writes s, of n bytes, into buf of `room' bytes as it may be shown: control
    characters, quotes' backslashes and what is not UTF-8 as \xNN; cut with
    "..." if too long.  Returns buf. */

@@ -49,6 +49,14 @@ int nc_checkoutdevice(const Tensor *out, const Device *d);
 /* Do the bytes of two tensors meet, without being the same elements? */
 int nc_overlaps(const Tensor *a, const Tensor *b);
 
+/* Fails with NC_EINDEX: index `given' is 0 or outside dimension d (0-based),
+   which has this size, of a tensor of nd dimensions. */
+int nc_outside(int64_t given, int64_t size, int d, int nd);
+
+/* *at = index `given' of dimension d of t (from 1, or negative from the end),
+   counted from 0.  Fails as nc_outside. */
+int nc_position(int64_t *at, int64_t given, const Tensor *t, int d);
+
 /* The device of the operands; 0-d ones on the host count as numbers. */
 int nc_samedevice(const Device **d, const Arg in[], int n);
 int nc_onedevice(const Device **d, const Arg in[], int n);  /* they do not */

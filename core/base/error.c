@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/io/file.h"
 #include "core/op.h"
 #include "core/tracing.h"
 

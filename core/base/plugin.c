@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "core/tensor.h"
-#include "core/indexing/view.h"
+#include "core/op.h"
 
 #define MAXPATH 4096
 

@@ -90,21 +90,6 @@ int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]) {
   return NC_OK;
 }
 
-int nc_dim(int *dim, int64_t given, int nd) {
-  int64_t range = nd > 0 ? nd : 1;
-  *dim = 0;
-  if (given == 0) {
-    nc_fail(NC_EINDEX, "dim 0: dimensions are counted from 1");
-    nc_hint("1 is the first dimension, -1 the last");
-    return NC_EINDEX;
-  }
-  if (given > range || given < -range)
-    return nc_fail(NC_EINDEX, "dim %lld is outside a tensor of %d dimension%s",
-                   (long long)given, nd, nd == 1 ? "" : "s");
-  *dim = (int)(given > 0 ? given - 1 : given + range);
-  return NC_OK;
-}
-
 /*
 ** Making and sharing
 */

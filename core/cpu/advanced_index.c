@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/indexing/advanced_index.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/portable.h"
-#include "core/indexing/view.h"
+#include "core/op.h"
 
 #define GRAIN 32768  /* elements worth a thread */
 #define PIECE 262144 /* bytes between two looks at the interrupt */

@@ -11,7 +11,7 @@
 
 #include "core/cpu/cpu.h"
 #include "core/portable.h"
-#include "core/indexing/view.h"
+#include "core/op.h"
 
 #define GRAIN 32768 /* elements worth a thread */
 #define PIECE 512   /* offsets at a time */

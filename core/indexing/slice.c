@@ -22,36 +22,8 @@ static int alias(Call *c) {
 }
 
 /*
-** Places
+** Ranges
 */
-int nc_outside(int64_t given, int64_t size, int d, int nd) {
-  if (given == 0) {
-    nc_fail(NC_EINDEX, "index 0: indices start at 1");
-    if (d > 0) nc_hint("1 is the first of dim %d, -1 the last", d + 1);
-    else
-      nc_hint("self[1] is the first %s, self[-1] the last",
-              nd > 1 ? "row" : "element");
-    return NC_EINDEX;
-  }
-  if (size == 0)
-    return nc_fail(NC_EINDEX, "index %lld is outside dim %d, which is empty",
-                   (long long)given, d + 1);
-  return nc_fail(NC_EINDEX,
-                 "index %lld is outside dim %d of size %lld "
-                 "(indices run from 1 to %lld, or -%lld to -1)",
-                 (long long)given, d + 1, (long long)size, (long long)size,
-                 (long long)size);
-}
-
-int nc_position(int64_t *at, int64_t given, const Tensor *t, int d) {
-  const int64_t size = t->size[d];
-  *at = 0;
-  if (given == 0 || given > size || given < -size)
-    return nc_outside(given, size, d, t->nd);
-  *at = given > 0 ? given - 1 : given + size;
-  return NC_OK;
-}
-
 int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step) {
   const int64_t size = y->size[d];
   if (step <= 0)

@@ -5,13 +5,6 @@
 
 #include "core/tensor.h"
 
-/* Fails: index `given' is outside dimension d, of a size, of nd. */
-int nc_outside(int64_t given, int64_t size, int d, int nd);
-
-/* *at = index `given' of dimension d (from 1, or negative from the end),
-   counted from 0. */
-int nc_position(int64_t *at, int64_t given, const Tensor *t, int d);
-
 /* Keeps of dimension d of the view y the elements first to last, both
    included; what lies outside is cut off. */
 int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step);

@@ -39,9 +39,6 @@ typedef struct Files {
 
 extern Files nc_files;        /* written by tests alone */
 
-/* Length of the UTF-8 sequence at s, and what it stands for; 0: none. */
-size_t nc_utf8(uint32_t *c, const char *s, size_t n);
-
 /* As nc_fail, with the path before the text. */
 int nc_failfile(int code, const char *path, const char *fmt, ...)
     NC_PRINTF(3, 4);
