@@ -154,7 +154,7 @@ static void momentmerge(const Job *j, Part *a, const Part *b) {
 
 static double varianceof(const DimCall *c, const Job *j, const Part *p) {
   const double n = (double)j->in.length - c->correction;
-  const double v = j->in.length ? p->second / (n > 0 ? n : 0) : NAN;
+  const double v = j->in.length ? p->second / (n > 0 ? n : 0) : (double)NAN;
   return c->op == DIM_STD ? sqrt(v) : v;
 }
 

@@ -295,8 +295,8 @@ static ssize_t pull(Reader *r, void *p, size_t n) {
 }
 
 static int checkmember(const char *label, const zip_stat *s) {
-  const int known = HAS_SIZE | HAS_COMP_SIZE | HAS_METHOD;
-  if ((s->valid & known) != (uint64_t)known)
+  const uint64_t known = HAS_SIZE | HAS_COMP_SIZE | HAS_METHOD;
+  if ((s->valid & known) != known)
     return nc_failfile(NC_EFILE, label, "its size is not known");
   if (s->valid & HAS_CRYPT && s->encryption_method != 0)
     return nc_failfile(NC_EFILE, label, "it is encrypted");

@@ -372,10 +372,10 @@ static void conclude(Summary *y, const Scan *s, const Part *p) {
   y->neginf = p->neginf;
   y->zero = p->zero;
   y->firstbad = p->firstbad;
-  y->min = p->n ? p->min : NAN;
-  y->max = p->n ? p->max : NAN;
-  y->mean = p->n ? p->mean : NAN;
-  y->std = p->n ? sqrt(p->m2 / (double)p->n) : NAN;
+  y->min = p->n ? p->min : (double)NAN;
+  y->max = p->n ? p->max : (double)NAN;
+  y->mean = p->n ? p->mean : (double)NAN;
+  y->std = p->n ? sqrt(p->m2 / (double)p->n) : (double)NAN;
   y->imin = p->imin;
   y->imax = p->imax;
   if (nc_category(s->type) != NC_FLOAT) y->constant = p->imin == p->imax;
