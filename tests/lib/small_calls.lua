@@ -33,7 +33,7 @@ local function families()
   local file = assert(io.open(path), "no " .. path)
   local ops = {}
   for name, signature in file:read("a")
-      :gmatch('FAMILY%(([%w_]+),%s*%u+,%s*"(.-)"') do
+      :gmatch('OPERATOR%(([%w_]+),%s*%u+,%s*"(.-)"') do
     signature = signature:gsub("!", "")
     ops[#ops + 1] = { name = name, family = true, params = parse(signature),
                       results = signature:match("%->%s*(.*)") }
