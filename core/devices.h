@@ -253,6 +253,79 @@ typedef struct AssertCall {
 } AssertCall;
 
 /*
+** Calls of the optional requests.  No operand and no result is empty.
+*/
+
+/* y, dense, of the shape and type of x = x with the dimensions of the mask
+   `dims' reversed. */
+typedef struct FlipCall {
+  const Tensor *x;
+  Tensor *y;
+  unsigned dims;
+} FlipCall;
+
+/* y, dense, of the shape and type of x = the upper or lower triangle of each
+   matrix (the last two dimensions), with zeros elsewhere.  The diagonal is as
+   in triu and tril, and at most one step outside of the matrix. */
+typedef struct TriangleCall {
+  const Tensor *x;
+  Tensor *y;
+  int64_t diagonal;
+  int upper;
+} TriangleCall;
+
+/* y, dense, = the n tensors x, dense and of its type, concatenated along the
+   dimension before which the sizes multiply to `outer'. */
+typedef struct CatCall {
+  Tensor *y;
+  Tensor *const *x;
+  int n;
+  int64_t outer;
+} CatCall;
+
+/* d, dense, of the shape and type of g and y = the gradient of y =
+   softmax(x), or, if `log', log_softmax(x), along dim: g*y - y*sum(g*y), or
+   g - exp(y)*sum(g). */
+typedef struct SoftmaxBackwardCall {
+  Tensor *d, *g, *y;
+  int dim, log;
+} SoftmaxBackwardCall;
+
+/* y, dense, = the elements of the ranks `rank', int64, dense, from 0, along
+   the last dimension of x; at most NC_MAXRANKS in a row. */
+#define NC_MAXRANKS 256
+typedef struct SelectRanksCall {
+  Tensor *y;
+  const Tensor *x, *rank;
+} SelectRanksCall;
+
+/* at, int64, = the positions, from 1, of the rows of the dense matrix x in
+   lexicographic order; the sort is stable. */
+typedef struct SortRowsCall {
+  Tensor *at;
+  const Tensor *x;
+} SortRowsCall;
+
+/* y[x[i]] += weight[i], or 1 where weight is NULL.  All are dense vectors; x
+   is int64 with values from 0 to numel(y)-1, weight is float64, y is float64
+   with weights, int64 without. */
+typedef struct BincountCall {
+  Tensor *y;
+  const Tensor *x, *weight;
+} BincountCall;
+
+/* y[k], int64, set to 0 = how many elements of the vector x, float32 or
+   float64, lie in edge[k] <= e < edge[k+1] (<= in the last bin).  The edges,
+   dense and of the type of x, are evenly spaced up to rounding.  *done = 0,
+   and nothing is counted, if two of them are equal or their distance is not
+   finite. */
+typedef struct EvenBinsCall {
+  Tensor *y;
+  const Tensor *x, *edge;
+  int *done;
+} EvenBinsCall;
+
+/*
 ** What a device is asked, X(request, what it is called with).  This list is
 ** the only one: the fields of Device, the functions nc_cpu_<request> and
 ** nc_cuda_<request>, the tables of all devices and what the core and a plug-in
@@ -277,9 +350,20 @@ typedef struct AssertCall {
   X(norm, NormCall)                                                   \
   X(device_assert, AssertCall)
 
-/* NULL where a device does the same by other requests, as each says. */
-#define OPTIONAL_REQUESTS(X) \
-  X(gather_dim, GatherDimCall)        /* else index_read, index_write */
+/* NULL where a device does the same by other requests, as each says: an
+   operator then composes its result of other operations, or runs on the
+   host. */
+#define OPTIONAL_REQUESTS(X)                                            \
+  X(gather_dim, GatherDimCall)        /* else index_read, index_write */ \
+  X(flip, FlipCall)                   /* else index_read */             \
+  X(triangle, TriangleCall)           /* else where, of an index range */ \
+  X(cat, CatCall)                     /* else a copy of each tensor */  \
+  X(softmax_backward, SoftmaxBackwardCall) /* else pointwise, sum */    \
+  X(sort_values, SortCall)            /* at is NULL; else sort */       \
+  X(select_ranks, SelectRanksCall)    /* else sort */                   \
+  X(sort_rows, SortRowsCall)          /* else on the host */            \
+  X(bincount, BincountCall)           /* else index_accumulate */       \
+  X(even_bins, EvenBinsCall)          /* else search */
 
 /* How bytes cross between the host and a device. */
 enum {

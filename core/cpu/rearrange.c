@@ -76,14 +76,16 @@ static void copylines(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_flip(Tensor *y, const Tensor *x, unsigned dims) {
+int nc_cpu_flip(const Device *device, const FlipCall *c) {
+  const Tensor *x = c->x;
   DimRows l = { .x = nc_data(x),
-                .y = nc_data(y),
+                .y = nc_data(c->y),
                 .esize = nc_dtypesize(x->dtype) };
+  (void)device;
   for (int d = 0; d < x->nd; d++) {
     const int64_t step = x->step[d] * l.esize;
-    if (dims >> d & 1) l.x += (x->size[d] - 1) * step;
-    adddim(&l, x->size[d], dims >> d & 1 ? -step : step);
+    if (c->dims >> d & 1) l.x += (x->size[d] - 1) * step;
+    adddim(&l, x->size[d], c->dims >> d & 1 ? -step : step);
   }
   if (l.nd == 0) l.size[l.nd++] = 1; /* one element */
   return nc_parallel(nc_numel(x), GRAIN, copylines, &l);
@@ -92,16 +94,9 @@ int nc_cpu_flip(Tensor *y, const Tensor *x, unsigned dims) {
 /*
 ** Triangles
 */
-typedef struct Triangle {
-  const Tensor *x;
-  Tensor *y;
-  int64_t diagonal;
-  int upper;
-} Triangle;
-
 /* Rows begin .. end-1 of all matrices. */
 static void triangles(void *ctx, int64_t begin, int64_t end) {
-  const Triangle *t = ctx;
+  const TriangleCall *t = ctx;
   const Tensor *x = t->x;
   const int nd = x->nd;
   const int64_t rows = x->size[nd - 2], n = x->size[nd - 1];
@@ -127,40 +122,37 @@ static void triangles(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_triangle(Tensor *y, const Tensor *x, int64_t diagonal, int upper) {
-  Triangle t = { .x = x, .y = y, .diagonal = diagonal, .upper = upper };
-  const int64_t n = x->size[x->nd - 1];
-  return nc_parallel(nc_numel(x) / n, 1 + GRAIN / n, triangles, &t);
+int nc_cpu_triangle(const Device *d, const TriangleCall *c) {
+  const int64_t n = c->x->size[c->x->nd - 1];
+  (void)d;
+  return nc_parallel(nc_numel(c->x) / n, 1 + GRAIN / n, triangles, (void *)c);
 }
 
 /*
 ** Joined
 */
-typedef struct Join {
-  char *y;
-  Tensor *const *x;
-  int n;
-  int64_t outer, row; /* pieces of each; bytes of the result's */
-} Join;
+/* Bytes of one index of the dimensions before the concatenated one. */
+static int64_t rowbytes(const CatCall *c, const Tensor *t) {
+  return nc_numel(t) * nc_dtypesize(t->dtype) / c->outer;
+}
 
-/* Pieces begin .. end-1 of the result, each made of one from every x. */
-static void pieces(void *ctx, int64_t begin, int64_t end) {
-  const Join *j = ctx;
+/* Rows begin .. end-1 of the result, each made of a row of every x. */
+static void catrows(void *ctx, int64_t begin, int64_t end) {
+  const CatCall *c = ctx;
+  const int64_t bytes = rowbytes(c, c->y);
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
-    char *y = j->y + i * j->row;
-    for (int k = 0; k < j->n; k++) {
-      const Tensor *x = j->x[k];
-      const int64_t n = nc_numel(x) * nc_dtypesize(x->dtype) / j->outer;
+    char *y = (char *)nc_data(c->y) + i * bytes;
+    for (int k = 0; k < c->n; k++) {
+      const Tensor *x = c->x[k];
+      const int64_t n = rowbytes(c, x);
       memcpy(y, (const char *)nc_data(x) + i * n, (size_t)n);
       y += n;
     }
   }
 }
 
-int nc_cpu_cat(Tensor *y, Tensor *const x[], int n, int64_t outer) {
-  const int64_t bytes = nc_numel(y) * nc_dtypesize(y->dtype);
-  Join j = {
-    .y = nc_data(y), .x = x, .n = n, .outer = outer, .row = bytes / outer
-  };
-  return nc_parallel(outer, 1 + GRAIN / (1 + j.row / 4), pieces, &j);
+int nc_cpu_cat(const Device *d, const CatCall *c) {
+  const int64_t bytes = rowbytes(c, c->y);
+  (void)d;
+  return nc_parallel(c->outer, 1 + GRAIN / (1 + bytes / 4), catrows, (void *)c);
 }

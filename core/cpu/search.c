@@ -98,12 +98,14 @@ static int mergerows(int64_t **v, int64_t *w, int64_t n,
   return NC_OK;
 }
 
-int nc_cpu_sortrows(Tensor *at, const Tensor *x) {
+int nc_cpu_sort_rows(const Device *d, const SortRowsCall *c) {
+  const Tensor *x = c->x;
   const int64_t n = x->size[0], m = x->size[1];
   const int64_t bytes = m * nc_dtypesize(x->dtype);
-  int64_t *y = nc_data(at), *v, *w;
+  int64_t *y = nc_data(c->at), *v, *w;
   void *keys = NULL, *more = NULL;
   int r = nc_hostalloc(&keys, n * bytes);
+  (void)d;
   if (r == NC_OK) r = nc_hostalloc(&more, 2 * n * (int64_t)sizeof *v);
   if (r == NC_OK) {
     v = more;
@@ -123,11 +125,12 @@ int nc_cpu_sortrows(Tensor *at, const Tensor *x) {
 /*
 ** Counts
 */
-int nc_cpu_bincount(Tensor *y, const Tensor *x, const Tensor *weight) {
-  const int64_t n = nc_numel(x), *at = nc_data(x);
-  const double *w = weight ? nc_data(weight) : NULL;
-  int64_t *count = nc_data(y);
-  double *sum = nc_data(y);
+int nc_cpu_bincount(const Device *d, const BincountCall *c) {
+  const int64_t n = nc_numel(c->x), *at = nc_data(c->x);
+  const double *w = c->weight ? nc_data(c->weight) : NULL;
+  int64_t *count = nc_data(c->y);
+  double *sum = nc_data(c->y);
+  (void)d;
   for (int64_t i = 0; i < n && !nc_interrupted;)
     for (int64_t end = n - i < PIECE ? n : i + PIECE; i < end; i++) {
       if (w) sum[at[i]] += w[i];
@@ -190,14 +193,16 @@ static void evenbins(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_evenbins(int *done, Tensor *y, const Tensor *x, const Tensor *edge) {
-  const int64_t n = y->size[0], length = nc_numel(x);
-  EvenBins b = { .x = x, .edge = nc_data(edge), .n = n };
-  int64_t parts = length / (4096 + 4 * n), *sum = nc_data(y);
+int nc_cpu_even_bins(const Device *d, const EvenBinsCall *c) {
+  const Tensor *x = c->x;
+  const int64_t n = c->y->size[0], length = nc_numel(x);
+  EvenBins b = { .x = x, .edge = nc_data(c->edge), .n = n };
+  int64_t parts = length / (4096 + 4 * n), *sum = nc_data(c->y);
   void *p;
   int r;
-  *done = x->dtype == DT_f32 ? evenedges_float(&b) : evenedges_double(&b);
-  if (!*done) return NC_OK;
+  (void)d;
+  *c->done = x->dtype == DT_f32 ? evenedges_float(&b) : evenedges_double(&b);
+  if (!*c->done) return NC_OK;
   if (parts > nc_threads()) parts = nc_threads();
   if (parts < 1) parts = 1;
   b.part = (length + parts - 1) / parts;

@@ -123,18 +123,21 @@ static void backlines(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_softmax_backward(Tensor *d, Tensor *g, Tensor *y, int dim, int log) {
-  const DimCall c = { .x = g, .dims = 1u << dim };
-  const unsigned dims = g->nd ? c.dims : 0;
-  Back b = { .log = log };
-  int r = nc_dimrows(&b.g, g, dims);
-  if (r == NC_OK) r = nc_dimrows(&b.y, y, dims);
+int nc_cpu_softmax_backward(const Device *device,
+                            const SoftmaxBackwardCall *s) {
+  const DimCall c = { .x = s->g, .dims = 1u << s->dim };
+  const unsigned dims = s->g->nd ? c.dims : 0;
+  Tensor *d = s->d;
+  Back b = { .log = s->log };
+  int r = nc_dimrows(&b.g, s->g, dims);
+  (void)device;
+  if (r == NC_OK) r = nc_dimrows(&b.y, s->y, dims);
   if (r == NC_OK && d->dtype == b.g.t->dtype && nc_dim_islast(&c))
     nc_retain(b.out = d);
   else if (r == NC_OK)
     r = nc_new(&b.out, nc_device(d), b.g.t->dtype, b.g.t->nd, b.g.t->size);
   if (r == NC_OK) r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backlines, &b);
-  if (r == NC_OK && b.out != d) r = nc_dimrows_restore(d, b.out, dim);
+  if (r == NC_OK && b.out != d) r = nc_dimrows_restore(d, b.out, s->dim);
   nc_release(b.g.t);
   nc_release(b.y.t);
   nc_release(b.out);

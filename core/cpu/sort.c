@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/ops/sort.h"
 
 #define MOSTBITS 11
 #define DIGITS (1 << MOSTBITS) /* values of a digit, at most */
@@ -288,10 +287,17 @@ int nc_cpu_sort(const Device *d, const SortCall *s) {
   return sorted(s, NULL);
 }
 
-int nc_cpu_ranks(Tensor *y, const Tensor *x, const Tensor *rank) {
-  const int dim = x->nd - 1;
-  const SortCall s = { .x = x, .y = y, .dim = dim, .keep = rank->size[dim] };
-  return sorted(&s, nc_data(rank));
+int nc_cpu_sort_values(const Device *d, const SortCall *s) {
+  return nc_cpu_sort(d, s);
+}
+
+int nc_cpu_select_ranks(const Device *d, const SelectRanksCall *c) {
+  const int dim = c->x->nd - 1;
+  const SortCall s = {
+    .x = c->x, .y = c->y, .dim = dim, .keep = c->rank->size[dim]
+  };
+  (void)d;
+  return sorted(&s, nc_data(c->rank));
 }
 
 uint64_t nc_sortkey(DType type, const void *p) {

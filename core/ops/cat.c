@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cpu/cpu.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/portable.h"
@@ -76,14 +75,15 @@ static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
   const int64_t least = 32 * n;
   int64_t outer = 1;
   for (int d = 0; d < dim; d++) outer *= y->size[d];
-  if (nc_device(y) != &nc_cpu || outer < 2 ||
+  if (nc_device(y)->cat == NULL || outer < 2 ||
       nc_numel(y) / outer * nc_dtypesize(y->dtype) < least)
     return 0;
   for (int i = first; i < a->n; i++)
     if (a->tensors[i]->dtype != y->dtype || !nc_isdense(a->tensors[i]))
       return 0;
   nc_count(0, 2 * nc_numel(y) * nc_dtypesize(y->dtype));
-  *r = nc_cpu_cat(y, a->tensors + first, n, outer);
+  const CatCall c = { .y = y, .x = a->tensors + first, .n = n, .outer = outer };
+  *r = nc_device(y)->cat(nc_device(y), &c);
   return 1;
 }
 

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "core/base/temps.h"
-#include "core/cpu/cpu.h"
 #include "core/indexing/advanced_index.h"
 #include "core/op.h"
 
@@ -33,8 +32,11 @@ static Tensor *binned(Temps *w, Tensor *x, Tensor *weight, int64_t n) {
       w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n, nc_int(0)),
       &y);
   if (w->status != NC_OK) return NULL;
-  if (nc_device(x) == &nc_cpu) w->status = nc_cpu_bincount(y, x, weight);
-  else addup(w, y, x, weight);
+  if (nc_device(x)->bincount == NULL) addup(w, y, x, weight);
+  else {
+    const BincountCall c = { .y = y, .x = x, .weight = weight };
+    w->status = nc_device(x)->bincount(nc_device(x), &c);
+  }
   return y;
 }
 
@@ -269,15 +271,17 @@ static Tensor *between(Temps *w, Tensor *x, const void *info) {
 }
 
 /* Counts of the vector x between edges: by arithmetic, if they are `even' and
-   this is the CPU. */
+   the device can. */
 static Tensor *countedbetween(Temps *w, Tensor *x, Tensor *edge, int even) {
   const Binning all = { between, &edge, edge ? edge->size[0] - 1 : 0 };
   Tensor *y = NULL;
   int done = 0;
-  if (w->status == NC_OK && even && nc_device(x) == &nc_cpu) {
-    y = nc_temps_add(w, nc_full(&y, &nc_cpu, DT_i64, 1, &all.n, nc_int(0)), &y);
+  if (w->status == NC_OK && even && nc_device(x)->even_bins) {
+    const Device *d = nc_device(x);
+    y = nc_temps_add(w, nc_full(&y, d, DT_i64, 1, &all.n, nc_int(0)), &y);
     nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
-    if (w->status == NC_OK) w->status = nc_cpu_evenbins(&done, y, x, edge);
+    const EvenBinsCall c = { .y = y, .x = x, .edge = edge, .done = &done };
+    if (w->status == NC_OK) w->status = d->even_bins(d, &c);
   }
   return done ? y : counted(w, x, &all);
 }

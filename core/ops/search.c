@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* search.c - places in what is sorted: searchsorted, bucketize, isin. */
 #include "core/base/temps.h"
-#include "core/cpu/cpu.h"
 #include "core/op.h"
 #include "core/ops/sort.h"
 

@@ -5,7 +5,6 @@
 */
 #include <string.h>
 
-#include "core/cpu/cpu.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/indexing/index_select.h"
@@ -30,9 +29,10 @@ static Tensor *reversed(Temps *w, Tensor *x, unsigned dims) {
   Tensor *y = x;
   if (w->status != NC_OK || nc_numel(x) == 0 || dims == 0)
     return nc_temps_op1(w, OP_clone, x);
-  if (nc_device(x) == &nc_cpu) {
+  if (nc_device(x)->flip) {
     y = likewise(w, x);
-    if (y) w->status = nc_cpu_flip(y, x, dims);
+    const FlipCall c = { .x = x, .y = y, .dims = dims };
+    if (y) w->status = nc_device(x)->flip(nc_device(x), &c);
     return y;
   }
   for (int d = 0; d < x->nd && w->status == NC_OK; d++) {
@@ -196,9 +196,12 @@ static int triangle(Call *c, int upper) {
                        x->nd);
   else diagonal = nearest(diagonal.i, x);
   if (w.status != NC_OK || nc_numel(x) == 0) y = nc_temps_op1(&w, OP_clone, x);
-  else if (nc_device(x) == &nc_cpu) {
+  else if (nc_device(x)->triangle) {
     y = likewise(&w, x);
-    if (y) w.status = nc_cpu_triangle(y, x, diagonal.i, upper);
+    const TriangleCall t = {
+      .x = x, .y = y, .diagonal = diagonal.i, .upper = upper
+    };
+    if (y) w.status = nc_device(x)->triangle(nc_device(x), &t);
   } else y = masked(&w, x, diagonal, upper ? OP_ge : OP_le);
   return nc_temps_endcall(&w, c, y, 1);
 }

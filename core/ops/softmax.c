@@ -4,7 +4,6 @@
 ** and of cumsum.
 */
 #include "core/base/temps.h"
-#include "core/cpu/cpu.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/ops/sort.h"
@@ -59,20 +58,24 @@ int nc_grad_cumsum(OperatorGrad *g) {
   return nc_temps_finish(&w);
 }
 
-/* In one go, where there is nothing to record, and lines lie in one piece; 0
-   if it has to be by rows. */
+/* By the request softmax_backward, where nothing is recorded and dim is the
+   last dimension; 0 if the gradient has to be composed. */
 static int atonce(int *r, OperatorGrad *g, Tensor *y, int dim, int log) {
+  const Device *device = nc_device(y);
   int records[2] = { 0, 0 };
   Tensor *d = NULL;
   *r = nc_recording(&records[0], g->g[0]);
   if (*r == NC_OK) *r = nc_recording(&records[1], y);
   if (*r != NC_OK) return 1;
-  if (nc_device(y) != &nc_cpu || records[0] || records[1] || dim < y->nd - 1 ||
-      nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
+  if (device->softmax_backward == NULL || records[0] || records[1] ||
+      dim < y->nd - 1 || nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
     return 0;
   nc_count(4 * nc_numel(y), 3 * nc_numel(y) * nc_dtypesize(y->dtype));
-  *r = nc_new(&d, &nc_cpu, y->dtype, y->nd, y->size);
-  if (*r == NC_OK) *r = nc_cpu_softmax_backward(d, g->g[0], y, dim, log);
+  *r = nc_new(&d, device, y->dtype, y->nd, y->size);
+  const SoftmaxBackwardCall c = {
+    .d = d, .g = g->g[0], .y = y, .dim = dim, .log = log
+  };
+  if (*r == NC_OK) *r = device->softmax_backward(device, &c);
   if (*r == NC_OK) g->d[0] = d;
   else nc_release(d);
   return 1;

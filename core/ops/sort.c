@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "core/base/temps.h"
-#include "core/cpu/cpu.h"
 #include "core/op.h"
 
 /*
@@ -62,18 +61,19 @@ static int64_t lengthof(const Tensor *x, int dim) {
 
 int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
   SortCall s = { .x = x, .dim = dim, .keep = lengthof(x, dim) };
+  const Device *d = nc_device(x);
   Temps w = { 0 };
   int recorded;
   *y = NULL;
   TRY(nc_recording(&recorded, x));
-  if (recorded || nc_device(x) != &nc_cpu) {
+  if (recorded || d->sort_values == NULL) {
     nc_temps_result(&w, y, nc_temps_call1(&w, OPERATOR_sort, x, dim + 1, 0));
     return nc_temps_finish(&w);
   }
   w.status = newpart(&s.y, x, x->dtype, dim, s.keep);
   nc_temps_add(&w, w.status, &s.y);
   nc_count(0, 2 * nc_numel(x) * nc_dtypesize(x->dtype));
-  if (w.status == NC_OK && nc_numel(x) > 0) w.status = nc_cpu_sort(&nc_cpu, &s);
+  if (w.status == NC_OK && nc_numel(x) > 0) w.status = d->sort_values(d, &s);
   nc_temps_result(&w, y, s.y);
   return nc_temps_finish(&w);
 }
@@ -83,9 +83,9 @@ int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
 int nc_canrank(int *yes, Tensor *x, int64_t m) {
   int recorded;
   TRY(nc_recording(&recorded, x));
-  *yes = !recorded && nc_device(x) == &nc_cpu && x->nd > 0 &&
+  *yes = !recorded && nc_device(x)->select_ranks && x->nd > 0 &&
          x->size[x->nd - 1] >= SHORT && nc_numel(x) > 0 && m > 0 &&
-         m <= NC_MOSTRANKS;
+         m <= NC_MAXRANKS;
   return NC_OK;
 }
 
@@ -97,7 +97,9 @@ int nc_ranked(Tensor **y, Tensor *x, Tensor *rank) {
   if (w.status == NC_OK)
     nc_temps_add(&w, newpart(&out, x, x->dtype, dim, rank->size[dim]), &out);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
-  if (w.status == NC_OK) w.status = nc_cpu_ranks(out, x, at);
+  const SelectRanksCall c = { .y = out, .x = x, .rank = at };
+  if (w.status == NC_OK)
+    w.status = nc_device(x)->select_ranks(nc_device(x), &c);
   nc_temps_result(&w, y, out);
   return nc_temps_finish(&w);
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/temps.h"
-#include "core/cpu/cpu.h"
 #include "core/op.h"
 #include "core/ops/sort.h"
 
@@ -141,7 +140,8 @@ static Tensor *sliceorder(Temps *w, Tensor *x, int dim) {
   if (w->status == NC_OK)
     w->status = nc_new(&at, nc_device(x), DT_i64, 1, size);
   nc_temps_add(w, w->status, &at);
-  if (w->status == NC_OK) w->status = nc_cpu_sortrows(at, rows);
+  const SortRowsCall s = { .at = at, .x = rows };
+  if (w->status == NC_OK) w->status = nc_device(x)->sort_rows(nc_device(x), &s);
   return at;
 }
 
@@ -165,7 +165,8 @@ static int unique(Call *c, int i, int sorted) {
   const Wanted want = { (int)c->arg[i].s.i, (int)c->arg[i + 1].s.i };
   int dim, r;
   if (!c->arg[i + 2].given) return ofall(c, x, sorted, want);
-  if (sorted && nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  if (sorted && nc_device(x)->sort_rows == NULL)
+    return nc_byhost(c, nc_device(x));
   r = nc_dim(&dim, c->arg[i + 2].s.i, x->nd);
   if (r == NC_OK && x->nd == 0)
     r = nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");
