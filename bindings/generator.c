@@ -145,7 +145,7 @@ static int clone(lua_State *L) {
 const Bound nl_generator[] = {
   { "manual_seed", manual_seed, "self:any, seed:int -> generator",
     "seeds it; what it gives depends on the seed alone", NL_METHOD },
-  { "seed", seed, "self:any -> integer", "seeds it by chance; gives the seed",
+  { "seed", seed, "self:any -> integer", "seeds it from the system; returns the seed",
     NL_METHOD },
   { "initial_seed", initial_seed, "self:any -> integer", "the seed in use",
     NL_METHOD },
@@ -237,7 +237,7 @@ const Bound nl_randomness[] = {
   { "Generator", new, NEW,
     "a source of random numbers of its own, for generator=", NL_FUNCTION },
   { "seed", seedagain, "-> integer",
-    "seeds the random numbers by chance; gives the seed", NL_FUNCTION },
+    "seeds the random numbers from the system; returns the seed", NL_FUNCTION },
   { "get_rng_state", get_rng_state, "-> tensor",
     "where the random numbers stand, for set_rng_state", NL_FUNCTION },
   { "set_rng_state", set_rng_state, "state",

@@ -127,14 +127,14 @@ local ARITY = {unary = 1, test = 1, binary = 2, compare = 2, ternary = 3,
 
 local function shape(info)
   if info.kind == "reduce" then
-    return "without the dims in dim, or 1 there with keepdim; all dims if " ..
-           "none is given"
+    return "without the dims in dim (size 1 with keepdim); without dim, a " ..
+           "tensor without dimensions"
   elseif ARITY[info.kind] == 1 then
     return "that of self"
   elseif info.inplace then
     return "that of self, to which the others broadcast"
   end
-  return "what the operands broadcast to"
+  return "the shape to which the operands broadcast"
 end
 
 -- A row's expression with the names of its signature for the letters.
@@ -180,7 +180,7 @@ local function gradients(info, add)
 end
 
 local MISTAKES = {
-  dim = "a dim that is not there, or 0", index = "an index out of range, or 0",
+  dim = "dim out of range, or 0", index = "index out of range, or 0",
 }
 MISTAKES.dims, MISTAKES.dimortensor = MISTAKES.dim, MISTAKES.dim
 

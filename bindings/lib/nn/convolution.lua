@@ -249,16 +249,16 @@ local TRANSPOSED =
 
 define("conv_transpose1d",
        TRANSPOSED,
-       "the gradient of conv1d as a layer; weight [c x o/groups x k]",
+       "transposed convolution: the gradient of conv1d to its input; weight [c x o/groups x k]",
        function(...) return transposed("conv_transpose1d", 1, ...) end)
 define("conv_transpose2d",
        TRANSPOSED,
-       "the gradient of conv2d as a layer; weight [c x o/groups x kh x kw]",
+       "transposed convolution: the gradient of conv2d to its input; weight [c x o/groups x kh x kw]",
        function(...) return transposed("conv_transpose2d", 2, ...) end)
 
 define("conv_transpose3d",
        TRANSPOSED,
-       "the gradient of conv3d as a layer; weight [c x o/groups x kd x kh x "
+       "transposed convolution: the gradient of conv3d to its input; weight [c x o/groups x kd x kh x "
        .. "kw]",
        function(...) return transposed("conv_transpose3d", 3, ...) end)
 

@@ -161,8 +161,8 @@ end
 
 define("affine_grid",
        "theta:tensor, size:ints, align_corners:bool=false",
-       "the grid that has grid_sample map a batch by the matrices theta "
-       .. "[n x 2 x 3], or [n x 3 x 4] for volumes; size is that of its result",
+       "sampling grid for grid_sample from affine matrices theta [n x 2 x 3], "
+       .. "or [n x 3 x 4] for volumes; size is that of the result",
 function(theta, size, corners)
   local op = "affine_grid"
   floats(op, theta, "theta")
