@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The steps of CONTRIBUTING.md that add an operation work, and are all.
+
+Each block of code there that says where it goes is put into a copy of the
+sources; the copy is built, quickly rather than well, and the new operations
+are called on the CPU and on the emulated device. The files of each section
+are counted: an operation that needs more is a defect of the mechanism.
+
+    adding_operations.py PROGRAM SOURCES FOLDER CMAKE [-DNAME=VALUE ...]
+
+The copy stays in FOLDER, so that another run compiles what has changed.
+"""
+import os
+import re
+import subprocess
+import sys
+
+SOURCES, FOLDER, CMAKE = sys.argv[2:5]
+COPY, BUILD = FOLDER + "/sources", FOLDER + "/build"
+
+# Sections of CONTRIBUTING.md, and the files each may touch besides an example.
+ALLOWED = {
+    "A pointwise operation": 1,
+    "A reduction": 1,
+    "A composed operation": 1,
+    "An operator": 6,
+    "Adding a command of the shell": 1,
+}
+
+COPIED = ["CMakeLists.txt", "core", "cuda", "bindings", "repl", "scripts",
+          "docs", "tests/docs", "tests/lib"]
+
+# Not what is tested: the copy is compiled without optimization.
+QUICK = {
+    "core/cpu/kernels/CMakeLists.txt": ("-O3", "-O0"),
+    "cuda/CMakeLists.txt": ("set(options -O1", "set(options -O0"),
+}
+
+CHECK = r"""
+local function same(name, t, want)
+  local got = t:cpu():tolist()
+  for i, v in ipairs(want) do
+    assert(math.abs(got[i] - v) < 1e-6,
+           ("%s on %s: element %d is %s, not %s")
+           :format(name, t.device, i, got[i], v))
+  end
+  assert(#got == #want, name)
+end
+local function grad(x) return x.grad:flatten() end
+for _, device in ipairs {"cpu", "cuda"} do
+  local function leaf(v)
+    return nacre.tensor(v, { device = device, requires_grad = true })
+  end
+  local x = leaf {{1.0, 2}, {3, -4}}
+  same("cube", x:cube():flatten(), {1, 8, 27, -64})
+  same("cube.t", x:t():cube():flatten(), {1, 27, 8, -64})
+  x:cube():sum():backward()
+  same("cube's gradient", grad(x), {3, 12, 27, 48})
+  same("cube_", nacre.tensor({2.0}, { device = device }):cube_(), {8})
+
+  x = leaf {{1.0, 2}, {3, -4}}
+  same("sum_squares", x:sum_squares(1), {10, 20})
+  same("sum_squares", x:sum_squares(2), {5, 25})
+  x:sum_squares():backward()
+  same("sum_squares' gradient", grad(x), {2, 4, 6, -8})
+
+  x = leaf {1.5, 2}
+  same("relative_error", x:relative_error(leaf {1.0, 4}), {0.5, 0.5})
+  x:relative_error(nacre.tensor({1.0, 4}, { device = device })):sum():backward()
+  same("relative_error's gradient", grad(x), {1, -0.25})
+
+  x = leaf {{1.0, 2}, {3, 4}}
+  same("cycle", x:cycle():flatten(), {4, 1, 2, 3})
+  same("cycle.t", x:t():cycle(-1):flatten(), {3, 2, 4, 1})
+  for _, dtype in ipairs {"bool", "int16", "float32", "int64"} do
+    local y = nacre.tensor({1, 0, 1}, { dtype = dtype, device = device })
+    same("cycle of " .. dtype, y:cycle(2):to("float64"), {0, 1, 1})
+  end
+  (x:cycle(1) * nacre.tensor({{1.0, 2}, {3, 4}}, { device = device }))
+      :sum():backward()
+  same("cycle's gradient", grad(x), {2, 3, 4, 1})
+  assert(nacre.cycle(x, 1).device == nacre.device(device))
+end
+assert(nacre._info("cycle").doc:find "moved by shift")
+"""
+
+
+def steps(text):
+    """The blocks of a section: (path, "new", "the end" or an anchor, code)."""
+    form = r"^`([^`\n]+)`, (new|at the end|after `([^`\n]+)`):\n\n```\w*\n(.*?)^```$"
+    for path, how, anchor, code in re.findall(form, text, re.M | re.S):
+        yield path, anchor or how, code
+
+
+def recipes():
+    with open(SOURCES + "/CONTRIBUTING.md", encoding="utf-8") as f:
+        parts = re.split(r"^##+ (.*)$", f.read(), flags=re.M)
+    sections = dict(zip(parts[1::2], parts[2::2]))
+    return {name: list(steps(sections[name])) for name in ALLOWED}
+
+
+def added(old, anchor, code, path):
+    if anchor == "new":
+        assert old is None, f"{path} is not new"
+        return code
+    assert old is not None, f"there is no {path}"
+    if anchor == "at the end":
+        return old + code
+    lines = old.splitlines(keepends=True)
+    at = [i for i, line in enumerate(lines) if line.startswith(anchor)]
+    assert at, f"{path} has no line that begins with {anchor}"
+    return "".join(lines[:at[0] + 1]) + code + "".join(lines[at[0] + 1:])
+
+
+def originals():
+    """The files to be copied: path and content."""
+    for top in COPIED:
+        if os.path.isfile(f"{SOURCES}/{top}"):
+            yield top
+        for folder, _, names in os.walk(f"{SOURCES}/{top}"):
+            for name in names:
+                yield os.path.relpath(f"{folder}/{name}", SOURCES)
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
+def write(path, content):
+    """Writes what is different, so that only that is compiled again."""
+    if read(path) == content:
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(content)
+
+
+def changed():
+    """The files that the recipes make or change; counts those of each."""
+    files = {}
+    for name, list_ in recipes().items():
+        assert list_, f"CONTRIBUTING.md, {name}: no steps were found"
+        touched = {path for path, _, _ in list_}
+        product = {p for p in touched if not p.startswith("repl/reference/")}
+        print(f"{name}: {len(product)} and {len(touched - product)} example")
+        assert len(product) <= ALLOWED[name], f"{name}: {sorted(product)}"
+        assert len(touched - product) <= 1, f"{name}: {sorted(touched)}"
+        for path, anchor, code in list_:
+            old = files.get(path)
+            if old is None:
+                old = read(f"{SOURCES}/{path}")
+                old = old and old.decode()
+            files[path] = added(old, anchor, code, path)
+    return files
+
+
+def copy():
+    files = {path: text.encode() for path, text in changed().items()}
+    for path in originals():
+        files.setdefault(path, read(f"{SOURCES}/{path}"))
+    for path, (slow, quick) in QUICK.items():
+        assert slow.encode() in files[path], f"{path} has no {slow}"
+        files[path] = files[path].replace(slow.encode(), quick.encode())
+    for folder, _, names in os.walk(COPY):
+        for name in names:
+            if os.path.relpath(f"{folder}/{name}", COPY) not in files:
+                os.remove(f"{folder}/{name}")
+    for path, content in files.items():
+        write(f"{COPY}/{path}", content)
+
+
+def run(*command, **environment):
+    result = subprocess.run(command, env=dict(os.environ, **environment),
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, check=False)
+    if result.returncode != 0:
+        print("\n".join(result.stdout.splitlines()[-60:]))
+        sys.exit(f"failed: {' '.join(command)[:200]}")
+    return result.stdout
+
+
+def main():
+    copy()
+    run(CMAKE, "-S", COPY, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_C_FLAGS_DEBUG=-O0", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
+        "-DNACRE_CUDA=OFF", "-DNACRE_EMULATED=ON", "-DBUILD_TESTING=OFF",
+        *sys.argv[5:])
+    run(CMAKE, "--build", BUILD, "--parallel", "2",
+        "--target", "nacre", "nacre_cuda_emulated",
+        CCACHE_BASEDIR=COPY, CCACHE_NOHASHDIR="true")
+    nacre = BUILD + "/nacre"
+    run(nacre, "-e", CHECK, NACRE_CUDA="emulated")
+    greeting = run(nacre, "-e", "shell.greet 'world'")
+    assert greeting == "hello world\n", greeting
+    pages = {p for list_ in recipes().values() for p, _, _ in list_
+             if p.startswith("repl/reference/")}
+    run(nacre, "--test", *(f"{COPY}/{p}" for p in sorted(pages)))
+    run(nacre, f"{COPY}/scripts/reference.lua", f"{COPY}/docs/reference")
+    run(nacre, f"{COPY}/tests/docs/reference.lua")
+
+
+main()
