@@ -80,7 +80,7 @@ for _, device in ipairs {"cpu", "cuda"} do
   (x:cycle(1) * nacre.tensor({{1.0, 2}, {3, 4}}, { device = device }))
       :sum():backward()
   same("cycle's gradient", grad(x), {2, 3, 4, 1})
-  assert(nacre.cycle(x, 1).device == nacre.device(device))
+  assert(nacre.cycle(x, 1).device == x.device)
 end
 assert(nacre._info("cycle").doc:find "moved by shift")
 """
