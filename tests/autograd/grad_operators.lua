@@ -324,7 +324,7 @@ local function families()
   local file = assert(io.open(here .. "../../core/operators.def"))
   local text = file:read("a")
   file:close()
-  return text:gmatch("FAMILY%(([%w_]+),%s*(%u+),")
+  return text:gmatch("OPERATOR%(([%w_]+),%s*(%u+),")
 end
 local random = { uniform_ = true, normal_ = true, bernoulli_ = true,
                  exponential_ = true, cauchy_ = true, log_normal_ = true,

@@ -39,7 +39,7 @@ local function families()
                       results = signature:match("%->%s*(.*)") }
   end
   file:close()
-  assert(#ops > 40, "where are the families?")
+  assert(#ops > 40, "where are the operators?")
   return ops
 end
 
