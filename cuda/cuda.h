@@ -6,8 +6,8 @@
 ** `nc_hostside', under the core's own names.  Errors are the core's: a
 ** function that can fail returns NC_OK or a code and leaves a record.
 **
-** Work goes to the current stream of a device, which nc_current gives; after
-** every launch comes nc_launched.  What a kernel finds wrong (an index out of
+** Work goes to the current stream of a device, which nc_current_stream gives; after
+** every launch comes nc_check_launch.  What a kernel finds wrong (an index out of
 ** range) it writes into the device's flag, which those who wait look at.
 */
 #ifndef cuda_cuda_h
@@ -72,34 +72,34 @@ int nc_cudafail(cudaError_t e);
   } while (0)
 
 /* The current stream of d; makes d current for CUDA's runtime. */
-cudaStream_t nc_current(const Device *d);
+cudaStream_t nc_current_stream(const Device *d);
 
 /* What timing asks, by these names (nc_cuda_get): how often a device was given
    work, bytes copied from the host and to it, and the ns in which devices and
    libraries were opened. */
-typedef struct Figures {
+typedef struct CudaCounters {
   int64_t uses, copied_in, copied_out, opening;
-} Figures;
-extern Figures nc_figures;
+} CudaCounters;
+extern CudaCounters nc_cuda_counters;
 int64_t nc_clock(void);         /* ns of a clock that never goes back */
 
-/* After a launch on nc_current(d): tells of its failure.  With
+/* After a launch on nc_current_stream(d): tells of its failure.  With
    NACRE_CUDA_SYNC=1 it waits, and the error names `what' (a constant, the
    name of the operation). */
-int nc_launched(const Device *d, const char *what);
+int nc_check_launch(const Device *d, const char *what);
 
 /* Waits for the current stream of d, and looks at the flag. */
-int nc_waitcurrent(const Device *d);
+int nc_wait_current_stream(const Device *d);
 
-cudaError_t nc_anykernel(void); /* has the current device code for one? */
-int nc_processors(const Device *d);         /* multiprocessors */
+cudaError_t nc_check_device_code(void); /* has the current device code for one? */
+int nc_multiprocessors(const Device *d);         /* multiprocessors */
 
 /* Before a launch, for each block of device memory it reads or writes: the
    block is not to be reused before the current stream is through with it.
    p may lie anywhere in the block; NULL is fine. */
-extern int nc_manystreams;
-void nc_touched(const Device *d, const void *p);
-#define nc_touch(d, p)  ((void)(nc_manystreams ? nc_touched(d, p) : (void)0))
+extern int nc_many_streams;
+void nc_record_other_use(const Device *d, const void *p);
+#define nc_record_use(d, p)  ((void)(nc_many_streams ? nc_record_other_use(d, p) : (void)0))
 
 /* Memory for the work of one launch on the current stream; it may be freed
    as soon as that is launched.  NULL is fine for the latter. */
@@ -113,18 +113,18 @@ void nc_scratchfree(const Device *d, void *p);
 */
 enum {
   FLAG_INDEX = 1,             /* value is not a position of size */
-  FLAG_FALSE                  /* what must be true is not: code and text */
+  FLAG_ASSERT                  /* what must be true is not: code and text */
 };
 
-typedef struct Flag {
+typedef struct ErrorFlag {
   int set, kind;
   int64_t value, size;
   int dim, nd;                /* dimension (0-based) of how many */
-  int code, text;             /* of FLAG_FALSE; the text as nc_text gave it */
-} Flag;
+  int code, text;             /* of FLAG_ASSERT; the text as nc_error_text gave it */
+} ErrorFlag;
 
-Flag *nc_flag(const Device *d);             /* its address on the device */
-int nc_text(const char *constant);          /* a number that stands for it */
+ErrorFlag *nc_error_flag(const Device *d);             /* its address on the device */
+int nc_error_text(const char *constant);          /* a number that stands for it */
 
 /*
 ** What a device is asked; see devices.h.

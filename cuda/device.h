@@ -13,6 +13,7 @@
 **   NC_KERNEL_WIDE(n) name(...)  the same, with as many registers as blocks of
 **                              n threads may have, where else some would spill
 **   NC_DEVICE                  a function for kernels only
+**   NC_MEMBER                  the same, a member of a struct
 **   NC_LAUNCH(kernel, grid, block, bytes, stream, ...)
 **       launches with `bytes' of dynamic shared memory; arguments become the
 **       kernel's parameter types; gives a cudaError_t.  A kernel whose name
@@ -85,5 +86,6 @@ static inline cudaError_t nc_launch(void (*kernel)(P...), dim3 grid,
 #define NC_KERNEL_OF(n)  static __global__ void __launch_bounds__(n)
 #define NC_KERNEL_WIDE(n)  static __global__ void __launch_bounds__(n, 1)
 #define NC_DEVICE        static __device__ __forceinline__
+#define NC_MEMBER        __device__ __forceinline__
 
 #endif

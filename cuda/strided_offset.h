@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** strided_offset.h - where element i of one strided operand lies, for kernels that may
-** see any number of elements: by multiplication if there are at most 2^31 of
-** them (see offsets.h), else by division.
+** strided_offset.h - the offset of element i of one strided operand, for
+** kernels that take any number of elements: by multiplication if there are at
+** most 2^31 of them (see offsets.h), else by division.
 */
 #ifndef cuda_strided_offset_h
 #define cuda_strided_offset_h
 
 #include "cuda/offsets.h"
 
-typedef struct Dims {
-  int nd, wide;
+typedef struct StridedDims {
+  int nd;
+  int large;                  /* more than 2^31 elements: `by' is not set */
   Divisor by[NC_MAXDIM];
   int64_t size[NC_MAXDIM];    /* dimension 0 is the innermost */
   int64_t step[NC_MAXDIM];
-} Dims;
+} StridedDims;
 
 #if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
 
-NC_DEVICE int64_t place(const Dims *x, int64_t i) {
+NC_DEVICE int64_t strided_offset(const StridedDims *x, int64_t i) {
   int64_t at = 0;
   if (x->nd == 1) return i * x->step[0];
-  if (x->wide) {
+  if (x->large) {
     for (int d = 0; d < x->nd; d++) {
       const int64_t rest = i / x->size[d];
       at += (i - rest * x->size[d]) * x->step[d];

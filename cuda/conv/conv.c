@@ -103,7 +103,7 @@ static int result(const Job *j, int64_t first, int64_t samples) {
   Tiles t = tilesof(j, j->plain ? p.x : j->columns,
                     at(j, j->c->result, first * j->c->o * j->places), samples,
                     j->each, j->k);
-  if (!j->plain) CUDA_TRY(nc_topatches(j->type, &p, nc_current(j->d)));
+  if (!j->plain) CUDA_TRY(nc_topatches(j->type, &p, nc_current_stream(j->d)));
   return product(j, &t, 0);
 }
 
@@ -112,7 +112,7 @@ static int input(const Job *j, int64_t first, int64_t samples) {
   Tiles t = tilesof(j, at(j, j->c->result, first * j->c->o * j->places),
                     j->plain ? p.x : j->columns, samples, j->k, j->each);
   TRY(product(j, &t, 0));
-  if (!j->plain) CUDA_TRY(nc_frompatches(j->type, &p, nc_current(j->d)));
+  if (!j->plain) CUDA_TRY(nc_frompatches(j->type, &p, nc_current_stream(j->d)));
   return NC_OK;
 }
 
@@ -139,7 +139,7 @@ static int weight(const Job *j, int64_t first, int64_t samples) {
     p.row = inner;
     p.sample = j->places;
     t.b = p.columns;
-    CUDA_TRY(nc_topatches(j->type, &p, nc_current(j->d)));
+    CUDA_TRY(nc_topatches(j->type, &p, nc_current_stream(j->d)));
   }
   if (samples > 1) {
     y.x = (void *)t.a;
@@ -152,7 +152,7 @@ static int weight(const Job *j, int64_t first, int64_t samples) {
       y.w.kernel[i] = y.w.stride[i] = y.w.dilation[i] = 1;
       y.w.pad[i] = 0;
     }
-    CUDA_TRY(nc_topatches(j->type, &y, nc_current(j->d)));
+    CUDA_TRY(nc_topatches(j->type, &y, nc_current_stream(j->d)));
   }
   return product(j, &t, first > 0);
 }
@@ -181,7 +181,7 @@ static int direct(const Job *j) {
                      .o = c->o,
                      .groups = c->groups,
                      .w = c->at };
-  CUDA_TRY(nc_direct(j->type, &k, nc_current(j->d)));
+  CUDA_TRY(nc_direct(j->type, &k, nc_current_stream(j->d)));
   return NC_OK;
 }
 
@@ -198,34 +198,34 @@ static int chunks(Job *j) {
 
 int nc_cuda_conv(const Device *d, const ConvCall *c) {
   Job j = { .d = d, .c = c };
-  nc_current(d);
-  nc_touch(d, nc_data(c->input));
-  nc_touch(d, nc_data(c->weight));
-  nc_touch(d, nc_data(c->result));
+  nc_current_stream(d);
+  nc_record_use(d, nc_data(c->input));
+  nc_record_use(d, nc_data(c->weight));
+  nc_record_use(d, nc_data(c->result));
   prepare(&j);
   TRY(j.each <= FEW || (!j.plain && j.rows * j.places > MOST) ? direct(&j)
                                                               : chunks(&j));
-  return nc_launched(d, "conv2d");
+  return nc_check_launch(d, "conv2d");
 }
 
 int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p) {
   const ConvGeometry *w = &p->windows;
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   PoolPlan k = {
     .x = nc_data(p->x), .y = nc_data(p->y), .at = nc_data(p->at), .w = *w
   };
   k.planes = nc_planes(p->planes, p->back ? w->size : w->out);
-  nc_touch(d, k.x);
-  nc_touch(d, k.y);
-  nc_touch(d, k.at);
+  nc_record_use(d, k.x);
+  nc_record_use(d, k.y);
+  nc_record_use(d, k.at);
   CUDA_TRY(nc_maxpool(p->x->dtype, &k, p->back, s));
-  return nc_launched(d, "max_pool2d");
+  return nc_check_launch(d, "max_pool2d");
 }
 
 int nc_cuda_im2col(const Device *d, const Im2colCall *p) {
   const ConvGeometry *w = &p->at;
   const DType type = p->x->dtype;
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   Patches k = { .x = nc_data(p->x),
                 .columns = nc_data(p->columns),
                 .samples = p->n,
@@ -233,8 +233,8 @@ int nc_cuda_im2col(const Device *d, const Im2colCall *p) {
                 .row = w->out[0] * w->out[1],
                 .w = *w };
   k.sample = p->c * w->kernel[0] * w->kernel[1] * k.row;
-  nc_touch(d, k.x);
-  nc_touch(d, k.columns);
+  nc_record_use(d, k.x);
+  nc_record_use(d, k.columns);
   CUDA_TRY(p->back ? nc_frompatches(type, &k, s) : nc_topatches(type, &k, s));
-  return nc_launched(d, p->back ? "fold" : "unfold");
+  return nc_check_launch(d, p->back ? "fold" : "unfold");
 }

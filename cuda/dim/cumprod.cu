@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* cumprod.cu - cumprod, as cumsum is done. */
-#include "cuda/dim/reduce_dim.h"
-#include "core/pointwise/scalar.h"
+/* cumprod.cu - cumprod.  Integers wrap. */
+#include "cuda/dim/scan_kernels.h"
 
-#define EACH_INTS 2
-#define GENERIC "cuda/dim/cumprod.inc"
-#include "cuda/for_each_dtype.h"
-#undef GENERIC
+template <class S_> struct Cumprod : ScanNumber<S_> {
+  typedef Compute<S_> A;
 
-cudaError_t nc_linecumprod(DType t, const LineSweep *k, cudaStream_t s) {
-  switch (t) {
-    case DT_i64: return scan_i64(k, s);
-    case DT_f16: return scan_f16(k, s);
-    case DT_bf16: return scan_bf16(k, s);
-    case DT_f32: return scan_f32(k, s);
-    case DT_f64: return scan_f64(k, s);
-    default: return cudaErrorInvalidValue;
+  static NC_MEMBER A identity() { return 1; }
+
+  static NC_MEMBER A lift(A e, int64_t i, int64_t end) {
+    return i < end ? e : (A)1;
   }
+
+  static NC_MEMBER A combine(const DimTransform &, A a, A b) {
+    if constexpr (is_float<A>()) return a * b;
+    else return (A)((uint64_t)a * (uint64_t)b);
+  }
+};
+
+cudaError_t nc_cumprod(DType t, const DimTransform *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT_I64(t, launch_scan<Cumprod<S>>(k, s))
 }

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* logcumsumexp.cu - logcumsumexp, as cumsum is done. */
-#include "cuda/dim/reduce_dim.h"
-#include "core/pointwise/scalar.h"
+/* logcumsumexp.cu - logcumsumexp. */
+#include "cuda/dim/scan_kernels.h"
 
-#define GENERIC "cuda/dim/logcumsumexp.inc"
-#include "cuda/for_each_dtype.h"
-#undef GENERIC
+template <class S_> struct LogCumsumExp : ScanNumber<S_> {
+  typedef Compute<S_> A;
 
-cudaError_t nc_linecumlog(DType t, const LineSweep *k, cudaStream_t s) {
-  switch (t) {
-    case DT_f16: return scan_f16(k, s);
-    case DT_bf16: return scan_bf16(k, s);
-    case DT_f32: return scan_f32(k, s);
-    case DT_f64: return scan_f64(k, s);
-    default: return cudaErrorInvalidValue;
+  static NC_MEMBER A identity() { return (A)-INFINITY; }
+
+  static NC_MEMBER A lift(A e, int64_t i, int64_t end) {
+    return i < end ? e : (A)-INFINITY;
   }
+
+  /* If the larger one is infinite or NaN, it is the result. */
+  static NC_MEMBER A combine(const DimTransform &, A a, A b) {
+    const int first = a > b || a != a;
+    const A high = first ? a : b, low = first ? b : a;
+    if (isinf(high) || high != high) return high;
+    return high + log1p(exp(low - high));
+  }
+};
+
+cudaError_t nc_logcumsumexp(DType t, const DimTransform *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_scan<LogCumsumExp<S>>(k, s))
 }

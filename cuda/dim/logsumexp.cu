@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* logsumexp.cu - logsumexp, and the first half of softmax over long lines. */
-#include "cuda/dim/reduce_dim.h"
-#include "core/pointwise/scalar.h"
+/*
+** logsumexp.cu - logsumexp, and with k->sums the first of the two passes of
+** softmax over slices that do not fit on the chip.
+*/
+#include "cuda/dim/reduce_kernels.h"
+#include "cuda/dim/sum_exp.h"
 
-#define GENERIC "cuda/dim/logsumexp.inc"
-#include "cuda/for_each_dtype.h"
-#undef GENERIC
+template <class S_> struct LogSumExp {
+  typedef S_ S;
+  typedef Compute<S> A;
+  typedef SumExp<A> State;
 
-cudaError_t nc_linesum(DType t, const LineFold *k, cudaStream_t s) {
-  switch (t) {
-    case DT_f16: return fold_f16(k, s);
-    case DT_bf16: return fold_bf16(k, s);
-    case DT_f32: return fold_f32(k, s);
-    case DT_f64: return fold_f64(k, s);
-    default: return cudaErrorInvalidValue;
+  static NC_MEMBER void add(const DimReduction &, State *p, A, const A v[],
+                            int64_t, int64_t, const int n) {
+    p->add(v, n);
   }
+
+  static NC_MEMBER void write(const DimReduction &k, int64_t r,
+                              const State &p) {
+    if (k.sums) ((State *)k.sums)[r] = p;
+    else if (p.max - p.max == 0)
+      ((S *)k.y)[r] = store_element<S>(p.max + log(p.sum));
+    else /* infinite, or NaN */ ((S *)k.y)[r] = store_element<S>(p.max);
+  }
+};
+
+cudaError_t nc_sum_exp(DType t, const DimReduction *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_reduction<LogSumExp<S>>(k, s))
 }

@@ -1,43 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.c - work along dimensions: how the elements lie, and how many threads
+** reduce_dim.c - the request dim_op: reductions, softmax and scans along
+** dimensions.  It decides how the elements of x are seen, and how many threads
 ** take which of them; see reduce_dim.h.
 **
-** Lines that lie in one piece are read by neighbouring threads; of lines that
-** lie side by side each thread takes its own.  Only what lies otherwise is
-** first copied.  Few long lines are cut in pieces, so that all of the device
-** works.
+** A dense slice is read by neighbouring threads; of slices that are neighbours
+** each thread reads its own.  Any other layout is copied first.  A few long
+** slices are cut in splits, so that they fill the device.
 */
 #include "cuda/dim/reduce_dim.h"
 
 #include <math.h>
 
-#define SHARE 8                  /* elements worth a thread */
-#define ALONE ((int64_t)1 << 20) /* elements that keep a device busy */
-
-static int64_t atleast(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
+#define PER_THREAD 8                      /* elements worth a thread */
+#define MIN_CUB_LENGTH ((int64_t)1 << 20) /* of a slice that fills a device */
 
 /* The largest power of two up to n; 1 if there is none. */
-static int64_t powerto(int64_t n) {
+static int64_t floor_power2(int64_t n) {
   int64_t p = 1;
   while (p <= n / 2) p *= 2;
   return p;
 }
 
-/* The least power of two from n on, up to `most', which is one. */
-static int64_t powerfrom(int64_t n, int64_t most) {
+/* The least power of two from n on, but at most `most', a power of two. */
+static int64_t ceil_power2(int64_t n, int64_t most) {
   int64_t p = 1;
   while (p < n && p < most) p *= 2;
   return p;
 }
 
 /*
-** How elements lie
+** Dimensions and strides
 */
-/* Adds the next outer dimension, joined with the last if it runs on. */
-static void addouter(Dims *x, int64_t size, int64_t step) {
+/* Adds the next outer dimension; merges it with the last one if their strides
+   allow it. */
+static void add_outer(StridedDims *x, int64_t size, int64_t step) {
   const int last = x->nd - 1;
   if (size == 1) return;
   if (last >= 0 && step == x->step[last] * x->size[last]) {
@@ -48,8 +45,8 @@ static void addouter(Dims *x, int64_t size, int64_t step) {
   }
 }
 
-/* Puts the dimension with the least step innermost, and so on. */
-static void sort(Dims *x) {
+/* Orders dimensions by their step, the smallest one innermost. */
+static void sort_by_step(StridedDims *x) {
   for (int i = 1; i < x->nd; i++)
     for (int d = i; d > 0 && x->step[d] < x->step[d - 1]; d--) {
       const int64_t size = x->size[d], step = x->step[d];
@@ -60,139 +57,144 @@ static void sort(Dims *x) {
     }
 }
 
-static void joined(Dims *x) {
-  const Dims all = *x;
+static void merge_dims(StridedDims *x) {
+  const StridedDims all = *x;
   x->nd = 0;
-  for (int d = 0; d < all.nd; d++) addouter(x, all.size[d], all.step[d]);
+  for (int d = 0; d < all.nd; d++) add_outer(x, all.size[d], all.step[d]);
 }
 
-static void divisors(Dims *x) {
+static void set_divisors(StridedDims *x) {
   const int64_t most = (int64_t)1 << 31;
   int64_t n = 1;
-  x->wide = 0;
-  for (int d = 0; d < x->nd && !x->wide; d++) {
-    x->wide = x->size[d] > most / atleast(n, 1);
+  x->large = 0;
+  for (int d = 0; d < x->nd && !x->large; d++) {
+    x->large = x->size[d] > most / max64(n, 1);
     n *= x->size[d];
-    if (!x->wide && x->size[d] > 0) x->by[d] = nc_divisor(x->size[d]);
+    if (!x->large && x->size[d] > 0) x->by[d] = nc_divisor(x->size[d]);
   }
 }
 
-/* The dimensions of x in the mask, or the others. */
-static void dims(Dims *y, const Tensor *x, unsigned mask, int others) {
+/* y = the dimensions of x that are in the mask, or the others. */
+static void select_dims(StridedDims *y, const Tensor *x, unsigned mask,
+                        int others) {
   y->nd = 0;
   for (int d = x->nd - 1; d >= 0; d--)
-    if ((int)(mask >> d & 1) != others) addouter(y, x->size[d], x->step[d]);
+    if ((int)(mask >> d & 1) != others) add_outer(y, x->size[d], x->step[d]);
 }
 
-static int64_t innerstep(const Dims *x) {
+static int64_t inner_step(const StridedDims *x) {
   return x->nd > 0 ? x->step[0] : 1;
 }
 
 /*
-** Folds
+** Reductions
 */
-typedef cudaError_t LineFn(DType t, const LineFold *k, cudaStream_t s);
-
-/* Pieces of a line, for `want' of them with at least `least' elements. */
-static void cut(LineFold *k, int64_t want, int64_t least) {
-  int64_t n = atmost(atmost(want, k->length / least), MANY);
-  k->piece = quotientup(k->length, atleast(n, 1));
-  if (n > 1) k->piece = quotientup(k->piece, 1024) * 1024;
-  if (k->piece == 0) k->piece = 1;
-  k->splits = (int)atleast(quotientup(k->length, k->piece), 1);
+/* Cuts a slice in at most `want' splits of at least `least' elements. */
+static void choose_splits(DimReduction *k, int64_t want, int64_t least) {
+  int64_t n = min64(min64(want, k->length / least), MAX_SPLITS);
+  k->split_size = ceil_div(k->length, max64(n, 1));
+  if (n > 1) k->split_size = ceil_div(k->split_size, 1024) * 1024;
+  if (k->split_size == 0) k->split_size = 1;
+  k->splits = (int)max64(ceil_div(k->length, k->split_size), 1);
 }
 
-static void planrows(LineFold *k, int64_t enough) {
-  int64_t wide = powerto(atmost(k->length / SHARE, 32)), high;
+static void plan_rows(DimReduction *k, int64_t enough) {
+  int64_t wide = floor_power2(min64(k->length / PER_THREAD, 32)), high;
   if (wide == 32 &&
       (k->length >= 4096 || (k->length >= 1024 && k->results < enough / 32)))
-    wide = LINE_THREADS;
-  high = wide == LINE_THREADS ? 1 : powerfrom(k->results, 128 / wide);
-  high = atleast(high, 32 / wide);
-  k->wide = (int)wide;
-  k->high = (int)high;
-  cut(k, wide == LINE_THREADS ? enough / wide / k->results : 1, 4096);
+    wide = DIM_THREADS;
+  high = wide == DIM_THREADS ? 1 : ceil_power2(k->results, 128 / wide);
+  high = max64(high, 32 / wide);
+  k->block_x = (int)wide;
+  k->block_y = (int)high;
+  choose_splits(k, wide == DIM_THREADS ? enough / wide / k->results : 1, 4096);
 }
 
-static void plancolumns(LineFold *k, int64_t enough) {
-  int64_t wide = powerfrom(k->results, 32);
-  int64_t high = powerfrom(quotientup(k->length, SHARE), LINE_THREADS / wide);
-  if (wide * high < 128) wide = powerfrom(k->results, 128 / high);
-  k->wide = (int)wide;
-  k->high = (int)high;
-  cut(k, enough / (quotientup(k->results, wide) * wide * high), high * 32);
+static void plan_columns(DimReduction *k, int64_t enough) {
+  int64_t wide = ceil_power2(k->results, 32);
+  int64_t high =
+      ceil_power2(ceil_div(k->length, PER_THREAD), DIM_THREADS / wide);
+  if (wide * high < 128) wide = ceil_power2(k->results, 128 / high);
+  k->block_x = (int)wide;
+  k->block_y = (int)high;
+  choose_splits(k, enough / (ceil_div(k->results, wide) * wide * high),
+                high * 32);
 }
 
-static int runfold(const Device *d, LineFold *k, DType type, LineFn *fn) {
-  const int64_t enough = (int64_t)nc_processors(d) * ENOUGH;
-  const cudaStream_t s = nc_current(d);
+static int run_reduction(const Device *d, DimReduction *k, DType type,
+                         DimReducer *fn) {
+  const int64_t enough = (int64_t)nc_multiprocessors(d) * THREADS_PER_SM;
+  const cudaStream_t s = nc_current_stream(d);
   cudaError_t e;
-  k->unit = k->folded.nd <= 1 && innerstep(&k->folded) == 1;
-  k->columns =
-      innerstep(&k->folded) != 1 && innerstep(&k->kept) == 1 && k->kept.nd > 0;
-  divisors(&k->kept);
-  divisors(&k->folded);
-  if (k->columns) plancolumns(k, enough);
-  else planrows(k, enough);
+  k->dense = k->reduced.nd <= 1 && inner_step(&k->reduced) == 1;
+  k->columns = inner_step(&k->reduced) != 1 && inner_step(&k->kept) == 1 &&
+               k->kept.nd > 0;
+  set_divisors(&k->kept);
+  set_divisors(&k->reduced);
+  if (k->columns) plan_columns(k, enough);
+  else plan_rows(k, enough);
   if (k->splits > 1)
-    TRY(nc_scratch(d, &k->part, k->results * k->splits * LINE_PART));
+    TRY(nc_scratch(d, &k->partial, k->results * k->splits * DIM_PARTIAL_BYTES));
   e = fn(type, k, s);
-  nc_scratchfree(d, k->part);
+  nc_scratchfree(d, k->partial);
   CUDA_TRY(e);
   return NC_OK;
 }
 
-/* Is there a dimension without gaps which no neighbours would share? */
-static int awkward(const Tensor *x, const LineFold *k) {
-  if (nc_numel(x) < 4096 || innerstep(&k->kept) == 1 ||
-      innerstep(&k->folded) == 1)
+/* Would neighbouring threads read elements that are apart, though x has a
+   dense dimension? */
+static int needs_copy(const Tensor *x, const DimReduction *k) {
+  if (nc_numel(x) < 4096 || inner_step(&k->kept) == 1 ||
+      inner_step(&k->reduced) == 1)
     return 0;
   for (int d = 0; d < x->nd; d++)
     if (x->size[d] > 1 && x->step[d] == 1) return 1;
   return 0;
 }
 
-static int fold(const Device *d, const DimCall *c, LineFn *fn) {
+static int reduce_dim(const Device *d, const DimCall *c, DimReducer *fn) {
   const int extreme = c->op == DIM_ARGMAX || c->op == DIM_ARGMIN;
   const double n = (double)c->length - c->correction;
-  LineFold k = { .op = c->op, .results = c->lines, .length = c->length };
+  DimReduction k = { .op = c->op, .results = c->lines, .length = c->length };
   Tensor *x = NULL;
   int r = NC_OK;
   for (Tensor *from = c->x; r == NC_OK; from = x) {
-    dims(&k.kept, from, c->dims, 1);
-    dims(&k.folded, from, c->dims, 0);
-    if (!extreme) { /* their order is of no matter */
-      sort(&k.folded);
-      joined(&k.folded);
+    select_dims(&k.kept, from, c->dims, 1);
+    select_dims(&k.reduced, from, c->dims, 0);
+    if (!extreme) { /* no positions: any order will do */
+      sort_by_step(&k.reduced);
+      merge_dims(&k.reduced);
     }
     k.x = nc_data(from);
-    if (x || !awkward(from, &k)) break;
+    if (x || !needs_copy(from, &k)) break;
     r = nc_dense(&x, from);
   }
-  k.low = c->op == DIM_ARGMIN;
-  k.count = c->length == 0 ? NAN : n > 0 ? n : 0;
-  k.count32 = (float)k.count;
+  k.minimum = c->op == DIM_ARGMIN;
+  k.divisor = c->length == 0 ? NAN : n > 0 ? n : 0;
+  k.divisor32 = (float)k.divisor;
   k.y = c->y ? nc_data(c->y) : NULL;
-  k.at = c->at ? nc_data(c->at) : NULL;
-  nc_touch(d, k.x);
-  nc_touch(d, k.y);
-  nc_touch(d, k.at);
-  if (r == NC_OK) r = runfold(d, &k, c->x->dtype, fn);
+  k.index = c->at ? nc_data(c->at) : NULL;
+  nc_record_use(d, k.x);
+  nc_record_use(d, k.y);
+  nc_record_use(d, k.index);
+  if (r == NC_OK) r = run_reduction(d, &k, c->x->dtype, fn);
   nc_release(x);
   return r;
 }
 
 /*
-** One line for a line
+** Transforms
 */
-/* Where the lines of x lie; 0 if they must be copied. */
-static int sweep(LineSweep *k, const Tensor *x, unsigned mask) {
-  Dims part[3] = { { .nd = 0 }, { .nd = 0 }, { .nd = 0 } }; /* from within */
+/* Sees x as [outer x length x inner]; 0 if it must be copied for that. */
+static int view_as_3d(DimTransform *k, const Tensor *x, unsigned mask) {
+  StridedDims part[3] = { { .nd = 0 },
+                          { .nd = 0 },
+                          { .nd = 0 } }; /* inner, length, outer */
   int64_t size[3], step[3];
   int which = 0;
   for (int d = x->nd - 1; d >= 0; d--) {
     if (mask >> d & 1) which = 2;
-    addouter(&part[mask >> d & 1 ? 1 : which], x->size[d], x->step[d]);
+    add_outer(&part[mask >> d & 1 ? 1 : which], x->size[d], x->step[d]);
   }
   for (int i = 0; i < 3; i++) {
     if (part[i].nd > 1) return 0;
@@ -204,100 +206,100 @@ static int sweep(LineSweep *k, const Tensor *x, unsigned mask) {
   k->inner = size[0];
   k->length = size[1];
   k->outer = size[2];
-  k->xinner = step[0];
-  k->xlength = step[1];
-  k->xouter = step[2];
+  k->step = step[1];
+  k->outer_step = step[2];
   return 1;
 }
 
-static void aligned(LineSweep *k, DType type) {
+static void check_vectors(DimTransform *k, DType type) {
   const int64_t n = 16 / nc_dtypesize(type);
   k->vectors = k->inner == 1 && ((uintptr_t)k->x | (uintptr_t)k->y) % 16 == 0 &&
-               k->length % n == 0 && k->xouter % n == 0;
+               k->length % n == 0 && k->outer_step % n == 0;
 }
 
-/* Long lines: {largest, sum} of each first, then another look at x. */
-static int softlong(const Device *d, LineSweep *k, DType type) {
-  LineFold f = { .op = k->op, .x = k->x };
+/* Reads x twice: for the maximum and sum of each slice, then for y. */
+static int softmax_two_pass(const Device *d, DimTransform *k, DType type) {
+  DimReduction f = { .op = k->op, .x = k->x };
   cudaError_t e;
   int r;
   f.results = k->outer * k->inner;
   f.length = k->length;
-  addouter(&f.kept, k->inner, k->xinner);
-  addouter(&f.kept, k->outer, k->xouter);
-  addouter(&f.folded, k->length, k->xlength);
-  TRY(nc_scratch(d, &f.whole, f.results * LINE_PART));
-  k->whole = f.whole;
-  if ((r = runfold(d, &f, type, nc_linesum)) == NC_OK) {
-    e = nc_linescale(type, k, nc_current(d));
+  add_outer(&f.kept, k->inner, 1);
+  add_outer(&f.kept, k->outer, k->outer_step);
+  add_outer(&f.reduced, k->length, k->step);
+  TRY(nc_scratch(d, &f.sums, f.results * DIM_PARTIAL_BYTES));
+  k->sums = f.sums;
+  if ((r = run_reduction(d, &f, type, nc_sum_exp)) == NC_OK) {
+    e = nc_softmax_from_sums(type, k, nc_current_stream(d));
     if (e != cudaSuccess) r = nc_cudafail(e);
   }
-  nc_scratchfree(d, f.whole);
+  nc_scratchfree(d, f.sums);
   return r;
 }
 
-static int softmax(const Device *d, LineSweep *k, DType type) {
+static int softmax(const Device *d, DimTransform *k, DType type) {
   int shared = 0, done = 1;
-  if (k->length > 4096 && k->outer > nc_processors(d) / 2)
+  if (k->length > 4096 && k->outer > nc_multiprocessors(d) / 2)
     CUDA_TRY(cudaDeviceGetAttribute(
         &shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal));
-  CUDA_TRY(nc_linesoft(type, k, shared, &done, nc_current(d)));
-  return done ? NC_OK : softlong(d, k, type);
+  CUDA_TRY(nc_softmax(type, k, shared, &done, nc_current_stream(d)));
+  return done ? NC_OK : softmax_two_pass(d, k, type);
 }
 
-/* Is it a cumsum that CUB is better at?  It counts with int. */
-static int whole(const LineSweep *k, DType type) {
+/* Is it a cumsum that CUB does faster?  CUB counts in int. */
+static int prefers_cub(const DimTransform *k, DType type) {
   return k->op == DIM_CUMSUM && type == DT_i64 && k->inner == 1 &&
-         (k->outer == 1 || k->length >= ALONE) && k->length <= INT32_MAX;
+         (k->outer == 1 || k->length >= MIN_CUB_LENGTH) &&
+         k->length <= INT32_MAX;
 }
 
-/* cumsum and its kin: pieces first come to something each. */
-static int scan(const Device *d, LineSweep *k, DType type) {
-  static LineScan *const kernels[] = { [DIM_CUMSUM] = nc_linecumsum,
-                                       [DIM_CUMPROD] = nc_linecumprod,
-                                       [DIM_LOGCUMSUMEXP] = nc_linecumlog,
-                                       [DIM_CUMMAX] = nc_linecummax,
-                                       [DIM_CUMMIN] = nc_linecummax };
-  const int64_t lines = k->outer * k->inner, length = k->length;
-  const int64_t enough = (int64_t)nc_processors(d) * ENOUGH;
+static int scan(const Device *d, DimTransform *k, DType type) {
+  static DimScan *const kernels[] = { [DIM_CUMSUM] = nc_cumsum,
+                                      [DIM_CUMPROD] = nc_cumprod,
+                                      [DIM_LOGCUMSUMEXP] = nc_logcumsumexp,
+                                      [DIM_CUMMAX] = nc_cummax,
+                                      [DIM_CUMMIN] = nc_cummax };
+  const int64_t slices = k->outer * k->inner, length = k->length;
+  const int64_t enough = (int64_t)nc_multiprocessors(d) * THREADS_PER_SM;
   const int columns = k->inner > 1;
-  int64_t n, wide = columns ? powerfrom(k->inner, 128)
-                            : powerto(atmost(length / 4, 32));
+  int64_t n, wide = columns ? ceil_power2(k->inner, 128)
+                            : floor_power2(min64(length / 4, 32));
   cudaError_t e;
-  if (!columns && length >= 1024) wide = LINE_THREADS;
-  k->wide = (int)wide;
-  k->high = columns ? 1 : (int)atleast(powerfrom(lines, 128 / wide), 32 / wide);
-  if (wide == LINE_THREADS) k->high = 1;
-  n = columns ? atmost(enough / 2 / lines, length / 64)
-              : atmost(enough / wide / lines, length / 16384);
-  n = atleast(atmost(n, MANY), 1);
-  k->piece = quotientup(length, n);
-  if (n > 1 && !columns) k->piece = quotientup(k->piece, 4096) * 4096;
-  k->splits = (int)quotientup(length, k->piece);
-  if (k->splits > 1 && whole(k, type)) return nc_wholesums(d, k);
+  if (!columns && length >= 1024) wide = DIM_THREADS;
+  k->block_x = (int)wide;
+  k->block_y =
+      columns ? 1 : (int)max64(ceil_power2(slices, 128 / wide), 32 / wide);
+  if (wide == DIM_THREADS) k->block_y = 1;
+  n = columns ? min64(enough / 2 / slices, length / 64)
+              : min64(enough / wide / slices, length / 16384);
+  n = max64(min64(n, MAX_SPLITS), 1);
+  k->split_size = ceil_div(length, n);
+  if (n > 1 && !columns) k->split_size = ceil_div(k->split_size, 4096) * 4096;
+  k->splits = (int)ceil_div(length, k->split_size);
+  if (k->splits > 1 && prefers_cub(k, type)) return nc_cumsum_i64(d, k);
   if (k->splits > 1)
-    TRY(nc_scratch(d, &k->carry, lines * k->splits * LINE_PART));
-  e = kernels[k->op](type, k, nc_current(d));
+    TRY(nc_scratch(d, &k->carry, slices * k->splits * DIM_PARTIAL_BYTES));
+  e = kernels[k->op](type, k, nc_current_stream(d));
   nc_scratchfree(d, k->carry);
   CUDA_TRY(e);
   return NC_OK;
 }
 
-static int along(const Device *d, const DimCall *c,
-                 int fn(const Device *d, LineSweep *k, DType type)) {
-  LineSweep k = { .op = c->op,
-                  .y = c->y ? nc_data(c->y) : NULL,
-                  .at = c->at ? nc_data(c->at) : NULL };
+static int transform_dim(const Device *d, const DimCall *c,
+                         int fn(const Device *d, DimTransform *k, DType type)) {
+  DimTransform k = { .op = c->op,
+                     .y = c->y ? nc_data(c->y) : NULL,
+                     .index = c->at ? nc_data(c->at) : NULL };
   const unsigned mask = c->x->nd > 0 ? c->dims : 0;
   Tensor *x = NULL;
   int r = NC_OK;
   if (nc_numel(c->x) == 0) return NC_OK;
-  if (!sweep(&k, c->x, mask) && (r = nc_dense(&x, c->x)) == NC_OK)
-    sweep(&k, x, mask);
-  aligned(&k, c->x->dtype);
-  nc_touch(d, k.x);
-  nc_touch(d, k.y);
-  nc_touch(d, k.at);
+  if (!view_as_3d(&k, c->x, mask) && (r = nc_dense(&x, c->x)) == NC_OK)
+    view_as_3d(&k, x, mask);
+  check_vectors(&k, c->x->dtype);
+  nc_record_use(d, k.x);
+  nc_record_use(d, k.y);
+  nc_record_use(d, k.index);
   if (r == NC_OK) r = fn(d, &k, c->x->dtype);
   nc_release(x);
   return r;
@@ -309,11 +311,11 @@ int nc_cuda_dim_op(const Device *d, const DimCall *c) {
                                       "std",          "logsumexp",   "cumprod",
                                       "logcumsumexp", "cummax",      "cummin" };
   int r = NC_OK;
-  nc_current(d);
+  nc_current_stream(d);
   if (c->lines == 0) return NC_OK;
   switch (c->op) {
     case DIM_SOFTMAX:
-    case DIM_LOG_SOFTMAX: r = along(d, c, softmax); break;
+    case DIM_LOG_SOFTMAX: r = transform_dim(d, c, softmax); break;
     case DIM_CUMMAX:
     case DIM_CUMMIN:
       if (c->length > INT32_MAX)
@@ -324,12 +326,12 @@ int nc_cuda_dim_op(const Device *d, const DimCall *c) {
       /* fall through */
     case DIM_CUMSUM:
     case DIM_CUMPROD:
-    case DIM_LOGCUMSUMEXP: r = along(d, c, scan); break;
+    case DIM_LOGCUMSUMEXP: r = transform_dim(d, c, scan); break;
     case DIM_ARGMAX:
-    case DIM_ARGMIN: r = fold(d, c, nc_linemax); break;
+    case DIM_ARGMIN: r = reduce_dim(d, c, nc_max_dim); break;
     case DIM_VAR:
-    case DIM_STD: r = fold(d, c, nc_linevar); break;
-    case DIM_LOGSUMEXP: r = fold(d, c, nc_linesum); break;
+    case DIM_STD: r = reduce_dim(d, c, nc_var_dim); break;
+    case DIM_LOGSUMEXP: r = reduce_dim(d, c, nc_sum_exp); break;
   }
-  return r == NC_OK ? nc_launched(d, name[c->op]) : r;
+  return r == NC_OK ? nc_check_launch(d, name[c->op]) : r;
 }

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.h - what reduce_dim.c decides for a DimCall, for the kernels that do it.
+** reduce_dim.h - what reduce_dim.c plans for a DimCall (core/devices.h), for
+** the kernels.  A slice is all elements along the dimensions of the call, for
+** one index of the others.
 **
-** Folds (max, min, var, std, logsumexp): the elements of a line are cut in
-** pieces of `piece' elements.  Threads make a Part of each piece; with more
-** than one piece a line the Parts go to `part' and a second kernel joins
-** them.  What is joined with what depends on the sizes and the device only.
+** Reductions (max, min, var, std, logsumexp): the elements of a slice are cut
+** in splits of `split_size' elements, one for a group of threads.  With more
+** than one split a slice the partial results go to `partial', and a second
+** kernel merges them.  Which elements meet in which order depends on the sizes
+** and the device only.
 **
-** The others (softmax, log_softmax, scans) see x and y as lines of `length'
-** elements side by side: line number outer*inner + i.
+** Transforms (softmax, log_softmax, scans) see x and y as [outer x length x
+** inner], where length is along the dimension: slice outer*inner + i.
 **
-** Where the work is cut in the same way, norm.c does it by the same numbers.
+** norm.c cuts its reductions in the same way.
 */
 #ifndef cuda_dim_reduce_dim_h
 #define cuda_dim_reduce_dim_h
 
+#include "cuda/blocks.h"
 #include "cuda/cuda.h"
 #include "cuda/strided_offset.h"
 
@@ -22,79 +26,63 @@
 extern "C" {
 #endif
 
-#define ENOUGH 2048           /* threads a multiprocessor works on */
-#define MANY 1024             /* pieces of a line, at most */
-#define LINE_THREADS 256      /* of a block, unless it says so */
+#define DIM_THREADS 256       /* of a block, at most, where not said */
+#define DIM_PARTIAL_BYTES 24  /* of a partial result, at most */
 
-static inline int64_t atmost(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static inline int64_t quotientup(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
-/* Of a launch that gives n things to blocks, each of which takes `each'. */
-static inline unsigned blocks(int64_t n, int64_t each) {
-  return (unsigned)quotientup(n, each);
-}
-
-typedef struct LineFold {
+typedef struct DimReduction {
   DimOp op;
   const void *x;
-  Dims kept, folded;          /* of x: of the results, of their elements */
-  int64_t results, length;    /* elements behind each result */
-  int64_t piece;
-  int splits;                 /* pieces of a line */
-  int unit;                   /* does a line lie in one piece of memory? */
-  int columns;                /* do neighbouring results? */
-  int wide, high;             /* of a block: threads for a line (or of
-                                 neighbouring lines), lines (or shares) */
-  int low;                    /* the smallest, not the largest? */
-  double count;               /* what a sum of squares is divided by */
-  float count32;
-  void *part;                 /* results x splits, or NULL */
-  void *whole;                /* of logsumexp: the Parts of whole lines */
+  StridedDims kept, reduced;  /* of x: one index a result; within a slice */
+  int64_t results, length;    /* slices; elements of each */
+  int64_t split_size;
+  int splits;                 /* of a slice */
+  int dense;                  /* is a slice contiguous? */
+  int columns;                /* are slices neighbours, and none dense? */
+  int block_x, block_y;       /* blockDim: threads for a slice, slices; with
+                                 `columns' slices, threads for each */
+  int minimum;                /* max_dim: the minimum? */
+  double divisor;             /* var: of the sum of squares */
+  float divisor32;
+  void *partial;              /* [results x splits], or NULL */
+  void *sums;                 /* logsumexp: takes SumExp[results], not y */
   void *y;
-  int64_t *at;
-} LineFold;
+  int64_t *index;             /* max_dim: positions, from 1 */
+} DimReduction;
 
-#define LINE_PART 24          /* bytes of a Part, at most */
-
-typedef struct LineSweep {
+typedef struct DimTransform {
   DimOp op;
   const void *x;
-  void *y;                    /* dense */
-  int64_t *at;                /* of cummax, in the shape of y */
+  void *y;                    /* dense; cummax: may be NULL */
+  int64_t *index;             /* cummax: positions, in the shape of y */
   int64_t outer, length, inner;
-  int64_t xouter, xlength, xinner;            /* steps of x */
-  int64_t piece;              /* of scans, as in LineFold */
+  int64_t outer_step, step;   /* of x; along inner it is dense */
+  int64_t split_size;         /* scans: as in DimReduction */
   int splits;
-  int wide, high;             /* of a block, as in LineFold */
-  int vectors;                /* does every line lie on 16-byte bounds? */
-  const void *whole;          /* of softmax: {largest, sum} of each line */
-  void *carry;                /* of scans: what pieces come to, then what
-                                 all before each do */
-} LineSweep;
+  int block_x, block_y;       /* scans: as in DimReduction */
+  int vectors;                /* is every slice dense and 16-byte aligned? */
+  const void *sums;           /* softmax: SumExp of each slice */
+  void *carry;                /* scans: the prefix of each split, then of all
+                                 splits before it */
+} DimTransform;
 
-/* Their kernels, for one element type.  Parts of splits get joined. */
-cudaError_t nc_linemax(DType t, const LineFold *k, cudaStream_t s);
-cudaError_t nc_linevar(DType t, const LineFold *k, cudaStream_t s);
-cudaError_t nc_linesum(DType t, const LineFold *k, cudaStream_t s);
+/* Each launches the kernels of one operation for element type t. */
+typedef cudaError_t DimReducer(DType t, const DimReduction *k, cudaStream_t s);
+DimReducer nc_max_dim, nc_var_dim, nc_sum_exp;
 
-/* Softmax from k->whole. */
-cudaError_t nc_linescale(DType t, const LineSweep *k, cudaStream_t s);
+typedef cudaError_t DimScan(DType t, const DimTransform *k, cudaStream_t s);
+DimScan nc_cumsum, nc_cumprod, nc_logcumsumexp, nc_cummax;
 
-/* Softmax that reads x once, if a line fits on the chip: shared is the most
-   memory a block may have.  Else *done is 0. */
-cudaError_t nc_linesoft(DType t, const LineSweep *k, int shared, int *done,
-                        cudaStream_t s);
+/* cumsum of int64, inner being 1, by CUB. */
+int nc_cumsum_i64(const Device *d, const DimTransform *k);
 
-typedef cudaError_t LineScan(DType t, const LineSweep *k, cudaStream_t s);
-LineScan nc_linecumsum, nc_linecumprod, nc_linecumlog, nc_linecummax;
+/* Softmax in one pass, of slices that fit in registers or in `shared' bytes,
+   the shared memory a block may have.  Else *done is 0. */
+cudaError_t nc_softmax(DType t, const DimTransform *k, int shared, int *done,
+                       cudaStream_t s);
 
-/* cumsum of lines of int64 without gaps, one after the other. */
-int nc_wholesums(const Device *d, const LineSweep *k);
+/* Softmax from k->sums. */
+cudaError_t nc_softmax_from_sums(DType t, const DimTransform *k,
+                                 cudaStream_t s);
 
 #ifdef __cplusplus
 }

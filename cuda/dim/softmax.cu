@@ -1,35 +1,334 @@
 /* SPDX-License-Identifier: MIT */
-/* softmax.cu - softmax and log_softmax. */
+/*
+** softmax.cu - softmax and log_softmax.
+**
+** A slice of up to MAX_VECTORS * ROW_THREADS vectors is held in registers, so
+** that x is read once: the maximum, the sum and the result are made of what is
+** held.  A longer one is held in shared memory, or in that and registers, if
+** it fits (nc_softmax).  For all others logsumexp.cu makes the maximum and the
+** sum first, and x is read a second time (nc_softmax_from_sums).
+*/
+#include "cuda/dim/block_reduce.h"
 #include "cuda/dim/reduce_dim.h"
-#include "core/pointwise/scalar.h"
+#include "cuda/dim/sum_exp.h"
 
-#define SOFT_THREADS 512
-#define SHARED_THREADS 1024
-#define SOFT_MOST 4    /* vectors held by a thread */
-#define SOFT_KEPT 1024 /* bytes of shared memory that are not lines */
-#define SOFT_HELD(vec) ((vec)*SOFT_MOST > 16 ? (vec)*SOFT_MOST : 16)
+#define ROW_THREADS 512     /* of a block, if slices are held in registers */
+#define SHARED_THREADS 1024 /* and if they are held in shared memory */
+#define MAX_VECTORS 4       /* vectors of a thread, held in registers */
+#define STATIC_SHARED 1024  /* bytes of shared memory that hold no slice */
 
-#define GENERIC "cuda/dim/softmax.inc"
-#include "cuda/for_each_dtype.h"
-#undef GENERIC
+/* Elements of a thread, held in registers one by one. */
+#define MAX_ELEMENTS ((int)(64 / sizeof(A)))
 
-cudaError_t nc_linescale(DType t, const LineSweep *k, cudaStream_t s) {
-  switch (t) {
-    case DT_f16: return scale_f16(k, s);
-    case DT_bf16: return scale_bf16(k, s);
-    case DT_f32: return scale_f32(k, s);
-    case DT_f64: return scale_f64(k, s);
-    default: return cudaErrorInvalidValue;
+/* Vectors of a thread that are held in registers beside shared memory; exp
+   takes the rest of the registers. */
+#define REGISTER_VECTORS (sizeof(A) == 8 ? 1 : 6)
+
+template <class A>
+NC_DEVICE A softmax_of(const DimTransform &k, A x, A max, A scale, A logsum) {
+  return k.op == DIM_LOG_SOFTMAX ? (x - max) - logsum : exp(x - max) * scale;
+}
+
+template <class S, class A = Compute<S>>
+NC_DEVICE uint4 softmax_of_vector(const DimTransform &k, uint4 u, A max,
+                                  A scale, A logsum) {
+  A e[VEC];
+  unpack<S>(e, u);
+  NC_UNROLL for (int j = 0; j < VEC; j++) e[j] =
+      softmax_of(k, e[j], max, scale, logsum);
+  return pack<S>(e);
+}
+
+/*
+** In registers
+*/
+/* blockDim.x threads for a slice, blockDim.y slices a block; a thread holds
+   `most' vectors, or elements if not `vectors'. */
+template <class S, int vectors, int most>
+NC_KERNEL_WIDE(ROW_THREADS)
+softmax_rows(const DimTransform k) {
+  typedef Compute<S> A;
+  constexpr int per = vectors ? VEC : 1;
+  const int n = (int)(k.length / per), me = threadIdx.x, width = blockDim.x;
+  const int64_t row = blockIdx.x * (int64_t)blockDim.y + threadIdx.y;
+  const int mine = row < k.outer ? n : 0;
+  const S *x = (const S *)k.x + (mine ? row * k.outer_step : 0);
+  S *y = (S *)k.y + (mine ? row * k.length : 0);
+  NC_SHARED(A, maxima, 32);
+  NC_SHARED(A, sums, 32);
+  A e[most * per], max, sum = 0, scale, logsum;
+  uint4 u[MAX_VECTORS];
+  NC_UNROLL for (int i = 0; i < most; i++) {
+    const int at = me + i * width;
+    if (vectors)
+      u[i % MAX_VECTORS] =
+          at < mine ? ((const uint4 *)x)[at] : make_uint4(0, 0, 0, 0);
+    else e[i] = at < mine ? load_element(x[at]) : (A)-INFINITY;
+  }
+  NC_UNROLL for (int i = 0; i < most; i++) {
+    if (!vectors) break;
+    unpack<S>(e + i * per, u[i % MAX_VECTORS]);
+    if (me + i * width >= mine)
+      NC_UNROLL for (int j = 0; j < per; j++) e[i * per + j] = (A)-INFINITY;
+  }
+  max = block_max(max_of(e, most * per), maxima);
+  NC_UNROLL for (int i = 0; i < most * per; i++) {
+    const A v = exp(e[i] - max);
+    sum += v;
+    if (k.op == DIM_SOFTMAX) e[i] = v;
+  }
+  sum = block_sum(sum, sums);
+  scale = 1 / sum;
+  logsum = k.op == DIM_SOFTMAX ? (A)0 : log(sum);
+  NC_UNROLL for (int i = 0; i < most * per; i++) e[i] =
+      k.op == DIM_SOFTMAX ? e[i] * scale : (e[i] - max) - logsum;
+  NC_UNROLL for (int i = 0; i < most; i++) {
+    const int at = me + i * width;
+    if (at >= mine) break;
+    if (vectors) ((uint4 *)y)[at] = pack<S>(e + i * per);
+    else y[at] = store_element<S>(e[i]);
   }
 }
 
-cudaError_t nc_linesoft(DType t, const LineSweep *k, int shared, int *done,
-                        cudaStream_t s) {
-  switch (t) {
-    case DT_f16: return softmax_f16(k, shared, done, s);
-    case DT_bf16: return softmax_bf16(k, shared, done, s);
-    case DT_f32: return softmax_f32(k, shared, done, s);
-    case DT_f64: return softmax_f64(k, shared, done, s);
-    default: return cudaErrorInvalidValue;
+/* blockDim.x neighbouring slices a block, blockDim.y threads for each. */
+template <class S, class A = Compute<S>>
+NC_KERNEL_WIDE(ROW_THREADS)
+softmax_columns(const DimTransform k) {
+  const int64_t slice = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  const int64_t o = slice / k.inner, i = slice - o * k.inner;
+  const int on = slice < k.outer * k.inner, high = blockDim.y;
+  const int n = on ? (int)k.length : 0, me = threadIdx.y;
+  const S *x = (const S *)k.x + (on ? o * k.outer_step + i : 0);
+  S *y = (S *)k.y + (on ? o * k.length * k.inner + i : 0);
+  NC_SHARED(A, maxima, ROW_THREADS);
+  NC_SHARED(A, sums, ROW_THREADS);
+  const int column = threadIdx.x, width = blockDim.x;
+  A e[MAX_ELEMENTS], max, sum = 0, scale, logsum;
+  NC_UNROLL for (int j = 0; j < MAX_ELEMENTS; j++) {
+    const int at = me + j * high;
+    e[j] = at < n ? load_element(x[at * k.step]) : (A)-INFINITY;
   }
+  max = max_of(e, MAX_ELEMENTS);
+  if (high > 1) {
+    maxima[me * width + column] = max;
+    __syncthreads();
+    for (int j = 0; j < high; j++) {
+      const A v = maxima[j * width + column];
+      max = v > max || v != v ? v : max;
+    }
+  }
+  NC_UNROLL for (int j = 0; j < MAX_ELEMENTS; j++) sum += exp(e[j] - max);
+  if (high > 1) {
+    sums[me * width + column] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int j = 0; j < high; j++) sum += sums[j * width + column];
+  }
+  scale = 1 / sum;
+  logsum = log(sum);
+  NC_UNROLL for (int j = 0; j < MAX_ELEMENTS; j++) {
+    const int at = me + j * high;
+    if (at < n)
+      y[at * k.inner] =
+          store_element<S>(softmax_of(k, e[j], max, scale, logsum));
+  }
+}
+
+/*
+** In shared memory
+*/
+/* Merges *p over the threads of a block, for each of them. */
+template <class A> NC_DEVICE void block_merge(SumExp<A> *p) {
+  NC_SHARED(SumExp<A>, warp, 32);
+  NC_SHARED(SumExp<A>, all, 1);
+  const int me = threadIdx.x;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int by = 16; by > 0; by /= 2) p->merge(p->shuffle_down(by, 32));
+    if (pass == 1) break;
+    if (me % 32 == 0) warp[me / 32] = *p;
+    __syncthreads();
+    if (me >= 32) break;
+    if (me < (int)blockDim.x / 32) *p = warp[me];
+    else p->start();
+  }
+  if (me == 0) all[0] = *p;
+  __syncthreads();
+  *p = all[0];
+}
+
+/* A block for a slice.  Every thread keeps what it reads: the first `held'
+   vectors in registers (every thread has as many), the others in shared
+   memory. */
+template <class S, int held>
+NC_KERNEL_WIDE(SHARED_THREADS)
+softmax_shared(const DimTransform k) {
+  typedef Compute<S> A;
+  NC_SHARED_DYN(uint4, slice);
+  const int width = blockDim.x, me = threadIdx.x;
+  const int n = (int)(k.length / VEC) - held * width;
+  const uint4 *x = (const uint4 *)((const S *)k.x + blockIdx.x * k.outer_step);
+  uint4 *y = (uint4 *)((S *)k.y + blockIdx.x * k.length);
+  uint4 u[REGISTER_VECTORS];
+  SumExp<A> p;
+  A e[VEC], scale, logsum;
+  p.start();
+  NC_UNROLL for (int i = 0; i < held; i++) u[i] = x[me + i * width];
+  x += held * width;
+  NC_UNROLL4 for (int i = me; i < n; i += width) slice[i] = x[i];
+  NC_UNROLL for (int i = 0; i < held; i++) {
+    unpack<S>(e, u[i]);
+    p.add(e, VEC);
+  }
+  for (int i = me; i < n; i += width) {
+    unpack<S>(e, slice[i]);
+    p.add(e, VEC);
+  }
+  block_merge(&p);
+  scale = 1 / p.sum;
+  logsum = log(p.sum);
+  NC_UNROLL for (int i = 0; i < held; i++) y[me + i * width] =
+      softmax_of_vector<S>(k, u[i], p.max, scale, logsum);
+  y += held * width;
+  for (int i = me; i < n; i += width)
+    y[i] = softmax_of_vector<S>(k, slice[i], p.max, scale, logsum);
+}
+
+/* *done = 0: the slices do not fit in `shared' bytes a block. */
+template <class S, class A = Compute<S>>
+static cudaError_t launch_shared(const DimTransform *k, int shared, int *done,
+                                 cudaStream_t s) {
+  const int64_t held = REGISTER_VECTORS * SHARED_THREADS * 16;
+  const int64_t room = shared - STATIC_SHARED;
+  int64_t bytes = k->length * (int64_t)sizeof(S);
+  const int both = bytes > room;
+  void (*const kernel)(const DimTransform) =
+      both ? softmax_shared<S, REGISTER_VECTORS> : softmax_shared<S, 0>;
+  const int threads = bytes <= shared / 3 ? ROW_THREADS : SHARED_THREADS;
+  cudaError_t e;
+  *done = k->vectors && room > 0 &&
+          (!both || (bytes >= held && bytes <= room + held));
+  if (!*done) return cudaSuccess;
+  if (both) bytes -= held;
+  e = cudaFuncSetAttribute((const void *)kernel,
+                           cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           (int)room);
+  if (e != cudaSuccess) return e;
+  return NC_LAUNCH(kernel, (unsigned)k->outer, threads, (size_t)bytes, s, *k);
+}
+
+/*
+** One pass
+*/
+template <class S, class A = Compute<S>>
+static cudaError_t launch_rows(const DimTransform *k, int shared, int *done,
+                               cudaStream_t s) {
+  typedef void Kernel(const DimTransform);
+  const int64_t n = k->vectors ? k->length / VEC : k->length;
+  const int most = k->vectors ? (n <= 32                ? 1
+                                 : n <= 128 && VEC <= 4 ? 4
+                                 : n <= 2 * ROW_THREADS ? 2
+                                                        : 4)
+                   : n <= 128 ? 4
+                              : MAX_ELEMENTS;
+  int wide = 1;
+  while (wide < 32 && wide * most < n) wide *= 2;
+  if (wide * most < n) wide = (int)((n + 32 * most - 1) / (32 * most)) * 32;
+  if (wide <= ROW_THREADS && n < INT32_MAX) {
+    Kernel *const kernel = !k->vectors ? most == 4
+                                             ? softmax_rows<S, 0, 4>
+                                             : softmax_rows<S, 0, MAX_ELEMENTS>
+                           : most == 1 ? softmax_rows<S, 1, 1>
+                           : most == 2 ? softmax_rows<S, 1, 2>
+                                       : softmax_rows<S, 1, 4>;
+    const dim3 block(wide, wide > 32 ? 1 : 128 / wide);
+    return NC_LAUNCH(kernel, blocks(k->outer, block.y), block, 0, s, *k);
+  }
+  return launch_shared<S>(k, shared, done, s);
+}
+
+template <class S, class A = Compute<S>>
+static cudaError_t launch_softmax(const DimTransform *k, int shared, int *done,
+                                  cudaStream_t s) {
+  int high = 1, wide = 32;
+  if (k->inner == 1) return launch_rows<S>(k, shared, done, s);
+  while (high < ROW_THREADS / 32 && high * MAX_ELEMENTS < k->length) high *= 2;
+  *done = high * MAX_ELEMENTS >= k->length;
+  if (!*done) return cudaSuccess;
+  while (wide * high < 128) wide *= 2;
+  return NC_LAUNCH(softmax_columns<S>, blocks(k->outer * k->inner, wide),
+                   dim3(wide, high), 0, s, *k);
+}
+
+cudaError_t nc_softmax(DType t, const DimTransform *k, int shared, int *done,
+                       cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_softmax<S>(k, shared, done, s))
+}
+
+/*
+** The second of two passes
+*/
+/* Slices along gridDim.y, the elements of each along gridDim.x. */
+template <class S, class A = Compute<S>>
+NC_KERNEL_WIDE(DIM_THREADS)
+apply_rows(const DimTransform k) {
+  const int64_t me = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  const int64_t width = gridDim.x * (int64_t)blockDim.x;
+  const int64_t n = k.vectors ? k.length / VEC : k.length;
+  A e[VEC];
+  for (int64_t r = blockIdx.y; r < k.outer; r += gridDim.y) {
+    const SumExp<A> p = ((const SumExp<A> *)k.sums)[r];
+    const A scale = 1 / p.sum, logsum = log(p.sum);
+    const S *x = (const S *)k.x + r * k.outer_step;
+    S *y = (S *)k.y + r * k.length;
+    for (int64_t i = me; i < n; i += width) {
+      if (!k.vectors) {
+        y[i] = store_element<S>(
+            softmax_of(k, load_element(x[i]), p.max, scale, logsum));
+        continue;
+      }
+      unpack<S>(e, ((const uint4 *)x)[i]);
+      NC_UNROLL for (int j = 0; j < VEC; j++) e[j] =
+          softmax_of(k, e[j], p.max, scale, logsum);
+      ((uint4 *)y)[i] = pack<S>(e);
+    }
+  }
+}
+
+/* Neighbouring slices along x, the elements of each along threadIdx.y and
+   gridDim.y. */
+template <class S, class A = Compute<S>>
+NC_KERNEL_WIDE(DIM_THREADS)
+apply_columns(const DimTransform k) {
+  const int64_t slice = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  const int64_t o = slice / k.inner, i = slice - o * k.inner;
+  if (slice >= k.outer * k.inner) return;
+  const SumExp<A> p = ((const SumExp<A> *)k.sums)[slice];
+  const A scale = 1 / p.sum, logsum = log(p.sum);
+  const S *x = (const S *)k.x + o * k.outer_step + i;
+  S *y = (S *)k.y + o * k.length * k.inner + i;
+  const int64_t first = blockIdx.y * blockDim.y + threadIdx.y;
+  const int64_t by = gridDim.y * blockDim.y;
+  NC_UNROLL4 for (int64_t at = first; at < k.length; at += by) y[at * k.inner] =
+      store_element<S>(
+          softmax_of(k, load_element(x[at * k.step]), p.max, scale, logsum));
+}
+
+template <class S>
+static cudaError_t launch_apply(const DimTransform *k, cudaStream_t s) {
+  int64_t most = k->length / (8 * DIM_THREADS) + 1;
+  if (k->inner > 1) {
+    const unsigned n = blocks(k->length, 8 * 16);
+    const dim3 grid(blocks(k->outer * k->inner, 32), n < 1024 ? n : 1024);
+    return NC_LAUNCH(apply_columns<S>, grid, dim3(32, 8), 0, s, *k);
+  }
+  if (k->vectors) most = most / VEC + 1;
+  return NC_LAUNCH(
+      apply_rows<S>,
+      dim3((unsigned)min64(most, 1024), (unsigned)min64(k->outer, 65535)),
+      DIM_THREADS, 0, s, *k);
+}
+
+cudaError_t nc_softmax_from_sums(DType t, const DimTransform *k,
+                                 cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_apply<S>(k, s))
 }

@@ -19,7 +19,7 @@ extern "C" {
    this call.  `devices' and `memory' are fixed once a device was used. */
 int emu_set(const char *levers);
 
-/* Counters by name: launches blocks threads switches barriers calls ops
+/* CudaCounters by name: launches blocks threads switches barriers calls ops
    reports live (bytes of device memory); -1 for an unknown name. */
 long long emu_count(const char *name);
 

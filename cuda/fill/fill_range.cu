@@ -58,7 +58,7 @@ NC_KERNEL_OF(THREADS) fill(const Run k) {
 
 int nc_cuda_fill_range(const Device *d, const FillRangeCall *s) {
   const int64_t n = nc_numel(s->y);
-  const cudaStream_t stream = nc_current(d);
+  const cudaStream_t stream = nc_current_stream(d);
   Run k = {};
   if (n == 0) return NC_OK;
   k.n = n;
@@ -71,9 +71,9 @@ int nc_cuda_fill_range(const Device *d, const FillRangeCall *s) {
   k.step = nc_tofloat(s->step);
   k.type = s->y->dtype;
   k.y = nc_data(s->y);
-  nc_touch(d, k.y);
+  nc_record_use(d, k.y);
   CUDA_TRY(NC_LAUNCH(fill,
                      (unsigned)((n + THREADS * EACH - 1) / (THREADS * EACH)),
                      THREADS, 0, stream, k));
-  return nc_launched(d, "arange");
+  return nc_check_launch(d, "arange");
 }

@@ -79,7 +79,7 @@ static cudaError_t draw(DType t, const Made *k, RandomKind kind, int wide,
 }
 
 int nc_cuda_random_fill(const Device *d, const RandomFillCall *w) {
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   Made k = {};
   k.y = nc_data(w->y);
   k.n = nc_numel(w->y);
@@ -93,7 +93,7 @@ int nc_cuda_random_fill(const Device *d, const RandomFillCall *w) {
   k.limit = (float)(k.limit2 = w->limit);
   k.bits = w->bits;
   k.aligned = (uintptr_t)k.y % 16 == 0;
-  nc_touch(d, k.y);
+  nc_record_use(d, k.y);
   CUDA_TRY(draw(w->y->dtype, &k, w->kind, w->wide, s));
-  return nc_launched(d, "random");
+  return nc_check_launch(d, "random");
 }

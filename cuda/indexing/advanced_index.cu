@@ -90,18 +90,18 @@ static cudaError_t launchall(Moves *k, int bytes, cudaStream_t s) {
 }
 
 static int move(const Device *d, const IndexCall *g, int out) {
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   Moves k = {};
   int bytes;
   if (nc_numel(g->other) == 0 || nc_numel(g->x) == 0) return NC_OK;
   bytes = nc_planmoves(&k, g, NC_VECTOR);
   k.out = out;
   k.distinct = out || g->distinct;
-  nc_touch(d, k.x);
-  nc_touch(d, k.other);
-  nc_touch(d, k.offset);
+  nc_record_use(d, k.x);
+  nc_record_use(d, k.other);
+  nc_record_use(d, k.offset);
   CUDA_TRY(launchall(&k, bytes, s));
-  return nc_launched(d, out ? "index" : "index assignment");
+  return nc_check_launch(d, out ? "index" : "index assignment");
 }
 
 int nc_cuda_index_read(const Device *d, const IndexCall *g) {

@@ -142,7 +142,7 @@ static int sorted(const Device *d, Folds *f, int bits, void **memory) {
 
 int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
   const int atomics = commutes(g);
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   Folds f = {};
   void *memory = NULL;
   int r = NC_OK;
@@ -153,9 +153,9 @@ int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
   if (f.count >> 31)
     return nc_fail(NC_EVALUE, "%lld positions, more than %s takes at a time",
                    (long long)f.count, d->name);
-  nc_touch(d, f.m.x);
-  nc_touch(d, f.m.other);
-  nc_touch(d, f.m.offset);
+  nc_record_use(d, f.m.x);
+  nc_record_use(d, f.m.other);
+  nc_record_use(d, f.m.offset);
   if (!atomics && !g->distinct && f.count > 1)
     r = sorted(d, &f, bitsof(g), &memory);
   if (r == NC_OK) {
@@ -165,5 +165,5 @@ int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
     if (e != cudaSuccess && some) nc_error_partial();
   }
   nc_scratchfree(d, memory);
-  return r == NC_OK ? nc_launched(d, "index assignment") : r;
+  return r == NC_OK ? nc_check_launch(d, "index assignment") : r;
 }

@@ -21,7 +21,7 @@ typedef struct Mask {
   int64_t *before; /* trues before each chunk; at last: all */
   int64_t *y;
   int coordinates, nd;
-  Dims dims; /* of the mask */
+  StridedDims dims; /* of the mask */
 } Mask;
 
 /* The 16 elements from i on as bits; those beyond the end are false. */
@@ -97,12 +97,12 @@ NC_KERNEL_OF(SCANNERS) addup(const Mask k) {
 /* Row r of the result, which is where element i of the mask is. */
 NC_DEVICE void tell(const Mask &k, int64_t r, int64_t i) {
   if (!k.coordinates) {
-    k.y[r] = place(&k.dims, i);
+    k.y[r] = strided_offset(&k.dims, i);
     return;
   }
   for (int d = 0; d < k.nd; d++) { /* the innermost is the last column */
     int64_t rest;
-    if (k.dims.wide || i > UINT32_MAX / 2) rest = i / k.dims.size[d];
+    if (k.dims.large || i > UINT32_MAX / 2) rest = i / k.dims.size[d];
     else rest = nc_quotient((uint32_t)i, k.dims.by[d]);
     k.y[r * k.nd + k.nd - 1 - d] = i - rest * k.dims.size[d] + 1;
     i = rest;
@@ -132,23 +132,23 @@ static void dimensions(Mask *k, const NonzeroCall *t) {
   int64_t n = 1;
   k->nd = k->dims.nd = t->nd;
   k->coordinates = t->coordinates;
-  k->dims.wide = k->n > (int64_t)1 << 31;
+  k->dims.large = k->n > (int64_t)1 << 31;
   for (int d = 0; d < t->nd; d++) {
     const int64_t size = t->size[t->nd - 1 - d];
     k->dims.size[d] = size;
     k->dims.step[d] = t->coordinates ? 0 : t->step[t->nd - 1 - d];
-    if (!k->dims.wide && n > 0 && size > 0) k->dims.by[d] = nc_divisor(size);
+    if (!k->dims.large && n > 0 && size > 0) k->dims.by[d] = nc_divisor(size);
     n *= size;
   }
 }
 
 static int counted(const Device *d, const Mask *k, int threads, int64_t *n) {
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   int width = 32;
   while (width < SCANNERS && width < k->chunks) width *= 2;
   CUDA_TRY(NC_LAUNCH(count, (unsigned)k->chunks, threads, 0, s, *k));
   CUDA_TRY(NC_LAUNCH(addup, 1, width, 0, s, *k));
-  TRY(nc_launched(d, "nonzero"));
+  TRY(nc_check_launch(d, "nonzero"));
   return nc_cuda_tohost(d, n, k->before + k->chunks, sizeof *n, 0);
 }
 
@@ -161,9 +161,9 @@ static int find(const Device *d, Tensor **y, Mask *k, int nd) {
   TRY(nc_newtensor(y, d, DT_i64, k->coordinates ? 2 : 1, size));
   if (nc_numel(*y) == 0) return NC_OK;
   k->y = (int64_t *)nc_data(*y);
-  nc_touch(d, k->y);
-  CUDA_TRY(NC_LAUNCH(list, (unsigned)k->chunks, threads, 0, nc_current(d), *k));
-  return nc_launched(d, "nonzero");
+  nc_record_use(d, k->y);
+  CUDA_TRY(NC_LAUNCH(list, (unsigned)k->chunks, threads, 0, nc_current_stream(d), *k));
+  return nc_check_launch(d, "nonzero");
 }
 
 int nc_cuda_nonzero(const Device *d, const NonzeroCall *t) {
@@ -175,11 +175,11 @@ int nc_cuda_nonzero(const Device *d, const NonzeroCall *t) {
   *y = NULL;
   k.n = nc_numel(t->mask);
   if (k.n == 0) return nc_newtensor(y, d, DT_i64, t->coordinates ? 2 : 1, none);
-  nc_current(d);
+  nc_current_stream(d);
   k.mask = (const uint8_t *)nc_data(t->mask);
   k.y = NULL;
   dimensions(&k, t);
-  nc_touch(d, k.mask);
+  nc_record_use(d, k.mask);
   TRY(nc_scratch(d, &before,
                  (k.n / (32 * EACH) + 2) * (int64_t)sizeof(int64_t)));
   k.before = (int64_t *)before;

@@ -11,13 +11,13 @@ typedef struct Look {
   int64_t *offset;
   int64_t n, size, step;
   int dim, nd;
-  Flag *flag;
+  ErrorFlag *flag;
 } Look;
 
 NC_DEVICE int64_t offsetat(const Look &k, int64_t v) {
   const int64_t at = v > 0 ? v - 1 : v + k.size;
   if (v != 0 && at >= 0 && at < k.size) return at * k.step;
-  wrongindex(k.flag, v, k.size, k.dim, k.nd);
+  flag_index(k.flag, v, k.size, k.dim, k.nd);
   return NOWHERE;
 }
 
@@ -33,7 +33,7 @@ NC_KERNEL_OF(THREADS) look(const Look k) {
 
 int nc_cuda_resolve_index(const Device *d, const ResolveIndexCall *p) {
   const int64_t n = nc_numel(p->given);
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   Look k = {};
   if (n == 0) return NC_OK;
   k.given = (const int64_t *)nc_data(p->given);
@@ -43,10 +43,10 @@ int nc_cuda_resolve_index(const Device *d, const ResolveIndexCall *p) {
   k.step = p->step;
   k.dim = p->shown;
   k.nd = p->of->nd;
-  k.flag = nc_flag(d);
-  nc_touch(d, k.given);
-  nc_touch(d, k.offset);
+  k.flag = nc_error_flag(d);
+  nc_record_use(d, k.given);
+  nc_record_use(d, k.offset);
   CUDA_TRY(NC_LAUNCH(look, (unsigned)((n - 1) / (THREADS * EACH) + 1), THREADS,
                      0, s, k));
-  return nc_launched(d, "index");
+  return nc_check_launch(d, "index");
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* norm.c - plans what gets mean 0 and variance 1; see norm.h. */
+/*
+** norm.c - the request norm: normalization to mean 0 and variance 1, and its
+** gradients; plans the kernels of norm.cu (see norm.h).
+*/
 #include "cuda/norm/norm.h"
 
-#define NARROW 32 /* elements of a channel that lie together */
-#define FEW 4     /* blocks that a multiprocessor has anyway */
-#define TURNS 32  /* of a block that takes rows, if it has more */
+#define MIN_ROW_INNER 32    /* contiguous elements worth a row of threads */
+#define MIN_BLOCKS_PER_SM 4 /* whatever the work */
+#define ROWS_PER_BLOCK 32   /* groups of rows, if there are more blocks */
 
-static int64_t bytesof(const NormCall *n) {
+static int64_t stat_bytes(const NormCall *n) {
   return nc_dtypesize(n->mean->dtype);
 }
 
 static void *at(const Device *d, const Tensor *t) {
   if (t == NULL) return NULL;
-  nc_touch(d, nc_data(t));
+  nc_record_use(d, nc_data(t));
   return nc_data(t);
 }
 
-/* May 16 bytes be read at once, all of one row, and of one channel or of
-   channels that are neighbours? */
-static int vectors(const NormCall *n, const NormPlan *k) {
+/* May 16 bytes be read at once?  They must be of one row, and of one channel or
+   of neighbouring channels. */
+static int check_vectors(const NormCall *n, const NormPlan *k) {
   const int64_t of = 16 / nc_dtypesize(n->x->dtype);
   const uintptr_t where = (uintptr_t)k->x | (uintptr_t)k->g | (uintptr_t)k->y |
                           (uintptr_t)k->weight | (uintptr_t)k->bias;
@@ -27,7 +30,7 @@ static int vectors(const NormCall *n, const NormPlan *k) {
   return (n->batch ? n->n * n->channels : k->length) % of == 0;
 }
 
-static NormPlan planof(const Device *d, const NormCall *n) {
+static NormPlan make_plan(const Device *d, const NormCall *n) {
   NormPlan k = { .x = at(d, n->x),
                  .g = at(d, n->g),
                  .y = at(d, n->y),
@@ -41,77 +44,77 @@ static NormPlan planof(const Device *d, const NormCall *n) {
                  .channels = n->channels,
                  .inner = n->inner,
                  .groups = n->groups,
-                 .per = n->channels / n->groups,
+                 .group_channels = n->channels / n->groups,
                  .batch = n->batch,
                  .centered = n->centered,
                  .eps = n->eps };
   k.rows = n->batch ? n->channels : n->n * n->groups;
   k.length = n->n * n->channels * n->inner / k.rows;
-  k.vectors = vectors(n, &k);
-  k.big = k.rows * k.length >= (int64_t)1 << 31;
-  if (!k.big) {
-    k.byinner = nc_divisor(k.inner);
-    k.bychannels = nc_divisor(k.channels);
-    k.byper = nc_divisor(k.per);
-    k.bygroups = nc_divisor(k.groups);
+  k.vectors = check_vectors(n, &k);
+  k.large = k.rows * k.length >= (int64_t)1 << 31;
+  if (!k.large) {
+    k.by_inner = nc_divisor(k.inner);
+    k.by_channels = nc_divisor(k.channels);
+    k.by_group_channels = nc_divisor(k.group_channels);
+    k.by_groups = nc_divisor(k.groups);
   }
   return k;
 }
 
-/* Does a row fit in the registers of a block, `most' vectors a thread?  Then
-   the block gets its shape. */
-static int fits(const NormCall *n, NormPlan *k, int most) {
+/* Does a row fit in the registers of a block, `most' check_vectors a thread?  Then
+   the block gets its plan_reduction. */
+static int fits_registers(const NormCall *n, NormPlan *k, int most) {
   const int64_t all = k->length * nc_dtypesize(n->x->dtype) / 16;
   if (k->batch || !k->vectors || all > NORM_THREADS * most) return 0;
-  k->held = all <= 32 ? 1 : all <= NORM_THREADS * 2 ? 2 : NORM_MOST;
-  k->wide = 1;
-  while (k->wide < 32 && k->wide * k->held < all) k->wide *= 2;
-  if (k->wide * k->held < all)
-    k->wide = (int)quotientup(all, 32 * k->held) * 32;
-  k->high = k->wide > 32 ? 1 : 128 / k->wide;
+  k->held = all <= 32 ? 1 : all <= NORM_THREADS * 2 ? 2 : NORM_VECTORS;
+  k->block_x = 1;
+  while (k->block_x < 32 && k->block_x * k->held < all) k->block_x *= 2;
+  if (k->block_x * k->held < all)
+    k->block_x = (int)ceil_div(all, 32 * k->held) * 32;
+  k->block_y = k->block_x > 32 ? 1 : 128 / k->block_x;
   return 1;
 }
 
 /*
 ** Reductions
 */
-typedef cudaError_t Reduction(DType t, const NormPlan *k, cudaStream_t s);
-
-/* Pieces of a line, of at least `least' elements each. */
-static void cut(NormPlan *k, int64_t want, int64_t least) {
-  int64_t n = atmost(atmost(want, k->size / least), MANY);
+/* Cuts a slice in at most `want' splits of at least `least' elements. */
+static void choose_splits(NormPlan *k, int64_t want, int64_t least) {
+  int64_t n = min64(min64(want, k->slice_length / least), MAX_SPLITS);
   if (n < 1) n = 1;
-  k->piece = quotientup(k->size, n);
-  k->splits = (int)quotientup(k->size, k->piece);
+  k->split_size = ceil_div(k->slice_length, n);
+  k->splits = (int)ceil_div(k->slice_length, k->split_size);
 }
 
-static void shape(NormPlan *k, int channelwise, int64_t enough) {
-  k->channelwise = channelwise;
-  k->lines = channelwise ? k->channels : k->rows;
-  k->size = k->rows * k->length / k->lines;
-  k->columns = channelwise && k->inner < NARROW;
-  k->wide = 32;
-  k->high = SUM_THREADS / 32;
+static void plan_reduction(NormPlan *k, int per_channel, int64_t enough) {
+  k->per_channel = per_channel;
+  k->slices = per_channel ? k->channels : k->rows;
+  k->slice_length = k->rows * k->length / k->slices;
+  k->columns = per_channel && k->inner < MIN_ROW_INNER;
+  k->block_x = 32;
+  k->block_y = SUM_THREADS / 32;
   if (k->columns) {
-    cut(k, enough / (quotientup(k->lines, 32) * SUM_THREADS), k->high * 16);
+    choose_splits(k, enough / (ceil_div(k->slices, 32) * SUM_THREADS),
+                  k->block_y * 16);
     return;
   }
-  while (k->wide > 1 && k->wide / 2 >= k->size) k->wide /= 2;
-  if (k->size >= 1024) k->wide = SUM_THREADS;
-  k->high = k->wide == SUM_THREADS ? 1 : 128 / k->wide;
-  cut(k, enough / (k->lines * k->wide), k->wide * 16);
+  while (k->block_x > 1 && k->block_x / 2 >= k->slice_length) k->block_x /= 2;
+  if (k->slice_length >= 1024) k->block_x = SUM_THREADS;
+  k->block_y = k->block_x == SUM_THREADS ? 1 : 128 / k->block_x;
+  choose_splits(k, enough / (k->slices * k->block_x), k->block_x * 16);
 }
 
-static int reduce(const Device *d, NormPlan *k, int channelwise, DType type,
-                  Reduction *fn) {
+static int reduce(const Device *d, NormPlan *k, int per_channel, DType type,
+                  NormLauncher *launch) {
   cudaError_t e;
-  shape(k, channelwise, (int64_t)nc_processors(d) * ENOUGH);
-  k->part = NULL;
+  plan_reduction(k, per_channel,
+                 (int64_t)nc_multiprocessors(d) * THREADS_PER_SM);
+  k->partial = NULL;
   if (k->splits > 1)
-    TRY(nc_scratch(d, &k->part, k->lines * k->splits * LINE_PART));
-  e = fn(type, k, nc_current(d));
-  nc_scratchfree(d, k->part);
-  k->part = NULL;
+    TRY(nc_scratch(d, &k->partial, k->slices * k->splits * NORM_PARTIAL_BYTES));
+  e = launch(type, k, nc_current_stream(d));
+  nc_scratchfree(d, k->partial);
+  k->partial = NULL;
   CUDA_TRY(e);
   return NC_OK;
 }
@@ -120,14 +123,14 @@ static int forward(const Device *d, const NormCall *n, NormPlan *k,
                    DType type) {
   cudaError_t e = cudaSuccess;
   int r;
-  if (fits(n, k, NORM_MOST)) {
-    CUDA_TRY(nc_normrows(type, k, nc_current(d)));
+  if (fits_registers(n, k, NORM_VECTORS)) {
+    CUDA_TRY(nc_norm_rows(type, k, nc_current_stream(d)));
     return NC_OK;
   }
-  TRY(nc_scratch(d, &k->low, k->rows * bytesof(n)));
-  r = reduce(d, k, k->batch, type, nc_normstats);
-  if (r == NC_OK) e = nc_normeach(type, k, 0, nc_current(d));
-  nc_scratchfree(d, k->low);
+  TRY(nc_scratch(d, &k->mean_low, k->rows * stat_bytes(n)));
+  r = reduce(d, k, k->batch, type, nc_norm_stats);
+  if (r == NC_OK) e = nc_norm_apply(type, k, nc_current_stream(d));
+  nc_scratchfree(d, k->mean_low);
   CUDA_TRY(e);
   return r;
 }
@@ -135,47 +138,48 @@ static int forward(const Device *d, const NormCall *n, NormPlan *k,
 /*
 ** Gradients
 */
-/* How many blocks take rows: what keeps the device busy.  What each leaves is
-   written, read and added up, so more than a few must be worth it. */
-static int64_t busy(const Device *d, const NormPlan *k) {
-  const int64_t most = ENOUGH / (k->wide * k->high);
-  const int64_t all = quotientup(k->rows, k->high);
-  const int64_t few = atmost(FEW * nc_processors(d), all);
-  const int64_t n = atmost(most * nc_processors(d), all / TURNS);
+/* The number of blocks for norm_grad_rows with sums over columns.  The partial
+   sums of each block are written, read and merged, so that more blocks than a
+   few must be worth it. */
+static int64_t grad_blocks(const Device *d, const NormPlan *k) {
+  const int64_t most = THREADS_PER_SM / (k->block_x * k->block_y);
+  const int64_t all = ceil_div(k->rows, k->block_y);
+  const int64_t few = min64(MIN_BLOCKS_PER_SM * nc_multiprocessors(d), all);
+  const int64_t n = min64(most * nc_multiprocessors(d), all / ROWS_PER_BLOCK);
   return n > few ? n : few;
 }
 
-/* Rows in registers, and of what they add to the sums of columns a row for
-   each block. */
-static int withcolumns(const Device *d, const NormCall *n, NormPlan *k,
-                       DType type) {
+/* In one pass; each block leaves a row of partial sums over columns. */
+static int grad_with_column_sums(const Device *d, const NormCall *n,
+                                 NormPlan *k, DType type) {
   cudaError_t e;
-  k->splits = (int)busy(d, k);
-  k->lines = k->size = k->channels;
-  k->channelwise = 1;
-  TRY(nc_scratch(d, &k->part, 2 * k->splits * k->lines * bytesof(n)));
-  e = nc_normback(type, k, nc_current(d));
-  if (e == cudaSuccess) e = nc_normjoin(type, k, nc_current(d));
-  nc_scratchfree(d, k->part);
+  k->splits = (int)grad_blocks(d, k);
+  k->slices = k->slice_length = k->channels;
+  k->per_channel = 1;
+  TRY(nc_scratch(d, &k->partial, 2 * k->splits * k->slices * stat_bytes(n)));
+  e = nc_norm_grad_rows(type, k, nc_current_stream(d));
+  if (e == cudaSuccess) e = nc_norm_merge_sums(type, k, nc_current_stream(d));
+  nc_scratchfree(d, k->partial);
   CUDA_TRY(e);
   return NC_OK;
 }
 
-/* Sums of rows and channels first, then every element. */
-static int bysums(const Device *d, const NormCall *n, NormPlan *k, DType type) {
+/* Sums over rows and channels first, then the pointwise kernel. */
+static int grad_two_pass(const Device *d, const NormCall *n, NormPlan *k,
+                         DType type) {
   const int weights = k->dweight || k->dbias;
   void *sums;
   int r = NC_OK;
-  TRY(nc_scratch(d, &sums, 2 * k->rows * bytesof(n)));
-  k->sums = sums;
-  if (k->batch || k->y) r = reduce(d, k, k->batch, type, nc_normsums);
+  TRY(nc_scratch(d, &sums, 2 * k->rows * stat_bytes(n)));
+  k->row_sums = sums;
+  if (k->batch || k->y) r = reduce(d, k, k->batch, type, nc_norm_grad_sums);
   if (r == NC_OK && k->y) {
-    const cudaError_t e = nc_normeach(type, k, 1, nc_current(d));
+    const cudaError_t e = nc_norm_grad_apply(type, k, nc_current_stream(d));
     if (e != cudaSuccess) r = nc_cudafail(e);
   }
-  k->sums = NULL;
+  k->row_sums = NULL;
   if (r == NC_OK && weights && !k->batch)
-    r = reduce(d, k, 1, type, nc_normsums);
+    r = reduce(d, k, 1, type, nc_norm_grad_sums);
   nc_scratchfree(d, sums);
   return r;
 }
@@ -183,17 +187,18 @@ static int bysums(const Device *d, const NormCall *n, NormPlan *k, DType type) {
 static int backward(const Device *d, const NormCall *n, NormPlan *k,
                     DType type) {
   const int weights = k->dweight || k->dbias;
-  if (!k->y || !fits(n, k, BACK_MOST)) return bysums(d, n, k, type);
+  if (!k->y || !fits_registers(n, k, GRAD_VECTORS))
+    return grad_two_pass(d, n, k, type);
   if (weights && k->inner == 1 && k->groups == 1)
-    return withcolumns(d, n, k, type);
-  CUDA_TRY(nc_normback(type, k, nc_current(d)));
-  return weights ? reduce(d, k, 1, type, nc_normsums) : NC_OK;
+    return grad_with_column_sums(d, n, k, type);
+  CUDA_TRY(nc_norm_grad_rows(type, k, nc_current_stream(d)));
+  return weights ? reduce(d, k, 1, type, nc_norm_grad_sums) : NC_OK;
 }
 
 int nc_cuda_norm(const Device *d, const NormCall *n) {
-  NormPlan k = planof(d, n);
+  NormPlan k = make_plan(d, n);
   const DType type = n->x->dtype;
-  nc_current(d);
+  nc_current_stream(d);
   TRY(n->back ? backward(d, n, &k, type) : forward(d, n, &k, type));
-  return nc_launched(d, "norm");
+  return nc_check_launch(d, "norm");
 }

@@ -1,69 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** norm.h - what norm.c decides for a Norm, for the kernels that do it.
+** norm.h - what norm.c plans for a NormCall (core/devices.h), for the kernels
+** of norm.cu.
 **
-** Rows of up to NORM_THREADS * NORM_MOST vectors are held in registers: the
-** statistics and the result, or the gradient, come from one look at memory.
-** Blocks of the gradient take many rows and keep what they add to the sums of
-** columns; a second kernel joins what they leave.
+** x is [n x channels x inner].  A row is what is normalized together: `length'
+** elements that share a mean and a variance.  A piece is `inner' elements of
+** one channel of one n.
 **
-** For the rest there are reductions, of rows or of channels, cut in pieces
-** where lines are few and long, and a look at every element.  What is joined
-** with what depends on the sizes and the device only.
+** Rows of up to NORM_THREADS * NORM_VECTORS vectors are held in registers: the
+** statistics and the result, or the gradient, come from one read of memory.
+** Blocks of the gradient take many rows each and leave partial sums over
+** columns; a second kernel merges these.
 **
-** Wherever its row is held, an element loses the mean and what that was
-** rounded by: a mean far from 0 costs no accuracy.  Gradients have the mean as
-** it was saved, as they do on the CPU; see norm.inc.
+** Longer rows take two passes: a reduction over rows or channels, cut in
+** splits where these are few and long, and a pointwise kernel.  Which elements
+** meet in which order depends on the sizes and the device only.
+**
+** An element loses the mean in two steps, mean and mean_low, which is what the
+** mean was rounded by: a mean far from 0 costs no accuracy.  Gradients use the
+** mean as it was saved, as they do on the CPU.
 */
 #ifndef cuda_norm_norm_h
 #define cuda_norm_norm_h
 
-#include "cuda/dim/reduce_dim.h"
+#include "cuda/blocks.h"
+#include "cuda/cuda.h"
+#include "cuda/offsets.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define NORM_THREADS 512      /* of a block that holds rows */
-#define NORM_MOST 4           /* vectors that a thread holds */
-#define BACK_MOST 2           /* and in the gradient, of each operand */
-#define SUM_THREADS 256       /* of a block that reduces */
+#define NORM_THREADS 512      /* of a block that holds rows in registers */
+#define NORM_VECTORS 4        /* vectors of a thread there */
+#define GRAD_VECTORS 2        /* and in the gradient, of each operand */
+#define SUM_THREADS 256       /* of a block of all other kernels */
+#define NORM_PARTIAL_BYTES 24 /* of a partial result, at most */
 
 typedef struct NormPlan {
   const void *x, *g;
   void *y;
-  const void *weight, *bias;  /* as mean and var of the type computed in */
+  const void *weight, *bias;  /* as mean and var of the type to compute in */
   void *mean, *var, *dweight, *dbias;
-  int64_t n, channels, inner, groups, per;  /* per: channels in a group */
+  int64_t n, channels, inner, groups;
+  int64_t group_channels;
   int64_t rows, length;
   int batch, centered;
   int vectors;                /* may 16 bytes be read at once? */
   double eps;
-  /* a reduction */
-  int channelwise;            /* of channels, not of rows */
-  int64_t lines, size;        /* how many, elements of each */
-  int64_t piece;
-  int splits;                 /* pieces of a line */
-  int columns;                /* do neighbouring threads have neighbouring
-                                 lines? */
-  int wide, high;             /* of a block */
+  int block_x, block_y;       /* blockDim */
   int held;                   /* vectors of a row in each thread */
-  void *part;                 /* splits x lines */
-  void *low;                  /* of rows: what mean was rounded by */
-  void *sums;                 /* of rows: what every element is to lose */
-  int big;                    /* more elements than the divisors serve */
-  Divisor byinner, bychannels, byper, bygroups;
+  /* A reduction of `slices', rows or channels, of slice_length elements. */
+  int per_channel;            /* of channels, not of rows */
+  int64_t slices, slice_length;
+  int64_t split_size;
+  int splits;                 /* of a slice */
+  int columns;                /* do neighbouring threads take neighbouring
+                                 slices? */
+  void *partial;              /* [splits x slices] */
+  void *mean_low;             /* of rows: what the mean was rounded by */
+  void *row_sums;             /* of rows: {sum, product sum} of the gradient */
+  int large;                  /* more elements than the divisors serve */
+  Divisor by_inner, by_channels, by_group_channels, by_groups;
 } NormPlan;
 
-/* Rows in registers; the plan says that they fit. */
-cudaError_t nc_normrows(DType t, const NormPlan *k, cudaStream_t s);
-/* The same for the gradient: k->splits blocks leave sums of columns in part. */
-cudaError_t nc_normback(DType t, const NormPlan *k, cudaStream_t s);
+typedef cudaError_t NormLauncher(DType t, const NormPlan *k, cudaStream_t s);
 
-cudaError_t nc_normstats(DType t, const NormPlan *k, cudaStream_t s);
-cudaError_t nc_normsums(DType t, const NormPlan *k, cudaStream_t s);
-cudaError_t nc_normjoin(DType t, const NormPlan *k, cudaStream_t s);
-cudaError_t nc_normeach(DType t, const NormPlan *k, int back, cudaStream_t s);
+/* In one pass: y, mean and var; y, dweight and dbias, where k->splits blocks
+   leave partial sums over columns if k->partial is set. */
+NormLauncher nc_norm_rows, nc_norm_grad_rows;
+
+/* Reductions: mean, mean_low and var of rows; row_sums, or dweight and dbias;
+   dweight and dbias from the partial sums of nc_norm_grad_rows. */
+NormLauncher nc_norm_stats, nc_norm_grad_sums, nc_norm_merge_sums;
+
+/* The second pass: y from the statistics, or from row_sums. */
+NormLauncher nc_norm_apply, nc_norm_grad_apply;
 
 #ifdef __cplusplus
 }

@@ -185,7 +185,7 @@ NC_DEVICE void setbits(uint32_t w[], int k, int size, uint64_t bits) {
     uint64_t put[NC_EACH];                                               \
     EACH(k, NC_EACH) if (start + k * BLOCK < c.n) {                      \
       uint64_t at[2];                                                    \
-      nc_at(at, &c.at, start + k * BLOCK, 2);                            \
+      nc_offsets_at(at, &c.at, start + k * BLOCK, 2);                            \
       put[k] = at[0];                                                    \
       raw[k] = ((const from##_m *)c.x)[at[1]];                           \
     }                                                                    \

@@ -35,7 +35,7 @@ static const struct {
 };
 #include "core/ops_end.h"
 
-const char *nc_rowname(Op op) {
+const char *nc_opname(Op op) {
   return rows[op].name;
 }
 
@@ -51,7 +51,7 @@ static DType stored(DType t) {
   return t == DT_b8 ? DT_u8 : t;
 }
 
-DType nc_computedin(DType t) {
+DType nc_compute_type(DType t) {
   switch (t) {
     case DT_b8:
     case DT_u8: return DT_u8;
@@ -236,7 +236,7 @@ static void bypatches(TensorIter *k) {
 }
 
 static void planstrided(StridedMap *m, const TensorIter *k) {
-  const DType c = nc_computedin(k->work);
+  const DType c = nc_compute_type(k->work);
   memset(m, 0, sizeof *m);
   m->n = (uint32_t)k->n;
   m->work = (int32_t)k->work;
@@ -252,18 +252,18 @@ static void planstrided(StridedMap *m, const TensorIter *k) {
 
 /* Launchers say so of rows that they do not know; of a kernel without code for
    the device CUDA says it, and remembers. */
-int nc_rowlaunched(const Device *d, const TensorIter *k, cudaError_t e) {
+int nc_check_op_launch(const Device *d, const TensorIter *k, cudaError_t e) {
   if (e == cudaErrorInvalidDeviceFunction &&
       cudaPeekAtLastError() == cudaSuccess)
     return nc_fail(NC_EDTYPE, "this build has no CUDA kernel of it for %s",
                    nc_typename(k->work));
   CUDA_TRY(e);
-  return nc_launched(d, rows[k->op].name);
+  return nc_check_launch(d, rows[k->op].name);
 }
 
 static cudaError_t launchstrided(const TensorIter *k, const StridedMap *m,
                                  cudaStream_t stream) {
-  const DType c = nc_computedin(k->work);
+  const DType c = nc_compute_type(k->work);
   if (k->part == 0) return stridedlauncher(c)(k->op, m, stream);
   return (c == DT_f64 ? nc_gradients_f64 : nc_gradients_f32)(k->op, k->part, m,
                                                              stream);
@@ -273,18 +273,18 @@ static int map(const Device *d, const TensorIter *k) {
   VectorMap v;
   StridedMap s;
   TensorIter one;
-  cudaStream_t stream = nc_current(d);
-  const DType t = stored(k->work), c = nc_computedin(k->work);
-  for (int j = 0; j < k->nargs; j++) nc_touch(d, k->p[j]);
+  cudaStream_t stream = nc_current_stream(d);
+  const DType t = stored(k->work), c = nc_compute_type(k->work);
+  for (int j = 0; j < k->nargs; j++) nc_record_use(d, k->p[j]);
   if (k->part == 0 && planvectors(&v, k)) {
     for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
-    return nc_rowlaunched(d, k, vectorlauncher(t)(k->op, &v, stream));
+    return nc_check_op_launch(d, k, vectorlauncher(t)(k->op, &v, stream));
   }
   one = *k;
   bypatches(&one);
   planstrided(&s, &one);
   for (int j = 0; j < 2; j++) s.par[j] = nc_parameterbits(k->par[j], c);
-  return nc_rowlaunched(d, k, launchstrided(k, &s, stream));
+  return nc_check_op_launch(d, k, launchstrided(k, &s, stream));
 }
 
 /*
@@ -362,8 +362,8 @@ static int transpose(const Device *d, const TensorIter *k, int along) {
     batches *= k->size[i];
   }
   nc_makeoffsets(&t.rest, nd, rest, 2, (const int64_t(*)[NC_MAXDIM])step);
-  return nc_rowlaunched(
-      d, k, nc_transposes(size, &t, (uint32_t)batches, nc_current(d)));
+  return nc_check_op_launch(
+      d, k, nc_transposes(size, &t, (uint32_t)batches, nc_current_stream(d)));
 }
 
 /* A copy that changes no type, or a fill. */
@@ -376,12 +376,12 @@ static int move(const Device *d, const TensorIter *given) {
         (Scalar){ NC_INT, (int64_t)elementbits(k.number[1], k.type[0]), 0 };
   k.work = k.type[0] = k.type[1] = integerof(size);
   if (k.p[1] == NULL) return map(d, &k);
-  nc_touch(d, k.p[0]);
-  nc_touch(d, k.p[1]);
+  nc_record_use(d, k.p[0]);
+  nc_record_use(d, k.p[1]);
   if (k.nd == 0 || (k.nd == 1 && k.step[0][0] == 1 && k.step[1][0] == 1)) {
     CUDA_TRY(cudaMemcpyAsync(k.p[0], k.p[1], (size_t)(k.n * size),
-                             cudaMemcpyDeviceToDevice, nc_current(d)));
-    return nc_launched(d, rows[k.op].name);
+                             cudaMemcpyDeviceToDevice, nc_current_stream(d)));
+    return nc_check_launch(d, rows[k.op].name);
   }
   if ((along = fastest(&k, 1)) != 0 && fillstiles(&k, along))
     return transpose(d, &k, along);
@@ -399,8 +399,8 @@ static int cast(const Device *d, const TensorIter *k) {
   memset(&c, 0, sizeof c);
   c.y = k->p[0];
   c.x = k->p[1];
-  nc_touch(d, k->p[0]);
-  nc_touch(d, k->p[1]);
+  nc_record_use(d, k->p[0]);
+  nc_record_use(d, k->p[1]);
   c.n = (uint32_t)k->n;
   c.dense =
       k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 && k->step[1][0] == 1 &&
@@ -414,8 +414,8 @@ static int cast(const Device *d, const TensorIter *k) {
     nc_makeoffsets(&c.at, one.nd, one.size, 2,
                    (const int64_t(*)[NC_MAXDIM])one.step);
   }
-  return nc_rowlaunched(
-      d, k, nc_casts((int)k->type[1], (int)k->type[0], &c, nc_current(d)));
+  return nc_check_op_launch(
+      d, k, nc_casts((int)k->type[1], (int)k->type[0], &c, nc_current_stream(d)));
 }
 
 /*
@@ -461,7 +461,7 @@ static int run(const Device *d, const TensorIter *k) {
     return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
                                                        : cast(d, k);
   for (int j = 1; j < k->nargs; j++)
-    if (k->p[j] && k->type[j] == DT_f64 && nc_computedin(k->work) == DT_f32)
+    if (k->p[j] && k->type[j] == DT_f64 && nc_compute_type(k->work) == DT_f32)
       return withoutdoubles(d, k);
   return map(d, k);
 }
@@ -523,7 +523,7 @@ static int pieces(Pieces *w, const TensorIter *k) {
   return pieces(w, &p);
 }
 
-int nc_inpieces(const Device *d, const TensorIter *k, int dims,
+int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
                 int (*f)(const Device *d, const TensorIter *k)) {
   Pieces w = { d, dims, f, 0 };
   return pieces(&w, k);
@@ -533,7 +533,7 @@ int nc_inpieces(const Device *d, const TensorIter *k, int dims,
    what is raised to the number 2, 1 or -1; of gradients that of the square,
    which names no exponent. */
 static Op simplest(const TensorIter *k) {
-  const DType c = nc_computedin(k->work);
+  const DType c = nc_compute_type(k->work);
   const int last = k->nargs - 1;
   double by;
   if (k->part > 0)
@@ -554,5 +554,5 @@ int nc_cuda_run(const Device *d, const TensorIter *k) {
   if (rows[k->op].kind == REDUCE_OP && k->part == 0) return nc_runreduce(d, k);
   l.op = simplest(k);
   if (l.op != k->op) l.nargs = k->part > 0 ? 3 : 2;
-  return nc_inpieces(d, &l, l.nd, run);
+  return nc_in_chunks(d, &l, l.nd, run);
 }

@@ -88,7 +88,7 @@ NC_DEVICE void places(uint64_t at[][NC_EACH], const StridedMap *a,
     uint32_t i = start + k * BLOCK;
     uint64_t one[NC_MAXIN];
     if (i >= a->n) i = start;
-    nc_at(one, &a->at, i, operands);
+    nc_offsets_at(one, &a->at, i, operands);
     NC_UNROLL for (int j = 0; j < operands; j++) at[j][k] = one[j];
   }
 }

@@ -27,7 +27,7 @@ NC_DEVICE Tile tileof(const Transpose &t, int side) {
   const uint32_t down = (other - batch * t.tiles[1].d) * side;
   uint64_t at[2];
   Tile c;
-  nc_at(at, &t.rest, batch, 2);
+  nc_offsets_at(at, &t.rest, batch, 2);
   c.x = at[1] + across * t.xstep[0] + down * t.xstep[1];
   c.y = at[0] + across * t.ystep[0] + down * t.ystep[1];
   c.wide = t.size[0] - across;

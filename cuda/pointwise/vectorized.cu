@@ -53,7 +53,7 @@ NC_DEVICE uint4 fetch(const VectorMap *a, int j, uint64_t i, int byte) {
 NC_DEVICE uint64_t fetchall(uint4 in[], const VectorMap *a, uint32_t i,
                             int inputs, int condition) {
   uint64_t at[NC_MAXIN];
-  if (a->at.nd > 0) nc_at(at, &a->at, i, inputs + 1);
+  if (a->at.nd > 0) nc_offsets_at(at, &a->at, i, inputs + 1);
   else
     NC_UNROLL for (int j = 0; j <= inputs; j++) at[j] =
         a->still >> j & 1 ? 0 : (uint64_t)i * E;

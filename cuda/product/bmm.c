@@ -26,11 +26,11 @@
 /*
 ** Settings and facts
 */
-Figures nc_figures;
+CudaCounters nc_cuda_counters;
 
 int nc_cuda_get(const char *name, int64_t *value) {
 #define FIGURE(f) \
-  if (strcmp(name, #f) == 0) return *value = nc_figures.f, NC_OK
+  if (strcmp(name, #f) == 0) return *value = nc_cuda_counters.f, NC_OK
   FIGURE(uses);
   FIGURE(copied_in);
   FIGURE(copied_out);
@@ -297,9 +297,9 @@ int nc_cuda_bmm(const Device *d, const BmmCall *p) {
   const DType type = p->y->dtype;
   Tiles t;
   int done = 0;
-  nc_touch(d, nc_data(p->a));
-  nc_touch(d, nc_data(p->b));
-  nc_touch(d, nc_data(p->y));
+  nc_record_use(d, nc_data(p->a));
+  nc_record_use(d, nc_data(p->b));
+  nc_record_use(d, nc_data(p->y));
   if (isfloat(type) && nc_blasopen()) TRY(floats(d, p, &done));
   if (done) return NC_OK;
   t = describe(p->a, p->b, p->y);

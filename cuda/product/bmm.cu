@@ -119,12 +119,12 @@ NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
 /* A product with a vector whose matrix lies along it is best made of dots:
    all threads read next to each other. */
 static Grid grid(const Device *d, const Tiles *t) {
-  const int64_t most = 16 * (int64_t)nc_processors(d);
+  const int64_t most = 16 * (int64_t)nc_multiprocessors(d);
   const int64_t results = t->m * t->n * t->count;
   const int64_t across = (t->n - 1) / SIDE + 1;
   Grid g;
   int64_t n;
-  g.stream = nc_current(d);
+  g.stream = nc_current_stream(d);
   g.dots = (t->m == 1 && (t->bstep[0] == 1 || results < 64)) ||
            (t->n == 1 && (t->astep[1] == 1 || results < 64));
   g.threads = THREADS;
@@ -159,7 +159,7 @@ int nc_tiles(const Device *d, DType type, const Tiles *t, Scalar alpha,
     CASE(f64, double, nc_tofloat)
     default: return nc_fail(NC_EDTYPE, "bool tensors have no product");
   }
-  return nc_launched(d, "matmul");
+  return nc_check_launch(d, "matmul");
 }
 
 /*
@@ -175,7 +175,7 @@ NC_KERNEL_OF(THREADS) pointers(Tiles t, int64_t size, char **list) {
 
 int nc_pointers(const Device *d, const Tiles *t, int64_t size, void **list) {
   const int64_t blocks = (t->count - 1) / THREADS + 1;
-  CUDA_TRY(NC_LAUNCH(pointers, (unsigned)blocks, THREADS, 0, nc_current(d), *t,
+  CUDA_TRY(NC_LAUNCH(pointers, (unsigned)blocks, THREADS, 0, nc_current_stream(d), *t,
                      size, (char **)list));
-  return nc_launched(d, "matmul");
+  return nc_check_launch(d, "matmul");
 }

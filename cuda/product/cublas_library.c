@@ -118,7 +118,7 @@ int nc_blasopen(void) {
   }
   start = nc_clock();
   found = search();
-  nc_figures.opening += nc_clock() - start;
+  nc_cuda_counters.opening += nc_clock() - start;
   if (found) return 1;
   blas.create = NULL;
   snprintf(blas.fact, sizeof blas.fact,
@@ -165,7 +165,7 @@ static int newhandle(const Device *d) {
     status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
   }
   nc_freesignals(&before);
-  nc_figures.opening += nc_clock() - start;
+  nc_cuda_counters.opening += nc_clock() - start;
   return status == SUCCESS ? NC_OK : failure(d, status);
 }
 
@@ -193,7 +193,7 @@ static int workspace(const Device *d, cudaStream_t s, Workspace **w) {
 
 /* h = the handle of d, set to its current stream */
 static int handle(const Device *d, Handle *h) {
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   int status = SUCCESS;
   Workspace *w;
   if (blas.on[d->ordinal].handle == NULL) TRY(newhandle(d));
@@ -314,6 +314,6 @@ int nc_blas(const Device *d, const Gemm *g, int *done) {
   status = multiply(h, g);
   if (status != SUCCESS && relieved(d, g, status)) status = multiply(h, g);
   *done = status != NOT_SUPPORTED;
-  return status == SUCCESS || !*done ? nc_launched(d, "matmul")
+  return status == SUCCESS || !*done ? nc_check_launch(d, "matmul")
                                      : failure(d, status);
 }

@@ -53,7 +53,7 @@ static int classof(Op op) {
 /* The type in which values of a row are folded. */
 static DType foldedin(const TensorIter *k) {
   const OpClass kind = (OpClass)classof(k->op);
-  const DType c = nc_computedin(k->type[1]);
+  const DType c = nc_compute_type(k->type[1]);
   if (kind == CLASS_TO_BOOL || kind == CLASS_COUNT) return DT_i64;
   return c == DT_f32 || c == DT_f64 ? c : DT_i64;
 }
@@ -190,7 +190,7 @@ static FoldLauncher *launcher(DType t) {
 }
 
 static FoldLauncher *anylauncher(DType t) {
-  const DType c = nc_computedin(t);
+  const DType c = nc_compute_type(t);
   return c == DT_f32   ? nc_foldsany_f32
          : c == DT_f64 ? nc_foldsany_f64
                        : nc_foldsany_i64;
@@ -226,8 +226,8 @@ static int merge(const Device *d, const Plan *p, const void *part) {
   again.f = f;
   again.way = FOLD_ANY;
   chooselanes(&again);
-  return nc_rowlaunched(
-      d, k, anylauncher(foldedin(k))(k->op, FOLD_ANY, &again.f, nc_current(d)));
+  return nc_check_op_launch(
+      d, k, anylauncher(foldedin(k))(k->op, FOLD_ANY, &again.f, nc_current_stream(d)));
 }
 
 static int launch(const Device *d, Plan *p) {
@@ -241,7 +241,7 @@ static int launch(const Device *d, Plan *p) {
     TRY(nc_scratch(d, &part, p->f.pieces * k->n * 8));
     p->f.y = part;
   }
-  r = nc_rowlaunched(d, k, f(k->op, p->way, &p->f, nc_current(d)));
+  r = nc_check_op_launch(d, k, f(k->op, p->way, &p->f, nc_current_stream(d)));
   if (r == NC_OK && part) r = merge(d, p, part);
   nc_scratchfree(d, part);
   return r;
@@ -251,7 +251,7 @@ static int launch(const Device *d, Plan *p) {
 static int stores(const TensorIter *k) {
   const DType a = foldedin(k), y = k->type[0];
   if (a == DT_i64) return y <= DT_i64;
-  return a == DT_f64 ? y == DT_f64 : nc_computedin(y) == DT_f32;
+  return a == DT_f64 ? y == DT_f64 : nc_compute_type(y) == DT_f32;
 }
 
 static int fold(const Device *d, const TensorIter *k) {
@@ -268,16 +268,16 @@ static int fold(const Device *d, const TensorIter *k) {
   p.f.x = k->p[1];
   p.f.xtype = (int32_t)k->type[1];
   p.f.ytype = (int32_t)k->type[0];
-  p.f.par = nc_parameterbits(k->par[0], nc_computedin(k->type[1]));
+  p.f.par = nc_parameterbits(k->par[0], nc_compute_type(k->type[1]));
   chooseway(&p);
   TRY(makeindices(&p));
   chooselanes(&p);
   cut(&p);
-  nc_touch(d, k->p[0]);
-  nc_touch(d, k->p[1]);
+  nc_record_use(d, k->p[0]);
+  nc_record_use(d, k->p[1]);
   return launch(d, &p);
 }
 
 int nc_runreduce(const Device *d, const TensorIter *k) {
-  return nc_inpieces(d, k, k->nd - k->nfold, fold);
+  return nc_in_chunks(d, k, k->nd - k->nfold, fold);
 }

@@ -95,15 +95,15 @@ static int recent(const Gpu *g) {
 /* What the list of architectures promises may still not be so: CUDA is asked
    for one of the kernels. */
 static int runnable(void) {
-  const cudaError_t e = nc_anykernel();
+  const cudaError_t e = nc_check_device_code();
   return e == cudaSuccess ? NC_OK : nc_cudafail(e);
 }
 
 /* The flag lies in the host's memory, mapped for the device. */
 static int makeflag(Gpu *g) {
   void *p = NULL, *there = NULL;
-  TRY(nc_newpages(&p, sizeof(Flag), cudaHostAllocMapped));
-  memset(p, 0, sizeof(Flag));
+  TRY(nc_newpages(&p, sizeof(ErrorFlag), cudaHostAllocMapped));
+  memset(p, 0, sizeof(ErrorFlag));
   g->flag = p;
   CUDA_TRY(cudaHostGetDevicePointer(&there, p, 0));
   g->flagthere = there;
@@ -143,7 +143,7 @@ int nc_open(Gpu *g) {
   if ((r = begin(g)) == NC_OK) g->isopen = 1;
   else finish(g);
   nc_freesignals(&before);
-  nc_figures.opening += nc_clock() - start;
+  nc_cuda_counters.opening += nc_clock() - start;
   return r;
 }
 
@@ -167,7 +167,7 @@ void nc_close(void) {
 /*
 ** What they are
 */
-int nc_processors(const Device *d) {
+int nc_multiprocessors(const Device *d) {
   return gpuof(d)->processors;
 }
 

@@ -90,12 +90,12 @@ int nc_cudafail(cudaError_t e) {
   return NC_EDEVICE;
 }
 
-int nc_launched(const Device *d, const char *what) {
+int nc_check_launch(const Device *d, const char *what) {
   cudaError_t e = cudaPeekAtLastError();
   int r;
   if (what) gpuof(d)->latest = what;
   if (e == cudaSuccess && !careful) return NC_OK;
-  r = e == cudaSuccess ? nc_waitcurrent(d) : nc_cudafail(e);
+  r = e == cudaSuccess ? nc_wait_current_stream(d) : nc_cudafail(e);
   if (r != NC_OK && what) nc_error_op(what);
   return r;
 }
@@ -103,21 +103,21 @@ int nc_launched(const Device *d, const char *what) {
 /*
 ** The flag
 */
-int nc_text(const char *constant) {
+int nc_error_text(const char *constant) {
   int i = 0;
   while (i < MAXTEXTS - 1 && texts[i] && texts[i] != constant) i++;
   texts[i] = constant;
   return i;
 }
 
-Flag *nc_flag(const Device *d) {
+ErrorFlag *nc_error_flag(const Device *d) {
   return gpuof(d)->flagthere;
 }
 
 /* The host looks without an order between it and the streams; what was written
    is complete when they have come to an end. */
-int nc_flagged(Gpu *g) {
-  Flag f;
+int nc_check_error_flag(Gpu *g) {
+  ErrorFlag f;
   if (g->flag == NULL || !__atomic_load_n(&g->flag->set, __ATOMIC_ACQUIRE))
     return NC_OK;
   TRY(nc_waitidle(g));

@@ -84,7 +84,7 @@ static Accelerator accelerator = { .kind = "cuda",
 /* A kernel is asked for by its row's number. */
 static int samerows(const Host *h) {
   for (int i = 0; i < OP_COUNT; i++)
-    if (strcmp(h->op[i].name, nc_rowname((Op)i)) != 0) return 0;
+    if (strcmp(h->op[i].name, nc_opname((Op)i)) != 0) return 0;
   return 1;
 }
 

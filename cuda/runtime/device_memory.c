@@ -6,7 +6,7 @@
 ** launches, so what was freed is kept.  Blocks belong to the stream that was
 ** current when they were asked for: there they are handed out again at once,
 ** since what the stream does next comes after what it did.  A block that
-** another stream used as well (nc_touch) waits until that stream has come to
+** another stream used as well (nc_record_use) waits until that stream has come to
 ** the place where the block was freed.
 **
 ** Small blocks are cut from segments of 2 MiB, larger ones from segments of
@@ -65,7 +65,7 @@ static void await(Gpu *g, Block *b, int i) {
   const cudaStream_t s = g->stream[i].handle;
   Awaited *a = calloc(1, sizeof *a);
   b->awaited++;
-  if (a == NULL || nc_mark(g, &a->event, s) != NC_OK) {
+  if (a == NULL || nc_record_event(g, &a->event, s) != NC_OK) {
     b->awaited -= cudaStreamSynchronize(s) == cudaSuccess;
     free(a);
     return;
@@ -96,7 +96,7 @@ static void reclaim(Gpu *g) {
     }
 }
 
-void nc_touched(const Device *d, const void *p) {
+void nc_record_other_use(const Device *d, const void *p) {
   Gpu *g = gpuof(d);
   Block *b = p ? nc_blockat(g, p) : NULL;
   if (b && b->segment->stream != g->current)
@@ -229,7 +229,7 @@ int nc_cuda_alloc(const Device *d, void **p, int64_t bytes) {
   TRY(nc_open(g));
   if (*g->why) return nc_broken(g);
   if (bytes > g->total) return nomemory(g, bytes); /* so the cache stays */
-  if (nc_manystreams) reclaim(g);
+  if (nc_many_streams) reclaim(g);
   return allocate(g, p, bytes);
 }
 

@@ -6,7 +6,7 @@
 #include "cuda/cuda.h"
 
 /* value is no position along dimension dim of nd, which has `size'. */
-NC_DEVICE void wrongindex(Flag *flag, int64_t value, int64_t size, int dim,
+NC_DEVICE void flag_index(ErrorFlag *flag, int64_t value, int64_t size, int dim,
                           int nd) {
   if (atomicCAS(&flag->set, 0, 1) != 0) return;
   flag->kind = FLAG_INDEX;
@@ -16,9 +16,9 @@ NC_DEVICE void wrongindex(Flag *flag, int64_t value, int64_t size, int dim,
   flag->nd = nd;
 }
 
-NC_DEVICE void nottrue(Flag *flag, int code, int text) {
+NC_DEVICE void flag_assert(ErrorFlag *flag, int code, int text) {
   if (atomicCAS(&flag->set, 0, 1) != 0) return;
-  flag->kind = FLAG_FALSE;
+  flag->kind = FLAG_ASSERT;
   flag->code = code;
   flag->text = text;
 }

@@ -53,7 +53,7 @@ void nc_putevent(Gpu *g, cudaEvent_t e) {
   put(g, e, 0);
 }
 
-int nc_mark(Gpu *g, cudaEvent_t *e, cudaStream_t s) {
+int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s) {
   cudaError_t failure;
   TRY(nc_takeevent(g, e));
   failure = cudaEventRecord(*e, s);

@@ -112,7 +112,7 @@ static void await(Pinned *b, Gpu *g, int i) {
   const cudaStream_t s = g->stream[i].handle;
   Copied *c = calloc(1, sizeof *c);
   b->awaited++;
-  if (c == NULL || nc_mark(g, &c->event, s) != NC_OK) {
+  if (c == NULL || nc_record_event(g, &c->event, s) != NC_OK) {
     b->awaited -= cudaStreamSynchronize(s) == cudaSuccess;
     free(c);
     return;

@@ -9,7 +9,7 @@
 */
 #include "cuda/runtime/events.h"
 
-int nc_manystreams;
+int nc_many_streams;
 
 static int make(Gpu *g, int i, int priority) {
   Stream *s = &g->stream[i];
@@ -36,10 +36,10 @@ void nc_closestreams(Gpu *g) {
   g->nstreams = 0;
 }
 
-cudaStream_t nc_current(const Device *d) {
+cudaStream_t nc_current_stream(const Device *d) {
   Gpu *g = gpuof(d);
   nc_activate(g);
-  nc_figures.uses++;
+  nc_cuda_counters.uses++;
   return g->stream[g->current].handle;
 }
 
@@ -69,7 +69,7 @@ int nc_newstream(Stream **s, int i, int priority) {
     return nc_fail(NC_ENOMEM, "all %d streams of %s are in use", MAXSTREAMS,
                    g->name);
   TRY(make(g, g->nstreams, priority));
-  nc_manystreams = 1;
+  nc_many_streams = 1;
   *s = &g->stream[g->nstreams - 1];
   return NC_OK;
 }
@@ -130,7 +130,7 @@ int nc_streamnumber(int i) {
 static int follow(Gpu *g, int to, int from) {
   cudaEvent_t e;
   cudaError_t failure;
-  TRY(nc_mark(g, &e, g->stream[from].handle));
+  TRY(nc_record_event(g, &e, g->stream[from].handle));
   failure = cudaStreamWaitEvent(g->stream[to].handle, e, 0);
   nc_putevent(g, e);
   return failure == cudaSuccess ? NC_OK : nc_cudafail(failure);

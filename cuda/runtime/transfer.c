@@ -79,7 +79,7 @@ static int settle(Gpu *g, Buffer *b) {
 /* The device will be done with the buffer when it comes to this place.  If it
    cannot be marked, it is waited for. */
 static int mark(Gpu *g, Buffer *b, cudaStream_t s) {
-  int r = nc_mark(g, &b->event, s);
+  int r = nc_record_event(g, &b->event, s);
   b->busy = r == NC_OK;
   if (r != NC_OK) cudaStreamSynchronize(s);
   return r;
@@ -128,7 +128,7 @@ static int hostcopy(char *dst, const char *src, int64_t n) {
 ** Through buffers
 */
 static int send(Gpu *g, Buffer *b, char *dst, const char *src, int64_t n) {
-  const cudaStream_t s = nc_current(&g->device);
+  const cudaStream_t s = nc_current_stream(&g->device);
   TRY(settle(g, b));
   TRY(hostcopy(b->p, src, n));
   CUDA_TRY(cudaMemcpyAsync(dst, b->p, (size_t)n, cudaMemcpyHostToDevice, s));
@@ -136,7 +136,7 @@ static int send(Gpu *g, Buffer *b, char *dst, const char *src, int64_t n) {
 }
 
 static int fetch(Gpu *g, Buffer *b, const char *src, int64_t n) {
-  const cudaStream_t s = nc_current(&g->device);
+  const cudaStream_t s = nc_current_stream(&g->device);
   TRY(settle(g, b));
   CUDA_TRY(cudaMemcpyAsync(b->p, src, (size_t)n, cudaMemcpyDeviceToHost, s));
   return mark(g, b, s);
@@ -207,7 +207,7 @@ static void befriend(Gpu *g, const Gpu *other) {
 static int order(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
   cudaEvent_t e;
   cudaError_t r;
-  TRY(nc_mark(g, &e, from));
+  TRY(nc_record_event(g, &e, from));
   nc_activate(h);
   r = cudaStreamWaitEvent(to, e, 0);
   nc_putevent(g, e);
@@ -218,8 +218,8 @@ static int order(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
    both current streams as if it had run there. */
 static int across(Gpu *g, char *dst, const char *src, int64_t bytes,
                   Gpu *from) {
-  const cudaStream_t theirs = nc_current(&from->device);
-  const cudaStream_t ours = nc_current(&g->device);
+  const cudaStream_t theirs = nc_current_stream(&from->device);
+  const cudaStream_t ours = nc_current_stream(&g->device);
   int r;
   TRY(order(from, theirs, g, ours));
   befriend(g, from);
@@ -232,8 +232,8 @@ static int across(Gpu *g, char *dst, const char *src, int64_t bytes,
 
 static int within(Gpu *g, char *dst, const char *src, int64_t bytes) {
   CUDA_TRY(cudaMemcpyAsync(dst, src, (size_t)bytes, cudaMemcpyDeviceToDevice,
-                           nc_current(&g->device)));
-  return nc_launched(&g->device, "copy");
+                           nc_current_stream(&g->device)));
+  return nc_check_launch(&g->device, "copy");
 }
 
 /*
@@ -242,12 +242,12 @@ static int within(Gpu *g, char *dst, const char *src, int64_t bytes) {
 /* From or to page-locked memory: `dst' or `src' is of the host. */
 static int directly(Gpu *g, void *dst, const void *src, int64_t bytes,
                     const void *host, int how) {
-  const cudaStream_t s = nc_current(&g->device);
+  const cudaStream_t s = nc_current_stream(&g->device);
   nc_pinnedused(g, host);
   CUDA_TRY(cudaMemcpyAsync(
       dst, src, (size_t)bytes,
       host == src ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s));
-  return how & NC_NOWAIT ? nc_launched(&g->device, "copy") : nc_waitfor(g, s);
+  return how & NC_NOWAIT ? nc_check_launch(&g->device, "copy") : nc_waitfor(g, s);
 }
 
 int nc_cuda_copy(const Device *d, void *dst, const void *src, int64_t bytes,
@@ -255,11 +255,11 @@ int nc_cuda_copy(const Device *d, void *dst, const void *src, int64_t bytes,
   Gpu *g = gpuof(d);
   TRY(nc_open(g));
   if (bytes <= 0) return NC_OK;
-  nc_touch(d, dst);
-  if (from->ordinal >= 0) nc_touch(from, src);
+  nc_record_use(d, dst);
+  if (from->ordinal >= 0) nc_record_use(from, src);
   if (from == d) return within(g, dst, src, bytes);
   if (from->ordinal >= 0) return across(g, dst, src, bytes, gpuof(from));
-  nc_figures.copied_in += bytes;
+  nc_cuda_counters.copied_in += bytes;
   if (how & NC_PINNED) return directly(g, dst, src, bytes, src, how);
   return upload(g, dst, src, bytes);
 }
@@ -269,8 +269,8 @@ int nc_cuda_tohost(const Device *d, void *dst, const void *src, int64_t bytes,
   Gpu *g = gpuof(d);
   TRY(nc_open(g));
   if (bytes <= 0) return NC_OK;
-  nc_touch(d, src);
-  nc_figures.copied_out += bytes;
+  nc_record_use(d, src);
+  nc_cuda_counters.copied_out += bytes;
   if (how & NC_PINNED) return directly(g, dst, src, bytes, dst, how);
   return download(g, dst, src, bytes);
 }

@@ -68,7 +68,7 @@ static int forstream(const Gpu *g, cudaStream_t s) {
 int nc_waitfor(Gpu *g, cudaStream_t s) {
   nc_activate(g);
   TRY(forstream(g, s));
-  return nc_flagged(g);
+  return nc_check_error_flag(g);
 }
 
 int nc_waitforevent(Gpu *g, cudaEvent_t e) {
@@ -77,7 +77,7 @@ int nc_waitforevent(Gpu *g, cudaEvent_t e) {
   nc_activate(g);
   while (goeson(g, cudaEventQuery(e), &start, &r)) {
   }
-  return r == NC_OK ? nc_flagged(g) : r;
+  return r == NC_OK ? nc_check_error_flag(g) : r;
 }
 
 int nc_waitidle(Gpu *g) {
@@ -88,10 +88,10 @@ int nc_waitidle(Gpu *g) {
 
 int nc_waitall(Gpu *g) {
   TRY(nc_waitidle(g));
-  return nc_flagged(g);
+  return nc_check_error_flag(g);
 }
 
-int nc_waitcurrent(const Device *d) {
+int nc_wait_current_stream(const Device *d) {
   Gpu *g = gpuof(d);
   if (!g->isopen) return NC_OK;
   return nc_waitfor(g, g->stream[g->current].handle);

@@ -44,12 +44,12 @@ int nc_cuda_search(const Device *d, const SearchCall *s) {
                s->seq->size[s->seq->nd - 1],
                0,
                s->right };
-  const cudaStream_t stream = nc_current(d);
+  const cudaStream_t stream = nc_current_stream(d);
   if (s->seq->nd > 1) k.m = s->x->size[s->x->nd - 1];
-  nc_touch(d, k.seq);
-  nc_touch(d, k.x);
-  nc_touch(d, k.at);
+  nc_record_use(d, k.seq);
+  nc_record_use(d, k.x);
+  nc_record_use(d, k.at);
   CUDA_TRY(NC_LAUNCH(kernel, (unsigned)((k.count + THREADS - 1) / THREADS),
                      THREADS, 0, stream, k));
-  return nc_launched(d, "searchsorted");
+  return nc_check_launch(d, "searchsorted");
 }

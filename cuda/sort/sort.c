@@ -31,7 +31,7 @@ Order nc_orderof(DType type, int descending) {
 /* Spans of whole tiles, enough for the device. */
 static void cutspans(const Device *d, SortLines *k) {
   const int64_t tile = nc_sorttile(k->bits), tiles = (k->n - 1) / tile + 1;
-  int64_t n = (int64_t)nc_processors(d) * BLOCKS / k->lines + 1;
+  int64_t n = (int64_t)nc_multiprocessors(d) * BLOCKS / k->lines + 1;
   if (n > tiles) n = tiles;
   k->span = (uint32_t)((tiles - 1) / n + 1) * (uint32_t)tile;
   k->spans = (int)((k->n - 1) / k->span) + 1;
@@ -54,7 +54,7 @@ int nc_sortmemory(const Device *d, char **p, int n, const int64_t bytes[],
 ** Some of a long line
 */
 static int search(const Device *d, SortLines *k) {
-  const cudaStream_t s = nc_current(d);
+  const cudaStream_t s = nc_current_stream(d);
   CUDA_TRY(cudaMemsetAsync(k->key, 0, (size_t)k->lines * 8, s));
   CUDA_TRY(cudaMemsetAsync(k->bin, 0, (size_t)k->lines * SORT_BINS * 4, s));
   for (int top = k->bits; top > 0; top = k->shift) {
@@ -108,7 +108,7 @@ static int sortsome(const Device *d, SortLines *k) {
   low.n = k->keep;
   low.first = 0;
   if ((r = setranks(d, k)) == NC_OK && (r = search(d, k)) == NC_OK) {
-    const cudaError_t e = nc_sortshort(&low, nc_current(d));
+    const cudaError_t e = nc_sortshort(&low, nc_current_stream(d));
     if (e != cudaSuccess) r = nc_cudafail(e);
   }
   nc_scratchfree(d, p);
@@ -118,13 +118,13 @@ static int sortsome(const Device *d, SortLines *k) {
 int nc_sortlines(const Device *d, SortLines *k, DType type) {
   const uint32_t brief = nc_shortline((int)nc_dtypesize(type) * 8);
   k->bits = (int)nc_dtypesize(type) * 8;
-  nc_touch(d, k->x);
-  nc_touch(d, k->y);
-  nc_touch(d, k->at);
+  nc_record_use(d, k->x);
+  nc_record_use(d, k->y);
+  nc_record_use(d, k->at);
   if (k->n > brief && k->keep <= brief && (k->first == 0 || k->keep == 1))
     return sortsome(d, k);
   if (k->n > brief) return nc_sortlong(d, k, ALONE, TOGETHER);
-  CUDA_TRY(nc_sortshort(k, nc_current(d)));
+  CUDA_TRY(nc_sortshort(k, nc_current_stream(d)));
   return NC_OK;
 }
 
@@ -205,9 +205,9 @@ int nc_cuda_sort(const Device *d, const SortCall *s) {
   k.keep = (uint32_t)s->keep;
   k.y = s->y ? nc_data(s->y) : NULL;
   k.at = (int64_t *)nc_data(s->at);
-  nc_current(d);
+  nc_current_stream(d);
   if (linedup(x, s->dim) && linedup(s->at, s->dim))
     r = nc_sortlines(d, &k, x->dtype);
   else r = apart(d, s, &k);
-  return r == NC_OK ? nc_launched(d, "sort") : r;
+  return r == NC_OK ? nc_check_launch(d, "sort") : r;
 }

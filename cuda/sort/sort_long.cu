@@ -149,7 +149,7 @@ template <class K> static int sortbatch(const Device *d, const Batch &b) {
   sort.key = cub::DoubleBuffer<K>((K *)(p + at[0]), (K *)(p + at[1]));
   sort.pos = cub::DoubleBuffer<uint32_t>((uint32_t *)(p + at[2]),
                                          (uint32_t *)(p + at[3]));
-  const cudaError_t e = sort.run(b, p + at[4], temp, nc_current(d));
+  const cudaError_t e = sort.run(b, p + at[4], temp, nc_current_stream(d));
   nc_scratchfree(d, p);
   CUDA_TRY(e);
   return NC_OK;

@@ -172,7 +172,7 @@ static void same(const TensorIter *k, const Twin *t, double most, double unit) {
     if (fabs(a - b) <= most * size) continue;
     fail_msg("%s of %s to %s, %d dims, n %d, size %d %d, steps %d %d: "
              "element %d: %.17g is to be %.17g",
-             nc_rowname(k->op), nc_dtypename(k->nargs > 1 ? k->type[1] : y),
+             nc_opname(k->op), nc_dtypename(k->nargs > 1 ? k->type[1] : y),
              nc_dtypename(y), k->nd, (int)k->n, (int)k->size[0],
              (int)k->size[1], (int)k->step[1][0], (int)k->step[1][1], (int)i,
              b, a);

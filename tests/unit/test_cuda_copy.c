@@ -215,19 +215,19 @@ static void test_streams_take_turns(void **state) {
 
 /* What a kernel found wrong is told once, by the next who waits. */
 static void test_flag(void **state) {
-  Flag *f;
+  ErrorFlag *f;
   char *x = take(d, 8);
   (void)state;
   ok(d->copy(d, x, a, 8, nc_host(), 0));
   f = nc_gpu[0].flag;
-  assert_non_null(nc_flag(d));
-  *f = (Flag){ .set = 1, .kind = FLAG_INDEX, .value = 9, .size = 5, .dim = 1,
+  assert_non_null(nc_error_flag(d));
+  *f = (ErrorFlag){ .set = 1, .kind = FLAG_INDEX, .value = 9, .size = 5, .dim = 1,
                .nd = 2 };
   assert_int_equal(d->synchronize(d), NC_EINDEX);
   says("index 9 is outside dim 2 of size 5");
   ok(d->synchronize(d));
-  *f = (Flag){ .set = 1, .kind = FLAG_FALSE, .code = NC_EVALUE,
-               .text = nc_text("that is not so") };
+  *f = (ErrorFlag){ .set = 1, .kind = FLAG_ASSERT, .code = NC_EVALUE,
+               .text = nc_error_text("that is not so") };
   assert_int_equal(d->tohost(d, b, x, 8, 0), NC_EVALUE);
   says("that is not so");
   ok(d->tohost(d, b, x, 8, 0));
@@ -240,8 +240,8 @@ static void test_sync(void **state) {
   (void)state;
   ok(d->copy(d, x, a, 64, nc_host(), 0));
   nc_gpu[0].flag->code = NC_EVALUE;
-  nc_gpu[0].flag->kind = FLAG_FALSE;
-  nc_gpu[0].flag->text = nc_text("not so");
+  nc_gpu[0].flag->kind = FLAG_ASSERT;
+  nc_gpu[0].flag->text = nc_error_text("not so");
   nc_gpu[0].flag->set = 1;
   ok(d->copy(d, y, x, 64, d, 0));
   assert_int_equal(d->synchronize(d), NC_EVALUE);

@@ -230,8 +230,8 @@ static void test_longscans(void **unused) {
 /* Lines kept in shared memory, of which there must be many; or in that and
    registers, once they are longer. */
 static void test_sharedsoftmax(void **unused) {
-  const int64_t size[2] = { nc_processors(d) / 2 + 1, 32800 / 4 };
-  const int64_t longer[2] = { nc_processors(d) / 2 + 1, 128256 };
+  const int64_t size[2] = { nc_multiprocessors(d) / 2 + 1, 32800 / 4 };
+  const int64_t longer[2] = { nc_multiprocessors(d) / 2 + 1, 128256 };
   (void)unused;
   onesweep(DIM_SOFTMAX, DT_f64, 2, size, 1, 0);
   onesweep(DIM_SOFTMAX, DT_bf16, 2, longer, 1, 0);

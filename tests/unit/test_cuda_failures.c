@@ -45,7 +45,7 @@ static int shared(const Device *d, void *p, Stream *s) {
   int r;
   TRY(inorder(cuda, s, first));
   TRY(cuda->setstream(s));
-  nc_touch(d, p);
+  nc_record_use(d, p);
   r = d->copy(d, p, bytes, 50, nc_host(), 0);
   TRY(cuda->setstream(first));
   TRY(inorder(cuda, first, s));

@@ -21,7 +21,7 @@ static int begin(void **state) {
   emu_set("streams=lazy");
   if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
   d = cuda->device[0];
-  nc_manystreams = 0;
+  nc_many_streams = 0;
   return 0;
 }
 
@@ -162,8 +162,8 @@ static void test_used_elsewhere(void **state) {
   ok(cuda->newstream(&s, 0, 0));
   ok(cuda->setstream(s));
   ok(inorder(cuda, s, cuda->defaultstream(0)));
-  nc_touch(d, a + 999);
-  assert_int_equal(cudaMemsetAsync(a, 1, 1000, nc_current(d)), cudaSuccess);
+  nc_record_use(d, a + 999);
+  assert_int_equal(cudaMemsetAsync(a, 1, 1000, nc_current_stream(d)), cudaSuccess);
   ok(cuda->setstream(cuda->defaultstream(0)));
   give(a);
   b = take(1000);
@@ -250,7 +250,7 @@ static void test_at_random(void **state) {
     const int shift = (int)(seed >> 9) % 15;
     if (i % 16 == 0) ok(cuda->setstream(s[seed >> 20 & 1]));
     if (held[k].p) {
-      nc_touch(d, held[k].p);
+      nc_record_use(d, held[k].p);
       give(held[k].p);
       held[k].p = NULL;
       continue;

@@ -309,7 +309,7 @@ static void test_pieces(void **unused) {
   k.nd = 1;
   k.n = k.size[0] = 5000000001;
   k.step[0][0] = k.step[1][0] = 1;
-  ok(nc_inpieces(d, &k, 1, look));
+  ok(nc_in_chunks(d, &k, 1, look));
   assert_int_equal(seen, 5000000001);
   assert_int_equal(pieces, 4);
   assert_ptr_equal(bottom, p);
@@ -321,7 +321,7 @@ static void test_pieces(void **unused) {
   k.step[0][1] = k.step[1][1] = (int64_t)1 << 33;
   seen = pieces = 0;
   top = p;
-  ok(nc_inpieces(d, &k, 2, look));
+  ok(nc_in_chunks(d, &k, 2, look));
   assert_int_equal(seen, 12);
   assert_ptr_equal(top, p + 4 * (((int64_t)3 << 33) + 2));
 }

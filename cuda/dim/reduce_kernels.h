@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** reduce_kernels.h - the kernels of max_dim.cu, var_dim.cu and logsumexp.cu,
+** templates over the reduction R, which has
+**   S, A           the type of an element, and the one to compute in
+**   State          what is known of some elements: start(), merge(q),
+**                  shuffle_down(by, width)
+**   add(k, state, origin, v, at, step, n)
+**                  adds elements v[0 .. n-1] of positions at, at + step, ...;
+**                  origin is the first element of the slice, n a constant
+**   write(k, r, state)      writes result r
+*/
+#ifndef cuda_dim_reduce_kernels_h
+#define cuda_dim_reduce_kernels_h
+
+#include "cuda/dim/reduce_dim.h"
+#include "cuda/element.h"
+
+/* Adds elements first .. first+n-1 of the dense slice at x, shared among the
+   threads of a row of the block: head and tail one by one, vectors between. */
+template <class R, class S = typename R::S, class A = typename R::A>
+NC_DEVICE void reduce_dense(const DimReduction &k, typename R::State *p,
+                            const S *x, int64_t first, int64_t n) {
+  const int ahead = sizeof(A) == 8 ? 2 : 4;   /* loads in flight */
+  const int me = threadIdx.x, width = blockDim.x;
+  const S *from = x + first;
+  const A origin = n > 0 ? load_element(x[0]) : (A)0;
+  const int off = (int)((uintptr_t)from / sizeof(S)) & (VEC - 1);
+  const int64_t head = off == 0 ? 0 : VEC - off < n ? VEC - off : n;
+  const int64_t vectors = (n - head) / VEC;
+  const uint4 *v = (const uint4 *)(from + head);
+  A e[VEC];
+  int64_t i;
+  for (i = me; i < head; i += width) {
+    e[0] = load_element(from[i]);
+    R::add(k, p, origin, e, first + i, 1, 1);
+  }
+  for (i = me; i + (ahead - 1) * width < vectors; i += ahead * width) {
+    uint4 u[ahead];
+    NC_UNROLL for (int j = 0; j < ahead; j++) u[j] = v[i + j * width];
+    NC_UNROLL for (int j = 0; j < ahead; j++) {
+      unpack<S>(e, u[j]);
+      R::add(k, p, origin, e, first + head + (i + j * width) * VEC, 1, VEC);
+    }
+  }
+  for (; i < vectors; i += width) {
+    unpack<S>(e, v[i]);
+    R::add(k, p, origin, e, first + head + i * VEC, 1, VEC);
+  }
+  for (i = head + vectors * VEC + me; i < n; i += width) {
+    e[0] = load_element(from[i]);
+    R::add(k, p, origin, e, first + i, 1, 1);
+  }
+}
+
+/* The same for a slice of any strides, of which this thread takes elements
+   me, me + width, ... */
+template <class R, class S = typename R::S, class A = typename R::A>
+NC_DEVICE void reduce_strided(const DimReduction &k, typename R::State *p,
+                              const S *x, int64_t first, int64_t n, int me,
+                              int width) {
+  const int ahead = sizeof(A) == 8 ? 2 : 4;
+  const A origin = n > 0 ? load_element(x[0]) : (A)0;
+  A e[ahead];
+  int64_t i = me;
+  for (; i + (ahead - 1) * width < n; i += ahead * width) {
+    NC_UNROLL for (int j = 0; j < ahead; j++)
+      e[j] = load_element(x[strided_offset(&k.reduced,
+                                           first + i + j * width)]);
+    R::add(k, p, origin, e, first + i, width, ahead);
+  }
+  for (; i < n; i += width) {
+    e[0] = load_element(x[strided_offset(&k.reduced, first + i)]);
+    R::add(k, p, origin, e, first + i, 1, 1);
+  }
+}
+
+NC_DEVICE int64_t split_length(const DimReduction &k, int64_t first) {
+  return k.length - first < k.split_size ? k.length - first : k.split_size;
+}
+
+/* Split number q, counted over all slices, is reduced. */
+template <class R>
+NC_DEVICE void finish_split(const DimReduction &k, int64_t q,
+                            const typename R::State &p) {
+  if (k.partial) ((typename R::State *)k.partial)[q] = p;
+  else R::write(k, q, p);
+}
+
+/* Merges the states of the blockDim.x threads of a slice into that of the
+   first.  Every thread of the block calls it. */
+template <class State> NC_DEVICE void merge_threads(State *p) {
+  const int width = blockDim.x, me = threadIdx.x;
+  NC_SHARED(State, warp, DIM_THREADS / 32);
+  for (int by = (width < 32 ? width : 32) / 2; by > 0; by /= 2)
+    p->merge(p->shuffle_down(by, 32));
+  if (width <= 32) return;
+  if (me % 32 == 0) warp[me / 32] = *p;
+  __syncthreads();
+  if (me == 0)
+    for (int w = 1; w < width / 32; w++) p->merge(warp[w]);
+}
+
+/* blockDim.x threads reduce a split of a slice; blockDim.y splits a block. */
+template <class R>
+NC_KERNEL_WIDE(DIM_THREADS) reduce_rows(const DimReduction k) {
+  const int64_t q = blockIdx.x * (int64_t)blockDim.y + threadIdx.y;
+  const int64_t r = k.splits == 1 ? q : q / k.splits;
+  const int64_t first = (q - r * k.splits) * k.split_size;
+  typename R::State p;
+  p.start();
+  if (r < k.results) {
+    const typename R::S *x =
+        (const typename R::S *)k.x + strided_offset(&k.kept, r);
+    const int64_t n = split_length(k, first);
+    if (k.dense) reduce_dense<R>(k, &p, x, first, n);
+    else reduce_strided<R>(k, &p, x, first, n, threadIdx.x, blockDim.x);
+  }
+  merge_threads(&p);
+  if (threadIdx.x == 0 && r < k.results) finish_split<R>(k, q, p);
+}
+
+/* blockDim.x neighbouring slices a block, blockDim.y threads for each; splits
+   along gridDim.y. */
+template <class R>
+NC_KERNEL_WIDE(DIM_THREADS) reduce_columns(const DimReduction k) {
+  const int64_t r = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  const int64_t first = blockIdx.y * k.split_size;
+  const int me = threadIdx.y * blockDim.x + threadIdx.x;
+  NC_SHARED(typename R::State, share, DIM_THREADS);
+  typename R::State p;
+  p.start();
+  if (r < k.results)
+    reduce_strided<R>(k, &p,
+                      (const typename R::S *)k.x + strided_offset(&k.kept, r),
+                      first, split_length(k, first), threadIdx.y, blockDim.y);
+  if (blockDim.y > 1) {
+    share[me] = p;
+    __syncthreads();
+  }
+  if (threadIdx.y > 0 || r >= k.results) return;
+  for (int y = 1; y < (int)blockDim.y; y++)
+    p.merge(share[y * blockDim.x + me]);
+  finish_split<R>(k, r * k.splits + blockIdx.y, p);
+}
+
+/* Merges the splits of each slice, with a warp for a slice. */
+template <class R>
+NC_KERNEL_WIDE(DIM_THREADS) merge_splits(const DimReduction k) {
+  typedef typename R::State State;
+  const int64_t r = blockIdx.x * (int64_t)blockDim.y + threadIdx.y;
+  const State *partial = (const State *)k.partial + r * k.splits;
+  State p;
+  p.start();
+  for (int i = threadIdx.x; r < k.results && i < k.splits; i += blockDim.x)
+    p.merge(partial[i]);
+  merge_threads(&p);
+  if (threadIdx.x == 0 && r < k.results) R::write(k, r, p);
+}
+
+template <class R>
+static cudaError_t launch_reduction(const DimReduction *k, cudaStream_t s) {
+  const dim3 block(k->block_x, k->block_y);
+  const unsigned n = k->columns
+                         ? blocks(k->results, k->block_x)
+                         : blocks(k->results * k->splits, k->block_y);
+  cudaError_t e =
+      k->columns
+          ? NC_LAUNCH(reduce_columns<R>, dim3(n, k->splits), block, 0, s, *k)
+          : NC_LAUNCH(reduce_rows<R>, n, block, 0, s, *k);
+  if (e != cudaSuccess || k->partial == NULL) return e;
+  return NC_LAUNCH(merge_splits<R>, blocks(k->results, 4), dim3(32, 4), 0, s,
+                   *k);
+}
+
+#endif
