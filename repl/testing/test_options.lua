@@ -12,58 +12,59 @@ local options = {}
 options.help = [[
 usage: nacre --test [options] [PATH[:LINE] ...]
 
-Runs the tests under PATH, or here: sessions (*.nacre, and blocks ```nacre in
-*.md), *_test.lua, and scripts x.lua with an x.out.  A LINE runs a file from
-its top to that line.
+Runs the tests under PATH, by default under the current folder: sessions
+(*.nacre, and blocks ```nacre in *.md), *_test.lua, and scripts x.lua with an
+x.out.  With LINE, a file is run only down to that line.
 
 Which:
   -k WORD            files, devices and test()s with WORD in their name
-  --last-failed      what failed in the last run in this folder
-  --list             only list them
-  --files            run them, only list the files beside them or in the root
-                     that they read: what '--: needs file F' is to name
-  --device LIST      cpu, cuda, cuda:1 or all; cpu and, if present, cuda
-  --require cuda     fail, rather than skip, what lacks a CUDA device
+  --last-failed      the tests that failed in the last run in this folder
+  --list             list the tests, do not run them
+  --files            run the tests and list only the files that they read,
+                     beside them or in the root: name these with
+                     '--: needs file F'
+  --device LIST      cpu, cuda, cuda:1 or all (cpu, and cuda if present)
+  --require cuda     fail tests that lack a CUDA device instead of skipping
 Where:
-  --root DIR         the project: modules are required from there, too, and
-                     messages name files from there (the nearest folder above
-                     a test with a .nacre-root or a .git in it)
-  --at DIR           as if the files lay in DIR
+  --root DIR         the root of the project: modules are also required from
+                     there, and messages name files relative to it (the
+                     nearest folder above a test with a .nacre-root or .git)
+  --at DIR           run as if the files were in DIR
   -l MOD, -l g=MOD   require MOD into a global before each test
 How:
-  -j N               so many at once (the number of processors)
-  --gpu-jobs N       so many at once on a CUDA device (1)
-  --seed N           of tests that name none (0)
-  --threads N        of the CPU in each test (1)
-  --timeout TIME     of tests that name none: 10s, 500ms, 2m (60s)
-  --memory-limit N   what a test may take: 500M, 2G (no limit)
-  --rtol X, --atol X the tolerance of floats, instead of the files' own and of
-                     what their digits allow; a #~ in a line stays
-  --shuffle[=N]      in random order
-  --repeat N         each N times
+  -j N               run N tests at once (the number of processors)
+  --gpu-jobs N       run N tests at once on a CUDA device (1)
+  --seed N           seed of tests that set none (0)
+  --threads N        number of CPU threads in each test (1)
+  --timeout TIME     limit for tests that set none: 10s, 500ms, 2m (60s)
+  --memory-limit N   memory limit for each test: 500M, 2G (no limit)
+  --rtol X, --atol X tolerance of floats, instead of that of the files and of
+                     the digits; a #~ in a line still applies
+  --shuffle[=N]      run in random order
+  --repeat N         run each test N times
   --fail-fast        stop after the first failure
 Expected text:
-  --update           write what was printed, and values that are kept, into the
-                     files, unless it differs from run to run or between devices
-  --ok               then exit 0, though files have changed
-  --within X         between devices by more than the last digit, or rtol X;
-                     a #~ at the lines in question says by how much
-  --review           ask for each difference
-  --no-values        compare texts alone, leave FILE.safetensors out; with
-                     --update also from then on
+  --update           write the output, and the values that are kept, to the
+                     files, unless they differ between runs or devices
+  --ok               with --update: exit 0 even if files have changed
+  --within X         with --update: devices may differ by more than the last
+                     digit, by rtol X; this is noted in a #~
+  --review           ask about each difference
+  --no-values        compare text only, ignore FILE.safetensors; with --update
+                     remove the values
 Output:
   --color=WHEN       auto (on a terminal, unless NO_COLOR is set), always, never
-  --junit FILE       JUnit's XML beside the text
-  --tap, --json      the outcome for programs, instead of the text
-  --pdb              stop in the debugger where a test fails, one at a time;
-                     at a line of a session that differs, in the session
-  --cover[=DIR]      a table of the lines of the project's Lua files that ran;
-                     of all files in DIR, also those that no test loaded
-  --lcov FILE        the same as an lcov tracefile
+  --junit FILE       also write JUnit XML to FILE
+  --tap, --json      print TAP or JSON instead of text
+  --pdb              stop in the debugger where a test fails, or in a session
+                     where its output differs; one test at a time
+  --cover[=DIR]      show which lines of the project's Lua files ran; with DIR,
+                     of all files in it, even those that no test loaded
+  --lcov FILE        write the same as an lcov tracefile
   --ci               no --update; annotations if GITHUB_ACTIONS is set
 
-Exit status: 0 all passed, 1 a test failed, 2 bad usage, 5 nothing to run, or
-nothing on the devices of --device; after a signal that of the signal.
+Exit status: 0 all tests passed, 1 a test failed, 2 bad usage, 5 nothing to
+run, or nothing on the devices of --device; after a signal, that of the signal.
 ]]
 
 local function integer(low)
