@@ -3,13 +3,13 @@
 -- tensors says whether it has a gradient, and it is so. Rows are checked
 -- against differences by grad_pointwise.lua and the families that have a
 -- gradient by grad_operators.lua, which walk their tables; all others, and what
--- has none, by the calls of grad_public_calls.lua, in float64, once and once
--- more. An operation
--- without a line fails.
+-- has none, by the calls of grad_public_calls.lua, in float64, once and, along
+-- a random direction, once more. An operation without a line fails.
 -- Run by: nacre tests/autograd/grad_public.lua [operation]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local reference = require "nacre.reference"
+local second_order = dofile(here .. "../lib/second_order.lua")
 local grad, methods = nacre.autograd, nacre._methods
 
 local failures = 0
@@ -125,7 +125,7 @@ local function differentiable(text, f, inputs, results, with)
   local ok, e = pcall(grad.gradcheck, f, inputs, o)
   check(ok, "%s: %s", text, tostring(e))
   if not ok or o.eps then return end  -- too rough for differences of these
-  ok, e = pcall(grad.gradgradcheck, f, inputs)
+  ok, e = pcall(second_order, f, inputs)
   check(ok, "%s, second order: %s", text, tostring(e))
 end
 
@@ -302,6 +302,19 @@ local lost = function(t) return t:detach() * 2 end
 local leaf = nacre.ones(2, float64):requires_grad_()
 check(not pcall(grad.gradcheck, lost, { leaf }),
       "gradcheck: a gradient that is lost is not found")
+-- Nor does one whose second derivative is not that of its first.
+local cube = grad.Function {
+  forward = function(ctx, t)
+    ctx:save_for_backward(t)
+    return t ^ 3
+  end,
+  backward = function(ctx, g)
+    local t = ctx.saved_tensors[1]
+    return g * 3 * t:detach() * t
+  end }
+check(pcall(grad.gradcheck, cube, { leaf }) and
+      not pcall(second_order, cube, { leaf }),
+      "second_order: a wrong second derivative is not found")
 
 assert(failures == 0, failures .. " are not as they say")
 print(("grad_public: %d rows, %d families, %d by lines, %d without a gradient")

@@ -3,9 +3,9 @@
 
 # Seconds of the long tests: ctest starts the longest first, else it waits for
 # the last one alone.
-set(TEST_COSTS adding_operations=300 oom_emulated=200 autograd_emulated=190 grad_public=180
-  embedding_runs=150 grad_public_emulated=110 extreme_arguments_emulated=100
-  extreme_arguments=100 oom=60 autograd=60 gpu_check_wrong=45
+set(TEST_COSTS adding_operations=300 oom_emulated=100 embedding_runs=100
+  extreme_arguments_emulated=90 extreme_arguments=90 grad_public=60
+  grad_public_emulated=60 cuda_large=50 gpu_check_wrong=45 oom=40
   grad_operators_emulated=45 arguments_emulated=30 matmul_emulated=30)
 
 # The test `name': a command. Labels: quick (seconds), slow, emulated.

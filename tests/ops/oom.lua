@@ -62,41 +62,55 @@ end
 
 local failures = 0
 
--- Calls f with fresh arguments until no allocation is left to fail.
+-- Calls f with fresh arguments until no allocation is left to fail; after each
+-- failure does `each', which may say that it was enough.
 -- changes: may it have changed operands when it fails?
+local function fail_each(what, make, f, changes, sticky, wanted, each)
+  for n = 1, 2000 do
+    local args = make()
+    local list = not changes and snapshot(args)
+    nacre._fail_alloc(n, sticky)
+    local ok, e = pcall(f, table.unpack(args))
+    nacre._fail_alloc(0)
+    if not ok then
+      failures = failures + 1
+      check(isnomemory(e), "%s, allocation %d: %s", what, n, tostring(e))
+    end
+    if ok and wanted then     -- it is not done twice
+      check(args[1]:allclose(wanted, 0, 0, true),
+            "%s, allocation %d made another result", what, n)
+    end
+    if list then
+      check(unchanged(args, list), "%s, allocation %d changed an operand",
+            what, n)
+    end
+    args, e, list = nil, nil, nil
+    -- a single failure is got over
+    if each(n) or ok and (sticky or n > 12) then return end
+    check(n < 2000, "%s does not come to an end", what)
+  end
+end
+
+-- A collection takes longer than a call. So there is one after all failures of
+-- a call, and one after each only to find the failure after which more is held.
 local function exhaust(what, make, f, changes)
   local wanted = changes and outcome(make, f)
-  for sticky = 0, 1 do
+  for _, sticky in ipairs { false, true } do
     local before = settled()
-    for n = 1, 2000 do
-      local args = make()
-      local list = not changes and snapshot(args)
-      nacre._fail_alloc(n, sticky == 1)
-      local ok, e = pcall(f, table.unpack(args))
-      nacre._fail_alloc(0)
-      if not ok then
-        failures = failures + 1
-        check(isnomemory(e), "%s, allocation %d: %s", what, n, tostring(e))
-      end
-      if ok and wanted then     -- it is not done twice
-        check(args[1]:allclose(wanted, 0, 0, true),
-              "%s, allocation %d made another result", what, n)
-      end
-      if list then
-        check(unchanged(args, list), "%s, allocation %d changed an operand",
-              what, n)
-      end
-      local past = ok and sticky == 1    -- a single failure is got over
-      if sticky == 0 and n > 12 and ok then past = true end
-      args, e, list = nil, nil, nil
-      local after = settled()
-      if not check(after == before,
-                   "%s, allocation %d (sticky %d): %d bytes more "
-                   .. "are held", what, n, sticky, after - before) then
-        return
-      end
-      if past then break end
-      check(n < 2000, "%s does not come to an end", what)
+    collectgarbage "stop"
+    fail_each(what, make, f, changes, sticky, wanted,
+              function() nacre.empty_cache() end)
+    collectgarbage "restart"
+    local after = settled()
+    if after ~= before then
+      fail_each(what, make, f, changes, sticky, wanted, function(n)
+        local more = settled() - after
+        check(more == 0, "%s, allocation %d (sticky %s): %d bytes more are held",
+              what, n, sticky, more)
+        return more ~= 0
+      end)
+      check(false, "%s: %d bytes more are held", what, after - before)
+      return
     end
   end
 end
