@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Rules for the form of the source files:
+
+* a header guard belongs to one header;
+* a file of the product (core, cuda, bindings, repl) shares its name with
+  another only if the two are halves of one operator: one in core, one in
+  core/cpu, one in cuda;
+* the folders of core include each other without a cycle, and the headers
+  directly in core, which all may include, include none of their files;
+* lines of C, CUDA and Lua have at most 80 columns, but for addresses;
+* tables in Lua are written {a}, not { a };
+* C and CUDA are as clang-format writes them.
+
+exceptions.txt says how often a file may still break one of the last three
+rules: "RULE COUNT FILE". It only shrinks: what is mended is taken out, by
+house_rules.py --exceptions DIR >tests/sources/exceptions.txt
+
+    house_rules.py DIR                check the tree
+    house_rules.py --exceptions DIR   print what exceptions.txt should hold
+    house_rules.py --self-test        plant violations, see each reported
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+C = (".c", ".h", ".cu", ".cuh", ".inc")
+PRODUCT = ("core", "cuda", "bindings", "repl")
+FORMATTER = "clang-format version 14"    # others break lines otherwise
+WIDTH = 80
+
+
+def sources(root):
+    """The texts of all source files by their paths."""
+    found = {}
+    for top in (*PRODUCT, "scripts", "tests"):
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in names:
+                if name.endswith((*C, ".lua")):
+                    path = os.path.join(folder, name)
+                    with open(path, encoding="utf-8") as f:
+                        found[os.path.relpath(path, root)] = f.read()
+    return dict(sorted(found.items()))
+
+
+def guards(files):
+    owner = {}
+    for path, text in files.items():
+        guard = re.search(r"^#ifndef (\w+)\n#define \1\n", text, re.M)
+        if guard and path.endswith(".h"):
+            first = owner.setdefault(guard[1], path)
+            if first != path:
+                yield f"{path}: its guard {guard[1]} is that of {first}"
+
+
+def side(path):
+    """Which half of an operator a file is; None if it can be none."""
+    for folder in ("core/cpu/", "core/", "cuda/"):
+        if path.startswith(folder):
+            return folder
+    return None
+
+
+def names(files):
+    owners = {}
+    for path in files:
+        # the emulator has the headers of CUDA under their own names
+        if path.split("/")[0] in PRODUCT and not \
+                path.startswith("cuda/emulation/include/"):
+            owners.setdefault(os.path.basename(path), []).append(path)
+    for paths in owners.values():
+        sides = [side(path) for path in paths]
+        if len(paths) > 1 and (None in sides or len(set(sides)) < len(sides)):
+            yield f"{paths[-1]}: the name of {', '.join(paths[:-1])}"
+
+
+def cycles(files):
+    graph = {}
+    for path, text in files.items():
+        parts = path.split("/")
+        if parts[0] != "core":
+            continue
+        for to in re.findall(r'^#\s*include "core/(\w+)/', text, re.M):
+            if len(parts) == 2:
+                if path.endswith(".h"):
+                    yield f"{path}: includes a file of core/{to}"
+            elif to != parts[1]:
+                graph.setdefault(parts[1], {}).setdefault(to, path)
+
+    def walk(folder, way):
+        if folder in way:
+            return way[way.index(folder):]
+        for to in sorted(graph.get(folder, ())):
+            found = walk(to, way + [folder])
+            if found:
+                return found
+        return None
+    for folder in sorted(graph):
+        found = walk(folder, [])
+        if found and found[0] == folder:
+            last = graph[found[-1]][folder]
+            yield f"{last}: a cycle, core/{' core/'.join(found)} core/{folder}"
+
+
+def bare(line):
+    """Lua without its texts and comments, as far as a line shows."""
+    line = re.sub(r"\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*'", '""', line)
+    return re.sub(r"--.*|\[=*\[.*", "", line)
+
+
+def lines(path, text):
+    """Rule and number of each line that breaks one of the rules of lines."""
+    long_text = False
+    for n, line in enumerate(text.splitlines(), 1):
+        if len(line) > WIDTH and not re.search(r"https?://", line):
+            yield "width", n
+        if not path.endswith(".lua"):
+            continue
+        if not long_text and re.search(r"\{ +[^ ]|[^ ] +\}$|[^ ,] +\}[^\"']",
+                                       bare(line).lstrip()):
+            yield "braces", n
+        if re.search(r"\[=*\[", line) and not re.search(r"\]=*\]", line):
+            long_text = True
+        elif re.search(r"\]=*\]", line):
+            long_text = False
+
+
+def broken(files):
+    """How often a file breaks a rule of lines, and where."""
+    found = {}
+    for path, text in files.items():
+        for rule, n in lines(path, text):
+            found.setdefault((rule, path), []).append(n)
+    return found
+
+
+def excess(found, excused):
+    for (rule, path), where in found.items():
+        may = excused.get((rule, path), 0)
+        if len(where) > may:
+            yield f"{path}:{where[-1]}: {rule}: {len(where)}, excused: {may}"
+
+
+def mended(found, excused):
+    """How many exceptions are needed no more."""
+    return sum(max(0, may - len(found.get(key, ())))
+               for key, may in excused.items())
+
+
+def unformatted(root, files):
+    """As of broken(): 1 for each file that clang-format would change."""
+    tool = shutil.which("clang-format")
+    if tool is None or FORMATTER not in subprocess.run(
+            [tool, "--version"], capture_output=True, text=True,
+            check=False).stdout:
+        return None
+    paths = [p for p in files if p.endswith(C) and p.split("/")[0] in PRODUCT]
+    done = subprocess.run([tool, "--dry-run", *paths], cwd=root, check=False,
+                          capture_output=True, text=True)
+    found = {}
+    for path, line in re.findall(r"^(\S+?):(\d+):\d+: warning: code should be "
+                                 r"clang-formatted", done.stderr, re.M):
+        found["format", path] = [int(line)]
+    return found
+
+
+def exceptions(text):
+    found = {}
+    for line in text.splitlines():
+        rule, count, path = line.split()
+        found[rule, path] = int(count)
+    return found
+
+
+def check(root):
+    files = sources(root)
+    with open(os.path.join(root, "tests/sources/exceptions.txt"),
+              encoding="utf-8") as f:
+        excused = exceptions(f.read())
+    counted = broken(files)
+    formatted = unformatted(root, files)
+    if formatted is None:
+        print(f"house rules: no {FORMATTER}: the format of C is not checked")
+    counted.update(formatted or {})
+    found = [*guards(files), *names(files), *cycles(files),
+             *excess(counted, excused)]
+    if found:
+        print(*found, sep="\n")
+    print(f"house rules: {len(files)} files, {len(found)} violations; "
+          f"{sum(excused.values())} exceptions, of which "
+          f"{mended(counted, excused)} can go")
+    return len(found) > 0
+
+
+HEADER = "#ifndef a_h\n#define a_h\n#endif\n"
+PLANTS = [  # rule, files, how many reports
+    (guards, {"core/a.h": HEADER, "cuda/b.h": HEADER}, 1),
+    (guards, {"core/a.h": HEADER, "cuda/b.h": HEADER.replace("a_h", "b_h")}, 0),
+    (names, {"core/ops/a.c": "", "core/cpu/a.c": "", "cuda/x/a.c": ""}, 0),
+    (names, {"core/ops/a.c": "", "core/io/a.c": ""}, 1),
+    (names, {"core/ops/a.c": "", "bindings/a.c": ""}, 1),
+    (names, {"repl/a.lua": "", "bindings/lib/a.lua": ""}, 1),
+    (names, {"repl/a.lua": "", "tests/a.lua": ""}, 0),
+    (cycles, {"core/ops/a.c": '#include "core/cpu/b.h"\n',
+              "core/cpu/b.h": '#include "core/base/c.h"\n'}, 0),
+    (cycles, {"core/ops/a.c": '#include "core/cpu/b.h"\n',
+              "core/cpu/b.h": '#  include "core/ops/c.h"\n'}, 2),
+    (cycles, {"core/a.h": '#include "core/base/b.h"\n'}, 1),
+    (cycles, {"core/a.h": '#include "core/b.h"\n'}, 0),
+    (lambda f: excess(broken(f), {}), {"core/a.c": "x" * 80 + "\n"}, 0),
+    (lambda f: excess(broken(f), {}), {"core/a.c": "x" * 81 + "\n"}, 1),
+    (lambda f: excess(broken(f), {}), {"a.lua": "-- https://" + "x" * 81}, 0),
+    (lambda f: excess(broken(f), {("width", "a.c"): 1}), {"a.c": "x" * 81}, 0),
+    (lambda f: excess(broken(f), {}), {"a.lua": "t = { 1, 2 }"}, 1),
+    (lambda f: excess(broken(f), {}), {"a.lua": "f({1 })"}, 1),
+    (lambda f: excess(broken(f), {}),
+     {"a.lua": "t = {1, {2}}\nu = {\n  3,\n}\ns = '{ a }' -- { b }\n"
+               "v = [[\n{ c }\n]]\n"}, 0),
+]
+
+
+def self_test():
+    wrong = 0
+    for rule, files, want in PLANTS:
+        got = list(rule(files))
+        if len(got) != want:
+            wrong += 1
+            print(f"{files}: {want} reports wanted, got {got}")
+    print(f"house rules: {len(PLANTS)} plants, {wrong} judged wrongly")
+    return wrong > 0
+
+
+def main(words):
+    if words == ["--self-test"]:
+        return self_test()
+    if len(words) == 2 and words[0] == "--exceptions":
+        files = sources(words[1])
+        found = {**broken(files), **(unformatted(words[1], files) or {})}
+        for (rule, path), where in sorted(found.items()):
+            print(rule, len(where), path)
+        return 0
+    return check(words[0] if words else ".")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
