@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda.h - what the files of the plug-in share.
+** cuda.h - what every file of the plug-in uses: the functions of the core, the
+** current stream, scratch memory, errors.
 **
-** The plug-in does not link the core: what it needs of it comes through
-** `nc_hostside', under the core's own names.  Errors are the core's: a
-** function that can fail returns NC_OK or a code and leaves a record.
+** The plug-in does not link the core: the functions it needs come through
+** `nc_hostside', under the names that they have in the core.  A function that
+** can fail returns NC_OK, or a code after it has recorded an error.
 **
-** Work goes to the current stream of a device, which nc_current_stream gives; after
-** every launch comes nc_check_launch.  What a kernel finds wrong (an index out of
-** range) it writes into the device's flag, which those who wait look at.
+** Work goes to nc_current_stream; nc_check_launch follows every launch.  A
+** kernel that finds an error (an index out of range) writes it to the error
+** flag of the device, which is checked by whoever waits for the device.
 */
 #ifndef cuda_cuda_h
 #define cuda_cuda_h
@@ -62,7 +63,7 @@ static inline void *nc_data_(const Tensor *t) {
 /*
 ** Calls, launches, streams
 */
-/* Fails with the text of e; remembers it if the device cannot go on. */
+/* Fails with the text of e; records it if the device is unusable from now. */
 int nc_cudafail(cudaError_t e);
 
 #define CUDA_TRY(call)                                  \
@@ -74,60 +75,59 @@ int nc_cudafail(cudaError_t e);
 /* The current stream of d; makes d current for CUDA's runtime. */
 cudaStream_t nc_current_stream(const Device *d);
 
-/* What timing asks, by these names (nc_cuda_get): how often a device was given
-   work, bytes copied from the host and to it, and the ns in which devices and
-   libraries were opened. */
+/* Counters, by name for nc_cuda_get: launches and copies, bytes copied from and
+   to the host, and the ns spent on opening devices and libraries. */
 typedef struct CudaCounters {
   int64_t uses, copied_in, copied_out, opening;
 } CudaCounters;
 extern CudaCounters nc_cuda_counters;
-int64_t nc_clock(void);         /* ns of a clock that never goes back */
+int64_t nc_clock(void);         /* monotonic, in ns */
 
-/* After a launch on nc_current_stream(d): tells of its failure.  With
-   NACRE_CUDA_SYNC=1 it waits, and the error names `what' (a constant, the
-   name of the operation). */
+/* After a launch on nc_current_stream(d): fails if the launch failed.  With
+   NACRE_CUDA_SYNC=1 it waits for the kernel, and errors name `what', the
+   operation (a string constant). */
 int nc_check_launch(const Device *d, const char *what);
 
-/* Waits for the current stream of d, and looks at the flag. */
+/* Waits for the current stream of d, and checks the error flag. */
 int nc_wait_current_stream(const Device *d);
 
-cudaError_t nc_check_device_code(void); /* has the current device code for one? */
+cudaError_t nc_check_device_code(void); /* for the current device */
 int nc_multiprocessors(const Device *d);         /* multiprocessors */
 
-/* Before a launch, for each block of device memory it reads or writes: the
-   block is not to be reused before the current stream is through with it.
-   p may lie anywhere in the block; NULL is fine. */
+/* Before a launch, for each block of device memory that it reads or writes: the
+   block is not reused before the current stream is done with it, even if
+   another stream allocated it.  p may lie anywhere in the block, or be NULL. */
 extern int nc_many_streams;
 void nc_record_other_use(const Device *d, const void *p);
-#define nc_record_use(d, p)  ((void)(nc_many_streams ? nc_record_other_use(d, p) : (void)0))
+#define nc_record_use(d, p)  \
+  ((void)(nc_many_streams ? nc_record_other_use(d, p) : (void)0))
 
-/* Memory for the work of one launch on the current stream; it may be freed
-   as soon as that is launched.  NULL is fine for the latter. */
+/* Memory for work on the current stream; it may be freed as soon as the work is
+   launched.  NULL may be freed, too. */
 int nc_scratch(const Device *d, void **p, int64_t bytes);
 void nc_scratchfree(const Device *d, void *p);
 
 /*
-** The flag of a device.  A kernel that meets something wrong does
-**   if (atomicCAS(&flag->set, 0, 1) == 0) { flag->kind = ...; }
-** and goes on with anything harmless.
+** The error flag of a device.  Kernels set it by runtime/error_flag.h and go on
+** with anything harmless; only the first error is kept.
 */
 enum {
-  FLAG_INDEX = 1,             /* value is not a position of size */
-  FLAG_ASSERT                  /* what must be true is not: code and text */
+  FLAG_INDEX = 1,             /* value is no index of a dimension of `size' */
+  FLAG_ASSERT                 /* a condition is false: code and text */
 };
 
 typedef struct ErrorFlag {
   int set, kind;
   int64_t value, size;
   int dim, nd;                /* dimension (0-based) of how many */
-  int code, text;             /* of FLAG_ASSERT; the text as nc_error_text gave it */
+  int code, text;             /* of FLAG_ASSERT; text: by nc_error_text */
 } ErrorFlag;
 
-ErrorFlag *nc_error_flag(const Device *d);             /* its address on the device */
-int nc_error_text(const char *constant);          /* a number that stands for it */
+ErrorFlag *nc_error_flag(const Device *d);       /* its address on the device */
+int nc_error_text(const char *constant);    /* its number */
 
 /*
-** What a device is asked; see devices.h.
+** The requests to a device; see core/devices.h.
 */
 int nc_cuda_alloc(const Device *d, void **p, int64_t bytes);
 void nc_cuda_free(const Device *d, void *p, int64_t bytes);
@@ -142,12 +142,12 @@ DEVICE_REQUESTS(X)
 #undef X
 
 /*
-** Of bmm.c
+** product/bmm.c
 */
 int nc_cuda_get(const char *name, int64_t *value);  /* settings by name */
 int nc_cuda_set(const char *name, int64_t value);
-const char *nc_productfact(void);     /* "cuBLAS 13.0.1 (path)", or why not */
-void nc_productclose(void);           /* gives back all handles */
+const char *nc_product_info(void);     /* "cuBLAS 13.0.1 (path)", or why not */
+void nc_product_close(void);           /* destroys all handles */
 
 #ifdef __cplusplus
 }

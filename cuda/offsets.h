@@ -66,7 +66,8 @@ NC_DEVICE uint32_t nc_quotient(uint32_t n, Divisor by) {
 
 /* at[j] = offset of element i in operand j, for operands 0 .. n-1; n is a
    constant where it is called. */
-NC_DEVICE void nc_offsets_at(uint64_t at[], const Offsets *x, uint32_t i, int n) {
+NC_DEVICE void nc_offsets_at(uint64_t at[], const Offsets *x, uint32_t i,
+                             int n) {
   NC_UNROLL for (int j = 0; j < n; j++) at[j] = 0;
   NC_UNROLL for (int d = 0; d < NC_MAXDIM; d++) {
     uint32_t rest = 0, c = i;

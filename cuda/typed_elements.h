@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** typed_elements.h - elements of the type NC_TYPE (u8, i8, ..., f64; given by the
-** build) as kernels meet them: 16 bytes at a time, or one.
+** typed_elements.h - elements of the type NC_TYPE (u8, i8, ..., f64; defined by
+** the build) for kernels generated from ops.def: 16 bytes at a time, or one.
 **
 ** Expands the rows for all types of computation, and gives
 **        TYPED(name)      name_<type>

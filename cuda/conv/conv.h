@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** conv.h - convolutions and pooling: what conv.c plans for the kernels of
+** conv.h - convolution and pooling: what conv.c plans for the kernels of
 ** conv.cu and max_pool.cu.
 **
-** A convolution is a product with the patches that its kernel sees, which are
-** laid into columns first; or, where a product would have few rows, every
-** element is summed up where it is needed (`direct').  No two threads write
-** one element, and each adds in a fixed order: results do not vary.
+** A convolution is im2col and a matrix product; or, where the product would
+** have few rows, every element is summed up where it is needed (direct).  No
+** two threads write one element, and each adds in a fixed order: results do
+** not vary.
 */
 #ifndef cuda_conv_conv_h
 #define cuda_conv_conv_h
@@ -18,44 +18,44 @@
 extern "C" {
 #endif
 
-/* Planes of rows and columns, for a kernel with a thread an element. */
+/* The elements of n/(size[0]*size[1]) planes, a thread for each. */
 typedef struct Planes {
   int64_t n, size[2];
-  int wide;                   /* more than 2^31 elements: by is not set */
+  int large;                  /* more than 2^31 elements: by is not set */
   Divisor by[2];              /* columns, rows */
 } Planes;
 
 Planes nc_planes(int64_t planes, const int64_t size[2]);
 
-/* Patches of samples [samples x channels x w.size] at x: row (channel, element
-   of the kernel), in their order, of sample s lies at columns + s*sample +
-   row*row and has w.out elements. */
-typedef struct Patches {
+/* x is [samples x channels x w.size].  In columns, row (channel, element of the
+   kernel) of sample s begins at s*sample + r*row and has w.out elements. */
+typedef struct Im2colPlan {
   void *x, *columns;
   int64_t samples, channels;
   int64_t sample, row;        /* steps */
   ConvGeometry w;
-} Patches;
+} Im2colPlan;
 
-/* All but one of the pointers are read. */
-typedef struct Direct {
+/* One of input, weight and result, as `how' says, is made of the others. */
+typedef struct DirectConv {
   ConvProduct how;
   void *input, *weight, *result;
   int64_t n, c, o, groups;
   ConvGeometry w;
-} Direct;
+} DirectConv;
 
-typedef struct PoolPlan {
+typedef struct MaxPoolPlan {
   void *x, *y;
   int64_t *at;
   Planes planes;              /* of what is written */
   ConvGeometry w;
-} PoolPlan;
+} MaxPoolPlan;
 
-cudaError_t nc_topatches(DType t, const Patches *k, cudaStream_t s);
-cudaError_t nc_frompatches(DType t, const Patches *k, cudaStream_t s); /* sum */
-cudaError_t nc_direct(DType t, const Direct *k, cudaStream_t s);
-cudaError_t nc_maxpool(DType t, const PoolPlan *k, int back, cudaStream_t s);
+cudaError_t nc_im2col(DType t, const Im2colPlan *k, cudaStream_t s);
+cudaError_t nc_col2im(DType t, const Im2colPlan *k, cudaStream_t s); /* sum */
+cudaError_t nc_direct_conv(DType t, const DirectConv *k, cudaStream_t s);
+cudaError_t nc_max_pool(DType t, const MaxPoolPlan *k, int back,
+                        cudaStream_t s);
 
 #ifdef __cplusplus
 }
@@ -68,30 +68,31 @@ cudaError_t nc_maxpool(DType t, const PoolPlan *k, int back, cudaStream_t s);
 
 #define CONV_THREADS 256
 
-typedef struct Spot {
+typedef struct PlaneIndex {
   int64_t plane, row, column;
-} Spot;
+} PlaneIndex;
 
-NC_DEVICE Spot spotof(const Planes &p, int64_t i) {
-  Spot s;
-  if (p.wide) {
-    const int64_t line = i / p.size[1];
-    s.column = i - line * p.size[1];
-    s.plane = line / p.size[0];
-    s.row = line - s.plane * p.size[0];
+NC_DEVICE PlaneIndex plane_index(const Planes &p, int64_t i) {
+  PlaneIndex s;
+  if (p.large) {
+    const int64_t row = i / p.size[1];
+    s.column = i - row * p.size[1];
+    s.plane = row / p.size[0];
+    s.row = row - s.plane * p.size[0];
   } else {
-    const uint32_t line = nc_quotient((uint32_t)i, p.by[0]);
-    const uint32_t plane = nc_quotient(line, p.by[1]);
-    s.column = (uint32_t)i - line * p.by[0].d;
-    s.row = line - plane * p.by[1].d;
+    const uint32_t row = nc_quotient((uint32_t)i, p.by[0]);
+    const uint32_t plane = nc_quotient(row, p.by[1]);
+    s.column = (uint32_t)i - row * p.by[0].d;
+    s.row = row - plane * p.by[1].d;
     s.plane = plane;
   }
   return s;
 }
 
-/* The window that has position `at' of the plane as its element k along
-   dimension d; -1: none. */
-NC_DEVICE int64_t windowof(const ConvGeometry &w, int d, int64_t at, int64_t k) {
+/* The index along dimension d of the window whose element k is at position
+   `at' of the plane; -1: there is none. */
+NC_DEVICE int64_t window_of(const ConvGeometry &w, int d, int64_t at,
+                            int64_t k) {
   const int64_t from = at + w.pad[d] - k * w.dilation[d];
   int64_t i = from;
   if (from < 0) return -1;
@@ -103,8 +104,8 @@ NC_DEVICE int64_t windowof(const ConvGeometry &w, int d, int64_t at, int64_t k) 
   return i < w.out[d] ? i : -1;
 }
 
-/* Blocks for n threads; a kernel goes on in steps of all of them. */
-static inline unsigned blocksfor(int64_t n) {
+/* Blocks for a grid-stride loop over n. */
+static inline unsigned grid_stride_blocks(int64_t n) {
   const int64_t blocks = (n - 1) / CONV_THREADS + 1;
   return blocks < INT32_MAX ? (unsigned)blocks : INT32_MAX;
 }

@@ -65,5 +65,5 @@ template <class S_> struct Cummax {
 };
 
 cudaError_t nc_cummax(DType t, const DimTransform *k, cudaStream_t s) {
-  NC_DISPATCH_ALL(t, launch_scan<Cummax<S>>(k, s))
+  NC_DISPATCH_ALL(t, launch_scan<Cummax<S>>(k, s));
 }

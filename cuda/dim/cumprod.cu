@@ -18,5 +18,5 @@ template <class S_> struct Cumprod : ScanNumber<S_> {
 };
 
 cudaError_t nc_cumprod(DType t, const DimTransform *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT_I64(t, launch_scan<Cumprod<S>>(k, s))
+  NC_DISPATCH_FLOAT_I64(t, launch_scan<Cumprod<S>>(k, s));
 }

@@ -26,7 +26,7 @@ template <class S_> struct Cumsum : ScanNumber<S_> {
 };
 
 cudaError_t nc_cumsum(DType t, const DimTransform *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT_I64(t, launch_scan<Cumsum<S>>(k, s))
+  NC_DISPATCH_FLOAT_I64(t, launch_scan<Cumsum<S>>(k, s));
 }
 
 int nc_cumsum_i64(const Device *d, const DimTransform *k) {

@@ -21,5 +21,5 @@ template <class S_> struct LogCumsumExp : ScanNumber<S_> {
 };
 
 cudaError_t nc_logcumsumexp(DType t, const DimTransform *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_scan<LogCumsumExp<S>>(k, s))
+  NC_DISPATCH_FLOAT(t, launch_scan<LogCumsumExp<S>>(k, s));
 }

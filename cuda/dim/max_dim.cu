@@ -68,5 +68,5 @@ template <class S_> struct MaxDim {
 };
 
 cudaError_t nc_max_dim(DType t, const DimReduction *k, cudaStream_t s) {
-  NC_DISPATCH_ALL(t, launch_reduction<MaxDim<S>>(k, s))
+  NC_DISPATCH_ALL(t, launch_reduction<MaxDim<S>>(k, s));
 }

@@ -261,7 +261,7 @@ static cudaError_t launch_softmax(const DimTransform *k, int shared, int *done,
 
 cudaError_t nc_softmax(DType t, const DimTransform *k, int shared, int *done,
                        cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_softmax<S>(k, shared, done, s))
+  NC_DISPATCH_FLOAT(t, launch_softmax<S>(k, shared, done, s));
 }
 
 /*
@@ -330,5 +330,5 @@ static cudaError_t launch_apply(const DimTransform *k, cudaStream_t s) {
 
 cudaError_t nc_softmax_from_sums(DType t, const DimTransform *k,
                                  cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_apply<S>(k, s))
+  NC_DISPATCH_FLOAT(t, launch_apply<S>(k, s));
 }

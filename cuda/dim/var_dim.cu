@@ -21,5 +21,5 @@ template <class S_> struct VarDim {
 };
 
 cudaError_t nc_var_dim(DType t, const DimReduction *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_reduction<VarDim<S>>(k, s))
+  NC_DISPATCH_FLOAT(t, launch_reduction<VarDim<S>>(k, s));
 }

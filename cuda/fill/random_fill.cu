@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** random_fill.cu - random numbers as philox.h lays them out.  Compiled without
-** fusing products and sums (-fmad=false), so that they are the CPU's to the
-** last bit.
+** random_fill.cu - the request random_fill: a thread computes a block of Philox
+** (core/base/philox.h), which is four elements, or two wide ones.  Compiled
+** with -fmad=false, so that the numbers are those of the CPU to the last bit.
 */
 #include "cuda/cuda.h"
-#include "cuda/offsets.h"
+#include "cuda/element.h"
 #include "core/base/philox.h"
-#include "core/pointwise/scalar.h"
 
 #define THREADS 256
 
-/* Without gaps: what lies in one beside a number may look like an address of
-   the host, and the emulation refuses those. */
-typedef struct Made {
+/* Without padding, whose bytes might look like an address of the host: the
+   emulation refuses those in the argument of a kernel. */
+typedef struct RandomPlan {
   void *y;
   int64_t n, low;
   uint64_t range, key, block;
@@ -21,9 +20,9 @@ typedef struct Made {
   int bits;
   double a2, b2, limit2;
   int64_t aligned;
-} Made;
+} RandomPlan;
 
-/* Writes `bytes', 2 to 32, to a place on such bounds. */
+/* Writes 2 to 32 bytes to an address that is aligned to them. */
 NC_DEVICE void store(void *y, const uint32_t w[], const int bytes) {
   if (bytes == 2) *(uint16_t *)y = (uint16_t)w[0];
   else if (bytes == 4) *(uint32_t *)y = w[0];
@@ -32,55 +31,114 @@ NC_DEVICE void store(void *y, const uint32_t w[], const int bytes) {
   if (bytes == 32) ((uint4 *)y)[1] = make_uint4(w[4], w[5], w[6], w[7]);
 }
 
-NC_DEVICE b8_s truth(int32_t v) {
-  b8_s b;
-  b.bits = v != 0;
-  return b;
-}
-
-NC_DEVICE void uniforms_f32(float e[], const uint32_t w[], int bits) {
+NC_DEVICE void uniforms(float e[], const uint32_t w[], int bits) {
   for (int i = 0; i < 4; i++) e[i] = philox_uniform(w[i], bits);
 }
 
-NC_DEVICE void normals_f32(float e[], const uint32_t w[]) {
+NC_DEVICE void normals(float e[], const uint32_t w[]) {
   philox_normal(e, w[0], w[1]);
   philox_normal(e + 2, w[2], w[3]);
 }
 
-NC_DEVICE void uniforms_f64(double e[], const uint32_t w[], int bits) {
+NC_DEVICE void uniforms(double e[], const uint32_t w[], int bits) {
   (void)bits;
   e[0] = philox_uniform2(w[0], w[1]);
   e[1] = philox_uniform2(w[2], w[3]);
 }
 
-NC_DEVICE void normals_f64(double e[], const uint32_t w[]) {
+NC_DEVICE void normals(double e[], const uint32_t w[]) {
   philox_normal2(e, w);
 }
 
-#define uniforms_f16 uniforms_f32
-#define normals_f16 normals_f32
-#define uniforms_bf16 uniforms_f32
-#define normals_bf16 normals_f32
+#define PER(wide) ((wide) ? 2 : 4)
 
-#define EACH_INTS 1
-#define GENERIC "cuda/fill/random_fill.inc"
-#include "cuda/for_each_dtype.h"
-#undef GENERIC
-
-static cudaError_t draw(DType t, const Made *k, RandomKind kind, int wide,
-                        cudaStream_t s) {
-  switch (t) {
-#define X(id, name, storage, category) \
-  case DT_##id: return draw_##id(k, kind, wide, s);
-    DTYPES(X)
-#undef X
-    default: return cudaErrorInvalidValue;
+/* Writes elements e[0 .. PER-1] of block b: at once if y has them all. */
+template <class S, class A = Compute<S>>
+NC_DEVICE void write_block(const RandomPlan &k, int64_t b, const A e[],
+                           const int wide) {
+  const int per = PER(wide);
+  const int64_t first = b * per;
+  S *y = (S *)k.y + first, s[4];
+  uint32_t w[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+  NC_UNROLL for (int i = 0; i < per; i++) s[i] = store_element<S>(e[i]);
+  if (k.aligned && first + per <= k.n) {
+    memcpy(w, s, per * sizeof(S));
+    store(y, w, per * (int)sizeof(S));
+    return;
   }
+  NC_UNROLL for (int i = 0; i < per; i++) if (first + i < k.n) y[i] = s[i];
+}
+
+template <class S, class A = Compute<S>>
+NC_DEVICE void fill_integers(const RandomPlan &k, const int wide) {
+  const int64_t b = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+  const uint64_t block = k.block + (uint64_t)b;
+  uint32_t w[4];
+  A e[4];
+  if (b * PER(wide) >= k.n) return;
+  philox_block(w, k.key, block, 0);
+  NC_UNROLL for (int i = 0; i < PER(wide); i++) {
+    const uint64_t v = wide ? philox_below2(w[2 * i % 4], w[(2 * i + 1) % 4],
+                                            k.range, k.key, block, i)
+                            : philox_below(w[i], k.range, k.key, block, i);
+    e[i] = (A)(int64_t)((uint64_t)k.low + v);
+  }
+  write_block<S>(k, b, e, wide);
+}
+
+template <class S> NC_KERNEL_OF(THREADS) random_integers(const RandomPlan k) {
+  fill_integers<S>(k, 0);
+}
+
+template <class S>
+NC_KERNEL_OF(THREADS)
+random_integers_wide(const RandomPlan k) {
+  fill_integers<S>(k, 1);
+}
+
+template <class S, class A = Compute<S>>
+NC_KERNEL_OF(THREADS)
+random_floats(const RandomPlan k, int normal) {
+  const int wide = sizeof(A) == 8;
+  const int64_t b = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+  const A a = wide ? (A)k.a2 : (A)k.a, scale = wide ? (A)k.b2 : (A)k.b;
+  const A limit = wide ? (A)k.limit2 : (A)k.limit;
+  uint32_t w[4];
+  A e[4];
+  if (b * PER(wide) >= k.n) return;
+  philox_block(w, k.key, k.block + (uint64_t)b, 0);
+  if (normal) normals(e, w);
+  else uniforms(e, w, k.bits);
+  for (int i = 0; i < PER(wide); i++) {
+    e[i] = a + scale * e[i];
+    if (!normal) e[i] = e[i] < limit ? e[i] : limit;
+  }
+  write_block<S>(k, b, e, wide);
+}
+
+template <class S, class A = Compute<S>>
+static cudaError_t launch_random(const RandomPlan *k, RandomKind kind, int wide,
+                                 cudaStream_t s) {
+  const int64_t threads = (k->n + PER(wide) - 1) / PER(wide);
+  const unsigned grid = (unsigned)((threads + THREADS - 1) / THREADS);
+  if (kind == RANDOM_INTEGERS)
+    return wide ? NC_LAUNCH(random_integers_wide<S>, grid, THREADS, 0, s, *k)
+                : NC_LAUNCH(random_integers<S>, grid, THREADS, 0, s, *k);
+  if constexpr (is_float<A>())
+    if (wide == (sizeof(A) == 8))
+      return NC_LAUNCH(random_floats<S>, grid, THREADS, 0, s, *k,
+                       kind == RANDOM_NORMAL);
+  return cudaErrorInvalidValue;
+}
+
+static cudaError_t dispatch(DType t, const RandomPlan *k, RandomKind kind,
+                            int wide, cudaStream_t s) {
+  NC_DISPATCH_ALL(t, launch_random<S>(k, kind, wide, s));
 }
 
 int nc_cuda_random_fill(const Device *d, const RandomFillCall *w) {
   const cudaStream_t s = nc_current_stream(d);
-  Made k = {};
+  RandomPlan k = {};
   k.y = nc_data(w->y);
   k.n = nc_numel(w->y);
   if (k.n == 0) return NC_OK;
@@ -94,6 +152,6 @@ int nc_cuda_random_fill(const Device *d, const RandomFillCall *w) {
   k.bits = w->bits;
   k.aligned = (uintptr_t)k.y % 16 == 0;
   nc_record_use(d, k.y);
-  CUDA_TRY(draw(w->y->dtype, &k, w->kind, w->wide, s));
+  CUDA_TRY(dispatch(w->y->dtype, &k, w->kind, w->wide, s));
   return nc_check_launch(d, "random");
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* advanced_index.c - plans what advanced_index.cu and index_add.cu do; see advanced_index.h. */
+/*
+** advanced_index.c - plans the kernels of advanced_index.cu and index_add.cu;
+** see advanced_index.h.
+*/
 #include "cuda/indexing/advanced_index.h"
 
-/* Adds the next inner dimension, joined with the last if both run evenly. */
-static void addinner(Moves *k, int64_t size, int64_t stepx, int64_t stepo) {
+/* Adds the next inner dimension; merges it with the last one if the strides of
+   both operands allow it. */
+static void add_inner(IndexPlan *k, int64_t size, int64_t stepx,
+                      int64_t stepo) {
   int last = k->nd - 1;
   if (size == 1) return;
   if (last >= 0 && last != k->picked && k->xstep[last] == stepx * size &&
@@ -17,18 +22,21 @@ static void addinner(Moves *k, int64_t size, int64_t stepx, int64_t stepo) {
   k->ostep[last] = stepo;
 }
 
-/* Adds the dimensions of x that are not picked from, of other from..to-1. */
-static void addkept(Moves *k, const IndexCall *g, int *d, int from, int to) {
+/* Adds dimensions from .. to-1 of other, which are those of x that have no
+   index. */
+static void add_kept(IndexPlan *k, const IndexCall *g, int *d, int from,
+                     int to) {
   for (int o = from; o < to; o++) {
     while (g->picked >> *d & 1) ++*d;
-    addinner(k, g->other->size[o], g->x->step[*d] * k->esize,
-             g->other->step[o] * k->esize);
+    add_inner(k, g->other->size[o], g->x->step[*d] * k->esize,
+              g->other->step[o] * k->esize);
     ++*d;
   }
 }
 
-/* The step of other over the picked dimensions, which lie evenly. */
-static int64_t pickedstep(const IndexCall *g) {
+/* The step of other along the indexed dimensions, which are contiguous to each
+   other. */
+static int64_t indexed_step(const IndexCall *g) {
   const Tensor *o = g->other;
   int last = -1;
   for (int d = g->at; d < g->at + g->offset->nd; d++)
@@ -38,7 +46,7 @@ static int64_t pickedstep(const IndexCall *g) {
 
 /* The largest unit of which everything is a multiple; the last dimension is
    then counted in it. */
-static int unit(Moves *k, const IndexCall *g, int widest) {
+static int unit(IndexPlan *k, const IndexCall *g, int widest) {
   const int last = k->nd - 1;
   uint64_t all = (uintptr_t)k->x | (uintptr_t)k->other;
   int64_t bytes = widest;
@@ -64,7 +72,7 @@ static void swap(int64_t *a, int64_t *b) {
 }
 
 /* Puts the innermost dimension first. */
-static void turn(Moves *k) {
+static void reverse_dims(IndexPlan *k) {
   for (int d = 0; d < k->nd / 2; d++) {
     const int e = k->nd - 1 - d;
     swap(&k->size[d], &k->size[e]);
@@ -74,7 +82,7 @@ static void turn(Moves *k) {
   k->picked = k->nd - 1 - k->picked;
 }
 
-int nc_planmoves(Moves *k, const IndexCall *g, int widest) {
+int nc_plan_index(IndexPlan *k, const IndexCall *g, int widest) {
   const int behind = g->at + g->offset->nd;
   int d = 0, bytes;
   k->x = nc_data(g->x);
@@ -83,18 +91,18 @@ int nc_planmoves(Moves *k, const IndexCall *g, int widest) {
   k->esize = nc_dtypesize(g->x->dtype);
   k->nd = 0;
   k->picked = -1;
-  addkept(k, g, &d, 0, g->at);
+  add_kept(k, g, &d, 0, g->at);
   k->picked = k->nd++;
   k->size[k->picked] = nc_numel(g->offset);
   k->xstep[k->picked] = 0;
-  k->ostep[k->picked] = pickedstep(g) * k->esize;
-  addkept(k, g, &d, behind, g->other->nd);
+  k->ostep[k->picked] = indexed_step(g) * k->esize;
+  add_kept(k, g, &d, behind, g->other->nd);
   bytes = unit(k, g, widest);
-  turn(k);
+  reverse_dims(k);
   return bytes;
 }
 
-int nc_countmoves(Moves *k, Moves *half) {
+int nc_split_index(IndexPlan *k, IndexPlan *half) {
   int64_t first, *size;
   int cut = 0;
   k->n = 1;
@@ -102,7 +110,7 @@ int nc_countmoves(Moves *k, Moves *half) {
     k->n *= k->size[d];
     if (k->size[d] > k->size[cut]) cut = d;
   }
-  if (k->n <= NC_MOSTMOVES) {
+  if (k->n <= NC_MAXUNITS) {
     for (int d = 0; d < k->nd; d++) k->by[d] = nc_divisor(k->size[d]);
     return 1;
   }

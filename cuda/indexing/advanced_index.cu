@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** advanced_index.cu - moves picked elements from a tensor, or into it.
+** advanced_index.cu - the requests index_read and index_write: copies indexed
+** elements from a tensor, or to it.
 **
-** What is moved is cut in units of up to 16 bytes, as rows and their places
-** allow.  Where two offsets are equal, any one of the elements that go there
-** stays, each for itself: no order is kept, and nothing is locked.
+** Units of up to 16 bytes are copied, as sizes and strides allow.  Where two
+** offsets are equal, index_write keeps any one of the elements, each unit for
+** itself: there is no order and no lock.
 */
 #include "cuda/indexing/advanced_index.h"
 
 #include <string.h>
 
 #define THREADS 256
-#define EACH 2 /* units of a thread, both on their way */
+#define EACH 2 /* units of a thread, loaded together */
 
-/* Where unit i lies; 0 if its offset is that of a wrong index. */
-NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
+/* Where unit i locate_unit; 0 if its offset is that of a wrong index. */
+NC_DEVICE int locate_unit(const IndexPlan &k, uint32_t i, char **x,
+                          char **other) {
   int64_t atx = 0, ato = 0;
   int good = 1;
   for (int d = 0; d < k.nd; d++) {
@@ -38,9 +40,9 @@ NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
   return good;
 }
 
-/* A kernel that moves units of type U. */
-#define MOVE(name, U)                                                    \
-  NC_KERNEL_OF(THREADS) name(const Moves k) {                            \
+/* A kernel that copies units of type U. */
+#define COPY_UNITS(name, U)                                              \
+  NC_KERNEL_OF(THREADS) name(const IndexPlan k) {                        \
     const uint32_t first = blockIdx.x * blockDim.x * EACH + threadIdx.x; \
     U v[EACH];                                                           \
     char *to[EACH];                                                      \
@@ -49,7 +51,7 @@ NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
       char *x, *o;                                                       \
       to[j] = NULL;                                                      \
       if (i >= k.n) continue;                                            \
-      const int good = lies(k, i, &x, &o);                               \
+      const int good = locate_unit(k, i, &x, &o);                        \
       memset(&v[j], 0, sizeof v[j]);                                     \
       if (good) v[j] = *(const U *)(k.out ? x : o);                      \
       if (good || k.out) to[j] = k.out ? o : x;                          \
@@ -60,14 +62,14 @@ NC_DEVICE int lies(const Moves &k, uint32_t i, char **x, char **other) {
       else NC_STORE_RELAXED((U *)to[j], v[j]);                           \
     }                                                                    \
   }
-MOVE(move1, uint8_t)
-MOVE(move2, uint16_t)
-MOVE(move4, uint32_t)
-MOVE(move8, uint2)
-MOVE(move16, uint4)
-#undef MOVE
+COPY_UNITS(move1, uint8_t)
+COPY_UNITS(move2, uint16_t)
+COPY_UNITS(move4, uint32_t)
+COPY_UNITS(move8, uint2)
+COPY_UNITS(move16, uint4)
+#undef COPY_UNITS
 
-static cudaError_t launch(Moves *k, int bytes, cudaStream_t s) {
+static cudaError_t launch(IndexPlan *k, int bytes, cudaStream_t s) {
   unsigned grid, threads = 32;
   while (threads < THREADS && threads * (int64_t)EACH < k->n) threads *= 2;
   grid = (unsigned)((k->n + threads * EACH - 1) / (threads * EACH));
@@ -80,34 +82,34 @@ static cudaError_t launch(Moves *k, int bytes, cudaStream_t s) {
   }
 }
 
-/* Kernels count in 32 bits: what is more is done by halves. */
-static cudaError_t launchall(Moves *k, int bytes, cudaStream_t s) {
-  Moves half;
+/* Kernels count in 32 bits: larger work is halved. */
+static cudaError_t launch_halves(IndexPlan *k, int bytes, cudaStream_t s) {
+  IndexPlan half;
   cudaError_t e;
-  if (nc_countmoves(k, &half)) return launch(k, bytes, s);
-  e = launchall(&half, bytes, s);
-  return e == cudaSuccess ? launchall(k, bytes, s) : e;
+  if (nc_split_index(k, &half)) return launch(k, bytes, s);
+  e = launch_halves(&half, bytes, s);
+  return e == cudaSuccess ? launch_halves(k, bytes, s) : e;
 }
 
-static int move(const Device *d, const IndexCall *g, int out) {
+static int copy_indexed(const Device *d, const IndexCall *g, int out) {
   const cudaStream_t s = nc_current_stream(d);
-  Moves k = {};
+  IndexPlan k = {};
   int bytes;
   if (nc_numel(g->other) == 0 || nc_numel(g->x) == 0) return NC_OK;
-  bytes = nc_planmoves(&k, g, NC_VECTOR);
+  bytes = nc_plan_index(&k, g, NC_VECTOR);
   k.out = out;
   k.distinct = out || g->distinct;
   nc_record_use(d, k.x);
   nc_record_use(d, k.other);
   nc_record_use(d, k.offset);
-  CUDA_TRY(launchall(&k, bytes, s));
+  CUDA_TRY(launch_halves(&k, bytes, s));
   return nc_check_launch(d, out ? "index" : "index assignment");
 }
 
 int nc_cuda_index_read(const Device *d, const IndexCall *g) {
-  return move(d, g, 1);
+  return copy_indexed(d, g, 1);
 }
 
 int nc_cuda_index_write(const Device *d, const IndexCall *g) {
-  return move(d, g, 0);
+  return copy_indexed(d, g, 0);
 }

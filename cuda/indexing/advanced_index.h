@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** advanced_index.h - how picked elements lie in a tensor and in the one they come from
-** or go to; see Gather.  Units are elements, or several of them.
+** advanced_index.h - how advanced_index.c describes an IndexCall
+** (core/devices.h) to the kernels: a copy, or a reduction, of units between x
+** and other, where the offset of one dimension of x is read from an array.  A
+** unit is an element, or several that lie together.
 */
 #ifndef cuda_indexing_advanced_index_h
 #define cuda_indexing_advanced_index_h
@@ -13,28 +15,30 @@
 extern "C" {
 #endif
 
-#define NC_MOVEDIMS (NC_MAXDIM + 1)
-#define NC_MOSTMOVES ((int64_t)1 << 30) /* units of a launch */
+#define NC_INDEXDIMS (NC_MAXDIM + 1)
+#define NC_MAXUNITS ((int64_t)1 << 30) /* units of a launch */
 
-typedef struct Moves {
+typedef struct IndexPlan {
   char *x, *other;
   const int64_t *offset;
-  int64_t n, esize;           /* units; bytes of an element */
-  int out, distinct;          /* from x to other? */
-  int nd, picked;             /* dimensions, 0 the innermost; that of offsets */
-  Divisor by[NC_MOVEDIMS];
-  int64_t size[NC_MOVEDIMS];
-  int64_t xstep[NC_MOVEDIMS], ostep[NC_MOVEDIMS];   /* in bytes */
-} Moves;
+  int64_t n, esize;           /* number of units; bytes of an element */
+  int out;                    /* from x to other, not back? */
+  int distinct;               /* is no element of x written twice? */
+  int nd, picked;             /* dimensions, 0 the innermost; which of them
+                                 is that of the offsets */
+  Divisor by[NC_INDEXDIMS];
+  int64_t size[NC_INDEXDIMS];
+  int64_t xstep[NC_INDEXDIMS], ostep[NC_INDEXDIMS];   /* in bytes */
+} IndexPlan;
 
-/* Fills k but for n, by, out and distinct; gives the bytes of a unit, which
-   are at most `widest', or those of an element if these are more. */
-int nc_planmoves(Moves *k, const IndexCall *g, int widest);
+/* Fills k except n, by, out and distinct; returns the bytes of a unit, at most
+   `widest', but no less than an element. */
+int nc_plan_index(IndexPlan *k, const IndexCall *g, int widest);
 
-/* Counts the units of k, and readies it for a kernel, if there are few enough
-   for one.  Else *half is its first half, k the second one, both to be
-   counted; gives 0. */
-int nc_countmoves(Moves *k, Moves *half);
+/* If k has few enough units for one launch, sets n and by and returns 1.  Else
+   returns 0: *half is now its first half, k the second one; call it again for
+   both. */
+int nc_split_index(IndexPlan *k, IndexPlan *half);
 
 #ifdef __cplusplus
 }

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index_add.cu - folds picked elements into a tensor: index_add and its kin.
+** index_add.cu - the request index_accumulate: index_add, index_reduce and
+** index_put with accumulate.
 **
-** Offsets are sorted, each with the place it came from; then those that are
-** equal stand side by side, in their order, and one thread folds an element
-** with all that go to it.  So the result is that of the CPU, bit for bit, and
-** the same each time.  Sums of int32 and int64 do not depend on an order:
-** they are added up where they lie.
+** The offsets are sorted (stably, with their positions), so that equal ones
+** are neighbours; one thread then combines an element with all that go to it,
+** in order.  The result is that of the CPU, bit for bit, and does not vary.
+** Sums of int32 and int64 do not depend on the order: these use atomics.
 */
 #include "cuda/indexing/advanced_index.h"
-#include "core/pointwise/scalar.h"
+#include "cuda/element.h"
 #include "cuda/sort/sort.h"
 
 #define THREADS 256
 #define AHEAD 8 /* elements loaded before they are used */
 
-typedef struct Folds {
-  Moves m;
+typedef struct IndexAddPlan {
+  IndexPlan m;
   IndexReduce fold;
-  const int64_t *key, *from; /* sorted offsets; where they were, from 1 */
+  const int64_t *key, *from; /* sort_offsets offsets; where they were, from 1 */
   int64_t count;
-} Folds;
+} IndexAddPlan;
 
-typedef struct Seat {
+typedef struct UnitLocation {
   char *x;            /* less the offset */
   const char *other;  /* of the first element that is picked */
   int64_t rank, step; /* of the offset; of other, in bytes */
-} Seat;
+} UnitLocation;
 
 /* Where unit i lies, of those that k stands for. */
-NC_DEVICE Seat seat(const Folds &f, uint32_t i) {
-  const Moves &k = f.m;
-  Seat s = { k.x, k.other, k.offset - f.key, k.ostep[k.picked] };
+NC_DEVICE UnitLocation locate_unit(const IndexAddPlan &f, uint32_t i) {
+  const IndexPlan &k = f.m;
+  UnitLocation s = { k.x, k.other, k.offset - f.key, k.ostep[k.picked] };
   s.other -= s.rank * s.step;
   for (int d = 0; d < k.nd; d++) {
     uint32_t rest = 0, c = i;
@@ -50,46 +50,78 @@ NC_DEVICE Seat seat(const Folds &f, uint32_t i) {
   return s;
 }
 
-NC_DEVICE int64_t place(const Folds &f, int64_t rank) {
+NC_DEVICE int64_t position_of(const IndexAddPlan &f, int64_t rank) {
   return f.from ? f.from[rank] - 1 : rank;
 }
 
-NC_DEVICE b8_s truth(int32_t v) {
-  b8_s b;
-  b.bits = v != 0;
-  return b;
+/* Integers wrap; NaN is larger, and smaller, than any number. */
+template <class A> NC_DEVICE A combine(A a, A b, IndexReduce fold) {
+  switch (fold) {
+    case INDEX_ADD:
+      if constexpr (is_float<A>()) return a + b;
+      else return (A)((uint64_t)a + (uint64_t)b);
+    case INDEX_MUL:
+      if constexpr (is_float<A>()) return a * b;
+      else return (A)((uint64_t)a * (uint64_t)b);
+    case INDEX_MAX: return b > a || is_nan(b) ? b : a;
+    default: return b < a || is_nan(b) ? b : a;
+  }
 }
 
-#define EACH_INTS 1
-#define GENERIC "cuda/indexing/index_add.inc"
-#include "cuda/for_each_dtype.h"
-#undef GENERIC
+/* A thread for each element of x and each offset.  That of the first of equal
+   offsets combines the elements of all of them. */
+template <class S, class A = Compute<S>>
+NC_KERNEL_WIDE(THREADS)
+accumulate_sorted(const IndexAddPlan f) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= f.m.n) return;
+  const UnitLocation s = locate_unit(f, i);
+  const int64_t at = f.key[s.rank];
+  if (at < 0 || (f.from && s.rank > 0 && f.key[s.rank - 1] == at)) return;
+  S *x = (S *)s.x + at;
+  A a = load_element(*x);
+  int n = AHEAD;
+  for (int64_t r = s.rank; n == AHEAD; r += AHEAD) {
+    S v[AHEAD];
+    n = 0;
+    NC_UNROLL for (int j = 0; j < AHEAD;
+                   j++) if (r + j == s.rank ||
+                            (f.from && r + j < f.count && f.key[r + j] == at)) {
+      v[j] = *(const S *)(s.other + position_of(f, r + j) * s.step);
+      n = j + 1;
+    }
+    NC_UNROLL for (int j = 0; j < AHEAD; j++) if (j < n) a =
+        load_element(store_element<S>(combine(a, load_element(v[j]), f.fold)));
+  }
+  *x = store_element<S>(a);
+}
 
-#define SUM(name, T)                                                     \
-  NC_KERNEL_OF(THREADS) name(const Folds f) {                            \
+#define ATOMIC_ADD(name, T)                                              \
+  NC_KERNEL_OF(THREADS) name(const IndexAddPlan f) {                     \
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;            \
     if (i >= f.m.n) return;                                              \
-    const Seat s = seat(f, i);                                           \
+    const UnitLocation s = locate_unit(f, i);                            \
     const int64_t at = f.key[s.rank];                                    \
     if (at >= 0)                                                         \
       atomicAdd((T *)s.x + at, *(const T *)(s.other + s.rank * s.step)); \
   }
-SUM(sum4, unsigned)
-SUM(sum8, unsigned long long)
-#undef SUM
+ATOMIC_ADD(add_atomic_u32, unsigned)
+ATOMIC_ADD(add_atomic_u64, unsigned long long)
+#undef ATOMIC_ADD
 
-static int commutes(const IndexCall *g) {
+static int uses_atomics(const IndexCall *g) {
   return g->fold == INDEX_ADD && !g->distinct &&
          (g->x->dtype == DT_i32 || g->x->dtype == DT_i64);
 }
 
-static cudaError_t launch(const Folds *f, DType type, int atomics,
+static cudaError_t launch(const IndexAddPlan *f, DType type, int atomics,
                           cudaStream_t s) {
   const unsigned grid = (unsigned)((f->m.n + THREADS - 1) / THREADS);
-  void (*kernel)(const Folds) = type == DT_i32 ? sum4 : sum8;
+  void (*kernel)(const IndexAddPlan) =
+      type == DT_i32 ? add_atomic_u32 : add_atomic_u64;
   if (!atomics) switch (type) {
 #define X(id, name, storage, category) \
-  case DT_##id: kernel = fold_##id; break;
+  case DT_##id: kernel = accumulate_sorted<storage>; break;
       DTYPES(X)
 #undef X
       default: return cudaErrorInvalidValue;
@@ -98,22 +130,22 @@ static cudaError_t launch(const Folds *f, DType type, int atomics,
 }
 
 /* *some: is a part of it done? */
-static cudaError_t launchall(Folds *f, DType type, int atomics, cudaStream_t s,
-                             int *some) {
-  Folds half = *f;
+static cudaError_t launch_halves(IndexAddPlan *f, DType type, int atomics,
+                                 cudaStream_t s, int *some) {
+  IndexAddPlan half = *f;
   cudaError_t e;
-  if (nc_countmoves(&f->m, &half.m)) {
+  if (nc_split_index(&f->m, &half.m)) {
     e = launch(f, type, atomics, s);
     *some |= e == cudaSuccess;
     return e;
   }
-  e = launchall(&half, type, atomics, s, some);
-  return e == cudaSuccess ? launchall(f, type, atomics, s, some) : e;
+  e = launch_halves(&half, type, atomics, s, some);
+  return e == cudaSuccess ? launch_halves(f, type, atomics, s, some) : e;
 }
 
 /* Bits of the largest offset into x, and of the next one: no offset that is
    none is then equal to one.  0 if x has no elements, and so no offset. */
-static int bitsof(const IndexCall *g) {
+static int offset_bits(const IndexCall *g) {
   int64_t next = 1;
   int bits = 0;
   if (nc_numel(g->x) == 0) return 0;
@@ -124,29 +156,30 @@ static int bitsof(const IndexCall *g) {
 }
 
 /* f gets the offsets in order, in memory to be freed. */
-static int sorted(const Device *d, Folds *f, int bits, void **memory) {
-  SortLines k = {};
+static int sort_offsets(const Device *d, IndexAddPlan *f, int bits,
+                        void **memory) {
+  SortPlan k = {};
   char *p;
   TRY(nc_scratch(d, memory, f->count * 16));
   p = (char *)*memory;
-  k.told = bits; /* as they are: what is negative comes last */
+  k.key_bits = bits; /* as they are: what is negative comes last */
   k.x = f->m.offset;
-  k.lines = 1;
+  k.slices = 1;
   k.n = k.keep = (uint32_t)f->count;
   k.y = p;
   k.at = (int64_t *)(p + f->count * 8);
   f->key = f->m.offset = (const int64_t *)p;
   f->from = k.at;
-  return nc_sortlines(d, &k, DT_i64);
+  return nc_sort_slices(d, &k, DT_i64);
 }
 
 int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
-  const int atomics = commutes(g);
+  const int atomics = uses_atomics(g);
   const cudaStream_t s = nc_current_stream(d);
-  Folds f = {};
+  IndexAddPlan f = {};
   void *memory = NULL;
   int r = NC_OK;
-  nc_planmoves(&f.m, g, 0);
+  nc_plan_index(&f.m, g, 0);
   f.fold = g->fold;
   f.key = f.m.offset;
   f.count = nc_numel(g->offset);
@@ -157,10 +190,10 @@ int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
   nc_record_use(d, f.m.other);
   nc_record_use(d, f.m.offset);
   if (!atomics && !g->distinct && f.count > 1)
-    r = sorted(d, &f, bitsof(g), &memory);
+    r = sort_offsets(d, &f, offset_bits(g), &memory);
   if (r == NC_OK) {
     int some = 0;
-    const cudaError_t e = launchall(&f, g->x->dtype, atomics, s, &some);
+    const cudaError_t e = launch_halves(&f, g->x->dtype, atomics, s, &some);
     if (e != cudaSuccess) r = nc_cudafail(e);
     if (e != cudaSuccess && some) nc_error_partial();
   }

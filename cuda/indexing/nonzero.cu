@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** nonzero.cu - where a mask is true.
+** nonzero.cu - the request nonzero: the positions of the true elements of a
+** mask, as in stream compaction.
 **
-** The mask is cut in chunks, a block for each.  Their trues are counted, the
-** counts added up, and the host waits for the sum, which is the size of the
-** result.  Then each block lists its trues in shared memory and writes what
-** they stand for, side by side.
+** The mask is cut in chunks, one for each block.  The true elements of each
+** chunk are counted and the counts scanned; the host waits for the total, which
+** is the size of the result.  Then each block collects its true elements in
+** shared memory and writes their positions, coalesced.
 */
 #include "cuda/cuda.h"
 #include "cuda/strided_offset.h"
@@ -13,19 +14,19 @@
 #define THREADS 256
 #define EACH 64 /* elements of a thread: four vectors */
 #define CHUNK (THREADS * EACH)
-#define SCANNERS 1024
+#define SCAN_THREADS 1024
 
-typedef struct Mask {
+typedef struct NonzeroPlan {
   const uint8_t *mask;
   int64_t n, chunks;
   int64_t *before; /* trues before each chunk; at last: all */
   int64_t *y;
   int coordinates, nd;
   StridedDims dims; /* of the mask */
-} Mask;
+} NonzeroPlan;
 
 /* The 16 elements from i on as bits; those beyond the end are false. */
-NC_DEVICE unsigned bits(const Mask &k, int64_t i) {
+NC_DEVICE unsigned load_bits(const NonzeroPlan &k, int64_t i) {
   unsigned m = 0;
   if (i + 16 <= k.n && ((uintptr_t)k.mask & 15) == 0) {
     const uint4 u = *(const uint4 *)(k.mask + i);
@@ -41,7 +42,7 @@ NC_DEVICE unsigned bits(const Mask &k, int64_t i) {
 
 /* The sum of v over the threads before this one; *all becomes that of all
    threads.  Every thread of the block calls it once. */
-NC_DEVICE int before(int v, int *all) {
+NC_DEVICE int block_exclusive_sum(int v, int *all) {
   NC_SHARED(int, warp, THREADS / 32);
   const int me = threadIdx.x, lane = me % 32, warps = blockDim.x / 32;
   int sum = v, rest = 0;
@@ -59,18 +60,18 @@ NC_DEVICE int before(int v, int *all) {
   return rest + sum - v;
 }
 
-NC_KERNEL_OF(THREADS) count(const Mask k) {
+NC_KERNEL_OF(THREADS) count_chunks(const NonzeroPlan k) {
   const int64_t from = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * EACH;
   int n = 0, all;
   for (int j = 0; j < EACH && from + j < k.n; j += 16)
-    n += __popc(bits(k, from + j));
-  before(n, &all);
+    n += __popc(load_bits(k, from + j));
+  block_exclusive_sum(n, &all);
   if (threadIdx.x == 0) k.before[blockIdx.x] = all;
 }
 
 /* One block: the counts of chunks become the trues before each. */
-NC_KERNEL_OF(SCANNERS) addup(const Mask k) {
-  NC_SHARED(int64_t, part, SCANNERS);
+NC_KERNEL_OF(SCAN_THREADS) scan_counts(const NonzeroPlan k) {
+  NC_SHARED(int64_t, part, SCAN_THREADS);
   const int me = threadIdx.x, width = blockDim.x;
   const int64_t each = (k.chunks + width - 1) / width;
   const int64_t first = me * each;
@@ -95,7 +96,7 @@ NC_KERNEL_OF(SCANNERS) addup(const Mask k) {
 }
 
 /* Row r of the result, which is where element i of the mask is. */
-NC_DEVICE void tell(const Mask &k, int64_t r, int64_t i) {
+NC_DEVICE void write_position(const NonzeroPlan &k, int64_t r, int64_t i) {
   if (!k.coordinates) {
     k.y[r] = strided_offset(&k.dims, i);
     return;
@@ -109,7 +110,7 @@ NC_DEVICE void tell(const Mask &k, int64_t r, int64_t i) {
   }
 }
 
-NC_KERNEL_OF(THREADS) list(const Mask k) {
+NC_KERNEL_OF(THREADS) write_positions(const NonzeroPlan k) {
   NC_SHARED(uint16_t, found, CHUNK);
   const int64_t chunk = blockIdx.x * (int64_t)blockDim.x * EACH;
   const int64_t start = k.before[blockIdx.x];
@@ -117,18 +118,19 @@ NC_KERNEL_OF(THREADS) list(const Mask k) {
   unsigned m[EACH / 16];
   int n = 0, at, all;
   NC_UNROLL for (int j = 0; j < EACH / 16; j++) {
-    m[j] = chunk + mine + 16 * j < k.n ? bits(k, chunk + mine + 16 * j) : 0;
+    m[j] =
+        chunk + mine + 16 * j < k.n ? load_bits(k, chunk + mine + 16 * j) : 0;
     n += __popc(m[j]);
   }
-  at = before(n, &all);
+  at = block_exclusive_sum(n, &all);
   NC_UNROLL for (int j = 0; j < EACH / 16; j++) for (; m[j]; m[j] &= m[j] - 1)
       found[at++] = (uint16_t)(mine + 16 * j + __ffs((int)m[j]) - 1);
   __syncthreads();
   for (int i = threadIdx.x; i < all; i += blockDim.x)
-    tell(k, start + i, chunk + found[i]);
+    write_position(k, start + i, chunk + found[i]);
 }
 
-static void dimensions(Mask *k, const NonzeroCall *t) {
+static void dimensions(NonzeroPlan *k, const NonzeroCall *t) {
   int64_t n = 1;
   k->nd = k->dims.nd = t->nd;
   k->coordinates = t->coordinates;
@@ -142,17 +144,18 @@ static void dimensions(Mask *k, const NonzeroCall *t) {
   }
 }
 
-static int counted(const Device *d, const Mask *k, int threads, int64_t *n) {
+static int counted(const Device *d, const NonzeroPlan *k, int threads,
+                   int64_t *n) {
   const cudaStream_t s = nc_current_stream(d);
   int width = 32;
-  while (width < SCANNERS && width < k->chunks) width *= 2;
-  CUDA_TRY(NC_LAUNCH(count, (unsigned)k->chunks, threads, 0, s, *k));
-  CUDA_TRY(NC_LAUNCH(addup, 1, width, 0, s, *k));
+  while (width < SCAN_THREADS && width < k->chunks) width *= 2;
+  CUDA_TRY(NC_LAUNCH(count_chunks, (unsigned)k->chunks, threads, 0, s, *k));
+  CUDA_TRY(NC_LAUNCH(scan_counts, 1, width, 0, s, *k));
   TRY(nc_check_launch(d, "nonzero"));
   return nc_cuda_tohost(d, n, k->before + k->chunks, sizeof *n, 0);
 }
 
-static int find(const Device *d, Tensor **y, Mask *k, int nd) {
+static int find(const Device *d, Tensor **y, NonzeroPlan *k, int nd) {
   int64_t size[2] = { 0, nd };
   int threads = 32;
   while (threads < THREADS && threads * (int64_t)EACH < k->n) threads *= 2;
@@ -162,7 +165,8 @@ static int find(const Device *d, Tensor **y, Mask *k, int nd) {
   if (nc_numel(*y) == 0) return NC_OK;
   k->y = (int64_t *)nc_data(*y);
   nc_record_use(d, k->y);
-  CUDA_TRY(NC_LAUNCH(list, (unsigned)k->chunks, threads, 0, nc_current_stream(d), *k));
+  CUDA_TRY(NC_LAUNCH(write_positions, (unsigned)k->chunks, threads, 0,
+                     nc_current_stream(d), *k));
   return nc_check_launch(d, "nonzero");
 }
 
@@ -170,7 +174,7 @@ int nc_cuda_nonzero(const Device *d, const NonzeroCall *t) {
   Tensor **const y = t->y;
   const int64_t none[2] = { 0, t->nd };
   void *before;
-  Mask k = {};
+  NonzeroPlan k = {};
   int r;
   *y = NULL;
   k.n = nc_numel(t->mask);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* resolve_index.cu - positions, 1-based or from the end, become offsets. */
-#include "cuda/runtime/error_flag.h"
 #include "cuda/offsets.h"
+#include "cuda/runtime/error_flag.h"
 
 #define THREADS 256
 #define EACH 4

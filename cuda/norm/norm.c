@@ -61,7 +61,7 @@ static NormPlan make_plan(const Device *d, const NormCall *n) {
   return k;
 }
 
-/* Does a row fit in the registers of a block, `most' check_vectors a thread?  Then
+/* Does a row fit in the registers of a block, `most' vectors a thread?  Then
    the block gets its plan_reduction. */
 static int fits_registers(const NormCall *n, NormPlan *k, int most) {
   const int64_t all = k->length * nc_dtypesize(n->x->dtype) / 16;

@@ -250,30 +250,30 @@ static cudaError_t launch_apply(const NormPlan *k, cudaStream_t s) {
 /*
 ** For each float type
 */
-cudaError_t nc_norm_rows(DType t, const NormPlan *k, cudaStream_t s){
-  NC_DISPATCH_FLOAT(t, launch_rows<S>(k, s))
+cudaError_t nc_norm_rows(DType t, const NormPlan *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_rows<S>(k, s));
 }
 
-cudaError_t nc_norm_grad_rows(DType t, const NormPlan *k, cudaStream_t s){
-  NC_DISPATCH_FLOAT(t, launch_grad_rows<S>(k, s))
+cudaError_t nc_norm_grad_rows(DType t, const NormPlan *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_grad_rows<S>(k, s));
 }
 
-cudaError_t nc_norm_stats(DType t, const NormPlan *k, cudaStream_t s){
-  NC_DISPATCH_FLOAT(t, launch_norm_reduction<RowStats<S>>(k, s))
+cudaError_t nc_norm_stats(DType t, const NormPlan *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_norm_reduction<RowStats<S>>(k, s));
 }
 
-cudaError_t nc_norm_grad_sums(DType t, const NormPlan *k, cudaStream_t s){
-  NC_DISPATCH_FLOAT(t, launch_norm_reduction<GradSums<S>>(k, s))
+cudaError_t nc_norm_grad_sums(DType t, const NormPlan *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_norm_reduction<GradSums<S>>(k, s));
 }
 
-cudaError_t nc_norm_merge_sums(DType t, const NormPlan *k, cudaStream_t s){
-  NC_DISPATCH_FLOAT(t, merge_norm_splits<GradSums<S>>(k, s))
+cudaError_t nc_norm_merge_sums(DType t, const NormPlan *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, merge_norm_splits<GradSums<S>>(k, s));
 }
 
-cudaError_t nc_norm_apply(DType t, const NormPlan *k, cudaStream_t s){
-  NC_DISPATCH_FLOAT(t, launch_apply<S, 0>(k, s))
+cudaError_t nc_norm_apply(DType t, const NormPlan *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_apply<S, 0>(k, s));
 }
 
 cudaError_t nc_norm_grad_apply(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_apply<S, 1>(k, s))
+  NC_DISPATCH_FLOAT(t, launch_apply<S, 1>(k, s));
 }

@@ -155,9 +155,9 @@ NC_DEVICE void setbits(uint32_t w[], int k, int size, uint64_t bits) {
     uint32_t in[VECTORS][8];                                                  \
     EACH(v, VECTORS)                                                          \
     if (start + v * BLOCK < c.n)                                              \
-        readwords(in[v],                                                      \
-                  c.x + (uint64_t)(start + v * BLOCK) * W * sizeof(from##_m), \
-                  sizeof(from##_m));                                          \
+      readwords(in[v],                                                        \
+                c.x + (uint64_t)(start + v * BLOCK) * W * sizeof(from##_m),   \
+                sizeof(from##_m));                                            \
     EACH(v, VECTORS) if (start + v * BLOCK < c.n) {                           \
       uint32_t out[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };                           \
       EACH(k, W) {                                                            \
@@ -185,13 +185,13 @@ NC_DEVICE void setbits(uint32_t w[], int k, int size, uint64_t bits) {
     uint64_t put[NC_EACH];                                               \
     EACH(k, NC_EACH) if (start + k * BLOCK < c.n) {                      \
       uint64_t at[2];                                                    \
-      nc_offsets_at(at, &c.at, start + k * BLOCK, 2);                            \
+      nc_offsets_at(at, &c.at, start + k * BLOCK, 2);                    \
       put[k] = at[0];                                                    \
       raw[k] = ((const from##_m *)c.x)[at[1]];                           \
     }                                                                    \
     EACH(k, NC_EACH)                                                     \
-    if (start + k * BLOCK < c.n)((to##_m *)c.y)[put[k]] =                \
-        convert_##from##_##to(raw[k]);                                   \
+    if (start + k * BLOCK < c.n)                                         \
+      ((to##_m *)c.y)[put[k]] = convert_##from##_##to(raw[k]);           \
   }
 #define X(id, name, storage, category) typedef storage id##_m;
 DTYPES(X)

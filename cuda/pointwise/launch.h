@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** launch.h - what pointwise.c and reduce.c, which decide how a row is run, share with
-** the kernels, which are compiled once for each type.
+** launch.h - what pointwise.c plans for the kernels of this folder, which are
+** compiled once for each type.
 */
 #ifndef cuda_pointwise_launch_h
 #define cuda_pointwise_launch_h
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-#define NC_ROWBLOCK 128       /* threads in a block of a map */
-#define NC_EACH 4             /* elements a thread takes, one by one */
+#define NC_ROWBLOCK 128       /* threads of a block */
+#define NC_EACH 4             /* elements of a thread, if not vectors */
 
 /*
 ** Maps by vectors.  All operands are of one type of storage, a condition and

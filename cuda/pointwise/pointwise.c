@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** pointwise.c - how a row is run: which kernels fit the types, steps and addresses
-** of its operands.
+** pointwise.c - the request run: chooses the kernel of a pointwise operation by
+** the types, steps and addresses of its operands.
 **
-** Elementwise rows go by vectors where they can, else one by one; copies that
-** change no type move integers of the same size; those that do have kernels
-** of their own, as have gradients, one by one.  What exceeds 32-bit indexing is
-** cut in pieces.
+** Operands are read in vectors of 16 bytes where possible, else one by one.
+** Copies between equal types move integers of the same size; casts and
+** gradients have kernels of their own.  Work that exceeds 32-bit indexing is
+** cut in chunks.
 */
 #include "cuda/pointwise/pointwise.h"
 
@@ -47,7 +47,7 @@ const char *nc_typename(DType t) {
 }
 
 /* The type whose elements lie and count like those of t. */
-static DType stored(DType t) {
+static DType storage_type(DType t) {
   return t == DT_b8 ? DT_u8 : t;
 }
 
@@ -111,7 +111,7 @@ uint64_t nc_parameterbits(double x, DType computed) {
 ** Elementwise, by vectors
 */
 /* The type of storage that operand j of a row has in kernels of type t. */
-static DType wanted(const TensorIter *k, int j, DType t) {
+static DType kernel_type(const TensorIter *k, int j, DType t) {
   const OpKind kind = rows[k->op].kind;
   if (k->part > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
   if (j == 0 && (kind == TEST_OP || kind == COMPARE_OP)) return DT_u8;
@@ -120,10 +120,10 @@ static DType wanted(const TensorIter *k, int j, DType t) {
 }
 
 /* Can operand j be taken `each' elements at a time? */
-static int vectorial(const TensorIter *k, int j, DType t, int each) {
+static int vectorizes(const TensorIter *k, int j, DType t, int each) {
   const int64_t size = nc_dtypesize(t);
   if (k->p[j] == NULL) return 1;
-  if (stored(k->type[j]) != t) return 0;
+  if (storage_type(k->type[j]) != t) return 0;
   if (k->nd == 0 || (k->step[j][0] == 0 && j > 0)) return 1;
   if (k->step[j][0] != 1) return 0;
   for (int d = 1; d < k->nd; d++)
@@ -132,20 +132,21 @@ static int vectorial(const TensorIter *k, int j, DType t, int each) {
          (uintptr_t)k->p[j] % (uintptr_t)(each * size) == 0;
 }
 
-static int planvectors(VectorMap *m, const TensorIter *k) {
-  const DType t = stored(k->work);
+static int plan_vectors(VectorMap *m, const TensorIter *k) {
+  const DType t = storage_type(k->work);
   const int each = (int)(NC_VECTOR / nc_dtypesize(t));
   int64_t size[NC_MAXDIM], step[NC_MAXIN][NC_MAXDIM];
   if (k->nd > 1 && k->size[0] % each != 0) return 0;
   for (int j = 0; j < k->nargs; j++)
-    if (!vectorial(k, j, wanted(k, j, t), each)) return 0;
+    if (!vectorizes(k, j, kernel_type(k, j, t), each)) return 0;
   memset(m, 0, sizeof *m);
   m->n = (uint32_t)(k->n / each);
   m->tail = (uint32_t)(k->n % each);
   m->truth = k->type[0] == DT_b8;
   for (int j = 0; j < k->nargs; j++) {
     m->p[j] = k->p[j];
-    if (k->p[j] == NULL) m->number[j] = pattern(k->number[j], wanted(k, j, t));
+    if (k->p[j] == NULL)
+      m->number[j] = pattern(k->number[j], kernel_type(k, j, t));
     else if (k->nd > 0 && k->step[j][0] == 0) m->still |= 1u << j;
     memcpy(step[j], k->step[j], sizeof step[j]);
     step[j][0] *= each;
@@ -183,7 +184,7 @@ static StridedLauncher *stridedlauncher(DType t) {
 */
 /* The dimension along which operand j runs fastest, if it is another one than
    that of the result and tiles pay; else 0. */
-static int fastest(const TensorIter *k, int j) {
+static int fastest_dim(const TensorIter *k, int j) {
   int at = 0;
   for (int d = 1; d < k->nd; d++)
     if (k->step[j][d] > 0 && k->step[j][d] < k->step[j][at]) at = d;
@@ -193,7 +194,7 @@ static int fastest(const TensorIter *k, int j) {
 }
 
 /* A power of two up to `most' that divides n, or 0 if that is less than 4. */
-static int64_t sharedwith(int64_t n, int64_t most) {
+static int64_t common_power2(int64_t n, int64_t most) {
   while (n % most != 0) most /= 2;
   return most < 4 ? 0 : most;
 }
@@ -204,19 +205,19 @@ static int64_t sharedwith(int64_t n, int64_t most) {
 ** dimensions are split, and their inner parts come first: a block then takes
 ** a patch, of which all operands fill their lines.
 */
-static void bypatches(TensorIter *k) {
+static void tile_dims(TensorIter *k) {
   TensorIter p = *k;
   int at = 0, of = 0, nd = 3;
   int64_t wide, high;
   if (k->nd < 2 || k->nd + 2 > NC_MAXDIM) return;
   while (at == 0 && ++of < k->nargs)
-    if (k->p[of]) at = fastest(k, of);
+    if (k->p[of]) at = fastest_dim(k, of);
   if (at == 0) return;
-  wide = sharedwith(k->size[0], LINE / nc_dtypesize(k->type[0]));
+  wide = common_power2(k->size[0], LINE / nc_dtypesize(k->type[0]));
   if (wide == 0) return;
   high = 2 * LINE / nc_dtypesize(k->type[of]);
   if (high > NC_ROWBLOCK * NC_EACH / wide) high = NC_ROWBLOCK * NC_EACH / wide;
-  if ((high = sharedwith(k->size[at], high)) == 0) return;
+  if ((high = common_power2(k->size[at], high)) == 0) return;
   p.size[0] = wide;
   p.size[1] = high;
   p.size[2] = k->size[0] / wide;
@@ -235,7 +236,7 @@ static void bypatches(TensorIter *k) {
     *k = p;
 }
 
-static void planstrided(StridedMap *m, const TensorIter *k) {
+static void plan_strided(StridedMap *m, const TensorIter *k) {
   const DType c = nc_compute_type(k->work);
   memset(m, 0, sizeof *m);
   m->n = (uint32_t)k->n;
@@ -244,7 +245,7 @@ static void planstrided(StridedMap *m, const TensorIter *k) {
     m->p[j] = k->p[j];
     m->type[j] = (int32_t)k->type[j];
     if (k->p[j] == NULL) m->number[j] = elementbits(k->number[j], c);
-    if (k->type[j] != k->work && wanted(k, j, c) == c && k->work != c)
+    if (k->type[j] != k->work && kernel_type(k, j, c) == c && k->work != c)
       m->via |= 1u << j;
   }
   nc_makeoffsets(&m->at, k->nd, k->size, k->nargs, k->step);
@@ -274,15 +275,15 @@ static int map(const Device *d, const TensorIter *k) {
   StridedMap s;
   TensorIter one;
   cudaStream_t stream = nc_current_stream(d);
-  const DType t = stored(k->work), c = nc_compute_type(k->work);
+  const DType t = storage_type(k->work), c = nc_compute_type(k->work);
   for (int j = 0; j < k->nargs; j++) nc_record_use(d, k->p[j]);
-  if (k->part == 0 && planvectors(&v, k)) {
+  if (k->part == 0 && plan_vectors(&v, k)) {
     for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
     return nc_check_op_launch(d, k, vectorlauncher(t)(k->op, &v, stream));
   }
   one = *k;
-  bypatches(&one);
-  planstrided(&s, &one);
+  tile_dims(&one);
+  plan_strided(&s, &one);
   for (int j = 0; j < 2; j++) s.par[j] = nc_parameterbits(k->par[j], c);
   return nc_check_op_launch(d, k, launchstrided(k, &s, stream));
 }
@@ -315,7 +316,7 @@ static int widen(TensorIter *k) {
 }
 
 /* Can short elements be taken by words of four bytes? */
-static int bywords(const TensorIter *k, int along, int size) {
+static int words_fit(const TensorIter *k, int along, int size) {
   if (size > 2 || k->step[0][0] != 1 || k->step[1][along] != 1) return 0;
   for (int j = 0; j < 2; j++) {
     const int fast = j == 0 ? 0 : along;
@@ -329,9 +330,9 @@ static int bywords(const TensorIter *k, int along, int size) {
 
 /* Do two dimensions fill their tiles well enough?  Most threads of a tile that
    is nearly empty have nothing to do. */
-static int fillstiles(const TensorIter *k, int along) {
+static int fills_tiles(const TensorIter *k, int along) {
   const int size = (int)nc_dtypesize(k->work);
-  const int64_t side = nc_tile(size, bywords(k, along, size));
+  const int64_t side = nc_tile(size, words_fit(k, along, size));
   const int64_t wide = (k->size[0] + side - 1) / side * side;
   const int64_t high = (k->size[along] + side - 1) / side * side;
   return (double)k->size[0] * (double)k->size[along] * TILEFILL >=
@@ -347,7 +348,7 @@ static int transpose(const Device *d, const TensorIter *k, int along) {
   memset(&t, 0, sizeof t);
   t.x = k->p[1];
   t.y = k->p[0];
-  t.words = bywords(k, along, size);
+  t.words = words_fit(k, along, size);
   for (int i = 0; i < 2; i++) {
     t.size[i] = (uint32_t)k->size[dim[i]];
     t.ystep[i] = (uint64_t)k->step[0][dim[i]];
@@ -367,8 +368,8 @@ static int transpose(const Device *d, const TensorIter *k, int along) {
 }
 
 /* A copy that changes no type, or a fill. */
-static int move(const Device *d, const TensorIter *given) {
-  TensorIter k = *given;
+static int move(const Device *d, const TensorIter *iter) {
+  TensorIter k = *iter;
   const int64_t size = nc_dtypesize(k.type[0]);
   int along;
   if (k.p[1] == NULL)
@@ -383,7 +384,7 @@ static int move(const Device *d, const TensorIter *given) {
                              cudaMemcpyDeviceToDevice, nc_current_stream(d)));
     return nc_check_launch(d, rows[k.op].name);
   }
-  if ((along = fastest(&k, 1)) != 0 && fillstiles(&k, along))
+  if ((along = fastest_dim(&k, 1)) != 0 && fills_tiles(&k, along))
     return transpose(d, &k, along);
   while (widen(&k)) continue;
   return map(d, &k);
@@ -410,12 +411,13 @@ static int cast(const Device *d, const TensorIter *k) {
     c.tail = (uint32_t)(k->n % NC_CASTWIDTH);
   } else {
     TensorIter one = *k;
-    bypatches(&one);
+    tile_dims(&one);
     nc_makeoffsets(&c.at, one.nd, one.size, 2,
                    (const int64_t(*)[NC_MAXDIM])one.step);
   }
   return nc_check_op_launch(
-      d, k, nc_casts((int)k->type[1], (int)k->type[0], &c, nc_current_stream(d)));
+      d, k,
+      nc_casts((int)k->type[1], (int)k->type[0], &c, nc_current_stream(d)));
 }
 
 /*
@@ -423,12 +425,12 @@ static int cast(const Device *d, const TensorIter *k) {
 */
 /* Kernels of f32 read no f64: such an operand, which is never large, is
    converted first. */
-static int withoutdoubles(const Device *d, const TensorIter *given) {
-  TensorIter k = *given;
+static int convert_doubles(const Device *d, const TensorIter *iter) {
+  TensorIter k = *iter;
   void *scratch[NC_MAXIN] = { NULL };
   int r = NC_OK;
   for (int j = 1; j < k.nargs && r == NC_OK; j++) {
-    TensorIter c = *given;
+    TensorIter c = *iter;
     int64_t n = 1;
     if (k.p[j] == NULL || k.type[j] != DT_f64) continue;
     c.op = OP_clone;
@@ -462,7 +464,7 @@ static int run(const Device *d, const TensorIter *k) {
                                                        : cast(d, k);
   for (int j = 1; j < k->nargs; j++)
     if (k->p[j] && k->type[j] == DT_f64 && nc_compute_type(k->work) == DT_f32)
-      return withoutdoubles(d, k);
+      return convert_doubles(d, k);
   return map(d, k);
 }
 
@@ -479,7 +481,7 @@ static TensorIter part(const TensorIter *k, int dim, int64_t first, int64_t n) {
 }
 
 /* The dimension to cut: the largest, but first one whose steps are too. */
-static int longest(const TensorIter *k, int dims) {
+static int dim_to_cut(const TensorIter *k, int dims) {
   int at = 0;
   for (int i = 1; i < dims; i++)
     if (k->size[i] > k->size[at]) at = i;
@@ -489,16 +491,16 @@ static int longest(const TensorIter *k, int dims) {
   return at;
 }
 
-typedef struct Pieces {
+typedef struct Chunks {
   const Device *d;
   int dims;
   int (*f)(const Device *d, const TensorIter *k);
   int some; /* is one of them done? */
-} Pieces;
+} Chunks;
 
 /* A piece whose launch fails has done nothing.  Once another one is done the
    whole cannot be repeated, so what memory there is to be had is had here. */
-static int piece(Pieces *w, const TensorIter *k) {
+static int piece(Chunks *w, const TensorIter *k) {
   int r = w->f(w->d, k);
   if (r == NC_ENOMEM && w->some) {
     w->d->trim(w->d, 0);
@@ -509,12 +511,12 @@ static int piece(Pieces *w, const TensorIter *k) {
   return r;
 }
 
-static int pieces(Pieces *w, const TensorIter *k) {
+static int pieces(Chunks *w, const TensorIter *k) {
   int dim;
   int64_t half;
   TensorIter p;
   if (nc_fitsoffsets(w->dims, k->size, k->nargs, k->step)) return piece(w, k);
-  dim = longest(k, w->dims);
+  dim = dim_to_cut(k, w->dims);
   half = k->size[dim] / 2;
   if (half > 64) half -= half % 64; /* vectors stay aligned */
   p = part(k, dim, 0, half);
@@ -524,15 +526,15 @@ static int pieces(Pieces *w, const TensorIter *k) {
 }
 
 int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
-                int (*f)(const Device *d, const TensorIter *k)) {
-  Pieces w = { d, dims, f, 0 };
+                 int (*f)(const Device *d, const TensorIter *k)) {
+  Chunks w = { d, dims, f, 0 };
   return pieces(&w, k);
 }
 
-/* The row that does the same with these operands, and far faster than pow:
-   what is raised to the number 2, 1 or -1; of gradients that of the square,
-   which names no exponent. */
-static Op simplest(const TensorIter *k) {
+/* The operation that gives the same as pow, far faster, where the exponent is
+   the number 2, 1 or -1.  Of the gradients only that of x*x: it has no operand
+   for the exponent. */
+static Op strength_reduce(const TensorIter *k) {
   const DType c = nc_compute_type(k->work);
   const int last = k->nargs - 1;
   double by;
@@ -552,7 +554,7 @@ static Op simplest(const TensorIter *k) {
 int nc_cuda_run(const Device *d, const TensorIter *k) {
   TensorIter l = *k;
   if (rows[k->op].kind == REDUCE_OP && k->part == 0) return nc_runreduce(d, k);
-  l.op = simplest(k);
+  l.op = strength_reduce(k);
   if (l.op != k->op) l.nargs = k->part > 0 ? 3 : 2;
   return nc_in_chunks(d, &l, l.nd, run);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** pointwise_grad.cu - the gradients of the rows, computed in NC_TYPE (f32 or f64):
-** a kernel for the text of each.
+** pointwise_grad.cu - the gradients of pointwise operations, computed in
+** NC_TYPE (f32 or f64): a kernel for each formula in ops.def.
 **
-** Operands are g and those of a b c y that the text names, in this order.  A
-** kernel knows at compile time which these are, so it takes no more than its
-** text needs.
+** Operands are g and those of a b c y that the formula names, in this order.
+** The kernel parses the formula at compile time, so that it loads no more than
+** the formula needs.
 */
 #include "cuda/pointwise/strided.h"
 

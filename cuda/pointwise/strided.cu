@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** strided.cu - the elementwise rows over operands of any types and steps,
-** computed in NC_TYPE (u8, i32, i64, f32 or f64).
+** strided.cu - pointwise operations on operands of any types and strides,
+** computed in NC_TYPE (u8, i32, i64, f32 or f64); see StridedMap in launch.h.
 */
 #include "cuda/pointwise/strided.h"
 

@@ -55,9 +55,10 @@ NC_DEVICE Tile tileof(const Transpose &t, int side) {
     EACH(j, OVER) cell[row + i * ROWS][lane + j * LANES] = v[i][j];           \
     __syncthreads();                                                          \
     EACH(i, UP)                                                               \
-    EACH(j, OVER) if (lane + j * LANES < c.wide && row + i * ROWS < c.high)   \
-        y[j * LANES * t.ystep[0] + i * ROWS * t.ystep[1]] =                   \
-            cell[lane + j * LANES][row + i * ROWS];                           \
+    EACH(j, OVER)                                                             \
+    if (lane + j * LANES < c.wide && row + i * ROWS < c.high)                 \
+      y[j * LANES * t.ystep[0] + i * ROWS * t.ystep[1]] =                     \
+          cell[lane + j * LANES][row + i * ROWS];                             \
   }
 SINGLE(uint8_t, 64)
 SINGLE(uint16_t, 64)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** vectorized.cu - the elementwise rows over vectors of 16 bytes, for the type of
-** storage NC_TYPE; see VectorMap.
+** vectorized.cu - pointwise operations on vectors of 16 bytes, for elements of
+** type NC_TYPE; see VectorMap in launch.h.
 **
 ** A thread first loads all its vectors, then computes, so that several loads
-** are under way; vectors of a thread lie a block apart.  Grid: a thread for
+** are in flight; vectors of a thread are blockDim.x apart.  Grid: a thread for
 ** every UNROLL vectors.
 */
 #include "cuda/pointwise/launch.h"

@@ -15,9 +15,9 @@
 #include "cuda/product/cublas_library.h"
 
 /* A batch in more than one even run is launched run by run if these are few
-   or if each is worth it (operations); otherwise pointers are listed. */
-#define FEWRUNS 8
-#define WORTHY 2e9
+   or if each is worth it (operations); otherwise pointers are run_pointers. */
+#define MAX_RUNS 8
+#define MIN_RUN_WORK 2e9
 
 /* cuBLAS's batches go along a dimension of the grid, which is shorter than
    2^16.  A power of two keeps the matrices of the next part aligned. */
@@ -55,12 +55,12 @@ int nc_cuda_set(const char *name, int64_t value) {
   return NC_OK;
 }
 
-const char *nc_productfact(void) {
-  return nc_blasfact();
+const char *nc_product_info(void) {
+  return nc_cublas_info();
 }
 
-void nc_productclose(void) {
-  nc_blasclose();
+void nc_product_close(void) {
+  nc_cublas_close();
 }
 
 /*
@@ -70,7 +70,8 @@ static int isfloat(DType t) {
   return t == DT_f16 || t == DT_bf16 || t == DT_f32 || t == DT_f64;
 }
 
-static int lay(Lay *l, int64_t rows, int64_t cols, const int64_t step[2]) {
+static int matrix_layout(MatrixLayout *l, int64_t rows, int64_t cols,
+                         const int64_t step[2]) {
   int64_t ld;
   if (cols == 1 || step[1] == 1) {
     l->trans = 0;
@@ -90,9 +91,9 @@ static int lay(Lay *l, int64_t rows, int64_t cols, const int64_t step[2]) {
 static int prepare(Tensor **y, Tensor *x) {
   const int rows = x->nd - 2;
   Tensor once = *x;
-  Lay l;
+  MatrixLayout l;
   *y = NULL;
-  if (lay(&l, x->size[rows], x->size[rows + 1], x->step + rows)) {
+  if (matrix_layout(&l, x->size[rows], x->size[rows + 1], x->step + rows)) {
     x->refs++;
     *y = x;
     return NC_OK;
@@ -105,7 +106,7 @@ static int prepare(Tensor **y, Tensor *x) {
 
 /* Drops the dimensions of size 1 and joins those that all walk through as
    one, y among them, whose steps are known. */
-static void collapse(Tiles *t) {
+static void collapse(BmmPlan *t) {
   int to = 0;
   for (int d = 0; d < t->nb; d++) {
     int joins = to > 0;
@@ -119,8 +120,8 @@ static void collapse(Tiles *t) {
   t->nb = to;
 }
 
-static Tiles describe(const Tensor *a, const Tensor *b, const Tensor *y) {
-  Tiles t = { .a = nc_data(a), .b = nc_data(b), .y = nc_data(y), .count = 1 };
+static BmmPlan describe(const Tensor *a, const Tensor *b, const Tensor *y) {
+  BmmPlan t = { .a = nc_data(a), .b = nc_data(b), .y = nc_data(y), .count = 1 };
   const int nb = t.nb = y->nd - 2;
   t.m = y->size[nb];
   t.n = y->size[nb + 1];
@@ -139,22 +140,22 @@ static Tiles describe(const Tensor *a, const Tensor *b, const Tensor *y) {
 /*
 ** Batches for cuBLAS
 */
-typedef struct Batch {
+typedef struct CublasBatch {
   const Device *d;
-  const Tiles *t;
+  const BmmPlan *t;
   Gemm g;          /* of the first product */
   int64_t element; /* its size */
-} Batch;
+} CublasBatch;
 
-static const void *at(const Batch *b, const void *p, int64_t elements) {
+static const void *at(const CublasBatch *b, const void *p, int64_t elements) {
   return (const char *)p + elements * b->element;
 }
 
 /* One call of cuBLAS, of which a product may take several.  One that it
    refuses after another is done cannot be left to our own kernels, which begin
    at the beginning: if they add to the result, they would add to it twice. */
-static int call(const Batch *b, const Gemm *g, int *some, int *done) {
-  TRY(nc_blas(b->d, g, done));
+static int call(const CublasBatch *b, const Gemm *g, int *some, int *done) {
+  TRY(nc_cublas_gemm(b->d, g, done));
   if (!*done && *some && g->beta != 0) {
     nc_fail(NC_EDEVICE, "cuBLAS refused a part of a product");
     nc_error_partial();
@@ -165,7 +166,8 @@ static int call(const Batch *b, const Gemm *g, int *some, int *done) {
 }
 
 /* A run of n products in even steps. */
-static int even(const Batch *b, Gemm g, int64_t n, int *some, int *done) {
+static int run_strided(const CublasBatch *b, Gemm g, int64_t n, int *some,
+                       int *done) {
   for (int64_t i = 0; i < n; i += MAXCOUNT) {
     Gemm part = g;
     part.a = at(b, g.a, i * g.step[0]);
@@ -181,8 +183,8 @@ static int even(const Batch *b, Gemm g, int64_t n, int *some, int *done) {
 /* Lists of pointers are read by kernels that were chosen without them, which
    for tensor cores load 16 bytes at a time: where a matrix of a list would
    begin between such, a device stops for good (cudaErrorMisalignedAddress). */
-static int listable(const Batch *b) {
-  const Tiles *t = b->t;
+static int pointers_aligned(const CublasBatch *b) {
+  const BmmPlan *t = b->t;
   uint64_t all = (uintptr_t)t->a | (uintptr_t)t->b | (uintptr_t)t->y;
   if (b->g.type == DT_f64 || (b->g.type == DT_f32 && !nc_allowtf32)) return 1;
   for (int d = 0; d < t->nb; d++)
@@ -191,8 +193,8 @@ static int listable(const Batch *b) {
 }
 
 /* Run by run along the innermost dimension of the batch. */
-static int runs(const Batch *b, int *done) {
-  const Tiles *t = b->t;
+static int runs(const CublasBatch *b, int *done) {
+  const BmmPlan *t = b->t;
   const int inner = t->nb - 1;
   const int64_t n = t->nb > 0 ? t->size[inner] : 1;
   int some = 0;
@@ -208,19 +210,19 @@ static int runs(const Batch *b, int *done) {
     g.b = at(b, g.b, offset[1]);
     g.c = (void *)at(b, g.c, i * n * t->m * t->n);
     for (int j = 0; j < 2; j++) g.step[j] = n > 1 ? t->step[j][inner] : 0;
-    TRY(even(b, g, n, &some, done));
+    TRY(run_strided(b, g, n, &some, done));
     if (!*done) return NC_OK;
   }
   return NC_OK;
 }
 
-static int listed(const Batch *b, int *done) {
+static int run_pointers(const CublasBatch *b, int *done) {
   const int64_t count = b->t->count;
   void **list, *p;
   int r, some = 0;
   TRY(nc_scratch(b->d, &p, 3 * count * (int64_t)sizeof *list));
   list = p;
-  r = nc_pointers(b->d, b->t, b->element, list);
+  r = nc_bmm_pointers(b->d, b->t, b->element, list);
   for (int64_t i = 0; i < count && r == NC_OK; i += MAXCOUNT) {
     Gemm g = b->g;
     g.lists = 1;
@@ -236,14 +238,15 @@ static int listed(const Batch *b, int *done) {
 }
 
 /* *done = 0: cuBLAS cannot do it, and nothing has happened. */
-static int library(const Device *d, DType type, const Tiles *t, Scalar alpha,
+static int library(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
                    Scalar beta, int *done) {
-  Batch b = { .d = d, .t = t, .element = nc_dtypesize(type) };
+  CublasBatch b = { .d = d, .t = t, .element = nc_dtypesize(type) };
   double work = 2.0 * (double)t->m * (double)t->n * (double)t->k;
   int64_t runcount;
   Gemm *g = &b.g;
   *done = 0;
-  if (!lay(&g->la, t->m, t->k, t->astep) || !lay(&g->lb, t->k, t->n, t->bstep))
+  if (!matrix_layout(&g->la, t->m, t->k, t->astep) ||
+      !matrix_layout(&g->lb, t->k, t->n, t->bstep))
     return NC_OK;
   g->type = type;
   g->m = (int)t->m;
@@ -257,8 +260,8 @@ static int library(const Device *d, DType type, const Tiles *t, Scalar alpha,
   g->beta = nc_tofloat(beta);
   if (t->nb > 0) work *= (double)t->size[t->nb - 1];
   runcount = t->nb > 0 ? t->count / t->size[t->nb - 1] : 1;
-  if (runcount <= FEWRUNS || work >= WORTHY) return runs(&b, done);
-  return listable(&b) ? listed(&b, done) : NC_OK;
+  if (runcount <= MAX_RUNS || work >= MIN_RUN_WORK) return runs(&b, done);
+  return pointers_aligned(&b) ? run_pointers(&b, done) : NC_OK;
 }
 
 /*
@@ -276,7 +279,7 @@ static int floats(const Device *d, const BmmCall *p, int *done) {
   *done = 0;
   if (!small(p->a) || !small(p->b)) return NC_OK;
   if ((r = prepare(&a, p->a)) == NC_OK && (r = prepare(&b, p->b)) == NC_OK) {
-    const Tiles t = describe(a, b, p->y);
+    const BmmPlan t = describe(a, b, p->y);
     r = library(d, p->y->dtype, &t, p->alpha, p->beta, done);
   }
   nc_release(a);
@@ -284,25 +287,25 @@ static int floats(const Device *d, const BmmCall *p, int *done) {
   return r;
 }
 
-int nc_products(const Device *d, DType type, Tiles *t, Scalar alpha,
-                Scalar beta) {
+int nc_bmm_float(const Device *d, DType type, BmmPlan *t, Scalar alpha,
+                 Scalar beta) {
   int done = 0;
   collapse(t);
-  if (nc_blasopen() && t->m <= INT_MAX && t->n <= INT_MAX && t->k <= INT_MAX)
+  if (nc_cublas_open() && t->m <= INT_MAX && t->n <= INT_MAX && t->k <= INT_MAX)
     TRY(library(d, type, t, alpha, beta, &done));
-  return done ? NC_OK : nc_tiles(d, type, t, alpha, beta);
+  return done ? NC_OK : nc_bmm_own(d, type, t, alpha, beta);
 }
 
 int nc_cuda_bmm(const Device *d, const BmmCall *p) {
   const DType type = p->y->dtype;
-  Tiles t;
+  BmmPlan t;
   int done = 0;
   nc_record_use(d, nc_data(p->a));
   nc_record_use(d, nc_data(p->b));
   nc_record_use(d, nc_data(p->y));
-  if (isfloat(type) && nc_blasopen()) TRY(floats(d, p, &done));
+  if (isfloat(type) && nc_cublas_open()) TRY(floats(d, p, &done));
   if (done) return NC_OK;
   t = describe(p->a, p->b, p->y);
-  return nc_tiles(d, type, &t, t.k > 0 ? p->alpha : (Scalar){ NC_INT, 0, 0 },
-                  p->beta);
+  return nc_bmm_own(d, type, &t, t.k > 0 ? p->alpha : (Scalar){ NC_INT, 0, 0 },
+                    p->beta);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** bmm.cu - our own products: of integers, which cuBLAS does not have,
-** and of floats where there is no cuBLAS.
+** bmm.cu - matrix products by kernels of our own: of integers, which cuBLAS
+** does not have, and of floats where there is no cuBLAS.
 **
 ** Sums are kept as on the CPU: in float32 or wider, in int64 for int64, in
 ** int32 for narrower integers; integers wrap.  Their order depends on the
@@ -14,21 +14,21 @@
 #define DEPTH 16 /* of the tiles of a and b */
 #define THREADS 256
 
-/* Loops that would cost more registers than they give, unrolled. */
+/* Keeps the compiler from unrolling a loop, which would cost registers. */
 #ifdef NC_EMULATED
-#define ROLLED
+#define NO_UNROLL
 #else
-#define ROLLED _Pragma("unroll 1")
+#define NO_UNROLL _Pragma("unroll 1")
 #endif
 
-/* How a kernel is launched; see bmm.inc. */
-typedef struct Grid {
+/* dots: a block for each element of the result, not for each tile. */
+typedef struct BmmGrid {
   int dots, blocks, threads;
   cudaStream_t stream;
-} Grid;
+} BmmGrid;
 
 /* Where matrix i of the batch begins in operand j. */
-NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
+NC_DEVICE int64_t offset(const BmmPlan *t, int j, int64_t i) {
   int64_t at = 0;
   for (int d = t->nb - 1; d >= 0; d--) {
     at += i % t->size[d] * t->step[j][d];
@@ -37,92 +37,133 @@ NC_DEVICE int64_t offset(const Tiles *t, int j, int64_t i) {
   return at;
 }
 
-#define T uint32_t
-#define GET(e) ((uint32_t)(e))
-#define PUT(v) ((E)(v))
-#define E uint8_t
-#define NAME(f) f##_u8
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#define E int8_t
-#define NAME(f) f##_i8
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#define E int16_t
-#define NAME(f) f##_i16
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#define E int32_t
-#define NAME(f) f##_i32
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#undef T
-#undef GET
-#define T uint64_t
-#define GET(e) ((uint64_t)(e))
-#define E int64_t
-#define NAME(f) f##_i64
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#undef T
-#undef GET
-#undef PUT
+/* An element of type E as T, the type to compute in: integers are unsigned
+   there, as they wrap; and the reverse. */
+template <class T, class E> NC_DEVICE T widen(E e) {
+  return (T)e;
+}
+template <> NC_MEMBER float widen(f16_s e) {
+  return f16_tofloat(e);
+}
+template <> NC_MEMBER float widen(bf16_s e) {
+  return bf16_tofloat(e);
+}
+template <class E, class T> NC_DEVICE E narrow(T v) {
+  return (E)v;
+}
+template <> NC_MEMBER f16_s narrow(float v) {
+  return f16_fromfloat(v);
+}
+template <> NC_MEMBER bf16_s narrow(float v) {
+  return bf16_fromfloat(v);
+}
 
-#define T float
-#define GET(e) (e)
-#define PUT(v) (v)
-#define E float
-#define NAME(f) f##_f32
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#undef T
-#define T double
-#define E double
-#define NAME(f) f##_f64
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#undef T
-#undef GET
-#undef PUT
+/* y[at] = beta*y[at] + alpha*sum; with beta 0, y need not be set. */
+template <class E, class T>
+NC_DEVICE void write_result(const BmmPlan *t, int64_t at, T sum, T alpha,
+                            T beta) {
+  E *y = (E *)t->y + at;
+  const T v = alpha * sum;
+  *y = narrow<E>(beta == 0 ? v : v + beta * widen<T>(*y));
+}
 
-#define T float
-#define GET(e) f16_tofloat(e)
-#define PUT(v) f16_fromfloat(v)
-#define E f16_s
-#define NAME(f) f##_f16
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#undef GET
-#undef PUT
-#define GET(e) bf16_tofloat(e)
-#define PUT(v) bf16_fromfloat(v)
-#define E bf16_s
-#define NAME(f) f##_bf16
-#include "cuda/product/bmm.inc"
-#undef E
-#undef NAME
-#undef GET
-#undef PUT
-#undef T
+/*
+** A block of 16 x 16 threads makes a tile of the result, each thread 4 x 4
+** elements, 16 apart.  The tiles of a and b lie in shared memory with the
+** inner dimension as rows, padded by one element, so that neither writing them
+** nor reading them has bank conflicts.
+*/
+template <class E, class T>
+NC_DEVICE void load_tile(T tile[DEPTH][SIDE + 1], const E *p, int64_t across,
+                         int64_t inner, const int64_t step[2]) {
+  const int along = step[0] > step[1]; /* which way memory runs */
+  NO_UNROLL for (int i = threadIdx.x; i < DEPTH * SIDE; i += THREADS) {
+    const int r = along ? i / DEPTH : i % SIDE;
+    const int k = along ? i % DEPTH : i / SIDE;
+    tile[k][r] =
+        r < across && k < inner ? widen<T>(p[r * step[0] + k * step[1]]) : (T)0;
+  }
+}
+
+template <class E, class T>
+NC_KERNEL __launch_bounds__(THREADS, 3) bmm_tiled(BmmPlan t, T alpha, T beta) {
+  NC_SHARED2(T, as, DEPTH, SIDE + 1);
+  NC_SHARED2(T, bs, DEPTH, SIDE + 1);
+  const int64_t bstep[2] = { t.bstep[1], t.bstep[0] };
+  const int64_t across = (t.n - 1) / SIDE + 1;
+  const int64_t each = across * ((t.m - 1) / SIDE + 1);
+  const int row = threadIdx.x / 16, column = threadIdx.x % 16;
+  for (int64_t i = blockIdx.x; i < each * t.count; i += gridDim.x) {
+    const int64_t r = i % each / across * SIDE, c = i % across * SIDE;
+    const E *a = (const E *)t.a + offset(&t, 0, i / each) + r * t.astep[0];
+    const E *b = (const E *)t.b + offset(&t, 1, i / each) + c * t.bstep[1];
+    T sum[4][4] = { { 0 } };
+    for (int64_t k = 0; k < t.k; k += DEPTH) {
+      load_tile(as, a + k * t.astep[1], t.m - r, t.k - k, t.astep);
+      load_tile(bs, b + k * t.bstep[0], t.n - c, t.k - k, bstep);
+      __syncthreads();
+      NO_UNROLL for (int l = 0; l < DEPTH; l++) for (int x = 0; x < 4;
+                                                     x++) for (int y = 0; y < 4;
+                                                               y++) sum[x][y] +=
+          as[l][row + 16 * x] * bs[l][column + 16 * y];
+      __syncthreads();
+    }
+    for (int x = 0; x < 4; x++)
+      for (int y = 0; y < 4; y++)
+        if (r + row + 16 * x < t.m && c + column + 16 * y < t.n)
+          write_result<E>(&t,
+                          i / each * t.m * t.n + (r + row + 16 * x) * t.n + c +
+                              column + 16 * y,
+                          sum[x][y], alpha, beta);
+  }
+}
+
+/* A block makes one element of the result: for products with a vector, and
+   for those of few elements that are long. */
+template <class E, class T>
+NC_KERNEL_OF(THREADS)
+bmm_dots(BmmPlan t, T alpha, T beta) {
+  NC_SHARED(T, part, THREADS);
+  const int64_t each = t.m * t.n;
+  const int thread = threadIdx.x;
+  for (int64_t i = blockIdx.x; i < each * t.count; i += gridDim.x) {
+    const E *a =
+        (const E *)t.a + offset(&t, 0, i / each) + i % each / t.n * t.astep[0];
+    const E *b =
+        (const E *)t.b + offset(&t, 1, i / each) + i % t.n * t.bstep[1];
+    T sum = 0;
+    NO_UNROLL for (int64_t k = thread; k < t.k; k += blockDim.x) sum +=
+        widen<T>(a[k * t.astep[1]]) * widen<T>(b[k * t.bstep[0]]);
+    part[thread] = sum;
+    __syncthreads();
+    for (int n = blockDim.x / 2; n > 0; n /= 2) {
+      if (thread < n) part[thread] += part[thread + n];
+      __syncthreads();
+    }
+    if (thread == 0) write_result<E>(&t, i, part[0], alpha, beta);
+    __syncthreads();
+  }
+}
+
+template <class E, class T>
+static cudaError_t launch_bmm(const BmmGrid *g, const BmmPlan *t, T alpha,
+                              T beta) {
+  void (*const kernel)(BmmPlan, T, T) =
+      g->dots ? bmm_dots<E, T> : bmm_tiled<E, T>;
+  return NC_LAUNCH(kernel, g->blocks, g->threads, 0, g->stream, *t, alpha,
+                   beta);
+}
 
 /*
 ** Launches
 */
-/* A product with a vector whose matrix lies along it is best made of dots:
-   all threads read next to each other. */
-static Grid grid(const Device *d, const Tiles *t) {
+/* The product of a vector and a matrix that is contiguous along it is made of
+   dot products: then neighbouring threads read neighbouring elements. */
+static BmmGrid grid(const Device *d, const BmmPlan *t) {
   const int64_t most = 16 * (int64_t)nc_multiprocessors(d);
   const int64_t results = t->m * t->n * t->count;
   const int64_t across = (t->n - 1) / SIDE + 1;
-  Grid g;
+  BmmGrid g;
   int64_t n;
   g.stream = nc_current_stream(d);
   g.dots = (t->m == 1 && (t->bstep[0] == 1 || results < 64)) ||
@@ -139,24 +180,24 @@ static uint64_t integer(Scalar s) {
   return s.kind == NC_FLOAT ? (uint64_t)f64_toi64(s.f) : (uint64_t)s.i;
 }
 
-#define CASE(type, T, number)                                          \
-  case DT_##type:                                                      \
-    CUDA_TRY(launch_##type(&g, t, (T)number(alpha), (T)number(beta))); \
+#define CASE(type, E, T, number)                                            \
+  case DT_##type:                                                           \
+    CUDA_TRY((launch_bmm<E, T>(&g, t, (T)number(alpha), (T)number(beta)))); \
     break;
 
-int nc_tiles(const Device *d, DType type, const Tiles *t, Scalar alpha,
-             Scalar beta) {
-  const Grid g = grid(d, t);
+int nc_bmm_own(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
+               Scalar beta) {
+  const BmmGrid g = grid(d, t);
   switch (type) {
-    CASE(u8, uint32_t, integer)
-    CASE(i8, uint32_t, integer)
-    CASE(i16, uint32_t, integer)
-    CASE(i32, uint32_t, integer)
-    CASE(i64, uint64_t, integer)
-    CASE(f16, float, nc_tofloat)
-    CASE(bf16, float, nc_tofloat)
-    CASE(f32, float, nc_tofloat)
-    CASE(f64, double, nc_tofloat)
+    CASE(u8, uint8_t, uint32_t, integer)
+    CASE(i8, int8_t, uint32_t, integer)
+    CASE(i16, int16_t, uint32_t, integer)
+    CASE(i32, int32_t, uint32_t, integer)
+    CASE(i64, int64_t, uint64_t, integer)
+    CASE(f16, f16_s, float, nc_tofloat)
+    CASE(bf16, bf16_s, float, nc_tofloat)
+    CASE(f32, float, float, nc_tofloat)
+    CASE(f64, double, double, nc_tofloat)
     default: return nc_fail(NC_EDTYPE, "bool tensors have no product");
   }
   return nc_check_launch(d, "matmul");
@@ -165,7 +206,7 @@ int nc_tiles(const Device *d, DType type, const Tiles *t, Scalar alpha,
 /*
 ** Lists of pointers for cuBLAS
 */
-NC_KERNEL_OF(THREADS) pointers(Tiles t, int64_t size, char **list) {
+NC_KERNEL_OF(THREADS) fill_pointers(BmmPlan t, int64_t size, char **list) {
   const int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (i >= t.count) return;
   list[i] = (char *)t.a + offset(&t, 0, i) * size;
@@ -173,9 +214,10 @@ NC_KERNEL_OF(THREADS) pointers(Tiles t, int64_t size, char **list) {
   list[2 * t.count + i] = (char *)t.y + i * t.m * t.n * size;
 }
 
-int nc_pointers(const Device *d, const Tiles *t, int64_t size, void **list) {
+int nc_bmm_pointers(const Device *d, const BmmPlan *t, int64_t size,
+                    void **list) {
   const int64_t blocks = (t->count - 1) / THREADS + 1;
-  CUDA_TRY(NC_LAUNCH(pointers, (unsigned)blocks, THREADS, 0, nc_current_stream(d), *t,
-                     size, (char **)list));
+  CUDA_TRY(NC_LAUNCH(fill_pointers, (unsigned)blocks, THREADS, 0,
+                     nc_current_stream(d), *t, size, (char **)list));
   return nc_check_launch(d, "matmul");
 }

@@ -11,7 +11,7 @@
 #define NC_MAXBATCH (NC_MAXDIM - 2)
 
 /* A batch of products; all steps are in elements.  y is dense. */
-typedef struct Tiles {
+typedef struct BmmPlan {
   const void *a, *b;
   void *y;
   int64_t m, n, k;
@@ -20,24 +20,25 @@ typedef struct Tiles {
   int64_t size[NC_MAXBATCH];
   int64_t step[2][NC_MAXBATCH];             /* of a and b */
   int64_t count;              /* products */
-} Tiles;
+} BmmPlan;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* y = beta*y + alpha*a*b for any type but bool */
-int nc_tiles(const Device *d, DType type, const Tiles *t, Scalar alpha,
+int nc_bmm_own(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
              Scalar beta);
 
 /* The same for float types, by cuBLAS if there is one.  t, whose batch is not
    empty, may be written to. */
-int nc_products(const Device *d, DType type, Tiles *t, Scalar alpha,
+int nc_bmm_float(const Device *d, DType type, BmmPlan *t, Scalar alpha,
                 Scalar beta);
 
 /* Fills three arrays on the device, of t->count each, with the addresses of
    the matrices of a, b and y; `size' is that of an element. */
-int nc_pointers(const Device *d, const Tiles *t, int64_t size, void **list);
+int nc_bmm_pointers(const Device *d, const BmmPlan *t, int64_t size,
+                    void **list);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cublas_abi.h - what cublas_library.c calls of cuBLAS, for a program that is built
-** without its headers.  Types are cuBLAS's, with enumerations as int; a test
-** holds all of it against the headers.
+** cublas_abi.h - the functions of cuBLAS that cublas_library.c calls, for a
+** build without its headers.  Types are those of cuBLAS, with enumerations as
+** int; a test compares all of it with the headers.
 */
 #ifndef cuda_product_cublas_abi_h
 #define cuda_product_cublas_abi_h

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cublas_library.c - cuBLAS: finds it, opens it, keeps a handle for each device and a
-** workspace for each stream, and asks it for products.
+** cublas_library.c - cuBLAS: finds and opens the library, keeps a handle for
+** each device and a workspace for each stream, and calls its products.
 **
 ** The library is half a gigabyte and takes tens of milliseconds to open, and
 ** it may be missing: so it is opened by the first product that wants it.  The
@@ -104,7 +104,7 @@ static int search(void) {
 #endif
 
 /* A test, and a user in need, may do without. */
-int nc_blasopen(void) {
+int nc_cublas_open(void) {
   const char *given = getenv("NACRE_CUBLAS");
   int64_t start;
   int found;
@@ -129,7 +129,7 @@ int nc_blasopen(void) {
   return 0;
 }
 
-const char *nc_blasfact(void) {
+const char *nc_cublas_info(void) {
   return blas.tried ? blas.fact : "cuBLAS: not opened yet";
 }
 
@@ -209,7 +209,7 @@ static int handle(const Device *d, Handle *h) {
   return NC_OK;
 }
 
-void nc_blasclose(void) {
+void nc_cublas_close(void) {
   for (int i = 0; i < MAXDEVICES; i++) {
     Workspace *w = blas.on[i].workspaces, *next;
     if (blas.on[i].handle) blas.destroy(blas.on[i].handle);
@@ -291,15 +291,16 @@ static int multiply(Handle h, const Gemm *g) {
 /* Code of kernels that is loaded at their first launch takes memory of the
    device, and so do some algorithms; of its lack cuBLAS tells no more than that
    a launch or something within failed. */
-static int pressed(int status) {
+static int maybe_out_of_memory(int status) {
   return status == ALLOC_FAILED || status == EXECUTION_FAILED ||
          status == INTERNAL_ERROR;
 }
 
 /* Gives all cached memory back, if a product that adds to nothing may be had
    by that: what the first attempt wrote is written again. */
-static int relieved(const Device *d, const Gemm *g, int status) {
-  if (!pressed(status) || g->beta != 0 || gpuof(d)->memory.cached == 0)
+static int can_retry(const Device *d, const Gemm *g, int status) {
+  if (!maybe_out_of_memory(status) || g->beta != 0 ||
+      gpuof(d)->memory.cached == 0)
     return 0;
   if (nc_waitidle(gpuof(d)) != NC_OK) return 0; /* it is not memory */
   cudaGetLastError();
@@ -307,12 +308,12 @@ static int relieved(const Device *d, const Gemm *g, int status) {
   return 1;
 }
 
-int nc_blas(const Device *d, const Gemm *g, int *done) {
+int nc_cublas_gemm(const Device *d, const Gemm *g, int *done) {
   int status;
   Handle h;
   TRY(handle(d, &h));
   status = multiply(h, g);
-  if (status != SUCCESS && relieved(d, g, status)) status = multiply(h, g);
+  if (status != SUCCESS && can_retry(d, g, status)) status = multiply(h, g);
   *done = status != NOT_SUPPORTED;
   return status == SUCCESS || !*done ? nc_check_launch(d, "matmul")
                                      : failure(d, status);

@@ -10,24 +10,24 @@
 #include "cuda/pointwise/pointwise.h"
 
 #define BLOCKS 1024 /* enough to fill a device, if in pieces */
-#define MOSTPIECES 4096
+#define MAX_PIECES 4096
 #define ROUNDS 16    /* elements, or vectors, worth a thread */
-#define LONGCHAIN 64 /* elements folded one after the other */
+#define MAX_CHAIN 64 /* elements folded one after the other */
 
-typedef struct Plan {
+typedef struct ReducePlan {
   const TensorIter *k;
   int inner; /* dimensions of the results */
   int each;  /* elements in a vector */
-  FoldWay way;
-  Fold f;
-} Plan;
+  ReduceKernel way;
+  Reduction f;
+} ReducePlan;
 
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
 /* The largest power of two up to n, from 1 to most. */
-static uint32_t power2(int64_t n, uint32_t most) {
+static uint32_t floor_power2(int64_t n, uint32_t most) {
   uint32_t p = 1;
   while (p < most && 2 * (int64_t)p <= n) p *= 2;
   return p;
@@ -51,7 +51,7 @@ static int classof(Op op) {
 }
 
 /* The type in which values of a row are folded. */
-static DType foldedin(const TensorIter *k) {
+static DType accumulate_type(const TensorIter *k) {
   const OpClass kind = (OpClass)classof(k->op);
   const DType c = nc_compute_type(k->type[1]);
   if (kind == CLASS_TO_BOOL || kind == CLASS_COUNT) return DT_i64;
@@ -59,59 +59,59 @@ static DType foldedin(const TensorIter *k) {
 }
 
 /* Are the steps of x along dimensions first .. last-1 whole vectors? */
-static int wholesteps(const Plan *p, int first, int last) {
+static int steps_divide(const ReducePlan *p, int first, int last) {
   for (int d = first; d < last; d++)
     if (p->k->step[1][d] % p->each != 0) return 0;
   return 1;
 }
 
-static int alongvectors(const Plan *p) {
+static int rows_vectorize(const ReducePlan *p) {
   const TensorIter *k = p->k;
   if (k->nfold == 0 || k->step[1][p->inner] != 1) return 0;
   if (p->f.count < 4 * p->each) return 0; /* not worth it */
   if (k->nfold == 1) return 1;
-  return k->size[p->inner] % p->each == 0 && wholesteps(p, 0, p->inner) &&
-         wholesteps(p, p->inner + 1, k->nd) &&
+  return k->size[p->inner] % p->each == 0 && steps_divide(p, 0, p->inner) &&
+         steps_divide(p, p->inner + 1, k->nd) &&
          (uintptr_t)k->p[1] % NC_VECTOR == 0;
 }
 
-/* Do neighbouring results lie closer together than what each folds? */
-static int sidebyside(const Plan *p) {
+/* Do neighbouring results lie closer block_reduce than what each folds? */
+static int results_adjacent(const ReducePlan *p) {
   const TensorIter *k = p->k;
   return p->inner > 0 && k->nfold > 0 && k->step[1][0] < k->step[1][p->inner];
 }
 
-static int besidevectors(const Plan *p) {
+static int columns_vectorize(const ReducePlan *p) {
   const TensorIter *k = p->k;
   return k->step[1][0] == 1 && k->size[0] % p->each == 0 &&
-         wholesteps(p, 1, k->nd) && (uintptr_t)k->p[1] % NC_VECTOR == 0;
+         steps_divide(p, 1, k->nd) && (uintptr_t)k->p[1] % NC_VECTOR == 0;
 }
 
-static void chooseway(Plan *p) {
-  if (sidebyside(p)) {
+static void choose_kernel(ReducePlan *p) {
+  if (results_adjacent(p)) {
     p->f.beside = 1;
-    p->way = besidevectors(p) ? FOLD_BESIDE : FOLD_ANY;
-  } else p->way = alongvectors(p) ? FOLD_ALONG : FOLD_ANY;
+    p->way = columns_vectorize(p) ? REDUCE_COLUMNS : REDUCE_STRIDED;
+  } else p->way = rows_vectorize(p) ? REDUCE_ROWS : REDUCE_STRIDED;
 }
 
 /* Dimensions of results and of what they fold, as the kernels count them. */
-static int makeindices(Plan *p) {
+static int make_offsets(ReducePlan *p) {
   const TensorIter *k = p->k;
-  Fold *f = &p->f;
-  const int dense = p->way == FOLD_ALONG && k->nfold == 1;
+  Reduction *f = &p->f;
+  const int dense = p->way == REDUCE_ROWS && k->nfold == 1;
   int64_t size[NC_MAXDIM], step[2][NC_MAXDIM];
   memcpy(size, k->size, sizeof size);
   memcpy(step, k->step, sizeof step);
   f->ystep = p->inner ? (uint32_t)k->step[0][0] : 0;
   f->results = (uint32_t)k->n;
   f->length = f->count;
-  if (p->way == FOLD_BESIDE) {
+  if (p->way == REDUCE_COLUMNS) {
     size[0] /= p->each;
     step[0][0] *= p->each;
     step[1][0] *= p->each;
     f->results /= (uint32_t)p->each;
   }
-  if (p->way == FOLD_ALONG && !dense) {
+  if (p->way == REDUCE_ROWS && !dense) {
     size[p->inner] /= p->each;
     step[1][p->inner] *= p->each;
     f->length /= p->each;
@@ -136,37 +136,37 @@ static int makeindices(Plan *p) {
 
 /* How many threads share a result.  Within a warp, or a block of its own, if
    these are neighbours; else as many as leave warps full rows. */
-static void chooselanes(Plan *p) {
-  Fold *f = &p->f;
-  const int64_t units = p->way == FOLD_ALONG && p->k->nfold == 1
+static void choose_lanes(ReducePlan *p) {
+  Reduction *f = &p->f;
+  const int64_t units = p->way == REDUCE_ROWS && p->k->nfold == 1
                             ? f->length / p->each
                             : f->length;
   f->lanes = 1;
   if (f->beside) {
-    const uint32_t columns = power2(2 * (int64_t)f->results - 1, 32);
-    f->lanes = power2(units / 4, NC_FOLDBLOCK / columns);
-  } else if (units >= 4 * NC_FOLDBLOCK || (units >= 128 && f->results < 64))
-    f->lanes = NC_FOLDBLOCK;
-  else f->lanes = power2(units / 4, 32);
+    const uint32_t columns = floor_power2(2 * (int64_t)f->results - 1, 32);
+    f->lanes = floor_power2(units / 4, NC_REDUCEBLOCK / columns);
+  } else if (units >= 4 * NC_REDUCEBLOCK || (units >= 128 && f->results < 64))
+    f->lanes = NC_REDUCEBLOCK;
+  else f->lanes = floor_power2(units / 4, 32);
   while ((1u << f->shift) < f->lanes) f->shift++;
 }
 
 /* Pieces by the shape alone: enough blocks, but each with work enough, and
    in kernels that keep no partial sums not too many elements in a chain. */
-static void cut(Plan *p) {
-  Fold *f = &p->f;
-  const int64_t columns = NC_FOLDBLOCK / f->lanes;
+static void choose_pieces(ReducePlan *p) {
+  Reduction *f = &p->f;
+  const int64_t columns = NC_REDUCEBLOCK / f->lanes;
   const int64_t blocks = (f->results - 1) / columns + 1;
-  const int dense = p->way == FOLD_ALONG && p->k->nfold == 1;
+  const int dense = p->way == REDUCE_ROWS && p->k->nfold == 1;
   const int64_t unit = dense ? p->each : 1;
   int64_t pieces = BLOCKS / blocks, most;
   most = f->length / (f->lanes * ROUNDS * unit);
   pieces = least(pieces, most);
-  if (p->way == FOLD_BESIDE) {
-    int64_t chains = f->length / (f->lanes * LONGCHAIN);
+  if (p->way == REDUCE_COLUMNS) {
+    int64_t chains = f->length / (f->lanes * MAX_CHAIN);
     if (pieces < chains) pieces = chains;
   }
-  pieces = least(pieces, MOSTPIECES);
+  pieces = least(pieces, MAX_PIECES);
   if (pieces < 1) pieces = 1;
   f->piece = (f->length - 1) / pieces + 1;
   if (dense) f->piece = (f->piece + 127) / 128 * 128;
@@ -174,35 +174,35 @@ static void cut(Plan *p) {
   if (f->pieces == 1) f->piece = f->length;
 }
 
-static FoldLauncher *launcher(DType t) {
+static ReduceLauncher *launcher(DType t) {
   switch (t) {
     case DT_b8:
-    case DT_u8: return nc_folds_u8;
-    case DT_i8: return nc_folds_i8;
-    case DT_i16: return nc_folds_i16;
-    case DT_i32: return nc_folds_i32;
-    case DT_i64: return nc_folds_i64;
-    case DT_f16: return nc_folds_f16;
-    case DT_bf16: return nc_folds_bf16;
-    case DT_f32: return nc_folds_f32;
-    default: return nc_folds_f64;
+    case DT_u8: return nc_reduce_u8;
+    case DT_i8: return nc_reduce_i8;
+    case DT_i16: return nc_reduce_i16;
+    case DT_i32: return nc_reduce_i32;
+    case DT_i64: return nc_reduce_i64;
+    case DT_f16: return nc_reduce_f16;
+    case DT_bf16: return nc_reduce_bf16;
+    case DT_f32: return nc_reduce_f32;
+    default: return nc_reduce_f64;
   }
 }
 
-static FoldLauncher *anylauncher(DType t) {
+static ReduceLauncher *strided_launcher(DType t) {
   const DType c = nc_compute_type(t);
-  return c == DT_f32   ? nc_foldsany_f32
-         : c == DT_f64 ? nc_foldsany_f64
-                       : nc_foldsany_i64;
+  return c == DT_f32   ? nc_reduce_strided_f32
+         : c == DT_f64 ? nc_reduce_strided_f64
+                       : nc_reduce_strided_i64;
 }
 
 /* The second launch: folds what the pieces left in scratch memory. */
-static int merge(const Device *d, const Plan *p, const void *part) {
+static int merge(const Device *d, const ReducePlan *p, const void *part) {
   const TensorIter *k = p->k;
   const int64_t pieces = p->f.pieces;
   int64_t step[2][NC_MAXDIM], results = 1;
-  Fold f;
-  Plan again = *p;
+  Reduction f;
+  ReducePlan again = *p;
   memset(&f, 0, sizeof f);
   f.x = part;
   f.y = k->p[0];
@@ -224,16 +224,18 @@ static int merge(const Device *d, const Plan *p, const void *part) {
   step[0][0] = results;
   nc_makeoffsets(&f.folded, 1, &pieces, 1, (const int64_t(*)[NC_MAXDIM])step);
   again.f = f;
-  again.way = FOLD_ANY;
-  chooselanes(&again);
+  again.way = REDUCE_STRIDED;
+  choose_lanes(&again);
   return nc_check_op_launch(
-      d, k, anylauncher(foldedin(k))(k->op, FOLD_ANY, &again.f, nc_current_stream(d)));
+      d, k,
+      strided_launcher(accumulate_type(k))(k->op, REDUCE_STRIDED, &again.f,
+                                           nc_current_stream(d)));
 }
 
-static int launch(const Device *d, Plan *p) {
+static int launch(const Device *d, ReducePlan *p) {
   const TensorIter *k = p->k;
-  FoldLauncher *f =
-      p->way == FOLD_ANY ? anylauncher(k->type[1]) : launcher(k->type[1]);
+  ReduceLauncher *f = p->way == REDUCE_STRIDED ? strided_launcher(k->type[1])
+                                               : launcher(k->type[1]);
   void *part = NULL;
   int r;
   p->f.y = k->p[0];
@@ -249,13 +251,13 @@ static int launch(const Device *d, Plan *p) {
 
 /* Can what is folded be stored as the result's type? */
 static int stores(const TensorIter *k) {
-  const DType a = foldedin(k), y = k->type[0];
+  const DType a = accumulate_type(k), y = k->type[0];
   if (a == DT_i64) return y <= DT_i64;
   return a == DT_f64 ? y == DT_f64 : nc_compute_type(y) == DT_f32;
 }
 
 static int fold(const Device *d, const TensorIter *k) {
-  Plan p;
+  ReducePlan p;
   if (!stores(k))
     return nc_fail(NC_EDTYPE, "no CUDA kernel folds %s to %s",
                    nc_typename(k->type[1]), nc_typename(k->type[0]));
@@ -269,10 +271,10 @@ static int fold(const Device *d, const TensorIter *k) {
   p.f.xtype = (int32_t)k->type[1];
   p.f.ytype = (int32_t)k->type[0];
   p.f.par = nc_parameterbits(k->par[0], nc_compute_type(k->type[1]));
-  chooseway(&p);
-  TRY(makeindices(&p));
-  chooselanes(&p);
-  cut(&p);
+  choose_kernel(&p);
+  TRY(make_offsets(&p));
+  choose_lanes(&p);
+  choose_pieces(&p);
   nc_record_use(d, k->p[0]);
   nc_record_use(d, k->p[1]);
   return launch(d, &p);

@@ -11,18 +11,18 @@
 #include "cuda/reduce/reduce_and_count.inc"
 
 #define KERNEL(name, body, op, truth, init, map, fold, finish) \
-  NC_KERNEL_OF(BLOCK) TYPED(name##_##op)(const Fold f) {       \
+  NC_KERNEL_OF(BLOCK) TYPED(name##_##op)(const Reduction f) {  \
     body(&f, truth, init, map, fold, finish);                  \
   }
-#define OWN(...)                    \
-  KERNEL(along, along, __VA_ARGS__) \
-  KERNEL(beside, beside, __VA_ARGS__)
-#define TRUTH(...)                          \
-  KERNEL(along, TRUTHS(along), __VA_ARGS__) \
-  KERNEL(beside, TRUTHS(beside), __VA_ARGS__)
+#define OWN(...)                         \
+  KERNEL(rows, reduce_rows, __VA_ARGS__) \
+  KERNEL(columns, reduce_columns, __VA_ARGS__)
+#define TRUTH(...)                               \
+  KERNEL(rows, TRUTHS(reduce_rows), __VA_ARGS__) \
+  KERNEL(columns, TRUTHS(reduce_columns), __VA_ARGS__)
 #define PICK(op) \
-  kernel = way == FOLD_ALONG ? TYPED(along_##op) : TYPED(beside_##op)
-#define LAUNCHER nc_folds_
+  kernel = way == REDUCE_ROWS ? TYPED(rows_##op) : TYPED(columns_##op)
+#define LAUNCHER nc_reduce_
 #define GENERIC "cuda/reduce/reduce.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC

@@ -10,7 +10,7 @@
 #ifndef cuda_reduce_reduce_type_h
 #define cuda_reduce_reduce_type_h
 
-#define BLOCK NC_FOLDBLOCK
+#define BLOCK NC_REDUCEBLOCK
 #define CHAIN 8               /* rounds of four until a partial sum is kept:
                                  the fewer, the smaller rounding errors */
 
@@ -33,7 +33,7 @@ typedef float Value;
 
 typedef Value Map(Value x, Value p);
 
-NC_DEVICE Value parameterof(const Fold *f) {
+NC_DEVICE Value parameterof(const Reduction *f) {
   Value p;
   memcpy(&p, &f->par, sizeof p);
   return p;

@@ -151,7 +151,7 @@ int nc_open(Gpu *g) {
 void nc_close(void) {
   for (int i = 0; i < nc_gpus; i++)
     if (nc_gpu[i].isopen) nc_waitidle(&nc_gpu[i]);
-  nc_productclose();
+  nc_product_close();
   nc_closepinned();
   for (int i = 0; i < nc_gpus; i++) {
     Gpu *g = &nc_gpu[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_plugin.c - the plug-in's one entry: checks that it and the core were built
-** from the same headers, looks for devices, and gives the table of what they
-** can do.
+** cuda_plugin.c - the entry point of the plug-in: checks that it and the core
+** were built from the same headers, finds the devices, and returns the table of
+** functions (Accelerator).
 */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>

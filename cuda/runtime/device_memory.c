@@ -6,8 +6,8 @@
 ** launches, so what was freed is kept.  Blocks belong to the stream that was
 ** current when they were asked for: there they are handed out again at once,
 ** since what the stream does next comes after what it did.  A block that
-** another stream used as well (nc_record_use) waits until that stream has come to
-** the place where the block was freed.
+** another stream used as well (nc_record_use) is not free before that stream
+** has come to the point where the block was freed.
 **
 ** Small blocks are cut from segments of 2 MiB, larger ones from segments of
 ** 20 MiB, those of 10 MiB and more from segments of their own size.  The cache

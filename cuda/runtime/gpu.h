@@ -115,7 +115,7 @@ void nc_close(void);          /* gives everything back, waiting for it */
 */
 void nc_errorinit(void);
 int nc_broken(const Gpu *g);  /* fails with what broke it */
-int nc_check_error_flag(Gpu *g);       /* fails if a kernel set the flag; clears it */
+int nc_check_error_flag(Gpu *g);  /* fails if a kernel set it; clears it */
 int nc_failed(int i);
 
 /*
@@ -131,7 +131,7 @@ int nc_waitidle(Gpu *g);      /* the same, leaving the flag alone */
 */
 int nc_takeevent(Gpu *g, cudaEvent_t *e);
 void nc_putevent(Gpu *g, cudaEvent_t e);
-int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s);  /* takes, records */
+int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s); /* a new one */
 void nc_closeevents(Gpu *g);
 
 /*

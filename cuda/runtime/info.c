@@ -72,6 +72,6 @@ const char *nc_fact(int n) {
   static char text[512];
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
-  if (n == nc_gpus + 1) return nc_productfact();
+  if (n == nc_gpus + 1) return nc_product_info();
   return NULL;
 }

@@ -62,8 +62,8 @@ static int load(const Host *h, Driver *d) {
                              "are missing");
 }
 
-/* Drivers of CUDA x.0 run what was built for any x.y; but for CUDA 12, code that
-   is compressed for size, as it is from 12.8 on, asks for 12.4. */
+/* A driver of CUDA x.0 runs what was built for any x.y.  The exception is CUDA
+   12: code that is compressed for size, as it is from 12.8 on, needs 12.4. */
 static int newenough(const Host *h, const Driver *d, int version) {
   const int compressed = version >= 12080 && version < 13000;
   const int need = compressed ? 12040 : version / 1000 * 1000;

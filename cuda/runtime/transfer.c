@@ -247,7 +247,8 @@ static int directly(Gpu *g, void *dst, const void *src, int64_t bytes,
   CUDA_TRY(cudaMemcpyAsync(
       dst, src, (size_t)bytes,
       host == src ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s));
-  return how & NC_NOWAIT ? nc_check_launch(&g->device, "copy") : nc_waitfor(g, s);
+  return how & NC_NOWAIT ? nc_check_launch(&g->device, "copy")
+                         : nc_waitfor(g, s);
 }
 
 int nc_cuda_copy(const Device *d, void *dst, const void *src, int64_t bytes,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* search.cu - places among sorted elements, by bisection: a thread for each
-   value. */
+/*
+** search.cu - the request search (searchsorted): a binary search, with a thread
+** for each value.
+*/
 #include "cuda/cuda.h"
 
 #define THREADS 256

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sort.c - sorting along a dimension: how the lines are brought together, and
-** which way suits them; see sort.h.
+** sort.c - the request sort: copies slices together if they are apart, and
+** chooses the algorithm; see sort.h.
 */
 #include "cuda/sort/sort.h"
 
 #include <string.h>
 
-#define MOST ((int64_t)1 << 31)     /* elements of a line */
-#define ALONE ((int64_t)1 << 20)    /* of one that is sorted by itself: */
-#define TOGETHER ((int64_t)1 << 26) /* both keep a device busy */
-#define BLOCKS 8                    /* worth a multiprocessor */
+#define MOST ((int64_t)1 << 31)      /* elements of a slice */
+#define MIN_ALONE ((int64_t)1 << 20) /* of one that is sorted by itself: */
+#define MAX_BATCH ((int64_t)1 << 26) /* both keep a device busy */
+#define BLOCKS 8                     /* worth a multiprocessor */
 
-Order nc_orderof(DType type, int descending) {
+SortOrder nc_sort_order(DType type, int descending) {
   const int bits = (int)nc_dtypesize(type) * 8;
   const uint64_t all = UINT64_MAX >> (64 - bits);
-  Order o = { .sign = all - all / 2, .flip = descending ? all : 0 };
+  SortOrder o = { .sign = all - all / 2, .flip = descending ? all : 0 };
   switch (type) {
     case DT_b8:
     case DT_u8: o.sign = 0; break;
@@ -29,16 +29,16 @@ Order nc_orderof(DType type, int descending) {
 }
 
 /* Spans of whole tiles, enough for the device. */
-static void cutspans(const Device *d, SortLines *k) {
-  const int64_t tile = nc_sorttile(k->bits), tiles = (k->n - 1) / tile + 1;
-  int64_t n = (int64_t)nc_multiprocessors(d) * BLOCKS / k->lines + 1;
+static void choose_spans(const Device *d, SortPlan *k) {
+  const int64_t tile = nc_sort_tile(k->bits), tiles = (k->n - 1) / tile + 1;
+  int64_t n = (int64_t)nc_multiprocessors(d) * BLOCKS / k->slices + 1;
   if (n > tiles) n = tiles;
   k->span = (uint32_t)((tiles - 1) / n + 1) * (uint32_t)tile;
   k->spans = (int)((k->n - 1) / k->span) + 1;
 }
 
-int nc_sortmemory(const Device *d, char **p, int n, const int64_t bytes[],
-                  int64_t offset[]) {
+int nc_sort_scratch(const Device *d, char **p, int n, const int64_t bytes[],
+                    int64_t offset[]) {
   int64_t all = 0;
   void *memory;
   for (int i = 0; i < n; i++) {
@@ -51,28 +51,28 @@ int nc_sortmemory(const Device *d, char **p, int n, const int64_t bytes[],
 }
 
 /*
-** Some of a long line
+** Radix select: some ranks of long slices
 */
-static int search(const Device *d, SortLines *k) {
+static int search(const Device *d, SortPlan *k) {
   const cudaStream_t s = nc_current_stream(d);
-  CUDA_TRY(cudaMemsetAsync(k->key, 0, (size_t)k->lines * 8, s));
-  CUDA_TRY(cudaMemsetAsync(k->bin, 0, (size_t)k->lines * SORT_BINS * 4, s));
+  CUDA_TRY(cudaMemsetAsync(k->key, 0, (size_t)k->slices * 8, s));
+  CUDA_TRY(cudaMemsetAsync(k->bin, 0, (size_t)k->slices * SORT_BINS * 4, s));
   for (int top = k->bits; top > 0; top = k->shift) {
-    k->digit = top < SORT_FINDBITS ? top : SORT_FINDBITS;
+    k->digit = top < SORT_DIGIT_BITS ? top : SORT_DIGIT_BITS;
     k->shift = top - k->digit;
-    CUDA_TRY(nc_sortfind(k, s));
+    CUDA_TRY(nc_sort_find_digit(k, s));
   }
-  CUDA_TRY(nc_sortcollect(k, s));
+  CUDA_TRY(nc_sort_collect(k, s));
   return NC_OK;
 }
 
-/* Each rank that is looked for, to the device. */
-static int setranks(const Device *d, const SortLines *k) {
+/* k->left = the rank to find, for each slice. */
+static int setranks(const Device *d, const SortPlan *k) {
   const Scalar rank = { NC_INT, (int64_t)k->first + k->keep - 1, 0 };
   TensorIter l = {
-    .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1, .n = k->lines
+    .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1, .n = k->slices
   };
-  l.size[0] = k->lines;
+  l.size[0] = k->slices;
   l.step[0][0] = 1;
   l.type[0] = l.type[1] = DT_i32;
   l.p[0] = k->left;
@@ -80,21 +80,21 @@ static int setranks(const Device *d, const SortLines *k) {
   return nc_cuda_run(d, &l);
 }
 
-static int sortsome(const Device *d, SortLines *k) {
-  const int64_t part = k->lines * k->keep;
+static int select_ranks(const Device *d, SortPlan *k) {
+  const int64_t part = k->slices * k->keep;
   int64_t bytes[7], at[7];
-  SortLines low;
+  SortPlan low;
   char *p;
   int r;
-  cutspans(d, k);
-  bytes[0] = k->lines * 2 * k->spans * 4;
-  bytes[1] = k->lines * 2 * 4;
-  bytes[2] = k->lines * 8;
-  bytes[3] = k->lines * 4;
-  bytes[4] = k->lines * SORT_BINS * 4;
+  choose_spans(d, k);
+  bytes[0] = k->slices * 2 * k->spans * 4;
+  bytes[1] = k->slices * 2 * 4;
+  bytes[2] = k->slices * 8;
+  bytes[3] = k->slices * 4;
+  bytes[4] = k->slices * SORT_BINS * 4;
   bytes[5] = part * (k->bits / 8);
   bytes[6] = part * 4;
-  TRY(nc_sortmemory(d, &p, 7, bytes, at));
+  TRY(nc_sort_scratch(d, &p, 7, bytes, at));
   k->count = (uint32_t *)(p + at[0]);
   k->total = (uint32_t *)(p + at[1]);
   k->key = (uint64_t *)(p + at[2]);
@@ -108,32 +108,33 @@ static int sortsome(const Device *d, SortLines *k) {
   low.n = k->keep;
   low.first = 0;
   if ((r = setranks(d, k)) == NC_OK && (r = search(d, k)) == NC_OK) {
-    const cudaError_t e = nc_sortshort(&low, nc_current_stream(d));
+    const cudaError_t e = nc_sort_short(&low, nc_current_stream(d));
     if (e != cudaSuccess) r = nc_cudafail(e);
   }
   nc_scratchfree(d, p);
   return r;
 }
 
-int nc_sortlines(const Device *d, SortLines *k, DType type) {
-  const uint32_t brief = nc_shortline((int)nc_dtypesize(type) * 8);
+int nc_sort_slices(const Device *d, SortPlan *k, DType type) {
+  const uint32_t brief = nc_short_slice((int)nc_dtypesize(type) * 8);
   k->bits = (int)nc_dtypesize(type) * 8;
   nc_record_use(d, k->x);
   nc_record_use(d, k->y);
   nc_record_use(d, k->at);
   if (k->n > brief && k->keep <= brief && (k->first == 0 || k->keep == 1))
-    return sortsome(d, k);
-  if (k->n > brief) return nc_sortlong(d, k, ALONE, TOGETHER);
-  CUDA_TRY(nc_sortshort(k, nc_current_stream(d)));
+    return select_ranks(d, k);
+  if (k->n > brief) return nc_sort_long(d, k, MIN_ALONE, MAX_BATCH);
+  CUDA_TRY(nc_sort_short(k, nc_current_stream(d)));
   return NC_OK;
 }
 
 /*
-** Lines of a tensor
+** Slices of a tensor
 */
-/* Copies between t, whose lines along dim have n elements, and those lines
-   one behind the other at p. */
-static int bring(const Device *d, const Tensor *t, int dim, void *p, int out) {
+/* Copies the slices of t along dim to p, one after the other, or with `out'
+   from p to t. */
+static int copy_slices(const Device *d, const Tensor *t, int dim, void *p,
+                       int out) {
   TensorIter l = { .op = OP_clone, .work = t->dtype, .nargs = 2, .nd = t->nd };
   const int there = out ? 0 : 1; /* the operand that is t */
   int64_t n = 1;
@@ -152,8 +153,8 @@ static int bring(const Device *d, const Tensor *t, int dim, void *p, int out) {
   return nc_cuda_run(d, &l);
 }
 
-/* Do the lines of t along dim lie one behind the other? */
-static int linedup(const Tensor *t, int dim) {
+/* Are the slices of t along dim contiguous, one after the other? */
+static int is_packed(const Tensor *t, int dim) {
   int64_t n = 1;
   for (int i = t->nd - 1; i >= 0; i--) {
     if (t->size[i] == 1) continue;
@@ -167,24 +168,25 @@ static int64_t bytesof(const Tensor *t) {
   return t ? nc_numel(t) * nc_dtypesize(t->dtype) : 0;
 }
 
-/* With results, and x if need be, in memory of its own. */
-static int apart(const Device *d, const SortCall *s, SortLines *k) {
-  const int direct = linedup(s->x, s->dim);
+/* Sorts in scratch memory, which x, if need be, and the results are copied to
+   and from. */
+static int sort_copy(const Device *d, const SortCall *s, SortPlan *k) {
+  const int direct = is_packed(s->x, s->dim);
   const int64_t bytes[3] = { direct ? 0 : bytesof(s->x), bytesof(s->y),
                              bytesof(s->at) };
   int64_t at[3];
   char *p;
   int r = NC_OK;
-  TRY(nc_sortmemory(d, &p, 3, bytes, at));
+  TRY(nc_sort_scratch(d, &p, 3, bytes, at));
   if (!direct) {
     k->x = p + at[0];
-    r = bring(d, s->x, s->dim, p + at[0], 0);
+    r = copy_slices(d, s->x, s->dim, p + at[0], 0);
   }
   k->y = s->y ? p + at[1] : NULL;
   k->at = (int64_t *)(p + at[2]);
-  if (r == NC_OK) r = nc_sortlines(d, k, s->x->dtype);
-  if (r == NC_OK && s->y) r = bring(d, s->y, s->dim, p + at[1], 1);
-  if (r == NC_OK) r = bring(d, s->at, s->dim, p + at[2], 1);
+  if (r == NC_OK) r = nc_sort_slices(d, k, s->x->dtype);
+  if (r == NC_OK && s->y) r = copy_slices(d, s->y, s->dim, p + at[1], 1);
+  if (r == NC_OK) r = copy_slices(d, s->at, s->dim, p + at[2], 1);
   nc_scratchfree(d, p);
   return r;
 }
@@ -192,22 +194,22 @@ static int apart(const Device *d, const SortCall *s, SortLines *k) {
 int nc_cuda_sort(const Device *d, const SortCall *s) {
   const Tensor *x = s->x;
   const int64_t n = x->nd ? x->size[s->dim] : 1;
-  SortLines k = { .x = nc_data(x), .lines = nc_numel(x) / n };
+  SortPlan k = { .x = nc_data(x), .slices = nc_numel(x) / n };
   int r;
   if (n > MOST)
     return nc_fail(NC_EVALUE,
                    "%lld elements along a dimension, %s sorts %lld "
                    "at most",
                    (long long)n, d->name, (long long)MOST);
-  k.order = nc_orderof(x->dtype, s->descending);
+  k.order = nc_sort_order(x->dtype, s->descending);
   k.n = (uint32_t)n;
   k.first = (uint32_t)s->from;
   k.keep = (uint32_t)s->keep;
   k.y = s->y ? nc_data(s->y) : NULL;
   k.at = (int64_t *)nc_data(s->at);
   nc_current_stream(d);
-  if (linedup(x, s->dim) && linedup(s->at, s->dim))
-    r = nc_sortlines(d, &k, x->dtype);
-  else r = apart(d, s, &k);
+  if (is_packed(x, s->dim) && is_packed(s->at, s->dim))
+    r = nc_sort_slices(d, &k, x->dtype);
+  else r = sort_copy(d, s, &k);
   return r == NC_OK ? nc_check_launch(d, "sort") : r;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sort.h - sorting along a dimension, for sort.c, which plans it, and for the
-** kernels.
+** sort.h - sorting along a dimension: what sort.c plans for the kernels.
 **
-** Lines lie one behind the other.  Elements are moved as they are; what is
-** compared is a key made of their bits, an unsigned integer in whose order
-** they are sorted: nan last, -0 as 0.  Equal keys keep their order, always.
+** Slices are contiguous, one after the other.  Elements are moved as they are;
+** compared are keys made of their bits, unsigned integers in the wanted order:
+** NaN last, -0 equal to 0.  All sorts are stable.
 **
-** Short lines are sorted by a block in shared memory, long ones by CUB's radix
-** sort.  Of the few first elements of a long line, or of any one rank, only
-** the key is looked for, by digits from the highest on; what lies before it
-** is then a short line.
+** Short slices are sorted by a block in shared memory, long ones by CUB's radix
+** sort.  For the first few elements of a long slice, or for one rank, radix
+** select finds the key of the last rank, digit by digit from the highest; the
+** elements up to it are collected and sorted as a short slice.
 */
 #ifndef cuda_sort_sort_h
 #define cuda_sort_sort_h
@@ -22,66 +21,67 @@
 extern "C" {
 #endif
 
-#define SORT_THREADS 256      /* of a block, but for short lines */
-#define SORT_FINDBITS 11      /* of a digit when a rank is looked for */
-#define SORT_BINS (1 << SORT_FINDBITS)
+#define SORT_THREADS 256      /* of a block, but for short slices */
+#define SORT_DIGIT_BITS 11      /* bits of a digit in radix select */
+#define SORT_BINS (1 << SORT_DIGIT_BITS)
 
-/* Elements of the longest short line, by the bits of an element. */
-#define nc_shortline(bits) ((bits) == 64 ? 2048 : 4096)
+/* Elements of the longest short slice, by the bits of an element. */
+#define nc_short_slice(bits) ((bits) == 64 ? 2048 : 4096)
 
-/* Elements a block takes at a time, in the search for a rank. */
-#define nc_sorttile(bits) ((bits) == 64 ? 2048 : 4096)
+/* Elements a block takes at a time in radix select. */
+#define nc_sort_tile(bits) ((bits) == 64 ? 2048 : 4096)
 
-/* What makes keys of elements: the bits of sign and infinity (0 where there
-   is none), and those to be turned round for a descending order. */
-typedef struct Order {
+/* How keys are made of elements: the bits of the sign and of infinity (0 where
+   there is none), and those to invert for a descending order. */
+typedef struct SortOrder {
   uint64_t sign, inf, flip;
-} Order;
+} SortOrder;
 
-typedef struct SortLines {
-  Order order;
+typedef struct SortPlan {
+  SortOrder order;
   int bits;                   /* of an element */
-  int told;                   /* bits of the keys; 0: all.  What exceeds them
-                                 comes last, as if it were equal */
+  int key_bits;               /* of a key; 0: all.  Keys that exceed them count
+                                 as equal, after all others */
   const void *x;
-  const uint32_t *from;       /* where elements of x come from; NULL: x */
-  int64_t lines;
-  uint32_t n, first, keep;    /* elements of a line; the ranks wanted */
-  void *y;                    /* lines of keep; may be NULL */
+  const uint32_t *from;       /* positions of the elements of x, or NULL */
+  int64_t slices;
+  uint32_t n;                 /* elements of a slice */
+  uint32_t first, keep;       /* the ranks wanted: first .. first+keep-1 */
+  void *y;                    /* [slices x keep]; may be NULL */
   int64_t *at;                /* positions, from 1 */
-  /* Of a search for the element of rank first+keep-1: */
-  int spans;                  /* of a line, */
-  uint32_t span;              /* of so many elements, whole tiles */
-  uint32_t *count;            /* a line's counters, each for all spans */
-  uint32_t *total;            /* their sums */
-  void *raw;                  /* of each line the elements that are wanted, */
+  /* Radix select of the element of rank first+keep-1: */
+  int spans;                  /* of a slice, each for one block */
+  uint32_t span;              /* elements of a span, whole tiles */
+  uint32_t *count;            /* [slices x 2 x spans]: below the key, equal */
+  uint32_t *total;            /* [slices x 2] */
+  void *raw;                  /* [slices x keep]: the elements selected */
   uint32_t *pos;              /* and their positions */
-  uint64_t *key;              /* of each line: the digits found, */
-  uint32_t *left;             /* and the rank among those that have them */
-  uint32_t *bin;              /* SORT_BINS of each line */
-  int shift, digit;           /* of the digit at work: where, how many bits */
-} SortLines;
+  uint64_t *key;              /* [slices]: the digits found so far */
+  uint32_t *left;             /* [slices]: the rank among elements with those */
+  uint32_t *bin;              /* [slices x SORT_BINS]: the histogram */
+  int shift, digit;           /* the current digit: its shift, its bits */
+} SortPlan;
 
-cudaError_t nc_sortshort(const SortLines *k, cudaStream_t s);
+cudaError_t nc_sort_short(const SortPlan *k, cudaStream_t s);
 
-/* All of long lines: one by one if they have at least `alone' elements, else
-   together, up to `most' elements (2^31 at most) at a time. */
-int nc_sortlong(const Device *d, const SortLines *k, int64_t alone,
+/* Sorts long slices: one by one if they have at least `alone' elements, else in
+   batches of up to `most' elements (2^31 at most). */
+int nc_sort_long(const Device *d, const SortPlan *k, int64_t alone,
                 int64_t most);
 
-/* One digit of the key; then what the lines raw and pos of `keep' elements
-   are to be, in the order in which it lies. */
-cudaError_t nc_sortfind(const SortLines *k, cudaStream_t s);
-cudaError_t nc_sortcollect(const SortLines *k, cudaStream_t s);
+/* Radix select: finds the next digit of the keys; with all digits found, fills
+   raw and pos in the order of x. */
+cudaError_t nc_sort_find_digit(const SortPlan *k, cudaStream_t s);
+cudaError_t nc_sort_collect(const SortPlan *k, cudaStream_t s);
 
-/* Lines that are dense, by the host: y, which may be NULL, and at. */
-int nc_sortlines(const Device *d, SortLines *k, DType type);
+/* Sorts k->slices slices; sets k->bits from type. */
+int nc_sort_slices(const Device *d, SortPlan *k, DType type);
 
 /* The order of a type. */
-Order nc_orderof(DType type, int descending);
+SortOrder nc_sort_order(DType type, int descending);
 
-/* Scratch for several arrays, in one piece: part i begins at offset[i]. */
-int nc_sortmemory(const Device *d, char **p, int n, const int64_t bytes[],
+/* Allocates scratch memory for n arrays; array i begins at *p + offset[i]. */
+int nc_sort_scratch(const Device *d, char **p, int n, const int64_t bytes[],
                   int64_t offset[]);
 
 #ifdef __cplusplus
@@ -94,7 +94,7 @@ int nc_sortmemory(const Device *d, char **p, int n, const int64_t bytes[],
 #if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
 
 #define KEYOF(name, K)                                                        \
-  NC_DEVICE K name(Order o, K u) {                                            \
+  NC_DEVICE K name(SortOrder o, K u) {                                        \
     const K sign = (K)o.sign, inf = (K)o.inf;                                 \
     if (inf == 0) {                                                           \
       u ^= sign;                                                              \

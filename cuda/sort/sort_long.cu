@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sort_long.cu - all of long lines, by CUB's radix sort.
+** sort_long.cu - sorts all of long slices by CUB's radix sort.
 **
 ** A kernel makes a key and a position of each element, CUB sorts these pairs,
-** another kernel writes the ranks that are wanted.  Lines that keep a device
-** busy are sorted one by one.  Others are sorted together: the bits of a
-** position above those within a line are the line's number, and a second sort,
-** of the positions alone and by these bits alone, brings the lines apart
-** again: it keeps the order in which the first one left them.
+** another kernel writes the wanted ranks.  Slices that fill a device are sorted
+** one by one.  Shorter ones are sorted in batches: the bits of a position above
+** those within a slice are the number of the slice, and a second, stable sort
+** of the positions by these bits alone separates the slices again.
 **
-** CUB makes code for each type of key, so there are four of them only: every
-** order is that of unsigned integers.
+** CUB generates code for each type of key, so there are four: all orders are
+** orders of unsigned integers.
 */
 #define CCCL_DISABLE_NVTX /* it would look for a profiler's library */
 #include <cub/device/device_radix_sort.cuh>
@@ -20,28 +19,28 @@
 
 #define ITEMS 4 /* of a thread */
 
-typedef struct Batch { /* of lines that are sorted together */
-  Order order;
+typedef struct SortBatch { /* slices that are sorted together */
+  SortOrder order;
   const void *x;
   int64_t *at; /* positions, and */
   void *y;     /* elements; may be NULL */
-  uint32_t n, lines, first, keep;
-  int low;            /* bits of a position within its line */
-  int told;           /* bits of a key, */
+  uint32_t n, slices, first, keep;
+  int low;            /* bits of a position within its slice */
+  int key_bits;       /* bits of a key, */
   uint64_t largest;   /* which has all of these */
   Divisor line, part; /* by n, by keep */
-} Batch;
+} SortBatch;
 
 /*
 ** Kernels, for keys and elements of type K
 */
-template <class K> NC_DEVICE K keyof(Order o, K u) {
+template <class K> NC_DEVICE K keyof(SortOrder o, K u) {
   return sizeof(K) == 8 ? (K)nc_key64(o, u) : (K)nc_key32(o, (uint32_t)u);
 }
 
 /* The element that has a key; 0 if there may be several: nan, 0 and -0, what
    exceeds the bits of a key. */
-template <class K> NC_DEVICE int elementof(const Batch &b, K key, K *u) {
+template <class K> NC_DEVICE int elementof(const SortBatch &b, K key, K *u) {
   const K sign = (K)b.order.sign, all = (K) ~(K)0, own = key ^ (K)b.order.flip;
   const int whole = b.order.inf == 0;
   *u = whole || (own & sign) ? own ^ sign : (K)~own;
@@ -50,14 +49,14 @@ template <class K> NC_DEVICE int elementof(const Batch &b, K key, K *u) {
 
 template <class K>
 NC_KERNEL_OF(SORT_THREADS)
-makepairs(const Batch b, K *key, uint32_t *pos) {
-  const uint32_t all = b.n * b.lines;
+make_pairs(const SortBatch b, K *key, uint32_t *pos) {
+  const uint32_t all = b.n * b.slices;
   const uint32_t from = blockIdx.x * (SORT_THREADS * ITEMS) + threadIdx.x;
   const K *x = (const K *)b.x;
   NC_UNROLL for (int j = 0; j < ITEMS; j++) {
     const uint32_t i = from + j * SORT_THREADS;
     if (i >= all) return;
-    const uint32_t line = b.lines > 1 ? nc_quotient(i, b.line) : 0;
+    const uint32_t line = b.slices > 1 ? nc_quotient(i, b.line) : 0;
     const K own = keyof(b.order, x[i]), most = (K)b.largest;
     key[i] = own < most ? own : most;
     pos[i] = line << b.low | (i - line * b.n);
@@ -68,13 +67,13 @@ makepairs(const Batch b, K *key, uint32_t *pos) {
    is looked up; such elements are neighbours, in their own order. */
 template <class K>
 NC_KERNEL_OF(SORT_THREADS)
-giveranks(const Batch b, const K *key, const uint32_t *pos) {
-  const uint32_t all = b.keep * b.lines, within = (1u << b.low) - 1;
+write_ranks(const SortBatch b, const K *key, const uint32_t *pos) {
+  const uint32_t all = b.keep * b.slices, within = (1u << b.low) - 1;
   const uint32_t from = blockIdx.x * (SORT_THREADS * ITEMS) + threadIdx.x;
   NC_UNROLL for (int j = 0; j < ITEMS; j++) {
     const uint32_t i = from + j * SORT_THREADS;
     if (i >= all) return;
-    const uint32_t line = b.lines > 1 ? nc_quotient(i, b.part) : 0;
+    const uint32_t line = b.slices > 1 ? nc_quotient(i, b.part) : 0;
     const uint32_t begin = line * b.n;
     const uint32_t rank = begin + b.first + i - line * b.keep;
     const uint32_t c = pos[rank] & within;
@@ -103,49 +102,51 @@ template <class K> struct Sort {
   cub::DoubleBuffer<K> key;
   cub::DoubleBuffer<uint32_t> pos;
 
-  cudaError_t bykey(const Batch &b, void *temp, size_t &bytes, cudaStream_t s) {
-    return cub::DeviceRadixSort::SortPairs(temp, bytes, key, pos, b.n * b.lines,
-                                           0, b.told, s);
+  cudaError_t bykey(const SortBatch &b, void *temp, size_t &bytes,
+                    cudaStream_t s) {
+    return cub::DeviceRadixSort::SortPairs(temp, bytes, key, pos,
+                                           b.n * b.slices, 0, b.key_bits, s);
   }
 
-  cudaError_t byline(const Batch &b, void *temp, size_t &bytes,
+  cudaError_t byline(const SortBatch &b, void *temp, size_t &bytes,
                      cudaStream_t s) {
-    return cub::DeviceRadixSort::SortKeys(temp, bytes, pos, b.n * b.lines,
-                                          b.low, b.low + bitsof(b.lines), s);
+    return cub::DeviceRadixSort::SortKeys(temp, bytes, pos, b.n * b.slices,
+                                          b.low, b.low + bitsof(b.slices), s);
   }
 
   /* The most that either needs. */
-  cudaError_t needs(const Batch &b, size_t *bytes) {
+  cudaError_t needs(const SortBatch &b, size_t *bytes) {
     size_t other = 0;
     cudaError_t e = bykey(b, NULL, *bytes, NULL);
-    if (e == cudaSuccess && b.lines > 1) e = byline(b, NULL, other, NULL);
+    if (e == cudaSuccess && b.slices > 1) e = byline(b, NULL, other, NULL);
     if (other > *bytes) *bytes = other;
     return e;
   }
 
-  cudaError_t run(const Batch &b, void *temp, size_t bytes, cudaStream_t s) {
+  cudaError_t run(const SortBatch &b, void *temp, size_t bytes,
+                  cudaStream_t s) {
     const int each = SORT_THREADS * ITEMS;
     cudaError_t e =
-        NC_LAUNCH(makepairs<K>, blocks(b.n * b.lines, each), SORT_THREADS, 0, s,
-                  b, key.Current(), pos.Current());
+        NC_LAUNCH(make_pairs<K>, blocks(b.n * b.slices, each), SORT_THREADS, 0,
+                  s, b, key.Current(), pos.Current());
     if (e == cudaSuccess) e = bykey(b, temp, bytes, s);
-    if (e == cudaSuccess && b.lines > 1) e = byline(b, temp, bytes, s);
+    if (e == cudaSuccess && b.slices > 1) e = byline(b, temp, bytes, s);
     if (e != cudaSuccess) return e;
-    return NC_LAUNCH(giveranks<K>, blocks(b.keep * b.lines, each), SORT_THREADS,
-                     0, s, b, b.lines > 1 ? NULL : key.Current(),
+    return NC_LAUNCH(write_ranks<K>, blocks(b.keep * b.slices, each),
+                     SORT_THREADS, 0, s, b, b.slices > 1 ? NULL : key.Current(),
                      pos.Current());
   }
 };
 
-template <class K> static int sortbatch(const Device *d, const Batch &b) {
-  const int64_t all = (int64_t)b.n * b.lines, keys = all * (int64_t)sizeof(K);
+template <class K> static int sort_batch(const Device *d, const SortBatch &b) {
+  const int64_t all = (int64_t)b.n * b.slices, keys = all * (int64_t)sizeof(K);
   size_t temp = 0;
   Sort<K> sort;
   int64_t at[5];
   char *p;
   CUDA_TRY(sort.needs(b, &temp));
   const int64_t bytes[5] = { keys, keys, all * 4, all * 4, (int64_t)temp };
-  TRY(nc_sortmemory(d, &p, 5, bytes, at));
+  TRY(nc_sort_scratch(d, &p, 5, bytes, at));
   sort.key = cub::DoubleBuffer<K>((K *)(p + at[0]), (K *)(p + at[1]));
   sort.pos = cub::DoubleBuffer<uint32_t>((uint32_t *)(p + at[2]),
                                          (uint32_t *)(p + at[3]));
@@ -155,30 +156,30 @@ template <class K> static int sortbatch(const Device *d, const Batch &b) {
   return NC_OK;
 }
 
-static int sortany(const Device *d, const Batch &b, int bits) {
+static int sortany(const Device *d, const SortBatch &b, int bits) {
   switch (bits) {
-    case 8: return sortbatch<uint8_t>(d, b);
-    case 16: return sortbatch<uint16_t>(d, b);
-    case 32: return sortbatch<uint32_t>(d, b);
-    default: return sortbatch<uint64_t>(d, b);
+    case 8: return sort_batch<uint8_t>(d, b);
+    case 16: return sort_batch<uint16_t>(d, b);
+    case 32: return sort_batch<uint32_t>(d, b);
+    default: return sort_batch<uint64_t>(d, b);
   }
 }
 
-int nc_sortlong(const Device *d, const SortLines *k, int64_t alone,
-                int64_t most) {
+int nc_sort_long(const Device *d, const SortPlan *k, int64_t alone,
+                 int64_t most) {
   const int64_t size = k->bits / 8;
-  Batch b = {};
+  SortBatch b = {};
   b.order = k->order;
   b.n = k->n, b.first = k->first, b.keep = k->keep;
   b.low = bitsof(k->n);
-  b.told = k->told ? k->told : k->bits;
-  b.largest = UINT64_MAX >> (64 - b.told);
+  b.key_bits = k->key_bits ? k->key_bits : k->bits;
+  b.largest = UINT64_MAX >> (64 - b.key_bits);
   b.line = nc_divisor(k->n);
   b.part = nc_divisor(k->keep);
   int64_t together = k->n >= alone ? 1 : most >> b.low;
   if (together < 1) together = 1;
-  for (int64_t i = 0; i < k->lines; i += together) {
-    b.lines = (uint32_t)(k->lines - i < together ? k->lines - i : together);
+  for (int64_t i = 0; i < k->slices; i += together) {
+    b.slices = (uint32_t)(k->slices - i < together ? k->slices - i : together);
     b.x = (const char *)k->x + i * k->n * size;
     b.y = k->y ? (char *)k->y + i * k->keep * size : NULL;
     b.at = k->at + i * k->keep;

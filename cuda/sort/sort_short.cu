@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sort_short.cu - short lines: as many of them as fit are sorted by a block in
-** shared memory.  Each thread sorts a few elements, then sorted runs are
+** sort_short.cu - sorts short slices: a block takes as many as fit in shared
+** memory.  Each thread sorts a few elements, then sorted runs are
 ** merged two by two, where every thread first finds its share of the result
 ** (merge path: Green, McColl and Bader, 2012).
 */
@@ -51,6 +51,6 @@ NC_DEVICE Wide wide(uint64_t key, uint32_t position) {
   ((a).key < (b).key || ((a).key == (b).key && (a).position < (b).position))
 #include "cuda/sort/sort_short.inc"
 
-cudaError_t nc_sortshort(const SortLines *k, cudaStream_t s) {
-  return k->bits == 64 ? sortshort_wide(k, s) : sortshort_narrow(k, s);
+cudaError_t nc_sort_short(const SortPlan *k, cudaStream_t s) {
+  return k->bits == 64 ? sort_short_wide(k, s) : sort_short_narrow(k, s);
 }

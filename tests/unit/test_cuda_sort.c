@@ -95,13 +95,13 @@ static void onebatch(DType type, int64_t lines, int64_t n, int64_t alone,
   shape(x, 2, size, step, 0);
   SortCall s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
                 .descending = down, .from = from, .keep = keep };
-  SortLines k = { .order = nc_orderof(type, down), .lines = lines,
+  SortPlan k = { .order = nc_sort_order(type, down), .slices = lines,
                   .bits = (int)nc_dtypesize(type) * 8, .x = nc_data(x.gpu),
                   .n = (uint32_t)n, .first = (uint32_t)from,
                   .keep = (uint32_t)keep, .at = nc_data(at.gpu),
                   .y = withy ? nc_data(y.gpu) : NULL };
   ok(nc_cpu.sort(&nc_cpu, &s));
-  ok(nc_sortlong(d, &k, alone, most));
+  ok(nc_sort_long(d, &k, alone, most));
   equal(at.cpu, at.gpu);
   if (withy) equal(y.cpu, y.gpu);
   drop(x);
@@ -136,10 +136,10 @@ static void test_told(void **unused) {
   for (int64_t i = 0; i < n; i++) few += p[i] >= 0;
   nc_release(x.gpu);
   x.gpu = twin(x.cpu);
-  SortLines k = { .bits = 64, .told = 5, .x = nc_data(x.gpu), .lines = 1,
+  SortPlan k = { .bits = 64, .key_bits = 5, .x = nc_data(x.gpu), .slices = 1,
                   .n = 400, .keep = 400, .y = nc_data(y.gpu),
                   .at = nc_data(at.gpu) };
-  ok(nc_sortlong(d, &k, n, n));
+  ok(nc_sort_long(d, &k, n, n));
   ok(d->tohost(d, back, nc_data(y.gpu), sizeof back, 0));
   ok(d->tohost(d, places, nc_data(at.gpu), sizeof places, 0));
   for (int64_t i = 0; i < n; i++) {
@@ -314,13 +314,13 @@ static void test_wrongindex(void **unused) {
 ** More than 2^31
 */
 /* Units of all launches; each begins where the one before it ends. */
-static int64_t units(Moves *k, const char **end) {
-  Moves half;
-  if (!nc_countmoves(k, &half)) {
+static int64_t units(IndexPlan *k, const char **end) {
+  IndexPlan half;
+  if (!nc_split_index(k, &half)) {
     const int64_t first = units(&half, end);
     return first + units(k, end);
   }
-  assert_true(k->n <= NC_MOSTMOVES);
+  assert_true(k->n <= NC_MAXUNITS);
   assert_ptr_equal(k->other, *end);
   *end = k->other + k->n * 8;
   return k->n;
@@ -331,7 +331,7 @@ static void test_halves(void **unused) {
   for (int picked = 0; picked < 2; picked++) {
     char *base = (char *)(uintptr_t)4096;   /* nobody looks there */
     const char *end = base;
-    Moves k = { .x = base, .other = base, .nd = 2, .picked = picked,
+    IndexPlan k = { .x = base, .other = base, .nd = 2, .picked = picked,
                 .size = { picked ? 1 : most, picked ? most : 1 },
                 .ostep = { 8, 8 }, .xstep = { 8, 8 } };
     assert_int_equal(units(&k, &end), most);
