@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** blas.c - a BLAS, opened when the first product needs it, and our own loops
-** where there is none.
+** blas.c - matrix products in memory (nc_gemm): by a BLAS, opened when the
+** first product needs it, or by loops of our own (gemm.inc).
 **
-** The library runs on the thread that calls it: tensors are cut in tiles by
-** our own threads (matmul.c), which can be interrupted.
+** The library runs single-threaded on the calling thread: bmm.c and conv.c cut
+** products in tiles for our own threads, which can be interrupted.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "core/cpu/blas.h"
@@ -48,7 +48,7 @@
 #undef T
 #undef NAME
 
-static void own(const Gemm *g) {
+static void own_gemm(const Gemm *g) {
   switch (g->type) {
     case DT_f32: g->n == 1 ? gemv_f32(g) : gemm_f32(g); break;
     case DT_f64: g->n == 1 ? gemv_f64(g) : gemm_f64(g); break;
@@ -73,7 +73,8 @@ enum { ROWMAJOR = 101, NOTRANS = 111, TRANS = 112 };
 static struct {
   int tried;
   void *handle;
-  const char *name, *core; /* its kernels, or NULL: it does not tell */
+  const char *name;
+  const char *kernels; /* that an OpenBLAS has chosen, or NULL */
   struct {
     FUNCTIONS(float)
   } f32;
@@ -86,70 +87,72 @@ const char *nc_blasname(void) {
   static char text[128];
   if (!blas.tried) return "not opened yet";
   if (blas.handle == NULL) return "own loops";
-  if (blas.core == NULL) return blas.name;
-  snprintf(text, sizeof text, "%s, %s", blas.name, blas.core);
+  if (blas.kernels == NULL) return blas.name;
+  snprintf(text, sizeof text, "%s, %s", blas.name, blas.kernels);
   return text;
 }
 
-static int find(void *f, const char *name) {
+static int find_symbol(void *f, const char *name) {
   return nc_symbol(f, blas.handle, name);
 }
 
-static int bind(void) {
-  return find(&blas.f32.gemm, "cblas_sgemm") &&
-         find(&blas.f64.gemm, "cblas_dgemm") &&
-         find(&blas.f32.gemv, "cblas_sgemv") &&
-         find(&blas.f64.gemv, "cblas_dgemv") &&
-         find(&blas.f32.dot, "cblas_sdot") && find(&blas.f64.dot, "cblas_ddot");
+static int bind_symbols(void) {
+  return find_symbol(&blas.f32.gemm, "cblas_sgemm") &&
+         find_symbol(&blas.f64.gemm, "cblas_dgemm") &&
+         find_symbol(&blas.f32.gemv, "cblas_sgemv") &&
+         find_symbol(&blas.f64.gemv, "cblas_dgemv") &&
+         find_symbol(&blas.f32.dot, "cblas_sdot") &&
+         find_symbol(&blas.f64.dot, "cblas_ddot");
 }
 
-static void onethread(void) {
+static void set_one_thread(void) {
   static const char *const setter[] = { "openblas_set_num_threads",
                                         "MKL_Set_Num_Threads",
                                         "bli_thread_set_num_threads" };
   void (*set)(int);
   for (size_t i = 0; i < sizeof setter / sizeof *setter; i++)
-    if (find(&set, setter[i])) set(1);
+    if (find_symbol(&set, setter[i])) set(1);
 }
 
-static int opened(const char *path) {
+static int open_library(const char *path) {
   blas.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (blas.handle == NULL) return 0;
-  if (bind()) return 1;
+  if (bind_symbols()) return 1;
   dlclose(blas.handle);
   blas.handle = NULL;
   return 0;
 }
 
 /* The kernels that an OpenBLAS has chosen, or NULL. */
-static const char *core(void) {
+static const char *kernel_name(void) {
   const char *(*name)(void);
-  return find(&name, "openblas_get_corename") ? name() : NULL;
+  return find_symbol(&name, "openblas_get_corename") ? name() : NULL;
 }
 
-/* An OpenBLAS that is older than the processor takes it for a Pentium 4, and
-   is four times as slow as it could be: it is opened again, and told. */
-static int tryopen(const char *path) {
+/* Opens a library.  An OpenBLAS older than the processor takes it for a Pentium
+   4 ("Prescott") and is four times too slow: it is opened again with the
+   variable that names better kernels. */
+static int open_tuned(const char *path) {
   static const char choice[] = "OPENBLAS_CORETYPE";
   const char *level = nc_cpulevel();
   const int wide = strcmp(level, "x86-64-v4") == 0;
   int again = 1;
-  if (!opened(path)) return 0;
-  if ((wide || strcmp(level, "x86-64-v3") == 0) && core() &&
-      strcmp(core(), "Prescott") == 0 && getenv(choice) == NULL) {
+  if (!open_library(path)) return 0;
+  if ((wide || strcmp(level, "x86-64-v3") == 0) && kernel_name() &&
+      strcmp(kernel_name(), "Prescott") == 0 && getenv(choice) == NULL) {
     dlclose(blas.handle);
     setenv(choice, wide ? "SkylakeX" : "Haswell", 1);
-    again = opened(path);
+    again = open_library(path);
     unsetenv(choice);
   }
   if (!again) return 0;
-  onethread();
-  blas.core = core();
+  set_one_thread();
+  blas.kernels = kernel_name();
   blas.name = path;
   return 1;
 }
 
-static int search(void) {
+static int find_library(void) {
   static const char *const path[] = {
     "libopenblas.so.0",
     "libopenblas.so",
@@ -162,41 +165,41 @@ static int search(void) {
     "libopenblas.dylib",
     "/System/Library/Frameworks/Accelerate.framework/Accelerate"
   };
-  const char *given = getenv("NACRE_BLAS");
-  if (given && *given) {
-    if (strcmp(given, "none") == 0 || tryopen(given)) return NC_OK;
+  const char *product = getenv("NACRE_BLAS");
+  if (product && *product) {
+    if (strcmp(product, "none") == 0 || open_tuned(product)) return NC_OK;
     blas.tried = 0;
     return nc_fail(NC_EFILE,
                    "NACRE_BLAS is '%s', which is no library with "
                    "cblas_sgemm",
-                   given);
+                   product);
   }
   for (size_t i = 0; i < sizeof path / sizeof *path; i++)
-    if (tryopen(path[i])) break;
+    if (open_tuned(path[i])) break;
   return NC_OK;
 }
 
-/* Threads that the library makes as it is loaded, if it does not heed the
-   environment, must not get our signals. */
+/* The environment asks the library for one thread while it is loaded; threads
+   that it makes all the same must not receive our signals. */
 int nc_openblas(void) {
-  static const char *const quiet[] = { "OPENBLAS_NUM_THREADS",
-                                       "OMP_NUM_THREADS" };
+  static const char *const variable[] = { "OPENBLAS_NUM_THREADS",
+                                          "OMP_NUM_THREADS" };
   int64_t begin;
-  int mine[2], r;
+  int unset[2], r;
   sigset_t all, old;
   if (blas.tried) return NC_OK;
   blas.tried = 1;
   begin = nc_now();
   for (int i = 0; i < 2; i++) {
-    mine[i] = getenv(quiet[i]) == NULL;
-    if (mine[i]) setenv(quiet[i], "1", 1);
+    unset[i] = getenv(variable[i]) == NULL;
+    if (unset[i]) setenv(variable[i], "1", 1);
   }
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  r = search();
+  r = find_library();
   pthread_sigmask(SIG_SETMASK, &old, NULL);
-  for (int i = 0; i < 2; i++) /* programs that we start have their own mind */
-    if (mine[i]) unsetenv(quiet[i]);
+  for (int i = 0; i < 2; i++) /* child processes must not inherit them */
+    if (unset[i]) unsetenv(variable[i]);
   nc_counters.opening += nc_now() - begin;
   return r;
 }
@@ -204,11 +207,12 @@ int nc_openblas(void) {
 /*
 ** One product
 */
-typedef struct Lay { /* how a matrix lies, in the words of a BLAS */
+typedef struct BlasLayout { /* of a matrix: arguments of a BLAS */
   int trans, ld;
-} Lay;
+} BlasLayout;
 
-static int lay(Lay *l, int64_t rows, int64_t cols, const int64_t step[2]) {
+static int blas_layout(BlasLayout *l, int64_t rows, int64_t cols,
+                       const int64_t step[2]) {
   int64_t ld;
   if (cols == 1 || step[1] == 1) {
     l->trans = NOTRANS;
@@ -224,12 +228,12 @@ static int lay(Lay *l, int64_t rows, int64_t cols, const int64_t step[2]) {
 }
 
 int nc_blasfits(int64_t rows, int64_t cols, const int64_t step[2]) {
-  Lay l;
-  return lay(&l, rows, cols, step);
+  BlasLayout l;
+  return blas_layout(&l, rows, cols, step);
 }
 
 /* y = beta*y + alpha*a*x */
-static void gemv(const Gemm *g, Lay a) {
+static void blas_gemv(const Gemm *g, BlasLayout a) {
   const int rows = (int)(a.trans == TRANS ? g->k : g->m);
   const int cols = (int)(a.trans == TRANS ? g->m : g->k);
   const int inx = (int)g->bs[0], iny = (int)g->cs;
@@ -241,7 +245,7 @@ static void gemv(const Gemm *g, Lay a) {
                   a.ld, g->b, inx, g->beta, g->c, iny);
 }
 
-static void dot(const Gemm *g) {
+static void blas_dot(const Gemm *g) {
   const int n = (int)g->k, inx = (int)g->as[1], iny = (int)g->bs[0];
   if (g->type == DT_f32) {
     float *c = g->c, d = blas.f32.dot(n, g->a, inx, g->b, iny);
@@ -252,7 +256,7 @@ static void dot(const Gemm *g) {
   }
 }
 
-static void gemm(const Gemm *g, Lay a, Lay b) {
+static void blas_gemm(const Gemm *g, BlasLayout a, BlasLayout b) {
   const int m = (int)g->m, n = (int)g->n, k = (int)g->k, ldc = (int)g->cs;
   if (g->type == DT_f32)
     blas.f32.gemm(ROWMAJOR, a.trans, b.trans, m, n, k,
@@ -263,8 +267,8 @@ static void gemm(const Gemm *g, Lay a, Lay b) {
                   g->a, a.ld, g->b, b.ld, g->beta, g->c, ldc);
 }
 
-/* A product with one row is one with one column, seen from behind. */
-static Gemm flipped(const Gemm *g) {
+/* A product with one row as the transposed one, with one column. */
+static Gemm transposed(const Gemm *g) {
   Gemm f = *g;
   f.a = g->b;
   f.b = g->a;
@@ -278,41 +282,41 @@ static Gemm flipped(const Gemm *g) {
   return f;
 }
 
-/* Not every BLAS takes beta 0 to mean that y need not be set. */
-static void clear(const Gemm *g) {
+/* Sets c to 0: with beta 0 some BLAS still read y. */
+static void clear_result(const Gemm *g) {
   const int64_t size = nc_dtypesize(g->type);
   for (int64_t i = 0; i < g->m; i++)
     memset((char *)g->c + i * g->cs * size, 0, (size_t)size);
 }
 
-static int small(int64_t step) {
+static int fits_int(int64_t step) {
   return step > 0 && step <= INT_MAX;
 }
 
-/* Products with a vector; the vector may have any steps. */
-static void withvector(Gemm g, Lay a) {
+/* A product with one column; vectors may have any steps. */
+static void vector_product(Gemm g, BlasLayout a) {
   if (g.k == 1) g.bs[0] = 1;
   if (g.m == 1) g.cs = 1;
-  if (!small(g.bs[0]) || !small(g.cs)) {
-    own(&g);
-  } else if (g.m == 1 && (g.k == 1 || small(g.as[1]))) {
+  if (!fits_int(g.bs[0]) || !fits_int(g.cs)) {
+    own_gemm(&g);
+  } else if (g.m == 1 && (g.k == 1 || fits_int(g.as[1]))) {
     if (g.k == 1) g.as[1] = 1;
-    dot(&g);
+    blas_dot(&g);
   } else {
-    if (!g.beta) clear(&g);
+    if (!g.beta) clear_result(&g);
     g.beta = 1;
-    gemv(&g, a);
+    blas_gemv(&g, a);
   }
 }
 
-void nc_gemm(const Gemm *given) {
-  Gemm g = given->m == 1 && given->n > 1 ? flipped(given) : *given;
-  Lay a, b;
+void nc_gemm(const Gemm *product) {
+  Gemm g = product->m == 1 && product->n > 1 ? transposed(product) : *product;
+  BlasLayout a, b;
   if (blas.handle == NULL || nc_category(g.type) != NC_FLOAT || g.m > INT_MAX ||
       g.n > INT_MAX || g.k > INT_MAX || g.cs > INT_MAX ||
-      !lay(&a, g.m, g.k, g.as))
-    own(&g);
-  else if (g.n == 1) withvector(g, a);
-  else if (lay(&b, g.k, g.n, g.bs)) gemm(&g, a, b);
-  else own(&g);
+      !blas_layout(&a, g.m, g.k, g.as))
+    own_gemm(&g);
+  else if (g.n == 1) vector_product(g, a);
+  else if (blas_layout(&b, g.k, g.n, g.bs)) blas_gemm(&g, a, b);
+  else own_gemm(&g);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* blas.h - products of matrices: of memory (blas.c), of tensors (bmm.c). */
+/* blas.h - matrix products, in memory (blas.c) and of tensors
+   (core/ops/bmm.c). */
 #ifndef core_cpu_blas_h
 #define core_cpu_blas_h
 
 #include "core/tensor.h"
 
-/* c = beta*c + alpha*a*b; c is dense along its rows. */
+/* c = beta*c + alpha*a*b; rows of c are dense. */
 typedef struct Gemm {
   DType type;                 /* float32, float64, int32, int64 */
   int64_t m, n, k;            /* [m x k] [k x n] -> [m x n], all above 0 */
@@ -17,12 +18,12 @@ typedef struct Gemm {
   int beta;                   /* 0 (c need not be set) or 1 */
 } Gemm;
 
-/* Opens the library at its first call; fails only if the user named one that
-   cannot be used. */
+/* Opens the BLAS at the first call.  Fails only if NACRE_BLAS names a library
+   that cannot be used. */
 int nc_openblas(void);
 void nc_gemm(const Gemm *g);
 
-/* May a BLAS take a [rows x cols] matrix with these steps as it lies? */
+/* Can a BLAS use a [rows x cols] matrix with these steps without a copy? */
 int nc_blasfits(int64_t rows, int64_t cols, const int64_t step[2]);
 
 /* y = alpha*a*b + beta*addend; the addend may be NULL, and is not read if

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** bmm.c - on the CPU, a batch of products of two matrices, which are
-** looked at through their strides.
+** bmm.c - the request bmm on the CPU: batches of matrix products.
 **
-** They are cut in tiles of the result, which the threads share, and along
-** the inner size; between two steps an interrupt is seen.  The tiles depend
-** on the sizes only: so the result does not depend on the number of threads.
+** Products are cut in tiles of the result, shared among the threads, and along
+** the inner size; between two steps nc_interrupted is looked at.  The tiles
+** depend on the sizes only, so the result does not depend on the number of
+** threads.
 */
 #include <stdatomic.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #define MAXBATCH (NC_MAXDIM - 2)
 
-typedef struct Job {
+typedef struct BmmWork {
   Tensor *x[3]; /* a, b and the result, prepared */
   int nb;       /* dimensions of the batch */
   int64_t size[MAXBATCH];
@@ -26,43 +26,43 @@ typedef struct Job {
   Scalar alpha;
   int beta;             /* 1: the result holds an addend */
   _Atomic int64_t done; /* of the inner sizes of all tiles */
-} Job;
+} BmmWork;
 
 /*
 ** Tiles
 */
-static int64_t lesser(int64_t a, int64_t b) {
+static int64_t min64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* The size of a piece when n is cut evenly in pieces of at most `most'. */
-static int64_t even(int64_t n, int64_t most) {
+/* The size of nearly equal pieces of n, at most `most'. */
+static int64_t even_tile(int64_t n, int64_t most) {
   const int64_t pieces = (n - 1) / most + 1;
-  return lesser(((n - 1) / pieces + 16) / 16 * 16, most);
+  return min64(((n - 1) / pieces + 16) / 16 * 16, most);
 }
 
 /* A step along a tile is some 10 ms of work, and costs 1 to 4 % more than a
    product in one piece. */
-static void cut(Job *p) {
+static void choose_tiles(BmmWork *p) {
   const int64_t limit = (int64_t)1 << 20; /* elements of a piece of gemv */
-  p->tile[0] = even(p->m, p->m > 512 ? 512 : 256);
-  p->tile[1] = even(p->n, p->n >= 2048 ? 2048 : 512);
-  p->tile[2] = even(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
+  p->tile[0] = even_tile(p->m, p->m > 512 ? 512 : 256);
+  p->tile[1] = even_tile(p->n, p->n >= 2048 ? 2048 : 512);
+  p->tile[2] = even_tile(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
   if (p->m == 1 || p->n == 1) {
-    p->tile[2] = lesser(p->k, limit / 16);
+    p->tile[2] = min64(p->k, limit / 16);
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
   p->across[0] = (p->m - 1) / p->tile[0] + 1;
   p->across[1] = (p->n - 1) / p->tile[1] + 1;
 }
 
-static int64_t batches(const Job *p) {
+static int64_t batch_size(const BmmWork *p) {
   int64_t n = 1;
   for (int d = 0; d < p->nb; d++) n *= p->size[d];
   return n;
 }
 
-static const char *origin(const Job *p, int j, int64_t batch) {
+static const char *matrix_data(const BmmWork *p, int j, int64_t batch) {
   int64_t offset = 0;
   for (int d = p->nb - 1; d >= 0; d--) {
     offset += batch % p->size[d] * p->step[j][d];
@@ -72,13 +72,14 @@ static const char *origin(const Job *p, int j, int64_t batch) {
 }
 
 /* The steps to the next row and column of operand j. */
-static const int64_t *steps(const Job *p, int j) {
+static const int64_t *matrix_steps(const BmmWork *p, int j) {
   return p->x[j]->step + p->x[j]->nd - 2;
 }
 
 /* The tile at row i and column j of the result of a batch. */
-static void tile(Job *p, int64_t batch, int64_t i, int64_t j) {
-  const int64_t *a = steps(p, 0), *b = steps(p, 1), *c = steps(p, 2);
+static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
+  const int64_t *a = matrix_steps(p, 0), *b = matrix_steps(p, 1),
+                *c = matrix_steps(p, 2);
   const int64_t size = nc_dtypesize(p->x[0]->dtype);
   Gemm g = { .type = p->x[0]->dtype,
              .cs = c[0],
@@ -86,29 +87,30 @@ static void tile(Job *p, int64_t batch, int64_t i, int64_t j) {
              .as = { a[0], a[1] },
              .bs = { b[0], b[1] },
              .beta = p->beta };
-  g.m = lesser(p->m - i, p->tile[0]);
-  g.n = lesser(p->n - j, p->tile[1]);
-  g.c = (void *)(origin(p, 2, batch) + (i * c[0] + j) * size);
+  g.m = min64(p->m - i, p->tile[0]);
+  g.n = min64(p->n - j, p->tile[1]);
+  g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * size);
   for (int64_t k = 0; k < p->k && !nc_interrupted; k += p->tile[2]) {
-    g.k = lesser(p->k - k, p->tile[2]);
-    g.a = origin(p, 0, batch) + (i * a[0] + k * a[1]) * size;
-    g.b = origin(p, 1, batch) + (k * b[0] + j * b[1]) * size;
+    g.k = min64(p->k - k, p->tile[2]);
+    g.a = matrix_data(p, 0, batch) + (i * a[0] + k * a[1]) * size;
+    g.b = matrix_data(p, 1, batch) + (k * b[0] + j * b[1]) * size;
     nc_gemm(&g);
     g.beta = 1;
     atomic_fetch_add(&p->done, g.k);
   }
 }
 
-static void tiles(void *ctx, int64_t begin, int64_t end) {
-  Job *p = ctx;
+static void run_tiles(void *ctx, int64_t begin, int64_t end) {
+  BmmWork *p = ctx;
   for (int64_t t = begin; t < end && !nc_interrupted; t++) {
     const int64_t j = t % p->across[1], i = t / p->across[1] % p->across[0];
-    tile(p, t / p->across[1] / p->across[0], i * p->tile[0], j * p->tile[1]);
+    run_tile(p, t / p->across[1] / p->across[0], i * p->tile[0],
+             j * p->tile[1]);
   }
 }
 
-/* Tells how far it came since `start', if it was to take a while. */
-static int broken(const Job *p, int64_t pieces, int64_t start) {
+/* The error of an interrupt; says how far a long product came. */
+static int fail_interrupted(const BmmWork *p, int64_t pieces, int64_t start) {
   const double share = (double)p->done / ((double)pieces * (double)p->k);
   const double seconds = 1e-9 * (double)(nc_now() - start);
   char a[NC_TEXT], b[NC_TEXT];
@@ -122,35 +124,35 @@ static int broken(const Job *p, int64_t pieces, int64_t start) {
                  nc_shapetext(b, p->x[1]->nd, p->x[1]->size));
 }
 
-static int run(Job *p) {
-  const double enough = 2e6; /* operations that make a thread worth it */
+static int run_bmm(BmmWork *p) {
+  const double enough = 2e6; /* operations that are worth a thread */
   double work;
   int64_t pieces, start;
   int r;
   if (p->k == 0) return p->beta ? NC_OK : nc_fill(p->x[2], nc_int(0));
   if (nc_category(p->x[2]->dtype) == NC_FLOAT) TRY(nc_openblas());
-  cut(p);
-  work = 2.0 * (double)lesser(p->m, p->tile[0]) *
-         (double)lesser(p->n, p->tile[1]) * (double)p->k;
-  pieces = batches(p) * p->across[0] * p->across[1];
+  choose_tiles(p);
+  work = 2.0 * (double)min64(p->m, p->tile[0]) *
+         (double)min64(p->n, p->tile[1]) * (double)p->k;
+  pieces = batch_size(p) * p->across[0] * p->across[1];
   start = nc_now();
-  r = nc_parallel(pieces, 1 + (int64_t)(enough / work), tiles, p);
-  return r == NC_EINTR ? broken(p, pieces, start) : r;
+  r = nc_parallel(pieces, 1 + (int64_t)(enough / work), run_tiles, p);
+  return r == NC_EINTR ? fail_interrupted(p, pieces, start) : r;
 }
 
 /*
 ** Operands.  Here a has the shape [batch.. x m x k], b [batch.. x k x n], the
 ** batches being broadcast already, by steps of 0.
 */
-/* The type in which the product is worked out. */
-static DType worktype(DType t) {
+/* The dtype that the product is computed in. */
+static DType compute_dtype(DType t) {
   if (nc_category(t) == NC_FLOAT) return t == DT_f64 ? DT_f64 : DT_f32;
   return t == DT_i64 ? DT_i64 : DT_i32;
 }
 
-/* y = x as type t, in a layout for BLAS; x itself if it has that.  What the
-   batch repeats is neither converted nor copied more than once. */
-static int prepare(Tensor **y, Tensor *x, DType t) {
+/* *y = x as type t, in a layout for BLAS; x itself if it has both.  A batch
+   dimension of stride 0 is converted and copied once. */
+static int blas_operand(Tensor **y, Tensor *x, DType t) {
   Tensor *once, *cast = NULL;
   int r;
   *y = NULL;
@@ -170,10 +172,10 @@ static int prepare(Tensor **y, Tensor *x, DType t) {
   return r;
 }
 
-/* p->x[2] = beta*y, in the type of the work; y itself if it can be. */
-static int result(Job *p, const BmmCall *given, DType t) {
-  Tensor *y = given->y;
-  Scalar beta = given->beta;
+/* p->x[2] = beta*y as type t, in place if y has it. */
+static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
+  Tensor *y = call->y;
+  Scalar beta = call->beta;
   Tensor *scaled;
   int r;
   p->beta = nc_tofloat(beta) != 0;
@@ -187,24 +189,24 @@ static int result(Job *p, const BmmCall *given, DType t) {
   return r;
 }
 
-int nc_cpu_bmm(const Device *d, const BmmCall *given) {
-  Tensor *a = given->a, *b = given->b;
-  const DType t = worktype(a->dtype);
-  Job p = { .nb = a->nd - 2, .alpha = given->alpha };
+int nc_cpu_bmm(const Device *d, const BmmCall *call) {
+  Tensor *a = call->a, *b = call->b;
+  const DType t = compute_dtype(a->dtype);
+  BmmWork p = { .nb = a->nd - 2, .alpha = call->alpha };
   int r;
   (void)d;
   p.m = a->size[p.nb];
   p.k = a->size[p.nb + 1];
   p.n = b->size[p.nb + 1];
   memcpy(p.size, a->size, sizeof *p.size * (size_t)p.nb);
-  if ((r = prepare(&p.x[0], a, t)) == NC_OK &&
-      (r = prepare(&p.x[1], b, t)) == NC_OK &&
-      (r = result(&p, given, t)) == NC_OK) {
+  if ((r = blas_operand(&p.x[0], a, t)) == NC_OK &&
+      (r = blas_operand(&p.x[1], b, t)) == NC_OK &&
+      (r = result_operand(&p, call, t)) == NC_OK) {
     for (int j = 0; j < 3; j++)
       for (int i = 0; i < p.nb; i++)
         p.step[j][i] = p.x[j]->size[i] == 1 ? 0 : p.x[j]->step[i];
-    r = run(&p);
-    if (r == NC_OK && p.x[2] != given->y) r = nc_copy(given->y, p.x[2]);
+    r = run_bmm(&p);
+    if (r == NC_OK && p.x[2] != call->y) r = nc_copy(call->y, p.x[2]);
   }
   for (int j = 0; j < 3; j++) nc_release(p.x[j]);
   return r;

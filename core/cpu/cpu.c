@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cpu.c - the CPU as a device: walks the operands of a row and calls the
-** loops of kernels.c over dense memory.
+** cpu.c - the CPU as a device: its table of requests (nc_cpu, at the end), the
+** choice of the instruction set, the cursor over strided operands, and the
+** request `run' for pointwise operations.  Reductions are in reduce.c.
 **
-** What is not dense, or not in the type of computation, passes through
-** buffers of BLOCK elements that stay in the first-level cache: so there is
-** one loop a row and type, and conversion costs no pass over memory.
+** A kernel computes on dense memory in one of five types.  An operand that is
+** strided, or of another dtype, passes through a buffer of NC_BLOCK elements
+** that stays in the L1 cache: so there is one loop for each operation and type,
+** and a conversion costs no pass over memory.
 */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,13 +20,13 @@
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 
-#define GRAIN 32768                /* from here on threads pay */
+#define GRAIN 32768                /* elements that are worth a thread */
 #define STREAM ((int64_t)32 << 20) /* bytes of a result too large to cache */
 
-/* The best instruction set of this machine, or the one that the environment
-   names, if the machine has it: so that tests reach every loop. */
+/* The kernels for the best instruction set of this machine.  NACRE_CPU_LEVEL
+   may name a lower one, so that tests reach every loop. */
 #ifdef NC_X86
-static const Kernels *choose(void) {
+static const Kernels *choose_kernels(void) {
   const char *wish = getenv("NACRE_CPU_LEVEL");
   const Kernels *best = &nc_kernels_v2;
   __builtin_cpu_init();
@@ -39,15 +41,15 @@ static const Kernels *choose(void) {
   return best;
 }
 #else
-static const Kernels *choose(void) {
+static const Kernels *choose_kernels(void) {
   return &nc_kernels_any;
 }
 #endif
 
 const Kernels *nc_kernels(void) {
-  static const Kernels *_Atomic best; /* workers ask, too */
+  static const Kernels *_Atomic best; /* worker threads call this, too */
   const Kernels *k = atomic_load_explicit(&best, memory_order_relaxed);
-  if (k == NULL) atomic_store(&best, k = choose());
+  if (k == NULL) atomic_store(&best, k = choose_kernels());
   return k;
 }
 
@@ -55,8 +57,8 @@ const char *nc_cpulevel(void) {
   return nc_kernels()->name;
 }
 
-Computed nc_computed(DType t) {
-  static const Computed of[DT_COUNT] = {
+KernelType nc_kernel_type(DType t) {
+  static const KernelType of[DT_COUNT] = {
     [DT_b8] = CT_u8,   [DT_u8] = CT_u8,   [DT_i8] = CT_i32,  [DT_i16] = CT_i32,
     [DT_i32] = CT_i32, [DT_i64] = CT_i64, [DT_f16] = CT_f32, [DT_bf16] = CT_f32,
     [DT_f32] = CT_f32, [DT_f64] = CT_f64,
@@ -64,18 +66,18 @@ Computed nc_computed(DType t) {
   return of[t];
 }
 
-DType nc_storedas(Computed c) {
+DType nc_kernel_dtype(KernelType c) {
   static const DType of[CT_COUNT] = { DT_u8, DT_i32, DT_i64, DT_f32, DT_f64 };
   return of[c];
 }
 
-/* Is an operand of type t, as it lies, what kernels of type c want? */
-static int asitlies(DType t, Computed c) {
-  return t == nc_storedas(c) || (t == DT_b8 && c == CT_u8);
+/* Can kernels of type c read elements of dtype t without a conversion? */
+static int matches_kernel(DType t, KernelType c) {
+  return t == nc_kernel_dtype(c) || (t == DT_b8 && c == CT_u8);
 }
 
 /*
-** Walking
+** The cursor (cursor.h)
 */
 void nc_cursor_start(Cursor *w, const TensorIter *k, int from, int to,
                      int64_t at) {
@@ -111,11 +113,12 @@ int64_t nc_cursor_left(const Cursor *w) {
   return w->from == w->to ? 1 : w->k->size[w->from] - w->index[w->from];
 }
 
-/* Moves n elements from `at' on between operand j and dense memory; the
-   loop's dimensions from..to-1 are walked. */
-static void transfer(const TensorIter *k, int j, const Cursor *start,
-                     int64_t base, char *dense, int64_t size, int64_t n,
-                     Move move, int store) {
+/* Converts n elements of operand j, from position `start' of the loop (plus
+   `base' elements) on, to `dense' memory, whose elements have `size' bytes; if
+   `store', from there to the operand. */
+static void convert_strided(const TensorIter *k, int j, const Cursor *start,
+                            int64_t base, char *dense, int64_t size, int64_t n,
+                            ConvertKernel convert, int store) {
   const int64_t esize = nc_dtypesize(k->type[j]);
   const int64_t step = start->from == start->to ? 0 : k->step[j][start->from];
   Cursor w = *start;
@@ -123,65 +126,65 @@ static void transfer(const TensorIter *k, int j, const Cursor *start,
     int64_t m = nc_cursor_left(&w);
     char *p = (char *)k->p[j] + (base + nc_cursor_offset(&w, j)) * esize;
     if (m > n - i) m = n - i;
-    if (store) move(p, dense + i * size, step, m);
-    else move(dense + i * size, p, step, m);
+    if (store) convert(p, dense + i * size, step, m);
+    else convert(dense + i * size, p, step, m);
     nc_cursor_advance(&w, m);
     i += m;
   }
 }
 
 /*
-** Elementwise rows
+** Pointwise operations
 */
-typedef struct Plan {
+typedef struct PointwisePlan {
   const TensorIter *k;
   PointwiseKernel f;
-  Move move[NC_MAXIN];    /* NULL: an operand is used where it lies */
-  int64_t size[NC_MAXIN]; /* of an element as the kernel wants it */
-  Computed c[NC_MAXIN];
-  int via[NC_MAXIN];  /* an operand passes through the row's type */
-  int direct;         /* no operand needs a buffer */
-  int slot[NC_MAXIN]; /* of a gradient: what its kernel takes an
-                                 operand as */
-} Plan;
+  ConvertKernel convert[NC_MAXIN]; /* NULL: the operand is used in place */
+  int64_t size[NC_MAXIN];          /* of an element, for the kernel */
+  KernelType c[NC_MAXIN];
+  int rounds[NC_MAXIN];    /* see round_to_worktype */
+  int direct;              /* no operand needs a buffer */
+  int grad_slot[NC_MAXIN]; /* see set_grad_slots */
+} PointwisePlan;
 
-static int64_t computedsize(Computed c) {
-  return nc_dtypesize(nc_storedas(c));
+static int64_t kernel_size(KernelType c) {
+  return nc_dtypesize(nc_kernel_dtype(c));
 }
 
-/* Does every result of the row keep to 0 and 1, as bool must? */
-static int closed(const OpInfo *info, const TensorIter *k) {
+/* Is every result 0 or 1, so that it can be written to a bool tensor without
+   a conversion? */
+static int result_is_bool(const OpInfo *info, const TensorIter *k) {
   return info->kind == TEST_OP || info->kind == COMPARE_OP ||
          info->kind == CHOOSE_OP || info->types == CLASS_INT_OR_BOOL ||
          (k->op == OP_clone && k->type[1] == DT_b8);
 }
 
-/* Which operand of a gradient's kernel each of the loop is. */
-static void setslots(Plan *p, const char *text) {
+/* A gradient's kernel takes all of y g a b c; the loop has only those that the
+   formula uses.  Sets which one each operand of the loop is. */
+static void set_grad_slots(PointwisePlan *p, const char *text) {
   const unsigned used = nc_formula_letters(text);
   int j = 2;
-  p->slot[0] = 0;
-  p->slot[1] = 1;
+  p->grad_slot[0] = 0;
+  p->grad_slot[1] = 1;
   for (int i = LETTER_A; i <= LETTER_Y && j < p->k->nargs; i++)
-    if (used >> i & 1) p->slot[j++] = i - LETTER_G + 1;
+    if (used >> i & 1) p->grad_slot[j++] = i - LETTER_G + 1;
 }
 
-/* Calls the kernel for n elements; what a gradient does not name may be
-   anything. */
-static void call(const Plan *p, int64_t n, void *v[]) {
+/* Calls the kernel for n elements.  For operands that a gradient's formula does
+   not use any address will do. */
+static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
   void *all[NC_GRADSLOTS];
   if (p->k->part == 0) {
     p->f(n, v, p->k->par);
     return;
   }
   for (int i = 0; i < NC_GRADSLOTS; i++) all[i] = v[0];
-  for (int j = 0; j < p->k->nargs; j++) all[p->slot[j]] = v[j];
+  for (int j = 0; j < p->k->nargs; j++) all[p->grad_slot[j]] = v[j];
   p->f(n, all, p->k->par);
 }
 
-/* The operation whose kernel does the same with these operands, and faster:
-   what is raised to the number 2 is squared. */
-static Op simplest(const TensorIter *k) {
+/* A cheaper operation that gives the same result: square for pow(x, 2). */
+static Op reduce_strength(const TensorIter *k) {
   const int last = k->nargs - 1;
   if (k->op == OP_pow && k->part <= 1 && k->p[last] == NULL &&
       nc_tofloat(k->number[last]) == 2 && nc_category(k->work) == NC_FLOAT)
@@ -189,49 +192,52 @@ static Op simplest(const TensorIter *k) {
   return k->op;
 }
 
-static void plan(Plan *p, const TensorIter *k) {
+static void make_plan(PointwisePlan *p, const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
-  const Computed c = nc_computed(k->work);
+  const KernelType c = nc_kernel_type(k->work);
   const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
   int condition = info->kind == CHOOSE_OP ? 1 : -1;
   p->k = k;
-  p->f = kernels->map[simplest(k)][c];
+  p->f = kernels->pointwise[reduce_strength(k)][c];
   if (k->part > 0) {
-    p->f = kernels->grad[simplest(k)][k->part - 1][c == CT_f64];
+    p->f =
+        kernels->pointwise_grad[reduce_strength(k)][k->part - 1][c == CT_f64];
     condition = info->kind == CHOOSE_OP ? 2 : -1;
-    setslots(p, info->grad[k->part - 1]);
+    set_grad_slots(p, info->grad[k->part - 1]);
   }
   p->direct = k->nd <= 1;
   for (int j = 0; j < k->nargs; j++) {
     int lies, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
-    Computed own = c;
+    KernelType own = c;
     if ((j == 0 && truth) || j == condition) own = CT_u8;
-    p->via[j] = j > 0 && own == c && k->type[j] != k->work &&
-                nc_dtypesize(k->work) <= 2 && k->work >= DT_i8;
-    lies = k->p[j] != NULL && asitlies(k->type[j], own) && dense && !p->via[j];
-    if (j == 0 && k->type[0] == DT_b8) lies = lies && closed(info, k);
+    p->rounds[j] = j > 0 && own == c && k->type[j] != k->work &&
+                   nc_dtypesize(k->work) <= 2 && k->work >= DT_i8;
+    lies = k->p[j] != NULL && matches_kernel(k->type[j], own) && dense &&
+           !p->rounds[j];
+    if (j == 0 && k->type[0] == DT_b8) lies = lies && result_is_bool(info, k);
     p->c[j] = own;
-    p->size[j] = computedsize(own);
-    p->move[j] = lies     ? NULL
-                 : j == 0 ? kernels->store[own][k->type[0]]
-                          : kernels->load[own][k->type[j]];
+    p->size[j] = kernel_size(own);
+    p->convert[j] = lies     ? NULL
+                    : j == 0 ? kernels->store[own][k->type[0]]
+                             : kernels->load[own][k->type[j]];
     p->direct &= lies;
   }
 }
 
-/* Elements of another type are first what the row's type makes of them, if
-   it is computed in a wider one: an int32 of 100000 is inf as float16. */
-static void passvia(const Plan *p, int j, char *buf, int64_t n) {
+/* Rounds operand j to the dtype the operation works in where the kernel
+   computes in a wider type: an int32 of 100000 is inf in float16. */
+static void round_to_worktype(const PointwisePlan *p, int j, char *buf,
+                              int64_t n) {
   const Kernels *kernels = nc_kernels();
   _Alignas(64) char narrow[NC_BLOCK * 2];
   kernels->store[p->c[j]][p->k->work](narrow, buf, 1, n);
   kernels->load[p->c[j]][p->k->work](buf, narrow, 1, n);
 }
 
-/* n copies of a number in the type of computation; of a condition, which is 0
-   or 1, also among halves. */
-static void repeat(char *buf, Computed c, Scalar v, int64_t n) {
+/* buf = n copies of a number in kernel type c (u8 for a condition, which must
+   be 0 or 1). */
+static void fill_number(char *buf, KernelType c, Scalar v, int64_t n) {
   const uint8_t byte = v.kind == NC_FLOAT ? v.f != 0 : (uint8_t)v.i;
   for (int64_t i = 0; i < n; i++) switch (c) {
       case CT_u8: ((uint8_t *)buf)[i] = byte; break;
@@ -242,19 +248,18 @@ static void repeat(char *buf, Computed c, Scalar v, int64_t n) {
     }
 }
 
-static void mapdirect(void *ctx, int64_t begin, int64_t end) {
-  const Plan *p = ctx;
+static void map_dense(void *ctx, int64_t begin, int64_t end) {
+  const PointwisePlan *p = ctx;
   void *v[NC_MAXIN] = { NULL };
   for (int j = 0; j < p->k->nargs; j++)
     v[j] = (char *)p->k->p[j] + begin * p->size[j];
-  call(p, end - begin, v);
+  call_kernel(p, end - begin, v);
 }
 
-/* As mapdirect, the result going past the cache in short bursts, between
-   which the operands are read on. */
-static void mapstream(void *ctx, int64_t begin, int64_t end) {
+/* As map_dense, but writes the result past the cache, in short bursts. */
+static void map_streaming(void *ctx, int64_t begin, int64_t end) {
   enum { BURST = 256 };
-  const Plan *p = ctx;
+  const PointwisePlan *p = ctx;
   const Kernels *kernels = nc_kernels();
   _Alignas(64) char buf[BURST * 8];
   void *v[NC_MAXIN] = { NULL };
@@ -263,15 +268,14 @@ static void mapstream(void *ctx, int64_t begin, int64_t end) {
     int64_t n = end - i < BURST ? end - i : BURST;
     for (int j = 1; j < p->k->nargs; j++)
       v[j] = (char *)p->k->p[j] + i * p->size[j];
-    call(p, n, v);
+    call_kernel(p, n, v);
     kernels->stream((char *)p->k->p[0] + i * p->size[0], buf, n * p->size[0]);
   }
   kernels->fence();
 }
 
-/* Is the result so large that it would push the operands out of the cache,
-   and none of them? */
-static int streams(const Plan *p) {
+/* Is the result too large for the cache, and no operand overwritten? */
+static int should_stream(const PointwisePlan *p) {
   const TensorIter *k = p->k;
   int apart =
       p->direct && k->n * p->size[0] >= STREAM && (uintptr_t)k->p[0] % 64 == 0;
@@ -279,56 +283,59 @@ static int streams(const Plan *p) {
   return apart;
 }
 
-static void mapblocks(void *ctx, int64_t begin, int64_t end) {
-  const Plan *p = ctx;
+static void map_blocks(void *ctx, int64_t begin, int64_t end) {
+  const PointwisePlan *p = ctx;
   const TensorIter *k = p->k;
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   void *v[NC_MAXIN] = { NULL };
   Cursor w;
   for (int j = 1; j < k->nargs; j++)
     if (k->p[j] == NULL)
-      repeat(buf[j], p->c[j], k->number[j],
-             end - begin < NC_BLOCK ? end - begin : NC_BLOCK);
+      fill_number(buf[j], p->c[j], k->number[j],
+                  end - begin < NC_BLOCK ? end - begin : NC_BLOCK);
   nc_cursor_start(&w, k, 0, k->nd, begin);
   for (int64_t i = begin; i < end; i += NC_BLOCK) {
     int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
     for (int j = 0; j < k->nargs; j++) {
-      v[j] = p->move[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
-      if (j > 0 && p->move[j] && k->p[j])
-        transfer(k, j, &w, 0, buf[j], p->size[j], n, p->move[j], 0);
-      if (p->via[j] && k->p[j]) passvia(p, j, buf[j], n);
+      v[j] =
+          p->convert[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
+      if (j > 0 && p->convert[j] && k->p[j])
+        convert_strided(k, j, &w, 0, buf[j], p->size[j], n, p->convert[j], 0);
+      if (p->rounds[j] && k->p[j]) round_to_worktype(p, j, buf[j], n);
     }
-    call(p, n, v);
-    if (p->move[0]) transfer(k, 0, &w, 0, buf[0], p->size[0], n, p->move[0], 1);
+    call_kernel(p, n, v);
+    if (p->convert[0])
+      convert_strided(k, 0, &w, 0, buf[0], p->size[0], n, p->convert[0], 1);
     nc_cursor_advance(&w, n);
   }
 }
 
-/* Numbers stand for operands: each is repeated. */
-static NC_NOINLINE int runnumbers(const TensorIter *k) {
+/* A small loop with numbers among its operands: each number is repeated in a
+   buffer.  0 if the loop is not small enough. */
+static NC_NOINLINE int run_small_numbers(const TensorIter *k) {
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
-  const Computed c = nc_computed(k->work);
+  const KernelType c = nc_kernel_type(k->work);
   void *v[NC_MAXIN];
-  if (k->n > NC_BLOCK || k->work != nc_storedas(c)) return 0;
+  if (k->n > NC_BLOCK || k->work != nc_kernel_dtype(c)) return 0;
   for (int j = 0; j < k->nargs; j++) {
     v[j] = k->p[j] ? k->p[j] : buf[j];
-    if (k->p[j] == NULL) repeat(v[j], c, k->number[j], k->n);
+    if (k->p[j] == NULL) fill_number(v[j], c, k->number[j], k->n);
   }
-  nc_kernels()->map[simplest(k)][c](k->n, v, k->par);
+  nc_kernels()->pointwise[reduce_strength(k)][c](k->n, v, k->par);
   return 1;
 }
 
-/* Few elements of the type of computation, one after the other: there is
-   nothing to plan. */
+/* The fast path of Device.run_small: few dense elements of one dtype that a
+   kernel can use in place. */
 static int run_small(Op op, DType work, int64_t n, void *const v[],
                      const double par[2]) {
-  const Computed c = nc_computed(work);
-  if (n > GRAIN || work != nc_storedas(c)) return 0;
-  nc_kernels()->map[op][c](n, v, par);
+  const KernelType c = nc_kernel_type(work);
+  if (n > GRAIN || work != nc_kernel_dtype(c)) return 0;
+  nc_kernels()->pointwise[op][c](n, v, par);
   return 1;
 }
 
-/* Runs a loop that is such a row; 0 if it is another. */
+/* Takes the fast path for a loop that allows it; else returns 0. */
 static int run_dense_small(const TensorIter *k) {
   int numbers = 0;
   if (k->n > GRAIN || k->nd != 1 || k->part ||
@@ -337,20 +344,20 @@ static int run_dense_small(const TensorIter *k) {
   for (int j = 0; j < k->nargs; j++)
     if (k->p[j] == NULL) numbers = 1;
     else if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
-  return numbers ? runnumbers(k)
+  return numbers ? run_small_numbers(k)
                  : run_small(k->op, k->work, k->n, k->p, k->par);
 }
 
-static int runmap(const TensorIter *k) {
-  Plan p;
+static int run_pointwise(const TensorIter *k) {
+  PointwisePlan p;
   if (run_dense_small(k)) return NC_OK;
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
-  plan(&p, k);
-  if (streams(&p)) return nc_parallel(k->n, 8 * GRAIN, mapstream, &p);
+  make_plan(&p, k);
+  if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
   if (k->n > GRAIN)
-    return nc_parallel(k->n, GRAIN, p.direct ? mapdirect : mapblocks, &p);
-  if (p.direct) mapdirect(&p, 0, k->n);
-  else mapblocks(&p, 0, k->n);
+    return nc_parallel(k->n, GRAIN, p.direct ? map_dense : map_blocks, &p);
+  if (p.direct) map_dense(&p, 0, k->n);
+  else map_blocks(&p, 0, k->n);
   return NC_OK;
 }
 
@@ -360,7 +367,7 @@ static int runmap(const TensorIter *k) {
 int nc_cpu_run(const Device *d, const TensorIter *k) {
   (void)d;
   return nc_opinfo[k->op].kind == REDUCE_OP && k->part == 0 ? nc_cpu_reduce(k)
-                                                            : runmap(k);
+                                                            : run_pointwise(k);
 }
 
 static int alloc(const Device *d, void **p, int64_t bytes) {

@@ -1,149 +1,157 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** depthwise_conv.c - on the CPU, convolutions whose groups make few channels, and
-** so would be products of few rows: frames are summed up as they lie, for
-** each element of the kernel one next to the other.  Rows of a frame are
-** longer than those of the result: what comes between these is left out.
+** depthwise_conv.c - convolutions on the CPU whose groups have few output
+** channels, for which a matrix product would have few rows: padded planes are
+** multiplied by one filter element after the other and summed.  Rows of a
+** padded plane are longer than those of the result; what lies between is
+** dropped.
 */
 #include <string.h>
 
 #include "core/cpu/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define FEW 4          /* rows that a product is not worth */
-#define PLACES 2048    /* of a tile, about */
-#define MOST (1 << 20) /* elements of the frames of a tile */
+#define MAXROWS 4             /* output channels of a group, at most */
+#define POSITIONS 2048        /* output positions of a tile, about */
+#define MAXELEMENTS (1 << 20) /* elements of the padded planes of a tile */
 
-/* A thread's buffer: frames of a group's channels, places of one channel of
-   the result in rows of a frame, and where each element of a patch lies,
+/* A thread's buffer: the padded planes of a group, the output positions of one
+   channel in rows of a padded plane, and the offset of each filter element,
    ended by -1. */
-typedef struct Parts {
-  char *frames, *places;
+typedef struct DirectBuffers {
+  char *padded_planes, *places;
   int64_t *at;
-  int64_t n; /* places, from the first to the last */
-} Parts;
+  int64_t n; /* elements from the first position to the last */
+} DirectBuffers;
 
-static Parts partsof(const ConvWork *w, char *buffer) {
-  const Frame *f = &w->frame;
-  Parts p;
+static DirectBuffers split_buffer(const ConvWork *w, char *buffer) {
+  const PaddedPlane *f = &w->padded;
+  DirectBuffers p;
   int64_t *at = (int64_t *)(void *)buffer;
   p.at = at;
-  p.frames = buffer + (w->k + 1) * (int64_t)sizeof *at;
-  p.places = p.frames + w->channels * f->size * w->size;
-  p.n = (f->rows - 1) * f->wide + f->cols;
+  p.padded_planes = buffer + (w->k + 1) * (int64_t)sizeof *at;
+  p.places = p.padded_planes + w->channels * f->size * w->size;
+  p.n = (f->rows - 1) * f->width + f->cols;
   for (int64_t ch = 0; ch < w->channels; ch++)
     for (int64_t i = 0; i < w->w.kernel[0]; i++)
       for (int64_t j = 0; j < w->w.kernel[1]; j++)
-        *at++ = ch * f->size + nc_tap(f, i, j);
+        *at++ = ch * f->size + nc_tap_offset(f, i, j);
   *at = -1;
   return p;
 }
 
-static void frames(const ConvWork *w, const Parts *p, const char *x,
-                   const Tile *t) {
+static void load_planes(const ConvWork *w, const DirectBuffers *p,
+                        const char *x, const ConvTile *t) {
   for (int64_t ch = 0; ch < w->channels; ch++)
-    nc_toframe(&w->frame, w->type, p->frames + ch * w->frame.size * w->size,
-               x + ch * w->plane * w->size, t->row, t->col);
+    nc_plane_load(&w->padded, w->type,
+                  p->padded_planes + ch * w->padded.size * w->size,
+                  x + ch * w->plane * w->size, t->row, t->col);
 }
 
-/* Between the result of one channel and places in rows of a frame, which are
-   0 behind the end. */
-static void rows(const ConvWork *w, const Parts *p, char *y, const Tile *t,
-                 int back) {
-  const int64_t wide = w->frame.wide * w->size, n = t->cols * w->size;
+/* Copies a tile of one output channel y from p->places, or, `back', to it with
+   zeros between the rows. */
+static void copy_rows(const ConvWork *w, const DirectBuffers *p, char *y,
+                      const ConvTile *t, int back) {
+  const int64_t width = w->padded.width * w->size, n = t->cols * w->size;
   if (back) memset(p->places, 0, (size_t)(p->n * w->size));
   y += (t->row * w->w.out[1] + t->col) * w->size;
   for (int64_t r = 0; r < t->rows; r++, y += w->w.out[1] * w->size)
-    memcpy(back ? p->places + r * wide : y, back ? y : p->places + r * wide,
+    memcpy(back ? p->places + r * width : y, back ? y : p->places + r * width,
            (size_t)n);
 }
 
 /*
-** The three ways
+** The three products
 */
-static const RowKernels *kernels(const ConvWork *w) {
-  return &nc_kernels()->line[w->type == DT_f64];
+static const RowKernels *row_kernels(const ConvWork *w) {
+  return &nc_kernels()->row[w->type == DT_f64];
 }
 
-static void result(const ConvWork *w, int64_t i, char *buffer) {
-  const int64_t tiles = w->down * w->across, line = i / tiles;
-  const int64_t s = line / w->c->groups, g = line % w->c->groups;
-  const Tile t = nc_tile(w, i % tiles);
-  const Parts p = partsof(w, buffer);
-  char *y = nc_resultof(w, s, g);
-  frames(w, &p, nc_inputof(w, s, g), &t);
+static void direct_result(const ConvWork *w, int64_t i, char *buffer) {
+  const int64_t tiles = w->down * w->across, unit = i / tiles;
+  const int64_t s = unit / w->c->groups, g = unit % w->c->groups;
+  const ConvTile t = nc_conv_tile(w, i % tiles);
+  const DirectBuffers p = split_buffer(w, buffer);
+  char *y = nc_conv_result(w, s, g);
+  load_planes(w, &p, nc_conv_input(w, s, g), &t);
   for (int64_t o = 0; o < w->each && !nc_interrupted; o++) {
-    kernels(w)->taps(p.places, p.frames,
-                     w->weight + (g * w->each + o) * w->k * w->size, p.at, p.n);
-    rows(w, &p, y + o * w->places * w->size, &t, 0);
+    row_kernels(w)->taps(p.places, p.padded_planes,
+                         w->weight + (g * w->each + o) * w->k * w->size, p.at,
+                         p.n);
+    copy_rows(w, &p, y + o * w->places * w->size, &t, 0);
   }
 }
 
-static double weightat(const ConvWork *w, int64_t i) {
+static double weight_value(const ConvWork *w, int64_t i) {
   return w->type == DT_f32 ? (double)((const float *)(void *)w->weight)[i]
                            : ((const double *)(void *)w->weight)[i];
 }
 
-static void input(const ConvWork *w, int64_t i, char *buffer) {
+static void direct_dinput(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t s = i / w->c->groups, g = i % w->c->groups;
-  const Parts p = partsof(w, buffer);
-  const int64_t frame = w->frame.size * w->size;
-  char *x = nc_inputof(w, s, g);
+  const DirectBuffers p = split_buffer(w, buffer);
+  const int64_t padded = w->padded.size * w->size;
+  char *x = nc_conv_input(w, s, g);
   memset(x, 0, (size_t)(w->channels * w->plane * w->size));
   for (int64_t k = 0; k < w->down * w->across && !nc_interrupted; k++) {
-    const Tile t = nc_tile(w, k);
-    memset(p.frames, 0, (size_t)(w->channels * frame));
+    const ConvTile t = nc_conv_tile(w, k);
+    memset(p.padded_planes, 0, (size_t)(w->channels * padded));
     for (int64_t o = 0; o < w->each; o++) {
       const int64_t from = (g * w->each + o) * w->k;
-      rows(w, &p, nc_resultof(w, s, g) + o * w->places * w->size, &t, 1);
+      copy_rows(w, &p, nc_conv_result(w, s, g) + o * w->places * w->size, &t,
+                1);
       for (int64_t e = 0; e < w->k; e++)
-        kernels(w)->add(p.frames + p.at[e] * w->size, p.places,
-                        weightat(w, from + e), p.n);
+        row_kernels(w)->add(p.padded_planes + p.at[e] * w->size, p.places,
+                            weight_value(w, from + e), p.n);
     }
     for (int64_t ch = 0; ch < w->channels; ch++)
-      nc_fromframe(&w->frame, w->type, x + ch * w->plane * w->size,
-                   p.frames + ch * frame, t.row, t.col);
+      nc_plane_add(&w->padded, w->type, x + ch * w->plane * w->size,
+                   p.padded_planes + ch * padded, t.row, t.col);
   }
 }
 
-static void addto(const ConvWork *w, char *to, int64_t i, double v) {
+static void add_value(const ConvWork *w, char *to, int64_t i, double v) {
   if (w->type == DT_f32) ((float *)(void *)to)[i] += (float)v;
   else ((double *)(void *)to)[i] += v;
 }
 
-static void weight(const ConvWork *w, int64_t i, char *buffer) {
+static void direct_dweight(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t part = i / w->c->groups, g = i % w->c->groups;
-  const Parts p = partsof(w, buffer);
+  const DirectBuffers p = split_buffer(w, buffer);
   char *to = w->partial + (part * w->c->o + g * w->each) * w->k * w->size;
   int64_t s, end;
   memset(to, 0, (size_t)(w->each * w->k * w->size));
-  for (nc_partof(w, part, &s, &end); s < end; s++)
+  for (nc_conv_part(w, part, &s, &end); s < end; s++)
     for (int64_t k = 0; k < w->down * w->across && !nc_interrupted; k++) {
-      const Tile t = nc_tile(w, k);
-      frames(w, &p, nc_inputof(w, s, g), &t);
+      const ConvTile t = nc_conv_tile(w, k);
+      load_planes(w, &p, nc_conv_input(w, s, g), &t);
       for (int64_t o = 0; o < w->each; o++) {
-        rows(w, &p, nc_resultof(w, s, g) + o * w->places * w->size, &t, 1);
+        copy_rows(w, &p, nc_conv_result(w, s, g) + o * w->places * w->size, &t,
+                  1);
         for (int64_t e = 0; e < w->k; e++)
-          addto(w, to, o * w->k + e,
-                kernels(w)->dot(p.frames + p.at[e] * w->size, p.places, p.n));
+          add_value(w, to, o * w->k + e,
+                    row_kernels(w)->dot(p.padded_planes + p.at[e] * w->size,
+                                        p.places, p.n));
       }
     }
 }
 
-int nc_plandirect(ConvWork *w) {
+int nc_conv_plan_direct(ConvWork *w) {
   static void (*const task[])(const ConvWork *, int64_t,
-                              char *) = { result, input, weight };
-  const int64_t cols = w->w.out[1] < PLACES ? w->w.out[1] : PLACES;
-  const int64_t most = MOST / w->channels; /* elements of a frame */
-  int64_t rows = PLACES / cols;
-  if (w->each > FEW) return 0;
+                              char *) = { direct_result, direct_dinput,
+                                          direct_dweight };
+  const int64_t cols = w->w.out[1] < POSITIONS ? w->w.out[1] : POSITIONS;
+  const int64_t most = MAXELEMENTS / w->channels; /* elements of a padded */
+  int64_t rows = POSITIONS / cols;
+  if (w->each > MAXROWS) return 0;
   if (rows > w->w.out[0]) rows = w->w.out[0];
-  w->frame = nc_frame(&w->w, rows, cols);
-  if (w->frame.size > most && rows > 1) w->frame = nc_frame(&w->w, 1, cols);
-  if (w->frame.size > most) return 0;
-  w->bytes =
-      (w->k + 1) * (int64_t)sizeof(int64_t) +
-      (w->channels * w->frame.size + w->frame.rows * w->frame.wide) * w->size;
+  w->padded = nc_padded_plane(&w->w, rows, cols);
+  if (w->padded.size > most && rows > 1)
+    w->padded = nc_padded_plane(&w->w, 1, cols);
+  if (w->padded.size > most) return 0;
+  w->bytes = (w->k + 1) * (int64_t)sizeof(int64_t) +
+             (w->channels * w->padded.size + w->padded.rows * w->padded.width) *
+                 w->size;
   w->task = task[w->c->how];
   return 1;
 }

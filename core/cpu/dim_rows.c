@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dim_rows.c - dimensions brought last and dense; see dim_rows.h. */
+/* dim_rows.c - moves dimensions last, and back; see dim_rows.h. */
 #include "core/cpu/dim_rows.h"
 
 /* y = x with the dimensions of the mask moved last, in order. */
@@ -25,7 +25,7 @@ int nc_dimrows(DimRows *l, Tensor *x, unsigned dims) {
   l->n = l->length = 1;
   for (int d = 0; d < x->nd; d++)
     *(dims >> d & 1 ? &l->length : &l->n) *= x->size[d];
-  l->kernel = as == DT_i64 ? NULL : &nc_kernels()->line[as == DT_f64];
+  l->kernel = as == DT_i64 ? NULL : &nc_kernels()->row[as == DT_f64];
   if ((r = movelast(&moved, x, dims)) == NC_OK &&
       (r = nc_cast(&cast, moved, as)) == NC_OK)
     r = nc_dense(&l->t, cast);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** im2col.c - on the CPU, patches as columns, plane by plane: from a frame
-** of the whole plane, or back.  Halves are worked on as float32.
+** im2col.c - the request im2col on the CPU: patches as columns, or back
+** (col2im), plane by plane by way of a padded plane.  Halves are computed in
+** float32.
 */
 #include <string.h>
 
@@ -9,62 +10,64 @@
 #include "core/cpu/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
-typedef struct Job {
+typedef struct Im2colWork {
   const Im2colCall *p;
   DType type;
-  Frame frame;
+  PaddedPlane padded;
   char *x, *columns, *buffer;
   int64_t planes, slots, bytes;
-} Job;
+} Im2colWork;
 
-/* Between the frame and the columns of one plane. */
-static void rows(const Job *j, char *frame, char *col) {
+/* Copies between a padded plane and the columns of its plane. */
+static void copy_taps(const Im2colWork *j, char *padded, char *col) {
   const ConvGeometry *w = &j->p->at;
   const int64_t size = nc_dtypesize(j->type), n = w->out[1];
-  const RowKernels *line = &nc_kernels()->line[j->type == DT_f64];
+  const RowKernels *kernel = &nc_kernels()->row[j->type == DT_f64];
   for (int64_t a = 0; a < w->kernel[0]; a++)
     for (int64_t b = 0; b < w->kernel[1]; b++)
       for (int64_t r = 0; r < w->out[0]; r++, col += n * size) {
-        char *at = frame + (nc_tap(&j->frame, a, b) + r * j->frame.wide) * size;
-        if (j->p->back) line->add(at, col, 1, n);
+        char *at =
+            padded +
+            (nc_tap_offset(&j->padded, a, b) + r * j->padded.width) * size;
+        if (j->p->back) kernel->add(at, col, 1, n);
         else memcpy(col, at, (size_t)(n * size));
       }
 }
 
-static void plane(const Job *j, int64_t i, char *frame) {
+static void convert_plane(const Im2colWork *j, int64_t i, char *padded) {
   const ConvGeometry *w = &j->p->at;
   const int64_t size = nc_dtypesize(j->type);
   const int64_t columns = w->kernel[0] * w->kernel[1] * w->out[0] * w->out[1];
   char *x = j->x + i * w->size[0] * w->size[1] * size;
   char *col = j->columns + i * columns * size;
   if (!j->p->back) {
-    nc_toframe(&j->frame, j->type, frame, x, 0, 0);
-    rows(j, frame, col);
+    nc_plane_load(&j->padded, j->type, padded, x, 0, 0);
+    copy_taps(j, padded, col);
   } else {
     memset(x, 0, (size_t)(w->size[0] * w->size[1] * size));
-    memset(frame, 0, (size_t)(j->frame.size * size));
-    rows(j, frame, col);
-    nc_fromframe(&j->frame, j->type, x, frame, 0, 0);
+    memset(padded, 0, (size_t)(j->padded.size * size));
+    copy_taps(j, padded, col);
+    nc_plane_add(&j->padded, j->type, x, padded, 0, 0);
   }
 }
 
-static void slot(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+static void run_slots(void *ctx, int64_t begin, int64_t end) {
+  const Im2colWork *j = ctx;
   for (int64_t s = begin; s < end; s++)
     for (int64_t i = s; i < j->planes && !nc_interrupted; i += j->slots)
-      plane(j, i, j->buffer + s * j->bytes);
+      convert_plane(j, i, j->buffer + s * j->bytes);
 }
 
-static int run(Job *j) {
+static int run_im2col(Im2colWork *j) {
   void *p;
   int r;
   j->planes = j->p->n * j->p->c;
   j->slots = j->planes < nc_threads() ? j->planes : nc_threads();
-  j->frame = nc_frame(&j->p->at, j->p->at.out[0], j->p->at.out[1]);
-  j->bytes = j->frame.size * nc_dtypesize(j->type);
+  j->padded = nc_padded_plane(&j->p->at, j->p->at.out[0], j->p->at.out[1]);
+  j->bytes = j->padded.size * nc_dtypesize(j->type);
   TRY(nc_hostalloc(&p, j->bytes * j->slots));
   j->buffer = p;
-  r = nc_parallel(j->slots, 1, slot, j);
+  r = nc_parallel(j->slots, 1, run_slots, j);
   nc_hostfree(p, j->bytes * j->slots);
   return r;
 }
@@ -72,7 +75,7 @@ static int run(Job *j) {
 int nc_cpu_im2col(const Device *d, const Im2colCall *p) {
   Tensor *from = (Tensor *)(p->back ? p->columns : p->x), *in = NULL;
   Tensor *to = (Tensor *)(p->back ? p->x : p->columns), *out = NULL;
-  Job j = { .p = p, .type = to->dtype == DT_f64 ? DT_f64 : DT_f32 };
+  Im2colWork j = { .p = p, .type = to->dtype == DT_f64 ? DT_f64 : DT_f32 };
   int r = nc_cast(&in, from, j.type);
   (void)d;
   if (r == NC_OK)
@@ -81,7 +84,7 @@ int nc_cpu_im2col(const Device *d, const Im2colCall *p) {
   if (r == NC_OK) {
     j.x = nc_data(p->back ? out : in);
     j.columns = nc_data(p->back ? in : out);
-    r = run(&j);
+    r = run_im2col(&j);
   }
   if (r == NC_OK && to->dtype != j.type) r = nc_copy(to, out);
   nc_release(in);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lapack.c - a LAPACK, opened when the first factorization needs it. */
+/*
+** lapack.c - a LAPACK, opened when the first factorization needs it;
+** core/ops/lapack_batch.c calls it.
+*/
 #include "core/cpu/lapack.h"
 
 #include <stdio.h>
@@ -11,25 +14,25 @@ static struct {
   Lapack of[2]; /* float32, float64 */
 } lapack;
 
-static int find(void *f, void *handle, char type, const char *name) {
+static int find_symbol(void *f, void *handle, char type, const char *name) {
   char full[16];
   snprintf(full, sizeof full, "%c%s_", type, name);
   return nc_symbol(f, handle, full);
 }
 
-static int bind(void *handle) {
+static int bind_symbols(void *handle) {
   int ok = 1;
   for (int i = 0; i < 2; i++) {
 #define X(name, args) \
-  ok = ok && find(&lapack.of[i].name, handle, i ? 'd' : 's', #name);
+  ok = ok && find_symbol(&lapack.of[i].name, handle, i ? 'd' : 's', #name);
     LAPACK(X)
 #undef X
   }
   return ok;
 }
 
-/* What multiplies matrices comes first: that is set to one thread. */
-static int search(void) {
+/* OpenBLAS and MKL come first: nc_openblas has set them to one thread. */
+static int find_library(void) {
   static const char *const names[] = {
     "libopenblas.so.0",
     "libopenblas.so",
@@ -41,7 +44,7 @@ static int search(void) {
     "/System/Library/Frameworks/Accelerate.framework/Accelerate",
     NULL
   };
-  return nc_openfirst(names, bind) != NULL;
+  return nc_openfirst(names, bind_symbols) != NULL;
 }
 
 int nc_lapack(const Lapack **l, DType type) {
@@ -50,7 +53,7 @@ int nc_lapack(const Lapack **l, DType type) {
     int64_t begin;
     TRY(nc_openblas());
     begin = nc_now();
-    lapack.found = search();
+    lapack.found = find_library();
     nc_counters.opening += nc_now() - begin;
     lapack.tried = 1;
   }

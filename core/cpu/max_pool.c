@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** max_pool.c - on the CPU, the largest elements of windows, plane by plane.
-** Halves are looked at as float32, which holds them.
+** max_pool.c - the request max_pool on the CPU, and its gradient, plane by
+** plane.  Halves are computed in float32.
 */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "core/cpu/cpu.h"
 
-#define GRAIN 100000 /* elements looked at that are worth a thread */
+#define GRAIN 100000 /* elements read that are worth a thread */
 
 #define T float
 #define NAME(f) f##_f32
@@ -21,39 +21,38 @@
 #undef T
 #undef NAME
 
-typedef struct Job {
+typedef struct MaxPoolWork {
   const ConvGeometry *w;
   int wide, back; /* wide: float64 */
   char *x, *y;
   int64_t *at;
-  _Atomic int64_t bad; /* a position that is outside, or 0 */
-} Job;
+  _Atomic int64_t bad; /* number, from 1, of a position out of range, or 0 */
+} MaxPoolWork;
 
-static void planes(void *ctx, int64_t begin, int64_t end) {
-  Job *j = ctx;
+static void run_planes(void *ctx, int64_t begin, int64_t end) {
+  MaxPoolWork *j = ctx;
   const ConvGeometry *w = j->w;
   const int64_t size = w->size[0] * w->size[1], n = w->out[0] * w->out[1];
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     float *x = (float *)j->x + i * size, *y = (float *)j->y + i * n;
     double *x2 = (double *)j->x + i * size, *y2 = (double *)j->y + i * n;
     int64_t *at = j->at + i * n, bad = 0;
-    if (!j->back)
-      j->wide ? largest_f64(w, x2, y2, at) : largest_f32(w, x, y, at);
-    else bad = j->wide ? spread_f64(w, x2, y2, at) : spread_f32(w, x, y, at);
+    if (!j->back) j->wide ? pool_f64(w, x2, y2, at) : pool_f32(w, x, y, at);
+    else bad = j->wide ? scatter_f64(w, x2, y2, at) : scatter_f32(w, x, y, at);
     if (bad) atomic_store(&j->bad, i * n + bad);
   }
 }
 
-static int run(const MaxPoolCall *p, Tensor *x, Tensor *y) {
+static int run_max_pool(const MaxPoolCall *p, Tensor *x, Tensor *y) {
   const ConvGeometry *w = &p->windows;
   const double places = (double)w->out[0] * (double)w->out[1];
   const double work = places * (double)w->kernel[0] * (double)w->kernel[1];
-  Job j = { .w = w, .wide = x->dtype == DT_f64, .back = p->back };
+  MaxPoolWork j = { .w = w, .wide = x->dtype == DT_f64, .back = p->back };
   int r;
   j.x = nc_data(x);
   j.y = nc_data(y);
   j.at = nc_data(p->at);
-  r = nc_parallel(p->planes, 1 + (int64_t)(GRAIN / work), planes, &j);
+  r = nc_parallel(p->planes, 1 + (int64_t)(GRAIN / work), run_planes, &j);
   if (r == NC_OK && j.bad)
     return nc_fail(NC_EINDEX, "position %lld is not in a plane of %lld x %lld",
                    (long long)j.at[j.bad - 1], (long long)w->size[0],
@@ -70,7 +69,8 @@ int nc_cpu_max_pool(const Device *d, const MaxPoolCall *p) {
   if (r == NC_OK)
     r = to->dtype == type ? nc_alias(&out, (Tensor *)to)
                           : nc_new(&out, &nc_cpu, type, 4, to->size);
-  if (r == NC_OK) r = p->back ? run(p, out, in) : run(p, in, out);
+  if (r == NC_OK)
+    r = p->back ? run_max_pool(p, out, in) : run_max_pool(p, in, out);
   if (r == NC_OK && to->dtype != type) r = nc_copy((Tensor *)to, out);
   nc_release(in);
   nc_release(out);

@@ -1,67 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** nonzero.c - on the CPU, where a mask is true.
+** nonzero.c - the request nonzero on the CPU: where a mask is true.
 **
-** The mask is cut in chunks.  Their trues are counted first, so that every
-** chunk knows where its own go.
+** The mask is cut in chunks.  A first pass counts the true elements of each, so
+** that in the second every chunk knows where its results begin.
 */
 #include "core/cpu/cpu.h"
 
 #define CHUNK 32768 /* elements */
 
-typedef struct Job {
-  const NonzeroCall *as;
+typedef struct NonzeroWork {
+  const NonzeroCall *call;
   int64_t n, chunks;
-  int64_t *before; /* trues before each chunk; the last: all */
-  int64_t *y;      /* what is filled */
-} Job;
+  int64_t *first; /* true elements before each chunk; the last: all */
+  int64_t *y;     /* the result */
+} NonzeroWork;
 
-static void countchunks(void *ctx, int64_t begin, int64_t end) {
-  const Job *t = ctx;
-  const uint8_t *m = nc_data(t->as->mask);
+static void count_chunks(void *ctx, int64_t begin, int64_t end) {
+  const NonzeroWork *t = ctx;
+  const uint8_t *m = nc_data(t->call->mask);
   for (int64_t c = begin; c < end; c++) {
     int64_t i = c * CHUNK, last = t->n - i < CHUNK ? t->n : i + CHUNK;
     int64_t sum = 0;
     for (; i < last; i++) sum += m[i];
-    t->before[c] = sum;
+    t->first[c] = sum;
   }
 }
 
-static int count(Job *t) {
+static int count_true(NonzeroWork *t) {
   int64_t sum = 0;
-  TRY(nc_parallel(t->chunks, 1, countchunks, t));
+  TRY(nc_parallel(t->chunks, 1, count_chunks, t));
   for (int64_t c = 0; c < t->chunks; c++) {
-    int64_t n = t->before[c];
-    t->before[c] = sum;
+    int64_t n = t->first[c];
+    t->first[c] = sum;
     sum += n;
   }
-  t->before[t->chunks] = sum;
+  t->first[t->chunks] = sum;
   return NC_OK;
 }
 
-/* The coordinates of element i; the innermost is given back. */
-static int64_t coordinates(const Job *t, int64_t i, int64_t at[]) {
-  for (int d = t->as->nd - 1; d >= 0; d--) {
-    at[d] = i % t->as->size[d];
-    i /= t->as->size[d];
+/* at[] = the coordinates of element i; returns the last one. */
+static int64_t coordinates(const NonzeroWork *t, int64_t i, int64_t at[]) {
+  for (int d = t->call->nd - 1; d >= 0; d--) {
+    at[d] = i % t->call->size[d];
+    i /= t->call->size[d];
   }
-  return at[t->as->nd - 1];
+  return at[t->call->nd - 1];
 }
 
-static void offsetchunks(void *ctx, int64_t begin, int64_t end) {
-  const Job *t = ctx;
-  const uint8_t *m = nc_data(t->as->mask);
-  const int last = t->as->nd - 1;
-  const int64_t step = t->as->step[last];
+static void offset_chunks(void *ctx, int64_t begin, int64_t end) {
+  const NonzeroWork *t = ctx;
+  const uint8_t *m = nc_data(t->call->mask);
+  const int last = t->call->nd - 1;
+  const int64_t step = t->call->step[last];
   int64_t at[NC_MAXDIM];
   for (int64_t c = begin; c < end && !nc_interrupted; c++) {
-    int64_t k = t->before[c], stop = t->before[c + 1], i = c * CHUNK;
+    int64_t k = t->first[c], stop = t->first[c + 1], i = c * CHUNK;
     while (k < stop) {
       int64_t from = coordinates(t, i, at), base = 0;
-      int64_t n = t->as->size[last] - from;
-      for (int d = 0; d <= last; d++) base += at[d] * t->as->step[d];
+      int64_t n = t->call->size[last] - from;
+      for (int d = 0; d <= last; d++) base += at[d] * t->call->step[d];
       for (int64_t j = 0; j < n && k < stop; j++) {
-        t->y[k] = base + j * step; /* stays only if there is a true */
+        t->y[k] = base + j * step; /* overwritten unless m is true */
         k += m[i + j];
       }
       i += n;
@@ -69,17 +69,17 @@ static void offsetchunks(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static void positionchunks(void *ctx, int64_t begin, int64_t end) {
-  const Job *t = ctx;
-  const uint8_t *m = nc_data(t->as->mask);
-  const int last = t->as->nd - 1;
+static void coordinate_chunks(void *ctx, int64_t begin, int64_t end) {
+  const NonzeroWork *t = ctx;
+  const uint8_t *m = nc_data(t->call->mask);
+  const int last = t->call->nd - 1;
   int64_t at[NC_MAXDIM];
   for (int64_t c = begin; c < end && !nc_interrupted; c++) {
-    int64_t k = t->before[c], stop = t->before[c + 1], i = c * CHUNK;
+    int64_t k = t->first[c], stop = t->first[c + 1], i = c * CHUNK;
     while (k < stop) {
-      int64_t from = coordinates(t, i, at), n = t->as->size[last] - from;
+      int64_t from = coordinates(t, i, at), n = t->call->size[last] - from;
       for (int64_t j = 0; j < n && k < stop; j++) {
-        int64_t *y = t->y + k * t->as->nd;
+        int64_t *y = t->y + k * t->call->nd;
         for (int d = 0; d < last; d++) y[d] = at[d] + 1;
         y[last] = from + j + 1;
         k += m[i + j];
@@ -89,29 +89,30 @@ static void positionchunks(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static int find(Tensor **y, const Device *d, Job *j) {
-  int64_t size[2] = { 0, j->as->nd };
-  TRY(count(j));
-  size[0] = j->before[j->chunks];
-  TRY(nc_new(y, d, DT_i64, j->as->coordinates ? 2 : 1, size));
+static int fill_result(Tensor **y, const Device *d, NonzeroWork *j) {
+  int64_t size[2] = { 0, j->call->nd };
+  TRY(count_true(j));
+  size[0] = j->first[j->chunks];
+  TRY(nc_new(y, d, DT_i64, j->call->coordinates ? 2 : 1, size));
   j->y = nc_data(*y);
-  if (j->as->nd == 0) return NC_OK;
+  if (j->call->nd == 0) return NC_OK;
   return nc_parallel(j->chunks, 1,
-                     j->as->coordinates ? positionchunks : offsetchunks, j);
+                     j->call->coordinates ? coordinate_chunks : offset_chunks,
+                     j);
 }
 
 int nc_cpu_nonzero(const Device *d, const NonzeroCall *t) {
   Tensor **const y = t->y;
-  Job j = { .as = t, .n = nc_numel(t->mask) };
+  NonzeroWork j = { .call = t, .n = nc_numel(t->mask) };
   int64_t bytes;
   void *p;
   int r;
   *y = NULL;
   j.chunks = (j.n + CHUNK - 1) / CHUNK;
-  bytes = (j.chunks + 1) * (int64_t)sizeof *j.before;
+  bytes = (j.chunks + 1) * (int64_t)sizeof *j.first;
   TRY(nc_hostalloc(&p, bytes));
-  j.before = p;
-  r = find(y, d, &j);
+  j.first = p;
+  r = fill_result(y, d, &j);
   nc_hostfree(p, bytes);
   if (r != NC_OK) {
     nc_release(*y);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** norm.c - on the CPU, what gets mean 0 and variance 1: how the rows lie
-** and who takes which; the loops are those of norm.inc.
+** norm.c - the request norm on the CPU (layer, group, batch and RMS norm): the
+** layout of the rows, and the choice of a loop of norm.inc and of its tasks.
 **
 ** How sums over rows are cut depends on the sizes only, so the result does not
 ** depend on the number of threads.
@@ -11,41 +11,38 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define PARTS 64     /* sums over rows that are kept apart, at most */
-#define GRAIN 32768  /* elements that are worth a part */
-#define WIDE 8192    /* columns from which on sums go by columns */
-#define COLUMNS 2048 /* then so many of them at a time */
+#define MAXPARTS 64      /* partial sums over rows, at most */
+#define GRAIN 32768      /* elements that are worth a part */
+#define MANYCOLUMNS 8192 /* from here on the gradient goes by columns */
+#define COLUMNS 2048     /* then in blocks of so many */
 
-typedef struct Job {
+typedef struct NormWork {
   const NormCall *n;
   NormRows k;
-  const NormKernels *f;
-  DType type; /* in which it is computed */
-  int64_t rows, parts;
+  const NormKernels *kernel;
+  DType type; /* that it is computed in */
+  int64_t rows, nparts;
   Tensor *x, *g, *y; /* of that type, held */
-  double *sums;      /* of each part: of the weights, of the biases */
-} Job;
+  double *sums;      /* for each part: dweight, dbias, of every channel */
+} NormWork;
 
-/*
-** How rows lie
-*/
-/* Where the result goes first: to be given back. */
-static int target(Job *j) {
+/* *y = the result itself, or, if it is of another type, a tensor for it. */
+static int result_tensor(NormWork *j) {
   const Tensor *y = j->n->y;
   if (y->dtype == j->type) return nc_alias(&j->y, y);
   return nc_newlike(&j->y, y, j->type);
 }
 
-static int giveback(const Job *j) {
+static int copy_result(const NormWork *j) {
   if (j->y == NULL || j->y->data == j->n->y->data) return NC_OK;
   return nc_copy(j->n->y, j->y);
 }
 
-static const void *at(const Tensor *t) {
+static const void *data_of(const Tensor *t) {
   return t ? nc_data(t) : NULL;
 }
 
-static void layout(Job *j) {
+static void set_layout(NormWork *j) {
   const NormCall *n = j->n;
   const int64_t per = n->channels / n->groups, inner = n->inner;
   NormRows *k = &j->k;
@@ -74,116 +71,118 @@ static void layout(Job *j) {
   }
 }
 
-static int prepare(Job *j) {
+static int prepare(NormWork *j) {
   const NormCall *n = j->n;
   j->type = n->mean->dtype;
-  j->f = &nc_kernels()->norm[j->type == DT_f64];
-  layout(j);
+  j->kernel = &nc_kernels()->norm[j->type == DT_f64];
+  set_layout(j);
   TRY(nc_cast(&j->x, (Tensor *)n->x, j->type));
   if (n->g) TRY(nc_cast(&j->g, (Tensor *)n->g, j->type));
-  if (n->y) TRY(target(j));
-  j->k.x = at(j->x);
-  j->k.g = at(j->g);
+  if (n->y) TRY(result_tensor(j));
+  j->k.x = data_of(j->x);
+  j->k.g = data_of(j->g);
   j->k.y = j->y ? nc_data(j->y) : NULL;
-  j->k.weight = at(n->weight);
-  j->k.bias = at(n->bias);
+  j->k.weight = data_of(n->weight);
+  j->k.bias = data_of(n->bias);
   j->k.mean = nc_data(n->mean);
   j->k.var = nc_data(n->var);
   return NC_OK;
 }
 
-static int64_t grain(const Job *j) {
+static int64_t grain(const NormWork *j) {
   return 1 + 16384 / (j->k.pieces * j->k.run);
 }
 
-/* Channels of one element each lie side by side. */
-static int isstrips(const Job *j) {
+/* Are the rows columns of a matrix (batch norm of [n x channels])? */
+static int is_strips(const NormWork *j) {
   return j->n->batch && j->n->inner == 1;
 }
 
-static void strips(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+static void strip_range(void *ctx, int64_t begin, int64_t end) {
+  const NormWork *j = ctx;
   const NormCall *n = j->n;
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     const int64_t from = i * NC_STRIP, to = from + NC_STRIP;
     double *sums[2] = { j->sums, j->sums + n->channels };
-    j->f->strip(&j->k, from, to < n->channels ? to : n->channels,
-                n->back ? sums : NULL);
+    j->kernel->strip(&j->k, from, to < n->channels ? to : n->channels,
+                     n->back ? sums : NULL);
   }
 }
 
-static int bystrips(Job *j) {
+static int run_strips(NormWork *j) {
   const int64_t grains = 1 + 16384 / (j->n->n * NC_STRIP);
-  return nc_parallel((j->n->channels + NC_STRIP - 1) / NC_STRIP, grains, strips,
-                     j);
+  return nc_parallel((j->n->channels + NC_STRIP - 1) / NC_STRIP, grains,
+                     strip_range, j);
 }
 
-static void rows(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
-  j->f->rows(&j->k, begin, end);
+static void forward_rows(void *ctx, int64_t begin, int64_t end) {
+  const NormWork *j = ctx;
+  j->kernel->forward(&j->k, begin, end);
 }
 
 /*
 ** Gradients
 */
-/* The sums of a part, from channel c on. */
-static void sumsof(const Job *j, int64_t part, int64_t c, double *sums[2]) {
+/* The sums of a part, from channel c on; NULL where none are wanted. */
+static void part_sums(const NormWork *j, int64_t part, int64_t c,
+                      double *sums[2]) {
   double *s = j->sums + 2 * part * j->n->channels + c;
   sums[0] = j->n->dweight ? s : NULL;
   sums[1] = j->n->dbias ? s + j->n->channels : NULL;
 }
 
-static void back(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+static void backward_part(void *ctx, int64_t begin, int64_t end) {
+  const NormWork *j = ctx;
   double *sums[2];
   for (int64_t p = begin; p < end && !nc_interrupted; p++) {
-    sumsof(j, j->n->batch ? 0 : p, 0, sums);
-    j->f->back(&j->k, j->rows * p / j->parts, j->rows * (p + 1) / j->parts,
-               sums);
+    part_sums(j, j->n->batch ? 0 : p, 0, sums);
+    j->kernel->backward(&j->k, j->rows * p / j->nparts,
+                        j->rows * (p + 1) / j->nparts, sums);
   }
 }
 
-/* dst, of a float type, = the sums of all parts */
-static void total(const Job *j, Tensor *dst, const double *sums) {
+/* dst = the sums over all parts */
+static void sum_parts(const NormWork *j, Tensor *dst, const double *sums) {
   const int64_t channels = j->n->channels;
   for (int64_t c = 0; dst && c < channels; c++) {
     double v = 0;
-    for (int64_t p = 0; p < j->parts; p++) v += sums[2 * p * channels + c];
+    for (int64_t p = 0; p < j->nparts; p++) v += sums[2 * p * channels + c];
     if (j->type == DT_f64) ((double *)nc_data(dst))[c] = v;
     else ((float *)nc_data(dst))[c] = (float)v;
   }
 }
 
-static int byrows(Job *j, int64_t parts) {
+static int backward_by_rows(NormWork *j, int64_t nparts) {
   const int64_t channels = j->n->channels;
-  const int64_t bytes = 2 * parts * channels * (int64_t)sizeof(double);
+  const int64_t bytes = 2 * nparts * channels * (int64_t)sizeof(double);
   void *p;
   int r;
   TRY(nc_hostalloc(&p, bytes));
   j->sums = memset(p, 0, (size_t)bytes);
-  r = isstrips(j) ? bystrips(j) : nc_parallel(j->parts, 1, back, j);
-  if (j->n->batch) j->parts = 1;
-  total(j, j->n->dweight, j->sums);
-  total(j, j->n->dbias, j->sums + channels);
+  r = is_strips(j) ? run_strips(j)
+                   : nc_parallel(j->nparts, 1, backward_part, j);
+  if (j->n->batch) j->nparts = 1;
+  sum_parts(j, j->n->dweight, j->sums);
+  sum_parts(j, j->n->dbias, j->sums + channels);
   nc_hostfree(p, bytes);
   return r;
 }
 
-static void parts(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
-  j->f->parts(&j->k, begin, end, j->sums);
+static void backward_means(void *ctx, int64_t begin, int64_t end) {
+  const NormWork *j = ctx;
+  j->kernel->backward_means(&j->k, begin, end, j->sums);
 }
 
-static void store(const Job *j, Tensor *dst, int64_t c, const double *sums,
-                  int64_t n) {
+static void store_channels(const NormWork *j, Tensor *dst, int64_t c,
+                           const double *sums, int64_t n) {
   for (int64_t i = 0; dst && i < n; i++)
     if (j->type == DT_f64) ((double *)nc_data(dst))[c + i] = sums[i];
     else ((float *)nc_data(dst))[c + i] = (float)sums[i];
 }
 
-/* Channels from begin*COLUMNS on, some of which end with their group. */
-static void columns(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+/* Blocks of COLUMNS channels; the last block of a group is shorter. */
+static void backward_column_block(void *ctx, int64_t begin, int64_t end) {
+  const NormWork *j = ctx;
   const int64_t per = j->k.per, blocks = (per + COLUMNS - 1) / COLUMNS;
   for (int64_t b = begin; b < end && !nc_interrupted; b++) {
     const int64_t group = b / blocks, from = b % blocks * COLUMNS;
@@ -191,48 +190,49 @@ static void columns(void *ctx, int64_t begin, int64_t end) {
     double sum[2][COLUMNS] = { { 0 } };
     double *sums[2] = { j->n->dweight ? sum[0] : NULL,
                         j->n->dbias ? sum[1] : NULL };
-    j->f->columns(&j->k, j->sums, group, j->rows, from, to, sums);
-    store(j, j->n->dweight, group * per + from, sum[0], to - from);
-    store(j, j->n->dbias, group * per + from, sum[1], to - from);
+    j->kernel->backward_columns(&j->k, j->sums, group, j->rows, from, to, sums);
+    store_channels(j, j->n->dweight, group * per + from, sum[0], to - from);
+    store_channels(j, j->n->dbias, group * per + from, sum[1], to - from);
   }
 }
 
-static int bycolumns(Job *j) {
+static int backward_by_columns(NormWork *j) {
   const int64_t bytes = 2 * j->rows * (int64_t)sizeof(double);
   const int64_t blocks = (j->k.per + COLUMNS - 1) / COLUMNS;
   void *p;
   int r;
   TRY(nc_hostalloc(&p, bytes));
   j->sums = p;
-  r = nc_parallel(j->rows, grain(j), parts, j);
-  if (r == NC_OK) r = nc_parallel(blocks * j->k.across, 1, columns, j);
+  r = nc_parallel(j->rows, grain(j), backward_means, j);
+  if (r == NC_OK)
+    r = nc_parallel(blocks * j->k.across, 1, backward_column_block, j);
   nc_hostfree(p, bytes);
   return r;
 }
 
-static int gradients(Job *j) {
+static int backward(NormWork *j) {
   const NormCall *n = j->n;
   const int64_t elements = j->rows * j->k.pieces * j->k.run;
-  if (j->k.each && j->k.per > WIDE) return bycolumns(j);
-  j->parts = elements / GRAIN;
-  if (j->parts > elements / n->channels / 16)
-    j->parts = elements / n->channels / 16;
-  if (n->batch) j->parts = elements / GRAIN;
-  if (j->parts > PARTS) j->parts = PARTS;
-  if (j->parts > j->rows) j->parts = j->rows;
-  if (j->parts < 1) j->parts = 1;
-  return byrows(j, n->batch ? 1 : j->parts);
+  if (j->k.each && j->k.per > MANYCOLUMNS) return backward_by_columns(j);
+  j->nparts = elements / GRAIN;
+  if (j->nparts > elements / n->channels / 16)
+    j->nparts = elements / n->channels / 16;
+  if (n->batch) j->nparts = elements / GRAIN;
+  if (j->nparts > MAXPARTS) j->nparts = MAXPARTS;
+  if (j->nparts > j->rows) j->nparts = j->rows;
+  if (j->nparts < 1) j->nparts = 1;
+  return backward_by_rows(j, n->batch ? 1 : j->nparts);
 }
 
 int nc_cpu_norm(const Device *d, const NormCall *n) {
-  Job j = { .n = n };
+  NormWork j = { .n = n };
   int r = prepare(&j);
   (void)d;
   if (r == NC_OK)
-    r = n->back        ? gradients(&j)
-        : isstrips(&j) ? bystrips(&j)
-                       : nc_parallel(j.rows, grain(&j), rows, &j);
-  if (r == NC_OK) r = giveback(&j);
+    r = n->back         ? backward(&j)
+        : is_strips(&j) ? run_strips(&j)
+                        : nc_parallel(j.rows, grain(&j), forward_rows, &j);
+  if (r == NC_OK) r = copy_result(&j);
   nc_release(j.x);
   nc_release(j.g);
   nc_release(j.y);

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* padded_plane.c - frames of a convolution; see cpu_conv.h. */
+/* padded_plane.c - the padded planes of a convolution; see cpu_conv.h. */
 #include <string.h>
 
 #include "core/cpu/cpu_conv.h"
 
-Frame nc_frame(const ConvGeometry *w, int64_t rows, int64_t cols) {
-  Frame f = { .w = w, .rows = rows, .cols = cols };
-  f.high = rows + (w->kernel[0] - 1) * w->dilation[0] / w->stride[0];
-  f.wide = cols + (w->kernel[1] - 1) * w->dilation[1] / w->stride[1];
-  f.size = w->stride[0] * w->stride[1] * f.high * f.wide;
+PaddedPlane nc_padded_plane(const ConvGeometry *w, int64_t rows, int64_t cols) {
+  PaddedPlane f = { .w = w, .rows = rows, .cols = cols };
+  f.height = rows + (w->kernel[0] - 1) * w->dilation[0] / w->stride[0];
+  f.width = cols + (w->kernel[1] - 1) * w->dilation[1] / w->stride[1];
+  f.size = w->stride[0] * w->stride[1] * f.height * f.width;
   return f;
 }
 
-int64_t nc_tap(const Frame *f, int64_t i, int64_t j) {
+int64_t nc_tap_offset(const PaddedPlane *f, int64_t i, int64_t j) {
   const ConvGeometry *w = f->w;
   const int64_t y = i * w->dilation[0], x = j * w->dilation[1];
-  if (w->stride[0] == 1 && w->stride[1] == 1) return y * f->wide + x;
+  if (w->stride[0] == 1 && w->stride[1] == 1) return y * f->width + x;
   const int64_t phase = y % w->stride[0] * w->stride[1] + x % w->stride[1];
-  return (phase * f->high + y / w->stride[0]) * f->wide + x / w->stride[1];
+  return (phase * f->height + y / w->stride[0]) * f->width + x / w->stride[1];
 }
 
-/* Does any element of the kernel fall in this phase? */
-static int used(const ConvGeometry *w, int d, int64_t phase) {
+/* Does any filter element read this phase of dimension d? */
+static int phase_is_used(const ConvGeometry *w, int d, int64_t phase) {
   for (int64_t i = 0; i < w->kernel[d]; i++)
     if (i * w->dilation[d] % w->stride[d] == phase) return 1;
   return 0;
 }
 
-/* Of the elements of a line that begin at position `at' of a plane's line,
-   and go on by the stride: those within it are from *a to before *b. */
-static void within(const Frame *f, int64_t at, int64_t *a, int64_t *b) {
+/* *a..*b-1: which elements of a row of a phase, which begins at position `at'
+   of a row of the plane, lie inside the plane. */
+static void inside_range(const PaddedPlane *f, int64_t at, int64_t *a,
+                         int64_t *b) {
   const int64_t s = f->w->stride[1], n = f->w->size[1];
   *a = at >= 0 ? 0 : (-at + s - 1) / s;
   *b = at >= n ? 0 : (n - 1 - at) / s + 1;
-  if (*b > f->wide) *b = f->wide;
+  if (*b > f->width) *b = f->width;
   if (*a > *b) *a = *b;
 }
 
@@ -48,14 +49,14 @@ static void within(const Frame *f, int64_t at, int64_t *a, int64_t *b) {
 #undef T
 #undef NAME
 
-void nc_toframe(const Frame *f, DType t, void *frame, const void *x,
-                int64_t row, int64_t col) {
-  t == DT_f32 ? walk_f32(f, frame, (float *)x, row, col, 0)
-              : walk_f64(f, frame, (double *)x, row, col, 0);
+void nc_plane_load(const PaddedPlane *f, DType t, void *padded, const void *x,
+                   int64_t row, int64_t col) {
+  t == DT_f32 ? transfer_f32(f, padded, (float *)x, row, col, 0)
+              : transfer_f64(f, padded, (double *)x, row, col, 0);
 }
 
-void nc_fromframe(const Frame *f, DType t, void *x, const void *frame,
+void nc_plane_add(const PaddedPlane *f, DType t, void *x, const void *padded,
                   int64_t row, int64_t col) {
-  t == DT_f32 ? walk_f32(f, (float *)frame, x, row, col, 1)
-              : walk_f64(f, (double *)frame, x, row, col, 1);
+  t == DT_f32 ? transfer_f32(f, (float *)padded, x, row, col, 1)
+              : transfer_f64(f, (double *)padded, x, row, col, 1);
 }

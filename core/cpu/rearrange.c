@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** rearrange.c - on the CPU, copies in another order: lines reversed, triangles
-** of matrices, tensors put together.  Other devices say the same by indices,
-** rows, and copies of parts.
+** rearrange.c - the requests flip, triangle and cat on the CPU: copies in
+** another order.
 */
 #include <string.h>
 
 #include "core/cpu/cpu.h"
 #include "core/portable.h"
 
-#define GRAIN 32768 /* elements worth a thread */
-#define PIECE 65536 /* elements between two looks at the interrupt */
+#define GRAIN 32768 /* elements that are worth a thread */
+#define PIECE 65536 /* elements between two looks at nc_interrupted */
 
-/* n elements to y from x, whose elements are `step' bytes apart. */
-static void spread(char *y, const char *x, int64_t step, int64_t n,
-                   int64_t esize) {
+/* y = n elements of x, which are `step' bytes apart. */
+static void copy_strided(char *y, const char *x, int64_t step, int64_t n,
+                         int64_t esize) {
 #define CASE(bytes)                                    \
   case bytes:                                          \
     if (step == -bytes)                                \
@@ -33,17 +32,18 @@ static void spread(char *y, const char *x, int64_t step, int64_t n,
 }
 
 /*
-** Lines, of a result that is dense
+** flip
 */
-typedef struct DimRows {
-  const char *x; /* where the first element comes from */
+typedef struct FlipWork {
+  const char *x; /* the element that comes first */
   char *y;
   int nd;
   int64_t esize, size[NC_MAXDIM], step[NC_MAXDIM]; /* of x, in bytes */
-} DimRows;
+} FlipWork;
 
-/* Adds a dimension, joined with the last one if x runs on through both. */
-static void adddim(DimRows *l, int64_t size, int64_t step) {
+/* Adds a dimension; merges it with the last one if x has one stride over
+   both. */
+static void add_dim(FlipWork *l, int64_t size, int64_t step) {
   if (size == 1) return;
   if (l->nd > 0 && l->step[l->nd - 1] == step * size)
     l->size[l->nd - 1] *= size;
@@ -51,8 +51,8 @@ static void adddim(DimRows *l, int64_t size, int64_t step) {
   l->step[l->nd - 1] = step;
 }
 
-/* Where line i begins in x. */
-static const char *linestart(const DimRows *l, int64_t i) {
+/* The first element of row i of the result, in x. */
+static const char *row_start(const FlipWork *l, int64_t i) {
   const char *x = l->x;
   for (int d = l->nd - 2; d >= 0; d--) {
     x += i % l->size[d] * l->step[d];
@@ -62,40 +62,40 @@ static const char *linestart(const DimRows *l, int64_t i) {
 }
 
 /* Elements begin .. end-1 of the result. */
-static void copylines(void *ctx, int64_t begin, int64_t end) {
-  const DimRows *l = ctx;
+static void flip_range(void *ctx, int64_t begin, int64_t end) {
+  const FlipWork *l = ctx;
   const int64_t length = l->size[l->nd - 1], step = l->step[l->nd - 1];
   for (int64_t i = begin; i < end && !nc_interrupted;) {
     const int64_t from = i % length;
     int64_t n = length - from;
     if (n > end - i) n = end - i;
     if (n > PIECE) n = PIECE;
-    spread(l->y + i * l->esize, linestart(l, i / length) + from * step, step, n,
-           l->esize);
+    copy_strided(l->y + i * l->esize, row_start(l, i / length) + from * step,
+                 step, n, l->esize);
     i += n;
   }
 }
 
 int nc_cpu_flip(const Device *device, const FlipCall *c) {
   const Tensor *x = c->x;
-  DimRows l = { .x = nc_data(x),
-                .y = nc_data(c->y),
-                .esize = nc_dtypesize(x->dtype) };
+  FlipWork l = { .x = nc_data(x),
+                 .y = nc_data(c->y),
+                 .esize = nc_dtypesize(x->dtype) };
   (void)device;
   for (int d = 0; d < x->nd; d++) {
     const int64_t step = x->step[d] * l.esize;
     if (c->dims >> d & 1) l.x += (x->size[d] - 1) * step;
-    adddim(&l, x->size[d], c->dims >> d & 1 ? -step : step);
+    add_dim(&l, x->size[d], c->dims >> d & 1 ? -step : step);
   }
   if (l.nd == 0) l.size[l.nd++] = 1; /* one element */
-  return nc_parallel(nc_numel(x), GRAIN, copylines, &l);
+  return nc_parallel(nc_numel(x), GRAIN, flip_range, &l);
 }
 
 /*
-** Triangles
+** tril, triu
 */
 /* Rows begin .. end-1 of all matrices. */
-static void triangles(void *ctx, int64_t begin, int64_t end) {
+static void triangle_rows(void *ctx, int64_t begin, int64_t end) {
   const TriangleCall *t = ctx;
   const Tensor *x = t->x;
   const int nd = x->nd;
@@ -104,20 +104,20 @@ static void triangles(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     char *y = (char *)nc_data(t->y) + i * n * e;
     const char *from = nc_data(x);
-    int64_t cut, at = i;
+    int64_t bound, at = i;
     for (int d = nd - 2; d >= 0; d--) {
       from += at % x->size[d] * x->step[d] * e;
       at /= x->size[d];
     }
-    /* columns before `cut' are on one side of the diagonal */
-    cut = i % rows + !t->upper + t->diagonal;
-    cut = cut < 0 ? 0 : cut > n ? n : cut;
+    /* columns before `bound' are left of the diagonal */
+    bound = i % rows + !t->upper + t->diagonal;
+    bound = bound < 0 ? 0 : bound > n ? n : bound;
     if (t->upper) {
-      memset(y, 0, (size_t)(cut * e));
-      spread(y + cut * e, from + cut * step, step, n - cut, e);
+      memset(y, 0, (size_t)(bound * e));
+      copy_strided(y + bound * e, from + bound * step, step, n - bound, e);
     } else {
-      spread(y, from, step, cut, e);
-      memset(y + cut * e, 0, (size_t)((n - cut) * e));
+      copy_strided(y, from, step, bound, e);
+      memset(y + bound * e, 0, (size_t)((n - bound) * e));
     }
   }
 }
@@ -125,26 +125,27 @@ static void triangles(void *ctx, int64_t begin, int64_t end) {
 int nc_cpu_triangle(const Device *d, const TriangleCall *c) {
   const int64_t n = c->x->size[c->x->nd - 1];
   (void)d;
-  return nc_parallel(nc_numel(c->x) / n, 1 + GRAIN / n, triangles, (void *)c);
+  return nc_parallel(nc_numel(c->x) / n, 1 + GRAIN / n, triangle_rows,
+                     (void *)c);
 }
 
 /*
-** Joined
+** cat
 */
 /* Bytes of one index of the dimensions before the concatenated one. */
-static int64_t rowbytes(const CatCall *c, const Tensor *t) {
+static int64_t row_bytes(const CatCall *c, const Tensor *t) {
   return nc_numel(t) * nc_dtypesize(t->dtype) / c->outer;
 }
 
 /* Rows begin .. end-1 of the result, each made of a row of every x. */
-static void catrows(void *ctx, int64_t begin, int64_t end) {
+static void cat_rows(void *ctx, int64_t begin, int64_t end) {
   const CatCall *c = ctx;
-  const int64_t bytes = rowbytes(c, c->y);
+  const int64_t bytes = row_bytes(c, c->y);
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     char *y = (char *)nc_data(c->y) + i * bytes;
     for (int k = 0; k < c->n; k++) {
       const Tensor *x = c->x[k];
-      const int64_t n = rowbytes(c, x);
+      const int64_t n = row_bytes(c, x);
       memcpy(y, (const char *)nc_data(x) + i * n, (size_t)n);
       y += n;
     }
@@ -152,7 +153,8 @@ static void catrows(void *ctx, int64_t begin, int64_t end) {
 }
 
 int nc_cpu_cat(const Device *d, const CatCall *c) {
-  const int64_t bytes = rowbytes(c, c->y);
+  const int64_t bytes = row_bytes(c, c->y);
   (void)d;
-  return nc_parallel(c->outer, 1 + GRAIN / (1 + bytes / 4), catrows, (void *)c);
+  return nc_parallel(c->outer, 1 + GRAIN / (1 + bytes / 4), cat_rows,
+                     (void *)c);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce.c - reductions on the CPU.
+** reduce.c - reductions (sum, prod, amax, ...) on the CPU: the request `run'
+** for the operations of kind REDUCE in ops.def.
 **
-** Elements are folded in double or int64.  A result is folded along its
-** elements where these lie closest together, else many results advance side
-** by side, row after row.  What one result folds is cut into pieces of
-** fixed size: the value does not depend on the number of threads.
+** Elements are accumulated in double or int64.  If the reduced dimension is
+** the densest, each result is reduced along its elements; else a block of
+** neighbouring results advances together, row after row.  The elements behind
+** one result are cut in pieces of a size that depends on the shape alone, so
+** that the value does not depend on the number of threads.
 */
 #include <string.h>
 
@@ -14,26 +16,27 @@
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 
-#define PIECE 65536 /* elements one result folds in one task */
+#define PIECE 65536 /* elements behind a result that are one task */
 #define MAXPIECES 4096
-#define SHORT 32   /* few enough to go side by side */
-#define LONG 65536 /* elements between looks at the interrupt flag */
+#define SHORT 32   /* elements behind a result: too few to go along them */
+#define LONG 65536 /* elements between two looks at nc_interrupted */
 
-typedef struct Fold {
+typedef struct ReducePlan {
   const TensorIter *k;
   const ReduceKernel *f;
-  Move load, store;
-  Computed c;    /* of the elements; CT_i64, CT_f32 or CT_f64 */
-  int inner;     /* dimensions of the results */
+  ConvertKernel load, store;
+  KernelType c;  /* of the elements: CT_i64, CT_f32 or CT_f64 */
+  int inner;     /* dimensions of the result; the others are reduced */
   int64_t count; /* elements behind each result */
-  int64_t pieces, piece;
-  int direct;   /* elements are used where they lie */
-  double *part; /* pieces x results, if pieces > 1 */
-} Fold;
+  int64_t npieces, piece;
+  int direct;      /* elements are used in place */
+  double *partial; /* npieces x results, if npieces > 1 */
+} ReducePlan;
 
-/* Elements first..last-1 behind the result at offset base into *acc. */
-static void along(const Fold *f, int64_t base, int64_t first, int64_t last,
-                  void *acc) {
+/* *acc takes in the elements first..last-1 behind the result whose operand
+   begins at offset `base'. */
+static void reduce_along(const ReducePlan *f, int64_t base, int64_t first,
+                         int64_t last, void *acc) {
   const TensorIter *k = f->k;
   const int64_t size = nc_dtypesize(k->type[1]);
   _Alignas(64) char buf[NC_BLOCK * 8];
@@ -46,9 +49,9 @@ static void along(const Fold *f, int64_t base, int64_t first, int64_t last,
     if (f->direct) {
       m = nc_cursor_left(&w) < left ? nc_cursor_left(&w) : left;
       m = m < LONG ? m : LONG;
-      f->f->run(acc,
-                (const char *)k->p[1] + (base + nc_cursor_offset(&w, 1)) * size,
-                m, k->par);
+      f->f->along(
+          acc, (const char *)k->p[1] + (base + nc_cursor_offset(&w, 1)) * size,
+          m, k->par);
       nc_cursor_advance(&w, m);
       i += m;
       continue;
@@ -61,14 +64,15 @@ static void along(const Fold *f, int64_t base, int64_t first, int64_t last,
       nc_cursor_advance(&w, n);
       m += n;
     }
-    f->f->run(acc, buf, m, k->par);
+    f->f->along(acc, buf, m, k->par);
     i += m;
   }
 }
 
-/* The results at `at', n of them in a row, side by side. */
-static void beside(const Fold *f, const Cursor *at, int64_t n, int64_t first,
-                   int64_t last, void *acc) {
+/* acc[0..n-1] take in the elements first..last-1 behind the n neighbouring
+   results at `at'. */
+static void reduce_across(const ReducePlan *f, const Cursor *at, int64_t n,
+                          int64_t first, int64_t last, void *acc) {
   const TensorIter *k = f->k;
   const int64_t size = nc_dtypesize(k->type[1]);
   const int64_t step = f->inner ? k->step[1][0] : 0;
@@ -84,43 +88,47 @@ static void beside(const Fold *f, const Cursor *at, int64_t n, int64_t first,
       f->load(buf, x, step, n);
       x = buf;
     }
-    f->f->rows(acc, x, n, k->par);
+    f->f->across(acc, x, n, k->par);
     nc_cursor_advance(&w, 1);
   }
 }
 
-static void put(const Fold *f, const Cursor *at, double *acc, int64_t n) {
+/* Finishes and stores n neighbouring results. */
+static void store_results(const ReducePlan *f, const Cursor *at, double *acc,
+                          int64_t n) {
   const TensorIter *k = f->k;
   f->f->finish(acc, n, f->count, k->par);
   f->store((char *)k->p[0] + nc_cursor_offset(at, 0) * nc_dtypesize(k->type[0]),
            acc, f->inner ? k->step[0][0] : 0, n);
 }
 
-/* Folds piece `piece' of n results in a row into acc. */
-static void fold(const Fold *f, const Cursor *at, int64_t n, int64_t piece,
-                 double *acc, int side) {
+/* acc = piece number `piece' of n neighbouring results. */
+static void reduce_piece(const ReducePlan *f, const Cursor *at, int64_t n,
+                         int64_t piece, double *acc, int across) {
   const TensorIter *k = f->k;
   int64_t first = piece * f->piece, last = first + f->piece;
   if (last > f->count) last = f->count;
   f->f->init(acc, n, k->par);
-  if (side) beside(f, at, n, first, last, acc);
+  if (across) reduce_across(f, at, n, first, last, acc);
   else
     for (int64_t i = 0; i < n; i++)
-      along(f, nc_cursor_offset(at, 1) + (f->inner ? i * k->step[1][0] : 0),
-            first, last, acc + i);
+      reduce_along(f,
+                   nc_cursor_offset(at, 1) + (f->inner ? i * k->step[1][0] : 0),
+                   first, last, acc + i);
 }
 
-static int sidebyside(const Fold *f) {
+/* Is it faster to advance many results together than to go along each? */
+static int is_across(const ReducePlan *f) {
   const TensorIter *k = f->k;
   if (f->inner == 0 || k->nfold == 0) return 0;
   return k->step[1][0] < k->step[1][f->inner] ||
          (f->count < SHORT && k->size[0] >= SHORT);
 }
 
-/* Results begin..end-1, whole. */
-static void results(void *ctx, int64_t begin, int64_t end) {
-  const Fold *f = ctx;
-  const int side = sidebyside(f);
+/* Results begin..end-1, each in one piece. */
+static void reduce_results(void *ctx, int64_t begin, int64_t end) {
+  const ReducePlan *f = ctx;
+  const int across = is_across(f);
   union {
     double f[NC_BLOCK];
     int64_t i[NC_BLOCK];
@@ -131,92 +139,92 @@ static void results(void *ctx, int64_t begin, int64_t end) {
     int64_t n = nc_cursor_left(&w);
     if (n > end - i) n = end - i;
     if (n > NC_BLOCK) n = NC_BLOCK;
-    fold(f, &w, n, 0, acc.f, side);
-    put(f, &w, acc.f, n);
+    reduce_piece(f, &w, n, 0, acc.f, across);
+    store_results(f, &w, acc.f, n);
     nc_cursor_advance(&w, n);
     i += n;
   }
 }
 
-/* Piece by piece, to be merged: task i is piece i of every result. */
-static void pieces(void *ctx, int64_t begin, int64_t end) {
-  const Fold *f = ctx;
-  const int side = sidebyside(f);
+/* Task i: piece i of every result. */
+static void all_pieces(void *ctx, int64_t begin, int64_t end) {
+  const ReducePlan *f = ctx;
+  const int across = is_across(f);
   for (int64_t piece = begin; piece < end; piece++) {
-    double *acc = f->part + piece * f->k->n;
+    double *acc = f->partial + piece * f->k->n;
     Cursor w;
     nc_cursor_start(&w, f->k, 0, f->inner, 0);
     for (int64_t i = 0; i < f->k->n && !nc_interrupted;) {
       int64_t n = nc_cursor_left(&w);
       if (n > NC_BLOCK) n = NC_BLOCK;
       if (n > f->k->n - i) n = f->k->n - i;
-      fold(f, &w, n, piece, acc + i, side);
+      reduce_piece(f, &w, n, piece, acc + i, across);
       nc_cursor_advance(&w, n);
       i += n;
     }
   }
 }
 
-static int inpieces(Fold *f) {
+/* Reduces all pieces, then merges them. */
+static int reduce_pieces(ReducePlan *f) {
   const int64_t n = f->k->n;
-  int64_t bytes = f->pieces * n * (int64_t)sizeof *f->part;
-  void *part;
+  int64_t bytes = f->npieces * n * (int64_t)sizeof *f->partial;
+  void *partial;
   Cursor w;
   int r;
-  TRY(nc_hostalloc(&part, bytes));
-  f->part = part;
-  r = nc_parallel(f->pieces, 1, pieces, f);
-  for (int64_t i = 1; r == NC_OK && i < f->pieces; i++)
-    f->f->merge(f->part, f->part + i * n, n);
+  TRY(nc_hostalloc(&partial, bytes));
+  f->partial = partial;
+  r = nc_parallel(f->npieces, 1, all_pieces, f);
+  for (int64_t i = 1; r == NC_OK && i < f->npieces; i++)
+    f->f->merge(f->partial, f->partial + i * n, n);
   nc_cursor_start(&w, f->k, 0, f->inner, 0);
   for (int64_t i = 0; r == NC_OK && i < n;) {
     int64_t m = nc_cursor_left(&w);
-    put(f, &w, f->part + i, m);
+    store_results(f, &w, f->partial + i, m);
     nc_cursor_advance(&w, m);
     i += m;
   }
-  nc_hostfree(part, bytes);
+  nc_hostfree(partial, bytes);
   return r;
 }
 
-/* The number of pieces depends on the shape alone.  A piece of a line is one
-   that is worth its beginning and its end. */
-static void cut(Fold *f) {
-  const int64_t least = sidebyside(f) ? 16 : 4096;
+/* Sets the size and number of pieces, from the shape alone. */
+static void choose_pieces(ReducePlan *f) {
+  const int64_t least = is_across(f) ? 16 : 4096;
   f->piece = PIECE / (f->k->n < PIECE ? f->k->n : PIECE);
   if (f->piece < least) f->piece = least;
   if (f->count / f->piece >= MAXPIECES) f->piece = f->count / MAXPIECES + 1;
-  f->pieces = f->k->n > 4096 || f->count <= f->piece
-                  ? 1
-                  : (f->count + f->piece - 1) / f->piece;
-  if (f->pieces == 1) f->piece = f->count;
+  f->npieces = f->k->n > 4096 || f->count <= f->piece
+                   ? 1
+                   : (f->count + f->piece - 1) / f->piece;
+  if (f->npieces == 1) f->piece = f->count;
 }
 
 int nc_cpu_reduce(const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
-  const Computed c = nc_category(k->work) != NC_FLOAT ? CT_i64
-                     : k->work == DT_f64              ? CT_f64
-                                                      : CT_f32;
-  const Computed acc = c == CT_i64 ? CT_i64 : CT_f64;
+  const KernelType c = nc_category(k->work) != NC_FLOAT ? CT_i64
+                       : k->work == DT_f64              ? CT_f64
+                                                        : CT_f32;
+  const KernelType acc = c == CT_i64 ? CT_i64 : CT_f64;
   int64_t grain;
-  Fold f;
+  ReducePlan f;
   memset(&f, 0, sizeof f);
   f.k = k;
-  f.f = &kernels->fold[k->op][c];
+  f.f = &kernels->reduce[k->op][c];
   f.c = c;
   f.load = kernels->load[c][k->type[1]];
   f.store = kernels->store[acc][k->type[0]];
   f.inner = k->nd - k->nfold;
   f.count = 1;
   for (int d = f.inner; d < k->nd; d++) f.count *= k->size[d];
-  f.direct = k->type[1] == nc_storedas(c) &&
+  f.direct = k->type[1] == nc_kernel_dtype(c) &&
              (k->nfold == 0 || k->step[1][f.inner] == 1);
-  if (k->type[1] == nc_storedas(c) && f.inner && k->step[1][0] == 1)
-    f.load = sidebyside(&f) ? NULL : f.load;
-  cut(&f);
-  if (f.pieces > 1) return inpieces(&f);
+  if (k->type[1] == nc_kernel_dtype(c) && f.inner && k->step[1][0] == 1)
+    f.load = is_across(&f) ? NULL : f.load;
+  choose_pieces(&f);
+  if (f.npieces > 1) return reduce_pieces(&f);
   grain = 1 + 32768 / (f.count + 1);
-  if (k->n > grain) return nc_parallel(k->n, grain, results, &f);
-  results(&f, 0, k->n);
+  if (k->n > grain) return nc_parallel(k->n, grain, reduce_results, &f);
+  reduce_results(&f, 0, k->n);
   return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.c - what folds lines to a number or two, on the CPU: extremes
-** with their positions, variance, logsumexp.
+** reduce_dim.c - the request dim_op on the CPU, and its reductions with more
+** than one number of state: argmax, argmin, var, std, logsumexp.  softmax.c and
+** scan.c have the others.
+**
+** The reduced dimensions are brought last (dim_rows.h).  A row is cut in pieces
+** of fixed size, so that the result does not depend on the number of threads.
 */
 #include <math.h>
 
@@ -9,72 +13,70 @@
 #include "core/cpu/dim_rows.h"
 #include "core/portable.h"
 
-/*
-** One number, or two, for each line.  A line is cut in pieces of fixed size,
-** so that the result does not depend on the number of threads.
-*/
-typedef struct Part {
-  double value, second; /* extreme; mean and m2; maximum and sum */
-  int64_t at, n;        /* position, or an int64 extreme; elements */
-} Part;
+/* What a piece of a row comes to. */
+typedef struct Partial {
+  double value, second; /* extreme; mean and m2; maximum and sum of exp */
+  int64_t at, n;        /* position of the extreme, or -1; elements */
+} Partial;
 
-typedef struct Job {
+typedef struct ReduceDimWork {
   DimRows in;
-  int64_t pieces;
+  int64_t npieces;
   int low;
-  Part *part; /* in.n x pieces */
-  void (*piece)(const struct Job *j, const void *x, int64_t n, Part *p);
-  void (*merge)(const struct Job *j, Part *a, const Part *b);
-} Job;
+  Partial *partial; /* in.n x pieces */
+  void (*reduce_piece)(const struct ReduceDimWork *j, const void *x, int64_t n,
+                       Partial *p);
+  void (*merge)(const struct ReduceDimWork *j, Partial *a, const Partial *b);
+} ReduceDimWork;
 
-static void pieces(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+static void all_pieces(void *ctx, int64_t begin, int64_t end) {
+  const ReduceDimWork *j = ctx;
   const int64_t size = nc_dtypesize(j->in.t->dtype);
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
-    int64_t first = i % j->pieces * NC_PIECE, n = j->in.length - first;
-    Part *p = &j->part[i];
+    int64_t first = i % j->npieces * NC_PIECE, n = j->in.length - first;
+    Partial *p = &j->partial[i];
     const char *x = nc_data(j->in.t);
-    x += (i / j->pieces * j->in.length + first) * size;
+    x += (i / j->npieces * j->in.length + first) * size;
     p->n = n < NC_PIECE ? n : NC_PIECE;
-    j->piece(j, x, p->n, p);
+    j->reduce_piece(j, x, p->n, p);
     p->at += p->at >= 0 ? first : 0;
   }
 }
 
-/* Leaves the results in part[0 .. in.n-1]. */
-static int runjob(Job *j, Tensor *x, unsigned dims) {
-  void *part;
+/* Reduces the rows of x along dims; leaves row i in partial[i]. */
+static int reduce_rows(ReduceDimWork *j, Tensor *x, unsigned dims) {
+  void *partial;
   int64_t bytes;
   TRY(nc_dimrows(&j->in, x, dims));
-  j->pieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
-  if (NC_MULOVER(j->in.n * j->pieces, (int64_t)sizeof *j->part, &bytes))
-    bytes = INT64_MAX; /* lines without elements may be that many */
-  TRY(nc_hostalloc(&part, bytes));
-  j->part = part;
-  TRY(nc_parallel(j->in.n * j->pieces, 1 + 16384 / (j->in.length + 1), pieces,
-                  j));
-  for (int64_t i = 0; j->pieces > 1 && i < j->in.n; i++) {
-    Part *p = &j->part[i * j->pieces];
-    for (int64_t k = 1; k < j->pieces; k++) j->merge(j, p, p + k);
-    j->part[i] = *p;
+  j->npieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
+  if (NC_MULOVER(j->in.n * j->npieces, (int64_t)sizeof *j->partial, &bytes))
+    bytes = INT64_MAX; /* there may be that many rows without elements */
+  TRY(nc_hostalloc(&partial, bytes));
+  j->partial = partial;
+  TRY(nc_parallel(j->in.n * j->npieces, 1 + 16384 / (j->in.length + 1),
+                  all_pieces, j));
+  for (int64_t i = 0; j->npieces > 1 && i < j->in.n; i++) {
+    Partial *p = &j->partial[i * j->npieces];
+    for (int64_t k = 1; k < j->npieces; k++) j->merge(j, p, p + k);
+    j->partial[i] = *p;
   }
   return NC_OK;
 }
 
-static void endjob(Job *j) {
-  if (j->part)
-    nc_hostfree(j->part, j->in.n * j->pieces * (int64_t)sizeof *j->part);
+static void free_rows(ReduceDimWork *j) {
+  if (j->partial)
+    nc_hostfree(j->partial, j->in.n * j->npieces * (int64_t)sizeof *j->partial);
   nc_release(j->in.t);
 }
 
-/* y = the values of the parts */
-static int putvalues(Tensor *y, const Job *j) {
+/* y[i] = partial[i].value */
+static int store_values(Tensor *y, const ReduceDimWork *j) {
   Tensor *wide;
   double *v;
   int r;
   TRY(nc_new(&wide, nc_device(y), DT_f64, y->nd, y->size));
   v = nc_data(wide);
-  for (int64_t i = 0; i < j->in.n; i++) v[i] = j->part[i].value;
+  for (int64_t i = 0; i < j->in.n; i++) v[i] = j->partial[i].value;
   r = nc_copy(y, wide);
   nc_release(wide);
   return r;
@@ -83,22 +85,24 @@ static int putvalues(Tensor *y, const Job *j) {
 /*
 ** Extremes
 */
-static int64_t intextreme(const int64_t *x, int64_t n, int low) {
+static int64_t argmax_int(const int64_t *x, int64_t n, int low) {
   int64_t at = 0;
   for (int64_t i = 1; i < n; i++)
     if (low ? x[i] < x[at] : x[i] > x[at]) at = i;
   return at;
 }
 
-static void extremepiece(const Job *j, const void *x, int64_t n, Part *p) {
+static void extreme_piece(const ReduceDimWork *j, const void *x, int64_t n,
+                          Partial *p) {
   if (j->in.kernel) p->at = j->in.kernel->argmax(x, n, j->low, &p->value);
-  else p->at = intextreme(x, n, j->low);
+  else p->at = argmax_int(x, n, j->low);
 }
 
-static void extrememerge(const Job *j, Part *a, const Part *b) {
+static void extreme_merge(const ReduceDimWork *j, Partial *a,
+                          const Partial *b) {
   const int64_t *x = nc_data(j->in.t);
   int better;
-  x += (a - j->part) / j->pieces * j->in.length;
+  x += (a - j->partial) / j->npieces * j->in.length;
   if (j->in.kernel)
     better = a->value == a->value &&
              (b->value != b->value ||
@@ -107,44 +111,46 @@ static void extrememerge(const Job *j, Part *a, const Part *b) {
   if (better) *a = *b;
 }
 
-/* y = the elements at the positions, which the parts hold */
-static int putextremes(Tensor *y, const Job *j) {
+/* y[i] = the element of row i at partial[i].at */
+static int store_extremes(Tensor *y, const ReduceDimWork *j) {
   Tensor *whole;
   const int64_t *x = nc_data(j->in.t);
   int64_t *v;
   int r;
-  if (j->in.kernel) return putvalues(y, j);
+  if (j->in.kernel) return store_values(y, j);
   TRY(nc_new(&whole, nc_device(y), DT_i64, y->nd, y->size));
   v = nc_data(whole);
   for (int64_t i = 0; i < j->in.n; i++)
-    v[i] = x[i * j->in.length + j->part[i].at];
+    v[i] = x[i * j->in.length + j->partial[i].at];
   r = nc_copy(y, whole);
   nc_release(whole);
   return r;
 }
 
 static int extreme(const DimCall *c) {
-  Job j = { .low = c->op == DIM_ARGMIN,
-            .piece = extremepiece,
-            .merge = extrememerge };
+  ReduceDimWork j = { .low = c->op == DIM_ARGMIN,
+                      .reduce_piece = extreme_piece,
+                      .merge = extreme_merge };
   int64_t *position = nc_data(c->at);
-  int r = runjob(&j, c->x, c->dims);
+  int r = reduce_rows(&j, c->x, c->dims);
   for (int64_t i = 0; r == NC_OK && i < j.in.n; i++)
-    position[i] = j.part[i].at + 1;
-  if (r == NC_OK && c->y) r = putextremes(c->y, &j);
-  endjob(&j);
+    position[i] = j.partial[i].at + 1;
+  if (r == NC_OK && c->y) r = store_extremes(c->y, &j);
+  free_rows(&j);
   return r;
 }
 
 /*
 ** Variance
 */
-static void momentpiece(const Job *j, const void *x, int64_t n, Part *p) {
+static void moments_piece(const ReduceDimWork *j, const void *x, int64_t n,
+                          Partial *p) {
   p->at = -1;
   j->in.kernel->moments(x, n, &p->value, &p->second);
 }
 
-static void momentmerge(const Job *j, Part *a, const Part *b) {
+static void moments_merge(const ReduceDimWork *j, Partial *a,
+                          const Partial *b) {
   double n = (double)(a->n + b->n), delta = b->value - a->value;
   (void)j;
   a->second += b->second + delta * delta * (double)a->n * (double)b->n / n;
@@ -152,7 +158,8 @@ static void momentmerge(const Job *j, Part *a, const Part *b) {
   a->n += b->n;
 }
 
-static double varianceof(const DimCall *c, const Job *j, const Part *p) {
+static double variance(const DimCall *c, const ReduceDimWork *j,
+                       const Partial *p) {
   const double n = (double)j->in.length - c->correction;
   const double v = j->in.length ? p->second / (n > 0 ? n : 0) : (double)NAN;
   return c->op == DIM_STD ? sqrt(v) : v;
@@ -161,7 +168,8 @@ static double varianceof(const DimCall *c, const Job *j, const Part *p) {
 /*
 ** Logsumexp
 */
-static void lsepiece(const Job *j, const void *x, int64_t n, Part *p) {
+static void logsumexp_piece(const ReduceDimWork *j, const void *x, int64_t n,
+                            Partial *p) {
   enum { BLOCK = 1024 };
   const int64_t size = nc_dtypesize(j->in.t->dtype);
   double buf[BLOCK];
@@ -174,7 +182,8 @@ static void lsepiece(const Job *j, const void *x, int64_t n, Part *p) {
                                       n - i < BLOCK ? n - i : BLOCK, p->value);
 }
 
-static void lsemerge(const Job *j, Part *a, const Part *b) {
+static void logsumexp_merge(const ReduceDimWork *j, Partial *a,
+                            const Partial *b) {
   double max = b->value > a->value ? b->value : a->value;
   (void)j;
   if (b->value != b->value) max = b->value;
@@ -184,34 +193,38 @@ static void lsemerge(const Job *j, Part *a, const Part *b) {
   a->value = max;
 }
 
-static double lseof(const DimCall *c, const Job *j, const Part *p) {
+static double logsumexp(const DimCall *c, const ReduceDimWork *j,
+                        const Partial *p) {
   (void)c;
   if (j->in.length == 0) return -INFINITY;
   return isinf(p->value) ? p->value : p->value + log(p->second);
 }
 
-/* y = f(part) of each line */
-static int number(const DimCall *c, Job *j,
-                  double (*f)(const DimCall *, const Job *, const Part *)) {
-  int r = runjob(j, c->x, c->dims);
+/* y[i] = f(partial[i]) */
+static int reduce_to_number(const DimCall *c, ReduceDimWork *j,
+                            double (*f)(const DimCall *, const ReduceDimWork *,
+                                        const Partial *)) {
+  int r = reduce_rows(j, c->x, c->dims);
   for (int64_t i = 0; r == NC_OK && i < j->in.n && !nc_interrupted; i++)
-    j->part[i].value = f(c, j, &j->part[i]);
+    j->partial[i].value = f(c, j, &j->partial[i]);
   if (r == NC_OK && nc_interrupted) r = nc_fail(NC_EINTR, "interrupted");
-  if (r == NC_OK) r = putvalues(c->y, j);
-  endjob(j);
+  if (r == NC_OK) r = store_values(c->y, j);
+  free_rows(j);
   return r;
 }
 
 int nc_cpu_dim_op(const Device *d, const DimCall *c) {
-  Job moments = { .piece = momentpiece, .merge = momentmerge };
-  Job sums = { .piece = lsepiece, .merge = lsemerge };
+  ReduceDimWork moments = { .reduce_piece = moments_piece,
+                            .merge = moments_merge };
+  ReduceDimWork sums = { .reduce_piece = logsumexp_piece,
+                         .merge = logsumexp_merge };
   (void)d;
   switch (c->op) {
     case DIM_ARGMAX:
     case DIM_ARGMIN: return extreme(c);
     case DIM_VAR:
-    case DIM_STD: return number(c, &moments, varianceof);
-    case DIM_LOGSUMEXP: return number(c, &sums, lseof);
+    case DIM_STD: return reduce_to_number(c, &moments, variance);
+    case DIM_LOGSUMEXP: return reduce_to_number(c, &sums, logsumexp);
     case DIM_SOFTMAX:
     case DIM_LOG_SOFTMAX:
     case DIM_CUMSUM: return nc_cpu_softmax(c);

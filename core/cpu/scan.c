@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.c - running products, sums of exponentials, extremes: CPU. */
+/*
+** scan.c - scans on the CPU (a part of the request dim_op): cumprod,
+** logcumsumexp, cummax, cummin.  cumsum is in softmax.c.
+*/
 #include <math.h>
 
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
 
-#define BLOCK 65536 /* elements between two looks at the interrupt */
+#define BLOCK 65536 /* elements between two looks at nc_interrupted */
 
 #define EACH(...)                                \
   for (int64_t i = 0; i < n && !nc_interrupted;) \
     for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) __VA_ARGS__
 
-static void product(const DimRows *l, void *dst, const void *src) {
+static void cumprod_row(const DimRows *l, void *dst, const void *src) {
   const int64_t n = l->length;
   const DType type = l->t->dtype;
   double p = 1;
@@ -36,7 +39,7 @@ static double logadd(double a, double b) {
   return high + log1p(exp(low - high));
 }
 
-static void logsum(const DimRows *l, void *dst, const void *src) {
+static void logcumsumexp_row(const DimRows *l, void *dst, const void *src) {
   const int64_t n = l->length;
   double s = -INFINITY;
   if (l->t->dtype == DT_f32) {
@@ -50,13 +53,14 @@ static void logsum(const DimRows *l, void *dst, const void *src) {
   }
 }
 
-/* Positions, and elements unless dst is NULL; `low': of the smallest.  A nan
-   is larger than none, but takes part, and then nothing else does. */
-static void extreme(const DimRows *l, int64_t *at, void *dst, const void *src,
-                    int low) {
+/* at = positions of the largest element so far (the smallest if `low'), the
+   last of equals; dst, unless NULL, = these elements.  From the first nan on
+   the result is the last nan. */
+static void cumextreme_row(const DimRows *l, int64_t *at, void *dst,
+                           const void *src, int low) {
   const int64_t n = l->length;
   int64_t best = 1;
-#define OF(type, beats)      \
+#define SCAN(type, beats)    \
   do {                       \
     const type *x = src;     \
     type *y = dst, m = x[0]; \
@@ -70,42 +74,43 @@ static void extreme(const DimRows *l, int64_t *at, void *dst, const void *src,
       if (y) y[i] = m;       \
     })                       \
   } while (0)
-#define EITHER(type)           \
-  do {                         \
-    if (low) OF(type, v <= m); \
-    else OF(type, v >= m);     \
+#define BY_ORDER(type)           \
+  do {                           \
+    if (low) SCAN(type, v <= m); \
+    else SCAN(type, v >= m);     \
   } while (0)
-  if (l->t->dtype == DT_i64) EITHER(int64_t);
-  else if (l->t->dtype == DT_f32) EITHER(float);
-  else EITHER(double);
-#undef EITHER
-#undef OF
+  if (l->t->dtype == DT_i64) BY_ORDER(int64_t);
+  else if (l->t->dtype == DT_f32) BY_ORDER(float);
+  else BY_ORDER(double);
+#undef BY_ORDER
+#undef SCAN
 }
 
-typedef struct Job {
+typedef struct ScanWork {
   DimRows in;
   Tensor *out, *at; /* in the shape of in.t; one may be NULL */
   DimOp op;
-} Job;
+} ScanWork;
 
-static void lines(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+static void scan_rows(void *ctx, int64_t begin, int64_t end) {
+  const ScanWork *j = ctx;
   const int64_t n = j->in.length;
   const int64_t size = nc_dtypesize(j->in.t->dtype);
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     const char *x = (const char *)nc_data(j->in.t) + i * n * size;
     char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
-    if (j->op == DIM_CUMPROD) product(&j->in, y, x);
-    else if (j->op == DIM_LOGCUMSUMEXP) logsum(&j->in, y, x);
+    if (j->op == DIM_CUMPROD) cumprod_row(&j->in, y, x);
+    else if (j->op == DIM_LOGCUMSUMEXP) logcumsumexp_row(&j->in, y, x);
     else
-      extreme(&j->in, (int64_t *)nc_data(j->at) + i * n, y, x,
-              j->op == DIM_CUMMIN);
+      cumextreme_row(&j->in, (int64_t *)nc_data(j->at) + i * n, y, x,
+                     j->op == DIM_CUMMIN);
   }
 }
 
-/* Where the rows of a result go, if that is wanted. */
-static int rowsfor(Tensor **rows, const DimCall *c, const DimRows *in,
-                   Tensor *y, DType type) {
+/* *rows = where the rows of result y are written: y itself, if it has the type
+   and the dimension is its last, or a new tensor; none if y is NULL. */
+static int result_rows(Tensor **rows, const DimCall *c, const DimRows *in,
+                       Tensor *y, DType type) {
   if (y == NULL) return NC_OK;
   if (y->dtype == type && nc_dim_islast(c)) {
     nc_retain(*rows = y);
@@ -115,11 +120,12 @@ static int rowsfor(Tensor **rows, const DimCall *c, const DimRows *in,
 }
 
 int nc_cpu_scan(const DimCall *c) {
-  Job j = { .op = c->op };
+  ScanWork j = { .op = c->op };
   int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
-  if (r == NC_OK) r = rowsfor(&j.out, c, &j.in, c->y, j.in.t->dtype);
-  if (r == NC_OK) r = rowsfor(&j.at, c, &j.in, c->at, DT_i64);
-  if (r == NC_OK) r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
+  if (r == NC_OK) r = result_rows(&j.out, c, &j.in, c->y, j.in.t->dtype);
+  if (r == NC_OK) r = result_rows(&j.at, c, &j.in, c->at, DT_i64);
+  if (r == NC_OK)
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, scan_rows, &j);
   if (r == NC_OK && j.out != c->y)
     r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
   if (r == NC_OK && j.at != c->at)

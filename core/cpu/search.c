@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** search.c - on the CPU: places in sorted sequences, the order of rows,
-** counts of numbers.
+** search.c - the requests search, sort_rows, bincount and even_bins on the CPU.
 */
 #include <math.h>
 #include <string.h>
 
 #include "core/cpu/cpu.h"
 
-#define PIECE 16384 /* elements between two looks at the interrupt */
+#define PIECE 16384 /* elements between two looks at nc_interrupted */
 
 /*
-** Places by bisection
+** search: bisection
 */
-typedef struct Search {
+typedef struct SearchWork {
   const Tensor *seq, *x;
   int64_t *at;
-  int64_t n, m; /* elements of a sequence; values for it */
+  int64_t n, m; /* elements of a sequence; values looked for in it */
   int right;
-} Search;
+} SearchWork;
 
-/* nan lies behind all others. */
+/* The position of v in s, from 1; nan is larger than all others. */
 #define BISECT(type)                                                          \
   static int64_t bisect_##type(const type *s, int64_t n, type v, int right) { \
     int64_t low = 0, high = n;                                                \
@@ -31,7 +30,7 @@ typedef struct Search {
     }                                                                         \
     return low + 1;                                                           \
   }                                                                           \
-  static void search_##type(const Search *s, int64_t from, int64_t to) {      \
+  static void search_##type(const SearchWork *s, int64_t from, int64_t to) {  \
     const type *seq = nc_data(s->seq), *x = nc_data(s->x);                    \
     for (int64_t i = from; i < to; i++) {                                     \
       const type *own = s->seq->nd == 1 ? seq : seq + i / s->m * s->n;        \
@@ -42,8 +41,8 @@ BISECT(int64_t)
 BISECT(float)
 BISECT(double)
 
-static void searches(void *ctx, int64_t begin, int64_t end) {
-  const Search *s = ctx;
+static void search_range(void *ctx, int64_t begin, int64_t end) {
+  const SearchWork *s = ctx;
   for (int64_t i = begin; i < end && !nc_interrupted; i += PIECE) {
     const int64_t to = end - i < PIECE ? end : i + PIECE;
     if (s->x->dtype == DT_i64) search_int64_t(s, i, to);
@@ -54,18 +53,21 @@ static void searches(void *ctx, int64_t begin, int64_t end) {
 
 int nc_cpu_search(const Device *d, const SearchCall *q) {
   const Tensor *seq = q->seq, *x = q->x;
-  Search s = { .seq = seq, .x = x, .at = nc_data(q->at), .right = q->right };
+  SearchWork s = {
+    .seq = seq, .x = x, .at = nc_data(q->at), .right = q->right
+  };
   (void)d;
   s.n = seq->size[seq->nd - 1];
   s.m = x->nd ? x->size[x->nd - 1] : 1;
-  return nc_parallel(nc_numel(x), 4096, searches, &s);
+  return nc_parallel(nc_numel(x), 4096, search_range, &s);
 }
 
 /*
-** Rows as text: keys with their highest byte first compare as bytes do
+** sort_rows: a merge sort of rows of sort keys, stored big-endian, so that
+** memcmp compares them
 */
-static void storekeys(unsigned char *to, const Tensor *x, int64_t from,
-                      int64_t n) {
+static void store_keys(unsigned char *to, const Tensor *x, int64_t from,
+                       int64_t n) {
   const int64_t size = nc_dtypesize(x->dtype);
   const unsigned char *p = (const unsigned char *)nc_data(x) + from * size;
   for (int64_t i = 0; i < n; i++, p += size) {
@@ -75,9 +77,10 @@ static void storekeys(unsigned char *to, const Tensor *x, int64_t from,
   }
 }
 
-/* Stable; the result is in *v. */
-static int mergerows(int64_t **v, int64_t *w, int64_t n,
-                     const unsigned char *keys, size_t bytes) {
+/* Sorts the row numbers *v by their keys, stable.  Swaps *v and w: the result
+   is in *v. */
+static int merge_rows(int64_t **v, int64_t *w, int64_t n,
+                      const unsigned char *keys, size_t bytes) {
   for (int64_t run = 1; run < n; run *= 2) {
     for (int64_t i = 0; i < n && !nc_interrupted; i += 2 * run) {
       int64_t a = i, enda = n - i < run ? n : i + run;
@@ -111,10 +114,10 @@ int nc_cpu_sort_rows(const Device *d, const SortRowsCall *c) {
     v = more;
     w = v + n;
     for (int64_t i = 0; i < n && !nc_interrupted; i++) {
-      storekeys((unsigned char *)keys + i * bytes, x, i * m, m);
+      store_keys((unsigned char *)keys + i * bytes, x, i * m, m);
       v[i] = i;
     }
-    r = mergerows(&v, w, n, keys, (size_t)bytes);
+    r = merge_rows(&v, w, n, keys, (size_t)bytes);
     for (int64_t i = 0; r == NC_OK && i < n; i++) y[i] = v[i] + 1;
   }
   nc_hostfree(keys, n * bytes);
@@ -123,7 +126,7 @@ int nc_cpu_sort_rows(const Device *d, const SortRowsCall *c) {
 }
 
 /*
-** Counts
+** bincount
 */
 int nc_cpu_bincount(const Device *d, const BincountCall *c) {
   const int64_t n = nc_numel(c->x), *at = nc_data(c->x);
@@ -140,55 +143,55 @@ int nc_cpu_bincount(const Device *d, const BincountCall *c) {
 }
 
 /*
-** Counts between edges that are evenly spaced
+** even_bins
 */
 typedef struct EvenBins {
   const Tensor *x;
   const void *edge;
-  int64_t n, *count; /* bins; those of the first part, and so on */
-  int64_t part;      /* elements */
+  int64_t n, *count; /* bins; counts of each chunk, n for each */
+  int64_t chunk;     /* elements of a chunk */
   double scale;      /* bins per unit */
 } EvenBins;
 
-/* Arithmetic says about where an element lies, the edges say exactly: it is
-   one bin away at most where the edges differ, as their rounding is less. */
-#define EVENBINS(type)                                                         \
-  static int evenedges_##type(EvenBins *b) {                                   \
-    const type *edge = b->edge;                                                \
-    for (int64_t i = 0; i < b->n; i++)                                         \
-      if (!(edge[i] < edge[i + 1])) return 0;                                  \
-    b->scale = (double)b->n / ((double)edge[b->n] - (double)edge[0]);          \
-    return isfinite(b->scale) && b->scale > 0;                                 \
-  }                                                                            \
-  static void evenbins_##type(const EvenBins *b, int64_t *count, int64_t from, \
-                              int64_t to) {                                    \
-    const type *x = nc_data(b->x), *edge = b->edge;                            \
-    const type low = edge[0], high = edge[b->n];                               \
-    const int64_t step = b->x->step[0], last = b->n - 1;                       \
-    for (int64_t i = from; i < to; i++) {                                      \
-      const type e = x[i * step];                                              \
-      int64_t k;                                                               \
-      if (!(e >= low && e <= high)) continue;                                  \
-      k = (int64_t)(((double)e - (double)low) * b->scale);                     \
-      k = k > last ? last : k;                                                 \
-      while (e < edge[k]) k--;                                                 \
-      while (k < last && e >= edge[k + 1]) k++;                                \
-      count[k]++;                                                              \
-    }                                                                          \
+/* The bin is computed, then corrected by comparing with the edges: it is at
+   most one off, since rounding moves an edge by less than a bin. */
+#define EVENBINS(type)                                                      \
+  static int check_edges_##type(EvenBins *b) {                              \
+    const type *edge = b->edge;                                             \
+    for (int64_t i = 0; i < b->n; i++)                                      \
+      if (!(edge[i] < edge[i + 1])) return 0;                               \
+    b->scale = (double)b->n / ((double)edge[b->n] - (double)edge[0]);       \
+    return isfinite(b->scale) && b->scale > 0;                              \
+  }                                                                         \
+  static void count_##type(const EvenBins *b, int64_t *count, int64_t from, \
+                           int64_t to) {                                    \
+    const type *x = nc_data(b->x), *edge = b->edge;                         \
+    const type low = edge[0], high = edge[b->n];                            \
+    const int64_t step = b->x->step[0], last = b->n - 1;                    \
+    for (int64_t i = from; i < to; i++) {                                   \
+      const type e = x[i * step];                                           \
+      int64_t k;                                                            \
+      if (!(e >= low && e <= high)) continue;                               \
+      k = (int64_t)(((double)e - (double)low) * b->scale);                  \
+      k = k > last ? last : k;                                              \
+      while (e < edge[k]) k--;                                              \
+      while (k < last && e >= edge[k + 1]) k++;                             \
+      count[k]++;                                                           \
+    }                                                                       \
   }
 EVENBINS(float)
 EVENBINS(double)
 #undef EVENBINS
 
-static void evenbins(void *ctx, int64_t begin, int64_t end) {
+static void count_range(void *ctx, int64_t begin, int64_t end) {
   const EvenBins *b = ctx;
   for (int64_t p = begin; p < end; p++) {
-    int64_t i = p * b->part, stop = nc_numel(b->x);
-    if (stop - i > b->part) stop = i + b->part;
+    int64_t i = p * b->chunk, stop = nc_numel(b->x);
+    if (stop - i > b->chunk) stop = i + b->chunk;
     for (; i < stop && !nc_interrupted; i += PIECE) {
       const int64_t to = stop - i < PIECE ? stop : i + PIECE;
-      if (b->x->dtype == DT_f32) evenbins_float(b, b->count + p * b->n, i, to);
-      else evenbins_double(b, b->count + p * b->n, i, to);
+      if (b->x->dtype == DT_f32) count_float(b, b->count + p * b->n, i, to);
+      else count_double(b, b->count + p * b->n, i, to);
     }
   }
 }
@@ -197,19 +200,20 @@ int nc_cpu_even_bins(const Device *d, const EvenBinsCall *c) {
   const Tensor *x = c->x;
   const int64_t n = c->y->size[0], length = nc_numel(x);
   EvenBins b = { .x = x, .edge = nc_data(c->edge), .n = n };
-  int64_t parts = length / (4096 + 4 * n), *sum = nc_data(c->y);
+  int64_t nchunks = length / (4096 + 4 * n), *sum = nc_data(c->y);
   void *p;
   int r;
   (void)d;
-  *c->done = x->dtype == DT_f32 ? evenedges_float(&b) : evenedges_double(&b);
+  *c->done =
+      x->dtype == DT_f32 ? check_edges_float(&b) : check_edges_double(&b);
   if (!*c->done) return NC_OK;
-  if (parts > nc_threads()) parts = nc_threads();
-  if (parts < 1) parts = 1;
-  b.part = (length + parts - 1) / parts;
-  TRY(nc_hostalloc(&p, parts * n * 8));
-  b.count = memset(p, 0, (size_t)(parts * n * 8));
-  r = nc_parallel(parts, 1, evenbins, &b);
-  for (int64_t i = 0; i < parts * n; i++) sum[i % n] += b.count[i];
-  nc_hostfree(p, parts * n * 8);
+  if (nchunks > nc_threads()) nchunks = nc_threads();
+  if (nchunks < 1) nchunks = 1;
+  b.chunk = (length + nchunks - 1) / nchunks;
+  TRY(nc_hostalloc(&p, nchunks * n * 8));
+  b.count = memset(p, 0, (size_t)(nchunks * n * 8));
+  r = nc_parallel(nchunks, 1, count_range, &b);
+  for (int64_t i = 0; i < nchunks * n; i++) sum[i % n] += b.count[i];
+  nc_hostfree(p, nchunks * n * 8);
   return r;
 }

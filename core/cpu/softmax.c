@@ -1,65 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.c - what gives a line for a line, on the CPU: softmax,
-** log_softmax, cumsum.  Their one dimension is brought last and dense.
+** softmax.c - softmax, log_softmax and cumsum on the CPU (a part of the request
+** dim_op), and the request softmax_backward.  The dimension is brought last
+** (dim_rows.h); each row gives a row.
 */
 #include <math.h>
 
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
 
-typedef void (*LineFn)(const DimRows *l, void *y, const void *x);
+typedef void (*RowFn)(const DimRows *l, void *y, const void *x);
 
-typedef struct Job {
+typedef struct SoftmaxWork {
   DimRows in;
   Tensor *out; /* in the shape of in.t */
-  LineFn fn;
-} Job;
+  RowFn fn;
+} SoftmaxWork;
 
-static int64_t piece(const DimRows *l, int64_t at) {
+/* Elements of the piece of a row that begins at element `at'. */
+static int64_t piece_size(const DimRows *l, int64_t at) {
   return l->length - at < NC_PIECE ? l->length - at : NC_PIECE;
 }
 
-/* The largest element of a line and the sum of exp(x - it), left in y. */
+/* *max = the largest element of a row; y = exp(x - *max), whose sum is
+   returned. */
 static double expsum(const DimRows *l, void *y, const void *x, double *max) {
   const int64_t size = nc_dtypesize(l->t->dtype);
   double sum = 0, m;
   *max = -INFINITY;
   for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
-    l->kernel->argmax((const char *)x + i * size, piece(l, i), 0, &m);
+    l->kernel->argmax((const char *)x + i * size, piece_size(l, i), 0, &m);
     if (m > *max || m != m) *max = m;
     if (m != m) break;
   }
   for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
     sum += l->kernel->expsum((char *)y + i * size, (const char *)x + i * size,
-                             piece(l, i), *max);
+                             piece_size(l, i), *max);
   return sum;
 }
 
-static void softmaxline(const DimRows *l, void *y, const void *x) {
+static void softmax_row(const DimRows *l, void *y, const void *x) {
   double max, sum = expsum(l, y, x, &max);
   const int64_t size = nc_dtypesize(l->t->dtype);
   for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
     char *at = (char *)y + i * size;
-    l->kernel->scale(at, at, piece(l, i), 1 / sum);
+    l->kernel->scale(at, at, piece_size(l, i), 1 / sum);
   }
 }
 
-static void logsoftmaxline(const DimRows *l, void *y, const void *x) {
+static void log_softmax_row(const DimRows *l, void *y, const void *x) {
   double max, sum = expsum(l, y, x, &max);
   const int64_t size = nc_dtypesize(l->t->dtype);
   for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
     l->kernel->shift((char *)y + i * size, (const char *)x + i * size,
-                     piece(l, i), max, log(sum));
+                     piece_size(l, i), max, log(sum));
 }
 
-static void cumsumline(const DimRows *l, void *y, const void *x) {
+static void cumsum_row(const DimRows *l, void *y, const void *x) {
   const int64_t size = nc_dtypesize(l->t->dtype);
   const int64_t *v = x;
   int64_t whole = 0, *r = y;
   double sum = 0;
   for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
-    int64_t n = piece(l, i);
+    int64_t n = piece_size(l, i);
     if (l->kernel)
       sum = l->kernel->cumsum((char *)y + i * size, (const char *)x + i * size,
                               n, sum);
@@ -68,8 +71,8 @@ static void cumsumline(const DimRows *l, void *y, const void *x) {
   }
 }
 
-static void lines(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+static void apply_rows(void *ctx, int64_t begin, int64_t end) {
+  const SoftmaxWork *j = ctx;
   const int64_t bytes = j->in.length * nc_dtypesize(j->in.t->dtype);
   const char *x = nc_data(j->in.t);
   char *y = nc_data(j->out);
@@ -78,17 +81,18 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
 }
 
 int nc_cpu_softmax(const DimCall *c) {
-  static const LineFn fn[] = { [DIM_SOFTMAX] = softmaxline,
-                               [DIM_LOG_SOFTMAX] = logsoftmaxline,
-                               [DIM_CUMSUM] = cumsumline };
-  Job j = { .fn = fn[c->op] };
+  static const RowFn fn[] = { [DIM_SOFTMAX] = softmax_row,
+                              [DIM_LOG_SOFTMAX] = log_softmax_row,
+                              [DIM_CUMSUM] = cumsum_row };
+  SoftmaxWork j = { .fn = fn[c->op] };
   int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
   if (r == NC_OK && c->y->dtype == j.in.t->dtype && nc_dim_islast(c))
     nc_retain(j.out = c->y);
   else if (r == NC_OK)
     r = nc_new(&j.out, nc_device(c->x), j.in.t->dtype, j.in.t->nd,
                j.in.t->size);
-  if (r == NC_OK) r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, lines, &j);
+  if (r == NC_OK)
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, apply_rows, &j);
   if (r == NC_OK && j.out != c->y)
     r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
   nc_release(j.in.t);
@@ -99,14 +103,14 @@ int nc_cpu_softmax(const DimCall *c) {
 /*
 ** Gradients of softmax and log_softmax
 */
-typedef struct Back {
+typedef struct SoftmaxGradWork {
   DimRows g, y;
   Tensor *out; /* in the shape of g.t */
   int log;
-} Back;
+} SoftmaxGradWork;
 
-static void backlines(void *ctx, int64_t begin, int64_t end) {
-  const Back *b = ctx;
+static void backward_rows(void *ctx, int64_t begin, int64_t end) {
+  const SoftmaxGradWork *b = ctx;
   const RowKernels *k = b->g.kernel;
   const int64_t n = b->g.length, size = nc_dtypesize(b->g.t->dtype);
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
@@ -116,10 +120,11 @@ static void backlines(void *ctx, int64_t begin, int64_t end) {
     double sum = 0;
     for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
       sum += k->softsum(g + at * size, b->log ? NULL : y + at * size,
-                        piece(&b->g, at));
+                        piece_size(&b->g, at));
     for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
-      (b->log ? k->logsoftback : k->softback)(
-          d + at * size, g + at * size, y + at * size, piece(&b->g, at), sum);
+      (b->log ? k->logsoftback : k->softback)(d + at * size, g + at * size,
+                                              y + at * size,
+                                              piece_size(&b->g, at), sum);
   }
 }
 
@@ -128,7 +133,7 @@ int nc_cpu_softmax_backward(const Device *device,
   const DimCall c = { .x = s->g, .dims = 1u << s->dim };
   const unsigned dims = s->g->nd ? c.dims : 0;
   Tensor *d = s->d;
-  Back b = { .log = s->log };
+  SoftmaxGradWork b = { .log = s->log };
   int r = nc_dimrows(&b.g, s->g, dims);
   (void)device;
   if (r == NC_OK) r = nc_dimrows(&b.y, s->y, dims);
@@ -136,7 +141,8 @@ int nc_cpu_softmax_backward(const Device *device,
     nc_retain(b.out = d);
   else if (r == NC_OK)
     r = nc_new(&b.out, nc_device(d), b.g.t->dtype, b.g.t->nd, b.g.t->size);
-  if (r == NC_OK) r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backlines, &b);
+  if (r == NC_OK)
+    r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backward_rows, &b);
   if (r == NC_OK && b.out != d) r = nc_dimrows_restore(d, b.out, s->dim);
   nc_release(b.g.t);
   nc_release(b.y.t);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sort.c - sorting and selecting along a dimension, on the CPU.
+** sort.c - the requests sort, sort_values and select_ranks on the CPU.
 **
-** Each element becomes a key: an unsigned integer in whose order they are
-** sorted, with nan last and -0 as 0.  Keys of up to 32 bits share a word with
-** their position.  Long lines are sorted by digits in chunks, which threads
-** share; the result does not depend on how they do.  Where nobody asks for
-** positions, long lines are sorted without them.
+** Each element becomes a key: an unsigned integer that compares as the elements
+** are sorted, with nan last and -0 equal to 0.  A key of up to 32 bits shares a
+** 64-bit word with its position.  Long rows are radix sorted in chunks, shared
+** among the threads; the result does not depend on how.  sort_keys.inc has the
+** sorts of keys with positions, sort_values.inc those of elements alone.
 */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,54 +14,57 @@
 
 #include "core/cpu/cpu.h"
 
-#define MOSTBITS 11
-#define DIGITS (1 << MOSTBITS) /* values of a digit, at most */
-#define CHUNK 65536            /* elements of the smallest chunk */
-#define CHUNKS 128             /* of a line, at most */
-#define LONG 2048              /* a line that is worth counters */
+#define MAXBITS 11
+#define DIGITS (1 << MAXBITS) /* values of a digit, at most */
+#define CHUNK 65536           /* elements of the smallest chunk */
+#define MAXCHUNKS 128         /* of a row, at most */
+#define VALUES_MIN \
+  2048 /* a longer row is sorted without positions if none are wanted */
 
-typedef struct Seen {         /* of the keys of a chunk */
+typedef struct KeyStats {     /* of the keys of a chunk */
   uint64_t low, high, varies; /* bits in which keys differ */
-} Seen;
+} KeyStats;
 
-typedef struct Radix {
+typedef struct RadixSort {
   DType type;
-  int width;     /* bits of a key */
-  uint64_t flip; /* all its bits, to sort in descending order */
+  int width;       /* bits of a key */
+  uint64_t invert; /* XORed into keys: all bits, for descending order */
   const void *x;
   void *y;
   int64_t *at;
-  int64_t n, step, ystep; /* of the line */
+  int64_t n, step, ystep; /* of the row */
   int64_t chunk, chunks;
-  void *v, *w;     /* elements; room for as many */
-  int64_t *count;  /* DIGITS for each chunk */
-  Seen *seen;      /* of each chunk */
+  void *v, *w;     /* elements (key and position); a buffer of the size */
+  int64_t *count;  /* DIGITS counters for each chunk */
+  KeyStats *stats; /* of each chunk */
   uint64_t low;    /* the lowest key */
-  int from, to;    /* bits of the others, less it, that differ */
-  int shift, bits; /* of the digit that is at work */
-  /* where there are no positions: see sort_values.inc */
-  int mapped;          /* bits of a digit, at most */
-  uint32_t *mass;      /* elements of a sample with a digit */
-  uint16_t *map;       /* the bucket of a digit */
-  int64_t leaf, slots; /* elements of a short part; threads at work */
-  char *scratch;       /* scratchbytes for each slot */
+  int from, to;    /* the bits in which keys, less `low', differ */
+  int shift, bits; /* of the current digit */
+  /* for sort_values.inc */
+  int mapbits;               /* bits of a digit, at most */
+  uint32_t *sample_count;    /* elements of a sample with a digit */
+  uint16_t *map;             /* the bucket of a digit */
+  int64_t short_size, slots; /* elements of a short part; threads at work */
+  char *scratch;             /* scratchbytes for each slot */
   int64_t scratchbytes;
-} Radix;
+} RadixSort;
 
-static int64_t chunkend(const Radix *r, int64_t c) {
+static int64_t chunk_end(const RadixSort *r, int64_t c) {
   return (c + 1) * r->chunk < r->n ? (c + 1) * r->chunk : r->n;
 }
 
-static void setchunks(Radix *r) {
-  r->chunk = (r->n + CHUNKS - 1) / CHUNKS;
+/* Cuts the row in chunks. */
+static void set_chunks(RadixSort *r) {
+  r->chunk = (r->n + MAXCHUNKS - 1) / MAXCHUNKS;
   if (r->chunk < CHUNK) r->chunk = CHUNK;
   r->chunks = (r->n + r->chunk - 1) / r->chunk;
 }
 
-static void whatvaries(Radix *r) {
-  Seen all = r->seen[0];
+/* Sets low, from and to, from what was seen of all chunks. */
+static void set_key_bits(RadixSort *r) {
+  KeyStats all = r->stats[0];
   for (int64_t c = 1; c < r->chunks; c++) {
-    const Seen *s = &r->seen[c];
+    const KeyStats *s = &r->stats[c];
     all.varies |= s->varies | (s->low ^ all.low);
     if (s->low < all.low) all.low = s->low;
     if (s->high > all.high) all.high = s->high;
@@ -72,8 +75,9 @@ static void whatvaries(Radix *r) {
   while (r->to < r->width && (all.high - all.low) >> r->to) r->to++;
 }
 
-/* Counts of digits, by chunk, to where each chunk puts its own. */
-static void sumcounts(Radix *r) {
+/* Turns the counts of each digit in each chunk into the offsets where each
+   chunk puts its elements. */
+static void counts_to_offsets(RadixSort *r) {
   int64_t sum = 0;
   for (int64_t d = 0; d < (int64_t)1 << r->bits; d++)
     for (int64_t c = 0; c < r->chunks; c++) {
@@ -86,8 +90,9 @@ static void sumcounts(Radix *r) {
 /*
 ** Keys
 */
-/* Without branches, which random signs would mislead: all bits of a negative
-   number turn round, else the sign; -0 comes one short of 0; nan is last. */
+/* Without branches, which random signs would mispredict: inverts all bits of a
+   negative number, and the sign of others; -0 gets the key of 0; nan gets the
+   largest key. */
 static inline uint16_t halfkey(unsigned u, unsigned inf) {
   const unsigned turn = (0u - (u >> 15)) | 0x8000, nan = (u & 0x7fff) > inf;
   return (uint16_t)(((u ^ turn) + (u == 0x8000)) | (0u - nan));
@@ -106,7 +111,7 @@ static inline uint64_t doublekey(uint64_t u) {
   return ((u ^ turn) + (u == sign)) | ((uint64_t)0 - nan);
 }
 
-/* stored type, and the key of an element e of it */
+/* dtype, its bits as an unsigned type, and the key of an element e */
 #define LOADS(X)                               \
   X(b8, uint8_t, (uint64_t)(e != 0))           \
   X(u8, uint8_t, (uint64_t)e)                  \
@@ -119,9 +124,9 @@ static inline uint64_t doublekey(uint64_t u) {
   X(f32, uint32_t, floatkey(e))                \
   X(f64, uint64_t, doublekey(e))
 
-typedef struct Wide {
+typedef struct WideElement {
   uint64_t key, position;
-} Wide;
+} WideElement;
 
 #define E uint64_t
 #define NAME(f) f##_narrow
@@ -136,12 +141,12 @@ typedef struct Wide {
 #undef POSITION
 #undef LESS
 #undef MAKE
-#define E Wide
+#define E WideElement
 #define NAME(f) f##_wide
 #define KEY(e) ((e).key)
 #define POSITION(e) ((e).position)
 #define LESS(a, b) ((a).key < (b).key)
-#define MAKE(k, i) ((Wide){ (k), (uint64_t)(i) })
+#define MAKE(k, i) ((WideElement){ (k), (uint64_t)(i) })
 #include "core/cpu/sort_keys.inc"
 #undef E
 #undef NAME
@@ -152,20 +157,20 @@ typedef struct Wide {
 #include "core/cpu/sort_values.inc"
 
 /*
-** Lines
+** Rows
 */
-typedef struct Job {
-  const SortCall *s;   /* without positions if that is enough */
-  const int64_t *rank; /* s->keep for each line, or NULL: see s */
-  Radix model;
-  int wide, values; /* long keys; elements without positions */
-  int64_t n, lines, slots, slotbytes;
+typedef struct SortWork {
+  const SortCall *s;   /* at NULL: without positions */
+  const int64_t *rank; /* s->keep ranks for each row, or NULL */
+  RadixSort model;
+  int wide, values; /* keys of 64 bits? elements without positions? */
+  int64_t n, rows, slots, slotbytes;
   char *memory;
-  _Atomic int status; /* what a line came to that failed */
-} Job;
+  _Atomic int status; /* of a row that failed */
+} SortWork;
 
-/* The offset of line i among the elements of t. */
-static int64_t lineoffset(const Tensor *t, int dim, int64_t i) {
+/* The offset of row i of t, in elements. */
+static int64_t row_offset(const Tensor *t, int dim, int64_t i) {
   int64_t offset = 0;
   for (int d = t->nd - 1; d >= 0; d--) {
     if (d == dim) continue;
@@ -175,116 +180,122 @@ static int64_t lineoffset(const Tensor *t, int dim, int64_t i) {
   return offset;
 }
 
-static int oneline(const Job *j, Radix *r, int64_t i) {
+static int sort_row(const SortWork *j, RadixSort *r, int64_t i) {
   const SortCall *s = j->s;
   const int64_t esize = nc_dtypesize(s->x->dtype);
-  const int64_t out = lineoffset(s->y ? s->y : s->at, s->dim, i);
+  const int64_t out = row_offset(s->y ? s->y : s->at, s->dim, i);
   r->n = j->n;
-  setchunks(r);
-  r->x = (const char *)nc_data(s->x) + lineoffset(s->x, s->dim, i) * esize;
+  set_chunks(r);
+  r->x = (const char *)nc_data(s->x) + row_offset(s->x, s->dim, i) * esize;
   r->y = s->y ? (char *)nc_data(s->y) + out * esize : NULL;
   r->at = s->at ? (int64_t *)nc_data(s->at) + out : NULL;
-  if (j->rank) return line_ranks(r, j->rank + i * s->keep, (int)s->keep);
-  if (j->values) return line_values(r);
-  return j->wide ? line_wide(r, s->from, s->from + s->keep)
-                 : line_narrow(r, s->from, s->from + s->keep);
+  if (j->rank) return select_row_ranks(r, j->rank + i * s->keep, (int)s->keep);
+  if (j->values) return sort_row_values(r);
+  return j->wide ? sort_row_wide(r, s->from, s->from + s->keep)
+                 : sort_row_narrow(r, s->from, s->from + s->keep);
 }
 
-/* The next bytes of p, which is NULL if only their number is wanted. */
-static char *take(char *p, int64_t *at, int64_t bytes) {
+/* Allocates from p, at *at; p is NULL while the size is added up. */
+static char *take_bytes(char *p, int64_t *at, int64_t bytes) {
   char *here = p ? p + *at : NULL;
   *at += (bytes + 63) / 64 * 64;
   return here;
 }
 
-/* What values need: room for them but once, and not even that if the result
-   is where they are sorted; twice to select some. */
-static int64_t dividevalues(const Job *j, Radix *r, char *p) {
-  const int64_t esize = r->width / 8, digits = (int64_t)1 << r->mapped;
+/* The buffers of one row sorted without positions: none of elements if the
+   result is sorted in place, one if it is strided, two to select ranks.
+   Returns their size. */
+static int64_t divide_values(const SortWork *j, RadixSort *r, char *p) {
+  const int64_t esize = r->width / 8, digits = (int64_t)1 << r->mapbits;
   int64_t at = 0;
-  if (j->rank || r->ystep != 1) r->v = take(p, &at, j->n * esize);
-  if (j->rank) r->w = take(p, &at, j->n * esize);
-  r->count = (int64_t *)take(p, &at, r->chunks * DIGITS * 8);
-  r->seen = (Seen *)take(p, &at, r->chunks * (int64_t)sizeof(Seen));
-  r->mass = (uint32_t *)take(p, &at, digits * (int64_t)sizeof *r->mass);
-  r->map = (uint16_t *)take(p, &at, digits * (int64_t)sizeof *r->map);
-  r->scratch = take(p, &at, r->slots * r->scratchbytes);
+  if (j->rank || r->ystep != 1) r->v = take_bytes(p, &at, j->n * esize);
+  if (j->rank) r->w = take_bytes(p, &at, j->n * esize);
+  r->count = (int64_t *)take_bytes(p, &at, r->chunks * DIGITS * 8);
+  r->stats =
+      (KeyStats *)take_bytes(p, &at, r->chunks * (int64_t)sizeof(KeyStats));
+  r->sample_count =
+      (uint32_t *)take_bytes(p, &at, digits * (int64_t)sizeof *r->sample_count);
+  r->map = (uint16_t *)take_bytes(p, &at, digits * (int64_t)sizeof *r->map);
+  r->scratch = take_bytes(p, &at, r->slots * r->scratchbytes);
   return at;
 }
 
-/* The memory of a slot: elements, twice, counters, keys seen. */
-static int64_t divide(const Job *j, Radix *r, char *p) {
+/* The buffers of one row sorted with positions; returns their size. */
+static int64_t divide_memory(const SortWork *j, RadixSort *r, char *p) {
   const int64_t elements = j->n * (j->wide ? 16 : 8);
   int64_t at = 0;
-  if (j->values) return dividevalues(j, r, p);
-  r->v = take(p, &at, elements);
-  r->w = take(p, &at, elements);
-  r->count = (int64_t *)take(p, &at, r->chunks * DIGITS * 8);
-  r->seen = (Seen *)take(p, &at, r->chunks * (int64_t)sizeof(Seen));
+  if (j->values) return divide_values(j, r, p);
+  r->v = take_bytes(p, &at, elements);
+  r->w = take_bytes(p, &at, elements);
+  r->count = (int64_t *)take_bytes(p, &at, r->chunks * DIGITS * 8);
+  r->stats =
+      (KeyStats *)take_bytes(p, &at, r->chunks * (int64_t)sizeof(KeyStats));
   return at;
 }
 
-static void someslots(void *ctx, int64_t begin, int64_t end) {
-  Job *j = ctx;
+/* Slot number s sorts the rows s, s + slots, ... in its own memory. */
+static void sort_slots(void *ctx, int64_t begin, int64_t end) {
+  SortWork *j = ctx;
   for (int64_t slot = begin; slot < end; slot++)
-    for (int64_t i = slot; i < j->lines && !nc_interrupted; i += j->slots) {
-      Radix r = j->model;
+    for (int64_t i = slot; i < j->rows && !nc_interrupted; i += j->slots) {
+      RadixSort r = j->model;
       int status;
-      divide(j, &r, j->memory + slot * j->slotbytes);
-      status = oneline(j, &r, i);
+      divide_memory(j, &r, j->memory + slot * j->slotbytes);
+      status = sort_row(j, &r, i);
       if (status != NC_OK) j->status = status;
       if (status != NC_OK) return;
     }
 }
 
-static int sortlines(Job *j) {
+static int sort_rows(SortWork *j) {
   void *p;
   int r;
   TRY(nc_hostalloc(&p, j->slots * j->slotbytes));
   j->memory = p;
-  r = nc_parallel(j->slots, 1, someslots, j);
+  r = nc_parallel(j->slots, 1, sort_slots, j);
   nc_hostfree(p, j->slots * j->slotbytes);
   return r == NC_OK ? j->status : r;
 }
 
-/* Lines of which many are at work are short as a whole; of one that is alone
-   all threads sort parts. */
-static void planvalues(const Job *j, Radix *r) {
+/* Rows that are sorted side by side are each one short range; a row alone is
+   divided, so that all threads sort parts of it. */
+static void plan_values(const SortWork *j, RadixSort *r) {
   const int64_t each = j->n / (2 * nc_threads());
   r->slots = j->slots > 1 ? 1 : nc_threads();
-  r->leaf = each < BUCKET ? BUCKET : each < LEAF ? each : LEAF;
-  if (j->rank) r->leaf = BUCKET;
-  else if (j->slots > 1) r->leaf = j->n;
-  if (r->leaf > j->n) r->leaf = j->n;
-  r->scratchbytes = r->leaf * r->width / 8 + DIGITS * (int64_t)sizeof(uint32_t);
+  r->short_size = each < BUCKET ? BUCKET : each < SHORT_MAX ? each : SHORT_MAX;
+  if (j->rank) r->short_size = BUCKET;
+  else if (j->slots > 1) r->short_size = j->n;
+  if (r->short_size > j->n) r->short_size = j->n;
+  r->scratchbytes =
+      r->short_size * r->width / 8 + DIGITS * (int64_t)sizeof(uint32_t);
   r->scratchbytes = (r->scratchbytes + 63) / 64 * 64;
-  for (r->mapped = 8; r->mapped < MOSTMAPPED; r->mapped++)
-    if (j->n >> (r->mapped + 4) == 0) break;
+  for (r->mapbits = 8; r->mapbits < MAXMAPBITS; r->mapbits++)
+    if (j->n >> (r->mapbits + 4) == 0) break;
 }
 
-static int sorted(const SortCall *s, const int64_t *rank) {
+static int sort_request(const SortCall *s, const int64_t *rank) {
   const Tensor *x = s->x, *out = s->y ? s->y : s->at;
   const int width = (int)nc_dtypesize(x->dtype) * 8;
-  Job j = { .s = s, .rank = rank, .n = x->nd ? x->size[s->dim] : 1 };
-  j.values = rank || (s->at == NULL && s->keep == j.n && j.n > LONG);
+  SortWork j = { .s = s, .rank = rank, .n = x->nd ? x->size[s->dim] : 1 };
+  j.values = rank || (s->at == NULL && s->keep == j.n && j.n > VALUES_MIN);
   j.wide = width == 64 || j.n > UINT32_MAX;
-  j.lines = nc_numel(x) / j.n;
+  j.rows = nc_numel(x) / j.n;
   j.slots = j.n >= 4 * CHUNK ? 1 : nc_threads();
-  if (j.slots > j.lines) j.slots = j.lines;
+  if (j.slots > j.rows) j.slots = j.rows;
   if (j.slots > 1 && nc_numel(x) < 4096) j.slots = 1;
-  j.model = (Radix){ .type = x->dtype, .width = width, .n = j.n };
-  j.model.flip = s->descending ? UINT64_MAX >> (64 - width) : 0;
+  j.model = (RadixSort){ .type = x->dtype, .width = width, .n = j.n };
+  j.model.invert = s->descending ? UINT64_MAX >> (64 - width) : 0;
   j.model.step = x->nd ? x->step[s->dim] : 1;
   j.model.ystep = out->nd ? out->step[s->dim] : 1;
-  setchunks(&j.model);
-  if (j.values) planvalues(&j, &j.model);
-  j.slotbytes = divide(&j, &j.model, NULL);
-  return sortlines(&j);
+  set_chunks(&j.model);
+  if (j.values) plan_values(&j, &j.model);
+  j.slotbytes = divide_memory(&j, &j.model, NULL);
+  return sort_rows(&j);
 }
 
 int nc_cpu_sort(const Device *d, const SortCall *s) {
   (void)d;
-  return sorted(s, NULL);
+  return sort_request(s, NULL);
 }
 
 int nc_cpu_sort_values(const Device *d, const SortCall *s) {
@@ -297,7 +308,7 @@ int nc_cpu_select_ranks(const Device *d, const SelectRanksCall *c) {
     .x = c->x, .y = c->y, .dim = dim, .keep = c->rank->size[dim]
   };
   (void)d;
-  return sorted(&s, nc_data(c->rank));
+  return sort_request(&s, nc_data(c->rank));
 }
 
 uint64_t nc_sortkey(DType type, const void *p) {

@@ -119,14 +119,14 @@ RandomFillCall nc_integers(int64_t low, uint64_t range) {
 ** chooses the element that goes to position n-1-k.
 */
 int nc_shuffle(int64_t *p, int64_t n, Generator *g) {
-  const DrawKernels *kernel = &nc_kernels()->draw;
+  const RandomKernels *kernel = &nc_kernels()->random;
   const int wide = n > (int64_t)1 << 32, per = wide ? 2 : 4;
   if (g == NULL) g = &nc_generator;
   const uint64_t key = nc_initialseed(g), first = take(g, n, per);
-  Words w;
+  RandomWords w;
   for (int64_t i = 0; i < n && !nc_interrupted; i++) p[i] = i + 1;
   for (int64_t k = 0; k < n; k++) {
-    const int at = (int)(k / per % NC_DRAWS), j = (int)(k % per);
+    const int at = (int)(k / per % NC_RANDOM_BATCH), j = (int)(k % per);
     const uint64_t block = first + (uint64_t)(k / per);
     const uint64_t left = (uint64_t)(n - k);
     uint64_t to;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** kernels.c - every loop over dense memory, for one instruction set.  The
-** build compiles it several times with other machine flags; NC_ISA names
-** the result.
+** kernels.c - the table of loops over dense memory for one instruction set.
+** The build compiles it several times with other machine flags; NC_ISA names
+** the table, nc_kernels_<NC_ISA>.  The loops are in the .inc files, included
+** once for each type.
 */
 #include "core/cpu/kernels/kernels.h"
 #include "core/portable.h"
@@ -13,7 +14,7 @@
 #endif
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-function"  /* not all are used */
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* few rows use all */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* few operations use all */
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #endif
@@ -31,7 +32,8 @@
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
 
-/* Reductions: elements of three types, folded in two. */
+/* Loops over i64, f32 and f64; integers accumulate in int64, floats in
+   double. */
 #define ANY(...) __VA_ARGS__
 #define BOOL_AS_INT(...) __VA_ARGS__
 #define TO_BOOL(...) __VA_ARGS__
@@ -40,16 +42,16 @@
 #define S int64_t
 #define A int64_t
 #define NAME(f) f##_i64
-#define ROWF(f) f##_i64
+#define OPFN(f) f##_i64
 #include "core/cpu/kernels/reduce.inc"
 #undef S
 #undef A
 #undef NAME
-#undef ROWF
+#undef OPFN
 #undef FLOAT_ONLY
 #define FLOAT_ONLY(...) __VA_ARGS__
 #define A double
-#define ROWF(f) f##_f64
+#define OPFN(f) f##_f64
 #define S float
 #define NAME(f) f##_f32
 #include "core/cpu/kernels/reduce.inc"
@@ -67,7 +69,7 @@
 #undef S
 #undef A
 #undef NAME
-#undef ROWF
+#undef OPFN
 #undef ANY
 #undef BOOL_AS_INT
 #undef TO_BOOL
@@ -93,16 +95,16 @@
   }
 #define FLTTYPES(op) \
   { [CT_f32] = map_##op##_f32, [CT_f64] = map_##op##_f64 }
-#define MAPS_ANY ALLTYPES
-#define MAPS_NUMERIC ALLTYPES
-#define MAPS_NO_BOOL ALLTYPES
-#define MAPS_BOOL_AS_INT ALLTYPES
-#define MAPS_DIVISION ALLTYPES
-#define MAPS_INT_OR_BOOL INTTYPES
-#define MAPS_INTEGER INTTYPES
-#define MAPS_ROUNDING FLTTYPES
-#define MAPS_FLOAT FLTTYPES
-#define MAPS_FLOAT_ONLY FLTTYPES
+#define POINTWISE_ANY ALLTYPES
+#define POINTWISE_NUMERIC ALLTYPES
+#define POINTWISE_NO_BOOL ALLTYPES
+#define POINTWISE_BOOL_AS_INT ALLTYPES
+#define POINTWISE_DIVISION ALLTYPES
+#define POINTWISE_INT_OR_BOOL INTTYPES
+#define POINTWISE_INTEGER INTTYPES
+#define POINTWISE_ROUNDING FLTTYPES
+#define POINTWISE_FLOAT FLTTYPES
+#define POINTWISE_FLOAT_ONLY FLTTYPES
 
 #define GRADS(op, k) \
   { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
@@ -114,46 +116,52 @@
 #define GRADS2_FLOAT GRADS2_ANY
 #define GRADS2_FLOAT_ONLY GRADS2_ANY
 
-#define FOLDS(op, t)                                             \
-  [CT_##t] = { init_##op##_##t, run_##op##_##t, rows_##op##_##t, \
+#define REDUCTIONS(op, t)                                            \
+  [CT_##t] = { init_##op##_##t, along_##op##_##t, across_##op##_##t, \
                merge_##op##_##t, finish_##op##_##t }
-#define ALLFOLDS(op) \
-  { FOLDS(op, i64), FOLDS(op, f32), FOLDS(op, f64) }
-#define FLTFOLDS(op) \
-  { FOLDS(op, f32), FOLDS(op, f64) }
-#define FOLDS_ANY ALLFOLDS
-#define FOLDS_BOOL_AS_INT ALLFOLDS
-#define FOLDS_TO_BOOL ALLFOLDS
-#define FOLDS_COUNT ALLFOLDS
-#define FOLDS_FLOAT_ONLY FLTFOLDS
+#define ALL_REDUCTIONS(op) \
+  { REDUCTIONS(op, i64), REDUCTIONS(op, f32), REDUCTIONS(op, f64) }
+#define FLT_REDUCTIONS(op) \
+  { REDUCTIONS(op, f32), REDUCTIONS(op, f64) }
+#define REDUCTIONS_ANY ALL_REDUCTIONS
+#define REDUCTIONS_BOOL_AS_INT ALL_REDUCTIONS
+#define REDUCTIONS_TO_BOOL ALL_REDUCTIONS
+#define REDUCTIONS_COUNT ALL_REDUCTIONS
+#define REDUCTIONS_FLOAT_ONLY FLT_REDUCTIONS
 
-#define INTMOVES(f, t)                                              \
+#define INT_CONVERSIONS(f, t)                                       \
   [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
   [DT_i16] = f##_i16_##t, [DT_i32] = f##_i32_##t, [DT_i64] = f##_i64_##t
-#define FLTMOVES(f, t)                                                      \
+#define FLT_CONVERSIONS(f, t)                                               \
   [DT_f16] = f##_f16_##t, [DT_bf16] = f##_bf16_##t, [DT_f32] = f##_f32_##t, \
   [DT_f64] = f##_f64_##t
-#define ALLMOVES(f, t) [CT_##t] = { INTMOVES(f, t), FLTMOVES(f, t) }
-#define LOADS                                                             \
-  {                                                                       \
-    [CT_u8] = { INTMOVES(load, u8) }, [CT_i32] = { INTMOVES(load, i32) }, \
-    [CT_i64] = { INTMOVES(load, i64) }, ALLMOVES(load, f32),              \
-    ALLMOVES(load, f64)                                                   \
+#define ALL_CONVERSIONS(f, t) \
+  [CT_##t] = { INT_CONVERSIONS(f, t), FLT_CONVERSIONS(f, t) }
+#define LOADS                                                              \
+  {                                                                        \
+    [CT_u8] = { INT_CONVERSIONS(load, u8) },                               \
+    [CT_i32] = { INT_CONVERSIONS(load, i32) },                             \
+    [CT_i64] = { INT_CONVERSIONS(load, i64) }, ALL_CONVERSIONS(load, f32), \
+    ALL_CONVERSIONS(load, f64)                                             \
   }
-#define STORES                                                       \
-  {                                                                  \
-    ALLMOVES(store, u8), ALLMOVES(store, i32), ALLMOVES(store, i64), \
-        ALLMOVES(store, f32), ALLMOVES(store, f64)                   \
+#define STORES                                                    \
+  {                                                               \
+    ALL_CONVERSIONS(store, u8), ALL_CONVERSIONS(store, i32),      \
+        ALL_CONVERSIONS(store, i64), ALL_CONVERSIONS(store, f32), \
+        ALL_CONVERSIONS(store, f64)                               \
   }
-#define LINES(t)                                                            \
+#define ROW_KERNELS(t)                                                      \
   {                                                                         \
     moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, softsum_##t, \
         softback_##t, logsoftback_##t, cumsum_##t, tapped_##t, axpy_##t,    \
         inner_##t                                                           \
   }
 
-#define NORMS(t) \
-  { normrows_##t, normback_##t, normparts_##t, normcolumns_##t, normstrip_##t }
+#define NORM_KERNELS(t)                                       \
+  {                                                           \
+    normforward_##t, normbackward_##t, normbackwardmeans_##t, \
+        normbackwardcolumns_##t, normstrip_##t                \
+  }
 
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
@@ -166,19 +174,19 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #else
   .name = "portable C",
 #endif
-  .map = {
-#define MAPS(op, class, ...) [OP_##op] = MAPS_##class(op),
-#define UNARY MAPS
-#define TEST MAPS
-#define BINARY MAPS
-#define COMPARE MAPS
-#define TERNARY MAPS
-#define CHOOSE MAPS
+  .pointwise = {
+#define POINTWISE(op, class, ...) [OP_##op] = POINTWISE_##class(op),
+#define UNARY POINTWISE
+#define TEST POINTWISE
+#define BINARY POINTWISE
+#define COMPARE POINTWISE
+#define TERNARY POINTWISE
+#define CHOOSE POINTWISE
 #define REDUCE(op, class, ...)
 #include "core/ops.def"
 #include "core/ops_end.h"
   },
-  .grad = {
+  .pointwise_grad = {
 #define UNARY(op, ...) [OP_##op] = { GRADS(op, d0) },
 #define TEST(op, ...)
 #define BINARY(op, class, ...) GRADS2_##class(op)
@@ -191,22 +199,22 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #include "core/ops.def"
 #include "core/ops_end.h"
   },
-  .fold = {
+  .reduce = {
 #define UNARY(op, ...)
 #define TEST(op, ...)
 #define BINARY(op, ...)
 #define COMPARE(op, ...)
 #define TERNARY(op, ...)
 #define CHOOSE(op, ...)
-#define REDUCE(op, class, ...) [OP_##op] = FOLDS_##class(op),
+#define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"
 #include "core/ops_end.h"
   },
   .load = LOADS,
   .store = STORES,
-  .line = { LINES(f32), LINES(f64) },
-  .norm = { NORMS(f32), NORMS(f64) },
+  .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
+  .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
   .stream = stream,
   .fence = fence,
-  .draw = { drawwords, drawnormals, drawnormals2 },
+  .random = { random_words, random_normals, random_normals2 },
 };

@@ -1,42 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** kernels.h - what is compiled once per instruction set: loops over dense
-** memory.  cpu.c walks the operands and calls these.
+** kernels.h - the loops over dense memory that are compiled once for each
+** instruction set (kernels.c, x86-64-v2 to v4).  The files of core/cpu cut a
+** request into such loops and call them through the table nc_kernels().
 */
 #ifndef core_cpu_kernels_kernels_h
 #define core_cpu_kernels_kernels_h
 
 #include "core/tensor.h"
 
-/* the types that are computed in */
-#define COMPUTED(X) X(u8) X(i32) X(i64) X(f32) X(f64)
+/* The C types in which kernels compute.  Elements of the other dtypes are
+   converted on their way in and out (bool as u8, short integers as i32, halves
+   as f32). */
+#define KERNEL_TYPES(X) X(u8) X(i32) X(i64) X(f32) X(f64)
 #define X(t) CT_##t,
-typedef enum Computed { COMPUTED(X) CT_COUNT } Computed;
+typedef enum KernelType { KERNEL_TYPES(X) CT_COUNT } KernelType;
 #undef X
 
-/* the types that reductions run over; they accumulate in int64 or double */
-#define REDUCED(X) X(i64) X(f32) X(f64)
-
 /* v[0][i] = f(v[1][i], ...) for i < n */
-typedef void (*PointwiseKernel)(int64_t n, void *const v[], const double par[2]);
+typedef void (*PointwiseKernel)(int64_t n, void *const v[],
+                                const double par[2]);
 
-/* The same for the gradients of a row, in f32 and f64: v is the result, then
-   g a b c y; see pointwise_grad.inc. */
+/* The same for a gradient of an operation, in f32 and f64: v[0] is the result,
+   v[1..5] are g a b c y; see pointwise_grad.inc. */
 #define NC_GRADSLOTS 6
 
-/* Of a reduction; acc points to int64_t or double. */
+/* A reduction (reduce.inc).  Accumulators are int64_t for integers, double
+   for floats. */
 typedef struct ReduceKernel {
+  /* acc[0..n-1] = the initial value */
   void (*init)(void *acc, int64_t n, const double par[2]);
-  void (*run)(void *acc, const void *x, int64_t n, const double par[2]);
-  void (*rows)(void *acc, const void *x, int64_t n, const double par[2]);
+  /* acc[0] takes in x[0], ... x[n-1] */
+  void (*along)(void *acc, const void *x, int64_t n, const double par[2]);
+  /* acc[i] takes in x[i] */
+  void (*across)(void *acc, const void *x, int64_t n, const double par[2]);
+  /* acc[i] takes in the accumulator other[i] */
   void (*merge)(void *acc, const void *other, int64_t n);
+  /* acc[i] = the result of `count' elements */
   void (*finish)(void *acc, int64_t n, int64_t count, const double par[2]);
 } ReduceKernel;
 
-/* dst[i] = src[i * step], or the reverse for stores, converting. */
-typedef void (*Move)(void *dst, const void *src, int64_t step, int64_t n);
+/* Converts: loads are dst[i] = src[i * step], stores dst[i * step] = src[i]. */
+typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
+                              int64_t n);
 
-/* Inner loops of families, over one dense line, in float or double. */
+/* Loops of operators over one dense row, of float or double (rows.inc,
+   filter_taps.inc). */
 typedef struct RowKernels {
   /* *mean and *m2 = sum of (x - mean)^2 */
   void (*moments)(const void *x, int64_t n, double *mean, double *m2);
@@ -54,82 +63,86 @@ typedef struct RowKernels {
                    double sum);
   void (*logsoftback)(void *d, const void *g, const void *y, int64_t n,
                       double sum);
-  /* running sums that begin behind `sum'; gives the last */
+  /* y = the running sums of x, beginning with `sum'; returns the last */
   double (*cumsum)(void *y, const void *x, int64_t n, double sum);
-  /* y[i] = sum of w[t] * x[at[t] + i], up to a negative at[t]; y += a*x;
-     sum of x*y */
+  /* y[i] = the sum over t of w[t] * x[at[t] + i]; a negative at[t] ends it */
   void (*taps)(void *y, const void *x, const void *w, const int64_t at[],
                int64_t n);
-  void (*add)(void *y, const void *x, double a, int64_t n);
+  void (*add)(void *y, const void *x, double a, int64_t n); /* y += a*x */
   double (*dot)(const void *x, const void *y, int64_t n);
 } RowKernels;
 
 /*
-** Rows that get mean 0 and variance 1; see norm.inc.  Of float or double, as
-** are weight, bias, mean and var.  A row has `pieces' of `run' elements, `step'
-** apart, and row r begins at r / across * outer + r % across * within; its
-** weights at r % across * per: one for each element (then there is one piece)
-** or for a piece, the next one `wstep' further.
+** Normalization (norm.inc).  A row is what is normalized together: `pieces'
+** pieces of `run' elements, `step' elements apart.  Row r begins at
+** r / across * outer + r % across * within, its weights at r % across * per:
+** one for each element (if `each'; then a row is one piece), or one for each
+** piece, `wstep' apart.  All are float or double.
 */
 typedef struct NormRows {
   const void *x, *g, *weight, *bias;
   void *y, *mean, *var;
   int64_t pieces, run, step;
   int64_t across, outer, within, per, wstep;
-  int each, centered;         /* a weight for each element? */
+  int each;                   /* a weight for each element? */
+  int centered;               /* is the mean subtracted? */
   double eps;
 } NormRows;
 
 typedef struct NormKernels {
-  /* y, mean and var of rows from .. to-1 */
-  void (*rows)(const NormRows *k, int64_t from, int64_t to);
-  /* The gradient y of the same from g, unless that is NULL; to sums[0], of
-     the weights, and sums[1], of the biases, unless they are NULL, the rows'
-     shares are added. */
-  void (*back)(const NormRows *k, int64_t from, int64_t to, double *sums[2]);
-  /* For rows of many elements with a weight each: first what the gradient of
-     a row is made of, into part[2*r]; then the gradient of columns from ..
-     to-1 of rows first, first + across, ... below `rows', and its sums. */
-  void (*parts)(const NormRows *k, int64_t from, int64_t to, double *part);
-  void (*columns)(const NormRows *k, const double *part, int64_t first,
+  /* y, mean and var of the rows from .. to-1 */
+  void (*forward)(const NormRows *k, int64_t from, int64_t to);
+  /* y = the gradient of x from g (y may be NULL); adds the gradients of the
+     weights to sums[0] and of the biases to sums[1] (each may be NULL) */
+  void (*backward)(const NormRows *k, int64_t from, int64_t to,
+                   double *sums[2]);
+  /* The same in two steps, for long rows with a weight for each element:
+     first part[2*r] and part[2*r+1], the means that the gradient of row r
+     needs; then the gradient of the columns from .. to-1 of the rows first,
+     first + across, ... below `rows'. */
+  void (*backward_means)(const NormRows *k, int64_t from, int64_t to,
+                         double *part);
+  void (*backward_columns)(const NormRows *k, const double *part, int64_t first,
                   int64_t rows, int64_t from, int64_t to, double *sums[2]);
-  /* Both for rows from .. to-1, at most NC_STRIP, that lie side by side: with
-     sums[2] the gradient. */
+  /* For at most NC_STRIP rows from .. to-1 whose pieces are one element each
+     and lie side by side: forward if sums is NULL, else backward. */
   void (*strip)(const NormRows *k, int64_t from, int64_t to, double *sums[2]);
 } NormKernels;
 
 #define NC_STRIP 64
 
-/* Random words and numbers; see random.inc. */
-#define NC_DRAWS 64
-typedef uint32_t Words[4][NC_DRAWS];
-typedef struct DrawKernels {
-  void (*words)(Words w, uint64_t key, uint64_t block, uint32_t retry);
-  void (*normals)(float *v, Words w);             /* 4 a block */
-  void (*normals2)(double *v, Words w);           /* 2 a block */
-} DrawKernels;
+/* Philox blocks and normal numbers, NC_RANDOM_BATCH blocks at a time
+   (random.inc): word k of block b is w[k][b]. */
+#define NC_RANDOM_BATCH 64
+typedef uint32_t RandomWords[4][NC_RANDOM_BATCH];
+typedef struct RandomKernels {
+  void (*words)(RandomWords w, uint64_t key, uint64_t block, uint32_t retry);
+  void (*normals)(float *v, RandomWords w);   /* 4 a block */
+  void (*normals2)(double *v, RandomWords w); /* 2 a block */
+} RandomKernels;
 
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
-  PointwiseKernel map[OP_COUNT][CT_COUNT];
-  PointwiseKernel grad[OP_COUNT][3][2];             /* to each operand; f32, f64 */
-  ReduceKernel fold[OP_COUNT][CT_COUNT];
-  Move load[CT_COUNT][DT_COUNT];              /* to computed from stored */
-  Move store[CT_COUNT][DT_COUNT];
-  RowKernels line[2];                        /* f32, f64 */
+  PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
+  PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
+  ReduceKernel reduce[OP_COUNT][CT_COUNT];
+  ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
+  ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
+  RowKernels row[2];                          /* f32, f64 */
   NormKernels norm[2];
-  /* to memory, past the cache; see stream_store.inc */
+  /* copies past the cache; see stream_store.inc */
   void (*stream)(void *dst, const void *src, int64_t bytes);
   void (*fence)(void);
-  DrawKernels draw;
+  RandomKernels random;
 } Kernels;
 
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
     nc_kernels_any;
-const Kernels *nc_kernels(void);              /* the best of this machine */
+const Kernels *nc_kernels(void);              /* of this machine */
 
-/* The type in which `t' is computed, and the converse. */
-Computed nc_computed(DType t);
-DType nc_storedas(Computed c);
+/* The type in which kernels compute elements of dtype t; the dtype whose
+   elements are of kernel type c. */
+KernelType nc_kernel_type(DType t);
+DType nc_kernel_dtype(KernelType c);
 
 #endif
