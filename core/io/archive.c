@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* archive.c - files of several tensors, and which format a name stands for. */
+/*
+** archive.c - which format a file has, and the functions of files.h for files
+** of several tensors (.npz, .safetensors), which call the format.
+*/
 #include "core/io/archive.h"
 
 #include <stdio.h>
@@ -37,8 +40,9 @@ FileFormat nc_formatbyname(const char *path) {
   return *extension ? nc_formatnamed(extension) : NC_UNNAMED;
 }
 
-/* Eight bytes say how long a text is that begins with a brace. */
-static int issafetensors(const char *head, int64_t n, int64_t size) {
+/* Do the first bytes look like .safetensors: the length of a header, and the
+   brace that begins it? */
+static int is_safetensors(const char *head, int64_t n, int64_t size) {
   uint64_t length = 0;
   for (int i = 7; i >= 0 && n > 8; i--)
     length = length << 8 | (unsigned char)head[i];
@@ -57,7 +61,7 @@ int nc_formatof(FileFormat *f, const Source *from) {
   TRY(status);
   if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
   else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) *f = NC_NPZ;
-  else if (issafetensors(head, n, r.size)) *f = NC_SAFETENSORS;
+  else if (is_safetensors(head, n, r.size)) *f = NC_SAFETENSORS;
   else return nc_foreign(from->path, head, n);
   return NC_OK;
 }
@@ -78,13 +82,13 @@ int nc_checktext(const char *s, size_t n, const char *what) {
   return NC_OK;
 }
 
-static int byname(const void *a, const void *b) {
+static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 int nc_checknames(const char *path, const char *names[], int64_t n) {
   char shown[80];
-  qsort(names, (size_t)n, sizeof *names, byname);
+  qsort(names, (size_t)n, sizeof *names, compare_names);
   for (int64_t i = 1; i < n; i++)
     if (strcmp(names[i - 1], names[i]) == 0)
       return nc_failfile(
@@ -94,7 +98,7 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
 }
 
 /*
-** What is common to all
+** Archives
 */
 int nc_openarchive(Archive **a, const Source *from, FileFormat f) {
   *a = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** archive.h - what the formats for several tensors have in common.  A format
+** archive.h - the interface of the formats for several tensors.  A format
 ** begins its own struct with an Archive and fills it in when it is opened.
 */
 #ifndef core_io_archive_h
@@ -21,11 +21,12 @@ struct Archive {
 int nc_opennpz(Archive **a, const Source *from);
 int nc_opensafetensors(Archive **a, const Source *from);
 
-/* Fails if the n bytes at head begin a file of another program. */
+/* Fails if the n bytes at head are the beginning of a known format that is not
+   read (foreign_formats.c). */
 #define NC_HEAD 512
 int nc_foreign(const char *path, const char *head, int64_t n);
 
-/* Fails if two of n names are the same; puts them in order. */
+/* Sorts n names; fails if two are equal. */
 int nc_checknames(const char *path, const char *names[], int64_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* csv_lines.c - see csv_lines.h. */
+/* csv_lines.c - lines and fields of CSV text; see csv_lines.h. */
 #include "core/io/csv_lines.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ static int isblank_(char c) {
   return c == ' ' || c == '\t';
 }
 
-static int delimits(const DimRows *l, char c) {
+static int is_delimiter(const CsvLines *l, char c) {
   const char d = l->format->delimiter;
   return d == ' ' ? isblank_(c) : c == d;
 }
@@ -16,7 +16,7 @@ static int delimits(const DimRows *l, char c) {
 /*
 ** Lines
 */
-int nc_nextline(DimRows *l) {
+int nc_csv_nextline(CsvLines *l) {
   const char *end;
   if (l->at == l->end) return 0;
   end = memchr(l->at, '\n', (size_t)(l->end - l->at));
@@ -29,27 +29,27 @@ int nc_nextline(DimRows *l) {
   return 1;
 }
 
-int nc_firstof(const DimRows *l) {
+int nc_csv_peek(const CsvLines *l) {
   const int blanks = l->format->delimiter == ' ';
   const char *p = l->p;
-  while (p < l->stop && isblank_(*p) && (blanks || !delimits(l, *p))) p++;
+  while (p < l->stop && isblank_(*p) && (blanks || !is_delimiter(l, *p))) p++;
   return p < l->stop ? (unsigned char)*p : -1;
 }
 
-int nc_nextrow(DimRows *l) {
-  while (nc_nextline(l))
-    if (nc_firstof(l) >= 0 && nc_firstof(l) != '#') return 1;
+int nc_csv_nextrow(CsvLines *l) {
+  while (nc_csv_nextline(l))
+    if (nc_csv_peek(l) >= 0 && nc_csv_peek(l) != '#') return 1;
   return 0;
 }
 
-static int utf16(const char *path) {
+static int fail_utf16(const char *path) {
   nc_failfile(NC_EFILE, path, "the text is in UTF-16, UTF-8 is read");
   nc_hint("iconv -f UTF-16 -t UTF-8 makes one");
   return NC_EFILE;
 }
 
-int nc_beginlines(DimRows *l, const char *path, const TextFormat *f,
-                  const Tensor *bytes) {
+int nc_csv_begin(CsvLines *l, const char *path, const TextFormat *f,
+                 const Tensor *bytes) {
   static const char mark[] = "\xef\xbb\xbf";
   memset(l, 0, sizeof *l);
   l->path = path;
@@ -58,10 +58,10 @@ int nc_beginlines(DimRows *l, const char *path, const TextFormat *f,
   l->end = l->at + nc_numel(bytes);
   if (l->end - l->at >= 2 &&
       (memcmp(l->at, "\xff\xfe", 2) == 0 || memcmp(l->at, "\xfe\xff", 2) == 0))
-    return utf16(path);
+    return fail_utf16(path);
   if (l->end - l->at >= 3 && memcmp(l->at, mark, 3) == 0) l->at += 3;
   for (int64_t i = 0; i < f->skip; i++)
-    if (!nc_nextline(l))
+    if (!nc_csv_nextline(l))
       return nc_failfile(NC_EFILE, path,
                          "skip is %lld, the file has %lld "
                          "lines",
@@ -72,33 +72,33 @@ int nc_beginlines(DimRows *l, const char *path, const TextFormat *f,
 /*
 ** Fields
 */
-static void trim(DimRows *l) {
+static void trim(CsvLines *l) {
   while (l->n && isblank_(*l->field)) l->field++, l->n--;
   while (l->n && isblank_(l->field[l->n - 1])) l->n--;
 }
 
-/* The end of the field at p: a delimiter in quotes is none. */
-static const char *fieldend(const DimRows *l, const char *p) {
+/* The end of the field at p.  Delimiters in quotes belong to the field. */
+static const char *field_end(const CsvLines *l, const char *p) {
   int quotes = 0;
-  while (p < l->stop && isblank_(*p) && !delimits(l, *p)) p++;
+  while (p < l->stop && isblank_(*p) && !is_delimiter(l, *p)) p++;
   if (p < l->stop && *p == '"')
-    for (; p < l->stop && (quotes % 2 || !delimits(l, *p)); p++)
+    for (; p < l->stop && (quotes % 2 || !is_delimiter(l, *p)); p++)
       quotes += *p == '"';
-  while (p < l->stop && !delimits(l, *p)) p++;
+  while (p < l->stop && !is_delimiter(l, *p)) p++;
   return p;
 }
 
-void nc_firstfield(DimRows *l) {
+void nc_csv_firstfield(CsvLines *l) {
   l->p = l->line;
   l->column = 0;
 }
 
-int nc_nextfield(DimRows *l) {
+int nc_csv_nextfield(CsvLines *l) {
   const int blanks = l->format->delimiter == ' ';
   const char *end;
   while (blanks && l->p && l->p < l->stop && isblank_(*l->p)) l->p++;
   if (l->p == NULL || (blanks && l->p == l->stop)) return 0;
-  end = fieldend(l, l->p);
+  end = field_end(l, l->p);
   l->field = l->p;
   l->n = end - l->p;
   l->p = end < l->stop ? end + 1 : NULL;
@@ -107,7 +107,7 @@ int nc_nextfield(DimRows *l) {
   return 1;
 }
 
-void nc_unquote(DimRows *l) {
+void nc_csv_unquote(CsvLines *l) {
   if (l->n < 2 || l->field[0] != '"' || l->field[l->n - 1] != '"') return;
   l->field++;
   l->n -= 2;

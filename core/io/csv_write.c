@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** csv_write.c - a matrix as a text that csv_read.c, and whatever else reads
-** such files, reads again: numbers have the digits that tell them from every
-** other of their dtype, and no more.
+** csv_write.c - nc_savetext: writes a matrix as CSV text.  Floats have the
+** fewest digits that read back as the same element of their dtype.
 */
 #include <math.h>
 #include <stdio.h>
@@ -14,28 +13,28 @@
 
 #define MAXNUMBER 32 /* "-1.7976931348623157e+308", and a delimiter */
 
-typedef struct Out {
+typedef struct CsvWriter {
   Writer w;
   char *buf; /* NC_IOBLOCK bytes */
   int64_t n;
   char delimiter;
-} Out;
+} CsvWriter;
 
-static int flush(Out *o) {
+static int flush(CsvWriter *o) {
   const int64_t n = o->n;
   o->n = 0;
   return nc_writeblock(&o->w, o->buf, n);
 }
 
-static int put(Out *o, const char *s, int64_t n) { /* n <= NC_IOBLOCK */
+static int put(CsvWriter *o, const char *s, int64_t n) { /* n <= NC_IOBLOCK */
   if (n > NC_IOBLOCK - o->n) TRY(flush(o));
   memcpy(o->buf + o->n, s, (size_t)n);
   o->n += n;
   return NC_OK;
 }
 
-/* Does the text give x again, as an element of that type? */
-static int same(const char *s, double x, DType type) {
+/* Does the text read back as x, as an element of that type? */
+static int reads_back(const char *s, double x, DType type) {
   const float f = type == DT_f64 ? 0 : strtof(s, NULL);
   switch (type) {
     case DT_f16: return f16_tofloat(f16_fromfloat(f)) == (float)x;
@@ -45,69 +44,69 @@ static int same(const char *s, double x, DType type) {
   }
 }
 
-/* How many digits some elements need, nearly all that need more, and every
-   one. */
+/* Digits that are enough for some elements, for nearly all, and for all. */
 static const struct {
   DType type;
-  int some, most, all;
-} digits[] = {
+  int few, most, all;
+} digit_counts[] = {
   { DT_f16, 3, 4, 5 },
   { DT_bf16, 2, 3, 4 },
   { DT_f32, 6, 8, 9 },
   { DT_f64, 15, 16, 17 },
 };
 
-static int attempt(char buf[MAXNUMBER], int n, double x, DType type) {
+static int format_digits(char buf[MAXNUMBER], int n, double x, DType type) {
   snprintf(buf, MAXNUMBER, "%.*g", n, x);
-  return same(buf, x, type);
+  return reads_back(buf, x, type);
 }
 
-/* The fewest digits: 7, which a float32 may do with, are tried last. */
-static void shortest(char buf[MAXNUMBER], double x, DType type) {
+/* Tries the common counts first: few, then most, then those between. */
+static void format_shortest(char buf[MAXNUMBER], double x, DType type) {
   int i = 0, n;
-  while (digits[i].type != type) i++;
-  if (attempt(buf, digits[i].some, x, type)) return;
-  if (!attempt(buf, digits[i].most, x, type)) {
-    snprintf(buf, MAXNUMBER, "%.*g", digits[i].all, x);
+  while (digit_counts[i].type != type) i++;
+  if (format_digits(buf, digit_counts[i].few, x, type)) return;
+  if (!format_digits(buf, digit_counts[i].most, x, type)) {
+    snprintf(buf, MAXNUMBER, "%.*g", digit_counts[i].all, x);
     return;
   }
-  for (n = digits[i].most - 1; n > digits[i].some; n--)
-    if (!attempt(buf, n, x, type)) {
+  for (n = digit_counts[i].most - 1; n > digit_counts[i].few; n--)
+    if (!format_digits(buf, n, x, type)) {
       snprintf(buf, MAXNUMBER, "%.*g", n + 1, x);
       return;
     }
 }
 
-static int floattext(char buf[MAXNUMBER], double x, DType type) {
-  if (isfinite(x)) shortest(buf, x, type);
+static int format_float(char buf[MAXNUMBER], double x, DType type) {
+  if (isfinite(x)) format_shortest(buf, x, type);
   else strcpy(buf, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
   if (isfinite(x) && strpbrk(buf, ".e") == NULL)
-    strcat(buf, ".0"); /* no integer when it is read */
+    strcat(buf, ".0"); /* so that it reads as a float */
   return (int)strlen(buf);
 }
 
-static int element(Out *o, const Tensor *t, int64_t offset) {
+static int write_element(CsvWriter *o, const Tensor *t, int64_t offset) {
   char buf[MAXNUMBER];
   Scalar v;
   TRY(nc_read(&v, t, offset));
   return put(o, buf,
              v.kind == NC_FLOAT
-                 ? floattext(buf, v.f, t->dtype)
+                 ? format_float(buf, v.f, t->dtype)
                  : snprintf(buf, sizeof buf, "%lld", (long long)v.i));
 }
 
-static int line(Out *o, const Tensor *t, int64_t row, int64_t columns) {
+static int write_row(CsvWriter *o, const Tensor *t, int64_t row,
+                     int64_t columns) {
   const int nd = t->nd;
   int64_t offset = nd ? row * t->step[0] : 0;
   for (int64_t j = 0; j < columns; j++) {
     if (j) TRY(put(o, &o->delimiter, 1));
-    TRY(element(o, t, offset + (nd > 1 ? j * t->step[1] : 0)));
+    TRY(write_element(o, t, offset + (nd > 1 ? j * t->step[1] : 0)));
   }
   return put(o, "\n", 1);
 }
 
-/* In quotes if it could be taken for something else. */
-static int name(Out *o, const char *s) {
+/* Quotes the name if it is empty or holds special characters. */
+static int write_name(CsvWriter *o, const char *s) {
   const char special[] = { '"', '\n', '\r', '#', o->delimiter, '\0' };
   const int quoted = *s == '\0' || strpbrk(s, special) != NULL;
   if (quoted) TRY(put(o, "\"", 1));
@@ -118,19 +117,20 @@ static int name(Out *o, const char *s) {
   return quoted ? put(o, "\"", 1) : NC_OK;
 }
 
-static int matrix(Out *o, const Tensor *t, const char *const names[]) {
+static int write_matrix(CsvWriter *o, const Tensor *t,
+                        const char *const names[]) {
   const int64_t rows = t->nd ? t->size[0] : 1;
   const int64_t columns = t->nd > 1 ? t->size[1] : 1;
   for (int64_t j = 0; names && j < columns; j++) {
     if (j) TRY(put(o, &o->delimiter, 1));
-    TRY(name(o, names[j]));
+    TRY(write_name(o, names[j]));
   }
   if (names) TRY(put(o, "\n", 1));
-  for (int64_t i = 0; i < rows; i++) TRY(line(o, t, i, columns));
+  for (int64_t i = 0; i < rows; i++) TRY(write_row(o, t, i, columns));
   return flush(o);
 }
 
-static int checkshape(const Sink *to, const Tensor *t) {
+static int check_shape(const Sink *to, const Tensor *t) {
   if (t->nd <= 2) return NC_OK;
   nc_failfile(NC_ESHAPE, to->path, "a text holds a matrix, not %d dimensions",
               t->nd);
@@ -142,17 +142,18 @@ static int checkshape(const Sink *to, const Tensor *t) {
 
 int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]) {
-  Out o = { .delimiter = delimiter };
+  CsvWriter o = { .delimiter = delimiter };
   Tensor *x;
   void *buf;
   int status;
-  TRY(checkshape(to, t));
+  TRY(check_shape(to, t));
   TRY(nc_todevice(&x, t, &nc_cpu));
   status = nc_hostalloc(&buf, NC_IOBLOCK);
   if (status == NC_OK) {
     o.buf = buf;
     status = nc_openwrite(&o.w, to);
-    if (status == NC_OK) status = nc_closewrite(&o.w, matrix(&o, x, names));
+    if (status == NC_OK)
+      status = nc_closewrite(&o.w, write_matrix(&o, x, names));
     nc_hostfree(buf, NC_IOBLOCK);
   }
   if (status == NC_OK) nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** file.c - reading a file to its end, and what messages call it; file_write.c
-** writes one.
+** file.c - reading files and streams, and the error messages about files;
+** file_write.c writes files.
 */
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include "core/io/file.h"
@@ -58,7 +58,7 @@ int nc_openread(Reader *r, const char *path) {
   int status = NC_OK;
   memset(r, 0, sizeof *r);
   r->path = path;
-  do { /* not waiting for the writer of a pipe */
+  do { /* without waiting for the writer of a pipe */
     r->fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   } while (r->fd < 0 && errno == EINTR);
   if (r->fd < 0) return nc_failsystem(path, "", errno);
@@ -83,7 +83,7 @@ int nc_openfrom(Reader *r, const Source *from) {
   return NC_OK;
 }
 
-static ssize_t take(Reader *r, void *p, size_t n) {
+static ssize_t read_bytes(Reader *r, void *p, size_t n) {
   if ((int64_t)n > r->size - r->at) n = (size_t)(r->size - r->at);
   memcpy(p, r->bytes + r->at, n);
   r->at += (int64_t)n;
@@ -91,11 +91,11 @@ static ssize_t take(Reader *r, void *p, size_t n) {
 }
 
 static ssize_t pull(Reader *r, void *p, size_t n) {
-  if (r->bytes) return take(r, p, n);
+  if (r->bytes) return read_bytes(r, p, n);
   return r->pull ? r->pull(r, p, n) : nc_files.read(r->fd, p, n);
 }
 
-static int unread(const Reader *r, const char *field) {
+static int fail_read(const Reader *r, const char *field) {
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   if (!r->pull) return nc_failsystem(r->path, field, errno);
   return nc_failfile(NC_EFILE, r->path, "%s: %s", field, r->why);
@@ -112,7 +112,7 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     k = pull(r, at, (size_t)n);
     if (k < 0 && !r->pull && errno == EINTR) continue;
-    if (k < 0) return unread(r, field);
+    if (k < 0) return fail_read(r, field);
     if (k == 0)
       return nc_failfile(NC_EFILE, r->path, "%s: %s", field,
                          r->pull ? "it ends too early"
@@ -137,7 +137,7 @@ int nc_readend(Reader *r) {
   ssize_t k;
   do k = pull(r, &c, 1);
   while (k < 0 && !r->pull && errno == EINTR && !nc_interrupted);
-  if (k < 0) return unread(r, "end");
+  if (k < 0) return fail_read(r, "end");
   if (k > 0)
     return nc_failfile(NC_EFILE, r->path, "end: %s",
                        r->pull ? "it is longer than it should be"
@@ -192,7 +192,7 @@ int nc_isstream(const char *path) {
   return terminal;
 }
 
-/* Twice the room, as nobody says how much there is to be. */
+/* Doubles the buffer: the length of a stream is not known. */
 static int grow(Tensor **bytes, int64_t used) {
   const int64_t size = used ? 2 * used : NC_IOBLOCK;
   Tensor *more;
@@ -203,9 +203,9 @@ static int grow(Tensor **bytes, int64_t used) {
   return NC_OK;
 }
 
-/* As pull, again after a signal that is no interrupt. */
-static int64_t pullsome(StreamPull *pullstream, void *stream, void *p,
-                        int64_t n) {
+/* As pull; retries after a signal other than an interrupt. */
+static int64_t pull_some(StreamPull *pullstream, void *stream, void *p,
+                         int64_t n) {
   for (;;) {
     int64_t k;
     errno = 0;
@@ -215,12 +215,12 @@ static int64_t pullsome(StreamPull *pullstream, void *stream, void *p,
   }
 }
 
-static int readall(Tensor **bytes, const char *path, StreamPull *pullstream,
-                   void *stream) {
+static int read_all(Tensor **bytes, const char *path, StreamPull *pullstream,
+                    void *stream) {
   for (int64_t used = 0, k;; used += k) {
     if (*bytes == NULL || used == nc_numel(*bytes)) TRY(grow(bytes, used));
-    k = pullsome(pullstream, stream, (char *)nc_data(*bytes) + used,
-                 nc_numel(*bytes) - used);
+    k = pull_some(pullstream, stream, (char *)nc_data(*bytes) + used,
+                  nc_numel(*bytes) - used);
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     if (k < 0) return nc_failsystem(path, "data", errno);
     if (k == 0) return (*bytes)->size[0] = used, NC_OK;
@@ -231,14 +231,14 @@ int nc_readstream(Tensor **bytes, const char *path, StreamPull *pullstream,
                   void *stream) {
   int status;
   *bytes = NULL;
-  status = readall(bytes, path, pullstream, stream);
+  status = read_all(bytes, path, pullstream, stream);
   if (status == NC_OK) return NC_OK;
   nc_release(*bytes);
   *bytes = NULL;
   return status;
 }
 
-static int64_t pullfile(void *stream, void *p, int64_t n) {
+static int64_t pull_file(void *stream, void *p, int64_t n) {
   return nc_files.read(*(int *)stream, p, (size_t)n);
 }
 
@@ -250,7 +250,7 @@ int nc_readpipe(Tensor **bytes, const char *path) {
     fd = nc_files.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return nc_failsystem(path, "", errno);
-  status = nc_readstream(bytes, path, pullfile, &fd);
+  status = nc_readstream(bytes, path, pull_file, &fd);
   nc_files.close(fd);
   return status;
 }

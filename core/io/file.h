@@ -21,7 +21,7 @@
 #define PATH_MAX 4096
 #endif
 
-#define NC_IOBLOCK (1 << 20)  /* bytes between two looks for an interrupt */
+#define NC_IOBLOCK (1 << 20)  /* bytes between two looks at nc_interrupted */
 
 typedef struct Files {
   int (*open)(const char *path, int flags, ...);
@@ -37,16 +37,16 @@ typedef struct Files {
   off_t (*lseek)(int fd, off_t at, int whence);
 } Files;
 
-extern Files nc_files;        /* written by tests alone */
+extern Files nc_files;        /* only tests change it */
 
 /* As nc_fail, with the path before the text. */
 int nc_failfile(int code, const char *path, const char *fmt, ...)
     NC_PRINTF(3, 4);
 
-/* The same for what the system said: "path: what: No such file". */
+/* The same for an errno: "path: what: No such file". */
 int nc_failsystem(const char *path, const char *what, int error);
 
-/* Of a header that begins at start: `wanted' should stand at p. */
+/* Fails: in a header that begins at start, `wanted' was expected at p. */
 int nc_expected(const char *path, const char *start, const char *p,
                 const char *end, const char *wanted);
 
@@ -56,12 +56,12 @@ struct Reader {
   int fd;
   int64_t size;
   int64_t left;               /* bytes from here to the end */
-  /* NULL: fd is read; else this gives bytes as read() does.  After -1, `why'
-     says what is wrong. */
+  /* NULL: fd is read; else this is called as read().  It returns -1 after a
+     failure and sets `why'. */
   ssize_t (*pull)(Reader *r, void *p, size_t n);
   void *source;               /* for pull */
   const char *why;
-  const char *bytes;          /* not NULL: these are read, from `at' on */
+  const char *bytes;          /* not NULL: memory is read, from `at' on */
   int64_t at;
 };
 
@@ -70,7 +70,7 @@ int nc_openread(Reader *r, const char *path);
 int nc_openfrom(Reader *r, const Source *from);
 /* Exactly n bytes, n at most NC_IOBLOCK; `field' names them in messages. */
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
-/* What is read next begins at byte `at', which the file has. */
+/* The next read begins at byte `at', which is within the file. */
 int nc_seekread(Reader *r, int64_t at);
 /* Fails if the file has grown since it was opened. */
 int nc_readend(Reader *r);
@@ -81,19 +81,19 @@ typedef struct Writer {
   const char *path;
   int fd;
   int regular;
-  char target[PATH_MAX];      /* where it goes, links followed */
-  char temp[PATH_MAX];        /* "": written in place */
-  Tensor **bytes;             /* not NULL: `used' bytes are there instead */
+  char target[PATH_MAX];      /* the final path, links resolved */
+  char temp[PATH_MAX];        /* of the temporary file; "": in place */
+  Tensor **bytes;             /* not NULL: memory, of which `used' bytes */
   int64_t at, used;
 } Writer;
 
 /* If to->atomic, the target keeps its old contents until nc_closewrite; a
-   target that is no regular file (a pipe, a terminal) is written plainly. */
+   target that is no regular file (a pipe, a terminal) is written in place. */
 int nc_openwrite(Writer *w, const Sink *to);
 int nc_writeblock(Writer *w, const void *p, int64_t n); /* <= NC_IOBLOCK */
 int nc_seekwrite(Writer *w, int64_t at);    /* of a regular file */
-/* Puts the file in place if status is NC_OK, else gives it up; returns the
-   status of it all. */
+/* Completes the file if status is NC_OK, else removes it; returns the final
+   status. */
 int nc_closewrite(Writer *w, int status);
 
 #endif

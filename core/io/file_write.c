@@ -25,7 +25,7 @@
 enum { NC_FIRSTROOM = 4096 };
 
 /* Room for n bytes in all, and for as many again as there are. */
-static int makeroom(Writer *w, int64_t n) {
+static int grow_memory(Writer *w, int64_t n) {
   const int64_t has = *w->bytes ? nc_numel(*w->bytes) : 0;
   const int64_t size = n > 2 * has ? n : 2 * has;
   Tensor *more;
@@ -38,16 +38,16 @@ static int makeroom(Writer *w, int64_t n) {
 }
 
 /* A writer goes back only to what it wrote: there are no holes. */
-static int append(Writer *w, const void *p, int64_t n) {
+static int append_memory(Writer *w, const void *p, int64_t n) {
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-  TRY(makeroom(w, w->at + n));
+  TRY(grow_memory(w, w->at + n));
   if (n > 0) memcpy((char *)nc_data(*w->bytes) + w->at, p, (size_t)n);
   w->at += n;
   if (w->at > w->used) w->used = w->at;
   return NC_OK;
 }
 
-static int closebytes(Writer *w, int status) {
+static int close_memory(Writer *w, int status) {
   if (status == NC_OK) {
     (*w->bytes)->size[0] = w->used;
     return NC_OK;
@@ -60,7 +60,7 @@ static int closebytes(Writer *w, int status) {
 /*
 ** Files
 */
-static int create(const char *path, int flags, mode_t mode) {
+static int create_file(const char *path, int flags, mode_t mode) {
   int fd;
   do fd = nc_files.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode);
   while (fd < 0 && errno == EINTR && !nc_interrupted);
@@ -68,19 +68,19 @@ static int create(const char *path, int flags, mode_t mode) {
 }
 
 /* The folder of path, with its last slash: its length (0: the current). */
-static size_t folder(const char *path) {
+static size_t folder_length(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
 /*
-** Temporary files, for a signal that ends the program while it saves.
+** Temporary files: the program removes them if a signal ends it during a save.
 */
 enum { NC_TEMPORARIES = 16 };
 static _Atomic(const char *) temporaries[NC_TEMPORARIES];
-static _Atomic(pid_t) owner; /* they are no business of a child of ours */
+static _Atomic(pid_t) owner; /* a forked child must not remove them */
 
-static void note(const char *path) {
+static void note_temporary(const char *path) {
   owner = getpid();
   for (int i = 0; i < NC_TEMPORARIES; i++) {
     const char *none = NULL;
@@ -88,7 +88,7 @@ static void note(const char *path) {
   }
 }
 
-static void forget(const char *path) {
+static void forget_temporary(const char *path) {
   for (int i = 0; i < NC_TEMPORARIES; i++) {
     const char *old = path;
     atomic_compare_exchange_strong(&temporaries[i], &old, NULL);
@@ -103,26 +103,26 @@ void nc_unlinktemporaries(void) {
   }
 }
 
-/* No signal comes between its being made and its being noted. */
-static void createtemp(Writer *w) {
+/* Signals are blocked from creating the file to noting it. */
+static void create_temporary(Writer *w) {
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &old);
-  w->fd = create(w->temp, O_EXCL | O_NOFOLLOW, 0600);
-  if (w->fd >= 0) note(w->temp);
+  w->fd = create_file(w->temp, O_EXCL | O_NOFOLLOW, 0600);
+  if (w->fd >= 0) note_temporary(w->temp);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Opens a new file in the folder of the target, under a name of its own. */
-static int opentemp(Writer *w, int exists) {
-  size_t n = folder(w->target);
+/* Opens a new file with a unique name in the folder of the target. */
+static int open_temporary(Writer *w, int exists) {
+  size_t n = folder_length(w->target);
   unsigned long id = (unsigned long)getpid() * 2654435761u;
   if (n + 32 > sizeof w->temp) return nc_failsystem(w->path, "", ENAMETOOLONG);
   memcpy(w->temp, w->target, n);
   for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
     id = id * 1103515245u + 12345u + (unsigned long)time(NULL);
     snprintf(w->temp + n, 32, ".nacre-%08lx.tmp", id & 0xffffffffu);
-    createtemp(w);
+    create_temporary(w);
     if (w->fd < 0 && errno != EEXIST) break;
   }
   if (w->fd >= 0) return NC_OK;
@@ -132,36 +132,36 @@ static int opentemp(Writer *w, int exists) {
   return NC_EFILE;
 }
 
-static mode_t newmode(void) {
+static mode_t default_mode(void) {
   mode_t mask = umask(0);
   umask(mask);
   return 0666 & ~mask;
 }
 
-/* A second file that takes the place, and the mode, of the target. */
-static int openbeside(Writer *w, int exists, mode_t mode) {
+/* Opens a temporary file that will replace the target, with its mode. */
+static int open_atomic(Writer *w, int exists, mode_t mode) {
   int n = snprintf(w->target, sizeof w->target, "%s", w->path);
   if (n < 0 || (size_t)n >= sizeof w->target)
     return nc_failsystem(w->path, "", ENAMETOOLONG);
-  if (exists) { /* a link stays, what it leads to is replaced */
+  if (exists) { /* a symbolic link stays; its target is replaced */
     if (realpath(w->path, w->target) == NULL || access(w->target, W_OK) != 0)
       return nc_failsystem(w->path, "", errno);
   }
-  TRY(opentemp(w, exists));
-  if (nc_files.fchmod(w->fd, exists ? mode & 0777 : newmode()) == 0)
+  TRY(open_temporary(w, exists));
+  if (nc_files.fchmod(w->fd, exists ? mode & 0777 : default_mode()) == 0)
     return NC_OK;
   return nc_closewrite(w,
                        nc_failsystem(w->path, "its mode cannot be set", errno));
 }
 
-static int openfile(Writer *w, const char *path, int atomic) {
+static int open_file(Writer *w, const char *path, int atomic) {
   struct stat s;
   const int exists = nc_files.stat(path, &s) == 0;
   w->regular = !exists || S_ISREG(s.st_mode);
   if (!exists && errno != ENOENT) return nc_failsystem(path, "", errno);
   if (exists && S_ISDIR(s.st_mode)) return nc_failsystem(path, "", EISDIR);
-  if (w->regular && atomic) return openbeside(w, exists, s.st_mode);
-  w->fd = create(path, w->regular ? O_TRUNC : 0, 0666);
+  if (w->regular && atomic) return open_atomic(w, exists, s.st_mode);
+  w->fd = create_file(path, w->regular ? O_TRUNC : 0, 0666);
   return w->fd < 0 ? nc_failsystem(path, "", errno) : NC_OK;
 }
 
@@ -174,13 +174,13 @@ int nc_openwrite(Writer *w, const Sink *to) {
   w->at = w->used = 0;
   if (w->bytes) *w->bytes = NULL;
   if (nc_tracing & NC_META) return nc_meta_novalues();
-  return w->bytes ? makeroom(w, NC_FIRSTROOM)
-                  : openfile(w, to->path, to->atomic);
+  return w->bytes ? grow_memory(w, NC_FIRSTROOM)
+                  : open_file(w, to->path, to->atomic);
 }
 
 int nc_writeblock(Writer *w, const void *p, int64_t n) {
   const char *at = p;
-  if (w->bytes) return append(w, p, n);
+  if (w->bytes) return append_memory(w, p, n);
   while (n > 0) {
     ssize_t k;
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
@@ -200,8 +200,8 @@ int nc_seekwrite(Writer *w, int64_t at) {
   return NC_OK;
 }
 
-/* Closes; once the bytes are safe an interrupted close is none of ours. */
-static int shut(Writer *w) {
+/* Closes the file.  EINTR is ignored: the bytes are on disk. */
+static int close_file(Writer *w) {
   int fd = w->fd;
   w->fd = -1;
   if (nc_files.close(fd) != 0 && errno != EINTR)
@@ -211,14 +211,14 @@ static int shut(Writer *w) {
 
 /* fsync after an error may report success for pages that were dropped, so it
    is never repeated; EINVAL is what a file system without it says. */
-static int flush(Writer *w) {
+static int sync_file(Writer *w) {
   if (w->regular && nc_files.fsync(w->fd) != 0 && errno != EINVAL)
     return nc_failsystem(w->path, "cannot be made durable", errno);
   return NC_OK;
 }
 
-static int flushfolder(Writer *w) {
-  size_t n = folder(w->target);
+static int sync_folder(Writer *w) {
+  size_t n = folder_length(w->target);
   int fd, error = 0;
   memcpy(w->temp, n ? w->target : "./", n ? n : 2);
   w->temp[n ? n : 2] = '\0';
@@ -231,10 +231,10 @@ static int flushfolder(Writer *w) {
 }
 
 int nc_closewrite(Writer *w, int status) {
-  if (w->bytes) return closebytes(w, status);
-  if (w->fd >= 0 && status == NC_OK) status = flush(w);
+  if (w->bytes) return close_memory(w, status);
+  if (w->fd >= 0 && status == NC_OK) status = sync_file(w);
   if (w->fd >= 0) {
-    if (status == NC_OK) status = shut(w);
+    if (status == NC_OK) status = close_file(w);
     else nc_files.close(w->fd);
     w->fd = -1;
   }
@@ -242,8 +242,8 @@ int nc_closewrite(Writer *w, int status) {
   if (status == NC_OK && nc_files.rename(w->temp, w->target) != 0)
     status = nc_failsystem(w->path, "cannot be replaced", errno);
   if (status != NC_OK) nc_files.unlink(w->temp);
-  forget(w->temp);
-  if (status == NC_OK) return flushfolder(w);
+  forget_temporary(w->temp);
+  if (status == NC_OK) return sync_folder(w);
   return status;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign_formats.c - files of other programs: what they are, and how their tensors
-   get here. */
+/*
+** foreign_formats.c - recognizes files of other programs by their first bytes,
+** to say in the error what they are and how to convert them.
+*/
 #include <string.h>
 
 #include "core/io/archive.h"

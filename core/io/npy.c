@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** npy.c - tensors in NumPy's .npy format, versions 1.0 to 3.0.
+** npy.c - NumPy's .npy format, versions 1.0 to 3.0.
 **
-** A file is untrusted: its header is read strictly, and what it declares is
-** held against the bytes that are there before anything is allocated.
-** Nothing in a file is ever executed.
+** A file is untrusted: its header is parsed strictly, and the size that it
+** declares is compared with the bytes of the file before memory is allocated.
+** Nothing in a file is executed.
 */
 #include "core/io/npy.h"
 
@@ -20,7 +20,7 @@
 /*
 ** Loading
 */
-static int magic(Reader *r, int *major) {
+static int read_magic(Reader *r, int *major) {
   unsigned char b[MAGIC + 2];
   char shown[40];
   TRY(nc_readblock(r, b, sizeof b, "magic"));
@@ -40,12 +40,12 @@ static int magic(Reader *r, int *major) {
   return NC_OK;
 }
 
-static int header(Reader *r, NpyHeader *h) {
+static int read_header(Reader *r, NpyHeader *h) {
   unsigned char b[4] = { 0 };
   char text[NPY_MAXHEADER];
   int major;
   uint32_t n;
-  TRY(magic(r, &major));
+  TRY(read_magic(r, &major));
   TRY(nc_readblock(r, b, major == 1 ? 2 : 4, "header length"));
   n = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
   if (n > NPY_MAXHEADER)
@@ -56,8 +56,8 @@ static int header(Reader *r, NpyHeader *h) {
   return nc_parsenpy(h, r->path, major, text, n);
 }
 
-/* Does another array begin behind the n bytes of data? */
-static int another(Reader *r, int64_t n) {
+/* Does another array follow the n bytes of data? */
+static int has_second_array(Reader *r, int64_t n) {
   char b[MAGIC];
   return !r->pull && r->left - n >= MAGIC &&
          nc_seekread(r, r->size - r->left + n) == NC_OK &&
@@ -65,7 +65,7 @@ static int another(Reader *r, int64_t n) {
          memcmp(b, NPY_MAGIC, MAGIC) == 0;
 }
 
-static int several(const Reader *r) {
+static int fail_several(const Reader *r) {
   nc_failfile(NC_EFILE, r->path,
               "data: several arrays lie in this file, one "
               "behind another: .npz is for that");
@@ -73,8 +73,8 @@ static int several(const Reader *r) {
   return NC_EFILE;
 }
 
-/* Is what remains of the file exactly the declared data? */
-static int checkdata(Reader *r, const NpyHeader *h) {
+/* Fails unless the rest of the file is exactly the declared data. */
+static int check_size(Reader *r, const NpyHeader *h) {
   char shape[NC_TEXT];
   int64_t n, bytes;
   if (nc_checksize(&n, h->dtype, h->nd, h->size) != NC_OK)
@@ -83,7 +83,7 @@ static int checkdata(Reader *r, const NpyHeader *h) {
   bytes = n * nc_dtypesize(h->dtype);
   const int64_t left = r->left;
   if (bytes == left) return NC_OK;
-  if (bytes < left && another(r, bytes)) return several(r);
+  if (bytes < left && has_second_array(r, bytes)) return fail_several(r);
   return nc_failfile(NC_EFILE, r->path,
                      "data: %s[%s] takes %lld bytes, the file has %lld left",
                      nc_dtypename(h->dtype),
@@ -100,7 +100,7 @@ static void reverse(int64_t v[], int n) {
 }
 
 /* A file in Fortran order is the transpose of a row-major one. */
-static int fill(Tensor **out, Reader *r, NpyHeader *h) {
+static int read_data(Tensor **out, Reader *r, NpyHeader *h) {
   Tensor *t;
   int status;
   if (h->fortran) reverse(h->size, h->nd);
@@ -127,9 +127,9 @@ static int fill(Tensor **out, Reader *r, NpyHeader *h) {
 int nc_readnpy(Tensor **t, Reader *r) {
   NpyHeader h;
   *t = NULL;
-  TRY(header(r, &h));
-  TRY(checkdata(r, &h));
-  return fill(t, r, &h);
+  TRY(read_header(r, &h));
+  TRY(check_size(r, &h));
+  return read_data(t, r, &h);
 }
 
 int nc_loadnpy(Tensor **t, const Source *from) {
@@ -149,7 +149,7 @@ static const char *const codes[DT_COUNT] = { "b1", "u1", "i1", "i2", "i4",
                                              "i8", "f2", "",   "f4", "f8" };
 
 /* The header that NumPy would write, byte for byte: it leaves room for the
-   first size to grow to 21 digits.  Eight sizes never need version 2.0. */
+   first size to grow to 21 digits.  NC_MAXDIM sizes fit version 1.0. */
 int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
   char order = nc_dtypesize(t->dtype) == 1 ? '|' : nc_bigendian() ? '>' : '<';
   int n = MAGIC + 4, grow = 0;
@@ -181,8 +181,8 @@ int nc_npyfits(const char *path, const Tensor *t) {
   return NC_EDTYPE;
 }
 
-/* t lies on the CPU; buf is NULL if it is dense. */
-static int writeall(const Sink *to, const Tensor *t, void *buf) {
+/* t is on the CPU; buf may be NULL if t is dense. */
+static int write_all(const Sink *to, const Tensor *t, void *buf) {
   Writer w;
   char text[NPY_ROOM];
   int status;
@@ -203,7 +203,7 @@ int nc_save(const Sink *to, Tensor *t) {
   status = nc_todevice(&x, t, &nc_cpu);
   if (status == NC_OK && !nc_isdense(x))
     status = nc_hostalloc(&buf, NC_IOBLOCK);
-  if (status == NC_OK) status = writeall(to, x, buf);
+  if (status == NC_OK) status = write_all(to, x, buf);
   if (status == NC_OK) nc_count(0, nc_numel(t) * nc_dtypesize(t->dtype));
   nc_hostfree(buf, NC_IOBLOCK);
   nc_release(x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* npy.h - .npy files, and their headers. */
+/* npy.h - .npy files (npy.c) and their headers (npy_header.c). */
 #ifndef core_io_npy_h
 #define core_io_npy_h
 
@@ -11,7 +11,7 @@
 
 typedef struct NpyHeader {
   DType dtype;
-  int swap;                   /* bytes lie in the other order */
+  int swap;                   /* elements have the other byte order */
   int fortran;                /* the first dimension is the innermost */
   int nd;
   int64_t size[NC_MAXDIM];
@@ -23,12 +23,12 @@ typedef struct NpyHeader {
 int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
                 int64_t n);
 
-/* Reads a whole file: r is at its beginning, and then at its end. */
+/* Reads a whole .npy file, from the beginning of r to its end. */
 int nc_readnpy(Tensor **t, Reader *r);
 
-/* Has the format the dtype of t? */
+/* Fails if the format does not have the dtype of t. */
 int nc_npyfits(const char *path, const Tensor *t);
-/* What stands before the elements of t; how many bytes. */
+/* buf = the header for t, with the magic; returns its bytes. */
 int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t);
 
 #endif

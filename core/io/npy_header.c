@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** npy_header.c - the header of a .npy file, which is a Python dict:
+** npy_header.c - parses the header of a .npy file, which is a Python dict:
 **
 **   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 **
-** This reads the part of Python that NumPy writes there and nothing else, so
-** a header is understood as NumPy does or refused.
+** It accepts the part of Python that NumPy writes there and nothing else.
 */
 #include "core/io/npy.h"
 
@@ -13,52 +12,52 @@
 
 #include "core/io/rowmajor.h"
 
-typedef struct Scan {
+typedef struct NpyParser {
   const char *path;
   const char *start, *p, *end;
   int major;
-} Scan;
+} NpyParser;
 
 /*
 ** Tokens
 */
-static int unexpected(const Scan *s, const char *wanted) {
+static int fail_expected(const NpyParser *s, const char *wanted) {
   return nc_expected(s->path, s->start, s->p, s->end, wanted);
 }
 
-static void space(Scan *s) {
+static void skip_spaces(NpyParser *s) {
   while (s->p < s->end && *s->p == ' ') s->p++;
 }
 
 /* Skips spaces, then the character c if it is there. */
-static int take(Scan *s, char c) {
-  space(s);
+static int take(NpyParser *s, char c) {
+  skip_spaces(s);
   if (s->p == s->end || *s->p != c) return 0;
   s->p++;
   return 1;
 }
 
-static int need(Scan *s, char c, const char *name) {
-  return take(s, c) ? NC_OK : unexpected(s, name);
+static int need(NpyParser *s, char c, const char *name) {
+  return take(s, c) ? NC_OK : fail_expected(s, name);
 }
 
 /* A string without escapes. */
-static int string(Scan *s, const char **text, size_t *n) {
+static int parse_string(NpyParser *s, const char **text, size_t *n) {
   char quote = take(s, '"') ? '"' : '\'';
   if (quote == '\'') TRY(need(s, '\'', "a string"));
   *text = s->p;
   while (s->p < s->end && *s->p != quote) {
     if ((unsigned char)*s->p < ' ' || *s->p == '\\')
-      return unexpected(s, "a plain character");
+      return fail_expected(s, "a plain character");
     s->p++;
   }
   *n = (size_t)(s->p - *text);
   return need(s, quote, "a closing quote");
 }
 
-static int word(Scan *s, const char *name) {
+static int take_word(NpyParser *s, const char *name) {
   size_t n = strlen(name);
-  space(s);
+  skip_spaces(s);
   if ((size_t)(s->end - s->p) < n || memcmp(s->p, name, n) != 0) return 0;
   s->p += n;
   return 1;
@@ -66,10 +65,10 @@ static int word(Scan *s, const char *name) {
 
 /* A decimal number as Python 3 writes it; versions 1 and 2 of the format may
    also come from Python 2, with an L at its end. */
-static int number(Scan *s, int64_t *v) {
+static int parse_number(NpyParser *s, int64_t *v) {
   const char *first;
   *v = 0;
-  space(s);
+  skip_spaces(s);
   first = s->p;
   while (s->p < s->end && *s->p >= '0' && *s->p <= '9') {
     int digit = *s->p++ - '0';
@@ -77,10 +76,10 @@ static int number(Scan *s, int64_t *v) {
       return nc_failfile(NC_EFILE, s->path, "shape: a size is beyond 64 bits");
     *v = *v * 10 + digit;
   }
-  if (s->p == first) return unexpected(s, "a size");
+  if (s->p == first) return fail_expected(s, "a size");
   if (*first == '0' && s->p - first > 1) {
     s->p = first;
-    return unexpected(s, "a size without leading zeros");
+    return fail_expected(s, "a size without leading zeros");
   }
   if (s->major < 3 && s->p < s->end && *s->p == 'L') s->p++;
   return NC_OK;
@@ -90,14 +89,14 @@ static int number(Scan *s, int64_t *v) {
 ** Values
 */
 /* clang-format off */
-static const struct { const char *code; DType type; } known[] = {
+static const struct { const char *code; DType type; } dtype_codes[] = {
   { "b1", DT_b8 },  { "u1", DT_u8 },  { "i1", DT_i8 },  { "i2", DT_i16 },
   { "i4", DT_i32 }, { "i8", DT_i64 }, { "f2", DT_f16 }, { "f4", DT_f32 },
   { "f8", DT_f64 },
 };
 
-/* What NumPy has besides; a code that ends in '*' begins so. */
-static const struct { const char *code, *name, *instead; } foreign[] = {
+/* Other dtypes of NumPy; a code that ends in '*' is a prefix. */
+static const struct { const char *code, *name, *instead; } foreign_codes[] = {
   { "u2",  "uint16", "int32" },      { "u4",  "uint32", "int64" },
   { "u8",  "uint64", "int64" },      { "f12", "float96", "float64" },
   { "f16", "float128", "float64" },  { "c8",  "complex64", NULL },
@@ -115,58 +114,59 @@ static int matches(const char *code, const char *s, size_t n) {
   return n == len && memcmp(s, code, n) == 0;
 }
 
-/* s, of n bytes, is the whole code with its byte order. */
-static int refuse(const Scan *scan, const char *s, size_t n) {
+/* Fails: s, of n bytes, with its byte order, is no dtype that is read. */
+static int fail_descr(const NpyParser *scan, const char *s, size_t n) {
   char shown[64];
   nc_printable(shown, sizeof shown, s, n);
-  for (size_t i = 0; n && i < sizeof foreign / sizeof *foreign; i++)
-    if (matches(foreign[i].code, s + 1, n - 1)) {
+  for (size_t i = 0; n && i < sizeof foreign_codes / sizeof *foreign_codes; i++)
+    if (matches(foreign_codes[i].code, s + 1, n - 1)) {
       nc_failfile(NC_EDTYPE, scan->path, "descr: '%s' is %s: no such dtype",
-                  shown, foreign[i].name);
-      if (foreign[i].instead)
+                  shown, foreign_codes[i].name);
+      if (foreign_codes[i].instead)
         nc_hint("in Python: numpy.save(path, a.astype('%s'))",
-                foreign[i].instead);
+                foreign_codes[i].instead);
       return NC_EDTYPE;
     }
   return nc_failfile(NC_EDTYPE, scan->path, "descr: '%s' is no dtype", shown);
 }
 
-static int descr(Scan *s, NpyHeader *h) {
+static int parse_descr(NpyParser *s, NpyHeader *h) {
   const char *code;
   size_t n;
   if (take(s, '['))
     return nc_failfile(NC_EDTYPE, s->path,
                        "descr: records of several fields: no such dtype");
-  TRY(string(s, &code, &n));
-  for (size_t i = 0; n == 3 && i < sizeof known / sizeof *known; i++) {
-    if (memcmp(code + 1, known[i].code, 2) != 0) continue;
+  TRY(parse_string(s, &code, &n));
+  for (size_t i = 0; n == 3 && i < sizeof dtype_codes / sizeof *dtype_codes;
+       i++) {
+    if (memcmp(code + 1, dtype_codes[i].code, 2) != 0) continue;
     if (strchr("<>=|", code[0]) == NULL || code[0] == '\0') break;
     if (code[0] == '|' && code[2] != '1')
       return nc_failfile(NC_EFILE, s->path,
                          "descr: '%.3s' does not tell the order of its bytes",
                          code);
-    h->dtype = known[i].type;
+    h->dtype = dtype_codes[i].type;
     h->swap = code[2] != '1' && code[0] == (nc_bigendian() ? '<' : '>');
     return NC_OK;
   }
-  return refuse(s, code, n);
+  return fail_descr(s, code, n);
 }
 
-static int boolean(Scan *s, NpyHeader *h) {
-  if (word(s, "True")) h->fortran = 1;
-  else if (word(s, "False")) h->fortran = 0;
-  else return unexpected(s, "True or False");
+static int parse_order(NpyParser *s, NpyHeader *h) {
+  if (take_word(s, "True")) h->fortran = 1;
+  else if (take_word(s, "False")) h->fortran = 0;
+  else return fail_expected(s, "True or False");
   return NC_OK;
 }
 
-static int shape(Scan *s, NpyHeader *h) {
+static int parse_shape(NpyParser *s, NpyHeader *h) {
   int comma = 0;
   h->nd = 0;
   TRY(need(s, '(', "a tuple"));
   while (!take(s, ')')) {
     int64_t v;
-    if (h->nd > 0 && !comma) return unexpected(s, "a comma");
-    TRY(number(s, &v));
+    if (h->nd > 0 && !comma) return fail_expected(s, "a comma");
+    TRY(parse_number(s, &v));
     if (h->nd == NC_MAXDIM)
       return nc_failfile(NC_EFILE, s->path, "shape: more than %d dimensions",
                          NC_MAXDIM);
@@ -175,7 +175,7 @@ static int shape(Scan *s, NpyHeader *h) {
   }
   if (h->nd == 1 && !comma) { /* (3) is a number in Python */
     s->p--;
-    return unexpected(s, "a comma");
+    return fail_expected(s, "a comma");
   }
   return NC_OK;
 }
@@ -185,18 +185,18 @@ static int shape(Scan *s, NpyHeader *h) {
 */
 static const struct {
   const char *name;
-  int (*read)(Scan *s, NpyHeader *h);
+  int (*read)(NpyParser *s, NpyHeader *h);
 } keys[] = {
-  { "descr", descr },
-  { "fortran_order", boolean },
-  { "shape", shape },
+  { "descr", parse_descr },
+  { "fortran_order", parse_order },
+  { "shape", parse_shape },
 };
 
-static int entry(Scan *s, NpyHeader *h, unsigned *seen) {
+static int parse_entry(NpyParser *s, NpyHeader *h, unsigned *seen) {
   const char *name;
   char shown[64];
   size_t n;
-  TRY(string(s, &name, &n));
+  TRY(parse_string(s, &name, &n));
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     if (n != strlen(keys[i].name) || memcmp(name, keys[i].name, n) != 0)
       continue;
@@ -211,13 +211,13 @@ static int entry(Scan *s, NpyHeader *h, unsigned *seen) {
                      nc_printable(shown, sizeof shown, name, n));
 }
 
-static int dict(Scan *s, NpyHeader *h) {
+static int parse_dict(NpyParser *s, NpyHeader *h) {
   unsigned seen = 0;
   int comma = 1;
   TRY(need(s, '{', "a dict"));
   while (!take(s, '}')) {
-    if (!comma) return unexpected(s, "a comma or }");
-    TRY(entry(s, h, &seen));
+    if (!comma) return fail_expected(s, "a comma or }");
+    TRY(parse_entry(s, h, &seen));
     comma = take(s, ',');
   }
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -229,9 +229,9 @@ static int dict(Scan *s, NpyHeader *h) {
 
 int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
                 int64_t n) {
-  Scan s = { path, text, text, text + n, major };
+  NpyParser s = { path, text, text, text + n, major };
   memset(h, 0, sizeof *h);
-  TRY(dict(&s, h));
+  TRY(parse_dict(&s, h));
   TRY(need(&s, '\n', "a newline"));
-  return s.p == s.end ? NC_OK : unexpected(&s, "nothing more");
+  return s.p == s.end ? NC_OK : fail_expected(&s, "nothing more");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** npz.c - tensors in NumPy's .npz format: a zip archive with a .npy file for
-** each, whose name is the tensor's with ".npy" behind it.
+** npz.c - NumPy's .npz format: a zip archive with a member NAME.npy for each
+** tensor.
 */
 #include <stdio.h>
 #include <string.h>
@@ -22,14 +22,14 @@ typedef struct Npz {
   const char **name;
 } Npz;
 
-static void closenpz(Archive *a) {
+static void close_npz(Archive *a) {
   Npz *z = (Npz *)a;
   nc_closezip(z->zip);
   if (z->name) nc_hostfree(z->name, z->bytes);
   nc_hostfree(z, sizeof *z);
 }
 
-static int loadmember(Tensor **t, Archive *a, int64_t i) {
+static int load_member(Tensor **t, Archive *a, int64_t i) {
   Npz *z = (Npz *)a;
   char label[PATH_MAX + 200];
   Reader r;
@@ -41,13 +41,14 @@ static int loadmember(Tensor **t, Archive *a, int64_t i) {
   return status;
 }
 
-/* "w.npy" holds w; torch.save's files are archives of another kind. */
-static int64_t namelength(const char *member) {
+/* The name of a tensor: that of the member without ".npy". */
+static int64_t name_length(const char *member) {
   const int64_t n = (int64_t)strlen(member);
   return n >= 4 && strcmp(member + n - 4, ".npy") == 0 ? n - 4 : n;
 }
 
-static int checkpickle(const Npz *z) {
+/* Fails for a file of torch.save, which is a zip archive, too. */
+static int check_pickle(const Npz *z) {
   for (int64_t i = 0; i < z->a.n; i++) {
     const char *name = nc_zipname(z->zip, i), *end = strrchr(name, '/');
     if (end == NULL || strcmp(end, "/data.pkl") != 0) continue;
@@ -60,20 +61,21 @@ static int checkpickle(const Npz *z) {
   return NC_OK;
 }
 
-/* One block: the names, twice, as one of the lists is put in order, and their
-   texts. */
-static int listnames(Npz *z) {
+/* Allocates one block: two lists of the names, one of which is sorted to find
+   equal names, and their text. */
+static int list_names(Npz *z) {
   const int64_t n = z->a.n;
   void *block;
   int64_t list = 2 * n * (int64_t)sizeof(char *), text = 0;
-  for (int64_t i = 0; i < n; i++) text += namelength(nc_zipname(z->zip, i)) + 1;
+  for (int64_t i = 0; i < n; i++)
+    text += name_length(nc_zipname(z->zip, i)) + 1;
   TRY(nc_hostalloc(&block, list + text + 1));
   z->bytes = list + text + 1;
   z->name = block;
   z->text = (char *)block + list;
   for (int64_t i = 0; i < n; i++) {
     const char *member = nc_zipname(z->zip, i);
-    const int64_t k = namelength(member);
+    const int64_t k = name_length(member);
     memcpy(z->text, member, (size_t)k);
     z->text[k] = '\0';
     z->name[i] = z->name[n + i] = z->text;
@@ -93,47 +95,47 @@ int nc_opennpz(Archive **a, const Source *from) {
   memset(z, 0, sizeof *z);
   snprintf(z->a.path, sizeof z->a.path, "%s", from->path);
   copy.path = z->a.path;
-  z->a.load = loadmember;
-  z->a.close = closenpz;
+  z->a.load = load_member;
+  z->a.close = close_npz;
   status = nc_openzip(&z->zip, &copy);
   if (status == NC_OK) {
     z->a.n = nc_zipmembers(z->zip);
-    status = checkpickle(z);
+    status = check_pickle(z);
   }
-  if (status == NC_OK) status = listnames(z);
+  if (status == NC_OK) status = list_names(z);
   if (status == NC_OK) *a = &z->a;
-  else closenpz(&z->a);
+  else close_npz(&z->a);
   return status;
 }
 
 /*
 ** Saving
 */
-typedef struct Item { /* a tensor, as a stream of bytes */
-  Tensor *given, *t;  /* t: on the CPU, while it is written */
+typedef struct MemberSource { /* a tensor as the bytes of a .npy file */
+  Tensor *given, *t;          /* t: on the CPU, while it is written */
   char name[NC_MAXNAME + 8];
   char *buf; /* NC_IOBLOCK bytes, of which `used' are filled */
   int64_t used, at;
-  Elements e;
-} Item;
+  ElementCursor e;
+} MemberSource;
 
-static int begin(void *source) {
-  Item *x = source;
+static int begin_member(void *source) {
+  MemberSource *x = source;
   void *buf;
   TRY(nc_todevice(&x->t, x->given, &nc_cpu));
   TRY(nc_hostalloc(&buf, NC_IOBLOCK));
   x->buf = buf;
   x->used = nc_npyheader(x->buf, x->t);
   x->at = 0;
-  nc_startelements(&x->e, x->t);
+  nc_elements_start(&x->e, x->t);
   return NC_OK;
 }
 
-static int more(void *source, void *p, int64_t room, int64_t *n) {
-  Item *x = source;
+static int next_bytes(void *source, void *p, int64_t room, int64_t *n) {
+  MemberSource *x = source;
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   if (x->at == x->used) {
-    x->used = nc_takeelements(&x->e, x->buf, NC_IOBLOCK);
+    x->used = nc_elements_take(&x->e, x->buf, NC_IOBLOCK);
     x->at = 0;
   }
   *n = x->used - x->at < room ? x->used - x->at : room;
@@ -142,16 +144,17 @@ static int more(void *source, void *p, int64_t room, int64_t *n) {
   return NC_OK;
 }
 
-static void end(void *source) { /* also after a begin that failed, or none */
-  Item *x = source;
+static void
+end_member(void *source) { /* also if begin failed or was not called */
+  MemberSource *x = source;
   nc_hostfree(x->buf, NC_IOBLOCK);
   nc_release(x->t);
   x->buf = NULL;
   x->t = NULL;
 }
 
-static int feed(ZipFeed *f, Item *x, const char *path,
-                const NamedTensor *named) {
+static int set_feed(ZipFeed *f, MemberSource *x, const char *path,
+                    const NamedTensor *named) {
   char header[NPY_ROOM];
   const int64_t bytes = nc_numel(named->t) * nc_dtypesize(named->t->dtype);
   if (nc_npyfits(path, named->t) != NC_OK) {
@@ -163,18 +166,18 @@ static int feed(ZipFeed *f, Item *x, const char *path,
   f->name = x->name;
   f->source = x;
   f->size = nc_npyheader(header, named->t) + bytes;
-  f->begin = begin;
-  f->more = more;
-  f->end = end;
+  f->begin = begin_member;
+  f->more = next_bytes;
+  f->end = end_member;
   nc_count(0, bytes);
   return NC_OK;
 }
 
 int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
                int compressed) {
-  const int64_t bytes = n * (int64_t)(sizeof(Item) + sizeof(ZipFeed));
+  const int64_t bytes = n * (int64_t)(sizeof(MemberSource) + sizeof(ZipFeed));
   void *block;
-  Item *items;
+  MemberSource *items;
   ZipFeed *feeds;
   int status = NC_OK;
   TRY(nc_hostalloc(&block, bytes));
@@ -182,9 +185,9 @@ int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
   items = block;
   feeds = (ZipFeed *)(items + n);
   for (int64_t i = 0; status == NC_OK && i < n; i++)
-    status = feed(&feeds[i], &items[i], to->path, &list[i]);
+    status = set_feed(&feeds[i], &items[i], to->path, &list[i]);
   if (status == NC_OK) status = nc_writezip(to, feeds, n, compressed ? 6 : 0);
-  for (int64_t i = 0; i < n; i++) end(&items[i]);
+  for (int64_t i = 0; i < n; i++) end_member(&items[i]);
   nc_hostfree(block, bytes);
   return status;
 }

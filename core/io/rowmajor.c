@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rowmajor.c - see rowmajor.h. */
+/* rowmajor.c - elements in row-major order; see rowmajor.h. */
 #include "core/io/rowmajor.h"
 
 #include <string.h>
@@ -21,14 +21,14 @@ void nc_swapbytes(void *bytes, int64_t n, int64_t item) {
     }
 }
 
-void nc_startelements(Elements *e, const Tensor *t) {
+void nc_elements_start(ElementCursor *e, const Tensor *t) {
   memset(e, 0, sizeof *e);
   e->t = t;
   e->left = nc_numel(t);
 }
 
-/* Goes on by n elements, within the last dimension. */
-static void advance(Elements *e, int64_t n) {
+/* Moves by n elements, within the last dimension. */
+static void advance(ElementCursor *e, int64_t n) {
   const Tensor *t = e->t;
   int d = t->nd - 1;
   e->left -= n;
@@ -43,24 +43,24 @@ static void advance(Elements *e, int64_t n) {
   }
 }
 
-/* Copies n elements that lie `step' apart. */
-static void pick(char *y, const char *x, int64_t n, int64_t step,
-                 int64_t item) {
-#define PICK(size)                                     \
+/* Copies n elements of x, `step' elements apart. */
+static void copy_elements(char *y, const char *x, int64_t n, int64_t step,
+                          int64_t item) {
+#define COPY(size)                                     \
   case size:                                           \
     for (int64_t i = 0; i < n; i++)                    \
       memcpy(y + i * size, x + i * step * size, size); \
     break
   switch (item) {
-    PICK(1);
-    PICK(2);
-    PICK(4);
-    PICK(8);
+    COPY(1);
+    COPY(2);
+    COPY(4);
+    COPY(8);
   }
-#undef PICK
+#undef COPY
 }
 
-int64_t nc_takeelements(Elements *e, void *to, int64_t room) {
+int64_t nc_elements_take(ElementCursor *e, void *to, int64_t room) {
   const int64_t item = nc_dtypesize(e->t->dtype);
   const int last = e->t->nd - 1;
   const char *x = nc_data(e->t);
@@ -68,15 +68,15 @@ int64_t nc_takeelements(Elements *e, void *to, int64_t room) {
   while (e->left > 0 && room - used >= item) {
     int64_t n = last < 0 ? 1 : e->t->size[last] - e->at[last];
     if (n > (room - used) / item) n = (room - used) / item;
-    pick((char *)to + used, x + e->offset * item, n,
-         last < 0 ? 1 : e->t->step[last], item);
+    copy_elements((char *)to + used, x + e->offset * item, n,
+                  last < 0 ? 1 : e->t->step[last], item);
     advance(e, n);
     used += n * item;
   }
   return used;
 }
 
-static int dense(Writer *w, const Tensor *t) {
+static int write_dense(Writer *w, const Tensor *t) {
   int64_t left = nc_numel(t) * nc_dtypesize(t->dtype);
   const char *p = nc_data(t);
   while (left > 0) {
@@ -89,11 +89,11 @@ static int dense(Writer *w, const Tensor *t) {
 }
 
 int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap) {
-  Elements e;
+  ElementCursor e;
   int64_t n;
-  if (!swap && nc_isdense(t)) return dense(w, t);
-  nc_startelements(&e, t);
-  while ((n = nc_takeelements(&e, buf, NC_IOBLOCK)) > 0) {
+  if (!swap && nc_isdense(t)) return write_dense(w, t);
+  nc_elements_start(&e, t);
+  while ((n = nc_elements_take(&e, buf, NC_IOBLOCK)) > 0) {
     if (swap) nc_swapbytes(buf, n, nc_dtypesize(t->dtype));
     TRY(nc_writeblock(w, buf, n));
   }
@@ -107,7 +107,7 @@ int nc_readelements(Reader *r, Tensor *t, int swap) {
     int64_t n = left < NC_IOBLOCK ? left : NC_IOBLOCK;
     TRY(nc_readblock(r, p, n, "data"));
     if (swap) nc_swapbytes(p, n, nc_dtypesize(t->dtype));
-    if (t->dtype == DT_b8) /* ours are 0 or 1; in files any byte */
+    if (t->dtype == DT_b8) /* a file may hold any byte for true */
       for (int64_t i = 0; i < n; i++) p[i] = p[i] != 0;
     p += n;
     left -= n;

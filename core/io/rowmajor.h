@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** rowmajor.h - the elements of a tensor on the CPU as bytes in row-major
-** order, as the file formats have them.
+** rowmajor.h - reads and writes the elements of a tensor on the CPU in
+** row-major order, as all the file formats store them.
 */
 #ifndef core_io_rowmajor_h
 #define core_io_rowmajor_h
 
 #include "core/io/file.h"
 
-/* A place in a tensor that is walked row by row. */
-typedef struct Elements {
+/* A position in a tensor, in row-major order. */
+typedef struct ElementCursor {
   const Tensor *t;
   int64_t at[NC_MAXDIM];
   int64_t offset;             /* in elements, from the first */
   int64_t left;
-} Elements;
+} ElementCursor;
 
-void nc_startelements(Elements *e, const Tensor *t);
-/* Copies as many of the next elements as fit in `room' bytes; how many bytes
-   they are: 0 at the end. */
-int64_t nc_takeelements(Elements *e, void *to, int64_t room);
+void nc_elements_start(ElementCursor *e, const Tensor *t);
+/* Copies as many of the next elements as fit in `room' bytes.  Returns their
+   bytes; 0 at the end. */
+int64_t nc_elements_take(ElementCursor *e, void *to, int64_t room);
 
-/* Turns the bytes of each element of `item' bytes round. */
+/* Reverses the bytes of each element of `item' bytes. */
 void nc_swapbytes(void *p, int64_t bytes, int64_t item);
-int nc_bigendian(void);       /* is this machine? */
+int nc_bigendian(void);       /* is this machine big-endian? */
 
-/* Writes all; buf has NC_IOBLOCK bytes, NULL will do for what is dense and
-   keeps the order of its bytes. */
+/* Writes all elements.  buf has NC_IOBLOCK bytes; it may be NULL if t is dense
+   and not swap. */
 int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap);
-/* Fills the dense tensor t with what r has next. */
+/* Fills the dense tensor t with the next bytes of r. */
 int nc_readelements(Reader *r, Tensor *t, int swap);
 
 #endif

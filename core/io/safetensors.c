@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** safetensors.c - the format of Hugging Face's safetensors: eight bytes that
-** say how long the header is, the header (safetensors_header.c), and the elements of
-** every tensor, one after another, in row-major and little-endian order.
+** safetensors.c - the format of Hugging Face's safetensors: eight bytes with
+** the length of the header, the header (safetensors_header.c), and the elements
+** of every tensor, one after another, row-major and little-endian.
 **
-** A file is untrusted: its header is read strictly, and what it declares is
-** held against the bytes that are there before a tensor is made.
+** A file is untrusted: its header is parsed strictly, and the offsets that it
+** declares are compared with the bytes of the file before a tensor is made.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,25 +20,25 @@
 /*
 ** Loading
 */
-typedef struct Safe {
+typedef struct SafeArchive {
   Archive a; /* comes first */
   Reader r;
   SafeHeader h;
   void *text, *lists;
   int64_t textbytes, listbytes;
   int64_t data; /* where the elements begin in the file */
-} Safe;
+} SafeArchive;
 
-static void closesafe(Archive *a) {
-  Safe *s = (Safe *)a;
+static void close_safe(Archive *a) {
+  SafeArchive *s = (SafeArchive *)a;
   nc_closeread(&s->r);
   nc_hostfree(s->text, s->textbytes);
   nc_hostfree(s->lists, s->listbytes);
   nc_hostfree(s, sizeof *s);
 }
 
-static int loadentry(Tensor **t, Archive *a, int64_t i) {
-  Safe *s = (Safe *)a;
+static int load_entry(Tensor **t, Archive *a, int64_t i) {
+  SafeArchive *s = (SafeArchive *)a;
   const SafeEntry *e = &s->h.entry[i];
   int status;
   TRY(nc_seekread(&s->r, s->data + e->begin));
@@ -53,7 +53,7 @@ static int loadentry(Tensor **t, Archive *a, int64_t i) {
   return status;
 }
 
-static int headerlength(Safe *s, int64_t *n) {
+static int read_length(SafeArchive *s, int64_t *n) {
   unsigned char b[8];
   uint64_t v = 0;
   TRY(nc_readblock(&s->r, b, 8, "header length"));
@@ -69,8 +69,9 @@ static int headerlength(Safe *s, int64_t *n) {
                      (long long)*n, (long long)s->r.left);
 }
 
-/* Every entry takes four colons, every pair of the metadata one. */
-static int makelists(Safe *s, const char *text, int64_t n) {
+/* Allocates the lists, for as many entries as the colons of the header allow:
+   an entry has four, a pair of the metadata one. */
+static int alloc_lists(SafeArchive *s, const char *text, int64_t n) {
   int64_t colons = 0, entries, pointers;
   for (int64_t i = 0; i < n; i++) colons += text[i] == ':';
   entries = colons / 4 + 1;
@@ -83,8 +84,8 @@ static int makelists(Safe *s, const char *text, int64_t n) {
   return NC_OK;
 }
 
-/* Behind the metadata: the names as the entries are, and in their order. */
-static int listnames(Safe *s) {
+/* Behind the metadata: the names in the order of the entries, and sorted. */
+static int list_names(SafeArchive *s) {
   const int64_t n = s->h.n;
   const char **name = s->h.meta + 2 * s->h.nmeta;
   for (int64_t i = 0; i < n; i++) name[i] = name[n + i] = s->h.entry[i].name;
@@ -95,10 +96,10 @@ static int listnames(Safe *s) {
   return nc_checknames(s->a.path, name + n, n);
 }
 
-static int readheader(Safe *s) {
+static int read_header(SafeArchive *s) {
   int64_t n = 0;
   char *text;
-  TRY(headerlength(s, &n));
+  TRY(read_length(s, &n));
   TRY(nc_hostalloc(&s->text, n + 1));
   s->textbytes = n + 1;
   text = s->text;
@@ -106,29 +107,29 @@ static int readheader(Safe *s) {
     TRY(nc_readblock(&s->r, text + at,
                      n - at < NC_IOBLOCK ? n - at : NC_IOBLOCK, "header"));
   s->data = n + 8;
-  TRY(makelists(s, text, n));
+  TRY(alloc_lists(s, text, n));
   TRY(nc_parsesafe(&s->h, text, n, s->r.left));
-  return listnames(s);
+  return list_names(s);
 }
 
 int nc_opensafetensors(Archive **a, const Source *from) {
   Source copy = *from;
   void *p;
-  Safe *s;
+  SafeArchive *s;
   int status;
-  TRY(nc_hostalloc(&p, sizeof(Safe)));
+  TRY(nc_hostalloc(&p, sizeof(SafeArchive)));
   s = p;
   memset(s, 0, sizeof *s);
   snprintf(s->a.path, sizeof s->a.path, "%s", from->path);
   copy.path = s->a.path;
   s->h.path = s->a.path;
-  s->a.load = loadentry;
-  s->a.close = closesafe;
+  s->a.load = load_entry;
+  s->a.close = close_safe;
   s->r.fd = -1;
   status = nc_openfrom(&s->r, &copy);
-  if (status == NC_OK) status = readheader(s);
+  if (status == NC_OK) status = read_header(s);
   if (status == NC_OK) *a = &s->a;
-  else closesafe(&s->a);
+  else close_safe(&s->a);
   return status;
 }
 
@@ -136,72 +137,72 @@ int nc_opensafetensors(Archive **a, const Source *from) {
 ** Saving, byte for byte as the format's own library does: wide elements come
 ** first, so that all lie at multiples of their size.
 */
-typedef struct Text {
+typedef struct TextBuffer {
   char *p;
   int64_t n, room;
-} Text;
+} TextBuffer;
 
-static void put(Text *t, const char *s, size_t n) {
+static void append(TextBuffer *t, const char *s, size_t n) {
   memcpy(t->p + t->n, s, n);
   t->n += (int64_t)n;
 }
 
-static void putquoted(Text *t, const char *s) {
+static void append_quoted(TextBuffer *t, const char *s) {
   static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
   char code[8];
-  put(t, "\"", 1);
+  append(t, "\"", 1);
   for (; *s; s++) {
     const char *at = strchr(from, *s);
     if (at) {
-      put(t, "\\", 1);
-      put(t, to + (at - from), 1);
+      append(t, "\\", 1);
+      append(t, to + (at - from), 1);
     } else if ((unsigned char)*s < ' ')
-      put(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", *s));
-    else put(t, s, 1);
+      append(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", *s));
+    else append(t, s, 1);
   }
-  put(t, "\"", 1);
+  append(t, "\"", 1);
 }
 
-static void puttensor(Text *t, const NamedTensor *x, int64_t *at) {
+static void append_tensor(TextBuffer *t, const NamedTensor *x, int64_t *at) {
   const int64_t bytes = nc_numel(x->t) * nc_dtypesize(x->t->dtype);
   char s[80];
-  putquoted(t, x->name);
-  put(t, s,
-      (size_t)snprintf(s, sizeof s, ":{\"dtype\":\"%s\",\"shape\":[",
-                       nc_safedtype(x->t->dtype)));
+  append_quoted(t, x->name);
+  append(t, s,
+         (size_t)snprintf(s, sizeof s, ":{\"dtype\":\"%s\",\"shape\":[",
+                          nc_safedtype(x->t->dtype)));
   for (int d = 0; d < x->t->nd; d++)
-    put(t, s,
-        (size_t)snprintf(s, sizeof s, "%s%lld", d ? "," : "",
-                         (long long)x->t->size[d]));
-  put(t, s,
-      (size_t)snprintf(s, sizeof s, "],\"data_offsets\":[%lld,%lld]}",
-                       (long long)*at, (long long)(*at + bytes)));
+    append(t, s,
+           (size_t)snprintf(s, sizeof s, "%s%lld", d ? "," : "",
+                            (long long)x->t->size[d]));
+  append(t, s,
+         (size_t)snprintf(s, sizeof s, "],\"data_offsets\":[%lld,%lld]}",
+                          (long long)*at, (long long)(*at + bytes)));
   *at += bytes;
 }
 
-static void putheader(Text *t, const NamedTensor list[], int64_t n,
-                      const char *const meta[], int64_t nmeta) {
+static void build_header(TextBuffer *t, const NamedTensor list[], int64_t n,
+                         const char *const meta[], int64_t nmeta) {
   int64_t at = 0;
   t->n = 8;
-  put(t, "{", 1);
+  append(t, "{", 1);
   for (int64_t i = 0; i < nmeta; i++) {
-    put(t, i ? "," : "\"__metadata__\":{", i ? 1 : 16);
-    putquoted(t, meta[2 * i]);
-    put(t, ":", 1);
-    putquoted(t, meta[2 * i + 1]);
+    append(t, i ? "," : "\"__metadata__\":{", i ? 1 : 16);
+    append_quoted(t, meta[2 * i]);
+    append(t, ":", 1);
+    append_quoted(t, meta[2 * i + 1]);
   }
-  if (nmeta) put(t, "},", n ? 2 : 1);
+  if (nmeta) append(t, "},", n ? 2 : 1);
   for (int64_t i = 0; i < n; i++) {
-    if (i) put(t, ",", 1);
-    puttensor(t, &list[i], &at);
+    if (i) append(t, ",", 1);
+    append_tensor(t, &list[i], &at);
   }
-  put(t, "}", 1);
-  while (t->n % 8) put(t, " ", 1);
+  append(t, "}", 1);
+  while (t->n % 8) append(t, " ", 1);
   for (int i = 0; i < 8; i++) t->p[i] = (char)((t->n - 8) >> 8 * i & 0xff);
 }
 
-static int64_t roomfor(const NamedTensor list[], int64_t n,
-                       const char *const meta[], int64_t nmeta) {
+static int64_t header_room(const NamedTensor list[], int64_t n,
+                           const char *const meta[], int64_t nmeta) {
   int64_t room = 64;
   for (int64_t i = 0; i < 2 * nmeta; i++)
     room += 6 * (int64_t)strlen(meta[i]) + 4;
@@ -210,13 +211,13 @@ static int64_t roomfor(const NamedTensor list[], int64_t n,
   return room;
 }
 
-static int byrank(const void *a, const void *b) {
+static int compare_rank(const void *a, const void *b) {
   const NamedTensor *x = a, *y = b;
   const int i = nc_saferank(x->t->dtype), j = nc_saferank(y->t->dtype);
   return i != j ? i - j : strcmp(x->name, y->name);
 }
 
-static int writetensor(Writer *w, Tensor *t, void *buf) {
+static int write_tensor(Writer *w, Tensor *t, void *buf) {
   Tensor *x;
   int status;
   TRY(nc_todevice(&x, t, &nc_cpu));
@@ -226,20 +227,20 @@ static int writetensor(Writer *w, Tensor *t, void *buf) {
   return status;
 }
 
-static int writeall(const Sink *to, const Text *header,
-                    const NamedTensor list[], int64_t n, void *buf) {
+static int write_all(const Sink *to, const TextBuffer *header,
+                     const NamedTensor list[], int64_t n, void *buf) {
   Writer w;
   int status;
   TRY(nc_openwrite(&w, to));
   status = nc_writeblock(&w, header->p, header->n);
   for (int64_t i = 0; status == NC_OK && i < n; i++)
-    status = writetensor(&w, list[i].t, buf);
+    status = write_tensor(&w, list[i].t, buf);
   return nc_closewrite(&w, status);
 }
 
 int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
                        const char *const meta[], int64_t nmeta) {
-  Text header = { NULL, 0, roomfor(list, n, meta, nmeta) };
+  TextBuffer header = { NULL, 0, header_room(list, n, meta, nmeta) };
   void *text, *buf;
   int status;
   for (int64_t i = 0; i < n; i++)
@@ -249,11 +250,11 @@ int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
                          "has it for {metadata={...}}");
   TRY(nc_hostalloc(&text, header.room));
   header.p = text;
-  qsort(list, (size_t)n, sizeof *list, byrank);
-  putheader(&header, list, n, meta, nmeta);
+  qsort(list, (size_t)n, sizeof *list, compare_rank);
+  build_header(&header, list, n, meta, nmeta);
   status = nc_hostalloc(&buf, NC_IOBLOCK);
   if (status == NC_OK) {
-    status = writeall(to, &header, list, n, buf);
+    status = write_all(to, &header, list, n, buf);
     nc_hostfree(buf, NC_IOBLOCK);
   }
   nc_hostfree(text, header.room);

@@ -1,73 +1,74 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** safetensors_header.c - the header of a .safetensors file, which is a JSON object:
+** safetensors_header.c - parses the header of a .safetensors file, a JSON
+** object:
 **
 **   {"__metadata__": {"format": "pt"},
 **    "w": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}}
 **
-** This reads the part of JSON that the format needs and nothing else: objects
-** whose names are known, texts, and whole numbers from 0.
+** It accepts the part of JSON that the format needs and nothing else: objects
+** with known names, strings, and whole numbers from 0.
 */
 #include "core/io/safetensors_header.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Scan {
+typedef struct JsonParser {
   const char *path;
   char *start, *p, *end;
-} Scan;
+} JsonParser;
 
 /* clang-format off */
-static const struct { const char *name; DType type; int rank; } known[] = {
+static const struct { const char *name; DType type; int rank; } dtypes[] = {
   { "I64", DT_i64, 0 }, { "F64", DT_f64, 1 },  { "F32", DT_f32, 2 },
   { "I32", DT_i32, 3 }, { "BF16", DT_bf16, 4 }, { "F16", DT_f16, 5 },
   { "I16", DT_i16, 6 }, { "I8", DT_i8, 7 },    { "U8", DT_u8, 8 },
   { "BOOL", DT_b8, 9 },
 };
 
-static const char *const foreign[] = {
+static const char *const foreign_dtypes[] = {
   "U16", "U32", "U64", "C64", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F4",
   "F6_E2M3", "F6_E3M2",
 };
 /* clang-format on */
 
 const char *nc_safedtype(DType t) {
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].type == t) return known[i].name;
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (dtypes[i].type == t) return dtypes[i].name;
   return "";
 }
 
 int nc_saferank(DType t) {
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].type == t) return known[i].rank;
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (dtypes[i].type == t) return dtypes[i].rank;
   return -1;
 }
 
 /*
 ** Tokens
 */
-static int unexpected(const Scan *s, const char *wanted) {
+static int fail_expected(const JsonParser *s, const char *wanted) {
   return nc_expected(s->path, s->start, s->p, s->end, wanted);
 }
 
-static void space(Scan *s) {
+static void skip_spaces(JsonParser *s) {
   while (s->p < s->end && strchr(" \t\r\n", *s->p) && *s->p) s->p++;
 }
 
-static int take(Scan *s, char c) {
-  space(s);
+static int take(JsonParser *s, char c) {
+  skip_spaces(s);
   if (s->p == s->end || *s->p != c) return 0;
   s->p++;
   return 1;
 }
 
-static int need(Scan *s, char c, const char *name) {
-  return take(s, c) ? NC_OK : unexpected(s, name);
+static int need(JsonParser *s, char c, const char *name) {
+  return take(s, c) ? NC_OK : fail_expected(s, name);
 }
 
-/* Four hexadecimal digits; -1: they are none. */
-static int32_t hex(Scan *s) {
+/* The number of four hexadecimal digits, or -1. */
+static int32_t parse_hex(JsonParser *s) {
   int32_t v = 0;
   if (s->end - s->p < 4) return -1;
   for (int i = 0; i < 4; i++, s->p++) {
@@ -78,7 +79,7 @@ static int32_t hex(Scan *s) {
   return v;
 }
 
-static char *utf8(char *to, int32_t c) {
+static char *encode_utf8(char *to, int32_t c) {
   const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
   static const int lead[] = { 0, 0xc0, 0xe0, 0xf0 };
   *to++ = (char)(lead[more] | c >> 6 * more);
@@ -87,41 +88,41 @@ static char *utf8(char *to, int32_t c) {
   return to;
 }
 
-/* What \uXXXX stands for, alone or with the one that follows it. */
-static int unicode(Scan *s, char **to) {
-  int32_t c = hex(s), low;
+/* \uXXXX, or a surrogate pair of two. */
+static int parse_unicode(JsonParser *s, char **to) {
+  int32_t c = parse_hex(s), low;
   if (c >= 0xd800 && c < 0xdc00) {
     if (s->end - s->p < 6 || s->p[0] != '\\' || s->p[1] != 'u')
-      return unexpected(s, "the second half of a character");
+      return fail_expected(s, "the second half of a character");
     s->p += 2;
-    low = hex(s);
+    low = parse_hex(s);
     c = low >= 0xdc00 && low < 0xe000
             ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00)
             : -1;
   }
   if (c <= 0 || (c >= 0xd800 && c < 0xe000))
-    return unexpected(s, "a character");
-  *to = utf8(*to, c);
+    return fail_expected(s, "a character");
+  *to = encode_utf8(*to, c);
   return NC_OK;
 }
 
-static int escape(Scan *s, char **to) {
+static int parse_escape(JsonParser *s, char **to) {
   static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
   const char *at;
-  if (s->p == s->end) return unexpected(s, "an escape");
+  if (s->p == s->end) return fail_expected(s, "an escape");
   if (*s->p == 'u') {
     s->p++;
-    return unicode(s, to);
+    return parse_unicode(s, to);
   }
   if (*s->p == '\0' || (at = strchr(from, *s->p)) == NULL)
-    return unexpected(s, "an escape");
+    return fail_expected(s, "an escape");
   *(*to)++ = is[at - from];
   s->p++;
   return NC_OK;
 }
 
-/* A text, which is decoded where it lies: it becomes no longer. */
-static int string(Scan *s, char **text) {
+/* A string, decoded in place: it does not become longer. */
+static int parse_string(JsonParser *s, char **text) {
   uint32_t c;
   char *to;
   TRY(need(s, '"', "a text"));
@@ -129,24 +130,24 @@ static int string(Scan *s, char **text) {
   while (s->p < s->end && *s->p != '"') {
     if (*s->p == '\\') {
       s->p++;
-      TRY(escape(s, &to));
+      TRY(parse_escape(s, &to));
       continue;
     }
     const size_t n = nc_utf8(&c, s->p, (size_t)(s->end - s->p));
-    if (n == 0 || c < ' ') return unexpected(s, "a character");
+    if (n == 0 || c < ' ') return fail_expected(s, "a character");
     memmove(to, s->p, n);
     to += n;
     s->p += n;
   }
   TRY(need(s, '"', "a closing quote"));
-  *to = '\0'; /* over the quote, or before it */
+  *to = '\0'; /* at the quote, or before it */
   return NC_OK;
 }
 
-static int number(Scan *s, int64_t *v) {
+static int parse_number(JsonParser *s, int64_t *v) {
   const char *first;
   *v = 0;
-  space(s);
+  skip_spaces(s);
   first = s->p;
   while (s->p < s->end && *s->p >= '0' && *s->p <= '9') {
     const int digit = *s->p++ - '0';
@@ -155,14 +156,14 @@ static int number(Scan *s, int64_t *v) {
                          "header: a number is beyond 64 bits");
     *v = *v * 10 + digit;
   }
-  if (s->p == first) return unexpected(s, "a number");
+  if (s->p == first) return fail_expected(s, "a number");
   if (*first != '0' || s->p - first == 1) return NC_OK;
   s->p = (char *)first;
-  return unexpected(s, "a number without leading zeros");
+  return fail_expected(s, "a number without leading zeros");
 }
 
 /* Up to `most' numbers in brackets. */
-static int numbers(Scan *s, int64_t v[], int most, int *n) {
+static int parse_numbers(JsonParser *s, int64_t v[], int most, int *n) {
   *n = 0;
   TRY(need(s, '[', "a list"));
   if (take(s, ']')) return NC_OK;
@@ -170,7 +171,7 @@ static int numbers(Scan *s, int64_t v[], int most, int *n) {
     if (*n == most)
       return nc_failfile(NC_EFILE, s->path,
                          "header: a list has more than %d numbers", most);
-    TRY(number(s, &v[(*n)++]));
+    TRY(parse_number(s, &v[(*n)++]));
   } while (take(s, ','));
   return need(s, ']', "a comma or ]");
 }
@@ -178,31 +179,31 @@ static int numbers(Scan *s, int64_t v[], int most, int *n) {
 /*
 ** A tensor
 */
-static int dtype(Scan *s, SafeEntry *e) {
+static int parse_dtype(JsonParser *s, SafeEntry *e) {
   char *name, shown[64];
-  TRY(string(s, &name));
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strcmp(known[i].name, name) == 0) {
-      e->dtype = known[i].type;
+  TRY(parse_string(s, &name));
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (strcmp(dtypes[i].name, name) == 0) {
+      e->dtype = dtypes[i].type;
       return NC_OK;
     }
   nc_printable(shown, sizeof shown, name, strlen(name));
-  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-    if (strcmp(foreign[i], name) == 0)
+  for (size_t i = 0; i < sizeof foreign_dtypes / sizeof *foreign_dtypes; i++)
+    if (strcmp(foreign_dtypes[i], name) == 0)
       return nc_failfile(NC_EDTYPE, s->path, "dtype: there is no %s here",
                          shown);
   return nc_failfile(NC_EFILE, s->path, "dtype: '%s' is not known", shown);
 }
 
-static int shape(Scan *s, SafeEntry *e) {
-  return numbers(s, e->size, NC_MAXDIM, &e->nd);
+static int parse_shape(JsonParser *s, SafeEntry *e) {
+  return parse_numbers(s, e->size, NC_MAXDIM, &e->nd);
 }
 
-static int offsets(Scan *s, SafeEntry *e) {
+static int parse_offsets(JsonParser *s, SafeEntry *e) {
   int64_t v[2] = { 0, 0 };
   int n;
-  TRY(numbers(s, v, 2, &n));
-  if (n != 2) return unexpected(s, "two offsets");
+  TRY(parse_numbers(s, v, 2, &n));
+  if (n != 2) return fail_expected(s, "two offsets");
   e->begin = v[0];
   e->end = v[1];
   return NC_OK;
@@ -210,17 +211,17 @@ static int offsets(Scan *s, SafeEntry *e) {
 
 static const struct {
   const char *name;
-  int (*read)(Scan *s, SafeEntry *e);
+  int (*read)(JsonParser *s, SafeEntry *e);
 } fields[] = {
-  { "dtype", dtype },
-  { "shape", shape },
-  { "data_offsets", offsets },
+  { "dtype", parse_dtype },
+  { "shape", parse_shape },
+  { "data_offsets", parse_offsets },
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-static int field(Scan *s, SafeEntry *e, unsigned *seen) {
+static int parse_field(JsonParser *s, SafeEntry *e, unsigned *seen) {
   char *name, shown[64];
-  TRY(string(s, &name));
+  TRY(parse_string(s, &name));
   TRY(need(s, ':', "a colon"));
   for (int i = 0; i < FIELDS; i++) {
     if (strcmp(name, fields[i].name) != 0) continue;
@@ -233,8 +234,8 @@ static int field(Scan *s, SafeEntry *e, unsigned *seen) {
                      nc_printable(shown, sizeof shown, name, strlen(name)));
 }
 
-/* Are the bytes those that the shape needs? */
-static int consistent(const Scan *s, const SafeEntry *e) {
+/* Fails unless the byte range has the size that dtype and shape need. */
+static int check_bytes(const JsonParser *s, const SafeEntry *e) {
   char text[NC_TEXT], name[80];
   int64_t n;
   nc_printable(name, sizeof name, e->name, strlen(e->name));
@@ -248,12 +249,12 @@ static int consistent(const Scan *s, const SafeEntry *e) {
                      (long long)e->begin, (long long)e->end);
 }
 
-static int tensor(Scan *s, SafeEntry *e) {
+static int parse_tensor(JsonParser *s, SafeEntry *e) {
   char name[80];
   unsigned seen = 0;
   TRY(need(s, '{', "what is known of a tensor"));
   if (!take(s, '}')) {
-    do TRY(field(s, e, &seen));
+    do TRY(parse_field(s, e, &seen));
     while (take(s, ','));
     TRY(need(s, '}', "a comma or }"));
   }
@@ -263,57 +264,57 @@ static int tensor(Scan *s, SafeEntry *e) {
           NC_EFILE, s->path, "\"%s\": %s is missing",
           nc_printable(name, sizeof name, e->name, strlen(e->name)),
           fields[i].name);
-  return consistent(s, e);
+  return check_bytes(s, e);
 }
 
 /*
-** The whole
+** The header
 */
-static int metadata(Scan *s, SafeHeader *h) {
+static int parse_metadata(JsonParser *s, SafeHeader *h) {
   char *name, *value;
   TRY(need(s, '{', "an object of texts"));
   if (take(s, '}')) return NC_OK;
   do {
-    TRY(string(s, &name));
+    TRY(parse_string(s, &name));
     TRY(need(s, ':', "a colon"));
-    TRY(string(s, &value));
+    TRY(parse_string(s, &value));
     h->meta[2 * h->nmeta] = name;
     h->meta[2 * h->nmeta++ + 1] = value;
   } while (take(s, ','));
   return need(s, '}', "a comma or }");
 }
 
-static int object(Scan *s, SafeHeader *h) {
+static int parse_object(JsonParser *s, SafeHeader *h) {
   char *name;
   int seen = 0;
   TRY(need(s, '{', "an object"));
   if (take(s, '}')) return NC_OK;
   do {
-    TRY(string(s, &name));
+    TRY(parse_string(s, &name));
     TRY(need(s, ':', "a colon"));
     if (strcmp(name, "__metadata__") == 0) {
       if (seen++)
         return nc_failfile(NC_EFILE, s->path, "header: %s is there twice",
                            name);
-      TRY(metadata(s, h));
+      TRY(parse_metadata(s, h));
     } else {
       h->entry[h->n].name = name;
-      TRY(tensor(s, &h->entry[h->n++]));
+      TRY(parse_tensor(s, &h->entry[h->n++]));
     }
   } while (take(s, ','));
   return need(s, '}', "a comma or }");
 }
 
-static int byplace(const void *a, const void *b) {
+static int compare_offsets(const void *a, const void *b) {
   const SafeEntry *x = a, *y = b;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
   return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static int checkplaces(SafeHeader *h, int64_t bytes) {
+static int check_offsets(SafeHeader *h, int64_t bytes) {
   char name[80];
   int64_t at = 0;
-  qsort(h->entry, (size_t)h->n, sizeof *h->entry, byplace);
+  qsort(h->entry, (size_t)h->n, sizeof *h->entry, compare_offsets);
   for (int64_t i = 0; i < h->n; i++) {
     const SafeEntry *e = &h->entry[i];
     nc_printable(name, sizeof name, e->name, strlen(e->name));
@@ -331,9 +332,9 @@ static int checkplaces(SafeHeader *h, int64_t bytes) {
 }
 
 int nc_parsesafe(SafeHeader *h, char *text, int64_t n, int64_t bytes) {
-  Scan s = { h->path, text, text, text + n };
-  TRY(object(&s, h));
-  space(&s);
-  if (s.p != s.end) return unexpected(&s, "nothing more");
-  return checkplaces(h, bytes);
+  JsonParser s = { h->path, text, text, text + n };
+  TRY(parse_object(&s, h));
+  skip_spaces(&s);
+  if (s.p != s.end) return fail_expected(&s, "nothing more");
+  return check_offsets(h, bytes);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors_header.h - the header of a .safetensors file. */
+/* safetensors_header.h - the JSON header of a .safetensors file. */
 #ifndef core_io_safetensors_header_h
 #define core_io_safetensors_header_h
 
@@ -15,18 +15,18 @@ typedef struct SafeEntry {
 
 typedef struct SafeHeader {
   const char *path;           /* for messages */
-  SafeEntry *entry;           /* room for one in four colons, and one more */
+  SafeEntry *entry;           /* room for one per four colons, and one */
   int64_t n;
-  const char **meta;          /* room for two a colon: name, value, ... */
+  const char **meta;          /* room for two per colon: name, value, ... */
   int64_t nmeta;              /* pairs */
 } SafeHeader;
 
-/* Reads the n bytes of JSON at text, which it changes: texts stay in it, with
-   a '\0' behind them.  Entries come in the order of their bytes, which fill
-   `bytes' without gaps. */
+/* Parses the n bytes of JSON at text, in place: strings are decoded there and
+   end in '\0'.  Sorts the entries by offset; fails unless they fill the `bytes'
+   of data without gaps. */
 int nc_parsesafe(SafeHeader *h, char *text, int64_t n, int64_t bytes);
 
-/* The name of a dtype in such a file, and where it comes in its order. */
+/* The name of a dtype in the format, and its rank in the order of tensors. */
 const char *nc_safedtype(DType t);
 int nc_saferank(DType t);
 

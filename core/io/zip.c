@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** zip.c - see zip.h.
+** zip.c - zip archives by libzip; see zip.h.
 **
-** The library is opened by name, as a BLAS is: a program that touches no
-** archive does not load it, and one can be built without its header.  What is
-** used of it is declared here as the ABI of libzip 1.x has it.
+** The library is opened by name (core/library.h): a program that touches no
+** archive does not load it, and Nacre builds without its header.  The types and
+** functions used are declared here, as in the ABI of libzip 1.x.
 **
-** A file is untrusted.  What its directory declares is held against the bytes
-** that are there: deflate makes at most 1032 bytes of one, and members that
-** together are longer than the archive lie on one another.
+** A file is untrusted.  The sizes that its directory declares are checked:
+** deflate expands at most 1032 times, and members that together are longer
+** than the archive overlap.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "core/io/zip.h"
@@ -65,7 +65,7 @@ enum Command {
 };
 
 /* clang-format off */
-#define FUNCTIONS(X)                                                          \
+#define ZIP_FUNCTIONS(X)                                                      \
   X(zip_source *, source_function_create, (Callback *, void *, zip_error *))  \
   X(void, source_free, (zip_source *))                                        \
   X(zip *, open_from_source, (zip_source *, int, zip_error *))                \
@@ -89,25 +89,25 @@ enum Command {
 
 static struct {
 #define X(result, name, parameters) result(*name) parameters;
-  FUNCTIONS(X)
+  ZIP_FUNCTIONS(X)
 #undef X
 } lib;
 
 struct Zip {
   Reader r;
-  int64_t at; /* where r is */
+  int64_t at; /* the position of r */
   zip *zip;
   zip_file *member;
-  int error; /* what the system said when it failed, or 0 */
+  int error; /* errno of a failed read, or 0 */
 };
 
 /*
 ** Opening the library
 */
-static int bind(void *handle) {
+static int bind_symbols(void *handle) {
 #define X(result, name, parameters) \
   nc_symbol(&lib.name, handle, "zip_" #name) &&
-  return FUNCTIONS(X) 1;
+  return ZIP_FUNCTIONS(X) 1;
 #undef X
 }
 
@@ -118,7 +118,7 @@ static Library *library(void) {
   static Library libzip = {
     "NACRE_ZIP",
     names,
-    bind,
+    bind_symbols,
     ".npz files need libzip",
     "install it (Debian: libzip-dev); .safetensors needs no library",
     0,
@@ -127,31 +127,31 @@ static Library *library(void) {
   return &libzip;
 }
 
-static int openlibrary(void) {
+static int open_library(void) {
   return nc_library(library());
 }
 
 const char *nc_ziplibrary(void) {
-  return openlibrary() == NC_OK ? library()->name : NULL;
+  return open_library() == NC_OK ? library()->name : NULL;
 }
 
 /*
-** The file, as libzip reads it
+** The source that libzip reads an archive from
 */
-static int64_t complain(void *data, int code) {
+static int64_t report_error(void *data, int code) {
   int e[2];
   e[0] = code, e[1] = errno;
   memcpy(data, e, sizeof e);
   return sizeof e;
 }
 
-static int64_t commands(const int *list, size_t n) {
+static int64_t command_bits(const int *list, size_t n) {
   int64_t bits = 0;
   for (size_t i = 0; i < n; i++) bits |= (int64_t)1 << list[i];
   return bits;
 }
 
-static int64_t tellsize(void *data, int64_t size) {
+static int64_t report_size(void *data, int64_t size) {
   zip_stat s = { 0 };
   s.valid = HAS_SIZE;
   s.size = (uint64_t)size;
@@ -159,7 +159,7 @@ static int64_t tellsize(void *data, int64_t size) {
   return sizeof s;
 }
 
-static int64_t readsome(Zip *z, void *p, uint64_t n) {
+static int64_t read_some(Zip *z, void *p, uint64_t n) {
   int64_t most = n < NC_IOBLOCK ? (int64_t)n : NC_IOBLOCK;
   if (most > z->r.left) most = z->r.left;
   errno = 0;
@@ -169,7 +169,7 @@ static int64_t readsome(Zip *z, void *p, uint64_t n) {
   return most;
 }
 
-static int64_t seekto(Zip *z, const void *data) {
+static int64_t seek_read(Zip *z, const void *data) {
   zip_seek s;
   memcpy(&s, data, sizeof s);
   if (s.whence == SEEK_CUR) s.offset += z->at;
@@ -180,7 +180,7 @@ static int64_t seekto(Zip *z, const void *data) {
   return 0;
 }
 
-static int64_t disk(void *ctx, void *data, uint64_t n, int command) {
+static int64_t read_source(void *ctx, void *data, uint64_t n, int command) {
   static const int known[] = { OPEN, READ, CLOSE, STAT,    ERROR,
                                FREE, SEEK, TELL,  SUPPORTS };
   Zip *z = ctx;
@@ -188,17 +188,17 @@ static int64_t disk(void *ctx, void *data, uint64_t n, int command) {
     case OPEN:
     case CLOSE:
     case FREE: return 0;
-    case READ: return readsome(z, data, n);
-    case SEEK: return seekto(z, data);
+    case READ: return read_some(z, data, n);
+    case SEEK: return seek_read(z, data);
     case TELL: return z->at;
-    case ERROR: return complain(data, ER_READ);
-    case SUPPORTS: return commands(known, sizeof known / sizeof *known);
-    case STAT: return tellsize(data, z->r.size);
+    case ERROR: return report_error(data, ER_READ);
+    case SUPPORTS: return command_bits(known, sizeof known / sizeof *known);
+    case STAT: return report_size(data, z->r.size);
     default: return -1;
   }
 }
 
-static int damaged(const char *path, const char *why) {
+static int fail_archive(const char *path, const char *why) {
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   return nc_failfile(NC_EFILE, path, "%s", why);
 }
@@ -206,50 +206,51 @@ static int damaged(const char *path, const char *why) {
 /*
 ** Reading
 */
-/* The same of what is read: the library forgets what the system said. */
-static int unreadable(const Zip *z, const char *path, const char *why) {
-  return damaged(path, z->error ? strerror(z->error) : why);
+/* The same while reading: prefers the errno, which the library loses. */
+static int fail_reading(const Zip *z, const char *path, const char *why) {
+  return fail_archive(path, z->error ? strerror(z->error) : why);
 }
 
-/* Together, members cannot be longer than what they lie in. */
-static int checksizes(Zip *z) {
+/* Fails if the members together are longer than the archive. */
+static int check_sizes(Zip *z) {
   const int64_t n = nc_zipmembers(z);
   uint64_t left = (uint64_t)z->r.size;
   for (int64_t i = 0; i < n; i++) {
     zip_stat s = { 0 };
     if (lib.stat_index(z->zip, (uint64_t)i, 0, &s) != 0)
-      return unreadable(z, z->r.path, lib.strerror(z->zip));
+      return fail_reading(z, z->r.path, lib.strerror(z->zip));
     if (s.comp_size > left)
-      return damaged(z->r.path, "its members are longer than the file");
+      return fail_archive(z->r.path, "its members are longer than the file");
     left -= s.comp_size;
   }
   return NC_OK;
 }
 
-/* What is put before an archive makes another file of it: NumPy reads none. */
-static int checkstart(Zip *z) {
+/* Fails unless the file begins with a zip header, as NumPy requires. */
+static int check_start(Zip *z) {
   char head[4];
-  if (z->r.size == 0) return damaged(z->r.path, "the file is empty");
+  if (z->r.size == 0) return fail_archive(z->r.path, "the file is empty");
   if (z->r.size < (int64_t)sizeof head)
-    return damaged(z->r.path, "this is no zip archive: it is too short");
+    return fail_archive(z->r.path, "this is no zip archive: it is too short");
   TRY(nc_readblock(&z->r, head, sizeof head, "magic"));
   if (memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0)
-    return damaged(z->r.path, "this is no zip archive: it begins otherwise");
+    return fail_archive(z->r.path,
+                        "this is no zip archive: it begins otherwise");
   return nc_seekread(&z->r, 0);
 }
 
-static int opendirectory(Zip *z) {
+static int open_directory(Zip *z) {
   zip_error e;
   zip_source *source;
-  TRY(checkstart(z));
+  TRY(check_start(z));
   lib.error_init(&e);
-  source = lib.source_function_create(disk, z, &e);
+  source = lib.source_function_create(read_source, z, &e);
   if (source) z->zip = lib.open_from_source(source, RDONLY, &e);
-  if (z->zip == NULL) unreadable(z, z->r.path, lib.error_strerror(&e));
+  if (z->zip == NULL) fail_reading(z, z->r.path, lib.error_strerror(&e));
   if (z->zip == NULL && source) lib.source_free(source);
   lib.error_fini(&e);
   if (z->zip == NULL) return nc_lasterror()->code;
-  TRY(checksizes(z));
+  TRY(check_sizes(z));
   TRY(nc_checklocals(&z->r, nc_zipmembers(z)));
   return nc_seekread(&z->r, z->at);
 }
@@ -259,13 +260,13 @@ int nc_openzip(Zip **out, const Source *from) {
   Zip *z;
   int status;
   *out = NULL;
-  TRY(openlibrary());
+  TRY(open_library());
   TRY(nc_hostalloc(&p, sizeof(Zip)));
   z = p;
   memset(z, 0, sizeof *z);
   status = nc_openfrom(&z->r, from);
   if (status != NC_OK) nc_hostfree(z, sizeof *z);
-  else if ((status = opendirectory(z)) != NC_OK) nc_closezip(z);
+  else if ((status = open_directory(z)) != NC_OK) nc_closezip(z);
   else *out = z;
   return status;
 }
@@ -294,7 +295,7 @@ static ssize_t pull(Reader *r, void *p, size_t n) {
   return (ssize_t)got;
 }
 
-static int checkmember(const char *label, const zip_stat *s) {
+static int check_member(const char *label, const zip_stat *s) {
   const uint64_t known = HAS_SIZE | HAS_COMP_SIZE | HAS_METHOD;
   if ((s->valid & known) != known)
     return nc_failfile(NC_EFILE, label, "its size is not known");
@@ -323,11 +324,11 @@ int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label) {
   z->member = NULL;
   z->error = 0;
   if (lib.stat_index(z->zip, (uint64_t)i, 0, &s) != 0)
-    return unreadable(z, label, lib.strerror(z->zip));
-  TRY(checkmember(label, &s));
+    return fail_reading(z, label, lib.strerror(z->zip));
+  TRY(check_member(label, &s));
   r->left = r->size = (int64_t)s.size;
   z->member = lib.fopen_index(z->zip, (uint64_t)i, 0);
-  return z->member ? NC_OK : unreadable(z, label, lib.strerror(z->zip));
+  return z->member ? NC_OK : fail_reading(z, label, lib.strerror(z->zip));
 }
 
 void nc_closemember(Reader *r) {
@@ -337,30 +338,30 @@ void nc_closemember(Reader *r) {
 }
 
 /*
-** Writing.  libzip asks for the bytes of each member in turn, and goes back
-** to write its size and checksum before it.
+** Writing.  libzip asks for the bytes of each member in turn, then seeks back
+** to write its size and checksum.
 */
-typedef struct Target {
+typedef struct ZipTarget {
   Writer w;
   int64_t at, size;
-  int status; /* the first failure, whose text was recorded */
-} Target;
+  int status; /* of the first failure, which is in the error record */
+} ZipTarget;
 
-typedef struct Member {
+typedef struct ZipMember {
   const ZipFeed *feed;
-  Target *target;
-} Member;
+  ZipTarget *target;
+} ZipMember;
 
-static int64_t failing(Target *t, int status) {
+static int64_t set_failure(ZipTarget *t, int status) {
   if (t->status == NC_OK) t->status = status;
   return -1;
 }
 
-static int64_t writesome(Target *t, const char *p, uint64_t n) {
+static int64_t write_some(ZipTarget *t, const char *p, uint64_t n) {
   for (uint64_t left = n; left > 0;) {
     int64_t k = left < NC_IOBLOCK ? (int64_t)left : NC_IOBLOCK;
     int status = nc_writeblock(&t->w, p, k);
-    if (status != NC_OK) return failing(t, status);
+    if (status != NC_OK) return set_failure(t, status);
     p += k;
     left -= (uint64_t)k;
     t->at += k;
@@ -369,25 +370,25 @@ static int64_t writesome(Target *t, const char *p, uint64_t n) {
   return (int64_t)n;
 }
 
-static int64_t seekwrite(Target *t, const void *data) {
+static int64_t seek_write(ZipTarget *t, const void *data) {
   zip_seek s;
   int status;
   memcpy(&s, data, sizeof s);
   if (s.whence == SEEK_CUR) s.offset += t->at;
   if (s.whence == SEEK_END) s.offset += t->size;
   if ((status = nc_seekwrite(&t->w, s.offset)) != NC_OK)
-    return failing(t, status);
+    return set_failure(t, status);
   t->at = s.offset;
   return 0;
 }
 
-static int64_t output(void *ctx, void *data, uint64_t n, int command) {
+static int64_t write_source(void *ctx, void *data, uint64_t n, int command) {
   static const int known[] = {
     OPEN,       READ,       CLOSE,       STAT,         ERROR,          FREE,
     SEEK,       TELL,       BEGIN_WRITE, COMMIT_WRITE, ROLLBACK_WRITE, WRITE,
     SEEK_WRITE, TELL_WRITE, SUPPORTS,    REMOVE
   };
-  Target *t = ctx;
+  ZipTarget *t = ctx;
   switch (command) {
     case BEGIN_WRITE:
     case COMMIT_WRITE:
@@ -396,18 +397,18 @@ static int64_t output(void *ctx, void *data, uint64_t n, int command) {
     case REMOVE:
     case OPEN:
     case CLOSE: return 0;
-    case WRITE: return writesome(t, data, n);
-    case SEEK_WRITE: return seekwrite(t, data);
+    case WRITE: return write_some(t, data, n);
+    case SEEK_WRITE: return seek_write(t, data);
     case TELL_WRITE: return t->at;
-    case ERROR: return complain(data, ER_WRITE);
-    case SUPPORTS: return commands(known, sizeof known / sizeof *known);
-    case STAT: return tellsize(data, t->size);
+    case ERROR: return report_error(data, ER_WRITE);
+    case SUPPORTS: return command_bits(known, sizeof known / sizeof *known);
+    case STAT: return report_size(data, t->size);
     default: return -1;
   }
 }
 
-static int64_t input(void *ctx, void *data, uint64_t n, int command) {
-  Member *m = ctx;
+static int64_t member_source(void *ctx, void *data, uint64_t n, int command) {
+  ZipMember *m = ctx;
   const ZipFeed *f = m->feed;
   int64_t got = 0;
   int status = NC_OK;
@@ -416,64 +417,64 @@ static int64_t input(void *ctx, void *data, uint64_t n, int command) {
     case READ: status = f->more(f->source, data, (int64_t)n, &got); break;
     case CLOSE: f->end(f->source); break;
     case FREE: return 0;
-    case ERROR: return complain(data, ER_READ);
-    case STAT: return tellsize(data, f->size);
+    case ERROR: return report_error(data, ER_READ);
+    case STAT: return report_size(data, f->size);
     default: return -1;
   }
-  return status == NC_OK ? got : failing(m->target, status);
+  return status == NC_OK ? got : set_failure(m->target, status);
 }
 
-static int add(zip *z, Member *m, int level) {
-  zip_source *source = lib.source_function_create(input, m, NULL);
+static int add_member(zip *z, ZipMember *m, int level) {
+  zip_source *source = lib.source_function_create(member_source, m, NULL);
   int64_t i;
   if (source == NULL) return -1;
   if ((i = lib.file_add(z, m->feed->name, source, UTF8)) < 0) {
     lib.source_free(source);
     return -1;
   }
-  /* The date that NumPy writes: equal tensors are equal files. */
+  /* The date that NumPy writes, so that equal tensors give equal files. */
   if (lib.file_set_dostime(z, (uint64_t)i, 0, 1 << 5 | 1, 0) != 0) return -1;
   return lib.set_file_compression(z, (uint64_t)i, level ? DEFLATE : STORE,
                                   (uint32_t)level);
 }
 
-static int fillzip(Target *t, const ZipFeed *feeds, int64_t n, int level,
-                   Member *members) {
+static int write_members(ZipTarget *t, const ZipFeed *feeds, int64_t n,
+                         int level, ZipMember *members) {
   zip_source *source;
   zip *z;
   zip_error e;
   int done = 1;
   lib.error_init(&e);
-  source = lib.source_function_create(output, t, &e);
+  source = lib.source_function_create(write_source, t, &e);
   z = source ? lib.open_from_source(source, CREATE | TRUNCATE, &e) : NULL;
-  if (z == NULL) damaged(t->w.path, lib.error_strerror(&e));
+  if (z == NULL) fail_archive(t->w.path, lib.error_strerror(&e));
   if (z == NULL && source) lib.source_free(source);
   lib.error_fini(&e);
   if (z == NULL) return nc_lasterror()->code;
   for (int64_t i = 0; done && i < n; i++) {
     members[i].feed = &feeds[i];
     members[i].target = t;
-    done = add(z, &members[i], level) == 0;
+    done = add_member(z, &members[i], level) == 0;
   }
   if (done && lib.close(z) == 0) return t->status;
-  if (t->status == NC_OK) t->status = damaged(t->w.path, lib.strerror(z));
+  if (t->status == NC_OK) t->status = fail_archive(t->w.path, lib.strerror(z));
   lib.discard(z);
   return t->status;
 }
 
 int nc_writezip(const Sink *to, const ZipFeed *feeds, int64_t n, int level) {
-  const int64_t bytes = n * (int64_t)sizeof(Member);
-  Target t = { .status = NC_OK };
+  const int64_t bytes = n * (int64_t)sizeof(ZipMember);
+  ZipTarget t = { .status = NC_OK };
   void *members;
   int status;
-  TRY(openlibrary());
+  TRY(open_library());
   TRY(nc_hostalloc(&members, bytes));
   status = nc_openwrite(&t.w, to);
   if (status == NC_OK && !t.w.regular)
     status = nc_closewrite(
         &t.w, nc_failfile(NC_EFILE, to->path, "this is not a regular file"));
   else if (status == NC_OK)
-    status = nc_closewrite(&t.w, fillzip(&t, feeds, n, level, members));
+    status = nc_closewrite(&t.w, write_members(&t, feeds, n, level, members));
   nc_hostfree(members, bytes);
   return status;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** zip.h - zip archives, by libzip, which is opened when it is first needed.
+** npz.c uses it.
 **
-** The bytes of an archive go through file.h as those of every file do, so it
-** is replaced as a whole, and reading or writing it can be interrupted.
+** Archives are read and written through file.h, as every file is: a save
+** replaces the file as a whole, and both can be interrupted.
 */
 #ifndef core_io_zip_h
 #define core_io_zip_h
@@ -20,18 +21,19 @@ void nc_closezip(Zip *z);
 int64_t nc_zipmembers(const Zip *z);
 const char *nc_zipname(const Zip *z, int64_t i);    /* in UTF-8 */
 
-/* Do the n members' own headers say what the directory says?  r is moved. */
+/* Fails unless the local headers of the n members agree with the directory
+   (zip_local.c).  Moves r. */
 int nc_checklocals(Reader *r, int64_t n);
 
-/* Makes r read the i-th member; `label' is what messages call it.  One member
-   at a time; nc_closemember in any case. */
+/* Makes r read the i-th member; messages call it `label'.  Only one member may
+   be open; nc_closemember is called also after a failure. */
 int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label);
 void nc_closemember(Reader *r);
 
 /*
 ** Writing
 */
-typedef struct ZipFeed {      /* where a member's bytes come from */
+typedef struct ZipFeed {      /* the source of a member's bytes */
   const char *name;
   int64_t size;
   void *source;
