@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dtype.c - names, sizes and promotion of the element types. */
+/* dtype.c - names, sizes and promotion of the dtypes. */
 #include <string.h>
 
 #include "core/tensor.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* library.c - see library.h. */
+/* library.c - opens shared libraries at first use; see core/library.h. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** memory.c - host memory: a cache of freed blocks in size classes, last in
-** first out, and slabs for the small structures of the core.
+** memory.c - host memory: a cache of freed blocks in size classes, each a LIFO
+** list, and slab allocators for the small structs of the core.
 **
-** Fresh pages cost more than the arithmetic that fills them, so blocks are
-** kept for reuse, up to a budget that the collector of the binding sets.
-** Above it the class goes first that was asked for the longest time ago.
-** The cache belongs to the thread that runs the interpreter.
+** Fresh pages cost more than the arithmetic that fills them, so freed blocks
+** are kept up to a budget, which the binding sets.  Above it the least recently
+** requested class is freed first.  Only the interpreter's thread allocates.
 */
 #define _GNU_SOURCE /* madvise */
 #include "core/base/memory.h"
@@ -26,7 +25,7 @@
 #define HUGE_FROM ((int64_t)4 << 20)
 #define CLASSES (64 * 8) /* eight steps an octave: 12 % lost at most */
 
-/* Under the sanitizer nothing is reused, so that it sees every mistake. */
+/* Under AddressSanitizer nothing is reused, so that it sees every error. */
 #if defined(__SANITIZE_ADDRESS__)
 #define REUSE 0
 #else
@@ -41,7 +40,8 @@ Memory nc_memory = { .budget = (int64_t)32 << 20 };
 int64_t nc_hostlimit;
 
 static Block *cache[CLASSES];
-static int64_t asked[CLASSES], requests; /* when a class was asked for */
+static int64_t last_request[CLASSES],
+    requests; /* when a class was last requested */
 static int64_t failafter;
 static int failsticky;
 
@@ -50,15 +50,15 @@ void nc_failalloc(int64_t n, int sticky) {
   failsticky = sticky;
 }
 
-static int injected(void) {
+static int inject_failure(void) {
   if (failafter == 0) return 0;
   if (failafter > 1) return --failafter, 0;
   if (!failsticky) failafter = 0;
   return 1;
 }
 
-/* Rounds bytes up to their class. */
-static int sizeclass(int64_t *bytes) {
+/* Rounds *bytes up to the size of its class, which is returned. */
+static int round_to_class(int64_t *bytes) {
   int64_t unit = ALIGNMENT;
   int octave = 0;
   while (unit * 8 < *bytes) unit *= 2, octave++;
@@ -73,8 +73,8 @@ int64_t nc_now(void) {
   return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
-/* The number in a file, or -1: "max" is no limit. */
-static int64_t numberin(const char *path) {
+/* The number in a file, or -1 (also for "max", no limit). */
+static int64_t read_number(const char *path) {
   long long n = -1;
   FILE *f = fopen(path, "re");
   if (f == NULL) return -1;
@@ -83,20 +83,20 @@ static int64_t numberin(const char *path) {
   return n;
 }
 
-/* What a container may still take. */
-static int64_t containerroom(void) {
-  int64_t max = numberin("/sys/fs/cgroup/memory.max"), used;
+/* The bytes that the cgroup of the process may still allocate. */
+static int64_t container_room(void) {
+  int64_t max = read_number("/sys/fs/cgroup/memory.max"), used;
   if (max < 0) return INT64_MAX;
-  used = numberin("/sys/fs/cgroup/memory.current");
+  used = read_number("/sys/fs/cgroup/memory.current");
   return used < 0 || used > max ? max : max - used;
 }
 
-/* What the limit of the process (ulimit -v) leaves. */
-static int64_t processroom(void) {
+/* The bytes that ulimit -v leaves. */
+static int64_t process_room(void) {
   struct rlimit limit;
   int64_t pages;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= INT64_MAX ||
-      (pages = numberin("/proc/self/statm")) < 0)
+      (pages = read_number("/proc/self/statm")) < 0)
     return INT64_MAX;
   pages *= sysconf(_SC_PAGESIZE);
   return pages > (int64_t)limit.rlim_cur ? 0 : (int64_t)limit.rlim_cur - pages;
@@ -105,8 +105,8 @@ static int64_t processroom(void) {
 int64_t nc_hostavailable(void) {
   char line[128];
   long long kb = -1;
-  const int64_t own = processroom();
-  int64_t room = containerroom();
+  const int64_t own = process_room();
+  int64_t room = container_room();
   if (room > own) room = own;
   FILE *f = fopen("/proc/meminfo", "re");
   if (f) {
@@ -120,8 +120,8 @@ int64_t nc_hostavailable(void) {
   return (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
-/* Asking the system is slow: only a large block is held against it. */
-static int overlimit(int64_t bytes) {
+/* Reading /proc is slow: only large blocks are compared with free memory. */
+static int over_limit(int64_t bytes) {
   int64_t room;
   if (nc_hostlimit && nc_memory.live + bytes > nc_hostlimit) return 1;
   if (bytes < ((int64_t)64 << 20)) return 0;
@@ -142,7 +142,7 @@ char *nc_roomtext(char *buf) {
   return buf;
 }
 
-static int nomemory(int64_t bytes) {
+static int fail_nomemory(int64_t bytes) {
   char want[NC_TEXT], room[NC_TEXT], live[NC_TEXT];
   nc_bytestext(want, (double)bytes);
   nc_bytestext(live, (double)nc_memory.live);
@@ -150,7 +150,7 @@ static int nomemory(int64_t bytes) {
                  nc_roomtext(room), live);
 }
 
-static void *fresh(int64_t bytes) {
+static void *new_block(int64_t bytes) {
   size_t align = bytes >= HUGE_FROM ? (size_t)HUGE_PAGE : ALIGNMENT;
   void *p = NULL;
   if (posix_memalign(&p, align, (size_t)bytes) != 0) return NULL;
@@ -158,7 +158,7 @@ static void *fresh(int64_t bytes) {
   return p;
 }
 
-static void held(int64_t size) {
+static void count_live(int64_t size) {
   nc_memory.live += size;
   nc_memory.since += size;
   if (nc_memory.live > nc_memory.peak) nc_memory.peak = nc_memory.live;
@@ -166,24 +166,24 @@ static void held(int64_t size) {
 
 int64_t nc_hostsize(int64_t bytes) {
   int64_t size = bytes > 0 ? bytes : 1;
-  sizeclass(&size);
+  round_to_class(&size);
   return size;
 }
 
 int nc_hostalloc(void **p, int64_t bytes) {
   int64_t size = bytes > 0 ? bytes : 1;
   *p = NULL;
-  if (size > INT64_MAX / 4) return nomemory(size);
-  int c = sizeclass(&size);
-  if (injected()) return nomemory(size);
-  asked[c] = ++requests;
+  if (size > INT64_MAX / 4) return fail_nomemory(size);
+  int c = round_to_class(&size);
+  if (inject_failure()) return fail_nomemory(size);
+  last_request[c] = ++requests;
   if (cache[c]) {
     *p = cache[c];
     cache[c] = cache[c]->next;
     nc_memory.cached -= size;
-  } else if (overlimit(size) || (*p = fresh(size)) == NULL)
-    return nomemory(bytes);
-  held(size);
+  } else if (over_limit(size) || (*p = new_block(size)) == NULL)
+    return fail_nomemory(bytes);
+  count_live(size);
   nc_counters.allocated += size;
   return NC_OK;
 }
@@ -191,7 +191,7 @@ int nc_hostalloc(void **p, int64_t bytes) {
 void nc_hostfree(void *p, int64_t bytes) {
   int64_t size = bytes > 0 ? bytes : 1;
   if (p == NULL) return;
-  int c = sizeclass(&size);
+  int c = round_to_class(&size);
   nc_memory.live -= size;
   if (!REUSE || size > nc_memory.budget) {
     int64_t start = nc_now();
@@ -206,12 +206,12 @@ void nc_hostfree(void *p, int64_t bytes) {
   nc_trimcache(nc_memory.budget);
 }
 
-/* The class with blocks that was asked for the longest time ago. */
-static int oldest(void) {
+/* The non-empty class that was requested the longest time ago. */
+static int oldest_class(void) {
   int64_t when = INT64_MAX;
   int at = 0;
   for (int c = 0; c < CLASSES; c++)
-    if (cache[c] && asked[c] < when) when = asked[at = c];
+    if (cache[c] && last_request[c] < when) when = last_request[at = c];
   return at;
 }
 
@@ -220,7 +220,7 @@ void nc_trimcache(int64_t budget) {
   if (nc_memory.cached <= budget) return;
   start = nc_now();
   while (nc_memory.cached > budget) {
-    int c = oldest();
+    int c = oldest_class();
     int64_t size = ((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1);
     while (cache[c] && nc_memory.cached > budget) {
       Block *b = cache[c];
@@ -235,35 +235,35 @@ void nc_trimcache(int64_t budget) {
 /*
 ** Slabs
 */
-static void giveback(Slab *s, void *p) {
+static void slab_push(Slab *s, void *p) {
   *(void **)p = s->free;
   s->free = p;
 }
 
-static int refill(Slab *s) {
+static int slab_refill(Slab *s) {
   char *chunk = malloc(ALIGNMENT + s->size * SLAB_OBJECTS);
   if (chunk == NULL) return 0;
   *(void **)chunk = s->chunks;
   s->chunks = chunk;
   for (int i = SLAB_OBJECTS - 1; i >= 0; i--)
-    giveback(s, chunk + ALIGNMENT + s->size * (size_t)i);
+    slab_push(s, chunk + ALIGNMENT + s->size * (size_t)i);
   return 1;
 }
 
 void *nc_slaballoc(Slab *s) {
   void *p;
-  if (injected()) return NULL;
+  if (inject_failure()) return NULL;
   if (REUSE) {
-    if (s->free == NULL && !refill(s)) return NULL;
+    if (s->free == NULL && !slab_refill(s)) return NULL;
     p = s->free;
     s->free = *(void **)p;
   } else if ((p = malloc(s->size)) == NULL) return NULL;
-  held((int64_t)s->size);
+  count_live((int64_t)s->size);
   return p;
 }
 
 void nc_slabfree(Slab *s, void *p) {
   nc_memory.live -= (int64_t)s->size;
-  if (REUSE) giveback(s, p);
+  if (REUSE) slab_push(s, p);
   else free(p);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.h - slabs: structures of one size that are never given back. */
+/*
+** memory.h - slab allocators (memory.c): structs of one size, allocated in
+** chunks that are never returned to the system.
+*/
 #ifndef core_base_memory_h
 #define core_base_memory_h
 
@@ -13,12 +16,13 @@ typedef struct Slab {
   void *free, *chunks;
 } Slab;
 
-int64_t nc_hostsize(int64_t bytes); /* that a block of `bytes' takes */
+/* The size of the block that nc_hostalloc gives for `bytes'. */
+int64_t nc_hostsize(int64_t bytes);
 
 void *nc_slaballoc(Slab *s);  /* NULL: no memory, nothing recorded */
 void nc_slabfree(Slab *s, void *p);
 
-/* "cpu has 3.0 GiB free", or what a limit leaves; in NC_TEXT bytes. */
+/* buf, of NC_TEXT bytes = "cpu has 3.0 GiB free", or what a limit leaves. */
 char *nc_roomtext(char *buf);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** philox.h - random words, and how they become numbers; for C and for CUDA.
+** philox.h - the random number generator (Philox) and its numbers; C and CUDA.
 **
 ** Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as
 ** 1, 2, 3", 2011) turns a counter of four words and a key of two into four
 ** random words, a block, with no state between one block and the next.
 **
-** The layout, which every device keeps to:
+** The layout, the same on every device:
 **   key      the seed: low word, high word
 **   counter  the number of the block: low, high; then the number of the
 **            retry (randint and randperm only); then 0
@@ -49,7 +49,7 @@
     c3 = (uint32_t)p;                                               \
   }
 
-/* Replaces the counter c by its block. */
+/* c, a counter = its block of random words. */
 PHILOX void philox(uint32_t c[4], uint32_t k0, uint32_t k1) {
   uint32_t c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3];
   PHILOX_ROUND(0u) PHILOX_ROUND(1u) PHILOX_ROUND(2u) PHILOX_ROUND(3u)
@@ -72,8 +72,8 @@ PHILOX void philox_block(uint32_t w[4], uint64_t key, uint64_t block,
 }
 
 /*
-** Uniform numbers in [0, 1): as many bits as the type holds, so that none is
-** rounded to 1.
+** Uniform numbers in [0, 1), with as many bits as the mantissa has, so that
+** none is rounded to 1.
 */
 /* bits: 24 for float32, 11 for float16, 8 for bfloat16 */
 PHILOX float philox_uniform(uint32_t w, int bits) {
@@ -108,7 +108,7 @@ PHILOX float philox_log(uint32_t w) {
   return (float)e * -0.69314718056f - (2 * s + 2 * s * z);
 }
 
-/* Turns radius r by w/2^32 of a circle: z[0] = r cos, z[1] = r sin. */
+/* z[0] = r cos(2 pi w/2^32), z[1] = r sin(2 pi w/2^32) */
 PHILOX void philox_turn(float z[2], float r, uint32_t w) {
   const uint32_t q = (w + 0x20000000u) >> 30;  /* the nearest quarter */
   const float x = (float)(int32_t)(w - (q << 30)) * 1.46291807926715968e-9f;
@@ -171,8 +171,8 @@ PHILOX void philox_normal2(double z[2], const uint32_t w[4]) {
 /*
 ** Integers in [0, range), each exactly as likely (Lemire, "Fast random
 ** integer generation in an interval", 2019): the high half of word times
-** range, unless the low half is among the few below 2^bits mod range: then
-** the word is refused, and the next retry's is taken.
+** range.  If the low half is below 2^bits mod range, the word is rejected, and
+** that of the next retry is taken.
 */
 /* From `word', which is element i of a block; range <= 2^32. */
 PHILOX uint64_t philox_below(uint32_t word, uint64_t range, uint64_t key,
@@ -187,7 +187,7 @@ PHILOX uint64_t philox_below(uint32_t word, uint64_t range, uint64_t key,
   return word * range >> 32;
 }
 
-/* The product of two 64-bit words; gives its high half. */
+/* The 128-bit product of a and b: its high half, and *low. */
 PHILOX uint64_t philox_product(uint64_t *low, uint64_t a, uint64_t b) {
   const uint64_t m = 0xffffffffu;
   const uint64_t al = a & m, ah = a >> 32, bl = b & m, bh = b >> 32;

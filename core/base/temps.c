@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* temps.c - operations made of others; see temps.h. */
+/* temps.c - intermediate tensors of composed operators; see temps.h. */
 #include "core/base/temps.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tensor.c - tensors, the storages behind them, and sizes.
+** tensor.c - tensors, their storages, and the text of shapes and sizes.
 */
 #include "core/tensor.h"
 
@@ -50,8 +50,10 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes) {
   return buf;
 }
 
-/* A tensor is too large for device d, which has failed, or for any. */
-static int toolarge(const Device *d, DType type, int nd, const int64_t size[]) {
+/* The error for a tensor too large for device d, whose allocation failed, or,
+   if d is NULL, for any device. */
+static int fail_toolarge(const Device *d, DType type, int nd,
+                         const int64_t size[]) {
   char shape[NC_TEXT], want[NC_TEXT], room[NC_TEXT], why[512];
   double bytes = (double)nc_dtypesize(type);
   for (int i = 0; i < nd; i++) bytes *= (double)size[i];
@@ -61,7 +63,7 @@ static int toolarge(const Device *d, DType type, int nd, const int64_t size[]) {
                    "%s[%s] is empty, but its other sizes are too "
                    "large together",
                    nc_dtypename(type), shape);
-  if (d && d != &nc_cpu) { /* it has said how much it has */
+  if (d && d != &nc_cpu) { /* its message has the figures */
     snprintf(why, sizeof why, "%s", nc_lasterror()->text);
     return nc_fail(NC_ENOMEM, "%s[%s] %s", nc_dtypename(type), shape, why);
   }
@@ -85,15 +87,15 @@ int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]) {
     if (over) n = 1;
   }
   if (over || NC_MULOVER(n, nc_dtypesize(type), &bytes))
-    return toolarge(NULL, type, nd, size);
+    return fail_toolarge(NULL, type, nd, size);
   *numel = empty ? 0 : n;
   return NC_OK;
 }
 
 /*
-** Making and sharing
+** Allocation and reference counts
 */
-static int newstorage(Storage **out, const Device *d, int64_t bytes) {
+static int new_storage(Storage **out, const Device *d, int64_t bytes) {
   Storage *s = nc_slaballoc(&storages);
   if (s == NULL) return nc_fail(NC_ENOMEM, "no memory for a storage");
   s->refs = 1;
@@ -118,7 +120,7 @@ int64_t nc_heldbytes(const Storage *s) {
   return s->device == &nc_cpu && !s->pinned ? nc_hostsize(s->bytes) : s->bytes;
 }
 
-static void releasestorage(Storage *s) {
+static void release_storage(Storage *s) {
   if (--s->refs > 0) return;
   if (s->pinned) {
     nc_memory.live -= s->bytes;
@@ -127,9 +129,8 @@ static void releasestorage(Storage *s) {
   nc_slabfree(&storages, s);
 }
 
-/* Exchanges the memory of a new storage for page-locked memory, which is the
-   host's, too. */
-static void repin(Storage *s, void *p) {
+/* Replaces the memory of a new storage by page-locked host memory p. */
+static void replace_by_pinned(Storage *s, void *p) {
   if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
   nc_memory.live += s->bytes;
   nc_memory.since += s->bytes;
@@ -137,7 +138,7 @@ static void repin(Storage *s, void *p) {
   s->pinned = 1;
 }
 
-static Tensor *newstruct(DType type, int nd) {
+static Tensor *new_struct(DType type, int nd) {
   Tensor *t = nc_slaballoc(&tensors);
   if (t == NULL) {
     nc_fail(NC_ENOMEM, "no memory for a tensor");
@@ -159,11 +160,11 @@ int nc_new(Tensor **out, const Device *d, DType type, int nd,
   int r;
   *out = NULL;
   TRY(nc_checksize(&n, type, nd, size));
-  if ((t = newstruct(type, nd)) == NULL) return NC_ENOMEM;
-  r = newstorage(&t->data, d, n * nc_dtypesize(type));
+  if ((t = new_struct(type, nd)) == NULL) return NC_ENOMEM;
+  r = new_storage(&t->data, d, n * nc_dtypesize(type));
   if (r != NC_OK) {
     nc_slabfree(&tensors, t);
-    return r == NC_ENOMEM && n ? toolarge(d, type, nd, size) : r;
+    return r == NC_ENOMEM && n ? fail_toolarge(d, type, nd, size) : r;
   }
   n = 1;
   for (int i = nd - 1; i >= 0; i--) {
@@ -175,9 +176,8 @@ int nc_new(Tensor **out, const Device *d, DType type, int nd,
   return NC_OK;
 }
 
-/* The order in which the dimensions of x lie in memory, outermost first, if
-   x fills its memory without gaps; 0 if it does not. */
-static int denseorder(const Tensor *x, int order[]) {
+/* order[] = the dimensions of x by stride, largest first; 0 if x has gaps. */
+static int dense_order(const Tensor *x, int order[]) {
   int64_t n = 1;
   int nd = x->nd;
   for (int i = 0; i < nd; i++) { /* insertion sort, stable */
@@ -199,7 +199,7 @@ int nc_newlike(Tensor **out, const Tensor *x, DType type) {
   int order[NC_MAXDIM];
   int64_t n = 1;
   TRY(nc_new(out, nc_device(x), type, x->nd, x->size));
-  if (nc_isdense(x) || nc_numel(x) == 0 || !denseorder(x, order)) return NC_OK;
+  if (nc_isdense(x) || nc_numel(x) == 0 || !dense_order(x, order)) return NC_OK;
   for (int i = x->nd - 1; i >= 0; i--) {
     (*out)->step[order[i]] = n;
     n *= x->size[order[i]];
@@ -208,7 +208,7 @@ int nc_newlike(Tensor **out, const Tensor *x, DType type) {
 }
 
 int nc_alias(Tensor **out, const Tensor *x) {
-  Tensor *t = newstruct(x->dtype, x->nd);
+  Tensor *t = new_struct(x->dtype, x->nd);
   *out = NULL;
   if (t == NULL) return NC_ENOMEM;
   memcpy(t->size, x->size, sizeof t->size);
@@ -227,8 +227,8 @@ void nc_retain(Tensor *t) {
 void nc_release(Tensor *t) {
   if (t == NULL || --t->refs > 0) return;
   if (t->ad) nc_forget(t->ad);
-  nc_release(t->base); /* which is no view itself */
-  releasestorage(t->data);
+  nc_release(t->base); /* a base is no view itself */
+  release_storage(t->data);
   nc_slabfree(&tensors, t);
 }
 
@@ -244,10 +244,11 @@ int nc_isdense(const Tensor *t) {
   return dense;
 }
 
-/* Sufficient, as PyTorch's test is: sorted strides that leave room. */
+/* Sufficient but not necessary, as in PyTorch: each stride, in ascending order,
+   must exceed the extent of the smaller ones. */
 int nc_overlapsitself(const Tensor *t) {
   int order[NC_MAXDIM], n = 0;
-  int64_t reach = 0; /* the largest offset of the dims so far */
+  int64_t reach = 0; /* the largest offset within the dims so far */
   for (int d = 0; d < t->nd; d++) {
     if (t->size[d] == 0) return 0;
     if (t->size[d] == 1) continue;
@@ -278,8 +279,9 @@ int nc_full(Tensor **t, const Device *d, DType type, int nd,
   return r;
 }
 
-/* Gives out y, a new copy of x with status r, or releases it. */
-static int give(Tensor **out, Tensor *x, Tensor *y, int r) {
+/* *out = y, a new copy of x made with status r; records the copy, or releases
+   y after a failure. */
+static int finish_copy(Tensor **out, Tensor *x, Tensor *y, int r) {
   if (r == NC_OK && nc_mayrecord(x)) r = nc_copied(y, x);
   if (r == NC_OK) *out = y;
   else nc_release(y);
@@ -295,7 +297,7 @@ int nc_cast(Tensor **out, Tensor *x, DType type) {
   }
   if (nc_tracing) return nc_cast_traced(out, x, type);
   TRY(nc_newlike(&y, x, type));
-  return give(out, x, y, nc_copy(y, x));
+  return finish_copy(out, x, y, nc_copy(y, x));
 }
 
 int nc_dense(Tensor **out, Tensor *x) {
@@ -306,7 +308,7 @@ int nc_dense(Tensor **out, Tensor *x) {
     return NC_OK;
   }
   TRY(nc_new(&y, nc_device(x), x->dtype, x->nd, x->size));
-  return give(out, x, y, nc_copy(y, x));
+  return finish_copy(out, x, y, nc_copy(y, x));
 }
 
 int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
@@ -322,7 +324,7 @@ int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
   }
   if (nc_tracing) return nc_move_traced(out, x, d, how);
   TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
-  return give(out, x, y, nc_copyto(y, x, how));
+  return finish_copy(out, x, y, nc_copyto(y, x, how));
 }
 
 int nc_pin(Tensor **out, Tensor *x) {
@@ -343,10 +345,10 @@ int nc_pin(Tensor **out, Tensor *x) {
   TRY(nc_new(&y, &nc_cpu, x->dtype, x->nd, x->size));
   int r = a->pin(&p, y->data->bytes);
   if (r == NC_OK) {
-    repin(y->data, p);
+    replace_by_pinned(y->data, p);
     r = nc_copy(y, x);
   }
-  return give(out, x, y, r);
+  return finish_copy(out, x, y, r);
 }
 
 int nc_item(Scalar *v, const Tensor *t) {

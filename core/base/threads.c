@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** threads.c - the one pool of threads.
+** threads.c - the one thread pool, and nc_parallel, which runs loops on it.
 **
-** Work is claimed in chunks from a shared counter, so that a thread which
-** the system has descheduled delays nothing but its own chunk.  Workers are
-** made at first need, with all signals blocked: Ctrl-C reaches the main
-** thread.  A forked child starts without workers and makes its own.
+** Threads claim chunks from a shared counter, so that a thread descheduled by
+** the system delays only its own chunk.  Workers are started at first use, with
+** all signals blocked: Ctrl-C reaches the main thread.  A forked child starts
+** without workers and makes its own.
 */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
@@ -18,22 +18,22 @@
 #define MAXTHREADS 256
 #define SPINS 2000 /* a few microseconds before sleeping */
 
-typedef struct Job {
+typedef struct ParallelLoop {
   void (*fn)(void *ctx, int64_t begin, int64_t end);
   void *ctx;
   int64_t n, grain;
   _Atomic int64_t next;
-} Job;
+} ParallelLoop;
 
-static Job job;
+static ParallelLoop loop;
 static atomic_uint generation;
-static atomic_int isopen; /* may workers still join the job? */
-static atomic_int active; /* workers that have looked at it */
-static atomic_uint birth; /* the generation that new workers know */
+static atomic_int accepting;         /* may workers still join the loop? */
+static atomic_int active;            /* workers that are looking at it */
+static atomic_uint start_generation; /* of the newest workers */
 static int wanted, started;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-static _Thread_local int inside;
+static _Thread_local int in_loop;
 
 int nc_cores(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -53,57 +53,57 @@ void nc_setthreads(int n) {
   wanted = n <= 0 ? nc_cores() : n > MAXTHREADS ? MAXTHREADS : n;
 }
 
-static void work(void) {
-  inside = 1;
+static void run_chunks(void) {
+  in_loop = 1;
   while (!nc_interrupted) {
-    int64_t begin = atomic_fetch_add(&job.next, job.grain);
-    int64_t left = job.n - begin;
+    int64_t begin = atomic_fetch_add(&loop.next, loop.grain);
+    int64_t left = loop.n - begin;
     if (left <= 0) break;
-    job.fn(job.ctx, begin, begin + (left < job.grain ? left : job.grain));
+    loop.fn(loop.ctx, begin, begin + (left < loop.grain ? left : loop.grain));
   }
-  inside = 0;
+  in_loop = 0;
 }
 
-/* Waits until there is a generation other than `seen'. */
-static unsigned await(unsigned seen) {
+/* Waits until the generation is not `known' any more; returns it. */
+static unsigned wait_generation(unsigned known) {
   for (int i = 0; i < SPINS; i++)
-    if (atomic_load(&generation) != seen) return atomic_load(&generation);
+    if (atomic_load(&generation) != known) return atomic_load(&generation);
   pthread_mutex_lock(&lock);
-  while (atomic_load(&generation) == seen) pthread_cond_wait(&wake, &lock);
+  while (atomic_load(&generation) == known) pthread_cond_wait(&wake, &lock);
   pthread_mutex_unlock(&lock);
   return atomic_load(&generation);
 }
 
 static void *worker(void *arg) {
   int id = (int)(intptr_t)arg;
-  unsigned seen = atomic_load(&birth);
+  unsigned known = atomic_load(&start_generation);
   for (;;) {
-    seen = await(seen);
+    known = wait_generation(known);
     atomic_fetch_add(&active, 1);
-    if (atomic_load(&isopen) && id < wanted) work();
+    if (atomic_load(&accepting) && id < wanted) run_chunks();
     atomic_fetch_sub(&active, 1);
   }
   return NULL;
 }
 
-static void forked(void) {
+static void after_fork(void) {
   started = 0;
   atomic_store(&active, 0);
   pthread_mutex_init(&lock, NULL);
   pthread_cond_init(&wake, NULL);
 }
 
-/* As many workers as are wanted, or as the system gives. */
-static void start(void) {
+/* Starts the missing workers, as many as the system allows. */
+static void start_workers(void) {
   static int registered;
   sigset_t all, old;
   pthread_attr_t attr;
-  if (!registered) registered = pthread_atfork(NULL, NULL, forked) == 0;
+  if (!registered) registered = pthread_atfork(NULL, NULL, after_fork) == 0;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  atomic_store(&birth, atomic_load(&generation));
+  atomic_store(&start_generation, atomic_load(&generation));
   while (started + 1 < wanted) {
     pthread_t t;
     if (pthread_create(&t, &attr, worker, (void *)(intptr_t)(started + 1)))
@@ -114,35 +114,35 @@ static void start(void) {
   pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void serial(int64_t n, int64_t grain,
-                   void (*fn)(void *, int64_t, int64_t), void *ctx) {
+static void run_serial(int64_t n, int64_t grain,
+                       void (*fn)(void *, int64_t, int64_t), void *ctx) {
   for (int64_t i = 0; i < n && !nc_interrupted; i += grain)
     fn(ctx, i, n - i < grain ? n : i + grain);
 }
 
-static void shared(int64_t n, int64_t grain,
-                   void (*fn)(void *, int64_t, int64_t), void *ctx) {
-  job.fn = fn;
-  job.ctx = ctx;
-  job.n = n;
-  job.grain = grain;
-  atomic_store(&job.next, 0);
-  atomic_store(&isopen, 1);
+static void run_shared(int64_t n, int64_t grain,
+                       void (*fn)(void *, int64_t, int64_t), void *ctx) {
+  loop.fn = fn;
+  loop.ctx = ctx;
+  loop.n = n;
+  loop.grain = grain;
+  atomic_store(&loop.next, 0);
+  atomic_store(&accepting, 1);
   pthread_mutex_lock(&lock);
   atomic_fetch_add(&generation, 1);
   pthread_cond_broadcast(&wake);
   pthread_mutex_unlock(&lock);
-  work();
-  atomic_store(&isopen, 0); /* who is late finds nothing and is not missed */
+  run_chunks();
+  atomic_store(&accepting, 0); /* a late worker finds nothing to do */
   while (atomic_load(&active) > 0) sched_yield();
 }
 
 int nc_parallel(int64_t n, int64_t grain,
                 void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx) {
   if (grain < 1) grain = 1;
-  if (n > grain && !inside && nc_threads() > 1) {
-    if (started + 1 < wanted) start();
-    shared(n, grain, fn, ctx);
-  } else serial(n, grain, fn, ctx);
+  if (n > grain && !in_loop && nc_threads() > 1) {
+    if (started + 1 < wanted) start_workers();
+    run_shared(n, grain, fn, ctx);
+  } else run_serial(n, grain, fn, ctx);
   return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** for_each_compute_type.h - includes the file GENERIC once per type of computation, with
+** for_each_compute_type.h - includes the file GENERIC once a kernel type, with
 **   TYPE        u8, i32, i64, f32, f64
-**   T, S        the C types in which it is computed and stored
+**   T, S        the C types that values are computed in and stored in
 **   NAME(f)     f_<type>
-**   INTS(...)   what it holds for an integer type, else nothing
+**   INTS(...)   its arguments for an integer type, else nothing
 **   FLTS(...)   the same for a floating type
-** and the classes of ops.def as macros that hold or drop what they are given.
-** Shorter integers, bool and halves are converted on their way.
-** (no include guard: it is meant to recur)
+** and the classes of ops.def as macros that keep or drop their arguments.
+** Shorter integers, bool and halves are converted by the callers of kernels.
+** (no include guard: it is included several times)
 */
 #define PASTE_(a, b)  a##_##b
 #define PASTE(a, b)   PASTE_(a, b)

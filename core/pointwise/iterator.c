@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* iterator.c - what rows and reductions ask a device with is put together. */
+/*
+** iterator.c - builds a TensorIter, the strided loop that a device is asked to
+** run; see iterator.h.
+*/
 #include "core/pointwise/iterator.h"
 
 #include "core/op.h"
 
-/* Moves dimension d of a loop to `to'. */
+/* Dimension `to' of a loop becomes dimension d. */
 static void movedim(TensorIter *k, int d, int to) {
   if (d == to) return;
   k->size[to] = k->size[d];

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** promotion.c - in which type a row works on its operands: PyTorch's promotion
-** and the classes of ops.def.
+** promotion.c - the dtype that a pointwise operation computes in: PyTorch's
+** type promotion and the classes of ops.def.
 */
 #include "core/op.h"
 #include "core/pointwise/scalar.h"
 
-static DType numbertype(Scalar s) {
+static DType number_dtype(Scalar s) {
   if (s.kind == NC_FLOAT) return nc_defaultdtype;
   return s.kind == NC_INT ? DT_i64 : DT_b8;
 }
 
-static DType join(DType a, DType b) {
+static DType promote_or(DType a, DType b) {
   return a == DT_NONE ? b : b == DT_NONE ? a : nc_promote(a, b);
 }
 
-/* What of a lower rank may raise one of a higher: only its category. */
-static DType lift(DType high, DType low) {
-  if (high == DT_NONE || low == DT_NONE) return join(high, low);
+/* Promotes across ranks (tensors, 0-d tensors, numbers): a lower rank changes
+   the dtype only if its category is higher. */
+static DType promote_rank(DType high, DType low) {
+  if (high == DT_NONE || low == DT_NONE) return promote_or(high, low);
   if (nc_category(high) >= nc_category(low)) return high;
   return nc_promote(high, low);
 }
@@ -26,66 +27,67 @@ DType nc_resulttype(const Arg in[], int n) {
   DType rank[3] = { DT_NONE, DT_NONE, DT_NONE }; /* tensors, 0-d, numbers */
   for (int i = 0; i < n; i++) {
     int r = in[i].t == NULL ? 2 : in[i].t->nd == 0;
-    rank[r] = join(rank[r], in[i].t ? in[i].t->dtype : numbertype(in[i].s));
+    rank[r] =
+        promote_or(rank[r], in[i].t ? in[i].t->dtype : number_dtype(in[i].s));
   }
-  return lift(lift(rank[0], rank[1]), rank[2]);
+  return promote_rank(promote_rank(rank[0], rank[1]), rank[2]);
 }
 
-static int badtype(const char *what, const char *hint) {
+static int fail_dtype(const char *what, const char *hint) {
   nc_fail(NC_EDTYPE, "%s", what);
   if (hint) nc_hint("%s", hint);
   return NC_EDTYPE;
 }
 
-static int hasbool(const Arg in[], int n) {
+static int has_bool(const Arg in[], int n) {
   for (int i = 0; i < n; i++)
     if (in[i].t ? in[i].t->dtype == DT_b8 : in[i].s.kind == NC_BOOL) return 1;
   return 0;
 }
 
-static int fits(Scalar s, DType t) {
+static int number_fits(Scalar s, DType t) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31 };
   return bits[t] == 0 || (s.i >> bits[t] == 0) ||
          (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
 }
 
-/* Sums and products are modulo 2^bits, whatever wraps: operand or result. */
-static int ismodular(Op op) {
+/* Is the result the same modulo 2^bits if a number operand wraps? */
+static int is_modular(Op op) {
   return op == OP_add || op == OP_sub || op == OP_mul;
 }
 
-/* A number that is no element of an integer type would wrap, and then a bound
-   is another one: that is an error.  A comparison is made in a type that holds
-   it; in bitwise operations negative numbers are bits, which uint8 cuts off. */
-static int numbers(DType *work, Op op, const Arg in[], int n) {
+/* Numbers that do not fit an integer dtype.  A comparison is made in int64; a
+   modular operation lets the number wrap; a bitwise operation with uint8 takes
+   the low bits of a negative number; everything else is an error. */
+static int check_numbers(DType *work, Op op, const Arg in[], int n) {
   const OpInfo *info = &nc_opinfo[op];
   for (int i = 0; i < n; i++) {
-    if (in[i].t || in[i].s.kind != NC_INT || fits(in[i].s, *work)) continue;
+    if (in[i].t || in[i].s.kind != NC_INT || number_fits(in[i].s, *work))
+      continue;
     if (info->kind == COMPARE_OP) *work = DT_i64; /* 300 is not 44 */
-    else if (!ismodular(op) && (info->types != CLASS_INT_OR_BOOL ||
-                                in[i].s.i >= 0 || *work != DT_u8))
+    else if (!is_modular(op) && (info->types != CLASS_INT_OR_BOOL ||
+                                 in[i].s.i >= 0 || *work != DT_u8))
       return nc_error_doesnotfit(in[i].s, *work);
   }
   return NC_OK;
 }
 
-/* The type in which the row works on operands of type t. */
 int nc_computetype(DType *work, Op op, const Arg in[], int n) {
   DType t = nc_resulttype(in, n);
   Category c = nc_category(t);
   *work = t;
   switch (nc_opinfo[op].types) {
     case CLASS_NO_BOOL:
-      if (hasbool(in, n))
-        return badtype("bool tensors are not subtracted",
-                       "use logical_xor, or ~ to invert a mask");
+      if (has_bool(in, n))
+        return fail_dtype("bool tensors are not subtracted",
+                          "use logical_xor, or ~ to invert a mask");
       break;
     case CLASS_NUMERIC:
     case CLASS_DIVISION:
     case CLASS_ROUNDING:
       if (c == NC_BOOL)
-        return badtype("bool tensors are not supported",
-                       op == OP_neg ? "use ~ to invert a mask" : NULL);
+        return fail_dtype("bool tensors are not supported",
+                          op == OP_neg ? "use ~ to invert a mask" : NULL);
       break;
     case CLASS_BOOL_AS_INT:
       if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
@@ -94,9 +96,9 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
     case CLASS_INT_OR_BOOL:
     case CLASS_INTEGER:
       if (c == NC_FLOAT)
-        return badtype("needs integers or bool, not floats", NULL);
+        return fail_dtype("needs integers or bool, not floats", NULL);
       if (c == NC_BOOL && nc_opinfo[op].types == CLASS_INTEGER)
-        return badtype("needs integers, not bool", NULL);
+        return fail_dtype("needs integers, not bool", NULL);
       break;
     case CLASS_FLOAT:
       if (c != NC_FLOAT) *work = nc_defaultdtype;
@@ -112,7 +114,7 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
       break;
     default: break;
   }
-  return nc_category(*work) == NC_INT ? numbers(work, op, in, n) : NC_OK;
+  return nc_category(*work) == NC_INT ? check_numbers(work, op, in, n) : NC_OK;
 }
 
 Scalar nc_tocomputetype(Scalar s, DType work) {
@@ -129,7 +131,6 @@ Scalar nc_tocomputetype(Scalar s, DType work) {
   }
 }
 
-/* Can a result of one type be written into another, as PyTorch has it? */
 int nc_castable(DType from, DType to) {
   return nc_category(from) <= nc_category(to);
 }

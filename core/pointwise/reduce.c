@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce.c - applying the reductions of ops.def: types, shapes, memory; the
-** device's kernels do the rest.
+** reduce.c - nc_reduce: applies a reduction of ops.def.  It decides types and
+** shape, allocates the result and builds the loop; the device runs it.
 */
 #include <string.h>
 
@@ -26,46 +26,48 @@ void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
                      int64_t size[]) {
   *nd = 0;
   for (int d = 0; d < x->nd; d++) {
-    int folds = dims >> d & 1;
-    if (!folds || keepdim) size[(*nd)++] = folds ? 1 : x->size[d];
+    int reduced = dims >> d & 1;
+    if (!reduced || keepdim) size[(*nd)++] = reduced ? 1 : x->size[d];
   }
 }
 
-/* Adds the dimensions of x that fold, or do not, to a loop. */
-static void foldloop(TensorIter *k, const Tensor *x, const Tensor *y,
-                     unsigned dims, int keepdim, int folds) {
+/* Adds the dimensions of x that are reduced, or those that are not, to a loop. */
+static void add_dims(TensorIter *k, const Tensor *x, const Tensor *y,
+                     unsigned dims, int keepdim, int reduced) {
   int first = k->nd, out = y->nd;
   for (int d = x->nd - 1; d >= 0; d--) {
     int is = (int)(dims >> d & 1);
     if (!is || keepdim) out--;
-    if (is != folds || x->size[d] == 1) continue;
+    if (is != reduced || x->size[d] == 1) continue;
     k->size[k->nd] = x->size[d];
-    k->step[0][k->nd] = folds ? 0 : y->step[out];
+    k->step[0][k->nd] = reduced ? 0 : y->step[out];
     k->step[1][k->nd] = x->step[d];
     k->nd++;
   }
-  if (folds) nc_iter_sortdims(k, first, k->nd, 1);
+  if (reduced) nc_iter_sortdims(k, first, k->nd, 1);
   k->nd = nc_iter_collapse(k, first, k->nd);
-  if (folds) k->nfold = k->nd - first;
+  if (reduced) k->nfold = k->nd - first;
 }
 
-static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                  DType result, const double par[2], Tensor *out);
+static int run_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                      DType result, const double par[2], Tensor *out);
 
-/* Devices fold to the type of the result only: another one by way of it. */
-static int reduceinto(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                      DType result, const double par[2], Tensor *out) {
+/* Reduces into a new tensor, then copies to out: devices other than the CPU
+   write the dtype of the result only. */
+static int reduce_by_copy(Tensor **y, Op op, Tensor *x, unsigned dims,
+                          int keepdim, DType result, const double par[2],
+                          Tensor *out) {
   Tensor *t;
   int r;
-  TRY(reduce(&t, op, x, dims, keepdim, result, par, NULL));
+  TRY(run_reduce(&t, op, x, dims, keepdim, result, par, NULL));
   r = nc_copy(out, t);
   nc_release(t);
   if (r == NC_OK) nc_retain(*y = out);
   return r;
 }
 
-static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                  DType result, const double par[2], Tensor *out) {
+static int run_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                      DType result, const double par[2], Tensor *out) {
   Arg in[1] = { { .t = x } };
   TensorIter k;
   int64_t size[NC_MAXDIM];
@@ -79,7 +81,7 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
     TRY(nc_checkout(out, result, nd, size));
     TRY(nc_checkoutdevice(out, nc_device(x)));
     if (out->dtype != result && nc_device(x) != &nc_cpu)
-      return reduceinto(y, op, x, dims, keepdim, result, par, out);
+      return reduce_by_copy(y, op, x, dims, keepdim, result, par, out);
     nc_retain(*y = out);
   } else TRY(nc_new(y, nc_device(x), result, nd, size));
   memset(&k, 0, sizeof k);
@@ -88,8 +90,8 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   k.par[0] = par ? par[0] : 1;
   nc_iter_operands(&k, *y, in, 1);
   k.work = x->dtype;
-  foldloop(&k, x, *y, dims, keepdim, 0);
-  foldloop(&k, x, *y, dims, keepdim, 1);
+  add_dims(&k, x, *y, dims, keepdim, 0);
+  add_dims(&k, x, *y, dims, keepdim, 1);
   nc_count(nc_numel(x), nc_iter_bytes(*y, in, 1));
   r = k.n ? nc_countwrite(*y, nc_device(x)->run(nc_device(x), &k)) : NC_OK;
   if (r != NC_OK) {
@@ -99,9 +101,9 @@ static int reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   return r;
 }
 
-/* The types of a reduction: x is first converted to `cast'. */
-static int reducedtype(DType *cast, DType *result, Op op, Tensor *x,
-                       DType dtype) {
+/* The dtypes of a reduction: x is first converted to *cast. */
+static int reduce_dtypes(DType *cast, DType *result, Op op, Tensor *x,
+                         DType dtype) {
   Arg in[1] = { { .t = x } };
   *cast = dtype == DT_NONE ? x->dtype : dtype;
   if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_BOOL_AS_INT)
@@ -129,12 +131,12 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
     return nc_reduce_traced(y, op, x, dims, keepdim, dtype, par, out);
   if ((nc_mayrecord(x) || (out && nc_mayrecord(out))) && nc_gradoff == 0)
     return nc_reduce_recorded(y, op, x, dims, keepdim, dtype, par, out);
-  if ((r = reducedtype(&cast, &result, op, x, dtype)) == NC_OK &&
+  if ((r = reduce_dtypes(&cast, &result, op, x, dtype)) == NC_OK &&
       (r = nc_cast(&t, x, cast)) == NC_OK) {
     Tensor *copy = NULL;
     if (out && nc_overlaps(t, out)) r = nc_apply1(&copy, OP_clone, t);
     if (r == NC_OK)
-      r = reduce(y, op, copy ? copy : t, dims, keepdim, result, par, out);
+      r = run_reduce(y, op, copy ? copy : t, dims, keepdim, result, par, out);
     nc_release(copy);
   }
   nc_release(t);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** scalar.h - the vocabulary of ops.def, for C and for CUDA.
+** scalar.h - the functions that the formulas of ops.def use, for C and CUDA.
 **
-** Every word is generic in the type of its argument: <tgmath.h> makes it so
-** for C, overloading for CUDA; T is the type of the expression and NAME(f)
-** stands for f_<type> (see for_each_compute_type.h).  Arguments may be evaluated twice.
+** Each is generic in the type of its arguments: by <tgmath.h> in C, by
+** overloading in CUDA.  T is the type of the expression, NAME(f) is f_<type>
+** (see for_each_compute_type.h).  Macros may evaluate arguments twice.
 */
 #ifndef core_pointwise_scalar_h
 #define core_pointwise_scalar_h
@@ -18,7 +18,7 @@
 #define SCALAR static inline __host__ __device__
 #define raised(a, b) nc_power(a, b)
 #else
-#include "core/pointwise/vecmath.h"    /* lets the compiler vectorize exp and its like */
+#include "core/pointwise/vecmath.h"    /* SIMD forms of exp and the like */
 #include <tgmath.h>
 #define SCALAR static inline
 #define raised(a, b) pow(a, b)
@@ -27,7 +27,7 @@
 /* a constant in the compute type: plain 0.5 would be a double */
 #define K(c)            ((T)(c))
 #define NONE            0
-#define BY(name)        0   /* a gradient that is a function, see pointwise_grad.c */
+#define BY(name)        0   /* a gradient by a C function (pointwise_grad.c) */
 
 #define eq(a, b)        ((a) == (b))
 #define ne(a, b)        ((a) != (b))
@@ -161,8 +161,8 @@ SCALAR bf16_s bf16_fromfloat(float v) {
 }
 
 /*
-** A float to an integer: towards zero; what does not fit becomes the nearest
-** that does, nan becomes 0.  f32 spares the double precision that is slow on
+** A float to an integer: truncated and clamped to the range of the type; nan
+** becomes 0.  The f32 forms avoid double precision, which is slow on
 ** a GPU.
 */
 SCALAR int64_t f64_toi64(double x) {

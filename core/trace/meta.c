@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** meta.c - devices without memory: every operation runs on them as far as its
-** shapes, types and figures go, and no element is ever looked at.
+** meta.c - the meta device: runs operations as far as shapes, dtypes and counts
+** go, without memory and without computing anything.
 **
-** Each device has its dry twin, of the same name, so that what fails on the
-** one fails on the other.  A tensor on it has sizes, strides and a storage
-** whose bytes are only counted.
+** Each device has a meta device of the same name, so that what fails on the one
+** fails on the other.  A tensor on it has sizes, strides, and a storage whose
+** bytes are only counted.
 */
 #include "core/op.h"
 #include "core/tracing.h"
 
-#define MOST 33 /* the host, and more devices than there are */
+#define MAXDEVICES 33 /* the host, and more devices than there are */
 
-static Device twins[MOST];
-static const Device *owner[MOST];
-static Memory memory[MOST];
-static int ntwins;
+static Device metas[MAXDEVICES];
+static const Device *owner[MAXDEVICES];
+static Memory memory[MAXDEVICES];
+static int nmetas;
 static Generator generator;
 
 static int alloc(const Device *d, void **p, int64_t bytes) {
@@ -31,7 +31,6 @@ static void release(const Device *d, void *p, int64_t bytes) {
   d->memory->live -= bytes;
 }
 
-/* There is nothing to be read. */
 int nc_meta_novalues(void) {
   return nc_fail(NC_EVALUE, "depends on values, which a dry run does not "
                             "work out");
@@ -49,7 +48,7 @@ static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
   return nc_meta_novalues();
 }
 
-/* The size of the result is among the values. */
+/* The size of the result depends on values. */
 static int nonzero(const Device *d, const NonzeroCall *c) {
   (void)d;
   *c->y = NULL;
@@ -95,22 +94,22 @@ int nc_ismetatensor(const Tensor *t) {
 const Device *nc_metadevice(const Device *d) {
   int i = 0;
   if (nc_ismeta(d)) return d;
-  while (i < ntwins && owner[i] != d) i++;
-  if (i == MOST) i = 0; /* cannot be: a plug-in opens no more */
-  if (i == ntwins) {
-    ntwins++;
+  while (i < nmetas && owner[i] != d) i++;
+  if (i == MAXDEVICES) i = 0; /* cannot happen: a plug-in opens no more */
+  if (i == nmetas) {
+    nmetas++;
     owner[i] = d;
-    twins[i] = meta;
-    twins[i].nonzero = nonzero;
-    twins[i].name = d->name;
-    twins[i].ordinal = d->ordinal;
-    twins[i].memory = &memory[i];
+    metas[i] = meta;
+    metas[i].nonzero = nonzero;
+    metas[i].name = d->name;
+    metas[i].ordinal = d->ordinal;
+    metas[i].memory = &memory[i];
   }
-  return &twins[i];
+  return &metas[i];
 }
 
 const Memory *nc_meta_memory(const Device *d) {
-  for (int i = 0; i < ntwins; i++)
+  for (int i = 0; i < nmetas; i++)
     if (owner[i] == d) return &memory[i];
   return NULL;
 }
@@ -121,8 +120,7 @@ int nc_readable(Tensor **y, Tensor *t) {
   return nc_todevice(y, t, &nc_cpu);
 }
 
-/* What exists takes no part in the figures: its twin has as many bytes, but
-   none that were allocated. */
+/* *y = the meta copy of x, whose bytes do not count as allocated. */
 int nc_metacopy(Tensor **y, Tensor *x) {
   const Device *d = nc_metadevice(nc_device(x));
   const int64_t none = 0;
@@ -149,10 +147,10 @@ int nc_metacopy(Tensor **y, Tensor *x) {
   return r;
 }
 
-/* Random numbers are asked for, too, and must be the next ones afterwards. */
+/* The generator is restored afterwards, since meta operations advance it. */
 void nc_meta_begin(void) {
   generator = nc_generator;
-  for (int i = 0; i < ntwins; i++) memory[i].peak = memory[i].live;
+  for (int i = 0; i < nmetas; i++) memory[i].peak = memory[i].live;
 }
 
 void nc_meta_end(void) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** nonfinite.c - which operation made nan or inf: one whose operands had none.
+** nonfinite.c - nc_checkfinite: did an operation make nan or inf of finite
+** operands?
 **
-** A sum tells cheaply that all elements are finite; only if it does not, they
-** are counted.
+** A finite sum proves cheaply that all elements are finite; only if the sum is
+** not, elements are counted.
 */
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@ static int isfloat(const Tensor *t) {
   return t && nc_category(t->dtype) == NC_FLOAT && nc_numel(t) > 0;
 }
 
-/* A sum that is finite has finite terms; one that is not may have, too. */
-static int likely(int *yes, Tensor *t) {
+/* A finite sum has finite terms.  The converse does not hold. */
+static int sum_is_finite(int *yes, Tensor *t) {
   Tensor *sum;
   Scalar v;
   int r;
@@ -28,27 +29,27 @@ static int likely(int *yes, Tensor *t) {
   return r;
 }
 
-/* Counts what is not finite; s->n is 0 if all is. */
-static int count(Summary *s, Tensor *t) {
+/* *s = the counts of nan and inf in t; s->n = 0 if there are none. */
+static int count_nonfinite(Summary *s, Tensor *t) {
   int yes = 1;
   memset(s, 0, sizeof *s);
-  if (isfloat(t)) TRY(likely(&yes, t));
+  if (isfloat(t)) TRY(sum_is_finite(&yes, t));
   if (yes) return NC_OK;
   TRY(nc_summary(s, t, 0));
   if (s->nan + s->posinf + s->neginf == 0) s->n = 0;
   return NC_OK;
 }
 
-/* Were all operands finite?  A view that shows what it is given is not asked
-   for values it does not have. */
-static int finiteoperands(int *yes, const TraceEvent *p) {
+/* *yes: were all operands finite, and was there a tensor among them?  An
+   operand that is only written to does not count. */
+static int operands_are_finite(int *yes, const TraceEvent *p) {
   int tensors = 0;
   *yes = p->finite;
   for (int i = 0; i < p->nin && *yes; i++) {
     Summary s;
     if (p->value[i] == NULL || (i == 0 && p->into)) continue;
     tensors++;
-    TRY(count(&s, p->value[i]));
+    TRY(count_nonfinite(&s, p->value[i]));
     *yes = s.n == 0;
   }
   *yes &= tensors > 0;
@@ -56,7 +57,7 @@ static int finiteoperands(int *yes, const TraceEvent *p) {
 }
 
 /* "2 nan, 1 inf and 1 -inf" */
-static void counted(char *buf, size_t size, const Summary *s) {
+static void format_counts(char *buf, size_t size, const Summary *s) {
   static const char *const name[3] = { "nan", "inf", "-inf" };
   const int64_t n[3] = { s->nan, s->posinf, s->neginf };
   static const char *const between[3] = { "", " and ", ", " };
@@ -78,9 +79,9 @@ static void coordinates(int64_t at[], const Tensor *y, int64_t position) {
   }
 }
 
-/* The element of t, which broadcasts to y, that belongs to coordinates. */
-static int element(Scalar *v, const Tensor *t, const Tensor *y,
-                   const int64_t at[]) {
+/* *v = the element of t, broadcast to y, at coordinates at[]. */
+static int element_at(Scalar *v, const Tensor *t, const Tensor *y,
+                      const int64_t at[]) {
   int64_t offset = 0;
   for (int d = 0; d < t->nd; d++)
     if (t->size[d] > 1) offset += at[d + y->nd - t->nd] * t->step[d];
@@ -88,12 +89,12 @@ static int element(Scalar *v, const Tensor *t, const Tensor *y,
 }
 
 /* "log(-1)" */
-static int called(char *buf, size_t size, const TraceEvent *p, const Tensor *y,
-                  const int64_t at[]) {
+static int format_call(char *buf, size_t size, const TraceEvent *p,
+                       const Tensor *y, const int64_t at[]) {
   size_t n = (size_t)snprintf(buf, size, "%s(", p->op);
   for (int i = 0; i < p->nin && n < size; i++) {
     Scalar v = nc_float(p->number[i]);
-    if (p->value[i]) TRY(element(&v, p->value[i], y, at));
+    if (p->value[i]) TRY(element_at(&v, p->value[i], y, at));
     n += (size_t)snprintf(buf + n, size - n, "%s%.6g", i ? ", " : "",
                           nc_tofloat(v));
   }
@@ -101,8 +102,8 @@ static int called(char *buf, size_t size, const TraceEvent *p, const Tensor *y,
   return NC_OK;
 }
 
-/* Tells of the first element: "[1]: log(-1) = nan". */
-static int first(const TraceEvent *p, const Tensor *y, const Summary *s) {
+/* Sets the record's first bad element: "[1]: log(-1) = nan". */
+static int set_first(const TraceEvent *p, const Tensor *y, const Summary *s) {
   char index[NC_TEXT] = "", call[64] = "";
   int64_t at[NC_MAXDIM];
   size_t n = 0;
@@ -113,8 +114,8 @@ static int first(const TraceEvent *p, const Tensor *y, const Summary *s) {
     n += (size_t)snprintf(index + n, sizeof index - n, d ? ",%lld" : "[%lld",
                           (long long)at[d] + 1);
   if (n > 0) snprintf(index + n, sizeof index - n, "]: ");
-  TRY(element(&v, y, y, at));
-  if (p->elementwise) TRY(called(call, sizeof call - 4, p, y, at));
+  TRY(element_at(&v, y, y, at));
+  if (p->elementwise) TRY(format_call(call, sizeof call - 4, p, y, at));
   if (call[0]) strcat(call, " = ");
   nc_first("%.24s%s%s", index, call,
            isnan(v.f) ? "nan"
@@ -123,8 +124,8 @@ static int first(const TraceEvent *p, const Tensor *y, const Summary *s) {
   return NC_OK;
 }
 
-/* Adds the operands, with what their elements are between. */
-static int blame(const TraceEvent *p) {
+/* Adds the operands to the record, with their minimum and maximum. */
+static int add_operands(const TraceEvent *p) {
   char role[16];
   for (int i = 0; i < p->nin; i++) {
     Summary s;
@@ -144,16 +145,16 @@ int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
   int yes, i = 0;
   *found = 0;
   if (p->isview || p->unset) return NC_OK;
-  while (i < nout && s.n == 0) TRY(count(&s, out[i++]));
+  while (i < nout && s.n == 0) TRY(count_nonfinite(&s, out[i++]));
   if (s.n == 0) return NC_OK;
-  TRY(finiteoperands(&yes, p));
+  TRY(operands_are_finite(&yes, p));
   if (!yes) return NC_OK;
-  counted(what, sizeof what, &s);
+  format_counts(what, sizeof what, &s);
   snprintf(op, sizeof op, "%s%s", p->op, p->backward ? " backward" : "");
   nc_fail(NC_EVALUE, "made %s from finite input", what);
   nc_error_op(op);
-  TRY(blame(p));
-  TRY(first(p, out[i - 1], &s));
+  TRY(add_operands(p));
+  TRY(set_first(p, out[i - 1], &s));
   *found = 1;
   return NC_OK;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** trace.c - what is told of operations as they pass: the way of every watched
-** call.
+** trace.c - tracing of operations (core/trace.h): steps with times and counts,
+** checks for nan and inf, and the meta device.  While nc_tracing is set, each
+** public operation calls its nc_*_traced function here, which wraps it in a
+** TraceEvent with tracing off.
 */
 #include <math.h>
 #include <stdio.h>
@@ -43,8 +45,8 @@ void nc_trace_clear(void) {
 /*
 ** Steps
 */
-/* Room for another one; NULL if memory is short: then it is not told of. */
-static Step *another(void) {
+/* A new, zeroed step; NULL if memory is short: the step is then dropped. */
+static Step *new_step(void) {
   const int64_t size = (int64_t)sizeof *steps;
   void *p;
   if (nsteps == room) {
@@ -59,16 +61,16 @@ static Step *another(void) {
   return memset(&steps[nsteps++], 0, sizeof *steps);
 }
 
-static void show(Shown *s, const Tensor *t) {
+static void set_shown(Shown *s, const Tensor *t) {
   s->dtype = t->dtype;
   s->nd = t->nd;
   memcpy(s->size, t->size, sizeof s->size);
   s->device = nc_device(t)->name;
 }
 
-/* Where the operation runs: what there is to be waited for. */
-static const Device *whereto(const TraceEvent *p, Tensor *const out[],
-                             int nout) {
+/* The device that the operation runs on, to be waited for; NULL: none. */
+static const Device *device_of(const TraceEvent *p, Tensor *const out[],
+                               int nout) {
   for (int i = 0; i < nout; i++)
     if (out[i]) return nc_device(out[i]);
   for (int i = 0; i < p->nin; i++)
@@ -76,19 +78,19 @@ static const Device *whereto(const TraceEvent *p, Tensor *const out[],
   return NULL;
 }
 
-static void told(const TraceEvent *p, Tensor *const out[], int nout,
-                 const Counters *c, int64_t ns) {
-  const Device *d = whereto(p, out, nout);
-  Step *s = another();
+static void add_step(const TraceEvent *p, Tensor *const out[], int nout,
+                     const Counters *c, int64_t ns) {
+  const Device *d = device_of(p, out, nout);
+  Step *s = new_step();
   if (s == NULL) return;
   snprintf(s->op, sizeof s->op, "%s", p->op);
   s->backward = p->backward;
   s->isview = p->isview;
   s->more = p->more;
   for (int i = 0; i < p->nin; i++)
-    if (p->given[i]) show(&s->in[s->nin++], p->given[i]);
+    if (p->given[i]) set_shown(&s->in[s->nin++], p->given[i]);
   for (int i = 0; i < nout && s->nout < NC_MAXOUT; i++)
-    if (out[i]) show(&s->out[s->nout++], out[i]);
+    if (out[i]) set_shown(&s->out[s->nout++], out[i]);
   s->seconds = 1e-9 * (double)(ns - (c->opening - p->counters.opening));
   s->flops = c->flops - p->counters.flops;
   s->bytes = c->bytes - p->counters.bytes;
@@ -99,7 +101,7 @@ static void told(const TraceEvent *p, Tensor *const out[], int nout,
 }
 
 /*
-** Passing
+** Events
 */
 void nc_trace_begin(TraceEvent *p, const char *op) {
   memset(p, 0, sizeof *p);
@@ -136,15 +138,16 @@ void nc_trace_number(TraceEvent *p, Scalar s) {
   p->number[p->nin++] = nc_tofloat(s);
 }
 
-/* `out' is written to, and not read. */
-static void passout(TraceEvent *p, Tensor **out) {
+/* `out' is written to, and not shown as an operand. */
+static void add_out(TraceEvent *p, Tensor **out) {
   const int n = p->nin;
   if (*out && p->watching & NC_META) nc_trace_operand(p, out);
   p->nin = n;
 }
 
-/* Keeps the values of what is written to: they are asked for afterwards. */
-static void keep(TraceEvent *p, const Tensor *out) {
+/* Clones operands that the operation overwrites: checks for nan read them
+   afterwards. */
+static void keep_values(TraceEvent *p, const Tensor *out) {
   if (!(p->watching & NC_NAN) || out == NULL) return;
   nc_gradoff++;
   for (int i = 0; i < p->nin && p->status == NC_OK; i++)
@@ -153,27 +156,27 @@ static void keep(TraceEvent *p, const Tensor *out) {
   nc_gradoff--;
 }
 
-static void begin(TraceEvent *p) {
-  const Device *d = whereto(p, NULL, 0);
+static void start_clock(TraceEvent *p) {
+  const Device *d = device_of(p, NULL, 0);
   if (p->status != NC_OK || !(p->watching & NC_STEPS)) return;
   if (d && !(p->watching & NC_META)) p->status = d->synchronize(d);
   p->counters = nc_counters;
   p->start = nc_now();
 }
 
-/* Waits, and tells of the step. */
-static int finishstep(const TraceEvent *p, int r, Tensor *const out[],
-                      int nout) {
+/* Waits for the device and adds the step. */
+static int finish_step(const TraceEvent *p, int r, Tensor *const out[],
+                       int nout) {
   const Counters c = nc_counters;
-  const Device *d = whereto(p, out, nout);
+  const Device *d = device_of(p, out, nout);
   if (!(p->watching & NC_STEPS) || r != NC_OK) return r;
   if (d) r = d->synchronize(d);
-  if (r == NC_OK) told(p, out, nout, &c, nc_now() - p->start);
+  if (r == NC_OK) add_step(p, out, nout, &c, nc_now() - p->start);
   return r;
 }
 
-/* A result that is the twin of an operand is that operand. */
-static void untwin(const TraceEvent *p, Tensor **out) {
+/* A result that is the meta copy of an operand becomes the operand. */
+static void replace_twin(const TraceEvent *p, Tensor **out) {
   for (int i = 0; i < p->ntwin; i++)
     if (*out == p->twin[i] && p->twin[i] != p->of[i]) {
       nc_release(*out);
@@ -182,8 +185,8 @@ static void untwin(const TraceEvent *p, Tensor **out) {
     }
 }
 
-static int checkvalues(const TraceEvent *p, int r, Tensor *const out[],
-                       int nout) {
+static int check_values(const TraceEvent *p, int r, Tensor *const out[],
+                        int nout) {
   int found;
   if (r != NC_OK || !(p->watching & NC_NAN) || p->watching & NC_META) return r;
   nc_gradoff++;
@@ -197,10 +200,10 @@ static int checkvalues(const TraceEvent *p, int r, Tensor *const out[],
 }
 
 int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
-  r = finishstep(p, r, out, nout);
-  r = checkvalues(p, r, out, nout);
+  r = finish_step(p, r, out, nout);
+  r = check_values(p, r, out, nout);
   for (int i = 0; i < nout; i++) {
-    if (r == NC_OK && out[i]) untwin(p, &out[i]);
+    if (r == NC_OK && out[i]) replace_twin(p, &out[i]);
     if (r == NC_OK) continue;
     nc_release(out[i]);
     out[i] = NULL;
@@ -217,7 +220,7 @@ int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
 }
 
 /*
-** Rows
+** Pointwise operations and reductions
 */
 NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
                                 const double par[2], Tensor *out) {
@@ -232,9 +235,9 @@ NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
     if (in[j].t) nc_trace_operand(&p, &in[j].t);
     else nc_trace_number(&p, in[j].s);
   }
-  keep(&p, out);
-  passout(&p, &out);
-  begin(&p);
+  keep_values(&p, out);
+  add_out(&p, &out);
+  start_clock(&p);
   r = p.status == NC_OK ? nc_apply(y, op, in, par, out) : p.status;
   return nc_trace_end(&p, r, y, 1);
 }
@@ -246,19 +249,19 @@ NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
   int r;
   nc_trace_begin(&p, nc_opinfo[op].name);
   nc_trace_operand(&p, &x);
-  keep(&p, out);
-  passout(&p, &out);
-  begin(&p);
+  keep_values(&p, out);
+  add_out(&p, &out);
+  start_clock(&p);
   r = p.status == NC_OK ? nc_reduce(y, op, x, dims, keepdim, dtype, par, out)
                         : p.status;
   return nc_trace_end(&p, r, y, 1);
 }
 
 /*
-** Families
+** Operators
 */
-/* The tensors of a list in a dry run: own = their twins, in its place. */
-static int twins(Arg *a, Tensor ***own) {
+/* Replaces a list of tensors by *own, their meta copies. */
+static int meta_copies(Arg *a, Tensor ***own) {
   void *mem;
   TRY(nc_hostalloc(&mem, a->n * (int64_t)sizeof **own));
   *own = memset(mem, 0, (size_t)a->n * sizeof **own);
@@ -267,23 +270,24 @@ static int twins(Arg *a, Tensor ***own) {
   return NC_OK;
 }
 
-static void droptwins(const Arg *a, Tensor **own) {
+static void release_copies(const Arg *a, Tensor **own) {
   for (int k = 0; own && k < a->n; k++) nc_release(own[k]);
   nc_hostfree(own, a->n * (int64_t)sizeof *own);
 }
 
-static void passlist(TraceEvent *p, Arg *a, Tensor ***own) {
+static void add_list(TraceEvent *p, Arg *a, Tensor ***own) {
   const int n = p->nin;
   for (int k = 0; k < a->n && p->nin < NC_MAXSHOWN; k++)
     p->given[p->nin] = p->value[p->nin] = a->tensors[k], p->nin++;
   p->more |= n + a->n > p->nin;
-  if (p->watching & NC_META && p->status == NC_OK) p->status = twins(a, own);
+  if (p->watching & NC_META && p->status == NC_OK)
+    p->status = meta_copies(a, own);
 }
 
-static void passargs(TraceEvent *p, Call *c, Tensor **own[]) {
+static void add_args(TraceEvent *p, Call *c, Tensor **own[]) {
   for (int i = 0; i < NC_MAXARG; i++) {
     Arg *a = &c->arg[i];
-    if (a->tensors) passlist(p, a, &own[i]);
+    if (a->tensors) add_list(p, a, &own[i]);
     else if (a->t) nc_trace_operand(p, &a->t);
     else if (a->given && a->s.kind == NC_FLOAT && !isfinite(a->s.f))
       p->finite = 0;
@@ -292,8 +296,8 @@ static void passargs(TraceEvent *p, Call *c, Tensor **own[]) {
   }
 }
 
-/* Of a dry run: no list that belongs to the caller goes by another name. */
-static void giveback(Call *c, const Call *low) {
+/* The caller's call gets the results; its arguments stay its own. */
+static void copy_results(Call *c, const Call *low) {
   memcpy(c->out, low->out, sizeof c->out);
   c->value = low->value;
   c->list = low->list;
@@ -311,21 +315,21 @@ NC_NOINLINE int nc_call_traced(Call *c) {
   p.into = info->grad == GRADCLASS_INPLACE;
   p.unset = c->op == OPERATOR_empty || c->op == OPERATOR_empty_like ||
             c->op == OPERATOR_new_empty;
-  passargs(&p, &low, own);
+  add_args(&p, &low, own);
   if (info->name[strlen(info->name) - 1] == '_' && !p.into)
-    keep(&p, c->arg[0].t);
-  begin(&p);
+    keep_values(&p, c->arg[0].t);
+  start_clock(&p);
   r = p.status == NC_OK ? nc_call(&low) : p.status;
-  giveback(c, &low);
+  copy_results(c, &low);
   r = nc_trace_end(&p, r, c->out, NC_MAXOUT);
-  for (int i = 0; i < NC_MAXARG; i++) droptwins(&c->arg[i], own[i]);
+  for (int i = 0; i < NC_MAXARG; i++) release_copies(&c->arg[i], own[i]);
   return r;
 }
 
 /*
-** Indices, types, places
+** Indexing, casts, copies between devices
 */
-static void passindex(TraceEvent *p, Index to[], const Index ix[], int n) {
+static void add_index(TraceEvent *p, Index to[], const Index ix[], int n) {
   memcpy(to, ix, (size_t)n * sizeof *ix);
   p->isview = 1;
   for (int i = 0; i < n; i++) {
@@ -342,8 +346,8 @@ NC_NOINLINE int nc_index_traced(Tensor **y, Tensor *t, const Index given[],
   int r;
   nc_trace_begin(&p, "index");
   nc_trace_operand(&p, &t);
-  passindex(&p, ix, given, n);
-  begin(&p);
+  add_index(&p, ix, given, n);
+  start_clock(&p);
   r = p.status == NC_OK ? nc_index(y, t, ix, n) : p.status;
   return nc_trace_end(&p, r, y, 1);
 }
@@ -356,10 +360,10 @@ NC_NOINLINE int nc_setindex_traced(Tensor *t, const Index given[], int n,
   int r;
   nc_trace_begin(&p, "setindex");
   nc_trace_operand(&p, &t);
-  passindex(&p, ix, given, n);
+  add_index(&p, ix, given, n);
   p.isview = 0;
   if (value) nc_trace_operand(&p, &value);
-  begin(&p);
+  start_clock(&p);
   r = p.status == NC_OK ? nc_setindex(t, ix, n, value, number) : p.status;
   return nc_trace_end(&p, r, out, 1);
 }
@@ -369,7 +373,7 @@ NC_NOINLINE int nc_cast_traced(Tensor **y, Tensor *x, DType type) {
   int r;
   nc_trace_begin(&p, "to");
   nc_trace_operand(&p, &x);
-  begin(&p);
+  start_clock(&p);
   r = p.status == NC_OK ? nc_cast(y, x, type) : p.status;
   return nc_trace_end(&p, r, y, 1);
 }
@@ -381,20 +385,20 @@ NC_NOINLINE int nc_move_traced(Tensor **y, Tensor *x, const Device *d,
   nc_trace_begin(&p, "to");
   nc_trace_operand(&p, &x);
   if (p.watching & NC_META) d = nc_metadevice(d);
-  begin(&p);
+  start_clock(&p);
   r = p.status == NC_OK ? nc_move(y, x, d, how) : p.status;
   return nc_trace_end(&p, r, y, 1);
 }
 
 /*
-** Reading values.  Of a device, this is where a program waits; a dry run
-** computes nothing by it.
+** Reading values, where a program waits for a device.  On the meta device this
+** fails, untraced.
 */
-static void passread(TraceEvent *p, const char *op, const Tensor *t) {
+static void begin_read(TraceEvent *p, const char *op, const Tensor *t) {
   nc_trace_begin(p, op);
   p->given[0] = p->value[0] = (Tensor *)t;
   p->nin = 1;
-  begin(p);
+  start_clock(p);
 }
 
 NC_NOINLINE int nc_read_traced(Scalar *v, const char *op, const Tensor *t,
@@ -402,7 +406,7 @@ NC_NOINLINE int nc_read_traced(Scalar *v, const char *op, const Tensor *t,
   TraceEvent p;
   int r;
   if (nc_tracing & NC_META) return nc_read(v, t, offset);
-  passread(&p, op, t);
+  begin_read(&p, op, t);
   r = p.status == NC_OK ? nc_read(v, t, offset) : p.status;
   return nc_trace_end(&p, r, NULL, 0);
 }
@@ -411,7 +415,7 @@ NC_NOINLINE int nc_elements_traced(Tensor **y, Tensor *t) {
   TraceEvent p;
   int r;
   if (nc_tracing & NC_META) return nc_todevice(y, t, &nc_cpu);
-  passread(&p, "totable", t);
+  begin_read(&p, "totable", t);
   r = p.status == NC_OK ? nc_todevice(y, t, &nc_cpu) : p.status;
   return nc_trace_end(&p, r, y, 1);
 }
@@ -428,7 +432,7 @@ NC_NOINLINE int nc_backward_traced(GradCall *g) {
     Tensor *t = g->g[i];
     if (t) nc_trace_operand(&p, &t);
   }
-  begin(&p);
+  start_clock(&p);
   r = p.status == NC_OK ? g->node->kind->backward(g) : p.status;
   return nc_trace_end(&p, r, g->d, g->node->nedge);
 }
