@@ -182,8 +182,8 @@ static int find_library(void) {
 /* The environment asks the library for one thread while it is loaded; threads
    that it makes all the same must not receive our signals. */
 int nc_openblas(void) {
-  static const char *const variable[] = { "OPENBLAS_NUM_THREADS",
-                                          "OMP_NUM_THREADS" };
+  static const char *const thread_vars[] = { "OPENBLAS_NUM_THREADS",
+                                             "OMP_NUM_THREADS" };
   int64_t begin;
   int unset[2], r;
   sigset_t all, old;
@@ -191,15 +191,15 @@ int nc_openblas(void) {
   blas.tried = 1;
   begin = nc_now();
   for (int i = 0; i < 2; i++) {
-    unset[i] = getenv(variable[i]) == NULL;
-    if (unset[i]) setenv(variable[i], "1", 1);
+    unset[i] = getenv(thread_vars[i]) == NULL;
+    if (unset[i]) setenv(thread_vars[i], "1", 1);
   }
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   r = find_library();
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   for (int i = 0; i < 2; i++) /* child processes must not inherit them */
-    if (unset[i]) unsetenv(variable[i]);
+    if (unset[i]) unsetenv(thread_vars[i]);
   nc_counters.opening += nc_now() - begin;
   return r;
 }
