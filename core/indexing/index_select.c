@@ -45,9 +45,11 @@ Tensor *nc_listed(Temps *w, const Tensor *x, const int64_t list[], int64_t n) {
   return nc_temps_add(w, r, &y);
 }
 
-int nc_temps_endcall(Temps *w, Call *c, Tensor *y) {
+int nc_temps_endcall(Temps *w, Call *c, Tensor *y, int n) {
   nc_temps_result(w, &c->out[0], y);
-  return nc_temps_finish(w);
+  if (w->status != NC_OK && w->status != NC_EINTR)
+    nc_error_op(nc_operators[c->op].name);
+  return nc_error_call(nc_temps_finish(w), nc_operators[c->op].name, c->arg, n);
 }
 
 int nc_oncopy(Call *c, Operator into) {
@@ -57,11 +59,11 @@ int nc_oncopy(Call *c, Operator into) {
   Tensor *copy = one.arg[0].t = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   Tensor *y = nc_temps_call(&w, &one);
   if (w.status != NC_OK) nc_error_replace(copy, c->arg[0].t);
-  return nc_temps_endcall(&w, c, y);
+  return nc_temps_endcall(&w, c, y, 4);
 }
 
-int nc_temps_endinplace(Temps *w, Call *c) {
-  return nc_temps_endcall(w, c, c->arg[0].t);
+int nc_temps_endinplace(Temps *w, Call *c, int n) {
+  return nc_temps_endcall(w, c, c->arg[0].t, n);
 }
 
 static void fail(Temps *w, int code, const char *text) {
@@ -81,7 +83,7 @@ void nc_temps_checkindex(Temps *w, const Tensor *index) {
 void nc_temps_checktype(Temps *w, const Tensor *x, const Tensor *src,
                         const char *name) {
   if (w->status != NC_OK || x->dtype == src->dtype) return;
-  w->status = nc_fail(NC_EDTYPE, "%s is %s, {0} is %s", name,
+  w->status = nc_fail(NC_EDTYPE, "%s is %s, self is %s", name,
                       nc_dtypename(src->dtype), nc_dtypename(x->dtype));
   nc_hint("%s:to(\"%s\")", name, nc_dtypename(x->dtype));
 }
@@ -144,7 +146,7 @@ int nc_op_index_select(Call *c) {
   y = nc_temps_indexselect(&w, nc_temps_atleast1d(&w, x), dim,
                            vector(&w, c->arg[2].t));
   if (x->nd == 0) y = nc_temps_reshape(&w, y, 0, NULL);
-  return nc_temps_endcall(&w, c, y);
+  return nc_temps_endcall(&w, c, y, 3);
 }
 
 /* Is src of the shape of x, but as long as the index along dim? */
@@ -182,7 +184,7 @@ static int putslices(Call *c, PutMode how, const Scalar *alpha) {
   }
   slices(ix, dim, index);
   nc_temps_setindex(&w, flat, ix, dim + 1, &src, how);
-  return nc_temps_endinplace(&w, c);
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 int nc_op_index_add_(Call *c) {
@@ -225,7 +227,7 @@ int nc_op_index_reduce(Call *c) {
   nc_setint(&one, 4, c->arg[4].s.i + 1); /* the first of those is sum */
   nc_setint(&one, 5, c->arg[5].s.i);
   return nc_temps_endcall(
-      &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size));
+      &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size), 4);
 }
 
 int nc_op_index_reduce_(Call *c) {
@@ -233,7 +235,7 @@ int nc_op_index_reduce_(Call *c) {
   Call one = *c;
   one.op = OPERATOR_index_reduce;
   nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
-  return nc_temps_endinplace(&w, c);
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 /* The number, or tensor without dimensions, that fills elements of x. */
@@ -255,7 +257,7 @@ int nc_op_index_fill_(Call *c) {
   slices(ix, dim, index);
   nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3],
                     PUT_SET);
-  return nc_temps_endinplace(&w, c);
+  return nc_temps_endinplace(&w, c, 4);
 }
 
 int nc_op_index_fill(Call *c) {
@@ -274,7 +276,7 @@ int nc_op_take(Call *c) {
   y = nc_temps_indexselect(&w, nc_temps_reshape(&w, x, 1, &rest), 0,
                            nc_temps_reshape(&w, index, 1, &rest));
   return nc_temps_endcall(&w, c,
-                          nc_temps_reshape(&w, y, index->nd, index->size));
+                          nc_temps_reshape(&w, y, index->nd, index->size), 2);
 }
 
 int nc_op_put_(Call *c) {
@@ -295,7 +297,7 @@ int nc_op_put_(Call *c) {
     nc_temps_setindex(&w, flat, ix, 1, &src, c->arg[3].s.i ? PUT_ADD : PUT_SET);
   if (own != x)
     nc_temps_copyinto(&w, x, nc_temps_reshape(&w, flat, x->nd, x->size));
-  return nc_temps_endinplace(&w, c);
+  return nc_temps_endinplace(&w, c, 3);
 }
 
 int nc_op_put(Call *c) {
@@ -317,7 +319,7 @@ int nc_op_index_put_(Call *c) {
   if (c->arg[2].t) nc_temps_checktype(&w, c->arg[0].t, c->arg[2].t, "values");
   nc_temps_setindex(&w, c->arg[0].t, ix, list->n, &c->arg[2],
                     c->arg[3].s.i ? PUT_ADD : PUT_SET);
-  return nc_temps_endinplace(&w, c);
+  return nc_temps_endinplace(&w, c, 3);
 }
 
 int nc_op_index_put(Call *c) {

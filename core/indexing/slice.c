@@ -11,6 +11,11 @@
 
 #define MAXPIECES (1 << 24) /* views in one list */
 
+/* Names the operation and the first n operands of a failed call. */
+static int blamed(const Call *c, int r, int n) {
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, n);
+}
+
 /* out[0] = another view of arg 0, to be changed */
 static int alias(Call *c) {
   return nc_alias(&c->out[0], c->arg[0].t);
@@ -86,7 +91,7 @@ static int narrow(Call *c) {
 }
 
 int nc_op_narrow(Call *c) {
-  return narrow(c);
+  return blamed(c, narrow(c), 1);
 }
 
 static int selectone(Call *c) {
@@ -101,7 +106,7 @@ static int selectone(Call *c) {
 }
 
 int nc_op_select(Call *c) {
-  return selectone(c);
+  return blamed(c, selectone(c), 1);
 }
 
 static int slice(Call *c) {
@@ -119,7 +124,7 @@ static int slice(Call *c) {
 }
 
 int nc_op_slice(Call *c) {
-  return slice(c);
+  return blamed(c, slice(c), 1);
 }
 
 /*
@@ -136,7 +141,7 @@ static int squeeze(Call *c) {
 }
 
 int nc_op_squeeze(Call *c) {
-  return squeeze(c);
+  return blamed(c, squeeze(c), 1);
 }
 
 /* Puts a dimension of size 1 at d; there must be room for it. */
@@ -167,7 +172,7 @@ static int unsqueeze(Call *c) {
 }
 
 int nc_op_unsqueeze(Call *c) {
-  return unsqueeze(c);
+  return blamed(c, unsqueeze(c), 1);
 }
 
 /* Stretches the view y of x; -1 keeps a size. */
@@ -224,7 +229,7 @@ int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t given[]) {
 
 int nc_op_expand(Call *c) {
   int r = nc_expandto(&c->out[0], c->arg[0].t, c->arg[1].n, c->arg[1].list);
-  return r;
+  return blamed(c, r, 1);
 }
 
 int nc_op_broadcast_to(Call *c) {
@@ -234,7 +239,7 @@ int nc_op_broadcast_to(Call *c) {
 int nc_op_expand_as(Call *c) {
   const Tensor *other = c->arg[1].t;
   int r = nc_expandto(&c->out[0], c->arg[0].t, other->nd, other->size);
-  return r;
+  return blamed(c, r, 2);
 }
 
 /*
@@ -270,7 +275,7 @@ static int diagonal(Call *c) {
 }
 
 int nc_op_diagonal(Call *c) {
-  return diagonal(c);
+  return blamed(c, diagonal(c), 1);
 }
 
 /*
@@ -305,7 +310,7 @@ static int unbind(Call *c) {
 }
 
 int nc_op_unbind(Call *c) {
-  return unbind(c);
+  return blamed(c, unbind(c), 1);
 }
 
 /* Pieces of `length' along d, the last one shorter; `least' are made. */
@@ -333,7 +338,7 @@ static int chunk(Call *c) {
 }
 
 int nc_op_chunk(Call *c) {
-  return chunk(c);
+  return blamed(c, chunk(c), 1);
 }
 
 /* Pieces of the sizes in a list, which must be those of all of dim d. */
@@ -372,5 +377,5 @@ static int split(Call *c) {
 }
 
 int nc_op_split(Call *c) {
-  return split(c);
+  return blamed(c, split(c), 1);
 }

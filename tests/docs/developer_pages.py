@@ -29,7 +29,8 @@ def tree():
 
 def there(page, path):
     return any(os.path.exists(os.path.join(ROOT, folder, path))
-               for folder in ('', os.path.dirname(page)))
+               for folder in ('', os.path.dirname(page), page.split('/')[0],
+                              'core'))
 
 
 def missing(page, words, names):
@@ -38,7 +39,7 @@ def missing(page, words, names):
     text = re.sub(r'^```.*?^```', '', text, flags=re.M | re.S)
     for term in set(re.findall(r'`([^`\n]+)`', text)) - new:
         for word in re.findall(r'\b(?:nc|nl|sh)_\w*\w\b', term):
-            if word not in words and not word.endswith('_'):
+            if word not in words and not re.search('_$|[A-Z]', word):
                 yield word
         if re.fullmatch(FILE, term) and '/' not in term:
             if term not in names and term != 'NAME.lua':
