@@ -153,6 +153,7 @@ int nc_allfinite(const void *x, int64_t n, int64_t bytes) {
   const float *f = x;
   const double *d = x;
   double zero = 0;
-  for (int64_t i = 0; i < n; i++) zero += 0 * (bytes == 8 ? d[i] : (double)f[i]);
+  for (int64_t i = 0; i < n; i++)
+    zero += 0 * (bytes == 8 ? d[i] : (double)f[i]);
   return zero == 0;
 }

@@ -31,7 +31,7 @@ void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
   }
 }
 
-/* Adds the dimensions of x that are reduced, or those that are not, to a loop. */
+/* Adds to a loop the dimensions of x that are `reduced', or the others. */
 static void add_dims(TensorIter *k, const Tensor *x, const Tensor *y,
                      unsigned dims, int keepdim, int reduced) {
   int first = k->nd, out = y->nd;
