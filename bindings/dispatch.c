@@ -349,7 +349,7 @@ static int family(lua_State *L, int into) {
   }
   if (r != NC_OK) {
     if (into) nc_error_replace(c->arg[0].t, a.arg[0].t);
-    nc_error_rename(s->name, a.arg, s->n);
+    nc_error_call(r, s->name, a.arg, s->n);
     named(r, into, s->name);
     if (writer || out) r = nl_written(r, s->name);
   }

@@ -498,7 +498,8 @@ typedef struct Host {
   const char *requests;       /* NC_REQUESTS */
   volatile sig_atomic_t *interrupted;
   void (*rule)(const char *fmt, ...);
-  void (*blameop)(const char *op);
+  void (*error_op)(const char *op);
+  void (*error_final)(void);
   int (*newtensor)(Tensor **t, const Device *d, DType type, int nd,
                    const int64_t size[]);
   void (*release)(Tensor *t);

@@ -6,6 +6,8 @@
 #ifndef core_error_h
 #define core_error_h
 
+typedef struct Arg Arg;       /* of operations.h */
+
 /* clang-format off */
 #define NC_ERRORS(X)                       \
   X(ENOMEM,  "out of memory")              \
@@ -30,6 +32,7 @@ typedef struct Operand {      /* what an operand of a failed operation was */
   int64_t size[NC_MAXDIM];
   const char *device;
   int isview;
+  unsigned fills;             /* the placeholders that it fills, bits */
   char note[40];              /* what else there is to say, or "" */
 } Operand;
 
@@ -37,6 +40,7 @@ typedef struct Operand {      /* what an operand of a failed operation was */
 
 typedef struct Error {
   int code;
+  int final;                  /* operation and operands are the right ones */
   int partly;                 /* what was written to may be partly updated */
   char op[48];                /* the operation, or "" */
   char text[512];             /* what is wrong, without the operation */
@@ -63,17 +67,34 @@ size_t nc_utf8(uint32_t *c, const char *s, size_t n);
    "..." if too long.  Returns buf. */
 char *nc_printable(char *buf, size_t room, const char *s, size_t n);
 
-/* Starts a new record; returns code. */
+/* The placeholder of operand j as an argument of a format. */
+#define NC_OPERAND(j) "\2" #j
+const char *nc_operandtext(int j);
+
+/* Starts a new record; returns code.  In these formats {j} stands for operand j
+   of the operation that fails, from 0: what the user calls it takes its place
+   where the error is shown. */
 int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_first(const char *fmt, ...) NC_PRINTF(1, 2);
+
+/* Who calls an operation (nc_call, nc_apply, ...) adds its name and operands,
+   or puts them in the place of those of the operation inside that failed; r is
+   the status, which it gives back.  An operation itself adds nothing. */
+int nc_error_call(int r, const char *op, const Arg *in, int n);
+
+/* For what is no operation, or knows more than its operands. */
+void nc_error_op(const char *op);                        /* names it */
 void nc_error_operand(const char *role, const Tensor *t); /* adds an operand */
+/* The same for operand j, which may be another one of an outer operation. */
+void nc_error_operandat(int j, const char *role, const Tensor *t);
 void nc_error_note(const char *fmt, ...) NC_PRINTF(1, 2); /* to the last one */
-void nc_error_op(const char *op);                  /* names the operation */
+void nc_error_final(void);    /* nobody is to replace these */
 void nc_error_replace(const Tensor *from, const Tensor *to); /* in the record */
-void nc_error_partial(void);                             /* sets that in the record */
-const Error *nc_lasterror(void);                  /* of this thread */
+void nc_error_partial(void);  /* what was written to may be partly updated */
+
+const Error *nc_lasterror(void);          /* of this thread; until the next */
 const char *nc_errname(int code);                 /* "ESHAPE" */
 
 #define TRY(call)                   \

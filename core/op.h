@@ -66,9 +66,6 @@ int nc_onedevice(const Device **d, const Arg in[], int n);  /* they do not */
    the results come back.  Results of failure are the caller's to release. */
 int nc_byhost(Call *c, const Device *d);
 
-/* Adds the operation and its operands to the record of failure r. */
-int nc_error_call(int r, const char *op, const Arg in[], int n);
-
 /* The shape of x folded along dims. */
 void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,
                      int64_t size[]);

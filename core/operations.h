@@ -62,7 +62,7 @@ typedef struct Generator {
 } Generator;
 
 /* An argument of an operation: what of it is set depends on its type. */
-typedef struct Arg {
+struct Arg {
   int given;                  /* 0: the default holds (also in the fields) */
   Tensor *t;                  /* NULL where a number stands for a tensor */
   Scalar s;
@@ -73,11 +73,7 @@ typedef struct Arg {
   const Device *device;
   Generator *generator;       /* NULL: the default one */
   DType dtype;
-} Arg;
-
-/* The failure is that of op, called with these operands, and not of one that it
-   is made of: the record gets its name, and the roles of the call. */
-void nc_error_rename(const char *op, const Arg in[], int n);
+};
 
 /* y = op(in...) with scalar parameters par (p and q of the row), written to
    `out' if that is not NULL. */

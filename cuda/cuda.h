@@ -29,7 +29,8 @@ extern const Host *nc_hostside;
 #define nc_fail         nc_hostside->fail
 #define nc_rule         nc_hostside->rule
 #define nc_hint         nc_hostside->hint
-#define nc_error_op      nc_hostside->blameop
+#define nc_error_op     nc_hostside->error_op
+#define nc_error_final  nc_hostside->error_final
 #define nc_newtensor    nc_hostside->newtensor    /* nc_new */
 #define nc_release      nc_hostside->release
 #define nc_dense        nc_hostside->newdense

@@ -491,8 +491,8 @@ end)
 
 local function chain(op, list)
   local n = type(list) == "table" and #list or 0
-  for _, t in ipairs(n > 0 and list or {}) do
-    if not nacre.is_tensor(t) then fail(op, "takes tensors alone") end
+  for i = 1, n do                 -- not ipairs, which ends at a nil
+    if not nacre.is_tensor(list[i]) then fail(op, "takes tensors alone") end
   end
   if n < 2 then fail(op, ("needs at least two tensors, not %d"):format(n)) end
   local row, column = list[1]:dim() == 1, list[n]:dim() == 1

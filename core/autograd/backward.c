@@ -395,8 +395,8 @@ static int needsgiven(const Tensor *t) {
           "a result of shape [%s] needs the gradient to begin "
           "with; only that of one element is 1",
           nc_shapetext(shape, t->nd, t->size));
-  nc_error_operand("self", t);
-  nc_hint("self:sum():backward(), or self:backward(gradient)");
+  nc_error_operandat(0, "self", t);
+  nc_hint("{0}:sum():backward(), or {0}:backward(gradient)");
   return NC_EVALUE;
 }
 
@@ -438,7 +438,7 @@ static int checkoutput(Tensor *t) {
                        "it was made of does");
     nc_hint("x:requires_grad_() before x is used");
   }
-  nc_error_operand("self", t);
+  nc_error_operandat(0, "self", t);
   return NC_EVALUE;
 }
 

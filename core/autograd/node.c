@@ -203,7 +203,7 @@ int nc_require(Tensor *t, int yes) {
             "the tensor is a result of %s, and only leaves can "
             "stop requiring a gradient",
             t->ad->node->name);
-    nc_hint("self:detach() has no history");
+    nc_hint("{0}:detach() has no history");
     return NC_EVALUE;
   }
   if (!yes) {
@@ -215,7 +215,7 @@ int nc_require(Tensor *t, int yes) {
             "only float tensors can require a gradient, this is "
             "%s",
             nc_dtypename(t->dtype));
-    nc_hint("self:to(\"float32\") first");
+    nc_hint("{0}:to(\"float32\") first");
     return NC_EDTYPE;
   }
   TRY(leafnode(t));
@@ -263,7 +263,7 @@ static int needsrequired(Tensor *t) {
   TRY(nc_requires(&yes, t));
   if (yes) return NC_OK;
   nc_fail(NC_EVALUE, "the tensor does not require a gradient");
-  nc_hint("self:requires_grad_() before it is used");
+  nc_hint("{0}:requires_grad_() before it is used");
   return NC_EVALUE;
 }
 
@@ -296,7 +296,7 @@ int nc_detach(Tensor **y, Tensor *x) {
 int nc_detachinto(Tensor *t) {
   if (t->base) {
     nc_fail(NC_EVALUE, "a view cannot be detached in place");
-    nc_hint("self:detach() gives a tensor without history");
+    nc_hint("{0}:detach() gives a tensor without history");
     return NC_EVALUE;
   }
   if (t->ad == NULL) return NC_OK;

@@ -328,7 +328,7 @@ int nc_call(Call *c) {
     nc_release(c->out[i]);
     c->out[i] = NULL;
   }
-  return r;
+  return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }
 
 /*

@@ -108,14 +108,12 @@ static int asnumber(const Tensor *t) {
 
 /* Operands i and j are on devices a and b. */
 static int apart(int i, int j, const Device *a, const Device *b) {
-  char first[16], other[16];
   if (nc_ismeta(a) != nc_ismeta(b))
     return nc_fail(NC_EDEVICE, "one operand is of a dry run and has no values");
-  snprintf(first, sizeof first, i ? "arg %d" : "self", i);
-  snprintf(other, sizeof other, "arg %d", j);
   nc_fail(NC_EDEVICE, "operands are on different devices");
   nc_rule("one operation runs on one device");
-  nc_hint("%s:to(\"%s\"), or %s:to(\"%s\")", other, a->name, first, b->name);
+  nc_hint("%s:to(\"%s\"), or %s:to(\"%s\")", nc_operandtext(j), a->name,
+          nc_operandtext(i), b->name);
   return NC_EDEVICE;
 }
 

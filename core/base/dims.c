@@ -25,7 +25,7 @@ int nc_outside(int64_t given, int64_t size, int d, int nd) {
     nc_fail(NC_EINDEX, "index 0: indices start at 1");
     if (d > 0) nc_hint("1 is the first of dim %d, -1 the last", d + 1);
     else
-      nc_hint("self[1] is the first %s, self[-1] the last",
+      nc_hint("{0}[1] is the first %s, {0}[-1] the last",
               nd > 1 ? "row" : "element");
     return NC_EINDEX;
   }

@@ -10,6 +10,9 @@
 #include "core/op.h"
 #include "core/tracing.h"
 
+/* A placeholder {j} of a format is a byte that no text has, and the digit. */
+#define PLACEHOLDER '\2'
+
 static _Thread_local Error record;
 
 /* Would the character act on a terminal? */
@@ -27,6 +30,10 @@ static void tame(char *text, size_t room) {
   for (k = 0; k < n && !acts((unsigned char)text[k]) && text[k] > 0;) k++;
   if (k == n) return;
   for (size_t i = 0; i < n && used + 8 < room; i += k ? k : 1) {
+    if (text[i] == PLACEHOLDER && isdigit((unsigned char)text[i + 1])) {
+      memcpy(tamed + used, text + i, k = 2), used += 2;
+      continue;
+    }
     k = nc_utf8(&c, text + i, n - i);
     if (k && !acts(c)) memcpy(tamed + used, text + i, k), used += k;
     else
@@ -48,41 +55,56 @@ static void agree(char *text) {
   }
 }
 
+static void markplaceholders(char *out, size_t room, const char *fmt) {
+  size_t n = 0;
+  while (*fmt && n + 2 < room) {
+    if (fmt[0] == '{' && isdigit((unsigned char)fmt[1]) && fmt[2] == '}') {
+      out[n++] = PLACEHOLDER;
+      out[n++] = fmt[1];
+      fmt += 3;
+    } else out[n++] = *fmt++;
+  }
+  out[n] = '\0';
+}
+
+static void print(char *text, size_t room, const char *fmt, va_list args) {
+  char marked[sizeof record.text];
+  markplaceholders(marked, sizeof marked, fmt);
+  vsnprintf(text, room, marked, args);
+  tame(text, room);
+}
+
 int nc_fail(int code, const char *fmt, ...) {
   va_list args;
   record.code = code;
   record.op[0] = record.rule[0] = record.hint[0] = record.first[0] = '\0';
-  record.n = record.partly = 0;
+  record.n = record.partly = record.final = 0;
   va_start(args, fmt);
-  vsnprintf(record.text, sizeof record.text, fmt, args);
+  print(record.text, sizeof record.text, fmt, args);
   va_end(args);
   agree(record.text);
-  tame(record.text, sizeof record.text);
   return code;
 }
 
 void nc_rule(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  vsnprintf(record.rule, sizeof record.rule, fmt, args);
+  print(record.rule, sizeof record.rule, fmt, args);
   va_end(args);
-  tame(record.rule, sizeof record.rule);
 }
 
 void nc_hint(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  vsnprintf(record.hint, sizeof record.hint, fmt, args);
+  print(record.hint, sizeof record.hint, fmt, args);
   va_end(args);
-  tame(record.hint, sizeof record.hint);
 }
 
 void nc_first(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  vsnprintf(record.first, sizeof record.first, fmt, args);
+  print(record.first, sizeof record.first, fmt, args);
   va_end(args);
-  tame(record.first, sizeof record.first);
 }
 
 void nc_error_operand(const char *role, const Tensor *t) {
@@ -90,6 +112,7 @@ void nc_error_operand(const char *role, const Tensor *t) {
   if (record.n == NC_MAXERROROPERANDS) return;
   record.n++;
   snprintf(o->role, sizeof o->role, "%s", role);
+  o->fills = 0;
   o->note[0] = '\0';
   o->identity = t;
   o->dtype = t->dtype;
@@ -120,10 +143,6 @@ void nc_error_op(const char *op) {
   snprintf(record.op, sizeof record.op, "%s", op);
 }
 
-const Error *nc_lasterror(void) {
-  return &record;
-}
-
 const char *nc_errname(int code) {
 #define X(name, text) #name,
   static const char *const names[] = { "OK", NC_ERRORS(X) };
@@ -131,104 +150,109 @@ const char *nc_errname(int code) {
   return code >= 0 && code < NC_ERRCOUNT ? names[code] : "?";
 }
 
-enum { ROLE = 16 };
-
-static const char *roleof(char role[ROLE], int j) {
-  snprintf(role, ROLE, j ? "arg %d" : "self", j);
-  return role;
+/*
+** The operation that failed, and its operands
+*/
+void nc_error_final(void) {
+  record.final = 1;
 }
 
-/* A device that works later than it is asked fails under its own name: the
-   operands of who happened to wait are not the ones that are wrong. */
-static int foundlater(void) {
-  return strncmp(record.op, "cuda:", 5) == 0;
+static const char *const usualrole[NC_MAXARG] = { "self",  "arg 1", "arg 2",
+                                                  "arg 3", "arg 4", "arg 5",
+                                                  "arg 6", "arg 7" };
+
+const char *nc_operandtext(int j) {
+  static const char *const text[NC_MAXARG] = { NC_OPERAND(0), NC_OPERAND(1),
+                                               NC_OPERAND(2), NC_OPERAND(3),
+                                               NC_OPERAND(4), NC_OPERAND(5),
+                                               NC_OPERAND(6), NC_OPERAND(7) };
+  return text[j];
 }
 
-int nc_error_call(int r, const char *op, const Arg in[], int n) {
-  char role[ROLE];
-  if (r == NC_OK || r == NC_EINTR || foundlater()) return r;
-  if (record.op[0] == '\0') nc_error_op(op);
-  if (record.n > 0) return r;
+void nc_error_operandat(int j, const char *role, const Tensor *t) {
+  const int i = record.n;
+  nc_error_operand(role, t);
+  if (i < record.n) record.operand[i].fills = 1u << j;
+}
+
+static void attach(const Arg in[], int n) {
   for (int j = 0; j < n; j++)
-    if (in[j].t) nc_error_operand(roleof(role, j), in[j].t);
-  return r;
+    if (in[j].t) nc_error_operandat(j, usualrole[j], in[j].t);
 }
 
-/* The place of a tensor among operands, or -1. */
-static int placeof(const Tensor *t, const Arg in[], int n) {
-  for (int j = 0; j < n; j++)
-    if (in[j].t && in[j].t == t) return j;
-  return -1;
-}
-
-/* Has an operand of the record a role that it has not among these? */
-static int misplaced(const Arg in[], int n) {
-  char role[ROLE];
-  for (int i = 0; i < record.n; i++) {
-    const Operand *o = &record.operand[i];
-    int same = 0;
-    if (strcmp(o->role, "self") != 0 && strncmp(o->role, "arg ", 4) != 0)
-      continue;
-    for (int j = 0; j < n; j++)
-      same |= in[j].t && in[j].t == o->identity &&
-              strcmp(o->role, roleof(role, j)) == 0;
-    if (!same) return 1;
-  }
+static int ismentioned(const char *text, unsigned placeholders) {
+  for (; *text; text++)
+    if (*text == PLACEHOLDER && placeholders >> (text[1] - '0') & 1) return 1;
   return 0;
 }
 
-/* A role before a number is the word for that: "index -3". */
-static int counts(const char *s) {
-  s += strspn(s, " -");
-  return isdigit((unsigned char)*s);
+/* The position of an operand among those of an outer operation, or -1. */
+static int positionof(const Operand *o, const Arg in[], int n) {
+  for (int j = 0; j < n; j++)
+    if (in[j].t && in[j].t == o->identity && o->fills >> j & 1) return j;
+  for (int j = 0; j < n; j++)
+    if (in[j].t && in[j].t == o->identity) return j;
+  return -1;
 }
 
-/* The operand of the record whose role stands at s, or NULL. */
-static const Operand *roleat(const char *s) {
-  for (int i = 0; i < record.n; i++) {
-    const size_t len = strlen(record.operand[i].role);
-    if (strncmp(s, record.operand[i].role, len) == 0 &&
-        !isalnum((unsigned char)s[len]) && s[len] != '_' && !counts(s + len))
-      return &record.operand[i];
-  }
-  return NULL;
-}
-
-/* Writes s with the roles that these operands have to text; 0: it speaks of a
-   tensor that is none of them. */
-static int reworded(char *text, size_t size, const char *s, const Arg in[],
-                    int n) {
-  const char *start = s;
-  size_t at = 0;
-  while (*s && at + ROLE < size) {
-    const int first = s == start || !isalnum((unsigned char)s[-1]);
-    const Operand *o = first ? roleat(s) : NULL;
-    const int j = o ? placeof(o->identity, in, n) : -1;
-    if (o && j < 0) return 0;
-    if (o) {
-      at += strlen(roleof(text + at, j));
-      s += strlen(o->role);
-    } else text[at++] = *s++;
-  }
-  text[at] = '\0';
-  return 1;
-}
-
-void nc_error_rename(const char *op, const Arg in[], int n) {
-  const int inner = record.op[0] && strcmp(record.op, op) != 0;
-  char text[sizeof record.text], hint[sizeof record.hint];
-  const Device *d;
+/* Replaces the operands of an inner operation by those of the outer one, unless
+   the text is about a tensor that the outer one was not given. */
+static void replaceoperands(const Arg in[], int n) {
+  const int ninner = record.n;
+  unsigned fills[NC_MAXARG] = { 0 };
   int tensors = 0;
-  if (record.op[0] == '\0') nc_error_op(op);
-  if (record.n == 0 || record.code == NC_EINTR || record.first[0]) return;
   for (int j = 0; j < n; j++) tensors += in[j].t != NULL;
-  if (tensors && (inner || misplaced(in, n)) &&
-      reworded(text, sizeof text, record.text, in, n)) {
-    memcpy(record.text, text, sizeof text);
-    nc_hint("%s", reworded(hint, sizeof hint, record.hint, in, n) ? hint : "");
-    record.n = 0;
-    if (record.code == NC_EDEVICE) nc_samedevice(&d, in, n); /* its hint */
+  for (int i = 0; i < ninner; i++) {
+    const Operand *o = &record.operand[i];
+    const int at = positionof(o, in, n);
+    if (o->fills == 0 || tensors == 0) return;
+    if (at >= 0) fills[at] |= o->fills;
+    else if (ismentioned(record.text, o->fills) ||
+             ismentioned(record.hint, o->fills))
+      return;
   }
+  record.n = 0;
+  attach(in, n);
+  for (int i = 0, j = 0; i < record.n; i++, j++) {
+    while (in[j].t == NULL) j++;
+    record.operand[i].fills = fills[j];
+  }
+}
+
+int nc_error_call(int r, const char *op, const Arg *in, int n) {
+  if (r == NC_OK || r == NC_EINTR || record.final) return r;
+  if (record.n == 0) attach(in, n);
+  else replaceoperands(in, n);
   nc_error_op(op);
-  nc_error_call(record.code, op, in, n);
+  return r;
+}
+
+/*
+** Reading it
+*/
+static const char *roleof(char placeholder) {
+  const int j = placeholder - '0';
+  for (int i = 0; i < record.n; i++)
+    if (record.operand[i].fills >> j & 1) return record.operand[i].role;
+  return usualrole[j % NC_MAXARG];
+}
+
+static void fill(char *out, size_t room, const char *text) {
+  size_t n = 0;
+  for (; *text && n + sizeof record.operand->role < room; text++)
+    if (*text == PLACEHOLDER && isdigit((unsigned char)text[1])) {
+      const char *role = roleof(*++text);
+      memcpy(out + n, role, strlen(role));
+      n += strlen(role);
+    } else out[n++] = *text;
+  out[n] = '\0';
+}
+
+const Error *nc_lasterror(void) {
+  static _Thread_local Error shown;
+  memcpy(&shown, &record, sizeof shown);
+  fill(shown.text, sizeof shown.text, record.text);
+  fill(shown.rule, sizeof shown.rule, record.rule);
+  fill(shown.hint, sizeof shown.hint, record.hint);
+  return &shown;
 }

@@ -334,7 +334,7 @@ int nc_pin(Tensor **out, Tensor *x) {
   *out = NULL;
   if (nc_device(x) != &nc_cpu) {
     nc_fail(NC_EDEVICE, "only the memory of the cpu can be page-locked");
-    nc_hint("self:cpu() first");
+    nc_hint("{0}:cpu() first");
     return NC_EDEVICE;
   }
   if (x->data->pinned) {
@@ -357,7 +357,7 @@ int nc_item(Scalar *v, const Tensor *t) {
   if (nc_numel(t) != 1) {
     nc_fail(NC_EVALUE, "a tensor of one element is needed, this is [%s]",
             nc_shapetext(shape, t->nd, t->size));
-    nc_hint("self:totable() gives every element");
+    nc_hint("{0}:totable() gives every element");
     return NC_EVALUE;
   }
   if (nc_tracing) return nc_read_traced(v, "item", t, 0);

@@ -78,7 +78,7 @@ static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
   nc_temps_checkindex(w, index);
   x = nc_temps_atleast1d(w, x);
   Tensor *own = nc_temps_atleast1d(w, index);
-  checkwithin(w, own, x, dim, "self");
+  checkwithin(w, own, x, dim, NC_OPERAND(0));
   if (w->status == NC_OK && (nc_device(x)->gather_dim || nc_numel(own) == 0)) {
     int r = nc_new(&y, nc_device(x), x->dtype, own->nd, own->size);
     y = nc_temps_add(w, r, &y);
@@ -108,7 +108,7 @@ int nc_op_gather(Call *c) {
   Temps w = { 0 };
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], c->arg[0].t);
-  return nc_temps_endcall(&w, c, picked(&w, c->arg[0].t, dim, c->arg[2].t), 3);
+  return nc_temps_endcall(&w, c, picked(&w, c->arg[0].t, dim, c->arg[2].t));
 }
 
 /* x and index, broadcast to each other but along dim */
@@ -116,7 +116,7 @@ static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
   int64_t a[NC_MAXDIM], b[NC_MAXDIM];
   const int nd = (*x)->nd;
   if ((*index)->nd != nd) {
-    w->status = nc_fail(NC_ESHAPE, "the index has %d dimensions, self has %d",
+    w->status = nc_fail(NC_ESHAPE, "the index has %d dimensions, {0} has %d",
                         (*index)->nd, nd);
     return;
   }
@@ -128,7 +128,7 @@ static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
     else if (b[d] == 1) b[d] = a[d];
     else if (a[d] != b[d]) {
       w->status = nc_fail(NC_ESHAPE,
-                          "self has size %lld along dim %d, the "
+                          "{0} has size %lld along dim %d, the "
                           "index %lld",
                           (long long)a[d], d + 1, (long long)b[d]);
       return;
@@ -152,7 +152,7 @@ int nc_op_take_along_dim(Call *c) {
     index = nc_temps_reshape(&w, index, 1, &all);
   }
   return nc_temps_endcall(
-      &w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL, 2);
+      &w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL);
 }
 
 /* The part of src that the index reaches. */
@@ -216,7 +216,7 @@ static void scatterto(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
     if (w->status == NC_OK) nc_temps_checktype(w, x, src.t, "src");
     checkwithin(w, index, src.t, -1, "src");
   }
-  checkwithin(w, index, x, dim, "self");
+  checkwithin(w, index, x, dim, NC_OPERAND(0));
   if (w->status != NC_OK || nc_numel(index) == 0) return;
   if (src.t) src.t = reached(w, src.t, index);
   if (direct(w, x, src.t)) {
@@ -300,13 +300,13 @@ static int oncopy(Call *c, Operator into,
   y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   if (y) put(&w, c, y, 1);
   if (w.status != NC_OK) nc_error_replace(y, c->arg[0].t);
-  return nc_temps_endcall(&w, c, y, 4);
+  return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_scatter_(Call *c) {
   Temps w = { 0 };
   scatterinto(&w, c, c->arg[0].t, 0);
-  return nc_temps_endinplace(&w, c, 4);
+  return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_scatter(Call *c) {
@@ -316,7 +316,7 @@ int nc_op_scatter(Call *c) {
 int nc_op_scatter_add_(Call *c) {
   Temps w = { 0 };
   addinto(&w, c, c->arg[0].t, 0);
-  return nc_temps_endinplace(&w, c, 4);
+  return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_scatter_add(Call *c) {
@@ -335,7 +335,7 @@ int nc_op__scatter(Call *c) {
         nc_fail(NC_EVALUE, "how must be from %d to %d", PUT_MUL, PUT_MIN);
   if (w.status == NC_OK)
     scatter(&w, y, dim, c->arg[2].t, c->arg[3], (PutMode)how);
-  return nc_temps_endcall(&w, c, y, 4);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /* What a fold of type t starts from. */
@@ -383,7 +383,7 @@ int nc_op_scatter_reduce(Call *c) {
                      nc_category(x->dtype) == NC_FLOAT ? OP_true_divide
                                                        : OP_floor_divide,
                      y, numbers(&w, x, dim, index, self));
-  return nc_temps_endcall(&w, c, y, 4);
+  return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_scatter_reduce_(Call *c) {
@@ -391,7 +391,7 @@ int nc_op_scatter_reduce_(Call *c) {
   Call one = *c;
   one.op = OPERATOR_scatter_reduce;
   nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
-  return nc_temps_endinplace(&w, c, 4);
+  return nc_temps_endinplace(&w, c);
 }
 
 /* Of an extreme: shared evenly among those that are it. */

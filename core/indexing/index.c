@@ -16,8 +16,8 @@
 int nc_error_index(int r, const Tensor *t, const char *role,
                    const Tensor *other) {
   if (r == NC_OK || r == NC_EINTR || nc_lasterror()->n > 0) return r;
-  nc_error_operand("self", t);
-  if (other) nc_error_operand(role, other);
+  nc_error_operandat(0, "self", t);
+  if (other) nc_error_operandat(1, role, other);
   return r;
 }
 

@@ -45,11 +45,9 @@ Tensor *nc_listed(Temps *w, const Tensor *x, const int64_t list[], int64_t n) {
   return nc_temps_add(w, r, &y);
 }
 
-int nc_temps_endcall(Temps *w, Call *c, Tensor *y, int n) {
+int nc_temps_endcall(Temps *w, Call *c, Tensor *y) {
   nc_temps_result(w, &c->out[0], y);
-  if (w->status != NC_OK && w->status != NC_EINTR)
-    nc_error_op(nc_operators[c->op].name);
-  return nc_error_call(nc_temps_finish(w), nc_operators[c->op].name, c->arg, n);
+  return nc_temps_finish(w);
 }
 
 int nc_oncopy(Call *c, Operator into) {
@@ -59,11 +57,11 @@ int nc_oncopy(Call *c, Operator into) {
   Tensor *copy = one.arg[0].t = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   Tensor *y = nc_temps_call(&w, &one);
   if (w.status != NC_OK) nc_error_replace(copy, c->arg[0].t);
-  return nc_temps_endcall(&w, c, y, 4);
+  return nc_temps_endcall(&w, c, y);
 }
 
-int nc_temps_endinplace(Temps *w, Call *c, int n) {
-  return nc_temps_endcall(w, c, c->arg[0].t, n);
+int nc_temps_endinplace(Temps *w, Call *c) {
+  return nc_temps_endcall(w, c, c->arg[0].t);
 }
 
 static void fail(Temps *w, int code, const char *text) {
@@ -83,7 +81,7 @@ void nc_temps_checkindex(Temps *w, const Tensor *index) {
 void nc_temps_checktype(Temps *w, const Tensor *x, const Tensor *src,
                         const char *name) {
   if (w->status != NC_OK || x->dtype == src->dtype) return;
-  w->status = nc_fail(NC_EDTYPE, "%s is %s, self is %s", name,
+  w->status = nc_fail(NC_EDTYPE, "%s is %s, {0} is %s", name,
                       nc_dtypename(src->dtype), nc_dtypename(x->dtype));
   nc_hint("%s:to(\"%s\")", name, nc_dtypename(x->dtype));
 }
@@ -146,7 +144,7 @@ int nc_op_index_select(Call *c) {
   y = nc_temps_indexselect(&w, nc_temps_atleast1d(&w, x), dim,
                            vector(&w, c->arg[2].t));
   if (x->nd == 0) y = nc_temps_reshape(&w, y, 0, NULL);
-  return nc_temps_endcall(&w, c, y, 3);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /* Is src of the shape of x, but as long as the index along dim? */
@@ -184,7 +182,7 @@ static int putslices(Call *c, PutMode how, const Scalar *alpha) {
   }
   slices(ix, dim, index);
   nc_temps_setindex(&w, flat, ix, dim + 1, &src, how);
-  return nc_temps_endinplace(&w, c, 4);
+  return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_index_add_(Call *c) {
@@ -227,7 +225,7 @@ int nc_op_index_reduce(Call *c) {
   nc_setint(&one, 4, c->arg[4].s.i + 1); /* the first of those is sum */
   nc_setint(&one, 5, c->arg[5].s.i);
   return nc_temps_endcall(
-      &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size), 4);
+      &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size));
 }
 
 int nc_op_index_reduce_(Call *c) {
@@ -235,7 +233,7 @@ int nc_op_index_reduce_(Call *c) {
   Call one = *c;
   one.op = OPERATOR_index_reduce;
   nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
-  return nc_temps_endinplace(&w, c, 4);
+  return nc_temps_endinplace(&w, c);
 }
 
 /* The number, or tensor without dimensions, that fills elements of x. */
@@ -257,7 +255,7 @@ int nc_op_index_fill_(Call *c) {
   slices(ix, dim, index);
   nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3],
                     PUT_SET);
-  return nc_temps_endinplace(&w, c, 4);
+  return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_index_fill(Call *c) {
@@ -276,7 +274,7 @@ int nc_op_take(Call *c) {
   y = nc_temps_indexselect(&w, nc_temps_reshape(&w, x, 1, &rest), 0,
                            nc_temps_reshape(&w, index, 1, &rest));
   return nc_temps_endcall(&w, c,
-                          nc_temps_reshape(&w, y, index->nd, index->size), 2);
+                          nc_temps_reshape(&w, y, index->nd, index->size));
 }
 
 int nc_op_put_(Call *c) {
@@ -297,7 +295,7 @@ int nc_op_put_(Call *c) {
     nc_temps_setindex(&w, flat, ix, 1, &src, c->arg[3].s.i ? PUT_ADD : PUT_SET);
   if (own != x)
     nc_temps_copyinto(&w, x, nc_temps_reshape(&w, flat, x->nd, x->size));
-  return nc_temps_endinplace(&w, c, 3);
+  return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_put(Call *c) {
@@ -319,7 +317,7 @@ int nc_op_index_put_(Call *c) {
   if (c->arg[2].t) nc_temps_checktype(&w, c->arg[0].t, c->arg[2].t, "values");
   nc_temps_setindex(&w, c->arg[0].t, ix, list->n, &c->arg[2],
                     c->arg[3].s.i ? PUT_ADD : PUT_SET);
-  return nc_temps_endinplace(&w, c, 3);
+  return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_index_put(Call *c) {

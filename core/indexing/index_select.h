@@ -22,10 +22,10 @@ Tensor *nc_temps_expand(Temps *w, Tensor *x, int nd, const int64_t size[]);
 
 /* Ends a composed call: its first result is y; errors are of this operation
    and its first n operands. */
-int nc_temps_endcall(Temps *w, Call *c, Tensor *y, int n);
+int nc_temps_endcall(Temps *w, Call *c, Tensor *y);
 
 /* The same in place: gives what was changed. */
-int nc_temps_endinplace(Temps *w, Call *c, int n);
+int nc_temps_endinplace(Temps *w, Call *c);
 /* *dim = argument a, which counts the dimensions of x */
 void nc_temps_dim(Temps *w, int *dim, const Arg *a, const Tensor *x);
 /* Is the index of integers?  Is src, of a name, of the type of x? */

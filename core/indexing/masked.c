@@ -43,7 +43,7 @@ static int fill(Call *c, Tensor *out) {
     int r = nc_apply(&y, OP_where, in, NULL, out);
     y = nc_temps_add(&w, r, &y);
   }
-  return nc_temps_endcall(&w, c, y, 3);
+  return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_masked_fill(Call *c) {
@@ -74,7 +74,7 @@ int nc_op_masked_select(Call *c) {
     int r = nc_index(&y, x, &ix, 1);
     y = nc_temps_add(&w, r, &y);
   }
-  return nc_temps_endcall(&w, c, y, 2);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /* How many elements of the mask are true. */
@@ -92,7 +92,7 @@ int nc_op_masked_scatter_(Call *c) {
   int64_t n;
   needbool(&w, mask);
   if (w.status == NC_OK && x->dtype != src->dtype)
-    w.status = nc_fail(NC_EDTYPE, "source is %s, self is %s",
+    w.status = nc_fail(NC_EDTYPE, "source is %s, {0} is %s",
                        nc_dtypename(src->dtype), nc_dtypename(x->dtype));
   mask = nc_temps_expand(&w, mask, x->nd, x->size);
   n = trues(&w, mask);
@@ -106,7 +106,7 @@ int nc_op_masked_scatter_(Call *c) {
     src = nc_temps_narrow(&w, nc_temps_reshape(&w, src, 1, &all), 0, 0, n);
     if (w.status == NC_OK) w.status = nc_setindex(x, &ix, 1, src, nc_int(0));
   }
-  return nc_temps_endcall(&w, c, x, 3);
+  return nc_temps_endcall(&w, c, x);
 }
 
 int nc_op_masked_scatter(Call *c) {
@@ -116,5 +116,5 @@ int nc_op_masked_scatter(Call *c) {
   broadcast(&w, &x, &mask);
   one.op = OPERATOR_masked_scatter_;
   one.arg[0].t = nc_temps_op1(&w, OP_clone, x);
-  return nc_temps_endcall(&w, c, nc_temps_call(&w, &one), 3);
+  return nc_temps_endcall(&w, c, nc_temps_call(&w, &one));
 }

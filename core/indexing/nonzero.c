@@ -70,5 +70,5 @@ static int columns(Call *c) {
 
 int nc_op_nonzero(Call *c) {
   int r = c->arg[1].s.i ? columns(c) : nonzero(&c->out[0], c->arg[0].t);
-  return nc_error_call(r, "nonzero", c->arg, 1);
+  return r;
 }

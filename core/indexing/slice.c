@@ -11,11 +11,6 @@
 
 #define MAXPIECES (1 << 24) /* views in one list */
 
-/* Names the operation and the first n operands of a failed call. */
-static int blamed(const Call *c, int r, int n) {
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, n);
-}
-
 /* out[0] = another view of arg 0, to be changed */
 static int alias(Call *c) {
   return nc_alias(&c->out[0], c->arg[0].t);
@@ -91,7 +86,7 @@ static int narrow(Call *c) {
 }
 
 int nc_op_narrow(Call *c) {
-  return blamed(c, narrow(c), 1);
+  return narrow(c);
 }
 
 static int selectone(Call *c) {
@@ -106,7 +101,7 @@ static int selectone(Call *c) {
 }
 
 int nc_op_select(Call *c) {
-  return blamed(c, selectone(c), 1);
+  return selectone(c);
 }
 
 static int slice(Call *c) {
@@ -124,7 +119,7 @@ static int slice(Call *c) {
 }
 
 int nc_op_slice(Call *c) {
-  return blamed(c, slice(c), 1);
+  return slice(c);
 }
 
 /*
@@ -141,7 +136,7 @@ static int squeeze(Call *c) {
 }
 
 int nc_op_squeeze(Call *c) {
-  return blamed(c, squeeze(c), 1);
+  return squeeze(c);
 }
 
 /* Puts a dimension of size 1 at d; there must be room for it. */
@@ -172,7 +167,7 @@ static int unsqueeze(Call *c) {
 }
 
 int nc_op_unsqueeze(Call *c) {
-  return blamed(c, unsqueeze(c), 1);
+  return unsqueeze(c);
 }
 
 /* Stretches the view y of x; -1 keeps a size. */
@@ -229,7 +224,7 @@ int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t given[]) {
 
 int nc_op_expand(Call *c) {
   int r = nc_expandto(&c->out[0], c->arg[0].t, c->arg[1].n, c->arg[1].list);
-  return blamed(c, r, 1);
+  return r;
 }
 
 int nc_op_broadcast_to(Call *c) {
@@ -239,7 +234,7 @@ int nc_op_broadcast_to(Call *c) {
 int nc_op_expand_as(Call *c) {
   const Tensor *other = c->arg[1].t;
   int r = nc_expandto(&c->out[0], c->arg[0].t, other->nd, other->size);
-  return blamed(c, r, 2);
+  return r;
 }
 
 /*
@@ -275,7 +270,7 @@ static int diagonal(Call *c) {
 }
 
 int nc_op_diagonal(Call *c) {
-  return blamed(c, diagonal(c), 1);
+  return diagonal(c);
 }
 
 /*
@@ -310,7 +305,7 @@ static int unbind(Call *c) {
 }
 
 int nc_op_unbind(Call *c) {
-  return blamed(c, unbind(c), 1);
+  return unbind(c);
 }
 
 /* Pieces of `length' along d, the last one shorter; `least' are made. */
@@ -338,7 +333,7 @@ static int chunk(Call *c) {
 }
 
 int nc_op_chunk(Call *c) {
-  return blamed(c, chunk(c), 1);
+  return chunk(c);
 }
 
 /* Pieces of the sizes in a list, which must be those of all of dim d. */
@@ -377,5 +372,5 @@ static int split(Call *c) {
 }
 
 int nc_op_split(Call *c) {
-  return blamed(c, split(c), 1);
+  return split(c);
 }

@@ -9,11 +9,6 @@
 #include "core/op.h"
 #include "core/portable.h"
 
-/* Names the operation and the first n operands of a failed call. */
-static int blamed(const Call *c, int r, int n) {
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, n);
-}
-
 /* out[0] = another view of arg 0, to be changed */
 static int alias(Call *c) {
   return nc_alias(&c->out[0], c->arg[0].t);
@@ -158,7 +153,7 @@ static void hintshape(Tensor *x, const char *name, int nd,
     if (strcmp(name, "view") == 0 && !viewsteps(step, x, nd, size)) continue;
     listtext(exact, nd, size);
     size[d] = -1;
-    nc_hint("self:%s(%s), or self:%s(%s) to have it worked out", name, exact,
+    nc_hint("{0}:%s(%s), or {0}:%s(%s) to have it worked out", name, exact,
             name, listtext(inferred, nd, size));
     return;
   }
@@ -182,26 +177,26 @@ static int shaped(Call *c, int nd, const int64_t given[], int copy) {
           "copy",
           nc_shapetext(old, x->nd, x->size), listtext(steps, x->nd, x->step),
           nc_shapetext(text, nd, size));
-  nc_hint("self:reshape(%s)", listtext(text, nd, size));
+  nc_hint("{0}:reshape(%s)", listtext(text, nd, size));
   return NC_ESHAPE;
 }
 
 int nc_op_view(Call *c) {
-  return blamed(c, shaped(c, c->arg[1].n, c->arg[1].list, 0), 1);
+  return shaped(c, c->arg[1].n, c->arg[1].list, 0);
 }
 
 int nc_op_reshape(Call *c) {
-  return blamed(c, shaped(c, c->arg[1].n, c->arg[1].list, 1), 1);
+  return shaped(c, c->arg[1].n, c->arg[1].list, 1);
 }
 
 int nc_op_view_as(Call *c) {
   const Tensor *other = c->arg[1].t;
-  return blamed(c, shaped(c, other->nd, other->size, 0), 2);
+  return shaped(c, other->nd, other->size, 0);
 }
 
 int nc_op_reshape_as(Call *c) {
   const Tensor *other = c->arg[1].t;
-  return blamed(c, shaped(c, other->nd, other->size, 1), 2);
+  return shaped(c, other->nd, other->size, 1);
 }
 
 static int flatten(Call *c) {
@@ -225,7 +220,7 @@ static int flatten(Call *c) {
 }
 
 int nc_op_flatten(Call *c) {
-  return blamed(c, flatten(c), 1);
+  return flatten(c);
 }
 
 static int unflatten(Call *c) {
@@ -259,7 +254,7 @@ static int unflatten(Call *c) {
 }
 
 int nc_op_unflatten(Call *c) {
-  return blamed(c, unflatten(c), 1);
+  return unflatten(c);
 }
 
 /*
@@ -284,15 +279,15 @@ static int transpose(Call *c) {
 }
 
 int nc_op_transpose(Call *c) {
-  return blamed(c, transpose(c), 1);
+  return transpose(c);
 }
 
 int nc_op_t(Call *c) {
   if (c->arg[0].t->nd > 2) {
     nc_fail(NC_ESHAPE, "the tensor has %d dimensions, a matrix has 2",
             c->arg[0].t->nd);
-    nc_hint("self:transpose(-2,-1) swaps the last two");
-    return blamed(c, NC_ESHAPE, 1);
+    nc_hint("{0}:transpose(-2,-1) swaps the last two");
+    return NC_ESHAPE;
   }
   TRY(alias(c));
   if (c->out[0]->nd == 2) swapdims(c->out[0], 0, 1);
@@ -333,7 +328,7 @@ static int permute(Call *c) {
 }
 
 int nc_op_permute(Call *c) {
-  return blamed(c, permute(c), 1);
+  return permute(c);
 }
 
 static int movedim(Call *c) {
@@ -365,5 +360,5 @@ static int movedim(Call *c) {
 }
 
 int nc_op_movedim(Call *c) {
-  return blamed(c, movedim(c), 1);
+  return movedim(c);
 }

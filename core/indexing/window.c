@@ -8,14 +8,9 @@
 #include "core/op.h"
 #include "core/portable.h"
 
-static int blamed(const Call *c, int r) {
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
-}
-
 /* Another family under the name of c, which has its arguments. */
 static int renamed(Call *c, int (*fn)(Call *c)) {
   int r = fn(c);
-  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   return r;
 }
 
@@ -37,7 +32,6 @@ int nc_op_ravel(Call *c) {
   one.arg[2].s = nc_int(-1);
   int r = nc_op_flatten(&one);
   c->out[0] = one.out[0];
-  if (r != NC_OK && r != NC_EINTR) nc_error_op("ravel");
   return r;
 }
 
@@ -46,7 +40,7 @@ int nc_op_adjoint(Call *c) {
   one.arg[1].s = nc_int(-2);
   one.arg[2].s = nc_int(-1);
   if (c->arg[0].t->nd < 2)
-    return blamed(c, nc_fail(NC_ESHAPE, "needs at least 2 dimensions"));
+    return nc_fail(NC_ESHAPE, "needs at least 2 dimensions");
   int r = nc_op_transpose(&one);
   c->out[0] = one.out[0];
   return r;
@@ -122,7 +116,7 @@ static int unfold(Call *c) {
 }
 
 int nc_op_unfold(Call *c) {
-  return blamed(c, unfold(c));
+  return unfold(c);
 }
 
 /* *end = one behind the last element of a view */
@@ -172,7 +166,7 @@ static int as_strided(Call *c) {
   TRY(nc_requires(&yes, x));
   if (yes && (!nc_isdense(x) || x->offset > 0)) {
     nc_fail(NC_EVALUE, "has a gradient only for a whole, contiguous tensor");
-    nc_hint("self:contiguous():as_strided(...)");
+    nc_hint("{0}:contiguous():as_strided(...)");
     return NC_EVALUE;
   }
   TRY(nc_alias(&c->out[0], x));
@@ -184,7 +178,7 @@ static int as_strided(Call *c) {
 }
 
 int nc_op_as_strided(Call *c) {
-  return blamed(c, as_strided(c));
+  return as_strided(c);
 }
 
 /*
@@ -241,7 +235,7 @@ static int tensorsplit(Call *c, int dim, const Arg *a) {
 }
 
 int nc_op_tensor_split(Call *c) {
-  return blamed(c, tensorsplit(c, (int)c->arg[2].s.i, &c->arg[1]));
+  return tensorsplit(c, (int)c->arg[2].s.i, &c->arg[1]);
 }
 
 /* The same along the dimension that the name stands for, in equal pieces. */
@@ -249,17 +243,16 @@ static int namedsplit(Call *c, int dim, int least) {
   const Tensor *x = c->arg[0].t;
   const Arg *a = &c->arg[1];
   if (x->nd < least)
-    return blamed(c, nc_fail(NC_ESHAPE,
-                             "needs at least %d dimension%s, the "
-                             "tensor has %d",
-                             least, least == 1 ? "" : "s", x->nd));
+    return nc_fail(NC_ESHAPE,
+                   "needs at least %d dimension%s, the "
+                   "tensor has %d",
+                   least, least == 1 ? "" : "s", x->nd);
   if (!a->islist && (a->list[0] < 1 || x->size[dim - 1] % a->list[0] != 0))
-    return blamed(c, nc_fail(NC_ESHAPE,
-                             "dim %d of size %lld does not divide "
-                             "into %lld equal pieces",
-                             dim, (long long)x->size[dim - 1],
-                             (long long)a->list[0]));
-  return blamed(c, tensorsplit(c, dim, a));
+    return nc_fail(NC_ESHAPE,
+                   "dim %d of size %lld does not divide "
+                   "into %lld equal pieces",
+                   dim, (long long)x->size[dim - 1], (long long)a->list[0]);
+  return tensorsplit(c, dim, a);
 }
 
 int nc_op_hsplit(Call *c) {

@@ -20,9 +20,7 @@ static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
   Call low = { .op = c->op };
   Call cat = nc_callon(OPERATOR_cat, NULL);
   int r = NC_OK;
-  if (list->n == 0)
-    return nc_error_call(nc_fail(NC_EVALUE, "no tensors are given"),
-                         nc_operators[c->op].name, NULL, 0);
+  if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   TRY(nc_newlist(&low, list->n));
   for (int i = 0; i < list->n && r == NC_OK; i++)
     r = fn(&low.list[i], list->tensors[i]);
@@ -33,7 +31,6 @@ static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
     r = nc_call(&cat);
     c->out[0] = cat.out[0];
   }
-  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   nc_freelist(&low);
   return r;
 }
@@ -91,7 +88,6 @@ static int samecat(Call *c) {
   cat.op = OPERATOR_cat;
   r = nc_call(&cat);
   c->out[0] = cat.out[0];
-  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   return r;
 }
 
@@ -174,7 +170,7 @@ int nc_op_cartesian_prod(Call *c) {
   Tensor *t[NC_MAXDIM], *y;
   Temps w = { 0 };
   w.status = gridsize(list, size, 0);
-  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 0);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
   for (int i = 0; i < list->n; i++)
     t[i] = nc_temps_reshape(&w, axis(&w, list->tensors[i], i, list->n, size), 1,
                             &all);
@@ -184,7 +180,7 @@ int nc_op_cartesian_prod(Call *c) {
   nc_setint(&stack, 1, 2);
   y = list->n == 1 ? nc_temps_op1(&w, OP_clone, t[0])
                    : nc_temps_call(&w, &stack);
-  return nc_temps_endcall(&w, c, y, 0);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /*
@@ -231,7 +227,7 @@ int nc_op_combinations(Call *c) {
   else if (r < 0)
     w.status =
         nc_fail(NC_EVALUE, "r is %lld, and must not be negative", (long long)r);
-  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 1);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
   size[0] = r ? choices(x->size[0], r, again) : 0;
   if ((s = nc_new(&here, &nc_cpu, DT_i64, r ? 2 : 1, size)) == NC_OK &&
       (s = fillchoices(nc_data(here), size[0], x->size[0], r, again)) == NC_OK)
@@ -239,7 +235,7 @@ int nc_op_combinations(Call *c) {
   nc_release(here);
   index = nc_temps_add(&w, s, &index);
   x = nc_temps_indexselect(&w, x, 0, nc_temps_reshape(&w, index, 1, &all));
-  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, x, r ? 2 : 1, size), 1);
+  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, x, r ? 2 : 1, size));
 }
 
 /*
@@ -332,7 +328,7 @@ int nc_op_vander(Call *c) {
   else if (n < 0)
     w.status =
         nc_fail(NC_EVALUE, "N is %lld, and must not be negative", (long long)n);
-  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 1);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
   const int up = (int)c->arg[2].s.i || n == 0;
   range.arg[0].s = nc_int(up ? 0 : n - 1);
   range.arg[1].given = 1;
@@ -344,5 +340,5 @@ int nc_op_vander(Call *c) {
   if (w.status == NC_OK) exponent = nc_temps_cast(&w, exponent, x->dtype);
   y = nc_temps_op2(&w, OP_pow, nc_temps_reshape(&w, x, 2, columnshape),
                    exponent);
-  return nc_temps_endcall(&w, c, y, 1);
+  return nc_temps_endcall(&w, c, y);
 }

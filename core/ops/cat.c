@@ -149,7 +149,7 @@ static int cat(Call *c) {
 }
 
 int nc_op_cat(Call *c) {
-  return finish(c, nc_error_call(cat(c), "cat", NULL, 0));
+  return finish(c, cat(c));
 }
 
 /*
@@ -186,7 +186,7 @@ static int stack(Call *c) {
 }
 
 int nc_op_stack(Call *c) {
-  return finish(c, nc_error_call(stack(c), "stack", NULL, 0));
+  return finish(c, stack(c));
 }
 
 /*
@@ -249,7 +249,7 @@ static int tile(Call *c) {
 }
 
 int nc_op_tile(Call *c) {
-  return finish(c, nc_error_call(tile(c), "tile", c->arg, 1));
+  return finish(c, tile(c));
 }
 
 /*

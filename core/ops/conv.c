@@ -64,7 +64,7 @@ int nc_images(const Call *c, int i, const char *name) {
    result, two numbers each; 3 is groups. */
 static int options(ConvCall *v, const Call *c, int64_t *hw) {
   Arg two[4];
-  TRY(nc_images(c, 0, "self"));
+  TRY(nc_images(c, 0, NC_OPERAND(0)));
   TRY(nc_images(c, 1, "weight"));
   if (c->arg[0].t->dtype != c->arg[1].t->dtype)
     return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
@@ -170,7 +170,7 @@ int nc_op__conv(Call *c) {
     const int64_t size[4] = { v.n, v.o, v.at.out[0], v.at.out[1] };
     r = made(c, &v, &v.input, &v.weight, &v.result, size);
   }
-  return nc_error_call(r, "conv2d", c->arg, 2);
+  return r;
 }
 
 int nc_op__conv_input(Call *c) {
@@ -188,7 +188,7 @@ int nc_op__conv_input(Call *c) {
     r = sizes(&v, size, w->size, g->size);
   }
   if (r == NC_OK) r = made(c, &v, &v.result, &v.weight, &v.input, size);
-  return nc_error_call(r, "conv_transpose2d", c->arg, 2);
+  return r;
 }
 
 int nc_op__conv_weight(Call *c) {
@@ -209,7 +209,7 @@ int nc_op__conv_weight(Call *c) {
     r = sizes(&v, x->size, size, g->size);
   }
   if (r == NC_OK) r = made(c, &v, &v.result, &v.input, &v.weight, size);
-  return nc_error_call(r, "conv2d", c->arg, 2);
+  return r;
 }
 
 /*

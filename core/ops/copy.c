@@ -166,17 +166,17 @@ int nc_op_copy_(Call *c) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t;
   int r = x ? nc_copyto(y, x, c->arg[2].s.i ? NC_NOWAIT : 0)
             : nc_fill(y, c->arg[1].s);
-  TRY(nc_error_call(r, "copy_", c->arg, 2));
+  TRY(r);
   return self(c);
 }
 
 int nc_op_fill_(Call *c) {
-  TRY(nc_error_call(nc_fill(c->arg[0].t, c->arg[1].s), "fill_", c->arg, 1));
+  TRY(nc_fill(c->arg[0].t, c->arg[1].s));
   return self(c);
 }
 
 int nc_op_zero_(Call *c) {
-  TRY(nc_error_call(nc_fill(c->arg[0].t, nc_int(0)), "zero_", c->arg, 1));
+  TRY(nc_fill(c->arg[0].t, nc_int(0)));
   return self(c);
 }
 
@@ -283,7 +283,7 @@ int nc_op_isclose(Call *c) {
     nc_release(c->out[0]);
     c->out[0] = NULL;
   }
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 2);
+  return r;
 }
 
 int nc_op_allclose(Call *c) {
@@ -298,7 +298,6 @@ int nc_op_div(Call *c) {
   static const Op rounded[] = { OP_floor_divide, OP_trunc_divide };
   Op op = c->arg[2].given ? rounded[c->arg[2].s.i] : OP_true_divide;
   int r = nc_apply(&c->out[0], op, c->arg, NULL, NULL);
-  if (r != NC_OK) nc_error_op("div");
   return r;
 }
 
@@ -313,6 +312,5 @@ int nc_op_clamp(Call *c) {
   else
     r = nc_apply(&c->out[0], low->given ? OP_maximum : OP_minimum, one, NULL,
                  NULL);
-  if (r != NC_OK) nc_error_op("clamp");
   return r;
 }

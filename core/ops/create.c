@@ -12,17 +12,12 @@ static const Device *place(const Arg *a) {
   return a->device ? a->device : nc_defaultdevice;
 }
 
-static int blamed(const Call *c, int r, int operands) {
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, operands);
-}
-
 /*
 ** Constants
 */
 static int constant(Call *c, Scalar v, DType type, const Arg *device) {
   const Arg *size = &c->arg[0];
-  return blamed(
-      c, nc_full(&c->out[0], place(device), type, size->n, size->list, v), 0);
+  return nc_full(&c->out[0], place(device), type, size->n, size->list, v);
 }
 
 static DType typeor(const Arg *a, DType otherwise) {
@@ -42,9 +37,7 @@ int nc_op_ones(Call *c) {
 int nc_op_empty(Call *c) {
   DType t = typeor(&c->arg[1], nc_defaultdtype);
   if (t == DT_b8) return nc_op_zeros(c); /* not every byte is a bool */
-  return blamed(
-      c, nc_new(&c->out[0], place(&c->arg[2]), t, c->arg[0].n, c->arg[0].list),
-      0);
+  return nc_new(&c->out[0], place(&c->arg[2]), t, c->arg[0].n, c->arg[0].list);
 }
 
 int nc_op_full(Call *c) {
@@ -65,7 +58,6 @@ static int newlike(Call *c, int (*fn)(Call *c), int options) {
     one.arg[options + 1].device = nc_device(x);
   r = fn(&one);
   c->out[0] = one.out[0];
-  if (r != NC_OK && r != NC_EINTR) nc_error_op(nc_operators[c->op].name);
   return r;
 }
 
@@ -100,7 +92,7 @@ static int constantlike(Call *c, Scalar v, const Arg opt[]) {
     nc_release(c->out[0]);
     c->out[0] = NULL;
   }
-  return blamed(c, r, 1);
+  return r;
 }
 
 int nc_op_zeros_like(Call *c) {
@@ -114,7 +106,7 @@ int nc_op_ones_like(Call *c) {
 int nc_op_empty_like(Call *c) {
   if (typeor(&c->arg[1], c->arg[0].t->dtype) == DT_b8)
     return nc_op_zeros_like(c);
-  return blamed(c, like(c, &c->arg[1]), 1);
+  return like(c, &c->arg[1]);
 }
 
 int nc_op_full_like(Call *c) {
@@ -143,7 +135,7 @@ int nc_op_eye(Call *c) {
     nc_release(c->out[0]);
     c->out[0] = NULL;
   }
-  return blamed(c, r, 0);
+  return r;
 }
 
 /*
@@ -256,11 +248,11 @@ static int steps(Call *c, int closed) {
 }
 
 int nc_op_arange(Call *c) {
-  return blamed(c, steps(c, 0), 0);
+  return steps(c, 0);
 }
 
 int nc_op_range(Call *c) {
-  return blamed(c, steps(c, 1), 0);
+  return steps(c, 1);
 }
 
 /* Writes the integer ends, which a double may not hold. */
@@ -310,5 +302,5 @@ static int linspace(Call *c) {
 }
 
 int nc_op_linspace(Call *c) {
-  return blamed(c, linspace(c), 0);
+  return linspace(c);
 }

@@ -53,7 +53,7 @@ static int fill(Temps *w, Call *c, Tensor *y) {
   Call copy = nc_callon(OPERATOR_copy_, c->arg[0].t);
   copy.arg[1].t = y;
   nc_temps_call(w, &copy);
-  return nc_temps_endcall(w, c, c->arg[0].t, 1);
+  return nc_temps_endcall(w, c, c->arg[0].t);
 }
 
 /* -log(1 - u): of mean 1 */
@@ -137,7 +137,7 @@ int nc_op_bernoulli(Call *c) {
   Temps w = { 0 };
   if (p == &own) needfloat(&w, x);
   return nc_temps_endcall(&w, c,
-                          nc_temps_cast(&w, below(&w, c, x, p), x->dtype), 2);
+                          nc_temps_cast(&w, below(&w, c, x, p), x->dtype));
 }
 
 int nc_op_bernoulli_(Call *c) {
@@ -169,7 +169,7 @@ int nc_op_random_(Call *c) {
     d = nc_integers(low, (uint64_t)high - (uint64_t)low);
   }
   if (w.status == NC_OK) w.status = nc_draw(x, &d, nc_generatorof(c));
-  return nc_temps_endcall(&w, c, x, 1);
+  return nc_temps_endcall(&w, c, x);
 }
 
 /*
@@ -200,7 +200,7 @@ int nc_op_normal(Call *c) {
   else
     need(&w, nc_tofloat(std->s) >= 0, "std must not be negative",
          nc_tofloat(std->s));
-  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL, 2);
+  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
   const Device *where = like               ? nc_device(like)
                         : c->arg[4].device ? c->arg[4].device
                                            : nc_defaultdevice;
@@ -216,7 +216,7 @@ int nc_op_normal(Call *c) {
     y = nc_temps_op(&w, OP_add, plus, NULL);
     if (w.status == NC_OK) y = nc_temps_cast(&w, y, type);
   }
-  return nc_temps_endcall(&w, c, y, 2);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /*
@@ -287,5 +287,5 @@ int nc_op_multinomial(Call *c) {
   at = NULL;
   if (w.status == NC_OK)
     at = again ? fallen(&w, c, p, n) : largest(&w, c, p, n);
-  return nc_temps_endcall(&w, c, at, 1);
+  return nc_temps_endcall(&w, c, at);
 }

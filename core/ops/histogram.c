@@ -131,7 +131,7 @@ int nc_op_bincount(Call *c) {
   y = weight ? binned(&w, x, weight, n) : counted(&w, x, &all);
   if (weight && weight->dtype == DT_f32) y = nc_temps_cast(&w, y, DT_f32);
   nc_temps_result(&w, &c->out[0], y);
-  return nc_error_call(nc_temps_finish(&w), "bincount", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 /* From .. to; that of the data if both are the same, wider by `more' on each
@@ -161,7 +161,7 @@ static int floats(const Tensor *x, int64_t n) {
   if (x->dtype != DT_f32 && x->dtype != DT_f64) {
     nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
             nc_dtypename(x->dtype));
-    nc_hint("self:to(\"float32\") first");
+    nc_hint("{0}:to(\"float32\") first");
     return NC_EDTYPE;
   }
   if (n > 0) return NC_OK;
@@ -214,7 +214,7 @@ int nc_op_histc(Call *c) {
   y = counted(&w, x, &all);
   if (w.status == NC_OK) y = nc_temps_cast(&w, y, x->dtype);
   nc_temps_result(&w, &c->out[0], y);
-  return nc_error_call(nc_temps_finish(&w), "histc", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 /* The edges of the bins: as they are given, or evenly from end to end. */
@@ -307,5 +307,5 @@ int nc_op_histogram(Call *c) {
   if (c->arg[4].s.i) y = density(&w, y, edge);
   nc_temps_result(&w, &c->out[0], y);
   nc_temps_result(&w, &c->out[1], edge);
-  return nc_error_call(nc_temps_finish(&w), "histogram", c->arg, 1);
+  return nc_temps_finish(&w);
 }

@@ -59,7 +59,7 @@ int nc_op__unfold(Call *c) {
   const Tensor *x = c->arg[0].t;
   Im2colCall p = { .back = 0 };
   int64_t size[3];
-  int r = nc_images(c, 0, "self");
+  int r = nc_images(c, 0, NC_OPERAND(0));
   if (r == NC_OK) r = options(&p.at, x->size + 2, &c->arg[1]);
   if (r == NC_OK) r = countable(x, &p.at);
   if (r == NC_OK) {
@@ -69,7 +69,7 @@ int nc_op__unfold(Call *c) {
     size[2] = p.at.out[0] * p.at.out[1];
     r = made(c, &p, 3, size);
   }
-  return nc_error_call(r, "unfold", c->arg, 1);
+  return r;
 }
 
 /* Are these the columns of such windows? */
@@ -77,13 +77,13 @@ static int fit(const Tensor *x, const ConvGeometry *w) {
   const int64_t rows = w->kernel[0] * w->kernel[1];
   const int64_t columns = w->out[0] * w->out[1];
   if (x->nd != 3)
-    return nc_fail(NC_ESHAPE, "self has %d dimensions, not 3", x->nd);
+    return nc_fail(NC_ESHAPE, "{0} has %d dimensions, not 3", x->nd);
   if (nc_category(x->dtype) != NC_FLOAT)
-    return nc_fail(NC_EDTYPE, "self is %s, a float dtype is needed",
+    return nc_fail(NC_EDTYPE, "{0} is %s, a float dtype is needed",
                    nc_dtypename(x->dtype));
   if (x->size[1] % rows == 0 && x->size[2] == columns) return NC_OK;
   return nc_fail(NC_ESHAPE,
-                 "self must have a multiple of %lld rows and %lld "
+                 "{0} must have a multiple of %lld rows and %lld "
                  "columns",
                  (long long)rows, (long long)columns);
 }
@@ -100,7 +100,7 @@ int nc_op__fold(Call *c) {
     p.c = size[1] = x->size[1] / (p.at.kernel[0] * p.at.kernel[1]);
     r = made(c, &p, 4, size);
   }
-  return nc_error_call(r, "fold", c->arg, 1);
+  return r;
 }
 
 /*

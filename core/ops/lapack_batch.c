@@ -146,7 +146,7 @@ int nc_carryout(Call *c, const Plan *p) {
   if (w.status == NC_OK && p->converges) w.status = converged(&j, failed);
   for (int i = 0; i < NC_MAXOUT; i++)
     if (out[i]) nc_temps_result(&w, &c->out[i], out[i]);
-  return nc_error_call(nc_temps_finish(&w), p->name, c->arg, p->operands);
+  return nc_temps_finish(&w);
 }
 
 int nc_allfinite(const void *x, int64_t n, int64_t bytes) {

@@ -15,32 +15,30 @@ static int multiply(Tensor **y, Tensor *a, Tensor *b) {
 }
 
 /*
-** Checks.  Operand i of a call has a role, by which messages call it.
+** Checks
 */
-static const char *const role[] = { "self", "arg 1", "arg 2" };
-
 static int sametype(const Call *c, int i, int j) {
   const DType a = c->arg[i].t->dtype, b = c->arg[j].t->dtype;
   const char *op = nc_operators[c->op].name;
   if (a == b && a != DT_b8) return NC_OK;
   if (a == b) {
     nc_fail(NC_EDTYPE, "bool tensors have no product");
-    if (j == 1) nc_hint("self:to(\"int64\"):%s(arg 1:to(\"int64\"))", op);
+    if (j == 1) nc_hint("{0}:to(\"int64\"):%s({1}:to(\"int64\"))", op);
     return NC_EDTYPE;
   }
-  nc_fail(NC_EDTYPE, "dtypes differ: %s is %s, %s is %s", role[i],
-          nc_dtypename(a), role[j], nc_dtypename(b));
+  nc_fail(NC_EDTYPE, "dtypes differ: %s is %s, %s is %s", nc_operandtext(i),
+          nc_dtypename(a), nc_operandtext(j), nc_dtypename(b));
   if (j == 1 && nc_category(a) != NC_FLOAT && nc_promote(a, b) == b)
-    nc_hint("self:to(\"%s\"):%s(arg 1)", nc_dtypename(b), op);
-  else if (j == 1) nc_hint("self:%s(arg 1:to(\"%s\"))", op, nc_dtypename(a));
+    nc_hint("{0}:to(\"%s\"):%s({1})", nc_dtypename(b), op);
+  else if (j == 1) nc_hint("{0}:%s({1}:to(\"%s\"))", op, nc_dtypename(a));
   return NC_EDTYPE;
 }
 
 static int hasdims(const Call *c, int i, int nd) {
   const Tensor *t = c->arg[i].t;
   if (t->nd == nd) return NC_OK;
-  return nc_fail(NC_ESHAPE, "%s has %d dimension%s, not %d", role[i], t->nd,
-                 t->nd == 1 ? "" : "s", nd);
+  return nc_fail(NC_ESHAPE, "%s has %d dimension%s, not %d", nc_operandtext(i),
+                 t->nd, t->nd == 1 ? "" : "s", nd);
 }
 
 static const char *plural(int64_t n) {
@@ -53,15 +51,15 @@ static void suggest(const Call *c, const Tensor *a, const Tensor *b) {
   const long long rows = a->size[0], cols = a->size[1];
   if (a->nd != 2) return;
   if (b->nd == 1 && rows == b->size[0])
-    nc_hint("self:t():%s(arg 1) gives %s[%lld]", op, type, cols);
+    nc_hint("{0}:t():%s({1}) gives %s[%lld]", op, type, cols);
   if (b->nd != 2) return;
   if (cols == b->size[1])
-    nc_hint("self:%s(arg 1:t()) gives %s[%lldx%lld]", op, type, rows,
+    nc_hint("{0}:%s({1}:t()) gives %s[%lldx%lld]", op, type, rows,
             (long long)b->size[0]);
   else if (rows == b->size[0])
-    nc_hint("self:t():%s(arg 1) gives %s[%lldx%lld]", op, type, cols,
+    nc_hint("{0}:t():%s({1}) gives %s[%lldx%lld]", op, type, cols,
             (long long)b->size[1]);
-  else nc_hint("none of self:t(), arg 1:t() fits");
+  else nc_hint("none of {0}:t(), {1}:t() fits");
 }
 
 /* Do the inner sizes of operands i and j agree? */
@@ -70,8 +68,9 @@ static int inner(const Call *c, int i, int j) {
   const int64_t k = a->size[a->nd - 1], l = b->size[b->nd > 1 ? b->nd - 2 : 0];
   if (k == l) return NC_OK;
   nc_fail(NC_ESHAPE, "inner sizes differ: %s has %lld %s%s, %s has %lld %s%s",
-          role[i], (long long)k, a->nd > 1 ? "column" : "element", plural(k),
-          role[j], (long long)l, b->nd > 1 ? "row" : "element", plural(l));
+          nc_operandtext(i), (long long)k, a->nd > 1 ? "column" : "element",
+          plural(k), nc_operandtext(j), (long long)l,
+          b->nd > 1 ? "row" : "element", plural(l));
   if (i == 0) suggest(c, a, b);
   return NC_ESHAPE;
 }
@@ -81,10 +80,6 @@ static int check(const Call *c, int i, int nd, int j, int nd2) {
   TRY(hasdims(c, j, nd2));
   TRY(sametype(c, i, j));
   return inner(c, i, j);
-}
-
-static int blamed(const Call *c, int r, int operands) {
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, operands);
 }
 
 /*
@@ -131,7 +126,7 @@ static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
 int nc_op_mm(Call *c) {
   int r = check(c, 0, 2, 1, 2);
   if (r == NC_OK) r = multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
-  return blamed(c, r, 2);
+  return r;
 }
 
 int nc_op_bmm(Call *c) {
@@ -139,14 +134,14 @@ int nc_op_bmm(Call *c) {
   int r = check(c, 0, 3, 1, 3);
   if (r == NC_OK && a->size[0] != b->size[0]) {
     r = nc_fail(NC_ESHAPE,
-                "batch sizes differ: self has %lld matri%s, arg 1 "
+                "batch sizes differ: {0} has %lld matri%s, {1} "
                 "has %lld",
                 (long long)a->size[0], a->size[0] == 1 ? "x" : "ces",
                 (long long)b->size[0]);
     nc_hint("matmul broadcasts batches of one");
   }
   if (r == NC_OK) r = multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
-  return blamed(c, r, 2);
+  return r;
 }
 
 /* Products with vectors; the result has the dimensions they leave. */
@@ -170,13 +165,13 @@ static int withvectors(Tensor **y, Tensor *a, Tensor *b) {
 int nc_op_mv(Call *c) {
   int r = check(c, 0, 2, 1, 1);
   if (r == NC_OK) r = withvectors(&c->out[0], c->arg[0].t, c->arg[1].t);
-  return blamed(c, r, 2);
+  return r;
 }
 
 int nc_op_dot(Call *c) {
   int r = check(c, 0, 1, 1, 1);
   if (r == NC_OK) r = withvectors(&c->out[0], c->arg[0].t, c->arg[1].t);
-  return blamed(c, r, 2);
+  return r;
 }
 
 /* torch.outer promotes its operands, being a broadcast product. */
@@ -189,8 +184,7 @@ int nc_op_outer(Call *c) {
   if (r == NC_OK) r = nc_apply2(&c->out[0], OP_mul, a, b);
   nc_release(a);
   nc_release(b);
-  if (r != NC_OK && r != NC_EINTR) nc_error_op("outer");
-  return blamed(c, r, 2);
+  return r;
 }
 
 static int checkfactor(const char *name, Scalar v, DType t) {
@@ -208,7 +202,7 @@ static int checkaddend(const Call *c) {
   for (int d = 0; ok && d < x->nd; d++)
     ok = x->size[d] == 1 || x->size[d] == size[2 - x->nd + d];
   if (ok) return NC_OK;
-  return nc_fail(NC_ESHAPE, "self [%s] does not broadcast to the product [%s]",
+  return nc_fail(NC_ESHAPE, "{0} [%s] does not broadcast to the product [%s]",
                  nc_shapetext(have, x->nd, x->size),
                  nc_shapetext(want, 2, size));
 }
@@ -223,7 +217,7 @@ int nc_op_addmm(Call *c) {
   if (r == NC_OK)
     r = nc_product(&c->out[0], c->arg[1].t, c->arg[2].t, alpha, c->arg[0].t,
                    beta);
-  return blamed(c, r, 3);
+  return r;
 }
 
 /*
@@ -320,11 +314,12 @@ int nc_op_matmul(Call *c) {
   int r = NC_OK;
   for (int i = 0; i < 2 && r == NC_OK; i++)
     if (c->arg[i].t->nd == 0)
-      r = nc_fail(NC_ESHAPE, "%s has no dimensions, a vector has 1", role[i]);
+      r = nc_fail(NC_ESHAPE, "%s has no dimensions, a vector has 1",
+                  nc_operandtext(i));
   if (r == NC_OK) r = sametype(c, 0, 1);
   if (r == NC_OK) r = inner(c, 0, 1);
   if (r == NC_OK) r = matmul(&c->out[0], c->arg[0].t, c->arg[1].t);
-  return blamed(c, r, 2);
+  return r;
 }
 
 /*

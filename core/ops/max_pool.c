@@ -100,7 +100,7 @@ static void ask(Temps *f, MaxPoolCall *p) {
 int nc_op__max_pool(Call *c) {
   Tensor *x = c->arg[0].t, *y, *at;
   MaxPoolCall p = { .back = 0 };
-  Temps f = { .status = nc_images(c, 0, "self") };
+  Temps f = { .status = nc_images(c, 0, NC_OPERAND(0)) };
   if (f.status == NC_OK)
     f.status = options(&p.windows, x->size + 2, &c->arg[1]);
   p.x = dense(&f, x);
@@ -109,7 +109,7 @@ int nc_op__max_pool(Call *c) {
   ask(&f, &p);
   nc_temps_result(&f, &c->out[0], y);
   nc_temps_result(&f, &c->out[1], at);
-  return nc_error_call(nc_temps_finish(&f), "max_pool2d", c->arg, 1);
+  return nc_temps_finish(&f);
 }
 
 /* Do the operands fit each other and the windows? */
@@ -134,7 +134,7 @@ int nc_op__max_pool_back(Call *c) {
   Tensor *g = c->arg[0].t, *x = NULL;
   int64_t size[2] = { 0, 0 };
   MaxPoolCall p = { .back = 1 };
-  Temps f = { .status = nc_images(c, 0, "self") };
+  Temps f = { .status = nc_images(c, 0, NC_OPERAND(0)) };
   if (f.status == NC_OK) f.status = nc_pair(size, &c->arg[2], "size", 1);
   if (f.status == NC_OK) f.status = options(&p.windows, size, &c->arg[3]);
   if (f.status == NC_OK) f.status = fit(c, &p.windows);
@@ -143,7 +143,7 @@ int nc_op__max_pool_back(Call *c) {
   p.x = x = planes(&f, g, g->dtype, size);
   ask(&f, &p);
   nc_temps_result(&f, &c->out[0], x);
-  return nc_error_call(nc_temps_finish(&f), "max_pool2d", c->arg, 2);
+  return nc_temps_finish(&f);
 }
 
 /*

@@ -32,7 +32,7 @@ static int replaced(Call *c, Operator view) {
   Tensor *y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   for (int i = 2; i < NC_MAXARG; i++) v.arg[i - 1] = c->arg[i];
   putview(&w, &v, y, c->arg[1].t);
-  return nc_temps_endcall(&w, c, y, 2);
+  return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_select_scatter(Call *c) {
@@ -159,7 +159,7 @@ int nc_op_pad(Call *c) {
     x = extended(&w, x, c->arg[0].t->nd - 1 - i, pad->list[2 * i],
                  pad->list[2 * i + 1], mode);
   if (x == c->arg[0].t) x = nc_temps_op1(&w, OP_clone, x);
-  return nc_temps_endcall(&w, c, x, 1);
+  return nc_temps_endcall(&w, c, x);
 }
 
 /*

@@ -29,7 +29,7 @@ static int checked(const Tensor *x) {
   if (x->dtype != DT_f32 && x->dtype != DT_f64) {
     nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
             nc_dtypename(x->dtype));
-    nc_hint("self:to(\"float32\") first");
+    nc_hint("{0}:to(\"float32\") first");
     return NC_EDTYPE;
   }
   return nc_numel(x) ? NC_OK : nc_fail(NC_EVALUE, "no elements");
@@ -46,8 +46,8 @@ static Tensor *fractions(Temps *w, const Arg *a, const Tensor *x) {
                      &y);
   if (w->status != NC_OK) return NULL;
   if (q->dtype != x->dtype) {
-    w->status = nc_fail(NC_EDTYPE, "q is %s, self is %s",
-                        nc_dtypename(q->dtype), nc_dtypename(x->dtype));
+    w->status = nc_fail(NC_EDTYPE, "q is %s, {0} is %s", nc_dtypename(q->dtype),
+                        nc_dtypename(x->dtype));
     nc_hint("q:to(\"%s\") first", nc_dtypename(x->dtype));
   } else if (q->nd > 1)
     w->status = nc_fail(NC_ESHAPE,
@@ -195,9 +195,7 @@ static int quantile(Call *c, int ignore) {
     y = arranged(&w, c, y, dim, q == NULL || q->nd == 0);
     nc_temps_result(&w, &c->out[0], y);
   }
-  if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
-  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg,
-                       1);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_quantile(Call *c) {

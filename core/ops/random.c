@@ -58,19 +58,12 @@ static int integer(RandomFillCall *d, DType t, const Arg arg[]) {
   return NC_OK;
 }
 
-/*
-** Families
-*/
-static int blamed(const Call *c, int r, int operands) {
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, operands);
-}
-
 /* out[0] = y filled; takes y over, which may be NULL after a failure r */
-static int give(Call *c, int r, Tensor *y, RandomFillCall *d, int operands) {
+static int give(Call *c, int r, Tensor *y, RandomFillCall *d) {
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     c->out[0] = y;
   else nc_release(y);
-  return blamed(c, r, operands);
+  return r;
 }
 
 static DType typeor(const Arg *a, DType otherwise) {
@@ -96,7 +89,7 @@ static int floats(Call *c,
   RandomFillCall d = distribution(t, 0, b);
   int r = needsfloat(t);
   if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[2]);
-  return give(c, r, y, &d, like != NULL);
+  return give(c, r, y, &d);
 }
 
 int nc_op_rand(Call *c) {
@@ -121,7 +114,7 @@ int nc_op_randint(Call *c) {
   RandomFillCall d;
   int r = integer(&d, t, &c->arg[0]);
   if (r == NC_OK) r = make(&y, &c->arg[2], t, &c->arg[4]);
-  return give(c, r, y, &d, 0);
+  return give(c, r, y, &d);
 }
 
 int nc_op_randint_like(Call *c) {
@@ -130,7 +123,7 @@ int nc_op_randint_like(Call *c) {
   RandomFillCall d;
   int r = integer(&d, t, &c->arg[1]);
   if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[4]);
-  return give(c, r, y, &d, 1);
+  return give(c, r, y, &d);
 }
 
 /* Fills self. */
@@ -138,7 +131,7 @@ static int inplace(Call *c, int r, RandomFillCall *d) {
   Tensor *y = c->arg[0].t;
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     nc_retain(c->out[0] = y);
-  return blamed(c, r, 1);
+  return r;
 }
 
 /* nan without the sign that printf would show */
@@ -193,5 +186,5 @@ int nc_op_randperm(Call *c) {
   if (r == NC_OK) nc_count(n, 2 * n * nc_dtypesize(DT_i64));
   nc_release(p);
   nc_release(cast);
-  return blamed(c, r, 0);
+  return r;
 }

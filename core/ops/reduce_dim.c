@@ -84,12 +84,10 @@ static int maxmin(Call *c, Op all, Op pair, int low) {
   if (!c->arg[1].given) {
     r = nc_reduce(&c->out[0], all, x, ~0u, (int)c->arg[2].s.i, DT_NONE, NULL,
                   NULL);
-    if (r != NC_OK) nc_error_op(nc_operators[c->op].name);
     return r;
   }
   r = alongdim(c, low);
-  if (r != NC_OK) nc_error_op(nc_operators[c->op].name);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_max(Call *c) {
@@ -108,7 +106,7 @@ static int argextreme(Call *c, int low) {
   if (r == NC_OK)
     r = extreme(NULL, &c->out[0], x, c->arg[1].given ? 1u << dim : ~0u,
                 (int)c->arg[2].s.i, low);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_argmax(Call *c) {
@@ -125,7 +123,7 @@ int nc_op_argmin(Call *c) {
 static int needfloat(const Tensor *x) {
   if (nc_category(x->dtype) == NC_FLOAT) return NC_OK;
   nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
-  nc_hint("self:to(\"float32\") first");
+  nc_hint("{0}:to(\"float32\") first");
   return NC_EDTYPE;
 }
 
@@ -151,7 +149,7 @@ static int varstd(Call *c, int root) {
   int r = needfloat(c->arg[0].t);
   if (r == NC_OK) r = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
   if (r == NC_OK) r = variance(&c->out[0], c, dims, root);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_var(Call *c) {
@@ -199,8 +197,7 @@ int nc_op_norm(Call *c) {
     r = norm(&c->out[0], cast, nc_tofloat(c->arg[1].s), dims,
              (int)c->arg[3].s.i);
   nc_release(cast);
-  if (r != NC_OK) nc_error_op("norm");
-  return nc_error_call(r, "norm", c->arg, 1);
+  return r;
 }
 
 int nc_op_logsumexp(Call *c) {
@@ -212,7 +209,7 @@ int nc_op_logsumexp(Call *c) {
   l.x = cast;
   if (r == NC_OK) r = number(&c->out[0], &l, (int)c->arg[2].s.i);
   nc_release(cast);
-  return nc_error_call(r, "logsumexp", c->arg, 1);
+  return r;
 }
 
 /*

@@ -47,7 +47,7 @@ static int cumulated(Call *c, DimOp op) {
   nc_release(cast);
   nc_release(wide);
   nc_release(y);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_cumsum(Call *c) {
@@ -64,10 +64,10 @@ int nc_op_logcumsumexp(Call *c) {
   if (r == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
     r = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                 nc_dtypename(x->dtype));
-    nc_hint("self:to(\"float32\") first");
+    nc_hint("{0}:to(\"float32\") first");
   }
   if (r == NC_OK) r = running(&c->out[0], NULL, x, dim, DIM_LOGCUMSUMEXP);
-  return nc_error_call(r, "logcumsumexp", c->arg, 1);
+  return r;
 }
 
 /* Where a gradient is recorded the elements are picked by their positions. */
@@ -78,7 +78,7 @@ static int extremes(Call *c, DimOp op) {
   if (r == NC_OK)
     r = running(recorded ? NULL : &c->out[0], &c->out[1], x, dim, op);
   if (r == NC_OK && recorded) r = nc_gatherdim(&c->out[0], x, c->out[1], dim);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_cummax(Call *c) {
@@ -130,7 +130,7 @@ int nc_op_diff(Call *c) {
   }
   if (w.status == NC_OK && times == 0) x = nc_temps_op1(&w, OP_clone, x);
   nc_temps_result(&w, &c->out[0], x);
-  return nc_error_call(nc_temps_finish(&w), "diff", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 /*

@@ -97,7 +97,7 @@ int nc_op_searchsorted(Call *c) {
   if (r == NC_OK)
     r = search(&c->out[0], seq, &c->arg[1], right || (c->arg[4].given && !left),
                (int)c->arg[2].s.i, c->arg[5].t);
-  return nc_error_call(r, "searchsorted", c->arg, 2);
+  return r;
 }
 
 int nc_op_bucketize(Call *c) {
@@ -109,7 +109,7 @@ int nc_op_bucketize(Call *c) {
   if (r == NC_OK)
     r = search(&c->out[0], seq, &c->arg[0], (int)c->arg[3].s.i,
                (int)c->arg[2].s.i, NULL);
-  return nc_error_call(r, "bucketize", c->arg, 2);
+  return r;
 }
 
 /*
@@ -153,5 +153,5 @@ int nc_op_isin(Call *c) {
   else y = among(&w, x, set);
   if (c->arg[3].s.i) y = nc_temps_op1(&w, OP_logical_not, y);
   nc_temps_result(&w, &c->out[0], y);
-  return nc_error_call(nc_temps_finish(&w), "isin", c->arg, 2);
+  return nc_temps_finish(&w);
 }

@@ -57,7 +57,7 @@ int nc_op_flip(Call *c) {
       w.status = nc_fail(NC_EINDEX, "dim %d is given twice", d + 1);
     if (w.status == NC_OK) seen |= 1u << d;
   }
-  return nc_temps_endcall(&w, c, reversed(&w, x, x->nd ? seen : 0), 1);
+  return nc_temps_endcall(&w, c, reversed(&w, x, x->nd ? seen : 0));
 }
 
 int nc_grad_flip(OperatorGrad *g) {
@@ -84,7 +84,7 @@ static int flipalong(Call *c, int dim) {
                        "needs at least %d dimension%s, the tensor "
                        "has %d",
                        dim, dim == 1 ? "" : "s", c->arg[0].t->nd);
-  return nc_temps_endcall(&w, c, nc_temps_flip(&w, c->arg[0].t, dim - 1), 1);
+  return nc_temps_endcall(&w, c, nc_temps_flip(&w, c->arg[0].t, dim - 1));
 }
 
 int nc_op_fliplr(Call *c) {
@@ -119,7 +119,7 @@ int nc_op_rot90(Call *c) {
   if (turns == 2 || turns == 3) y = nc_temps_flip(&w, y, a);
   if (turns % 2) y = nc_temps_call1(&w, OPERATOR_transpose, y, a + 1, b + 1);
   if (turns == 0 || turns % 2) y = nc_temps_op1(&w, OP_clone, y);
-  return nc_temps_endcall(&w, c, y, 1);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /* The last `shift' elements of dimension d come first. */
@@ -155,7 +155,7 @@ int nc_op_roll(Call *c) {
   }
   if (w.status == NC_OK && y->data == x->data)
     y = nc_temps_op1(&w, OP_clone, y);
-  return nc_temps_endcall(&w, c, y, 1);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /*
@@ -203,7 +203,7 @@ static int triangle(Call *c, int upper) {
     };
     if (y) w.status = nc_device(x)->triangle(nc_device(x), &t);
   } else y = masked(&w, x, diagonal, upper ? OP_ge : OP_le);
-  return nc_temps_endcall(&w, c, y, 1);
+  return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_tril(Call *c) {
@@ -274,8 +274,7 @@ int nc_op_diag_embed(Call *c) {
   Temps w = { 0 };
   return nc_temps_endcall(
       &w, c,
-      embedded(&w, c->arg[0].t, c->arg[1].s.i, c->arg[2].s.i, c->arg[3].s.i),
-      1);
+      embedded(&w, c->arg[0].t, c->arg[1].s.i, c->arg[2].s.i, c->arg[3].s.i));
 }
 
 int nc_op_diagflat(Call *c) {
@@ -283,7 +282,7 @@ int nc_op_diagflat(Call *c) {
   Temps w = { 0 };
   Tensor *x = nc_temps_reshape(&w, c->arg[0].t, 1, &all);
   if (w.status == NC_OK) x = embedded(&w, x, c->arg[1].s.i, 1, 2);
-  return nc_temps_endcall(&w, c, x, 1);
+  return nc_temps_endcall(&w, c, x);
 }
 
 int nc_op_diag(Call *c) {
@@ -301,7 +300,7 @@ int nc_op_diag(Call *c) {
                        "needs a vector or a matrix, the tensor has "
                        "%d dimensions",
                        x->nd);
-  return nc_temps_endcall(&w, c, y, 1);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /*
@@ -368,7 +367,7 @@ int nc_op_repeat_interleave(Call *c) {
     Tensor *positions = NULL;
     int r = x->nd == 1
                 ? nc_counted(&positions, x, 1, x->size[0])
-                : nc_fail(NC_ESHAPE, "without repeats self must be a "
+                : nc_fail(NC_ESHAPE, "without repeats {0} must be a "
                                      "vector, of how often to repeat each "
                                      "position");
     times = x;
@@ -380,7 +379,7 @@ int nc_op_repeat_interleave(Call *c) {
     if (c->arg[1].s.kind != NC_INT)
       w.status = nc_fail(NC_EVALUE, "repeats must be an integer");
     else x = repeated(&w, x, d, c->arg[1].s.i);
-    return nc_temps_endcall(&w, c, x, 1);
+    return nc_temps_endcall(&w, c, x);
   }
   if (w.status == NC_OK && nc_category(times->dtype) != NC_INT)
     w.status = nc_fail(NC_EDTYPE, "repeats must be integers, not %s",
@@ -396,7 +395,7 @@ int nc_op_repeat_interleave(Call *c) {
     Tensor *at = places(&w, x, times, x->size[d]);
     if (w.status == NC_OK) x = nc_temps_indexselect(&w, x, d, at);
   }
-  return nc_temps_endcall(&w, c, x, 2);
+  return nc_temps_endcall(&w, c, x);
 }
 
 /*
@@ -418,5 +417,5 @@ int nc_op_kron(Call *c) {
   }
   y = nc_temps_op2(&w, OP_mul, nc_temps_reshape(&w, a, 2 * nd, one),
                    nc_temps_reshape(&w, b, 2 * nd, two));
-  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, y, nd, size), 2);
+  return nc_temps_endcall(&w, c, nc_temps_reshape(&w, y, nd, size));
 }

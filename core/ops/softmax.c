@@ -30,12 +30,12 @@ static int floatdim(Call *c, DimOp op) {
   int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK && nc_category(type) != NC_FLOAT) {
     r = nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(type));
-    nc_hint("self:to(\"float32\") first");
+    nc_hint("{0}:to(\"float32\") first");
   }
   if (r == NC_OK) r = nc_cast(&cast, x, type);
   if (r == NC_OK) r = alongdim(&c->out[0], cast, dim, op);
   nc_release(cast);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_softmax(Call *c) {

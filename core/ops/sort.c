@@ -143,7 +143,7 @@ int nc_op_sort(Call *c) {
     nc_temps_result(&w, &c->out[0], y);
     nc_temps_result(&w, &c->out[1], at);
   }
-  return nc_error_call(nc_temps_finish(&w), "sort", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_argsort(Call *c) {
@@ -153,7 +153,7 @@ int nc_op_argsort(Call *c) {
   if (r == NC_OK)
     r = nc_sortpart(NULL, &c->out[0], x, dim, (int)c->arg[2].s.i, 0,
                     lengthof(x, dim));
-  return nc_error_call(r, "argsort", c->arg, 1);
+  return r;
 }
 
 int nc_op_msort(Call *c) {
@@ -174,7 +174,7 @@ int nc_op_topk(Call *c) {
     nc_temps_result(&w, &c->out[0], y);
     nc_temps_result(&w, &c->out[1], at);
   }
-  return nc_error_call(nc_temps_finish(&w), "topk", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 /*
@@ -190,7 +190,7 @@ static int givelines(Temps *w, Call *c, Tensor *y, Tensor *at, int dim,
   }
   nc_temps_result(w, &c->out[0], y);
   nc_temps_result(w, &c->out[1], at);
-  return nc_error_call(nc_temps_finish(w), nc_operators[c->op].name, c->arg, 1);
+  return nc_temps_finish(w);
 }
 
 static int haselements(const Tensor *x, int dim) {
@@ -208,7 +208,7 @@ int nc_op_kthvalue(Call *c) {
   if (w.status == NC_OK && (k < 1 || k > lengthof(x, dim)))
     w.status = nc_fail(NC_EVALUE, "k is %lld, and dim %d has %lld elements",
                        (long long)k, dim + 1, (long long)lengthof(x, dim));
-  if (w.status != NC_OK) return nc_error_call(w.status, "kthvalue", c->arg, 1);
+  if (w.status != NC_OK) return w.status;
   y = ranks(&w, &at, x, dim, 0, k - 1, 1);
   return givelines(&w, c, y, at, dim, (int)c->arg[3].s.i);
 }
@@ -302,7 +302,7 @@ static int chosenofall(Call *c, Chooser *choose) {
                 nc_float((double)NAN));
   } else if (r == NC_OK && !done) r = nc_fail(NC_EVALUE, "no elements");
   nc_temps_finish(&w);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 static int choice(Call *c, Chooser *choose) {
@@ -312,7 +312,7 @@ static int choice(Call *c, Chooser *choose) {
   r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK) r = haselements(x, dim);
   if (r == NC_OK) r = chosen(c, x, dim, (int)c->arg[2].s.i, choose);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_median(Call *c) {

@@ -35,10 +35,9 @@ int nc_op_nextafter(Call *c) {
   int r;
   if (t == DT_f16 || t == DT_bf16) {
     r = nc_fail(NC_EDTYPE, "needs float32 or float64, not %s", nc_dtypename(t));
-    return nc_error_call(r, "nextafter", c->arg, 2);
+    return r;
   }
   r = nc_apply(&c->out[0], OP__nextafter, c->arg, NULL, NULL);
-  if (r != NC_OK) nc_error_op("nextafter");
   return r;
 }
 
@@ -50,7 +49,6 @@ int nc_op_float_power(Call *c) {
     else in[i].s = nc_float(nc_tofloat(in[i].s));
   }
   nc_temps_result(&w, &c->out[0], nc_temps_op(&w, OP_pow, in, NULL));
-  if (w.status != NC_OK) nc_error_op("float_power");
   return nc_temps_finish(&w);
 }
 
@@ -78,7 +76,7 @@ int nc_op_polygamma(Call *c) {
                     n.i == 0   ? nc_temps_op1(&w, OP_digamma, x)
                     : n.i == 1 ? nc_temps_op1(&w, OP__trigamma, x)
                                : manyth(&w, x, n.i));
-  return nc_error_call(nc_temps_finish(&w), "polygamma", c->arg, 2);
+  return nc_temps_finish(&w);
 }
 
 /* The sum of lgamma(x - k/2), k = 0 .. p-1, and p*(p-1)/4*log(pi) */
@@ -107,7 +105,7 @@ int nc_op_mvlgamma(Call *c) {
       &w, OP_add, x,
       nc_float((double)p * (double)(p - 1) / 4 * 1.1447298858494001741));
   nc_temps_result(&w, &c->out[0], x);
-  return nc_error_call(nc_temps_finish(&w), "mvlgamma", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 /*
@@ -116,7 +114,6 @@ int nc_op_mvlgamma(Call *c) {
 int nc_op_threshold(Call *c) {
   const double par[2] = { nc_tofloat(c->arg[1].s), nc_tofloat(c->arg[2].s) };
   int r = nc_apply(&c->out[0], OP__threshold, c->arg, par, NULL);
-  if (r != NC_OK) nc_error_op("threshold");
   return r;
 }
 
@@ -141,7 +138,7 @@ int nc_op_glu(Call *c) {
   nc_temps_result(
       &w, &c->out[0],
       nc_temps_op2(&w, OP_mul, nc_temps_narrow(&w, x, dim, 0, half), gate));
-  return nc_error_call(nc_temps_finish(&w), "glu", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 /* One weight for all, or one for each place along the second dimension. */
@@ -157,15 +154,14 @@ int nc_op_prelu(Call *c) {
   else if (weight->nd > 1)
     w.status = nc_fail(NC_ESHAPE, "the weights must be a vector");
   else if (weight->dtype != x->dtype)
-    w.status = nc_fail(NC_EDTYPE, "the weights are %s, self is %s",
+    w.status = nc_fail(NC_EDTYPE, "the weights are %s, {0} is %s",
                        nc_dtypename(weight->dtype), nc_dtypename(x->dtype));
   size[1] = n;
   shape.arg[1].n = n == 1 ? 0 : x->nd;
   shape.arg[1].list = size;
   nc_temps_result(&w, &c->out[0],
                   nc_temps_op2(&w, OP__prelu, x, nc_temps_call(&w, &shape)));
-  if (w.status != NC_OK) nc_error_op("prelu");
-  return nc_error_call(nc_temps_finish(&w), "prelu", c->arg, 2);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_softmin(Call *c) {
@@ -174,7 +170,6 @@ int nc_op_softmin(Call *c) {
   soft.op = OPERATOR_softmax;
   soft.arg[0].t = nc_temps_op1(&w, OP_neg, c->arg[0].t);
   nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &soft));
-  if (w.status != NC_OK) nc_error_op("softmin");
   return nc_temps_finish(&w);
 }
 

@@ -16,13 +16,12 @@ int nc_op_nanmean(Call *c) {
   if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
     w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                        nc_dtypename(x->dtype));
-    nc_hint("self:nanmean{dtype=\"float32\"}");
+    nc_hint("{0}:nanmean{dtype=\"float32\"}");
   }
   sum = nc_temps_reduce(&w, OP_nansum, x, dims, keep);
   n = nc_temps_reduce(&w, OP_sum, nc_temps_op2(&w, OP_eq, x, x), dims, keep);
   nc_temps_result(&w, &c->out[0], nc_temps_op2(&w, OP_true_divide, sum, n));
-  if (w.status != NC_OK) nc_error_op("nanmean");
-  return nc_error_call(nc_temps_finish(&w), "nanmean", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 /* `op' and the mean, over the same dimensions */
@@ -38,7 +37,6 @@ static int withmean(Call *c, Operator op) {
     nc_temps_result(
         &w, &c->out[1],
         nc_temps_reduce(&w, OP_mean, c->arg[0].t, dims, (int)c->arg[3].s.i));
-  if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
   return nc_temps_finish(&w);
 }
 
@@ -62,8 +60,7 @@ int nc_op_aminmax(Call *c) {
   }
   nc_temps_result(&w, &c->out[0], nc_temps_reduce(&w, OP_amin, x, dims, keep));
   nc_temps_result(&w, &c->out[1], nc_temps_reduce(&w, OP_amax, x, dims, keep));
-  if (w.status != NC_OK) nc_error_op("aminmax");
-  return nc_error_call(nc_temps_finish(&w), "aminmax", c->arg, 1);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_dist(Call *c) {
@@ -72,7 +69,6 @@ int nc_op_dist(Call *c) {
   norm.arg[0].t = nc_temps_op2(&w, OP_sub, c->arg[0].t, c->arg[1].t);
   norm.arg[1] = c->arg[2];
   nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &norm));
-  if (w.status != NC_OK) nc_error_op("dist");
   return nc_temps_finish(&w);
 }
 
@@ -93,7 +89,7 @@ static Tensor *areas(Temps *w, const Call *c, int dim) {
   int along = x->nd == 1 ? 0 : dim + x->nd - y->nd;
   if (along < 0 || along >= x->nd || x->size[along] != n + 1) {
     w->status = nc_fail(NC_ESHAPE,
-                        "x must have as many elements as self "
+                        "x must have as many elements as {0} "
                         "along dim %d: %lld",
                         dim + 1, (long long)n + 1);
     return NULL;
@@ -123,9 +119,7 @@ static int area(Call *c, int cumulative) {
                  : nc_temps_reduce(&w, OP_sum, y, 1u << dim, 0);
   nc_temps_result(&w, &c->out[0],
                   nc_temps_opnumber(&w, OP_true_divide, y, nc_int(2)));
-  if (w.status != NC_OK) nc_error_op(nc_operators[c->op].name);
-  return nc_error_call(nc_temps_finish(&w), nc_operators[c->op].name, c->arg,
-                       2);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_trapezoid(Call *c) {

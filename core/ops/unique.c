@@ -171,7 +171,7 @@ static int unique(Call *c, int i, int sorted) {
   if (r == NC_OK && x->nd == 0)
     r = nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");
   if (r == NC_OK) r = ofslices(c, x, dim, sorted, want);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, 1);
+  return r;
 }
 
 int nc_op_unique(Call *c) {

@@ -189,13 +189,13 @@ int nc_checkout(const Tensor *out, DType result, int nd, const int64_t size[]) {
     nc_fail(NC_EDTYPE, "%s %s result cannot be written to %s %s tensor",
             nc_article(result), nc_dtypename(result), nc_article(out->dtype),
             nc_dtypename(out->dtype));
-    nc_hint("self:to(\"%s\") first", nc_dtypename(result));
+    nc_hint("{0}:to(\"%s\") first", nc_dtypename(result));
     return NC_EDTYPE;
   }
   if (nc_overlapsitself(out)) {
     nc_fail(NC_EVALUE, "several elements of the tensor share one place in "
                        "memory, it cannot be written to");
-    nc_hint("self:clone() first");
+    nc_hint("{0}:clone() first");
     return NC_EVALUE;
   }
   out->data->version++;
@@ -273,14 +273,14 @@ static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
   if (info->kind == CHOOSE_OP && in[0].t && in[0].t->dtype != DT_b8) {
     nc_fail(NC_EDTYPE, "the condition must be a bool tensor, not %s",
             nc_dtypename(in[0].t->dtype));
-    nc_hint("self:ne(0) makes one");
+    nc_hint("{0}:ne(0) makes one");
     return NC_EDTYPE;
   }
   if (nc_category(work) == NC_FLOAT) return NC_OK;
   for (int k = 0; par && k < 2; k++) TRY(checkparameter(op, work, par[k]));
   if (op == OP_pow && in[1].t == NULL && in[1].s.i < 0) {
     nc_fail(NC_EVALUE, "integers to negative integer powers are not integers");
-    nc_hint("self:to(\"float32\") first");
+    nc_hint("{0}:to(\"float32\") first");
     return NC_EVALUE;
   }
   return NC_OK;

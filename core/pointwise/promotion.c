@@ -106,8 +106,8 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
     case CLASS_FLOAT_ONLY:
       if (c != NC_FLOAT) {
         nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
-        nc_hint(nc_opinfo[op].kind == REDUCE_OP ? "self:%s{dtype=\"float32\"}"
-                                                : "self:to(\"float32\"):%s()",
+        nc_hint(nc_opinfo[op].kind == REDUCE_OP ? "{0}:%s{dtype=\"float32\"}"
+                                                : "{0}:to(\"float32\"):%s()",
                 nc_opinfo[op].name);
         return NC_EDTYPE;
       }

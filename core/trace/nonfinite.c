@@ -153,6 +153,7 @@ int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
   snprintf(op, sizeof op, "%s%s", p->op, p->backward ? " backward" : "");
   nc_fail(NC_EVALUE, "made %s from finite input", what);
   nc_error_op(op);
+  nc_error_final();
   TRY(add_operands(p));
   TRY(set_first(p, out[i - 1], &s));
   *found = 1;

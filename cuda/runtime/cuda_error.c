@@ -128,6 +128,7 @@ int nc_check_error_flag(Gpu *g) {
   else nc_fail(f.code, "%s", texts[f.text]);
   if (!careful) { /* who waits is not who failed */
     nc_error_op(g->name);
+    nc_error_final();
     nc_hint("it works later than it is asked: NACRE_CUDA_SYNC=1 names the "
             "operation");
   }

@@ -70,6 +70,8 @@ fails("self has 1 dimension, not 2", nil, y.trace, y)
 is(t{ 1, 0, 0 }:cross(t{ 0, 1, 0 }), "{0,0,1}")
 fails("no dimension has size 3", nil, a.cross, a, b)
 is(nacre.chain_matmul(a, b, a), "{{85,126},{193,286}}")
+local ok, e = pcall(nacre.chain_matmul, {a, nil, b})  -- # may be 1 or 3
+assert(not ok and tostring(e):find "chain_matmul", e)
 is(nacre.linalg.multi_dot{ t{ 1, 1 }, a, b, t{ 1, 1 } }, "134")
 is(nacre.cdist(t{ { 0.0, 0.0 } }, t{ { 3.0, 4.0 } }), "{{5.0}}")
 is(nacre.cdist(t{ { 0.0, 0.0 } }, t{ { 3.0, 4.0 } }, 1), "{{7.0}}")

@@ -55,7 +55,7 @@ def literals(code):
 
 def pattern(text):
     """What a text made with this format looks like."""
-    parts = re.split(r"%(?:\.\*)?(?:ll)?[sdgu]", text)
+    parts = re.split(r"%(?:\.\*)?(?:ll)?[sdgu]|\{[0-7]\}", text)
     return ".*".join(map(re.escape, parts))
 
 
