@@ -32,8 +32,8 @@ local function families()
   local path = here .. "../../core/operators.def"
   local file = assert(io.open(path), "no " .. path)
   local ops = {}
-  for name, signature in file:read("a")
-      :gmatch('OPERATOR%(([%w_]+),%s*%u+,%s*"(.-)"') do
+  local text = file:read("a"):gsub('"%s+"', "")  -- texts of several lines
+  for name, signature in text:gmatch('OPERATOR%(([%w_]+),%s*%u+,%s*"(.-)"') do
     signature = signature:gsub("!", "")
     ops[#ops + 1] = { name = name, family = true, params = parse(signature),
                       results = signature:match("%->%s*(.*)") }
