@@ -29,11 +29,8 @@ local function options(opts)
   end})
 end
 
---
--- Statistics
---
--- A number of statistics, in full where the elements are; `dtype' where it is
--- one of them.
+-- A number in the statistics, in full if the elements are; `dtype' if it is an
+-- element itself.
 local function shorten(x, opts, dtype)
   if opts.precision == "full" then return numbers.shortest(x, dtype) end
   return numbers.brief(x)
@@ -42,7 +39,7 @@ end
 local bars = {}
 for c = 0x2581, 0x2588 do bars[#bars + 1] = utf8.char(c) end
 
--- To the nearest integer, halves to the even one.
+-- Rounds to the nearest integer, halves to even.
 local function round(x)
   local y = math.floor(x + 0.5)
   return y - x == 0.5 and y % 2 == 1 and y - 1 or y
@@ -60,7 +57,7 @@ display.sparkline = sparkline       -- of any list of counts
 
 local function isfloat(t) return t.dtype:find "float" ~= nil end
 
--- The value of every element, if they are known to be one.
+-- The common value of all elements, if there is one.
 local function constant(t, s, opts)
   if not s.constant or s.constant == 0 or s.seen < s.n then return nil end
   if not isfloat(t) then return ("%d"):format(s.imin) end
@@ -71,14 +68,14 @@ local function constant(t, s, opts)
   return grid.column({s.min}, t.dtype, opts.precision)[1]
 end
 
--- Three digits, and "100" for nothing less.
-local function share(part, whole)
-  local p = 100 * part / whole
-  return part < whole and p > 99.9 and ">99.9" or ("%.3g"):format(p)
+-- A percentage with three digits; "100" only if it is exact.
+local function share(part, full_text)
+  local p = 100 * part / full_text
+  return part < full_text and p > 99.9 and ">99.9" or ("%.3g"):format(p)
 end
 
 -- min, max, ... as a list of texts; "~" marks what a sample gives.
-local function moments(t, s, opts)
+local function moment_fields(t, s, opts)
   local about = s.seen < s.n and "~" or ""
   if t.dtype == "bool" then
     local yes = s.seen - s.zero
@@ -110,7 +107,7 @@ local function moments(t, s, opts)
   return list
 end
 
--- As many of the fields as fit.
+-- Joins as many of the fields as fit.
 local function fit(list, width)
   local n, total = 0, -2
   for i, s in ipairs(list) do
@@ -122,7 +119,7 @@ local function fit(list, width)
 end
 
 -- "2 nan, 1 inf", or nil
-local function badcounts(s)
+local function bad_counts(s)
   local list = {}
   local function add(n, name)
     if n > 0 then list[#list + 1] = ("%d %s"):format(n, name) end
@@ -133,15 +130,15 @@ local function badcounts(s)
   return list[1] and table.concat(list, ", ")
 end
 
--- Two digits, and "100" for nothing less.
+-- A percentage with two digits; "100" only if it is exact.
 local function percent(part, whole)
   local p = 100 * part / whole
   if p < 99.5 then return ("%.2g"):format(p) end
   return part < whole and ">99" or "100"
 end
 
-local function badline(size, s, opts)
-  local text = badcounts(s)
+local function bad_line(size, s, opts)
+  local text = bad_counts(s)
   if not text then return nil end
   local at, rest = {}, s.firstbad
   for d = #size, 1, -1 do
@@ -158,22 +155,22 @@ local function badline(size, s, opts)
   return opts.color and "\27[31m" .. text .. "\27[0m" or text
 end
 
--- Zeros and ones, all of them on the screen: an identity, a mask.
-local function plain(t, s)
+-- Are all elements zeros and ones that the screen shows, as in a mask?
+local function is_mask(t, s)
   return t.dtype ~= "bool" and s.n <= 100 and s.min == 0 and s.max == 1 and
          s.nan + s.posinf + s.neginf == 0 and
          math.abs(s.mean * s.n - (s.n - s.zero)) < 1e-6
 end
 
 local function statistics(lines, t, size, s, opts)
-  if s.n >= 20 and not plain(t, s) then
-    local list = moments(t, s, opts)
+  if s.n >= 20 and not is_mask(t, s) then
+    local list = moment_fields(t, s, opts)
     if list[1] then lines[#lines + 1] = fit(list, opts.width) end
   end
-  if s.n > 1 then lines[#lines + 1] = badline(size, s, opts) end
+  if s.n > 1 then lines[#lines + 1] = bad_line(size, s, opts) end
 end
 
--- What nacre knows of all elements, or of a sample; nil where it cannot say.
+-- The statistics of all elements or of a sample; nil if they are unavailable.
 local function summarize(t, n)
   local ok, s = pcall(nacre._summary, t, n > FULL and SAMPLE or 0)
   return ok and s or nil
@@ -201,7 +198,8 @@ local function notes(t, opts)
   return list[1] and "  " .. table.concat(list, ", ") or ""
 end
 
--- The memory of the elements; those an expanded dimension repeats are one.
+-- The header with the memory of the elements; repeated elements of an expanded
+-- dimension count once.
 local function header(t, size, opts)
   local bytes, strides = (tonumber(t.dtype:match "%d+$") or 8) / 8, t:stride()
   for d, s in ipairs(size) do
@@ -210,9 +208,9 @@ local function header(t, size, opts)
   return kind(t) .. "  " .. units.bytes(bytes) .. notes(t, opts)
 end
 
--- Are the elements at the ends alike?  If not, all need not be read to know
--- that they are not.
-local function maybeconstant(t, size)
+-- Are the elements at the ends equal? If not, the tensor is not constant, and
+-- the rest need not be read.
+local function maybe_constant(t, size)
   local a, b = t, t
   for d = 1, #size do
     a, b = a:narrow(d, 1, 1), b:narrow(d, size[d], 1)
@@ -234,7 +232,7 @@ local function whole(t, opts)
   local lines = {header(t, size, opts)}
   if n == 0 then return lines[1] .. " (empty)" end
   local check = n > 100 and n <= FULL and t.dtype ~= "bool"
-  local s = (opts.stats or check and maybeconstant(t, size)) and
+  local s = (opts.stats or check and maybe_constant(t, size)) and
             summarize(t, n)
   local same = check and s and constant(t, s, opts)
   if same then return lines[1] .. "  all " .. same end
@@ -245,21 +243,22 @@ local function whole(t, opts)
   return table.concat(lines, "\n")
 end
 
--- A test that keeps the values of what is shown sets display.watch(t, text).
-local function watched(t, text)
+-- A test that stores the values of what is shown sets display.watch(t, text).
+local function report_shown(t, text)
   if display.watch then display.watch(t, text) end
   return text
 end
 
-local function tensor(t, opts) return watched(t, whole(t, opts)) end
+local function tensor(t, opts) return report_shown(t, whole(t, opts)) end
 
--- One line without statistics: in tables and lists.
+-- One line without statistics, for tables and lists.
 function display.brief(t)
-  return watched(t, (t:dim() > 0 or nacre._isdry(t)) and kind(t) or
+  return report_shown(t, (t:dim() > 0 or nacre._isdry(t)) and kind(t) or
                     scalar(t, defaults))
 end
 
--- One line with statistics.  What calls is machine.c, for who is to blame.
+-- nacre.summary: one line with statistics. It is called from machine.c, so
+-- that errors name the right function.
 function display.summary(t)
   if not istensor(t) then
     error(t == nil and
@@ -269,14 +268,14 @@ function display.summary(t)
   local n = t:numel()
   local s = t:dim() > 0 and n > 0 and summarize(t, n)
   if not s then return display.brief(t) end
-  local list = moments(t, s, {})
+  local list = moment_fields(t, s, {})
   table.insert(list, 1, kind(t))
-  list[#list + 1] = badcounts(s)
-  return watched(t, table.concat(list, "  "))
+  list[#list + 1] = bad_counts(s)
+  return report_shown(t, table.concat(list, "  "))
 end
 
 -- Is a tensor one of the variables?
-local function isvariable(t, names)
+local function is_variable(t, names)
   for name, v in next, names do
     if rawequal(v, t) and name ~= "ans" and
        not (type(name) == "string" and name:find "^_+$") then return true end
@@ -284,14 +283,14 @@ local function isvariable(t, names)
   return false
 end
 
--- The name among `names' (by default the globals) of the tensor that t looks
--- into: one with the same memory that shows more of it, or as much, if t is
--- no variable itself.
+-- The name (among `names', by default the globals) of the tensor that t is a
+-- view of: one with the same memory that shows more of it, or as much if t is
+-- not a variable itself.
 function display.baseof(t, names)
   names = names or _G
   local best, most = nil, 0
   local id, n, dense = nacre._storage_id(t), t:numel(), t:is_contiguous()
-  if dense and not isvariable(t, names) then n = n - 1 end
+  if dense and not is_variable(t, names) then n = n - 1 end
   for name, v in next, names do
     if type(name) == "string" and istensor(v) and not rawequal(v, t) and
        not name:find "^_+$" and name ~= "ans" and
@@ -304,13 +303,13 @@ function display.baseof(t, names)
   return best
 end
 
--- Header and elements: what tostring and print give, the same everywhere.
+-- Header and elements, as tostring and print show them everywhere.
 function display.tostring(t)
   return tensor(t, options {stats = false})
 end
 
--- A function with its parameters, nil if those are not known: "function
--- sum(self, dim=nil) -> tensor", "function(x, y) at stdin:1".
+-- A function with its parameters: "function sum(self, dim=nil) -> tensor",
+-- "function(x, y) at stdin:1"; nil if they are unknown.
 local function signature(f)
   local info = nacre._info(f)
   if info then
@@ -322,8 +321,8 @@ local function signature(f)
     require "nacre.lookup".parameters(f), at.short_src, at.linedefined)
 end
 
--- A value as a result is printed.  opts: width, color, utf8, stats,
--- precision, edge, maxlines, and nameof(t), the name of what t is a view of.
+-- The text of a result. opts: width, color, utf8, stats, precision, edge,
+-- maxlines, and nameof(t), the name of what t is a view of.
 function display.show(value, opts)
   opts = options(opts)
   if istensor(value) then return tensor(value, opts) end

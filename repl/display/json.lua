@@ -58,23 +58,21 @@ end
 
 function json.encode(v) return encode(v, "") .. "\n" end
 
---
--- Reading.  Each reader takes the text and a place, and gives a value and the
--- place behind it; what is wrong is an error.
---
+-- Reading. Each reader takes the text and a position, and returns a value and
+-- the position after it; errors are raised.
 local read
 
-local function wrong(text, at)
+local function fail(text, at)
   local _, line = text:sub(1, at):gsub("\n", "")
   error({("line %d is not JSON"):format(line + 1)}, 0)
 end
 
-local function skip(text, at) return text:match("^[ \t\r\n]*()", at) end
+local function skip_blanks(text, at) return text:match("^[ \t\r\n]*()", at) end
 
 local UNESCAPES = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t"}
 
 local function unicode(text, at)
-  local code = tonumber(text:match("^%x%x%x%x", at) or wrong(text, at), 16)
+  local code = tonumber(text:match("^%x%x%x%x", at) or fail(text, at), 16)
   if code >= 0xD800 and code < 0xDC00 then
     local low = tonumber(text:match("^\\u(%x%x%x%x)", at + 4) or "0", 16)
     if low >= 0xDC00 and low < 0xE000 then
@@ -85,14 +83,14 @@ local function unicode(text, at)
   return utf8.char(code), at + 4
 end
 
-local function readstring(text, at)
+local function read_string(text, at)
   local parts = {}
   while true do
     local plain, stop = text:match('^([^"\\]*)()', at)
     parts[#parts + 1], at = plain, stop
     local c = text:sub(at, at)
     if c == '"' then return table.concat(parts), at + 1 end
-    if c == "" then wrong(text, at) end
+    if c == "" then fail(text, at) end
     local what = text:sub(at + 1, at + 1)
     if what == "u" then
       parts[#parts + 1], at = unicode(text, at + 2)
@@ -102,20 +100,20 @@ local function readstring(text, at)
   end
 end
 
--- Items between brackets, parted by commas.
+-- Reads items between brackets, separated by commas.
 local function items(text, at, stop, item)
-  at = skip(text, at)
+  at = skip_blanks(text, at)
   if text:sub(at, at) == stop then return at + 1 end
   while true do
-    at = skip(text, item(skip(text, at)))
+    at = skip_blanks(text, item(skip_blanks(text, at)))
     local c = text:sub(at, at)
     if c == stop then return at + 1 end
-    if c ~= "," then wrong(text, at) end
+    if c ~= "," then fail(text, at) end
     at = at + 1
   end
 end
 
-local function readlist(text, at, depth)
+local function read_list(text, at, depth)
   local t, n = {}, 0
   return t, items(text, at, "]", function(i)
     n = n + 1
@@ -124,13 +122,13 @@ local function readlist(text, at, depth)
   end)
 end
 
-local function readobject(text, at, depth)
+local function read_object(text, at, depth)
   local t = {}
   return t, items(text, at, "}", function(i)
-    if text:sub(i, i) ~= '"' then wrong(text, i) end
-    local name, after = readstring(text, i + 1)
-    after = skip(text, after)
-    if text:sub(after, after) ~= ":" then wrong(text, after) end
+    if text:sub(i, i) ~= '"' then fail(text, i) end
+    local name, after = read_string(text, i + 1)
+    after = skip_blanks(text, after)
+    if text:sub(after, after) ~= ":" then fail(text, after) end
     t[name], after = read(text, after + 1, depth)
     return after
   end)
@@ -139,32 +137,32 @@ end
 local WORDS = {["true"] = true, ["false"] = false}
 
 function read(text, at, depth)
-  at = skip(text, at)
-  if depth > 100 then wrong(text, at) end
+  at = skip_blanks(text, at)
+  if depth > 100 then fail(text, at) end
   local c = text:sub(at, at)
-  if c == "{" then return readobject(text, at + 1, depth + 1) end
-  if c == "[" then return readlist(text, at + 1, depth + 1) end
-  if c == '"' then return readstring(text, at + 1) end
+  if c == "{" then return read_object(text, at + 1, depth + 1) end
+  if c == "[" then return read_list(text, at + 1, depth + 1) end
+  if c == '"' then return read_string(text, at + 1) end
   local word = text:match("^%a+", at)
   if word == "null" then return nil, at + 4 end
   if WORDS[word] ~= nil then return WORDS[word], at + #word end
   local digits = text:match("^-?%d+%.?%d*[eE]?[+-]?%d*", at)
   local value = digits and tonumber(digits)
-  if not value then wrong(text, at) end
+  if not value then fail(text, at) end
   return value, at + #digits
 end
 
--- Nil and why if it is not JSON.
+-- Returns the value, or nil and why the text is not JSON.
 function json.decode(text)
   local ok, value, at = pcall(read, text, 1, 1)
   if ok and not text:find("^%s*$", at) then
-    ok, value = pcall(wrong, text, at)
+    ok, value = pcall(fail, text, at)
   end
   if ok then return value end
   return nil, type(value) == "table" and value[1] or tostring(value)
 end
 
--- Of a file; nil and why.
+-- Reads a file; nil and why if that fails.
 function json.load(path)
   local f, message = io.open(path, "r")
   if not f then return nil, message end
@@ -175,7 +173,7 @@ function json.load(path)
   return value
 end
 
--- Whole or not at all: it is written beside the file, which it then replaces.
+-- Writes a file atomically: a new file is written and replaces the old one.
 function json.save(path, value)
   return require "nacre.host".replace(path, json.encode(value))
 end

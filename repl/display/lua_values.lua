@@ -10,9 +10,9 @@ local values = {}
 
 local STRING, LINES = 2000, 50
 
--- How deep a table is shown, and how many items of each: the first that takes
--- no more lines; of lists fewer items, of others less depth.
--- A depth that was asked for stays.
+-- Limits of depth and of items for a table: the first that shortens it to the
+-- fewest lines. Lists lose items, other tables depth. A depth that was asked
+-- for stays.
 local lists = {{3, 30}, {3, 5}, {1, 30}}
 local others = {{3, 30}, {2, 30}, {1, 30}}
 
@@ -28,7 +28,7 @@ local function escape(c)
   return escapes[c] or ("\\x%02X"):format(c:byte())
 end
 
--- In quotes; what is no text, or would steer the terminal, escaped.
+-- Quotes a string; escapes what is not text or would control the terminal.
 local function quote(s, opts)
   local cut = s
   if #s > STRING then cut = s:sub(1, utf8.offset(s, 0, STRING + 1) - 1) end
@@ -38,9 +38,9 @@ local function quote(s, opts)
   return ('"%s"... (%d bytes)'):format(body, #s)
 end
 
--- As it stands, in lines, but for what would steer the terminal: names in
--- messages come from files and users.
-function values.tame(s)
+-- The text unchanged except for control characters: names in messages come
+-- from files and users.
+function values.escape_controls(s)
   local plain = utf8.len(s) and not s:find "\xC2[\x80-\x9F]"
   return (s:gsub(plain and "[\0-\8\11-\31\127]" or
                  "[\0-\8\11-\31\127-\255]", function(c)
@@ -65,8 +65,8 @@ end
 
 local order = {number = 1, string = 2, boolean = 3}
 
--- k2 before k10: numbers in names count as such.
-local function natural(a, b)
+-- A sort key that puts k2 before k10.
+local function natural_key(a, b)
   local at, x, from, to = 1, nil, nil, nil
   while true do
     from, to, x = a:find("(%d+)", at)
@@ -85,7 +85,7 @@ end
 local function before(a, b)
   local x, y = order[type(a)] or 9, order[type(b)] or 9
   if x ~= y then return x < y end
-  if x == 2 then return natural(a, b) end
+  if x == 2 then return natural_key(a, b) end
   if x < 2 then return a < b end
   return text(a) < text(b)
 end
@@ -141,9 +141,8 @@ function any(v, depth, opts)
   return layout(list, depth, opts)
 end
 
--- Any value.  opts: width, utf8, depth (of tables, if it is asked for), and
--- brief(v), which gives a tensor or a function in one line and nil for other
--- values.
+-- The text of any value. opts: width, utf8, depth (of tables), and brief(v),
+-- which returns a tensor or a function in one line and nil for other values.
 function values.show(v, opts)
   local text
   local list = type(v) == "table" and rawlen(v) > 0

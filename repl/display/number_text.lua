@@ -9,26 +9,26 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local numbers = {}
 
--- nan has no sign: "-nan" is what C prints for 0/0 on some machines.
+-- nan without a sign: C prints "-nan" for 0/0 on some machines.
 local function special(x)
   if x ~= x then return "nan" end
   if x == math.huge then return "inf" end
   return x == -math.huge and "-inf" or nil
 end
 
--- Does y become x as an element of the dtype?
-local function becomes(y, x, dtype)
+-- Is y equal to x after conversion to the dtype?
+local function equals_as(y, x, dtype)
   if dtype == "float64" then return y == x end
   return nacre.tensor(y, {dtype = dtype, device = "cpu"}):item() == x
 end
 
--- Is a number of the dtype that is written so the same again?
+-- Does the text read back as the number x of the dtype?
 function numbers.same(text, x, dtype)
-  return becomes(tonumber(text), x, dtype)
+  return equals_as(tonumber(text), x, dtype)
 end
 
 -- Between 1e-4 and 1e16 without an exponent, as Python writes floats.
-local function plain(x, digits)
+local function decimal_text(x, digits)
   local exponent = tonumber(("%." .. digits - 1 .. "e"):format(x):match "e(.*)")
   if exponent < -4 or exponent >= 16 then
     return (("%." .. digits .. "g"):format(x))
@@ -43,12 +43,14 @@ function numbers.shortest(x, dtype)
   local float = facts.floats[dtype or "float64"]
   for digits = float.kept, float.needed - 1 do
     local y = tonumber(("%." .. digits .. "g"):format(x))
-    if becomes(y, x, dtype or "float64") then return plain(x, digits) end
+    if equals_as(y, x, dtype or "float64") then
+      return decimal_text(x, digits)
+    end
   end
-  return plain(x, float.needed)
+  return decimal_text(x, float.needed)
 end
 
--- A number of Lua as a result is shown: whole floats below 1e16 in full.
+-- A Lua number as a result: whole floats below 1e16 in full.
 function numbers.show(x, precision)
   if math.type(x) == "integer" then return tostring(x) end
   if special(x) then return special(x) end
@@ -58,8 +60,8 @@ function numbers.show(x, precision)
   return tostring(x)
 end
 
--- In a line of statistics: four significant digits, and all those before the
--- point.  A number that is not whole has one behind it.
+-- A number in statistics: four significant digits and all digits before the
+-- point; a number that is not whole has one after it.
 function numbers.brief(x)
   if special(x) then return special(x) end
   local size = math.abs(x)
@@ -68,7 +70,7 @@ function numbers.brief(x)
   return ("%.1f"):format(x)
 end
 
--- The same of the mean of integers: in full if it has four decimals or fewer.
+-- The same for the mean of integers: in full if it has four decimals or fewer.
 function numbers.mean(x)
   local text = ("%.4f"):format(x)
   if math.abs(x) < 1e11 and tonumber(text) == x then

@@ -39,10 +39,8 @@ function Line:text(now)
   return table.concat(parts, "  "):sub(1, host.columns() - 1)
 end
 
---
--- What the loop prints takes the place of the line, which comes again behind
--- it: while one is shown, print and write erase it first.
---
+-- Output of the loop replaces the line, which is drawn again after it: while a
+-- line is shown, print and write erase it first.
 local file = getmetatable(io.stdout).__index
 local places = {{_G, "print"}, {io, "write"}, {file, "write"}}
 local write = file.write  -- that of the line itself
@@ -73,7 +71,7 @@ local function unwatch()
   end
 end
 
--- Erases with blanks: every terminal can do that.
+-- Erases with blanks, which every terminal can do.
 function Line:write(text)
   local pad = (" "):rep((self.shown or 0) - #text)
   write(io.stderr, "\r", text, pad, "\r")
@@ -96,7 +94,7 @@ function Line:tick()
   self:write(self:text(now))
 end
 
--- The loop is over, or was left: by break, by an error, by Ctrl-C.
+-- The loop has ended, or was left by break, an error or Ctrl-C.
 function Line:__close()
   if self.watching then
     self.watching = false
@@ -114,8 +112,7 @@ function Line:__close()
     units.seconds(now - self.begin), rate(self.done, now - self.begin)))
 end
 
--- What nacre.progress(n, label) gives to a `for`: 1, 2, ... n, or without n
--- with no end.
+-- nacre.progress(n, label), an iterator: 1, 2, ... n, or without an end.
 function progress.over(n, label)
   if n ~= nil and not math.tointeger(n) or n and n < 0 then
     error("progress: the number of steps is an integer, not " ..

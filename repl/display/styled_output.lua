@@ -17,7 +17,7 @@ function styled.paint(text, kind, stream)
   return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
 end
 
--- "float32[3x4] cpu": what is known without looking at the values.
+-- "float32[3x4] cpu", without reading the elements.
 function styled.kind(t)
   return ("%s[%s] %s"):format(t.dtype, table.concat(t:size(), "x"),
                               tostring(t.device))
@@ -35,13 +35,13 @@ local function show(v, options)
   return display.show(v, options)
 end
 
--- In one line where one can: for lists of results and of variables.
+-- A value on one line if possible, for lists of results and variables.
 function styled.brief(v)
   if facts.istensor(v) then return require "nacre.display".brief(v) end
   return show(v, {})
 end
 
--- The same in one line of `most' characters at most, whatever it is.
+-- A value on one line of at most `most' characters.
 function styled.line(v, most)
   local text = facts.istensor(v) and styled.kind(v) or styled.brief(v)
   text = text:gsub("{%s*\n%s*", "{"):gsub("%s*\n%s*}", "}")
@@ -50,7 +50,7 @@ function styled.line(v, most)
   return text:sub(1, (utf8.offset(text, most - 2) or most - 2) - 1) .. "..."
 end
 
--- Are there two tensors or more that say nothing in one line?
+-- Are there two or more tensors that need several lines?
 local function several(list, n)
   local large = 0
   for i = 1, n do
@@ -61,7 +61,8 @@ local function several(list, n)
   return large > 1
 end
 
--- The results of a block as text: one whole, several in a line.
+-- The results of a block as text: a single one in full, several on one line
+-- each.
 function styled.text(...)
   local n, list = select("#", ...), {...}
   if n == 0 then return "" end
@@ -78,8 +79,7 @@ function styled.text(...)
          (brief and "\n" or "")
 end
 
--- Prints the results of an expression.  The file that io.write gives says
--- nothing.
+-- Prints the results of an expression, except the file that io.write returns.
 function styled.print(source, ...)
   local written = source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
                   io.type((...))

@@ -2,14 +2,14 @@
 --
 -- tensor_grid.lua - the elements of a tensor as lines of text.
 --
--- Only what will be seen is read: the ends of the rows and columns that fit.
--- The format is that of the column, and of all columns that are of one order;
--- it never lies: zero is "0", what is tiny is not rounded to zero, neighbours
--- that differ never look equal, nor do numbers that differ in the first four
--- decimals.
+-- Only what is shown is read: the ends of the rows and columns that fit.
+-- Numbers have one format for a column, and for all columns of similar
+-- magnitude. The format is never misleading: zero is "0", tiny numbers are not
+-- rounded to zero, and different neighbours, or numbers that differ in the
+-- first four decimals, never look equal.
 --
--- opts, everywhere: width, color, precision (digits, or "full": each number
--- so that it reads back), edge, maxlines.
+-- opts, everywhere: width, color, precision (digits, or "full": each number so
+-- that it reads back), edge, maxlines.
 
 local numbers = require "nacre.number_text"
 
@@ -19,8 +19,8 @@ local grid = {}
 -- The format of a column
 --
 
--- Half types have fewer digits: the most behind the point of what has a power
--- of ten.
+-- Half types have fewer digits: at most so many after the point of a number
+-- with a power of ten.
 local digits = {float16 = {power = 3}, bfloat16 = {power = 2}}
 
 local function finite(v)
@@ -31,18 +31,18 @@ local function finite(v)
   return list
 end
 
--- From LARGE on, and below SMALL, numbers are shown with a power of ten.
--- Beside what is not WIDE, one digit of what is tiny is enough.
+-- From LARGE, and below SMALL, numbers are shown with a power of ten. If the
+-- range of a column is not WIDE, one digit is enough for its tiny numbers.
 local LARGE, SMALL, WIDE = 1e8, 1e-3, 1e5
 
--- Where numbers are no longer whole by chance: float64 has more digits.
+-- Above this, floats of the dtype are always whole; float64 has more digits.
 local function whole_below(dtype, mixed)
   return mixed and 1e5 or dtype == "float64" and 1e15 or LARGE
 end
 
--- "whole", "fixed" or "power", and the largest magnitude.  Beside others that
--- are not (`mixed'), large numbers are whole by chance, and zeros are zeros.
-local function mode(f, dtype, mixed)
+-- The mode "whole", "fixed" or "power", and the largest magnitude. In `mixed'
+-- columns large numbers are whole by chance, and zeros have no mode.
+local function format_mode(f, dtype, mixed)
   local whole, big = true, 0
   for _, x in ipairs(f) do
     whole = whole and x % 1 == 0
@@ -53,27 +53,27 @@ local function mode(f, dtype, mixed)
   return (big >= LARGE or big < SMALL) and "power" or "fixed", big
 end
 
--- What columns have in common: {how =, big =}, the mode of all of them if they
--- are of one order or a single row, else {mixed =}.
-local function common(columns, dtype)
+-- The common format of columns: {how =, big =} if their magnitudes are similar
+-- or there is one row, else {mixed =}.
+local function common_format(columns, dtype)
   local all, least, most, rows = {}, math.huge, 0, 0
   for _, v in ipairs(columns) do
     local f = finite(v)
-    local _, big = mode(f, dtype)
+    local _, big = format_mode(f, dtype)
     if big > 0 then least, most = math.min(least, big), math.max(most, big) end
     rows = math.max(rows, #v)
     table.move(f, 1, #f, #all + 1, all)
   end
-  local how = mode(all, dtype)
+  local how = format_mode(all, dtype)
   if rows == 1 or most <= 100 * least then
     return {how = how, big = most}
   end
   return {mixed = how ~= "whole"}
 end
 
--- The digits, from p on, at which large numbers with a power of ten look
+-- How many digits (at least p) large numbers with a power of ten need to look
 -- different if they differ in the first four decimals.
-local function apart(f, p)
+local function distinct_digits(f, p)
   local sorted = table.move(f, 1, #f, 1, {})
   table.sort(sorted)
   for q = p, 16 do
@@ -88,10 +88,10 @@ local function apart(f, p)
   return 16
 end
 
--- The digits, from p on, at which neighbours that differ look different.
--- In a fixed column those small against the largest do not count.
-local function enough(f, how, p, big)
-  if how == "power" and big >= LARGE then p = apart(f, p) end
+-- How many digits (at least p) neighbours that differ need to look different.
+-- In a fixed column those far below the largest do not count.
+local function neighbour_digits(f, how, p, big)
+  if how == "power" and big >= LARGE then p = distinct_digits(f, p) end
   for q = p, 7 do
     local form = ("%%.%d%s"):format(q, how == "fixed" and "f" or "e")
     local clash = false
@@ -105,7 +105,8 @@ local function enough(f, how, p, big)
   return math.max(p, 8)
 end
 
--- `tiny' are the digits of what would be zero at p of them.
+-- The text of a number with p digits; `tiny' is the number of digits for one
+-- that would round to zero.
 local function number(x, how, p, tiny)
   if x - x ~= 0 then return numbers.show(x) end
   if how == "whole" then return ("%.1f"):format(x) end
@@ -120,18 +121,18 @@ end
 -- The texts of the floats v in one format.
 local function floats(v, dtype, precision, with)
   local f, text = finite(v), {}
-  local how, big = mode(f, dtype, with and with.mixed)
+  local how, big = format_mode(f, dtype, with and with.mixed)
   how = with and with.how or how
   local p = precision
   if digits[dtype] then p = math.min(p, digits[dtype][how] or p) end
-  if how ~= "whole" and #v > 1 then p = enough(f, how, p, big) end
+  if how ~= "whole" and #v > 1 then p = neighbour_digits(f, how, p, big) end
   local tiny = math.max(big, with and with.big or 0) < WIDE and 0 or p
   for i, x in ipairs(v) do text[i] = number(x, how, p, tiny) end
   return text
 end
 
--- The texts of the numbers v, and the width of the longest.  `with' is what
--- the column has in common with others.
+-- The texts of the numbers v, and the width of the longest. `with' is the
+-- common format of several columns.
 function grid.column(v, dtype, precision, with)
   local text, width = {}, 1
   if not dtype:find "float" then
@@ -147,7 +148,7 @@ end
 
 local function right(s, width) return (" "):rep(width - #s) .. s end
 
--- A line of cells, with what is not a number in red.
+-- A line of cells; what is not a number is red.
 local function line(head, cells, width, opts)
   local list = {}
   for i, s in ipairs(cells) do
@@ -174,7 +175,7 @@ local function ends(lines, t, n, room, opts)
   local k = math.min(m, math.max(1, (room - 2) // (w + 2)))
   local head = table.move(first, 1, k, 1, {})
   local tail = table.move(last, m - k + 1, m, 1, {})
-  local with = dtype:find "float" and common({head, tail}, dtype)
+  local with = dtype:find "float" and common_format({head, tail}, dtype)
   local w1, w2
   head, w1 = grid.column(head, dtype, opts.precision, with)
   tail, w2 = grid.column(tail, dtype, opts.precision, with)
@@ -212,8 +213,8 @@ end
 -- Matrices
 --
 
--- The indices 1 .. n that are read: all, or `first' and `last' of them with
--- 0 for the gap.
+-- The indices 1 .. n that are read: all, or the `first' and `last' of them
+-- with 0 for the gap.
 local function edges(n, first, last)
   local list = {}
   for i = 1, first do list[i] = i end
@@ -287,7 +288,7 @@ local function matrix(lines, t, size, first, last, opts)
   end
   local columns = {}
   for j in pairs(value[1]) do columns[#columns + 1] = column(j) end
-  local with = dtype:find "float" and common(columns, dtype)
+  local with = dtype:find "float" and common_format(columns, dtype)
   local function width(j)
     if widths[j] then return widths[j] end
     local text, w = grid.column(column(j), dtype, opts.precision, with)

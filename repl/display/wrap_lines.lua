@@ -13,13 +13,15 @@ local function columns(text)
   return utf8.len(text) or #text
 end
 
+local function length(text) return utf8.len(text) or #text end
+
 -- Text filled with blanks to a width, on the right or on the left.
 function wrap.pad(text, width)
-  return text .. (" "):rep(width - columns(text))
+  return text .. (" "):rep(width - length(text))
 end
 
 function wrap.right(text, width)
-  return (" "):rep(width - columns(text)) .. text
+  return (" "):rep(width - length(text)) .. text
 end
 
 -- Adds a cell and the blanks before it, or begins a new line with it.

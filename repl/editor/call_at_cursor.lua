@@ -11,8 +11,8 @@ local call_at_cursor = {}
 local opens = {["("] = true, ["{"] = true, ["["] = true}
 local closes = {[")"] = true, ["}"] = true, ["]"] = true}
 
--- The brackets that are open behind the tokens: {at = index of the bracket,
--- commas = {index of each comma in it}}, outermost first.
+-- The brackets that are open after the tokens, outermost first: {at = index of
+-- the bracket, commas = {index of each comma in it}}.
 local function brackets(tokens)
   local stack = {}
   for i, token in ipairs(tokens) do
@@ -48,9 +48,9 @@ local function callee(text, tokens, i)
   return (text:sub(tokens[from].from, last.to):gsub("%s", ""))
 end
 
--- What the library knows of the function: its info, the function itself, the
--- object of a method and whether it is one.
-local function known(path)
+-- The function of a path: its info, the function itself, the object of a
+-- method, and whether it is one.
+local function function_at(path)
   local owner, mark, name = path:match "^(.-)([.:]?)([%a_][%w_]*)$"
   local method = mark == ":"
   if owner:find "^%?" or owner == "" and mark ~= "" then
@@ -63,7 +63,7 @@ local function known(path)
   return info, f, object, method
 end
 
--- A parameter: its name, whether only by name, whether it may be left out.
+-- The parameters of a signature: {name, by name only?, optional?}.
 local function parameters(signature, method)
   local list, named = {}, false
   local inner = signature:match "%((.*)%)%s*%->" or
@@ -84,8 +84,7 @@ local function parameters(signature, method)
   return list
 end
 
--- The texts of the arguments before the cursor, without the last, which is
--- being written.
+-- The texts of the complete arguments before the cursor.
 local function arguments(text, tokens, bracket)
   local list, from = {}, tokens[bracket.at].to + 1
   for _, comma in ipairs(bracket.commas) do
@@ -96,8 +95,8 @@ local function arguments(text, tokens, bracket)
   return list, text:sub(from)
 end
 
--- The names that are set in a table of options already; nil if it is a list.
-local function given(text)
+-- The names already set in a table of options; nil if it is a list.
+local function option_names(text)
   local names = {}
   for item in text:gmatch "([^,]*)," do
     local name = item:match "^%s*([%a_][%w_]*)%s*="
@@ -107,8 +106,8 @@ local function given(text)
   return names
 end
 
--- May the argument after the typed ones be a table of options?
-local function complete(params, typed)
+-- May the next argument be a table of options?
+local function options_may_follow(params, typed)
   local required = 0
   for _, p in ipairs(params) do
     if not p.optional and not p.named then required = required + 1 end
@@ -128,17 +127,17 @@ function call_at_cursor.around(text)
   local at = inner
   local path = callee(text, tokens, inner.at)
   if inner.word == "{" then
-    options = given(text:sub(tokens[inner.at].to + 1))
+    options = option_names(text:sub(tokens[inner.at].to + 1))
     if not path and outer and outer.word == "(" then
       at, path = outer, callee(text, tokens, outer.at)
     end
   end
   if not path then return nil end
-  local info, f, object, method = known(path)
+  local info, f, object, method = function_at(path)
   local typed, rest = arguments(text, tokens, at)
   local params = info and parameters(info.signature or "", method) or {}
   if inner.word == "{" and
-     (not options or at == outer and not complete(params, typed)) then
+     (not options or at == outer and not options_may_follow(params, typed)) then
     return nil
   end
   return {path = path, info = info, f = f, object = object, method = method,

@@ -17,7 +17,7 @@ local NOTES = 24 -- the list shows notes up to so many candidates
 
 local function firstline(text) return (text or ""):match "[^\n]*" end
 
--- No user's __tostring may run here.
+-- A note on a value. It must not run a user's __tostring.
 local function valuenote(value)
   if facts.istensor(value) then return styled.kind(value) end
   local kind = type(value)
@@ -41,7 +41,7 @@ local function noteof(name, value, method)
   end
 end
 
--- A list that takes names, keeps those that begin with `word`.
+-- A list that collects the names that begin with `word`.
 local function collector(word)
   local list = {word = word}
   function list.add(name, value, method)
@@ -182,7 +182,7 @@ local function helped(left)
   return finish(list, "(")
 end
 
--- Values of options that are names.
+-- Functions that list the values of options.
 local words = {}
 
 function words.dtype()
@@ -190,14 +190,14 @@ function words.dtype()
           "bfloat16", "float32", "float64"}
 end
 
--- Those that are known without waking one.
+-- The devices that are known without opening one.
 function words.device()
   local list = {"cuda"}
   for _, d in ipairs(nacre._devices()) do list[#list + 1] = d.name end
   return list
 end
 
--- What a setting may be, if that is a word.
+-- The values of a setting that are words.
 local function valuesof(name)
   if words[name] then return words[name]() end
   local list = {}
@@ -210,8 +210,8 @@ local function valuesof(name)
   return list
 end
 
--- The words that may stand behind a command: commands, settings and their
--- values, what its line in :help names; nil if it takes others.
+-- The words that may follow a command: commands, settings and their values,
+-- the words in its arguments; nil if it takes other text.
 local function wordsof(command, rest)
   local list = {}
   local setting = rest:match "^(%l+)%s*=?%s+%S*$"
@@ -229,7 +229,7 @@ local function wordsof(command, rest)
   return #list > 0 and list or nil
 end
 
--- What comes behind a command: a file, or a word.
+-- Completes the argument of a command: a file or a word.
 local function argument(left)
   local name, rest = left:match "^%s*[:%%](%a+)!?%s+(.*)$"
   local command = name and require "nacre.commands".find(name)
@@ -243,7 +243,7 @@ local function argument(left)
   return finish(list, "(")
 end
 
--- In quotes: the names an option may have, else files.
+-- Completes a string: values of an option, else files.
 local function quoted(string, left)
   local word = string:match "^[\"']([^\"']*)$"
   if not word then return {} end
@@ -278,7 +278,7 @@ local function head(call)
   return text
 end
 
--- The options that may be named here.
+-- Completes the options of a call.
 local function options(call, word)
   local list = collector(word)
   for _, param in ipairs(call.params) do
@@ -287,8 +287,7 @@ local function options(call, word)
   return finish(list, "(")
 end
 
--- Where the next argument or option begins: what fits there; nil where
--- nothing is known of the call.
+-- Completes an argument or an option of a call; nil if the call is unknown.
 local function inside(call, word)
   if not call.info and not call.f then return nil end
   local list
@@ -305,9 +304,9 @@ local function inside(call, word)
   return list
 end
 
--- Candidates for the end of `left`; `right` is what stands behind it.  With
--- `head`, a line above them; with `files`, the names of files instead: in
--- quotes ("quoted") or as the words of a command ("words").
+-- The candidates for the end of `left`; `right` is the text after the cursor.
+-- `head` is a line to show above them; with `files` the editor completes file
+-- names instead: in quotes ("quoted") or as words of a command ("words").
 function completion.candidates(left, right)
   local command = left:match "^%s*[:%%](%a*)$"
   if command then return commands(command) end

@@ -11,8 +11,8 @@ local paste_blocks = {}
 
 local waiting = {}
 
--- Text copied from a session without what was printed and without the first
--- prompt; nil for other text.
+-- Removes output and the first prompt from text copied from a session; nil for
+-- other text.
 function paste_blocks.strip(text)
   local list = require "nacre.test_file".inputs(text)
   return list and table.concat(list, "\n> ")
@@ -21,7 +21,7 @@ end
 local opens = {["("] = true, ["["] = true, ["{"] = true}
 local closes = {[")"] = true, ["]"] = true, ["}"] = true}
 
--- What goes on over lines: texts, comments, and what is in brackets.
+-- The ranges of strings, comments and brackets, which may span lines.
 local function spans(text)
   local list, depth, from = {}, 0, nil
   for _, token in ipairs(lexer.tokens(text)) do
@@ -39,7 +39,7 @@ local function spans(text)
   return list
 end
 
--- Where lines begin with "> ", but not in a text, a comment or brackets.
+-- The lines that begin with "> ", except in a string, a comment or brackets.
 local function prompts(text)
   local list, inside = {}, spans(text)
   for at in text:gmatch "\n()> " do
@@ -52,7 +52,7 @@ local function prompts(text)
   return list
 end
 
-local function marked(text)
+local function split_at_prompts(text)
   local list, from = {}, 1
   for _, at in ipairs(prompts(text)) do
     list[#list + 1] = text:sub(from, at - 2)
@@ -62,36 +62,36 @@ local function marked(text)
   return list
 end
 
--- The last input of a block, of which alone more may follow.
+-- The last input of a block, the only one that may be incomplete.
 function paste_blocks.last(text)
-  local list = marked(text)
+  local list = split_at_prompts(text)
   return list[#list]
 end
 
--- Does a line begin an input?  What is indented goes on, and so does what
--- would be a method of the line before.
-local function begins(line)
+-- Does a line begin an input? Indented lines, and lines that continue the one
+-- before with a method call, do not.
+local function begins_input(line)
   return not line:find "^%s" and not line:find "^[.)%]}]" and
          not line:find "^:%a+[%({\"']"
 end
 
--- The indentation of the first line, as code in a page has it, goes from all
--- lines that have it.
-local function outdented(text)
+-- Removes the indentation of the first line, as code in a page has it, from
+-- all lines.
+local function outdent(text)
   local indent = text:match "^[ \t]+"
   return indent and ("\n" .. text):gsub("\n" .. indent, "\n"):sub(2) or text
 end
 
--- The lines that make an input each, nil if one is none of its own.
-local function byline(text, islua)
+-- Splits a text into lines that are an input each; nil if one is not.
+local function split_lines(text, islua)
   local list, block = {}, nil
-  text = outdented(text)
+  text = outdent(text)
   local function whole()
     local part = input_block.lua_part(block, islua)
     return not part or not part:find "%S" or input_block.compile(part).f ~= nil
   end
   for line in (text .. "\n"):gmatch "(.-)\n" do
-    if block and line:find "%S" and begins(line) and whole() then
+    if block and line:find "%S" and begins_input(line) and whole() then
       list[#list + 1], block = block, nil
     end
     if block or line:find "%S" then
@@ -103,25 +103,26 @@ local function byline(text, islua)
   return list
 end
 
--- Is text one input?  A command that takes no Lua is a line.
-local function single(text, islua)
+-- Is the text one input? A command that takes no Lua is a single line.
+local function is_single(text, islua)
   local part = input_block.lua_part(text, islua)
   if part then return input_block.compile(part).kind ~= "error" end
   return not input_block.command(text)
 end
 
--- The first of several inputs, while the others wait; nil if it is one.
+-- The first of several inputs; the others are kept for next(). Nil if there is
+-- one.
 function paste_blocks.split(text, islua)
   local list
   if not text:find "\n" then return nil end
-  if #prompts(text) > 0 then list = marked(text)
-  elseif not single(text, islua) then list = byline(text, islua) end
+  if #prompts(text) > 0 then list = split_at_prompts(text)
+  elseif not is_single(text, islua) then list = split_lines(text, islua) end
   if not list or #list < 2 then return nil end
   waiting = list
   return table.remove(waiting, 1)
 end
 
--- The next that waits, or nil.
+-- The next input, or nil.
 function paste_blocks.next() return table.remove(waiting, 1) end
 
 function paste_blocks.drop() waiting = {} end

@@ -2,10 +2,10 @@
 --
 -- shape_fits.lua - which variables can be the next argument of an operation.
 --
--- The operation itself decides: it is called with miniatures, tensors of
--- ones whose sizes are equal, one or in order where those of the variables
--- are, but small.  So its own shape rule holds, nothing large is computed,
--- no device but the CPU works and no user code runs.
+-- The operation itself decides: it is called with miniatures, tensors of ones
+-- with small sizes that are equal, one, or ordered where those of the
+-- variables are. So its own shape rule applies, nothing large is computed,
+-- only the CPU works, and no user code runs.
 
 local lookup = require "nacre.lookup"
 local facts = require "nacre.tensor_facts"
@@ -15,7 +15,8 @@ local shape_fits = {}
 local LARGEST = 4096          -- elements of a miniature
 local VARIABLES = 200
 
--- Every size above 1 gets a small one, equal ones the same, in order.
+-- Maps every size above 1 to a small one: equal sizes to equal ones, in the
+-- same order.
 local function scale(tensors)
   local seen, sizes, small = {}, {}, {[0] = 0, [1] = 1}
   for _, t in ipairs(tensors) do
@@ -41,8 +42,8 @@ local function miniature(t, small)
   return nacre.ones(sizes, {dtype = t.dtype, device = "cpu"})
 end
 
--- What an argument's text stands for: a tensor, a small number, a boolean;
--- nil if only running it could tell.
+-- The value of an argument's text: a tensor, a small number, a boolean; nil if
+-- it would have to be run.
 local function value(text)
   if text == "true" or text == "false" then return text == "true", true end
   local n = tonumber(text)
@@ -65,7 +66,7 @@ local function variables()
   return list
 end
 
--- The arguments so far, in front of them the object of a method.
+-- The arguments so far, after the object of a method.
 local function before(call)
   local args = {}
   if call.method then
@@ -90,7 +91,7 @@ local function samedevice(tensors, t)
   return true
 end
 
--- Calls the operation; does it take the miniatures?  Nil if it lacks others.
+-- Does the operation accept the miniatures? Nil if it needs more arguments.
 local function takes(f, args)
   local ok, err = pcall(nacre.no_grad, function()
     f(table.unpack(args, 1, #args))
@@ -103,8 +104,8 @@ local function takes(f, args)
   return false
 end
 
--- The variables that fit as the next argument of calls.around's call, a list
--- of {name =, value =}; nil if that cannot be told.
+-- The variables that fit as the next argument of a call (see
+-- call_at_cursor.around), a list of {name =, value =}; nil if that is unknown.
 function shape_fits.list(call)
   local info = call.info
   if not info or type(call.f) ~= "function" or call.options or

@@ -12,7 +12,7 @@ local dot_call = require "nacre.dot_call"
 local frames = require "nacre.stack_frames"
 local runtime_errors = require "nacre.runtime_errors"
 local operand_names = require "nacre.operand_names"
-local tame = require "nacre.lua_values".tame
+local escape_controls = require "nacre.lua_values".escape_controls
 local wrap = require "nacre.wrap_lines"
 
 local nacre = package.loaded.nacre or _G.nacre
@@ -99,7 +99,7 @@ local function describe(err, list)
   end
   if o.at then o.file, o.line = o.at.file, o.at.line end
   if o.op == "" then o.op = nil end
-  o.message = tame(o.message)
+  o.message = escape_controls(o.message)
   return setmetatable(o, Captured)
 end
 
@@ -147,7 +147,7 @@ local function observe(thread, err, level)
     f.block = f.text and f.text:find "\n%s*%S" ~= nil
     f.func, f.text = nil, nil
   end
-  o.hint = o.hint and tame(o.hint)
+  o.hint = o.hint and escape_controls(o.hint)
   return o
 end
 
@@ -198,7 +198,7 @@ local function operandlines(lines, args, paint)
 end
 
 local function location(f, width)
-  local text = ("%s:%d"):format(tame(f.file), f.line)
+  local text = ("%s:%d"):format(escape_controls(f.file), f.line)
   if not f.shown then return text end
   return text .. "   " .. trimmed(f.shown, width)
 end
@@ -209,7 +209,7 @@ local function call_stack(list, script, width)
   local out = {}
   for k, f in ipairs(list) do
     local from = list[k + 1]
-    local text = "in " .. tame(f.name)
+    local text = "in " .. escape_controls(f.name)
     if f.main and not script then break end
     if from and from.main and not script then
       text = text .. ", called from the prompt"
@@ -265,7 +265,7 @@ end
 local function headline(o, script, paint)
   local text = (o.op and o.op .. ": " or "") .. o.message
   if script and o.file then
-    return ("%s:%d: %s"):format(tame(o.file), o.line, text)
+    return ("%s:%d: %s"):format(escape_controls(o.file), o.line, text)
   end
   return paint("error:", "red") .. " " .. text
 end
@@ -283,7 +283,7 @@ function errors.render(err, opts)
   end
   local lines = {headline(o, script, paint)}
   if o.source and not is_typed_line(o, script) then
-    lines[2] = ("  at %s:%d   %s"):format(tame(o.file), o.line,
+    lines[2] = ("  at %s:%d   %s"):format(escape_controls(o.file), o.line,
                                           trimmed(o.source, width))
   end
   operandlines(lines, o.args, paint)

@@ -18,17 +18,17 @@ local function operation(info, method)
   return reference.help(info, method, host.columns())
 end
 
--- The tables in nacre that hold functions, by the paths these have.
+-- The tables of functions in nacre, by their paths.
 local spaces = {"linalg", "nn", "nn.functional", "autograd", "cuda"}
 
-local function spaceof(v)
+local function path_of_table(v)
   for _, path in ipairs(spaces) do
     if rawequal(lookup.value("nacre." .. path), v) then return path end
   end
 end
 
--- What a table of functions holds.
-local function listed(path)
+-- The list of functions in a table.
+local function members(path)
   local names = {}
   for _, name in ipairs(nacre._names(true)) do
     local at, last = name:match "^(.*)%.([%w_]+)$"
@@ -45,7 +45,7 @@ local function listed(path)
                       "  ", host.columns()))
 end
 
--- Lines of {name, doc}, the docs in a column, none wider than the screen.
+-- Formats rows of {name, doc} as two columns wrapped to the screen.
 local function listing(rows)
   local width, column = host.columns(), 0
   for _, row in ipairs(rows) do column = math.max(column, #row[1]) end
@@ -65,7 +65,7 @@ local function topic(name)
 end
 
 -- The functions of the global `shell`, which are the commands.
-local function shellfunctions()
+local function shell_functions()
   local rows = {}
   for _, command in ipairs(require "nacre.commands".list) do
     rows[#rows + 1] = {"shell." .. (command.as or command.name), command.doc}
@@ -86,9 +86,9 @@ local function describe(name, v)
             "?%s.sum explains one, ??word searches"):format(name,
             #nacre._names(true), name, name)
   end
-  local space = type(v) == "table" and spaceof(v)
-  if space then return listed(space) end
-  if name == "shell" and rawequal(v, _G.shell) then return shellfunctions() end
+  local space = type(v) == "table" and path_of_table(v)
+  if space then return members(space) end
+  if name == "shell" and rawequal(v, _G.shell) then return shell_functions() end
   if lookup.value("nacre." .. tostring(v)) == v then
     return ("%s is the dtype %q, %d bytes an element\n%s"):format(name, v,
       nacre.empty(0, {dtype = v}):element_size(), topic "dtype")
@@ -97,8 +97,8 @@ local function describe(name, v)
   return ("%s is a %s: %s"):format(name, kind, styled.brief(v))
 end
 
--- What nacre._info knows of a name, or of the function it stands for.
-local function known(name, last, value, base)
+-- The result of nacre._info for a name, or for the function it stands for.
+local function info_of(name, last, value, base)
   if type(value) == "function" then
     local path = name:match "^nacre%.(.+)$" or name:match "^torch%.(.+)$"
     return nacre._info(value) or path and nacre._info(path) or
@@ -114,9 +114,9 @@ local function known(name, last, value, base)
   return nacre._info(method)
 end
 
--- What a part of the library, an object of its or a tensor has by this name:
--- explained if it is one thing, else listed.
-local function inparts(last)
+-- The members with this name in parts of the library, its objects and tensors:
+-- explained if there is one, else listed.
+local function in_parts(last)
   local rows = {}
   for _, path in ipairs(nacre._names(true)) do
     if path:match "[.:]([%w_]+)$" == last then
@@ -145,7 +145,7 @@ local function meaning(name)
   local value = lookup.value(name)
   local base = owner ~= "" and lookup.value(owner) or nil
   local method = facts.istensor(base)
-  local info = known(name, last, value, base)
+  local info = info_of(name, last, value, base)
   if info then return operation(info, method) end
   if value == nil and (method or owner == "t" and base == nil) and
      reference.described("t." .. last) then
@@ -164,7 +164,7 @@ local function meaning(name)
   if value then return describe("nacre." .. last, value) end
   if lexer.keywords[name] then return name .. " is a word of Lua itself" end
   return usage(name, true) or owner == "" and
-         (inparts(name) or topic(name) and name) or usage(name)
+         (in_parts(name) or topic(name) and name) or usage(name)
 end
 
 -- The help for a name, or nil.
@@ -174,7 +174,7 @@ function help.text(name)
   return text and idea and text .. "\n" .. idea or text
 end
 
--- The line that leads from a command to the function of nacre's of its name.
+-- A line that refers from a command to the function of nacre with its name.
 function help.library(name)
   local info = lookup.value("nacre." .. name) and nacre._info(name)
   if not info then return nil end
@@ -182,7 +182,7 @@ function help.library(name)
   return ("  there is also nacre.%s: ?nacre.%s"):format(short, name)
 end
 
--- Every name there is help for, without the part it is in.
+-- All names that have help, without the part they are in.
 local function names()
   local list = {}
   for _, path in ipairs(nacre._names(true)) do
@@ -194,15 +194,15 @@ local function names()
   return list
 end
 
-local function containsall(text, words)
+local function contains_all(text, words)
   for _, word in ipairs(words) do
     if not text:find(word, 1, true) then return false end
   end
   return true
 end
 
--- How near a word is to what a name and its line say: less is nearer.  Of
--- several words a part of a name says little.
+-- How far a word is from a name and its description; less is nearer. If
+-- several words are searched, one that is part of a name counts little.
 local function distance(name, doc, word, alone)
   local last = name:match "[^.]*$":gsub("^:", "")
   if last == word then return 0 end
@@ -212,13 +212,13 @@ local function distance(name, doc, word, alone)
   return doc:find(whole) and 3 or 4
 end
 
--- The operations and commands whose name or line has all words in it, the
--- nearest first.
-local function having(words)
+-- The operations and commands whose name or description contains all words,
+-- the nearest first.
+local function matching(words)
   local found = {}
   local function try(name, doc)
     local low, text = name:lower(), doc:lower()
-    if not containsall(low .. " " .. text, words) then return end
+    if not contains_all(low .. " " .. text, words) then return end
     local sum = 0
     for _, word in ipairs(words) do
       sum = sum + distance(low, text, word, #words == 1)
@@ -251,8 +251,8 @@ end
 
 local articles = {a = true, an = true, the = true, of = true}
 
--- ??words: what has them all; if nothing has, what has their beginnings:
--- "invert a matrix" finds the inverse of square matrices.
+-- ??words: entries with all words, else with their prefixes: "invert a matrix"
+-- finds the inverse of square matrices.
 local function search(text)
   local words, stems = {}, {}
   for word in text:lower():gmatch "%S+" do
@@ -262,20 +262,20 @@ local function search(text)
     end
   end
   if #words == 0 then words[1], stems[1] = text:lower(), text:lower() end
-  local found = having(words)
-  if #found == 0 then found = having(stems) end
+  local found = matching(words)
+  if #found == 0 then found = matching(stems) end
   return #found > 0 and listing(found) or nil
 end
 
 -- What ?topics lists.
-local function alltopics()
+local function all_topics()
   local rows = {}
   for i, row in ipairs(topics.list) do rows[i] = {row[1], row[2]} end
   return "topics that are no function\n" .. listing(rows)
 end
 
 -- Names that begin with this one: conv1d, conv2d.
-local function beginning(name)
+local function with_prefix(name)
   local list, seen = {}, {}
   for _, other in ipairs(names()) do
     if other:sub(1, #name) == name and not seen[other] then
@@ -287,18 +287,18 @@ local function beginning(name)
   return table.concat(list, ", ", 1, math.min(#list, 6))
 end
 
--- What another library's name is here.
-local function foreignname(name)
+-- The equivalent of another library's name.
+local function foreign_name(name)
   local entry = other_libraries.find(name:match "[%w_]*$")
   return entry and ("%s is not a name here\n  %s"):format(
     name, other_libraries.text(entry))
 end
 
--- What to say of a name there is no help for.
-local function nohelp(name)
+-- The message for a name without help.
+local function no_help(name)
   local last = name:match "[%w_]*$"
   local close = host.suggest(last, names(), true)
-  local list = not close and #last > 2 and beginning(last) or ""
+  local list = not close and #last > 2 and with_prefix(last) or ""
   return ("no help for '%s'%s"):format(name, close and
     (", did you mean '%s'?"):format(close) or list ~= "" and
     ", did you mean one of: " .. list or "")
@@ -307,22 +307,22 @@ end
 -- ?name and ??word
 function help.show(shell, name, wide)
   if name == "topics" and not wide then
-    io.stdout:write(alltopics(), "\n")
+    io.stdout:write(all_topics(), "\n")
     return
   end
   if name == "" then
     return require "nacre.commands".run(shell, "help", "")
   end
   local text = wide and search(name) or
-               not wide and (help.text(name) or foreignname(name))
+               not wide and (help.text(name) or foreign_name(name))
   if text then
     io.stdout:write(text, "\n")
     return
   end
-  shell.fail(nohelp(name))
+  shell.fail(no_help(name))
 end
 
--- What a method does, and what it gives here.
+-- What a method does, and its result for this object.
 local function brief(info, name, path, object)
   local width = host.columns()
   local lines = {reference.brief(info, true, width)}

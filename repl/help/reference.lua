@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- reference.lua - what help and the reference pages say of an operation.
+-- reference.lua - the texts of the reference, for help and for the pages in
+-- docs/reference.
 --
 -- Signature, formula, gradient and dtypes come from the tables of the core,
--- by nacre._info.  What those cannot know is in repl/reference/*.nacre, one
--- file a page: sessions, so that every example is run as a test.
+-- through nacre._info. The rest is in repl/reference/*.nacre, one file for
+-- each page. These are sessions, so every example runs as a test:
 --
---   -- Title                a page begins with its title, what it is about,
---   -- about ...            and fields that hold for all of its entries
+--   -- Title                a page begins with its title, a description,
+--   -- about ...            and fields for all of its entries
 --
---   -- name                 then come the entries: the name as nacre._names
---   -- shape: ...           has it, fields, and the example
+--   -- name                 then the entries: the name as in nacre._names,
+--   -- shape: ...           fields, and an example
 --   > nacre.name(...)
 --   ...
 
@@ -20,7 +21,7 @@ local reference = {}
 
 local pages, entries
 
--- Adds "label: text" to fields; a line without a label goes on with the last.
+-- Adds "label: text" to fields; a line without a label continues the last.
 local function field(fields, line, last)
   local label, text = line:match "^%-%- (%l+): (.+)$"
   if label then
@@ -91,7 +92,7 @@ function reference.pages()
   return pages
 end
 
--- The entry of an operation, by the name that _info gives it; or nil.
+-- The entry of an operation by its name in _info, or nil.
 function reference.entry(name)
   load()
   return entries[name]
@@ -137,7 +138,8 @@ local function shape(info)
   return "the shape to which the operands broadcast"
 end
 
--- A row's expression with the names of its signature for the letters.
+-- The formula of an operation with the names of its parameters in place of
+-- single letters.
 local function readable(info, text)
   local names, letters = {}, {"a", "b", "c"}
   local n = ARITY[info.kind] or 4
@@ -165,7 +167,7 @@ local function value(info)
                                                            fold)
 end
 
--- To each operand that has one; a lone operand needs no name.
+-- The gradients by operand; a single operand is not named.
 local function gradients(info, add)
   local found = false
   for i = 1, 3 do
@@ -217,7 +219,7 @@ local function forms(info, add)
   if #list > 0 then add("also", table.concat(list, ", ")) end
 end
 
--- What there is to say of an operation besides its signature and line: a list
+-- The facts about an operation besides its signature and description: a list
 -- of {label, text}.
 function reference.facts(info)
   local facts, entry = {}, reference.entry(info.alias or info.name)
@@ -250,7 +252,7 @@ end
 -- As text
 --
 
--- Text in lines of a width, each with `indent` before it.
+-- Wraps a text, each line indented.
 local function wrapped(text, indent, width)
   local lines, line, room = {}, "", math.max(20, width - #indent)
   for word in text:gmatch "%S+" do
@@ -266,7 +268,7 @@ end
 
 reference.wrapped = wrapped
 
--- Lines that are too long go on in the next one, further in.
+-- Folds lines that are too long, the rest indented further.
 local function folded(text, width)
   return (text:gsub("[^\n]+", function(line)
     if #line <= width then return line end
@@ -281,7 +283,7 @@ local function folded(text, width)
 end
 
 -- "sum(self, dim=nil) -> tensor", without self if it is called as a method;
--- what is a method alone is written "t:item()", or "stream:query()".
+-- what is only a method is written "t:item()" or "stream:query()".
 function reference.signature(info, method)
   local text = info.signature or info.name .. "(...)"
   local name = info.name .. (info.inplace and "_" or "")
@@ -312,7 +314,7 @@ function reference.brief(info, method, width)
   return table.concat(lines, "\n")
 end
 
--- All about an operation but its example.
+-- Everything about an operation except its example.
 function reference.text(info, method, width)
   local lines, before = {reference.brief(info, method, width)}
   for _, fact in ipairs(reference.facts(info)) do
@@ -324,15 +326,15 @@ function reference.text(info, method, width)
   return table.concat(lines, "\n")
 end
 
--- The same with the example, as the shell shows it.
+-- The same with the example.
 function reference.help(info, method, width)
   local entry = reference.entry(info.alias or info.name)
   local text = reference.text(info, method, width)
   return entry and text .. "\n" .. folded(entry.example, width) or text
 end
 
--- What no table knows of - a field of tensors, a function of the shell's - as
--- _info would tell of it, from its entry; nil if there is none.
+-- For names that no table has (a field of tensors, a function of the shell): a
+-- table like that of _info, made from their entry; nil if there is none.
 function reference.described(name)
   local entry = reference.entry(name)
   local own = entry and entry.fields

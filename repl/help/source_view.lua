@@ -19,7 +19,7 @@ local function lines(text, a, b)
   return table.concat(list, "\n")
 end
 
--- The text of a function, nil if nobody has it.
+-- The source of a function, or nil.
 function source_view.text(f)
   local info = debug.getinfo(f, "Sf")
   local text = info.what ~= "C" and frames.textof(info)
@@ -33,7 +33,7 @@ local kinds = {family = "a family: one function for each device",
 local classes = {N = "numbers", U = "unsigned", I = "integers",
                  F = "floats", B = "bool"}
 
--- Which dtypes a row takes, from the letters of its class.
+-- The dtypes of a pointwise operation, from the letters of its class.
 local function types(class)
   if not class then return nil end
   local whole = {ANY = "all dtypes", FLT = "floats; integers become floats",
@@ -47,7 +47,7 @@ local function types(class)
   return table.concat(list, ", ")
 end
 
--- What `?name` says, and how the operation is made.
+-- The text of `?name`, and how the operation is computed.
 local function operation(info, text)
   local list = {text}
   local kind = info.view and kinds.view or kinds[info.kind] or

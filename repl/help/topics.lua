@@ -5,7 +5,7 @@
 
 local topics = {}
 
--- name, what it is, the page and the heading where the guide tells of it
+-- Each row: the name, a summary, the page and the heading in the guide.
 topics.list = {
   {"dtype", "The type of the elements: bool, uint8, int8, int16, int32, " ..
    "int64, float16, bfloat16, float32 or float64. {dtype=\"int64\"} makes " ..
@@ -67,7 +67,7 @@ topics.list = {
    "docs/guide/files.md", "Files"},
 }
 
--- Other words for the same.
+-- Synonyms.
 local words = {
   dtypes = "dtype", devices = "device", gradient = "grad",
   gradients = "grad", index = "indexing", indices = "indexing",

@@ -38,7 +38,7 @@ local function shown(results)
   return table.concat(list, "  ")
 end
 
--- What the new tensors hold at most, on each device that has some.
+-- The peak memory of the new tensors on each device.
 local function memory()
   local parts = {}
   for _, d in ipairs(nacre._devices()) do
@@ -51,8 +51,9 @@ local function memory()
   return parts
 end
 
--- Variables that the block sets are its own: they have no values.
-local function enclose(unit)
+-- The variables that the block sets have no values, so they stay in an
+-- environment of its own.
+local function isolate(unit)
   unit.locals = nil
   debug.setupvalue(unit.f, 1, setmetatable({}, {__index = _G}))
 end
@@ -62,7 +63,7 @@ function dry_run.run(shell, text)
   local unit = shell.compile(text)
   if not unit then return end
   local flops = 0
-  enclose(unit)
+  isolate(unit)
   collectgarbage() -- of an earlier run; twice, for what has a __gc
   collectgarbage()
   listeners.start("shape", "steps dry", function(steps)
@@ -81,14 +82,14 @@ function dry_run.run(shell, text)
   require "nacre.wrap_lines".say("  " .. table.concat(parts, ", "))
 end
 
--- shell.shape(f, ...): the steps as a list of tables, then what f gave:
--- tensors that have a shape but no values.
+-- shell.shape(f, ...): the steps as a list of tables, then the results of f,
+-- tensors with a shape but without values.
 function dry_run.call(f, ...)
   return listeners.steps("shape", "steps dry", f, ...)
 end
 
--- What a method gives here, by shapes alone: "a:sum() is float32[] here;
--- a:sum(1) is float32[4]"; nil if it takes more than dimensions.
+-- The results of a method by shapes alone: "a:sum() is float32[] here;
+-- a:sum(1) is float32[4]"; nil if it needs arguments other than dimensions.
 function dry_run.forms(path, object, info)
   local first = info.params and info.params[2]
   if not info.params or info.kind == "function" or info.inplace then

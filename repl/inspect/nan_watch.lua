@@ -17,10 +17,8 @@ local says = {
   trap = "an operation that makes nan or inf from finite input is an error",
 }
 
---
--- Warnings, one for a place in the program.  A line at the prompt is a new
--- place each time.
---
+-- Warnings, one for each position in the program. A line at the prompt is a
+-- new position each time.
 local told = {}
 
 local function place(warning)
@@ -60,7 +58,7 @@ function nan_watch.run(shell, text)
   io.stdout:write(("nan %s: %s\n"):format(mode, says[mode]))
 end
 
--- shell.nan(mode): sets it; gives what it was.
+-- shell.nan(mode) sets the mode and returns the old one.
 function nan_watch.call(new)
   local was = mode
   if new ~= nil then

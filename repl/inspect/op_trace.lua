@@ -15,8 +15,8 @@ function trace.name(step)
   return step.op:gsub("^_", "") .. (step.backward and " backward" or "")
 end
 
--- "[3x4] [4x2] -> float32[3x2]", and where that is: of an operand it is said
--- what the result does not say, too.
+-- "[3x4] [4x2] -> float32[3x2]" and the device. Of an operand it says only
+-- what differs from the result.
 function trace.shapes(step)
   local model = step.results[1] or step.operands[1] or "? ?"
   local kind, place = model:match "^(.-)%[", select(2, split(model))
@@ -38,8 +38,8 @@ function trace.shapes(step)
   return from .. to, place
 end
 
--- One step in a line: where the shapes of a name that is long end, they end
--- for the others, too.
+-- One step as a line. A long name moves the following columns for later lines
+-- too.
 local function line(step)
   local shapes, place = trace.shapes(step)
   local what = ("%-13s  %s"):format(trace.name(step), shapes)
@@ -55,7 +55,8 @@ local function line(step)
   return table.concat(parts, "  ")
 end
 
--- Runs a compiled block; each(step) for every operation.  False if it failed.
+-- Runs a compiled block and calls each(step) for every operation; returns
+-- false if it failed.
 function trace.block(shell, unit, each)
   local begin, inside, n = nacre.clock(), 0, 0
   listeners.start("trace", "steps", function(steps)

@@ -24,16 +24,16 @@ end
 --
 -- :diff
 --
-local function pair(x)
+local function number(x)
   return type(x) == "number" and ("%.9g"):format(x) or tostring(x)
 end
 
 local function place(d, name)
-  return ("at %s: %s / %s"):format(d[name .. "at"], pair(d[name .. "a"]),
-                                   pair(d[name .. "b"]))
+  return ("at %s: %s / %s"):format(d[name .. "at"], number(d[name .. "a"]),
+                                   number(d[name .. "b"]))
 end
 
--- The lines that say how a and b are apart.
+-- The report on the difference of a and b, as lines.
 function parity.difference(a, b)
   local d, why = difference.measure(a, b)
   if not d then error("diff: " .. why, 0) end
@@ -45,8 +45,9 @@ function parity.difference(a, b)
     return lines, d
   end
   if d.n == 1 then
-    add("%s and %s differ: abs %s, rel %s, %.3g ulp (%s)", pair(a:item()),
-        pair(b:item()), difference.number(d.abs), difference.number(d.rel),
+    add("%s and %s differ: abs %s, rel %s, %.3g ulp (%s)", number(a:item()),
+        number(b:item()), difference.number(d.abs),
+        difference.number(d.rel),
         d.ulp, d.dtype)
     return lines, d
   end
@@ -80,7 +81,7 @@ local function two(words)
   end
 end
 
--- What a text gives, with operands of its own.
+-- The value of a text, evaluated with copies of its operands.
 local function value(source)
   local env = operands.environment(source)
   return checked(bench.subject(source, env).once(), source)
@@ -106,14 +107,11 @@ function parity.diffcall(a, b)
   return d
 end
 
---
--- :parity
---
--- The expression with copies of its operands on a device, and random numbers
--- from `state' on; "reference": on the CPU, with its floats, and those it
--- makes, in float64.  Gives the value, the uses of CUDA devices, and whether
--- random numbers were drawn.
-local function evaluated(source, device, state)
+-- Evaluates an expression with copies of its operands on a device and random
+-- numbers from `state' on. "reference" is the CPU with all floats in float64.
+-- Returns the value, the uses of CUDA devices, and whether random numbers were
+-- drawn.
+local function evaluate(source, device, state)
   local wide = device == "reference"
   local place = wide and "cpu" or device
   local env = operands.environment(source, nil, function(t)
@@ -136,11 +134,11 @@ local function row(name, d)
     d.mean, place(d, "ulp"))
 end
 
--- Why the values of devices say nothing; nil if they do.
+-- Why the values of the devices cannot be compared; nil if they can.
 local function incomparable(source, devices, values, uses, state)
   local wrong = compare.elsewhere(devices, uses)
   if wrong then return wrong end
-  local again = evaluated(source, devices[1], state)
+  local again = evaluate(source, devices[1], state)
   local d = difference.measure(again, values[1])
   if not d or d.different > 0 then
     return {"not compared: it gives another result each time"}
@@ -157,13 +155,13 @@ local function exactness(device, v, reference)
   return row(device, d)
 end
 
-local function against(source)
+local function compare_devices(source)
   local devices, why = compare.devices()
   local state, lines, values, uses = nacre.get_rng_state(), {}, {}, {}
   local function add(line) lines[#lines + 1] = line and "  " .. line end
   local drawn
   for i, device in ipairs(devices) do
-    values[i], uses[i], drawn = evaluated(source, device, state)
+    values[i], uses[i], drawn = evaluate(source, device, state)
   end
   local wrong = incomparable(source, devices, values, uses, state)
   for _, line in ipairs(wrong or {}) do add(line) end
@@ -171,7 +169,7 @@ local function against(source)
   if drawn then
     add "it draws random numbers, which are others in float64"
   else
-    local reference = evaluated(source, "reference", state)
+    local reference = evaluate(source, "reference", state)
     add "against float64 on the cpu"
     for i, device in ipairs(devices) do
       lines[#lines + 1] = exactness(device, values[i], reference)
@@ -204,7 +202,7 @@ function parity.parity(shell, words)
   local source = expression(shell, words, "parity")
   if not source then return end
   bench.guarded(shell, function()
-    wrap.say(against(source))
+    wrap.say(compare_devices(source))
   end)
 end
 
@@ -213,7 +211,7 @@ end
 --
 local RUNS = 10               -- where none are asked for
 
--- Runs f n times; what came out, each once, and how often.
+-- Runs f n times; returns each distinct result and its count.
 function parity.again(f, n)
   local kinds = {}
   for i = 1, n do

@@ -9,8 +9,8 @@ local listeners = require "nacre.op_listeners"
 
 local profile = {}
 
--- Adds steps to the sums by operation and device.
-local function sum(rows, steps)
+-- Adds steps to the totals by operation and device.
+local function add_steps(rows, steps)
   for _, step in ipairs(steps) do
     local _, place = trace.shapes(step)
     local name = trace.name(step)
@@ -31,7 +31,7 @@ local function sum(rows, steps)
   end
 end
 
-local function ordered(rows)
+local function sorted_rows(rows)
   table.sort(rows, function(a, b)
     if a.seconds ~= b.seconds then return a.seconds > b.seconds end
     return a.op < b.op
@@ -55,7 +55,7 @@ local function cells(row, total)
   }
 end
 
--- Columns as wide as what is in them; a column without anything is left out.
+-- Aligns columns to their widest cell; empty columns are left out.
 local function layout(lines)
   local formats = {}
   for k, title in ipairs(lines[1]) do
@@ -78,10 +78,10 @@ local function layout(lines)
   return out
 end
 
--- Rows of the most time first; `wall' is how long all took.
+-- The table as text, the slowest rows first; `wall' is the total time.
 function profile.text(rows, wall)
   local lines, inside, calls = {head}, 0, 0
-  for _, row in ipairs(ordered(rows)) do
+  for _, row in ipairs(sorted_rows(rows)) do
     inside, calls = inside + row.seconds, calls + row.calls
   end
   local total = math.max(wall, inside)
@@ -100,7 +100,7 @@ function profile.run(shell, text)
   if not unit then return end
   local rows = {}
   local _, n, _, wall = trace.block(shell, unit, function(step)
-    sum(rows, {step})
+    add_steps(rows, {step})
   end)
   if n == 0 then
     io.stdout:write "  no operations\n"
@@ -112,18 +112,18 @@ end
 -- shell.profile(f, ...): the rows as a list of tables, then what f gave.
 function profile.call(f, ...)
   local rows = {}
-  local function told(steps) sum(rows, steps) end
+  local function told(steps) add_steps(rows, steps) end
   local results = table.pack(listeners.during("profile", "steps", told, f, ...))
-  local list = table.move(ordered(rows), 1, #rows, 1, {})
+  local list = table.move(sorted_rows(rows), 1, #rows, 1, {})
   return list, table.unpack(results, 1, results.n)
 end
 
--- For a whole program (--profile): from start on all operations count.
+-- For a whole program (--profile): all operations from the start are counted.
 local whole = {}
 
 function profile.start()
   listeners.start("profile", "steps", function(steps)
-    if steps then sum(whole, steps) end
+    if steps then add_steps(whole, steps) end
   end)
 end
 

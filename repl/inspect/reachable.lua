@@ -7,12 +7,13 @@ local reachable = {}
 
 local BUDGET = 0.25         -- seconds; a walk that takes longer is given up
 
--- A tensor that was not freed.
+-- Is this a tensor that was not freed?
 function reachable.istensor(v)
   return type(v) == "userdata" and (pcall(nacre._storage_id, v))
 end
 
--- Notes a tensor: its storage, and the largest part of it that one shows.
+-- Records a tensor: its storage, and the largest part of it that one tensor
+-- shows.
 local function note(found, t)
   local id, bytes, _, held = nacre._storage_id(t)
   local s = found[id]
@@ -27,7 +28,7 @@ local function note(found, t)
   end
 end
 
--- What hangs from a value, each kind by its own way.
+-- What each kind of value refers to.
 local inside = {}
 
 function inside.table(t, add)
@@ -71,9 +72,9 @@ function inside.thread(co, add)
   end
 end
 
--- The storages of all tensors behind the roots, by id: {bytes =, held =,
--- device =, most =}; `graphs' tells of operations that keep tensors out of
--- sight.  Nil if that takes too long.
+-- The storages of all tensors reachable from the roots, by id: {bytes =, held
+-- =, device =, most =}. `graphs' says whether graphs of operations keep
+-- tensors that are not seen. Nil if the walk takes too long.
 function reachable.from(...)
   local found, seen, list, n = {}, {}, {}, 0
   local limit = nacre.clock() + BUDGET
@@ -101,7 +102,7 @@ function reachable.from(...)
   return found
 end
 
--- Of everything.
+-- The same for the whole program.
 function reachable.all()
   return reachable.from(debug.getregistry())
 end

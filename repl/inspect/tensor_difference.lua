@@ -23,7 +23,7 @@ end
 -- A piece
 --
 -- |A - B|: 0 where they are the same, nan included; inf where one is nan.
-local function apart(A, B)
+local function absolute_difference(A, B)
   local same = A:eq(B):logical_or(A:isnan():logical_and(B:isnan()))
   local d = (A - B):abs()
   d = nacre.where(d:isnan(), nacre.full_like(d, math.huge), d)
@@ -50,8 +50,8 @@ local function count(s, u)
   end
 end
 
-local function piece(s, A, B, first)
-  local d = apart(A, B)
+local function measure_piece(s, A, B, first)
+  local d = absolute_difference(A, B)
   s.different = s.different + d:gt(0):sum():item()
   s.nans = s.nans + A:isnan():ne(B:isnan()):sum():item()
   largest(s, "abs", d, first)
@@ -68,8 +68,8 @@ local function piece(s, A, B, first)
   count(s, u)
 end
 
--- What b, the one to trust, and a are apart; nil and why if they cannot be
--- compared.  dtype says whose ulps are meant: it is that of the coarser one.
+-- Measures the difference of a from b, the reference; nil and why if they
+-- cannot be compared. ulps are those of `dtype', by default the coarser one.
 function difference.measure(a, b, dtype)
   local size = a:size()
   if not facts.same_shape(a, b) then
@@ -83,7 +83,7 @@ function difference.measure(a, b, dtype)
   for first = 1, s.n, PIECE do
     local last = math.min(first + PIECE - 1, s.n)
     local x, y = A[{{first, last}}]:double(), B[{{first, last}}]:double()
-    piece(s, x, y, first)
+    measure_piece(s, x, y, first)
   end
   for _, name in ipairs {"abs", "rel", "ulp"} do
     local k = s[name .. "k"]
@@ -105,7 +105,7 @@ local PRODUCTS = {mm = true, matmul = true, bmm = true, dot = true, mv = true,
 local SUMS = {sum = true, mean = true, std = true, var = true, norm = true,
               cumsum = true, logsumexp = true}
 
--- How many terms an element of the result is the sum of, as the text tells.
+-- How many terms each element of the result sums up, judged by the text.
 function difference.inner(what)
   local last, kind, t
   for _, token in ipairs(require "nacre.lexer".tokens(what.source)) do
@@ -123,7 +123,7 @@ function difference.inner(what)
   return kind == "product" and t:size(-1) or t:numel()
 end
 
--- Is it what rounding in another order explains?
+-- Can the difference be explained by rounding in another order?
 function difference.tolerable(d, inner)
   local float = facts.floats[d.dtype]
   if not float then return d.different == 0 end
@@ -137,8 +137,8 @@ local function bar(part, width)
   return ("#"):rep(math.max(part > 0 and 1 or 0, math.floor(part * width)))
 end
 
--- How many elements are off by how many ulps; no lines where all of them are
--- off by as many.
+-- A histogram of ulps as lines; none if all elements differ by the same
+-- amount.
 function difference.histogram(s)
   local rows, before, top = {}, 0, 0
   for i, edge in ipairs(EDGES) do
@@ -177,8 +177,8 @@ local function mark(x, most)
   return RAMP:sub(level, level)
 end
 
--- Where they are apart, the rows and columns of the last dimension: a darker
--- mark for each power of ten or so.
+-- A map of where they differ, rows by columns of the last dimension: a darker
+-- mark for about each power of ten.
 function difference.map(a, b, most)
   if a:dim() == 0 or a:size(-1) == 0 then return {} end
   local columns = a:size(-1)
@@ -190,7 +190,7 @@ function difference.map(a, b, most)
   for r = 1, height do
     local from, to = part(r, height, A:size(1))
     local x, y = A[{{from, to}}]:double(), B[{{from, to}}]:double()
-    local row, line = apart(x, y):amax(1), {}
+    local row, line = absolute_difference(x, y):amax(1), {}
     for c = 1, width do
       local left, right = part(c, width, columns)
       line[c] = mark(row[{{left, right}}]:max():item(), most)

@@ -7,18 +7,19 @@ local styled = require "nacre.styled_output"
 local lookup = require "nacre.lookup"
 local wrap = require "nacre.wrap_lines"
 local reachable = require "nacre.reachable"
-local tame = require "nacre.lua_values".tame
+local escape_controls = require "nacre.lua_values".escape_controls
 local units = require "nacre.units"
 
 local variables = {}
 
 local function bytes(t) return t:numel() * t:element_size() end
 
--- What the variables were called that memory belonged to, at the last look.
+-- The names of the variables that owned memory at the last look.
 local before = {}           -- by storage: {name =, bytes =}
 
--- Storages of the variables by id: who stands for each, its largest dense
--- tensor, the first by name; how much it has, how many look into it.
+-- The storages of the variables by id: the variable that owns each (its
+-- largest dense tensor, the first by name), its size, and how many variables
+-- use it.
 local function owners(vars)
   local owner = {}
   for _, var in ipairs(vars) do
@@ -38,9 +39,9 @@ local function owners(vars)
   return owner
 end
 
--- A variable that is the last one on a larger memory: a note, and what a copy
--- would release.
-local function leftover(var, id, owner)
+-- For the last variable on a larger memory: a note, and what a copy would
+-- release.
+local function orphan_view(var, id, owner)
   local old = before[id]
   local what = "view of memory without a variable"
   if old and old.bytes == owner.all and rawget(_G, old.name) == nil then
@@ -58,7 +59,7 @@ local function tensornote(var, id, owner, reached)
   elseif most > owner.size then
     notes[1] = "view of a tensor that no variable is"
   elseif owner.all >= 2 * owner.size and owner.all > owner.size + 1024 then
-    notes[1] = leftover(var, id, owner)
+    notes[1] = orphan_view(var, id, owner)
   else
     var.memory = units.bytes(bytes(t))
   end
@@ -75,13 +76,13 @@ local function tensornote(var, id, owner, reached)
 end
 
 -- Calls each(t) for the tensors in a table and the tables in it.
-local function within(v, each, seen)
+local function each_tensor(v, each, seen)
   if reachable.istensor(v) then return each(v) end
   if type(v) ~= "table" or seen[v] or v == _G or v == package.loaded then
     return
   end
   seen[v] = true
-  for _, item in next, v do within(item, each, seen) end
+  for _, item in next, v do each_tensor(item, each, seen) end
 end
 
 -- "128.0 MiB on cuda:0, shares a"
@@ -114,7 +115,7 @@ end
 -- "holds 2 tensors, 128.0 MiB on cuda:0"; nil if there are none.
 local function holdings(value, owner)
   local list = {}
-  within(value, function(t) list[#list + 1] = t end, {})
+  each_tensor(value, function(t) list[#list + 1] = t end, {})
   if #list == 0 then return nil end
   return ("holds %d tensor%s, %s"):format(#list, #list == 1 and "" or "s",
                                           sizes(list, owner))
@@ -173,7 +174,7 @@ local function row(var, name, text)
   return (line:gsub("%s+$", ""))
 end
 
--- "a*" as the command shell means it, or a Lua pattern.
+-- Converts "a*" (as in a command shell) or a Lua pattern to a function.
 local function matcher(pattern)
   if pattern:find "^[%w_*]+$" then
     return "^" .. pattern:gsub("%*", ".*") .. "$"
@@ -181,8 +182,8 @@ local function matcher(pattern)
   return pattern
 end
 
--- "hint: r = r:clone() would release 4.0 GiB", for the variable where most is
--- to be had.
+-- "hint: r = r:clone() would release 4.0 GiB", for the variable with the most
+-- to release.
 local function hint(vars)
   local best
   for _, var in ipairs(vars) do
@@ -221,7 +222,7 @@ function variables.print(names, pattern)
   local tip = hint(vars)
   table.insert(vars, 1, heading(vars))
   for _, var in ipairs(vars) do
-    wrap.say(tame(row(var, name, text)))
+    wrap.say(escape_controls(row(var, name, text)))
   end
   for _, line in ipairs(variables.memory(reached)) do
     wrap.say("  " .. line)
@@ -229,15 +230,12 @@ function variables.print(names, pattern)
   if tip then wrap.say("  " .. tip) end
 end
 
---
--- Devices
---
--- Less unreachable memory is not worth a word; a device's libraries have some
--- for their own work.
+-- Less unreachable memory is not reported; a device's libraries use some
+-- themselves.
 local LEAST, LEAST_THERE = 1 << 20, 1 << 26
 
--- What is held on a device that the program cannot reach; what graphs of
--- operations keep for gradients cannot be told from it.
+-- The memory of a device that the program cannot reach. It may belong to
+-- graphs that keep tensors for gradients.
 local function unreachable(m, reached)
   local size = m.live
   for id, s in next, reached or {} do
@@ -277,8 +275,8 @@ function variables.memory(reached)
   return lines
 end
 
--- What one device gave back between two looks at it.
-local function less(parts, old, new)
+-- What a device released between two looks at it.
+local function released_on(parts, old, new)
   local freed = math.max(0, old.live - new.live)
   local cache = old.live + old.cached - new.live - new.cached - freed
   if freed > 0 then
@@ -290,14 +288,16 @@ local function less(parts, old, new)
   end
 end
 
--- Calls f and collects; what that released, on each device:
+-- Calls f, collects garbage and returns what that released on each device:
 -- "freed 128.0 MiB on cpu, returned 512.0 MiB of cache on cuda:0".
 function variables.released(f)
   local was, lua, parts = {}, collectgarbage "count", {}
   for _, m in ipairs(nacre._devices()) do was[m.name] = m end
   f()
   nacre.empty_cache()
-  for _, m in ipairs(nacre._devices()) do less(parts, was[m.name] or m, m) end
+  for _, m in ipairs(nacre._devices()) do
+    released_on(parts, was[m.name] or m, m)
+  end
   local rest = math.max(0, (lua - collectgarbage "count") * 1024 // 1 | 0)
   if rest >= 1 << 16 or #parts == 0 then
     parts[#parts + 1] = ("freed %s of Lua"):format(units.bytes(rest))

@@ -1,23 +1,25 @@
 -- SPDX-License-Identifier: MIT
 --
--- commands.lua - what may follow a colon, and the functions of the global
--- `shell`, which are the same things for programs.  One row each:
+-- commands.lua - the commands after a colon, and the functions of the global
+-- `shell`, which are the same for programs. One row each:
 --
 --   name, args, doc   as :help shows them
---   group             a row that has one begins a group of that name
---   run               run(shell, text): the command, with what follows it
---   call              call(...): shell.NAME(...), with Lua values; without it
---                     shell.NAME(text) is the command, its failure an error
---   as                the name of the function, if not the command's
+--   group             begins a group of that name in the overview
+--   run               run(shell, text): the command, with its arguments
+--   call              call(...): shell.NAME(...), with Lua values. Without it
+--                     shell.NAME(text) runs the command, and its failure is an
+--                     error
+--   as                the name of the function, if it differs from the
+--                     command's
 --   form              how `call` is called: "(f[, opts]) -> table"
---   module            where `run` and `call` are, unless they are functions;
---                     they are its fields of these names, or of the names
---                     they have here.  It is required on first use.
---   lua               the text is Lua, which may go over several lines, and
---                     `run` guards the user's code itself
+--   module            where `run` and `call` are, unless they are functions:
+--                     fields of these names, or of the names given here. It is
+--                     required on first use
+--   lua               the text is Lua, possibly of several lines, and `run`
+--                     guards the user's code itself
 --   files             the text is the name of a file
---   varies            what it prints is not the same in the next session
---   about             it is about the session, no part of it: not :saved
+--   varies            the output differs from session to session
+--   about             concerns the session and is not part of it: not :saved
 
 local host = require "nacre.host"
 
@@ -27,7 +29,7 @@ local function say(...) io.stdout:write(...) end
 
 local function quit(shell) shell.leaving = true end
 
--- The list of commands in groups, each in lines of the screen's width.
+-- Prints the commands in groups, wrapped to the screen.
 local function overview()
   local putline = require "nacre.wrap_lines".say
   local group, line
@@ -49,8 +51,8 @@ local function overview()
   putline(line)
 end
 
--- All commands, each with its line; on a screen of few columns under it.
-local function each()
+-- Prints each command with its description, below it on a narrow screen.
+local function print_all()
   local wrapped = require "nacre.reference".wrapped
   local width = host.columns()
   local margin = width < 60 and 6 or 26
@@ -66,8 +68,8 @@ local function each()
   end
 end
 
-local function helpon(shell, topic)
-  if topic == "all" then return each() end
+local function print_help(shell, topic)
+  if topic == "all" then return print_all() end
   if topic ~= "" then
     local name = topic:match "^:?(.*)$"
     local command = commands.find(name)
@@ -91,12 +93,12 @@ local function helpon(shell, topic)
     "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps"}
 end
 
-local function names(shell, pattern)
+local function print_variables(shell, pattern)
   require "nacre.variables".print(shell.userglobals(), pattern)
 end
 
 commands.list = {
-  {group = "session", name = "help", args = "[NAME]", run = helpon,
+  {group = "session", name = "help", args = "[NAME]", run = print_help,
    about = true,
    doc = "list the commands, or explain NAME; all: a line for each command"},
   {name = "set", args = "[NAME [VALUE]]", module = "nacre.settings",
@@ -106,7 +108,8 @@ commands.list = {
    doc = "seed the random numbers"},
   {name = "dev", args = "[DEVICE]",
    module = "nacre.session_commands", run = "dev",
-   varies = true, doc = "list the devices, or create new tensors on DEVICE from now on"},
+   varies = true,
+   doc = "list the devices, or create new tensors on DEVICE from now on"},
   {name = "doctor",
    module = "nacre.session_commands", run = "doctor", varies = true,
    doc = "show the devices, libraries, terminal and files that are found"},
@@ -114,7 +117,7 @@ commands.list = {
    module = "nacre.session_commands", run = "clear", about = true,
    doc = "clear the screen"},
   {name = "quit", run = quit, about = true, doc = "leave (also Ctrl-D)"},
-  {group = "memory", name = "whos", args = "[PATTERN]", run = names,
+  {group = "memory", name = "whos", args = "[PATTERN]", run = print_variables,
    doc = "list variables, their memory, and which is a view of which"},
   {name = "mem",
    module = "nacre.session_commands", run = "mem", call = "callmem",
@@ -231,23 +234,23 @@ commands.list = {
 local aliases = {timeit = "bench", exit = "quit", who = "whos", pwd = "cd",
                  device = "dev"}
 
--- What others have a command for, and what it is here.
+-- What replaces commands of other shells.
 local others = {ls = "!ls ", find = "??", apropos = "??", search = "??",
                 doc = "?", info = "?", type = "?", pinfo = "?"}
 
--- What a name means behind a percent sign, where it is IPython's.
+-- The command for a name after a percent sign, as in IPython.
 local magics = {hist = "history", lsmagic = "help", quickref = "help"}
 
 function commands.magic(name) return magics[name] or name end
 
--- The row's function: `kind` is "run" or "call".  Nil if it has none.
-local function part(command, kind)
+-- The function of a row, `kind` "run" or "call", or nil.
+local function function_of(command, kind)
   local f = command[kind]
   if type(f) == "function" or not command.module then return f end
   return require(command.module)[f or kind]
 end
 
--- By name, alias or an unambiguous beginning.
+-- Finds a command by name, alias or an unambiguous prefix.
 function commands.find(name)
   local found
   name = aliases[name] or name
@@ -260,7 +263,7 @@ function commands.find(name)
   return found or nil
 end
 
--- What is to be typed for a word that is a command's name, or an alias.
+-- What to type for a word that is the name or alias of a command.
 function commands.line(word, rest)
   if word == "ls" then return ("!ls " .. (rest or "")):match "^.*%S" end
   local command = commands.find(word)
@@ -268,7 +271,7 @@ function commands.line(word, rest)
   return (":%s %s"):format(command.name, rest or ""):match "^.*%S"
 end
 
--- The command that a line is, nil if it is none.
+-- The command of a line, or nil.
 function commands.of(text)
   local name, _, sign = require "nacre.input_block".command(text)
   return name and commands.find(sign == "%" and commands.magic(name) or name)
@@ -310,23 +313,24 @@ end
 function commands.run(shell, name, rest)
   local command = commands.find(name)
   if not command then return unknown(shell, name, rest) end
-  if command.lua then return part(command, "run")(shell, rest) end
-  shell.protected(part(command, "run"), shell, rest)
+  if command.lua then return function_of(command, "run")(shell, rest) end
+  shell.protected(function_of(command, "run"), shell, rest)
 end
 
--- The session for a command that a program calls: what fails is an error.
-local function raising()
+-- A session for commands called by a program: their failures are errors.
+local function raising_session()
   local shell = require "nacre.shell"
   return setmetatable({fail = function(text) error(text, 0) end},
                       {__index = shell, __newindex = shell})
 end
 
--- What shell.NAME is; nil if no command is called exactly so.
+-- The function shell.NAME; nil if no command has exactly this name.
 function commands.callable(name)
   for _, command in ipairs(commands.list) do
     if command.name == name then
-      return part(command, "call") or function(text)
-        return part(command, "run")(raising(), tostring(text or ""))
+      return function_of(command, "call") or function(text)
+        local run = function_of(command, "run")
+        return run(raising_session(), tostring(text or ""))
       end
     end
   end

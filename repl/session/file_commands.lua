@@ -6,7 +6,7 @@ local host = require "nacre.host"
 
 local file_commands = {}
 
--- The words of a line; quotes keep blanks in one.
+-- Splits a line into words; quotes keep blanks.
 local function words(text)
   local list, at = {}, 1
   while true do
@@ -56,8 +56,8 @@ end
 
 local last                    -- the words of the last :run
 
--- Runs a file in the session, where it leaves its globals.  While it runs,
--- `arg` is as if it had been started from outside.
+-- Runs a file in the session, which keeps its globals. While it runs, `arg` is
+-- as if the file had been started as a program.
 local function run(shell, list)
   local f, why = loadfile(file_commands.path(list[1]), "t")
   if not f then return nil, why end
@@ -69,7 +69,7 @@ local function run(shell, list)
   return got or false
 end
 
--- :run FILE [ARGUMENTS]; without a file the last one again
+-- :run FILE [ARGUMENTS]; without a file, the last one again
 function file_commands.run(shell, text)
   local list, why = words(text)
   if not list then return shell.fail(why) end
@@ -91,11 +91,11 @@ function file_commands.callrun(name, ...)
   return f(...)
 end
 
--- How files begin that hold no text but a tensor, and what reads them.
+-- How files of tensors begin, and the function that reads them.
 local readers = {["\x93NUMPY"] = "nacre.load", ["PK\3\4"] = "nacre.load",
                  ["\x89PNG"] = "nacre.readpng"}
 
-local function nottext(text)
+local function tensor_file(text)
   for magic, reader in next, readers do
     if text:sub(1, #magic) == magic then
       return ("this is no text; %s(FILE) reads it"):format(reader)
@@ -106,14 +106,14 @@ end
 
 local function prefill(shell, text)
   text = text:gsub("\r\n", "\n"):gsub("%s+$", "")
-  local why = nottext(text)
+  local why = tensor_file(text)
   if why then return shell.fail(why) end
   if not host.prefill(text) then
     shell.fail "there is no line to edit here, :run FILE runs it"
   end
 end
 
--- :load FILE: its text into the line, to be looked at and sent
+-- :load FILE: puts its text into the input line
 function file_commands.load(shell, text)
   local list, why = words(text)
   if not list or #list ~= 1 then
@@ -125,9 +125,8 @@ function file_commands.load(shell, text)
   prefill(shell, content)
 end
 
--- Where a function was written: its file and line, or its text if it was
--- typed.
-local function place(name)
+-- Where a function is defined: file and line, or its text if it was typed.
+local function definition(name)
   local value = require "nacre.lookup".value(name)
   if type(value) ~= "function" then return nil end
   local info = debug.getinfo(value, "S")
@@ -137,7 +136,7 @@ local function place(name)
   return nil, nil, require "nacre.source_view".text(value)
 end
 
-local function lastblock(shell)
+local function last_block(shell)
   for i = #shell.log, 1, -1 do
     local text = shell.log[i].text
     if not text:find "^%s*[:%%?!]" and not shell.log[i].prompt then
@@ -147,14 +146,14 @@ local function lastblock(shell)
   return ""
 end
 
--- A block goes through the editor into the line.
-local function editblock(shell, text)
+-- Opens a block in the editor and puts the result into the input line.
+local function edit_block(shell, text)
   local edited = host.edittext(text)
   if not edited then return shell.fail "the editor failed" end
   if edited:find "%S" then prefill(shell, edited) end
 end
 
-local function editfile(shell, path, line)
+local function edit_file(shell, path, line)
   local before = host.changed(path)
   local ok, why = host.editfile(path, line)
   if not ok then return shell.fail("the editor failed: " .. why) end
@@ -169,12 +168,12 @@ function file_commands.edit(shell, text)
   if not host.terminal "stdin" then
     return shell.fail ":edit needs a terminal"
   end
-  if text == "" then return editblock(shell, lastblock(shell)) end
-  local path, line, block = place(text)
-  if block then return editblock(shell, block) end
+  if text == "" then return edit_block(shell, last_block(shell)) end
+  local path, line, block = definition(text)
+  if block then return edit_block(shell, block) end
   local name = words(text)
   if path or name and #name == 1 then
-    return editfile(shell, path or file_commands.path(name[1]), line)
+    return edit_file(shell, path or file_commands.path(name[1]), line)
   end
   shell.fail ":edit takes the name of a function or of a file"
 end

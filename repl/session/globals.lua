@@ -18,7 +18,7 @@ end
 
 local ours = {__index = find}
 
--- From now on find(name) is asked for globals that are nil; nil ends that.
+-- Sets find(name) to be called for globals that are nil; nil removes it.
 function globals.missing(key, finder)
   if finders[key] == finder then return end
   finders[key] = finder
@@ -27,8 +27,8 @@ function globals.missing(key, finder)
   debug.setmetatable(_G, next(finders) and ours or nil)
 end
 
--- --strict: an undefined global is an error.  The prompts and the results
--- may well be nil.
+-- --strict: an undefined global is an error, except the names of prompts and
+-- results.
 function globals.strict()
   globals.missing("strict", function(name)
     if type(name) ~= "string" or name:find "^_+P?R?O?M?P?T?2?$" or

@@ -14,16 +14,16 @@ local results = {}
 
 local NAMES = {"_", "__", "___"}
 
--- The newest first.  value: what it is, in a table whose mode says how it is
--- held; was: what to say of it when it is gone; nil is a value, too.
+-- The newest first. value: a table with the value, whose mode makes it weak or
+-- not; was: the description of a released value. nil is a value, too.
 local entries = {}
 
--- A tensor that was not freed?
+-- Is this a tensor that was not freed?
 local function alive(v)
   return type(v) == "userdata" and (pcall(nacre._storage_id, v))
 end
 
--- Calls each(tensor) for what a value holds: itself, or a table's own fields.
+-- Calls each(tensor) for a tensor, or for those in a table's own fields.
 local function tensors(value, each)
   if alive(value) then return each(value) end
   if type(value) ~= "table" then return end
@@ -32,8 +32,8 @@ local function tensors(value, each)
   end
 end
 
--- The bytes that a value alone keeps alive, but for the results themselves.
-local function weight(value, ours)
+-- The bytes that only this value (and other results) keep alive.
+local function own_bytes(value, ours)
   local sum, where, seen = 0, "cpu", {}
   tensors(value, function(t)
     local id, bytes, refs, _, basis = nacre._storage_id(t)
@@ -48,8 +48,8 @@ local function weight(value, ours)
   return sum, where
 end
 
--- By storage, how many results look into it, and how many of them are views.
-local function held()
+-- By storage: how many results use it, and how many of them are views.
+local function storage_uses()
   local ours, seen = {}, {}
   for _, e in ipairs(entries) do
     tensors(e.value[1], function(t)
@@ -72,17 +72,17 @@ local function release(e, bytes, where)
   setmetatable(e.value, {__mode = "v"})
 end
 
--- Looks for results that became heavy: their variable is gone, or they are.
-local function weigh()
-  local ours, limit = held(), settings.get "result_keep"
+-- Releases results that became large because their variable is gone.
+local function release_large()
+  local ours, limit = storage_uses(), settings.get "result_keep"
   for _, e in ipairs(entries) do
-    local bytes, where = weight(e.value[1], ours)
+    local bytes, where = own_bytes(e.value[1], ours)
     if not e.was and bytes > limit then release(e, bytes, where) end
   end
 end
 
--- The value of a result that is no global, because it is held weakly.
-local function missing(name)
+-- The value of a result that is held weakly and so is not a global.
+local function weak_result(name)
   local of = name == "ans" and "_" or name
   for i, e in ipairs(entries) do
     if NAMES[i] == of and e.was then
@@ -93,7 +93,7 @@ local function missing(name)
   end
 end
 
-local function place()
+local function publish()
   local weak = false
   for i, name in ipairs(NAMES) do
     local e = entries[i]
@@ -103,43 +103,43 @@ local function place()
     rawset(_G, name, value)
   end
   rawset(_G, "ans", rawget(_G, "_"))
-  globals.missing("results", weak and missing or nil)
+  globals.missing("results", weak and weak_result or nil)
 end
 
--- Did the user take _ for himself?
-local function taken()
+-- Did the user assign to _?
+local function is_taken()
   local now, first = rawget(_G, "_"), entries[1]
   local ours = first and (rawequal(now, first.value[1]) or
                           now ~= now and first.value[1] ~= first.value[1])
   return now ~= nil and not ours
 end
 
--- _ = nil lets the results go.
-local function dropped()
+-- Forgets the results after _ = nil.
+local function forget_dropped()
   local first = entries[1]
   return first ~= nil and not first.was and rawget(_G, "_") == nil
 end
 
 function results.remember(value)
-  if dropped() then results.forget() end
-  if value == nil or taken() then return end
+  if forget_dropped() then results.forget() end
+  if value == nil or is_taken() then return end
   table.insert(entries, 1, {value = {value}})
   entries[#NAMES + 1] = nil
-  weigh()
-  place()
+  release_large()
+  publish()
 end
 
--- To be called between blocks: what was dropped meanwhile is seen here.
+-- Called between blocks, to see what was dropped.
 function results.check()
-  if dropped() then results.forget() end
-  if #entries == 0 or taken() then return end
-  weigh()
-  place()
+  if forget_dropped() then results.forget() end
+  if #entries == 0 or is_taken() then return end
+  release_large()
+  publish()
 end
 
 function results.forget()
   for i = #entries, 1, -1 do entries[i] = nil end
-  place()
+  publish()
 end
 
 return results

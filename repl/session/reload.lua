@@ -8,12 +8,12 @@ local host = require "nacre.host"
 
 local reload = {}
 
--- By module: its file, and when that was written as it was loaded.
+-- By module: its file, and the file's time when it was loaded.
 local known = {}
 local automatic = false
 
--- Those of the program itself have no file.
-local function ours(name)
+-- Is this a module of the program, which has no file?
+local function is_own(name)
   return name == "torch" or name:find "^nacre%f[%W]" or
          package.preload[name] ~= nil or
          rawequal(rawget(_G, name), package.loaded[name]) and
@@ -21,10 +21,10 @@ local function ours(name)
 end
 
 -- Modules found on the path.
-local function look()
+local function find_modules()
   for name in next, package.loaded do
     if type(name) == "string" and known[name] == nil then
-      local path = not ours(name) and
+      local path = not is_own(name) and
                    package.searchpath(name, package.path)
       known[name] = path and {path = path, written = host.changed(path)} or
                     false
@@ -41,8 +41,8 @@ local function replace(old, new)
   debug.setmetatable(old, debug.getmetatable(new))
 end
 
--- A module that is no table: globals that hold the old value get the new.
-local function rename(old, new)
+-- For a module that is not a table: globals with the old value get the new.
+local function replace_globals(old, new)
   for k, v in next, _G do
     if rawequal(v, old) then rawset(_G, k, new) end
   end
@@ -59,14 +59,14 @@ local function load(shell, name, file)
   if type(old) == "table" and type(new) == "table" then
     replace(old, new)
   else
-    rename(old, new)
+    replace_globals(old, new)
     package.loaded[name] = new
   end
   return true
 end
 
--- Loads what changed; gives the names.
-local function changed(shell)
+-- Loads the modules that changed and returns their names.
+local function reload_changed(shell)
   local names, done = {}, {}
   for name, file in pairs(known) do
     if file and package.loaded[name] ~= nil then
@@ -81,7 +81,7 @@ local function changed(shell)
   return done
 end
 
--- A file was edited: if it is a module, it is loaded anew.
+-- Reloads the module of a file that was edited.
 function reload.file(shell, path)
   for name, file in pairs(known) do
     if file and file.path == path then
@@ -90,12 +90,12 @@ function reload.file(shell, path)
   end
 end
 
--- Between blocks: finds modules that are new, and in automatic mode loads
--- those that changed.
+-- Called between blocks: finds new modules and, in automatic mode, reloads
+-- changed ones.
 function reload.between(shell)
-  look()
+  find_modules()
   if automatic then
-    for _, name in ipairs(changed(shell)) do
+    for _, name in ipairs(reload_changed(shell)) do
       shell.note("reloaded " .. name)
     end
   end
@@ -108,8 +108,8 @@ function reload.run(shell, text)
   elseif text ~= "" then
     return shell.fail ":reload takes auto, off, or nothing"
   end
-  look()
-  local names = changed(shell)
+  find_modules()
+  local names = reload_changed(shell)
   if #names > 0 then
     io.stdout:write("reloaded ", table.concat(names, ", "), "\n")
   elseif text == "" then

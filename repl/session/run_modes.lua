@@ -31,7 +31,7 @@ function run_modes.begin(options)
   start = counters()
 end
 
--- What each device held at most; nothing of those that were never used.
+-- Adds the peak memory of each device that was used.
 local function devices(parts)
   for _, d in ipairs(nacre._devices()) do
     if d.name ~= "cpu" and (d.peak or d.live or 0) > 0 then
@@ -54,7 +54,7 @@ local function time()
                   require "nacre.timing_text".emulatedmark(), "\n")
 end
 
--- The table of operations, into its file or to stderr.
+-- Writes the table of operations to its file or to stderr.
 local function profile()
   local wall = host.clock() - start.clock
   local text = require "nacre.profile".report(wall)

@@ -11,9 +11,9 @@ local units = require "nacre.units"
 
 local save_session = {}
 
--- What the log knows of the texts of the history, by number.  Of two equal
--- ones the later is the later.
-local function known(shell, history)
+-- The log entries of the texts of the history, by number. Of two equal texts
+-- the later entry belongs to the later number.
+local function log_entries(shell, history)
   local of, k = {}, #shell.log
   for i = #history, 1, -1 do
     local at = k
@@ -23,21 +23,20 @@ local function known(shell, history)
   return of
 end
 
--- The entries of the log, or of the history those that it numbers.
+-- The log entries to choose from; with numbers, those of the history.
 local function entries(shell, o)
   if not o.from then return shell.log end
   local history, list = host.history(), {}
-  local of = known(shell, history)
+  local of = log_entries(shell, history)
   for i = math.max(1, o.from), math.min(o.to, #history) do
     list[#list + 1] = of[i] or {text = history[i]}
   end
   return list
 end
 
--- What is to be saved, entries of the log; without `all` only what succeeded.
--- Commands about the session itself are not of it, what was asked at debug> is
--- no part of a script, and what Ctrl-C ended would not end by itself: how many
--- of these there are.
+-- The entries to be saved; without `all' only those that succeeded. Also the
+-- number of those left out: commands about the session, lines of the debugger
+-- in a script, and what Ctrl-C ended, which would not end by itself.
 local function inputs(shell, o)
   local list, endless = {}, 0
   for _, one in ipairs(entries(shell, o)) do
@@ -53,8 +52,8 @@ local function inputs(shell, o)
   return list, endless
 end
 
--- An input as a line of a program.
-local function aslua(text)
+-- An input as Lua code.
+local function as_lua(text)
   if load(text) then return text end
   local unit = input_block.compile(text)
   if unit.kind == "expression" then
@@ -75,15 +74,15 @@ local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 -- A session as a test
 --
 
--- An input as in a session, what it prints still open.
-local function open(one)
+-- An input as in a session, with "..." for its output.
+local function without_output(one)
   local command = commands.of(one.text)
   return require "nacre.transcript".input(one) ..
          (command and command.varies and "\n..." or "")
 end
 
--- An input and what was seen of it; how long it took is not compared.
-local function seen(one, place)
+-- An input and its output, except times.
+local function with_output(one, place)
   local said = require "nacre.transcript".output(one)
   said = require "nacre.project_root".renamed(place, said)
   said = said:gsub("%([%d%.]+ [num]?s%)\n$", "")
@@ -95,29 +94,30 @@ local function seen(one, place)
   return table.concat(lines, "\n")
 end
 
--- Does an input take random numbers, as far as its text tells?
-local function random(one)
+-- Does the text of an input draw random numbers?
+local function draws_random(one)
   return one.text:find "rand" or one.text:find "dropout" or
          one.text:find ":%l+_%("
 end
 
--- Does the session itself say where its random numbers start?
-local function seeds(list)
+-- Does the session set a seed itself?
+local function sets_seed(list)
   for _, one in ipairs(list) do
     if one.text:find "^%s*[:%%]see?d?%s" or one.text:find "manual_seed" then
       return true
-    elseif random(one) then
+    elseif draws_random(one) then
       return false
     end
   end
   return false
 end
 
--- How the session was started, as far as a test can be, with these files.
-local function head(shell, list, files)
+-- The directives that start a test as the session was started, with these
+-- files.
+local function directives(shell, list, files)
   local lines = {}
   for k, name in ipairs(files) do lines[k] = "--: needs file " .. name end
-  if not seeds(list) then lines[#lines + 1] = "--: seed " .. shell.seed end
+  if not sets_seed(list) then lines[#lines + 1] = "--: seed " .. shell.seed end
   if shell.dtype ~= "float32" then
     lines[#lines + 1] = "--: dtype " .. shell.dtype
   end
@@ -130,10 +130,10 @@ local function head(shell, list, files)
   return lines
 end
 
--- The session as it was seen, on a screen as wide, and where each input is:
--- {first line, entry}.
-local function shown(shell, list, place, files)
-  local lines, places, n, width = head(shell, list, files), {}, 1, 80
+-- The text of the session as it was shown, for a screen of the same width, and
+-- the positions of the inputs, {first line, entry}.
+local function as_shown(shell, list, place, files)
+  local lines, places, n, width = directives(shell, list, files), {}, 1, 80
   local function count(text) n = n + 1 + select(2, text:gsub("\n", "")) end
   for _, line in ipairs(lines) do count(line) end
   local function put(text)
@@ -147,13 +147,13 @@ local function shown(shell, list, place, files)
       put("> :set width " .. width .. "\n...")
     end
     places[#places + 1] = {n, one}
-    put(seen(one, place))
+    put(with_output(one, place))
   end
   return table.concat(lines, "\n") .. "\n", places
 end
 
--- Runs the tests in a file; did that succeed, and what is said.
-local function nacretest(options, path)
+-- Runs the tests in a file; returns success and the output.
+local function run_tests(options, path)
   local program = process.absolute "/proc/self/exe" or "nacre"
   local command = "%s --test --color=never %s -- %s 2>&1"
   local pipe <close> = io.popen(command:format(quoted(program), options,
@@ -162,7 +162,7 @@ local function nacretest(options, path)
   return pipe:close(), text
 end
 
--- What the runner says of the first input that differs.
+-- The report of the runner on the first input that differs.
 local function difference(text, places, list)
   local line = math.tointeger(tonumber(text:match "FAIL [^\n]-:(%d+)"))
   local entry
@@ -180,7 +180,7 @@ local function difference(text, places, list)
     end
   end
   local drawn = false
-  for _, one in ipairs(list) do drawn = drawn or random(one) end
+  for _, one in ipairs(list) do drawn = drawn or draws_random(one) end
   return ("replayed, this gives something else (- as shown, + replayed):\n" ..
     "  > %s\n%s\n  a replay has the files beside the test and in the root " ..
     "of the project, no\n  earlier lines, no start-up file, another time, " ..
@@ -191,7 +191,7 @@ local function difference(text, places, list)
     "again behind :seed N, if that is a part of what is saved" or "")
 end
 
--- The time in seconds is to be another one in the replay.
+-- Waits until the clock shows another second, for the replay.
 local function wait(list)
   for _, one in ipairs(list) do
     if one.text:find "os%.time" or one.text:find "os%.date" then
@@ -204,53 +204,53 @@ end
 
 local VALUES = "--: values"
 
--- Writes the session as it was seen and runs it; nil and why if something
--- else comes out.
-local function tried(shell, list, name, place, files)
-  local text, places = shown(shell, list, place, files)
+-- Writes the session as it was shown and runs it; nil and why if the output
+-- differs.
+local function try(shell, list, name, place, files)
+  local text, places = as_shown(shell, list, place, files)
   local ok, why = require "nacre.update_expected".write(name, text)
   if not ok then return nil, why end
   wait(list)
-  ok, text = nacretest(("--at %s --ci -j1 --device %s"):format(
+  ok, text = run_tests(("--at %s --ci -j1 --device %s"):format(
     quoted(place.folder), shell.device), name)
   if not ok then return nil, difference(text, places, list) end
   return true
 end
 
--- The files that the session of this name reads.
-local function reads(name, place)
+-- The files that a session reads.
+local function files_read(name, place)
   local files = {}
-  local _, text = nacretest("--files --at " .. quoted(place.folder), name)
+  local _, text = run_tests("--files --at " .. quoted(place.folder), name)
   for file in text:gmatch "([^\n]+)\n" do files[#files + 1] = file end
   return files
 end
 
--- What was seen is to come out again: the files that it takes, or nil and why
--- it does not.
-local function needed(shell, list, name, place)
-  local ok, why = tried(shell, list, name, place, {})
+-- Checks that a replay gives the same output. Returns the files that it needs,
+-- or nil and why it does not.
+local function replay_files(shell, list, name, place)
+  local ok, why = try(shell, list, name, place, {})
   if ok then return {} end
-  local files = reads(name, place)
+  local files = files_read(name, place)
   if #files == 0 then return nil, why end
-  ok, why = tried(shell, list, name, place, files)
+  ok, why = try(shell, list, name, place, files)
   return ok and files, why
 end
 
--- Fills in what is printed, in the file of that name; the text of the test,
--- what the runner says of it, the files it needs, and that of its values if
--- there is one, or nil and why there is no test.
-local function filled(shell, list, name, place, novalues)
+-- Writes the output into the file of that name. Returns the text of the test,
+-- the report of the runner, the files it needs and the text of its values, if
+-- any; or nil and why there is no test.
+local function fill_in(shell, list, name, place, novalues)
   local update = require "nacre.update_expected"
   local at = "--at " .. quoted(place.folder)
-  local files, why = needed(shell, list, name, place)
+  local files, why = replay_files(shell, list, name, place)
   if not files then return nil, why end
   local ok, text
-  local lines = head(shell, list, files)
+  local lines = directives(shell, list, files)
   if not novalues then table.insert(lines, 1, VALUES) end
-  for _, one in ipairs(list) do lines[#lines + 1] = open(one) end
+  for _, one in ipairs(list) do lines[#lines + 1] = without_output(one) end
   ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
   if not ok then return nil, why end
-  ok, text = nacretest(at .. " --update --ok --within 1e-4", name)
+  ok, text = run_tests(at .. " --update --ok --within 1e-4", name)
   if not ok then
     return nil, (text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
       :gsub(name:gsub("%p", "%%%0"), "the session"))
@@ -263,7 +263,7 @@ local function filled(shell, list, name, place, novalues)
   return test, text:match "replayed (.-)\n", files, values
 end
 
--- The same in a folder that is gone in any case.  After Ctrl-C only the
+-- The same in a folder that is always removed. After Ctrl-C only the message
 -- handler is sure to be called.
 local function replay(shell, list, ...)
   local folder = process.folder "save"
@@ -271,29 +271,29 @@ local function replay(shell, list, ...)
     process.remove(folder:match "^(.*)/")
     return err
   end
-  local got = table.pack(host.guard(clean, filled, shell, list,
+  local got = table.pack(host.guard(clean, fill_in, shell, list,
                                     folder .. "/session.nacre", ...))
   if not got[1] then error(got[2], 0) end
   clean()
   return table.unpack(got, 2)
 end
 
--- Where the test is to lie: what it requires is looked for from there.
-local function placeof(path)
+-- The folder of the test, where its modules are searched.
+local function folder_of(path)
   local folder = process.absolute(path:match "^(.*/)[^/]*$" or ".")
   return folder and {folder = folder,
                      root = require "nacre.project_root".of(folder)}
 end
 
--- Writes the file of values, or takes an old one away.
-local function writevalues(shell, path, values)
+-- Writes the file of values, or removes an old one.
+local function write_values(shell, path, values)
   if values then return write(shell, path, values) end
   os.remove(path)
   return true
 end
 
-local function astest(shell, path, list, novalues)
-  local place = placeof(path)
+local function save_test(shell, path, list, novalues)
+  local place = folder_of(path)
   if not place then
     return shell.fail(("cannot write %s: no such folder"):format(path))
   end
@@ -303,7 +303,7 @@ local function astest(shell, path, list, novalues)
   end
   where = where and where:gsub("session%.nacre", (path:match "[^/]*$"
                                                  :gsub("%%", "%%%%")))
-  if writevalues(shell, path .. ".safetensors", values) and
+  if write_values(shell, path .. ".safetensors", values) and
      write(shell, path, text) then
     io.stdout:write(("%s: %s, %s%s\n"):format(path, units.count(#list, "input"),
       where and "replayed " .. where or "none of which prints anything",
@@ -341,8 +341,8 @@ local function parse(text)
   return o
 end
 
--- What is there already and would be written over, or nil.
-local function inway(o)
+-- The existing file that would be overwritten, or nil.
+local function existing(o)
   for _, path in ipairs {o.path, o.test and o.path .. ".safetensors"} do
     if process.absolute(path) then return path end
   end
@@ -351,7 +351,7 @@ end
 function save_session.run(shell, text)
   local o, wrong = parse(text)
   if not o then return shell.fail(wrong) end
-  local there = not o.force and inway(o)
+  local there = not o.force and existing(o)
   if there then
     return shell.fail(there .. " exists already (:save --force replaces it)")
   end
@@ -365,9 +365,9 @@ function save_session.run(shell, text)
     shell.note(("what was interrupted is left out: %s"):format(
       units.count(endless, "input")))
   end
-  if o.test then return astest(shell, o.path, list, o.novalues) end
+  if o.test then return save_test(shell, o.path, list, o.novalues) end
   local lines = {}
-  for k, input in ipairs(list) do lines[k] = aslua(input.text) end
+  for k, input in ipairs(list) do lines[k] = as_lua(input.text) end
   if write(shell, o.path, table.concat(lines, "\n") .. "\n") then
     io.stdout:write(("%s: %s\n"):format(o.path, units.count(#list, "input")))
   end

@@ -16,7 +16,7 @@ function session_commands.seed(shell, text)
   nacre.manual_seed(n)
 end
 
--- The first line of an entry, its number before it.
+-- The number and the first line of an entry.
 local function entry(i, text)
   local line = text:match "[^\n]*"
   say(("%5d  %s%s\n"):format(i, line, #line < #text and " ..." or ""))
@@ -75,7 +75,7 @@ end
 -- shell.mem(): {name =, live =, peak =, cached =} for each device
 function session_commands.callmem() return nacre._devices() end
 
--- What there is, beside the default device.
+-- The devices, after the default one.
 local function devices()
   local cuda = nacre.cuda
   if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
@@ -99,11 +99,11 @@ function session_commands.dev(_, name)
                                               was))
 end
 
--- A file of the program's own, and whether it is there.
+-- The path of one of the program's files, and whether it exists.
 local function ownfile(what, path)
   local file = path and io.open(path)
   if file then file:close() end
-  path = path and require "nacre.lua_values".tame(path)
+  path = path and require "nacre.lua_values".escape_controls(path)
   say(("%-9s %s%s\n"):format(what, path or "none: HOME is not set",
                              (file or not path) and "" or "  (none yet)"))
 end

@@ -152,8 +152,9 @@ function settings.initfile()
   return folder .. "/nacre/init.lua"
 end
 
--- The text of a file with `line` in place of the one that begins so.
-local function replaced(text, start, line)
+-- The text of a file in which `line` replaces the one that begins with
+-- `start`.
+local function replace_line(text, start, line)
   local list, done = {}, false
   for old in text:gmatch "([^\n]*)\n?" do
     if old:sub(1, #start) == start then
@@ -168,8 +169,9 @@ local function replaced(text, start, line)
   return table.concat(list, "\n") .. "\n"
 end
 
--- The text of a file, "" if there is none: what cannot be read is not lost.
-local function whole(path)
+-- The text of a file, "" if there is none. Raises an error if it cannot be
+-- read, so that it is not lost.
+local function read_file(path)
   local ENOENT <const> = 2
   local file, why, code = io.open(path, "rb")
   if not file then
@@ -182,18 +184,18 @@ local function whole(path)
   return text or error(("cannot read %s: %s"):format(path, why), 0)
 end
 
--- Writes a setting into the start-up file; gives the file's name.
-local function keep(row)
+-- Writes a setting to the start-up file and returns the file's name.
+local function write_to_file(row)
   local path = settings.initfile() or
                error("there is no home folder to keep it in", 0)
   local process = require "nacre.process"
   for at in path:gmatch "()/" do
     if at > 1 then process.makefolder(path:sub(1, at - 1)) end
   end
-  local text = whole(path)
+  local text = read_file(path)
   local start = ('shell.set("%s", '):format(row.name)
   local line = ('%s%q)'):format(start, row.show(settings.get(row.name)))
-  local ok, why = host.replace(path, replaced(text, start, line))
+  local ok, why = host.replace(path, replace_line(text, start, line))
   if not ok then error("cannot write " .. why, 0) end
   return path
 end
@@ -215,7 +217,7 @@ function settings.run(shell, text)
     if value ~= "" then change(row, value) end
     if always == "!" then
       io.stdout:write(("%s = %s in %s\n"):format(row.name,
-        row.show(settings.get(row.name)), keep(row)))
+        row.show(settings.get(row.name)), write_to_file(row)))
     elseif value == "" then
       tell(row)
     end

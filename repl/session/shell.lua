@@ -14,12 +14,12 @@ local input_block = require "nacre.input_block"
 
 local nacre = package.loaded.nacre
 
--- log: what was submitted, {text =, failed =, interrupted =, said =, width =
--- of the screen, prompt = that of a reader, own = is it a word of that?}
+-- log: the submitted blocks, {text =, failed =, interrupted =, said = output,
+-- width = of the screen, prompt = of a reader, own = a word of that reader}.
 local shell = {transcript = false, failed = false, leaving = false, log = {}}
 
--- The first things that stood in _G are not the user's, as long as they do;
--- nor are the results.
+-- The initial globals are not the user's, unless he changes them; nor are the
+-- results.
 local builtin, RESULT = {}, {}
 
 function shell.isbuiltin(name)
@@ -38,7 +38,7 @@ function shell.userglobals()
   return names
 end
 
--- Where errors and notes go: a transcript holds them too.
+-- Writes an error or a note; transcripts contain them.
 local function complain(text)
   io.stdout:flush()
   local out = shell.transcript and io.stdout or io.stderr
@@ -51,23 +51,23 @@ function shell.note(text)
   complain(styled.paint("(" .. text .. ")", "dim", stream))
 end
 
-local function errorstream()
+local function error_stream()
   return shell.transcript and "stdout" or "stderr"
 end
 
--- A command that cannot do what was asked.
+-- Reports the failure of a command.
 function shell.fail(text)
   shell.failed = true
-  complain(styled.paint("error:", "red", errorstream()) .. " " ..
-           require "nacre.lua_values".tame(text))
+  complain(styled.paint("error:", "red", error_stream()) .. " " ..
+           require "nacre.lua_values".escape_controls(text))
 end
 
 local function options()
-  return {color = host.color(errorstream()), width = host.columns()}
+  return {color = host.color(error_stream()), width = host.columns()}
 end
 
--- What an operation says that was at work when Ctrl-C came, or nil.
-local function atwork(err, interrupted)
+-- The message of the operation that Ctrl-C interrupted, or nil.
+local function interrupted_operation(err, interrupted)
   local text = type(err) == "table" and tostring(err.message)
   local progress = text and text:match "interrupted (%d.* into .*)"
   if progress then return interrupted .. ", " .. progress end
@@ -76,14 +76,14 @@ local function atwork(err, interrupted)
   return text and "interrupted: " .. text
 end
 
-local function showerror(err, interrupted, script)
+local function show_error(err, interrupted, script)
   shell.failed = true
   if interrupted and shell.interrupted then return end -- said already
   if interrupted then
     shell.interrupted = true
     -- the terminal has shown ^C where the cursor was
     if host.terminal "stdout" then io.stdout:write "\n" end
-    return complain(atwork(err, interrupted) or interrupted)
+    return complain(interrupted_operation(err, interrupted) or interrupted)
   end
   local opts = options()
   opts.script = script
@@ -92,11 +92,11 @@ local function showerror(err, interrupted, script)
   complain(ok and text or "error: " .. tostring(text))
 end
 
--- Locals of the outer level outlive their block as session variables.
+-- Locals of the outer level of a block become variables of the session.
 local told = false
 
--- Keeps those of the function at `level` that `unit` names as its own.
-local function keeplocals(unit, level)
+-- Keeps the locals of the function at `level` that `unit` lists.
+local function keep_locals(unit, level)
   local i = 1
   while unit.locals do
     local name, value = debug.getlocal(level + 1, i)
@@ -109,7 +109,7 @@ local function keeplocals(unit, level)
   end
 end
 
-local function tellkept(unit, name)
+local function report_kept(unit, name)
   if unit.note then
     shell.note(unit.note)
   elseif name and not told then
@@ -119,10 +119,10 @@ local function tellkept(unit, name)
   end
 end
 
--- How many functions the caller stands on, itself included.  A look at a
--- level takes as long as the level is deep, so they are not counted one by
--- one: after a stack overflow there are 200000.
-local function stackdepth()
+-- The depth of the stack at the caller, itself included. Looking at a level
+-- takes time in proportion to its depth, so levels are not counted one by one:
+-- after a stack overflow there are 200000.
+local function stack_depth()
   local low, high = 1, 2
   while debug.getinfo(high + 1, "l") do low, high = high, 2 * high end
   while high - low > 1 do
@@ -136,8 +136,8 @@ local function stackdepth()
   return low
 end
 
--- The functions on the way from an interrupt to the prompt.
-local function where(level)
+-- The functions from an interrupted one to the prompt.
+local function interrupted_functions(level)
   local globalname = require "nacre.stack_frames".global_name
   local names = {}
   for i = level + 1, level + 20 do
@@ -152,37 +152,37 @@ local function where(level)
   return table.concat(names, ", called from ")
 end
 
--- Makes the error handler; it runs where the error happened, where there may
--- be no room to load anything.
+-- Returns the error handler. It runs where the error happened, where there may
+-- be no memory to load anything.
 local function handler(unit)
   local capture = require "nacre.errors".capture
-  local base = stackdepth() -- as deep as host.guard: the block stands on it
+  local base = stack_depth() -- as deep as host.guard: the block stands on it
   return function(err)
     host.quiet()
-    local level = stackdepth() - base
+    local level = stack_depth() - base
     local info = debug.getinfo(level, "f")
-    if info and info.func == unit.f then keeplocals(unit, level) end
-    unit.where = where(2)
+    if info and info.func == unit.f then keep_locals(unit, level) end
+    unit.where = interrupted_functions(2)
     return capture(err, 2)
   end
 end
 
--- Errors of tensors stay what they are; a text gets a traceback.
-local function traced(err)
+-- Adds a traceback to an error that is a text.
+local function with_traceback(err)
   return type(err) == "string" and debug.traceback(err, 2) or err
 end
 
--- Waits for the devices: what goes wrong there belongs to the line that asked
--- for it.  False after saying what.
+-- Waits for the devices, so that their errors are reported with the line that
+-- caused them. Returns false after reporting one.
 function shell.settle()
-  local ok, err, interrupted = host.guard(traced, host.synchronize)
+  local ok, err, interrupted = host.guard(with_traceback, host.synchronize)
   if not ok then
-    showerror(err, interrupted and "interrupted: a device is still at work")
+    show_error(err, interrupted and "interrupted: a device is still at work")
   end
   return ok
 end
 
--- A command of the system; its status, unless that is 0.
+-- Runs a system command; returns its status unless that is 0.
 local function system(command)
   local ok, how, status = os.execute(command)
   if ok then return end
@@ -190,12 +190,12 @@ local function system(command)
   shell.note((how == "signal" and "signal " or "exit status ") .. status)
 end
 
--- Runs a compiled block.  Gives its results (a table with n), or nil after
--- saying what went wrong.
+-- Runs a compiled block. Returns its results (a table with n), or nil after
+-- reporting an error.
 function shell.run(unit)
   local function keep(...)
     unit.results = table.pack(...)
-    keeplocals(unit, 2)
+    keep_locals(unit, 2)
   end
   if unit.text then
     require "nacre.errors".remember(unit.f, unit.text)
@@ -203,7 +203,7 @@ function shell.run(unit)
   local begin = host.clock()
   local got = table.pack(host.guard(handler(unit), unit.f, keep))
   unit.seconds = host.lasted()
-  tellkept(unit, unit.kept)
+  report_kept(unit, unit.kept)
   if got[1] then
     local settled = shell.settle()
     unit.seconds = unit.seconds + host.lasted()
@@ -217,7 +217,7 @@ function shell.run(unit)
     interrupted = ("interrupted%s (%.1f s)"):format(place,
                                                     host.clock() - begin)
   end
-  showerror(got[2], interrupted)
+  show_error(got[2], interrupted)
   if not interrupted then shell.settle() end
 end
 
@@ -231,7 +231,7 @@ local function syntaxerror(unit)
   end
 end
 
--- Compiles text; nil after saying why that cannot be.
+-- Compiles a text; nil after reporting an error.
 function shell.compile(text)
   local unit = input_block.compile(text)
   if unit.f then
@@ -245,9 +245,10 @@ function shell.compile(text)
   end
 end
 
--- How long a block took, if that is to be told.  What nobody asked for is
--- for people at a terminal only, and an interruption has said it.
-local function telltime(seconds)
+-- Reports how long a block took, if the setting asks for it. The default is
+-- for people at a terminal only, and an interrupted block has reported it
+-- already.
+local function report_time(seconds)
   local least = settings.get "timing"
   local terminal = host.terminal "stdout"
   if least == false or least ~= true and
@@ -261,8 +262,9 @@ local function telltime(seconds)
   io[stream]:write(styled.paint(text, "dim", stream), "\n")
 end
 
--- A name alone that is nil: there may be another one, or a command.
-local function tellunknown(text)
+-- For an input that is only the name of a nil variable: a similar name or a
+-- command.
+local function report_unknown(text)
   local name = text:match "^%s*([%a_][%w_]*)%s*$"
   if not name or rawget(_G, name) ~= nil or lexer.keywords[name] then return end
   local idea = require "nacre.runtime_errors".unknown_variable(name)
@@ -275,8 +277,9 @@ local function tellunknown(text)
   end
 end
 
--- What raises nothing and is seldom meant; a block of many lines is a program.
-local function tellsilent(text)
+-- Notes on silent mistakes, except in a block of many lines, which is a
+-- program.
+local function report_silent(text)
   local ok, note = pcall(require "nacre.silent_mistakes".note, text)
   if ok and note then shell.note(note) end
   return ok and note
@@ -285,7 +288,7 @@ end
 function shell.evaluate(text)
   local unit = shell.compile(text)
   local loops = unit and text:find "%f[%w_]while%f[^%w_]"
-  local said = loops and tellsilent(text)       -- it may never end
+  local said = loops and report_silent(text)       -- it may never end
   local begin = host.clock()
   -- before the block needs its memory
   if unit then require "nacre.errors".drop() end
@@ -294,23 +297,23 @@ function shell.evaluate(text)
   if got then
     results.remember(got[1])
     if not unit.hide then shell.print(got, text) end
-    if not said then tellsilent(text) end
-    if got.n == 1 and got[1] == nil then tellunknown(text) end
+    if not said then report_silent(text) end
+    if got.n == 1 and got[1] == nil then report_unknown(text) end
   end
-  if unit then telltime(seconds) end
+  if unit then report_time(seconds) end
 end
 
--- Shows the results of a block, of which `text' is the source.
+-- Shows the results of a block; text is its source.
 function shell.print(got, text)
   if got.n == 0 then return end
-  local ok, err, interrupted = host.guard(traced, styled.print, text,
+  local ok, err, interrupted = host.guard(with_traceback, styled.print, text,
                                           table.unpack(got, 1, got.n))
   if not ok then
-    showerror(err, interrupted and "interrupted while the value was shown")
+    show_error(err, interrupted and "interrupted while the value was shown")
   end
 end
 
--- Notes what was submitted, and what came of it.
+-- Logs a submitted block and its outcome.
 local function log(text, prompt, own)
   local entry = {text = text, failed = shell.failed, prompt = prompt,
                  own = own, interrupted = shell.interrupted,
@@ -319,10 +322,10 @@ local function log(text, prompt, own)
   shell.log[#shell.log + 1] = entry
 end
 
--- A reader, while there is one, gets the lines: {prompt =, submit =, ready =,
--- leave = what would end it, own(text): is that a word of its own?, alone: is
--- there no prompt behind it?}.  The end of the input ends it first; false if
--- there is none to end.
+-- While shell.reader is set it gets the lines: {prompt =, submit =, ready =,
+-- leave = the word that ends it, own(text): is that a word of its own?, alone:
+-- is there no prompt after it?}. The end of the input ends the reader first;
+-- returns false if there is none.
 function shell.ended()
   local reader = shell.reader
   shell.reader = nil
@@ -330,8 +333,8 @@ function shell.ended()
   return reader ~= nil and not reader.alone
 end
 
--- Gives false when that was all.
-local function submitto(reader, text)
+-- Returns false when the reader was the last.
+local function submit_to(reader, text)
   local own = reader.own(text)
   shell.failed, shell.interrupted = false, false
   shell.protected(reader.submit, text)
@@ -339,10 +342,10 @@ local function submitto(reader, text)
   return not reader.alone or shell.reader ~= nil
 end
 
--- Runs a command or a help request, protected as user code is.
+-- Runs a command or a help request, protected like user code.
 function shell.protected(f, ...)
-  local ok, err, interrupted = host.guard(traced, f, ...)
-  if not ok then showerror(err, interrupted and "interrupted") end
+  local ok, err, interrupted = host.guard(with_traceback, f, ...)
+  if not ok then show_error(err, interrupted and "interrupted") end
 end
 
 function shell.forget() results.forget() end
@@ -356,7 +359,8 @@ local function help(name, wide)
   shell.protected(require "nacre.help".show, shell, name, wide)
 end
 
--- What is typed elsewhere, as a word or a call without arguments.
+-- Words of other shells that are accepted, alone or as a call without
+-- arguments.
 local elsewhere = {exit = "quit", quit = "quit", help = "help"}
 
 local function dispatch(text)
@@ -402,8 +406,8 @@ function shell.start(transcript)
   for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = RESULT end
 end
 
--- Runs the start-up file: the one that is named, or the usual one if it is
--- there.  The session goes on whatever it does.
+-- Runs the start-up file: the named one, or the usual one if it exists. Errors
+-- in it do not end the session.
 function shell.startup(path)
   local usual = settings.initfile()
   if not path and not (usual and host.changed(usual)) then return end
@@ -413,17 +417,17 @@ function shell.startup(path)
       host.quiet()
       return require "nacre.errors".capture(e, 2)
     end, f)
-    return ok or showerror(err, interrupted and "interrupted", true)
+    return ok or show_error(err, interrupted and "interrupted", true)
   end
   if message:find("^cannot open") then return shell.fail(message) end
   shell.failed = true
   complain("error: " .. message)
 end
 
--- Gives false when the session is over.
+-- Runs a submitted block; returns false when the session is over.
 function shell.submit(text)
   if shell.reader then
-    return submitto(shell.reader, text)
+    return submit_to(shell.reader, text)
   end
   if not text:find "%S" then return true end
   shell.failed, shell.interrupted = false, false
@@ -443,8 +447,8 @@ function shell.ready(text)
   return input_block.ready(text, islua)
 end
 
--- What to insert for pasted text; the first of several inputs in a block; the
--- next of those: nil where there is nothing of the kind.
+-- For pasted text: what to insert; for a block of several inputs: the first;
+-- then the next ones. Nil where there is none.
 function shell.pasted(text)
   if not text:find "^%s*[%w:]*>" then return nil end
   return require "nacre.paste_blocks".strip(text)
@@ -473,7 +477,7 @@ function shell.helpat(text, point)
   return require "nacre.help".at(text, point)
 end
 
-local function userprompt(name)
+local function user_prompt(name)
   local prompt = rawget(_G, name)
   if type(prompt) == "function" then
     local ok, text = host.guard(tostring, prompt)
@@ -489,9 +493,9 @@ function shell.ondevice()
 end
 
 function shell.prompt(_, which)
-  if which == 2 then return userprompt "_PROMPT2" or ">> " end
+  if which == 2 then return user_prompt "_PROMPT2" or ">> " end
   if shell.reader then return shell.reader.prompt end
-  local text = userprompt "_PROMPT" or shell.ondevice() .. "> "
+  local text = user_prompt "_PROMPT" or shell.ondevice() .. "> "
   if not shell.failed or not host.color "stdout" then return text end
   -- readline counts no width between \1 and \2
   return "\1\27[31m\2" .. text .. "\1\27[0m\2"

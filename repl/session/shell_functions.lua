@@ -8,8 +8,8 @@ local host = require "nacre.host"
 
 local shell_functions = {}
 
--- The lines that a command of the system prints, without their ends; and its
--- exit status unless that is 0.
+-- The output of a system command as lines without ends, and its exit status
+-- unless that is 0.
 local function lines(command)
   local pipe <close> = assert(io.popen(command))
   local list = {}
@@ -18,8 +18,8 @@ local function lines(command)
   return list, not ok and status or nil
 end
 
--- What shell shows of itself: its functions, a line each.
-local function listed()
+-- The list of its functions that `shell' shows as a value.
+local function function_list()
   local wrapped = require "nacre.reference".wrapped
   local parts, width = {"what the commands do, for programs; :help NAME tells " ..
                         "how one is called"}, host.columns()
@@ -35,7 +35,7 @@ end
 
 -- A command's module is required when its function is called.
 function shell_functions.fill(t)
-  debug.setmetatable(t, {__tostring = listed})
+  debug.setmetatable(t, {__tostring = function_list})
   for _, command in ipairs(commands.list) do
     t[command.as or command.name] = function(...)
       return commands.callable(command.name)(...)

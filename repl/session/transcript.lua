@@ -14,7 +14,7 @@ local KEPT = 1 << 22          -- bytes of output that the log holds
 local file, path              -- where the session is recorded
 local size, oldest = 0, 1     -- of the output in the log
 
--- What a line of the session printed; "..." for what nobody knows.
+-- The output of an entry; "..." if it is not known.
 function transcript.output(entry)
   if not entry.said then return "...\n" end
   local text = entry.said:gsub("\27%[[%d;]*[%a]", "")
@@ -31,7 +31,7 @@ local function block(entry)
   return transcript.input(entry) .. "\n" .. transcript.output(entry)
 end
 
--- Does what a line prints come from elsewhere?
+-- Does the output of a line come from outside (a child process, a file)?
 local function elsewhere(text)
   if text:find "^%s*!" or text:find "os%.execute" or
      text:find "%f[%w_]warn%s*[%('\"]" then
@@ -49,7 +49,7 @@ local function stop(shell, why)
   return was
 end
 
--- To be called with each new entry of the log.
+-- Called with each new entry of the log.
 function transcript.entry(shell, entry)
   if not host.captured then return end -- nobody listens
   entry.said, entry.cut = host.captured()

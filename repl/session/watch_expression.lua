@@ -19,13 +19,12 @@ local function parse(text)
   return expression, seconds, math.tointeger(tonumber(count))
 end
 
--- The escapes that bring the cursor back over what was printed.
+-- The escape sequence that moves the cursor back over what was printed.
 local function back(lines)
   return lines > 0 and ("\27[%dA\r\27[J"):format(lines) or ""
 end
 
--- One round: the text of the results, and how many rows of the screen it
--- takes.
+-- One round: the text of the results and its number of screen rows.
 local function round(shell, unit, title)
   local got = shell.run(unit)
   if not got then return nil end

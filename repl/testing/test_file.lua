@@ -78,7 +78,7 @@ function file.find(path)
     return found
   end
   if not isfile(path) then
-    return nil, require "nacre.lua_values".tame(path) ..
+    return nil, require "nacre.lua_values".escape_controls(path) ..
                 ": no such file or folder"
   end
   if not file.kind(path) then
