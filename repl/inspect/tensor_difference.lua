@@ -110,7 +110,7 @@ function difference.inner(what)
   local last, kind, t
   for _, token in ipairs(require "nacre.lexer".tokens(what.source)) do
     local v = token.kind == "name" and
-              require "nacre.measure".valueof(what.env, token.text)
+              require "nacre.measure".value_of(what.env, token.text)
     if last == ":" or last == "." then
       kind = kind or PRODUCTS[token.text] and "product" or
              SUMS[token.text] and "sum"

@@ -9,7 +9,7 @@ canvas.__index = canvas
 
 -- The bit of a dot in its cell, by row and column.
 local DOTS = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
--- What tells series apart: marks, or colours of a terminal.
+-- How series are distinguished: marks, or terminal colours.
 canvas.marks = {"*", "+", "o", "x", "#", "@"}
 canvas.colors = {"36", "33", "35", "32", "31", "34"}
 
@@ -25,7 +25,8 @@ function canvas:dots()
   return self.width * self.dx, self.height * self.dy
 end
 
--- Series are numbers; the later one has a cell that two share.
+-- Sets a dot of a series (a number). A cell shared by two series belongs to
+-- the later one.
 function canvas:dot(x, y, series)
   local i = (y // self.dy) * self.width + x // self.dx + 1
   self.cell[i] = self.cell[i] | DOTS[y % self.dy + 1][x % self.dx + 1]
@@ -58,7 +59,7 @@ function canvas:glyph(i)
   return canvas.mark(self.owner[i])
 end
 
--- The text of a row of cells, from 1, without the blanks at its end.
+-- The text of a row of cells, from 1, without trailing blanks.
 function canvas:row(r, color)
   local parts = {}
   for i = (r - 1) * self.width + 1, r * self.width do

@@ -13,7 +13,7 @@ end
 
 function character_image.rgb(r, g, b) return r << 16 | g << 8 | b end
 
--- The closest of the 6x6x6 colours and 24 greys that 256 colours have.
+-- The closest colour of the 256: a cube of 6x6x6 and 24 greys.
 local STEPS = {0, 95, 135, 175, 215, 255}
 
 local function step(v)
@@ -40,7 +40,7 @@ local function indexed(rgb)
   return 16 + 36 * (i - 1) + 6 * (j - 1) + k - 1
 end
 
--- A pixel that is one of the 256 colours by its number.
+-- A pixel given as the index of one of the 256 colours.
 local INDEX = 1 << 24
 function character_image.index(i) return INDEX | i end
 
@@ -63,8 +63,9 @@ local function pair(top, bottom, exact)
   return " ", ""
 end
 
--- Lines of half blocks.  pixel(x, y), counted from 1, gives 0xRRGGBB, an index
--- or nil for nothing; `exact`: the terminal takes any colour, not only 256.
+-- Lines of half blocks. pixel(x, y), counted from 1, returns 0xRRGGBB, an
+-- index, or nil for an empty pixel; `exact': the terminal has all colours, not
+-- only 256.
 function character_image.blocks(pixel, width, height, exact)
   local lines = {}
   for y = 1, height, 2 do
@@ -93,7 +94,7 @@ function character_image.char(v)
   return character_image.ramp:sub(i, i)
 end
 
--- Lines of characters.  value(x, y) is from 0 to 1, or nan.
+-- Lines of characters. value(x, y) is from 0 to 1, or nan.
 function character_image.text(value, width, height)
   local lines = {}
   for y = 1, height do

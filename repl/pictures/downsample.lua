@@ -12,8 +12,8 @@ local MOST = 1 << 22 -- elements that are worked on as doubles
 
 local function isfloat(t) return t.dtype:find "float" ~= nil end
 
--- t, or an evenly spaced part of it that has about `limit` elements, as a
--- view.  The dimensions that come first are thinned first.
+-- t, or an evenly spaced part of about `limit' elements, as a view. The first
+-- dimensions are thinned first.
 function downsample.thin(t, limit)
   local ratio, index = t:numel() / limit, {}
   if ratio <= 1 then return t, false end
@@ -25,7 +25,7 @@ function downsample.thin(t, limit)
   return t[index], true
 end
 
--- The smallest and largest of the elements of v that a curve can show.
+-- The smallest and largest elements of v that a curve can show.
 local function ends(v, log)
   local good = v:isfinite()
   if log then good = good & v:gt(0) end
@@ -38,8 +38,8 @@ local function shown(low, high, log)
   return low - low == 0 and high - high == 0 and (not log or low > 0)
 end
 
--- How many elements a curve cannot show: those that are not finite, and on a
--- logarithmic axis those that are not above 0.
+-- How many elements a curve cannot show: those that are not finite, and, on a
+-- logarithmic axis, those not above 0.
 function downsample.unseen(t, log)
   if t.dtype == "bool" then t = t:to "uint8" end
   local good = t:isfinite()
@@ -48,8 +48,8 @@ function downsample.unseen(t, log)
   return t:numel() - finite, finite - above
 end
 
--- A vector as a series for plot.chart: its elements, or if there are more
--- than `columns` the smallest and the largest of each of so many parts.
+-- A vector as a series for plot.chart: its elements, or, if there are more
+-- than `columns', the smallest and the largest of each of that many parts.
 function downsample.series(t, columns, log)
   local n = t:size(1)
   if t.dtype == "bool" then t = t:to "uint8" end
@@ -74,7 +74,7 @@ function downsample.series(t, columns, log)
   return s
 end
 
--- Sums over k parts of dimension d, as even as they can be.
+-- Sums over k parts of dimension d of nearly equal size.
 local function binned(x, d, k)
   local n, last = x:size(d), {}
   if n == k then return x end

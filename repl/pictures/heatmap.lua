@@ -10,15 +10,15 @@ local heatmap = {}
 
 local LARGEST = 0x1.fffffffffffffp1023
 
--- Colours at even distances; between them they are mixed.
+-- Colours at even distances, interpolated between them.
 local SEQUENTIAL = {0x440154, 0x46327e, 0x365c8d, 0x277f8e, 0x1fa187,
                     0x4ac16d, 0xa0da39, 0xfde725}
 local DIVERGING = {0x2166ac, 0x67a9cf, 0xd1e5f0, 0xf7f7f7, 0xfddbc7,
                    0xef8a62, 0xb2182b}
 
--- The same of the 256 colours of a terminal, by their numbers.  The colours
--- closest to those above would have other hues in between; here the lightness
--- rises from one to the next, or falls on both sides of white.
+-- The same from the 256 colours, by index. The nearest to those above would
+-- have other hues between them; here lightness rises steadily, or falls on
+-- both sides of white.
 local INDEXED = {
   [SEQUENTIAL] = {53, 54, 24, 30, 36, 72, 77, 113, 149, 185, 191, 227},
   [DIVERGING] = {25, 32, 74, 110, 117, 153, 195, 231, 224, 217, 210, 203, 167,
@@ -44,7 +44,7 @@ local function shade(map, v, exact)
   return character_image.index(list[i + 1])
 end
 
--- How many characters across and down; `rows` of the matrix go in a line.
+-- The size in characters; `rows' rows of the matrix share a line.
 local function layout(high, wide, o, rows)
   local w = math.min(wide, (o.width or 80) - 4, 64)
   local lines = o.height or 20
@@ -71,7 +71,8 @@ end
 
 local function number(v) return ("%.3g"):format(v) end
 
--- Where v lies between two values, from 0 to 1; their difference may overflow.
+-- The position of v between two values, from 0 to 1; their difference may
+-- overflow.
 local function part(v, low, high)
   if not (high > low) then return v * 0 + 0.5 end
   return (v / 2 - low / 2) / (high / 2 - low / 2)

@@ -17,10 +17,7 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local pictures = {}
 
---
--- The text behind a command
---
--- Takes "-y log" and the like from the end; gives what is left.
+-- Removes options such as "-y log" from the end; returns the rest.
 local function options(text, known)
   local o = {}
   while true do
@@ -34,7 +31,8 @@ local function options(text, known)
   end
 end
 
--- Adds the expressions of a list with commas: only one stands in parentheses.
+-- Adds the expressions of a comma-separated list; each one alone is valid in
+-- parentheses.
 local function single(list, text)
   for comma in text:gmatch "()," do
     local head = text:sub(1, comma - 1)
@@ -46,7 +44,7 @@ local function single(list, text)
   list[#list + 1] = text:match "^%s*(.-)%s*$"
 end
 
--- Expressions with blanks or commas between them: each as long as it can be.
+-- Splits at blanks or commas into expressions, each as long as possible.
 local function split(text)
   local list = {}
   while text:find "%S" do
@@ -68,8 +66,8 @@ local function split(text)
   return list
 end
 
--- Values and their texts; nil after saying what is wrong.  An expression gives
--- one value, as in parentheses.
+-- The values of expressions and their texts; nil after reporting an error. An
+-- expression gives one value.
 local function values(shell, text, name)
   if not text:find "%S" then
     return shell.fail((":%s needs an expression"):format(name))
@@ -83,7 +81,7 @@ local function values(shell, text, name)
   return results, list
 end
 
--- Runs what may raise, and what it says that it cannot do.
+-- Calls f and reports its errors.
 local function guarded(shell, f, ...)
   shell.protected(function(...)
     local ok, why = f(...)
@@ -100,8 +98,8 @@ end
 local OPTIONS = {"title", "width", "height", "utf8", "color", "xlog", "ylog",
                  "bins", "center", "graphics"}
 
--- What is wrong with a function's options; nil if nothing is.
-local function mistaken(o)
+-- What is wrong with the options of a function, or nil.
+local function option_error(o)
   local known = {}
   for _, name in ipairs(OPTIONS) do known[name] = true end
   for name in pairs(o) do
@@ -121,14 +119,14 @@ local function call(f, n, ...)
      next(last) ~= nil then
     args[args.n], args.n, o = nil, args.n - 1, last
   end
-  local wrong = mistaken(o)
+  local wrong = option_error(o)
   if wrong then error(wrong, 3) end
   if n and args.n > n then error(("%d values at most"):format(n), 3) end
   local ok, why = f(args, o, {})
   if ok == nil then error(why, 3) end
 end
 
-local function looks(o)
+local function appearance(o)
   local color = host.color "stdout" and host.terminal "stdout"
   return setmetatable({}, {__index = function(_, k)
     if o[k] ~= nil then return o[k] end
@@ -143,7 +141,7 @@ local function say(lines)
   return true
 end
 
--- A tensor that is not differentiated; of a table of numbers, too.
+-- A detached tensor from a tensor or a table of numbers.
 local function tensor(v, what)
   if type(v) == "table" and type(v[1]) == "number" then
     v = nacre.tensor(v)
@@ -219,7 +217,7 @@ local function collect(args, o, names)
   return list, x
 end
 
--- What the curves leave out.
+-- A note on the elements that the curves cannot show.
 local function gaps(list, o)
   local infinite, below, lines = 0, 0, {}
   for _, s in ipairs(list) do
@@ -239,7 +237,7 @@ local function curves(args, o, names)
   if args.n == 0 then return nil, "nothing to plot" end
   local list, x = collect(args, o, names)
   if not list then return nil, x end
-  local look = looks(o)
+  local look = appearance(o)
   local series = {}
   for i, s in ipairs(list) do
     series[i] = against(s.t, x, 2 * look.width - 16, o)
@@ -275,10 +273,7 @@ end
 
 function pictures.plotcall(...) call(curves, nil, ...) end
 
---
--- How values are spread
---
--- The digits that tell the edges of bins apart.
+-- How many digits distinguish the edges of bins.
 local function edges(low, high, bins)
   local step = high / bins - low / bins
   local top = math.max(math.abs(low), math.abs(high))
@@ -341,7 +336,7 @@ local function histogram(args, o, names)
   end
   local x, bad, thinned = downsample.values(t)
   if x:numel() == 0 then return nil, "no finite value" end
-  local look = looks(o)
+  local look = appearance(o)
   local lines = plot.bars(bars(t, x, bins), {width = look.width,
                                              utf8 = look.utf8, log = o.ylog})
   if thinned then
@@ -375,7 +370,7 @@ local function field(args, o, names)
     return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
                                                         styled.kind(m))
   end
-  local look = looks(o)
+  local look = appearance(o)
   return say(require "nacre.heatmap".lines(m, {width = look.width,
     height = o.height, center = o.center, color = look.color and look.utf8,
     exact = require "nacre.character_image".exact()}))
@@ -408,13 +403,14 @@ local function picture(args, o, names)
   local img, note = require "nacre.tensor_image".of(t)
   if not img then return nil, note end
   if way ~= "off" then
-    io.stdout:write(graphics.draw(img, way, {width = looks(o).width}), "\n")
+    local width = appearance(o).width
+    io.stdout:write(graphics.draw(img, way, {width = width}), "\n")
   end
   io.stdout:write(note, "\n")
   return true
 end
 
--- The name of a file, as a word; what begins with a variable is Lua.
+-- Is a word a file name? One that begins with a variable is Lua.
 local function filename(text)
   local name = text:match "^%s*(%S+%.[pP][nN][gG])%s*$"
   local first = name and name:match "^[%a_][%w_]*"
@@ -444,7 +440,7 @@ end
 local OTHERS = {jpg = true, jpeg = true, gif = true, bmp = true, webp = true,
                 tif = true, tiff = true, svg = true, pdf = true}
 
--- The file's name is a word or a string in quotes.
+-- The file name is a word or a quoted string.
 function pictures.png(shell, text)
   local path, rest = text:match "^([\"'])(.-)%1%s+(.+)$"
   if path then

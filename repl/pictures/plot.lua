@@ -73,8 +73,8 @@ local function segment(spans, x1, y1, x2, y2)
   end
 end
 
--- Where the line from one range to the next leaves and arrives: at the ends
--- that face each other, or level where they overlap.
+-- The ends of the line from one range to the next: the ends that face each
+-- other, or level where they overlap.
 local function bridge(low1, high1, low2, high2)
   if high1 < low2 then return high1, low2 end
   if low1 > high2 then return low1, high2 end
@@ -151,7 +151,7 @@ local function limits(o)
   return xlow, xhigh, ylow, yhigh
 end
 
--- The distance of round numbers of which `most' lie between two values.
+-- The step of round numbers of which at most `most' lie between two values.
 local function roundstep(low, high, most)
   local least = (high / 2 - low / 2) / most * 2
   local unit = 10.0 ^ math.floor(math.log(least, 10))
@@ -176,8 +176,8 @@ local function roundnumbers(o, low, high, most)
   return list
 end
 
--- {row = text}: the ends and round numbers between them; where there is one
--- value only, that, beside it.  Then the row of 0, if it is none of the ends.
+-- The labels of the y axis {row = text}: the ends and round numbers between
+-- them, or the only value; and the row of 0 unless it is an end.
 local function ylabels(o, low, high, y, height)
   local function row(v) return height - math.floor(y(v) + 0.5) // o.dy end
   if low == high then return {[row(low)] = o.ytext(low)} end
@@ -248,7 +248,7 @@ local function heading(lines, o, margin)
   if #o.series > 1 then lines[#lines + 1] = indent .. legend(o, room) end
 end
 
--- What the line of 0 is made of.
+-- The characters of the line at 0.
 local LINES = {[true] = "┄", [false] = "-"}
 local FRAMES = {[true] = {"│", "└", "─"}, [false] = {"|", "+", "-"}}
 

@@ -44,7 +44,7 @@ local function band(pixel, width, top, height)
   return colors, order
 end
 
--- The columns of one colour; what is empty at the end is left out.
+-- The columns of one colour, without empty ones at the end.
 local function columns(parts, bits, width)
   local char, n = nil, 0
   for x = 1, width do

@@ -14,7 +14,7 @@ local LARGEST, SHEET = 1024, 64 -- pixels along a side; images on a sheet
 
 local function iscolor(n) return n == 1 or n == 3 or n == 4 end
 
--- Are the channels behind the pixels?  Four floats are more likely a width.
+-- Are the channels the last dimension? Four floats are more likely a width.
 local function channelslast(t)
   local n = t:size(-1)
   return n == 1 or n == 3 or n == 4 and t.dtype == "uint8"
@@ -40,15 +40,14 @@ local function batch(t)
               :format(t.dtype, shape, t:size(2))
 end
 
--- No more than `most` pixels along a side, by leaving some out.
+-- Thins an image to at most `most' pixels a side.
 local function small(t, most)
   local h, w = t:size(-2), t:size(-1)
   local step = math.max(1, math.ceil(math.max(h, w) / most))
   return step == 1 and t or t[{{}, {}, {1, h, step}, {1, w, step}}]
 end
 
--- The values that become black and white, and what is to be said of those
--- that are not finite.
+-- The values shown black and white, and a note on values that are not finite.
 local function range(t)
   if t.dtype == "bool" then return 0, 1, "" end
   local x, bad, thinned = downsample.values(t)
@@ -66,7 +65,7 @@ local function text(v)
          ("%.4g"):format(v)
 end
 
--- Bytes, of what lies from low to high; what is not a number is black.
+-- Converts values from low to high to bytes; nan is black.
 local function bytes(t, low, high)
   if low == 0 and high == 255 and t.dtype == "uint8" then return t end
   if t.dtype ~= "float64" then t = t:to "float32" end
@@ -93,8 +92,8 @@ end
 
 local NAMES = {"grey", "grey with alpha", "rgb", "rgba"}
 
--- The image that t is, no larger than a screen unless `whole`; and a text:
--- "640x480 rgb, 0..255".  Or nil and why there is none.
+-- The image of a tensor, no larger than a screen unless `whole', and a text
+-- "640x480 rgb, 0..255"; or nil and why there is none.
 function image.of(t, whole)
   local images, why = batch(t)
   if not images then return nil, why end

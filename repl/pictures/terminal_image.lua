@@ -24,7 +24,7 @@ end
 local PROGRAMS = {["iTerm.app"] = "iterm", WezTerm = "iterm",
                   vscode = "iterm", ghostty = "kitty"}
 
--- What the environment tells; nil: nothing.
+-- The way that the environment indicates, or nil.
 local function environment()
   local term = variable "TERM" or ""
   if variable "TMUX" or variable "STY" or term:find "^screen" or
@@ -38,8 +38,8 @@ local function environment()
   return PROGRAMS[variable "TERM_PROGRAM" or ""]
 end
 
--- What the terminal answers to the question whether it knows kitty's
--- protocol, and behind it, as every terminal answers that, what it is.
+-- Asks the terminal whether it knows kitty's protocol, then what it is, which
+-- every terminal answers.
 local function answers()
   local reply = host.asks("\27_Gi=1,s=1,v=1,a=q,t=d,f=24;AAAA\27\\\27[c", 100)
   if not reply then return nil end
@@ -53,8 +53,8 @@ end
 
 local known -- asked once
 
--- `wanted`: what is set, or nil to find out.  No escapes leave for what is
--- no terminal, or wants none.
+-- The way to show images; `wanted` is the setting, or nil to detect it. No
+-- escapes are sent to what is not a terminal or wants none.
 function terminal_image.way(wanted)
   if not host.terminal "stdout" or not host.color "stdout" then
     return wanted == "off" and "off" or "ascii"
@@ -95,11 +95,8 @@ function terminal_image.base64(text)
   return table.concat(parts)
 end
 
---
--- Writing
---
--- How many characters across and lines down for h x w pixels, a character
--- being twice as tall as wide: small images grow, large ones are fitted.
+-- The size in characters for h x w pixels, a character being twice as tall as
+-- wide: small images are enlarged, large ones reduced.
 local function extent(h, w, o, least)
   local columns = math.max(1, math.min((o.width or 80) - 2,
                                        math.max(w // 8, math.min(w, least))))
@@ -152,7 +149,7 @@ local function ascii(img, o)
   end, columns, lines)
 end
 
--- The text that shows an image, in the way named; o.width is the terminal's.
+-- The text that shows an image in the given way; o.width is the terminal's.
 function terminal_image.draw(img, way, o)
   local h, w = img:size(2), img:size(3)
   if way == "blocks" then return table.concat(blocks(img, o), "\n") end

@@ -28,7 +28,7 @@ function assertion_operands.keep(n, v)
   return v
 end
 
--- Is it its own value, as a number is?
+-- Is the operand a constant, such as a number?
 local function constant(tokens, from, to)
   local token = tokens[to]
   return (from == to or from == to - 1 and tokens[from].text == "-") and
@@ -36,7 +36,8 @@ local function constant(tokens, from, to)
           constants[token.text])
 end
 
--- Notes in `before` and `behind` what goes around the tokens of an operand.
+-- Adds the calls of keep around the tokens of an operand to `before` and
+-- `behind`.
 local function wrap(text, tokens, from, to, before, behind)
   if from > to or constant(tokens, from, to) then return end
   texts[#texts + 1] = text:sub(tokens[from].from, tokens[to].to)
@@ -44,9 +45,9 @@ local function wrap(text, tokens, from, to, before, behind)
   before[from], behind[to] = CALL:format(#texts), ")"
 end
 
--- Where the first argument that begins at token i is over, and its places:
--- `and' and `or' under 0, of comparisons in each part.  Nil if it cannot be
--- told.
+-- The end of the first argument, which begins at token i, and the positions of
+-- its operators: `and' and `or' under 0, the comparisons of each part under
+-- its number. Nil if unknown.
 local function parts(tokens, i)
   local list, depth = {{from = i}}, 0
   while tokens[i] do
@@ -68,7 +69,7 @@ local function parts(tokens, i)
   end
 end
 
--- Is `require' for sure that of Lua, in a file of these tokens?
+-- Is `require' certainly Lua's, in a file of these tokens?
 local function requires(tokens)
   for i, token in ipairs(tokens) do
     local follows = tokens[i + 1]
@@ -80,7 +81,7 @@ local function requires(tokens)
   return true
 end
 
--- The text of a test file with its operands kept.
+-- The text of a test file with its operands wrapped in calls of keep.
 function assertion_operands.rewritten(text)
   local tokens, before, behind = {}, {}, {}
   for _, token in ipairs(lexer.tokens(text)) do
@@ -108,14 +109,14 @@ function assertion_operands.rewritten(text)
   return load(new, "=", "t") and new or text
 end
 
--- A float with as many digits as it takes.
+-- A float with all its digits.
 local function written(v)
   local text = diff.brief(v)
   local short = math.type(v) == "float" and v == v and tonumber(text) ~= v
   return short and ("%.17g"):format(v) or text
 end
 
--- What was kept since the last call, as lines.
+-- The operands kept since the last call, as lines.
 function assertion_operands.take()
   local lines = {}
   for k, one in ipairs(kept) do

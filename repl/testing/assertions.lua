@@ -34,7 +34,7 @@ local function callable(f)
   return type(f) == "function" or meta and meta.__call ~= nil
 end
 
--- The options of t.close; t.golden has no equal_nan: what was nan stays nan.
+-- The options of t.close. t.golden has no equal_nan: nan must stay nan.
 local TOLERANCES = {rtol = "number", atol = "number"}
 
 -- What is wrong with the options of t.close or t.golden, or nil.
@@ -54,7 +54,7 @@ local function badoptions(name, o, equal_nan)
   end
 end
 
--- The checks themselves: each gives the text of why it fails, or nil.
+-- The checks: each returns why it fails, or nil.
 local checks = {}
 
 -- A table of numbers stands for a tensor.
@@ -125,8 +125,8 @@ local function errarguments(text, o, ...)
   return o, nil, ...
 end
 
--- Does f fail as it is to?  Gives why not; and, if it does, its message and
--- what it threw.
+-- Does f fail as expected? Returns why not; if it does, its message and what
+-- it threw.
 local function failing(text, o, wrong, f, ...)
   if wrong then return wrong end
   if not callable(f) then
@@ -145,7 +145,7 @@ function checks.err(_, text, ...)
   return call(errarguments(text, ...))
 end
 
--- What a test is called with.
+-- The object `t' of a test.
 function assertions.new(job, source)
   local t = {device = job.device, seed = job.seed}
   local function finish(says, ...)

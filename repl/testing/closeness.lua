@@ -21,7 +21,7 @@ for name, kind in pairs(KINDS) do
 end
 local EXACT = {rtol = 0, atol = 0}
 
--- What is known of a dtype; nil if that is none.
+-- The tolerances of a dtype; nil if there is none of that name.
 function closeness.kind(name)
   if KINDS[name] then return KINDS[name] end
   return (name == "bool" or name:find "^u?int%d+$") and EXACT or nil
@@ -39,7 +39,7 @@ local function ulps(x, y, bits)
   return math.abs(x - y) / 2.0 ^ (math.floor(math.log(most, 2)) - bits)
 end
 
--- nan is close to nan, unless that is refused; integers are exact.
+-- Is x within the tolerance of y? nan equals nan unless equal_nan is false.
 local function within(x, y, o)
   if x ~= x and y ~= y then return o.equal_nan ~= false end
   if x == y then return true end
@@ -47,7 +47,7 @@ local function within(x, y, o)
   return off <= o.atol + o.rtol * math.abs(y) and off < math.huge
 end
 
--- What is off in two lists: count, greatest abs and rel with their places.
+-- The differences of two lists: how many, the greatest abs and rel and where.
 local function survey(A, B, o)
   local s = {count = 0, abs = -1, rel = -1, off = {}}
   for k = 1, #A do
@@ -64,7 +64,7 @@ local function survey(A, B, o)
   return s
 end
 
--- Where a matrix is off: a grid of at most 16 x 60 cells, denser for more.
+-- A map of where a matrix differs, at most 16 x 60 cells, darker for more.
 local RAMP = " .:-=+*#%@"
 
 local function map(off, rows, columns)
@@ -107,7 +107,7 @@ local function ofulps(x, y, bits)
   return n and n < 2.0 ^ 53 and ("  %.0f ulp"):format(n) or ""
 end
 
--- A number of what has few digits as it was typed: 2.01, not 2.00999999.
+-- A number of a dtype with few digits as it was typed: 2.01, not 2.00999999.
 local function written(x, dtype)
   if x ~= x then return "nan" end
   local few = KINDS[dtype] and dtype ~= "float64"
@@ -155,8 +155,8 @@ local function tensors(a, b, o)
   return described(flat(a), flat(b), a:size(), o, k)
 end
 
--- For a and b of one shape in one line: how many elements are off, and where
--- most.  "nothing outside" if none is.
+-- How many elements of two tensors differ, and where most, on one line; "no
+-- element outside" if none.
 function closeness.worst(a, b, o)
   local k = kind(a.dtype, b.dtype)
   o = {rtol = o.rtol or k.rtol, atol = o.atol or k.atol}
@@ -202,8 +202,8 @@ local function whole(v)
   return true
 end
 
--- A number or a table of numbers beside tensor t as a tensor like it; nil and
--- why if it cannot be one.
+-- Converts a number or a table of numbers to a tensor like t; nil and why if
+-- that is impossible.
 local function tensorlike(t, v)
   if type(v) ~= "number" and type(v) ~= "table" then return v end
   if not KINDS[t.dtype] and not whole(v) then

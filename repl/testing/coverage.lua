@@ -13,7 +13,7 @@ local coverage = {}
 -- In the process of a test
 --
 
--- Tells what was counted since the last call.
+-- Sends what was counted since the last call.
 function coverage.tell(tell)
   for name, counts in next, process.covered() do
     if counts ~= "" then tell("cover", name, counts) end
@@ -24,10 +24,8 @@ function coverage.start(tell)
   process.cover(function() coverage.tell(tell) end)
 end
 
---
--- The lines that have code.  Of the functions in a chunk only its dump tells,
--- as lundump.c of Lua 5.4 reads it.
---
+-- The lines that have code. For the functions in a chunk only its dump has
+-- them, in the format of lundump.c of Lua 5.4.
 local HEADER = 4 + 1 + 1 + 6 + 3 + 8 + 8 + 1
 
 local FIXED = {[0x13] = 8, [0x03] = 8} -- bytes of a constant, by its type
@@ -59,8 +57,8 @@ local function constants(r)
   end
 end
 
--- Notes the lines of the instructions.  The last returns from the end of a
--- function, which another return may have left.
+-- Adds the lines of the instructions, except the last return, which every
+-- function has at its end.
 local function lineinfo(r, first, vararg, lines)
   local deltas, jumps, n = {}, {}, r.int()
   for pc = 1, n do deltas[pc] = r.byte() end
@@ -100,7 +98,7 @@ local function code(r, lines)
   for _ = 1, r.int() do r.text() end
 end
 
--- {line = true}; none of a file that does not compile.
+-- The lines with code, {line = true}; empty if the file does not compile.
 function coverage.lines(text)
   local lines = {}
   local f = load(text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "", 1), "=",
@@ -158,7 +156,7 @@ local function unloaded(folder, o)
   end
 end
 
--- {name, path, lines = in order, hits, missed = lines} of each file, by name
+-- The files by name: {name, path, lines = in order, hits, missed = lines}
 local function summed(o)
   if type(o.cover) == "string" then unloaded(o.cover, o) end
   local list = {}

@@ -9,7 +9,7 @@ local process = require "nacre.process"
 
 local debug_failure = {on = nil} -- the job, if it is to stop
 
--- Where the prompt is open until the debugger, or the shell, is left.
+-- Opens a prompt with the debugger until that, or the shell, is left.
 local function ask(banner)
   local shell = require "nacre.shell"
   io.stdout:flush()
@@ -30,7 +30,7 @@ local function ask(banner)
   process.console(false)
 end
 
--- At an error, whose stack is kept.
+-- Stops at an error, whose stack is kept.
 function debug_failure.at(text)
   local job = debug_failure.on
   ask(("FAIL %s  %s  %s\n%s"):format(
@@ -44,7 +44,7 @@ local function lines(list, mark)
   return table.concat(out)
 end
 
--- At a step of a session that printed something else, from a place on.
+-- Stops at a step of a session whose output differs, from a position on.
 function debug_failure.step(step, from)
   local job = debug_failure.on
   local got, same = outcomes.step(job, step, process.output(from))

@@ -29,7 +29,7 @@ local function opening(tokens, n)
 end
 
 -- "a:mm(b)" of "a:mm(b):sum()"; nil if the text ends in no method call.
-local function receiver(text)
+local function method_object(text)
   local tokens = lexer.tokens(text)
   local n = #tokens
   if n == 0 or tokens[n].text ~= ")" then return nil end
@@ -49,7 +49,7 @@ local function large(text)
 end
 
 -- Runs the steps before the one at `index`, then saves the tensor in it.
-local function maker(job, index, path)
+local function save_process(job, index, path)
   return function(tell)
     run.prepare(job)
     local shell = require "nacre.shell"
@@ -62,35 +62,37 @@ local function maker(job, index, path)
         nacre.save(path, v:detach():cpu())
         return tell("made", text)
       end
-      text = receiver(text)
+      text = method_object(text)
     end
   end
 end
 
-local function comparer(job, one, other)
+local function compare_process(job, one, other)
   return function(tell)
     local a, b = nacre.load(one), nacre.load(other)
     tell("found", closeness.worst(a, b, {rtol = job.rtol, atol = job.atol}))
   end
 end
 
--- Says in a message what f says as `word`, or nil.
-local function heard(job, f, word)
+-- Runs f, which sends a message `word`; returns its text, or nil.
+local function run_and_hear(job, f, word)
   local outcome = jobs.alone({timeout = job.timeout, unit = job.unit}, f)
   for _, m in ipairs(outcome.messages) do
     if m[1] == word then return m[2] end
   end
 end
 
--- A line on failure f of result r whose peer on the CPU passed there; nil if
--- there is nothing to compare.
+-- A line on failure f of result r, whose peer on the CPU passed there; nil if
+-- nothing can be compared.
 function diagnosis.line(r, peer, f)
   local folder = process.folder "diagnosis"
   local mine, other = folder .. "/mine", folder .. "/other"
-  local text = heard(r.job, maker(r.job, f.index, mine), "made")
+  local text = run_and_hear(r.job, save_process(r.job, f.index, mine), "made")
   local same = text and
-    heard(r.job, maker(peer.job, f.index, other), "made") == text
-  local found = same and heard(r.job, comparer(r.job, mine, other), "found")
+    run_and_hear(r.job, save_process(peer.job, f.index, other), "made") == text
+  local found = same and
+                run_and_hear(r.job, compare_process(r.job, mine, other),
+                             "found")
   process.remove(folder)
   return found and ("tensor %s: %s"):format(text, found)
 end

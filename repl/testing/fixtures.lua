@@ -36,7 +36,7 @@ function fixtures.take()
   fixtures.open()
 end
 
--- The names are those of test files: a session has its own.
+-- The names are only defined in test files: a session keeps its own.
 function fixtures.close()
   for _, name in ipairs(NAMES) do rawset(_G, name, nil) end
 end
@@ -50,7 +50,7 @@ function fixtures.conftest(unit)
   end
 end
 
--- Those of one name in order, for what ends something the last first.
+-- The fixtures of one name in order; those that end something in reverse.
 function fixtures.each(name)
   local list, ordered = lists[name], {}
   local ends = name == "teardown" or name == "after_each"

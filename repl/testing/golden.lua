@@ -54,7 +54,7 @@ local function keep(job, key, x)
   nacre.save(job.keep, all)
 end
 
--- Is x what it was?  Gives what is wrong, or nil.
+-- Compares x with the stored value; returns what differs, or nil.
 function golden.check(job, x, name, o, tell)
   local key, wrong = named(job, name)
   if not key then return wrong end
@@ -74,8 +74,8 @@ function golden.check(job, x, name, o, tell)
   if says then tell("golden", key, says) end
 end
 
--- For a process of its own: takes over from the files what is in `renew`.  The
--- other old ones stay, unless `all` tests have run and none has that name.
+-- For a separate process: copies the values named in `renew` from the files.
+-- Other old values stay, unless `all` tests ran and none has that name.
 function golden.writer(unit, files, renew, all)
   local path = values.path(unit)
   return function(tell)

@@ -18,7 +18,7 @@ local function ordinal(device) return tonumber(device:match "^cuda:(%d+)$") end
 
 local function normal(device) return device == "cuda" and "cuda:0" or device end
 
--- {"cpu", "cuda:0"} of what was asked for, without repetition.
+-- The devices that were asked for, without repetition.
 local function named(list, gpus, required)
   local out, seen = {}, {}
   local function put(device)
@@ -56,8 +56,8 @@ end
 
 local ABSENT = "cuda not available"
 
--- Why a job cannot run here, and whether that is for lack of a device.
-local function missing(job, p)
+-- Why a job cannot run here, and whether a device is missing.
+local function why_impossible(job, p)
   local unit, k = job.unit, ordinal(job.device)
   if k and not p.gpus[k + 1] then return ABSENT, true end
   for _, need in ipairs(unit.needs) do
@@ -78,7 +78,7 @@ end
 local function refused(job, p)
   if job.unit.bad then return "fail", job.unit.bad end
   if job.unit.says.skip then return "skip", job.unit.says.skip end
-  local why, device = missing(job, p)
+  local why, device = why_impossible(job, p)
   if not why then return nil end
   return device and p.require and "fail" or "skip",
          device and p.require and why .. ", and --require cuda was given" or
@@ -94,8 +94,8 @@ local function steps(unit, device, line)
   return list
 end
 
--- Of the options those that a rerun needs as well: its words.
-local function again(p)
+-- The options that a rerun needs, as words.
+local function rerun_words(p)
   local list = {}
   for _, word in ipairs(p.libraries or {}) do
     list[#list + 1] = "-l"
@@ -123,7 +123,7 @@ local function job(unit, device, dtype, line, p)
              serial = says.serial, shuffle = p.shuffle,
              cover = p.cover and true, libraries = p.libraries,
              files = p.files,
-             again = again(p),
+             again = rerun_words(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,
              rtolby = p.rtol and "--rtol" or "--: rtol",
              atolby = p.atol and "--atol" or "--: atol",
@@ -136,7 +136,7 @@ local function job(unit, device, dtype, line, p)
   return j
 end
 
-local function each(unit, line, p, put)
+local function each_job(unit, line, p, put)
   local list = unit.bad and {"cpu"} or devices(unit, p)
   for _, device in ipairs(list) do
     for _, dtype in ipairs(unit.says.dtype or {false}) do
@@ -145,7 +145,7 @@ local function each(unit, line, p, put)
   end
 end
 
--- Numbers that depend on the seed alone.
+-- Shuffles with numbers that depend on the seed only.
 local function shuffled(list, seed)
   local x = seed & 0x7fffffff
   for i = #list, 2, -1 do
@@ -170,8 +170,8 @@ local function files(paths)
   return list
 end
 
--- All jobs that `o` (test_options.lua) asks for, or nil and what is wrong.
--- wanted(job), if given, may leave some out.
+-- All jobs that the options `o` (test_options.lua) ask for, or nil and what is
+-- wrong. wanted(job), if given, may exclude some.
 function plan.make(o, wanted)
   local found, wrong = files(o.paths)
   if not found then return nil, wrong end
@@ -182,7 +182,7 @@ function plan.make(o, wanted)
   for _, f in ipairs(found) do
     local unit = file.load(f[1])
     root.place(unit, o.root, o.at)
-    each(unit, f[2], p, function(j)
+    each_job(unit, f[2], p, function(j)
       local title = j.unit.path .. " " .. j.title
       if o.word and not title:find(o.word, 1, true) then
         if j.unit.kind ~= "unit" or j.status then return end

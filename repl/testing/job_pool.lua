@@ -9,8 +9,8 @@ local run = require "nacre.run_test"
 
 local jobs = {}
 
--- Takes what came through the pipe of p: messages {word, text, text2,
--- printed}, the last of which may still lack bytes.  True if a test began.
+-- Parses what came through the pipe of p: messages {word, text, text2,
+-- printed}, of which the last may be incomplete. Returns true if a test began.
 function jobs.hear(p, bytes)
   local at, began = 1, false
   bytes = p.rest .. bytes
@@ -56,7 +56,7 @@ local function start(job, body)
   return p
 end
 
--- What is known of a process that has ended.
+-- The outcome of a process that has ended.
 local function finish(p, ended)
   local how, n, name = process.finish(p.pid, p.pipe, ended)
   process.remove(p.folder)
@@ -66,7 +66,7 @@ local function finish(p, ended)
           signal = name, late = not ended, time = host.clock() - p.begin}
 end
 
--- One process alone, to its end.
+-- Runs one process to its end.
 function jobs.alone(job, body)
   local p = start(job, body)
   while true do
@@ -81,7 +81,7 @@ function jobs.alone(job, body)
 end
 
 -- How many tests of a *_test.lua have begun, and is the last still running?
-local function begun(messages)
+local function tests_begun(messages)
   local n, open = 0, false
   for _, m in ipairs(messages) do
     if m[1] == "case" then
@@ -94,7 +94,7 @@ local function begun(messages)
 end
 
 -- The outcome of a file whose tests ran in two processes, one after the other.
-local function joined(a, b)
+local function join_outcomes(a, b)
   local messages = a.messages
   for _, m in ipairs(b.messages) do
     m[4] = m[4] + #a.printed
@@ -122,7 +122,7 @@ function jobs.memory()
 end
 
 -- May job start beside those that run?
-local function admits(s, job)
+local function may_start(s, job)
   if #s.running == 0 then return true end
   if #s.running >= s.most or s.running[1].job.serial or job.serial then
     return false
@@ -137,14 +137,14 @@ local function admits(s, job)
   return job.device == "cpu" or same < s.ongpu
 end
 
--- Starts what may start; a job that may not lets others pass.
-local function fill(s)
+-- Starts the jobs that may start; one that may not does not block others.
+local function start_more(s)
   local k = 1
   while s.waiting[k] and not s.stop do
-    if admits(s, s.waiting[k]) then
+    if may_start(s, s.waiting[k]) then
       local job = table.remove(s.waiting, k)
       local before = s.before[job]
-      local done = before and begun(before.messages)
+      local done = before and tests_begun(before.messages)
       s.running[#s.running + 1] = start(job, run.body(job, done))
     else
       k = k + 1
@@ -152,17 +152,17 @@ local function fill(s)
   end
 end
 
--- A test that takes its process with it (no end, os.exit, a crash) is lost;
--- those behind it run in a new one.  `lost` says how, by the test's number.
-local function ends(s, p, ended)
+-- A test that ends its process (no end, os.exit, a crash) is lost; the tests
+-- after it run in a new one. `lost` says how it ended, by the test's number.
+local function process_ended(s, p, ended)
   for k, other in ipairs(s.running) do
     if other == p then table.remove(s.running, k) end
   end
   local part = finish(p, ended)
   local seconds = part.time
   local before = s.before[p.job]
-  local outcome = before and joined(before, part) or part
-  local n, open = begun(outcome.messages)
+  local outcome = before and join_outcomes(before, part) or part
+  local n, open = tests_begun(outcome.messages)
   outcome.lost = outcome.lost or {}
   if open and not outcome.lost[n] and not p.job.names then
     outcome.lost[n] = {job = p.job, late = part.late, how = part.how,
@@ -175,12 +175,12 @@ local function ends(s, p, ended)
   end
 end
 
--- Ends what runs; what is known of it until then counts.
-local function cut(s)
+-- Ends the running processes; what they sent so far counts.
+local function end_all(s)
   for _, p in ipairs(s.running) do
     local part = finish(p, false)
     local before = s.before[p.job]
-    local outcome = before and joined(before, part) or part
+    local outcome = before and join_outcomes(before, part) or part
     outcome.lost, outcome.interrupted = outcome.lost or {}, true
     s.before[p.job] = nil
     s.each(outcome)
@@ -201,25 +201,25 @@ local function step(s)
         at[pipe].deadline = host.clock() + at[pipe].job.timeout
       end
     else
-      ends(s, at[pipe], true)
+      process_ended(s, at[pipe], true)
     end
   end
   for _, p in ipairs(table.move(s.running, 1, #s.running, 1, {})) do
-    if host.clock() >= p.deadline then ends(s, p, false) end
+    if host.clock() >= p.deadline then process_ended(s, p, false) end
   end
 end
 
--- Runs the jobs of the list, at most o.jobs at once and o.gpujobs on each
--- CUDA device.  each(outcome) is called as they end; false stops the rest.
+-- Runs the jobs of the list, at most o.jobs at once and o.gpujobs on each CUDA
+-- device. Calls each(outcome) as they end; false stops the rest.
 function jobs.run(list, o, each)
   local s = {waiting = table.move(list, 1, #list, 1, {}), running = {},
              before = {}, most = o.jobs, ongpu = o.gpujobs, each = each}
-  fill(s)
+  start_more(s)
   while #s.running > 0 and not process.ended() do
     step(s)
-    fill(s)
+    start_more(s)
   end
-  cut(s)
+  end_all(s)
   for _, job in ipairs(s.waiting) do -- it was stopped between two tests
     local before = s.before[job]
     if before then

@@ -1,21 +1,25 @@
 -- SPDX-License-Identifier: MIT
 --
--- match_line.lua - is a printed line what was expected?
+-- match_line.lua - does a printed line match the expected one?
 --
--- Equal text passes.  Otherwise a line is numbers and text: text must be the
--- same, runs of blanks are equal, and a number may be off by
+-- Equal lines match. Otherwise a line is numbers and text. Text must be equal,
+-- runs of blanks count as one, and a number may differ by
+--
 --   its tolerance        where one is given: max(atol, rtol * |expected|)
---   half a unit          of the last digit, if the display rounded it: a number
---                        of a tensor with 4 decimals, a power of ten or 5
---                        significant digits, a statistic with 4
---   the dtype's rtol     if it was shown in full: that of the tensor that shows
---                        it, of float64 for any other number
--- An integer must be equal, and is no float.  nan, inf and the shape in a
+--   half a unit          of the last digit, if the display rounded it: a
+--   number of a tensor with 4 decimals, a power of ten or 5 significant
+--   digits, a statistic with 4
+--   the dtype's rtol     if it was shown in full: that of the tensor that
+--   shows it, of float64 for any other number
+--
+-- An integer must be equal, and is not a float. nan, inf and the shape in a
 -- header ("float32[3] cpu") are text; -nan is nan.
+--
 --   <...>    any text within a line
 --   #~ rtol=1e-3 atol=1e-6    at the end of a line: its own tolerance
--- The device in a header also matches the one under test, and so does a dtype
--- where a file runs with several; how much memory that takes is left open.
+--
+-- A device in a header also matches the device under test, and a dtype the one
+-- under test if a file runs with several; the memory is then not compared.
 
 local closeness = require "nacre.closeness"
 local numbers = require "nacre.number_text"
@@ -30,8 +34,8 @@ local NUMBERS = {
   "^[+-]?%d+",
 }
 
--- Where a number that starts at i ends.  x1 and 3x4 hold none, and 02 is a part
--- of a date or the like.
+-- The end of the number at i. x1 and 3x4 hold none, and 02 is part of a date
+-- or the like.
 local function number(s, i)
   if i > 1 and s:find("^[%w_]", i - 1) or s:find("^[+-]?0%d", i) then
     return nil
@@ -61,8 +65,8 @@ end
 local STATISTICS = {min = true, max = true, mean = true, std = true,
                     all = true}
 
--- What a tensor's display says of a number: the dtype, and whether it is a
--- statistic.  `dtype` is that of the tensor whose elements the line shows.
+-- Adds to the numbers of a line what the display says: the dtype, and is it a
+-- statistic? `dtype' is that of the tensor whose elements the line shows.
 local function place(list, dtype)
   local word -- the last before the number
   for i, t in ipairs(list) do
@@ -77,8 +81,9 @@ local function place(list, dtype)
   end
 end
 
--- What touches "<...>" may be a part of a word, the n of "float32[n]" is text.
-local function settle(list, dtype)
+-- Marks what touches "<...>", which may be part of a word; the n of
+-- "float32[n]" is text.
+local function mark_partial(list, dtype)
   for i, t in ipairs(list) do
     local before, after = list[i - 1] or {}, list[i + 1] or {}
     t.tail, t.head = before.any, after.any
@@ -98,7 +103,7 @@ local function lex(s, dtype)
     list[#list + 1] = t
     i = to + 1
   end
-  return settle(list, dtype)
+  return mark_partial(list, dtype)
 end
 
 --
@@ -108,7 +113,7 @@ local FLOAT64 = closeness.kind "float64"
 
 local function written(s) return s:find "[%.eE]" ~= nil end
 
--- Is it a float?  A tensor shows a float of 0 as "0", and its whole statistics
+-- Is a number a float? A tensor shows the float 0 as "0", and whole statistics
 -- without a point.
 local function isfloat(t)
   if written(t.num) then return true end
@@ -131,8 +136,8 @@ local function rounded(t)
          numbers.rounded(t.num, t.statistic)
 end
 
--- How far a number may be off that is e, and in whose words.
-local function allowed(e, o)
+-- How far the number e may be off, and whose rule that is.
+local function tolerance(e, o)
   local x, held = math.abs(tonumber(e.num)), o.held and e.dtype
   if o.rtol or o.atol then
     local r, a = (o.rtol or 0) * x, o.atol or 0
@@ -147,10 +152,10 @@ local function allowed(e, o)
          "precision of " .. kind.name
 end
 
--- Does number a match e?  Also how far it is off and may be.  What the display
--- rounded may be half a unit further from a number that was shown in full; not
--- if its value is known otherwise (`held`).
-local function near(e, a, o)
+-- Does number a match e? Also returns how far it is off and may be. A rounded
+-- number may differ by half a unit from one shown in full, unless its value is
+-- known otherwise (`held`).
+local function number_matches(e, a, o)
   local x, y = tonumber(e.num), tonumber(a.num)
   local off, how = math.abs(x - y), {expected = x}
   local integer = not isfloat(e)
@@ -166,7 +171,7 @@ local function near(e, a, o)
     how.allowed, how.by = 0, "an integer as written"
     return e.num == a.num, how
   end
-  how.allowed, how.by = allowed(e, o)
+  how.allowed, how.by = tolerance(e, o)
   return off + how.doubt <= how.allowed * (1 + 1e-9), how
 end
 
@@ -175,7 +180,7 @@ end
 --
 local function isdevice(word) return word == "cpu" or word == "cuda" end
 
--- The word behind "]" and a blank, with ":0" if it is a device with a number.
+-- The word after "]" and a blank, with ":0" if it is a device with a number.
 local function deviceat(tokens, i)
   local a, b = tokens[i - 2], tokens[i - 1]
   if not (a and a.text == "]" and b.text == " ") then return nil end
@@ -192,8 +197,8 @@ local function samedtype(e, a, o)
   return o.dtype and a == o.dtype and e == o.written
 end
 
--- Is e, which touches "<...>", the beginning or the end of a?
-local function partly(e, a)
+-- Is e, which touches "<...>", a prefix or a suffix of a?
+local function is_part(e, a)
   local text, all = e.text, a.text or a.num
   if not all or text == " " then return false end
   if e.head and e.tail then return all:find(text, 1, true) ~= nil end
@@ -201,8 +206,8 @@ local function partly(e, a)
          e.tail and all:sub(-#text) == text
 end
 
--- Tokens used up on both sides if those at i and j match.
-local function pair(E, i, A, j, o)
+-- How many tokens of both lists match at i and j.
+local function match_tokens(E, i, A, j, o)
   local e, a = E[i], A[j]
   if not e or not a then return nil end
   local want, n = deviceat(E, i)
@@ -210,33 +215,33 @@ local function pair(E, i, A, j, o)
   if want and got and got == o.device then return n, m end
   if e.num and a.num then
     if e.num == a.num then return 1, 1 end
-    local ok, how = near(e, a, o)
+    local ok, how = number_matches(e, a, o)
     if not ok then o.off = o.off or how end
     return ok and 1 or nil, 1
   end
-  local same = e.text and (e.text == (a.text or a.num) or partly(e, a) or
+  local same = e.text and (e.text == (a.text or a.num) or is_part(e, a) or
                            samedtype(e.text, a.text, o))
   return same and 1 or nil, 1
 end
 
-local function from(E, i, A, j, o)
+local function match_from(E, i, A, j, o)
   while i <= #E do
     if E[i].any then
       if i == #E then return true end
       local within = i > 1 and E[i - 1].head and E[i + 1].tail
       for k = within and j - 1 or j, #A + 1 do -- "a<...>c" is "abc", too
-        if from(E, i + 1, A, k, o) then return true end
+        if match_from(E, i + 1, A, k, o) then return true end
       end
       return false
     end
-    local n, m = pair(E, i, A, j, o)
+    local n, m = match_tokens(E, i, A, j, o)
     if not n then return false end
     i, j = i + n, j + m
   end
   return j > #A
 end
 
--- What "#~" at the end of a line says; the line without it.
+-- The tolerance of "#~" at the end of a line, and the line without it.
 function match_line.note(text)
   if not text:find("#~", 1, true) then return text, nil end
   local body, note = text:match "^(.-)%s+#~(.*)$"
@@ -259,13 +264,13 @@ function match_line.badnote(text)
   if note and not note:find "%S" then return "'#~' without a tolerance" end
 end
 
--- "float32[2x2] cpu  16 B" without the bytes, where the dtype is another one.
+-- "float32[2x2] cpu  16 B" without the bytes, if the dtype differs.
 local function bare(text, o)
   if o.dtype == o.written then return text end
   return (text:gsub("(%] %S+)  [%d%.]+ [KMGT]?i?B", "%1"))
 end
 
--- The dtype of the tensor whose elements follow behind a line; nil for none.
+-- The dtype of the tensor whose elements follow a header line; nil if none.
 local function header(text)
   local dtype
   for word in text:gmatch "%f[%w](%w+)%[[%dx]+%] [%w:]+  [%d%.]+ [KMGT]?i?B" do
@@ -274,15 +279,15 @@ local function header(text)
   return dtype
 end
 
--- May a line show elements, or what is said of them?
+-- May a line show elements or statistics?
 local function iselements(text)
   return text:find "^%s+%S" or text:find "^%[" or text:find "^min " or
          text:find "^!" or text:find "^%.%.%."
 end
 
--- Lines as they are compared: each with its text, the dtype of the elements it
--- shows, if it is `expected` the tolerance of its own, and the tokens, which
--- are made when they are needed.
+-- Prepares lines for comparison: the text, the dtype of the elements it shows,
+-- the tolerance if it is `expected`, and the tokens, which are made when
+-- needed.
 function match_line.parse(lines, expected)
   local list, dtype = {}, nil
   for i, text in ipairs(lines) do
@@ -306,28 +311,31 @@ local function settings(o, own)
           held = o.held}
 end
 
--- Does parsed line a match e?  If not, also how far the first number is off.
+-- Does the parsed line a match e? If not, also how far the first number is
+-- off.
 function match_line.same(e, a, options)
   if e.text == a.text then return true end
   local o = settings(options, e.own)
-  if from(tokens(e, options), 1, tokens(a, options), 1, o) then return true end
+  if match_from(tokens(e, options), 1, tokens(a, options), 1, o) then
+    return true
+  end
   if o.off and o.off.by then
     o.off.own, o.off.rtol = e.own ~= nil, o.rtol
   end
   return false, o.off
 end
 
--- The numbers that differ in two lines, {{e, a, how}, ...}; nil if there are
--- none, or if it is not only numbers.
-local function different(e, a, options)
+-- The numbers that differ in two lines, {{e, a, how}, ...}; nil if none do or
+-- if the text differs too.
+local function differing_numbers(e, a, options)
   local o = settings(options, {rtol = math.huge, atol = math.huge})
   local E, A = tokens(e, options), tokens(a, options)
   local i, j, list = 1, 1, {}
   while E[i] do
-    local n, m = pair(E, i, A, j, o)
+    local n, m = match_tokens(E, i, A, j, o)
     if not n then return nil end
     if n == 1 and E[i].num and E[i].num ~= A[j].num then
-      local _, how = near(E[i], A[j], o)
+      local _, how = number_matches(E[i], A[j], o)
       if how.abs + how.doubt > 0 then list[#list + 1] = {E[i], A[j], how} end
     end
     i, j = i + n, j + m
@@ -337,11 +345,11 @@ end
 
 local function short(x) return (("%.0e"):format(x):gsub("e([+-])0", "e%1")) end
 
--- The unit of the last digit that was written, if no number is off by more
--- and the display has rounded them; else nil.
+-- The unit of the last digit if all differences are within one and come from
+-- rounding; else nil.
 function match_line.lastdigit(e, a, options)
   local most = 0
-  for _, one in ipairs(different(e, a, options) or {}) do
+  for _, one in ipairs(differing_numbers(e, a, options) or {}) do
     local x, y, how = table.unpack(one)
     local last = rounded(x) and x or rounded(y) and y
     if not last or not isfloat(x) then return nil end
@@ -352,11 +360,11 @@ function match_line.lastdigit(e, a, options)
   return most > 0 and short(most) or nil
 end
 
--- The smallest rtol, in one digit, with which a would match e; nil if it is
--- not only numbers that differ.
+-- The smallest rtol, with one digit, with which a would match e; nil if more
+-- than numbers differ.
 function match_line.covers(e, a, options)
   local worst = 0
-  for _, one in ipairs(different(e, a, options) or {}) do
+  for _, one in ipairs(differing_numbers(e, a, options) or {}) do
     local x = math.abs(tonumber(one[1].num))
     if x == 0 then return nil end
     worst = math.max(worst, (one[3].abs + one[3].doubt) / x)
@@ -366,7 +374,7 @@ function match_line.covers(e, a, options)
   return short(math.ceil(worst / unit - 1e-9) * unit)
 end
 
--- Is it what :time says?
+-- Is this the output of :time?
 function match_line.istiming(text)
   return text:find "^  [%d%.]+ [num]?s%f[^%a]" ~= nil or
          text:find "^  %d+ min %d+ s%f[^%a]" ~= nil

@@ -34,7 +34,7 @@ local function costs(E, A, same)
   return c
 end
 
--- Appends the steps of the cheapest way.
+-- Appends the steps of the cheapest alignment.
 local function walk(steps, E, A, c, same)
   local i, j = 1, 1
   while i <= #E or j <= #A do
@@ -120,8 +120,8 @@ function match.align(expected, printed, options)
   return steps
 end
 
--- How far the first number is off in a step of two lines that differ, and what
--- would cover that (match_line.lua); nil if it is not only numbers.
+-- For a step of two lines that differ: what match_line.lua says of their
+-- numbers; nil if more than numbers differ.
 local function about(f)
   return function(step, options)
     if not step.of then return nil end
@@ -133,7 +133,7 @@ match.off = about(function(...) return select(2, match_line.same(...)) end)
 match.covers = about(match_line.covers)
 match.lastdigit = about(match_line.lastdigit)
 
--- Most texts need no search: they match line by line.
+-- Most texts match line by line, without a search.
 local function plainly(E, A, options)
   if #E ~= #A then return false end
   for i = 1, #E do

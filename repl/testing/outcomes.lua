@@ -19,20 +19,20 @@ local outcomes = {}
 
 local MOST_PRINTED, WIDEST = 20, 500 -- lines of a failed case, bytes of one
 
--- How matching is to be done in a job, and of a step whose tensors are known
--- to have their values (`held`).
+-- The options of matching in a job. `held': the values of the tensors in the
+-- step are known to be right.
 function outcomes.tolerance(job, held)
   return {rtol = job.rtol, atol = job.atol, device = job.device,
           dtype = job.dtype, written = job.written, held = held}
 end
 
--- The same of one print of a step, {result, lines, its place}.
+-- The same for one output of a step, {result, lines, its position}.
 function outcomes.ofprint(one)
   return outcomes.tolerance(one[1].job, one[1].held[one[3]])
 end
 
--- Why a process did not come to its end.
-local function ending(outcome)
+-- Why a process did not end normally.
+local function why_ended(outcome)
   if outcome.late then
     return ("no end within %g s"):format(outcome.job.timeout)
   end
@@ -42,7 +42,7 @@ local function ending(outcome)
   return ("the program ended with status %d"):format(outcome.status)
 end
 
--- The messages by what they are about.
+-- Sorts the messages by subject.
 local function sorted(outcome)
   local m = {from = {}, to = {}, cases = {}, values = {}, held = {}}
   for _, message in ipairs(outcome.messages) do
@@ -92,7 +92,7 @@ end
 
 local function trimmed(text) return text:match "^%s*(.-)%s*$" end
 
--- Where a step differs: the file's line of the first expected line that does.
+-- The line in the file of the first expected line that differs.
 local function where(job, f)
   local from = f.step.from
   local steps = match.align(f.step.expect, f.got,
@@ -104,8 +104,7 @@ local function where(job, f)
   return f.step.line
 end
 
--- How long something took is no result: what :time says agrees with what it
--- said when the test was written.
+-- Times are not compared: the output of :time matches the one in the test.
 local function timing(step, got)
   if not step.text:find "^%s*[:%%]time" then return got end
   for _, expected in ipairs(step.expect) do
@@ -118,7 +117,7 @@ local function timing(step, got)
   return got
 end
 
--- What a step printed as lines, and whether that is what it was to print.
+-- The output of a step as lines, and does it match?
 function outcomes.step(job, step, text, held)
   local got = timing(step, match.split(text))
   return got, match.lines(step.expect, got, outcomes.tolerance(job, held))
@@ -130,8 +129,8 @@ local function unrun(n)
   return ("; %d input%s not run"):format(n, n == 1 and " was" or "s were")
 end
 
--- May the program end in step i, which is to end it?
-local function leaves(outcome, i)
+-- Is step i expected to end the program?
+local function ends_program(outcome, i)
   local job = outcome.job
   return job.unit.says.exit and i == #job.steps and outcome.how == "exit" and
          not outcome.late
@@ -141,12 +140,12 @@ local function statusof(outcome, m)
   return m["end"] and (m.status or 0) or outcome.status
 end
 
--- Did it end with another status than it was to?
+-- Did it end with an unexpected status?
 local function wrongstatus(outcome, m)
   local job = outcome.job
   local want = job.unit.says.exit
   local got = statusof(outcome, m)
-  if not want and not m["end"] then return ending(outcome) end
+  if not want and not m["end"] then return why_ended(outcome) end
   if not want or got == want or #job.steps < #job.unit.steps then return nil end
   return ("the program ended with status %d instead of %d"):format(got, want)
 end
@@ -172,8 +171,8 @@ local function session(outcome, m)
       r.failures[#r.failures + 1] = {step = step, got = got, index = i,
                                      held = held, values = values}
     end
-    if not m.to[i] and not leaves(outcome, i) then
-      r.reason = ("line %d: %s%s"):format(step.line, ending(outcome),
+    if not m.to[i] and not ends_program(outcome, i) then
+      r.reason = ("line %d: %s%s"):format(step.line, why_ended(outcome),
                                           unrun(#job.steps - i))
       r.line = step.line
     end
@@ -188,18 +187,17 @@ local function session(outcome, m)
   return outcome.interrupted and r.status == "pass" and {} or {r}
 end
 
-local function broken(outcome, why)
+local function failed_results(outcome, why)
   local text = match.cut(trimmed(outcome.printed), MOST_PRINTED * WIDEST)
   return {result(outcome, "fail", {
     reason = text ~= "" and text .. (why and "\n" .. why or "") or why,
     line = math.tointeger(tonumber(text:match "^[^\n]-:(%d+):")) or 1})}
 end
 
--- Why a case failed, and what it printed until then; `lost` if its process
--- ended with it.
+-- Why a case failed, and its output; `lost` if the process ended with it.
 local function reason(outcome, c, lost)
   if c.status and c.status ~= "fail" then return c.text end
-  local why = c.text or ending(lost)
+  local why = c.text or why_ended(lost)
   local lines = match.split(outcome.printed:sub(c.from + 1, c.to or lost.to))
   if #lines == 0 then return why end
   for k = 1, math.min(#lines, MOST_PRINTED) do
@@ -216,10 +214,12 @@ end
 local function cases(outcome, m)
   if not m["end"] and #m.cases == 0 then
     if outcome.interrupted then return {} end
-    return broken(outcome, ending(outcome))
+    return failed_results(outcome, why_ended(outcome))
   end
   if #m.cases == 0 and m.chosen then return {} end -- none of that name
-  if #m.cases == 0 then return broken(outcome, "the file has no test()") end
+  if #m.cases == 0 then
+    return failed_results(outcome, "the file has no test()")
+  end
   local list = {}
   for k, c in ipairs(m.cases) do
     if outcome.interrupted and not c.status and not outcome.lost[k] then
@@ -232,13 +232,13 @@ local function cases(outcome, m)
   end
   if not m["end"] and not outcome.lost[#list] and
      not outcome.interrupted then -- between two tests
-    list[#list + 1] = broken(outcome, ending(outcome))[1]
+    list[#list + 1] = failed_results(outcome, why_ended(outcome))[1]
   end
   return list
 end
 
--- An expected failure is none, and the lack of one is.
-local function expectation(list, why)
+-- Turns expected failures into passes, and their absence into failures.
+local function apply_xfail(list, why)
   local failed = false
   for _, r in ipairs(list) do
     if r.status == "skip" then return end
@@ -252,8 +252,8 @@ local function expectation(list, why)
   list[1].reason = "passed, though it was expected to fail: " .. why
 end
 
--- Does what a test said, or how it ended, tell of a lack of memory?
-local function starved(r)
+-- Did the test run out of memory, judged by its messages and its end?
+local function out_of_memory(r)
   local parts = {r.reason}
   for _, f in ipairs(r.failures or {}) do
     parts[#parts + 1] = table.concat(f.got, "\n")
@@ -263,8 +263,8 @@ local function starved(r)
          text:find "needs [%d%.]+ [KMGT]?i?B; " or text:find "killed by signal"
 end
 
--- The results of an outcome, in order: one, or one for each case.  Of what was
--- interrupted only what was known by then.
+-- The results of an outcome, in order: one, or one for each case. An
+-- interrupted job has the results known by then.
 function outcomes.results(outcome)
   local job, m = outcome.job, sorted(outcome)
   local list
@@ -272,23 +272,24 @@ function outcomes.results(outcome)
   if m.skip then
     list = {result(outcome, "skip", {reason = m.skip})}
   elseif not m.ready then
-    list = outcome.interrupted and {} or broken(outcome, ending(outcome))
+    list = outcome.interrupted and {} or
+           failed_results(outcome, why_ended(outcome))
   elseif m.broken then
-    list = broken(outcome)
+    list = failed_results(outcome)
   elseif job.unit.kind == "unit" then
     list = cases(outcome, m)
   else
     list = session(outcome, m)
   end
   for _, r in ipairs(list) do
-    if job.limit and r.status == "fail" and starved(r) then
+    if job.limit and r.status == "fail" and out_of_memory(r) then
       r.reason = (r.reason and r.reason .. "\n" or "") ..
         ("the memory limit is %s"):format(units.bytes(job.limit))
     end
   end
   local why = job.unit.says.xfail
   if why and outcome.interrupted then return {} end
-  if why and list[1] then expectation(list, why) end
+  if why and list[1] then apply_xfail(list, why) end
   return list
 end
 

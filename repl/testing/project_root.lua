@@ -11,7 +11,7 @@ local root = {}
 
 local MARKS = {"/.nacre-root", "/.git"}
 
--- The folder that a path is in; both are absolute.
+-- The folder of an absolute path.
 local function above(path) return path:match "^(.+)/[^/]*$" or "/" end
 
 local function join(folder, name)
@@ -24,7 +24,7 @@ local function marked(folder)
   end
 end
 
--- Is path in the folder, or the folder itself?  The rest of it then.
+-- If the path is in the folder (or is it): the rest of the path.
 local function within(path, folder)
   if path == folder then return "" end
   local start = join(folder, "")
@@ -33,8 +33,8 @@ end
 
 root.within = within
 
--- The root of a folder: the one given, the nearest that is marked, else the
--- current one if the folder is in it, else the folder itself.
+-- The root of a folder: the given one, else the nearest marked one, else the
+-- current folder if this is in it, else the folder itself.
 function root.of(folder, given)
   if given then return given end
   local at = folder
@@ -48,21 +48,22 @@ function root.of(folder, given)
   return at
 end
 
--- Says of a test file where it is taken to be: in the folder `at`, if given.
+-- Sets the position of a test file: its own, or as if it were in the folder
+-- `at`.
 function root.place(unit, given, at)
   if not unit.full then return end
   unit.folder = at or above(unit.full)
   unit.root = root.of(unit.folder, given)
 end
 
--- The file that a test calls by this name: beside it, or in the root.
+-- The file of this name for a test: beside it or in the root.
 function root.find(unit, name)
   if name:find "^/" then return process.absolute(name) end
   return process.absolute(join(unit.folder, name)) or
          process.absolute(join(unit.root, name))
 end
 
--- How far above its own folder a test looks for what it needs: "../x" is 1.
+-- How many folders above its own a test needs files: "../x" is 1.
 function root.depth(unit)
   local most = 0
   for _, need in ipairs(unit.needs) do
@@ -77,7 +78,7 @@ function root.depth(unit)
   return most
 end
 
--- The files of this name that hold for a folder, that of the root first.
+-- The files of this name that apply to a folder, the root's first.
 function root.each(unit, name)
   local list, at = {}, unit.folder
   while true do
@@ -88,8 +89,8 @@ function root.each(unit, name)
   end
 end
 
--- What the shell has printed, with files called as a test in this place calls
--- them: at the prompt a module is found as ./lib.lua.
+-- Renames the files in printed text to the names that a test uses: at the
+-- prompt a module is found as ./lib.lua.
 function root.renamed(unit, text)
   local here = within(process.absolute ".", unit.root)
   local start = join(unit.root, "")
@@ -121,7 +122,7 @@ local function copy(from, to)
   end
 end
 
--- Copies a file to where the test calls it by this name.
+-- Copies a file to the name that the test uses.
 local function bring(name, path)
   for at in name:gmatch "()/" do process.makefolder(name:sub(1, at - 1)) end
   copy(path, name)
@@ -134,8 +135,8 @@ local function bringall(unit)
   end
 end
 
--- Has what reads a file find those that the test has not said it needs, and
--- tell of them: its name is an argument.
+-- Makes functions that read files find those that the test did not declare,
+-- and report them.
 function root.bringing(unit, tell)
   local function wrap(library, name, writes)
     local f = library[name]
@@ -160,7 +161,7 @@ function root.bringing(unit, tell)
   wrap(_G, "dofile")
 end
 
--- What a file is called in messages.
+-- The name of a file in messages.
 local function called(unit, path)
   local rest = within(path, unit.root)
   return rest and rest ~= "" and rest or path
@@ -168,7 +169,7 @@ end
 
 root.called = called
 
--- As luaL_loadfilex does: without a mark of the byte order and a first line
+-- Reads a file like luaL_loadfilex: without a byte order mark and a first line
 -- for the system.
 local function source(path)
   local f, why = io.open(path, "rb")
@@ -181,8 +182,8 @@ end
 
 local names = {} -- by chunkname: the absolute path
 
--- A module that looks for files beside its own gets the whole path from
--- debug.getinfo; the level counts this function, too.
+-- debug.getinfo returns the full path, for modules that look for files beside
+-- their own. The level counts this function, too.
 local function openinfo()
   local getinfo = debug.getinfo
   function debug.getinfo(...)
@@ -233,15 +234,16 @@ local function openloads(unit)
   end
 end
 
--- A message with the files in quotes called as the root calls them.
+-- A message with the quoted files named relative to the root.
 local function plainly(unit, text)
   return (text:gsub("'([^'\n]+)'", function(file)
     return ("'%s'"):format(called(unit, file))
   end))
 end
 
--- In place of Lua's own, which comes behind that of the program's modules.  The
--- module gets its whole path; what require shows is the same in every checkout.
+-- Replaces Lua's searcher, which comes after that of the program's modules.
+-- The module gets its full path; what require reports is the same in every
+-- checkout.
 local function opensearcher(unit)
   package.searchers[3] = function(name)
     local path, why = package.searchpath(name, package.path)
@@ -256,7 +258,7 @@ local function opensearcher(unit)
   end
 end
 
--- The same for modules in C: `a.b` in a library of its own, and in that of `a`.
+-- The same for C modules: `a.b` in a library of its own, or in that of `a`.
 local function openlibraries(unit)
   for k = 4, 5 do
     local search = package.searchers[k]
@@ -273,7 +275,7 @@ end
 
 local started = process.absolute "." -- by the runner, before its tests
 
--- What LUA_PATH and LUA_CPATH say is meant from where the runner was started.
+-- LUA_PATH and LUA_CPATH are relative to where the runner was started.
 local function frombefore(path, variable)
   if not os.getenv(variable .. "_5_4") and not os.getenv(variable) or
      not started then
@@ -285,7 +287,7 @@ local function frombefore(path, variable)
   end))
 end
 
--- Makes the current folder, an empty one, the test's.
+-- Makes the current, empty folder the one of the test.
 function root.enter(unit)
   bringall(unit)
   package.path = frombefore(package.path, "LUA_PATH")

@@ -8,7 +8,7 @@ local report = require "nacre.text_report"
 
 local formats = {}
 
--- What a result is called, the same in every run.
+-- The name of a result, the same in every run.
 local function title(r)
   local name = r.name and ": " .. r.name or ""
   return ("%s [%s]%s"):format(r.job.unit.path, r.job.title, name)
@@ -19,9 +19,7 @@ local function about(r, peers)
          r.reason or ""
 end
 
---
--- XML: what it cannot hold, other control bytes, becomes "?"
---
+-- XML: control bytes that it cannot hold become "?"
 local ENTITIES = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
                   ['"'] = "&quot;", ["\n"] = "&#10;", ["\t"] = "&#9;"}
 
@@ -46,8 +44,8 @@ local BODY = {
   pass = function() return "" end,
 }
 
--- What a suite says of itself before and behind its cases: JUnit has no word
--- for a run that was ended.
+-- What a suite contains before and after its cases: JUnit has no element for
+-- an interrupted run.
 local function around(stop)
   if not stop then return "", "" end
   return ('  <properties>\n    <property name="interrupted" value="%s"/>\n' ..

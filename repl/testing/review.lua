@@ -10,9 +10,8 @@ local review = {}
 
 local function say(...) io.stdout:write(...) end
 
--- `expect` with a tolerance at the lines where only numbers differ from what
--- was printed in all runs: the one given, or the least that covers them.  Nil
--- if that is not all.
+-- The expected lines with a tolerance where only numbers differ from all runs:
+-- the given one, or the smallest that covers them. Nil if more differs.
 local function tolerant(expect, all, given)
   local at, widest = {}, 0
   local new = table.move(expect, 1, #expect, 1, {})
@@ -52,7 +51,7 @@ local function show(unit, one)
   end
 end
 
--- Key, what is to be chosen, what it does.
+-- Each row: the key, the name of the choice, what it does.
 local CHOICES = {
   {"a", "[a]ccept", "write what there is now into the file"},
   {"t", "[t]olerance rtol=%s covers it", "keep the numbers, note that rtol"},
@@ -82,7 +81,7 @@ local function ownrtol(least)
   say("it takes at least ", least, "\n")
 end
 
--- Asks until it is one of what can be chosen; its key.
+-- Asks until a valid key is typed; returns it.
 local function choose(able, rtol)
   local choices = {}
   for _, choice in ipairs(CHOICES) do
@@ -96,7 +95,7 @@ local function choose(able, rtol)
   end
 end
 
--- The lines chosen for one difference, or nil; and whether to quit.
+-- The lines chosen for one difference, or nil; and should the review end?
 local function ask(one)
   local noted, rtol = tolerant(one.step.expect, one.all)
   local able = {a = not one.refused, t = noted, e = noted, r = true, s = true,
@@ -111,8 +110,8 @@ local function ask(one)
   end
 end
 
--- Asks for each change; gives those that were accepted, and whether any was
--- not.  refuse(unit, change) says why one cannot be.
+-- Asks about each change; returns the accepted ones, and whether any was not.
+-- refuse(unit, change) returns why one is impossible.
 function review.take(unit, list, o, refuse)
   local accepted = {}
   for _, one in ipairs(list) do
@@ -126,7 +125,7 @@ function review.take(unit, list, o, refuse)
   return accepted, #accepted < #list
 end
 
--- The same of values of t.golden: {key =, says =, line =}.
+-- The same for values of t.golden: {key =, says =, line =}.
 function review.goldens(unit, list, o)
   local accepted = {}
   for _, one in ipairs(list) do

@@ -57,8 +57,8 @@ local function session(job, tell)
   values.finish(watch, job, tell)
 end
 
--- What messages call the file: a script by the name it has in its own folder,
--- wherever the runner was started.
+-- The name of the file in messages: that of a script is relative to its
+-- folder, wherever the runner was started.
 local function called(unit)
   return unit.kind == "script" and unit.path:match "[^/]*$" or unit.path
 end
@@ -80,7 +80,7 @@ local function isskip(err)
   return text and text:match "^skip: (.*)$"
 end
 
--- What went wrong, as it would be said of a script.
+-- The text of an error, as for a script.
 local function text(err)
   return assertions.isrefusal(err) and err.text or
          errors.render(err, {width = 80, script = true})
@@ -112,7 +112,7 @@ local function guarded(f, ...)
   return ok, err
 end
 
--- What a script wrote to stderr is its second output, if that is kept apart.
+-- Sends what a script wrote to stderr as a second output, if that is separate.
 local function writeerrors(path, tell)
   io.stderr:flush()
   tell("step", 2)
@@ -158,7 +158,7 @@ end
 -- test("name", function(t) ... end)
 --
 
--- Every choice of one value for each parameter, names in order.
+-- Every combination of one value for each parameter, by name.
 local function choices(params)
   local names, list = {}, {{}}
   for name in pairs(params) do names[#names + 1] = name end
@@ -193,8 +193,8 @@ end
 
 local function checks(job) return assertions.new(job, "@" .. job.unit.path) end
 
--- What went wrong, as a message: "skip" or "fail", the text, the line.
-local function verdict(job, err, line)
+-- Sends an error as a message: "skip" or "fail", the text, the line.
+local function send_error(job, err, line)
   if assertions.isrefusal(err) then
     return err.skip and "skip" or "fail", err.text, err.line or line
   end
@@ -203,9 +203,9 @@ local function verdict(job, err, line)
          err.file == job.unit.path and err.line or line
 end
 
--- Calls the fixtures of a name; nil, or the first error.  What begins stops
--- there, what ends does not.
-local function around(name, t)
+-- Calls the fixtures of a name; returns the first error, or nil. Those that
+-- begin something stop there, the others go on.
+local function call_fixtures(name, t)
   local first
   for _, f in fixtures.each(name) do
     local ok, err = guarded(f, t)
@@ -223,7 +223,7 @@ local function case(job, tell, c, name, p)
   if job.names then return end
   local t = checks(job)
   debug_failure.test, job.test, job.tell = name, name, tell
-  local err = around("before_each", t)
+  local err = call_fixtures("before_each", t)
   if not err then
     local ok, why = guarded(function()
       local test = c.f -- its name in tracebacks
@@ -231,22 +231,21 @@ local function case(job, tell, c, name, p)
     end)
     err = not ok and why or nil
   end
-  local late = around("after_each", t)
+  local late = call_fixtures("after_each", t)
   if err and late then show(late) end
   err = err or late
   tell("took", host.clock() - begin)
   job.test = nil
   if job.cover then coverage.tell(tell) end
   if not err then return tell("pass") end
-  tell(verdict(job, err, c.line))
+  tell(send_error(job, err, c.line))
 end
 
--- What is done once before the tests of a file: false after saying what went
--- wrong with it.
-local function begins(job, tell)
-  local err = around("setup", checks(job))
+-- Runs the setup of a file; false after reporting an error.
+local function set_up(job, tell)
+  local err = call_fixtures("setup", checks(job))
   if not err then return true end
-  local word, text = verdict(job, err)
+  local word, text = send_error(job, err)
   if word == "skip" then
     tell("skip", text)
   else
@@ -256,8 +255,8 @@ local function begins(job, tell)
   return false
 end
 
--- Of tests with a line: those that start up to there, the last one alone.
-local function chosen(cases, line)
+-- With a line: the last test that starts up to there.
+local function test_at_line(cases, line)
   if not line then return cases end
   local last = cases[1]
   for _, c in ipairs(cases) do
@@ -266,10 +265,10 @@ local function chosen(cases, line)
   return {last}
 end
 
--- The tests that are to run, in order: {case, name, parameters}.
-local function expanded(job, cases)
+-- The tests to run, in order: {case, name, parameters}.
+local function tests_to_run(job, cases)
   local todo = {}
-  for _, c in ipairs(chosen(cases, job.line)) do
+  for _, c in ipairs(test_at_line(cases, job.line)) do
     local list, names = choices(c.params)
     for _, p in ipairs(list) do
       local name = title(c.name, p, names)
@@ -279,7 +278,7 @@ local function expanded(job, cases)
   return todo
 end
 
--- The tests behind the first `done`, which have run already.
+-- Runs the tests after the first `done`, which have run already.
 local function unit(job, tell, done)
   local cases = {}
   function _G.test(name, params, f)
@@ -300,36 +299,36 @@ local function unit(job, tell, done)
   if not ok then return tell("broken") end
   fixtures.take()
   if #cases > 0 and (job.word or job.only) then tell("chosen") end
-  local list = expanded(job, cases)
-  if not list[done + 1] or not job.names and not begins(job, tell) then
+  local list = tests_to_run(job, cases)
+  if not list[done + 1] or not job.names and not set_up(job, tell) then
     return
   end
   for k = done + 1, #list do case(job, tell, table.unpack(list[k])) end
-  local late = not job.names and around("teardown", checks(job))
+  local late = not job.names and call_fixtures("teardown", checks(job))
   if late then
     tell("case", "teardown", cases[1].line)
     tell("took", 0)
-    tell(verdict(job, late, cases[1].line))
+    tell(send_error(job, late, cases[1].line))
   end
 end
 
--- What is no file of tests is one test.
+-- A file that is not a *_test.lua is one test.
 local function whole(kind)
   return function(job, tell)
     local t = checks(job)
     fixtures.close()
-    if not begins(job, tell) then return end
+    if not set_up(job, tell) then return end
     nacre.manual_seed(job.seed)
-    local err = around("before_each", t)
+    local err = call_fixtures("before_each", t)
     if err then
-      io.stdout:write("in before_each: ", select(2, verdict(job, err)), "\n")
+      io.stdout:write("in before_each: ", select(2, send_error(job, err)), "\n")
       return tell "broken"
     end
     kind(job, tell)
-    err = around("after_each", t)
-    local late = around("teardown", t)
+    err = call_fixtures("after_each", t)
+    local late = call_fixtures("teardown", t)
     if err or late then
-      tell("torn", (select(2, verdict(job, err or late))))
+      tell("torn", (select(2, send_error(job, err or late))))
     end
   end
 end
@@ -337,8 +336,8 @@ end
 local kinds = {transcript = whole(session), markdown = whole(session),
                script = whole(script), unit = unit}
 
--- The function that a process of its own is to run; in a *_test.lua without
--- its first `done` tests.
+-- The function that the process of a job runs; for a *_test.lua without its
+-- first `done` tests.
 function run.body(job, done)
   return function(tell)
     run.prepare(job)
@@ -362,8 +361,8 @@ function run.body(job, done)
   end
 end
 
--- What there is to test on: {cuda = count, memory = {bytes, ...}} in messages.
--- It opens the devices, so it too is for a process of its own.
+-- Sends what can be tested on, {cuda = count, memory = {bytes, ...}}. It opens
+-- the devices, so it runs in a process of its own.
 function run.probe(tell)
   local cuda = nacre.cuda
   if not cuda.is_available() then return tell("none", cuda.why()) end

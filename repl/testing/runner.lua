@@ -22,11 +22,9 @@ local function complain(text)
   io.stderr:write("nacre: ", text, "\n")
 end
 
---
--- What failed in the last run of a folder: a line for each, with the absolute
+-- The failures of the last run in a folder, one on each line: the absolute
 -- path, the device, the dtype, and the test of a *_test.lua
---
-local function statefile(make)
+local function state_file(make)
   local folder = os.getenv "XDG_STATE_HOME"
   if not folder or not folder:find "^/" then
     local home = os.getenv "HOME"
@@ -48,8 +46,8 @@ local function key(job)
 end
 
 -- {key = {name of a test = true, ...}}
-local function lastfailed()
-  local path, set = statefile(false), {}
+local function last_failed()
+  local path, set = state_file(false), {}
   local f = path and io.open(path, "rb")
   if not f then return set end
   for line in f:lines() do
@@ -63,10 +61,10 @@ local function lastfailed()
   return set
 end
 
--- What failed elsewhere stays as it was: this run says nothing of it.
-local function rememberfailed(results)
-  local set, list = lastfailed(), {}
-  local path = statefile(true)
+-- Stores the failures. Those of files that did not run are kept.
+local function store_failed(results)
+  local set, list = last_failed(), {}
+  local path = state_file(true)
   local f = path and io.open(path, "wb")
   if not f then return end
   local here = process.absolute "." .. "/"
@@ -88,8 +86,9 @@ local function rememberfailed(results)
   f:close()
 end
 
--- Is it one that failed?  Of a *_test.lua it keeps the tests that did.
-local function failedlast(last)
+-- A filter of jobs that failed last time; for a *_test.lua it selects the
+-- tests.
+local function failed_last(last)
   return function(job)
     local names = last[key(job)]
     job.only = names and not names[""] and names or nil
@@ -101,8 +100,8 @@ end
 -- Running
 --
 
--- The results of the jobs in their order, and how many jobs have not come to
--- their end; each(result) as they come, false to stop.
+-- The results of the jobs in order, and how many jobs did not finish; calls
+-- each(result), false stops.
 function runner.results(list, o, each)
   local of, todo, all = {}, {}, {}
   local going, left = true, 0
@@ -140,7 +139,7 @@ function runner.results(list, o, each)
   return all, left
 end
 
--- For each result on another device that of the CPU.
+-- For each result on a device the one on the CPU.
 local function peers(results)
   local cpu, of = {}, {}
   local function name(r)
@@ -209,7 +208,7 @@ local function tell(results, o, seconds, stop)
   return #failed == 0 and good
 end
 
--- Of a *_test.lua the names of its tests: what it runs outside them is run.
+-- Lists the tests. To find those of a *_test.lua its top level is run.
 local function list(todo, o)
   local function line(job, more)
     say(job.unit.path, "  ", job.title, more, "\n")
@@ -232,7 +231,7 @@ local function list(todo, o)
   return 0
 end
 
--- The files that the tests read without saying so, once each.
+-- Lists the files that tests read without declaring them.
 local function files(todo, o)
   local seen = {}
   local function each(outcome)
@@ -245,15 +244,15 @@ local function files(todo, o)
   return 0
 end
 
--- Why none of the tests was run, or nil if one was.
-local function allskipped(results)
+-- Why every test was skipped, or nil if one was run.
+local function all_skipped(results)
   for _, r in ipairs(results) do
     if r.status ~= "skip" then return nil end
   end
   return results[1].reason
 end
 
--- A signal came: what is known by then is told without more computing.
+-- Reports after a signal what is known by then, without more computing.
 local function interrupted(results, o, seconds, left)
   for _, r in ipairs(failures(results)) do
     if r.failures and r.failures[1] then r.failures[1].found = "" end
@@ -263,7 +262,7 @@ local function interrupted(results, o, seconds, left)
     stop.signal, left, left == 1 and "" or "s")
   tell(results, o, seconds, stop)
   complain(stop.text)
-  if not o.ci then rememberfailed(results) end
+  if not o.ci then store_failed(results) end
   return FAILED -- the signal is what the runner then dies of
 end
 
@@ -282,8 +281,8 @@ local function run(o, todo)
     return NOTHING
   end
   local good = tell(results, o, host.clock() - begin)
-  if not o.ci then rememberfailed(results) end
-  local why = o.devices and allskipped(results)
+  if not o.ci then store_failed(results) end
+  local why = o.devices and all_skipped(results)
   if not why then return good and 0 or FAILED end
   complain(("no test was run: %s"):format(why))
   return NOTHING
@@ -303,9 +302,9 @@ function runner.main(words)
     say(options.help)
     return 0
   end
-  local last = o.lastfailed and lastfailed()
+  local last = o.lastfailed and last_failed()
   local todo
-  todo, wrong = plan.make(o, last and failedlast(last))
+  todo, wrong = plan.make(o, last and failed_last(last))
   if not todo then
     complain(wrong)
     return USAGE

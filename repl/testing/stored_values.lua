@@ -2,15 +2,15 @@
 --
 -- stored_values.lua - the values of the tensors that a test shows.
 --
--- What a text does not determine, because the display has rounded or left out
--- elements, is kept in FILE.safetensors beside the test: a test that says
--- "--: values" is compared with these.  The name of a tensor, "3: a:mm(b) #1",
--- is the number and the text of the input that showed it, and its number among
--- those that this input has shown.
+-- Values that the printed text does not determine, because the display rounded
+-- them or left elements out, are stored in FILE.safetensors beside the test; a
+-- test with "--: values" is compared with these. The name of a tensor, "3:
+-- a:mm(b) #1", is the number and the text of the input that showed it, and its
+-- number among those that the input showed.
 --
--- While the test runs, each tensor is written into a folder as it is shown:
--- no operation is made of it, which a mode of the session might see.  They are
--- compared when the test is over.
+-- While a test runs, each tensor that is shown is written to a folder, without
+-- running an operation, which a mode of the session might report. The
+-- comparison is made when the test is over.
 
 local closeness = require "nacre.closeness"
 local facts = require "nacre.tensor_facts"
@@ -31,7 +31,7 @@ function values.path(unit)
   return path .. ".safetensors"
 end
 
--- Names the steps of a unit: by what was typed, and how often before.
+-- Names the steps of a unit by their text and how often it occurred before.
 function values.name(unit)
   local seen = {}
   for n, step in ipairs(unit.steps) do
@@ -47,7 +47,7 @@ end
 
 local function keyof(step, n) return ("%s #%d"):format(step.key, n) end
 
--- The number, the key and the input's part of a name.
+-- The number, the key and the key without the tensor's number.
 local function parts(name)
   local n, key = name:match "^(%d+): (.*)$"
   if not n then return 0, name, name end
@@ -64,7 +64,7 @@ end
 -- While the test runs
 --
 
--- Are all floats, of which nan and inf are words, whole and shown in full?
+-- Are all floats whole (or nan, inf) and so shown in full?
 local function whole(x)
   if type(x) ~= "table" then
     return x - x ~= 0 or x % 1 == 0 and math.abs(x) <= 1e5
@@ -75,7 +75,7 @@ local function whole(x)
   return true
 end
 
--- Does the text say what all elements of t are?
+-- Does the text determine all elements of t?
 local function determined(t, text)
   local kind = closeness.kind(t.dtype)
   if t:numel() == 0 then return true end
@@ -89,12 +89,12 @@ local function determined(t, text)
   return whole(t:dim() == 0 and t:item() or t:totable())
 end
 
--- Does the test leave open what a step prints?
+-- Does the test accept any output of a step?
 local function open(step)
   return #step.expect == 1 and match.isgap(step.expect[1])
 end
 
--- A program that leaves has its values compared before.
+-- Compares the values before the program exits.
 local function onexit(watch, job, tell)
   local exit = os.exit
   function os.exit(...)
@@ -103,8 +103,7 @@ local function onexit(watch, job, tell)
   end
 end
 
--- Has every tensor that is shown from now on written into job.shown.  The
--- watch is told where a step begins, and gives what was shown.
+-- From now on writes every shown tensor to job.shown. Returns the watch.
 function values.watch(job, tell)
   if not job.values then return nil end
   local watch = {list = {}, bytes = 0}
@@ -135,7 +134,7 @@ end
 -- When it is over
 --
 
--- Elements first..last of a tensor without dimensions but one.
+-- Elements first..last of a tensor of one dimension.
 local function piece(t, first, last)
   t = t:narrow(1, first, last - first + 1)
   return (closeness.kind(t.dtype).bits and t:double() or t):totable()
@@ -153,8 +152,8 @@ local function scale(t)
   return most
 end
 
--- What may be off: what is asked for, else the dtype's, but no more in terms
--- of the largest element than in terms of each.
+-- The tolerance: the requested one, else the dtype's, which is smaller
+-- relative to the largest element than to each.
 local function tolerance(dtype, asked, most)
   if asked then return asked.rtol or 0, asked.atol or 0 end
   local kind = closeness.kind(dtype)
@@ -173,8 +172,8 @@ local function place(k, size, x, y)
     text(y, form))
 end
 
--- Looks at x and y, element k: is it too far off, and how far is the worst?
--- Nothing but itself is near inf.
+-- Compares x and y, element k, and records the worst. Only inf is close to
+-- inf.
 local function look(s, k, x, y)
   if x == y or x ~= x and y ~= y then return end
   local off = type(x) == "number" and math.abs(x + 0.0 - y) or math.huge
@@ -188,7 +187,7 @@ local function look(s, k, x, y)
   if #s.first < PLACES then s.first[#s.first + 1] = {k, x, y} end
 end
 
--- The two as lists of elements, or why they cannot be compared.
+-- Both as lists of elements, or why they cannot be compared.
 local function alike(got, saved, job)
   if not facts.same_shape(got, saved) then
     return ("got a shape of [%s], expected [%s]"):format(facts.shape(got),
@@ -201,7 +200,8 @@ local function alike(got, saved, job)
   end
 end
 
--- What differs, as a text, and what would cover it; nil if nothing does.
+-- The difference as a text, and the tolerance that would cover it; nil if
+-- there is none.
 function values.compare(got, saved, job, asked)
   local wrong = alike(got, saved, job)
   if wrong then return wrong end
@@ -230,7 +230,7 @@ function values.compare(got, saved, job, asked)
     s.float and s.least < math.huge and s.least or nil, s.most
 end
 
--- The tolerance that was asked for: by the lines of the step, or by the job.
+-- The requested tolerance, of the lines of the step or of the job.
 local function asked(job, step)
   local o
   for _, text in ipairs(step.expect) do
@@ -252,8 +252,8 @@ end
 -- The tensors in a file; none if there is no file.
 function values.load(path) return exists(path) and loaded(path) or {} end
 
--- The names in a file by their keys; and, where an input is no longer in the
--- test, by its number: it may have been changed.
+-- The names in a file by their keys; for inputs that are no longer in the test
+-- by their number, as they may have been edited.
 local function names(path, unit)
   local of, steps = {}, {}
   for _, step in ipairs(unit.steps) do steps[step.key] = true end
@@ -265,7 +265,7 @@ local function names(path, unit)
   return of
 end
 
--- "rtol=2e-6 atol=3e-6": what covers a difference.
+-- "rtol=2e-6 atol=3e-6": a tolerance that covers a difference.
 local function note(least, most)
   local function up(x)
     local unit = 10.0 ^ math.floor(math.log(x, 10))
@@ -276,8 +276,7 @@ local function note(least, most)
   return ("rtol=%s atol=%s"):format(up(least), up(least * most))
 end
 
--- What is wrong with a tensor that was shown; nil if it is as it was, also
--- whether there is a value to say so.
+-- What differs in a shown tensor, or nil; and is there a stored value?
 local function checked(one, job, known)
   for k, path in ipairs(job.values) do
     local name = known[k][one.key] or known[k][one.step.n ..
@@ -296,7 +295,7 @@ local function checked(one, job, known)
   end
 end
 
--- Says of each step whether its tensors have the values they had.
+-- Sends for each step whether its tensors have the stored values.
 local function check(watch, job, tell)
   local known, held, total = {}, {}, {}
   for k, path in ipairs(job.values) do known[k] = names(path, job.unit) end
@@ -314,7 +313,7 @@ local function check(watch, job, tell)
   end
 end
 
--- Writes what a text does not determine into a file.
+-- Writes the values that the text does not determine to a file.
 local function keep(watch, path)
   local out = {}
   for _, one in ipairs(watch.list) do
@@ -334,8 +333,8 @@ function values.finish(watch, job, tell)
   tell "compared"
 end
 
--- A function for a process of its own: writes the values of a test, of the
--- steps in `renew` those in the files, of others the old ones.
+-- A function for a separate process: writes the values of a test; the steps in
+-- `renew` get new values, others keep the old ones.
 function values.writer(unit, files, renew)
   local path, steps = values.path(unit), {}
   for _, step in ipairs(unit.steps) do steps[step.key] = step.n end

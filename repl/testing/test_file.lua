@@ -125,7 +125,7 @@ local function need(text)
   return n and {what = "mem", bytes = n, text = rest}
 end
 
--- What each directive makes of its text; nil if it cannot be that.
+-- Converts the text of each directive; nil if it is invalid.
 local readers = {
   seed = function(s) return math.tointeger(tonumber(s)) end,
   devices = function(s)
@@ -223,8 +223,8 @@ end
 local function more(line) return line:match "^>> (.*)$" or
                                  line == ">>" and "" or nil end
 
--- The rest of a block that was copied from the editor, where no ">>" marks
--- the lines: as many as it takes until the block is complete.
+-- The rest of a block copied from the editor, without ">>": lines until the
+-- block is complete.
 local function unmarked(lines, n, last, text)
   local k, all = n, text
   while k < last and not prompt(lines[k + 1]) do
@@ -246,7 +246,7 @@ local function input(lines, n, last, text)
   return unmarked(lines, n, last, text)
 end
 
--- The inputs of a session that was copied, a list; nil if text is none.
+-- The inputs of a copied session, a list; nil if the text is not one.
 function file.inputs(text)
   local list, lines = {}, {}
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
@@ -374,8 +374,8 @@ local function script(unit)
                    to = #expect, ofstderr = true}
 end
 
--- Reads a test file: {path, full, kind, lines, steps, says, needs}, with
--- `bad` if something in it cannot be.
+-- Reads a test file: {path, full, kind, lines, steps, says, needs}, with `bad`
+-- if it has an error.
 function file.load(path)
   local unit = {path = path, full = process.absolute(path),
                 kind = file.kind(path), steps = {}, says = {}, needs = {}}

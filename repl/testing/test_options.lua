@@ -101,8 +101,8 @@ local function color(s)
   return (s == "auto" or s == "always" or s == "never") and s or nil
 end
 
--- Field, what reads the value, what it is called in complaints, and whether it
--- may be given several times.
+-- Each row: the field, the function that converts the value, its name in
+-- messages, may it be repeated?
 local valued = {
   ["-l"] = {"libraries", text, "a module", true},
   ["-k"] = {"word", text, "a word"},
@@ -168,7 +168,7 @@ local function covered(o, value)
   end
 end
 
--- What may have a value behind "=".
+-- Options with an optional value after "=".
 local optional = {["--shuffle"] = shuffle, ["--cover"] = covered}
 
 -- Takes the option at words[i]; the next i, or nil and what is wrong.

@@ -21,7 +21,7 @@ local function short(x)
   return (("%.2g"):format(x):gsub("e([+-])0*(%d)", "e%1%2"))
 end
 
--- Whose word the tolerance is.
+-- Who set the tolerance.
 local function source(job, off)
   if off.own then return "#~" end
   return off.by == "rtol" and job.rtolby or off.by == "atol" and job.atolby or
@@ -46,7 +46,7 @@ local function row(mark, n, text)
   return ("%s%4s  %s"):format(mark, n or "", match.cut(text, WIDEST))
 end
 
--- The steps of an alignment in which something differs, as rows.
+-- The steps of an alignment that differ, as rows.
 local function rows(job, f)
   local list, options = {}, outcomes.tolerance(job, f.held)
   local from, E, A = f.step.from, f.step.expect, f.got
@@ -86,7 +86,7 @@ end
 
 local INDENT = "       "
 
--- What is said of the values of the tensors that a step has shown.
+-- The differences of the values of shown tensors.
 local function values(f)
   local list = {}
   for _, one in ipairs(f.values or {}) do
@@ -99,7 +99,7 @@ local function values(f)
   return list
 end
 
--- What the CPU made of the same step, if it passes there.
+-- The output of the CPU for the same step, if it passed there.
 local function oncpu(r, f, peer)
   local got = peer and peer.got and peer.got[f.index]
   if not got then return nil end
@@ -123,7 +123,7 @@ local function rest(failures)
     table.concat(places, ", "))
 end
 
--- What a session cannot hold as it was printed, if that is what differs.
+-- A note if the output contains what a session cannot represent.
 local function looksodd(job, f)
   if job.unit.kind == "script" then return nil end
   local options = outcomes.tolerance(job, f.held)
@@ -156,7 +156,7 @@ local function steps(lines, r, peer, all)
   end
 end
 
--- Where it failed; the lines of a script are those of its output.
+-- The position of a failure; lines of a script are those of its output.
 function report.place(r)
   local path = r.job.unit.path
   if r.job.unit.kind == "script" then path = path:gsub("%.lua$", ".out") end
@@ -182,7 +182,7 @@ local function rerun(r)
   return text
 end
 
--- The line of a *_test.lua that failed, if nothing shows it yet.
+-- The failing line of a *_test.lua, unless it is shown already.
 local function failedline(r)
   local text = r.name and r.line and r.job.unit.lines[r.line]
   local at = ("at %s:%d "):format(r.job.unit.path, r.line or 0)
@@ -190,7 +190,7 @@ local function failedline(r)
   return row(" ", r.line, text:match "^%s*(.-)%s*$")
 end
 
--- The block of a failed result; peer is the CPU's result of the same job.
+-- The report on a failed result; peer is the CPU's result of the same job.
 -- With `all` it has every input that differs, for programs.
 function report.failure(r, peer, all)
   local job = r.job
@@ -210,8 +210,8 @@ function report.failure(r, peer, all)
   return table.concat(lines, "\n")
 end
 
--- The block for the terminal: what was expected in red, what was printed in
--- green, where stdout takes colours.
+-- The report for a terminal: expected lines red, printed ones green, if stdout
+-- has colours.
 function report.painted(text)
   if not host.color "stdout" then return text end
   return (text:gsub("[^\n]+", function(line)

@@ -20,7 +20,7 @@ local function say(...) io.stdout:write(...) end
 -- New text for a step
 --
 
--- Output that would read as something else in a session is left to <...>.
+-- Output that would be parsed differently in a session is replaced by <...>.
 local function escaped(line, unit)
   if unit.kind == "script" then return line end
   line = line:gsub("(%s)#~", "%1<...>~") -- no tolerance was meant
@@ -35,7 +35,7 @@ local function escaped(line, unit)
   return line
 end
 
--- The expected lines of the step with those replaced that do not match.
+-- The expected lines of a step; those that do not match are replaced.
 function update.rewritten(step, got, options, unit)
   if match.lines(step.expect, got, options) then return step.expect end
   local new, all = {}, {}
@@ -56,7 +56,7 @@ local function strict(options)
   return options
 end
 
--- What differs first, in a line each.
+-- The first difference, one line of each.
 local function difference(new, got, options)
   for _, s in ipairs(match.align(new, got, options)) do
     if not s.same and not s.gap then
@@ -71,7 +71,7 @@ local function brief(line)
          line
 end
 
--- A script that fails is no text to be expected, unless it says so.
+-- Did a script fail without being expected to?
 local function failing(one)
   local unit, left = one[1].job.unit, one[1].left
   return unit.kind == "script" and not unit.says.exit and left ~= 0 and
@@ -79,9 +79,8 @@ local function failing(one)
            left, left) or nil
 end
 
--- Why `new` will not do, or nil; and whether it is only that devices differ.
--- all: {result, got, index} of both runs, of which the first is where it comes
--- from.
+-- Why `new` is refused, or nil; and do only the devices differ? all: {result,
+-- got, index} of both runs, the first being the source of `new`.
 local function refusal(new, all)
   local base, others = all[1][1].job, nil
   for k = 2, #all do
@@ -110,7 +109,7 @@ end
 -- The changes of a file
 --
 
--- What a step printed in all runs: {{result, lines, its place}, ...}
+-- The output of a step in all runs: {{result, lines, its position}, ...}
 local function prints(step, results)
   local all = {}
   for _, r in ipairs(results) do
@@ -121,8 +120,8 @@ local function prints(step, results)
   return all
 end
 
--- Were the values of a step not those that are kept?
-local function revalued(all)
+-- Do the values of a step differ from the stored ones?
+local function values_differ(all)
   for _, one in ipairs(all) do
     if not one[1].second and one[1].values[one[3]] then return true end
   end
@@ -135,10 +134,10 @@ local function differs(step, all)
       return true
     end
   end
-  return revalued(all)
+  return values_differ(all)
 end
 
--- With a line only the last step before it is to change.
+-- With a line: only the last step before it may change.
 local function chosen(unit, line)
   if not line then return unit.steps end
   local last
@@ -148,9 +147,8 @@ local function chosen(unit, line)
   return {last}
 end
 
--- What covers the difference of two lines of an alignment: "atol=1e-4" if it is
--- the last digit as written, "rtol=2e-6" if that is no more than `most`; else
--- nil.
+-- A tolerance for two lines of an alignment: "atol=1e-4" for the last digit as
+-- written, "rtol=2e-6" if that is at most `most`; else nil.
 local function note(step, options, most)
   local unit = match.lastdigit(step, options)
   local least = not unit and match.covers(step, options)
@@ -160,7 +158,7 @@ end
 
 -- `expect` with a tolerance at the lines where devices differ by so little,
 -- and how many these are; nil where one differs by more.
-local function noted(expect, all, most)
+local function add_tolerances(expect, all, most)
   local new, count = table.move(expect, 1, #expect, 1, {}), 0
   for _, print in ipairs(all) do
     local options, got = outcomes.ofprint(print), print[2]
@@ -176,8 +174,8 @@ local function noted(expect, all, most)
   return new, count
 end
 
--- The same for the values: a tolerance at the first line.
-local function valued(lines, all, most)
+-- The same for values: a tolerance at the first line.
+local function add_value_tolerance(lines, all, most)
   for _, one in ipairs(all) do
     for _, value in ipairs(one[1].second and one[1].values[one[3]] or {}) do
       local rtol = tonumber(value.covers:match "^rtol=(%S+)")
@@ -190,16 +188,18 @@ local function valued(lines, all, most)
   return lines, 0
 end
 
--- The new lines of a step and why they will not do, or nil; with --within,
--- also in how many of them a tolerance was noted.
-local function proposed(step, all, unit, o)
+-- The new lines of a step and why they are refused, or nil; with --within,
+-- also how many got a tolerance.
+local function proposal(step, all, unit, o)
   local new = update.rewritten(step, all[1][2], outcomes.ofprint(all[1]), unit)
   local why, others = failing(all[1]), nil
   if why then return new, why end
   why, others = refusal(new, all)
   if others and o.within then
-    local text, count = noted(new, all, o.within)
-    if text and count == 0 then text, count = valued(text, all, o.within) end
+    local text, count = add_tolerances(new, all, o.within)
+    if text and count == 0 then
+      text, count = add_value_tolerance(text, all, o.within)
+    end
     if text then return text, nil, count end
   end
   return new, why
@@ -213,7 +213,7 @@ local function changes(unit, results, o)
     local all = prints(step, results)
     if #all > 0 and differs(step, all) then
       local one = {step = step, all = all}
-      one.new, one.refused, one.noted = proposed(step, all, unit, o)
+      one.new, one.refused, one.noted = proposal(step, all, unit, o)
       list[#list + 1] = one
     end
   end
@@ -223,7 +223,7 @@ end
 -- A file that is there is whole; nil and why if it cannot be.
 update.write = require "nacre.host".replace
 
--- The new lines as far in as their block is.
+-- The new lines with the indentation of their block.
 local function indented(change)
   local lines = {}
   for k, line in ipairs(change.new) do
@@ -232,7 +232,7 @@ local function indented(change)
   return lines
 end
 
--- Takes the values out of a test: its directive, and the file.
+-- Removes the values of a test: its directive and the file.
 local function withoutvalues(unit, lines)
   for n = #lines, 1, -1 do
     if lines[n]:find "^%-%-:%s*values%s*$" then table.remove(lines, n) end
@@ -284,7 +284,7 @@ local function devices(results)
   return table.concat(list, " and ")
 end
 
--- Are the values of this test to go, whatever it printed?
+-- Should the values of this test be removed, whatever it printed?
 local function drops(unit, o)
   return o.update and o.novalues and unit.says.values
 end
@@ -311,7 +311,7 @@ local function byfile(results, o)
   return out
 end
 
--- Has the values that the jobs show written into files of their own.
+-- Makes the jobs write their values to files of their own.
 local function keepvalues(todo)
   local folder
   for k, job in ipairs(todo) do
@@ -323,7 +323,7 @@ local function keepvalues(todo)
 end
 
 -- The files of values that the first run has written.
-local function kept(results)
+local function value_files(results)
   local list, seen = {}, {}
   for _, r in ipairs(results) do
     local path = r.job.keep or r.job.kept
@@ -333,12 +333,12 @@ local function kept(results)
   return list
 end
 
--- The second run, whose values are compared with those of the first.
-local function again(files, o)
+-- The second run, to be compared with the first.
+local function run_again(files, o)
   local list, of, seen = {}, {}, {}
   for _, one in ipairs(files) do
     of[one[1]] = one[2]
-    local first = kept(one[2])
+    local first = value_files(one[2])
     for _, r in ipairs(one[2]) do
       local job = r.job
       if not seen[job] and (r.got or r.golden) then
@@ -358,10 +358,10 @@ local function again(files, o)
   end
 end
 
--- Writes the values of these names, of a session or of t.golden; gives how many
--- there are now, or nil and why that cannot be.
+-- Writes the values of these names, of a session or of t.golden; returns how
+-- many there are, or nil and why it failed.
 local function writevalues(unit, renew, results, left)
-  local files, job = kept(results), results[1].job
+  local files, job = value_files(results), results[1].job
   local outcome = jobs.alone({timeout = 60}, unit.kind ~= "unit" and
     values.writer(unit, files, renew) or require "nacre.golden".writer(
       unit, files, renew, not (left or job.line or job.word or job.only)))
@@ -371,10 +371,9 @@ local function writevalues(unit, renew, results, left)
   return nil, match.cut(outcome.printed, 500)
 end
 
--- Failures that are no difference of text stay: they are told, once each.
--- Gives the names of the tests that have one, "" for a whole file; nil if there
--- are none.
-local function hopeless(results)
+-- Reports failures other than differences of text, once each. Returns the
+-- names of the tests that have one, "" for a whole file; nil if none.
+local function other_failures(results)
   local failed
   for _, r in ipairs(results) do
     if r.status == "fail" and r.reason then
@@ -410,7 +409,7 @@ local function refuse(unit, one)
   say(("%s: refused: %s\n"):format(place(unit, one.step), one.refused))
 end
 
--- What --update takes without asking: all of a file, or nothing of it.
+-- What --update accepts without asking: all of a file, or nothing.
 local function updated(unit, list)
   local bad = false
   for _, one in ipairs(list) do
@@ -442,7 +441,7 @@ local function goldens(unit, results, failed)
   return list
 end
 
--- A *_test.lua, of which only the values of t.golden can be written.
+-- For a *_test.lua: only its values of t.golden can be written.
 local function settlegolden(unit, results, o, failed)
   local list, left, renew = goldens(unit, results, failed or {}), false, {}
   if failed and #list == 0 then return true, false end
@@ -459,9 +458,10 @@ local function settlegolden(unit, results, o, failed)
   return left or n == nil, n ~= nil
 end
 
--- One file: does anything in it still fail, and was it changed?
+-- Settles one file; returns whether anything in it still fails, and whether it
+-- changed.
 local function settle(unit, results, o)
-  local failed = hopeless(results)
+  local failed = other_failures(results)
   if unit.kind == "unit" then return settlegolden(unit, results, o, failed) end
   if failed then return true, false end
   local take = o.review and require "nacre.review".take or updated
@@ -487,7 +487,7 @@ local function settle(unit, results, o)
   return left, true
 end
 
--- Runs the jobs and settles what fails; gives the exit status.
+-- Runs the jobs, settles the failures and returns the exit status.
 function update.run(o, todo)
   keepvalues(todo)
   local results = require "nacre.runner".results(todo, o, function(r)
@@ -496,7 +496,7 @@ function update.run(o, todo)
   end)
   say "\n"
   local files = byfile(results, o)
-  again(files, o)
+  run_again(files, o)
   local failing, written = false, 0
   for _, one in ipairs(files) do
     local left, done = settle(one[1], one[2], o)

@@ -69,8 +69,8 @@ local function steps(A, B)
   return list
 end
 
--- The lines in which `got` is not what was expected, behind - and +, with a
--- line around them.
+-- The lines in which `got` differs from the expected text, marked - and +,
+-- with one line of context.
 function diff.lines(got, expected)
   local A, B = split(expected), split(got)
   local head = common(A, B, math.min(#A, #B))
@@ -121,12 +121,13 @@ end
 
 diff.brief = brief
 
--- Are they the same number?  An integer is no float, and nan is nan.
+-- Are they the same number? An integer is not equal to a float, nan is equal
+-- to nan.
 local function samenumber(a, b)
   return math.type(a) == math.type(b) and (a == b or a ~= a and b ~= b)
 end
 
--- What is said of two values that are no tables, or nil if they are equal.
+-- The difference of two values that are not tables, or nil.
 local function leaf(got, expected)
   if facts.istensor(got) or facts.istensor(expected) then
     local says = closeness.compare(got, expected, {rtol = 0, atol = 0})
@@ -192,9 +193,9 @@ local function walk(out, path, a, b, compare, seen)
   seen[a] = was
 end
 
--- Nil if the values are equal, else the text of where they are not.  Numbers,
--- strings and tensors are compared by compare(got, expected), which gives
--- lines or nil; by default they must be the same.
+-- Nil if the values are equal, else where they differ. Numbers, strings and
+-- tensors are compared by compare(got, expected), which returns lines or nil;
+-- by default they must be identical.
 function diff.values(got, expected, compare)
   local out, lines = {}, {}
   walk(out, "", got, expected, compare or leaf, {})

@@ -13,10 +13,8 @@ local measure = require "nacre.measure"
 
 local bench = {}
 
---
--- The words before the expression
---
--- name: the option it sets; then whether a value follows, and of what kind.
+-- Each row: the option that a word sets, whether a value follows, and its
+-- kind.
 local WORDS = {
   ["-n"] = {"warmup", false}, ["-s"] = {"setup", "text"},
   ["-c"] = {"cold", "cold"}, ["--save"] = {"save", "name"},
@@ -25,7 +23,7 @@ local WORDS = {
                                                                 "seconds"},
 }
 
--- A value: in quotes, or up to a blank; and what follows it.
+-- Reads a value, quoted or up to a blank; returns it and the rest.
 local function value(rest)
   local quote = rest:match "^[\"']"
   if not quote then return rest:match "^(%S+)%s*(.*)$" end
@@ -42,7 +40,7 @@ local function value(rest)
   end
 end
 
-local function take(o, word, given)
+local function set_option(o, word, given)
   local name, kind = WORDS[word][1], WORDS[word][2]
   if kind == "cold" and given ~= "cold" then
     return "-c is: -c cold"
@@ -56,9 +54,9 @@ local function take(o, word, given)
   end
 end
 
--- Why what stands before an expression is no option; nil if it may belong to
--- the expression, as in -x + 1 (but --x would be a remark).
-local function unknown(words)
+-- Why the words before an expression are not options; nil if they may belong
+-- to the expression, as in -x + 1 (--x would be a comment).
+local function not_an_option(words)
   local word = words:match "^%-%-%a%S*" or
                words:match "^(%-%a)%s+[%w_\"']"
   if not word then return nil end
@@ -74,13 +72,13 @@ local function unknown(words)
     close and (", did you mean %s?"):format(close) or "")
 end
 
--- The options in front of an expression, and the expression; nil and why.
+-- The options before an expression, and the expression; nil and why.
 function bench.options(words)
   local o = {}
   while true do
     local word, rest = words:match "^(%-%-?[%a-]+)%s+(.*)$"
     if not WORDS[word] then
-      local wrong = unknown(words)
+      local wrong = not_an_option(words)
       return not wrong and o or nil, wrong or words
     end
     if WORDS[word][2] then
@@ -89,7 +87,7 @@ function bench.options(words)
       if not given then
         return nil, ("%s needs a %s"):format(word, WORDS[word][2])
       end
-      local wrong = take(o, word, given)
+      local wrong = set_option(o, word, given)
       if wrong then return nil, wrong end
     else
       o[WORDS[word][1]] = false       -- the only one: -n, no warm-up
@@ -134,7 +132,7 @@ local function rates(r, n)
   return #parts > 0 and table.concat(parts, "   ") or nil
 end
 
--- The lines that tell of a result; `old` is what to compare it with.
+-- The report on a result as lines; `old` is the result to compare with.
 function bench.report(r, name, old)
   local n = text.digits(r)
   local lines = {heading(r)}
@@ -177,18 +175,15 @@ function Result.__tostring(r)
   return table.concat(bench.report(r), "\n")
 end
 
--- A result that knows what it is one of: the text, its setup and operands.
+-- Adds to a result what was run: the text, its setup and operands.
 function bench.named(r, source, o, env)
   r.text, r.setup = source, o.setup
   r.operands = source and env and text.operands(source, env)
   return setmetatable(r, Result)
 end
 
---
--- Doing it
---
--- Runs the setup, if there is one, where the texts will run: what it assigns
--- stays there.  Raises what goes wrong.
+-- Runs the setup, if any, in the environment of the texts, which keeps its
+-- variables. Raises its errors.
 function bench.setup(o, texts)
   local all = {o.setup or ""}
   table.move(texts, 1, #texts, 2, all)
@@ -211,7 +206,7 @@ local KNOWN = {setup = "string", globals = "table", cold = "boolean",
 
 local function typeof(v) return nacre.is_tensor(v) and "tensor" or type(v) end
 
--- The options, or none, if they are ones.
+-- Checks the options of a function and returns them, or an empty table.
 function bench.check(o)
   o = o == nil and {} or o
   if type(o) ~= "table" then
@@ -237,14 +232,14 @@ function bench.check(o)
   return o
 end
 
--- Prepares a text or a function; its errors are the caller's.
+-- Prepares a text or a function; errors are raised as the caller's.
 function bench.subject(what, env)
   local subject, message = measure.prepare(what, env)
   if not subject then error(message, 0) end
   return subject
 end
 
-local function kept(r, o)
+local function save(r, o)
   if o.save then
     local path, why = measurements.save(o.save, r)
     if not path then error(why, 0) end
@@ -253,7 +248,7 @@ local function kept(r, o)
   if not ok then error(why, 0) end
 end
 
-local function once(what, o)
+local function run_once(what, o)
   local old, why
   if o.against then
     old, why = measurements.load(o.against)
@@ -265,16 +260,16 @@ local function once(what, o)
   local env = source and bench.setup(o, {source})
   local r = measure.measure(bench.subject(what, env), o)
   bench.named(r, source, o, env)
-  kept(r, o)
+  save(r, o)
   if old then
     r.compared = select(2, measurements.compared(r, o.against, old))
   end
   return r, old
 end
 
--- A name in a text that stands for nothing there, but for a local variable of
--- the function that calls.
-local function hiddenlocal(source, o)
+-- A name in a text that is nil there but is a local variable of the calling
+-- function.
+local function hidden_local(source, o)
   local level, names = 3, {}
   while (debug.getinfo(level, "S") or {}).what == "C" do level = level + 1 end
   if not debug.getinfo(level, "S") then return nil end
@@ -289,7 +284,7 @@ local function hiddenlocal(source, o)
     local name = token.kind == "name" and last ~= "." and last ~= ":" and
                  token.text
     if name and names[name] and not o.setup and
-       measure.valueof(_G, name) == nil and not (o.globals or {})[name] then
+       measure.value_of(_G, name) == nil and not (o.globals or {})[name] then
       return name
     end
     last = token.text
@@ -302,28 +297,27 @@ function bench.call(what, o)
     error("bench: a function or a text is timed, not a " .. typeof(what), 2)
   end
   o = bench.check(o)
-  local hidden = type(what) == "string" and hiddenlocal(what, o)
+  local hidden = type(what) == "string" and hidden_local(what, o)
   if hidden then
     error(("bench: '%s' is a local variable, and a text sees globals only: " ..
            "give function() return %s end, or the option globals"):format(
            hidden, what), 2)
   end
-  return (once(what, o))
+  return (run_once(what, o))
 end
 
--- Runs f in the session, as a block of the user's: its errors are shown as
--- such, and Ctrl-C ends it.
+-- Runs f in the session like a block of the user: errors are shown, and Ctrl-C
+-- ends it.
 function bench.guarded(shell, f)
   if not shell.settle() then return end
   return shell.run {f = f}
 end
 
--- The options and the expression of a command, or nothing after saying what
--- is wrong with them.
+-- The options and the expression of a command; nil after reporting an error.
 function bench.parse(shell, words, name, form)
   local o, expression = bench.options(words)
   if not o then return shell.fail((":%s: %s"):format(name, expression)) end
-  if not measure.says(expression) then
+  if not measure.has_code(expression) then
     return shell.fail((":%s needs an expression: %s"):format(name, form))
   end
   return o, expression
@@ -337,7 +331,7 @@ function bench.run(shell, words)
   end
   if not shell.compile(expression) then return end
   bench.guarded(shell, function()
-    local r, old = once(expression, o)
+    local r, old = run_once(expression, o)
     local lines = bench.report(r, o.against, old)
     wrap.say(lines)
     if o.save then

@@ -20,7 +20,7 @@ local nacre = package.loaded.nacre
 
 local compare = {}
 
--- "a ;; b" is {"a", "b"}; what lies in strings and comments is no end.
+-- Splits "a ;; b" into {"a", "b"}, except inside strings and comments.
 function compare.split(source)
   local parts, from, last = {}, 1, nil
   for _, token in ipairs(require "nacre.lexer".tokens(source)) do
@@ -37,7 +37,7 @@ function compare.split(source)
   return parts
 end
 
--- The devices, the CPU first; without a second one also why.
+-- The devices, the CPU first; if there is no second one also why.
 function compare.devices()
   if not nacre.cuda.is_available() then return {"cpu"}, nacre.cuda.why() end
   return {"cpu", "cuda:" .. nacre.cuda.current_device()}
@@ -45,17 +45,14 @@ end
 
 local told = false
 
--- Why there is no second device; it is said once a session.
+-- Reports why there is no second device, once a session.
 function compare.alone(why)
   if told or not why then return nil end
   told = true
   return "no second device: " .. why
 end
 
---
--- An expression on a device
---
--- f, with the device as the default one.
+-- A function that calls f with the device as the default one.
 function compare.on(device, f)
   return function(...)
     local was = nacre.get_default_device()
@@ -72,14 +69,14 @@ local function to(device)
 end
 
 -- The expression with copies of its operands on a device.
-local function there(source, base, device)
+local function on_device(source, base, device)
   local s = bench.subject(source,
                           operands.environment(source, base, to(device)))
   s.once, s.loop = compare.on(device, s.once), compare.on(device, s.loop)
   return s
 end
 
-local function home(...)
+local function to_cpu(...)
   for i = 1, select("#", ...) do
     local v = select(i, ...)
     if facts.istensor(v) then v:cpu() end
@@ -87,8 +84,8 @@ local function home(...)
   return ...
 end
 
--- The same with its operands on the CPU: they are copied there, the results
--- back.
+-- The same with operands on the CPU: each run copies them to the device and
+-- the results back.
 local function copying(source, base, device)
   local here = operands.environment(source, base, to "cpu")
   local env = measure.environment({source}, here)
@@ -96,7 +93,7 @@ local function copying(source, base, device)
   local once = bench.subject(source, env).once
   local f = compare.on(device, function()
     operands.move(env, here, names, to(device))
-    return home(once())
+    return to_cpu(once())
   end)
   local subject = measure.prepare(f)
   subject.text, subject.env = source, env
@@ -112,8 +109,7 @@ local function speedup(x)
   return (x >= 0.095 and "%.2fx" or "%.1gx"):format(x)
 end
 
--- What a row says of a result: median, rate, share, and the ratio if that
--- says anything.
+-- The cells of a result: median, rate, share, and the ratio if it is valid.
 local function cells(r, base, valid)
   local n = text.digits(r)
   local o = text.reached(r, r.median, not r.emulated and peak.of(r.device) or
@@ -173,14 +169,14 @@ local function agreement(a, b, what, hint)
     fine and ": fine" or hint and ": :parity says which is wrong" or ""), fine
 end
 
--- From how many calls on the copies are worth it, when they are made once.
+-- The number of calls from which copying the operands once pays off.
 function compare.breakeven(cpu, gpu, copied)
   if gpu >= cpu then return nil end
   if copied <= cpu then return 1 end
   return math.ceil((copied - gpu) / (cpu - gpu))
 end
 
-local function payoff(cpu, gpu, copied)
+local function payoff_line(cpu, gpu, copied)
   local n = compare.breakeven(cpu, gpu, copied)
   if not n then return "the cpu is faster: copies never pay for themselves" end
   if n == 1 then return "copies pay for themselves from the first call" end
@@ -204,27 +200,26 @@ local function doubts(list)
   return lines
 end
 
---
--- Devices
---
--- The subjects of an expression: on the CPU, on the second device, with the
--- copies.  Also the first result of each, and the bytes that are copied.
+-- The subjects of an expression: on the CPU, on the second device, and with
+-- the copies. Also the first result of each, and the bytes copied.
 function compare.subjects(source, base, devices)
   local list = {}
-  for i, device in ipairs(devices) do list[i] = there(source, base, device) end
+  for i, device in ipairs(devices) do
+    list[i] = on_device(source, base, device)
+  end
   if devices[2] then list[3] = copying(source, base, devices[2]) end
   return list
 end
 
--- What a subject gives, with random numbers from `state' on, and the uses of
--- CUDA devices meanwhile.
-local function first(subject, state)
+-- The result of a subject with random numbers from `state' on, and the uses of
+-- CUDA devices during it.
+local function first_result(subject, state)
   subject.seen = true           -- what it prints
   local results, uses = operands.observed(state, subject.once)
   return results[1], uses
 end
 
--- The lines that say which run did not keep to its device; nil if all did.
+-- The lines that report runs that left their device; nil if none did.
 function compare.elsewhere(devices, uses)
   local lines
   for i, device in ipairs(devices) do
@@ -238,9 +233,9 @@ function compare.elsewhere(devices, uses)
   return lines
 end
 
--- Do the results agree?  Where they do not although each run had the same
--- operands, another run says whether the expression is to blame.
-local function agreeing(values, again, what, hint)
+-- Do the results agree? If not, although each run had the same operands,
+-- another run shows whether the expression itself varies.
+local function agreement_lines(values, again, what, hint)
   local line, fine = agreement(values[1], values[2], what, hint)
   if fine ~= false then return line end
   local d = difference.measure(again(), values[1])
@@ -248,15 +243,17 @@ local function agreeing(values, again, what, hint)
   return "results not compared: the first gives another one each time"
 end
 
--- The first results of two devices: the lines on whether they agree, and
--- whether there is a verdict at all.
-local function looked(source, env, devices, subjects)
+-- Compares the first results of two devices: the lines to print, and whether
+-- the comparison is valid.
+local function compare_first(source, env, devices, subjects)
   local state, values, uses = nacre.get_rng_state(), {}, {}
-  for i in ipairs(devices) do values[i], uses[i] = first(subjects[i], state) end
+  for i in ipairs(devices) do
+    values[i], uses[i] = first_result(subjects[i], state)
+  end
   local lines = compare.elsewhere(devices, uses)
   if lines or not devices[2] then return lines or {}, not lines end
-  return {agreeing(values, function()
-    return (first(there(source, env, devices[1]), state))
+  return {agreement_lines(values, function()
+    return (first_result(on_device(source, env, devices[1]), state))
   end, {source = source, env = env}, true)}, true
 end
 
@@ -264,7 +261,7 @@ local function ondevices(source, o)
   local env = bench.setup(o, {source})
   local devices, why = compare.devices()
   local subjects = compare.subjects(source, env, devices)
-  local seen, valid = looked(source, env, devices, subjects)
+  local seen, valid = compare_first(source, env, devices, subjects)
   local results = measure.together(subjects, {budget = o.budget or 0.7,
                                              warmup = o.warmup, cold = o.cold})
   local list = {}
@@ -285,7 +282,7 @@ local function ondevices(source, o)
   add(compare.alone(why))
   for _, line in ipairs(seen) do add(line) end
   if devices[2] and valid then
-    add(payoff(results[1].median, results[2].median, results[3].median))
+    add(payoff_line(results[1].median, results[2].median, results[3].median))
   end
   add(text.emulated(results))
   add(text.printed(results))
@@ -304,8 +301,8 @@ local function interval(a, b)
           "95%%%s"):format(ratio, low, high, said)
 end
 
--- A subject of an expression or a function; it has operands of its own.
-local function own(source, env)
+-- A subject of an expression or a function, with its own operands.
+local function own_subject(source, env)
   return bench.subject(source, type(source) == "string" and
                                operands.environment(source, env) or nil)
 end
@@ -322,11 +319,11 @@ local function expressions(sources, o)
   local env = bench.setup(o, alltexts(sources))
   local subjects, list, values = {}, {}, {}
   local state, seen = nacre.get_rng_state(), nil
-  for i, source in ipairs(sources) do subjects[i] = own(source, env) end
+  for i, source in ipairs(sources) do subjects[i] = own_subject(source, env) end
   if #sources == 2 then
-    for i = 1, 2 do values[i] = first(subjects[i], state) end
-    seen = agreeing(values, function()
-      return (first(own(sources[1], env), state))
+    for i = 1, 2 do values[i] = first_result(subjects[i], state) end
+    seen = agreement_lines(values, function()
+      return (first_result(own_subject(sources[1], env), state))
     end, {source = alltexts {sources[1]}[1] or "", env = env})
   end
   local results = measure.together(subjects, {budget = o.budget or 0.7,
@@ -352,7 +349,7 @@ end
 --
 -- Doing it
 --
-local function both(sources, o)
+local function compare_any(sources, o)
   if o.save or o.against then
     error("compare: --save and --against are for :bench", 0)
   end
@@ -367,8 +364,8 @@ local function both(sources, o)
   return lines, results
 end
 
--- The expressions in what a program gave: a text, a function, or a list of
--- these.
+-- The expressions in the argument of a program: a text, a function, or a list
+-- of these.
 function compare.sources(what, name)
   local list = type(what) == "string" and compare.split(what) or
                type(what) == "table" and what or {what}
@@ -391,7 +388,7 @@ function compare.call(what, o)
     error("compare: the operands of a function cannot be copied to a " ..
           "device: give a text, or several functions", 2)
   end
-  local lines, results = both(sources, o)
+  local lines, results = compare_any(sources, o)
   return setmetatable(results, {__name = "comparison", __tostring = function()
     return table.concat(lines, "\n")
   end})
@@ -411,7 +408,7 @@ function compare.run(shell, words)
     end
   end
   bench.guarded(shell, function()
-    local lines = both(sources, o)
+    local lines = compare_any(sources, o)
     wrap.say(lines)
   end)
 end

@@ -26,7 +26,7 @@ end
 
 local known                   -- what the file holds: key to figures
 
--- What is in the file now; nothing, if that is none of ours.
+-- The contents of the file; an empty table if it is not ours.
 local function read()
   local path = peak.path()
   local all = path and json.load(path)
@@ -39,8 +39,8 @@ local function load()
   return known
 end
 
--- Adds figures to the file, to which another program may have added, too.
--- Nil and why if they cannot be kept.
+-- Adds figures to the file, which other programs may have changed; nil and why
+-- if that fails.
 local function save(figures)
   local path = peak.path()
   if not path then return nil, "there is no HOME to keep it in" end
@@ -51,7 +51,8 @@ local function save(figures)
   return ok, why
 end
 
--- What figures belong to.  Nil for a device whose times mean nothing.
+-- The key of figures in the file; nil for an emulated device, whose times mean
+-- nothing.
 function peak.key(device)
   if device == "cpu" then
     local n = nacre.get_num_threads()
@@ -67,8 +68,8 @@ local function positive(v)
   return type(v) == "number" and v > 0 and v < math.huge
 end
 
--- Figures that a program can reckon with, as the file may hold anything.
-local function sound(p)
+-- Are all figures usable numbers? The file may hold anything.
+local function is_valid(p)
   if type(p) ~= "table" or type(p.gemm) ~= "table" or not p.date then
     return false
   end
@@ -84,21 +85,19 @@ end
 function peak.of(device)
   local key = peak.key(device)
   local p = key and load()[key]
-  return sound(p) and p or nil
+  return is_valid(p) and p or nil
 end
 
-local told
+local hint_given
 
--- Where a share of the peak would stand; said once.
+-- A hint in place of a share of the peak, once a session.
 function peak.hint()
-  if told then return nil end
-  told = true
+  if hint_given then return nil end
+  hint_given = true
   return "(:peak to measure)"
 end
 
---
--- Measuring: the best of what a share of the time allows
---
+-- Measuring: the best of the runs that fit into a share of the time
 local SHARE = 0.3             -- seconds for each figure, about
 
 local function best(f, runs, share)
@@ -118,7 +117,7 @@ local function vector(n, device)
   return nacre.ones(n, {dtype = "float32", device = device})
 end
 
--- Bytes of a vector that no cache holds, if there is room for three of them.
+-- The size of a vector that fits in no cache, if there is memory for three.
 local function large(device)
   if device == "cpu" then
     return math.max(64 << 20, math.min(4 * machine.cache(), 256 << 20))
@@ -140,8 +139,8 @@ local function bandwidth(p, device)
   z:free()
 end
 
--- Numbers of which no two are the same: those that are take a GPU less power,
--- which leaves it a higher clock.
+-- A matrix of distinct numbers: equal ones take less power on a GPU, which
+-- then runs at a higher clock.
 local function matrix(n, dtype, device)
   return nacre.linspace(-1, 1, n * n, {device = device}):reshape(n, n):to(dtype)
 end
@@ -154,8 +153,8 @@ local function product(n, dtype, device, share)
   return 2 * n ^ 3 / seconds, seconds
 end
 
--- The sizes grow until a product takes long enough to be one; the time goes
--- to the best of them.
+-- Grows the size until a product takes long enough, then spends the time on
+-- the best size.
 local function gemm(dtype, device)
   local n, most, at = 256, 0, 256
   repeat
@@ -173,7 +172,7 @@ local function products(p, device)
   for _, dtype in ipairs(DTYPES) do p.gemm[dtype] = gemm(dtype, device) end
 end
 
--- What an operation costs that has next to nothing to do.
+-- The time of the smallest operation.
 local function latency(device)
   local x = vector(1, device)
   return best(function() x:add_(1) end, 1000)
@@ -225,7 +224,7 @@ local function lines(device, p)
   return list
 end
 
--- The devices, and of those that are left out why.
+-- The devices, and why others are left out.
 local function devices()
   local list, notes = {"cpu"}, {}
   if not nacre.cuda.is_available() then
@@ -244,8 +243,8 @@ local function devices()
   return list, notes
 end
 
--- Why figures are not worth keeping; nil if they are.
-local function busy()
+-- Why the figures should not be kept; nil if they may be.
+local function why_disturbed()
   local load, limit = machine.load(), 0.5 * machine.processors
   if not load or load <= limit then return nil end
   return ("load average is %.1f on %d core%s, so the peaks may be higher; " ..
@@ -253,12 +252,12 @@ local function busy()
           machine.processors, machine.processors == 1 and "" or "s", limit)
 end
 
--- Measures what is not known, or all `again`; prints it and where it is kept.
--- What other programs slowed down is not.
+-- Measures what is missing, or everything `again`; prints the figures and the
+-- file. Figures that other programs disturbed are not kept.
 function peak.show(again, out)
   local list, notes = devices()
   local measured
-  local doubt = busy()
+  local doubt = why_disturbed()
   for _, device in ipairs(list) do
     local kept = not again and peak.of(device)
     local p = kept or nil
@@ -286,8 +285,8 @@ function peak.run(shell, words)
   peak.show(words == "again", io.stdout)
 end
 
--- For programs: the figures of a device, measured if they are not known; kept
--- if nothing else was at work.
+-- For programs: the figures of a device, measured if they are missing, and
+-- kept if nothing else was running.
 function peak.call(device)
   device = device or "cpu"
   if type(device) ~= "string" then error("a device is a name", 2) end
@@ -295,7 +294,7 @@ function peak.call(device)
   if p then return p end
   local key = peak.key(device)
   if not key then error(device .. " is emulated: it has no peak", 2) end
-  local doubt = busy()
+  local doubt = why_disturbed()
   p = peak.measure(device)
   if not doubt then
     load()[key] = p

@@ -1,19 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- measure.lua - runs a piece of Lua many times and notes what that took.  The
--- devices are waited for within each sample, the collector works between
--- them.
+-- measure.lua - runs a piece of Lua many times and records how long that took.
+-- Each sample waits for the devices; garbage is collected between samples.
 --
---   timing.prepare(what, env) -> a subject: `what` is a text or a function
---   timing.measure(subject, options) -> a result, see below
+--   measure.prepare(what, env) -> a subject: `what` is a text or a function
+--   measure.measure(subject, options) -> a result
 --
--- A result has median, min, max, q1, q3 (seconds of one run), samples (those
--- seconds, in their order), n (runs in a sample), flops, bytes, operations,
--- allocated, copied_in and copied_out (of one run), device, dtype, threads,
--- emulated, load, seconds (the whole took), clock (of a GPU: MHz before and
--- after, and why it is held down), first and opening (seconds of the
--- very first run, and how much of them went into opening libraries), prints
--- (whether a run does).
+-- A result has median, min, max, q1, q3 (seconds of one run), samples (in
+-- order), n (runs in a sample), flops, bytes, operations, allocated, copied_in
+-- and copied_out (of one run), device, dtype, threads, emulated, load, seconds
+-- (total), clock (of a GPU: MHz before and after, and why it is limited),
+-- first and opening (seconds of the very first run, and the part spent opening
+-- libraries), prints (does a run print?).
 
 local errors = require "nacre.errors"
 local lexer = require "nacre.lexer"
@@ -36,25 +34,22 @@ local GARBAGE = 4 << 20       -- bytes that a sample may leave, about
 local ELSEWHERE = 1 << 30     -- the same on a device, which keeps its memory
 local HEAP = 64 << 20         -- then it is collected whatever that costs
 
---
--- What is run
---
--- What a name stands for in a table of globals, or in the one behind it; nil
--- also where --strict would make an error of it.
-function measure.valueof(env, name)
+-- The value of a name in a table of globals or the one behind it; nil also
+-- where --strict would raise an error.
+function measure.value_of(env, name)
   local v = rawget(env, name)
   if v ~= nil or rawequal(env, _G) then return v end
   local meta = getmetatable(env)
-  return meta and measure.valueof(meta.__index, name)
+  return meta and measure.value_of(meta.__index, name)
 end
 
--- The names in a text that stand for something now, each once, in order.
-local function named(text, env)
+-- The names in a text that have a value now, each once, in order.
+local function names_in(text, env)
   local list, seen, last = {}, {}, nil
   for _, token in ipairs(lexer.tokens(text)) do
     local field = last and (last.text == "." or last.text == ":")
     if token.kind == "name" and not field and not seen[token.text] and
-       measure.valueof(env, token.text) ~= nil then
+       measure.value_of(env, token.text) ~= nil then
       seen[token.text] = true
       list[#list + 1] = token.text
     end
@@ -62,15 +57,15 @@ local function named(text, env)
   end
   return list
 end
-measure.named = named
+measure.named = names_in
 
--- Globals of a text's own: what it assigns does not touch the session, and
--- what it reads lies in one table, as in the session.
+-- An environment for texts: assignments do not reach the session, and what
+-- they read is copied into one table.
 function measure.environment(texts, base)
   base = base or _G
   local env = setmetatable({}, {__index = base})
   for _, text in ipairs(texts) do
-    for _, name in ipairs(named(text, base)) do env[name] = base[name] end
+    for _, name in ipairs(names_in(text, base)) do env[name] = base[name] end
   end
   return env
 end
@@ -90,7 +85,7 @@ local function chunk(source, text, env)
   return f, message
 end
 
--- A text that compiles; nil and Lua's message if it does not.
+-- The subject of a text; nil and Lua's message if it does not compile.
 local LOOP = "local __n, __clock, __ready = ... local __t = __clock() " ..
              "for __i = 1, __n do %s\n end __ready() return __clock() - __t"
 local CALLS = "local __f = function() %s\n end "
@@ -123,8 +118,8 @@ local function functionsubject(f)
   return {once = f, loop = loop}
 end
 
--- Is there anything in a text but blanks and remarks?
-function measure.says(text)
+-- Does a text hold more than blanks and comments?
+function measure.has_code(text)
   for _, token in ipairs(lexer.tokens(text)) do
     if token.kind ~= "comment" then return true end
   end
@@ -133,14 +128,14 @@ end
 
 function measure.prepare(what, env)
   if type(what) == "string" then
-    if not measure.says(what) then return nil, "an expression is needed" end
+    if not measure.has_code(what) then return nil, "an expression is needed" end
     return textsubject(what, env or measure.environment {what})
   end
   return functionsubject(what)
 end
 
--- Seconds that an empty run takes, of a text or of a function: what is hardly
--- longer than that says nothing.
+-- The seconds of an empty run of a text or of a function: times close to that
+-- mean nothing.
 local empty = {}
 
 function measure.empty(kind)
@@ -160,8 +155,8 @@ end
 local FIELDS = {"flops", "bytes", "operations", "allocated", "opening",
                 "uses", "copied_in", "copied_out"}
 
--- What the counters gained since those in `before`, for one of `runs`.
-local function gained(before, runs)
+-- The increase of the counters since `before`, for one of `runs`.
+local function counter_gain(before, runs)
   local now, r = {machine.counters()}, {}
   for i, name in ipairs(FIELDS) do
     local v = (now[i] - before[i]) / runs
@@ -171,11 +166,11 @@ local function gained(before, runs)
 end
 
 function measure.counters() return {machine.counters()} end
-measure.gained = gained
+measure.gained = counter_gain
 
 
--- The device that worked, and the dtype of its floats, from what the counters
--- and the tensors in sight say.
+-- The device that was used, and the dtype of its floats, judged by the
+-- counters and the tensors at hand.
 function measure.place(counted, tensors)
   local device, dtype
   for _, t in ipairs(tensors) do
@@ -194,18 +189,14 @@ local function tensorsof(results, s)
     if istensor(results[i]) then list[#list + 1] = results[i] end
   end
   if s.text then
-    for _, name in ipairs(named(s.text, s.env)) do
+    for _, name in ipairs(names_in(s.text, s.env)) do
       if istensor(s.env[name]) then list[#list + 1] = s.env[name] end
     end
   end
   return list
 end
 
---
--- The collector
---
--- Releases what is garbage, also while the collector is stopped; gives the
--- seconds that took.
+-- Collects garbage, also while the collector is stopped; returns the seconds.
 local function collect(s)
   local start = clock()
   if s then s.left = 0 end
@@ -213,8 +204,8 @@ local function collect(s)
   return clock() - start
 end
 
--- Stopped as long as the variable that takes this lives.
-local function stopped()
+-- Stops the collector while the returned value is alive.
+local function stop_collector()
   local running = collectgarbage "isrunning"
   collectgarbage "stop"
   return setmetatable({}, {__close = function()
@@ -222,22 +213,23 @@ local function stopped()
   end})
 end
 
--- What may lie about on a subject's device: much, but a part of what is free.
-local function room(s, most)
+-- How much garbage may stay on a subject's device: a part of its free memory.
+local function garbage_limit(s, most)
   if s.device == "cpu" then return most end
   return math.min(ELSEWHERE, nacre.cuda.mem_get_info(s.device) // 8)
 end
 
--- Between samples: unless that takes longer than they do and there is room.
-local function tidy(s, seconds)
-  if s.left < room(s, HEAP) and (s.collecting or 0) > 2 * seconds then
+-- Collects between samples, unless that takes longer than they do and there is
+-- room.
+local function collect_between(s, seconds)
+  if s.left < garbage_limit(s, HEAP) and (s.collecting or 0) > 2 * seconds then
     return
   end
   s.collecting = collect(s)
 end
 
--- Seconds of n runs.  What lies about may be all that memory is short of:
--- then they are begun once more without it.
+-- The seconds of n runs. If memory runs out, garbage is collected and they
+-- start again.
 local function run(s, n)
   local ok, seconds = pcall(s.loop, n, clock, synchronize)
   if not ok then
@@ -250,13 +242,9 @@ local function run(s, n)
   return seconds
 end
 
---
--- What it prints
---
--- The first run shows it.  While the variable that takes this lives, stdout
--- leads nowhere, or, as long as it is not known whether a run prints, to a
--- file.
-local function muted(s)
+-- The first run prints as usual. While the returned value is alive, stdout is
+-- discarded, or, until it is known whether a run prints, redirected to a file.
+local function discard_output(s)
   if not machine.mute(s.prints == nil) then return nil end
   return setmetatable({}, {__close = function()
     local bytes = machine.unmute()
@@ -280,46 +268,44 @@ local function flusher(device)
   end
 end
 
--- The clock of the GPU that a subject runs on: MHz, and why it is held down.
+-- The clock of the subject's GPU in MHz, and why it is limited.
 local function gpuclock(s)
   local _, emulated = machine.accelerator()
   if s.device == "cpu" or emulated then return nil end
   return machine.gpuclock(nacre.cuda.get_device_properties(s.device).uuid)
 end
 
---
--- The protocol
---
--- The very first run, alone: its counters, its results, what it opened.
+-- The very first run: its counters, its results, the libraries it opened.
 local function first(s)
-  local _ <close> = s.seen and muted(s)
+  local _ <close> = s.seen and discard_output(s)
   synchronize()
   local before, start = measure.counters(), clock()
   local results = table.pack(s.once())
   synchronize()
   s.first = clock() - start
-  s.counted = gained(before, 1)
+  s.counted = counter_gain(before, 1)
   s.opening = s.counted.opening * 1e-9
   s.device, s.dtype = measure.place(s.counted, tensorsof(results, s))
 end
 
--- How many runs may follow each other without a collection.
-local function unswept(s, most)
-  return s.garbage > 0 and math.max(1, room(s, most) // s.garbage) or 1e9
+-- How many runs fit into memory without a collection.
+local function runs_without_collection(s, most)
+  return s.garbage > 0 and
+         math.max(1, garbage_limit(s, most) // s.garbage) or 1e9
 end
 
--- Until two runs agree within 10 % or the time for it, 0.2 s or a fifth of the
--- budget, is over; finds how many runs take LEAST.  Gives the seconds of one.
+-- Warms up until two runs agree within 10 %, or for 0.2 s or a fifth of the
+-- budget; finds how many runs take LEAST. Returns the seconds of one.
 local function warm(s, once, longest)
-  local _ <close> = muted(s)
+  local _ <close> = discard_output(s)
   local start, n, last = clock(), 1, nil
   while true do
     local seconds = run(s, n)
     local each = seconds / n
-    if s.left > room(s, HEAP) then collect(s) end
+    if s.left > garbage_limit(s, HEAP) then collect(s) end
     local more = LEAST * 1.2 / math.max(seconds, 1e-9)
     local next = math.ceil(n * math.max(2, math.min(10, more)))
-    if seconds < LEAST and next <= unswept(s, HEAP) then
+    if seconds < LEAST and next <= runs_without_collection(s, HEAP) then
       n = next
     elseif once or last and math.abs(each / last - 1) < 0.1 or
            clock() - start > longest then
@@ -331,32 +317,33 @@ local function warm(s, once, longest)
 end
 
 -- How many runs make a sample.
-local function inner(s, each, budget)
-  local least = math.min(math.ceil(LEAST / each), unswept(s, HEAP))
-  local most = math.max(least, unswept(s, GARBAGE))
+local function runs_per_sample(s, each, budget)
+  local least = math.min(math.ceil(LEAST / each),
+                         runs_without_collection(s, HEAP))
+  local most = math.max(least, runs_without_collection(s, GARBAGE))
   local n = stats.round(math.max(LEAST, budget / USUAL) / each)
   if n > most then n = stats.round((most + 1) / 2) end
   return math.max(1, n > 1 and n or least)
 end
 
--- The second run, alone: what it leaves behind, in bytes, and whether it
--- prints.  Gives its seconds.
+-- The second run: the garbage it leaves, in bytes, and whether it prints.
+-- Returns its seconds.
 local function second(s)
-  local _ <close> = muted(s)
+  local _ <close> = discard_output(s)
   local before, lua = measure.counters(), collectgarbage "count"
   local seconds = run(s, 1)
-  s.counted = gained(before, 1)
+  s.counted = counter_gain(before, 1)
   s.garbage = s.counted.allocated +
               1024 * math.max(0, collectgarbage "count" - lua)
   return seconds
 end
 
--- Nothing was run before: then the first sample is the first run.
-local function fresh(s)
+-- Without a warm-up the first sample is the first run.
+local function without_warmup(s)
   local before, lua = measure.counters(), collectgarbage "count"
   local seconds = s.loop(1, clock, synchronize)
   s.first = seconds
-  s.counted = gained(before, 1)
+  s.counted = counter_gain(before, 1)
   s.opening = s.counted.opening * 1e-9
   s.garbage = s.counted.allocated +
               1024 * math.max(0, collectgarbage "count" - lua)
@@ -365,13 +352,13 @@ local function fresh(s)
   return seconds
 end
 
--- All that comes before the samples; gives the seconds of one run.  One that
--- takes longer than a warm-up may is not repeated for that, and is a sample
--- itself where it took as long as the first.
+-- Everything before the samples; returns the seconds of one run. A run longer
+-- than the warm-up is not repeated, and is a sample itself if it took as long
+-- as the first.
 local function warmed(s, o)
   local longest = math.min(0.2, o.budget / 5)
   if o.warmup == false then
-    local each = fresh(s)
+    local each = without_warmup(s)
     return each > longest and each or warm(s, true, longest)
   end
   first(s)
@@ -386,7 +373,7 @@ local function ready(s, o)
   local start = clock()
   s.samples = {}
   local each = warmed(s, o)
-  s.n = o.cold and 1 or o.n or inner(s, each, o.budget)
+  s.n = o.cold and 1 or o.n or runs_per_sample(s, each, o.budget)
   s.flush = o.cold and flusher(s.device)
   s.clock = gpuclock(s)
   collect(s)
@@ -395,20 +382,20 @@ local function ready(s, o)
 end
 
 local function sample(s)
-  local _ <close> = muted(s)
+  local _ <close> = discard_output(s)
   local start = clock()
   if s.flush then s.flush() end
   local seconds = run(s, s.n)
   s.samples[#s.samples + 1] = seconds / s.n
-  tidy(s, seconds)
+  collect_between(s, seconds)
   local taken = clock() - start
   s.sampling = s.sampling + taken
   s.least = math.min(s.least or taken, taken)
 end
 
--- All that a subject needs counts, also its warm-up and cold caches; fewer
--- samples than usual do where a budget holds no more even of the shortest.
-local function finished(s, o)
+-- The budget includes warm-up and cold caches; there are fewer samples than
+-- usual if it does not hold more of even the shortest.
+local function is_finished(s, o)
   local n = #s.samples
   if n >= (o.samples or MOST) then return true end
   local long = (s.least or s.samples[1] or 0) > o.budget / FEWEST
@@ -431,19 +418,19 @@ local function result(s, seconds)
   return r
 end
 
--- The results of several subjects, which take turns, so that a drift of the
--- clock is no difference between them.  Options: budget (seconds for each, 1),
--- warmup, cold, n (runs in a sample), samples (at most), fewest (at least).
+-- Measures several subjects in turns, so that a drift of the clock affects
+-- all. Options: budget (seconds for each, 1), warmup, cold, n (runs in a
+-- sample), samples (at most), fewest (at least).
 function measure.together(subjects, options)
   local o = setmetatable({budget = options and options.budget or 1},
                          {__index = options})
   local start, results, working = clock(), {}, true
-  local _ <close> = stopped()
+  local _ <close> = stop_collector()
   for _, s in ipairs(subjects) do ready(s, o) end
   while working do
     working = false
     for _, s in ipairs(subjects) do
-      if not finished(s, o) then
+      if not is_finished(s, o) then
         sample(s)
         working = true
       end

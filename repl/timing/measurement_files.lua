@@ -23,8 +23,7 @@ local function moments(samples)
   return mean, #samples > 1 and math.sqrt(square / (#samples - 1)) or 0
 end
 
--- Where it was measured: what must be the same for a comparison of times to
--- be one of programs.
+-- The machine of a measurement: what must be equal for times to be comparable.
 function measurements.machineof(r)
   if r.device == "cpu" then
     return ("%s, %d threads"):format(machine.model(), r.threads)
@@ -59,7 +58,7 @@ function measurements.name(name)
     name)
 end
 
--- Gives the path, or nil and why not.
+-- Saves r under a name; returns the path, or nil and why not.
 function measurements.save(name, r)
   local ok, why = measurements.name(name)
   if ok then ok, why = machine.makefolder(FOLDER) end
@@ -67,7 +66,7 @@ function measurements.save(name, r)
   return ok and path(name) or nil, why
 end
 
--- What was saved; nil and why.
+-- The saved measurement; nil and why.
 function measurements.load(name)
   local ok, why = measurements.name(name)
   if not ok then return nil, why end
@@ -84,7 +83,7 @@ function measurements.load(name)
   return t
 end
 
--- The lines that say how r compares with what was saved as `name`.
+-- The lines that compare r with the measurement saved as `name`.
 function measurements.compared(r, name, old)
   local ratio, low, high = stats.ratio(r.samples, old.times)
   local lines = {}
@@ -147,7 +146,7 @@ function measurements.json(results)
   return json.encode {results = list}
 end
 
--- Writes what the options ask for; nil and why.
+-- Writes the files that the options ask for; nil and why.
 function measurements.export(results, o)
   if o.json then
     local ok, why = write(o.json, measurements.json(results))

@@ -11,7 +11,7 @@ local nacre = package.loaded.nacre
 
 local operands = {}
 
--- A tensor of its own memory; one that asks for gradients is a leaf again.
+-- A copy with its own memory; a tensor that requires gradients becomes a leaf.
 function operands.tensor(t, device)
   local c = (t.grad_fn and t or t:detach()):to(device or t.device)
   if nacre._storage_id(c) == nacre._storage_id(t) then c = c:clone() end
@@ -27,7 +27,7 @@ local function isgenerator(v)
   return meta and meta.__name == "nacre.generator"
 end
 
--- The tables of libraries, where nobody's operands lie.
+-- The tables of libraries, which hold no operands.
 local function libraries()
   local set = {[_G] = true, [package.loaded] = true}
   for _, v in pairs(package.loaded) do
@@ -36,7 +36,7 @@ local function libraries()
   return set
 end
 
--- Is there a tensor or a generator in it, however deep?
+-- Does v contain a tensor or a generator, at any depth?
 local function holds(v, seen)
   if facts.istensor(v) or isgenerator(v) then return true end
   if type(v) ~= "table" or seen[v] then return false end
@@ -49,8 +49,8 @@ end
 
 function operands.holds(v) return holds(v, libraries()) end
 
--- each(t) in place of every tensor of v, in tables that are copies; what is
--- there twice is there twice again.
+-- Replaces every tensor t of v by each(t) in copies of its tables; shared
+-- tables and tensors stay shared.
 local function copied(v, each, seen)
   if seen[v] ~= nil then return seen[v] end
   if facts.istensor(v) then
@@ -76,27 +76,27 @@ function operands.move(env, base, names, each)
   end
 end
 
--- The names in a text that stand for operands.
+-- The names in a text that are operands.
 function operands.names(text, env)
   local list = {}
   for _, name in ipairs(measure.named(text, env)) do
-    if operands.holds(measure.valueof(env, name)) then
+    if operands.holds(measure.value_of(env, name)) then
       list[#list + 1] = name
     end
   end
   return list
 end
 
--- Globals for a run of the text, with copies of its operands that each(t)
--- makes.
+-- An environment for a run of the text, with copies of its operands made by
+-- each(t).
 function operands.environment(text, base, each)
   local env = measure.environment({text}, base)
   operands.move(env, env, operands.names(text, env), each or operands.tensor)
   return env
 end
 
--- f(), with the random numbers that come after `state'; gives what f gave, in
--- a table, the uses of CUDA devices meanwhile, and whether numbers were drawn.
+-- Calls f with the random numbers from `state' on. Returns its results in a
+-- table, the uses of CUDA devices, and whether random numbers were drawn.
 function operands.observed(state, f)
   nacre.set_rng_state(state)
   nacre.synchronize()
@@ -107,7 +107,7 @@ function operands.observed(state, f)
   return results, uses, not nacre.get_rng_state():equal(state)
 end
 
--- Did the run whose device is named leave it, or never come there?
+-- Did the run leave its device, or never use it?
 function operands.elsewhere(device, uses)
   if device == "cpu" then return uses > 0 and "used a CUDA device" end
   return uses == 0 and "did not use it"

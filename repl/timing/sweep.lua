@@ -39,17 +39,17 @@ local function setup(o, name, n, sources)
   return env
 end
 
--- The i-th expression's name: of a function there is no text.
-local function called(source, i)
+-- The name of the i-th expression; a function has no text.
+local function name_of(source, i)
   return type(source) == "string" and source or "function " .. i
 end
 
--- What is timed, in columns: each expression, or the only one on each device.
+-- The columns: each expression, or a single one on each device.
 local function columns(sources)
   if #sources > 1 or type(sources[1]) == "function" then
     local list = {}
     for i, source in ipairs(sources) do
-      list[i] = {name = called(source, i)}
+      list[i] = {name = name_of(source, i)}
     end
     return list
   end
@@ -72,7 +72,7 @@ local function subjects(sources, env, devices, n)
   return list
 end
 
--- What size n would take a column, from the two sizes before.
+-- The expected seconds of a column at size i, from the two sizes before.
 local function expected(list, sizes, i)
   local a, b = list[i - 2], list[i - 1]
   if not b then return 0 end
@@ -81,7 +81,7 @@ local function expected(list, sizes, i)
   return b.median * (sizes[i] / sizes[i - 1]) ^ math.max(order, 1)
 end
 
--- Times every column that is still in the race at size i.
+-- Times every column that was not dropped at size i.
 local function time_size(t, i, o)
   local env = setup(o, t.name, t.sizes[i], t.sources)
   local all, chosen, where = subjects(t.sources, env, t.devices,
@@ -106,7 +106,7 @@ local function time_size(t, i, o)
   return true
 end
 
--- The same; false also if memory does not suffice for a larger size.
+-- The same; returns false also if a larger size runs out of memory.
 local function attempt(t, i, o)
   if i == 1 then return time_size(t, i, o) end
   local ok, e = pcall(time_size, t, i, o)
@@ -216,13 +216,10 @@ function sweep.chart(t, options)
     xticks = t.reached, ytext = function(v) return text.time(v, 2) end}
 end
 
---
--- Doing it
---
--- A table: name, sizes, reached (those that were timed), sources, columns
--- {name =, results = {...}}; why there is no second device.  `say` takes each
--- line as soon as it is known.
-local function sweeping(name, sizes, sources, o, say)
+-- Runs a sweep. Returns a table: name, sizes, reached (those that were timed),
+-- sources, columns {name =, results = {...}}; and why there is no second
+-- device. `say` gets each line as soon as it is known.
+local function run_sweep(name, sizes, sources, o, say)
   local t = {name = name, sizes = sizes, reached = {}, sources = sources}
   t.columns, t.why, t.devices = columns(sources)
   local width = {}
@@ -267,7 +264,7 @@ local function all(t)
   return list
 end
 
--- The lines that say which device's column ran on another; nil if none did.
+-- The lines that report columns that ran on another device; nil if none did.
 local function elsewhere(t)
   if not t.devices or not t.devices[2] then return nil end
   local uses = {}
@@ -295,17 +292,17 @@ local function conclusions(t)
   return lines
 end
 
-local function whole(name, sizes, sources, o, say)
-  local t = sweeping(name, sizes, sources, o, say)
+local function sweep_and_report(name, sizes, sources, o, say)
+  local t = run_sweep(name, sizes, sources, o, say)
   for _, s in ipairs(conclusions(t)) do say("  " .. s) end
   local ok, why = measurements.export(all(t), o)
   if not ok then error(why, 0) end
   return t
 end
 
--- For programs: shell.sweep("n=16..1024", "a:mm(a)", {setup = ...}) gives a
--- table with name, sizes and columns, which prints as the one of :sweep.  A
--- list of sizes is one of n; a function is given the size.
+-- For programs: shell.sweep("n=16..1024", "a:mm(a)", {setup = ...}) returns a
+-- table with name, sizes and columns, which prints like :sweep. A list of
+-- sizes is for n; a function is called with the size.
 function sweep.call(given, what, o)
   if type(given) == "table" then
     given = "n=" .. table.concat(given, ",")
@@ -318,7 +315,7 @@ function sweep.call(given, what, o)
   o = bench.check(o)
   local sources = compare.sources(what, "sweep")
   local lines = {}
-  local t = whole(name, sizes, sources, o, function(s)
+  local t = sweep_and_report(name, sizes, sources, o, function(s)
     lines[#lines + 1] = s
   end)
   t.devices, t.row = nil, nil
@@ -327,7 +324,7 @@ function sweep.call(given, what, o)
   end})
 end
 
--- Options may stand before the sizes and behind them.
+-- Reads options before the sizes and after them.
 local function parse(shell, words)
   local o, rest = bench.options(words)
   if not o then return shell.fail(":sweep: " .. rest) end
@@ -375,7 +372,7 @@ function sweep.run(shell, words)
       wrap.say(s)
       io.stdout:flush()
     end
-    local t = whole(name, sizes, sources, o, say)
+    local t = sweep_and_report(name, sizes, sources, o, say)
     local color = host.color "stdout"
     local lines = #t.reached > 2 and sweep.chart(t, {
       width = math.min(host.columns(), 80), utf8 = host.utf8(), color = color})

@@ -20,9 +20,9 @@ local nacre = package.loaded.nacre
 
 local time_once = {}
 
--- Marks in the current device's queue, if a device is in use; `stop` gives
--- the seconds between them.
-local function marks()
+-- Records events on the current device, if one is in use; `stop` returns the
+-- seconds between them.
+local function device_timer()
   if not machine.accelerator() then return nil end
   local from = nacre.cuda.Event {enable_timing = true}
   local to = nacre.cuda.Event {enable_timing = true}
@@ -34,11 +34,11 @@ local function marks()
   end
 end
 
--- Runs `run`, which gives what it returned in a table, or nil, and the
--- seconds that it took.
+-- Runs `run`, which returns its results in a table, or nil; returns the
+-- seconds, too.
 local function once(run, source)
   nacre.synchronize()
-  local stop = marks()
+  local stop = device_timer()
   local before = measure.counters()
   local results, seconds = run()
   if not results then return nil end
@@ -76,7 +76,7 @@ local function copied(r)
   return #parts > 0 and "copied " .. table.concat(parts, ", ") or nil
 end
 
--- Is there a peak to compare with that nobody has measured?
+-- Is the peak of this device missing?
 local function unmeasured(r, known)
   return not known and not r.emulated and r.operations > 0 and
          r.flops + r.bytes >= 1e6
@@ -129,8 +129,8 @@ function time_once.run(shell, source)
   out:write(time_once.line(r), "\n")
 end
 
--- For programs: a function, or a text that is compiled; gives what was
--- counted, and then the results.
+-- For programs: takes a function or a text; returns the counters, then the
+-- results.
 function time_once.call(f, ...)
   if type(f) == "string" then
     f = assert(load("return " .. f, "=stdin", "t") or load(f, "=stdin", "t"))

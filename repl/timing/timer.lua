@@ -87,7 +87,7 @@ local function run(t, options)
   return measurement(t, bench.named(r, source, t, env))
 end
 
--- One sample of `number` runs.
+-- One sample of `number' runs.
 function Timer:timeit(number)
   number = number or 1000000
   if not math.tointeger(number) or number < 1 then
@@ -97,8 +97,8 @@ function Timer:timeit(number)
                     budget = 1e-9})
 end
 
--- Options by name, or the values of `order` by place; `given` are both.  What
--- is not said is as `usual` has it.
+-- Reads options by name, or positional values in `order`; missing ones come
+-- from `usual`.
 local function seconds(method, order, usual, ...)
   local given = ...
   if type(given) ~= "table" then
@@ -142,7 +142,7 @@ local KINDS = {stmt = "string", setup = "string", globals = "table",
                num_threads = "number", label = "string", sub_label = "string",
                description = "string"}
 
--- Raises what is wrong with an option.
+-- Raises an error if an option is invalid.
 local function check(name, v)
   local kind = KINDS[name]
   if not kind then

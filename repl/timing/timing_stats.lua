@@ -15,7 +15,7 @@ function stats.sorted(list)
   return copy
 end
 
--- Of a sorted list, between neighbours by a straight line (as NumPy does).
+-- The quantile of a sorted list, linear between neighbours (as in NumPy).
 function stats.quantile(sorted, q)
   local at = 1 + q * (#sorted - 1)
   local low = math.floor(at)
@@ -27,8 +27,8 @@ function stats.median(list)
   return stats.quantile(stats.sorted(list), 0.5)
 end
 
--- The largest of sorted samples that belongs to the bulk of them: no further
--- from the middle half than four times its width, or a half of the median.
+-- The largest of the sorted samples that are not outliers: no further from the
+-- middle half than four times its width, or half of the median.
 function stats.bulk(sorted)
   local q1, q3 = stats.quantile(sorted, 0.25), stats.quantile(sorted, 0.75)
   local far = math.max(q3 + 4 * (q3 - q1), 1.5 * stats.quantile(sorted, 0.5))
@@ -37,8 +37,8 @@ function stats.bulk(sorted)
   return sorted[i]
 end
 
--- What is reported of samples; `half` tells how much the second half of them
--- took, compared with the first.
+-- The summary of samples; `half` is the ratio of their second half to the
+-- first.
 function stats.summary(samples)
   local s, n = stats.sorted(samples), #samples
   local q = function(x) return stats.quantile(s, x) end
@@ -52,11 +52,8 @@ function stats.summary(samples)
           q3 = q(0.75), half = half}
 end
 
---
--- Digits
---
--- Significant digits of x that an uncertainty leaves: the last one is of the
--- size of half of it.  1 at least, 3 at most.
+-- How many digits of x are significant given its uncertainty, from 1 to 3: the
+-- last one is about half of the uncertainty.
 function stats.digits(x, spread)
   if x == 0 or spread <= 0 then return 3 end
   local n = math.floor(math.log(math.abs(x), 10)) -
@@ -96,8 +93,8 @@ local function logerror(sorted)
   return (math.log(high) - math.log(low)) / (2 * normal(math.min(p, 0.5)))
 end
 
--- The ratio of the medians of two lists of times, and the interval that holds
--- it with 95 %; nil for the latter if one list is too short to tell.
+-- The ratio of the medians of two lists of times and its 95 % interval; the
+-- interval is nil if a list is too short.
 function stats.ratio(a, b)
   local x, y = stats.sorted(a), stats.sorted(b)
   local ratio = stats.quantile(x, 0.5) / stats.quantile(y, 0.5)
@@ -111,10 +108,10 @@ end
 --
 stats.CACHED = 1.1            -- of the memory's peak, and it was a cache's
 
--- `share` is {compute =, memory =, copies =}, of the measured peaks, where
--- known; then the seconds of the device per operation and its measured launch
--- latency.  Nil where the peaks are not known.  Bytes beyond what memory gives
--- came out of a cache, whose peak nobody measured: they are no verdict.
+-- What limits a run. `share` is {compute =, memory =, copies =}, parts of the
+-- measured peaks; then the seconds of the device per operation and its
+-- measured launch latency. Nil if the peaks are unknown. More bytes than
+-- memory can deliver came from a cache, whose peak is unknown: no verdict.
 function stats.verdict(share, each, latency)
   if not latency then return nil end
   local compute, memory = share.compute or 0, share.memory or 0
@@ -130,10 +127,7 @@ function stats.verdict(share, each, latency)
   return compute >= memory and "compute-bound" or "memory-bound"
 end
 
---
--- How often
---
--- 1, 2 or 5 times a power of ten, not below x.
+-- Rounds x up to 1, 2 or 5 times a power of ten.
 function stats.round(x)
   local power = 1
   while power * 10 <= x do power = power * 10 end
@@ -194,9 +188,9 @@ function stats.sizes(text)
   return name, list
 end
 
--- Where list b becomes and stays less than list a, over growing sizes: the
--- place in the lists, and the size, between two by a line in logarithms; nil
--- if it never does.  The size is nil where b is less from the beginning.
+-- Where list b becomes and stays less than list a over growing sizes: the
+-- index and the size, interpolated in logarithms; nil if it never does. The
+-- size is nil if b is less from the start.
 function stats.crossing(sizes, a, b)
   local at
   for i = #sizes, 1, -1 do

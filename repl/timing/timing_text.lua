@@ -12,10 +12,7 @@ local units = require "nacre.units"
 
 local text = {}
 
---
--- Numbers
---
--- x in n significant digits, never in powers of ten.
+-- x with n significant digits and without an exponent.
 local function significant(x, n)
   if x == 0 then return "0" end
   x = stats.trim(x, n)
@@ -25,7 +22,7 @@ end
 
 local SECONDS = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
 
--- The unit in which x, with n digits, is between 1 and 1000.
+-- The unit in which x, rounded to n digits, is between 1 and 1000.
 local function unitof(x, n)
   x = stats.trim(x, n)
   for _, unit in ipairs(SECONDS) do
@@ -34,7 +31,7 @@ local function unitof(x, n)
   return SECONDS[#SECONDS]
 end
 
--- A time in n significant digits, 3 if that is not said.
+-- A time with n significant digits, by default 3.
 function text.time(x, n)
   n = n or 3
   if x >= 119.5 then return units.seconds(x) end
@@ -53,8 +50,8 @@ end
 
 local SCALES = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 
--- 1.36e12, "FLOP/s" is "1.36 TFLOP/s"; nil where there is nothing to tell.
--- A second number says its unit if that is another: "1.66" or "1.66 PFLOP/s".
+-- 1.36e12, "FLOP/s" is "1.36 TFLOP/s"; nil if x is too small. A second number
+-- shows its unit only if that differs: "1.66" or "1.66 PFLOP/s".
 function text.rate(x, unit, n, other)
   n = n or 3
   if not (x >= 1) or x == math.huge then return nil end
@@ -68,8 +65,8 @@ function text.rate(x, unit, n, other)
   end
 end
 
--- A part, in percent; of 1 digit only where that still says on which side of
--- the whole it lies.
+-- A percentage; with 1 digit unless that would hide on which side of 100 it
+-- is.
 function text.percent(part, n)
   part = 100 * part
   if part < 1 then return "<1%" end
@@ -80,11 +77,8 @@ function text.digits(r)
   return r.samples and stats.digits(r.median, r.q3 - r.q1) or 3
 end
 
---
--- What was reached of what the machine can
---
--- Of a run that only copies to a device or back: the bytes, of which the
--- counter has twice as many, as read and as written, and the peak's name.
+-- For a run that only copies to a device or back: the bytes (the counter has
+-- each twice, read and written) and the name of the peak.
 local function onlycopies(r)
   local there, back = r.copied_in or 0, r.copied_out or 0
   local bytes = there + back
@@ -121,11 +115,11 @@ function text.reached(r, seconds, peak)
   return o
 end
 
--- Is it a matter of bytes rather than of arithmetic?
+-- Does a run move more bytes than it computes?
 function text.moves(o) return o.flops < o.bytes end
 
--- What limits it, or would: {rate, unit, share, peak}.  `moves` says which of
--- the two is to be told, whatever limits.
+-- What limits a run: {rate, unit, share, peak}; `moves` chooses between bytes
+-- and arithmetic.
 function text.limit(o, moves)
   if moves == nil then
     moves = text.moves(o)
@@ -135,10 +129,10 @@ function text.limit(o, moves)
   return {o.flops, "FLOP/s", o.compute, o.topflops}
 end
 
--- More than the memory gives came out of a cache.
+-- A note if more bytes were read than memory can deliver.
 function text.cached(o) return o.cached and "from a cache" or nil end
 
--- A line, if what one of the results is of prints.
+-- A line if one of the subjects prints, or nil.
 function text.printed(results)
   for _, r in ipairs(results) do
     if r.prints then
@@ -148,10 +142,7 @@ function text.printed(results)
   end
 end
 
---
--- Where
---
--- A line, if one of the results is of a device that is no GPU.
+-- A line if one of the devices is emulated, or nil.
 function text.emulated(results)
   for _, r in pairs(results) do
     if r.emulated then
@@ -161,7 +152,7 @@ function text.emulated(results)
   end
 end
 
--- The same of the devices in use, behind a line of times; "" if they are real.
+-- The same for the devices in use, after a line of times; "" if they are real.
 function text.emulatedmark()
   local _, emulated = machine.accelerator()
   return emulated and "  (CUDA is emulated: not a GPU)" or ""
@@ -181,10 +172,10 @@ local function shapeof(t)
   return ("%s[%s]"):format(t.dtype, table.concat(t:size(), "x"))
 end
 
--- The operands as the text names them: "float32[2x3] x float32[3x4]".
+-- The operands in the order of the text: "float32[2x3] x float32[3x4]".
 function text.operands(source, env)
   local tokens = require "nacre.lexer".tokens(source)
-  local valueof = require "nacre.measure".valueof
+  local valueof = require "nacre.measure".value_of
   local names, product, seen = {}, false, {}
   for i, token in ipairs(tokens) do
     local last, next = (tokens[i - 1] or {}).text, (tokens[i + 1] or {}).text
@@ -210,8 +201,8 @@ end
 --
 local BINS = 12
 
--- How the samples lie.  Those beyond the bulk, which is reckoned from the
--- middle half, would leave it one bar: they are only counted.
+-- A histogram of the samples. Outliers, which would squeeze the rest into one
+-- bar, are only counted.
 function text.histogram(r)
   local sorted, bins = stats.sorted(r.samples), {}
   local low, high = r.min, stats.bulk(sorted)
@@ -247,11 +238,11 @@ function text.runs(r)
   return ("%d x %d runs"):format(#r.samples, r.n)
 end
 
--- What a driver says of a clock that it holds down.
+-- The reasons of a driver for limiting a clock.
 local REASONS = {{0x04, "power cap"}, {0x08, "hardware slowdown"},
                  {0x20, "heat"}, {0x40, "heat"}, {0x80, "power brake"}}
 
--- How a GPU's clock moved between two looks at it, if that matters.
+-- How a GPU's clock changed between two readings, if it matters.
 function text.clock(from, to, bits)
   if not to then return nil end
   local why
@@ -265,7 +256,7 @@ function text.clock(from, to, bits)
     why and " (" .. why .. ")" or "")
 end
 
--- Why the figures are not as good as they look; a list, maybe empty.
+-- The reasons to doubt the figures, a list.
 function text.doubts(r)
   local list = {}
   local spread = (r.q3 - r.q1) / r.median
@@ -284,8 +275,8 @@ function text.doubts(r)
   return list, spread
 end
 
--- What else was at work while one of the results was measured; nil if nothing
--- that matters.  It is of the machine: said once for all of them.
+-- A warning if the machine was busy during a measurement; nil if not. It
+-- concerns the machine, so it is given once for all results.
 function text.load(results)
   local most = 0
   for _, r in ipairs(results) do most = math.max(most, r.load or 0) end
@@ -294,7 +285,7 @@ function text.load(results)
     machine.processors, machine.processors == 1 and "" or "s")
 end
 
--- The same in a line, or nil.
+-- All doubts on one line, or nil.
 function text.warning(r)
   local list, spread = text.doubts(r)
   if #list == 0 then return nil end
@@ -303,7 +294,7 @@ function text.warning(r)
   return ("%s: do not trust %s digit"):format(table.concat(list, ", "), digit)
 end
 
--- About as fast as an empty loop: there is nothing to be told.
+-- Is the run about as fast as an empty loop, so that its time means nothing?
 function text.nothing(r)
   if r.operations > 0 then return false end
   local kind = r.text and "text" or "function"
