@@ -30,7 +30,7 @@ const char *nl_alias(int i) {
   return i < NALIASES ? aliases[i].name : NULL;
 }
 
-const char *nl_unaliased(const char *name, char own[NL_NAME]) {
+const char *nl_resolve_alias(const char *name, char own[NL_NAME]) {
   const size_t n = strlen(name), bare = n - (n && name[n - 1] == '_');
   for (int i = 0; i < NALIASES; i++) {
     const char *a = aliases[i].name;

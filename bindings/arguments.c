@@ -39,7 +39,7 @@ static const char *kindof(lua_State *L, int i) {
 static int misfit(Reader *r, const Param *p, int i) {
   const char *got = kindof(r->L, i);
   if (i == r->next && lua_type(r->L, i) == LUA_TSTRING && /* eye(3, "cuda") */
-      nl_givenbyname(r->L, r->s, i, r->top))
+      nl_hint_named_arguments(r->L, r->s, i, r->top))
     return nl_check(r->L, NC_EVALUE);
   if (strcmp(p->name, "self") == 0) {
     nc_fail(NC_EVALUE, "self must be a tensor, not %s", got);
@@ -340,7 +340,7 @@ static void positional(Reader *r) {
   for (int i = r->s->positional - 1; r->refused && i >= 0; i--)
     if (!r->a->arg[i].given && r->s->param[i].optional)
       misfit(r, &r->s->param[i], r->next);      /* it did not fit */
-  nl_toomany(r->L, r->s, r->next, r->top);
+  nl_too_many_arguments(r->L, r->s, r->next, r->top);
 }
 
 int nl_findparam(const Signature *s, const char *name) {
@@ -526,7 +526,7 @@ static void fit(lua_State *L, const Bound *b, int limit) {
     place(&r);
   else if (r.top > limit) {
     if (nooptions(&r)) lua_pop(L, 1);
-    else nl_toomany(L, &s, r.next, r.top);
+    else nl_too_many_arguments(L, &s, r.next, r.top);
   }
 }
 

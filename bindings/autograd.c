@@ -522,7 +522,7 @@ int nl_setgradfield(lua_State *L, const char *key) {
 #define CHECK "fn:fn, inputs:any, eps:num=1e-6, atol:num=1e-5, "               \
   "rtol:num=1e-3, raise:bool=true -> boolean"
 
-const Bound nl_autograd[] = {
+const Bound nl_autograd_functions[] = {
   { "grad", NULL, "outputs:several, inputs:several, "
     "grad_outputs:gradients=nil, retain_graph:bool=nil, "
     "create_graph:bool=false, only_inputs:bool=true, allow_unused:bool=false, "
@@ -553,18 +553,18 @@ int nl_pushautograd(lua_State *L) {
   nl_pushembedded(L, "nacre.autograd");
   lua_pushvalue(L, -2);
   lua_newtable(L);
-  for (const Bound *b = nl_autograd; b->name; b++) {
+  for (const Bound *b = nl_autograd_functions; b->name; b++) {
     lua_pushstring(L, b->signature);
     lua_setfield(L, -2, b->name);
   }
   nl_pusharguments(L);
   nl_pushfail(L);
   lua_call(L, 4, 0);
-  nl_seal(L, "autograd");
+  nl_make_strict(L, "autograd");
   return 1;
 }
 
-const Bound nl_gradients[] = {
+const Bound nl_gradient_methods[] = {
   { "backward", backward, BACKWARD,
     "adds the gradient of self to the grad of every leaf that it depends on "
     "and that requires one; gradient is what to begin with, 1 for a single "

@@ -48,16 +48,18 @@ int nl_iserror(lua_State *L, int i);          /* an error of the core? */
 int nl_isinterrupt(lua_State *L, int i);      /* ... or else, by Ctrl-C? */
 Tensor *nl_checktensor(lua_State *L, int i);
 void nl_free(lua_State *L, int i);            /* empties the box at i */
-void nl_freelater(lua_State *L);              /* what nl_free had to keep */
+void nl_free_deferred(lua_State *L);              /* what nl_free had to keep */
 int nl_check(lua_State *L, int status);       /* raises the core's error */
 int nl_written(int status, const char *op);   /* ... of one into a tensor */
 void nl_pusherror(lua_State *L, const Error *e);      /* its object */
-void nl_watched(lua_State *L); /* op_events.c: tells of what nc_trace_any says */
+/* op_events.c: tells of what nc_trace_any says */
+void nl_report_events(lua_State *L);
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);
 void nl_pushscalar(lua_State *L, Scalar v);
 int nl_toscalar(lua_State *L, int i, Scalar *v); /* a number or boolean? */
-void nl_openbox(lua_State *L);
-void nl_opennamefields(lua_State *L); /* ("cuda:0").type (string_fields.c) */
+void nl_open_userdata(lua_State *L);
+/* ("cuda:0").type (string_fields.c) */
+void nl_open_string_fields(lua_State *L);
 
 /* Releases what is garbage if it is time; `bytes' is what the next
    operation is likely to allocate. */
@@ -67,17 +69,17 @@ void nl_collect(lua_State *L);
 typedef enum Pressure {
   PRESSURE_NONE, PRESSURE_SOME, PRESSURE_FULL
 } Pressure;
-Pressure nl_pressure(void);
-void nl_relieved(int full);   /* a collection was made */
-void nl_trimdevices(void);    /* every cache goes */
+Pressure nl_gpu_pressure(void);
+void nl_collected(int full);   /* a collection was made */
+void nl_empty_caches(void);    /* every cache goes */
 /* Is an operation without memory worth another attempt?  Then collects:
    tensors must be fetched anew. */
-int nl_again(lua_State *L, int status, int attempt);
+int nl_retry(lua_State *L, int status, int attempt);
 
 /* The same for what writes to the tensor, or the list of tensors, at index
    out (0: to none): not once a part of it may be written.  `writes' is what
    nl_writes gave before. */
-int nl_againinto(lua_State *L, int status, int attempt, int out,
+int nl_retry_into(lua_State *L, int status, int attempt, int out,
                  int64_t writes);
 int64_t nl_writes(lua_State *L, int out);
 
@@ -111,8 +113,8 @@ typedef struct Signature {
 } Signature;
 
 void nl_parsesignature(Signature *s, const char *name, const char *text);
-const Signature *nl_rowsignature(Op op);
-const Signature *nl_familysignature(Operator f);
+const Signature *nl_pointwise_signature(Op op);
+const Signature *nl_operator_signature(Operator f);
 /* Pushes "sum(self, dim=nil, ...) -> tensor". */
 int nl_findparam(const Signature *s, const char *name); /* or -1 */
 int nl_creates(const Signature *s);
@@ -129,7 +131,7 @@ typedef struct Args {
 
 /* What is to be read from the path, or the open file of Lua's, at index i; the
    bytes of a stream are read, and stay on the stack. */
-void nl_source(lua_State *L, int i, Source *from);
+void nl_read_source(lua_State *L, int i, Source *from);
 
 /* Reads the arguments on the stack; what is too long for Args is pushed. */
 void nl_readargs(lua_State *L, const Signature *s, Args *a);
@@ -138,8 +140,9 @@ void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a);
 /* The error of the arguments from `next' to `top', which are too many: sets
    it if all can be given by name; raises it (extra_arguments.c). */
-int nl_givenbyname(lua_State *L, const Signature *s, int next, int top);
-int nl_toomany(lua_State *L, const Signature *s, int next, int top);
+int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
+                            int top);
+int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top);
 /* What seeds the generator of every device, by the name of op. */
 #define NL_SEED "seed:int"
 void nl_reseed(lua_State *L, Signature *s, const char *op);
@@ -158,7 +161,7 @@ int nl_ispacked(lua_State *L, int64_t n);
 int nl_isoptions(lua_State *L, int i, const Signature *s);
 /* What is wrong with the keys of the list at index i, or NULL; *name: it has
    this name.  On the stack are values that hold the text. */
-const char *nl_oddkey(lua_State *L, int i, const char **name);
+const char *nl_find_bad_key(lua_State *L, int i, const char **name);
 void nl_checklist(lua_State *L, const char *op, int i); /* the error */
 /* The list of results on top says what it is where a tensor is meant. */
 void nl_setlist(lua_State *L);
@@ -188,7 +191,7 @@ int nl_closure(lua_State *L, lua_CFunction f, int which);     /* gives 1 */
 /* The name of the operation that `name' is another one of, or name itself;
    the i-th such name, or NULL (aliases.c). */
 #define NL_NAME 32
-const char *nl_unaliased(const char *name, char own[NL_NAME]);
+const char *nl_resolve_alias(const char *name, char own[NL_NAME]);
 const char *nl_alias(int i);
 /* Pushes the function of a name (registry.c); 0: there is none. */
 int nl_pushfunction(lua_State *L, const char *name, int where);
@@ -197,23 +200,23 @@ void nl_makeall(lua_State *L, int where);     /* into the table on top */
 int nl_pushname(lua_State *L, const char *name);
 /* The error that nacre, or its part at a path, at index 1 has no such name;
    0 for a name that begins with "_" (strict_names.c). */
-int nl_missing(lua_State *L, const char *path, const char *name);
+int nl_unknown_name(lua_State *L, const char *path, const char *name);
 /* From now on the table on top, the part at that path, and those in it raise
    that error for what they have not. */
-void nl_seal(lua_State *L, const char *path);
+void nl_make_strict(lua_State *L, const char *path);
 void nl_setcasts(lua_State *L, int lib);      /* nacre.long is "int64" */
 int nl_info(lua_State *L);                    /* nacre._info, _names, _rows */
 int nl_names(lua_State *L);
 int nl_rows(lua_State *L);
 
-int nl_callrow(lua_State *L);                 /* dispatch.c */
-int nl_callrowinto(lua_State *L);
-int nl_callfamily(lua_State *L);
-int nl_callfamilyinto(lua_State *L);
+int nl_call_pointwise(lua_State *L);                 /* dispatch.c */
+int nl_call_pointwise_into(lua_State *L);
+int nl_call_operator(lua_State *L);
+int nl_call_operator_into(lua_State *L);
 int nl_callwhere(lua_State *L);               /* overloads.c: t:where */
-int nl_whereonly(lua_State *L);
+int nl_where_condition(lua_State *L);
 /* The results of a call of f in a form that is not its signature's, or 0. */
-int nl_otherform(lua_State *L, Operator f);
+int nl_call_overload(lua_State *L, Operator f);
 
 /* Functions of Lua that graphs hold (graph_cycles.c) */
 typedef struct Ref {
@@ -231,33 +234,33 @@ int nl_pushref(lua_State *L, const Ref *f);   /* 0: it was collected */
 void nl_maycycle(lua_State *L, int i);
 #define nl_result(L, i) (nl_state(L)->refs ? nl_maycycle(L, i) : (void)0)
 /* Around a full collection: what only tensors lead to that only it leads to
-   is found.  nl_untie gives 0 where nothing is to be done. */
-int nl_untie(lua_State *L);
-void nl_tie(lua_State *L);
+   is found.  nl_untie_cycles gives 0 where nothing is to be done. */
+int nl_untie_cycles(lua_State *L);
+void nl_retie_cycles(lua_State *L);
 int nl_inbackward(void);                      /* autograd.c */
 
-extern const Bound nl_values[];               /* conversion.c */
+extern const Bound nl_conversions[];               /* conversion.c */
 extern const Bound nl_bytes[];                /* byte_strings.c */
-extern const Bound nl_methods[];              /* tensor_fields.c */
-extern const Bound nl_reshow[];               /* inplace_views.c */
-extern const Bound nl_session[];              /* defaults.c */
+extern const Bound nl_tensor_fields[];              /* tensor_fields.c */
+extern const Bound nl_inplace_views[];               /* inplace_views.c */
+extern const Bound nl_defaults[];              /* defaults.c */
 extern const Bound nl_files[];                /* tensor_files.c */
-extern const Bound nl_watching[];             /* op_events.c */
-extern const Bound nl_place[];                /* to_device.c */
+extern const Bound nl_op_events[];             /* op_events.c */
+extern const Bound nl_to_device[];                /* to_device.c */
 extern const Bound nl_cuda[];                 /* cuda_module.c: nacre.cuda */
-extern const Bound nl_stream[];               /* cuda_streams.c: methods */
-extern const Bound nl_gradients[];            /* autograd.c */
-extern const Bound nl_autograd[];             /* names in nacre.autograd */
-extern const Bound nl_event[];
+extern const Bound nl_stream_methods[]; /* cuda_streams.c: methods */
+extern const Bound nl_gradient_methods[];            /* autograd.c */
+extern const Bound nl_autograd_functions[]; /* names in nacre.autograd */
+extern const Bound nl_event_methods[];
 extern const Bound nl_png[];                  /* png.c */
-extern const Bound nl_randomness[];           /* generator.c */
-extern const Bound nl_generator[];            /* methods */
+extern const Bound nl_random_functions[];           /* generator.c */
+extern const Bound nl_generator_methods[];            /* methods */
 Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */
 
-void nl_openstandard(lua_State *L);           /* lua_overrides.c */
+void nl_open_overrides(lua_State *L);           /* lua_overrides.c */
 int nl_getfield(lua_State *L);                /* tensor_fields.c: t[key] */
 int nl_isfield(const char *key);              /* shape, dtype, ...? */
-void nl_pushextend(lua_State *L);             /* user_methods.c: nacre.Tensor */
+void nl_push_user_methods(lua_State *L); /* user_methods.c: nacre.Tensor */
 /* An error if t[key] = value is to set a field; 0: key is an index. */
 int nl_checkassign(lua_State *L);
 /* autograd.c: pushes t.grad and the like; 0: key is no such field */
@@ -297,8 +300,8 @@ const Device *nl_needdevice(lua_State *L, int i, const char *op);
 /* What the box holds gives way to the same in page-locked memory. */
 int nl_pin(Tensor **box);
 void nl_checkcuda(lua_State *L, int r, const char *op); /* nl_check, a hint */
-void nl_followdevice(void);   /* to be called when another one is current */
-int nl_totype(lua_State *L);  /* to_device.c: the upvalue says to which */
+void nl_device_changed(void);   /* to be called when another one is current */
+int nl_convert_dtype(lua_State *L); /* to_device.c: the upvalue says to which */
 
 int nl_pushtable(lua_State *L, const char *name); /* nacre.cuda, .backends */
 const Accelerator *nl_accelerator(lua_State *L, const char *op);
@@ -317,7 +320,7 @@ int nl_currentstream(lua_State *L);
 int nl_defaultstream(lua_State *L);
 /* Pushes what, once closed, makes current what is so now: the device, and
    the stream of device i. */
-void nl_restorelater(lua_State *L, int i);
+void nl_push_restore(lua_State *L, int i);
 
 int nl_index(lua_State *L);                   /* index_keys.c: not a name */
 int nl_newindex(lua_State *L);

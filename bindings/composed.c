@@ -71,7 +71,7 @@ static void pushall(lua_State *L) {
   }
   lua_getfield(L, all, "functions");
   for (lua_pushnil(L); lua_next(L, all + 1); lua_settop(L, all + 2))
-    if (lua_istable(L, -1)) nl_seal(L, lua_tostring(L, -2));
+    if (lua_istable(L, -1)) nl_make_strict(L, lua_tostring(L, -2));
   lua_settop(L, all);
 }
 

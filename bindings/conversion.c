@@ -242,7 +242,7 @@ static int summary(lua_State *L) {
   return 1;
 }
 
-const Bound nl_values[] = {
+const Bound nl_conversions[] = {
   { "tensor", newtensor, SIGNATURE,
     "a tensor of a number or of nested tables; integers give int64, "
     "others the default float dtype, true and false bool", 1 },

@@ -82,7 +82,7 @@ static void makecurrent(lua_State *L, int i, const char *op) {
   int r = nl_accelerator(L, op)->setcurrent(i);
   if (r != NC_OK) nc_error_op(op);
   nl_check(L, r);
-  nl_followdevice();
+  nl_device_changed();
 }
 
 static int set_device(lua_State *L) {
@@ -99,7 +99,7 @@ static int device(lua_State *L) {
   if (!lua_isfunction(L, 2))
     return nl_error(L, op, "what is to run there must be a function, not %s",
                     nl_typename(L, 2));
-  nl_restorelater(L, i);
+  nl_push_restore(L, i);
   lua_replace(L, 1);
   lua_toclose(L, 1);
   makecurrent(L, i, op);
@@ -263,7 +263,7 @@ static int reset_peak_memory_stats(lua_State *L) {
 /* Nothing is cached before the first use. */
 static int empty_cache(lua_State *L) {
   nl_collect(L);
-  nl_trimdevices();
+  nl_empty_caches();
   return 0;
 }
 
@@ -374,7 +374,7 @@ static int getsetting(lua_State *L) {
   const char *name = luaL_checkstring(L, 2);
   int64_t v = tf32;
   if (strcmp(name, "allow_tf32") != 0)
-    return nl_missing(L, "backends.cuda.matmul", name);
+    return nl_unknown_name(L, "backends.cuda.matmul", name);
   if (a) nl_check(L, a->get("allow_tf32", &v));
   lua_pushboolean(L, v != 0);
   return 1;
@@ -409,7 +409,7 @@ static void pushbackends(lua_State *L) {
 int nl_pushtable(lua_State *L, const char *name) {
   if (strcmp(name, "backends") == 0) {
     pushbackends(L);
-    nl_seal(L, name);
+    nl_make_strict(L, name);
     return 1;
   }
   if (strcmp(name, "cuda") != 0) return 0;
@@ -418,6 +418,6 @@ int nl_pushtable(lua_State *L, const char *name) {
     nl_pushbound(L, b);
     lua_setfield(L, -2, b->name);
   }
-  nl_seal(L, name);
+  nl_make_strict(L, name);
   return 1;
 }

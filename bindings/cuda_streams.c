@@ -116,7 +116,7 @@ static StreamBox *newstreambox(lua_State *L) {
   };
   StreamBox *b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
-  setkind(L, STREAM, events, nl_stream, streamfield);
+  setkind(L, STREAM, events, nl_stream_methods, streamfield);
   return b;
 }
 
@@ -127,7 +127,7 @@ static EventBox *neweventbox(lua_State *L) {
   };
   EventBox *b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
-  setkind(L, EVENT, events, nl_event, eventfield);
+  setkind(L, EVENT, events, nl_event_methods, eventfield);
   return b;
 }
 
@@ -157,12 +157,12 @@ static int streamfield(lua_State *L) {
   else if (strcmp(key, "device") == 0 || strcmp(key, "cuda_stream") == 0)
     return nl_error(L, "", "the stream was closed");
   else
-    return method(L, "stream", nl_stream);
+    return method(L, "stream", nl_stream_methods);
   return 1;
 }
 
 static int eventfield(lua_State *L) {
-  return method(L, "event", nl_event);
+  return method(L, "event", nl_event_methods);
 }
 
 /* One that is current gives way to the default one. */
@@ -229,7 +229,7 @@ static void setcurrent(lua_State *L, int k, const char *op) {
   lua_pushvalue(L, k);
   lua_rawseti(L, -2, a->streamdevice(b->s));
   lua_pop(L, 1);
-  nl_followdevice();
+  nl_device_changed();
 }
 
 int nl_currentstream(lua_State *L) {
@@ -260,11 +260,11 @@ static int restore(lua_State *L) {
     if (b->s) setcurrent(L, -1, "cuda.stream");
   }
   nl_check(L, a->setcurrent(*device));
-  nl_followdevice();
+  nl_device_changed();
   return 0;
 }
 
-void nl_restorelater(lua_State *L, int i) {
+void nl_push_restore(lua_State *L, int i) {
   const Accelerator *a = nc_opened();
   int *device = lua_newuserdatauv(L, sizeof *device, 1);
   *device = a->current();
@@ -287,7 +287,7 @@ int nl_withstream(lua_State *L) {
                     lua_isnone(L, 2) ? "nothing" : nl_typename(L, 2));
   if (!lua_isnil(L, 1)) {
     const Accelerator *a = nl_accelerator(L, op);
-    nl_restorelater(L, a->streamdevice(checkstream(L, 1, op)->s));
+    nl_push_restore(L, a->streamdevice(checkstream(L, 1, op)->s));
     lua_pushvalue(L, 1);
     lua_insert(L, 2);           /* the stream stays on the stack */
     lua_replace(L, 1);
@@ -332,7 +332,7 @@ int nl_newstream(lua_State *L) {
   b->priority = (int)args.arg[1].s.i;
   b->owned = 1;
   r = a->newstream(&b->s, i, b->priority);
-  if (nl_again(L, r, 0)) r = a->newstream(&b->s, i, b->priority);
+  if (nl_retry(L, r, 0)) r = a->newstream(&b->s, i, b->priority);
   checked(L, op, r);
   return 1;
 }
@@ -390,7 +390,7 @@ static int waitstream(lua_State *L) {
   return 0;
 }
 
-const Bound nl_stream[] = {
+const Bound nl_stream_methods[] = {
   { "wait_event", wait_event, "self, event:any",
     "what the stream is asked to do from now on waits for an event", 2 },
   { "wait_stream", wait_stream, "self, stream:any",
@@ -464,7 +464,7 @@ static int elapsed_time(lua_State *L) {
   return 1;
 }
 
-const Bound nl_event[] = {
+const Bound nl_event_methods[] = {
   { "record", record, "self, stream:any=nil",
     "marks the present place of a stream, the current one if none is given",
     2 },

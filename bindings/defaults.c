@@ -142,7 +142,7 @@ static int fail_alloc(lua_State *L) {
 
 static int empty_cache(lua_State *L) {
   nl_collect(L);
-  nl_trimdevices();
+  nl_empty_caches();
   return 0;
 }
 
@@ -155,7 +155,7 @@ static int set_memory_limit(lua_State *L) {
   return 0;
 }
 
-const Bound nl_session[] = {
+const Bound nl_defaults[] = {
   { "manual_seed", manual_seed, NL_SEED,
     "seeds the random numbers, Lua's math.random among them", 1 },
   { "initial_seed", initial_seed, "-> integer", "the seed in use", 1 },

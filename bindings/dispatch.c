@@ -16,7 +16,7 @@
 static void pace(lua_State *L, int64_t before) {
   int64_t n = nc_memory.since - before;
   if (n > 0) nl_pace(L, n);
-  if (nc_trace_any) nl_watched(L);
+  if (nc_trace_any) nl_report_events(L);
 }
 
 /* A tensor that was being written to holds old and new values: whoever is told
@@ -47,11 +47,12 @@ int64_t nl_writes(lua_State *L, int out) {
   return n;
 }
 
-int nl_againinto(lua_State *L, int status, int attempt, int out,
+int nl_retry_into(lua_State *L, int status, int attempt, int out,
                  int64_t writes) {
-  if (status == NC_ENOMEM && out && nl_writes(L, out) != writes) nc_error_partial();
+  if (status == NC_ENOMEM && out && nl_writes(L, out) != writes)
+    nc_error_partial();
   if (out && nc_lasterror()->partly) return 0;
-  return nl_again(L, status, attempt);
+  return nl_retry(L, status, attempt);
 }
 
 /* A failure of the operation `name' that was called as name_. */
@@ -122,7 +123,7 @@ static int runrow(lua_State *L, Op op, const Signature *s, const Args *a,
 
 /* The full call, with options; `into' writes the result to self. */
 static int fullrow(lua_State *L, Op op, int into) {
-  const Signature *s = nl_rowsignature(op);
+  const Signature *s = nl_pointwise_signature(op);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
   int64_t writes = 0;
@@ -136,7 +137,7 @@ static int fullrow(lua_State *L, Op op, int into) {
     y = nl_newbox(L);
     if (attempt == 0) writes = nl_writes(L, out);
     r = runrow(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
-    if (!nl_againinto(L, r, attempt, out, writes)) break;
+    if (!nl_retry_into(L, r, attempt, out, writes)) break;
   }
   nl_check(L, out ? nl_written(named(r, into, s->name), s->name) : r);
   if (out) lua_pushvalue(L, out);
@@ -150,7 +151,7 @@ static const double *known[OP_COUNT];   /* NULL: not asked for yet */
 
 static const double *finddefaults(Op op) {
   static double par[OP_COUNT][2];
-  const Signature *s = nl_rowsignature(op);
+  const Signature *s = nl_pointwise_signature(op);
   const int n = nc_arity(op);
   par[op][0] = 1;
   for (int i = 0; i < 2 && n + i < s->n; i++)
@@ -169,8 +170,9 @@ static int quickrow(lua_State *L, Op op, int *status) {
   if (nc_opinfo[op].kind == REDUCE_OP) {
     double par[2] = { 1, 0 };
     if (lua_gettop(L) != 1 || (t = nl_totensor(L, 1)) == NULL) return 0;
-    par[0] = nl_rowsignature(op)->n > 4
-                 ? nc_tofloat(nl_rowsignature(op)->param[4].fallback.s) : 1;
+    par[0] = nl_pointwise_signature(op)->n > 4
+                 ? nc_tofloat(nl_pointwise_signature(op)->param[4].fallback.s)
+                 : 1;
     *status = nc_reduce(nl_newbox(L), op, t, ~0u, 0, DT_NONE, par, NULL);
     return 1;
   }
@@ -179,7 +181,7 @@ static int quickrow(lua_State *L, Op op, int *status) {
   return 1;
 }
 
-int nl_callrow(lua_State *L) {
+int nl_call_pointwise(lua_State *L) {
   const Op op = (Op)nl_which(L);
   const int64_t before = nc_memory.since;
   int r;
@@ -192,11 +194,11 @@ int nl_callrow(lua_State *L) {
     if (r != NC_ENOMEM) return nl_check(L, r);
     lua_pop(L, 1);
   }
-  if (op == OP_where && lua_gettop(L) == 1) return nl_whereonly(L);
+  if (op == OP_where && lua_gettop(L) == 1) return nl_where_condition(L);
   return fullrow(L, op, 0);
 }
 
-int nl_callrowinto(lua_State *L) {
+int nl_call_pointwise_into(lua_State *L) {
   const Op op = (Op)nl_which(L);
   Arg in[NC_MAXIN];
   Tensor *y;
@@ -313,7 +315,7 @@ static int apart(lua_State *L, Tensor **self) {
 
 static int family(lua_State *L, int into) {
   const Operator f = (Operator)nl_which(L);
-  const Signature *s = nl_familysignature(f);
+  const Signature *s = nl_operator_signature(f);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
   const int lists = strstr(s->results, "tensors") != NULL;
@@ -345,7 +347,7 @@ static int family(lua_State *L, int into) {
     if (r == NC_OK && out) r = writeall(L, s, out, y);
     if (r == NC_OK && a.pin) r = nl_pin(y[0]);
     if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
-    if (!nl_againinto(L, r, attempt, writer ? 1 : out, writes)) break;
+    if (!nl_retry_into(L, r, attempt, writer ? 1 : out, writes)) break;
   }
   if (r != NC_OK) {
     if (into) nc_error_replace(c->arg[0].t, a.arg[0].t);
@@ -360,11 +362,11 @@ static int family(lua_State *L, int into) {
   return n;
 }
 
-int nl_callfamily(lua_State *L) {
-  const int given = nl_otherform(L, (Operator)nl_which(L));
+int nl_call_operator(lua_State *L) {
+  const int given = nl_call_overload(L, (Operator)nl_which(L));
   return given ? given : family(L, 0);
 }
 
-int nl_callfamilyinto(lua_State *L) {
+int nl_call_operator_into(lua_State *L) {
   return family(L, 1);
 }

@@ -52,7 +52,8 @@ static void pushpair(lua_State *L, int i, const char *name) {
 }
 
 /* {alpha=0.1} if everything from index `next' on can be given by name. */
-int nl_givenbyname(lua_State *L, const Signature *s, int next, int top) {
+int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
+                            int top) {
   char names[NC_TEXT] = "";
   unsigned used = 0;
   luaL_Buffer b;
@@ -86,11 +87,11 @@ static void count(const Signature *s, int got) {
           got - self);
 }
 
-int nl_toomany(lua_State *L, const Signature *s, int next, int top) {
+int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
   int sizes = 0;
   if (lua_isnil(L, next)) /* zeros(3, n), of an unknown n */
     return nl_error(L, s->name, "arg %d is nil", next);
-  if (nl_givenbyname(L, s, next, top)) return nl_check(L, NC_EVALUE);
+  if (nl_hint_named_arguments(L, s, next, top)) return nl_check(L, NC_EVALUE);
   for (int i = 0; i < s->positional; i++) sizes |= s->param[i].type == P_SIZE;
   if (sizes)
     nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,

@@ -142,7 +142,7 @@ static int clone(lua_State *L) {
   return 1;
 }
 
-const Bound nl_generator[] = {
+const Bound nl_generator_methods[] = {
   { "manual_seed", manual_seed, "self:any, seed:int -> generator",
     "seeds it; what it gives depends on the seed alone", NL_METHOD },
   { "seed", seed, "self:any -> integer", "seeds it from the system; returns the seed",
@@ -174,7 +174,7 @@ static int field(lua_State *L) {
     lua_pushstring(L, b->device->name);
     return 1;
   }
-  for (const Bound *m = nl_generator; m->name; m++)
+  for (const Bound *m = nl_generator_methods; m->name; m++)
     if (strcmp(m->name, key) == 0) {
       nl_pushbound(L, m);
       return 1;
@@ -233,7 +233,7 @@ static int fork_rng(lua_State *L) {
   return r == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
-const Bound nl_randomness[] = {
+const Bound nl_random_functions[] = {
   { "Generator", new, NEW,
     "a source of random numbers of its own, for generator=", NL_FUNCTION },
   { "seed", seedagain, "-> integer",

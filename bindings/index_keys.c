@@ -143,7 +143,7 @@ static void addrange(lua_State *L, Keys *k, int i) {
   const char *name;
   nl_plain(L, i, 0);
   size_t n = lua_rawlen(L, i);
-  if (nl_oddkey(L, i, &name))
+  if (nl_find_bad_key(L, i, &name))
     wrong(L, NULL, "a range is {first, last} or {first, last, step}");
   if (n == 0) x.kind = IX_ALL;
   if (n == 1)
@@ -198,7 +198,7 @@ static void readkey(lua_State *L, Keys *k, int i) {
   }
   luaL_checkstack(L, 8, NULL);
   nl_plain(L, i, 0);
-  const char *name, *odd = nl_oddkey(L, i, &name);
+  const char *name, *odd = nl_find_bad_key(L, i, &name);
   size_t n = lua_rawlen(L, i);
   int item = lua_gettop(L) + 1;
   if (n > NC_MAXINDEX) toomany(L);
@@ -257,14 +257,14 @@ static int get(lua_State *L, const Keys *k) {
 
 /* Another attempt, or an error, or neither. */
 static int again(lua_State *L, int r, int *attempts) {
-  if (nl_again(L, r, (*attempts)++)) return 1;
+  if (nl_retry(L, r, (*attempts)++)) return 1;
   nl_check(L, r);
   return 0;
 }
 
 /* The same where self is written to, which was before `writes' times. */
 static int againinto(lua_State *L, int r, int *attempts, int64_t writes) {
-  if (nl_againinto(L, r, (*attempts)++, 1, writes)) return 1;
+  if (nl_retry_into(L, r, (*attempts)++, 1, writes)) return 1;
   nl_check(L, nl_written(r, "the assignment"));
   return 0;
 }

@@ -30,7 +30,7 @@ static int show(lua_State *L, const char *name) {
 /* By the view of the same name, without the _. */
 static int byview(lua_State *L, const char *name, Operator f) {
   nl_checktensor(L, 1);
-  nl_closure(L, nl_callfamily, f);
+  nl_closure(L, nl_call_operator, f);
   lua_pushvalue(L, 1);
   lua_rotate(L, 2, 2);
   lua_call(L, lua_gettop(L) - 2, 1);
@@ -153,7 +153,7 @@ static int set(lua_State *L) {
   return show(L, "set_");
 }
 
-const Bound nl_reshow[] = {
+const Bound nl_inplace_views[] = {
   { "transpose_", transpose, "self, dim0:dim, dim1:dim -> tensor",
     "swaps two dimensions of self, not its memory", 2 },
   { "swapdims_", swapdims, "self, dim0:dim, dim1:dim -> tensor",

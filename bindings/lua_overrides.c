@@ -43,12 +43,12 @@ static int collectgarbage(lua_State *L) {
     "incremental", "setpause", "setstepmul", NULL
   };
   const int full = luaL_checkoption(L, 1, "collect", options) == 0;
-  const int untied = full && nl_untie(L);
+  const int untied = full && nl_untie_cycles(L);
   int status;
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-  if (untied) nl_tie(L);
+  if (untied) nl_retie_cycles(L);
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
@@ -61,7 +61,7 @@ static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
     lua_pop(L, 1);
 }
 
-void nl_openstandard(lua_State *L) {
+void nl_open_overrides(lua_State *L) {
   lua_pushglobaltable(L);
   wrap(L, lua_gettop(L), "ipairs", noipairs);
   wrap(L, lua_gettop(L), "collectgarbage", collectgarbage);

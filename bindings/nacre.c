@@ -23,7 +23,7 @@ static const struct { const char *event; Op op; } operators[] = {
 /* Lua passes the operand of a unary operator twice. */
 static int unary(lua_State *L) {
   lua_settop(L, 1);
-  return nl_callrow(L);
+  return nl_call_pointwise(L);
 }
 
 static int length(lua_State *L) {
@@ -106,7 +106,7 @@ static int concat(lua_State *L) {
   lua_insert(L, 1);
   lua_rawseti(L, 1, 2);
   lua_rawseti(L, 1, 1);
-  return nl_callfamily(L);
+  return nl_call_operator(L);
 }
 
 /* "float32[2x3] cpu" */
@@ -142,7 +142,7 @@ static void event(lua_State *L, int meta, const char *name, lua_CFunction f) {
 static void openevents(lua_State *L, int lib) {
   const int meta = lib + 2;
   for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-    nl_closure(L, nl_callrow, operators[i].op);
+    nl_closure(L, nl_call_pointwise, operators[i].op);
     lua_setfield(L, meta, operators[i].event);
   }
   nl_closure(L, unary, OP_neg);
@@ -168,7 +168,7 @@ static void openevents(lua_State *L, int lib) {
   lua_pushvalue(L, lib + 1);
   lua_pushcclosure(L, nl_getfield, 1);
   lua_setfield(L, meta, "__index");
-  nl_openstandard(L);
+  nl_open_overrides(L);
 }
 
 /*
@@ -226,9 +226,9 @@ static int lookup(lua_State *L) {
   }
   if (strcmp(name, "Tensor") == 0) {
     lua_pushvalue(L, lua_upvalueindex(1));
-    nl_pushextend(L);
+    nl_push_user_methods(L);
   } else if (!nl_pushname(L, name))
-    return nl_missing(L, "", name);
+    return nl_unknown_name(L, "", name);
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);
@@ -266,7 +266,7 @@ int luaopen_nacre(lua_State *L) {
   luaL_checkstack(L, 20, NULL);
   lua_createtable(L, 0, 32);
   lua_newtable(L);
-  nl_openbox(L);
+  nl_open_userdata(L);
   openevents(L, lib);
   opentypes(L, lib);
   openlookup(L, lib);
@@ -282,7 +282,7 @@ int luaopen_nacre(lua_State *L) {
   lua_setfield(L, lib, "version");
   lua_pushstring(L, NC_VERSION);
   lua_setfield(L, lib, "__version__");
-  nl_opennamefields(L);
+  nl_open_string_fields(L);
   lua_settop(L, lib);
   return 1;
 }

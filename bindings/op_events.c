@@ -80,7 +80,7 @@ static int tell(lua_State *L) {
 }
 
 /* Nobody watches who is told. */
-void nl_watched(lua_State *L) {
+void nl_report_events(lua_State *L) {
   const unsigned watching = nc_tracing;
   int status;
   luaL_checkstack(L, 2, NULL);
@@ -97,7 +97,7 @@ static int watch(lua_State *L) {
   static const char *const name[] = { "steps", "nan", "trap", "dry" };
   const char *text = luaL_checkstring(L, 1);
   unsigned wanted = 0;
-  if (nc_trace_any) nl_watched(L);
+  if (nc_trace_any) nl_report_events(L);
   for (size_t i = 0; i < sizeof name / sizeof *name; i++)
     if (strstr(text, name[i])) wanted |= 1u << i;
   lua_settop(L, 2);
@@ -134,7 +134,7 @@ static int isdry(lua_State *L) {
   return 1;
 }
 
-const Bound nl_watching[] = {
+const Bound nl_op_events[] = {
   { "_watch", watch, "wanted:text, fn=nil", "", 1 },
   { "_unwatched", unwatched, "fn:any, ... -> results", "", 1 },
   { "_isdry", isdry, "self -> boolean", "", 1 },

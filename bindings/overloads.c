@@ -18,11 +18,11 @@ int nl_callwhere(lua_State *L) {
     lua_copy(L, 2, 1);
     lua_replace(L, 2);
   }
-  return nl_callrow(L);
+  return nl_call_pointwise(L);
 }
 
 /* nacre.where(condition): the positions where it holds */
-int nl_whereonly(lua_State *L) {
+int nl_where_condition(lua_State *L) {
   nl_pushfunction(L, "nonzero", NL_FUNCTION);
   lua_insert(L, 1);
   lua_createtable(L, 0, 1);
@@ -57,7 +57,7 @@ static int namednorm(lua_State *L) {
   const int top = lua_gettop(L);
   const char *p;
   if (top > 1 && lua_istable(L, top)) {
-    nl_plainoptions(L, top, nl_familysignature(OPERATOR_norm));
+    nl_plainoptions(L, top, nl_operator_signature(OPERATOR_norm));
     lua_pushliteral(L, "p");
     const int named = lua_rawget(L, top) == LUA_TSTRING;
     lua_pop(L, 1);
@@ -100,7 +100,7 @@ static int ofeach(lua_State *L, Operator f) {
   const lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   lua_createtable(L, (int)n, 0);
   for (lua_Integer i = 1; i <= n; i++) {
-    nl_closure(L, nl_callfamily, (int)f);
+    nl_closure(L, nl_call_operator, (int)f);
     if (lua_rawgeti(L, list, i) == LUA_TTABLE)
       return nl_error(L, nc_operators[f].name, "element %d of the list is a "
                       "table, not a tensor", (int)i);
@@ -110,7 +110,7 @@ static int ofeach(lua_State *L, Operator f) {
   return 1;
 }
 
-int nl_otherform(lua_State *L, Operator f) {
+int nl_call_overload(lua_State *L, Operator f) {
   switch (f) {
     case OPERATOR_norm: return namednorm(L);
     case OPERATOR_atleast_1d: case OPERATOR_atleast_2d: case OPERATOR_atleast_3d:

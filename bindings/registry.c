@@ -13,15 +13,16 @@
 #include "bindings/binding.h"
 
 static const Bound *const bounds[] = {
-  nl_values, nl_bytes, nl_methods, nl_reshow, nl_session, nl_files, nl_watching,
-  nl_place, nl_gradients, nl_randomness, nl_png
+  nl_conversions, nl_bytes, nl_tensor_fields, nl_inplace_views, nl_defaults,
+  nl_files, nl_op_events, nl_to_device, nl_gradient_methods,
+  nl_random_functions, nl_png
 };
 
 /* What is not in `nacre' itself, and what stands before its names there. */
 static const struct { const char *prefix; const Bound *list; } others[] = {
-  { "cuda.", nl_cuda }, { "autograd.", nl_autograd },
-  { "Stream:", nl_stream }, { "Event:", nl_event },
-  { "Generator:", nl_generator }
+  { "cuda.", nl_cuda }, { "autograd.", nl_autograd_functions },
+  { "Stream:", nl_stream_methods }, { "Event:", nl_event_methods },
+  { "Generator:", nl_generator_methods }
 };
 #define NOTHERS (sizeof others / sizeof *others)
 
@@ -95,29 +96,29 @@ static int findcast(const char *name) {
 /* name_: the form that writes into self */
 static int pushinto(lua_State *L, const char *name, size_t n) {
   int op = findrow(name, n), f = findfamily(name, n);
-  if (op >= 0 && rowinto(op)) return nl_closure(L, nl_callrowinto, op);
-  if (f >= 0 && familyinto(f)) return nl_closure(L, nl_callfamilyinto, f);
+  if (op >= 0 && rowinto(op)) return nl_closure(L, nl_call_pointwise_into, op);
+  if (f >= 0 && familyinto(f)) return nl_closure(L, nl_call_operator_into, f);
   return 0;
 }
 
 int nl_pushfunction(lua_State *L, const char *given, int where) {
   char own[NL_NAME];
-  const char *name = nl_unaliased(given, own);
+  const char *name = nl_resolve_alias(given, own);
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n);
   const Bound *b;
   if (op == OP_where && where == NL_METHOD)
     return nl_closure(L, nl_callwhere, op);
-  if (op >= 0) return nl_closure(L, nl_callrow, op);
+  if (op >= 0) return nl_closure(L, nl_call_pointwise, op);
   if (f >= 0 && (familywhere(f) & where))
-    return nl_closure(L, nl_callfamily, f);
+    return nl_closure(L, nl_call_operator, f);
   if ((b = findbound(name, where)) != NULL) {
     nl_pushbound(L, b);
     return 1;
   }
   if (where != NL_METHOD || n == 0) return 0;
   if (findcast(name) >= 0)
-    return nl_closure(L, nl_totype, casts[findcast(name)].type);
+    return nl_closure(L, nl_convert_dtype, casts[findcast(name)].type);
   return name[n - 1] == '_' ? pushinto(L, name, n - 1) : 0;
 }
 
@@ -203,7 +204,7 @@ static void rowinfo(lua_State *L, int op) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "grad");
-  setsignature(L, nl_rowsignature((Op)op));
+  setsignature(L, nl_pointwise_signature((Op)op));
 }
 
 static void plaininfo(lua_State *L, const Signature *s, const char *kind,
@@ -215,7 +216,7 @@ static void plaininfo(lua_State *L, const Signature *s, const char *kind,
 
 static void familyinfo(lua_State *L, int f) {
   const OperatorInfo *info = &nc_operators[f];
-  const Signature *s = nl_familysignature((Operator)f);
+  const Signature *s = nl_operator_signature((Operator)f);
   const int source = s->n > 1 && (s->param[1].type == P_TENSOR ||
                                   s->param[1].type == P_OPERAND);
   plaininfo(L, s, "family", info->doc);
@@ -243,18 +244,21 @@ static int pushname(lua_State *L) {
   const void *upvalue =
       lua_getupvalue(L, 1, 1) ? lua_touserdata(L, -1) : NULL;
   const int which = (int)(intptr_t)upvalue;
-  if (f == nl_callrow || f == nl_callrowinto || f == nl_callwhere)
+  if (f == nl_call_pointwise || f == nl_call_pointwise_into ||
+      f == nl_callwhere)
     name = nc_opinfo[which].name;
-  if (f == nl_callfamily || f == nl_callfamilyinto)
+  if (f == nl_call_operator || f == nl_call_operator_into)
     name = nc_operators[which].name;
-  for (size_t i = 0; f == nl_totype && i < NCASTS; i++)
+  for (size_t i = 0; f == nl_convert_dtype && i < NCASTS; i++)
     if ((int)casts[i].type == which) name = casts[i].name;
   for (size_t i = 0; !name && i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++)
       if (nl_isbound(L, 1, b)) name = b->name;
   if (name == NULL) return 0;
   lua_pushfstring(L, "%s%s", name,
-                  f == nl_callrowinto || f == nl_callfamilyinto ? "_" : "");
+                  f == nl_call_pointwise_into || f == nl_call_operator_into
+                    ? "_"
+                    : "");
   lua_replace(L, 1);
   return 1;
 }
@@ -298,7 +302,7 @@ static void setaliases(lua_State *L, const char *name) {
   lua_newtable(L);
   for (int i = 0; nl_alias(i); i++) {
     char own[NL_NAME];
-    if (strcmp(nl_unaliased(nl_alias(i), own), name) != 0) continue;
+    if (strcmp(nl_resolve_alias(nl_alias(i), own), name) != 0) continue;
     lua_pushstring(L, nl_alias(i));
     lua_rawseti(L, -2, ++n);
   }
@@ -313,7 +317,7 @@ int nl_info(lua_State *L) {
   }
   if (lua_type(L, 1) == LUA_TFUNCTION) return nl_composedinfo(L, 1);
   char own[NL_NAME];
-  const char *given = nl_unaliased(luaL_checkstring(L, 1), own);
+  const char *given = nl_resolve_alias(luaL_checkstring(L, 1), own);
   const char *name = basename(L, given);
   size_t n = strlen(name);
   int op = findrow(name, n), f = findfamily(name, n);

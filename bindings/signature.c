@@ -132,7 +132,7 @@ static const char *usual(OpKind kind) {
   }
 }
 
-const Signature *nl_rowsignature(Op op) {
+const Signature *nl_pointwise_signature(Op op) {
   static Signature signatures[OP_COUNT];
   static char texts[OP_COUNT][128];
   Signature *s = &signatures[op];
@@ -150,7 +150,7 @@ const Signature *nl_rowsignature(Op op) {
   return s;
 }
 
-const Signature *nl_familysignature(Operator f) {
+const Signature *nl_operator_signature(Operator f) {
   static Signature signatures[OPERATOR_COUNT];
   Signature *s = &signatures[f];
   if (s->name == NULL)

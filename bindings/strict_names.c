@@ -62,7 +62,7 @@ static const char *const *names(lua_State *L, const char *path,
   return list;
 }
 
-int nl_missing(lua_State *L, const char *path, const char *name) {
+int nl_unknown_name(lua_State *L, const char *path, const char *name) {
   const char *const *list, *near, *dot = *path ? "." : "";
   luaL_checktype(L, 1, LUA_TTABLE);
   if (name[0] == '_') return 0;         /* asked for by programs */
@@ -84,18 +84,18 @@ int nl_missing(lua_State *L, const char *path, const char *name) {
 
 static int lookup(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
-  return nl_missing(L, lua_tostring(L, lua_upvalueindex(1)),
+  return nl_unknown_name(L, lua_tostring(L, lua_upvalueindex(1)),
                     lua_tostring(L, 2));
 }
 
-void nl_seal(lua_State *L, const char *path) {
+void nl_make_strict(lua_State *L, const char *path) {
   const int t = lua_gettop(L);
   luaL_checkstack(L, 6, NULL);
   for (lua_pushnil(L); lua_next(L, t); lua_settop(L, t + 1)) {
     if (!lua_istable(L, -1) || lua_getmetatable(L, -1)) continue;
     lua_pushfstring(L, "%s.%s", path, lua_tostring(L, -2));
     lua_insert(L, -2);
-    nl_seal(L, lua_tostring(L, -2));
+    nl_make_strict(L, lua_tostring(L, -2));
   }
   lua_createtable(L, 0, 1);
   lua_pushstring(L, path);

@@ -84,7 +84,7 @@ static int index(lua_State *L) {
 }
 
 /* A program that has set the event of strings itself keeps its own. */
-void nl_opennamefields(lua_State *L) {
+void nl_open_string_fields(lua_State *L) {
   const int top = lua_gettop(L);
   lua_pushliteral(L, "");
   if (lua_getmetatable(L, -1) && lua_getglobal(L, "string") == LUA_TTABLE &&

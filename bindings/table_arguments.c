@@ -149,7 +149,7 @@ int nl_ispacked(lua_State *L, int64_t n) {
 
 /* The list is looked at from its last element on: behind it comes what is no
    element. */
-const char *nl_oddkey(lua_State *L, int i, const char **name) {
+const char *nl_find_bad_key(lua_State *L, int i, const char **name) {
   const int64_t n = (int64_t)lua_rawlen(L, i);
   *name = NULL;
   i = lua_absindex(L, i);
@@ -179,7 +179,7 @@ const char *nl_oddkey(lua_State *L, int i, const char **name) {
 }
 
 void nl_checklist(lua_State *L, const char *op, int i) {
-  const char *name, *odd = nl_oddkey(L, i, &name);
+  const char *name, *odd = nl_find_bad_key(L, i, &name);
   if (name) {
     nc_fail(NC_EVALUE, "a table holds either a list or named arguments, not "
             "both");
@@ -224,7 +224,7 @@ static int plain(lua_State *L) {
 static int odd(lua_State *L) {
   const char *name, *text;
   luaL_checktype(L, 1, LUA_TTABLE);
-  text = nl_oddkey(L, 1, &name);
+  text = nl_find_bad_key(L, 1, &name);
   if (name) lua_pushfstring(L, "a list has the name '%s'", name);
   else lua_pushstring(L, text);
   return 1;

@@ -286,7 +286,7 @@ static void elsewhere(const char *key) {
   if (nc_dtypefrom(key) != DT_NONE) nc_hint("self:to(\"%s\")", key);
   for (int i = 0; i < OPERATOR_COUNT; i++)
     if (strcmp(nc_operators[i].name, key) == 0)
-      nc_hint(nl_familysignature((Operator)i)->param[0].type == P_TENSORS
+      nc_hint(nl_operator_signature((Operator)i)->param[0].type == P_TENSORS
                   ? "nacre.%s{self, ...}" : "nacre.%s(...)", key);
 }
 
@@ -299,13 +299,13 @@ static int nomethod(lua_State *L, const char *key) {
   for (int i = 0; i < OPERATOR_COUNT; i++)
     if (strncmp(nc_operators[i].signature, "self", 4) == 0)
       names[n++] = nc_operators[i].name;
-  for (const Bound *b = nl_methods; b->name && n < most; b++)
+  for (const Bound *b = nl_tensor_fields; b->name && n < most; b++)
     names[n++] = b->name;
-  for (const Bound *b = nl_values; b->name && n < most; b++)
+  for (const Bound *b = nl_conversions; b->name && n < most; b++)
     names[n++] = b->name;
-  for (const Bound *b = nl_place; b->name && n < most; b++)
+  for (const Bound *b = nl_to_device; b->name && n < most; b++)
     names[n++] = b->name;
-  for (const Bound *b = nl_gradients; b->name && n < most; b++)
+  for (const Bound *b = nl_gradient_methods; b->name && n < most; b++)
     names[n++] = b->name;
   names[n] = NULL;
   near = nl_nearname(key, names);
@@ -349,7 +349,7 @@ int nl_getfield(lua_State *L) {
   return nl_index(L);
 }
 
-const Bound nl_methods[] = {
+const Bound nl_tensor_fields[] = {
   { "size", size, "self, dim:dim=nil -> sizes",
     "all sizes as a table, or one", 2 },
   { "stride", stride, "self, dim:dim=nil -> strides",

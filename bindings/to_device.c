@@ -58,7 +58,7 @@ static int anyof(lua_State *L, int i, const Device *d) {
 /* A default called "cuda" is whatever device of that kind is current. */
 static int follows;
 
-void nl_followdevice(void) {
+void nl_device_changed(void) {
   const Accelerator *a = nc_opened();
   if (follows && a) nc_defaultdevice = a->device[a->current()];
 }
@@ -147,7 +147,7 @@ static int converted(lua_State *L, const char *op, Move m) {
     if (r == NC_OK)
       r = m.copy && *there == t && t->dtype == m.type
               ? nc_apply1(cast, OP_clone, t) : nc_cast(cast, *there, m.type);
-  } while (nl_again(L, r, attempt++));
+  } while (nl_retry(L, r, attempt++));
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
   nl_check(L, r);
   nl_pace(L, nc_memory.since - before);
@@ -265,7 +265,7 @@ static int to(lua_State *L) {
   return converted(L, "to", m);
 }
 
-int nl_totype(lua_State *L) {
+int nl_convert_dtype(lua_State *L) {
   static Signature s;
   const DType type = (DType)nl_which(L);
   Args a;
@@ -315,7 +315,7 @@ static int pin_memory(lua_State *L) {
   lua_settop(L, 1);
   y = nl_newbox(L);
   do r = nc_pin(y, nl_checktensor(L, 1));
-  while (nl_again(L, r, attempt++));
+  while (nl_retry(L, r, attempt++));
   if (r != NC_OK) {
     nc_error_op("pin_memory");
     if (nc_lasterror()->n == 0) nc_error_operand("self", nl_checktensor(L, 1));
@@ -339,7 +339,7 @@ static int is_pinned(lua_State *L) {
   return 1;
 }
 
-const Bound nl_place[] = {
+const Bound nl_to_device[] = {
   { "device", device, "name:any, ordinal:int=nil -> name",
     "checks the name of a device: \"cpu\", \"cuda:1\", 1 for \"cuda:1\"; "
     "\"cuda\" is the one that is current where it is used, \"auto\" the best "

@@ -98,7 +98,7 @@ static int text(lua_State *L) {
 }
 
 /* Pushes it; the table of methods is on top. */
-void nl_pushextend(lua_State *L) {
+void nl_push_user_methods(lua_State *L) {
   static const luaL_Reg events[] = {
     { "__newindex", add }, { "__index", get }, { "__pairs", all },
     { "__call", make }, { "__tostring", text }, { NULL, NULL }

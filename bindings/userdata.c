@@ -200,7 +200,7 @@ static int throw(lua_State *L) {
 
 int nl_check(lua_State *L, int status) {
   if (status != NC_OK) return throw(L);
-  if (nc_trace_any) nl_watched(L);
+  if (nc_trace_any) nl_report_events(L);
   return 1;
 }
 
@@ -316,7 +316,7 @@ void nl_free(lua_State *L, int i) {
   *box = NULL;
 }
 
-void nl_freelater(lua_State *L) {
+void nl_free_deferred(lua_State *L) {
   if (!lua_checkstack(L, 1)) return;
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &later);
@@ -334,7 +334,7 @@ static int closed(lua_State *L) {
   return 0;
 }
 
-void nl_openbox(lua_State *L) {
+void nl_open_userdata(lua_State *L) {
   static const luaL_Reg events[] = {
     { "__gc", collected }, { "__close", closed }, { NULL, NULL }
   };

@@ -38,7 +38,7 @@ static void pipe(lua_State *L, Source *from) {
   from->n = nc_numel(*bytes);
 }
 
-void nl_source(lua_State *L, int i, Source *from) {
+void nl_read_source(lua_State *L, int i, Source *from) {
   const luaL_Stream *s = luaL_testudata(L, i, LUA_FILEHANDLE);
   memset(from, 0, sizeof *from);
   if (s && s->closef == NULL) nl_error(L, "load", "the file is closed");

@@ -77,7 +77,7 @@ static void pushloaded(lua_State *L, const Load *o, Archive *a, int64_t i,
   Tensor **y = nl_newbox(L), **z = nl_newbox(L);
   int r, attempt = 0;
   do r = fetch(x, y, z, o, a, i);
-  while (nl_again(L, r, attempt++));
+  while (nl_retry(L, r, attempt++));
   if (r == NC_EDTYPE && a) others(a, i);
   nl_filecheck(L, o->op, r);
   lua_remove(L, -2);          /* y */
@@ -138,7 +138,7 @@ static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
   Tensor **x = nl_newbox(L), **names = nl_newbox(L);
   int r, attempt = 0;
   do r = nc_loadtext(x, names, &o->from, f, o->dtype);
-  while (nl_again(L, r, attempt++));
+  while (nl_retry(L, r, attempt++));
   nl_filecheck(L, o->op, r);
   pushloaded(L, o, NULL, 0, x);
   if (!f->header) return 1;
@@ -325,7 +325,7 @@ int nl_load(lua_State *L) {
   if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
   const int options = lua_gettop(L);
   readarguments(L, &o, &a, &s, LOAD);
-  nl_source(L, 1, &o.from);
+  nl_read_source(L, 1, &o.from);
   return loadfrom(L, &o, &a, options);
 }
 

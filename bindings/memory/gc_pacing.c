@@ -51,14 +51,14 @@ static int64_t untimely(lua_State *L, int64_t measured, int64_t boxes) {
 static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
   const int64_t freed = nc_memory.freetime, start = now();
   int64_t cost;
-  nl_freelater(L);
+  nl_free_deferred(L);
   nc_memory.since = 0;
-  nl_relieved(0);
-  const int untied = what == LUA_GCCOLLECT && nl_untie(L);
+  nl_collected(0);
+  const int untied = what == LUA_GCCOLLECT && nl_untie_cycles(L);
   s->collecting = 1;
   lua_gc(L, what, 0);
   s->collecting = 0;
-  if (untied) nl_tie(L);
+  if (untied) nl_retie_cycles(L);
   *last = now();
   s->check = WINDOW;
   cost = *last - start - (nc_memory.freetime - freed);
@@ -80,7 +80,7 @@ void nl_collect(lua_State *L) {
   s->threshold = nc_memory.live + slack;
   nc_memory.budget = slack;
   nc_trimcache(slack);
-  nl_relieved(1);
+  nl_collected(1);
 }
 
 /* A basic step of the generational mode is a young collection.  (A user who
@@ -97,7 +97,7 @@ static void collectyoung(lua_State *L) {
 
 void nl_pace(lua_State *L, int64_t bytes) {
   State *s = nl_state(L);
-  const Pressure devices = nc_opened() ? nl_pressure() : PRESSURE_NONE;
+  const Pressure devices = nc_opened() ? nl_gpu_pressure() : PRESSURE_NONE;
   int full = nc_memory.live + bytes > s->threshold, young = 0;
   full |= devices == PRESSURE_FULL;
   if (!full) {
@@ -116,9 +116,9 @@ void nl_pace(lua_State *L, int64_t bytes) {
   else collectyoung(L);
 }
 
-int nl_again(lua_State *L, int status, int attempt) {
+int nl_retry(lua_State *L, int status, int attempt) {
   if (status != NC_ENOMEM || attempt > 0) return 0;
   nl_collect(L);
-  nl_trimdevices();
+  nl_empty_caches();
   return 1;
 }

@@ -20,7 +20,7 @@ static Memory *memory(const Accelerator *a, int i) {
   return a->device[i]->memory;
 }
 
-Pressure nl_pressure(void) {
+Pressure nl_gpu_pressure(void) {
   const Accelerator *a = nc_opened();
   Pressure p = PRESSURE_NONE;
   for (int i = 0; a && i < a->count && i < DEVICES; i++) {
@@ -31,7 +31,7 @@ Pressure nl_pressure(void) {
   return p;
 }
 
-void nl_relieved(int full) {
+void nl_collected(int full) {
   const Accelerator *a = nc_opened();
   for (int i = 0; a && i < a->count && i < DEVICES; i++) {
     Memory *m = memory(a, i);
@@ -40,7 +40,7 @@ void nl_relieved(int full) {
   }
 }
 
-void nl_trimdevices(void) {
+void nl_empty_caches(void) {
   const Accelerator *a = nc_opened();
   nc_trimcache(0);
   for (int i = 0; a && i < a->count; i++) a->device[i]->trim(a->device[i], 0);

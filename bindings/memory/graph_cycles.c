@@ -208,7 +208,7 @@ static int untie(lua_State *L) {
 }
 
 /* No finalizer runs meanwhile: it could register tensors and functions. */
-int nl_untie(lua_State *L) {
+int nl_untie_cycles(lua_State *L) {
   State *s = nl_state(L);
   const int collecting = lua_gc(L, LUA_GCISRUNNING) == 1;
   if (s->refs == 0 || s->untied || nl_inbackward() || !lua_checkstack(L, 4))
@@ -220,7 +220,7 @@ int nl_untie(lua_State *L) {
   if (collecting) lua_gc(L, LUA_GCRESTART);
   if (status == LUA_OK) return 1;
   lua_pop(L, 1);                        /* without memory it can wait */
-  nl_tie(L);
+  nl_retie_cycles(L);
   return 0;
 }
 
@@ -239,7 +239,7 @@ static int tie(lua_State *L) {
   return 0;
 }
 
-void nl_tie(lua_State *L) {
+void nl_retie_cycles(lua_State *L) {
   nl_state(L)->untied = 0;
   if (!lua_checkstack(L, 4)) return;
   lua_pushcfunction(L, tie);

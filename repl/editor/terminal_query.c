@@ -53,7 +53,7 @@ static size_t listen(char *buf, size_t room, long ms) {
 
 /* asks(text, ms): what the terminal answers to text within ms; nil if there
    is none to ask, or if keys wait to be read, which must not be lost. */
-int sh_asks(lua_State *L) {
+int sh_query_terminal(lua_State *L) {
   size_t n;
   const char *text = luaL_checklstring(L, 1, &n);
   const long ms = (long)luaL_checkinteger(L, 2);

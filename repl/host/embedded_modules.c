@@ -46,7 +46,7 @@ int sh_pages(lua_State *L) {
 
 /* Goes in second place, behind package.preload: a file of the same name
    somewhere on the path must not take our module's place. */
-void sh_openmodules(lua_State *L) {
+void sh_open_embedded_modules(lua_State *L) {
   lua_Integer i;
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "preload");

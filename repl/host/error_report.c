@@ -106,7 +106,7 @@ static int errorsfunction(lua_State *L, const char *function) {
 static int traceback(lua_State *L) {
   const char *text;
   if (isskip(L, 1)) return 1;
-  sh_quiet(1);
+  sh_pause_interrupts(1);
   if (errorsfunction(L, "capture")) {
     lua_pushvalue(L, 1);
     lua_pushinteger(L, 2);
@@ -168,6 +168,6 @@ int sh_call(lua_State *L, int nargs, int nresults) {
   lua_remove(L, base);
   if (status == LUA_OK) return 0;
   status = sh_report(L);
-  sh_heedinterrupt();
+  sh_die_if_interrupted();
   return status;
 }

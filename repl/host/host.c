@@ -40,7 +40,7 @@ static int guard(lua_State *L) {
 /* quiet(): to be said first in a handler given to guard */
 static int setquiet(lua_State *L) {
   (void)L;
-  sh_quiet(1);
+  sh_pause_interrupts(1);
   return 0;
 }
 
@@ -231,7 +231,7 @@ int sh_openhost(lua_State *L) {
     { "synchronize", nl_settle },
     { "sleep", rest },      { "changed", changed },   { "usage", usage },
     { "folder", folder },   { "replace", replace },
-    { "asks", sh_asks },
+    { "asks", sh_query_terminal },
     { "prefill", prefill }, { "editfile", editfile },
     { "edittext", edittext }, { "editsblocks", editsblocks },
     { "terminalsettings", terminalsettings },

@@ -183,7 +183,7 @@ void sh_unguarded(void) {
   running = NULL;
 }
 
-void sh_quiet(int on) {
+void sh_pause_interrupts(int on) {
   quiet = on;
 }
 
@@ -191,7 +191,7 @@ int sh_wasinterrupted(void) {
   return interrupted;
 }
 
-void sh_heedinterrupt(void) {
+void sh_die_if_interrupted(void) {
   if (!interrupted || mode != GUARD_SCRIPT) return;
   fflush(stdout);
   sh_diebysignal(SIGINT);

@@ -161,16 +161,16 @@ static int openlibs(lua_State *L, const Options *o) {
     lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
   }
   luaL_openlibs(L);
-  sh_opennumbers(L);
-  sh_opentextonly(L);
+  sh_open_nan_text(L);
+  sh_open_source_only(L);
   sh_opencoroutines(L);
-  sh_openmodules(L);
+  sh_open_embedded_modules(L);
   sh_openexit(L);
   sh_skipfunction(L);
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
   lua_pushcfunction(L, tensortext);
   lua_setfield(L, -2, "_tostring");
-  sh_openlater(L);
+  sh_open_lazy_functions(L);
   opentorch(L);
   lua_setglobal(L, "torch");
   openfunctions(L);

@@ -43,7 +43,7 @@ static void cover(lua_State *L) {
   lua_setfield(L, -2, "write");
 }
 
-void sh_opennumbers(lua_State *L) {
+void sh_open_nan_text(lua_State *L) {
   lua_pushinteger(L, 0);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, numbertext);

@@ -123,7 +123,7 @@ static int elsewhere(int look) {
 
 /* mute(look): what goes to stdout is counted, if `look', and lost; false if
    that is so already, or cannot be */
-int sh_mute(lua_State *L) {
+int sh_mute_stdout(lua_State *L) {
   int look = lua_toboolean(L, 1), fd;
   if (aside >= 0 || (fd = elsewhere(look)) < 0)
     return lua_pushboolean(L, 0), 1;
@@ -135,7 +135,7 @@ int sh_mute(lua_State *L) {
 }
 
 /* unmute(): how many bytes were counted */
-int sh_unmute(lua_State *L) {
+int sh_unmute_stdout(lua_State *L) {
   off_t n;
   if (aside < 0) return lua_pushinteger(L, 0), 1;
   fflush(stdout);
@@ -147,7 +147,7 @@ int sh_unmute(lua_State *L) {
   return 1;
 }
 
-void sh_opentee(lua_State *L) {
+void sh_open_output_capture(lua_State *L) {
   lua_pushglobaltable(L);
   cover(L, "print", print);
   lua_getfield(L, -1, "io");

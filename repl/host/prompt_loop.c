@@ -109,7 +109,7 @@ int sh_loop(lua_State *L, const Options *o) {
   const Editor *editor = choose();
   int tty = isatty(STDIN_FILENO), i;
   sh_interrupts(GUARD_SHELL);
-  sh_opentee(L);
+  sh_open_output_capture(L);
   if (!sh_openshell(L, !tty)) return sh_report(L);
   sh_historyopen(tty && !o->nohistory);
   if (!editor->open(&shellhooks))

@@ -82,9 +82,10 @@ void sh_interrupt(int sig); /* a handler: what Ctrl-C does */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
 void sh_resthook(lua_State *L, lua_Hook f, int mask); /* while there is none */
 void sh_unguarded(void);     /* a fork: the guards are its parent's */
-void sh_quiet(int on);       /* for message handlers: ended by the guard, too */
+/* for message handlers: ended by the guard, too */
+void sh_pause_interrupts(int on);
 int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
-void sh_heedinterrupt(void); /* then a program ends, the shell does not */
+void sh_die_if_interrupted(void); /* then a program ends, the shell does not */
 int sh_takeinterrupt(void);  /* is a Ctrl-C pending?  No longer. */
 _Noreturn void sh_diebysignal(int sig);
 
@@ -96,26 +97,28 @@ void sh_leavethread(lua_State *outer, lua_State *L);
 ** Libraries (each may raise)
 */
 void sh_opencoroutines(lua_State *L); /* coroutines.c */
-void sh_opennumbers(lua_State *L);    /* nan_text.c */
-void sh_opentextonly(lua_State *L);   /* source_only.c */
-void sh_openmodules(lua_State *L);    /* embedded_modules.c */
-void sh_opentee(lua_State *L);        /* output_capture.c */
-int sh_mute(lua_State *L);            /* output_capture.c: stdout leads nowhere */
-int sh_unmute(lua_State *L);          /* output_capture.c: and is itself again */
+void sh_open_nan_text(lua_State *L);    /* nan_text.c */
+void sh_open_source_only(lua_State *L);   /* source_only.c */
+void sh_open_embedded_modules(lua_State *L);    /* embedded_modules.c */
+void sh_open_output_capture(lua_State *L);        /* output_capture.c */
+int sh_mute_stdout(lua_State *L); /* output_capture.c: stdout leads nowhere */
+int sh_unmute_stdout(lua_State *L); /* output_capture.c: and is itself again */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 int sh_pages(lua_State *L);           /* embedded_modules.c: a function of it */
 /* Pushes a function of a module that is written in Lua (embedded_modules.c). */
 void sh_pushmember(lua_State *L, const char *module, const char *name);
-int sh_asks(lua_State *L);            /* terminal_query.c: host.asks */
-int sh_cover(lua_State *L);       /* coverage.c: functions of */
-int sh_covered(lua_State *L);     /* "nacre.process" */
-void sh_openfiles(lua_State *L);  /* process_files.c: into the table on top */
+int sh_query_terminal(lua_State *L); /* terminal_query.c: host.asks */
+int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
+int sh_take_coverage(lua_State *L);     /* "nacre.process" */
+/* process_files.c: into the table on top */
+void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_gpuclock(lua_State *L);    /* gpu_clock.c: a function of it */
 int sh_measurepeak(lua_State *L); /* an exit status */
-void sh_openlater(lua_State *L);  /* machine.c: into the table on top */
+/* machine.c: into the table on top */
+void sh_open_lazy_functions(lua_State *L);
 
 typedef struct Embedded {
   const char *name; /* "nacre.shell" */

@@ -95,7 +95,7 @@ static int asked(const char *name, const char *entry) {
   return value != NULL && strstr(value, entry) != NULL;
 }
 
-void sh_opentextonly(lua_State *L) {
+void sh_open_source_only(lua_State *L) {
   restrict_mode(L, "load", 3);
   restrict_mode(L, "loadfile", 2);
   lua_register(L, "dofile", text_dofile);

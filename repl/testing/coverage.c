@@ -56,7 +56,7 @@ static void count(lua_State *L, lua_Debug *ar) {
 }
 
 /* cover(f): counts from now on; f is called when the program exits */
-int sh_cover(lua_State *L) {
+int sh_start_coverage(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, "nacre.finish");
@@ -65,7 +65,7 @@ int sh_cover(lua_State *L) {
 }
 
 /* covered(): what was counted since the last call: {file = "line:times ..."} */
-int sh_covered(lua_State *L) {
+int sh_take_coverage(lua_State *L) {
   luaL_Buffer b;
   File *f;
   int line;

@@ -500,8 +500,8 @@ int sh_openprocess(lua_State *L) {
                                    { "finish", finishjob },
                                    { "folder", folder },
                                    { "remove", removefolder },
-                                   { "cover", sh_cover },
-                                   { "covered", sh_covered },
+                                   { "cover", sh_start_coverage },
+                                   { "covered", sh_take_coverage },
                                    { "console", console },
                                    { "output", output },
                                    { "prompt", sh_takelines },
@@ -509,7 +509,7 @@ int sh_openprocess(lua_State *L) {
                                    { "ended", ended },
                                    { NULL, NULL } };
   luaL_newlib(L, list);
-  sh_openfiles(L);
+  sh_open_process_files(L);
   return 1;
 }
 
@@ -558,6 +558,6 @@ int sh_runtests(lua_State *L, char **words) {
   }
   if (status == LUA_OK) return (int)lua_tointeger(L, -1);
   status = sh_report(L);
-  sh_heedinterrupt();
+  sh_die_if_interrupted();
   return status;
 }

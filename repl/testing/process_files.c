@@ -123,7 +123,7 @@ static int cores(lua_State *L) {
   return 1;
 }
 
-void sh_openfiles(lua_State *L) {
+void sh_open_process_files(lua_State *L) {
   static const luaL_Reg list[] = {
     { "entries", entries },   { "makefolder", makefolder },
     { "absolute", absolute }, { "copy", copyfile },

@@ -120,8 +120,8 @@ int sh_openmachine(lua_State *L) {
     { "counters", counters },       { "model", model },
     { "load", load },               { "cache", cache },
     { "accelerator", accelerator }, { "makefolder", makefolder },
-    { "gpuclock", sh_gpuclock },    { "mute", sh_mute },
-    { "unmute", sh_unmute },        { NULL, NULL }
+    { "gpuclock", sh_gpuclock },    { "mute", sh_mute_stdout },
+    { "unmute", sh_unmute_stdout },        { NULL, NULL }
   };
   luaL_newlib(L, list);
   lua_pushinteger(L, nc_cores());
@@ -151,7 +151,7 @@ static int later(lua_State *L) {
   return lua_gettop(L);
 }
 
-void sh_openlater(lua_State *L) {
+void sh_open_lazy_functions(lua_State *L) {
   static const char *const list[][3] = { /* name, module, its function */
     { "bench", "nacre.bench", "call" },
     { "Timer", "nacre.timer", "new" },
