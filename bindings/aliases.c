@@ -10,18 +10,31 @@
 
 #include "bindings/binding.h"
 
-static const struct { const char *name, *of; } aliases[] = {
-  { "absolute", "abs" },         { "arccos", "acos" },
-  { "arccosh", "acosh" },        { "arcsin", "asin" },
-  { "arcsinh", "asinh" },        { "arctan", "atan" },
-  { "arctan2", "atan2" },        { "arctanh", "atanh" },
-  { "bitwise_invert", "bitwise_not" }, { "clip", "clamp" },
-  { "divide", "div" },           { "fix", "trunc" },
-  { "greater", "gt" },           { "greater_equal", "ge" },
-  { "less", "lt" },              { "less_equal", "le" },
-  { "multiply", "mul" },         { "negative", "neg" },
-  { "nelement", "numel" },       { "not_equal", "ne" },
-  { "split_with_sizes", "split" }, { "subtract", "sub" },
+static const struct {
+  const char *name, *of;
+} aliases[] = {
+  { "absolute", "abs" },
+  { "arccos", "acos" },
+  { "arccosh", "acosh" },
+  { "arcsin", "asin" },
+  { "arcsinh", "asinh" },
+  { "arctan", "atan" },
+  { "arctan2", "atan2" },
+  { "arctanh", "atanh" },
+  { "bitwise_invert", "bitwise_not" },
+  { "clip", "clamp" },
+  { "divide", "div" },
+  { "fix", "trunc" },
+  { "greater", "gt" },
+  { "greater_equal", "ge" },
+  { "less", "lt" },
+  { "less_equal", "le" },
+  { "multiply", "mul" },
+  { "negative", "neg" },
+  { "nelement", "numel" },
+  { "not_equal", "ne" },
+  { "split_with_sizes", "split" },
+  { "subtract", "sub" },
   { "trapz", "trapezoid" },
 };
 #define NALIASES ((int)(sizeof aliases / sizeof *aliases))

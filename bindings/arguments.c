@@ -9,17 +9,29 @@ typedef struct Reader {
   lua_State *L;
   const Signature *s;
   Args *a;
-  int next, top;              /* stack positions of what is still to read */
-  const Param *refused;       /* the first that what is at next did not fit */
+  int next, top;        /* stack positions of what is still to read */
+  const Param *refused; /* the first that what is at next did not fit */
 } Reader;
 
 static const char *const expected[] = { /* order of ParamType */
-  "a tensor", "a tensor or a number", "a list of tensors", "a dimension",
-  "a dimension or a list of them", "a dimension or a tensor",
-  "an integer or a list of them",
-  "an integer or a list of them", "an index", "an integer", "a number",
-  "true or false", "a dtype", "a device", "a text", "a text",
-  "a value", "a generator"
+                                        "a tensor",
+                                        "a tensor or a number",
+                                        "a list of tensors",
+                                        "a dimension",
+                                        "a dimension or a list of them",
+                                        "a dimension or a tensor",
+                                        "an integer or a list of them",
+                                        "an integer or a list of them",
+                                        "an index",
+                                        "an integer",
+                                        "a number",
+                                        "true or false",
+                                        "a dtype",
+                                        "a device",
+                                        "a text",
+                                        "a text",
+                                        "a value",
+                                        "a generator"
 };
 
 /* What stands at index i, for messages. */
@@ -27,7 +39,8 @@ static const char *kindof(lua_State *L, int i) {
   if (nl_totensor(L, i)) return "a tensor";
   switch (lua_type(L, i)) {
     case LUA_TNUMBER: return lua_isinteger(L, i) ? "an integer" : "a number";
-    case LUA_TNIL: case LUA_TNONE: return "nothing";
+    case LUA_TNIL:
+    case LUA_TNONE: return "nothing";
     case LUA_TTABLE: return "a table";
     case LUA_TSTRING: return "a string";
     case LUA_TFUNCTION: return "a function";
@@ -86,15 +99,17 @@ static int tonumber(lua_State *L, int i, Scalar *v) {
    stack. */
 static int64_t *room(Reader *r, int slot, int64_t n) {
   if (n <= NC_MAXDIM) return r->a->list[slot];
-  if (n > 1 << 24) nl_error(r->L, r->s->name, "a list of %lld is too long",
-                            (long long)n);
+  if (n > 1 << 24)
+    nl_error(r->L, r->s->name, "a list of %lld is too long", (long long)n);
   luaL_checkstack(r->L, 4, NULL);
   return lua_newuserdatauv(r->L, (size_t)n * sizeof(int64_t), 0);
 }
 
 static int hole(Reader *r, const Param *p, int64_t k) {
-  return nl_error(r->L, r->s->name, "element %lld of %s is nil: a list has no "
-                  "holes", (long long)k, p->name);
+  return nl_error(r->L, r->s->name,
+                  "element %lld of %s is nil: a list has no "
+                  "holes",
+                  (long long)k, p->name);
 }
 
 static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
@@ -161,8 +176,8 @@ static int readchoice(Reader *r, const Param *p, int i, Arg *a) {
     if (c[n] != '|') break;
     c += n + 1;
   }
-  return nl_error(r->L, r->s->name, "%s must be one of %.*s, not '%s'",
-                  p->name, (int)strcspn(p->choices, "=,"), p->choices, got);
+  return nl_error(r->L, r->s->name, "%s must be one of %.*s, not '%s'", p->name,
+                  (int)strcspn(p->choices, "=,"), p->choices, got);
 }
 
 /* The names of all dtypes, on the stack. */
@@ -182,9 +197,10 @@ static int readdtype(Reader *r, int i, Arg *a) {
   if ((a->dtype = nc_dtypefrom(got)) != DT_NONE) return 1;
   for (int t = 0; t < DT_COUNT; t++) names[t] = nc_dtypename((DType)t);
   near = nl_nearest(got, names);
-  return nl_error(r->L, r->s->name, near ? "no dtype '%s', did you mean '%s'?"
-                                         : "no dtype '%s': there are %s", got,
-                  near ? near : dtypenames(r->L));
+  return nl_error(r->L, r->s->name,
+                  near ? "no dtype '%s', did you mean '%s'?"
+                       : "no dtype '%s': there are %s",
+                  got, near ? near : dtypenames(r->L));
 }
 
 /* Reads the value at i for p; 0 if it does not fit. */
@@ -198,13 +214,14 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
       return (a->t = nl_totensor(L, i)) != NULL || nl_toscalar(L, i, &a->s);
     case P_DIMORTENSOR:
       if ((a->t = nl_totensor(L, i)) != NULL) return 1; /* fallthrough */
-    case P_DIM: case P_INDEX: case P_INT:
-      a->s.kind = NC_INT;
-      return toint(L, i, &a->s.i);
+    case P_DIM:
+    case P_INDEX:
+    case P_INT: a->s.kind = NC_INT; return toint(L, i, &a->s.i);
     case P_NUM: return tonumber(L, i, &a->s);
-    case P_BOOL:
-      return type == LUA_TBOOLEAN && nl_toscalar(L, i, &a->s);
-    case P_SIZE: case P_INTS: case P_DIMS:
+    case P_BOOL: return type == LUA_TBOOLEAN && nl_toscalar(L, i, &a->s);
+    case P_SIZE:
+    case P_INTS:
+    case P_DIMS:
       if (p->type == P_INTS && nl_totensor(L, i))
         return readvector(r, slot, nl_totensor(L, i), a);
       if (type == LUA_TTABLE) {
@@ -218,13 +235,11 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
       nl_plain(L, i, 0);
       return type == LUA_TTABLE && readtensors(r, p, i, a);
     case P_DTYPE: return type == LUA_TSTRING && readdtype(r, i, a);
-    case P_DEVICE:
-      return (a->device = nl_device(L, i, r->s->name)) != NULL;
+    case P_DEVICE: return (a->device = nl_device(L, i, r->s->name)) != NULL;
     case P_ANY: return 1;
-    case P_GENERATOR:
-      return (a->generator = nl_togenerator(L, i)) != NULL;
+    case P_GENERATOR: return (a->generator = nl_togenerator(L, i)) != NULL;
     case P_CHOICE: return type == LUA_TSTRING && readchoice(r, p, i, a);
-    default:                            /* not 3, which would become one */
+    default: /* not 3, which would become one */
       a->text = type == LUA_TSTRING ? lua_tostring(L, i) : NULL;
       return a->text != NULL;
   }
@@ -333,13 +348,13 @@ static void positional(Reader *r) {
     }
   }
   if (r->next > r->top || nooptions(r)) return;
-  for (int i = 0; i < r->s->positional; i++)      /* zeros(2, 1.5) */
+  for (int i = 0; i < r->s->positional; i++) /* zeros(2, 1.5) */
     if (r->s->param[i].type == P_SIZE && !r->a->arg[i].islist &&
         lua_type(r->L, r->next) == LUA_TNUMBER)
       misfit(r, &r->s->param[i], r->next);
   for (int i = r->s->positional - 1; r->refused && i >= 0; i--)
     if (!r->a->arg[i].given && r->s->param[i].optional)
-      misfit(r, &r->s->param[i], r->next);      /* it did not fit */
+      misfit(r, &r->s->param[i], r->next); /* it did not fit */
   nl_too_many_arguments(r->L, r->s, r->next, r->top);
 }
 
@@ -393,9 +408,9 @@ static void checkout(Reader *r, int i) {
     lua_pop(r->L, 1);
   }
   if (!ok)
-    nl_error(r->L, r->s->name, r->s->boxes > 1
-                 ? "out must be a tensor, or a list of them"
-                 : "out must be a tensor");
+    nl_error(r->L, r->s->name,
+             r->s->boxes > 1 ? "out must be a tensor, or a list of them"
+                             : "out must be a tensor");
 }
 
 /* The options in the table at index t. */
@@ -406,29 +421,29 @@ static void named(Reader *r, int t) {
     const char *name;
     int i, flag, value = lua_gettop(L);
     if (lua_type(L, -2) != LUA_TSTRING)
-      nl_error(L, r->s->name, "a table holds either a list or named "
+      nl_error(L, r->s->name,
+               "a table holds either a list or named "
                "arguments, not both");
     name = lua_tostring(L, -2);
     if (strcmp(name, "out") == 0 && strncmp(r->s->results, "tensor", 6) == 0) {
       checkout(r, value);
-      lua_pushvalue(L, value);      /* below the loop's own two */
+      lua_pushvalue(L, value); /* below the loop's own two */
       lua_insert(L, value - 1);
       r->a->out = value - 1;
       continue;
     }
     if (nl_creates(r->s) && ((flag = strcmp(name, "requires_grad") == 0) ||
-                        strcmp(name, "pin_memory") == 0)) {
+                             strcmp(name, "pin_memory") == 0)) {
       if (!lua_isboolean(L, value))
         nl_error(L, r->s->name, "%s must be true or false", name);
       *(flag ? &r->a->require : &r->a->pin) = lua_toboolean(L, value);
       continue;
     }
     if ((i = nl_findparam(r->s, name)) < 0) unknown(r, name);
-    if (r->a->arg[i].given)
-      nl_error(L, r->s->name, "%s is given twice", name);
+    if (r->a->arg[i].given) nl_error(L, r->s->name, "%s is given twice", name);
     if (!readvalue(r, &r->s->param[i], i, value))
       misfit(r, &r->s->param[i], value);
-    if (lua_gettop(L) > value) {    /* what was pushed stays, below */
+    if (lua_gettop(L) > value) { /* what was pushed stays, below */
       lua_insert(L, value - 1);
       lua_settop(L, value + 1);
     }
@@ -452,8 +467,7 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a) {
   positional(&r);
   if (options) named(&r, options);
   for (int i = 0; i < s->n; i++)
-    if (!a->arg[i].given && !s->param[i].optional &&
-        s->param[i].type != P_SIZE)
+    if (!a->arg[i].given && !s->param[i].optional && s->param[i].type != P_SIZE)
       nl_error(L, s->name, "%s is missing: %s expected", s->param[i].name,
                expected[s->param[i].type]);
 }
@@ -487,7 +501,7 @@ static void place(Reader *r) {
   lua_State *L = r->L;
   int last = r->top - 1;
   luaL_checkstack(L, NL_MAXPARAM + 6, NULL);
-  lua_insert(L, 1);             /* below the arguments */
+  lua_insert(L, 1); /* below the arguments */
   lua_settop(L, 1 + r->s->n);
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
     int i = -1;
@@ -495,7 +509,8 @@ static void place(Reader *r) {
         (i = nl_findparam(r->s, lua_tostring(L, -2))) < 0)
       unknown(r, lua_tostring(L, -2));
     if (i < 0)
-      nl_error(L, r->s->name, "a table holds either a list or named "
+      nl_error(L, r->s->name,
+               "a table holds either a list or named "
                "arguments, not both");
     if (!lua_isnil(L, i + 2))
       nl_error(L, r->s->name, "%s is given twice", r->s->param[i].name);
@@ -511,7 +526,7 @@ static void place(Reader *r) {
 static int takestable(const Signature *s, int i) {
   const Param *p = &s->param[i - 1];
   return i <= s->positional && !p->optional &&
-         (p->type == P_TENSOR || p->type == P_ANY);   /* what has no type */
+         (p->type == P_TENSOR || p->type == P_ANY); /* what has no type */
 }
 
 /* A call that has a table at its end, or more than `limit' arguments. */

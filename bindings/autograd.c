@@ -14,12 +14,12 @@
 /*
 ** Functions of Lua that the core calls
 */
-#define NODE "nacre.node"     /* of a custom function */
+#define NODE "nacre.node" /* of a custom function */
 #define FUNCTION "nacre.grad_fn"
 #define RECORDING "nacre.recording"
 
-static lua_State *running;    /* the state that called backward */
-static const char raised;     /* its address names what was raised */
+static lua_State *running; /* the state that called backward */
+static const char raised;  /* its address names what was raised */
 
 /* Keeps the error on top for rethrow(). */
 static int failed(lua_State *L) {
@@ -57,7 +57,10 @@ static void pushtensor(lua_State *L, Tensor *t) {
 /*
 ** Hooks
 */
-typedef struct HookCall { const Ref *f; Tensor **g; } HookCall;
+typedef struct HookCall {
+  const Ref *f;
+  Tensor **g;
+} HookCall;
 
 static int hook(lua_State *L) {
   HookCall *c = lua_touserdata(L, 1);
@@ -67,8 +70,10 @@ static int hook(lua_State *L) {
   lua_call(L, 1, 1);
   if (lua_isnil(L, -1)) return 0;
   if ((t = nl_totensor(L, -1)) == NULL)
-    return nl_error(L, "register_hook", "a hook gives a tensor or nothing, "
-                    "not a %s", nl_typename(L, -1));
+    return nl_error(L, "register_hook",
+                    "a hook gives a tensor or nothing, "
+                    "not a %s",
+                    nl_typename(L, -1));
   nc_retain(t);
   nc_release(*c->g);
   *c->g = t;
@@ -141,7 +146,8 @@ static int run(lua_State *L, const Backward *b) {
   return r;
 }
 
-#define BACKWARD "self, gradient:tensor=nil, retain_graph:bool=nil, " \
+#define BACKWARD                                       \
+  "self, gradient:tensor=nil, retain_graph:bool=nil, " \
   "create_graph:bool=false, inputs:tensors=nil"
 
 static int backward(lua_State *L) {
@@ -149,12 +155,14 @@ static int backward(lua_State *L) {
   const int64_t before = nc_memory.since;
   Args a;
   nl_args(L, &s, "backward", BACKWARD, &a);
-  const Backward b = {
-    .n = 1, .output = &a.arg[0].t, .given = &a.arg[1].t,
-    .create = (int)a.arg[3].s.i,
-    .retain = (int)(a.arg[2].given ? a.arg[2].s.i : a.arg[3].s.i),
-    .ninput = a.arg[4].given ? a.arg[4].n : 0, .input = a.arg[4].tensors
-  };
+  const Backward b = { .n = 1,
+                       .output = &a.arg[0].t,
+                       .given = &a.arg[1].t,
+                       .create = (int)a.arg[3].s.i,
+                       .retain =
+                           (int)(a.arg[2].given ? a.arg[2].s.i : a.arg[3].s.i),
+                       .ninput = a.arg[4].given ? a.arg[4].n : 0,
+                       .input = a.arg[4].tensors };
   if (a.arg[4].given && a.arg[4].n == 0)
     return nl_error(L, "backward", "the list of inputs is empty");
   check(L, run(L, &b));
@@ -184,8 +192,10 @@ static int tapebackward(lua_State *L) {
   const int64_t before = nc_memory.since;
   const int n = lua_istable(L, 1) ? (int)lua_rawlen(L, 1) : 0;
   const int ninput = lua_istable(L, 3) ? (int)lua_rawlen(L, 3) : 0;
-  Backward b = { .n = n, .retain = lua_toboolean(L, 4),
-                 .create = lua_toboolean(L, 5), .ninput = ninput };
+  Backward b = { .n = n,
+                 .retain = lua_toboolean(L, 4),
+                 .create = lua_toboolean(L, 5),
+                 .ninput = ninput };
   Tensor ***box;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 6);
@@ -211,7 +221,7 @@ static int tapebackward(lua_State *L) {
   memset(b.result, 0, (size_t)(ninput + 1) * sizeof *b.result);
   box = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *box, 0);
   lua_createtable(L, ninput, 0);
-  for (int k = 0; k < ninput; k++) {            /* boxes first, empty */
+  for (int k = 0; k < ninput; k++) { /* boxes first, empty */
     box[k] = nl_newbox(L);
     lua_rawseti(L, -2, k + 1);
   }
@@ -245,7 +255,7 @@ static int custom(lua_State *L) {
   int nout, nin;
   if (!nl_pushref(L, c->f))
     return nl_error(L, "backward", "a custom function was collected");
-  lua_getiuservalue(L, -1, 1);                  /* { function, nin, nout } */
+  lua_getiuservalue(L, -1, 1); /* { function, nin, nout } */
   lua_rawgeti(L, -1, 2);
   nin = (int)lua_tointeger(L, -1);
   lua_rawgeti(L, -2, 3);
@@ -268,8 +278,10 @@ static int custom(lua_State *L) {
     lua_rawgeti(L, -1, i + 1);
     Tensor *t = nl_totensor(L, -1);
     if (t == NULL && lua_toboolean(L, -1))
-      return nl_error(L, "backward", "gradient %d of a custom function is a "
-                      "%s, not a tensor", i + 1, nl_typename(L, -1));
+      return nl_error(L, "backward",
+                      "gradient %d of a custom function is a "
+                      "%s, not a tensor",
+                      i + 1, nl_typename(L, -1));
     if (t && c->need[i]) nc_retain(c->d[i] = t);
     lua_pop(L, 1);
   }
@@ -299,7 +311,8 @@ static int newcustom(lua_State *L) {
   luaL_checktype(L, 5, LUA_TFUNCTION);
   const int nin = (int)lua_rawlen(L, 2), nout = (int)lua_rawlen(L, 3);
   const int nsaved = (int)lua_rawlen(L, 4);
-  Custom c = { .name = luaL_checkstring(L, 1), .backward = callcustom,
+  Custom c = { .name = luaL_checkstring(L, 1),
+               .backward = callcustom,
                .drop = dropcustom };
   Tensor **in, **out, **saved;
   Node **node;
@@ -334,8 +347,7 @@ static int newcustom(lua_State *L) {
 static int saved(lua_State *L) {
   Node **node = luaL_checkudata(L, 1, NODE);
   Tensor **box;
-  if (*node == NULL)
-    return nl_error(L, "saved_tensors", "the graph is gone");
+  if (*node == NULL) return nl_error(L, "saved_tensors", "the graph is gone");
   box = nl_newbox(L);
   nl_check(L, nc_customsaved(box, *node, (int)luaL_checkinteger(L, 2) - 1));
   if (*box == NULL) lua_pushnil(L);
@@ -401,8 +413,8 @@ static int is_grad_enabled(lua_State *L) {
 */
 static int named(lua_State *L, const char *op, int r) {
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
-  if (r != NC_OK && nc_lasterror()->n == 0) nc_error_operand("self",
-                                                     nl_checktensor(L, 1));
+  if (r != NC_OK && nc_lasterror()->n == 0)
+    nc_error_operand("self", nl_checktensor(L, 1));
   return nl_check(L, r);
 }
 
@@ -423,7 +435,7 @@ static int retain_grad(lua_State *L) {
 }
 
 static int detach(lua_State *L) {
-  Tensor *t = nl_checktensor(L, 1);     /* before a box is argument 1 */
+  Tensor *t = nl_checktensor(L, 1); /* before a box is argument 1 */
   named(L, "detach", nc_detach(nl_newbox(L), t));
   return 1;
 }
@@ -488,8 +500,7 @@ int nl_gradfield(lua_State *L, Tensor *t, const char *key) {
     lua_pushboolean(L, yes);
   } else if (strcmp(key, "grad_fn") == 0) {
     pushfunction(L, t);
-  } else
-    return 0;
+  } else return 0;
   return 1;
 }
 
@@ -519,24 +530,29 @@ int nl_setgradfield(lua_State *L, const char *key) {
 /*
 ** nacre.autograd, most of which autograd.lua makes
 */
-#define CHECK "fn:fn, inputs:any, eps:num=1e-6, atol:num=1e-5, "               \
+#define CHECK                                        \
+  "fn:fn, inputs:any, eps:num=1e-6, atol:num=1e-5, " \
   "rtol:num=1e-3, raise:bool=true -> boolean"
 
 const Bound nl_autograd_functions[] = {
-  { "grad", NULL, "outputs:several, inputs:several, "
+  { "grad", NULL,
+    "outputs:several, inputs:several, "
     "grad_outputs:gradients=nil, retain_graph:bool=nil, "
     "create_graph:bool=false, only_inputs:bool=true, allow_unused:bool=false, "
     "*, materialize_grads:bool=false -> tensors",
     "the gradients of outputs with respect to inputs, which keep theirs; "
     "nil for an input that is not used, if allow_unused says so, or zeros, "
-    "if materialize_grads does", 1 },
-  { "backward", NULL, "tensors:several, grad_tensors:gradients=nil, "
+    "if materialize_grads does",
+    1 },
+  { "backward", NULL,
+    "tensors:several, grad_tensors:gradients=nil, "
     "retain_graph:bool=nil, create_graph:bool=false, *, inputs:several=nil",
     "t:backward() of several tensors at once", 1 },
   { "Function", NULL, "definition:table -> function",
     "an operation with a backward of its own: definition has forward(ctx, "
     "...) and backward(ctx, g, ...); ctx:save_for_backward(...) there is "
-    "ctx.saved_tensors here", 1 },
+    "ctx.saved_tensors here",
+    1 },
   { "gradcheck", NULL, CHECK,
     "does backward of fn agree with differences, in float64?", 1 },
   { "gradgradcheck", NULL, CHECK, "the same for second derivatives", 1 },
@@ -544,10 +560,10 @@ const Bound nl_autograd_functions[] = {
 };
 
 int nl_pushautograd(lua_State *L) {
-  static const luaL_Reg own[] = {
-    { "_backward", tapebackward }, { "_custom", newcustom },
-    { "_saved", saved }, { NULL, NULL }
-  };
+  static const luaL_Reg own[] = { { "_backward", tapebackward },
+                                  { "_custom", newcustom },
+                                  { "_saved", saved },
+                                  { NULL, NULL } };
   luaL_checkstack(L, 8, NULL);
   luaL_newlib(L, own);
   nl_pushembedded(L, "nacre.autograd");
@@ -568,16 +584,18 @@ const Bound nl_gradient_methods[] = {
   { "backward", backward, BACKWARD,
     "adds the gradient of self to the grad of every leaf that it depends on "
     "and that requires one; gradient is what to begin with, 1 for a single "
-    "element", 2 },
+    "element",
+    2 },
   { "requires_grad_", requires_grad_, REQUIRES,
     "operations on self are recorded from now on, for backward", 2 },
   { "retain_grad", retain_grad, "self",
     "backward keeps the gradient of self, though it is no leaf", 2 },
   { "register_hook", register_hook, "self, hook:any -> handle",
     "hook is called with the gradient of self when that is known, and may "
-    "give another; handle:remove() ends it", 2 },
-  { "detach", detach, "self -> tensor",
-    "the same memory without a history", 2 },
+    "give another; handle:remove() ends it",
+    2 },
+  { "detach", detach, "self -> tensor", "the same memory without a history",
+    2 },
   { "detach_", detach_, "self -> tensor", "forgets the history of self", 2 },
   { "no_grad", no_grad, "fn:any, ... -> results",
     "calls fn, and records nothing meanwhile", 1 },

@@ -42,15 +42,13 @@ void nl_pushembedded(lua_State *L, const char *name) {
 
 /* Pushes the table that composed.lua fills: functions, methods, info. */
 static void pushall(lua_State *L) {
-  static const char *const part[] = { "nacre.small_ops",
-                                      "nacre.tensor_products",
-                                      "nacre.distances", "nacre.layers",
-                                      "nacre.convolution", "nacre.pooling",
-                                      "nacre.interpolate", "nacre.grid_sample",
-                                      "nacre.losses", "nacre.ctc_loss",
-                                      "nacre.solvers", "nacre.decompositions",
-                                      "nacre.matrix_norms",
-                                      "nacre.householder" };
+  static const char *const part[] = {
+    "nacre.small_ops",    "nacre.tensor_products", "nacre.distances",
+    "nacre.layers",       "nacre.convolution",     "nacre.pooling",
+    "nacre.interpolate",  "nacre.grid_sample",     "nacre.losses",
+    "nacre.ctc_loss",     "nacre.solvers",         "nacre.decompositions",
+    "nacre.matrix_norms", "nacre.householder"
+  };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);
@@ -95,8 +93,7 @@ int nl_pushcomposed(lua_State *L, const char *name, int where) {
 /* What is known of a function by its name, with a prefix, or itself. */
 int nl_composedinfo(lua_State *L, int i) {
   const int top = lua_gettop(L);
-  if (lua_type(L, i) == LUA_TSTRING)
-    return find(L, "info", lua_tostring(L, i));
+  if (lua_type(L, i) == LUA_TSTRING) return find(L, "info", lua_tostring(L, i));
   pushall(L);
   lua_getfield(L, -1, "info");
   lua_pushvalue(L, i);

@@ -7,17 +7,18 @@
 /*
 ** Tables to tensors
 */
-typedef struct Table {        /* what was found in a nested table */
+typedef struct Table { /* what was found in a nested table */
   int nd;
   int64_t size[NC_MAXDIM];
   Category kind;
-  DType dtype;                /* as asked for */
+  DType dtype; /* as asked for */
 } Table;
 
 static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
-  return nl_error(L, "tensor", "the table is ragged: %lld element%s at dim %d, "
-                  "where others have %lld", (long long)got,
-                  got == 1 ? "" : "s", d + 1,
+  return nl_error(L, "tensor",
+                  "the table is ragged: %lld element%s at dim %d, "
+                  "where others have %lld",
+                  (long long)got, got == 1 ? "" : "s", d + 1,
                   (long long)t->size[d]);
 }
 
@@ -49,12 +50,13 @@ static int pythonlist(const char *text) {
 static void visit(lua_State *L, Table *t, int d, char **p) {
   Scalar v;
   if (d == t->nd) {
-    if (lua_type(L, -1) == LUA_TSTRING) {   /* tensor([[1, 2]]) */
+    if (lua_type(L, -1) == LUA_TSTRING) { /* tensor([[1, 2]]) */
       nc_fail(NC_EVALUE, "an element is a string, not a number");
       nc_error_op("tensor");
-      nc_hint(pythonlist(lua_tostring(L, -1))
-                  ? "lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string"
-                  : "a tensor holds numbers and booleans; a table holds texts");
+      nc_hint(
+          pythonlist(lua_tostring(L, -1))
+              ? "lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string"
+              : "a tensor holds numbers and booleans; a table holds texts");
       nl_check(L, NC_EVALUE);
     }
     if (!nl_toscalar(L, -1, &v))
@@ -78,12 +80,13 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
   nl_plain(L, -1, 0);
   if ((int64_t)lua_rawlen(L, -1) != t->size[d])
     ragged(L, t, d, (int64_t)lua_rawlen(L, -1));
-  if (nc_interrupted)
-    nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+  if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
   for (int64_t k = 1; k <= t->size[d]; k++) {
     if (lua_rawgeti(L, -1, k) == LUA_TNIL)
-      nl_error(L, "tensor", "element %lld of a list is nil: a list has no "
-               "holes", (long long)k);
+      nl_error(L, "tensor",
+               "element %lld of a list is nil: a list has no "
+               "holes",
+               (long long)k);
     visit(L, t, d + 1, p);
     lua_pop(L, 1);
   }
@@ -139,8 +142,7 @@ static int newtensor(lua_State *L) {
   if (given) {
     nl_check(L, unrecorded(wide, given));
     type = given->dtype;
-  } else
-    type = fromtable(L, wide, a.arg[1].dtype);
+  } else type = fromtable(L, wide, a.arg[1].dtype);
   if (a.arg[1].dtype != DT_NONE) type = a.arg[1].dtype;
   d = a.arg[2].device ? a.arg[2].device
       : given         ? nc_device(given)
@@ -190,8 +192,7 @@ static int totable(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1), **host;
   luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);
   host = nl_newbox(L);
-  if (entries(t) > 1 << 22 &&
-      entries(t) > (double)nc_hostavailable() / 16) {
+  if (entries(t) > 1 << 22 && entries(t) > (double)nc_hostavailable() / 16) {
     nc_fail(NC_ENOMEM, "a table of %.15g entries does not fit into memory",
             entries(t));
     nc_error_op("totable");
@@ -245,13 +246,13 @@ static int summary(lua_State *L) {
 const Bound nl_conversions[] = {
   { "tensor", newtensor, SIGNATURE,
     "a tensor of a number or of nested tables; integers give int64, "
-    "others the default float dtype, true and false bool", 1 },
+    "others the default float dtype, true and false bool",
+    1 },
   { "totable", totable, "self -> table",
     "the elements as nested tables; integers stay exact", 2 },
   { "tolist", totable, "self -> table", "the same as totable", 2 },
-  { "item", item, "self -> number",
-    "the value of a tensor of one element", 2 },
-  { "_summary", summary, "self, limit=0 -> table",
-    "statistics for display", 1 },
+  { "item", item, "self -> number", "the value of a tensor of one element", 2 },
+  { "_summary", summary, "self, limit=0 -> table", "statistics for display",
+    1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -176,8 +176,8 @@ static int figure(lua_State *L, const char *op, size_t offset) {
   return 1;
 }
 
-#define FIGURE(name, field)                                      \
-  static int name(lua_State *L) {                                \
+#define FIGURE(name, field)                                       \
+  static int name(lua_State *L) {                                 \
     return figure(L, "cuda." #name, offsetof(MemoryInfo, field)); \
   }
 FIGURE(memory_allocated, allocated)
@@ -221,7 +221,8 @@ static int memory_summary(lua_State *L) {
   lua_pushfstring(L, " of %s", bytes(L, m.total));
   lua_remove(L, -2);
   luaL_addvalue(&b);
-  lua_pushfstring(L, "\n  calls            %I to allocate, %I of them served "
+  lua_pushfstring(L,
+                  "\n  calls            %I to allocate, %I of them served "
                   "by the cache, %I to free, %I segment%s",
                   (LUAI_UACINT)m.allocs, (LUAI_UACINT)m.hits,
                   (LUAI_UACINT)m.frees, (LUAI_UACINT)m.segments,
@@ -234,7 +235,10 @@ static int memory_summary(lua_State *L) {
 /* A table with PyTorch's names, as far as the allocator counts the same. */
 static int memory_stats(lua_State *L) {
   const MemoryInfo m = memory(L, "cuda.memory_stats");
-  const struct { const char *name; int64_t v; } figures[] = {
+  const struct {
+    const char *name;
+    int64_t v;
+  } figures[] = {
     { "allocated_bytes.all.current", m.allocated },
     { "allocated_bytes.all.peak", m.peak },
     { "reserved_bytes.all.current", m.reserved },
@@ -332,28 +336,31 @@ const Bound nl_cuda[] = {
     "the figures of a device's memory, to be printed", 1 },
   { "memory_stats", memory_stats, ON " -> table",
     "the figures of a device's memory by PyTorch's names, such as "
-    "[\"allocated_bytes.all.peak\"]", 1 },
+    "[\"allocated_bytes.all.peak\"]",
+    1 },
   { "reset_peak_memory_stats", reset_peak_memory_stats, ON,
     "the peaks count from now on", 1 },
   { "empty_cache", empty_cache, "",
-    "collects, and gives cached memory back to the devices and the system",
-    1 },
+    "collects, and gives cached memory back to the devices and the system", 1 },
   { "synchronize", synchronize, ON,
     "waits until a device has done what it was asked to do; an error of that "
-    "work is raised here", 1 },
+    "work is raised here",
+    1 },
   { "manual_seed", manual_seed, NL_SEED,
     "seeds the random numbers: one generator serves every device", 1 },
-  { "manual_seed_all", manual_seed_all, NL_SEED,
-    "the same as manual_seed", 1 },
+  { "manual_seed_all", manual_seed_all, NL_SEED, "the same as manual_seed", 1 },
   { "Stream", nl_newstream, NL_STREAM,
     "a new queue of work on a device, which runs beside the others; a lower "
-    "priority number goes first", 1 },
+    "priority number goes first",
+    1 },
   { "Event", nl_newevent, NL_EVENT,
     "a mark in a stream, to wait for or to measure time by; a wait never "
-    "keeps a core busy for long, blocking or not", 1 },
+    "keeps a core busy for long, blocking or not",
+    1 },
   { "stream", nl_withstream, "stream:any, fn, ... -> results",
     "calls fn with stream, and its device, as the current one, then goes "
-    "back; nil changes nothing", 1 },
+    "back; nil changes nothing",
+    1 },
   { "set_stream", nl_setstream, "stream:any",
     "makes stream, and its device, the current one", 1 },
   { "current_stream", nl_currentstream, ON " -> stream",

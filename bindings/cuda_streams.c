@@ -16,12 +16,12 @@
 #define CURRENT "nacre.streams"
 
 typedef struct StreamBox {
-  Stream *s;                  /* NULL once it is closed */
+  Stream *s; /* NULL once it is closed */
   int priority, owned;
 } StreamBox;
 
 typedef struct EventBox {
-  Event *e;                   /* NULL once it is closed */
+  Event *e; /* NULL once it is closed */
   int timing;
 } EventBox;
 
@@ -40,8 +40,7 @@ static StreamBox *checkstream(lua_State *L, int i, const char *op) {
     nl_error(L, op, "self is missing: a stream expected");
   if (b == NULL)
     nl_error(L, op, "expected a stream, not a %s", nl_typename(L, i));
-  else if (b->s == NULL)
-    nl_error(L, op, "the stream was closed");
+  else if (b->s == NULL) nl_error(L, op, "the stream was closed");
   return b;
 }
 
@@ -49,11 +48,12 @@ static EventBox *checkevent(lua_State *L, int i, const char *op) {
   EventBox *b = luaL_testudata(L, i, EVENT);
   if (b == NULL && lua_isnone(L, i))
     nl_error(L, op, "%s is missing: an event expected",
-             i == 1 ? "self" : strcmp(op, "elapsed_time") ? "event" : "other");
+             i == 1                       ? "self"
+             : strcmp(op, "elapsed_time") ? "event"
+                                          : "other");
   if (b == NULL)
     nl_error(L, op, "expected an event, not a %s", nl_typename(L, i));
-  else if (b->e == NULL)
-    nl_error(L, op, "the event was closed");
+  else if (b->e == NULL) nl_error(L, op, "the event was closed");
   return b;
 }
 
@@ -102,7 +102,7 @@ static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
       lua_setfield(L, -2, b->name);
     }
     lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "methods");     /* for help and completion */
+    lua_setfield(L, -3, "methods"); /* for help and completion */
     lua_pushcclosure(L, index, 1);
     lua_setfield(L, -2, "__index");
   }
@@ -110,10 +110,11 @@ static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
 }
 
 static StreamBox *newstreambox(lua_State *L) {
-  static const luaL_Reg events[] = {
-    { "__gc", freestream }, { "__close", freestream },
-    { "__eq", samestream }, { "__tostring", streamtext }, { NULL, NULL }
-  };
+  static const luaL_Reg events[] = { { "__gc", freestream },
+                                     { "__close", freestream },
+                                     { "__eq", samestream },
+                                     { "__tostring", streamtext },
+                                     { NULL, NULL } };
   StreamBox *b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
   setkind(L, STREAM, events, nl_stream_methods, streamfield);
@@ -121,10 +122,10 @@ static StreamBox *newstreambox(lua_State *L) {
 }
 
 static EventBox *neweventbox(lua_State *L) {
-  static const luaL_Reg events[] = {
-    { "__gc", freeevent }, { "__close", freeevent },
-    { "__tostring", eventtext }, { NULL, NULL }
-  };
+  static const luaL_Reg events[] = { { "__gc", freeevent },
+                                     { "__close", freeevent },
+                                     { "__tostring", eventtext },
+                                     { NULL, NULL } };
   EventBox *b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
   setkind(L, EVENT, events, nl_event_methods, eventfield);
@@ -141,8 +142,10 @@ static int method(lua_State *L, const char *kind, const Bound *methods) {
   for (; methods[n].name && n < 23; n++) names[n] = methods[n].name;
   names[n] = NULL;
   near = nl_nearname(key, names);
-  return nl_error(L, "", near ? "%s has no method '%s', did you mean '%s'?"
-                              : "%s has no method '%s'", kind, key, near);
+  return nl_error(L, "",
+                  near ? "%s has no method '%s', did you mean '%s'?"
+                       : "%s has no method '%s'",
+                  kind, key, near);
 }
 
 static int streamfield(lua_State *L) {
@@ -156,8 +159,7 @@ static int streamfield(lua_State *L) {
     lua_pushinteger(L, (lua_Integer)a->streamid(b->s));
   else if (strcmp(key, "device") == 0 || strcmp(key, "cuda_stream") == 0)
     return nl_error(L, "", "the stream was closed");
-  else
-    return method(L, "stream", nl_stream_methods);
+  else return method(L, "stream", nl_stream_methods);
   return 1;
 }
 
@@ -281,7 +283,8 @@ void nl_push_restore(lua_State *L, int i) {
 int nl_withstream(lua_State *L) {
   const char *op = "cuda.stream";
   if (!lua_isfunction(L, 2))
-    return nl_error(L, op, lua_isfunction(L, 1)
+    return nl_error(L, op,
+                    lua_isfunction(L, 1)
                         ? "stream is missing: stream(s, function() ... end)"
                         : "fn must be a function, not %s",
                     lua_isnone(L, 2) ? "nothing" : nl_typename(L, 2));
@@ -289,7 +292,7 @@ int nl_withstream(lua_State *L) {
     const Accelerator *a = nl_accelerator(L, op);
     nl_push_restore(L, a->streamdevice(checkstream(L, 1, op)->s));
     lua_pushvalue(L, 1);
-    lua_insert(L, 2);           /* the stream stays on the stack */
+    lua_insert(L, 2); /* the stream stays on the stack */
     lua_replace(L, 1);
     lua_toclose(L, 1);
     setcurrent(L, 2, op);
@@ -378,8 +381,8 @@ static int record_event(lua_State *L) {
 
 static int querystream(lua_State *L) {
   int done = 0;
-  checked(L, "query", nc_opened()->querystream(checkstream(L, 1, "query")->s,
-                                               &done));
+  checked(L, "query",
+          nc_opened()->querystream(checkstream(L, 1, "query")->s, &done));
   lua_pushboolean(L, done);
   return 1;
 }
@@ -395,13 +398,14 @@ const Bound nl_stream_methods[] = {
     "what the stream is asked to do from now on waits for an event", 2 },
   { "wait_stream", wait_stream, "self, stream:any",
     "what the stream is asked to do from now on waits for what another was "
-    "asked to do", 2 },
+    "asked to do",
+    2 },
   { "record_event", record_event, "self, event:any=nil -> event",
     "marks this place of the stream with an event, a new one if none is "
-    "given", 2 },
-  { "query", querystream, "self -> boolean", "is all its work done?", 2 },
-  { "synchronize", waitstream, "self", "waits until all its work is done",
+    "given",
     2 },
+  { "query", querystream, "self -> boolean", "is all its work done?", 2 },
+  { "synchronize", waitstream, "self", "waits until all its work is done", 2 },
   { NULL, NULL, NULL, NULL, 0 }
 };
 
@@ -437,8 +441,8 @@ static int wait(lua_State *L) {
 
 static int queryevent(lua_State *L) {
   int done = 0;
-  checked(L, "query", nc_opened()->queryevent(checkevent(L, 1, "query")->e,
-                                              &done));
+  checked(L, "query",
+          nc_opened()->queryevent(checkevent(L, 1, "query")->e, &done));
   lua_pushboolean(L, done);
   return 1;
 }
@@ -470,7 +474,8 @@ const Bound nl_event_methods[] = {
     2 },
   { "wait", wait, "self, stream:any=nil",
     "what a stream, the current one if none is given, is asked to do from "
-    "now on waits for the event", 2 },
+    "now on waits for the event",
+    2 },
   { "query", queryevent, "self -> boolean",
     "is the work done that came before the mark?", 2 },
   { "synchronize", waitevent, "self",

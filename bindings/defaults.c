@@ -27,8 +27,10 @@ static int initial_seed(lua_State *L) {
 static int set_num_threads(lua_State *L) {
   lua_Integer n = luaL_checkinteger(L, 1);
   if (n < 1 || n > 256)
-    return nl_error(L, "set_num_threads", "the number of threads must be 1 to "
-                    "256, not %lld", (long long)n);
+    return nl_error(L, "set_num_threads",
+                    "the number of threads must be 1 to "
+                    "256, not %lld",
+                    (long long)n);
   nc_setthreads((int)n);
   return 0;
 }
@@ -149,8 +151,10 @@ static int empty_cache(lua_State *L) {
 static int set_memory_limit(lua_State *L) {
   lua_Integer bytes = luaL_checkinteger(L, 1);
   if (bytes < 0)
-    return nl_error(L, "set_memory_limit", "the limit must be 0 or more, not "
-                    "%lld", (long long)bytes);
+    return nl_error(L, "set_memory_limit",
+                    "the limit must be 0 or more, not "
+                    "%lld",
+                    (long long)bytes);
   nc_hostlimit = bytes;
   return 0;
 }
@@ -167,7 +171,8 @@ const Bound nl_defaults[] = {
     "the dtype of float tensors whose dtype is not given", 1 },
   { "get_default_dtype", get_default_dtype, "-> dtype",
     "the dtype of float tensors whose dtype is not given", 1 },
-  { "is_tensor", is_tensor, "value -> boolean", "true if value is a tensor that was not freed", 1 },
+  { "is_tensor", is_tensor, "value -> boolean",
+    "true if value is a tensor that was not freed", 1 },
   { "synchronize", nl_synchronize, "",
     "waits for every device, and raises the errors of its work", 1 },
   { "clock", clocktime, "-> seconds",

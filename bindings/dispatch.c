@@ -22,15 +22,19 @@ static void pace(lua_State *L, int64_t before) {
 /* A tensor that was being written to holds old and new values: whoever is told
    of the interruption, or of the failure, is told that, too. */
 int nl_written(int r, const char *name) {
-  char text[sizeof ((Error *)0)->text];
+  char text[sizeof((Error *)0)->text];
   if (r != NC_OK && nc_lasterror()->partly) {
     snprintf(text, sizeof text, "%s", nc_lasterror()->text);
-    return nc_fail(r, "%.400s; %s was writing to a tensor, which may be partly "
-                   "updated", text, name);
+    return nc_fail(r,
+                   "%.400s; %s was writing to a tensor, which may be partly "
+                   "updated",
+                   text, name);
   }
   if (r == NC_EINTR && strstr(nc_lasterror()->text, "interrupted:") == NULL)
-    return nc_fail(r, "interrupted: %s was writing to a tensor, which may be "
-                   "partly updated", name);
+    return nc_fail(r,
+                   "interrupted: %s was writing to a tensor, which may be "
+                   "partly updated",
+                   name);
   return r;
 }
 
@@ -48,7 +52,7 @@ int64_t nl_writes(lua_State *L, int out) {
 }
 
 int nl_retry_into(lua_State *L, int status, int attempt, int out,
-                 int64_t writes) {
+                  int64_t writes) {
   if (status == NC_ENOMEM && out && nl_writes(L, out) != writes)
     nc_error_partial();
   if (out && nc_lasterror()->partly) return 0;
@@ -91,8 +95,7 @@ static void parameters(const Signature *s, const Arg *arg, int from,
       par[i - from] = nc_tofloat(arg[i].s);
 }
 
-static int sometensor(lua_State *L, const Signature *s, const Arg in[],
-                      int n) {
+static int sometensor(lua_State *L, const Signature *s, const Arg in[], int n) {
   for (int i = 0; i < n; i++)
     if (in[i].t) return 1;
   return nl_error(L, s->name, "%s must be a tensor, not a number",
@@ -147,7 +150,7 @@ static int fullrow(lua_State *L, Op op, int into) {
 }
 
 /* The parameters that a call without options has. */
-static const double *known[OP_COUNT];   /* NULL: not asked for yet */
+static const double *known[OP_COUNT]; /* NULL: not asked for yet */
 
 static const double *finddefaults(Op op) {
   static double par[OP_COUNT][2];
@@ -206,9 +209,9 @@ int nl_call_pointwise_into(lua_State *L) {
     int r = nc_apply(&y, op, in, defaults(op), in[0].t);
     if (r != NC_ENOMEM || nc_lasterror()->partly) {
       if (r != NC_OK || nc_trace_any)
-        nl_check(L, nl_written(named(r, 1, nc_opinfo[op].name),
-                               nc_opinfo[op].name));
-      nc_release(y);              /* self holds it */
+        nl_check(
+            L, nl_written(named(r, 1, nc_opinfo[op].name), nc_opinfo[op].name));
+      nc_release(y); /* self holds it */
       lua_pushvalue(L, 1);
       return 1;
     }
@@ -262,14 +265,14 @@ static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
   while (n < s->boxes && *y[n]) n++;
   if (n != (list ? (int)lua_rawlen(L, out) : 1) && n > 0)
     return nl_error(L, s->name, "gives %d result%s: out must be %s", n,
-                    n == 1 ? "" : "s", n == 1 ? "a tensor" :
-                    "a list of as many tensors");
+                    n == 1 ? "" : "s",
+                    n == 1 ? "a tensor" : "a list of as many tensors");
   for (int i = 0; i < n && r == NC_OK; i++) {
     if (list) lua_rawgeti(L, out, i + 1);
     r = writeto(nl_checktensor(L, list ? -1 : out), *y[i]);
-    if (list) lua_pop(L, 1);            /* the list holds it */
+    if (list) lua_pop(L, 1); /* the list holds it */
   }
-  if (r != NC_OK) nc_error_op(s->name);  /* not the copy's */
+  if (r != NC_OK) nc_error_op(s->name); /* not the copy's */
   return nl_written(r, s->name);
 }
 
@@ -282,17 +285,17 @@ static int unpacked(lua_State *L, int list) {
 }
 
 /* Pushes what the call gave; the boxes of tensors are at `box'. */
-static int results(lua_State *L, const Signature *s, Call *c, int box,
-                   int out, Tensor *self) {
+static int results(lua_State *L, const Signature *s, Call *c, int box, int out,
+                   Tensor *self) {
   if (c->list) return pushlist(L, c);
   if (strncmp(s->results, "tensor", 6) != 0) {
     nl_pushscalar(L, c->value);
     return 1;
   }
-  if (out) return nl_totensor(L, out) ? (lua_pushvalue(L, out), 1)
-                                      : unpacked(L, out);
+  if (out)
+    return nl_totensor(L, out) ? (lua_pushvalue(L, out), 1) : unpacked(L, out);
   if (self && *(Tensor **)lua_touserdata(L, box) == self) {
-    lua_pushvalue(L, 1);          /* it gave back what it was given */
+    lua_pushvalue(L, 1); /* it gave back what it was given */
     return 1;
   }
   int n = 1;

@@ -18,14 +18,14 @@ static int devicename(const char *text) {
 /* May the value at index i be what a parameter is given by name? */
 static int suits(lua_State *L, int i, const Param *p) {
   switch (lua_type(L, i)) {
-  case LUA_TNUMBER:
-    return p->type == P_NUM || (p->type == P_INT && lua_isinteger(L, i));
-  case LUA_TBOOLEAN: return p->type == P_BOOL;
-  case LUA_TSTRING:
-    return (p->type == P_DTYPE &&
-            nc_dtypefrom(lua_tostring(L, i)) != DT_NONE) ||
-           (p->type == P_DEVICE && devicename(lua_tostring(L, i)));
-  default: return 0;
+    case LUA_TNUMBER:
+      return p->type == P_NUM || (p->type == P_INT && lua_isinteger(L, i));
+    case LUA_TBOOLEAN: return p->type == P_BOOL;
+    case LUA_TSTRING:
+      return (p->type == P_DTYPE &&
+              nc_dtypefrom(lua_tostring(L, i)) != DT_NONE) ||
+             (p->type == P_DEVICE && devicename(lua_tostring(L, i)));
+    default: return 0;
   }
 }
 
@@ -46,8 +46,7 @@ static void pushpair(lua_State *L, int i, const char *name) {
   const char *text = luaL_tolstring(L, i, NULL);
   if (lua_type(L, i) == LUA_TSTRING)
     lua_pushfstring(L, "%s=\"%s\"", name, text);
-  else
-    lua_pushfstring(L, "%s=%s", name, text);
+  else lua_pushfstring(L, "%s=%s", name, text);
   lua_remove(L, -2);
 }
 
@@ -96,8 +95,7 @@ int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
   if (sizes)
     nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,
             nl_typename(L, next));
-  else
-    count(s, top);
+  else count(s, top);
   nc_error_op(s->name);
   if (s->param[0].type == P_ANY && lua_type(L, 1) == LUA_TNUMBER)
     nc_hint("%s{1, 2, 3} makes one of a list", s->name);

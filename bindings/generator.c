@@ -14,7 +14,7 @@
 
 typedef struct GeneratorBox {
   Generator g;
-  const Device *device;       /* as was asked for; the numbers are the same */
+  const Device *device; /* as was asked for; the numbers are the same */
 } GeneratorBox;
 
 Generator *nl_togenerator(lua_State *L, int i) {
@@ -54,8 +54,7 @@ void nl_seedmath(lua_State *L, uint64_t seed) {
   if (pushmath(L, "randomseed")) {
     lua_pushinteger(L, (lua_Integer)seed);
     lua_call(L, 1, 0);
-  } else
-    lua_pop(L, 1);
+  } else lua_pop(L, 1);
 }
 
 /* Where math.random keeps its state; NULL if that is not Lua's own. */
@@ -88,10 +87,10 @@ static void setstate(lua_State *L, Generator *g, int i, const char *op) {
   const Tensor *t = nl_checktensor(L, i);
   Scalar v[2];
   if (t->dtype != DT_i64 || t->nd != 1 || t->size[0] != 2)
-    nl_error(L, op, "a state is an int64 tensor of 2 elements, as get_state "
+    nl_error(L, op,
+             "a state is an int64 tensor of 2 elements, as get_state "
              "gives it");
-  for (int k = 0; k < 2; k++)
-    nl_check(L, nc_read(&v[k], t, k * t->step[0]));
+  for (int k = 0; k < 2; k++) nl_check(L, nc_read(&v[k], t, k * t->step[0]));
   nc_seed(g, (uint64_t)v[0].i);
   g->next = (uint64_t)v[1].i;
 }
@@ -145,8 +144,8 @@ static int clone(lua_State *L) {
 const Bound nl_generator_methods[] = {
   { "manual_seed", manual_seed, "self:any, seed:int -> generator",
     "seeds it; what it gives depends on the seed alone", NL_METHOD },
-  { "seed", seed, "self:any -> integer", "seeds it from the system; returns the seed",
-    NL_METHOD },
+  { "seed", seed, "self:any -> integer",
+    "seeds it from the system; returns the seed", NL_METHOD },
   { "initial_seed", initial_seed, "self:any -> integer", "the seed in use",
     NL_METHOD },
   { "get_state", get_state, "self:any -> tensor",
@@ -162,8 +161,7 @@ static int totext(lua_State *L) {
   GeneratorBox *b = luaL_checkudata(L, 1, GENERATOR);
   if (b->g.seeded)
     lua_pushfstring(L, "generator of seed %I", (lua_Integer)b->g.seed);
-  else
-    lua_pushliteral(L, "generator, not seeded yet");
+  else lua_pushliteral(L, "generator, not seeded yet");
   return 1;
 }
 
@@ -185,7 +183,7 @@ static int field(lua_State *L) {
 /*
 ** Functions
 */
-static int new(lua_State *L) {
+static int new (lua_State *L) {
   static Signature s;
   GeneratorBox *b;
   Args a;

@@ -17,8 +17,8 @@
 
 typedef struct Keys {
   int n;
-  int ints;                   /* IX_INTs among them */
-  int others;                 /* neither IX_INT nor IX_ELLIPSIS */
+  int ints;   /* IX_INTs among them */
+  int others; /* neither IX_INT nor IX_ELLIPSIS */
   Index ix[NC_MAXINDEX];
 } Keys;
 
@@ -63,7 +63,7 @@ static int number(Text *t, int64_t *v) {
   for (*v = 0; ahead(t) >= '0' && ahead(t) <= '9'; t->s++) {
     int digit = ahead(t) - '0';
     if (*v < (INT64_MIN + digit) / 10) *v = INT64_MIN;
-    else *v = *v * 10 - digit;        /* negative, which reaches further */
+    else *v = *v * 10 - digit; /* negative, which reaches further */
   }
   if (!negative) *v = *v == INT64_MIN ? INT64_MAX : -*v;
   return 1;
@@ -101,7 +101,7 @@ int nl_parseindex(Index ix[], int max, const char *s, size_t n) {
     if (t.s == t.end) return i + 1;
     if (!word(&t, ",")) return -1;
     blanks(&t);
-    if (t.s == t.end) return i + 1;   /* as in Python's x[1,] */
+    if (t.s == t.end) return i + 1; /* as in Python's x[1,] */
   }
   return -1;
 }
@@ -183,8 +183,10 @@ static void addkey(lua_State *L, Keys *k, int i) {
       x.t = nl_totensor(L, i);
       x.kind = IX_TENSOR;
       if (x.t == NULL)
-        wrong(L, NULL, "a %s is no index: use an integer, {first, last}, {}, "
-              "a tensor or a text", nl_typename(L, i));
+        wrong(L, NULL,
+              "a %s is no index: use an integer, {first, last}, {}, "
+              "a tensor or a text",
+              nl_typename(L, i));
       add(L, k, x);
   }
 }
@@ -217,7 +219,7 @@ static int isfull(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
   if (k->others > 0 || k->ints != t->nd) return 0;
   for (int i = 0; i < k->n; i++)
     if (k->ix[i].kind == IX_INT) at[n++] = k->ix[i].first;
-  return k->n <= n + 1;       /* two ellipses are an error */
+  return k->n <= n + 1; /* two ellipses are an error */
 }
 
 /*
@@ -335,8 +337,10 @@ static Tensor *readvalue(lua_State *L, Scalar *number) {
   Tensor *value = nl_totensor(L, 3);
   *number = nc_int(0);
   if (value == NULL && !nl_toscalar(L, 3, number))
-    wrong(L, NULL, "a %s cannot be assigned to elements: use a number, a "
-          "boolean, a list or a tensor", nl_typename(L, 3));
+    wrong(L, NULL,
+          "a %s cannot be assigned to elements: use a number, a "
+          "boolean, a list or a tensor",
+          nl_typename(L, 3));
   return value;
 }
 

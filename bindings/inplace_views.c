@@ -18,7 +18,8 @@ static int show(lua_State *L, const char *name) {
   nl_check(L, nc_isleaf(&leaf, *self));
   nl_check(L, nc_requires(&required, *self));
   if (leaf && required && nc_gradoff == 0)
-    return nl_error(L, name, "a leaf that requires a gradient cannot be "
+    return nl_error(L, name,
+                    "a leaf that requires a gradient cannot be "
                     "changed in place");
   old = *self;
   *self = *y;
@@ -34,12 +35,14 @@ static int byview(lua_State *L, const char *name, Operator f) {
   lua_pushvalue(L, 1);
   lua_rotate(L, 2, 2);
   lua_call(L, lua_gettop(L) - 2, 1);
-  if (lua_rawequal(L, 1, -1)) return 1;         /* nothing to change */
+  if (lua_rawequal(L, 1, -1)) return 1; /* nothing to change */
   return show(L, name);
 }
 
-#define BYVIEW(name) \
-  static int name(lua_State *L) { return byview(L, #name "_", OPERATOR_##name); }
+#define BYVIEW(name)                              \
+  static int name(lua_State *L) {                 \
+    return byview(L, #name "_", OPERATOR_##name); \
+  }
 BYVIEW(transpose)
 BYVIEW(swapdims)
 BYVIEW(swapaxes)
@@ -73,10 +76,9 @@ static int resized(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   int r;
   TRY(nc_checksize(&n, x->dtype, nd, size));
   if (n > have) {
-    if (x->dtype == DT_b8)              /* not every byte is a bool */
+    if (x->dtype == DT_b8) /* not every byte is a bool */
       TRY(nc_full(y, nc_device(x), x->dtype, nd, size, nc_int(0)));
-    else
-      TRY(nc_new(y, nc_device(x), x->dtype, nd, size));
+    else TRY(nc_new(y, nc_device(x), x->dtype, nd, size));
     if (have <= 0 || (r = carry(*y, x)) == NC_OK) return NC_OK;
     nc_release(*y);
     *y = NULL;
@@ -98,7 +100,8 @@ static int resizeto(lua_State *L, const char *op, Tensor *x, int nd,
   int required, r;
   nl_check(L, nc_requires(&required, x));
   if (required)
-    return nl_error(L, op, "a tensor that requires a gradient cannot be "
+    return nl_error(L, op,
+                    "a tensor that requires a gradient cannot be "
                     "resized");
   y = nl_newbox(L);
   r = resized(y, x, nd, size);
@@ -170,7 +173,8 @@ const Bound nl_inplace_views[] = {
     "shows the memory of self with these sizes and strides", 2 },
   { "resize_", resize, "self, size:size -> tensor",
     "gives self another shape and as much memory as that needs; what is new "
-    "is not set", 2 },
+    "is not set",
+    2 },
   { "resize_as_", resize_as, "self, other -> tensor",
     "gives self the shape of other, as resize_", 2 },
   { "is_set_to", is_set_to, "self, tensor -> boolean",

@@ -39,8 +39,9 @@ static int traceback(lua_State *L) {
 /* A full collection also finds what hooks hold. */
 static int collectgarbage(lua_State *L) {
   static const char *const options[] = {
-    "collect", "stop", "restart", "count", "step", "isrunning", "generational",
-    "incremental", "setpause", "setstepmul", NULL
+    "collect",   "stop",         "restart",     "count",    "step",
+    "isrunning", "generational", "incremental", "setpause", "setstepmul",
+    NULL
   };
   const int full = luaL_checkoption(L, 1, "collect", options) == 0;
   const int untied = full && nl_untie_cycles(L);
@@ -57,8 +58,7 @@ static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
   if (lua_getfield(L, table, name) == LUA_TFUNCTION) {
     lua_pushcclosure(L, f, 1);
     lua_setfield(L, table, name);
-  } else
-    lua_pop(L, 1);
+  } else lua_pop(L, 1);
 }
 
 void nl_open_overrides(lua_State *L) {

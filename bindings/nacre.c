@@ -12,12 +12,22 @@
 /*
 ** Events
 */
-static const struct { const char *event; Op op; } operators[] = {
-  { "__add", OP_add }, { "__sub", OP_sub }, { "__mul", OP_mul },
-  { "__div", OP_true_divide }, { "__mod", OP_remainder }, { "__pow", OP_pow },
-  { "__idiv", OP_floor_divide }, { "__band", OP_bitwise_and },
-  { "__bor", OP_bitwise_or }, { "__bxor", OP_bitwise_xor },
-  { "__shl", OP_bitwise_left_shift }, { "__shr", OP_bitwise_right_shift },
+static const struct {
+  const char *event;
+  Op op;
+} operators[] = {
+  { "__add", OP_add },
+  { "__sub", OP_sub },
+  { "__mul", OP_mul },
+  { "__div", OP_true_divide },
+  { "__mod", OP_remainder },
+  { "__pow", OP_pow },
+  { "__idiv", OP_floor_divide },
+  { "__band", OP_bitwise_and },
+  { "__bor", OP_bitwise_or },
+  { "__bxor", OP_bitwise_xor },
+  { "__shl", OP_bitwise_left_shift },
+  { "__shr", OP_bitwise_right_shift },
 };
 
 /* Lua passes the operand of a unary operator twice. */
@@ -36,7 +46,7 @@ static int length(lua_State *L) {
 
 static int equals(lua_State *L) {
   Call c;
-  if (nl_isfreed(L, 1) || nl_isfreed(L, 2)) return 0;   /* and not the same */
+  if (nl_isfreed(L, 1) || nl_isfreed(L, 2)) return 0; /* and not the same */
   memset(&c, 0, sizeof c);
   c.arg[0].t = nl_totensor(L, 1);
   c.arg[1].t = nl_totensor(L, 2);
@@ -73,19 +83,21 @@ static int less(lua_State *L) {
   if (single(L, 1) && single(L, 2)) return compared(L, equal ? "le" : "lt");
   if ((!a && lua_type(L, 1) != LUA_TNUMBER) ||
       (!b && lua_type(L, 2) != LUA_TNUMBER))
-    return nl_error(L, equal ? "<= or >=" : "< or >", "a tensor is compared "
+    return nl_error(L, equal ? "<= or >=" : "< or >",
+                    "a tensor is compared "
                     "with a number or a tensor, not with a %s",
                     nl_typename(L, a ? 2 : 1));
-  nc_fail(NC_EVALUE, "Lua's %s and %s give one boolean, not one for each "
-          "element", symbol, equal ? ">=" : ">");
+  nc_fail(NC_EVALUE,
+          "Lua's %s and %s give one boolean, not one for each "
+          "element",
+          symbol, equal ? ">=" : ">");
   nc_error_op(equal ? "<= or >=" : "< or >");
   if (a) nc_error_operand("left", a);
   if (b) nc_error_operand("right", b);
   if (a && b) nc_hint("left:%s(right)", equal ? "le" : "lt");
-  else if (a) nc_hint("left:%s(%s)", equal ? "le" : "lt",
-                      luaL_tolstring(L, 2, NULL));
-  else nc_hint("right:%s(%s)", equal ? "ge" : "gt",
-               luaL_tolstring(L, 1, NULL));
+  else if (a)
+    nc_hint("left:%s(%s)", equal ? "le" : "lt", luaL_tolstring(L, 2, NULL));
+  else nc_hint("right:%s(%s)", equal ? "ge" : "gt", luaL_tolstring(L, 1, NULL));
   return nl_check(L, NC_EVALUE);
 }
 
@@ -227,8 +239,7 @@ static int lookup(lua_State *L) {
   if (strcmp(name, "Tensor") == 0) {
     lua_pushvalue(L, lua_upvalueindex(1));
     nl_push_user_methods(L);
-  } else if (!nl_pushname(L, name))
-    return nl_unknown_name(L, "", name);
+  } else if (!nl_pushname(L, name)) return nl_unknown_name(L, "", name);
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);

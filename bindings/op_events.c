@@ -8,7 +8,7 @@
 
 #include "bindings/binding.h"
 
-static const char handler;    /* its address names the function that is told */
+static const char handler; /* its address names the function that is told */
 
 static void setfield(lua_State *L, const char *key, lua_Integer v) {
   lua_pushinteger(L, v);
@@ -63,8 +63,7 @@ static void pushpassed(lua_State *L) {
   if (e) {
     const Error copy = *e;
     nl_pusherror(L, &copy);
-  } else
-    lua_pushnil(L);
+  } else lua_pushnil(L);
   nc_trace_clear();
 }
 

@@ -49,7 +49,7 @@ static void orderfirst(lua_State *L) {
   lua_remove(L, options + 1);
   lua_pushnil(L);
   if (lua_next(L, -2)) lua_pop(L, 2);
-  else lua_pop(L, 1);                   /* there was nothing else */
+  else lua_pop(L, 1); /* there was nothing else */
 }
 
 /* norm(t, "fro") is norm(t, 2), and "nuc" the norm of a matrix. */
@@ -74,8 +74,10 @@ static int namednorm(lua_State *L) {
     return 0;
   }
   if (strcmp(p, "nuc") != 0)
-    return nl_error(L, "norm", "p must be a number, \"fro\" or \"nuc\", not "
-                    "'%s'", p);
+    return nl_error(L, "norm",
+                    "p must be a number, \"fro\" or \"nuc\", not "
+                    "'%s'",
+                    p);
   nl_pushcomposed(L, "linalg", NL_FUNCTION);
   lua_getfield(L, -1, "matrix_norm");
   lua_insert(L, 1);
@@ -95,15 +97,16 @@ static int ofeach(lua_State *L, Operator f) {
       lua_pushvalue(L, i);
       lua_rawseti(L, list, i);
     }
-  } else
-    return 0;
+  } else return 0;
   const lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   lua_createtable(L, (int)n, 0);
   for (lua_Integer i = 1; i <= n; i++) {
     nl_closure(L, nl_call_operator, (int)f);
     if (lua_rawgeti(L, list, i) == LUA_TTABLE)
-      return nl_error(L, nc_operators[f].name, "element %d of the list is a "
-                      "table, not a tensor", (int)i);
+      return nl_error(L, nc_operators[f].name,
+                      "element %d of the list is a "
+                      "table, not a tensor",
+                      (int)i);
     lua_call(L, 1, 1);
     lua_rawseti(L, list + 1, i);
   }
@@ -113,8 +116,9 @@ static int ofeach(lua_State *L, Operator f) {
 int nl_call_overload(lua_State *L, Operator f) {
   switch (f) {
     case OPERATOR_norm: return namednorm(L);
-    case OPERATOR_atleast_1d: case OPERATOR_atleast_2d: case OPERATOR_atleast_3d:
-      return ofeach(L, f);
+    case OPERATOR_atleast_1d:
+    case OPERATOR_atleast_2d:
+    case OPERATOR_atleast_3d: return ofeach(L, f);
     default: return 0;
   }
 }

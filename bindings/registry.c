@@ -13,17 +13,21 @@
 #include "bindings/binding.h"
 
 static const Bound *const bounds[] = {
-  nl_conversions, nl_bytes, nl_tensor_fields, nl_inplace_views, nl_defaults,
-  nl_files, nl_op_events, nl_to_device, nl_gradient_methods,
+  nl_conversions,      nl_bytes,     nl_tensor_fields,
+  nl_inplace_views,    nl_defaults,  nl_files,
+  nl_op_events,        nl_to_device, nl_gradient_methods,
   nl_random_functions, nl_png
 };
 
 /* What is not in `nacre' itself, and what stands before its names there. */
-static const struct { const char *prefix; const Bound *list; } others[] = {
-  { "cuda.", nl_cuda }, { "autograd.", nl_autograd_functions },
-  { "Stream:", nl_stream_methods }, { "Event:", nl_event_methods },
-  { "Generator:", nl_generator_methods }
-};
+static const struct {
+  const char *prefix;
+  const Bound *list;
+} others[] = { { "cuda.", nl_cuda },
+               { "autograd.", nl_autograd_functions },
+               { "Stream:", nl_stream_methods },
+               { "Event:", nl_event_methods },
+               { "Generator:", nl_generator_methods } };
 #define NOTHERS (sizeof others / sizeof *others)
 
 static const Bound *findbound(const char *name, int where) {
@@ -52,7 +56,8 @@ static int findfamily(const char *name, size_t n) {
 /* Does a family work on a tensor it calls self? */
 static int familywhere(int f) {
   return strncmp(nc_operators[f].signature, "self", 4) == 0
-             ? NL_FUNCTION | NL_METHOD : NL_FUNCTION;
+             ? NL_FUNCTION | NL_METHOD
+             : NL_FUNCTION;
 }
 
 static int familyinto(int f) {
@@ -71,7 +76,10 @@ int nl_closure(lua_State *L, lua_CFunction f, int which) {
 }
 
 /* t:float() and the like */
-static const struct { const char *name; DType type; } casts[] = {
+static const struct {
+  const char *name;
+  DType type;
+} casts[] = {
   { "float", DT_f32 }, { "double", DT_f64 },    { "half", DT_f16 },
   { "long", DT_i64 },  { "bfloat16", DT_bf16 }, { "int", DT_i32 },
   { "short", DT_i16 }, { "char", DT_i8 },       { "byte", DT_u8 },
@@ -181,7 +189,7 @@ static int isnone(const char *gradient) {
 }
 
 static void rowinfo(lua_State *L, int op) {
-  static const char *const kinds[] = { "unary", "test", "binary", "compare",
+  static const char *const kinds[] = { "unary",   "test",   "binary", "compare",
                                        "ternary", "choose", "reduce" };
 #define X(class) #class,
   static const char *const classes[] = { OP_CLASSES(X) };
@@ -194,12 +202,12 @@ static void rowinfo(lua_State *L, int op) {
   setinfo(L, "doc", info->doc);
   for (int i = 0; i < 3; i++) setinfo(L, folds[i], info->fold[i]);
   setflag(L, "into", rowinto(op));
-  setflag(L, "differentiable", !isnone(info->grad[0]) ||
-          !isnone(info->grad[1]) || !isnone(info->grad[2]));
+  setflag(L, "differentiable",
+          !isnone(info->grad[0]) || !isnone(info->grad[1]) ||
+              !isnone(info->grad[2]));
   lua_newtable(L);
   for (int i = 0; i < 3; i++) {
-    if (isnone(info->grad[i]) || strncmp(info->grad[i], "BY", 2) == 0)
-      continue;
+    if (isnone(info->grad[i]) || strncmp(info->grad[i], "BY", 2) == 0) continue;
     lua_pushstring(L, info->grad[i]);
     lua_rawseti(L, -2, i + 1);
   }
@@ -222,8 +230,9 @@ static void familyinfo(lua_State *L, int f) {
   plaininfo(L, s, "family", info->doc);
   setflag(L, "into", familyinto(f));
   setflag(L, "view", info->grad == GRADCLASS_VIEW);
-  setflag(L, "differentiable", info->grad != GRADCLASS_NOGRAD &&
-                               (info->grad != GRADCLASS_INPLACE || source));
+  setflag(L, "differentiable",
+          info->grad != GRADCLASS_NOGRAD &&
+              (info->grad != GRADCLASS_INPLACE || source));
 }
 
 static void castinfo(lua_State *L, int i) {
@@ -241,8 +250,7 @@ static void castinfo(lua_State *L, int i) {
 static int pushname(lua_State *L) {
   const lua_CFunction f = lua_tocfunction(L, 1);
   const char *name = NULL;
-  const void *upvalue =
-      lua_getupvalue(L, 1, 1) ? lua_touserdata(L, -1) : NULL;
+  const void *upvalue = lua_getupvalue(L, 1, 1) ? lua_touserdata(L, -1) : NULL;
   const int which = (int)(intptr_t)upvalue;
   if (f == nl_call_pointwise || f == nl_call_pointwise_into ||
       f == nl_callwhere)
@@ -255,10 +263,9 @@ static int pushname(lua_State *L) {
     for (const Bound *b = bounds[i]; b->name; b++)
       if (nl_isbound(L, 1, b)) name = b->name;
   if (name == NULL) return 0;
-  lua_pushfstring(L, "%s%s", name,
-                  f == nl_call_pointwise_into || f == nl_call_operator_into
-                    ? "_"
-                    : "");
+  lua_pushfstring(
+      L, "%s%s", name,
+      f == nl_call_pointwise_into || f == nl_call_operator_into ? "_" : "");
   lua_replace(L, 1);
   return 1;
 }
@@ -280,8 +287,7 @@ static int otherinfo(lua_State *L, const char *name) {
     int here = name && strncmp(name, others[i].prefix, n) == 0;
     for (const Bound *b = others[i].list; b->name; b++) {
       Signature s;
-      if (name ? !here || strcmp(b->name, name + n) != 0
-               : !nl_isbound(L, 1, b))
+      if (name ? !here || strcmp(b->name, name + n) != 0 : !nl_isbound(L, 1, b))
         continue;
       lua_createtable(L, 0, 6);
       lua_pushfstring(L, "%s%s", others[i].prefix, b->name);
@@ -325,7 +331,7 @@ int nl_info(lua_State *L) {
   const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
   Signature s;
   if (name != given && !pushinto(L, name, n)) {
-    name = given;               /* nor has one of the composed such a form */
+    name = given; /* nor has one of the composed such a form */
     op = f = cast = -1;
     b = NULL;
   }
@@ -359,11 +365,11 @@ int nl_names(lua_State *L) {
   lua_getglobal(L, "table");
   lua_getfield(L, -1, "sort");
   lua_newtable(L);
-#define ADD(name)                               \
-  do {                                          \
-    if ((name)[0] == '_') break;                \
-    lua_pushstring(L, name);                    \
-    lua_rawseti(L, -2, ++n);                    \
+#define ADD(name)                \
+  do {                           \
+    if ((name)[0] == '_') break; \
+    lua_pushstring(L, name);     \
+    lua_rawseti(L, -2, ++n);     \
   } while (0)
   for (int op = 0; op < OP_COUNT; op++) ADD(nc_opinfo[op].name);
   for (int f = 0; f < OPERATOR_COUNT; f++) ADD(nc_operators[f].name);

@@ -13,14 +13,30 @@
 
 #include "bindings/binding.h"
 
-static const struct { const char *name; ParamType type; } types[] = {
-  { "tensor", P_TENSOR }, { "inplace", P_TENSOR }, { "operand", P_OPERAND },
-  { "tensors", P_TENSORS }, { "dim", P_DIM }, { "dims", P_DIMS },
-  { "dimortensor", P_DIMORTENSOR }, { "size", P_SIZE }, { "ints", P_INTS },
-  { "index", P_INDEX }, { "int", P_INT }, { "num", P_NUM },
-  { "bool", P_BOOL }, { "dtype", P_DTYPE }, { "device", P_DEVICE },
-  { "text", P_TEXT }, { "any", P_ANY },
-  { "fn", P_ANY }, { "table", P_ANY }, { "several", P_ANY },
+static const struct {
+  const char *name;
+  ParamType type;
+} types[] = {
+  { "tensor", P_TENSOR },
+  { "inplace", P_TENSOR },
+  { "operand", P_OPERAND },
+  { "tensors", P_TENSORS },
+  { "dim", P_DIM },
+  { "dims", P_DIMS },
+  { "dimortensor", P_DIMORTENSOR },
+  { "size", P_SIZE },
+  { "ints", P_INTS },
+  { "index", P_INDEX },
+  { "int", P_INT },
+  { "num", P_NUM },
+  { "bool", P_BOOL },
+  { "dtype", P_DTYPE },
+  { "device", P_DEVICE },
+  { "text", P_TEXT },
+  { "any", P_ANY },
+  { "fn", P_ANY },
+  { "table", P_ANY },
+  { "several", P_ANY },
   { "gradients", P_ANY },
   { "generator", P_GENERATOR },
 };
@@ -61,13 +77,11 @@ static void setfallback(Param *p, const char *text, size_t n) {
   char *end;
   p->optional = 1;
   if (n == 3 && memcmp(text, "nil", 3) == 0) return;
-  if (p->type == P_BOOL)
-    a->s = (Scalar){ NC_BOOL, text[0] == 't', 0 };
+  if (p->type == P_BOOL) a->s = (Scalar){ NC_BOOL, text[0] == 't', 0 };
   else if (p->type == P_CHOICE) {
     a->s = nc_int(choice(p->choices, text, n));
     a->n = 1;
-  }
-  else {
+  } else {
     long long i = strtoll(text, &end, 10);
     a->s = end == text + n ? nc_int(i) : nc_float(strtod(text, NULL));
     p->one = i;
@@ -86,7 +100,7 @@ static const char *param(Signature *s, const char *text, int byname) {
   p->fallback.dtype = DT_NONE;
   p->byname = byname;
   text += n;
-  if (*text == '!') text++;   /* is for gradients */
+  if (*text == '!') text++; /* is for gradients */
   if (*text == ':') {
     n = word(text + 1, "!=, ");
     settype(s, p, text + 1, n);
@@ -125,7 +139,8 @@ void nl_parsesignature(Signature *s, const char *name, const char *text) {
 /* What stands before a row's own parameters. */
 static const char *usual(OpKind kind) {
   switch (kind) {
-    case BINARY_OP: case COMPARE_OP: return "self, other, ";
+    case BINARY_OP:
+    case COMPARE_OP: return "self, other, ";
     case REDUCE_OP:
       return "self, dim:dims=nil, keepdim=false, *, dtype:dtype=nil, ";
     default: return "self, ";
@@ -144,7 +159,7 @@ const Signature *nl_pointwise_signature(Op op) {
   snprintf(texts[op], sizeof texts[op], "%s%s -> tensor",
            full ? "" : usual(info->kind), info->signature);
   nl_parsesignature(s, info->name, texts[op]);
-  for (int i = 0; i < nc_arity(op); i++)    /* numbers may be operands */
+  for (int i = 0; i < nc_arity(op); i++) /* numbers may be operands */
     s->param[i].type = nc_arity(op) > 1 ? P_OPERAND : P_TENSOR;
   s->inplace = info->kind != REDUCE_OP && info->kind != CHOOSE_OP;
   return s;

@@ -28,9 +28,9 @@ static int elsewhere(const char *full, const char *path, const char *name) {
 /* Is it a method, and no function? */
 static int method(lua_State *L, const char *name) {
   const int top = lua_gettop(L);
-  const int found = !nl_pushname(L, name) &&
-                    (nl_pushfunction(L, name, NL_METHOD) ||
-                     nl_pushcomposed(L, name, NL_METHOD));
+  const int found =
+      !nl_pushname(L, name) && (nl_pushfunction(L, name, NL_METHOD) ||
+                                nl_pushcomposed(L, name, NL_METHOD));
   lua_settop(L, top);
   return found;
 }
@@ -65,7 +65,7 @@ static const char *const *names(lua_State *L, const char *path,
 int nl_unknown_name(lua_State *L, const char *path, const char *name) {
   const char *const *list, *near, *dot = *path ? "." : "";
   luaL_checktype(L, 1, LUA_TTABLE);
-  if (name[0] == '_') return 0;         /* asked for by programs */
+  if (name[0] == '_') return 0; /* asked for by programs */
   list = names(L, path, name, &near);
   if (method(L, name)) {
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
@@ -77,15 +77,14 @@ int nl_unknown_name(lua_State *L, const char *path, const char *name) {
     const int own = *path == '\0' && method(L, near);
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean '%s%s%s%s'?", dot,
             path, name, own ? "t:" : "nacre.", path, dot, near);
-  } else
-    nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
+  } else nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
   return nl_check(L, NC_EVALUE);
 }
 
 static int lookup(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   return nl_unknown_name(L, lua_tostring(L, lua_upvalueindex(1)),
-                    lua_tostring(L, 2));
+                         lua_tostring(L, 2));
 }
 
 void nl_make_strict(lua_State *L, const char *path) {

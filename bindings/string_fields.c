@@ -32,27 +32,22 @@ static int ordinal(const char *name) {
 static int ofdevice(lua_State *L, const char *name, const char *key) {
   const int n = ordinal(name);
   if (n == -2) return 0;
-  if (strcmp(key, "type") == 0)
-    lua_pushlstring(L, name, strcspn(name, ":"));
-  else if (strcmp(key, "index") == 0 && n >= 0)
-    lua_pushinteger(L, n);
-  else
-    return 0;
+  if (strcmp(key, "type") == 0) lua_pushlstring(L, name, strcspn(name, ":"));
+  else if (strcmp(key, "index") == 0 && n >= 0) lua_pushinteger(L, n);
+  else return 0;
   return 1;
 }
 
 static int ofdtype(lua_State *L, const char *name, const char *key) {
   const DType t = nc_dtypefrom(name);
   if (t == DT_NONE) return 0;
-  if (strcmp(key, "itemsize") == 0)
-    lua_pushinteger(L, nc_dtypesize(t));
+  if (strcmp(key, "itemsize") == 0) lua_pushinteger(L, nc_dtypesize(t));
   else if (strcmp(key, "is_floating_point") == 0)
     lua_pushboolean(L, nc_category(t) == NC_FLOAT);
   else if (strcmp(key, "is_signed") == 0)
     lua_pushboolean(L, nc_category(t) == NC_FLOAT ||
                            (nc_category(t) == NC_INT && t != DT_u8));
-  else
-    return 0;
+  else return 0;
   return 1;
 }
 

@@ -47,7 +47,8 @@ static int hasevents(lua_State *L, int i) {
 static lua_Integer copylist(lua_State *L, int t, int copy) {
   const lua_Integer n = luaL_len(L, t);
   if (n <= 0 && lua_geti(L, t, 1) != LUA_TNIL)
-    nl_error(L, "", "a table has elements by __index, and no __len that says "
+    nl_error(L, "",
+             "a table has elements by __index, and no __len that says "
              "how many");
   for (lua_Integer k = 1; k <= n; k++) {
     if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
@@ -76,7 +77,7 @@ static void copypairs(lua_State *L, int t, int copy, lua_Integer n) {
     return;
   }
   lua_pushvalue(L, t);
-  lua_call(L, 1, 3);            /* next, state, key */
+  lua_call(L, 1, 3); /* next, state, key */
   for (;;) {
     if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
     lua_pushvalue(L, -3);
@@ -86,7 +87,7 @@ static void copypairs(lua_State *L, int t, int copy, lua_Integer n) {
     if (lua_isnil(L, -2)) break;
     copypair(L, copy, n);
     lua_pop(L, 1);
-    lua_remove(L, -2);          /* the new key in place of the old one */
+    lua_remove(L, -2); /* the new key in place of the old one */
   }
   lua_pop(L, 5);
 }
@@ -100,8 +101,7 @@ static void copynames(lua_State *L, int t, int copy, int names) {
       lua_pushvalue(L, -1);
       lua_gettable(L, t);
       lua_rawset(L, copy);
-    } else
-      lua_pop(L, 2);
+    } else lua_pop(L, 2);
   }
   lua_pop(L, 1);
 }
@@ -160,8 +160,10 @@ const char *nl_find_bad_key(lua_State *L, int i, const char **name) {
     if (nl_ispacked(L, n)) continue;
     if (lua_type(L, -2) == LUA_TSTRING && lua_isinteger(L, -1) &&
         lua_tointeger(L, -1) > n && strcmp(lua_tostring(L, -2), "n") == 0)
-      return lua_pushfstring(L, "a list of table.pack with n = %I has no "
-                             "element %I", (LUAI_UACINT)lua_tointeger(L, -1),
+      return lua_pushfstring(L,
+                             "a list of table.pack with n = %I has no "
+                             "element %I",
+                             (LUAI_UACINT)lua_tointeger(L, -1),
                              (LUAI_UACINT)n + 1);
     if (lua_type(L, -2) == LUA_TSTRING)
       return *name = lua_tostring(L, -2); /* the stack holds it */
@@ -170,10 +172,11 @@ const char *nl_find_bad_key(lua_State *L, int i, const char **name) {
                              (LUAI_UACINT)n + 1,
                              (LUAI_UACINT)lua_tointeger(L, -2));
     if (lua_isnumber(L, -2))
-      return lua_pushfstring(L, "a list has the key %s: its elements are "
-                             "counted from 1", luaL_tolstring(L, -2, NULL));
-    return lua_pushfstring(L, "a list has a %s as a key",
-                           nl_typename(L, -2));
+      return lua_pushfstring(L,
+                             "a list has the key %s: its elements are "
+                             "counted from 1",
+                             luaL_tolstring(L, -2, NULL));
+    return lua_pushfstring(L, "a list has a %s as a key", nl_typename(L, -2));
   }
   return NULL;
 }
@@ -182,7 +185,7 @@ void nl_checklist(lua_State *L, const char *op, int i) {
   const char *name, *odd = nl_find_bad_key(L, i, &name);
   if (name) {
     nc_fail(NC_EVALUE, "a table holds either a list or named arguments, not "
-            "both");
+                       "both");
     nc_error_op(op);
     nc_hint("%s({...}, {%s=...})", op, name);
     nl_check(L, NC_EVALUE);
@@ -200,7 +203,7 @@ int nl_isoptions(lua_State *L, int i, const Signature *s) {
   is = lua_type(L, -2) == LUA_TSTRING;
   for (int k = 0; s && k < s->n; k++)
     named |= strcmp(s->param[k].name, "n") == 0;
-  if (!named && nl_ispacked(L, 0)) {       /* table.pack() */
+  if (!named && nl_ispacked(L, 0)) { /* table.pack() */
     lua_pop(L, 1);
     is = lua_next(L, i) && lua_type(L, -2) == LUA_TSTRING;
     if (!is) return 0;
@@ -268,10 +271,10 @@ static int listfield(lua_State *L) {
 }
 
 void nl_setlist(lua_State *L) {
-  static const char *const events[] = {
-    "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv", "__unm",
-    "__band", "__bor", "__bxor", "__shl", "__shr", "__bnot", "__lt", "__le"
-  };
+  static const char *const events[] = { "__add",  "__sub",  "__mul",  "__div",
+                                        "__mod",  "__pow",  "__idiv", "__unm",
+                                        "__band", "__bor",  "__bxor", "__shl",
+                                        "__shr",  "__bnot", "__lt",   "__le" };
   luaL_checkstack(L, 4, NULL);
   if (luaL_newmetatable(L, LIST)) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
@@ -280,7 +283,7 @@ void nl_setlist(lua_State *L) {
     }
     lua_pushcfunction(L, listfield);
     lua_setfield(L, -2, "__index");
-    lua_pushnil(L);           /* for Lua's messages it is a table */
+    lua_pushnil(L); /* for Lua's messages it is a table */
     lua_setfield(L, -2, "__name");
   }
   lua_setmetatable(L, -2);

@@ -58,7 +58,8 @@ static int sizeindex(lua_State *L) {
   const lua_Integer i = lua_tointegerx(L, 2, &isint);
   if (!isint || lua_type(L, 2) != LUA_TNUMBER) return 0;
   if (i == 0)
-    return nl_error(L, "", "sizes are counted from 1: [1] is the first, [-1] "
+    return nl_error(L, "",
+                    "sizes are counted from 1: [1] is the first, [-1] "
                     "the last");
   if (i > 0) return 0;
   lua_rawgeti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1 + i);
@@ -76,7 +77,7 @@ static void setsize(lua_State *L) {
     lua_setfield(L, -2, "__concat");
     lua_pushcfunction(L, sizeindex);
     lua_setfield(L, -2, "__index");
-    lua_pushnil(L);           /* for Lua's messages it is a table */
+    lua_pushnil(L); /* for Lua's messages it is a table */
     lua_setfield(L, -2, "__name");
   }
   lua_setmetatable(L, -2);
@@ -182,7 +183,7 @@ static int next(lua_State *L) {
   lua_settop(L, 1);
   lua_pushinteger(L, i);
   lua_pushvalue(L, 2);
-  lua_insert(L, 1);           /* i, t, i */
+  lua_insert(L, 1); /* i, t, i */
   lua_pushcfunction(L, nl_index);
   lua_insert(L, 2);
   lua_call(L, 2, 1);
@@ -191,7 +192,8 @@ static int next(lua_State *L) {
 
 int nl_pairs(lua_State *L) {
   if (nl_checktensor(L, 1)->nd == 0)
-    return nl_error(L, "pairs", "a tensor without dimensions has no elements "
+    return nl_error(L, "pairs",
+                    "a tensor without dimensions has no elements "
                     "to go through");
   lua_pushcfunction(L, next);
   lua_pushvalue(L, 1);
@@ -244,8 +246,7 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
   } else if (strcmp(key, "mT") == 0) {
     lua_settop(L, 1);
     return transposed(L, "adjoint");
-  } else
-    return 0;
+  } else return 0;
   return 1;
 }
 
@@ -256,10 +257,10 @@ static int slicetext(const char *key) {
   return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0;
 }
 
-static const char *const fields[] = {
-  "dtype", "device", "is_cuda", "ndim", "shape", "T", "mT", "grad",
-  "requires_grad", "is_leaf", "grad_fn", NULL
-};
+static const char *const fields[] = { "dtype",   "device",  "is_cuda",
+                                      "ndim",    "shape",   "T",
+                                      "mT",      "grad",    "requires_grad",
+                                      "is_leaf", "grad_fn", NULL };
 
 int nl_isfield(const char *key) {
   for (int i = 0; fields[i]; i++)
@@ -270,14 +271,15 @@ int nl_isfield(const char *key) {
 int nl_checkassign(lua_State *L) {
   const char *key = lua_tostring(L, 2);
   if (slicetext(key)) return 0;
-  nc_fail(NC_EVALUE, nl_isfield(key) ? "%s cannot be assigned"
-                                  : "a tensor has no field '%s'", key);
+  nc_fail(NC_EVALUE,
+          nl_isfield(key) ? "%s cannot be assigned"
+                          : "a tensor has no field '%s'",
+          key);
   nc_error_operand("self", nl_checktensor(L, 1));
   if ((strcmp(key, "dtype") == 0 || strcmp(key, "device") == 0) &&
       lua_type(L, 3) == LUA_TSTRING)
     nc_hint("self = self:to(\"%s\")", lua_tostring(L, 3));
-  else if (strcmp(key, "shape") == 0)
-    nc_hint("self = self:reshape(...)");
+  else if (strcmp(key, "shape") == 0) nc_hint("self = self:reshape(...)");
   return nl_check(L, NC_EVALUE);
 }
 
@@ -287,7 +289,9 @@ static void elsewhere(const char *key) {
   for (int i = 0; i < OPERATOR_COUNT; i++)
     if (strcmp(nc_operators[i].name, key) == 0)
       nc_hint(nl_operator_signature((Operator)i)->param[0].type == P_TENSORS
-                  ? "nacre.%s{self, ...}" : "nacre.%s(...)", key);
+                  ? "nacre.%s{self, ...}"
+                  : "nacre.%s(...)",
+              key);
 }
 
 static int nomethod(lua_State *L, const char *key) {
@@ -313,21 +317,22 @@ static int nomethod(lua_State *L, const char *key) {
   elsewhere(key);
   if (nc_lasterror()->hint[0]) nc_error_operand("self", nl_checktensor(L, 1));
   else if (near)
-    nc_fail(NC_EVALUE, nl_isfield(near)
-                ? "tensor has no field '%s', did you mean '%s'?"
-                : "tensor has no method '%s', did you mean '%s'?", key, near);
+    nc_fail(NC_EVALUE,
+            nl_isfield(near) ? "tensor has no field '%s', did you mean '%s'?"
+                             : "tensor has no method '%s', did you mean '%s'?",
+            key, near);
   return nl_check(L, NC_EVALUE);
 }
 
 /* t[key]: a method, a field, or an index.  Upvalue 1: the methods. */
 int nl_getfield(lua_State *L) {
-  if (lua_gettop(L) < 2) lua_settop(L, 2);      /* it was not Lua that called */
+  if (lua_gettop(L) < 2) lua_settop(L, 2); /* it was not Lua that called */
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   lua_pop(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING) {
     const char *key = lua_tostring(L, 2);
-    if (nl_isfield(key)) {                  /* far cheaper than a search */
+    if (nl_isfield(key)) { /* far cheaper than a search */
       if (field(L, nl_checktensor(L, 1), key)) return 1;
       return nl_gradfield(L, nl_checktensor(L, 1), key);
     }
@@ -350,8 +355,8 @@ int nl_getfield(lua_State *L) {
 }
 
 const Bound nl_tensor_fields[] = {
-  { "size", size, "self, dim:dim=nil -> sizes",
-    "all sizes as a table, or one", 2 },
+  { "size", size, "self, dim:dim=nil -> sizes", "all sizes as a table, or one",
+    2 },
   { "stride", stride, "self, dim:dim=nil -> strides",
     "all strides as a table, or one; in elements", 2 },
   { "numel", numel, "self -> integer", "number of elements", 3 },

@@ -33,14 +33,11 @@ const Device *nl_device(lua_State *L, int i, const char *op) {
   char name[32];
   const char *given = name;
   int r, whole = 0;
-  const lua_Integer k = lua_type(L, i) == LUA_TNUMBER
-                            ? lua_tointegerx(L, i, &whole) : 0;
-  if (whole)
-    snprintf(name, sizeof name, "cuda:%lld", (long long)k);
-  else if (lua_type(L, i) == LUA_TSTRING)
-    given = lua_tostring(L, i);
-  else
-    return NULL;
+  const lua_Integer k =
+      lua_type(L, i) == LUA_TNUMBER ? lua_tointegerx(L, i, &whole) : 0;
+  if (whole) snprintf(name, sizeof name, "cuda:%lld", (long long)k);
+  else if (lua_type(L, i) == LUA_TSTRING) given = lua_tostring(L, i);
+  else return NULL;
   if (strcmp(given, "auto") == 0) given = best();
   r = nc_finddevice(&d, given);
   if (strncmp(given, "cuda", 4) == 0) nl_checkcuda(L, r, op);
@@ -112,10 +109,10 @@ static int get_device(lua_State *L) {
 ** Moves
 */
 typedef struct Move {
-  DType type;                 /* DT_NONE: as it is */
-  const Device *d;            /* NULL: where it is */
-  int how;                    /* NC_NOWAIT or 0 */
-  int copy;                   /* even if nothing changes */
+  DType type;      /* DT_NONE: as it is */
+  const Device *d; /* NULL: where it is */
+  int how;         /* NC_NOWAIT or 0 */
+  int copy;        /* even if nothing changes */
 } Move;
 
 /* What the result is to be: m says what of it is asked for. */
@@ -141,12 +138,13 @@ static int converted(lua_State *L, const char *op, Move m) {
   cast = nl_newbox(L);
   do {
     t = nl_checktensor(L, 1);
-    nc_release(*there);         /* of the first attempt */
+    nc_release(*there); /* of the first attempt */
     *there = NULL;
     r = nc_move(there, t, m.d, m.how);
     if (r == NC_OK)
       r = m.copy && *there == t && t->dtype == m.type
-              ? nc_apply1(cast, OP_clone, t) : nc_cast(cast, *there, m.type);
+              ? nc_apply1(cast, OP_clone, t)
+              : nc_cast(cast, *there, m.type);
   } while (nl_retry(L, r, attempt++));
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
   nl_check(L, r);
@@ -169,8 +167,7 @@ static void totype(lua_State *L, Move *m, DType type) {
 static void named(lua_State *L, int i, Move *m) {
   const char *text = lua_tostring(L, i);
   DType type = nc_dtypefrom(text);
-  if (type != DT_NONE)
-    totype(L, m, type);
+  if (type != DT_NONE) totype(L, m, type);
   else if (strcmp(text, "auto") == 0 || strcmp(text, nc_host()->name) == 0 ||
            strncmp(text, "cuda", 4) == 0)
     todevice(L, m, nl_device(L, i, "to"));
@@ -182,9 +179,8 @@ static void named(lua_State *L, int i, Move *m) {
   }
 }
 
-static const char *const options[] = {
-  "dtype", "device", "non_blocking", "copy", NULL
-};
+static const char *const options[] = { "dtype", "device", "non_blocking",
+                                       "copy", NULL };
 
 static int flag(lua_State *L, int i, const char *name) {
   if (!lua_isboolean(L, i))
@@ -200,23 +196,18 @@ static void option(lua_State *L, const char *name, Move *m) {
   const char *near;
   if (strcmp(name, "non_blocking") == 0)
     m->how = flag(L, i, name) ? NC_NOWAIT : 0;
-  else if (strcmp(name, "copy") == 0)
-    m->copy = flag(L, i, name);
+  else if (strcmp(name, "copy") == 0) m->copy = flag(L, i, name);
   else if (strcmp(name, "dtype") == 0 && lua_type(L, i) == LUA_TSTRING) {
     const DType type = nc_dtypefrom(lua_tostring(L, i));
-    if (type == DT_NONE)
-      nl_error(L, "to", "no dtype '%s'", lua_tostring(L, i));
+    if (type == DT_NONE) nl_error(L, "to", "no dtype '%s'", lua_tostring(L, i));
     totype(L, m, type);
-  } else if (strcmp(name, "device") == 0 &&
-             (d = nl_device(L, i, "to")) != NULL)
+  } else if (strcmp(name, "device") == 0 && (d = nl_device(L, i, "to")) != NULL)
     todevice(L, m, d);
   else if ((near = nl_nearest(name, options)) == NULL)
     nl_error(L, "to", "no argument '%s'", name);
   else if (strcmp(near, name) == 0)
-    nl_error(L, "to", "%s must be a name, not a %s", name,
-             nl_typename(L, i));
-  else
-    nl_error(L, "to", "no argument '%s', did you mean '%s'?", name, near);
+    nl_error(L, "to", "%s must be a name, not a %s", name, nl_typename(L, i));
+  else nl_error(L, "to", "no argument '%s', did you mean '%s'?", name, near);
 }
 
 static void tooptions(lua_State *L, int i, Move *m) {
@@ -242,13 +233,13 @@ static int to(lua_State *L) {
   int flags = 0;
   nl_checktensor(L, 1);
   if (top < 2)
-    return nl_error(L, "to", "target is missing: a dtype, a device or a tensor "
+    return nl_error(L, "to",
+                    "target is missing: a dtype, a device or a tensor "
                     "expected");
   for (int i = 2; i <= top; i++) {
     const Tensor *other;
     if (lua_type(L, i) == LUA_TSTRING) named(L, i, &m);
-    else if (lua_isinteger(L, i))
-      todevice(L, &m, nl_device(L, i, "to"));
+    else if (lua_isinteger(L, i)) todevice(L, &m, nl_device(L, i, "to"));
     else if (lua_istable(L, i)) tooptions(L, i, &m);
     else if (lua_isboolean(L, i) && flags == 0)
       m.how = lua_toboolean(L, i) ? NC_NOWAIT : 0, flags++;
@@ -258,9 +249,10 @@ static int to(lua_State *L) {
       totype(L, &m, other->dtype), todevice(L, &m, nc_device(other));
     else if (i > 2 && lua_isnil(L, i)) continue;
     else
-      return nl_error(L, "to", "argument %d must be a dtype, a device or a "
-                      "tensor, not %s", i - 1,
-                      lua_isnil(L, i) ? "nil" : nl_typename(L, i));
+      return nl_error(L, "to",
+                      "argument %d must be a dtype, a device or a "
+                      "tensor, not %s",
+                      i - 1, lua_isnil(L, i) ? "nil" : nl_typename(L, i));
   }
   return converted(L, "to", m);
 }
@@ -302,9 +294,8 @@ static int cuda(lua_State *L) {
     nl_checkcuda(L, r, "cuda");
   } else if (d->ordinal < 0)
     return nl_error(L, "cuda", "%s is no CUDA device", d->name);
-  return converted(L, "cuda", (Move){
-    DT_NONE, d, a.arg[2].s.i ? NC_NOWAIT : 0, 0
-  });
+  return converted(L, "cuda",
+                   (Move){ DT_NONE, d, a.arg[2].s.i ? NC_NOWAIT : 0, 0 });
 }
 
 static int pin_memory(lua_State *L) {
@@ -343,31 +334,39 @@ const Bound nl_to_device[] = {
   { "device", device, "name:any, ordinal:int=nil -> name",
     "checks the name of a device: \"cpu\", \"cuda:1\", 1 for \"cuda:1\"; "
     "\"cuda\" is the one that is current where it is used, \"auto\" the best "
-    "kind there is", 1 },
+    "kind there is",
+    1 },
   { "set_default_device", set_default_device, "device:device=nil",
     "the device of new tensors whose device is not given; \"auto\" is the "
-    "best there is", 1 },
+    "best there is",
+    1 },
   { "get_default_device", get_default_device, "-> device",
     "the device of new tensors whose device is not given", 1 },
   { "get_device", get_device, "self -> integer",
     "ordinal of the CUDA device, -1 for the CPU", 2 },
-  { "to", to, "self, target:any, non_blocking=false, copy=false, *, "
+  { "to", to,
+    "self, target:any, non_blocking=false, copy=false, *, "
     "dtype:dtype=nil, device:device=nil -> tensor",
     "converted to a dtype, a device or those of another tensor; self if "
     "nothing changes; non_blocking does not wait for a copy between a "
-    "device and pinned memory", 2 },
-  { "type_as", type_as, TYPEAS,
-    "converted to the dtype and device of other", 2 },
+    "device and pinned memory",
+    2 },
+  { "type_as", type_as, TYPEAS, "converted to the dtype and device of other",
+    2 },
   { "cpu", cpu, "self -> tensor", "on the CPU; self if it is there", 2 },
-  { "cuda", cuda, CUDA, "on a CUDA device, the current one if none is given; "
-    "self if it is there", 2 },
+  { "cuda", cuda, CUDA,
+    "on a CUDA device, the current one if none is given; "
+    "self if it is there",
+    2 },
   { "pin_memory", pin_memory, "self -> tensor",
     "in page-locked memory, from which copies to a device are quick and "
-    "need not be waited for; self if it is there", 2 },
+    "need not be waited for; self if it is there",
+    2 },
   { "record_stream", nl_recordstream, "self, stream:any",
     "nothing needs to be said: the memory of a tensor is kept until every "
-    "stream that was given it is done; for programs that say it", 2 },
-  { "is_pinned", is_pinned, "self -> boolean",
-    "is it in page-locked memory?", 2 },
+    "stream that was given it is done; for programs that say it",
+    2 },
+  { "is_pinned", is_pinned, "self -> boolean", "is it in page-locked memory?",
+    2 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -11,8 +11,8 @@
 
 #include "bindings/binding.h"
 
-#define METHODS lua_upvalueindex(1)   /* all that were used or added */
-#define ADDED lua_upvalueindex(2)     /* a set of names */
+#define METHODS lua_upvalueindex(1) /* all that were used or added */
+#define ADDED lua_upvalueindex(2)   /* a set of names */
 
 static int isname(const char *s, size_t n) {
   if (n == 0 || isdigit((unsigned char)*s) || strlen(s) != n) return 0;
@@ -48,24 +48,29 @@ static int add(lua_State *L) {
   lua_settop(L, 3);
   name = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &n) : NULL;
   if (name == NULL || !isname(name, n))
-    return nl_error(L, "nacre.Tensor", "a method has a name, as in "
+    return nl_error(L, "nacre.Tensor",
+                    "a method has a name, as in "
                     "nacre.Tensor.mean_square = f");
   if (!lua_isfunction(L, 3) && !lua_isnil(L, 3))
-    return nl_error(L, "nacre.Tensor", "the method %s must be a function, not "
-                    "a %s", name, nl_typename(L, 3));
+    return nl_error(L, "nacre.Tensor",
+                    "the method %s must be a function, not "
+                    "a %s",
+                    name, nl_typename(L, 3));
   if (nl_isfield(name))
     return nl_error(L, "nacre.Tensor", "%s is a field of every tensor", name);
   if (!wasadded(L, 2)) {
     find(L, 2);
     if (!lua_isnil(L, -1))
-      return nl_error(L, "nacre.Tensor", "tensors have a method %s, which is "
-                      "not replaced", name);
+      return nl_error(L, "nacre.Tensor",
+                      "tensors have a method %s, which is "
+                      "not replaced",
+                      name);
     lua_pop(L, 1);
   }
   lua_pushvalue(L, 2);
   lua_pushvalue(L, 3);
   lua_rawset(L, METHODS);
-  lua_rawset(L, ADDED);                 /* name, f */
+  lua_rawset(L, ADDED); /* name, f */
   return 0;
 }
 
@@ -87,7 +92,7 @@ static int all(lua_State *L) {
 
 static int make(lua_State *L) {
   nc_fail(NC_EVALUE, "nacre.Tensor holds the methods of tensors, and makes "
-          "none");
+                     "none");
   nc_hint("nacre.zeros(2, 3), or nacre.tensor{1, 2}");
   return nl_check(L, NC_EVALUE);
 }
@@ -99,10 +104,9 @@ static int text(lua_State *L) {
 
 /* Pushes it; the table of methods is on top. */
 void nl_push_user_methods(lua_State *L) {
-  static const luaL_Reg events[] = {
-    { "__newindex", add }, { "__index", get }, { "__pairs", all },
-    { "__call", make }, { "__tostring", text }, { NULL, NULL }
-  };
+  static const luaL_Reg events[] = { { "__newindex", add },  { "__index", get },
+                                     { "__pairs", all },     { "__call", make },
+                                     { "__tostring", text }, { NULL, NULL } };
   const int methods = lua_gettop(L);
   luaL_checkstack(L, 8, NULL);
   lua_newtable(L);

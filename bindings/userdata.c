@@ -16,7 +16,7 @@ typedef struct Box {
 } Box;
 
 static const char mark;
-static const char later;      /* its address names what nl_free keeps */
+static const char later; /* its address names what nl_free keeps */
 
 Tensor **nl_newbox(lua_State *L) {
   Box *box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -91,8 +91,7 @@ int nl_toscalar(lua_State *L, int i, Scalar *v) {
   else if (type == LUA_TNUMBER) {
     v->kind = NC_FLOAT;
     v->f = lua_tonumber(L, i);
-  } else
-    return 0;
+  } else return 0;
   return 1;
 }
 
@@ -109,13 +108,12 @@ static void setstring(lua_State *L, const char *key, const char *value) {
    own: its file and line. */
 static void setposition(lua_State *L, int *operator) {
   lua_Debug ar;
-  *operator = 0;
+  *operator= 0;
   if (lua_getstack(L, 0, &ar)) {
     lua_getinfo(L, "n", &ar);
-    *operator = ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
-                strcmp(ar.name, "index") != 0 &&
-                strcmp(ar.name, "newindex") != 0 &&
-                strcmp(ar.name, "call") != 0;
+    *operator= ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
+        strcmp(ar.name, "index") != 0 && strcmp(ar.name, "newindex") != 0 &&
+        strcmp(ar.name, "call") != 0;
   }
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
@@ -147,8 +145,8 @@ static void pushidentity(lua_State *L, const Tensor *t, int top) {
 }
 
 static const char *rolename(const char *role, int operator) {
-  if (operator && strcmp(role, "self") == 0) return "left";
-  if (operator && strcmp(role, "arg 1") == 0) return "right";
+  if (operator&& strcmp(role, "self") == 0) return "left";
+  if (operator&& strcmp(role, "arg 1") == 0) return "right";
   return role;
 }
 
@@ -182,7 +180,7 @@ void nl_pusherror(lua_State *L, const Error *e) {
   setstring(L, "hint", e->hint);
   setstring(L, "first", e->first);
   setposition(L, &operator);
-  if (e->op[0] == '\0') operator = 0;  /* t[...] has no sides */
+  if (e->op[0] == '\0') operator= 0; /* t[...] has no sides */
   lua_createtable(L, e->n, 0);
   for (int i = 0; i < e->n; i++) {
     pushoperand(L, &e->operand[i], top, operator);
@@ -192,7 +190,7 @@ void nl_pusherror(lua_State *L, const Error *e) {
   luaL_setmetatable(L, ERROR);
 }
 
-static int throw(lua_State *L) {
+static int throw(lua_State * L) {
   const Error e = *nc_lasterror();
   nl_pusherror(L, &e);
   return lua_error(L);
@@ -302,7 +300,7 @@ void nl_free(lua_State *L, int i) {
   Tensor **box = tobox(L, i), **kept;
   if (box == NULL || *box == NULL) return;
   if (lua_gc(L, LUA_GCCOUNT) >= 0 || nl_state(L)->collecting) {
-    empty(box);                         /* nobody uses it */
+    empty(box); /* nobody uses it */
     return;
   }
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &later) != LUA_TTABLE) {
@@ -335,27 +333,27 @@ static int closed(lua_State *L) {
 }
 
 void nl_open_userdata(lua_State *L) {
-  static const luaL_Reg events[] = {
-    { "__gc", collected }, { "__close", closed }, { NULL, NULL }
-  };
-  static const luaL_Reg errors[] = {
-    { "__tostring", errortext }, { "__concat", errorconcat },
-    { "__index", errorindex }, { NULL, NULL }
-  };
+  static const luaL_Reg events[] = { { "__gc", collected },
+                                     { "__close", closed },
+                                     { NULL, NULL } };
+  static const luaL_Reg errors[] = { { "__tostring", errortext },
+                                     { "__concat", errorconcat },
+                                     { "__index", errorindex },
+                                     { NULL, NULL } };
   State *s = lua_newuserdatauv(L, sizeof *s, 0);
   memset(s, 0, sizeof *s);
   lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state"); /* anchored */
   nl_state(L) = s;
-  lua_gc(L, LUA_GCGEN, 0, 0);                       /* see gc_pacing.c */
+  lua_gc(L, LUA_GCGEN, 0, 0); /* see gc_pacing.c */
   lua_newtable(L);
   lua_pushstring(L, "tensor");
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, "__name");
-  lua_setfield(L, -2, "__metatable");   /* what getmetatable gives */
+  lua_setfield(L, -2, "__metatable"); /* what getmetatable gives */
   luaL_setfuncs(L, events, 0);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, s);
   luaL_newmetatable(L, ERROR);
   luaL_setfuncs(L, errors, 0);
-  lua_pop(L, 1);                                    /* leaves the metatable */
+  lua_pop(L, 1); /* leaves the metatable */
 }

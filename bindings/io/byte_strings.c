@@ -8,7 +8,8 @@
 
 #include "bindings/binding.h"
 
-#define FROM "buffer:text, dtype:dtype=nil, count:int=-1, offset:int=0, *, "   \
+#define FROM                                                      \
+  "buffer:text, dtype:dtype=nil, count:int=-1, offset:int=0, *, " \
   "shape:ints=nil, device:device=nil -> tensor"
 enum { FROM_DTYPE = 1, FROM_COUNT, FROM_OFFSET, FROM_SHAPE, FROM_DEVICE };
 #define OP "frombuffer"
@@ -25,9 +26,10 @@ static int64_t counted(lua_State *L, const Args *a, int64_t n, int64_t size) {
     nl_error(L, OP, "%lld bytes are no whole number of elements of %lld bytes",
              (long long)(n - offset), (long long)size);
   if (count > (n - offset) / size)
-    nl_error(L, OP, "%lld elements of %lld bytes are asked for, and there are "
-             "%lld bytes", (long long)count, (long long)size,
-             (long long)(n - offset));
+    nl_error(L, OP,
+             "%lld elements of %lld bytes are asked for, and there are "
+             "%lld bytes",
+             (long long)count, (long long)size, (long long)(n - offset));
   return count < 0 ? (n - offset) / size : count;
 }
 
@@ -66,9 +68,10 @@ static int frombuffer(lua_State *L) {
   if (text == NULL || text != a.arg[0].text)
     return nl_error(L, OP, "buffer comes first, not by name");
   const DType type = a.arg[FROM_DTYPE].dtype != DT_NONE
-                         ? a.arg[FROM_DTYPE].dtype : nc_defaultdtype;
-  const Device *d = a.arg[FROM_DEVICE].device ? a.arg[FROM_DEVICE].device
-                                              : nc_defaultdevice;
+                         ? a.arg[FROM_DTYPE].dtype
+                         : nc_defaultdtype;
+  const Device *d =
+      a.arg[FROM_DEVICE].device ? a.arg[FROM_DEVICE].device : nc_defaultdevice;
   const int64_t n = counted(L, &a, (int64_t)bytes, nc_dtypesize(type));
   const int nd = shaped(L, &a.arg[FROM_SHAPE], n, size);
   y = there = nl_newbox(L);
@@ -102,14 +105,16 @@ static int tobytes(lua_State *L) {
   return 1;
 }
 
-#define TO "the elements as a string, row by row, each as it is in memory; "   \
+#define TO                                                          \
+  "the elements as a string, row by row, each as it is in memory; " \
   "frombuffer reads it"
 
 const Bound nl_bytes[] = {
   { OP, frombuffer, FROM,
     "a tensor of a copy of the bytes of a string, as string.pack or tobytes "
     "gives them; offset counts bytes, and count, elements, is -1 for all that "
-    "follow", 1 },
+    "follow",
+    1 },
   { "tobytes", tobytes, "self -> string", TO, 2 },
   { "tostring_bytes", tobytes, "self -> string", "the same as tobytes", 2 },
   { NULL, NULL, NULL, NULL, 0 }

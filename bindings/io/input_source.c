@@ -14,7 +14,7 @@ static int64_t pull(void *stream, void *p, int64_t n) {
   FILE *f = stream;
   const size_t k = fread(p, 1, (size_t)n, f);
   if (k > 0 || !ferror(f)) return (int64_t)k;
-  clearerr(f);                /* what f is written may still succeed */
+  clearerr(f); /* what f is written may still succeed */
   return -1;
 }
 

@@ -60,7 +60,7 @@ typedef void Give(png_struct *, void *);
 /* clang-format on */
 
 static struct {
-#define X(result, name, parameters) result (*name) parameters;
+#define X(result, name, parameters) result(*name) parameters;
   FUNCTIONS(X)
 #undef X
 } png;
@@ -77,11 +77,15 @@ static int bind(void *handle) {
 
 static Library *library(void) {
   static const char *const names[] = { "libpng16.so.16", "libpng16.so",
-                                       "libpng.so", "libpng16.16.dylib",
+                                       "libpng.so",      "libpng16.16.dylib",
                                        "libpng16.dylib", NULL };
-  static Library libpng = { "NACRE_PNG", names, bind,
+  static Library libpng = { "NACRE_PNG",
+                            names,
+                            bind,
                             "images need libpng 1.6",
-                            "install it (Debian: libpng-dev)", 0, NULL };
+                            "install it (Debian: libpng-dev)",
+                            0,
+                            NULL };
   return &libpng;
 }
 
@@ -98,10 +102,10 @@ const char *nl_pnglibrary(void) {
 */
 typedef struct Job {
   jmp_buf end;
-  const unsigned char *in;    /* to be read */
-  int64_t chunk;              /* bytes of the chunk that `in' is in */
-  unsigned char *out;         /* to be written */
-  int64_t n, room;            /* how much is left of `in'; used of `out' */
+  const unsigned char *in; /* to be read */
+  int64_t chunk;           /* bytes of the chunk that `in' is in */
+  unsigned char *out;      /* to be written */
+  int64_t n, room;         /* how much is left of `in'; used of `out' */
   int status, nomemory;
   png_struct *png;
   png_info *info;
@@ -215,8 +219,8 @@ static int64_t filebits(int color, int depth) {
 }
 
 static int known(int color, int depth) {
-  if (color == 0) return depth == 1 || depth == 2 || depth == 4 ||
-                         depth == 8 || depth == 16;
+  if (color == 0)
+    return depth == 1 || depth == 2 || depth == 4 || depth == 8 || depth == 16;
   if (color == 3) return depth == 1 || depth == 2 || depth == 4 || depth == 8;
   return (color == 2 || color == 4 || color == 6) &&
          (depth == 8 || depth == 16);
@@ -263,8 +267,8 @@ int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n) {
   if (m->height > (data + 64) * 1032 / line)
     return nc_fail(NC_EFILE, "%lldx%lld pixels do not come out of %lld bytes",
                    (long long)m->width, (long long)m->height, (long long)data);
-  m->channels = (color & 2 ? 3 : 1) +
-                (color & 4 || (clear && color != 4 && color != 6));
+  m->channels =
+      (color & 2 ? 3 : 1) + (color & 4 || (clear && color != 4 && color != 6));
   m->depth = depth == 16 ? 16 : 8;
   return NC_OK;
 }
@@ -287,7 +291,7 @@ static void readimage(Job *j, const PngImage *m, const PngRows *rows,
   png.set_user_limits(j->png, INT32_MAX, INT32_MAX);
   png.set_read_fn(j->png, j, pull);
   png.read_info(j->png, j->info);
-  png.set_expand(j->png);     /* palettes, fewer bits, transparency */
+  png.set_expand(j->png); /* palettes, fewer bits, transparency */
   if (m->depth == 16 && littleendian()) png.set_swap(j->png);
   passes = png.set_interlace_handling(j->png);
   png.read_update_info(j->png, j->info);
@@ -304,8 +308,7 @@ static void readimage(Job *j, const PngImage *m, const PngRows *rows,
 }
 
 /* What was made stays in *j, for who called. */
-static void decode(Job *j, const PngImage *m, const PngRows *rows,
-                   void *line) {
+static void decode(Job *j, const PngImage *m, const PngRows *rows, void *line) {
   if (setjmp(j->end) != 0) return;
   j->png = png.create_read_struct_2(png.get_libpng_ver(NULL), j, fail, ignore,
                                     j, take, give);
@@ -324,7 +327,7 @@ int nl_pngdecode(const PngImage *m, const unsigned char *p, int64_t n,
   memset(&j, 0, sizeof j);
   j.in = p;
   j.n = n;
-  j.chunk = 8;                /* the signature goes before the chunks */
+  j.chunk = 8; /* the signature goes before the chunks */
   decode(&j, m, rows, line);
   if (j.png) png.destroy_read_struct(&j.png, &j.info, NULL);
   nc_hostfree(line, rowbytes(m));
@@ -359,8 +362,8 @@ static void writeimage(Job *j, const PngImage *m, int level, PngRow *row,
   png.write_end(j->png, NULL);
 }
 
-static void encode(Job *j, const PngImage *m, int level, PngRow *row,
-                   void *ctx, void *line) {
+static void encode(Job *j, const PngImage *m, int level, PngRow *row, void *ctx,
+                   void *line) {
   if (setjmp(j->end) != 0) return;
   j->png = png.create_write_struct_2(png.get_libpng_ver(NULL), j, fail, ignore,
                                      j, take, give);

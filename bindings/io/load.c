@@ -10,20 +10,30 @@
 
 #include "bindings/io/tensor_files.h"
 
-static const char *const oftext[] = { "delimiter", "skip", "header", "missing",
-                                      "usecols", NULL };
+static const char *const oftext[] = { "delimiter", "skip",    "header",
+                                      "missing",   "usecols", NULL };
 #define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
 
-enum { PATH, DEVICE, DTYPE, NAMES, DELIMITER, SKIP, HEADER, MISSING,
-       USECOLS, FORMAT };
+enum {
+  PATH,
+  DEVICE,
+  DTYPE,
+  NAMES,
+  DELIMITER,
+  SKIP,
+  HEADER,
+  MISSING,
+  USECOLS,
+  FORMAT
+};
 
 typedef struct Load {
   const char *op;
   Source from;
   FileFormat format;
-  const char *name;           /* of the format */
+  const char *name; /* of the format */
   const Device *device;
-  DType dtype;                /* DT_NONE: as it is in the file */
+  DType dtype; /* DT_NONE: as it is in the file */
   int require;
 } Load;
 
@@ -36,9 +46,9 @@ static int closearchive(lua_State *L) {
 }
 
 static Archive **newarchive(lua_State *L) {
-  static const luaL_Reg events[] = {
-    { "__gc", closearchive }, { "__close", closearchive }, { NULL, NULL }
-  };
+  static const luaL_Reg events[] = { { "__gc", closearchive },
+                                     { "__close", closearchive },
+                                     { NULL, NULL } };
   Archive **a = lua_newuserdatauv(L, sizeof *a, 0);
   *a = NULL;
   if (luaL_newmetatable(L, "nacre.archive")) luaL_setfuncs(L, events, 0);
@@ -48,10 +58,9 @@ static Archive **newarchive(lua_State *L) {
 }
 
 /* *x is read from where it lies: entry i of a, or the file itself. */
-static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o,
-                 Archive *a, int64_t i) {
-  if (*x == NULL)
-    TRY(a ? nc_archiveload(x, a, i) : nc_loadnpy(x, &o->from));
+static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
+                 int64_t i) {
+  if (*x == NULL) TRY(a ? nc_archiveload(x, a, i) : nc_loadnpy(x, &o->from));
   if (*y == NULL)
     TRY(nc_cast(y, *x, o->dtype == DT_NONE ? (*x)->dtype : o->dtype));
   TRY(nc_todevice(z, *y, o->device));
@@ -80,7 +89,7 @@ static void pushloaded(lua_State *L, const Load *o, Archive *a, int64_t i,
   while (nl_retry(L, r, attempt++));
   if (r == NC_EDTYPE && a) others(a, i);
   nl_filecheck(L, o->op, r);
-  lua_remove(L, -2);          /* y */
+  lua_remove(L, -2); /* y */
   nl_pace(L, nc_memory.since - before);
 }
 
@@ -101,7 +110,8 @@ static void pushnames(lua_State *L, const Tensor *t, int64_t n) {
 }
 
 static int badcolumns(lua_State *L, const char *op) {
-  return nl_error(L, op, "usecols must be a list of columns' numbers, "
+  return nl_error(L, op,
+                  "usecols must be a list of columns' numbers, "
                   "from 1, or names");
 }
 
@@ -178,8 +188,9 @@ static int unknownname(lua_State *L, const Load *o, const Archive *a,
   for (int64_t i = 0; i < n; i++) names[i] = nc_archivename(a, i);
   names[n] = NULL;
   near = nl_nearest(name, names);
-  return nl_error(L, o->op, near ? "no tensor '%s', did you mean '%s'?"
-                                  : "no tensor '%s'", name, near);
+  return nl_error(
+      L, o->op, near ? "no tensor '%s', did you mean '%s'?" : "no tensor '%s'",
+      name, near);
 }
 
 /* Every name of the list on top is one of the archive's. */
@@ -234,7 +245,7 @@ static int loadarchive(lua_State *L, const Load *o, int names) {
     pushloaded(L, o, *a, i, nl_newbox(L));
     if (k) lua_rawseti(L, result, k);
     else lua_setfield(L, result, name);
-    lua_pop(L, 1);            /* what was read of it */
+    lua_pop(L, 1); /* what was read of it */
   }
   lua_settop(L, result);
   return 1 + pushmeta(L, *a);
@@ -270,8 +281,10 @@ static void formatof(lua_State *L, Load *o, const char *given) {
   o->name = given ? given : nc_extension(o->from.path);
   if (given == NULL) nl_filecheck(L, o->op, nc_formatof(&o->format, &o->from));
   else if ((o->format = nc_formatnamed(given)) == NC_UNKNOWN)
-    nl_error(L, o->op, "format must be npy, npz, safetensors, csv, tsv or "
-             "txt, not '%s'", given);
+    nl_error(L, o->op,
+             "format must be npy, npz, safetensors, csv, tsv or "
+             "txt, not '%s'",
+             given);
 }
 
 /* The arguments of a call whose data is argument 1. */
@@ -279,12 +292,13 @@ static void readarguments(lua_State *L, Load *o, Args *a, Signature *s,
                           const char *text) {
   located(L, o->op);
   nl_args(L, s, o->op, text, a);
-  o->device = a->arg[DEVICE].device ? a->arg[DEVICE].device
-                                    : nc_defaultdevice;
+  o->device = a->arg[DEVICE].device ? a->arg[DEVICE].device : nc_defaultdevice;
   o->dtype = a->arg[DTYPE].dtype;
   o->require = a->require;
-  if (a->pin) nl_error(L, o->op, "what is read is not page-locked: "
-                       "t:pin_memory() makes it so");
+  if (a->pin)
+    nl_error(L, o->op,
+             "what is read is not page-locked: "
+             "t:pin_memory() makes it so");
 }
 
 static void textformat(lua_State *L, const Load *o, TextFormat *f,
@@ -309,8 +323,7 @@ static int loadfrom(lua_State *L, Load *o, const Args *a, int options) {
     if (nl_onetensor(o->format))
       nl_error(L, o->op, "names is for files of several tensors");
     if (!lua_istable(L, -1))
-      nl_error(L, o->op, "names must be a list, not a %s",
-               nl_typename(L, -1));
+      nl_error(L, o->op, "names must be a list, not a %s", nl_typename(L, -1));
   }
   if (!nl_onetensor(o->format)) return loadarchive(L, o, lua_gettop(L));
   if (o->format != NC_CSV) return loadnpy(L, o);

@@ -14,8 +14,8 @@
 /*
 ** Reading
 */
-typedef struct Planes {       /* an image that is read */
-  Tensor *t;                  /* uint8 or int32, dense, CxHxW */
+typedef struct Planes { /* an image that is read */
+  Tensor *t;            /* uint8 or int32, dense, CxHxW */
   PngImage m;
 } Planes;
 
@@ -62,8 +62,9 @@ static int decoded(lua_State *L, const char *op, const unsigned char *p,
   nl_check(L, blamed(nl_pngheader(&s.m, p, n), op));
   const int64_t size[] = { s.m.channels, s.m.height, s.m.width };
   y = nl_newbox(L);
-  nl_check(L, blamed(nc_new(y, nc_host(), s.m.depth == 8 ? DT_u8 : DT_i32, 3,
-                            size), op));
+  nl_check(
+      L, blamed(nc_new(y, nc_host(), s.m.depth == 8 ? DT_u8 : DT_i32, 3, size),
+                op));
   s.t = *y;
   nl_check(L, blamed(nl_pngdecode(&s.m, p, n, &rows), op));
   nl_pace(L, nc_memory.since - before);
@@ -86,13 +87,13 @@ static int readpng(lua_State *L) {
 /*
 ** Writing
 */
-typedef struct Picture {       /* rows of pixels, out of planes */
-  const Tensor *t;            /* uint8, int64 or float32, dense, CxHxW */
+typedef struct Picture { /* rows of pixels, out of planes */
+  const Tensor *t;       /* uint8, int64 or float32, dense, CxHxW */
   PngImage m;
 } Picture;
 
 static unsigned char level(float v) {
-  if (!(v > 0)) return 0;     /* nan too */
+  if (!(v > 0)) return 0; /* nan too */
   return v >= 1 ? 255 : (unsigned char)(v * 255 + 0.5f);
 }
 
@@ -154,8 +155,8 @@ static int source(Picture *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
 }
 
 /* Pushes a userdata with the *n bytes that the tensor at index i becomes. */
-static unsigned char *encoded(lua_State *L, const char *op, int i,
-                              int64_t *n, lua_Integer compression) {
+static unsigned char *encoded(lua_State *L, const char *op, int i, int64_t *n,
+                              lua_Integer compression) {
   Picture s;
   Tensor **made[3];
   unsigned char *out;
@@ -165,12 +166,14 @@ static unsigned char *encoded(lua_State *L, const char *op, int i,
              (long long)compression);
   nl_check(L, blamed(shape(&s, nl_checktensor(L, i)), op));
   for (int k = 0; k < 3; k++) made[k] = nl_newbox(L);
-  nl_check(L, blamed(source(&s, nl_checktensor(L, i), made[0], made[1],
-                            made[2]), op));
+  nl_check(
+      L,
+      blamed(source(&s, nl_checktensor(L, i), made[0], made[1], made[2]), op));
   line = lua_newuserdatauv(L, (size_t)(s.m.width * s.m.channels * 2), 0);
   out = lua_newuserdatauv(L, (size_t)nl_pngroom(&s.m), 0);
-  nl_check(L, blamed(nl_pngencode(out, n, &s.m, (int)compression, fillrow, &s,
-                                  line), op));
+  nl_check(
+      L, blamed(nl_pngencode(out, n, &s.m, (int)compression, fillrow, &s, line),
+                op));
   return out;
 }
 
@@ -212,7 +215,8 @@ const Bound nl_png[] = {
     "reads a PNG image as CxHxW: uint8, or int32 if it has 16 bits", 1 },
   { "png", writepng, WRITE,
     "writes an image HxW or CxHxW as a PNG file: uint8 as it is, floats and "
-    "booleans from 0 to 1, other integers from 0 to 65535 with 16 bits", 1 },
+    "booleans from 0 to 1, other integers from 0 to 65535 with 16 bits",
+    1 },
   { "decode_png", decode_png, "data:text -> tensor",
     "the image in the bytes of a PNG file", 1 },
   { "encode_png", encode_png, ENCODE, "the bytes of a PNG file; see png", 1 },

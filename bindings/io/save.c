@@ -14,9 +14,9 @@ typedef struct Save {
   const char *op;
   Sink to;
   FileFormat format;
-  const char *name;           /* of the format */
-  int self;                   /* the index of what is saved */
-  int options;                /* of its options; 0: none */
+  const char *name; /* of the format */
+  int self;         /* the index of what is saved */
+  int options;      /* of its options; 0: none */
   int compressed;
   const char *delimiter;
 } Save;
@@ -32,11 +32,13 @@ static int unknownformat(lua_State *L, const Save *o) {
   const char *extension = o->name;
   nc_fail(NC_EVALUE, "there is no format .%s", extension);
   if (strcmp(extension, "png") == 0)
-    return failsave(L, o, o->to.bytes ? "nacre.encode_png(image)"
-                                      : "nacre.png(path, image)");
+    return failsave(L, o,
+                    o->to.bytes ? "nacre.encode_png(image)"
+                                : "nacre.png(path, image)");
   if (strncmp(extension, "pt", 2) == 0 || strcmp(extension, "bin") == 0)
     return failsave(L, o, "PyTorch reads .safetensors and NumPy's .npz too");
-  return failsave(L, o, ".npy, .csv, .tsv and .txt hold one tensor, .npz and "
+  return failsave(L, o,
+                  ".npy, .csv, .tsv and .txt hold one tensor, .npz and "
                   ".safetensors several");
 }
 
@@ -46,10 +48,10 @@ static void hintpathfirst(lua_State *L, const char *path) {
   const int several = lua_istable(L, 1);
   const FileFormat f = nc_formatbyname(path);
   const char *dot = strrchr(path, '.');
-  const int n = (int)(f == NC_UNKNOWN && dot ? dot - path
-                                             : (long)strlen(path));
-  const char *extension = f != NC_UNKNOWN ? "" : several ? ".safetensors"
-                                                         : ".npy";
+  const int n = (int)(f == NC_UNKNOWN && dot ? dot - path : (long)strlen(path));
+  const char *extension = f != NC_UNKNOWN ? ""
+                          : several       ? ".safetensors"
+                                          : ".npy";
   nc_hint("nacre.save(\"%.*s%s\", t)", n, path, extension);
 }
 
@@ -80,8 +82,8 @@ static void savetext(lua_State *L, const Save *o) {
                (int)lua_rawlen(L, -1), (long long)columns);
     names = textlist(L, o, lua_gettop(L), columns);
   }
-  nl_filecheck(L, o->op, nc_savetext(&o->to, nl_checktensor(L, o->self), d,
-                                     names));
+  nl_filecheck(L, o->op,
+               nc_savetext(&o->to, nl_checktensor(L, o->self), d, names));
 }
 
 /* The text at index i. */
@@ -106,19 +108,23 @@ static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
              lua_tointeger(L, i) <= n) {
     lua_pushfstring(L, "arr_%I", (LUAI_UACINT)(lua_tointeger(L, i) - 1));
   } else
-    nl_error(L, o->op, "tensors have names or are a list, what has the key "
-             "%s is neither", luaL_tolstring(L, i, NULL));
+    nl_error(L, o->op,
+             "tensors have names or are a list, what has the key "
+             "%s is neither",
+             luaL_tolstring(L, i, NULL));
 }
 
 static int notensor(lua_State *L, const Save *o, const char *name, int i) {
-  nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name,
-          nl_typename(L, i));
+  nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name, nl_typename(L, i));
   if (lua_istable(L, i))
-    return failsave(L, o, "names may have dots in them: "
+    return failsave(L, o,
+                    "names may have dots in them: "
                     "{[\"layer.weight\"] = w}");
-  return failsave(L, o, lua_pushfstring(L,
-      "nacre.tensor(%s) makes one of a number or a table",
-      lua_type(L, i) == LUA_TNUMBER ? luaL_tolstring(L, i, NULL) : "x"));
+  return failsave(
+      L, o,
+      lua_pushfstring(L, "nacre.tensor(%s) makes one of a number or a table",
+                      lua_type(L, i) == LUA_TNUMBER ? luaL_tolstring(L, i, NULL)
+                                                    : "x"));
 }
 
 /* The tensors to be saved, in the order of their names; names of
@@ -196,10 +202,8 @@ static void savearchive(lua_State *L, const Save *o) {
   list = tensors(L, o, &n);
   qsort(list, (size_t)n, sizeof *list, byname);
   if (o->format == NC_SAFETENSORS)
-    nl_filecheck(L, o->op,
-                 nc_savesafetensors(&o->to, list, n, meta, nmeta));
-  else
-    nl_filecheck(L, o->op, nc_savenpz(&o->to, list, n, o->compressed));
+    nl_filecheck(L, o->op, nc_savesafetensors(&o->to, list, n, meta, nmeta));
+  else nl_filecheck(L, o->op, nc_savenpz(&o->to, list, n, o->compressed));
 }
 
 /* What is to be saved must be of the kind that the format has. */
@@ -215,9 +219,10 @@ static void checkself(lua_State *L, const Save *o) {
           lua_isnone(L, i) ? "" : "a ",
           lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
   if (table)
-    failsave(L, o, o->to.bytes ? "npz and safetensors hold several"
-             : "a .npz or .safetensors file holds several: "
-               "nacre.save(\"w.npz\", {w = w})");
+    failsave(L, o,
+             o->to.bytes ? "npz and safetensors hold several"
+                         : "a .npz or .safetensors file holds several: "
+                           "nacre.save(\"w.npz\", {w = w})");
   nc_error_op(o->op);
   nl_check(L, NC_EVALUE);
 }
@@ -242,7 +247,7 @@ static void readoptions(lua_State *L, Save *o, Signature *s, const char *text,
   const int at = o->self + 1;
   const int given = lua_gettop(L) > at || !lua_isnoneornil(L, at);
   Args a;
-  if (!given) {               /* {compressed=false}, which says nothing */
+  if (!given) { /* {compressed=false}, which says nothing */
     lua_settop(L, o->self);
     lua_createtable(L, 0, 1);
     lua_pushboolean(L, 0);
@@ -260,7 +265,7 @@ static const char *givenformat(lua_State *L, int options) {
   const char *format;
   nl_option(L, options, "format");
   format = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-  lua_pop(L, 1);              /* the table keeps it */
+  lua_pop(L, 1); /* the table keeps it */
   return format;
 }
 
@@ -302,7 +307,7 @@ int nl_serialize(lua_State *L) {
   const int table = lua_istable(L, 1) && !nl_totensor(L, 1);
   Tensor *none = NULL;
   o.to.path = "data";
-  o.to.bytes = &none;         /* until there is a box */
+  o.to.bytes = &none; /* until there is a box */
   o.name = givenformat(L, 2);
   if (o.name == NULL) o.name = table ? "safetensors" : "npy";
   o.format = nc_formatnamed(o.name);
@@ -313,7 +318,7 @@ int nl_serialize(lua_State *L) {
   o.to.bytes = bytes;
   writeall(L, &o);
   lua_pushlstring(L, nc_data(*bytes), (size_t)nc_numel(*bytes));
-  nc_release(*bytes);         /* now, as it is as large as the string */
+  nc_release(*bytes); /* now, as it is as large as the string */
   *bytes = NULL;
   return 1;
 }

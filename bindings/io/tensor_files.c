@@ -26,22 +26,24 @@ int nl_option(lua_State *L, int i, const char *name) {
 }
 
 void nl_checkoptions(lua_State *L, const char *op, int options,
-                         const char *const names[], const char *are) {
+                     const char *const names[], const char *are) {
   for (; *names; names++)
     if (nl_option(L, options, *names) != LUA_TNIL)
       nl_error(L, op, "%s is for %s", *names, are);
-    else
-      lua_pop(L, 1);
+    else lua_pop(L, 1);
 }
 
 char nl_delimiter(lua_State *L, const char *op, const char *given,
-                      const char *extension) {
+                  const char *extension) {
   if (given == NULL)
     return extension[0] == 'c' || extension[0] == 'C'   ? ','
-           : extension[1] == 's' || extension[1] == 'S' ? '\t' : ' ';
+           : extension[1] == 's' || extension[1] == 'S' ? '\t'
+                                                        : ' ';
   if (strlen(given) != 1 || strchr("\n\r\"#.+-0123456789", *given))
-    nl_error(L, op, "'%s' cannot be a delimiter: a character that is in no "
-             "number is wanted", given);
+    nl_error(L, op,
+             "'%s' cannot be a delimiter: a character that is in no "
+             "number is wanted",
+             given);
   return *given;
 }
 
@@ -57,13 +59,16 @@ const Bound nl_files[] = {
   { "load", nl_load, LOAD,
     "reads the tensor in a .npy, .csv, .tsv or .txt file, or the table of "
     "tensors in a .npz or .safetensors file; path may be a file of Lua's, "
-    "\"-\" is io.stdin; map_location is an alias of device", 1 },
+    "\"-\" is io.stdin; map_location is an alias of device",
+    1 },
   { "save", nl_save, SAVE,
     "writes a tensor, or a table of tensors, in the format that the name of "
-    "the file ends in; an old file is replaced at once or stays", 1 },
+    "the file ends in; an old file is replaced at once or stays",
+    1 },
   { "serialize", nl_serialize, SERIALIZE,
     "the bytes that save would write, as a string: .npy of a tensor, "
-    ".safetensors of a table of tensors, or what format says", 1 },
+    ".safetensors of a table of tensors, or what format says",
+    1 },
   { "deserialize", nl_deserialize, DESERIALIZE,
     "reads from a string what load reads from a file", 1 },
   { NULL, NULL, NULL, NULL, 0 }

@@ -16,15 +16,17 @@
 
 #include "bindings/binding.h"
 
-#define FLOOR ((int64_t)4 << 20)    /* slack of a small session */
-#define WINDOW (256 << 10)          /* results worth a young collection */
-#define APART 4                     /* of them at least: who lives through
+#define FLOOR ((int64_t)4 << 20) /* slack of a small session */
+#define WINDOW (256 << 10)       /* results worth a young collection */
+#define APART \
+  4                  /* of them at least: who lives through
                                        two is old, and waits for a full one */
-#define BOX 64                      /* Lua's bytes of a box, not less */
-#define FINALIZE 400                /* ns that a dead box takes at most */
-#define ONCE 500                    /* ns: a process that was descheduled says
+#define BOX 64       /* Lua's bytes of a box, not less */
+#define FINALIZE 400 /* ns that a dead box takes at most */
+#define ONCE \
+  500            /* ns: a process that was descheduled says
                                        little of the collections to come */
-#define SHARE 25                    /* at most 1/25 of the time for a kind */
+#define SHARE 25 /* at most 1/25 of the time for a kind */
 
 static int64_t now(void) {
   struct timespec t;
@@ -70,10 +72,9 @@ void nl_collect(lua_State *L) {
   State *s = nl_state(L);
   const int64_t before = s->finalized;
   int64_t cost, slack;
-  if (lua_gc(L, LUA_GCCOUNT) < 0) return;     /* called by a finalizer */
+  if (lua_gc(L, LUA_GCCOUNT) < 0) return; /* called by a finalizer */
   cost = collect(L, s, LUA_GCCOLLECT, &s->lastfull);
-  if (nc_memory.since > 0)
-    cost += collect(L, s, LUA_GCCOLLECT, &s->lastfull);
+  if (nc_memory.since > 0) cost += collect(L, s, LUA_GCCOLLECT, &s->lastfull);
   s->full = (3 * s->full + untimely(L, cost, s->finalized - before)) / 4;
   slack = nc_memory.live + luabytes(L);
   if (slack < FLOOR) slack = FLOOR;

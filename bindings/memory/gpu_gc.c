@@ -10,8 +10,8 @@
 
 #include "bindings/binding.h"
 
-#define FLOOR ((int64_t)32 << 20)   /* slack of a device that holds little */
-#define MANY ((int64_t)1 << 20)     /* bytes of results worth a look */
+#define FLOOR ((int64_t)32 << 20) /* slack of a device that holds little */
+#define MANY ((int64_t)1 << 20)   /* bytes of results worth a look */
 #define DEVICES 64
 
 static int64_t threshold[DEVICES];

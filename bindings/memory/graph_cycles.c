@@ -24,10 +24,10 @@
 #define REACH "nacre.reach"
 
 /* Their addresses name tables in the registry. */
-static const char held;       /* by number: the functions */
-static const char loose;      /* those that are untied, weakly */
-static const char tensors;    /* boxes, weakly, as keys */
-static const char behind;     /* what boxes lead to, while it is untied */
+static const char held;    /* by number: the functions */
+static const char loose;   /* those that are untied, weakly */
+static const char tensors; /* boxes, weakly, as keys */
+static const char behind;  /* what boxes lead to, while it is untied */
 
 /* Pushes the table, made at its first use. */
 static void pushtable(lua_State *L, const char *key, const char *mode) {
@@ -90,7 +90,7 @@ void nl_dropref(void *data) {
 int nl_pushref(lua_State *L, const Ref *f) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &held);
   lua_rawgeti(L, -1, f->ref);
-  if (!lua_toboolean(L, -1)) {          /* a finalizer asks */
+  if (!lua_toboolean(L, -1)) { /* a finalizer asks */
     lua_pop(L, 2);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &loose);
     lua_rawgeti(L, -1, f->ref);
@@ -186,11 +186,11 @@ static void loosen(lua_State *L, const Reach *r, lua_State *main) {
 static int untie(lua_State *L) {
   lua_State *main = mainstate(L);
   luaL_checkstack(L, 16, NULL);
-  pushtable(L, &tensors, "k");          /* 1 */
+  pushtable(L, &tensors, "k"); /* 1 */
   const int n = boxes(L, NULL, INT_MAX);
   Tensor **t = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *t, 0);
   lua_insert(L, 1);
-  const int found = boxes(L, t, n);     /* 3: the list */
+  const int found = boxes(L, t, n); /* 3: the list */
   Reach *r = nl_newowner(L, sizeof(Reach), REACH, freereach);
   nl_check(L, nc_reach(r, t, found));
   pushobjects(L, r, main);
@@ -219,7 +219,7 @@ int nl_untie_cycles(lua_State *L) {
   const int status = lua_pcall(L, 0, 0, 0);
   if (collecting) lua_gc(L, LUA_GCRESTART);
   if (status == LUA_OK) return 1;
-  lua_pop(L, 1);                        /* without memory it can wait */
+  lua_pop(L, 1); /* without memory it can wait */
   nl_retie_cycles(L);
   return 0;
 }

@@ -16,7 +16,7 @@
 #include "core/tensor.h"
 
 #define UNIT 16
-#define SMALL 128             /* from here on malloc serves */
+#define SMALL 128 /* from here on malloc serves */
 #define CHUNK 16384
 
 typedef struct Free {
@@ -24,7 +24,7 @@ typedef struct Free {
 } Free;
 
 static Free *lists[SMALL / UNIT + 1];
-static Free *chunks;          /* so that they are not taken for leaks */
+static Free *chunks; /* so that they are not taken for leaks */
 
 static int sizeclass(size_t n) {
   return (int)((n + UNIT - 1) / UNIT);
@@ -55,7 +55,7 @@ static void *take(size_t n) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-#define issmall(n) 0          /* leave every block to the sanitizer */
+#define issmall(n) 0 /* leave every block to the sanitizer */
 #else
 #define issmall(n) ((n) <= SMALL)
 #endif

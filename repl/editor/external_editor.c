@@ -40,8 +40,8 @@ static int spawn(char *command, char *path, char *line) {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGQUIT);
   posix_spawnattr_setsigdefault(&attributes, &set);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
-                                            POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   failed = posix_spawn(&pid, "/bin/sh", NULL, &attributes, argv, environ);
   posix_spawnattr_destroy(&attributes);
   if (failed) return 127;

@@ -86,8 +86,7 @@ static char *joined(char *block, char *line) {
   if (both != NULL) {
     both[n] = '\n';
     strcpy(both + n + 1, line);
-  } else
-    free(block);
+  } else free(block);
   free(line);
   return both;
 }
@@ -123,5 +122,4 @@ static int prefill(const char *text) {
 
 static void end(void) {}
 
-const Editor editor_plain = { name,     begin,   getblock,
-                              remember, prefill, end };
+const Editor editor_plain = { name, begin, getblock, remember, prefill, end };

@@ -125,8 +125,7 @@ static void show(char **m, int n, int width) {
   }
   if (n <= LONGLIST && !found.files)
     for (i = 1; i <= n; i++) one(m[i], columns);
-  else
-    grid(m + 1, n, width, columns);
+  else grid(m + 1, n, width, columns);
   rl_forced_update_display();
 }
 

@@ -35,14 +35,10 @@ static int done;
 static const EditorHooks *asked;
 
 static void onsignal(int sig) {
-  if (sig == SIGWINCH)
-    resized = 1;
-  else if (sig == SIGTSTP)
-    stopped = 1;
-  else if (sig == SIGCONT)
-    continued = 1;
-  else
-    deadly = sig;
+  if (sig == SIGWINCH) resized = 1;
+  else if (sig == SIGTSTP) stopped = 1;
+  else if (sig == SIGCONT) continued = 1;
+  else deadly = sig;
 }
 
 static void catchsignals(sigset_t *old) {
@@ -83,8 +79,7 @@ static void fill(void) {
     rl_insert_text(waiting);
     free(waiting);
     waiting = NULL;
-  } else if (!rlfetch())
-    return;
+  } else if (!rlfetch()) return;
   rl_redisplay();
 }
 
@@ -98,10 +93,8 @@ static void install(const char *prompt) {
 #endif
   if (locale != NULL) setenv("LC_ALL", locale, 1);
   rl_callback_handler_install(prompt, online);
-  if (kept != NULL)
-    setenv("LC_ALL", kept, 1);
-  else if (locale != NULL)
-    unsetenv("LC_ALL");
+  if (kept != NULL) setenv("LC_ALL", kept, 1);
+  else if (locale != NULL) unsetenv("LC_ALL");
   free(kept);
 }
 
@@ -236,10 +229,8 @@ static EditResult readblock(const char *prompt, const char *prompt2,
   }
   while (!done && (key = rlwaitkey()) > 0) rl_callback_read_char();
   sh_takeinterrupt();
-  if (key == 0)
-    cancel();
-  else if (!done)
-    rl_callback_handler_remove();
+  if (key == 0) cancel();
+  else if (!done) rl_callback_handler_remove();
   releasesignals(&allowed);
   *text = line;
   if (key == 0) return EDIT_CANCEL;
@@ -293,5 +284,6 @@ static void end(void) {
   waiting = NULL;
 }
 
-const Editor editor_readline = { name,     begin,   readblock,
-                                 remember, prefill, end };
+const Editor editor_readline = {
+  name, begin, readblock, remember, prefill, end
+};

@@ -265,8 +265,7 @@ static int editblock(int count, int key) {
     rl_insert_text(text);
     rl_end_undo_group();
     free(text);
-  } else
-    rl_ding();
+  } else rl_ding();
   rl_forced_update_display();
   return 0;
 }
@@ -331,12 +330,23 @@ static void bindall(Keymap map) {
     const char *keys;
     rl_command_func_t *f;
   } keys[] = {
-    { "\\C-m", enter },      { "\\C-j", enter },      { "\\C-i", tab },
-    { "\\e\\C-m", newline }, { "\\e\\C-j", newline }, { "\\C-x\\C-s", submit },
-    { "\\e[A", up },         { "\\eOA", up },         { "\\e[B", down },
-    { "\\eOB", down },       { "\\e[200~", paste },   { "\\eh", help },
-    { "\\eOP", help },       { "\\e[11~", help },     { "\\C-?", rubout },
-    { "\\C-h", rubout },    { "\\C-x\\C-e", editblock },
+    { "\\C-m", enter },
+    { "\\C-j", enter },
+    { "\\C-i", tab },
+    { "\\e\\C-m", newline },
+    { "\\e\\C-j", newline },
+    { "\\C-x\\C-s", submit },
+    { "\\e[A", up },
+    { "\\eOA", up },
+    { "\\e[B", down },
+    { "\\eOB", down },
+    { "\\e[200~", paste },
+    { "\\eh", help },
+    { "\\eOP", help },
+    { "\\e[11~", help },
+    { "\\C-?", rubout },
+    { "\\C-h", rubout },
+    { "\\C-x\\C-e", editblock },
     { "\\C-o", submitfetch },
   };
   size_t i;

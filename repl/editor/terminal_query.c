@@ -67,8 +67,8 @@ int sh_query_terminal(lua_State *L) {
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
   if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0) return lua_pushnil(L), 1;
-  n = write(STDOUT_FILENO, text, n) == (ssize_t)n
-          ? listen(buf, sizeof buf, ms) : 0;
+  n = write(STDOUT_FILENO, text, n) == (ssize_t)n ? listen(buf, sizeof buf, ms)
+                                                  : 0;
   tcsetattr(STDIN_FILENO, TCSANOW, &old);
   lua_pushlstring(L, buf, n);
   return 1;

@@ -32,10 +32,12 @@ void sh_longversion(void) {
 /* Variables that say how the program works. */
 static void environment(void) {
   static const char *const names[] = {
-    "NACRE_DEVICE", "NACRE_CUDA", "NACRE_CUDA_SYNC", "NACRE_CUDA_CACHE",
-    "NACRE_CPU_LEVEL", "NACRE_BLAS", "NACRE_CUBLAS", "NACRE_CUDA_LIBRARIES",
-    "NACRE_PNG", "NACRE_ZIP", "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4",
-    "LUA_INIT", "LUA_PATH_5_4", "LUA_PATH", "NO_COLOR"
+    "NACRE_DEVICE",     "NACRE_CUDA",           "NACRE_CUDA_SYNC",
+    "NACRE_CUDA_CACHE", "NACRE_CPU_LEVEL",      "NACRE_BLAS",
+    "NACRE_CUBLAS",     "NACRE_CUDA_LIBRARIES", "NACRE_PNG",
+    "NACRE_ZIP",        "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4",
+    "LUA_INIT",         "LUA_PATH_5_4",         "LUA_PATH",
+    "NO_COLOR"
   };
   char text[4096];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -48,8 +50,7 @@ static void environment(void) {
 
 static void place(void) {
   char text[NC_TEXT];
-  printf("memory    %s free\n",
-         nc_bytestext(text, (double)nc_hostavailable()));
+  printf("memory    %s free\n", nc_bytestext(text, (double)nc_hostavailable()));
   printf("terminal  %d columns, %s, %s\n", sh_columns(),
          sh_utf8() ? "UTF-8" : "no UTF-8",
          sh_color(STDOUT_FILENO) ? "colours" : "no colours");

@@ -94,8 +94,9 @@ static int rest(lua_State *L) {
 static int usage(lua_State *L) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
-  lua_pushnumber(L, (lua_Number)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-                 1e-6 * (lua_Number)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
+  lua_pushnumber(
+      L, (lua_Number)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+             1e-6 * (lua_Number)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
   lua_pushinteger(L, (lua_Integer)u.ru_maxrss * 1024);
   return 2;
 }
@@ -119,8 +120,7 @@ static int editsblocks(lua_State *L) {
 static int folder(lua_State *L) {
   const char *path = luaL_optstring(L, 1, NULL);
   char name[4096];
-  if (path != NULL && chdir(path) != 0)
-    return luaL_fileresult(L, 0, path);
+  if (path != NULL && chdir(path) != 0) return luaL_fileresult(L, 0, path);
   if (getcwd(name, sizeof name) == NULL) return luaL_fileresult(L, 0, NULL);
   lua_pushstring(L, name);
   return 1;
@@ -147,8 +147,8 @@ static int prefill(lua_State *L) {
 
 /* editfile(path, line): the user's editor; false and what is wrong */
 static int editfile(lua_State *L) {
-  int status = sh_editfile(luaL_checkstring(L, 1),
-                           (int)luaL_optinteger(L, 2, 0));
+  int status =
+      sh_editfile(luaL_checkstring(L, 1), (int)luaL_optinteger(L, 2, 0));
   lua_pushboolean(L, status == 0);
   lua_pushfstring(L, "%s gives status %d", sh_editorcommand(), status);
   return 2;
@@ -202,11 +202,10 @@ static int suggest(lua_State *L) {
     if (lua_rawgeti(L, 2, i) == LUA_TSTRING) {
       list[k++] = lua_tostring(L, -1); /* kept alive by the table */
       lua_pop(L, 1);
-    } else
-      lua_pop(L, 1);
+    } else lua_pop(L, 1);
   list[k] = NULL;
-  lua_pushstring(L, arenames ? nl_nearname(word, list)
-                             : nl_nearest(word, list));
+  lua_pushstring(L,
+                 arenames ? nl_nearname(word, list) : nl_nearest(word, list));
   return 1;
 }
 
@@ -221,22 +220,32 @@ static int history(lua_State *L) {
 }
 
 int sh_openhost(lua_State *L) {
-  static const luaL_Reg list[] = {
-    { "guard", guard },     { "lasted", guardlasted },
-    { "columns", columns },   { "color", color },
-    { "utf8", utf8 },       { "terminal", terminal }, { "clock", clocktime },
-    { "suggest", suggest }, { "history", history },   { "historyfile", historyfile },
-    { "quiet", setquiet },
-    { "doctor", doctor },   { "pages", sh_pages },
-    { "synchronize", nl_settle },
-    { "sleep", rest },      { "changed", changed },   { "usage", usage },
-    { "folder", folder },   { "replace", replace },
-    { "asks", sh_query_terminal },
-    { "prefill", prefill }, { "editfile", editfile },
-    { "edittext", edittext }, { "editsblocks", editsblocks },
-    { "terminalsettings", terminalsettings },
-    { NULL, NULL }
-  };
+  static const luaL_Reg list[] = { { "guard", guard },
+                                   { "lasted", guardlasted },
+                                   { "columns", columns },
+                                   { "color", color },
+                                   { "utf8", utf8 },
+                                   { "terminal", terminal },
+                                   { "clock", clocktime },
+                                   { "suggest", suggest },
+                                   { "history", history },
+                                   { "historyfile", historyfile },
+                                   { "quiet", setquiet },
+                                   { "doctor", doctor },
+                                   { "pages", sh_pages },
+                                   { "synchronize", nl_settle },
+                                   { "sleep", rest },
+                                   { "changed", changed },
+                                   { "usage", usage },
+                                   { "folder", folder },
+                                   { "replace", replace },
+                                   { "asks", sh_query_terminal },
+                                   { "prefill", prefill },
+                                   { "editfile", editfile },
+                                   { "edittext", edittext },
+                                   { "editsblocks", editsblocks },
+                                   { "terminalsettings", terminalsettings },
+                                   { NULL, NULL } };
   luaL_newlib(L, list);
   lua_pushliteral(L, SH_VERSION);
   lua_setfield(L, -2, "version");

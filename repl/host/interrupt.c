@@ -17,7 +17,7 @@
 
 #include "repl/host/repl.h"
 
-static lua_State *volatile running; /* the thread to hook, NULL at rest */
+static lua_State *volatile running;      /* the thread to hook, NULL at rest */
 static volatile sig_atomic_t mode, asks; /* is there a user to ask? */
 static int interrupted;
 static int quiet; /* an error is being looked at: not now */
@@ -64,8 +64,7 @@ void sh_resthook(lua_State *L, lua_Hook f, int mask) {
 static void hook(lua_State *L, lua_Debug *ar) {
   (void)ar;
   if (quiet) return;
-  if (nc_interrupted)
-    raise_interrupt(L);
+  if (nc_interrupted) raise_interrupt(L);
   else /* inherited from a thread that was hooked when it made this one */
     rest(L);
 }
@@ -78,7 +77,7 @@ static void arm(lua_State *L) {
    program. */
 static void askwhether(int sig) {
   static const char question[] =
-    "\nleave the shell? Its variables are lost [y/N] ";
+      "\nleave the shell? Its variables are lost [y/N] ";
   char answer[64] = "n";
   if (write(STDERR_FILENO, question, sizeof question - 1) < 0) return;
   if (read(STDIN_FILENO, answer, sizeof answer) <= 0) return;
@@ -120,8 +119,7 @@ void sh_interrupt(int sig) {
   const int saved = errno;
   if (nc_interrupted && mode == GUARD_SCRIPT)
     end(sig); /* the first one was not answered */
-  if (!nc_interrupted)
-    note();
+  if (!nc_interrupted) note();
   else if (L != NULL && asks && unanswered()) {
     askwhether(sig);
     note();
@@ -169,13 +167,11 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   rest(L);
   interrupted = nc_interrupted && status != LUA_OK;
   if (interrupted) {
-    clearerr(stdout);         /* a write it broke off is no failure */
-    nc_fail(NC_EINTR, "interrupted");   /* what was at work has been told */
+    clearerr(stdout);                 /* a write it broke off is no failure */
+    nc_fail(NC_EINTR, "interrupted"); /* what was at work has been told */
   }
-  if (outer == NULL)
-    nc_interrupted = 0;
-  else if (nc_interrupted)
-    arm(outer);
+  if (outer == NULL) nc_interrupted = 0;
+  else if (nc_interrupted) arm(outer);
   return status;
 }
 

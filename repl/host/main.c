@@ -203,7 +203,8 @@ static int run(lua_State *L, const Options *o) {
   if (!prompt) return status;
   if (status != 0 && o->script)
     fputs("the script stopped; its globals are here, "
-          ":debug opens the stack\n", stderr);
+          ":debug opens the stack\n",
+          stderr);
   return sh_loop(L, o);
 }
 
@@ -227,10 +228,8 @@ static int session(const Options *o) {
   sh_warnings(L);
   lua_pushcfunction(L, protected);
   lua_pushlightuserdata(L, (void *)o);
-  if (lua_pcall(L, 1, 1, 0) == LUA_OK)
-    status = (int)lua_tointeger(L, -1);
-  else
-    status = sh_report(L);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK) status = (int)lua_tointeger(L, -1);
+  else status = sh_report(L);
   lua_close(L);
   return status;
 }

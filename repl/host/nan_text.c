@@ -18,10 +18,8 @@ static int notanumber(lua_State *L, int i) {
 static int numbertext(lua_State *L) {
   luaL_checknumber(L, 1);
   lua_settop(L, 1);
-  if (notanumber(L, 1))
-    lua_pushliteral(L, "nan");
-  else
-    lua_tostring(L, 1);
+  if (notanumber(L, 1)) lua_pushliteral(L, "nan");
+  else lua_tostring(L, 1);
   return 1;
 }
 

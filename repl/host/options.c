@@ -22,73 +22,74 @@ static const struct Known {
   int id;
   enum Argument arg;
 } known[] = {
-  { "-e", 'e', REQUIRED },      { "-l", 'l', REQUIRED },
-  { "-p", 'p', REQUIRED },      { "-i", 'i', NONE },
-  { "-v", 'v', NONE },          { "-E", 'E', NONE },
-  { "-W", 'W', NONE },          { "-q", 'q', NONE },
-  { "-h", 'h', NONE },          { "-V", 'V', NONE },
-  { "--help", 'h', NONE },      { "--version", 'V', NONE },
-  { "--seed", 's', REQUIRED },  { "--threads", 't', REQUIRED },
-  { "--color", 'c', REQUIRED }, { "--ascii", 'a', NONE },
-  { "--width", 'w', REQUIRED }, { "--no-history", 'H', NONE },
+  { "-e", 'e', REQUIRED },       { "-l", 'l', REQUIRED },
+  { "-p", 'p', REQUIRED },       { "-i", 'i', NONE },
+  { "-v", 'v', NONE },           { "-E", 'E', NONE },
+  { "-W", 'W', NONE },           { "-q", 'q', NONE },
+  { "-h", 'h', NONE },           { "-V", 'V', NONE },
+  { "--help", 'h', NONE },       { "--version", 'V', NONE },
+  { "--seed", 's', REQUIRED },   { "--threads", 't', REQUIRED },
+  { "--color", 'c', REQUIRED },  { "--ascii", 'a', NONE },
+  { "--width", 'w', REQUIRED },  { "--no-history", 'H', NONE },
   { "--device", 'd', REQUIRED }, { "--doctor", 'D', NONE },
-  { "--test", 'T', NONE },
-  { "--dtype", 'y', REQUIRED }, { "--check", 'k', NONE },
-  { "--strict", 'S', NONE },    { "--time", 'm', NONE },
-  { "--profile", 'P', OPTIONAL }, { "--nan", 'n', REQUIRED },
-  { "--deterministic", 'f', NONE }, { "--rc", 'r', REQUIRED },
-  { "--no-rc", 'R', NONE },     { "--peak", 'K', NONE },
+  { "--test", 'T', NONE },       { "--dtype", 'y', REQUIRED },
+  { "--check", 'k', NONE },      { "--strict", 'S', NONE },
+  { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
+  { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
+  { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
+  { "--peak", 'K', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
 
 void sh_help(void) {
-  fputs("usage: nacre [options] [script [args]]\n"
-        "\n"
-        "Lua-compatible (same meaning as lua5.4):\n"
-        "  -e STAT            run STAT (repeatable, in order)\n"
-        "  -l MOD, -l g=MOD   require MOD into a global\n"
-        "  -i                 enter the shell after the script or -e\n"
-        "  -v                 version\n"
-        "  -E                 ignore LUA_INIT, LUA_PATH and the like, NACRE_DEVICE,\n"
-        "                     the start-up file and the history\n"
-        "  -W                 turn warnings on (the default; warn \"@off\" turns\n"
-        "                     them off)\n"
-        "  --                 end of options\n"
-        "  -                  run stdin as a script\n"
-        "Shell:\n"
-        "  -p EXPR            print the value(s) of EXPR as the shell would\n"
-        "  -q                 no banner\n"
-        "  -V, --version      the version, its commit, libraries and compiler\n"
-        "  -h, --help         this text\n"
-        "  --device NAME      create new tensors on cpu, cuda, cuda:1 or auto (a GPU\n"
-        "                     if there is one); also NACRE_DEVICE\n"
-        "  --dtype T          dtype of new float tensors: float32, ...\n"
-        "  --seed N           seed of the random numbers\n"
-        "  --threads N        number of CPU threads\n"
-        "  --check            compile the script, do not run it\n"
-        "  --strict           an undefined global is an error\n"
-        "  --time             at the end, print time, memory and rates to stderr\n"
-        "  --profile[=FILE]   at the end, print a table of the operations\n"
-        "  --nan=off|warn|trap\n"
-        "                     what to do if finite numbers give nan or inf\n"
-        "  --deterministic    the same numbers at every run: a fixed seed, and\n"
-        "                     libraries use fixed algorithms\n"
-        "  --color=auto|always|never\n"
-        "  --ascii            write only ASCII\n"
-        "  --width N          width of the output\n"
-        "  --rc FILE, --no-rc the shell's start-up file, or none\n"
-        "  --no-history       neither read nor write the history\n"
-        "  --doctor           show the devices, libraries, terminal and files that\n"
-        "                     are found\n"
-        "  --peak             measure the peak rates of this machine, for the\n"
-        "                     percentages of :time, and save them\n"
-        "  --test [PATH...]   run regression tests (--test --help says more)\n"
-        "\n"
-        "Without a script: opens the shell at a terminal, else runs stdin.\n"
-        "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
-        "130 (death by SIGINT) after Ctrl-C, or what os.exit says.\n",
-        stdout);
+  fputs(
+      "usage: nacre [options] [script [args]]\n"
+      "\n"
+      "Lua-compatible (same meaning as lua5.4):\n"
+      "  -e STAT            run STAT (repeatable, in order)\n"
+      "  -l MOD, -l g=MOD   require MOD into a global\n"
+      "  -i                 enter the shell after the script or -e\n"
+      "  -v                 version\n"
+      "  -E                 ignore LUA_INIT, LUA_PATH and the like, NACRE_DEVICE,\n"
+      "                     the start-up file and the history\n"
+      "  -W                 turn warnings on (the default; warn \"@off\" turns\n"
+      "                     them off)\n"
+      "  --                 end of options\n"
+      "  -                  run stdin as a script\n"
+      "Shell:\n"
+      "  -p EXPR            print the value(s) of EXPR as the shell would\n"
+      "  -q                 no banner\n"
+      "  -V, --version      the version, its commit, libraries and compiler\n"
+      "  -h, --help         this text\n"
+      "  --device NAME      create new tensors on cpu, cuda, cuda:1 or auto (a GPU\n"
+      "                     if there is one); also NACRE_DEVICE\n"
+      "  --dtype T          dtype of new float tensors: float32, ...\n"
+      "  --seed N           seed of the random numbers\n"
+      "  --threads N        number of CPU threads\n"
+      "  --check            compile the script, do not run it\n"
+      "  --strict           an undefined global is an error\n"
+      "  --time             at the end, print time, memory and rates to stderr\n"
+      "  --profile[=FILE]   at the end, print a table of the operations\n"
+      "  --nan=off|warn|trap\n"
+      "                     what to do if finite numbers give nan or inf\n"
+      "  --deterministic    the same numbers at every run: a fixed seed, and\n"
+      "                     libraries use fixed algorithms\n"
+      "  --color=auto|always|never\n"
+      "  --ascii            write only ASCII\n"
+      "  --width N          width of the output\n"
+      "  --rc FILE, --no-rc the shell's start-up file, or none\n"
+      "  --no-history       neither read nor write the history\n"
+      "  --doctor           show the devices, libraries, terminal and files that\n"
+      "                     are found\n"
+      "  --peak             measure the peak rates of this machine, for the\n"
+      "                     percentages of :time, and save them\n"
+      "  --test [PATH...]   run regression tests (--test --help says more)\n"
+      "\n"
+      "Without a script: opens the shell at a terminal, else runs stdin.\n"
+      "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
+      "130 (death by SIGINT) after Ctrl-C, or what os.exit says.\n",
+      stdout);
 }
 
 int sh_usage(void) {
@@ -191,37 +192,37 @@ static int watchnan(Options *o, const char *word) {
 
 static int take(Options *o, const Option *x) {
   switch (x->id) {
-  case 'e':
-  case 'l':
-  case 'p': o->code = 1; return 0;
-  case 'i': o->interactive = 1; return 0;
-  case 'v': o->version = 1; return 0;
-  case 'E': o->noenv = o->nohistory = 1; return 0;
-  case 'W': return 0;
-  case 'q': o->quiet = 1; return 0;
-  case 'h': o->help = 1; return 0;
-  case 'V': o->longversion = 1; return 0;
-  case 'd': o->device = x->value; return 0;
-  case 'D': o->doctor = 1; return 0;
-  case 'T': o->test = 1; return 0;
-  case 's':
-    o->seeded = 1;
-    return number(&o->seed, x, LLONG_MIN, LLONG_MAX, "seed");
-  case 't': return small(&o->threads, x, 1, "threads");
-  case 'w': return small(&o->width, x, 10, "width");
-  case 'c': return color(&o->color, x->value);
-  case 'n': return watchnan(o, x->value);
-  case 'y': o->dtype = x->value; return 0;
-  case 'k': o->check = 1; return 0;
-  case 'S': o->strict = 1; return 0;
-  case 'm': o->time = 1; return 0;
-  case 'P': o->profile = x->value ? x->value : ""; return 0;
-  case 'f': o->deterministic = 1; return 0;
-  case 'r': o->rc = x->value; return 0;
-  case 'R': o->norc = 1; return 0;
-  case 'K': o->peak = 1; return 0;
-  case 'a': o->ascii = 1; return 0;
-  default: o->nohistory = 1; return 0;
+    case 'e':
+    case 'l':
+    case 'p': o->code = 1; return 0;
+    case 'i': o->interactive = 1; return 0;
+    case 'v': o->version = 1; return 0;
+    case 'E': o->noenv = o->nohistory = 1; return 0;
+    case 'W': return 0;
+    case 'q': o->quiet = 1; return 0;
+    case 'h': o->help = 1; return 0;
+    case 'V': o->longversion = 1; return 0;
+    case 'd': o->device = x->value; return 0;
+    case 'D': o->doctor = 1; return 0;
+    case 'T': o->test = 1; return 0;
+    case 's':
+      o->seeded = 1;
+      return number(&o->seed, x, LLONG_MIN, LLONG_MAX, "seed");
+    case 't': return small(&o->threads, x, 1, "threads");
+    case 'w': return small(&o->width, x, 10, "width");
+    case 'c': return color(&o->color, x->value);
+    case 'n': return watchnan(o, x->value);
+    case 'y': o->dtype = x->value; return 0;
+    case 'k': o->check = 1; return 0;
+    case 'S': o->strict = 1; return 0;
+    case 'm': o->time = 1; return 0;
+    case 'P': o->profile = x->value ? x->value : ""; return 0;
+    case 'f': o->deterministic = 1; return 0;
+    case 'r': o->rc = x->value; return 0;
+    case 'R': o->norc = 1; return 0;
+    case 'K': o->peak = 1; return 0;
+    case 'a': o->ascii = 1; return 0;
+    default: o->nohistory = 1; return 0;
   }
 }
 

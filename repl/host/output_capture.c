@@ -85,8 +85,7 @@ static int iowrite(lua_State *L) {
   if (isours(luaL_testudata(L, -1, LUA_FILEHANDLE))) {
     lua_pop(L, 1);
     keepall(L, 1);
-  } else
-    lua_pop(L, 1);
+  } else lua_pop(L, 1);
   return original(L);
 }
 
@@ -125,8 +124,7 @@ static int elsewhere(int look) {
    that is so already, or cannot be */
 int sh_mute_stdout(lua_State *L) {
   int look = lua_toboolean(L, 1), fd;
-  if (aside >= 0 || (fd = elsewhere(look)) < 0)
-    return lua_pushboolean(L, 0), 1;
+  if (aside >= 0 || (fd = elsewhere(look)) < 0) return lua_pushboolean(L, 0), 1;
   fflush(stdout);
   aside = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (aside >= 0) dup2(fd, STDOUT_FILENO);

@@ -41,10 +41,11 @@ static void banner(void) {
   for (int i = 0; a && i < a->count; i++)
     if (a->info(i, &info) == NC_OK)
       fprintf(stderr, "  %s %s", a->device[i]->name, info.name);
-  fputs(sh_columns() < 70
-            ? "\n:help, ?name; Ctrl-D leaves\n"
-            : "\n:help for commands, ?name for documentation, Ctrl-D to leave\n",
-        stderr);
+  fputs(
+      sh_columns() < 70
+          ? "\n:help, ?name; Ctrl-D leaves\n"
+          : "\n:help for commands, ?name for documentation, Ctrl-D to leave\n",
+      stderr);
 }
 
 /* Output that does not end its line would be overwritten by the prompt: mark
@@ -96,8 +97,7 @@ static void loop(const Editor *editor, int fresh) {
 int sh_takelines(lua_State *L) {
   const Editor *editor = choose();
   sh_findshell(L);
-  if (!editor->open(&shellhooks))
-    (editor = &editor_plain)->open(&shellhooks);
+  if (!editor->open(&shellhooks)) (editor = &editor_plain)->open(&shellhooks);
   current = editor;
   loop(editor, editor != &editor_plain);
   current = NULL;
@@ -112,8 +112,7 @@ int sh_loop(lua_State *L, const Options *o) {
   sh_open_output_capture(L);
   if (!sh_openshell(L, !tty)) return sh_report(L);
   sh_historyopen(tty && !o->nohistory);
-  if (!editor->open(&shellhooks))
-    (editor = &editor_plain)->open(&shellhooks);
+  if (!editor->open(&shellhooks)) (editor = &editor_plain)->open(&shellhooks);
   for (i = 0; i < sh_history.n; i++) editor->remember(sh_history.text[i]);
   if (tty && !o->quiet) banner();
   current = editor;

@@ -99,20 +99,17 @@ int sh_runoptions(lua_State *L, const Options *o) {
 static void scriptpath(lua_State *L, const char *script) {
   const char *end = strrchr(script, '/');
   lua_getglobal(L, "package");
-  if (end != NULL)
-    lua_pushlstring(L, script, (size_t)(end - script));
-  else
-    lua_pushliteral(L, ".");
+  if (end != NULL) lua_pushlstring(L, script, (size_t)(end - script));
+  else lua_pushliteral(L, ".");
   const char *folder = lua_tostring(L, -1);
   lua_getfield(L, -2, "path");
-  const char *own = lua_pushfstring(L, "%s/?.lua;%s/?/init.lua", folder,
-                                    folder);
+  const char *own =
+      lua_pushfstring(L, "%s/?.lua;%s/?/init.lua", folder, folder);
   const size_t n = strlen(own), all = lua_rawlen(L, -2);
   const char *path = lua_tostring(L, -2), *last = path + all - n;
   if (all > n && strcmp(last, own) == 0 && last[-1] == ';')
-    lua_pushlstring(L, path, all - n - 1);      /* it comes first now */
-  else
-    lua_pushvalue(L, -2);
+    lua_pushlstring(L, path, all - n - 1); /* it comes first now */
+  else lua_pushvalue(L, -2);
   lua_pushfstring(L, "%s;%s", own, lua_tostring(L, -1));
   lua_setfield(L, -6, "path");
   lua_pop(L, 5);
@@ -133,8 +130,7 @@ int sh_runscript(lua_State *L, const Options *o) {
   int i, n = 0;
   if (strcmp(name, "-") == 0 && strcmp(o->argv[o->script - 1], "--") != 0)
     name = NULL;
-  else
-    scriptpath(L, name);
+  else scriptpath(L, name);
   for (i = o->script + 1; o->argv[i] != NULL; i++, n++) {
     luaL_checkstack(L, 3, "too many arguments");
     lua_pushstring(L, o->argv[i]);
@@ -238,9 +234,9 @@ int sh_finish(lua_State *L) {
 
 /* os.exit: the function it replaces is the upvalue. */
 static int leave(lua_State *L) {
-  int good = lua_isnoneornil(L, 1) || (lua_isboolean(L, 1)
-                                           ? lua_toboolean(L, 1)
-                                           : lua_tointeger(L, 1) == 0);
+  int good =
+      lua_isnoneornil(L, 1) ||
+      (lua_isboolean(L, 1) ? lua_toboolean(L, 1) : lua_tointeger(L, 1) == 0);
   if (good && sh_synchronize(L) != 0) {
     lua_settop(L, 2);
     lua_pushboolean(L, 0);

@@ -29,10 +29,8 @@ static int asking(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &shellkey);
   lua_getfield(L, -1, q->function);
   lua_pushstring(L, q->text);
-  if (q->text2 != NULL)
-    lua_pushstring(L, q->text2);
-  else
-    lua_pushinteger(L, q->number);
+  if (q->text2 != NULL) lua_pushstring(L, q->text2);
+  else lua_pushinteger(L, q->number);
   lua_call(L, 2, 1);
   q->take(L, q->out);
   return 0;

@@ -16,7 +16,7 @@
 static int textmode(lua_State *L) {
   int at = (int)lua_tointeger(L, lua_upvalueindex(2));
   const char *mode = luaL_optstring(L, at, "t");
-  if (at == 3) luaL_checkany(L, 1);     /* load() */
+  if (at == 3) luaL_checkany(L, 1); /* load() */
   if (strchr(mode, 't') == NULL) {
     lua_pushnil(L);
     lua_pushfstring(L, "mode is '%s', and binary chunks are not loaded", mode);

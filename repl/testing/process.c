@@ -69,8 +69,7 @@ static void onending(int sig) {
     held = 0;
     if (write(wakeup[1], "", 1) < 0) held = 0; /* full: it is awake */
     errno = keep;
-  } else
-    sh_interrupt(sig);
+  } else sh_interrupt(sig);
 }
 
 static void catchendings(void (*handler)(int)) {
@@ -433,10 +432,8 @@ static void removetree(const char *path) {
   while (d != NULL && (e = readdir(d)) != NULL) {
     if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
     snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-    if (lstat(name, &s) == 0 && S_ISDIR(s.st_mode))
-      removetree(name);
-    else
-      unlink(name);
+    if (lstat(name, &s) == 0 && S_ISDIR(s.st_mode)) removetree(name);
+    else unlink(name);
   }
   if (d != NULL) closedir(d);
   rmdir(path);

@@ -8,7 +8,7 @@
 
 #include "repl/host/repl.h"
 
-#define SMCLOCK 1             /* NVML_CLOCK_SM */
+#define SMCLOCK 1 /* NVML_CLOCK_SM */
 
 static struct {
   int tried, works;

@@ -25,11 +25,14 @@ static int64_t figure(const char *name) {
 /* counters(): flops, bytes, operations, bytes allocated, ns of opening, uses
    of CUDA devices, bytes copied to them and from them; all since the start */
 static int counters(lua_State *L) {
-  const int64_t v[] = {
-    nc_counters.flops, nc_counters.bytes, nc_counters.launches,
-    nc_counters.allocated, nc_counters.opening + figure("opening"),
-    figure("uses"), figure("copied_in"), figure("copied_out")
-  };
+  const int64_t v[] = { nc_counters.flops,
+                        nc_counters.bytes,
+                        nc_counters.launches,
+                        nc_counters.allocated,
+                        nc_counters.opening + figure("opening"),
+                        figure("uses"),
+                        figure("copied_in"),
+                        figure("copied_out") };
   const int n = sizeof v / sizeof *v;
   luaL_checkstack(L, n, NULL);
   for (int i = 0; i < n; i++) lua_pushinteger(L, v[i]);
@@ -116,13 +119,16 @@ static int makefolder(lua_State *L) {
 }
 
 int sh_openmachine(lua_State *L) {
-  static const luaL_Reg list[] = {
-    { "counters", counters },       { "model", model },
-    { "load", load },               { "cache", cache },
-    { "accelerator", accelerator }, { "makefolder", makefolder },
-    { "gpuclock", sh_gpuclock },    { "mute", sh_mute_stdout },
-    { "unmute", sh_unmute_stdout },        { NULL, NULL }
-  };
+  static const luaL_Reg list[] = { { "counters", counters },
+                                   { "model", model },
+                                   { "load", load },
+                                   { "cache", cache },
+                                   { "accelerator", accelerator },
+                                   { "makefolder", makefolder },
+                                   { "gpuclock", sh_gpuclock },
+                                   { "mute", sh_mute_stdout },
+                                   { "unmute", sh_unmute_stdout },
+                                   { NULL, NULL } };
   luaL_newlib(L, list);
   lua_pushinteger(L, nc_cores());
   lua_setfield(L, -2, "processors");
@@ -152,7 +158,8 @@ static int later(lua_State *L) {
 }
 
 void sh_open_lazy_functions(lua_State *L) {
-  static const char *const list[][3] = { /* name, module, its function */
+  static const char *const list[][3] = {
+    /* name, module, its function */
     { "bench", "nacre.bench", "call" },
     { "Timer", "nacre.timer", "new" },
     { "progress", "nacre.progress", "over" },

@@ -12,17 +12,19 @@
 
 #define ENUM(tag)
 #define END(tag)
-#define VALUE(name, value)  _Static_assert((int)name == value, #name);
-#define ERROR(name, value, text)  VALUE(name, value)
+#define VALUE(name, value) _Static_assert((int)name == value, #name);
+#define ERROR(name, value, text) VALUE(name, value)
 #include "cuda/emulation/constants.def"
 #include "cuda/emulation/cublas.def"
 
-#define PROPERTY(type, name, value) \
-  type *check_##name(struct cudaDeviceProp *p); \
-  type *check_##name(struct cudaDeviceProp *p) { return &p->name; }
-#define DIMENSIONS(name, x, y, z) \
-  _Static_assert(sizeof ((struct cudaDeviceProp *)0)->name == \
-                     3 * sizeof(int), #name);
+#define PROPERTY(type, name, value)              \
+  type *check_##name(struct cudaDeviceProp *p);  \
+  type *check_##name(struct cudaDeviceProp *p) { \
+    return &p->name;                             \
+  }
+#define DIMENSIONS(name, x, y, z)                                             \
+  _Static_assert(sizeof((struct cudaDeviceProp *)0)->name == 3 * sizeof(int), \
+                 #name);
 #include "cuda/emulation/properties.def"
 
 /* What runtime.h writes out by itself. */
@@ -48,8 +50,12 @@ int *check_attributes(struct cudaPointerAttributes *a,
   void **p[] = { &a->devicePointer, &a->hostPointer };
   size_t *sizes[] = { &f->sharedSizeBytes, &f->constSizeBytes,
                       &f->localSizeBytes };
-  int *ints[] = { &a->device, &f->maxThreadsPerBlock, &f->numRegs,
-                  &f->ptxVersion, &f->binaryVersion, &f->cacheModeCA,
+  int *ints[] = { &a->device,
+                  &f->maxThreadsPerBlock,
+                  &f->numRegs,
+                  &f->ptxVersion,
+                  &f->binaryVersion,
+                  &f->cacheModeCA,
                   &f->maxDynamicSharedSizeBytes,
                   &f->preferredShmemCarveout };
   a->type = cudaMemoryTypeHost;

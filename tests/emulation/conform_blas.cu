@@ -22,13 +22,13 @@ constexpr bool fits(int (*)(A...), cublasStatus_t (*)(B...)) {
   return (alike<A, B>() && ...);
 }
 
-#define X(name, symbol, params) \
-  static_assert(fits((int(*) params)nullptr, decltype(&symbol)(nullptr)), \
+#define X(name, symbol, params)                                             \
+  static_assert(fits((int(*) params) nullptr, decltype (&symbol)(nullptr)), \
                 #symbol);
 BLAS_FUNCTIONS(X)
 #undef X
 
-#define SAME(ours, theirs)  static_assert((int)ours == (int)theirs, #theirs);
+#define SAME(ours, theirs) static_assert((int)ours == (int)theirs, #theirs);
 SAME(0, CUBLAS_OP_N)
 SAME(1, CUBLAS_OP_T)
 SAME(R_32F, CUDA_R_32F)

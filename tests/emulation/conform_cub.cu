@@ -24,10 +24,10 @@ using Keys = cudaError_t(void *, size_t &, cub::DoubleBuffer<K> &, uint32_t,
 using Sum = cudaError_t(void *, size_t &, const uint64_t *, uint64_t *, int,
                         cudaStream_t);
 
-#define SAME(F, f)                                                            \
+#define SAME(F, f) \
   static_assert(std::is_same_v<decltype(static_cast<F *>(&cub::f)), F *>, #f)
-#define SORTS(K)                                                              \
-  SAME(Pairs<K>, DeviceRadixSort::SortPairs);                                 \
+#define SORTS(K)                              \
+  SAME(Pairs<K>, DeviceRadixSort::SortPairs); \
   SAME(Keys<K>, DeviceRadixSort::SortKeys)
 SORTS(uint8_t);
 SORTS(uint16_t);
@@ -37,11 +37,13 @@ SAME(Sum, DeviceScan::InclusiveSum);
 
 typedef cub::DoubleBuffer<uint32_t> Buffer;
 static_assert(std::is_constructible_v<Buffer, uint32_t *, uint32_t *> &&
-              std::is_default_constructible_v<Buffer> &&
-              std::is_copy_assignable_v<Buffer>, "a pair of pointers");
+                  std::is_default_constructible_v<Buffer> &&
+                  std::is_copy_assignable_v<Buffer>,
+              "a pair of pointers");
 static_assert(std::is_same_v<decltype(Buffer::d_buffers), uint32_t *[2]> &&
-              std::is_same_v<decltype(Buffer::selector), int> &&
-              std::is_same_v<decltype(&Buffer::Current),
-                             uint32_t *(Buffer::*)(void)> &&
-              std::is_same_v<decltype(&Buffer::Alternate),
-                             uint32_t *(Buffer::*)(void)>, "its parts");
+                  std::is_same_v<decltype(Buffer::selector), int> &&
+                  std::is_same_v<decltype(&Buffer::Current),
+                                 uint32_t *(Buffer::*)(void)> &&
+                  std::is_same_v<decltype(&Buffer::Alternate),
+                                 uint32_t *(Buffer::*)(void)>,
+              "its parts");

@@ -18,8 +18,8 @@ NC_DEVICE float warpsum(float v) {
 }
 
 /* The last block to finish adds what all of them left. */
-NC_KERNEL lastblock(float *to, float *part, unsigned *count,
-                    const float *from, int n) {
+NC_KERNEL lastblock(float *to, float *part, unsigned *count, const float *from,
+                    int n) {
   NC_SHARED(float, a, 4);
   NC_SHARED(int, last, 1);
   float v = 0;
@@ -278,7 +278,10 @@ static int halves_in_place(void) {
 }
 
 /* Two sizes that, read as one word, are where no memory is, near the stack. */
-struct Sizes { unsigned short *p; unsigned n[2]; };
+struct Sizes {
+  unsigned short *p;
+  unsigned n[2];
+};
 
 NC_KERNEL increment(Sizes a) {
   a.p[threadIdx.x]++;

@@ -41,13 +41,13 @@ template <class T> static T *device(size_t n) {
 }
 
 template <class T> static void up(T *to, const T *from, size_t n) {
-  MUST(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice,
-                       stream));
+  MUST(
+      cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream));
 }
 
 template <class T> static void down(T *to, const T *from, size_t n) {
-  MUST(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToHost,
-                       stream));
+  MUST(
+      cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToHost, stream));
 }
 
 /*
@@ -86,7 +86,10 @@ static void onesort(int pairs, unsigned n, int begin, int end) {
   static uint32_t value[MOST], at[MOST];
   Sorted<K> s = { { device<K>(n), device<K>(n) },
                   { device<uint32_t>(n), device<uint32_t>(n) },
-                  pairs, begin, end, n };
+                  pairs,
+                  begin,
+                  end,
+                  n };
   for (unsigned i = 0; i < n; i++) {
     key[i] = (K)(pairs ? any() : any() << begin | i);
     value[i] = at[i] = i;
@@ -145,8 +148,9 @@ static void onesum(int n) {
 ** Refusals.  Whoever sorts on keeps what there was.
 */
 static void refusals(void) {
-  Sorted<uint8_t> s = { { device<uint8_t>(100), device<uint8_t>(100) },
-                        { NULL, NULL }, 0, 0, 8, 100 };
+  Sorted<uint8_t> s = {
+    { device<uint8_t>(100), device<uint8_t>(100) }, { NULL, NULL }, 0, 0, 8, 100
+  };
   size_t bytes = 0, few = 1;
   MUST(cudaMemsetAsync(s.key.Current(), 0, 100, stream));
   CHECK(emu_set("failat=1") == 0);
@@ -161,7 +165,7 @@ static void refusals(void) {
   s.end = 9;
   CHECK(s.call(temp, bytes) == cudaErrorInvalidValue);
   s.end = 8;
-  CHECK(s.call(temp, bytes) == cudaErrorInvalidValue);  /* left behind */
+  CHECK(s.call(temp, bytes) == cudaErrorInvalidValue); /* left behind */
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CHECK(s.key.selector == 0);
   MUST(s.call(temp, bytes));

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 static const char *const modes[] = {
-  "order=sequential,streams=eager", "order=sequential,streams=lazy",
-  "order=reversed,streams=lazy", "order=random,streams=random,seed=3",
+  "order=sequential,streams=eager",        "order=sequential,streams=lazy",
+  "order=reversed,streams=lazy",           "order=random,streams=random,seed=3",
   "order=random,streams=lazy,protect=off",
 };
 #define MODES (sizeof modes / sizeof modes[0])
@@ -81,7 +81,7 @@ static void child(const Defect *d, const char *mode) {
   up(x, h, N, s);
   must(cudaStreamSynchronize(s));
   right = d->run();
-  for (int i = 0; i < 2; i++) {   /* what nobody awaited is judged, too */
+  for (int i = 0; i < 2; i++) { /* what nobody awaited is judged, too */
     must(cudaSetDevice(i));
     must(cudaDeviceSynchronize());
   }
@@ -173,8 +173,7 @@ static void show(const Defect *d) {
 
 int main(int argc, char **argv) {
   static const Defect *const all[] = { memory_defects, race_defects,
-                                       stream_defects, cub_defects,
-                                       controls };
+                                       stream_defects, cub_defects, controls };
   int failures = 0, seeded = 0, silents = 0, check;
   if (argc < 2 || (strcmp(argv[1], "check") && strcmp(argv[1], "asan"))) {
     fprintf(stderr, "usage: defects check|asan [NAME]\n");

@@ -23,8 +23,7 @@ static void sort(size_t room, unsigned sorted) {
   keys = cub::DoubleBuffer<uint32_t>((uint32_t *)device(room),
                                      (uint32_t *)device(room));
   for (size_t i = 0; i < room; i++) ((uint32_t *)h)[i] = (uint32_t)i;
-  must(cudaMemcpyAsync(keys.Current(), h, room * 4, cudaMemcpyHostToDevice,
-                       s));
+  must(cudaMemcpyAsync(keys.Current(), h, room * 4, cudaMemcpyHostToDevice, s));
   must(cub::DeviceRadixSort::SortKeys(NULL, bytes, keys, sorted, 0, 8, s));
   temp = device(bytes / 4 + 1);
   must(cub::DeviceRadixSort::SortKeys(temp, bytes, keys, sorted, 0, 8, s));

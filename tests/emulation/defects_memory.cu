@@ -95,7 +95,11 @@ static int host_pointer(void) {
   return g[0] == 1;
 }
 
-struct Args { float *to; const float *from; int n; };
+struct Args {
+  float *to;
+  const float *from;
+  int n;
+};
 
 NC_KERNEL copyargs(Args a) {
   int i = threadIdx.x;
@@ -215,9 +219,8 @@ static int too_much_dynamic(void) {
 static int raised_elsewhere(void) {
   cudaStream_t there;
   float *z;
-  must(cudaFuncSetAttribute((const void *)fill,
-                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                            60000));
+  must(cudaFuncSetAttribute(
+      (const void *)fill, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000));
   LAUNCH(fill, 1, 64, 60000, s, y, 1.0f, N);
   must(cudaStreamSynchronize(s));
   must(cudaSetDevice(1));
@@ -254,8 +257,7 @@ static int shift_too_far(void) {
 }
 
 static int copy_past_end(void) {
-  must(cudaMemcpyAsync(y, x, (N + 1) * sizeof *x, cudaMemcpyDeviceToDevice,
-                       s));
+  must(cudaMemcpyAsync(y, x, (N + 1) * sizeof *x, cudaMemcpyDeviceToDevice, s));
   fetch(N);
   return 1;
 }
@@ -351,8 +353,7 @@ extern const Defect memory_defects[] = {
   { "use after free in a stream", use_after_free_in_stream,
     "invalid device access", ASAN },
   { "leaked block", leaked_block, "EMU: leak", "EMU: leak" },
-  { "peer without access", peer_without_access, "peer access",
-    "peer access" },
+  { "peer without access", peer_without_access, "peer access", "peer access" },
   { "stream of another device", stream_of_other_device,
     "api cudaErrorInvalidResourceHandle",
     "api cudaErrorInvalidResourceHandle" },
@@ -361,8 +362,8 @@ extern const Defect memory_defects[] = {
   { "misaligned matrix in a list", misaligned_list, "misaligned matrix",
     "misaligned matrix" },
   { "uninitialised memory", uninitialised, "uninitialised read", MISSED },
-  { "uninitialised shared memory", uninitialised_shared,
-    "uninitialised read", MISSED },
+  { "uninitialised shared memory", uninitialised_shared, "uninitialised read",
+    MISSED },
   { "too much shared memory", too_much_shared, "shared memory",
     "shared memory" },
   { "too much dynamic shared memory", too_much_dynamic,
@@ -381,8 +382,10 @@ extern const Defect memory_defects[] = {
     ASAN "|invalid device access" },
   { "null pointer", null_pointer, "kernel touches host memory",
     "runtime error" },
-  { "stack overflow", stack_overflow, "kernel touches host memory|"
-    "invalid access", ASAN },
+  { "stack overflow", stack_overflow,
+    "kernel touches host memory|"
+    "invalid access",
+    ASAN },
   { "trap", trapped, "trap", "trap" },
   { "shift too far", shift_too_far, MISSED, "runtime error" },
   { NULL, NULL, NULL, NULL }

@@ -102,8 +102,8 @@ extern const Defect stream_defects[] = {
   { "host does not wait", host_does_not_wait, "race of host and stream",
     WRONG },
   { "no event between streams", no_event, STREAMS, WRONG },
-  { "source overwritten early", source_overwritten,
-    "race of host and stream", WRONG },
+  { "source overwritten early", source_overwritten, "race of host and stream",
+    WRONG },
   { "source overwritten by memset", source_overwritten_by_memset,
     "race of host and stream", WRONG },
   { "event recorded after the wait", record_after_wait, STREAMS, WRONG },
@@ -111,7 +111,6 @@ extern const Defect stream_defects[] = {
     STREAMS "|invalid device access", WRONG "|AddressSanitizer" },
   { "call of CUDA in a callback", call_in_callback, "call from a stream",
     "call from a stream" },
-  { "pageable copy, then a stream", pageable_copy_then_stream, STREAMS,
-    WRONG },
+  { "pageable copy, then a stream", pageable_copy_then_stream, STREAMS, WRONG },
   { NULL, NULL, NULL, NULL }
 };

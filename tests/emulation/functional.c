@@ -37,7 +37,10 @@ static void check(int holds, const char *what, int line) {
 }
 
 /* Memory of the device and as much of the host, page-locked. */
-typedef struct Both { void *d, *h; size_t size; } Both;
+typedef struct Both {
+  void *d, *h;
+  size_t size;
+} Both;
 
 static Both both(size_t size) {
   Both b = { NULL, NULL, size };
@@ -91,8 +94,8 @@ static void reductions(const Both *x, const Both *y) {
     double sum = 0;
     for (int c = 0; c < columns; c++) sum += exp(from[r * columns + c]);
     for (int c = 0; c < columns; c++)
-      worst = fmax(worst, fabs(to[r * columns + c] -
-                               exp(from[r * columns + c]) / sum));
+      worst = fmax(
+          worst, fabs(to[r * columns + c] - exp(from[r * columns + c]) / sum));
   }
   CHECK(worst < 1e-6);
   drop(&part);
@@ -131,7 +134,7 @@ static void integers(void) {
   MUST(run_histogram(y.d, x.d, N, s));
   down(&y);
   CHECK(memcmp(y.h, expected, sizeof expected) == 0);
-  MUST(run_philox(y.d, 4, 0, s));      /* Random123's known answer */
+  MUST(run_philox(y.d, 4, 0, s)); /* Random123's known answer */
   down(&y);
   CHECK(((uint32_t *)y.h)[0] == 0x6627e8d5 &&
         ((uint32_t *)y.h)[3] == 0x9b00dbd8);
@@ -173,17 +176,18 @@ static void copies(void) {
   CHECK(memcmp(x.h, y.h, 4096) == 0);
   MUST(cudaMemsetAsync(y.d, 9, 4096, s));
   /* 10 rows of 30 bytes, from a pitch of 100 to a pitch of 64 */
-  MUST(cudaMemcpy2DAsync(y.d, 64, x.d, 100, 30, 10,
-                         cudaMemcpyDeviceToDevice, s));
+  MUST(cudaMemcpy2DAsync(y.d, 64, x.d, 100, 30, 10, cudaMemcpyDeviceToDevice,
+                         s));
   MUST(cudaMemcpyAsync(pageable, y.d, 4096, cudaMemcpyDeviceToHost, s));
   for (int i = 0; i < 640; i++)
     wrong += pageable[i] != (i % 64 < 30 ? h[i / 64 * 100 + i % 64] : 9);
   CHECK(wrong == 0);
   MUST(cudaMemcpy2DAsync(y.d, 64, pageable, 50, 20, 3, cudaMemcpyDefault, s));
-  memset(pageable, 0, sizeof pageable);     /* it was staged */
+  memset(pageable, 0, sizeof pageable); /* it was staged */
   down(&y);
-  for (int i = 0; i < 20; i++) wrong += ((unsigned char *)y.h)[64 + i] !=
-                               (50 + i < 64 ? 9 : h[100 + 50 + i - 64]);
+  for (int i = 0; i < 20; i++)
+    wrong += ((unsigned char *)y.h)[64 + i] !=
+             (50 + i < 64 ? 9 : h[100 + 50 + i - 64]);
   CHECK(wrong == 0);
   drop(&x);
   drop(&y);
@@ -204,7 +208,7 @@ static void streams(void) {
   MUST(cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, greatest));
   MUST(cudaEventCreateWithFlags(&start, cudaEventDefault));
   MUST(cudaEventCreateWithFlags(&end, cudaEventDefault));
-  MUST(cudaStreamWaitEvent(other, end, 0));       /* never recorded: nothing */
+  MUST(cudaStreamWaitEvent(other, end, 0)); /* never recorded: nothing */
   CHECK(cudaEventQuery(end) == cudaSuccess);
   MUST(cudaEventRecord(start, s));
   up(&x);
@@ -325,8 +329,7 @@ static void peers(int devices) {
     MUST(cudaSetDevice(next));
     MUST(cudaStreamWaitEvent(t[next], e[d], 0));
     if (next != d)
-      MUST(cudaMemcpyPeerAsync(x[next], next, x[d], d, sizeof result,
-                               t[next]));
+      MUST(cudaMemcpyPeerAsync(x[next], next, x[d], d, sizeof result, t[next]));
   }
   MUST(cudaMemcpyAsync(&result, x[0], sizeof result, cudaMemcpyDeviceToHost,
                        t[0]));
@@ -350,17 +353,17 @@ static double cputime(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-#define BENCH(name, elements, call) \
-  do { \
-    double t0 = cputime(), t; \
-    int n = 0; \
-    do { \
-      MUST(call); \
-      MUST(cudaStreamSynchronize(s)); \
-      n++; \
-    } while ((t = cputime() - t0) < 0.3); \
+#define BENCH(name, elements, call)                             \
+  do {                                                          \
+    double t0 = cputime(), t;                                   \
+    int n = 0;                                                  \
+    do {                                                        \
+      MUST(call);                                               \
+      MUST(cudaStreamSynchronize(s));                           \
+      n++;                                                      \
+    } while ((t = cputime() - t0) < 0.3);                       \
     printf("%-34s %9.3f ms %9.2f Melem/s\n", name, t / n * 1e3, \
-           (elements) * n / t * 1e-6); \
+           (elements)*n / t * 1e-6);                            \
   } while (0)
 
 static void bench(void) {

@@ -28,14 +28,13 @@ NC_KERNEL_OF(256) axpb(float *y, const float *x, float a, float b, int64_t n) {
   for (int64_t i = index(); i < n; i += stride()) y[i] = a * x[i] + b;
 }
 
-NC_KERNEL_OF(256) axpb4(float *y, const float *x, float a, float b,
-                        int64_t n) {
+NC_KERNEL_OF(256) axpb4(float *y, const float *x, float a, float b, int64_t n) {
   const int64_t fours = n / 4;
   int64_t i;
   for (i = index(); i < fours; i += stride()) {
     const float4 v = ((const float4 *)x)[i];
-    ((float4 *)y)[i] = make_float4(a * v.x + b, a * v.y + b, a * v.z + b,
-                                   a * v.w + b);
+    ((float4 *)y)[i] =
+        make_float4(a * v.x + b, a * v.y + b, a * v.z + b, a * v.w + b);
   }
   for (i = fours * 4 + index(); i < n; i += stride()) y[i] = a * x[i] + b;
 }
@@ -70,7 +69,7 @@ NC_DEVICE float blocksum(float v) {
   }
   __syncthreads();
   v = all[0];
-  __syncthreads();             /* the caller may ask again */
+  __syncthreads(); /* the caller may ask again */
   return v;
 }
 
@@ -247,8 +246,8 @@ NC_KERNEL intrinsics(int *y) {
   ok &= __brev(1u) == 0x80000000u && __mulhi(-1, 1) == -1 &&
         __umulhi(~0u, 16u) == 15 && __mul64hi(-1ll, 1ll) == -1 &&
         __umul64hi(~0ull, 16ull) == 15;
-  ok &= __float_as_int(1.0f) == 0x3f800000 &&
-        __int_as_float(0x40000000) == 2 && __float_as_uint(-0.0f) >> 31 &&
+  ok &= __float_as_int(1.0f) == 0x3f800000 && __int_as_float(0x40000000) == 2 &&
+        __float_as_uint(-0.0f) >> 31 &&
         __longlong_as_double(__double_as_longlong(1.5)) == 1.5;
   ok &= fabsf(rsqrtf(4.0f) - 0.5f) < 1e-6f && fmaf(2, 3, 4) == 10 &&
         __saturatef(3.0f) == 1 && min(3, -2) == -2 && max(2.5f, 1.0f) == 2.5f;

@@ -126,7 +126,7 @@ static void streams(void) {
   MUST(cudaStreamSynchronize(s));
   CHECK(emu_count("launches") == before + 2);
   for (int i = 0; i < 3000; i++) MUST(run_increment(x, by, s));
-  CHECK(emu_count("launches") >= before + 2 + 1900);   /* a queue has an end */
+  CHECK(emu_count("launches") >= before + 2 + 1900); /* a queue has an end */
   MUST(cudaStreamDestroy(s));
   CHECK(emu_count("launches") == before + 3002);
   MUST(cudaFree(x));
@@ -179,7 +179,7 @@ static void each_call_fails(void) {
     CHECK(cudaGetLastError() == e);
     CHECK(emu_leaks() == 0);
   } while (e != cudaSuccess && n < 100);
-  CHECK(n == 11);                /* ten calls, each failed once */
+  CHECK(n == 11); /* ten calls, each failed once */
 }
 
 /* After a fault in a kernel a device answers nothing more. */
@@ -205,7 +205,7 @@ static void a_device_fills_up(void) {
   int n = 0;
   const long long live = emu_count("live");
   while (n < 64 && cudaMalloc(&p[n], 300000) == cudaSuccess) n++;
-  CHECK(n >= 12 && n < 14);      /* of 4 MiB */
+  CHECK(n >= 12 && n < 14); /* of 4 MiB */
   CHECK(cudaGetLastError() == cudaErrorMemoryAllocation && p[n] == NULL);
   CHECK(emu_count("live") == live + n * 300000);
   MUST(cudaMemGetInfo(&free_, &total));
@@ -217,7 +217,7 @@ static void a_device_fills_up(void) {
     MUST(cudaFree(p[i]));
   }
   CHECK(emu_count("live") == live);
-  CHECK(cudaFree(p[0]) == cudaErrorInvalidValue);      /* twice */
+  CHECK(cudaFree(p[0]) == cudaErrorInvalidValue); /* twice */
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   MUST(cudaMalloc(&p[0], 4000000));
   MUST(cudaFree(p[0]));
@@ -239,7 +239,7 @@ static void what_leaks_is_found(void) {
   CHECK(emu_leaks() == 5);
   CHECK(emu_set("streams=lazy") == 0);
   MUST(cudaMemsetAsync(p, 0, 100, s));
-  CHECK(emu_leaks() == 6);       /* nobody waited for it */
+  CHECK(emu_leaks() == 6); /* nobody waited for it */
   MUST(cudaHostUnregister(registered));
   MUST(cudaFreeHost(host));
   MUST(cudaFree(p));
@@ -263,8 +263,7 @@ static void peers(void) {
   MUST(cudaDeviceCanAccessPeer(&can, 0, 1));
   CHECK(can == 1);
   MUST(cudaDeviceEnablePeerAccess(1, 0));
-  CHECK(cudaDeviceEnablePeerAccess(1, 0) ==
-        cudaErrorPeerAccessAlreadyEnabled);
+  CHECK(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorPeerAccessAlreadyEnabled);
   x = device(4);
   MUST(cudaMemset(x, 0, 4));
   MUST(cudaSetDevice(1));
@@ -288,17 +287,19 @@ static void peers(void) {
 ** Errors of functions
 */
 enum {
-#define FUNCTION(f, ...)   F_##f,
-#define FUNCTION2(f, ...)  F_##f,
+#define FUNCTION(f, ...) F_##f,
+#define FUNCTION2(f, ...) F_##f,
 #include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
   FUNCTIONS
 };
 
-static const struct { int single, wide; } bound[FUNCTIONS] = {
-#define FUNCTION(f, single, wide, ...)   { single, wide },
-#define FUNCTION2(f, single, wide, ...)  { single, wide },
+static const struct {
+  int single, wide;
+} bound[FUNCTIONS] = {
+#define FUNCTION(f, single, wide, ...) { single, wide },
+#define FUNCTION2(f, single, wide, ...) { single, wide },
 #include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
@@ -330,8 +331,7 @@ static void maths(const char *lever, Maths *m) {
   MUST(cudaDeviceSynchronize());
   MUST(run_maths(single, wide, there, ARGUMENTS, s));
   MUST(cudaStreamSynchronize(s));
-  MUST(cudaMemcpy(m->single, single, sizeof m->single,
-                  cudaMemcpyDeviceToHost));
+  MUST(cudaMemcpy(m->single, single, sizeof m->single, cudaMemcpyDeviceToHost));
   MUST(cudaMemcpy(m->wide, wide, sizeof m->wide, cudaMemcpyDeviceToHost));
   MUST(cudaFree(there));
   MUST(cudaFree(single));
@@ -346,8 +346,10 @@ static double off(double x, long double right, int digits, int lowest) {
   int e;
   if (isnan(right) || isinf(x))
     return isnan(right) ? (isnan(x) ? 0 : 1e9)
-                        : fabsl(right) >= (digits == 24 ? FLT_MAX : DBL_MAX) &&
-                          (x > 0) == (right > 0) ? 0 : 1e9;
+           : fabsl(right) >= (digits == 24 ? FLT_MAX : DBL_MAX) &&
+                   (x > 0) == (right > 0)
+               ? 0
+               : 1e9;
   if (right == 0) return x == 0 && !signbit(x) == !signbit(right) ? 0 : 1e9;
   frexpl(right, &e);
   if (e < lowest) e = lowest;

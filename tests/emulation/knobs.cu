@@ -9,8 +9,8 @@ NC_KERNEL order(unsigned *to, unsigned *counter) {
   to[blockIdx.x * blockDim.x + threadIdx.x] = atomicAdd(counter, 1u);
 }
 
-cudaError_t run_order(unsigned *to, unsigned *counter, int blocks,
-                      int threads, cudaStream_t s) {
+cudaError_t run_order(unsigned *to, unsigned *counter, int blocks, int threads,
+                      cudaStream_t s) {
   cudaError_t e = cudaMemsetAsync(counter, 0, sizeof *counter, s);
   if (e != cudaSuccess) return e;
   return NC_LAUNCH(order, blocks, threads, 0, s, to, counter);
@@ -25,8 +25,8 @@ cudaError_t run_increment(int *x, const int *by, cudaStream_t s) {
 }
 
 template <class T> NC_DEVICE void maths(T *to, T x, int n) {
-#define FUNCTION(f, ...)   *to = f(x), to += n;
-#define FUNCTION2(f, ...)  *to = f(x, (T)1.5), to += n;
+#define FUNCTION(f, ...) *to = f(x), to += n;
+#define FUNCTION2(f, ...) *to = f(x, (T)1.5), to += n;
 #include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
@@ -51,8 +51,11 @@ double by_host(int f, double x) {
 
 long double by_far(int f, long double x) {
   switch (f) {
-#define FUNCTION(f, ...)   case EMU_##f: return f##l(x);
-#define FUNCTION2(f, ...)  case EMU_##f: return f##l(x, 1.5L);
+#define FUNCTION(f, ...)        \
+  case EMU_##f: return f##l(x); \
+      #define FUNCTION2(f, ...) \
+  case EMU_##f:                 \
+    return f##l(x, 1.5L);
 #include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2

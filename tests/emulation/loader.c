@@ -25,8 +25,8 @@ int main(int argc, char **argv) {
   if (pid == 0) _exit(test(1) ? 0 : 2);
   waitpid(pid, &status, 0);
   /* 1: AddressSanitizer was the first to see it */
-  if (!WIFEXITED(status) || (WEXITSTATUS(status) != EMU_EXIT &&
-                             WEXITSTATUS(status) != 1)) {
+  if (!WIFEXITED(status) ||
+      (WEXITSTATUS(status) != EMU_EXIT && WEXITSTATUS(status) != 1)) {
     printf("a kernel astray ended with %d\n", status);
     return 1;
   }

@@ -11,8 +11,13 @@
 #include "cuda/device.h"
 #include "cuda/emulation/cublas.h"
 
-enum { M = 5, N = 7, K = 11, BATCH = 3,
-       ROOM = 13 * 13 + 7 };   /* a multiple of 16 bytes in every type */
+enum {
+  M = 5,
+  N = 7,
+  K = 11,
+  BATCH = 3,
+  ROOM = 13 * 13 + 7
+}; /* a multiple of 16 bytes in every type */
 
 static int failures;
 static cudaStream_t stream;
@@ -29,7 +34,7 @@ static void check(int holds, const char *what, int line) {
 /* A half by way of its parts: 1.fraction * 2^(exponent - 15). */
 static uint16_t halfof(int v) {
   int exponent;
-  const double fraction = frexp(abs(v), &exponent);   /* in [0.5, 1) */
+  const double fraction = frexp(abs(v), &exponent); /* in [0.5, 1) */
   if (v == 0) return 0;
   return (uint16_t)((v < 0 ? 0x8000 : 0) + ((exponent + 14) << 10) +
                     (int)(fraction * 2048) - 1024);
@@ -56,13 +61,13 @@ static double load(const void *p, size_t i, cudaDataType t) {
   float f;
   uint32_t bits;
   switch (t) {
-  case CUDA_R_64F: return ((const double *)p)[i];
-  case CUDA_R_32F: return ((const float *)p)[i];
-  case CUDA_R_16F: return valueof(((const uint16_t *)p)[i]);
-  default:
-    bits = (uint32_t)((const uint16_t *)p)[i] << 16;
-    memcpy(&f, &bits, sizeof f);
-    return f;
+    case CUDA_R_64F: return ((const double *)p)[i];
+    case CUDA_R_32F: return ((const float *)p)[i];
+    case CUDA_R_16F: return valueof(((const uint16_t *)p)[i]);
+    default:
+      bits = (uint32_t)((const uint16_t *)p)[i] << 16;
+      memcpy(&f, &bits, sizeof f);
+      return f;
   }
 }
 
@@ -119,10 +124,10 @@ static void pointers(char *list[BATCH], void *p, cudaDataType t) {
 static void each(const Case *t) {
   const float two = 2, minus = -1;
   const double wide2 = 2, wideminus = -1;
-  const void *alpha = t->compute == CUBLAS_COMPUTE_64F ? (const void *)&wide2
-                                                       : &two;
-  const void *beta = t->compute == CUBLAS_COMPUTE_64F
-                         ? (const void *)&wideminus : &minus;
+  const void *alpha =
+      t->compute == CUBLAS_COMPUTE_64F ? (const void *)&wide2 : &two;
+  const void *beta =
+      t->compute == CUBLAS_COMPUTE_64F ? (const void *)&wideminus : &minus;
   char *lists[3 * BATCH];
   void *dl;
   fill(t);
@@ -172,19 +177,19 @@ static void all(void) {
 /* Halves are rounded to nearest, ties to even, and overflow to infinity: the
    product of 1 by 1, times x. */
 static void halves(void) {
-  static const float x[] = { 2049, 2051, 65519, 65520, 1e-8f, 5.96e-8f, -3e38f,
-                             6.1e-5f };
+  static const float x[] = { 2049,  2051,     65519,  65520,
+                             1e-8f, 5.96e-8f, -3e38f, 6.1e-5f };
   const float zero = 0;
-  static const uint16_t expected[] = { 0x6800, 0x6802, 0x7bff, 0x7c00, 0,
-                                       1, 0xfc00, 0x03ff };
+  static const uint16_t expected[] = { 0x6800, 0x6802, 0x7bff, 0x7c00,
+                                       0,      1,      0xfc00, 0x03ff };
   uint16_t y[8];
   void *unit;
   CHECK(cudaMalloc(&unit, 2) == cudaSuccess);
   y[0] = 0x3c00;
   cudaMemcpyAsync(unit, y, 2, cudaMemcpyHostToDevice, stream);
   for (int i = 0; i < 8; i++) {
-    CHECK(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &x[i],
-                       unit, CUDA_R_16F, 1, unit, CUDA_R_16F, 1, &zero,
+    CHECK(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &x[i], unit,
+                       CUDA_R_16F, 1, unit, CUDA_R_16F, 1, &zero,
                        (char *)dc + 2 * i, CUDA_R_16F, 1, CUBLAS_COMPUTE_32F,
                        CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
   }
@@ -233,8 +238,7 @@ static void refusals(void) {
   CHECK(cublasSetWorkspace(handle, c, 100) == CUBLAS_STATUS_INVALID_VALUE);
   CHECK(cublasSetWorkspace(handle, da, 100) == CUBLAS_STATUS_SUCCESS);
   CHECK(emu_set("failat=1") == 0);
-  CHECK(ask(M, 13, f, f, CUBLAS_COMPUTE_32F) ==
-        CUBLAS_STATUS_EXECUTION_FAILED);
+  CHECK(ask(M, 13, f, f, CUBLAS_COMPUTE_32F) == CUBLAS_STATUS_EXECUTION_FAILED);
   CHECK(emu_set("failat=0") == 0);
   CHECK(strcmp(cublasGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED),
                "CUBLAS_STATUS_NOT_SUPPORTED") == 0);

@@ -75,8 +75,7 @@ static int loadsafe(void) {
 static int loadcsv(void) {
   static const TextFormat format = { .delimiter = ',' };
   Tensor *t, *names;
-  TRY(nc_loadtext(&t, &names, &(Source){ .path = target }, &format,
-                  DT_NONE));
+  TRY(nc_loadtext(&t, &names, &(Source){ .path = target }, &format, DT_NONE));
   assert_int_equal(t->size[0], strided->size[0]);
   assert_int_equal(((int64_t *)nc_data(t))[1],
                    ((int64_t *)nc_data(strided))[strided->step[1]]);
@@ -154,8 +153,9 @@ static int strike(size_t w, int call, int error) {
 }
 
 static void test_faults(void **state) {
-  static const int calls[] = { OPEN, CLOSE,  WRITE, FCHMOD,
-                               FSYNC, RENAME, STAT };
+  static const int calls[] = {
+    OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME, STAT
+  };
   (void)state;
   EACH_WAY(w) {
     for (size_t c = 0; c < COUNT(calls); c++)

@@ -17,8 +17,12 @@ static void add(void) {
 }
 
 static void softmax(void) {
-  const DimCall c = { .op = DIM_SOFTMAX, .x = a.gpu, .y = y.gpu, .dims = 2,
-                       .lines = 64, .length = 64 };
+  const DimCall c = { .op = DIM_SOFTMAX,
+                      .x = a.gpu,
+                      .y = y.gpu,
+                      .dims = 2,
+                      .lines = 64,
+                      .length = 64 };
   ok(d->dim_op(d, &c));
 }
 
@@ -42,11 +46,16 @@ static void fetch(void) {
 }
 
 static void test_calls(void **unused) {
-  static const struct { const char *name; void (*run)(void); int calls; }
-  list[] = { { "add", add, 1 },         { "softmax", softmax, 1 },
-             { "product", product, 1 }, { "copy on the device", clone, 1 },
-             { "copy to the device", send, 3 },
-             { "copy to the host", fetch, 4 } };
+  static const struct {
+    const char *name;
+    void (*run)(void);
+    int calls;
+  } list[] = { { "add", add, 1 },
+               { "softmax", softmax, 1 },
+               { "product", product, 1 },
+               { "copy on the device", clone, 1 },
+               { "copy to the device", send, 3 },
+               { "copy to the host", fetch, 4 } };
   (void)unused;
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     long long before;

@@ -4,20 +4,21 @@
 ** waits that are interrupted; with one device and with several, whatever the
 ** environment's NACRE_EMULATION says.
 */
-#define _XOPEN_SOURCE 700     /* setenv */
+#define _XOPEN_SOURCE 700 /* setenv */
 #include "tests/unit/cuda_setup.h"
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"
-#undef nc_hint                /* the core's again */
+#undef nc_hint /* the core's again */
 #undef nc_fail
 
 static const Accelerator *cuda;
 
 #define KiB 1024
 
-static const int64_t sizes[] = { 0, 1, 7, 63 * KiB, 64 * KiB, 64 * KiB + 1,
-                                 MiB / 2 + 3, 3 * MiB, 17 * MiB + 5 };
+static const int64_t sizes[] = { 0,           1,        7,
+                                 63 * KiB,    64 * KiB, 64 * KiB + 1,
+                                 MiB / 2 + 3, 3 * MiB,  17 * MiB + 5 };
 #define SIZES ((int)(sizeof sizes / sizeof *sizes))
 #define MOST (18 * MiB)
 
@@ -92,7 +93,8 @@ static void test_pinned(void **state) {
   ok(cuda->pin(&q, MOST));
   memcpy(p, a, MOST);
   for (int i = 0; i < SIZES; i++)
-    for (int how = NC_PINNED; how <= (NC_PINNED | NC_NOWAIT); how += NC_NOWAIT) {
+    for (int how = NC_PINNED; how <= (NC_PINNED | NC_NOWAIT);
+         how += NC_NOWAIT) {
       char *x = take(d, sizes[i]);
       memset(q, 0, (size_t)sizes[i]);
       ok(d->copy(d, x, p, sizes[i], nc_host(), how));
@@ -185,7 +187,7 @@ static void test_interrupt(void **state) {
   ok(d->tohost(d, b, y, MOST, 0));
   same(a, b, MOST);
   ok(d->synchronize(d));
-  nc_interrupted = 1;         /* what needs no waiting is not interrupted */
+  nc_interrupted = 1; /* what needs no waiting is not interrupted */
   ok(d->synchronize(d));
   nc_interrupted = 0;
   d->free(d, x, MOST);
@@ -221,13 +223,16 @@ static void test_flag(void **state) {
   ok(d->copy(d, x, a, 8, nc_host(), 0));
   f = nc_gpu[0].flag;
   assert_non_null(nc_error_flag(d));
-  *f = (ErrorFlag){ .set = 1, .kind = FLAG_INDEX, .value = 9, .size = 5, .dim = 1,
-               .nd = 2 };
+  *f = (ErrorFlag){
+    .set = 1, .kind = FLAG_INDEX, .value = 9, .size = 5, .dim = 1, .nd = 2
+  };
   assert_int_equal(d->synchronize(d), NC_EINDEX);
   says("index 9 is outside dim 2 of size 5");
   ok(d->synchronize(d));
-  *f = (ErrorFlag){ .set = 1, .kind = FLAG_ASSERT, .code = NC_EVALUE,
-               .text = nc_error_text("that is not so") };
+  *f = (ErrorFlag){ .set = 1,
+                    .kind = FLAG_ASSERT,
+                    .code = NC_EVALUE,
+                    .text = nc_error_text("that is not so") };
   assert_int_equal(d->tohost(d, b, x, 8, 0), NC_EVALUE);
   says("that is not so");
   ok(d->tohost(d, b, x, 8, 0));
@@ -260,11 +265,16 @@ static void test_sync(void **state) {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-    test(pageable), test(source_is_read), test(pinned), test(within),
-    test(across), test(peers), test(streams_take_turns), test(flag),
-    test(sync),
-    test(pinned_reuse), test(interrupt)
-  };
+  const struct CMUnitTest tests[] = { test(pageable),
+                                      test(source_is_read),
+                                      test(pinned),
+                                      test(within),
+                                      test(across),
+                                      test(peers),
+                                      test(streams_take_turns),
+                                      test(flag),
+                                      test(sync),
+                                      test(pinned_reuse),
+                                      test(interrupt) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,8 @@ static void bothlines(DimCall *c, DimCall *g, Twin x, DType type, int nd,
     y = blank(type, nd, size);
     c->y = y.cpu, g->y = y.gpu;
   }
-  if (c->op == DIM_ARGMAX || c->op == DIM_ARGMIN ||
-      c->op == DIM_CUMMAX || c->op == DIM_CUMMIN) {
+  if (c->op == DIM_ARGMAX || c->op == DIM_ARGMIN || c->op == DIM_CUMMAX ||
+      c->op == DIM_CUMMIN) {
     y = blank(DT_i64, nd, size);
     c->at = y.cpu, g->at = y.gpu;
   }
@@ -67,8 +67,8 @@ static void onefold(DimOp op, DType type, int nd, const int64_t size[],
 }
 
 static void test_folds(void **unused) {
-  static const DimOp ops[] = { DIM_ARGMAX, DIM_ARGMIN, DIM_VAR,
-                                DIM_STD, DIM_LOGSUMEXP };
+  static const DimOp ops[] = { DIM_ARGMAX, DIM_ARGMIN, DIM_VAR, DIM_STD,
+                               DIM_LOGSUMEXP };
   (void)unused;
   for (int i = 0; i < 400; i++) {
     const DimOp op = ANYOF(ops);
@@ -137,7 +137,9 @@ static void onesweep(DimOp op, DType type, int nd, const int64_t size[],
             (op != DIM_CUMMAX && op != DIM_CUMMIN) || below(2));
   if (c.y)
     same(c.y, g.y, accuracy(type),
-         op == DIM_SOFTMAX ? 1e-6 : op == DIM_CUMSUM ? sqrt(length) : 1);
+         op == DIM_SOFTMAX  ? 1e-6
+         : op == DIM_CUMSUM ? sqrt(length)
+                            : 1);
   if (c.at) same(c.at, g.at, 0, 0);
   droplines(&c);
   droplines(&g);
@@ -180,7 +182,7 @@ static void test_longsweeps(void **unused) {
    no type is too small for. */
 static void test_scans(void **unused) {
   static const DimOp ops[] = { DIM_CUMPROD, DIM_LOGCUMSUMEXP, DIM_CUMMAX,
-                                DIM_CUMMIN };
+                               DIM_CUMMIN };
   (void)unused;
   for (int i = 0; i < 300; i++) {
     const DimOp op = ANYOF(ops);
@@ -189,8 +191,10 @@ static void test_scans(void **unused) {
     int64_t size[NC_MAXDIM];
     for (int k = 0; k < nd; k++) size[k] = 1 + below(below(2) ? 24 : 5);
     if (nd && op != DIM_CUMPROD && below(3) == 0) size[dim] = 1 + below(1500);
-    onesweep(op, extreme ? ANYOF(wholes)
-                 : op == DIM_CUMPROD && below(4) == 0 ? DT_i64 : ANYOF(floats),
+    onesweep(op,
+             extreme                              ? ANYOF(wholes)
+             : op == DIM_CUMPROD && below(4) == 0 ? DT_i64
+                                                  : ANYOF(floats),
              nd, size, dim, below(4) ? 0 : 40);
   }
 }
@@ -257,8 +261,9 @@ static void test_sequences(void **unused) {
   (void)unused;
   for (int i = 0; i < COUNT(lengths); i++)
     for (DType t = DT_u8; t < DT_COUNT; t++) {
-      FillRangeCall s = { .start = nc_float(-3.7), .end = nc_float(91.3),
-                     .step = nc_float(0.1) };
+      FillRangeCall s = { .start = nc_float(-3.7),
+                          .end = nc_float(91.3),
+                          .step = nc_float(0.1) };
       onesequence(t, lengths[i], s);
       s.spread = 1;
       onesequence(t, lengths[i], s);
@@ -286,18 +291,25 @@ static void test_draws(void **unused) {
   (void)unused;
   for (int i = 0; i < COUNT(lengths); i++) {
     for (int k = 0; k < COUNT(floats); k++) {
-      RandomFillCall w = { .kind = RANDOM_UNIFORM, .wide = floats[k] == DT_f64,
-                 .bits = bits[k], .a = -2, .b = 5, .limit = 2.9 };
+      RandomFillCall w = { .kind = RANDOM_UNIFORM,
+                           .wide = floats[k] == DT_f64,
+                           .bits = bits[k],
+                           .a = -2,
+                           .b = 5,
+                           .limit = 2.9 };
       onedraw(floats[k], lengths[i], w);
       w.kind = RANDOM_NORMAL;
       onedraw(floats[k], lengths[i], w);
     }
     for (DType t = DT_b8; t < DT_COUNT; t++) {
-      RandomFillCall w = { .kind = RANDOM_INTEGERS, .range = t == DT_b8 ? 2 : 100 };
+      RandomFillCall w = { .kind = RANDOM_INTEGERS,
+                           .range = t == DT_b8 ? 2 : 100 };
       onedraw(t, lengths[i], w);
     }
-    RandomFillCall w = { .kind = RANDOM_INTEGERS, .wide = 1, .low = -7,
-               .range = ((uint64_t)1 << 63) + 11 };
+    RandomFillCall w = { .kind = RANDOM_INTEGERS,
+                         .wide = 1,
+                         .low = -7,
+                         .range = ((uint64_t)1 << 63) + 11 };
     onedraw(DT_i64, lengths[i], w);
     w.wide = 0;
     w.range = ((uint64_t)1 << 32) - 5;
@@ -318,10 +330,10 @@ static void test_places(void **unused) {
   nc_release(given.gpu);
   put(given.cpu, 700, 51);
   given.gpu = twin(given.cpu);
-  deviceplaces(offset, given, of, 1);   /* told by who waits */
+  deviceplaces(offset, given, of, 1); /* told by who waits */
   assert_int_equal(d->synchronize(d), NC_EINDEX);
   says("index 51 is outside dim 2 of size 50");
-  ok(d->synchronize(d));      /* once */
+  ok(d->synchronize(d)); /* once */
   drop(of);
   drop(given);
   drop(offset);
@@ -358,7 +370,9 @@ static void test_trues(void **unused) {
       t.coordinates = 1;
       onetrues(mask, &t);
       if (n % 8 == 0) {
-        NonzeroCall s = { .nd = 3, .size = { n / 8, 2, 4 }, .step = { 100, 50, 2 } };
+        NonzeroCall s = { .nd = 3,
+                          .size = { n / 8, 2, 4 },
+                          .step = { 100, 50, 2 } };
         onetrues(mask, &s);
         s.coordinates = 1;
         onetrues(mask, &s);
@@ -409,8 +423,7 @@ static void test_gather(void **unused) {
 }
 
 /* Each place is written once, so that the result is certain. */
-static void onescatter(DType type, int64_t rows, int64_t length,
-                       int distinct) {
+static void onescatter(DType type, int64_t rows, int64_t length, int distinct) {
   const int64_t size[2] = { rows, length }, step[2] = { length, 1 };
   const int64_t some[2] = { rows / 2, length };
   const IndexCall g = { .picked = 1, .at = 0, .distinct = distinct };
@@ -485,12 +498,11 @@ static void test_expect(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(folds),         TEST(longfolds), TEST(farmean),    TEST(empty),
-    TEST(sweeps),        TEST(longsweeps), TEST(sharedsoftmax),
-    TEST(scans),         TEST(wholesums), TEST(longscans),
-    TEST(sequences),     TEST(draws),     TEST(places),     TEST(trues),
-    TEST(lonetrue),      TEST(gather),    TEST(scatter),    TEST(collisions),
-    TEST(wrongscatter),  TEST(expect),
+    TEST(folds),     TEST(longfolds),  TEST(farmean),       TEST(empty),
+    TEST(sweeps),    TEST(longsweeps), TEST(sharedsoftmax), TEST(scans),
+    TEST(wholesums), TEST(longscans),  TEST(sequences),     TEST(draws),
+    TEST(places),    TEST(trues),      TEST(lonetrue),      TEST(gather),
+    TEST(scatter),   TEST(collisions), TEST(wrongscatter),  TEST(expect),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

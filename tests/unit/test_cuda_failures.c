@@ -8,7 +8,7 @@
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"
-#undef nc_hint                /* the core's again */
+#undef nc_hint /* the core's again */
 #undef nc_fail
 
 static const Accelerator *cuda;
@@ -169,7 +169,7 @@ static void test_lasting(void **state) {
   assert_int_equal(cuda->failed(-1), 1);
   assert_int_equal(cuda->failed(0), 1);
   assert_int_equal(cuda->failed(1), 0);
-  assert_int_equal(d->alloc(d, &x, 8), NC_EDEVICE);   /* even from the cache */
+  assert_int_equal(d->alloc(d, &x, 8), NC_EDEVICE); /* even from the cache */
   assert_null(x);
   says("the CUDA device failed earlier: an illegal memory access");
   assert_non_null(strstr(nc_lasterror()->hint, "CPU tensors stay usable"));
@@ -181,7 +181,7 @@ static void test_lasting(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_no_memory), cmocka_unit_test(test_invalid),
-    cmocka_unit_test(test_lasting)  /* last: it stays broken */
+    cmocka_unit_test(test_lasting) /* last: it stays broken */
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,11 +18,11 @@
 
 #include "cuda/runtime/libraries.h"
 
-#define NAME "nacretest"      /* which no machine has */
+#define NAME "nacretest" /* which no machine has */
 
 static char real[4096], root[] = "/tmp/nacre.XXXXXX";
-static char tried[8][4096];   /* what was opened, in order */
-static int ntried, wish;      /* the one that is accepted, from 1 */
+static char tried[8][4096]; /* what was opened, in order */
+static int ntried, wish;    /* the one that is accepted, from 1 */
 
 static int accept(void *library, const char *path) {
   assert_non_null(library);
@@ -82,23 +82,24 @@ static void test_order(void **state) {
   set("CONDA_PREFIX", "%s/conda");
   set("PATH", "/no/such/bin:relative:%s/python/bin/:%s/bin2");
   set("HOME", "%s/home");
-  assert_int_equal(look(0), 0);         /* none will do: all are tried */
+  assert_int_equal(look(0), 0); /* none will do: all are tried */
   assert_int_equal(ntried, 7);
   found(0, "named");
-  foundold(1, "named", 12);             /* before others, though older */
+  foundold(1, "named", 12); /* before others, though older */
   found(2, "toolkit/lib64");
   found(3, "venv/lib/python3.12/site-packages/nvidia/cu13/lib");
   found(4, "conda/lib");
   found(5, "python/lib/python3/dist-packages/nvidia/cublas/lib");
   found(6, "home/.local/lib/python3.11/site-packages/nvidia/cu13/lib");
-  assert_int_equal(look(3), 1);         /* one that will ends the search */
+  assert_int_equal(look(3), 1); /* one that will ends the search */
   assert_int_equal(ntried, 3);
 }
 
 static void test_none(void **state) {
-  static const char *const names[] = { "NACRE_CUDA_LIBRARIES", "CUDA_HOME",
-                                       "VIRTUAL_ENV", "CONDA_PREFIX", "PATH",
-                                       "HOME" };
+  static const char *const names[] = {
+    "NACRE_CUDA_LIBRARIES", "CUDA_HOME", "VIRTUAL_ENV",
+    "CONDA_PREFIX",         "PATH",      "HOME"
+  };
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
   assert_int_equal(look(1), 0);
@@ -126,9 +127,8 @@ static int end(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_order), cmocka_unit_test(test_none)
-  };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_order),
+                                      cmocka_unit_test(test_none) };
   if (argc < 2 || realpath(argv[1], real) == NULL) return 2;
   return cmocka_run_group_tests(tests, begin, end);
 }

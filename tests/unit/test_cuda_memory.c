@@ -7,7 +7,7 @@
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"
-#undef nc_hint                /* the core's again */
+#undef nc_hint /* the core's again */
 #undef nc_fail
 
 static const Accelerator *cuda;
@@ -81,7 +81,7 @@ static void test_split_and_merge(void **state) {
   assert_ptr_equal(c, a + 1024 * KiB);
   give(b);
   give(a);
-  assert_ptr_equal(take(1024 * KiB), a);    /* both in one */
+  assert_ptr_equal(take(1024 * KiB), a); /* both in one */
   give(c);
   give(a);
   assert_ptr_equal(take(1), a);
@@ -95,7 +95,7 @@ static void test_large(void **state) {
   assert_ptr_equal(b, a + 3 * MiB);
   assert_int_equal(info().reserved, 20 * MiB + 16 * MiB);
   give(c);
-  e = take(15 * MiB - 1);     /* 1 MiB is not worth cutting off */
+  e = take(15 * MiB - 1); /* 1 MiB is not worth cutting off */
   assert_ptr_equal(e, c);
   assert_int_equal(info().segments, 2);
   give(e);
@@ -127,7 +127,7 @@ static void test_trim(void **state) {
   d->trim(d, 60 * MiB);
   assert_int_equal(info().reserved, 52 * MiB);
   d->trim(d, 0);
-  assert_int_equal(info().reserved, 2 * MiB);   /* b is still there */
+  assert_int_equal(info().reserved, 2 * MiB); /* b is still there */
   assert_int_equal(emu_count("live"), before - 50 * MiB);
   give(b);
   d->trim(d, 0);
@@ -144,7 +144,7 @@ static void test_streams_apart(void **state) {
   give(a);
   ok(cuda->setstream(s));
   b = take(1000);
-  assert_ptr_not_equal(a, b);               /* its own pool */
+  assert_ptr_not_equal(a, b); /* its own pool */
   give(b);
   assert_ptr_equal(take(1000), b);
   give(b);
@@ -163,7 +163,8 @@ static void test_used_elsewhere(void **state) {
   ok(cuda->setstream(s));
   ok(inorder(cuda, s, cuda->defaultstream(0)));
   nc_record_use(d, a + 999);
-  assert_int_equal(cudaMemsetAsync(a, 1, 1000, nc_current_stream(d)), cudaSuccess);
+  assert_int_equal(cudaMemsetAsync(a, 1, 1000, nc_current_stream(d)),
+                   cudaSuccess);
   ok(cuda->setstream(cuda->defaultstream(0)));
   give(a);
   b = take(1000);
@@ -177,8 +178,8 @@ static void test_used_elsewhere(void **state) {
 
 /* Looked up from anywhere in it, in segments of every kind. */
 static void test_addresses(void **state) {
-  static const int64_t size[] = { 1, 513, 100000, MiB, MiB + 1, 5 * MiB,
-                                  9 * MiB, 33 * MiB };
+  static const int64_t size[] = { 1,       513,     100000,  MiB,
+                                  MiB + 1, 5 * MiB, 9 * MiB, 33 * MiB };
   const Gpu *g = &nc_gpu[0];
   char *p[8];
   (void)state;
@@ -205,7 +206,7 @@ static void test_no_memory(void **state) {
   says("reserved");
   give(p);
   assert_true(d->memory->cached > half);
-  ok(d->alloc(d, &q, half + 8 * MiB));      /* the cache made room */
+  ok(d->alloc(d, &q, half + 8 * MiB)); /* the cache made room */
   give(q);
   /* what can never be had costs the cache nothing */
   assert_int_equal(d->alloc(d, &q, m.total + 1), NC_ENOMEM);
@@ -263,7 +264,7 @@ static void test_at_random(void **state) {
     if (held[k].p) give(held[k].p);
   assert_int_equal(d->memory->live, 0);
   d->trim(d, 0);
-  assert_int_equal(info().reserved, 0);     /* all pieces found each other */
+  assert_int_equal(info().reserved, 0); /* all pieces found each other */
   ok(cuda->setstream(s[0]));
 }
 
@@ -271,9 +272,12 @@ static void test_at_random(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    test(reuse), test(split_and_merge), test(large), test(fit), test(trim),
-    test(streams_apart), test(used_elsewhere), test(addresses),
-    test(no_memory), test(short_segment), test(at_random)
+    test(reuse),          test(split_and_merge),
+    test(large),          test(fit),
+    test(trim),           test(streams_apart),
+    test(used_elsewhere), test(addresses),
+    test(no_memory),      test(short_segment),
+    test(at_random)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

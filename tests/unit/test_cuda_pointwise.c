@@ -11,11 +11,13 @@
 */
 static int takes(Op op, DType work) {
   const Category c = nc_category(work);
-  if (op == OP_bitwise_not && work == DT_b8) return 0;  /* logical_not */
+  if (op == OP_bitwise_not && work == DT_b8) return 0; /* logical_not */
   switch (nc_opinfo[op].types) {
     case CLASS_ANY: return 1;
-    case CLASS_NUMERIC: case CLASS_NO_BOOL: case CLASS_BOOL_AS_INT: case CLASS_DIVISION:
-      return c != NC_BOOL;
+    case CLASS_NUMERIC:
+    case CLASS_NO_BOOL:
+    case CLASS_BOOL_AS_INT:
+    case CLASS_DIVISION: return c != NC_BOOL;
     case CLASS_INT_OR_BOOL: return c != NC_FLOAT;
     case CLASS_INTEGER: return c == NC_INT;
     default: return c == NC_FLOAT;
@@ -52,8 +54,9 @@ static void mapcase(Op op, DType work, Twin operand[]) {
   k.par[1] = 0.25;
   sizes(&k, (int)below(5), 2500);
   for (int j = 0; j < k.nargs; j++) {
-    k.type[j] = j == 0 ? (truth ? DT_b8 : work)
-                : j == 1 && kind == CHOOSE_OP ? DT_b8 : operandtype(work);
+    k.type[j] = j == 0                        ? (truth ? DT_b8 : work)
+                : j == 1 && kind == CHOOSE_OP ? DT_b8
+                                              : operandtype(work);
     reach[j] = steps(&k, j);
   }
   g = k;
@@ -122,9 +125,10 @@ static void test_inplace(void **unused) {
 
 /* Powers that are simpler rows are theirs to the last bit. */
 static void test_powers(void **unused) {
-  static const struct { double by; Op op; } simple[] = {
-    { 2, OP_square }, { 1, OP_positive }, { -1, OP_reciprocal }
-  };
+  static const struct {
+    double by;
+    Op op;
+  } simple[] = { { 2, OP_square }, { 1, OP_positive }, { -1, OP_reciprocal } };
   Twin operand[2] = { twin(SPACE), twin(SPACE) };
   (void)unused;
   for (int i = 0; i < 24; i++) {
@@ -181,8 +185,7 @@ static void copycase(DType from, DType to, Twin *y, Twin *x) {
     k.number[1] = g.number[1] = element(to);
     memset(g.step[1], 0, sizeof g.step[1]);
     memset(k.step[1], 0, sizeof k.step[1]);
-  } else
-    place(&k, &g, 1, x, reach[1]);
+  } else place(&k, &g, 1, x, reach[1]);
   ok(nc_cpu.run(&nc_cpu, &k));
   ok(d->run(d, &g));
   same(&k, y, 0, 0);
@@ -256,9 +259,15 @@ static void test_transposes(void **unused) {
 static void test_smalltiles(void **unused) {
   enum { SIDE = 8, MANY = 200, ALL = MANY * SIDE * SIDE };
   Twin y = twin(ALL * 4), x = twin(ALL * 4);
-  TensorIter k = { .op = OP_clone, .work = DT_f32, .nargs = 2, .nd = 3, .n = ALL,
-             .size = { SIDE, SIDE, MANY }, .type = { DT_f32, DT_f32 },
-             .step = { { 1, SIDE, SIDE * SIDE }, { SIDE, 1, SIDE * SIDE } } };
+  TensorIter k = { .op = OP_clone,
+                   .work = DT_f32,
+                   .nargs = 2,
+                   .nd = 3,
+                   .n = ALL,
+                   .size = { SIDE, SIDE, MANY },
+                   .type = { DT_f32, DT_f32 },
+                   .step = { { 1, SIDE, SIDE * SIDE },
+                             { SIDE, 1, SIDE * SIDE } } };
   TensorIter g = k;
   (void)unused;
   fill(&x, DT_f32, 0);
@@ -290,8 +299,7 @@ static int look(const Device *unused, const TensorIter *k) {
   assert_int_equal(n, k->n);
   assert_true((uintptr_t)k->p[1] % 64 == 0);
   if ((char *)k->p[0] < bottom) bottom = k->p[0];
-  if ((char *)k->p[0] + last * 4 > top)
-    top = (char *)k->p[0] + last * 4;
+  if ((char *)k->p[0] + last * 4 > top) top = (char *)k->p[0] + last * 4;
   seen += n;
   pieces++;
   return NC_OK;
@@ -314,7 +322,7 @@ static void test_pieces(void **unused) {
   assert_int_equal(pieces, 4);
   assert_ptr_equal(bottom, p);
   assert_ptr_equal(top, p + 5000000000 * 4);
-  k.nd = 2;                   /* few elements, far apart */
+  k.nd = 2; /* few elements, far apart */
   k.size[0] = 3;
   k.size[1] = 4;
   k.n = 12;
@@ -329,8 +337,8 @@ static void test_pieces(void **unused) {
 static void test_divisors(void **unused) {
   (void)unused;
   for (int i = 0; i < 200000; i++) {
-    const int64_t by = below(3) ? 1 + below(1 << (1 + below(30)))
-                                : (int64_t)1 << below(31);
+    const int64_t by =
+        below(3) ? 1 + below(1 << (1 + below(30))) : (int64_t)1 << below(31);
     const int64_t n = below(4) ? below((int64_t)1 << 31)
                                : (((int64_t)1 << 31) - 1 - below(3)) / by * by;
     const Divisor x = nc_divisor(by);
@@ -357,10 +365,10 @@ static void test_refused(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_divisors),  cmocka_unit_test(test_pieces),
-    cmocka_unit_test(test_maps),      cmocka_unit_test(test_inplace),
-    cmocka_unit_test(test_powers),    cmocka_unit_test(test_smalltiles),
-    cmocka_unit_test(test_copies),    cmocka_unit_test(test_transposes),
+    cmocka_unit_test(test_divisors), cmocka_unit_test(test_pieces),
+    cmocka_unit_test(test_maps),     cmocka_unit_test(test_inplace),
+    cmocka_unit_test(test_powers),   cmocka_unit_test(test_smalltiles),
+    cmocka_unit_test(test_copies),   cmocka_unit_test(test_transposes),
     cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -62,8 +62,10 @@ static void test_signals(void **state) {
 
 static void test_old(void **state) {
   (void)state;
-  fails("0 12020 1 9 0", "too old: it supports CUDA 12.2, this build needs "
-        "13.0", "update the driver (to R580");
+  fails("0 12020 1 9 0",
+        "too old: it supports CUDA 12.2, this build needs "
+        "13.0",
+        "update the driver (to R580");
   fails("0 13000 1 6 1", "its compute capability is 6.1, this build needs 7.5",
         "");
 }
@@ -82,11 +84,13 @@ static void test_nocode(void **state) {
   const char *all = code;
   (void)state;
   code = "90";
-  fails("0 13000 1 7 5", "no code for the GPU: its compute capability is 7.5, "
-        "the code is for 90", "build it with -DNACRE_CUDA_ARCH=75");
+  fails("0 13000 1 7 5",
+        "no code for the GPU: its compute capability is 7.5, "
+        "the code is for 90",
+        "build it with -DNACRE_CUDA_ARCH=75");
   fails("0 13000 2 8 9", "its compute capability is 8.9", "NACRE_CUDA_ARCH=89");
   ok(answer("0 13000 1 9 0"));
-  ok(answer("0 13000 1 12 0"));   /* the driver compiles it */
+  ok(answer("0 13000 1 12 0")); /* the driver compiles it */
   code = "90-real";
   fails("0 13000 1 12 0", "its compute capability is 12.0", "ARCH=120");
   code = "";
@@ -95,18 +99,27 @@ static void test_nocode(void **state) {
 }
 
 static void test_codefor(void **state) {
-  static const struct { const char *code; int cc; Code found; } cases[] = {
+  static const struct {
+    const char *code;
+    int cc;
+    Code found;
+  } cases[] = {
     { "75-real 80-real 90", 75, CODE_READY },
     { "75-real 80-real 90", 86, CODE_READY },
     { "75-real 80-real 90", 89, CODE_READY },
     { "75-real 80-real 90", 90, CODE_READY },
     { "75-real 80-real 90", 100, CODE_COMPILED },
     { "75-real 80-real 90", 120, CODE_COMPILED },
-    { "86-real", 80, CODE_NONE },      { "86-real", 89, CODE_READY },
-    { "90-virtual", 90, CODE_COMPILED }, { "90-virtual", 89, CODE_NONE },
-    { "90a-real", 90, CODE_READY },    { "90a", 100, CODE_NONE },
-    { "100-real 120", 103, CODE_READY }, { "100-real 120", 110, CODE_NONE },
-    { "100-real 120", 121, CODE_READY }, { "120-real 75", 90, CODE_COMPILED },
+    { "86-real", 80, CODE_NONE },
+    { "86-real", 89, CODE_READY },
+    { "90-virtual", 90, CODE_COMPILED },
+    { "90-virtual", 89, CODE_NONE },
+    { "90a-real", 90, CODE_READY },
+    { "90a", 100, CODE_NONE },
+    { "100-real 120", 103, CODE_READY },
+    { "100-real 120", 110, CODE_NONE },
+    { "100-real 120", 121, CODE_READY },
+    { "120-real 75", 90, CODE_COMPILED },
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -137,9 +150,9 @@ static void test_broken(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_missing), cmocka_unit_test(test_good),
-    cmocka_unit_test(test_old), cmocka_unit_test(test_none),
-    cmocka_unit_test(test_broken), cmocka_unit_test(test_compressed),
-    cmocka_unit_test(test_nocode), cmocka_unit_test(test_codefor),
+    cmocka_unit_test(test_old),     cmocka_unit_test(test_none),
+    cmocka_unit_test(test_broken),  cmocka_unit_test(test_compressed),
+    cmocka_unit_test(test_nocode),  cmocka_unit_test(test_codefor),
     cmocka_unit_test(test_signals)
   };
   if (argc < 3) return 2;

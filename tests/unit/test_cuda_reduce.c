@@ -45,8 +45,9 @@ static int64_t foldsteps(TensorIter *k) {
 static void fillsmall(Twin *t, DType type) {
   const int64_t n = t->bytes / nc_dtypesize(type);
   for (int64_t i = 0; i < n; i++)
-    store(t->host, type, i, nc_category(type) == NC_FLOAT
-                                ? uniform(0.75, 1.28) : number(type, 0));
+    store(t->host, type, i,
+          nc_category(type) == NC_FLOAT ? uniform(0.75, 1.28)
+                                        : number(type, 0));
   send(t);
 }
 
@@ -57,8 +58,10 @@ static void foldboth(TensorIter *k, TensorIter *g, Twin *y, double count) {
   if (k->op == OP_sum) unit *= sqrt(count);
   ok(nc_cpu.run(&nc_cpu, k));
   ok(d->run(d, g));
-  same(k, y, nc_category(k->type[0]) != NC_FLOAT ? 0
-             : fmax(accuracy(k->type[0]), wide * (k->op == OP_prod ? 9 : 1)),
+  same(k, y,
+       nc_category(k->type[0]) != NC_FLOAT
+           ? 0
+           : fmax(accuracy(k->type[0]), wide * (k->op == OP_prod ? 9 : 1)),
        unit);
 }
 
@@ -81,8 +84,7 @@ static void foldcase(Op op, DType type, Twin *y, Twin *x) {
   g = k;
   if (op == OP_sum || op == OP_prod || op == OP_mean || op >= OP__norm1)
     fillsmall(x, type);
-  else
-    fill(x, type, 9);
+  else fill(x, type, 9);
   memset(y->host, 0, (size_t)y->bytes);
   send(y);
   place(&k, &g, 0, y, k.n);
@@ -132,8 +134,8 @@ static void longcase(Op op, DType type, int along, Twin *y, Twin *x) {
 }
 
 static void test_longfolds(void **unused) {
-  static const Op ops[] = { OP_sum, OP_mean, OP_amax, OP_all,
-                            OP_count_nonzero, OP__norm2 };
+  static const Op ops[] = { OP_sum, OP_mean,          OP_amax,
+                            OP_all, OP_count_nonzero, OP__norm2 };
   Twin y = twin(1024), x = twin(600000);
   (void)unused;
   for (int t = 0; t < 10; t++) {
@@ -206,8 +208,10 @@ static void test_repeatable(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_folds),     cmocka_unit_test(test_longfolds),
-    cmocka_unit_test(test_accuracy),  cmocka_unit_test(test_repeatable),
+    cmocka_unit_test(test_folds),
+    cmocka_unit_test(test_longfolds),
+    cmocka_unit_test(test_accuracy),
+    cmocka_unit_test(test_repeatable),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -21,10 +21,11 @@ static void equal(const Tensor *c, const Tensor *g) {
 /*
 ** Sorting
 */
-static void onesort(Twin x, int dim, int descending, int64_t from,
-                    int64_t keep, int withy) {
-  SortCall s = { .x = x.cpu, .dim = dim, .descending = descending,
-                .from = from, .keep = keep };
+static void onesort(Twin x, int dim, int descending, int64_t from, int64_t keep,
+                    int withy) {
+  SortCall s = {
+    .x = x.cpu, .dim = dim, .descending = descending, .from = from, .keep = keep
+  };
   int64_t size[NC_MAXDIM];
   Twin y = { NULL, NULL }, at;
   memcpy(size, x.cpu->size, sizeof size);
@@ -93,13 +94,22 @@ static void onebatch(DType type, int64_t lines, int64_t n, int64_t alone,
   Twin x = vector(type, lines * n, below(2) ? 0 : 20);
   Twin y = blank(type, 2, part), at = blank(DT_i64, 2, part);
   shape(x, 2, size, step, 0);
-  SortCall s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
-                .descending = down, .from = from, .keep = keep };
-  SortPlan k = { .order = nc_sort_order(type, down), .slices = lines,
-                  .bits = (int)nc_dtypesize(type) * 8, .x = nc_data(x.gpu),
-                  .n = (uint32_t)n, .first = (uint32_t)from,
-                  .keep = (uint32_t)keep, .at = nc_data(at.gpu),
-                  .y = withy ? nc_data(y.gpu) : NULL };
+  SortCall s = { .x = x.cpu,
+                 .y = y.cpu,
+                 .at = at.cpu,
+                 .dim = 1,
+                 .descending = down,
+                 .from = from,
+                 .keep = keep };
+  SortPlan k = { .order = nc_sort_order(type, down),
+                 .slices = lines,
+                 .bits = (int)nc_dtypesize(type) * 8,
+                 .x = nc_data(x.gpu),
+                 .n = (uint32_t)n,
+                 .first = (uint32_t)from,
+                 .keep = (uint32_t)keep,
+                 .at = nc_data(at.gpu),
+                 .y = withy ? nc_data(y.gpu) : NULL };
   ok(nc_cpu.sort(&nc_cpu, &s));
   ok(nc_sort_long(d, &k, alone, most));
   equal(at.cpu, at.gpu);
@@ -110,14 +120,15 @@ static void onebatch(DType type, int64_t lines, int64_t n, int64_t alone,
 }
 
 static void test_batches(void **unused) {
-  static const int64_t cases[][4] = {   /* lines, n, alone, most */
-    { 7, 300, 1 << 20, 1 << 20 },       /* together */
-    { 7, 300, 1 << 20, 1024 },          /* two at a time, then one */
-    { 5, 300, 300, 1 << 20 },           /* one by one */
-    { 3, 256, 1 << 20, 1 },             /* though there is no room */
-    { 300, 33, 1 << 20, 1 << 20 },      /* the number of a line: 9 bits */
+  static const int64_t cases[][4] = {
+    /* lines, n, alone, most */
+    { 7, 300, 1 << 20, 1 << 20 },  /* together */
+    { 7, 300, 1 << 20, 1024 },     /* two at a time, then one */
+    { 5, 300, 300, 1 << 20 },      /* one by one */
+    { 3, 256, 1 << 20, 1 },        /* though there is no room */
+    { 300, 33, 1 << 20, 1 << 20 }, /* the number of a line: 9 bits */
     { 1, 5000, 1 << 20, 1 << 20 }, { 2, 4096, 1 << 20, 1 << 20 },
-    { 6, 1, 1 << 20, 4 },               /* no bits within a line */
+    { 6, 1, 1 << 20, 4 }, /* no bits within a line */
   };
   (void)unused;
   for (int t = 0; t < COUNT(wholes); t++)
@@ -136,9 +147,14 @@ static void test_told(void **unused) {
   for (int64_t i = 0; i < n; i++) few += p[i] >= 0;
   nc_release(x.gpu);
   x.gpu = twin(x.cpu);
-  SortPlan k = { .bits = 64, .key_bits = 5, .x = nc_data(x.gpu), .slices = 1,
-                  .n = 400, .keep = 400, .y = nc_data(y.gpu),
-                  .at = nc_data(at.gpu) };
+  SortPlan k = { .bits = 64,
+                 .key_bits = 5,
+                 .x = nc_data(x.gpu),
+                 .slices = 1,
+                 .n = 400,
+                 .keep = 400,
+                 .y = nc_data(y.gpu),
+                 .at = nc_data(at.gpu) };
   ok(nc_sort_long(d, &k, n, n));
   ok(d->tohost(d, back, nc_data(y.gpu), sizeof back, 0));
   ok(d->tohost(d, places, nc_data(at.gpu), sizeof places, 0));
@@ -161,8 +177,7 @@ static void test_sortfails(void **unused) {
   const int64_t size[2] = { 3, 5000 };
   Twin x = tensor(DT_f32, 2, size, 9);
   Twin y = blank(DT_f32, 2, size), at = blank(DT_i64, 2, size);
-  SortCall s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1,
-                .keep = 5000 };
+  SortCall s = { .x = x.cpu, .y = y.cpu, .at = at.cpu, .dim = 1, .keep = 5000 };
   int r = NC_ENOMEM, failed = 0;
   (void)unused;
   ok(nc_cpu.sort(&nc_cpu, &s));
@@ -179,7 +194,7 @@ static void test_sortfails(void **unused) {
     failed += r != NC_OK;
     assert_int_equal(d->memory->live, live);
   }
-  assert_true(failed >= 6);   /* two queries, two kernels, two sorts */
+  assert_true(failed >= 6); /* two queries, two kernels, two sorts */
   equal(at.cpu, at.gpu);
   equal(y.cpu, y.gpu);
   drop(x);
@@ -225,8 +240,9 @@ static void onesearch(DType type, int rows, int64_t n, int64_t m, int right) {
   shape(raw, seq.cpu->nd, seq.cpu->size, rows ? step : step + 1, 0);
   shape(x, 2, values, xstep, 0);
   at = blank(DT_i64, seq.cpu->nd, seq.cpu->size);
-  SortCall s = { .x = raw.cpu, .y = seq.cpu, .at = at.cpu, .dim = rows > 0,
-                .keep = n };
+  SortCall s = {
+    .x = raw.cpu, .y = seq.cpu, .at = at.cpu, .dim = rows > 0, .keep = n
+  };
   ok(nc_cpu.sort(&nc_cpu, &s));
   drop(at);
   nc_release(seq.gpu);
@@ -258,15 +274,15 @@ static void test_search(void **unused) {
 static void onefold(DType type, IndexReduce fold, int nd, const int64_t size[],
                     int dim, int64_t picks, int distinct) {
   int64_t step[NC_MAXDIM], shaped[NC_MAXDIM], n = 1;
-  const IndexCall g = { .picked = 1u << dim, .at = dim, .distinct = distinct,
-                     .fold = fold };
+  const IndexCall g = {
+    .picked = 1u << dim, .at = dim, .distinct = distinct, .fold = fold
+  };
   Twin x, other, given = indices(picks, size[dim]), offset;
   for (int i = nd - 1; i >= 0; n *= size[i--]) step[i] = n;
   x = vector(type, n, 60);
   shape(x, nd, size, step, 0);
   if (distinct) {
-    for (int64_t i = 0; i < picks; i++)
-      put(given.cpu, i, (double)(picks - i));
+    for (int64_t i = 0; i < picks; i++) put(given.cpu, i, (double)(picks - i));
     nc_release(given.gpu);
     given.gpu = twin(given.cpu);
   }
@@ -329,11 +345,15 @@ static int64_t units(IndexPlan *k, const char **end) {
 static void test_halves(void **unused) {
   const int64_t most = (int64_t)5000000000;
   for (int picked = 0; picked < 2; picked++) {
-    char *base = (char *)(uintptr_t)4096;   /* nobody looks there */
+    char *base = (char *)(uintptr_t)4096; /* nobody looks there */
     const char *end = base;
-    IndexPlan k = { .x = base, .other = base, .nd = 2, .picked = picked,
-                .size = { picked ? 1 : most, picked ? most : 1 },
-                .ostep = { 8, 8 }, .xstep = { 8, 8 } };
+    IndexPlan k = { .x = base,
+                    .other = base,
+                    .nd = 2,
+                    .picked = picked,
+                    .size = { picked ? 1 : most, picked ? most : 1 },
+                    .ostep = { 8, 8 },
+                    .xstep = { 8, 8 } };
     assert_int_equal(units(&k, &end), most);
     assert_ptr_equal(end, base + most * 8);
   }
@@ -342,10 +362,9 @@ static void test_halves(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(shortlines), TEST(longlines),  TEST(batches),    TEST(told),
-    TEST(sortfails),  TEST(digits),     TEST(search),
-    TEST(accumulate), TEST(longruns),   TEST(wrongindex),
-    TEST(halves),
+    TEST(shortlines), TEST(longlines),  TEST(batches), TEST(told),
+    TEST(sortfails),  TEST(digits),     TEST(search),  TEST(accumulate),
+    TEST(longruns),   TEST(wrongindex), TEST(halves),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -7,7 +7,7 @@
 
 #include "cuda/emulation/emulation.h"
 #include "cuda/runtime/gpu.h"
-#undef nc_hint                /* the core's again */
+#undef nc_hint /* the core's again */
 #undef nc_fail
 
 static const Accelerator *cuda;
@@ -69,7 +69,7 @@ static void test_facts(void **state) {
   assert_non_null(strstr(cuda->fact(0), "CUDA 13.0"));
   assert_non_null(strstr(cuda->fact(1), "cuda:0 (emulated)"));
   while (cuda->fact(n)) n++;
-  assert_int_equal(n, 4);     /* versions, two devices, products */
+  assert_int_equal(n, 4); /* versions, two devices, products */
 }
 
 /* Synchronizing what was never used opens nothing. */
@@ -95,7 +95,7 @@ static void test_current(void **state) {
   assert_int_equal(cuda->streamdevice(t), 1);
   ok(cuda->setstream(t));
   assert_int_equal(cuda->current(), 1);
-  assert_ptr_equal(cuda->stream(0), s);     /* each device has its own */
+  assert_ptr_equal(cuda->stream(0), s); /* each device has its own */
   cuda->freestream(s);
   assert_ptr_equal(cuda->stream(0), first);
   cuda->freestream(t);
@@ -106,7 +106,7 @@ static void test_given_back(void **state) {
   Stream *s, *t, *fast;
   (void)state;
   ok(cuda->newstream(&s, 0, 0));
-  ok(cuda->newstream(&fast, 0, -100));      /* as fast as there is */
+  ok(cuda->newstream(&fast, 0, -100)); /* as fast as there is */
   cuda->freestream(s);
   cuda->freestream(fast);
   ok(cuda->newstream(&t, 0, -100));
@@ -143,7 +143,7 @@ static void test_order(void **state) {
   ok(cuda->newstream(&s, 0, 0));
   ok(cuda->newevent(&e, 0));
   ok(cuda->queryevent(e, &done));
-  assert_int_equal(done, 1);                /* not recorded: nothing to do */
+  assert_int_equal(done, 1); /* not recorded: nothing to do */
   ok(cuda->waitevent(e));
   ok(cuda->after(s, e));
   ok(d->copy(d, p, from, 100, nc_host(), 0));
@@ -192,9 +192,10 @@ static void test_elapsed(void **state) {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-    test(devices), test(other_build), test(facts), test(unused), test(current), test(given_back),
-    test(too_many), test(order), test(elapsed)
-  };
+  const struct CMUnitTest tests[] = { test(devices),  test(other_build),
+                                      test(facts),    test(unused),
+                                      test(current),  test(given_back),
+                                      test(too_many), test(order),
+                                      test(elapsed) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,14 +48,14 @@ static void fails(Tensor *t, int call, int error) {
       Tensor *old = counting(2, 2);
       save(old);
       nc_release(old);
-    } else
-      holds(2, 2);
+    } else holds(2, 2);
   }
 }
 
 static void test_faults(void **state) {
-  static const int calls[] = { OPEN, CLOSE,  WRITE, FCHMOD,
-                               FSYNC, RENAME, STAT };
+  static const int calls[] = {
+    OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME, STAT
+  };
   static const int errors[] = { ENOSPC, EIO, EDQUOT, EFBIG, EACCES, EROFS };
   Tensor *old = counting(2, 2), *t = counting(300, 500), *v;
   (void)state;
@@ -116,7 +116,7 @@ static void test_readfaults(void **state) {
       int status = nc_loadnpy(&u, &(Source){ target, NULL, 0 });
       nc_files = real;
       assert_int_equal(openfds(), fds);
-      if (fault.n > 0) {      /* there is no n-th call */
+      if (fault.n > 0) { /* there is no n-th call */
         nc_release(u);
         break;
       }
@@ -134,7 +134,7 @@ static void test_memory(void **state) {
   (void)state;
   save(old);
   assert_int_equal(nc_alias(&v, t), NC_OK);
-  v->size[1] = 2;             /* needs the buffer */
+  v->size[1] = 2; /* needs the buffer */
   nc_failalloc(1, 0);
   assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, v), NC_ENOMEM);
   nc_failalloc(0, 0);
@@ -162,7 +162,7 @@ static void test_interrupt(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_faults), cmocka_unit_test(test_resumed),
+    cmocka_unit_test(test_faults),     cmocka_unit_test(test_resumed),
     cmocka_unit_test(test_readfaults), cmocka_unit_test(test_memory),
     cmocka_unit_test(test_interrupt),
   };

@@ -3,7 +3,7 @@
 ** test_npy.c - the .npy format: what is read, what is refused and how, and
 ** that what is written is read back.
 */
-#define _XOPEN_SOURCE 700     /* S_IFREG */
+#define _XOPEN_SOURCE 700 /* S_IFREG */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -240,9 +240,13 @@ static void test_refused(void **state) {
 /* The parser alone, on text that ends where its block ends. */
 static void test_flush(void **state) {
   static const char *const texts[] = {
-    DICT("<f4", "False", "(12, 3)"), DICT("<f4", "True", "(1L,)"),
+    DICT("<f4", "False", "(12, 3)"),
+    DICT("<f4", "True", "(1L,)"),
     "{  'shape' : ( 1 , 2 ) , 'descr' : '|b1' , 'fortran_order' : True } ",
-    "{'descr': '", "{'descr': '<f4   ", "{'fortran_order': Fals", "{'desc",
+    "{'descr': '",
+    "{'descr': '<f4   ",
+    "{'fortran_order': Fals",
+    "{'desc",
   };
   NpyHeader h;
   (void)state;
@@ -271,7 +275,7 @@ static void test_preamble(void **state) {
   f.b[7] = 1;
   refused(f.b, f.n, "version: 1.1 is unknown");
   build(&f, 1, "{'descr': '<f4'", 0);
-  f.b[8]--;                   /* without its newline */
+  f.b[8]--; /* without its newline */
   refused(f.b, f.n - 1, "a comma or } expected, it ends here");
 }
 
@@ -336,7 +340,9 @@ static void test_interrupted(void **state) {
 
 /* Text may be shown on a terminal: nothing in it acts there. */
 static void test_printable(void **state) {
-  static const struct { const char *in, *out; } cases[] = {
+  static const struct {
+    const char *in, *out;
+  } cases[] = {
     { "plain", "plain" },
     { "a\033[2Jb\n\t\177", "a\\x1b[2Jb\\x0a\\x09\\x7f" },
     { "\303\251\342\202\254\360\237\230\200",
@@ -350,20 +356,20 @@ static void test_printable(void **state) {
   char buf[100];
   (void)state;
   for (size_t i = 0; i < COUNT(cases); i++)
-    assert_string_equal(nc_printable(buf, sizeof buf, cases[i].in,
-                                     strlen(cases[i].in)),
-                        cases[i].out);
+    assert_string_equal(
+        nc_printable(buf, sizeof buf, cases[i].in, strlen(cases[i].in)),
+        cases[i].out);
   assert_string_equal(nc_printable(buf, 12, "abcdefghijklmn", 14), "abcd...");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_seeds),      cmocka_unit_test(test_values),
-    cmocka_unit_test(test_truncated),  cmocka_unit_test(test_flipped),
-    cmocka_unit_test(test_refused),    cmocka_unit_test(test_preamble),
-    cmocka_unit_test(test_longest),    cmocka_unit_test(test_changing),
-    cmocka_unit_test(test_nomemory),   cmocka_unit_test(test_interrupted),
-    cmocka_unit_test(test_flush),      cmocka_unit_test(test_printable),
+    cmocka_unit_test(test_seeds),     cmocka_unit_test(test_values),
+    cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
+    cmocka_unit_test(test_refused),   cmocka_unit_test(test_preamble),
+    cmocka_unit_test(test_longest),   cmocka_unit_test(test_changing),
+    cmocka_unit_test(test_nomemory),  cmocka_unit_test(test_interrupted),
+    cmocka_unit_test(test_flush),     cmocka_unit_test(test_printable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@ typedef struct Known {
 
 /* kat_vectors of Random123, philox 4x32 with 10 rounds */
 static const Known known[] = {
-  { { 0, 0, 0, 0 }, { 0, 0 },
+  { { 0, 0, 0, 0 },
+    { 0, 0 },
     { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
   { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
     { 0xffffffff, 0xffffffff },
@@ -99,7 +100,7 @@ static void product(void **state) {
 /* Every value of a range is met, none beyond; words that would favour one
    are refused. */
 static void integers(void **state) {
-  const uint64_t three = UINT64_MAX / 3 * 2;   /* a third is refused */
+  const uint64_t three = UINT64_MAX / 3 * 2; /* a third is refused */
   int seen[3] = { 0 };
   (void)state;
   for (uint64_t i = 0; i < 300; i++) {
@@ -121,9 +122,9 @@ static void integers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(answers),  cmocka_unit_test(layout),
-    cmocka_unit_test(uniform),  cmocka_unit_test(normals),
-    cmocka_unit_test(product),  cmocka_unit_test(integers),
+    cmocka_unit_test(answers), cmocka_unit_test(layout),
+    cmocka_unit_test(uniform), cmocka_unit_test(normals),
+    cmocka_unit_test(product), cmocka_unit_test(integers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,9 +81,8 @@ static void test_opens(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_refusals), cmocka_unit_test(test_opens)
-  };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_refusals),
+                                      cmocka_unit_test(test_opens) };
   if (argc < 2) return 2;
   other = argv[1];
   emulated = argc > 2 ? argv[2] : "";

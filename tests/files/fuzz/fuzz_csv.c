@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
   nc_files.close = diskclose;
   nc_files.fstat = diskstat;
   nc_files.read = diskread;
-  if (nc_loadtext(&t, &names, &(Source){ .path = "x" }, &f, (DType)(*p >> 5 == 0 ? DT_NONE
-                                               : *p >> 5)) == NC_OK) {
+  if (nc_loadtext(&t, &names, &(Source){ .path = "x" }, &f,
+                  (DType)(*p >> 5 == 0 ? DT_NONE : *p >> 5)) == NC_OK) {
     must(t->nd == 2 && nc_numel(t) <= (int64_t)n);
     must((names != NULL) == f.header);
     if (names) checknames(names, t->size[1]);

@@ -19,7 +19,7 @@ static Image written;
 static int sinkstat(const char *path, struct stat *s) {
   (void)path;
   memset(s, 0, sizeof *s);
-  s->st_mode = S_IFIFO;       /* is written plainly */
+  s->st_mode = S_IFIFO; /* is written plainly */
   return 0;
 }
 
@@ -64,8 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
       nc_release(u);
     }
     nc_release(t);
-  } else
-    must(t == NULL && strncmp(nc_lasterror()->text, "x.npy: ", 7) == 0);
+  } else must(t == NULL && strncmp(nc_lasterror()->text, "x.npy: ", 7) == 0);
   must(nc_memory.live == live);
   return 0;
 }

@@ -62,8 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
   const int64_t live = nc_memory.live;
   PngImage m;
   memset(&m, 0, sizeof m);
-  if (nl_pngheader(&m, p, (int64_t)n) == NC_OK &&
-      nl_pngbytes(&m) <= 1 << 22) {
+  if (nl_pngheader(&m, p, (int64_t)n) == NC_OK && nl_pngbytes(&m) <= 1 << 22) {
     unsigned char *pixels = calloc(1, (size_t)nl_pngbytes(&m));
     if (decode(&m, pixels, p, (int64_t)n) == NC_OK) again(&m, pixels);
     free(pixels);

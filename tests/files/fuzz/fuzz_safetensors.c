@@ -53,8 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
   if (nc_openarchive(&a, &(Source){ .path = "x" }, NC_SAFETENSORS) == NC_OK) {
     readall(a, n);
     nc_closearchive(a);
-  } else
-    must(a == NULL && strncmp(nc_lasterror()->text, "x: ", 3) == 0);
+  } else must(a == NULL && strncmp(nc_lasterror()->text, "x: ", 3) == 0);
   nc_files = real;
   must(nc_memory.live == live);
   return 0;
