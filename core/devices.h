@@ -38,8 +38,8 @@ typedef struct TensorIter {
 ** Along dimensions.  x has any strides.  Those that give a line for a line
 ** (softmax, log_softmax, and the cumulative ones) work along the one dimension
 ** of `dims' and fill y, dense, in the shape and type of x.  The others fold
-** the dimensions of the mask `dims' (all bits set: all of them): y is dense, of x's type,
-** and at, dense int64, takes positions, 1-based, counted row by row through
+** the dimensions of the mask `dims' (all bits set: all of them): y is dense, of
+** x's type, and at, dense int64, takes positions, 1-based, counted row by row through
 ** the folded dimensions in their order.  Their elements are those of x
 ** without the folded dimensions (x->size, in order); kept dimensions of size
 ** 1 do not matter.  Lines may be empty where a row of the table says so.
@@ -155,7 +155,9 @@ typedef struct SearchCall {
 
 /* Random numbers as philox.h lays them out, from block number `block' of
    seed `key', into a dense y of any type they fit. */
-typedef enum RandomKind { RANDOM_UNIFORM, RANDOM_NORMAL, RANDOM_INTEGERS } RandomKind;
+typedef enum RandomKind {
+  RANDOM_UNIFORM, RANDOM_NORMAL, RANDOM_INTEGERS
+} RandomKind;
 
 typedef struct RandomFillCall {
   RandomKind kind;
@@ -404,7 +406,8 @@ int nc_finddevice(const Device **d, const char *name); /* opens it if need be */
 /* Calls fn for each device that is open, until one fails. */
 int nc_ondevices(int (*fn)(const Device *d, void *ctx), void *ctx);
 int nc_synchronize(void);                   /* every device in use */
-int nc_synchronize_working(void); /* the same, but for those that have failed for good */
+/* the same, but for those that have failed for good */
+int nc_synchronize_working(void);
 
 /*
 ** Accelerators: the devices of a plug-in, and what is theirs alone.  Opened

@@ -43,7 +43,8 @@ typedef struct TextFormat {   /* of a .csv file */
   const int64_t *numbers;     /* theirs, from 1 */
   const char *const *names;   /* not NULL: the name instead of the number */
 } TextFormat;
-/* Names, each with a '\0' behind it, if f->header; DT_NONE: as the fields are */
+/* Names, each with a '\0' behind it, if f->header.  DT_NONE: the fields
+   decide. */
 int nc_loadtext(Tensor **t, Tensor **names, const Source *from,
                 const TextFormat *f, DType type);
 int nc_savetext(const Sink *to, Tensor *t, char delimiter,

@@ -12,8 +12,8 @@ int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
 
 /* The same for gradient number `part' (from 1): in[] is g and the operands
    that its text names, in the order a b c y. */
-int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[], int n,
-               const double par[2]);
+int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[],
+                   int n, const double par[2]);
 
 /* The error that v is no element of type t.  And: is v one, without wrapping
    as what nc_checkfits lets pass? */

@@ -124,7 +124,8 @@ typedef struct Call {
 
 /* How a family takes part in differentiation; see operators.def. */
 typedef enum GradClass {
-  GRADCLASS_NOGRAD, GRADCLASS_COMPOSED, GRADCLASS_VIEW, GRADCLASS_INPLACE, GRADCLASS_GRAD
+  GRADCLASS_NOGRAD, GRADCLASS_COMPOSED, GRADCLASS_VIEW, GRADCLASS_INPLACE,
+  GRADCLASS_GRAD
 } GradClass;
 
 typedef struct OperatorInfo {

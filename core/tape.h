@@ -108,8 +108,8 @@ int nc_refresh(Tensor *t);    /* brings the history of a view up to date */
 Edge nc_edgeof(const Tensor *t);            /* where its gradient goes */
 
 /*
-** Recording (tape.c).  nc_record_begin makes the node before the operation runs,
-** so that nothing can fail afterwards but what a new result can be given up
+** Recording (tape.c).  nc_record_begin makes the node before the operation
+** runs, so that nothing can fail afterwards but what a new result can be given up
 ** for; nc_record_commit ties the results to it.
 */
 #define nc_mayrecord(t) ((t)->ad != NULL || (t)->base != NULL)
@@ -126,11 +126,11 @@ int nc_record_begin(Recording *t, const NodeKind *kind, const char *name,
 /* Fills saved[i] of the node with an operand; if the operation is going to
    overwrite it, with a copy. */
 int nc_record_save(Recording *t, int i, Tensor *x);
-int nc_record_saveresult(Recording *t, int i, Tensor *y, int index); /* in place: before
-                                 the operation runs */
+/* The same for a result; in place: before the operation runs. */
+int nc_record_saveresult(Recording *t, int i, Tensor *y, int index);
 int nc_record_commit(Recording *t, Tensor *const out[], int nout);
 void nc_record_cancel(Recording *t);
-int nc_checkinplace(Tensor *into);   /* may it be written in place, unrecorded? */
+int nc_checkinplace(Tensor *into); /* may it be written in place, unrecorded? */
 
 /* *t = what saved[i] holds, with its history if recording is on. */
 int nc_savedtensor(Tensor **t, const Node *n, int i);
@@ -140,7 +140,7 @@ int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
             int nin, Tensor *const out[], int nout, const void *info,
             size_t size);
 
-/* Is it a node of nc_custom?  Then *c is what was given there (custom_function.c). */
+/* Is it a node of nc_custom?  Then *c is what was given there. */
 int nc_customof(Custom *c, const Node *n);
 
 /* What apply.c and device.c do not do themselves. */
@@ -166,7 +166,7 @@ typedef struct Value {        /* a tensor or a number */
   Scalar s;
 } Value;
 
-unsigned nc_formula_letters(const char *text);      /* bits: which occur; x is a */
+unsigned nc_formula_letters(const char *text); /* bits: which occur; x is a */
 int nc_formula_eval(Tensor **y, const char *text, const Value letter[LETTERS]);
 /* y = text of the tensors g, a, b and c, which may be NULL, and a number */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,

@@ -59,7 +59,7 @@ int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
 ** Dry runs (meta.c)
 */
 int nc_ismeta(const Device *d);
-const Device *nc_metadevice(const Device *d);      /* that computes nothing for d */
+const Device *nc_metadevice(const Device *d); /* that computes nothing for d */
 int nc_metacopy(Tensor **y, Tensor *x);      /* x itself if it is dry */
 void nc_meta_begin(void);
 void nc_meta_end(void);

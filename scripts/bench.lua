@@ -38,23 +38,23 @@ local million16 = quick and 1 << 20 or 16 << 20
 
 -- Every case: what it is called, ours, NumPy's, the least NumPy/ours.
 local cases = {
-  small = { size = 1, calls = quick and 20000 or 200000,
-    { "`a+b`", "y = a + b", "y = a + b", 1 },
-    { "`a:add_(b)`", "a:add_(b)", "a += b", 1 },
+  small = {size = 1, calls = quick and 20000 or 200000,
+    {"`a+b`", "y = a + b", "y = a + b", 1},
+    {"`a:add_(b)`", "a:add_(b)", "a += b", 1},
   },
-  middle = { size = 10000, calls = quick and 200 or 2000 },
-  large = { size = million16, calls = 1,
-    { "`a+b`", "y = a + b", "y = a + b", 1.5 },
-    { "`a*b+c`", "y = a * b + c", "y = a * b + c", 1 },
-    { "`exp`", "y = a:exp()", "y = np.exp(a)", 1.5 },
-    { "`sigmoid`", "y = a:sigmoid()", "y = 1 / (1 + np.exp(-a))", 1 },
-    { "`where`", "y = nacre.where(m, a, b)", "y = np.where(m, a, b)", 1 },
-    { "`sum`", "y = a:sum()", "y = a.sum()", 1 },
-    { "`var`", "y = a:var{unbiased=false}", "y = a.var()", 1 },
+  middle = {size = 10000, calls = quick and 200 or 2000},
+  large = {size = million16, calls = 1,
+    {"`a+b`", "y = a + b", "y = a + b", 1.5},
+    {"`a*b+c`", "y = a * b + c", "y = a * b + c", 1},
+    {"`exp`", "y = a:exp()", "y = np.exp(a)", 1.5},
+    {"`sigmoid`", "y = a:sigmoid()", "y = 1 / (1 + np.exp(-a))", 1},
+    {"`where`", "y = nacre.where(m, a, b)", "y = np.where(m, a, b)", 1},
+    {"`sum`", "y = a:sum()", "y = a.sum()", 1},
+    {"`var`", "y = a:var{unbiased=false}", "y = a.var()", 1},
   },
 }
 for i, case in ipairs(cases.large) do
-  cases.middle[i] = { case[1], case[2], case[3], 1 }
+  cases.middle[i] = {case[1], case[2], case[3], 1}
 end
 
 --
@@ -89,19 +89,19 @@ end
 
 local function heading(text, ...)
   print("\n## " .. text .. "\n")
-  local columns = { ... }
+  local columns = {...}
   print("| " .. table.concat(columns, " | ") .. " |")
   print("|---" .. ("|---:"):rep(#columns - 1) .. "|")
 end
 
 local function row(...)
-  print("| " .. table.concat({ ... }, " | ") .. " |")
+  print("| " .. table.concat({...}, " | ") .. " |")
   io.stdout:flush()
 end
 
 local exe = output("readlink /proc/$PPID/exe")[1]
 local python, numpy
-for _, name in ipairs { "/usr/bin/python3", "python3" } do
+for _, name in ipairs {"/usr/bin/python3", "python3"} do
   local version = output(name ..
     " -c 'import numpy; print(numpy.__version__)' 2>/dev/null")
   if version then
@@ -126,7 +126,7 @@ end
 local function ours(group)
   local n, seconds = group.size, {}
   local a, b, c = nacre.rand(n), nacre.rand(n), nacre.rand(n)
-  local values = { a, b, c, a:gt(b) }
+  local values = {a, b, c, a:gt(b)}
   for i, case in ipairs(group) do
     local run, samples = compile(case[2], "a, b, c, m", values), {}
     run(group.calls)
@@ -220,8 +220,8 @@ end
 local function memory()
   heading("Memory: `for i=1,n do c = a+b end`", "tensors", "n", "a round",
           "peak", "live", "goal", "collector", "goal", "met")
-  local sizes = { { 1000000, quick and 1000 or 100000 },
-                  { 100000000, quick and 20 or 300 } }
+  local sizes = {{1000000, quick and 1000 or 100000},
+                 {100000000, quick and 20 or 300}}
   for _, size in ipairs(sizes) do
     local lines = output(("%s %s %d %d"):format(quote(exe),
       quote(here .. "/bench/loop.lua"), size[1], size[2]))

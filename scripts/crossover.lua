@@ -20,7 +20,7 @@ end
 
 local most, device, wanted = 1e8, "cuda:0", {}
 do
-  local known = { product = true, elementwise = true, reduction = true }
+  local known = {product = true, elementwise = true, reduction = true}
   local i = 1
   while arg[i] do
     local word, value = arg[i], arg[i + 1]
@@ -50,16 +50,16 @@ if not nacre.cuda.is_available() then
 end
 
 local operations = {
-  { "product", "a:mm(b)", function(a, b) return a:mm(b) end, 2 },
-  { "elementwise", "a:exp()", function(a) return a:exp() end, 1 },
-  { "reduction", "a:sum()", function(a) return a:sum() end, 1 },
+  {"product", "a:mm(b)", function(a, b) return a:mm(b) end, 2},
+  {"elementwise", "a:exp()", function(a) return a:exp() end, 1},
+  {"reduction", "a:sum()", function(a) return a:sum() end, 1},
 }
 
 -- Elements of an operand: 10, 30, 100, ... A matrix is square.
 local function shape(name, n)
-  if name ~= "product" then return { n } end
+  if name ~= "product" then return {n} end
   local side = math.floor(math.sqrt(n) + 0.5)
-  return { side, side }
+  return {side, side}
 end
 
 local function sizes()
@@ -89,7 +89,7 @@ local function time(f)
 end
 
 local function measure(name, f, operands, n)
-  local cpu = { device = "cpu" }
+  local cpu = {device = "cpu"}
   local a, b = nacre.randn(shape(name, n), cpu), nil
   if operands == 2 then b = nacre.randn(shape(name, n), cpu) end
   local here = time(function() f(a, b):free() end)
@@ -103,7 +103,7 @@ local function measure(name, f, operands, n)
     x:free()
     if y then y:free() end
   end)
-  return { n = n, cpu = here, gpu = gpu, copied = copied }
+  return {n = n, cpu = here, gpu = gpu, copied = copied}
 end
 
 local function duration(seconds)

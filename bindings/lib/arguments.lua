@@ -26,53 +26,53 @@ local function islist(v, of)
 end
 
 local types = {
-  tensor = { "a tensor", nacre.is_tensor },
-  operand = { "a tensor or a number", function(v)
+  tensor = {"a tensor", nacre.is_tensor},
+  operand = {"a tensor or a number", function(v)
     return nacre.is_tensor(v) or type(v) == "number" or type(v) == "boolean"
-  end },
-  tensors = { "a list of tensors", function(v)
+  end},
+  tensors = {"a list of tensors", function(v)
     return islist(v, nacre.is_tensor)
-  end },
-  int = { "an integer",
-          function(v) return type(v) == "number" and isint(v) end },
-  ints = { "an integer or a list of them", function(v)
+  end},
+  int = {"an integer",
+         function(v) return type(v) == "number" and isint(v) end},
+  ints = {"an integer or a list of them", function(v)
     return type(v) == "number" and isint(v) or
-           islist(v, function(x) return type(x) == "number" and isint(x) end)
-  end },
-  num = { "a number", function(v) return type(v) == "number" end },
-  bool = { "true or false", function(v) return type(v) == "boolean" end },
-  text = { "a text", function(v) return type(v) == "string" end },
-  dtype = { "a dtype", function(v)
+          islist(v, function(x) return type(x) == "number" and isint(x) end)
+  end},
+  num = {"a number", function(v) return type(v) == "number" end},
+  bool = {"true or false", function(v) return type(v) == "boolean" end},
+  text = {"a text", function(v) return type(v) == "string" end},
+  dtype = {"a dtype", function(v)
     return type(v) == "string" and nacre[v] == v
-  end },
-  fn = { "a function", function(v)
+  end},
+  fn = {"a function", function(v)
     local meta = type(v) == "table" and getmetatable(v)
     return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
-  end },
-  several = { "a tensor or a list of tensors", function(v)
+  end},
+  several = {"a tensor or a list of tensors", function(v)
     return nacre.is_tensor(v) or
            type(v) == "table" and rawlen(v) > 0 and islist(v, nacre.is_tensor)
-  end },
-  gradients = { "a tensor, or a list of tensors with false for none",
-                function(v)
+  end},
+  gradients = {"a tensor, or a list of tensors with false for none",
+               function(v)
     return nacre.is_tensor(v) or islist(v, function(x)
       return x == false or nacre.is_tensor(x)
     end)
-  end },
-  table = { "a table", function(v) return type(v) == "table" end },
-  any = { "a value", function() return true end },
+  end},
+  table = {"a table", function(v) return type(v) == "table" end},
+  any = {"a value", function() return true end},
 }
-local whole = { int = true, ints = true, dim = true, dims = true, size = true }
+local whole = {int = true, ints = true, dim = true, dims = true, size = true}
 types.inplace, types.dim, types.dims = types.tensor, types.int, types.ints
 types.size = types.ints       -- at the end also as numbers one by one
 
 local function choices(text)
   local set = {}
   for word in text:gmatch "[^|]+" do set[word] = true end
-  return { "one of " .. text, function(v) return set[v] == true end }
+  return {"one of " .. text, function(v) return set[v] == true end}
 end
 
-local values = { ["true"] = true, ["false"] = false }
+local values = {["true"] = true, ["false"] = false}
 
 local function default(text)
   if values[text] ~= nil then return values[text] end
@@ -81,7 +81,7 @@ local function default(text)
 end
 
 local function parse(signature)
-  local s = { params = {}, byname = {}, names = { "out" }, positional = nil }
+  local s = {params = {}, byname = {}, names = {"out"}, positional = nil}
   local args, results = signature:match "^(.-)%s*%->%s*(.*)$"
   s.results = results or "tensor"
   for part in (args or signature):gmatch "[^,]+" do
@@ -187,8 +187,8 @@ local function plain(v)
   return v
 end
 
-local lists = { tensors = true, several = true, gradients = true, ints = true,
-                dims = true, size = true }
+local lists = {tensors = true, several = true, gradients = true, ints = true,
+               dims = true, size = true}
 
 -- What a list is read by, and what is no list is refused.
 local function checklist(name, p, v)
@@ -207,7 +207,7 @@ end
 
 -- The arguments in order; and what is to take the result.
 local function read(name, s, ...)
-  local n, args, named = select("#", ...), { ... }, nil
+  local n, args, named = select("#", ...), {...}, nil
   if type(args[n]) == "table" then
     local kind = n <= s.positional and s.params[n] and s.params[n].type
     if kind ~= "any" and kind ~= "fn" and kind ~= "table" then
@@ -220,7 +220,7 @@ local function read(name, s, ...)
   end
   local last = s.params[s.positional]
   if last and last.type == "size" and type(args[s.positional]) == "number" then
-    args[s.positional] = { table.unpack(args, s.positional, n) }
+    args[s.positional] = {table.unpack(args, s.positional, n)}
     n = s.positional
   end
   if n > s.positional then toomany(name, s, args, n) end
@@ -256,4 +256,4 @@ local function read(name, s, ...)
   return v, out
 end
 
-return { parse = parse, read = read, shown = shown }
+return {parse = parse, read = read, shown = shown}

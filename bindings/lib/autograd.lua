@@ -12,7 +12,7 @@ local function define(name, fn)
   end
 end
 
-local function listed(v) return nacre.is_tensor(v) and { v } or v end
+local function listed(v) return nacre.is_tensor(v) and {v} or v end
 
 -- What to begin with, for as many outputs.
 local function beginning(op, what, given, outputs)
@@ -80,7 +80,7 @@ function context:save_for_backward(...)
 end
 
 function context:mark_non_differentiable(...)
-  for _, t in ipairs { ... } do self._plain[#self._plain + 1] = t end
+  for _, t in ipairs {...} do self._plain[#self._plain + 1] = t end
 end
 
 function context:set_materialize_grads(on)
@@ -141,13 +141,13 @@ end
 local function zerosof(t)
   local shape, dtype, device = t:size(), t.dtype, t.device
   return function()
-    return nacre.zeros(shape, { dtype = dtype, device = device })
+    return nacre.zeros(shape, {dtype = dtype, device = device})
   end
 end
 
 local function apply(f, ...)
   local args = table.pack(...)
-  local ctx = setmetatable({ _plain = {}, _count = 0, needs_input_grad = {} },
+  local ctx = setmetatable({_plain = {}, _count = 0, needs_input_grad = {}},
                            meta)
   local at, inputs = {}, {}
   for i = 1, args.n do
@@ -174,7 +174,7 @@ local function apply(f, ...)
     outputs[i] = not among(y, ctx._plain) and y
     zeros[i] = zerosof(y)
   end
-  local saved = ctx._saved or { n = 0 }
+  local saved = ctx._saved or {n = 0}
   rawset(ctx, "_saved", nil)
   local list = {}
   for i = 1, saved.n do list[i] = saved[i] or false end
@@ -199,8 +199,8 @@ define("Function", function(f)
   if f.name ~= nil and type(f.name) ~= "string" then
     fail("Function", ("name must be a text, not a %s"):format(type(f.name)))
   end
-  local made = { forward = f.forward, backward = f.backward,
-                 name = f.name or "Function" }
+  local made = {forward = f.forward, backward = f.backward,
+                name = f.name or "Function"}
   made.apply = function(...) return apply(made, ...) end
   return setmetatable(made, {
     __call = function(_, ...) return apply(made, ...) end,
@@ -242,8 +242,8 @@ end
 
 -- Different weights, so that gradients of elements cannot make up for another.
 local function weights(y, from, to)
-  return nacre.linspace(from, to, y:numel(), { dtype = y.dtype,
-                                               device = y.device })
+  return nacre.linspace(from, to, y:numel(), {dtype = y.dtype,
+                                              device = y.device})
            :reshape(y:size())
 end
 
@@ -253,7 +253,7 @@ end
 
 -- What a function is called with: a tensor, or a list of any values.
 local function values(op, inputs)
-  if nacre.is_tensor(inputs) then return { inputs } end
+  if nacre.is_tensor(inputs) then return {inputs} end
   if type(inputs) == "table" and #inputs > 0 then return inputs end
   fail(op, ("inputs must be a tensor or a list of tensors, not a %s")
            :format(type(inputs)))
@@ -285,7 +285,7 @@ define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
   local weight, got, graph = {}, {}, false
   for k, y in ipairs(outputs) do
     weight[k] = weights(y, 0.3, 1.7)
-    got[k] = y.requires_grad and A._backward({ y }, { weight[k] }, of, true)
+    got[k] = y.requires_grad and A._backward({y}, {weight[k]}, of, true)
     graph = graph or got[k]
   end
   for k in ipairs(outputs) do
@@ -315,7 +315,7 @@ define("gradgradcheck", function(f, inputs, ...)
   inputs = values("gradgradcheck", inputs)
   local _, at = wanted("gradgradcheck", inputs)
   local function first(...)
-    local all, of = { ... }, {}
+    local all, of = {...}, {}
     for n, i in ipairs(at) do of[n] = all[i] end
     local outputs, begin = {}, {}
     for _, y in ipairs(tensors(nacre.enable_grad(f, ...))) do

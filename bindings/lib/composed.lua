@@ -15,7 +15,7 @@ local parse, read, shown = arguments.parse, arguments.read, arguments.shown
 
 local function into(out, y, ...)
   if not out then return y, ... end
-  nacre.clone(y, { out = out })
+  nacre.clone(y, {out = out})
   return out, ...
 end
 
@@ -111,11 +111,11 @@ local function register(name, f, doc, s)
   local method = path == "" and s.params[1] and s.params[1].name == "self"
   space(path)[last] = f
   if method then all.methods[last] = f end
-  local info = { name = name, kind = "function", doc = doc,
-                 method = method or false,
-                 inplace = false, ["function"] = true,
-                 signature = shown(name, s), params = s.params,
-                 into = s.inplace, out = s.results == "tensor" }
+  local info = {name = name, kind = "function", doc = doc,
+                method = method or false,
+                inplace = false, ["function"] = true,
+                signature = shown(name, s), params = s.params,
+                into = s.inplace, out = s.results == "tensor"}
   all.info[name] = info
   all.info[f] = all.info[f] or info
 end
@@ -128,8 +128,8 @@ end
 -- Fails if there is no room for a tensor of that size on the device of another:
 -- what is put together of parts would find out when it has made many.
 function all.room(op, like, size, dtype)
-  local ok, t = pcall(nacre.empty, size, { dtype = dtype or like.dtype,
-                                           device = like.device })
+  local ok, t = pcall(nacre.empty, size, {dtype = dtype or like.dtype,
+                                          device = like.device})
   if ok then return t:free() end
   if type(t) == "table" then t.op = op end
   error(t, 0)
@@ -147,10 +147,10 @@ function all.define(name, signature, doc, fn)
       if nacre.is_tensor(self) and self.requires_grad and
          nacre.is_grad_enabled() then kept = self:clone() end
       local y = g(kept, ...)
-      return nacre.clone(y, { out = self })
+      return nacre.clone(y, {out = self})
     end
     all.methods[name .. "_"] = into
-    local info = setmetatable({ inplace = true }, { __index = all.info[name] })
+    local info = setmetatable({inplace = true}, {__index = all.info[name]})
     all.info[into] = info
   end
   return f

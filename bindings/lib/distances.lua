@@ -88,7 +88,7 @@ function(x, correction, f, a)
   if not isfloat(x) then x = x:to(nacre.get_default_dtype()) end
   if a and isfloat(a) then x = x:to(nacre.promote_types(x.dtype, a.dtype)) end
   local n, w = x:size(2), nil
-  for name, given in pairs { fweights = f or false, aweights = a or false } do
+  for name, given in pairs {fweights = f or false, aweights = a or false} do
     if given then
       if given:dim() > 1 or given:numel() ~= n then
         fail(op, name .. " must have " .. all.elements(n), nil, name, given)

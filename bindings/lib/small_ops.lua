@@ -14,7 +14,7 @@ function(first, last, steps, base, dtype, device)
     first, last = first // 1, last // 1
   end
   local at = nacre.linspace(first, last, steps,
-                            { dtype = "float64", device = device })
+                            {dtype = "float64", device = device})
   return nacre.pow(base, at):to(dtype or nacre.get_default_dtype())
 end)
 
@@ -23,7 +23,7 @@ define("as_tensor", "data:any, *, dtype:dtype=nil, device:any=nil",
 function(data, dtype, device)
   if not nacre.is_tensor(data) then
     if not (dtype or device) then return nacre.tensor(data) end
-    return nacre.tensor(data, { dtype = dtype, device = device })
+    return nacre.tensor(data, {dtype = dtype, device = device})
   end
   if dtype then data = data:to(dtype) end
   return device and data:to(device) or data
@@ -36,22 +36,22 @@ function(self, data, dtype, device)
   if nacre.is_tensor(data) then
     return data:detach():clone():to(dtype):to(device)
   end
-  return nacre.tensor(data, { dtype = dtype, device = device })
+  return nacre.tensor(data, {dtype = dtype, device = device})
 end)
 
 define("clamp_min",
        "self:inplace, min:operand",
        "self, but min where it is less",
-       function(self, min) return self:clamp { min = min } end)
+       function(self, min) return self:clamp {min = min} end)
 define("clamp_max",
        "self:inplace, max:operand",
        "self, but max where it is more",
-       function(self, max) return self:clamp { max = max } end)
+       function(self, max) return self:clamp {max = max} end)
 
 define("sum_to_size", "self, size:size",
        "self summed along what broadcasting from size would have repeated",
 function(self, size)
-  if type(size) == "number" then size = { size } end
+  if type(size) == "number" then size = {size} end
   local extra, dims = self:dim() - #size, {}
   for d = 1, self:dim() do
     local want = size[d - extra]
@@ -92,7 +92,7 @@ function(self, value, wrap)
     end
     return self
   end
-  self:as_strided({ n }, { step }, self:storage_offset()):fill_(value)
+  self:as_strided({n}, {step}, self:storage_offset()):fill_(value)
   return self
 end)
 
@@ -100,7 +100,7 @@ end)
 
 -- A tensor that promotes as one of that dtype does, wherever that is.
 local function model(dtype, size)
-  return nacre.empty(size or { 0 }, { dtype = dtype, device = "cpu" })
+  return nacre.empty(size or {0}, {dtype = dtype, device = "cpu"})
 end
 
 local function modelof(v)
@@ -131,8 +131,8 @@ define("can_cast", "from:dtype, to:dtype -> boolean",
        function(from, to) return category(from) <= category(to) end)
 
 -- Bits, those behind the point, the largest exponent, and digits to rely on.
-local floats = { float16 = { 16, 10, 15, 3 }, bfloat16 = { 16, 7, 127, 2 },
-                 float32 = { 32, 23, 127, 6 }, float64 = { 64, 52, 1023, 15 } }
+local floats = {float16 = {16, 10, 15, 3}, bfloat16 = {16, 7, 127, 2},
+                float32 = {32, 23, 127, 6}, float64 = {64, 52, 1023, 15}}
 
 define("finfo", "dtype:dtype=nil -> table",
        "of a float dtype, the default one if none is given: bits, eps, max, "
@@ -146,9 +146,9 @@ function(dtype)
   end
   local eps, tiny = 2.0 ^ -f[2], 2.0 ^ (1 - f[3])
   local most = (2 - eps) * 2.0 ^ f[3]
-  return { dtype = dtype, bits = f[1], eps = eps, max = most, min = -most,
-           tiny = tiny, smallest_normal = tiny,
-           resolution = tonumber("1e-" .. f[4]) }
+  return {dtype = dtype, bits = f[1], eps = eps, max = most, min = -most,
+          tiny = tiny, smallest_normal = tiny,
+          resolution = tonumber("1e-" .. f[4])}
 end)
 
 define("iinfo", "dtype:dtype -> table",
@@ -161,8 +161,8 @@ function(dtype)
   end
   local signed = dtype:sub(1, 1) == "i"
   local most = (1 << (signed and bits - 1 or bits)) - 1
-  return { dtype = dtype, bits = bits, max = most,
-           min = signed and -most - 1 or 0 }
+  return {dtype = dtype, bits = bits, max = most,
+          min = signed and -most - 1 or 0}
 end)
 
 define("is_signed", "self -> boolean", "has the dtype negative numbers?",

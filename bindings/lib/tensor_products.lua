@@ -13,7 +13,7 @@ local function isfloat(t) return t:is_floating_point() end
 -- Dimensions counted from 1, of t, as given: negative ones from the end.
 local function dimsof(op, t, dims)
   local out, seen, nd = {}, {}, t:dim()
-  for i, d in ipairs(type(dims) == "table" and dims or { dims }) do
+  for i, d in ipairs(type(dims) == "table" and dims or {dims}) do
     local at = d < 0 and d + nd + 1 or d
     if d == 0 or at < 1 or at > nd then
       fail(op, d == 0 and "dimensions count from 1, not 0" or
@@ -193,7 +193,7 @@ end
 
 local function joined(...)
   local out = {}
-  for _, list in ipairs { ... } do
+  for _, list in ipairs {...} do
     for _, v in ipairs(list) do out[#out + 1] = v end
   end
   return out
@@ -203,9 +203,9 @@ end
 local function contract(a, la, b, lb, needed)
   local ina, inb = set(la), set(lb)
   local function later(other)
-    return setmetatable({}, { __index = function(_, l)
+    return setmetatable({}, {__index = function(_, l)
       return needed[l] or other[l]
-    end })
+    end})
   end
   a, la = summed(a, la, later(inb))
   b, lb = summed(b, lb, later(ina))
@@ -342,7 +342,7 @@ define("einsum",
 function(equation, first, ...)
   local op = "einsum"
   local operands, terms = {}, nil
-  local given = nacre.is_tensor(first) and { first, ... } or first
+  local given = nacre.is_tensor(first) and {first, ...} or first
   if type(given) ~= "table" or #given == 0 then
     fail(op, "operands must be tensors")
   end
@@ -365,7 +365,7 @@ function(equation, first, ...)
   local wanted = checkoutput(op, output, size)
   while #operands > 1 do
     local i, j = cheapest(terms, size)
-    local needed = setmetatable({}, { __index = wanted })
+    local needed = setmetatable({}, {__index = wanted})
     for k, list in ipairs(terms) do
       if k ~= i and k ~= j then
         for _, l in ipairs(list) do needed[l] = true end
@@ -417,7 +417,7 @@ end)
 define("addbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
        "beta*self + alpha*(the sum of the products of a batch)",
 function(self, a, b, beta, alpha)
-  return added("addbmm", self, a:bmm(b):sum(1, { dtype = a.dtype }), beta,
+  return added("addbmm", self, a:bmm(b):sum(1, {dtype = a.dtype}), beta,
                alpha)
 end)
 
@@ -448,7 +448,7 @@ function(a, b)
          ("the last sizes differ: %d and %d"):format(a:size(-1), b:size(-1)),
          nil, "self", a, "other", b)
   end
-  return a:tensordot(b, { { -1 }, { -1 } })
+  return a:tensordot(b, {{-1}, {-1}})
 end)
 
 define("trace", "self", "sum of the diagonal of a matrix",
@@ -470,9 +470,9 @@ function(a, b, dim)
   if not dim then
     fail("cross", "no dimension has size 3", nil, "self", a, "other", b)
   end
-  local x, y = table.unpack(nacre.broadcast_tensors { a, b })
+  local x, y = table.unpack(nacre.broadcast_tensors {a, b})
   local d = dimsof("cross", x, dim)[1]
-  for _, t in ipairs { a, b } do
+  for _, t in ipairs {a, b} do
     local n = t:dim() < x:dim() and t:dim() - nd + d < 1 and 1
               or t:size(t:dim() - nd + d)
     if n ~= 3 then
@@ -482,9 +482,9 @@ function(a, b, dim)
   end
   a, b = x, y
   local function at(t, i) return t:narrow(d, i, 1) end
-  return nacre.cat({ at(a, 2) * at(b, 3) - at(a, 3) * at(b, 2),
-                     at(a, 3) * at(b, 1) - at(a, 1) * at(b, 3),
-                     at(a, 1) * at(b, 2) - at(a, 2) * at(b, 1) }, d)
+  return nacre.cat({at(a, 2) * at(b, 3) - at(a, 3) * at(b, 2),
+                    at(a, 3) * at(b, 1) - at(a, 1) * at(b, 3),
+                    at(a, 1) * at(b, 2) - at(a, 2) * at(b, 1)}, d)
 end)
 
 -- ---- chains: the cheapest order (Godbole 1973)
@@ -511,7 +511,7 @@ local function chain(op, list)
     m[i], size[i], size[i + 1] = t, t:size(1), t:size(2)
   end
   local cost, cut = {}, {}
-  for i = 1, n do cost[i], cut[i] = { [i] = 0 }, {} end
+  for i = 1, n do cost[i], cut[i] = {[i] = 0}, {} end
   for len = 2, n do
     for i = 1, n - len + 1 do
       local j = i + len - 1
@@ -540,6 +540,6 @@ define("chain_matmul",
        .. "g:any=nil",
        "product of several matrices, in the cheapest order",
 function(first, ...)
-  return chain("chain_matmul", nacre.is_tensor(first) and { first,
-                                                            ... } or first)
+  return chain("chain_matmul", nacre.is_tensor(first) and {first,
+                                                           ...} or first)
 end)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** advanced_index.c - index tensors to offsets, and the elements at these: what to ask
-** of the device.
+** advanced_index.c - turns index tensors into offsets and asks the device to
+** read, write or accumulate the elements at them.
 */
 #include "core/indexing/advanced_index.h"
 

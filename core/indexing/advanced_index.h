@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** advanced_index.h - what indexing is made of.  Numbers, ranges and new axes make a
-** view; index tensors pick elements of it: positions become offsets, along
+** advanced_index.h - what indexing is made of.  Numbers, ranges and new axes
+** make a view; index tensors pick elements of it: positions become offsets, along
 ** which elements are then moved.
 */
 #ifndef core_indexing_advanced_index_h
@@ -26,7 +26,7 @@ int nc_mask_offsets(Tensor **y, const Tensor *x, const IndexTensor *by);
 
 int nc_index_read(const IndexCall *g);               /* other = x, picked */
 int nc_index_write(const IndexCall *g);              /* x, picked, = other */
-int nc_index_accumulate(const IndexCall *g);           /* x, picked, fold= other */
+int nc_index_accumulate(const IndexCall *g); /* x, picked, fold= other */
 
 /* What numbers, ranges and new axes leave to do. */
 typedef struct IndexPlan {
@@ -44,7 +44,7 @@ typedef struct IndexedRead {
   int64_t size[NC_MAXDIM];
 } IndexedRead;
 
-int nc_index_select(Tensor **y, const IndexPlan *p);       /* y = the view, picked */
+int nc_index_select(Tensor **y, const IndexPlan *p); /* y = the view, picked */
 /* What is done with the picked elements and a value. */
 typedef enum PutMode {
   PUT_SET, PUT_ADD, PUT_MUL, PUT_MAX, PUT_MIN /* in the order of IndexReduce */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index_select.c - operations that read or change elements at positions in tensors.
+** index_select.c - operations that read or change elements at positions.
 **
-** Each says what it wants as an index t[...], which index.c and index_put.c know
-** to read, write, fold and differentiate on any device.  Those that change
+** Each says what it wants as an index t[...], which index.c and index_put.c
+** know to read, write, fold and differentiate on any device.  Those that change
 ** something do so in place; their other form does the same to a copy.
 */
 #include "core/indexing/index_select.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index_select.h - what the operations that pick elements by index tensors share
-** with others made of picking.
+** index_select.h - what the operations that select elements by index tensors
+** share with others made of picking.
 */
 #ifndef core_indexing_index_select_h
 #define core_indexing_index_select_h

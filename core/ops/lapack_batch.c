@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lapack_batch.c - batches of matrices for LAPACK: operands, results, threads. */
+/* lapack_batch.c - batches of matrices for LAPACK. */
 #include "core/ops/lapack_batch.h"
 
 #include <limits.h>

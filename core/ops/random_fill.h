@@ -5,9 +5,11 @@
 
 #include "core/tensor.h"
 
-RandomFillCall nc_uniform(DType t, double from, double to);   /* t: a float type */
+/* t: a float type */
+RandomFillCall nc_uniform(DType t, double from, double to);
 RandomFillCall nc_normal(DType t, double mean, double std);
-RandomFillCall nc_integers(int64_t low, uint64_t range);      /* low .. low+range-1 */
+/* low .. low+range-1 */
+RandomFillCall nc_integers(int64_t low, uint64_t range);
 int nc_precision(DType t);                          /* bits of a float type */
 
 /* Fills y, whatever its type, its strides and its device; w->y, key and block

@@ -34,7 +34,7 @@ do
 end
 local samples, warmups = 5, quick and 1 or 3
 local cachesize = 300e6       -- several times the largest
-local letters = { "a", "b", "m", "i", "p" }
+local letters = {"a", "b", "m", "i", "p"}
 
 --
 -- JSON
@@ -83,8 +83,8 @@ local function operands(case)
                           or math.tointeger(tonumber(n))
     end
     for name in names:gmatch("%a") do
-      list[#list + 1] = { name = name, kind = kind, dtype = dtype,
-                          sizes = sizes }
+      list[#list + 1] = {name = name, kind = kind, dtype = dtype,
+                         sizes = sizes}
     end
   end
   return list
@@ -96,24 +96,24 @@ end
 
 local make = {
   randn = function(o)
-    return nacre.randn(o.sizes, { device = device }):to(o.dtype)
+    return nacre.randn(o.sizes, {device = device}):to(o.dtype)
   end,
   image = function(o)
-    return nacre.randn(o.sizes, { device = device }):to(o.dtype)
+    return nacre.randn(o.sizes, {device = device}):to(o.dtype)
   end,
   int = function(o)
-    return nacre.randint(-100, 101, o.sizes, { device = device }):to(o.dtype)
+    return nacre.randint(-100, 101, o.sizes, {device = device}):to(o.dtype)
   end,
   mask = function(o)
-    return nacre.rand(o.sizes, { device = device }):gt(0.5)
+    return nacre.rand(o.sizes, {device = device}):gt(0.5)
   end,
   index = function(o, case)
-    return nacre.randint(1, limit(case) + 1, o.sizes, { device = device })
+    return nacre.randint(1, limit(case) + 1, o.sizes, {device = device})
   end,
   pinned = function(o)
-    return nacre.randn(o.sizes, { device = "cpu" }):pin_memory()
+    return nacre.randn(o.sizes, {device = "cpu"}):pin_memory()
   end,
-  pageable = function(o) return nacre.randn(o.sizes, { device = "cpu" }) end,
+  pageable = function(o) return nacre.randn(o.sizes, {device = "cpu"}) end,
 }
 
 local function bytes(t)
@@ -178,8 +178,8 @@ end
 local function ondevice(runs, calls)
   local from, to, seconds = {}, {}, {}
   for k = 1, samples do
-    from[k] = nacre.cuda.Event { enable_timing = true }
-    to[k] = nacre.cuda.Event { enable_timing = true }
+    from[k] = nacre.cuda.Event {enable_timing = true}
+    to[k] = nacre.cuda.Event {enable_timing = true}
   end
   for k = 1, warmups do runs[(k - 1) % #runs + 1](calls) end
   for k = 1, samples do
@@ -222,7 +222,7 @@ local function measured(case, runs)
     return turn(case, runs)
   end)
   if not ok then
-    say { case = case.name, error = tostring(e) }
+    say {case = case.name, error = tostring(e)}
     return nil, nil
   end
   return runs, e
@@ -248,11 +248,11 @@ local function run()
       end
       if #all > 0 then
         local t = median(all)
-        say { case = case.name, group = case.group, seconds = t,
-              samples = #all, bytes = case.bytes,
-              gbs = not case.host and case.bytes / t / 1e9 or nil,
-              tflops = case.flops and not quick and case.flops / t / 1e12
-                     or nil }
+        say {case = case.name, group = case.group, seconds = t,
+             samples = #all, bytes = case.bytes,
+             gbs = not case.host and case.bytes / t / 1e9 or nil,
+             tflops = case.flops and not quick and case.flops / t / 1e12
+                    or nil}
       end
       runs = nil
       collectgarbage()
@@ -276,7 +276,7 @@ local function serve()
   for _, case in ipairs(cases) do
     byname[case.group .. "/" .. case.name] = case
   end
-  say { ready = true, version = nacre.version }
+  say {ready = true, version = nacre.version}
   for line in io.lines() do
     local case = byname[line]
     if case ~= current or line == "" then
@@ -288,12 +288,12 @@ local function serve()
       local seconds
       runs, seconds = measured(case, runs)
       if runs then
-        say { case = case.name, seconds = seconds, bytes = case.bytes }
+        say {case = case.name, seconds = seconds, bytes = case.bytes}
       end
     elseif line ~= "" then
-      say { case = line, error = "no case has this name" }
+      say {case = line, error = "no case has this name"}
     end
   end
 end
 
-({ run = run, list = list, serve = serve })[mode]()
+({run = run, list = list, serve = serve})[mode]()

@@ -8,8 +8,8 @@
 
 nacre.set_num_threads(tonumber(arg[2]))
 nacre.manual_seed(1)
-local values = { nacre = nacre, n = math.tointeger(tonumber(arg[1])),
-                 dtype = arg[3] }
+local values = {nacre = nacre, n = math.tointeger(tonumber(arg[1])),
+                dtype = arg[3]}
 
 local clock = arg[4] == "processor" and os.clock or nacre.clock
 

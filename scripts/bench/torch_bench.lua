@@ -27,7 +27,7 @@ end
 
 -- The operands by name, and those that a gradient goes to.
 local function prepared(c)
-  local values, leaves = { nacre = nacre, F = F }, {}
+  local values, leaves = {nacre = nacre, F = F}, {}
   for name, sizes, limit in c[3]:gmatch "(%w+)=([%dx]+)<?(%d*)" do
     values[name] = operand(sizes, limit ~= "" and limit)
     if limit == "" then leaves[#leaves + 1] = values[name] end
@@ -61,8 +61,8 @@ for line in io.lines() do
     if not backward then
       for _, t in ipairs(leaves) do t:requires_grad_() end
       local y = forward()
-      local options = { grad_outputs = y:detach():clone(),
-                        retain_graph = true }
+      local options = {grad_outputs = y:detach():clone(),
+                       retain_graph = true}
       function backward()
         return nacre.autograd.grad(y, leaves, options)
       end

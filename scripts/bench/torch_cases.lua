@@ -12,8 +12,8 @@ local function case(...)
   cases[#cases + 1] = table.pack(...)
 end
 
-for _, size in ipairs { { "4096x1024", 1024 }, { "64x197x768", 768 },
-                        { "16384x64", 64 }, { "8x1048576", 1048576 } } do
+for _, size in ipairs {{"4096x1024", 1024}, {"64x197x768", 768},
+                       {"16384x64", 64}, {"8x1048576", 1048576}} do
   local sizes, n = table.unpack(size)
   case("norm", "layer_norm " .. sizes,
        ("x=%s w=%d b=%d"):format(sizes, n, n),
@@ -56,7 +56,7 @@ case("product", "matmul 256", "a=256x256 b=256x256", "a:mm(b)", "a.mm(b)", 1.1,
      1.2)
 case("product", "matmul 1024", "a=1024x1024 b=1024x1024", "a:mm(b)", "a.mm(b)",
      1.1)
-for _, n in ipairs { 1, 10000, 16777216 } do
+for _, n in ipairs {1, 10000, 16777216} do
   case("add", "a + b, " .. n, ("a=%d b=%d"):format(n, n), "a + b", nil, 1.1)
 end
 case("copy", "transpose copy 4096x4096", "x=4096x4096", "x:t():contiguous()",

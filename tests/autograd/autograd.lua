@@ -9,7 +9,7 @@ local fails, is, text = C.fails, C.is, C.text
 local grad = nacre.autograd
 
 local function leaf(v)
-  return nacre.tensor(v, { dtype = "float64", requires_grad = true })
+  return nacre.tensor(v, {dtype = "float64", requires_grad = true})
 end
 
 local function same(t, want)
@@ -19,23 +19,23 @@ end
 
 -- ---- leaves and results
 do
-  local x = leaf { 1, 2, 3 }
+  local x = leaf {1, 2, 3}
   assert(x.requires_grad and x.is_leaf and x.grad == nil and x.grad_fn == nil)
   local y = x * 2
   assert(y.requires_grad and not y.is_leaf and tostring(y.grad_fn) == "<mul>")
   assert(y.grad_fn == y.grad_fn and y.grad_fn ~= (x * 2).grad_fn)
   assert(not x:detach().requires_grad and C.shares(x:detach(), x))
   assert(not nacre.ones(2).requires_grad)
-  assert(nacre.ones(2, { requires_grad = true }).requires_grad)
-  for _, name in ipairs { "zeros", "ones", "rand", "randn", "empty" } do
-    assert(nacre[name](2, { requires_grad = true }).requires_grad, name)
+  assert(nacre.ones(2, {requires_grad = true}).requires_grad)
+  for _, name in ipairs {"zeros", "ones", "rand", "randn", "empty"} do
+    assert(nacre[name](2, {requires_grad = true}).requires_grad, name)
   end
-  assert(nacre.full({ 2 }, 1.5, { requires_grad = true }).is_leaf)
-  assert(nacre.eye(2, { requires_grad = true }).requires_grad)
-  assert(nacre.arange(0, 1, 0.5, { requires_grad = true }).requires_grad)
-  assert(nacre.linspace(0, 1, 3, { requires_grad = true }).requires_grad)
-  assert(nacre.zeros_like(x, { requires_grad = true }).requires_grad)
-  assert(not nacre.zeros_like(x, { requires_grad = false }).requires_grad)
+  assert(nacre.full({2}, 1.5, {requires_grad = true}).is_leaf)
+  assert(nacre.eye(2, {requires_grad = true}).requires_grad)
+  assert(nacre.arange(0, 1, 0.5, {requires_grad = true}).requires_grad)
+  assert(nacre.linspace(0, 1, 3, {requires_grad = true}).requires_grad)
+  assert(nacre.zeros_like(x, {requires_grad = true}).requires_grad)
+  assert(not nacre.zeros_like(x, {requires_grad = false}).requires_grad)
   assert(x:requires_grad_(false) == x and not x.requires_grad)
   x.requires_grad = true
   assert((x + 1).requires_grad)
@@ -43,19 +43,19 @@ do
   fails("only float tensors", nil, function()
     nacre.arange(3):requires_grad_()
   end)
-  fails("only float tensors", nil, nacre.tensor, { 1, 2 },
-        { requires_grad = true })
+  fails("only float tensors", nil, nacre.tensor, {1, 2},
+        {requires_grad = true})
   fails("only float tensors", nil, nacre.zeros, 2,
-        { dtype = "bool", requires_grad = true })
+        {dtype = "bool", requires_grad = true})
   fails("only leaves", nil, function() y:requires_grad_(false) end)
   fails("no argument 'requires_grad'", nil,
-        function() x:sum { requires_grad = true } end)
+        function() x:sum {requires_grad = true} end)
   fails("cannot be set", nil, function() x.is_leaf = false end)
 end
 
 -- ---- accumulation
 do
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   local y = (x * x):sum()
   y:backward()
   same(x.grad, "{2.0,4.0}");
@@ -63,30 +63,30 @@ do
   same(x.grad, "{5.0,7.0}")
   x.grad = nil
   assert(x.grad == nil)
-  x.grad = nacre.tensor({ 1, 1 }, { dtype = "float64" });
+  x.grad = nacre.tensor({1, 1}, {dtype = "float64"});
   (x * 3):sum():backward()
   same(x.grad, "{4.0,4.0}")
   x.grad:zero_()
   same(x.grad, "{0.0,0.0}")
   fails("cannot be a", nil, function() x.grad = nacre.ones(3,
-      { dtype = "float64" }) end)
+      {dtype = "float64"}) end)
   fails("cannot be a", nil, function() x.grad = nacre.ones(2) end)
   fails("a tensor or nil", nil, function() x.grad = 3 end)
   fails("its own gradient", nil, function() x.grad = x end)
   -- the same leaf several times, and in several roles
-  local z = leaf { 3 };
+  local z = leaf {3};
   (z * z * z + z):sum():backward()
   same(z.grad, "{28.0}")
   -- a gradient to begin with
-  local w = leaf { { 1, 2 }, { 3, 4 } };
-  (w * 2):backward(nacre.tensor({ { 1, 0 }, { 0, 1 } }, { dtype = "float64" }))
+  local w = leaf {{1, 2}, {3, 4}};
+  (w * 2):backward(nacre.tensor({{1, 0}, {0, 1}}, {dtype = "float64"}))
   same(w.grad, "{{2.0,0.0},{0.0,2.0}}")
   -- backward of a leaf itself
   local v = leaf(2)
   v:backward()
   same(v.grad, "1.0")
   -- gradients do not share memory with what they came from
-  local a, b = leaf { 1, 2 }, leaf { 3, 4 };
+  local a, b = leaf {1, 2}, leaf {3, 4};
   (a + b):sum():backward()
   a.grad:add_(1)
   same(b.grad, "{1.0,1.0}")
@@ -94,9 +94,9 @@ end
 
 -- ---- the graph
 do
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   local y = x:exp():sum()
-  y:backward { retain_graph = true }
+  y:backward {retain_graph = true}
   y:backward()
   fails("freed by an earlier backward",
         "backward({retain_graph=true}) keeps it, and so does "
@@ -112,40 +112,40 @@ do
         function() (x * 2):backward() end)
   fails("its shape is [2]", nil, function() (x * 2):backward(nacre.ones(3)) end)
   fails("list of inputs is empty", nil,
-        function() (x * 2):sum():backward { inputs = {} } end)
+        function() (x * 2):sum():backward {inputs = {}} end)
   -- only some leaves
-  local a, b = leaf { 1 }, leaf { 2 };
-  (a * b):sum():backward { inputs = { a } }
+  local a, b = leaf {1}, leaf {2};
+  (a * b):sum():backward {inputs = {a}}
   same(a.grad, "{2.0}")
   assert(b.grad == nil)
   -- results
   local c = a * b
-  local ga, gb = grad.grad(c:sum(), { a, b })
+  local ga, gb = grad.grad(c:sum(), {a, b})
   same(ga, "{2.0}") same(gb, "{1.0}")
   assert(b.grad == nil, "grad() accumulates nothing")
   fails("input 1 is not used", nil, grad.grad, (a * 2):sum(), b)
-  assert(grad.grad((a * 2):sum(), b, { allow_unused = true }) == nil)
-  fails("no argument", nil, grad.grad, (a * 2):sum(), a, { retain = true })
+  assert(grad.grad((a * 2):sum(), b, {allow_unused = true}) == nil)
+  fails("no argument", nil, grad.grad, (a * 2):sum(), a, {retain = true})
   local d = a * 3                        -- a result as an input
   same(grad.grad((d * d):sum(), d), "{6.0}")
   -- several outputs
-  same(grad.grad({ (a * 2):sum(), (a * a):sum() }, a), "{4.0}")
-  grad.backward { (a * 2):sum(), (a * b):sum() }
+  same(grad.grad({(a * 2):sum(), (a * a):sum()}, a), "{4.0}")
+  grad.backward {(a * 2):sum(), (a * b):sum()}
   same(b.grad, "{1.0}")
   same(a.grad, "{6.0}")
 end
 
 -- ---- second and higher derivatives
 do
-  local x = leaf { 2 }
+  local x = leaf {2}
   local y = x ^ 4
-  local want = { "{32.0}", "{48.0}", "{48.0}", "{24.0}" }
+  local want = {"{32.0}", "{48.0}", "{48.0}", "{24.0}"}
   for i = 1, 4 do
-    y = grad.grad(y:sum(), x, { create_graph = true })
+    y = grad.grad(y:sum(), x, {create_graph = true})
     same(y:detach(), want[i])
   end
-  local z = leaf { 3 };
-  (z * z * z):sum():backward { create_graph = true }
+  local z = leaf {3};
+  (z * z * z):sum():backward {create_graph = true}
   assert(z.grad.requires_grad)
   local g = z.grad
   z.grad = nil
@@ -153,12 +153,12 @@ do
   same(z.grad, "{18.0}")
   z.grad = nil
   -- of what is linear in pieces, and its gradient constant between them
-  local F, w = nacre.nn.functional, leaf { -3, 0.5, 4 }
-  for _, f in ipairs { F.relu, F.relu6, F.leaky_relu, F.hardtanh,
-                       F.softshrink } do
-    g = grad.grad(f(w):sum(), w, { create_graph = true })
+  local F, w = nacre.nn.functional, leaf {-3, 0.5, 4}
+  for _, f in ipairs {F.relu, F.relu6, F.leaky_relu, F.hardtanh,
+                      F.softshrink} do
+    g = grad.grad(f(w):sum(), w, {create_graph = true})
     assert(g.requires_grad)
-    assert(nacre.equal(grad.grad((g * w):sum(), w, { retain_graph = true }),
+    assert(nacre.equal(grad.grad((g * w):sum(), w, {retain_graph = true}),
                        g:detach()))
     g:sum():backward()
     same(w.grad, "{0.0,0.0,0.0}")
@@ -167,32 +167,32 @@ do
   end
   -- what is given, or the program holds, is left alone
   local ones = nacre.ones(3)
-  F.relu(w):backward { gradient = ones, create_graph = true }
+  F.relu(w):backward {gradient = ones, create_graph = true}
   assert(not ones.requires_grad)
   w.grad = nil
 end
 
 -- ---- types and devices
 do
-  local x = nacre.ones(2, { requires_grad = true })
-  local y = x:to("float64") * nacre.tensor({ 2, 3 }, { dtype = "float64" })
+  local x = nacre.ones(2, {requires_grad = true})
+  local y = x:to("float64") * nacre.tensor({2, 3}, {dtype = "float64"})
   assert(y.dtype == "float64" and tostring(x:double().grad_fn) == "<to>")
   y:sum():backward()
   assert(x.grad.dtype == "float32")
   same(x.grad, "{2.0,3.0}")
   assert(not x:to("int64").requires_grad)
-  local h = nacre.ones(3, { dtype = "float16", requires_grad = true });
+  local h = nacre.ones(3, {dtype = "float16", requires_grad = true});
   (h * 2 + x:sum()):sum():backward()
   assert(h.grad.dtype == "float16")
   same(x.grad, "{5.0,6.0}")
-  local n = nacre.tensor { 1, 2, 3 };
+  local n = nacre.tensor {1, 2, 3};
   (h * n):sum():backward()
   same(h.grad, "{3.0,4.0,5.0}")
 end
 
 -- ---- recording on and off
 do
-  local x = leaf { 1 }
+  local x = leaf {1}
   nacre.no_grad(function()
     assert(not nacre.is_grad_enabled() and not (x * 2).requires_grad)
     nacre.enable_grad(function() assert((x * 2).requires_grad) end)
@@ -215,14 +215,14 @@ end
 
 -- ---- in place
 do
-  local x = leaf { 1, 2, 3 }
+  local x = leaf {1, 2, 3}
   fails("a leaf that requires a gradient", nil, function() x:add_(1) end)
   fails("a leaf that requires a gradient", nil, function() x[1] = 5 end)
   fails("a leaf that requires a gradient", nil, function() x["1:2"] = 5 end)
   fails("a leaf that requires a gradient", nil, function() x:zero_() end)
   fails("a leaf that requires a gradient", nil, function() x:uniform_() end)
   fails("a leaf that requires a gradient", nil, function() x:clamp_(0, 1) end)
-  fails("a leaf that requires a gradient", nil, nacre.add, x, x, { out = x })
+  fails("a leaf that requires a gradient", nil, nacre.add, x, x, {out = x})
   fails("a view of a leaf", nil, function() x["1:2"]:mul_(2) end)
   fails("a view of a leaf", nil, function() x["1:2"][1] = 2 end)
   is(x:detach(), "{1.0,2.0,3.0}")
@@ -247,8 +247,8 @@ do
   y:detach():zero_()                     -- shares the version
   fails("an operand of sin", nil, function() z:sum():backward() end)
   -- an operand whose values are not needed may change
-  local w = leaf { 4, 5, 6 }
-  local k = nacre.tensor({ 1, 1, 1 }, { dtype = "float64" })
+  local w = leaf {4, 5, 6}
+  local k = nacre.tensor({1, 1, 1}, {dtype = "float64"})
   z = w * k
   w.requires_grad = true
   nacre.no_grad(function() w:add_(1) end)
@@ -258,20 +258,20 @@ end
 
 -- ---- views
 do
-  local x = leaf { { 1, 2 }, { 3, 4 } }
+  local x = leaf {{1, 2}, {3, 4}}
   local base = x * 1
   local row, column = base[1], base:t()[2]
   row:mul_(10)
   assert(tostring(row.grad_fn) == "<view>" and
          tostring(base.grad_fn) == "<set>");
-  (base * 1 + 0):sum():backward { retain_graph = true }
+  (base * 1 + 0):sum():backward {retain_graph = true}
   same(x.grad, "{{10.0,10.0},{1.0,1.0}}")
   x.grad = nil
-  column:sum():backward { retain_graph = true }  -- sees what row did
+  column:sum():backward {retain_graph = true}  -- sees what row did
   same(x.grad, "{{0.0,10.0},{0.0,1.0}}")
   -- a tensor that needs no gradient comes to need one
-  local w = leaf { 5, 6 }
-  local z = nacre.zeros(3, 2, { dtype = "float64" })
+  local w = leaf {5, 6}
+  local z = nacre.zeros(3, 2, {dtype = "float64"})
   local part = z[2]
   assert(not z.requires_grad)
   z[1] = w
@@ -280,7 +280,7 @@ do
   (z * z):sum():backward()
   same(w.grad, "{50.0,60.0}")
   -- by elements
-  local y = nacre.zeros(3, { dtype = "float64" })
+  local y = nacre.zeros(3, {dtype = "float64"})
   y["1:1"] = w["2:2"]
   y[3] = 7
   y:sum():backward()
@@ -295,7 +295,7 @@ do
   y:sum():backward()
   same(w.grad, "{0.0,2.0}")
   -- views made while nothing is recorded take no part
-  local q = leaf { 1, 2 } * 1
+  local q = leaf {1, 2} * 1
   local v = nacre.no_grad(function() return q["1:1"] end)
   assert(not v.requires_grad)
   fails("cannot be detached", nil, function() q["1:1"]:detach_() end)
@@ -304,7 +304,7 @@ end
 
 -- ---- hooks
 do
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   local seen = {}
   local h = x:register_hook(function(g) seen[#seen + 1] = text(g:totable()) end)
   local y = x * 3
@@ -322,8 +322,8 @@ do
   (z * z):sum():backward()
   same(z.grad, "{4.0,8.0}")
   -- what a hook raises comes through unchanged, and nothing else changes
-  local thrown = setmetatable({}, { __tostring = function() return "mine" end })
-  local w = leaf { 1 }
+  local thrown = setmetatable({}, {__tostring = function() return "mine" end})
+  local w = leaf {1}
   local bad = w:register_hook(function() error(thrown) end)
   local ok, e = pcall(function() (w * 2):sum():backward() end)
   assert(not ok and e == thrown and w.grad == nil)
@@ -343,7 +343,7 @@ do
   u:register_hook(function()
     if not inner then
       inner = true
-      inner = grad.grad(sum, w, { retain_graph = true })
+      inner = grad.grad(sum, w, {retain_graph = true})
     end
   end);
   (u * 3):sum():backward()
@@ -371,7 +371,7 @@ do
       return g * y * ctx.k
     end,
   }
-  local x = leaf { 0.1, 0.2 }
+  local x = leaf {0.1, 0.2}
   local y = Exp(x, 2)
   assert(tostring(y.grad_fn) == "<Exp>")
   assert(grad.gradcheck(function(t) return Exp.apply(t, 2) end, x))
@@ -394,9 +394,9 @@ do
       return g * b + h, g * a + h
     end,
   }
-  local a, b = leaf { 1, 2 }, leaf { 3, 4 }
-  assert(grad.gradcheck(Both.apply, { a, b }))
-  assert(grad.gradgradcheck(Both.apply, { a, b }))
+  local a, b = leaf {1, 2}, leaf {3, 4}
+  assert(grad.gradcheck(Both.apply, {a, b}))
+  assert(grad.gradgradcheck(Both.apply, {a, b}))
   local _, s, n = Both(a, b)
   assert(not n.requires_grad)
   s:sum():backward()
@@ -406,17 +406,17 @@ do
   y:add_(1)
   fails("the result of Exp", nil, function() y:sum():backward() end)
   -- wrong ones
-  local Wrong = grad.Function { forward = function(_, t) return t * 2 end,
-                                backward = function() return nacre.ones(7) end }
+  local Wrong = grad.Function {forward = function(_, t) return t * 2 end,
+                               backward = function() return nacre.ones(7) end}
   fails("has a gradient of [7]", nil, function() Wrong(a):sum():backward() end)
   local thrown = {}
-  Wrong = grad.Function { forward = function(_, t) return t end,
-                          backward = function() error(thrown) end }
+  Wrong = grad.Function {forward = function(_, t) return t end,
+                         backward = function() error(thrown) end}
   local ok, e = pcall(function() Wrong(a):sum():backward() end)
   assert(not ok and e == thrown)
   fails("Function: takes a table", nil, grad.Function, {})
   fails("Function: no field 'foo'", nil, grad.Function,
-        { forward = print, backward = print, foo = 1 })
+        {forward = print, backward = print, foo = 1})
   -- gradients that are too few or too many
   local function product(...)
     local given = table.pack(...)
@@ -443,24 +443,24 @@ do
   assert(other.grad == nil)
   -- the context outlives the graph
   local kept
-  local Keep = grad.Function { forward = function(ctx, t)
+  local Keep = grad.Function {forward = function(ctx, t)
     kept = ctx
     ctx:save_for_backward(t)
     return t * 1
-  end, backward = function(_, g) return g end }
+  end, backward = function(_, g) return g end}
   Keep(a)
   collectgarbage()
   collectgarbage()
   fails("the graph is gone", nil, function() return kept.saved_tensors end)
-  local bad = grad.Function { forward = function(_, t) return t * t end,
-                              backward = function(_, g) return g end }
+  local bad = grad.Function {forward = function(_, t) return t * t end,
+                             backward = function(_, g) return g end}
   fails("is off by", nil, grad.gradcheck, bad.apply, a)
-  assert(grad.gradcheck(bad.apply, a, { raise = false }) == false)
-  local worse = grad.Function { forward = function(_, t) return t * t end,
-                                backward = function(_, g) return g / 0 * 0 end }
+  assert(grad.gradcheck(bad.apply, a, {raise = false}) == false)
+  local worse = grad.Function {forward = function(_, t) return t * t end,
+                               backward = function(_, g) return g / 0 * 0 end}
   fails("is off by nan\n", nil, grad.gradcheck, worse.apply, a)
   fails("differences need float64", nil, grad.gradcheck, nacre.exp,
-        nacre.ones(2, { requires_grad = true }))
+        nacre.ones(2, {requires_grad = true}))
 end
 
 -- ---- long chains, and what is left
@@ -477,14 +477,14 @@ do
   local long = nacre.get_default_device() == "cpu" and 300000 or 3000
   local before = settled()
   do
-    local x = nacre.ones(1, { requires_grad = true })
+    local x = nacre.ones(1, {requires_grad = true})
     local y = x
     for _ = 1, long do y = y + 1 end
     y:backward()
     same(x.grad, "{1.0}")
     y = x
     for _ = 1, long do y = y * 1 end
-    local wide = nacre.stack { y, y }    -- let go of without backward
+    local wide = nacre.stack {y, y}    -- let go of without backward
     assert(wide.requires_grad)
   end
   local after = settled()
@@ -499,19 +499,19 @@ local function leaks(what, f)
   assert(after == before, ("%s leaves %d bytes"):format(what, after - before))
 end
 leaks("backward", function()
-  local x = leaf { 1, 2 };
+  local x = leaf {1, 2};
   (x:exp() * x):sum():backward()
 end)
 leaks("a graph that nobody walked", function()
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   return x:softmax(1):cumsum(1):matmul(x)
 end)
 leaks("create_graph", function()
-  local x = leaf { 1, 2 };
-  (x ^ 3):sum():backward { create_graph = true }
+  local x = leaf {1, 2};
+  (x ^ 3):sum():backward {create_graph = true}
 end)
 leaks("in-place changes", function()
-  local x = leaf { 1, 2, 3 }
+  local x = leaf {1, 2, 3}
   local y = x * 1
   local v = y["1:2"]
   v:mul_(x["2:3"])
@@ -520,34 +520,34 @@ leaks("in-place changes", function()
   return y:sum(), v
 end)
 leaks("hooks", function()
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   local y = x * 2
   y:register_hook(function(g) return g * 2 end)
   y:retain_grad()
   y:sum():backward()
 end)
 leaks("custom functions", function()
-  local F = grad.Function { forward = function(ctx, x)
+  local F = grad.Function {forward = function(ctx, x)
     local y = x:exp()
     ctx:save_for_backward(y, x)
     return y
-  end, backward = function(ctx, g) return g * ctx.saved_tensors[1] end }
-  local x = leaf { 1, 2 }
+  end, backward = function(ctx, g) return g * ctx.saved_tensors[1] end}
+  local x = leaf {1, 2}
   F(x):sum():backward()
   return F(x)
 end)
 leaks("failures", function()
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   pcall(function() (x * 2):backward() end)
   local y = x * 1
   y:register_hook(function() error("no") end)
   pcall(function() (y * y):sum():backward() end)
-  pcall(grad.grad, (x * 2):sum(), leaf { 1 })
+  pcall(grad.grad, (x * 2):sum(), leaf {1})
 end)
 
 -- ---- interrupted and short of memory
 do
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   for n = 1, 60 do
     local y = (x:exp() * x):tanh():sum()
     nacre._fail_alloc(n, true)
@@ -561,7 +561,7 @@ end
 
 -- ---- display
 do
-  local x = nacre.ones(2, { requires_grad = true })
+  local x = nacre.ones(2, {requires_grad = true})
   assert(tostring(x):find("requires_grad", 1, true), tostring(x))
   assert(tostring(x * 2):find("grad <mul>", 1, true), tostring(x * 2))
 end

@@ -8,16 +8,16 @@ local fails, is = C.fails, C.is
 local A = nacre.autograd
 local grad = A.grad
 
-local p = nacre.tensor({ -1, 2 }, { dtype = "float64", requires_grad = true })
-local other = nacre.ones(2, { requires_grad = true })
+local p = nacre.tensor({-1, 2}, {dtype = "float64", requires_grad = true})
+local other = nacre.ones(2, {requires_grad = true})
 local function cube() return p:pow(3):sum() end
 
 -- outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs,
 -- allow_unused
 assert(grad(cube(), p, nil, true, true).requires_grad)
 assert(not grad(cube(), p, nil, true, false).requires_grad)
-is(grad(cube(), p, nacre.tensor(2.0, { dtype = "float64" })), "{6.0,24.0}")
-is(grad({ cube(), cube() }, p, { false, nacre.tensor(2.0) }), "{9.0,36.0}")
+is(grad(cube(), p, nacre.tensor(2.0, {dtype = "float64"})), "{6.0,24.0}")
+is(grad({cube(), cube()}, p, {false, nacre.tensor(2.0)}), "{9.0,36.0}")
 do
   local y = cube()
   grad(y, p, nil, true)
@@ -27,16 +27,16 @@ do
         .. "nacre.autograd.grad(y, x, {retain_graph=true})", grad, y, p)
 end
 do
-  local a, b = grad(p:sum(), { p, other }, nil, nil, false, true, true)
+  local a, b = grad(p:sum(), {p, other}, nil, nil, false, true, true)
   assert(a and b == nil)
-  a, b = grad(p:sum(), { p, other }, { materialize_grads = true })
+  a, b = grad(p:sum(), {p, other}, {materialize_grads = true})
   is(b, "{0.0,0.0}")
-  a, b = grad(p:sum(), { p, other }, { allow_unused = true,
-                                       materialize_grads = true })
+  a, b = grad(p:sum(), {p, other}, {allow_unused = true,
+                                      materialize_grads = true})
   is(b, "{0.0,0.0}")
 end
 fails("grad: input 2 is not used", "{allow_unused=true} gives nil for it",
-      grad, p:sum(), { p, other })
+      grad, p:sum(), {p, other})
 fails("grad: only_inputs", nil, grad, p:sum(), p, nil, nil, nil, false)
 fails("grad: only_inputs must be true or false", nil, grad, p:sum(), p, nil,
       nil, true, 5)
@@ -44,29 +44,29 @@ fails("grad: takes at most 7 arguments, got 8", nil, grad, p:sum(), p, nil, nil,
       true, true, true, "y")
 fails("grad: grad_outputs must be", nil, grad, p:sum(), p, "what")
 fails("grad: the output has a gradient of [1]", nil, grad, p:sum(), p,
-      nacre.tensor { 5. })
+      nacre.tensor {5.})
 fails("grad: grad_outputs are 2, and the outputs 1", nil, grad, p:sum(), p,
-      { false, false })
+      {false, false})
 fails("grad: element 1 of grad_outputs is nil", nil, grad, p:sum(), p,
-      { nil, nil, p })
+      {nil, nil, p})
 fails("grad: outputs must be a tensor or a list of tensors, not an integer",
       nil, grad, 1, 2, 3)
 fails("grad: outputs must be", nil, grad, {}, p)
-fails("grad: inputs must be", nil, grad, p:sum(), { p, 3 })
+fails("grad: inputs must be", nil, grad, p:sum(), {p, 3})
 fails("grad: inputs is missing", nil, grad, p:sum())
 fails("grad: no argument 'retain_graphs', did you mean 'retain_graph'?", nil,
-      grad, p:sum(), p, { retain_graphs = true })
+      grad, p:sum(), p, {retain_graphs = true})
 fails("grad: retain_graph must be true or false", nil, grad, p:sum(), p,
-      { retain_graph = 1 })
+      {retain_graph = 1})
 
 -- backward(tensors, grad_tensors, retain_graph, create_graph, *, inputs)
-A.backward({ p:sum(), (p * 2):sum() })
+A.backward({p:sum(), (p * 2):sum()})
 is(p.grad, "{3.0,3.0}")
 p.grad = nil
-A.backward(p * 2, nacre.tensor({ 1, 0 }, { dtype = "float64" }))
+A.backward(p * 2, nacre.tensor({1, 0}, {dtype = "float64"}))
 is(p.grad, "{2.0,0.0}")
 p.grad = nil
-A.backward((p * other):sum(), { inputs = other })
+A.backward((p * other):sum(), {inputs = other})
 assert(p.grad == nil)
 is(other.grad, "{-1.0,2.0}")
 do
@@ -83,12 +83,12 @@ fails("backward: takes at most 4 arguments, got 5", nil, A.backward, p:sum(),
       nil, nil, false, p)
 
 -- the others
-local double = nacre.tensor({ 0.5 }, { dtype = "float64",
-                                       requires_grad = true })
+local double = nacre.tensor({0.5}, {dtype = "float64",
+                                      requires_grad = true})
 assert(A.gradcheck(nacre.exp, double, 1e-6, 1e-5, 1e-3))
-local wrong = A.Function { name = "wrong",
+local wrong = A.Function {name = "wrong",
   forward = function(_, x) return x * 2 end,
-  backward = function(_, g) return g * 3 end }
+  backward = function(_, g) return g * 3 end}
 assert(not A.gradcheck(wrong, double, 1e-6, 1e-5, 1e-3, false))
 assert(A.gradcheck(wrong, double, 1e-6, 10))
 fails("gradcheck: fn must be a function", nil, A.gradcheck, 3, double)
@@ -99,7 +99,7 @@ fails("gradgradcheck: input 1 is float32", nil, A.gradgradcheck, nacre.exp,
       other)
 fails("Function: definition must be a table", nil, A.Function, 3)
 fails("Function: name must be a text", nil, A.Function,
-      { forward = print, backward = print, name = {} })
+      {forward = print, backward = print, name = {}})
 
 -- what they are made of looks at what it is given, too
 fails("table expected", nil, A._backward, "x")

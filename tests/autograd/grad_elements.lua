@@ -7,7 +7,7 @@ local C = dofile(here .. "../lib/common.lua")
 local fails, is = C.fails, C.is
 
 local function leaf(v)
-  return nacre.tensor(v, { dtype = "float64", requires_grad = true })
+  return nacre.tensor(v, {dtype = "float64", requires_grad = true})
 end
 
 local function gradient(f, v)
@@ -22,28 +22,28 @@ end
 
 -- ---- every way to write a full index
 do
-  is(gradient(function(q) return (q * q):sum() + 5 * q[1] end, { 2, 3 }),
+  is(gradient(function(q) return (q * q):sum() + 5 * q[1] end, {2, 3}),
      "{9.0,6.0}")
-  local p = leaf { -1.2, 1 }
+  local p = leaf {-1.2, 1}
   local f = (1 - p[1]) ^ 2 + 100 * (p[2] - p[1] ^ 2) ^ 2
   f:backward()
-  assert(p.grad:allclose(nacre.tensor({ -215.6, -88 },
-                                      { dtype = "float64" })))
+  assert(p.grad:allclose(nacre.tensor({-215.6, -88},
+                                      {dtype = "float64"})))
   local forms = {
-    function(m) return m[2][1] end, function(m) return m[{ 2, 1 }] end,
+    function(m) return m[2][1] end, function(m) return m[{2, 1}] end,
     function(m) return m(2, 1) end, function(m) return m["2, 1"] end,
     function(m) return m(-1, 1) end, function(m) return m["2, ..., 1"] end,
   }
   for i, element in ipairs(forms) do
     is(gradient(function(m) return 3 * element(m) end,
-                { { 1, 2 }, { 3, 4 } }), "{{0.0,0.0},{3.0,0.0}}")
-    assert(scalar(element(leaf { { 1, 2 }, { 3, 4 } })), i)
+                {{1, 2}, {3, 4}}), "{{0.0,0.0},{3.0,0.0}}")
+    assert(scalar(element(leaf {{1, 2}, {3, 4}})), i)
   end
 end
 
 -- ---- results, views, and going through them
 do
-  local x = leaf { 1, 2, 3 }
+  local x = leaf {1, 2, 3}
   local y = x * 2
   assert(scalar(y[1]) and scalar(x:view(3)[2]) and scalar(x["2:3"][1]))
   is(gradient(function(t)
@@ -52,14 +52,14 @@ do
     for v in t:iter() do sum = sum + v end
     local a, b, c = table.unpack(t)
     return sum + a * b * c
-  end, { 1, 2, 3 }), "{8.0,6.0,6.0}")
+  end, {1, 2, 3}), "{8.0,6.0,6.0}")
   is(gradient(function(t)
-    local z = nacre.zeros(2, { dtype = "float64" })
+    local z = nacre.zeros(2, {dtype = "float64"})
     z[1], z[2] = t[2] * 3, t[1]
     return (z * z):sum()
-  end, { 1, 2 }), "{2.0,36.0}")
+  end, {1, 2}), "{2.0,36.0}")
   -- a view made before its base is recorded
-  local base = nacre.zeros(3, { dtype = "float64" })
+  local base = nacre.zeros(3, {dtype = "float64"})
   local view = base["1:2"]
   assert(view[1] == 0)
   base:add_(x)
@@ -68,21 +68,21 @@ end
 
 -- ---- elsewhere numbers
 do
-  local x = leaf { 1, 2, 3 }
-  assert(nacre.tensor { 5 }[1] == 5 and x:detach()[3] == 3)
+  local x = leaf {1, 2, 3}
+  assert(nacre.tensor {5}[1] == 5 and x:detach()[3] == 3)
   assert(nacre.no_grad(function() return x[2] end) == 2)
   assert(nacre.no_grad(function() return x(2) end) == 2)
   assert((x:gt(1))[1] == false and x:long()[2] == 2)
   local seen
   local y = x * 2
-  y:register_hook(function(g) seen = { g[1], x[3] } end)
+  y:register_hook(function(g) seen = {g[1], x[3]} end)
   y:sum():backward()
   assert(seen[1] == 1 and seen[2] == 3)
 end
 
 -- ---- comparison, and where Lua wants a number
 do
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   assert(x[1] < 2 and x[2] >= x[1] and 1 <= x[1] and not (x[2] < x[1]))
   assert(x[1] ~= 1 and x[1]:item() == 1)
   fails("number expected, got tensor", nil, math.floor, x[1])
@@ -93,9 +93,9 @@ end
 
 -- ---- what is not recorded because recording is off
 fails("nothing is recorded here", nil, function()
-  local x = leaf { 1, 2 }
+  local x = leaf {1, 2}
   x:register_hook(function()
-    leaf { 1 }:sum():backward()
+    leaf {1}:sum():backward()
   end)
   x:sum():backward()
 end)

@@ -12,14 +12,14 @@ local grad = nacre.autograd
 nacre.manual_seed(7)
 
 local function x(...)
-  return nacre.randn({ ... }, { dtype = "float64", requires_grad = true })
+  return nacre.randn({...}, {dtype = "float64", requires_grad = true})
 end
 
 -- name -> list of { function, inputs }
 local cases = {}
 local function case(name, f, ...)
   cases[name] = cases[name] or {}
-  table.insert(cases[name], { f, { ... } })
+  table.insert(cases[name], {f, {...}})
 end
 local function method(name, ...)
   local args = table.pack(...)
@@ -28,7 +28,7 @@ end
 local function list(name, ...)        -- of an operation that takes a list
   local args = table.pack(...)
   return function(...)
-    return nacre[name]({ ... }, table.unpack(args, 1, args.n))
+    return nacre[name]({...}, table.unpack(args, 1, args.n))
   end
 end
 local function all(name, ...)         -- of one that gives a list
@@ -64,12 +64,12 @@ case("view_as", function(t) return t:view_as(nacre.ones(3, 2)) end, x(6))
 case("reshape_as", function(t) return t:t():reshape_as(nacre.ones(6)) end, x(2, 3))
 case("flatten", method("flatten", 2), x(2, 3, 2))
 case("flatten", function(t) return t:t():flatten() end, x(2, 3))
-case("unflatten", method("unflatten", 2, { 2, -1 }), x(2, 6))
+case("unflatten", method("unflatten", 2, {2, -1}), x(2, 6))
 case("diagonal", method("diagonal"), x(3, 4))
 case("diagonal", method("diagonal", -1, 2, 3), x(2, 3, 3))
 case("unbind", all("unbind", 2), x(2, 3))
 case("chunk", all("chunk", 2, -1), x(2, 5))
-case("split", all("split", { 1, 3, 2 }), x(6, 2))
+case("split", all("split", {1, 3, 2}), x(6, 2))
 case("contiguous", function(t) return t:t():contiguous() end, x(2, 3))
 -- joined
 case("cat", list("cat", 2), x(2, 3), x(2, 1), x(2, 2))
@@ -87,21 +87,21 @@ case("min", method("min", -1), x(3, 4))
 case("min", method("min"), x(3, 4))
 case("min", nacre.min, x(3, 4), x(3, 1))
 case("_extreme", function(t) return (nacre._extreme(t, 2, false, true)) end, x(3, 4))
-for _, name in ipairs { "var", "std" } do
+for _, name in ipairs {"var", "std"} do
   case(name, method(name), x(3, 4))
   case(name, method(name, 1), x(3, 4))
-  case(name, method(name, { 1, 3 }, false, true), x(2, 3, 2))
-  case(name, method(name, { dim = 2, correction = 0.5 }), x(3, 4))
+  case(name, method(name, {1, 3}, false, true), x(2, 3, 2))
+  case(name, method(name, {dim = 2, correction = 0.5}), x(3, 4))
 end
-for _, p in ipairs { 1, 2, 3, 0.5, -1, math.huge, -math.huge } do
+for _, p in ipairs {1, 2, 3, 0.5, -1, math.huge, -math.huge} do
   case("norm", method("norm", p), x(3, 2))
   case("norm", method("norm", p, 1, true), x(3, 2))
 end
 case("logsumexp", method("logsumexp", 2), x(3, 4))
-case("logsumexp", method("logsumexp", { 1, 2 }, true), x(3, 4))
+case("logsumexp", method("logsumexp", {1, 2}, true), x(3, 4))
 case("cumsum", method("cumsum", 2), x(3, 4))
 case("cumsum", method("cumsum", 1), x())
-for _, name in ipairs { "softmax", "log_softmax" } do
+for _, name in ipairs {"softmax", "log_softmax"} do
   case(name, method(name, 2), x(3, 4))
   case(name, method(name, 1), x(3, 4))
   case(name, method(name, 1), x())
@@ -113,33 +113,33 @@ case("bmm", nacre.bmm, x(2, 2, 3), x(2, 3, 2))
 case("mv", nacre.mv, x(2, 3), x(3))
 case("dot", nacre.dot, x(3), x(3))
 case("outer", nacre.outer, x(2), x(3))
-local steps = { 2, 1, 1, 0, 1, 2, 4, 5 }   -- stride, padding, dilation, size
-for name, sizes in pairs { _conv = { { 2, 2, 4, 5 }, { 4, 1, 3, 2 } },
-                           _conv_input = { { 2, 4, 2, 3 }, { 4, 1, 3, 2 } } } do
+local steps = {2, 1, 1, 0, 1, 2, 4, 5}   -- stride, padding, dilation, size
+for name, sizes in pairs {_conv = {{2, 2, 4, 5}, {4, 1, 3, 2}},
+                          _conv_input = {{2, 4, 2, 3}, {4, 1, 3, 2}}} do
   case(name, function(a, b) return nacre[name](a, b, steps, 2) end,
        x(table.unpack(sizes[1])), x(table.unpack(sizes[2])))
 end
 case("_conv_weight", function(a, b)
-  return nacre._conv_weight(a, b, { 2, 1, 1, 0, 1, 2, 3, 2 }, 2)
+  return nacre._conv_weight(a, b, {2, 1, 1, 0, 1, 2, 3, 2}, 2)
 end, x(2, 4, 2, 3), x(2, 2, 4, 5))
 case("_unfold", function(a)
-  return nacre._unfold(a, { 2, 1 }, { 2, 1 }, { 1, 0 }, { 1, 2 })
+  return nacre._unfold(a, {2, 1}, {2, 1}, {1, 0}, {1, 2})
 end, x(2, 2, 3, 3))
 case("_fold", function(a)
-  return nacre._fold(a, { 3, 3 }, { 2, 1 }, { 2, 1 }, { 1, 0 }, { 1, 2 })
+  return nacre._fold(a, {3, 3}, {2, 1}, {2, 1}, {1, 0}, {1, 2})
 end, x(2, 4, 6))
 case("_max_pool", function(a)
   return (nacre._max_pool(a, 2, 1, 0, 1))
 end, x(1, 2, 3, 3))
 case("_max_pool_back", function(a)
-  local at = nacre.tensor { { { { 1, 2 }, { 5, 5 } } } }
-  return nacre._max_pool_back(a, at, { 3, 3 }, 2, 1, 0, 1)
+  local at = nacre.tensor {{{{1, 2}, {5, 5}}}}
+  return nacre._max_pool_back(a, at, {3, 3}, 2, 1, 0, 1)
 end, x(1, 1, 2, 2))
 -- rows with a weight an element, a weight a piece, none; over the batch
-for _, s in ipairs { { { 3, 4 }, { 4, 1, 1 } }, { { 3, 4 }, { 4, 1, 2 } },
-                     { { 2, 4, 3 }, { 4, 3, 2 } }, { { 2, 2, 3 }, { 2, 3, 2 } },
-                     { { 3, 2, 17 }, { 2, 17, 2 }, true },
-                     { { 3, 2, 2 }, { 2, 2, 2 }, true } } do
+for _, s in ipairs {{{3, 4}, {4, 1, 1}}, {{3, 4}, {4, 1, 2}},
+                    {{2, 4, 3}, {4, 3, 2}}, {{2, 2, 3}, {2, 3, 2}},
+                    {{3, 2, 17}, {2, 17, 2}, true},
+                    {{3, 2, 2}, {2, 2, 2}, true}} do
   local size, geometry, batch = table.unpack(s)
   for centered = 0, batch and 0 or 1 do
     case("_norm", function(a, w, b)
@@ -151,22 +151,22 @@ for _, s in ipairs { { { 3, 4 }, { 4, 1, 1 } }, { { 3, 4 }, { 4, 1, 2 } },
   end
 end
 case("addmm", nacre.addmm, x(2, 4), x(2, 3), x(3, 4))
-case("addmm", function(a, b, c) return nacre.addmm(a, b, c, { beta = 2, alpha = 3 }) end,
+case("addmm", function(a, b, c) return nacre.addmm(a, b, c, {beta = 2, alpha = 3}) end,
      x(4), x(2, 3), x(3, 4))
-case("addmm", function(a, b, c) return nacre.addmm(a, b, c, { beta = 0 }) end,
+case("addmm", function(a, b, c) return nacre.addmm(a, b, c, {beta = 0}) end,
      x(1, 1), x(2, 3), x(3, 4))
-for _, s in ipairs { { { 3 }, { 3 } }, { { 2, 3 }, { 3 } }, { { 3 }, { 3, 2 } },
-                     { { 2, 3 }, { 3, 2 } }, { { 3 }, { 2, 3, 2 } },
-                     { { 2, 2, 3 }, { 3 } }, { { 2, 2, 3 }, { 3, 2 } },
-                     { { 2, 1, 2, 3 }, { 2, 3, 2 } }, { { 2, 3 }, { 2, 3, 2 } } } do
+for _, s in ipairs {{{3}, {3}}, {{2, 3}, {3}}, {{3}, {3, 2}},
+                    {{2, 3}, {3, 2}}, {{3}, {2, 3, 2}},
+                    {{2, 2, 3}, {3}}, {{2, 2, 3}, {3, 2}},
+                    {{2, 1, 2, 3}, {2, 3, 2}}, {{2, 3}, {2, 3, 2}}} do
   case("matmul", nacre.matmul, x(table.unpack(s[1])), x(table.unpack(s[2])))
 end
 -- the rest
 case("div", nacre.div, x(2, 3), x(3))
-case("div", function(a, b) return nacre.div(a, b, { rounding_mode = "floor" }) end,
+case("div", function(a, b) return nacre.div(a, b, {rounding_mode = "floor"}) end,
      x(2, 3), x(3))
 case("clamp", method("clamp", -0.5, 0.5), x(3, 4))
-case("clamp", method("clamp", { max = 0.5 }), x(3, 4))
+case("clamp", method("clamp", {max = 0.5}), x(3, 4))
 case("clamp", nacre.clamp, x(3, 4), x(4), x(3, 1))
 case("copy_", function(a, b) return (a * 1):copy_(b * b) end, x(2, 3), x(3))
 case("fill_", function(a) return (a * 2):fill_(3) + a end, x(2, 3))
@@ -174,16 +174,16 @@ case("zero_", function(a) return (a * 2):zero_() + a * a end, x(2, 3))
 
 -- order statistics, scans, special functions
 local function positive(...) return (x(...):detach():abs() + 0.6):requires_grad_() end
-for _, name in ipairs { "sort", "topk", "kthvalue", "median", "nanmedian", "cummax",
-                        "cummin", "mode" } do
-  local k = (name == "topk" or name == "kthvalue") and { 2 } or {}
+for _, name in ipairs {"sort", "topk", "kthvalue", "median", "nanmedian", "cummax",
+                       "cummin", "mode"} do
+  local k = (name == "topk" or name == "kthvalue") and {2} or {}
   k[#k + 1] = 2
   case(name, function(t) return (nacre[name](t, table.unpack(k))) end, x(3, 4))
 end
 case("median", method("median"), x(3, 3))
 case("nanmedian", method("nanmedian"), x(3, 4))
 case("msort", method("msort"), x(4, 2))
-for _, name in ipairs { "quantile", "nanquantile" } do
+for _, name in ipairs {"quantile", "nanquantile"} do
   case(name, method(name, 0.4), x(3, 4))
   case(name, method(name, 0.7, 2, true), x(3, 4))
 end
@@ -192,7 +192,7 @@ case("logcumsumexp", method("logcumsumexp", 1), x(3, 4))
 case("diff", method("diff"), x(3, 4))
 case("diff", method("diff", 2, 1), x(4, 2))
 case("nanmean", method("nanmean", 1), x(3, 4))
-for _, name in ipairs { "var_mean", "std_mean" } do
+for _, name in ipairs {"var_mean", "std_mean"} do
   case(name, method(name, 1), x(3, 4))
 end
 case("aminmax", method("aminmax"), x(3, 4))
@@ -212,19 +212,19 @@ case("softmin", method("softmin", 2), x(3, 4))
 case("double", method("double"), x(2))
 
 -- indexing
-local at, again = nacre.tensor { 2, 1, 2, 2 }, nacre.tensor { { 1, 3 }, { 3, 3 } }
+local at, again = nacre.tensor {2, 1, 2, 2}, nacre.tensor {{1, 3}, {3, 3}}
 case("[]", function(t) return t[2] end, x(3, 2))
-case("[]", function(t) return t[{ {}, { 1, 3, 2 } }] end, x(3, 4))
+case("[]", function(t) return t[{{}, {1, 3, 2}}] end, x(3, 4))
 case("[]", function(t) return t["2:3, -1"] end, x(3, 4))
 case("[]", function(t) return t["..., newaxis, 1"] end, x(3, 4))
 case("[]", function(t) return t[at] end, x(3, 2))
 case("[]", function(t) return t[again] end, x(3, 2))
-case("[]", function(t) return t[{ {}, again }] end, x(2, 3))
-case("[]", function(t) return t[{ at, at }] end, x(3, 2))
-case("[]", function(t) return t[{ at, {}, at }] end, x(3, 2, 2))
-case("[]", function(t) return t:t()[{ at, 1 }] end, x(3, 2))
+case("[]", function(t) return t[{{}, again}] end, x(2, 3))
+case("[]", function(t) return t[{at, at}] end, x(3, 2))
+case("[]", function(t) return t[{at, {}, at}] end, x(3, 2, 2))
+case("[]", function(t) return t:t()[{at, 1}] end, x(3, 2))
 case("[]", function(t) return t[t:gt(0)] end, x(3, 4))
-case("[]", function(t) return t[{ { 1, 2 }, nacre.tensor { true, false, true } }] end,
+case("[]", function(t) return t[{{1, 2}, nacre.tensor {true, false, true}}] end,
      x(3, 3))
 case("[]=", function(t, v)
   local y = t * 1
@@ -233,23 +233,23 @@ case("[]=", function(t, v)
 end, x(3, 2), x(2))
 case("[]=", function(t, v)
   local y = t * 1
-  y[{ {}, 2 }] = v * v
-  y[{ 1, 1 }] = 5
+  y[{{}, 2}] = v * v
+  y[{1, 1}] = 5
   return y
 end, x(3, 2), x())
 case("[]=", function(v)
-  local y = nacre.zeros(3, { dtype = "float64" })
+  local y = nacre.zeros(3, {dtype = "float64"})
   y["2:3"] = v
   return y * y
 end, x(1, 2))
 case("[]=", function(t, v)
   local y = t * t
-  y[nacre.tensor { 3, 1 }] = v
+  y[nacre.tensor {3, 1}] = v
   return y * y
 end, x(4, 2), x(2, 2))
 case("[]=", function(t, v)
   local y = t * t
-  y[{ {}, nacre.tensor { 1, 2 } }] = v
+  y[{{}, nacre.tensor {1, 2}}] = v
   return y * y
 end, x(3, 2), x(2))
 case("[]=", function(t, v)
@@ -266,7 +266,7 @@ end, x(3, 2), x(3))
 case("[]=", function(t) local y = t * t; y[t:lt(0)] = 2; return y * t end, x(3, 2))
 
 -- in place, on tensors and on views
-for _, name in ipairs { "exp", "sin", "square", "tanh", "sigmoid", "reciprocal" } do
+for _, name in ipairs {"exp", "sin", "square", "tanh", "sigmoid", "reciprocal"} do
   case(name .. "_", function(t) local y = t * 2; y[name .. "_"](y); return y * t end,
        x(2, 3))
   case(name .. "_", function(t)
@@ -276,7 +276,7 @@ for _, name in ipairs { "exp", "sin", "square", "tanh", "sigmoid", "reciprocal" 
     return y * t, row
   end, x(2, 3))
 end
-for _, name in ipairs { "add", "mul", "sub", "true_divide", "atan2" } do
+for _, name in ipairs {"add", "mul", "sub", "true_divide", "atan2"} do
   case(name .. "_", function(t, u)
     local y = t * 2
     y[name .. "_"](y, u)
@@ -294,8 +294,8 @@ case("mul_", function(t) local y = t * 1; y:mul_(y); return y end, x(3))
 case("cumsum_", function(t) local y = t * t; y:cumsum_(1); return y * t end, x(3))
 case("clamp_", function(t) local y = t * t; y[1]:clamp_(0.2, 0.6); return y * t end, x(2, 3))
 case("out", function(t, u)
-  local y = nacre.zeros(2, 3, { dtype = "float64" })
-  nacre.mul(t, u, { out = y })
+  local y = nacre.zeros(2, 3, {dtype = "float64"})
+  nacre.mul(t, u, {out = y})
   return y
 end, x(2, 3), x(3))
 
@@ -303,7 +303,7 @@ dofile(here .. "grad_index_cases.lua")(case, x, method, list, all)
 
 -- ---- the walk
 
-local unsmooth = { copy_ = false }
+local unsmooth = {copy_ = false}
 local chosen = arg and arg[1]
 local done = {}
 for name, of in pairs(cases) do
@@ -326,9 +326,9 @@ local function families()
   file:close()
   return text:gmatch("OPERATOR%(([%w_]+),%s*(%u+),")
 end
-local random = { uniform_ = true, normal_ = true, bernoulli_ = true,
-                 exponential_ = true, cauchy_ = true, log_normal_ = true,
-                 geometric_ = true, random_ = true }
+local random = {uniform_ = true, normal_ = true, bernoulli_ = true,
+                exponential_ = true, cauchy_ = true, log_normal_ = true,
+                geometric_ = true, random_ = true}
 for name, class in families() do
   if class ~= "NOGRAD" and not random[name] then
     check(done[name], "no case for the gradient of %s", name)
@@ -336,8 +336,8 @@ for name, class in families() do
 end
 
 local t = x(3)
-for _, y in ipairs { t:argmax(), t:isclose(t), t:zeros_like(), t:nonzero(), t:gt(0),
-                     t:randn_like(), nacre.tensor(t), t:detach() } do
+for _, y in ipairs {t:argmax(), t:isclose(t), t:zeros_like(), t:nonzero(), t:gt(0),
+                    t:randn_like(), nacre.tensor(t), t:detach()} do
   check(not y.requires_grad, "%s requires a gradient", tostring(y))
 end
 

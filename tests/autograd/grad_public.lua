@@ -29,12 +29,12 @@ local given, made, place
 local function input(create)
   return function(...)
     place = place + 1
-    if not given then made[place] = create({ ... }) end
+    if not given then made[place] = create({...}) end
     return (given or made)[place]
   end
 end
 
-local float64 = { dtype = "float64" }
+local float64 = {dtype = "float64"}
 local function normal(size) return nacre.randn(size, float64) end
 local function between(low, high)
   return function(size)
@@ -60,12 +60,12 @@ local function inplace(f)
   return function(self, ...) return f(self * 1, ...) end
 end
 
-setmetatable(names, { __index = function(_, name)
+setmetatable(names, {__index = function(_, name)
   local method = methods[name]
   if name:sub(-1) == "_" then return inplace(method) end
   local f = rawget(nacre._functions, name)
   return type(f) ~= "string" and f or method    -- float is a dtype here
-end })
+end})
 
 -- ---- evaluating lines
 
@@ -94,7 +94,7 @@ local function compiled(text)
   if not ok then return nil, first end
   local inputs = made
   return function(...)
-    local results = call({ ... })
+    local results = call({...})
     for i, y in ipairs(results) do
       -- what was written in place is part of a larger graph here
       results[i] = y:is_floating_point() and y.requires_grad and y * 1 or y
@@ -139,7 +139,7 @@ local function constant(text, inputs, results)
     if y.requires_grad then
       check(text:find "^[%w_.]+_%(",
             "%s: the result requires a gradient", text)
-      local got = grad._backward({ y }, { y:ones_like() }, of, true)
+      local got = grad._backward({y}, {y:ones_like()}, of, true)
       for i = 1, #of do
         check(not got[i] or got[i]:eq(0):all():item(),
               "%s: a gradient to input %d", text, i)
@@ -164,9 +164,9 @@ local function claims(info)
   return claim
 end
 
-local operand = { tensor = true, operand = true, inplace = true,
-                  dimortensor = true, tensors = true }
-local taken = { operands = true, matrices = true, data = true }
+local operand = {tensor = true, operand = true, inplace = true,
+                 dimortensor = true, tensors = true}
+local taken = {operands = true, matrices = true, data = true}
 
 local function takestensors(info)
   for _, p in ipairs(info.params or {}) do
@@ -191,9 +191,9 @@ local function givestensors(info)
 end
 
 -- These change what a tensor is, not its value; or need a CUDA device.
-local apart = { requires_grad_ = true, resize_ = true,
-                resize_as_ = true, set_ = true,
-                cuda = true, pin_memory = true }
+local apart = {requires_grad_ = true, resize_ = true,
+               resize_as_ = true, set_ = true,
+               cuda = true, pin_memory = true}
 
 -- ---- the walk
 
@@ -203,7 +203,7 @@ local lines = {}              -- name -> list of { text, options }
 local function line(name, text, with)
   name = name:match "([%w_.]+)%(" or name
   lines[name] = lines[name] or {}
-  table.insert(lines[name], { text, with })
+  table.insert(lines[name], {text, with})
 end
 
 local all = dofile(here .. "grad_public_calls.lua"):gsub("\n  ", " ")
@@ -247,7 +247,7 @@ local function spoken(info, list, claim)
   end
 end
 
-local seen, counts = {}, { rows = 0, families = 0, yes = 0, no = 0 }
+local seen, counts = {}, {rows = 0, families = 0, yes = 0, no = 0}
 
 local function operation(f, path)
   local info = f and nacre._info(f) or nacre._info(path)
@@ -280,8 +280,8 @@ local function operation(f, path)
 end
 
 for _, name in ipairs(nacre._names(true)) do operation(nil, name) end
-for _, space in ipairs { "_functions", "_methods", "linalg", "nn.functional",
-                         "autograd", "cuda" } do
+for _, space in ipairs {"_functions", "_methods", "linalg", "nn.functional",
+                        "autograd", "cuda"} do
   local t = nacre
   for word in space:gmatch "[^.]+" do t = t[word] end
   for name, f in next, t do
@@ -300,7 +300,7 @@ end
 -- A function that loses its gradient does not pass for one without inputs.
 local lost = function(t) return t:detach() * 2 end
 local leaf = nacre.ones(2, float64):requires_grad_()
-check(not pcall(grad.gradcheck, lost, { leaf }),
+check(not pcall(grad.gradcheck, lost, {leaf}),
       "gradcheck: a gradient that is lost is not found")
 -- Nor does one whose second derivative is not that of its first.
 local cube = grad.Function {
@@ -311,9 +311,9 @@ local cube = grad.Function {
   backward = function(ctx, g)
     local t = ctx.saved_tensors[1]
     return g * 3 * t:detach() * t
-  end }
-check(pcall(grad.gradcheck, cube, { leaf }) and
-      not pcall(second_order, cube, { leaf }),
+  end}
+check(pcall(grad.gradcheck, cube, {leaf}) and
+      not pcall(second_order, cube, {leaf}),
       "second_order: a wrong second derivative is not found")
 
 assert(failures == 0, failures .. " are not as they say")

@@ -9,8 +9,8 @@ local cuda = nacre.cuda
 if not cuda.is_available() then skip(cuda.why()) end
 
 local n = 200
-local host = nacre.randn(n, n, { dtype = "float64" })
-local twist = nacre.randn(n, n, { dtype = "float64" })
+local host = nacre.randn(n, n, {dtype = "float64"})
+local twist = nacre.randn(n, n, {dtype = "float64"})
 
 -- A chain of which each step takes what the one before has made.
 local function forward(x, w)
@@ -90,7 +90,7 @@ function programs.several_outputs(s, current, t)
   t:wait_stream(current)
   cuda.stream(s, function() a = forward(x, w):sum() / 2 end)
   cuda.stream(t, function() b = forward(x, w):sum() / 2 end)
-  local g = { nacre.autograd.grad({ a, b }, { x }) }
+  local g = {nacre.autograd.grad({a, b}, {x})}
   return g[1], g[1] * 1
 end
 
@@ -107,7 +107,7 @@ end
 -- A gradient onto one that another stream made.
 function programs.accumulated(s, current, t)
   local x, w = given()
-  for _, stream in ipairs { s, t } do
+  for _, stream in ipairs {s, t} do
     local loss
     stream:wait_stream(current)
     cuda.stream(stream, function() loss = forward(x, w):sum() / 2 end)
@@ -122,7 +122,7 @@ function programs.of_gradients(s, current, t)
   s:wait_stream(current)
   cuda.stream(s, function() loss = forward(x, w):sum() end)
   cuda.stream(t, function()
-    g = nacre.autograd.grad(loss, x, { create_graph = true })
+    g = nacre.autograd.grad(loss, x, {create_graph = true})
   end)
   local back = g:sum() * 0 + loss
   back:backward()

@@ -16,23 +16,23 @@ assert(cuda.current_device() == 0)
 
 -- ---- there and back
 
-local a = nacre.tensor { { 1, 2, 3 }, { 4, 5, 6.5 } }
+local a = nacre.tensor {{1, 2, 3}, {4, 5, 6.5}}
 local g = a:cuda()
 assert(g.device == GPU and g.is_cuda and g:get_device() == 0)
 assert(a.device == "cpu" and not a.is_cuda and a:get_device() == -1)
 assert(rawequal(g:cuda(), g) and rawequal(g:cuda(0), g))
 assert(rawequal(g:to("cuda"), g) and rawequal(g:to(GPU), g))
 assert(g:cpu().device == "cpu" and g:cpu() == a)
-for _, same in ipairs { a:cuda(0), a:cuda("cuda"), a:cuda { device = 0 },
-                        a:to(0), a:to(GPU), a:to { device = GPU }, a:to(g),
-                        a:cuda(0, true), a:cuda { non_blocking = true },
-                        a:to("cuda", true), a:to("auto"),
-                        nacre.tensor(a, { device = "cuda" }) } do
+for _, same in ipairs {a:cuda(0), a:cuda("cuda"), a:cuda {device = 0},
+                       a:to(0), a:to(GPU), a:to {device = GPU}, a:to(g),
+                       a:cuda(0, true), a:cuda {non_blocking = true},
+                       a:to("cuda", true), a:to("auto"),
+                       nacre.tensor(a, {device = "cuda"})} do
   assert(same.device == GPU and same:cpu() == a)
 end
 for _, dtype in ipairs(C.dtypes) do
-  for _, size in ipairs { {}, { 0 }, { 5 }, { 3, 0 }, { 3, 4 }, { 2, 3, 4 } } do
-    local t = nacre.ones(size, { dtype = dtype })
+  for _, size in ipairs {{}, {0}, {5}, {3, 0}, {3, 4}, {2, 3, 4}} do
+    local t = nacre.ones(size, {dtype = dtype})
     local there = t:cuda()
     assert(there.dtype == dtype and C.text(there:size()) == C.text(size))
     assert(there:cpu() == t, dtype)
@@ -46,13 +46,13 @@ is(nacre.ones(1, 2):expand(3, 2):cuda(), "{{1.0,1.0},{1.0,1.0},{1.0,1.0}}")
 -- type and device at once
 local h = a:to("cuda", "float16")
 assert(h.dtype == "float16" and h.device == GPU)
-h = a:to(nacre.ones(1, { dtype = "int32", device = GPU }))
+h = a:to(nacre.ones(1, {dtype = "int32", device = GPU}))
 assert(h.dtype == "int32" and h.device == GPU)
 is(h, "{{1,2,3},{4,5,6}}")
 assert(a:type_as(h).device == GPU)
 assert(g:double().device == GPU and g:double().dtype == "float64")
 -- copies are asked for
-assert(not C.shares(g:to { copy = true }, g) and C.shares(g:to(GPU), g))
+assert(not C.shares(g:to {copy = true}, g) and C.shares(g:to(GPU), g))
 assert(not C.shares(g:to("cuda", false, true), g))
 local big = nacre.randn(1000, 1200)
 assert(big:cuda():cpu() == big)
@@ -62,51 +62,51 @@ assert(big:cuda():cpu() == big)
 local p = a:pin_memory()
 assert(p:is_pinned() and not a:is_pinned() and p.device == "cpu" and p == a)
 assert(rawequal(p:pin_memory(), p) and p[1]:is_pinned())
-local q = p:cuda { non_blocking = true }
+local q = p:cuda {non_blocking = true}
 assert(q:cpu() == a)
 local back = nacre.zeros(2, 3):pin_memory()
 back:copy_(g * 2, true)
 cuda.synchronize()
 assert(back == a * 2)
 fails("page-locked", nil, g.pin_memory, g)
-for _, made in ipairs { nacre.empty(2, 3, { pin_memory = true }),
-                        nacre.zeros({ 2, 3 }, { pin_memory = true }),
-                        nacre.zeros_like(a, { pin_memory = true }),
-                        nacre.tensor({ 1, 2 }, { pin_memory = true }) } do
+for _, made in ipairs {nacre.empty(2, 3, {pin_memory = true}),
+                       nacre.zeros({2, 3}, {pin_memory = true}),
+                       nacre.zeros_like(a, {pin_memory = true}),
+                       nacre.tensor({1, 2}, {pin_memory = true})} do
   assert(made:is_pinned() and made.device == "cpu")
 end
-p = nacre.ones(2, { pin_memory = true, requires_grad = true })
+p = nacre.ones(2, {pin_memory = true, requires_grad = true})
 assert(p:is_pinned() and p.requires_grad and p.is_leaf)
 is(p:detach(), "{1.0,1.0}")
-assert(not nacre.ones(2, { pin_memory = false }):is_pinned())
-fails("page-locked", nil, nacre.ones, 2, { pin_memory = true, device = GPU })
+assert(not nacre.ones(2, {pin_memory = false}):is_pinned())
+fails("page-locked", nil, nacre.ones, 2, {pin_memory = true, device = GPU})
 fails("pin_memory must be true or false", nil, nacre.ones, 2,
-      { pin_memory = 1 })
-fails("did you mean 'pin_memory'", nil, nacre.ones, 2, { pin_memry = true })
-fails("t:pin_memory()", nil, nacre.load, "x.npy", { pin_memory = true })
+      {pin_memory = 1})
+fails("did you mean 'pin_memory'", nil, nacre.ones, 2, {pin_memry = true})
+fails("t:pin_memory()", nil, nacre.load, "x.npy", {pin_memory = true})
 p = a:pin_memory()
 
 -- ---- creation
 
 for name, args in pairs {
-  zeros = { 2, 3 }, ones = { 2, 3 }, empty = { 2, 3 }, rand = { 2, 3 },
-  randn = { 2, 3 }, full = { { 2 }, 7 }, arange = { 5 }, linspace = { 0, 1, 5 },
-  range = { 1, 5 }, eye = { 3 }, randperm = { 6 }, randint = { 0, 9, { 4 } },
-  tensor = { { 1, 2 } },
+  zeros = {2, 3}, ones = {2, 3}, empty = {2, 3}, rand = {2, 3},
+  randn = {2, 3}, full = {{2}, 7}, arange = {5}, linspace = {0, 1, 5},
+  range = {1, 5}, eye = {3}, randperm = {6}, randint = {0, 9, {4}},
+  tensor = {{1, 2}},
 } do
-  args[#args + 1] = { device = GPU }
+  args[#args + 1] = {device = GPU}
   assert(nacre[name](table.unpack(args)).device == GPU, name)
 end
 assert(nacre.zeros_like(g).device == GPU)
-assert(nacre.zeros_like(g, { device = "cpu" }).device == "cpu")
-assert(nacre.ones_like(a, { device = GPU }).device == GPU)
-is(nacre.arange(2, 8, 2, { device = GPU }), "{2,4,6}")
+assert(nacre.zeros_like(g, {device = "cpu"}).device == "cpu")
+assert(nacre.ones_like(a, {device = GPU}).device == GPU)
+is(nacre.arange(2, 8, 2, {device = GPU}), "{2,4,6}")
 assert(nacre.tensor(g).device == GPU, "a tensor's copy stays where it is")
-for _, name in ipairs { "rand", "randn" } do
+for _, name in ipairs {"rand", "randn"} do
   nacre.manual_seed(3)
   local x = nacre[name](1000)
   nacre.manual_seed(3)
-  local y = nacre[name](1000, { device = GPU }):cpu()
+  local y = nacre[name](1000, {device = GPU}):cpu()
   assert(nacre.allclose(x, y, 1e-6, 1e-6), name .. ": a seed gives the same")
 end
 
@@ -114,9 +114,9 @@ end
 
 nacre.set_default_device "cuda"
 assert(nacre.get_default_device() == GPU)
-assert(nacre.zeros(2).device == GPU and nacre.tensor({ 1 }).device == GPU)
+assert(nacre.zeros(2).device == GPU and nacre.tensor({1}).device == GPU)
 assert(nacre.randn(2, 2):mm(nacre.eye(2)).device == GPU)
-assert(nacre.zeros(2, { device = "cpu" }).device == "cpu")
+assert(nacre.zeros(2, {device = "cpu"}).device == "cpu")
 assert(nacre.tensor(a).device == "cpu")
 nacre.set_default_device(nil)
 assert(nacre.get_default_device() == "cpu" and nacre.zeros(2).device == "cpu")
@@ -128,7 +128,7 @@ assert(nacre.device("cuda", 0) == GPU and nacre.device(0) == GPU)
 assert(nacre.device(0.0) == GPU and a:cuda(0.0).device == GPU)
 assert(nacre.device "cpu:0" == "cpu" and nacre.device("cpu", 0) == "cpu")
 assert(a:to(GPU, nil, true).device == GPU, "no dtype; and non_blocking")
-for _, name in ipairs { "gpu", "CUDA", "cuda:", "cuda:x", "cpu:1" } do
+for _, name in ipairs {"gpu", "CUDA", "cuda:", "cuda:x", "cpu:1"} do
   local e = fails("no device is called '" .. name .. "'", nil, nacre.device,
                   name)
   assert(e.hint:find("cuda:0", 1, true), e.hint)
@@ -139,10 +139,10 @@ fails("not a tensor", nil, nacre.device, a)
 
 -- ---- values, and writing them
 
-assert(g[{ 2, 3 }] == 6.5 and g:sum():item() == 21.5)
+assert(g[{2, 3}] == 6.5 and g:sum():item() == 21.5)
 assert(g:eq(g):all():item() == true and #g == 2)
-assert(math.type(nacre.arange(3, { device = GPU })[3]) == "integer")
-g[{ 1, 1 }] = 10
+assert(math.type(nacre.arange(3, {device = GPU})[3]) == "integer")
+g[{1, 1}] = 10
 g[2] = a[1]                      -- from the other side of the bus
 is(g, "{{10.0,2.0,3.0},{1.0,2.0,3.0}}")
 g[g:gt(2)] = 0
@@ -155,9 +155,9 @@ assert(c == a)
 c:copy_(g:t():t(), true)
 assert(c == a)
 is(nacre.zeros(3, 2):copy_(g:t()), "{{1.0,4.0},{2.0,5.0},{3.0,6.5}}")
-is(nacre.zeros(2, 3, { dtype = "int64", device = GPU }):copy_(a),
+is(nacre.zeros(2, 3, {dtype = "int64", device = GPU}):copy_(a),
    "{{1,2,3},{4,5,6}}")
-is(nacre.zeros(2, 3, { dtype = "int64" }):copy_(g), "{{1,2,3},{4,5,6}}")
+is(nacre.zeros(2, 3, {dtype = "int64"}):copy_(g), "{{1,2,3},{4,5,6}}")
 local rows = {}
 for i, row in pairs(g) do rows[i] = row:sum():item() end
 assert(rows[1] == 6 and rows[2] == 15.5)
@@ -170,14 +170,14 @@ assert(e.args[1].device == GPU and e.args[2].device == "cpu")
 assert(e.hint:find("cpu", 1, true) and e.hint:find(GPU, 1, true), e.hint)
 fails("different devices", nil, function() return g + b end)
 fails("different devices", nil, nacre.mm, g, b:t())
-fails("different devices", nil, nacre.cat, { g, b })
+fails("different devices", nil, nacre.cat, {g, b})
 fails("different devices", nil, nacre.where, g:gt(0), b, g)
 fails("different devices", nil, g.add_, g, b)
-fails("the result is on cuda:0", nil, nacre.add, g, g, { out = b })
-for name, args in pairs { sum = {}, mean = { 1 }, softmax = { 2 }, argmax = {},
-                          cumsum = { 1 }, mm = { g:t() }, norm = {} } do
+fails("the result is on cuda:0", nil, nacre.add, g, g, {out = b})
+for name, args in pairs {sum = {}, mean = {1}, softmax = {2}, argmax = {},
+                         cumsum = {1}, mm = {g:t()}, norm = {}} do
   local want = g[name](g, table.unpack(args))
-  args[#args + 1] = { out = want:cpu() }
+  args[#args + 1] = {out = want:cpu()}
   fails("on cpu", nil, g[name], g, table.unpack(args))
 end
 is(g:sum():cpu() + 1, "22.5")
@@ -217,29 +217,29 @@ agree("logsumexp", function(t) return t:logsumexp(1) end, true)
 agree("norm", function(t) return t:norm(), t:norm(1, 2) end, true)
 agree("cumsum", function(t) return t:cumsum(1), t:cumsum(2) end, true)
 agree("mm", function(t) return t:mm(t:t()), t:t():mm(t) end, true)
-agree("bmm", function(t) return nacre.stack { t, t }:matmul(t:t()) end, true)
+agree("bmm", function(t) return nacre.stack {t, t}:matmul(t:t()) end, true)
 agree("integers", function(t)
   return t:mul(9):long():mm(t:t():mul(9):long())
 end)
 agree("mv", function(t) return t:mv(t[1]), t[1]:dot(t[2]) end, true)
-agree("cat", function(t) return nacre.cat({ t, t }, 2), t .. t end)
-agree("stack", function(t) return nacre.stack({ t, t }, 2) end)
+agree("cat", function(t) return nacre.cat({t, t}, 2), t .. t end)
+agree("stack", function(t) return nacre.stack({t, t}, 2) end)
 agree("tile", function(t) return t:tile(2, 3) end)
 agree("index", function(t)
-  return t[{ { 2, 9 }, { 1, -1, 2 } }], t[nacre.tensor { 3, 1, -1 }],
-         t[{ nacre.tensor { 3, 1 }, nacre.tensor { 2, 2 } }], t[t:gt(0)]
+  return t[{{2, 9}, {1, -1, 2}}], t[nacre.tensor {3, 1, -1}],
+         t[{nacre.tensor {3, 1}, nacre.tensor {2, 2}}], t[t:gt(0)]
 end)
 agree("index on the device", function(t)
-  return t[nacre.tensor({ 3, 1, -1 }, { device = t.device })]
+  return t[nacre.tensor({3, 1, -1}, {device = t.device})]
 end)
 agree("nonzero", function(t) return t:gt(1):nonzero() end)
 agree("casts", function(t)
   return t:half(), t:bfloat16(), t:long(), t:bool(), t:double(), t:byte()
 end)
-agree("div", function(t) return t:div(t[1], { rounding_mode = "floor" }) end)
+agree("div", function(t) return t:div(t[1], {rounding_mode = "floor"}) end)
 agree("clamp", function(t) return t:clamp(-1, 1), t:clamp(nil, t[1]) end)
 agree("linspace", function(t)
-  return nacre.linspace(0, 1, 77, { device = t.device })
+  return nacre.linspace(0, 1, 77, {device = t.device})
 end, true)
 assert(nacre.equal(y, y:clone()) and y == y:clone() and not (y == y + 1))
 assert(nacre.allclose(y, y + 1e-9))
@@ -249,11 +249,11 @@ assert(nacre.allclose(y, y + 1e-9))
 local path = os.tmpname()
 nacre.save(path, y)
 assert(nacre.load(path).device == "cpu" and nacre.load(path) == x)
-assert(nacre.load(path, { device = GPU }).device == GPU)
+assert(nacre.load(path, {device = GPU}).device == GPU)
 os.remove(path)
 local text = tostring(a:cuda())
 assert(text == tostring(a):gsub("cpu", GPU), text)
-assert(tostring(nacre.tensor(2, { device = GPU })) == "2  int64[] cuda:0")
+assert(tostring(nacre.tensor(2, {device = GPU})) == "2  int64[] cuda:0")
 assert(tostring(p):find("pinned", 1, true))
 local s, t = nacre._summary(x), nacre._summary(y)
 assert(s.min == t.min and s.max == t.max and s.n == t.n)
@@ -270,15 +270,15 @@ assert(props.total_memory > 0 and props.multi_processor_count > 0)
 assert(cuda.device(0, function(...) return select("#", ...), ... end, 1, nil)
        == 2)
 -- arguments by name, as everywhere
-for _, name in ipairs { "get_device_name", "memory_allocated", "mem_get_info",
-                        "synchronize", "memory_summary", "current_stream",
-                        "get_device_capability", "default_stream" } do
-  cuda[name] { device = 0 }
-  fails("no argument 'devise'", nil, cuda[name], { devise = 0 })
-  fails("there is no cuda:99", nil, cuda[name], { device = 99 })
+for _, name in ipairs {"get_device_name", "memory_allocated", "mem_get_info",
+                       "synchronize", "memory_summary", "current_stream",
+                       "get_device_capability", "default_stream"} do
+  cuda[name] {device = 0}
+  fails("no argument 'devise'", nil, cuda[name], {devise = 0})
+  fails("there is no cuda:99", nil, cuda[name], {device = 99})
 end
-cuda.set_device { device = GPU }
-cuda.manual_seed { seed = 3 }
+cuda.set_device {device = GPU}
+cuda.manual_seed {seed = 3}
 assert(nacre.initial_seed() == 3)
 fails("cuda.manual_seed: seed must be an integer", nil, cuda.manual_seed, "x")
 fails("there is no cuda:99", nil, a.cuda, a, 99)
@@ -299,8 +299,8 @@ nacre.synchronize()
 print "ok"
 -- what a kernel finds wrong is told under the name of the operation
 if os.getenv "NACRE_CUDA_SYNC" then
-  local seven, none = nacre.tensor({ 7 }, { device = GPU }),
-                      nacre.tensor({ 0 }, { device = GPU })
+  local seven, none = nacre.tensor({7}, {device = GPU}),
+                      nacre.tensor({0}, {device = GPU})
   fails("trunc_divide: integer division by zero", nil, seven.trunc_divide,
         seven, none)
   fails("remainder: integer division by zero", nil, seven.remainder, seven,

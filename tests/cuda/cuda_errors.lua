@@ -9,8 +9,8 @@ local C = dofile(here .. "../lib/common.lua")
 local cuda, fails = nacre.cuda, C.fails
 if not cuda.is_available() then skip(cuda.why()) end
 
-local g = nacre.arange(12, { device = 0 }):view(3, 4)
-local function index(...) return nacre.tensor({ ... }, { device = 0 }) end
+local g = nacre.arange(12, {device = 0}):view(3, 4)
+local function index(...) return nacre.tensor({...}, {device = 0}) end
 
 -- The work raises text, at the latest when the device is waited for, and is
 -- then forgotten.
@@ -33,7 +33,7 @@ assert(e.code == "EINDEX")
 late("index -4 is outside dim 1 of size 3", function() return g[index(-4)] end)
 late("index 0", function() return g[index(1, 0, 2)] end)
 late("index 5 is outside dim 2 of size 4", function()
-  return g[{ {}, index(5) }]
+  return g[{{}, index(5)}]
 end)
 local copy = g:clone()
 late("index 9", function() copy[index(9)] = 1 end)
@@ -48,10 +48,10 @@ late("index 9", function()
 end)
 
 -- who waits is not who failed
-for _, wait in ipairs { g.cpu, g.totable, tostring,
-                        function() nacre.synchronize() end,
-                        function(t) return t:sum():item() end,
-                        function(t) return t:nonzero() end } do
+for _, wait in ipairs {g.cpu, g.totable, tostring,
+                       function() nacre.synchronize() end,
+                       function(t) return t:sum():item() end,
+                       function(t) return t:nonzero() end} do
   local y = g[index(9)]
   local ok, err = pcall(wait, y)
   if ok then ok, err = pcall(cuda.synchronize) end
@@ -74,8 +74,8 @@ local mixed = {
   function() return nacre.outer(half[1], x[1]) end,
   function() return nacre.where(half:gt(0), half, x) end,
   function() return nacre.where(x:gt(0), half, half) end,
-  function() return nacre.cat { half, x } end,
-  function() return nacre.stack { half, x } end,
+  function() return nacre.cat {half, x} end,
+  function() return nacre.stack {half, x} end,
   function() return half .. x end,
   function() return half:masked_fill(x:gt(0), 1) end,
   function() return half:clamp(x) end, function() return half:lerp(x, 0.5) end,
@@ -83,7 +83,7 @@ local mixed = {
   function() return half == x end, function() return half:allclose(x) end,
   function() return half:clone():add_(x) end,
   function() return half:clone():pow_(x) end,
-  function() return nacre.add(half, x, { out = half:clone() }) end,
+  function() return nacre.add(half, x, {out = half:clone()}) end,
   function() return nacre.einsum("ij,kj->ik", half, x) end,
   function() return nacre.tensordot(half, x, 2) end,
   function() return nacre.kron(half, x) end,
@@ -93,8 +93,8 @@ local mixed = {
   function() return nacre.isin(half, x) end,
   function() return F.linear(half, x) end,
   function() return F.mse_loss(half, x) end,
-  function() return F.cross_entropy(half, nacre.tensor { 1, 2, 3 }) end,
-  function() return F.layer_norm(half, { 4 }, x[1]) end,
+  function() return F.cross_entropy(half, nacre.tensor {1, 2, 3}) end,
+  function() return F.layer_norm(half, {4}, x[1]) end,
   function() return F.batch_norm(half, x[1], x[1]) end,
   function()                  -- one channel: not a number, though 0-d
     return F.batch_norm(half["1:, 1:1"], nil, nil, nacre.tensor(2.0), nil, true)
@@ -113,9 +113,9 @@ for i, f in ipairs(mixed) do
          ("%d, %s: what to type?"):format(i, e.op))
 end
 for _, f in ipairs {
-  function() return nacre.add(half, half, { out = x:clone() }) end,
-  function() return nacre.add(x, x, { out = half:clone() }) end,
-  function() return nacre.mm(half, half:t(), { out = nacre.ones(3, 3) }) end,
+  function() return nacre.add(half, half, {out = x:clone()}) end,
+  function() return nacre.add(x, x, {out = half:clone()}) end,
+  function() return nacre.mm(half, half:t(), {out = nacre.ones(3, 3)}) end,
 } do
   e = fails("what it is written to is on", nil, f)
   assert(e.hint:find("copy_", 1, true), e.hint)
@@ -123,12 +123,12 @@ end
 
 -- ---- gradients stay on the device of their tensor
 
-local leaf = nacre.ones(3, { requires_grad = true, device = 0 })
+local leaf = nacre.ones(3, {requires_grad = true, device = 0})
 e = fails("the output is on cuda:0, its gradient on cpu", nil, leaf.backward,
           leaf * 2, nacre.ones(3))
 assert(e.code == "EDEVICE" and e.hint == 'gradient:to("cuda:0")', e.hint)
 fails("the output is on cpu, its gradient on cuda:0", nil, leaf.backward,
-      leaf:cpu() * 2, nacre.ones(3, { device = 0 }))
+      leaf:cpu() * 2, nacre.ones(3, {device = 0}))
 fails("on cuda:0 cannot be a float32[3] on cpu", nil, function()
   leaf.grad = nacre.ones(3)
 end)
@@ -152,7 +152,7 @@ fails("index 0", nil, function() return g[0] end)
 fails("do not broadcast", nil, function() return g + index(1, 2) end)
 fails("inner sizes", nil, g.mm, g, g)
 fails("has 12", nil, g.view, g, 5)
-fails("randn", nil, nacre.randn, 2, { dtype = "int32", device = 0 })
+fails("randn", nil, nacre.randn, 2, {dtype = "int32", device = 0})
 fails("a tensor of one element", nil, function() return g:item() end)
 local small = index(200):to("uint8")
 fails("", nil, function() small[1] = 300 end)

@@ -13,16 +13,16 @@ local machine = require "nacre.machine"
 
 local function uses() return (select(6, machine.counters())) end
 
-local inside, tolerance = { 0.2, 0.85 }, { float64 = 1e-12, float32 = 2e-6,
-                                           float16 = 2e-3, bfloat16 = 2e-2 }
-local domain = { acosh = { 1.2, 2.5 }, zeta = { 2.2, 3 } }
+local inside, tolerance = {0.2, 0.85}, {float64 = 1e-12, float32 = 2e-6,
+                                          float16 = 2e-3, bfloat16 = 2e-2}
+local domain = {acosh = {1.2, 2.5}, zeta = {2.2, 3}}
 
 nacre.manual_seed(4)
 
 -- An operand on the host; `bool' for a condition.
 local function sample(row, i, shape, dtype)
   local d = domain[row.name] or inside
-  local t = nacre.rand(shape, { dtype = "float64" }) * (d[2] - d[1]) + d[1]
+  local t = nacre.rand(shape, {dtype = "float64"}) * (d[2] - d[1]) + d[1]
   if row.kind == "choose" and i == 1 then return t:gt(0.5) end
   return t:to(dtype)
 end
@@ -38,7 +38,7 @@ local function gradients(f, list, of, g)
     local y = f(table.unpack(x))
     if y.requires_grad then
       local before = uses()
-      local ok, d = pcall(grad.grad, y, x[i], { grad_outputs = g:to(y.device) })
+      local ok, d = pcall(grad.grad, y, x[i], {grad_outputs = g:to(y.device)})
       taken[n] = uses() - before
       result[n] = ok and d or nil
     end
@@ -48,7 +48,7 @@ end
 
 local function compare(row, what, f, list, of)
   local y = f(table.unpack(list))
-  local g = nacre.linspace(0.5, 1.5, y:numel(), { dtype = "float64" })
+  local g = nacre.linspace(0.5, 1.5, y:numel(), {dtype = "float64"})
               :reshape(y:size()):to(y.dtype)
   local there = {}
   for i, t in ipairs(list) do there[i] = t:to("cuda:0") end
@@ -97,11 +97,11 @@ for _, row in ipairs(O.rows()) do
       return list
     end
     for dtype in pairs(tolerance) do
-      compare(row, dtype, f, args(dtype, { 3, 5 }), of)
-      compare(row, dtype .. ", turned", f, args(dtype, { 3, 5 }, true), of)
+      compare(row, dtype, f, args(dtype, {3, 5}), of)
+      compare(row, dtype .. ", turned", f, args(dtype, {3, 5}, true), of)
     end
     if row.kind ~= "reduce" and row.arity > 1 then
-      local list = args("float32", { 3, 5 }, true)      -- steps that differ
+      local list = args("float32", {3, 5}, true)      -- steps that differ
       list[row.arity] = list[row.arity]:contiguous()
       compare(row, "mixed steps", f, list, of)
     end

@@ -16,7 +16,7 @@ if free < 5 << 30 and not trial then skip "it takes 5 GB of a device" end
 local full = trial or 1 << 31
 local odd = full + 17
 local cols = trial and 256 or 1 << 16
-local device = { device = 0, dtype = "int8" }
+local device = {device = 0, dtype = "int8"}
 
 -- Runs f, and gives back what it held.
 local function part(name, f)
@@ -28,7 +28,7 @@ local function part(name, f)
 end
 
 part("fill, add in place, elements, largest", function()
-  local x = nacre.full({ odd }, 3, device)
+  local x = nacre.full({odd}, 3, device)
   assert(x:numel() == odd and x[1] == 3 and x[odd] == 3 and x[full] == 3)
   x:add_(4)
   assert(x[1] == 7 and x[full + 1] == 7 and x[odd] == 7)
@@ -36,10 +36,10 @@ part("fill, add in place, elements, largest", function()
   x[full // 2] = 8
   local most, at = x:max(1)
   assert(most:item() == 9 and at:item() == odd - 1)
-  local i = nacre.tensor({ 1, full // 2, odd - 1, -1, -2, full },
-                         { device = 0 })
+  local i = nacre.tensor({1, full // 2, odd - 1, -1, -2, full},
+                         {device = 0})
   assert(table.concat(x[i]:cpu():totable(), " ") == "7 8 9 7 9 7")
-  x[i] = nacre.tensor({ 1, 2, 3, 4, 3, 5 }, device)
+  x[i] = nacre.tensor({1, 2, 3, 4, 3, 5}, device)
   assert(x[1] == 1 and x[full // 2] == 2 and x[odd - 1] == 3 and x[odd] == 4)
   assert(x[full] == 5 and x[2] == 7)
 end)
@@ -66,22 +66,22 @@ part("sums, counts, the smallest", function()
   x[odd] = -5
   assert(x:sum():item() == odd - 6 and x:count_nonzero():item() == odd)
   assert(x:argmin():item() == odd and x:eq(1):sum():item() == odd - 1)
-  assert(x[{ { 2, -1 } }]:sum():item() == odd - 7)      -- not aligned
+  assert(x[{{2, -1}}]:sum():item() == odd - 7)      -- not aligned
 end)
 
 part("cumulative sums", function()
-  local y = nacre.ones(odd, { device = 0, dtype = "bool" })
-                 :cumsum(1, { dtype = "int64" })
+  local y = nacre.ones(odd, {device = 0, dtype = "bool"})
+                 :cumsum(1, {dtype = "int64"})
   assert(y[odd] == odd and y[full] == full and y[1] == 1)
 end)
 
 part("halves", function()
-  local x = nacre.full({ odd }, 0.5, { device = 0, dtype = "float16" })
+  local x = nacre.full({odd}, 0.5, {device = 0, dtype = "float16"})
   x:mul_(2):add_(1)
   assert(x[1] == 2 and x[odd] == 2 and x[full] == 2)
   assert(x:max():item() == 2 and
-         math.abs(x:mean { dtype = "float32" }:item() - 2) < 1e-5)
-  local rows = x[{ { 1, full } }]:view(-1, cols)
+         math.abs(x:mean {dtype = "float32"}:item() - 2) < 1e-5)
+  local rows = x[{{1, full}}]:view(-1, cols)
   local s = rows:softmax(2)
   assert(math.abs(s[1][1] * cols - 1) < 1e-2 and s[-1][-1] == s[1][1])
 end)

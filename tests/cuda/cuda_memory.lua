@@ -22,7 +22,7 @@ settled()
 local base = cuda.memory_allocated()
 local free, total = cuda.mem_get_info()
 assert(free > 0 and free <= total)
-local t = nacre.empty(M, { device = 0 })          -- 4 MiB
+local t = nacre.empty(M, {device = 0})          -- 4 MiB
 assert(cuda.memory_allocated() == base + 4 * M)
 assert(cuda.max_memory_allocated() >= base + 4 * M)
 assert(cuda.memory_reserved() >= cuda.memory_allocated())
@@ -35,7 +35,7 @@ view:free()
 assert(cuda.memory_allocated() == base)
 assert(cuda.memory_reserved() >= base + 4 * M, "the cache keeps it")
 local reserved = cuda.memory_reserved()
-for _ = 1, 50 do nacre.empty(M, { device = 0 }):free() end
+for _ = 1, 50 do nacre.empty(M, {device = 0}):free() end
 assert(cuda.memory_reserved() == reserved, "and serves from it")
 settled()
 assert(cuda.memory_reserved() < reserved, "empty_cache gives it back")
@@ -55,7 +55,7 @@ assert(of("cuda:0").total == total)
 
 -- ---- garbage does not pile up, though Lua sees none of it
 
-local g = nacre.zeros(256 * K, { device = 0 })    -- 1 MiB
+local g = nacre.zeros(256 * K, {device = 0})    -- 1 MiB
 settled()
 cuda.reset_peak_memory_stats()
 base = cuda.memory_allocated()
@@ -78,9 +78,9 @@ assert(cuda.memory_allocated() == base)
 
 -- ---- too much is asked for
 
-local e = fails("needs", nil, nacre.empty, 1 << 50, { device = 0 })
+local e = fails("needs", nil, nacre.empty, 1 << 50, {device = 0})
 assert(e.code == "ENOMEM", e.code)
-for _, word in ipairs { "cuda:0", "free" } do
+for _, word in ipairs {"cuda:0", "free"} do
   assert(e.message:find(word, 1, true), e.message)
 end
 assert((g + 1):sum():item() == 256 * K, "and everything goes on")
@@ -89,9 +89,9 @@ assert((g + 1):sum():item() == 256 * K, "and everything goes on")
 settled()
 base = cuda.memory_allocated()
 for _ = 1, 5 do
-  pcall(nacre.empty, 1 << 50, { device = 0 })
+  pcall(nacre.empty, 1 << 50, {device = 0})
   pcall(g.view, g, 7)
-  pcall(g.add, g, nacre.zeros(3, { device = 0 }))
+  pcall(g.add, g, nacre.zeros(3, {device = 0}))
 end
 settled()
 assert(cuda.memory_allocated() == base)
@@ -102,7 +102,7 @@ free, total = cuda.mem_get_info()
 if total <= 4 << 30 then         -- an emulated device
   local half = total * 6 // 10 // 4
   for _ = 1, 4 do
-    local big = nacre.empty(half, { device = 0 })
+    local big = nacre.empty(half, {device = 0})
     big:narrow(1, 1, 1):fill_(1)
     big = nil
   end

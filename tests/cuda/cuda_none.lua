@@ -28,23 +28,23 @@ local calls = {
   function() return t:cuda() end,
   function() return t:cuda(0) end,
   function() return t:to("cuda") end,
-  function() return t:to { device = "cuda:0" } end,
+  function() return t:to {device = "cuda:0"} end,
   function() return t:to(0) end,
   function() return t:pin_memory() end,
-  function() return nacre.zeros(2, { device = "cuda" }) end,
-  function() return nacre.tensor({ 1 }, { device = "cuda:0" }) end,
+  function() return nacre.zeros(2, {device = "cuda"}) end,
+  function() return nacre.tensor({1}, {device = "cuda:0"}) end,
   function() return nacre.device("cuda") end,
   function() return nacre.device("cuda", 1) end,
   function() return nacre.set_default_device("cuda") end,
   function() return cuda.stream(cuda.Stream(), print) end,
 }
 for name, f in pairs(cuda) do
-  local asks = { is_available = 1, is_initialized = 1, device_count = 1,
-                 why = 1, empty_cache = 1, manual_seed = 1,
-                 manual_seed_all = 1, stream = 1 }
+  local asks = {is_available = 1, is_initialized = 1, device_count = 1,
+                why = 1, empty_cache = 1, manual_seed = 1,
+                manual_seed_all = 1, stream = 1}
   if not asks[name] then
     local n = math.min(2, #nacre._info(f).params)
-    calls[#calls + 1] = function() return f(table.unpack({ 0, 0 }, 1, n)) end
+    calls[#calls + 1] = function() return f(table.unpack({0, 0}, 1, n)) end
   end
 end
 assert(#calls > 30)
@@ -80,10 +80,10 @@ C.fails("true or false", nil, function() matmul.allow_tf32 = 1 end)
 C.fails("no device is called 'gpu'", nil, nacre.device, "gpu")
 C.fails("neither a dtype nor a device", nil, t.to, t, "gpu")
 C.fails("a name or a number", nil, nacre.device, {})
-C.fails("did you mean 'non_blocking'", nil, t.to, t, { nonblocking = true })
-C.fails("copy must be true or false", nil, t.to, t, { copy = 1 })
-C.fails("device must be a name", nil, t.to, t, { device = {} })
-C.fails("arguments in a table have names", nil, t.to, t, { "cpu" })
+C.fails("did you mean 'non_blocking'", nil, t.to, t, {nonblocking = true})
+C.fails("copy must be true or false", nil, t.to, t, {copy = 1})
+C.fails("device must be a name", nil, t.to, t, {device = {}})
+C.fails("arguments in a table have names", nil, t.to, t, {"cpu"})
 
 -- each has a line of documentation
 for name in pairs(cuda) do
@@ -92,7 +92,7 @@ for name in pairs(cuda) do
          name)
   assert(nacre._info(cuda[name]), name)
 end
-for _, name in ipairs { "Stream:wait_stream", "Event:elapsed_time" } do
+for _, name in ipairs {"Stream:wait_stream", "Event:elapsed_time"} do
   assert(nacre._info(name).method, name)
 end
 local help = require "nacre.help".text

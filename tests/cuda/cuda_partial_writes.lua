@@ -8,7 +8,7 @@ if os.getenv "NACRE_CUDA" ~= "emulated" then
   skip "only the emulated device fails when it is told to"
 end
 
-local steps = {               -- on three elements of 5, and what they become
+local steps = {-- on three elements of 5, and what they become
   ["v:add_(1)"] = 6,
   ["v:mul_(v)"] = 25,
   ["nacre.add(v, v, {out = v})"] = 10,
@@ -35,14 +35,14 @@ local function attempt(step, n, code)
   local text = p:read "a"
   p:close()
   local a, b, c, ok, why = text:match "(%d+) (%d+) (%d+) (%a+)\t(.-)\n"
-  return ok and { tonumber(a), tonumber(b), tonumber(c) }, ok == "true", why,
+  return ok and {tonumber(a), tonumber(b), tonumber(c)}, ok == "true", why,
          text
 end
 
 local halfway = 0
 for step, new in pairs(steps) do
   assert(attempt(step, 0, 2), select(4, attempt(step, 0, 2)))
-  for _, code in ipairs { 2, 1 } do       -- out of memory, invalid argument
+  for _, code in ipairs {2, 1} do       -- out of memory, invalid argument
     for n = 12, 20 do
       local v, ok, why, text = attempt(step, n, code)
       local done = 0
@@ -72,7 +72,7 @@ local ok, e = pcall(function() return a:%s:sum():item() end)
 print(ok and e or e.message)
 ]]
 local errors = 0
-for step, sum in pairs { ["mm(a)"] = "512.0", ["addmm(a, a)"] = "576.0" } do
+for step, sum in pairs {["mm(a)"] = "512.0", ["addmm(a, a)"] = "576.0"} do
   for n = 10, 30 do
     local p = io.popen(
       ("NACRE_EMULATION=failat=%d '%s' -e '%s' 2>&1")

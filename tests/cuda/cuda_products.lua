@@ -10,32 +10,32 @@ if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
 -- Small integers, so that every order of summing gives the same.
 local function whole(dtype, ...)
   local low = dtype == "uint8" and 0 or -3
-  return nacre.randint(low, 4, { ... }):to(dtype)
+  return nacre.randint(low, 4, {...}):to(dtype)
 end
 
 -- f gives the same on both devices.
 local function same(what, f, ...)
   local there = {}
-  for i, x in ipairs { ... } do there[i] = x:cuda() end
+  for i, x in ipairs {...} do there[i] = x:cuda() end
   local want, got = f(...), f(table.unpack(there))
   assert(got.is_cuda and got.dtype == want.dtype, what)
   assert(C.text(got:size()) == C.text(want:size()), what)
   assert(got:cpu() == want, what)
 end
 
-local dtypes = { "uint8", "int8", "int16", "int32", "int64", "float16",
-                 "bfloat16", "float32", "float64" }
+local dtypes = {"uint8", "int8", "int16", "int32", "int64", "float16",
+                "bfloat16", "float32", "float64"}
 -- what this device's build has
 local function exists(dtype)
   return pcall(function()
-    local x = nacre.ones(1, { dtype = dtype }):cuda()
+    local x = nacre.ones(1, {dtype = dtype}):cuda()
     return (x + x):cpu()
   end)
 end
 
 nacre.manual_seed(5)
-local sizes = { { 1, 1, 1 }, { 3, 4, 5 }, { 1, 70, 9 }, { 9, 70, 1 },
-                { 65, 17, 66 }, { 2, 300, 2 }, { 4, 0, 3 } }
+local sizes = {{1, 1, 1}, {3, 4, 5}, {1, 70, 9}, {9, 70, 1},
+               {65, 17, 66}, {2, 300, 2}, {4, 0, 3}}
 for _, dtype in ipairs(dtypes) do
   if exists(dtype) then
     for _, s in ipairs(sizes) do
@@ -48,21 +48,21 @@ for _, dtype in ipairs(dtypes) do
       same(what .. " other transposed", function(x, y) return x:mm(y:t()) end,
            a, whole(dtype, n, k))
       same(what .. " every second", function(x, y)
-        return x[{ {}, { 1, 2 * k, 2 } }]:mm(y[{ { 1, 2 * k, 2 } }])
+        return x[{{}, {1, 2 * k, 2}}]:mm(y[{{1, 2 * k, 2}}])
       end, whole(dtype, m, 2 * k + 1), whole(dtype, 2 * k + 1, n))
       same(what .. " vector", nacre.mv, a, whole(dtype, k))
       same(what .. " added to", function(x, y, z)
-        return z:addmm(x, y, { beta = 2, alpha = 3 })
+        return z:addmm(x, y, {beta = 2, alpha = 3})
       end, a, b, whole(dtype, n))
       same(what .. " added to nothing", function(x, y, z)
-        return z:addmm(x, y, { beta = 0, alpha = -1 })
+        return z:addmm(x, y, {beta = 0, alpha = -1})
       end, a, b, whole(dtype, m, n))
     end
     same(dtype .. " dot", nacre.dot, whole(dtype, 500), whole(dtype, 500))
     same(dtype .. " long dot", nacre.dot, whole(dtype, 20000),
          whole(dtype, 20000))
     same(dtype .. " long dot of every second", function(x, y)
-      return x[{ { 1, 40000, 2 } }]:dot(y:t():select(1, 2))
+      return x[{{1, 40000, 2}}]:dot(y:t():select(1, 2))
     end, whole(dtype, 40000), whole(dtype, 20000, 3))
     same(dtype .. " batches", nacre.matmul, whole(dtype, 5, 3, 4),
          whole(dtype, 5, 4, 2))
@@ -84,16 +84,16 @@ end
 
 -- An addend that is not set: beta 0 does not read it.
 do
-  local bad = nacre.full({ 2, 2 }, 0 / 0):cuda()
+  local bad = nacre.full({2, 2}, 0 / 0):cuda()
   local one = nacre.ones(2, 2):cuda()
-  C.is(bad:addmm(one, one, { beta = 0 }), "{{2.0,2.0},{2.0,2.0}}")
+  C.is(bad:addmm(one, one, {beta = 0}), "{{2.0,2.0},{2.0,2.0}}")
 end
 
 -- Integers wrap; halves are summed in float32.
-same("wrap", nacre.mm, nacre.full({ 1, 3 }, 100, { dtype = "int8" }),
-     nacre.full({ 3, 1 }, 100, { dtype = "int8" }))
-same("long half", nacre.mm, nacre.ones(1, 4000, { dtype = "float16" }),
-     nacre.ones(4000, 1, { dtype = "float16" }))
+same("wrap", nacre.mm, nacre.full({1, 3}, 100, {dtype = "int8"}),
+     nacre.full({3, 1}, 100, {dtype = "int8"}))
+same("long half", nacre.mm, nacre.ones(1, 4000, {dtype = "float16"}),
+     nacre.ones(4000, 1, {dtype = "float16"}))
 
 -- tf32 is asked for; without it float32 is exact.
 local matmul = nacre.backends.cuda.matmul
@@ -106,7 +106,7 @@ same("tf32, each by each", nacre.matmul, whole("float32", 12, 1, 3, 3),
      whole("float32", 1, 3, 3, 5))
 matmul.allow_tf32 = false
 do
-  local x = nacre.rand(64, 64, { dtype = "float64" })
+  local x = nacre.rand(64, 64, {dtype = "float64"})
   local y = x:to("float32"):cuda()
   local error = (y:mm(y):cpu():to("float64") - x:mm(x)):abs():max():item()
   assert(error < 1e-5, error)

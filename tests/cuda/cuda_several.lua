@@ -15,22 +15,22 @@ if n < 2 then skip("there is one device") end
 
 assert(cuda.current_device() == 0 and nacre.device "cuda" == "cuda")
 local current = nacre.device "cuda"
-assert(nacre.ones(2, { device = current }).device == "cuda:0")
+assert(nacre.ones(2, {device = current}).device == "cuda:0")
 cuda.set_device(1)
 assert(cuda.current_device() == 1 and nacre.device "auto" == "cuda")
-assert(nacre.ones(2, { device = current }).device == "cuda:1")
+assert(nacre.ones(2, {device = current}).device == "cuda:1")
 assert(nacre.ones(2):to(current).device == "cuda:1")
-assert(nacre.ones(2):to { device = current }.device == "cuda:1")
+assert(nacre.ones(2):to {device = current}.device == "cuda:1")
 assert(cuda.get_device_name(current) == cuda.get_device_name(1))
 assert(nacre.ones(2):cuda().device == "cuda:1")
-assert(nacre.ones(2, { device = "cuda" }).device == "cuda:1")
-assert(nacre.ones(2, { device = 0 }).device == "cuda:0")
+assert(nacre.ones(2, {device = "cuda"}).device == "cuda:1")
+assert(nacre.ones(2, {device = 0}).device == "cuda:0")
 cuda.set_device "cuda:0"
 local got, extra = cuda.device(1, function(...)
   assert(cuda.current_device() == 1)
   cuda.device(0, function() assert(cuda.current_device() == 0) end)
   assert(cuda.current_device() == 1)
-  return nacre.zeros(3, { device = "cuda" }).device, ...
+  return nacre.zeros(3, {device = "cuda"}).device, ...
 end, 7)
 assert(got == "cuda:1" and extra == 7 and cuda.current_device() == 0)
 assert(not pcall(cuda.device, 1, error, "x") and cuda.current_device() == 0)
@@ -52,19 +52,19 @@ if n > 2 then
   local cuda = torch.device("cuda")       -- default CUDA device
   local cuda0 = torch.device("cuda:0")
   local cuda2 = torch.device("cuda:2")
-  x = torch.tensor({ 1., 2. }, { device = cuda0 })
-  y = torch.tensor({ 1., 2. }):cuda()
+  x = torch.tensor({1., 2.}, {device = cuda0})
+  y = torch.tensor({1., 2.}):cuda()
   torch.cuda.device(1, function()
-    a = torch.tensor({ 1., 2. }, { device = cuda })
-    b = torch.tensor({ 1., 2. }):cuda()
-    b2 = torch.tensor({ 1., 2. }):to({ device = cuda })
+    a = torch.tensor({1., 2.}, {device = cuda})
+    b = torch.tensor({1., 2.}):cuda()
+    b2 = torch.tensor({1., 2.}):to({device = cuda})
     c = a + b
     z = x + y
-    d = torch.randn(2, { device = cuda2 })
+    d = torch.randn(2, {device = cuda2})
     e = torch.randn(2):to(cuda2)
     f = torch.randn(2):cuda(cuda2)
   end)
-  for at, list in pairs { [0] = { x, y, z }, { a, b, b2, c }, { d, e, f } } do
+  for at, list in pairs {[0] = {x, y, z}, {a, b, b2, c}, {d, e, f}} do
     for _, t in ipairs(list) do
       assert(t.device.type == "cuda" and t.device.index == at)
     end
@@ -89,7 +89,7 @@ for i = 0, n - 1 do
     assert((i == j) == rawequal(y, g[i]))
     assert(g[i]:cuda(j, true):cpu() == x)
     assert(g[i]:t():to(g[j]):cpu() == x:t())
-    y = nacre.zeros(200, 300, { dtype = "float64", device = j })
+    y = nacre.zeros(200, 300, {dtype = "float64", device = j})
     y:copy_(g[i])
     assert(y:cpu() == x:double())
     if i ~= j then
@@ -102,7 +102,7 @@ for i = 0, n - 1 do
 end
 -- made there, changed there, read elsewhere at once
 for _ = 1, 20 do
-  local a = nacre.full({ 5000 }, 1, { device = 0 })
+  local a = nacre.full({5000}, 1, {device = 0})
   local b = (a + 1):to("cuda:1")
   a:fill_(9)
   local c = (b * 3):to("cuda:0")
@@ -114,7 +114,7 @@ end
 
 for i = 0, n - 1 do
   nacre.manual_seed(5)
-  local a = nacre.rand(777, { device = i }):cpu()
+  local a = nacre.rand(777, {device = i}):cpu()
   nacre.manual_seed(5)
   assert(nacre.allclose(a, nacre.rand(777), 1e-6, 1e-6))
 end
@@ -151,7 +151,7 @@ assert(y:cpu() == x * 2 + 1)
 
 for i = 0, n - 1 do
   local before = cuda.memory_allocated(i)
-  local t = nacre.empty(1 << 20, { device = i })
+  local t = nacre.empty(1 << 20, {device = i})
   assert(cuda.memory_allocated(i) == before + (4 << 20))
   assert(cuda.memory_allocated(i) == cuda.memory_allocated("cuda:" .. i))
   assert(t.device == "cuda:" .. i)

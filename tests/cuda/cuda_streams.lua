@@ -13,7 +13,7 @@ if not cuda.is_available() then skip(cuda.why()) end
 local default = cuda.default_stream()
 assert(default == cuda.current_stream() and default == cuda.default_stream(0))
 assert(default.device == "cuda:0" and math.type(default.cuda_stream))
-local s, t = cuda.Stream(), cuda.Stream { priority = -1 }
+local s, t = cuda.Stream(), cuda.Stream {priority = -1}
 assert(s ~= t and s ~= default and s.device == "cuda:0")
 assert(s.priority == 0 and t.priority == -1)
 assert(s.cuda_stream ~= t.cuda_stream)
@@ -67,20 +67,20 @@ for i = 1, 20 do                 -- to and fro, without the host waiting
 end
 cuda.synchronize()
 assert(nacre.allclose(y:cpu(), x * 2 + 21, 1e-5, 1e-5))
-for _, stream in ipairs { s, t, default } do
+for _, stream in ipairs {s, t, default} do
   stream:synchronize()
   assert(stream:query())
 end
 
 -- what is freed on another stream than it was made on is not reused early
 for _ = 1, 30 do
-  local a = cuda.stream(s, function() return nacre.full({ 5000 }, 3,
-      { device = 0 }) end)
+  local a = cuda.stream(s, function() return nacre.full({5000}, 3,
+      {device = 0}) end)
   t:wait_stream(s)
   local b = cuda.stream(t, function() return a * 2 end)
   a:free()
-  local c = cuda.stream(s, function() return nacre.full({ 5000 }, 9,
-      { device = 0 }) end)
+  local c = cuda.stream(s, function() return nacre.full({5000}, 9,
+      {device = 0}) end)
   t:synchronize()
   assert(b:eq(6):all():item())
   s:synchronize()
@@ -89,8 +89,8 @@ end
 
 -- ---- events
 
-local first, last = cuda.Event { enable_timing = true },
-                    cuda.Event { enable_timing = true }
+local first, last = cuda.Event {enable_timing = true},
+                    cuda.Event {enable_timing = true}
 first:record()
 y = g:mm(g:t())
 last:record()
@@ -111,7 +111,7 @@ event:record(s)
 event:synchronize()
 fails("keeps its time", "nacre.cuda.Event{enable_timing=true}",
       event.elapsed_time, event, last)
-local never = cuda.Event { enable_timing = true }
+local never = cuda.Event {enable_timing = true}
 assert(not pcall(never.elapsed_time, never, last), "it was not recorded")
 assert(tostring(event):find("^event"))
 
@@ -127,7 +127,7 @@ g:record_stream(s)
 y:record_stream(cuda.current_stream())
 fails("the tensor is on cpu", nil, x.record_stream, x, s)
 fails("expected a stream, not a string", nil, g.record_stream, g, "s")
-cuda.Event { enable_timing = true, blocking = true }:synchronize()
+cuda.Event {enable_timing = true, blocking = true}:synchronize()
 
 -- ---- mistakes
 
@@ -139,7 +139,7 @@ fails("did you mean 'wait_stream'", nil, function() return s.wait_steam end)
 fails("event has no method", nil, function() return event.device end)
 fails("must be a function", nil, cuda.stream, s)
 fails("expected a stream", nil, cuda.set_stream, 0)
-fails("no argument 'enable_timin'", nil, cuda.Event, { enable_timin = true })
+fails("no argument 'enable_timin'", nil, cuda.Event, {enable_timin = true})
 fails("is no CUDA device", nil, cuda.Stream, "cpu")
 fails("there is no cuda:99", nil, cuda.Stream, 99)
 

@@ -11,7 +11,7 @@ for _, word in ipairs(arg) do
   if word:find "%.md$" then pages[#pages + 1] = word else folder = word end
 end
 if #pages == 0 then
-  pages = { "from-pytorch.md", "from-numpy.md", "from-torch7.md", "files.md" }
+  pages = {"from-pytorch.md", "from-numpy.md", "from-torch7.md", "files.md"}
 end
 
 local function read(path)
@@ -31,12 +31,12 @@ local function cells(line)
       cell[#cell + 1] = c
     end
   end
-  return { table.unpack(list, 2) }
+  return {table.unpack(list, 2)}
 end
 
 local function variables(setup)
   nacre.manual_seed(1)
-  local env = setmetatable({}, { __index = _G })
+  local env = setmetatable({}, {__index = _G})
   assert(load(setup, "=setup", "t", env))()
   return env
 end
@@ -66,7 +66,7 @@ local function keepall(path, values)
   for k, value in ipairs(list) do keep(("%s.%d"):format(path, k), value) end
 end
 
-local quiet = { write = function() end }
+local quiet = {write = function() end}
 
 local function run(name, setup, k, code)
   local env = variables(setup)
@@ -74,7 +74,7 @@ local function run(name, setup, k, code)
   local f = load("return " .. value, "=" .. name, "t", env) or
             assert(load(code, "=" .. name, "t", env))
   local stdout = io.stdout
-  io.stdout = setmetatable({}, { __index = quiet })
+  io.stdout = setmetatable({}, {__index = quiet})
   local values = table.pack(pcall(f))
   io.stdout = stdout
   nacre.set_default_dtype "float32"
@@ -121,8 +121,8 @@ local total = 0
 for _, name in ipairs(pages) do total = total + check(name) end
 assert(total > 150 or #arg > 0, "the tables have lost their rows")
 if not folder then
-  for _, file in ipairs { "d.npz", "f.npy", "f.safetensors", "l.npz", "w.npy",
-                         "x.csv", "x.npy", "x.png", "x.safetensors" } do
+  for _, file in ipairs {"d.npz", "f.npy", "f.safetensors", "l.npz", "w.npy",
+                         "x.csv", "x.npy", "x.png", "x.safetensors"} do
     os.remove(file)
   end
 end

@@ -16,10 +16,10 @@ local function path(extension)
 end
 
 local safe, npz = path ".safetensors", path ".npz"
-local haszip = pcall(nacre.save, npz, { nacre.ones(1) })
+local haszip = pcall(nacre.save, npz, {nacre.ones(1)})
 if not haszip then
   fails("libzip, which was not found", nil, nacre.save, npz,
-        { nacre.ones(1) })
+        {nacre.ones(1)})
   print "archives: there is no libzip, .npz files are left out"
 end
 
@@ -27,15 +27,15 @@ end
 
 nacre.manual_seed(1)
 local function models(dtypes)
-  local list = { [1] = nacre.ones(2), [2] = nacre.arange(3) }
+  local list = {[1] = nacre.ones(2), [2] = nacre.arange(3)}
   for _, dtype in ipairs(dtypes) do
     local t = (nacre.rand(4, 3, 5) * 100):to(dtype)
     list[dtype] = t
     list[dtype .. ".permuted"] = t:permute(3, 1, 2)
     list[dtype .. "/sliced"] = t["::2, :, 2:4"]
-    list[dtype .. " 0-d"] = t[{ 1, 2, { 3, 3 } }]:reshape({})
+    list[dtype .. " 0-d"] = t[{1, 2, {3, 3}}]:reshape({})
     list[dtype .. " expanded"] = t:narrow(1, 1, 1):expand(4, 3, 5)
-    list[dtype .. " émpty"] = nacre.zeros(2, 0, 3, { dtype = dtype })
+    list[dtype .. " émpty"] = nacre.zeros(2, 0, 3, {dtype = dtype})
   end
   return list
 end
@@ -62,21 +62,21 @@ for _, dtype in ipairs(C.dtypes) do
   if dtype ~= "bfloat16" then some[#some + 1] = dtype end
 end
 if haszip then
-  for _, compressed in ipairs { false, true } do
+  for _, compressed in ipairs {false, true} do
     local all = models(some)
-    nacre.save(npz, all, { compressed = compressed })
+    nacre.save(npz, all, {compressed = compressed})
     same(nacre.load(npz), all, "npz")
   end
 end
 
 -- Larger than any buffer, dense and strided; deflate finds zeros small.
-local large = { t = C.range(700, 1000):t(), z = nacre.zeros(3000000) }
-for _, name in ipairs(haszip and { safe, npz } or { safe }) do
+local large = {t = C.range(700, 1000):t(), z = nacre.zeros(3000000)}
+for _, name in ipairs(haszip and {safe, npz} or {safe}) do
   nacre.save(name, large)
   same(nacre.load(name), large, name)
 end
 if haszip then
-  nacre.save(npz, large, { compressed = true })
+  nacre.save(npz, large, {compressed = true})
   same(nacre.load(npz), large, "compressed")
   assert(#read(npz) < 3000000)
 end
@@ -101,44 +101,44 @@ nacre.save(safe, five)
 local got = nacre.load(safe)
 assert(#got == 11)
 for i = 1, 11 do assert(got[i]:item() == i) end
-nacre.save(safe, { nacre.ones(1), arr_2 = nacre.ones(2) })
+nacre.save(safe, {nacre.ones(1), arr_2 = nacre.ones(2)})
 got = nacre.load(safe)                  -- there is no arr_1: names, then
 assert(got.arr_0 and got.arr_2 and #got == 0)
-nacre.save(safe, { arr_01 = nacre.ones(1), arr_ = nacre.ones(2) })
+nacre.save(safe, {arr_01 = nacre.ones(1), arr_ = nacre.ones(2)})
 got = nacre.load(safe)
 assert(got.arr_01 and got["arr_"])
-nacre.save(safe, { arr_0 = nacre.ones(1),
-                   arr_9223372036854775807 = nacre.ones(2) })
+nacre.save(safe, {arr_0 = nacre.ones(1),
+                  arr_9223372036854775807 = nacre.ones(2)})
 got = nacre.load(safe)                  -- no place is behind the last
 assert(got.arr_9223372036854775807)
 fails("two tensors have the name arr_0", nil, nacre.save, safe,
-      { nacre.ones(1), arr_0 = nacre.ones(1) })
+      {nacre.ones(1), arr_0 = nacre.ones(1)})
 
 -- Options: some of the tensors, a dtype, the metadata, a gradient.
 local w, b = nacre.randn(2, 3), nacre.arange(4)
-nacre.save(safe, { w = w, b = b }, { metadata = { format = "pt",
-                                                 ["q\"\n\1"] = "é\\" } })
+nacre.save(safe, {w = w, b = b}, {metadata = {format = "pt",
+                                                ["q\"\n\1"] = "é\\"}})
 local d, meta = nacre.load(safe)
 assert(d.w == w and meta.format == "pt" and meta["q\"\n\1"] == "é\\")
-d = nacre.load(safe, { names = { "b" } })
+d = nacre.load(safe, {names = {"b"}})
 assert(d.b == b and d.w == nil)
-d = nacre.load(safe, { dtype = "float64", device = "cpu" })
+d = nacre.load(safe, {dtype = "float64", device = "cpu"})
 assert(d.b.dtype == "float64" and d.w == w:cpu():to("float64"))
-assert(nacre.load(safe, { names = { "w" }, requires_grad = true })
+assert(nacre.load(safe, {names = {"w"}, requires_grad = true})
        .w.requires_grad)
-nacre.save(safe, { w = w })
+nacre.save(safe, {w = w})
 assert(select("#", nacre.load(safe)) == 1)
 fails("no tensor 'weight', did you mean 'weights'?", nil, function()
-  nacre.save(safe, { weights = w })
-  nacre.load(safe, { names = { "weight" } })
+  nacre.save(safe, {weights = w})
+  nacre.load(safe, {names = {"weight"}})
 end)
 fails("names must be a list, not a string", nil, nacre.load, safe,
-      { names = "w" })
+      {names = "w"})
 fails("names must be a list of texts, not of numbers", nil, nacre.load, safe,
-      { names = { 1 } })
+      {names = {1}})
 
 -- What requires a gradient is saved as what it is.
-nacre.save(safe, { w = nacre.ones(2):requires_grad_() })
+nacre.save(safe, {w = nacre.ones(2):requires_grad_()})
 assert(not nacre.load(safe).w.requires_grad)
 
 -- ---- what cannot be saved leaves the old file as it was
@@ -147,49 +147,49 @@ local before = read(safe)
 local x = nacre.ones(2)
 fails("w must be a tensor, not a number",
       "nacre.tensor(1) makes one of a number or a table", nacre.save, safe,
-      { w = 1 })
+      {w = 1})
 fails("layer must be a tensor, not a table",
       'names may have dots in them: {["layer.weight"] = w}', nacre.save, safe,
-      { layer = { w = x } })
-fails("what has the key 0 is neither", nil, nacre.save, safe, { [0] = x })
+      {layer = {w = x}})
+fails("what has the key 0 is neither", nil, nacre.save, safe, {[0] = x})
 fails("what has the key true is neither", nil, nacre.save, safe,
-      { [true] = x })
+      {[true] = x})
 fails("there is no tensor in the table", nil, nacre.save, safe, {})
 fails("a name has 1 to 1000 bytes, not 0", nil, nacre.save, safe,
-      { [""] = x })
+      {[""] = x})
 fails("a name has 1 to 1000 bytes, not 1001", nil, nacre.save, safe,
-      { [("x"):rep(1001)] = x })
+      {[("x"):rep(1001)] = x})
 fails('a name must be a text in UTF-8, not "a\\xff"', nil, nacre.save, safe,
-      { ["a\xff"] = x })
+      {["a\xff"] = x})
 fails('a name must be a text in UTF-8, not "a\\x00b"', nil, nacre.save, safe,
-      { ["a\0b"] = x })
-fails("names no tensor", nil, nacre.save, safe, { __metadata__ = x })
+      {["a\0b"] = x})
+fails("names no tensor", nil, nacre.save, safe, {__metadata__ = x})
 fails("metadata must be a table of texts, not a string", nil, nacre.save,
-      safe, { x }, { metadata = "pt" })
+      safe, {x}, {metadata = "pt"})
 fails("metadata must be a table of texts by name", nil, nacre.save, safe,
-      { x }, { metadata = { a = 1 } })
-fails("compressed is for .npz files", nil, nacre.save, safe, { x },
-      { compressed = true })
-fails("delimiter is for texts", nil, nacre.save, safe, { x },
-      { delimiter = "," })
+      {x}, {metadata = {a = 1}})
+fails("compressed is for .npz files", nil, nacre.save, safe, {x},
+      {compressed = true})
+fails("delimiter is for texts", nil, nacre.save, safe, {x},
+      {delimiter = ","})
 fails("no argument 'metdata', did you mean 'metadata'?", nil, nacre.save,
-      safe, { x }, { metdata = {} })
+      safe, {x}, {metdata = {}})
 fails("such a file holds tensors by name",
       "{x = t}, or {t, u} without names", nacre.save, safe, x)
 fails("t must be a tensor, not a table", nil, nacre.save, base .. ".npy",
-      { w = x })
+      {w = x})
 local freed = nacre.ones(1)
 freed:free()
-fails("freed", nil, nacre.save, safe, { w = freed })
+fails("freed", nil, nacre.save, safe, {w = freed})
 assert(read(safe) == before)
-nacre.save(safe, { x }, { atomic = false })
+nacre.save(safe, {x}, {atomic = false})
 assert(read(safe) ~= before)
 if haszip then
   before = read(npz)
   fails("the .npy format has no bfloat16", nil, nacre.save, npz,
-        { a = x, b = x:to("bfloat16") })
-  fails("metadata is for .safetensors files", nil, nacre.save, npz, { x },
-        { metadata = {} })
+        {a = x, b = x:to("bfloat16")})
+  fails("metadata is for .safetensors files", nil, nacre.save, npz, {x},
+        {metadata = {}})
   assert(read(npz) == before)
 end
 
@@ -207,20 +207,20 @@ fails("this is a PNG image", "nacre.readpng(path)", nacre.load, plain)
 local numbers = path ".csv"
 nacre.save(numbers, nacre.zeros(2, 2))
 fails("names is for files of several tensors", nil, nacre.load, numbers,
-      { names = {} })
-fails("skip is for texts", nil, nacre.load, safe, { skip = 1 })
+      {names = {}})
+fails("skip is for texts", nil, nacre.load, safe, {skip = 1})
 
 -- A device without room: the error is the system's, nothing stays behind.
 local full = path "full.safetensors"
 if os.execute("ln -s /dev/full '" .. full .. "' 2>&-") then
-  fails("No space left on device", nil, nacre.save, full, { x })
+  fails("No space left on device", nil, nacre.save, full, {x})
 end
 
 -- ---- the bytes of a .safetensors file
 
 -- As the format's own library writes them: wide elements first.
-nacre.save(safe, { w = nacre.tensor { { 1, 2 } }, ["a\"b"] = nacre.ones(1),
-                   m = nacre.tensor { true } }, { metadata = { k = "v" } })
+nacre.save(safe, {w = nacre.tensor {{1, 2}}, ["a\"b"] = nacre.ones(1),
+                  m = nacre.tensor {true}}, {metadata = {k = "v"}})
 local header = '{"__metadata__":{"k":"v"},'
   .. '"w":{"dtype":"I64","shape":[1,2],"data_offsets":[0,16]},'
   .. '"a\\"b":{"dtype":"F32","shape":[1],"data_offsets":[16,20]},'
@@ -248,50 +248,50 @@ local function entry(dtype, shape, from, to)
 end
 local good = entry("F32", "1", 0, 4)
 local bad = {
-  { "", "an object expected, it ends here" },
-  { "[]", 'an object expected at byte 1, found "[]"' },
-  { "{", "a text expected" },
-  { '{"a"}', "a colon expected" },
-  { '{"a":1}', "what is known of a tensor expected" },
-  { '{"a":{}}', '"a": dtype is missing' },
-  { '{"a":{"dtype":"F32","shape":[1]}}', '"a": data_offsets is missing' },
-  { '{"a":{"dtype":"F32","dtype":"F32"}}', "dtype is there twice" },
-  { '{"a":{"dtype":"F32","strides":[1]}}', 'unknown field "strides"' },
-  { '{"a":{"shape":[1,2}}', "a comma or ] expected" },
-  { '{"a":{"shape":[-1]}}', "a number expected" },
-  { '{"a":{"shape":[1.5]}}', "a comma or ] expected" },
-  { '{"a":{"shape":[01]}}', "without leading zeros" },
-  { '{"a":{"shape":[99999999999999999999]}}', "beyond 64 bits" },
-  { '{"a":{"shape":[1,1,1,1,1,1,1,1,1]}}', "more than 8 numbers" },
-  { '{"a":{"data_offsets":[1]}}', "two offsets expected" },
-  { '{"a":' .. entry("F99", "1", 0, 4) .. "}", "'F99' is not known" },
-  { '{"a":' .. entry("F8_E4M3", "1", 0, 1) .. "}", "there is no F8_E4M3 here" },
-  { '{"a":' .. entry("F32", "2", 0, 4) .. "}",
-    '"a": float32[2] does not take bytes 0 to 4' },
-  { '{"a":' .. entry("F32", "1", 4, 0) .. "}", "does not take bytes 4 to 0" },
-  { '{"a":' .. entry("F32", "4294967296,4294967296,4294967296", 0, 4) .. "}",
-    "beyond 64 bits" },
-  { '{"a":' .. good .. ',"a":' .. entry("F32", "1", 4, 8) .. "}",
-    'the name "a" is there twice', "12345678" },
-  { '{"a":' .. good .. ',"b":' .. good .. "}",
-    "begins at byte 0, what is before it ends at 4", "12345678" },
-  { '{"a":' .. good .. ',"b":' .. entry("F32", "1", 8, 12) .. "}",
-    '"b" begins at byte 8, what is before it ends at 4', "123456789012" },
-  { '{"a":' .. good .. "}", "take 4 bytes, the file has 5", "12345" },
-  { '{"a":' .. good .. "}", "take 4 bytes, the file has 3", "123" },
-  { '{"a":' .. entry("U8", "4000000000000", 0, 4000000000000) .. "}",
-    "take 4000000000000 bytes, the file has 4", "1234" },
-  { '{"a":' .. good .. "} x", "nothing more expected", "1234" },
-  { '{"a":' .. good .. ",}", "a text expected", "1234" },
-  { '{"a\\x":' .. good .. "}", "an escape expected", "1234" },
-  { '{"\\u0000":' .. good .. "}", "a character expected", "1234" },
-  { '{"\\ud800":' .. good .. "}", "the second half of a character", "1234" },
-  { '{"\\ud800\\u0041":' .. good .. "}", "a character expected", "1234" },
-  { '{"\\udc00":' .. good .. "}", "a character expected", "1234" },
-  { '{"\xff":' .. good .. "}", "a character expected", "1234" },
-  { '{"a\nb":' .. good .. "}", "a character expected", "1234" },
-  { '{"__metadata__":{"a":1}}', "a text expected" },
-  { '{"__metadata__":{},"__metadata__":{}}', "is there twice" },
+  {"", "an object expected, it ends here"},
+  {"[]", 'an object expected at byte 1, found "[]"'},
+  {"{", "a text expected"},
+  {'{"a"}', "a colon expected"},
+  {'{"a":1}', "what is known of a tensor expected"},
+  {'{"a":{}}', '"a": dtype is missing'},
+  {'{"a":{"dtype":"F32","shape":[1]}}', '"a": data_offsets is missing'},
+  {'{"a":{"dtype":"F32","dtype":"F32"}}', "dtype is there twice"},
+  {'{"a":{"dtype":"F32","strides":[1]}}', 'unknown field "strides"'},
+  {'{"a":{"shape":[1,2}}', "a comma or ] expected"},
+  {'{"a":{"shape":[-1]}}', "a number expected"},
+  {'{"a":{"shape":[1.5]}}', "a comma or ] expected"},
+  {'{"a":{"shape":[01]}}', "without leading zeros"},
+  {'{"a":{"shape":[99999999999999999999]}}', "beyond 64 bits"},
+  {'{"a":{"shape":[1,1,1,1,1,1,1,1,1]}}', "more than 8 numbers"},
+  {'{"a":{"data_offsets":[1]}}', "two offsets expected"},
+  {'{"a":' .. entry("F99", "1", 0, 4) .. "}", "'F99' is not known"},
+  {'{"a":' .. entry("F8_E4M3", "1", 0, 1) .. "}", "there is no F8_E4M3 here"},
+  {'{"a":' .. entry("F32", "2", 0, 4) .. "}",
+   '"a": float32[2] does not take bytes 0 to 4'},
+  {'{"a":' .. entry("F32", "1", 4, 0) .. "}", "does not take bytes 4 to 0"},
+  {'{"a":' .. entry("F32", "4294967296,4294967296,4294967296", 0, 4) .. "}",
+   "beyond 64 bits"},
+  {'{"a":' .. good .. ',"a":' .. entry("F32", "1", 4, 8) .. "}",
+   'the name "a" is there twice', "12345678"},
+  {'{"a":' .. good .. ',"b":' .. good .. "}",
+   "begins at byte 0, what is before it ends at 4", "12345678"},
+  {'{"a":' .. good .. ',"b":' .. entry("F32", "1", 8, 12) .. "}",
+   '"b" begins at byte 8, what is before it ends at 4', "123456789012"},
+  {'{"a":' .. good .. "}", "take 4 bytes, the file has 5", "12345"},
+  {'{"a":' .. good .. "}", "take 4 bytes, the file has 3", "123"},
+  {'{"a":' .. entry("U8", "4000000000000", 0, 4000000000000) .. "}",
+   "take 4000000000000 bytes, the file has 4", "1234"},
+  {'{"a":' .. good .. "} x", "nothing more expected", "1234"},
+  {'{"a":' .. good .. ",}", "a text expected", "1234"},
+  {'{"a\\x":' .. good .. "}", "an escape expected", "1234"},
+  {'{"\\u0000":' .. good .. "}", "a character expected", "1234"},
+  {'{"\\ud800":' .. good .. "}", "the second half of a character", "1234"},
+  {'{"\\ud800\\u0041":' .. good .. "}", "a character expected", "1234"},
+  {'{"\\udc00":' .. good .. "}", "a character expected", "1234"},
+  {'{"\xff":' .. good .. "}", "a character expected", "1234"},
+  {'{"a\nb":' .. good .. "}", "a character expected", "1234"},
+  {'{"__metadata__":{"a":1}}', "a text expected"},
+  {'{"__metadata__":{},"__metadata__":{}}', "is there twice"},
 }
 for _, case in ipairs(bad) do
   file(case[1], case[3])
@@ -310,7 +310,7 @@ fails("header: 90000000 bytes are needed", nil, nacre.load, safe)
 -- ---- damaged archives
 
 if haszip then
-  nacre.save(npz, { w = nacre.arange(100), b = nacre.ones(3) })
+  nacre.save(npz, {w = nacre.arange(100), b = nacre.ones(3)})
   local whole = read(npz)
   local refused = 0
   for n = 0, #whole - 1, 7 do           -- the directory is at the end
@@ -329,9 +329,9 @@ if haszip then
   local at = whole:find(string.pack("<i8", 77), 1, true)
   write(npz, whole:sub(1, at - 1) .. "\78" .. whole:sub(at + 1))
   fails("w.npy: end: CRC error", nil, nacre.load, npz)
-  assert(nacre.load(npz, { names = { "b" } }).b == nacre.ones(3))
+  assert(nacre.load(npz, {names = {"b"}}).b == nacre.ones(3))
   -- a member that declares what cannot come out of it
-  nacre.save(npz, { z = nacre.zeros(100000) }, { compressed = true })
+  nacre.save(npz, {z = nacre.zeros(100000)}, {compressed = true})
   whole = read(npz)
   local size = string.pack("<I4", 400128)
   local hit = whole:find(size, 100, true)
@@ -340,13 +340,13 @@ if haszip then
   fails("bytes do not come out of", nil, nacre.load, npz)
   -- no archive, and one of another kind
   -- the directory and the members' own headers
-  nacre.save(npz, { w = nacre.arange(4), b = nacre.ones(3) })
+  nacre.save(npz, {w = nacre.arange(4), b = nacre.ones(3)})
   whole = read(npz)
   local second = whole:find("PK\1\2", whole:find "PK\1\2" + 1, true)
   local function patched(why, place, text)
     write(npz, whole:sub(1, place - 1) .. text .. whole:sub(place + #text))
-    fails(why, nil, nacre.load, npz, { names = { "b" } })
-    fails(why, nil, nacre.load, npz, { names = { "w" } })
+    fails(why, nil, nacre.load, npz, {names = {"b"}})
+    fails(why, nil, nacre.load, npz, {names = {"w"}})
   end
   patched("member 1: the directory calls it otherwise", 31, "v")
   patched("member 1: the directory calls it otherwise", 27, "\4")
@@ -361,11 +361,11 @@ if haszip then
   write(npz, "PK\3")
   fails("this is no zip archive: it is too short", nil, nacre.load, npz)
   -- what stands before an archive, as before one that unpacks itself
-  nacre.save(npz, { nacre.ones(1) })
-  for _, junk in ipairs { "j", "#!/bin/sh\n", ("\0"):rep(512) } do
+  nacre.save(npz, {nacre.ones(1)})
+  for _, junk in ipairs {"j", "#!/bin/sh\n", ("\0"):rep(512)} do
     local bytes = junk .. read(npz)
     fails("it begins otherwise", nil, nacre.deserialize, bytes,
-          { format = "npz" })
+          {format = "npz"})
   end
 end
 
@@ -373,17 +373,17 @@ for name in pairs(files) do os.remove(name) end
 os.remove(base)
 -- What a file or a user calls something does not act on the terminal.
 local red = "wei\27[31mght"
-nacre.save(safe, { [red] = nacre.ones(2) })
+nacre.save(safe, {[red] = nacre.ones(2)})
 for _, f in ipairs {
-  function() nacre.load(safe, { names = { "wei31mght" } }) end,
-  function() nacre.save(safe, { [red] = 3 }) end,
+  function() nacre.load(safe, {names = {"wei31mght"}}) end,
+  function() nacre.save(safe, {[red] = 3}) end,
   function() nacre.save("x." .. red, nacre.ones(1)) end,
-  function() nacre.ones(2, { dtype = red }) end,
-  function() nacre.ones(2, { device = red }) end,
-  function() nacre.sum(nacre.ones(1), { [red] = 1 }) end,
+  function() nacre.ones(2, {dtype = red}) end,
+  function() nacre.ones(2, {device = red}) end,
+  function() nacre.sum(nacre.ones(1), {[red] = 1}) end,
   function() nacre.einsum(red, nacre.ones(1)) end,
   function() return nacre[red] end,
-  function() nacre.ones(2, { dtype = "a\xc2\x9bb\xe2\x80\xaec\xff" }) end,
+  function() nacre.ones(2, {dtype = "a\xc2\x9bb\xe2\x80\xaec\xff"}) end,
 } do
   local ok, e = pcall(f)
   assert(not ok and not (tostring(e) .. tostring(e.hint)):find "[\27\x9b\xff]",

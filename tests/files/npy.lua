@@ -3,8 +3,8 @@
 -- Run by: nacre tests/files/npy.lua
 
 local path = os.tmpname()
-local dtypes = { "bool", "uint8", "int8", "int16", "int32", "int64",
-                 "float16", "float32", "float64" }
+local dtypes = {"bool", "uint8", "int8", "int16", "int32", "int64",
+                "float16", "float32", "float64"}
 
 -- Saves t, loads it and compares.
 local function back(t, what)
@@ -34,19 +34,19 @@ for _, dtype in ipairs(dtypes) do
   back(t, dtype)
   back(t:permute(3, 1, 2), dtype .. " permuted")
   back(t["::2, :, 2:4"], dtype .. " sliced")
-  back(t[{ 1, 2, {3, 3} }]:reshape({}), dtype .. " 0-d")
+  back(t[{1, 2, {3, 3}}]:reshape({}), dtype .. " 0-d")
   back(t:narrow(1, 1, 1):expand(4, 3, 5), dtype .. " expanded")
-  back(nacre.zeros(2, 0, 3, { dtype = dtype }), dtype .. " empty")
+  back(nacre.zeros(2, 0, 3, {dtype = dtype}), dtype .. " empty")
 end
 
 -- Special values, bit by bit.
-local odd = nacre.tensor({ 0 / 0, 1 / 0, -1 / 0, -0.0, 5e-324 },
-                         { dtype = "float64" })
+local odd = nacre.tensor({0 / 0, 1 / 0, -1 / 0, -0.0, 5e-324},
+                         {dtype = "float64"})
 nacre.save(path, odd)
 local u = nacre.load(path)
 assert(u[1] ~= u[1] and u[2] == 1 / 0 and u[3] == -1 / 0)
 assert(1 / u[4] == -1 / 0 and u[5] == 5e-324)
-local big = nacre.tensor({ math.mininteger, math.maxinteger })
+local big = nacre.tensor({math.mininteger, math.maxinteger})
 back(big, "int64 limits")
 
 -- The data of the examples.
@@ -57,19 +57,19 @@ assert(images:max():item() == 16)
 
 -- A file is replaced as a whole; in place if that is asked for.
 nacre.save(path, nacre.zeros(3))
-nacre.save(path, nacre.ones(2), { atomic = false })
+nacre.save(path, nacre.ones(2), {atomic = false})
 assert(nacre.load(path) == nacre.ones(2))
 
 -- Errors.
-fails({ "load", "/nowhere/x.npy", "No such file" }, nacre.load,
+fails({"load", "/nowhere/x.npy", "No such file"}, nacre.load,
       "/nowhere/x.npy")
-fails({ "load", "directory" }, nacre.load, here)
-fails({ "save", "/nowhere/" }, nacre.save, "/nowhere/x.npy", nacre.ones(2))
-fails({ "save", "bfloat16" }, nacre.save, path,
+fails({"load", "directory"}, nacre.load, here)
+fails({"save", "/nowhere/"}, nacre.save, "/nowhere/x.npy", nacre.ones(2))
+fails({"save", "bfloat16"}, nacre.save, path,
       nacre.ones(2):to("bfloat16"))
-fails({ "save" }, nacre.save, nacre.ones(2), path)
-fails({ "save" }, nacre.save, path)
-fails({ "load" }, nacre.load)
+fails({"save"}, nacre.save, nacre.ones(2), path)
+fails({"save"}, nacre.save, path)
+fails({"load"}, nacre.load)
 assert(nacre.load(path) == nacre.ones(2), "a failed save changed the file")
 
 -- A file that lies about itself allocates nothing, and its text is escaped.
@@ -84,22 +84,22 @@ local function npy(header, data)
 end
 local dict = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
 write(npy(dict:format("<f4", "(1000000000000,)"), "1234"))
-fails({ "data", "4000000000000", "has 4 left" }, nacre.load, path)
+fails({"data", "4000000000000", "has 4 left"}, nacre.load, path)
 write(npy(dict:format("<u2", "(2,)"), "1234"))
-fails({ "descr", "uint16" }, nacre.load, path)
+fails({"descr", "uint16"}, nacre.load, path)
 write(npy(dict:format("|O", "(2,)"), "1234"))
-fails({ "descr", "Python objects" }, nacre.load, path)
+fails({"descr", "Python objects"}, nacre.load, path)
 write(npy(dict:format("\27[2J", "(2,)"), "1234"))
-local e = fails({ "load" }, nacre.load, path)
+local e = fails({"load"}, nacre.load, path)
 assert(not tostring(e):find("\27", 1, true), "an escape reached the message")
 write("")
-fails({ "magic" }, nacre.load, path)
+fails({"magic"}, nacre.load, path)
 
 -- options are read as Lua reads a table; what fails there leaves the file
-local given = setmetatable({}, { __index = { atomic = false } })
+local given = setmetatable({}, {__index = {atomic = false}})
 nacre.save(path, nacre.ones(3), given)
 assert(nacre.load(path) == nacre.ones(3))
-given = setmetatable({}, { __index = function() error("asked", 0) end })
+given = setmetatable({}, {__index = function() error("asked", 0) end})
 local ok, why = pcall(nacre.save, path, nacre.ones(4), given)
 assert(not ok and why == "asked")
 assert(nacre.load(path) == nacre.ones(3))

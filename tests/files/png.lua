@@ -21,7 +21,7 @@ end
 -- ---- round trips
 
 nacre.manual_seed(1)
-for _, size in ipairs { {1, 1}, {1, 7}, {5, 1}, {31, 17}, {64, 200} } do
+for _, size in ipairs {{1, 1}, {1, 7}, {5, 1}, {31, 17}, {64, 200}} do
   local h, w = table.unpack(size)
   for channels = 1, 4 do
     local x = nacre.randint(0, 256, {channels, h, w}, {dtype = "uint8"})
@@ -92,7 +92,7 @@ for i = 0, 255 do
 end
 local function chunk(kind, data)
   local c = 0xffffffff
-  for _, b in ipairs { (kind .. data):byte(1, -1) } do
+  for _, b in ipairs {(kind .. data):byte(1, -1)} do
     c = crctable[(c ~ b) & 255] ~ (c >> 8)
   end
   return (">I4"):pack(#data) .. kind .. data .. (">I4"):pack(c ~ 0xffffffff)
@@ -107,15 +107,15 @@ C.fails("do not come out of", nil, nacre.decode_png,
         header(1000000, 1000000, 8, 2) .. rest(good))
 C.fails("do not come out of", nil, nacre.decode_png,
         header(2147483647, 2147483647, 16, 6) .. rest(good))
-for _, h in ipairs { {0, 5, 8, 2}, {5, 0, 8, 2}, {1 << 31, 1, 8, 0},
-                     {4, 4, 3, 0}, {4, 4, 16, 3}, {4, 4, 8, 1}, {4, 4, 8, 7},
-                     {4, 4, 8, 255} } do
+for _, h in ipairs {{0, 5, 8, 2}, {5, 0, 8, 2}, {1 << 31, 1, 8, 0},
+                    {4, 4, 3, 0}, {4, 4, 16, 3}, {4, 4, 8, 1}, {4, 4, 8, 7},
+                    {4, 4, 8, 255}} do
   C.fails("the header is damaged", nil, nacre.decode_png,
           header(table.unpack(h)) .. rest(good))
 end
-for _, h in ipairs { {31, 20, 8, 2}, {30, 21, 8, 2}, {30, 20, 8, 6},
+for _, h in ipairs {{31, 20, 8, 2}, {30, 21, 8, 2}, {30, 20, 8, 6},
                     {30, 20, 16, 2},
-                     {30, 20, 8, 3}, {30, 20, 8, 2, 9} } do
+                    {30, 20, 8, 3}, {30, 20, 8, 2, 9}} do
   spoilt(header(table.unpack(h)) .. rest(good))
 end
 
@@ -138,7 +138,7 @@ end
 -- are stored, not compressed.
 local function adler(text)
   local a, b = 1, 0
-  for _, c in ipairs { text:byte(1, -1) } do
+  for _, c in ipairs {text:byte(1, -1)} do
     a = (a + c) % 65521
     b = (b + a) % 65521
   end
@@ -174,8 +174,8 @@ C.is(nacre.decode_png(header(2, 2, 16, 0, 1) ..
 -- ---- what a chunk or the header declares takes no memory
 
 local dot = header(1, 1, 8, 0)
-for _, kind in ipairs { "iTXt", "tEXt", "zTXt", "sPLT", "pCAL", "sCAL", "iCCP",
-                        "eXIf", "noNe", "IDAT", "PLTE", "tRNS" } do
+for _, kind in ipairs {"iTXt", "tEXt", "zTXt", "sPLT", "pCAL", "sCAL", "iCCP",
+                       "eXIf", "noNe", "IDAT", "PLTE", "tRNS"} do
   C.fails('chunk "' .. kind .. '" has 2147483632 bytes', nil, nacre.decode_png,
           dot .. "\x7f\xff\xff\xf0" .. kind .. "abc" .. ("\0"):rep(40))
 end

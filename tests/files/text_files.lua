@@ -46,42 +46,42 @@ assert(load("").dtype == "float32")
 -- Delimiters: of the name, or given.
 is(load("1\t2\n3\t4\n", nil, tsv), "{{1,2},{3,4}}")
 is(load("  1   2\t3 \n4 5 6\n\t\n", nil, txt), "{{1,2,3},{4,5,6}}")
-is(load("1;2\n", { delimiter = ";" }), "{{1,2}}")
-is(load("1|2\n", { delimiter = "|" }, txt), "{{1,2}}")
-is(load("1 2  3\n", { delimiter = " " }), "{{1,2,3}}")
-is(load("1\t2\n", { delimiter = "\t" }), "{{1,2}}")
+is(load("1;2\n", {delimiter = ";"}), "{{1,2}}")
+is(load("1|2\n", {delimiter = "|"}, txt), "{{1,2}}")
+is(load("1 2  3\n", {delimiter = " "}), "{{1,2,3}}")
+is(load("1\t2\n", {delimiter = "\t"}), "{{1,2}}")
 
 -- Lines before the first, and names.
-is(load("made by hand\n\n1,2\n", { skip = 2 }), "{{1,2}}")
+is(load("made by hand\n\n1,2\n", {skip = 2}), "{{1,2}}")
 local names
-t, names = load("x, \"y, z\" ,\"a \"\"b\"\"\"\n1,2,3\n", { header = true })
+t, names = load("x, \"y, z\" ,\"a \"\"b\"\"\"\n1,2,3\n", {header = true})
 is(t, "{{1,2,3}}")
 assert(table.concat(names, "|") == 'x|y, z|a "b"', table.concat(names, "|"))
-t, names = load("#x,y\n1,2\n", { header = true })  -- as NumPy writes it
+t, names = load("#x,y\n1,2\n", {header = true})  -- as NumPy writes it
 assert(names[1] == "x" and names[2] == "y" and t[1][2] == 2)
-t, names = load("x,y\n", { header = true })
+t, names = load("x,y\n", {header = true})
 shape(t, 0, 2)
-t, names = load("first\nx y\n1 2\n", { skip = 1, header = true }, txt)
+t, names = load("first\nx y\n1 2\n", {skip = 1, header = true}, txt)
 assert(#names == 2 and names[2] == "y")
 assert(select("#", load "1\n") == 1)
 
 -- A dtype, a device, a gradient.
 for _, dtype in ipairs(C.dtypes) do
-  t = load("0,1\n1,1\n", { dtype = dtype })
-  assert(t.dtype == dtype and t == nacre.tensor({ { 0, 1 }, { 1, 1 } },
-                                                { dtype = dtype }))
+  t = load("0,1\n1,1\n", {dtype = dtype})
+  assert(t.dtype == dtype and t == nacre.tensor({{0, 1}, {1, 1}},
+                                                {dtype = dtype}))
 end
-is(load("true,False\n", { dtype = "bool", device = "cpu" }), "{{true,false}}")
-assert(load("1\n", { dtype = "float64", requires_grad = true }).requires_grad)
-assert(load("0.1\n", { dtype = "float64" })[1][1] == 0.1)
+is(load("true,False\n", {dtype = "bool", device = "cpu"}), "{{true,false}}")
+assert(load("1\n", {dtype = "float64", requires_grad = true}).requires_grad)
+assert(load("0.1\n", {dtype = "float64"})[1][1] == 0.1)
 
 -- What is missing.
-t = load("1,,3\n,5,\n", { missing = 0 / 0 })
+t = load("1,,3\n,5,\n", {missing = 0 / 0})
 assert(t.dtype == "float32" and t[1][2] ~= t[1][2] and t[2][3] ~= t[2][3])
-is(load("1,,3\n", { missing = -1 }), "{{1,-1,3}}")
-is(load('1,""\n', { missing = -1 }), "{{1,-1}}")
-is(load("1\t\t3\n", { missing = 0 }, tsv), "{{1,0,3}}")
-is(load("\t2\n", { missing = 0 }, tsv), "{{0,2}}")
+is(load("1,,3\n", {missing = -1}), "{{1,-1,3}}")
+is(load('1,""\n', {missing = -1}), "{{1,-1}}")
+is(load("1\t\t3\n", {missing = 0}, tsv), "{{1,0,3}}")
+is(load("\t2\n", {missing = 0}, tsv), "{{0,2}}")
 
 -- ---- what is refused, and where
 
@@ -99,18 +99,18 @@ refused("1\t2\n", 'column 1: "1\\x092" is no number', '{delimiter="\\t"}')
 refused("1,2\n", 'column 1: "1,2" is no number', '{delimiter=","}', nil, txt)
 refused("1,2\n\n# x\n3\n", "line 4 has 1 columns, what is before it has 2")
 refused("a,b,c\n1,2\n", "line 2 has 2 columns, the header has 3", nil,
-        { header = true })
+        {header = true})
 refused("1,,2\n", "line 1, column 2: the field is empty",
         "{missing=0/0} makes it nan")
 refused("1,2,\n", "line 1, column 3: the field is empty")
 refused("1,\n", 'column 2: "" is no int64', nil,
-        { missing = 0.5, dtype = "int64" })
+        {missing = 0.5, dtype = "int64"})
 refused("1,300\n", 'line 1, column 2: "300" is no uint8', nil,
-        { dtype = "uint8" })
-refused("1,2.0\n", '"2.0" is no int32', nil, { dtype = "int32" })
-refused("1,2\n", '"2" is no bool', nil, { dtype = "bool" })
+        {dtype = "uint8"})
+refused("1,2.0\n", '"2.0" is no int32', nil, {dtype = "int32"})
+refused("1,2\n", '"2" is no bool', nil, {dtype = "bool"})
 refused("1,9223372036854775808\n", '"9223372036854775808" is no int64', nil,
-        { dtype = "int64" })
+        {dtype = "int64"})
 refused("0x10\n", '"0x10" is no number')
 refused("1 2\n", '"1 2" is no number', '{delimiter=" "}')
 refused("1,--2\n", '"--2" is no number')
@@ -118,17 +118,17 @@ refused(("9"):rep(500) .. "\n", "is no number")
 refused("1,\0002\n", '"\\x002" is no number')
 refused("1,\27[2J\n", '"\\x1b[2J" is no number')
 refused('"1,2\n3,4\n', 'column 1: ""1,2" is no number')
-refused("1\n", "skip is 3, the file has 1 lines", nil, { skip = 3 })
-refused("1\n", "skip must not be below 0, as -1 is", nil, { skip = -1 })
-refused("", "there is no header", nil, { header = true })
+refused("1\n", "skip is 3, the file has 1 lines", nil, {skip = 3})
+refused("1\n", "skip must not be below 0, as -1 is", nil, {skip = -1})
+refused("", "there is no header", nil, {header = true})
 refused("# \n1 2 3\n", "line 1, the header, has no names", nil,
-        { header = true, delimiter = " " })
-for _, d in ipairs { "", ",,", "\n", "1", "-", ".", "#", '"' } do
-  refused("1\n", "cannot be a delimiter", nil, { delimiter = d })
+        {header = true, delimiter = " "})
+for _, d in ipairs {"", ",,", "\n", "1", "-", ".", "#", '"'} do
+  refused("1\n", "cannot be a delimiter", nil, {delimiter = d})
 end
-refused("1\n", "names is for files of several tensors", nil, { names = {} })
+refused("1\n", "names is for files of several tensors", nil, {names = {}})
 refused("1\n", "no argument 'delimeter', did you mean 'delimiter'?", nil,
-        { delimeter = "," })
+        {delimeter = ","})
 
 -- Bytes that end a text of C, and blanks that strtod passes over.
 refused("\0001,2\n3,4\n", 'line 1, column 1: "\\x001" is no number')
@@ -140,8 +140,8 @@ refused("\xff\xfe1\0\n\0", "the text is in UTF-16, UTF-8 is read",
         "iconv -f UTF-16 -t UTF-8 makes one")
 refused("\xfe\xff\0001\0\n", "the text is in UTF-16, UTF-8 is read")
 refused("x\0y,z\n1,2\n", "line 1, the header, holds a zero byte", nil,
-        { header = true })
-for _, blank in ipairs { "\v", "\f", "\r", "\r\r" } do
+        {header = true})
+for _, blank in ipairs {"\v", "\f", "\r", "\r\r"} do
   refused("1\n" .. blank .. "2\n", "line 2, column 1: ")
   refused("1\n" .. blank .. "2.5\n", "line 2, column 1: ")
   refused("1\n2" .. blank .. "3\n", "line 2, column 1: ")
@@ -160,15 +160,15 @@ becomes("float64", "1.5,20240101\n")
 becomes("float64", "20240101.0,1.5\n")           -- as pandas writes them
 becomes("float64", "1704110400.25,1\n")
 becomes("float64", "-16777217,0.5\n")
-becomes("float64", ",20240101\n", { missing = 0 / 0 })
+becomes("float64", ",20240101\n", {missing = 0 / 0})
 becomes("float64", ("1.5\n"):rep(1000) .. "16777217\n")
 becomes("float32", "16777216,0.5\n16777218,1\n") -- float32 has them
 becomes("float32", "0.123456789012,123456.789\n")
 becomes("float32", "1.2345678912e10,1\n")        -- a measurement
-becomes("float32", "20240101,1.5\n", { dtype = "float32" })
+becomes("float32", "20240101,1.5\n", {dtype = "float32"})
 becomes("int64", "20240101,1\n")
 becomes("int64", "9007199254740993,1\n")
-becomes("float32", "20240101,1.5\n", { usecols = { 2 } })
+becomes("float32", "20240101,1.5\n", {usecols = {2}})
 nacre.set_default_dtype "float16"
 becomes("float16", "2048,1.5\n")
 becomes("float64", "2049,1.5\n")
@@ -178,94 +178,94 @@ refused("1.5,1\n2.5,9007199254740993\n", 'line 2, column 2: ' ..
         '{dtype="float64"} rounds it, {usecols={2}} reads the column alone')
 refused("18446744073709551615\n", "is between two numbers of float64",
         '{dtype="float64"} rounds it')
-t = load("1.5,9007199254740993\n", { dtype = "float64" })
+t = load("1.5,9007199254740993\n", {dtype = "float64"})
 assert(t[1][2] == 2 ^ 53)
-t = becomes("int64", "1.5,9007199254740993\n", { usecols = { 2 } })
+t = becomes("int64", "1.5,9007199254740993\n", {usecols = {2}})
 assert(t[1][1] == 9007199254740993)
 becomes("float32", "1.5,9007199254740992\n")
 
 -- ---- columns
 
 local mixed = "day,x,y,what\n2024-01-01,1,2.5,a\n2024-01-02,3,4.5,b\n"
-t, names = load(mixed, { header = true, usecols = { 2, 3 } })
+t, names = load(mixed, {header = true, usecols = {2, 3}})
 is(t, "{{1.0,2.5},{3.0,4.5}}")
 assert(table.concat(names, "|") == "x|y")
-t, names = load(mixed, { header = true, usecols = { "y", "x" } })
+t, names = load(mixed, {header = true, usecols = {"y", "x"}})
 is(t, "{{2.5,1.0},{4.5,3.0}}")
 assert(table.concat(names, "|") == "y|x")
-is(load(mixed, { skip = 1, usecols = 2 }), "{{1},{3}}")
-is(load(mixed, { header = true, usecols = "x", dtype = "uint8" }), "{{1},{3}}")
+is(load(mixed, {skip = 1, usecols = 2}), "{{1},{3}}")
+is(load(mixed, {header = true, usecols = "x", dtype = "uint8"}), "{{1},{3}}")
 refused(mixed, 'line 1, column 1: "day" is no number',
         "{header=true, usecols={2,3}} reads the columns of numbers")
 refused(mixed, 'line 2, column 1: "2024-01-01" is no number',
-        "{usecols={2,3}} reads the columns of numbers", { header = true })
+        "{usecols={2,3}} reads the columns of numbers", {header = true})
 refused("a,b\nc,d\n", '"a" is no number', 
         "a tensor holds numbers; io.lines(path) reads texts")
 refused("2024-01-01 10:00,3\n", "is no number",
         "{usecols={2}} reads the columns of numbers")
 refused("x;y\n1;2\n", '"x;y" is no number', '{delimiter=";", header=true}')
 refused(mixed, 'usecols: no column is called "z"', nil,
-        { header = true, usecols = { "x", "z" } })
+        {header = true, usecols = {"x", "z"}})
 refused(mixed, "usecols: no line of names was read",
-        '{header=true, usecols={"x"}}', { usecols = "x" })
+        '{header=true, usecols={"x"}}', {usecols = "x"})
 refused(mixed, "usecols: there is no column 5, they are 1 to 4", nil,
-        { usecols = { 5 } })
-refused(mixed, "usecols: there is no column 0", nil, { usecols = 0 })
-refused(mixed, "usecols: there is no column -1", nil, { usecols = { -1 } })
+        {usecols = {5}})
+refused(mixed, "usecols: there is no column 0", nil, {usecols = 0})
+refused(mixed, "usecols: there is no column -1", nil, {usecols = {-1}})
 refused(mixed, "usecols: column 2 is there twice", nil,
-        { header = true, usecols = { 2, "x" } })
-for _, wrong in ipairs { {}, { 1.5 }, { true }, false, { {} } } do
+        {header = true, usecols = {2, "x"}})
+for _, wrong in ipairs {{}, {1.5}, {true}, false, {{}}} do
   refused(mixed, "usecols must be a list of columns' numbers", nil,
-          { usecols = wrong })
+          {usecols = wrong})
 end
-refused("1,2\n3\n", "line 2 has 1 columns", nil, { usecols = { 1 } })
+refused("1,2\n3\n", "line 2 has 1 columns", nil, {usecols = {1}})
 refused("1\n", "no argument 'converters'", 
         "it takes path, device, dtype, names, delimiter, skip, header, " ..
         "missing, usecols, format, requires_grad, pin_memory",
-        { converters = {} })
+        {converters = {}})
 
 -- ---- what is written
 
 -- The digits give the element again, in every dtype.
 nacre.manual_seed(1)
-local odd = { 0, -0.0, 0.1, 1 / 3, 1e-300, 5e-324, 1.7976931348623157e308,
-              123456789, 1 / 0, -1 / 0, 2 ^ 53 + 1, 1e22, 65504, 1e-7 }
+local odd = {0, -0.0, 0.1, 1 / 3, 1e-300, 5e-324, 1.7976931348623157e308,
+             123456789, 1 / 0, -1 / 0, 2 ^ 53 + 1, 1e22, 65504, 1e-7}
 for _, dtype in ipairs(C.dtypes) do
   local float = dtype:find "float"
-  local x = float and nacre.cat({ nacre.tensor(odd, { dtype = "float64" }),
-                                  nacre.randn(500, { dtype = "float64" }) })
-            or nacre.randint(0, 100, { 514 })
+  local x = float and nacre.cat({nacre.tensor(odd, {dtype = "float64"}),
+                                 nacre.randn(500, {dtype = "float64"})})
+            or nacre.randint(0, 100, {514})
   x = x:to(dtype):reshape(257, 2)
   nacre.save(csv, x)
-  assert(nacre.load(csv, { dtype = dtype }) == x, dtype)
+  assert(nacre.load(csv, {dtype = dtype}) == x, dtype)
   -- Of 123456789.0 and 2^53 + 1 a float32 would keep neither.
   local read = dtype == "float64" and "float64" or "float32"
   if float then assert(nacre.load(csv).dtype == read) end
 end
-local big = nacre.tensor { math.mininteger, math.maxinteger }
+local big = nacre.tensor {math.mininteger, math.maxinteger}
 nacre.save(csv, big)
 assert(nacre.load(csv):flatten() == big)
 
-nacre.save(csv, nacre.tensor { { 1, 2.5 }, { -0.0, 0 / 0 } })
+nacre.save(csv, nacre.tensor {{1, 2.5}, {-0.0, 0 / 0}})
 assert(read(csv) == "1.0,2.5\n-0.0,nan\n", read(csv))
-nacre.save(csv, nacre.tensor({ 0.1, 1e10, 1e-5 }, { dtype = "float64" }))
+nacre.save(csv, nacre.tensor({0.1, 1e10, 1e-5}, {dtype = "float64"}))
 assert(read(csv) == "0.1\n10000000000.0\n1e-05\n", read(csv))
-nacre.save(tsv, nacre.tensor { { true, false } })
+nacre.save(tsv, nacre.tensor {{true, false}})
 assert(read(tsv) == "1\t0\n")
-nacre.save(txt, nacre.tensor { { 1, 2 }, { 3, 4 } }:t())
+nacre.save(txt, nacre.tensor {{1, 2}, {3, 4}}:t())
 assert(read(txt) == "1 3\n2 4\n")
 nacre.save(csv, nacre.tensor(5))
 assert(read(csv) == "5\n")
 nacre.save(csv, nacre.zeros(0, 3))
 assert(read(csv) == "")
-nacre.save(csv, nacre.zeros(2, 2)["::2, :"], { delimiter = ";" })
+nacre.save(csv, nacre.zeros(2, 2)["::2, :"], {delimiter = ";"})
 assert(read(csv) == "0.0;0.0\n")
 
 -- Names.
-names = { "x", 'a "b"', "c,d", "", "#e" }
-nacre.save(csv, nacre.ones(2, 5), { header = names })
+names = {"x", 'a "b"', "c,d", "", "#e"}
+nacre.save(csv, nacre.ones(2, 5), {header = names})
 assert(read(csv):match "[^\n]*" == 'x,"a ""b""","c,d","","#e"')
-local back, got = nacre.load(csv, { header = true })
+local back, got = nacre.load(csv, {header = true})
 assert(back == nacre.ones(2, 5))
 for i, name in ipairs(names) do assert(got[i] == name) end
 
@@ -280,17 +280,17 @@ fails("a text holds a matrix, not 3 dimensions",
       "t:flatten(2), or a name that ends in .npy", nacre.save, csv,
       nacre.zeros(2, 2, 2))
 fails("header has 1 names, the matrix 2 columns", nil, nacre.save, csv,
-      nacre.ones(2, 2), { header = { "a" } })
+      nacre.ones(2, 2), {header = {"a"}})
 fails("header must be a list of texts, not a boolean", nil, nacre.save, csv,
-      nacre.ones(2, 2), { header = true })
+      nacre.ones(2, 2), {header = true})
 fails("header must be a list of texts", nil, nacre.save, csv,
-      nacre.ones(2, 2), { header = { "a", 2 } })
+      nacre.ones(2, 2), {header = {"a", 2}})
 fails("'1' cannot be a delimiter", nil, nacre.save, csv, nacre.ones(2),
-      { delimiter = "1" })
+      {delimiter = "1"})
 fails("compressed is for .npz files", nil, nacre.save, csv, nacre.ones(2),
-      { compressed = true })
-fails("t must be a tensor, not a table", nil, nacre.save, csv, { 1, 2 })
+      {compressed = true})
+fails("t must be a tensor, not a table", nil, nacre.save, csv, {1, 2})
 assert(read(csv) == before)
 
-for _, name in ipairs { base, csv, tsv, txt } do os.remove(name) end
+for _, name in ipairs {base, csv, tsv, txt} do os.remove(name) end
 print "texts: ok"

@@ -3,12 +3,12 @@
 -- failures, and numbers that are no good as sizes or indices.
 --   local C = dofile(here .. "common.lua")
 
-local dtypes = { "bool", "uint8", "int8", "int16", "int32", "int64",
-                 "float16", "bfloat16", "float32", "float64" }
+local dtypes = {"bool", "uint8", "int8", "int16", "int32", "int64",
+                "float16", "bfloat16", "float32", "float64"}
 local minint, maxint = math.mininteger, math.maxinteger
-local odd = { 0, 1, -1, 2, -2, 9, -9, 127, 128, 255, 256, 65536, 1 << 31,
-              -(1 << 31), 1 << 32, 1 << 61, 1 << 62, minint, minint + 1,
-              maxint, maxint - 1 }
+local odd = {0, 1, -1, 2, -2, 9, -9, 127, 128, 255, 256, 65536, 1 << 31,
+             -(1 << 31), 1 << 32, 1 << 61, 1 << 62, minint, minint + 1,
+             maxint, maxint - 1}
 
 -- A device may find out later what is wrong.
 local function settled(f, ...)
@@ -36,8 +36,8 @@ local function text(v)
 end
 
 local function shape(t, ...)
-  assert(text(t:size()) == text { ... },
-         ("shape %s, not %s"):format(text(t:size()), text { ... }))
+  assert(text(t:size()) == text {...},
+         ("shape %s, not %s"):format(text(t:size()), text {...}))
 end
 
 -- The elements, as written without blanks.
@@ -53,9 +53,9 @@ end
 -- The gradients of f at these tensors, and theirs, are as differences say.
 local function grads(what, f, ...)
   local grad = nacre.autograd
-  local ok, e = pcall(grad.gradcheck, f, { ... })
+  local ok, e = pcall(grad.gradcheck, f, {...})
   assert(ok, what .. ": " .. tostring(e))
-  ok, e = pcall(grad.gradgradcheck, f, { ... })
+  ok, e = pcall(grad.gradgradcheck, f, {...})
   assert(ok, what .. ", second: " .. tostring(e))
 end
 
@@ -71,7 +71,7 @@ end
 -- 0, 1, 2, ... in the given shape.
 local function range(...)
   local n = 1
-  for _, s in ipairs { ... } do n = n * s end
+  for _, s in ipairs {...} do n = n * s end
   return nacre.arange(n):reshape(...)
 end
 
@@ -86,6 +86,6 @@ local function read(name)
   return f:read "a"
 end
 
-return { dtypes = dtypes, odd = odd, fails = fails, works = works, text = text,
-         range = range, read = read, write = write,
-         live = live, shape = shape, is = is, shares = shares, grads = grads }
+return {dtypes = dtypes, odd = odd, fails = fails, works = works, text = text,
+        range = range, read = read, write = write,
+        live = live, shape = shape, is = is, shares = shares, grads = grads}

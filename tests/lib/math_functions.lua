@@ -140,8 +140,8 @@ end
 -- ---- the gamma function and its family, by series and shifts
 
 -- Hurwitz's zeta function for q > 0: 25 terms, then Euler and Maclaurin
-local bernoulli = { 1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730,
-                    7 / 6, -3617 / 510 }
+local bernoulli = {1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730,
+                   7 / 6, -3617 / 510}
 
 local function zeta(s, q)
   if q > 1e8 then return (1 / (s - 1) + 0.5 / q) * q ^ (1 - s) end
@@ -339,13 +339,13 @@ function F.logodds(x)
   return log(x / (1 - x))
 end
 
-for _, name in ipairs { "exp", "sqrt", "sin", "cos", "asin", "acos" } do
+for _, name in ipairs {"exp", "sqrt", "sin", "cos", "asin", "acos"} do
   F[name] = math[name]
 end
 F.log = function(x) return log(x) end
 F.atan = function(x) return math.atan(x) end
 
-local F2 = { hypot = F.hypot }
+local F2 = {hypot = F.hypot}
 F.hypot = nil
 function F2.atan2(a, b) return math.atan(a, b) end
 function F2.power(a, b) return a ^ b end

@@ -3,7 +3,7 @@
 -- rounding, and (in oracle_functions.lua) the vocabulary of the rows. Also counts checks.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local O = { device = nacre.get_default_device() }
+local O = {device = nacre.get_default_device()}
 
 -- ---- checks
 
@@ -52,16 +52,16 @@ end
 
 -- ---- element types
 
-O.dtypes = { "bool", "uint8", "int8", "int16", "int32", "int64", "float16",
-             "bfloat16", "float32", "float64" }
-O.floats = { "float16", "bfloat16", "float32", "float64" }
-local rank, category = {}, { bool = 0 }
+O.dtypes = {"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
+            "bfloat16", "float32", "float64"}
+O.floats = {"float16", "bfloat16", "float32", "float64"}
+local rank, category = {}, {bool = 0}
 for i, t in ipairs(O.dtypes) do
   rank[t] = i
   category[t] = i == 1 and 0 or i <= 6 and 1 or 2
 end
 O.category = category
-O.bits = { uint8 = 8, int8 = 8, int16 = 16, int32 = 32, int64 = 64 }
+O.bits = {uint8 = 8, int8 = 8, int16 = 16, int32 = 32, int64 = 64}
 
 function O.isfloat(t) return category[t] == 2 end
 
@@ -124,11 +124,11 @@ end
 -- ---- rounding
 
 local pack, unpack = string.pack, string.unpack
-local digits = { float16 = 11, bfloat16 = 8, float32 = 24, float64 = 53 }
-local lowexp = { float16 = -14, bfloat16 = -126, float32 = -126,
-                 float64 = -1022 }
-local largest = { float16 = 65504.0, bfloat16 = 0x1.fep127,
-                  float32 = 0x1.fffffep127, float64 = 0x1.fffffffffffffp1023 }
+local digits = {float16 = 11, bfloat16 = 8, float32 = 24, float64 = 53}
+local lowexp = {float16 = -14, bfloat16 = -126, float32 = -126,
+                float64 = -1022}
+local largest = {float16 = 65504.0, bfloat16 = 0x1.fep127,
+                 float32 = 0x1.fffffep127, float64 = 0x1.fffffffffffffp1023}
 O.digits, O.lowexp, O.largest = digits, lowexp, largest
 
 -- e of |v| = m * 2^e, 1 <= m < 2
@@ -198,8 +198,8 @@ assert(loadfile(here .. "oracle_functions.lua"))(O)
 
 -- ---- rows
 
-local kinds = { unary = 1, test = 1, binary = 2, compare = 2, ternary = 3,
-                choose = 3, reduce = 1 }
+local kinds = {unary = 1, test = 1, binary = 2, compare = 2, ternary = 3,
+               choose = 3, reduce = 1}
 
 -- Every row of the table, also those whose names begin with "_".
 function O.rows()
@@ -228,10 +228,10 @@ function O.parameters(row)
       i = i + 1
       local usual = row.kind == "reduce" and 4 or row.arity
       if i > usual then
-        local p = { name = name, default = tonumber(default) }
+        local p = {name = name, default = tonumber(default)}
         if default:find('"') then
           local x = nacre.ones(1)
-          local ok, e = pcall(nacre[row.name], x, { [name] = "?" })
+          local ok, e = pcall(nacre[row.name], x, {[name] = "?"})
           local words = tostring(e):match("one of ([%w_|]+)")
           p.words, p.default = {}, 0
           for w in words:gmatch("[%w_]+") do p.words[#p.words + 1] = w end

@@ -88,9 +88,9 @@ local function intwords(width)
   return V
 end
 
-local vocabulary = { float = floatwords(), int32 = intwords(32),
-                 int64 = intwords(64), bool = intwords(32) }
-vocabulary.float32 = setmetatable({}, { __index = vocabulary.float })
+local vocabulary = {float = floatwords(), int32 = intwords(32),
+                 int64 = intwords(64), bool = intwords(32)}
+vocabulary.float32 = setmetatable({}, {__index = vocabulary.float})
 function vocabulary.float32.nextafter(a, b)
   if a ~= a or b ~= b then return a + b end
   if a == b then return b end
@@ -129,18 +129,18 @@ local function tracked(t)
   local M = {}
   local function new(v, e, s)
     if not (abs(v) <= most) then e = inf end
-    return setmetatable({ v, e + tiny * u, O.round(s, t) }, M)
+    return setmetatable({v, e + tiny * u, O.round(s, t)}, M)
   end
   local function lift(a)
     if type(a) == "table" then return a end
-    return { a * 1.0, 0.0, O.round(a * 1.0, t) }
+    return {a * 1.0, 0.0, O.round(a * 1.0, t)}
   end
   M.__add = function(a, b)
     a, b = lift(a), lift(b)
     local v = a[1] + b[1]
     return new(v, a[2] + b[2] + u * abs(v), a[3] + b[3])
   end
-  M.__unm = function(a) return setmetatable({ -a[1], a[2], -a[3] }, M) end
+  M.__unm = function(a) return setmetatable({-a[1], a[2], -a[3]}, M) end
   M.__sub = function(a, b)
     a, b = lift(a), lift(b)
     local v = a[1] - b[1]
@@ -166,8 +166,8 @@ local function tracked(t)
     return function(a, b)
       a, b = lift(a), lift(b)
       local sure = abs(a[1] - b[1]) > a[2] + b[2] or a[2] + b[2] == 0
-      return setmetatable({ truth(f(a[1], b[1])), sure and 0 or 1,
-                            truth(f(a[3], b[3])) }, M)
+      return setmetatable({truth(f(a[1], b[1])), sure and 0 or 1,
+                           truth(f(a[3], b[3]))}, M)
     end
   end
   V.eq = compare(function(a, b) return a == b end)
@@ -178,24 +178,24 @@ local function tracked(t)
   V.ge = compare(function(a, b) return a >= b end)
   function V.both(a, b)
     a, b = lift(a), lift(b)
-    return setmetatable({ truth(a[1] ~= 0 and b[1] ~= 0), math.max(a[2], b[2]),
-                          truth(a[3] ~= 0 and b[3] ~= 0) }, M)
+    return setmetatable({truth(a[1] ~= 0 and b[1] ~= 0), math.max(a[2], b[2]),
+                         truth(a[3] ~= 0 and b[3] ~= 0)}, M)
   end
   function V.either(a, b)
     a, b = lift(a), lift(b)
-    return setmetatable({ truth(a[1] ~= 0 or b[1] ~= 0), math.max(a[2], b[2]),
-                          truth(a[3] ~= 0 or b[3] ~= 0) }, M)
+    return setmetatable({truth(a[1] ~= 0 or b[1] ~= 0), math.max(a[2], b[2]),
+                         truth(a[3] ~= 0 or b[3] ~= 0)}, M)
   end
   function V.where(c, a, b)
     c, a, b = lift(c), lift(a), lift(b)
     local s = c[3] ~= 0 and a[3] or b[3]
     if c[1] == 0 then a, b = b, a end
     local e = c[2] == 0 and a[2] or math.max(a[2], abs(a[1] - b[1]) + b[2])
-    return setmetatable({ a[1], e, s }, M)
+    return setmetatable({a[1], e, s}, M)
   end
   function V.square(x) return x * x end
   function V.negative(x)
-    return setmetatable({ truth(negative(x[1])), 0, truth(negative(x[3])) }, M)
+    return setmetatable({truth(negative(x[1])), 0, truth(negative(x[3]))}, M)
   end
   V.lowest, V.highest = lift(-inf), lift(inf)
   function V.sgn(x) return V.gt(x, 0) - V.lt(x, 0) end
@@ -221,8 +221,8 @@ local function tracked(t)
     V[name] = function(a, b)
       a, b = lift(a), lift(b)
       local v, e = f(a[1], b[1]), 0
-      for _, p in ipairs { 1, -1 } do
-        for _, q in ipairs { 1, -1 } do
+      for _, p in ipairs {1, -1} do
+        for _, q in ipairs {1, -1} do
           local d = abs(f(a[1] + p * a[2], b[1] + q * b[2]) - v)
           e = d > e and d or e
         end
@@ -231,7 +231,7 @@ local function tracked(t)
     end
   end
   V.truncdiv = function(a, b) return V.trunc(M.__div(a, b)) end
-  V.number = function(v) return setmetatable({ v, 0, v }, M) end
+  V.number = function(v) return setmetatable({v, 0, v}, M) end
   return V
 end
 

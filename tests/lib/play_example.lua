@@ -4,10 +4,10 @@
 --   local play = dofile(here .. "play_example.lua")
 --   play(entry, each)        each(): after every input
 
-local known = setmetatable({ print = function() end }, { __index = _G })
+local known = setmetatable({print = function() end}, {__index = _G})
 
 return function(entry, each)
-  local env = setmetatable({}, { __index = known })
+  local env = setmetatable({}, {__index = known})
   for text in ("\n" .. entry.example .. "\n"):gsub("\n>> ", " ")
               :gmatch "\n> ([^\n]*)" do
     local f = load("return " .. text, "=example", "t", env) or

@@ -9,8 +9,8 @@ local grad = nacre.autograd
 
 -- Weights of the outputs that differ, so that no error is summed to nothing.
 local function weights(y)
-  return nacre.linspace(0.6, 1.4, y:numel(), { dtype = y.dtype,
-                                               device = y.device })
+  return nacre.linspace(0.6, 1.4, y:numel(), {dtype = y.dtype,
+                                              device = y.device})
            :reshape(y:size())
 end
 
@@ -25,7 +25,7 @@ local function first(f, inputs, directions, t)
       of[#of + 1] = at[i]
     end
   end
-  for _, y in ipairs { f(table.unpack(at)) } do
+  for _, y in ipairs {f(table.unpack(at))} do
     if nacre.is_tensor(y) and y.requires_grad then
       outputs[#outputs + 1], begin[#begin + 1] = y, weights(y)
     end
@@ -45,7 +45,7 @@ return function(f, inputs)
       directions[i] = v:detach():zeros_like():normal_()
     end
   end
-  local t = nacre.zeros({}, { dtype = "float64", requires_grad = true })
+  local t = nacre.zeros({}, {dtype = "float64", requires_grad = true})
   grad.gradcheck(function(step)
     return nacre.enable_grad(first, f, inputs, directions, step)
   end, t)

@@ -18,11 +18,11 @@ local function parse(text)
         kind = default == "" and "tensor" or
                default:find("^[tf]") and "bool" or "num"
       end
-      list[#list + 1] = { name = name, type = kind:find("|") and "choice" or
+      list[#list + 1] = {name = name, type = kind:find("|") and "choice" or
                          kind,
-                          optional = default ~= "", named = named,
-                          choices = kind:find("|") and kind or
-                                    default:match('^"(.*)"$') }
+                         optional = default ~= "", named = named,
+                         choices = kind:find("|") and kind or
+                                   default:match('^"(.*)"$')}
     end
   end
   return list
@@ -35,16 +35,16 @@ local function families()
   local text = file:read("a"):gsub('"%s+"', "")  -- texts of several lines
   for name, signature in text:gmatch('OPERATOR%(([%w_]+),%s*%u+,%s*"(.-)"') do
     signature = signature:gsub("!", "")
-    ops[#ops + 1] = { name = name, family = true, params = parse(signature),
-                      results = signature:match("%->%s*(.*)") }
+    ops[#ops + 1] = {name = name, family = true, params = parse(signature),
+                     results = signature:match("%->%s*(.*)")}
   end
   file:close()
   assert(#ops > 40, "where are the operators?")
   return ops
 end
 
-local arity = { unary = 1, test = 1, binary = 2, compare = 2, ternary = 3,
-                choose = 3, reduce = 1 }
+local arity = {unary = 1, test = 1, binary = 2, compare = 2, ternary = 3,
+               choose = 3, reduce = 1}
 
 local function rows(ops)
   for name in pairs(nacre) do
@@ -59,8 +59,8 @@ local function rows(ops)
         elseif p.name == "dtype" then p.type = "dtype"
         elseif p.choices then p.type = "choice" end
       end
-      ops[#ops + 1] = { name = name, row = info, params = params,
-                        results = "tensor" }
+      ops[#ops + 1] = {name = name, row = info, params = params,
+                       results = "tensor"}
     end
   end
 end
@@ -84,10 +84,10 @@ local function value(p, dtype)
   local t = p.type
   if t == "tensor" or t == "operand" or t == "inplace" or
       t == "dimortensor" then
-    return nacre.tensor({ { 0.5, 0.25 }, { 0.75, 1 } }):mul(4):to(dtype)
+    return nacre.tensor({{0.5, 0.25}, {0.75, 1}}):mul(4):to(dtype)
   elseif t == "tensors" then
-    return { nacre.ones(2, 2), nacre.zeros(2, 2) }
-  elseif t == "size" then return { 2, 2 }
+    return {nacre.ones(2, 2), nacre.zeros(2, 2)}
+  elseif t == "size" then return {2, 2}
   elseif t == "bool" then return false
   elseif t == "dtype" then return "float64"
   elseif t == "device" then return "cpu"
@@ -105,7 +105,7 @@ function C.sample(op, full)
   local ints = op.row and op.row.class:find("^IN")
   local dtype = ints and "int32" or "float32"
   if special[op.name] then
-    return special[op.name](value({ type = "tensor" }, dtype))
+    return special[op.name](value({type = "tensor"}, dtype))
   end
   local args = {}
   for _, p in ipairs(op.params) do
@@ -114,7 +114,7 @@ function C.sample(op, full)
     end
   end
   if op.row and op.row.kind == "choose" then args[1] = args[1]:gt(2) end
-  if op.name == "clamp" then args = { args[1], 1, 2 } end
+  if op.name == "clamp" then args = {args[1], 1, 2} end
   return args
 end
 

@@ -8,8 +8,8 @@ local Tensor = nacre.Tensor
 local function set(name, f) Tensor[name] = f end
 
 function Tensor:mean_square(by) return (self * self):mean() * (by or 1) end
-assert(nacre.tensor { 1., 2. }:mean_square():item() == 2.5)
-assert(nacre.tensor { 1., 2. }:mean_square(2):item() == 5)
+assert(nacre.tensor {1., 2.}:mean_square():item() == 2.5)
+assert(nacre.tensor {1., 2.}:mean_square(2):item() == 5)
 assert(Tensor.mean_square(nacre.ones(3)):item() == 1)
 Tensor.mean_square = function() return "another" end
 assert(nacre.ones(1):mean_square() == "another")
@@ -26,15 +26,15 @@ do
   end
   assert(n > 300)
 end
-for _, name in ipairs { "sum", "add_", "view", "backward", "pad", "softmin" } do
+for _, name in ipairs {"sum", "add_", "view", "backward", "pad", "softmin"} do
   if Tensor[name] then
     fails("tensors have a method " .. name, nil, set, name, print)
   end
 end
-for _, name in ipairs { "shape", "dtype", "grad", "T" } do
+for _, name in ipairs {"shape", "dtype", "grad", "T"} do
   fails(name .. " is a field", nil, set, name, print)
 end
-for _, name in ipairs { "1:2", "a b", "", 1, true, "x\0" } do
+for _, name in ipairs {"1:2", "a b", "", 1, true, "x\0"} do
   fails("a method has a name", nil, set, name, print)
 end
 fails("must be a function, not a number", nil, set, "foo", 3)

@@ -8,49 +8,49 @@ local O = dofile(here .. "../lib/oracle.lua")
 local C = dofile(here .. "../lib/small_calls.lua")
 local check, raises = O.check, O.raises
 local T = nacre.tensor
-local a = T { { 1.0, 2, 3 }, { 4, 5, 6 } }
+local a = T {{1.0, 2, 3}, {4, 5, 6}}
 
 -- ---- positions and names
 
 local function same(x, y, what)
   check(x:eq(y):all():item() and x.ndim == y.ndim and x.dtype == y.dtype, what)
 end
-same(a:sum(1, true), a:sum { dim = 1, keepdim = true }, "sum by name")
-same(a:sum(1, true), a:sum(1, { keepdim = true }), "sum by both")
-same(a:sum { 1, 2 }, a:sum(), "a list of dims is no table of names")
-same(a:sum({ 1, 2 }, true), a:sum { dim = { 1, 2 }, keepdim = true },
+same(a:sum(1, true), a:sum {dim = 1, keepdim = true}, "sum by name")
+same(a:sum(1, true), a:sum(1, {keepdim = true}), "sum by both")
+same(a:sum {1, 2}, a:sum(), "a list of dims is no table of names")
+same(a:sum({1, 2}, true), a:sum {dim = {1, 2}, keepdim = true},
      "dims by name")
-same(a:std(false), a:std { unbiased = false }, "std(false) skips dim")
-same(a:std(1, false), a:std { dim = 1, unbiased = false }, "std(1, false)")
+same(a:std(false), a:std {unbiased = false}, "std(false) skips dim")
+same(a:std(1, false), a:std {dim = 1, unbiased = false}, "std(1, false)")
 same(a:std(nil, false), a:std(false), "nil stands for what is not given")
 same(nacre.exp(a), a:exp(), "a function is a method")
-same(nacre.add(a, 1, { alpha = 3 }), a + 3, "alpha")
-same(a:add { other = a }, a + a, "an operand by name")
-same(a:clamp { max = 3 }, a:minimum(3), "clamp by name")
+same(nacre.add(a, 1, {alpha = 3}), a + 3, "alpha")
+same(a:add {other = a}, a + a, "an operand by name")
+same(a:clamp {max = 3}, a:minimum(3), "clamp by name")
 same(a:clamp(nil, 3), a:minimum(3), "clamp(nil, 3)")
-same(nacre.zeros(2, 3), nacre.zeros { 2, 3 }, "sizes as numbers or list")
-same(nacre.zeros(2, 3, { dtype = "float64" }),
-     nacre.zeros({ 2, 3 }, { dtype = nacre.float64 }), "sizes and names")
-same(nacre.zeros { size = { 2, 3 } }, nacre.zeros(2, 3), "sizes by name")
+same(nacre.zeros(2, 3), nacre.zeros {2, 3}, "sizes as numbers or list")
+same(nacre.zeros(2, 3, {dtype = "float64"}),
+     nacre.zeros({2, 3}, {dtype = nacre.float64}), "sizes and names")
+same(nacre.zeros {size = {2, 3}}, nacre.zeros(2, 3), "sizes by name")
 check(nacre.zeros().ndim == 0 and nacre.zeros({}).ndim == 0, "no sizes")
-same(nacre.full(2, 3, 7), nacre.full({ 2, 3 }, 7), "full(2, 3, 7)")
-same(nacre.full({ 2 }, 7, { dtype = "int8" }),
-     nacre.full { size = { 2 }, fill_value = 7, dtype = "int8" },
+same(nacre.full(2, 3, 7), nacre.full({2, 3}, 7), "full(2, 3, 7)")
+same(nacre.full({2}, 7, {dtype = "int8"}),
+     nacre.full {size = {2}, fill_value = 7, dtype = "int8"},
          "full by name")
-same(a:view(3, 2), a:view { 3, 2 }, "view(3, 2)")
-same(a:permute(2, 1), a:permute { 2, 1 }, "permute(2, 1)")
-check(#nacre.randint(10, { 4 }) == 4, "randint(high, sizes)")
-check(#nacre.randint(1, 10, { 4 }) == 4, "randint(low, high, sizes)")
+same(a:view(3, 2), a:view {3, 2}, "view(3, 2)")
+same(a:permute(2, 1), a:permute {2, 1}, "permute(2, 1)")
+check(#nacre.randint(10, {4}) == 4, "randint(high, sizes)")
+check(#nacre.randint(1, 10, {4}) == 4, "randint(low, high, sizes)")
 same(a:sum(2.0), a:sum(2), "a whole float is an integer")
 check(a:size(2.0) == 3, "size(2.0)")
 raises("size(1.5)", nil, "size: dim must be a dimension, not 1.5", a.size, a,
        1.5)
 local out = nacre.zeros(2, 3)
-check(a:mul(2, { out = out }) == out and out[1][1] == 2, "out")
-same(a:gelu { approximate = "tanh" }, a:gelu { approximate = "tanh" }, "choice")
-check(not nacre.allclose(a:gelu { approximate = "tanh" }, a:gelu(), 0, 0),
+check(a:mul(2, {out = out}) == out and out[1][1] == 2, "out")
+same(a:gelu {approximate = "tanh"}, a:gelu {approximate = "tanh"}, "choice")
+check(not nacre.allclose(a:gelu {approximate = "tanh"}, a:gelu(), 0, 0),
       "a choice is heeded")
-local options = { dim = 1 }
+local options = {dim = 1}
 a:sum(options)
 check(options.dim == 1 and next(options, "dim") == nil,
       "options stay as they are")
@@ -59,11 +59,11 @@ check(options.dim == 1 and next(options, "dim") == nil,
 
 raises("unknown name", "EVALUE",
        "sum: no argument 'keepdims', did you mean 'keepdim'?",
-       a.sum, a, { keepdims = true })
-raises("unknown name", nil, "no argument 'zzzzzz'", a.sum, a, { zzzzzz = 1 })
-raises("mixed table", nil, "not both", a.sum, a, { 1, keepdim = true })
-for _, data in ipairs { { 1, 2, dtype = "float64" },
-                       { { 1, x = 1 }, { 2 } } } do
+       a.sum, a, {keepdims = true})
+raises("unknown name", nil, "no argument 'zzzzzz'", a.sum, a, {zzzzzz = 1})
+raises("mixed table", nil, "not both", a.sum, a, {1, keepdim = true})
+for _, data in ipairs {{1, 2, dtype = "float64"},
+                       {{1, x = 1}, {2}}} do
   raises("mixed table", nil, "not both", T, data)
 end
 check(raises("a dtype by position", nil, "zeros: dtype is given by name",
@@ -74,11 +74,11 @@ check(raises("no list", nil, "at most 1", T, 1, 2, 3).hint
 check(raises("text", nil, "tensor: an element is a string", T, [[1,2],[3,4]])
       .hint:find("tensor{{1, 2}, {3, 4}}", 1, true), "hint of [[ ]]")
 if not nacre.cuda.is_available() then
-  raises("device", "EDEVICE", "tensor: no usable", T, { 1 },
-         { device = "cuda" })
+  raises("device", "EDEVICE", "tensor: no usable", T, {1},
+         {device = "cuda"})
 end
-raises("twice", nil, "dim is given twice", a.sum, a, 1, { dim = 2 })
-raises("out is no tensor", nil, "out must be a tensor", a.exp, a, { out = 3 })
+raises("twice", nil, "dim is given twice", a.sum, a, 1, {dim = 2})
+raises("out is no tensor", nil, "out must be a tensor", a.exp, a, {out = 3})
 raises("too many", nil, "exp: takes no argument besides self, got 1", nacre.exp, a, 2)
 raises("too many behind a nil", nil, "unique: takes at most 4 arguments besides " ..
        "self, got 5", nacre.unique, a, true, true, true, nil, 7)
@@ -97,21 +97,21 @@ raises("fraction as dim", nil, "dim", nacre.select, a, 1.5, 1)
 raises("string as dim", nil, "a dimension", nacre.select, a, "1", 1)
 raises("string as size", nil, "zeros: size must be", nacre.zeros, "2")
 raises("fraction as size", nil, "1.5", nacre.zeros, 2, 1.5)
-raises("fraction in sizes", nil, "1.5", nacre.zeros, { 2, 1.5 })
+raises("fraction in sizes", nil, "1.5", nacre.zeros, {2, 1.5})
 raises("nan as size", nil, "", nacre.zeros, 0 / 0)
 raises("dtype", nil, "no dtype 'float31', did you mean 'float3", nacre.zeros, 2,
-       { dtype = "float31" })
-raises("dtype", nil, "a dtype", nacre.zeros, 2, { dtype = 3 })
+       {dtype = "float31"})
+raises("dtype", nil, "a dtype", nacre.zeros, 2, {dtype = 3})
 raises("device", "EVALUE", "no device is called 'gpu'", nacre.zeros, 2,
-       { device = "gpu" })
+       {device = "gpu"})
 if not nacre.cuda.is_available() then
   raises("device", "EDEVICE", "no usable CUDA device", nacre.zeros, 2,
-         { device = "cuda" })
+         {device = "cuda"})
 end
 raises("choice", nil, "approximate must be one of none|tanh, not 'x'", a.gelu,
-       a, { approximate = "x" })
-raises("bool", nil, "keepdim must be true or false", a.sum, a, { keepdim = 1 })
-raises("list", nil, "element 2 of tensors is an integer", nacre.cat, { a, 2 })
+       a, {approximate = "x"})
+raises("bool", nil, "keepdim must be true or false", a.sum, a, {keepdim = 1})
+raises("list", nil, "element 2 of tensors is an integer", nacre.cat, {a, 2})
 raises("list", nil, "a list of tensors", nacre.cat, a)
 raises("method", nil, "tensor has no method 'summ', did you mean 'sum'?",
        function() return a:summ() end)
@@ -122,12 +122,12 @@ check(raises("compare", nil, "<=", function() return a <= a end).hint
 local function hint(f) return raises("compare", nil, "<", f).hint end
 check(hint(function() return a > 0.5 end) == "right:gt(0.5)", "hint of >")
 check(hint(function() return a <= 2 end) == "left:le(2)", "hint of <= 2")
-local one = nacre.tensor { 1.5 }
+local one = nacre.tensor {1.5}
 check(one < 2 and one:sum() <= 1.5 and 1 < one and not (one > one) and
       one >= one and not (nacre.tensor(0 / 0) < 1), "one element compares")
 raises("compare", nil, "not with a string", function() return one < "2" end)
 raises("compare", nil, "not with a table", function() return {} <= a end)
-for _, word in ipairs { "data", "type", "foo", "a" } do
+for _, word in ipairs {"data", "type", "foo", "a"} do
   local e = raises("far from any name", nil, "no method '" .. word .. "'",
                    function() return a[word] end)
   check(not tostring(e):find "did you mean", "%s is near nothing", word)
@@ -172,7 +172,7 @@ e = raises("mm", "ESHAPE", "mm: inner sizes differ", a.mm, a, a)
 check(e.args and e.args[1].role == "self" and e.args[2].role == "arg 1" and
       rawequal(e.args[2].tensor, a), "roles of mm")
 e = raises("cat", "ESHAPE", "cat: tensor 2 differs", nacre.cat,
-           { a, nacre.ones(2, 2) })
+           {a, nacre.ones(2, 2)})
 check(e.args and #e.args == 2, "cat blames two")
 if e.args and #e.args == 2 then
   check(e.args[1].role == "[1]" and e.args[2].role == "[2]", "roles of cat")
@@ -203,21 +203,21 @@ for _, op in ipairs(C.all()) do
            op.into, gone, table.unpack(args, 2))
   end
 end
-for _, f in ipairs { function() return gone[1] end, function() gone[1] = 2 end,
-                     function() return #gone end,
-                     function() return gone + 1 end,
-                     function() return gone.dtype end,
-                     function() return gone:size() end,
-                     function() gone:free() end,
-                     function() return gone:item() end,
-                     function() return a:add(1, { out = gone }) end,
-                     function() for _ in pairs(gone) do end end,
-                     function() return gone:to("int8") end,
-                     function() return gone(1) end,
-                     function() return a .. gone end,
-                     function() return nacre.tensor(gone) end,
-                     function() return nacre.cat { a, gone } end,
-                     function() return nacre.save("/dev/null", gone) end } do
+for _, f in ipairs {function() return gone[1] end, function() gone[1] = 2 end,
+                    function() return #gone end,
+                    function() return gone + 1 end,
+                    function() return gone.dtype end,
+                    function() return gone:size() end,
+                    function() gone:free() end,
+                    function() return gone:item() end,
+                    function() return a:add(1, {out = gone}) end,
+                    function() for _ in pairs(gone) do end end,
+                    function() return gone:to("int8") end,
+                    function() return gone(1) end,
+                    function() return a .. gone end,
+                    function() return nacre.tensor(gone) end,
+                    function() return nacre.cat {a, gone} end,
+                    function() return nacre.save("/dev/null", gone) end} do
   raises("a freed tensor", nil, "freed", f)
 end
 check(tostring(gone) == "a freed tensor" and ("%s"):format(gone) ==
@@ -226,11 +226,11 @@ check(gone == gone and gone ~= a and a ~= gone, "a freed tensor compares")
 
 -- ---- every kind of value in every place: an error or a result, no crash
 
-local wrong = { false, true, 1, -3, 1.5, 0 / 0, "", "x", "float32", {},
-                { 1, "x" },
-                { {} }, { x = 1 }, { 1, x = 2 }, print, coroutine.create(print),
-                io.stdout, a, T { 1, 2 }, T(3),
-                setmetatable({}, { __index = function() error "no key" end }) }
+local wrong = {false, true, 1, -3, 1.5, 0 / 0, "", "x", "float32", {},
+               {1, "x"},
+               {{}}, {x = 1}, {1, x = 2}, print, coroutine.create(print),
+               io.stdout, a, T {1, 2}, T(3),
+               setmetatable({}, {__index = function() error "no key" end})}
 local function try(f, ...)
   local ok, e = pcall(f, ...)
   if ok then return end
@@ -263,28 +263,28 @@ for _, op in ipairs(C.all()) do
   for _, p in ipairs(op.params) do
     for _, v in ipairs(wrong) do
       local z = C.sample(op)
-      z[#z + 1] = { [p.name] = v }
+      z[#z + 1] = {[p.name] = v}
       attempt(table.unpack(z))
-      attempt(z[1], { [p.name] = v })
-      attempt({ [p.name] = v })
+      attempt(z[1], {[p.name] = v})
+      attempt({[p.name] = v})
     end
   end
   raises(op.name .. " with an unknown name", nil, "no argument 'qqqqqqqq'", f,
          table.unpack((function()
            local z = C.sample(op)
-           z[#z + 1] = { qqqqqqqq = 1 }
+           z[#z + 1] = {qqqqqqqq = 1}
            return z
          end)()))
 end
 local one = nacre.ones(1)
 raises("two devices", nil, "device is given twice", one.to, one, "cpu", "cpu")
 raises("two dtypes", nil, "dtype is given twice", one.to, one, "int64",
-       { dtype = "int32" })
+       {dtype = "int32"})
 raises("a word for true", nil, "requires_grad must be true or false",
        one.requires_grad_, one, "no")
 raises("a number as path", nil, "path must be a text, not an integer",
        nacre.load, 3)
-check(one:size { dim = 1 } == 1 and not one:requires_grad_(false).requires_grad,
+check(one:size {dim = 1} == 1 and not one:requires_grad_(false).requires_grad,
       "arguments by name")
 for _, name in ipairs(nacre._names()) do      -- also what is no operation
   local f = rawget(nacre._functions, name) or nacre._methods[name]

@@ -7,7 +7,7 @@ local function collect() collectgarbage() collectgarbage() end
 -- What make() gives is collected, and its memory is given back.
 local function dies(what, make)
   collect()
-  local live, weak = nacre._memory().live, setmetatable({}, { __mode = "v" })
+  local live, weak = nacre._memory().live, setmetatable({}, {__mode = "v"})
   for i = 1, 3 do weak[i] = make() end
   collect()
   for i = 1, 3 do assert(weak[i] == nil, what .. " lives") end
@@ -27,7 +27,7 @@ local function keeps(field)
   }
 end
 
-for _, back in ipairs { false, true } do
+for _, back in ipairs {false, true} do
   local function made(y, z)
     if back then y:sum():backward() end
     return z or y
@@ -43,7 +43,7 @@ for _, back in ipairs { false, true } do
     return made(y)
   end)
   dies("a module", function()
-    local m = { w = leaf() }
+    local m = {w = leaf()}
     m.w:register_hook(function(g) m.last = g end)
     m.out = m.w * 2
     m.view = m.out["1:2"]
@@ -78,7 +78,7 @@ dies("a graph of gradients", function()
   local x = leaf()
   local y = x ^ 3
   y:register_hook(function(g) return g * y end)
-  y:sum():backward { create_graph = true }
+  y:sum():backward {create_graph = true}
   return y
 end)
 
@@ -86,7 +86,7 @@ end)
 do
   local calls, y = 0, nil
   do
-    local x, scale = leaf(2), nacre.tensor { 2., 3. }
+    local x, scale = leaf(2), nacre.tensor {2., 3.}
     x:register_hook(function(g)
       calls = calls + 1
       x.last = nil
@@ -95,13 +95,13 @@ do
     y = (x * 2):sum()
   end
   collect()
-  assert(not pcall(y.backward, y, { retain_graph = true }), "x has no field")
+  assert(not pcall(y.backward, y, {retain_graph = true}), "x has no field")
   assert(calls == 1)
 end
 do
   local calls, y = 0, nil
   do
-    local x, scale = leaf(2), nacre.tensor { 2., 3. }
+    local x, scale = leaf(2), nacre.tensor {2., 3.}
     local z = x * 1
     z:register_hook(function(g)
       calls = calls + 1
@@ -110,7 +110,7 @@ do
     y = (z * 2):sum()
   end
   collect()
-  y:backward { retain_graph = true }
+  y:backward {retain_graph = true}
   collect()
   y:backward()
   assert(calls == 2)
@@ -123,7 +123,7 @@ do                  -- x.grad alone holds the graph that the hook is in
       calls = calls + 1
       return g * y
     end)
-    y:sum():backward { create_graph = true }
+    y:sum():backward {create_graph = true}
   end
   collect()
   local g = x.grad
@@ -156,13 +156,13 @@ do                  -- finalizers that register more while tensors are counted
   local finalizing = {}
   local function litter()
     for _ = 1, 30 do
-      setmetatable({}, { __gc = function()
+      setmetatable({}, {__gc = function()
         for _ = 1, 20 do
           local x = leaf()
           x:register_hook(function() return x end)
           finalizing[#finalizing + 1] = x
         end
-      end })
+      end})
     end
   end
   collectgarbage("incremental", 1, 1000, 4) -- a step at every occasion
@@ -185,7 +185,7 @@ for _ = 1, 40 do
     local a = kept[random(#kept + 1)] or leaf(4)
     local b = kept[random(#kept + 1)] or leaf(4)
     local y = random(3) == 1 and keeps "y"(a) or a * b
-    local box = { y, kept[random(#kept + 1)] }
+    local box = {y, kept[random(#kept + 1)]}
     counts[i] = 0
     y:register_hook(function()
       counts[i] = counts[i] + 1

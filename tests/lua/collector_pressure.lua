@@ -82,7 +82,7 @@ loop("tables", 300, 4 * MB, function()
 -- ---- the collector as the user sets it
 
 big = tensors(MB)
-for _, mode in ipairs { "incremental", "generational" } do
+for _, mode in ipairs {"incremental", "generational"} do
   collectgarbage(mode)
   loop("collector " .. mode, 1000, 3 * MB, function() return big + big end)
 end
@@ -124,7 +124,7 @@ raises("scope passes errors on", nil, "inside", nacre.scope, error, "inside")
 
 do  -- results of a loop keep to a few blocks, also beside many old objects
   local old, a, high = {}, tensors(40000), 0
-  for i = 1, 20000 do old[i] = { i } end
+  for i = 1, 20000 do old[i] = {i} end
   settled()
   local base = nacre._memory().live
   for _ = 1, 5000 do
@@ -181,7 +181,7 @@ check(settled() < live + MB, "an error keeps nothing")
 -- ---- finalizers that use tensors while others are collected
 
 local function hook(f)
-  return setmetatable({}, { __gc = f })
+  return setmetatable({}, {__gc = f})
 end
 local made, freed, ok, e = 0, 0
 local shared = tensors(MB)
@@ -216,9 +216,9 @@ hook(again)
 for _, f in ipairs {
   function(t) return t + 1 end, function(t) return t:sum() end,
   function(t) return t:softmax(1) end, function(t) return t:to("float64") end,
-  function(t) return t[{ { 1, 10 } }] end, function(t) return t .. t end,
-  function(t) return nacre.stack { t, t } end, function(t) return t:size() end,
-  function(t) return t:add(1, { alpha = 2 }) end, nacre.tensor,
+  function(t) return t[{{1, 10}}] end, function(t) return t .. t end,
+  function(t) return nacre.stack {t, t} end, function(t) return t:size() end,
+  function(t) return t:add(1, {alpha = 2}) end, nacre.tensor,
   function(t) return t:chunk(3) end, function(t) return t:totable() end,
 } do
   for _ = 1, 200 do
@@ -235,7 +235,7 @@ check(collected, "an error in a finalizer is no error of the collection")
 local revived
 do
   local t = tensors(MB)
-  setmetatable({ t }, { __gc = function(o) revived = o[1] end })
+  setmetatable({t}, {__gc = function(o) revived = o[1] end})
 end
 collectgarbage()
 collectgarbage()

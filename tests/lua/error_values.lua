@@ -78,12 +78,12 @@ end
 -- ---- events and private functions look at what they are given
 do
   local function values()
-    return { false, 1, -1, 1.5, "", "abc", {}, { 1, 2 }, type, io.stdout,
-             coroutine.create(type), nacre.ones(2), nacre.tensor(3),
-             nacre.ones(2).shape, nacre.Generator(),
-             (nacre.ones(1, { requires_grad = true }) * 2).grad_fn }
+    return {false, 1, -1, 1.5, "", "abc", {}, {1, 2}, type, io.stdout,
+            coroutine.create(type), nacre.ones(2), nacre.tensor(3),
+            nacre.ones(2).shape, nacre.Generator(),
+            (nacre.ones(1, {requires_grad = true}) * 2).grad_fn}
   end
-  local skip = { _fail_alloc = true, _tostring = true, _watch = true }
+  local skip = {_fail_alloc = true, _tostring = true, _watch = true}
   local function calls(f)
     local odd = values()
     pcall(f)
@@ -108,14 +108,14 @@ do
       tables[name] = v
     end
   end
-  for _, v in ipairs { nacre.ones(2):unbind(), nacre.ones(1), nacre.ones(1).shape, nacre, nacre.nn,
-                       nacre.nn.functional, nacre.linalg, nacre.cuda,
-                       nacre.autograd, nacre.backends,
-                       nacre.backends.cuda.matmul, e } do
+  for _, v in ipairs {nacre.ones(2):unbind(), nacre.ones(1), nacre.ones(1).shape, nacre, nacre.nn,
+                      nacre.nn.functional, nacre.linalg, nacre.cuda,
+                      nacre.autograd, nacre.backends,
+                      nacre.backends.cuda.matmul, e} do
     tables[#tables + 1] = debug.getmetatable(v)
   end
   for _, meta in pairs(tables) do events(meta) end
-  for _, space in ipairs { nacre, nacre.autograd } do
+  for _, space in ipairs {nacre, nacre.autograd} do
     for name, f in pairs(space) do
       if type(f) == "function" and name:find "^_" and not skip[name] then
         calls(f)

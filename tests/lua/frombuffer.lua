@@ -10,15 +10,15 @@ for _, dtype in ipairs(C.dtypes) do
   local t = nacre.arange(6):reshape(2, 3):to(dtype)
   local bytes = t:tobytes()
   assert(#bytes == 6 * t:element_size() and bytes == t:tostring_bytes(), dtype)
-  local same = from(bytes, dtype, { shape = { 2, 3 } })
+  local same = from(bytes, dtype, {shape = {2, 3}})
   assert(same.dtype == dtype and same == t, dtype)
-  assert(from(t:t():tobytes(), dtype, { shape = { 3, 2 } }) == t:t(), dtype)
-  assert(from(t["2, ::2"]:tobytes(), { dtype = dtype }) == t["2, ::2"], dtype)
+  assert(from(t:t():tobytes(), dtype, {shape = {3, 2}}) == t:t(), dtype)
+  assert(from(t["2, ::2"]:tobytes(), {dtype = dtype}) == t["2, ::2"], dtype)
 end
 is(from(string.pack("<i4i4", 7, -1), "int32"), "{7,-1}")
-assert(nacre.tensor { 1.5 }:tobytes() == string.pack("<f", 1.5))
+assert(nacre.tensor {1.5}:tobytes() == string.pack("<f", 1.5))
 assert(nacre.zeros(0, 3):tobytes() == "" and from "".dtype == "float32")
-assert(nacre.ones(2, { requires_grad = true }):tobytes() ==
+assert(nacre.ones(2, {requires_grad = true}):tobytes() ==
        nacre.ones(2):tobytes())
 
 -- count and offset
@@ -26,11 +26,11 @@ is(from("abcd", "uint8", 2, 1), "{98,99}")
 is(from("abcd", "uint8", -1, 3), "{100}")
 is(from("abcde", "int16", 2), "{25185,25699}")
 is(from("abcd", "uint8", 0), "{}")
-shape(from("abcdef", "uint8", { shape = { -1, 3 } }), 2, 3)
-shape(from("", "uint8", { shape = { 0, 5 } }), 0, 5)
+shape(from("abcdef", "uint8", {shape = {-1, 3}}), 2, 3)
+shape(from("", "uint8", {shape = {0, 5}}), 0, 5)
 is(from("\0\2\255", "bool"), "{false,true,true}")
 is(from("\0\2\255", "bool"):to("uint8"), "{0,1,1}")
-assert(from("abcd", { requires_grad = true }).requires_grad)
+assert(from("abcd", {requires_grad = true}).requires_grad)
 do
   local text = "abcd"
   from(text, "uint8"):fill_(0)
@@ -44,13 +44,13 @@ fails("elements of 8 bytes are asked for", nil, from, "abc", "int64",
 fails("count is -2", nil, from, "abc", "uint8", -2)
 fails("offset is 4", nil, from, "abc", "uint8", -1, 4)
 fails("offset is -1", nil, from, "abc", "uint8", -1, -1)
-for _, size in ipairs { { 4 }, { -1, 2 }, { -1, -1 }, { -2, -3 }, { 0 }, { -1, 0 },
-                        { 1 << 62, 4 }, { 1 << 32, 1 << 32 } } do
-  fails("do not fill shape", nil, from, "abc", "uint8", { shape = size })
+for _, size in ipairs {{4}, {-1, 2}, {-1, -1}, {-2, -3}, {0}, {-1, 0},
+                       {1 << 62, 4}, {1 << 32, 1 << 32}} do
+  fails("do not fill shape", nil, from, "abc", "uint8", {shape = size})
 end
-fails("do not fill shape", nil, from, "", "uint8", { shape = { 1 << 62, 4 } })
+fails("do not fill shape", nil, from, "", "uint8", {shape = {1 << 62, 4}})
 fails("buffer must be a text", nil, from, 5)
-fails("buffer comes first", nil, from, { buffer = "abcd" })
+fails("buffer comes first", nil, from, {buffer = "abcd"})
 fails("no dtype", nil, from, "abc", "uint9")
 
 print("bytes: ok")

@@ -34,7 +34,7 @@ local function named(args)
   local last, out = args[args.n], table.move(args, 1, args.n, 1, {})
   local names = type(last) == "table" and getmetatable(last) == nil and
                 type(next(last)) == "string"
-  local options = { [NAME] = 1 }
+  local options = {[NAME] = 1}
   for key, v in pairs(names and last or {}) do options[key] = v end
   out.n = names and args.n or args.n + 1
   out[out.n] = options
@@ -88,7 +88,7 @@ local function wrap()
       local w = wrapped(prefix .. name, f)
       if w then
         original[w] = f
-        undo[#undo + 1] = { space, name, f }
+        undo[#undo + 1] = {space, name, f}
         rawset(space, name, w)
       end
     end
@@ -107,8 +107,8 @@ for _, page in ipairs(reference.pages()) do
   end
 end
 unwrap()
-for _, file in ipairs { "v.npy", "m.npy", "m.safetensors", "t.csv", "t.tsv",
-                        "x.png" } do
+for _, file in ipairs {"v.npy", "m.npy", "m.safetensors", "t.csv", "t.tsv",
+                       "x.png"} do
   os.remove(file)             -- what the examples write
 end
 
@@ -119,12 +119,12 @@ check(n > 500, "only %d functions were called", n)
 -- ---- what the examples do not call
 
 local g = nacre.Generator()
-for _, name in ipairs { "seed", "initial_seed", "get_state", "clone" } do
+for _, name in ipairs {"seed", "initial_seed", "get_state", "clone"} do
   refuses("Generator:" .. name, g[name], nacre._info(g[name]),
           table.pack(g))
 end
 if nacre.cuda.is_available() then
-  for _, v in ipairs { nacre.cuda.Stream(), nacre.cuda.Event() } do
+  for _, v in ipairs {nacre.cuda.Stream(), nacre.cuda.Event()} do
     refuses("query", v.query, nacre._info(v.query), table.pack(v))
     refuses("synchronize", v.synchronize, nacre._info(v.synchronize),
             table.pack(v))

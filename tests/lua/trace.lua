@@ -38,7 +38,7 @@ assert(watch("steps", function()
   c:add_(2)
   c = -c
   c = c:max(1)
-  return nacre.cat({ a, a }, 1):std() .. ""
+  return nacre.cat({a, a}, 1):std() .. ""
 end) == false)
 is(names(), "mm add add neg max cat std")
 is(steps[1].operands[2]:match "%S+", "float32[3x2]")
@@ -48,10 +48,10 @@ is(steps[3].allocated, 0)
 assert(steps[1].seconds > 0 and not steps[1].view and not steps[1].more)
 is(#steps[6].operands, 2)
 
-local places = nacre.tensor { 2, 1 }
+local places = nacre.tensor {2, 1}
 watch("steps", function()
   local t = a:t():select(1, 2)
-  return t:to "float64", a[1], a[{ 1, 2 }], a[places]
+  return t:to "float64", a[1], a[{1, 2}], a[places]
 end)
 is(names(), "t select to index index index")
 assert(steps[1].view and steps[4].view and not steps[6].view)
@@ -60,7 +60,7 @@ is(steps[3].results[1]:match "%S+", "float64[2]")
 -- What reads values, and so waits for a device; single elements set.
 watch("steps", function()
   local x = nacre.ones(2, 2)
-  x[{ 1, 2 }] = 4
+  x[{1, 2}] = 4
   local list = x:tolist()
   assert(list[1][2] == 4 and x(1, 2) == 4 and x[1][2] == 4)
   return x:sum():item()
@@ -79,7 +79,7 @@ end)
 assert(steps[1].more and #steps[1].operands == 4)
 
 -- Backward too.
-local w = nacre.ones(3, { requires_grad = true })
+local w = nacre.ones(3, {requires_grad = true})
 assert(watch("steps", function() w:exp():sum():backward() end))
 is(names(), "exp sum sum' exp'")
 
@@ -106,7 +106,7 @@ nacre._watch ""
 a:exp()
 
 -- nan: finite in, not finite out.
-local half = nacre.full({ 100 }, 60000, { dtype = "float16" })
+local half = nacre.full({100}, 60000, {dtype = "float16"})
 assert(watch("nan trap", half.neg, half))     -- whose sum is not finite
 ok, err = watch("nan trap", half.mul, half, 2)
 is(ok, false)
@@ -120,32 +120,32 @@ is(warnings[1].op, "mul")
 assert(nacre.is_tensor(err) and err[1] == nacre.inf)
 
 -- The operands of one in place are those before it.
-local x = nacre.tensor { 1, 2, -3.5 }
+local x = nacre.tensor {1, 2, -3.5}
 ok, err = watch("nan trap", x.log_, x)
 is(err.first, "[3]: log(-3.5) = nan")
-x = nacre.tensor { { 1, 2 }, { 0, 1.5 } }
+x = nacre.tensor {{1, 2}, {0, 1.5}}
 ok, err = watch("nan trap", function() return 1 / x end)
 is(err.first:match "^%S+", "[2,1]:")
-ok, err = watch("nan trap", nacre.tensor({ 1, 0 }).log,
-                nacre.tensor { 1, 0 })        -- integers are finite
+ok, err = watch("nan trap", nacre.tensor({1, 0}).log,
+                nacre.tensor {1, 0})        -- integers are finite
 is(err.message, "made 1 -inf from finite input")
 
 -- Broadcast operands, and what was nan before.
 ok, err = watch("nan trap", function()
-  return x / nacre.tensor { 1, 0 }
+  return x / nacre.tensor {1, 0}
 end)
 is(err.first, "[1,2]: true_divide(2, 0) = inf")
-local bad = nacre.tensor { nacre.nan, 1 }
+local bad = nacre.tensor {nacre.nan, 1}
 assert(watch("nan trap", function() return (bad * 2 + bad):sum() end))
 
 -- Gradients are recorded as without it.
-w = nacre.tensor({ 4, 9.0 }, { requires_grad = true })
+w = nacre.tensor({4, 9.0}, {requires_grad = true})
 assert(watch("nan trap", function()
   local y = w * 1
   y:sqrt_()
   y:sum():backward()
 end))
-assert((w.grad - nacre.tensor { 0.25, 1 / 6 }):abs():max():item() < 1e-6)
+assert((w.grad - nacre.tensor {0.25, 1 / 6}):abs():max():item() < 1e-6)
 
 -- An operation whose result is finite makes nothing else on its way there.
 local function finite(v)
@@ -160,9 +160,9 @@ end
 local tried = 0
 for _, name in ipairs(nacre._names()) do
   local f = nacre._methods[name]
-  for _, t in ipairs { nacre.tensor { { 0.5, 0.25 }, { 0.75, 1 } },
-                       nacre.zeros(2, 2),
-                       nacre.tensor { { -2.0, 3 }, { 40, -100 } } } do
+  for _, t in ipairs {nacre.tensor {{0.5, 0.25}, {0.75, 1}},
+                      nacre.zeros(2, 2),
+                      nacre.tensor {{-2.0, 3}, {40, -100}}} do
     local results = table.pack(watch("nan", f or error, t))
     local all = results[1] and not name:find "empty"   -- may hold anything
     for i = 2, results.n do all = all and finite(results[i]) end
@@ -178,12 +178,12 @@ assert(tried > 300, tried)
 local function work()
   local c = a:mm(b):exp() + 1
   c:add_(1)
-  c = nacre.cat({ c, c }, 1)
-  c[{ 1, 1 }] = 4
-  return c[nacre.tensor { 1, 2 }]:sum(1)
+  c = nacre.cat({c, c}, 1)
+  c[{1, 1}] = 4
+  return c[nacre.tensor {1, 2}]:sum(1)
 end
-for _, what in ipairs { "steps", "nan", "steps nan trap", "dry",
-                        "steps dry" } do
+for _, what in ipairs {"steps", "nan", "steps nan trap", "dry",
+                       "steps dry"} do
   local done = false
   for n = 1, 400 do
     nacre._fail_alloc(n)

@@ -16,7 +16,7 @@ for i, case in ipairs(cases) do
   local ok, y = pcall(case)
   if ok then
     if not nacre.is_tensor(y) then y = nacre.tensor(y) end
-    nacre.save(("%s/out%d.npy"):format(folder, i), y, { atomic = false })
+    nacre.save(("%s/out%d.npy"):format(folder, i), y, {atomic = false})
     print("ok")
   else
     print((tostring(y):gsub("\n", " ")))

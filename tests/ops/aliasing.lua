@@ -27,19 +27,19 @@ local layouts = {
   end,
   shifted = function(a, b)
     local n = math.max(a:numel(), b:numel())
-    local memory = nacre.empty(n + 1, { dtype = a.dtype })
+    local memory = nacre.empty(n + 1, {dtype = a.dtype})
     memory:narrow(1, 2, b:numel()):copy_(b:reshape(-1))
     memory:narrow(1, 1, a:numel()):copy_(a:reshape(-1))
     return memory:narrow(1, 1, a:numel()):view(a:size()),
            memory:narrow(1, 2, b:numel()):view(b:size())
   end,
   strided = function(a, b)                -- every other element, and all
-    local memory = nacre.ones(2 * a:numel() + b:numel(), { dtype = a.dtype })
+    local memory = nacre.ones(2 * a:numel() + b:numel(), {dtype = a.dtype})
     local wide = memory:slice(1, 1, 2 * a:numel(), 2)
     wide:copy_(a:reshape(-1))
     local y = memory:narrow(1, 1, b:numel())
     if a:dim() == 2 then
-      wide = memory:as_strided(a:size(), { 2 * a:size(2), 2 }, 0)
+      wide = memory:as_strided(a:size(), {2 * a:size(2), 2}, 0)
     elseif a:dim() ~= 1 then return end
     return wide, y:view(b:size())
   end,
@@ -79,7 +79,7 @@ local function inplace(what, f, args, k)
     if not (nacre.is_tensor(b) and b.dtype == a.dtype) then return end
     local x, y = layout(a, b)
     if x then
-      local given = { table.unpack(args) }
+      local given = {table.unpack(args)}
       given[1], given[k] = x, y
       local apart = clones(given)
       local ok, want = call(f, apart)
@@ -102,13 +102,13 @@ end
 local function toout(what, op, args, k, results)
   for name, layout in pairs(layouts) do
     local a = args[k]
-    local x, out = layout(a, nacre.empty(results:size(), { dtype = a.dtype }))
+    local x, out = layout(a, nacre.empty(results:size(), {dtype = a.dtype}))
     if x then
-      local given = { table.unpack(args) }
+      local given = {table.unpack(args)}
       given[k] = x
       local apart = clones(given)
       local ok, want = call(op.f, apart)
-      given[#given + 1] = { out = out }
+      given[#given + 1] = {out = out}
       local done, e = call(op.f, given)
       if ok and done and nacre.is_tensor(want) then
         right = right + 1
@@ -168,15 +168,15 @@ end
 do
   local x = nacre.range(1, 8):reshape(4, 2)
   local a, b = x:narrow(1, 1, 2), x:narrow(1, 3, 2)
-  nacre.cat({ b, a }, 1, { out = x })
-  assert(nacre.equal(x, nacre.tensor { { 5, 6 }, { 7, 8 }, { 1, 2 },
-                                       { 3, 4 } }))
+  nacre.cat({b, a}, 1, {out = x})
+  assert(nacre.equal(x, nacre.tensor {{5, 6}, {7, 8}, {1, 2},
+                                      {3, 4}}))
   local y = nacre.range(1, 4)
-  y[nacre.tensor { 1, 2, 3, 4 }] = y:flip(1)
-  assert(nacre.equal(y, nacre.tensor { 4, 3, 2, 1 }))
-  y[{ { 2, 4 } }] = y[{ { 1, 3 } }]
-  assert(nacre.equal(y, nacre.tensor { 4, 4, 3, 2 }))
-  y:index_put_({ y:clamp(1, 4) }, y)      -- values and positions at once
+  y[nacre.tensor {1, 2, 3, 4}] = y:flip(1)
+  assert(nacre.equal(y, nacre.tensor {4, 3, 2, 1}))
+  y[{{2, 4}}] = y[{{1, 3}}]
+  assert(nacre.equal(y, nacre.tensor {4, 4, 3, 2}))
+  y:index_put_({y:clamp(1, 4)}, y)      -- values and positions at once
   assert(y:numel() == 4)
 end
 assert(right > count, "most operations take operands that share memory")

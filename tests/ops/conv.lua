@@ -18,9 +18,9 @@ end
 local function seen(x, i, j, o, out)
   local function range(d, k)
     local from = 1 + (k - 1) * o.dilation[d]
-    return { from, from + (out[d] - 1) * o.stride[d], o.stride[d] }
+    return {from, from + (out[d] - 1) * o.stride[d], o.stride[d]}
   end
-  return x[{ {}, {}, range(1, i), range(2, j) }]
+  return x[{{}, {}, range(1, i), range(2, j)}]
 end
 
 local function places(x, k, o)
@@ -34,17 +34,17 @@ end
 
 local function padded(x, o, value)
   local a, b = o.padding[1], o.padding[2]
-  return x:pad({ b, b, a, a }, { value = value or 0 })
+  return x:pad({b, b, a, a}, {value = value or 0})
 end
 
 local function byslices(x, w, o)
   local g, y = o.groups, nil
-  local n, k = x:size(1), { w:size(3), w:size(4) }
+  local n, k = x:size(1), {w:size(3), w:size(4)}
   local out, t = places(x, k, o), padded(x, o)
   for i = 1, k[1] do
     for j = 1, k[2] do
       local part = seen(t, i, j, o, out):reshape(n, g, -1, out[1] * out[2])
-      local by = w[{ {}, {}, i, j }]:reshape(g, w:size(1) // g, -1)
+      local by = w[{{}, {}, i, j}]:reshape(g, w:size(1) // g, -1)
       local one = by:matmul(part)
       y = y and y + one or one
     end
@@ -53,26 +53,26 @@ local function byslices(x, w, o)
 end
 
 local function options(o)
-  for name, default in pairs { stride = 1, padding = 0, dilation = 1 } do
+  for name, default in pairs {stride = 1, padding = 0, dilation = 1} do
     local v = o[name] or default
-    o[name] = type(v) == "table" and v or { v, v }
+    o[name] = type(v) == "table" and v or {v, v}
   end
   o.groups = o.groups or 1
   return o
 end
 
-local tolerance = { float16 = 3e-2, bfloat16 = 2e-1, float32 = 1e-3,
-                    float64 = 1e-9 }
+local tolerance = {float16 = 3e-2, bfloat16 = 2e-1, float32 = 1e-3,
+                   float64 = 1e-9}
 
 -- y and what a weighted sum of it gives to x and w, by f
 local function run(f, x, w, o)
   x, w = x:detach():requires_grad_(), w:detach():requires_grad_()
   local y = f(x, w, o)
-  local weights = nacre.arange(y:numel(), { dtype = "float64",
-                                            device = y.device })
+  local weights = nacre.arange(y:numel(), {dtype = "float64",
+                                           device = y.device})
                   :mul(0.37):sin():reshape_as(y)
   y:backward(weights:to(y.dtype))
-  return { y:detach(), x.grad, w.grad }
+  return {y:detach(), x.grad, w.grad}
 end
 
 local function case(xs, ws, o, dtype)
@@ -85,62 +85,62 @@ local function case(xs, ws, o, dtype)
   local by = run(byslices, x:double(), w:double(), o)
   local name = ("%s %s %s"):format(table.concat(xs, "x"),
                                    table.concat(ws, "x"), dtype)
-  for i, what in ipairs { "result", "input", "weight" } do
+  for i, what in ipairs {"result", "input", "weight"} do
     close(mine[i], by[i]:to(dtype), tolerance[dtype], name .. ": " .. what)
   end
 end
 
 for dtype in pairs(tolerance) do
-  case({ 2, 4, 6, 7 }, { 6, 4, 3, 2 }, { padding = 1 }, dtype)
-  case({ 2, 4, 6, 7 }, { 4, 2, 2, 2 }, { groups = 2, stride = { 2, 3 } }, dtype)
+  case({2, 4, 6, 7}, {6, 4, 3, 2}, {padding = 1}, dtype)
+  case({2, 4, 6, 7}, {4, 2, 2, 2}, {groups = 2, stride = {2, 3}}, dtype)
 end
 -- one column a patch, and no patches at all
-case({ 3, 5, 4, 6 }, { 7, 5, 1, 1 }, {})
-case({ 3, 5, 5, 6 }, { 7, 5, 1, 1 }, { stride = 2 })
-case({ 2, 5, 3, 3 }, { 7, 5, 1, 1 }, { padding = 1 })
-case({ 2, 6, 40, 40 }, { 10, 3, 1, 1 }, { groups = 2 })
+case({3, 5, 4, 6}, {7, 5, 1, 1}, {})
+case({3, 5, 5, 6}, {7, 5, 1, 1}, {stride = 2})
+case({2, 5, 3, 3}, {7, 5, 1, 1}, {padding = 1})
+case({2, 6, 40, 40}, {10, 3, 1, 1}, {groups = 2})
 -- several samples a tile; more channels than a block
-case({ 9, 8, 5, 5 }, { 12, 8, 3, 3 }, { padding = 1 })
-case({ 2, 150, 12, 12 }, { 8, 150, 3, 3 },
-     { padding = { 2, 0 }, dilation = { 2, 1 } })
+case({9, 8, 5, 5}, {12, 8, 3, 3}, {padding = 1})
+case({2, 150, 12, 12}, {8, 150, 3, 3},
+     {padding = {2, 0}, dilation = {2, 1}})
 -- tiles of rows, and of columns
-case({ 1, 3, 50, 61 }, { 6, 3, 5, 3 }, { stride = 2, padding = 2 })
-case({ 2, 3, 1, 2500 }, { 8, 3, 1, 5 },
-     { padding = { 0, 3 }, stride = { 1, 2 } })
-case({ 1, 2, 1, 5000 }, { 2, 2, 1, 7 }, { padding = { 0, 3 } })
-case({ 1, 2, 3000, 1 }, { 5, 2, 4, 1 }, { stride = { 3, 1 } })
+case({1, 3, 50, 61}, {6, 3, 5, 3}, {stride = 2, padding = 2})
+case({2, 3, 1, 2500}, {8, 3, 1, 5},
+     {padding = {0, 3}, stride = {1, 2}})
+case({1, 2, 1, 5000}, {2, 2, 1, 7}, {padding = {0, 3}})
+case({1, 2, 3000, 1}, {5, 2, 4, 1}, {stride = {3, 1}})
 -- few results a group: channel by channel
-case({ 3, 6, 9, 70 }, { 6, 1, 3, 3 }, { groups = 6, padding = 1 })
-case({ 2, 4, 60, 50 }, { 12, 1, 3, 5 },
-     { groups = 4, stride = { 2, 1 }, padding = 2 })
-case({ 2, 6, 11, 13 }, { 3, 6, 3, 2 },
-     { stride = { 3, 2 }, dilation = { 2, 3 } })
-case({ 1, 8, 20, 20 }, { 8, 4, 3, 3 }, { groups = 2, padding = 1 })
+case({3, 6, 9, 70}, {6, 1, 3, 3}, {groups = 6, padding = 1})
+case({2, 4, 60, 50}, {12, 1, 3, 5},
+     {groups = 4, stride = {2, 1}, padding = 2})
+case({2, 6, 11, 13}, {3, 6, 3, 2},
+     {stride = {3, 2}, dilation = {2, 3}})
+case({1, 8, 20, 20}, {8, 4, 3, 3}, {groups = 2, padding = 1})
 -- strides beyond the kernel, kernels beyond the plane
-case({ 2, 3, 20, 20 }, { 6, 3, 2, 2 }, { stride = { 9, 7 } })
-case({ 2, 3, 4, 4 }, { 6, 3, 4, 4 }, { stride = 1000000 })
-case({ 2, 3, 4, 4 }, { 6, 3, 7, 7 }, { padding = 3, stride = { 5, 1 } })
-case({ 2, 3, 4, 4 }, { 2, 3, 7, 7 }, { padding = 3, stride = { 5, 1 } })
+case({2, 3, 20, 20}, {6, 3, 2, 2}, {stride = {9, 7}})
+case({2, 3, 4, 4}, {6, 3, 4, 4}, {stride = 1000000})
+case({2, 3, 4, 4}, {6, 3, 7, 7}, {padding = 3, stride = {5, 1}})
+case({2, 3, 4, 4}, {2, 3, 7, 7}, {padding = 3, stride = {5, 1}})
 
 -- Patches are moved, not computed with; those that meet are added up.
 do
-  local x = nacre.tensor { { { { 1, 1 / 0, 2 }, { 3, 4, -1 / 0 } } } }
-  local y = F.unfold(x, { 1, 2 })
-  assert(y == nacre.tensor { { { 1, 1 / 0, 3, 4 }, { 1 / 0, 2, 4, -1 / 0 } } })
-  local o = { dilation = { 2, 1 }, padding = { 1, 2 }, stride = { 1, 3 } }
+  local x = nacre.tensor {{{{1, 1 / 0, 2}, {3, 4, -1 / 0}}}}
+  local y = F.unfold(x, {1, 2})
+  assert(y == nacre.tensor {{{1, 1 / 0, 3, 4}, {1 / 0, 2, 4, -1 / 0}}})
+  local o = {dilation = {2, 1}, padding = {1, 2}, stride = {1, 3}}
   for dtype in pairs(tolerance) do
     local a = nacre.randn(2, 3, 6, 7):to(dtype)
-    local columns = F.unfold(a, { 2, 3 }, o)
+    local columns = F.unfold(a, {2, 3}, o)
     local by = {}
     for i = 1, 2 do
       for j = 1, 3 do
-        by[#by + 1] = seen(padded(a, o), i, j, o, { 6, 3 }):flatten(3)
+        by[#by + 1] = seen(padded(a, o), i, j, o, {6, 3}):flatten(3)
       end
     end
     assert(columns == nacre.stack(by, 3):flatten(2, 3))
-    local b = F.fold(nacre.ones_like(columns), { 6, 7 }, { 2, 3 }, o)
-    local at = nacre.zeros(1, 1, 6, 7, { requires_grad = true })
-    F.unfold(at, { 2, 3 }, o):sum():backward()
+    local b = F.fold(nacre.ones_like(columns), {6, 7}, {2, 3}, o)
+    local at = nacre.zeros(1, 1, 6, 7, {requires_grad = true})
+    F.unfold(at, {2, 3}, o):sum():backward()
     assert(b:float() == at.grad:expand_as(b))
   end
 end
@@ -148,8 +148,8 @@ end
 -- What is not a number stays where it is seen.
 do
   local x = nacre.zeros(1, 2, 5, 5)
-  x[{ 1, 1, 3, 3 }] = 0 / 0
-  for _, out in ipairs { 2, 8 } do
+  x[{1, 1, 3, 3}] = 0 / 0
+  for _, out in ipairs {2, 8} do
     local y = F.conv2d(x, nacre.ones(out, 2, 2, 2))
     assert(y:isnan():sum():item() == 4 * out)
   end
@@ -178,21 +178,21 @@ local function poolcase(xs, k, o, dtype)
                                                                  ones))
 end
 for dtype in pairs(tolerance) do
-  poolcase({ 2, 3, 7, 9 }, { 3, 2 }, { stride = { 2, 1 } }, dtype)
+  poolcase({2, 3, 7, 9}, {3, 2}, {stride = {2, 1}}, dtype)
 end
-poolcase({ 2, 2, 9, 9 }, { 3, 3 }, { padding = 1 })
-poolcase({ 1, 2, 30, 30 }, { 2, 3 }, { stride = 2, dilation = { 3, 2 } })
-poolcase({ 40, 3, 12, 12 }, { 2, 2 }, { stride = 2 })
+poolcase({2, 2, 9, 9}, {3, 3}, {padding = 1})
+poolcase({1, 2, 30, 30}, {2, 3}, {stride = 2, dilation = {3, 2}})
+poolcase({40, 3, 12, 12}, {2, 2}, {stride = 2})
 do
-  local x = nacre.tensor { { { { 1, 0 / 0, 3, 3 }, { 4, 0 / 0, 3, 3 } } } }
-  local y, at = F.max_pool2d(x, 2, { return_indices = true })
+  local x = nacre.tensor {{{{1, 0 / 0, 3, 3}, {4, 0 / 0, 3, 3}}}}
+  local y, at = F.max_pool2d(x, 2, {return_indices = true})
   assert(y:isnan():tolist()[1][1][1][1] and at:flatten():tolist()[1] == 2)
   assert(at:flatten():tolist()[2] == 3)       -- the first of equals
 end
-local bad = nacre.ones(1, 1, 1, 1, { dtype = "int64" }) * 9
+local bad = nacre.ones(1, 1, 1, 1, {dtype = "int64"}) * 9
 if nacre.ones(1).device == "cpu" then       -- elsewhere it adds to nothing
   local ok, e = pcall(nacre._max_pool_back, nacre.ones(1, 1, 1, 1), bad,
-                      { 2, 2 }, 2, 2, 0, 1)
+                      {2, 2}, 2, 2, 0, 1)
   assert(not ok and tostring(e):find("9 is not in a plane of 2 x 2", 1, true),
          e)
 end
@@ -206,15 +206,15 @@ do
                                        true), e)
   end
   local x = nacre.ones(1, 8, 1, 1)
-  for _, w in ipairs { nacre.ones(8, 8, 3, 3), nacre.ones(8, 1, 3, 3) } do
+  for _, w in ipairs {nacre.ones(8, 8, 3, 3), nacre.ones(8, 1, 3, 3)} do
     toolarge(F.conv2d, x, w, nil, 1 << 24, pad, apart, 8 // w:size(2))
   end
   toolarge(F.unfold, x, 3,
-           { stride = 1 << 24, padding = pad, dilation = apart })
+           {stride = 1 << 24, padding = pad, dilation = apart})
   local big = 1 << 30
   if x.device == "cpu" then             -- elsewhere it looks at the padding
     local y = F.max_pool2d(x:expand(1, 8, 3, 3), big,
-                           { stride = 1, padding = big // 2 })
+                           {stride = 1, padding = big // 2})
     assert(y == nacre.ones(1, 8, 4, 4))
   end
 end

@@ -25,23 +25,23 @@ do -- moments
   near(x, 0.5, 0.5)
   assert(x:gt(0):all():item())
   near(x:geometric_(0.25), 4, math.sqrt(12))
-  near(nacre.empty(N, { dtype = "int32" }):geometric_(0.5), 2, math.sqrt(2))
+  near(nacre.empty(N, {dtype = "int32"}):geometric_(0.5), 2, math.sqrt(2))
   near(x:log_normal_(0, 0.5), math.exp(0.125),
        math.exp(0.125) * math.sqrt(math.exp(0.25) - 1))
   near(x:cauchy_(1, 2):gt(3), 0.25, math.sqrt(0.25 * 0.75))
   near(x:cauchy_(1, 2):lt(1), 0.5, 0.5)
   near(x:bernoulli_(0.3), 0.3, math.sqrt(0.21))
-  near(nacre.full({ N }, 0.7):bernoulli(), 0.7, math.sqrt(0.21))
-  near(nacre.zeros(N, { dtype = "bool" }):bernoulli_(0.7), 0.7, math.sqrt(0.21))
-  near(nacre.normal(3, 2, { N }), 3, 2)
-  near(nacre.normal(nacre.full({ N }, 3.0), 2), 3, 2)
-  near(nacre.normal(3, nacre.full({ N }, 2.0)), 3, 2)
-  near(nacre.empty(N, { dtype = "int64" }):random_(-5, 5), -0.5,
+  near(nacre.full({N}, 0.7):bernoulli(), 0.7, math.sqrt(0.21))
+  near(nacre.zeros(N, {dtype = "bool"}):bernoulli_(0.7), 0.7, math.sqrt(0.21))
+  near(nacre.normal(3, 2, {N}), 3, 2)
+  near(nacre.normal(nacre.full({N}, 3.0), 2), 3, 2)
+  near(nacre.normal(3, nacre.full({N}, 2.0)), 3, 2)
+  near(nacre.empty(N, {dtype = "int64"}):random_(-5, 5), -0.5,
        math.sqrt(99 / 12))
-  near(nacre.empty(N, { dtype = "uint8" }):random_(), 127.5,
+  near(nacre.empty(N, {dtype = "uint8"}):random_(), 127.5,
        256 / math.sqrt(12))
-  near(nacre.full({ N }, 2.5):poisson(), 2.5, math.sqrt(2.5))
-  near(nacre.full({ N }, 400.0):poisson(), 400, 20)
+  near(nacre.full({N}, 2.5):poisson(), 2.5, math.sqrt(2.5))
+  near(nacre.full({N}, 400.0):poisson(), 400, 20)
 end
 
 do -- extremes
@@ -49,22 +49,22 @@ do -- extremes
   is(nacre.ones(3):bernoulli(), "{1.0,1.0,1.0}")
   is(nacre.zeros(3):poisson(), "{0.0,0.0,0.0}")
   shape(nacre.normal(nacre.zeros(2, 1), nacre.ones(3)), 2, 3)
-  assert(nacre.normal(0, 1, 2, { dtype = "float64" }).dtype == "float64")
-  for _, name in ipairs { "exponential_", "cauchy_", "log_normal_", "random_",
-                          "bernoulli_" } do
+  assert(nacre.normal(0, 1, 2, {dtype = "float64"}).dtype == "float64")
+  for _, name in ipairs {"exponential_", "cauchy_", "log_normal_", "random_",
+                         "bernoulli_"} do
     local y = nacre.zeros(0)
     shape(y[name](y), 0)
   end
 end
 
 do -- categories count from 1
-  local w = nacre.tensor({ 1, 0, 3, 6.0 })
+  local w = nacre.tensor({1, 0, 3, 6.0})
   local counts = w:multinomial(N, true):bincount(nil, 5):double() / N
-  for i, p in ipairs { 0, 0.1, 0, 0.3, 0.6 } do
+  for i, p in ipairs {0, 0.1, 0, 0.3, 0.6} do
     assert(math.abs(counts[i] - p) < 0.02)
   end
   is((w:multinomial(3):sort()), "{1,3,4}")
-  local first = nacre.stack({ w }):expand(N, 4):multinomial(2):select(2, 1)
+  local first = nacre.stack({w}):expand(N, 4):multinomial(2):select(2, 1)
   assert(math.abs(first:eq(4):double():mean():item() - 0.6) < 0.02)
   shape(nacre.ones(2, 3):multinomial(5, true), 2, 5)
   fails("too few weights are above 0", nil, w.multinomial, w, 4)
@@ -88,7 +88,7 @@ do -- what is wrong
   fails("rate", nil, nacre.poisson, x - 1)
   is(x, "{0.0,0.0}")
   local leaf = nacre.zeros(2):requires_grad_()
-  for _, name in ipairs { "exponential_", "bernoulli_", "random_" } do
+  for _, name in ipairs {"exponential_", "bernoulli_", "random_"} do
     assert(not pcall(leaf[name], leaf), name)
   end
 end
@@ -100,27 +100,27 @@ do -- generators
   nacre.manual_seed(5)
   local default = nacre.get_rng_state()
   local function draws(o)
-    return { nacre.rand(5, o), nacre.randn(3, { dtype = "float64",
-             generator = o.generator }), nacre.randint(9, { 4 }, o),
-             nacre.randperm(6, o), nacre.zeros(3):uniform_(o),
-             nacre.zeros(3):normal_(o), nacre.rand_like(nacre.zeros(2), o),
-             nacre.normal(0, 1, { 3 }, o), nacre.zeros(3):exponential_(o),
-             nacre.ones(4):multinomial(2, o), nacre.zeros(2):bernoulli_(o),
-             nacre.full({ 5 }, 30.0):poisson(o) }
+    return {nacre.rand(5, o), nacre.randn(3, {dtype = "float64",
+            generator = o.generator}), nacre.randint(9, {4}, o),
+            nacre.randperm(6, o), nacre.zeros(3):uniform_(o),
+            nacre.zeros(3):normal_(o), nacre.rand_like(nacre.zeros(2), o),
+            nacre.normal(0, 1, {3}, o), nacre.zeros(3):exponential_(o),
+            nacre.ones(4):multinomial(2, o), nacre.zeros(2):bernoulli_(o),
+            nacre.full({5}, 30.0):poisson(o)}
   end
-  local one = draws { generator = g }
+  local one = draws {generator = g}
   is(nacre.get_rng_state(), C.text(default:totable()))
   assert(nacre.rand(5) == one[1])
-  local two = draws { generator = nacre.Generator("cpu"):manual_seed(5) }
+  local two = draws {generator = nacre.Generator("cpu"):manual_seed(5)}
   for i, t in ipairs(one) do assert(t == two[i], "draw " .. i) end
   local copy, state = g:clone(), g:get_state()
-  local a = nacre.rand(3, { generator = g })
-  assert(a == nacre.rand(3, { generator = copy }))
+  local a = nacre.rand(3, {generator = g})
+  assert(a == nacre.rand(3, {generator = copy}))
   assert(rawequal(g:set_state(state), g))
-  assert(a == nacre.rand(3, { generator = g }))
+  assert(a == nacre.rand(3, {generator = g}))
   assert(g:seed() == g:initial_seed() and g:get_state()[2] == 0)
   fails("must be a generator, not an integer", nil, nacre.rand, 3,
-        { generator = 3 })
+        {generator = 3})
   fails("a state is an int64 tensor", nil, g.set_state, g, nacre.zeros(2))
   fails("seed must be an integer", nil, g.manual_seed, g, "x")
   fails("has no 'sed'", nil, function() return g.sed end)

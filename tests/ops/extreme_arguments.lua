@@ -12,18 +12,18 @@ local check, raises = O.check, O.raises
 local LIMIT = 1 << 28
 nacre.set_memory_limit(LIMIT)
 
-local values = { 0, 1, -1, 2, -2, 7, 8, 9, -8, -9, 63, 64, 65, 1 << 62,
-                 math.maxinteger, math.maxinteger - 1, math.mininteger,
-                 math.mininteger + 1, 1.5, -1.5, 2.0, 1e300, -1e300, 0x1p63,
-                 -0x1p63, 0 / 0, math.huge, -math.huge }
-for _, k in ipairs { 31, 32, 53 } do
+local values = {0, 1, -1, 2, -2, 7, 8, 9, -8, -9, 63, 64, 65, 1 << 62,
+                math.maxinteger, math.maxinteger - 1, math.mininteger,
+                math.mininteger + 1, 1.5, -1.5, 2.0, 1e300, -1e300, 0x1p63,
+                -0x1p63, 0 / 0, math.huge, -math.huge}
+for _, k in ipairs {31, 32, 53} do
   for d = -1, 1 do
     values[#values + 1] = (1 << k) + d
     values[#values + 1] = -(1 << k) + d
   end
 end
-local fewer = { 0, 1, -1, 2, 1 << 31, 1 << 32, 1 << 62, math.maxinteger,
-                math.mininteger }
+local fewer = {0, 1, -1, 2, 1 << 31, 1 << 32, 1 << 62, math.maxinteger,
+               math.mininteger}
 
 local calls, results = 0, 0
 
@@ -46,21 +46,21 @@ local function try(what, f, ...)
         "%s: %s", what, tostring(e))
 end
 
-local numeric = { dim = true, dims = true, index = true, int = true,
-                  ints = true,
-                  size = true, num = true, operand = true, dimortensor = true }
+local numeric = {dim = true, dims = true, index = true, int = true,
+                 ints = true,
+                 size = true, num = true, operand = true, dimortensor = true}
 
 -- What a parameter may hold that is made of v.
 local function forms(p, v)
   if p.type == "size" then
-    return { v, { v }, { v, v }, { 0, v }, { v, 0 }, { 2, v }, { v, 2 },
-             { 1, v, 1 }, { v, -1 }, { -1, v }, { -1, -1 }, { 0, -1 },
-             { v, v, v, v, v, v, v, v },
-             { 1, 1, 1, 1, 1, 1, 1, 1, v }, { 0, v, v, v } }
+    return {v, {v}, {v, v}, {0, v}, {v, 0}, {2, v}, {v, 2},
+            {1, v, 1}, {v, -1}, {-1, v}, {-1, -1}, {0, -1},
+            {v, v, v, v, v, v, v, v},
+            {1, 1, 1, 1, 1, 1, 1, 1, v}, {0, v, v, v}}
   elseif p.type == "dims" or p.type == "ints" then
-    return { v, { v }, { v, v }, { 1, v }, { v, 1 } }
+    return {v, {v}, {v, v}, {1, v}, {v, 1}}
   end
-  return { v }
+  return {v}
 end
 
 -- Operands in place of the usual 2x2.
@@ -103,7 +103,7 @@ local function named(op, list)
     if p.named and numeric[p.type] then
       for _, v in ipairs(list) do
         local z = C.sample(op)
-        z[#z + 1] = { [p.name] = v }
+        z[#z + 1] = {[p.name] = v}
         try(op.name .. ": " .. p.name, f, table.unpack(z))
       end
     end
@@ -146,26 +146,26 @@ check(calls > 20000 and results > 2000, "%d calls, %d results", calls, results)
 -- ---- numbers in rows of every type, and their parameters
 
 for _, dtype in ipairs(O.dtypes) do
-  local t = nacre.ones(3, { dtype = dtype })
+  local t = nacre.ones(3, {dtype = dtype})
   for _, v in ipairs(values) do
-    for _, name in ipairs { "add", "sub", "mul", "div", "floor_divide",
+    for _, name in ipairs {"add", "sub", "mul", "div", "floor_divide",
                            "remainder",
-                            "fmod", "pow", "maximum", "eq", "lt", "bitwise_and",
-                            "bitwise_left_shift", "bitwise_right_shift",
-                                "where",
-                            "trunc_divide", "addcmul" } do
+                           "fmod", "pow", "maximum", "eq", "lt", "bitwise_and",
+                           "bitwise_left_shift", "bitwise_right_shift",
+                               "where",
+                           "trunc_divide", "addcmul"} do
       local f = nacre[name]
       if name == "where" then try(name, f, t:ne(0), t, v)
-      elseif name == "addcmul" then try(name, f, t, t, t, { value = v })
+      elseif name == "addcmul" then try(name, f, t, t, t, {value = v})
       else
         try(name, f, t, v)
         try(name, f, v, t)
       end
     end
-    try("add alpha", t.add, t, t, { alpha = v })
+    try("add alpha", t.add, t, t, {alpha = v})
     try("fill_", t.fill_, t:clone(), v)
-    try("full", nacre.full, 3, v, { dtype = dtype })
-    try("tensor", nacre.tensor, { v }, { dtype = dtype })
+    try("full", nacre.full, 3, v, {dtype = dtype})
+    try("tensor", nacre.tensor, {v}, {dtype = dtype})
     try("clamp", t.clamp, t, v, v)
   end
 end
@@ -176,19 +176,19 @@ local t = nacre.arange(6):view(2, 3)
 for _, v in ipairs(values) do
   try("t[v]", function() return t[v] end)
   try("t[v] = 1", function() t[v] = 1 end)
-  try("t[{v, v}]", function() return t[{ v, v }] end)
+  try("t[{v, v}]", function() return t[{v, v}] end)
   try("t(v, v)", function() return t(v, v) end)
   try("t:size(v)", t.size, t, v)
   try("t:stride(v)", t.stride, t, v)
   for _, w in ipairs(fewer) do
-    try("t[{{v, w}}]", function() return t[{ { v, w } }] end)
-    try("t[{{}, {v, w, v}}]", function() return t[{ {}, { v, w, v } }] end)
-    try("t[{{1, 2, v}}]", function() return t[{ { 1, 2, v } }] end)
+    try("t[{{v, w}}]", function() return t[{{v, w}}] end)
+    try("t[{{}, {v, w, v}}]", function() return t[{{}, {v, w, v}}] end)
+    try("t[{{1, 2, v}}]", function() return t[{{1, 2, v}}] end)
     try("t['v:w']", function() return t[("%s:%s"):format(v, w)] end)
     try("t['::v']", function() return t[("::%s, %s"):format(v, w)] end)
-    try("t[{{v, w}}] = 0", function() t[{ { v, w } }] = 0 end)
+    try("t[{{v, w}}] = 0", function() t[{{v, w}}] = 0 end)
   end
-  local ok, index = pcall(nacre.tensor, { v, 1 })
+  local ok, index = pcall(nacre.tensor, {v, 1})
   if ok then
     try("t[tensor]", function() return t[index] end)
     try("t[tensor] = 1", function() t[index] = 1 end)
@@ -206,19 +206,19 @@ raises("9 dims", nil, "ones", nacre.ones, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 raises("a negative size", nil, "", nacre.ones, 2, -3)
 raises("-1 twice", nil, "", t.view, t, -1, -1)
 raises("-1 of nothing", nil, "", nacre.zeros(0).view, nacre.zeros(0), 0, -1)
-raises("9 dims", nil, "", nacre.tensor, { { { { { { { { { 1 } } } } } } } } })
+raises("9 dims", nil, "", nacre.tensor, {{{{{{{{{1}}}}}}}}})
 raises("unsqueeze to 9", nil, "", function()
   local x = nacre.ones(1, 1, 1, 1, 1, 1, 1, 1)
   return x:unsqueeze(1)
 end)
 raises("stack to 9", nil, "", function()
-  return nacre.stack { nacre.ones(1, 1, 1, 1, 1, 1, 1, 1) }
+  return nacre.stack {nacre.ones(1, 1, 1, 1, 1, 1, 1, 1)}
 end)
 check(nacre.zeros(0, 1 << 40):numel() == 0, "a zero dim beside a huge one")
 local wide = nacre.ones(1):expand(1 << 58)
 check(wide:numel() == 1 << 58, "an expanded view may be huge")
-for _, name in ipairs { "clone", "contiguous", "exp", "neg", "nonzero",
-                       "cumsum" } do
+for _, name in ipairs {"clone", "contiguous", "exp", "neg", "nonzero",
+                       "cumsum"} do
   if name ~= "nonzero" then
     raises(name .. " of a huge view", nil, name, wide[name], wide,
            name == "cumsum" and 1 or nil)
@@ -228,7 +228,7 @@ raises("cast of a huge view", nil, "", wide.to, wide, "float64")
 raises("sum of two huge views", nil, "add", wide.add, wide, wide)
 raises("reshape of a huge view", nil, "", wide.reshape, wide, 1 << 30, 1 << 30,
        3)
-raises("cat of huge views", nil, "cat", nacre.cat, { wide, wide })
+raises("cat of huge views", nil, "cat", nacre.cat, {wide, wide})
 raises("cat that overflows", nil, "cat", nacre.cat,
        (function()
          local list = {}

@@ -6,7 +6,7 @@
 -- Run by: nacre tests/ops/fuzz_calls.lua [seed=N] [seconds=N] [only=NAME]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local option = { seed = 1, seconds = 2 }
+local option = {seed = 1, seconds = 2}
 for _, a in ipairs(arg) do
   local name, v = a:match "^(%w+)=(.+)$"
   option[assert(name, a)] = tonumber(v) or v
@@ -109,16 +109,16 @@ local function each(call, like, change)
     for i = 1, #path - 1 do at = at[path[i]] end
     change(args, at, path[#path])
   end
-  for i = 1, call.n do visit(call[i], { i }) end
+  for i = 1, call.n do visit(call[i], {i}) end
 end
 
 local function isnumber(v) return math.type(v.value) end
 local function anything() return true end
 
 -- What is no matter of arguments, or changes what follows.
-local apart = { bench = true, bench_compare = true, set_memory_limit = true,
-                set_num_threads = true, set_default_dtype = true,
-                set_default_device = true, use_deterministic_algorithms = true }
+local apart = {bench = true, bench_compare = true, set_memory_limit = true,
+               set_num_threads = true, set_default_dtype = true,
+               set_default_device = true, use_deterministic_algorithms = true}
 local chosen = {}
 for _, call in ipairs(calls) do
   if not apart[call.name] and (not option.only or call.name == option.only) then
@@ -128,11 +128,11 @@ end
 
 -- ---- sizes that no machine has, also of tensors without elements
 
-local huge = { 1 << 31, 1 << 40, 1 << 61, math.maxinteger, -(1 << 40),
-               2.0 ^ 40, 1e300 }
+local huge = {1 << 31, 1 << 40, 1 << 61, math.maxinteger, -(1 << 40),
+              2.0 ^ 40, 1e300}
 local function empty(args)
   for i, v in pairs(args) do
-    if nacre.is_tensor(v) and v:dim() > 0 then args[i] = v[{ { 1, 0 } }] end
+    if nacre.is_tensor(v) and v:dim() > 0 then args[i] = v[{{1, 0}}] end
   end
 end
 for _, call in ipairs(chosen) do
@@ -160,16 +160,16 @@ local odd = {
   function() return 0 / 0 end, function() return 1 / 0 end,
   function() return math.mininteger end, function() return "" end,
   function() return "\27[31m" end, function() return {} end,
-  function() return { 1, 2, x = 3 } end, function() return { { } } end,
+  function() return {1, 2, x = 3} end, function() return {{}} end,
   function() return print end, function() return coroutine.create(print) end,
   function() return io.stdout end, function() return nacre.zeros(0) end,
-  function() return nacre.ones(2, 3, 4, { requires_grad = true }) end,
+  function() return nacre.ones(2, 3, 4, {requires_grad = true}) end,
   function() return nacre.tensor(7) end, function() return "float16" end,
-  function() return nacre.tensor { true, false } end,
-  function() return nacre.ones(3, { dtype = "int8" }):expand(2, 3) end,
-  function() return nacre.tensor { { 0 / 0, 1 / 0 }, { -1 / 0, 0 } } end,
+  function() return nacre.tensor {true, false} end,
+  function() return nacre.ones(3, {dtype = "int8"}):expand(2, 3) end,
+  function() return nacre.tensor {{0 / 0, 1 / 0}, {-1 / 0, 0}} end,
   function() local t = nacre.ones(1) t:free() return t end,
-  function() return setmetatable({}, { __index = hostile }) end,
+  function() return setmetatable({}, {__index = hostile}) end,
 }
 local untilthen = os.time() + option.seconds
 while os.time() < untilthen do

@@ -14,18 +14,18 @@ local play = dofile(here .. "../lib/play_example.lua")
 nacre.set_memory_limit(1 << 28)     -- 1 << 32 may also be a size
 
 local outside = {
-  uint8 = { -1, 256, 300, 1 << 32 }, int8 = { -129, 128, 200, 256 },
-  int16 = { -32769, 32768, 65536 },
-  int32 = { -(1 << 31) - 1, 1 << 31, 1 << 32 },
+  uint8 = {-1, 256, 300, 1 << 32}, int8 = {-129, 128, 200, 256},
+  int16 = {-32769, 32768, 65536},
+  int32 = {-(1 << 31) - 1, 1 << 31, 1 << 32},
 }
 
 local function istensor(v) return nacre.is_tensor(v) end
 
 -- Where a negative number beside uint8 stands for the one 256 above, as PyTorch
 -- has it: factors, whose products wrap as its own do, bits, and what is stored.
-local factors = { "^add", "^sub", "^index_add", "^b?addb?mm", "bitwise" }
-local stores = { "fill", "full", "^copy_", "^pad$", "^scatter", "^index_put",
-                 "^new_full", "_copy_?$", "^normal" }
+local factors = {"^add", "^sub", "^index_add", "^b?addb?mm", "bitwise"}
+local stores = {"fill", "full", "^copy_", "^pad$", "^scatter", "^index_put",
+                "^new_full", "_copy_?$", "^normal"}
 
 local function matches(name, patterns)
   for _, p in ipairs(patterns or {}) do
@@ -34,8 +34,8 @@ local function matches(name, patterns)
 end
 
 -- Sums and products, in each of their names.
-local ring = { add = true, sub = true, subtract = true, mul = true,
-               multiply = true, rsub = true }
+local ring = {add = true, sub = true, subtract = true, mul = true,
+              multiply = true, rsub = true}
 
 local function inring(name, param)
   return param == "other" and ring[name:match "([%w_]-)_?$"] or
@@ -51,7 +51,7 @@ end
 -- The arguments with tensors of type t, made by way of `by'; only the first
 -- of them if lone.
 local function converted(args, t, by, lone)
-  local out, seen = { n = args.n }, false
+  local out, seen = {n = args.n}, false
   for i = 1, args.n do
     local v = args[i]
     if istensor(v) and v.dtype ~= "bool" and not (seen and lone) then
@@ -97,7 +97,7 @@ local function attempt(name, f, args, i, param)
   for t, numbers in pairs(outside) do
     for _, v in ipairs(numbers) do
       -- with the others of int64 the operation is, and narrows in place
-      for _, lone in ipairs(name:find "_$" and { false } or { false, true }) do
+      for _, lone in ipairs(name:find "_$" and {false} or {false, true}) do
         local small = converted(args, t, t, lone)
         local large = converted(args, "int64", t, lone)
         put(small, i, v)
@@ -111,7 +111,7 @@ local function attempt(name, f, args, i, param)
   end
 end
 
-local numeric = { operand = true, num = true }
+local numeric = {operand = true, num = true}
 
 local function calls(name, f, info, args)
   local tensor = false
@@ -149,8 +149,8 @@ local function wrapped(name, f)
   end
 end
 
-for _, space in ipairs { nacre._functions, nacre._methods, nacre.linalg,
-                         nacre.nn.functional } do
+for _, space in ipairs {nacre._functions, nacre._methods, nacre.linalg,
+                        nacre.nn.functional} do
   local list = {}
   for name, f in next, space do
     if type(f) == "function" then list[name] = f end
@@ -174,15 +174,15 @@ O.check(refused > 1500 and right > 800, "%d errors and %d results, of %d calls",
 -- ---- the places that are known to take a number, one by one
 
 local F = nacre.nn.functional
-local five = nacre.tensor({ 5 }, { dtype = "uint8" })
-local no = nacre.tensor { false }
+local five = nacre.tensor({5}, {dtype = "uint8"})
+local no = nacre.tensor {false}
 for what, f in pairs {
   clamp = function(v) return five:clamp(0, v) end,
   clamp_min = function(v) return five:clamp_min(v) end,
   clamp_max = function(v) return five:clamp_max(v) end,
   clamp_ = function(v) return five:clone():clamp_(0, v) end,
   ["clamp out"] = function(v)
-    return five:clamp(0, v, { out = five:clone() })
+    return five:clamp(0, v, {out = five:clone()})
   end,
   maximum = function(v) return five:maximum(v) end,
   minimum = function(v) return nacre.minimum(v, five) end,
@@ -193,8 +193,8 @@ for what, f in pairs {
   pow = function(v) return five:pow(v) end,
   rpow = function(v) return v ^ five end,
   mod = function(v) return five % v end,
-  alpha = function(v) return five:add(five, { alpha = v }) end,
-  addcmul = function(v) return five:addcmul(five, five, { value = v }) end,
+  alpha = function(v) return five:add(five, {alpha = v}) end,
+  addcmul = function(v) return five:addcmul(five, five, {value = v}) end,
   heaviside = function(v) return five:heaviside(v) end,
   lcm = function(v) return five:lcm(v) end,
   fill_ = function(v) return five:clone():fill_(v) end,
@@ -202,12 +202,12 @@ for what, f in pairs {
 } do
   O.raises(what, "EVALUE", "300 does not fit in uint8", f, 300)
 end
-for _, v in ipairs { -1, 256 } do
+for _, v in ipairs {-1, 256} do
   O.raises("clamp_min", "EVALUE", "does not fit", five.clamp_min, five, v)
   O.raises("where", "EVALUE", "does not fit", nacre.where, no, five, v)
 end
 O.check((five & ~1)[1] == 4 and (five & -1)[1] == 5, "bits of uint8")
-O.check(five:add(five, { alpha = -1 })[1] == 0, "5 - 5")
+O.check(five:add(five, {alpha = -1})[1] == 0, "5 - 5")
 O.check(five:lt(300)[1] and five:gt(-1)[1] and not five:eq(261)[1],
         "comparisons are exact")
 
@@ -215,14 +215,14 @@ O.check(five:lt(300)[1] and five:gt(-1)[1] and not five:eq(261)[1],
 
 local big, far = 1 << 53, math.maxinteger
 for _, c in ipairs {
-  { big + 1, big, 0, 0, false }, { big, big, 0, 0, true },
-  { big + 1, big, 0, 1, true }, { big + 3, big, 0, 2, false },
-  { -big - 3, -big, 0, 3, true }, { big + 1, -big, 2, 0, false },
-  { big - 1, -big, 2, 0, true }, { far, ~far, 0, 0, false },
-  { far, ~far, 2, 0, true }, { far, ~far, 1.5, 0, false },
-  { ~far, ~far, 0, 0, true },
+  {big + 1, big, 0, 0, false}, {big, big, 0, 0, true},
+  {big + 1, big, 0, 1, true}, {big + 3, big, 0, 2, false},
+  {-big - 3, -big, 0, 3, true}, {big + 1, -big, 2, 0, false},
+  {big - 1, -big, 2, 0, true}, {far, ~far, 0, 0, false},
+  {far, ~far, 2, 0, true}, {far, ~far, 1.5, 0, false},
+  {~far, ~far, 0, 0, true},
 } do
-  local a, b = nacre.tensor { c[1] }, nacre.tensor { c[2] }
+  local a, b = nacre.tensor {c[1]}, nacre.tensor {c[2]}
   O.check(a:isclose(b, c[3], c[4])[1] == c[5] and
           a:allclose(b, c[3], c[4]) == c[5], "%d close to %d by %s, %s", c[1],
           c[2], c[3], c[4])
@@ -231,7 +231,7 @@ end
 -- ---- random_ draws what the type holds
 
 local function draw(t, ...)
-  return nacre.zeros(300, { dtype = t }):random_(...)
+  return nacre.zeros(300, {dtype = t}):random_(...)
 end
 O.raises("random_", "EVALUE", "does not fit in float16", draw, "float16", 0,
          100000)

@@ -7,7 +7,7 @@ local C = dofile(here .. "../lib/common.lua")
 local fails, is, shape, grads = C.fails, C.is, C.shape, C.grads
 local L = nacre.linalg
 nacre.manual_seed(1)
-local f64 = { dtype = "float64" }
+local f64 = {dtype = "float64"}
 local function T(x) return x:transpose(-1, -2) end
 local function same(a, b, tolerance)
   local e = tolerance or 1e-9
@@ -16,28 +16,28 @@ local function same(a, b, tolerance)
          tostring(b))
 end
 
-for _, dtype in ipairs { "float32", "float64" } do
-  local o, e = { dtype = dtype }, dtype == "float32" and 2e-3 or 1e-9
-  for _, n in ipairs { 1, 3, 40 } do
+for _, dtype in ipairs {"float32", "float64"} do
+  local o, e = {dtype = dtype}, dtype == "float32" and 2e-3 or 1e-9
+  for _, n in ipairs {1, 3, 40} do
     local I = nacre.eye(n, o):expand(2, n, n)
     local A = nacre.randn(2, n, n, o) + 3 * I
     local B = nacre.randn(2, n, 2, o)
     same(L.inv(A):matmul(A), I:contiguous(), e)
     same(A:matmul(L.solve(A, B)), B, e)
-    same(L.solve(A, T(B), { left = false }):matmul(A), T(B), e)
+    same(L.solve(A, T(B), {left = false}):matmul(A), T(B), e)
     same(A[1]:mv(L.solve(A[1], B[1]:select(2, 1))), B[1]:select(2, 1), e)
     local P, l, u = L.lu(A)
     same(P:matmul(l):matmul(u), A, e)
     local LU, pivots = L.lu_factor(A)
     assert(pivots.dtype == "int32" and pivots:min():item() >= 1)
     same(A:matmul(L.lu_solve(LU, pivots, B)), B, e)
-    same(T(A):matmul(L.lu_solve(LU, pivots, B, { adjoint = true })), B, e)
+    same(T(A):matmul(L.lu_solve(LU, pivots, B, {adjoint = true})), B, e)
     local sign, log = L.slogdet(A)
     if n < 10 then same(L.det(A), sign * log:exp(), e * 10) end
     local S = A:matmul(T(A)) + I
     local c = L.cholesky(S)
     same(c:matmul(T(c)), S, e * n)
-    same(L.cholesky(S, { upper = true }), T(c), e * n)
+    same(L.cholesky(S, {upper = true}), T(c), e * n)
     same(S:matmul(B:cholesky_solve(c)), B, e * n)
     local w, V = L.eigh(S)
     same((V * w:unsqueeze(-2)):matmul(T(V)), S, e * n)
@@ -53,9 +53,9 @@ for _, dtype in ipairs { "float32", "float64" } do
       same(L.eigvals(G):sort(), L.eigvalsh(S), e * 100)
     end
   end
-  for _, mn in ipairs { { 5, 3 }, { 3, 5 }, { 4, 4 }, { 1, 4 } } do
+  for _, mn in ipairs {{5, 3}, {3, 5}, {4, 4}, {1, 4}} do
     local M = nacre.randn(2, mn[1], mn[2], o)
-    for _, mode in ipairs { "reduced", "complete" } do
+    for _, mode in ipairs {"reduced", "complete"} do
       local Q, R = L.qr(M, mode)
       same(Q:matmul(R), M, e)
       same(T(Q):matmul(Q),
@@ -67,8 +67,8 @@ for _, dtype in ipairs { "float32", "float64" } do
     same(Q:matmul(a:triu()), M, e)
     same(Q, L.qr(M, "complete"), e)
     same(a:narrow(-1, 1, k):orgqr(tau), L.qr(M), e)
-    for _, left in ipairs { true, false } do
-      for _, adjoint in ipairs { false, true } do
+    for _, left in ipairs {true, false} do
+      for _, adjoint in ipairs {false, true} do
         local X = nacre.randn(2, left and m or 2, left and 2 or m, o)
         local q = adjoint and T(Q) or Q
         same(a:ormqr(tau, X, left, adjoint), left and q:matmul(X) or
@@ -110,31 +110,31 @@ shape((L.lu(nacre.zeros(2, 3, 0))), 2, 3, 3)
 shape((L.lu(nacre.zeros(0, 2, 2))), 0, 2, 2)
 
 -- ---- norms, powers, others
-local M = nacre.tensor({ { 3.0, 0.0 }, { 4.0, 5.0 } }, f64)
+local M = nacre.tensor({{3.0, 0.0}, {4.0, 5.0}}, f64)
 is(L.vector_norm(M, 1), "12.0")
 is(L.vector_norm(M, math.huge, 2), "{3.0,5.0}")
 is(L.matrix_norm(M, 1), "7.0")
 is(L.matrix_norm(M, math.huge), "9.0")
 same(L.matrix_norm(M, 2),
-     L.svdvals(M)[{ 1 }] and nacre.tensor(L.svdvals(M)[1], f64))
+     L.svdvals(M)[{1}] and nacre.tensor(L.svdvals(M)[1], f64))
 same(L.matrix_norm(M), L.norm(M))
-shape(L.matrix_norm(nacre.ones(2, 3, 4), "nuc", { 1, 3 }, true), 1, 3, 1)
+shape(L.matrix_norm(nacre.ones(2, 3, 4), "nuc", {1, 3}, true), 1, 3, 1)
 fails("ord must be fro", nil, L.matrix_norm, M, 3)
-same(L.cond(M), L.svdvals(M)[{ { 1, 1 } }]:sum() /
-     L.svdvals(M)[{ { 2, 2 } }]:sum())
+same(L.cond(M), L.svdvals(M)[{{1, 1}}]:sum() /
+     L.svdvals(M)[{{2, 2}}]:sum())
 is(L.cond(nacre.ones(2, 2), 1), "inf")
 is(L.matrix_rank(nacre.ones(3, 3)), "1")
 same(L.matrix_power(M, 3), M:mm(M):mm(M))
 same(L.matrix_power(M, -2):mm(M):mm(M), nacre.eye(2, f64))
 same(L.matrix_power(M, 0), nacre.eye(2, f64))
-same(L.matrix_exp(nacre.tensor({ { 0, 1 }, { -1, 0 } }, f64) * 30),
-     nacre.tensor({ { math.cos(30), math.sin(30) },
-                   { -math.sin(30), math.cos(30) } }, f64))
+same(L.matrix_exp(nacre.tensor({{0, 1}, {-1, 0}}, f64) * 30),
+     nacre.tensor({{math.cos(30), math.sin(30)},
+                   {-math.sin(30), math.cos(30)}}, f64))
 local X, residuals, rank, S = L.lstsq(
-  nacre.tensor({ { 1, 1 }, { 1, 2 }, { 1, 3 } }, f64),
-                                      nacre.tensor({ 1, 2, 4 }, f64))
-same(X, nacre.tensor({ -2 / 3, 1.5 }, f64))
-same(residuals, nacre.tensor({ 1 / 6 }, f64))
+  nacre.tensor({{1, 1}, {1, 2}, {1, 3}}, f64),
+                                      nacre.tensor({1, 2, 4}, f64))
+same(X, nacre.tensor({-2 / 3, 1.5}, f64))
+same(residuals, nacre.tensor({1 / 6}, f64))
 is(rank, "2")
 shape(S, 2)
 same(M:inverse(), L.inv(M))
@@ -143,34 +143,34 @@ same(M:logdet(), L.slogdet(M) * math.log(15))
 -- ---- what fails
 fails("the matrix is singular: pivot 2 is zero", nil, L.inv, nacre.ones(2, 2))
 fails("matrix 2 of the batch is singular: pivot 2 is zero", nil, L.solve,
-      nacre.stack{ nacre.eye(2), nacre.ones(2, 2) }, nacre.ones(2, 1))
+      nacre.stack{nacre.eye(2), nacre.ones(2, 2)}, nacre.ones(2, 1))
 fails("the matrix is singular: pivot 2 is zero", nil, L.lu_factor,
       nacre.ones(2, 2))
 fails("matrix 1,2 of the batch is singular", nil, L.inv,
-      nacre.stack({ nacre.eye(2), nacre.ones(2, 2) }):unsqueeze(1))
+      nacre.stack({nacre.eye(2), nacre.ones(2, 2)}):unsqueeze(1))
 fails("the matrix is not positive definite: its leading minor of order 2 is not",
-      nil, L.cholesky, nacre.tensor{ { 1.0, 2.0 }, { 2.0, 1.0 } })
+      nil, L.cholesky, nacre.tensor{{1.0, 2.0}, {2.0, 1.0}})
 fails("needs square matrices, not 2 by 3", nil, L.inv, nacre.ones(2, 3))
 fails("needs float32 or float64, not float16", nil, L.inv,
       nacre.ones(2, 2):half())
-fails("needs float32 or float64, not int64", nil, L.svd, nacre.tensor{ { 1 } })
+fails("needs float32 or float64, not int64", nil, L.svd, nacre.tensor{{1}})
 fails("A must be a matrix or a batch of them, it has 1 dimension", nil, L.det,
       nacre.ones(3))
 fails("dtypes differ", nil, L.solve, nacre.eye(2), nacre.ones(2, 1, f64))
 fails("A is 2 by 2, B has 3 rows", nil, L.solve, nacre.eye(2), nacre.ones(3, 1))
 fails("batches [2] and [3] do not broadcast", nil, L.solve, nacre.ones(2, 2, 2),
       nacre.ones(3, 2, 2))
-fails("does not converge", nil, L.svd, nacre.full({ 3, 3 }, 0 / 0))
+fails("does not converge", nil, L.svd, nacre.full({3, 3}, 0 / 0))
 fails("upper is missing", nil, L.solve_triangular, nacre.eye(2), nacre.eye(2))
 fails("pivot 5 of 2", nil, nacre._lapack_lusolve, nacre.eye(2),
-      nacre.tensor({ 5, 1 }, { dtype = "int32" }), nacre.eye(2))
+      nacre.tensor({5, 1}, {dtype = "int32"}), nacre.eye(2))
 fails("L is 3 by 3, self has 2 rows", nil, function()
   return nacre.eye(2):cholesky_solve(nacre.eye(3))
 end)
 
 -- ---- gradients, twice
 local function x(...)
-  return nacre.randn({ ... }, { dtype = "float64", requires_grad = true })
+  return nacre.randn({...}, {dtype = "float64", requires_grad = true})
 end
 local function positive(f)
   return function(A) return f(A:matmul(T(A)) + nacre.eye(3, f64) * 0.5) end
@@ -178,15 +178,15 @@ end
 grads("inv", L.inv, x(2, 3, 3))
 grads("solve", L.solve, x(3, 3), x(2, 3, 2))
 grads("det", L.det, x(2, 3, 3))
-local flat = nacre.tensor({ { 1, 2, 3 }, { 2, 4, 6 }, { 1, 0, 1 } }, f64)
+local flat = nacre.tensor({{1, 2, 3}, {2, 4, 6}, {1, 0, 1}}, f64)
 flat.requires_grad = true
 grads("det of a singular matrix", L.det, flat)
 grads("slogdet", function(A) return select(2, L.slogdet(A)) end, x(2, 3, 3))
-for _, upper in ipairs { true, false } do
+for _, upper in ipairs {true, false} do
   grads("solve_triangular", function(A, b)
-    return L.solve_triangular(A, b, { upper = upper }),
-           L.solve_triangular(A, T(b), { upper = upper, left = false,
-                                        unitriangular = true })
+    return L.solve_triangular(A, b, {upper = upper}),
+           L.solve_triangular(A, T(b), {upper = upper, left = false,
+                                        unitriangular = true})
   end, x(3, 3), x(3, 2))
 end
 grads("lu", function(A)
@@ -195,7 +195,7 @@ grads("lu", function(A)
 end, x(3, 3))
 grads("lu_solve", function(A, b)
   local LU, p = L.lu_factor(A)
-  return L.lu_solve(LU, p, b), L.lu_solve(LU, p, b, { adjoint = true })
+  return L.lu_solve(LU, p, b), L.lu_solve(LU, p, b, {adjoint = true})
 end, x(3, 3), x(3, 2))
 grads("cholesky", positive(L.cholesky), x(2, 3, 3))
 grads("qr", L.qr, x(4, 3))
@@ -204,7 +204,7 @@ grads("eigh", positive(function(A)
   local w, V = L.eigh(A)
   return w, V:abs()
 end), x(3, 3))
-for _, size in ipairs { { 4, 3 }, { 2, 4 }, { 3, 3 } } do
+for _, size in ipairs {{4, 3}, {2, 4}, {3, 3}} do
   grads("svd", function(A)
     local U, s, V = L.svd(A, false)
     return U:abs(), s, V:abs()
@@ -221,44 +221,44 @@ end)
 
 -- ---- eigenvalues that are not real, nan, what lost it
 
-local turn = nacre.tensor({ { 0, 1 }, { -1, 0 } }, f64)
-local batch = nacre.stack { nacre.eye(2, f64), turn }
+local turn = nacre.tensor({{0, 1}, {-1, 0}}, f64)
+local batch = nacre.stack {nacre.eye(2, f64), turn}
 fails("linalg.eig: the matrix has complex eigenvalues", nil, L.eig, turn)
 fails("linalg.eigvals: matrix 2 of the batch has complex", nil, L.eigvals,
       batch)
 fails("linalg.eigvals: does not converge", nil, L.eigvals, turn * (0 / 0))
 shape(L.eigvals(nacre.zeros(3, 0, 0)), 3, 0)
-for _, dtype in ipairs { "float32", "float64" } do
-  for _, n in ipairs { 2, 3, 5, 20 } do
-    local o = { dtype = dtype }
+for _, dtype in ipairs {"float32", "float64"} do
+  for _, n in ipairs {2, 3, 5, 20} do
+    local o = {dtype = dtype}
     for k = 0, n * n - 1, n > 5 and 7 or 1 do
       local A, B = nacre.randn(n, n, o), nacre.randn(n, 2, o)
-      local where = { k // n + 1, k % n + 1 }
+      local where = {k // n + 1, k % n + 1}
       local bad = A:clone()
       bad[where] = 0 / 0
       assert(L.solve(bad, B):isnan():all():item(), "solve loses nan")
       assert(L.inv(bad):isnan():all():item(), "inv loses nan")
       assert(L.det(bad):isnan():item(), "det loses nan")
-      B[{ where[1], 1 }] = 0 / 0
+      B[{where[1], 1}] = 0 / 0
       local X = L.solve(A, B):isnan():sum(1)
       assert(X[1] == n and X[2] == 0, "solve spreads nan of a column")
     end
   end
 end
-local two = nacre.tensor({ { 2, 1 }, { 0, 2 } }, f64)
-for _, n in ipairs { math.mininteger, math.mininteger + 1, math.maxinteger } do
+local two = nacre.tensor({{2, 1}, {0, 2}}, f64)
+for _, n in ipairs {math.mininteger, math.mininteger + 1, math.maxinteger} do
   assert(L.matrix_power(nacre.eye(2), n) == nacre.eye(2), n)
 end
 assert(L.matrix_power(two, math.mininteger):eq(0):all():item())
 
 -- ---- renorm
 
-local R = nacre.tensor { { 3.0, 4 }, { 0.3, 0.4 } }
-same(R:renorm(2, 1, 1):norm(2, 2), nacre.tensor { 1, 0.5 }, 1e-5)
-same(R:renorm(1, -1, 2.2):abs():sum(1), nacre.tensor { 2.2, 2.2 }, 1e-5)
+local R = nacre.tensor {{3.0, 4}, {0.3, 0.4}}
+same(R:renorm(2, 1, 1):norm(2, 2), nacre.tensor {1, 0.5}, 1e-5)
+same(R:renorm(1, -1, 2.2):abs():sum(1), nacre.tensor {2.2, 2.2}, 1e-5)
 same(R:renorm(1, -2, 0.5), R:renorm(1, 1, 0.5), 1e-7)
 assert(not pcall(R.renorm, R, 1, 3, 1))
-assert(rawequal(R:renorm_(2, 1, 100), R) and R[{ 1, 1 }] == 3)
+assert(rawequal(R:renorm_(2, 1, 100), R) and R[{1, 1}] == 3)
 fails("renorm: needs two dimensions", nil, nacre.renorm, R[1], 2, 1, 1)
 fails("renorm: p must be above 0", nil, nacre.renorm, R, 0, 1, 1)
 fails("renorm: maxnorm must not be negative", nil, nacre.renorm, R, 2, 1, -1)

@@ -2,11 +2,11 @@
 -- Products of vectors, matrices and batches, against sums in Lua.
 -- Run by: nacre tests/ops/matmul.lua
 
-local dtypes = { "uint8", "int8", "int16", "int32", "int64", "float16",
-                 "bfloat16", "float32", "float64" }
-local floats = { "float16", "bfloat16", "float32", "float64" }
-local tolerance = { float16 = 2e-3, bfloat16 = 2e-2, float32 = 2e-6,
-                    float64 = 1e-14 }
+local dtypes = {"uint8", "int8", "int16", "int32", "int64", "float16",
+                "bfloat16", "float32", "float64"}
+local floats = {"float16", "bfloat16", "float32", "float64"}
+local tolerance = {float16 = 2e-3, bfloat16 = 2e-2, float32 = 2e-6,
+                   float64 = 1e-14}
 local nan, inf = 0 / 0, math.huge
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -17,15 +17,15 @@ local fails = C.fails
 local function random(dtype, ...)
   if dtype:find "int" then
     local low = dtype == "uint8" and 0 or -9
-    return nacre.randint(low, 10, { ... }, { dtype = dtype })
+    return nacre.randint(low, 10, {...}, {dtype = dtype})
   end
-  return nacre.rand({ ... }, { dtype = "float16" }):to(dtype) - .5
+  return nacre.rand({...}, {dtype = "float16"}):to(dtype) - .5
 end
 
 local function shape(t, ...)
   local size = t:size()
   assert(#size == select("#", ...), #size .. " dimensions")
-  for i, n in ipairs { ... } do assert(size[i] == n, "size " .. i) end
+  for i, n in ipairs {...} do assert(size[i] == n, "size " .. i) end
 end
 
 local function wrap(v, dtype)
@@ -70,8 +70,8 @@ local function layouts(dtype, n, m)
   }
 end
 for _, dtype in ipairs(dtypes) do
-  for _, s in ipairs { { 3, 4, 5 }, { 1, 7, 3 }, { 4, 6, 1 }, { 1, 5, 1 },
-                       { 2, 1, 3 }, { 9, 17, 8 } } do
+  for _, s in ipairs {{3, 4, 5}, {1, 7, 3}, {4, 6, 1}, {1, 5, 1},
+                      {2, 1, 3}, {9, 17, 8}} do
     for la, a in pairs(layouts(dtype, s[1], s[2])) do
       for lb, b in pairs(layouts(dtype, s[2], s[3])) do
         check(a:mm(b), a:totable(), b:totable(), la .. " " .. lb)
@@ -81,7 +81,7 @@ for _, dtype in ipairs(dtypes) do
 end
 
 -- Sizes beyond one tile, against products of parts
-for _, dtype in ipairs { "float64", "int64", "float32" } do
+for _, dtype in ipairs {"float64", "int64", "float32"} do
   local a, b = random(dtype, 700, 1100), random(dtype, 1100, 1050)
   local y = a:mm(b)
   local x = a:narrow(2, 1, 600):mm(b:narrow(1, 1, 600)) +
@@ -89,8 +89,8 @@ for _, dtype in ipairs { "float64", "int64", "float32" } do
   assert((y - x):abs():max():item() <= 1e-4)
   for _ = 1, 40 do
     local i, j = math.random(700), math.random(1050)
-    local d = (a[i] * b[{ {}, j }]):sum():item()
-    assert(math.abs(y[{ i, j }] - d) <= 1e-3)
+    local d = (a[i] * b[{{}, j}]):sum():item()
+    assert(math.abs(y[{i, j}] - d) <= 1e-3)
   end
   nacre.set_num_threads(1)
   assert(a:mm(b) == y)
@@ -99,11 +99,11 @@ end
 local long = random("float64", 300000)
 assert(math.abs(long:dot(long) :item() - (long * long):sum():item()) < 1e-8)
 check(random("float32", 2, 5000):zeros_like():mm(random("float32", 5000, 2)),
-      { { 0 }, { 0 } }, { { 0, 0 } })
+      {{0}, {0}}, {{0, 0}})
 
 -- Empty sizes; an inner size of 0 gives zeros.
 for _, dtype in ipairs(dtypes) do
-  local z = function(...) return nacre.zeros({ ... }, { dtype = dtype }) end
+  local z = function(...) return nacre.zeros({...}, {dtype = dtype}) end
   local y = z(2, 0):mm(z(0, 3))
   shape(y, 2, 3)
   assert(y.dtype == dtype and y:eq(0):all():item())
@@ -116,25 +116,25 @@ for _, dtype in ipairs(dtypes) do
   shape(z(0):outer(z(3)), 0, 3)
   shape(z(5, 0, 2, 3):matmul(z(3, 4)), 5, 0, 2, 4)
 end
-assert(nacre.ones(2):addmm(nacre.zeros(3, 0), nacre.zeros(0, 2), { beta = 3 })
+assert(nacre.ones(2):addmm(nacre.zeros(3, 0), nacre.zeros(0, 2), {beta = 3})
        :eq(3):all():item())
 
 -- Integers wrap; int64 is exact.
-local big = nacre.tensor({ { (1 << 62) + 1, 3 } })
-assert(big:mm(nacre.tensor { { 4 }, { 1 } }):item() == 7)
-assert(nacre.tensor({ { 100, 100 } }, { dtype = "int8" })
-       :mm(nacre.tensor({ { 2 }, { 1 } }, { dtype = "int8" })):item() == 44)
-assert(nacre.tensor({ { 255 } }, { dtype = "uint8" })
-       :mm(nacre.tensor({ { 255 } }, { dtype = "uint8" })):item() == 1)
+local big = nacre.tensor({{(1 << 62) + 1, 3}})
+assert(big:mm(nacre.tensor {{4}, {1}}):item() == 7)
+assert(nacre.tensor({{100, 100}}, {dtype = "int8"})
+       :mm(nacre.tensor({{2}, {1}}, {dtype = "int8"})):item() == 44)
+assert(nacre.tensor({{255}}, {dtype = "uint8"})
+       :mm(nacre.tensor({{255}}, {dtype = "uint8"})):item() == 1)
 
 -- Halves are summed in float32 and rounded once.
-for _, dtype in ipairs { "float16", "bfloat16" } do
-  local a = nacre.full({ 1, 4096 }, 1, { dtype = dtype })
+for _, dtype in ipairs {"float16", "bfloat16"} do
+  local a = nacre.full({1, 4096}, 1, {dtype = dtype})
   assert(a:mm(a:t()):item() == 4096)
 end
 
 -- nan and inf
-local odd = nacre.tensor { { nan, 1 }, { inf, 1 } }
+local odd = nacre.tensor {{nan, 1}, {inf, 1}}
 local y = odd:mm(nacre.zeros(2, 3))
 assert(y:isnan():all():item())
 
@@ -150,22 +150,22 @@ for _, dtype in ipairs(dtypes) do
       assert(y.dtype == dtype)
       check(y:unsqueeze(2), a:totable(), v:unsqueeze(2):totable(), la .. lb)
       local w = random(dtype, 5)
-      check(v:dot(w):view(1, 1), { v:totable() }, w:unsqueeze(2):totable())
+      check(v:dot(w):view(1, 1), {v:totable()}, w:unsqueeze(2):totable())
       shape(v:dot(w))
-      local o = a[{ {}, 2 }]:outer(v)
-      check(o, a[{ {}, 2 }]:unsqueeze(2):totable(), { v:totable() })
+      local o = a[{{}, 2}]:outer(v)
+      check(o, a[{{}, 2}]:unsqueeze(2):totable(), {v:totable()})
     end
   end
 end
-assert(nacre.tensor({ 1, 2 }):outer(nacre.tensor { .5 }).dtype == "float32")
+assert(nacre.tensor({1, 2}):outer(nacre.tensor {.5}).dtype == "float32")
 
 -- bmm and matmul with batches
 local function batches(dtype, n)
   local t = random(dtype, n, 3, 4)
-  return { t, random(dtype, n, 4, 3):transpose(2, 3),
-           random(dtype, 1, 3, 4):expand(n, 3, 4),
-           random(dtype, 3, n, 4):transpose(1, 2),
-           random(dtype, 2 * n, 3, 4)["::2"] }
+  return {t, random(dtype, n, 4, 3):transpose(2, 3),
+          random(dtype, 1, 3, 4):expand(n, 3, 4),
+          random(dtype, 3, n, 4):transpose(1, 2),
+          random(dtype, 2 * n, 3, 4)["::2"]}
 end
 for _, dtype in ipairs(dtypes) do
   for _, a in ipairs(batches(dtype, 5)) do
@@ -179,20 +179,20 @@ for _, dtype in ipairs(dtypes) do
     end
   end
 end
-local rules = {          -- two shapes and that of their product
-  { { 3 }, { 3 }, {} },
-  { { 2, 3 }, { 3 }, { 2 } },
-  { { 3 }, { 3, 2 }, { 2 } },
-  { { 2, 3 }, { 3, 4 }, { 2, 4 } },
-  { { 3 }, { 5, 3, 2 }, { 5, 2 } },
-  { { 5, 2, 3 }, { 3 }, { 5, 2 } },
-  { { 5, 2, 3 }, { 3, 4 }, { 5, 2, 4 } },
-  { { 2, 3 }, { 5, 3, 4 }, { 5, 2, 4 } },
-  { { 6, 1, 2, 3 }, { 5, 3, 4 }, { 6, 5, 2, 4 } },
-  { { 1, 5, 2, 3 }, { 6, 1, 3, 4 }, { 6, 5, 2, 4 } },
-  { { 1, 1, 1, 1, 1, 2, 2, 3 }, { 2, 1, 1, 1, 1, 1, 3, 1 },
-    { 2, 1, 1, 1, 1, 2, 2, 1 } },
-  { { 0, 2, 3 }, { 1, 3, 4 }, { 0, 2, 4 } },
+local rules = {-- two shapes and that of their product
+  {{3}, {3}, {}},
+  {{2, 3}, {3}, {2}},
+  {{3}, {3, 2}, {2}},
+  {{2, 3}, {3, 4}, {2, 4}},
+  {{3}, {5, 3, 2}, {5, 2}},
+  {{5, 2, 3}, {3}, {5, 2}},
+  {{5, 2, 3}, {3, 4}, {5, 2, 4}},
+  {{2, 3}, {5, 3, 4}, {5, 2, 4}},
+  {{6, 1, 2, 3}, {5, 3, 4}, {6, 5, 2, 4}},
+  {{1, 5, 2, 3}, {6, 1, 3, 4}, {6, 5, 2, 4}},
+  {{1, 1, 1, 1, 1, 2, 2, 3}, {2, 1, 1, 1, 1, 1, 3, 1},
+   {2, 1, 1, 1, 1, 2, 2, 1}},
+  {{0, 2, 3}, {1, 3, 4}, {0, 2, 4}},
 }
 for _, rule in ipairs(rules) do
   local a, b = random("float64", table.unpack(rule[1])),
@@ -211,10 +211,10 @@ for _, rule in ipairs(rules) do
   end
 end
 -- one matrix for a whole batch, whatever its strides
-for _, a in ipairs { random("float32", 4, 5, 6), random("float32", 5, 4, 6)
-                     :transpose(1, 2), random("float32", 4, 6, 5)
-                     :transpose(2, 3), random("float32", 4, 1, 6)
-                     :expand(4, 5, 6) } do
+for _, a in ipairs {random("float32", 4, 5, 6), random("float32", 5, 4, 6)
+                    :transpose(1, 2), random("float32", 4, 6, 5)
+                    :transpose(2, 3), random("float32", 4, 1, 6)
+                    :expand(4, 5, 6)} do
   local b = random("float32", 6, 3)
   local y = a:matmul(b)
   for i = 1, 4 do check(y[i], a[i]:totable(), b:totable()) end
@@ -225,22 +225,22 @@ for _, dtype in ipairs(dtypes) do
   local a, b, s = random(dtype, 3, 4), random(dtype, 4, 2),
                   random(dtype, 3, 2)
   local wide = dtype:find "int" and "int64" or "float64"
-  local y = s:addmm(a, b, { beta = 2, alpha = 3 })
+  local y = s:addmm(a, b, {beta = 2, alpha = 3})
   local want = s:to(wide) * 2 + a:to(wide):mm(b:to(wide)) * 3
   assert(y.dtype == dtype)
   local bound = tolerance[dtype] and tolerance[dtype] * 10 or 0
   assert((y:to(wide) - want:to(dtype):to(wide)):abs():max():item() <= bound)
   assert((s:addmm(a, b) - (s + a:mm(b))):to(wide):abs():max():item() <=
          (tolerance[dtype] or 0) * 4)
-  for _, other in ipairs { s[{ 1 }], s[{ {}, { 1, 1 } }], s[{ 1, { 1, 1 } }],
-                           s[{ { 1, 1 } }] } do
+  for _, other in ipairs {s[{1}], s[{{}, {1, 1}}], s[{1, {1, 1}}],
+                          s[{{1, 1}}]} do
     shape(other:addmm(a, b), 3, 2)
   end
 end
-y = nacre.full({ 2 }, nan):addmm(nacre.ones(3, 1), nacre.ones(1, 2),
-                                 { beta = 0 })
+y = nacre.full({2}, nan):addmm(nacre.ones(3, 1), nacre.ones(1, 2),
+                                 {beta = 0})
 assert(y:eq(1):all():item())
-y = nacre.ones(1, 2):addmm(nacre.ones(2, 0), nacre.ones(0, 2), { beta = 0 })
+y = nacre.ones(1, 2):addmm(nacre.ones(2, 0), nacre.ones(0, 2), {beta = 0})
 assert(y:eq(0):all():item())
 
 -- Errors
@@ -260,10 +260,10 @@ fails("arg 1 has 1 dimension, not 2", nil, a.mm, a, t(4))
 fails("self has 3 dimensions, not 2", nil, a.mm, t(2, 3, 4), a)
 fails("self has 0 dimensions, not 2", nil, a.mm, t {}, a)
 fails("dtypes differ: self is float32, arg 1 is float64",
-      'self:mm(arg 1:to("float32"))', a.mm, a, t(4, 2, { dtype = "float64" }))
+      'self:mm(arg 1:to("float32"))', a.mm, a, t(4, 2, {dtype = "float64"}))
 fails("dtypes differ: self is int64, arg 1 is float32",
-      'self:to("float32"):mm(arg 1)', a.mm, t(4, 4, { dtype = "int64" }), a)
-local mask = t(2, 2, { dtype = "bool" })
+      'self:to("float32"):mm(arg 1)', a.mm, t(4, 4, {dtype = "int64"}), a)
+local mask = t(2, 2, {dtype = "bool"})
 fails("bool tensors have no product",
       'self:to("int64"):mm(arg 1:to("int64"))', mask.mm, mask, mask)
 fails("mv: inner sizes differ: self has 4 columns, arg 1 has 3 elements",
@@ -288,9 +288,9 @@ fails("addmm: inner sizes differ: arg 1 has 4 columns, arg 2 has 5 rows", nil,
 fails("self [3x3] does not broadcast to the product [3x5]", nil, a.addmm,
       t(3, 3), a, b:t())
 fails("dtypes differ: self is float64, arg 1 is float32", nil, a.addmm,
-      t(3, 5, { dtype = "float64" }), a, b:t())
-local whole = t(2, 2, { dtype = "int64" })
+      t(3, 5, {dtype = "float64"}), a, b:t())
+local whole = t(2, 2, {dtype = "int64"})
 fails("alpha is 0.5, and int64 tensors need an integer", nil, whole.addmm,
-      whole, whole, whole, { alpha = .5 })
+      whole, whole, whole, {alpha = .5})
 fails("needs", nil, a.matmul, t(1):expand(1 << 40, 1), t(1):expand(1, 1 << 40))
 print "ok"

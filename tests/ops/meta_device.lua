@@ -83,10 +83,10 @@ local r = nacre.zeros(2, 3)
 local results = dry(function()
   a:add_(1)
   a[1] = 5
-  a[{ 1, 1 }] = 6
+  a[{1, 1}] = 6
   a[a:gt(0)] = 7
   a:copy_(r)
-  nacre.add(a, a, { out = r })
+  nacre.add(a, a, {out = r})
   return a, r, a:t() .. a:t()
 end)
 assert(results[1], not results[1] and tostring(results[2]))
@@ -148,7 +148,7 @@ assert(results[1] and kind(results[2]):find("float32[2x3]", 1, true))
 os.remove(path)
 
 -- Gradients are not for it.
-local w = nacre.ones(2, { requires_grad = true })
+local w = nacre.ones(2, {requires_grad = true})
 local loss = (w * w):sum()
 results = dry(loss.backward, loss)
 assert(not results[1] and tostring(results[2]):find "forward only")

@@ -23,7 +23,7 @@ local function scaled(y, weight, bias, size)
 end
 
 local function perchannel(x)
-  local size = { 1, x:size(2) }
+  local size = {1, x:size(2)}
   for d = 3, x:dim() do size[d] = 1 end
   return size
 end
@@ -48,7 +48,7 @@ function defined.group(x, w, b, eps, groups)
 end
 
 function defined.batch(x, w, b, eps)
-  local dims = { 1 }
+  local dims = {1}
   for d = 3, x:dim() do dims[#dims + 1] = d end
   return scaled(normal(x, dims, eps, true), w, b, perchannel(x))
 end
@@ -69,8 +69,8 @@ local ours = {
 -- ---- agreement
 
 -- Of results about 1 in size, and of gradients that may be sums of many.
-local bound = { float16 = 2e-3, bfloat16 = 1.5e-2, float32 = 2e-6,
-                float64 = 1e-13 }
+local bound = {float16 = 2e-3, bfloat16 = 1.5e-2, float32 = 2e-6,
+               float64 = 1e-13}
 
 -- How far a is from b, in the size of the largest element of b.
 local function off(a, b)
@@ -96,26 +96,26 @@ local function agree(text, name, x, w, b, last)
   local function wide(t) return t and leaf(t:to("cpu", "float64")) end
   local X, W, B = wide(x), wide(w), wide(b)
   local Y = defined[name](X, W, B, eps, last)
-  local G = nacre.randn(Y:size(), { dtype = "float64", device = "cpu" })
+  local G = nacre.randn(Y:size(), {dtype = "float64", device = "cpu"})
   local g = G:to(x.dtype):to(device)
   G = g:to("cpu", "float64")
   local inputs, Inputs = {}, {}
   local y
   do
     local lx, lw, lb = leaf(x), leaf(w), leaf(b)
-    for _, t in ipairs { lx, lw or false, lb or false } do
+    for _, t in ipairs {lx, lw or false, lb or false} do
       if t then inputs[#inputs + 1] = t end
     end
-    for _, t in ipairs { X, W or false, B or false } do
+    for _, t in ipairs {X, W or false, B or false} do
       if t then Inputs[#Inputs + 1] = t end
     end
     y = ours[name](lx, lw, lb, eps, last)
   end
   assert(y.dtype == x.dtype and tostring(y.device) == tostring(x.device))
   tell(text, y:detach(), Y:detach(), bound[x.dtype])
-  local got = table.pack(nacre.autograd.grad(y, inputs, { grad_outputs = g }))
+  local got = table.pack(nacre.autograd.grad(y, inputs, {grad_outputs = g}))
   local want = table.pack(nacre.autograd.grad(Y, Inputs,
-                                              { grad_outputs = G }))
+                                              {grad_outputs = G}))
   for i = 1, #inputs do
     tell(text .. ", gradient " .. i, got[i], want[i], 8 * bound[x.dtype])
   end
@@ -124,31 +124,31 @@ local function agree(text, name, x, w, b, last)
     local again = nacre.autograd.grad(ours[name](
       i == 1 and inputs[1] or x, w and (i == 2 and inputs[2] or w),
       b and (i == 3 and inputs[3] or b), eps, last), inputs[i],
-      { grad_outputs = g })
+      {grad_outputs = g})
     tell(text .. ", gradient " .. i .. " alone", again, want[i],
          8 * bound[x.dtype])
   end
 end
 
 local function random(dtype, ...)
-  return (nacre.randn({ ... }, { device = "cpu" }) + 0.5):to(dtype):to(device)
+  return (nacre.randn({...}, {device = "cpu"}) + 0.5):to(dtype):to(device)
 end
 
-local rows = { { 3, 1 }, { 5, 7 }, { 2, 64 }, { 130, 64 }, { 37, 48 },
-               { 3, 1024 }, { 2, 5000 }, { 2, 9000 }, { 1, 70000 } }
-local planes = { { 2, 4, 1 }, { 3, 6, 5 }, { 2, 4, 16 }, { 2, 4, 6, 8 },
-                 { 5, 2, 1500 }, { 3, 33, 2 } }
+local rows = {{3, 1}, {5, 7}, {2, 64}, {130, 64}, {37, 48},
+              {3, 1024}, {2, 5000}, {2, 9000}, {1, 70000}}
+local planes = {{2, 4, 1}, {3, 6, 5}, {2, 4, 16}, {2, 4, 6, 8},
+                {5, 2, 1500}, {3, 33, 2}}
 
-for _, dtype in ipairs { "float32", "float64", "float16", "bfloat16" } do
+for _, dtype in ipairs {"float32", "float64", "float16", "bfloat16"} do
   for _, size in ipairs(rows) do
     local text = ("%s %s"):format(dtype, table.concat(size, "x"))
     local n = size[2]
     agree("layer " .. text, "layer", random(dtype, table.unpack(size)),
-          random(dtype, n), random(dtype, n), { n })
+          random(dtype, n), random(dtype, n), {n})
     agree("layer, no weights " .. text, "layer",
-          random(dtype, table.unpack(size)), nil, nil, { n })
+          random(dtype, table.unpack(size)), nil, nil, {n})
     agree("rms " .. text, "rms", random(dtype, table.unpack(size)),
-          random(dtype, n), nil, { n })
+          random(dtype, n), nil, {n})
     if size[1] > 4 then       -- of fewer values little is left
       agree("batch " .. text, "batch", random(dtype, table.unpack(size)),
             random(dtype, n), random(dtype, n))
@@ -157,7 +157,7 @@ for _, dtype in ipairs { "float32", "float64", "float16", "bfloat16" } do
   for _, size in ipairs(planes) do
     local text = ("%s %s"):format(dtype, table.concat(size, "x"))
     local c = size[2]
-    for _, groups in ipairs { 1, c % 2 == 0 and 2 or 3, c } do
+    for _, groups in ipairs {1, c % 2 == 0 and 2 or 3, c} do
       agree(("group %d %s"):format(groups, text), "group",
             random(dtype, table.unpack(size)), random(dtype, c),
             random(dtype, c), groups)
@@ -176,26 +176,26 @@ end
 -- ---- any strides, weights of another type, a mean far from 0
 local x = random("float32", 8, 6, 10)
 agree("transposed", "layer", x:transpose(1, 3), random("float32", 8),
-      random("float32", 16)["::2"], { 8 })
+      random("float32", 16)["::2"], {8})
 agree("narrowed", "layer", x:narrow(3, 2, 8), random("float32", 8),
-      random("float32", 8), { 8 })
+      random("float32", 8), {8})
 agree("two dimensions", "layer", x, random("float32", 6, 10),
-      random("float32", 6, 10), { 6, 10 })
+      random("float32", 6, 10), {6, 10})
 agree("float32 weights", "layer", random("bfloat16", 4, 32),
-      random("float32", 32), random("float32", 32), { 32 })
+      random("float32", 32), random("float32", 32), {32})
 
 -- far from 0 no way of doing it is worse than another: rows that registers
 -- hold (up to 4096 columns as neighbours), longer ones, pieces of long ones,
 -- channels that lie apart, in planes, in whole vectors
-for _, size in ipairs { { 4, 1024 }, { 3, 4096 }, { 3, 4097 }, { 3, 9000 },
-                        { 2, 70000 }, { 512, 5 }, { 512, 8 }, { 64, 3, 33 },
-                        { 64, 3, 64 }, { 4, 2, 40, 500 } } do
+for _, size in ipairs {{4, 1024}, {3, 4096}, {3, 4097}, {3, 9000},
+                       {2, 70000}, {512, 5}, {512, 8}, {64, 3, 33},
+                       {64, 3, 64}, {4, 2, 40, 500}} do
   local far = random("float32", table.unpack(size)) + 1e5
   local wide, text = far:to("cpu", "float64"), table.concat(size, "x")
   local n = size[#size]
   if n >= 500 then
     tell("layer_norm far from 0, " .. text, F.layer_norm(far, n),
-         defined.layer(wide, nil, nil, 1e-5, { n }), bound.float32)
+         defined.layer(wide, nil, nil, 1e-5, {n}), bound.float32)
   end
   if size[1] > 3 then
     tell("batch_norm far from 0, " .. text, ours.batch(far, nil, nil, 1e-5),
@@ -211,14 +211,14 @@ end
 -- ---- running statistics
 local mean, var = nacre.zeros(4), nacre.ones(4)
 local t = random("float32", 16, 4, 9)
-F.batch_norm(t, mean, var, { training = true, momentum = 0.25 })
+F.batch_norm(t, mean, var, {training = true, momentum = 0.25})
 local T = t:to("cpu", "float64")
-tell("running mean", mean, T:mean({ 1, 3 }) * 0.25, 1e-6)
-tell("running variance", var, T:var({ 1, 3 }) * 0.25 + 0.75, 1e-6)
+tell("running mean", mean, T:mean({1, 3}) * 0.25, 1e-6)
+tell("running variance", var, T:var({1, 3}) * 0.25 + 0.75, 1e-6)
 mean, var = nacre.zeros(4), nacre.ones(4)
 local y = F.instance_norm(t, mean, var, nil, nil, true, 0.25)
 tell("instance_norm", y, normal(T, 3, 1e-5, true), 2e-6)
-tell("its running mean", mean, T:mean({ 1, 3 }) * 0.25, 1e-6)
+tell("its running mean", mean, T:mean({1, 3}) * 0.25, 1e-6)
 tell("its running variance", var, T:var(3):mean(1) * 0.25 + 0.75, 1e-6)
 tell("by running statistics", F.batch_norm(t, mean, var, mean, var),
      (T - mean:to("cpu", "float64"):reshape(4, 1)) *
@@ -233,17 +233,17 @@ local w = nacre.ones(3):requires_grad_()
 F.layer_norm(nacre.zeros(0, 3), 3, w):sum():backward()
 assert(w.grad:eq(0):all():item())
 local bad = nacre.ones(2, 4)
-bad[1] = nacre.tensor { 1.0, 0 / 0, 2, 3 }
+bad[1] = nacre.tensor {1.0, 0 / 0, 2, 3}
 assert(F.layer_norm(bad, 4)[1]:isnan():all():item())
 assert(F.layer_norm(bad, 4)[2]:eq(0):all():item())
 
 -- ---- the same for any number of threads, and each time
 local a, g = random("float32", 700, 96), random("float32", 700, 96)
 local function gradients()
-  local inputs = { leaf(a), leaf(random("float32", 96):fill_(0.7)),
-                   leaf(random("float32", 96)) }
+  local inputs = {leaf(a), leaf(random("float32", 96):fill_(0.7)),
+                  leaf(random("float32", 96))}
   local out = F.layer_norm(inputs[1], 96, inputs[2], inputs[3])
-  return nacre.autograd.grad(out, inputs, { grad_outputs = g })
+  return nacre.autograd.grad(out, inputs, {grad_outputs = g})
 end
 local threads = nacre.get_num_threads()
 local before = table.pack(gradients())
@@ -261,12 +261,12 @@ fails("input does not end in the shape [4]", F.rms_norm, a, 4)
 fails("weight must have the shape [96]", F.rms_norm, a, 96, nacre.ones(3))
 do
   local x = nacre.randn(4, 3):requires_grad_()
-  local _, mean = nacre._norm(x, nil, nil, { 3, 1, 1 }, 1e-5)
+  local _, mean = nacre._norm(x, nil, nil, {3, 1, 1}, 1e-5)
   fails("result 2 has no gradient", function() mean:sum():backward() end)
-  _, mean = nacre._norm(nacre.zeros(0, 3), nil, nil, { 3, 1, 3 }, 1e-5, true,
+  _, mean = nacre._norm(nacre.zeros(0, 3), nil, nil, {3, 1, 3}, 1e-5, true,
                         true)
   assert(mean:isnan():all():item())
 end
-fails("input is int64", F.rms_norm, nacre.ones(3, { dtype = "int64" }), 3)
+fails("input is int64", F.rms_norm, nacre.ones(3, {dtype = "int64"}), 3)
 
 print("norms: passed")

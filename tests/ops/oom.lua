@@ -38,7 +38,7 @@ end
 local function unchanged(args, list)
   for i, v in ipairs(args) do
     if list[i] and not nacre.tensor(list[i],
-                                    { dtype = v.dtype }):eq(v):all():item()
+                                    {dtype = v.dtype}):eq(v):all():item()
     then
       return false
     end
@@ -95,7 +95,7 @@ end
 -- a call, and one after each only to find the failure after which more is held.
 local function exhaust(what, make, f, changes)
   local wanted = changes and outcome(make, f)
-  for _, sticky in ipairs { false, true } do
+  for _, sticky in ipairs {false, true} do
     local before = settled()
     collectgarbage "stop"
     fail_each(what, make, f, changes, sticky, wanted,
@@ -120,7 +120,7 @@ end
 local function strided(args)
   for i, v in ipairs(args) do
     if nacre.is_tensor(v) and v.ndim == 2 then
-      args[i] = nacre.stack({ v, v }, 3):select(3, 2)
+      args[i] = nacre.stack({v, v}, 3):select(3, 2)
     end
   end
   return args
@@ -139,23 +139,23 @@ for _, op in ipairs(C.all()) do
     end
     if op.results and op.results:find("^tensor") and op.results ~= "tensors" and
        not writes then
-      local results = { f(table.unpack(C.sample(op))) }
+      local results = {f(table.unpack(C.sample(op)))}
       local result = results[1]
       exhaust(op.name .. " with out", function()
         local args, out = C.sample(op), {}
         for i, y in ipairs(results) do out[i] = y:zeros_like() end
-        args[#args + 1] = { out = #out == 1 and out[1] or out }
+        args[#args + 1] = {out = #out == 1 and out[1] or out}
         return args
       end, f)
       if op.row and op.row.kind ~= "reduce" then
         exhaust(op.name .. " with out that overlaps", function()
           local args = C.sample(op)
           local i = op.row.kind == "choose" and 2 or 1
-          local mem = nacre.zeros(9, { dtype = result.dtype })
+          local mem = nacre.zeros(9, {dtype = result.dtype})
           if args[i].dtype == mem.dtype then
             args[i] = mem:narrow(1, 2, 4):view(2, 2):copy_(args[i])
           end
-          args[#args + 1] = { out = mem:narrow(1, 1, 4):view(2, 2) }
+          args[#args + 1] = {out = mem:narrow(1, 1, 4):view(2, 2)}
           return args
         end, f, true)
       end
@@ -175,9 +175,9 @@ local function given(...)
   local list = table.pack(...)
   return function() return list end
 end
-for _, name in ipairs { "sum", "var", "norm", "logsumexp", "softmax", "cumsum",
-                        "argmax", "max", "mean", "std", "exp", "nonzero" } do
-  local dim = name ~= "exp" and name ~= "nonzero" and { dim = 1 } or nil
+for _, name in ipairs {"sum", "var", "norm", "logsumexp", "softmax", "cumsum",
+                       "argmax", "max", "mean", "std", "exp", "nonzero"} do
+  local dim = name ~= "exp" and name ~= "nonzero" and {dim = 1} or nil
   case(name .. " of much", given(big, dim), nacre[name])
   case(name .. " of halves", given(half:t(), dim), nacre[name])
   nacre.set_num_threads(2)
@@ -189,9 +189,9 @@ case("mm", given(big, big), nacre.mm)
 case("mm of transposes", given(big:t(), big:t()), nacre.mm)
 case("mm of integers", given(big:to("int32"), big:to("int32")), nacre.mm)
 case("mm of halves", given(half, half), nacre.mm)
-case("cat", given({ big, big, big }, 2), nacre.cat)
-case("cat of types", given({ big, half }, 1), nacre.cat)
-case("split", given(big, { 100, 150, 50 }, 2), nacre.split)
+case("cat", given({big, big, big}, 2), nacre.cat)
+case("cat of types", given({big, half}, 1), nacre.cat)
+case("split", given(big, {100, 150, 50}, 2), nacre.split)
 case("unbind", given(big:narrow(2, 1, 9), 2), nacre.unbind)
 case("equal", given(big, half), nacre.equal)
 case("allclose", given(big, half, 1, 1, true), nacre.allclose)
@@ -200,12 +200,12 @@ case("randperm", given(1000), nacre.randperm)
 
 -- ---- what is no operation of the table
 
-case("tensor", given({ { 1, 2 }, { 3, 4 } }), nacre.tensor)
-case("tensor as half", given({ { 1, 2 }, { 3, 4 } }, { dtype = "float16" }),
+case("tensor", given({{1, 2}, {3, 4}}), nacre.tensor)
+case("tensor as half", given({{1, 2}, {3, 4}}, {dtype = "float16"}),
      nacre.tensor)
 case("totable", given(big:narrow(1, 1, 3)), big.totable)
 case("to", given(big, "float64"), big.to)
-case("to, copied", given(big, { copy = true }), big.to)
+case("to, copied", given(big, {copy = true}), big.to)
 case("..", given(big, big), function(a, b) return a .. b end)
 case("operators", given(big, big), function(a, b) return -(a + b) * 2 / 3 end)
 case("==", given(big, big), function(a, b) return a == b end)
@@ -219,30 +219,30 @@ case("iteration", given(big:narrow(1, 1, 3)), function(a)
   for _, row in pairs(a) do n = n + row:sum():item() end
   return n
 end)
-local index, mask = nacre.tensor { 3, 1, 2 }, big:gt(0)
+local index, mask = nacre.tensor {3, 1, 2}, big:gt(0)
 local reads = {
   ["t[i]"] = function(t) return t[1] end,
   ["t[i][j]"] = function(t) return t[1][2] end,
-  ["t[{{a, b}, c}]"] = function(t) return t[{ { 1, 3 }, 2 }] end,
+  ["t[{{a, b}, c}]"] = function(t) return t[{{1, 3}, 2}] end,
   ["t['1:3, ::2']"] = function(t) return t["1:3, ::2"] end,
   ["t[tensor]"] = function(t) return t[index] end,
   ["t[mask]"] = function(t) return t[mask] end,
   ["t(a, tensor)"] = function(t) return t({}, index) end,
-  ["t[{tensor, tensor}]"] = function(t) return t[{ index, index }] end,
+  ["t[{tensor, tensor}]"] = function(t) return t[{index, index}] end,
 }
 for what, f in pairs(reads) do case(what, given(big), f) end
 local writes = {
   ["t[i] = n"] = function(t) t[1] = 5 end,
   ["t[i] = row"] = function(t) t[1] = t[2] end,
-  ["t[{a, b}] = n"] = function(t) t[{ 1, 2 }] = 5 end,
-  ["t[{{a, b}}] = halves"] = function(t) t[{ { 1, 3 } }] = half[1] end,
+  ["t[{a, b}] = n"] = function(t) t[{1, 2}] = 5 end,
+  ["t[{{a, b}}] = halves"] = function(t) t[{{1, 3}}] = half[1] end,
   ["t[tensor] = n"] = function(t) t[index] = 7 end,
   ["t[tensor] = rows"] = function(t) t[index] = t["4:6"] end,
   ["t[mask] = n"] = function(t) t[mask] = 3 end,
   ["t[text] = itself"] = function(t) t["1:100"] = t["2:101"] end,
 }
 for what, f in pairs(writes) do
-  case(what, function() return { big:clone() } end, f, true)
+  case(what, function() return {big:clone()} end, f, true)
 end
 -- ---- recording and backward: either every leaf has its gradient, or none
 
@@ -251,16 +251,16 @@ local recorded = {
   rows = function(x) return (x:exp() * x + 1):tanh() end,
   broadcast = function(x) return x * x[1] + x:sum(1) end,
   folds = function(x) return x:amax(1) + x:prod(1) + x:norm(2, 1) end,
-  views = function(x) return x:t()["1:2"]:reshape(-1) * x[2][{ { 1, 1 } }] end,
+  views = function(x) return x:t()["1:2"]:reshape(-1) * x[2][{{1, 1}}] end,
   lists = function(x)
     local a, b = table.unpack(x:split(1))
-    return nacre.cat({ a * b, nacre.stack({ b, a })[1] })
+    return nacre.cat({a * b, nacre.stack({b, a})[1]})
   end,
-  indices = function(x) return x[nacre.tensor { 2, 1, 2 }] * 2 end,
+  indices = function(x) return x[nacre.tensor {2, 1, 2}] * 2 end,
   assignment = function(x)
     local y = x * 1
     y[1] = x[2]
-    y[nacre.tensor { 2 }] = x[1] * 2
+    y[nacre.tensor {2}] = x[1] * 2
     y[2]:mul_(x[1])
     return y * x
   end,
@@ -275,7 +275,7 @@ local recorded = {
   windows = function(x)
     local F, t, one = nacre.nn.functional, x:reshape(1, 1, 2, 2),
         nacre.ones(6, 1, 2, 2)
-    local y = F.conv2d(t, one:mul(x:sum()), { padding = 1 })
+    local y = F.conv2d(t, one:mul(x:sum()), {padding = 1})
     return y:sum() + F.conv2d(t, t):sum() + F.max_pool2d(t, 2):sum() +
            F.unfold(t, 2):sum()
   end,
@@ -283,27 +283,27 @@ local recorded = {
 }
 for what, f in pairs(recorded) do
   case(what .. ", recorded", function()
-    return { leaf(nacre.tensor { { 1, 2 }, { 3, 4.5 } }) }
+    return {leaf(nacre.tensor {{1, 2}, {3, 4.5}})}
   end, function(x)
     local ok, e = pcall(function() f(x):sum():backward() end)
     check(ok == (x.grad ~= nil), "%s: a failure left a gradient", what)
     if not ok then error(e, 0) end
   end)
   case(what .. ", recorded again", function()
-    return { leaf(nacre.tensor { { 1, 2 }, { 3, 4.5 } }) }
+    return {leaf(nacre.tensor {{1, 2}, {3, 4.5}})}
   end, function(x)
     local y = (f(x) ^ 2):sum()
-    local g = nacre.autograd.grad(y, x, { create_graph = true })
+    local g = nacre.autograd.grad(y, x, {create_graph = true})
     g:sum():backward()
   end)
 end
-case("hooks", function() return { leaf(nacre.ones(2)) } end, function(x)
+case("hooks", function() return {leaf(nacre.ones(2))} end, function(x)
   local y = x * 2
   local h = y:register_hook(function(g) return g * 2 end)
   y:sum():backward()
   h:remove()
 end)
-case("custom functions", function() return { leaf(nacre.ones(2)) } end,
+case("custom functions", function() return {leaf(nacre.ones(2))} end,
      function(x)
   local F = nacre.autograd.Function {
     forward = function(ctx, t)
@@ -311,12 +311,12 @@ case("custom functions", function() return { leaf(nacre.ones(2)) } end,
       ctx:save_for_backward(y, t)
       return y
     end,
-    backward = function(ctx, g) return g * ctx.saved_tensors[1] end }
+    backward = function(ctx, g) return g * ctx.saved_tensors[1] end}
   F(x):sum():backward()
 end)
 
 local path = os.tmpname()
-for _, t in ipairs { big, half, big:t(), nacre.ones(0), nacre.ones({}) } do
+for _, t in ipairs {big, half, big:t(), nacre.ones(0), nacre.ones({})} do
   case("save", given(path, t), nacre.save)
   nacre.save(path, t)
   case("load", given(path), nacre.load)
@@ -325,17 +325,17 @@ os.remove(path)
 
 local function archive(name)
   case("save " .. name, function()
-    return { name, { a = big, b = half, c = big:t(), nacre.ones(0) } }
+    return {name, {a = big, b = half, c = big:t(), nacre.ones(0)}}
   end, nacre.save)
-  nacre.save(name, { a = big, b = half, c = big:t() })
+  nacre.save(name, {a = big, b = half, c = big:t()})
   case("load " .. name, given(name), nacre.load)
   os.remove(name)
 end
 archive(path .. ".safetensors")
-if pcall(nacre.save, path .. ".npz", { big }) then archive(path .. ".npz") end
+if pcall(nacre.save, path .. ".npz", {big}) then archive(path .. ".npz") end
 case("save a text", given(path .. ".csv", big), nacre.save)
-case("load a text", given(path .. ".csv", { dtype = "float16" }), nacre.load)
-case("load a text with names", given(path .. ".csv", { header = true }),
+case("load a text", given(path .. ".csv", {dtype = "float16"}), nacre.load)
+case("load a text with names", given(path .. ".csv", {header = true}),
      nacre.load)
 os.remove(path .. ".csv")
 

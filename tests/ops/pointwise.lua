@@ -11,18 +11,18 @@ local inf, nan = math.huge, 0 / 0
 
 -- ---- samples
 
-local floats = { 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, -7.25,
+local floats = {0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, -7.25,
   0.1, -0.3, 1e-3, -1e-3, 1e-10, 7.0, -10.0, 20.5, -31.0, 50.0, -50.0, 88.0,
   -88.0, 103.0, -104.0, 1e4, -12345.678, 1e7, -3e9, 1e30, -1e30, 3.3e38,
   -3.3e38, 1.18e-38, 1e-44, -1e-40, inf, -inf, nan, math.pi, -1.9, 0.99,
-  -0.999, 0.4999999, 5.96e-8, 65504.0, 1e300, -1e-300, 720.0 }
-local few = { 0.0, -0.0, 0.5, -0.75, 1.0, -1.0, 2.0, 2.5, -3.0, 0.1, 7.0,
-  -10.5, 88.0, -1e4, 1e-3, 1e30, 1e-40, inf, -inf, nan }
-local fewest = { 0.0, 0.25, -0.5, 1.0, -2.0, 3.5, 0.7, 1e6, inf, nan }
-local ints = { 0, 1, -1, 2, -2, 3, 5, 7, -7, 8, 10, 31, 32, 33, 63, 64, 100,
+  -0.999, 0.4999999, 5.96e-8, 65504.0, 1e300, -1e-300, 720.0}
+local few = {0.0, -0.0, 0.5, -0.75, 1.0, -1.0, 2.0, 2.5, -3.0, 0.1, 7.0,
+  -10.5, 88.0, -1e4, 1e-3, 1e30, 1e-40, inf, -inf, nan}
+local fewest = {0.0, 0.25, -0.5, 1.0, -2.0, 3.5, 0.7, 1e6, inf, nan}
+local ints = {0, 1, -1, 2, -2, 3, 5, 7, -7, 8, 10, 31, 32, 33, 63, 64, 100,
   127, -128, 128, 200, 255, -100, 32767, -32768, 65535, 2147483647,
-  -2147483648, 4294967296, 16777217, math.maxinteger, math.mininteger }
-local fewestints = { 0, 1, -1, 2, 3, -5, 7, 100, 127, -128, 255, 2147483647 }
+  -2147483648, 4294967296, 16777217, math.maxinteger, math.mininteger}
+local fewestints = {0, 1, -1, 2, 3, -5, 7, 100, 127, -128, 255, 2147483647}
 
 local function fits(v, t)
   return t ~= "bool" and O.wrap(v, t) == v
@@ -30,7 +30,7 @@ end
 
 -- The sample values of a type, for a row of some operands.
 local function samples(t, arity)
-  if t == "bool" then return { false, true } end
+  if t == "bool" then return {false, true} end
   if O.isfloat(t) then
     return arity == 1 and floats or arity == 2 and few or fewest
   end
@@ -47,7 +47,7 @@ local function grid(lists)
   for i = #lists, 1, -1 do
     local list, column = lists[i], {}
     out[i] = column
-    lists[i] = { list = list, every = n }
+    lists[i] = {list = list, every = n}
     n = n * #list
   end
   for i, l in ipairs(lists) do
@@ -113,9 +113,9 @@ local special = O.device ~= "cpu" and {
 } or {}
 -- and what is counted as ulp of a number of this size at least: of what cancels
 -- near a root, or of where a term of the result underflows
-local atleast = { digamma = 1, lgamma = 1, zeta = 1e-34 }
+local atleast = {digamma = 1, lgamma = 1, zeta = 1e-34}
 -- Below 0 what cancels in digamma is as large as log(-x).
-local terms = { digamma = function(x) return x:abs():log1p() end }
+local terms = {digamma = function(x) return x:abs():log1p() end}
 
 local function limitof(row) return special[row.name] or 4 end
 
@@ -158,7 +158,7 @@ local function prepare(row)
   row.parameter = O.parameters(row)
   row.tracking, row.tracked = {}, {}
   row.f = {}
-  for _, t in ipairs { "float32", "float64", "bool", "int32", "int64" } do
+  for _, t in ipairs {"float32", "float64", "bool", "int32", "int64"} do
     if not (O.isfloat(t) and row.class:find("^IN")) and
        not (not O.isfloat(t) and row.class:find("^FL")) then
       row.f[t] = O.compile(row.value, O.words(t), "x, a, b, c, p, q")
@@ -188,7 +188,7 @@ local function values(row, types, par)
   local skip = row.kind == "choose" and 1 or 0
   local kinds, bools = {}, false
   for i = 1 + skip, #types do
-    kinds[#kinds + 1] = { dtype = types[i], dim = 1 }
+    kinds[#kinds + 1] = {dtype = types[i], dim = 1}
     bools = bools or types[i] == "bool"
   end
   local t = O.resulttype(kinds)
@@ -200,7 +200,7 @@ local function values(row, types, par)
   end
   local columns, n = grid(lists)
   for i = 1, #types do
-    x[i] = nacre.tensor(columns[i], { dtype = types[i] })
+    x[i] = nacre.tensor(columns[i], {dtype = types[i]})
     columns[i] = x[i]:totable()
   end
   local what = row.name .. "(" .. table.concat(types, ", ") .. ")"
@@ -272,13 +272,13 @@ local function everytype(row)
     end
   end
   if row.kind == "choose" then
-    values(row, { "float32", "float32", "float32" })
+    values(row, {"float32", "float32", "float32"})
   elseif row.arity == 2 then        -- some mixtures
-    for _, m in ipairs { { "int32", "float32" }, { "float16", "bfloat16" },
-                         { "uint8", "int8" }, { "float32", "float64" },
-                         { "int64", "float16" }, { "int8", "int64" } } do
-      local t = O.resulttype { { dtype = m[1], dim = 1 },
-                               { dtype = m[2], dim = 1 } }
+    for _, m in ipairs {{"int32", "float32"}, {"float16", "bfloat16"},
+                        {"uint8", "int8"}, {"float32", "float64"},
+                        {"int64", "float16"}, {"int8", "int64"}} do
+      local t = O.resulttype {{dtype = m[1], dim = 1},
+                              {dtype = m[2], dim = 1}}
       setparameters(row, t)
       values(row, m)
     end
@@ -289,8 +289,8 @@ end
 
 local function gradients(row)
   local words = O.vocabulary.float
-  local points = { 0.3, -0.45, 0.7, 1.6, -2.3, 4.1, 0.05, -3.7 }
-  local names = { "a", "b", "c" }
+  local points = {0.3, -0.45, 0.7, 1.6, -2.3, 4.1, 0.05, -3.7}
+  local names = {"a", "b", "c"}
   if not next(row.grad) or row.kind == "reduce" then return end
   setparameters(row, "float64")
   local value = O.compile(row.value, words, "x, a, b, c, p, q")
@@ -300,14 +300,14 @@ local function gradients(row)
     for k = 1, row.arity do
       lists[k] = {}                 -- no ties
       for j, v in ipairs(points) do lists[k][j] = v + 0.011 * k end
-      if row.kind == "choose" and k == 1 then lists[k] = { 0, 1 } end
+      if row.kind == "choose" and k == 1 then lists[k] = {0, 1} end
     end
     local columns, n = grid(lists)
     for k = 1, n do
       local at = {}
       for j = 1, row.arity do at[j] = columns[j][k] end
       local function f(h)
-        local z = { table.unpack(at) }
+        local z = {table.unpack(at)}
         z[i] = z[i] + h
         return value(z[1], z[1], z[2], z[3], row.p, row.q) + 0.0
       end
@@ -335,8 +335,8 @@ local many
 local function sweep(row, name, f)
   if many == nil then
     local u = (nacre.arange(60000) * 40503 % 65536):to("float64") / 65536
-    many = nacre.cat { u * 2 - 1, u * 20 - 10, u * 200 - 100,
-                       (u * 170 - 85):exp(), -(u * 170 - 85):exp() }
+    many = nacre.cat {u * 2 - 1, u * 20 - 10, u * 200 - 100,
+                      (u * 170 - 85):exp(), -(u * 170 - 85):exp()}
     many = many:to("float32")
   end
   local want = f(many:to("float64"))
@@ -363,7 +363,7 @@ local function sweeps(row)
   if row.kind == "unary" and row.class == "FLOAT" then
     sweep(row, row.name, nacre[row.name])
   elseif row.name == "zeta" then
-    for _, s in ipairs { 1.5, 2, 8, 30 } do
+    for _, s in ipairs {1.5, 2, 8, 30} do
       sweep(row, ("zeta(%g, ...)"):format(s), function(x)
         return nacre.zeta(s, x)
       end)

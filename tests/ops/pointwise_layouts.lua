@@ -20,7 +20,7 @@ local function vector(i, t)
       list[k] = ((k * 7919 + i * 104729) % 10007) / 10007 * 1.9 - 0.9
       if not O.isfloat(t) then list[k] = math.floor(list[k] * 100) | 1 end
     end
-    pool[key] = nacre.tensor(list, { dtype = t })
+    pool[key] = nacre.tensor(list, {dtype = t})
   end
   return pool[key]
 end
@@ -54,8 +54,8 @@ local function exact(a, b)
 end
 
 -- Vector and scalar code may differ by some ulp.
-local close = { float16 = 1e-3, bfloat16 = 8e-3, float32 = 1e-6,
-                float64 = 1e-14 }
+local close = {float16 = 1e-3, bfloat16 = 8e-3, float32 = 1e-6,
+               float64 = 1e-14}
 local function equal(a, b)
   if exact(a, b) then return true end
   local tolerance = close[a.dtype]
@@ -70,8 +70,8 @@ local function layouts(row, t)
     check(equal(y, part), "%s of %s: %s differ from the dense ones", row.name,
           t, what)
   end
-  for _, n in ipairs { 1, 7, 8, 15, 16, 17, 31, 33, 63, 65, 1023, 1024,
-                      1025 } do
+  for _, n in ipairs {1, 7, 8, 15, 16, 17, 31, 33, 63, 65, 1023, 1024,
+                      1025} do
     local cut = map(x, function(t) return t:narrow(1, 3, n) end)
     is(f(table.unpack(cut)), dense:narrow(1, 3, n), n .. " elements")
   end
@@ -125,20 +125,20 @@ local function destinations(row)
   local function is(y, what)
     check(equal(y, want), "%s: %s differs", row.name, what)
   end
-  local into = { out = want:zeros_like() }
+  local into = {out = want:zeros_like()}
   local args = map(x, function(t) return t end)
   args[#args + 1] = into
   check(f(table.unpack(args)) == into.out, "%s: out is not given back",
         row.name)
   is(into.out, "the result in out")
   local function given(out, what)
-    args[#args] = { out = out }
+    args[#args] = {out = out}
     is(f(table.unpack(args)), what)
   end
-  given(nacre.zeros(n, 3, { dtype = want.dtype }):select(2, 2), "out with gaps")
+  given(nacre.zeros(n, 3, {dtype = want.dtype}):select(2, 2), "out with gaps")
   for i = row.kind == "choose" and 2 or 1, row.arity do
     if x[i].dtype == want.dtype then
-      local mem = nacre.zeros(n + 1, { dtype = want.dtype })
+      local mem = nacre.zeros(n + 1, {dtype = want.dtype})
       local low, high = mem:narrow(1, 1, n), mem:narrow(1, 2, n)
       local keep = args[i]
       args[i] = keep:clone()
@@ -153,18 +153,18 @@ local function destinations(row)
     end
   end
   raises(row.name .. " into another shape", "ESHAPE", nil, function()
-    args[#args] = { out = want:narrow(1, 1, 5) }
+    args[#args] = {out = want:narrow(1, 1, 5)}
     f(table.unpack(args))
   end)
   raises(row.name .. " into an expanded tensor", nil, nil, function()
-    args[#args] = { out = want:narrow(1, 1, 1):expand(n) }
+    args[#args] = {out = want:narrow(1, 1, 1):expand(n)}
     f(table.unpack(args))
   end)
   local inplace = row.kind ~= "choose" and
                   nacre._methods[row.name .. "_"]
   if not inplace then return end
   local self = x[1]:clone()
-  local rest = { table.unpack(x, 2) }
+  local rest = {table.unpack(x, 2)}
   check(inplace(self, table.unpack(rest)) == self, "%s_ gives self", row.name)
   check(equal(self, want:to(self.dtype)), "%s_ differs", row.name)
   local whole = x[1]:to("int32")
@@ -178,20 +178,20 @@ end
 local function numbers(row)
   if row.arity == 1 then return end
   local f = nacre[row.name]
-  for _, case in ipairs { { "float32", 1.5 }, { "int32", 3 }, { "int32", 2.5 },
-                          { "float16", 2.5 }, { "bool", 2 }, { "uint8", true },
-                          { "int8", 5 }, { "bfloat16", 2 } } do
+  for _, case in ipairs {{"float32", 1.5}, {"int32", 3}, {"int32", 2.5},
+                         {"float16", 2.5}, {"bool", 2}, {"uint8", true},
+                         {"int8", 5}, {"bfloat16", 2}} do
     for i = row.kind == "choose" and 2 or 1, row.arity do
       local args, full, kinds = {}, {}, {}
       local bools = false
       for k = 1, row.arity do
         args[k] = row.kind == "choose" and k == 1 and
-                  nacre.tensor { true, false }
-                  or nacre.tensor({ 3, 7 }, { dtype = case[1] })
+                  nacre.tensor {true, false}
+                  or nacre.tensor({3, 7}, {dtype = case[1]})
         full[k] = args[k]
-        kinds[k] = { dtype = args[k].dtype, dim = 1 }
+        kinds[k] = {dtype = args[k].dtype, dim = 1}
         if k == i then
-          kinds[k] = { dtype = O.numbertype(case[2]) }
+          kinds[k] = {dtype = O.numbertype(case[2])}
           args[k] = case[2]
         end
         bools = bools or kinds[k].dtype == "bool"
@@ -208,7 +208,7 @@ local function numbers(row)
         check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
         full = map(full, function(x, k)
           if row.kind == "choose" and k == 1 then return x end
-          return k == i and nacre.full(2, case[2], { dtype = t }) or x:to(t)
+          return k == i and nacre.full(2, case[2], {dtype = t}) or x:to(t)
         end)
         check(equal(y, f(table.unpack(full))), "%s is not that of a tensor",
               what)
@@ -220,7 +220,7 @@ end
 for _, row in ipairs(O.rows()) do
   if row.kind ~= "reduce" and (not arg or not arg[1] or arg[1] == row.name) then
     layouts(row, usual(row))
-    for _, t in ipairs { "uint8", "int64", "float16", "float64" } do
+    for _, t in ipairs {"uint8", "int64", "float16", "float64"} do
       if O.worktype(row.class, row.kind, t) then layouts(row, t) end
     end
     destinations(row)
@@ -231,8 +231,8 @@ end
 -- short.
 do
   local n = (9 << 20) + 37
-  local a = nacre.randint(-1000, 1000, { n }, { dtype = "int32" })
-  local b = nacre.randint(-1000, 1000, { n }, { dtype = "int32" })
+  local a = nacre.randint(-1000, 1000, {n}, {dtype = "int32"})
+  local b = nacre.randint(-1000, 1000, {n}, {dtype = "int32"})
   local y = a + b
   check(nacre.equal(y - b, a), "a large sum")
   check(y[n] == a[n] + b[n] and y[1] == a[1] + b[1], "its ends")

@@ -2,8 +2,8 @@
 -- Random numbers: the stream, its distributions, bad arguments.
 -- Run by: nacre tests/ops/random.lua
 
-local floats = { "float16", "bfloat16", "float32", "float64" }
-local ints = { "uint8", "int8", "int16", "int32", "int64" }
+local floats = {"float16", "bfloat16", "float32", "float64"}
+local ints = {"uint8", "int8", "int16", "int32", "int64"}
 local inf, nan = math.huge, 0 / 0
 local minint, maxint = math.mininteger, math.maxinteger
 
@@ -35,13 +35,13 @@ local function philox(block, key, retry)
     c0, c1, c2, c3 = (q >> 32) ~ c1 ~ k0, q & m, (p >> 32) ~ c3 ~ k1, p & m
     k0, k1 = k0 + 0x9E3779B9 & m, k1 + 0xBB67AE85 & m
   end
-  return { c0, c1, c2, c3 }
+  return {c0, c1, c2, c3}
 end
 
 nacre.manual_seed(0x123456789abcdef)
-local x, y = nacre.rand(6), nacre.rand(3, { dtype = "float64" })
-local h, b = nacre.rand(5, { dtype = "float16" }),
-             nacre.rand(2, { dtype = "bfloat16" })
+local x, y = nacre.rand(6), nacre.rand(3, {dtype = "float64"})
+local h, b = nacre.rand(5, {dtype = "float16"}),
+             nacre.rand(2, {dtype = "bfloat16"})
 local n = nacre.randn(3)
 local w = {}
 for i = 0, 10 do w[i] = philox(i, 0x123456789abcdef) end
@@ -62,7 +62,7 @@ for i = 0, 2 do          -- block 7
   near(n[i + 1], r * (i % 2 == 0 and math.cos or math.sin)(angle), 2e-6)
 end
 nacre.manual_seed(9)
-local r = nacre.randint(-5, 100, { 9 })
+local r = nacre.randint(-5, 100, {9})
 for i = 0, 8 do
   assert(r[i + 1] == -5 + (philox(i // 4, 9)[i % 4 + 1] * 105 >> 32))
 end
@@ -72,9 +72,9 @@ end
 local makers = {
   function(s) return nacre.rand(s) end,
   function(s) return nacre.randn(s) end,
-  function(s) return nacre.randn(s, { dtype = "float64" }) end,
-  function(s) return nacre.rand(s, { dtype = "float64" }) end,
-  function(s) return nacre.randn(s, { dtype = "float16" }) end,
+  function(s) return nacre.randn(s, {dtype = "float64"}) end,
+  function(s) return nacre.rand(s, {dtype = "float64"}) end,
+  function(s) return nacre.randn(s, {dtype = "float16"}) end,
   function(s) return nacre.randint(10, s) end,
   function(s) return nacre.randint(1 << 40, s) end,
   function(s) return nacre.zeros(s):uniform_(-2, 3) end,
@@ -82,21 +82,21 @@ local makers = {
 }
 for _, f in ipairs(makers) do
   nacre.set_num_threads(1)
-  local a = seeded(f, { 50001 })
-  local second = f { 7 }
+  local a = seeded(f, {50001})
+  local second = f {7}
   nacre.set_num_threads(4)
-  assert(seeded(f, { 50001 }) == a)
-  assert(f { 7 } == second)
-  assert(f { 7 } ~= second)
-  assert(seeded(f, { 3, 16667 }):reshape(50001) == a)
+  assert(seeded(f, {50001}) == a)
+  assert(f {7} == second)
+  assert(f {7} ~= second)
+  assert(seeded(f, {3, 16667}):reshape(50001) == a)
   local size = seeded(f, {}):size()
   assert(#size == 0)
-  assert(f({ 2, 0 }):numel() == 0)
+  assert(f({2, 0}):numel() == 0)
 end
 nacre.set_num_threads(2)
 local t = nacre.zeros(40, 30):t()
 local u = seeded(t.uniform_, t)
-assert(u:contiguous() == seeded(nacre.rand, 30, 40) and t[{ 2, 3 }] ~= 0)
+assert(u:contiguous() == seeded(nacre.rand, 30, 40) and t[{2, 3}] ~= 0)
 assert(seeded(t.rand_like, t) == u and t:rand_like():stride()[1] == 1)
 assert(seeded(nacre.randperm, 100) == seeded(nacre.randperm, 100))
 assert(nacre.randperm(100) ~= nacre.randperm(100))
@@ -109,23 +109,23 @@ assert(nacre.rand(4) == a)
 local N = 200000
 nacre.manual_seed(3)
 for _, dtype in ipairs(floats) do
-  local wide = nacre.rand(N, { dtype = dtype }):to("float64")
-  local step = ({ float16 = 2 ^ -11, bfloat16 = 2 ^ -8 })[dtype] or 0
+  local wide = nacre.rand(N, {dtype = dtype}):to("float64")
+  local step = ({float16 = 2 ^ -11, bfloat16 = 2 ^ -8})[dtype] or 0
   near(wide:mean():item(), .5 - step / 2, 3e-3)
   near(wide:var():item(), 1 / 12, 2e-3)
   assert(wide:min():item() >= 0 and wide:max():item() < 1)
-  wide = nacre.randn(N, { dtype = dtype }):to("float64")
+  wide = nacre.randn(N, {dtype = dtype}):to("float64")
   near(wide:mean():item(), 0, 1e-2)
   near(wide:var():item(), 1, 2e-2)
   near((wide ^ 3):mean():item(), 0, 5e-2)
   near((wide ^ 4):mean():item(), 3, .1)
   near(wide:abs():lt(1):to("float64"):mean():item(), .6827, 4e-3)
-  wide = nacre.zeros(N, { dtype = dtype }):normal_(-1, .5):to("float64")
+  wide = nacre.zeros(N, {dtype = dtype}):normal_(-1, .5):to("float64")
   near(wide:mean():item(), -1, 1e-2)
   near(wide:std():item(), .5, 1e-2)
 end
 -- neighbours and pairs of normals are unrelated
-local z = nacre.randn(N, { dtype = "float64" })
+local z = nacre.randn(N, {dtype = "float64"})
 for lag = 1, 4 do
   local c = z:narrow(1, 1, N - lag) * z:narrow(1, 1 + lag, N - lag)
   near(c:mean():item(), 0, 1e-2)
@@ -133,48 +133,48 @@ end
 
 -- Uniform intervals: never the upper end.
 for _, dtype in ipairs(floats) do
-  for _, c in ipairs { { 1, 2 }, { -1, 0 }, { 1000, 1001 }, { -4, -3.9 },
-                       { 0, 6e4 } } do
-    local v = nacre.zeros(20000, { dtype = dtype }):uniform_(c[1], c[2])
+  for _, c in ipairs {{1, 2}, {-1, 0}, {1000, 1001}, {-4, -3.9},
+                      {0, 6e4}} do
+    local v = nacre.zeros(20000, {dtype = dtype}):uniform_(c[1], c[2])
     v = v:to("float64")
     local tol = dtype == "bfloat16" and 5 or dtype == "float16" and .01 or 1e-6
     assert(v:max():item() < c[2] and v:min():item() >= c[1] - tol)
   end
-  assert(nacre.zeros(2, { dtype = dtype }):uniform_(3, 3)[1] == 3)
+  assert(nacre.zeros(2, {dtype = dtype}):uniform_(3, 3)[1] == 3)
 end
 
 -- Integers
 for _, dtype in ipairs(ints) do
-  local v = nacre.randint(3, 8, { 20000 }, { dtype = dtype })
+  local v = nacre.randint(3, 8, {20000}, {dtype = dtype})
   assert(v.dtype == dtype)
   for k = 3, 7 do
     near(v:eq(k):to("float32"):mean():item(), .2, .015)
   end
   assert(v:min():item() == 3 and v:max():item() == 7)
 end
-assert(nacre.randint(2, { 4 }, { dtype = "bool" }).dtype == "bool")
-assert(nacre.randint(5, { 3 }).dtype == "int64")
-assert(nacre.randint(256, { 9 }, { dtype = "uint8" }).dtype == "uint8")
-assert(nacre.randint(7, 8, { 2 })[1] == 7)
-assert(nacre.zeros(2, { dtype = "int16" }):randint_like(4, 5)[2] == 4)
+assert(nacre.randint(2, {4}, {dtype = "bool"}).dtype == "bool")
+assert(nacre.randint(5, {3}).dtype == "int64")
+assert(nacre.randint(256, {9}, {dtype = "uint8"}).dtype == "uint8")
+assert(nacre.randint(7, 8, {2})[1] == 7)
+assert(nacre.zeros(2, {dtype = "int16"}):randint_like(4, 5)[2] == 4)
 assert(nacre.zeros(2):randint_like(1)[1] == 0)
 for _, dtype in ipairs(floats) do
-  local v = nacre.randint(-3, 4, { 1000 }, { dtype = dtype })
+  local v = nacre.randint(-3, 4, {1000}, {dtype = dtype})
   assert(v.dtype == dtype and v:to("int64"):to(dtype) == v)
   assert(v:min():item() == -3 and v:max():item() == 3)
 end
-local wide = nacre.randint(minint, maxint, { 1000 })
+local wide = nacre.randint(minint, maxint, {1000})
 near(wide:gt(0):to("float32"):mean():item(), .5, .06)
-assert(nacre.randint(maxint - 1, maxint, { 1 })[1] == maxint - 1)
-assert(nacre.randint(minint, minint + 1, { 1 })[1] == minint)
-for _, range in ipairs { 1 << 32, (1 << 32) + 1, 3 << 61 } do
-  local v = nacre.randint(range, { 5000 })
+assert(nacre.randint(maxint - 1, maxint, {1})[1] == maxint - 1)
+assert(nacre.randint(minint, minint + 1, {1})[1] == minint)
+for _, range in ipairs {1 << 32, (1 << 32) + 1, 3 << 61} do
+  local v = nacre.randint(range, {5000})
   assert(v:min():item() >= 0 and v:max():item() < range)
   near(v:to("float64"):mean():item() / range, .5, .02)
 end
 
 -- Permutations of 1..n
-for _, k in ipairs { 0, 1, 2, 3, 10, 1000 } do
+for _, k in ipairs {0, 1, 2, 3, 10, 1000} do
   local p, seen = nacre.randperm(k), {}
   assert(p.dtype == "int64" and #p == k)
   for i = 1, k do
@@ -188,35 +188,35 @@ for _ = 1, 6000 do
   local key = p[1] .. p[2] .. p[3]
   count[key] = (count[key] or 0) + 1
 end
-for _, key in ipairs { "123", "132", "213", "231", "312", "321" } do
+for _, key in ipairs {"123", "132", "213", "231", "312", "321"} do
   near(count[key], 1000, 120)
 end
-assert(nacre.randperm(5, { dtype = "float32" }).dtype == "float32")
+assert(nacre.randperm(5, {dtype = "float32"}).dtype == "float32")
 
 -- Bad arguments; the stream does not move.
 nacre.manual_seed(5)
-fails("needs a float dtype, not int64", nacre.rand, 2, { dtype = "int64" })
-fails("needs a float dtype, not bool", nacre.randn, 2, { dtype = "bool" })
+fails("needs a float dtype, not int64", nacre.rand, 2, {dtype = "int64"})
+fails("needs a float dtype, not bool", nacre.randn, 2, {dtype = "bool"})
 fails("needs a float dtype, not int32",
-      nacre.zeros(2, { dtype = "int32" }).rand_like,
-      nacre.zeros(2, { dtype = "int32" }))
-local i8 = nacre.zeros(2, { dtype = "int8" })
+      nacre.zeros(2, {dtype = "int32"}).rand_like,
+      nacre.zeros(2, {dtype = "int32"}))
+local i8 = nacre.zeros(2, {dtype = "int8"})
 fails("needs a float dtype, not int8", i8.uniform_, i8)
 fails("needs a float dtype, not int8", i8.normal_, i8)
-fails("there is no integer from 3 to below 3", nacre.randint, 3, 3, { 2 })
-fails("there is no integer from 0 to below -1", nacre.randint, -1, { 2 })
+fails("there is no integer from 3 to below 3", nacre.randint, 3, 3, {2})
+fails("there is no integer from 0 to below -1", nacre.randint, -1, {2})
 fails("256 is outside the range of uint8: 0 to 255", nacre.randint, 0, 257,
-      { 2 }, { dtype = "uint8" })
-fails("-1 is outside the range of uint8", nacre.randint, -1, 3, { 2 },
-      { dtype = "uint8" })
-fails("exact integers of float16: -2048 to 2048", nacre.randint, 5000, { 2 },
-      { dtype = "float16" })
-fails("is negative", nacre.randint, 3, { -1 })
+      {2}, {dtype = "uint8"})
+fails("-1 is outside the range of uint8", nacre.randint, -1, 3, {2},
+      {dtype = "uint8"})
+fails("exact integers of float16: -2048 to 2048", nacre.randint, 5000, {2},
+      {dtype = "float16"})
+fails("is negative", nacre.randint, 3, {-1})
 fails("is negative", nacre.randn, -1)
 fails("randn: float32[1000000x1000000] needs", nacre.randn, 1e6, 1e6)
 fails("a permutation of -1 numbers", nacre.randperm, -1)
 fails("200 is outside the range of int8", nacre.randperm, 200,
-      { dtype = "int8" })
+      {dtype = "int8"})
 fails("needs", nacre.randperm, maxint)
 local f = nacre.zeros(3)
 fails("from is 2, and to is 1", f.uniform_, f, 2, 1)

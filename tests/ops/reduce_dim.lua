@@ -42,9 +42,9 @@ local function shape(t) return table.concat(t:size(), "x") end
 -- ---- max, min, argmax, argmin
 
 for _, dtype in ipairs(O.dtypes) do
-  local t = T({ { 3, 1, 2 }, { 0, 5, 5 } }, { dtype = dtype })
+  local t = T({{3, 1, 2}, {0, 5, 5}}, {dtype = dtype})
   if dtype == "bool" then
-    t = T { { true, true, true }, { false, true, true } }
+    t = T {{true, true, true}, {false, true, true}}
   end
   local high = dtype == "bool" and "true" or "5"
   is(t:max(), high, dtype, dtype .. " max")
@@ -59,13 +59,13 @@ for _, dtype in ipairs(O.dtypes) do
   is(t:argmax(), dtype == "bool" and "1" or "5", "int64", dtype .. " argmax")
   is(t:argmin(), "4", "int64", dtype .. " argmin")
   is(t:argmax(2), "{1,2}", "int64", dtype .. " argmax(2)")
-  is(t:argmax { dim = -1, keepdim = true }, "{{1},{2}}", "int64",
+  is(t:argmax {dim = -1, keepdim = true}, "{{1},{2}}", "int64",
      dtype .. " argmax kept")
 end
 
 for _, dtype in ipairs(O.floats) do
-  local o = { dtype = dtype }
-  local t = T({ 1, nan, 7, nan }, o)
+  local o = {dtype = dtype}
+  local t = T({1, nan, 7, nan}, o)
   is(t:max(), "nan", dtype)
   is(t:min(), "nan", dtype)
   is(t:amax(), "nan", dtype)
@@ -74,12 +74,12 @@ for _, dtype in ipairs(O.floats) do
   local v, i = t:max(1)
   is(v, "nan", dtype)
   is(i, "2", "int64")
-  is(T({ -inf, -inf }, o):max(), "-inf", dtype)
-  is(T({ -inf, -inf }, o):argmax(), "1", "int64")
-  is(T({ inf, 3, inf }, o):argmax(), "1", "int64")
-  is(T({ inf, 3, inf }, o):argmin(), "2", "int64")
-  is(T({ inf, -inf, nan }, o):argmin(), "3", "int64")
-  for _, at in ipairs { 1, 2, 63, 64, 65, 1000, 1024, 1025, 3000 } do
+  is(T({-inf, -inf}, o):max(), "-inf", dtype)
+  is(T({-inf, -inf}, o):argmax(), "1", "int64")
+  is(T({inf, 3, inf}, o):argmax(), "1", "int64")
+  is(T({inf, 3, inf}, o):argmin(), "2", "int64")
+  is(T({inf, -inf, nan}, o):argmin(), "3", "int64")
+  for _, at in ipairs {1, 2, 63, 64, 65, 1000, 1024, 1025, 3000} do
     local long = nacre.zeros(3001, o)
     long[at] = 2
     long[3001] = 2
@@ -95,13 +95,13 @@ local big = nacre.arange(200000)
 is(big:argmax(), "200000", "int64")
 is(big:flatten():view(400, 500):argmax(1):max(), "400", "int64")
 is((big:to("float32") * 0 + 1):argmax(), "1", "int64", "a tie over pieces")
-is(T { math.mininteger, math.maxinteger }:max(),
+is(T {math.mininteger, math.maxinteger}:max(),
    ("%.6g"):format(math.maxinteger))
-check(T { math.maxinteger - 1, math.maxinteger }:argmax():item() == 2,
+check(T {math.maxinteger - 1, math.maxinteger}:argmax():item() == 2,
       "positions of integers are exact")
-check(T { math.maxinteger - 1, math.maxinteger }:max():item() ==
+check(T {math.maxinteger - 1, math.maxinteger}:max():item() ==
       math.maxinteger, "extremes of integers are exact")
-local v, i = T { math.maxinteger - 1, math.maxinteger }:max(1)
+local v, i = T {math.maxinteger - 1, math.maxinteger}:max(1)
 check(v:item() == math.maxinteger and i:item() == 2, "max(1) of integers")
 
 is(T(5):max(), "5", "int64", "max of 0-d")
@@ -111,11 +111,11 @@ is(i, "1", "int64")
 v, i = T(2.5):min(-1, true)
 check(v.ndim == 0 and i.ndim == 0, "0-d stays 0-d")
 is(T(2.5):argmax(), "1", "int64")
-is(T { 1, 5 }:max(T { 3, 2 }), "{3,5}", "int64", "max of two")
-is(T { 1, 5 }:min(T(2)), "{1,2}", "int64", "min of two")
-is(nacre.max(T { 1, nan }, T { nan, 2 }), "{nan,nan}", "float32")
+is(T {1, 5}:max(T {3, 2}), "{3,5}", "int64", "max of two")
+is(T {1, 5}:min(T(2)), "{1,2}", "int64", "min of two")
+is(nacre.max(T {1, nan}, T {nan, 2}), "{nan,nan}", "float32")
 
-for _, name in ipairs { "max", "min", "amax", "amin", "argmax", "argmin" } do
+for _, name in ipairs {"max", "min", "amax", "amin", "argmax", "argmin"} do
   local f = nacre[name]
   raises(name .. " of nothing", "EVALUE", name .. ": no elements", f,
          nacre.zeros(0))
@@ -132,12 +132,12 @@ end
 -- ---- sum, mean, prod, any, all, count_nonzero of little
 
 is(nacre.zeros(0):sum(), "0", "float32")
-is(nacre.zeros(0, { dtype = "int32" }):sum(), "0", "int64")
+is(nacre.zeros(0, {dtype = "int32"}):sum(), "0", "int64")
 is(nacre.zeros(0):prod(), "1", "float32")
 is(nacre.zeros(0):mean(), "nan", "float32")
 is(nacre.zeros(0):any(), "false", "bool")
 is(nacre.zeros(0):all(), "true", "bool")
-is(nacre.zeros(0, { dtype = "uint8" }):all(), "1", "uint8")
+is(nacre.zeros(0, {dtype = "uint8"}):all(), "1", "uint8")
 is(nacre.zeros(0):count_nonzero(), "0", "int64")
 is(nacre.zeros(2, 0):sum(2), "{0,0}", "float32")
 is(nacre.zeros(2, 0):mean(2), "{nan,nan}", "float32")
@@ -145,52 +145,52 @@ is(nacre.zeros(2, 0):sum(1), "{}", "float32")
 is(nacre.zeros(2, 0):sum(1, true), "{{}}", "float32")
 is(T(3):sum(1), "3", "int64")
 is(T(3):sum(-1, true), "3", "int64")
-is(T { 1, 2, 0, nan }:count_nonzero(), "3", "int64", "nan is not zero")
-is(T { 0, nan }:any(), "true", "bool")
-is(T { 1, nan }:all(), "true", "bool")
-is(T { -0.0, 0 }:any(), "false", "bool")
-is(T({ 0, 3 }, { dtype = "uint8" }):any(), "1", "uint8")
-is(T { true, true, false }:sum(), "2", "int64")
-is(T({ 200, 100 }, { dtype = "uint8" }):sum(), "300", "int64")
-is(T({ 200, 100 }, { dtype = "uint8" }):prod(), "20000", "int64")
-is(T { math.maxinteger, 1 }:sum(), ("%.6g"):format(math.mininteger), "int64")
-is(T { inf, -inf }:sum(), "nan")
-local m = T { { 1, 2 }, { 3, 4 } }
-is(m:sum { dim = { 1, 2 } }, "10", "int64")
-is(m:sum { dim = { -1, 1 }, keepdim = true }, "{{10}}", "int64")
-is(m:sum { dim = {} }, "10", "int64", "no dims are all dims")
+is(T {1, 2, 0, nan}:count_nonzero(), "3", "int64", "nan is not zero")
+is(T {0, nan}:any(), "true", "bool")
+is(T {1, nan}:all(), "true", "bool")
+is(T {-0.0, 0}:any(), "false", "bool")
+is(T({0, 3}, {dtype = "uint8"}):any(), "1", "uint8")
+is(T {true, true, false}:sum(), "2", "int64")
+is(T({200, 100}, {dtype = "uint8"}):sum(), "300", "int64")
+is(T({200, 100}, {dtype = "uint8"}):prod(), "20000", "int64")
+is(T {math.maxinteger, 1}:sum(), ("%.6g"):format(math.mininteger), "int64")
+is(T {inf, -inf}:sum(), "nan")
+local m = T {{1, 2}, {3, 4}}
+is(m:sum {dim = {1, 2}}, "10", "int64")
+is(m:sum {dim = {-1, 1}, keepdim = true}, "{{10}}", "int64")
+is(m:sum {dim = {}}, "10", "int64", "no dims are all dims")
 raises("a dim twice", "EINDEX", "sum: dim 2 is given twice", m.sum, m,
-       { 2, -1 })
+       {2, -1})
 raises("dim 3", "EINDEX", "sum", m.sum, m, 3)
-raises("dim 0", "EINDEX", "sum", m.sum, m, { 1, 0 })
+raises("dim 0", "EINDEX", "sum", m.sum, m, {1, 0})
 local e = raises("mean of integers", "EDTYPE",
                  "mean: needs a float dtype, not int64",
                  m.mean, m)
 check(e.hint and e.hint:find("dtype", 1, true), "mean of integers hints")
-is(m:mean { dtype = "float64" }, "2.5", "float64")
-raises("mean of bool", "EDTYPE", nil, nacre.mean, T { true })
+is(m:mean {dtype = "float64"}, "2.5", "float64")
+raises("mean of bool", "EDTYPE", nil, nacre.mean, T {true})
 
 -- ---- var, std
 
-local x = T { 1, 2, 3, 4.5 }
+local x = T {1, 2, 3, 4.5}
 near(x:var(), 2.229166667, 1e-6, "var")
 near(x:std(), 1.493039405, 1e-6, "std")
 near(x:var(false), 1.671875, 1e-6, "var(false)")
-near(x:std { unbiased = false }, 1.293009822, 1e-6, "std, biased")
-near(x:var { correction = 2 }, 3.34375, 1e-6, "var, correction 2")
-near(x:var { correction = 0 }, 1.671875, 1e-6, "var, correction 0")
-is(T { 3.0 }:std(), "nan")
-is(T { 3.0 }:std(false), "0")
+near(x:std {unbiased = false}, 1.293009822, 1e-6, "std, biased")
+near(x:var {correction = 2}, 3.34375, 1e-6, "var, correction 2")
+near(x:var {correction = 0}, 1.671875, 1e-6, "var, correction 0")
+is(T {3.0}:std(), "nan")
+is(T {3.0}:std(false), "0")
 is(T(3.0):var(), "nan")
-is(T { 3.0, 5 }:var { correction = 2 }, "inf", "float32", "nothing left")
+is(T {3.0, 5}:var {correction = 2}, "inf", "float32", "nothing left")
 is(nacre.zeros(0):var(), "nan", "float32")
 is(nacre.zeros(2, 0):std(2), "{nan,nan}", "float32")
-is(T { 1, inf }:var(), "nan")
-is(T { 1, nan }:std(), "nan")
-is(T { { 1, 2.5 }, { 3, 4.5 } }:var(1), "{2,2}", "float32")
-is(T { { 1, 2.5 }, { 3, 4.5 } }:var(1, false, true), "{{1,1}}", "float32")
-is(T { { 1, 2.5 }, { 3, 4.5 } }:var({ 1, 2 }, true, true), "{{2.08333}}")
-for _, name in ipairs { "var", "std" } do
+is(T {1, inf}:var(), "nan")
+is(T {1, nan}:std(), "nan")
+is(T {{1, 2.5}, {3, 4.5}}:var(1), "{2,2}", "float32")
+is(T {{1, 2.5}, {3, 4.5}}:var(1, false, true), "{{1,1}}", "float32")
+is(T {{1, 2.5}, {3, 4.5}}:var({1, 2}, true, true), "{{2.08333}}")
+for _, name in ipairs {"var", "std"} do
   raises(name .. " of int64", "EDTYPE", name .. ": needs a float dtype",
          nacre[name], m)
   check(nacre[name](x:to("float16")).dtype == "float16", "%s keeps float16",
@@ -201,7 +201,7 @@ end
 
 -- ---- norm
 
-local y = T { 3, -4, 0.0 }
+local y = T {3, -4, 0.0}
 is(y:norm(), "5", "float32")
 is(y:norm(1), "7")
 is(y:norm(inf), "4")
@@ -209,19 +209,19 @@ is(y:norm(-inf), "0")
 is(y:norm(0), "2", "float32")
 near(y:norm(3), 91 ^ (1 / 3), 1e-6, "norm(3)")
 near(y:norm(0.5), (3 ^ 0.5 + 2) ^ 2, 1e-6, "norm(0.5)")
-near(T { 1.0, 2 }:norm(-1), 1 / 1.5, 1e-6, "norm(-1)")
-is(T { { 3.0, 4 }, { 6, 8 } }:norm(2, 2), "{5,10}")
-is(T { { 3.0, 4 }, { 6, 8 } }:norm(1, 1, true), "{{9,12}}")
-is(T { { 3.0, 4 }, { 6, 8 } }:norm { p = inf, dim = { 1, 2 } }, "8")
+near(T {1.0, 2}:norm(-1), 1 / 1.5, 1e-6, "norm(-1)")
+is(T {{3.0, 4}, {6, 8}}:norm(2, 2), "{5,10}")
+is(T {{3.0, 4}, {6, 8}}:norm(1, 1, true), "{{9,12}}")
+is(T {{3.0, 4}, {6, 8}}:norm {p = inf, dim = {1, 2}}, "8")
 is(nacre.zeros(0):norm(), "0", "float32")
 is(nacre.zeros(0):norm(1), "0", "float32")
 is(T(-2.5):norm(), "2.5")
-is(T { nan, 1 }:norm(), "nan")
-is(T { nan, 1 }:norm(inf), "nan")
-is(T { -inf, 1 }:norm(), "inf")
+is(T {nan, 1}:norm(), "nan")
+is(T {nan, 1}:norm(inf), "nan")
+is(T {-inf, 1}:norm(), "inf")
 raises("norm of integers", "EDTYPE", "norm", m.norm, m)
-is(m:norm { dtype = "float64" }, "5.47723", "float64")
-raises("norm as integers", "EDTYPE", "norm", y.norm, y, { dtype = "int32" })
+is(m:norm {dtype = "float64"}, "5.47723", "float64")
+raises("norm as integers", "EDTYPE", "norm", y.norm, y, {dtype = "int32"})
 raises("norm(inf) of nothing", "EVALUE", "norm", nacre.norm, nacre.zeros(0),
        inf)
 -- others fold float32 in float32, as PyTorch does
@@ -234,34 +234,34 @@ end
 
 -- ---- logsumexp, softmax, log_softmax
 
-is(T { 1000.0, 1000 }:logsumexp(1), "1000.69")
-is(T { -1000.0, -1000 }:logsumexp(1), "-999.307")
-is(T { -inf, -inf }:logsumexp(1), "-inf")
-is(T { inf, 1 }:logsumexp(1), "inf")
-is(T { inf, inf }:logsumexp(1), "inf")
-is(T { inf, -inf }:logsumexp(1), "inf")
-is(T { nan, inf }:logsumexp(1), "nan")
-is(T { -inf, 2.5 }:logsumexp(1), "2.5")
+is(T {1000.0, 1000}:logsumexp(1), "1000.69")
+is(T {-1000.0, -1000}:logsumexp(1), "-999.307")
+is(T {-inf, -inf}:logsumexp(1), "-inf")
+is(T {inf, 1}:logsumexp(1), "inf")
+is(T {inf, inf}:logsumexp(1), "inf")
+is(T {inf, -inf}:logsumexp(1), "inf")
+is(T {nan, inf}:logsumexp(1), "nan")
+is(T {-inf, 2.5}:logsumexp(1), "2.5")
 is(T(2.5):logsumexp(1), "2.5")
 is(nacre.zeros(2, 0):logsumexp(2), "{-inf,-inf}")
 is(nacre.zeros(0):logsumexp(1, true), "{-inf}")
 is(m:logsumexp(2), "{2.31326,4.31326}", "float32", "logsumexp of integers")
-is(T { { 0.0, 0 }, { 0, 0 } }:logsumexp { 1, 2 }, "1.38629")
+is(T {{0.0, 0}, {0, 0}}:logsumexp {1, 2}, "1.38629")
 raises("logsumexp without dim", nil, "dim", nacre.logsumexp, y)
-is(T { 1000.0, 1000 }:softmax(), "{0.5,0.5}")
-is(T { -1000.0, 1000 }:softmax(1), "{0,1}")
-is(T { -1000.0, 1000 }:log_softmax(1), "{-2000,0}")
-is(T { -inf, -inf }:softmax(1), "{nan,nan}")
-is(T { -inf, 0 }:softmax(1), "{0,1}")
-is(T { -inf, 0 }:log_softmax(1), "{-inf,0}")
-is(T { inf, 0 }:softmax(1), "{nan,nan}")
-is(T { nan, 0 }:log_softmax(1), "{nan,nan}")
+is(T {1000.0, 1000}:softmax(), "{0.5,0.5}")
+is(T {-1000.0, 1000}:softmax(1), "{0,1}")
+is(T {-1000.0, 1000}:log_softmax(1), "{-2000,0}")
+is(T {-inf, -inf}:softmax(1), "{nan,nan}")
+is(T {-inf, 0}:softmax(1), "{0,1}")
+is(T {-inf, 0}:log_softmax(1), "{-inf,0}")
+is(T {inf, 0}:softmax(1), "{nan,nan}")
+is(T {nan, 0}:log_softmax(1), "{nan,nan}")
 is(nacre.zeros(0):softmax(1), "{}")
 is(nacre.zeros(2, 0):softmax(2), "{{},{}}")
 is(T(7.0):softmax(1), "1")
 is(T(7.0):log_softmax(-1), "0")
-is(T { { 0.0, 0 }, { 0, 0 } }:softmax(1), "{{0.5,0.5},{0.5,0.5}}")
-is(m:softmax { dim = 1, dtype = "float32" },
+is(T {{0.0, 0}, {0, 0}}:softmax(1), "{{0.5,0.5},{0.5,0.5}}")
+is(m:softmax {dim = 1, dtype = "float32"},
    "{{0.119203,0.119203},{0.880797,0.880797}}")
 raises("softmax of integers", "EDTYPE", "softmax: needs a float dtype",
        m.softmax, m)
@@ -293,39 +293,39 @@ end
 
 -- ---- cumsum
 
-is(T { 1, 2, 3 }:cumsum(1), "{1,3,6}", "int64")
-is(T({ 200, 100 }, { dtype = "uint8" }):cumsum(1), "{200,300}", "int64")
-is(T { true, true }:cumsum(1), "{1,2}", "int64")
-is(T { 1.5, nan, 1 }:cumsum(-1), "{1.5,nan,nan}", "float32")
+is(T {1, 2, 3}:cumsum(1), "{1,3,6}", "int64")
+is(T({200, 100}, {dtype = "uint8"}):cumsum(1), "{200,300}", "int64")
+is(T {true, true}:cumsum(1), "{1,2}", "int64")
+is(T {1.5, nan, 1}:cumsum(-1), "{1.5,nan,nan}", "float32")
 is(m:cumsum(1), "{{1,2},{4,6}}", "int64")
 is(m:cumsum(2), "{{1,3},{3,7}}", "int64")
 is(m:t():cumsum(2), "{{1,4},{2,6}}", "int64")
 is(T(3):cumsum(1), "3", "int64")
 is(nacre.zeros(0):cumsum(1), "{}", "float32")
 is(nacre.zeros(2, 0):cumsum(1), "{{},{}}", "float32")
-is(T { 1, 2 }:cumsum(1, { dtype = "float64" }), "{1,3}", "float64")
-is(T { math.maxinteger, 1 }:cumsum(1)[2], tostring(math.mininteger)
+is(T {1, 2}:cumsum(1, {dtype = "float64"}), "{1,3}", "float64")
+is(T {math.maxinteger, 1}:cumsum(1)[2], tostring(math.mininteger)
    and ("%.6g"):format(math.mininteger))
 raises("cumsum without dim", nil, "dim", nacre.cumsum, y)
 raises("cumsum along dim 2", "EINDEX", "cumsum", y.cumsum, y, 2)
-local z = T { 1.0, 2, 3 }
+local z = T {1.0, 2, 3}
 check(z:cumsum_(1) == z and text(z) == "{1,3,6}", "cumsum_")
 raises("cumsum_ with type", nil, nil, function()
-  T { true, false }:cumsum_(1)
+  T {true, false}:cumsum_(1)
 end)
 near(nacre.full(100000, 0.1):cumsum(1)[100000], 10000, 1e-6, "cumsum of many")
 
 -- ---- accuracy of much
 
 near(nacre.full(65536, 0.1):sum(), 6553.6, 2e-7, "float32 sum of 65536 x 0.1")
-near(nacre.full({ 256, 256 }, 0.1):t():sum(), 6553.6, 2e-7, "transposed")
-near(nacre.full({ 65536, 3 }, 0.1):sum(1)[2], 6553.6, 2e-7, "down the columns")
-near(nacre.full({ 3, 65536 }, 0.1):sum(2)[2], 6553.6, 2e-7, "along the rows")
+near(nacre.full({256, 256}, 0.1):t():sum(), 6553.6, 2e-7, "transposed")
+near(nacre.full({65536, 3}, 0.1):sum(1)[2], 6553.6, 2e-7, "down the columns")
+near(nacre.full({3, 65536}, 0.1):sum(2)[2], 6553.6, 2e-7, "along the rows")
 near(nacre.full(65536, 0.1):mean(), 0.1, 1e-6, "mean")
-for _, dtype in ipairs { "float16", "bfloat16" } do
-  local one = nacre.full(40000, 1, { dtype = dtype })
+for _, dtype in ipairs {"float16", "bfloat16"} do
+  local one = nacre.full(40000, 1, {dtype = dtype})
   near(one:sum(), 40000, 5e-3, dtype .. " sum of 40000")
-  near(nacre.full(40000, 0.1, { dtype = dtype }):sum(), 4000, 5e-3, dtype)
+  near(nacre.full(40000, 0.1, {dtype = dtype}):sum(), 4000, 5e-3, dtype)
   near(one:mean(), 1, 1e-6, dtype .. " mean")
   near(one:norm(), 200, 5e-3, dtype .. " norm")
   near(one:cumsum(1)[40000], 40000, 5e-3, dtype .. " cumsum")
@@ -344,14 +344,14 @@ near((u:view(1000, 100) + 1000):to("float32"):var(1)[50], 1 / 12, 2e-2,
 -- ---- the same on any number of threads
 
 local r = (nacre.arange(300000):to("float32") * 0.7):sin()
-for _, name in ipairs { "var", "std", "norm", "argmax", "max", "softmax",
-                        "logsumexp", "cumsum", "log_softmax" } do
-  for _, view in ipairs { r, r:view(3, 100000), r:view(100000, 3) } do
+for _, name in ipairs {"var", "std", "norm", "argmax", "max", "softmax",
+                       "logsumexp", "cumsum", "log_softmax"} do
+  for _, view in ipairs {r, r:view(3, 100000), r:view(100000, 3)} do
     for dim = 1, view.ndim do
       local first
       for threads = 1, 3 do
         nacre.set_num_threads(threads)
-        local got = view[name](view, { dim = dim })
+        local got = view[name](view, {dim = dim})
         first = first or got
         check(got == first, "%s(%d) of %s on %d threads", name, dim,
               shape(view), threads)

@@ -13,10 +13,10 @@ local inf, nan = math.huge, 0 / 0
 
 local function prepare(row)
   row.f = {}
-  for _, t in ipairs { "float64", "int64" } do
+  for _, t in ipairs {"float64", "int64"} do
     if t == "float64" or not row.class:find("^FL") then
       local words, f = O.words(t), {}
-      for _, part in ipairs { "init", "map", "fold", "value" } do
+      for _, part in ipairs {"init", "map", "fold", "value"} do
         f[part] = O.compile(row[part], words, "x, a, b, s, n, p")
       end
       row.f[t] = f
@@ -82,7 +82,7 @@ local function compare(row, x, dims, options)
   local what = ("%s of %s[%s] over %s%s"):format(row.name, x.dtype, shape(x),
       dims and table.concat(dims, ",") or "all",
       options and options.dtype and " as " .. as or "")
-  local args = { dim = dims }
+  local args = {dim = dims}
   for k, v in pairs(options or {}) do args[k] = v end
   local y = x[row.name](x, args)
   local list, kept, keepdim = groups(x:to(as), dims)
@@ -126,140 +126,140 @@ end
 local function filled(t, size, seed)
   local n = 1
   for _, s in ipairs(size) do n = n * s end
-  if n == 0 then return nacre.zeros(size, { dtype = t }) end
-  return nacre.tensor(data(t, n, seed or 1), { dtype = t }):view(size)
+  if n == 0 then return nacre.zeros(size, {dtype = t}) end
+  return nacre.tensor(data(t, n, seed or 1), {dtype = t}):view(size)
 end
 
-local alldims = { { 1 }, { 2 }, { 3 }, { -1 }, { 1, 2 }, { 1, 3 }, { 2, 3 },
-                  { -3, -1 }, { 1, 2, 3 } }
+local alldims = {{1}, {2}, {3}, {-1}, {1, 2}, {1, 3}, {2, 3},
+                 {-3, -1}, {1, 2, 3}}
 
 local function everytype(row)
   for _, t in ipairs(O.dtypes) do
     if O.worktype(row.class, row.kind, t) == nil then
       raises(row.name .. " of " .. t, "EDTYPE", row.name, nacre[row.name],
-             filled(t, { 3 }))
+             filled(t, {3}))
     else
-      for _, n in ipairs { 1, 7, 16, 33, 65, 1025 } do
-        compare(row, filled(t, { n }))
+      for _, n in ipairs {1, 7, 16, 33, 65, 1025} do
+        compare(row, filled(t, {n}))
       end
       compare(row, filled(t, {}))
-      compare(row, filled(t, {}), { -1 }, { keepdim = true })
-      local x = filled(t, { 3, 4, 5 })
+      compare(row, filled(t, {}), {-1}, {keepdim = true})
+      local x = filled(t, {3, 4, 5})
       compare(row, x)
       for _, dims in ipairs(alldims) do
         compare(row, x, dims)
-        compare(row, x, dims, { keepdim = true })
+        compare(row, x, dims, {keepdim = true})
       end
     end
   end
 end
 
 local function layouts(row, t)
-  local x = filled(t, { 6, 7, 10 })
-  for _, dims in ipairs { { 1 }, { 2 }, { 3 }, { 1, 3 }, { 1, 2, 3 } } do
+  local x = filled(t, {6, 7, 10})
+  for _, dims in ipairs {{1}, {2}, {3}, {1, 3}, {1, 2, 3}} do
     compare(row, x:permute(3, 1, 2), dims)
-    compare(row, x:transpose(1, 2), dims, { keepdim = true })
+    compare(row, x:transpose(1, 2), dims, {keepdim = true})
     compare(row, x:slice(3, 2, -1, 3), dims)
     compare(row, x:slice(1, 1, -1, 2), dims)
     compare(row, x:narrow(2, 3, 1):expand(6, 4, 10), dims)
     compare(row, x:narrow(1, 2, 1), dims)
   end
-  compare(row, filled(t, { 2, 40, 300 }), { 3 })
-  compare(row, filled(t, { 300, 40 }), { 1 })
-  compare(row, filled(t, { 20000 }))
-  compare(row, filled(t, { 2, 2, 2, 2, 2, 2, 2, 2 }), { 1, 3, 5, 8 })
+  compare(row, filled(t, {2, 40, 300}), {3})
+  compare(row, filled(t, {300, 40}), {1})
+  compare(row, filled(t, {20000}))
+  compare(row, filled(t, {2, 2, 2, 2, 2, 2, 2, 2}), {1, 3, 5, 8})
 end
 
 local function empty(row)
   local t = row.class:find("^FL") and "float32" or "int32"
-  for _, size in ipairs { { 0 }, { 3, 0 }, { 2, 0, 4 } } do
+  for _, size in ipairs {{0}, {3, 0}, {2, 0, 4}} do
     local x = filled(t, size)
     if row.identity then
       compare(row, x)
-      compare(row, x, { #size })
-      compare(row, x, { 1 }, { keepdim = true })
+      compare(row, x, {#size})
+      compare(row, x, {1}, {keepdim = true})
     else
       raises(row.name .. " of nothing", "EVALUE", "no elements",
              nacre[row.name], x)
     end
   end
-  compare(row, filled(t, { 2, 0, 4 }), { 1 })     -- an empty result
-  compare(row, filled(t, { 2, 0, 4 }), { 3 }, { keepdim = true })
+  compare(row, filled(t, {2, 0, 4}), {1})     -- an empty result
+  compare(row, filled(t, {2, 0, 4}), {3}, {keepdim = true})
 end
 
 local function odd(row)
   for _, t in ipairs(O.floats) do
-    for _, list in ipairs { { 1, nan, 3 }, { nan, -inf, inf }, { inf, 1, 2 },
-                            { -inf, 1, 0.5 }, { inf, -inf, 0 }, { -0.0, 0.0 },
-                            { 0, -0.0, 3, -2 } } do
-      compare(row, nacre.tensor(list, { dtype = t }))
-      local many = filled(t, { 1000 })
+    for _, list in ipairs {{1, nan, 3}, {nan, -inf, inf}, {inf, 1, 2},
+                           {-inf, 1, 0.5}, {inf, -inf, 0}, {-0.0, 0.0},
+                           {0, -0.0, 3, -2}} do
+      compare(row, nacre.tensor(list, {dtype = t}))
+      local many = filled(t, {1000})
       for k, v in ipairs(list) do many:narrow(1, 200 * k, 1):fill_(v) end
       compare(row, many)
     end
   end
   if row.class:find("^FL") then return end
-  local huge = nacre.tensor { math.maxinteger, math.maxinteger, 3, -7 }
+  local huge = nacre.tensor {math.maxinteger, math.maxinteger, 3, -7}
   compare(row, huge)
-  compare(row, huge:view(2, 2), { 1 })
+  compare(row, huge:view(2, 2), {1})
 end
 
 local function types(row)
   if row.class == "BOOL_AS_INT" then
-    compare(row, filled("int32", { 40 }), nil, { dtype = "float32" })
-    compare(row, filled("uint8", { 4, 10 }), { 1 }, { dtype = "int32" })
-    compare(row, filled("float16", { 40 }), nil, { dtype = "float64" })
-    compare(row, filled("float32", { 9 }), nil, { dtype = "int64" })
-    compare(row, filled("bool", { 9 }), nil, { dtype = "float16" })
+    compare(row, filled("int32", {40}), nil, {dtype = "float32"})
+    compare(row, filled("uint8", {4, 10}), {1}, {dtype = "int32"})
+    compare(row, filled("float16", {40}), nil, {dtype = "float64"})
+    compare(row, filled("float32", {9}), nil, {dtype = "int64"})
+    compare(row, filled("bool", {9}), nil, {dtype = "float16"})
   elseif row.class == "FLOAT_ONLY" then
-    compare(row, filled("int32", { 40 }), nil, { dtype = "float32" })
-    compare(row, filled("float16", { 4, 10 }), { 1 }, { dtype = "float64" })
+    compare(row, filled("int32", {40}), nil, {dtype = "float32"})
+    compare(row, filled("float16", {4, 10}), {1}, {dtype = "float64"})
     raises(row.name .. " as int64", "EDTYPE", row.name, nacre[row.name],
-           filled("float32", { 3 }), { dtype = "int64" })
+           filled("float32", {3}), {dtype = "int64"})
   end
 end
 
 local function parameters(row)
   local p = row.parameter[1]
   if p == nil then return end
-  for _, v in ipairs { 1, 3, 0.5, -1 } do
+  for _, v in ipairs {1, 3, 0.5, -1} do
     row.p = v
-    compare(row, filled("float32", { 70 }), nil, { [p.name] = v })
-    compare(row, filled("float64", { 7, 10 }), { 1 }, { [p.name] = v })
+    compare(row, filled("float32", {70}), nil, {[p.name] = v})
+    compare(row, filled("float64", {7, 10}), {1}, {[p.name] = v})
   end
   row.p = p.default
 end
 
 local function destinations(row)
   local t = row.class:find("^FL") and "float32" or "int32"
-  local f, x = nacre[row.name], filled(t, { 30, 40 })
+  local f, x = nacre[row.name], filled(t, {30, 40})
   local want = f(x, 1)
   local out = want:zeros_like()
-  check(f(x, 1, { out = out }) == out and out == want, "%s: out", row.name)
-  local wide = nacre.zeros(40, 3, { dtype = want.dtype })
-  f(x, 1, { out = wide:select(2, 3) })
+  check(f(x, 1, {out = out}) == out and out == want, "%s: out", row.name)
+  local wide = nacre.zeros(40, 3, {dtype = want.dtype})
+  f(x, 1, {out = wide:select(2, 3)})
   check(wide:select(2, 3) == want and not wide:select(2, 2):any():item(),
         "%s: out with gaps", row.name)
   if want.dtype == x.dtype then
     local y = x:clone()
-    f(y, 1, { out = y:select(1, 7) })
+    f(y, 1, {out = y:select(1, 7)})
     check(y:select(1, 7) == want, "%s: out inside the operand", row.name)
   end
   raises(row.name .. " into another shape", "ESHAPE", row.name, f, x, 1,
-         { out = wide })
+         {out = wide})
 end
 
 -- Bit for bit the same, whatever the number of threads.
 local function threads(row)
   local t = row.class:find("^FL") and "float32" or "int32"
-  for _, size in ipairs { { 100003 }, { 3, 50001 }, { 50001, 3 } } do
+  for _, size in ipairs {{100003}, {3, 50001}, {50001, 3}} do
     local x = filled(t, size, 3)
     if O.isfloat(t) then x = x * x:sin() end
-    for _, dim in ipairs { false, 1, -1 } do
+    for _, dim in ipairs {false, 1, -1} do
       local first
       for n = 1, 3 do
         nacre.set_num_threads(n)
-        local y = x[row.name](x, { dim = dim or nil })
+        local y = x[row.name](x, {dim = dim or nil})
         first = first or y
         check(y == first, "%s of %s over %s on %d threads", row.name, shape(x),
               dim, n)
@@ -273,10 +273,10 @@ end
 local function gradients(row)
   if not row.grad[1] then return end
   local grad = O.compile(row.grad[1], O.words("float64"), "g, x, y, n, p")
-  local f, x = row.f.float64, { 0.7, -1.3, 2.1, 0.4, -0.2 }
+  local f, x = row.f.float64, {0.7, -1.3, 2.1, 0.4, -0.2}
   local y = fold(f, x, row.p)
   for i, v in ipairs(x) do
-    local h, z = 1e-5, { table.unpack(x) }
+    local h, z = 1e-5, {table.unpack(x)}
     z[i] = v + h
     local up = fold(f, z, row.p)
     z[i] = v - h

@@ -10,21 +10,21 @@ local T = nacre.tensor
 
 -- ---- sort: nan last, -0 as 0, stable both ways, positions from 1
 
-local y, at = T { 3, 1, 2, 1 }:sort()
+local y, at = T {3, 1, 2, 1}:sort()
 is(y, "{1,1,2,3}")
 is(at, "{2,4,3,1}")
-y, at = T { 3, 1, 2, 1 }:sort(-1, true)
+y, at = T {3, 1, 2, 1}:sort(-1, true)
 is(y, "{3,2,1,1}")
 is(at, "{1,3,2,4}")
-y, at = T { 1.0, nan, -inf, inf, -1.0 }:sort()
+y, at = T {1.0, nan, -inf, inf, -1.0}:sort()
 is(at, "{3,5,1,4,2}")
 assert(y[5] ~= y[5])
-is(select(2, T({ 1.0, nan, -inf, nan }):sort { descending = true }),
+is(select(2, T({1.0, nan, -inf, nan}):sort {descending = true}),
    "{2,4,1,3}")
-is(select(2, T({ 0.0, -0.0, 0.0 }):sort()), "{1,2,3}")
-assert(1 / (T { 0.0, -0.0 }:sort())[2] == -inf, "-0 stays what it is")
-is(T({ 5, 4, 6 }):argsort(), "{2,1,3}")
-is(T({ { 3, 1 }, { 2, 2 } }):msort(), "{{2,1},{3,2}}")
+is(select(2, T({0.0, -0.0, 0.0}):sort()), "{1,2,3}")
+assert(1 / (T {0.0, -0.0}:sort())[2] == -inf, "-0 stays what it is")
+is(T({5, 4, 6}):argsort(), "{2,1,3}")
+is(T({{3, 1}, {2, 2}}):msort(), "{{2,1},{3,2}}")
 y, at = T(7):sort()
 shape(y)
 assert(at:item() == 1)
@@ -48,11 +48,11 @@ end
 local function key(v) return v == true and 1 or v == false and 0 or v end
 
 for _, t in ipairs(C.dtypes) do
-  for _, n in ipairs { 0, 1, 2, 15, 16, 17, 100, 129, 700, 800, 3000 } do
-    local x = n > 0 and T(list(t, n, n), { dtype = t }) or
-              nacre.zeros(0, { dtype = t })
+  for _, n in ipairs {0, 1, 2, 15, 16, 17, 100, 129, 700, 800, 3000} do
+    local x = n > 0 and T(list(t, n, n), {dtype = t}) or
+              nacre.zeros(0, {dtype = t})
     local v = x:totable()
-    for _, down in ipairs { false, true } do
+    for _, down in ipairs {false, true} do
       local order = {}
       for i = 1, n do order[i] = i end
       table.sort(order, function(i, j)
@@ -70,7 +70,7 @@ for _, t in ipairs(C.dtypes) do
       assert(where == p:narrow(1, 1, k) and top == s:narrow(1, 1, k),
              ("topk %d of %s[%d]"):format(k, t, n))
       if n > 0 and not down then
-        for _, r in ipairs { 1, n // 2 + 1, n } do
+        for _, r in ipairs {1, n // 2 + 1, n} do
           local kth, i = x:kthvalue(r)
           assert(i:item() == order[r] and kth:item() == v[order[r]],
                  ("kthvalue %d of %s[%d]"):format(r, t, n))
@@ -95,7 +95,7 @@ assert(x:narrow(1, 1, 1):expand(4, 8, 9):sort(2)[4] == x:sort(2)[1])
 
 nacre.manual_seed(1)
 local rows = nacre.zeros(1).device == "cpu" and 700 or 70 -- it may be emulated
-for _, t in ipairs { "int16", "float32", "int64", "float64" } do
+for _, t in ipairs {"int16", "float32", "int64", "float64"} do
   local n = rows * 1000
   local long = (nacre.randn(n + 1) * 1000):to(t)
   local first, places
@@ -117,11 +117,11 @@ nacre.set_num_threads(2)
 
 -- ---- several long lines at a time, many equal; columns; what is made of it
 
-for _, t in ipairs { "bool", "int8", "float16", "int32", "float64" } do
+for _, t in ipairs {"bool", "int8", "float16", "int32", "float64"} do
   local v = (nacre.arange(15000) * 7919 % 97):gt(48)
   if t ~= "bool" then v = (nacre.arange(15000) * 7919 % 97):to(t) end
   local lines = v:view(3, 5000)
-  for _, down in ipairs { false, true } do
+  for _, down in ipairs {false, true} do
     local s, p = lines:sort(2, down)
     local columns, rows = lines:t():sort(1, down)
     assert(columns == s:t() and rows == p:t())
@@ -141,68 +141,68 @@ end
 
 -- ---- ranks
 
-is(T({ 5, 1, 9, 7 }):median(), "5")
-y, at = T({ { 5, 1, 9 }, { 2, 8, 4 } }):median(2)
+is(T({5, 1, 9, 7}):median(), "5")
+y, at = T({{5, 1, 9}, {2, 8, 4}}):median(2)
 is(y, "{5,4}")
 is(at, "{1,3}")
-y, at = T({ 1.0, nan, 0.0 }):median(1)
+y, at = T({1.0, nan, 0.0}):median(1)
 assert(y:item() ~= y:item() and at:item() == 2, "the first nan")
-y, at = T({ 1.0, nan, 0.0, 3.0 }):nanmedian(1)
+y, at = T({1.0, nan, 0.0, 3.0}):nanmedian(1)
 assert(y:item() == 1 and at:item() == 1)
-y = T({ nan, nan }):nanmedian()
+y = T({nan, nan}):nanmedian()
 assert(y:item() ~= y:item())
-y, at = T({ 4, 2, 2, 4, 1 }):mode()
+y, at = T({4, 2, 2, 4, 1}):mode()
 assert(y:item() == 2 and at:item() == 3)
-y, at = T({ { 1, 1 }, { 2, 1 } }):mode(1, true)
+y, at = T({{1, 1}, {2, 1}}):mode(1, true)
 is(y, "{{1,1}}")
 is(at, "{{1,2}}")
-is(T({ 1.0, 2, 3, 4 }):quantile(T { 0, 0.5, 1 }:float()), "{1.0,2.5,4.0}")
-for how, want in pairs { linear = 2.5, lower = 2, higher = 3, midpoint = 2.5,
-                         nearest = 3 } do
-  local q = T({ 1.0, 2, 3, 4 }):quantile(0.5, { interpolation = how })
+is(T({1.0, 2, 3, 4}):quantile(T {0, 0.5, 1}:float()), "{1.0,2.5,4.0}")
+for how, want in pairs {linear = 2.5, lower = 2, higher = 3, midpoint = 2.5,
+                        nearest = 3} do
+  local q = T({1.0, 2, 3, 4}):quantile(0.5, {interpolation = how})
   assert(q:item() == want, how)
 end
-assert(T({ 1.0, nan, 3 }):nanquantile(0.5):item() == 2)
-shape(nacre.rand(2, 3, 4):quantile(T { 0.1, 0.2 }, 2, true), 2, 2, 1, 4)
+assert(T({1.0, nan, 3}):nanquantile(0.5):item() == 2)
+shape(nacre.rand(2, 3, 4):quantile(T {0.1, 0.2}, 2, true), 2, 2, 1, 4)
 
 -- ---- sets
 
-local u, inverse, counts = T({ 3, 1, 3, 2 }):unique {
-  return_inverse = true, return_counts = true }
+local u, inverse, counts = T({3, 1, 3, 2}):unique {
+  return_inverse = true, return_counts = true}
 is(u, "{1,2,3}")
 is(inverse, "{3,1,3,2}")
 is(counts, "{1,1,2}")
-u, counts = T({ 3, 3, 1 }):unique { return_counts = true }
+u, counts = T({3, 3, 1}):unique {return_counts = true}
 is(counts, "{1,2}")
-u, inverse = T({ { 2, 1 }, { 1, 2 }, { 2, 1 } }):unique {
-  dim = 1, return_inverse = true }
+u, inverse = T({{2, 1}, {1, 2}, {2, 1}}):unique {
+  dim = 1, return_inverse = true}
 is(u, "{{1,2},{2,1}}")
 is(inverse, "{2,1,2}")
-u, inverse, counts = T({ 1, 1, 2, 1 }):unique_consecutive(true, true)
+u, inverse, counts = T({1, 1, 2, 1}):unique_consecutive(true, true)
 is(u, "{1,2,1}")
 is(inverse, "{1,1,2,3}")
 is(counts, "{2,1,1}")
-is(nacre.isin(T { 1, 2, 3 }, T { 3, 1 }), "{true,false,true}")
-is(nacre.isin(T { 1, 2, 3 }, 2, { invert = true }), "{true,false,true}")
-assert(nacre.isin(T { nan }, T { nan })[1] == false)
+is(nacre.isin(T {1, 2, 3}, T {3, 1}), "{true,false,true}")
+is(nacre.isin(T {1, 2, 3}, 2, {invert = true}), "{true,false,true}")
+assert(nacre.isin(T {nan}, T {nan})[1] == false)
 
 -- ---- places: index 1 and index n+1
 
-local seq = T { 1.0, 3, 5 }
-is(nacre.searchsorted(seq, T { 0.0, 1, 2, 5, 6, nan }), "{1,1,2,3,4,4}")
-is(nacre.searchsorted(seq, T { 1.0, 5 }, { right = true }), "{2,4}")
-is(nacre.searchsorted(seq, T { 1.0, 5 }, { side = "right" }), "{2,4}")
-is(nacre.searchsorted(T { 5.0, 1, 3 }, T { 2.0 }, { sorter = T { 2, 3, 1 } }),
+local seq = T {1.0, 3, 5}
+is(nacre.searchsorted(seq, T {0.0, 1, 2, 5, 6, nan}), "{1,1,2,3,4,4}")
+is(nacre.searchsorted(seq, T {1.0, 5}, {right = true}), "{2,4}")
+is(nacre.searchsorted(seq, T {1.0, 5}, {side = "right"}), "{2,4}")
+is(nacre.searchsorted(T {5.0, 1, 3}, T {2.0}, {sorter = T {2, 3, 1}}),
    "{2}")
-is(T({ 0.5, 1, 9 }):bucketize(seq), "{1,1,4}")
-fails("0", nil, nacre.searchsorted, seq, seq, { sorter = T { 0, 1, 2 } })
-is(T({ 0, 3, 3 }):bincount(), "{1,0,0,2}")
-is(T({ 0, 1 }):bincount(T { 0.5, 2 }, 3), "{0.5,2.0,0.0}")
-is(T({ 0.0, 1, 2, 2 }):histc(4), "{1.0,0.0,1.0,2.0}")
-local h, edges = T({ 0.0, 1, 2, 2 }):histogram(2)
+is(T({0.5, 1, 9}):bucketize(seq), "{1,1,4}")
+fails("0", nil, nacre.searchsorted, seq, seq, {sorter = T {0, 1, 2}})
+is(T({0, 3, 3}):bincount(), "{1,0,0,2}")
+is(T({0, 1}):bincount(T {0.5, 2}, 3), "{0.5,2.0,0.0}")
+is(T({0.0, 1, 2, 2}):histc(4), "{1.0,0.0,1.0,2.0}")
+local h, edges = T({0.0, 1, 2, 2}):histogram(2)
 is(h, "{1.0,3.0}")
 is(edges, "{0.0,1.0,2.0}")
-is(T({ { 0, 1 }, { 1, 0 } }):argwhere(), "{{1,2},{2,1}}")
+is(T({{0, 1}, {1, 0}}):argwhere(), "{{1,2},{2,1}}")
 
 -- ---- errors
 
@@ -212,14 +212,14 @@ fails("no elements along dim 1", nil, nacre.kthvalue, nacre.zeros(0), 1)
 fails("dim 2 is outside", nil, nacre.sort, seq, 2)
 fails("q must lie in [0, 1]", nil, nacre.quantile, seq, 1.5)
 fails("needs float32 or float64", "self:to(\"float32\") first",
-      nacre.quantile, T { 1, 2 }, 0.5)
-fails("-1 is negative", nil, nacre.bincount, T { -1 })
+      nacre.quantile, T {1, 2}, 0.5)
+fails("-1 is negative", nil, nacre.bincount, T {-1})
 fails("counts integers", nil, nacre.bincount, seq)
 fails("max is 1, less than min", nil, nacre.histc, seq, 4, 3, 1)
 fails("side is \"left\", and right is true", nil, nacre.searchsorted, seq, 1,
-      { side = "left", right = true })
+      {side = "left", right = true})
 fails("have 2 dimensions", nil, nacre.bucketize, seq, nacre.ones(2, 2))
-fails("no slices", nil, nacre.unique, T(1), { dim = 1 })
+fails("no slices", nil, nacre.unique, T(1), {dim = 1})
 
 -- ---- gradients go to the places that were picked
 
@@ -229,26 +229,26 @@ if pcall(function() return nacre.ones(1):requires_grad_() end) then
     f(t):backward()
     return t.grad
   end
-  is(grad(function(t) return (t:sort() * T { 1.0, 2, 3 }):sum() end,
-          { 3.0, 1, 2 }), "{3.0,1.0,2.0}")
-  is(grad(function(t) return (t:topk(2)):sum() end, { 3.0, 1, 2 }),
+  is(grad(function(t) return (t:sort() * T {1.0, 2, 3}):sum() end,
+          {3.0, 1, 2}), "{3.0,1.0,2.0}")
+  is(grad(function(t) return (t:topk(2)):sum() end, {3.0, 1, 2}),
      "{1.0,0.0,1.0}")
-  is(grad(function(t) return (t:kthvalue(2)) end, { 3.0, 1, 2 }),
+  is(grad(function(t) return (t:kthvalue(2)) end, {3.0, 1, 2}),
      "{0.0,0.0,1.0}")
-  is(grad(function(t) return t:median() end, { 3.0, 1, 2 }), "{0.0,0.0,1.0}")
-  is(grad(function(t) return (t:mode()) end, { 3.0, 1, 3 }), "{0.0,0.0,1.0}")
-  is(grad(function(t) return t:quantile(0.25) end, { 3.0, 1, 2 }),
+  is(grad(function(t) return t:median() end, {3.0, 1, 2}), "{0.0,0.0,1.0}")
+  is(grad(function(t) return (t:mode()) end, {3.0, 1, 3}), "{0.0,0.0,1.0}")
+  is(grad(function(t) return t:quantile(0.25) end, {3.0, 1, 2}),
      "{0.0,0.5,0.5}")
 end
 do -- what is counted in blocks is what is counted at once
   local n = (1 << 18) + 12345
-  local x = nacre.arange(n, { dtype = "float32" }) % 1000
+  local x = nacre.arange(n, {dtype = "float32"}) % 1000
   local whole = n // 1000
   assert(x:histc(1000, 0, 1000):sum():item() == n)
   assert(x:histogram(1000)[1] == whole + 1)
-  local between = x:histogram(nacre.tensor { 0.0, 250, 500, 750, 1000 })
+  local between = x:histogram(nacre.tensor {0.0, 250, 500, 750, 1000})
   assert(x:histc(4, 0, 1000) == between)
-  for _, t in ipairs { "uint8", "int32", "int64" } do
+  for _, t in ipairs {"uint8", "int32", "int64"} do
     local c = (x % 200):to(t):bincount()
     assert(#c == 200 and c:sum():item() == n, t)
     assert(c == (x % 200):long():bincount(nacre.ones(n)):long(), t)
@@ -260,9 +260,9 @@ do -- bins of equal width count what a search between their edges counts
     assert(counts == x:histogram(edge), ("%s, %d bins"):format(x, n))
   end
   nacre.manual_seed(11)
-  for _, t in ipairs { "float32", "float64" } do
+  for _, t in ipairs {"float32", "float64"} do
     local x = nacre.randn(100003, {dtype = t})
-    for _, n in ipairs { 1, 2, 3, 10, 49, 1000, 65537 } do
+    for _, n in ipairs {1, 2, 3, 10, 49, 1000, 65537} do
       same(x, n)
       same(x, n, {-1, 2})
       same((x * 4):round() / 4, n, {-2, 3})         -- on the edges

@@ -14,14 +14,14 @@ local function same(a, b, what)
          what)
 end
 
-local INTEGERS = { "uint8", "int8", "int16", "int32", "int64" }
-local FLOATS = { "float16", "bfloat16", "float32", "float64" }
+local INTEGERS = {"uint8", "int8", "int16", "int32", "int64"}
+local FLOATS = {"float16", "bfloat16", "float32", "float64"}
 
 -- n numbers with everything that is special
 local function special(n, dtype)
-  local x = nacre.randn(n, { dtype = "float64" }):to(dtype)
-  for _, v in ipairs { 1 / 0, -1 / 0, nan, -nan, 0.0, -0.0, 0.5, -0.5 } do
-    x[nacre.randint(1, n + 1, { n // 9 })] = v
+  local x = nacre.randn(n, {dtype = "float64"}):to(dtype)
+  for _, v in ipairs {1 / 0, -1 / 0, nan, -nan, 0.0, -0.0, 0.5, -0.5} do
+    x[nacre.randint(1, n + 1, {n // 9})] = v
   end
   return x
 end
@@ -33,7 +33,7 @@ end
 -- ---- msort: lengths around what is sorted another way
 
 for _, dtype in ipairs(FLOATS) do
-  for _, n in ipairs { 9, 2048, 2049, 5000, 70001 } do
+  for _, n in ipairs {9, 2048, 2049, 5000, 70001} do
     sorts(special(n, dtype), dtype .. " " .. n)
   end
   local x = special(3 * 2500, dtype)
@@ -41,15 +41,15 @@ for _, dtype in ipairs(FLOATS) do
   sorts(x:reshape(3, 2500):t(), dtype .. " turned")
   sorts(x:reshape(2500, 3):select(2, 2), dtype .. " strided")
   sorts(x:flip(1), dtype .. " reversed")
-  sorts(nacre.full({ 3000 }, 1, { dtype = dtype }), dtype .. " equal")
-  sorts(nacre.full({ 3000 }, nan, { dtype = dtype }), dtype .. " nan")
-  sorts(nacre.zeros(3000, { dtype = dtype }) * nacre.randn(3000):to(dtype),
+  sorts(nacre.full({3000}, 1, {dtype = dtype}), dtype .. " equal")
+  sorts(nacre.full({3000}, nan, {dtype = dtype}), dtype .. " nan")
+  sorts(nacre.zeros(3000, {dtype = dtype}) * nacre.randn(3000):to(dtype),
         dtype .. " zeros")
 end
 for _, dtype in ipairs(INTEGERS) do
   local info = nacre.iinfo(dtype)
-  for _, n in ipairs { 100, 5000, 70001 } do
-    local x = nacre.randint(-2 ^ 40 // 1, 2 ^ 40 // 1, { n }) * 8191
+  for _, n in ipairs {100, 5000, 70001} do
+    local x = nacre.randint(-2 ^ 40 // 1, 2 ^ 40 // 1, {n}) * 8191
     x = (x // (1 << 22)):to("int64"):bitwise_and(info.max):to(dtype)
     x[1], x[n // 2], x[n] = info.min, info.max, info.min
     sorts(x, dtype .. " " .. n)
@@ -74,7 +74,7 @@ local function uneven(x)
 end
 
 local threads = nacre.get_num_threads()
-for _, n in ipairs { 1, 3 } do
+for _, n in ipairs {1, 3} do
   nacre.set_num_threads(n)
   for what, x in pairs(uneven(special(600001, "float64"))) do
     for _, dtype in ipairs(FLOATS) do sorts(x:to(dtype), what .. dtype .. n) end
@@ -98,15 +98,15 @@ end
 
 -- ---- quantile, nanquantile, median: a recorded tensor is sorted
 
-local HOW = { "linear", "lower", "higher", "nearest", "midpoint" }
+local HOW = {"linear", "lower", "higher", "nearest", "midpoint"}
 
 local function chooses(x, what, ...)
-  local shares = nacre.tensor({ 0, 0.123, 0.5, 0.5, 0.77, 0.99999, 1 },
-                              { dtype = x.dtype })
+  local shares = nacre.tensor({0, 0.123, 0.5, 0.5, 0.77, 0.99999, 1},
+                              {dtype = x.dtype})
   local r = x:clone():requires_grad_()
-  for _, f in ipairs { "quantile", "nanquantile" } do
+  for _, f in ipairs {"quantile", "nanquantile"} do
     for _, how in ipairs(HOW) do
-      local o = { interpolation = how }
+      local o = {interpolation = how}
       local why = what .. " " .. f .. " " .. how
       same(x[f](x, shares, ..., o), r[f](r, shares, ..., o):detach(), why)
       same(x[f](x, 0.3, ..., o), r[f](r, 0.3, ..., o):detach(), why)
@@ -118,29 +118,29 @@ local function chooses(x, what, ...)
   end
 end
 
-for _, dtype in ipairs { "float32", "float64" } do
-  for _, n in ipairs { 4095, 4096, 300001 } do
+for _, dtype in ipairs {"float32", "float64"} do
+  for _, n in ipairs {4095, 4096, 300001} do
     chooses(special(n, dtype), dtype .. " " .. n)
-    local x = nacre.randn(n, { dtype = dtype })
+    local x = nacre.randn(n, {dtype = dtype})
     chooses(x, dtype .. " finite " .. n)
     chooses((x * 3):round(), dtype .. " ties " .. n)
     x[7] = 1e30
     chooses(x, dtype .. " outlier " .. n)
     chooses(x:clamp(-1, 1), dtype .. " clamped " .. n)
   end
-  chooses(nacre.full({ 5000 }, -0.0, { dtype = dtype }), dtype .. " equal")
-  chooses(nacre.full({ 5000 }, nan, { dtype = dtype }), dtype .. " nan")
-  local x = nacre.randn(5000, 4, { dtype = dtype })
+  chooses(nacre.full({5000}, -0.0, {dtype = dtype}), dtype .. " equal")
+  chooses(nacre.full({5000}, nan, {dtype = dtype}), dtype .. " nan")
+  local x = nacre.randn(5000, 4, {dtype = dtype})
   x[17][3] = nan
   x:select(2, 4):fill_(nan)
   chooses(x, dtype .. " dim 1", 1)
   chooses(x:t(), dtype .. " dim 2", 2)
   chooses(x:t(), dtype .. " turned")
-  local many = nacre.linspace(0, 1, 1000, { dtype = dtype })
+  local many = nacre.linspace(0, 1, 1000, {dtype = dtype})
   same(x:quantile(many), x:clone():requires_grad_():quantile(many):detach(),
        "many")
 end
-for _, dtype in ipairs { "int32", "uint8", "float16" } do
+for _, dtype in ipairs {"int32", "uint8", "float16"} do
   local x = (nacre.randn(5000) * 20):clamp(0, 100):to(dtype)
   assert(x:median():item() == (x:kthvalue(2500)):item(), dtype)
 end
@@ -160,7 +160,7 @@ end
 
 do
   local n = (1 << 24) + 4
-  local x = nacre.arange(n, { dtype = "float32" })
+  local x = nacre.arange(n, {dtype = "float32"})
   assert(x:quantile(1):item() == x[n])
   assert(x:nanquantile(1):item() == x[n])
   assert(x:quantile(0):item() == x[1])

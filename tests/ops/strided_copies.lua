@@ -23,9 +23,9 @@ end
 local ways = {
   function(t) return t end,
   function(t) return t:transpose(1, -1):contiguous():transpose(1, -1) end,
-  function(t) return nacre.cat({ t, t }, -1):narrow(-1, 1, t:size(-1)) end,
+  function(t) return nacre.cat({t, t}, -1):narrow(-1, 1, t:size(-1)) end,
   function(t)                               -- every other one of a line
-    return nacre.stack({ t, t }, -1):select(-1, 1)
+    return nacre.stack({t, t}, -1):select(-1, 1)
   end,
   function(t) return t:narrow(1, 1, 1):expand(t:size()) end,
 }
@@ -36,8 +36,8 @@ local function lying(size, dtype)
   return ways[math.random(#ways)](t)
 end
 
-local shapes = { { 1 }, { 5 }, { 70001 }, { 3, 4 }, { 4, 1 }, { 300, 301 },
-                 { 2, 3, 4 }, { 5, 1, 3 }, { 2, 3, 1, 2 }, { 40, 50, 60 } }
+local shapes = {{1}, {5}, {70001}, {3, 4}, {4, 1}, {300, 301},
+                {2, 3, 4}, {5, 1, 3}, {2, 3, 1, 2}, {40, 50, 60}}
 
 -- ---- flips and triangles
 
@@ -63,7 +63,7 @@ for _, size in ipairs(shapes) do
   end
 end
 local ends = nacre.ones(3, 4)
-for _, k in ipairs { math.mininteger, math.maxinteger } do
+for _, k in ipairs {math.mininteger, math.maxinteger} do
   local all = k < 0 and ends * 0 or ends
   same("tril %d", ends:tril(k), all, k)
   same("triu %d", ends:triu(k), ends - all, k)
@@ -75,7 +75,7 @@ local function joined(list, dim, dtype)
   local size, at = list[1]:size(), 1
   size[dim] = 0
   for _, t in ipairs(list) do size[dim] = size[dim] + t:size(dim) end
-  local y = nacre.empty(size, { dtype = dtype })
+  local y = nacre.empty(size, {dtype = dtype})
   for _, t in ipairs(list) do
     if t:size(dim) > 0 then y:narrow(dim, at, t:size(dim)):copy_(t) end
     at = at + t:size(dim)
@@ -87,9 +87,9 @@ for _, size in ipairs(shapes) do
   for _, dtype in ipairs(C.dtypes) do
     local dim, list, planes = math.random(#size), {}, {}
     for i = 1, math.random(4) do
-      local own = { table.unpack(size) }
+      local own = {table.unpack(size)}
       own[dim] = math.random(0, 40)
-      list[i] = own[dim] == 0 and nacre.empty(own, { dtype = dtype }) or
+      list[i] = own[dim] == 0 and nacre.empty(own, {dtype = dtype}) or
                 lying(own, dtype)
       planes[i] = lying(size, dtype)
     end
@@ -99,13 +99,13 @@ for _, size in ipairs(shapes) do
          #list)
   end
 end
-same("cat of %s types", nacre.cat({ nacre.ones(2, 20),
-     nacre.ones(2, 20, { dtype = "int32" }) }, 2), nacre.ones(2, 40), "two")
+same("cat of %s types", nacre.cat({nacre.ones(2, 20),
+     nacre.ones(2, 20, {dtype = "int32"})}, 2), nacre.ones(2, 40), "two")
 
 -- ---- along a dimension
 
 local inf, nan = math.huge, 0 / 0
-local odd = { 1, 2, 2, -1, nan, inf, -inf, 0, 3, nan, 5, 2 }
+local odd = {1, 2, 2, -1, nan, inf, -inf, 0, 3, nan, 5, 2}
 
 local function running(line, low)
   local values, at, best = {}, {}, 1
@@ -119,21 +119,21 @@ local function running(line, low)
   return values, at
 end
 
-for _, dtype in ipairs { "float32", "float64", "float16", "int64", "int8" } do
+for _, dtype in ipairs {"float32", "float64", "float16", "int64", "int8"} do
   for _ = 1, 20 do
     local line, float = {}, dtype:find "float"
     for i = 1, math.random(9) do
       line[i] = float and odd[math.random(#odd)] or math.random(-3, 3)
     end
-    local t = nacre.tensor(line, { dtype = dtype })
-    for name, low in pairs { cummax = false, cummin = true } do
+    local t = nacre.tensor(line, {dtype = dtype})
+    for name, low in pairs {cummax = false, cummin = true} do
       local values, at = running(line, low)
       local y, where = t[name](t, 1)
-      same(name, y, nacre.tensor(values, { dtype = dtype }))
+      same(name, y, nacre.tensor(values, {dtype = dtype}))
       same(name, where, nacre.tensor(at))
-      local wide = nacre.stack({ t, t }, 2)     -- not along the last one
+      local wide = nacre.stack({t, t}, 2)     -- not along the last one
       y, where = wide[name](wide, 1)
-      same(name, y:select(2, 2), nacre.tensor(values, { dtype = dtype }))
+      same(name, y:select(2, 2), nacre.tensor(values, {dtype = dtype}))
       same(name, where:select(2, 1), nacre.tensor(at))
     end
   end
@@ -146,40 +146,40 @@ end
 
 for _, dtype in ipairs(C.dtypes) do
   for dim = 1, 2 do
-    local t, src = lying({ 5, 6 }, dtype), lying({ 4, 3 }, dtype)
-    local at = nacre.randint(1, t:size(dim) + 1, { 4, 3 })
+    local t, src = lying({5, 6}, dtype), lying({4, 3}, dtype)
+    local at = nacre.randint(1, t:size(dim) + 1, {4, 3})
     at = nacre.where(nacre.rand(4, 3):gt(0.5), at, at - t:size(dim) - 1)
     local put, sum = t:clone(), t:clone()
     for i = 1, 12 do
-      local _, r, c = position({ 4, 3 }, dim, i)
-      local k = at[{ r, c }]
-      local p = dim == 1 and { k, c } or { r, k }
-      put[p] = src[{ r, c }]
-      if dtype == "bool" then sum[p] = sum[p] or src[{ r, c }]
-      else sum[p] = nacre.tensor(sum[p], { dtype = dtype }) +
-                    nacre.tensor(src[{ r, c }], { dtype = dtype }) end
+      local _, r, c = position({4, 3}, dim, i)
+      local k = at[{r, c}]
+      local p = dim == 1 and {k, c} or {r, k}
+      put[p] = src[{r, c}]
+      if dtype == "bool" then sum[p] = sum[p] or src[{r, c}]
+      else sum[p] = nacre.tensor(sum[p], {dtype = dtype}) +
+                    nacre.tensor(src[{r, c}], {dtype = dtype}) end
     end
     same("scatter", t:scatter(dim, at, src), put)
     same("scatter_", t:clone():scatter_(dim, at, src), put)
     same("scatter_add", t:scatter_add(dim, at, src), sum)
     same("scatter_add_", t:clone():scatter_add_(dim, at, src), sum)
     local flat = t:clone():reshape(-1)
-    local index = nacre.randint(1, 31, { 12 })
+    local index = nacre.randint(1, 31, {12})
     local each = flat:clone()
     for i = 1, 12 do
-      local v = src[{ (i - 1) // 3 + 1, (i - 1) % 3 + 1 }]
+      local v = src[{(i - 1) // 3 + 1, (i - 1) % 3 + 1}]
       local own = each[index[i]]
       if dtype == "bool" then each[index[i]] = own or v
-      else each[index[i]] = nacre.tensor(own, { dtype = dtype }) +
-                            nacre.tensor(v, { dtype = dtype }) end
+      else each[index[i]] = nacre.tensor(own, {dtype = dtype}) +
+                            nacre.tensor(v, {dtype = dtype}) end
     end
-    same("index_put_", flat:index_put_({ index }, src:reshape(-1), true), each)
+    same("index_put_", flat:index_put_({index}, src:reshape(-1), true), each)
     -- nothing is written if a position is wrong, however late it comes; but
     -- a device that works later has written when it finds out
     local before = t:clone()
-    at[{ 4, 3 }] = 7
+    at[{4, 3}] = 7
     local kept = t:clone()
-    for _, name in ipairs { "scatter", "scatter_add" } do
+    for _, name in ipairs {"scatter", "scatter_add"} do
       C.fails("index 7 is outside", nil, kept[name], kept, dim, at, src)
       C.fails("index 7 is outside", nil, kept[name .. "_"], kept, dim, at, src)
     end
@@ -188,9 +188,9 @@ for _, dtype in ipairs(C.dtypes) do
 end
 
 -- What is raised to the number 2 is, on the CPU, multiplied by itself.
-for _, dtype in ipairs { "float32", "float64", "float16", "bfloat16" } do
-  for _, n in ipairs { 7, 40000 } do
-    local t = nacre.randn(n, { device = "cpu" }):to(dtype)
+for _, dtype in ipairs {"float32", "float64", "float16", "bfloat16"} do
+  for _, n in ipairs {7, 40000} do
+    local t = nacre.randn(n, {device = "cpu"}):to(dtype)
     t[1], t[2], t[3] = nan, inf, -inf
     same("pow", t ^ 2, t * t)
     same("pow", t:pow(2.0), t * t)

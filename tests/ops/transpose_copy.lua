@@ -37,26 +37,26 @@ local function turn(dtype, sizes, p)
   assert(copy:is_contiguous())
   same(copy, want, name, p, "contiguous")
   local wide = nacre.zeros(want:size(1), want:size(2) * 2, want:numel() //
-                           want:size(1) // want:size(2), { dtype = dtype })
+                           want:size(1) // want:size(2), {dtype = dtype})
   local half = wide:narrow(2, 1, want:size(2))
   half:copy_(turned:reshape(half:size()))
   same(half, want:reshape(half:size()), name, p, "into a part")
   assert(wide:narrow(2, want:size(2) + 1, want:size(2)):sum():item() == 0)
-  local back = nacre.empty(x:size(), { dtype = dtype })
+  local back = nacre.empty(x:size(), {dtype = dtype})
   back:permute(p):copy_(want)
   same(back, x, name, p, "back")
 end
 
-local types = { "bool", "uint8", "int8", "int16", "int32", "int64", "float16",
-                "bfloat16", "float32", "float64" }
+local types = {"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
+               "bfloat16", "float32", "float64"}
 for _, dtype in ipairs(types) do
-  for _, sizes in ipairs { { 200, 300 }, { 257, 129 }, { 8, 5000 },
-                           { 5000, 9 } } do
-    turn(dtype, sizes, { 2, 1 })
+  for _, sizes in ipairs {{200, 300}, {257, 129}, {8, 5000},
+                          {5000, 9}} do
+    turn(dtype, sizes, {2, 1})
   end
-  for _, p in ipairs { { 1, 3, 2 }, { 3, 2, 1 }, { 2, 1, 3 }, { 3, 1, 2 },
-                       { 2, 3, 1 } } do
-    turn(dtype, { 33, 65, 34 }, p)
+  for _, p in ipairs {{1, 3, 2}, {3, 2, 1}, {2, 1, 3}, {3, 1, 2},
+                      {2, 3, 1}} do
+    turn(dtype, {33, 65, 34}, p)
   end
 end
 

@@ -27,8 +27,8 @@ local eight = range(1, 2, 1, 2, 1, 2, 1, 2)
 
 do -- view: sizes
   shape(view(a, a:view(4, 3)), 4, 3)
-  shape(a:view { 2, 6 }, 2, 6)
-  shape(a:view { shape = { 12 } }, 12)
+  shape(a:view {2, 6}, 2, 6)
+  shape(a:view {shape = {12}}, 12)
   shape(a:view(2, -1), 2, 6)
   shape(a:view(-1), 12)
   shape(a:view(2, 1, 3, 1, 2), 2, 1, 3, 1, 2)
@@ -85,7 +85,7 @@ do -- view: strides that allow it, or not
   is(b:t():view(2, 3, 4)[2], "{{3,9,15,21},{4,10,16,22},{5,11,17,23}}")
   shape(b:slice(2, 1, -1, 2):view(4, 3, 1), 4, 3, 1)
   shape(b:slice(2, 1, -1, 2):view(12), 12)   -- every second of all
-  local e = nacre.tensor { 1, 2 }:expand(3, 2)
+  local e = nacre.tensor {1, 2}:expand(3, 2)
   fails("cannot be seen as [6]", nil, e.view, e, 6)
   shape(e:view(3, 1, 2), 3, 1, 2)
   shape(nacre.ones(1, 1):expand(3, 4):view(12), 12)
@@ -106,7 +106,7 @@ do -- reshape
                   a.view_as, a, nacre.zeros(5, 2))
   assert(e.args[2].role == "arg 1" and text(e.args[2].shape) == "{5,2}")
   fails("reshape_as: 5 has 5 elements", nil, a.reshape_as, a, nacre.zeros(5))
-  shape(nacre.reshape(a, { 4, 3 }), 4, 3)
+  shape(nacre.reshape(a, {4, 3}), 4, 3)
 end
 
 do -- flatten, unflatten
@@ -115,7 +115,7 @@ do -- flatten, unflatten
   shape(view(b, b:flatten(2)), 2, 12)
   shape(b:flatten(1, 2), 6, 4)
   shape(b:flatten(-2, -1), 2, 12)
-  shape(b:flatten { end_dim = 2 }, 6, 4)
+  shape(b:flatten {end_dim = 2}, 6, 4)
   shape(b:flatten(2, 2), 2, 3, 4)
   shape(scalar:flatten(), 1)
   shape(empty:flatten(), 0)
@@ -125,20 +125,20 @@ do -- flatten, unflatten
         b.flatten, b, 1, 4)
   fails("flatten: dim 0: dimensions are counted from 1",
         "1 is the first dimension, -1 the last", b.flatten, b, 0)
-  shape(view(b, b:unflatten(3, { 2, 2 })), 2, 3, 2, 2)
-  shape(b:unflatten(-1, { -1, 2 }), 2, 3, 2, 2)
-  shape(b:unflatten(2, { 3, 1 }), 2, 3, 1, 4)
-  is(nacre.arange(4):unflatten(1, { 2, 2 }), "{{0,1},{2,3}}")
-  is(range(2, 6):t():unflatten(1, { 3, 2 }),
+  shape(view(b, b:unflatten(3, {2, 2})), 2, 3, 2, 2)
+  shape(b:unflatten(-1, {-1, 2}), 2, 3, 2, 2)
+  shape(b:unflatten(2, {3, 1}), 2, 3, 1, 4)
+  is(nacre.arange(4):unflatten(1, {2, 2}), "{{0,1},{2,3}}")
+  is(range(2, 6):t():unflatten(1, {3, 2}),
      "{{{0,6},{1,7}},{{2,8},{3,9}},{{4,10},{5,11}}}")
-  shape(empty:unflatten(1, { 0, 2 }), 0, 2, 3)
+  shape(empty:unflatten(1, {0, 2}), 0, 2, 3)
   fails("unflatten: 2x3 has 6 elements, dim 3 has 4", nil, b.unflatten, b, 3,
-        { 2, 3 })
+        {2, 3})
   fails("unflatten: no sizes are given", nil, b.unflatten, b, 3, {})
   fails("unflatten: the tensor has no dimensions to split", nil,
-        scalar.unflatten, scalar, 1, { 1 })
+        scalar.unflatten, scalar, 1, {1})
   fails("unflatten: 9 dimensions, the most is 8", nil, eight.unflatten, eight,
-        2, { 2, 1 })
+        2, {2, 1})
 end
 
 do -- transpose, t
@@ -162,7 +162,7 @@ end
 do -- permute, movedim
   local b = range(2, 3, 4)
   shape(view(b, b:permute(3, 1, 2)), 4, 2, 3)
-  shape(b:permute { -1, 2, 1 }, 4, 3, 2)
+  shape(b:permute {-1, 2, 1}, 4, 3, 2)
   is(b:permute(2, 3, 1)[3], "{{8,20},{9,21},{10,22},{11,23}}")
   shape(scalar:permute {})
   shape(eight:permute(8, 7, 6, 5, 4, 3, 2, 1), 2, 1, 2, 1, 2, 1, 2, 1)
@@ -175,17 +175,17 @@ do -- permute, movedim
         b, 1, 2, 4)
   shape(view(b, b:movedim(1, -1)), 3, 4, 2)
   shape(b:movedim(3, 1), 4, 2, 3)
-  shape(b:movedim({ 1, 2 }, { 3, 1 }), 3, 4, 2)
-  shape(b:movedim({ 3, 1 }, { 1, 2 }), 4, 2, 3)
+  shape(b:movedim({1, 2}, {3, 1}), 3, 4, 2)
+  shape(b:movedim({3, 1}, {1, 2}), 4, 2, 3)
   shape(scalar:movedim(1, 1))
   fails("movedim: 2 dimensions are to move to 1 places", nil, b.movedim, b,
-        { 1, 2 }, 1)
-  fails("movedim: dim 1 is given twice", nil, b.movedim, b, { 1, -3 },
-        { 1, 2 })
-  fails("movedim: dim 2 is given twice", nil, b.movedim, b, { 1, 3 },
-        { 2, 2 })
+        {1, 2}, 1)
+  fails("movedim: dim 1 is given twice", nil, b.movedim, b, {1, -3},
+        {1, 2})
+  fails("movedim: dim 2 is given twice", nil, b.movedim, b, {1, 3},
+        {2, 2})
   fails("movedim: 4 dimensions are to move, the tensor has 3", nil, b.movedim,
-        b, { 1, 2, 3, 1 }, { 1, 2, 3, 1 })
+        b, {1, 2, 3, 1}, {1, 2, 3, 1})
 end
 
 do -- narrow
@@ -236,7 +236,7 @@ do -- slice
   is(v:slice(1, -3), "{7,8,9}")
   is(v:slice(1), "{1,2,3,4,5,6,7,8,9}")
   is(v:slice(1, nil, 2), "{1,2}")
-  is(v:slice { dim = 1, step = 4 }, "{1,5,9}")
+  is(v:slice {dim = 1, step = 4}, "{1,5,9}")
   is(v:slice(1, 2, 9, 3), "{2,5,8}")
   is(v:slice(1, 3, 2), "{}")
   is(v:slice(1, 1, 0), "{}")
@@ -260,7 +260,7 @@ do -- squeeze, unsqueeze
   shape(view(b, b:squeeze()), 2, 3)
   shape(b:squeeze(1), 2, 1, 3)
   shape(b:squeeze(2), 1, 2, 1, 3)
-  shape(b:squeeze { 1, -2 }, 2, 3)
+  shape(b:squeeze {1, -2}, 2, 3)
   shape(b:squeeze {}, 1, 2, 1, 3)
   shape(scalar:squeeze())
   shape(scalar:squeeze(-1))
@@ -268,7 +268,7 @@ do -- squeeze, unsqueeze
   shape(nacre.ones(1, 0):squeeze(), 0)
   fails("squeeze: dim 5 is outside a tensor of 4 dimensions", nil, b.squeeze,
         b, 5)
-  fails("squeeze: dim 1 is given twice", nil, b.squeeze, b, { 1, -4 })
+  fails("squeeze: dim 1 is given twice", nil, b.squeeze, b, {1, -4})
   shape(view(a, a:unsqueeze(1)), 1, 3, 4)
   shape(a:unsqueeze(3), 3, 4, 1)
   shape(a:unsqueeze(-1), 3, 4, 1)
@@ -286,9 +286,9 @@ do -- squeeze, unsqueeze
 end
 
 do -- expand
-  local b = nacre.tensor { { 1 }, { 2 } }
+  local b = nacre.tensor {{1}, {2}}
   is(b:expand(2, 3), "{{1,1,1},{2,2,2}}")
-  is(b:expand { 2, -1, 3 } and b:expand(2, -1, 3),
+  is(b:expand {2, -1, 3} and b:expand(2, -1, 3),
      "{{{1,1,1},{2,2,2}},{{1,1,1},{2,2,2}}}")
   shape(b:expand(-1, -1), 2, 1)
   shape(b:expand(2, 0), 2, 0)
@@ -321,7 +321,7 @@ do -- expand
   fails("several elements of the tensor share one place in memory",
         "self:clone() first", function() b:expand(2, 3):fill_(1) end)
   local huge = scalar:expand(1 << 30, 1 << 28)   -- costs nothing
-  assert(huge[{ -1, -1 }] == 5 and huge:numel() == 1 << 58)
+  assert(huge[{-1, -1}] == 5 and huge:numel() == 1 << 58)
   shape(huge:view(1 << 28, 1 << 30), 1 << 28, 1 << 30)
   shape(huge:transpose(1, 2):reshape(-1), 1 << 58)
 end
@@ -334,7 +334,7 @@ do -- diagonal
   is(a:diagonal(-2), "{8}")
   is(a:diagonal(-3), "{}")
   is(a:diagonal(1, 2, 1), "{4,9}")
-  is(a:diagonal { offset = -1, dim1 = -2, dim2 = -1 }, "{4,9}")
+  is(a:diagonal {offset = -1, dim1 = -2, dim2 = -1}, "{4,9}")
   local b = range(2, 3, 2)
   is(b:diagonal(), "{{0,8},{1,9}}")
   is(view(b, b:diagonal(0, 1, 3)), "{{0,7},{2,9},{4,11}}")
@@ -389,10 +389,10 @@ do -- unbind, chunk, split
   assert(sizes(v:split(3)) == "{3,3,1}")
   assert(sizes(v:split(7)) == "{7}")
   assert(sizes(v:split(maxint)) == "{7}")
-  assert(sizes(v:split { 2, 0, 5 }) == "{2,0,5}")
-  assert(sizes(v:split { 7 }) == "{7}")
-  assert(sizes(a:split({ 1, 3 }, 2), 2) == "{1,3}")
-  assert(sizes(a:split { split_size = 3, dim = 2 }, 2) == "{3,1}")
+  assert(sizes(v:split {2, 0, 5}) == "{2,0,5}")
+  assert(sizes(v:split {7}) == "{7}")
+  assert(sizes(a:split({1, 3}, 2), 2) == "{1,3}")
+  assert(sizes(a:split {split_size = 3, dim = 2}, 2) == "{3,1}")
   assert(sizes(empty:split(2)) == "{0}")
   assert(sizes(empty:split(0)) == "{0}")
   assert(sizes(empty:split {}) == "{}")
@@ -400,54 +400,54 @@ do -- unbind, chunk, split
   fails("split: split_size must be at least 1, not 0", nil, v.split, v, 0)
   fails("split: split_size must be at least 1, not -1", nil, v.split, v, -1)
   fails("split: the sizes add up to 4, dim 1 has 7", nil, v.split, v,
-        { 2, 2 })
-  fails("split: the sizes add up to 2, dim 1 has 7", nil, v.split, v, { 2 })
-  fails("split: piece 2 has the size -1", nil, v.split, v, { 8, -1 })
+        {2, 2})
+  fails("split: the sizes add up to 2, dim 1 has 7", nil, v.split, v, {2})
+  fails("split: piece 2 has the size -1", nil, v.split, v, {8, -1})
   fails("split: the sizes add up to 9223372036854775807, dim 1 has 7", nil,
-        v.split, v, { maxint, maxint, 9 })
+        v.split, v, {maxint, maxint, 9})
   fails("split: the tensor has no dimensions", nil, scalar.split, scalar, 1)
 end
 
 do -- cat
-  local b = nacre.tensor { { 1, 2 }, { 3, 4 } }
-  local c = nacre.tensor { { 5 }, { 6 } }
-  is(nacre.cat { b, b }, "{{1,2},{3,4},{1,2},{3,4}}")
-  is(nacre.cat({ b, c, b:t() }, 2), "{{1,2,5,1,3},{3,4,6,2,4}}")
-  is(nacre.cat({ b, c }, -1), "{{1,2,5},{3,4,6}}")
+  local b = nacre.tensor {{1, 2}, {3, 4}}
+  local c = nacre.tensor {{5}, {6}}
+  is(nacre.cat {b, b}, "{{1,2},{3,4},{1,2},{3,4}}")
+  is(nacre.cat({b, c, b:t()}, 2), "{{1,2,5,1,3},{3,4,6,2,4}}")
+  is(nacre.cat({b, c}, -1), "{{1,2,5},{3,4,6}}")
   is(b[1] .. b[2], "{1,2,3,4}")
-  is(nacre.cat { b }, "{{1,2},{3,4}}")
-  assert(not shares(b, nacre.cat { b }))
-  shape(nacre.cat { empty, nacre.zeros(2, 3) }, 2, 3)
-  shape(nacre.cat { empty, empty }, 0, 3)
-  is(nacre.cat { nacre.zeros(0), b, nacre.zeros(0) }, "{{1.0,2.0},{3.0,4.0}}")
-  shape(nacre.cat { nacre.zeros(0), nacre.zeros(0) }, 0)
-  shape(nacre.cat { nacre.zeros(0), eight }, 1, 2, 1, 2, 1, 2, 1, 2)
-  is(nacre.cat { nacre.ones(2):expand(3, 2), nacre.zeros(1, 2) },
+  is(nacre.cat {b}, "{{1,2},{3,4}}")
+  assert(not shares(b, nacre.cat {b}))
+  shape(nacre.cat {empty, nacre.zeros(2, 3)}, 2, 3)
+  shape(nacre.cat {empty, empty}, 0, 3)
+  is(nacre.cat {nacre.zeros(0), b, nacre.zeros(0)}, "{{1.0,2.0},{3.0,4.0}}")
+  shape(nacre.cat {nacre.zeros(0), nacre.zeros(0)}, 0)
+  shape(nacre.cat {nacre.zeros(0), eight}, 1, 2, 1, 2, 1, 2, 1, 2)
+  is(nacre.cat {nacre.ones(2):expand(3, 2), nacre.zeros(1, 2)},
      "{{1.0,1.0},{1.0,1.0},{1.0,1.0},{0.0,0.0}}")
   local e = fails("cat: tensor 2 differs from tensor 1 in dim 2: 3 and 4 "
                   .. "(only dim 1 may differ)", nil, nacre.cat,
-                  { a, nacre.ones(5, 3) }, 1)
+                  {a, nacre.ones(5, 3)}, 1)
   assert(e.args[1].role == "[1]" and e.args[2].role == "[2]" and
          text(e.args[2].shape) == "{5,3}" and rawequal(e.args[1].tensor, a))
   fails("cat: tensor 3 differs from tensor 2 in dim 1", nil, nacre.cat,
-        { nacre.zeros(0), a, b }, 2)
+        {nacre.zeros(0), a, b}, 2)
   fails("cat: tensor 2 has 1 dimension, tensor 1 has 2", nil, nacre.cat,
-        { a, a[1] })
+        {a, a[1]})
   e = fails("cat: tensor 2 has no dimensions",
-            "nacre.stack joins such tensors", nacre.cat, { a, scalar })
+            "nacre.stack joins such tensors", nacre.cat, {a, scalar})
   assert(#e.args == 1 and e.args[1].role == "[2]")
   fails("cat: no tensors are given", nil, nacre.cat, {})
   fails("cat: dim 3 is outside a tensor of 2 dimensions", nil, nacre.cat,
-        { a }, 3)
-  fails("cat: dim 0", nil, nacre.cat, { a }, 0)
+        {a}, 3)
+  fails("cat: dim 0", nil, nacre.cat, {a}, 0)
   local huge = nacre.zeros(1):expand(1 << 58)
   local many = {}
   for i = 1, 40 do many[i] = huge end
   fails("needs", nil, nacre.cat, many)
   for _, x in ipairs(dtypes) do
     for _, y in ipairs(dtypes) do
-      local tx = nacre.ones(2, { dtype = x })
-      local ty = nacre.zeros(1, { dtype = y })
+      local tx = nacre.ones(2, {dtype = x})
+      local ty = nacre.zeros(1, {dtype = y})
       local z = tx .. ty
       assert(z.dtype == (tx + ty).dtype or x == "bool" and y == "bool")
       assert(z:sum():item() == 2, x .. y)
@@ -456,32 +456,32 @@ do -- cat
 end
 
 do -- stack
-  local b = nacre.tensor { 1, 2, 3 }
-  is(nacre.stack { b, b + 3 }, "{{1,2,3},{4,5,6}}")
-  is(nacre.stack({ b, b + 3 }, 2), "{{1,4},{2,5},{3,6}}")
-  is(nacre.stack({ b, b + 3 }, -1), "{{1,4},{2,5},{3,6}}")
-  is(nacre.stack({ b, b + 3 }, -2), "{{1,2,3},{4,5,6}}")
-  is(nacre.stack { scalar, scalar }, "{5,5}")
-  is(nacre.stack { b, b:to "float64" }, "{{1.0,2.0,3.0},{1.0,2.0,3.0}}")
-  shape(nacre.stack { empty, empty }, 2, 0, 3)
+  local b = nacre.tensor {1, 2, 3}
+  is(nacre.stack {b, b + 3}, "{{1,2,3},{4,5,6}}")
+  is(nacre.stack({b, b + 3}, 2), "{{1,4},{2,5},{3,6}}")
+  is(nacre.stack({b, b + 3}, -1), "{{1,4},{2,5},{3,6}}")
+  is(nacre.stack({b, b + 3}, -2), "{{1,2,3},{4,5,6}}")
+  is(nacre.stack {scalar, scalar}, "{5,5}")
+  is(nacre.stack {b, b:to "float64"}, "{{1.0,2.0,3.0},{1.0,2.0,3.0}}")
+  shape(nacre.stack {empty, empty}, 2, 0, 3)
   local e = fails("stack: tensor 3 is [3x3], tensor 1 is [3x4]", nil,
-                  nacre.stack, { a, a, nacre.ones(3, 3) })
+                  nacre.stack, {a, a, nacre.ones(3, 3)})
   assert(e.args[2].role == "[3]")
   fails("stack: tensor 2 is [], tensor 1 is [3]", nil, nacre.stack,
-        { b, scalar })
-  fails("stack: dim 3 is outside", nil, nacre.stack, { b }, 3)
+        {b, scalar})
+  fails("stack: dim 3 is outside", nil, nacre.stack, {b}, 3)
   fails("stack: no tensors are given", nil, nacre.stack, {})
-  fails("stack: 9 dimensions, the most is 8", nil, nacre.stack, { eight })
+  fails("stack: 9 dimensions, the most is 8", nil, nacre.stack, {eight})
 end
 
 do -- tile
-  local b = nacre.tensor { { 1, 2 }, { 3, 4 } }
+  local b = nacre.tensor {{1, 2}, {3, 4}}
   is(b:tile(2), "{{1,2,1,2},{3,4,3,4}}")
   is(b:tile(2, 1), "{{1,2},{3,4},{1,2},{3,4}}")
   is(b:tile(2, 3), "{{1,2,1,2,1,2},{3,4,3,4,3,4},{1,2,1,2,1,2},{3,4,3,4,3,4}}")
-  is(b:tile { 2, 1, 1 }, "{{{1,2},{3,4}},{{1,2},{3,4}}}")
+  is(b:tile {2, 1, 1}, "{{{1,2},{3,4}},{{1,2},{3,4}}}")
   is(b:t():tile(1, 2), "{{1,3,1,3},{2,4,2,4}}")
-  is(nacre.tensor { 7 }:tile(5), "{7,7,7,7,7}")
+  is(nacre.tensor {7}:tile(5), "{7,7,7,7,7}")
   is(scalar:tile(2, 2), "{{5,5},{5,5}}")
   is(scalar:tile {}, "5")
   shape(b:tile(0, 2), 0, 4)
@@ -493,7 +493,7 @@ do -- tile
   fails("needs", nil, b.tile, b, 1 << 40, 1 << 40)
   fails("needs", nil, b.tile, b, maxint, maxint)
   for _, dtype in ipairs(dtypes) do
-    local t = nacre.tensor { { 1, 0, 1 } }:to(dtype):tile(3, 2)
+    local t = nacre.tensor {{1, 0, 1}}:to(dtype):tile(3, 2)
     shape(t, 3, 6)
     assert(t.dtype == dtype and t:sum():item() == 12)
   end
@@ -522,16 +522,16 @@ do -- every integer argument, with every odd number: an error or a result
     function(i) return b:expand(i, 2, 3) end,
     function(i) return b:flatten(i, -1) end,
     function(i) return b:flatten(1, i) end,
-    function(i) return b:unflatten(i, { 1 }) end,
-    function(i) return b:unflatten(1, { i, i }) end,
+    function(i) return b:unflatten(i, {1}) end,
+    function(i) return b:unflatten(1, {i, i}) end,
     function(i) return b:diagonal(i) end,
     function(i) return b:diagonal(0, i, i) end,
     function(i) return b:unbind(i) end, function(i) return b:chunk(i) end,
     function(i) return b:chunk(2, i) end, function(i) return b:split(i) end,
-    function(i) return b:split { i, i } end,
+    function(i) return b:split {i, i} end,
     function(i) return b:split(1, i) end,
-    function(i) return nacre.cat({ b, b }, i) end,
-    function(i) return nacre.stack({ b, b }, i) end,
+    function(i) return nacre.cat({b, b}, i) end,
+    function(i) return nacre.stack({b, b}, i) end,
   }
   for k, f in ipairs(calls) do
     for _, i in ipairs(odd) do
@@ -550,7 +550,7 @@ do -- views in chains write through, and outlive what they show
   collectgarbage()
   is(v:nonzero(), "{{2,2}}")
   for _, dtype in ipairs(dtypes) do
-    local t = nacre.zeros(3, 3, { dtype = dtype })
+    local t = nacre.zeros(3, 3, {dtype = dtype})
     t:t():narrow(1, 2, 1):fill_(1)
     assert(t.dtype == dtype and t:sum():item() == 3)
     is(t:ne(0):nonzero(), "{{1,2},{2,2},{3,2}}")
@@ -558,10 +558,10 @@ do -- views in chains write through, and outlive what they show
 end
 
 do -- nonzero
-  is(nacre.tensor { 0, 3, 0, -1 }:nonzero(), "{{2},{4}}")
-  is(nacre.tensor { { true, false }, { true, true } }:nonzero(),
+  is(nacre.tensor {0, 3, 0, -1}:nonzero(), "{{2},{4}}")
+  is(nacre.tensor {{true, false}, {true, true}}:nonzero(),
      "{{1,1},{2,1},{2,2}}")
-  is(nacre.tensor { 0.0, 0 / 0, -0.0, 1e-45 }:nonzero(), "{{2},{4}}")
+  is(nacre.tensor {0.0, 0 / 0, -0.0, 1e-45}:nonzero(), "{{2},{4}}")
   shape(nacre.tensor(3):nonzero(), 1, 0)
   shape(nacre.tensor(0):nonzero(), 0, 0)
   shape(nacre.zeros(0, 3):nonzero(), 0, 2)

@@ -7,8 +7,8 @@
 
 local S = {}
 
-local STEP = { float16 = 2.0 ^ -10, bfloat16 = 2.0 ^ -7, float32 = 2.0 ^ -23,
-               float64 = 2.0 ^ -52 }
+local STEP = {float16 = 2.0 ^ -10, bfloat16 = 2.0 ^ -7, float32 = 2.0 ^ -23,
+              float64 = 2.0 ^ -52}
 local NEAR, ROUNDED = 16, 64  -- steps of an element, and of the largest
 local LOOKED = 1 << 20        -- elements that are looked at, at most
 local SUMMED = 128            -- elements that may add another ROUNDED steps
@@ -27,7 +27,7 @@ function S.scale(tensors)
     step = math.max(step, STEP[t.dtype] or 0)
     most = math.max(most, largest(t:detach():to("cpu", "float64")))
   end
-  return { most = most, terms = 1 + n // SUMMED, step = step }
+  return {most = most, terms = 1 + n // SUMMED, step = step}
 end
 
 local function text(v)
@@ -35,7 +35,7 @@ local function text(v)
 end
 
 local function first(want, got, bad)
-  local at = bad:reshape(-1):nonzero()[{ 1, 1 }]
+  local at = bad:reshape(-1):nonzero()[{1, 1}]
   return ("%s, not %s, at %d of %d"):format(
     got:reshape(-1)[at], want:reshape(-1)[at], at, want:numel())
 end

@@ -25,9 +25,9 @@ local methods, device = nacre._methods, options.device
 local function backward(v)
   if nacre.is_tensor(v) then
     if v.requires_grad and v:is_floating_point() then
-      local w = nacre.arange(v:numel(), { dtype = v.dtype, device = v.device })
+      local w = nacre.arange(v:numel(), {dtype = v.dtype, device = v.device})
       local sum = (v * (w % 7 + 1):reshape(v:size())):sum()
-      sum:backward { retain_graph = true }
+      sum:backward {retain_graph = true}
     end
   elseif type(v) == "table" then
     for _, x in ipairs(v) do backward(x) end
@@ -57,15 +57,15 @@ end
 local function outcome(call, plan, where, like, default)
   nacre.set_default_device(where)
   local made, args, given, leaves = pcall(V.arguments, call, plan, where)
-  if not made then return { unmade = true } end   -- sizes near the limit
+  if not made then return {unmade = true} end   -- sizes near the limit
   if #given > 0 then nacre.set_default_device(default or where) end
   local out = like and V.memory(like, plan, where)
   local f = formed(call, plan, args, out)
   nacre.manual_seed(7)
   local results = table.pack(pcall(f, table.unpack(args, 1, args.n)))
   local synced, late = pcall(nacre.synchronize)
-  local y = { given = given, out = out, ok = results[1] and synced,
-              grads = {} }
+  local y = {given = given, out = out, ok = results[1] and synced,
+             grads = {}}
   if not y.ok then
     y.why = results[1] and late or results[2]
   else
@@ -114,24 +114,24 @@ end
 
 -- ---- the walk
 
-local counts = { calls = 0, errors = 0, failed = 0, excused = 0 }
+local counts = {calls = 0, errors = 0, failed = 0, excused = 0}
 
 -- Differences that have a reason: a pattern of the call, one of the difference.
 local known = {
   -- a zero of the padding times an infinite weight is left out on one side
-  { "conv", "nan" },
+  {"conv", "nan"},
   -- what else is wrong is found before what the device finds in elements
-  { "", "not: index %-?%d" },
-  { "", "not: integer division by zero" },
-  { "", "not: a probability is not" },
+  {"", "not: index %-?%d"},
+  {"", "not: integer division by zero"},
+  {"", "not: a probability is not"},
   -- powers of float32 are added up in float32 there: too large, too small
-  { "norm", "inf, not" }, { "norm", "0.0, not .*e%-" },
+  {"norm", "inf, not"}, {"norm", "0.0, not .*e%-"},
   -- the mean of an infinity, and a deviation from it
-  { "norm", "nan" }, { "norm", "0.0, not %-?0.0" },
+  {"norm", "nan"}, {"norm", "0.0, not %-?0.0"},
   -- a device has less memory
-  { "", "needs [%d.]+ [GTP]iB" },
+  {"", "needs [%d.]+ [GTP]iB"},
   -- of rows that are the same
-  { "pinv", "gradient" },
+  {"pinv", "gradient"},
 }
 
 local function excused(call, why)
@@ -216,7 +216,7 @@ local function complete(calls)
   end
 end
 
-local tests = { "grad_public", "grad_families" }
+local tests = {"grad_public", "grad_families"}
 for name in options.with:gmatch "[%w_/]+" do tests[#tests + 1] = name end
 local calls = record(tests, tonumber(options.kinds))
 complete(calls)

@@ -19,28 +19,28 @@ local V = dofile(here .. "variants.lua")
 local same = dofile(here .. "compare.lua")
 local cuda, device = nacre.cuda, "cuda:0"
 local MOST, POOL = 3000, 14   -- elements of a tensor, tensors around
-local ROUGH = { most = 1e4, terms = 1e4 }     -- of sums in float64
+local ROUGH = {most = 1e4, terms = 1e4}     -- of sums in float64
 
 -- ---- the tensors that a program starts with
 
 local starts = {}
-local function start(t) starts[#starts + 1] = { tensor = t } end
+local function start(t) starts[#starts + 1] = {tensor = t} end
 
 nacre.manual_seed(3)
-for _, dtype in ipairs { "float64", "float32", "int64" } do
-  for _, size in ipairs { { 3 }, { 2, 3 }, { 3, 3 }, { 2, 3, 4 } } do
+for _, dtype in ipairs {"float64", "float32", "int64"} do
+  for _, size in ipairs {{3}, {2, 3}, {3, 3}, {2, 3, 4}} do
     start(nacre.randn(size):mul(4):round():to(dtype))
   end
 end
-start(nacre.randint(1, 3, { 2, 3 }))
-start(nacre.tensor { { true, false, true }, { false, false, true } })
-start(nacre.tensor { true, true, false })
+start(nacre.randint(1, 3, {2, 3}))
+start(nacre.tensor {{true, false, true}, {false, false, true}})
+start(nacre.tensor {true, true, false})
 
 -- Those of a program: with gradients of float64 only.
 local function pool(program, where)
-  local plan = { values = "asis", more = "asis", layout = "any", form = "call",
-                 seed = program.seed, grad = program.grad }
-  local call, list = { n = 0 }, {}
+  local plan = {values = "asis", more = "asis", layout = "any", form = "call",
+                seed = program.seed, grad = program.grad}
+  local call, list = {n = 0}, {}
   for _, v in ipairs(starts) do
     if not program.grad or v.tensor.dtype ~= "float32" then
       call.n = call.n + 1
@@ -93,8 +93,8 @@ local function draw(calls, list)
       any = any or from[v]
     end
     if any then
-      return { call = call, from = from, place = math.random(POOL),
-               stream = math.random(2) }
+      return {call = call, from = from, place = math.random(POOL),
+              stream = math.random(2)}
     end
   end
 end
@@ -234,7 +234,7 @@ local function gradients(list, leaves)
   local sum
   for _, t in ipairs(list) do
     if t.dtype == "float64" and t.requires_grad then
-      local w = nacre.arange(t:numel(), { dtype = t.dtype }) % 7 + 1
+      local w = nacre.arange(t:numel(), {dtype = t.dtype}) % 7 + 1
       local part = (t * w:reshape(t:size())):sum()
       sum = sum and sum + part or part
     end
@@ -259,12 +259,12 @@ end
 
 local function run(calls, number)
   math.randomseed(tonumber(options.seed), number)
-  local program = { seed = math.random(1 << 40), grad = number % 4 == 0 }
+  local program = {seed = math.random(1 << 40), grad = number % 4 == 0}
   local ours, leaves = write(calls, program, math.random(
     5, tonumber(options.steps)))
   if not ours then return leaves, program end
   nacre.set_default_device(device)
-  local streams = { cuda.Stream(), cuda.Stream() }
+  local streams = {cuda.Stream(), cuda.Stream()}
   local theirs, others = replay(program, device, streams)
   nacre.synchronize()
   local why = compare(ours, theirs)
@@ -280,7 +280,7 @@ local function run(calls, number)
   return why, program
 end
 
-local tests = { "grad_public", "grad_families" }
+local tests = {"grad_public", "grad_families"}
 for name in options.with:gmatch "[%w_/]+" do tests[#tests + 1] = name end
 local calls, failed, steps = {}, 0, 0
 for _, call in ipairs(record(tests, 1)) do

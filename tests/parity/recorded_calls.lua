@@ -10,7 +10,7 @@ local reference = require "nacre.reference"
 local play = dofile(here .. "../lib/play_example.lua")
 
 local LARGEST = 3000          -- elements that the arguments of a call have
-local PAGES = { files = true, images = true, session = true, cuda = true }
+local PAGES = {files = true, images = true, session = true, cuda = true}
 local OPERATORS = {
   "add", "sub", "mul", "div", "mod", "pow", "idiv", "unm", "band", "bor",
   "bxor", "bnot", "shl", "shr", "concat", "index", "newindex", "call", "len",
@@ -34,7 +34,7 @@ local function copytensor(v, call)
   local n = v:numel()
   call.elements = call.elements + n
   if call.elements > LARGEST or v.device ~= "cpu" then return nil end
-  made = { tensor = v:detach():clone():contiguous(), grad = v.requires_grad }
+  made = {tensor = v:detach():clone():contiguous(), grad = v.requires_grad}
   call.tensors[v] = made
   call.tensors[#call.tensors + 1] = made
   call.kind[#call.kind + 1] = v.dtype .. math.min(v:dim(), 3) ..
@@ -52,7 +52,7 @@ local function copytable(v, call)
   end
   local meta = getmetatable(v)
   return (meta == nil or meta == debug.getregistry()["nacre.list"]) and
-         { list = made } or nil
+         {list = made} or nil
 end
 
 function copy(v, call)
@@ -64,12 +64,12 @@ function copy(v, call)
     return nil
   end
   call.kind[#call.kind + 1] = t == "string" and v or math.type(v) or t
-  return { value = v }
+  return {value = v}
 end
 
 local function record(name, f, n, ...)
-  local call = { name = name, f = f, n = n, tensors = {}, elements = 0,
-                 kind = { name, n } }
+  local call = {name = name, f = f, n = n, tensors = {}, elements = 0,
+                kind = {name, n}}
   for i = 1, n do
     local v = select(i, ...)
     call[i] = copy(v, call)
@@ -120,7 +120,7 @@ end
 local undo
 
 local function put(t, key, f)
-  undo[#undo + 1] = { t, key, rawget(t, key) }
+  undo[#undo + 1] = {t, key, rawget(t, key)}
   rawset(t, key, f)
 end
 
@@ -193,7 +193,7 @@ end
 -- of a kind.
 return function(names, limit)
   list, seen, count, most = {}, {}, {}, limit or 1
-  arg = { [0] = here }
+  arg = {[0] = here}
   during(examples)
   for _, name in ipairs(names) do during(script, name) end
   return list

@@ -7,8 +7,8 @@
 
 local V = {}
 
-V.dtypes = { "bool", "uint8", "int8", "int16", "int32", "int64",
-             "float16", "bfloat16", "float32", "float64" }
+V.dtypes = {"bool", "uint8", "int8", "int16", "int32", "int64",
+            "float16", "bfloat16", "float32", "float64"}
 local MOST = 20000            -- elements of a tensor that is made larger
 
 -- ---- the elements: a dense tensor of the CPU gives another
@@ -18,7 +18,7 @@ local change = {}
 function change.asis(c) return c end
 
 function change.big(c)
-  local times = ({ 701, 23, 8, 4, 3 })[c:dim()] or 1
+  local times = ({701, 23, 8, 4, 3})[c:dim()] or 1
   if c:dim() == 0 or c:numel() * times ^ c:dim() > MOST then return c end
   local each = {}
   for d = 1, c:dim() do each[d] = times end
@@ -35,14 +35,14 @@ function change.one(c)
 end
 
 function change.scalar(c)
-  return c:numel() > 0 and c:reshape(-1)[{ { 1, 1 } }]:reshape({}) or c
+  return c:numel() > 0 and c:reshape(-1)[{{1, 1}}]:reshape({}) or c
 end
 
 -- Some numbers are those that are none, or limits.
 function change.special(c)
   local list = c:is_floating_point() and
-    { 0 / 0, math.huge, -math.huge, -0.0, 0.0, 1e-40 } or
-    { 0, 1, c.dtype == "uint8" and 255 or -1 }
+    {0 / 0, math.huge, -math.huge, -0.0, 0.0, 1e-40} or
+    {0, 1, c.dtype == "uint8" and 255 or -1}
   if c.dtype == "bool" or c:numel() == 0 then return c end
   local flat = c:reshape(-1):clone()
   for _ = 1, math.random(3) do
@@ -52,7 +52,7 @@ function change.special(c)
 end
 
 -- Numbers that are no positions, where integers are some.
-local wrong = { 0, 99, -99, -1, 2, 7 }
+local wrong = {0, 99, -99, -1, 2, 7}
 
 function change.bounds(c)
   if c.dtype ~= "int64" and c.dtype ~= "int32" or c:numel() == 0 then
@@ -94,15 +94,15 @@ end
 
 -- Not where 16 bytes begin.
 function lay.offset(t)
-  local memory = nacre.zeros(t:numel() + 1, { dtype = t.dtype,
-                                              device = t.device })
+  local memory = nacre.zeros(t:numel() + 1, {dtype = t.dtype,
+                                             device = t.device})
   local part = memory:narrow(1, 2, t:numel()):view(t:size())
   return part:copy_(t)
 end
 
 function lay.stepped(t)
   if t:dim() == 8 then return t end
-  local memory = nacre.stack({ t, t }, -1)
+  local memory = nacre.stack({t, t}, -1)
   return memory:select(-1, 2)
 end
 
@@ -111,7 +111,7 @@ function lay.rows(t)
   if t:dim() < 2 or t:numel() == 0 then return lay.offset(t) end
   local size = t:size()
   local memory = nacre.zeros(size[1], t:numel() // math.max(size[1], 1) + 3,
-                             { dtype = t.dtype, device = t.device })
+                             {dtype = t.dtype, device = t.device})
   local d = memory:narrow(2, 2, t:numel() // math.max(size[1], 1))
   return d:unflatten(2, table.move(size, 2, #size, 1, {})):copy_(t)
 end
@@ -137,29 +137,29 @@ end
 
 -- How a call is made again. The plain one is as it was recorded.
 function V.plain(grad)
-  return { values = "asis", more = "asis", layout = "dense", form = "call",
-           apart = true, grad = grad, seed = 1 }
+  return {values = "asis", more = "asis", layout = "dense", form = "call",
+          apart = true, grad = grad, seed = 1}
 end
 
 function V.plan()
-  local plan = { values = pick(changes, 0.7) or "asis",
-                 more = pick(changes, 0.2) or "asis",
-                 some = math.random() < 0.2,
-                 layout = pick(layouts, 0.5) or "any",
-                 form = pick({ "call", "into", "out" }, 0.4) or "call",
-                 grad = math.random() < 0.4, seed = math.random(1 << 40),
-                 apart = math.random() < 0.2 }
-  plan.dtype = pick(V.dtypes, 0.3) or pick({ "any" }, 0.05)
+  local plan = {values = pick(changes, 0.7) or "asis",
+                more = pick(changes, 0.2) or "asis",
+                some = math.random() < 0.2,
+                layout = pick(layouts, 0.5) or "any",
+                form = pick({"call", "into", "out"}, 0.4) or "call",
+                grad = math.random() < 0.4, seed = math.random(1 << 40),
+                apart = math.random() < 0.2}
+  plan.dtype = pick(V.dtypes, 0.3) or pick({"any"}, 0.05)
   return plan
 end
 
 function V.describe(plan)
-  return table.concat({ plan.values, plan.more,
-                        plan.some and "some" or "all", plan.layout, plan.form,
-                        plan.dtype or "its dtype",
-                        plan.grad and "grad" or "no grad",
-                        plan.apart and "apart from the default device" or
-                        "on the default device" }, ", ")
+  return table.concat({plan.values, plan.more,
+                       plan.some and "some" or "all", plan.layout, plan.form,
+                       plan.dtype or "its dtype",
+                       plan.grad and "grad" or "no grad",
+                       plan.apart and "apart from the default device" or
+                       "on the default device"}, ", ")
 end
 
 -- ---- arguments
@@ -226,11 +226,11 @@ end
 -- them that were made, and those that get gradients. `made' has tensors that
 -- are there already, by what was recorded.
 function V.arguments(call, plan, device, made)
-  local world = { plan = plan, device = device, made = made or {}, given = {},
-                  leaves = {} }
+  local world = {plan = plan, device = device, made = made or {}, given = {},
+                 leaves = {}}
   for i = 1, call.n do world.floats = world.floats or anyfloats(call[i]) end
   math.randomseed(plan.seed)
-  local args = { n = call.n }
+  local args = {n = call.n}
   for i = 1, call.n do args[i] = value(call[i], world) end
   return args, world.given, world.leaves
 end
@@ -259,7 +259,7 @@ function V.memory(t, plan, device)
   math.randomseed(plan.seed + 1)
   local name = layouts[math.random(#layouts)]
   if name == "expanded" then name = "dense" end
-  return lay[name](nacre.zeros(t:size(), { dtype = t.dtype, device = device }))
+  return lay[name](nacre.zeros(t:size(), {dtype = t.dtype, device = device}))
 end
 
 return V

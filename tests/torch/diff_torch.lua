@@ -20,7 +20,7 @@ end
 
 local function save(name, t)
   if t.dtype == "bfloat16" then t = t:to("float32") end
-  nacre.save(("%s/%s.npy"):format(folder, name), t, { atomic = false })
+  nacre.save(("%s/%s.npy"):format(folder, name), t, {atomic = false})
 end
 
 -- A loss that tells elements apart: their sum, weighted.
@@ -28,7 +28,7 @@ local function loss(results)
   local sum
   for _, y in ipairs(results) do
     if y.dtype:find("float") and y.requires_grad then
-      local w = nacre.arange(y:numel(), { dtype = y.dtype }):reshape(y:size())
+      local w = nacre.arange(y:numel(), {dtype = y.dtype}):reshape(y:size())
       local part = (y * (w % 7 + 1)):sum()
       sum = sum and sum + part or part
     end
@@ -45,7 +45,7 @@ local function run(i, case)
       given[k] = given[k]:detach():requires_grad_()
     end
   end
-  local results = { case.f(table.unpack(given)) }
+  local results = {case.f(table.unpack(given))}
   if type(results[1]) == "table" and not nacre.is_tensor(results[1]) then
     results = results[1]
   end

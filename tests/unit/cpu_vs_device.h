@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cpu_vs_device.h - tensors that are alike on the CPU and on the device, of random
+** cpu_vs_device.h - tensors equal on the CPU and on the device, of random
 ** shapes, layouts and types, for tests that compare the two.
 */
 #ifndef cpu_vs_device_h
@@ -155,25 +155,25 @@ enum { GET, PUT, FOLD };      /* gather, scatter, accumulate */
 
 /* Where the positions `given' lie along dim of x: on the device, on both. */
 static inline void deviceplaces(Twin offset, Twin given, Twin x, int dim) {
-  const ResolveIndexCall p = { .given = given.gpu, .offset = offset.gpu, .of = x.gpu,
-                     .size = x.gpu->size[dim], .step = x.gpu->step[dim],
-                     .shown = dim };
+  const ResolveIndexCall p = { .given = given.gpu, .offset = offset.gpu,
+                               .of = x.gpu, .size = x.gpu->size[dim],
+                               .step = x.gpu->step[dim], .shown = dim };
   ok(d->resolve_index(d, &p));
 }
 
 static inline Twin places(Twin given, Twin x, int dim) {
   Twin offset = blank(DT_i64, given.cpu->nd, given.cpu->size);
-  const ResolveIndexCall p = { .given = given.cpu, .offset = offset.cpu, .of = x.cpu,
-                     .size = x.cpu->size[dim], .step = x.cpu->step[dim],
-                     .shown = dim };
+  const ResolveIndexCall p = { .given = given.cpu, .offset = offset.cpu,
+                               .of = x.cpu, .size = x.cpu->size[dim],
+                               .step = x.cpu->step[dim], .shown = dim };
   ok(nc_cpu.resolve_index(&nc_cpu, &p));
   deviceplaces(offset, given, x, dim);
   return offset;
 }
 
 static inline int pick(int how, const Device *on, const IndexCall *g) {
-  return how == GET ? on->index_read(on, g) : how == PUT ? on->index_write(on, g)
-                                                     : on->index_accumulate(on, g);
+  if (how == GET) return on->index_read(on, g);
+  return how == PUT ? on->index_write(on, g) : on->index_accumulate(on, g);
 }
 
 /* The same on both devices. */

@@ -14,7 +14,8 @@
 #include "cuda/pointwise/pointwise.h"
 #include "core/pointwise/scalar.h"
 
-#include "tests/unit/cuda_fixture.h"       /* last: its `d` is a name of theirs, too */
+/* last: its `d` is a name of theirs, too */
+#include "tests/unit/cuda_fixture.h"
 #undef nc_fail                /* the core's again */
 #undef nc_dtypesize
 

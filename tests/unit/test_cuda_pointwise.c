@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** test_cuda_pointwise.c - every elementwise row on a CUDA device against the CPU,
-** for random types, shapes, steps and addresses; copies likewise, and how
+** test_cuda_pointwise.c - every pointwise operation on a CUDA device against the
+** CPU, for random types, shapes, steps and addresses; copies likewise, and how
 ** large loops are cut.
 */
 #include "tests/unit/random_loops.h"

@@ -2,8 +2,8 @@
 /*
 ** test_plugin.c - why there is no CUDA device, in one clear error each; and
 ** that a plug-in is opened where there is one.  What was found holds until
-** the process ends, so each case has its own.  The arguments: a library that is no
-** plug-in, and the emulated plug-in if it was built.
+** the process ends, so each case has its own.  The arguments: a library that is
+** no plug-in, and the emulated plug-in if it was built.
 */
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>

@@ -17,7 +17,7 @@ end
 
 -- Where the diagonal of the matrices is that values like w make.
 local function onediagonal(w)
-  return nacre.eye(w:size(-1), { dtype = "bool", device = w.device })
+  return nacre.eye(w:size(-1), {dtype = "bool", device = w.device})
 end
 
 -- ---- QR
@@ -49,7 +49,7 @@ local QR = Function {
     local g = T(trisolve(X, T(Q:matmul(s)), true))
     local size = g:size()
     size[#size] = n - m
-    return nacre.cat({ g, nacre.zeros(size, like(g)) }, -1) + Q:matmul(gR)
+    return nacre.cat({g, nacre.zeros(size, like(g))}, -1) + Q:matmul(gR)
   end,
 }
 
@@ -229,7 +229,7 @@ function(A)
   return svdvals(A)
 end)
 
-local epsilon = { float32 = 2.0^-23, float64 = 2.0^-52 }
+local epsilon = {float32 = 2.0^-23, float64 = 2.0^-52}
 
 -- Singular values below it count as 0.
 local function cutoff(A, S, atol, rtol)
@@ -319,7 +319,7 @@ function(A, B, rcond)
          nil, "A", A, "B", B)
   end
   local X, rank, S = leastsquares(A, B, rcond)
-  local residuals = nacre.zeros({ 0 }, like(A))
+  local residuals = nacre.zeros({0}, like(A))
   if A:size(-2) > A:size(-1) and rank:eq(A:size(-1)):all():item() then
     residuals = (A:matmul(X) - B):pow(2):sum(-2)
   end

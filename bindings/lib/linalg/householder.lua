@@ -44,7 +44,7 @@ end
 
 local function differentiated(...)
   if not nacre.is_grad_enabled() then return false end
-  for _, x in ipairs { ... } do
+  for _, x in ipairs {...} do
     if x.requires_grad then return true end
   end
 end

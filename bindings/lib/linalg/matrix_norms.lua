@@ -34,7 +34,7 @@ define("vector_norm",
        function(...) return vectornorm("vector_norm", ...) end)
 
 local inf = math.huge
-local sums = { [1] = 1, [-1] = 1, [inf] = 2, [-inf] = 2 }
+local sums = {[1] = 1, [-1] = 1, [inf] = 2, [-inf] = 2}
 
 local function matrixnorm(op, A, ord, dim, keepdim, dtype)
   real(op, A)
@@ -43,7 +43,7 @@ local function matrixnorm(op, A, ord, dim, keepdim, dtype)
                    :format(A:dim(), A:dim() == 1 and "" or "s"), nil, "A", A)
   end
   if dtype then A = A:to(dtype) end
-  dim = dim or { -2, -1 }
+  dim = dim or {-2, -1}
   if type(dim) ~= "table" or
       #dim ~= 2 then fail(name(op), "dim must be two dimensions") end
   dim = all.dimsof(name(op), A, dim)
@@ -54,9 +54,9 @@ local function matrixnorm(op, A, ord, dim, keepdim, dtype)
     y = A:abs():sum(first, true)
     y = ord > 0 and y:amax(second, true) or y:amin(second, true)
   elseif ord == 2 or ord == -2 or ord == "nuc" then
-    local S = svdvals(A:movedim(dim, { -2, -1 }))
+    local S = svdvals(A:movedim(dim, {-2, -1}))
     S = ord == "nuc" and S:sum(-1) or ord == 2 and S:amax(-1) or S:amin(-1)
-    y = S:unsqueeze(-1):unsqueeze(-1):movedim({ -2, -1 }, dim)
+    y = S:unsqueeze(-1):unsqueeze(-1):movedim({-2, -1}, dim)
   else
     fail(name(op), ("ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2, not %s")
                    :format(tostring(ord)))
@@ -125,7 +125,7 @@ function(x, p, dim, most)
   -- the norm of halves as float32, as it is squared
   local half = x.dtype == "float16" or x.dtype == "bfloat16"
   local dtype = half and "float32" or x.dtype
-  local norm = x:norm(p, others, true, { dtype = dtype })
+  local norm = x:norm(p, others, true, {dtype = dtype})
   local scale = nacre.where(norm:gt(most), most / (norm + 1e-7), 1.0)
   return x * scale:to(x.dtype)
 end)
@@ -153,9 +153,9 @@ define("matrix_power",
        function(A, n) return power(A, n) end)
 
 -- Scaling and squaring with a Pade approximant of order 13 (Higham 2005).
-local pade = { 64764752532480000.0, 32382376266240000.0, 7771770303897600.0,
+local pade = {64764752532480000.0, 32382376266240000.0, 7771770303897600.0,
   1187353796428800.0, 129060195264000.0, 10559470521600.0, 670442572800.0,
-  33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0 }
+  33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0}
 
 define("matrix_exp", "A:tensor", "exponential of a square matrix",
 function(A)

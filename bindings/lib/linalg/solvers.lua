@@ -59,8 +59,8 @@ local function head(A, n)             -- the sizes but for the last n
 end
 
 local function with(list, ...)
-  local out = { table.unpack(list) }
-  for _, v in ipairs { ... } do out[#out + 1] = v end
+  local out = {table.unpack(list)}
+  for _, v in ipairs {...} do out[#out + 1] = v end
   return out
 end
 
@@ -90,9 +90,9 @@ local function sametype(op, A, B)
 end
 
 -- Options of what goes with A: the default device may be another one.
-local function like(A) return { dtype = A.dtype, device = A.device } end
+local function like(A) return {dtype = A.dtype, device = A.device} end
 local function counted(n, x, dtype)   -- 1 to n, where x is
-  return nacre.range(1, n, { dtype = dtype, device = x.device })
+  return nacre.range(1, n, {dtype = dtype, device = x.device})
 end
 
 local function eye(A, n)
@@ -315,7 +315,7 @@ end
 local function permuted(pivots, m, A)
   local size = with(head(pivots, 1), m)
   local rows = pivots:numel() == 0 and counted(m, A):expand(size) or
-               nacre.tensor(permutation(pivots, m), { device = A.device })
+               nacre.tensor(permutation(pivots, m), {device = A.device})
                  :view(size)
   local P = rows:unsqueeze(-2):eq(counted(m, A):unsqueeze(-1))
   return P:to(A.dtype)
@@ -451,8 +451,8 @@ function(B, L, upper)
 end)
 
 -- What decompositions.lua and matrix_norms.lua are made of.
-all.matrix = { T = T, det = det, diag = diag, diagonal = diagonal, eye = eye,
+all.matrix = {T = T, det = det, diag = diag, diagonal = diagonal, eye = eye,
   head = head, inverse = inverse, isbad = isbad, like = like,
   matrices = matrices, name = name, sametype = sametype, slogdet = slogdet,
   solve = solve, square = square, triangle = triangle, trisolve = trisolve,
-  with = with }
+  with = with}

@@ -42,8 +42,8 @@ local function extended(t, dim, n)
   if n == 0 then return t end
   local size = t:size()
   size[dim] = n
-  return nacre.cat({ t, nacre.zeros(size, { dtype = t.dtype,
-                                            device = t.device }) }, dim)
+  return nacre.cat({t, nacre.zeros(size, {dtype = t.dtype,
+                                          device = t.device})}, dim)
 end
 
 -- ---- convolutions
@@ -94,18 +94,18 @@ end
 
 local function withbias(y, bias, nd)
   if not bias then return y end
-  local size = { -1 }
+  local size = {-1}
   for i = 1, nd do size[i + 1] = 1 end
   return y + bias:reshape(size)
 end
 
 local function plane(list, fill)          -- one dimension seen as two
-  return #list == 2 and list or { fill, list[1] }
+  return #list == 2 and list or {fill, list[1]}
 end
 
 local function geometry(stride, padding, dilation, size)
   local list = {}
-  for i, two in ipairs { stride, padding, dilation, size or { 1, 1 } } do
+  for i, two in ipairs {stride, padding, dilation, size or {1, 1}} do
     two = plane(two, i == 2 and 0 or 1)
     list[2 * i - 1], list[2 * i] = two[1], two[2]
   end
@@ -175,7 +175,7 @@ local function volume(x, w, bias, stride, padding, dilation, groups)
     local k = w:size(3)
     local reach = dilation[1] * (k - 1) + 1
     if padding[1] > 0 then
-      t = t:pad({ 0, 0, 0, 0, padding[1], padding[1] })
+      t = t:pad({0, 0, 0, 0, padding[1], padding[1]})
     end
     checkfit(op, t, 3, reach, 0)
     -- n x c x d x h x w x k, then n*d x c*k x h x w
@@ -183,8 +183,8 @@ local function volume(x, w, bias, stride, padding, dilation, groups)
     local n, d = t:size(1), t:size(3)
     t = t:permute(1, 3, 2, 6, 4, 5):reshape(n * d, -1, t:size(4), t:size(5))
     local y = convolution("conv3d", 2, t, w:reshape(w:size(1), -1, w:size(4),
-      w:size(5)), bias, { stride[2], stride[3] }, { padding[2], padding[3] },
-      { dilation[2], dilation[3] }, groups)
+      w:size(5)), bias, {stride[2], stride[3]}, {padding[2], padding[3]},
+      {dilation[2], dilation[3]}, groups)
     return y:reshape(n, d, y:size(2), y:size(3), y:size(4)):transpose(2, 3)
   end)
 end
@@ -200,12 +200,12 @@ local function volumesback(t, w, stride, padding, dilation, size, groups)
   local y = nacre._conv_input(
     t:transpose(2, 3):reshape(n * d, t:size(2), t:size(4), t:size(5)),
     w:reshape(w:size(1), w:size(2) * k, w:size(4), w:size(5)),
-    geometry({ stride[2], stride[3] }, { padding[2], padding[3] },
-             { dilation[2], dilation[3] }, { size[2], size[3] }), groups)
+    geometry({stride[2], stride[3]}, {padding[2], padding[3]},
+             {dilation[2], dilation[3]}, {size[2], size[3]}), groups)
   y = y:reshape(n, d, o, k, plane):permute(1, 3, 4, 2, 5)
-  return nacre._fold(y:reshape(n, o * k, d * plane), { size[1], plane },
-                     { k, 1 }, { dilation[1], 1 }, { padding[1], 0 },
-                     { stride[1], 1 })
+  return nacre._fold(y:reshape(n, o * k, d * plane), {size[1], plane},
+                     {k, 1}, {dilation[1], 1}, {padding[1], 0},
+                     {stride[1], 1})
          :reshape(n, o, size[1], size[2], size[3])
 end
 
@@ -298,7 +298,7 @@ function(x, size, k, dilation, padding, stride)
   stride = several(op, "stride", stride, 2, 1)
   local n, out, l = k[1] * k[2], {}, 1
   for i = 1, 2 do
-    for _, v in ipairs { size[i], k[i], dilation[i], padding[i], stride[i] } do
+    for _, v in ipairs {size[i], k[i], dilation[i], padding[i], stride[i]} do
       if v > 1 << 30 then fail(op, ("%d is too large"):format(v)) end
     end
     out[i] = (size[i] +
@@ -315,5 +315,5 @@ function(x, size, k, dilation, padding, stride)
   end)
 end)
 
-all.image = { several = several, batched = batched, extended = extended,
-              geometry = geometry, plane = plane }
+all.image = {several = several, batched = batched, extended = extended,
+             geometry = geometry, plane = plane}

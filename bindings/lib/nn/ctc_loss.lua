@@ -13,7 +13,7 @@ local op, NEVER = "ctc_loss", -1e30
 -- v, a tensor or a list of integers or one of them, as a list of n.
 local function lengths(name, v, n, least, most)
   if nacre.is_tensor(v) then v = v:reshape(-1):totable() end
-  if type(v) == "number" then v = { v } end
+  if type(v) == "number" then v = {v} end
   if type(v) ~= "table" or #v ~= n then
     fail(op, ("%s must be %d integer%s, one for each sequence")
              :format(name, n, n == 1 and "" or "s"))
@@ -81,15 +81,15 @@ local function arrivals(e, over, steps)
   local T, width = e:size(1), e:size(3)
   local first = {}
   for s = 1, width do first[s] = s < 3 and 0 or NEVER end
-  local like = { dtype = e.dtype, device = e.device }
+  local like = {dtype = e.dtype, device = e.device}
   local a, ragged, ends = e[1] + nacre.tensor(first, like), false, {}
   for i, n in ipairs(steps) do
     ragged = ragged or n < T
-    ends[i] = { n }
+    ends[i] = {n}
   end
-  ends = nacre.tensor(ends, { device = e.device })
+  ends = nacre.tensor(ends, {device = e.device})
   for t = 2, T do
-    local before = a:pad({ 2, 0 }, "constant", NEVER)
+    local before = a:pad({2, 0}, "constant", NEVER)
     local b = a:logaddexp(before:narrow(2, 2, width))
                :logaddexp(before:narrow(2, 1, width) + over) + e[t]
     a = ragged and nacre.where(ends:ge(t), b, a) or b
@@ -100,8 +100,8 @@ end
 -- Element k[i] of row i
 local function picked(a, k)
   local at = {}
-  for i, place in ipairs(k) do at[i] = { place } end
-  return a:gather(2, nacre.tensor(at, { device = a.device })):squeeze(2)
+  for i, place in ipairs(k) do at[i] = {place} end
+  return a:gather(2, nacre.tensor(at, {device = a.device})):squeeze(2)
 end
 
 local function loss(x, targets, steps, counts, blank)
@@ -111,9 +111,9 @@ local function loss(x, targets, steps, counts, blank)
   local width = 2 * longest + 1
   local label, over = states(targets:reshape(-1):totable(), counts, n, blank,
                              width, c, targets)
-  local like = { dtype = x.dtype, device = x.device }
-  label = nacre.tensor(label, { device = x.device })
-  local a = arrivals(x:clamp { min = NEVER }
+  local like = {dtype = x.dtype, device = x.device}
+  label = nacre.tensor(label, {device = x.device})
+  local a = arrivals(x:clamp {min = NEVER}
                       :gather(3, label:unsqueeze(1):expand(T, n, width)),
                      nacre.tensor(over, like), steps)
   local last, before, none = {}, {}, {}
@@ -153,7 +153,7 @@ function(t, targets, steps, counts, blank, reduction, zero)
   local y = loss(all.wide(x), targets, steps, counts, blank)
   y = nacre.where(y:gt(-NEVER / 10), zero and 0 or math.huge, y)
   if reduction == "mean" then
-    y = (y / nacre.tensor(divisor, { dtype = y.dtype, device = y.device }))
+    y = (y / nacre.tensor(divisor, {dtype = y.dtype, device = y.device}))
         :mean()
   elseif reduction == "sum" then y = y:sum()
   elseif t:dim() == 2 then y = y:squeeze(1) end

@@ -51,14 +51,14 @@ local padded = {
 local taps = {}
 
 function taps.nearest(x, n, outside, corners)
-  return { { padded[outside](x, n, corners, 1):detach():round() } }
+  return {{padded[outside](x, n, corners, 1):detach():round()}}
 end
 
 function taps.bilinear(x, n, outside, corners)
   x = padded[outside](x, n, corners, 1)
   local low = x:detach():floor()
   local t = x - low
-  return { { low, 1 - t }, { low + 1, t } }
+  return {{low, 1 - t}, {low + 1, t}}
 end
 
 -- Here the taps are limited, not the places.
@@ -67,7 +67,7 @@ function taps.bicubic(x, n, outside, corners)
   x = padded.zeros(x, n, corners, 2 ^ 24)
   local low, list = x:detach():floor(), {}
   for i, weight in ipairs(all.cubic(x - low)) do
-    list[i] = { pad(low + (i - 2), n, corners, 2), weight }
+    list[i] = {pad(low + (i - 2), n, corners, 2), weight}
   end
   return list
 end
@@ -134,7 +134,7 @@ function(x, grid, mode, outside, corners)
   local image, places = wide(x), wide(grid)
   places = nacre.where(places:isnan(), -1, places)
   local n, c, count = x:size(1), x:size(2), 1
-  local dims, frame, out, framed = {}, {}, { n, c }, {}
+  local dims, frame, out, framed = {}, {}, {n, c}, {}
   for d = 1, nd do count = count * grid:size(1 + d) end
   for d = 1, nd do
     local at = places:select(-1, nd + 1 - d):reshape(n, count)
@@ -153,7 +153,7 @@ end)
 
 -- n numbers from -1 to 1, or the middles of n even parts of that.
 local function steps(n, corners, like)
-  local options = { dtype = like.dtype, device = like.device }
+  local options = {dtype = like.dtype, device = like.device}
   if n < 2 then return nacre.zeros(n, options) end
   local end_ = corners and 1 or (n - 1) / n
   return nacre.linspace(-end_, end_, n, options)
@@ -181,7 +181,7 @@ function(theta, size, corners)
                :format(size[i], i))
     end
   end
-  local t, parts, out = wide(theta), {}, { table.unpack(size, 3) }
+  local t, parts, out = wide(theta), {}, {table.unpack(size, 3)}
   for d = 1, nd do
     local shape = {}
     for i = 1, nd do shape[i] = i == d and out[d] or 1 end

@@ -13,7 +13,7 @@ end
 
 -- The places 0, 1, ... of a result, as float64.
 local function count(out)
-  return nacre.arange(out, { dtype = "float64", device = "cpu" })
+  return nacre.arange(out, {dtype = "float64", device = "cpu"})
 end
 
 -- Elements by their 0-based positions along dim; what is outside is the edge.
@@ -30,12 +30,12 @@ local function cubic(t)
   local a = -0.75
   local function near(d) return ((a + 2) * d - (a + 3)) * d * d + 1 end
   local function far(d) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a end
-  return { far(t + 1), near(t), near(1 - t), far(2 - t) }
+  return {far(t + 1), near(t), near(1 - t), far(2 - t)}
 end
 
 all.cubic = cubic
 
-local function linear(t) return { 1 - t, t } end
+local function linear(t) return {1 - t, t} end
 
 -- Each of `out` elements from `taps` neighbours, of which weights(t) says how
 -- much they count.
@@ -75,10 +75,10 @@ end
 
 -- How a dimension is resized, and of how many the mode is; those that look at
 -- corners have a number.
-local modes = { nearest = { nearest(0) }, ["nearest-exact"] = { nearest(0.5) },
-                area = { area }, linear = { lines, 1 },
-                bilinear = { lines, 2 }, trilinear = { lines, 3 },
-                bicubic = { curves, 2 } }
+local modes = {nearest = {nearest(0)}, ["nearest-exact"] = {nearest(0.5)},
+               area = {area}, linear = {lines, 1},
+               bilinear = {lines, 2}, trilinear = {lines, 3},
+               bicubic = {curves, 2}}
 
 local function checkmode(op, x, mode, corners)
   local nd, kind = x:dim() - 2, modes[mode]
@@ -117,8 +117,8 @@ local function resized(op, x, size, factor)
     end
     scales[i] = size and n / outs[i] or 1 / given
   end
-  for _, n in ipairs(outs) do all.room(op, x, { n }, "float64") end
-  all.room(op, x, { x:size(1), x:size(2), table.unpack(outs) })
+  for _, n in ipairs(outs) do all.room(op, x, {n}, "float64") end
+  all.room(op, x, {x:size(1), x:size(2), table.unpack(outs)})
   return outs, scales
 end
 

@@ -12,11 +12,11 @@ end
 
 -- ---- what the core has under the same name
 
-for _, name in ipairs { "relu", "gelu", "silu", "leaky_relu", "softmax",
+for _, name in ipairs {"relu", "gelu", "silu", "leaky_relu", "softmax",
     "log_softmax", "softmin", "elu", "selu", "celu", "softplus", "hardtanh",
     "relu6", "hardswish", "hardsigmoid", "mish", "softsign", "logsigmoid",
     "tanhshrink", "softshrink", "hardshrink", "threshold", "glu", "prelu",
-    "tanh", "sigmoid", "pad" } do
+    "tanh", "sigmoid", "pad"} do
   all.alias("nn.functional." .. name, nacre[name])
 end
 
@@ -30,7 +30,7 @@ local function floats(op, t, name)
 end
 
 local function hasdims(op, t, name, ...)
-  local want = { ... }
+  local want = {...}
   for _, n in ipairs(want) do if t:dim() == n then return end end
   fail(op, ("%s has %d dimensions, not %s"):format(name, t:dim(),
             table.concat(want, " or ")), nil, name, t)
@@ -153,9 +153,9 @@ function(t, n)
   if high > n then
     fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
   end
-  all.room(op, t, { n })
+  all.room(op, t, {n})
   return t:unsqueeze(-1):eq(nacre.range(1, n,
-                                        { device = t.device })):to("int64")
+                                        {device = t.device})):to("int64")
 end)
 
 -- ---- dropout
@@ -166,7 +166,7 @@ local function dropped(op, x, p, training, size)
   end
   if not training or p == 0 then return x end
   if p == 1 then return x * 0 end
-  local keep = nacre.rand(size, { dtype = "float32", device = x.device }):ge(p)
+  local keep = nacre.rand(size, {dtype = "float32", device = x.device}):ge(p)
   return x * (keep:to(x.dtype) / (1 - p))
 end
 
@@ -195,7 +195,7 @@ define("dropout2d", "input:tensor, p:num=0.5, training:bool=true",
 -- many elements these are.
 local function normalized(op, x, shape, list)
   floats(op, x, "input")
-  if type(shape) == "number" then shape = { shape } end
+  if type(shape) == "number" then shape = {shape} end
   local n, elements = #shape, 1
   local ok = n > 0 and n <= x:dim()
   for i = 1, n do
@@ -212,7 +212,7 @@ local function normalized(op, x, shape, list)
       fail(op, ("%s must have the shape [%s]"):format(what, text), nil, what, t)
     end
   end
-  return { elements, 1, 1 }
+  return {elements, 1, 1}
 end
 
 define("layer_norm",
@@ -221,26 +221,26 @@ define("layer_norm",
        "mean 0 and variance 1 over the last dimensions, of that shape",
 function(x, shape, weight, bias, eps)
   local over = normalized("layer_norm", x, shape,
-                          { weight = weight, bias = bias })
+                          {weight = weight, bias = bias})
   return (nacre._norm(x, weight, bias, over, eps))
 end)
 
 -- The distance from 1 to the next number.
-local epsilon = { float16 = 0x1p-10, bfloat16 = 0x1p-7, float32 = 0x1p-23,
-                  float64 = 0x1p-52 }
+local epsilon = {float16 = 0x1p-10, bfloat16 = 0x1p-7, float32 = 0x1p-23,
+                 float64 = 0x1p-52}
 
 define("rms_norm",
        "input:tensor, normalized_shape:ints, weight:tensor=nil, eps:num=nil",
        "input over the root of its mean square over the last dimensions, of "
        .. "that shape; eps: the dtype's own",
 function(x, shape, weight, eps)
-  local over = normalized("rms_norm", x, shape, { weight = weight })
+  local over = normalized("rms_norm", x, shape, {weight = weight})
   eps = eps or epsilon[x.dtype]
   return (nacre._norm(x, weight, nil, over, eps, false))
 end)
 
 local function perchannel(op, x, list)
-  local size = { -1 }
+  local size = {-1}
   for d = 3, x:dim() do size[d - 1] = 1 end
   for what, t in pairs(list) do
     if t:numel() ~= x:size(2) then
@@ -271,8 +271,8 @@ local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
     fail(op, ("input has %d dimensions, at least 2 are needed")
              :format(x:dim()), nil, "input", x)
   end
-  local size = perchannel(op, x, { running_mean = rmean, running_var = rvar,
-                                   weight = weight, bias = bias })
+  local size = perchannel(op, x, {running_mean = rmean, running_var = rvar,
+                                  weight = weight, bias = bias})
   if training then
     local n, channels = x:numel() // math.max(x:size(2), 1), x:size(2)
     if n <= 1 then
@@ -280,7 +280,7 @@ local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
            "input", x)
     end
     local y, mean, var = nacre._norm(x, weight, bias,
-                                     { channels, n // x:size(1), channels },
+                                     {channels, n // x:size(1), channels},
                                      eps, true, true)
     track(rmean, rvar, mean, var, n, momentum)
     return y
@@ -314,10 +314,10 @@ local function groupnorm(op, x, groups, weight, bias, eps)
          ("%d channels are no multiple of %d groups"):format(x:size(2), groups),
          nil, "input", x)
   end
-  perchannel(op, x, { weight = weight, bias = bias })
+  perchannel(op, x, {weight = weight, bias = bias})
   local channels = x:size(2)
   local inner = x:numel() // math.max(x:size(1) * channels, 1)
-  return nacre._norm(x, weight, bias, { channels, inner, groups }, eps)
+  return nacre._norm(x, weight, bias, {channels, inner, groups}, eps)
 end
 
 define("group_norm",
@@ -337,10 +337,10 @@ function(x, rmean, rvar, weight, bias, own, momentum, eps)
   if not own then
     return batchnorm(op, x, rmean, rvar, weight, bias, false, momentum, eps)
   end
-  perchannel(op, x, { running_mean = rmean, running_var = rvar })
+  perchannel(op, x, {running_mean = rmean, running_var = rvar})
   local y, mean, var = groupnorm(op, x, x:size(2), weight, bias, eps)
   if (rmean or rvar) and x:numel() > 0 then
-    local rows = { x:size(1), x:size(2) }
+    local rows = {x:size(1), x:size(2)}
     mean, var = mean:reshape(rows):mean(1), var:reshape(rows):mean(1)
     track(rmean, rvar, mean, var, x:numel() // (rows[1] * rows[2]), momentum)
   end
@@ -361,7 +361,7 @@ function(a, b, dim, eps)
   floats("cosine_similarity", a, "x1")
   floats("cosine_similarity", b, "x2")
   if not a:is_same_size(b) then
-    a, b = table.unpack(nacre.broadcast_tensors { a, b })
+    a, b = table.unpack(nacre.broadcast_tensors {a, b})
   end
   return (a * b):sum(dim) / (a:norm(2, dim):clamp(eps) *
                              b:norm(2, dim):clamp(eps))
@@ -391,8 +391,8 @@ function(q, k, v, mask, p, causal, scale)
   local s = q:matmul(k:transpose(-2, -1)) * (scale or 1 / math.sqrt(q:size(-1)))
   if causal then
     local n, m = q:size(-2), k:size(-2)
-    mask = nacre.range(1, n, { device = q.device }):unsqueeze(2)
-           :ge(nacre.range(1, m, { device = q.device }))
+    mask = nacre.range(1, n, {device = q.device}):unsqueeze(2)
+           :ge(nacre.range(1, m, {device = q.device}))
   end
   if mask and mask.dtype == "bool" then s = nacre.where(mask, s, -math.huge)
   elseif mask then s = s + mask end

@@ -147,12 +147,12 @@ local function nll(op, logp, given, target, weight, ignore, reduction,
   local x, t, n, size = classes(op, logp, target, given)
   checkweight(op, weight, n, given)
   local counts, at = checked(op, t, n, ignore, target)
-  local zero = nacre.zeros({}, { dtype = x.dtype, device = x.device })
-  local w = weight and weight[at] or nacre.ones(t:size(), { dtype = x.dtype,
-                                                            device = x.device })
+  local zero = nacre.zeros({}, {dtype = x.dtype, device = x.device})
+  local w = weight and weight[at] or nacre.ones(t:size(), {dtype = x.dtype,
+                                                           device = x.device})
   w = nacre.where(counts, w, zero)
-  local rows = nacre.range(1, t:numel(), { device = x.device })
-  local y = nacre.where(counts, x[{ rows, at }], zero) * w * -1
+  local rows = nacre.range(1, t:numel(), {device = x.device})
+  local y = nacre.where(counts, x[{rows, at}], zero) * w * -1
   if smoothing > 0 then
     local spread = -(weight and x * weight or x):sum(2)
     y = y * (1 - smoothing) + nacre.where(counts, spread,

@@ -47,9 +47,9 @@ local function pooling(op, nd, x, kernel, stride, padding)
 end
 
 -- The last two of three numbers, and what lets the first go along the depth.
-local function inplane(list) return { list[2], list[3] } end
+local function inplane(list) return {list[2], list[3]} end
 
-local function indepth(list, fill) return { list[1], fill } end
+local function indepth(list, fill) return {list[1], fill} end
 
 -- ---- largest elements
 
@@ -62,7 +62,7 @@ local function maxvolumes(t, kernel, stride, padding, dilation, ceil, indices)
   local z, row = nacre._max_pool(y:reshape(n, c, d, h * w), indepth(kernel, 1),
                                  indepth(stride, 1), indepth(padding, 0),
                                  indepth(dilation, 1), ceil)
-  local size = { n, c, z:size(3), h, w }
+  local size = {n, c, z:size(3), h, w}
   if not indices then return z:reshape(size) end
   row = row:reshape(n, c, size[3] * h * w)
   at = at:reshape(n, c, d * h * w):gather(3, row)
@@ -116,9 +116,9 @@ local function windows(x, kernel, stride, padding, extra)
   local size = x:size()
   local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
   t = extended(extended(t, 3, extra[1]), 4, extra[2])
-  local ones = nacre.ones(1, 1, kernel[1], kernel[2], { dtype = x.dtype,
-                                                        device = x.device })
-  local y = nacre._conv(t, ones, image.geometry(stride, padding, { 1, 1 }), 1)
+  local ones = nacre.ones(1, 1, kernel[1], kernel[2], {dtype = x.dtype,
+                                                       device = x.device})
+  local y = nacre._conv(t, ones, image.geometry(stride, padding, {1, 1}), 1)
   return y:reshape(size[1], size[2], y:size(3), y:size(4))
 end
 
@@ -141,11 +141,11 @@ end
 
 -- How many elements each window has; q is padding that counts as such.
 local function counts(t, k, s, p, q, extra)
-  local size, rest = { 1, 1 }, {}
+  local size, rest = {1, 1}, {}
   for i = 1, #k do
     size[2 + i], rest[i] = t:size(2 + i) + 2 * q[i], p[i] - q[i]
   end
-  local ones = nacre.ones(size, { dtype = t.dtype, device = t.device })
+  local ones = nacre.ones(size, {dtype = t.dtype, device = t.device})
   return sums(ones, k, s, rest, extra)
 end
 
@@ -198,7 +198,7 @@ defineavg(3, ", divisor_override:int=nil")
 
 -- The first and the last place, from 0, of n in each of so many windows.
 local function windowsof(n, out)
-  local i = nacre.arange(out, { device = "cpu" })
+  local i = nacre.arange(out, {device = "cpu"})
   return i * n // out, -(-(i + 1) * n // out) - 1
 end
 
@@ -206,7 +206,7 @@ end
 local function evenly(n, out, like)
   local from, to = windowsof(n, out)
   from, to = from:unsqueeze(2), to:unsqueeze(2)
-  local j = nacre.arange(n, { device = "cpu" })
+  local j = nacre.arange(n, {device = "cpu"})
   local inside = j:ge(from):logical_and(j:le(to))
   return (inside:double() / (to - from + 1)):to(like.device, like.dtype)
 end
@@ -215,7 +215,7 @@ end
 -- equal windows without a product, in which 0*inf would be nan.
 local function meansalong(x, dim, out)
   local n = x:size(dim)
-  if n % out == 0 then return x:unflatten(dim, { out, n // out }):mean(dim) end
+  if n % out == 0 then return x:unflatten(dim, {out, n // out}):mean(dim) end
   local m = evenly(n, out, x)
   if dim == -1 then return x:matmul(m:t()) end
   local size = x:size()
@@ -240,7 +240,7 @@ local function adapted(op, nd, x, size)
       fail(op, ("output_size must be %d number%s above 0")
                :format(nd, nd == 1 and "" or "s"))
     end
-    all.room(op, x, { list[i], 4 }, "int64")  -- the windows' places
+    all.room(op, x, {list[i], 4}, "int64")  -- the windows' places
   end
   local whole = x:size()
   all.room(op, x, table.move(list, 1, nd, #whole - nd + 1, whole))
@@ -251,7 +251,7 @@ local function adaptiveavg(op, nd, x, size)
   size = adapted(op, nd, x, size)
   for i = 1, nd do
     local n = x:size(i - nd - 1)
-    if n % size[i] > 0 then all.room(op, x, { size[i], n }, "float64") end
+    if n % size[i] > 0 then all.room(op, x, {size[i], n}, "float64") end
   end
   local t = wide(x)
   for i = 1, nd do t = meansalong(t, i - nd - 1, size[i]) end
@@ -277,10 +277,10 @@ end
 local function evened(op, x, dim, out)
   local n = x:size(dim)
   local k = largest(n, out)
-  if k * out == n then return x, k, nacre.arange(n, { device = x.device }) end
-  all.room(op, x, { out, k }, "int64")
+  if k * out == n then return x, k, nacre.arange(n, {device = x.device}) end
+  all.room(op, x, {out, k}, "int64")
   local from, to = windowsof(n, out)
-  local at = (from:unsqueeze(2) + nacre.arange(k, { device = "cpu" }))
+  local at = (from:unsqueeze(2) + nacre.arange(k, {device = "cpu"}))
              :minimum(to:unsqueeze(2)):flatten():to(x.device)
   return x:index_select(dim, at + 1), k, at
 end
