@@ -51,11 +51,10 @@ double by_host(int f, double x) {
 
 long double by_far(int f, long double x) {
   switch (f) {
-#define FUNCTION(f, ...)        \
-  case EMU_##f: return f##l(x); \
-      #define FUNCTION2(f, ...) \
-  case EMU_##f:                 \
-    return f##l(x, 1.5L);
+/* clang-format off */
+#define FUNCTION(f, ...)   case EMU_##f: return f##l(x);
+#define FUNCTION2(f, ...)  case EMU_##f: return f##l(x, 1.5L);
+/* clang-format on */
 #include "cuda/emulation/maths.def"
 #undef FUNCTION
 #undef FUNCTION2
