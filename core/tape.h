@@ -149,7 +149,6 @@ int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
 int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
                       int keepdim, DType dtype, const double par[2],
                       Tensor *out);
-int nc_call_recorded(Call *c);
 int nc_copied(Tensor *y, Tensor *x);        /* y is new, a copy of x */
 /* y, a new result, may show the memory of x: then it gets the base by which
    it follows changes. */
@@ -249,7 +248,6 @@ int nc_unfolded(Tensor **y, Tensor *g, const GradMeta *x, unsigned dims);
 int nc_sumkept(Tensor **y, Tensor *x, unsigned dims);
 /* *y = from .. to, int64, on the device of x */
 int nc_counted(Tensor **y, const Tensor *x, int64_t from, int64_t to);
-int nc_call1(Tensor **y, Operator op, Tensor *a);
 int nc_call2(Tensor **y, Operator op, Tensor *a, Tensor *b);
 int nc_transposed(Tensor **y, Tensor *x);   /* the last two dimensions */
 

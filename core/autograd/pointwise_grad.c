@@ -22,10 +22,6 @@ int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
   return nc_formula_eval(y, text, letter);
 }
 
-int nc_call1(Tensor **y, Operator op, Tensor *a) {
-  return nc_call2(y, op, a, NULL);
-}
-
 int nc_call2(Tensor **y, Operator op, Tensor *a, Tensor *b) {
   Call c;
   int r;

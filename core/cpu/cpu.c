@@ -183,15 +183,6 @@ static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
   p->f(n, all, p->k->par);
 }
 
-/* A cheaper operation that gives the same result: square for pow(x, 2). */
-static Op reduce_strength(const TensorIter *k) {
-  const int last = k->nargs - 1;
-  if (k->op == OP_pow && k->part <= 1 && k->p[last] == NULL &&
-      nc_tofloat(k->number[last]) == 2 && nc_category(k->work) == NC_FLOAT)
-    return OP_square;
-  return k->op;
-}
-
 static void make_plan(PointwisePlan *p, const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
@@ -199,10 +190,9 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
   const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
   int condition = info->kind == CHOOSE_OP ? 1 : -1;
   p->k = k;
-  p->f = kernels->pointwise[reduce_strength(k)][c];
+  p->f = kernels->pointwise[k->op][c];
   if (k->part > 0) {
-    p->f =
-        kernels->pointwise_grad[reduce_strength(k)][k->part - 1][c == CT_f64];
+    p->f = kernels->pointwise_grad[k->op][k->part - 1][c == CT_f64];
     condition = info->kind == CHOOSE_OP ? 2 : -1;
     set_grad_slots(p, info->grad[k->part - 1]);
   }
@@ -321,7 +311,7 @@ static NC_NOINLINE int run_small_numbers(const TensorIter *k) {
     v[j] = k->p[j] ? k->p[j] : buf[j];
     if (k->p[j] == NULL) fill_number(v[j], c, k->number[j], k->n);
   }
-  nc_kernels()->pointwise[reduce_strength(k)][c](k->n, v, k->par);
+  nc_kernels()->pointwise[k->op][c](k->n, v, k->par);
   return 1;
 }
 

@@ -226,8 +226,7 @@ int nc_cpu_dim_op(const Device *d, const DimCall *c) {
     case DIM_STD: return reduce_to_number(c, &moments, variance);
     case DIM_LOGSUMEXP: return reduce_to_number(c, &sums, logsumexp);
     case DIM_SOFTMAX:
-    case DIM_LOG_SOFTMAX:
-    case DIM_CUMSUM: return nc_cpu_softmax(c);
+    case DIM_LOG_SOFTMAX: return nc_cpu_softmax(c);
     default: return nc_cpu_scan(c);
   }
 }

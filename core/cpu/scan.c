@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** scan.c - scans on the CPU (a part of the request dim_op): cumprod,
-** logcumsumexp, cummax, cummin.  cumsum is in softmax.c.
+** scan.c - scans on the CPU (a part of the request dim_op): cumsum, cumprod,
+** logcumsumexp, cummax, cummin.
 */
 #include <math.h>
 
@@ -13,6 +13,21 @@
 #define EACH(...)                                \
   for (int64_t i = 0; i < n && !nc_interrupted;) \
     for (int64_t end = n - i < BLOCK ? n : i + BLOCK; i < end; i++) __VA_ARGS__
+
+static void cumsum_row(const DimRows *l, void *dst, const void *src) {
+  const int64_t n = l->length, size = nc_dtypesize(l->t->dtype);
+  double sum = 0;
+  if (l->kernel == NULL) {
+    const int64_t *x = src;
+    int64_t *y = dst, whole = 0;
+    EACH(y[i] = whole += x[i];)
+    return;
+  }
+  for (int64_t i = 0; i < n && !nc_interrupted; i += BLOCK)
+    sum =
+        l->kernel->cumsum((char *)dst + i * size, (const char *)src + i * size,
+                          n - i < BLOCK ? n - i : BLOCK, sum);
+}
 
 static void cumprod_row(const DimRows *l, void *dst, const void *src) {
   const int64_t n = l->length;
@@ -99,7 +114,8 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     const char *x = (const char *)nc_data(j->in.t) + i * n * size;
     char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
-    if (j->op == DIM_CUMPROD) cumprod_row(&j->in, y, x);
+    if (j->op == DIM_CUMSUM) cumsum_row(&j->in, y, x);
+    else if (j->op == DIM_CUMPROD) cumprod_row(&j->in, y, x);
     else if (j->op == DIM_LOGCUMSUMEXP) logcumsumexp_row(&j->in, y, x);
     else
       cumextreme_row(&j->in, (int64_t *)nc_data(j->at) + i * n, y, x,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.c - softmax, log_softmax and cumsum on the CPU (a part of the request
-** dim_op), and the request softmax_backward.  The dimension is brought last
+** softmax.c - softmax and log_softmax on the CPU (a part of the request dim_op),
+** and the request softmax_backward.  The dimension is brought last
 ** (dim_rows.h); each row gives a row.
 */
 #include <math.h>
@@ -56,21 +56,6 @@ static void log_softmax_row(const DimRows *l, void *y, const void *x) {
                      piece_size(l, i), max, log(sum));
 }
 
-static void cumsum_row(const DimRows *l, void *y, const void *x) {
-  const int64_t size = nc_dtypesize(l->t->dtype);
-  const int64_t *v = x;
-  int64_t whole = 0, *r = y;
-  double sum = 0;
-  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
-    int64_t n = piece_size(l, i);
-    if (l->kernel)
-      sum = l->kernel->cumsum((char *)y + i * size, (const char *)x + i * size,
-                              n, sum);
-    else
-      for (int64_t k = i; k < i + n; k++) r[k] = whole += v[k];
-  }
-}
-
 static void apply_rows(void *ctx, int64_t begin, int64_t end) {
   const SoftmaxWork *j = ctx;
   const int64_t bytes = j->in.length * nc_dtypesize(j->in.t->dtype);
@@ -81,9 +66,9 @@ static void apply_rows(void *ctx, int64_t begin, int64_t end) {
 }
 
 int nc_cpu_softmax(const DimCall *c) {
-  static const RowFn fn[] = { [DIM_SOFTMAX] = softmax_row,
-                              [DIM_LOG_SOFTMAX] = log_softmax_row,
-                              [DIM_CUMSUM] = cumsum_row };
+  static const RowFn fn[] = {
+    [DIM_SOFTMAX] = softmax_row, [DIM_LOG_SOFTMAX] = log_softmax_row
+  };
   SoftmaxWork j = { .fn = fn[c->op] };
   int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
   if (r == NC_OK && c->y->dtype == j.in.t->dtype && nc_dim_islast(c))

@@ -33,18 +33,6 @@ Tensor *nc_temps_atleast1d(Temps *w, Tensor *x) {
   return x->nd ? x : nc_temps_call1(w, OPERATOR_unsqueeze, x, 1, 0);
 }
 
-Tensor *nc_listed(Temps *w, const Tensor *x, const int64_t list[], int64_t n) {
-  Tensor *here = NULL, *y = NULL;
-  int r;
-  if (w->status != NC_OK) return NULL;
-  if ((r = nc_new(&here, &nc_cpu, DT_i64, 1, &n)) == NC_OK) {
-    memcpy(nc_data(here), list, (size_t)n * sizeof *list);
-    r = nc_todevice(&y, here, nc_device(x));
-  }
-  nc_release(here);
-  return nc_temps_add(w, r, &y);
-}
-
 int nc_temps_endcall(Temps *w, Call *c, Tensor *y) {
   nc_temps_result(w, &c->out[0], y);
   return nc_temps_finish(w);

@@ -15,8 +15,6 @@ Tensor *nc_temps_reshape(Temps *w, Tensor *x, int nd, const int64_t size[]);
 Tensor *nc_temps_atleast1d(Temps *w, Tensor *x);
 /* the elements of x at positions `index', a vector, along dim */
 Tensor *nc_temps_indexselect(Temps *w, Tensor *x, int dim, Tensor *index);
-/* `list' (int64) as a vector on the device of x */
-Tensor *nc_listed(Temps *w, const Tensor *x, const int64_t list[], int64_t n);
 /* x expanded to a shape */
 Tensor *nc_temps_expand(Temps *w, Tensor *x, int nd, const int64_t size[]);
 

@@ -58,7 +58,7 @@ int nc_op_masked_fill_(Call *c) {
 static void broadcast(Temps *w, Tensor **x, Tensor **mask) {
   const Arg in[2] = { { .t = *x }, { .t = *mask } };
   int64_t size[NC_MAXDIM];
-  int nd;
+  int nd = 0;
   if (w->status == NC_OK) w->status = nc_broadcast(in, 2, &nd, size);
   *x = nc_temps_expand(w, *x, nd, size);
   *mask = nc_temps_expand(w, *mask, nd, size);

@@ -214,6 +214,15 @@ static Tensor *recordedpart(Temps *w, Tensor *g, Tensor *x, Tensor *y,
   return matrixpart(w, g, x, begun(w, y), dim);
 }
 
+int nc_grad_cumsum(OperatorGrad *g) {
+  Temps w = { 0 };
+  int dim;
+  TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
+  nc_temps_result(&w, &g->d[0],
+                  nc_temps_reversed(&w, OPERATOR_cumsum, g->g[0], dim));
+  return nc_temps_finish(&w);
+}
+
 int nc_grad_logcumsumexp(OperatorGrad *g) {
   Temps w = { 0 };
   Tensor *x, *y, *plus, *minus;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.c - along one dimension: softmax, log_softmax; gradients of these
-** and of cumsum.
+** softmax.c - softmax and log_softmax along a dimension, and their gradients.
 */
 #include "core/base/temps.h"
 #include "core/tape.h"
@@ -49,15 +48,6 @@ int nc_op_log_softmax(Call *c) {
 /*
 ** Gradients
 */
-int nc_grad_cumsum(OperatorGrad *g) {
-  Temps w = { 0 };
-  int dim;
-  TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
-  nc_temps_result(&w, &g->d[0],
-                  nc_temps_reversed(&w, OPERATOR_cumsum, g->g[0], dim));
-  return nc_temps_finish(&w);
-}
-
 /* By the request softmax_backward, where nothing is recorded and dim is the
    last dimension; 0 if the gradient has to be composed. */
 static int atonce(int *r, OperatorGrad *g, Tensor *y, int dim, int log) {

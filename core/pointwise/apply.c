@@ -133,9 +133,24 @@ int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
   return nc_rungradient(y, op, 0, work, in, n, par);
 }
 
+/* pow by a number that a cheaper operation does over floats, which then has an
+   operand less: 2, 1 and -1.  Of the gradients only that of x*x, which needs no
+   more than that of pow: g and x. */
+static Op reduce_strength(Op op, int part, DType work, const Arg in[], int *n) {
+  const Arg *exponent = &in[*n - 1];
+  double by;
+  if (op != OP_pow || part > 1 || exponent->t || nc_category(work) != NC_FLOAT)
+    return op;
+  by = nc_tofloat(exponent->s);
+  if (by != 2 && (part || (by != 1 && by != -1))) return op;
+  --*n;
+  return by == 2 ? OP_square : by == 1 ? OP_positive : OP_reciprocal;
+}
+
 int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[],
                    int n, const double par[2]) {
   TensorIter k;
+  op = reduce_strength(op, part, work, in, &n);
   if (dense(y, in, n)) return rundense(y, op, part, work, in, n, par);
   k.op = op;
   k.part = part;

@@ -531,30 +531,7 @@ int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
   return pieces(&w, k);
 }
 
-/* The operation that gives the same as pow, far faster, where the exponent is
-   the number 2, 1 or -1.  Of the gradients only that of x*x: it has no operand
-   for the exponent. */
-static Op strength_reduce(const TensorIter *k) {
-  const DType c = nc_compute_type(k->work);
-  const int last = k->nargs - 1;
-  double by;
-  if (k->part > 0)
-    return k->op == OP_pow && k->part == 1 && k->p[last] == NULL &&
-                   nc_tofloat(k->number[last]) == 2
-               ? OP_square
-               : k->op;
-  if (k->op != OP_pow || k->p[2] || (c != DT_f32 && c != DT_f64)) return k->op;
-  by = nc_tofloat(k->number[2]);
-  return by == 2    ? OP_square
-         : by == 1  ? OP_positive
-         : by == -1 ? OP_reciprocal
-                    : k->op;
-}
-
 int nc_cuda_run(const Device *d, const TensorIter *k) {
-  TensorIter l = *k;
   if (rows[k->op].kind == REDUCE_OP && k->part == 0) return nc_runreduce(d, k);
-  l.op = strength_reduce(k);
-  if (l.op != k->op) l.nargs = k->part > 0 ? 3 : 2;
-  return nc_in_chunks(d, &l, l.nd, run);
+  return nc_in_chunks(d, k, k->nd, run);
 }
