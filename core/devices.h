@@ -1,83 +1,90 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** devices.h - devices, and what the core asks of one; a part of tensor.h,
-** which includes it.
+** devices.h - devices, and the requests that the core makes to one; a part of
+** tensor.h, which includes it.
 **
-** The core checks, allocates and counts; a device computes.  Every request
-** below has been checked: types and shapes are right, all tensors lie on the
-** device, results are allocated, and nothing is empty unless it says so.  A
-** device may work later than it is asked (it is asynchronous); then a
-** failure of the work itself is told by the next function that waits.
+** The core checks arguments, allocates results and counts; a device computes.
+** Before each request below the core has made sure that types and shapes are
+** right, that all tensors are on the device, that results are allocated, and
+** that nothing is empty unless the request allows it.  A device may return
+** before the work is done (asynchronous execution); a failure of that work is
+** then reported by the next function that waits.
 */
 #ifndef core_devices_h
 #define core_devices_h
 
 /*
-** Rows: what a kernel is called with.  Operand 0 is the result.  Dimension 0
-** is the innermost.  Strides are in elements; a number has stride 0 and lies
-** in `number'.
+** A strided loop over operands: a pointwise operation, the gradient of one, or
+** a reduction.  Operand 0 is the result.  Dimension 0 is the innermost.
+** Strides are in elements; an operand that is a number has stride 0 and its
+** value in `number'.
 */
 typedef struct TensorIter {
   Op op;
-  int part;                   /* 0 the value, 1.. the gradients: operands
-                                 are then g and those of a b c y that the
-                                 text names; q is n for a reduction */
-  DType work;                 /* the type that is computed in */
-  int nargs;                  /* operands, the result included */
-  int nd, nfold;              /* dimensions; the last nfold ones are folded */
-  int64_t n;                  /* number of results */
+  int part;                   /* 0: the value.  1, 2, 3: the gradient to that
+                                 operand; the operands are then g and those of
+                                 a b c y that its text names, and q is n for a
+                                 reduction */
+  DType work;                 /* the type of the computation */
+  int nargs;                  /* operands, including the result */
+  int nd, nfold;              /* dimensions; the last nfold are reduced */
+  int64_t n;                  /* elements of the result */
   int64_t size[NC_MAXDIM];
   int64_t step[NC_MAXIN][NC_MAXDIM];
   DType type[NC_MAXIN];
   void *p[NC_MAXIN];          /* NULL: a number */
   Scalar number[NC_MAXIN];
-  double par[2];
+  double par[2];              /* p and q of the operation */
 } TensorIter;
 
 /*
-** Along dimensions.  x has any strides.  Those that give a line for a line
-** (softmax, log_softmax, and the cumulative ones) work along the one dimension
-** of `dims' and fill y, dense, in the shape and type of x.  The others fold
-** the dimensions of the mask `dims' (all bits set: all of them): y is dense, of
-** x's type, and at, dense int64, takes positions, 1-based, counted row by row through
-** the folded dimensions in their order.  Their elements are those of x
-** without the folded dimensions (x->size, in order); kept dimensions of size
-** 1 do not matter.  Lines may be empty where a row of the table says so.
+** Operations along dimensions.  x may have any strides.
+**
+** Softmax, log_softmax and the scans (cumsum to cummin) work along one
+** dimension and fill y, dense, in the shape and type of x.
+** The others reduce the dimensions in the mask `dims' (all bits set: all of
+** them).  y is dense and of the type of x.  `at', dense int64, receives
+** positions, counted from 1 through the reduced dimensions in row-major order.
+** The elements of the results are those of x without the reduced dimensions;
+** dimensions kept with size 1 make no difference.  A reduction may be over no
+** elements where its line below says so.
 */
 typedef enum DimOp {
-  DIM_SOFTMAX, DIM_LOG_SOFTMAX,   /* float types */
-  DIM_CUMSUM,                      /* int64 or a float type */
-  DIM_ARGMAX, DIM_ARGMIN,      /* any type; y may be NULL; nan wins, the
-                                       first wins */
-  DIM_VAR, DIM_STD,               /* float; over max(0, n - correction);
-                                       nan for an empty line */
-  DIM_LOGSUMEXP,                   /* float; -inf for an empty line */
-  DIM_CUMPROD,                     /* as DIM_CUMSUM */
-  DIM_LOGCUMSUMEXP,                /* float */
-  DIM_CUMMAX, DIM_CUMMIN          /* any type, y may be NULL; at, in the
-                                       shape of x; nan wins, the last wins */
+  DIM_SOFTMAX, DIM_LOG_SOFTMAX, /* float */
+  DIM_CUMSUM,                   /* int64 or float */
+  DIM_ARGMAX, DIM_ARGMIN,       /* any type; y may be NULL.  The first of equal
+                                   elements; nan before any number */
+  DIM_VAR, DIM_STD,             /* float; divided by max(0, n - correction);
+                                   nan for no elements */
+  DIM_LOGSUMEXP,                /* float; -inf for no elements */
+  DIM_CUMPROD,                  /* int64 or float */
+  DIM_LOGCUMSUMEXP,             /* float */
+  DIM_CUMMAX, DIM_CUMMIN        /* any type; y may be NULL; `at' is in the shape
+                                   of x.  The last of equal elements; nan from
+                                   the first nan on */
 } DimOp;
 
 typedef struct DimCall {
   DimOp op;
   Tensor *x, *y, *at;
   unsigned dims;
-  int64_t lines, length;      /* results, elements behind each */
+  int64_t lines, length;      /* results; elements that each comes from */
   double correction;
 } DimCall;
 
-/* y[i] of a vector: start + i*step, in int64 (wrapping) if those are
-   integers, else in double; if `spread', the second half counts back from
-   end, so that both ends are exact.  Then converted to y's type. */
+/* Fills a vector: y[i] = start + i*step, in int64 (wrapping) if both are
+   integers, else in double; then converted to the type of y.  With `spread' the
+   second half counts back from end, so that both ends are exact. */
 typedef struct FillRangeCall {
   Tensor *y;
   Scalar start, end, step;
   int spread;
 } FillRangeCall;
 
-/* Index tensor to offsets: offset[i] = (given[i] - 1) * step, or, for a
-   negative one, (given[i] + size) * step.  0 and what is outside fails as
-   nc_position would say it for dimension `shown' (0-based) of `of'. */
+/* Converts positions to offsets: offset[i] = (given[i] - 1) * step, or
+   (given[i] + size) * step for a negative position.  0, or a position outside
+   of the dimension, is an error with the text of nc_position for dimension
+   `shown' (0-based) of `of'. */
 typedef struct ResolveIndexCall {
   const Tensor *given;        /* int64, dense */
   Tensor *offset;             /* int64, dense, of that shape */
@@ -86,9 +93,10 @@ typedef struct ResolveIndexCall {
   int shown;
 } ResolveIndexCall;
 
-/* Where a dense bool tensor is true, in order: a new int64 tensor of offsets
-   [n] (the sum of coordinate*step, over dimensions nd, size, step as which
-   the mask is seen), or of 1-based coordinates [n x nd].  May be empty. */
+/* Finds the true elements of a dense bool tensor, in row-major order.  The
+   result is a new int64 tensor: of offsets [n], each the sum of coordinate*step
+   over the dimensions nd, size, step in which the mask is read; or of 1-based
+   coordinates [n x nd].  The mask may be empty. */
 typedef struct NonzeroCall {
   const Tensor *mask;
   int coordinates;
@@ -97,10 +105,10 @@ typedef struct NonzeroCall {
   Tensor **y;                 /* takes the result; NULL after a failure */
 } NonzeroCall;
 
-/* Where the picked elements lie, and how they lie in the other tensor: its
-   dimensions at .. at+offset->nd-1 run over them, evenly; its others, in
-   order, are those of x that are not picked from (bits of `picked').  To
-   other from x, or the reverse.  The types of x and other are one. */
+/* Advanced indexing: reads or writes the elements of x at offsets, from or to
+   `other', of the same type.  In other, dimensions at .. at+offset->nd-1 run
+   over the offsets; its other dimensions, in order, are those of x whose bit in
+   `picked' is not set. */
 typedef enum IndexReduce {
   INDEX_ADD, INDEX_MUL, INDEX_MAX, INDEX_MIN /* nan wins; bool: or, and */
 } IndexReduce;
@@ -114,13 +122,14 @@ typedef struct IndexCall {
   IndexReduce fold;            /* of accumulate */
 } IndexCall;
 
-/* Elements along a dimension: for each place of index (int64, dense, of as
-   many dimensions as x, at most as large but along dim) the element of x at
-   that place, but at the position along dim that index gives there (from 1,
-   or negative from the end).  other has the shape of index and the type of
-   x.  CHECK only looks for a position that is outside, which fails as
-   nc_position would say it; it comes before what writes, but on the CPU to
-   what nobody will see then. */
+/* gather and scatter along dimension dim.  index is int64 and dense, has as
+   many dimensions as x, and is at most as large as x in the others.  Element i
+   of other belongs to the element of x with the same coordinates as i but for dim,
+   where it has the position index[i] (from 1, or negative from the end).  other
+   has the shape of index and the type of x.  CHECK only looks for a position
+   outside of x, which is an error with the text of nc_position.  It is asked
+   before a request that writes, so that nothing has been changed; not on the
+   CPU where the tensor written to is dropped after an error. */
 typedef enum GatherDimMode {
   GATHER_DIM_CHECK, GATHER_DIM_GET, GATHER_DIM_PUT, GATHER_DIM_REDUCE
 } GatherDimMode;
@@ -132,10 +141,10 @@ typedef struct GatherDimCall {
   IndexReduce fold;
 } GatherDimCall;
 
-/* Along dimension dim of x: of its elements in order (nan is the largest; what
-   is equal stays in order) those of rank from .. from+keep-1.  at, int64, takes
-   their positions, 1-based; y, which may be NULL, the elements.  Both are
-   dense, in the shape of x but for keep along dim. */
+/* Sorts along dimension dim of x (stable; nan is the largest) and gives the
+   elements of rank from .. from+keep-1: their 1-based positions in `at', int64,
+   and the elements in y, which may be NULL.  Both are dense, in the shape of x
+   with size keep along dim. */
 typedef struct SortCall {
   const Tensor *x;
   Tensor *y, *at;
@@ -143,18 +152,19 @@ typedef struct SortCall {
   int64_t from, keep;
 } SortCall;
 
-/* Where each value of x goes among those of seq, from 1 on: before the first
-   that is not less, or if `right' is greater; nan lies behind all others.
-   seq is one sorted vector, or has one for each row of x.  Both are dense and
-   of one type, int64, float32 or float64; at, int64, has the shape of x. */
+/* searchsorted: for each value of x its 1-based position in seq: before the
+   first element that is not less, or with `right' that is greater; nan is
+   larger than any number.  seq is one sorted vector, or has one for each row of
+   x.  Both are dense and of one type, int64, float32 or float64; `at', int64, has
+   the shape of x. */
 typedef struct SearchCall {
   Tensor *at;
   const Tensor *seq, *x;
   int right;
 } SearchCall;
 
-/* Random numbers as philox.h lays them out, from block number `block' of
-   seed `key', into a dense y of any type they fit. */
+/* Fills a dense y with the random numbers of philox.h, from block number
+   `block' of the key on; the same on every device. */
 typedef enum RandomKind {
   RANDOM_UNIFORM, RANDOM_NORMAL, RANDOM_INTEGERS
 } RandomKind;
@@ -180,24 +190,24 @@ typedef struct BmmCall {
   Scalar alpha, beta;
 } BmmCall;
 
-/* How windows lie over planes: `out' places, `stride' apart, of `kernel'
-   elements, `dilation' apart; the first one begins `pad' before the plane.
-   What lies outside of it counts as nothing. */
+/* How a window moves over a plane: it has `out' positions, `stride' apart, and
+   `kernel' elements, `dilation' apart; the first position begins `pad' before
+   the plane.  What is outside of the plane counts as zero. */
 typedef struct ConvGeometry {
   int64_t size[2], kernel[2], out[2];
   int64_t stride[2], pad[2], dilation[2];
 } ConvGeometry;
 
-/* Which element is the first, of a window that begins at `from' along
-   dimension d, that is not before the plane. */
+/* The first element of a window at `from' along dimension d that is not before
+   the plane. */
 static inline int64_t nc_firstin(const ConvGeometry *w, int d, int64_t from) {
   return from < 0 ? (w->dilation[d] - 1 - from) / w->dilation[d] : 0;
 }
 
-/* A convolution: of `input' [n x c x size], `weight' [o x c/groups x kernel]
-   and `result' [n x o x out], dense and of one float type, one is made of the
-   other two: the result, or its gradient's share in the input or weight.
-   There are elements in the one that is made, and in a result. */
+/* A convolution of input [n x c x size], weight [o x c/groups x kernel] and
+   result [n x o x out], dense and of one float type.  `how' says which of the
+   three is computed from the other two: the result, or the gradient to the
+   input or to the weight.  Neither that one nor a result is empty. */
 typedef enum ConvProduct { CONV_RESULT, CONV_INPUT, CONV_WEIGHT } ConvProduct;
 
 typedef struct ConvCall {
@@ -207,11 +217,11 @@ typedef struct ConvCall {
   ConvGeometry at;
 } ConvCall;
 
-/* The largest element y of each window over a plane of x, nan before all and
-   the first of equals, and its position `at' in the plane, from 1, row by
-   row; or, back: x = the sum of those y whose position an element is.  x is
-   [planes x size], y and at (int64) are [planes x out], all dense.  Every
-   window has an element of the plane. */
+/* Max pooling: y = the largest element of each window over a plane of x (the
+   first of equals; nan before any number), `at' = its 1-based position in the
+   plane, row-major.  back: x = the sum of those y whose position each element
+   is.  x is [planes x size], y and at (int64) are [planes x out], all dense.
+   Every window has an element of the plane. */
 typedef struct MaxPoolCall {
   int back;
   const Tensor *x, *y, *at;
@@ -219,9 +229,9 @@ typedef struct MaxPoolCall {
   ConvGeometry windows;
 } MaxPoolCall;
 
-/* columns = the patches of x, or, back, x = the sum of what columns lay there.
-   x is [n x c x size], columns are [n x c*kernel x out], both dense and of
-   one float type. */
+/* im2col: columns = the patches of x.  back (col2im): x = the sum of the
+   columns at their elements.  x is [n x c x size], columns are
+   [n x c*kernel x out], both dense and of one float type. */
 typedef struct Im2colCall {
   int back;
   const Tensor *x, *columns;
@@ -229,15 +239,16 @@ typedef struct Im2colCall {
   ConvGeometry at;
 } Im2colCall;
 
-/* Mean 0 and variance 1, times a weight, plus a bias.  x lies dense, as
-   [n x channels x inner].  What is taken together, a row, are `groups' parts
-   of the channels of each of the n, or, if `batch', each channel of all n
-   (then groups = channels).  Not `centered': mean is 0, and var what the
-   squares come to in the mean.  x, y and g are of one float type; the others
-   of that, or of float32 if it is a half: mean and var of the rows, the rest
-   of the channels.  weight, bias, dweight and dbias may be NULL.
-   Back: from g, x, weight, mean and var, which were kept, come y, now the
-   gradient to x, which may be NULL too, dweight and dbias. */
+/* Normalization: (x - mean) / sqrt(var + eps) * weight + bias.  x is dense,
+   [n x channels x inner].  The elements that share a mean, a row, are one of
+   `groups' parts of the channels of a sample; with `batch' a channel of all
+   samples (then groups = channels).  Without `centered' the mean is 0 and var
+   the mean of the squares (RMS norm).  x, y and g have one float type; the
+   others have it too, or float32 if it is a half type: mean and var have an
+   element for each row, the rest for each channel.  weight, bias, dweight and
+   dbias may be NULL.
+   back: computes from g, x, weight, mean and var the gradients y (to x; may be
+   NULL), dweight and dbias. */
 typedef struct NormCall {
   int back, batch, centered;
   int64_t n, channels, inner, groups;
@@ -246,8 +257,8 @@ typedef struct NormCall {
   Tensor *y, *mean, *var, *dweight, *dbias;
 } NormCall;
 
-/* x, a bool of one element, must be true: else the operation that asks fails
-   with `text' (a constant). */
+/* Checks that x, a bool tensor of one element, is true; else the operation
+   fails with `code' and `text', a constant. */
 typedef struct AssertCall {
   const Tensor *x;
   int code;
@@ -328,10 +339,10 @@ typedef struct EvenBinsCall {
 } EvenBinsCall;
 
 /*
-** What a device is asked, X(request, what it is called with).  This list is
-** the only one: the fields of Device, the functions nc_cpu_<request> and
-** nc_cuda_<request>, the tables of all devices and what the core and a plug-in
-** compare when they meet come from it.
+** The requests to a device: X(name, type of the argument).  This is the only
+** list of them.  The fields of Device, the functions nc_cpu_<name> and
+** nc_cuda_<name>, the tables of all devices, and what the core and a plug-in
+** compare when the plug-in is opened, come from it.
 */
 #define DEVICE_REQUESTS(X)                                            \
   X(run, TensorIter)                  /* pointwise, reductions */     \
@@ -367,10 +378,10 @@ typedef struct EvenBinsCall {
   X(bincount, BincountCall)           /* else index_accumulate */       \
   X(even_bins, EvenBinsCall)          /* else search */
 
-/* How bytes cross between the host and a device. */
+/* How bytes are copied between the host and a device. */
 enum {
-  NC_PINNED = 1,              /* the host's memory is page-locked */
-  NC_NOWAIT = 2               /* if it is, do not wait for the copy */
+  NC_PINNED = 1,              /* the memory of the host is page-locked */
+  NC_NOWAIT = 2               /* do not wait for the copy if it is */
 };
 
 struct Device {

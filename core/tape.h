@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tape.h - the tape: what recorded operations leave behind.
+** tape.h - the tape: the graph of recorded operations.
 **
-** A node stands for one operation.  Its edges lead to the nodes that gave its
-** operands; a leaf has a node of its own, which keeps the gradient.  Nodes
-** hold no tensors but the ones whose values their gradient needs, and of
-** those only the data and the place in the graph: so there are no cycles.
+** A node stands for one operation.  Its edges lead to the nodes that made its
+** operands; a leaf has a node of its own, which holds its gradient.  A node
+** holds only the tensors whose values its gradient needs, and of a tensor only
+** the data and its place in the graph, so there are no reference cycles.
 */
 #ifndef core_tape_h
 #define core_tape_h
 
 #include "core/tensor.h"
 
-typedef struct GradMeta {         /* what a gradient must look like */
+typedef struct GradMeta {     /* device, type and shape of a gradient */
   const Device *device;
   DType dtype;
   int nd;
-  int stream;                 /* that the device worked on then, by number */
+  int stream;                 /* number of the stream that was current */
   int64_t *size;
 } GradMeta;
 
 typedef struct Edge {
   Node *node;                 /* NULL: no gradient is wanted */
-  int index;                  /* which of its results */
+  int index;                  /* of the result of that node */
   GradMeta meta;
 } Edge;
 
@@ -33,18 +33,19 @@ typedef struct Output {
   Hook *hooks;
 } Output;
 
-/* A tensor whose values are needed; its history, if it had one. */
+/* A tensor that backward needs, and its history. */
 typedef struct Saved {
-  Tensor *t;                  /* NULL: not kept */
-  Node *node;                 /* NULL: none, or, if `own', the node itself */
+  Tensor *t;                  /* NULL: not needed */
+  Node *node;                 /* its node; NULL: none, or with `own' the node
+                                 that saves it */
   int index, own, version;
 } Saved;
 
 typedef struct GradCall {     /* a request for gradients of operands */
   Node *node;
   Tensor *const *g;           /* gradients of the results; NULL: zeros */
-  Tensor **d;                 /* to be filled; NULL stays for zeros */
-  const int *need;
+  Tensor **d;                 /* receives them; NULL: zeros */
+  const int *need;            /* which are needed */
 } GradCall;
 
 int nc_backward_traced(GradCall *g);        /* trace.c */
@@ -64,31 +65,31 @@ struct Node {
   Edge *edge;
   Output *out;
   Saved *saved;
-  void *info;                 /* what the kind keeps */
+  void *info;                 /* data of the kind */
   int64_t bytes;              /* of all of this, in one block */
-  int freed;                  /* were the saved tensors given up? */
-  int slot;                   /* in a walk */
+  int freed;                  /* were the saved tensors released? */
+  int slot;                   /* in a backward pass */
   BackwardPass *walk;
-  Node *next;                 /* to be released */
+  Node *next;                 /* in the list of nodes to release */
 };
 
 typedef struct Autograd {     /* of a tensor */
-  Node *node;                 /* NULL: a leaf that needs none */
+  Node *node;                 /* NULL: a leaf without one yet */
   int index;
   int required;               /* of a leaf */
-  int borrowed;               /* the node is another tensor's */
-  unsigned epoch;             /* in-place changes that the history knows */
+  int borrowed;               /* is the node that of another tensor? */
+  unsigned epoch;             /* in-place changes that the history includes */
 } Autograd;
 
-/* The streams that took part in what a walk goes through, as bits; see
+/* The streams that recorded the nodes of a backward pass, as bits; see
    stream_sync.c. */
 #define NC_MAXACCEL 16
 typedef struct Streams {
-  int several;                /* is there any but the current ones? */
+  int several;                /* is there one that is not current? */
   uint64_t used[NC_MAXACCEL]; /* by the ordinal of the device */
 } Streams;
 
-int nc_streamnumber(const Device *d);       /* the current one; 0 of the host */
+int nc_streamnumber(const Device *d);       /* the current one; host: 0 */
 void nc_notestreams(Streams *s, const Node *n);
 int nc_joinstreams(const Streams *s, int r);
 int nc_forkstreams(const Streams *s, int r);
@@ -102,60 +103,61 @@ int nc_newnode(Node **n, const NodeKind *kind, const char *name, int nedge,
                int nout, int nsaved, size_t info, int64_t sizes);
 void nc_releasenode(Node *n); /* NULL is fine */
 void nc_dropsaved(Node *n);
-void nc_forget(Autograd *ad); /* of a tensor that goes */
-int nc_newad(Tensor *t);      /* gives it an Autograd, if it has none */
-int nc_refresh(Tensor *t);    /* brings the history of a view up to date */
+void nc_forget(Autograd *ad); /* the tensor is about to be freed */
+int nc_newad(Tensor *t);      /* allocates t->ad, if there is none */
+int nc_refresh(Tensor *t);    /* updates the history of a view */
 Edge nc_edgeof(const Tensor *t);            /* where its gradient goes */
 
 /*
 ** Recording (tape.c).  nc_record_begin makes the node before the operation
-** runs, so that nothing can fail afterwards but what a new result can be given up
-** for; nc_record_commit ties the results to it.
+** runs, so that after an operation in place nothing can fail;
+** nc_record_commit links the results to the node.
 */
 #define nc_mayrecord(t) ((t)->ad != NULL || (t)->base != NULL)
 
 typedef struct Recording {
   Node *node;                 /* NULL: nothing is recorded */
-  Tensor *into;               /* written in place; NULL: a new result */
-  Node *set, *view;           /* of a base and of its view */
+  Tensor *into;               /* the tensor written in place; NULL: none */
+  Node *set, *view;           /* for a view: nodes of its base and its own */
 } Recording;
 
 int nc_record_begin(Recording *t, const NodeKind *kind, const char *name,
-             Tensor *const in[], int nin, int nout, int nsaved, size_t info,
-             Tensor *into);
-/* Fills saved[i] of the node with an operand; if the operation is going to
-   overwrite it, with a copy. */
+                    Tensor *const in[], int nin, int nout, int nsaved,
+                    size_t info, Tensor *into);
+/* Saves operand x as saved[i] of the node; a copy, if the operation is going to
+   overwrite it. */
 int nc_record_save(Recording *t, int i, Tensor *x);
-/* The same for a result; in place: before the operation runs. */
+/* Saves a result; for an operation in place before it runs. */
 int nc_record_saveresult(Recording *t, int i, Tensor *y, int index);
 int nc_record_commit(Recording *t, Tensor *const out[], int nout);
 void nc_record_cancel(Recording *t);
-int nc_checkinplace(Tensor *into); /* may it be written in place, unrecorded? */
+int nc_checkinplace(Tensor *into); /* fails if `into' must not be overwritten
+                                      without a record */
 
-/* *t = what saved[i] holds, with its history if recording is on. */
+/* *t = saved[i], with its history if recording is on. */
 int nc_savedtensor(Tensor **t, const Node *n, int i);
 
-/* Does y, a new result of the operation `kind' on in[], need a node? */
+/* Records an operation that has run: new results out[] of operands in[]. */
 int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
-            int nin, Tensor *const out[], int nout, const void *info,
-            size_t size);
+                  int nin, Tensor *const out[], int nout, const void *info,
+                  size_t size);
 
-/* Is it a node of nc_custom?  Then *c is what was given there. */
+/* Is n a node of nc_custom?  Then *c is its function. */
 int nc_customof(Custom *c, const Node *n);
 
-/* What apply.c and device.c do not do themselves. */
+/* nc_apply and nc_reduce with recording. */
 int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
                      Tensor *out);
 int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
                       int keepdim, DType dtype, const double par[2],
                       Tensor *out);
 int nc_copied(Tensor *y, Tensor *x);        /* y is new, a copy of x */
-/* y, a new result, may show the memory of x: then it gets the base by which
-   it follows changes. */
+/* If y, a new result, is a view of x, sets its base, by which it follows
+   changes in place. */
 int nc_setbase(Tensor *y, Tensor *x);
 
 /*
-** Rows (pointwise_grad.c, formula.c)
+** Pointwise operations (pointwise_grad.c, formula.c)
 */
 enum { LETTER_G, LETTER_A, LETTER_B, LETTER_C, LETTER_Y, LETTER_N, LETTER_P,
        LETTER_Q, LETTERS };
@@ -165,9 +167,10 @@ typedef struct Value {        /* a tensor or a number */
   Scalar s;
 } Value;
 
-unsigned nc_formula_letters(const char *text); /* bits: which occur; x is a */
+/* The letters that occur in a formula, as bits; x counts as a. */
+unsigned nc_formula_letters(const char *text);
 int nc_formula_eval(Tensor **y, const char *text, const Value letter[LETTERS]);
-/* y = text of the tensors g, a, b and c, which may be NULL, and a number */
+/* *y = the value of a formula for tensors, which may be NULL, and a number. */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
                Tensor *c, double n);
 
@@ -178,9 +181,9 @@ extern const NodeKind nc_pointwisenode, nc_reducenode, nc_copynode;
 
 typedef struct PointwiseInfo {
   Op op;
-  unsigned kept;              /* letters of the saved tensors, in order */
+  unsigned kept;              /* letters of the saved tensors */
   double par[2];
-  Scalar number[3];           /* operands that are none */
+  Scalar number[3];           /* operands that are numbers */
   unsigned dims;              /* of a reduction */
   int keepdim;
 } PointwiseInfo;
@@ -188,7 +191,7 @@ typedef struct PointwiseInfo {
 /*
 ** Views and indexing (view_grad.c)
 */
-typedef struct Geometry {     /* how a view lies in its base */
+typedef struct Geometry {     /* of a view in its base */
   int xnd, nd;
   int64_t xsize[NC_MAXDIM], xstep[NC_MAXDIM];
   int64_t size[NC_MAXDIM], step[NC_MAXDIM], offset;
@@ -199,20 +202,21 @@ int nc_denselike(Tensor **y, const Tensor *x); /* geometry of a dense x only */
 extern const NodeKind nc_viewnode, nc_setnode, nc_inplacenode;
 
 /*
-** Families
+** Operators
 */
-typedef struct OperatorGrad {   /* what a gradient function is called with */
+typedef struct OperatorGrad { /* argument of a gradient function */
   const Node *node;
-  Arg *arg;                   /* as in the call, but for tensors */
+  Arg *arg;                   /* those of the call that are no tensors */
   Tensor *out[NC_MAXOUT];
-  Tensor *const *g;           /* of the results; NULL: zeros */
-  Tensor **d;                 /* to be filled; NULL stays for zeros */
-  const int *need;
-  const Edge *in;             /* in[i].meta: what operand i was */
+  Tensor *const *g;           /* gradients of the results; NULL: zeros */
+  Tensor **d;                 /* receives those of operands; NULL: zeros */
+  const int *need;            /* which are needed */
+  const Edge *in;             /* in[i].meta: type and shape of operand i */
   int n;                      /* operands */
 } OperatorGrad;
 
-/* *t = an operand, or a result, that the signature marks; not retained. */
+/* *t = an operand, or a result, that the signature marks with "!"; a borrowed
+   reference. */
 int nc_operand(OperatorGrad *g, int i, Tensor **t);
 int nc_result(OperatorGrad *g, int i, Tensor **t);
 
@@ -232,19 +236,20 @@ extern const NodeKind nc_operatornode;
 #undef INPLACE
 #undef GRAD
 
-/* Of a signature: bits of the arguments that a gradient needs the values of,
-   which are marked by !, and of such results. */
+/* The arguments of a signature that are marked with "!", as bits, and the
+   results: those whose values the gradient needs. */
 int nc_marks(const char *signature, unsigned *results);
 
 /*
-** What gradients are made of; all is recorded if recording is on.
+** Building blocks of gradients; all are recorded if recording is on.
 */
-int nc_fit(Tensor **g, const GradMeta *m);      /* *g summed to what m says */
+int nc_fit(Tensor **g, const GradMeta *m);  /* sums *g to the shape of m */
 int nc_reshapeto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
 int nc_broadcastto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
-/* *y = g, of x folded along dims, with these dimensions as size 1 */
+/* *y = g, the gradient of x reduced along dims, with these dimensions as size
+   1 */
 int nc_unfolded(Tensor **y, Tensor *g, const GradMeta *x, unsigned dims);
-/* *y = x folded along dims, which stay */
+/* *y = the sum of x along dims, which are kept as size 1 */
 int nc_sumkept(Tensor **y, Tensor *x, unsigned dims);
 /* *y = from .. to, int64, on the device of x */
 int nc_counted(Tensor **y, const Tensor *x, int64_t from, int64_t to);

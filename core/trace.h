@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** trace.h - operations as they pass: what each was, how long it took, whether
-** it made nan or inf; a part of tensor.h, which includes it.
+** trace.h - the trace of operations: what each call was, how long it took,
+** whether it made nan or inf; a part of tensor.h, which includes it.
 **
-** Watched are the calls that come from outside, and what runs backward; the
-** operations that one of them is made of are not.
+** Traced are calls from outside of the core and the operations of a backward
+** pass, but not the operations of which one of these is composed.
 */
 #ifndef core_trace_h
 #define core_trace_h
 
-enum {                        /* what is wanted, bits */
-  NC_STEPS = 1,               /* a Step of each */
-  NC_NAN = 2,                 /* to know of nan and inf that are new */
-  NC_TRAP = 4,                /* and then the operation fails */
-  NC_META = 8                  /* shapes only: nothing is computed, nothing
-                                 that exists is changed */
+enum {                        /* what is traced, bits */
+  NC_STEPS = 1,               /* a Step of each operation */
+  NC_NAN = 2,                 /* the first nan or inf from finite operands */
+  NC_TRAP = 4,                /* the same; the operation then fails */
+  NC_META = 8                 /* a dry run: shapes only; nothing is computed,
+                                 no tensor is changed */
 };
 
-extern unsigned nc_tracing;  /* set it to 0 for what nobody is to see */
+extern unsigned nc_tracing;   /* the bits; 0 while nothing is to be traced */
 
 typedef struct Shown {        /* what a tensor was */
   DType dtype;
@@ -30,30 +30,30 @@ typedef struct Shown {        /* what a tensor was */
 
 typedef struct Step {
   char op[32];
-  int backward;               /* it was the gradient of op */
+  int backward;               /* is it the gradient of op? */
   int isview;                 /* nothing was computed */
-  int nin, nout, more;        /* how many are shown; are there others? */
+  int nin, nout, more;        /* operands and results shown; are there more? */
   Shown in[NC_MAXSHOWN], out[NC_MAXOUT];
-  double seconds;             /* with the device's work waited for */
+  double seconds;             /* until the device had done the work */
   int64_t flops, bytes, launches, allocated;
-  int64_t live;               /* on the device of the result, afterwards */
+  int64_t live;               /* bytes on the device of the result, after */
 } Step;
 
-/* From now on; 0 ends it.  Gives what was wanted before. */
+/* Traces what the bits say from now on; 0 stops.  Returns the bits before. */
 unsigned nc_trace(unsigned wanted);
 
-/* What has passed: `n' steps, and the error that an operation would have
-   failed with (NULL: none).  Both hold until nc_forgetsteps. */
+/* The steps since the last nc_trace_clear, and the error with which an
+   operation would have failed (NULL: none).  Both are valid until then. */
 const Step *nc_trace_steps(int *n, const Error **warning);
 void nc_trace_clear(void);
-extern int nc_trace_any;      /* is there something? */
+extern int nc_trace_any;      /* is there a step or a warning? */
 
-/* Was it made by a dry run?  Then it has no values. */
+/* Was the tensor made by a dry run?  Then it has no values. */
 int nc_ismetatensor(const Tensor *t);
-int nc_meta_novalues(void);        /* fails: there are no values in a dry run */
+int nc_meta_novalues(void);   /* fails: a dry run computes no values */
 
-/* Shapes that are worked out on device d stand in its `live' and `peak'; NULL:
-   none were. */
+/* What a dry run would allocate on device d, in `live' and `peak'; NULL without
+   one. */
 const Memory *nc_meta_memory(const Device *d);
 
 #endif

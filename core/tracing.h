@@ -1,42 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* tracing.h - how operations pass those who watch; see trace.h. */
+/*
+** tracing.h - how calls report to the trace; trace.h is what others see of it.
+*/
 #ifndef core_tracing_h
 #define core_tracing_h
 
 #include "core/tensor.h"
 
-/* An operation between its beginning and its end.  Each operand is shown in
-   the order that messages count them. */
+/* An operation between its beginning and its end.  Operands are in the order in
+   which messages count them. */
 typedef struct TraceEvent {
   const char *op;
-  int status;                 /* of what had to be prepared */
+  int status;                 /* of the preparation */
   int elementwise, backward, isview;
-  int into;                   /* the first operand is not read */
-  int unset;                  /* the result is not set */
-  int more;                   /* operands than are shown */
-  int finite;                 /* are the numbers it was given? */
+  int into;                   /* the first operand is only written to */
+  int unset;                  /* the elements of the result are not set */
+  int more;                   /* are there operands that are not shown? */
+  int finite;                 /* are the operands that are numbers finite? */
   int nin;
   Tensor *given[NC_MAXSHOWN]; /* NULL: a number */
-  Tensor *value[NC_MAXSHOWN]; /* the same, or a copy if it is written to */
+  Tensor *value[NC_MAXSHOWN]; /* the same, or a copy if it is overwritten */
   double number[NC_MAXSHOWN];
   Tensor *twin[NC_MAXARG + 1], *of[NC_MAXARG + 1]; /* of a dry run */
   int ntwin;
-  unsigned watching;
-  const Device *device;       /* the default one, before */
-  Counters counters;
+  unsigned watching;          /* nc_tracing before */
+  const Device *device;       /* the default device before */
+  Counters counters;          /* before */
   int64_t start;              /* ns */
 } TraceEvent;
 
-/* Watching ends for what the operation is made of, until nc_trace_end. */
+/* Begins an operation; those of which it is composed are not traced until
+   nc_trace_end. */
 void nc_trace_begin(TraceEvent *p, const char *op);
-/* Adds a tensor or a number; *slot takes what the operation is to work on. */
+/* Adds an operand, a tensor or a number.  *slot becomes the tensor that the
+   operation is to use. */
 void nc_trace_operand(TraceEvent *p, Tensor **slot);
 void nc_trace_number(TraceEvent *p, Scalar s);
-/* Ends an operation that gave status r; gives its final status.  What it gave
-   out is released if that is none of success. */
+/* Ends an operation of status r; returns the final status.  If that is a
+   failure, the results are released. */
 int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout);
 
-/* What watched calls come to.  Each calls the function it is named after. */
+/* The traced form of each function after which one is named. */
 int nc_apply_traced(Tensor **y, Op op, const Arg in[], const double par[2],
                     Tensor *out);
 int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
@@ -50,17 +54,17 @@ int nc_move_traced(Tensor **y, Tensor *x, const Device *d, int how);
 int nc_read_traced(Scalar *v, const char *op, const Tensor *t, int64_t offset);
 int nc_elements_traced(Tensor **y, Tensor *t);
 
-/* Does out hold nan or inf, and did no operand?  Then the record of failure
-   says so; the status is that of looking (nonfinite.c). */
+/* *found = has out nan or inf, though no operand has?  Then the error record
+   says so.  The status is that of the search (nonfinite.c). */
 int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
                    int nout);
 
 /*
-** Dry runs (meta.c)
+** Dry runs, on devices without memory (meta.c)
 */
 int nc_ismeta(const Device *d);
-const Device *nc_metadevice(const Device *d); /* that computes nothing for d */
-int nc_metacopy(Tensor **y, Tensor *x);      /* x itself if it is dry */
+const Device *nc_metadevice(const Device *d);   /* the one for d */
+int nc_metacopy(Tensor **y, Tensor *x);         /* x itself if it is one */
 void nc_meta_begin(void);
 void nc_meta_end(void);
 
