@@ -124,7 +124,7 @@ typedef struct IndexCall {
 
 /* gather and scatter along dimension dim.  index is int64 and dense, has as
    many dimensions as x, and is at most as large as x in the others.  Element i
-   of other belongs to the element of x with the same coordinates as i but for dim,
+   of other belongs to the element of x with the coordinates of i but for dim,
    where it has the position index[i] (from 1, or negative from the end).  other
    has the shape of index and the type of x.  CHECK only looks for a position
    outside of x, which is an error with the text of nc_position.  It is asked
@@ -155,7 +155,8 @@ typedef struct SortCall {
 /* searchsorted: for each value of x its 1-based position in seq: before the
    first element that is not less, or with `right' that is greater; nan is
    larger than any number.  seq is one sorted vector, or has one for each row of
-   x.  Both are dense and of one type, int64, float32 or float64; `at', int64, has
+   x.  Both are dense and of one type, int64, float32 or float64; `at' (int64)
+   has
    the shape of x. */
 typedef struct SearchCall {
   Tensor *at;
