@@ -156,8 +156,7 @@ typedef struct SortCall {
    first element that is not less, or with `right' that is greater; nan is
    larger than any number.  seq is one sorted vector, or has one for each row of
    x.  Both are dense and of one type, int64, float32 or float64; `at' (int64)
-   has
-   the shape of x. */
+   has the shape of x. */
 typedef struct SearchCall {
   Tensor *at;
   const Tensor *seq, *x;
