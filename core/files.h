@@ -13,44 +13,51 @@ const char *nc_extension(const char *path);            /* "npy", or "" */
 FileFormat nc_formatbyname(const char *path);
 FileFormat nc_formatnamed(const char *name);           /* "npy", "csv", ... */
 
-typedef struct Source {       /* a file at path; not NULL: its n bytes */
+typedef struct Source {       /* a file at path, or, if not NULL, n bytes */
   const char *path;
   const void *bytes;
   int64_t n;
 } Source;
 
-int nc_formatof(FileFormat *f, const Source *from);    /* its content decides */
-/* As uint8 vectors: a file; a pipe or terminal; what pull gives as read(). */
+int nc_formatof(FileFormat *f, const Source *from);    /* by its content */
+
+/* Bytes as uint8 vectors: of a file; of a pipe or terminal; of a stream, which
+   pull reads as read(2) does. */
 typedef int64_t StreamPull(void *stream, void *p, int64_t n);
 int nc_readfile(Tensor **bytes, const char *path);
 int nc_isstream(const char *path);
 int nc_readpipe(Tensor **bytes, const char *path);
 int nc_readstream(Tensor **bytes, const char *path, StreamPull *pull,
                   void *stream);
-int nc_writefile(const char *path, const void *p, int64_t n); /* replaced */
-/* A file at path, `atomic': replaced as a whole; not NULL: a uint8 vector */
+int nc_writefile(const char *path, const void *p, int64_t n); /* replaces it */
+
+/* Where a tensor is written to: a file at path, with `atomic' replaced as a
+   whole; or, if `bytes' is not NULL, a new uint8 vector. */
 typedef struct Sink { const char *path; int atomic; Tensor **bytes; } Sink;
-void nc_unlinktemporaries(void);  /* of saves: a signal handler may call it */
+/* Removes the temporary files of unfinished saves.  Async-signal-safe. */
+void nc_unlinktemporaries(void);
+
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_save(const Sink *to, Tensor *t);                /* .npy */
 
 typedef struct TextFormat {   /* of a .csv file */
-  char delimiter;             /* ' ': any blanks */
-  int header;                 /* the first line are names */
-  int64_t skip;               /* lines before it */
-  const Scalar *missing;      /* what an empty field is; NULL: an error */
-  int64_t ncolumns;           /* that are read, in this order; 0: all */
-  const int64_t *numbers;     /* theirs, from 1 */
-  const char *const *names;   /* not NULL: the name instead of the number */
+  char delimiter;             /* ' ': any white space */
+  int header;                 /* does the first line hold names? */
+  int64_t skip;               /* lines to skip first */
+  const Scalar *missing;      /* value of an empty field; NULL: an error */
+  int64_t ncolumns;           /* columns to read, in this order; 0: all */
+  const int64_t *numbers;     /* their numbers, from 1; */
+  const char *const *names;   /* or, if not NULL, their names */
 } TextFormat;
-/* Names, each with a '\0' behind it, if f->header.  DT_NONE: the fields
-   decide. */
+/* If f->header, *names = the names, each followed by '\0'.  With DT_NONE the
+   fields decide the type. */
 int nc_loadtext(Tensor **t, Tensor **names, const Source *from,
                 const TextFormat *f, DType type);
 int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]);
 
-/* Several tensors in a file; names are UTF-8 without '\0', nc_checktext. */
+/* Archives: files of several tensors.  Names are UTF-8 without '\0', as
+   nc_checktext wants them. */
 #define NC_MAXNAME 1000
 typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
 typedef struct Archive Archive;
@@ -63,7 +70,7 @@ const char *nc_archivemeta(const Archive *a, int64_t i); /* name, value, ... */
 int nc_archiveload(Tensor **t, Archive *a, int64_t i);
 int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
                int compressed);
-/* meta: n names, each followed by its value; puts the list in order */
+/* meta: nmeta names, each followed by its value.  Sorts the list. */
 int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
                        const char *const meta[], int64_t nmeta);
 

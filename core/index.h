@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index.h - what stands between the brackets of t[...]; a part of tensor.h,
-** which includes it.  Indices are as the user gives them: from 1, or negative
-** from the end.
+** index.h - indexing, t[...]; a part of tensor.h, which includes it.  Indices
+** are as the user gives them: from 1, or negative from the end.
 */
 #ifndef core_index_h
 #define core_index_h
@@ -19,10 +18,10 @@ typedef struct Index {
   Tensor *t;                  /* IX_TENSOR: integers, or bools as a mask */
 } Index;
 
-/* *y = t[ix...]: a view, or a copy if there are tensors among ix. */
+/* *y = t[ix...]: a view, or a copy if one of ix is a tensor. */
 int nc_index(Tensor **y, Tensor *t, const Index ix[], int n);
 
-/* t[ix...] = value, or number if value is NULL; nothing is written if an
+/* t[ix...] = value, or = number if value is NULL.  Writes nothing if an
    index is wrong. */
 int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
                 Scalar number);

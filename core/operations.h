@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** operations.h - what is done with tensors: pointwise operations and reductions
+** operations.h - operations on tensors: pointwise operations and reductions
 ** (ops.def), and operators (operators.def); a part of tensor.h, which includes
 ** it.
 */
@@ -8,7 +8,7 @@
 #define core_operations_h
 
 /*
-** Operations of the table (ops.def)
+** Pointwise operations and reductions (ops.def)
 */
 #define ROW(op) OP_##op,
 #define UNARY(op, ...) ROW(op)
@@ -44,29 +44,30 @@ typedef struct OpInfo {
   const char *name;
   OpKind kind;
   OpClass types;
-  const char *value;          /* the expressions, as text */
-  const char *fold[3];        /* init, map, fold of a reduction */
+  const char *value;          /* the expression, as text */
+  const char *fold[3];        /* of a reduction: init, map, fold */
   const char *grad[3];        /* to each operand; NULL: none */
-  const char *signature;      /* parameters, see the binding */
+  const char *signature;      /* parameters; bindings/signature.c reads it */
   const char *doc;
 } OpInfo;
 
 extern const OpInfo nc_opinfo[OP_COUNT];
 int nc_arity(Op op);          /* number of operands */
 
-/* A source of random numbers: a seed, and the number of the next block of
-   philox.h; the same on every device. */
+/* A generator of random numbers: a seed, and the number of the next block of
+   philox.h.  The numbers are the same on every device. */
 typedef struct Generator {
-  int seeded;                 /* 0: is seeded by chance when it is first used */
+  int seeded;                 /* 0: seeded from entropy at first use */
   uint64_t seed, next;
 } Generator;
 
-/* An argument of an operation: what of it is set depends on its type. */
+/* An argument of an operation.  The type of its parameter says which fields are
+   set. */
 struct Arg {
-  int given;                  /* 0: the default holds (also in the fields) */
-  Tensor *t;                  /* NULL where a number stands for a tensor */
+  int given;                  /* 0: not given; the fields hold the default */
+  Tensor *t;                  /* NULL: a number in the place of a tensor */
   Scalar s;
-  int n, islist;              /* of a list; or is it a lone number? */
+  int n, islist;              /* length; was it a list, or one number? */
   const int64_t *list;        /* sizes, dimensions, integers */
   Tensor *const *tensors;
   const char *text;
@@ -75,7 +76,7 @@ struct Arg {
   DType dtype;
 };
 
-/* y = op(in...) with scalar parameters par (p and q of the row), written to
+/* *y = op(in...) with the parameters p and q in par (NULL: 1, 0), written to
    `out' if that is not NULL. */
 int nc_apply(Tensor **y, Op op, const Arg in[], const double par[2],
              Tensor *out);
@@ -83,11 +84,11 @@ int nc_apply(Tensor **y, Op op, const Arg in[], const double par[2],
 int nc_apply1(Tensor **y, Op op, Tensor *x);
 int nc_apply2(Tensor **y, Op op, Tensor *a, Tensor *b);
 
-/* y = x folded along `dims' (a bit mask), which stay as size 1 if keepdim;
-   x is first converted to `dtype' unless that is DT_NONE. */
+/* *y = x reduced along `dims' (a bit mask), which are kept as size 1 if
+   keepdim; x is first converted to `dtype' unless that is DT_NONE. */
 int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
               DType dtype, const double par[2], Tensor *out);
-/* The dimensions of `a' as a mask: all if not given. */
+/* *mask = the dimensions in argument a; all if it was not given. */
 int nc_dimmask(unsigned *mask, const Arg *a, int nd);
 
 /* The common element type of operands, by PyTorch's rules. */
@@ -96,9 +97,9 @@ DType nc_resulttype(const Arg in[], int n);
 int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]);
 
 /*
-** Families (operators.def): operations that are not rows.  Each is a C
-** function `int nc_op_<name>(Call *c)' that reads c->arg[] in the order of
-** its signature and fills c->out[].
+** Operators (operators.def): all other operations.  Each is a C function
+** `int nc_op_<name>(Call *c)', which reads c->arg[] in the order of its
+** signature and sets c->out[].
 */
 #define OPERATOR(op, ...) OPERATOR_##op,
 typedef enum Operator {
@@ -113,8 +114,9 @@ typedef struct Call {
   Operator op;
   Arg arg[NC_MAXARG];
   Tensor *out[NC_MAXOUT];     /* NULL at entry */
-  Scalar value;               /* what a family without tensors gives */
-  Tensor **list;              /* several results: freed by the caller */
+  Scalar value;               /* the result of an operator that gives none */
+  Tensor **list;              /* results of an operator that gives a list: the
+                                 caller frees it with nc_freelist */
   int nlist;
 } Call;
 
@@ -122,7 +124,7 @@ typedef struct Call {
 #include "core/operators.def"
 #undef OPERATOR
 
-/* How a family takes part in differentiation; see operators.def. */
+/* How an operator takes part in differentiation; see operators.def. */
 typedef enum GradClass {
   GRADCLASS_NOGRAD, GRADCLASS_COMPOSED, GRADCLASS_VIEW, GRADCLASS_INPLACE,
   GRADCLASS_GRAD

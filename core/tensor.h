@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tensor.h - the core: tensors, the devices they live on, the operations on
-** them.  With the tables it includes this is all that other folders may use.
+** tensor.h - the core: tensors, the devices that hold them, the operations on
+** them.  This header and those that it includes are all that other folders may
+** use of the core.
 **
-** Errors: a function that can fail returns an int, NC_OK (0) or one of the
-** codes below, and leaves a record for nc_lasterror.  Nothing in the core
-** prints, exits, asserts on input or jumps.
-** Ownership: a function that gives a tensor out through a Tensor ** gives a
-** reference, to be released with nc_release; it is NULL after a failure.
-** Tensors passed in stay the caller's.
-** Dimensions, indices and positions are 0-based in C, 1-based in messages.
+** Errors: a function that can fail returns an int, NC_OK (0) or a code of
+** error.h, and leaves a record for nc_lasterror.  The core does not print,
+** exit, assert on input or jump.
+** Ownership: a function that returns a tensor through a Tensor ** returns a
+** reference, which the caller releases with nc_release; it is NULL after a
+** failure.  A tensor that is passed in remains the caller's.
+** Dimensions, indices and positions count from 0 in C and from 1 in messages.
 */
 #ifndef core_tensor_h
 #define core_tensor_h
@@ -26,8 +27,8 @@ extern "C" {
 
 #define NC_VERSION "0.1.0"
 #define NC_MAXDIM 8
-#define NC_MAXIN 5          /* operands of a row or its gradient, and y */
-#define NC_MAXARG 8         /* parameters of an operation */
+#define NC_MAXIN 5          /* operands of a TensorIter, with the result */
+#define NC_MAXARG 8         /* parameters of an operator */
 
 typedef struct Tensor Tensor;
 typedef struct Device Device;
@@ -58,12 +59,12 @@ Scalar nc_int(int64_t i);
 Scalar nc_float(double f);
 
 /*
-** Memory.  `live' is what storages hold, rounded as it was allocated, and
-** the structures of tensors.
+** Memory of a device, in bytes.  `live' is that of storages, as rounded by the
+** allocator, and of the structures of tensors.
 */
 typedef struct Memory {
   int64_t live, peak, cached;
-  int64_t budget;             /* the cache is kept below this */
+  int64_t budget;             /* the cache is trimmed to this */
   int64_t since;              /* allocated since the collector last ran */
   int64_t freetime;           /* ns spent returning memory to the system */
 } Memory;
@@ -84,21 +85,24 @@ void nc_failalloc(int64_t n, int sticky);
 */
 typedef struct Storage {
   int refs;
-  int pinned;                 /* page-locked host memory */
-  int version;                /* counts what is written in place */
-  int writes;                 /* counts requests that wrote here */
+  int pinned;                 /* is it page-locked host memory? */
+  int version;                /* incremented by each operation in place, before
+                                 it runs: backward compares it */
+  int writes;                 /* incremented by each request that wrote here and
+                                 succeeded: who retries after a lack of memory
+                                 compares it */
   const Device *device;
   void *p;
-  int64_t bytes;              /* as asked for */
-  double small[8];            /* the elements of a small one lie here */
+  int64_t bytes;              /* as requested */
+  double small[8];            /* the elements, if they fit */
 } Storage;
 
 struct Tensor {
   int refs;
   DType dtype;
   int nd;
-  struct Autograd *ad;        /* NULL: no gradient has to do with it */
-  Tensor *base;               /* what a view is a view of, itself none */
+  struct Autograd *ad;        /* NULL: takes no part in differentiation */
+  Tensor *base;               /* of a view: the tensor it shows, never a view */
   int64_t size[NC_MAXDIM];
   int64_t step[NC_MAXDIM];    /* strides, in elements, never negative */
   int64_t offset;             /* in elements */
@@ -106,86 +110,90 @@ struct Tensor {
 };
 
 int nc_new(Tensor **t, const Device *d, DType type, int nd,
-           const int64_t size[]);           /* uninitialised, dense */
-int nc_newlike(Tensor **t, const Tensor *x, DType type); /* strides follow x */
-int nc_alias(Tensor **t, const Tensor *x);  /* another view of the same */
+           const int64_t size[]);           /* uninitialized, dense */
+int nc_newlike(Tensor **t, const Tensor *x, DType type); /* strides as x */
+int nc_alias(Tensor **t, const Tensor *x);  /* shares the storage of x */
 void nc_retain(Tensor *t);
-void nc_release(Tensor *t);                 /* NULL is fine */
+void nc_release(Tensor *t);                 /* t may be NULL */
 int64_t nc_heldbytes(const Storage *s);     /* counted in `live' */
 int64_t nc_numel(const Tensor *t);
 void *nc_data(const Tensor *t);
 const Device *nc_device(const Tensor *t);
-int nc_isdense(const Tensor *t);            /* row-major without gaps? */
-int nc_overlapsitself(const Tensor *t);     /* one address, two elements? */
+int nc_isdense(const Tensor *t);            /* is it row-major, no gaps? */
+int nc_overlapsitself(const Tensor *t);     /* do elements share memory? */
 
-/* Checked size arithmetic: the only place that multiplies sizes.  Gives the
-   number of elements and fails if they or their bytes exceed an int64. */
+/* *numel = the number of elements of these sizes.  Fails if that or the number
+   of bytes exceeds an int64.  No other function multiplies sizes unchecked. */
 int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]);
 
-/* Dimension dim of t counted from 0, from a 1-based or negative one; `nd' is
-   the number of dimensions it may count (a 0-d tensor accepts 1 and -1). */
+/* *dim = a dimension, given from 1 or negative from the end, counted from 0.
+   Fails if there are not as many; with nd = 0, 1 and -1 are accepted. */
 int nc_dim(int *dim, int64_t given, int nd);
 
 int nc_full(Tensor **t, const Device *d, DType type, int nd,
             const int64_t size[], Scalar v);
-int nc_cast(Tensor **y, Tensor *x, DType type);  /* x itself if it fits */
-int nc_dense(Tensor **y, Tensor *x);             /* x itself if dense */
-int nc_copy(Tensor *y, Tensor *x);       /* broadcasts, converts, crosses */
-int nc_fill(Tensor *y, Scalar v);
-int nc_checkfits(Scalar v, DType t);     /* can it be an element of type t? */
-int nc_read(Scalar *v, const Tensor *t, int64_t offset); /* element there */
-int nc_item(Scalar *v, const Tensor *t); /* the value of a 1-element tensor */
-int nc_elements(Tensor **y, Tensor *t);  /* t where nc_read reads at once */
+
+/* These give a new reference to x itself if there is nothing to do. */
+int nc_cast(Tensor **y, Tensor *x, DType type);
+int nc_dense(Tensor **y, Tensor *x);
+int nc_todevice(Tensor **y, Tensor *x, const Device *d);
+int nc_move(Tensor **y, Tensor *x, const Device *d, int how); /* NC_NOWAIT */
+int nc_pin(Tensor **y, Tensor *x);       /* in page-locked memory */
+int nc_readable(Tensor **y, Tensor *x);  /* on the CPU; fails in a dry run */
+int nc_elements(Tensor **y, Tensor *t);  /* where nc_read is fast */
+
+int nc_copy(Tensor *y, Tensor *x);       /* any dtypes, devices; broadcasts */
 int nc_copyto(Tensor *y, Tensor *x, int how);  /* how: NC_NOWAIT or 0 */
-int nc_todevice(Tensor **y, Tensor *x, const Device *d); /* x if there */
-int nc_readable(Tensor **y, Tensor *x);  /* on the CPU; not in a dry run */
-int nc_move(Tensor **y, Tensor *x, const Device *d, int how); /* the same */
-int nc_pin(Tensor **y, Tensor *x);   /* in page-locked memory; x if there */
-#include "core/index.h"            /* t[...] */
+int nc_fill(Tensor *y, Scalar v);
+int nc_checkfits(Scalar v, DType t);     /* can v be an element of type t? */
+int nc_read(Scalar *v, const Tensor *t, int64_t offset); /* in elements */
+int nc_item(Scalar *v, const Tensor *t); /* of a tensor of one element */
+
+#include "core/index.h"       /* t[...] */
 
 /* Text for messages: "float32[3x4] cpu", "3x4".  Returns buf. */
 #define NC_TEXT 192
 char *nc_shapetext(char buf[NC_TEXT], int nd, const int64_t size[]);
 char *nc_bytestext(char buf[NC_TEXT], double bytes); /* "3.8 MiB" */
 
-#include "core/operations.h"   /* what is done with tensors */
-#include "core/devices.h"          /* what the core asks of one */
-#include "core/autograd.h"         /* gradients */
-#include "core/library.h"          /* shared libraries, opened late */
-#include "core/trace.h"            /* operations as they pass */
+#include "core/operations.h"  /* operations on tensors */
+#include "core/devices.h"     /* devices, and requests to them */
+#include "core/autograd.h"    /* differentiation */
+#include "core/library.h"     /* shared libraries, opened at first use */
+#include "core/trace.h"       /* the trace of operations */
 
 /*
 ** Counters, interruption, threads, random numbers
 */
 typedef struct Counters {
   int64_t flops, bytes, launches, allocated;
-  int64_t opening;            /* ns in which libraries were opened */
+  int64_t opening;            /* ns spent opening libraries */
 } Counters;
 
-#ifndef __cplusplus           /* C++ has another word for it */
+#ifndef __cplusplus           /* where it is thread_local */
 extern _Thread_local Counters nc_counters;
 #endif
 void nc_count(int64_t flops, int64_t bytes);
-int64_t nc_now(void);         /* ns of a clock that never goes back */
+int64_t nc_now(void);         /* ns of a monotonic clock */
 
-extern volatile sig_atomic_t nc_interrupted; /* polled by every long loop */
+extern volatile sig_atomic_t nc_interrupted; /* every long loop polls it */
 
-int nc_cores(void);           /* that this process may use */
+int nc_cores(void);           /* cores that this process may use */
 int nc_threads(void);
-void nc_setthreads(int n);    /* 0: as many as there are cores */
-/* Calls fn over chunks of 0..n-1, on several threads if n > grain; gives
-   NC_EINTR if interrupted. */
+void nc_setthreads(int n);    /* 0: nc_cores() */
+/* Calls fn for chunks of 0..n-1, on several threads if n > grain.  Returns
+   NC_EINTR if it was interrupted. */
 int nc_parallel(int64_t n, int64_t grain,
                 void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx);
 
 extern Generator nc_generator;              /* the default one */
 void nc_seed(Generator *g, uint64_t seed);
-uint64_t nc_newseed(Generator *g);          /* by chance; gives the seed */
+uint64_t nc_newseed(Generator *g);          /* from entropy; returns it */
 uint64_t nc_initialseed(Generator *g);
-const char *nc_blasname(void); /* what multiplies matrices */
+const char *nc_blasname(void); /* the library that multiplies matrices */
 
 /*
-** What the display needs to know of a tensor, in one pass.
+** What the display needs to know of a tensor, computed in one pass.
 */
 typedef struct Summary {
   int64_t n, nan, posinf, neginf, zero, seen; /* seen < n: a sample */
@@ -193,7 +201,7 @@ typedef struct Summary {
   int64_t imin, imax;                         /* exact, for integers */
   int64_t firstbad;                           /* flat position, or -1 */
   int constant;                               /* all elements equal? */
-  int64_t histogram[12];                      /* of some, if they are many */
+  int64_t histogram[12];                      /* of a sample, if large */
 } Summary;
 
 int nc_summary(Summary *s, const Tensor *t, int64_t limit);
