@@ -7,7 +7,7 @@ machine code:
     ptx.py --self-test NVCC     sees what it must in kernels that are wrong
 
 * No kernel computes in float64, itself or in what it calls, but those named so
-  (f64): a stray constant or parameter in double makes a kernel many times
+  (f64) and templates whose first type is double: a stray constant or parameter in double makes a kernel many times
   slower and no test fails. Such numbers may be moved and converted, since
   operands may have that type. The way in which CUDA itself reduces large
   arguments of sin, cos and tan is known by its one constant.
@@ -36,6 +36,7 @@ ARITHMETIC = re.compile(
 TRIGONOMETRY = "0d3BF921FB54442D19"
 # Kernels that are in double for every type: sequences (start + i*step).
 DOUBLE = ["fill3Run"]
+DOUBLE_TEMPLATE = re.compile(r"Id[a-z]*[LE]")     # mangled: <double, ...>
 
 
 def unpacked(data):
@@ -100,14 +101,18 @@ def functions_in_double(functions):
     return found
 
 
+def may_be_double(kernel):
+    return "f64" in kernel or DOUBLE_TEMPLATE.search(kernel) or \
+        any(part in kernel for part in DOUBLE)
+
+
 def wrong_doubles(ptx):
     """A line for each thing that is wrong in a piece of PTX."""
     all_of = list(kernels_of(ptx))
     callees = functions_in_double([(name, text) for kind, name, text in all_of
                                    if kind == "func"])
     return [f"{name}: computes in float64: {line}" for kind, name, text in
-            all_of if kind == "entry" and "f64" not in name and
-            not any(part in name for part in DOUBLE)
+            all_of if kind == "entry" and not may_be_double(name)
             for line in (doubles(text) +
                          [f"it calls {f}" for f in calls(text, callees)])[:2]]
 
@@ -190,6 +195,12 @@ __device__ __noinline__ double half(double x) { return x / 2; }
 __device__ __noinline__ float quarter(float x) { return half(x) / 2; }
 __global__ void hides_f32(float *p) { p[0] = quarter(p[0]); }
 __global__ void __launch_bounds__(1024) full_f32(float *p) { p[0] = 1; }
+template <class T> __global__ void twice(T *p) { p[0] += p[0]; }
+template __global__ void twice<double>(double *p);
+template <class T, class U> __global__ void mixes_f32(T *p) {
+  p[0] = (T)((U)p[0] * (U)0.1 + 1);
+}
+template __global__ void mixes_f32<float, double>(float *p);
 """
 
 
@@ -207,10 +218,11 @@ def self_test(nvcc):
     wrong = {re.search(r"[a-z]+_f\d\d", line).group(0)
              for kind, _, body in pieces if kind == PTX
              for line in wrong_doubles(body)}
-    assert wrong == {"wrong_f32", "worse_f32", "calls_f32", "hides_f32"}, wrong
+    assert wrong == {"wrong_f32", "worse_f32", "calls_f32", "hides_f32",
+                     "mixes_f32"}, wrong
     found = [use for kind, _, body in pieces if kind == CUBIN
              for use in resources(body)]
-    assert len(found) == 8, found
+    assert len(found) == 10, found
     assert all(0 < registers < 64 and threads == 1024
                for _, registers, threads in found), found
     print("ok")
