@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.c - softmax and log_softmax on the CPU (a part of the request dim_op),
-** and the request softmax_backward.  The dimension is brought last
+** softmax.c - softmax and log_softmax on the CPU (a part of the request
+** dim_op), and the request softmax_backward.  The dimension is brought last
 ** (dim_rows.h); each row gives a row.
 */
 #include <math.h>

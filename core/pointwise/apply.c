@@ -376,6 +376,7 @@ static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
   static const double none[2] = { 1, 0 };
   const Device *d = y->data->device;
   const int64_t numel = nc_numel(y);
+  op = reduce_strength(op, 0, in[0].t->dtype, in, &n);
   int all = d->run_small != NULL && y->dtype == in[0].t->dtype;
   v[0] = nc_data(y);
   for (int j = 2; j <= n; j++) all &= v[j] != NULL;

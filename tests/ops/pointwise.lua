@@ -385,6 +385,27 @@ for _, row in ipairs(O.rows()) do
   end
 end
 
+-- ---- powers that a cheaper operation does, to the last bit: their gradients,
+-- too, and whether the elements are dense or not
+
+if not next(wanted) then
+  local cheaper = {[2] = "square", [1] = "positive", [-1] = "reciprocal"}
+  for by, name in pairs(cheaper) do
+    for _, dtype in ipairs {"float32", "float64", "float16", "bfloat16"} do
+      local x = (nacre.randn(40, 7) * 10):to(dtype)
+      for _, v in ipairs {x, x:t(), x[{{1, 40, 3}}], x[1]} do
+        local what = ("%s of %s"):format(name, dtype)
+        O.check(v:pow(by):equal(v[name](v)), what)
+        O.check((v ^ by):equal(v[name](v)), what)
+        local a, b = v:clone():requires_grad_(), v:clone():requires_grad_()
+        a:pow(by):sum():backward()
+        b[name](b):sum():backward()
+        O.check(by == -1 or a.grad:equal(b.grad), "the gradient of " .. what)
+      end
+    end
+  end
+end
+
 if os.getenv("NACRE_ULP") then
   local list = {}
   for key, off in pairs(worst) do

@@ -123,40 +123,6 @@ static void test_inplace(void **unused) {
   drop(&t);
 }
 
-/* Powers that are simpler rows are theirs to the last bit. */
-static void test_powers(void **unused) {
-  static const struct {
-    double by;
-    Op op;
-  } simple[] = { { 2, OP_square }, { 1, OP_positive }, { -1, OP_reciprocal } };
-  Twin operand[2] = { twin(SPACE), twin(SPACE) };
-  (void)unused;
-  for (int i = 0; i < 24; i++) {
-    const DType type = types[6 + i % 4];
-    TensorIter k, g;
-    memset(&k, 0, sizeof k);
-    k.op = simple[i % 3].op;
-    k.work = type;
-    k.nargs = 2;
-    sizes(&k, (int)below(3), 2500);
-    for (int j = 0; j < 2; j++) k.type[j] = type;
-    const int64_t reach[2] = { steps(&k, 0), steps(&k, 1) };
-    g = k;
-    g.op = OP_pow;
-    g.nargs = 3;
-    g.type[2] = type;
-    g.number[2] = nc_float(simple[i % 3].by);
-    for (int j = 0; j < 2; j++) {
-      fill(&operand[j], type, 20);
-      place(&k, &g, j, &operand[j], reach[j]);
-    }
-    ok(nc_cpu.run(&nc_cpu, &k));
-    ok(d->run(d, &g));
-    same(&k, &operand[0], 0, 0);
-  }
-  for (int j = 0; j < 2; j++) drop(&operand[j]);
-}
-
 /*
 ** Copies
 */
@@ -365,11 +331,10 @@ static void test_refused(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_divisors), cmocka_unit_test(test_pieces),
-    cmocka_unit_test(test_maps),     cmocka_unit_test(test_inplace),
-    cmocka_unit_test(test_powers),   cmocka_unit_test(test_smalltiles),
-    cmocka_unit_test(test_copies),   cmocka_unit_test(test_transposes),
-    cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_divisors),   cmocka_unit_test(test_pieces),
+    cmocka_unit_test(test_maps),       cmocka_unit_test(test_inplace),
+    cmocka_unit_test(test_smalltiles), cmocka_unit_test(test_copies),
+    cmocka_unit_test(test_transposes), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
