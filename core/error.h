@@ -63,7 +63,7 @@ typedef struct Error {
 size_t nc_utf8(uint32_t *c, const char *s, size_t n);
 
 /* Writes s, of n bytes, into buf of `room' bytes as it may be shown: control
-   characters, quotes' backslashes and what is not UTF-8 as \xNN; cut with
+   characters, backslashes and what is not UTF-8 as \xNN; cut with
    "..." if too long.  Returns buf. */
 char *nc_printable(char *buf, size_t room, const char *s, size_t n);
 

@@ -38,7 +38,10 @@ typedef struct Saved {
   Tensor *t;                  /* NULL: not needed */
   Node *node;                 /* its node; NULL: none, or with `own' the node
                                  that saves it */
-  int index, own, version;
+  int index, own;
+  int version;                /* of its storage when it was saved: if another
+                                 operation has written there since, backward
+                                 fails */
 } Saved;
 
 typedef struct GradCall {     /* a request for gradients of operands */
@@ -109,7 +112,7 @@ int nc_refresh(Tensor *t);    /* updates the history of a view */
 Edge nc_edgeof(const Tensor *t);            /* where its gradient goes */
 
 /*
-** Recording (tape.c).  nc_record_begin makes the node before the operation
+** Recording (node.c).  nc_record_begin makes the node before the operation
 ** runs, so that after an operation in place nothing can fail;
 ** nc_record_commit links the results to the node.
 */

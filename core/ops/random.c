@@ -35,7 +35,7 @@ static int extent(DType t, int64_t *low, int64_t *high) {
   return 1;
 }
 
-/* Does t hold every integer low .. high? */
+/* Fails unless t holds every integer low .. high. */
 static int holds(DType t, int64_t low, int64_t high) {
   int64_t least, most;
   int whole = extent(t, &least, &most);

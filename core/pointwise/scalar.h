@@ -27,7 +27,7 @@
 /* a constant in the compute type: plain 0.5 would be a double */
 #define K(c)            ((T)(c))
 #define NONE            0
-#define BY(name)        0   /* a gradient by a C function (pointwise_grad.c) */
+#define BY(name)        0   /* a gradient by a function in C */
 
 #define eq(a, b)        ((a) == (b))
 #define ne(a, b)        ((a) != (b))
