@@ -92,8 +92,8 @@ static int settle(const Device *d, void *ctx) {
   return synchronize(d, ctx);
 }
 
-/* What is to be said of a device that failed for good was said when it did:
-   who does not use it is not told again. */
+/* A device that failed for good was reported when it failed: whoever does not
+   use it is not told again. */
 int nc_synchronize_working(void) {
   return nc_ondevices(settle, NULL);
 }
@@ -101,7 +101,7 @@ int nc_synchronize_working(void) {
 /*
 ** Operands
 */
-/* A number that happens to lie in a tensor of the host. */
+/* A tensor on the host without dimensions counts as a number. */
 static int asnumber(const Tensor *t) {
   return t->nd == 0 && nc_device(t) == &nc_cpu;
 }
@@ -140,7 +140,7 @@ int nc_onedevice(const Device **d, const Arg in[], int n) {
 }
 
 /*
-** Families
+** Operators, and running one on the host
 */
 #define OPERATOR(op, class, signature, doc) \
   { #op, GRADCLASS_##class, signature, doc, nc_op_##op },
@@ -162,7 +162,7 @@ static int bring(Tensor **t, const Device *d) {
   return NC_OK;
 }
 
-/* own = a list of the tensors of `a' on the host, in its place */
+/* *own = the tensors of the list `a', on the host; `a' then lists these. */
 static int bringlist(Arg *a, Tensor ***own) {
   void *p;
   TRY(nc_hostalloc(&p, listbytes(a->n)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** error.c - the record of the last failure, one a thread.
+** error.c - the record of the last failure, one for each thread.
 */
 #include <ctype.h>
 #include <stdarg.h>
@@ -10,19 +10,19 @@
 #include "core/op.h"
 #include "core/tracing.h"
 
-/* A placeholder {j} of a format is a byte that no text has, and the digit. */
+/* A placeholder {j} is stored as this byte, which no text has, and a digit. */
 #define PLACEHOLDER '\2'
 
 static _Thread_local Error record;
 
-/* Would the character act on a terminal? */
+/* Could the character control a terminal? */
 static int acts(uint32_t c) {
   return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Names in messages come from files and users: what acts on a terminal, or is
-   not UTF-8, is shown as \xNN. */
+/* Names in messages come from files and users: what could control a terminal,
+   or is not UTF-8, is shown as \xNN. */
 static void tame(char *text, size_t room) {
   char tamed[sizeof record.text];
   size_t n = strlen(text), used = 0, k;
@@ -228,7 +228,7 @@ int nc_error_call(int r, const char *op, const Arg *in, int n) {
 }
 
 /*
-** Reading it
+** Reading the record
 */
 static const char *roleof(char placeholder) {
   const int j = placeholder - '0';

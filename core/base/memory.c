@@ -40,8 +40,8 @@ Memory nc_memory = { .budget = (int64_t)32 << 20 };
 int64_t nc_hostlimit;
 
 static Block *cache[CLASSES];
-static int64_t last_request[CLASSES],
-    requests; /* when a class was last requested */
+/* The number of the last request for each class, and of all requests. */
+static int64_t last_request[CLASSES], requests;
 static int64_t failafter;
 static int failsticky;
 

@@ -89,8 +89,8 @@ PHILOX double philox_uniform2(uint32_t high, uint32_t low) {
 
 /*
 ** Normal numbers in pairs (Box and Muller, 1958): the radius r =
-** sqrt(-2 log u) from one word, the angle from another.  The series are
-** Taylor's, as long as their argument needs.
+** sqrt(-2 log u) from one word, the angle from another.  The Taylor series have
+** as many terms as the range of their arguments needs.
 */
 /* -log u, for u = (w/2 + 1/2) / 2^31 in (0, 1] */
 PHILOX float philox_log(uint32_t w) {

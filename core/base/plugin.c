@@ -53,11 +53,11 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .partly = nc_error_partial };
 
 /*
-** Finding it
+** Finding the plug-in
 */
 static int because(const char *fmt, ...) NC_PRINTF(1, 2);
 
-/* Keeps why there is nothing to use; gives 0. */
+/* Notes why there is no plug-in to use; returns 0. */
 static int because(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
@@ -66,7 +66,7 @@ static int because(const char *fmt, ...) {
   return 0;
 }
 
-/* The folder of the program, or 0. */
+/* path = the folder of the program; 0 after a failure. */
 static int programfolder(char path[MAXPATH]) {
   ssize_t n = readlink("/proc/self/exe", path, MAXPATH - 1);
   char *slash;
@@ -105,7 +105,7 @@ static int find(char path[MAXPATH]) {
 }
 
 /*
-** Opening it
+** Opening the plug-in
 */
 static PluginEntry *entryof(const char *path) {
   PluginEntry *entry;

@@ -32,14 +32,14 @@ Tensor *nc_temps_op1(Temps *d, Op op, Tensor *a);
 Tensor *nc_temps_op2(Temps *d, Op op, Tensor *a, Tensor *b);
 Tensor *nc_temps_op3(Temps *d, Op op, Tensor *a, Tensor *b, Tensor *c);
 Tensor *nc_temps_opnumber(Temps *d, Op op, Tensor *a, Scalar b);
-/* b where a, else the number c; or the other way round */
+/* b where a is true, else the number c */
 Tensor *nc_temps_where(Temps *d, Tensor *a, Tensor *b, Scalar c);
 Tensor *nc_temps_reduce(Temps *d, Op op, Tensor *x, unsigned dims, int keepdim);
 Tensor *nc_temps_cast(Temps *d, Tensor *x, DType type);
 
-/* Operators.  nc_callon makes a call with the first argument only; nc_setint
-   sets an integer one; nc_temps_call holds all results, which are also in
-   c->out, and returns the first. */
+/* Operators.  nc_callon prepares a call with its first argument; nc_setint sets
+   argument i, an integer; nc_temps_call makes the call, holds all results,
+   which are also in c->out, and returns the first. */
 Call nc_callon(Operator op, Tensor *x);
 void nc_setint(Call *c, int i, int64_t v);
 Tensor *nc_temps_call(Temps *d, Call *c);
@@ -50,7 +50,8 @@ Tensor *nc_temps_narrow(Temps *d, Tensor *x, int dim, int64_t start,
                         int64_t length);
 /* x reversed along dim (0-based) (core/ops/shape.c) */
 Tensor *nc_temps_flip(Temps *d, Tensor *x, int dim);
-/* a scan, as cumsum, along dim (0-based) from the end (core/ops/scan.c) */
+/* a scan, such as cumsum, along dim (0-based), from the end
+   (core/ops/scan.c) */
 Tensor *nc_temps_reversed(Temps *d, Operator op, Tensor *x, int dim);
 Tensor *nc_temps_cat(Temps *d, Tensor *const t[], int n, int dim);
 

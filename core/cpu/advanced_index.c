@@ -4,8 +4,8 @@
 ** (index tensor to offsets), index_read, index_write and index_accumulate
 ** (elements at these offsets to or from another tensor).
 **
-** Elements move in rows: the last dimension that is not indexed, or, if all
-** behind the indexed ones are, single elements.
+** Elements move in rows: a row runs along the last dimension of `other', or, if
+** the offsets run over that one, is a single element.
 */
 #include <stdatomic.h>
 #include <string.h>

@@ -18,11 +18,11 @@ OPTIONAL_REQUESTS(X)
 ** Parts of these requests that are files of their own
 */
 int nc_cpu_reduce(const TensorIter *k);   /* run, of a reduction (reduce.c) */
-int nc_cpu_softmax(const DimCall *c); /* softmax, log_softmax, cumsum */
-int nc_cpu_scan(const DimCall *c);    /* cumprod, cummax, ... (scan.c) */
+int nc_cpu_softmax(const DimCall *c); /* softmax, log_softmax (softmax.c) */
+int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
 
 /* A copy whose operand is dense along another dimension than its result
-   (transpose_copy.c): is k one?  Runs it. */
+   (transpose_copy.c): whether k is one; and running it. */
 int nc_cpu_istranspose(const TensorIter *k);
 int nc_cpu_transpose(const TensorIter *k);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.c - the request dim_op on the CPU, and its reductions with more
-** than one number of state: argmax, argmin, var, std, logsumexp.  softmax.c and
-** scan.c have the others.
+** reduce_dim.c - the request dim_op on the CPU, and its reductions, whose state
+** is more than one number: argmax, argmin, var, std, logsumexp.  softmax.c and
+** scan.c have the other operations.
 **
 ** The reduced dimensions are brought last (dim_rows.h).  A row is cut in pieces
 ** of fixed size, so that the result does not depend on the number of threads.
@@ -13,7 +13,7 @@
 #include "core/cpu/dim_rows.h"
 #include "core/portable.h"
 
-/* What a piece of a row comes to. */
+/* The state of a reduction after one piece of a row. */
 typedef struct Partial {
   double value, second; /* extreme; mean and m2; maximum and sum of exp */
   int64_t at, n;        /* position of the extreme, or -1; elements */
@@ -50,7 +50,7 @@ static int reduce_rows(ReduceDimWork *j, Tensor *x, unsigned dims) {
   TRY(nc_dimrows(&j->in, x, dims));
   j->npieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
   if (NC_MULOVER(j->in.n * j->npieces, (int64_t)sizeof *j->partial, &bytes))
-    bytes = INT64_MAX; /* there may be that many rows without elements */
+    bytes = INT64_MAX; /* x may have that many rows if they are empty */
   TRY(nc_hostalloc(&partial, bytes));
   j->partial = partial;
   TRY(nc_parallel(j->in.n * j->npieces, 1 + 16384 / (j->in.length + 1),

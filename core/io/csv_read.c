@@ -45,7 +45,7 @@ static int copy_field(const CsvLines *l, char buf[MAXFIELD]) {
   if (l->n >= MAXFIELD || memchr(l->field, '\0', (size_t)l->n)) return 0;
   memcpy(buf, l->field, (size_t)l->n);
   buf[l->n] = '\0';
-  return !isspace((unsigned char)*buf); /* strtod would skip it */
+  return !isspace((unsigned char)*buf); /* strtod skips leading space */
 }
 
 static FieldResult parse_integer(const char *s, DType type, int64_t *v) {
@@ -426,10 +426,10 @@ static int read_matrix(Tensor **out, CsvTable *t) {
 }
 
 /*
-** The whole
+** The whole file
 */
-/* The fields of the header line, each with a '\0' behind it; it may be a
-   comment, as NumPy's is. */
+/* The fields of the header line, each with a '\0' after it; the line may
+   be a comment, as NumPy's is. */
 static int read_header(Tensor **names, CsvLines *l, int64_t *columns) {
   int64_t n = 0;
   char *to;
@@ -455,7 +455,7 @@ static int read_header(Tensor **names, CsvLines *l, int64_t *columns) {
     nc_csv_unquote(l);
     for (int64_t i = 0; i < l->n; i++) {
       *to++ = l->field[i];
-      if (l->field[i] == '"') i++; /* two in quotes are one */
+      if (l->field[i] == '"') i++; /* "" stands for one quote */
     }
   }
   return NC_OK;

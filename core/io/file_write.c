@@ -210,7 +210,7 @@ static int close_file(Writer *w) {
 }
 
 /* fsync after an error may report success for pages that were dropped, so it
-   is never repeated; EINVAL is what a file system without it says. */
+   is never repeated; EINVAL means that the file system has no fsync. */
 static int sync_file(Writer *w) {
   if (w->regular && nc_files.fsync(w->fd) != 0 && errno != EINVAL)
     return nc_failsystem(w->path, "cannot be made durable", errno);

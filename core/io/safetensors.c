@@ -84,7 +84,8 @@ static int alloc_lists(SafeArchive *s, const char *text, int64_t n) {
   return NC_OK;
 }
 
-/* Behind the metadata: the names in the order of the entries, and sorted. */
+/* Puts two lists of the names after the metadata: in the order of the entries,
+   and sorted. */
 static int list_names(SafeArchive *s) {
   const int64_t n = s->h.n;
   const char **name = s->h.meta + 2 * s->h.nmeta;

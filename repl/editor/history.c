@@ -63,12 +63,13 @@ static void makefolders(char *path) {
   char *slash;
   for (slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
     *slash = '\0';
-    mkdir(path, 0700); /* what cannot be made shows when the file opens */
+    mkdir(path, 0700); /* a failure shows when the file is opened */
     *slash = '/';
   }
 }
 
-/* Our own regular file, or nothing: it may be a link somebody laid. */
+/* What is wrong with the file, NULL if it is a regular file of ours: the path
+   may be a link that somebody else made. */
 static const char *foreign(int fd) {
   struct stat s;
   if (fstat(fd, &s) != 0) return strerror(errno);
@@ -82,8 +83,7 @@ static int samefile(int fd, const char *path) {
          a.st_dev == b.st_dev;
 }
 
-/* Sessions hold the lock for moments: who holds it longer is waited for no
-   more. */
+/* Sessions hold the lock for moments only: after half a second, gives up. */
 static int lockfile(int fd) {
   const struct timespec moment = { 0, 5000000 };
   for (int tries = 0; tries < 100; tries++) {

@@ -35,7 +35,7 @@ void stripprompts(char *text) {
   to[-1] = '\0'; /* there was at least the first line */
 }
 
-/* Has the terminal more to read?  A paste may come in pieces. */
+/* Is there more to read from the terminal?  A paste may come in pieces. */
 static int more(void) {
   struct timeval wait = { 0, 20000 };
   fd_set set;
@@ -44,9 +44,9 @@ static int more(void) {
   return select(STDIN_FILENO + 1, &set, NULL, NULL, &wait) > 0;
 }
 
-/* A blank line submits an open block as it is, for whoever types it; with
-   more lines behind it, it is one of a paste that the terminal did not
-   mark.  What is not typed, it never submits. */
+/* A blank line that is typed submits an open block as it is.  If more lines
+   follow at once, it belongs to a paste that the terminal did not mark, and
+   submits nothing; nor does one that is not typed. */
 int openpaste(const char *text, int (*ready)(const char *text), int typed) {
   size_t n = strlen(text);
   char *whole;

@@ -38,7 +38,8 @@ static char *next(const char *text, int state) {
   return copy != NULL ? strcpy(copy, item) : NULL;
 }
 
-/* Where words end depends on what is asked for; so the asking comes first. */
+/* Where words end depends on what is completed; so the candidates are found
+   first. */
 static char *wordbreaks(void) {
   static char names[] = " \t\n\"\\'`@$><=;|&{}()[]+-*/%^#~,.:?!";
   static char files[] = "\"'", words[] = " \t\n";
@@ -50,8 +51,8 @@ static char *wordbreaks(void) {
 
 static void show(char **m, int n, int width);
 
-/* Where an argument begins: the line of the call, and what fits there.
-   Nothing is put in but the only one. */
+/* Where an argument begins: shows the call and what fits there.  Inserts
+   nothing unless there is only one candidate. */
 static int showfits(void) {
   char *m[LONGLIST + 1] = { NULL };
   int i;

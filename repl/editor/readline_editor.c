@@ -73,7 +73,7 @@ static int prefill(const char *text) {
   return waiting != NULL && strcpy(waiting, text) != NULL;
 }
 
-/* Behind the prompt: what was asked for with prefill, or by Ctrl-O. */
+/* Inserts after the prompt what prefill or Ctrl-O asked for. */
 static void fill(void) {
   if (waiting != NULL) {
     rl_insert_text(waiting);
@@ -83,8 +83,8 @@ static void fill(void) {
   rl_redisplay();
 }
 
-/* With a prompt; what ended another one is over.  readline takes the locale
-   from the environment each time. */
+/* Begins a block with a prompt, and forgets how the one before ended.  readline
+   takes the locale from the environment each time. */
 static void install(const char *prompt) {
   const char *locale = sh_locale(), *old = getenv("LC_ALL");
   char *kept = locale != NULL && old != NULL ? strdup(old) : NULL;
@@ -151,8 +151,8 @@ static void heedsignals(void) {
   }
 }
 
-/* Lets in the signals that wait.  pselect does not where there are keys too,
-   and a Ctrl-C must not outlast the keys that came behind it. */
+/* Lets pending signals in.  pselect does not if keys are waiting too, and a
+   Ctrl-C must be handled before the keys that came after it. */
 static void letin(void) {
   sigset_t blocked;
   sigprocmask(SIG_SETMASK, &allowed, &blocked);
@@ -175,10 +175,10 @@ int rlwaitkey(void) {
   return 0;
 }
 
-/* A key.  The terminal gives 0 bytes where there is none any more: Ctrl-C
-   takes away what was not read, and to wait for the next key then would be to
-   lose that one.  For the same reason signals are let in just before the
-   read.  After Ctrl-C any key will do, the block is cancelled. */
+/* Reads a key.  The read gives 0 bytes if the key that was announced is gone:
+   Ctrl-C discards what was not read, and a read that waited for the next key
+   would lose that one.  For the same reason signals are let in just before the
+   read.  After Ctrl-C any key will do, as the block is cancelled. */
 static int getkey(FILE *in) {
   unsigned char c;
   int tries;
@@ -195,8 +195,8 @@ static int getkey(FILE *in) {
   return EOF; /* there is something, but nothing to read: a hang-up */
 }
 
-/* What waits behind another input of the same paste looks as if it were
-   typed.  After Ctrl-C nothing waits. */
+/* The inputs of a paste that wait after the first are shown as if they were
+   typed.  Ctrl-C drops them. */
 static int typewaiting(const char *prompt) {
   int cancelled = sh_takeinterrupt();
   char *text = asked->next();

@@ -273,7 +273,7 @@ static int editblock(int count, int key) {
 /*
 ** Ctrl-O: submits, then fetches what follows in the history
 */
-static int wanted = -1; /* from the history's beginning, -1: nothing */
+static int wanted = -1; /* counted from the oldest entry; -1: nothing */
 
 static int submitfetch(int count, int key) {
   int here = where_history();

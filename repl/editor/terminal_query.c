@@ -27,7 +27,8 @@ static int ready(long ms) {
   return ms >= 0 && poll(&p, 1, (int)ms) > 0 && (p.revents & POLLIN);
 }
 
-/* Every terminal ends with the answer to "ESC [ c": "ESC [ ? ... c". */
+/* Is the answer complete?  Every terminal ends it with what it answers to
+   "ESC [ c", which is "ESC [ ? ... c". */
 static int complete(const char *s, size_t n) {
   const char *at = memchr(s, '\033', n), *end = s + n;
   for (; at != NULL; at = memchr(at + 1, '\033', (size_t)(end - at - 1))) {

@@ -145,7 +145,7 @@ static int reporter(lua_State *L) {
   return 0;
 }
 
-/* Prints the error on top of the stack and takes it away. */
+/* Prints the error on top of the stack and pops it. */
 int sh_report(lua_State *L) {
   int skipped = isskip(L, -1);
   fflush(stdout);

@@ -20,7 +20,7 @@
 static lua_State *volatile running;      /* the thread to hook, NULL at rest */
 static volatile sig_atomic_t mode, asks; /* is there a user to ask? */
 static int interrupted;
-static int quiet; /* an error is being looked at: not now */
+static int quiet; /* an error is being examined: raise nothing now */
 
 static int text(lua_State *L) {
   lua_getfield(L, 1, "where");
@@ -29,8 +29,8 @@ static int text(lua_State *L) {
   return 1;
 }
 
-/* An error object like those of tensor operations; in its words, if one was
-   interrupted and is just about to say so. */
+/* Raises an error object like those of tensor operations.  If an operation was
+   interrupted and is about to report it, the text is the operation's. */
 static int raise_interrupt(lua_State *L) {
   const Error *e = nc_lasterror();
   lua_createtable(L, 0, 3);
@@ -73,7 +73,7 @@ static void arm(lua_State *L) {
   lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
-/* From a call that does not answer there is no way back, but out of the
+/* Nothing can end a call that does not respond: the user can only leave the
    program. */
 static void askwhether(int sig) {
   static const char question[] =
@@ -99,15 +99,17 @@ static void note(void) {
   worked = seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Has a Ctrl-C waited for long, while we worked?  Lua calls no hook inside
-   finalizers, hooks, handlers of the error that a hook raises and functions
-   in C.  A machine that stood still is no reason to ask. */
+/* Has a Ctrl-C gone unanswered for long, while this thread was working?  Lua
+   calls no hook inside finalizers, hooks, handlers of the error that a hook
+   raises, and functions in C.  A machine that merely stalled is no reason to
+   ask. */
 static int unanswered(void) {
   return seconds(CLOCK_MONOTONIC) - since > 1 &&
          seconds(CLOCK_THREAD_CPUTIME_ID) - worked > 0.2;
 }
 
-/* The program ends as it would have, but for what a save had begun. */
+/* Ends the program as the signal would have, after removing the temporary files
+   of a save. */
 static void end(int sig) {
   nc_unlinktemporaries();
   signal(sig, SIG_DFL);
@@ -135,7 +137,7 @@ static void onsigquit(int sig) {
   else end(sig);
 }
 
-/* Unless it is ignored, as nohup has it. */
+/* Unless it is ignored, as under nohup. */
 static void catchending(int sig) {
   struct sigaction action = { .sa_handler = end }, old;
   sigfillset(&action.sa_mask);
@@ -167,8 +169,8 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   rest(L);
   interrupted = nc_interrupted && status != LUA_OK;
   if (interrupted) {
-    clearerr(stdout);                 /* a write it broke off is no failure */
-    nc_fail(NC_EINTR, "interrupted"); /* what was at work has been told */
+    clearerr(stdout);                 /* an interrupted write is no failure */
+    nc_fail(NC_EINTR, "interrupted"); /* the operation has been reported */
   }
   if (outer == NULL) nc_interrupted = 0;
   else if (nc_interrupted) arm(outer);

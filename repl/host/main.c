@@ -17,8 +17,9 @@
 #include "bindings/nacre.h"
 #include "repl/host/repl.h"
 
-/* A file must not get the number of a standard stream that is closed, and with
-   it what is written there: from here on that fails. */
+/* If a standard stream is closed, a file opened later would get its number, and
+   with it what is written to the stream.  From here on the number is taken, and
+   using the stream fails. */
 static void holdstreams(void) {
   int fd, none;
   for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -36,8 +37,8 @@ static void closestdout(void) {
   _exit(EXIT_FAILURE);
 }
 
-/* Calls nacre.NAME with the value on top, which `option' gave.  A value that
-   cannot be is bad usage; other errors are raised. */
+/* Calls nacre.NAME with the value on top, which `option' gave.  An invalid
+   value is bad usage; other errors are raised. */
 static int setting(lua_State *L, const char *option, const char *name) {
   lua_getglobal(L, "nacre");
   lua_getfield(L, -1, name);

@@ -29,7 +29,7 @@ const char *sh_editorname(void) {
 #endif
 }
 
-/* A device is named if it is open already: to look takes long. */
+/* Names a device only if it is open already: looking for one takes long. */
 static void banner(void) {
   const Accelerator *a = nc_opened();
   int n = nc_threads();
@@ -49,7 +49,8 @@ static void banner(void) {
 }
 
 /* Output that does not end its line would be overwritten by the prompt: mark
-   it as zsh does.  The blanks reach the next line only if it is there. */
+   it as zsh does.  The blanks reach the next line only if there is
+   such output. */
 static void freshline(void) {
   fputs(sh_color(STDOUT_FILENO) ? "\033[7m%\033[0m" : "%", stdout);
   printf("%*s\r\033[K", sh_columns() - 1, "");

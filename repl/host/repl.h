@@ -81,7 +81,7 @@ void sh_interrupts(int mode);
 void sh_interrupt(int sig); /* a handler: what Ctrl-C does */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
 void sh_resthook(lua_State *L, lua_Hook f, int mask); /* while there is none */
-void sh_unguarded(void);     /* a fork: the guards are its parent's */
+void sh_unguarded(void);     /* after a fork: the guards are the parent's */
 /* for message handlers: ended by the guard, too */
 void sh_pause_interrupts(int on);
 int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
@@ -135,7 +135,7 @@ extern const Embedded sh_reference[];
 */
 void sh_warnings(lua_State *L);
 void sh_skipfunction(lua_State *L);
-int sh_report(lua_State *L); /* the error on top of the stack, taken away */
+int sh_report(lua_State *L); /* pops the error on top of the stack */
 int sh_call(lua_State *L, int nargs, int nresults);
 int sh_synchronize(lua_State *L); /* errors of devices come at last here */
 

@@ -188,8 +188,8 @@ int sh_runstdin(lua_State *L) {
 }
 
 /*
-** The end of a program: what devices still have to do is waited for, so that
-** no error of theirs is lost; that one failed for good is said once
+** The end of a program: waits for the devices, so that none of their errors is
+** lost.  A device that failed for good is reported once.
 */
 int sh_synchronize(lua_State *L) {
   const Accelerator *a = nc_opened();
@@ -203,8 +203,8 @@ int sh_synchronize(lua_State *L) {
 }
 
 /*
-** --strict, --nan, --time, --profile: the module "nacre.run_modes" does what they
-** say, before the program and after it
+** --strict, --nan, --time, --profile: the module "nacre.run_modes" does what
+** they say, before the program and after it
 */
 int sh_begin(lua_State *L, const Options *o) {
   if (!o->strict && !o->time && !o->nan && !o->profile) return 0;
@@ -223,7 +223,7 @@ int sh_begin(lua_State *L, const Options *o) {
   return sh_call(L, 1, 0);
 }
 
-/* Once. */
+/* Only the first call does anything. */
 int sh_finish(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "nacre.finish") == LUA_TNIL)
     return lua_pop(L, 1), 0;

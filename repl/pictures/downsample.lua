@@ -61,7 +61,7 @@ function downsample.series(t, columns, log)
              high = body:amax(2):to "float64":totable()}
   if n > parts * each then
     parts = parts + 1
-    s.low[parts], s.high[parts] = 0 / 0, 0 / 0 -- to be looked at below
+    s.low[parts], s.high[parts] = 0 / 0, 0 / 0 -- computed below
   end
   for i = 1, parts do
     local from, count = (i - 1) * each + 1, math.min(each, n - (i - 1) * each)
@@ -70,7 +70,7 @@ function downsample.series(t, columns, log)
       s.low[i], s.high[i] = ends(t:narrow(1, from, count):to "float64", log)
     end
   end
-  s.x[1], s.x[parts] = 1, n -- what the axis is to say
+  s.x[1], s.x[parts] = 1, n -- the ends that the axis shows
   return s
 end
 

@@ -399,7 +399,7 @@ end
 --
 function shell.start(transcript)
   shell.transcript = transcript
-  shell.seed = nacre.initial_seed() -- for who wants these numbers again
+  shell.seed = nacre.initial_seed() -- to repeat the random numbers
   shell.dtype = nacre.get_default_dtype()
   shell.device = nacre.get_default_device()
   for k, v in next, _G do builtin[k] = v end
