@@ -27,7 +27,7 @@ const Device *nc_host(void) {
   return &nc_cpu;
 }
 
-/* The ordinal behind "cuda" or "cuda:", -1 if there is none, -2 if the text
+/* The ordinal after "cuda" or "cuda:", -1 if there is none, -2 if the text
    is no device's name. */
 static long ordinal(const char *name, const char *kind) {
   const size_t n = strlen(kind);

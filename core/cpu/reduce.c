@@ -3,11 +3,11 @@
 ** reduce.c - reductions (sum, prod, amax, ...) on the CPU: the request `run'
 ** for the operations of kind REDUCE in ops.def.
 **
-** Elements are accumulated in double or int64.  If the reduced dimension is
-** the densest, each result is reduced along its elements; else a block of
-** neighbouring results advances together, row after row.  The elements behind
-** one result are cut in pieces of a size that depends on the shape alone, so
-** that the value does not depend on the number of threads.
+** A slice is the elements that one result comes from.  They are accumulated in
+** double or int64.  If the reduced dimension is the densest, each slice is
+** reduced along its elements; else a block of neighbouring results advances
+** together, row after row.  Slices are cut in pieces of a size that depends on
+** the shape alone, so that the value does not depend on the number of threads.
 */
 #include <string.h>
 
@@ -16,9 +16,9 @@
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 
-#define PIECE 65536 /* elements behind a result that are one task */
+#define PIECE 65536 /* elements of a result's slice that are one task */
 #define MAXPIECES 4096
-#define SHORT 32   /* elements behind a result: too few to go along them */
+#define SHORT 32   /* elements of a slice: too few to go along it */
 #define LONG 65536 /* elements between two looks at nc_interrupted */
 
 typedef struct ReducePlan {
@@ -27,14 +27,14 @@ typedef struct ReducePlan {
   ConvertKernel load, store;
   KernelType c;  /* of the elements: CT_i64, CT_f32 or CT_f64 */
   int inner;     /* dimensions of the result; the others are reduced */
-  int64_t count; /* elements behind each result */
+  int64_t count; /* elements of the slice that a result comes from */
   int64_t npieces, piece;
   int direct;      /* elements are used in place */
   double *partial; /* npieces x results, if npieces > 1 */
 } ReducePlan;
 
-/* *acc takes in the elements first..last-1 behind the result whose operand
-   begins at offset `base'. */
+/* *acc takes in the elements first..last-1 of a result's slice, which begins at
+   offset `base' of the operand. */
 static void reduce_along(const ReducePlan *f, int64_t base, int64_t first,
                          int64_t last, void *acc) {
   const TensorIter *k = f->k;
@@ -69,8 +69,8 @@ static void reduce_along(const ReducePlan *f, int64_t base, int64_t first,
   }
 }
 
-/* acc[0..n-1] take in the elements first..last-1 behind the n neighbouring
-   results at `at'. */
+/* acc[0..n-1] take in the elements first..last-1 of the slices of the n
+   neighbouring results at `at'. */
 static void reduce_across(const ReducePlan *f, const Cursor *at, int64_t n,
                           int64_t first, int64_t last, void *acc) {
   const TensorIter *k = f->k;

@@ -80,7 +80,7 @@ local function commands(word)
   return list
 end
 
--- How many dims are left behind an index: a number takes one, a text as many
+-- How many dims are left after an index: a number takes one, a text as many
 -- as it has numbers, newaxis adds one.  Nil if it takes more than looking.
 local function dimsbehind(n, index)
   if index:find "^%[%s*%-?%d+%s*%]$" then return n - 1 end
@@ -94,7 +94,7 @@ local function dimsbehind(n, index)
 end
 
 -- The dims of the tensor that an expression gives which is the name of one
--- with indices behind it; nil if it is none.
+-- with indices after it; nil if it is none.
 local function indexed(before)
   local inner, index = before:match "^(.*)(%b[])$"
   if not inner then
@@ -106,8 +106,8 @@ local function indexed(before)
   return n and dimsbehind(n, index)
 end
 
--- The object before "." or ":": its value; if there is none, whether only
--- running it could tell; whether it is a tensor, which indices give.
+-- The object before "." or ":": its value, or nil; then whether only running
+-- the code could tell; then whether it is a tensor, as its indices show.
 local function object(before)
   if before:find "%]$" then
     local n = indexed(before)

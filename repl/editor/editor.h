@@ -32,7 +32,7 @@ typedef struct Candidates {
 typedef struct EditorHooks {
   /* Is text to be submitted, or is the block still open? */
   int (*ready)(const char *text);
-  /* The column where a line that begins with rest starts, behind text. */
+  /* The column where a line that begins with rest starts, after text. */
   int (*indent)(const char *text, const char *rest);
   /* What the word that ends at point can become. */
   void (*complete)(const char *text, size_t point, Candidates *c);
@@ -69,7 +69,7 @@ void freecandidates(Candidates *c);
 void stripprompts(char *text);
 
 /* Is text an open block that ends in a blank line and, if it is typed, has
-   more of a paste waiting behind it?  ready is the hook. */
+   more of a paste waiting after it?  ready is the hook. */
 int openpaste(const char *text, int (*ready)(const char *text), int typed);
 
 #endif

@@ -213,7 +213,8 @@ static void append(const char *text) {
   free(entry);
 }
 
-/* Blank text, text behind a space and what was just said are not kept. */
+/* Keeps neither text that is empty or begins with a space, nor a repetition of
+   the last entry. */
 int sh_historyadd(const char *text) {
   History *h = &sh_history;
   if (isspace((unsigned char)*text) || *text == '\0') return 0;

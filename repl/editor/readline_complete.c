@@ -64,7 +64,7 @@ static int showfits(void) {
 
 static char **attempt(const char *text, int start, int end) {
   (void)end;
-  if (found.files) { /* readline knows those; close the quote behind one */
+  if (found.files) { /* readline completes these; close the quote after one */
     int quote = found.files == FILES_QUOTED && start > 0;
     rl_completion_append_character = quote ? rl_line_buffer[start - 1] : ' ';
     return NULL;

@@ -115,7 +115,7 @@ static int edit(rl_command_func_t *f, int count, int key) {
   return 0;
 }
 
-/* rl_insert itself goes on reading while there are keys, and a Ctrl-C behind
+/* rl_insert itself goes on reading while there are keys, and a Ctrl-C after
    them would have to wait. */
 static int insert(int count, int key) {
   char text[2] = { (char)key, '\0' };

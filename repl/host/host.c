@@ -37,7 +37,7 @@ static int guard(lua_State *L) {
   return 3;
 }
 
-/* quiet(): to be said first in a handler given to guard */
+/* quiet(): to be called first in a handler given to guard */
 static int setquiet(lua_State *L) {
   (void)L;
   sh_pause_interrupts(1);
@@ -67,8 +67,8 @@ static int terminal(lua_State *L) {
   return 1;
 }
 
-/* terminalsettings(color, ascii, width): each may be nil and stays; gives
-   the first as it was. */
+/* terminalsettings(color, ascii, width): nil leaves a setting as it is; gives
+   the old color. */
 static int terminalsettings(lua_State *L) {
   static const char *const names[] = { "auto", "always", "never", NULL };
   enum Color was = sh_setcolor(COLOR_AUTO);

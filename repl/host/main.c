@@ -57,7 +57,7 @@ static int setting(lua_State *L, const char *option, const char *name) {
   return EXIT_USAGE;
 }
 
-/* Gives an exit status, and stops at the first that is not 0. */
+/* Applies the options; returns an exit status, the first that is not 0. */
 static int settings(lua_State *L, const Options *o) {
   const char *option = "--device", *device = o->device;
   int status = 0;
@@ -155,7 +155,7 @@ static void opentorch(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* Gives an exit status: that of the settings. */
+/* Returns the exit status of the settings. */
 static int openlibs(lua_State *L, const Options *o) {
   if (o->noenv) {
     lua_pushboolean(L, 1);

@@ -166,7 +166,7 @@ static int small(int *out, const Option *o, int low, const char *name) {
   return 0;
 }
 
-/* Which of three words it is; -1 after a report. */
+/* The index of the word among three; -1 after reporting an error. */
 static int oneof(const char *const names[3], const char *word,
                  const char *option) {
   int i;

@@ -165,7 +165,7 @@ local function last_call(tokens, text)
   end
 end
 
--- The block with `__keep` behind it, or around the call it ends with.
+-- The block with `__keep` after it, or around the call it ends with.
 local function statements(text)
   local f = compile(HEAD .. text .. "\n;__keep()")
   local from = f and last_call(lexer.tokens(text), text)

@@ -15,7 +15,7 @@ local properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
 local function fieldsof(v)
   if facts.istensor(v) then return nacre._methods end
   if type(v) == "string" then return string end
-  if rawequal(v, nacre) then return v._functions end -- makes them all
+  if rawequal(v, nacre) then return v._functions end -- creates all of them
   if type(v) == "userdata" then -- a stream or an event
     local meta = debug.getmetatable(v)
     return type(meta) == "table" and rawget(meta, "methods") or nil

@@ -51,7 +51,7 @@ end
 
 -- Called with each new entry of the log.
 function transcript.entry(shell, entry)
-  if not host.captured then return end -- nobody listens
+  if not host.captured then return end -- nothing is captured
   entry.said, entry.cut = host.captured()
   if elsewhere(entry.text) then entry.said = nil end
   size = size + #(entry.said or "")

@@ -37,8 +37,8 @@ static int failed(lua_State *L, const char *what) {
   return luaL_error(L, "%s: %s", what, strerror(errno));
 }
 
-/* What may end the runner ends it at a place from where it can clean up: as
-   Ctrl-C does, by an error, or, while it is held, when it asks. */
+/* Signals that would end the runner.  It ends where it can clean up: by an
+   error, as after Ctrl-C, or, while signals are held, when it asks for them. */
 static const struct Ending {
   int sig;
   const char *name;
@@ -57,8 +57,8 @@ static double seconds(void) {
 }
 
 /* A second signal is not held: it does not wait for the report.  But timeout(1)
-   sends each twice, to the process and to its group.  Nobody reads a report
-   after a SIGPIPE. */
+   sends each signal twice, to the process and to its group; that counts once.
+   A SIGPIPE is not held either, as nobody reads the report. */
 static void onending(int sig) {
   static double first;
   if (ending && sig == ending && seconds() - first < 0.3) return;
@@ -118,7 +118,7 @@ static void writeall(const char *text, size_t n) {
 }
 
 /* tell(word, text, text2): one message, and how much was printed so far; each
-   part behind its length. */
+   part after its length. */
 static int tell(lua_State *L) {
   int i;
   fflush(stdout);
@@ -293,7 +293,7 @@ static pid_t *slot(pid_t pid) {
   return NULL;
 }
 
-/* A file to print to, that nobody else sees and that goes with its users. */
+/* A file to print to.  It has no name, and is gone when nobody has it open. */
 static int nameless(void) {
   char name[ROOM + 16];
   int fd;

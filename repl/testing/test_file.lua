@@ -160,7 +160,7 @@ local function meant(name)
   return near and (", did you mean '%s'?"):format(near) or ""
 end
 
--- A directive behind output may have been printed.
+-- A directive that follows output may have been printed.
 local function printed(unit, n, text)
   local step = unit.steps[#unit.steps]
   if not step or step.to ~= n - 1 or #step.expect == 0 or
@@ -212,7 +212,7 @@ local function compiles(text)
   return part and input_block.compile(part).f ~= nil
 end
 
--- "> text", also behind the name of a default device
+-- "> text", also after the name of a default device
 local function prompt(line)
   if line:find "^>>" then return nil end
   return line:match "^> (.*)$" or line:match "^cuda:%d+> (.*)$" or
@@ -316,7 +316,7 @@ local function block(unit, lines, from, last, indent)
   for k = done + 1, #unit.steps do unit.steps[k].indent = indent end
 end
 
--- The fence of a line: its indentation, its marks, the word behind them.
+-- The fence of a line: its indentation, its marks, the word after them.
 local function fenceof(line)
   local indent, marks, word = line:match "^(%s*)(```+)%s*([%w_%-]*)"
   if not marks then

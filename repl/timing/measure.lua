@@ -28,14 +28,14 @@ local function nothing() end
 
 local LEAST = 50e-6           -- seconds of a sample, not less
 local FEWEST, MOST = 7, 1000  -- samples
-local LONGEST = 3             -- the fewest, where each is long
+local LONGEST = 3             -- fewest samples, where each is long
 local USUAL = 100             -- samples, where runs are short
 local GARBAGE = 4 << 20       -- bytes that a sample may leave, about
 local ELSEWHERE = 1 << 30     -- the same on a device, which keeps its memory
-local HEAP = 64 << 20         -- then it is collected whatever that costs
+local HEAP = 64 << 20         -- beyond which it is always collected
 
--- The value of a name in a table of globals or the one behind it; nil also
--- where --strict would raise an error.
+-- The value of a name in a table of globals or in one it inherits from; nil
+-- also where --strict would raise an error.
 function measure.value_of(env, name)
   local v = rawget(env, name)
   if v ~= nil or rawequal(env, _G) then return v end

@@ -88,7 +88,7 @@ function time_once.line(r)
   local known = not r.emulated and r.operations > 0 and peak.of(r.device)
   local working = math.max(r.seconds - r.opening, 1e-9)
   local device = r.devicetime and r.devicetime < 0.9 * working and
-                 r.devicetime                 -- what is told and reckoned with
+                 r.devicetime                 -- shown, and used for the rates
   local o = text.reached(r, device or working, known or nil)
   if device then add(text.time(device) .. " on the device") end
   if r.operations > 0 and o.flops >= 1e6 then

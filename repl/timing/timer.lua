@@ -5,9 +5,9 @@
 --   t = nacre.Timer {stmt = "a:mm(a)", setup = "a = nacre.randn(64, 64)"}
 --   t:timeit(100)  t:blocked_autorange()  t:adaptive_autorange()
 --
--- Each gives a measurement; print it, or read median, mean, iqr, times.  Other
--- than PyTorch's it runs on as many threads as the session unless num_threads
--- says otherwise.
+-- Each gives a measurement; print it, or read median, mean, iqr, times.  Unlike
+-- PyTorch's, it runs on as many threads as the session unless num_threads says
+-- otherwise.
 
 local bench = require "nacre.bench"
 local host = require "nacre.host"

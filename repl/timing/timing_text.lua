@@ -107,10 +107,10 @@ function text.reached(r, seconds, peak)
   if copied then
     o.memory, o.topbytes = o.copies, peak[way]
   elseif o.memory and o.memory > stats.CACHED then
-    o.memory, o.cached = nil, true      -- no part of what memory gives
+    o.memory, o.cached = nil, true      -- no share of memory's peak
   end
   for _, share in ipairs {"compute", "memory", "copies"} do
-    o[share] = o[share] and math.min(o[share], 1) -- the peak was not the most
+    o[share] = o[share] and math.min(o[share], 1) -- the true peak is higher
   end
   return o
 end
