@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* bmm.c - a batch of products of two matrices: what to ask the device. */
+/*
+** bmm.c - the product of two batches of matrices: allocates the result and
+** makes the request `bmm' to the device.  Called by matmul.c.
+*/
 #include "core/cpu/blas.h"
 #include "core/op.h"
 
-/* Sizes that only views reach may exceed an int64. */
+/* Counts flops and bytes for the timing.  In double, because the sizes of
+   expanded views may multiply to more than an int64 holds. */
 static void count(const BmmCall *p) {
   const Tensor *const x[3] = { p->a, p->b, p->y };
   double flops = 2.0 * (double)p->a->size[p->a->nd - 1];
@@ -14,7 +18,8 @@ static void count(const BmmCall *p) {
   nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX, bytes);
 }
 
-/* Fills p->y, a new tensor. */
+/* Fills p->y, a new tensor.  An addend with beta = 0 is not read, so that
+   its nan and inf do not reach the result (as in BLAS). */
 static int fill(BmmCall *p, const Device *d, Tensor *addend) {
   if (addend && nc_tofloat(p->beta) != 0) TRY(nc_copy(p->y, addend));
   else p->beta = nc_int(0);
@@ -23,9 +28,14 @@ static int fill(BmmCall *p, const Device *d, Tensor *addend) {
   return d->bmm(d, p);
 }
 
+/* *y = alpha * a*b + beta * addend, a new tensor. a and b are [.. x n x k]
+   and [.. x k x m] with equal batch dimensions; addend broadcasts to the
+   result, or is NULL.  The caller has checked shapes and types; devices are
+   checked here. */
 int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
                Scalar beta) {
-  const Arg in[3] = { { .t = addend ? addend : a }, /* as they are given */
+  const Arg in[3] = { { .t = addend ? addend : a }, /* in the order of the
+                                                       call, for messages */
                       { .t = addend ? a : b },
                       { .t = addend ? b : NULL } };
   BmmCall p = { .a = a, .b = b, .alpha = alpha, .beta = beta };

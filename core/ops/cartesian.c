@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cartesian.c - several vectors against each other: grids, products, choices of
-** elements, indices of triangles; and lists of tensors stacked.
+** cartesian.c - operators on lists of vectors: meshgrid, cartesian_prod,
+** combinations, indices of triangles, vander; and hstack, vstack and others on
+** lists of tensors.
 */
 #include <string.h>
 
@@ -12,8 +13,8 @@
 /*
 ** Stacks
 */
-/* Joins what fn makes of each tensor; along dim, or along that of vectors if
-   the first one is a vector. */
+/* Concatenates fn(x) of each tensor of the list: along dim (from 1), or
+   along `ofvectors' if the first fn(x) is a vector. */
 static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
                   int ofvectors) {
   const Arg *list = &c->arg[0];
@@ -54,7 +55,7 @@ static int atleast3(Tensor **y, Tensor *x) {
   return atleast(y, x, OPERATOR_atleast_3d);
 }
 
-/* A vector is a column. */
+/* *y = a vector as a column; other tensors as they are. */
 static int column(Tensor **y, Tensor *x) {
   static const int64_t column[] = { -1, 1 };
   Temps w = { 0 };
@@ -106,7 +107,8 @@ int nc_op_broadcast_tensors(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[NC_MAXDIM];
   int nd = 0;
-  for (int i = 0; i < list->n; i++) { /* one more at a time */
+  for (int i = 0; i < list->n; i++) { /* tensors may be more than operands of
+                                         a call */
     Tensor shape = { .nd = nd };
     memcpy(shape.size, size, (size_t)nd * sizeof *size);
     const Arg in[2] = { { .t = &shape }, { .t = list->tensors[i] } };
@@ -122,13 +124,16 @@ int nc_op_broadcast_tensors(Call *c) {
   return NC_OK;
 }
 
-/* Tensor i of a list as dimension `at' of the grid of nd dimensions. */
+/* Returns the vector x expanded to the grid of this size, along dimension
+   `at'. */
 static Tensor *axis(Temps *w, Tensor *x, int at, int nd, const int64_t size[]) {
   int64_t own[NC_MAXDIM];
   for (int d = 0; d < nd; d++) own[d] = d == at ? size[d] : 1;
   return nc_temps_expand(w, nc_temps_reshape(w, x, nd, own), nd, size);
 }
 
+/* Checks the vectors of meshgrid and cartesian_prod and sets the size of the
+   grid.  With xy the first two dimensions are exchanged. */
 static int gridsize(const Arg *list, int64_t size[], int xy) {
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   if (list->n > NC_MAXDIM)
@@ -183,20 +188,20 @@ int nc_op_cartesian_prod(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/*
-** Choices of r of n elements, in order
-*/
+/* combinations: r of n elements, in lexicographic order */
+/* Returns how many there are, with replacement if `again'; INT64_MAX if that
+   is more than 1e18. */
 static int64_t choices(int64_t n, int64_t r, int again) {
   double count = 1;
   if (again && n > 0 && NC_ADDOVER(n, r - 1, &n)) return INT64_MAX;
   if (r > n) return 0;
-  if (r > n - r) r = n - r; /* it is symmetric */
+  if (r > n - r) r = n - r; /* C(n, r) = C(n, n - r) */
   for (int64_t i = 0; i < r && count < 1e18; i++)
     count = count * (double)(n - i) / (double)(i + 1);
   return count < 1e18 ? (int64_t)(count + 0.5) : INT64_MAX;
 }
 
-/* Fills rows of r positions. */
+/* Writes the 1-based positions of all combinations, r in a row. */
 static int fillchoices(int64_t *p, int64_t rows, int64_t n, int64_t r,
                        int again) {
   for (int64_t k = 0; k < r && rows > 0; k++) p[k] = again ? 1 : k + 1;
@@ -238,10 +243,8 @@ int nc_op_combinations(Call *c) {
   return nc_temps_endcall(&w, c, nc_temps_reshape(&w, x, r ? 2 : 1, size));
 }
 
-/*
-** Positions of triangles: two rows, of rows and columns
-*/
-/* The columns from .. to-1 of row i that lie in the triangle. */
+/* tril_indices and triu_indices: two rows, of row and of column positions */
+/* Sets the range from .. to-1 of columns of row i that are in the triangle. */
 static void extent(int64_t *from, int64_t *to, int64_t i, int64_t m,
                    int64_t offset, int upper) {
   int64_t edge;
@@ -252,8 +255,8 @@ static void extent(int64_t *from, int64_t *to, int64_t i, int64_t m,
   *to = upper ? m : edge;
 }
 
-/* The rows first .. last-1, each of which has something in the triangle; and
-   the offset, brought to where it matters. */
+/* Sets the range first .. last-1 of rows that have elements in the triangle,
+   and clamps the offset to -n .. m, beyond which it makes no difference. */
 static void rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
                  int64_t *offset, int upper) {
   if (*offset < -n) *offset = -n;
@@ -277,7 +280,7 @@ static int triangle(Call *c, int upper) {
     return nc_fail(NC_ESHAPE, "size %lld is negative",
                    (long long)(n < 0 ? n : m));
   rows(&first, &last, n, m, &offset, upper);
-  size[1] = last - first; /* as many elements, at least: is there room? */
+  size[1] = last - first; /* a lower bound: fails early if memory is short */
   TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
   nc_release(y);
   size[1] = 0;
@@ -313,7 +316,7 @@ int nc_op_triu_indices(Call *c) {
   return triangle(c, 1);
 }
 
-/* Powers of a vector, as columns. */
+/* vander: the powers of a vector as columns. */
 int nc_op_vander(Call *c) {
   static const int64_t columnshape[] = { -1, 1 };
   Tensor *x = c->arg[0].t, *exponent = NULL, *y;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cat.c - tensors put together: copies into views of a new one. */
+/*
+** cat.c - cat, stack and tile, and their gradients.  Each tensor is copied to a
+** view of the result, or all at once where the device can.
+*/
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +10,8 @@
 #include "core/op.h"
 #include "core/portable.h"
 
-/* Names the operation and both tensors of a list that do not fit. */
+/* Attaches the operation and the list elements i and j to the error that was
+   just set; returns its code. */
 static int mismatch(const Call *c, int i, int j) {
   const int at[2] = { i, j };
   char role[16];
@@ -20,7 +24,7 @@ static int mismatch(const Call *c, int i, int j) {
   return nc_lasterror()->code;
 }
 
-/* Do all tensors of the list lie on the device of the first? */
+/* Checks that all tensors of the list are on the device of the first. */
 static int together(const Call *c) {
   const Arg *a = &c->arg[0];
   const Device *d;
@@ -34,6 +38,7 @@ static int together(const Call *c) {
   return NC_OK;
 }
 
+/* Releases the result of a call that failed. */
 static int finish(Call *c, int r) {
   if (r == NC_OK) return r;
   nc_release(c->out[0]);
@@ -47,8 +52,9 @@ static DType commontype(const Arg *a) {
   return type;
 }
 
-/* Copies x to the part of y that starts at `at' along d and is as long as x,
-   or, if `inserted', to the one at `at' of a dimension that x lacks. */
+/* Copies x to y: to the part that starts at `at' along dimension d and is as
+   long as x, or with `inserted' to position `at' of a dimension d that x
+   lacks. */
 static int put(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
   Tensor *part;
   int r;
@@ -67,9 +73,9 @@ static int put(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
   return r;
 }
 
-/* Copies all tensors of a list from `first' on to y at once, of which each
-   holds a piece for every element of the dimensions before dim; 0: they are
-   of several types, or the pieces too small for it to pay. */
+/* Copies all tensors of the list from `first' on to y with one request, and
+   sets *r to its status.  Returns 0 without a copy if tensors differ in type
+   or are not dense, or if the pieces are too small to pay. */
 static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
   const int n = a->n - first;
   const int64_t least = 32 * n;
@@ -87,15 +93,15 @@ static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
   return 1;
 }
 
-/*
-** Along a dimension they have
-*/
+/* cat: along an existing dimension */
 
-/* PyTorch has always let an empty vector join tensors of any shape. */
+/* As in PyTorch, an empty vector is ignored, whatever the other shapes. */
 static int skipped(const Tensor *t) {
   return t->nd == 1 && t->size[0] == 0;
 }
 
+/* Adds the sizes along dim of the tensors behind `first' to size[dim];
+   checks that the other sizes are equal. */
 static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
   const Tensor *a = c->arg[0].tensors[first];
   for (int i = first + 1; i < c->arg[0].n; i++) {
@@ -116,7 +122,7 @@ static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
       return mismatch(c, first, i);
     }
     if (NC_ADDOVER(size[dim], t->size[dim], &size[dim]))
-      size[dim] = INT64_MAX; /* which is too large in any case */
+      size[dim] = INT64_MAX; /* nc_new fails with it */
   }
   return NC_OK;
 }
@@ -152,9 +158,7 @@ int nc_op_cat(Call *c) {
   return finish(c, cat(c));
 }
 
-/*
-** Along a new dimension
-*/
+/* stack: along a new dimension */
 static int stack(Call *c) {
   const Arg *list = &c->arg[0];
   const Tensor *a;
@@ -189,18 +193,18 @@ int nc_op_stack(Call *c) {
   return finish(c, stack(c));
 }
 
-/*
-** Repeats
-*/
+/* tile */
 
-/* Fills the part of y, as long as `have' along d, into the rest of d. */
+/* Fills the rest of dimension d of y, `all' elements long, with copies of
+   its first `have', which are filled.  `part' is a view of y with the size
+   `have' along d, and is extended to `all'. */
 static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
   Arg in[1] = { { .t = NULL } };
   Tensor *y = NULL;
   int r;
   TRY(nc_alias(&in[0].t, part));
   if ((r = nc_alias(&y, part)) != NC_OK) all = have;
-  while (have < all) { /* what is there doubles */
+  while (have < all) { /* each step doubles what is filled */
     int64_t n = have < all - have ? have : all - have;
     in[0].t->size[d] = y->size[d] = n;
     y->offset = part->offset + have * part->step[d];
@@ -214,7 +218,7 @@ static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
   return r;
 }
 
-/* Fills y, which is x repeated along each dimension. */
+/* Fills y with x repeated along each dimension. */
 static int repeats(Tensor *y, Tensor *x) {
   const int new = y->nd - x->nd;
   Tensor *part;
@@ -242,7 +246,7 @@ static int tile(Call *c) {
     if (n < 0)
       return nc_fail(NC_EVALUE, "%lld repeats of dim %d", (long long)n, d + 1);
     if (NC_MULOVER(n, own < 0 ? 1 : x->size[own], &size[d]))
-      size[d] = INT64_MAX; /* which is too large in any case */
+      size[d] = INT64_MAX; /* nc_new fails with it */
   }
   TRY(nc_new(&c->out[0], nc_device(x), x->dtype, nd, size));
   return nc_numel(c->out[0]) ? repeats(c->out[0], x) : NC_OK;
@@ -255,7 +259,8 @@ int nc_op_tile(Call *c) {
 /*
 ** Gradients
 */
-/* *y = op(x, dim, a, b), of numbers that count from 1 */
+/* *y = op(x, dim, a, b); dim is 0-based, a and b are as the operator takes
+   them. */
 static int part(Tensor **y, Operator op, Tensor *x, int dim, int64_t a,
                 int64_t b) {
   Call c;
@@ -294,8 +299,8 @@ int nc_grad_stack(OperatorGrad *g) {
   return NC_OK;
 }
 
-/* *y, a result of tile, with dimension d summed over its repeats, of which
-   each has `size' elements */
+/* Replaces *y, the gradient of a result of tile, by its sum over the repeats
+   along dimension d, each of which has `size' elements. */
 static int unrepeat(Tensor **y, int d, int64_t size) {
   int64_t shape[NC_MAXDIM], wide[3] = { 1, 0, size };
   const int nd = (*y)->nd;

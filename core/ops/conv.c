@@ -202,6 +202,8 @@ int nc_op__conv_weight(Call *c) {
     r = nc_fail(NC_ESHAPE, "%lld channels are no multiple of %lld groups",
                 (long long)x->size[1], (long long)v.groups);
   if (r == NC_OK) {
+    /* _conv(input [n x c x h x w], weight [o x c/groups x kh x kw]): the
+       result [n x o x out]. */
     size[0] = g->size[1];
     size[1] = x->size[1] / v.groups;
     size[2] = hw[0];
@@ -216,9 +218,12 @@ int nc_op__conv_weight(Call *c) {
 ** Gradients
 */
 /* *y = op(a, b) with the options of g's call; hw: of the result that needs
-   them, from a tensor's shape. */
-static int again(Tensor **y, const OperatorGrad *g, Operator op, Tensor *a,
-                 Tensor *b, const int64_t *hw) {
+   /* _conv_input(gradient of the result, weight): the gradient to the input;
+      also conv_transpose. */
+them, from a tensor's shape. */ static int again(Tensor **y,
+                                                 const OperatorGrad *g,
+                                                 Operator op, Tensor *a,
+                                                 Tensor *b, const int64_t *hw) {
   int64_t geometry[8];
   Call c = nc_callon(op, a);
   int r;
@@ -234,6 +239,7 @@ static int again(Tensor **y, const OperatorGrad *g, Operator op, Tensor *a,
   return r;
 }
 
+/* _conv_weight(gradient of the result, input): the gradient to the weight. */
 int nc_grad__conv(OperatorGrad *g) {
   Tensor *x, *w;
   TRY(nc_operand(g, 0, &x));

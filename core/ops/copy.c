@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** copy.c - copying, filling, reading and comparing whole tensors.
+** copy.c - copy, fill, read and compare whole tensors: nc_copy, nc_fill and
+** nc_read for the core, and operators on top of them (copy_, equal, isclose,
+** div, clamp).
 */
 #include <float.h>
 #include <math.h>
@@ -11,7 +13,7 @@
 #include "core/pointwise/scalar.h"
 #include "core/tensor.h"
 
-/* v as a value of type t */
+/* Returns v converted to type t, wrapped as elements are. */
 static Scalar convert(Scalar v, DType t) {
   Category c = nc_category(t);
   if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
@@ -22,7 +24,8 @@ static Scalar convert(Scalar v, DType t) {
   return (Scalar){ c, v.i, 0 };
 }
 
-/* Is v within what type t holds?  Negative integers wrap in uint8. */
+/* Returns whether type t can represent v.  A negative integer wraps in
+   uint8, as in PyTorch, and counts as representable. */
 static int within(Scalar v, DType t) {
   static const double largest[DT_COUNT] = { [DT_u8] = UINT8_MAX,
                                             [DT_i8] = INT8_MAX,
@@ -68,13 +71,15 @@ int nc_fill(Tensor *y, Scalar v) {
   return nc_runpointwise(y, OP_clone, y->dtype, in, 1, NULL);
 }
 
-/* The type in which elements of x are moved on their way to y. */
+/* Returns the type in which elements of x are copied to y: that of x, unless
+   an integer becomes a float. */
 static DType movetype(const Tensor *y, const Tensor *x) {
   int widen =
       nc_category(x->dtype) != NC_FLOAT && nc_category(y->dtype) == NC_FLOAT;
   return widen ? y->dtype : x->dtype;
 }
 
+/* Checks that x broadcasts to the shape of y. */
 static int stretches(const Tensor *y, const Tensor *x) {
   char a[NC_TEXT], b[NC_TEXT];
   int ok = x->nd <= y->nd;
@@ -86,7 +91,8 @@ static int stretches(const Tensor *y, const Tensor *x) {
                  nc_shapetext(b, y->nd, y->size));
 }
 
-/* The bytes of x, dense, to those of y, of its shape and type. */
+/* Copies the bytes of x, dense, to y, of the same shape and type, from any
+   device to any device.  `how' is NC_PINNED, NC_NOWAIT or 0. */
 static int sendbytes(Tensor *y, Tensor *x, int how) {
   const int64_t bytes = nc_numel(x) * nc_dtypesize(x->dtype);
   if (bytes == 0) return NC_OK;
@@ -97,12 +103,13 @@ static int sendbytes(Tensor *y, Tensor *x, int how) {
                                           bytes, nc_device(x), how));
 }
 
-/* Can dense bytes of x be written where y lies? */
+/* Returns whether the dense bytes of x can be written to y as they are. */
 static int takesbytes(const Tensor *y, const Tensor *x) {
   return y->dtype == x->dtype && nc_numel(y) == nc_numel(x) && nc_isdense(y);
 }
 
-/* Between devices: dense bytes, then the conversion on y's device. */
+/* Copies between devices: dense bytes first; the conversion runs on the
+   device of y. */
 static int cross(Tensor *y, Tensor *x, int how) {
   Tensor *dense = NULL, *there = NULL;
   int r;
@@ -154,9 +161,8 @@ int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
   return NC_OK;
 }
 
-/*
-** Families
-*/
+/* Operators */
+/* Returns the first operand, with a reference, as the result. */
 static int self(Call *c) {
   nc_retain(c->out[0] = c->arg[0].t);
   return NC_OK;
@@ -184,7 +190,7 @@ int nc_op_contiguous(Call *c) {
   return nc_dense(&c->out[0], c->arg[0].t);
 }
 
-/* *v = are all elements of b true?  Releases b. */
+/* *v = whether all elements of b are true.  Releases b. */
 static int alltrue(Scalar *v, Tensor *b) {
   Tensor *all;
   int r = nc_reduce(&all, OP_all, b, ~0u, 0, DT_NONE, NULL, NULL);
@@ -206,8 +212,9 @@ int nc_op_equal(Call *c) {
   return alltrue(&c->value, eq);
 }
 
-/* |a - b| <= atol + rtol*|b| of int64, whose distances a double may not hold:
-   they are kept as integers, below 0 where they are 2^63 or more. */
+/* *y = |a - b| <= atol + rtol*|b| for int64, whose differences a double may
+   not represent: they are computed as integers, and are negative where they
+   are 2^63 or more. par is rtol, atol. */
 static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
   Temps w = { 0 };
   Tensor *most = nc_temps_op2(&w, OP_maximum, a, b);
@@ -229,7 +236,8 @@ static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
   return nc_temps_finish(&w);
 }
 
-/* Integers are compared in float64, which holds those up to int32. */
+/* *y = isclose of any two types.  Integers up to int32 are compared in
+   float64, which represents them exactly; int64 in close64. */
 static int close(Tensor **y, Tensor *given[2], const double par[2]) {
   Arg in[2] = { { .t = given[0] }, { .t = given[1] } };
   const DType t = nc_resulttype(in, 2);
@@ -252,7 +260,7 @@ static int close(Tensor **y, Tensor *given[2], const double par[2]) {
   return r;
 }
 
-/* y |= both are nan */
+/* y |= isnan(a) & isnan(b), in place. */
 static int equalnan(Tensor *y, Tensor *a, Tensor *b) {
   Tensor *na = NULL, *nb = NULL, *nn = NULL, *z = NULL;
   Arg in[2];

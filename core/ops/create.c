@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** create.c - new tensors from sizes and numbers: constants, sequences, the
-** identity.
+** create.c - operators that make new tensors: zeros, ones, full and their _like
+** and new_ forms, eye, arange, range, linspace.
 */
 #include <math.h>
 
@@ -36,7 +36,9 @@ int nc_op_ones(Call *c) {
 
 int nc_op_empty(Call *c) {
   DType t = typeor(&c->arg[1], nc_defaultdtype);
-  if (t == DT_b8) return nc_op_zeros(c); /* not every byte is a bool */
+  if (t == DT_b8)
+    return nc_op_zeros(c); /* a byte other than 0 and 1 is no
+                                            bool */
   return nc_new(&c->out[0], place(&c->arg[2]), t, c->arg[0].n, c->arg[0].list);
 }
 
@@ -47,7 +49,9 @@ int nc_op_full(Call *c) {
   return constant(c, v, typeor(&c->arg[2], t), &c->arg[3]);
 }
 
-/* Those of a size after the model of self: its dtype, its device. */
+/* Runs fn, which takes a size, with the dtype and the device of self as the
+   defaults.  `options' is the number of fn's dtype argument; the device
+   follows. */
 static int newlike(Call *c, int (*fn)(Call *c), int options) {
   const Tensor *x = c->arg[0].t;
   Call one = *c;
@@ -77,7 +81,8 @@ int nc_op_new_full(Call *c) {
   return newlike(c, nc_op_full, 2);
 }
 
-/* out[0] = a tensor like arg 0; opt[0] and opt[1] are dtype and device. */
+/* c->out[0] = an uninitialized tensor of the shape of argument 0; opt[0] and
+   opt[1] are dtype and device. */
 static int like(Call *c, const Arg opt[]) {
   Tensor *x = c->arg[0].t;
   DType t = typeor(&opt[0], x->dtype);
@@ -113,7 +118,7 @@ int nc_op_full_like(Call *c) {
   return constantlike(c, c->arg[1].s, &c->arg[2]);
 }
 
-/* y[i][i] = 1 */
+/* y[i][i] = 1 for a matrix y of zeros. */
 static int fillones(Tensor *y) {
   Tensor *d;
   int r;
@@ -138,10 +143,8 @@ int nc_op_eye(Call *c) {
   return r;
 }
 
-/*
-** Sequences
-*/
-/* *y = the sequence as a new tensor of n elements. */
+/* Ranges */
+/* *y = a new vector of n elements, filled by the request fill_range. */
 static int sequence(Tensor **y, FillRangeCall *s, int64_t n, const Device *d,
                     DType type) {
   int r;
@@ -174,8 +177,8 @@ static int toomany(double n) {
   return nc_fail(NC_EVALUE, "%g elements are more than a tensor can have", n);
 }
 
-/* The number of steps below the end, or up to it if `closed'.  Distances
-   between two int64 fit in a uint64 only. */
+/* Sets *count to the number of elements up to but excluding the end, or
+   including it if `closed'.  The distance of two int64 may need a uint64. */
 static int countints(int64_t *count, const FillRangeCall *s, int closed) {
   int up = s->step.i > 0;
   uint64_t a = (uint64_t)s->start.i, b = (uint64_t)s->end.i, n;
@@ -201,7 +204,7 @@ static int countfloats(int64_t *count, const FillRangeCall *s, int closed) {
   return NC_OK;
 }
 
-/* v as an integer towards zero, or as a float */
+/* Returns v as a float, or as an integer rounded towards zero. */
 static Scalar as(Category kind, Scalar v) {
   if (kind == NC_FLOAT) return nc_float(nc_tofloat(v));
   return nc_int(v.kind == NC_FLOAT ? f64_toi64(v.f) : v.i);
@@ -218,8 +221,8 @@ static int nobool(DType type) {
   return nc_fail(NC_EDTYPE, "needs a number dtype, not bool");
 }
 
-/* arange and range: the numbers are worked out as integers if the result
-   holds integers. */
+/* arange, and range (`closed').  Computed in integers if the result has an
+   integer type. */
 static int steps(Call *c, int closed) {
   const Arg *a = c->arg;
   FillRangeCall s = { .start = nc_int(closed), .end = a[0].s, .step = a[2].s };
@@ -255,7 +258,8 @@ int nc_op_range(Call *c) {
   return steps(c, 1);
 }
 
-/* Writes the integer ends, which a double may not hold. */
+/* Writes the first and the last of n elements: integers that the computation
+   in double may round. */
 static int exactends(Tensor *y, const Scalar ends[2], int64_t n) {
   const int64_t at[2] = { 0, n - 1 };
   for (int i = 0; i < 2; i++) {
@@ -289,7 +293,7 @@ static int linspace(Call *c) {
   if (n < 0)
     return nc_fail(NC_EVALUE, "the number of steps is %lld", (long long)n);
   s.step = nc_float((s.end.f - s.start.f) / gaps);
-  if (!isfinite(s.step.f)) /* the distance overflows, the step need not */
+  if (!isfinite(s.step.f)) /* the distance overflows, the step may not */
     s.step.f = s.end.f / gaps - s.start.f / gaps;
   if (n <= 2) s.step.f = 0;
   TRY(sequence(&c->out[0], &s, n, place(&a[4]), type));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** distribution.c - random numbers of other distributions, made of uniform and
-** normal ones by their inverse functions; random.c has those, and integers.
+** distribution.c - random operators made of uniform and normal numbers by
+** inverse distribution functions: exponential_, cauchy_, log_normal_,
+** geometric_, bernoulli, random_, normal, multinomial. random.c has uniform and
+** normal numbers and integers.
 **
-** They are made of float64, whose 53 bits reach far into the tails, and then
-** converted.
+** They are computed in float64, whose 53 random bits reach far into the tails,
+** and then converted.
 */
 #include <math.h>
 
@@ -13,7 +15,8 @@
 #include "core/op.h"
 #include "core/indexing/index_select.h"
 
-/* What is drawn like x, in float64. */
+/* Returns a float64 tensor of the shape of x, filled as d says, from the
+   generator of the call. */
 static Tensor *drawn(Temps *w, const Call *c, const Tensor *x,
                      RandomFillCall d) {
   Tensor *y = NULL;
@@ -34,13 +37,16 @@ static void needfloat(Temps *w, const Tensor *x) {
       nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
 }
 
+/* Sets the error "what, not got" unless `holds'. fabs makes -nan print as
+   nan. */
 static void need(Temps *w, int holds, const char *what, double got) {
   if (w->status == NC_OK && !holds)
     w->status =
         nc_fail(NC_EVALUE, "%s, not %g", what, got == got ? got : fabs(got));
 }
 
-/* All elements of the bool tensor x must be true. */
+/* Fails with this text unless all elements of the bool tensor x are true.
+   On an accelerator the check does not wait. */
 static void expect(Temps *w, Tensor *x, const char *text) {
   Tensor *all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status != NC_OK) return;
@@ -48,7 +54,7 @@ static void expect(Temps *w, Tensor *x, const char *text) {
   w->status = nc_device(all)->device_assert(nc_device(all), &e);
 }
 
-/* Writes y to self, converted, and ends. */
+/* Writes y, converted, to self and finishes the call. */
 static int fill(Temps *w, Call *c, Tensor *y) {
   Call copy = nc_callon(OPERATOR_copy_, c->arg[0].t);
   copy.arg[1].t = y;
@@ -56,7 +62,7 @@ static int fill(Temps *w, Call *c, Tensor *y) {
   return nc_temps_endcall(w, c, c->arg[0].t);
 }
 
-/* -log(1 - u): of mean 1 */
+/* Exponential numbers of mean 1: -log(1 - u). */
 static Tensor *exponentials(Temps *w, const Call *c, const Tensor *x) {
   Tensor *u = nc_temps_op1(w, OP_neg, uniforms(w, c, x));
   return nc_temps_op1(w, OP_neg, nc_temps_op1(w, OP_log1p, u));
@@ -98,7 +104,7 @@ int nc_op_log_normal_(Call *c) {
       nc_temps_op1(&w, OP_exp, drawn(&w, c, x, nc_normal(DT_f64, mean, std))));
 }
 
-/* 1 + floor(log(1-u) / log(1-p)): the first success */
+/* The number of the first success: 1 + floor(log(1-u) / log(1-p)). */
 int nc_op_geometric_(Call *c) {
   const double p = nc_tofloat(c->arg[1].s);
   Tensor *x = c->arg[0].t, *y;
@@ -110,10 +116,9 @@ int nc_op_geometric_(Call *c) {
   return fill(&w, c, y);
 }
 
-/*
-** Yes or no
-*/
-/* Is a uniform number below p, each element of x of its own? */
+/* bernoulli */
+/* Returns u < p for a uniform number u for each element of x. p is a number,
+   or a tensor that broadcasts to x. */
 static Tensor *below(Temps *w, const Call *c, const Tensor *x, const Arg *p) {
   Arg in[2] = { { .t = uniforms(w, c, x) }, { .t = p->t, .s = p->s } };
   if (p->t) {
@@ -145,9 +150,8 @@ int nc_op_bernoulli_(Call *c) {
   return fill(&w, c, below(&w, c, c->arg[0].t, &c->arg[1]));
 }
 
-/*
-** Integers of any range, into self
-*/
+/* random_: the integers from .. to-1, by default all that the type
+   represents exactly */
 int nc_op_random_(Call *c) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63, 11, 8, 24, 53 };
   Tensor *x = c->arg[0].t;
@@ -172,9 +176,7 @@ int nc_op_random_(Call *c) {
   return nc_temps_endcall(&w, c, x);
 }
 
-/*
-** normal(mean, std), of which one may be a tensor, or both, or none
-*/
+/* normal(mean, std): both may be a tensor or a number */
 int nc_op_normal(Call *c) {
   const Arg *mean = &c->arg[0], *std = &c->arg[1], *size = &c->arg[2];
   const Arg in[2] = { *mean, *std };
@@ -219,11 +221,9 @@ int nc_op_normal(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/*
-** Numbers of categories
-*/
-/* Without replacement: the weights over exponential numbers, of which the
-   largest win (Efraimidis and Spirakis, 2006). */
+/* multinomial */
+/* Without replacement: the n largest of weight / exponential number
+   (Efraimidis and Spirakis, 2006). */
 static Tensor *largest(Temps *w, const Call *c, Tensor *p, int64_t n) {
   Tensor *q = nc_temps_op2(w, OP_true_divide, p, exponentials(w, c, p));
   Call topk = nc_callon(OPERATOR_topk, q);
@@ -235,7 +235,8 @@ static Tensor *largest(Temps *w, const Call *c, Tensor *p, int64_t n) {
   return topk.out[1];
 }
 
-/* With replacement: where a uniform number falls among the running sums. */
+/* With replacement: searches a uniform number in the cumulative sums of the
+   weights. */
 static Tensor *fallen(Temps *w, const Call *c, Tensor *p, int64_t n) {
   int64_t size[2] = { p->size[0], n };
   const int d = p->nd;

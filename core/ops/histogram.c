@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* histogram.c - how often numbers occur: bincount, histc, histogram. */
+/*
+** histogram.c - bincount, histc, histogram.  The bins of bincount are the
+** integers themselves; the others compute the bin of each element, then count
+** bins.
+*/
 #include <math.h>
 
 #include "core/base/temps.h"
 #include "core/indexing/advanced_index.h"
 #include "core/op.h"
 
+/* Returns x, cast to this type, as a dense tensor. */
 static Tensor *dense(Temps *w, Tensor *x, DType type) {
   Tensor *y = NULL, *t = nc_temps_cast(w, x, type);
   if (w->status != NC_OK) return NULL;
   return nc_temps_add(w, nc_dense(&y, t), &y);
 }
 
-/* Adds up what bins say, where they lie. */
+/* Adds weight (NULL: 1) to y at the positions x, for a device without the
+   request bincount. */
 static void addup(Temps *w, Tensor *y, Tensor *x, Tensor *weight) {
   Tensor *one = NULL;
   IndexCall g = { .x = y, .other = weight, .offset = x, .picked = 1 };
@@ -22,7 +28,8 @@ static void addup(Temps *w, Tensor *y, Tensor *x, Tensor *weight) {
   if (w->status == NC_OK) w->status = nc_index_accumulate(&g);
 }
 
-/* n bins, of what x (from 0) and weights, or NULL, say */
+/* Returns n sums: element i is the number of elements of x, a vector of
+   0-based bins, that are i, or the sum of their weights (NULL: none). */
 static Tensor *binned(Temps *w, Tensor *x, Tensor *weight, int64_t n) {
   Tensor *y = NULL;
   x = dense(w, x, DT_i64);
@@ -40,18 +47,19 @@ static Tensor *binned(Temps *w, Tensor *x, Tensor *weight, int64_t n) {
   return y;
 }
 
-/* What finds the bins, from 0, of part of a vector; NULL: it holds them. */
+/* Returns the 0-based bins of the elements of x, part of a vector.  Where a
+   Binning has no finder, x holds the bins itself. */
 typedef Tensor *Finder(Temps *w, Tensor *x, const void *info);
 
 typedef struct Binning {
   Finder *find;
   const void *info;
-  int64_t n; /* bins; what lies in none does not count */
+  int64_t n; /* elements in no bin do not count */
 } Binning;
 
 static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight);
 
-/* *sum += the counts of the vector x */
+/* *sum += the counts of the vector x; makes *sum if it is NULL. */
 static int addcounts(Tensor **sum, Tensor *x, const Binning *b) {
   Temps w = { 0 };
   Tensor *none = NULL, *y, *same = NULL;
@@ -69,8 +77,9 @@ static int addcounts(Tensor **sum, Tensor *x, const Binning *b) {
 
 #define BLOCK ((int64_t)1 << 17)
 
-/* Counts of the vector x, in blocks whose temporaries stay in the cache; all
-   at once on a device, for which it would be more launches. */
+/* Returns the counts of the vector x.  The CPU counts in blocks whose
+   temporaries stay in the cache; an accelerator counts all at once, which
+   takes fewer launches. */
 static Tensor *counted(Temps *w, Tensor *x, const Binning *b) {
   Tensor *sum = NULL;
   int64_t size, n;
@@ -90,12 +99,13 @@ static Tensor *counted(Temps *w, Tensor *x, const Binning *b) {
   return nc_temps_add(w, r, &sum);
 }
 
+/* *v = the element of x, a reduction to one. */
 static int numberof(Temps *w, Tensor *x, Scalar *v) {
   if (w->status == NC_OK) w->status = nc_item(v, x);
   return w->status;
 }
 
-/* Checks numbers to be counted; *n = the bins they need. */
+/* Checks the arguments of bincount; *n = the number of bins. */
 static int bins(Temps *w, const Call *c, int64_t *n) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t;
   Scalar low = nc_int(0), high = nc_int(-1);
@@ -134,8 +144,8 @@ int nc_op_bincount(Call *c) {
   return nc_temps_finish(&w);
 }
 
-/* From .. to; that of the data if both are the same, wider by `more' on each
-   side if that is one number. */
+/* Sets the range *from .. *to of the bins: as it is if the two differ, else
+   the range of x, extended by `more' on both sides if x has one value only. */
 static int span(Temps *w, Tensor *x, double *from, double *to, double more) {
   Scalar low = nc_float(*from), high = nc_float(*to);
   if (*from == *to && nc_numel(x) > 0) {
@@ -157,6 +167,7 @@ static int span(Temps *w, Tensor *x, double *from, double *to, double more) {
   return NC_OK;
 }
 
+/* Checks the type of x and the number of bins. */
 static int floats(const Tensor *x, int64_t n) {
   if (x->dtype != DT_f32 && x->dtype != DT_f64) {
     nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
@@ -169,7 +180,8 @@ static int floats(const Tensor *x, int64_t n) {
                  (long long)n);
 }
 
-/* The numbers of the bins, from 0, of what lies in one, and its weights. */
+/* Returns those elements of `bin' that are in 0 .. n-1, and replaces
+   *weight, unless it is NULL, by their weights. */
 static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight) {
   Tensor *is, *y = NULL;
   is = nc_temps_op2(w, OP_logical_and,
@@ -190,6 +202,8 @@ typedef struct Even { /* bins of equal width */
   int64_t n;
 } Even;
 
+/* A Finder for Even: floor((x - from) / (to - from) * n); the last bin
+   includes its right edge. */
 static Tensor *evenly(Temps *w, Tensor *x, const void *info) {
   const Even *e = info;
   Tensor *last, *bin = nc_temps_opnumber(w, OP_sub, x, nc_float(e->from));
@@ -217,7 +231,8 @@ int nc_op_histc(Call *c) {
   return nc_temps_finish(&w);
 }
 
-/* The edges of the bins: as they are given, or evenly from end to end. */
+/* Returns the edges of the bins of histogram: those of the argument, or an
+   even division of the range. */
 static Tensor *edges(Temps *w, const Call *c, Tensor *x) {
   const Arg *bins = &c->arg[1], *range = &c->arg[2];
   double from = 0, to = 0;
@@ -247,7 +262,7 @@ static Tensor *edges(Temps *w, const Call *c, Tensor *x) {
   return nc_temps_call(w, &line);
 }
 
-/* y over its sum and the widths of the bins */
+/* Returns y / sum(y) / width of the bin. */
 static Tensor *density(Temps *w, Tensor *y, Tensor *edge) {
   const int64_t n = w->status == NC_OK ? edge->size[0] - 1 : 0;
   Tensor *width = nc_temps_op2(w, OP_sub, nc_temps_narrow(w, edge, 0, 1, n),
@@ -256,7 +271,8 @@ static Tensor *density(Temps *w, Tensor *y, Tensor *edge) {
   return nc_temps_op2(w, OP_true_divide, y, width);
 }
 
-/* Between edges, by a search. */
+/* A Finder for a vector of edges: by bucketize.  The last bin includes its
+   right edge. */
 static Tensor *between(Temps *w, Tensor *x, const void *info) {
   Tensor *const *edge = info;
   Tensor *bin, *last;
@@ -270,8 +286,9 @@ static Tensor *between(Temps *w, Tensor *x, const void *info) {
   return nc_temps_op(w, OP_where, in, NULL);
 }
 
-/* Counts of the vector x between edges: by arithmetic, if they are `even' and
-   the device can. */
+/* Returns the counts of the vector x between edges: by the request even_bins
+   if the edges are evenly spaced (`even') and the device can, else by
+   search. */
 static Tensor *countedbetween(Temps *w, Tensor *x, Tensor *edge, int even) {
   const Binning all = { between, &edge, edge ? edge->size[0] - 1 : 0 };
   Tensor *y = NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** im2col.c - the patches that a window over two dimensions sees, one a
-** column, and such columns added up where they come from: each is the
-** gradient of the other.
+** im2col.c - _unfold (im2col: the patches under a sliding window as columns)
+** and _fold (col2im: the sum of such columns at their elements).  Each is the
+** gradient of the other. unfold and fold in Lua call them.
 */
 #include "core/base/temps.h"
 #include "core/ops/conv.h"
 #include "core/tape.h"
 #include "core/op.h"
 
-/* a: kernel_size, dilation, padding, stride */
+/* Reads kernel_size, dilation, padding and stride from a[0..3]. */
 static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   TRY(nc_pair(w->kernel, &a[0], "kernel_size", 1));
   TRY(nc_pair(w->dilation, &a[1], "dilation", 1));
@@ -27,7 +27,7 @@ static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   return nc_padded(w);
 }
 
-/* Are the columns of x so few that they can be counted? */
+/* Checks that the columns of x are not more elements than a tensor can have. */
 static int countable(const Tensor *x, const ConvGeometry *w) {
   const int64_t all[] = { x->size[0],   x->size[1], w->kernel[0],
                           w->kernel[1], w->out[0],  w->out[1] };
@@ -35,7 +35,8 @@ static int countable(const Tensor *x, const ConvGeometry *w) {
   return nc_checksize(&n, x->dtype, 6, all);
 }
 
-/* Makes the one of both that is missing, of this shape, from the operand. */
+/* Computes the columns from x, or with p->back x from the columns:
+   c->out[0], of this size, from operand 0. */
 static int made(Call *c, Im2colCall *p, int nd, const int64_t size[]) {
   const Tensor **from = p->back ? &p->columns : &p->x;
   const Device *d = nc_device(c->arg[0].t);
@@ -55,6 +56,7 @@ static int made(Call *c, Im2colCall *p, int nd, const int64_t size[]) {
   return nc_temps_finish(&f);
 }
 
+/* _unfold(x [n x c x h x w], ..): [n x c*kh*kw x windows] */
 int nc_op__unfold(Call *c) {
   const Tensor *x = c->arg[0].t;
   Im2colCall p = { .back = 0 };
@@ -72,7 +74,7 @@ int nc_op__unfold(Call *c) {
   return r;
 }
 
-/* Are these the columns of such windows? */
+/* Checks that x has the shape and type of columns of these windows. */
 static int fit(const Tensor *x, const ConvGeometry *w) {
   const int64_t rows = w->kernel[0] * w->kernel[1];
   const int64_t columns = w->out[0] * w->out[1];
@@ -88,6 +90,7 @@ static int fit(const Tensor *x, const ConvGeometry *w) {
                  (long long)rows, (long long)columns);
 }
 
+/* _fold(columns [n x c*kh*kw x windows], size, ..): [n x c x h x w] */
 int nc_op__fold(Call *c) {
   const Tensor *x = c->arg[0].t;
   Im2colCall p = { .back = 1 };
@@ -106,8 +109,8 @@ int nc_op__fold(Call *c) {
 /*
 ** Gradients
 */
-/* *y = op of t with the options of g's call, from argument `from' on, behind
-   a size if it is not NULL */
+/* g->d[0] = op(gradient, size if not NULL, options); the options are those
+   of the differentiated call from argument `from' on. */
 static int again(OperatorGrad *g, Operator op, int64_t *size, int from) {
   Call c = nc_callon(op, g->g[0]);
   int to = 1, r;

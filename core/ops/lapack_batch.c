@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lapack_batch.c - batches of matrices for LAPACK. */
+/*
+** lapack_batch.c - runs a LAPACK routine over a batch of matrices, on all
+** threads; on the host, also for tensors of other devices.
+*/
 #include "core/ops/lapack_batch.h"
 
 #include <limits.h>
@@ -28,11 +31,12 @@ int nc_checkmatrix(const Tensor *x) {
   return NC_OK;
 }
 
-/* Is d a device whose matrices the host has to work on? */
+/* Returns whether matrices on device d have to be copied to the host. */
 static int elsewhere(const Device *d) {
   return d != &nc_cpu && !nc_ismeta(d);
 }
 
+/* Initializes the job for the batch x. */
 static int begin(Job *j, const Tensor *x) {
   memset(j, 0, sizeof *j);
   TRY(nc_checkmatrix(x));
@@ -79,9 +83,9 @@ void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x) {
       j->batch ? nc_numel(dense) / j->batch * nc_dtypesize(dense->dtype) : 0;
 }
 
-/*
-** Running
-*/
+/* Execution */
+/* The loop of one thread: matrices s, s + slots, .. for each of its slots s,
+   each slot with a work space of its own. */
 static void slot(void *ctx, int64_t first, int64_t last) {
   const Job *j = ctx;
   for (int64_t s = first; s < last; s++)
@@ -89,7 +93,8 @@ static void slot(void *ctx, int64_t first, int64_t last) {
       j->one(j, i, j->work + s * j->need);
 }
 
-/* Gives the first failure: matrices count from 1, 0 if there is none. */
+/* Runs the job for all matrices. *failed = the number, from 1, of the first
+   with info != 0; 0 if there is none. */
 static int run(Job *j, int64_t *failed) {
   const int64_t infos = j->batch * (int64_t)sizeof(int);
   void *p = NULL, *q = NULL;

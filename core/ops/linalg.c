@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* linalg.c - LU, Cholesky, solving, least squares: see lapack_batch.h. */
+/*
+** linalg.c - LU, Cholesky, solving with their factors, least squares, by
+** LAPACK: getrf, potrf, getrs, trsm, gelsd.  See lapack_batch.h for the layout
+** of matrices. torch.linalg's functions are composed of them in solvers.lua.
+*/
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +42,8 @@ static void cholesky(const Job *j, int64_t i, char *work) {
   *(int *)at(j, 1, i) = 0;
   if (n == 0) return;
   j->l->potrf(j->flag, &n, a, &n, at(j, 1, i), 1);
-  for (int64_t col = 0; col < n; col++) /* the other triangle is 0 */
+  for (int64_t col = 0; col < n; col++) /* LAPACK leaves the other triangle
+                                           as it was */
     memset(a + (col * n + (lower ? 0 : col + 1)) * j->bytes, 0,
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
 }
@@ -60,7 +65,8 @@ int nc_op__lapack_cholesky(Call *c) {
 /*
 ** Solving with factors
 */
-/* Do b [.. x columns x rows] and the n x n matrices a fit together? */
+/* Checks that b [.. x columns x rows], the right sides, fits the n x n
+   matrices a; with `right' for equations x*a = b. */
 static int checkside(const Tensor *a, const Tensor *b, int right) {
   TRY(nc_checkmatrix(b));
   if (a->dtype != b->dtype)
@@ -75,7 +81,7 @@ static int checkside(const Tensor *a, const Tensor *b, int right) {
   return NC_OK;
 }
 
-/* Is one of n elements nan? */
+/* Returns whether one of n elements is nan. */
 static int hasnan(const void *x, int64_t n, int64_t bytes) {
   const float *f = x;
   const double *d = x;
@@ -93,8 +99,8 @@ static void setnan(void *x, int64_t n, int64_t bytes) {
     else ((float *)x)[i] = NAN;
 }
 
-/* A nan among the factors, or in a right side, makes all nan that comes of it:
-   LAPACKs that leave out what is multiplied by 0 lose it. */
+/* Solves for one matrix.  A nan in the factors or in a right side must make
+   the solution nan; a LAPACK that skips multiplications by 0 would lose it. */
 static void lusolve(const Job *j, int64_t i, char *work) {
   char *y = at(j, 2, i);
   const int64_t n = j->n;
@@ -111,7 +117,7 @@ static void lusolve(const Job *j, int64_t i, char *work) {
               &j->n, &j->info[i], 1);
 }
 
-/* Are they pivots of the factors x, which has j->batch matrices? */
+/* Checks that p holds pivots for the factors x, j->batch matrices. */
 static int checkpivots(const Job *j, const Tensor *x, const Tensor *p) {
   const int *pivot = nc_data(p);
   if (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
@@ -177,8 +183,9 @@ int nc_op__lapack_trisolve(Call *c) {
 /*
 ** Least squares
 */
-/* t: 0 the matrix, 1 the right sides, in as many rows as the longer of both
-   sides has, where the solutions come, 2 singular values, 3 ranks */
+/* Tensors of the job: 0 the matrix; 1 the right sides, with as many rows as
+   the longer side of the matrix, overwritten by the solutions; 2 singular
+   values; 3 ranks. */
 static void lstsq(const Job *j, int64_t i, char *work) {
   const int tall = j->m > j->n ? j->m : j->n;
   int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** matmul.c - products of vectors, matrices and batches of matrices: what may
-** be multiplied, and how it looks as a batch of two matrices (bmm.c).
+** matmul.c - products of vectors, matrices and batches of matrices: mm, bmm,
+** mv, dot, outer, addmm, matmul.  They check the operands, view them as two
+** batches of matrices, and call nc_product (bmm.c).
 */
 #include <string.h>
 
@@ -17,6 +18,7 @@ static int multiply(Tensor **y, Tensor *a, Tensor *b) {
 /*
 ** Checks
 */
+/* Checks that operands i and j have one type, and not bool. */
 static int sametype(const Call *c, int i, int j) {
   const DType a = c->arg[i].t->dtype, b = c->arg[j].t->dtype;
   const char *op = nc_operators[c->op].name;
@@ -45,7 +47,7 @@ static const char *plural(int64_t n) {
   return n == 1 ? "" : "s";
 }
 
-/* What would fit instead of a (a matrix) times b, if a transpose does. */
+/* Adds a hint: which transpose of a (a matrix) or b would fit. */
 static void suggest(const Call *c, const Tensor *a, const Tensor *b) {
   const char *op = nc_operators[c->op].name, *type = nc_dtypename(a->dtype);
   const long long rows = a->size[0], cols = a->size[1];
@@ -62,7 +64,7 @@ static void suggest(const Call *c, const Tensor *a, const Tensor *b) {
   else nc_hint("none of {0}:t(), {1}:t() fits");
 }
 
-/* Do the inner sizes of operands i and j agree? */
+/* Checks that the inner sizes of operands i and j are equal. */
 static int inner(const Call *c, int i, int j) {
   const Tensor *a = c->arg[i].t, *b = c->arg[j].t;
   const int64_t k = a->size[a->nd - 1], l = b->size[b->nd > 1 ? b->nd - 2 : 0];
@@ -75,6 +77,7 @@ static int inner(const Call *c, int i, int j) {
   return NC_ESHAPE;
 }
 
+/* Checks operands i and j, of nd and nd2 dimensions, for a product. */
 static int check(const Call *c, int i, int nd, int j, int nd2) {
   TRY(hasdims(c, i, nd));
   TRY(hasdims(c, j, nd2));
@@ -85,7 +88,7 @@ static int check(const Call *c, int i, int nd, int j, int nd2) {
 /*
 ** Views
 */
-/* y = a view of vector x as one row, or one column */
+/* *y = a view of vector x as a matrix of one row, or one column. */
 static int asmatrix(Tensor **y, const Tensor *x, int column) {
   TRY(nc_alias(y, x));
   (*y)->nd = 2;
@@ -96,7 +99,7 @@ static int asmatrix(Tensor **y, const Tensor *x, int column) {
   return NC_OK;
 }
 
-/* A dense tensor that nobody else has gets another shape. */
+/* Changes the shape of y, dense and not yet visible to others, in place. */
 static void reshape(Tensor *y, int nd, const int64_t size[]) {
   int64_t n = 1;
   y->nd = nd;
@@ -107,7 +110,8 @@ static void reshape(Tensor *y, int nd, const int64_t size[]) {
   }
 }
 
-/* y = x with the batch of nb sizes in front of its last two dimensions */
+/* *y = a view of x with its batch dimensions expanded to nb sizes; the last
+   two dimensions stay. */
 static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
   TRY(nc_alias(y, x));
   (*y)->nd = nb + 2;
@@ -120,9 +124,7 @@ static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
   return NC_OK;
 }
 
-/*
-** Families
-*/
+/* Operators */
 int nc_op_mm(Call *c) {
   int r = check(c, 0, 2, 1, 2);
   if (r == NC_OK) r = multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
@@ -144,7 +146,8 @@ int nc_op_bmm(Call *c) {
   return r;
 }
 
-/* Products with vectors; the result has the dimensions they leave. */
+/* *y = a*b where one or both may be vectors; their dimension is removed from
+   the result. */
 static int withvectors(Tensor **y, Tensor *a, Tensor *b) {
   Tensor *m[2] = { NULL, NULL };
   int64_t size[NC_MAXDIM];
@@ -174,7 +177,7 @@ int nc_op_dot(Call *c) {
   return r;
 }
 
-/* torch.outer promotes its operands, being a broadcast product. */
+/* Like torch.outer, a broadcast product that promotes its operands. */
 int nc_op_outer(Call *c) {
   Tensor *a = NULL, *b = NULL;
   int r = hasdims(c, 0, 1);
@@ -193,7 +196,7 @@ static int checkfactor(const char *name, Scalar v, DType t) {
                  v.f, nc_dtypename(t));
 }
 
-/* Does self broadcast to the product? */
+/* Checks that self broadcasts to the product. */
 static int checkaddend(const Call *c) {
   const Tensor *x = c->arg[0].t;
   const int64_t size[2] = { c->arg[1].t->size[0], c->arg[2].t->size[1] };
@@ -223,7 +226,7 @@ int nc_op_addmm(Call *c) {
 /*
 ** matmul
 */
-/* The batch to which the operands of a product broadcast. */
+/* Sets the batch sizes (nb of them) to which the operands broadcast. */
 static int batch(Tensor *a, Tensor *b, int *nb, int64_t size[]) {
   Tensor *x[2] = { NULL, NULL };
   Arg in[2] = { { .t = NULL } };
@@ -241,9 +244,10 @@ static int batch(Tensor *a, Tensor *b, int *nb, int64_t size[]) {
   return r;
 }
 
-/* Can the batch of x count as further rows of one matrix? */
+/* Returns whether the batch dimensions of x and its rows can be viewed as
+   the rows of one matrix. */
 static int foldable(const Tensor *x) {
-  int last = x->nd - 2; /* sizes of 1 in between do not count */
+  int last = x->nd - 2; /* sizes of 1 do not matter */
   for (int d = last - 1; d >= 0; d--) {
     if (x->size[d] == 1) continue;
     if (x->step[d] != x->step[last] * x->size[last]) return 0;
@@ -252,7 +256,7 @@ static int foldable(const Tensor *x) {
   return nc_numel(x) > 0;
 }
 
-/* y = a*b, a batch of matrices times one matrix: as one product */
+/* *y = a*b for a batch of matrices a and one matrix b, as one product. */
 static int folded(Tensor **y, Tensor *a, Tensor *b) {
   int64_t size[NC_MAXDIM];
   const int nd = a->nd;
@@ -272,7 +276,7 @@ static int folded(Tensor **y, Tensor *a, Tensor *b) {
   return r;
 }
 
-/* y = a*b, matrices in batches that broadcast */
+/* *y = a*b for matrices in batches that broadcast. */
 static int batched(Tensor **y, Tensor *a, Tensor *b) {
   int64_t size[NC_MAXDIM];
   Tensor *x[2] = { NULL, NULL };
@@ -287,7 +291,7 @@ static int batched(Tensor **y, Tensor *a, Tensor *b) {
   return r;
 }
 
-/* The dimension of y that stands for a vector goes. */
+/* Removes dimension dim, of size 1, from y. */
 static void drop(Tensor *y, int dim) {
   int64_t size[NC_MAXDIM];
   int nd = 0;
@@ -322,11 +326,9 @@ int nc_op_matmul(Call *c) {
   return r;
 }
 
-/*
-** Gradients: of y = a*b, g*b' and a'*g.  Batches that were broadcast are
-** summed by whoever asked.
-*/
-/* *y = a*b, in the type of the gradient, which is one of them */
+/* Gradients of y = a*b: g*b' and a'*g.  The caller (nc_fit) sums over the
+   batch dimensions that were broadcast. */
+/* *y = a*b in the type of the gradient, which is a or b. */
 static int product(Tensor **y, Tensor *a, Tensor *b, DType type) {
   Tensor *x[2] = { NULL, NULL };
   int r;
@@ -339,7 +341,8 @@ static int product(Tensor **y, Tensor *a, Tensor *b, DType type) {
   return r;
 }
 
-/* *y = x with a dimension of size 1 put in before (-2) or behind the last */
+/* *y = x with a dimension of size 1 inserted: last (dim -1) or last but one
+   (-2). */
 static int widened(Tensor **y, Tensor *x, int dim) {
   Call c;
   int r;
@@ -352,12 +355,12 @@ static int widened(Tensor **y, Tensor *x, int dim) {
   return r;
 }
 
-/* *y = x without its last dimension, of size 1 */
+/* *y = x without its last dimension, which has size 1. */
 static int narrowed(Tensor **y, Tensor *x) {
   return nc_reshapeto(y, x, x->nd - 1, x->size);
 }
 
-/* d0 = g*b', of matrices or batches of them */
+/* *d = g*b', the gradient to the left operand. */
 static int left(Tensor **d, Tensor *g, Tensor *b) {
   Tensor *t;
   int r;
@@ -367,7 +370,7 @@ static int left(Tensor **d, Tensor *g, Tensor *b) {
   return r;
 }
 
-/* d1 = a'*g */
+/* *d = a'*g, the gradient to the right operand. */
 static int right(Tensor **d, Tensor *a, Tensor *g) {
   Tensor *t;
   int r;
@@ -394,7 +397,9 @@ int nc_grad_bmm(OperatorGrad *g) {
   return nc_grad_mm(g);
 }
 
-/* Vectors as matrices of one row or column: *wide takes g likewise. */
+/* The gradients of matmul.  `row' and `column' say which operand is a
+   vector, and is viewed as a matrix of one row or column; `wide' is the
+   gradient of the result viewed accordingly. */
 static int matgrad(OperatorGrad *g, Tensor *wide, int row, int column) {
   Tensor *x, *m = NULL, *d = NULL;
   int r = NC_OK;

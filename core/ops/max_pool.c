@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** max_pool.c - the largest elements of windows over two dimensions, and where
-** they are.
-**
-** What is added up in a gradient goes back to those elements by their
-** positions; the gradient of that picks them again.
+** max_pool.c - _max_pool: the largest elements of windows over two dimensions
+** and their positions; and its gradient _max_pool_back, which adds the gradient
+** at these positions.  The gradient of _max_pool_back gathers from them.
+** max_pool1d and max_pool2d call it from Lua.
 */
 #include "core/base/temps.h"
 #include "core/ops/conv.h"
@@ -12,15 +11,16 @@
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-/* Does a place have elements of the input along dimension i?  A dilated
-   window can reach from padding to padding. */
+/* Returns whether the window at this position of dimension i has an element
+   of the input.  A dilated window can have all its elements in the padding. */
 static int hits(const ConvGeometry *w, int i, int64_t place) {
   const int64_t from = place * w->stride[i] - w->pad[i];
   const int64_t k = nc_firstin(w, i, from);
   return k < w->kernel[i] && from + k * w->dilation[i] < w->size[i];
 }
 
-/* How many windows there are if the last one may reach out. */
+/* Returns the number of windows with ceil_mode, in which the last may reach
+   out of the padded plane, but must begin inside of it. */
 static int64_t ceiled(const ConvGeometry *w, int i) {
   const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
   const int64_t room = w->size[i] + 2 * w->pad[i] - reach;
@@ -30,7 +30,8 @@ static int64_t ceiled(const ConvGeometry *w, int i) {
   return n - ((n - 1) * w->stride[i] >= w->size[i] + w->pad[i]);
 }
 
-/* Along dimension i of a plane of known size. */
+/* Checks dimension i of a plane of known size, and sets the number of
+   windows. */
 static int along(ConvGeometry *w, int i, int ceil) {
   const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
   if (w->pad[i] > w->kernel[i] / 2)
@@ -53,7 +54,7 @@ static int along(ConvGeometry *w, int i, int ceil) {
   return NC_OK;
 }
 
-/* a: kernel_size, stride, padding, dilation, ceil_mode */
+/* Reads kernel_size, stride, padding, dilation and ceil_mode from a[0..4]. */
 static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   TRY(nc_pair(w->kernel, &a[0], "kernel_size", 1));
   TRY(nc_pair(w->stride, &a[1], "stride", 1));
@@ -66,7 +67,7 @@ static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   return NC_OK;
 }
 
-/* *t = a new one of planes like those of x, of another size */
+/* Returns a new tensor [n x c x size] with n and c of x. */
 static Tensor *planes(Temps *f, const Tensor *x, DType type,
                       const int64_t size[2]) {
   const int64_t all[4] = { x->size[0], x->size[1], size[0], size[1] };
@@ -83,6 +84,7 @@ static Tensor *dense(Temps *f, Tensor *x) {
   return nc_temps_add(f, r, &t);
 }
 
+/* Makes the request, unless a tensor is empty. */
 static void ask(Temps *f, MaxPoolCall *p) {
   const int64_t *k = p->windows.kernel;
   double looks;
@@ -112,7 +114,7 @@ int nc_op__max_pool(Call *c) {
   return nc_temps_finish(&f);
 }
 
-/* Do the operands fit each other and the windows? */
+/* Checks that the gradient and the positions fit each other and the windows. */
 static int fit(const Call *c, const ConvGeometry *w) {
   const Tensor *g = c->arg[0].t, *at = c->arg[1].t;
   const Device *d;
@@ -163,7 +165,8 @@ int nc_grad__max_pool(OperatorGrad *g) {
   return r;
 }
 
-/* t with its planes as rows, or the reverse if they have a size */
+/* Returns t [n x c x h x w] as [n x c x h*w], or the reverse with the size
+   of the plane. */
 static Tensor *shaped(Temps *f, Tensor *t, const int64_t *plane) {
   int64_t size[4] = { 0, 0, -1, -1 };
   Tensor *y = NULL;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** norm.c - mean 0 and variance 1: what layer_norm, rms_norm, group_norm,
-** instance_norm and batch_norm come to.
+** norm.c - _norm: normalization over groups of elements. layer_norm, rms_norm,
+** group_norm, instance_norm and batch_norm call it from Lua.
 **
-** Its gradient is worked out by the device, unless it is recorded: then it is
-** made of rows, through the statistics, so that it has a gradient itself.
+** The device computes the gradient, unless the gradient is itself recorded:
+** then it is composed of pointwise operations and reductions, with the
+** statistics computed again, so that it has a second derivative.
 */
 #include <math.h>
 
@@ -13,12 +14,13 @@
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-/* The type in which elements of type t are worked on. */
+/* Returns the type of the computation for elements of type t. */
 static DType worked(DType t) {
   return t == DT_f64 ? DT_f64 : DT_f32;
 }
 
-/* What the arguments behind the operands say of x. */
+/* Sets n from the shape of x and the arguments a: {channels, inner, groups},
+   eps, centered, batch. */
 static int shape(NormCall *n, const Tensor *x, const Arg *a) {
   const int64_t of = nc_numel(x);
   if (nc_category(x->dtype) != NC_FLOAT)
@@ -48,8 +50,8 @@ static int shape(NormCall *n, const Tensor *x, const Arg *a) {
   return NC_OK;
 }
 
-/* *w = a weight or bias for each channel, as it is worked on; NULL if there
-   is none */
+/* *w = the weight or bias of each channel, dense and of this type; NULL if
+   there is none. */
 static int weight(Tensor **w, const NormCall *n, const Arg *a, DType type) {
   Tensor *cast = NULL;
   int r;
@@ -64,6 +66,7 @@ static int weight(Tensor **w, const NormCall *n, const Arg *a, DType type) {
   return r;
 }
 
+/* Makes the request, which moves `moved' times the bytes of x. */
 static int ask(const NormCall *n, int64_t moved) {
   const Device *d = nc_device(n->x);
   const int64_t of = nc_numel(n->x);
@@ -72,8 +75,7 @@ static int ask(const NormCall *n, int64_t moved) {
   return d->norm(d, n);
 }
 
-/* *t = a new one, with a place for each row of x; of no elements there is no
-   mean. */
+/* *t = a new vector with an element for each row of x; nan if x is empty. */
 static int statistic(Tensor **t, const Tensor *x, DType type, int64_t rows) {
   const Device *d = nc_device(x);
   if (nc_numel(x) > 0) return nc_new(t, d, type, 1, &rows);
@@ -115,7 +117,8 @@ static int wanted(const OperatorGrad *g, int i) {
   return i < g->n && g->need[i];
 }
 
-/* *t = a new one, for the gradient of a weight or a bias if it is wanted */
+/* *t = a new tensor for the gradient to weight (1) or bias (2); NULL if it
+   is not needed. */
 static int fresh(Tensor **t, const OperatorGrad *g, const NormCall *n, int i) {
   const DType type = n->mean->dtype;
   const GradMeta *m = &g->in[i].meta;
@@ -125,7 +128,7 @@ static int fresh(Tensor **t, const OperatorGrad *g, const NormCall *n, int i) {
   return nc_new(t, nc_device(n->x), type, m->nd, m->size);
 }
 
-/* By the device. */
+/* Computes the gradients by the request norm of the device. */
 static int atonce(OperatorGrad *g, NormCall *n, Tensor *x, Tensor *w) {
   Tensor *dense[3] = { NULL, NULL, NULL }, *made[3] = { NULL, NULL, NULL };
   const Arg weights = { .t = w };
@@ -153,7 +156,8 @@ static int atonce(OperatorGrad *g, NormCall *n, Tensor *x, Tensor *w) {
   return r;
 }
 
-/* t as [n x groups x channels of one x inner] */
+/* Returns t, or with `ischannels' a vector of channels, as [n x groups x
+   channels of a group x inner]. */
 static Tensor *parted(Temps *f, const NormCall *n, Tensor *t, int ischannels) {
   const int64_t size[4] = { ischannels ? 1 : n->n, n->groups,
                             n->channels / n->groups,
@@ -169,7 +173,8 @@ static Tensor *shaped(Temps *f, Tensor *t, const GradMeta *m) {
   return nc_temps_add(f, nc_reshapeto(&y, t, m->nd, m->size), &y);
 }
 
-/* gw less its mean, and less the part of it that lies along y */
+/* Returns gw - mean(gw) - y * mean(gw * y) over the dimensions `rows';
+   without the mean if not centered. */
 static Tensor *along(Temps *f, const NormCall *n, Tensor *gw, Tensor *y,
                      unsigned rows) {
   Tensor *part =
@@ -181,7 +186,7 @@ static Tensor *along(Temps *f, const NormCall *n, Tensor *gw, Tensor *y,
   return nc_temps_op2(f, OP_sub, rest, nc_temps_op2(f, OP_mul, y, part));
 }
 
-/* The same by rows. */
+/* Computes the same by recorded operations. */
 static int byrows(OperatorGrad *g, const NormCall *n, Tensor *x, Tensor *w) {
   const unsigned rows = n->batch ? 1u | 4u | 8u : 4u | 8u, channels = 1u | 8u;
   const DType type = worked(x->dtype);

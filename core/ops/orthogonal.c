@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** orthogonal.c - QR, Householder vectors, eigenvalues, singular values: see
-** lapack_batch.h.
+** orthogonal.c - QR, Householder vectors, eigenvalues, singular values by
+** LAPACK: geqrf, orgqr, ormqr, geev, syevd, gesdd.  See lapack_batch.h for the
+** layout of matrices; solvers.lua composes torch.linalg's functions.
 */
 #include <math.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 /*
 ** QR
 */
-/* t: 0 the matrix, 1 Q with `other' columns, 2 R with as many rows */
+/* Tensors of the job: 0 the matrix, 1 Q with `other' columns, 2 R with
+   `other' rows. */
 static void qr(const Job *j, int64_t i, char *work) {
   const int m = j->m, n = j->n, q = j->other;
   char *a = at(j, 0, i), *y = at(j, 1, i), *r = at(j, 2, i);
@@ -57,7 +59,7 @@ static void geqrf(const Job *j, int64_t i, char *work) {
                 &j->info[i]);
 }
 
-/* Room for the blocks of 64 columns that LAPACK works with. */
+/* Sets the work space: enough for blocks of 64 columns, LAPACK's largest. */
 static void roomy(Job *j, int longest) {
   j->lwork = 64 * (longest + 1) + 65 * 64;
   j->need = even((int64_t)j->lwork * j->bytes);
@@ -76,7 +78,8 @@ int nc_op__lapack_geqrf(Call *c) {
   return nc_carryout(c, &plan);
 }
 
-/* Is tau a vector for each matrix x, of at most `most' factors? */
+/* Checks that tau has a vector of at most `most' factors for each matrix of
+   x. */
 static int checktau(const Tensor *x, const Tensor *tau, int64_t most) {
   int fits = tau->dtype == x->dtype && tau->nd == x->nd - 1 &&
              tau->size[tau->nd - 1] <= most;
@@ -113,8 +116,9 @@ int nc_op__lapack_orgqr(Call *c) {
   return nc_carryout(c, &plan);
 }
 
-/* t: 0 the vectors, 1 tau, 2 the other matrix and the product; k is the number
-   of factors, m and n are the sides of the other matrix */
+/* Tensors of the job: 0 the vectors; 1 tau; 2 the other matrix, overwritten
+   by the product. k is the number of factors; m and n are the sides of the
+   other matrix. */
 static void ormqr(const Job *j, int64_t i, char *work) {
   const int rows = j->flag[0] == 'L' ? j->m : j->n;
   if (j->m > 0 && j->n > 0)
@@ -135,7 +139,7 @@ static void planormqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
       w->status = nc_fail(NC_ESHAPE, "the batches differ");
   if (w->status == NC_OK) w->status = checktau(x, tau, j->k);
   if (w->status != NC_OK) return;
-  nc_jobcopy(w, j, 0, x); /* LAPACK writes to it for a while */
+  nc_jobcopy(w, j, 0, x); /* ormqr changes it while it runs */
   nc_jobgiven(w, j, 1, tau);
   out[0] = nc_jobcopy(w, j, 2, b);
   j->m = (int)b->size[b->nd - 1];
@@ -231,7 +235,8 @@ static void svd(const Job *j, int64_t i, char *work) {
                 &j->info[i], 1);
 }
 
-/* S, U, and the rows of V; all for matrices that are not empty */
+/* Results: S, U, and V with its vectors as rows.  LAPACK is called for
+   matrices that are not empty only. */
 static void plansvd(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;

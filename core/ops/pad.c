@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** pad.c - tensors put into larger ones: padding, blocks on a diagonal, and a
-** view of a copy replaced.
+** pad.c - pad, block_diag, and select_scatter, slice_scatter, diagonal_scatter
+** (a copy of a tensor in which a view is replaced).
 */
 #include <string.h>
 
@@ -9,7 +9,8 @@
 #include "core/indexing/index_select.h"
 #include "core/portable.h"
 
-/* Copies src into a view, which family c (already filled in) makes of y. */
+/* Copies src to the view of y that call c, complete but for its operand,
+   makes. */
 static void putview(Temps *w, Call *c, Tensor *y, Tensor *src) {
   Call copy = nc_callon(OPERATOR_copy_, NULL);
   c->arg[0].t = y;
@@ -26,6 +27,8 @@ static void putview(Temps *w, Call *c, Tensor *y, Tensor *src) {
   nc_temps_call(w, &copy);
 }
 
+/* c->out[0] = a copy of argument 0 with the part `view' replaced by argument
+   1; the other arguments are those of the view. */
 static int replaced(Call *c, Operator view) {
   Temps w = { 0 };
   Call v = nc_callon(view, NULL);
@@ -47,18 +50,18 @@ int nc_op_diagonal_scatter(Call *c) {
   return replaced(c, OPERATOR_diagonal);
 }
 
-/*
-** Padding.  A negative pad crops.
-*/
+/* pad: a negative pad crops */
 enum { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
 
-/* Where element i, from -before on, of a padded dimension comes from. */
+/* Returns which of n elements is copied to position i, which counts from
+   -before, of the padded dimension. */
 static int64_t origin(int64_t i, int64_t n, int mode) {
   if (mode == REPLICATE) return i < 0 ? 0 : i < n ? i : n - 1;
   if (mode == CIRCULAR) return i < 0 ? i + n : i < n ? i : i - n;
   return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i;
 }
 
+/* Checks that dimension d, of size n, can be padded by so much. */
 static int fits(int64_t n, int64_t before, int64_t after, int mode, int d) {
   const int64_t most = before > after ? before : after;
   const int64_t limit = mode == REFLECT    ? n - 1
@@ -72,7 +75,7 @@ static int fits(int64_t n, int64_t before, int64_t after, int mode, int d) {
                  d + 1, (long long)n, (long long)most);
 }
 
-/* Pads dimension d with its own elements. */
+/* Pads dimension d with its own elements, by index_select. */
 static Tensor *extended(Temps *w, Tensor *x, int d, int64_t before,
                         int64_t after, int mode) {
   const int64_t n = x->size[d];
@@ -101,7 +104,7 @@ static Tensor *extended(Temps *w, Tensor *x, int d, int64_t before,
   return nc_temps_indexselect(w, x, d, nc_temps_add(w, r, &index));
 }
 
-/* Pads the last dimensions with a number. */
+/* Pads the last dimensions with a number: a copy to a view of a full tensor. */
 static Tensor *surrounded(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
   int64_t size[NC_MAXDIM], from[NC_MAXDIM];
   Tensor *y = NULL, *part;
@@ -115,7 +118,7 @@ static Tensor *surrounded(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
     int64_t left = x->size[d];
     if (NC_ADDOVER(size[d], before, &size[d]) ||
         NC_ADDOVER(size[d], after, &size[d]))
-      size[d] = INT64_MAX; /* which is too large in any case */
+      size[d] = INT64_MAX; /* nc_full fails with it */
     if (NC_ADDOVER(left, before < 0 ? before : 0, &left) ||
         NC_ADDOVER(left, after < 0 ? after : 0, &left) || left < 0)
       w->status = nc_fail(NC_ESHAPE,
@@ -162,9 +165,7 @@ int nc_op_pad(Call *c) {
   return nc_temps_endcall(&w, c, x);
 }
 
-/*
-** Blocks on a diagonal
-*/
+/* block_diag */
 int nc_op_block_diag(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[2] = { 0, 0 }, row = 0, column = 0;
