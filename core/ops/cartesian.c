@@ -107,8 +107,7 @@ int nc_op_broadcast_tensors(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[NC_MAXDIM];
   int nd = 0;
-  for (int i = 0; i < list->n; i++) { /* tensors may be more than operands of
-                                         a call */
+  for (int i = 0; i < list->n; i++) { /* the shape so far with the next one */
     Tensor shape = { .nd = nd };
     memcpy(shape.size, size, (size_t)nd * sizeof *size);
     const Arg in[2] = { { .t = &shape }, { .t = list->tensors[i] } };
@@ -188,7 +187,9 @@ int nc_op_cartesian_prod(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/* combinations: r of n elements, in lexicographic order */
+/*
+** combinations: r of n elements, in lexicographic order
+*/
 /* Returns how many there are, with replacement if `again'; INT64_MAX if that
    is more than 1e18. */
 static int64_t choices(int64_t n, int64_t r, int again) {
@@ -243,7 +244,9 @@ int nc_op_combinations(Call *c) {
   return nc_temps_endcall(&w, c, nc_temps_reshape(&w, x, r ? 2 : 1, size));
 }
 
-/* tril_indices and triu_indices: two rows, of row and of column positions */
+/*
+** tril_indices and triu_indices: two rows, of row and of column positions
+*/
 /* Sets the range from .. to-1 of columns of row i that are in the triangle. */
 static void extent(int64_t *from, int64_t *to, int64_t i, int64_t m,
                    int64_t offset, int upper) {

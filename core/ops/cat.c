@@ -93,7 +93,9 @@ static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
   return 1;
 }
 
-/* cat: along an existing dimension */
+/*
+** cat: along an existing dimension
+*/
 
 /* As in PyTorch, an empty vector is ignored, whatever the other shapes. */
 static int skipped(const Tensor *t) {
@@ -158,7 +160,9 @@ int nc_op_cat(Call *c) {
   return finish(c, cat(c));
 }
 
-/* stack: along a new dimension */
+/*
+** stack: along a new dimension
+*/
 static int stack(Call *c) {
   const Arg *list = &c->arg[0];
   const Tensor *a;
@@ -193,7 +197,9 @@ int nc_op_stack(Call *c) {
   return finish(c, stack(c));
 }
 
-/* tile */
+/*
+** tile
+*/
 
 /* Fills the rest of dimension d of y, `all' elements long, with copies of
    its first `have', which are filled.  `part' is a view of y with the size

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** conv.c - convolutions over two dimensions.
+** conv.c - convolutions over two dimensions: _conv and its gradients
+** _conv_input and _conv_weight. conv1d, conv2d and the transposed ones are
+** composed of them in Lua.
 **
-** A convolution is linear in its input and in its weight.  So three products
-** suffice, of any two of input, weight and result: each is the gradient of
-** the others, to any order.
+** A convolution is linear in the input and in the weight.  So three products
+** suffice, each of two of input, weight and result: each is the gradient of the
+** others, to any order.
 */
 #include "core/ops/conv.h"
 
@@ -14,7 +16,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-#define MOST ((int64_t)1 << 40) /* elements of a padded plane */
+#define MOST ((int64_t)1 << 40) /* the most elements of a padded plane */
 
 int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   if (a->n != 2 && a->n != 1)
@@ -59,9 +61,9 @@ int nc_images(const Call *c, int i, const char *name) {
   return NC_OK;
 }
 
-/* What the arguments say but for shapes: argument 2 is a list of stride,
-   padding, dilation and (`hw', not read if NULL) the sizes of a plane of the
-   result, two numbers each; 3 is groups. */
+/* Checks the arguments except for shapes.  Argument 2 is a list of stride,
+   padding, dilation and the sizes of a plane of the result, two numbers
+   each; the last are read only if `hw' is not NULL.  Argument 3 is groups. */
 static int options(ConvCall *v, const Call *c, int64_t *hw) {
   Arg two[4];
   TRY(nc_images(c, 0, NC_OPERAND(0)));
@@ -87,7 +89,8 @@ static int options(ConvCall *v, const Call *c, int64_t *hw) {
   return NC_OK;
 }
 
-/* Do input x, weight w and result sizes y (NULL: not given) fit together? */
+/* Checks that the input sizes x, the weight sizes w and the result sizes y
+   (NULL: any) fit together, and sets the sizes of v. */
 static int sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
                  const int64_t *y) {
   ConvGeometry *at = &v->at;
@@ -136,8 +139,9 @@ static void count(const ConvCall *v, const Tensor *made) {
            bytes * nc_dtypesize(made->dtype));
 }
 
-/* Makes the one of the three that is missing, of this shape, from the operands
-   of c, of which x and w are the others' places. */
+/* Computes the one of input, weight and result that is missing, of this
+   size, into c->out[0]. x and w are the fields of v for operands 0 and 1 of
+   c, y is the field for the result. */
 static int made(Call *c, ConvCall *v, const Tensor **x, const Tensor **w,
                 const Tensor **y, const int64_t size[4]) {
   const Device *d = nc_device(c->arg[0].t);
@@ -159,6 +163,8 @@ static int made(Call *c, ConvCall *v, const Tensor **x, const Tensor **w,
   return nc_temps_finish(&f);
 }
 
+/* _conv(input [n x c x h x w], weight [o x c/groups x kh x kw]): the result
+   [n x o x out]. */
 int nc_op__conv(Call *c) {
   const Device *d;
   ConvCall v = { .how = CONV_RESULT };
@@ -173,6 +179,8 @@ int nc_op__conv(Call *c) {
   return r;
 }
 
+/* _conv_input(gradient of the result, weight): the gradient to the input;
+   also conv_transpose. */
 int nc_op__conv_input(Call *c) {
   const Device *d;
   ConvCall v = { .how = CONV_INPUT };
@@ -191,6 +199,7 @@ int nc_op__conv_input(Call *c) {
   return r;
 }
 
+/* _conv_weight(gradient of the result, input): the gradient to the weight. */
 int nc_op__conv_weight(Call *c) {
   const Device *d;
   ConvCall v = { .how = CONV_WEIGHT };
@@ -202,8 +211,6 @@ int nc_op__conv_weight(Call *c) {
     r = nc_fail(NC_ESHAPE, "%lld channels are no multiple of %lld groups",
                 (long long)x->size[1], (long long)v.groups);
   if (r == NC_OK) {
-    /* _conv(input [n x c x h x w], weight [o x c/groups x kh x kw]): the
-       result [n x o x out]. */
     size[0] = g->size[1];
     size[1] = x->size[1] / v.groups;
     size[2] = hw[0];
@@ -217,13 +224,10 @@ int nc_op__conv_weight(Call *c) {
 /*
 ** Gradients
 */
-/* *y = op(a, b) with the options of g's call; hw: of the result that needs
-   /* _conv_input(gradient of the result, weight): the gradient to the input;
-      also conv_transpose. */
-them, from a tensor's shape. */ static int again(Tensor **y,
-                                                 const OperatorGrad *g,
-                                                 Operator op, Tensor *a,
-                                                 Tensor *b, const int64_t *hw) {
+/* *y = op(a, b) with the options of the call that g differentiates. hw are
+   the plane sizes of the result, for an operator that needs them; else NULL. */
+static int again(Tensor **y, const OperatorGrad *g, Operator op, Tensor *a,
+                 Tensor *b, const int64_t *hw) {
   int64_t geometry[8];
   Call c = nc_callon(op, a);
   int r;
@@ -239,7 +243,6 @@ them, from a tensor's shape. */ static int again(Tensor **y,
   return r;
 }
 
-/* _conv_weight(gradient of the result, input): the gradient to the weight. */
 int nc_grad__conv(OperatorGrad *g) {
   Tensor *x, *w;
   TRY(nc_operand(g, 0, &x));

@@ -161,7 +161,9 @@ int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
   return NC_OK;
 }
 
-/* Operators */
+/*
+** Operators
+*/
 /* Returns the first operand, with a reference, as the result. */
 static int self(Call *c) {
   nc_retain(c->out[0] = c->arg[0].t);

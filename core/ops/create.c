@@ -143,7 +143,9 @@ int nc_op_eye(Call *c) {
   return r;
 }
 
-/* Ranges */
+/*
+** Ranges
+*/
 /* *y = a new vector of n elements, filled by the request fill_range. */
 static int sequence(Tensor **y, FillRangeCall *s, int64_t n, const Device *d,
                     DType type) {

@@ -45,8 +45,7 @@ static void need(Temps *w, int holds, const char *what, double got) {
         nc_fail(NC_EVALUE, "%s, not %g", what, got == got ? got : fabs(got));
 }
 
-/* Fails with this text unless all elements of the bool tensor x are true.
-   On an accelerator the check does not wait. */
+/* Fails with this text unless all elements of the bool tensor x are true. */
 static void expect(Temps *w, Tensor *x, const char *text) {
   Tensor *all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status != NC_OK) return;
@@ -116,7 +115,9 @@ int nc_op_geometric_(Call *c) {
   return fill(&w, c, y);
 }
 
-/* bernoulli */
+/*
+** bernoulli
+*/
 /* Returns u < p for a uniform number u for each element of x. p is a number,
    or a tensor that broadcasts to x. */
 static Tensor *below(Temps *w, const Call *c, const Tensor *x, const Arg *p) {
@@ -150,8 +151,10 @@ int nc_op_bernoulli_(Call *c) {
   return fill(&w, c, below(&w, c, c->arg[0].t, &c->arg[1]));
 }
 
-/* random_: the integers from .. to-1, by default all that the type
-   represents exactly */
+/*
+** random_: the integers from .. to-1, by default all that the type represents
+** exactly
+*/
 int nc_op_random_(Call *c) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63, 11, 8, 24, 53 };
   Tensor *x = c->arg[0].t;
@@ -176,7 +179,9 @@ int nc_op_random_(Call *c) {
   return nc_temps_endcall(&w, c, x);
 }
 
-/* normal(mean, std): both may be a tensor or a number */
+/*
+** normal(mean, std): both may be a tensor or a number
+*/
 int nc_op_normal(Call *c) {
   const Arg *mean = &c->arg[0], *std = &c->arg[1], *size = &c->arg[2];
   const Arg in[2] = { *mean, *std };
@@ -221,7 +226,9 @@ int nc_op_normal(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/* multinomial */
+/*
+** multinomial
+*/
 /* Without replacement: the n largest of weight / exponential number
    (Efraimidis and Spirakis, 2006). */
 static Tensor *largest(Temps *w, const Call *c, Tensor *p, int64_t n) {

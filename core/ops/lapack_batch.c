@@ -83,7 +83,9 @@ void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x) {
       j->batch ? nc_numel(dense) / j->batch * nc_dtypesize(dense->dtype) : 0;
 }
 
-/* Execution */
+/*
+** Execution
+*/
 /* The loop of one thread: matrices s, s + slots, .. for each of its slots s,
    each slot with a work space of its own. */
 static void slot(void *ctx, int64_t first, int64_t last) {

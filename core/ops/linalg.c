@@ -2,7 +2,7 @@
 /*
 ** linalg.c - LU, Cholesky, solving with their factors, least squares, by
 ** LAPACK: getrf, potrf, getrs, trsm, gelsd.  See lapack_batch.h for the layout
-** of matrices. torch.linalg's functions are composed of them in solvers.lua.
+** of matrices. bindings/lib/linalg/ composes torch.linalg's functions of them.
 */
 #include <math.h>
 #include <string.h>

@@ -124,7 +124,9 @@ static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
   return NC_OK;
 }
 
-/* Operators */
+/*
+** Operators
+*/
 int nc_op_mm(Call *c) {
   int r = check(c, 0, 2, 1, 2);
   if (r == NC_OK) r = multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
@@ -326,8 +328,10 @@ int nc_op_matmul(Call *c) {
   return r;
 }
 
-/* Gradients of y = a*b: g*b' and a'*g.  The caller (nc_fit) sums over the
-   batch dimensions that were broadcast. */
+/*
+** Gradients of y = a*b: g*b' and a'*g.  The caller (nc_fit) sums over the batch
+** dimensions that were broadcast.
+*/
 /* *y = a*b in the type of the gradient, which is a or b. */
 static int product(Tensor **y, Tensor *a, Tensor *b, DType type) {
   Tensor *x[2] = { NULL, NULL };

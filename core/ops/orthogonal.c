@@ -2,7 +2,8 @@
 /*
 ** orthogonal.c - QR, Householder vectors, eigenvalues, singular values by
 ** LAPACK: geqrf, orgqr, ormqr, geev, syevd, gesdd.  See lapack_batch.h for the
-** layout of matrices; solvers.lua composes torch.linalg's functions.
+** layout of matrices; bindings/lib/linalg/ composes torch.linalg's functions of
+** them.
 */
 #include <math.h>
 #include <string.h>

@@ -50,7 +50,9 @@ int nc_op_diagonal_scatter(Call *c) {
   return replaced(c, OPERATOR_diagonal);
 }
 
-/* pad: a negative pad crops */
+/*
+** pad: a negative pad crops
+*/
 enum { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
 
 /* Returns which of n elements is copied to position i, which counts from
@@ -165,7 +167,9 @@ int nc_op_pad(Call *c) {
   return nc_temps_endcall(&w, c, x);
 }
 
-/* block_diag */
+/*
+** block_diag
+*/
 int nc_op_block_diag(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[2] = { 0, 0 }, row = 0, column = 0;
