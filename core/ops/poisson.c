@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** poisson.c - numbers of Poisson's distribution, by the host.
+** poisson.c - the operator poisson, on the host.
 **
-** Element i takes block i of the call (see philox.h), and of the retries of
-** that block as many as it needs: so every element, on however many threads,
-** is the same.  Small rates multiply uniform numbers until they fall below
-** exp(-rate); larger ones are rejected from a curve that fits (Hoermann, "The
-** transformed rejection method for generating Poisson random variables",
-** 1993, algorithm PTRS).
+** Element i uses block i of the call (see philox.h) and as many retries of that
+** block as it needs, so that the result does not depend on the number of
+** threads.  For small rates uniform numbers are multiplied until the product is
+** below exp(-rate) (Knuth); for larger ones the transformed rejection method is
+** used (Hoermann, "The transformed rejection method for generating Poisson
+** random variables", 1993, algorithm PTRS).
 */
 #include <math.h>
 
@@ -15,7 +15,7 @@
 #include "core/op.h"
 #include "core/base/philox.h"
 
-typedef struct Uniforms { /* of one element, two a block */
+typedef struct Uniforms { /* the uniform numbers of one element, two a block */
   uint64_t key, block;
   uint32_t retry, w[4];
   int used;
@@ -68,6 +68,8 @@ static void draw(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* Fills y, dense float64, with a number for each rate; g is the generator,
+   NULL: the default one. */
 static int fill(Tensor *y, const Tensor *rate, Generator *g) {
   const int64_t n = nc_numel(y);
   Job j = { .rate = nc_data(rate), .y = nc_data(y) };

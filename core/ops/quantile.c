@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** quantile.c - quantiles: of the sorted line, what lies at rank q*(n-1),
-** between two elements if need be.  A long line of which few ranks are asked
-** for need not be sorted.
+** quantile.c - quantile and nanquantile: the element of rank q*(n-1) along a
+** dimension, interpolated between two elements.  If the dimension is long and
+** few ranks are needed, the device selects them (nc_ranked), else it sorts.
 */
 #include "core/base/temps.h"
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT }; /* of the signature */
+enum {
+  LINEAR,
+  LOWER,
+  HIGHER,
+  NEAREST,
+  MIDPOINT
+}; /* the order of the
+                                                      choices in the
+                                                      signature */
 
 static Tensor *move(Temps *w, Tensor *x, int64_t from, int64_t to) {
   Call c = nc_callon(OPERATOR_movedim, x);
@@ -35,7 +43,8 @@ static int checked(const Tensor *x) {
   return nc_numel(x) ? NC_OK : nc_fail(NC_EVALUE, "no elements");
 }
 
-/* q as a tensor of the type of x, all of it in [0, 1] */
+/* Returns q as a tensor of the type of x; fails unless all of it is in [0,
+   1]. */
 static Tensor *fractions(Temps *w, const Arg *a, const Tensor *x) {
   Tensor *q = a->t, *in, *y = NULL;
   Scalar all = nc_int(1);
@@ -65,21 +74,21 @@ static Tensor *fractions(Temps *w, const Arg *a, const Tensor *x) {
 }
 
 typedef struct DimRows {
-  Tensor *x;      /* the last dimension is a line */
-  Tensor *sorted; /* or NULL: see nc_canrank */
+  Tensor *x;      /* reduced along its last dimension */
+  Tensor *sorted; /* NULL: elements are selected by rank, see nc_canrank */
 } DimRows;
 
 static DimRows linesof(Temps *w, Tensor *x, const Tensor *q) {
   DimRows l = { .x = x };
   int yes = 0;
-  if (w->status == NC_OK) /* two ranks for each */
+  if (w->status == NC_OK) /* q*(n-1) lies between two ranks */
     w->status = nc_canrank(&yes, x, 2 * nc_numel(q));
   if (w->status == NC_OK && !yes)
     nc_temps_add(w, nc_sortvalues(&l.sorted, x, x->nd - 1), &l.sorted);
   return l;
 }
 
-/* Which lines have a nan? */
+/* Returns a bool tensor [.. x 1]: whether the slice has a nan. */
 static Tensor *withnan(Temps *w, DimRows l) {
   const int dim = l.x->nd - 1;
   return nc_temps_op1(
@@ -88,8 +97,9 @@ static Tensor *withnan(Temps *w, DimRows l) {
                : nc_temps_reduce(w, OP_amax, l.x, 1u << dim, 1));
 }
 
-/* Ranks from 0, [lines.. x q], of sorted lines: nan lies last.  They are of
-   the type of x unless that is too coarse for them. */
+/* Returns ranks from 0, [.. x q].  A slice with a nan gets the last rank,
+   where nan is sorted to; with `ignore' nan does not count.  The type is
+   that of x, unless n is too large for it. */
 static Tensor *ranksof(Temps *w, DimRows l, Tensor *q, int ignore) {
   Tensor *x = l.x, *y, *most;
   if (w->status != NC_OK) return NULL;
@@ -110,7 +120,7 @@ static Tensor *ranksof(Temps *w, DimRows l, Tensor *q, int ignore) {
   return nc_temps_op(w, OP_where, in, NULL);
 }
 
-/* The elements at whole ranks of the lines. */
+/* Returns the elements at these ranks, integers of a float type. */
 static Tensor *at(Temps *w, DimRows l, Tensor *rank) {
   Tensor *y = NULL;
   rank = nc_temps_cast(w, rank, DT_i64);
@@ -122,8 +132,8 @@ static Tensor *at(Temps *w, DimRows l, Tensor *rank) {
                       &y);
 }
 
-/* *low and *high: ranks, and then the elements there.  Of lines that are not
-   sorted both are found at once. */
+/* Replaces *low and *high, ranks, by the elements there.  Selection by rank
+   does both with one request. */
 static void atboth(Temps *w, DimRows l, Tensor **low, Tensor **high) {
   Tensor *both;
   if (l.sorted) {
@@ -139,9 +149,10 @@ static void atboth(Temps *w, DimRows l, Tensor **low, Tensor **high) {
   *high = nc_temps_narrow(w, both, dim, n, n);
 }
 
-/* [lines.. x q] */
+/* Returns the quantiles [.. x q] for these ranks, by the interpolation
+   `how'. */
 static Tensor *between(Temps *w, DimRows l, Tensor *rank, int64_t how) {
-  const double whole[2] = { 0, 0 }; /* no decimals */
+  const double whole[2] = { 0, 0 }; /* round to 0 decimals */
   Tensor *low, *high, *weight;
   Arg one[1] = { { .t = rank } };
   if (w->status != NC_OK) return NULL;
@@ -157,8 +168,8 @@ static Tensor *between(Temps *w, DimRows l, Tensor *rank, int64_t how) {
   return nc_temps_op(w, OP_lerp, in, NULL);
 }
 
-/* [lines.. x q] as the result: q first, or nowhere if it is one number;
-   the folded dimensions as 1 if they are kept. */
+/* Returns y [.. x q] in the shape of the result: q first, or dropped if it
+   is one number; the reduced dimensions with size 1 if keepdim. */
 static Tensor *arranged(Temps *w, const Call *c, Tensor *y, int dim, int one) {
   const Tensor *x = c->arg[0].t;
   int64_t size[NC_MAXDIM + 1];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** random.c - random tensors: what may be asked for; random_fill.c makes it.
+** random.c - random operators with uniform and normal numbers, integers and
+** permutations: checks the arguments; random_fill.c fills the tensors.
 */
 #include <math.h>
 
@@ -22,7 +23,8 @@ static double largest(DType t) {
                         : 0x1.fffffffffffffp1023;
 }
 
-/* The integers that t holds exactly; 0 if it holds others too. */
+/* Sets the range of integers that t represents exactly.  Returns 0 if t is a
+   float type, which has numbers outside of it. */
 static int extent(DType t, int64_t *low, int64_t *high) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
   if (nc_category(t) == NC_FLOAT) {
@@ -35,7 +37,7 @@ static int extent(DType t, int64_t *low, int64_t *high) {
   return 1;
 }
 
-/* Fails unless t holds every integer low .. high. */
+/* Checks that t represents every integer low .. high exactly. */
 static int holds(DType t, int64_t low, int64_t high) {
   int64_t least, most;
   int whole = extent(t, &least, &most);
@@ -46,7 +48,7 @@ static int holds(DType t, int64_t low, int64_t high) {
                  (long long)least, (long long)most);
 }
 
-/* Integers in [low, high); arg holds low and high. */
+/* Sets *d to integers in [low, high); arg holds low and high, or high only. */
 static int integer(RandomFillCall *d, DType t, const Arg arg[]) {
   int64_t low = arg[1].given ? arg[0].s.i : 0;
   int64_t high = arg[1].given ? arg[1].s.i : arg[0].s.i;
@@ -58,7 +60,7 @@ static int integer(RandomFillCall *d, DType t, const Arg arg[]) {
   return NC_OK;
 }
 
-/* out[0] = y filled; takes y over, which may be NULL after a failure r */
+/* c->out[0] = y, filled.  Takes over y, which may be NULL after a failure r. */
 static int give(Call *c, int r, Tensor *y, RandomFillCall *d) {
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     c->out[0] = y;
@@ -70,7 +72,8 @@ static DType typeor(const Arg *a, DType otherwise) {
   return a->dtype == DT_NONE ? otherwise : a->dtype;
 }
 
-/* A tensor of type t in sizes a, or like tensor a; where[0] is a device. */
+/* *y = a new tensor of type t: of the sizes a, or like the tensor of a;
+   where[0] is the device. */
 static int make(Tensor **y, const Arg *a, DType t, const Arg *where) {
   const Device *d = where->device;
   *y = NULL;
@@ -80,7 +83,8 @@ static int make(Tensor **y, const Arg *a, DType t, const Arg *where) {
   return nc_newlike(y, a->t, t);
 }
 
-/* rand, randn: arg 0 is a size or a tensor, then come dtype and device */
+/* rand and randn: argument 0 is a size or a tensor, 1 the dtype, 2 the
+   device. */
 static int floats(Call *c,
                   RandomFillCall (*distribution)(DType, double, double),
                   double b) {
@@ -126,7 +130,7 @@ int nc_op_randint_like(Call *c) {
   return give(c, r, y, &d);
 }
 
-/* Fills self. */
+/* Fills self in place, unless r is an error. */
 static int inplace(Call *c, int r, RandomFillCall *d) {
   Tensor *y = c->arg[0].t;
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
@@ -134,7 +138,7 @@ static int inplace(Call *c, int r, RandomFillCall *d) {
   return r;
 }
 
-/* nan without the sign that printf would show */
+/* Returns x; a nan without the sign that printf shows. */
 static double unsignednan(double x) {
   return x == x ? x : fabs(x);
 }

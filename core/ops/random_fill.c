@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** random_fill.c - generators, and what is filled from them.
+** random_fill.c - generators of random numbers, and the request random_fill,
+** for all random operators.  A generator is a seed, the key of Philox, and the
+** number of the next block.
 */
 #define _DEFAULT_SOURCE /* getentropy */
 #include "core/ops/random_fill.h"
@@ -48,7 +50,7 @@ uint64_t nc_takeblocks(Generator *g, uint64_t blocks) {
   return block;
 }
 
-/* The blocks for n elements, `per' a block. */
+/* Reserves the blocks for n elements, `per' in each; returns the first. */
 static uint64_t take(Generator *g, int64_t n, int per) {
   return nc_takeblocks(g, (uint64_t)n / (unsigned)per + (n % per != 0));
 }
@@ -81,7 +83,8 @@ int nc_precision(DType t) {
   return t == DT_f16 ? 11 : t == DT_bf16 ? 8 : t == DT_f32 ? 24 : 53;
 }
 
-/* The largest number of type t below x, subnormal ones apart. */
+/* Returns the largest number of type t below x; subnormal numbers do not
+   count. */
 static double below(double x, DType t) {
   int e;
   double half = frexp(x, &e), ulp = ldexp(1, e - nc_precision(t)), y;
@@ -115,8 +118,8 @@ RandomFillCall nc_integers(int64_t low, uint64_t range) {
 }
 
 /*
-** A permutation: Fisher and Yates' shuffle.  Draw number k, over n-k values,
-** chooses the element that goes to position n-1-k.
+** The shuffle of Fisher and Yates (Durstenfeld, 1964).  Random number k, below
+** n-k, chooses the element that goes to position n-1-k.
 */
 int nc_shuffle(int64_t *p, int64_t n, Generator *g) {
   const RandomKernels *kernel = &nc_kernels()->random;

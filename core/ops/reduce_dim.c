@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.c - reductions that are no rows: extremes with their positions,
-** variance, norms, logsumexp.
+** reduce_dim.c - reductions that are not in ops.def: max and min with
+** positions, argmax, argmin, var, std, norm, logsumexp; and their gradients.
 */
 #include <math.h>
 
@@ -9,7 +9,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-/* A tensor of type `type', dense, to be filled with one number a line. */
+/* *y = a new dense tensor of the shape of x reduced along dims. */
 static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
                      DType type) {
   int64_t size[NC_MAXDIM];
@@ -18,7 +18,7 @@ static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
   return nc_new(y, nc_device(x), type, nd, size);
 }
 
-/* Asks the device of x to fold the dimensions of call->dims. */
+/* Makes the request dim_op to the device of x, to reduce call->dims. */
 static int ask(DimCall *call) {
   const Tensor *x = call->x;
   const Device *d = nc_device(x);
@@ -30,8 +30,9 @@ static int ask(DimCall *call) {
 }
 
 /*
-** Extremes
+** max, min, argmax, argmin
 */
+/* Checks that no reduced dimension is empty. */
 static int someelements(const Tensor *x, unsigned dims) {
   for (int d = 0; d < x->nd; d++)
     if ((dims >> d & 1) && x->size[d] == 0)
@@ -39,7 +40,8 @@ static int someelements(const Tensor *x, unsigned dims) {
   return NC_OK;
 }
 
-/* positions (1-based) and, if y is not NULL, values, of one or all dims */
+/* *at = the 1-based positions and, unless y is NULL, *y = the elements of
+   the maximum, or minimum if `low', over one dimension or all. */
 static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
                    int keepdim, int low) {
   DimCall l = { .op = low ? DIM_ARGMIN : DIM_ARGMAX, .x = x, .dims = dims };
@@ -57,6 +59,7 @@ static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
   return NC_OK;
 }
 
+/* _extreme(x, dim, keepdim, low): values and positions; differentiable. */
 int nc_op__extreme(Call *c) {
   Tensor *x = c->arg[0].t;
   int dim;
@@ -65,7 +68,7 @@ int nc_op__extreme(Call *c) {
                  (int)c->arg[3].s.i);
 }
 
-/* max, min along a dimension, by the family that has their gradient */
+/* max and min along a dimension, by _extreme, which has the gradient. */
 static int alongdim(Call *c, int low) {
   Call one = *c;
   int r;
@@ -76,7 +79,7 @@ static int alongdim(Call *c, int low) {
   return r;
 }
 
-/* max, min: of everything, along a dimension, or against a tensor */
+/* max and min: of all elements, along a dimension, or of two tensors. */
 static int maxmin(Call *c, Op all, Op pair, int low) {
   Tensor *x = c->arg[0].t;
   int r;
@@ -118,7 +121,7 @@ int nc_op_argmin(Call *c) {
 }
 
 /*
-** Variance
+** var, std
 */
 static int needfloat(const Tensor *x) {
   if (nc_category(x->dtype) == NC_FLOAT) return NC_OK;
@@ -127,7 +130,7 @@ static int needfloat(const Tensor *x) {
   return NC_EDTYPE;
 }
 
-/* y = one number of x's type for each line */
+/* *y = the result of the reduction l, in the type of x. */
 static int number(Tensor **y, DimCall *l, int keepdim) {
   int r;
   TRY(newresult(&l->y, l->x, l->dims, keepdim, l->x->dtype));
@@ -161,8 +164,10 @@ int nc_op_std(Call *c) {
 }
 
 /*
-** Norms, logsumexp
+** norm, logsumexp
 */
+/* *y = the p-norm of x; p = 0 counts the elements other than 0, inf and -inf
+   are the largest and the smallest absolute value. */
 static int norm(Tensor **y, Tensor *x, double p, unsigned dims, int keepdim) {
   double par[2] = { p, 0 };
   Tensor *t;
@@ -231,7 +236,7 @@ int nc_grad_logsumexp(OperatorGrad *g) {
   return r;
 }
 
-/* 1 / (n - correction) */
+/* Returns 1 / (n - correction), inf if n is not greater. */
 static double weight(const OperatorGrad *g, unsigned dims) {
   const GradMeta *m = &g->in[0].meta;
   double n = 1, correction = (double)(g->arg[2].s.i != 0);
@@ -241,6 +246,8 @@ static double weight(const OperatorGrad *g, unsigned dims) {
   return 1 / (n > correction ? n - correction : 0);
 }
 
+/* The gradient of var and std by a formula of g, x (a), the mean (b), y (c)
+   and the weight (n). */
 static int vargrad(OperatorGrad *g, const char *text, Tensor *y) {
   const GradMeta *m = &g->in[0].meta;
   Tensor *x, *mean = NULL, *wideg = NULL, *wide = NULL;
@@ -269,7 +276,7 @@ int nc_grad_std(OperatorGrad *g) {
   return vargrad(g, "where(eq(c, 0), 0, n*g*(a - b)/c)", y);
 }
 
-/* The gradient goes to the position that was chosen. */
+/* The gradient goes to the element at the position of the extreme. */
 int nc_grad__extreme(OperatorGrad *g) {
   const GradMeta *m = &g->in[0].meta;
   Tensor *at, *zeros = NULL, *wide[2] = { NULL, NULL };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** scan.c - running sums, products, extremes and logarithmic sums along a
-** dimension, and differences of neighbours.
+** scan.c - scans along a dimension: cumsum, cumprod, cummax, cummin,
+** logcumsumexp; and diff; with gradients.
 */
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-/* *y and *at, each unless it is NULL: elements and positions of op along dim
-   of x */
+/* Runs a scan along dim of x: *y = its elements, *at = its positions; either
+   may be NULL. */
 static int running(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op) {
   const Device *d = nc_device(x);
   DimCall l = { .op = op, .x = x, .dims = 1u << dim };
@@ -33,7 +33,8 @@ static int running(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op) {
   return r;
 }
 
-/* Of integers in int64, which is then cut to the dtype that is wanted. */
+/* cumsum and cumprod.  Integers are computed in int64 and then converted to
+   the dtype of the result. */
 static int cumulated(Call *c, DimOp op) {
   Tensor *x = c->arg[0].t, *cast = NULL, *wide = NULL, *y = NULL;
   const DType given = c->arg[2].dtype == DT_NONE ? x->dtype : c->arg[2].dtype;
@@ -70,7 +71,8 @@ int nc_op_logcumsumexp(Call *c) {
   return r;
 }
 
-/* Where a gradient is recorded the elements are picked by their positions. */
+/* cummax and cummin.  If a gradient is recorded the values are gathered by
+   their positions, so that gather records it. */
 static int extremes(Call *c, DimOp op) {
   Tensor *x = c->arg[0].t;
   int dim, recorded = 0, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
@@ -90,9 +92,9 @@ int nc_op_cummin(Call *c) {
 }
 
 /*
-** Differences
+** diff
 */
-/* With what stands before and behind it; bools differ or do not. */
+/* Returns x with `prepend' (argument 3) and `append' (4). */
 static Tensor *extended(Temps *w, const Call *c, Tensor *x, int dim) {
   Tensor *part[3];
   int n = 0;
@@ -141,7 +143,8 @@ Tensor *nc_temps_reversed(Temps *w, Operator op, Tensor *x, int dim) {
       w, nc_temps_call1(w, op, nc_temps_flip(w, x, dim), dim + 1, 0), dim);
 }
 
-/* y, but 0 where nothing was summed yet: there x is -inf, and gets none */
+/* Returns y with 0 for -inf: sums of elements that are all -inf, which get
+   no gradient. */
 static Tensor *begun(Temps *w, Tensor *y) {
   const double none = -1 / (double)0;
   Arg in[3] = { { .t = nc_temps_opnumber(w, OP_eq, y, nc_float(none)) },
@@ -150,8 +153,9 @@ static Tensor *begun(Temps *w, Tensor *y) {
   return nc_temps_op(w, OP_where, in, NULL);
 }
 
-/* exp(x) times the running sum, from the end, of g*exp(-y), by logarithms:
-   those of g where it is positive, and of -g where that is. */
+/* Returns the part of the gradient from the positive elements of g: exp(x) *
+   reversed cumsum(g * exp(-y)), in logarithms, so that exp does not
+   overflow.  For the negative elements it is called with -g. */
 static Tensor *logpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *t =
       nc_temps_op1(w, OP_log, nc_temps_opnumber(w, OP_maximum, g, nc_int(0)));
@@ -160,8 +164,8 @@ static Tensor *logpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   return nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_add, t, x));
 }
 
-/* The same without logarithms, which have no second derivative at 0; exp
-   overflows where y grows by more than it can hold. */
+/* Returns the gradient without logarithms, whose second derivative does not
+   exist at 0.  For a y that moderate() accepts, else exp overflows. */
 static Tensor *plainpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *base = nc_temps_narrow(w, y, dim, 0, 1), *t;
   t = nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, base, y));
@@ -170,8 +174,8 @@ static Tensor *plainpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
       w, OP_mul, t, nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, x, base)));
 }
 
-/* The same as a matrix of exp(x[k] - y[i]), i >= k, none of which is above
-   1: there is nothing to overflow. */
+/* Returns the gradient by a matrix of exp(x[k] - y[i]), i >= k.  No element
+   is above 1, so that nothing overflows. */
 static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   const int64_t nd = x->nd, size[] = { x->size[dim], 1 };
   Tensor *at = NULL, *down = NULL, *m;
@@ -180,7 +184,7 @@ static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   if (w->status == NC_OK) r = nc_reshapeto(&down, at, 2, size);
   down = nc_temps_add(w, r, &down);
   x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1,
-                     -1); /* the line goes last */
+                     -1); /* the scanned dimension becomes the last */
   y = nc_temps_call1(w, OPERATOR_transpose, y, dim + 1, -1);
   g = nc_temps_call1(w, OPERATOR_transpose, g, dim + 1, -1);
   m = nc_temps_op2(w, OP_sub,
@@ -194,7 +198,8 @@ static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   return nc_temps_call1(w, OPERATOR_transpose, m, dim + 1, -1);
 }
 
-/* Does no line of y grow by more than exp can hold? */
+/* Returns whether y grows along dim by no more than exp can represent.
+   Waits for the device. */
 static int moderate(Temps *w, Tensor *y, int dim) {
   const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
   Scalar v = { NC_FLOAT, 0, 1 / (double)0 };
@@ -206,6 +211,7 @@ static int moderate(Temps *w, Tensor *y, int dim) {
   return nc_tofloat(v) < most;
 }
 
+/* Returns the gradient in a form that is itself differentiable. */
 static Tensor *recordedpart(Temps *w, Tensor *g, Tensor *x, Tensor *y,
                             int dim) {
   if (nc_numel(y) == 0 || y->nd == 0) return nc_temps_op1(w, OP_clone, g);
@@ -231,7 +237,7 @@ int nc_grad_logcumsumexp(OperatorGrad *g) {
   if (w.status == NC_OK) w.status = nc_result(g, 0, &y);
   if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
   if (w.status != NC_OK) return w.status;
-  if (nc_gradoff == 0) { /* it is going to be differentiated again */
+  if (nc_gradoff == 0) { /* create_graph: the gradient is recorded */
     nc_temps_result(&w, &g->d[0], recordedpart(&w, g->g[0], x, y, dim));
     return nc_temps_finish(&w);
   }

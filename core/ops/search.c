@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* search.c - places in what is sorted: searchsorted, bucketize, isin. */
+/*
+** search.c - operators that search in sorted sequences: searchsorted,
+** bucketize, isin.
+*/
 #include "core/base/temps.h"
 #include "core/op.h"
 #include "core/ops/sort.h"
@@ -7,6 +10,7 @@
 /*
 ** searchsorted, bucketize
 */
+/* Checks that the shapes of the sequences and of the values fit. */
 static int fits(const Tensor *seq, const Tensor *x, int isnumber) {
   char a[NC_TEXT], b[NC_TEXT];
   int same = seq->nd == x->nd;
@@ -28,20 +32,22 @@ static int fits(const Tensor *seq, const Tensor *x, int isnumber) {
                  nc_shapetext(b, x->nd, x->size));
 }
 
-/* Dense, of the type in which they are compared. */
+/* Returns x cast to this type, dense. */
 static Tensor *plain(Temps *w, Tensor *x, DType type) {
   Tensor *y = NULL, *t = nc_temps_cast(w, x, type);
   if (w->status != NC_OK) return NULL;
   return nc_temps_add(w, nc_dense(&y, t), &y);
 }
 
-/* The type in which sequences of type t and values are compared. */
+/* Returns the type in which sequences of type t and the values v are
+   compared. */
 static DType comparedas(DType t, const Arg *v) {
   if (v->t) t = nc_promote(t, v->t->dtype);
   if (nc_category(t) == NC_FLOAT) return t == DT_f64 ? DT_f64 : DT_f32;
   return v->t == NULL && v->s.kind == NC_FLOAT ? DT_f64 : DT_i64;
 }
 
+/* Returns the values: a tensor, or a number as a 0-d tensor. */
 static Tensor *valuesof(Temps *w, const Tensor *seq, const Arg *v) {
   const int isfloat = v->s.kind == NC_FLOAT;
   Tensor *y = NULL;
@@ -51,7 +57,7 @@ static Tensor *valuesof(Temps *w, const Tensor *seq, const Arg *v) {
       &y);
 }
 
-/* The sequence in the order that `sorter' gives. */
+/* Returns the sequence in the order of `sorter', 1-based positions. */
 static Tensor *ordered(Temps *w, Tensor *seq, Tensor *sorter) {
   Tensor *y = NULL;
   int same = sorter->nd == seq->nd;
@@ -66,7 +72,8 @@ static Tensor *ordered(Temps *w, Tensor *seq, Tensor *sorter) {
   return nc_temps_add(w, nc_gatherdim(&y, seq, sorter, seq->nd - 1), &y);
 }
 
-/* *y = where values v, or a number, go among those of seq: from 1 on */
+/* *y = the 1-based insertion positions of the values v in seq; int32 if
+   `narrow'. sorter may be NULL. */
 static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
                   Tensor *sorter) {
   Temps w = { 0 };
@@ -113,8 +120,8 @@ int nc_op_bucketize(Call *c) {
 }
 
 /*
-** isin: what is looked for among the sorted ones is one of them if it is
-** equal to the one at its place.
+** isin: an element is in a sorted set if it equals the element at its insertion
+** position.
 */
 static Tensor *astensor(Temps *w, const Arg *a, const Device *d, DType type) {
   Tensor *y = NULL;
@@ -122,6 +129,8 @@ static Tensor *astensor(Temps *w, const Arg *a, const Device *d, DType type) {
   return nc_temps_add(w, nc_full(&y, d, type, 0, NULL, a->s), &y);
 }
 
+/* Returns whether each element of x is in the vector `set', which is not
+   empty. */
 static Tensor *among(Temps *w, Tensor *x, Tensor *set) {
   Tensor *at = NULL, *sorted = NULL, *found = NULL, *places = NULL;
   Arg v = { .t = x };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shape.c - copies in another order or shape: flips, rolls, triangles,
-** diagonals, repeats, products of Kronecker.
+** shape.c - operators that copy elements to other positions: flip, rot90, roll,
+** tril, triu, diag and its like, repeat_interleave, kron.
 */
 #include <string.h>
 
@@ -11,10 +11,9 @@
 #include "core/portable.h"
 
 /*
-** Flips and turns
+** flip, rot90, roll
 */
-/* A dense tensor for a result like x, of which every byte will be read and
-   written once. */
+/* Returns a new dense tensor in the shape of x; counts the bytes of a copy. */
 static Tensor *likewise(Temps *w, const Tensor *x) {
   Tensor *y = NULL;
   int r;
@@ -24,7 +23,8 @@ static Tensor *likewise(Temps *w, const Tensor *x) {
   return nc_temps_add(w, r, &y);
 }
 
-/* Reverses the dimensions of the mask. */
+/* Returns x reversed along the dimensions of the mask, by the request flip,
+   or by index_select where a device lacks it. */
 static Tensor *reversed(Temps *w, Tensor *x, unsigned dims) {
   Tensor *y = x;
   if (w->status != NC_OK || nc_numel(x) == 0 || dims == 0)
@@ -122,7 +122,7 @@ int nc_op_rot90(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/* The last `shift' elements of dimension d come first. */
+/* Returns x rolled: the last `shift' elements of dimension d come first. */
 static Tensor *rolled(Temps *w, Tensor *x, int d, int64_t shift) {
   const int64_t n = x->size[d];
   Tensor *part[2];
@@ -159,9 +159,10 @@ int nc_op_roll(Call *c) {
 }
 
 /*
-** Triangles
+** tril, triu
 */
-/* Where columns and rows, both counted, are as a mask wants them, x; dense. */
+/* Returns the triangle by a comparison of column and row numbers, for a
+   device without the request triangle.  `keeps' is OP_ge or OP_le. */
 static Tensor *masked(Temps *w, Tensor *x, Scalar diagonal, Op keeps) {
   const int64_t n = x->size[x->nd - 2], size[2] = { n, 1 };
   Tensor *row = NULL, *column = NULL, *zero = NULL, *own = NULL;
@@ -179,7 +180,7 @@ static Tensor *masked(Temps *w, Tensor *x, Scalar diagonal, Op keeps) {
                       zero);
 }
 
-/* A diagonal beyond a corner is one at the corner. */
+/* Returns the diagonal clamped to the range in which it makes a difference. */
 static Scalar nearest(int64_t diagonal, const Tensor *x) {
   const int64_t low = -x->size[x->nd - 2], high = x->size[x->nd - 1];
   return nc_int(diagonal < low ? low : diagonal > high ? high : diagonal);
@@ -214,7 +215,7 @@ int nc_op_triu(Call *c) {
   return triangle(c, 1);
 }
 
-/* The same triangle of the gradient. */
+/* The gradient is the same triangle of the gradient of the result. */
 static int triangleback(OperatorGrad *g, Operator op) {
   Call c = nc_callon(op, g->g[0]);
   c.arg[1] = g->arg[1];
@@ -232,8 +233,10 @@ int nc_grad_triu(OperatorGrad *g) {
 }
 
 /*
-** Diagonals
+** diag, diagflat, diag_embed
 */
+/* Returns zeros with the last dimension of x on the diagonal of dim1 and
+   dim2. */
 static Tensor *embedded(Temps *w, Tensor *x, int64_t offset, int64_t dim1,
                         int64_t dim2) {
   int64_t size[NC_MAXDIM];
@@ -255,7 +258,7 @@ static Tensor *embedded(Temps *w, Tensor *x, int64_t offset, int64_t dim1,
     if (d != a && d != b) size[d] = x->size[from++];
   size[a] = offset < 0 ? -offset : offset;
   if (offset == INT64_MIN || NC_ADDOVER(size[a], x->size[x->nd - 1], &size[a]))
-    size[a] = INT64_MAX; /* which is too large in any case */
+    size[a] = INT64_MAX; /* nc_full fails with it */
   size[b] = size[a];
   if (w->status != NC_OK) return NULL;
   r = nc_full(&y, nc_device(x), x->dtype, nd, size, nc_int(0));
@@ -304,10 +307,10 @@ int nc_op_diag(Call *c) {
 }
 
 /*
-** Repeats
+** repeat_interleave
 */
-/* Each element along d so often as another: a dimension of repeats behind
-   d, then joined with it. */
+/* Returns x with each element along d repeated `times': expanded in a new
+   dimension behind d, which is then joined with d. */
 static Tensor *repeated(Temps *w, Tensor *x, int d, int64_t times) {
   int64_t size[NC_MAXDIM];
   if (times < 0) {
@@ -328,7 +331,8 @@ static Tensor *repeated(Temps *w, Tensor *x, int d, int64_t times) {
   return nc_temps_op1(w, OP_clone, nc_temps_reshape(w, x, x->nd - 1, size));
 }
 
-/* The positions of n elements, each so often as `times' says. */
+/* Returns the 1-based positions of n elements, position i as often as
+   times[i] says, on the device of x.  Read on the host. */
 static Tensor *places(Temps *w, Tensor *x, Tensor *times, int64_t n) {
   Tensor *here = NULL, *wide = NULL, *own = NULL, *y = NULL;
   const int64_t *t;
@@ -343,7 +347,7 @@ static Tensor *places(Temps *w, Tensor *x, Tensor *times, int64_t n) {
     if (t[i] < 0)
       w->status = nc_fail(NC_EVALUE, "%lld repeats", (long long)t[i]);
     else if (NC_ADDOVER(total, t[i], &total))
-      total = INT64_MAX; /* which is too large in any case */
+      total = INT64_MAX; /* nc_new fails with it */
   }
   if (w->status != NC_OK) return NULL;
   r = nc_new(&y, &nc_cpu, DT_i64, 1, &total);
@@ -399,7 +403,8 @@ int nc_op_repeat_interleave(Call *c) {
 }
 
 /*
-** The product of Kronecker: dimensions of both take turns, then are joined.
+** kron: dimensions of a and b alternate, are multiplied by broadcasting, and
+** are joined in pairs.
 */
 int nc_op_kron(Call *c) {
   Tensor *a = c->arg[0].t, *b = c->arg[1].t, *y = NULL;

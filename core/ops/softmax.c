@@ -7,7 +7,7 @@
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-/* y = op along dimension dim of x */
+/* *y = op along dimension dim of x. */
 static int alongdim(Tensor **y, Tensor *x, int dim, DimOp op) {
   const Device *d = nc_device(x);
   const int64_t n = nc_numel(x);
@@ -48,8 +48,9 @@ int nc_op_log_softmax(Call *c) {
 /*
 ** Gradients
 */
-/* By the request softmax_backward, where nothing is recorded and dim is the
-   last dimension; 0 if the gradient has to be composed. */
+/* Computes the gradient by the request softmax_backward and sets *r.
+   Returns 0, without a computation, if the request does not apply: if
+   something is recorded or dim is not the last dimension. */
 static int atonce(int *r, OperatorGrad *g, Tensor *y, int dim, int log) {
   const Device *device = nc_device(y);
   int records[2] = { 0, 0 };

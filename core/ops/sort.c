@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sort.c - sorting along a dimension, and what is found by it: the largest
-** elements, ranks, medians, modes.
+** sort.c - sort, argsort, topk, kthvalue, median, nanmedian, mode; and the
+** sorting that other operators use (sort.h).
 **
-** Positions come from the device.  Where a gradient is recorded the elements
-** are picked by them once more: that is all a gradient needs to know.
+** The device gives elements and positions.  If a gradient is recorded, the
+** elements are gathered by their positions instead, so that gather records the
+** gradient.
 */
 #include "core/ops/sort.h"
 
@@ -15,14 +16,14 @@
 #include "core/op.h"
 
 /*
-** Shared with other families
+** Functions for other operators
 */
 int nc_recording(int *yes, Tensor *x) {
   *yes = 0;
   return nc_gradoff ? NC_OK : nc_requires(yes, x);
 }
 
-/* A dense tensor in the shape of x, but for `keep' along dim. */
+/* *y = a new dense tensor in the shape of x with size `keep' along dim. */
 static int newpart(Tensor **y, const Tensor *x, DType type, int dim,
                    int64_t keep) {
   int64_t size[NC_MAXDIM];
@@ -41,7 +42,7 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
   *at = NULL;
   if (y) *y = NULL;
   r = newpart(&s.at, x, DT_i64, dim, keep);
-  if (x->nd == 0) s.keep = 1; /* there is nothing else to give */
+  if (x->nd == 0) s.keep = 1; /* a 0-d tensor has one element */
   if (r == NC_OK && y) r = newpart(&s.y, x, x->dtype, dim, keep);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype) + 8 * keep);
   if (r == NC_OK && nc_numel(s.at) > 0) r = d->sort(d, &s);
@@ -78,7 +79,7 @@ int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
   return nc_temps_finish(&w);
 }
 
-#define SHORT 4096 /* a line that is as well sorted */
+#define SHORT 4096 /* below this, sorting is as fast as selecting */
 
 int nc_canrank(int *yes, Tensor *x, int64_t m) {
   int recorded;
@@ -118,7 +119,8 @@ int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim) {
 /*
 ** Sorting
 */
-/* Values and positions of some ranks, as the results of the draft. */
+/* Returns the elements of ranks from .. from+keep-1 and their positions in
+   *at, both held by w; differentiable. */
 static Tensor *ranks(Temps *w, Tensor **at, Tensor *x, int dim, int descending,
                      int64_t from, int64_t keep) {
   Tensor *y = NULL;
@@ -178,9 +180,10 @@ int nc_op_topk(Call *c) {
 }
 
 /*
-** One element of each line
+** One element along a dimension: kthvalue, median, mode
 */
-/* Gives out the values and positions, which have one element along dim. */
+/* Stores values and positions, which have size 1 along dim, as the results,
+   without dim unless keepdim; finishes. */
 static int givelines(Temps *w, Call *c, Tensor *y, Tensor *at, int dim,
                      int keepdim) {
   const int drop = w->status == NC_OK && !keepdim && at->nd > 0;
@@ -213,7 +216,8 @@ int nc_op_kthvalue(Call *c) {
   return givelines(&w, c, y, at, dim, (int)c->arg[3].s.i);
 }
 
-/* Positions of the lower middle; of the first nan, if there is one. */
+/* Returns the positions of the lower median, or of the first nan if there is
+   one. */
 static Tensor *middle(Temps *w, Tensor *x, int dim) {
   Tensor *at = NULL, *nan, *first;
   w->status = nc_sortpart(NULL, &at, x, dim, 0, (lengthof(x, dim) - 1) / 2, 1);
@@ -224,7 +228,8 @@ static Tensor *middle(Temps *w, Tensor *x, int dim) {
   return nc_temps_op3(w, OP_where, nan, first, at);
 }
 
-/* The same of what is not nan, if there is any. */
+/* Returns the positions of the lower median of the elements that are not
+   nan; of a nan if there are no others. */
 static Tensor *nanmiddle(Temps *w, Tensor *x, int dim) {
   Tensor *all = NULL, *n, *k, *at = NULL;
   if (nc_category(x->dtype) != NC_FLOAT) return middle(w, x, dim);
@@ -238,9 +243,11 @@ static Tensor *nanmiddle(Temps *w, Tensor *x, int dim) {
   return nc_temps_add(w, nc_gatherdim(&at, all, k, dim), &at);
 }
 
+/* Returns 1-based positions along dim, with size 1 there. */
 typedef Tensor *Chooser(Temps *w, Tensor *x, int dim);
 
-/* The elements of x along dim at the positions that `choose' gives. */
+/* The results are the elements of x along dim at the positions that `choose'
+   returns, and these positions. */
 static int chosen(Call *c, Tensor *x, int dim, int keepdim, Chooser *choose) {
   Temps w = { 0 };
   Tensor *at, *y = NULL;
@@ -251,7 +258,8 @@ static int chosen(Call *c, Tensor *x, int dim, int keepdim, Chooser *choose) {
   return givelines(&w, c, y, at, dim, keepdim);
 }
 
-/* The rank from 0 of the median of the vector x; -1: a nan that wins. */
+/* Returns the rank, from 0, of the median of the vector x; -1 if the median
+   is nan. */
 static int64_t middlerank(Temps *w, Tensor *x, Operator op) {
   Scalar n = nc_int(nc_numel(x)), nan = nc_int(0);
   Tensor *t;
@@ -267,7 +275,8 @@ static int64_t middlerank(Temps *w, Tensor *x, Operator op) {
   return n.i > 0 ? (n.i - 1) / 2 : 0;
 }
 
-/* *y = the median of the vector x by its rank; NULL if that does not do. */
+/* *y = the median of the vector x, selected by its rank; NULL if nc_canrank
+   refuses or the median is nan. */
 static int rankedmiddle(Tensor **y, Tensor *x, Operator op) {
   const int64_t one = 1;
   Temps w = { 0 };
@@ -286,7 +295,7 @@ static int rankedmiddle(Tensor **y, Tensor *x, Operator op) {
   return nc_temps_finish(&w);
 }
 
-/* Of all elements: their value alone. */
+/* The median of all elements, without a position. */
 static int chosenofall(Call *c, Chooser *choose) {
   Temps w = { 0 };
   Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, c->arg[0].t, 1, -1);
@@ -323,7 +332,8 @@ int nc_op_nanmedian(Call *c) {
   return choice(c, nanmiddle);
 }
 
-/* ix = 1 .. n along dimension d of nd, to be released */
+/* ix = 1 .. n along dimension d of x, broadcastable to x.  The caller
+   releases ix->t. */
 static int counting(Index *ix, const Tensor *x, int d, int64_t n) {
   Temps w = { 0 };
   Call c = nc_callon(OPERATOR_range, NULL);
@@ -343,8 +353,9 @@ static int counting(Index *ix, const Tensor *x, int d, int64_t n) {
   return nc_temps_finish(&w);
 }
 
-/* In the sorted line, how far each element is in a run of equal ones: the
-   first that is furthest ends the longest run. */
+/* Returns the positions of the mode.  In the sorted elements it computes how
+   far each is inside a run of equal ones: the first that is furthest ends
+   the longest run. */
 static Tensor *commonest(Temps *w, Tensor *x, int dim) {
   const int64_t n = lengthof(x, dim);
   Tensor *y = NULL, *all = NULL, *begins, *start, *line, *at = NULL;
@@ -360,7 +371,7 @@ static Tensor *commonest(Temps *w, Tensor *x, int dim) {
                         nc_temps_narrow(w, y, dim, 0, n - 1));
   start = nc_temps_where(w, begins, line, nc_int(0));
   start = nc_temps_call1(w, OPERATOR_cummax, start, dim + 1, 0);
-  line = nc_temps_op2(w, OP_sub, line, start); /* of elements 2 .. n */
+  line = nc_temps_op2(w, OP_sub, line, start); /* for elements 2 .. n */
   start = nc_temps_opnumber(w, OP_mul, nc_temps_narrow(w, line, dim, 0, 1),
                             nc_int(0));
   line = nc_temps_cat(w, (Tensor *[]){ start, line }, 2, dim);

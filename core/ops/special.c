@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** special.c - special functions and activations that are more than a row:
-** their arguments are checked or given another shape first.
+** special.c - special functions and activations that check or reshape their
+** arguments before pointwise operations: nan_to_num, polygamma, mvlgamma, glu,
+** prelu and others.
 */
 #include <float.h>
 #include <math.h>
@@ -55,7 +56,7 @@ int nc_op_float_power(Call *c) {
 /*
 ** Gamma functions
 */
-/* (-1)^(n+1) * n! * zeta(n+1, x) */
+/* Returns polygamma(n, x) = (-1)^(n+1) * n! * zeta(n+1, x). */
 static Tensor *manyth(Temps *w, Tensor *x, int64_t n) {
   Arg in[2] = { { .s = nc_int(n + 1) }, { .t = x } };
   const double factor = (n % 2 ? 1 : -1) * tgamma((double)n + 1);
@@ -63,7 +64,7 @@ static Tensor *manyth(Temps *w, Tensor *x, int64_t n) {
                            nc_float(factor));
 }
 
-/* Also polygamma(n, x), as PyTorch has it. */
+/* polygamma(n, x), the order of torch.polygamma, or x:polygamma(n). */
 int nc_op_polygamma(Call *c) {
   const int swap = c->arg[0].t == NULL;
   Tensor *x = c->arg[swap].t;
@@ -79,7 +80,7 @@ int nc_op_polygamma(Call *c) {
   return nc_temps_finish(&w);
 }
 
-/* The sum of lgamma(x - k/2), k = 0 .. p-1, and p*(p-1)/4*log(pi) */
+/* The sum of lgamma(x - k/2) for k = 0 .. p-1, plus p*(p-1)/4 * log(pi). */
 int nc_op_mvlgamma(Call *c) {
   Tensor *x = c->arg[0].t, *shift;
   const int64_t p = c->arg[1].s.i;
@@ -141,7 +142,7 @@ int nc_op_glu(Call *c) {
   return nc_temps_finish(&w);
 }
 
-/* One weight for all, or one for each place along the second dimension. */
+/* One weight for all elements, or one for each position of dimension 2. */
 int nc_op_prelu(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t;
   const int64_t n = nc_numel(weight), channels = x->nd > 1 ? x->size[1] : 1;

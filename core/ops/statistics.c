@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** statistics.c - reductions made of others: several at once, without nan,
-** distances, areas.
+** statistics.c - reductions composed of others: nanmean, var_mean, std_mean,
+** aminmax, dist, trapezoid, cumulative_trapezoid.
 */
 #include "core/base/temps.h"
 #include "core/op.h"
@@ -24,7 +24,7 @@ int nc_op_nanmean(Call *c) {
   return nc_temps_finish(&w);
 }
 
-/* `op' and the mean, over the same dimensions */
+/* The results are op(x) and mean(x) over the same dimensions. */
 static int withmean(Call *c, Operator op) {
   Call one = *c;
   Temps w = { 0 };
@@ -73,9 +73,10 @@ int nc_op_dist(Call *c) {
 }
 
 /*
-** Areas under lines
+** trapezoid, cumulative_trapezoid
 */
-/* Twice the areas between neighbours along dim. */
+/* Returns twice the areas between neighbours along dim: (y[i] + y[i+1]) *
+   dx. */
 static Tensor *areas(Temps *w, const Call *c, int dim) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t, *sum;
   const int64_t n = y->nd ? y->size[dim] - 1 : -1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** summary.c - what the display tells of a tensor: extremes, moments, counts
-** of nan and inf, a histogram.
+** summary.c - nc_summary, for the display: minimum, maximum, mean, standard
+** deviation, counts of nan and inf, a histogram.
 **
-** Elements are read in the order of memory, in chunks that threads take; each
-** chunk leaves a Part and the parts are merged in order (Chan, Golub and
-** LeVeque, 1979), so that the result does not depend on the threads.
+** Elements are read in the order of memory, in chunks that the threads take.
+** Each chunk fills a Part; the parts are merged in order (Chan, Golub and
+** LeVeque, 1979), so that the result does not depend on the number of threads.
 */
 #include "core/tensor.h"
 
@@ -14,13 +14,13 @@
 
 #include "core/pointwise/scalar.h"
 
-#define BLOCK 1024  /* elements at a time, in the first cache */
-#define GRAIN 65536 /* elements a chunk: less than a millisecond */
+#define BLOCK 1024  /* elements read at once; they fit in the L1 cache */
+#define GRAIN 65536 /* elements of a chunk: less than a millisecond */
 #define PARTS 16384
 #define BINS 12
 #define LANES 8
-#define RUN 32            /* elements of a sample that lie together */
-#define COUNTED (1 << 19) /* elements that make a histogram, about */
+#define RUN 32            /* consecutive elements of a sample */
+#define COUNTED (1 << 19) /* about how many elements a histogram counts */
 
 typedef struct Part {
   int64_t n; /* finite elements */
@@ -31,23 +31,22 @@ typedef struct Part {
 } Part;
 
 typedef struct Scan {
-  const char *p; /* the first element */
+  const char *p; /* first element */
   DType type;
-  int nd; /* dimensions, joined where that changes nothing,
-                                 the farthest apart in memory first */
+  int nd; /* dimensions, merged where possible, the largest stride first */
   int64_t size[NC_MAXDIM], step[NC_MAXDIM];
-  int64_t flat[NC_MAXDIM]; /* their steps in row-major order */
-  int sorted;              /* is that another order? */
+  int64_t flat[NC_MAXDIM]; /* their strides in row-major order */
+  int sorted;              /* does the order differ from row-major? */
   int64_t n, seen;
-  int64_t group, rest; /* of a sample: a run of each `group' elements,
-                                 of which `rest' are left over */
+  int64_t group, rest; /* of a sample: RUN elements are read of each `group';
+                          `rest' elements are left over */
   int64_t grain;
   Part *part;
   double low, range; /* of the histogram */
 } Scan;
 
 /*
-** Reading: integers and booleans as int64_t, the rest as double
+** Loading: integers and booleans as int64_t, other types as double
 */
 #define PLAIN(v) (v)
 #define BITS(v) ((v).bits)
@@ -83,7 +82,7 @@ static Load *const loads[DT_COUNT] = {
 #undef X
 };
 
-/* The place of element i, and its position in each dimension. */
+/* Returns the offset of element i, and sets its coordinates at[]. */
 static int64_t locate(const Scan *s, int64_t i, int64_t at[]) {
   int64_t offset = 0;
   for (int d = s->nd - 1; d >= 0; d--) {
@@ -94,15 +93,16 @@ static int64_t locate(const Scan *s, int64_t i, int64_t at[]) {
   return offset;
 }
 
-/* A number below n, by chance but always the same. */
+/* Returns a pseudo-random number below n that depends on i only. */
 static int64_t chance(int64_t i, int64_t n) {
   const uint64_t h = ((uint64_t)i * 2654435761u) & 0xffffffff;
   if (n > INT32_MAX) n = INT32_MAX;
   return (int64_t)((h * (uint64_t)n) >> 32);
 }
 
-/* Which element the i-th that is read is.  A run is anywhere in its group, or
-   a sample of a matrix might read a few columns. */
+/* Returns the number of the i-th element that is read.  A run is at a random
+   place in its group, since at a fixed one a sample of a matrix might read a
+   few columns only. */
 static int64_t position(const Scan *s, int64_t i) {
   const int64_t g = i / RUN;
   if (s->group == 0) return i;
@@ -111,7 +111,7 @@ static int64_t position(const Scan *s, int64_t i) {
          chance(g, s->group - RUN + 1) + i % RUN;
 }
 
-/* The same in row-major order. */
+/* Returns the row-major number of the i-th element that is read. */
 static int64_t rowmajor(const Scan *s, int64_t i) {
   int64_t at[NC_MAXDIM], y = 0;
   if (!s->sorted) return position(s, i);
@@ -120,7 +120,8 @@ static int64_t rowmajor(const Scan *s, int64_t i) {
   return y;
 }
 
-/* The place `run' elements on, where none of them but the last ends a row. */
+/* Moves the coordinates at[] and the offset by `run' elements, which do not
+   reach beyond the end of the last dimension; returns the new offset. */
 static int64_t advance(const Scan *s, int64_t at[], int64_t offset,
                        int64_t run) {
   int d = s->nd - 1;
@@ -134,7 +135,7 @@ static int64_t advance(const Scan *s, int64_t at[], int64_t offset,
   return offset;
 }
 
-/* Reads n elements from the i-th on, 8 bytes each, into x. */
+/* Loads n elements from the i-th on, 8 bytes each, into x. */
 static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
   const int64_t width = nc_dtypesize(s->type);
   const int last = s->nd - 1;
@@ -151,10 +152,11 @@ static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
 }
 
 /*
-** One block
+** Blocks
 */
 
-/* Sum of x, or with `mean' not NULL of the squared deviations from it. */
+/* Returns the sum of x, or of the squared deviations from *mean unless that
+   is NULL. */
 static double sum(const double *x, int64_t n, const double *mean) {
   double a[LANES] = { 0 }, m = mean ? *mean : 0, y;
   int64_t i = 0;
@@ -171,7 +173,9 @@ static double sum(const double *x, int64_t n, const double *mean) {
   return a[0];
 }
 
-/* The i-th that is read is not finite.  In a row the first comes first. */
+/* Records that the i-th element is not finite.  `before' says that the
+   element before it is not finite either; in a row only the first of such
+   matters. */
 static void foundbad(Part *q, const Scan *s, int64_t i, int before) {
   const int64_t row = s->nd ? s->size[s->nd - 1] : 1;
   int64_t at;
@@ -180,7 +184,8 @@ static void foundbad(Part *q, const Scan *s, int64_t i, int before) {
   if (q->firstbad < 0 || at < q->firstbad) q->firstbad = at;
 }
 
-/* Moves the finite elements of x to its front and counts the others. */
+/* Moves the finite elements of x to its front and returns their number;
+   counts the others. */
 static int64_t sift(Part *q, const Scan *s, double *x, int64_t first,
                     int64_t n) {
   int64_t k = 0;
@@ -234,7 +239,7 @@ static void integers(Part *q, const int64_t *v, double *x, int64_t n) {
   }
 }
 
-/* Adds what q has seen to p. */
+/* Merges q into p. */
 static void merge(Part *p, const Part *q) {
   double d = q->mean - p->mean;
   double n = (double)p->n + (double)q->n;
@@ -254,9 +259,9 @@ static void merge(Part *p, const Part *q) {
   p->n += q->n;
 }
 
-/* Reads elements i .. i+n-1 as doubles, finite ones first; gives how many
-   of these there are, and their mean in q.  A sum is finite only if all that
-   is in it is. */
+/* Loads elements i .. i+n-1 as doubles, the finite ones first; returns the
+   number of these, with their mean in q.  Elements are tested one by one
+   only if their sum is not finite. */
 static int64_t block(const Scan *s, Part *q, double *x, int64_t i, int64_t n) {
   int64_t v[BLOCK];
   double total;
@@ -287,11 +292,12 @@ static void moments(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-/* Of a large tensor a few blocks tell how the values are spread. */
+/* The histogram of a chunk; of a large tensor one block of each `each'. */
 static void bins(void *ctx, int64_t begin, int64_t end) {
   const Scan *s = ctx;
   const int64_t each = (s->seen - 1) / COUNTED + 1;
-  int64_t count[2][BINS + 1] = { { 0 } }; /* the maximum falls behind */
+  int64_t count[2][BINS + 1] = { { 0 } }; /* the maximum falls in the extra
+                                             bin */
   int64_t *h = s->part[begin / s->grain].histogram;
   Part q;
   double x[BLOCK];
@@ -308,10 +314,10 @@ static void bins(void *ctx, int64_t begin, int64_t end) {
 }
 
 /*
-** The whole
+** The whole tensor
 */
 
-/* Takes in a dimension, behind those that are farther apart in memory. */
+/* Inserts a dimension behind those with a larger stride. */
 static void insert(Scan *s, int64_t size, int64_t step, int64_t flat) {
   int d = s->nd++;
   for (; d > 0 && s->step[d - 1] < step; d--) {
@@ -325,7 +331,7 @@ static void insert(Scan *s, int64_t size, int64_t step, int64_t flat) {
   s->flat[d] = flat;
 }
 
-/* Joins dimensions that lie behind one another. */
+/* Merges dimensions that are contiguous, in memory and in row-major order. */
 static void join(Scan *s) {
   int n = 0;
   for (int d = 1; d < s->nd; d++) {
@@ -339,7 +345,7 @@ static void join(Scan *s) {
   if (s->nd > 0) s->nd = n + 1;
 }
 
-/* Only so many elements are read: runs of them. */
+/* Limits what is read to a sample of `limit' elements (0: all). */
 static void sample(Scan *s, int64_t limit) {
   const int64_t groups = limit < RUN ? 1 : limit / RUN;
   s->group = s->rest = 0;
@@ -394,7 +400,7 @@ static int histogram(Summary *y, Scan *s, int64_t parts) {
   return NC_OK;
 }
 
-/* Describes what lies on the host. */
+/* Summarizes a tensor on the host. */
 static int describe(Summary *y, const Tensor *t, int64_t limit) {
   Scan s;
   Part total = { .firstbad = -1 };
@@ -422,11 +428,12 @@ static int describe(Summary *y, const Tensor *t, int64_t limit) {
 }
 
 /*
-** Of another device
+** Tensors on other devices
 */
 
-/* Thins t, a view, to at most `limit' elements (0: all): every[d]-th ones of
-   dimension d, the longest first. */
+/* Makes t, a view, a sample of at most `limit' elements (0: all): every
+   every[d]-th element along dimension d.  The longest dimension is reduced
+   first. */
 static void thin(Tensor *t, int64_t limit, int64_t every[]) {
   for (int d = 0; d < t->nd; d++) every[d] = 1;
   for (int i = 0; limit > 0 && i < t->nd && nc_numel(t) > limit; i++) {
@@ -440,7 +447,7 @@ static void thin(Tensor *t, int64_t limit, int64_t every[]) {
   }
 }
 
-/* The flat position in t of element i of the thinned tensor. */
+/* Returns the row-major number in t of element i of the sample. */
 static int64_t unthinned(const Tensor *t, const Tensor *thinned,
                          const int64_t every[], int64_t i) {
   int64_t n = 1, at = 0;
@@ -452,7 +459,7 @@ static int64_t unthinned(const Tensor *t, const Tensor *thinned,
   return at;
 }
 
-/* Only what is looked at comes to the host. */
+/* Summarizes a tensor of another device; copies only the sample to the host. */
 static int remote(Summary *y, const Tensor *t, int64_t limit) {
   Tensor *view, *dense = NULL, *host = NULL;
   int64_t every[NC_MAXDIM];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** unique.c - different elements, or different slices along a dimension.
+** unique.c - unique and unique_consecutive: of elements, or of slices along a
+** dimension.
 **
-** Of what is sorted, or of what comes as it is, it is asked where something
-** new begins; positions, numbers of groups and counts follow from that.
+** A mask marks where an element, of the sorted input or of the input as it is,
+** differs from the one before; positions, group numbers and counts follow from
+** it.
 */
 #include <string.h>
 
@@ -11,8 +13,8 @@
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-/* Where an element, or a slice along dim, differs from the one before it:
-   bool [n], true for the first. */
+/* Returns bool [n]: whether an element, or a slice along dim, differs from
+   the one before it; true for the first. */
 static Tensor *begins(Temps *w, Tensor *x, int dim) {
   const int64_t n = x->size[dim], one = 1;
   Tensor *y, *first = NULL;
@@ -25,7 +27,7 @@ static Tensor *begins(Temps *w, Tensor *x, int dim) {
   return nc_temps_cat(w, (Tensor *[]){ first, y }, 2, 0);
 }
 
-/* *y[at] = x, in a new tensor of the shape of x */
+/* Returns a new y in the shape of x with y[at] = x. */
 static Tensor *putat(Temps *w, Tensor *x, Tensor *at) {
   Index ix = { .kind = IX_TENSOR, .t = at };
   Tensor *y = NULL;
@@ -35,7 +37,8 @@ static Tensor *putat(Temps *w, Tensor *x, Tensor *at) {
   return w->status == NC_OK ? y : NULL;
 }
 
-/* How many elements follow each start, from 1, in n. */
+/* Returns the lengths of the groups of n elements that begin at `start',
+   1-based. */
 static Tensor *lengths(Temps *w, Tensor *start, int64_t n) {
   const int64_t one = 1;
   Tensor *end = NULL;
@@ -47,6 +50,7 @@ static Tensor *lengths(Temps *w, Tensor *start, int64_t n) {
                       start);
 }
 
+/* Returns x[.., at], indexed along dim. */
 static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *at) {
   Index ix[NC_MAXDIM];
   Tensor *y = NULL;
@@ -62,8 +66,9 @@ typedef struct Wanted {
   int inverse, counts;
 } Wanted;
 
-/* Gives out the groups of x along dim; `order' says where x has its elements
-   from, if it was sorted; the inverse has the shape of `like'. */
+/* Stores the results for the groups of x along dim: elements, inverse,
+   counts.  `order' holds the original positions of the elements of x, or is
+   NULL if x was not sorted; the inverse has the shape of `like'. */
 static int give(Temps *w, Call *c, Tensor *x, int dim, Tensor *order,
                 const Tensor *like, Wanted want) {
   Tensor *first = begins(w, x, dim), *start, *ids;
@@ -87,7 +92,7 @@ static int give(Temps *w, Call *c, Tensor *x, int dim, Tensor *order,
   return nc_temps_finish(w);
 }
 
-/* The results for what has no elements. */
+/* Stores the results for an empty tensor. */
 static int nothing(Call *c, Tensor *x, const Tensor *like, Wanted want) {
   const Device *d = nc_device(x);
   const int64_t none = 0;
@@ -109,7 +114,7 @@ static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
     return r;
   }
   if (w.status == NC_OK && sorted && !want.inverse) {
-    nc_gradoff++; /* nobody asks where they were */
+    nc_gradoff++; /* values only: no positions, no gradient */
     r = nc_sortvalues(&y, flat, 0);
     nc_gradoff--;
     flat = nc_temps_add(&w, r, &y);
@@ -122,7 +127,7 @@ static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
                            : nc_temps_finish(&w);
 }
 
-/* The order of the slices of x along dim, by their elements in turn. */
+/* Returns the positions of the slices of x along dim in lexicographic order. */
 static Tensor *sliceorder(Temps *w, Tensor *x, int dim) {
   Call c = nc_callon(OPERATOR_transpose, x),
        r = nc_callon(OPERATOR_reshape, NULL);
@@ -159,7 +164,7 @@ static int ofslices(Call *c, Tensor *x, int dim, int sorted, Wanted want) {
                            : nc_temps_finish(&w);
 }
 
-/* arg[i] .. arg[i+2]: return_inverse, return_counts, dim */
+/* c->arg[i] .. c->arg[i+2] are return_inverse, return_counts, dim. */
 static int unique(Call *c, int i, int sorted) {
   Tensor *x = c->arg[0].t;
   const Wanted want = { (int)c->arg[i].s.i, (int)c->arg[i + 1].s.i };
