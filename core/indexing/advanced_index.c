@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** advanced_index.c - turns index tensors into offsets and asks the device to
-** read, write or accumulate the elements at them.
+** advanced_index.c - converts index tensors to offsets, and makes the requests
+** that read, write or accumulate the elements at them. index.c and index_put.c
+** call it.
 */
 #include "core/indexing/advanced_index.h"
 
@@ -30,6 +31,7 @@ int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
   return r;
 }
 
+/* Returns whether there is nothing to do; else counts the bytes. */
 static int empty(const IndexCall *g) {
   if (nc_numel(g->other) == 0) return 1;
   nc_count(0, 2 * nc_numel(g->other) * nc_dtypesize(g->x->dtype) +

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gather_scatter.c - elements along a dimension, by an index tensor of as many
-** dimensions: gather, scatter, and what folds.
+** gather_scatter.c - gather, take_along_dim, scatter, scatter_add,
+** scatter_reduce: elements along a dimension by an index tensor with as many
+** dimensions.
 **
-** A device that knows the request `along' is asked for it.  Others, and what
-** is recorded in place, say it as an index t[...] of counting tensors.
+** If the device has the request gather_dim and nothing is recorded in place,
+** the request does it.  Else the operation becomes t[...] with a range tensor
+** for each other dimension (index.c, index_put.c).
 */
 #include <string.h>
 
@@ -12,7 +14,8 @@
 #include "core/op.h"
 #include "core/indexing/index_select.h"
 
-/* Is the index no larger than t, along dimension `but' apart? */
+/* Checks that the index is no larger than t in any dimension except `but'
+   (-1: none). */
 static void checkwithin(Temps *w, const Tensor *index, const Tensor *t, int but,
                         const char *name) {
   char a[NC_TEXT], b[NC_TEXT];
@@ -34,7 +37,7 @@ static void checkwithin(Temps *w, const Tensor *index, const Tensor *t, int but,
         nc_fail(NC_ESHAPE, "the index is [%s], and %s only [%s]", a, name, b);
 }
 
-/* ix = the index along dim of x, and counting tensors for the others */
+/* Sets ix to the index along dim of x and ranges along the other dimensions. */
 static void elements(Temps *w, Index ix[], const Tensor *x, int dim,
                      Tensor *index) {
   memset(ix, 0, NC_MAXDIM * sizeof *ix);
@@ -51,7 +54,7 @@ static void elements(Temps *w, Index ix[], const Tensor *x, int dim,
   }
 }
 
-/* The index as the device wants it. */
+/* Returns the index as int64, dense, on the device of x. */
 static Tensor *plain(Temps *w, const Tensor *x, Tensor *index) {
   Tensor *there = NULL, *y = NULL;
   int r;
@@ -62,6 +65,7 @@ static Tensor *plain(Temps *w, const Tensor *x, Tensor *index) {
   return nc_temps_add(w, nc_dense(&y, there), &y);
 }
 
+/* Makes the request, and counts its bytes. */
 static void ask(Temps *w, const GatherDimCall *a) {
   const int64_t n = w->status == NC_OK ? nc_numel(a->index) : 0;
   if (n == 0) return;
@@ -72,6 +76,8 @@ static void ask(Temps *w, const GatherDimCall *a) {
     nc_error_index(NC_EINDEX, a->x, "index", a->index);
 }
 
+/* Returns the elements of x along dim at the index; not recorded by the
+   request. */
 static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
   Index ix[NC_MAXDIM];
   Tensor *y = NULL;
@@ -96,7 +102,7 @@ static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
   return index->nd ? y : nc_temps_reshape(w, y, 0, NULL);
 }
 
-/* The same, recorded. */
+/* Returns the same by the operator gather, which is recorded. */
 static Tensor *gathered(Temps *w, Tensor *x, int dim, Tensor *index) {
   Call c = nc_callon(OPERATOR_gather, x);
   nc_setint(&c, 1, dim + 1);
@@ -111,7 +117,7 @@ int nc_op_gather(Call *c) {
   return nc_temps_endcall(&w, c, picked(&w, c->arg[0].t, dim, c->arg[2].t));
 }
 
-/* x and index, broadcast to each other but along dim */
+/* Broadcasts *x and *index to each other except along dim. */
 static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
   int64_t a[NC_MAXDIM], b[NC_MAXDIM];
   const int nd = (*x)->nd;
@@ -138,7 +144,7 @@ static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
   *index = nc_temps_expand(w, *index, nd, b);
 }
 
-static const int64_t all = -1; /* elements in a row */
+static const int64_t all = -1; /* for reshape: a vector of all elements */
 
 int nc_op_take_along_dim(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t;
@@ -155,7 +161,7 @@ int nc_op_take_along_dim(Call *c) {
       &w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL);
 }
 
-/* The part of src that the index reaches. */
+/* Returns the part of src that has the shape of the index. */
 static Tensor *reached(Temps *w, Tensor *src, const Tensor *index) {
   for (int d = 0; w->status == NC_OK && d < src->nd; d++)
     if (src->size[d] != index->size[d])
@@ -163,8 +169,8 @@ static Tensor *reached(Temps *w, Tensor *src, const Tensor *index) {
   return src;
 }
 
-/* src, a tensor or a number, as one of the shape of the index that lies on
-   the device of x and apart from it */
+/* Returns src, a tensor or a number, as a tensor on the device of x that
+   shares no memory with x; a number in the shape of the index. */
 static Tensor *source(Temps *w, const Tensor *x, const Tensor *index, Arg src) {
   Tensor *y = NULL;
   int r;
@@ -177,9 +183,9 @@ static Tensor *source(Temps *w, const Tensor *x, const Tensor *index, Arg src) {
   return y && y->data == x->data ? nc_temps_op1(w, OP_clone, y) : y;
 }
 
-/* The same as scatter by a request to the device; nothing is written if a
-   position is wrong, but to what is `fresh', and will not be seen then: the
-   CPU looks as it writes. */
+/* Scatters by the request gather_dim.  Positions are checked before anything
+   is written; not if x is `fresh', a new tensor that is dropped after an
+   error, and on the CPU, which checks while it writes. */
 static void overthere(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
                       PutMode how, int fresh) {
   GatherDimCall a = { .how = GATHER_DIM_CHECK, .x = x, .dim = dim };
@@ -194,7 +200,8 @@ static void overthere(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
   ask(w, &a);
 }
 
-/* May the device be asked, and is there nothing to record? */
+/* Returns whether the request can be used: the device has it and nothing is
+   to be recorded. */
 static int direct(Temps *w, Tensor *x, Tensor *src) {
   int mine = 0, other = 0;
   if (w->status != NC_OK || nc_device(x)->gather_dim == NULL) return 0;
@@ -203,8 +210,8 @@ static int direct(Temps *w, Tensor *x, Tensor *src) {
   return w->status == NC_OK && (nc_gradoff || (!mine && !other));
 }
 
-/* x at the index along dim, put= src, a tensor or a number; `fresh': x is of
-   no use if that fails */
+/* x[index along dim] put= src, a tensor or a number, in place.  `fresh': x
+   is a new tensor that is dropped after an error. */
 static void scatterto(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
                       PutMode how, int fresh) {
   Index ix[NC_MAXDIM];
@@ -227,7 +234,7 @@ static void scatterto(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
   nc_temps_setindex(w, x, ix, w->status == NC_OK ? x->nd : 0, &src, how);
 }
 
-/* The same for a tensor made here. */
+/* The same for a tensor that this file has made. */
 static void scatter(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
                     PutMode how) {
   scatterto(w, x, dim, index, src, how, 1);
@@ -248,8 +255,8 @@ int nc_grad_gather(OperatorGrad *g) {
   return nc_temps_finish(&w);
 }
 
-/* y = x with src folded in; recorded as a family of its own if it is more
-   than adding */
+/* Returns x with src scattered by `how' (PUT_MUL and on), recorded as the
+   operator _scatter. */
 static Tensor *scattered(Temps *w, Tensor *x, int dim, Tensor *index,
                          Tensor *src, PutMode how) {
   Call c = nc_callon(OPERATOR__scatter, x);
@@ -262,6 +269,7 @@ static Tensor *scattered(Temps *w, Tensor *x, int dim, Tensor *index,
   return nc_temps_call(w, &c);
 }
 
+/* scatter_: sets, or with reduce= adds or multiplies. */
 static void scatterinto(Temps *w, Call *c, Tensor *x, int fresh) {
   static const PutMode how[] = { PUT_ADD, PUT_MUL };
   Arg src = c->arg[3];
@@ -288,7 +296,8 @@ static void addinto(Temps *w, Call *c, Tensor *x, int fresh) {
   scatterto(w, x, dim, c->arg[2].t, c->arg[3], PUT_ADD, fresh);
 }
 
-/* On a copy, which takes part in what is recorded as the in-place form. */
+/* Runs `put' on a copy of the first operand; by the in-place operator `into'
+   if it is to be recorded. */
 static int oncopy(Call *c, Operator into,
                   void (*put)(Temps *w, Call *c, Tensor *x, int fresh)) {
   Temps w = { 0 };
@@ -323,7 +332,8 @@ int nc_op_scatter_add(Call *c) {
   return oncopy(c, OPERATOR_scatter_add_, addinto);
 }
 
-/* Products and extremes; the first operand takes part. */
+/* _scatter: products and extremes, of the elements of self too;
+   differentiable. */
 int nc_op__scatter(Call *c) {
   Temps w = { 0 };
   Tensor *y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
@@ -338,7 +348,7 @@ int nc_op__scatter(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/* What a fold of type t starts from. */
+/* Returns the neutral element of a reduction of type t. */
 static Scalar neutral(DType t, PutMode how) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
   const int low = how == PUT_MAX;
@@ -351,7 +361,8 @@ static Scalar neutral(DType t, PutMode how) {
   return nc_int(!low ? high : t == DT_b8 || t == DT_u8 ? 0 : -high - 1);
 }
 
-/* How many elements go to each of x, which itself may count. */
+/* Returns how many elements are reduced to each of x, including x itself if
+   `self'; at least 1. */
 static Tensor *numbers(Temps *w, Tensor *x, int dim, Tensor *index, int self) {
   Tensor *n = NULL;
   int r;
@@ -394,7 +405,8 @@ int nc_op_scatter_reduce_(Call *c) {
   return nc_temps_endinplace(&w, c);
 }
 
-/* Of an extreme: shared evenly among those that are it. */
+/* The gradient of amax and amin: divided evenly among all elements that are
+   equal to the extreme. */
 static void shareback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
                       Tensor *index, Tensor *src, Tensor *y) {
   const DType type = x->dtype;
@@ -413,8 +425,9 @@ static void shareback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
     nc_temps_result(w, &g->d[3], nc_temps_op2(w, OP_mul, share, theirs));
 }
 
-/* The product without one factor of each place that is zero: to that factor
-   goes what is left, if it was the only one. */
+/* The gradient of a product: g times the product of the other factors.  An
+   element of src that is 0 gets a gradient only if it is the only 0 at its
+   position. */
 static void factorback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
                        Tensor *index, Tensor *src) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, src, nc_int(0)), *n = NULL, *lone;
@@ -428,7 +441,7 @@ static void factorback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
   if (w->status == NC_OK)
     scatter(w, n, dim, index, (Arg){ .t = nc_temps_cast(w, zero, x->dtype) },
             PUT_ADD);
-  if (g->need[0]) { /* to x: the product of the others */
+  if (g->need[0]) { /* the product of the factors in src */
     Tensor *ones = NULL;
     int r = nc_full(&ones, nc_device(x), x->dtype, x->nd, x->size, nc_int(1));
     ones = nc_temps_add(w, r, &ones);
@@ -437,7 +450,7 @@ static void factorback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
                                  scattered(w, ones, dim, index, src, PUT_MUL)));
   }
   if (!g->need[3]) return;
-  /* to src: all factors but the zeros, over its own */
+  /* product of all factors that are not 0, divided by the own one */
   rest = nc_temps_op2(w, OP_mul, g->g[0],
                       scattered(w, x, dim, index, filled, PUT_MUL));
   rest = nc_temps_op2(w, OP_true_divide, gathered(w, rest, dim, index), filled);

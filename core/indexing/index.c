@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index.c - reading t[...]; index_put.c has the assignment.
+** index.c - reading t[...] (nc_index). index_put.c has the assignment.  The
+** binding makes the list of Index in bindings/index_keys.c.
 **
 ** Numbers, ranges and new axes make a view.  If index tensors remain, they
-** pick elements of it: see advanced_index.h.
+** select elements of it: see advanced_index.h.
 */
 #include <string.h>
 
@@ -65,16 +66,18 @@ static int counted(const Tensor *t, const Index ix[], int n, int *rest) {
   return NC_OK;
 }
 
+/* Appends a dimension to the view. */
 static void append(Tensor *view, int64_t size, int64_t step) {
   view->size[view->nd] = size;
   view->step[view->nd++] = step;
 }
 
-/* Appends the next n dimensions of t, from *d on. */
+/* Appends the next n dimensions of t, from *d on, to the view. */
 static void keep(Tensor *view, const Tensor *t, int *d, int n) {
   for (; n > 0; n--, ++*d) append(view, t->size[*d], t->step[*d]);
 }
 
+/* Applies a number to dimension *d. */
 static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
   int64_t at;
   TRY(nc_position(&at, index, t, *d));
@@ -83,6 +86,7 @@ static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
   return NC_OK;
 }
 
+/* Applies a range to dimension *d. */
 static int range(Tensor *view, const Tensor *t, int *d, const Index *x) {
   int64_t at;
   if (x->first == 0 && x->step > 0) return nc_position(&at, 0, t, *d);
@@ -90,6 +94,8 @@ static int range(Tensor *view, const Tensor *t, int *d, const Index *x) {
   return nc_cut(view, view->nd - 1, x->first, x->last, x->step);
 }
 
+/* Adds a mask that starts at dimension *d to the plan.  A 0-d mask indexes a
+   new dimension of size 1. */
 static int masked(IndexPlan *p, const Tensor *t, int *d, Tensor *mask) {
   char have[NC_TEXT], want[NC_TEXT];
   const int n = mask->nd;
@@ -113,6 +119,7 @@ static int masked(IndexPlan *p, const Tensor *t, int *d, Tensor *mask) {
   return NC_OK;
 }
 
+/* Adds an index tensor to the plan; one of 0 dimensions acts as a number. */
 static int tensorindex(IndexPlan *p, const Tensor *t, int *d, Tensor *index) {
   Scalar v;
   if (index->dtype == DT_b8) return masked(p, t, d, index);
@@ -125,6 +132,7 @@ static int tensorindex(IndexPlan *p, const Tensor *t, int *d, Tensor *index) {
   return NC_OK;
 }
 
+/* Applies index x, which takes dimensions of t from *d on. */
 static int step(IndexPlan *p, const Tensor *t, int *d, const Index *x,
                 int *rest) {
   switch (x->kind) {
@@ -160,7 +168,8 @@ int nc_index_plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
 /*
 ** Index tensors
 */
-/* Adds the offsets of one index tensor to those of the others. */
+/* Adds the offsets of one index tensor to *sum (NULL: sets it), with
+   broadcasting. */
 static int addoffsets(Tensor **sum, const Tensor *x, const IndexTensor *by) {
   char a[NC_TEXT], b[NC_TEXT];
   Tensor *own, *both = NULL;
@@ -185,8 +194,9 @@ static int addoffsets(Tensor **sum, const Tensor *x, const IndexTensor *by) {
   return NC_OK;
 }
 
-/* The shape of the result: the picked dimensions are replaced where they
-   are if they are neighbours, else by the first ones. */
+/* Sets the shape of the result, as NumPy does: the dimensions of the offsets
+   replace the indexed ones in their place if these are adjacent, else they
+   come first. */
 static int pickedshape(IndexedRead *k, const IndexPlan *p) {
   const Tensor *x = p->view, *o = k->g.offset;
   int adjacent = 1, first = p->by[0].dim;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* index_put.c - assigning to t[...], and single elements. */
+/*
+** index_put.c - assignment to t[...] (nc_setindex), and reading and writing of
+** single elements.
+*/
 #include <string.h>
 
 #include "core/indexing/advanced_index.h"
@@ -9,7 +12,7 @@
 #include "core/indexing/view.h"
 #include "core/tracing.h"
 
-/* *y = value without leading dimensions of size 1 that the result lacks. */
+/* *y = a view of value without leading dimensions of size 1 beyond nd. */
 static int trimmed(Tensor **y, Tensor *value, int nd) {
   int extra = 0;
   TRY(nc_alias(y, value));
@@ -20,7 +23,8 @@ static int trimmed(Tensor **y, Tensor *value, int nd) {
   return NC_OK;
 }
 
-/* *y = the value as a tensor of x's type and device, apart from its memory. */
+/* *y = the value as a tensor of the type and on the device of x that shares
+   no memory with x. */
 static int valueof(Tensor **y, const Tensor *x, Tensor *value, Scalar number) {
   const Device *d = nc_device(x);
   Tensor *there = NULL, *cast = NULL;
@@ -36,8 +40,9 @@ static int valueof(Tensor **y, const Tensor *x, Tensor *value, Scalar number) {
   return r;
 }
 
-/* *y = value seen in the shape of the picked elements, along which it must
-   lie evenly. */
+/* *y = value expanded to the shape of the selected elements; a copy unless
+   the dimensions of the offsets have a single stride, which IndexCall
+   requires. */
 static int spread(Tensor **y, Tensor *value, const IndexedRead *k) {
   const int end = k->g.at + k->g.offset->nd;
   Tensor *wide;
@@ -79,7 +84,8 @@ int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number,
   return r;
 }
 
-/* One mask and one value: choosing beats scattering. */
+/* Assigns one value by one mask with `where', which is faster than a
+   scatter. */
 static int choose(const IndexPlan *p, Tensor *value, Scalar number) {
   const IndexTensor *by = &p->by[0];
   Tensor *own = NULL, *one = NULL, *mask = NULL, *y = NULL;
@@ -145,8 +151,9 @@ int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
 }
 
 /*
-** One element
+** Single elements
 */
+/* *offset = the offset of element ix from the start of t. */
 static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
   int64_t at;
   *offset = 0;
@@ -165,7 +172,7 @@ int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
   return nc_read(v, t, offset);
 }
 
-/* The same by the way that is recorded and watched. */
+/* Sets an element by nc_setindex, which records and traces it. */
 static int setbyindex(Tensor *t, const int64_t at[], Scalar v) {
   Index ix[NC_MAXDIM];
   for (int d = 0; d < t->nd; d++)

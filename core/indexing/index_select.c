@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index_select.c - operations that read or change elements at positions.
+** index_select.c - index_select, index_add, index_copy, index_reduce,
+** index_fill, take, put, index_put, and functions for other operators that
+** select elements.
 **
-** Each says what it wants as an index t[...], which index.c and index_put.c
-** know to read, write, fold and differentiate on any device.  Those that change
-** something do so in place; their other form does the same to a copy.
+** Each becomes an index t[...], which index.c and index_put.c read, write,
+** accumulate and differentiate on any device.  The in-place forms do the work;
+** the others run them on a copy.
 */
 #include "core/indexing/index_select.h"
 
@@ -14,7 +16,7 @@
 #include "core/op.h"
 
 /*
-** What they are made of
+** Functions for other operators
 */
 Tensor *nc_temps_reshape(Temps *w, Tensor *x, int nd, const int64_t size[]) {
   Tensor *y = NULL;
@@ -98,9 +100,10 @@ void nc_temps_copyinto(Temps *w, Tensor *x, Tensor *y) {
 }
 
 /*
-** Whole slices along a dimension
+** Slices along a dimension
 */
-/* ix = everything before dim, then the index */
+/* Sets ix to all elements of the dimensions before dim, and the index along
+   dim. */
 static void slices(Index ix[], int dim, Tensor *index) {
   memset(ix, 0, NC_MAXDIM * sizeof *ix);
   for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
@@ -114,7 +117,7 @@ Tensor *nc_temps_indexselect(Temps *w, Tensor *x, int dim, Tensor *index) {
   return nc_temps_getindex(w, x, ix, dim + 1);
 }
 
-/* The index of an operation on slices, as a vector. */
+/* Returns the index of an operation on slices as a vector. */
 static Tensor *vector(Temps *w, Tensor *index) {
   nc_temps_checkindex(w, index);
   if (index->nd > 1) {
@@ -135,7 +138,8 @@ int nc_op_index_select(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/* Is src of the shape of x, but as long as the index along dim? */
+/* Checks that src has the shape of x, with the length of the index along
+   dim. */
 static void checkslices(Temps *w, const Tensor *x, int dim, const Tensor *index,
                         const Tensor *src) {
   char have[NC_TEXT], want[NC_TEXT];
@@ -151,7 +155,7 @@ static void checkslices(Temps *w, const Tensor *x, int dim, const Tensor *index,
                       nc_shapetext(want, nd, size));
 }
 
-/* index_add_, index_copy_: arguments dim, index, source */
+/* index_add_ and index_copy_, with the arguments dim, index, source. */
 static int putslices(Call *c, PutMode how, const Scalar *alpha) {
   Tensor *x = c->arg[0].t, *index, *flat;
   Arg src = c->arg[3];
@@ -189,7 +193,7 @@ int nc_op_index_copy(Call *c) {
   return nc_oncopy(c, OPERATOR_index_copy_);
 }
 
-/* By scatter_reduce, whose index repeats a position all over its slice. */
+/* index_reduce, by scatter_reduce with the index expanded over each slice. */
 int nc_op_index_reduce(Call *c) {
   Tensor *x = c->arg[0].t, *index, *src, *flat;
   int64_t size[NC_MAXDIM];
@@ -210,7 +214,8 @@ int nc_op_index_reduce(Call *c) {
   if (w.status == NC_OK)
     one.arg[2].t = nc_temps_expand(&w, index, src->nd, src->size);
   one.arg[3].t = src;
-  nc_setint(&one, 4, c->arg[4].s.i + 1); /* the first of those is sum */
+  nc_setint(&one, 4, c->arg[4].s.i + 1); /* choice 1 of scatter_reduce is
+                                            sum, which index_reduce lacks */
   nc_setint(&one, 5, c->arg[5].s.i);
   return nc_temps_endcall(
       &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size));
@@ -224,7 +229,7 @@ int nc_op_index_reduce_(Call *c) {
   return nc_temps_endinplace(&w, c);
 }
 
-/* The number, or tensor without dimensions, that fills elements of x. */
+/* Checks that the value is a number or a 0-d tensor. */
 static void checkfiller(Temps *w, const Tensor *value) {
   if (value && value->nd > 0)
     fail(w, NC_ESHAPE,
@@ -251,9 +256,9 @@ int nc_op_index_fill(Call *c) {
 }
 
 /*
-** Elements by their number, row by row
+** Elements by their row-major number
 */
-static const int64_t rest = -1; /* all elements in a row */
+static const int64_t rest = -1; /* for reshape: a vector of all elements */
 
 int nc_op_take(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t, *y;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** masked.c - operations on the elements where a mask is true; nonzero.c says
-** where that is.
+** masked.c - masked_fill, masked_select, masked_scatter. nonzero.c finds the
+** true elements.
 */
 #include "core/indexing/advanced_index.h"
 #include "core/op.h"
@@ -14,7 +14,7 @@ static void needbool(Temps *w, const Tensor *mask) {
   nc_hint("mask:to(\"bool\")");
 }
 
-/* The value as a tensor without dimensions that x can take. */
+/* Returns the value as a 0-d tensor of the type and on the device of x. */
 static Tensor *filler(Temps *w, const Tensor *x, const Arg *value) {
   Tensor *t = NULL, *there = NULL;
   int r;
@@ -32,6 +32,7 @@ static Tensor *filler(Temps *w, const Tensor *x, const Arg *value) {
   return nc_temps_cast(w, nc_temps_add(w, r, &there), x->dtype);
 }
 
+/* masked_fill: where(mask, value, x), into `out' unless it is NULL. */
 static int fill(Call *c, Tensor *out) {
   Tensor *x = c->arg[0].t, *y = NULL;
   Temps w = { 0 };
@@ -54,7 +55,7 @@ int nc_op_masked_fill_(Call *c) {
   return fill(c, c->arg[0].t);
 }
 
-/* x and the mask in the shape to which they broadcast. */
+/* Expands x and the mask to the shape to which they broadcast. */
 static void broadcast(Temps *w, Tensor **x, Tensor **mask) {
   const Arg in[2] = { { .t = *x }, { .t = *mask } };
   int64_t size[NC_MAXDIM];
@@ -77,7 +78,7 @@ int nc_op_masked_select(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
-/* How many elements of the mask are true. */
+/* Returns the number of true elements of the mask.  Waits for the device. */
 static int64_t trues(Temps *w, Tensor *mask) {
   Scalar n = { 0 };
   Tensor *count = nc_temps_reduce(w, OP_count_nonzero, mask, ~0u, 0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** nonzero.c - where a mask is true: as offsets for indexing, as positions for
-** nonzero.
+** nonzero.c - finds the true elements of a mask: their offsets, for indexing,
+** and their positions, for the operator nonzero.
 */
 #include <string.h>
 
 #include "core/op.h"
 #include "core/indexing/index_select.h"
 
-/* *y = what the device of x finds in mask, which may lie elsewhere. */
+/* *y = the result of the request nonzero t for the mask, copied to device d. */
 static int find(Tensor **y, const Device *d, Tensor *mask, NonzeroCall *t) {
   Tensor *there = NULL, *truth = NULL, *dense = NULL;
   int r;
@@ -27,7 +27,8 @@ static int find(Tensor **y, const Device *d, Tensor *mask, NonzeroCall *t) {
   return r;
 }
 
-/* Joins dimensions of the mask along which x runs evenly. */
+/* Sets the dimensions of t to those of x that the mask indexes, merged where
+   they are contiguous. */
 static void walkas(NonzeroCall *t, const Tensor *x, const IndexTensor *by) {
   t->nd = 0;
   for (int d = by->dim; d < by->dim + by->dims; d++) {
@@ -54,7 +55,8 @@ static int nonzero(Tensor **y, Tensor *x) {
   return find(y, nc_device(x), x, &t);
 }
 
-/* The columns of the positions; of no dimensions those of a vector. */
+/* nonzero(as_tuple=true): a list of one vector a dimension.  A 0-d tensor
+   counts as a vector. */
 static int columns(Call *c) {
   Temps w = { 0 };
   Call all = nc_callon(OPERATOR_unbind, NULL);

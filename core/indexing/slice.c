@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** slice.c - views that leave elements out, repeat them, or come in lists;
-** view.c has those of all elements.
+** slice.c - views of a part of the elements, with repeated elements, or in
+** lists: narrow, select, slice, squeeze, unsqueeze, expand, diagonal, unbind,
+** chunk, split. view.c has the views of all elements in another shape or order.
 */
 #include <string.h>
 
@@ -9,9 +10,9 @@
 #include "core/portable.h"
 #include "core/indexing/view.h"
 
-#define MAXPIECES (1 << 24) /* views in one list */
+#define MAXPIECES (1 << 24) /* the most views in one list */
 
-/* out[0] = another view of arg 0, to be changed */
+/* c->out[0] = a new view of argument 0, which the caller changes. */
 static int alias(Call *c) {
   return nc_alias(&c->out[0], c->arg[0].t);
 }
@@ -42,7 +43,7 @@ int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step) {
   return NC_OK;
 }
 
-/* Takes dimension d out of the sizes and strides. */
+/* Removes dimension d from the sizes and strides. */
 static void removedim(Tensor *y, int d) {
   for (y->nd--; d < y->nd; d++) {
     y->size[d] = y->size[d + 1];
@@ -51,11 +52,10 @@ static void removedim(Tensor *y, int d) {
 }
 
 /*
-** Along one dimension
+** narrow, select, slice
 */
 
-/* *d = the dimension that argument i names; a tensor without dimensions
-   does not do. */
+/* *d = the dimension that argument i names.  Fails for a 0-d tensor. */
 static int realdim(int *d, const Call *c, int i) {
   const int nd = c->arg[0].t->nd;
   *d = 0;
@@ -123,7 +123,7 @@ int nc_op_slice(Call *c) {
 }
 
 /*
-** Dimensions of size 1
+** squeeze, unsqueeze, expand
 */
 static int squeeze(Call *c) {
   unsigned dims;
@@ -139,7 +139,8 @@ int nc_op_squeeze(Call *c) {
   return squeeze(c);
 }
 
-/* Puts a dimension of size 1 at d; there must be room for it. */
+/* Inserts a dimension of size 1 at d.  The caller has checked that there is
+   room. */
 static void insertdim(Tensor *y, int d) {
   for (int i = y->nd++; i > d; i--) {
     y->size[i] = y->size[i - 1];
@@ -170,7 +171,7 @@ int nc_op_unsqueeze(Call *c) {
   return unsqueeze(c);
 }
 
-/* Stretches the view y of x; -1 keeps a size. */
+/* Expands y, a view of x, to the sizes; -1 keeps the size of x. */
 static int stretch(Tensor *y, const Tensor *x, const int64_t given[]) {
   const int new = y->nd - x->nd;
   for (int d = y->nd - 1; d >= 0; d--) {
@@ -238,7 +239,7 @@ int nc_op_expand_as(Call *c) {
 }
 
 /*
-** Diagonals
+** diagonal
 */
 static int diagonal(Call *c) {
   const Tensor *x = c->arg[0].t;
@@ -274,7 +275,7 @@ int nc_op_diagonal(Call *c) {
 }
 
 /*
-** Lists
+** unbind, chunk, split
 */
 static int newlist(Call *c, int64_t n) {
   if (n > MAXPIECES)
@@ -283,7 +284,7 @@ static int newlist(Call *c, int64_t n) {
   return nc_newlist(c, (int)n);
 }
 
-/* list[i] = elements start .. start+length-1 of dimension d */
+/* c->list[i] = a view of elements start .. start+length-1 of dimension d. */
 static int piece(Call *c, int i, int d, int64_t start, int64_t length) {
   Tensor *x = c->arg[0].t;
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
@@ -308,7 +309,8 @@ int nc_op_unbind(Call *c) {
   return unbind(c);
 }
 
-/* Pieces of `length' along d, the last one shorter; `least' are made. */
+/* Splits dimension d in pieces of `length', the last one shorter.  An empty
+   dimension gives `least' empty pieces. */
 static int pieces(Call *c, int d, int64_t length, int64_t least) {
   const int64_t size = c->arg[0].t->size[d];
   int64_t n = size ? (size - 1) / length + 1 : least;
@@ -336,7 +338,8 @@ int nc_op_chunk(Call *c) {
   return chunk(c);
 }
 
-/* Pieces of the sizes in a list, which must be those of all of dim d. */
+/* Splits dimension d in pieces of the sizes in a, which must add up to its
+   size. */
 static int piecesof(Call *c, int d, const Arg *a) {
   const int64_t size = c->arg[0].t->size[d];
   int64_t sum = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** view.c - views of all elements: other shapes, other orders of dimensions.
-** slice.c has the views that leave elements out, or repeat them.
+** view.c - views of all elements in another shape or order of dimensions: view,
+** reshape, flatten, unflatten, transpose, permute, movedim. slice.c has the
+** views of parts.
 */
 #include <stdio.h>
 #include <string.h>
@@ -9,17 +10,17 @@
 #include "core/op.h"
 #include "core/portable.h"
 
-/* out[0] = another view of arg 0, to be changed */
+/* c->out[0] = a new view of argument 0, which the caller changes. */
 static int alias(Call *c) {
   return nc_alias(&c->out[0], c->arg[0].t);
 }
 
 /*
-** Shapes of as many elements
+** Shapes
 */
 
-/* The sizes given, with the one that may be -1 worked out so that they make
-   n elements; `what' has the n. */
+/* Copies the sizes, replacing one -1 by the size that makes n elements;
+   fails if the sizes do not make n.  `what' is the subject of n in messages. */
 static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
                  const char *what) {
   char shape[NC_TEXT];
@@ -53,7 +54,8 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
     size[unknown] = n / known;
     return NC_OK;
   }
-  nc_shapetext(shape, nd, given); /* takes longer than a view does */
+  nc_shapetext(shape, nd, given); /* formatting takes longer than making a
+                                     view */
   if (over && !zero)
     return nc_fail(NC_ESHAPE, "%s has %.3g elements, %s %lld", shape, count,
                    what, (long long)n);
@@ -70,7 +72,7 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
                  (long long)n, (long long)known);
 }
 
-/* Row-major strides. */
+/* Sets row-major strides. */
 static void rowmajor(int64_t step[], int nd, const int64_t size[]) {
   int64_t n = 1;
   for (int d = nd - 1; d >= 0; d--) {
@@ -79,15 +81,16 @@ static void rowmajor(int64_t step[], int nd, const int64_t size[]) {
   }
 }
 
-/* The strides that show x in another shape of as many elements; 0 if there
-   are none.  Dimensions of x that lie evenly form a chunk; each chunk must
-   be made of whole new dimensions. */
+/* Sets the strides of a view of x with this shape of as many elements;
+   returns 0 if there is none.  Adjacent dimensions of x that are contiguous
+   form a chunk; each chunk must be covered by whole new dimensions, as in
+   PyTorch's computeStride. */
 static int viewsteps(int64_t step[], const Tensor *x, int nd,
                      const int64_t size[]) {
   int64_t base, have = 1, made = 1;
   int v = nd - 1;
   rowmajor(step, nd, size);
-  if (nc_isdense(x)) return 1; /* so is what is empty */
+  if (nc_isdense(x)) return 1; /* includes empty tensors */
   base = x->step[x->nd - 1];
   for (int d = x->nd - 1; d >= 0; d--) {
     have *= x->size[d];
@@ -104,7 +107,8 @@ static int viewsteps(int64_t step[], const Tensor *x, int nd,
   return v == -1;
 }
 
-/* *y = x in another shape of as many elements; NULL if it takes a copy. */
+/* *y = a view of x in another shape of as many elements; NULL if that needs
+   a copy. */
 static int viewif(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   int64_t step[NC_MAXDIM];
   *y = NULL;
@@ -127,7 +131,7 @@ static int reshape(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   return r;
 }
 
-/* "2,6" */
+/* Writes the sizes as "2,6". */
 static char *listtext(char buf[NC_TEXT], int nd, const int64_t size[]) {
   nc_shapetext(buf, nd, size);
   for (char *p = buf; *p; p++)
@@ -135,7 +139,7 @@ static char *listtext(char buf[NC_TEXT], int nd, const int64_t size[]) {
   return buf;
 }
 
-/* Suggests the given shape with one size changed so that it fits. */
+/* Adds a hint: the shape with one size changed so that it fits. */
 static void hintshape(Tensor *x, const char *name, int nd,
                       const int64_t given[]) {
   int64_t size[NC_MAXDIM], step[NC_MAXDIM], n = nc_numel(x);
@@ -159,6 +163,7 @@ static void hintshape(Tensor *x, const char *name, int nd,
   }
 }
 
+/* view, or with `copy' reshape, of argument 0 to these sizes. */
 static int shaped(Call *c, int nd, const int64_t given[], int copy) {
   Tensor *x = c->arg[0].t;
   const char *name = copy ? "reshape" : "view";
@@ -294,7 +299,7 @@ int nc_op_t(Call *c) {
   return NC_OK;
 }
 
-/* y's dimension d becomes x's dimension order[d]. */
+/* Makes dimension d of y dimension order[d] of x. */
 static void reorder(Tensor *y, const Tensor *x, const int order[]) {
   for (int d = 0; d < x->nd; d++) {
     y->size[d] = x->size[order[d]];
@@ -302,7 +307,7 @@ static void reorder(Tensor *y, const Tensor *x, const int order[]) {
   }
 }
 
-/* Reads a list of distinct dimensions of x. */
+/* Reads a list of dimensions of x without repetition. */
 static int distinct(int dim[], const Arg *a, const Tensor *x) {
   unsigned seen = 0;
   for (int i = 0; i < a->n; i++) {

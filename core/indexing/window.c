@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** window.c - more views: sliding windows, any strides, pieces that begin at
-** given places, dimensions of size 1 put around, and other names of views.
+** window.c - more views: unfold (sliding windows), as_strided, tensor_split and
+** its like, atleast_1d and others, and aliases of views under other names.
 */
 #include <string.h>
 
 #include "core/op.h"
 #include "core/portable.h"
 
-/* Another family under the name of c, which has its arguments. */
+/* Runs fn, which takes the same arguments, as operator c. */
 static int renamed(Call *c, int (*fn)(Call *c)) {
   int r = fn(c);
   return r;
@@ -47,7 +47,7 @@ int nc_op_adjoint(Call *c) {
 }
 
 /*
-** At least so many dimensions
+** atleast_1d, atleast_2d, atleast_3d
 */
 static void insert(Tensor *y, int at) {
   memmove(y->size + at + 1, y->size + at, (size_t)(y->nd - at) * 8);
@@ -81,7 +81,7 @@ int nc_op_atleast_3d(Call *c) {
 }
 
 /*
-** Windows
+** unfold, as_strided
 */
 static int unfold(Call *c) {
   const Tensor *x = c->arg[0].t;
@@ -119,7 +119,8 @@ int nc_op_unfold(Call *c) {
   return unfold(c);
 }
 
-/* *end = one behind the last element of a view */
+/* *end = the offset behind the last element of a view; INT64_MAX if it
+   overflows. */
 static int reach(int64_t *end, int64_t offset, int nd, const int64_t size[],
                  const int64_t step[]) {
   int empty = 0, over = 0;
@@ -182,8 +183,9 @@ int nc_op_as_strided(Call *c) {
 }
 
 /*
-** Pieces
+** tensor_split, hsplit, vsplit, dsplit
 */
+/* c->list[i] = a view of elements from .. to-1 of dimension d. */
 static int piece(Call *c, int i, int d, int64_t from, int64_t to) {
   Tensor *x = c->arg[0].t;
   TRY(nc_alias(&c->list[i], x));
@@ -193,7 +195,8 @@ static int piece(Call *c, int i, int d, int64_t from, int64_t to) {
   return NC_OK;
 }
 
-/* n pieces whose sizes differ by one at most, the larger ones first */
+/* Splits dimension d in n pieces whose sizes differ by at most one, the
+   larger ones first. */
 static int sections(Call *c, int d, int64_t n) {
   const int64_t size = c->arg[0].t->size[d];
   int64_t at = 0;
@@ -208,7 +211,8 @@ static int sections(Call *c, int d, int64_t n) {
   return NC_OK;
 }
 
-/* A place where a piece begins, from 1 or from the end, as an offset. */
+/* Returns a position, 1-based or from the end, as an offset clamped to the
+   size. */
 static int64_t beginning(int64_t place, int64_t size) {
   if (place > 0) return place - 1 < size ? place - 1 : size;
   return place + size > 0 ? place + size : 0;
@@ -238,7 +242,8 @@ int nc_op_tensor_split(Call *c) {
   return tensorsplit(c, (int)c->arg[2].s.i, &c->arg[1]);
 }
 
-/* The same along the dimension that the name stands for, in equal pieces. */
+/* Splits along dimension dim (1-based), which the operator implies; a number
+   of pieces must divide it. */
 static int namedsplit(Call *c, int dim, int least) {
   const Tensor *x = c->arg[0].t;
   const Arg *a = &c->arg[1];
