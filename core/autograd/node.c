@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** node.c - nodes of the graph and what ties tensors to them; backward.c goes
-** through the graph.
+** node.c - nodes of the graph, their links to tensors, recording (nc_record_*)
+** and saved tensors. backward.c traverses the graph.
 **
-** Releasing is iterative: a node that goes puts those before it on a list,
-** so that a chain of a million nodes needs no stack.
+** Releasing is iterative: a node that is freed puts its predecessors on a list,
+** so that a chain of a million nodes does not overflow the stack.
 */
 #include "core/tape.h"
 
@@ -24,8 +24,9 @@ static size_t rounded(size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
-/* `sizes' is how many sizes of operands there are to note; results may have
-   as many as a tensor can. */
+/* Makes a node, with all its arrays in one block.  `sizes' is the total
+   number of dimensions of the operands, whose sizes the edges store; a
+   result gets room for NC_MAXDIM. */
 int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
                int nout, int nsaved, size_t info, int64_t sizes) {
   const size_t at = rounded(sizeof(Node));
@@ -56,7 +57,9 @@ int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
   n->info = p += saved;
   size = (int64_t *)(p + rounded(info));
   for (int i = 0; i < nout; i++, size += NC_MAXDIM) n->out[i].meta.size = size;
-  if (nedge > 0) n->edge[0].meta.size = size; /* the room for them all */
+  if (nedge > 0)
+    n->edge[0].meta.size = size; /* the room for the sizes of
+                                                 all edges */
   *out = n;
   return NC_OK;
 }
@@ -93,7 +96,7 @@ static void destroy(Node *n) {
     nc_release(n->out[i].grad);
     for (Hook *h = n->out[i].hooks; h; h = next) {
       next = h->next;
-      nc_removehook(h); /* nobody calls it any more */
+      nc_removehook(h); /* calls it no more */
       nc_releasehook(h);
     }
   }
@@ -107,7 +110,7 @@ void nc_releasenode(Node *n) {
   if (n == NULL || --n->refs > 0) return;
   n->next = list;
   list = n;
-  if (busy) return; /* whoever empties the list comes to it */
+  if (busy) return; /* the outermost call empties the list */
   busy = 1;
   while ((n = list) != NULL) {
     list = n->next;
@@ -127,8 +130,9 @@ int nc_newad(Tensor *t) {
   return NC_OK;
 }
 
-/* Nobody can ask for the gradient of a tensor that is gone; kept, it could
-   lead back to its own node. */
+/* Frees the Autograd of a tensor that is being freed.  Its gradient is
+   released too: no one can read it any more, and it may refer to the node
+   (create_graph). */
 void nc_forget(Autograd *ad) {
   if (ad->node && !ad->borrowed) {
     Output *o = &ad->node->out[ad->index];
@@ -148,7 +152,7 @@ static void setmeta(GradMeta *m, const Tensor *t) {
   memcpy(m->size, t->size, (size_t)t->nd * sizeof *t->size);
 }
 
-/* Gives a leaf the node that collects its gradient. */
+/* Gives a leaf its node, which holds its gradient. */
 static int leafnode(Tensor *t) {
   TRY(nc_newad(t));
   if (t->ad->node) return NC_OK;
@@ -157,6 +161,7 @@ static int leafnode(Tensor *t) {
   return NC_OK;
 }
 
+/* Returns whether t is a leaf: not the result of a recorded operation. */
 static int isleaf(const Tensor *t) {
   return t->ad == NULL || t->ad->node == NULL || nc_isleafnode(t->ad->node);
 }
@@ -342,6 +347,8 @@ static int prepare(Recording *tr) {
   TRY(nc_newnode(&tr->set, &nc_setnode, "set", 2, 1, 0, sizeof(Geometry),
                  base->nd + t->nd));
   return nc_newnode(&tr->view, &nc_viewnode, "view", 1, 1, 0, sizeof(Geometry),
+                    /* Sets e to the edge to t, with a reference to its node;
+                       *size is the room for the sizes, and is advanced. */
                     base->nd);
 }
 
@@ -386,6 +393,7 @@ void nc_record_cancel(Recording *tr) {
   memset(tr, 0, sizeof *tr);
 }
 
+/* Makes t result `index' of node n; takes over the reference to n. */
 static void tie(Tensor *t, Node *n, int index) {
   Node *old = t->ad->node;
   t->ad->node = n;
@@ -394,8 +402,8 @@ static void tie(Tensor *t, Node *n, int index) {
   nc_releasenode(old);
 }
 
-/* The base of a view takes what was written into the view; the view then
-   follows the base. */
+/* After a write to a view: the base becomes the result of `set' (old base,
+   value written), the view becomes a view of it. */
 static void commitview(Recording *tr) {
   Tensor *t = tr->into, *base = t->base;
   int64_t *size = tr->set->edge[0].meta.size;
@@ -414,7 +422,8 @@ static void commitview(Recording *tr) {
   t->ad->epoch = ++base->ad->epoch;
 }
 
-/* Notes what the results are, now that they have been written. */
+/* Stores the types and shapes of the results, and the versions of saved
+   results, which are known now that they have been written. */
 static void describe(Node *n, Tensor *const out[], int nout) {
   for (int i = 0; i < nout; i++)
     if (out[i]) setmeta(&n->out[i].meta, out[i]);
@@ -455,8 +464,8 @@ int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
   return nc_record_commit(&tr, out, nout);
 }
 
-/* A view whose base was changed in place gets a new history: a view of what
-   the base is now. */
+/* Gives a view whose base was changed in place since a new history: a view
+   of what the base is now. */
 int nc_refresh(Tensor *t) {
   const Autograd *base = t->base ? t->base->ad : NULL;
   int64_t *size;
@@ -481,6 +490,7 @@ int nc_refresh(Tensor *t) {
 /*
 ** Saved tensors
 */
+/* Saves x with its current version. */
 static int keep(Saved *s, Tensor *x) {
   TRY(nc_alias(&s->t, x));
   s->version = x->data->version;
@@ -515,6 +525,7 @@ int nc_record_saveresult(Recording *tr, int i, Tensor *y, int index) {
   return NC_OK;
 }
 
+/* Fails: a saved tensor was changed in place. */
 static int changed(const Node *n, const Saved *s) {
   char shape[NC_TEXT];
   nc_fail(NC_EVALUE,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tape.c - operations with an operand that may require a gradient: each is
-** run with recording off, between making its node and tying the results to
-** it.  What the operation is, only the tables know.
+** tape.c - records operations with an operand that may require a gradient.
+** Each makes its node, runs with recording off, and links the results to the
+** node.  nc_apply, nc_reduce and nc_call (here) come here if recording is on;
+** the kind of node follows from the tables (ops.def, operators.def).
 */
 #include <string.h>
 
@@ -10,7 +11,8 @@
 #include "core/op.h"
 #include "core/tracing.h"
 
-/* Ends the recording of an operation that gave status r. */
+/* Ends the recording of an operation of status r; releases the results if
+   it, or the recording, failed. */
 static int finish(Recording *tr, int r, Tensor **out, int nout) {
   if (r == NC_OK) r = nc_record_commit(tr, out, nout);
   if (r == NC_OK) return r;
@@ -23,9 +25,10 @@ static int finish(Recording *tr, int r, Tensor **out, int nout) {
 }
 
 /*
-** Rows
+** Pointwise operations and reductions
 */
-/* The letters that the gradients wanted of a row name. */
+/* *kept = the letters (bits) of operands and result that occur in those
+   gradients that are needed. x[j] is NULL if operand j has no gradient. */
 static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
                   int n) {
   *kept = 0;
@@ -42,8 +45,8 @@ static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
   return NC_OK;
 }
 
-/* Keeps the operands that the letters stand for, in the order of letters;
-   `out' is what is written in place. */
+/* Saves the operands of the letters, in the order of letters.  `out' is the
+   tensor written in place: it is saved as y before the operation runs. */
 static int keepletters(Recording *tr, unsigned kept, const Arg in[], int n,
                        Tensor *out) {
   int at = 0;
@@ -62,7 +65,8 @@ static int count(unsigned bits) {
   return n;
 }
 
-/* Begins the recording of a row with operands in[]. */
+/* Begins the recording of an operation with operands in[]; *kept = the
+   letters that are saved. */
 static int beginrow(Recording *tr, const NodeKind *kind,
                     const PointwiseInfo *info, const Arg in[], int n,
                     unsigned *kept, Tensor *out) {
@@ -80,6 +84,7 @@ static int beginrow(Recording *tr, const NodeKind *kind,
   return r;
 }
 
+/* Ends it; saves the result y first if a gradient needs it. */
 static int endrow(Recording *tr, int r, Tensor **y, unsigned kept,
                   const Tensor *out) {
   if (r == NC_OK && tr->node && out == NULL && kept >> LETTER_Y & 1)
@@ -120,7 +125,7 @@ int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   return endrow(&tr, r, y, kept, out);
 }
 
-/* A copy, converted or on another device: nc_fit does all that there is. */
+/* The gradient of a copy to another type or device: nc_fit converts it back. */
 static int copyback(GradCall *g) {
   nc_retain(g->d[0] = g->g[0]);
   return NC_OK;
@@ -133,7 +138,7 @@ int nc_copied(Tensor *y, Tensor *x) {
 }
 
 /*
-** Families
+** Operators
 */
 int nc_marks(const char *signature, unsigned *results) {
   unsigned args = 0, mark = 1;
@@ -149,6 +154,7 @@ int nc_marks(const char *signature, unsigned *results) {
   return (int)args;
 }
 
+/* Runs the operator unrecorded. */
 static int run(Call *c) {
   int r;
   nc_gradoff++;
@@ -167,6 +173,7 @@ int nc_setbase(Tensor *y, Tensor *x) {
   return NC_OK;
 }
 
+/* Returns the results of c, a list or the array out, with *n their number. */
 static Tensor **outputs(Call *c, int *n) {
   *n = c->list ? c->nlist : 1;
   return c->list ? c->list : c->out;
@@ -179,8 +186,9 @@ static int setbases(Call *c) {
   return NC_OK;
 }
 
-/* The geometry of the views of c, as those of a dense tensor: strides of 0
-   could not be told apart. */
+/* Sets the geometry of the n views that c makes.  The views of a dense
+   tensor of the same shape are measured: strides of the operand may be 0, or
+   equal, and would not identify dimensions. */
 static int geometries(Geometry g[], const Call *c, int n) {
   Call low = *c;
   Tensor **y, *x;
@@ -214,8 +222,8 @@ static int recordview(Call *c) {
   return r;
 }
 
-/* Writes into its first operand; the gradient of another one, if it has one,
-   is that of the result. */
+/* INPLACE: overwrites the first operand; the gradient to the second one, if
+   it has one, is that of the result. */
 static int recordinto(Call *c) {
   Tensor *in[2] = { NULL, c->arg[1].t };
   Recording tr;
@@ -224,7 +232,8 @@ static int recordinto(Call *c) {
   return finish(&tr, run(c), c->out, 1);
 }
 
-/* The operands of a call that may have a gradient, in order. */
+/* Returns the operands that may have a gradient, with *n their number: a
+   list of tensors, or x[], set to the tensor arguments (NULL for others). */
 static Tensor *const *operands(const Call *c, Tensor *x[], int *n) {
   *n = 0;
   if (c->arg[0].tensors) {
@@ -241,10 +250,10 @@ static Tensor *const *operands(const Call *c, Tensor *x[], int *n) {
 typedef struct Kept {
   Operator op;
   Arg arg[NC_MAXARG];
-  int64_t list[2 * NC_MAXDIM]; /* of the arguments that have one */
+  int64_t list[2 * NC_MAXDIM]; /* elements of list arguments */
 } Kept;
 
-/* Notes the arguments, with numbers but without tensors. */
+/* Copies the arguments without tensors to k. */
 static int keepargs(Kept *k, const Call *c) {
   int used = 0;
   k->op = c->op;
@@ -264,6 +273,7 @@ static int keepargs(Kept *k, const Call *c) {
   return NC_OK;
 }
 
+/* Saves the operands that the signature marks with "!" (args, bits). */
 static int keepmarked(Recording *tr, const Call *c, unsigned args) {
   for (int i = 0, at = 0; i < NC_MAXARG; i++) {
     if (!(args >> i & 1)) continue;
@@ -273,6 +283,8 @@ static int keepmarked(Recording *tr, const Call *c, unsigned args) {
   return NC_OK;
 }
 
+/* GRAD: the gradient is nc_grad_<name>, which reads saved operands and
+   results. */
 static int recordgrad(Call *c) {
   const OperatorInfo *info = &nc_operators[c->op];
   Tensor *x[NC_MAXARG];
@@ -297,6 +309,7 @@ static int recordgrad(Call *c) {
   return finish(&tr, r, c->out, NC_MAXOUT);
 }
 
+/* Returns whether a tensor of the call may have to be recorded. */
 static int tracked(const Call *c) {
   const Arg *list = &c->arg[0];
   for (int i = 0; i < NC_MAXARG; i++)
@@ -332,7 +345,7 @@ int nc_call(Call *c) {
 }
 
 /*
-** Gradients of families
+** Gradients of operators
 */
 #define NOGRAD(op)
 #define COMPOSED(op)
@@ -370,6 +383,7 @@ int nc_result(OperatorGrad *g, int i, Tensor **t) {
   return r;
 }
 
+/* Calls the gradient function of the operator. */
 static int familyback(GradCall *call) {
   const Node *n = call->node;
   const Kept *k = n->info;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** device.c - the list of devices, and what does not depend on which.
+** device.c - the list of devices, their common functions, the table of
+** operators, and operators that run on the host instead of a device
+** (nc_byhost).
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +11,8 @@
 #include "core/op.h"
 #include "core/tracing.h"
 
-/* The only place that knows which devices there are; those of a plug-in
-   follow when it is opened. */
+/* The devices that always exist.  Those of the plug-in are added when it is
+   opened. */
 static const Device *const always[] = { &nc_cpu };
 
 const Device *nc_defaultdevice = &nc_cpu;
@@ -27,8 +29,8 @@ const Device *nc_host(void) {
   return &nc_cpu;
 }
 
-/* The ordinal after "cuda" or "cuda:", -1 if there is none, -2 if the text
-   is no device's name. */
+/* Returns the ordinal in "cuda:N", -1 for "cuda", -2 if the name is not of
+   this kind. */
 static long ordinal(const char *name, const char *kind) {
   const size_t n = strlen(kind);
   char *end;
@@ -87,26 +89,29 @@ int nc_synchronize(void) {
   return nc_ondevices(synchronize, NULL);
 }
 
+/* Synchronizes a device unless it has failed. */
 static int settle(const Device *d, void *ctx) {
   if (d->ordinal >= 0 && nc_opened()->failed(d->ordinal)) return NC_OK;
   return synchronize(d, ctx);
 }
 
-/* A device that failed for good was reported when it failed: whoever does not
-   use it is not told again. */
+/* Waits for all devices except those that have failed for good.  That
+   failure has been reported already; a user of other devices need not see it
+   again. */
 int nc_synchronize_working(void) {
   return nc_ondevices(settle, NULL);
 }
 
 /*
-** Operands
+** Devices of operands
 */
-/* A tensor on the host without dimensions counts as a number. */
+/* Returns whether a tensor counts as a number, which any device accepts: a
+   0-d tensor on the host. */
 static int asnumber(const Tensor *t) {
   return t->nd == 0 && nc_device(t) == &nc_cpu;
 }
 
-/* Operands i and j are on devices a and b. */
+/* Fails: operands i and j are on devices a and b. */
 static int apart(int i, int j, const Device *a, const Device *b) {
   if (nc_ismeta(a) != nc_ismeta(b))
     return nc_fail(NC_EDEVICE, "one operand is of a dry run and has no values");
@@ -117,6 +122,8 @@ static int apart(int i, int j, const Device *a, const Device *b) {
   return NC_EDEVICE;
 }
 
+/* *d = the one device of the tensors in[]; with `numbers' 0-d tensors of the
+   host do not count. */
 static int agree(const Device **d, const Arg in[], int n, int numbers) {
   int first = -1;
   *d = &nc_cpu;
@@ -140,7 +147,7 @@ int nc_onedevice(const Device **d, const Arg in[], int n) {
 }
 
 /*
-** Operators, and running one on the host
+** Operators
 */
 #define OPERATOR(op, class, signature, doc) \
   { #op, GRADCLASS_##class, signature, doc, nc_op_##op },
@@ -153,7 +160,7 @@ static int64_t listbytes(int n) {
   return ((int64_t)n + 1) * (int64_t)sizeof(Tensor *);
 }
 
-/* Brings *t to device d. */
+/* Replaces *t, an owned reference, by a copy on device d. */
 static int bring(Tensor **t, const Device *d) {
   Tensor *there;
   TRY(nc_todevice(&there, *t, d));
@@ -162,7 +169,8 @@ static int bring(Tensor **t, const Device *d) {
   return NC_OK;
 }
 
-/* *own = the tensors of the list `a', on the host; `a' then lists these. */
+/* Copies the list of tensors of `a' to the host; *own = the new list, which
+   the caller releases, also after a failure. */
 static int bringlist(Arg *a, Tensor ***own) {
   void *p;
   TRY(nc_hostalloc(&p, listbytes(a->n)));
@@ -173,6 +181,7 @@ static int bringlist(Arg *a, Tensor ***own) {
   return NC_OK;
 }
 
+/* Runs c with copies of its operands on the host; copies the results to d. */
 static int onhost(Call *c, Tensor **own[], const Device *d) {
   for (int i = 0; i < NC_MAXARG; i++) {
     if (c->arg[i].t) TRY(bring(&c->arg[i].t, &nc_cpu));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** error.c - the record of the last failure, one for each thread.
+** error.c - the error record of the last failure, one for each thread
+** (error.h).  Operations fill it with nc_fail; the binding reads it with
+** nc_lasterror.
 */
 #include <ctype.h>
 #include <stdarg.h>
@@ -10,19 +12,21 @@
 #include "core/op.h"
 #include "core/tracing.h"
 
-/* A placeholder {j} is stored as this byte, which no text has, and a digit. */
+/* In a stored text a placeholder {j} is this byte, which no text contains,
+   followed by the digit. */
 #define PLACEHOLDER '\2'
 
 static _Thread_local Error record;
 
-/* Could the character control a terminal? */
+/* Returns whether the character controls a terminal: control characters,
+   line separators, marks of the writing direction. */
 static int acts(uint32_t c) {
   return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Names in messages come from files and users: what could control a terminal,
-   or is not UTF-8, is shown as \xNN. */
+/* Messages contain names from files and users: replaces what controls a
+   terminal, or is not UTF-8, by \xNN. */
 static void tame(char *text, size_t room) {
   char tamed[sizeof record.text];
   size_t n = strlen(text), used = 0, k;
@@ -45,7 +49,7 @@ static void tame(char *text, size_t room) {
   text[used] = '\0';
 }
 
-/* "1 dimensions" becomes "1 dimension": many messages count them. */
+/* Changes "1 dimensions", which many formats print, to "1 dimension". */
 static void agree(char *text) {
   static const char many[] = "1 dimensions";
   for (char *p = text; (p = strstr(p, many)) != NULL; p++) {
@@ -55,6 +59,7 @@ static void agree(char *text) {
   }
 }
 
+/* Replaces {j} in a format by the placeholder. */
 static void markplaceholders(char *out, size_t room, const char *fmt) {
   size_t n = 0;
   while (*fmt && n + 2 < room) {
@@ -175,6 +180,7 @@ void nc_error_operandat(int j, const char *role, const Tensor *t) {
   if (i < record.n) record.operand[i].fills = 1u << j;
 }
 
+/* Adds the tensors of in[] as operands; operand j fills placeholder j. */
 static void attach(const Arg in[], int n) {
   for (int j = 0; j < n; j++)
     if (in[j].t) nc_error_operandat(j, usualrole[j], in[j].t);
@@ -186,7 +192,8 @@ static int ismentioned(const char *text, unsigned placeholders) {
   return 0;
 }
 
-/* The position of an operand among those of an outer operation, or -1. */
+/* Returns which operand of an outer operation the operand o is, or -1.  If a
+   tensor occurs twice, prefers the number that o had. */
 static int positionof(const Operand *o, const Arg in[], int n) {
   for (int j = 0; j < n; j++)
     if (in[j].t && in[j].t == o->identity && o->fills >> j & 1) return j;
@@ -195,8 +202,8 @@ static int positionof(const Operand *o, const Arg in[], int n) {
   return -1;
 }
 
-/* Replaces the operands of an inner operation by those of the outer one, unless
-   the text is about a tensor that the outer one was not given. */
+/* Replaces the operands of an inner operation by those of the outer one,
+   unless the text mentions a tensor that is no operand of the outer one. */
 static void replaceoperands(const Arg in[], int n) {
   const int ninner = record.n;
   unsigned fills[NC_MAXARG] = { 0 };
@@ -237,6 +244,7 @@ static const char *roleof(char placeholder) {
   return usualrole[j % NC_MAXARG];
 }
 
+/* Copies text, replacing placeholders by the roles of the operands. */
 static void fill(char *out, size_t room, const char *text) {
   size_t n = 0;
   for (; *text && n + sizeof record.operand->role < room; text++)

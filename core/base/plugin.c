@@ -2,10 +2,10 @@
 /*
 ** plugin.c - opens the plug-in that drives CUDA devices, at first use.
 **
-** The program neither links nor needs CUDA: the plug-in is a file beside it,
-** opened when a CUDA device is first asked for.  What is found, or why there
-** is nothing, holds until the program ends.  NACRE_CUDA in the environment
-** may be "off", "emulated", or the path of a plug-in.
+** The program neither links nor needs CUDA: the plug-in is a shared library
+** beside it, opened when a CUDA device is first asked for.  The result, or the
+** reason why there is no device, is kept until the program ends.  NACRE_CUDA in
+** the environment may be "off", "emulated", or the path of a plug-in.
 */
 #define _XOPEN_SOURCE 700 /* readlink */
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ static char reason[sizeof((Error *)0)->text - 32];
 static char advice[sizeof((Error *)0)->hint];
 
 /*
-** What the plug-in gets
+** What the core passes to a plug-in; it compares ABI and sizes first
 */
 const Host nc_forplugins = { .abi = NC_ABI,
                              .host = sizeof(Host),
@@ -57,7 +57,7 @@ const Host nc_forplugins = { .abi = NC_ABI,
 */
 static int because(const char *fmt, ...) NC_PRINTF(1, 2);
 
-/* Notes why there is no plug-in to use; returns 0. */
+/* Stores the reason why no device can be used; returns 0. */
 static int because(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
@@ -66,7 +66,7 @@ static int because(const char *fmt, ...) {
   return 0;
 }
 
-/* path = the folder of the program; 0 after a failure. */
+/* Sets path to the folder of the program; returns 0 after a failure. */
 static int programfolder(char path[MAXPATH]) {
   ssize_t n = readlink("/proc/self/exe", path, MAXPATH - 1);
   char *slash;
@@ -77,7 +77,7 @@ static int programfolder(char path[MAXPATH]) {
   return 1;
 }
 
-/* Beside the program, or where an installed one keeps it. */
+/* Searches beside the program, and where an installation has it. */
 static int search(char path[MAXPATH], const char *file) {
   static const char *const where[] = { "", "/../lib/nacre" };
   char folder[MAXPATH];
@@ -90,6 +90,7 @@ static int search(char path[MAXPATH], const char *file) {
                  file);
 }
 
+/* Sets path to the library that NACRE_CUDA selects; 0: there is none. */
 static int find(char path[MAXPATH]) {
   const char *wish = getenv("NACRE_CUDA");
   if (wish == NULL || *wish == '\0') return search(path, "libnacre_cuda.so");
@@ -105,8 +106,10 @@ static int find(char path[MAXPATH]) {
 }
 
 /*
-** Opening the plug-in
+** Opening the library
 */
+/* Returns the entry function of the library, or NULL.  The library stays
+   open. */
 static PluginEntry *entryof(const char *path) {
   PluginEntry *entry;
   void *p, *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -120,11 +123,13 @@ static PluginEntry *entryof(const char *path) {
     dlclose(library);
     return NULL;
   }
-  memcpy(&entry, &p, sizeof entry); /* C has no cast from data to code */
+  memcpy(&entry, &p, sizeof entry); /* ISO C has no cast from void * to a
+                                       function */
   return entry;
 }
 
-/* A plug-in that refuses has left a record that says why. */
+/* Calls the entry.  A plug-in that refuses has left an error record, whose
+   text becomes the reason. */
 static int enter(PluginEntry *entry) {
   const Error *e;
   if (entry(&nc_forplugins, &opened) == NC_OK) return 1;

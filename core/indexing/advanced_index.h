@@ -51,9 +51,7 @@ typedef struct IndexedRead {
   int64_t size[NC_MAXDIM];
 } IndexedRead;
 
-int nc_index_select(Tensor **y, const IndexPlan *p); /* y = view[index
-                                                        tensors], a new
-                                                        tensor */
+int nc_index_select(Tensor **y, const IndexPlan *p); /* y = view[tensors] */
 /* What happens to the selected elements and a value. */
 typedef enum PutMode {
   PUT_SET, PUT_ADD, PUT_MUL, PUT_MAX, PUT_MIN /* in the order of IndexReduce */

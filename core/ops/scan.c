@@ -127,7 +127,7 @@ int nc_op_diff(Call *c) {
                                  nc_temps_narrow(&step, x, dim, 1, n),
                                  nc_temps_narrow(&step, x, dim, 0, n)));
     r = nc_temps_finish(&step);
-    if (i > 0) nc_release(w.t[--w.n]); /* the last but one */
+    if (i > 0) nc_release(w.t[--w.n]); /* the result of the round before */
     x = nc_temps_add(&w, r, &y);
   }
   if (w.status == NC_OK && times == 0) x = nc_temps_op1(&w, OP_clone, x);

@@ -367,7 +367,7 @@ int nc_op_repeat_interleave(Call *c) {
   Tensor *x = c->arg[0].t, *times = c->arg[1].t;
   Temps w = { 0 };
   int d = 0;
-  if (!c->arg[1].given) { /* positions, as often as self says */
+  if (!c->arg[1].given) { /* self is the repeats; the result is positions */
     Tensor *positions = NULL;
     int r = x->nd == 1
                 ? nc_counted(&positions, x, 1, x->size[0])

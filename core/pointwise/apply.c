@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** apply.c - applying the rows of ops.def: types, shapes, memory; the device's
-** kernels do the rest.
+** apply.c - applies the pointwise operations of ops.def (nc_apply): decides the
+** type of the computation, shape, device and memory of the result, then asks
+** the device to run a loop (TensorIter). reduce.c has the reductions.
 */
 #include "core/op.h"
 
@@ -91,6 +92,7 @@ static void adddim(TensorIter *k, const Tensor *y, const Arg in[], int d) {
   k->nd++;
 }
 
+/* Returns whether y and all tensor operands are dense and of one shape. */
 static int dense(const Tensor *y, const Arg in[], int n) {
   if (!nc_isdense(y)) return 0;
   for (int j = 0; j < n; j++)
@@ -100,8 +102,8 @@ static int dense(const Tensor *y, const Arg in[], int n) {
   return 1;
 }
 
-/* Runs a row, or a part of its gradient, over operands that lie like y,
-   without gaps. */
+/* Runs an operation, or with part > 0 a gradient of it, over dense operands
+   of the shape of y, as a loop over one dimension. */
 static int rundense(Tensor *y, Op op, int part, DType work, const Arg in[],
                     int n, const double par[2]) {
   TensorIter k;
@@ -133,9 +135,9 @@ int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
   return nc_rungradient(y, op, 0, work, in, n, par);
 }
 
-/* pow by a number that a cheaper operation does over floats, which then has an
-   operand less: 2, 1 and -1.  Of the gradients only that of x*x, which needs no
-   more than that of pow: g and x. */
+/* Strength reduction: replaces pow by 2, 1 or -1 in a float type by square,
+   positive or reciprocal, which have an operand less (*n).  Of the gradients
+   only that of square applies: it has the operands of pow's, g and x. */
 static Op reduce_strength(Op op, int part, DType work, const Arg in[], int *n) {
   const Arg *exponent = &in[*n - 1];
   double by;
@@ -172,7 +174,8 @@ int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[],
 /*
 ** Results
 */
-/* Do the bytes of two tensors meet, without being the same elements? */
+/* Returns whether two tensors share bytes without being the same elements;
+   may be true for interleaved views that do not. */
 int nc_overlaps(const Tensor *a, const Tensor *b) {
   const Tensor *t[2] = { a, b };
   int64_t low[2], high[2];
@@ -217,7 +220,8 @@ int nc_checkout(const Tensor *out, DType result, int nd, const int64_t size[]) {
   return NC_OK;
 }
 
-/* The operand whose memory order the result follows. */
+/* Returns the operand whose memory order the result has; NULL: none has its
+   shape. */
 static const Tensor *model(const Arg in[], int n, int nd,
                            const int64_t size[]) {
   for (int j = 0; j < n; j++)
@@ -233,7 +237,8 @@ int nc_checkoutdevice(const Tensor *out, const Device *d) {
   return NC_EDEVICE;
 }
 
-/* y = a tensor for the result, or `out' if that may take it. */
+/* *y = a new tensor for the result, or `out' with a reference if the result
+   may be written to it. */
 static int target(Tensor **y, Tensor *out, const Device *d, const Arg in[],
                   int n, DType result) {
   int64_t size[NC_MAXDIM];
@@ -250,8 +255,8 @@ static int target(Tensor **y, Tensor *out, const Device *d, const Arg in[],
   return nc_new(y, d, result, nd, size);
 }
 
-/* Refuses integer division by zero; before anything is written, if the
-   device does not work later than it is asked. */
+/* Fails for an integer division by zero: before the result is written,
+   unless the device is asynchronous. */
 static int checkdivisor(const Arg *a, const Arg *b, DType work) {
   static const char text[] = "integer division by zero";
   Tensor *all = NULL, *truth = NULL;
@@ -271,8 +276,8 @@ static int checkdivisor(const Arg *a, const Arg *b, DType work) {
   return r;
 }
 
-/* A numeric parameter of a row over integers.  A factor may be negative,
-   uint8 too: self + alpha*other. */
+/* Checks the numeric parameter p of an operation over integers.  A factor
+   may be negative for uint8 too, as in self + alpha*other. */
 static int checkparameter(Op op, DType work, double p) {
   if (p != floor(p))
     return nc_fail(NC_EDTYPE, "%g is no integer, and the tensors are %s", p,
@@ -301,14 +306,15 @@ static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
   return NC_OK;
 }
 
-/* Is x a 0-d tensor whose type has no say in `work', and which must wrap to
-   that?  The narrow integers are computed in int32. */
+/* Returns whether x is a 0-d integer tensor that has no influence on the
+   type `work' but must wrap to it. int8 and int16 are computed in int32,
+   which would not wrap it. */
 static int wraps(const Tensor *x, Op op, DType work) {
   return x->nd == 0 && (work == DT_i8 || work == DT_i16) && x->dtype != work &&
          nc_category(x->dtype) == NC_INT && nc_opinfo[op].kind != COMPARE_OP;
 }
 
-/* Puts a new tensor, made with status r, in the place of an operand. */
+/* Replaces an operand by a new tensor, made with status r, which *copy owns. */
 static int replace(Arg *in, Tensor **copy, Tensor **t, int r) {
   if (r != NC_OK) return r;
   nc_release(*copy);
@@ -316,9 +322,9 @@ static int replace(Arg *in, Tensor **copy, Tensor **t, int r) {
   return NC_OK;
 }
 
-/* Copies operands that are numbers in the memory of the host, those whose
-   memory the result would overwrite out of order, and those of another type
-   that the row would not wrap. */
+/* Replaces operands by copies: 0-d tensors of the host for another device,
+   tensors that overlap `out' other than element for element, and those that
+   have to wrap to `work'. */
 static int disjoin(Op op, DType work, const Device *d, Arg in[], int n,
                    Tensor *out, Tensor *copy[]) {
   for (int j = 0; j < n; j++) {
@@ -333,11 +339,14 @@ static int disjoin(Op op, DType work, const Device *d, Arg in[], int n,
   return NC_OK;
 }
 
+/* The general path: computes *y = op(in), into `out' unless it is NULL.  May
+   replace operands; the copies are the caller's to release. */
 static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
                  Tensor *out, Tensor *copy[]) {
   const OpKind kind = nc_opinfo[op].kind;
   const int truth = kind == COMPARE_OP || kind == TEST_OP;
-  const int skip = kind == CHOOSE_OP; /* the condition has no say */
+  const int skip = kind == CHOOSE_OP; /* the condition does not count for the
+                                         type */
   const Device *d;
   DType work, result;
   int r;
@@ -351,7 +360,8 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
     op = OP_clone;
   result = truth ? DT_b8 : work;
   TRY(target(y, out, d, in, n, result));
-  if ((*y)->dtype != result) { /* wrapped or rounded to it first */
+  if ((*y)->dtype != result) { /* the type of the computation wraps or rounds
+                                  before the conversion */
     Tensor *b;
     if ((r = nc_apply(&b, op, in, par, NULL)) == NC_OK) {
       r = nc_copy(*y, b);
@@ -365,12 +375,13 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
   return r;
 }
 
-/* May an operation with this operand have to be recorded? */
+/* Returns whether an operation with this operand may have to be recorded. */
 static int marked(const Tensor *t) {
   return nc_mayrecord(t) && nc_gradoff == 0;
 }
 
-/* A row over dense operands of one type, which lie at v; NULL: a number. */
+/* Runs an operation over dense operands of one type. v[0..n] are their
+   addresses, NULL for numbers.  Few elements take the device's run_small. */
 static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
                     const double par[2]) {
   static const double none[2] = { 1, 0 };
@@ -387,9 +398,9 @@ static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
   return nc_countwrite(y, NC_OK);
 }
 
-/* The usual call, where nothing is left to decide: float tensors of one
-   type and shape that lie densely, and numbers.  Small tensors live from
-   it; 0 if the call is another. */
+/* The fast path, for which the overhead of small tensors matters: dense
+   float tensors of one type, shape and device, and numbers, none of them
+   recorded.  Returns 0 if the call is another, else sets *status. */
 static int usual(Tensor **y, Op op, const Arg in[], int n, const double par[2],
                  Tensor *out, int *status) {
   const OpInfo *info = &nc_opinfo[op];
@@ -410,7 +421,7 @@ static int usual(Tensor **y, Op op, const Arg in[], int n, const double par[2],
     if (u->dtype != t->dtype || u->nd != t->nd ||
         u->data->device != t->data->device || marked(u))
       return 0;
-    for (int d = 0; d < t->nd; d++) /* and so as dense as t */
+    for (int d = 0; d < t->nd; d++) /* equal strides: as dense as t */
       if (u->size[d] != t->size[d] || u->step[d] != t->step[d]) return 0;
     if (out && u != t && u->data == t->data) return 0;
     v[j + 1] = (char *)u->data->p + u->offset * esize;
@@ -429,7 +440,7 @@ static int usual(Tensor **y, Op op, const Arg in[], int n, const double par[2],
   return 1;
 }
 
-/* Has the operation to be recorded? */
+/* Returns whether the operation may have to be recorded. */
 static int recorded(const Arg in[], int n, const Tensor *out) {
   if (out && marked(out)) return 1;
   for (int j = 0; j < n; j++)
@@ -437,7 +448,8 @@ static int recorded(const Arg in[], int n, const Tensor *out) {
   return 0;
 }
 
-/* Apart from nc_apply: the usual call needs no room for it. */
+/* The general path with room for copies of operands.  A function of its own,
+   so that the fast path does not pay for its stack frame. */
 static NC_NOINLINE int general(Tensor **y, Op op, const Arg given[], int n,
                                const double par[2], Tensor *out) {
   Tensor *copy[NC_MAXIN] = { NULL };
