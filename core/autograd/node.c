@@ -57,9 +57,7 @@ int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
   n->info = p += saved;
   size = (int64_t *)(p + rounded(info));
   for (int i = 0; i < nout; i++, size += NC_MAXDIM) n->out[i].meta.size = size;
-  if (nedge > 0)
-    n->edge[0].meta.size = size; /* the room for the sizes of
-                                                 all edges */
+  if (nedge > 0) n->edge[0].meta.size = size; /* room of all */
   *out = n;
   return NC_OK;
 }
@@ -329,6 +327,8 @@ int nc_checkinplace(Tensor *into) {
   return NC_EVALUE;
 }
 
+/* Sets e to the edge to t, with a reference to its node; *size is the room for
+   the sizes, and is advanced. */
 static void setedge(Edge *e, const Tensor *t, int64_t **size) {
   *e = nc_edgeof(t);
   if (e->node) e->node->refs++;
@@ -337,8 +337,9 @@ static void setedge(Edge *e, const Tensor *t, int64_t **size) {
   *size += t->nd;
 }
 
-/* What writing into a tensor needs: its Autograd, and for a view a node of
-   the base and one of its own. */
+/* Allocates what an operation in place on tr->into needs, so that
+   nc_record_commit cannot fail: its Autograd, and for a view a node `set' of
+   the base and a node `view' of its own. */
 static int prepare(Recording *tr) {
   Tensor *t = tr->into, *base = t->base;
   TRY(nc_newad(t));
@@ -347,8 +348,6 @@ static int prepare(Recording *tr) {
   TRY(nc_newnode(&tr->set, &nc_setnode, "set", 2, 1, 0, sizeof(Geometry),
                  base->nd + t->nd));
   return nc_newnode(&tr->view, &nc_viewnode, "view", 1, 1, 0, sizeof(Geometry),
-                    /* Sets e to the edge to t, with a reference to its node;
-                       *size is the room for the sizes, and is advanced. */
                     base->nd);
 }
 

@@ -247,6 +247,7 @@ static Tensor *const *operands(const Call *c, Tensor *x[], int *n) {
   return x;
 }
 
+/* Info of the node of an operator: its arguments except tensors. */
 typedef struct Kept {
   Operator op;
   Arg arg[NC_MAXARG];

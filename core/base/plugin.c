@@ -53,7 +53,7 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .partly = nc_error_partial };
 
 /*
-** Finding the plug-in
+** Finding the library
 */
 static int because(const char *fmt, ...) NC_PRINTF(1, 2);
 
@@ -123,8 +123,7 @@ static PluginEntry *entryof(const char *path) {
     dlclose(library);
     return NULL;
   }
-  memcpy(&entry, &p, sizeof entry); /* ISO C has no cast from void * to a
-                                       function */
+  memcpy(&entry, &p, sizeof entry); /* a cast is not ISO C */
   return entry;
 }
 

@@ -14,8 +14,7 @@
 typedef struct IndexTensor {
   Tensor *t;
   int dim, dims;              /* the first; how many: 1, or those of a mask */
-  const Tensor *of;           /* for messages: the tensor that the user
-                                 indexes, and its dimension */
+  const Tensor *of;           /* what the user indexes; its dimension */
   int shown;
 } IndexTensor;
 
@@ -29,8 +28,7 @@ int nc_mask_offsets(Tensor **y, const Tensor *x, const IndexTensor *by);
 
 int nc_index_read(const IndexCall *g);               /* other = x[offsets] */
 int nc_index_write(const IndexCall *g);              /* x[offsets] = other */
-int nc_index_accumulate(const IndexCall *g); /* x[offsets] += other, or *=,
-                                                max=, min= */
+int nc_index_accumulate(const IndexCall *g); /* x[offsets] fold= other */
 
 /* An index after nc_index_plan: a view of the tensor, and index tensors for
    it. */

@@ -35,8 +35,8 @@ static int badindextype(const Tensor *t) {
   return NC_EDTYPE;
 }
 
-/* How many dimensions of the tensor are taken, and whether an ellipsis or
-   the end of the list stands for the rest. */
+/* Checks ix; *rest = the number of dimensions that no index takes, for which an
+   ellipsis or the end of the list stands. */
 static int counted(const Tensor *t, const Index ix[], int n, int *rest) {
   int taken = 0, shown = t->nd, open = 0;
   for (int i = 0; i < n; i++) {

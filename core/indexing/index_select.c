@@ -214,8 +214,7 @@ int nc_op_index_reduce(Call *c) {
   if (w.status == NC_OK)
     one.arg[2].t = nc_temps_expand(&w, index, src->nd, src->size);
   one.arg[3].t = src;
-  nc_setint(&one, 4, c->arg[4].s.i + 1); /* choice 1 of scatter_reduce is
-                                            sum, which index_reduce lacks */
+  nc_setint(&one, 4, c->arg[4].s.i + 1); /* it has sum first */
   nc_setint(&one, 5, c->arg[5].s.i);
   return nc_temps_endcall(
       &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size));

@@ -54,8 +54,7 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
     size[unknown] = n / known;
     return NC_OK;
   }
-  nc_shapetext(shape, nd, given); /* formatting takes longer than making a
-                                     view */
+  nc_shapetext(shape, nd, given); /* slower than a view */
   if (over && !zero)
     return nc_fail(NC_ESHAPE, "%s has %.3g elements, %s %lld", shape, count,
                    what, (long long)n);

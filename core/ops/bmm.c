@@ -34,8 +34,7 @@ static int fill(BmmCall *p, const Device *d, Tensor *addend) {
    checked here. */
 int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
                Scalar beta) {
-  const Arg in[3] = { { .t = addend ? addend : a }, /* in the order of the
-                                                       call, for messages */
+  const Arg in[3] = { { .t = addend ? addend : a }, /* as in the call */
                       { .t = addend ? a : b },
                       { .t = addend ? b : NULL } };
   BmmCall p = { .a = a, .b = b, .alpha = alpha, .beta = beta };

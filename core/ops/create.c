@@ -36,9 +36,7 @@ int nc_op_ones(Call *c) {
 
 int nc_op_empty(Call *c) {
   DType t = typeor(&c->arg[1], nc_defaultdtype);
-  if (t == DT_b8)
-    return nc_op_zeros(c); /* a byte other than 0 and 1 is no
-                                            bool */
+  if (t == DT_b8) return nc_op_zeros(c); /* a bool must be 0 or 1 */
   return nc_new(&c->out[0], place(&c->arg[2]), t, c->arg[0].n, c->arg[0].list);
 }
 

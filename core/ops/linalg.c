@@ -42,8 +42,7 @@ static void cholesky(const Job *j, int64_t i, char *work) {
   *(int *)at(j, 1, i) = 0;
   if (n == 0) return;
   j->l->potrf(j->flag, &n, a, &n, at(j, 1, i), 1);
-  for (int64_t col = 0; col < n; col++) /* LAPACK leaves the other triangle
-                                           as it was */
+  for (int64_t col = 0; col < n; col++) /* clear the other triangle */
     memset(a + (col * n + (lower ? 0 : col + 1)) * j->bytes, 0,
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
 }

@@ -8,15 +8,7 @@
 #include "core/op.h"
 #include "core/ops/sort.h"
 
-enum {
-  LINEAR,
-  LOWER,
-  HIGHER,
-  NEAREST,
-  MIDPOINT
-}; /* the order of the
-                                                      choices in the
-                                                      signature */
+enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT }; /* as in the signature */
 
 static Tensor *move(Temps *w, Tensor *x, int64_t from, int64_t to) {
   Call c = nc_callon(OPERATOR_movedim, x);

@@ -296,8 +296,7 @@ static void moments(void *ctx, int64_t begin, int64_t end) {
 static void bins(void *ctx, int64_t begin, int64_t end) {
   const Scan *s = ctx;
   const int64_t each = (s->seen - 1) / COUNTED + 1;
-  int64_t count[2][BINS + 1] = { { 0 } }; /* the maximum falls in the extra
-                                             bin */
+  int64_t count[2][BINS + 1] = { { 0 } }; /* last: the maximum */
   int64_t *h = s->part[begin / s->grain].histogram;
   Part q;
   double x[BLOCK];

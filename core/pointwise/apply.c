@@ -345,8 +345,7 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
                  Tensor *out, Tensor *copy[]) {
   const OpKind kind = nc_opinfo[op].kind;
   const int truth = kind == COMPARE_OP || kind == TEST_OP;
-  const int skip = kind == CHOOSE_OP; /* the condition does not count for the
-                                         type */
+  const int skip = kind == CHOOSE_OP; /* without the condition */
   const Device *d;
   DType work, result;
   int r;
@@ -360,8 +359,7 @@ static int apply(Tensor **y, Op op, Arg in[], int n, const double par[2],
     op = OP_clone;
   result = truth ? DT_b8 : work;
   TRY(target(y, out, d, in, n, result));
-  if ((*y)->dtype != result) { /* the type of the computation wraps or rounds
-                                  before the conversion */
+  if ((*y)->dtype != result) { /* compute in its own type first */
     Tensor *b;
     if ((r = nc_apply(&b, op, in, par, NULL)) == NC_OK) {
       r = nc_copy(*y, b);
