@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** backward.c - backward: through the graph from results to leaves.
+** backward.c - nc_backward: from results to leaves through the graph.
 **
-** The nodes are listed so that each comes behind all that it depends on; in
-** the reverse order every node finds its gradients complete.  Gradients wait
-** in the walk, not in the nodes, and a walk gives back what another one has
-** noted there: a hook may start a walk of its own through the same graph.
-** Leaves take their gradients at the end, so that an interruption changes
-** none of them.
+** list() sorts the nodes topologically (depth first, postorder); in reverse
+** order the gradients of each node are complete when it is visited.  Gradients
+** are stored in the BackwardPass, not in the nodes, and a pass restores what it
+** has changed in a node (walk, slot), because a hook may start another pass
+** through the same graph.  Leaves accumulate their gradients at the end, so
+** that an interruption changes none of them.
 */
 #include <string.h>
 
@@ -16,17 +16,17 @@
 
 typedef struct Entry {
   Node *node;
-  BackwardPass *oldwalk; /* what the node had noted before */
+  BackwardPass *oldwalk; /* node->walk and slot before this pass */
   int oldslot;
-  int first;  /* of its gradients in Walk.sum */
-  int target; /* is it an input that was asked for? */
-  int useful; /* does it lead to one? */
+  int first;  /* index of its gradients in BackwardPass.sum */
+  int target; /* is it an input of nc_backward? */
+  int useful; /* does it lead to an input? */
 } Entry;
 
 typedef struct Frame {
   Node *node;
   BackwardPass *oldwalk;
-  int oldslot, next; /* the edge to follow next */
+  int oldslot, next; /* the next edge to follow */
 } Frame;
 
 struct BackwardPass {
@@ -40,9 +40,9 @@ struct BackwardPass {
 };
 
 /*
-** Listing the nodes
+** The order of the nodes
 */
-/* Makes room for `need' bytes in *p, which has *room. */
+/* Grows the array *p of *room bytes to at least `need', by doubling. */
 static int grow(void *p, int64_t *room, int64_t need) {
   int64_t want = *room ? *room * 2 : 1024;
   void *old = *(void **)p, *new;
@@ -55,6 +55,7 @@ static int grow(void *p, int64_t *room, int64_t need) {
   return NC_OK;
 }
 
+/* Pushes n on the stack, unless this pass has met it. */
 static int push(BackwardPass *w, Node *n) {
   if (n->walk == w) return NC_OK;
   TRY(grow(&w->frame, &w->frameroom, (w->nframe + 1) * (int64_t)sizeof(Frame)));
@@ -64,6 +65,7 @@ static int push(BackwardPass *w, Node *n) {
   return NC_OK;
 }
 
+/* Appends the node of f, whose predecessors are listed, as an entry. */
 static int finish(BackwardPass *w, const Frame *f) {
   Node *n = f->node;
   TRY(grow(&w->entry, &w->entryroom, (w->n + 1) * (int64_t)sizeof(Entry)));
@@ -74,7 +76,7 @@ static int finish(BackwardPass *w, const Frame *f) {
   return NC_OK;
 }
 
-/* Lists the nodes behind n, depth first. */
+/* Appends n and all nodes that it depends on, those first. */
 static int list(BackwardPass *w, Node *n) {
   TRY(push(w, n));
   while (w->nframe > 0) {
@@ -92,6 +94,7 @@ static int list(BackwardPass *w, Node *n) {
   return NC_OK;
 }
 
+/* Restores the nodes and frees everything. */
 static void endwalk(BackwardPass *w) {
   for (int i = 0; i < w->n; i++) {
     w->entry[i].node->walk = w->entry[i].oldwalk;
@@ -108,7 +111,8 @@ static void endwalk(BackwardPass *w) {
   nc_hostfree(w->sum, w->sumroom);
 }
 
-/* Which nodes lead to an input?  The list has what they depend on first. */
+/* Marks the entries that lead to an input (all, if there are none).  An
+   entry comes behind its predecessors.  Allocates the sums. */
 static int mark(BackwardPass *w) {
   const Backward *b = w->b;
   for (int i = 0; i < b->ninput; i++) {
@@ -133,7 +137,7 @@ static int mark(BackwardPass *w) {
 /*
 ** Gradients
 */
-/* Puts *t in the place of *g, if r says that there is one. */
+/* Replaces *g by *t, the result of a call of status r. */
 static int replace(Tensor **g, Tensor *const *t, int r) {
   if (r != NC_OK) return r;
   nc_release(*g);
@@ -148,8 +152,9 @@ static int sumdims(Tensor **g, unsigned dims, int keepdim) {
                  nc_reduce(&t, OP_sum, *g, dims, keepdim, DT_NONE, NULL, NULL));
 }
 
-/* Sums what was broadcast, adds dimensions of size 1 that were dropped,
-   converts, and moves to the operand's device. */
+/* Fits *g to the operand of meta m, for operations that broadcast, drop
+   dimensions, convert or copy between devices: sums, inserts dimensions of
+   size 1, casts, moves. */
 int nc_fit(Tensor **g, const GradMeta *m) {
   const int extra = (*g)->nd - m->nd;
   unsigned lead = 0, ones = 0;
@@ -166,6 +171,7 @@ int nc_fit(Tensor **g, const GradMeta *m) {
   return NC_OK;
 }
 
+/* Returns whether g has the shape of m. */
 static int fits(const Tensor *g, const GradMeta *m) {
   int same = g->nd == m->nd;
   for (int d = 0; same && d < m->nd; d++) same = g->size[d] == m->size[d];
@@ -179,6 +185,7 @@ static int misfit(const char *what, const Tensor *g, const GradMeta *m) {
                  nc_shapetext(want, m->nd, m->size));
 }
 
+/* Fails if g is on another device than m. */
 static int elsewhere(const char *what, const Tensor *g, const GradMeta *m) {
   if (nc_device(g) == m->device) return NC_OK;
   nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what, m->device->name,
@@ -188,12 +195,14 @@ static int elsewhere(const char *what, const Tensor *g, const GradMeta *m) {
   return NC_EDEVICE;
 }
 
-/* Is the memory of t its own, and nobody else's? */
+/* Returns whether t is the only reference to its memory, so that it may be
+   overwritten. */
 static int alone(const Tensor *t) {
   return t->refs == 1 && t->data->refs == 1 && t->ad == NULL && nc_isdense(t);
 }
 
-/* *sum += g, which is taken over */
+/* *sum += g.  Takes over g.  In place if nothing is recorded and *sum has no
+   other user. */
 static int add(Tensor **sum, Tensor *g) {
   Arg in[2] = { { .t = *sum }, { .t = g } };
   Tensor *y;
@@ -207,10 +216,11 @@ static int add(Tensor **sum, Tensor *g) {
   return replace(sum, &y, r);
 }
 
+/* Calls the hooks of a result with its gradient, which they may replace. */
 static int callhooks(Output *o, Tensor **g) {
   for (Hook *next, *h = o->hooks; h; h = next) {
     int r = NC_OK;
-    h->refs++; /* it may remove itself */
+    h->refs++; /* keeps h if it removes itself */
     if (h->call) r = h->call(h->data, g);
     next = h->next;
     nc_releasehook(h);
@@ -221,13 +231,15 @@ static int callhooks(Output *o, Tensor **g) {
   return NC_OK;
 }
 
+/* Sets o->grad, of retain_grad, to a copy of g. */
 static int retain(Output *o, Tensor *g) {
   Tensor *copy;
   TRY(nc_apply1(&copy, OP_clone, g));
   return replace(&o->grad, &copy, NC_OK);
 }
 
-/* The gradients of a node are complete: hooks see them, inputs take them. */
+/* The gradients g of an entry are complete: calls hooks, stores gradients
+   that retain_grad or an input of nc_backward asks for. */
 static int arrived(BackwardPass *w, Entry *e, Tensor *g[]) {
   const Backward *b = w->b;
   Node *n = e->node;
@@ -247,7 +259,8 @@ static int arrived(BackwardPass *w, Entry *e, Tensor *g[]) {
   return NC_OK;
 }
 
-/* Adds what a node gives to the gradients of those before it. */
+/* Adds d[], the gradients of the operands of n, to the sums of their nodes.
+   Takes over the references. */
 static int passon(BackwardPass *w, const Node *n, Tensor *d[]) {
   for (int i = 0; i < n->nedge; i++) {
     const Edge *e = &n->edge[i];
@@ -270,7 +283,8 @@ static int passon(BackwardPass *w, const Node *n, Tensor *d[]) {
   return NC_OK;
 }
 
-/* Of what is constant between steps, such as the gradient of relu. */
+/* The gradient of a gradient that is piecewise constant, as that of relu:
+   zeros. */
 static int constantback(GradCall *c) {
   for (int i = 0; i < c->node->nedge; i++) {
     const GradMeta *m = &c->node->edge[i].meta;
@@ -282,9 +296,10 @@ static int constantback(GradCall *c) {
 
 static const NodeKind constant = { constantback, NULL };
 
-/* A recorded gradient that was made from values of the operands depends on
-   them, though nothing of what it was made by is recorded: its own gradient is
-   zeros.  One that others hold, or the program made, stays as it is. */
+/* With create_graph: makes a gradient d that was computed from saved
+   operands, but by operations without a gradient, depend on these operands,
+   with zeros as its own gradient; as in PyTorch it then requires a gradient.
+   Leaves d alone if it is recorded already, has other users, or is a view. */
 static int depend(const Node *n, Tensor *d) {
   Tensor *from[NC_MAXIN + NC_MAXOUT] = { NULL };
   int r = NC_OK, yes = 0, k = 0;
@@ -302,7 +317,7 @@ static int depend(const Node *n, Tensor *d) {
   return r;
 }
 
-/* Asks a node for the gradients of its operands. */
+/* Computes the gradients of the operands of a node and passes them on. */
 static int ask(BackwardPass *w, Entry *e, Tensor *g[]) {
   Node *n = e->node;
   const int64_t each = sizeof(Tensor *) + sizeof(int);
@@ -332,7 +347,7 @@ static int ask(BackwardPass *w, Entry *e, Tensor *g[]) {
   return r;
 }
 
-/* Drops what the walk has of the gradients of a node. */
+/* Releases the gradients of an entry. */
 static void done(BackwardPass *w, const Entry *e) {
   for (int i = 0; i < e->node->nout; i++) {
     nc_release(w->sum[e->first + i]);
@@ -340,6 +355,7 @@ static void done(BackwardPass *w, const Entry *e) {
   }
 }
 
+/* Visits entry i. */
 static int visit(BackwardPass *w, int i) {
   Entry *e = &w->entry[i];
   Node *n = e->node;
@@ -349,14 +365,15 @@ static int visit(BackwardPass *w, int i) {
   for (int k = 0; k < n->nout; k++) some |= g[k] != NULL;
   if (!e->useful || !some) return NC_OK;
   TRY(arrived(w, e, g));
-  if (nc_isleafnode(n)) return NC_OK; /* see collect */
+  if (nc_isleafnode(n)) return NC_OK; /* collect stores it */
   TRY(ask(w, e, g));
   done(w, e);
   if (!w->b->retain) nc_dropsaved(n);
   return NC_OK;
 }
 
-/* A leaf adds its gradient to what it has. */
+/* Accumulates *g in the gradient of a leaf; may take over *g.  A new
+   gradient that shares memory with another tensor is copied. */
 static int collect(Output *o, Tensor **g) {
   Tensor *sum = o->grad, *t;
   if (sum == NULL && (alone(*g) || !nc_gradoff)) {
@@ -400,7 +417,8 @@ static int needsgiven(const Tensor *t) {
   return NC_EVALUE;
 }
 
-/* The gradient of output i, to begin with. */
+/* Adds the initial gradient of output i: the one of the caller, or 1 for an
+   output of one element. */
 static int start(BackwardPass *w, int i) {
   Tensor *t = w->b->output[i], *g = w->b->given ? w->b->given[i] : NULL;
   const Edge e = nc_edgeof(t);
@@ -442,6 +460,7 @@ static int checkoutput(Tensor *t) {
   return NC_EVALUE;
 }
 
+/* Visits all entries, then stores the gradients of leaves. */
 static int walk(BackwardPass *w) {
   const Backward *b = w->b;
   for (int i = 0; i < b->n; i++) TRY(start(w, i));
@@ -455,7 +474,7 @@ static int walk(BackwardPass *w) {
   return NC_OK;
 }
 
-/* The walk, and what is to happen before and after it. */
+/* Runs a pass between joining and forking the streams of the devices. */
 static int between(BackwardPass *w) {
   const Backward *b = w->b;
   int r;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* custom_function.c - functions of the program in the graph. */
+/*
+** custom_function.c - nodes whose backward is a function of the program:
+** nacre.autograd.Function.  The binding calls nc_custom after the forward
+** function has run.
+*/
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +17,7 @@ typedef struct Info {
 static int back(GradCall *g) {
   const Info *info = g->node->info;
   if (g->node->freed && g->node->nsaved > 0) {
-    Tensor *t; /* says that the graph was freed */
+    Tensor *t; /* fails: the graph was freed */
     return nc_savedtensor(&t, g->node, 0);
   }
   return info->c.backward(info->c.data, g->g, g->d, g->need);
@@ -26,7 +30,7 @@ static void drop(void *p) {
 
 static const NodeKind kind = { back, drop };
 
-/* Keeps t, which may be one of the results. */
+/* Saves t, which may be one of the results. */
 static int keep(Recording *tr, int i, Tensor *t, Tensor *const out[],
                 int nout) {
   for (int k = 0; k < nout; k++)
@@ -34,7 +38,7 @@ static int keep(Recording *tr, int i, Tensor *t, Tensor *const out[],
   return nc_record_save(tr, i, t);
 }
 
-/* The results are not views, whatever they are made of. */
+/* Makes the results independent tensors, even if they were made as views. */
 static void unbase(Tensor *const out[], int nout) {
   for (int i = 0; i < nout; i++) {
     if (out[i] == NULL) continue;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** formula.c - an expression of ops.def, as text, worked out over tensors.
+** formula.c - evaluates a gradient formula of ops.def, given as text, over
+** tensors.
 **
-** Second derivatives, and the gradients of rows on a device that has no
-** kernels for them, come from the same text that the compiler turns into
-** kernels: every word of it is an operation, recorded as all others are.
+** The compiler makes kernels from the same text.  The interpreter is for what
+** these cannot do: gradients that are recorded (create_graph), since each word
+** is an operation that is recorded as any other, and devices without the
+** kernels.  It is a recursive descent parser that evaluates while it parses.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,8 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-/* What the words of scalar.h are called as rows; all others are rows of the
-   same name. */
+/* The operations of those words of scalar.h whose operation has another
+   name. */
 static const struct {
   const char *word;
   Op op;
@@ -58,7 +60,7 @@ static size_t wordlength(const char *s) {
   return n;
 }
 
-/* The letter that a word is, or -1. */
+/* Returns the LETTER_ of a word, or -1. */
 static int letterof(const char *s, size_t n) {
   const char *p;
   if (n != 1) return -1;
@@ -86,6 +88,7 @@ static void blanks(Reader *r) {
   while (*r->at == ' ' || *r->at == '\n') r->at++;
 }
 
+/* Consumes character c, after blanks, and returns 1; 0 if another follows. */
 static int next(Reader *r, char c) {
   blanks(r);
   if (*r->at != c) return 0;
@@ -94,7 +97,7 @@ static int next(Reader *r, char c) {
 }
 
 /*
-** Values.  A function below takes over the references it is given.
+** Values.  The functions below take over the references in v.
 */
 static void drop(Value v[], int n) {
   for (int i = 0; i < n; i++) {
@@ -103,7 +106,7 @@ static void drop(Value v[], int n) {
   }
 }
 
-/* v[0] = op(v[0], ...); numbers alone become a tensor of one element. */
+/* v[0] = op(v[0], ..).  If all are numbers the result is a 0-d tensor. */
 static int apply(Op op, Value v[], int n) {
   Arg in[3] = { { .t = NULL } };
   Tensor *y = NULL;
@@ -122,7 +125,7 @@ static int apply(Op op, Value v[], int n) {
   return r;
 }
 
-/* v[0] = v[0] op v[1], of numbers in double as C would with K(c) */
+/* v[0] = v[0] c v[1]; two numbers are computed in double, as K(c) is in C. */
 static int arithmetic(char c, Value v[]) {
   Op op = c == '+'   ? OP_add
           : c == '-' ? OP_sub
@@ -145,7 +148,8 @@ static int negate(Value *v) {
   return NC_OK;
 }
 
-/* v[0] = v[1] where v[0], else v[2]; numbers that decide, decide at once. */
+/* v[0] = where(v[0], v[1], v[2]).  A condition that is a number selects at
+   once. */
 static int choose(Value v[]) {
   if (isnumber(&v[0])) {
     const int i = nc_tofloat(v[0].s) != 0 ? 1 : 2;
@@ -174,11 +178,12 @@ static int findop(const char *s, size_t n, Op *op) {
 }
 
 /*
-** Expressions.  Each gives a value in v[0]; after a failure it holds nothing.
+** Expressions.  Each function returns a value in *v, with its own reference; no
+** reference after a failure.
 */
 static int expression(Reader *r, Value *v);
 
-/* What stands in brackets behind a word. */
+/* call = word "(" expression {"," expression} ")", after the "(" */
 static int call(Reader *r, const char *word, size_t length, Value *out) {
   Value v[3];
   Op op = OP_clone;
@@ -201,6 +206,7 @@ static int call(Reader *r, const char *word, size_t length, Value *out) {
   return status;
 }
 
+/* primary = "(" expression ")" | "-" primary | number | letter | call */
 static int primary(Reader *r, Value *v) {
   const char *word;
   size_t n;
@@ -235,6 +241,7 @@ static int primary(Reader *r, Value *v) {
   return NC_OK;
 }
 
+/* term = primary {("*" | "/") primary} */
 static int term(Reader *r, Value *v) {
   Value pair[2];
   TRY(primary(r, v));
@@ -253,6 +260,7 @@ static int term(Reader *r, Value *v) {
   }
 }
 
+/* expression = term {("+" | "-") term} */
 static int expression(Reader *r, Value *v) {
   Value pair[2];
   TRY(term(r, v));
@@ -288,7 +296,8 @@ static int evaluate(Tensor **y, const char *text, const Value letter[]) {
   return NC_OK;
 }
 
-/* Halves would round at every word: they become float32. */
+/* Evaluates in float32 if operands are half types, which would round after
+   every operation. */
 int nc_formula_eval(Tensor **y, const char *text, const Value given[LETTERS]) {
   Value letter[LETTERS];
   int r = NC_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index_grad.c - t[...] in the graph.
+** index_grad.c - recording of t[...], read and assigned, and its gradients.
 **
-** Numbers and ranges make a view.  Index tensors then pick from it; the
-** gradient of picking adds up in zeros what goes to the same element, and is
-** again a map whose gradient is picking.
+** Numbers and ranges are recorded as a view.  Index tensors then select
+** elements of it.  The gradient of select accumulates into zeros (spread), and
+** the gradient of that is select again, so that all derivatives are defined.
 */
 #include <string.h>
 
@@ -12,12 +12,13 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-typedef struct Picker { /* a plan without its tensors */
+typedef struct Picker { /* an IndexPlan without its tensors, in a node */
   int n, nd;
   int dim[NC_MAXDIM], dims[NC_MAXDIM];
   int64_t size[NC_MAXDIM]; /* of the view */
 } Picker;
 
+/* Fills k from the plan p. */
 static void describe(Picker *k, const IndexPlan *p) {
   memset(k, 0, sizeof *k);
   k->n = p->n;
@@ -29,8 +30,8 @@ static void describe(Picker *k, const IndexPlan *p) {
   }
 }
 
-/* The plan for x, which has the shape of the view, by the index tensors that
-   a node keeps; to be ended with release. */
+/* Sets p to the plan of node n for x, which has the shape of the view, with
+   the saved index tensors.  Followed by release(), also after a failure. */
 static int replan(IndexPlan *p, Tensor *x, const Node *n) {
   const Picker *k = n->info;
   memset(p, 0, sizeof *p);
@@ -47,7 +48,7 @@ static void release(IndexPlan *p) {
   for (int i = 0; i < p->n; i++) nc_release(p->by[i].t);
 }
 
-/* Begins the recording of something by the index tensors of a plan. */
+/* Begins the recording of an operation with the index tensors of p. */
 static int begin(Recording *tr, const NodeKind *kind, Tensor *const in[],
                  int nin, const IndexPlan *p, Tensor *into) {
   int r = NC_OK;
@@ -73,7 +74,8 @@ static int finish(Recording *tr, int r, Tensor **y) {
 }
 
 /*
-** Maps: picking, spreading (its gradient), and zeros where is picked
+** Nodes: select, spread (its gradient), and clear (zeros at the selected
+** elements)
 */
 static int pickback(GradCall *c);
 static int spreadback(GradCall *c);
@@ -82,6 +84,7 @@ static const NodeKind picknode = { pickback, NULL };
 static const NodeKind spreadnode = { spreadback, NULL };
 static const NodeKind clearnode = { clearback, NULL };
 
+/* *y = the elements of p->view that p selects, recorded. */
 static int pick(Tensor **y, const IndexPlan *p) {
   Tensor *x = p->view;
   Recording tr;
@@ -94,7 +97,8 @@ static int pick(Tensor **y, const IndexPlan *p) {
   return finish(&tr, r, y);
 }
 
-/* *y = zeros of the node's shape, to which g is added where is picked */
+/* *y = zeros in the shape of the view of n, with g added at the selected
+   elements. */
 static int spread(Tensor **y, Tensor *g, const Node *n) {
   const Picker *k = n->info;
   Recording tr;
@@ -116,7 +120,7 @@ static int spread(Tensor **y, Tensor *g, const Node *n) {
   return r;
 }
 
-/* *y = g with zeros where is picked */
+/* *y = g with zeros at the selected elements. */
 static int clear(Tensor **y, Tensor *g, const Node *n) {
   Recording tr;
   IndexPlan p;
@@ -158,14 +162,15 @@ static int clearback(GradCall *c) {
   return clear(&c->d[0], c->g[0], c->node);
 }
 
-/* edge 0: what was written to; edge 1: the value */
+/* The gradients of an assignment: edge 0 is the tensor written to, 1 the
+   value. */
 static int putback(GradCall *c) {
   if (c->need[0]) TRY(clear(&c->d[0], c->g[0], c->node));
   if (c->need[1]) TRY(pickfrom(&c->d[1], c->g[0], c->node));
   return NC_OK;
 }
 
-/* The same where the value was added. */
+/* The gradients of an accumulation. */
 static int addback(GradCall *c) {
   if (c->need[0]) nc_retain(c->d[0] = c->g[0]);
   if (c->need[1]) TRY(pickfrom(&c->d[1], c->g[0], c->node));
@@ -178,7 +183,7 @@ static const NodeKind addnode = { addback, NULL };
 /*
 ** t[...]
 */
-/* The plan of t[ix...], whose view is recorded as one of t. */
+/* Sets p to the plan of t[ix...]; records p->view as a view of t. */
 static int plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
   Tensor *dense;
   Geometry g;
@@ -216,8 +221,8 @@ int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n) {
   return nc_error_index(r, t, "index", p.by[0].t);
 }
 
-/* Writes to p->view, recorded; without index tensors its old values have no
-   say. */
+/* Writes to p->view, recorded.  Without index tensors all old values are
+   overwritten, and need no edge. */
 static int write(const IndexPlan *p, Tensor *value, Scalar number,
                  PutMode put) {
   Tensor *in[2] = { p->n ? p->view : NULL, value }, *view = p->view;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** pointwise_grad.c - gradients of the rows, from their texts in ops.def: by the
-** kernel that the text was compiled to, or, where the gradient is to be
-** recorded or the device has no such kernels, word by word (formula.c).
+** pointwise_grad.c - gradients of pointwise operations and reductions, from
+** their formulas in ops.def: by the kernel that the compiler made from the
+** formula; by formula.c if the gradient is to be recorded or the device lacks
+** the kernel.  Also functions that gradients are composed of (tape.h).
 */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "core/op.h"
 
 /*
-** What gradients are made of
+** Functions for gradients
 */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
                Tensor *c, double n) {
@@ -102,13 +103,13 @@ int nc_transposed(Tensor **y, Tensor *x) {
 }
 
 /*
-** Letters
+** The letters of a formula
 */
 static void release(Value letter[]) {
   for (int i = LETTER_A; i <= LETTER_Y; i++) nc_release(letter[i].t);
 }
 
-/* What the letters of a node's texts stand for, but for g. */
+/* Sets the letters except g from the saved tensors and numbers of node n. */
 static int readletters(Value letter[], const Node *n) {
   const PointwiseInfo *k = n->info;
   int at = 0, r = NC_OK;
@@ -122,7 +123,8 @@ static int readletters(Value letter[], const Node *n) {
   return r;
 }
 
-/* The operands of the kernel of a text: g and those it names. */
+/* Sets in[] to the operands of the kernel of a formula: g and those it
+   names.  Returns their number. */
 static int operands(Arg in[], const char *text, const Value letter[]) {
   const unsigned used = nc_formula_letters(text);
   int n = 0;
@@ -132,7 +134,8 @@ static int operands(Arg in[], const char *text, const Value letter[]) {
   return n;
 }
 
-/* Is there a kernel, and may it be used? */
+/* Returns whether the kernel can be used: nothing is recorded and all
+   operands are on one device. */
 static int fused(const Arg in[], int n) {
   const Device *d = nc_device(in[0].t);
   if (!nc_gradoff || n >= NC_MAXIN) return 0;
@@ -142,9 +145,9 @@ static int fused(const Arg in[], int n) {
 }
 
 /*
-** Elementwise rows
+** Pointwise operations
 */
-/* *d = gradient j; letters hold g. */
+/* *d = the gradient to operand j; letter[LETTER_G] is g. */
 static int rowgrad(Tensor **d, const PointwiseInfo *k, int j,
                    const Value letter[], const GradMeta *m) {
   const char *text = nc_opinfo[k->op].grad[j];
@@ -188,7 +191,8 @@ const NodeKind nc_pointwisenode = { rowback, NULL };
 /*
 ** Reductions
 */
-/* Evenly among the elements that are the extreme one. */
+/* BY(extreme), of amax and amin: g divided evenly among the elements that
+   are equal to the extreme. */
 static int byextreme(Tensor **d, Tensor *g, Tensor *x, Tensor *y,
                      unsigned dims) {
   Tensor *is = NULL, *n = NULL;
@@ -200,13 +204,13 @@ static int byextreme(Tensor **d, Tensor *g, Tensor *x, Tensor *y,
   return r;
 }
 
-/* What BY(name) in the table stands for. */
+/* The gradients that ops.def names BY(..). */
 static const struct {
   const char *text;
   int (*gradient)(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims);
 } by[] = { { "BY(extreme)", byextreme }, { "BY(product)", nc_byproduct } };
 
-/* *d = the gradient in the shape of x, or one that broadcasts to it */
+/* *d = the gradient in the shape of x, or in one that broadcasts to it. */
 static int foldgrad(Tensor **d, const PointwiseInfo *k, const Value letter[],
                     const GradMeta *x) {
   const char *text = nc_opinfo[k->op].grad[0];
@@ -229,7 +233,7 @@ static int foldgrad(Tensor **d, const PointwiseInfo *k, const Value letter[],
   return r;
 }
 
-/* How many elements of x make one of y. */
+/* Returns how many elements of x are reduced to one. */
 static int64_t folded(const GradMeta *x, unsigned dims) {
   int64_t n = 1;
   for (int d = 0; d < x->nd; d++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** prod_grad.c - gradients of products, exact where factors are zero.
+** prod_grad.c - gradients of prod and cumprod, exact where factors are zero.
 **
-** The gradient of a product to a factor is the product of the others. Dividing
-** by the factor gives that, until the factor is zero; a lone zero is put aside
-** then. Those choices are constant: a gradient that is recorded, to be
-** differentiated again, multiplies the others themselves if there is a zero.
+** The gradient to a factor is the product of the others: g*y/x, if no factor is
+** zero.  With zeros a division is replaced by a mask, which is constant: so a
+** gradient that is itself recorded computes the products of the others without
+** division if there is a zero.
 */
 #include <string.h>
 
@@ -22,7 +22,8 @@ static int haszero(Temps *w, Tensor *x) {
   return nc_tofloat(v) == 0;
 }
 
-/* The products of the elements before each along dim. */
+/* Returns the exclusive cumprod of x: for each element the product of those
+   before it along dim. */
 static Tensor *before(Temps *w, Tensor *x, int dim) {
   Tensor *part[2] = { NULL, NULL }, *y;
   int64_t size[NC_MAXDIM];
@@ -38,8 +39,8 @@ static Tensor *before(Temps *w, Tensor *x, int dim) {
   return w->status == NC_OK ? nc_temps_cat(w, part, 2, dim) : NULL;
 }
 
-/* dims[] = the dimensions of x, 1-based: those of the mask last; the places
-   to which they go back. */
+/* dims[] = a permutation of the dimensions of x, 1-based, that moves those
+   of the mask to the end; back[] = its inverse. */
 static void order(int64_t dims[], int64_t back[], const Tensor *x,
                   unsigned mask) {
   int n = 0;
@@ -63,7 +64,8 @@ static Tensor *reshaped(Temps *w, Tensor *x, int nd, const int64_t size[]) {
   return nc_temps_add(w, nc_reshapeto(&y, x, nd, size), &y);
 }
 
-/* For each element of x the product of the others along the dimensions. */
+/* Returns for each element of x the product of the others over the
+   dimensions: exclusive cumprods from both ends, multiplied. */
 static Tensor *others(Temps *w, Tensor *x, unsigned mask) {
   int64_t dims[NC_MAXDIM], back[NC_MAXDIM], size[NC_MAXDIM] = { 1 };
   Tensor *moved, *flat, *y;
@@ -83,7 +85,8 @@ static Tensor *others(Temps *w, Tensor *x, unsigned mask) {
   return permuted(w, y, back);
 }
 
-/* With one zero among them, only that has a gradient. */
+/* Returns g*y/x.  In a slice with a single zero only that element has a
+   gradient, in one with more no element has. */
 static Tensor *divided(Temps *w, Tensor *g, Tensor *x, unsigned dims) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *n, *p, *lone;
   Arg safe[3] = { { .t = zero }, { .s = nc_int(1) }, { .t = x } };
@@ -107,10 +110,11 @@ int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
 }
 
 /*
-** Running products
+** cumprod
 */
-/* Up to the first zero of a line by division.  To the zero itself goes what
-   follows, without that factor; behind it all products are 0. */
+/* Returns the gradient of cumprod by division.  Before the first zero of a
+   slice it is reversed cumsum(g*y)/x; at the first zero the same with
+   products that leave out this factor; behind it all products are 0. */
 static Tensor *runningback(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *first, *rest;
   Tensor *seen = nc_temps_call1(w, OPERATOR_cumsum, zero, dim + 1, 0);
@@ -130,8 +134,8 @@ static Tensor *runningback(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
                       y, rest);
 }
 
-/* The same without division: sum over i >= k of g[i] times the product of
-   all before k and of those between k and i; the last as a matrix. */
+/* Returns it without division: the sum over i >= k of g[i] * product before
+   k * product between k and i; the last product as a matrix. */
 static Tensor *matrixback(Temps *w, Tensor *g, Tensor *x, int dim) {
   const int64_t n = x->size[dim], nd = x->nd;
   const int64_t column[] = { n, 1 };
@@ -141,7 +145,7 @@ static Tensor *matrixback(Temps *w, Tensor *g, Tensor *x, int dim) {
   down = reshaped(w, at, 2, column);
   s = before(w, x, dim);
   x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1,
-                     -1); /* the line goes last */
+                     -1); /* the scanned dimension becomes the last */
   g = nc_temps_call1(w, OPERATOR_transpose, g, dim + 1, -1);
   m = nc_temps_where(w, nc_temps_op2(w, OP_gt, at, down),
                      nc_temps_call1(w, OPERATOR_unsqueeze, x, nd, 0),

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reachable.c - what tensors hold of the graph, for a collector of cycles.
+** reachable.c - nc_reach: what tensors refer to in the graph, for the collector
+** of reference cycles in the binding.
 **
-** A hook, or a function of the program, may hold the tensor whose node holds
-** it.  Counts of references do not see that, and a collector outside does not
-** see the graph: nc_reach tells it, for some tensors, what they lead to.
-** References that the graph and these tensors explain are counted; what has
-** more is held by somebody else, and is left out with all that it leads to.
+** A hook or a custom function may hold the tensor whose node holds it.
+** Reference counts cannot free such a cycle, and Lua's collector does not see
+** the graph: nc_reach returns the graph behind some tensors.  An object with
+** more references than the graph and these tensors account for is held by
+** someone else; it is left out with all that it refers to.
 */
 #include <string.h>
 
 #include "core/tape.h"
 
 typedef struct Object {
-  Tensor *t; /* or a node */
+  Tensor *t; /* NULL: it is a node */
   Node *n;
-  int found;      /* references */
-  int kept;       /* by somebody else */
-  int first, end; /* its links */
+  int found;      /* references that the traversal has met */
+  int kept;       /* is it referred to from outside? */
+  int first, end; /* range of its links */
 } Object;
 
 typedef struct Tracing {
-  Object *object; /* in the order they were found */
-  int *slot;      /* a hash of them: positions from 1, 0: free */
+  Object *object; /* in the order of discovery */
+  int *slot;      /* hash table: index in object plus 1; 0: free */
   int n, nslot;
   int64_t objectroom, slotroom, linkroom, ownerroom, rootroom;
   Reach *r;
@@ -47,7 +48,7 @@ static const void *address(const Object *o) {
   return o->t ? (const void *)o->t : (const void *)o->n;
 }
 
-/* Where an address is, or would be, in the hash. */
+/* Returns the slot of an address in the hash table, or the free one for it. */
 static int *place(Tracing *w, const void *p) {
   const uint64_t mixed = (uint64_t)(uintptr_t)p * 0x9E3779B97F4A7C15u;
   int at = (int)((mixed >> 33) % (uint64_t)w->nslot);
@@ -68,7 +69,8 @@ static int rehash(Tracing *w) {
   return NC_OK;
 }
 
-/* Finds a reference to a tensor or a node; *at is its number, from 1. */
+/* Counts a reference to a tensor or a node, whose object is made at the
+   first; *at is its number, from 1. */
 static int find(Tracing *w, Tensor *t, Node *n, int *at) {
   int *slot;
   if (2 * (w->n + 1) > w->nslot) TRY(rehash(w));
@@ -83,7 +85,8 @@ static int find(Tracing *w, Tensor *t, Node *n, int *at) {
   return NC_OK;
 }
 
-/* Object i, from 1, leads to a tensor or a node, or to nothing. */
+/* Adds a link from object i (from 1) to a tensor or a node, unless both are
+   NULL. */
 static int link(Tracing *w, int i, Tensor *t, Node *n) {
   Reach *r = w->r;
   int to;
@@ -95,6 +98,8 @@ static int link(Tracing *w, int i, Tensor *t, Node *n) {
   return NC_OK;
 }
 
+/* Adds a hook or function of the program, known by drop and data, that
+   object i owns. */
 static int own(Tracing *w, int i, void (*drop)(void *), void *data) {
   Reach *r = w->r;
   if (drop == NULL) return NC_OK;
@@ -106,6 +111,7 @@ static int own(Tracing *w, int i, void (*drop)(void *), void *data) {
   return NC_OK;
 }
 
+/* Follows the references of a node. */
 static int expandnode(Tracing *w, int i, Node *n) {
   Custom c;
   for (int k = 0; k < n->nedge; k++) TRY(link(w, i, NULL, n->edge[k].node));
@@ -121,6 +127,7 @@ static int expandnode(Tracing *w, int i, Node *n) {
   return nc_customof(&c, n) ? own(w, i, c.drop, c.data) : NC_OK;
 }
 
+/* Follows the references of object i. */
 static int expand(Tracing *w, int i) {
   const Object o = w->object[i - 1];
   if (o.n) return expandnode(w, i, o.n);
@@ -128,8 +135,8 @@ static int expand(Tracing *w, int i) {
   return link(w, i, NULL, o.t->ad ? o.t->ad->node : NULL);
 }
 
-/* What somebody else holds, and all that it leads to: the hash, which is not
-   needed any more, has room for those whose links are still to be followed. */
+/* Marks what is referred to from outside, and all that it refers to.  The
+   hash table is no longer needed and serves as the stack. */
 static void keep(Tracing *w) {
   const Reach *r = w->r;
   int waiting = 0;
@@ -148,7 +155,7 @@ static void keep(Tracing *w) {
   }
 }
 
-/* Leaves out what is kept. */
+/* Removes the marked objects from links, owners and roots. */
 static void strip(Tracing *w, int nroot) {
   Reach *r = w->r;
   int n = 0;

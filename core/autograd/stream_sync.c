@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** stream_sync.c - a walk through the graph and the streams of its devices.
+** stream_sync.c - orders backward with the streams of a device.
 **
-** Backward works on the current stream of each device, whatever the streams
-** that the operations ran on.  So it begins after all that these streams have
-** been given, and they go on when it is done, as if each had run its part.
-** Where there is only the default stream this costs a look.
+** Backward runs on the current stream of each device, whichever streams the
+** operations were recorded on.  It therefore waits for the work queued on these
+** streams (join), and they wait for its end (fork), as if each had run its own
+** part.  If only the current stream was used this costs a comparison.
 */
 #include "core/tape.h"
 
@@ -26,7 +26,7 @@ void nc_notestreams(Streams *s, const Node *n) {
   for (int i = 0; i < n->nout; i++) note(s, &n->out[i].meta);
 }
 
-/* Calls f for each device of s, unless something failed before. */
+/* Calls f for each device of s, until it fails; r is the status so far. */
 static int each(const Streams *s, int r, int (*f)(int i, uint64_t streams)) {
   const Accelerator *a = nc_opened();
   for (int i = 0; s->several && i < a->count && i < NC_MAXACCEL; i++)

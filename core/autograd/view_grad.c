@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** view_grad.c - views in the graph.
+** view_grad.c - gradients of views, and of writes into views.
 **
-** A view is a linear map, known by its geometry alone: where its elements lie
-** among those of its base.  Its gradient puts what comes back into zeros of
-** the base's shape, and is again such a map, whose gradient is the view.  A
-** write into a view replaces a part of the base: the base's old gradient
-** loses that part, and what was written gets it.
+** A view is a linear map given by its geometry: sizes, strides and offset in
+** its base.  Its gradient (unview) adds g into zeros of the shape of the base,
+** and the gradient of that is the view again.  A write into a view replaces a
+** part of the base: the gradient to the old base is zero in that part, the
+** gradient to the value is the view of the gradient.
 */
 #include <string.h>
 
@@ -34,7 +34,7 @@ int nc_denselike(Tensor **y, const Tensor *x) {
   return NC_OK;
 }
 
-/* *y = the view of x, which lies as the geometry has it */
+/* *y = the view of x, whose strides are those of the geometry. */
 static int viewof(Tensor **y, const Tensor *x, const Geometry *g) {
   TRY(nc_alias(y, x));
   (*y)->nd = g->nd;
@@ -44,20 +44,21 @@ static int viewof(Tensor **y, const Tensor *x, const Geometry *g) {
   return NC_OK;
 }
 
+/* Returns whether x has the strides of the base. */
 static int lies(const Tensor *x, const Geometry *g) {
   for (int d = 0; d < g->xnd; d++)
     if (x->size[d] > 1 && x->step[d] != g->xstep[d]) return 0;
   return 1;
 }
 
-/* *y = a new tensor that lies as the base does, not set */
+/* *y = a new tensor with the sizes and strides of the base, uninitialized. */
 static int newbase(Tensor **y, const Tensor *like, const Geometry *g) {
   TRY(nc_new(y, nc_device(like), like->dtype, g->xnd, g->xsize));
   memcpy((*y)->step, g->xstep, sizeof g->xstep);
   return NC_OK;
 }
 
-/* *y = x, or a copy that lies as the base does */
+/* *y = x, or a copy with the strides of the base. */
 static int laid(Tensor **y, Tensor *x, const Geometry *g) {
   if (lies(x, g)) {
     nc_retain(*y = x);
@@ -71,8 +72,8 @@ static int laid(Tensor **y, Tensor *x, const Geometry *g) {
   return r;
 }
 
-/* *y = the dimensions of g summed along which the view repeats elements;
-   they stay as size 1. */
+/* *y = g summed over dimensions along which the view repeats elements
+   (stride 0); they keep size 1. */
 static int unrepeated(Tensor **y, Tensor *g, const Geometry *v) {
   unsigned dims = 0;
   for (int d = 0; d < v->nd; d++)
@@ -82,8 +83,9 @@ static int unrepeated(Tensor **y, Tensor *g, const Geometry *v) {
   return NC_OK;
 }
 
-/* Shows g as the base, if the view has but another order of dimensions, or
-   other ones of size 1; 0 if it has not. */
+/* If the view only permutes dimensions, or adds or drops some of size 1,
+   sets *y to g as a view in the shape of the base, and *status.  Returns 0
+   if it does not. */
 static int reordered(Tensor **y, Tensor *g, const Geometry *v, int *status) {
   unsigned used = 0;
   int64_t step[NC_MAXDIM];
@@ -123,7 +125,8 @@ static int64_t product(int nd, const int64_t size[]) {
   return n;
 }
 
-/* Shows g as the base, if both list the same elements row by row. */
+/* If view and base have the same elements in row-major order, sets *y to g
+   reshaped to the base, and *status.  Returns 0 if they do not. */
 static int reshaped(Tensor **y, Tensor *g, const Geometry *v, int *status) {
   if (product(v->nd, v->size) != product(v->xnd, v->xsize) ||
       !isdense(v->nd, v->size, v->step) || !isdense(v->xnd, v->xsize, v->xstep))
@@ -132,7 +135,8 @@ static int reshaped(Tensor **y, Tensor *g, const Geometry *v, int *status) {
   return 1;
 }
 
-/* Adds g to part; where elements of that meet, slice by slice. */
+/* part += g.  If elements of part overlap, as in sliding windows,
+   recursively slice by slice. */
 static int addto(Tensor *part, Tensor *g) {
   Arg in[2] = { { .t = part }, { .t = g } };
   Tensor *sum = NULL, *p = NULL, *q = NULL;
@@ -159,7 +163,7 @@ static int addto(Tensor *part, Tensor *g) {
   return r;
 }
 
-/* Adds g to its part of y. */
+/* Adds g to the view v of y. */
 static int place(Tensor *y, Tensor *g, const Geometry *v) {
   Tensor *one = NULL, *part = NULL;
   int r;
@@ -173,7 +177,8 @@ static int place(Tensor *y, Tensor *g, const Geometry *v) {
   return r;
 }
 
-/* *y = the sum of all g[i], each in its place; NULL is zeros. */
+/* *y = the sum of all g[i], each added at the view v[i] of the base; NULL is
+   zeros. */
 static int unview(Tensor **y, Tensor *const g[], const Geometry v[], int n) {
   Tensor *one, *some = NULL;
   int r;
@@ -197,14 +202,15 @@ static int unview(Tensor **y, Tensor *const g[], const Geometry v[], int n) {
 }
 
 /*
-** Nodes: of views, of their gradients
+** Nodes: views, and their gradients
 */
 static int viewback(GradCall *c);
 static int unviewback(GradCall *c);
 const NodeKind nc_viewnode = { viewback, NULL };
 static const NodeKind unviewnode = { unviewback, NULL };
 
-/* Gives out *y with status r, recorded as `kind' of in[]. */
+/* Records *y, made with status r, as a node of this kind with operands in[];
+   releases it after a failure. */
 static int noted(Tensor **y, int r, const NodeKind *kind, Tensor *const in[],
                  int n, const Geometry v[], int nv) {
   if (r == NC_OK)
@@ -225,7 +231,7 @@ static int viewback(GradCall *c) {
   return noted(&c->d[0], r, &unviewnode, c->g, n, v, n);
 }
 
-/* *y = the view of x, recorded */
+/* *y = the view of x, recorded. */
 static int view(Tensor **y, Tensor *x, const Geometry *v) {
   Tensor *own = NULL;
   int r;
@@ -244,12 +250,12 @@ static int unviewback(GradCall *c) {
 }
 
 /*
-** Writing into a view
+** Writes into a view
 */
 static int clearback(GradCall *c);
 static const NodeKind clearnode = { clearback, NULL };
 
-/* *y = x with zeros where the view is, recorded */
+/* *y = x with zeros in the view, recorded. */
 static int clear(Tensor **y, Tensor *x, const Geometry *v) {
   Tensor *part = NULL;
   int r;
@@ -267,7 +273,7 @@ static int clearback(GradCall *c) {
   return clear(&c->d[0], c->g[0], c->node->info);
 }
 
-/* edge 0: the base as it was; edge 1: what was written */
+/* Edge 0: the base before the write; edge 1: the value. */
 static int setback(GradCall *c) {
   if (c->need[0]) TRY(clear(&c->d[0], c->g[0], c->node->info));
   if (c->need[1]) TRY(view(&c->d[1], c->g[0], c->node->info));
@@ -276,7 +282,7 @@ static int setback(GradCall *c) {
 
 const NodeKind nc_setnode = { setback, NULL };
 
-/* edge 1: what a tensor was overwritten with */
+/* Edge 1: the value that overwrote the tensor. */
 static int intoback(GradCall *c) {
   nc_retain(c->d[1] = c->g[0]);
   return NC_OK;
