@@ -101,7 +101,7 @@ static void endwalk(BackwardPass *w) {
     w->entry[i].node->slot = w->entry[i].oldslot;
   }
   for (int i = 0; i < w->nframe; i++) {
-    if (w->frame[i].node->slot >= 0) continue; /* it is an entry */
+    if (w->frame[i].node->slot >= 0) continue; /* restored as an entry */
     w->frame[i].node->walk = w->frame[i].oldwalk;
     w->frame[i].node->slot = w->frame[i].oldslot;
   }
@@ -497,7 +497,7 @@ int nc_backward(const Backward *b) {
   for (int i = 0; i < b->n; i++) TRY(checkoutput(b->output[i]));
   for (int i = 0; i < b->ninput; i++) TRY(checkinput(b->input[i], i));
   if (b->n > 2) TRY(nc_hostalloc(&p, bytes));
-  for (int i = 0; i < b->n; i++) { /* hooks may let go of them */
+  for (int i = 0; i < b->n; i++) { /* hooks may release the outputs */
     ((Node **)p)[i] = b->output[i]->ad->node;
     ((Node **)p)[i]->refs++;
   }

@@ -102,8 +102,8 @@ static int skipped(const Tensor *t) {
   return t->nd == 1 && t->size[0] == 0;
 }
 
-/* Adds the sizes along dim of the tensors behind `first' to size[dim];
-   checks that the other sizes are equal. */
+/* Adds the sizes along dim of the tensors after `first' to size[dim]; checks
+   that the other sizes are equal. */
 static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
   const Tensor *a = c->arg[0].tensors[first];
   for (int i = first + 1; i < c->arg[0].n; i++) {

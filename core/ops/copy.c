@@ -24,8 +24,8 @@ static Scalar convert(Scalar v, DType t) {
   return (Scalar){ c, v.i, 0 };
 }
 
-/* Returns whether type t can represent v.  A negative integer wraps in
-   uint8, as in PyTorch, and counts as representable. */
+/* Returns whether type t can represent v. uint8 accepts integers down to
+   -255, which wrap. */
 static int within(Scalar v, DType t) {
   static const double largest[DT_COUNT] = { [DT_u8] = UINT8_MAX,
                                             [DT_i8] = INT8_MAX,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** lapack_batch.h - a batch of matrices that a routine of LAPACK works on.
+** lapack_batch.h - runs a routine of LAPACK over a batch of matrices; for
+** linalg.c and orthogonal.c.
 **
-** Matrices are given and come back column by column: what LAPACK calls
-** A(i,j) is self[..][j][i].  What is made of them, and gradients, stands in
-** solvers.lua.  The matrices of a batch are shared among the threads.
+** Matrices are column-major: LAPACK's A(i,j) is self[..][j][i].
+** bindings/lib/linalg/ transposes, composes the public functions of these
+** operators, and has the gradients.  The matrices of a batch are distributed
+** over the threads.
 */
 #ifndef core_ops_lapack_batch_h
 #define core_ops_lapack_batch_h
@@ -15,54 +17,64 @@
 typedef struct Job Job;
 struct Job {
   const Lapack *l;
-  int m, n, k, other;         /* rows, columns, the fewer of them; more */
+  int m, n, k, other;         /* rows, columns, min(m, n); another size */
   char flag[4];
   double rcond;
   int64_t batch, slots;
   int64_t bytes;              /* of an element */
-  char *t[4];                 /* tensors, and the bytes of a matrix of each */
+  char *t[4];                 /* tensors, and the bytes of one matrix of each */
   int64_t each[4];
-  int *info;                  /* one for each matrix */
+  int *info;                  /* LAPACK's info of each matrix */
   char *work;
-  int64_t need;               /* bytes of work, for a slot */
+  int64_t need;               /* bytes of work space for a slot */
   int lwork, liwork;
-  int dry;                    /* nothing is computed */
+  int dry;                    /* meta device: nothing is computed */
   void (*one)(const Job *j, int64_t i, char *work);
 };
 
-/* What an operation says of itself: it makes its results, out[], and says in
-   the job what is to be done with them. */
+/* An operation: `make' makes its results, out[], and fills in the job. */
 typedef struct Plan {
   const char *name;
-  int operands;               /* tensors, which lie on one device */
-  int square, converges;      /* must the matrices be, must the iteration? */
+  int operands;               /* tensors, which must be on one device */
+  int square, converges;      /* are square matrices needed; is info != 0 an
+                                 error? */
   void (*make)(Temps *w, Job *j, const Call *c, Tensor *out[]);
 } Plan;
 
+/* Runs operator c as p says; on the host, if its tensors are on another
+   device. */
 int nc_carryout(Call *c, const Plan *p);
 
+/* Checks that x is a matrix, or a batch of matrices, of float32 or float64. */
 int nc_checkmatrix(const Tensor *x);
 
-/* Tensor number i of the job: a new one [batch of x.., and nd sizes]. */
+/* Makes tensor i of the job, a new result: the batch dimensions of x, then
+   nd (0 to 2) sizes a, b.  The results of these functions are held by w. */
 Tensor *nc_jobresult(Temps *w, Job *j, int i, const Tensor *x, DType type,
                      int nd, int64_t a, int64_t b);
 
-/* The same as a dense copy of x. */
+/* Makes tensor i of the job, a dense copy of x, which the routine may
+   overwrite. */
 Tensor *nc_jobcopy(Temps *w, Job *j, int i, Tensor *x);
 
-/* Operand number i: x itself, or a dense copy. */
+/* Sets tensor i of the job to an operand that is only read: x, or a dense
+   copy. */
 void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x);
 
-/* What a query for work space says, with room for how it is rounded. */
+/* Returns the size of the work space from the answer to a query; a float
+   answer may have been rounded down, so that some is added. */
 int nc_jobasked(const Job *j, const double *answer);
 
-/* Are n elements finite?  LAPACK would write to the terminal otherwise. */
+/* Returns whether n elements are finite.  Some routines print messages to
+   the terminal for others. */
 int nc_allfinite(const void *x, int64_t n, int64_t bytes);
 
+/* Returns matrix i of tensor k. */
 static inline void *at(const Job *j, int k, int64_t i) {
   return j->t[k] + i * j->each[k];
 }
 
+/* Returns the bytes rounded up to 64. */
 static inline int64_t even(int64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }

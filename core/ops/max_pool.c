@@ -19,8 +19,8 @@ static int hits(const ConvGeometry *w, int i, int64_t place) {
   return k < w->kernel[i] && from + k * w->dilation[i] < w->size[i];
 }
 
-/* Returns the number of windows with ceil_mode, in which the last may reach
-   out of the padded plane, but must begin inside of it. */
+/* Returns the number of windows with ceil_mode: the last may extend beyond
+   the padding, but must begin before the end of the plane, as in PyTorch. */
 static int64_t ceiled(const ConvGeometry *w, int i) {
   const int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
   const int64_t room = w->size[i] + 2 * w->pad[i] - reach;

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* random_fill.h - tensors filled from a generator, for random.c. */
+/*
+** random_fill.h - generators, and filling tensors with random numbers; for
+** random.c, distribution.c and poisson.c.
+*/
 #ifndef core_ops_random_fill_h
 #define core_ops_random_fill_h
 
 #include "core/tensor.h"
 
-/* t: a float type */
+/* The distributions. t is the type of the tensor to be filled, a float type;
+   uniform numbers are in [from, to). */
 RandomFillCall nc_uniform(DType t, double from, double to);
 RandomFillCall nc_normal(DType t, double mean, double std);
-/* low .. low+range-1 */
+/* the integers low .. low+range-1 */
 RandomFillCall nc_integers(int64_t low, uint64_t range);
-int nc_precision(DType t);                          /* bits of a float type */
+int nc_precision(DType t);                          /* significant bits of a
+                                                       float type */
 
-/* Fills y, whatever its type, its strides and its device; w->y, key and block
-   are set here.  A generator that is NULL is the default one. */
+/* Fills y, of any type, strides and device, as w says; sets w->y, key and
+   block. g = NULL is the default generator. */
 int nc_draw(Tensor *y, RandomFillCall *w, Generator *g);
 
-/* p = a permutation of 1 .. n */
+/* p = a random permutation of 1 .. n */
 int nc_shuffle(int64_t *p, int64_t n, Generator *g);
 
-/* The generator that is among the arguments of c, or NULL. */
+/* Returns the generator among the arguments of c, or NULL. */
 Generator *nc_generatorof(const Call *c);
 
-/* Takes `blocks' blocks; gives the number of the first one. */
+/* Reserves `blocks' blocks of random words; returns the number of the first. */
 uint64_t nc_takeblocks(Generator *g, uint64_t blocks);
 
 #endif
