@@ -442,6 +442,7 @@ static int start(BackwardPass *w, int i) {
   return add(&w->sum[w->entry[e.node->slot].first + e.index], g);
 }
 
+/* Checks that the output t requires a gradient. */
 static int checkoutput(Tensor *t) {
   int yes;
   TRY(nc_requires(&yes, t));

@@ -162,6 +162,7 @@ static int choose(Value v[]) {
   return apply(OP_where, v, 3);
 }
 
+/* *op = the operation that a word of a formula names. */
 static int findop(const char *s, size_t n, Op *op) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strlen(words[i].word) == n && memcmp(words[i].word, s, n) == 0) {
@@ -279,6 +280,8 @@ static int expression(Reader *r, Value *v) {
   }
 }
 
+/* *y = the value of a formula.  A value that is a number fills the shape of
+   g. */
 static int evaluate(Tensor **y, const char *text, const Value letter[]) {
   Reader r = { text, letter };
   Value v = { NULL, nc_int(0) };

@@ -86,6 +86,8 @@ void nc_removehook(Hook *h) {
   if (drop) drop(h->data);
 }
 
+/* Frees a node whose last reference is gone.  Hooks that others still hold
+   are emptied. */
 static void destroy(Node *n) {
   for (int i = 0; i < n->nedge; i++) nc_releasenode(n->edge[i].node);
   nc_dropsaved(n);
@@ -231,6 +233,7 @@ Tensor *nc_grad(const Tensor *t) {
   return t->ad->node->out[t->ad->index].grad;
 }
 
+/* Checks that g has the type, shape and device of t. */
 static int checkgrad(const Tensor *t, const Tensor *g) {
   char have[NC_TEXT], want[NC_TEXT];
   int same = g->nd == t->nd && g->dtype == t->dtype;

@@ -36,6 +36,7 @@ int nc_call2(Tensor **y, Operator op, Tensor *a, Tensor *b) {
   return r;
 }
 
+/* *y = op(x, size) for an operator that takes a list of sizes. */
 static int shaped(Tensor **y, Operator op, Tensor *x, int nd,
                   const int64_t size[]) {
   Call c;
@@ -241,6 +242,7 @@ static int64_t folded(const GradMeta *x, unsigned dims) {
   return n;
 }
 
+/* The gradient of a reduction: g and y are reshaped to broadcast to x. */
 static int reduceback(GradCall *c) {
   const Node *n = c->node;
   const PointwiseInfo *k = n->info;

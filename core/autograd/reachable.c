@@ -29,6 +29,7 @@ typedef struct Tracing {
   Reach *r;
 } Tracing;
 
+/* Grows the array *p of *room bytes to at least `need'; new bytes are 0. */
 static int grow(void *p, int64_t *room, int64_t need) {
   int64_t want = *room ? 2 * *room : 4096;
   void *old, *new;
@@ -172,6 +173,7 @@ static void strip(Tracing *w, int nroot) {
     if (w->object[r->root[k] - 1].kept) r->root[k] = 0;
 }
 
+/* Finds all objects behind the tensors, then removes those that others hold. */
 static int trace(Tracing *w, Tensor *const t[], int n) {
   TRY(grow(&w->r->root, &w->rootroom, (n + 1) * (int64_t)sizeof(int)));
   for (int i = 0; i < n; i++) TRY(find(w, t[i], NULL, &w->r->root[i]));

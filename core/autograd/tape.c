@@ -207,6 +207,7 @@ static int geometries(Geometry g[], const Call *c, int n) {
   return r;
 }
 
+/* VIEW: the gradient follows from the geometry of the results (view_grad.c). */
 static int recordview(Call *c) {
   Tensor **y, *x = c->arg[0].t;
   Recording tr;

@@ -142,6 +142,8 @@ static int reach(int64_t *end, int64_t offset, int nd, const int64_t size[],
   return NC_OK;
 }
 
+/* The view must stay inside the storage.  If it is recorded, x must be the
+   whole storage, dense: the gradient is computed from the geometry in x. */
 static int as_strided(Call *c) {
   Tensor *x = c->arg[0].t;
   const Arg *size = &c->arg[1], *step = &c->arg[2];

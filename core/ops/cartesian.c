@@ -271,6 +271,8 @@ static void rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
   if (m == 0) *last = *first;
 }
 
+/* Counts the positions, then writes rows to the first half of y and columns
+   to the second; on the host, then copied to the device. */
 static int triangle(Call *c, int upper) {
   const int64_t n = c->arg[0].s.i, m = c->arg[1].s.i;
   const DType type = c->arg[3].dtype;

@@ -239,6 +239,7 @@ static int repeats(Tensor *y, Tensor *x) {
   return r;
 }
 
+/* Times are aligned at the last dimension, as in torch.tile. */
 static int tile(Call *c) {
   Tensor *x = c->arg[0].t;
   const Arg *times = &c->arg[1];

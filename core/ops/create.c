@@ -276,6 +276,7 @@ static int exactends(Tensor *y, const Scalar ends[2], int64_t n) {
   return NC_OK;
 }
 
+/* Integer results get exact ends; numbers between are computed in double. */
 static int linspace(Call *c) {
   const Arg *a = c->arg;
   DType type = typeor(&a[3], nc_defaultdtype);

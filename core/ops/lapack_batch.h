@@ -36,8 +36,7 @@ struct Job {
 typedef struct Plan {
   const char *name;
   int operands;               /* tensors, which must be on one device */
-  int square, converges;      /* are square matrices needed; is info != 0 an
-                                 error? */
+  int square, converges;      /* are matrices square; is info an error? */
   void (*make)(Temps *w, Job *j, const Call *c, Tensor *out[]);
 } Plan;
 

@@ -198,6 +198,8 @@ static void lstsq(const Job *j, int64_t i, char *work) {
                 at(j, 3, i), work, &j->lwork, iwork, &j->info[i]);
 }
 
+/* gelsd overwrites the right sides by the solutions, so that out[0] has
+   max(m, n) rows and starts as b with zeros below. */
 static void planlstsq(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *b = c->arg[1].t, *part;
   const int query = -1, tall = j->m > j->n ? j->m : j->n;

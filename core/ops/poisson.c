@@ -21,6 +21,7 @@ typedef struct Uniforms { /* the uniform numbers of one element, two a block */
   int used;
 } Uniforms;
 
+/* Returns the next uniform number. */
 static double next(Uniforms *u) {
   if (u->used == 4) {
     philox_block(u->w, u->key, u->block, u->retry++);
@@ -30,6 +31,7 @@ static double next(Uniforms *u) {
   return philox_uniform2(u->w[u->used - 2], u->w[u->used - 1]);
 }
 
+/* For rates below 10: the product of uniform numbers. */
 static double small(double rate, Uniforms *u) {
   const double limit = exp(-rate);
   double product = next(u), n = 0;
@@ -37,6 +39,7 @@ static double small(double rate, Uniforms *u) {
   return n;
 }
 
+/* For rates from 10 on: PTRS, with the names of the paper in part. */
 static double large(double rate, Uniforms *u) {
   const double root = sqrt(rate), b = 0.931 + 2.53 * root;
   const double a = -0.059 + 0.02483 * b, lograte = log(rate);

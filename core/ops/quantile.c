@@ -181,6 +181,7 @@ static Tensor *arranged(Temps *w, const Call *c, Tensor *y, int dim, int one) {
   return shaped(w, y, n, size);
 }
 
+/* nanquantile with `ignore'.  Without dim the tensor is flattened. */
 static int quantile(Call *c, int ignore) {
   Tensor *x = c->arg[0].t, *q, *y;
   Temps w = { 0 };

@@ -14,8 +14,7 @@ RandomFillCall nc_uniform(DType t, double from, double to);
 RandomFillCall nc_normal(DType t, double mean, double std);
 /* the integers low .. low+range-1 */
 RandomFillCall nc_integers(int64_t low, uint64_t range);
-int nc_precision(DType t);                          /* significant bits of a
-                                                       float type */
+int nc_precision(DType t); /* significant bits of a float type */
 
 /* Fills y, of any type, strides and device, as w says; sets w->y, key and
    block. g = NULL is the default generator. */

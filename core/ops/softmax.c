@@ -23,6 +23,7 @@ static int alongdim(Tensor **y, Tensor *x, int dim, DimOp op) {
   return r;
 }
 
+/* Casts to the dtype argument first, then computes. */
 static int floatdim(Call *c, DimOp op) {
   Tensor *x = c->arg[0].t, *cast = NULL;
   DType type = c->arg[2].dtype == DT_NONE ? x->dtype : c->arg[2].dtype;

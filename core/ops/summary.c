@@ -206,6 +206,8 @@ static int64_t sift(Part *q, const Scan *s, double *x, int64_t first,
   return k;
 }
 
+/* Sets minimum, maximum and the number of zeros of x, in LANES accumulators
+   that the compiler vectorizes. */
 static void extremes(Part *q, const double *x, int64_t n) {
   double a[LANES], b[LANES];
   int64_t i = 0, zero = 0;
@@ -278,6 +280,7 @@ static int64_t block(const Scan *s, Part *q, double *x, int64_t i, int64_t n) {
   return n;
 }
 
+/* Merges the blocks of a chunk into its Part. */
 static void moments(void *ctx, int64_t begin, int64_t end) {
   const Scan *s = ctx;
   Part *p = &s->part[begin / s->grain], q;
@@ -355,6 +358,7 @@ static void sample(Scan *s, int64_t limit) {
   s->seen = groups * RUN;
 }
 
+/* Sets the scan of t: dimensions, sample, size of a chunk. */
 static void prepare(Scan *s, const Tensor *t, int64_t limit) {
   int64_t flat = nc_numel(t);
   s->n = flat;
@@ -370,6 +374,7 @@ static void prepare(Scan *s, const Tensor *t, int64_t limit) {
   s->grain = s->seen / PARTS > GRAIN ? s->seen / PARTS : GRAIN;
 }
 
+/* Copies the results of the merged part p to the summary. */
 static void conclude(Summary *y, const Scan *s, const Part *p) {
   int64_t bad = p->nan + p->posinf + p->neginf;
   y->nan = p->nan;

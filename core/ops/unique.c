@@ -103,6 +103,8 @@ static int nothing(Call *c, Tensor *x, const Tensor *like, Wanted want) {
   return r;
 }
 
+/* Unique elements.  Without the inverse only values are sorted, not
+   positions. */
 static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
   Temps w = { 0 };
   Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1), *order = NULL,
@@ -150,6 +152,7 @@ static Tensor *sliceorder(Temps *w, Tensor *x, int dim) {
   return at;
 }
 
+/* Unique slices along dim. */
 static int ofslices(Call *c, Tensor *x, int dim, int sorted, Wanted want) {
   Temps w = { 0 };
   Tensor *order = NULL, like = { .nd = 1, .size = { x->size[dim] } };

@@ -287,6 +287,8 @@ static int checkparameter(Op op, DType work, double p) {
   return nc_checkfits(nc_int((int64_t)p), work);
 }
 
+/* Checks values that the operation does not accept: a divisor 0, a condition
+   that is not bool, parameters and exponents of integers. */
 static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
   const OpInfo *info = &nc_opinfo[op];
   if (info->types == CLASS_DIVISION) TRY(checkdivisor(&in[0], &in[1], work));
