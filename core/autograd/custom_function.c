@@ -47,6 +47,8 @@ static void unbase(Tensor *const out[], int nout) {
   }
 }
 
+/* Takes over c->data: the node releases it, or, if nothing is recorded or after
+   a failure, this function does. */
 int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
               Tensor *const out[], int nout, Tensor *const saved[],
               int nsaved) {

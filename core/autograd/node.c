@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** node.c - nodes of the graph, their links to tensors, recording (nc_record_*)
-** and saved tensors. backward.c traverses the graph.
+** and saved tensors.  backward.c traverses the graph.
 **
 ** Releasing is iterative: a node that is freed puts its predecessors on a list,
 ** so that a chain of a million nodes does not overflow the stack.

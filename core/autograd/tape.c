@@ -28,7 +28,7 @@ static int finish(Recording *tr, int r, Tensor **out, int nout) {
 ** Pointwise operations and reductions
 */
 /* *kept = the letters (bits) of operands and result that occur in those
-   gradients that are needed. x[j] is NULL if operand j has no gradient. */
+   gradients that are needed.  x[j] is NULL if operand j has no gradient. */
 static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
                   int n) {
   *kept = 0;
@@ -147,7 +147,7 @@ int nc_marks(const char *signature, unsigned *results) {
   for (const char *s = signature; *s; s++) {
     if (s == end) mark = 1;
     if (*s == ',') mark <<= 1;
-    if (*s == '*') mark >>= 1; /* is no parameter */
+    if (*s == '*') mark >>= 1; /* not a parameter */
     if (*s == '!' && end && s > end) *results |= mark;
     else if (*s == '!') args |= mark;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** advanced_index.c - converts index tensors to offsets, and makes the requests
-** that read, write or accumulate the elements at them. index.c and index_put.c
+** that read, write or accumulate the elements at them.  index.c and index_put.c
 ** call it.
 */
 #include "core/indexing/advanced_index.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index.c - reading t[...] (nc_index). index_put.c has the assignment.  The
+** index.c - reading t[...] (nc_index).  index_put.c has the assignment.  The
 ** binding makes the list of Index in bindings/index_keys.c.
 **
 ** Numbers, ranges and new axes make a view.  If index tensors remain, they

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** masked.c - masked_fill, masked_select, masked_scatter. nonzero.c finds the
+** masked.c - masked_fill, masked_select, masked_scatter.  nonzero.c finds the
 ** true elements.
 */
 #include "core/indexing/advanced_index.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** view.c - views of all elements in another shape or order of dimensions: view,
-** reshape, flatten, unflatten, transpose, permute, movedim. slice.c has the
+** reshape, flatten, unflatten, transpose, permute, movedim.  slice.c has the
 ** views of parts.
 */
 #include <stdio.h>

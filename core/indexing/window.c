@@ -8,7 +8,7 @@
 #include "core/op.h"
 #include "core/portable.h"
 
-/* Runs fn, which takes the same arguments, as operator c. */
+/* Runs fn, an operator with the same arguments, on c. */
 static int renamed(Call *c, int (*fn)(Call *c)) {
   int r = fn(c);
   return r;

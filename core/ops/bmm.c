@@ -28,7 +28,7 @@ static int fill(BmmCall *p, const Device *d, Tensor *addend) {
   return d->bmm(d, p);
 }
 
-/* *y = alpha * a*b + beta * addend, a new tensor. a and b are [.. x n x k]
+/* *y = alpha * a*b + beta * addend, a new tensor.  a and b are [.. x n x k]
    and [.. x k x m] with equal batch dimensions; addend broadcasts to the
    result, or is NULL.  The caller has checked shapes and types; devices are
    checked here. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** conv.c - convolutions over two dimensions: _conv and its gradients
-** _conv_input and _conv_weight. conv1d, conv2d and the transposed ones are
+** _conv_input and _conv_weight.  conv1d, conv2d and the transposed ones are
 ** composed of them in Lua.
 **
 ** A convolution is linear in the input and in the weight.  So three products
@@ -140,7 +140,7 @@ static void count(const ConvCall *v, const Tensor *made) {
 }
 
 /* Computes the one of input, weight and result that is missing, of this
-   size, into c->out[0]. x and w are the fields of v for operands 0 and 1 of
+   size, into c->out[0].  x and w are the fields of v for operands 0 and 1 of
    c, y is the field for the result. */
 static int made(Call *c, ConvCall *v, const Tensor **x, const Tensor **w,
                 const Tensor **y, const int64_t size[4]) {
@@ -224,7 +224,7 @@ int nc_op__conv_weight(Call *c) {
 /*
 ** Gradients
 */
-/* *y = op(a, b) with the options of the call that g differentiates. hw are
+/* *y = op(a, b) with the options of the call that g differentiates.  hw are
    the plane sizes of the result, for an operator that needs them; else NULL. */
 static int again(Tensor **y, const OperatorGrad *g, Operator op, Tensor *a,
                  Tensor *b, const int64_t *hw) {

@@ -24,7 +24,7 @@ static Scalar convert(Scalar v, DType t) {
   return (Scalar){ c, v.i, 0 };
 }
 
-/* Returns whether type t can represent v. uint8 accepts integers down to
+/* Returns whether type t can represent v.  uint8 accepts integers down to
    -255, which wrap. */
 static int within(Scalar v, DType t) {
   static const double largest[DT_COUNT] = { [DT_u8] = UINT8_MAX,
@@ -216,7 +216,7 @@ int nc_op_equal(Call *c) {
 
 /* *y = |a - b| <= atol + rtol*|b| for int64, whose differences a double may
    not represent: they are computed as integers, and are negative where they
-   are 2^63 or more. par is rtol, atol. */
+   are 2^63 or more.  par is rtol, atol. */
 static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
   Temps w = { 0 };
   Tensor *most = nc_temps_op2(&w, OP_maximum, a, b);

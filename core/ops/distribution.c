@@ -37,7 +37,7 @@ static void needfloat(Temps *w, const Tensor *x) {
       nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
 }
 
-/* Sets the error "what, not got" unless `holds'. fabs makes -nan print as
+/* Sets the error "what, not got" unless `holds'.  fabs makes -nan print as
    nan. */
 static void need(Temps *w, int holds, const char *what, double got) {
   if (w->status == NC_OK && !holds)
@@ -118,7 +118,7 @@ int nc_op_geometric_(Call *c) {
 /*
 ** bernoulli
 */
-/* Returns u < p for a uniform number u for each element of x. p is a number,
+/* Returns u < p for a uniform number u for each element of x.  p is a number,
    or a tensor that broadcasts to x. */
 static Tensor *below(Temps *w, const Call *c, const Tensor *x, const Arg *p) {
   Arg in[2] = { { .t = uniforms(w, c, x) }, { .t = p->t, .s = p->s } };

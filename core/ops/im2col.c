@@ -2,7 +2,7 @@
 /*
 ** im2col.c - _unfold (im2col: the patches under a sliding window as columns)
 ** and _fold (col2im: the sum of such columns at their elements).  Each is the
-** gradient of the other. unfold and fold in Lua call them.
+** gradient of the other.  unfold and fold in Lua call them.
 */
 #include "core/base/temps.h"
 #include "core/ops/conv.h"

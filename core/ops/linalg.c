@@ -2,7 +2,7 @@
 /*
 ** linalg.c - LU, Cholesky, solving with their factors, least squares, by
 ** LAPACK: getrf, potrf, getrs, trsm, gelsd.  See lapack_batch.h for the layout
-** of matrices. bindings/lib/linalg/ composes torch.linalg's functions of them.
+** of matrices.  bindings/lib/linalg/ composes torch.linalg's functions of them.
 */
 #include <math.h>
 #include <string.h>

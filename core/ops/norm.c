@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** norm.c - _norm: normalization over groups of elements. layer_norm, rms_norm,
+** norm.c - _norm: normalization over groups of elements.  layer_norm, rms_norm,
 ** group_norm, instance_norm and batch_norm call it from Lua.
 **
 ** The device computes the gradient, unless the gradient is itself recorded:

@@ -39,7 +39,7 @@ static double small(double rate, Uniforms *u) {
   return n;
 }
 
-/* For rates from 10 on: PTRS, with the names of the paper in part. */
+/* For rates from 10 on: algorithm PTRS. */
 static double large(double rate, Uniforms *u) {
   const double root = sqrt(rate), b = 0.931 + 2.53 * root;
   const double a = -0.059 + 0.02483 * b, lograte = log(rate);

@@ -17,7 +17,7 @@ RandomFillCall nc_integers(int64_t low, uint64_t range);
 int nc_precision(DType t); /* significant bits of a float type */
 
 /* Fills y, of any type, strides and device, as w says; sets w->y, key and
-   block. g = NULL is the default generator. */
+   block.  g = NULL is the default generator. */
 int nc_draw(Tensor *y, RandomFillCall *w, Generator *g);
 
 /* p = a random permutation of 1 .. n */

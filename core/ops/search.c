@@ -73,7 +73,7 @@ static Tensor *ordered(Temps *w, Tensor *seq, Tensor *sorter) {
 }
 
 /* *y = the 1-based insertion positions of the values v in seq; int32 if
-   `narrow'. sorter may be NULL. */
+   `narrow'.  sorter may be NULL. */
 static int search(Tensor **y, Tensor *seq, const Arg *v, int right, int narrow,
                   Tensor *sorter) {
   Temps w = { 0 };

@@ -6,7 +6,7 @@
 #include "core/tensor.h"
 
 /* *at = the 1-based positions, and unless y is NULL *y = the elements, of
-   rank from .. from+keep-1 along dim of x.  Not recorded. keep is at least
+   rank from .. from+keep-1 along dim of x.  Not recorded.  keep is at least
    1. */
 int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
                 int64_t from, int64_t keep);
@@ -15,13 +15,13 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
    has the request sort_values, it takes no memory for positions. */
 int nc_sortvalues(Tensor **y, Tensor *x, int dim);
 
-/* *yes = can nc_ranked select m ranks in each slice along the last dimension
-   of x?  It cannot if the operation is to be recorded; no, too, if sorting
-   is as fast. */
+/* *yes = should nc_ranked select m ranks in each slice along the last dimension
+   of x?  Not if the operation is to be recorded, and not if sorting is as
+   fast. */
 int nc_canrank(int *yes, Tensor *x, int64_t m);
 
 /* *y = the elements of x of ranks `rank', int64, from 0, along the last
-   dimension. x and rank agree in the other dimensions. */
+   dimension.  x and rank agree in the other dimensions. */
 int nc_ranked(Tensor **y, Tensor *x, Tensor *rank);
 
 /* *y = the elements of x at the 1-based positions `at' along dim, recorded.

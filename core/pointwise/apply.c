@@ -2,7 +2,7 @@
 /*
 ** apply.c - applies the pointwise operations of ops.def (nc_apply): decides the
 ** type of the computation, shape, device and memory of the result, then asks
-** the device to run a loop (TensorIter). reduce.c has the reductions.
+** the device to run a loop (TensorIter).  reduce.c has the reductions.
 */
 #include "core/op.h"
 
@@ -309,7 +309,7 @@ static int checkvalues(Op op, DType work, const Arg in[], const double par[]) {
 }
 
 /* Returns whether x is a 0-d integer tensor that has no influence on the
-   type `work' but must wrap to it. int8 and int16 are computed in int32,
+   type `work' but must wrap to it.  int8 and int16 are computed in int32,
    which would not wrap it. */
 static int wraps(const Tensor *x, Op op, DType work) {
   return x->nd == 0 && (work == DT_i8 || work == DT_i16) && x->dtype != work &&
@@ -380,7 +380,7 @@ static int marked(const Tensor *t) {
   return nc_mayrecord(t) && nc_gradoff == 0;
 }
 
-/* Runs an operation over dense operands of one type. v[0..n] are their
+/* Runs an operation over dense operands of one type.  v[0..n] are their
    addresses, NULL for numbers.  Few elements take the device's run_small. */
 static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
                     const double par[2]) {
