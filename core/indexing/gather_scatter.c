@@ -76,8 +76,7 @@ static void ask(Temps *w, const GatherDimCall *a) {
     nc_error_index(NC_EINDEX, a->x, "index", a->index);
 }
 
-/* Returns the elements of x along dim at the index; not recorded by the
-   request. */
+/* Returns the elements of x along dim at the index; not recorded itself. */
 static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
   Index ix[NC_MAXDIM];
   Tensor *y = NULL;
@@ -183,9 +182,10 @@ static Tensor *source(Temps *w, const Tensor *x, const Tensor *index, Arg src) {
   return y && y->data == x->data ? nc_temps_op1(w, OP_clone, y) : y;
 }
 
-/* Scatters by the request gather_dim.  Positions are checked before anything
-   is written; not if x is `fresh', a new tensor that is dropped after an
-   error, and on the CPU, which checks while it writes. */
+/* Scatters by the request gather_dim.  A first request checks all positions, so
+   that nothing is written after an error.  The CPU checks while it writes, and
+   needs no first request if x is `fresh': a new tensor that is dropped after
+   an error. */
 static void overthere(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
                       PutMode how, int fresh) {
   GatherDimCall a = { .how = GATHER_DIM_CHECK, .x = x, .dim = dim };

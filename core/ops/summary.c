@@ -295,7 +295,8 @@ static void moments(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-/* The histogram of a chunk; of a large tensor one block of each `each'. */
+/* Counts the histogram of a chunk; in a large tensor only one of every `each'
+   blocks. */
 static void bins(void *ctx, int64_t begin, int64_t end) {
   const Scan *s = ctx;
   const int64_t each = (s->seen - 1) / COUNTED + 1;
