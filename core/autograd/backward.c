@@ -112,7 +112,7 @@ static void endwalk(BackwardPass *w) {
 }
 
 /* Marks the entries that lead to an input (all, if there are none).  An
-   entry comes behind its predecessors.  Allocates the sums. */
+   entry comes after its predecessors.  Allocates the sums. */
 static int mark(BackwardPass *w) {
   const Backward *b = w->b;
   for (int i = 0; i < b->ninput; i++) {

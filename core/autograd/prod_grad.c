@@ -114,7 +114,7 @@ int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
 */
 /* Returns the gradient of cumprod by division.  Before the first zero of a
    slice it is reversed cumsum(g*y)/x; at the first zero the same with
-   products that leave out this factor; behind it all products are 0. */
+   products that leave out this factor; after it all products are 0. */
 static Tensor *runningback(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *first, *rest;
   Tensor *seen = nc_temps_call1(w, OPERATOR_cumsum, zero, dim + 1, 0);

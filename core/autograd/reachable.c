@@ -5,9 +5,9 @@
 **
 ** A hook or a custom function may hold the tensor whose node holds it.
 ** Reference counts cannot free such a cycle, and Lua's collector does not see
-** the graph: nc_reach returns the graph behind some tensors.  An object with
-** more references than the graph and these tensors account for is held by
-** someone else; it is left out with all that it refers to.
+** the graph: nc_reach returns the graph that some tensors lead to.  An object
+** with more references than the graph and these tensors account for is also
+** held from outside; it is left out with all that it refers to.
 */
 #include <string.h>
 
@@ -173,7 +173,8 @@ static void strip(Tracing *w, int nroot) {
     if (w->object[r->root[k] - 1].kept) r->root[k] = 0;
 }
 
-/* Finds all objects behind the tensors, then removes those that others hold. */
+/* Finds all objects that the tensors lead to, then removes those that are held
+   from outside. */
 static int trace(Tracing *w, Tensor *const t[], int n) {
   TRY(grow(&w->r->root, &w->rootroom, (n + 1) * (int64_t)sizeof(int)));
   for (int i = 0; i < n; i++) TRY(find(w, t[i], NULL, &w->r->root[i]));

@@ -169,8 +169,8 @@ static int bring(Tensor **t, const Device *d) {
   return NC_OK;
 }
 
-/* Copies the list of tensors of `a' to the host; *own = the new list, which
-   the caller releases, also after a failure. */
+/* Replaces the list of tensors of `a' by *own, a list of copies on the host,
+   which the caller releases, also after a failure. */
 static int bringlist(Arg *a, Tensor ***own) {
   void *p;
   TRY(nc_hostalloc(&p, listbytes(a->n)));

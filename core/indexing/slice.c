@@ -63,7 +63,7 @@ static int realdim(int *d, const Call *c, int i) {
   return nc_dim(d, c->arg[i].s.i, nd);
 }
 
-/* Like torch.narrow; the start may be one behind the end for an empty view. */
+/* Like torch.narrow; the start may be one after the end for an empty view. */
 static int narrow(Call *c) {
   const int64_t start = c->arg[2].s.i, length = c->arg[3].s.i;
   int64_t first, end, size;

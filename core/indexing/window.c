@@ -119,7 +119,7 @@ int nc_op_unfold(Call *c) {
   return unfold(c);
 }
 
-/* *end = the offset behind the last element of a view; INT64_MAX if it
+/* *end = the offset after the last element of a view; INT64_MAX if it
    overflows. */
 static int reach(int64_t *end, int64_t offset, int nd, const int64_t size[],
                  const int64_t step[]) {

@@ -310,7 +310,7 @@ int nc_op_diag(Call *c) {
 ** repeat_interleave
 */
 /* Returns x with each element along d repeated `times': expanded in a new
-   dimension behind d, which is then joined with d. */
+   dimension after d, which is then joined with d. */
 static Tensor *repeated(Temps *w, Tensor *x, int d, int64_t times) {
   int64_t size[NC_MAXDIM];
   if (times < 0) {

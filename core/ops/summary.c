@@ -320,7 +320,7 @@ static void bins(void *ctx, int64_t begin, int64_t end) {
 ** The whole tensor
 */
 
-/* Inserts a dimension behind those with a larger stride. */
+/* Inserts a dimension after those with a larger stride. */
 static void insert(Scan *s, int64_t size, int64_t step, int64_t flat) {
   int d = s->nd++;
   for (; d > 0 && s->step[d - 1] < step; d--) {
