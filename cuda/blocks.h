@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blocks.h - arithmetic for grid sizes, for the host code that plans launches. */
+/* blocks.h - arithmetic for grid sizes; host code that plans launches. */
 #ifndef cuda_blocks_h
 #define cuda_blocks_h
 

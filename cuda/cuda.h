@@ -131,7 +131,7 @@ void nc_scratchfree(const Device *d, void *p);
 ** for the device (nc_check_error_flag).
 */
 enum {
-  FLAG_INDEX = 1,             /* value is out of range for a dimension of size */
+  FLAG_INDEX = 1,             /* value is out of range for `size' */
   FLAG_ASSERT                 /* an assertion failed: code, text */
 };
 

@@ -23,12 +23,12 @@
 #include "core/pointwise/scalar.h"
 
 #if defined(__GNUC__)
-#pragma GCC diagnostic ignored "-Wunused-parameter"  /* few operations use all */
+#pragma GCC diagnostic ignored "-Wunused-parameter"  /* of expressions */
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x: nan? */
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* set under a condition */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* set in an if */
 #endif
 #endif
 #define GENERIC "core/pointwise/op_functions.inc"
