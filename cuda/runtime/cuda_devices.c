@@ -17,9 +17,10 @@ int nc_gpus, nc_selected;
 /* The device that is current for the CUDA runtime in this thread, or NULL.
 
    The emulated plug-in places the variable in the static TLS block (model
-   initial-exec): the leak sanitizer guesses the bounds of dynamic TLS blocks and
-   crashes on this one.  The real plug-in cannot do so, because it also contains
-   NVIDIA's runtime, whose 8 KiB of TLS exceed what the loader reserves. */
+   initial-exec): the leak sanitizer guesses the bounds of dynamic TLS blocks
+   and crashes on this one.  The real plug-in cannot do so, because it also
+   contains NVIDIA's runtime, whose 8 KiB of TLS exceed what the loader
+   reserves. */
 #ifdef NC_EMULATED
 #define TLS_MODEL __attribute__((tls_model("initial-exec")))
 #else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_plugin.c - the entry point of the plug-in.  The core (plugin.c) loads the
-** library and calls nacre_plugin, which checks that both were built from the
-** same headers, finds the devices, and returns the table Accelerator.
+** cuda_plugin.c - the entry point of the plug-in.  The core (plugin.c) loads
+** the library and calls nacre_plugin, which checks that both were built from
+** the same headers, finds the devices, and returns the table Accelerator.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>

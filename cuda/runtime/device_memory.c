@@ -4,14 +4,14 @@
 **
 ** cudaMalloc and cudaFree synchronize with the device and take as long as
 ** hundreds of launches, so freed blocks are cached.  A block belongs to the
-** stream that was current when its segment was allocated.  That stream can reuse
-** a freed block at once, because later work of a stream runs after its earlier
-** work.  If other streams used the block too (nc_record_use), an event is
-** recorded on each of them when the block is freed, and the block is reused only
-** after these events have passed.
+** stream that was current when its segment was allocated.  That stream can
+** reuse a freed block at once, because later work of a stream runs after its
+** earlier work.  If other streams used the block too (nc_record_use), an event
+** is recorded on each of them when the block is freed, and the block is reused
+** only after these events have passed.
 **
-** Blocks of up to 1 MiB are cut from segments of 2 MiB, blocks below 10 MiB from
-** segments of 20 MiB; larger blocks get segments of their own.  A free never
+** Blocks of up to 1 MiB are cut from segments of 2 MiB, blocks below 10 MiB
+** from segments of 20 MiB; larger blocks get segments of their own.  A free never
 ** returns memory to CUDA, because cudaFree is slow; nc_cuda_trim does.
 **
 ** NACRE_CUDA_CACHE=off is for compute-sanitizer, which tracks only cudaMalloc:
@@ -163,7 +163,8 @@ static int64_t segmentsize(int64_t bytes) {
 }
 
 /* Allocates a segment and returns it as one block.  If CUDA has no memory for
-   a full segment, tries one that just holds the block.  NULL: failed with *e. */
+   a full segment, tries one that just holds the block.  Returns NULL, and the
+   error in *e, if that fails too. */
 static Block *obtain(Gpu *g, int64_t bytes, cudaError_t *e) {
   const int small = bytes <= SMALL;
   const int64_t full = segmentsize(bytes), least = roundup(bytes, 2 * MiB);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** event.c - events: those of the runtime itself and those of the user.  Both
-** take CUDA events from a stock of unused ones, since creating one is slow.
+** take CUDA events from a stock of unused ones, which avoids creating them.
 **
 ** A CUDA event belongs to a device.  A user's event gets its CUDA event when it
 ** is first recorded, on the device of that stream, as in PyTorch.

@@ -66,7 +66,8 @@ static int load(const Host *h, Driver *d) {
 
 /* Fails if the driver is too old for a build with CUDA `version'.  A driver for
    CUDA x.0 runs code that was built with any x.y.  The exception is CUDA 12:
-   from 12.8 on nvcc compresses code in a format that needs a driver for 12.4. */
+   from 12.8 on nvcc compresses code in a format that needs a driver for CUDA
+   12.4. */
 static int newenough(const Host *h, const Driver *d, int version) {
   const int compressed = version >= 12080 && version < 13000;
   const int need = compressed ? 12040 : version / 1000 * 1000;
@@ -131,8 +132,8 @@ static int initfailed(const Host *h, int code) {
 }
 
 /* Machine code (-real) runs on its own compute capability and on later minor
-   ones of the same major; PTX (-virtual) is compiled by the driver for any newer
-   one; an architecture such as 90a runs on 90 only. */
+   ones of the same major.  The driver can compile PTX (-virtual) for any newer
+   one.  An architecture such as 90a runs on 90 only. */
 Code nc_codefor(const char *code, int cc) {
   Code best = *code ? CODE_NONE : CODE_READY;
   while (*code) {

@@ -103,8 +103,8 @@ Pool *nc_pool(Gpu *g, int stream, int small) {
 }
 
 /*
-** Unused Block structures, for reuse.  An allocation often creates one (cut) and
-** the next free releases it (merge); calloc takes longer than both.
+** Unused Block structures, for reuse.  An allocation often creates one (cut)
+** and the next free releases it (merge); calloc takes longer than both.
 */
 static Block *spare; /* linked by next */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** transfer.c - copies between the host and devices, within a device, and between
-** devices (Device.copy and Device.tohost of core/devices.h).
+** transfer.c - copies between the host and devices, within a device, and
+** between devices (Device.copy and Device.tohost of core/devices.h).
 **
 ** A device accesses pinned host memory directly.  Copies of pageable memory are
-** staged in pinned buffers: large ones in two halves, of which the device copies
-** one while the host copies the other; small ones in a ring of small buffers.
+** staged in pinned buffers: large ones in two halves, of which the device
+** copies one while the host copies the other; small ones in a ring of small
+** buffers.
 ** A staged copy to the device returns when its source has been read, but the
 ** device may still be copying from the buffer.  A copy to the host is complete
 ** when the function returns, unless NC_NOWAIT was passed for pinned memory.

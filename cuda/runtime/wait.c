@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** wait.c - waits for streams and events.  Everything in the plug-in that waits
-** for a device, except for cleanup, does it here.
+** for a device does it here, except error paths and NACRE_CUDA_CACHE=off.
 **
 ** CUDA's own waits cannot be interrupted by the user, so these poll: first
 ** without a pause, as CUDA's do, then with pauses of 1/128 of the time waited,
