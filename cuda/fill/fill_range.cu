@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** fill_range.cu - the request fill_range (arange, linspace): evenly spaced
-** numbers.  They are computed in int64 or double; each product and sum is rounded
-** once (no FMA), so that the bits are those of the CPU.
+** numbers.  They are computed in int64 or double; each product and sum is
+** rounded once (no FMA), so that the bits are those of the CPU.
 */
 #include "cuda/cuda.h"
 #include "core/pointwise/scalar.h"

@@ -4,9 +4,9 @@
 ** mask (stream compaction).
 **
 ** The mask is divided into chunks, one for each block.  One kernel counts the
-** true elements of each chunk, a second one scans the counts.  The host waits for
-** the total, which is the size of the result.  In the third kernel each block
-** collects its true elements in shared memory and writes their positions,
+** true elements of each chunk, a second one scans the counts.  The host waits
+** for the total, which is the size of the result.  In the third kernel each
+** block collects its true elements in shared memory and writes their positions,
 ** coalesced.
 */
 #include "cuda/cuda.h"
@@ -42,8 +42,8 @@ NC_DEVICE unsigned load_bits(const NonzeroPlan &k, int64_t i) {
 }
 
 /* Returns the sum of v over the threads before this one; *all = the sum over
-   the block.  All threads of the block must call it, once: it contains a barrier
-   and does not protect its shared memory for a second call. */
+   the block.  All threads of the block must call it, once: it contains a
+   barrier and does not protect its shared memory for a second call. */
 NC_DEVICE int block_exclusive_sum(int v, int *all) {
   NC_SHARED(int, warp, THREADS / 32);
   const int me = threadIdx.x, lane = me % 32, warps = blockDim.x / 32;

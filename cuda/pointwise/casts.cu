@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** casts.cu - copies that convert the element type.  There are two kernels for
-** each pair of types: one for dense memory, which moves four elements at a time,
+** each pair of types: one for dense memory, which moves four elements at once,
 ** and one for any strides.  pointwise.c calls nc_casts.
 **
 ** core/pointwise/scalar.h defines the result for numbers that do not fit.

@@ -203,8 +203,8 @@ static int64_t common_power2(int64_t n, int64_t most) {
 }
 
 /*
-** Reorders the dimensions for operands that are contiguous along different ones.
-** A warp that handles adjacent elements of the result would read one memory
+** Reorders dimensions if the operands are contiguous along different ones.  A
+** warp that handles adjacent elements of the result would read one memory
 ** sector for each element of an operand that is contiguous along another
 ** dimension.  So both dimensions are split and their inner parts become
 ** dimensions 0 and 1: a block then handles a patch in which all operands use
@@ -257,8 +257,8 @@ static void plan_strided(StridedMap *m, const TensorIter *k) {
 }
 
 /* A launcher returns cudaErrorInvalidDeviceFunction if it has no kernel for the
-   operation.  CUDA returns the same error if a kernel has no code for the device,
-   but then also records it as its last error. */
+   operation.  CUDA returns the same error if a kernel has no code for the
+   device, but then also records it as its last error. */
 int nc_check_op_launch(const Device *d, const TensorIter *k, cudaError_t e) {
   if (e == cudaErrorInvalidDeviceFunction &&
       cudaPeekAtLastError() == cudaSuccess)
@@ -510,9 +510,9 @@ typedef struct Chunks {
 } Chunks;
 
 /* Runs one chunk.  A chunk that fails has changed nothing.  But once another
-   chunk was launched, the caller cannot repeat the whole operation after freeing
-   memory, so this retries the chunk itself; if it still fails, the error says
-   that the result is partial. */
+   chunk was launched, the caller cannot repeat the whole operation after
+   freeing memory, so this retries the chunk itself; if it still fails, the
+   error says that the result is partial. */
 static int piece(Chunks *w, const TensorIter *k) {
   int r = w->f(w->d, k);
   if (r == NC_ENOMEM && w->some) {

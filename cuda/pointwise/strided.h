@@ -6,8 +6,8 @@
 **
 ** A thread handles NC_EACH elements, which are blockDim.x apart, so that their
 ** loads are in flight together.  It switches on the type of an operand once for
-** all of them.  Kernels that compute in f32 cannot load f64: pointwise.c converts
-** such operands first.
+** all of them.  Kernels that compute in f32 cannot load f64: pointwise.c
+** converts such operands first.
 */
 #ifndef cuda_pointwise_strided_h
 #define cuda_pointwise_strided_h
@@ -55,7 +55,8 @@ NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
   }
 }
 
-/* Rounds or wraps numbers to the type `work', narrower than the compute type. */
+/* Converts numbers to the type `work', which is narrower than the compute
+   type, and back. */
 NC_DEVICE void narrow(Number v[], int work) {
 #if CODE == CODE_i32
   if (work == DT_i8) EACH(k) v[k] = (int8_t)v[k];

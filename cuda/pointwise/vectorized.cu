@@ -5,9 +5,9 @@
 ** calls the launchers nc_vectors_<type>.
 **
 ** A thread first loads all its vectors and then computes, so that several loads
-** are in flight.  The vectors of a thread are blockDim.x apart.  Grid: one thread
-** for every `vectors' vectors (VECTORS or COSTLY); the first threads also
-** compute the `tail' elements.
+** are in flight.  The vectors of a thread are blockDim.x apart.  Grid: one
+** thread for every `vectors' vectors (VECTORS or COSTLY); the first threads
+** also compute the `tail' elements.
 */
 #include "cuda/pointwise/launch.h"
 #include "cuda/typed_elements.h"

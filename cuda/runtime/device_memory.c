@@ -11,8 +11,8 @@
 ** only after these events have passed.
 **
 ** Blocks of up to 1 MiB are cut from segments of 2 MiB, blocks below 10 MiB
-** from segments of 20 MiB; larger blocks get segments of their own.  A free never
-** returns memory to CUDA, because cudaFree is slow; nc_cuda_trim does.
+** from segments of 20 MiB; larger blocks get segments of their own.  A free
+** never returns memory to CUDA, because cudaFree is slow; nc_cuda_trim does.
 **
 ** NACRE_CUDA_CACHE=off is for compute-sanitizer, which tracks only cudaMalloc:
 ** every block is then a segment of exactly the requested size, and is returned
