@@ -4,9 +4,9 @@
 ** instead of <cuda_runtime.h> when a C++17 compiler compiles it for the host.
 **
 ** How it works.  A kernel is an ordinary function.  One host thread runs all
-** blocks of a launch, and all threads of a block, one after the other.  A thread
-** that waits (at a barrier or in a warp operation) is suspended as a fiber; a
-** kernel that never waits runs in a plain loop (block.c, warp.c).  Streams are
+** blocks of a launch, and all threads of a block, one after the other.  A
+** thread that waits (at a barrier or in a warp operation) is suspended as a
+** fiber; a kernel that never waits runs in a plain loop (block.c, warp.c).  Streams are
 ** queues of operations, which run at once, when the host waits for them, or at
 ** random times (cuda_stream.c).  Device memory is an arena that the host cannot
 ** access outside of API calls (arena.c).  An error in the emulated program ends
@@ -16,10 +16,10 @@
 **
 ** There are three build variants, which differ in their shadow memory
 ** (shadow.h).  `plain' has none.  `asan' uses AddressSanitizer.  `check'
-** implements the callbacks of -fsanitize=thread itself, and finds bad addresses,
-** reads of uninitialized memory, and races within a block and between blocks,
-** streams and the host.  Its shadow memory takes several bytes for each byte of
-** device memory that is used, so give it a small device.
+** implements the callbacks of -fsanitize=thread itself, and finds bad
+** addresses, reads of uninitialized memory, and races within a block and between
+** blocks, streams and the host.  Its shadow memory takes about ten bytes for
+** each byte of device memory in use, so give it a small device.
 **
 ** The environment variable NACRE_EMULATION contains settings, "name=value,...":
 **   devices=1         number of devices, at most 8
@@ -38,15 +38,15 @@
 **   busy=0            for N milliseconds after an operation has finished,
 **                     queries still return cudaErrorNotReady
 **   late=0            an operation takes N milliseconds (see cuda_stream.c)
-**   ulps=0            seed of numerical errors; if not 0, mathematical functions
-**                     in kernels differ from the exact result within the bounds
-**                     that CUDA documents, and matrix products are summed in
-**                     parts, as in cuBLAS
+**   ulps=0            seed of numerical errors; if not 0, mathematical
+**                     functions in kernels differ from the exact result within
+**                     the bounds that CUDA documents, and matrix products are
+**                     summed in parts, as in cuBLAS
 **
-** Limits.  The emulation does not model speed, registers, occupancy, weak memory
-** ordering or blocks that wait for each other.  It does not reproduce the last
-** bits of CUDA's mathematical functions, and does not replace compiling with
-** nvcc.
+** Limits.  The emulation does not model speed, registers, occupancy, weak
+** memory ordering or blocks that wait for each other.  It does not reproduce
+** the last bits of CUDA's mathematical functions, and does not replace
+** compiling with nvcc.
 */
 #ifndef cuda_emulation_cuda_emulation_h
 #define cuda_emulation_cuda_emulation_h

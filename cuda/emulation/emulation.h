@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** emulation.h - functions of the emulated device that CUDA's API does not have,
-** for tests and the plug-in: settings, counters, leak detection, and annotations
-** of a caching allocator.  One thread at a time may call them.
+** for tests and the plug-in: settings, counters, leak detection, annotations of
+** a caching allocator.  Only the thread that uses the emulator may call them.
 */
 #ifndef cuda_emulation_emulation_h
 #define cuda_emulation_emulation_h

@@ -14,9 +14,9 @@ extern "C" {
 #endif
 #pragma GCC visibility push(hidden)
 
-/* threadIdx, blockIdx, blockDim and gridDim of the running thread.  Only block.c
-   writes it.  For kernels it is declared const, so that the sanitizer does not
-   instrument every read of threadIdx. */
+/* threadIdx, blockIdx, blockDim and gridDim of the running thread.  Only
+   block.c writes it.  For kernels it is declared const, so that the sanitizer
+   does not instrument every read of threadIdx. */
 typedef struct EmuPlace {
   uint3 thread, block;
   dim3 blocksize, gridsize;
@@ -34,7 +34,7 @@ enum { EMU_SYNC, EMU_COUNT, EMU_AND, EMU_OR };
 int emu_barrier(int line, int site, int kind, int predicate);
 
 /* A warp operation of all lanes in mask, which waits for them.  Returns the
-   value of lane `from'; for a vote, the set of lanes with a value other than 0. */
+   value of lane `from'; for a vote, the set of lanes whose value is not 0. */
 enum { EMU_SYNCWARP, EMU_SHFL, EMU_SHFL_DOWN, EMU_SHFL_UP, EMU_SHFL_XOR,
        EMU_VOTE };
 uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from);
