@@ -97,8 +97,8 @@ void emu_closeall(void) {
   if (opened) emu_only(0);
 }
 
-/* The handler of SIGSEGV reports faults in an arena and in kernels.  Other faults
-   go to the previous handler, a sanitizer's for example. */
+/* The handler of SIGSEGV reports faults in an arena and in kernels.  Other
+   faults go to the previous handler, a sanitizer's for example. */
 static struct sigaction before;
 
 static void ours(const char *p) {
@@ -201,8 +201,8 @@ Piece *emu_owned(const void *p) {
 }
 
 /* An address for n bytes, or NULL if there is no room.  Prefers memory that was
-   never used (`fresh'), so that accesses to freed memory can be recognized for as
-   long as possible. */
+   never used (`fresh'), so that accesses to freed memory can be recognized for
+   as long as possible. */
 static char *findroom(const Arena *a, char *fresh, size_t n) {
   char *at = a->base + EMU_GAP;
   if (fresh + n + EMU_GAP <= a->base + a->size) return fresh;

@@ -2,9 +2,9 @@
 /*
 ** cub.c - CUB's radix sort and scan for the emulated device: operations of a
 ** stream, in plain loops, which check the extents of all buffers first.  Memory
-** that CUB leaves undefined becomes undefined here as well: the temporary storage
-** and the buffer of a DoubleBuffer that does not hold the result.  As in CUB,
-** the buffers are swapped in each pass of DIGIT bits.
+** that CUB leaves undefined becomes undefined here as well: the temporary
+** storage and the buffer of a DoubleBuffer that does not hold the result.  As
+** in CUB, the buffers are swapped in each pass of DIGIT bits.
 */
 #include "cuda/emulation/cub.h"
 
@@ -29,8 +29,8 @@ typedef struct Work {
 /*
 ** Submission
 */
-/* Sets *bytes if w->temp is NULL, otherwise queues the work.  Returns an earlier
-   error that was not cleared, as CUB does. */
+/* Sets *bytes if w->temp is NULL, otherwise queues the work.  Returns an
+   earlier error that was not cleared, as CUB does. */
 static cudaError_t submit(const char *name, void run(void *), const Work *w,
                           size_t n, size_t *bytes, cudaStream_t stream) {
   const size_t needs = LEAST + (n + TILE - 1) / TILE * EACH;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cub.h - the functions of cub.c, for the emulated headers of CUB in include/cub.
-** They follow CUB's convention: if `temp' is NULL, a call only sets *bytes to the
-** size of the temporary storage; otherwise it queues the work in the stream.
+** cub.h - the functions of cub.c, for the emulated headers of CUB in
+** include/cub.  They follow CUB's convention: if `temp' is NULL, a call only
+** sets *bytes to the size of the temporary storage; otherwise it queues the
+** work in the stream.
 */
 #ifndef cuda_emulation_cub_h
 #define cuda_emulation_cub_h

@@ -6,20 +6,20 @@
 ** How it works.  A kernel is an ordinary function.  One host thread runs all
 ** blocks of a launch, and all threads of a block, one after the other.  A
 ** thread that waits (at a barrier or in a warp operation) is suspended as a
-** fiber; a kernel that never waits runs in a plain loop (block.c, warp.c).  Streams are
-** queues of operations, which run at once, when the host waits for them, or at
-** random times (cuda_stream.c).  Device memory is an arena that the host cannot
-** access outside of API calls (arena.c).  An error in the emulated program ends
-** the process with status EMU_EXIT, after a report on stderr that names kernel,
-** block, thread and address (report.c).  The emulated part of CUB is in
-** include/cub and uses plain loops (cub.c).
+** fiber; a kernel that never waits runs in a plain loop (block.c, warp.c).
+** Streams are queues of operations, which run at once, when the host waits for
+** them, or at random times (cuda_stream.c).  Device memory is an arena that the
+** host cannot access outside of API calls (arena.c).  An error in the emulated
+** program ends the process with status EMU_EXIT, after a report on stderr that
+** names kernel, block, thread and address (report.c).  The emulated part of CUB
+** is in include/cub and uses plain loops (cub.c).
 **
 ** There are three build variants, which differ in their shadow memory
 ** (shadow.h).  `plain' has none.  `asan' uses AddressSanitizer.  `check'
 ** implements the callbacks of -fsanitize=thread itself, and finds bad
-** addresses, reads of uninitialized memory, and races within a block and between
-** blocks, streams and the host.  Its shadow memory takes about ten bytes for
-** each byte of device memory in use, so give it a small device.
+** addresses, reads of uninitialized memory, and races within a block and
+** between blocks, streams and the host.  Its shadow memory takes about ten
+** bytes for each byte of device memory in use, so give it a small device.
 **
 ** The environment variable NACRE_EMULATION contains settings, "name=value,...":
 **   devices=1         number of devices, at most 8

@@ -227,7 +227,7 @@ Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
 */
 /* Creates a stream with a free index.  It continues the sequence numbers of the
    destroyed stream that had the index.  The operations of that stream seem to
-   happen before its own, which can hide a race but never reports a false one. */
+   happen before its own, which can hide a race but never invents one. */
 static cudaStream_t make(int device, unsigned flags, int priority) {
   cudaStream_t s;
   int i = 0;

@@ -2,8 +2,8 @@
 /*
 ** fiber.c - switches between stacks.  On x86-64 and AArch64 a few instructions
 ** save the callee-saved registers on the old stack and restore those of the new
-** one.  Other processors use ucontext, which is slower, because it also saves the
-** signal mask.
+** one.  Other processors use ucontext, which is slower, because it also saves
+** the signal mask.
 */
 #define _XOPEN_SOURCE 700
 #include "cuda/emulation/fiber.h"

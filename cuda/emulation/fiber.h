@@ -16,8 +16,8 @@ typedef struct Fiber {
 } Fiber;
 
 /* Prepares a fiber that runs `entry', which must call emu_fiber_started first
-   and must not return.  The stack pointer starts `offset' bytes below the end of
-   the stack.  The caller owns the stack. */
+   and must not return.  The stack pointer starts `offset' bytes below the end
+   of the stack.  The caller owns the stack. */
 void emu_fiber_make(Fiber *f, void *stack, size_t size, size_t offset,
                     void (*entry)(void));
 /* Suspends `from', which is running, and continues `to'. */

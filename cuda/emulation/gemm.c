@@ -4,8 +4,8 @@
 ** operands first.
 **
 ** With the setting `ulps' the sums are computed in one of the ways that cuBLAS
-** may use: k is split into parts that are summed separately, and products are not
-** rounded.  For float16 and bfloat16, sixteen products are added without
+** may use: k is split into parts that are summed separately, and products are
+** not rounded.  For float16 and bfloat16, sixteen products are added without
 ** rounding and the sum is truncated, as in tensor cores.  float32 is rounded to
 ** TF32 where that is allowed.
 */
@@ -18,7 +18,8 @@
 #include "cuda/emulation/internal.h"
 
 /*
-** Elements.  Conversions to float16 and bfloat16 round to nearest, ties to even.
+** Elements.  Conversions to float16 and bfloat16 round to nearest, ties to
+** even.
 */
 static size_t sizeoftype(cudaDataType t) {
   return t == CUDA_R_64F ? 8 : t == CUDA_R_32F ? 4 : 2;
@@ -141,8 +142,8 @@ INPARTS(double)
 #undef INPARTS
 
 /*
-** Products: op(A) and op(B) are copied to dense arrays.  Then each column of C is
-** a sum of columns of A, in the compute type and in the order of k.
+** Products: op(A) and op(B) are copied to dense arrays.  Then each column of C
+** is a sum of columns of A, in the compute type and in the order of k.
 */
 #define INORDER(T)                                                            \
   static void inorder_##T(const Gemm *g, const T *a, const T *b, T *column) { \

@@ -39,8 +39,8 @@ MAKE(unsigned, uint)
 #undef VECTOR
 
 /*
-** Warp operations.  The source lane is computed here; the emulator, whose memory
-** accesses are not checked, fetches the value.
+** Warp operations.  The source lane is computed here; the emulator, whose
+** memory accesses are not checked, fetches the value.
 */
 template <class To, class From> static inline To emu_bits(From from) {
   static_assert(sizeof(To) <= 8 && sizeof(From) <= 8, "words only");

@@ -4,11 +4,11 @@
 ** setting `ulps').  The exact result, computed in long double, is changed by
 ** some units in the last place, at most by as many as maths.def allows.
 **
-** The error is a function of the function, its arguments and the setting, so that
-** repeated runs give the same results.  Some results stay exact: those that
-** CUDA's manual defines (zeros, infinities, NaN, and results for arguments that
-** are 0 or infinite), and those that any implementation computes exactly, such as
-** sin(x) = x for tiny x, and exp2 and log2 without a fraction.
+** The error is a function of the function, its arguments and the setting, so
+** that repeated runs give the same results.  Some results stay exact: those
+** that CUDA's manual defines (zeros, infinities, NaN, and results for arguments
+** that are 0 or infinite), and those that any implementation computes exactly,
+** such as sin(x) = x for tiny x, and exp2 and log2 without a fraction.
 */
 #include <float.h>
 #include <math.h>

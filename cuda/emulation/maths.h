@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** maths.h - the mathematical functions of kernels; included by cuda_emulation.h.
+** maths.h - the mathematical functions of kernels; included by
+** cuda_emulation.h.
 **
 ** They call the host's functions, or, while a kernel runs with the setting
 ** `ulps', the inexact ones of maths.c.  They are macros, because the C library
-** declares functions of these names; as function-like macros they do not replace
-** a bare name.
+** declares functions of these names; as function-like macros they do not
+** replace a bare name.
 */
 #ifndef cuda_emulation_maths_h
 #define cuda_emulation_maths_h
