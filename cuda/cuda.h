@@ -111,8 +111,8 @@ int nc_multiprocessors(const Device *d);         /* their number */
    memory that the kernel reads or writes.  The caching allocator then does not
    reuse the block before the current stream has passed this launch, even if the
    block belongs to another stream (as record_stream in PyTorch).  p may point
-   anywhere into the block, or be NULL.  It costs nothing while the process has
-   one stream (nc_many_streams is 0). */
+   anywhere into the block, or be NULL.  It costs nothing while no device has a
+   second stream (nc_many_streams is 0). */
 extern int nc_many_streams;
 void nc_record_other_use(const Device *d, const void *p);
 #define nc_record_use(d, p)  \

@@ -26,8 +26,8 @@ int emu_set(const char *levers);
    is no such counter. */
 long long emu_count(const char *name);
 
-/* Reports on stderr everything that was not freed and the streams whose work
-   nobody waited for; returns the number of these leaks. */
+/* Reports on stderr everything that was not freed, and whether operations are
+   queued that nobody waited for; returns the number of these leaks. */
 int emu_leaks(void);
 
 /* Annotations of a caching allocator, which take effect in stream order:

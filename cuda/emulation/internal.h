@@ -89,8 +89,9 @@ void emu_open(int device);
 int emu_isopen(int device);
 void emu_closeall(void);
 
-/* The running operation accesses n bytes at p: reports an error unless they are
-   within one allocation, and updates the shadow memory. */
+/* The running operation accesses n bytes at p.  If p is in an arena, reports an
+   error unless all bytes are within one allocation.  Updates the shadow
+   memory. */
 void emu_touch(const void *p, size_t n, int write);
 int emu_pinned(const void *p, size_t n);      /* cuda_memory.c */
 int emu_memoryleaks(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** launch.h - the interface between pointwise.c, which plans launches, and the
-** .cu files of this folder, which are compiled once for each element type.
+** .cu files of this folder, most of which are compiled once for each type.
 **
 ** A launcher starts one kernel on the stream and returns the error of the
 ** launch.  The caller has called nc_record_use for all operands.
@@ -38,8 +38,8 @@ typedef struct VectorMap {
 } VectorMap;
 
 /* A pointwise operation on single elements, of any types and strides.  An
-   operand whose bit in `via' is set is first rounded to the type `work', which
-   is narrower than the compute type. */
+   operand whose bit in `via' is set is first converted to the type `work',
+   which is narrower than the compute type. */
 typedef struct StridedMap {
   char *p[NC_MAXIN];
   uint64_t number[NC_MAXIN];  /* in the compute type */

@@ -52,7 +52,7 @@ struct DeviceRadixSort {
   }
 
 private:
-  /* Does what is sorted end up in the other buffer? */
+  /* Does the result end up in the other buffer? */
   template <class KeyT> static int sort(const EmuSort &s, const void *temp) {
     static_assert(std::is_unsigned_v<KeyT>, "keys are unsigned");
     return temp ? emu_sortpasses(&s) % 2 : 0;
