@@ -29,7 +29,7 @@ __asm__(".text\n"
         ".size emu_fiber_swap,.-emu_fiber_swap\n");
 
 static void prepare(Fiber *f, void (*entry)(void), char *end) {
-  void **top = (void **)(void *)end - 8; /* 6 registers, entry, caller 0 */
+  void **top = (void **)(void *)end - 8; /* registers, entry, null caller */
   memset(top, 0, 8 * sizeof *top);
   memcpy(&top[6], &entry, sizeof entry);
   f->top = top;
