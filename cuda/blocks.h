@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* blocks.h - the arithmetic of grids and blocks, for whoever plans a launch. */
+/* blocks.h - arithmetic for grid sizes; host code that plans launches. */
 #ifndef cuda_blocks_h
 #define cuda_blocks_h
 
 #include <stdint.h>
 
-#define THREADS_PER_SM 2048   /* threads that keep a multiprocessor busy */
-#define MAX_SPLITS 1024       /* of a slice, among blocks */
+#define THREADS_PER_SM 2048   /* enough threads to fill a multiprocessor */
+#define MAX_SPLITS 1024       /* blocks that one slice is split among */
 
 static inline int64_t min64(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -20,7 +20,7 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
 }
 
-/* Blocks for n things, of which each block takes `each'. */
+/* The number of blocks for n items, if each block takes `each' of them. */
 static inline unsigned blocks(int64_t n, int64_t each) {
   return (unsigned)ceil_div(n, each);
 }

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda.h - what every file of the plug-in uses: the functions of the core, the
-** current stream, scratch memory, errors.
+** cuda.h - declarations for every file of the plug-in: access to the core, the
+** current stream, scratch memory, errors, and the entry points of the device
+** table (Device in core/devices.h).
 **
-** The plug-in does not link the core: the functions it needs come through
-** `nc_hostside', under the names that they have in the core.  A function that
-** can fail returns NC_OK, or a code after it has recorded an error.
+** The plug-in is not linked against the core.  It calls the core through the
+** table nc_hostside; the macros below give these calls the names that the
+** functions have in the core.
 **
-** Work goes to nc_current_stream; nc_check_launch follows every launch.  A
-** kernel that finds an error (an index out of range) writes it to the error
-** flag of the device, which is checked by whoever waits for the device.
+** Errors: a function that can fail returns NC_OK, or records an error and
+** returns its code.
+**
+** Streams: all work goes to nc_current_stream, and every launch is followed by
+** nc_check_launch.  A kernel that detects an error (an index out of range)
+** writes it to the error flag of its device.  The next function that waits for
+** the device reports it: such errors are asynchronous.
+**
+** Threads: only the thread that runs the program calls the plug-in.
 */
 #ifndef cuda_cuda_h
 #define cuda_cuda_h
@@ -64,7 +71,8 @@ static inline void *nc_data_(const Tensor *t) {
 /*
 ** Calls, launches, streams
 */
-/* Fails with the text of e; records it if the device is unusable from now. */
+/* Records the error e and returns its code.  If e is sticky (a fault in a
+   kernel), every later call for the device fails with the same text. */
 int nc_cudafail(cudaError_t e);
 
 #define CUDA_TRY(call)                                  \
@@ -73,62 +81,76 @@ int nc_cudafail(cudaError_t e);
     if (e_ != cudaSuccess) return nc_cudafail(e_);      \
   } while (0)
 
-/* The current stream of d; makes d current for CUDA's runtime. */
+/* Returns the current stream of d, and makes d the current device of the CUDA
+   runtime. */
 cudaStream_t nc_current_stream(const Device *d);
 
-/* Counters, by name for nc_cuda_get: launches and copies, bytes copied from and
-   to the host, and the ns spent on opening devices and libraries. */
+/* Counters, which nc_cuda_get reads by name: calls of nc_current_stream (about
+   one for each launch or copy), bytes copied from the host and to the host, and
+   the nanoseconds spent on opening devices and libraries. */
 typedef struct CudaCounters {
   int64_t uses, copied_in, copied_out, opening;
 } CudaCounters;
 extern CudaCounters nc_cuda_counters;
-int64_t nc_clock(void);         /* monotonic, in ns */
+int64_t nc_clock(void);         /* monotonic time in ns */
 
-/* After a launch on nc_current_stream(d): fails if the launch failed.  With
-   NACRE_CUDA_SYNC=1 it waits for the kernel, and errors name `what', the
-   operation (a string constant). */
+/* To be called after each launch on nc_current_stream(d): fails if the launch
+   failed.  `what', a string constant or NULL, names the operation.  With
+   NACRE_CUDA_SYNC=1 the function waits for the kernel, so that an error of the
+   kernel names its own operation. */
 int nc_check_launch(const Device *d, const char *what);
 
-/* Waits for the current stream of d, and checks the error flag. */
+/* Waits for the current stream of d, then checks the error flag. */
 int nc_wait_current_stream(const Device *d);
 
-cudaError_t nc_check_device_code(void); /* for the current device */
-int nc_multiprocessors(const Device *d);         /* multiprocessors */
+/* Fails if the plug-in contains no code that the current device can run. */
+cudaError_t nc_check_device_code(void);
+int nc_multiprocessors(const Device *d);         /* their number */
 
-/* Before a launch, for each block of device memory that it reads or writes: the
-   block is not reused before the current stream is done with it, even if
-   another stream allocated it.  p may lie anywhere in the block, or be NULL. */
+/* nc_record_use(d, p): to be called before a launch, for each block of device
+   memory that the kernel reads or writes.  The caching allocator then does not
+   reuse the block before the current stream has passed this launch, even if the
+   block belongs to another stream (as record_stream in PyTorch).  p may point
+   anywhere into the block, or be NULL.  It costs nothing while no device has a
+   second stream (nc_many_streams is 0). */
 extern int nc_many_streams;
 void nc_record_other_use(const Device *d, const void *p);
 #define nc_record_use(d, p)  \
   ((void)(nc_many_streams ? nc_record_other_use(d, p) : (void)0))
 
-/* Memory for work on the current stream; it may be freed as soon as the work is
-   launched.  NULL may be freed, too. */
+/* Temporary device memory for work on the current stream.  The caller frees it,
+   and may do so as soon as the work is launched: the memory is reused in stream
+   order.  nc_scratchfree accepts NULL. */
 int nc_scratch(const Device *d, void **p, int64_t bytes);
 void nc_scratchfree(const Device *d, void *p);
 
 /*
-** The error flag of a device.  Kernels set it by runtime/error_flag.h and go on
-** with anything harmless; only the first error is kept.
+** The error flag of a device.  Kernels set it with the functions of
+** runtime/error_flag.h and then continue without touching invalid memory.  Only
+** the first error is kept.  The host reads and clears the flag when it waits
+** for the device (nc_check_error_flag).
 */
 enum {
-  FLAG_INDEX = 1,             /* value is no index of a dimension of `size' */
-  FLAG_ASSERT                 /* a condition is false: code and text */
+  FLAG_INDEX = 1,             /* value is out of range for `size' */
+  FLAG_ASSERT                 /* an assertion failed: code, text */
 };
 
 typedef struct ErrorFlag {
   int set, kind;
   int64_t value, size;
-  int dim, nd;                /* dimension (0-based) of how many */
-  int code, text;             /* of FLAG_ASSERT; text: by nc_error_text */
+  int dim, nd;                /* the dimension (from 0), their number */
+  int code, text;             /* for FLAG_ASSERT; text is from nc_error_text */
 } ErrorFlag;
 
-ErrorFlag *nc_error_flag(const Device *d);       /* its address on the device */
-int nc_error_text(const char *constant);    /* its number */
+/* The address of the flag for kernels. */
+ErrorFlag *nc_error_flag(const Device *d);
+
+/* A number for an error text, which kernels can store in the flag.  The text
+   must be a string constant: only its address is kept. */
+int nc_error_text(const char *constant);
 
 /*
-** The requests to a device; see core/devices.h.
+** The functions of the device table; core/devices.h has their contracts.
 */
 int nc_cuda_alloc(const Device *d, void **p, int64_t bytes);
 void nc_cuda_free(const Device *d, void *p, int64_t bytes);
@@ -145,10 +167,13 @@ DEVICE_REQUESTS(X)
 /*
 ** product/bmm.c
 */
-int nc_cuda_get(const char *name, int64_t *value);  /* settings by name */
+/* Reads and writes settings and counters of the plug-in by name. */
+int nc_cuda_get(const char *name, int64_t *value);
 int nc_cuda_set(const char *name, int64_t value);
-const char *nc_product_info(void);     /* "cuBLAS 13.0.1 (path)", or why not */
-void nc_product_close(void);           /* destroys all handles */
+
+/* "cuBLAS 13.0.1 (path)", or the reason why cuBLAS is not available. */
+const char *nc_product_info(void);
+void nc_product_close(void);           /* destroys all cuBLAS handles */
 
 #ifdef __cplusplus
 }

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** device.h - CUDA for every file of the plug-in: NVIDIA's headers, or with
-** NC_EMULATED those of the emulated device.
+** device.h - CUDA for every file of the plug-in.  It includes NVIDIA's headers,
+** or those of the emulated device if NC_EMULATED is defined.
 **
-** C files get the runtime's API.  Kernels (.cu) also get the macros below;
-** they keep to what both nvcc and a C++17 compiler of the host understand:
-** no <<<>>>, no bare __shared__, no managed or texture memory, no cooperative
-** launches, no waiting of one block for another.
+** C files get the API of the CUDA runtime.  Kernels (.cu) also get the macros
+** below.  A .cu file must compile with nvcc and, for the emulation, with a
+** C++17 compiler of the host.  It therefore uses no <<<>>>, no __shared__
+** outside these macros, no managed or texture memory, no cooperative launches,
+** and no block waits for another.
 **
-**   NC_KERNEL name(...)        a kernel of this file, launched from this file
-**   NC_KERNEL_OF(n) name(...)  the same, with blocks of n threads at most
-**   NC_KERNEL_WIDE(n) name(...)  the same, with as many registers as blocks of
-**                              n threads may have, where else some would spill
-**   NC_DEVICE                  a function for kernels only
-**   NC_MEMBER                  the same, a member of a struct
+**   NC_KERNEL name(...)        defines a kernel; only this file launches it
+**   NC_KERNEL_OF(n) name(...)  the same, for blocks of at most n threads
+**   NC_KERNEL_WIDE(n) name(...)  the same, but a thread may use all registers
+**                              that one resident block leaves it, for kernels
+**                              that would spill registers otherwise
+**   NC_DEVICE                  declares an inline device function
+**   NC_MEMBER                  the same for a member function
 **   NC_LAUNCH(kernel, grid, block, bytes, stream, ...)
-**       launches with `bytes' of dynamic shared memory; arguments become the
-**       kernel's parameter types; gives a cudaError_t.  A kernel whose name
-**       holds a comma goes in parentheses.
+**       launches a kernel with `bytes' of dynamic shared memory, converts the
+**       arguments to the types of the kernel's parameters, and returns a
+**       cudaError_t.  A kernel name that contains a comma (a template) must be
+**       in parentheses.
 **   NC_SHARED(T, name, n); NC_SHARED2(T, name, n, m);
-**       shared memory of the block: T name[n], T name[n][m]
-**   NC_SHARED_DYN(T, name);    the dynamic shared memory: T *name
-**   NC_LOAD_RELAXED(p)         a read that other threads may be changing
-**   NC_STORE_RELAXED(p, v)     a write that other threads may make, too
+**       declares shared memory of the block: T name[n] or T name[n][m]
+**   NC_SHARED_DYN(T, name);    T *name = the dynamic shared memory
+**   NC_LOAD_RELAXED(p)         reads *p while other threads may write it
+**   NC_STORE_RELAXED(p, v)     writes *p while other threads may access it
 **   NC_MEM_POISON(stream, p, n), NC_MEM_UNPOISON(stream, p, n)
-**       an allocator's remarks, in stream order: the n bytes went back to a
-**       cache; they were handed out again.  Nothing on a real device.
+**       tell the emulation, in stream order, that the caching allocator took n
+**       bytes back or handed them out again.  They do nothing on a real device.
 */
 #ifndef cuda_device_h
 #define cuda_device_h

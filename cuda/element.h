@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** element.h - the element types of tensors, for kernels that are templates
-** over S, the C type in which an element is stored.
+** over S, the C type in which an element is stored.  Included by the .cu files
+** of all operators that are not generated from core/ops.def.
 **
 **   Compute<S>           the type to compute in: float for f16, bf16 and f32,
 **                        double for f64, int64_t for i64, int32_t for bool and
 **                        the narrower integers
-**   load_element(s)      an element as Compute<S>
-**   store_element<S>(a)  the reverse
-**   VEC                  elements of type S in a vector of 16 bytes
-**   unpack<S>, pack<S>   such a vector to Compute<S> and back
-**   is_nan(a)            never true of an integer
+**   load_element(s)      converts an element to Compute<S>
+**   store_element<S>(a)  converts it back
+**   VEC                  the number of elements in a vector of 16 bytes
+**   unpack<S>, pack<S>   convert such a vector to Compute<S> and back
+**   is_nan(a)            is a NaN?  Always false for integers
 **   NC_DISPATCH_FLOAT, NC_DISPATCH_ALL
-**                        call a template for the S of a DType
+**                        call a template with the S of a DType
 **
-** Kernels of pointwise operations and their reductions, which are generated
-** from core/ops.def, use typed_elements.h instead.
+** The kernels of pointwise operations and of their reductions, which are
+** generated from core/ops.def, use typed_elements.h instead.
 */
 #ifndef cuda_element_h
 #define cuda_element_h
@@ -88,8 +89,8 @@ template <class A> NC_DEVICE bool is_nan(A a) {
 }
 
 /*
-** Vectors of 16 bytes.  Words are taken apart by shifts: structures of bytes
-** are miscompiled by nvcc 13.0 in vector accesses.
+** Vectors of 16 bytes.  Elements are extracted from words by shifts, because
+** nvcc 13.0 miscompiles vectorized loads and stores of structures of bytes.
 */
 #define VEC ((int)(16 / sizeof(S)))
 
@@ -120,8 +121,9 @@ template <class S, class A = Compute<S>> NC_DEVICE uint4 pack(const A v[]) {
 }
 
 /*
-** Dispatch, as the body of a function that returns a cudaError_t: the call
-** after t is compiled for each type, with S naming it.
+** Dispatch on a DType t.  The macro is the body of a function that returns a
+** cudaError_t.  The call after t is compiled once for each type, where S names
+** the storage type.  Other types yield cudaErrorInvalidValue.
 */
 #define NC_CASE_TYPE(id, T, ...) \
   case DT_##id: { \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offsets.c - prepares what offsets.h divides by. */
+/* offsets.c - the host's side of offsets.h: fills Divisor and Offsets. */
 #include "cuda/offsets.h"
 
 #define MOST ((int64_t)1 << 31)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** offsets.h - where element i of strided operands lies, without division: the
-** host prepares multipliers, kernels multiply and shift.
+** offsets.h - converts a linear index to the offsets of an element in several
+** strided operands without division (as PyTorch's OffsetCalculator): the host
+** computes multipliers, and kernels multiply and shift.
 **
-** Offsets serve up to 2^31 elements with steps below 2^32; whoever has more
-** cuts the work in pieces (nc_fitsoffsets tells).  Dimension 0 is the
-** innermost; steps are in elements, of as many operands as one fills in.
+** Offsets serve up to 2^31 elements and strides from 0 to 2^32 - 1.  The caller
+** checks this with nc_fitsoffsets and splits larger work.  Dimension 0 is the
+** innermost one.  Strides are in elements.
 */
 #ifndef cuda_offsets_h
 #define cuda_offsets_h
@@ -17,10 +18,10 @@
 extern "C" {
 #endif
 
-#define NC_VECTOR 16          /* bytes that a thread loads at once */
+#define NC_VECTOR 16          /* bytes of a vectorized load or store */
 
-/* Divides n < 2^31 by d: (high word of n*mul, plus n) >> shift (Granlund and
-   Montgomery, 1994). */
+/* Divides n < 2^31 by d: n / d = (high word of n*mul + n) >> shift (Granlund
+   and Montgomery, 1994). */
 typedef struct Divisor {
   uint32_t d, mul, shift;
 } Divisor;
@@ -31,12 +32,14 @@ typedef struct Offsets {
   uint32_t step[NC_MAXIN][NC_MAXDIM];
 } Offsets;
 
-/* For a divisor from 1 to 2^31. */
+/* Prepares the division by d, which is from 1 to 2^31. */
 Divisor nc_divisor(int64_t d);
 
-/* Can nd dimensions of n operands be Offsets? */
+/* Are these sizes, and the strides of n operands, within the limits above? */
 int nc_fitsoffsets(int nd, const int64_t size[], int n,
                  const int64_t step[][NC_MAXDIM]);
+
+/* Fills x.  The caller has checked the limits with nc_fitsoffsets. */
 void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
                   const int64_t step[][NC_MAXDIM]);
 
@@ -64,15 +67,15 @@ NC_DEVICE uint32_t nc_quotient(uint32_t n, Divisor by) {
   return (high + n) >> by.shift;
 }
 
-/* at[j] = offset of element i in operand j, for operands 0 .. n-1; n is a
-   constant where it is called. */
+/* at[j] = the offset of element i in operand j, for j from 0 to n-1.  Callers
+   pass a constant n, so that the loops unroll. */
 NC_DEVICE void nc_offsets_at(uint64_t at[], const Offsets *x, uint32_t i,
                              int n) {
   NC_UNROLL for (int j = 0; j < n; j++) at[j] = 0;
   NC_UNROLL for (int d = 0; d < NC_MAXDIM; d++) {
     uint32_t rest = 0, c = i;
     if (d >= x->nd) break;
-    if (d + 1 < x->nd) {      /* the last one takes what is left */
+    if (d + 1 < x->nd) {      /* for the last one, c is i itself */
       rest = nc_quotient(i, x->size[d]);
       c = i - rest * x->size[d].d;
     }

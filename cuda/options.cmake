@@ -1,7 +1,8 @@
-# Which plug-ins can be built here: for CUDA devices (NACRE_WITH_CUDA) and for
-# the emulated one (NACRE_WITH_EMULATED). Neither is needed by the program, and
-# what is missing on a machine is left out with a message. Included by the
-# top-level CMakeLists.txt, since a language must be enabled for the whole tree.
+# Decides which plug-ins are built: for CUDA devices (NACRE_WITH_CUDA) and for
+# the emulated device (NACRE_WITH_EMULATED). Both are optional; one that cannot
+# be built on this machine is skipped with a message. The top-level
+# CMakeLists.txt includes this file, because a language must be enabled for the
+# whole tree.
 set(NACRE_CUDA AUTO CACHE STRING "build the plug-in for CUDA: AUTO, ON, OFF")
 set_property(CACHE NACRE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(NACRE_CUDA_ARCH "$ENV{NACRE_CUDA_ARCH}" CACHE STRING "CUDA architectures, as 90 or 75-real;90; \
@@ -10,7 +11,7 @@ option(NACRE_CUDA_ALL "build for all architectures, compressed" OFF)
 option(NACRE_EMULATED "build the plug-in with the emulated device"
   ${NACRE_OWN})
 
-# CMake looks for nvcc in the path only; the toolkit is often beside it.
+# CMake searches for nvcc only in PATH, which often lacks the toolkit.
 if(NOT NACRE_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit 12 QUIET)
   if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -48,11 +49,11 @@ elseif(NOT NACRE_CUDA STREQUAL "OFF")
     "plug-in for CUDA is left out")
 endif()
 
-# The flavours of the emulated device:
-#   plain   fast, sees only what leaves memory altogether
-#   asan    AddressSanitizer and UBSan watch kernels and host code
-#   check   every access of kernels, and of host code of the plug-in, is
-#           judged: bounds, races, initialisation, order of streams
+# The build variants of the emulated device:
+#   plain   fast; finds only accesses outside of all device memory
+#   asan    AddressSanitizer and UBSan check kernels and host code
+#   check   checks every access of kernels and of the plug-in's host code:
+#           bounds, races, uninitialized memory, order of streams
 set(NACRE_EMULATION_FLAVOUR plain CACHE STRING
   "how the emulated CUDA device watches memory: plain, asan or check")
 set_property(CACHE NACRE_EMULATION_FLAVOUR PROPERTY STRINGS plain asan check)
@@ -70,7 +71,7 @@ if(NOT NACRE_EMULATION_FLAVOUR MATCHES "^(plain|asan|check)$")
     "not ${NACRE_EMULATION_FLAVOUR}")
 endif()
 
-# nvcc contracts a*b+c. Off, for the host may have no such instruction.
+# nvcc contracts a*b+c to an FMA. Off by default: not every host has FMA.
 option(NACRE_EMULATION_FMA "kernels of the emulated device round a*b+c once"
   OFF)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** strided_offset.h - the offset of element i of one strided operand, for
-** kernels that take any number of elements: by multiplication if there are at
-** most 2^31 of them (see offsets.h), else by division.
+** kernels without a limit on the number of elements.  It multiplies (see
+** offsets.h) if there are at most 2^31 elements, and divides otherwise.
 */
 #ifndef cuda_strided_offset_h
 #define cuda_strided_offset_h
@@ -11,7 +11,7 @@
 
 typedef struct StridedDims {
   int nd;
-  int large;                  /* more than 2^31 elements: `by' is not set */
+  int large;                  /* more than 2^31 elements: `by' is unused */
   Divisor by[NC_MAXDIM];
   int64_t size[NC_MAXDIM];    /* dimension 0 is the innermost */
   int64_t step[NC_MAXDIM];

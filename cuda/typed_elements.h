@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** typed_elements.h - elements of the type NC_TYPE (u8, i8, ..., f64; defined by
-** the build) for kernels generated from ops.def: 16 bytes at a time, or one.
+** typed_elements.h - elements of one type, for the kernels that are generated
+** from core/ops.def.  The build compiles each of their .cu files once for each
+** type and defines NC_TYPE as that type (u8, i8, ..., f64).
 **
-** Expands the rows for all types of computation, and gives
-**        TYPED(name)      name_<type>
-**        CODE, COMPUTED   numbers of that type and of the one computed in
-**        BITS, E          of an element; elements in a vector
-**        Elem             an unsigned integer of that size
-**        ISTYPE           in a GENERIC file: is TYPE the one computed in?
+** This file compiles the expressions of ops.def as device functions for all
+** types of computation, and defines
+**        TYPED(name)      name_<NC_TYPE>
+**        CODE, COMPUTED   codes of NC_TYPE and of the type it is computed in
+**        BITS, E          bits of an element; elements in a vector of 16 bytes
+**        Elem             the unsigned integer of BITS bits
+**        Number           the type it is computed in
+**        ISTYPE           for GENERIC files: is TYPE the type computed in?
 **        element, setelement, bitsof (see below)
-** Vectors are four words that are taken apart by shifts: structures of 8 or
-** 16 chars are miscompiled by nvcc 13.0 for sm_90.
+** A vector is four words; elements are extracted by shifts, because nvcc 13.0
+** miscompiles structures of 8 or 16 chars for sm_90.
 */
 #ifndef cuda_typed_elements_h
 #define cuda_typed_elements_h
@@ -20,12 +23,12 @@
 #include "core/pointwise/scalar.h"
 
 #if defined(__GNUC__)
-#pragma GCC diagnostic ignored "-Wunused-parameter"  /* few rows use all */
+#pragma GCC diagnostic ignored "-Wunused-parameter"  /* of expressions */
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x: nan? */
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* under a condition */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* set in an if */
 #endif
 #endif
 #define GENERIC "core/pointwise/op_functions.inc"
@@ -94,7 +97,7 @@ typedef double Number;
 typedef int32_t Number;
 #endif
 
-/* An element as a number, and the reverse. */
+/* The bits of an element to a number, and back. */
 NC_DEVICE Number numberof(Elem bits) {
 #if CODE == CODE_f16
   f16_s h = { bits };
@@ -126,7 +129,7 @@ NC_DEVICE Elem bitsof(Number x) {
 }
 
 /*
-** Vectors; e is a constant once loops are unrolled
+** Vectors.  The index e of an element is a constant after unrolling.
 */
 NC_DEVICE uint32_t wordof(uint4 v, int w) {
   return w == 0 ? v.x : w == 1 ? v.y : w == 2 ? v.z : v.w;
@@ -148,7 +151,7 @@ NC_DEVICE Number element(uint4 v, int e) {
   return numberof(bitsin(v, e));
 }
 
-/* w, four words of zeros at first, gets element e. */
+/* Sets element e of the four words w, where it must be zero before. */
 NC_DEVICE void setelement(uint32_t w[], int e, Elem bits) {
 #if BITS == 64
   w[2 * e] = (uint32_t)bits;
@@ -158,7 +161,7 @@ NC_DEVICE void setelement(uint32_t w[], int e, Elem bits) {
 #endif
 }
 
-/* A vector full of one element; of as many bytes as it has elements. */
+/* vectorof fills a vector with one element, bytesof with one byte. */
 NC_DEVICE uint4 vectorof(Elem bits) {
 #if BITS == 64
   const uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
@@ -188,7 +191,7 @@ NC_DEVICE void storevector(char *p, const uint32_t w[]) {
   *(uint4 *)p = make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* E bytes that belong to a vector of elements */
+/* Load and store E bytes: a vector of conditions or truth values. */
 NC_DEVICE uint4 loadbytes(const char *p) {
 #if BITS == 8
   return loadvector(p);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** arena.c - the memory of the devices and the page-locked memory of the host:
-** one range of addresses, given out in pieces, and closed to the host but for
-** page-locked memory.  Only the part below `high' is ever open, so what lies
-** beyond is caught wherever it is touched.
+** arena.c - device memory and pinned host memory: one address range, with an
+** arena for each device and one for pinned memory.  Outside of API calls and
+** kernels the host cannot access device memory; it can always access pinned
+** memory.  Only the part of an arena below `high' is ever accessible, so an
+** access beyond it faults and is reported.
 */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -16,7 +17,7 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-#define STEP ((size_t)2 << 20) /* `high' grows by a huge page */
+#define STEP ((size_t)2 << 20) /* `high' grows by huge pages */
 #define PINNED ((size_t)1 << 30)
 #define ALTSTACK ((size_t)64 << 10)
 
@@ -24,7 +25,7 @@ Arena emu_arena[EMU_DEVICES + 1];
 char *emu_arenas;
 size_t emu_arenasize, emu_devicesize;
 static int keys[EMU_DEVICES];
-static unsigned opened; /* a bit for each device */
+static unsigned opened; /* the set of accessible devices */
 static int nextid = 1;
 
 int emu_deviceof(const void *p) {
@@ -34,8 +35,9 @@ int emu_deviceof(const void *p) {
 }
 
 /*
-** Protection.  Huge pages make mprotect cheap; a protection key makes it
-** cheaper still, and keeps other threads out while this one works.
+** Protection of device memory, by memory protection keys or by mprotect.  Keys
+** are faster and apply to each thread, so that other threads have no access
+** while this one has; huge pages make mprotect cheap.
 */
 #if defined(__x86_64__) && defined(PKEY_DISABLE_ACCESS)
 static int makekeys(void) {
@@ -95,8 +97,8 @@ void emu_closeall(void) {
   if (opened) emu_only(0);
 }
 
-/* A fault at an address of ours is reported; others go to whoever was asked
-   before (a sanitizer, say). */
+/* The handler of SIGSEGV reports faults in an arena and in kernels.  Other
+   faults go to the previous handler, a sanitizer's for example. */
 static struct sigaction before;
 
 static void ours(const char *p) {
@@ -140,6 +142,7 @@ static void catchfaults(void) {
   sigaction(SIGSEGV, &act, &before);
 }
 
+/* Resolves protect=auto, and falls back to mprotect if there are no keys. */
 static void chooseprotection(void) {
   if (emu_lever.protect == EMU_OFF || emu_lever.protect == EMU_MPROTECT) return;
   if (makekeys()) {
@@ -154,7 +157,7 @@ static void chooseprotection(void) {
 
 int emu_arena_start(void) {
   const size_t memory = ((size_t)emu_lever.memory + STEP - 1) / STEP * STEP;
-  /* An address of its own is easily told from the host's. */
+  /* A fixed address that is easy to recognize as device memory. */
   void *wish = (void *)(uintptr_t)0x5e0000000000;
   emu_lever.memory = (long long)memory;
   chooseprotection();
@@ -197,8 +200,9 @@ Piece *emu_owned(const void *p) {
   return piece;
 }
 
-/* Where n bytes have room: never used memory first, so that what was freed
-   stays recognizable for as long as possible; NULL if nowhere. */
+/* An address for n bytes, or NULL if there is no room.  Prefers memory that was
+   never used (`fresh'), so that accesses to freed memory can be recognized for
+   as long as possible. */
 static char *findroom(const Arena *a, char *fresh, size_t n) {
   char *at = a->base + EMU_GAP;
   if (fresh + n + EMU_GAP <= a->base + a->size) return fresh;
@@ -211,6 +215,7 @@ static char *findroom(const Arena *a, char *fresh, size_t n) {
   return at + n + EMU_GAP <= a->base + a->size ? at : NULL;
 }
 
+/* Makes the arena accessible up to `to'. */
 static void grow(Arena *a, char *to) {
   size_t high = (size_t)(to - a->base + (ptrdiff_t)STEP - 1) / STEP * STEP;
   char *from = a->base + a->high;
@@ -226,7 +231,8 @@ static void grow(Arena *a, char *to) {
   a->high = high;
 }
 
-/* Forgets the dead pieces in [p, p + n) and makes one of that place. */
+/* Adds a piece [p, p + n), replacing the freed pieces that overlap it; 0 if out
+   of host memory. */
 static int record(Arena *a, char *p, size_t n) {
   int i = 0, last;
   if (a->pieces == a->room) {

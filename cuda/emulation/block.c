@@ -2,10 +2,10 @@
 /*
 ** block.c - runs the blocks of a launch, one thread at a time.
 **
-** A runner is a fiber that takes threads that have not begun and calls the
-** kernel for each.  When a thread waits, its runner is suspended with it and
-** another one goes on: so the fibers are as many as the threads that wait at
-** the same time, and none is switched where nobody waits.
+** A runner is a fiber that starts threads, one after the other, by calling the
+** kernel for each.  If a thread waits, its runner is suspended with it and
+** another runner continues.  So there are only as many fibers as threads that
+** wait at the same time, and there are no switches if no thread waits.
 */
 #define _DEFAULT_SOURCE
 #include "cuda/emulation/block.h"
@@ -31,7 +31,7 @@ char *emu_stacks;
 size_t emu_stackssize;
 static Fiber origin, runner[RUNNERS], *idle[RUNNERS], *starting;
 static int runners, idles;
-static struct { /* the launch at work */
+static struct { /* the running launch */
   const EmuLaunch *launch;
   uint64_t blocks, next, factor, offset;
 } grid;
@@ -54,6 +54,7 @@ void emu_block_ready(int t) {
   b->ready[(b->head + b->waiting++) % MAXTHREADS] = t;
 }
 
+/* Removes a runnable thread from the ring. */
 static int nextready(void) {
   Block *b = &emu_block;
   int *first = &b->ready[b->head], t = *first;
@@ -68,7 +69,7 @@ static int nextready(void) {
   return t;
 }
 
-/* All that still run have come to the barrier. */
+/* All threads that have not exited are at the barrier: releases them. */
 static void openbarrier(void) {
   Block *b = &emu_block;
   const int trues = b->barrier.trues;
@@ -95,6 +96,7 @@ static void endthread(void) {
 /*
 ** Runners
 */
+/* Reports that no thread can run, although some have not exited. */
 static void deadlock(void) {
   const Block *b = &emu_block;
   int barrier = 0, warp = 0;
@@ -110,6 +112,7 @@ static void deadlock(void) {
 
 static void run(void);
 
+/* An idle runner, or a new one.  The stacks are mapped at the first call. */
 static Fiber *getrunner(void) {
   Fiber *f;
   if (idles) return idle[--idles];
@@ -125,14 +128,14 @@ static Fiber *getrunner(void) {
   f = &runner[runners];
   char *low = emu_stacks + (size_t)runners * (STACK + GUARD);
   mprotect(low, GUARD, PROT_NONE);
-  /* Equal offsets would share one set of the first-level cache. */
+  /* Different offsets, so that stacks do not map to the same cache set. */
   emu_fiber_make(f, low + GUARD, STACK, (size_t)(runners * 37 % 64) * 64, run);
   runners++;
   return f;
 }
 
-/* The fiber of `self' gives up the processor: to a new thread, to one that
-   may go on, or to the origin when the launch is over. */
+/* Switches from fiber `self' to a runner for new threads, to the fiber of a
+   runnable thread, or to the host's stack when the launch is finished. */
 static void leave(Fiber *self) {
   Block *b = &emu_block;
   Fiber *to;
@@ -154,6 +157,8 @@ static void leave(Fiber *self) {
 
 static int nextblock(void);
 
+/* The main function of a runner: runs threads until all have started; the
+   runner that ends the last thread prepares the next block. */
 static void run(void) {
   Block *b = &emu_block;
   Fiber *self = starting;
@@ -214,7 +219,8 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
   return b ? gcd(b, a % b) : a;
 }
 
-/* Block i of the order is number i * factor + offset, modulo the number. */
+/* Chooses a permutation: the i-th block to run is i * factor + offset, modulo
+   their number. */
 static void orderblocks(void) {
   const uint32_t n = grid.blocks > 1u << 30 ? 1u << 30 : (uint32_t)grid.blocks;
   grid.factor = 1;
@@ -243,7 +249,7 @@ static void shufflethreads(void) {
   }
 }
 
-/* Prepares the next block; 0 if there is none. */
+/* Prepares the next block; returns 0 if there is none. */
 static int nextblock(void) {
   Block *b = &emu_block;
   const dim3 g = grid.launch->grid;
@@ -268,6 +274,7 @@ static int nextblock(void) {
   return 1;
 }
 
+/* Computes threadIdx of all threads, and the order in which they start. */
 static void placethreads(dim3 size) {
   Block *b = &emu_block;
   uint3 at = { 0, 0, 0 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** check.h - between tsan.c, which the compiler's callbacks reach, and
-** shadow_check.c, which judges.
+** check.h - the interface between tsan.c, which the compiler's instrumentation
+** calls, and shadow_check.c, which checks the accesses.
 */
 #ifndef cuda_emulation_check_h
 #define cuda_emulation_check_h
 
 #include <stddef.h>
 
-/* `aligned': the access wants an address that its size divides. */
+/* Checks an access of n bytes at p.  aligned: p must be a multiple of n. */
 void emu_check_access(const void *p, size_t n, int write, int aligned);
 
 #endif

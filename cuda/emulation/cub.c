@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cub.c - CUB's sorts and sums for the emulated device, as operations of a
-** stream, by plain loops; every extent is judged before.  What CUB leaves
-** undefined is: the memory lent to it, and of two buffers the one that does
-** not hold the result, which with each pass of DIGIT bits is the other one.
+** cub.c - CUB's radix sort and scan for the emulated device: operations of a
+** stream, in plain loops, which check the extents of all buffers first.  Memory
+** that CUB leaves undefined becomes undefined here as well: the temporary
+** storage and the buffer of a DoubleBuffer that does not hold the result.  As
+** in CUB, the buffers are swapped in each pass of DIGIT bits.
 */
 #include "cuda/emulation/cub.h"
 
@@ -14,9 +15,9 @@
 
 #define DIGIT 8
 #define DIGITS (1 << DIGIT)
-#define TILE 1024 /* elements; each tile needs memory, */
-#define EACH 16   /* of so many bytes */
-#define LEAST 767 /* and there is some for all */
+#define TILE 1024 /* elements; temporary storage is LEAST bytes */
+#define EACH 16   /* plus EACH bytes for each tile */
+#define LEAST 767
 
 typedef struct Work {
   EmuSort sort;
@@ -26,10 +27,10 @@ typedef struct Work {
 } Work;
 
 /*
-** The frame of a call
+** Submission
 */
-/* Work in a stream.  As CUB does, a call tells of an error that was left
-   behind before. */
+/* Sets *bytes if w->temp is NULL, otherwise queues the work.  Returns an
+   earlier error that was not cleared, as CUB does. */
 static cudaError_t submit(const char *name, void run(void *), const Work *w,
                           size_t n, size_t *bytes, cudaStream_t stream) {
   const size_t needs = LEAST + (n + TILE - 1) / TILE * EACH;
@@ -47,7 +48,7 @@ static cudaError_t submit(const char *name, void run(void *), const Work *w,
   return cudaSuccess;
 }
 
-/* Nobody may count on what is there now. */
+/* Makes n bytes undefined. */
 static void scramble(void *p, size_t n) {
   emu_touch(p, n, 1);
   memset(p, EMU_FILLER, n);
@@ -55,7 +56,7 @@ static void scramble(void *p, size_t n) {
 }
 
 /*
-** Sorting, by the lowest digit first
+** Radix sort, least significant digit first
 */
 int emu_sortpasses(const EmuSort *s) {
   return s->n == 0 || s->end <= s->begin
@@ -127,7 +128,7 @@ cudaError_t emu_sort(const EmuSort *s, void *temp, size_t *bytes,
 }
 
 /*
-** Sums
+** Inclusive sums
 */
 static void scannow(void *arg) {
   const Work *w = arg;

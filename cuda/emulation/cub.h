@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cub.h - what the emulated headers of CUB (include/cub) ask of cub.c.  Each
-** call has the frame of CUB's own: without memory at `temp' it only says in
-** *bytes how much it needs there; else it puts the work in the stream.
+** cub.h - the functions of cub.c, for the emulated headers of CUB in
+** include/cub.  They follow CUB's convention: if `temp' is NULL, a call only
+** sets *bytes to the size of the temporary storage; otherwise it queues the
+** work in the stream.
 */
 #ifndef cuda_emulation_cub_h
 #define cuda_emulation_cub_h
@@ -17,10 +18,10 @@ extern "C" {
 #endif
 
 typedef struct EmuSort {
-  void *key[2], *value[2];    /* what is, and room; values may be NULL */
+  void *key[2], *value[2];    /* input, second buffer; value: or NULL */
   size_t n;
   int keysize, valuesize;     /* in bytes */
-  int begin, end;             /* of the bits of a key that count */
+  int begin, end;             /* the bits of a key to sort by */
 } EmuSort;
 
 typedef struct EmuScan {
@@ -29,7 +30,7 @@ typedef struct EmuScan {
   size_t n;
 } EmuScan;
 
-/* How often the sort moves everything to the other buffer. */
+/* The number of passes; each moves the data to the other buffer. */
 int emu_sortpasses(const EmuSort *s);
 cudaError_t emu_sort(const EmuSort *s, void *temp, size_t *bytes,
                      cudaStream_t stream);

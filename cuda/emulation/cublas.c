@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cublas.c - cuBLAS for the emulated device: arguments are judged as cuBLAS
-** judges them, and the products of gemm.c run as operations of the handle's
-** stream.
+** cublas.c - cuBLAS for the emulated device.  The functions check their
+** arguments as cuBLAS does, and queue the products of gemm.c as operations of
+** the handle's stream.
 */
 #include "cuda/emulation/cublas.h"
 
@@ -34,10 +34,12 @@ static Matrix matrix(const void *p, cudaDataType type, int transposed, int rows,
   return x;
 }
 
+/* Is the leading dimension large enough? */
 static int steps(const Matrix *x) {
   return x->step >= (x->rows > 1 ? x->rows : 1);
 }
 
+/* Does cuBLAS support these element types with this type of computation? */
 static int supported(const Gemm *g, cublasComputeType_t compute) {
   const cudaDataType in = g->a.type, out = g->c.type;
   if (g->b.type != in) return 0;
@@ -73,14 +75,15 @@ static cublasStatus_t submit(cublasHandle_t h, Gemm *g, const void *alpha,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Where alpha, beta and results of one number lie: what is elsewhere than the
-   handle says would be read and written there all the same. */
+/* Reports an error if the handle is not in the pointer mode that the caller's
+   scalars need (alpha and beta on the host, a dot product on the device): real
+   cuBLAS would access the wrong memory without any error. */
 static void judge(cublasHandle_t h, const char *name, int pointers) {
   if (h && h->pointers != pointers)
     emu_report("cuBLAS", "%s by a handle in the wrong pointer mode", name);
 }
 
-/* A call of the API may be made to fail, here as there. */
+/* Queues the product, unless the call must fail (the setting failat). */
 static cublasStatus_t run(cublasHandle_t h, Gemm *g, const void *alpha,
                           const void *beta, cublasComputeType_t compute) {
   cublasStatus_t status = CUBLAS_STATUS_EXECUTION_FAILED;
@@ -95,7 +98,7 @@ static cublasStatus_t product(cublasHandle_t h, Gemm *g, const void *alpha,
   return run(h, g, alpha, beta, compute);
 }
 
-/* A product of matrices of one row and one column. */
+/* Computed as the product of a row and a column. */
 cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
                            cudaDataType xtype, int xstep, const void *y,
                            cudaDataType ytype, int ystep, void *result,
@@ -224,7 +227,7 @@ const char *cublasGetStatusString(cublasStatus_t status) {
 #undef VALUE
 #undef END
   };
-  /* Statuses are the first list, so a number is found there first. */
+  /* Values of other enumerations can be equal, but statuses are the first. */
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
     if (values[i].value == (int)status) return values[i].name;
   return "CUBLAS_STATUS_UNKNOWN";

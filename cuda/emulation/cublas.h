@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cublas.h - the part of cuBLAS that the emulated device has, for C and C++,
-** instead of <cublas_v2.h>.  emu_cublas (emulation.h) finds its functions by
-** name, as dlsym does in the library.
+** cublas.h - the part of cuBLAS that the emulated device implements, for C and
+** C++; it replaces <cublas_v2.h>.  emu_cublas (emulation.h) looks up its
+** functions by name, as dlsym does in the real library.
 */
 #ifndef cuda_emulation_cublas_h
 #define cuda_emulation_cublas_h

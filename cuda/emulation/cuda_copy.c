@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** copy.c - copies and fills, as operations of streams.
+** cuda_copy.c - the API of copies and fills, which are operations of streams.
 **
-** From pageable memory of the host the bytes are staged before the call
-** returns, yet arrive when the stream comes to it; to pageable memory the
-** call waits.  So it is in CUDA.
+** As in CUDA, a copy from pageable host memory stages the bytes before the call
+** returns, and they arrive at the device in stream order; a copy to pageable
+** host memory is complete when the call returns.
 */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void copynow(void *arg) {
   }
 }
 
-/* Does the kind of copy fit where the pointers lead? */
+/* Does the kind of the copy match the pointers? */
 static int fits(const Copy *c, enum cudaMemcpyKind kind) {
   int to = emu_deviceof(c->to) >= 0, from = emu_deviceof(c->from) >= 0;
   switch (kind) {
@@ -50,6 +50,7 @@ static int pageable(const char *p, size_t pitch, const Copy *c) {
          !emu_pinned(p, (c->height - 1) * pitch + c->width);
 }
 
+/* Creates a copy operation that contains the bytes of the source. */
 static Op *staged(const Copy *c, const char *name) {
   Op *op = emu_newop(name, copynow, sizeof *c + c->width * c->height);
   Copy *copy;
@@ -68,7 +69,7 @@ static int valid(const Copy *c, enum cudaMemcpyKind kind) {
   return c->height == 1 || (c->topitch >= c->width && c->frompitch >= c->width);
 }
 
-/* `wait': a call that ends when its copy does. */
+/* Queues a copy in stream s.  wait: returns only when it is complete. */
 static cudaError_t copy(const Copy *c, enum cudaMemcpyKind kind, cudaStream_t s,
                         int wait) {
   s = emu_stream(s);
@@ -96,7 +97,8 @@ static cudaError_t copyline(void *to, const void *from, size_t n,
   return copy(&c, kind, s, wait);
 }
 
-/* Between devices CUDA's plain copy may return early. */
+/* Waits only if host memory takes part: CUDA's copy within device memory may
+   return early. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n,
                        enum cudaMemcpyKind kind) {
   API(copyline(to, from, n, kind, NULL,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** device.c - the API of devices, of errors, of access between devices, and of
-** what a device says about a kernel.
+** cuda_device.c - the API of errors, devices, peer access, and attributes of
+** kernels.
 */
 #include <stdio.h>
 #include <string.h>
 
 #include "cuda/emulation/internal.h"
 
-#define KERNELS 256 /* whose shared memory was asked to be larger */
+#define KERNELS 256 /* with a larger limit of shared memory, at most */
 
 int emu_peer[EMU_DEVICES][EMU_DEVICES];
 static struct {
@@ -193,15 +193,15 @@ cudaError_t cudaDeviceSynchronize(void) {
   API(awaitall());
 }
 
-/* Only errors are forgotten: memory and streams stay, so that what still
-   holds them is found by emu_leaks, not by chance. */
+/* Clears only errors.  Memory and streams stay valid, so that emu_leaks finds
+   what was not freed. */
 cudaError_t cudaDeviceReset(void) {
   emu_unstick();
   API(awaitall());
 }
 
 /*
-** Devices among each other
+** Peer access
 */
 static cudaError_t can(int *answer, int a, int b) {
   if (!isdevice(a) || !isdevice(b)) return cudaErrorInvalidDevice;
@@ -236,7 +236,7 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 /*
 ** Kernels
 */
-/* On the current device: each has its own. */
+/* The limit set for the kernel on the current device, or NULL. */
 static size_t *limitof(const void *kernel) {
   for (int i = 0; i < raises; i++)
     if (raised[i].kernel == kernel && raised[i].device == emu_current)

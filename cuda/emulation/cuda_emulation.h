@@ -1,46 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_emulation.h - the emulated CUDA device: what .cu files include instead
-** of <cuda_runtime.h> when a C++17 compiler of the host compiles them.
+** cuda_emulation.h - the emulated CUDA device.  A .cu file includes this header
+** instead of <cuda_runtime.h> when a C++17 compiler compiles it for the host.
 **
-** How it works.  A kernel stays an ordinary function.  The threads of a block
-** run one after the other on one host thread, the blocks too; a thread that
-** waits (at a barrier, in a warp operation) becomes a suspended fiber, so a
-** kernel that never waits runs in a plain loop (block.c, warp.c).  Streams are
-** queues that run when the host waits for them, at once, or at random
-** (stream.c).  Device memory is an arena that is closed to the host outside
-** of calls (arena.c).  A mistake ends the process with status EMU_EXIT after
-** a report on stderr that names kernel, block, thread and address (report.c).
-** What is included of CUB is in include/cub, and works by plain loops (cub.c).
+** How it works.  A kernel is an ordinary function.  One host thread runs all
+** blocks of a launch, and all threads of a block, one after the other.  A
+** thread that waits (at a barrier or in a warp operation) is suspended as a
+** fiber; a kernel that never waits runs in a plain loop (block.c, warp.c).
+** Streams are queues of operations, which run at once, when the host waits for
+** them, or at random times (cuda_stream.c).  Device memory is an arena that the
+** host cannot access outside of API calls (arena.c).  An error in the emulated
+** program ends the process with status EMU_EXIT, after a report on stderr that
+** names kernel, block, thread and address (report.c).  The emulated part of CUB
+** is in include/cub and uses plain loops (cub.c).
 **
-** Three flavours, by what is known of memory (shadow.h): `plain' keeps
-** nothing; `asan' lets AddressSanitizer watch it; `check' answers the
-** callbacks of -fsanitize=thread, without its library, and so finds bad
-** addresses, races within blocks, between blocks, streams and the host, and
-** reads of what was never written; it takes nine bytes of the host for each
-** that the device uses, so give it little memory.
+** There are three build variants, which differ in their shadow memory
+** (shadow.h).  `plain' has none.  `asan' uses AddressSanitizer.  `check'
+** implements the callbacks of -fsanitize=thread itself, and finds bad
+** addresses, reads of uninitialized memory, and races within a block and
+** between blocks, streams and the host.  Its shadow memory takes about ten
+** bytes for each byte of device memory in use, so give it a small device.
 **
-** The environment's NACRE_EMULATION holds levers, "name=value,...":
-**   devices=1         how many devices, to 8
-**   memory=1G         of each device (K, M, G), in steps of 2M
-**   order=sequential  of threads and blocks: also reversed, random
-**   streams=eager     when work runs: also lazy (when awaited), random
-**   seed=1            of what is random
-**   failat=0          the Nth call of the API fails ...
+** The environment variable NACRE_EMULATION contains settings, "name=value,...":
+**   devices=1         number of devices, at most 8
+**   memory=1G         of each device (K, M, G), rounded up to 2M
+**   order=sequential  of threads and blocks; also reversed, random
+**   streams=eager     when operations run; also lazy (when the host waits),
+**                     random
+**   seed=1            of the random choices
+**   failat=0          the Nth API call fails ...
 **   failcode=2        ... with this cudaError_t
-**   peer=1            devices can access each other
-**   protect=auto      of device memory from the host: pkeys, mprotect, off
-**   fill=1            fresh memory is filled with 0xFB, a NaN as a float
-**   driver=13000      the version that the driver claims
-**   busy=0            milliseconds for which work that is done is said not
-**                     to be, to who asks
-**   ulps=0            other numbers: exp and its like, in kernels, are off by
-**                     as much as CUDA's may be, each number in its own way,
-**                     and products are summed in parts, as cuBLAS does
+**   peer=1            devices have peer access to each other
+**   protect=auto      how device memory is protected from the host: pkeys,
+**                     mprotect, off
+**   fill=1            new memory is filled with 0xFB, as a float a NaN
+**   driver=13000      version that the driver reports
+**   busy=0            for N milliseconds after an operation has finished,
+**                     queries still return cudaErrorNotReady
+**   late=0            an operation takes N milliseconds (see cuda_stream.c)
+**   ulps=0            seed of numerical errors; if not 0, mathematical
+**                     functions in kernels differ from the exact result within
+**                     the bounds that CUDA documents, and matrix products are
+**                     summed in parts, as in cuBLAS
 **
-** What it cannot show: speed, registers and occupancy; weak ordering of
-** memory; blocks that wait for each other; which last bits CUDA's exp and its
-** like have, only that they may be others; what nvcc alone compiles.
+** Limits.  The emulation does not model speed, registers, occupancy, weak
+** memory ordering or blocks that wait for each other.  It does not reproduce
+** the last bits of CUDA's mathematical functions, and does not replace
+** compiling with nvcc.
 */
 #ifndef cuda_emulation_cuda_emulation_h
 #define cuda_emulation_cuda_emulation_h
@@ -77,8 +83,8 @@ static const int warpSize = 32;
 #include "cuda/emulation/maths.h"
 
 /*
-** Shared memory: one arena for the block that runs; the address of a static
-** tells one variable from another.
+** Shared memory.  There is one arena, for the running block.  The address of a
+** static variable identifies each declaration.
 */
 #define NC_SHARED(T, name, n) \
   static char name##_tag; \
@@ -93,8 +99,9 @@ static const int warpSize = 32;
 #define NC_STORE_RELAXED(p, v) emu_store(p, v)
 
 /*
-** Launching: the arguments become the kernel's parameters now, as in CUDA,
-** and are kept until the stream comes to the launch.
+** Launches.  As in CUDA, the arguments are converted to the types of the
+** kernel's parameters when the host calls NC_LAUNCH.  A copy of them is kept
+** until the stream runs the kernel.
 */
 template <class... P> struct EmuClosure {
   void (*kernel)(P...);
@@ -105,8 +112,8 @@ template <class... P> struct EmuClosure {
   }
 };
 
-/* Pointers must be a device's; words of a struct may be, but must not be
-   known as the host's. */
+/* Checks argument i.  A pointer must point to device memory.  The words of a
+   struct can be anything, but an obvious pointer to host memory is an error. */
 template <class T>
 static inline void emu_inspect(const char *kernel, int i, const T &arg) {
   if constexpr (std::is_pointer_v<T>) {

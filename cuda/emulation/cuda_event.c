@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** event.c - events: each remembers the operation that recorded it.
+** cuda_event.c - the API of events.  An event refers to the operation that
+** recorded it last.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ struct CUevent_st {
 };
 static cudaEvent_t events;
 
+/* The link that points to e in the list of events; NULL if there is none. */
 static cudaEvent_t *find(cudaEvent_t e) {
   cudaEvent_t *p = &events;
   while (*p && *p != e) p = &(*p)->next;

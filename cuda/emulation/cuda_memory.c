@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** memory.c - the API of memory: of devices, page-locked, registered; and what
-** a caching allocator says of its blocks.
+** cuda_memory.c - the API of memory: device memory, pinned and registered host
+** memory; and the annotations of a caching allocator.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ typedef struct Registered {
 } Registered;
 static Registered *registered;
 
+/* Are the n bytes at p within pinned or registered memory? */
 int emu_pinned(const void *p, size_t n) {
   const char *at = p;
   if (at >= EMU_PINNED->base && at < EMU_PINNED->base + EMU_PINNED->size) {
@@ -44,7 +45,7 @@ int emu_memoryleaks(void) {
   return n;
 }
 
-/* The live piece that begins at p. */
+/* The live piece that begins at p, in pinned (host) or device memory. */
 static Piece *begins(const void *p, int host) {
   int d = emu_deviceof(p);
   Piece *piece;
@@ -63,7 +64,7 @@ static cudaError_t take(Arena *a, void **p, size_t n) {
 }
 
 /*
-** Memory of devices
+** Device memory
 */
 cudaError_t cudaMalloc(void **p, size_t size) {
   API(take(&emu_arena[emu_current], p, size));
@@ -74,7 +75,7 @@ static cudaError_t release(void *p) {
   int d = emu_deviceof(p);
   if (p == NULL) return cudaSuccess;
   if (!begins(p, 0)) return cudaErrorInvalidValue;
-  emu_awaitdevice(d); /* as CUDA does */
+  emu_awaitdevice(d); /* cudaFree waits, too */
   piece = begins(p, 0);
   emu_drop(&emu_arena[d], piece);
   return cudaSuccess;
@@ -89,6 +90,7 @@ typedef struct Range {
   size_t n;
 } Range;
 
+/* Makes a range accessible. */
 static void hand(void *arg) {
   const Range *r = arg;
   emu_shadow_reuse(r->p, r->n);
@@ -101,7 +103,7 @@ static cudaError_t takeasync(void **p, size_t n, cudaStream_t s) {
   e = take(&emu_arena[s->device], p, n);
   if (e == cudaSuccess && n > 0) {
     Range r = { *p, n };
-    emu_shadow_free(*p, n); /* until the stream comes to it */
+    emu_shadow_free(*p, n); /* inaccessible until the operation runs */
     emu_enqueue(s, "cudaMallocAsync", hand, &r, sizeof r, NULL);
   }
   return e;
@@ -146,7 +148,7 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
 }
 
 /*
-** Memory of the host
+** Host memory
 */
 static cudaError_t hostalloc(void **p, size_t n, unsigned flags) {
   const unsigned known =
@@ -248,13 +250,14 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
 }
 
 /*
-** A caching allocator's remarks
+** Annotations of a caching allocator
 */
+/* Makes a range inaccessible. */
 static void cached(void *arg) {
   const Range *r = arg;
   if (emu_lever.fill) {
     emu_open(emu_deviceof(r->p));
-    emu_shadow_reuse(r->p, r->n); /* its end may have been kept unused */
+    emu_shadow_reuse(r->p, r->n); /* its end may be inaccessible */
     memset(r->p, EMU_FILLER, r->n);
   }
   emu_shadow_free(r->p, r->n);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** stream.c - streams as queues of operations.  An operation runs when the
-** host awaits it, or something that waits for it (lazy), at once (eager), or
-** any time between (random); clocks tell which of two operations is known to
-** come before the other, whatever order they ran in.
+** cuda_stream.c - the API of streams, which are queues of operations.  With the
+** setting streams=eager an operation runs at once; with `lazy', when the host
+** waits for it or for an operation that depends on it; with `random', at any
+** time between.  Vector clocks define which operations happen before which,
+** independently of the order in which they ran.
 **
-** With late=N every operation that moves or computes takes N ms of its
-** stream's time, from when it was queued or what it waits for was due.  The
-** host that asks before hears that it is not done, and one that waits sleeps
-** until then: so the delay of a device can be seen, with one thread.
+** With late=N each copy and kernel takes N ms of the time of its stream,
+** beginning when it was queued or when the operations that it depends on are
+** due.  Until then, queries of the host return cudaErrorNotReady, and waits
+** sleep.  This makes the asynchrony of a device visible with a single thread.
 */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-#define QUEUE 1024 /* so many wait; a real driver blocks, too */
+#define QUEUE 1024 /* most operations queued; a driver blocks, too */
 
 Op *emu_op;
 uint32_t emu_hostclock[EMU_STREAMS], emu_hostseq = 1;
@@ -27,7 +28,7 @@ int emu_current;
 static uint32_t nextid = 1;
 static cudaStream_t streams[EMU_STREAMS], defaults[EMU_DEVICES];
 static uint32_t seq[EMU_STREAMS]; /* outlives a stream, see make() */
-static int used;                  /* indices below are or were in use */
+static int used;                  /* lower indices are or were in use */
 
 static void *need(void *p) {
   if (p == NULL) {
@@ -50,6 +51,7 @@ void emu_release(Op *op) {
   free(op);
 }
 
+/* clock = the maximum of clock and that of op. */
 static void join(uint32_t *clock, const Op *op) {
   for (int i = 0; i < op->clocks; i++)
     if (clock[i] < op->clock[i]) clock[i] = op->clock[i];
@@ -58,6 +60,7 @@ static void join(uint32_t *clock, const Op *op) {
 /*
 ** Running
 */
+/* Runs the first operation of a stream, after those that it waits for. */
 static void runfirst(cudaStream_t s) {
   Op *op = s->first, *outer = emu_op;
   s->first = op->next;
@@ -78,7 +81,7 @@ static void finish(Op *op) {
   while (!op->done) runfirst(op->stream);
 }
 
-/* The host sleeps until an operation is due. */
+/* Sleeps until the operation is due. */
 static void sleepfor(const Op *op) {
   double left;
   while (op->due > 0 && (left = op->due - emu_now()) > 0) {
@@ -111,7 +114,8 @@ void emu_stepany(void) {
   }
 }
 
-/* A host that asks again and again must see progress. */
+/* Each query makes some progress, so that a polling host does not loop
+   forever. */
 int emu_ready(Op *op) {
   if (op == NULL) return 1;
   emu_stepany();
@@ -141,7 +145,7 @@ static void waitfor(Op *op, Op *other) {
   join(op->clock, other);
 }
 
-/* CUDA's oldest rule: the default stream and the blocking streams of its
+/* The rule of the legacy default stream: it and the blocking streams of its
    device wait for each other. */
 static void defaultrule(Op *op, cudaStream_t s) {
   if (s->flags & cudaStreamNonBlocking) return;
@@ -155,7 +159,7 @@ static void defaultrule(Op *op, cudaStream_t s) {
       waitfor(op, streams[i]->last);
 }
 
-/* When it will have ended, if operations take their time. */
+/* The time when the operation is due, for late=N; otherwise 0. */
 static double duetime(const Op *op, const Op *before) {
   double start = emu_now();
   if (emu_lever.late == 0) return 0;
@@ -165,6 +169,7 @@ static double duetime(const Op *op, const Op *before) {
   return start + (op->timed ? 1e-3 * (double)emu_lever.late : 0);
 }
 
+/* Assigns the id and the next sequence number of the stream. */
 static void number(Op *op, cudaStream_t s) {
   op->id = nextid++;
   op->clock[s->index] = ++seq[s->index];
@@ -187,7 +192,7 @@ Op *emu_newop(const char *name, void (*run)(void *), size_t size) {
   op->name = name;
   op->run = run;
   op->refs = 1;
-  op->timed = size > 0; /* events and waits have no arguments */
+  op->timed = size > 0; /* events and waits take no time */
   return op;
 }
 
@@ -220,9 +225,9 @@ Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
 /*
 ** Streams
 */
-/* A stream takes a free index with its count of operations: what a destroyed
-   stream did then seems to come before, which hides a race but invents
-   none. */
+/* Creates a stream with a free index.  It continues the sequence numbers of the
+   destroyed stream that had the index.  The operations of that stream seem to
+   happen before its own, which can hide a race but never invents one. */
 static cudaStream_t make(int device, unsigned flags, int priority) {
   cudaStream_t s;
   int i = 0;
@@ -346,7 +351,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   API(query(stream));
 }
 
-/* A function of the host sees no device memory and calls nothing of CUDA. */
+/* A host function.  It cannot access device memory and must not call CUDA. */
 typedef struct Call {
   cudaHostFn_t f;
   void *data;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** emulation.h - what tests and the plug-in ask of the emulated device beyond
-** CUDA's API: levers, counters, the search for leaks, remarks of an allocator.
+** emulation.h - functions of the emulated device that CUDA's API does not have,
+** for tests and the plug-in: settings, counters, leak detection, annotations of
+** a caching allocator.  Only the thread that uses the emulator may call them.
 */
 #ifndef cuda_emulation_emulation_h
 #define cuda_emulation_emulation_h
@@ -12,27 +13,30 @@
 extern "C" {
 #endif
 
-#define EMU_EXIT 99   /* the status of a process that a report ended */
+#define EMU_EXIT 99   /* exit status of a process after a report */
 
-/* Sets levers, "name=value,..." as NACRE_EMULATION does (cuda_emulation.h
-   lists them); gives 0, or -1 after a word on stderr.  `failat' counts from
-   this call.  `devices' and `memory' are fixed once a device was used. */
+/* Changes settings: "name=value,...", as in NACRE_EMULATION (cuda_emulation.h
+   lists them).  Returns 0, or -1 after a message on stderr.  `failat' counts
+   from this call.  `devices', `memory' and `protect' cannot be changed after
+   the first CUDA call. */
 int emu_set(const char *levers);
 
-/* CudaCounters by name: launches blocks threads switches barriers calls ops
-   reports live (bytes of device memory); -1 for an unknown name. */
+/* Returns a counter by name: launches, blocks, threads, switches (of fibers),
+   barriers, calls, ops, reports, or live (bytes of device memory); -1 if there
+   is no such counter. */
 long long emu_count(const char *name);
 
-/* Says on stderr what was never freed and which work was never awaited; gives
-   how many such things there are. */
+/* Reports on stderr everything that was not freed, and whether operations are
+   queued that nobody waited for; returns the number of these leaks. */
 int emu_leaks(void);
 
-/* What a caching allocator does with the n bytes at p in the order of a
-   stream: keeps them unused; hands them out, their contents undefined. */
+/* Annotations of a caching allocator, which take effect in stream order:
+   emu_poison makes the n bytes at p inaccessible, emu_unpoison makes them
+   accessible again, with undefined contents. */
 void emu_poison(cudaStream_t stream, const void *p, size_t n);
 void emu_unpoison(cudaStream_t stream, const void *p, size_t n);
 
-/* The emulated cuBLAS as dlsym would give it; NULL for an unknown name. */
+/* A function of the emulated cuBLAS by name, as dlsym; NULL if unknown. */
 typedef void (*EmuFunction)(void);
 EmuFunction emu_cublas(const char *symbol);
 

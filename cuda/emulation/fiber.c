@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** fiber.c - switching stacks: some ten instructions where we know the
-** processor (what a function must preserve is saved on the old stack), else
-** ucontext, which is slower because it saves the signal mask.
+** fiber.c - switches between stacks.  On x86-64 and AArch64 a few instructions
+** save the callee-saved registers on the old stack and restore those of the new
+** one.  Other processors use ucontext, which is slower, because it also saves
+** the signal mask.
 */
 #define _XOPEN_SOURCE 700
 #include "cuda/emulation/fiber.h"
@@ -28,7 +29,7 @@ __asm__(".text\n"
         ".size emu_fiber_swap,.-emu_fiber_swap\n");
 
 static void prepare(Fiber *f, void (*entry)(void), char *end) {
-  void **top = (void **)(void *)end - 8; /* registers, entry, no caller */
+  void **top = (void **)(void *)end - 8; /* registers, entry, null caller */
   memset(top, 0, 8 * sizeof *top);
   memcpy(&top[6], &entry, sizeof entry);
   f->top = top;
@@ -61,7 +62,7 @@ __asm__(".text\n"
 static void prepare(Fiber *f, void (*entry)(void), char *end) {
   void **top = (void **)(void *)(end - 160);
   memset(top, 0, 160);
-  memcpy(&top[11], &entry, sizeof entry); /* x30: where ret goes */
+  memcpy(&top[11], &entry, sizeof entry); /* x30, the return address */
   f->top = top;
 }
 

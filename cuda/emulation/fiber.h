@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** fiber.h - several stacks on one thread of the host.
+** fiber.h - fibers: several stacks on one host thread; used by block.c.
 */
 #ifndef cuda_emulation_fiber_h
 #define cuda_emulation_fiber_h
@@ -8,19 +8,21 @@
 #include <stddef.h>
 
 typedef struct Fiber {
-  void *top;                 /* where it stopped */
+  void *top;                 /* its stack pointer, while suspended */
   const void *stack;
   size_t size;
-  void *fake;                /* AddressSanitizer's */
-  void *context;             /* where there is no code for the processor */
+  void *fake;                /* fake stack of AddressSanitizer */
+  void *context;             /* ucontext, if that is used */
 } Fiber;
 
-/* The fiber starts in `entry', which must call emu_fiber_started and must not
-   return; its stack begins `offset' bytes below the end. */
+/* Prepares a fiber that runs `entry', which must call emu_fiber_started first
+   and must not return.  The stack pointer starts `offset' bytes below the end
+   of the stack.  The caller owns the stack. */
 void emu_fiber_make(Fiber *f, void *stack, size_t size, size_t offset,
                     void (*entry)(void));
+/* Suspends `from', which is running, and continues `to'. */
 void emu_fiber_switch(Fiber *from, Fiber *to);
-/* `origin' is the fiber that the whole began on. */
+/* `origin' is the fiber of the host's own stack. */
 void emu_fiber_started(Fiber *origin);
 
 #endif

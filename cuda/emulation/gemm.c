@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gemm.c - products of matrices by plain loops, every operand's extent
-** judged before.
+** gemm.c - matrix products in plain loops, which check the extents of all
+** operands first.
 **
-** With the lever `ulps' sums are made as cuBLAS may make them: k is cut in
-** parts that are summed on their own; products are not rounded; of halves
-** sixteen at a time are added before anything is, and what is too small for
-** the sum is cut off, as tensor cores do; float32 has the digits of TF32 where
-** that is allowed.
+** With the setting `ulps' the sums are computed in one of the ways that cuBLAS
+** may use: k is split into parts that are summed separately, and products are
+** not rounded.  For float16 and bfloat16, sixteen products are added without
+** rounding and the sum is truncated, as in tensor cores.  float32 is rounded to
+** TF32 where that is allowed.
 */
 #include "cuda/emulation/gemm.h"
 
@@ -18,7 +18,8 @@
 #include "cuda/emulation/internal.h"
 
 /*
-** Elements.  Halves by way of their bits, rounded to nearest, ties to even.
+** Elements.  Conversions to float16 and bfloat16 round to nearest, ties to
+** even.
 */
 static size_t sizeoftype(cudaDataType t) {
   return t == CUDA_R_64F ? 8 : t == CUDA_R_32F ? 4 : 2;
@@ -50,7 +51,7 @@ static uint16_t tohalf(float f) {
   if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00);
   if (bits >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
   if (bits < 0x33000000) return (uint16_t)sign;
-  if (bits < 0x38800000) { /* a subnormal of the half */
+  if (bits < 0x38800000) { /* a subnormal half */
     shift = 126 - (int)(bits >> 23);
     bits = (bits & 0x7fffff) | 0x800000;
   } else {
@@ -94,7 +95,7 @@ static void put(void *p, size_t i, double x, cudaDataType t) {
   }
 }
 
-/* To ten bits of fraction, ties away from zero. */
+/* Rounds to a fraction of ten bits, ties away from zero. */
 static float totf32(float f) {
   uint32_t bits;
   memcpy(&bits, &f, sizeof bits);
@@ -104,11 +105,12 @@ static float totf32(float f) {
 }
 
 /*
-** Sums in parts: column j of op(A) op(B), which are dense.  A double holds any
-** product of floats, and sixteen of halves with all of their digits.
+** Sums in parts: column j of op(A) op(B), which are dense.  A double represents
+** exactly any product of two floats, and any sum of sixteen products of halves.
 */
 #define PARTS 3
 
+/* Rounds a partial sum to float; truncates it for halves. */
 static double narrow(const Gemm *g, double x) {
   float f = (float)x;
   if (g->wide) return x;
@@ -140,8 +142,8 @@ INPARTS(double)
 #undef INPARTS
 
 /*
-** Products: op(A) and op(B) become dense, then each column of C is a sum of
-** columns of A, in the type of computation and in the order of k.
+** Products: op(A) and op(B) are copied to dense arrays.  Then each column of C
+** is a sum of columns of A, in the compute type and in the order of k.
 */
 #define INORDER(T)                                                            \
   static void inorder_##T(const Gemm *g, const T *a, const T *b, T *column) { \
@@ -192,8 +194,9 @@ DENSE(double)
 #undef PRODUCT
 #undef DENSE
 
-/* Who reads a list was chosen before its pointers were known: for tensor cores
-   a kernel that loads 16 bytes at once. */
+/* Checks the alignment of a matrix of cublasGemmBatchedEx.  cuBLAS chooses the
+   kernel without reading the pointers on the device, and the kernels for tensor
+   cores load 16 bytes at once. */
 static void judge(const Gemm *g, const Matrix *x, const void *p) {
   if (x->type == CUDA_R_64F || (x->type == CUDA_R_32F && !g->tf32)) return;
   if ((uintptr_t)p % 16 != 0)
@@ -203,6 +206,7 @@ static void judge(const Gemm *g, const Matrix *x, const void *p) {
                p, emu_where(p));
 }
 
+/* Matrix i of a batch. */
 static const void *member(const Gemm *g, const Matrix *x, int i) {
   if (g->pointers) {
     const void *const *list = x->p;
@@ -214,7 +218,8 @@ static const void *member(const Gemm *g, const Matrix *x, int i) {
          (size_t)i * (size_t)x->stride * sizeoftype(x->type);
 }
 
-/* Column by column: what lies between them is not ours. */
+/* Marks the elements of a matrix as accessed, column by column: the memory
+   between columns does not belong to it. */
 static void touch(const Matrix *x, const void *p, int write) {
   const size_t size = sizeoftype(x->type);
   if (x->step == x->rows) {

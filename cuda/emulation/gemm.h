@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gemm.h - a product of matrices, or a batch of them, as cublas.c asks for it
-** and gemm.c computes it.
+** gemm.h - the description of a matrix product, or of a batch of them, that
+** cublas.c passes to gemm.c.
 */
 #ifndef cuda_emulation_gemm_h
 #define cuda_emulation_gemm_h
 
 #include "cuda/emulation/cublas.h"
 
-typedef struct Matrix {      /* column by column, as BLAS has it */
-  const void *p;             /* or, in a batch of pointers, where they lie */
+typedef struct Matrix {      /* column-major, as in BLAS */
+  const void *p;             /* or an array of pointers (Gemm.pointers) */
   cudaDataType type;
-  int transposed, rows, columns;   /* as it lies */
-  long long step, stride;          /* of a column; of the batch, elements */
+  int transposed, rows, columns;   /* rows, columns: as stored */
+  long long step, stride;          /* elements from column to column, and
+                                      from matrix to matrix of a batch */
 } Matrix;
 
 typedef struct Gemm {
@@ -21,6 +22,6 @@ typedef struct Gemm {
   double alpha, beta;
 } Gemm;
 
-void emu_gemm(void *gemm);   /* as an operation of a stream */
+void emu_gemm(void *gemm);   /* the function of the stream's operation */
 
 #endif

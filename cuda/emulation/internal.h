@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** internal.h - what the files of the emulator share.  One host thread uses
-** it.  Nothing here is instrumented by a sanitizer: what a flavour knows of
-** memory it learns through shadow.h.
+** internal.h - declarations that the files of the emulator share.  One host
+** thread uses the emulator; there are no locks.  The emulator itself is not
+** instrumented by sanitizers: it reports its own memory accesses to the build
+** variant's shadow memory through shadow.h.
 */
 #ifndef cuda_emulation_internal_h
 #define cuda_emulation_internal_h
@@ -12,11 +13,11 @@
 
 #define EMU_DEVICES  8      /* at most */
 #define EMU_STREAMS  256    /* at one time */
-#define EMU_GAP      512    /* bytes between two allocations, at least */
+#define EMU_GAP      512    /* least bytes between two allocations */
 #define EMU_FILLER   0xFB
 
 /*
-** settings.c: levers, and what begins and ends every call of the API
+** settings.c: settings, and the entry and exit of every API function
 */
 enum { EMU_SEQUENTIAL, EMU_REVERSED, EMU_RANDOM };   /* order */
 enum { EMU_EAGER, EMU_LAZY, EMU_ANYTIME };           /* streams */
@@ -33,121 +34,130 @@ typedef struct Counts {
 } Counts;
 extern Counts emu_counts;
 
-extern int emu_quiet;        /* > 0: the emulator itself runs, check nothing */
-extern int emu_inkernel;
-void emu_start(void);         /* at the first call; later nothing */
+extern int emu_quiet;        /* > 0: the emulator runs; check no accesses */
+extern int emu_inkernel;      /* does a kernel run? */
+void emu_start(void);         /* initializes the emulator on the first call */
+/* Every API function begins with emu_enter, which returns the error that it
+   must fail with (failat, or a sticky error), and ends with emu_leave, which
+   records the error e for cudaGetLastError and returns it. */
 cudaError_t emu_enter(void);
 cudaError_t emu_leave(cudaError_t e);
-/* The body of a function of the API. */
+/* The body of an API function. */
 #define API(result) \
   cudaError_t entered = emu_enter(); \
   return emu_leave(entered != cudaSuccess ? entered : (result))
 cudaError_t emu_lasterror(int clear);
-void emu_unstick(void);
+void emu_unstick(void);            /* clears the sticky error */
 uint32_t emu_random(uint32_t n);   /* 0..n-1 */
 double emu_now(void);              /* seconds */
 
 /*
-** report.c
+** report.c: emu_report prints an error with its context and ends the process
 */
 void emu_report(const char *kind, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 void emu_nopeer(const void *p) __attribute__((noreturn));
-void emu_context(void);                       /* who was at work, to stderr */
-const char *emu_where(const void *p);         /* what lies at p; static */
+void emu_context(void);            /* prints the running kernel or operation */
+const char *emu_where(const void *p);  /* describes p; static buffer */
 
 /*
-** arena.c: the memory of the devices and page-locked memory of the host
+** arena.c: device memory and pinned host memory.  A Piece is an allocation.
 */
 enum { EMU_LIVE, EMU_LEAVING, EMU_FREED };
 typedef struct Piece { char *p; size_t n; int id, state; } Piece;
 typedef struct Arena {
   char *base;
-  size_t size, high, used;   /* the first `high' bytes may be accessible */
-  Piece *piece;              /* by address */
+  size_t size, high, used;   /* high: bytes in use so far, from base on */
+  Piece *piece;              /* sorted by address */
   int pieces, room;
 } Arena;
 extern Arena emu_arena[EMU_DEVICES + 1];
 #define EMU_PINNED (&emu_arena[EMU_DEVICES])
-extern char *emu_arenas;     /* all of them: devices, then page-locked */
+extern char *emu_arenas;     /* all: those of devices, then pinned memory */
 extern size_t emu_arenasize, emu_devicesize;
 
 int emu_arena_start(void);    /* 0, or -1: no memory */
-int emu_deviceof(const void *p);              /* -1: of none */
+int emu_deviceof(const void *p);              /* -1: not device memory */
 Piece *emu_piece(Arena *a, const void *p);    /* the last that begins <= p */
-Piece *emu_owned(const void *p);              /* the live one around p */
-void *emu_take(Arena *a, size_t n);           /* NULL: no room */
-void emu_drop(Arena *a, Piece *piece);
-void emu_only(unsigned devices);   /* opens these to this thread, no others */
-void emu_open(int device);         /* this one, too; -1: nothing */
+Piece *emu_owned(const void *p);   /* the live one that contains p, or NULL */
+void *emu_take(Arena *a, size_t n);           /* allocates; NULL: no room */
+void emu_drop(Arena *a, Piece *piece);        /* frees */
+/* Access of the host thread to device memory: emu_only allows it for exactly
+   this set of devices, emu_open for one more (-1: none). */
+void emu_only(unsigned devices);
+void emu_open(int device);
 int emu_isopen(int device);
 void emu_closeall(void);
 
-/* Says that the operation at work touches n bytes at p, which must be one
-   allocation's. */
+/* The running operation accesses n bytes at p.  If p is in an arena, reports an
+   error unless all bytes are within one allocation.  Updates the shadow
+   memory. */
 void emu_touch(const void *p, size_t n, int write);
-int emu_pinned(const void *p, size_t n);      /* memory.c */
+int emu_pinned(const void *p, size_t n);      /* cuda_memory.c */
 int emu_memoryleaks(void);
 
 /*
-** stream.c: streams, operations, clocks.  A clock says for every stream how
-** many of its operations are known to have ended.
+** cuda_stream.c: streams, operations, vector clocks.  A clock contains for each
+** stream the number of its operations that happen before.
 */
 typedef struct Op Op;
 struct Op {
   Op *next;                  /* in its stream */
   cudaStream_t stream;
-  Op **wait;                 /* operations of other streams to await */
+  Op **wait;                 /* operations of other streams to wait for */
   int waits, refs, done, device;
-  const char *name;          /* never freed */
-  uint32_t id, hostseq;      /* hostseq: the host's time when it was queued */
-  uint32_t *clock;
+  const char *name;          /* a string constant */
+  uint32_t id, hostseq;      /* hostseq: host time when it was queued */
+  uint32_t *clock;           /* what happens before it, and itself */
   int clocks;
   double time;               /* when it ended */
-  double due;                /* late=: when it may be known to have ended */
-  int timed;                 /* does it take time on the device? */
+  double due;                /* late=N: when it ends for the host, or 0 */
+  int timed;                 /* does it take time (late=N)? */
   void (*run)(void *arg);
   _Alignas(16) char arg[];
 };
 struct CUstream_st {
-  Op *first, *end, *last;    /* queued; the latest ever queued */
+  Op *first, *end, *last;    /* the queue; the latest operation ever */
   int device, index, priority, queued;
   unsigned flags;
 };
 
-extern Op *emu_op;                     /* at work, or NULL */
+extern Op *emu_op;                     /* the running one, or NULL */
 extern uint32_t emu_hostclock[EMU_STREAMS], emu_hostseq;
-extern int emu_current;                /* device */
+extern int emu_current;                /* the current device */
 
 int emu_stream_start(void);
-cudaStream_t emu_stream(cudaStream_t s);      /* NULL: no such stream */
-/* An operation with `size' bytes of arg for the caller to fill, or NULL if
-   the host has no memory; queues one.
-   The caller borrows it from then on; `wait' may be NULL. */
+/* Returns s, or the default stream if s is NULL; NULL if there is no such
+   stream. */
+cudaStream_t emu_stream(cudaStream_t s);
+/* emu_newop creates an operation with `size' bytes of arg, which the caller
+   fills; NULL if out of memory.  emu_submit queues it, to run after `wait' if
+   that is not NULL.  The stream owns the operation then; the caller may still
+   use it until it runs, or retain it. */
 Op *emu_newop(const char *name, void (*run)(void *), size_t size);
 void emu_submit(cudaStream_t s, Op *op, Op *wait);
-/* Both, with a copy of a small arg. */
+/* emu_newop and emu_submit, with a copy of arg. */
 Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
                 const void *arg, size_t size, Op *wait);
-void emu_await(Op *op);                       /* by the host; NULL is done */
-void emu_awaitdevice(int device);             /* -1: all */
-void emu_stepany(void);                       /* streams=random: some work */
-int emu_ready(Op *op);                        /* done?  else works on it */
+void emu_await(Op *op);                       /* the host waits; NULL: no-op */
+void emu_awaitdevice(int device);             /* -1: all devices */
+void emu_stepany(void);          /* streams=random: runs some operations */
+int emu_ready(Op *op);           /* has it finished?  Makes progress if not */
 Op *emu_retain(Op *op);
 void emu_release(Op *op);
 int emu_streamleaks(void);
-int emu_eventleaks(void);                     /* event.c */
+int emu_eventleaks(void);                     /* cuda_event.c */
 
 /*
-** block.c, warp.c, launch.c: kernels at work
+** block.c, warp.c, launch.c: the running kernel
 */
-typedef struct View {        /* of the running thread, for what it touches */
-  uint32_t op, block;        /* op: EMU_HOST, or an operation's id */
+typedef struct View {        /* who accesses memory now, for race detection */
+  uint32_t op, block;        /* op: EMU_HOST, or the id of an operation */
   uint16_t thread, barrier, warp;
 } View;
 #define EMU_HOST 0xffffffffu
 extern View emu_view;
-extern int emu_atomics;                       /* > 0: inside of an atomic */
+extern int emu_atomics;                       /* > 0: within an atomic */
 extern const char *emu_kernel;
 extern const char *emu_closure;               /* its parameters */
 extern size_t emu_closuresize;
@@ -155,10 +165,13 @@ extern char *emu_sharedarena;
 #define EMU_SHAREDSIZE ((size_t)256 << 10)
 int emu_shared_start(void);
 void emu_shared_reset(size_t dynamic, size_t limit);
-int emu_published(uint32_t block);   /* by a fence that this block acquired */
+/* Did the block publish its writes by a fence and an atomic that the running
+   block then acquired? */
+int emu_published(uint32_t block);
 void emu_fences_reset(void);
 extern int emu_peer[EMU_DEVICES][EMU_DEVICES];
-size_t emu_sharedlimit(const void *kernel);   /* dynamic, current device */
-extern size_t emu_sharedmost;         /* static and dynamic, of the launch */
+/* The limit of dynamic shared memory of a kernel on the current device. */
+size_t emu_sharedlimit(const void *kernel);
+extern size_t emu_sharedmost;  /* limit of the launch, static and dynamic */
 
 #endif

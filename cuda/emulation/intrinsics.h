@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** intrinsics.h - CUDA's built-in types and functions for the emulated device;
-** part of cuda_emulation.h, which alone includes it.
+** intrinsics.h - CUDA's built-in types and functions for the emulated device.
+** Only cuda_emulation.h includes it.
 */
 #ifndef cuda_emulation_intrinsics_h
 #define cuda_emulation_intrinsics_h
 
 /*
-** Vectors, aligned as CUDA aligns them
+** Vector types, with CUDA's alignment
 */
 #define VECTOR(T, name, n2, n4) \
   struct name##1 { T x; }; \
@@ -39,8 +39,8 @@ MAKE(unsigned, uint)
 #undef VECTOR
 
 /*
-** Warps: the caller computes the source lane, the value is fetched in the
-** emulator, where nothing is checked.
+** Warp operations.  The source lane is computed here; the emulator, whose
+** memory accesses are not checked, fetches the value.
 */
 template <class To, class From> static inline To emu_bits(From from) {
   static_assert(sizeof(To) <= 8 && sizeof(From) <= 8, "words only");
@@ -79,11 +79,11 @@ static inline int __any_sync(unsigned mask, int p) {
 static inline int __all_sync(unsigned mask, int p) {
   return __ballot_sync(mask, p) == mask;
 }
-/* No convergence is promised, so this is a legal answer. */
+/* CUDA does not guarantee convergence, so this result is valid. */
 static inline unsigned __activemask() { return 1u << emu_lane(); }
 
 /*
-** Atomics: no thread is interrupted inside, so reading and writing will do.
+** Atomics.  Threads are never preempted, so a plain read and write are atomic.
 */
 #define ATOMIC(name, value) \
   template <class T> \
@@ -197,8 +197,9 @@ static inline float __fmaf_rn(float a, float b, float c) {
 static inline double __fma_rn(double a, double b, double c) {
   return fma(a, b, c);
 }
-/* what nvcc must not contract: separate statements do not suffice for it, nor
-   for the host's compiler where NACRE_EMULATION_FMA lets that contract, too */
+/* Prevents the compiler from contracting a product and a sum to an FMA, if
+   NACRE_EMULATION_FMA allows it to.  As for nvcc, separate statements would not
+   prevent it. */
 template <class T> static inline T emu_apart(T x) {
 #ifdef __FMA__
   asm("" : "+x"(x));
@@ -218,9 +219,9 @@ static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 static inline double rsqrt(double x) { return 1.0 / ::sqrt(x); }
 static inline float rsqrt(float x) { return rsqrtf(x); }
 static inline float __saturatef(float x) {
-  return x > 0 ? (x < 1 ? x : 1) : 0;   /* NaN gives 0, as on the device */
+  return x > 0 ? (x < 1 ? x : 1) : 0;   /* 0 for NaN, as in CUDA */
 }
-#define __expf(x)  expf(x)   /* macros: the C library has these names, too */
+#define __expf(x)  expf(x)   /* macros: the C library defines these, too */
 #define __logf(x)  logf(x)
 #define __sinf(x)  sinf(x)
 #define __cosf(x)  cosf(x)

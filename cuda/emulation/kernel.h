@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** kernel.h - what a compiled kernel asks of the emulator while it runs, and
-** what launches it: the seam between cuda_emulation.h (C++) and the rest (C).
+** kernel.h - the functions that a running kernel calls in the emulator, and the
+** function that launches it: the interface between cuda_emulation.h (C++) and
+** the emulator (C).
 */
 #ifndef cuda_emulation_kernel_h
 #define cuda_emulation_kernel_h
@@ -13,8 +14,9 @@ extern "C" {
 #endif
 #pragma GCC visibility push(hidden)
 
-/* Where the running thread is.  To the kernel this is constant, and saying so
-   spares the checks on every read of threadIdx; block.c alone writes it. */
+/* threadIdx, blockIdx, blockDim and gridDim of the running thread.  Only
+   block.c writes it.  For kernels it is declared const, so that the sanitizer
+   does not instrument every read of threadIdx. */
 typedef struct EmuPlace {
   uint3 thread, block;
   dim3 blocksize, gridsize;
@@ -25,19 +27,20 @@ extern const EmuPlace emu_place;
 extern EmuPlace emu_place;
 #endif
 
-/* A barrier of the block; `site' tells those of one kernel apart.  Gives the
-   number of threads whose predicate holds, or whether all or any do. */
+/* __syncthreads and its variants; `site' identifies the call in the kernel.
+   Returns for EMU_COUNT how many threads have a true predicate, for EMU_AND and
+   EMU_OR whether all or any do. */
 enum { EMU_SYNC, EMU_COUNT, EMU_AND, EMU_OR };
 int emu_barrier(int line, int site, int kind, int predicate);
 
-/* A meeting of the lanes in mask, where all of them say `kind'; gives the
-   value of lane `from', or for a vote the lanes with a value. */
+/* A warp operation of all lanes in mask, which waits for them.  Returns the
+   value of lane `from'; for a vote, the set of lanes whose value is not 0. */
 enum { EMU_SYNCWARP, EMU_SHFL, EMU_SHFL_DOWN, EMU_SHFL_UP, EMU_SHFL_XOR,
        EMU_VOTE };
 uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from);
 int emu_lane(void);
 
-/* The block's variable that the address `tag' stands for. */
+/* The address of the shared variable of this block that `tag' identifies. */
 void *emu_shared(const void *tag, size_t size, size_t alignment);
 void *emu_shared_dynamic(void);
 
@@ -46,9 +49,10 @@ void emu_atomic_end(void);
 void emu_fence(void);
 void emu_trap(void) __attribute__((noreturn));
 
-/* Function `f' of maths.h with an error as CUDA's has one; y is 1 where there
-   is no second argument.  They are asked while a kernel runs with the lever
-   `ulps', which emu_inexact then holds; a constant, as above. */
+/* Function `f' of maths.h, with an error within the bounds of CUDA's; y is 1 if
+   the function has one argument.  They are called if emu_inexact is not 0: it
+   has the value of the setting `ulps' while a kernel runs.  Const for kernels,
+   as above. */
 #ifdef __cplusplus
 extern const int emu_inexact;
 #else
@@ -63,14 +67,14 @@ typedef struct EmuLaunch {
   dim3 grid, block;
   size_t shared;                      /* dynamic shared memory, bytes */
   cudaStream_t stream;
-  void (*run)(const void *closure);   /* the kernel for one thread */
+  void (*run)(const void *closure);   /* runs one thread */
 } EmuLaunch;
 
-/* Is p fit to be argument i of a kernel?  Ends the process if not.  A word
-   `hidden' in a struct is judged only if it surely is a pointer. */
+/* Reports an error if the kernel must not get pointer p as argument i.  hidden:
+   p is a word of a struct, and an error only if it is surely a host pointer. */
 void emu_argument(const char *kernel, int i, const void *p, int hidden);
 
-/* Puts a launch with a copy of the closure in the stream. */
+/* Queues a launch, with a copy of the closure, in its stream. */
 cudaError_t emu_launch(const EmuLaunch *launch, const void *closure,
                        size_t size);
 

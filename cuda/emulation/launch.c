@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** launch.c - launches, and what kernels find in the emulator while they run:
+** launch.c - launches, and the functions that kernels call while they run:
 ** shared memory, atomics, fences.
 */
 #define _DEFAULT_SOURCE
@@ -16,8 +16,8 @@
 #define VARIABLES 64
 
 /*
-** Shared memory: one arena for the block that runs.  Variables get their
-** place when a thread first comes to them.
+** Shared memory: one arena, for the running block.  A variable gets its address
+** when the first thread executes its declaration.
 */
 char *emu_sharedarena;
 static struct {
@@ -81,9 +81,9 @@ void *emu_shared(const void *tag, size_t size, size_t alignment) {
 }
 
 /*
-** Atomics and fences.  What a block wrote before a fence is seen by a block
-** whose atomic comes after it: how the last block to finish may read what the
-** others left.
+** Atomics and fences.  The writes of a block before its fence happen before the
+** accesses of another block after an atomic that ran after that fence.  So the
+** last block to finish may read the results of the others.
 */
 int emu_atomics;
 static uint32_t *published, fences, acquired, acquirer;
@@ -134,8 +134,8 @@ void emu_trap(void) {
 /*
 ** Launches
 */
-/* Is it a place on the stack?  Two numbers of 32 bits may look like an address
-   near one, but hardly like one of a page that is there. */
+/* Is p an address on the host's stack?  Two numbers of 32 bits can look like an
+   address near the stack, but hardly like one on a resident page. */
 static int onstack(const void *p) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   unsigned char resident;
@@ -157,12 +157,14 @@ void emu_argument(const char *kernel, int i, const void *p, int hidden) {
 
 size_t emu_sharedmost;
 
-typedef struct Launch { /* the closure follows */
+typedef struct Launch { /* the argument of the operation */
   EmuLaunch launch;
   size_t size, sharedmost;
   _Alignas(16) char closure[];
 } Launch;
 
+/* The operation of a launch: makes the memory of the device and its peers
+   accessible and runs all blocks. */
 static void launchnow(void *arg) {
   const Launch *l = arg;
   unsigned devices = 1u << emu_op->device;
@@ -173,6 +175,7 @@ static void launchnow(void *arg) {
   emu_block_run(&l->launch, l->closure, l->size);
 }
 
+/* Are grid and block within the limits of compute capability 9.0? */
 static int fits(dim3 g, dim3 b) {
   const uint64_t threads = (uint64_t)b.x * b.y * b.z;
   return g.x >= 1 && g.x <= 0x7fffffff && g.y >= 1 && g.y <= 65535 &&

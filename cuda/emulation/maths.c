@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** maths.c - mathematical functions with errors as CUDA's may be (the lever
-** `ulps'): the exact result, by way of long double, is moved by some units in
-** the last place, at most as many as maths.def allows.
+** maths.c - mathematical functions with errors within the bounds of CUDA's (the
+** setting `ulps').  The exact result, computed in long double, is changed by
+** some units in the last place, at most by as many as maths.def allows.
 **
-** How many depends on function, arguments and the lever, and nothing else, so
-** that a kernel that is run again finds the same.  What CUDA's manual gives
-** exactly stays: zeros, infinities, nan, and what an argument that is 0 or
-** infinite gives.  So does what any series gives exactly: sin(x) = x where the
-** next term is nothing, and exp2 and log2 of what needs no series.
+** The error is a function of the function, its arguments and the setting, so
+** that repeated runs give the same results.  Some results stay exact: those
+** that CUDA's manual defines (zeros, infinities, NaN, and results for arguments
+** that are 0 or infinite), and those that any implementation computes exactly,
+** such as sin(x) = x for tiny x, and exp2 and log2 without a fraction.
 */
 #include <float.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "cuda/emulation/maths.h"
 
 typedef struct Result {
-  long double value, least, most; /* the last two of its magnitude */
+  long double value, least, most; /* bounds of its magnitude */
   int single, wide, mirrored;
 } Result;
 
@@ -43,7 +43,7 @@ static uint64_t bitsof(double x) {
   return bits;
 }
 
-/* Of what has two arguments the others say that the second is 1. */
+/* Is the result exact?  y is 1 for functions of one argument. */
 static int known(int function, double x, double y) {
   int exponent;
   if (x == 0 || y == 0 || !isfinite(x) || !isfinite(y)) return 1;
@@ -52,12 +52,12 @@ static int known(int function, double x, double y) {
   return function == EMU_pow && x == 1;
 }
 
-/* -most .. most, by SplitMix64 (Steele, Lea and Flood, 2014). */
+/* An error from -most to most, by SplitMix64 (Steele, Lea and Flood, 2014). */
 static int errorof(int function, double x, double y, int mirrored, int most) {
   uint64_t h;
   if (known(function, x, y)) return 0;
   if (mirrored) x = fabs(x);
-  if (function == EMU_hypot) /* its arguments can change places */
+  if (function == EMU_hypot) /* it is symmetric */
     h = bitsof(x) + bitsof(fabs(y));
   else h = bitsof(x) * 0x9E3779B97F4A7C15u ^ bitsof(y);
   h += (uint64_t)(function + 1) * 0xD1B54A32D192ED03u + (uint64_t)emu_inexact;
@@ -67,8 +67,8 @@ static int errorof(int function, double x, double y, int mirrored, int most) {
   return (int)(h % (uint64_t)(2 * most + 1)) - most;
 }
 
-/* Its roots below 0 are not where the bound of lgamma holds: what is said
-   there is that the error is larger.  So units of 1 are taken. */
+/* Is x in the interval of the negative roots of lgamma, where CUDA only says
+   that the error is larger than the bound?  Units of 1 are used there. */
 static int nearroots(int function, double x, double from) {
   return function == EMU_lgamma && x > from && x < -2.2637;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** maths.h - the mathematical functions of kernels; part of kernel.h's seam.
+** maths.h - the mathematical functions of kernels; included by
+** cuda_emulation.h.
 **
-** They are the host's unless the lever `ulps' is set and a kernel runs: then
-** they are as far off as CUDA's may be (maths.c).  Macros, for these names are
-** the C library's; they want an argument, so that the bare name stays.
+** They call the host's functions, or, while a kernel runs with the setting
+** `ulps', the inexact ones of maths.c.  They are macros, because the C library
+** declares functions of these names; as function-like macros they do not
+** replace a bare name.
 */
 #ifndef cuda_emulation_maths_h
 #define cuda_emulation_maths_h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** report.c - what is said about a mistake before the process ends.
+** report.c - reports an error in the emulated program and ends the process.
 */
 #define _DEFAULT_SOURCE
 #include <execinfo.h>
@@ -12,7 +12,7 @@
 
 static const char *states[] = { "live", "live", "FREED" };
 
-/* What lies at p in an arena; `owner' names the arena. */
+/* Describes p if it is in arena a, which `owner' names; else returns 0. */
 static int inarena(char *text, size_t room, const char *owner, Arena *a,
                    const char *p) {
   Piece *piece;

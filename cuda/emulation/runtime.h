@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** runtime.h - the part of the CUDA runtime's API that the emulated device
-** has, for C and C++, under NVIDIA's names and with NVIDIA's meaning.  Its
-** tables are constants.def and properties.def, its functions runtime.inc;
-** a test holds all three against NVIDIA's headers.
+** implements, for C and C++, with NVIDIA's names and semantics.  The tables are
+** in constants.def and properties.def, the functions in runtime.inc; a test
+** compares all three with NVIDIA's headers.
 */
 #ifndef cuda_emulation_runtime_h
 #define cuda_emulation_runtime_h

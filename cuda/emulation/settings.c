@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** settings.c - levers, counters, and the frame of every call of the API:
-** starts the emulation at the first, makes the Nth fail, keeps errors.
+** settings.c - settings (NACRE_EMULATION), counters, and the entry and exit of
+** API functions: they initialize the emulator on the first call, make the Nth
+** call fail, and record errors.
 */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
@@ -26,7 +27,7 @@ static int started, depth, broken, forked;
 static cudaError_t last, sticky;
 
 /*
-** Levers
+** Settings
 */
 static const struct {
   const char *name;
@@ -43,7 +44,7 @@ static const struct {
 };
 #define LEVERS ((int)(sizeof levers / sizeof levers[0]))
 
-/* Values that are words, each with the lever that it belongs to. */
+/* Settings whose values are words. */
 static const struct {
   const char *lever, *name;
   int value;
@@ -74,7 +75,7 @@ static void reseed(void) {
   state = 88172645463325252u ^ (uint64_t)emu_lever.seed * 0x9E3779B97F4A7C15u;
 }
 
-/* Reads the value of a lever; 0 if it is none. */
+/* Parses a value; returns 0 if it is invalid for this setting. */
 static int parse(const char *lever, const char *text, long long *value) {
   char *end;
   int named = 0;
@@ -176,8 +177,9 @@ double emu_now(void) {
 }
 
 /*
-** Calls
+** API functions
 */
+/* Initializes the emulator; -1 after a message on stderr. */
 static int begin(void) {
   const char *wish = getenv("NACRE_EMULATION");
   if (wish && emu_set(wish) != 0) return -1;
@@ -190,7 +192,7 @@ static int begin(void) {
   return 0;
 }
 
-/* CUDA is of no use in a child of a process that used it. */
+/* After a fork, CUDA cannot be used in the child process. */
 static void leftbehind(void) {
   forked = 1;
 }
@@ -202,7 +204,7 @@ void emu_start(void) {
   started = 1;
 }
 
-/* Errors after which a real device answers no more. */
+/* Is the error sticky: does a real device fail every later call? */
 static int sticks(cudaError_t e) {
   return e == cudaErrorIllegalAddress || e == cudaErrorLaunchFailure ||
          e == cudaErrorLaunchTimeout || e == cudaErrorAssert ||

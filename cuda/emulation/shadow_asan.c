@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shadow_asan.c - the flavour where AddressSanitizer watches memory: what is
-** not usable is poisoned.  This file itself is not instrumented.
+** shadow_asan.c - the build variant with AddressSanitizer: inaccessible memory
+** is poisoned.  This file itself is not instrumented.
 */
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -10,9 +10,10 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-/* Not every compiler ships the header that declares it. */
+/* Declared here because some compilers lack the header. */
 int __sanitizer_get_ownership(const volatile void *p);
 
+/* Adds the emulator's context to a report of AddressSanitizer. */
 static void onreport(const char *report) {
   const void *p = __asan_get_report_address();
   (void)report;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shadow_check.c - the flavour that sees every access of kernels and of the
-** plug-in's host code (tsan.c calls emu_check_access) and knows
-**   whether the address is usable and aligned,
-**   whether it was ever written,
-**   who touched the word before, and whether that is known to come before.
+** shadow_check.c - the build variant that checks every memory access of kernels
+** and of the plug-in's host code (tsan.c calls emu_check_access).  It reports
+**   inaccessible and misaligned addresses,
+**   reads of uninitialized memory,
+**   races: conflicting accesses of which neither happens before the other.
 **
-** For each word of 4 bytes there is a Cell: the last write and the last reads
-** since.  Two accesses of one launch are ordered if a barrier lies between
-** (same block), a __syncwarp (same warp), a fence and an atomic (two blocks);
-** two operations, if the clock of the later knows the earlier (stream.c).
+** The shadow memory has a Cell for each word of 4 bytes, with the last write
+** and the last reads since.  An access happens before another one of the same
+** launch if there is a barrier between them (same block), a __syncwarp (same
+** warp), or a fence and an atomic (different blocks).  It happens before one of
+** another operation if the vector clock of that operation contains its own
+** (cuda_stream.c).
 */
 #define _GNU_SOURCE
 #include "cuda/emulation/shadow.h"
@@ -24,25 +26,24 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/stacks.h"
 
-#define GRANULE 256 /* what usable ranges begin at multiples of */
-#define RANGES 128  /* of shared memory */
+#define GRANULE 256 /* accessible ranges begin at multiples of it */
+#define RANGES 128  /* variables in shared memory */
 
 typedef struct Access {
-  uint32_t op, block; /* op 0: none; block: of the host, its time */
+  uint32_t op, block; /* op 0: none; block: for the host, its hostseq */
   uint16_t thread, barrier, warp;
-  uint8_t bytes; /* of the word, a bit each */
-  uint8_t flag;  /* of a write: atomic; of reads: the bytes that
-                                several threads read, and above these 4 bits
-                                those that several warps did */
+  uint8_t bytes; /* the set of bytes of the word */
+  uint8_t flag;  /* write: is it atomic?  Reads: bits 0-3: the bytes that
+                    several threads read, bits 4-7: that several warps read */
 } Access;
 typedef struct Cell {
   Access write, read;
-  uint16_t reader[4]; /* of each byte, the last */
+  uint16_t reader[4]; /* the last thread that read each byte */
 } Cell;
 
 static Cell *cells, *sharedcells;
-static uint8_t *written; /* by word, a bit for each byte */
-static uint16_t *usable; /* bytes, by granule */
+static uint8_t *written; /* for each word: its initialized bytes */
+static uint16_t *usable; /* for each granule: its accessible bytes */
 static struct {
   char *p;
   size_t n;
@@ -51,12 +52,12 @@ static int ranges;
 static struct {
   const char *name;
   uint32_t stream, seq;
-} * past; /* by id */
+} * past; /* all operations, by id */
 static uint32_t pasts;
-static const char *image, *imageend; /* where we and the kernels are loaded */
+static const char *image, *imageend; /* the plug-in's library in memory */
 
 /*
-** Usable memory
+** Accessible memory
 */
 static void *map(size_t n) {
   void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
@@ -64,6 +65,7 @@ static void *map(size_t n) {
   return p == MAP_FAILED ? NULL : p;
 }
 
+/* Finds the address range of the library that contains the kernels. */
 static int findimage(struct dl_phdr_info *info, size_t size, void *unused) {
   const char *low = NULL, *high = NULL, *me = (const char *)&emu_place;
   (void)size, (void)unused;
@@ -91,10 +93,10 @@ int emu_shadow_start(void) {
 }
 
 void emu_shadow_grow(const void *p, size_t n) {
-  (void)p, (void)n; /* no granule of it is usable */
+  (void)p, (void)n; /* `usable' is zero there already */
 }
 
-/* Zeroes, and gives whole pages back where there are many. */
+/* Zeroes n bytes; if there are many, returns whole pages to the system. */
 static void forget(void *p, size_t n) {
   const size_t page = 4096;
   char *from = p, *end = from + n;
@@ -144,7 +146,7 @@ void emu_shadow_undefine(const void *p, size_t n) {
 }
 
 void emu_shadow_block(void *p, size_t n) {
-  (void)p, (void)n; /* cells tell blocks apart */
+  (void)p, (void)n; /* cells contain the block */
   ranges = 0;
 }
 
@@ -155,7 +157,7 @@ void emu_shadow_shared(void *p, size_t n) {
 }
 
 int emu_shadow_ishost(const void *p) {
-  (void)p; /* the access itself will tell */
+  (void)p; /* the access itself will be reported */
   return 0;
 }
 
@@ -168,7 +170,7 @@ void emu_shadow_arrive(void *fake, const void **stack, size_t *size) {
 }
 
 /*
-** Order
+** Happens-before
 */
 void emu_shadow_queued(uint32_t id, const char *name, int stream,
                        uint32_t seq) {
@@ -182,6 +184,7 @@ void emu_shadow_queued(uint32_t id, const char *name, int stream,
   past[id].seq = seq;
 }
 
+/* Describes the thread or operation of an access. */
 static const char *who(char *text, size_t room, const Access *a) {
   if (a->op == EMU_HOST) return "code of the host";
   snprintf(text, room, "%s (operation %u, stream %u) block %u thread %u",
@@ -189,6 +192,7 @@ static const char *who(char *text, size_t room, const Access *a) {
   return text;
 }
 
+/* Reports that the current access conflicts with an earlier one. */
 static void race(const char *kind, const void *p, const Access *earlier,
                  int earlierwrote, int write) {
   char one[200], other[200];
@@ -201,9 +205,10 @@ static void race(const char *kind, const void *p, const Access *earlier,
              who(other, sizeof other, earlier));
 }
 
-enum { ONE_THREAD, ONE_WARP, SEVERAL_WARPS }; /* did what came earlier */
+enum { ONE_THREAD, ONE_WARP, SEVERAL_WARPS }; /* who did earlier reads */
 
-/* Within one launch: NULL, or what kind of race it is. */
+/* For an earlier access of the same launch: the kind of race, or NULL if it
+   happens before the current access. */
 static const char *within(const Access *a, int several, int shared) {
   const View *v = &emu_view;
   if (a->block != v->block) {
@@ -218,6 +223,7 @@ static const char *within(const Access *a, int several, int shared) {
   return shared ? "shared memory race" : "race within a block";
 }
 
+/* The kind of race with an earlier access; NULL if that happens before. */
 static const char *conflict(const Access *a, int several, int shared) {
   const uint32_t op = emu_view.op;
   uint32_t stream, seq;
@@ -240,19 +246,22 @@ static void setaccess(Access *a, uint8_t bytes, uint8_t flag) {
   *a = (Access){ v->op, v->block, v->thread, v->barrier, v->warp, bytes, flag };
 }
 
+/* Is the access by the running block? */
 static int same(const Access *a) {
   const View *v = &emu_view;
   return a->op == v->op && a->block == v->block;
 }
 
+/* The relation of two threads. */
 static int apart(unsigned one, unsigned other) {
   return one == other             ? ONE_THREAD
          : one / 32 == other / 32 ? ONE_WARP
                                   : SEVERAL_WARPS;
 }
 
-/* The last reads of some bytes of a word, as those of one thread if it was
-   one; elements smaller than a word have neighbours. */
+/* The last reads of the given bytes of a word, as one Access; *several says who
+   did them.  Elements smaller than a word have other elements in it, which
+   other threads may have read. */
 static Access readof(const Cell *c, uint8_t bytes, int *several) {
   Access a = c->read;
   int first = -1;
@@ -269,6 +278,7 @@ static Access readof(const Cell *c, uint8_t bytes, int *several) {
   return a;
 }
 
+/* Records a read of some bytes of a word. */
 static void setread(Cell *c, uint8_t bytes) {
   const int also = same(&c->read) && c->read.barrier == emu_view.barrier;
   const uint8_t before = also ? c->read.bytes : 0;
@@ -284,10 +294,10 @@ static void setread(Cell *c, uint8_t bytes) {
     c->reader[i] = emu_view.thread;
   }
   setaccess(&c->read, bytes | before, shared);
-  if (epoch > c->read.warp) c->read.warp = epoch; /* the last of a warp's */
+  if (epoch > c->read.warp) c->read.warp = epoch; /* the latest of them */
 }
 
-/* Judges and records an access to some bytes of one word. */
+/* Checks an access to some bytes of one word for races, and records it. */
 static void word(Cell *c, const char *p, uint8_t bytes, int write, int shared) {
   const int atomic = emu_atomics > 0 && emu_view.op != EMU_HOST;
   const char *kind;
@@ -307,7 +317,7 @@ static void word(Cell *c, const char *p, uint8_t bytes, int write, int shared) {
   } else if (!atomic) setread(c, bytes);
 }
 
-/* The bytes of word w that are in [at, at + n), a bit each. */
+/* The set of bytes of word w that are in [at, at + n). */
 static uint8_t part(size_t w, size_t at, size_t n) {
   const size_t low = at > w * 4 ? at - w * 4 : 0;
   const size_t high = at + n < w * 4 + 4 ? at + n - w * 4 : 4;
@@ -317,6 +327,7 @@ static uint8_t part(size_t w, size_t at, size_t n) {
 /*
 ** Accesses
 */
+/* Are the n bytes at this offset accessible? */
 static int isusable(size_t at, size_t n) {
   while (n > 0) {
     const size_t in = at % GRANULE;
@@ -328,6 +339,7 @@ static int isusable(size_t at, size_t n) {
   return 1;
 }
 
+/* Checks an access to device or pinned memory. */
 static void inarena(const char *p, size_t n, int write) {
   const size_t at = offset(p);
   const int device = at < emu_devicesize;
@@ -345,6 +357,7 @@ static void inarena(const char *p, size_t n, int write) {
   }
 }
 
+/* Checks an access of a kernel to shared memory. */
 static void inshared(const char *p, size_t n, int write) {
   const size_t at = (size_t)(p - emu_sharedarena);
   int i = 0;
@@ -369,8 +382,8 @@ static int inside(const char *p, const char *from, size_t n) {
   return (size_t)(p - from) < n;
 }
 
-/* A kernel outside of device memory: on its stack, its parameters, constants
-   of the program. */
+/* Checks an access of a kernel to other memory.  It may access its stack, and
+   read its parameters and constants of the library. */
 static void elsewhere(const char *p, size_t n, int write) {
   if (inside(p, emu_stacks, emu_stackssize)) return;
   if (!write &&
@@ -403,8 +416,7 @@ void emu_check_access(const void *address, size_t n, int write, int aligned) {
   }
 }
 
-/* Copies are not asked whether what they read was written: padding and tails
-   travel, too. */
+/* Does not check for uninitialized bytes: copies may contain padding. */
 void emu_shadow_touch(const void *address, size_t n, int write) {
   const View view = emu_view;
   const char *p = address;

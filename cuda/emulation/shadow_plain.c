@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shadow_plain.c - the flavour that knows nothing of memory, and is fast.
+** shadow_plain.c - the build variant without shadow memory, which is fast.
 */
 #include "cuda/emulation/shadow.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** stacks.h - where the stacks of emulated threads are: a kernel may touch
-** them freely.
+** stacks.h - the address range of the stacks of emulated threads, which kernels
+** may access freely.  block.c maps it; shadow_check.c reads it.
 */
 #ifndef cuda_emulation_stacks_h
 #define cuda_emulation_stacks_h

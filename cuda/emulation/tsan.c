@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tsan.c - what code compiled with -fsanitize=thread calls, here without
-** ThreadSanitizer's library: every read and write goes to the checker.
+** tsan.c - the functions that code compiled with -fsanitize=thread calls.  They
+** replace ThreadSanitizer's library and pass every read and write to
+** shadow_check.c.
 */
 #include <stdint.h>
 
 #include "cuda/emulation/check.h"
 
-/* The compiler alone knows these functions. */
+/* There is no header for these functions; the compiler emits the calls. */
 #define DEFINE(type, name, ...)                                 \
   type name(__VA_ARGS__) __attribute__((visibility("hidden"))); \
   type name(__VA_ARGS__)
@@ -48,8 +49,9 @@ DEFINE(void, __tsan_write_range, void *p, size_t n) {
   emu_check_access(p, n, 1, 0);
 }
 
-/* The compiler leaves copies by functions alone, or names them so.  The
-   linker's --wrap sends the former here, too. */
+/* Some compilers call memcpy directly in instrumented code, others call
+   __tsan_memcpy.  The linker option --wrap redirects the former to
+   __wrap_memcpy. */
 void *__real_memcpy(void *to, const void *from, size_t n);
 void *__real_memmove(void *to, const void *from, size_t n);
 void *__real_memset(void *p, int value, size_t n);
@@ -72,7 +74,7 @@ void *__real_memset(void *p, int value, size_t n);
 COPIES(__tsan)
 COPIES(__wrap)
 
-/* What is of no interest here. */
+/* Callbacks that are not used. */
 DEFINE(void, __tsan_init, void) {}
 DEFINE(void, __tsan_func_entry, void *caller) {
   (void)caller;
@@ -91,7 +93,7 @@ DEFINE(void, __tsan_atomic_signal_fence, int order) {
   (void)order;
 }
 
-/* Atomics of the host's language, for host code: kernels have CUDA's. */
+/* C atomics, for host code; kernels use CUDA's atomics. */
 #define ORDER __ATOMIC_SEQ_CST
 #define FETCH(n, T, what)                                                     \
   DEFINE(T, __tsan_atomic##n##_fetch_##what, volatile T *p, T v, int order) { \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** warp.c - operations of warps: the lanes of a mask meet, the last to come
-** computes for all of them and goes on.
+** warp.c - warp operations.  The lanes of the mask wait for each other; the
+** last one to arrive computes the results of all and continues.
 */
 #include "cuda/emulation/block.h"
 
@@ -13,7 +13,7 @@ int emu_lane(void) {
   return emu_block.current & 31;
 }
 
-/* What is wrong with a mask that names lanes that cannot come? */
+/* Reports why a mask is invalid. */
 static void badmask(unsigned mask, const char *what) {
   const Block *b = &emu_block;
   const int lane = b->current & 31, first = b->current - lane;
@@ -50,6 +50,7 @@ void emu_warp_end(int t) {
   w->present &= ~bit;
 }
 
+/* The pending operation with this mask and kind, or a new one. */
 static Meeting *join(Warp *w, unsigned mask, int kind) {
   Meeting *m = w->meeting;
   while (m < w->meeting + w->meetings && (m->mask != mask || m->kind != kind))
@@ -80,7 +81,8 @@ static void shuffle(unsigned mask, int first) {
   }
 }
 
-/* Only __syncwarp orders memory among the lanes. */
+/* Starts a new epoch: __syncwarp, unlike the other operations, orders memory
+   accesses among the lanes. */
 static void order(unsigned mask, int first) {
   Block *b = &emu_block;
   uint16_t last = 0;
@@ -92,7 +94,7 @@ static void order(unsigned mask, int first) {
     b->epoch[first + __builtin_ctz(m)] = (uint16_t)(last + 1);
 }
 
-/* All have come: computes, and lets the others go on. */
+/* All lanes have arrived: computes the results and releases the others. */
 static void meet(unsigned mask, int kind, int me) {
   Block *b = &emu_block;
   const int first = me & ~31;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** fill_range.cu - evenly spaced numbers, worked out as on the CPU: in int64 or
-** in double, each product and sum rounded once.
+** fill_range.cu - the request fill_range (arange, linspace): evenly spaced
+** numbers.  They are computed in int64 or double; each product and sum is
+** rounded once (no FMA), so that the bits are those of the CPU.
 */
 #include "cuda/cuda.h"
 #include "core/pointwise/scalar.h"
@@ -10,7 +11,7 @@
 #define EACH 4 /* elements of a thread */
 
 typedef struct Run {
-  int64_t n, half; /* from `half' on counted back from the end */
+  int64_t n, half; /* from element `half' on, counts back from end */
   int64_t istart, istep;
   double start, end, step;
   int isint;
@@ -18,17 +19,19 @@ typedef struct Run {
   void *y;
 } Run;
 
+/* Element i of a range of integers. */
 NC_DEVICE int64_t whole(const Run &k, int64_t i) {
   return (int64_t)((uint64_t)k.istart + (uint64_t)i * (uint64_t)k.istep);
 }
 
+/* Element i of a range of doubles. */
 NC_DEVICE double broken(const Run &k, int64_t i) {
   if (i >= k.half)
     return __dadd_rn(k.end, -__dmul_rn((double)(k.n - 1 - i), k.step));
   return __dadd_rn(k.start, __dmul_rn((double)i, k.step));
 }
 
-/* y[i] = v, as an element of its type */
+/* y[i] = v or f, converted to the type of y. */
 NC_DEVICE void put(const Run &k, int64_t i, int64_t v, double f) {
   const int isint = k.isint;
   const double real = isint ? (double)v : f;

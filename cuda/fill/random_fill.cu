@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** random_fill.cu - the request random_fill: a thread computes a block of Philox
-** (core/base/philox.h), which is four elements, or two wide ones.  Compiled
-** with -fmad=false, so that the numbers are those of the CPU to the last bit.
+** random_fill.cu - the request random_fill: uniform, normal and integer random
+** numbers.  A thread computes one Philox block (core/base/philox.h), which is
+** four elements, or two wide ones.  Compiled with -fmad=false, so that the bits
+** of the numbers are those of the CPU.
 */
 #include "cuda/cuda.h"
 #include "cuda/element.h"
@@ -10,8 +11,8 @@
 
 #define THREADS 256
 
-/* Without padding, whose bytes might look like an address of the host: the
-   emulation refuses those in the argument of a kernel. */
+/* The structure has no padding: the emulation rejects kernel arguments that
+   contain host pointers, and undefined bytes could look like one. */
 typedef struct RandomPlan {
   void *y;
   int64_t n, low;
@@ -22,7 +23,7 @@ typedef struct RandomPlan {
   int64_t aligned;
 } RandomPlan;
 
-/* Writes 2 to 32 bytes to an address that is aligned to them. */
+/* Stores `bytes' (2 to 32) bytes; y is aligned to them, up to 16. */
 NC_DEVICE void store(void *y, const uint32_t w[], const int bytes) {
   if (bytes == 2) *(uint16_t *)y = (uint16_t)w[0];
   else if (bytes == 4) *(uint32_t *)y = w[0];
@@ -52,7 +53,8 @@ NC_DEVICE void normals(double e[], const uint32_t w[]) {
 
 #define PER(wide) ((wide) ? 2 : 4)
 
-/* Writes elements e[0 .. PER-1] of block b: at once if y has them all. */
+/* Stores the elements e[0 .. PER-1] of block b, in one vectorized store if all
+   are within y and y is aligned. */
 template <class S, class A = Compute<S>>
 NC_DEVICE void write_block(const RandomPlan &k, int64_t b, const A e[],
                            const int wide) {

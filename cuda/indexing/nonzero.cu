@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** nonzero.cu - the request nonzero: the positions of the true elements of a
-** mask, as in stream compaction.
+** mask (stream compaction).
 **
-** The mask is cut in chunks, one for each block.  The true elements of each
-** chunk are counted and the counts scanned; the host waits for the total, which
-** is the size of the result.  Then each block collects its true elements in
-** shared memory and writes their positions, coalesced.
+** The mask is divided into chunks, one for each block.  One kernel counts the
+** true elements of each chunk, a second one scans the counts.  The host waits
+** for the total, which is the size of the result.  In the third kernel each
+** block collects its true elements in shared memory and writes their positions,
+** coalesced.
 */
 #include "cuda/cuda.h"
 #include "cuda/strided_offset.h"
@@ -19,19 +20,19 @@
 typedef struct NonzeroPlan {
   const uint8_t *mask;
   int64_t n, chunks;
-  int64_t *before; /* trues before each chunk; at last: all */
+  int64_t *before; /* true elements before each chunk; last: all */
   int64_t *y;
   int coordinates, nd;
   StridedDims dims; /* of the mask */
 } NonzeroPlan;
 
-/* The 16 elements from i on as bits; those beyond the end are false. */
+/* The 16 elements from i on as bits; elements past the end are false. */
 NC_DEVICE unsigned load_bits(const NonzeroPlan &k, int64_t i) {
   unsigned m = 0;
   if (i + 16 <= k.n && ((uintptr_t)k.mask & 15) == 0) {
     const uint4 u = *(const uint4 *)(k.mask + i);
     const uint32_t w[4] = { u.x, u.y, u.z, u.w };
-    NC_UNROLL for (int j = 0; j < 4; j++) /* the lowest bits of its bytes */
+    NC_UNROLL for (int j = 0; j < 4; j++) /* bit 0 of each byte */
         m |= (((w[j] & 0x01010101u) * 0x10204080u) >> 28) << 4 * j;
     return m;
   }
@@ -40,8 +41,9 @@ NC_DEVICE unsigned load_bits(const NonzeroPlan &k, int64_t i) {
   return m;
 }
 
-/* The sum of v over the threads before this one; *all becomes that of all
-   threads.  Every thread of the block calls it once. */
+/* Returns the sum of v over the threads before this one; *all = the sum over
+   the block.  All threads of the block must call it, once: it contains a
+   barrier and does not protect its shared memory for a second call. */
 NC_DEVICE int block_exclusive_sum(int v, int *all) {
   NC_SHARED(int, warp, THREADS / 32);
   const int me = threadIdx.x, lane = me % 32, warps = blockDim.x / 32;
@@ -69,7 +71,8 @@ NC_KERNEL_OF(THREADS) count_chunks(const NonzeroPlan k) {
   if (threadIdx.x == 0) k.before[blockIdx.x] = all;
 }
 
-/* One block: the counts of chunks become the trues before each. */
+/* Grid: one block.  Replaces the counts of the chunks by their exclusive
+   prefix sums. */
 NC_KERNEL_OF(SCAN_THREADS) scan_counts(const NonzeroPlan k) {
   NC_SHARED(int64_t, part, SCAN_THREADS);
   const int me = threadIdx.x, width = blockDim.x;
@@ -95,13 +98,14 @@ NC_KERNEL_OF(SCAN_THREADS) scan_counts(const NonzeroPlan k) {
   if (me == width - 1) k.before[k.chunks] = part[me];
 }
 
-/* Row r of the result, which is where element i of the mask is. */
+/* Writes row r of the result: the position of element i of the mask, as an
+   offset or as coordinates. */
 NC_DEVICE void write_position(const NonzeroPlan &k, int64_t r, int64_t i) {
   if (!k.coordinates) {
     k.y[r] = strided_offset(&k.dims, i);
     return;
   }
-  for (int d = 0; d < k.nd; d++) { /* the innermost is the last column */
+  for (int d = 0; d < k.nd; d++) { /* the innermost is in the last column */
     int64_t rest;
     if (k.dims.large || i > UINT32_MAX / 2) rest = i / k.dims.size[d];
     else rest = nc_quotient((uint32_t)i, k.dims.by[d]);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* resolve_index.cu - positions, 1-based or from the end, become offsets. */
+/*
+** resolve_index.cu - the request resolve_index: converts an int64 index tensor,
+** whose indices count from 1 or, if negative, from the end, to offsets.  An
+** invalid index sets the error flag and becomes NOWHERE.
+*/
 #include "cuda/offsets.h"
 #include "cuda/runtime/error_flag.h"
 
@@ -14,6 +18,7 @@ typedef struct Look {
   ErrorFlag *flag;
 } Look;
 
+/* The offset of index v. */
 NC_DEVICE int64_t offsetat(const Look &k, int64_t v) {
   const int64_t at = v > 0 ? v - 1 : v + k.size;
   if (v != 0 && at >= 0 && at < k.size) return at * k.step;
@@ -21,7 +26,8 @@ NC_DEVICE int64_t offsetat(const Look &k, int64_t v) {
   return NOWHERE;
 }
 
-/* A thread takes EACH of them, a block apart, and loads these first. */
+/* A thread converts EACH indices, which are blockDim.x apart; it loads all of
+   them first. */
 NC_KERNEL_OF(THREADS) look(const Look k) {
   const int64_t i = blockIdx.x * (int64_t)(THREADS * EACH) + threadIdx.x;
   int64_t v[EACH];

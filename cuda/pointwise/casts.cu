@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** casts.cu - copies from one element type to another: a kernel for each pair,
-** over dense memory four elements at a time, and one for any steps.
+** casts.cu - copies that convert the element type.  There are two kernels for
+** each pair of types: one for dense memory, which moves four elements at once,
+** and one for any strides.  pointwise.c calls nc_casts.
 **
-** What becomes of a number that does not fit is said in scalar.h.
+** core/pointwise/scalar.h defines the result for numbers that do not fit.
 */
 #include "cuda/pointwise/launch.h"
 #include "core/pointwise/scalar.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* under a condition */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* set in an if */
 #endif
 
 #define BLOCK NC_ROWBLOCK
-#define W NC_CASTWIDTH /* elements a thread moves at once */
-#define VECTORS 4      /* times that */
+#define W NC_CASTWIDTH /* elements that a thread moves at once */
+#define VECTORS 4      /* how often it does so */
 #define EACH(k, n) NC_UNROLL for (int k = 0; k < (n); k++)
 
 /* clang-format off */
@@ -40,8 +41,8 @@
   X(f64, b8) X(f64, u8) X(f64, i8) X(f64, i16) X(f64, i32) X(f64, i64)        \
   X(f64, f16) X(f64, bf16) X(f64, f32)
 
-/* What an element of a type is computed in, what it is there, and the words
-   for what a number of that kind is as an element of another type. */
+/* For each type t: KIND_t is the type that its elements are read as, READ_t
+   reads one, and MADE_t converts a number of a kind to an element of type t. */
 #define KIND_b8    Int
 #define KIND_u8    Int
 #define KIND_i8    Int
@@ -106,7 +107,7 @@ NC_DEVICE b8_s truth(int v) {
 }
 
 /*
-** W elements as words, of 1, 2, 4 or 8 bytes each
+** W elements, of 1, 2, 4 or 8 bytes each, as 32-bit words
 */
 NC_DEVICE void readwords(uint32_t w[], const char *p, int size) {
   if (size == 1) w[0] = *(const uint32_t *)p;
@@ -142,7 +143,9 @@ NC_DEVICE void setbits(uint32_t w[], int k, int size, uint64_t bits) {
 }
 
 /*
-** The kernels.  Grid: a thread for VECTORS*W, or NC_EACH, elements.
+** The kernels.  Grid: one thread for VECTORS*W elements (DENSE) or NC_EACH
+** elements (STRIDED).  A thread first loads all its elements, so that several
+** loads are in flight.
 */
 #define CONVERT(from, to)                                \
   NC_DEVICE to##_m convert_##from##_##to(from##_m raw) { \

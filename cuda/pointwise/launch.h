@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** launch.h - what pointwise.c plans for the kernels of this folder, which are
-** compiled once for each type.
+** launch.h - the interface between pointwise.c, which plans launches, and the
+** .cu files of this folder, most of which are compiled once for each type.
+**
+** A launcher starts one kernel on the stream and returns the error of the
+** launch.  The caller has called nc_record_use for all operands.
 */
 #ifndef cuda_pointwise_launch_h
 #define cuda_pointwise_launch_h
@@ -14,29 +17,32 @@ extern "C" {
 #endif
 
 #define NC_ROWBLOCK 128       /* threads of a block */
-#define NC_EACH 4             /* elements of a thread, if not vectors */
+#define NC_EACH 4             /* elements of a thread without vectors */
 
 /*
-** Maps by vectors.  All operands are of one type of storage, a condition and
-** truth values being bytes.  Along dimension 0 an operand runs with step 1,
-** aligned, or stands still (its bit in `still' is set).  `at' counts in
-** vectors; without dimensions all is dense, and `tail' elements follow.
+** A pointwise operation with vectorized loads and stores.  All operands have
+** the same storage type, except that conditions and truth values are bytes.
+** Along dimension 0 an operand is contiguous and aligned, or it is broadcast
+** (its bit in `still' is set).  `at' counts in vectors.  If at.nd is 0, all
+** operands are dense or broadcast, and `tail' single elements follow the n
+** vectors.  Operand 0 is the result.
 */
 typedef struct VectorMap {
-  char *p[NC_MAXIN];          /* NULL: a number */
-  uint64_t number[NC_MAXIN];  /* 8 bytes full of its element */
-  uint64_t par[2];            /* p and q in the type of computation */
+  char *p[NC_MAXIN];          /* NULL: the operand is a number */
+  uint64_t number[NC_MAXIN];  /* 8 bytes filled with its element */
+  uint64_t par[2];            /* p and q in the compute type */
   uint32_t n, tail;           /* vectors, elements after them */
   uint32_t still;
-  uint32_t truth;             /* every result becomes 0 or 1 */
+  uint32_t truth;             /* the result is bool: store 0 or 1 */
   Offsets at;
 } VectorMap;
 
-/* Maps one by one: any types, any steps.  An operand whose bit in `via' is
-   set first becomes what the type `work' makes of it. */
+/* A pointwise operation on single elements, of any types and strides.  An
+   operand whose bit in `via' is set is first converted to the type `work',
+   which is narrower than the compute type. */
 typedef struct StridedMap {
   char *p[NC_MAXIN];
-  uint64_t number[NC_MAXIN];  /* in the type of computation */
+  uint64_t number[NC_MAXIN];  /* in the compute type */
   uint64_t par[2];
   uint32_t n;
   uint32_t via;
@@ -45,13 +51,14 @@ typedef struct StridedMap {
   Offsets at;
 } StridedMap;
 
-/* Gives cudaErrorInvalidDeviceFunction if the row has no such kernel. */
+/* Returns cudaErrorInvalidDeviceFunction if the operation has no kernel for the
+   type. */
 typedef cudaError_t VectorLauncher(int op, const VectorMap *a,
                                    cudaStream_t stream);
 typedef cudaError_t StridedLauncher(int op, const StridedMap *a,
                                     cudaStream_t stream);
 
-/* types of storage, and those that are computed in */
+/* The storage types, and the compute types. */
 #define NC_STOREDTYPES(X) \
   X(u8) X(i8) X(i16) X(i32) X(i64) X(f16) X(bf16) X(f32) X(f64)
 #define NC_COMPUTEDTYPES(X) X(u8) X(i32) X(i64) X(f32) X(f64)
@@ -63,15 +70,16 @@ NC_STOREDTYPES(X)
 NC_COMPUTEDTYPES(X)
 #undef X
 
-/* Gradient `part' (1 ...) of a row: the operands are g and what its text
-   names. */
+/* Gradient `part' (from 1: of which operand) of an operation.  The operands are
+   g and those that its formula names. */
 typedef cudaError_t GradientLauncher(int op, int part, const StridedMap *a,
                                      cudaStream_t stream);
 GradientLauncher nc_gradients_f32, nc_gradients_f64;
 
 /*
-** Copies.  From one type to another: dense, `n' times NC_CASTWIDTH elements
-** and `tail' ones, each operand aligned to as many; or n elements any way.
+** Copies that convert types.  If `dense', n groups of NC_CASTWIDTH elements and
+** then `tail' single ones, where x and y are aligned to a group; otherwise n
+** elements with the strides in `at'.
 */
 #define NC_CASTWIDTH 4
 
@@ -85,18 +93,19 @@ typedef struct Cast {
 
 cudaError_t nc_casts(int from, int to, const Cast *c, cudaStream_t stream);
 
-/* Of elements of `size' bytes; y runs fastest along dimension 0 and x along
-   dimension 1 of the two that are cut into tiles. */
+/* Copies between layouts.  Two dimensions are divided into tiles; y is
+   contiguous along dimension 0 of these, x along dimension 1. */
 typedef struct Transpose {
   const char *x;
   char *y;
   uint32_t size[2];
   uint64_t xstep[2], ystep[2];
-  int32_t words;              /* all lies on bounds of 4 bytes, step 1 */
-  Divisor tiles[2];           /* of nc_tile(...) elements each way */
-  Offsets rest;               /* other dimensions, of y and x */
+  int32_t words;              /* copy in words: step 1, 4-byte aligned */
+  Divisor tiles[2];           /* the number of tiles along each */
+  Offsets rest;               /* the other dimensions, of y and x */
 } Transpose;
 
+/* The side of a tile in elements of `size' bytes. */
 #define nc_tile(size, words) ((words) ? 128 / (size) : (size) < 8 ? 64 : 32)
 
 cudaError_t nc_transposes(int size, const Transpose *t, uint32_t batches,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** pointwise.c - the request run: chooses the kernel of a pointwise operation by
-** the types, steps and addresses of its operands.
+** pointwise.c - the request run for pointwise operations, their gradients,
+** copies and fills: chooses a kernel by the types, strides and addresses of the
+** operands, and launches it on the current stream.  Reductions go to reduce.c.
 **
-** Operands are read in vectors of 16 bytes where possible, else one by one.
-** Copies between equal types move integers of the same size; casts and
-** gradients have kernels of their own.  Work that exceeds 32-bit indexing is
-** cut in chunks.
+** Operands are read in vectors of 16 bytes where possible, otherwise element by
+** element.  Copies between equal types move integers of the same size; casts
+** and gradients have their own kernels.  Work that exceeds 32-bit indexing is
+** split into chunks.
 */
 #include "cuda/pointwise/pointwise.h"
 
@@ -15,8 +16,8 @@
 #include "cuda/pointwise/launch.h"
 #include "core/pointwise/scalar.h"
 
-#define LINE 32    /* bytes of memory that are fetched together */
-#define TILEFILL 5 /* tiles are at least a fifth full, or not used */
+#define LINE 32    /* bytes of a memory sector */
+#define TILEFILL 5 /* tiles must be at least a fifth full */
 
 /* clang-format off */
 #define UNARY(op, class, ...)    { #op, UNARY_OP },
@@ -46,7 +47,7 @@ const char *nc_typename(DType t) {
   return names[t];
 }
 
-/* The type whose elements lie and count like those of t. */
+/* The storage type: bool is stored as u8. */
 static DType storage_type(DType t) {
   return t == DT_b8 ? DT_u8 : t;
 }
@@ -80,7 +81,7 @@ static uint64_t floatbits(float x) {
   return bits;
 }
 
-/* Of an element of type t. */
+/* The bits of v as an element of type t. */
 static uint64_t elementbits(Scalar v, DType t) {
   switch (t) {
     case DT_f16: return f16_fromfloat((float)nc_tofloat(v)).bits;
@@ -91,7 +92,7 @@ static uint64_t elementbits(Scalar v, DType t) {
   }
 }
 
-/* Eight bytes full of it. */
+/* Eight bytes filled with that element. */
 static uint64_t pattern(Scalar v, DType t) {
   uint64_t bits = elementbits(v, t);
   const int64_t size = nc_dtypesize(t);
@@ -110,7 +111,8 @@ uint64_t nc_parameterbits(double x, DType computed) {
 /*
 ** Elementwise, by vectors
 */
-/* The type of storage that operand j of a row has in kernels of type t. */
+/* The storage type of operand j in a kernel for type t: t, or u8 for
+   conditions and truth values. */
 static DType kernel_type(const TensorIter *k, int j, DType t) {
   const OpKind kind = rows[k->op].kind;
   if (k->part > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
@@ -119,7 +121,7 @@ static DType kernel_type(const TensorIter *k, int j, DType t) {
   return t;
 }
 
-/* Can operand j be taken `each' elements at a time? */
+/* Can operand j be accessed in vectors of `each' elements of type t? */
 static int vectorizes(const TensorIter *k, int j, DType t, int each) {
   const int64_t size = nc_dtypesize(t);
   if (k->p[j] == NULL) return 1;
@@ -132,6 +134,7 @@ static int vectorizes(const TensorIter *k, int j, DType t, int each) {
          (uintptr_t)k->p[j] % (uintptr_t)(each * size) == 0;
 }
 
+/* Fills m if all operands can be accessed in vectors; else returns 0. */
 static int plan_vectors(VectorMap *m, const TensorIter *k) {
   const DType t = storage_type(k->work);
   const int each = (int)(NC_VECTOR / nc_dtypesize(t));
@@ -182,8 +185,8 @@ static StridedLauncher *stridedlauncher(DType t) {
 /*
 ** Elementwise, one by one
 */
-/* The dimension along which operand j runs fastest, if it is another one than
-   that of the result and tiles pay; else 0. */
+/* The dimension along which operand j has its smallest stride, if that is not
+   dimension 0 and tiles are worthwhile; otherwise 0. */
 static int fastest_dim(const TensorIter *k, int j) {
   int at = 0;
   for (int d = 1; d < k->nd; d++)
@@ -193,17 +196,19 @@ static int fastest_dim(const TensorIter *k, int j) {
   return at;
 }
 
-/* A power of two up to `most' that divides n, or 0 if that is less than 4. */
+/* The largest power of two up to `most' that divides n; 0 if it is below 4. */
 static int64_t common_power2(int64_t n, int64_t most) {
   while (n % most != 0) most /= 2;
   return most < 4 ? 0 : most;
 }
 
 /*
-** A warp that takes neighbours of the result reads a line of memory for each
-** element of an operand that runs fastest along another dimension.  So both
-** dimensions are split, and their inner parts come first: a block then takes
-** a patch, of which all operands fill their lines.
+** Reorders dimensions if the operands are contiguous along different ones.  A
+** warp that handles adjacent elements of the result would read one memory
+** sector for each element of an operand that is contiguous along another
+** dimension.  So both dimensions are split and their inner parts become
+** dimensions 0 and 1: a block then handles a patch in which all operands use
+** whole sectors.  Leaves k unchanged if that does not apply.
 */
 static void tile_dims(TensorIter *k) {
   TensorIter p = *k;
@@ -251,8 +256,9 @@ static void plan_strided(StridedMap *m, const TensorIter *k) {
   nc_makeoffsets(&m->at, k->nd, k->size, k->nargs, k->step);
 }
 
-/* Launchers say so of rows that they do not know; of a kernel without code for
-   the device CUDA says it, and remembers. */
+/* A launcher returns cudaErrorInvalidDeviceFunction if it has no kernel for the
+   operation.  CUDA returns the same error if a kernel has no code for the
+   device, but then also records it as its last error. */
 int nc_check_op_launch(const Device *d, const TensorIter *k, cudaError_t e) {
   if (e == cudaErrorInvalidDeviceFunction &&
       cudaPeekAtLastError() == cudaSuccess)
@@ -270,6 +276,7 @@ static cudaError_t launchstrided(const TensorIter *k, const StridedMap *m,
                                                              stream);
 }
 
+/* Runs a pointwise operation or gradient within the limits of Offsets. */
 static int map(const Device *d, const TensorIter *k) {
   VectorMap v;
   StridedMap s;
@@ -295,7 +302,8 @@ static DType integerof(int64_t size) {
   return size == 1 ? DT_u8 : size == 2 ? DT_i16 : size == 4 ? DT_i32 : DT_i64;
 }
 
-/* Takes two elements of a copy for one of twice the size. */
+/* Turns a copy into one of half as many elements of twice the size, if
+   alignment and strides allow it. */
 static int widen(TensorIter *k) {
   const int64_t size = nc_dtypesize(k->work);
   if (size == 8 || k->nd == 0 || k->size[0] % 2 != 0) return 0;
@@ -315,7 +323,7 @@ static int widen(TensorIter *k) {
   return 1;
 }
 
-/* Can short elements be taken by words of four bytes? */
+/* Can a transposing copy of elements of 1 or 2 bytes move words of 4 bytes? */
 static int words_fit(const TensorIter *k, int along, int size) {
   if (size > 2 || k->step[0][0] != 1 || k->step[1][along] != 1) return 0;
   for (int j = 0; j < 2; j++) {
@@ -328,8 +336,7 @@ static int words_fit(const TensorIter *k, int along, int size) {
   return 1;
 }
 
-/* Do two dimensions fill their tiles well enough?  Most threads of a tile that
-   is nearly empty have nothing to do. */
+/* Are the tiles full enough?  In a nearly empty tile most threads are idle. */
 static int fills_tiles(const TensorIter *k, int along) {
   const int size = (int)nc_dtypesize(k->work);
   const int64_t side = nc_tile(size, words_fit(k, along, size));
@@ -339,7 +346,7 @@ static int fills_tiles(const TensorIter *k, int along) {
          (double)wide * (double)high;
 }
 
-/* along: the dimension that x runs fastest along; y does along 0. */
+/* A copy by tiles: y is contiguous along dimension 0, x along `along'. */
 static int transpose(const Device *d, const TensorIter *k, int along) {
   const int size = (int)nc_dtypesize(k->work), dim[2] = { 0, along };
   int64_t rest[NC_MAXDIM], step[2][NC_MAXDIM], batches = 1;
@@ -367,7 +374,7 @@ static int transpose(const Device *d, const TensorIter *k, int along) {
       d, k, nc_transposes(size, &t, (uint32_t)batches, nc_current_stream(d)));
 }
 
-/* A copy that changes no type, or a fill. */
+/* A copy between equal types, or a fill with a number. */
 static int move(const Device *d, const TensorIter *iter) {
   TensorIter k = *iter;
   const int64_t size = nc_dtypesize(k.type[0]);
@@ -390,6 +397,7 @@ static int move(const Device *d, const TensorIter *iter) {
   return map(d, &k);
 }
 
+/* Is p aligned for groups of NC_CASTWIDTH elements? */
 static int aligned(const void *p, DType t) {
   return (uintptr_t)p % (uintptr_t)(NC_CASTWIDTH * nc_dtypesize(t)) == 0 ||
          (uintptr_t)p % NC_VECTOR == 0;
@@ -421,10 +429,11 @@ static int cast(const Device *d, const TensorIter *k) {
 }
 
 /*
-** Everything
+** Choice of the path, and chunks
 */
-/* Kernels of f32 read no f64: such an operand, which is never large, is
-   converted first. */
+/* Runs an operation that is computed in f32 and has operands of f64, which the
+   kernels cannot read.  Such an operand is never large: it is converted in
+   scratch memory first, without its broadcast dimensions. */
 static int convert_doubles(const Device *d, const TensorIter *iter) {
   TensorIter k = *iter;
   void *scratch[NC_MAXIN] = { NULL };
@@ -458,6 +467,7 @@ static int convert_doubles(const Device *d, const TensorIter *iter) {
   return r;
 }
 
+/* Runs one chunk. */
 static int run(const Device *d, const TensorIter *k) {
   if (k->op == OP_clone && k->part == 0)
     return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
@@ -468,7 +478,7 @@ static int run(const Device *d, const TensorIter *k) {
   return map(d, k);
 }
 
-/* The part of a loop from `first' on, n long, of dimension dim. */
+/* The part of k with the indices first .. first+n-1 of dimension dim. */
 static TensorIter part(const TensorIter *k, int dim, int64_t first, int64_t n) {
   TensorIter p = *k;
   p.n = k->n / k->size[dim] * n;
@@ -480,7 +490,8 @@ static TensorIter part(const TensorIter *k, int dim, int64_t first, int64_t n) {
   return p;
 }
 
-/* The dimension to cut: the largest, but first one whose steps are too. */
+/* The dimension to split: one with a stride above the limit, or else the
+   largest. */
 static int dim_to_cut(const TensorIter *k, int dims) {
   int at = 0;
   for (int i = 1; i < dims; i++)
@@ -495,11 +506,13 @@ typedef struct Chunks {
   const Device *d;
   int dims;
   int (*f)(const Device *d, const TensorIter *k);
-  int some; /* is one of them done? */
+  int some; /* has one of them been launched? */
 } Chunks;
 
-/* A piece whose launch fails has done nothing.  Once another one is done the
-   whole cannot be repeated, so what memory there is to be had is had here. */
+/* Runs one chunk.  A chunk that fails has changed nothing.  But once another
+   chunk was launched, the caller cannot repeat the whole operation after
+   freeing memory, so this retries the chunk itself; if it still fails, the
+   error says that the result is partial. */
 static int piece(Chunks *w, const TensorIter *k) {
   int r = w->f(w->d, k);
   if (r == NC_ENOMEM && w->some) {
@@ -511,6 +524,7 @@ static int piece(Chunks *w, const TensorIter *k) {
   return r;
 }
 
+/* Splits k in halves until they are small enough. */
 static int pieces(Chunks *w, const TensorIter *k) {
   int dim;
   int64_t half;

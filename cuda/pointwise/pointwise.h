@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pointwise.h - what pointwise.c and reduce.c share. */
+/* pointwise.h - functions of pointwise.c that cuda/reduce/reduce.c uses too. */
 #ifndef cuda_pointwise_pointwise_h
 #define cuda_pointwise_pointwise_h
 
@@ -8,17 +8,17 @@
 const char *nc_opname(Op op);
 const char *nc_typename(DType t);
 
-/* The type that kernels of rows on t compute in: u8, i32, i64, f32, f64. */
+/* The compute type of t: u8, i32, i64, f32 or f64. */
 DType nc_compute_type(DType t);
 
-/* The bits of a row's parameter, as a number of that type. */
+/* The bits of an operation's parameter, converted to the compute type. */
 uint64_t nc_parameterbits(double x, DType computed);
 
-/* Tells of a failed launch of a row. */
+/* nc_check_launch for k->op; e is what its launcher returned. */
 int nc_check_op_launch(const Device *d, const TensorIter *k, cudaError_t e);
 
-/* Calls f for pieces of a loop whose first `dims' dimensions, and steps, are
-   small enough for Offsets. */
+/* Splits k into chunks whose first `dims' dimensions are within the limits of
+   Offsets, and calls f for each.  Stops at the first error. */
 int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
                 int (*f)(const Device *d, const TensorIter *k));
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** pointwise_grad.cu - the gradients of pointwise operations, computed in
-** NC_TYPE (f32 or f64): a kernel for each formula in ops.def.
+** NC_TYPE (f32 or f64): one kernel for each gradient formula in core/ops.def.
+** pointwise.c calls the launchers nc_gradients_f32 and nc_gradients_f64.
 **
-** Operands are g and those of a b c y that the formula names, in this order.
-** The kernel parses the formula at compile time, so that it loads no more than
-** the formula needs.
+** The operands are g, the gradient of the result, and those of the inputs a b c
+** and the result y that the formula names, in this order.  The text of the
+** formula is parsed at compile time, so that a kernel loads only the operands
+** that its formula uses.
 */
 #include "cuda/pointwise/strided.h"
 
@@ -14,8 +16,8 @@ NC_DEVICE constexpr bool isword(char c) {
          (c >= '0' && c <= '9');
 }
 
-/* Is the letter a word of the text, x standing for a, as formula.c reads it?  g
-   always is an operand. */
+/* Does the formula contain the letter as a word?  In a unary formula x stands
+   for a; g is always an operand.  Must agree with formula.c of the core. */
 NC_DEVICE constexpr bool names(const char *text, char letter) {
   bool found = letter == 'g';
   for (int i = 0; text[i];) {
@@ -27,7 +29,8 @@ NC_DEVICE constexpr bool names(const char *text, char letter) {
   return found;
 }
 
-/* Which operand the letter is, from 0; the count for what is no letter. */
+/* The index of a letter among the operands; their number for any other
+   character. */
 NC_DEVICE constexpr int place(const char *text, char letter) {
   const char letters[] = "gabcy";
   int n = 0;
@@ -36,15 +39,15 @@ NC_DEVICE constexpr int place(const char *text, char letter) {
   return n;
 }
 
-/* Operand `at' of element k; 0 for what the text does not name. */
+/* Element k of operand `at'; 0 if the formula does not name it (at is -1). */
 template <int at> NC_DEVICE Number given(const Number v[][NC_EACH], int k) {
   if constexpr (at < 0) return 0;
   else return v[at][k];
 }
 #define IN(letter) given<(names(TEXT, letter) ? place(TEXT, letter) : -1)>(v, k)
 
-/* A gradient is of the type of its operand, which may be another float type
-   than that of the computation. */
+/* Stores an element.  A gradient has the type of its operand, which can be a
+   float type other than the compute type. */
 NC_DEVICE void putfloat(char *p, uint64_t i, Number x, int type) {
   switch (type) {
     case DT_f16: ((f16_s *)p)[i] = f16_fromfloat((float)x); break;

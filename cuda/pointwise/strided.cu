@@ -2,6 +2,7 @@
 /*
 ** strided.cu - pointwise operations on operands of any types and strides,
 ** computed in NC_TYPE (u8, i32, i64, f32 or f64); see StridedMap in launch.h.
+** pointwise.c calls the launchers nc_strided_<type>.
 */
 #include "cuda/pointwise/strided.h"
 

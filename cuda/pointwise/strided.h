@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** strided.h - operands of any types and steps, as kernels that compute in
-** NC_TYPE (u8, i32, i64, f32 or f64) meet them; see StridedMap.
+** strided.h - loads and stores operands of any types and strides, for kernels
+** that compute in NC_TYPE (u8, i32, i64, f32 or f64); see StridedMap.  Included
+** by strided.cu and pointwise_grad.cu.
 **
-** A thread takes NC_EACH elements, a block apart, so that their loads are
-** under way together.  The type of an operand is looked up once for these.
-** Kernels of f32 know no f64: pointwise.c converts such operands first.
+** A thread handles NC_EACH elements, which are blockDim.x apart, so that their
+** loads are in flight together.  It switches on the type of an operand once for
+** all of them.  Kernels that compute in f32 cannot load f64: pointwise.c
+** converts such operands first.
 */
 #ifndef cuda_pointwise_strided_h
 #define cuda_pointwise_strided_h
@@ -16,13 +18,14 @@
 #define BLOCK NC_ROWBLOCK
 #define EACH(k) NC_UNROLL for (int k = 0; k < NC_EACH; k++)
 
+/* The number that has these bits. */
 NC_DEVICE Number plain(uint64_t bits) {
   Number x;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-/* A number that was loaded, as the type of computation stores it. */
+/* Converts a loaded number to the compute type. */
 #if CODE == CODE_u8
 #define FROM(x) ((Number)(uint8_t)(x))
 #else
@@ -52,7 +55,8 @@ NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
   }
 }
 
-/* What the type `work' makes of numbers, if it is a narrow one. */
+/* Converts numbers to the type `work', which is narrower than the compute
+   type, and back. */
 NC_DEVICE void narrow(Number v[], int work) {
 #if CODE == CODE_i32
   if (work == DT_i8) EACH(k) v[k] = (int8_t)v[k];
@@ -65,6 +69,7 @@ NC_DEVICE void narrow(Number v[], int work) {
 #endif
 }
 
+/* Stores x as element i of type `type'. */
 NC_DEVICE void put(char *p, uint64_t i, Number x, int type) {
   switch (type) {
 #if CODE == CODE_u8
@@ -80,8 +85,9 @@ NC_DEVICE void put(char *p, uint64_t i, Number x, int type) {
   }
 }
 
-/* at[j][k]: where element k of this thread lies in operand j.  Elements past
-   the end stand for the thread's first one, and are not stored. */
+/* at[j][k] = the offset of element k of this thread in operand j.  An element
+   past the end gets the offsets of the thread's first one; it is loaded but
+   never stored. */
 NC_DEVICE void places(uint64_t at[][NC_EACH], const StridedMap *a,
                       uint32_t start, int operands) {
   EACH(k) {
@@ -93,6 +99,7 @@ NC_DEVICE void places(uint64_t at[][NC_EACH], const StridedMap *a,
   }
 }
 
+/* Loads the elements of operand j. */
 NC_DEVICE void operand(Number v[], const StridedMap *a, int j,
                        const uint64_t at[]) {
   if (a->p[j] == NULL) {

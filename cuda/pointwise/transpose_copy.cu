@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** transpose_copy.cu - copies where source and destination run fastest along
-** different dimensions: tiles pass through shared memory, so that both are
-** touched line by line.  A thread first loads all its part of a tile, so that
-** its loads are under way together.
+** transpose_copy.cu - copies whose source and destination are contiguous along
+** different dimensions.  Tiles pass through shared memory, so that loads and
+** stores are both coalesced.  A thread first loads its whole part of a tile, so
+** that several loads are in flight.  pointwise.c calls nc_transposes.
 **
-** Elements of one and two bytes go by words of four, where all lies on their
-** bounds: alone they would take more instructions than their bytes are worth.
+** Elements of one or two bytes are moved in aligned words of four bytes where
+** possible; moved one by one, they would be limited by instructions, not by
+** bandwidth.
 */
 #include "cuda/pointwise/launch.h"
 
@@ -14,7 +15,8 @@
 #define ROWS 8
 #define EACH(i, n) NC_UNROLL for (int i = 0; i < (n); i++)
 
-/* The tile of a block: where it begins, and what is left from there on. */
+/* The tile of a block: the offsets of its first element in x and y, and the
+   number of elements from there to the end, which can exceed the tile. */
 typedef struct Tile {
   uint64_t x, y;
   uint32_t wide, high; /* along dimensions 0 and 1 */
@@ -35,8 +37,8 @@ NC_DEVICE Tile tileof(const Transpose &t, int side) {
   return c;
 }
 
-/* Rows in shared memory are a word longer than the tile is wide, so that
-   columns lie in different banks. */
+/* Grid: one block for each tile.  A row in shared memory is padded by a word,
+   so that the elements of a column are in different banks. */
 #define SINGLE(T, side)                                                       \
   NC_KERNEL_OF(LANES *ROWS) transpose_##T(const Transpose t) {                \
     enum { OVER = side / LANES, UP = side / ROWS };                           \
@@ -65,7 +67,8 @@ SINGLE(uint16_t, 64)
 SINGLE(uint32_t, 64)
 SINGLE(uint64_t, 32)
 
-/* Of words that lie one below the other, those that lay side by side. */
+/* Transposes a square of `each' by `each' elements, whose rows are the words
+   w[]. */
 NC_DEVICE void turned(uint32_t w[], int each) {
   if (each == 4) {
     const uint32_t low = 0x00ff00ff, high = 0xff00ff00;
@@ -84,9 +87,9 @@ NC_DEVICE void turned(uint32_t w[], int each) {
   }
 }
 
-/* Tiles of LANES words each way, `each' elements in a word.  Rows in shared
-   memory are turned by their number, so that words one below the other lie in
-   different banks. */
+/* Grid: one block for each tile, which is LANES words wide and high, with
+   `each' elements in a word.  Each row in shared memory is rotated by its
+   number, so that the words of a column are in different banks. */
 #define WORDS(T, each)                                                     \
   NC_KERNEL_OF(LANES *ROWS) words_##T(const Transpose t) {                 \
     enum { SIDE = LANES * each, UP = SIDE / ROWS };                        \

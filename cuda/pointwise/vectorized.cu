@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** vectorized.cu - pointwise operations on vectors of 16 bytes, for elements of
-** type NC_TYPE; see VectorMap in launch.h.
+** vectorized.cu - pointwise operations with vectorized loads and stores of 16
+** bytes, for elements of type NC_TYPE; see VectorMap in launch.h.  pointwise.c
+** calls the launchers nc_vectors_<type>.
 **
-** A thread first loads all its vectors, then computes, so that several loads
-** are in flight; vectors of a thread are blockDim.x apart.  Grid: a thread for
-** every UNROLL vectors.
+** A thread first loads all its vectors and then computes, so that several loads
+** are in flight.  The vectors of a thread are blockDim.x apart.  Grid: one
+** thread for every `vectors' vectors (VECTORS or COSTLY); the first threads
+** also compute the `tail' elements.
 */
 #include "cuda/pointwise/launch.h"
 #include "cuda/typed_elements.h"
@@ -13,8 +15,8 @@
 #define BLOCK NC_ROWBLOCK
 
 /*
-** How many vectors a thread takes: four loads on their way, but at most 32
-** elements, 8 if they are costly, so that the code stays small.
+** The number of vectors of a thread: enough for about four loads in flight, but
+** at most 32 elements, or 8 for costly operations, to limit the code size.
 */
 #if BITS == 8
 #define VECTORS(inputs) (inputs == 1 ? 2 : 1)
@@ -30,14 +32,15 @@
 #define COSTLY(inputs) 1
 #endif
 
-/* One element, in the first place of a vector. */
+/* Loads one element; element 0 of the result is it. */
 NC_DEVICE uint4 fetchone(const char *p, uint64_t i, int byte) {
   if (byte) return make_uint4(*(const uint8_t *)(p + i), 0, 0, 0);
   return vectorof(((const Elem *)p)[i]);
 }
 
-/* Operand j at element i: a vector, or what there is to fill one; `byte' if
-   its elements are bytes. */
+/* Loads operand j at element i: a vector, or for a broadcast operand the one
+   element, with which spread fills the vector later.  byte: its elements are
+   bytes (a condition). */
 NC_DEVICE uint4 fetch(const VectorMap *a, int j, uint64_t i, int byte) {
   const char *p = a->p[j];
   if (p == NULL) {
@@ -49,7 +52,8 @@ NC_DEVICE uint4 fetch(const VectorMap *a, int j, uint64_t i, int byte) {
   return byte ? loadbytes(p + i) : loadvector(p + i * sizeof(Elem));
 }
 
-/* The operands of vector i, as they come; gives where its result goes. */
+/* Loads the operands of vector i with fetch; returns the offset of its result.
+   condition: operand 1 is a condition. */
 NC_DEVICE uint64_t fetchall(uint4 in[], const VectorMap *a, uint32_t i,
                             int inputs, int condition) {
   uint64_t at[NC_MAXIN];
@@ -62,7 +66,7 @@ NC_DEVICE uint64_t fetchall(uint4 in[], const VectorMap *a, uint32_t i,
   return at[0];
 }
 
-/* Fills vectors with what stands still. */
+/* Fills the vectors of broadcast operands with their element. */
 NC_DEVICE void spread(uint4 in[], const VectorMap *a, int inputs,
                       int condition) {
   NC_UNROLL for (int j = 0; j < inputs; j++) if (a->still >> (j + 1) & 1)
@@ -70,7 +74,7 @@ NC_DEVICE void spread(uint4 in[], const VectorMap *a, int inputs,
                                   : vectorof(bitsin(in[j], 0));
 }
 
-/* The operands of element i of those after the vectors. */
+/* Loads the operands of element i, which is behind the vectors. */
 NC_DEVICE void fetchtail(uint4 in[], const VectorMap *a, uint64_t i, int inputs,
                          int condition) {
   NC_UNROLL for (int j = 0; j < inputs; j++) in[j] =
@@ -86,7 +90,7 @@ NC_DEVICE Number parameter(uint64_t bits) {
   return x;
 }
 
-/* What is put in a result of type bool is 0 or 1. */
+/* Normalizes the element of a bool result to 0 or 1. */
 NC_DEVICE Elem settled(const VectorMap *a, Elem bits) {
 #if CODE == CODE_u8
   if (a->truth) return bits != 0;

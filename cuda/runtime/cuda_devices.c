@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_devices.c - the devices: what each can be asked, opening them, what they
-** are.
+** cuda_devices.c - enumerates the CUDA devices, opens and closes them, and
+** describes their properties.  cuda_plugin.c calls nc_finddevices at start; all
+** entry points of the plug-in call nc_open before they use a device.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -13,10 +14,13 @@
 Gpu nc_gpu[MAXDEVICES];
 int nc_gpus, nc_selected;
 
-/* What CUDA has as current. In the emulated plug-in it lies in what the loader
-   keeps for late libraries, or the leak sanitizer, which guesses the bounds of
-   a TLS block that malloc gave, crashes; NVIDIA's runtime, which is in the
-   other one, has 8 KiB of its own, and those do not fit there. */
+/* The device that is current for the CUDA runtime in this thread, or NULL.
+
+   The emulated plug-in places the variable in the static TLS block (model
+   initial-exec): the leak sanitizer guesses the bounds of dynamic TLS blocks
+   and crashes on this one.  The real plug-in cannot do so, because it also
+   contains NVIDIA's runtime, whose 8 KiB of TLS exceed what the loader
+   reserves. */
 #ifdef NC_EMULATED
 #define TLS_MODEL __attribute__((tls_model("initial-exec")))
 #else
@@ -35,9 +39,10 @@ static const Device functions = { .alloc = nc_cuda_alloc,
 #undef X
 };
 
-/* CUDA's calls are for the device that is current: asking it each time would
-   cost more than most of them.  So a C module that calls cudaSetDevice in this
-   thread has to set it back. */
+/* Makes g the current device of the CUDA runtime.  The last device is cached
+   in `active', because cudaGetDevice or cudaSetDevice before every call would
+   cost more than most calls.  Foreign code that calls cudaSetDevice in this
+   thread must therefore restore the device. */
 static cudaError_t activate(const Gpu *g) {
   cudaError_t e;
   if (active == g) return cudaSuccess;
@@ -79,6 +84,7 @@ int nc_finddevices(void) {
 /*
 ** Opening
 */
+/* Fails if the compute capability of g is below the minimum. */
 static int recent(const Gpu *g) {
   int major = 0, minor = 0;
   CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
@@ -92,14 +98,15 @@ static int recent(const Gpu *g) {
                  g->name, major, minor, NC_OLDEST / 10, NC_OLDEST % 10);
 }
 
-/* What the list of architectures promises may still not be so: CUDA is asked
-   for one of the kernels. */
+/* Fails if CUDA cannot load a kernel of the plug-in for the current device.
+   The list of architectures that nc_probe checked does not guarantee it. */
 static int runnable(void) {
   const cudaError_t e = nc_check_device_code();
   return e == cudaSuccess ? NC_OK : nc_cudafail(e);
 }
 
-/* The flag lies in the host's memory, mapped for the device. */
+/* Allocates the error flag in pinned host memory that is mapped into the
+   device's address space, so that the host reads it without a copy. */
 static int makeflag(Gpu *g) {
   void *p = NULL, *there = NULL;
   TRY(nc_newpages(&p, sizeof(ErrorFlag), cudaHostAllocMapped));
@@ -131,6 +138,8 @@ static void finish(Gpu *g) {
   g->isopen = 0;
 }
 
+/* Signals are blocked meanwhile, because the driver starts threads (see
+   probe.h). */
 int nc_open(Gpu *g) {
   const int64_t start = g->isopen ? 0 : nc_clock();
   sigset_t before;
@@ -147,7 +156,7 @@ int nc_open(Gpu *g) {
   return r;
 }
 
-/* For tests of leaks; a process that ends gives everything back anyway. */
+/* Tests call it to find leaks; a process that exits need not. */
 void nc_close(void) {
   for (int i = 0; i < nc_gpus; i++)
     if (nc_gpu[i].isopen) nc_waitidle(&nc_gpu[i]);
@@ -165,12 +174,13 @@ void nc_close(void) {
 }
 
 /*
-** What they are
+** Properties
 */
 int nc_multiprocessors(const Device *d) {
   return gpuof(d)->processors;
 }
 
+/* Writes the UUID of a device, as nvidia-smi shows it. */
 static void uuid(char out[48], const struct cudaDeviceProp *p) {
 #ifdef NC_EMULATED
   (void)p;
@@ -195,7 +205,7 @@ int nc_info(int i, DeviceInfo *out) {
   out->memory = (int64_t)p.totalGlobalMem;
   out->l2 = p.l2CacheSize;
   out->bus = p.memoryBusWidth;
-  /* not every driver tells */
+  /* not every driver reports clock rates */
   if (cudaDeviceGetAttribute(&out->clock, cudaDevAttrClockRate, i) ||
       cudaDeviceGetAttribute(&out->memoryclock, cudaDevAttrMemoryClockRate, i))
     cudaGetLastError();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_error.c - failures of CUDA's calls, of launches, and those that kernels
-** write into a device's flag.
+** cuda_error.c - turns errors into records of the core: errors that CUDA calls
+** and launches return, and errors that kernels wrote to the error flag.
 **
-** After some failures (a bad address in a kernel) a device refuses all that
-** follows until the process ends.  The first such text is kept and told again
-** at every later call; tensors of the host stay usable.
+** Some errors are sticky (an illegal address in a kernel, for example): CUDA
+** refuses all later calls for the device until the process exits.  The text of
+** the first such error is kept in Gpu.why and reported by every later call.
+** CPU tensors stay usable.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 #define MAXTEXTS 32
 
-static int careful; /* NACRE_CUDA_SYNC: wait after each launch */
+static int careful; /* NACRE_CUDA_SYNC=1: wait after each launch */
 static const char *texts[MAXTEXTS];
 
 void nc_errorinit(void) {
@@ -23,13 +24,13 @@ void nc_errorinit(void) {
   careful = s && *s && strcmp(s, "0") != 0;
 }
 
-/* Those after which nothing works on the device any more. */
+/* Is the error sticky?  The numbers are those of cudaError_t. */
 static int lasting(cudaError_t e) {
   switch ((int)e) {
-    case 4: /* unloading */
+    case 4: /* the runtime is unloading */
     case 214:
     case 220:
-    case 226: /* memory, links, containment */
+    case 226: /* ECC, NVLink, error containment */
     case 700:
     case 702:
     case 709:
@@ -52,6 +53,7 @@ int nc_broken(const Gpu *g) {
   return NC_EDEVICE;
 }
 
+/* Records that the sticky error e made g unusable. */
 static int breaks(Gpu *g, cudaError_t e) {
   snprintf(g->why, sizeof g->why, "%s (%s)", cudaGetErrorString(e),
            cudaGetErrorName(e));
@@ -74,7 +76,7 @@ int nc_failed(int i) {
 int nc_cudafail(cudaError_t e) {
   Gpu *g = nc_active() ? nc_active() : anybroken();
   const char *name = g ? g->name : "CUDA";
-  cudaGetLastError(); /* or the next launch would tell it again */
+  cudaGetLastError(); /* clears it; the next launch would report it again */
   if (g && *g->why) return nc_broken(g);
   if (g && lasting(e)) return breaks(g, e);
   if (e == cudaErrorMemoryAllocation)
@@ -101,8 +103,10 @@ int nc_check_launch(const Device *d, const char *what) {
 }
 
 /*
-** The flag
+** The error flag
 */
+/* The number is an index of `texts'.  When the array is full, the last entry
+   is overwritten. */
 int nc_error_text(const char *constant) {
   int i = 0;
   while (i < MAXTEXTS - 1 && texts[i] && texts[i] != constant) i++;
@@ -114,8 +118,9 @@ ErrorFlag *nc_error_flag(const Device *d) {
   return gpuof(d)->flagthere;
 }
 
-/* The host looks without an order between it and the streams; what was written
-   is complete when they have come to an end. */
+/* The flag is polled without synchronization, so its other fields may not be
+   written yet when `set' is seen.  They are complete when all streams have
+   finished. */
 int nc_check_error_flag(Gpu *g) {
   ErrorFlag f;
   if (g->flag == NULL || !__atomic_load_n(&g->flag->set, __ATOMIC_ACQUIRE))
@@ -126,7 +131,7 @@ int nc_check_error_flag(Gpu *g) {
   if (f.kind == FLAG_INDEX)
     f.code = nc_hostside->outside(f.value, f.size, f.dim, f.nd);
   else nc_fail(f.code, "%s", texts[f.text]);
-  if (!careful) { /* who waits is not who failed */
+  if (!careful) { /* the waiting operation is not the one that failed */
     nc_error_op(g->name);
     nc_error_final();
     nc_hint("it works later than it is asked: NACRE_CUDA_SYNC=1 names the "

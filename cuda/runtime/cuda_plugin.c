@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_plugin.c - the entry point of the plug-in: checks that it and the core
-** were built from the same headers, finds the devices, and returns the table of
-** functions (Accelerator).
+** cuda_plugin.c - the entry point of the plug-in.  The core (plugin.c) loads
+** the library and calls nacre_plugin, which checks that both were built from
+** the same headers, finds the devices, and returns the table Accelerator.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
@@ -19,6 +19,7 @@ static int selected(void) {
   return nc_selected;
 }
 
+/* Fails if there is no device i. */
 static int askable(int i) {
   if (i >= 0 && i < nc_gpus) return NC_OK;
   return nc_fail(NC_EDEVICE, "there is no cuda:%d, only %d device%s", i,
@@ -81,7 +82,8 @@ static Accelerator accelerator = { .kind = "cuda",
                                    .fact = nc_fact,
                                    .failed = nc_failed };
 
-/* A kernel is asked for by its row's number. */
+/* Do both builds number the operations of ops.def alike?  Requests identify
+   an operation by its number. */
 static int samerows(const Host *h) {
   for (int i = 0; i < OP_COUNT; i++)
     if (strcmp(h->op[i].name, nc_opname((Op)i)) != 0) return 0;
@@ -102,6 +104,7 @@ static int sameheaders(const Host *h) {
   return NC_EDEVICE;
 }
 
+/* Finds the driver and the devices. */
 static int look(const Host *h) {
 #ifdef NC_EMULATED
   (void)h;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** device_memory.c - a device's memory: a cache of blocks over what CUDA gives.
+** device_memory.c - the caching allocator for device memory.
 **
-** CUDA's own allocation waits for the device and takes as long as hundreds of
-** launches, so what was freed is kept.  Blocks belong to the stream that was
-** current when they were asked for: there they are handed out again at once,
-** since what the stream does next comes after what it did.  A block that
-** another stream used as well (nc_record_use) is not free before that stream
-** has come to the point where the block was freed.
+** cudaMalloc and cudaFree synchronize with the device and take as long as
+** hundreds of launches, so freed blocks are cached.  A block belongs to the
+** stream that was current when its segment was allocated.  That stream can
+** reuse a freed block at once, because later work of a stream runs after its
+** earlier work.  If other streams used the block too (nc_record_use), an event
+** is recorded on each of them when the block is freed, and the block is reused
+** only after these events have passed.
 **
-** Small blocks are cut from segments of 2 MiB, larger ones from segments of
-** 20 MiB, those of 10 MiB and more from segments of their own size.  The cache
-** is not held below a budget at each free, as giving memory back to CUDA is
-** slow; nc_cuda_trim does that.
+** Blocks of up to 1 MiB are cut from segments of 2 MiB, blocks below 10 MiB
+** from segments of 20 MiB; larger blocks get segments of their own.  A free
+** never returns memory to CUDA, because cudaFree is slow; nc_cuda_trim does.
 **
-** NACRE_CUDA_CACHE=off is for compute-sanitizer, which knows only what CUDA
-** gave: every block is a segment of its own, not a byte longer than what was
-** asked for, and goes back at once.
+** NACRE_CUDA_CACHE=off is for compute-sanitizer, which tracks only cudaMalloc:
+** every block is then a segment of exactly the requested size, and is returned
+** to CUDA when it is freed.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 #include "cuda/runtime/gpu.h"
 
 #define GRAIN 512
-#define SMALL MiB /* blocks to this size are small */
+#define SMALL MiB /* blocks up to this size are small */
 #define SMALLSEGMENT (2 * MiB)
 #define LARGESEGMENT (20 * MiB)
 #define OWNSEGMENT (10 * MiB)
@@ -33,6 +33,7 @@ static int64_t roundup(int64_t n, int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
+/* Is NACRE_CUDA_CACHE=off? */
 static int uncached(void) {
   static int known, off;
   if (!known) {
@@ -46,6 +47,8 @@ static int uncached(void) {
 /*
 ** Blocks that other streams used
 */
+/* Puts a block that nobody uses any more into the cache; without a cache,
+   returns it to CUDA. */
 static void keep(Gpu *g, Block *b) {
   Segment *s = b->segment;
   if (uncached()) nc_activate(g);
@@ -58,9 +61,9 @@ static void keep(Gpu *g, Block *b) {
   nc_returnblock(g, b);
 }
 
-/* The block is not free before stream i has come to this place.  Where that
-   cannot be marked, it is waited for; a block for which even that fails is
-   never used again. */
+/* Records an event on stream i; b is not free before it has passed.  If no
+   event can be recorded, waits for the stream.  If that fails too, the block
+   stays awaited and is never reused. */
 static void await(Gpu *g, Block *b, int i) {
   const cudaStream_t s = g->stream[i].handle;
   Awaited *a = calloc(1, sizeof *a);
@@ -75,7 +78,8 @@ static void await(Gpu *g, Block *b, int i) {
   g->awaitedend[i] = &a->next;
 }
 
-/* The first event that is awaited of stream i has passed. */
+/* Removes the oldest awaited event of stream i, which has passed, and caches
+   its block if that was the last one. */
 static void passed(Gpu *g, int i) {
   Awaited *a = g->awaited[i];
   g->awaited[i] = a->next;
@@ -85,6 +89,7 @@ static void passed(Gpu *g, int i) {
   free(a);
 }
 
+/* Caches the blocks whose events have passed.  Never waits. */
 static void reclaim(Gpu *g) {
   for (int i = 0; i < g->nstreams; i++)
     while (g->awaited[i]) {
@@ -104,15 +109,16 @@ void nc_record_other_use(const Device *d, const void *p) {
 }
 
 /*
-** Giving back to CUDA
+** Returning memory to CUDA
 */
+/* Is the segment one free block? */
 static int whole(const Segment *s) {
   const Block *b = s->at[0];
   return b->isfree && b->bytes == s->bytes;
 }
 
-/* Gives back what nobody holds until at most `budget' is cached.  CUDA may
-   free memory that is in use, so the device is waited for. */
+/* Returns unused segments to CUDA until at most `budget' bytes are cached.
+   Waits for the device first: cudaFree could release memory that is in use. */
 static void release(Gpu *g, int64_t budget) {
   const int64_t start = nc_clock();
   if (g->memory.cached > budget && nc_waitidle(g) == NC_OK) {
@@ -134,6 +140,7 @@ void nc_cuda_trim(const Device *d, int64_t budget) {
 /*
 ** Allocation
 */
+/* Fails with the state of the device's memory. */
 static int nomemory(Gpu *g, int64_t bytes) {
   char want[NC_TEXT], have[NC_TEXT], live[NC_TEXT], cached[NC_TEXT];
   size_t available = 0, total = 0;
@@ -155,7 +162,9 @@ static int64_t segmentsize(int64_t bytes) {
   return roundup(bytes, 2 * MiB);
 }
 
-/* A new segment; if there is no memory for it, a shorter one. */
+/* Allocates a segment and returns it as one block.  If CUDA has no memory for
+   a full segment, tries one that just holds the block.  Returns NULL, and the
+   error in *e, if that fails too. */
 static Block *obtain(Gpu *g, int64_t bytes, cudaError_t *e) {
   const int small = bytes <= SMALL;
   const int64_t full = segmentsize(bytes), least = roundup(bytes, 2 * MiB);
@@ -168,7 +177,7 @@ static Block *obtain(Gpu *g, int64_t bytes, cudaError_t *e) {
   return b;
 }
 
-/* What is behind a fresh block has not been handed out. */
+/* Poisons the part of a new segment behind block b, which is not in use. */
 static void unused(const Gpu *g, const Block *b) {
   const Block *rest = b->after;
   if (rest)
@@ -176,7 +185,8 @@ static void unused(const Gpu *g, const Block *b) {
   (void)g;
 }
 
-/* What the cache does not have. */
+/* Allocates a new segment for *b.  If memory is short, returns the whole cache
+   to CUDA and tries again. */
 static int extend(Gpu *g, Block **b, int64_t bytes) {
   cudaError_t e;
   if ((*b = obtain(g, bytes, &e)) != NULL) return NC_OK;
@@ -191,6 +201,7 @@ static int extend(Gpu *g, Block **b, int64_t bytes) {
   return nomemory(g, bytes);
 }
 
+/* Counts b as live. */
 static void hold(Gpu *g, Block *b) {
   Memory *m = &g->memory;
   m->cached -= b->bytes;
@@ -199,8 +210,8 @@ static void hold(Gpu *g, Block *b) {
   if (m->live > m->peak) m->peak = m->live;
 }
 
-/* A small block gives back all it does not need, a large one only what is
-   large itself. */
+/* Shortens b to `bytes' and frees the rest.  A large block is cut only if the
+   rest is a large block too, against fragmentation. */
 static void cut(Gpu *g, Block *b, int64_t bytes) {
   const int64_t rest = b->bytes - bytes;
   if (uncached()) return;
@@ -228,7 +239,7 @@ int nc_cuda_alloc(const Device *d, void **p, int64_t bytes) {
   *p = NULL;
   TRY(nc_open(g));
   if (*g->why) return nc_broken(g);
-  if (bytes > g->total) return nomemory(g, bytes); /* so the cache stays */
+  if (bytes > g->total) return nomemory(g, bytes); /* keeps the cache */
   if (nc_many_streams) reclaim(g);
   return allocate(g, p, bytes);
 }

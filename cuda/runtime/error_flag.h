@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* error_flag.h - how kernels raise the flag of their device; see cuda.h. */
+/*
+** error_flag.h - device functions that set the error flag of a device; for
+** kernels.  The first thread to set the flag wins, later errors are dropped.
+** See ErrorFlag in cuda.h.
+*/
 #ifndef cuda_runtime_error_flag_h
 #define cuda_runtime_error_flag_h
 
 #include "cuda/cuda.h"
 
-/* value is no position along dimension dim of nd, which has `size'. */
+/* Reports that value is no valid index of dimension dim (of nd dimensions),
+   whose size is `size'. */
 NC_DEVICE void flag_index(ErrorFlag *flag, int64_t value, int64_t size, int dim,
                           int nd) {
   if (atomicCAS(&flag->set, 0, 1) != 0) return;
@@ -23,8 +28,8 @@ NC_DEVICE void flag_assert(ErrorFlag *flag, int code, int text) {
   flag->text = text;
 }
 
-/* The offset of a wrong index: negative, also after others were added, so
-   that it is neither read from nor written to. */
+/* The offset that stands for an invalid index.  It stays negative if other
+   offsets are added, so that kernels can detect it and skip the access. */
 #define NOWHERE (INT64_MIN / 16)
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** event.c - events: those of the user and of the runtime itself, from a stock.
+** event.c - events: those of the runtime itself and those of the user.  Both
+** take CUDA events from a stock of unused ones, which avoids creating them.
 **
-** An event of CUDA belongs to a device; one of ours is made where it is first
-** recorded, as PyTorch does it.
+** A CUDA event belongs to a device.  A user's event gets its CUDA event when it
+** is first recorded, on the device of that stream, as in PyTorch.
 */
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ struct Event {
 };
 
 /*
-** The stock
+** The stock of unused CUDA events, with and without timing
 */
 static int take(Gpu *g, cudaEvent_t *e, int timing) {
   Stock *stock = &g->stock[timing];
@@ -73,7 +74,7 @@ void nc_closeevents(Gpu *g) {
 }
 
 /*
-** Those of the user
+** Events of the user; core/devices.h has the contracts
 */
 int nc_newevent(Event **e, int timing) {
   *e = calloc(1, sizeof **e);
@@ -123,6 +124,8 @@ int nc_waitevent(Event *e) {
   return e->gpu ? nc_waitforevent(e->gpu, e->handle) : NC_OK;
 }
 
+/* Fails unless the event measures time and was recorded; `which' names it in
+   the message. */
 static int timed(const Event *e, const char *which) {
   if (!e->timing) {
     nc_fail(NC_EVALUE, "the %s event does not take the time", which);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** events.h - streams and events as an Accelerator offers them; devices.h of
-** the core says what each does.
+** events.h - the functions for streams and events of the table Accelerator, for
+** cuda_plugin.c; core/devices.h has their contracts.
 */
 #ifndef cuda_runtime_events_h
 #define cuda_runtime_events_h

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** info.c - what the program tells of the CUDA it found, a line each.
+** info.c - describes the driver, the devices and cuBLAS in text, a line each.
+** The shell shows these lines for :doctor (Accelerator.fact).
 */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -17,7 +18,8 @@
 #define MARK ""
 #endif
 
-/* "580.65.06" of the line "NVRM version: ... Module  580.65.06  date". */
+/* Extracts "580.65.06" from the line "NVRM version: ... Module  580.65.06 ..."
+   of the kernel module; "" if there is none. */
 static void driverrelease(char *out, size_t room) {
   char line[256] = "", *p;
   FILE *f = fopen("/proc/driver/nvidia/version", "r");
@@ -43,7 +45,7 @@ static const char *versions(char *out, size_t room) {
   return out;
 }
 
-/* What is to be said of how the code gets to a device. */
+/* A remark if the driver must compile this build's code for the device. */
 static const char *compiled(const DeviceInfo *d) {
 #ifdef NC_ARCHITECTURES
   if (nc_codefor(NC_ARCHITECTURES, d->major * 10 + d->minor) != CODE_READY)
@@ -68,6 +70,8 @@ static const char *device(char *out, size_t room, int i) {
   return out;
 }
 
+/* Line n: the versions, then the devices, then cuBLAS; NULL after the last.
+   The text is valid until the next call. */
 const char *nc_fact(int n) {
   static char text[512];
   if (n == 0) return versions(text, sizeof text);

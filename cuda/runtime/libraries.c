@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** libraries.c - where NVIDIA's libraries may be: they come with the toolkit,
-** or with packages of Python, whose folders no loader knows.
+** libraries.c - searches for NVIDIA's libraries.  They come with the CUDA
+** toolkit or with Python packages, whose folders the loader does not search.
+** cuda/product/cublas_library.c calls it.
 **
-** The folders that NACRE_CUDA_LIBRARIES names come first, then what the loader
-** finds, a toolkit, and last the environments of Python: the active one, and
-** those of the programs in PATH.
+** The order is: the folders in NACRE_CUDA_LIBRARIES, the loader's own search,
+** a toolkit, then Python environments: the active one, those of the programs
+** in PATH, and the user's packages.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/runtime/libraries.h"
@@ -27,8 +28,8 @@ int nc_librarythere(const Wanted *w, const char *path) {
   return 0;
 }
 
-/* What is loaded already is found by the library that needs it, and should be
-   of its own release. */
+/* Tries folder/tail.  Loads w->beside from the same folder first: the library
+   then finds it by name, and both are from the same release. */
 static int infolder(const Wanted *w, const char *folder, size_t length,
                     const char *tail) {
   char path[MAXPATH], beside[MAXPATH];
@@ -41,8 +42,8 @@ static int infolder(const Wanted *w, const char *folder, size_t length,
   return nc_librarythere(w, path);
 }
 
-/* Packages have folders such as lib/python3.12/site-packages/nvidia/cu13/lib
-   behind the prefix of their environment. */
+/* Tries the Python packages of the environment `prefix', whose libraries are in
+   folders like lib/python3.12/site-packages/nvidia/cu13/lib. */
 static int inpackages(const Wanted *w, const char *prefix, size_t length) {
   char pattern[MAXPATH];
   glob_t found;
@@ -59,7 +60,7 @@ static int inpackages(const Wanted *w, const char *prefix, size_t length) {
   return done;
 }
 
-/* The parts of a variable that lists folders. */
+/* Calls look for each folder of an environment variable, until it succeeds. */
 static int inlist(const Wanted *w, const char *variable,
                   int (*look)(const Wanted *w, const char *folder,
                               size_t length)) {
@@ -84,7 +85,7 @@ static int ofconda(const Wanted *w, const char *folder, size_t length) {
   return infolder(w, folder, length, "/lib") || inpackages(w, folder, length);
 }
 
-/* Programs of an environment are in its folder bin. */
+/* An environment that has its programs in `folder', which ends in /bin. */
 static int ofprograms(const Wanted *w, const char *folder, size_t length) {
   while (length > 0 && folder[length - 1] == '/') length--;
   if (length < 4 || strncmp(folder + length - 4, "/bin", 4) != 0) return 0;

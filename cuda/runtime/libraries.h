@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* libraries.h - finds NVIDIA's libraries that are opened when they are needed.
-   Needs nothing of CUDA itself. */
+/* libraries.h - finds and opens NVIDIA's libraries at run time.  It does not
+   use CUDA itself. */
 #ifndef cuda_runtime_libraries_h
 #define cuda_runtime_libraries_h
 
-/* lib<name>.so.<version>, which needs lib<beside>.so.<version>: that lies in
-   the same folder, but the loader need not know the folder. */
+/* The library lib<name>.so.<version>.  It depends on lib<beside>.so.<version>
+   in the same folder, which the loader may not search. */
 typedef struct Wanted {
   const char *name, *beside;
   int version;
-  int (*accept)(void *library, const char *path);   /* is it of use? */
+  int (*accept)(void *library, const char *path);   /* can it be used? */
 } Wanted;
 
-/* Opens, one after the other, those that are found, until one is accepted;
-   gives whether one was.  Of one place the first of the versions, which end in
-   0, comes first. */
+/* Opens the libraries that it finds, one after the other, until w.accept takes
+   one; it closes the others.  Returns whether one was accepted.  `versions'
+   ends with 0; each place is searched for them in this order. */
 int nc_findlibrary(Wanted w, const int versions[]);
 
-int nc_librarythere(const Wanted *w, const char *path);   /* at this path */
+/* The same for the file at this path. */
+int nc_librarythere(const Wanted *w, const char *path);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** pinned.c - page-locked memory of the host, which devices copy from and to
-** by themselves.
+** pinned.c - the caching allocator for pinned (page-locked) host memory, which
+** devices access directly.  The core calls it through Accelerator.pin.
 **
-** To lock pages is slow and waits for devices, so what was freed is kept.  A
-** copy that nobody waited for may still read or write a block that is given
-** back; an event on each stream that used it tells when it is done with.
+** Locking pages is slow and synchronizes with the devices, so freed blocks are
+** cached.  An asynchronous copy may still access a block when it is freed.
+** Therefore an event is recorded on each stream that used the block, and the
+** block is reused only after these events have passed.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,10 @@ typedef struct Pinned {
   char *p;
   int64_t bytes;
   int isfree, awaited;
-  uint64_t used[MAXDEVICES]; /* streams of each, a bit for each */
+  uint64_t used[MAXDEVICES]; /* the set of streams of each device */
 } Pinned;
 
+/* A freed block that a stream may still be using, until the event. */
 typedef struct Copied {
   Pinned *block;
   Gpu *gpu;
@@ -28,7 +30,7 @@ typedef struct Copied {
   struct Copied *next;
 } Copied;
 
-static Pinned **block; /* by address */
+static Pinned **block; /* sorted by address */
 static int nblocks, room;
 static Copied *copied;
 
@@ -49,7 +51,7 @@ int nc_newpages(void **p, int64_t bytes, unsigned flags) {
                  nc_bytestext(want, (double)bytes));
 }
 
-/* The number of blocks that begin at p or before. */
+/* The number of blocks whose address is at most p. */
 static int blocksto(const void *p) {
   int low = 0, high = nblocks;
   while (low < high) {
@@ -60,6 +62,7 @@ static int blocksto(const void *p) {
   return low;
 }
 
+/* The block that contains p, or NULL. */
 static Pinned *blockat(const void *p) {
   const int k = blocksto(p);
   Pinned *b = k > 0 ? block[k - 1] : NULL;
@@ -83,6 +86,7 @@ static void insert(Pinned *b) {
   nblocks++;
 }
 
+/* Returns block k to CUDA; keeps it if CUDA fails. */
 static void drop(int k) {
   if (cudaFreeHost(block[k]->p) != cudaSuccess) {
     cudaGetLastError();
@@ -99,15 +103,15 @@ static void dropfree(void) {
 }
 
 /*
-** Use
+** Reuse
 */
 void nc_pinnedused(const Gpu *g, const void *p) {
   Pinned *b = blockat(p);
   if (b) b->used[g->ordinal] |= (uint64_t)1 << g->current;
 }
 
-/* The block is not free before stream i of g has come to this place; see the
-   function of that name in device_memory.c. */
+/* Records an event on stream i of g; b is not free before it has passed.  As
+   the function of that name in device_memory.c. */
 static void await(Pinned *b, Gpu *g, int i) {
   const cudaStream_t s = g->stream[i].handle;
   Copied *c = calloc(1, sizeof *c);
@@ -129,6 +133,7 @@ static int done(const Copied *c) {
   return 0;
 }
 
+/* Frees the blocks whose events have passed.  Never waits. */
 static void reclaim(void) {
   for (Copied **at = &copied; *at;) {
     Copied *c = *at;
@@ -143,7 +148,7 @@ static void reclaim(void) {
   }
 }
 
-/* Of the free ones the smallest that fits and is not far too large. */
+/* The smallest free block that fits and is at most about twice as large. */
 static Pinned *take(int64_t bytes) {
   Pinned *best = NULL;
   for (int k = 0; k < nblocks; k++) {
@@ -155,6 +160,8 @@ static Pinned *take(int64_t bytes) {
   return best;
 }
 
+/* Allocates a block.  If memory is short, returns the cached ones to CUDA and
+   tries again. */
 static int create(Pinned **b, int64_t bytes) {
   void *p;
   int r = nc_newpages(&p, bytes, cudaHostAllocDefault);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** probe.c - asks the driver's library itself whether it is of use, and if not
-** says why in words that help.
+** probe.c - tests with the driver's own library whether the driver can be used,
+** and if not, fails with the reason and a hint.  cuda_plugin.c calls nc_probe
+** before any CUDA call.
 **
-** CUDA's runtime would say "insufficient driver" even where there is none, so
-** it is not asked.  NACRE_CUDA_DRIVER in the environment names another library
-** than libcuda.so.1, for tests.
+** The CUDA runtime is no help here: it reports "insufficient driver" even if
+** there is no driver.  For tests, the environment variable NACRE_CUDA_DRIVER
+** names a library to use instead of libcuda.so.1.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/runtime/probe.h"
@@ -34,9 +35,10 @@ typedef struct Driver {
   int (*attribute)(int *value, int what, int device);
 } Driver;
 
-enum { MAJOR = 75, MINOR = 76 }; /* attributes: compute capability */
+enum { MAJOR = 75, MINOR = 76 }; /* CUdevice_attribute: compute capability */
 
-/* The address of a symbol as a function: C has no such cast. */
+/* Stores the address of a symbol in a function pointer.  C has no cast from
+   void * to function pointers. */
 static int bind(void *library, const char *name, void *function) {
   void *p = dlsym(library, name);
   memcpy(function, &p, sizeof p);
@@ -62,8 +64,10 @@ static int load(const Host *h, Driver *d) {
                              "are missing");
 }
 
-/* A driver of CUDA x.0 runs what was built for any x.y.  The exception is CUDA
-   12: code that is compressed for size, as it is from 12.8 on, needs 12.4. */
+/* Fails if the driver is too old for a build with CUDA `version'.  A driver for
+   CUDA x.0 runs code that was built with any x.y.  The exception is CUDA 12:
+   from 12.8 on nvcc compresses code in a format that needs a driver for CUDA
+   12.4. */
 static int newenough(const Host *h, const Driver *d, int version) {
   const int compressed = version >= 12080 && version < 13000;
   const int need = compressed ? 12040 : version / 1000 * 1000;
@@ -91,6 +95,7 @@ static int nodevice(const Host *h) {
   return NC_EDEVICE;
 }
 
+/* Fails with the meaning of an error code (CUresult) of cuInit. */
 static int initfailed(const Host *h, int code) {
   switch (code) {
     case 34:
@@ -126,8 +131,9 @@ static int initfailed(const Host *h, int code) {
   return NC_EDEVICE;
 }
 
-/* Machine code is for later minor versions of its major one, too; what the
-   driver compiles for all that is newer; and 90a is for 90 alone. */
+/* Machine code (-real) runs on its own compute capability and on later minor
+   ones of the same major.  The driver can compile PTX (-virtual) for any newer
+   one.  An architecture such as 90a runs on 90 only. */
 Code nc_codefor(const char *code, int cc) {
   Code best = *code ? CODE_NONE : CODE_READY;
   while (*code) {
@@ -156,7 +162,7 @@ static int nocode(const Host *h, const char *code, int cc) {
   return NC_EDEVICE;
 }
 
-/* One device that this build has code for is enough. */
+/* Fails unless there is code for at least one of the n devices. */
 static int recent(const Host *h, const Driver *d, int n, const char *code) {
   int major = 0, minor = 0;
   for (int i = 0; i < n; i++) {

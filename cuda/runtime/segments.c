@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** segments.c - what CUDA gave, and the blocks it is cut into.
+** segments.c - the data structures of the caching allocator: segments, the
+** blocks they are cut into, and the pools of free blocks.  device_memory.c
+** decides when to allocate, cut and release them.
 **
-** Segments stand in an array by address; a segment knows for each of its
-** units which block begins there, so that the block of an address is found
-** without a search through blocks.  Units are so small that no two blocks
-** begin in one: 512 bytes where blocks are small, 1 MiB where they are large.
-** Free blocks lie in bins by size, eight an octave, for each stream its own.
+** A device has an array of its segments, sorted by address.  A segment is
+** divided into units and records which block begins in each unit, so that the
+** block of an address is found without walking a list.  Units are so small that
+** at most one block begins in each: 512 bytes for small blocks, 1 MiB for large
+** ones.  Each stream has its own pools.  A pool holds free blocks in bins by
+** size, eight bins for each power of two.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda/runtime/gpu.h"
 
-#define GRAIN 512 /* sizes are multiples of it */
-#define SOME 16
+#define GRAIN 512 /* block sizes are multiples of it */
+#define SOME 16   /* blocks of a bin to look at */
 
 /*
 ** Bins
 */
-/* Bin b holds sizes from its first to that of bin b+1; those of less than 16
-   grains have one for themselves. */
+/* The bin for blocks of a size.  A size of less than 16 grains has a bin of its
+   own; larger sizes share one with others of 1/8 of their power of two. */
 static int binof(int64_t bytes) {
   int64_t n = bytes / GRAIN;
   int octave = 0;
@@ -38,7 +41,7 @@ static int lowestbit(uint64_t x) {
 #endif
 }
 
-/* The first bin from b on that holds a block, or BINS. */
+/* The first non-empty bin from b on, or BINS. */
 static int nextbin(const Pool *pool, int b) {
   for (int w = b / 64; w < BINS / 64; w++) {
     uint64_t some = pool->some[w];
@@ -67,8 +70,8 @@ static void takeout(Pool *pool, Block *b) {
   b->isfree = 0;
 }
 
-/* Of the first `most' blocks the smallest that fits; of equals the one used
-   last. */
+/* The smallest of the first `most' blocks of a list that fits; among equals the
+   most recently freed one. */
 static Block *bestof(Block *b, int64_t bytes, int64_t most) {
   Block *best = NULL;
   for (; b && most > 0; b = b->next, most--) {
@@ -79,8 +82,9 @@ static Block *bestof(Block *b, int64_t bytes, int64_t most) {
   return best;
 }
 
-/* A look at a few blocks of each bin finds nearly always what fits well.  Only
-   in the first bin may some be too short. */
+/* Best fit, except that it looks at only SOME blocks of each bin, which bounds
+   the time.  Blocks of the first bin can be too short, so that one is searched
+   completely if nothing else fits. */
 Block *nc_takeblock(Pool *pool, int64_t bytes) {
   const int first = binof(bytes);
   Block *b = NULL;
@@ -99,10 +103,10 @@ Pool *nc_pool(Gpu *g, int stream, int small) {
 }
 
 /*
-** Blocks that stand for nothing: a tensor that comes and goes cuts one off and
-** merges it again, and calloc takes longer than both
+** Unused Block structures, for reuse.  An allocation often creates one (cut)
+** and the next free releases it (merge); calloc takes longer than both.
 */
-static Block *spare; /* by next */
+static Block *spare; /* linked by next */
 
 static Block *newblock(void) {
   Block *b = spare;
@@ -129,7 +133,7 @@ void nc_dropspares(void) {
 /*
 ** Segments
 */
-/* The number of segments that begin at p or before. */
+/* The number of segments whose address is at most p. */
 static int segmentsto(const Gpu *g, const void *p) {
   int low = 0, high = g->nsegments;
   while (low < high) {
@@ -178,7 +182,8 @@ static void insert(Gpu *g, Segment *s) {
     g->info.reservedpeak = g->info.reserved;
 }
 
-/* The host's side of a segment, still without its memory. */
+/* Creates the Segment structure, without device memory; NULL if out of host
+   memory. */
 static Segment *describe(Gpu *g, int64_t bytes, int small) {
   Segment *s = calloc(1, sizeof *s);
   if (s == NULL) return NULL;
@@ -193,6 +198,7 @@ static Segment *describe(Gpu *g, int64_t bytes, int small) {
   return NULL;
 }
 
+/* Frees the Segment structure only. */
 static void forget(Segment *s) {
   free(s->at);
   free(s);
@@ -254,7 +260,7 @@ int nc_cutblock(Gpu *g, Block *b, int64_t bytes) {
   return 1;
 }
 
-/* b takes in the block behind it. */
+/* Merges the block after b into b. */
 static void swallow(Block *b) {
   Block *rest = b->after;
   b->segment->at[unitof(b->segment, rest->p)] = NULL;

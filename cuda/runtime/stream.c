@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** stream.c - streams.
+** stream.c - streams.  core/devices.h has the contracts of the functions that
+** are in the table Accelerator.
 **
-** The default stream of a device is one of ours, never CUDA's legacy stream:
-** no stream waits for another unless it is told to.  A stream that is given
-** back keeps its handle and the memory cached for it, and goes to the next
-** who asks for one of its priority.
+** The default stream of a device is a non-blocking stream created here, never
+** CUDA's legacy default stream, so streams synchronize only by explicit events.
+** A stream that the user frees keeps its handle and the memory cached for it;
+** nc_newstream reuses it for the next request with the same priority.
 */
 #include "cuda/runtime/events.h"
 
-int nc_many_streams;
+int nc_many_streams; /* has any device had a second stream? */
 
 static int make(Gpu *g, int i, int priority) {
   Stream *s = &g->stream[i];
@@ -43,8 +44,8 @@ cudaStream_t nc_current_stream(const Device *d) {
   return g->stream[g->current].handle;
 }
 
-/* CUDA takes a priority out of range as the nearest one; so do we, to know a
-   given-back stream of that priority again. */
+/* Clamps the priority to the range of the device, as CUDA does, so that freed
+   streams are compared with the real priority. */
 static int clamped(int *priority) {
   int least = 0, greatest = 0;
   CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
@@ -74,7 +75,7 @@ int nc_newstream(Stream **s, int i, int priority) {
   return NC_OK;
 }
 
-/* Who gives back the current stream goes on with the default one. */
+/* If s is the current stream, the default stream becomes current. */
 void nc_freestream(Stream *s) {
   if (s == NULL || s->index == 0) return;
   s->taken = 0;
@@ -120,13 +121,13 @@ int nc_waitstream(Stream *s) {
 }
 
 /*
-** Many at a time
+** Sets of streams
 */
 int nc_streamnumber(int i) {
   return nc_gpu[i].current;
 }
 
-/* Stream `to' goes on after what `from' has been given. */
+/* Makes later work of stream `to' wait for all work submitted to `from'. */
 static int follow(Gpu *g, int to, int from) {
   cudaEvent_t e;
   cudaError_t failure;
@@ -136,6 +137,7 @@ static int follow(Gpu *g, int to, int from) {
   return failure == cudaSuccess ? NC_OK : nc_cudafail(failure);
 }
 
+/* Is k in the set, and not the current stream? */
 static int other(const Gpu *g, uint64_t streams, int k) {
   return (streams >> k & 1) && k != g->current;
 }

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** transfer.c - bytes between the host and devices, and among devices.
+** transfer.c - copies between the host and devices, within a device, and
+** between devices (Device.copy and Device.tohost of core/devices.h).
 **
-** A device copies from and to page-locked memory of the host by itself.
-** Other memory goes through page-locked buffers: while the device copies one
-** half, the host copies the other; what is small goes through one of a ring of
-** small buffers.  So a copy to the device has only been waited for as far as
-** its source is read; one to the host is complete.
+** A device accesses pinned host memory directly.  Copies of pageable memory are
+** staged in pinned buffers: large ones in two halves, of which the device
+** copies one while the host copies the other; small ones in a ring of small
+** buffers.
+** A staged copy to the device returns when its source has been read, but the
+** device may still be copying from the buffer.  A copy to the host is complete
+** when the function returns, unless NC_NOWAIT was passed for pinned memory.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda/runtime/gpu.h"
 
-#define LARGEST (8 * MiB) /* a half */
-#define LEAST (MiB / 2)
-#define SLOT ((int64_t)64 << 10)
+#define LARGEST (8 * MiB)        /* bytes of a half */
+#define LEAST (MiB / 2)          /* of a piece of a large copy */
+#define SLOT ((int64_t)64 << 10) /* bytes of a small buffer */
 #define SLOTS 16
 
-/* Threads of the host that help to copy; the emulated device knows of one. */
+/* Bytes for each host thread that copies.  The emulation needs a single
+   thread. */
 #ifdef NC_EMULATED
 #define GRAIN INT64_MAX
 #else
@@ -27,8 +31,8 @@
 
 typedef struct Buffer {
   char *p;
-  cudaEvent_t event; /* of the copy that uses it */
-  int busy;
+  cudaEvent_t event; /* recorded after the device's copy */
+  int busy;          /* event is recorded and not yet waited for */
 } Buffer;
 
 struct Staging {
@@ -38,7 +42,7 @@ struct Staging {
 };
 
 /*
-** Buffers
+** Staging buffers, created when they are first needed
 */
 static int newstaging(Gpu *g) {
   struct Staging *s = calloc(1, sizeof *s);
@@ -67,7 +71,7 @@ static int prepare(Gpu *g, int large) {
   return NC_OK;
 }
 
-/* Waits until the device is done with the buffer. */
+/* Waits until the device no longer uses the buffer. */
 static int settle(Gpu *g, Buffer *b) {
   if (!b->busy) return NC_OK;
   TRY(nc_waitforevent(g, b->event));
@@ -76,8 +80,8 @@ static int settle(Gpu *g, Buffer *b) {
   return NC_OK;
 }
 
-/* The device will be done with the buffer when it comes to this place.  If it
-   cannot be marked, it is waited for. */
+/* Records an event on s, after which the device no longer uses the buffer.  If
+   that fails, waits for the stream. */
 static int mark(Gpu *g, Buffer *b, cudaStream_t s) {
   int r = nc_record_event(g, &b->event, s);
   b->busy = r == NC_OK;
@@ -103,7 +107,7 @@ void nc_closestaging(Gpu *g) {
 }
 
 /*
-** The host's part
+** Copies on the host, by several threads if they are large
 */
 typedef struct Bytes {
   char *dst;
@@ -125,8 +129,9 @@ static int hostcopy(char *dst, const char *src, int64_t n) {
 }
 
 /*
-** Through buffers
+** Staged copies
 */
+/* Copies n bytes from the host to the device through buffer b. */
 static int send(Gpu *g, Buffer *b, char *dst, const char *src, int64_t n) {
   const cudaStream_t s = nc_current_stream(&g->device);
   TRY(settle(g, b));
@@ -135,6 +140,7 @@ static int send(Gpu *g, Buffer *b, char *dst, const char *src, int64_t n) {
   return mark(g, b, s);
 }
 
+/* Starts a copy from the device to buffer b; receive finishes it. */
 static int fetch(Gpu *g, Buffer *b, const char *src, int64_t n) {
   const cudaStream_t s = nc_current_stream(&g->device);
   TRY(settle(g, b));
@@ -142,7 +148,8 @@ static int fetch(Gpu *g, Buffer *b, const char *src, int64_t n) {
   return mark(g, b, s);
 }
 
-/* Long enough to be worth a copy, short enough that two of them overlap. */
+/* The size of the pieces of a copy: large enough for full speed, small enough
+   that the copies of host and device overlap. */
 static int64_t piece(int64_t bytes) {
   int64_t n = bytes / 4;
   if (n < LEAST) n = LEAST;
@@ -175,6 +182,8 @@ static int downloadsmall(Gpu *g, char *dst, const char *src, int64_t bytes) {
   return receive(g, b, dst, bytes);
 }
 
+/* Starts up to two pieces ahead, so that the device copies the next piece while
+   the host copies the last one out of its buffer. */
 static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
   const int64_t n = piece(bytes);
   int64_t asked = 0, got = 0;
@@ -193,7 +202,8 @@ static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
 /*
 ** Between devices
 */
-/* Lets the copy take the direct way, where there is one. */
+/* Enables peer access, if the hardware has it; otherwise CUDA copies through
+   the host. */
 static void befriend(Gpu *g, const Gpu *other) {
   const uint64_t bit = (uint64_t)1 << other->ordinal;
   if (g->peers & bit) return;
@@ -203,7 +213,8 @@ static void befriend(Gpu *g, const Gpu *other) {
     cudaGetLastError();
 }
 
-/* What stream `to' does next waits for what `from' has been given. */
+/* Makes later work of stream `to' of h wait for all work submitted to stream
+   `from' of g. */
 static int order(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
   cudaEvent_t e;
   cudaError_t r;
@@ -214,8 +225,9 @@ static int order(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
   return r == cudaSuccess ? NC_OK : nc_cudafail(r);
 }
 
-/* The copy runs on the current stream of the device it goes to, and is for
-   both current streams as if it had run there. */
+/* Copies between devices.  The copy runs on the current stream of g, the
+   destination.  Events order it in the current stream of the source as well, so
+   that later work there does not overwrite the source too early. */
 static int across(Gpu *g, char *dst, const char *src, int64_t bytes,
                   Gpu *from) {
   const cudaStream_t theirs = nc_current_stream(&from->device);
@@ -237,9 +249,9 @@ static int within(Gpu *g, char *dst, const char *src, int64_t bytes) {
 }
 
 /*
-** What a device is asked
+** Device.copy and Device.tohost
 */
-/* From or to page-locked memory: `dst' or `src' is of the host. */
+/* Copies from or to pinned memory, which is at `host' (equal to dst or src). */
 static int directly(Gpu *g, void *dst, const void *src, int64_t bytes,
                     const void *host, int how) {
   const cudaStream_t s = nc_current_stream(&g->device);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** wait.c - waiting for a device.
+** wait.c - waits for streams and events.  Everything in the plug-in that waits
+** for a device does it here, except error paths and NACRE_CUDA_CACHE=off.
 **
-** CUDA's own waits cannot be interrupted, so these ask again and again: at
-** first without a pause, as CUDA's do, then with pauses that are a small part
-** of what has been waited, so that who takes the time hardly sees them.  Who
-** waits also learns what kernels found wrong.
+** CUDA's own waits cannot be interrupted by the user, so these poll: first
+** without a pause, as CUDA's do, then with pauses of 1/128 of the time waited,
+** which hardly changes measured times.  A wait also reports what kernels wrote
+** to the error flag.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
 #include "cuda/runtime/gpu.h"
 
-#ifdef NC_EMULATED /* works only while it is asked */
+#ifdef NC_EMULATED /* emulated work makes progress only in queries */
 #define EAGER INT64_MAX
 #else
-#define EAGER 10000000 /* ns without a pause */
+#define EAGER 10000000 /* ns of polling without pauses */
 #endif
-#define PART 128 /* a pause is 1/128 of what was waited */
-#define LONGEST 1000000
+#define PART 128        /* a pause is 1/128 of the time waited */
+#define LONGEST 1000000 /* ns of the longest pause */
 
 int64_t nc_clock(void) {
   struct timespec t;
@@ -26,7 +27,8 @@ int64_t nc_clock(void) {
   return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
-/* The work goes on, and nothing takes it back. */
+/* Fails with NC_EINTR.  The device continues its work: kernels cannot be
+   stopped. */
 static int interrupted(const Gpu *g) {
   return nc_fail(NC_EINTR,
                  "interrupted while %s is still running %s; the next "
@@ -34,7 +36,8 @@ static int interrupted(const Gpu *g) {
                  g->name, g->latest ? g->latest : "what it was given", g->name);
 }
 
-/* Not done yet: passes a little time.  *start is 0 at first. */
+/* One step of a polling loop: fails if the user interrupts, else pauses if it
+   is time.  *start is the time of the first call; 0 before. */
 static int linger(const Gpu *g, int64_t *start) {
   const int64_t t = nc_clock();
   struct timespec pause = { 0, LONGEST };
@@ -46,8 +49,9 @@ static int linger(const Gpu *g, int64_t *start) {
   return NC_OK;
 }
 
-/* What a query answered: 1 to go on waiting, else the wait is over with *r.
-   CUDA keeps "not ready" as if it were an error. */
+/* Evaluates the result e of a query: returns 1 to continue polling; otherwise
+   the wait is over with status *r.  CUDA records "not ready" as its last error,
+   which is cleared here. */
 static int goeson(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
   if (e != cudaErrorNotReady) {
     *r = e == cudaSuccess ? NC_OK : nc_cudafail(e);

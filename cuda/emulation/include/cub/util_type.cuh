@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** util_type.cuh - of CUB, for the emulated device: two buffers of which one
-** holds what is valid.
+** util_type.cuh - cub::DoubleBuffer for the emulated device: two buffers, of
+** which one is current.
 */
 #ifndef emulated_cub_util_type_cuh
 #define emulated_cub_util_type_cuh

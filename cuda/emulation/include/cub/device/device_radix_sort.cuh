@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** device_radix_sort.cuh - of CUB, for the emulated device: sorting between two
-** buffers by some bits of keys, which are unsigned integers.  CUB's header
-** stands at this place in NVIDIA's toolkit.
+** device_radix_sort.cuh - cub::DeviceRadixSort for the emulated device, for
+** unsigned integer keys and DoubleBuffers.  It has the path of CUB's header in
+** NVIDIA's toolkit.
 */
 #ifndef emulated_cub_device_radix_sort_cuh
 #define emulated_cub_device_radix_sort_cuh
@@ -52,7 +52,7 @@ struct DeviceRadixSort {
   }
 
 private:
-  /* Does what is sorted end up in the other buffer? */
+  /* Does the result end up in the other buffer? */
   template <class KeyT> static int sort(const EmuSort &s, const void *temp) {
     static_assert(std::is_unsigned_v<KeyT>, "keys are unsigned");
     return temp ? emu_sortpasses(&s) % 2 : 0;

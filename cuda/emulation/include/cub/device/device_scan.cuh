@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** device_scan.cuh - of CUB, for the emulated device: running sums of unsigned
-** integers of 64 bits.  CUB's header stands at this place in NVIDIA's toolkit.
+** device_scan.cuh - cub::DeviceScan::InclusiveSum for the emulated device, for
+** uint64_t.  It has the path of CUB's header in NVIDIA's toolkit.
 */
 #ifndef emulated_cub_device_scan_cuh
 #define emulated_cub_device_scan_cuh
