@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** repl.h - what the C files of the shell share. Other folders do not include
+** repl.h - what the C files of the shell share. Only files below repl/ include
 ** it.
 **
 ** A function that takes a lua_State may raise a Lua error, except where a
