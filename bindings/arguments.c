@@ -553,11 +553,10 @@ static void place(Reader *r) {
 }
 
 /* True if a table at index i is the value of the parameter at that position,
-   not options. */
+   not options: P_ANY is a parameter of any type. */
 static int takestable(const Signature *s, int i) {
   const Param *p = &s->param[i - 1];
   return i <= s->positional && !p->optional &&
-         /* P_ANY: a parameter of any type */
          (p->type == P_TENSOR || p->type == P_ANY);
 }
 

@@ -89,6 +89,7 @@ static int hook(lua_State *L) {
   return 0;
 }
 
+/* The callback of the core: calls the Lua function with *g. */
 static int callhook(void *data, Tensor **g) {
   HookCall c = { data, g };
   return protect(hook, &c);
@@ -106,6 +107,8 @@ static int freehook(lua_State *L) {
   return 0;
 }
 
+/* Returns a handle, a userdata that owns the hook's registration; the hook
+   itself is a Ref that the core frees with nl_dropref. */
 static int register_hook(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1);
   Hook **h;
@@ -311,6 +314,8 @@ int nl_isref(void (*drop)(void *)) {
   return drop == nl_dropref || drop == dropcustom;
 }
 
+/* The callback of the core: g are the gradients of the outputs, d[] receives
+   those of the inputs that need one. */
 static int callcustom(void *data, Tensor *const g[], Tensor *d[],
                       const int need[]) {
   CustomCall c = { data, g, d, need };

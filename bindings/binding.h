@@ -3,19 +3,19 @@
 ** binding.h - what the files of the binding share.
 **
 ** A tensor in Lua is a full userdata (in the code also a "box") that holds one
-** reference to a core Tensor.  A call of the Lua API may raise an error, which
+** reference to a core Tensor. A call of the Lua API may raise an error, which
 ** is a longjmp, so no C variable may be the only holder of a reference or of
 ** memory: the userdata is created first, empty, and the core then fills it.
 ** Scratch memory is a userdata, too.
 **
-** A garbage collection may run finalizers that free tensors.  The binding
-** starts one only where no Tensor * is used afterwards.  A tensor that a
+** A garbage collection may run finalizers that free tensors. The binding
+** starts one only where no Tensor * is used afterwards. A tensor that a
 ** finalizer frees while Lua itself collects stays alive until then (nl_free).
 **
 ** Stack effects are in the notation of Lua's manual, [-o, +p, x]: o values
 ** popped, p values pushed; x is '-' for functions that never raise an error,
 ** 'm' for those that raise only memory errors, 'e' for those that raise other
-** errors, 'v' for those that always raise one.  Functions declared as
+** errors, 'v' for those that always raise one. Functions declared as
 ** f(lua_State *) without a comment are lua_CFunctions.
 */
 #ifndef binding_h
@@ -31,7 +31,7 @@
 ** Tensors and errors (userdata.c)
 */
 
-/* The state of the binding in one Lua state.  The extra space of the Lua state
+/* The state of the binding in one Lua state. The extra space of the Lua state
    points to it. */
 typedef struct State {
   int64_t threshold;          /* live bytes that cause a full collection */
@@ -47,11 +47,11 @@ typedef struct State {
 
 #define nl_state(L) (*(State **)lua_getextraspace(L))
 
-/* Pushes an empty tensor userdata.  The caller, or the core, stores a reference
+/* Pushes an empty tensor userdata. The caller, or the core, stores a reference
    in it, which the userdata then owns. [-0, +1, m] */
 Tensor **nl_newbox(lua_State *L);
 /* Pushes a userdata of zeroed bytes with the metatable `kind'; `giveback' is
-   its __gc and releases what the bytes hold.  For C structs that own
+   its __gc and releases what the bytes hold. For C structs that own
    something while an error may be raised. [-0, +1, m] */
 void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
                   lua_CFunction giveback);
@@ -68,16 +68,16 @@ int nl_isinterrupt(lua_State *L, int i);      /* an error raised by Ctrl-C? */
 /* As nl_totensor; raises an error for a value that is not a tensor.
    [-0, +0, e] */
 Tensor *nl_checktensor(lua_State *L, int i);
-/* Empties the tensor userdata at index i.  In a finalizer the release is
+/* Empties the tensor userdata at index i. In a finalizer the release is
    deferred to nl_free_deferred. [-0, +0, m] */
 void nl_free(lua_State *L, int i);
 void nl_free_deferred(lua_State *L);
 /* Raises the error that the core recorded unless status is NC_OK; otherwise
-   reports pending trace events and returns 1.  The only place that turns a
+   reports pending trace events and returns 1. The only place that turns a
    status into a Lua error. [-0, +0, e] */
 int nl_check(lua_State *L, int status);
 /* Adds to the recorded error of `op' that a tensor may be partly updated, if
-   that is so.  Returns the status. */
+   that is so. Returns the status. */
 int nl_written(int status, const char *op);
 /* Pushes the error object of a copy of an error record. [-0, +1, m] */
 void nl_pusherror(lua_State *L, const Error *e);
@@ -99,7 +99,7 @@ void nl_open_string_fields(lua_State *L);
 */
 
 /* Collects garbage if it is time; `bytes' is what the next operation is likely
-   to allocate.  A collection may free every tensor that is not on the stack.
+   to allocate. A collection may free every tensor that is not on the stack.
    [-0, +0, e] */
 void nl_pace(lua_State *L, int64_t bytes);
 /* Runs a full collection. [-0, +0, e] */
@@ -117,7 +117,7 @@ void nl_empty_caches(void);    /* frees the caches of all devices */
 int nl_retry(lua_State *L, int status, int attempt);
 
 /* The same for an operation that writes to the tensor, or the list of tensors,
-   at index out (0: none).  It is not repeated if it may have written a part;
+   at index out (0: none). It is not repeated if it may have written a part;
    `writes' is the result of nl_writes before the first attempt. [-0, +0, e] */
 int nl_retry_into(lua_State *L, int status, int attempt, int out,
                  int64_t writes);
@@ -176,7 +176,7 @@ typedef struct Args {
    read to its end; its bytes are pushed (io/input_source.c). [-0, +(0|1), e] */
 void nl_read_source(lua_State *L, int i, Source *from);
 
-/* Reads all arguments on the stack by a signature.  Lists that do not fit into
+/* Reads all arguments on the stack by a signature. Lists that do not fit into
    Args are pushed; *a borrows from the stack and from itself, so it must not
    be moved. [-0, +n, e] */
 void nl_readargs(lua_State *L, const Signature *s, Args *a);
@@ -202,7 +202,7 @@ void nl_reseed(lua_State *L, Signature *s, const char *op);
 
 /* Replaces the table at index i, if it has metamethods that affect reading, by
    a plain copy made through them: its elements, its pairs, and, if it is not
-   a list, the fields named in the list at index `names' (0: none).  Returns 0
+   a list, the fields named in the list at index `names' (0: none). Returns 0
    for any other value, which stays. [-0, +0, e] */
 int nl_plain(lua_State *L, int i, int names);
 /* The same for a table of named arguments. [-0, +0, e] */
@@ -214,7 +214,7 @@ int nl_ispacked(lua_State *L, int64_t n);
    [-0, +0, e] */
 int nl_isoptions(lua_State *L, int i, const Signature *s);
 /* What is wrong with the keys of the list at index i, or NULL.  *name is the
-   key if it is a string, else NULL.  The strings stay on the stack.
+   key if it is a string, else NULL. The strings stay on the stack.
    [-0, +n, e] */
 const char *nl_find_bad_key(lua_State *L, int i, const char **name);
 /* Raises an error if there is something wrong with the keys. [-0, +0, e] */
@@ -261,7 +261,7 @@ void nl_makeall(lua_State *L, int where);
    there is no such name. [-0, +(0|1), e] */
 int nl_pushname(lua_State *L, const char *name);
 /* Raises the error that nacre, or its subtable `path', at index 1 does not have
-   this name.  Returns 0 for a name that begins with "_" (strict_names.c).
+   this name. Returns 0 for a name that begins with "_" (strict_names.c).
    [-0, +0, e] */
 int nl_unknown_name(lua_State *L, const char *path, const char *name);
 /* Makes the table on top, the subtable `path', and those in it raise that error
@@ -307,7 +307,7 @@ int nl_pushref(lua_State *L, const Ref *f);
 void nl_maycycle(lua_State *L, int i);
 #define nl_result(L, i) (nl_state(L)->refs ? nl_maycycle(L, i) : (void)0)
 /* Called before and after a full collection, so that cycles through graphs are
-   found.  nl_untie_cycles returns 0 if there is nothing to do; nl_retie_cycles
+   found. nl_untie_cycles returns 0 if there is nothing to do; nl_retie_cycles
    must not be called then. [-0, +0, -] */
 int nl_untie_cycles(lua_State *L);
 void nl_retie_cycles(lua_State *L);
@@ -375,14 +375,14 @@ void nl_pushfail(lua_State *L);
    [-0, +1, e] */
 void nl_pusharguments(lua_State *L);
 
-/* Operations written in Lua (composed.c).  Push the function of a name, or the
+/* Operations written in Lua (composed.c). Push the function of a name, or the
    description of the function whose name, or which itself, is at index i;
    both return 0 if there is none, nl_pushcomposed with nothing pushed.
    [-0, +(0|1), e] */
 int nl_pushcomposed(lua_State *L, const char *name, int where);
 int nl_composedinfo(lua_State *L, int i);
 /* Appends their names to the list on top, which has n elements; returns the new
-   number.  `all' includes names with a dot. [-0, +0, e] */
+   number. `all' includes names with a dot. [-0, +0, e] */
 int nl_composednames(lua_State *L, int n, int all);
 /* Creates all of them in the table on top. [-0, +0, e] */
 void nl_makecomposed(lua_State *L, int where);
@@ -393,12 +393,12 @@ int nl_pairs(lua_State *L);                   /* tensor_fields.c: __pairs */
 */
 
 /* The device that the name or ordinal at index i stands for; NULL for another
-   type of value.  Raises an error if the device cannot be used.
+   type of value. Raises an error if the device cannot be used.
    [-0, +0, e] */
 const Device *nl_device(lua_State *L, int i, const char *op);
 /* As nl_device; raises an error instead of returning NULL. [-0, +0, e] */
 const Device *nl_needdevice(lua_State *L, int i, const char *op);
-/* Moves the tensor of a userdata to page-locked memory.  Returns a status. */
+/* Moves the tensor of a userdata to page-locked memory. Returns a status. */
 int nl_pin(Tensor **box);
 /* As nl_check, with a hint if the plug-in cannot be opened. [-0, +0, e] */
 void nl_checkcuda(lua_State *L, int r, const char *op);

@@ -2,9 +2,9 @@
 /*
 ** composed.c - finds the operations that are written in Lua (bindings/lib).
 **
-** registry.c and tensor_fields.c ask here for a name that nothing in C defines.
-** The Lua files are loaded at the first such request, so a program that does
-** not use them does not pay for them.
+** Lookups of names ask here for a name that nothing in C defines. The Lua files
+** are loaded at the first such request, so a program that does not use them
+** does not pay for them.
 */
 
 #include <string.h>
@@ -94,7 +94,7 @@ int nl_pushcomposed(lua_State *L, const char *name, int where) {
   return find(L, where == NL_METHOD ? "methods" : "functions", name);
 }
 
-/* What is known of a function by its name, with a prefix, or itself. */
+/* The contracts of the functions below are in binding.h. */
 int nl_composedinfo(lua_State *L, int i) {
   const int top = lua_gettop(L);
   if (lua_type(L, i) == LUA_TSTRING) return find(L, "info", lua_tostring(L, i));
@@ -107,7 +107,6 @@ int nl_composedinfo(lua_State *L, int i) {
   return !lua_isnil(L, -1);
 }
 
-/* Adds names to the list on top, which has n. */
 int nl_composednames(lua_State *L, int n, int all) {
   const int list = lua_gettop(L);
   pushall(L);
@@ -122,7 +121,6 @@ int nl_composednames(lua_State *L, int n, int all) {
   return n;
 }
 
-/* Makes every function, or method, in the table on top. */
 void nl_makecomposed(lua_State *L, int where) {
   const int t = lua_gettop(L);
   luaL_checkstack(L, 6, NULL);

@@ -198,6 +198,8 @@ static double entries(const Tensor *t) {
   return n;
 }
 
+/* t:totable(). Raises an error first if the table would not fit into memory.
+   [-0, +1, e] */
 static int totable(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1), **host;
   luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);

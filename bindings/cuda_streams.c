@@ -35,6 +35,8 @@ static void checked(lua_State *L, const char *op, int r) {
 /*
 ** Userdata
 */
+/* The stream at index i; raises an error for any other value and for a closed
+   stream. [-0, +0, e] */
 static StreamBox *checkstream(lua_State *L, int i, const char *op) {
   StreamBox *b = luaL_testudata(L, i, STREAM);
   if (b == NULL && i == 1 && lua_isnone(L, 1))
@@ -45,6 +47,8 @@ static StreamBox *checkstream(lua_State *L, int i, const char *op) {
   return b;
 }
 
+/* The event at index i; raises an error for any other value and for a closed
+   event. [-0, +0, e] */
 static EventBox *checkevent(lua_State *L, int i, const char *op) {
   EventBox *b = luaL_testudata(L, i, EVENT);
   if (b == NULL && lua_isnone(L, i))

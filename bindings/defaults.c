@@ -88,6 +88,7 @@ static int scope(lua_State *L) {
 /*
 ** Counters, for the shell and for tests
 */
+/* _counters(): work done since the start of the process. */
 static int counters(lua_State *L) {
   lua_pushinteger(L, nc_counters.flops);
   lua_pushinteger(L, nc_counters.bytes);
@@ -139,6 +140,7 @@ static int devices(lua_State *L) {
   return 1;
 }
 
+/* _fail_alloc(n, sticky): makes the n-th allocation of the core fail. */
 static int fail_alloc(lua_State *L) {
   nc_failalloc(luaL_checkinteger(L, 1), lua_toboolean(L, 2));
   return 0;

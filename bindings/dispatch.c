@@ -104,7 +104,7 @@ static void parameters(const Signature *s, const Arg *arg, int from,
       par[i - from] = nc_tofloat(arg[i].s);
 }
 
-/* Raises an error if no operand is a tensor. [-0, +0, v] */
+/* Raises an error if no operand is a tensor. [-0, +0, e] */
 static int sometensor(lua_State *L, const Signature *s, const Arg in[], int n) {
   for (int i = 0; i < n; i++)
     if (in[i].t) return 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* index_keys.h - indices as text: "1:3, :, -1, ::2, ..., newaxis". */
+/* index_keys.h - indices as text: "1:3, :, -1, ::2, ..., newaxis". index_keys.c
+   implements the parser and calls it for string keys. */
 #ifndef lindex_h
 #define lindex_h
 

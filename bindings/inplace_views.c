@@ -147,6 +147,8 @@ static int is_set_to(lua_State *L) {
   return 1;
 }
 
+/* set_(source): self becomes a view of source's storage, without its history.
+   The dtypes must be equal. */
 static int set(lua_State *L) {
   static Signature s;
   Tensor **y;

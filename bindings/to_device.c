@@ -310,6 +310,8 @@ static int cuda(lua_State *L) {
                    (Move){ DT_NONE, d, a.arg[2].s.i ? NC_NOWAIT : 0, 0 });
 }
 
+/* t:pin_memory(): a copy in page-locked memory, or self if it is there.
+   [-?, +1, e] */
 static int pin_memory(lua_State *L) {
   const int64_t before = nc_memory.since;
   Tensor **y;

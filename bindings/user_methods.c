@@ -2,7 +2,7 @@
 /*
 ** user_methods.c - nacre.Tensor: adds methods to tensors.
 **
-** function nacre.Tensor:double_sum() return 2 * self:sum() end
+**   function nacre.Tensor:double_sum() return 2 * self:sum() end
 **
 ** nacre.Tensor is a proxy for the table of methods, which t[key] searches
 ** first. It cannot replace a method of the library.

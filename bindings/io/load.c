@@ -180,7 +180,7 @@ static int64_t listlength(const Archive *a) {
   return found == most ? most : 0;
 }
 
-/* True if the list on top contains the name. Pops the list's nil on failure. */
+/* True if the list on top contains the name. [-0, +0, m] */
 static int asked(lua_State *L, const char *name) {
   int found = 0;
   for (lua_Integer k = 1; !found && lua_rawgeti(L, -1, k) != LUA_TNIL; k++) {

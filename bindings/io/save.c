@@ -173,8 +173,8 @@ static int bytext(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Replaces the table on top by an array of its strings, name, value, name,
-   value, ..., sorted by name; the table stays on the stack. NULL for nil.
+/* Pushes an array of the strings in the table on top: name, value, name, value,
+   ..., sorted by name. Returns NULL, with nothing pushed, if nil is on top.
    [-0, +(0|1), e] */
 static const char **metadata(lua_State *L, const Save *o, int64_t *n) {
   const int t = lua_gettop(L);

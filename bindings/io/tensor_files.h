@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tensor_files.h - what load.c and save.c share. */
+/* tensor_files.h - the functions and option lists that load.c and save.c share;
+   tensor_files.c implements the helpers. */
 #ifndef files_h
 #define files_h
 

@@ -5,8 +5,8 @@
 --
 -- All inputs are of one float dtype, with or without a batch dimension. The
 -- functions fail for other numbers of dimensions, for different dtypes, and for
--- sizes that do not match; the error names both sizes. pooling.lua and
--- grid_sample.lua use all.image.
+-- sizes that do not match; the error names both sizes. pooling.lua
+-- uses all.image.
 
 local all = ...
 local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
