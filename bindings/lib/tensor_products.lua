@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- tensor_products.lua - products of tensors that are computed as matrix
--- products: tensordot, einsum, the add...mm family, chains of matrices.
+-- products: tensordot, einsum, addmv and the like, chains of matrices.
 
 local all = ...
 local define, fail = all.define, all.fail
